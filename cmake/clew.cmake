@@ -1,0 +1,101 @@
+# Build functions. Dependencies point one way: a component may use only
+# components that were added before it, and its files may include, by path from
+# the root, only itself and what it names in USES.
+
+# clew_options: what every target of ours is compiled with.
+add_library(clew_options INTERFACE)
+target_compile_features(clew_options INTERFACE cxx_std_23)
+target_include_directories(clew_options INTERFACE ${PROJECT_SOURCE_DIR}
+                                                  ${PROJECT_BINARY_DIR})
+target_compile_options(
+  clew_options INTERFACE -Wall -Wextra -Wpedantic -Wconversion -Wshadow
+                         $<$<BOOL:${CLEW_WERROR}>:-Werror>)
+if(CLEW_SANITIZE)
+  target_compile_options(
+    clew_options INTERFACE -fsanitize=${CLEW_SANITIZE} -fno-omit-frame-pointer
+                           -fno-sanitize-recover=all)
+  target_link_options(clew_options INTERFACE -fsanitize=${CLEW_SANITIZE})
+endif()
+
+# clew_check_includes(<path> <allowed folders> <files>...)
+# Refuses, when CMake configures, an include of a folder that is not allowed.
+function(clew_check_includes path allowed)
+  string(REPLACE ";" "|" pattern "${allowed}")
+  foreach(file IN LISTS ARGN)
+    file(STRINGS ${CMAKE_CURRENT_SOURCE_DIR}/${file} includes
+         REGEX "^ *# *include \"")
+    list(FILTER includes EXCLUDE REGEX "\"(${pattern})/")
+    if(includes)
+      message(SEND_ERROR "${path}: ${file}: not in USES: ${includes}")
+    endif()
+  endforeach()
+endfunction()
+
+# clew_component(<path> SOURCES <.h, .cc> [USES <components>] [LIBS <foreign>])
+# A static library, called from the folder <path>/CMakeLists.txt. Sources are
+# relative to that folder.
+function(clew_component path)
+  cmake_parse_arguments(ARG "" "" "SOURCES;USES;LIBS" ${ARGN})
+  string(MAKE_C_IDENTIFIER clew_${path} target)
+  add_library(${target} STATIC ${ARG_SOURCES})
+  set_target_properties(${target} PROPERTIES LINKER_LANGUAGE CXX)
+  target_link_libraries(${target} PUBLIC clew_options PRIVATE ${ARG_LIBS})
+  foreach(used IN LISTS ARG_USES)
+    string(MAKE_C_IDENTIFIER clew_${used} used_target)
+    if(NOT TARGET ${used_target})
+      message(
+        FATAL_ERROR "${path} uses ${used}, which comes later or not at all")
+    endif()
+    target_link_libraries(${target} PUBLIC ${used_target})
+  endforeach()
+  clew_check_includes("${path}" "${path};${ARG_USES}" ${ARG_SOURCES})
+endfunction()
+
+# clew_test(<name> SOURCES <.cc> [USES <components>] [LIBS <foreign>]
+#           [LABELS <ctest labels>] [TIMEOUT <seconds>])
+# A GoogleTest program, run by ctest as one test. Tests may use every part.
+function(clew_test name)
+  cmake_parse_arguments(ARG "" "TIMEOUT" "SOURCES;USES;LIBS;LABELS" ${ARGN})
+  add_executable(${name} ${ARG_SOURCES})
+  target_link_libraries(${name} PRIVATE clew_options GTest::gmock
+                                        GTest::gtest GTest::gtest_main
+                                        ${ARG_LIBS})
+  foreach(used IN LISTS ARG_USES)
+    string(MAKE_C_IDENTIFIER clew_${used} used_target)
+    target_link_libraries(${name} PRIVATE ${used_target})
+  endforeach()
+  add_test(NAME ${name} COMMAND ${name})
+  if(NOT ARG_TIMEOUT)
+    set(ARG_TIMEOUT 300)
+  endif()
+  set_tests_properties(
+    ${name}
+    PROPERTIES
+      TIMEOUT
+      ${ARG_TIMEOUT}
+      LABELS
+      "${ARG_LABELS}"
+      ENVIRONMENT
+      "CLEW_SOURCE_DIR=${PROJECT_SOURCE_DIR};CLEW_BINARY_DIR=${PROJECT_BINARY_DIR}"
+  )
+endfunction()
+
+# clew_fuzz(<name> SOURCES <.cc> [USES <components>] [LIBS <foreign>])
+# One entry point, LLVMFuzzerTestOneInput. With clang it is a libFuzzer
+# program; with g++ it is linked to a driver that runs the inputs named on its
+# command line, so that it always compiles.
+function(clew_fuzz name)
+  cmake_parse_arguments(ARG "" "" "SOURCES;USES;LIBS" ${ARGN})
+  add_executable(${name} ${ARG_SOURCES})
+  target_link_libraries(${name} PRIVATE clew_options ${ARG_LIBS})
+  foreach(used IN LISTS ARG_USES)
+    string(MAKE_C_IDENTIFIER clew_${used} used_target)
+    target_link_libraries(${name} PRIVATE ${used_target})
+  endforeach()
+  if(CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
+    target_link_options(${name} PRIVATE -fsanitize=fuzzer)
+  else()
+    target_sources(${name}
+                   PRIVATE ${PROJECT_SOURCE_DIR}/tests/fuzz/standalone_main.cc)
+  endif()
+endfunction()

@@ -1,0 +1,142 @@
+#ifndef CLEW_COMMON_INPUTS_H_
+#define CLEW_COMMON_INPUTS_H_
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "common/result.h"
+#include "common/units.h"
+
+// What came into the traced process from outside, as plain values. The bundle's
+// inputs.pb and start.pb carry them (proto/bundle.proto is the specification).
+
+namespace clew {
+
+struct MemoryWrite {
+  TraceeAddr addr;
+  std::vector<std::byte> bytes;
+};
+
+// One system call, from its SYSCALL instruction to the return to user mode.
+struct SyscallInput {
+  uint64_t number = 0;
+  std::array<uint64_t, 6> args = {};  // rdi, rsi, rdx, r10, r8, r9
+  // rax afterwards; absent if the call never returned (exit, blocked for good).
+  std::optional<int64_t> result;
+  std::vector<MemoryWrite> writes;  // what the kernel wrote into the process
+  // What the call read from the process as output (write, send, ...): its size
+  // and Digest(). Absent for calls that output nothing.
+  std::optional<uint64_t> output_digest;
+  uint64_t output_bytes = 0;
+};
+
+// A signal handler was entered.
+struct SignalInput {
+  int32_t number = 0;
+  TraceeAddr interrupted_ip;
+  TraceeAddr handler_ip;
+  // Registers on entry to the handler.
+  uint64_t rsp = 0;
+  uint64_t rdi = 0;
+  uint64_t rsi = 0;
+  uint64_t rdx = 0;
+  uint64_t rax = 0;
+  std::vector<MemoryWrite> writes;  // the signal frame
+};
+
+// The results of an instruction whose outcome user mode cannot compute: CPUID,
+// RDTSC, RDTSCP, XGETBV, RDRAND, RDSEED. Registers it does not write hold what
+// they held.
+struct InsnInput {
+  TraceeAddr ip;
+  uint64_t rax = 0;
+  uint64_t rbx = 0;
+  uint64_t rcx = 0;
+  uint64_t rdx = 0;
+  uint64_t rflags = 0;  // arithmetic flags afterwards (RDRAND, RDSEED)
+};
+
+using InputRecord = std::variant<SyscallInput, SignalInput, InsnInput>;
+
+// Inputs of each thread, in its program order. Not thread-safe.
+class InputSource {
+ public:
+  virtual ~InputSource() = default;
+  // nullopt after the thread's last one.
+  [[nodiscard]] virtual Result<std::optional<InputRecord>> Next(Tid thread) = 0;
+};
+
+inline constexpr uint32_t kProtRead = 1;  // as in mmap(2)
+inline constexpr uint32_t kProtWrite = 2;
+inline constexpr uint32_t kProtExec = 4;
+
+// A stretch of memory at the first recorded instruction. Bytes past
+// bytes.size() are zero.
+struct StartSegment {
+  TraceeAddr addr;
+  uint64_t size_bytes = 0;   // a multiple of the page size
+  uint32_t prot = 0;         // kProt...
+  std::string name;          // "[stack]", "[heap]", the file mapped, or empty
+  uint64_t file_offset = 0;  // where a file is mapped
+  std::vector<std::byte> bytes;
+};
+
+// Index of each general register in gpr arrays: the encoding's own numbers.
+enum Gpr : uint8_t {
+  kRax = 0,
+  kRcx,
+  kRdx,
+  kRbx,
+  kRsp,
+  kRbp,
+  kRsi,
+  kRdi,
+  kR8,
+  kR9,
+  kR10,
+  kR11,
+  kR12,
+  kR13,
+  kR14,
+  kR15,
+};
+
+struct StartState {
+  Tid thread;
+  std::array<uint64_t, 16> gpr = {};
+  TraceeAddr rip;
+  uint64_t rflags = 0x202;
+  uint64_t fs_base = 0;
+  uint64_t gs_base = 0;
+  uint32_t mxcsr = 0x1f80;
+  uint16_t x87_control = 0x37f;
+  TraceeAddr brk;  // end of the heap
+  std::vector<StartSegment> segments;
+};
+
+enum class FailureKind : uint8_t {
+  kNone,    // the run ended as it should
+  kSignal,  // a fatal signal; number in Failure::signal (SIGABRT: abort,
+            // assert)
+  kExit,    // a status that --fail-on names
+  kHang,    // all threads blocked, or the time limit
+};
+
+// How the recorded run ended.
+struct Failure {
+  FailureKind kind = FailureKind::kNone;
+  int32_t signal = 0;
+  int32_t exit_status = 0;  // also for kNone
+  Tid thread;               // the one that failed; 0 where none is to blame
+  TraceeAddr ip;            // the failing instruction (after it, for a SYSCALL)
+  TraceeAddr addr;          // what SIGSEGV and SIGBUS accessed
+};
+
+}  // namespace clew
+
+#endif  // CLEW_COMMON_INPUTS_H_
