@@ -1,0 +1,95 @@
+#ifndef CLEW_MACHINE_CPU_H_
+#define CLEW_MACHINE_CPU_H_
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "common/access.h"
+#include "common/inputs.h"
+#include "machine/memory.h"
+#include "machine/registers.h"
+
+namespace clew::machine {
+
+enum class FaultKind : uint8_t {
+  kNone,
+  kUnmapped,    // SIGSEGV, SEGV_MAPERR
+  kProtection,  // SIGSEGV, SEGV_ACCERR
+  kGeneral,     // SIGSEGV: non-canonical, misaligned SSE operand, privileged
+  kDivide,      // SIGFPE
+  kIllegal,     // SIGILL: UD2 and undefined encodings
+  kBreakpoint,  // SIGTRAP: INT3
+};
+
+struct Fault {
+  FaultKind kind = FaultKind::kNone;
+  uint64_t addr = 0;  // accessed address where there is one
+  bool write = false;
+};
+
+enum class StopKind : uint8_t {
+  kBudget,            // max_insns retired
+  kSyscall,           // SYSCALL retired: rip is after it, rcx and r11 are set;
+                      // the caller sets rax and memory
+  kNondeterministic,  // rip is at CPUID, RDTSC, ...: CompleteInsn retires it
+  kFault,             // rip is at the faulting instruction, nothing changed
+  kUnsupported,       // an instruction the machine does not know; `detail`
+                      // names it with address and bytes
+  kObserver,          // the observer asked to stop, after that instruction
+};
+
+struct Stop {
+  StopKind kind = StopKind::kBudget;
+  uint64_t insns_retired = 0;  // by this call
+  Fault fault;
+  std::string detail;
+};
+
+// One access as it happens. `value` holds the low 8 bytes read or written (for
+// a read-modify-write: what was read).
+struct ObservedAccess {
+  uint64_t ip = 0;
+  uint64_t addr = 0;
+  uint64_t value = 0;
+  uint32_t size_bytes = 0;
+  AccessKind kind = AccessKind::kRead;
+};
+
+// Sees every data access of an instruction, in its order, as it is made. A REP
+// string instruction reports one access per iteration.
+class AccessObserver {
+ public:
+  virtual ~AccessObserver() = default;
+  // Returns true to stop after the current instruction.
+  virtual bool OnAccess(const ObservedAccess& access) = 0;
+};
+
+// Decoded instructions, shared by all threads of a process and by all domains'
+// CPUs of one kind. Forgets what a change of executable memory makes stale.
+class CodeCache;
+
+// One thread of x86-64 user mode in the concrete domain.
+//
+// Runs instructions exactly as the CPU would; what it does not know is a
+// kUnsupported stop, never skipped. Not thread-safe.
+class Machine {
+ public:
+  // All three are borrowed and must outlive the machine. Several machines
+  // (threads) share one memory and one cache.
+  Machine(Registers& registers, Memory& memory, CodeCache& code);
+
+  // Retires up to `max_insns` instructions. A REP string instruction counts as
+  // one, with all its iterations.
+  Stop Run(uint64_t max_insns);
+
+  // Retires the instruction at a kNondeterministic stop with these results.
+  void CompleteInsn(const InsnInput& input);
+
+  // nullptr: none, the fast path.
+  void set_observer(AccessObserver* observer);
+};
+
+}  // namespace clew::machine
+
+#endif  // CLEW_MACHINE_CPU_H_

@@ -1,0 +1,62 @@
+#ifndef CLEW_MACHINE_REGISTERS_H_
+#define CLEW_MACHINE_REGISTERS_H_
+
+#include <array>
+#include <cstdint>
+
+#include "common/inputs.h"
+
+namespace clew::machine {
+
+// 128 bits of an SSE register, least significant first.
+struct Vec128 {
+  std::array<uint64_t, 2> q = {};
+  bool operator==(const Vec128&) const = default;
+};
+
+// An x87 register: 80-bit extended precision.
+struct Float80 {
+  uint64_t significand = 0;
+  uint16_t sign_exponent = 0;
+  bool operator==(const Float80&) const = default;
+};
+
+struct X87 {
+  std::array<Float80, 8> regs;  // physical, not relative to the top
+  uint16_t control = 0x37f;
+  uint16_t status = 0;     // with the top in bits 11..13
+  uint16_t tag = 0xffff;   // two bits a register, as FNSTENV stores them
+  bool operator==(const X87&) const = default;
+};
+
+// Everything of a thread that an x86-64 user-mode instruction can see, for
+// x86-64-v2 (no AVX). Architectural values: flags are not lazy here.
+struct Registers {
+  std::array<uint64_t, 16> gpr = {};  // indexed by clew::Gpr
+  uint64_t rip = 0;
+  uint64_t rflags = 0x202;
+  uint64_t fs_base = 0;
+  uint64_t gs_base = 0;
+  std::array<Vec128, 16> xmm = {};
+  uint32_t mxcsr = 0x1f80;
+  X87 x87;
+  bool operator==(const Registers&) const = default;
+};
+
+// Bits of rflags.
+inline constexpr uint64_t kFlagCarry = 1u << 0;
+inline constexpr uint64_t kFlagParity = 1u << 2;
+inline constexpr uint64_t kFlagAdjust = 1u << 4;
+inline constexpr uint64_t kFlagZero = 1u << 6;
+inline constexpr uint64_t kFlagSign = 1u << 7;
+inline constexpr uint64_t kFlagTrap = 1u << 8;
+inline constexpr uint64_t kFlagDirection = 1u << 10;
+inline constexpr uint64_t kFlagOverflow = 1u << 11;
+inline constexpr uint64_t kFlagId = 1u << 21;
+inline constexpr uint64_t kFlagsArithmetic = kFlagCarry | kFlagParity |
+                                             kFlagAdjust | kFlagZero |
+                                             kFlagSign | kFlagOverflow;
+
+}  // namespace clew::machine
+
+#endif  // CLEW_MACHINE_REGISTERS_H_
