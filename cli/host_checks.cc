@@ -1,0 +1,174 @@
+#include "cli/host_checks.h"
+
+#include <fmt/format.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <optional>
+#include <string_view>
+#include <system_error>
+
+#include "cli/run_program.h"
+
+namespace clew::cli {
+namespace {
+
+constexpr int kCapPerfmon = 38;  // linux/capability.h, CAP_PERFMON
+constexpr int kCapSysAdmin = 21;
+constexpr int kPerfParanoidMax = 1;
+
+// The first line of a small file of the kernel's; nullopt where there is none.
+std::optional<std::string> FirstLine(const std::string& path) {
+  std::ifstream file(path);
+  std::string line;
+  if (!std::getline(file, line)) {
+    return std::nullopt;
+  }
+  return line;
+}
+
+HostCheck CheckKernel() {
+  utsname name = {};
+  uname(&name);
+  return {.name = "kernel",
+          .ok = std::string_view(name.machine) == "x86_64",
+          .required = true,
+          .found =
+              fmt::format("{} {} {}", name.sysname, name.release, name.machine),
+          .remedy = "clew runs on Linux on x86-64 only"};
+}
+
+HostCheck CheckIntelPt(const HostRoots& roots) {
+  const std::string type = "/bus/event_source/devices/intel_pt/type";
+  const bool present = FirstLine(roots.sys + type).has_value();
+  return {.name = "intel_pt",
+          .ok = present,
+          .found = present ? "present" : "absent",
+          .remedy =
+              "this CPU or virtual machine does not offer Intel PT; "
+              "software recording, decode, solve and replay work"};
+}
+
+// Bit `capability` of the effective set of this process.
+bool HasCapability(const HostRoots& roots, int capability) {
+  std::ifstream file(roots.proc + "/self/status");
+  for (std::string line; std::getline(file, line);) {
+    if (line.starts_with("CapEff:")) {
+      const uint64_t set = std::strtoull(line.c_str() + 7, nullptr, 16);
+      return (set >> capability & 1) != 0;
+    }
+  }
+  return false;
+}
+
+HostCheck CheckPerfPermission(const HostRoots& roots) {
+  const auto text = FirstLine(roots.proc + "/sys/kernel/perf_event_paranoid");
+  const int level = text ? std::atoi(text->c_str()) : 99;
+  const bool capable =
+      HasCapability(roots, kCapPerfmon) || HasCapability(roots, kCapSysAdmin);
+  return {.name = "perf_event",
+          .ok = text && (level <= kPerfParanoidMax || capable),
+          .found = fmt::format("perf_event_paranoid {}, CAP_PERFMON {}",
+                               text.value_or("absent"),
+                               capable ? "held" : "not held"),
+          .remedy =
+              "hardware recording needs 'sysctl "
+              "kernel.perf_event_paranoid=1' or CAP_PERFMON"};
+}
+
+HostCheck CheckPtrace(const HostRoots& roots) {
+  const auto text = FirstLine(roots.proc + "/sys/kernel/yama/ptrace_scope");
+  return {.name = "ptrace",
+          .ok = !text || *text != "3",
+          .found = text ? "yama ptrace_scope " + *text : "not restricted",
+          .remedy =
+              "the ptrace stepper (tests only) cannot run; "
+              "ptrace_scope 3 holds until the next boot"};
+}
+
+HostCheck CheckCorePattern(const HostRoots& roots) {
+  const auto text = FirstLine(roots.proc + "/sys/kernel/core_pattern");
+  return {.name = "core_pattern",
+          .ok = text.has_value(),
+          .found = text.value_or("absent"),
+          .remedy = "clew writes its own core dumps and does not need it"};
+}
+
+// A tool on PATH that prints its version on its first line.
+HostCheck CheckTool(const std::string& name, const std::string& program,
+                    bool required, const std::string& remedy) {
+  HostCheck check{.name = name, .required = required, .remedy = remedy};
+  const auto output = RunProgram({program, "--version"});
+  check.ok = output && output->exit_status == 0;
+  check.found = check.ok ? output->text.substr(0, output->text.find('\n'))
+                         : "absent or broken";
+  return check;
+}
+
+HostCheck CheckQemu() {
+  HostCheck check =
+      CheckTool("qemu-user", "qemu-x86_64", /*required=*/true,
+                "install it: apt-get install qemu-user (Debian 12 has 7.2)");
+  if (check.ok && check.found.find("version 7.2") == std::string::npos) {
+    check.found += " (only 7.2 was ever tested)";
+  }
+  return check;
+}
+
+HostCheck CheckPlugin() {
+  HostCheck check{.name = "plugin",
+                  .required = true,
+                  .remedy =
+                      "build the target clew-qemu-plugin, or set "
+                      "CLEW_PLUGIN to its path"};
+  for (const std::string& place : PluginPlaces()) {
+    if (access(place.c_str(), R_OK) == 0) {
+      check.ok = true;
+      check.found = place;
+      return check;
+    }
+  }
+  check.found = fmt::format("not in {}", fmt::join(PluginPlaces(), ", "));
+  return check;
+}
+
+}  // namespace
+
+std::vector<std::string> PluginPlaces() {
+  constexpr const char* kFile = "clew-qemu-plugin.so";
+  if (const char* chosen = std::getenv("CLEW_PLUGIN"); chosen != nullptr) {
+    return {chosen};
+  }
+  std::error_code error;
+  const auto self = std::filesystem::read_symlink("/proc/self/exe", error);
+  const auto folder = self.parent_path();
+  return {(folder / kFile).string(),
+          (folder.parent_path() / "lib/clew" / kFile).string()};
+}
+
+std::vector<HostCheck> CheckHost(const HostRoots& roots) {
+  return {CheckKernel(),
+          CheckQemu(),
+          CheckPlugin(),
+          CheckTool("gdb", "gdb", /*required=*/true,
+                    "install it: apt-get install gdb"),
+          CheckIntelPt(roots),
+          CheckPerfPermission(roots),
+          CheckTool("perf", "perf", /*required=*/false,
+                    "only to look at traces by hand: apt-get install "
+                    "linux-perf"),
+          CheckPtrace(roots),
+          CheckCorePattern(roots)};
+}
+
+bool CanRecordInSoftware(const std::vector<HostCheck>& checks) {
+  return std::ranges::all_of(checks, [](const HostCheck& check) {
+    return check.ok || !check.required;
+  });
+}
+
+}  // namespace clew::cli

@@ -1,0 +1,37 @@
+#ifndef CLEW_CLI_HOST_CHECKS_H_
+#define CLEW_CLI_HOST_CHECKS_H_
+
+#include <string>
+#include <vector>
+
+namespace clew::cli {
+
+// One thing that clew may need of its host.
+struct HostCheck {
+  std::string name;  // "qemu-user"
+  bool ok = false;
+  bool required = false;    // software recording and replay need it
+  std::string found = {};   // what is there: a version, a setting, "absent"
+  std::string remedy = {};  // what to do where !ok; never empty then
+};
+
+// Where to look, so that a test can show another host.
+struct HostRoots {
+  std::string proc = "/proc";
+  std::string sys = "/sys";
+};
+
+// Looks at the host; starts qemu-x86_64, gdb and perf to ask their versions,
+// changes nothing.
+std::vector<HostCheck> CheckHost(const HostRoots& roots);
+
+// True if every required check is ok.
+bool CanRecordInSoftware(const std::vector<HostCheck>& checks);
+
+// Places where the QEMU plugin may be, best first: $CLEW_PLUGIN alone if set,
+// else beside the program and in ../lib/clew/.
+std::vector<std::string> PluginPlaces();
+
+}  // namespace clew::cli
+
+#endif  // CLEW_CLI_HOST_CHECKS_H_

@@ -1,0 +1,42 @@
+#ifndef CLEW_CLI_REPORT_H_
+#define CLEW_CLI_REPORT_H_
+
+#include <nlohmann/json.hpp>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "common/result.h"
+
+// What every subcommand prints, in one shape: results on stdout, as text for
+// people or with --json as one JSON document, and trouble as one line on
+// stderr. Not thread-safe.
+
+namespace clew::cli {
+
+// JSON objects keep the order in which their fields were set.
+using Json = nlohmann::ordered_json;
+
+// Prints "clew: <message>" to stderr and returns the exit code for the cause.
+[[nodiscard]] int ReportError(const Error& error);
+
+// The same for work that ends without a value: kExitOk, or what ReportError
+// returns.
+[[nodiscard]] int ReportStatus(const Status& status);
+
+// For lines that report trouble and go on: "clew: <message>, proceeding
+// anyway".
+void Warn(std::string_view message);
+
+// One document on stdout, indented, with a final newline. Bytes that are not
+// UTF-8 (file names may hold them) become U+FFFD.
+void PrintJson(const Json& document);
+
+// A command line that a POSIX shell splits into exactly `arguments`; words that
+// need no quotes stay as they are.
+std::string ShellQuote(std::span<const std::string> arguments);
+std::string ShellQuote(std::string_view argument);
+
+}  // namespace clew::cli
+
+#endif  // CLEW_CLI_REPORT_H_

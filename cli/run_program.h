@@ -1,0 +1,29 @@
+#ifndef CLEW_CLI_RUN_PROGRAM_H_
+#define CLEW_CLI_RUN_PROGRAM_H_
+
+#include <string>
+#include <vector>
+
+#include "common/result.h"
+
+namespace clew::cli {
+
+// Longest output that is kept; the rest is read and dropped.
+inline constexpr size_t kCapturedBytesMax = 64 * 1024;
+
+struct ProgramOutput {
+  int exit_status = 0;  // 128 + number where a signal ended it
+  std::string text;     // stdout, at most kCapturedBytesMax bytes
+};
+
+// Runs a program found by PATH, without a shell, with stdin and stderr at
+// /dev/null, and waits for its end. kSystem: it cannot be started.
+[[nodiscard]] Result<ProgramOutput> RunProgram(
+    const std::vector<std::string>& arguments);
+
+// Where PATH finds `name`; empty if nowhere.
+std::string FindInPath(const std::string& name);
+
+}  // namespace clew::cli
+
+#endif  // CLEW_CLI_RUN_PROGRAM_H_

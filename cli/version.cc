@@ -1,0 +1,44 @@
+#include <fmt/format.h>
+
+#include <memory>
+
+#include "cli/report.h"
+#include "cli/subcommands.h"
+
+namespace clew::cli {
+namespace {
+
+constexpr const char* kFooter = R"(Example:
+  clew version --json
+)";
+
+// CLEW_VERSION and CLEW_BUILD_TYPE come from CMake.
+Json Describe() {
+  return {{"version", CLEW_VERSION},
+          {"compiler", __VERSION__},
+          {"build_type", CLEW_BUILD_TYPE},
+          {"bundle_format", 1}};
+}
+
+int RunVersion(bool json) {
+  if (json) {
+    PrintJson(Describe());
+  } else {
+    fmt::print("clew {} ({}, {})\n", CLEW_VERSION, CLEW_BUILD_TYPE,
+               __VERSION__);
+  }
+  return kExitOk;
+}
+
+}  // namespace
+
+void AddVersion(CLI::App& app, int& exit_code) {
+  auto json = std::make_shared<bool>(false);
+  CLI::App* command =
+      app.add_subcommand("version", "print the version and how it was built");
+  command->add_flag("--json", *json, "print JSON");
+  command->footer(kFooter);
+  command->callback([=, &exit_code] { exit_code = RunVersion(*json); });
+}
+
+}  // namespace clew::cli
