@@ -1,0 +1,127 @@
+#ifndef CLEW_RECORDER_PERF_DATA_WRITER_H_
+#define CLEW_RECORDER_PERF_DATA_WRITER_H_
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "common/file.h"
+#include "common/result.h"
+#include "common/units.h"
+#include "recorder/pt_encoder/encoder_config.h"
+
+namespace clew::recorder {
+
+// The clock conversion that TIME_CONV and AUXTRACE_INFO announce:
+//
+//   ns = zero + ((tsc * mult) >> shift)     (perf_event.h, time_zero)
+//
+// The default makes a TSC tick one nanosecond, so both directions are exact.
+struct PerfClock {
+  uint16_t shift = 0;
+  uint32_t mult = 1;
+  uint64_t zero = 0;
+};
+PerfNanos ToPerfNanos(TscTicks tsc, const PerfClock& clock);
+
+struct PerfDataConfig {
+  uint32_t core_count = 1;
+  EncoderConfig encoder;  // of every core
+  PerfClock clock;
+  std::vector<std::string> command;  // argv of the recorded program
+  std::string host_name = "localhost";
+  std::string os_release = "6.1.0";
+  std::string version = "clew";
+  std::string cpu_description = "clew virtual core";
+  // As perf writes it: vendor, family, model, stepping.
+  std::string cpu_id = "GenuineIntel,6,158,10";
+};
+
+// Who, when and where, at the end of every record.
+struct RecordOrigin {
+  int32_t process = 0;  // pid; 0 and thread 0 for the idle task
+  Tid thread;
+  TscTicks time;
+  CoreId core;
+};
+
+struct PerfMapping {
+  TraceeAddr addr;
+  uint64_t size_bytes = 0;
+  uint64_t file_offset = 0;
+  uint32_t prot = 0;   // PROT_...
+  uint32_t flags = 2;  // MAP_PRIVATE
+  std::string path;    // or "[vdso]", "//anon"
+  // NT_GNU_BUILD_ID, at most 20 bytes; empty where the file has none.
+  std::vector<uint8_t> build_id;
+};
+
+inline constexpr uint64_t kAuxFlagTruncated = 1;  // PERF_AUX_FLAG_TRUNCATED
+
+// Writes a perf.data file of Intel PT with sideband, as `perf record -e
+// intel_pt//u` makes it, so that perf and our decoder read it.
+//
+// Records stay in the order of the Add calls. They should come in order of time
+// on each core; between cores the reader sorts. PT bytes are named by
+// AddAuxtrace and copied by Finish. Memory is bounded by a buffer of fixed
+// size; until Finish, records are in `path`.records.
+//
+// Failure of the file system: kSystem, from whichever call noticed; the writer
+// must then be dropped and leaves files behind for its owner to remove.
+// Not thread-safe. Moves.
+class PerfDataWriter {
+ public:
+  // `files` must outlive the writer. kInvalidArgument: a value of `config` is
+  // out of its range.
+  [[nodiscard]] static Result<PerfDataWriter> Create(FileSystem& files,
+                                                     const std::string& path,
+                                                     PerfDataConfig config);
+  PerfDataWriter(PerfDataWriter&&) noexcept;
+  PerfDataWriter& operator=(PerfDataWriter&&) noexcept;
+  ~PerfDataWriter();
+
+  // A thread's name; `exec` where execve set it.
+  [[nodiscard]] Status AddComm(const RecordOrigin& origin,
+                               std::string_view name, bool exec);
+  [[nodiscard]] Status AddMmap2(const RecordOrigin& origin,
+                                const PerfMapping& mapping);
+  // `origin.thread` of `origin.process` made `child` of `child_process` (the
+  // same process for a thread).
+  [[nodiscard]] Status AddFork(const RecordOrigin& origin,
+                               int32_t child_process, Tid child);
+  // `origin.thread` ends. Parent is whoever made it.
+  [[nodiscard]] Status AddExit(const RecordOrigin& origin,
+                               int32_t parent_process, Tid parent);
+  // `origin.thread` begins to run on `origin.core`.
+  [[nodiscard]] Status AddSwitchIn(const RecordOrigin& origin);
+  // It stops; `preempted` while still able to run.
+  [[nodiscard]] Status AddSwitchOut(const RecordOrigin& origin, bool preempted);
+  // Tracing of `origin.thread` begins on `origin.core`.
+  [[nodiscard]] Status AddItraceStart(const RecordOrigin& origin);
+  // Bytes [offset, offset + size) of the core's PT became available.
+  [[nodiscard]] Status AddAux(const RecordOrigin& origin, uint64_t offset_bytes,
+                              uint64_t size_bytes, uint64_t flags);
+  // `count` records were lost.
+  [[nodiscard]] Status AddLost(const RecordOrigin& origin, uint64_t count);
+
+  // All PT bytes of `core` are in the file `pt_path`, which must stay until
+  // Finish. At most once per core. An empty file is fine.
+  [[nodiscard]] Status AddAuxtrace(CoreId core, std::string pt_path);
+
+  // Writes the file, syncs it, and removes the temporary one. Nothing may be
+  // called afterwards.
+  [[nodiscard]] Status Finish();
+
+ private:
+  class Impl;
+  explicit PerfDataWriter(std::unique_ptr<Impl> impl);
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace clew::recorder
+
+#endif  // CLEW_RECORDER_PERF_DATA_WRITER_H_
