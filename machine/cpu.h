@@ -50,6 +50,8 @@ struct Stop {
 // a read-modify-write: what was read).
 struct ObservedAccess {
   uint64_t ip = 0;
+  // Instructions this Run call had retired before the one that accesses.
+  uint64_t insn_offset = 0;
   uint64_t addr = 0;
   uint64_t value = 0;
   uint32_t size_bytes = 0;
@@ -57,7 +59,8 @@ struct ObservedAccess {
 };
 
 // Sees every data access of an instruction, in its order, as it is made. A REP
-// string instruction reports one access per iteration.
+// string instruction reports one access per iteration. An instruction that
+// faults may have reported accesses it made before the fault.
 class AccessObserver {
  public:
   virtual ~AccessObserver() = default;
@@ -65,9 +68,26 @@ class AccessObserver {
   virtual bool OnAccess(const ObservedAccess& access) = 0;
 };
 
+struct Concrete;
+template <class D>
+class Cpu;
+template <class D>
+class BlockCache;
+
 // Decoded instructions, shared by all threads of a process and by all domains'
 // CPUs of one kind. Forgets what a change of executable memory makes stale.
-class CodeCache;
+// Not thread-safe.
+class CodeCache {
+ public:
+  CodeCache();
+  ~CodeCache();
+  CodeCache(CodeCache&&) noexcept;
+  CodeCache& operator=(CodeCache&&) noexcept;
+
+ private:
+  friend class Machine;
+  std::unique_ptr<BlockCache<Concrete>> blocks_;
+};
 
 // One thread of x86-64 user mode in the concrete domain.
 //
@@ -76,18 +96,25 @@ class CodeCache;
 class Machine {
  public:
   // All three are borrowed and must outlive the machine. Several machines
-  // (threads) share one memory and one cache.
+  // (threads) share one memory and one cache. Between calls of Run the
+  // registers may be changed at will.
   Machine(Registers& registers, Memory& memory, CodeCache& code);
+  ~Machine();
+  Machine(Machine&&) noexcept;
 
   // Retires up to `max_insns` instructions. A REP string instruction counts as
   // one, with all its iterations.
   Stop Run(uint64_t max_insns);
 
   // Retires the instruction at a kNondeterministic stop with these results.
+  // REQUIRES: the last Run ended in such a stop, rip is where it was.
   void CompleteInsn(const InsnInput& input);
 
-  // nullptr: none, the fast path.
+  // Borrowed. nullptr: none, the fast path.
   void set_observer(AccessObserver* observer);
+
+ private:
+  std::unique_ptr<Cpu<Concrete>> cpu_;
 };
 
 }  // namespace clew::machine

@@ -1,0 +1,334 @@
+#include "process/process.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "common/check.h"
+#include "common/digest.h"
+
+namespace clew::process {
+
+namespace {
+
+// Maps the start state's segments and fills them.
+Status LoadSegments(const StartState& start, machine::Memory& memory) {
+  for (const StartSegment& segment : start.segments) {
+    memory.Map(segment.addr.as_int(), segment.size_bytes, segment.prot);
+    if (segment.bytes.size() > segment.size_bytes ||
+        !memory.Poke(segment.addr.as_int(), segment.bytes)) {
+      return CorruptInput(
+          "start.pb: segment at {:#x}: {} bytes of contents, the segment has "
+          "{}",
+          segment.addr, segment.bytes.size(), segment.size_bytes);
+    }
+  }
+  return {};
+}
+
+machine::Registers StartRegisters(const StartState& start) {
+  machine::Registers registers;
+  registers.gpr = start.gpr;
+  registers.rip = start.rip.as_int();
+  registers.rflags = start.rflags;
+  registers.fs_base = start.fs_base;
+  registers.gs_base = start.gs_base;
+  registers.mxcsr = start.mxcsr;
+  registers.x87.control = start.x87_control;
+  return registers;
+}
+
+uint64_t DigestOf(const machine::Registers& registers) {
+  uint64_t digest = MixBits(registers.rip);
+  const auto add = [&digest](uint64_t word) {
+    digest = MixBits(digest * 0x9e3779b97f4a7c15u + word);
+  };
+  std::ranges::for_each(registers.gpr, add);
+  add(registers.rflags);
+  add(registers.fs_base);
+  for (const machine::Vec128& vector : registers.xmm) {
+    add(vector.q[0]);
+    add(vector.q[1]);
+  }
+  for (const machine::Float80& value : registers.x87.regs) {
+    add(value.significand);
+    add(value.sign_exponent);
+  }
+  add(registers.x87.status);
+  add(registers.x87.tag);
+  return digest;
+}
+
+}  // namespace
+
+Process::Process(Tape& tape, machine::CodeCache& code, ProcessOptions options)
+    : tape_(&tape),
+      code_(&code),
+      options_(options),
+      threads_(tape.thread_count()) {}
+
+Result<Process> Process::Start(const StartState& start, Tape& tape,
+                               machine::CodeCache& code,
+                               ProcessOptions options) {
+  Process process(tape, code, options);
+  CLEW_RETURN_IF_ERROR(LoadSegments(start, process.memory_));
+  process.brk_ = start.brk.as_int();
+  const auto first = tape.IndexOf(start.thread);
+  if (!first) {
+    return CorruptInput(
+        "start.pb: thread {} has no stream in perf.data, which has {} threads",
+        start.thread, tape.thread_count());
+  }
+  ThreadState& state = process.threads_[*first];
+  state.registers = StartRegisters(start);
+  state.phase = ThreadPhase::kRunning;
+  return process;
+}
+
+Result<Advance> Process::Run(size_t thread, uint64_t until_insn) {
+  SaveForUndo(thread);
+  ThreadState& state = threads_[thread];
+  const uint64_t before = state.retired;
+  Advance advance;
+  while (state.retired < until_insn) {
+    CLEW_ASSIGN_OR_RETURN(begun, BeginBlock(thread));
+    if (begun) {
+      advance.stop = *begun;
+      break;
+    }
+    CLEW_ASSIGN_OR_RETURN(stopped, RunInBlock(thread, until_insn));
+    if (stopped) {
+      advance.stop = *stopped;
+      break;
+    }
+  }
+  advance.insns_retired = state.retired - before;
+  retired_total_ += advance.insns_retired;
+  return advance;
+}
+
+Result<std::optional<Advance::Stop>> Process::BeginBlock(size_t thread) {
+  ThreadState& state = threads_[thread];
+  if (state.phase == ThreadPhase::kNotCreated) {
+    return Advance::Stop::kBlocked;
+  }
+  CLEW_ASSIGN_OR_RETURN(block, tape_->Block(thread, state.block));
+  if (block == nullptr || state.phase == ThreadPhase::kGone) {
+    return Advance::Stop::kStreamEnded;
+  }
+  if (state.phase == ThreadPhase::kInCall) {
+    if (state.needs_wake && !futexes_.MayReturn(state.wait_addr)) {
+      return Advance::Stop::kBlocked;
+    }
+    CLEW_ASSIGN_OR_RETURN(returned, ReturnFromCall(thread));
+    if (!returned) {
+      return Advance::Stop::kContradiction;
+    }
+  }
+  if (state.block_done == 0 && state.registers.rip != block->ip.as_int()) {
+    CLEW_ASSIGN_OR_RETURN(delivered, DeliverSignal(thread, *block));
+    if (!delivered) {
+      return Advance::Stop::kContradiction;
+    }
+  }
+  return std::nullopt;
+}
+
+Result<std::optional<Advance::Stop>> Process::RunInBlock(size_t thread,
+                                                         uint64_t until_insn) {
+  ThreadState& state = threads_[thread];
+  CLEW_ASSIGN_OR_RETURN(block_at, tape_->Block(thread, state.block));
+  const StreamBlock block = *block_at;
+  machine::Machine cpu(state.registers, memory_, *code_);
+  cpu.set_observer(observer_);
+  const uint64_t wanted = std::min<uint64_t>(
+      block.insn_count - state.block_done, until_insn - state.retired);
+  const machine::Stop stop = cpu.Run(wanted);
+  state.retired += stop.insns_retired;
+  state.block_done += static_cast<uint32_t>(stop.insns_retired);
+  std::optional<Advance::Stop> result;
+  switch (stop.kind) {
+    case machine::StopKind::kBudget:
+      break;
+    case machine::StopKind::kObserver:
+      result = Advance::Stop::kObserver;
+      break;
+    case machine::StopKind::kNondeterministic: {
+      CLEW_ASSIGN_OR_RETURN(done, CompleteNondeterministic(thread));
+      if (!done) {
+        return Advance::Stop::kContradiction;
+      }
+      break;
+    }
+    case machine::StopKind::kSyscall:
+      break;
+    case machine::StopKind::kFault:
+      Contradict(Contradiction::Kind::kFault, thread,
+                 fmt::format("the machine faults ({} {:#x}), the recorded run "
+                             "did not",
+                             stop.fault.write ? "write" : "access",
+                             stop.fault.addr));
+      return Advance::Stop::kContradiction;
+    case machine::StopKind::kUnsupported:
+      return Unsupported("thread {}: {}", tid(thread), stop.detail);
+  }
+  const bool ended = state.block_done == block.insn_count;
+  if (ended) {
+    ++state.block;
+    state.block_done = 0;
+  }
+  if (stop.kind == machine::StopKind::kSyscall) {
+    if (!ended) {
+      Contradict(Contradiction::Kind::kPath, thread,
+                 "a system call where the recorded run had none");
+      return Advance::Stop::kContradiction;
+    }
+    CLEW_ASSIGN_OR_RETURN(entered, EnterSyscall(thread));
+    if (!entered) {
+      return Advance::Stop::kContradiction;
+    }
+    return result;
+  }
+  if (ended && !block.interrupted) {
+    CLEW_ASSIGN_OR_RETURN(next, tape_->Block(thread, state.block));
+    if (next != nullptr && next->ip.as_int() != state.registers.rip) {
+      Contradict(
+          Contradiction::Kind::kPath, thread,
+          fmt::format("goes on at {:#x}, the recorded run went on at {:#x}",
+                      state.registers.rip, next->ip));
+      return Advance::Stop::kContradiction;
+    }
+  }
+  return result;
+}
+
+Result<bool> Process::DeliverSignal(size_t thread, const StreamBlock& block) {
+  ThreadState& state = threads_[thread];
+  CLEW_ASSIGN_OR_RETURN(record, tape_->Input(thread, state.input));
+  const auto* const signal =
+      record == nullptr ? nullptr : std::get_if<SignalInput>(record);
+  if (signal == nullptr ||
+      signal->interrupted_ip.as_int() != state.registers.rip ||
+      signal->handler_ip != block.ip) {
+    return Contradict(
+        Contradiction::Kind::kPath, thread,
+        fmt::format("goes on at {:#x}, the recorded run went on at {:#x}",
+                    state.registers.rip, block.ip));
+  }
+  const SignalInput entry = *signal;
+  CLEW_RETURN_IF_ERROR(ApplyWrites(thread, entry.writes));
+  machine::Registers& registers = state.registers;
+  registers.rip = entry.handler_ip.as_int();
+  registers.gpr[kRsp] = entry.rsp;
+  registers.gpr[kRdi] = entry.rdi;
+  registers.gpr[kRsi] = entry.rsi;
+  registers.gpr[kRdx] = entry.rdx;
+  registers.gpr[kRax] = entry.rax;
+  registers.rflags &= ~(machine::kFlagDirection | machine::kFlagTrap);
+  ++state.input;
+  return true;
+}
+
+Result<bool> Process::CompleteNondeterministic(size_t thread) {
+  ThreadState& state = threads_[thread];
+  CLEW_ASSIGN_OR_RETURN(record, tape_->Input(thread, state.input));
+  const auto* const input =
+      record == nullptr ? nullptr : std::get_if<InsnInput>(record);
+  if (input == nullptr || input->ip.as_int() != state.registers.rip) {
+    return Contradict(Contradiction::Kind::kPath, thread,
+                      "an instruction whose result is not in the input log");
+  }
+  machine::Machine cpu(state.registers, memory_, *code_);
+  cpu.CompleteInsn(*input);
+  ++state.input;
+  ++state.retired;
+  ++state.block_done;
+  return true;
+}
+
+Result<const StreamBlock*> Process::NextBlock(size_t thread) const {
+  return tape_->Block(thread, threads_[thread].block);
+}
+
+Result<bool> Process::CanRun(size_t thread) const {
+  const ThreadState& state = threads_[thread];
+  if (state.phase == ThreadPhase::kNotCreated ||
+      state.phase == ThreadPhase::kGone) {
+    return false;
+  }
+  if (state.phase == ThreadPhase::kInCall && state.needs_wake &&
+      !futexes_.MayReturn(state.wait_addr)) {
+    return false;
+  }
+  CLEW_ASSIGN_OR_RETURN(block, NextBlock(thread));
+  return block != nullptr;
+}
+
+bool Process::Contradict(Contradiction::Kind kind, size_t thread,
+                         std::string text) {
+  const ThreadState& state = threads_[thread];
+  contradiction_ = {.kind = kind,
+                    .thread = thread,
+                    .insn_index = state.retired,
+                    .ip = state.registers.rip,
+                    .text = std::move(text)};
+  return false;
+}
+
+Process::Mark Process::SetMark() {
+  marks_.push_back(
+      {.undo_size = undo_.size(), .memory = memory_.SetMark()});
+  return marks_.size() - 1;
+}
+
+void Process::RollBack(Mark mark) {
+  CLEW_CHECK(mark < marks_.size(), "mark {} of {}", mark, marks_.size());
+  const MarkEntry entry = marks_[mark];
+  while (undo_.size() > entry.undo_size) {
+    UndoEntry& saved = undo_.back();
+    threads_[saved.thread] = saved.state;
+    if (saved.futexes) {
+      futexes_ = std::move(*saved.futexes);
+    }
+    brk_ = saved.brk;
+    outputs_differing_ = saved.outputs_differing;
+    retired_total_ = saved.retired_total;
+    undo_.pop_back();
+  }
+  memory_.RollBack(entry.memory);
+  marks_.resize(mark + 1);
+}
+
+void Process::DropMarks() {
+  marks_.clear();
+  undo_.clear();
+  memory_.DropMarks();
+}
+
+void Process::SaveForUndo(size_t thread) {
+  if (!marks_.empty()) {
+    undo_.push_back({.thread = thread,
+                     .state = threads_[thread],
+                     .futexes = std::nullopt,
+                     .brk = brk_,
+                     .outputs_differing = outputs_differing_,
+                     .retired_total = retired_total_});
+  }
+}
+
+void Process::SaveFutexesForUndo() {
+  if (!undo_.empty() && !undo_.back().futexes) {
+    undo_.back().futexes = futexes_;
+  }
+}
+
+uint64_t Process::StateDigest() const {
+  uint64_t digest = memory_.digest();
+  for (size_t i = 0; i < threads_.size(); ++i) {
+    const ThreadState& state = threads_[i];
+    digest += MixBits(DigestOf(state.registers) ^ MixBits(state.retired) ^
+                      MixBits(i * 8 + static_cast<uint64_t>(state.phase)));
+  }
+  return digest;
+}
+
+}  // namespace clew::process

@@ -1,0 +1,205 @@
+#ifndef CLEW_PROCESS_PROCESS_H_
+#define CLEW_PROCESS_PROCESS_H_
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "common/inputs.h"
+#include "common/result.h"
+#include "common/stream.h"
+#include "machine/cpu.h"
+#include "machine/memory.h"
+#include "machine/registers.h"
+#include "process/futex.h"
+#include "process/tape.h"
+
+namespace clew::process {
+
+// The schedule so far is not what happened: the machine's next step differs
+// from what was recorded.
+struct Contradiction {
+  enum class Kind : uint8_t {
+    kPath,     // the next instruction is not the recorded one
+    kSyscall,  // another system call, or other arguments
+    kFutex,    // a recorded futex result is impossible now
+    kFault,    // a fault that was not recorded, or none where one was
+    kOutput,   // other output bytes (only with ProcessOptions::strict_output)
+  };
+  Kind kind = Kind::kPath;
+  size_t thread = 0;         // index
+  uint64_t insn_index = 0;   // instructions the thread had retired
+  uint64_t ip = 0;           // where the machine is
+  std::string text;          // for people, without the place
+};
+
+enum class ThreadPhase : uint8_t {
+  kNotCreated,
+  kRunning,   // in user mode
+  kInCall,    // a system call was entered; its return comes with the next
+              // instruction
+  kGone,      // exited
+};
+
+// Everything of one thread that changes; small enough to copy for an undo.
+struct ThreadState {
+  machine::Registers registers;
+  uint64_t retired = 0;      // instructions since its first recorded one
+  uint64_t block = 0;        // position of the current block on the tape
+  uint32_t block_done = 0;   // instructions of it that have retired
+  uint64_t input = 0;        // position of the next input record
+  ThreadPhase phase = ThreadPhase::kNotCreated;
+  uint64_t wait_addr = 0;    // kInCall: futex word it sleeps on, or 0
+  bool needs_wake = false;   // kInCall: may return only after a wake
+};
+
+struct Advance {
+  enum class Stop : uint8_t {
+    kReached,        // the thread has retired `until_insn` instructions
+    kBlocked,        // not created yet, or asleep until another thread acts
+    kStreamEnded,    // nothing more is recorded of the thread
+    kContradiction,  // Process::contradiction() says which
+    kObserver,       // the access observer asked to stop
+  };
+  Stop stop = Stop::kReached;
+  uint64_t insns_retired = 0;
+};
+
+struct ProcessOptions {
+  // Different output bytes are a contradiction; otherwise they are counted.
+  bool strict_output = false;
+};
+
+// Receives what the program wrote, as it is written.
+using OutputSink =
+    std::function<void(Tid thread, int fd, std::span<const std::byte> bytes)>;
+
+// A recorded process on the machine: threads, memory, and the kernel's effects
+// from the input log. Each thread follows its recorded stream; who runs when is
+// the caller's choice, an instruction at a time if need be.
+//
+// Promise: the same sequence of Run calls gives the same states on every host.
+// A copy is a checkpoint (memory pages are shared until written; the tape is
+// shared). Not thread-safe, not even across copies.
+class Process {
+ public:
+  // `tape` and `code` are borrowed and must outlive the process and its copies.
+  // kCorruptInput: the start state does not fit the streams.
+  [[nodiscard]] static Result<Process> Start(const StartState& start,
+                                             Tape& tape,
+                                             machine::CodeCache& code,
+                                             ProcessOptions options = {});
+
+  size_t thread_count() const { return threads_.size(); }
+  Tid tid(size_t thread) const { return tape_->tid(thread); }
+  const ThreadState& thread(size_t thread) const { return threads_[thread]; }
+  const machine::Memory& memory() const { return memory_; }
+  machine::Memory& mutable_memory() { return memory_; }
+  Tape& tape() const { return *tape_; }
+
+  // Runs `thread` until it has retired `until_insn` instructions in all, or
+  // something stops it. A system call that may sleep returns with the thread's
+  // next instruction, any other one at once. After a contradiction the state is
+  // that of the moment before the step that contradicts.
+  // Errors: kUnsupported (an instruction or system call the machine does not
+  // know, a gap), kLimit (tape).
+  [[nodiscard]] Result<Advance> Run(size_t thread, uint64_t until_insn);
+
+  // The block that holds the thread's next instruction, or nullptr at the end
+  // of its stream. Holds until the tape is used again.
+  [[nodiscard]] Result<const StreamBlock*> NextBlock(size_t thread) const;
+  // Whether Run would make progress (created, not asleep, stream not ended).
+  [[nodiscard]] Result<bool> CanRun(size_t thread) const;
+
+  // Compares the end of the run with the recorded failure: the faulting
+  // instruction faults in the same way, the exit status is the same. REQUIRES:
+  // the streams of all threads have ended. nullopt: it agrees.
+  [[nodiscard]] Result<std::optional<Contradiction>> CheckFailure(
+      const Failure& failure);
+
+  const Contradiction& contradiction() const { return contradiction_; }
+
+  // Sees the data accesses of every thread; nullptr: none.
+  void set_observer(machine::AccessObserver* observer) {
+    observer_ = observer;
+  }
+  void set_output_sink(OutputSink sink) { output_ = std::move(sink); }
+
+  // Undo in LIFO order. Between SetMark and RollBack every change of threads,
+  // memory and futexes is logged. Copies start without marks.
+  using Mark = size_t;
+  Mark SetMark();
+  void RollBack(Mark mark);
+  void DropMarks();
+
+  // Equal states have equal digests (memory, registers, positions), however
+  // they were reached. REQUIRES: mutable_memory().EnableDigest() was called.
+  uint64_t StateDigest() const;
+
+  uint64_t outputs_differing() const { return outputs_differing_; }
+  uint64_t retired_total() const { return retired_total_; }
+
+ private:
+  struct UndoEntry {
+    size_t thread;
+    ThreadState state;
+    std::optional<FutexTable> futexes;  // if the step touched them
+    uint64_t brk;
+    uint64_t outputs_differing;
+    uint64_t retired_total;
+  };
+  struct MarkEntry {
+    size_t undo_size;
+    machine::Memory::Mark memory;
+  };
+
+  Process(Tape& tape, machine::CodeCache& code, ProcessOptions options);
+
+  // One call each of Run's loop.
+  Result<std::optional<Advance::Stop>> BeginBlock(size_t thread);
+  Result<std::optional<Advance::Stop>> RunInBlock(size_t thread,
+                                                  uint64_t until_insn);
+  Result<bool> DeliverSignal(size_t thread, const StreamBlock& block);
+  Result<bool> CompleteNondeterministic(size_t thread);
+
+  // System calls (process/process_syscalls.cc).
+  Result<bool> EnterSyscall(size_t thread);
+  Result<bool> EnterFutex(size_t thread, const SyscallInput& call);
+  Result<bool> FinishCall(size_t thread, const SyscallInput& call);
+  bool MatchesRecord(size_t thread, const SyscallInput& call);
+  bool CheckOutput(size_t thread, const SyscallInput& call);
+  Result<std::vector<std::byte>> CollectOutput(const SyscallInput& call) const;
+  void ApplyMappings(const SyscallInput& call);
+  Status ApplyWrites(size_t thread, std::span<const MemoryWrite> writes);
+  Status CreateThread(size_t parent, const SyscallInput& call);
+  Status ReturnFromSignal(size_t thread);
+  void Exit(size_t thread, const SyscallInput& call);
+  Result<bool> ReturnFromCall(size_t thread);
+
+  bool Contradict(Contradiction::Kind kind, size_t thread, std::string text);
+  void SaveForUndo(size_t thread);
+  void SaveFutexesForUndo();
+
+  Tape* tape_;
+  machine::CodeCache* code_;
+  ProcessOptions options_;
+  machine::Memory memory_;
+  std::vector<ThreadState> threads_;
+  FutexTable futexes_;
+  uint64_t brk_ = 0;
+  Contradiction contradiction_;
+  machine::AccessObserver* observer_ = nullptr;
+  OutputSink output_;
+  uint64_t outputs_differing_ = 0;
+  uint64_t retired_total_ = 0;
+  std::vector<UndoEntry> undo_;
+  std::vector<MarkEntry> marks_;
+};
+
+}  // namespace clew::process
+
+#endif  // CLEW_PROCESS_PROCESS_H_

@@ -1,0 +1,408 @@
+// The kernel's side of a recorded process: what system calls did, from the
+// input log, and which of their recorded results are possible now.
+#include <algorithm>
+#include <array>
+#include <cstring>
+
+#include "common/check.h"
+#include "common/digest.h"
+#include "process/process.h"
+#include "process/syscalls.h"
+
+namespace clew::process {
+namespace {
+
+constexpr int64_t kEagain = 11;
+
+// linux/futex.h
+constexpr uint64_t kFutexCommandMask = 0x7f;
+enum FutexCommand : uint64_t {
+  kFutexWait = 0,
+  kFutexWake = 1,
+  kFutexWaitBitset = 9,
+  kFutexWakeBitset = 10,
+};
+
+// linux/sched.h
+constexpr uint64_t kCloneSetTls = 0x00080000;
+// asm/prctl.h
+constexpr uint64_t kArchSetGs = 0x1001;
+constexpr uint64_t kArchSetFs = 0x1002;
+// linux/mman.h
+constexpr uint64_t kMapFailedFrom = static_cast<uint64_t>(-4095);
+
+constexpr uint64_t kOutputBytesMax = 64u << 20;
+
+bool IsOutputVector(uint64_t number) { return number == kSysWritev; }
+
+uint64_t PageUp(uint64_t addr) {
+  return (addr + machine::kPageBytes - 1) & ~(machine::kPageBytes - 1);
+}
+
+// Byte offsets in the frame that rt_sigreturn finds at rsp, a struct ucontext.
+// Source: linux arch/x86/include/uapi/asm/sigcontext.h, struct sigcontext_64,
+// and asm-generic/ucontext.h.
+constexpr uint64_t kContextRegisters = 40;
+constexpr std::array<Gpr, 16> kContextOrder = {
+    kR8,  kR9,  kR10, kR11, kR12, kR13, kR14, kR15,
+    kRdi, kRsi, kRbp, kRbx, kRdx, kRax, kRcx, kRsp};
+constexpr size_t kContextRip = 16;
+constexpr size_t kContextFlags = 17;
+constexpr size_t kContextFpstate = 23;
+constexpr size_t kContextWords = 24;
+
+}  // namespace
+
+Result<bool> Process::EnterSyscall(size_t thread) {
+  ThreadState& state = threads_[thread];
+  CLEW_ASSIGN_OR_RETURN(record, tape_->Input(thread, state.input));
+  const auto* const call =
+      record == nullptr ? nullptr : std::get_if<SyscallInput>(record);
+  if (call == nullptr) {
+    return Contradict(Contradiction::Kind::kSyscall, thread,
+                      fmt::format("makes system call {}, none is recorded here",
+                                  SyscallName(state.registers.gpr[kRax])));
+  }
+  if (!MatchesRecord(thread, *call) || !CheckOutput(thread, *call)) {
+    return false;
+  }
+  switch (call->number) {
+    case kSysExit:
+    case kSysExitGroup:
+      Exit(thread, *call);
+      return true;
+    case kSysRtSigreturn:
+      ++state.input;
+      CLEW_RETURN_IF_ERROR(ReturnFromSignal(thread));
+      return true;
+    case kSysFutex:
+      return EnterFutex(thread, *call);
+    default:
+      break;
+  }
+  if (MayBlock(call->number) || !call->result) {
+    state.phase = ThreadPhase::kInCall;
+    state.wait_addr = 0;
+    state.needs_wake = false;
+    return true;
+  }
+  return FinishCall(thread, *call);
+}
+
+bool Process::MatchesRecord(size_t thread, const SyscallInput& call) {
+  static constexpr std::array<Gpr, 6> kArguments = {kRdi, kRsi, kRdx,
+                                                    kR10, kR8,  kR9};
+  const auto& gpr = threads_[thread].registers.gpr;
+  if (gpr[kRax] != call.number) {
+    return Contradict(
+        Contradiction::Kind::kSyscall, thread,
+        fmt::format("makes system call {}, recorded is {}",
+                    SyscallName(gpr[kRax]), SyscallName(call.number)));
+  }
+  for (unsigned i = 0; i < ArgumentCount(call.number); ++i) {
+    if (gpr[kArguments[i]] != call.args[i]) {
+      return Contradict(
+          Contradiction::Kind::kSyscall, thread,
+          fmt::format("argument {} of {} is {:#x}, recorded is {:#x}", i,
+                      SyscallName(call.number), gpr[kArguments[i]],
+                      call.args[i]));
+    }
+  }
+  return true;
+}
+
+bool Process::CheckOutput(size_t thread, const SyscallInput& call) {
+  if (!call.output_digest) {
+    return true;
+  }
+  const auto bytes = CollectOutput(call);
+  const bool same = bytes && Digest(*bytes) == *call.output_digest;
+  if (!same) {
+    ++outputs_differing_;
+    if (options_.strict_output) {
+      return Contradict(Contradiction::Kind::kOutput, thread,
+                        fmt::format("{} outputs other bytes than recorded",
+                                    SyscallName(call.number)));
+    }
+  }
+  if (output_ && bytes) {
+    output_(tid(thread), static_cast<int>(call.args[0]), *bytes);
+  }
+  return true;
+}
+
+// The bytes that an output call reads from the process.
+Result<std::vector<std::byte>> Process::CollectOutput(
+    const SyscallInput& call) const {
+  std::vector<std::byte> bytes;
+  const uint64_t wanted = std::min(call.output_bytes, kOutputBytesMax);
+  const auto append = [&](uint64_t addr, uint64_t size) {
+    const uint64_t take = std::min<uint64_t>(size, wanted - bytes.size());
+    const size_t before = bytes.size();
+    bytes.resize(before + take);
+    return memory_.Peek(addr, std::span(bytes).subspan(before));
+  };
+  bool readable = true;
+  if (IsOutputVector(call.number)) {
+    for (uint64_t i = 0; i < call.args[2] && bytes.size() < wanted; ++i) {
+      std::array<uint64_t, 2> part = {};  // struct iovec
+      readable = readable &&
+                 memory_.Peek(call.args[1] + i * sizeof(part),
+                              std::as_writable_bytes(std::span(part))) &&
+                 append(part[0], part[1]);
+    }
+  } else if (call.number != kSysSendmsg) {
+    readable = append(call.args[1], wanted);
+  }
+  if (!readable) {
+    return InvalidArgument("the output buffer of {} is not mapped",
+                           SyscallName(call.number));
+  }
+  return bytes;
+}
+
+Result<bool> Process::EnterFutex(size_t thread, const SyscallInput& call) {
+  ThreadState& state = threads_[thread];
+  const uint64_t addr = call.args[0];
+  switch (call.args[1] & kFutexCommandMask) {
+    case kFutexWait:
+    case kFutexWaitBitset: {
+      uint32_t value = 0;
+      const bool mapped =
+          memory_.Peek(addr, std::as_writable_bytes(std::span(&value, 1)));
+      const bool equal = mapped && value == static_cast<uint32_t>(call.args[2]);
+      const bool refused = call.result == -kEagain;
+      if (equal == refused) {
+        return Contradict(
+            Contradiction::Kind::kFutex, thread,
+            fmt::format("futex wait at {:#x} for value {:#x} {}, the word "
+                        "is {:#x}",
+                        addr, call.args[2],
+                        refused ? "was refused" : "was accepted", value));
+      }
+      if (refused) {
+        return FinishCall(thread, call);
+      }
+      state.phase = ThreadPhase::kInCall;
+      state.wait_addr = addr;
+      state.needs_wake = !call.result || *call.result == 0;
+      SaveFutexesForUndo();
+      futexes_.Wait(addr, state.needs_wake);
+      return true;
+    }
+    case kFutexWake:
+    case kFutexWakeBitset: {
+      if (call.result && *call.result >= 0) {
+        SaveFutexesForUndo();
+        const auto woken = static_cast<uint64_t>(*call.result);
+        if (!futexes_.Wake(addr, call.args[2], woken)) {
+          return Contradict(
+              Contradiction::Kind::kFutex, thread,
+              fmt::format("futex wake at {:#x} woke {} of at most {}, which "
+                          "is not possible now",
+                          addr, woken, call.args[2]));
+        }
+      }
+      return FinishCall(thread, call);
+    }
+    default:
+      return Unsupported("thread {}: futex command {} at {:#x}", tid(thread),
+                         call.args[1] & kFutexCommandMask, state.registers.rip);
+  }
+}
+
+Result<bool> Process::ReturnFromCall(size_t thread) {
+  ThreadState& state = threads_[thread];
+  CLEW_ASSIGN_OR_RETURN(record, tape_->Input(thread, state.input));
+  const SyscallInput call = std::get<SyscallInput>(*record);
+  if (!call.result) {
+    return Contradict(Contradiction::Kind::kSyscall, thread,
+                      fmt::format("{} never returned, yet the thread goes on",
+                                  SyscallName(call.number)));
+  }
+  if (state.wait_addr != 0) {
+    SaveFutexesForUndo();
+    futexes_.Return(state.wait_addr, state.needs_wake);
+    state.wait_addr = 0;
+    state.needs_wake = false;
+  }
+  state.phase = ThreadPhase::kRunning;
+  return FinishCall(thread, call);
+}
+
+// Applies result and effects; the thread is back in user mode afterwards.
+Result<bool> Process::FinishCall(size_t thread, const SyscallInput& call) {
+  ThreadState& state = threads_[thread];
+  const uint64_t result = static_cast<uint64_t>(call.result.value_or(0));
+  if (result < kMapFailedFrom) {
+    ApplyMappings(call);
+    if (call.number == kSysArchPrctl && call.args[0] == kArchSetFs) {
+      state.registers.fs_base = call.args[1];
+    } else if (call.number == kSysArchPrctl && call.args[0] == kArchSetGs) {
+      state.registers.gs_base = call.args[1];
+    }
+    if (call.number == kSysClone) {
+      CLEW_RETURN_IF_ERROR(CreateThread(thread, call));
+    }
+  }
+  CLEW_RETURN_IF_ERROR(ApplyWrites(thread, call.writes));
+  state.registers.gpr[kRax] = result;
+  ++state.input;
+  return true;
+}
+
+void Process::ApplyMappings(const SyscallInput& call) {
+  const uint64_t result = static_cast<uint64_t>(call.result.value_or(0));
+  const auto& args = call.args;
+  switch (call.number) {
+    case kSysMmap:
+      memory_.Map(result, args[1], static_cast<uint32_t>(args[2] & 7));
+      break;
+    case kSysMunmap:
+      memory_.Unmap(args[0], args[1]);
+      break;
+    case kSysMprotect:
+      memory_.Protect(args[0], args[1], static_cast<uint32_t>(args[2] & 7));
+      break;
+    case kSysMremap:
+      if (result != args[0]) {
+        memory_.Move(args[0], result, std::min(args[1], args[2]));
+      }
+      if (args[2] > args[1]) {
+        const uint64_t grown = result + PageUp(args[1]);
+        const uint32_t prot =
+            memory_.ProtectionAt(result).value_or(kProtRead | kProtWrite);
+        memory_.Map(grown, PageUp(args[2]) - PageUp(args[1]), prot);
+      } else if (PageUp(args[2]) < PageUp(args[1])) {
+        memory_.Unmap((result == args[0] ? result : args[0]) + PageUp(args[2]),
+                      PageUp(args[1]) - PageUp(args[2]));
+      }
+      break;
+    case kSysBrk:
+      if (PageUp(result) > PageUp(brk_)) {
+        memory_.Map(PageUp(brk_), PageUp(result) - PageUp(brk_),
+                    kProtRead | kProtWrite);
+      } else if (PageUp(result) < PageUp(brk_)) {
+        memory_.Unmap(PageUp(result), PageUp(brk_) - PageUp(result));
+      }
+      brk_ = result;
+      break;
+    default:
+      break;
+  }
+}
+
+Status Process::ApplyWrites(size_t thread,
+                            std::span<const MemoryWrite> writes) {
+  for (const MemoryWrite& write : writes) {
+    if (!memory_.Poke(write.addr.as_int(), write.bytes)) {
+      return CorruptInput(
+          "inputs.pb: thread {} before instruction {}: a write of {} bytes at "
+          "{:#x}, which is not mapped",
+          tid(thread), threads_[thread].retired, write.bytes.size(),
+          write.addr);
+    }
+  }
+  return {};
+}
+
+Status Process::CreateThread(size_t parent, const SyscallInput& call) {
+  const Tid child_tid(static_cast<int32_t>(*call.result));
+  const auto child = tape_->IndexOf(child_tid);
+  if (!child) {
+    return {};  // it never ran before the recording ended
+  }
+  ThreadState& state = threads_[*child];
+  if (state.phase != ThreadPhase::kNotCreated) {
+    return CorruptInput("inputs.pb: thread {} is created twice", child_tid);
+  }
+  SaveForUndo(*child);
+  state.registers = threads_[parent].registers;
+  state.registers.gpr[kRax] = 0;
+  if (call.args[1] != 0) {
+    state.registers.gpr[kRsp] = call.args[1];
+  }
+  if ((call.args[0] & kCloneSetTls) != 0) {
+    state.registers.fs_base = call.args[4];
+  }
+  state.phase = ThreadPhase::kRunning;
+  return {};
+}
+
+void Process::Exit(size_t thread, const SyscallInput& call) {
+  ThreadState& state = threads_[thread];
+  SaveFutexesForUndo();
+  for (const MemoryWrite& write : call.writes) {
+    if (memory_.Poke(write.addr.as_int(), write.bytes)) {
+      futexes_.WakeOnExit(write.addr.as_int());
+    }
+  }
+  ++state.input;
+  state.phase = ThreadPhase::kGone;
+}
+
+Status Process::ReturnFromSignal(size_t thread) {
+  machine::Registers& registers = threads_[thread].registers;
+  std::array<uint64_t, kContextWords> context = {};
+  if (!memory_.Peek(registers.gpr[kRsp] + kContextRegisters,
+                    std::as_writable_bytes(std::span(context)))) {
+    return Unsupported("thread {}: the signal frame at {:#x} is not mapped",
+                       tid(thread), registers.gpr[kRsp]);
+  }
+  for (size_t i = 0; i < kContextOrder.size(); ++i) {
+    registers.gpr[kContextOrder[i]] = context[i];
+  }
+  registers.rip = context[kContextRip];
+  constexpr uint64_t kRestored = machine::kFlagsArithmetic |
+                                 machine::kFlagDirection | machine::kFlagId;
+  registers.rflags =
+      (registers.rflags & ~kRestored) | (context[kContextFlags] & kRestored);
+  const uint64_t fpstate = context[kContextFpstate];
+  if (fpstate != 0) {
+    // struct _fpstate_64 has the layout of FXSAVE: mxcsr at 24, xmm at 160.
+    uint32_t mxcsr = 0;
+    std::array<machine::Vec128, 16> xmm;
+    if (memory_.Peek(fpstate + 24,
+                     std::as_writable_bytes(std::span(&mxcsr, 1))) &&
+        memory_.Peek(fpstate + 160, std::as_writable_bytes(std::span(xmm)))) {
+      registers.mxcsr = mxcsr;
+      registers.xmm = xmm;
+    }
+  }
+  return {};
+}
+
+Result<std::optional<Contradiction>> Process::CheckFailure(
+    const Failure& failure) {
+  const auto blame = tape_->IndexOf(failure.thread);
+  if (failure.kind != FailureKind::kSignal || !blame) {
+    return std::nullopt;
+  }
+  ThreadState& state = threads_[*blame];
+  if (state.phase != ThreadPhase::kRunning) {
+    return std::nullopt;  // it sent itself the signal: a recorded system call
+  }
+  SaveForUndo(*blame);
+  machine::Machine cpu(state.registers, memory_, *code_);
+  const machine::Stop stop = cpu.Run(1);
+  if (stop.kind == machine::StopKind::kUnsupported) {
+    return Unsupported("thread {}: {}", failure.thread, stop.detail);
+  }
+  const bool same_place = state.registers.rip == failure.ip.as_int();
+  const bool same_access = stop.fault.kind != machine::FaultKind::kUnmapped ||
+                           stop.fault.addr == failure.addr.as_int();
+  if (stop.kind == machine::StopKind::kFault && same_place && same_access) {
+    return std::nullopt;
+  }
+  Contradict(Contradiction::Kind::kFault, *blame,
+             fmt::format("the recorded run failed at {:#x} (signal {}, access "
+                         "to {:#x}), the machine {} at {:#x} (access to {:#x})",
+                         failure.ip, failure.signal, failure.addr,
+                         stop.kind == machine::StopKind::kFault
+                             ? "faults"
+                             : "does not fault",
+                         state.registers.rip, stop.fault.addr));
+  return contradiction_;
+}
+
+}  // namespace clew::process

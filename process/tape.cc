@@ -1,0 +1,106 @@
+#include "process/tape.h"
+
+#include <utility>
+
+#include "common/check.h"
+
+namespace clew::process {
+
+Tape::Tape(StreamSource& streams, InputSource& inputs, TapeLimits limits)
+    : streams_(streams),
+      inputs_(inputs),
+      limits_(limits),
+      tids_(streams.threads()),
+      threads_(tids_.size()) {
+  for (size_t i = 0; i < tids_.size(); ++i) {
+    index_.emplace(tids_[i], i);
+  }
+}
+
+std::optional<size_t> Tape::IndexOf(Tid tid) const {
+  const auto found = index_.find(tid);
+  if (found == index_.end()) {
+    return std::nullopt;
+  }
+  return found->second;
+}
+
+Status Tape::CheckRoom() const {
+  if (items_ >= limits_.items_max) {
+    return LimitReached(
+        "more than {} recorded items would be held at once; raise the limit "
+        "with --tape-items",
+        limits_.items_max);
+  }
+  return {};
+}
+
+Result<const StreamBlock*> Tape::Block(size_t thread, uint64_t position) {
+  ThreadTape& tape = threads_[thread];
+  auto& window = tape.blocks;
+  CLEW_CHECK(position >= window.first, "block {} of thread {} was forgotten",
+             position, tids_[thread]);
+  while (position >= window.first + window.items.size()) {
+    if (tape.gap) {
+      return Unsupported(
+          "thread {}: the trace has a gap at core {} aux offset {:#x} ({}); "
+          "following across gaps is not supported",
+          tids_[thread], tape.gap->core, tape.gap->aux_offset,
+          tape.gap->detail);
+    }
+    if (window.ended) {
+      return nullptr;
+    }
+    CLEW_RETURN_IF_ERROR(CheckRoom());
+    CLEW_ASSIGN_OR_RETURN(item, streams_.Next(tids_[thread]));
+    if (!item) {
+      window.ended = true;
+    } else if (auto* gap = std::get_if<Gap>(&*item)) {
+      tape.gap = std::move(*gap);
+    } else {
+      window.items.push_back(std::get<StreamBlock>(*item));
+      ++items_;
+    }
+  }
+  return &window.items[position - window.first];
+}
+
+Result<const InputRecord*> Tape::Input(size_t thread, uint64_t position) {
+  auto& window = threads_[thread].inputs;
+  CLEW_CHECK(position >= window.first, "input {} of thread {} was forgotten",
+             position, tids_[thread]);
+  while (position >= window.first + window.items.size()) {
+    if (window.ended) {
+      return nullptr;
+    }
+    CLEW_RETURN_IF_ERROR(CheckRoom());
+    CLEW_ASSIGN_OR_RETURN(record, inputs_.Next(tids_[thread]));
+    if (record) {
+      window.items.push_back(std::move(*record));
+      ++items_;
+    } else {
+      window.ended = true;
+    }
+  }
+  return &window.items[position - window.first];
+}
+
+void Tape::Forget(size_t thread, uint64_t block_position,
+                  uint64_t input_position) {
+  const auto trim = [this](auto& window, uint64_t position) {
+    while (window.first < position && !window.items.empty()) {
+      window.items.pop_front();
+      ++window.first;
+      --items_;
+    }
+  };
+  trim(threads_[thread].blocks, block_position);
+  trim(threads_[thread].inputs, input_position);
+}
+
+uint64_t Tape::blocks_read(size_t thread) const {
+  const auto& window = threads_[thread].blocks;
+  return window.first + window.items.size();
+}
+
+}  // namespace clew::process
