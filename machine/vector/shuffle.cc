@@ -1,0 +1,271 @@
+#include "machine/vector/shuffle.h"
+
+#include <cstring>
+
+#include "machine/vector/integer.h"
+
+namespace clew::machine {
+namespace {
+
+// The lane of `from` that bits 2i, 2i+1 of `imm` name.
+template <class U>
+U Selected(const Lanes<U>& from, size_t base, uint8_t imm, size_t i) {
+  return from[base + ((imm >> (2 * i)) & 3)];
+}
+
+// PSHUFLW and PSHUFHW: the four words from `base` on.
+void ShuffleWords(Vec128& dst, const Vec128& src, uint8_t imm, size_t base) {
+  const auto from = LanesOf<uint16_t>(src);
+  auto to = from;
+  for (size_t i = 0; i < 4; ++i) {
+    to[base + i] = Selected(from, base, imm, i);
+  }
+  dst = FromLanes<uint16_t>(to);
+}
+
+// Bytes offset..offset+15 of low:high, as if zeros followed.
+Vec128 WindowOf(const Vec128& low, const Vec128& high, size_t offset) {
+  std::array<uint8_t, 48> bytes = {};
+  std::memcpy(bytes.data(), &low, 16);
+  std::memcpy(bytes.data() + 16, &high, 16);
+  Vec128 window;
+  if (offset <= 32) {
+    std::memcpy(&window, bytes.data() + offset, 16);
+  }
+  return window;
+}
+
+template <class U>
+void BlendByBits(Vec128& dst, const Vec128& src, uint8_t bits) {
+  const auto from = LanesOf<U>(src);
+  auto to = LanesOf<U>(dst);
+  for (size_t i = 0; i < to.size(); ++i) {
+    if ((bits >> i) & 1) {
+      to[i] = from[i];
+    }
+  }
+  dst = FromLanes<U>(to);
+}
+
+// Bit i is the top bit of lane i.
+template <class U>
+uint64_t TopBits(const Vec128& value) {
+  const auto lanes = LanesOf<U>(value);
+  uint64_t bits = 0;
+  for (size_t i = 0; i < lanes.size(); ++i) {
+    bits |= static_cast<uint64_t>(lanes[i] >> (8 * sizeof(U) - 1)) << i;
+  }
+  return bits;
+}
+
+template <class U>
+void BlendByMask(Vec128& dst, const Vec128& src, const Vec128& mask) {
+  const auto from = LanesOf<U>(src);
+  const auto select = LanesOf<U>(mask);
+  auto to = LanesOf<U>(dst);
+  for (size_t i = 0; i < to.size(); ++i) {
+    if (select[i] >> (8 * sizeof(U) - 1)) {
+      to[i] = from[i];
+    }
+  }
+  dst = FromLanes<U>(to);
+}
+
+template <class U>
+void Insert(Vec128& dst, const Vec128& src, uint8_t imm) {
+  auto to = LanesOf<U>(dst);
+  to[imm % to.size()] = static_cast<U>(src.q[0]);
+  dst = FromLanes<U>(to);
+}
+
+template <class U>
+uint64_t Extract(const Vec128& src, uint8_t imm) {
+  const auto from = LanesOf<U>(src);
+  return from[imm % from.size()];
+}
+
+uint16_t SumOfDifferences(const uint8_t* a, const uint8_t* b) {
+  unsigned sum = 0;
+  for (size_t i = 0; i < 4; ++i) {
+    sum += a[i] > b[i] ? unsigned{a[i]} - b[i] : unsigned{b[i]} - a[i];
+  }
+  return static_cast<uint16_t>(sum);
+}
+
+}  // namespace
+
+void Pshufd(Vec128& dst, const Vec128& src, VecState& state) {
+  const auto from = LanesOf<uint32_t>(src);
+  Lanes<uint32_t> to;
+  for (size_t i = 0; i < 4; ++i) {
+    to[i] = Selected(from, 0, state.imm, i);
+  }
+  dst = FromLanes<uint32_t>(to);
+}
+
+void Pshuflw(Vec128& dst, const Vec128& src, VecState& state) {
+  ShuffleWords(dst, src, state.imm, 0);
+}
+
+void Pshufhw(Vec128& dst, const Vec128& src, VecState& state) {
+  ShuffleWords(dst, src, state.imm, 4);
+}
+
+void Shufps(Vec128& dst, const Vec128& src, VecState& state) {
+  const auto low = LanesOf<uint32_t>(dst);
+  const auto high = LanesOf<uint32_t>(src);
+  dst = FromLanes<uint32_t>(
+      {Selected(low, 0, state.imm, 0), Selected(low, 0, state.imm, 1),
+       Selected(high, 0, state.imm, 2), Selected(high, 0, state.imm, 3)});
+}
+
+void Shufpd(Vec128& dst, const Vec128& src, VecState& state) {
+  dst = {{dst.q[state.imm & 1], src.q[(state.imm >> 1) & 1]}};
+}
+
+void Palignr(Vec128& dst, const Vec128& src, VecState& state) {
+  dst = WindowOf(src, dst, state.imm);
+}
+
+void Pslldq(Vec128& dst, const Vec128&, VecState& state) {
+  dst = state.imm > 15 ? Vec128{}
+                       : WindowOf(Vec128{}, dst, size_t{16} - state.imm);
+}
+
+void Psrldq(Vec128& dst, const Vec128&, VecState& state) {
+  dst = WindowOf(dst, Vec128{}, state.imm);
+}
+
+// A shift by an immediate is the shift by a register that holds it.
+#define CLEW_SHIFT_BY_IMM(Name)                                 \
+  void Name##Imm(Vec128& dst, const Vec128&, VecState& state) { \
+    Name(dst, Vec128{{state.imm, 0}}, state);                   \
+  }
+CLEW_SHIFT_BY_IMM(Psllw)
+CLEW_SHIFT_BY_IMM(Pslld)
+CLEW_SHIFT_BY_IMM(Psllq)
+CLEW_SHIFT_BY_IMM(Psrlw)
+CLEW_SHIFT_BY_IMM(Psrld)
+CLEW_SHIFT_BY_IMM(Psrlq)
+CLEW_SHIFT_BY_IMM(Psraw)
+CLEW_SHIFT_BY_IMM(Psrad)
+#undef CLEW_SHIFT_BY_IMM
+
+void Blendps(Vec128& dst, const Vec128& src, VecState& state) {
+  BlendByBits<uint32_t>(dst, src, state.imm);
+}
+
+void Blendpd(Vec128& dst, const Vec128& src, VecState& state) {
+  BlendByBits<uint64_t>(dst, src, state.imm);
+}
+
+void Pblendw(Vec128& dst, const Vec128& src, VecState& state) {
+  BlendByBits<uint16_t>(dst, src, state.imm);
+}
+
+void Blendvps(Vec128& dst, const Vec128& src, VecState& state) {
+  BlendByMask<uint32_t>(dst, src, state.mask);
+}
+
+void Blendvpd(Vec128& dst, const Vec128& src, VecState& state) {
+  BlendByMask<uint64_t>(dst, src, state.mask);
+}
+
+void Pblendvb(Vec128& dst, const Vec128& src, VecState& state) {
+  BlendByMask<uint8_t>(dst, src, state.mask);
+}
+
+void Insertps(Vec128& dst, const Vec128& src, VecState& state) {
+  auto to = LanesOf<uint32_t>(dst);
+  to[(state.imm >> 4) & 3] = LanesOf<uint32_t>(src)[state.imm >> 6];
+  for (size_t i = 0; i < 4; ++i) {
+    if ((state.imm >> i) & 1) {
+      to[i] = 0;
+    }
+  }
+  dst = FromLanes<uint32_t>(to);
+}
+
+void Mpsadbw(Vec128& dst, const Vec128& src, VecState& state) {
+  const auto a = LanesOf<uint8_t>(dst);
+  const auto b = LanesOf<uint8_t>(src);
+  const size_t a_start = (state.imm & 4) ? 4 : 0;
+  const size_t b_start = size_t{4} * (state.imm & 3);
+  Lanes<uint16_t> sums;
+  for (size_t i = 0; i < 8; ++i) {
+    sums[i] = SumOfDifferences(&a[a_start + i], &b[b_start]);
+  }
+  dst = FromLanes<uint16_t>(sums);
+}
+
+void Pinsrb(Vec128& dst, const Vec128& src, VecState& state) {
+  Insert<uint8_t>(dst, src, state.imm);
+}
+
+void Pinsrw(Vec128& dst, const Vec128& src, VecState& state) {
+  Insert<uint16_t>(dst, src, state.imm);
+}
+
+void Pinsrd(Vec128& dst, const Vec128& src, VecState& state) {
+  Insert<uint32_t>(dst, src, state.imm);
+}
+
+void Pinsrq(Vec128& dst, const Vec128& src, VecState& state) {
+  Insert<uint64_t>(dst, src, state.imm);
+}
+
+void CopyAll(Vec128& dst, const Vec128& src, VecState&) { dst = src; }
+
+void CopyLow32(Vec128& dst, const Vec128& src, VecState&) {
+  dst.q[0] = (dst.q[0] & ~0xffffffffull) | (src.q[0] & 0xffffffffull);
+}
+
+void CopyLow64(Vec128& dst, const Vec128& src, VecState&) {
+  dst.q[0] = src.q[0];
+}
+
+void CopyToHigh(Vec128& dst, const Vec128& src, VecState&) {
+  dst.q[1] = src.q[0];
+}
+
+void ZeroExtend64(Vec128& dst, const Vec128& src, VecState&) {
+  dst = {{src.q[0], 0}};
+}
+
+uint64_t Pextrb(const Vec128& src, VecState& state) {
+  return Extract<uint8_t>(src, state.imm);
+}
+
+uint64_t Pextrw(const Vec128& src, VecState& state) {
+  return Extract<uint16_t>(src, state.imm);
+}
+
+uint64_t Pextrd(const Vec128& src, VecState& state) {
+  return Extract<uint32_t>(src, state.imm);
+}
+
+uint64_t Pextrq(const Vec128& src, VecState& state) {
+  return Extract<uint64_t>(src, state.imm);
+}
+
+uint64_t Pmovmskb(const Vec128& src, VecState&) {
+  return TopBits<uint8_t>(src);
+}
+
+uint64_t Movmskps(const Vec128& src, VecState&) {
+  return TopBits<uint32_t>(src);
+}
+
+uint64_t Movmskpd(const Vec128& src, VecState&) {
+  return TopBits<uint64_t>(src);
+}
+
+uint64_t LowHalf(const Vec128& src, VecState&) { return src.q[0]; }
+
+uint64_t Ptest(const Vec128& dst, const Vec128& src, VecState&) {
+  const uint64_t both = (dst.q[0] & src.q[0]) | (dst.q[1] & src.q[1]);
+  const uint64_t only = (~dst.q[0] & src.q[0]) | (~dst.q[1] & src.q[1]);
+  return (both == 0 ? kFlagZero : 0) | (only == 0 ? kFlagCarry : 0);
+}
+
+}  // namespace clew::machine
