@@ -8,6 +8,7 @@
 
 #include "common/units.h"
 #include "recorder/pt_encoder/encoder_config.h"
+#include "recorder/pt_encoder/packets.h"
 #include "recorder/pt_encoder/pt_sink.h"
 
 namespace clew::recorder {
@@ -18,8 +19,7 @@ enum class EnableCause : uint8_t {
   // call, an interrupt, or into a signal handler. MODE.Exec, TIP.PGE.
   kKernelReturn,
   // The kernel switches a thread in, and with it its trace on (TraceEn 0 to 1):
-  // TSC, TMA, CBR, MODE.Exec, TIP.PGE. Required when the core's thread changes
-  // and for the first event of a stream, which also gets a PSB+.
+  // TSC, TMA, CBR, MODE.Exec, TIP.PGE. Wanted when the core's thread changes.
   kSwitchIn,
 };
 
@@ -31,16 +31,17 @@ inline constexpr uint32_t kMtcBurstMax = 16;
 // instructions that it retires, as a CPU with branch tracing of user mode only
 // would. Instructions that are no branch, and direct jumps, are no events.
 //
-// Order of calls: the branch of an instruction, then AdvanceTime with the time
-// at which the instruction retired (not necessarily after each); whatever is
-// encoded afterwards is later than the timing packets that this wrote.
+// Order of calls: AdvanceTime with the time at which an instruction retires,
+// then its branch event. What is encoded after a timing packet retired at its
+// time or later; what was encoded before, at its time or earlier. A producer
+// that advances time too late makes streams whose times are wrong.
 //
-// Every event names where execution goes on, because a PSB+ may be due there.
+// Branch events name where execution goes on, because a PSB+ may be due there.
 // States: disabled (at first), enabled. A call REQUIRES the state that its
-// comment names; CLEW_CHECK refuses another.
+// comment names; a CLEW_CHECK refuses another.
 //
-// The hot path (Conditional) allocates nothing and takes a few nanoseconds; see
-// bench/pt_encoder. Not thread-safe; one core, one encoder, one thread.
+// The hot path (Conditional) allocates nothing; bench/pt_encoder prints what it
+// costs. Not thread-safe: one core, one encoder, one thread at a time.
 class CoreEncoder {
  public:
   // `sink` must outlive the encoder. REQUIRES: Validate(config).
@@ -48,7 +49,8 @@ class CoreEncoder {
   CoreEncoder(const CoreEncoder&) = delete;
   CoreEncoder& operator=(const CoreEncoder&) = delete;
 
-  // Disabled -> enabled. `ip` executes next.
+  // Disabled -> enabled. `ip` executes next. The first one of a stream, and one
+  // at which it is due, writes a PSB+ before.
   void Enable(TraceeAddr ip, EnableCause cause);
 
   // Enabled -> disabled, after a far transfer into the kernel (SYSCALL, INT,
@@ -65,13 +67,16 @@ class CoreEncoder {
     AddTntBit(taken, next_ip.as_int());
   }
 
-  // Enabled. CALL rel32. Writes nothing. `return_ip` is the next instruction
-  // in memory, `target` where it goes on (a call of the next instruction does
-  // not count as a call: hardware does not compress its RET).
+  // Enabled. CALL rel32: writes nothing. `return_ip` is the next instruction in
+  // memory, `target` where it goes on.
   void DirectCall(TraceeAddr return_ip, TraceeAddr target) {
-    if (return_ip != target) {
-      PushReturn(return_ip.as_int());
+    if (return_ip == target) {
+      // No call to a decoder that knows the idiom, one to a decoder that does
+      // not: start anew, so that both agree.
+      return_count_ = 0;
+      return;
     }
+    PushReturn(return_ip.as_int());
   }
 
   // Enabled. JMP and CALL through a register or memory.
@@ -81,8 +86,9 @@ class CoreEncoder {
   // Enabled. RET to `target`.
   void Return(TraceeAddr target);
 
-  // Any state. The time is `now`, in ticks since the TSC was 0; not before an
-  // earlier `now`. Writes the MTC packets due since.
+  // Any state. The time is `now`, in ticks since the TSC was 0; > 0 (perf takes
+  // 0 for "not known") and not before an earlier `now`. Writes the MTC packets
+  // due since.
   void AdvanceTime(TscTicks now) {
     now_ = now.as_int();
     if (now_ >= next_mtc_) [[unlikely]] {
@@ -100,36 +106,52 @@ class CoreEncoder {
   void Flush();
 
   bool enabled() const { return enabled_; }
-  // Written to the stream so far, without pending branches.
+  // Bytes of the stream so far, without pending branches.
   uint64_t bytes_written() const {
     return exchanged_bytes_ + static_cast<uint64_t>(pos_ - begin_);
   }
 
  private:
-  static constexpr uint32_t kReturnStackSize = 64;  // as on hardware
+  static constexpr uint32_t kReturnStackSize = 64;  // as decoders assume
 
-  void AddTntBit(bool taken, uint64_t next_ip);
-  void PushReturn(uint64_t ip);
+  void AddTntBit(bool taken, uint64_t next_ip) {
+    if (!enabled_) [[unlikely]] {
+      RefuseState();
+    }
+    tnt_bits_ = tnt_bits_ << 1 | (taken ? 1 : 0);
+    if (++tnt_count_ == tnt_max_) [[unlikely]] {
+      FlushTnt();
+      WritePsbIfDue(next_ip);
+    }
+  }
+  void PushReturn(uint64_t ip) {
+    return_stack_[return_top_++ % kReturnStackSize] = ip;
+    return_count_ += return_count_ < kReturnStackSize ? 1 : 0;
+  }
   bool PopReturnIfMatched(uint64_t target);
-  void ClearReturnStack() { return_count_ = 0; }
+  [[noreturn]] void RefuseState() const;
+  void RequireEnabled(bool enabled) const {
+    if (enabled_ != enabled) [[unlikely]] {
+      RefuseState();
+    }
+  }
+
   void ReserveRoom();
   void Exchange();
   void FlushTnt();
-  void AfterBranch(uint64_t next_ip);
-  void WritePsb(std::optional<uint64_t> ip);
   void WriteTip(uint64_t target);
-  void WriteMtcs();
+  void WriteIp(packets::IpPacket packet, uint64_t ip);
+  void WritePsbIfDue(uint64_t next_ip);
+  void WritePsb(std::optional<uint64_t> next_ip);
   void WriteTscTma();
-  void WriteCycIfDue();
-  void ScheduleMtc();
-  uint64_t CtcAt(uint64_t tsc) const;
-  uint64_t TscOfCtc(uint64_t ctc) const;
-  void Put(const uint8_t* bytes, size_t count);
-  void PutByte(uint8_t byte) { *pos_++ = byte; }
-  void PutIp(uint8_t opcode, uint64_t ip);
+  void WriteMtcs();
+  void WriteCyc(uint64_t until_tsc, uint64_t threshold);
+  uint64_t CrystalTicksAt(uint64_t tsc) const;
+  uint64_t TscOfCrystalTick(uint64_t ctc) const;
 
   const EncoderConfig config_;
   const uint32_t tnt_max_;
+  const uint64_t cyc_threshold_;  // in cycles
   PtSink& sink_;
   uint8_t* begin_ = nullptr;  // of the sink's room
   uint8_t* pos_ = nullptr;
@@ -138,13 +160,14 @@ class CoreEncoder {
   uint64_t next_psb_bytes_ = 0;  // of bytes_written()
 
   bool enabled_ = false;
+  bool started_ = false;    // the first PSB+ is written
   uint32_t tnt_count_ = 0;  // < tnt_max_ between events
   uint64_t tnt_bits_ = 0;   // the oldest branch is the highest bit
   uint64_t last_ip_ = 0;
 
   uint64_t now_ = 0;
   uint64_t next_mtc_ = UINT64_MAX;  // TSC at which the next MTC is due
-  uint64_t mtc_count_ = 0;          // CTC >> mtc_period of the last MTC
+  uint64_t mtc_count_ = 0;          // CTC >> mtc_period of the last MTC or TMA
   uint64_t cyc_since_ = 0;          // TSC of the last CYC
 
   uint32_t return_top_ = 0;
