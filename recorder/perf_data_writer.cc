@@ -1,0 +1,307 @@
+#include "recorder/perf_data_writer.h"
+
+#include <linux/perf_event.h>
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+
+#include "common/check.h"
+#include "recorder/byte_builder.h"
+#include "recorder/perf_data_header.h"
+
+namespace clew::recorder {
+namespace {
+
+constexpr size_t kBufferBytes = size_t{256} << 10;
+// One AUXTRACE record carries at most so much, because readers map it whole.
+constexpr uint64_t kAuxtraceBytesMax = uint64_t{4} << 20;
+constexpr uint32_t kAuxtraceType = 71;  // PERF_RECORD_AUXTRACE
+constexpr uint64_t kAuxtraceHeadBytes = 48;
+constexpr size_t kRecordBytesMax = UINT16_MAX;
+constexpr uint32_t kCoresMax = 4096;
+
+uint64_t RoundUpTo8(uint64_t bytes) { return (bytes + 7) & ~uint64_t{7}; }
+
+uint64_t AuxtraceBytes(uint64_t pt_bytes) {
+  const uint64_t records =
+      (pt_bytes + kAuxtraceBytesMax - 1) / kAuxtraceBytesMax;
+  return RoundUpTo8(pt_bytes) + records * kAuxtraceHeadBytes;
+}
+
+Status ValidateConfig(const PerfDataConfig& config) {
+  CLEW_RETURN_IF_ERROR(Validate(config.encoder));
+  if (config.core_count < 1 || config.core_count > kCoresMax) {
+    return InvalidArgument("perf.data: core_count is {}, wanted 1 to {}",
+                           config.core_count, kCoresMax);
+  }
+  if (config.clock.mult == 0 || config.clock.shift > 32) {
+    return InvalidArgument(
+        "perf.data: clock is mult {}, shift {}, wanted mult > 0, shift <= 32",
+        config.clock.mult, config.clock.shift);
+  }
+  return {};
+}
+
+}  // namespace
+
+PerfNanos ToPerfNanos(TscTicks tsc, const PerfClock& clock) {
+  // As perf_event.h, perf_event_mmap_page::time_zero, has it.
+  const uint64_t quotient = tsc.as_int() >> clock.shift;
+  const uint64_t remainder = tsc.as_int() & ((uint64_t{1} << clock.shift) - 1);
+  return PerfNanos(clock.zero + quotient * clock.mult +
+                   ((remainder * clock.mult) >> clock.shift));
+}
+
+class PerfDataWriter::Impl {
+ public:
+  Impl(FileSystem& files, std::string path, PerfDataConfig config)
+      : files_(files),
+        path_(std::move(path)),
+        records_path_(path_ + ".records"),
+        config_(std::move(config)),
+        cores_(config_.core_count) {}
+
+  [[nodiscard]] Status Open() {
+    CLEW_ASSIGN_OR_RETURN(file, files_.Create(records_path_));
+    records_ = std::move(file);
+    return {};
+  }
+
+  // Appends one kernel record: header, `body`, identification.
+  [[nodiscard]] Status AddRecord(uint32_t type, uint16_t misc,
+                                 const ByteBuilder& body,
+                                 const RecordOrigin& origin) {
+    const size_t bytes = 8 + body.size() + kSampleIdBytes;
+    CLEW_CHECK(records_, "a record after Finish");
+    CLEW_CHECK(origin.core.as_int() < config_.core_count, "core {} of {}",
+               origin.core, config_.core_count);
+    if (bytes > kRecordBytesMax) {
+      return InvalidArgument("perf.data: a record of {} bytes, at most {} fit",
+                             bytes, kRecordBytesMax);
+    }
+    buffer_.Put(type).Put(misc).Put(static_cast<uint16_t>(bytes));
+    buffer_.PutBytes(body.bytes());
+    PutSampleId(origin);
+    uint64_t& last = cores_[origin.core.as_int()].last_time;
+    last = std::max(last, origin.time.as_int());
+    return buffer_.size() < kBufferBytes ? Status() : FlushRecords();
+  }
+
+  [[nodiscard]] Status AddAuxtrace(CoreId core, std::string pt_path) {
+    CLEW_CHECK(core.as_int() < config_.core_count, "core {} of {}", core,
+               config_.core_count);
+    Core& entry = cores_[core.as_int()];
+    CLEW_CHECK(!entry.pt, "core {} has its PT bytes already", core);
+    CLEW_ASSIGN_OR_RETURN(mapped, MappedFile::Open(pt_path));
+    entry.pt.emplace(std::move(mapped));
+    return {};
+  }
+
+  [[nodiscard]] Status Finish() {
+    CLEW_CHECK(records_, "Finish twice");
+    CLEW_RETURN_IF_ERROR(FlushRecords());
+    records_.reset();
+    CLEW_ASSIGN_OR_RETURN(out, files_.Create(path_));
+    CLEW_RETURN_IF_ERROR(WriteAll(*out));
+    CLEW_RETURN_IF_ERROR(out->Sync());
+    return files_.RemoveAll(records_path_);
+  }
+
+  const PerfDataConfig& config() const { return config_; }
+
+ private:
+  struct Core {
+    uint64_t last_time = 1;  // TSC of its last record
+    std::optional<MappedFile> pt;
+  };
+
+  void PutSampleId(const RecordOrigin& origin) {
+    buffer_.Put(origin.process).Put(origin.thread.as_int());
+    buffer_.Put(ToPerfNanos(origin.time, config_.clock).as_int());
+    buffer_.Put(origin.core.as_int()).Put(uint32_t{0});
+    buffer_.Put(SidebandEventId(config_, origin.core));
+  }
+
+  [[nodiscard]] Status FlushRecords() {
+    CLEW_RETURN_IF_ERROR(records_->Append(buffer_.bytes()));
+    records_bytes_ += buffer_.size();
+    buffer_.Clear();
+    return {};
+  }
+
+  [[nodiscard]] Status WriteAll(WritableFile& out) {
+    const ByteBuilder first = BuildFirstRecords(config_);
+    uint64_t data_bytes = first.size() + records_bytes_;
+    for (const Core& core : cores_) {
+      data_bytes += core.pt ? AuxtraceBytes(core.pt->bytes().size()) : 0;
+    }
+    const ByteBuilder head = BuildHead(config_, data_bytes);
+    CLEW_RETURN_IF_ERROR(out.Append(head.bytes()));
+    CLEW_RETURN_IF_ERROR(out.Append(first.bytes()));
+    CLEW_RETURN_IF_ERROR(CopyRecords(out));
+    for (uint32_t core = 0; core < config_.core_count; ++core) {
+      CLEW_RETURN_IF_ERROR(CopyPt(out, core));
+    }
+    return out.Append(BuildFeatures(config_, head.size() + data_bytes).bytes());
+  }
+
+  [[nodiscard]] Status CopyRecords(WritableFile& out) {
+    CLEW_ASSIGN_OR_RETURN(records, MappedFile::Open(records_path_));
+    if (records.bytes().size() != records_bytes_) {
+      return CorruptInput("{}: {} bytes, {} were written", records_path_,
+                          records.bytes().size(), records_bytes_);
+    }
+    return out.Append(records.bytes());
+  }
+
+  [[nodiscard]] Status CopyPt(WritableFile& out, uint32_t core) {
+    if (!cores_[core].pt) {
+      return {};
+    }
+    const std::span<const std::byte> pt = cores_[core].pt->bytes();
+    for (uint64_t offset = 0; offset < pt.size(); offset += kAuxtraceBytesMax) {
+      const std::span<const std::byte> part = pt.subspan(
+          offset, std::min<uint64_t>(kAuxtraceBytesMax, pt.size() - offset));
+      CLEW_RETURN_IF_ERROR(WriteAuxtrace(out, core, offset, part));
+    }
+    return {};
+  }
+
+  // The last one is filled up with PAD packets, whose bytes are zero.
+  [[nodiscard]] Status WriteAuxtrace(WritableFile& out, uint32_t core,
+                                     uint64_t offset,
+                                     std::span<const std::byte> part) {
+    const uint64_t padded = RoundUpTo8(part.size());
+    ByteBuilder record;
+    record.Put(kAuxtraceType).Put(uint16_t{0});
+    record.Put(static_cast<uint16_t>(kAuxtraceHeadBytes));
+    record.Put(padded).Put(offset);
+    // perf takes the upper byte of the first TSC from it, and takes 0 for none.
+    record.Put(cores_[core].last_time);
+    record.Put(core).Put(int32_t{-1}).Put(core).Put(uint32_t{0});
+    CLEW_RETURN_IF_ERROR(out.Append(record.bytes()));
+    CLEW_RETURN_IF_ERROR(out.Append(part));
+    const ByteBuilder padding = ByteBuilder().PutZeros(padded - part.size());
+    return out.Append(padding.bytes());
+  }
+
+  FileSystem& files_;
+  std::string path_;
+  std::string records_path_;
+  PerfDataConfig config_;
+  std::vector<Core> cores_;
+  std::unique_ptr<WritableFile> records_;
+  uint64_t records_bytes_ = 0;
+  ByteBuilder buffer_;
+};
+
+PerfDataWriter::PerfDataWriter(std::unique_ptr<Impl> impl)
+    : impl_(std::move(impl)) {}
+PerfDataWriter::PerfDataWriter(PerfDataWriter&&) noexcept = default;
+PerfDataWriter& PerfDataWriter::operator=(PerfDataWriter&&) noexcept = default;
+PerfDataWriter::~PerfDataWriter() = default;
+
+Result<PerfDataWriter> PerfDataWriter::Create(FileSystem& files,
+                                              const std::string& path,
+                                              PerfDataConfig config) {
+  CLEW_RETURN_IF_ERROR(ValidateConfig(config));
+  auto impl = std::make_unique<Impl>(files, path, std::move(config));
+  CLEW_RETURN_IF_ERROR(impl->Open());
+  return PerfDataWriter(std::move(impl));
+}
+
+Status PerfDataWriter::AddComm(const RecordOrigin& origin,
+                               std::string_view name, bool exec) {
+  ByteBuilder body;
+  body.Put(origin.process).Put(origin.thread.as_int());
+  body.PutPaddedText(name, 8);
+  const uint32_t misc =
+      PERF_RECORD_MISC_USER | (exec ? PERF_RECORD_MISC_COMM_EXEC : 0);
+  return impl_->AddRecord(PERF_RECORD_COMM, static_cast<uint16_t>(misc), body,
+                          origin);
+}
+
+Status PerfDataWriter::AddMmap2(const RecordOrigin& origin,
+                                const PerfMapping& mapping) {
+  constexpr size_t kBuildIdBytes = 20;
+  if (mapping.build_id.size() > kBuildIdBytes) {
+    return InvalidArgument("{:?}: a build-id of {} bytes, wanted at most {}",
+                           mapping.path, mapping.build_id.size(),
+                           kBuildIdBytes);
+  }
+  const bool has_build_id = !mapping.build_id.empty();
+  ByteBuilder body;
+  body.Put(origin.process).Put(origin.thread.as_int());
+  body.Put(mapping.addr.as_int()).Put(mapping.size_bytes);
+  body.Put(mapping.file_offset);
+  if (has_build_id) {
+    body.Put(static_cast<uint8_t>(mapping.build_id.size())).PutZeros(3);
+    body.PutBytes(std::as_bytes(std::span(mapping.build_id)));
+    body.PutZeros(kBuildIdBytes - mapping.build_id.size());
+  } else {
+    body.PutZeros(24);  // device, inode, generation
+  }
+  body.Put(mapping.prot).Put(mapping.flags).PutPaddedText(mapping.path, 8);
+  const uint32_t misc = PERF_RECORD_MISC_USER |
+                        (has_build_id ? PERF_RECORD_MISC_MMAP_BUILD_ID : 0);
+  return impl_->AddRecord(PERF_RECORD_MMAP2, static_cast<uint16_t>(misc), body,
+                          origin);
+}
+
+Status PerfDataWriter::AddFork(const RecordOrigin& origin,
+                               int32_t child_process, Tid child) {
+  ByteBuilder body;
+  body.Put(child_process).Put(origin.process);
+  body.Put(child.as_int()).Put(origin.thread.as_int());
+  body.Put(ToPerfNanos(origin.time, impl_->config().clock).as_int());
+  return impl_->AddRecord(PERF_RECORD_FORK, 0, body, origin);
+}
+
+Status PerfDataWriter::AddExit(const RecordOrigin& origin,
+                               int32_t parent_process, Tid parent) {
+  ByteBuilder body;
+  body.Put(origin.process).Put(parent_process);
+  body.Put(origin.thread.as_int()).Put(parent.as_int());
+  body.Put(ToPerfNanos(origin.time, impl_->config().clock).as_int());
+  return impl_->AddRecord(PERF_RECORD_EXIT, 0, body, origin);
+}
+
+Status PerfDataWriter::AddSwitchIn(const RecordOrigin& origin) {
+  return impl_->AddRecord(PERF_RECORD_SWITCH, 0, ByteBuilder(), origin);
+}
+
+Status PerfDataWriter::AddSwitchOut(const RecordOrigin& origin,
+                                    bool preempted) {
+  const uint32_t misc = PERF_RECORD_MISC_SWITCH_OUT |
+                        (preempted ? PERF_RECORD_MISC_SWITCH_OUT_PREEMPT : 0);
+  return impl_->AddRecord(PERF_RECORD_SWITCH, static_cast<uint16_t>(misc),
+                          ByteBuilder(), origin);
+}
+
+Status PerfDataWriter::AddItraceStart(const RecordOrigin& origin) {
+  ByteBuilder body;
+  body.Put(origin.process).Put(origin.thread.as_int());
+  return impl_->AddRecord(PERF_RECORD_ITRACE_START, 0, body, origin);
+}
+
+Status PerfDataWriter::AddAux(const RecordOrigin& origin, uint64_t offset_bytes,
+                              uint64_t size_bytes, uint64_t flags) {
+  ByteBuilder body;
+  body.Put(offset_bytes).Put(size_bytes).Put(flags);
+  return impl_->AddRecord(PERF_RECORD_AUX, 0, body, origin);
+}
+
+Status PerfDataWriter::AddLost(const RecordOrigin& origin, uint64_t count) {
+  ByteBuilder body;
+  body.Put(IntelPtEventId(origin.core)).Put(count);
+  return impl_->AddRecord(PERF_RECORD_LOST, 0, body, origin);
+}
+
+Status PerfDataWriter::AddAuxtrace(CoreId core, std::string pt_path) {
+  return impl_->AddAuxtrace(core, std::move(pt_path));
+}
+
+Status PerfDataWriter::Finish() { return impl_->Finish(); }
+
+}  // namespace clew::recorder
