@@ -1,16 +1,18 @@
 #ifndef CLEW_MACHINE_MEMORY_H_
 #define CLEW_MACHINE_MEMORY_H_
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <memory>
 #include <optional>
 #include <span>
 #include <vector>
 
-namespace clew::machine {
+#include "machine/page_table.h"
 
-inline constexpr uint64_t kPageBytes = 4096;
+namespace clew::machine {
 
 // The address space of a traced process: sparse pages with protections.
 //
@@ -19,7 +21,8 @@ inline constexpr uint64_t kPageBytes = 4096;
 //
 // Undo: between SetMark and RollBack every store is logged with what it
 // overwrote; RollBack restores contents exactly. Map, Unmap and Protect are
-// undone too. The log is off until the first SetMark and after DropMarks.
+// undone too. The log is off until the first SetMark and after DropMarks. A
+// copy starts with the log off; an assignment drops the marks.
 class Memory {
  public:
   Memory();
@@ -31,10 +34,12 @@ class Memory {
 
   // Page-granular; addr and size are rounded outwards. Map gives zeroed pages
   // in place of what was there. `prot` is kProtRead | kProtWrite | kProtExec.
+  // REQUIRES: addr + size_bytes does not wrap (Map, Move).
   void Map(uint64_t addr, uint64_t size_bytes, uint32_t prot);
   void Unmap(uint64_t addr, uint64_t size_bytes);
   void Protect(uint64_t addr, uint64_t size_bytes, uint32_t prot);
-  // mremap(2): moves pages with contents and protections.
+  // mremap(2): moves pages with contents and protections. The ranges may not
+  // overlap; what was at `to` is replaced, holes stay holes.
   void Move(uint64_t from, uint64_t to, uint64_t size_bytes);
   // nullopt where nothing is mapped.
   std::optional<uint32_t> ProtectionAt(uint64_t addr) const;
@@ -45,9 +50,28 @@ class Memory {
   bool Store(uint64_t addr, std::span<const std::byte> bytes);
   // Integers, the fast path.
   template <class U>
-  bool Load(uint64_t addr, U& value) const;
+  bool Load(uint64_t addr, U& value) const {
+    const TlbEntry& entry = read_tlb_[TlbIndex(addr)];
+    if (Hit(entry, addr, sizeof(U))) [[likely]] {
+      std::memcpy(&value, entry.host + addr % kPageBytes, sizeof(U));
+      return true;
+    }
+    return Load(addr, std::as_writable_bytes(std::span(&value, 1)));
+  }
   template <class U>
-  bool Store(uint64_t addr, U value);
+  bool Store(uint64_t addr, U value) {
+    const TlbEntry& entry = write_tlb_[TlbIndex(addr)];
+    if (Hit(entry, addr, sizeof(U)) && !tracking_) [[likely]] {
+      std::memcpy(entry.host + addr % kPageBytes, &value, sizeof(U));
+      return true;
+    }
+    return Store(addr, std::as_bytes(std::span(&value, 1)));
+  }
+  // Whether all bytes may be written, with nothing changed.
+  bool CanStore(uint64_t addr, uint64_t size_bytes) const {
+    return Hit(write_tlb_[TlbIndex(addr)], addr, size_bytes) ||
+           CanStoreSlow(addr, size_bytes);
+  }
   // Code bytes for the decoder; returns how many could be read (needs exec).
   size_t Fetch(uint64_t addr, std::span<std::byte> bytes) const;
 
@@ -65,11 +89,13 @@ class Memory {
   // every store once enabled (a few nanoseconds each); equal states have equal
   // digests however they were reached.
   void EnableDigest();
-  uint64_t digest() const;
+  uint64_t digest() const { return digest_; }
 
-  // Grows with every change of mapping or of an executable page, so that a
-  // cache of decoded code knows when to forget.
-  uint64_t code_version() const;
+  // Changes with every change of mapping or contents of an executable page, so
+  // that a cache of decoded code knows when to forget. Two memories of one
+  // process image with equal versions have equal code: versions are never used
+  // twice within a program.
+  uint64_t code_version() const { return code_version_; }
 
   // Mapped ranges of equal protection, ascending.
   struct Range {
@@ -78,6 +104,56 @@ class Memory {
     uint32_t prot;
   };
   std::vector<Range> Ranges() const;
+
+ private:
+  static constexpr size_t kTlbEntries = 256;
+  struct TlbEntry {
+    uint64_t page_number = ~uint64_t{0};  // of no canonical address
+    std::byte* host = nullptr;
+  };
+  using Tlb = std::array<TlbEntry, kTlbEntries>;
+  // One thing to undo: up to 8 bytes of contents, or a whole slot.
+  struct UndoEntry {
+    uint64_t addr = 0;
+    uint64_t old_bytes = 0;
+    uint32_t size_bytes = 0;  // kSlotEntry: slots_[old_bytes] was at addr
+  };
+  static constexpr uint32_t kSlotEntry = 0;
+
+  static size_t TlbIndex(uint64_t addr) {
+    return (addr >> kPageShift) % kTlbEntries;
+  }
+  static bool Hit(const TlbEntry& entry, uint64_t addr, uint64_t size_bytes) {
+    return entry.page_number == addr >> kPageShift &&
+           addr % kPageBytes <= kPageBytes - size_bytes;
+  }
+  bool CanStoreSlow(uint64_t addr, uint64_t size_bytes) const;
+  bool Allowed(uint64_t addr, uint64_t size_bytes, uint32_t prot) const;
+  void CopyOut(uint64_t addr, std::span<std::byte> bytes) const;
+  void CopyIn(uint64_t addr, std::span<const std::byte> bytes);
+  void CopyIntoPage(uint64_t addr, std::span<const std::byte> bytes);
+  std::byte* HostToWrite(uint64_t page_number);
+  void Track(uint64_t addr, const std::byte* old_bytes,
+             std::span<const std::byte> new_bytes);
+  void LogOldBytes(uint64_t addr, const std::byte* bytes, size_t size_bytes);
+  void ReplaceSlot(uint64_t page_number, PageSlot slot);
+  void SetSlot(uint64_t page_number, PageSlot slot);
+  void Undo(const UndoEntry& entry);
+  void FlushTlb() const;
+  void ForgetInTlb(uint64_t page_number) const;
+  void Retrack() { tracking_ = undo_on_ || digest_on_; }
+  void BumpCodeVersion();
+
+  PageTable pages_;
+  mutable Tlb read_tlb_;
+  mutable Tlb write_tlb_;
+  bool tracking_ = false;  // undo_on_ || digest_on_
+  bool undo_on_ = false;
+  bool digest_on_ = false;
+  uint64_t digest_ = 0;
+  uint64_t code_version_ = 0;
+  std::vector<UndoEntry> undo_;
+  std::vector<PageSlot> slots_;  // that kSlotEntry entries name
 };
 
 }  // namespace clew::machine

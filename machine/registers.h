@@ -24,8 +24,8 @@ struct Float80 {
 struct X87 {
   std::array<Float80, 8> regs;  // physical, not relative to the top
   uint16_t control = 0x37f;
-  uint16_t status = 0;     // with the top in bits 11..13
-  uint16_t tag = 0xffff;   // two bits a register, as FNSTENV stores them
+  uint16_t status = 0;    // with the top in bits 11..13
+  uint16_t tag = 0xffff;  // two bits a register, as FNSTENV stores them
   bool operator==(const X87&) const = default;
 };
 

@@ -14,9 +14,7 @@ namespace clew::machine {
 struct VecState {
   uint32_t mxcsr = 0x1f80;  // exception flags are added, the rest is read
   uint8_t imm = 0;
-  Vec128 mask;     // xmm0, for the variable blends
-  uint64_t a = 0;  // lengths for PCMPESTRx (rax, rdx), already as signed
-  uint64_t d = 0;
+  Vec128 mask;  // xmm0, for the variable blends
 };
 
 // The three shapes of SSE value functions. Each is a total function of its

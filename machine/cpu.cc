@@ -1,0 +1,30 @@
+#include "machine/cpu.h"
+
+#include "machine/cpu_run.h"
+
+namespace clew::machine {
+
+template class BlockCache<Concrete>;
+template class Cpu<Concrete>;
+
+CodeCache::CodeCache() : blocks_(std::make_unique<BlockCache<Concrete>>()) {}
+CodeCache::~CodeCache() = default;
+CodeCache::CodeCache(CodeCache&&) noexcept = default;
+CodeCache& CodeCache::operator=(CodeCache&&) noexcept = default;
+
+Machine::Machine(Registers& registers, Memory& memory, CodeCache& code)
+    : cpu_(std::make_unique<Cpu<Concrete>>(registers, memory, *code.blocks_)) {}
+Machine::~Machine() = default;
+Machine::Machine(Machine&&) noexcept = default;
+
+Stop Machine::Run(uint64_t max_insns) { return cpu_->Run(max_insns); }
+
+void Machine::CompleteInsn(const InsnInput& input) {
+  cpu_->CompleteInsn(input);
+}
+
+void Machine::set_observer(AccessObserver* observer) {
+  cpu_->set_observer(observer);
+}
+
+}  // namespace clew::machine

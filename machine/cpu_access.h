@@ -1,0 +1,316 @@
+#ifndef CLEW_MACHINE_CPU_ACCESS_H_
+#define CLEW_MACHINE_CPU_ACCESS_H_
+
+// Operands and memory of Cpu<D>; included by cpu_core.h alone.
+
+#include <algorithm>
+#include <cstring>
+
+#include "machine/cpu_core.h"
+
+namespace clew::machine {
+
+// With 57-bit linear addresses absent, bits 63..47 must be equal.
+inline bool IsCanonical(uint64_t addr) {
+  const uint64_t top = addr >> 47;
+  return top == 0 || top == 0x1ffff;
+}
+
+template <class D>
+typename D::template V<uint64_t> Cpu<D>::Offset(const Insn& insn) {
+  const MemOperand& mem = insn.mem;
+  V<uint64_t> offset = d_.Const(static_cast<uint64_t>(mem.disp));
+  if (mem.base != MemOperand::kNoReg) {
+    offset = d_.template Add<uint64_t>(
+        d_.template GetReg<uint64_t>(regs_, mem.base * 8u), offset);
+  }
+  if (mem.index != MemOperand::kNoReg) {
+    const V<uint64_t> index =
+        d_.template GetReg<uint64_t>(regs_, mem.index * 8u);
+    offset = d_.template Add<uint64_t>(
+        offset,
+        d_.template Shl<uint64_t>(index, d_.Const(uint64_t{mem.shift})));
+  }
+  if (insn.addr32) [[unlikely]] {
+    offset = d_.template ZExt<uint64_t, uint32_t>(
+        d_.template Trunc<uint32_t, uint64_t>(offset));
+  }
+  return offset;
+}
+
+template <class D>
+uint64_t Cpu<D>::LinearAddress(const Insn& insn, V<uint64_t> offset) {
+  const uint64_t addr = d_.ConcretiseAddress(offset);
+  switch (insn.mem.segment) {
+    case MemOperand::Segment::kNone:
+      return addr;
+    case MemOperand::Segment::kFs:
+      return addr + regs_.fs_base;
+    default:
+      return addr + regs_.gs_base;
+  }
+}
+
+template <class D>
+template <class U>
+typename D::template V<U> Cpu<D>::Read(const Insn& insn,
+                                       const Operand& operand) {
+  if (operand.is_reg()) {
+    return GetReg<U>(operand.reg);
+  }
+  if (operand.is_mem()) {
+    return Load<U>(Address(insn));
+  }
+  return d_.Const(static_cast<U>(insn.imm));
+}
+
+template <class D>
+template <class U>
+void Cpu<D>::Write(const Insn& insn, const Operand& operand, V<U> value) {
+  if (faulted()) {
+    return;
+  }
+  if (operand.is_reg()) {
+    SetReg<U>(operand.reg, value);
+  } else {
+    Store<U>(Address(insn), value);
+  }
+}
+
+template <class D>
+template <class U>
+typename D::template V<U> Cpu<D>::Load(uint64_t addr) {
+  U value = 0;
+  if (!memory_.Load(addr, value)) [[unlikely]] {
+    RaiseAccess(addr, sizeof(U), false);
+    return d_.Const(U{0});
+  }
+  if (observer_ != nullptr) [[unlikely]] {
+    Observe(addr, value, sizeof(U), AccessKind::kRead);
+  }
+  return d_.template AfterLoad<U>(*this, addr, value, AccessKind::kRead);
+}
+
+template <class D>
+template <class U>
+bool Cpu<D>::Store(uint64_t addr, V<U> value) {
+  const U plain = d_.Value(value);
+  if (!memory_.Store(addr, plain)) [[unlikely]] {
+    RaiseAccess(addr, sizeof(U), true);
+    return false;
+  }
+  d_.template AfterStore<U>(*this, addr, value, AccessKind::kWrite);
+  NoticeCodeChange();
+  if (observer_ != nullptr) [[unlikely]] {
+    Observe(addr, plain, sizeof(U), AccessKind::kWrite);
+  }
+  return true;
+}
+
+template <class D>
+template <class U>
+typename D::template V<U> Cpu<D>::LoadForUpdate(uint64_t addr) {
+  U value = 0;
+  if (!CheckStore(addr, sizeof(U)) || !memory_.Load(addr, value)) {
+    RaiseAccess(addr, sizeof(U), true);
+    return d_.Const(U{0});
+  }
+  if (observer_ != nullptr) [[unlikely]] {
+    Observe(addr, value, sizeof(U), AccessKind::kReadModifyWrite);
+  }
+  return d_.template AfterLoad<U>(*this, addr, value,
+                                  AccessKind::kReadModifyWrite);
+}
+
+template <class D>
+template <class U>
+void Cpu<D>::StoreUpdate(uint64_t addr, V<U> value) {
+  if (memory_.Store(addr, d_.Value(value))) {
+    d_.template AfterStore<U>(*this, addr, value, AccessKind::kReadModifyWrite);
+    NoticeCodeChange();
+  }
+}
+
+template <class D>
+bool Cpu<D>::LoadBytes(uint64_t addr, std::span<std::byte> bytes) {
+  if (!memory_.Load(addr, bytes)) {
+    RaiseAccess(addr, bytes.size(), false);
+    return false;
+  }
+  uint64_t low = 0;
+  std::memcpy(&low, bytes.data(), std::min<size_t>(8, bytes.size()));
+  if (observer_ != nullptr) [[unlikely]] {
+    Observe(addr, low, bytes.size(), AccessKind::kRead);
+  }
+  d_.AfterLoadBytes(*this, addr, bytes, AccessKind::kRead);
+  return true;
+}
+
+template <class D>
+bool Cpu<D>::StoreBytes(uint64_t addr, std::span<const std::byte> bytes) {
+  if (!memory_.Store(addr, bytes)) {
+    RaiseAccess(addr, bytes.size(), true);
+    return false;
+  }
+  d_.AfterStoreBytes(*this, addr, bytes, AccessKind::kWrite);
+  NoticeCodeChange();
+  uint64_t low = 0;
+  std::memcpy(&low, bytes.data(), std::min<size_t>(8, bytes.size()));
+  if (observer_ != nullptr) [[unlikely]] {
+    Observe(addr, low, bytes.size(), AccessKind::kWrite);
+  }
+  return true;
+}
+
+template <class D>
+bool Cpu<D>::LoadBytesForUpdate(uint64_t addr, std::span<std::byte> bytes) {
+  if (!CheckStore(addr, bytes.size()) || !memory_.Load(addr, bytes)) {
+    RaiseAccess(addr, bytes.size(), true);
+    return false;
+  }
+  uint64_t low = 0;
+  std::memcpy(&low, bytes.data(), std::min<size_t>(8, bytes.size()));
+  if (observer_ != nullptr) [[unlikely]] {
+    Observe(addr, low, bytes.size(), AccessKind::kReadModifyWrite);
+  }
+  d_.AfterLoadBytes(*this, addr, bytes, AccessKind::kReadModifyWrite);
+  return true;
+}
+
+template <class D>
+void Cpu<D>::StoreBytesUpdate(uint64_t addr, std::span<const std::byte> bytes) {
+  if (memory_.Store(addr, bytes)) {
+    d_.AfterStoreBytes(*this, addr, bytes, AccessKind::kReadModifyWrite);
+    NoticeCodeChange();
+  }
+}
+
+template <class D>
+bool Cpu<D>::CheckStore(uint64_t addr, uint64_t size_bytes) {
+  if (memory_.CanStore(addr, size_bytes)) [[likely]] {
+    return true;
+  }
+  RaiseAccess(addr, size_bytes, true);
+  return false;
+}
+
+template <class D>
+Vec128 Cpu<D>::ReadVec(const Insn& insn, const Operand& operand,
+                       bool unaligned) {
+  Vec128 value;
+  if (operand.is_xmm()) {
+    for (unsigned half = 0; half < 2; ++half) {
+      value.q[half] = d_.Concretise(d_.GetXmm(regs_, operand.reg, half));
+    }
+    return value;
+  }
+  const uint64_t addr = Address(insn);
+  if (!unaligned && addr % 16 != 0) {
+    Raise(FaultKind::kGeneral, addr);
+    return value;
+  }
+  LoadBytes(addr, std::as_writable_bytes(std::span(value.q)));
+  return value;
+}
+
+template <class D>
+void Cpu<D>::WriteVec(const Insn& insn, const Operand& operand, Vec128 value,
+                      bool unaligned) {
+  if (faulted()) {
+    return;
+  }
+  if (operand.is_xmm()) {
+    for (unsigned half = 0; half < 2; ++half) {
+      d_.SetXmm(regs_, operand.reg, half, d_.Const(value.q[half]));
+    }
+    return;
+  }
+  const uint64_t addr = Address(insn);
+  if (!unaligned && addr % 16 != 0) {
+    Raise(FaultKind::kGeneral, addr, true);
+    return;
+  }
+  StoreBytes(addr, std::as_bytes(std::span(value.q)));
+}
+
+template <class D>
+template <class U>
+typename D::template V<U> Cpu<D>::ReadLow(const Insn& insn,
+                                          const Operand& operand) {
+  if (operand.is_xmm()) {
+    return d_.template Trunc<U, uint64_t>(d_.GetXmm(regs_, operand.reg, 0));
+  }
+  return Read<U>(insn, operand);
+}
+
+template <class D>
+template <class U>
+void Cpu<D>::WriteLow(const Insn& insn, const Operand& operand, V<U> value) {
+  if (!operand.is_xmm()) {
+    Write<U>(insn, operand, value);
+    return;
+  }
+  if (faulted()) {
+    return;
+  }
+  if constexpr (sizeof(U) == 8) {
+    d_.SetXmm(regs_, operand.reg, 0, value);
+  } else {
+    const uint64_t upper = ~uint64_t{0} << (8 * sizeof(U));
+    const V<uint64_t> kept = d_.template And<uint64_t>(
+        d_.GetXmm(regs_, operand.reg, 0), d_.Const(upper));
+    d_.SetXmm(
+        regs_, operand.reg, 0,
+        d_.template Or<uint64_t>(kept, d_.template ZExt<uint64_t, U>(value)));
+  }
+}
+
+template <class D>
+void Cpu<D>::Push(V<uint64_t> value) {
+  const uint64_t addr = d_.ConcretiseAddress(GetReg<uint64_t>(8 * kRsp)) - 8;
+  if (Store<uint64_t>(addr, value)) {
+    SetReg<uint64_t>(8 * kRsp, d_.Const(addr));
+  }
+}
+
+template <class D>
+void Cpu<D>::Observe(uint64_t addr, uint64_t value, uint64_t size_bytes,
+                     AccessKind kind) {
+  const ObservedAccess access{.ip = current_->ip,
+                              .addr = addr,
+                              .value = value,
+                              .size_bytes = static_cast<uint32_t>(size_bytes),
+                              .kind = kind};
+  if (observer_->OnAccess(access) && signal_ < Signal::kObserver) {
+    signal_ = Signal::kObserver;
+  }
+}
+
+template <class D>
+void Cpu<D>::RaiseAccess(uint64_t addr, uint64_t size_bytes, bool write) {
+  if (!IsCanonical(addr) || !IsCanonical(addr + size_bytes - 1)) {
+    Raise(FaultKind::kGeneral, addr, write);
+    return;
+  }
+  const uint32_t needed = write ? kProtWrite : kProtRead;
+  // The CPU reports the first byte that it could not access.
+  const auto first = memory_.ProtectionAt(addr);
+  const bool first_bad = !first || (*first & needed) == 0;
+  const uint64_t bad =
+      first_bad ? addr : (addr + size_bytes - 1) / kPageBytes * kPageBytes;
+  const bool mapped = memory_.ProtectionAt(bad).has_value();
+  Raise(mapped ? FaultKind::kProtection : FaultKind::kUnmapped, bad, write);
+}
+
+template <class D>
+void Cpu<D>::NoticeCodeChange() {
+  if (memory_.code_version() != code_version_) [[unlikely]] {
+    if (signal_ == Signal::kNone) {
+      signal_ = Signal::kReblock;
+    }
+  }
+}
+
+}  // namespace clew::machine
+
+#endif  // CLEW_MACHINE_CPU_ACCESS_H_

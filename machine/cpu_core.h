@@ -1,0 +1,178 @@
+#ifndef CLEW_MACHINE_CPU_CORE_H_
+#define CLEW_MACHINE_CPU_CORE_H_
+
+#include <cstdint>
+#include <span>
+
+#include "machine/cpu.h"
+#include "machine/domain.h"
+#include "machine/flags.h"
+#include "machine/insn.h"
+#include "machine/memory.h"
+#include "machine/registers.h"
+
+namespace clew::machine {
+
+// Why the run loop leaves a block early.
+enum class Signal : uint8_t {
+  kNone,
+  // The instruction retired:
+  kReblock,  // code changed: look the next instruction up again
+  kObserver,
+  kSyscall,
+  // It did not:
+  kFault,
+  kNondeterministic,
+  kUnsupported,
+};
+
+template <class D>
+struct Block;
+template <class D>
+class BlockCache;
+
+// One thread's state and everything handlers use. D is Concrete or Shadowed.
+// Families see the public part up to the line; insn.h says how to add one.
+template <class D>
+class Cpu {
+ public:
+  template <class U>
+  using V = typename D::template V<U>;
+
+  Cpu(Registers& regs, Memory& memory, BlockCache<D>& code, D domain = D())
+      : d_(domain),
+        regs_(regs),
+        memory_(memory),
+        code_(code),
+        flags_(d_, regs) {}
+  Cpu(const Cpu&) = delete;
+  Cpu& operator=(const Cpu&) = delete;
+
+  D& d() { return d_; }
+  Registers& regs() { return regs_; }
+  Flags<D>& flags() { return flags_; }
+
+  // True once this instruction has faulted: change nothing more.
+  bool faulted() const { return signal_ >= Signal::kFault; }
+  void Raise(FaultKind kind, uint64_t addr = 0, bool write = false) {
+    if (!faulted()) {
+      signal_ = Signal::kFault;
+      fault_ = Fault{kind, addr, write};
+    }
+  }
+  // Stops before this instruction retires.
+  void StopUnsupported() { signal_ = Signal::kUnsupported; }
+  void StopNondeterministic() { signal_ = Signal::kNondeterministic; }
+  void StopSyscall() { signal_ = Signal::kSyscall; }
+
+  // General registers. `offset` is Operand::reg, or 8 * clew::Gpr.
+  template <class U>
+  V<U> GetReg(unsigned offset) {
+    return d_.template GetReg<U>(regs_, offset);
+  }
+  template <class U>
+  void SetReg(unsigned offset, V<U> value) {
+    d_.template SetReg<U>(regs_, offset, value);
+  }
+
+  // Where the memory operand is, segment base included.
+  uint64_t Address(const Insn& insn) {
+    return LinearAddress(insn, Offset(insn));
+  }
+  // The address without segment base (LEA), 64 bits.
+  V<uint64_t> Offset(const Insn& insn);
+  uint64_t LinearAddress(const Insn& insn, V<uint64_t> offset);
+
+  // Explicit operands of any kind: general register, immediate, memory.
+  // Read returns 0 after a fault; Write does nothing then.
+  template <class U>
+  V<U> Read(const Insn& insn, const Operand& operand);
+  template <class U>
+  void Write(const Insn& insn, const Operand& operand, V<U> value);
+
+  // Memory as integers: one access each. Load returns 0 and raises on a fault,
+  // Store returns false and raises.
+  template <class U>
+  V<U> Load(uint64_t addr);
+  template <class U>
+  bool Store(uint64_t addr, V<U> value);
+  // An atomic read-modify-write, one access: LoadForUpdate checks that the
+  // store will succeed and is the access that is observed; StoreUpdate cannot
+  // fail.
+  template <class U>
+  V<U> LoadForUpdate(uint64_t addr);
+  template <class U>
+  void StoreUpdate(uint64_t addr, V<U> value);
+  // 16 bytes (atomically updated: CMPXCHG16B), or any number up to a page
+  // (FXSAVE): one access each, false and raised on a fault. The shadow is
+  // concretised and cleared.
+  bool LoadBytes(uint64_t addr, std::span<std::byte> bytes);
+  bool StoreBytes(uint64_t addr, std::span<const std::byte> bytes);
+  bool LoadBytesForUpdate(uint64_t addr, std::span<std::byte> bytes);
+  void StoreBytesUpdate(uint64_t addr, std::span<const std::byte> bytes);
+  // Raises what a store there would raise; true if it would succeed.
+  bool CheckStore(uint64_t addr, uint64_t size_bytes);
+
+  // SSE registers and 16-byte memory operands as plain values (the shadow is
+  // concretised on read, cleared on write). A memory operand is 16 bytes and
+  // must be aligned, or kGeneral is raised, unless `unaligned`.
+  Vec128 ReadVec(const Insn& insn, const Operand& operand,
+                 bool unaligned = false);
+  void WriteVec(const Insn& insn, const Operand& operand, Vec128 value,
+                bool unaligned = false);
+  // The low `sizeof(U)` bytes of an XMM register, or memory of that size, for
+  // scalar forms (MOVQ, ADDSD with U = uint64_t, ADDSS with uint32_t). Writing
+  // keeps the rest of an XMM register. General registers work as well. The
+  // shadow is carried.
+  template <class U>
+  V<U> ReadLow(const Insn& insn, const Operand& operand);
+  template <class U>
+  void WriteLow(const Insn& insn, const Operand& operand, V<U> value);
+  // XMM register halves with their shadow, for moves and bitwise logic.
+  V<uint64_t> GetXmm(unsigned number, unsigned half) {
+    return d_.GetXmm(regs_, number, half);
+  }
+  void SetXmm(unsigned number, unsigned half, V<uint64_t> value) {
+    d_.SetXmm(regs_, number, half, value);
+  }
+
+  // Control flow: the next instruction to run.
+  void Jump(uint64_t target) { regs_.rip = target; }
+  // A conditional branch: reports a symbolic condition; true if taken.
+  bool Decide(V<bool> condition) { return d_.Decide(condition); }
+  void Push(V<uint64_t> value);
+
+  //---------------------------------------------------------------------------
+  // The run loop (cpu_run.h).
+  Stop Run(uint64_t max_insns);
+  void CompleteInsn(const InsnInput& input);
+  void set_observer(AccessObserver* observer) { observer_ = observer; }
+  const Insn* current() const { return current_; }
+  void RaiseFetch(uint64_t addr);
+
+ private:
+  uint64_t RunBlock(const Block<D>& block, uint64_t budget);
+  Stop MakeStop(uint64_t retired);
+  void Observe(uint64_t addr, uint64_t value, uint64_t size_bytes,
+               AccessKind kind);
+  void RaiseAccess(uint64_t addr, uint64_t size_bytes, bool write);
+  // A store into executable memory must be seen by the next instruction.
+  void NoticeCodeChange();
+
+  D d_;
+  Registers& regs_;
+  Memory& memory_;
+  BlockCache<D>& code_;
+  Flags<D> flags_;
+  Signal signal_ = Signal::kNone;
+  Fault fault_;
+  const Insn* current_ = nullptr;
+  AccessObserver* observer_ = nullptr;
+  uint64_t code_version_ = 0;
+};
+
+}  // namespace clew::machine
+
+#include "machine/cpu_access.h"  // IWYU pragma: export
+
+#endif  // CLEW_MACHINE_CPU_CORE_H_

@@ -1,0 +1,218 @@
+#include "machine/decode.h"
+
+#include <capstone/capstone.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include "common/check.h"
+#include "machine/prefixes.h"
+
+namespace clew::machine {
+namespace {
+
+// Operands of the registers of one width, in the order of their numbers.
+struct RegisterClass {
+  std::array<x86_reg, 16> ids;
+  uint8_t size_bytes;
+};
+
+constexpr RegisterClass kClasses[] = {
+    {{X86_REG_RAX, X86_REG_RCX, X86_REG_RDX, X86_REG_RBX, X86_REG_RSP,
+      X86_REG_RBP, X86_REG_RSI, X86_REG_RDI, X86_REG_R8, X86_REG_R9,
+      X86_REG_R10, X86_REG_R11, X86_REG_R12, X86_REG_R13, X86_REG_R14,
+      X86_REG_R15},
+     8},
+    {{X86_REG_EAX, X86_REG_ECX, X86_REG_EDX, X86_REG_EBX, X86_REG_ESP,
+      X86_REG_EBP, X86_REG_ESI, X86_REG_EDI, X86_REG_R8D, X86_REG_R9D,
+      X86_REG_R10D, X86_REG_R11D, X86_REG_R12D, X86_REG_R13D, X86_REG_R14D,
+      X86_REG_R15D},
+     4},
+    {{X86_REG_AX, X86_REG_CX, X86_REG_DX, X86_REG_BX, X86_REG_SP, X86_REG_BP,
+      X86_REG_SI, X86_REG_DI, X86_REG_R8W, X86_REG_R9W, X86_REG_R10W,
+      X86_REG_R11W, X86_REG_R12W, X86_REG_R13W, X86_REG_R14W, X86_REG_R15W},
+     2},
+    {{X86_REG_AL, X86_REG_CL, X86_REG_DL, X86_REG_BL, X86_REG_SPL, X86_REG_BPL,
+      X86_REG_SIL, X86_REG_DIL, X86_REG_R8B, X86_REG_R9B, X86_REG_R10B,
+      X86_REG_R11B, X86_REG_R12B, X86_REG_R13B, X86_REG_R14B, X86_REG_R15B},
+     1},
+};
+constexpr std::array<x86_reg, 4> kHighBytes = {X86_REG_AH, X86_REG_CH,
+                                               X86_REG_DH, X86_REG_BH};
+
+using RegisterTable = std::array<Operand, X86_REG_ENDING>;
+
+RegisterTable MakeRegisterTable() {
+  RegisterTable table;
+  table.fill({OperandKind::kOther, 0, 0});
+  for (const RegisterClass& regs : kClasses) {
+    for (uint8_t i = 0; i < 16; ++i) {
+      table[regs.ids[i]] = {OperandKind::kReg, regs.size_bytes,
+                            static_cast<uint8_t>(8 * i)};
+    }
+  }
+  for (uint8_t i = 0; i < 4; ++i) {
+    table[kHighBytes[i]] = {OperandKind::kReg, 1,
+                            static_cast<uint8_t>(8 * i + 1)};
+  }
+  for (uint8_t i = 0; i < 16; ++i) {
+    table[X86_REG_XMM0 + i] = {OperandKind::kXmm, 16, i};
+  }
+  for (uint8_t i = 0; i < 8; ++i) {
+    table[X86_REG_ST0 + i] = {OperandKind::kX87, 10, i};
+  }
+  return table;
+}
+
+Operand RegisterOperand(x86_reg id) {
+  static const RegisterTable table = MakeRegisterTable();
+  return table[id];
+}
+
+// The number of an address register, MemOperand::kNoReg for none.
+uint8_t AddressRegister(x86_reg id) {
+  if (id == X86_REG_INVALID || id == X86_REG_RIZ || id == X86_REG_EIZ) {
+    return MemOperand::kNoReg;
+  }
+  return static_cast<uint8_t>(RegisterOperand(id).reg / 8);
+}
+
+MemOperand Memory(const cs_insn& raw, const x86_op_mem& mem) {
+  MemOperand result;
+  result.disp = mem.disp;
+  result.index = AddressRegister(mem.index);
+  for (int scale = mem.scale; scale > 1; scale /= 2) {
+    ++result.shift;
+  }
+  if (mem.base == X86_REG_RIP || mem.base == X86_REG_EIP) {
+    result.disp += static_cast<int64_t>(raw.address + raw.size);
+  } else {
+    result.base = AddressRegister(mem.base);
+  }
+  return result;
+}
+
+void SetOperands(const cs_insn& raw, Insn& insn) {
+  const cs_x86& x86 = raw.detail->x86;
+  insn.op_count = std::min<uint8_t>(x86.op_count, 3);
+  for (size_t i = 0; i < insn.op_count; ++i) {
+    const cs_x86_op& op = x86.operands[i];
+    switch (op.type) {
+      case X86_OP_REG:
+        insn.op[i] = RegisterOperand(op.reg);
+        break;
+      case X86_OP_IMM:
+        insn.op[i] = {OperandKind::kImm, op.size, 0};
+        insn.imm = op.imm;
+        break;
+      case X86_OP_MEM:
+        insn.op[i] = {OperandKind::kMem, op.size, 0};
+        insn.mem = Memory(raw, op.mem);
+        break;
+      default:
+        break;
+    }
+  }
+}
+
+// Capstone spells the predicate of CMPPS and its kin into the mnemonic and
+// drops the immediate; ENTER has two immediates.
+void RepairImmediates(std::span<const std::byte> bytes, Insn& insn) {
+  if (insn.opcode[0] == 0x0f && insn.opcode[1] == 0xc2 && insn.op_count < 3) {
+    insn.op[insn.op_count++] = {OperandKind::kImm, 1, 0};
+    insn.imm = static_cast<int64_t>(bytes.back());
+  } else if (insn.opcode[0] == 0xc8) {
+    const auto at = [&](size_t from_end) {
+      return static_cast<int64_t>(bytes[bytes.size() - from_end]);
+    };
+    insn.imm = at(3) | at(2) << 8 | at(1) << 16;
+  }
+}
+
+std::string_view Name(csh handle, const cs_insn& raw, const Insn& insn) {
+  if (raw.id == X86_INS_MOVSD && insn.opcode[0] == 0xa5) {
+    return "movsd$string";
+  }
+  if (raw.id == X86_INS_CMPSD && insn.opcode[0] == 0xa7) {
+    return "cmpsd$string";
+  }
+  return cs_insn_name(handle, raw.id);
+}
+
+}  // namespace
+
+struct Decoder::Impl {
+  Impl() {
+    CLEW_CHECK(cs_open(CS_ARCH_X86, CS_MODE_64, &handle) == CS_ERR_OK,
+               "capstone cannot be opened");
+    cs_option(handle, CS_OPT_DETAIL, CS_OPT_ON);
+    raw = cs_malloc(handle);
+    CLEW_CHECK(raw != nullptr, "capstone has no memory");
+  }
+  ~Impl() {
+    cs_free(raw, 1);
+    cs_close(&handle);
+  }
+  Impl(const Impl&) = delete;
+  Impl& operator=(const Impl&) = delete;
+
+  bool Disassemble(uint64_t ip, std::span<const std::byte> bytes) {
+    const auto* code = reinterpret_cast<const uint8_t*>(bytes.data());
+    size_t size = std::min(bytes.size(), kInsnBytesMax);
+    return cs_disasm_iter(handle, &code, &size, &ip, raw);
+  }
+
+  csh handle = 0;
+  cs_insn* raw = nullptr;
+};
+
+Decoder::Decoder() : impl_(std::make_unique<Impl>()) {}
+Decoder::~Decoder() = default;
+Decoder::Decoder(Decoder&&) noexcept = default;
+Decoder& Decoder::operator=(Decoder&&) noexcept = default;
+
+Decoded Decoder::Decode(uint64_t ip, std::span<const std::byte> bytes) {
+  bytes = bytes.first(std::min(bytes.size(), kInsnBytesMax));
+  Decoded result;
+  const Prefixes prefixes = ScanPrefixes(bytes);
+  if (prefixes.illegal) {
+    result.status = DecodeStatus::kIllegal;
+    return result;
+  }
+  if (!impl_->Disassemble(ip, bytes)) {
+    result.status = bytes.size() < kInsnBytesMax ? DecodeStatus::kTooShort
+                                                 : DecodeStatus::kUnknown;
+    return result;
+  }
+  const cs_insn& raw = *impl_->raw;
+  Insn& insn = result.insn;
+  insn.ip = ip;
+  insn.length = static_cast<uint8_t>(raw.size);
+  insn.modrm = raw.detail->x86.modrm;
+  SetOperands(raw, insn);
+  ApplyPrefixes(prefixes, insn);
+  RepairImmediates(bytes.first(insn.length), insn);
+  result.mnemonic = Name(impl_->handle, raw, insn);
+  result.ends_block = EndsBlock(insn);
+  result.status = DecodeStatus::kOk;
+  return result;
+}
+
+std::string Decoder::Describe(uint64_t ip, std::span<const std::byte> bytes) {
+  bytes = bytes.first(std::min(bytes.size(), kInsnBytesMax));
+  std::string text = "unknown instruction";
+  if (impl_->Disassemble(ip, bytes)) {
+    bytes = bytes.first(impl_->raw->size);
+    text = fmt::format("{} {}", impl_->raw->mnemonic, impl_->raw->op_str);
+  }
+  text += fmt::format(" at {:#x} (", ip);
+  for (size_t i = 0; i < bytes.size(); ++i) {
+    text += fmt::format("{}{:02x}", i == 0 ? "" : " ",
+                        static_cast<uint8_t>(bytes[i]));
+  }
+  return text + ")";
+}
+
+}  // namespace clew::machine

@@ -1,0 +1,54 @@
+#ifndef CLEW_MACHINE_DECODE_H_
+#define CLEW_MACHINE_DECODE_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "machine/insn.h"
+
+namespace clew::machine {
+
+inline constexpr size_t kInsnBytesMax = 15;
+
+enum class DecodeStatus : uint8_t {
+  kOk,
+  kTooShort,  // the bytes end within the instruction
+  kIllegal,   // UD2 and encodings that raise #UD on every x86-64 CPU
+  kUnknown,   // bytes the disassembler does not know
+};
+
+struct Decoded {
+  DecodeStatus status = DecodeStatus::kUnknown;
+  Insn insn;
+  // A key of HandlerTable; lives as long as the program.
+  std::string_view mnemonic;
+  bool ends_block = false;  // a transfer of control, or may stop the run
+};
+
+// Bytes to instructions, by Capstone. Not thread-safe.
+class Decoder {
+ public:
+  Decoder();
+  ~Decoder();
+  Decoder(Decoder&&) noexcept;
+  Decoder& operator=(Decoder&&) noexcept;
+
+  // The instruction that `bytes` (at most kInsnBytesMax are looked at) begin
+  // with, at address `ip`.
+  Decoded Decode(uint64_t ip, std::span<const std::byte> bytes);
+
+  // For messages: "vaddps ymm0, ymm1, ymm2 at 0x401000 (c5 f4 58 c2)".
+  std::string Describe(uint64_t ip, std::span<const std::byte> bytes);
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace clew::machine
+
+#endif  // CLEW_MACHINE_DECODE_H_

@@ -1,0 +1,112 @@
+#ifndef CLEW_MACHINE_INSN_H_
+#define CLEW_MACHINE_INSN_H_
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+
+namespace clew::machine {
+
+// A decoded instruction in the form that handlers read: small, plain, the same
+// for all value domains. decode.cc makes it.
+
+enum class OperandKind : uint8_t {
+  kNone,
+  kReg,    // general register; Operand::reg is its byte offset in gpr
+  kMem,    // the instruction's one memory operand, Insn::mem
+  kImm,    // Insn::imm, already sign-extended
+  kXmm,    // Operand::reg is 0..15
+  kX87,    // st(i); Operand::reg is i
+  kOther,  // MMX, segment, control, debug registers: only moved or refused
+};
+
+struct Operand {
+  OperandKind kind = OperandKind::kNone;
+  uint8_t size_bytes = 0;
+  // kReg: byte offset into Registers::gpr: 8 * number, + 1 for ah, ch, dh, bh.
+  uint8_t reg = 0;
+
+  bool is_mem() const { return kind == OperandKind::kMem; }
+  bool is_reg() const { return kind == OperandKind::kReg; }
+  bool is_xmm() const { return kind == OperandKind::kXmm; }
+  bool is_imm() const { return kind == OperandKind::kImm; }
+};
+
+// base + (index << shift) + disp, plus a segment base. RIP-relative addresses
+// are folded into disp.
+struct MemOperand {
+  static constexpr uint8_t kNoReg = 0xff;
+  enum class Segment : uint8_t { kNone, kFs, kGs };
+  int64_t disp = 0;
+  uint8_t base = kNoReg;  // clew::Gpr
+  uint8_t index = kNoReg;
+  uint8_t shift = 0;
+  Segment segment = Segment::kNone;
+};
+
+struct Insn {
+  uint64_t ip = 0;
+  int64_t imm = 0;
+  MemOperand mem;
+  std::array<Operand, 3> op;  // in Intel order: destination first
+  // Only what handlers are selected by:
+  std::array<uint8_t, 3> opcode = {};  // 0x0f 0x38 .. as in the encoding
+  uint8_t modrm = 0;
+  uint8_t length = 0;
+  uint8_t op_count = 0;
+  uint8_t operand_size_bytes = 0;  // 2, 4, 8 by 66 and REX.W, not 1
+  bool lock : 1 = false;
+  bool rep : 1 = false;     // F3
+  bool repne : 1 = false;   // F2
+  bool opsize : 1 = false;  // 66
+  bool addr32 : 1 = false;  // 67
+  bool rex_w : 1 = false;
+
+  uint64_t next_ip() const { return ip + length; }
+};
+
+template <class D>
+class Cpu;
+
+// What executes one decoded instruction in domain D.
+template <class D>
+using Handler = void (*)(Cpu<D>& cpu, const Insn& insn);
+
+// Chooses the handler for a form of a mnemonic (by opcode, operand kinds and
+// sizes); nullptr: that form is not supported.
+template <class D>
+using Selector = Handler<D> (*)(const Insn& insn);
+
+// Mnemonic, as Capstone spells it without prefixes ("add", "pshufb"), to
+// selector. "movsd" and "cmpsd" are both string and SSE instructions: the
+// decoder calls the string ones "movsd$string" and "cmpsd$string".
+template <class D>
+using HandlerTable = std::unordered_map<std::string_view, Selector<D>>;
+
+// How to add a family (machine/insn/<family>.cc); machine/insn/logic.cc is the
+// model:
+//
+// 1. Handlers are function templates over the domain:
+//      template <class D> void Pxor(Cpu<D>& cpu, const Insn& insn) {
+//        const Vec128 b = cpu.ReadVec(insn, insn.op[1]);    // may fault
+//        const Vec128 a = cpu.ReadVec(insn, insn.op[0]);
+//        if (cpu.faulted()) { return; }                      // precise faults
+//        cpu.WriteVec(insn, insn.op[0], Xor(a, b));
+//      }
+//    After a fault nothing may change: return once cpu.faulted(), write memory
+//    before registers and flags. Control flow calls cpu.Jump.
+// 2. Selectors choose by form:
+//      template <class D> Handler<D> SelectPxor(const Insn& insn) {
+//        return insn.op[0].is_xmm() ? &Pxor<D> : nullptr;    // no MMX
+//      }
+// 3. template <class D> void RegisterFoo(HandlerTable<D>& table) {
+//      table["pxor"] = SelectPxor<D>; ... }
+//    declared in machine/insn/families.h, instantiated at the end of the file
+//    for both domains (CLEW_INSTANTIATE_FAMILY), called by RegisterAll there.
+// 4. Forms for tests/machine/.
+
+}  // namespace clew::machine
+
+#endif  // CLEW_MACHINE_INSN_H_

@@ -1,0 +1,432 @@
+#include "machine/memory.h"
+
+#include <algorithm>
+#include <atomic>
+#include <utility>
+
+#include "common/check.h"
+#include "common/digest.h"
+#include "common/inputs.h"
+
+namespace clew::machine {
+namespace {
+
+uint64_t PageOf(uint64_t addr) { return addr >> kPageShift; }
+
+// The page after the last one that [addr, addr + size_bytes) touches.
+uint64_t PageEnd(uint64_t addr, uint64_t size_bytes) {
+  const uint64_t last = addr + size_bytes - 1;
+  CLEW_CHECK(last >= addr, "range {:#x} + {:#x} wraps", addr, size_bytes);
+  return PageOf(last) + 1;
+}
+
+// Bytes from `addr` to the end of its page, at most `size_bytes`.
+size_t InPage(uint64_t addr, size_t size_bytes) {
+  return std::min<size_t>(size_bytes, kPageBytes - addr % kPageBytes);
+}
+
+// What one aligned word contributes to the digest; zero words nothing, so that
+// zero pages are free.
+uint64_t WordDigest(uint64_t addr, uint64_t word) {
+  return word == 0 ? 0 : MixBits(word ^ MixBits(addr));
+}
+
+uint64_t MappingDigest(uint64_t page_number, uint32_t prot) {
+  return MixBits(MixBits(page_number) + prot + 1);
+}
+
+uint64_t SlotDigest(uint64_t page_number, const PageSlot& slot) {
+  if (!slot.mapped) {
+    return 0;
+  }
+  uint64_t sum = MappingDigest(page_number, slot.prot);
+  if (slot.page != nullptr) {
+    for (uint64_t i = 0; i < kPageBytes; i += 8) {
+      uint64_t word;
+      std::memcpy(&word, slot.page->bytes.data() + i, 8);
+      sum += WordDigest((page_number << kPageShift) + i, word);
+    }
+  }
+  return sum;
+}
+
+// Never the same twice, see Memory::code_version.
+uint64_t NextCodeVersion() {
+  static std::atomic<uint64_t> next = 1;
+  return next.fetch_add(1, std::memory_order_relaxed);
+}
+
+bool Executable(const PageSlot& slot) {
+  return slot.mapped && (slot.prot & kProtExec) != 0;
+}
+
+}  // namespace
+
+Memory::Memory() = default;
+Memory::~Memory() = default;
+
+Memory::Memory(const Memory& other)
+    : pages_(other.pages_),
+      tracking_(other.digest_on_),
+      digest_on_(other.digest_on_),
+      digest_(other.digest_),
+      code_version_(other.code_version_) {
+  other.FlushTlb();  // what it could write without asking is shared now
+}
+
+Memory& Memory::operator=(const Memory& other) {
+  if (this != &other) {
+    *this = Memory(other);
+  }
+  return *this;
+}
+
+Memory::Memory(Memory&& other) noexcept
+    : pages_(std::move(other.pages_)),
+      undo_on_(other.undo_on_),
+      digest_on_(other.digest_on_),
+      digest_(other.digest_),
+      code_version_(other.code_version_),
+      undo_(std::move(other.undo_)),
+      slots_(std::move(other.slots_)) {
+  Retrack();
+  other.FlushTlb();
+}
+
+Memory& Memory::operator=(Memory&& other) noexcept {
+  pages_ = std::move(other.pages_);
+  undo_on_ = other.undo_on_;
+  digest_on_ = other.digest_on_;
+  digest_ = other.digest_;
+  code_version_ = other.code_version_;
+  undo_ = std::move(other.undo_);
+  slots_ = std::move(other.slots_);
+  Retrack();
+  FlushTlb();
+  other.FlushTlb();
+  return *this;
+}
+
+void Memory::FlushTlb() const {
+  read_tlb_.fill(TlbEntry());
+  write_tlb_.fill(TlbEntry());
+}
+
+void Memory::ForgetInTlb(uint64_t page_number) const {
+  read_tlb_[page_number % kTlbEntries] = TlbEntry();
+  write_tlb_[page_number % kTlbEntries] = TlbEntry();
+}
+
+void Memory::BumpCodeVersion() { code_version_ = NextCodeVersion(); }
+
+// Every change of mapping goes through here: digest, code version, TLB.
+void Memory::SetSlot(uint64_t page_number, PageSlot slot) {
+  if (digest_on_) {
+    digest_ += SlotDigest(page_number, slot);
+  }
+  const bool code = Executable(slot);
+  const PageSlot old = pages_.Replace(page_number, std::move(slot));
+  if (digest_on_) {
+    digest_ -= SlotDigest(page_number, old);
+  }
+  if (code || Executable(old)) {
+    BumpCodeVersion();
+  }
+  ForgetInTlb(page_number);
+}
+
+void Memory::ReplaceSlot(uint64_t page_number, PageSlot slot) {
+  if (undo_on_) {
+    const PageSlot* old = pages_.Find(page_number);
+    undo_.push_back({page_number, slots_.size(), kSlotEntry});
+    slots_.push_back(old != nullptr ? *old : PageSlot());
+    // The write TLB may point into a page that the log holds too now.
+    ForgetInTlb(page_number);
+  }
+  SetSlot(page_number, std::move(slot));
+}
+
+void Memory::Map(uint64_t addr, uint64_t size_bytes, uint32_t prot) {
+  if (size_bytes == 0) {
+    return;
+  }
+  const uint64_t end = PageEnd(addr, size_bytes);
+  for (uint64_t page = PageOf(addr); page < end; ++page) {
+    ReplaceSlot(page, PageSlot{nullptr, prot, true});
+  }
+}
+
+void Memory::Unmap(uint64_t addr, uint64_t size_bytes) {
+  if (size_bytes == 0) {
+    return;
+  }
+  const uint64_t end = PageEnd(addr, size_bytes);
+  for (uint64_t page = pages_.FirstMapped(PageOf(addr), end); page < end;
+       page = pages_.FirstMapped(page + 1, end)) {
+    ReplaceSlot(page, PageSlot());
+  }
+}
+
+void Memory::Protect(uint64_t addr, uint64_t size_bytes, uint32_t prot) {
+  if (size_bytes == 0) {
+    return;
+  }
+  const uint64_t end = PageEnd(addr, size_bytes);
+  for (uint64_t page = pages_.FirstMapped(PageOf(addr), end); page < end;
+       page = pages_.FirstMapped(page + 1, end)) {
+    PageSlot slot = *pages_.Find(page);
+    if (slot.prot != prot) {
+      slot.prot = prot;
+      ReplaceSlot(page, std::move(slot));
+    }
+  }
+}
+
+void Memory::Move(uint64_t from, uint64_t to, uint64_t size_bytes) {
+  if (size_bytes == 0) {
+    return;
+  }
+  const uint64_t pages = PageEnd(from, size_bytes) - PageOf(from);
+  CLEW_CHECK(
+      PageOf(from) + pages <= PageOf(to) || PageOf(to) + pages <= PageOf(from),
+      "moving {:#x} to {:#x}: the ranges overlap", from, to);
+  for (uint64_t i = 0; i < pages; ++i) {
+    const PageSlot* slot = pages_.Find(PageOf(from) + i);
+    PageSlot moved = slot != nullptr ? *slot : PageSlot();
+    ReplaceSlot(PageOf(from) + i, PageSlot());
+    ReplaceSlot(PageOf(to) + i, std::move(moved));
+  }
+}
+
+std::optional<uint32_t> Memory::ProtectionAt(uint64_t addr) const {
+  const PageSlot* slot = pages_.Find(PageOf(addr));
+  return slot != nullptr ? std::optional(slot->prot) : std::nullopt;
+}
+
+// Whether all bytes are mapped with all bits of `prot`; any size, no wrapping.
+bool Memory::Allowed(uint64_t addr, uint64_t size_bytes, uint32_t prot) const {
+  if (size_bytes == 0) {
+    return true;
+  }
+  const uint64_t last = addr + size_bytes - 1;
+  if (last < addr) {
+    return false;
+  }
+  for (uint64_t page = PageOf(addr); page <= PageOf(last); ++page) {
+    const PageSlot* slot = pages_.Find(page);
+    if (slot == nullptr || (slot->prot & prot) != prot) {
+      return false;
+    }
+  }
+  return true;
+}
+
+bool Memory::CanStoreSlow(uint64_t addr, uint64_t size_bytes) const {
+  return Allowed(addr, size_bytes, kProtWrite);
+}
+
+// REQUIRES: all bytes are mapped.
+void Memory::CopyOut(uint64_t addr, std::span<std::byte> bytes) const {
+  while (!bytes.empty()) {
+    const size_t n = InPage(addr, bytes.size());
+    const std::byte* host = PageTable::Bytes(*pages_.Find(PageOf(addr)));
+    std::memcpy(bytes.data(), host + addr % kPageBytes, n);
+    bytes = bytes.subspan(n);
+    addr += n;
+  }
+}
+
+void Memory::CopyIn(uint64_t addr, std::span<const std::byte> bytes) {
+  while (!bytes.empty()) {
+    const size_t n = InPage(addr, bytes.size());
+    CopyIntoPage(addr, bytes.first(n));
+    bytes = bytes.subspan(n);
+    addr += n;
+  }
+}
+
+// The page's bytes, made ours alone; refreshes what the TLB knows of it.
+std::byte* Memory::HostToWrite(uint64_t page_number) {
+  const size_t index = page_number % kTlbEntries;
+  if (write_tlb_[index].page_number == page_number) {
+    return write_tlb_[index].host;
+  }
+  std::byte* host = pages_.WritableBytes(page_number);
+  ForgetInTlb(page_number);
+  const PageSlot& slot = *pages_.Find(page_number);
+  if ((slot.prot & kProtWrite) != 0 && !Executable(slot)) {
+    write_tlb_[index] = TlbEntry{page_number, host};
+  }
+  return host;
+}
+
+void Memory::CopyIntoPage(uint64_t addr, std::span<const std::byte> bytes) {
+  std::byte* host = HostToWrite(PageOf(addr));
+  std::byte* place = host + addr % kPageBytes;
+  if (tracking_) {
+    Track(addr, place, bytes);
+  }
+  if (Executable(*pages_.Find(PageOf(addr))) &&
+      !std::equal(bytes.begin(), bytes.end(), place)) {
+    BumpCodeVersion();
+  }
+  std::memcpy(place, bytes.data(), bytes.size());
+}
+
+bool Memory::Load(uint64_t addr, std::span<std::byte> bytes) const {
+  if (!Allowed(addr, bytes.size(), kProtRead)) {
+    return false;
+  }
+  CopyOut(addr, bytes);
+  const uint64_t page = PageOf(addr);
+  // Written pages live in the slot's page, so reads may go there directly; the
+  // bytes are never changed through this pointer.
+  auto* host = const_cast<std::byte*>(PageTable::Bytes(*pages_.Find(page)));
+  read_tlb_[page % kTlbEntries] = TlbEntry{page, host};
+  return true;
+}
+
+bool Memory::Store(uint64_t addr, std::span<const std::byte> bytes) {
+  if (Hit(write_tlb_[TlbIndex(addr)], addr, bytes.size())) {
+    std::byte* place = write_tlb_[TlbIndex(addr)].host + addr % kPageBytes;
+    if (tracking_) {
+      Track(addr, place, bytes);
+    }
+    std::memcpy(place, bytes.data(), bytes.size());
+    return true;
+  }
+  if (!Allowed(addr, bytes.size(), kProtWrite)) {
+    return false;
+  }
+  CopyIn(addr, bytes);
+  return true;
+}
+
+size_t Memory::Fetch(uint64_t addr, std::span<std::byte> bytes) const {
+  size_t done = 0;
+  while (done < bytes.size() && Allowed(addr + done, 1, kProtExec)) {
+    const size_t n = InPage(addr + done, bytes.size() - done);
+    CopyOut(addr + done, bytes.subspan(done, n));
+    done += n;
+  }
+  return done;
+}
+
+bool Memory::Peek(uint64_t addr, std::span<std::byte> bytes) const {
+  if (!Allowed(addr, bytes.size(), 0)) {
+    return false;
+  }
+  CopyOut(addr, bytes);
+  return true;
+}
+
+bool Memory::Poke(uint64_t addr, std::span<const std::byte> bytes) {
+  if (!Allowed(addr, bytes.size(), 0)) {
+    return false;
+  }
+  CopyIn(addr, bytes);
+  return true;
+}
+
+// Before bytes within one page change: the log and the digest, word by word.
+void Memory::Track(uint64_t addr, const std::byte* old_bytes,
+                   std::span<const std::byte> new_bytes) {
+  if (undo_on_) {
+    LogOldBytes(addr, old_bytes, new_bytes.size());
+  }
+  if (!digest_on_) {
+    return;
+  }
+  const uint64_t end = addr + new_bytes.size();
+  for (uint64_t word = addr / 8 * 8; word < end; word += 8) {
+    std::byte image[8];
+    // The aligned word is within the page: its bytes are there to read.
+    std::memcpy(image, old_bytes - addr % kPageBytes + word % kPageBytes, 8);
+    uint64_t value;
+    std::memcpy(&value, image, 8);
+    digest_ -= WordDigest(word, value);
+    const uint64_t from = std::max(word, addr);
+    std::memcpy(image + (from - word), new_bytes.data() + (from - addr),
+                std::min(word + 8, end) - from);
+    std::memcpy(&value, image, 8);
+    digest_ += WordDigest(word, value);
+  }
+}
+
+void Memory::LogOldBytes(uint64_t addr, const std::byte* bytes,
+                         size_t size_bytes) {
+  for (size_t i = 0; i < size_bytes; i += 8) {
+    UndoEntry entry{addr + i, 0, 0};
+    entry.size_bytes =
+        static_cast<uint32_t>(std::min<size_t>(8, size_bytes - i));
+    std::memcpy(&entry.old_bytes, bytes + i, entry.size_bytes);
+    undo_.push_back(entry);
+  }
+}
+
+Memory::Mark Memory::SetMark() {
+  undo_on_ = true;
+  Retrack();
+  return undo_.size();
+}
+
+void Memory::Undo(const UndoEntry& entry) {
+  if (entry.size_bytes != kSlotEntry) {
+    CopyIn(
+        entry.addr,
+        std::as_bytes(std::span(&entry.old_bytes, 1)).first(entry.size_bytes));
+    return;
+  }
+  PageSlot slot = std::move(slots_[entry.old_bytes]);
+  slots_.resize(entry.old_bytes);
+  SetSlot(entry.addr, std::move(slot));
+}
+
+void Memory::RollBack(Mark mark) {
+  CLEW_CHECK(undo_on_ && mark <= undo_.size(),
+             "mark {} was dropped or rolled back past", mark);
+  undo_on_ = false;
+  Retrack();
+  while (undo_.size() > mark) {
+    const UndoEntry entry = undo_.back();
+    undo_.pop_back();
+    Undo(entry);
+  }
+  undo_on_ = true;
+  Retrack();
+}
+
+void Memory::DropMarks() {
+  undo_on_ = false;
+  Retrack();
+  undo_.clear();
+  slots_.clear();
+}
+
+void Memory::EnableDigest() {
+  if (digest_on_) {
+    return;
+  }
+  digest_on_ = true;
+  Retrack();
+  digest_ = 0;
+  pages_.ForEach([&](uint64_t page_number, const PageSlot& slot) {
+    digest_ += SlotDigest(page_number, slot);
+  });
+}
+
+std::vector<Memory::Range> Memory::Ranges() const {
+  std::vector<Range> ranges;
+  pages_.ForEach([&](uint64_t page_number, const PageSlot& slot) {
+    const uint64_t addr = page_number << kPageShift;
+    if (!ranges.empty() && ranges.back().prot == slot.prot &&
+        ranges.back().addr + ranges.back().size_bytes == addr) {
+      ranges.back().size_bytes += kPageBytes;
+    } else {
+      ranges.push_back({addr, kPageBytes, slot.prot});
+    }
+  });
+  return ranges;
+}
+
+}  // namespace clew::machine
