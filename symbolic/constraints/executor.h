@@ -22,8 +22,11 @@ enum class StepResult : uint8_t {
   kBlocked,        // not Enabled; nothing has happened
 };
 
+inline constexpr uint32_t kNoThread = ~uint32_t{0};
+
 // A read on whose value a contradiction depended.
 struct Culprit {
+  // kNoThread: no read, but what the memory at `word` is at the end.
   uint32_t thread = 0;
   // The thread's step that made the read: the number of successful Steps of
   // that thread on this path before it.
