@@ -88,6 +88,8 @@ Result<Advance> Process::Run(size_t thread, uint64_t until_insn) {
   SaveForUndo(thread);
   ThreadState& state = threads_[thread];
   const uint64_t before = state.retired;
+  machine::Machine cpu(state.registers, memory_, *code_);
+  cpu.set_observer(observer_);
   Advance advance;
   while (state.retired < until_insn) {
     CLEW_ASSIGN_OR_RETURN(begun, BeginBlock(thread));
@@ -95,7 +97,7 @@ Result<Advance> Process::Run(size_t thread, uint64_t until_insn) {
       advance.stop = *begun;
       break;
     }
-    CLEW_ASSIGN_OR_RETURN(stopped, RunInBlock(thread, until_insn));
+    CLEW_ASSIGN_OR_RETURN(stopped, RunInBlock(thread, cpu, until_insn));
     if (stopped) {
       advance.stop = *stopped;
       break;
@@ -134,71 +136,72 @@ Result<std::optional<Advance::Stop>> Process::BeginBlock(size_t thread) {
 }
 
 Result<std::optional<Advance::Stop>> Process::RunInBlock(size_t thread,
+                                                         machine::Machine& cpu,
                                                          uint64_t until_insn) {
   ThreadState& state = threads_[thread];
   CLEW_ASSIGN_OR_RETURN(block_at, tape_->Block(thread, state.block));
   const StreamBlock block = *block_at;
-  machine::Machine cpu(state.registers, memory_, *code_);
-  cpu.set_observer(observer_);
   const uint64_t wanted = std::min<uint64_t>(
       block.insn_count - state.block_done, until_insn - state.retired);
   const machine::Stop stop = cpu.Run(wanted);
   state.retired += stop.insns_retired;
   state.block_done += static_cast<uint32_t>(stop.insns_retired);
-  std::optional<Advance::Stop> result;
   switch (stop.kind) {
     case machine::StopKind::kBudget:
-      break;
-    case machine::StopKind::kObserver:
-      result = Advance::Stop::kObserver;
-      break;
+      return EndBlock(thread, block);
+    case machine::StopKind::kObserver: {
+      CLEW_ASSIGN_OR_RETURN(ended, EndBlock(thread, block));
+      return ended.value_or(Advance::Stop::kObserver);
+    }
     case machine::StopKind::kNondeterministic: {
-      CLEW_ASSIGN_OR_RETURN(done, CompleteNondeterministic(thread));
-      if (!done) {
-        return Advance::Stop::kContradiction;
-      }
-      break;
+      CLEW_ASSIGN_OR_RETURN(done, CompleteNondeterministic(thread, cpu));
+      return done ? EndBlock(thread, block) : Advance::Stop::kContradiction;
     }
     case machine::StopKind::kSyscall:
       break;
     case machine::StopKind::kFault:
-      Contradict(Contradiction::Kind::kFault, thread,
-                 fmt::format("the machine faults ({} {:#x}), the recorded run "
-                             "did not",
-                             stop.fault.write ? "write" : "access",
-                             stop.fault.addr));
+      Contradict(
+          Contradiction::Kind::kFault, thread,
+          fmt::format("the machine faults ({} {:#x}), the recorded run "
+                      "did not",
+                      stop.fault.write ? "write" : "access", stop.fault.addr));
       return Advance::Stop::kContradiction;
     case machine::StopKind::kUnsupported:
       return Unsupported("thread {}: {}", tid(thread), stop.detail);
   }
-  const bool ended = state.block_done == block.insn_count;
-  if (ended) {
-    ++state.block;
-    state.block_done = 0;
+  if (state.block_done != block.insn_count) {
+    Contradict(Contradiction::Kind::kPath, thread,
+               "a system call where the recorded run had none");
+    return Advance::Stop::kContradiction;
   }
-  if (stop.kind == machine::StopKind::kSyscall) {
-    if (!ended) {
-      Contradict(Contradiction::Kind::kPath, thread,
-                 "a system call where the recorded run had none");
-      return Advance::Stop::kContradiction;
-    }
-    CLEW_ASSIGN_OR_RETURN(entered, EnterSyscall(thread));
-    if (!entered) {
-      return Advance::Stop::kContradiction;
-    }
-    return result;
+  ++state.block;
+  state.block_done = 0;
+  CLEW_ASSIGN_OR_RETURN(entered, EnterSyscall(thread));
+  return entered ? std::nullopt : std::optional(Advance::Stop::kContradiction);
+}
+
+// Moves on to the next block where this one is done, and compares the path.
+// After an interruption the comparison waits until a signal may be delivered.
+Result<std::optional<Advance::Stop>> Process::EndBlock(
+    size_t thread, const StreamBlock& block) {
+  ThreadState& state = threads_[thread];
+  if (state.block_done != block.insn_count) {
+    return std::nullopt;
   }
-  if (ended && !block.interrupted) {
-    CLEW_ASSIGN_OR_RETURN(next, tape_->Block(thread, state.block));
-    if (next != nullptr && next->ip.as_int() != state.registers.rip) {
-      Contradict(
-          Contradiction::Kind::kPath, thread,
-          fmt::format("goes on at {:#x}, the recorded run went on at {:#x}",
-                      state.registers.rip, next->ip));
-      return Advance::Stop::kContradiction;
-    }
+  ++state.block;
+  state.block_done = 0;
+  if (block.interrupted) {
+    return std::nullopt;
   }
-  return result;
+  CLEW_ASSIGN_OR_RETURN(next, tape_->Block(thread, state.block));
+  if (next != nullptr && next->ip.as_int() != state.registers.rip) {
+    Contradict(Contradiction::Kind::kPath, thread,
+               fmt::format("goes on at {:#x}, the recorded run went on at "
+                           "{:#x}",
+                           state.registers.rip, next->ip));
+    return Advance::Stop::kContradiction;
+  }
+  return std::nullopt;
 }
 
 Result<bool> Process::DeliverSignal(size_t thread, const StreamBlock& block) {
@@ -228,7 +231,8 @@ Result<bool> Process::DeliverSignal(size_t thread, const StreamBlock& block) {
   return true;
 }
 
-Result<bool> Process::CompleteNondeterministic(size_t thread) {
+Result<bool> Process::CompleteNondeterministic(size_t thread,
+                                               machine::Machine& cpu) {
   ThreadState& state = threads_[thread];
   CLEW_ASSIGN_OR_RETURN(record, tape_->Input(thread, state.input));
   const auto* const input =
@@ -237,7 +241,6 @@ Result<bool> Process::CompleteNondeterministic(size_t thread) {
     return Contradict(Contradiction::Kind::kPath, thread,
                       "an instruction whose result is not in the input log");
   }
-  machine::Machine cpu(state.registers, memory_, *code_);
   cpu.CompleteInsn(*input);
   ++state.input;
   ++state.retired;
@@ -275,8 +278,7 @@ bool Process::Contradict(Contradiction::Kind kind, size_t thread,
 }
 
 Process::Mark Process::SetMark() {
-  marks_.push_back(
-      {.undo_size = undo_.size(), .memory = memory_.SetMark()});
+  marks_.push_back({.undo_size = undo_.size(), .memory = memory_.SetMark()});
   return marks_.size() - 1;
 }
 

@@ -31,30 +31,30 @@ struct Contradiction {
     kOutput,   // other output bytes (only with ProcessOptions::strict_output)
   };
   Kind kind = Kind::kPath;
-  size_t thread = 0;         // index
-  uint64_t insn_index = 0;   // instructions the thread had retired
-  uint64_t ip = 0;           // where the machine is
-  std::string text;          // for people, without the place
+  size_t thread = 0;        // index
+  uint64_t insn_index = 0;  // instructions the thread had retired
+  uint64_t ip = 0;          // where the machine is
+  std::string text;         // for people, without the place
 };
 
 enum class ThreadPhase : uint8_t {
   kNotCreated,
-  kRunning,   // in user mode
-  kInCall,    // a system call was entered; its return comes with the next
-              // instruction
-  kGone,      // exited
+  kRunning,  // in user mode
+  kInCall,   // a system call was entered; its return comes with the next
+             // instruction
+  kGone,     // exited
 };
 
 // Everything of one thread that changes; small enough to copy for an undo.
 struct ThreadState {
   machine::Registers registers;
-  uint64_t retired = 0;      // instructions since its first recorded one
-  uint64_t block = 0;        // position of the current block on the tape
-  uint32_t block_done = 0;   // instructions of it that have retired
-  uint64_t input = 0;        // position of the next input record
+  uint64_t retired = 0;     // instructions since its first recorded one
+  uint64_t block = 0;       // position of the current block on the tape
+  uint32_t block_done = 0;  // instructions of it that have retired
+  uint64_t input = 0;       // position of the next input record
   ThreadPhase phase = ThreadPhase::kNotCreated;
-  uint64_t wait_addr = 0;    // kInCall: futex word it sleeps on, or 0
-  bool needs_wake = false;   // kInCall: may return only after a wake
+  uint64_t wait_addr = 0;   // kInCall: futex word it sleeps on, or 0
+  bool needs_wake = false;  // kInCall: may return only after a wake
 };
 
 struct Advance {
@@ -124,9 +124,7 @@ class Process {
   const Contradiction& contradiction() const { return contradiction_; }
 
   // Sees the data accesses of every thread; nullptr: none.
-  void set_observer(machine::AccessObserver* observer) {
-    observer_ = observer;
-  }
+  void set_observer(machine::AccessObserver* observer) { observer_ = observer; }
   void set_output_sink(OutputSink sink) { output_ = std::move(sink); }
 
   // Undo in LIFO order. Between SetMark and RollBack every change of threads,
@@ -162,9 +160,12 @@ class Process {
   // One call each of Run's loop.
   Result<std::optional<Advance::Stop>> BeginBlock(size_t thread);
   Result<std::optional<Advance::Stop>> RunInBlock(size_t thread,
+                                                  machine::Machine& cpu,
                                                   uint64_t until_insn);
+  Result<std::optional<Advance::Stop>> EndBlock(size_t thread,
+                                                const StreamBlock& block);
   Result<bool> DeliverSignal(size_t thread, const StreamBlock& block);
-  Result<bool> CompleteNondeterministic(size_t thread);
+  Result<bool> CompleteNondeterministic(size_t thread, machine::Machine& cpu);
 
   // System calls (process/process_syscalls.cc).
   Result<bool> EnterSyscall(size_t thread);

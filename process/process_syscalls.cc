@@ -353,8 +353,8 @@ Status Process::ReturnFromSignal(size_t thread) {
     registers.gpr[kContextOrder[i]] = context[i];
   }
   registers.rip = context[kContextRip];
-  constexpr uint64_t kRestored = machine::kFlagsArithmetic |
-                                 machine::kFlagDirection | machine::kFlagId;
+  constexpr uint64_t kRestored =
+      machine::kFlagsArithmetic | machine::kFlagDirection | machine::kFlagId;
   registers.rflags =
       (registers.rflags & ~kRestored) | (context[kContextFlags] & kRestored);
   const uint64_t fpstate = context[kContextFpstate];
@@ -394,14 +394,14 @@ Result<std::optional<Contradiction>> Process::CheckFailure(
   if (stop.kind == machine::StopKind::kFault && same_place && same_access) {
     return std::nullopt;
   }
-  Contradict(Contradiction::Kind::kFault, *blame,
-             fmt::format("the recorded run failed at {:#x} (signal {}, access "
-                         "to {:#x}), the machine {} at {:#x} (access to {:#x})",
-                         failure.ip, failure.signal, failure.addr,
-                         stop.kind == machine::StopKind::kFault
-                             ? "faults"
-                             : "does not fault",
-                         state.registers.rip, stop.fault.addr));
+  Contradict(
+      Contradiction::Kind::kFault, *blame,
+      fmt::format(
+          "the recorded run failed at {:#x} (signal {}, access "
+          "to {:#x}), the machine {} at {:#x} (access to {:#x})",
+          failure.ip, failure.signal, failure.addr,
+          stop.kind == machine::StopKind::kFault ? "faults" : "does not fault",
+          state.registers.rip, stop.fault.addr));
   return contradiction_;
 }
 

@@ -154,11 +154,11 @@ const Description* Find(uint64_t number) {
 
 bool MayBlock(uint64_t number) {
   static constexpr std::array<uint64_t, 21> kBlocking = {
-      kSysRead,        kSysPoll,           kSysReadv,         kSysSelect,
-      kSysPause,       kSysNanosleep,      kSysAccept,        kSysRecvfrom,
-      kSysRecvmsg,     kSysWait4,          kSysRtSigtimedwait, kSysFutex,
-      kSysRtSigsuspend, kSysClockNanosleep, kSysEpollWait,    kSysWaitid,
-      kSysPselect6,    kSysPpoll,          kSysEpollPwait,    kSysAccept4,
+      kSysRead,         kSysPoll,           kSysReadv,          kSysSelect,
+      kSysPause,        kSysNanosleep,      kSysAccept,         kSysRecvfrom,
+      kSysRecvmsg,      kSysWait4,          kSysRtSigtimedwait, kSysFutex,
+      kSysRtSigsuspend, kSysClockNanosleep, kSysEpollWait,      kSysWaitid,
+      kSysPselect6,     kSysPpoll,          kSysEpollPwait,     kSysAccept4,
       kSysPread64};
   return std::ranges::find(kBlocking, number) != kBlocking.end();
 }

@@ -1,0 +1,104 @@
+#include "symbolic/check.h"
+
+#include <algorithm>
+
+#include "symbolic/order_rules.h"
+
+namespace clew::symbolic {
+namespace {
+
+using process::Advance;
+using process::Process;
+
+std::string Describe(const Process& process,
+                     const process::Contradiction& contradiction) {
+  return fmt::format("thread {} at {:#x} after {} instructions: {}",
+                     process.tid(contradiction.thread), contradiction.ip,
+                     contradiction.insn_index, contradiction.text);
+}
+
+// One step, block by block, so that time and core order are checked for each.
+Result<std::optional<std::string>> RunStep(Process& process, OrderRules& rules,
+                                           size_t thread, uint64_t until) {
+  while (process.thread(thread).retired < until) {
+    CLEW_ASSIGN_OR_RETURN(permitted, rules.Permits(process, thread));
+    const process::ThreadState& state = process.thread(thread);
+    if (!permitted) {
+      return fmt::format(
+          "thread {} after {} instructions: the schedule runs it against the "
+          "order of time or core, or past its end",
+          process.tid(thread), state.retired);
+    }
+    CLEW_ASSIGN_OR_RETURN(block, process.NextBlock(thread));
+    const uint64_t block_end =
+        state.retired + block->insn_count - state.block_done;
+    CLEW_ASSIGN_OR_RETURN(advance,
+                          process.Run(thread, std::min(until, block_end)));
+    if (advance.stop == Advance::Stop::kContradiction) {
+      return Describe(process, process.contradiction());
+    }
+    if (advance.stop != Advance::Stop::kReached) {
+      return fmt::format("thread {} after {} instructions cannot go on",
+                         process.tid(thread), process.thread(thread).retired);
+    }
+  }
+  return std::nullopt;
+}
+
+Result<std::optional<std::string>> CheckEnd(Process& process,
+                                            const Failure& failure) {
+  for (size_t i = 0; i < process.thread_count(); ++i) {
+    CLEW_ASSIGN_OR_RETURN(block, process.NextBlock(i));
+    if (block != nullptr) {
+      return fmt::format("the schedule ends, thread {} does not",
+                         process.tid(i));
+    }
+  }
+  CLEW_ASSIGN_OR_RETURN(differs, process.CheckFailure(failure));
+  if (differs) {
+    return Describe(process, *differs);
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+Result<CheckReport> CheckSchedule(const process::Recording& recording,
+                                  const std::vector<ScheduleStep>& steps,
+                                  ProgressSink* progress) {
+  CLEW_ASSIGN_OR_RETURN(session, process::Session::Open(recording));
+  Process process = session->start();
+  process.mutable_memory().EnableDigest();
+  OrderRules rules(process, recording.clock_slack_ticks);
+  CheckReport report;
+  for (const ScheduleStep& step : steps) {
+    const auto thread = session->tape().IndexOf(step.thread);
+    if (!thread || step.kind != ScheduleStep::Kind::kRun) {
+      report.disagreement = fmt::format(
+          "the schedule has a step of thread {}, which has no stream, or of a "
+          "kind that sequential consistency does not know",
+          step.thread);
+      return report;
+    }
+    CLEW_ASSIGN_OR_RETURN(wrong,
+                          RunStep(process, rules, *thread, step.until_insn));
+    if (wrong) {
+      report.disagreement = std::move(*wrong);
+      return report;
+    }
+    const process::ThreadState& state = process.thread(*thread);
+    session->tape().Forget(*thread, state.block, state.input);
+    if (progress != nullptr) {
+      progress->Update(process.retired_total(), 0);
+    }
+  }
+  CLEW_ASSIGN_OR_RETURN(wrong, CheckEnd(process, recording.failure));
+  report.disagreement = std::move(wrong);
+  report.memory = process::CompareMemory(process.memory(), recording.core);
+  report.memory_digest = process.memory().digest();
+  report.outputs_differing = process.outputs_differing();
+  report.insns = process.retired_total();
+  return report;
+}
+
+}  // namespace clew::symbolic

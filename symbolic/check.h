@@ -1,0 +1,36 @@
+#ifndef CLEW_SYMBOLIC_CHECK_H_
+#define CLEW_SYMBOLIC_CHECK_H_
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "common/progress.h"
+#include "common/result.h"
+#include "common/schedule.h"
+#include "process/recording.h"
+
+namespace clew::symbolic {
+
+// What an independent run of a schedule showed.
+struct CheckReport {
+  // Empty: the schedule agrees with every recorded path, system call, order by
+  // time and core, and the failure. Otherwise what does not agree, and where.
+  std::optional<std::string> disagreement;
+  process::MemoryComparison memory;  // with the core dump, if there is one
+  uint64_t memory_digest = 0;
+  uint64_t outputs_differing = 0;
+  uint64_t insns = 0;
+};
+
+// Runs `steps` from the beginning of the recording on a process of its own,
+// with nothing of the search's state. A schedule is a witness only if this
+// finds no disagreement.
+[[nodiscard]] Result<CheckReport> CheckSchedule(
+    const process::Recording& recording, const std::vector<ScheduleStep>& steps,
+    ProgressSink* progress);
+
+}  // namespace clew::symbolic
+
+#endif  // CLEW_SYMBOLIC_CHECK_H_

@@ -1,0 +1,312 @@
+#include "symbolic/guided_run.h"
+
+#include <algorithm>
+#include <limits>
+#include <utility>
+
+#include "common/check.h"
+
+namespace clew::symbolic {
+namespace {
+
+// Names each access of the running thread and hands it on; opens delay gates.
+class Watcher final : public machine::AccessObserver {
+ public:
+  Watcher(const process::Process& process, WordTable& words,
+          std::vector<DelayGate>& gates)
+      : process_(process), words_(words), gates_(gates) {}
+
+  void SetThread(size_t thread) { thread_ = thread; }
+
+  bool OnAccess(const machine::ObservedAccess& access) override {
+    const process::ThreadState& state = process_.thread(thread_);
+    if (thread_ != block_thread_ || state.block != block_position_) {
+      RefreshBlock(state);
+    }
+    WordAccess seen = {.at = {static_cast<uint32_t>(thread_),
+                              state.retired + access.insn_offset},
+                       .word = access.addr / 8,
+                       .kind = access.kind,
+                       .lo_tick = lo_tick_,
+                       .hi_tick = hi_tick_};
+    bool opened = false;
+    const uint64_t last = (access.addr + access.size_bytes - 1) / 8;
+    for (; seen.word <= last; ++seen.word) {
+      words_.Note(seen);
+      opened = (Writes(seen.kind) && OpenGates(seen)) || opened;
+    }
+    return opened;
+  }
+
+  std::vector<OrderEdge> TakeOpened() { return std::exchange(opened_, {}); }
+
+ private:
+  void RefreshBlock(const process::ThreadState& state) {
+    block_thread_ = thread_;
+    block_position_ = state.block;
+    const auto block = process_.NextBlock(thread_);
+    if (block && *block != nullptr) {
+      lo_tick_ = (*block)->time.lo.as_int();
+      hi_tick_ = (*block)->time.hi.as_int();
+    }
+  }
+
+  // A gate opens for a write by another thread while the held one waits there.
+  bool OpenGates(const WordAccess& write) {
+    bool any = false;
+    std::erase_if(gates_, [&](const DelayGate& gate) {
+      const bool opens =
+          gate.word == write.word && gate.held.thread != write.at.thread &&
+          process_.thread(gate.held.thread).retired == gate.held.insn;
+      if (opens) {
+        opened_.push_back({.before = write.at, .after = gate.held});
+        any = true;
+      }
+      return opens;
+    });
+    return any;
+  }
+
+  const process::Process& process_;
+  WordTable& words_;
+  std::vector<DelayGate>& gates_;
+  std::vector<OrderEdge> opened_;
+  size_t thread_ = 0;
+  size_t block_thread_ = std::numeric_limits<size_t>::max();
+  uint64_t block_position_ = 0;
+  uint64_t lo_tick_ = 0;
+  uint64_t hi_tick_ = 0;
+};
+
+// One run: the state that changes, and the choice of who goes next.
+class Run {
+ public:
+  Run(std::shared_ptr<const RunPoint> from, const Decisions& decisions,
+      WordTable* words)
+      : process_(from->process),
+        rules_(from->rules),
+        guess_(from->guess),
+        edges_(decisions.edges),
+        gates_(decisions.gates),
+        last_(std::move(from)) {
+    if (words != nullptr) {
+      watcher_.emplace(process_, *words, gates_);
+      process_.set_observer(&*watcher_);
+    }
+    DropPast();
+  }
+  Run(const Run&) = delete;
+  Run& operator=(const Run&) = delete;
+
+  struct Choice {
+    size_t thread = 0;
+    uint64_t until_insn = 0;
+  };
+
+  // The enabled thread that is earliest in the guess; nullopt: none.
+  Result<std::optional<Choice>> Choose() {
+    std::optional<Choice> best;
+    double best_key = 0;
+    for (size_t thread = 0; thread < process_.thread_count(); ++thread) {
+      CLEW_ASSIGN_OR_RETURN(can_run, process_.CanRun(thread));
+      const uint64_t limit = LimitOf(thread);
+      if (!can_run || limit <= process_.thread(thread).retired) {
+        continue;
+      }
+      CLEW_ASSIGN_OR_RETURN(key, guess_.KeyOf(process_, thread));
+      if (best && key >= best_key) {
+        continue;
+      }
+      CLEW_ASSIGN_OR_RETURN(permitted, rules_.Permits(process_, thread));
+      if (permitted) {
+        CLEW_ASSIGN_OR_RETURN(end, guess_.GrainEnd(process_, thread));
+        best = Choice{.thread = thread, .until_insn = std::min(limit, end)};
+        best_key = key;
+      }
+    }
+    return best;
+  }
+
+  Result<process::Advance> Step(const Choice& choice) {
+    if (watcher_) {
+      watcher_->SetThread(choice.thread);
+    }
+    CLEW_ASSIGN_OR_RETURN(advance,
+                          process_.Run(choice.thread, choice.until_insn));
+    if (advance.insns_retired > 0) {
+      NoteStep(choice.thread);
+    }
+    if (watcher_) {
+      for (const OrderEdge& edge : watcher_->TakeOpened()) {
+        found_.push_back(edge);
+        edges_.push_back(edge);
+      }
+    }
+    return advance;
+  }
+
+  // Everybody's stream is over.
+  Result<bool> AllEnded() const {
+    for (size_t thread = 0; thread < process_.thread_count(); ++thread) {
+      CLEW_ASSIGN_OR_RETURN(block, process_.NextBlock(thread));
+      if (block != nullptr) {
+        return false;
+      }
+    }
+    return true;
+  }
+
+  void SetPoint() {
+    auto point =
+        std::make_shared<RunPoint>(RunPoint{.process = process_,
+                                            .rules = rules_,
+                                            .guess = guess_,
+                                            .steps = std::exchange(steps_, {}),
+                                            .previous = last_});
+    point->process.set_observer(nullptr);
+    last_ = std::move(point);
+    DropPast();
+  }
+
+  RunOutcome Finish(RunOutcome::End end) {
+    RunOutcome outcome;
+    outcome.end = end;
+    outcome.contradiction = process_.contradiction();
+    outcome.last = last_;
+    outcome.steps = std::move(steps_);
+    outcome.retired_total = process_.retired_total();
+    for (size_t i = 0; i < process_.thread_count(); ++i) {
+      outcome.retired.push_back(process_.thread(i).retired);
+    }
+    outcome.found_edges = std::move(found_);
+    outcome.outputs_differing = process_.outputs_differing();
+    return outcome;
+  }
+
+  process::Process& process() { return process_; }
+
+ private:
+  bool Satisfied(const OrderEdge& edge) const {
+    return process_.thread(edge.before.thread).retired > edge.before.insn;
+  }
+  bool Past(const InsnRef& ref) const {
+    return process_.thread(ref.thread).retired > ref.insn;
+  }
+  // Decisions that can have no effect any more.
+  void DropPast() {
+    std::erase_if(edges_, [this](const OrderEdge& edge) {
+      return Satisfied(edge) || Past(edge.after);
+    });
+    std::erase_if(gates_,
+                  [this](const DelayGate& gate) { return Past(gate.held); });
+  }
+  uint64_t LimitOf(size_t thread) const {
+    uint64_t limit = std::numeric_limits<uint64_t>::max();
+    for (const OrderEdge& edge : edges_) {
+      if (edge.after.thread == thread && !Past(edge.after) &&
+          !Satisfied(edge)) {
+        limit = std::min(limit, edge.after.insn);
+      }
+    }
+    for (const DelayGate& gate : gates_) {
+      if (gate.held.thread == thread && !Past(gate.held)) {
+        limit = std::min(limit, gate.held.insn);
+      }
+    }
+    return limit;
+  }
+  void NoteStep(size_t thread) {
+    const uint64_t retired = process_.thread(thread).retired;
+    const Tid tid = process_.tid(thread);
+    if (!steps_.empty() && steps_.back().thread == tid) {
+      steps_.back().until_insn = retired;
+    } else {
+      steps_.push_back({.kind = ScheduleStep::Kind::kRun,
+                        .thread = tid,
+                        .until_insn = retired});
+    }
+  }
+
+  process::Process process_;
+  OrderRules rules_;
+  Guess guess_;
+  std::vector<OrderEdge> edges_;
+  std::vector<DelayGate> gates_;
+  std::shared_ptr<const RunPoint> last_;
+  std::vector<ScheduleStep> steps_;
+  std::vector<OrderEdge> found_;
+  std::optional<Watcher> watcher_;
+};
+
+}  // namespace
+
+GuidedRunner::GuidedRunner(const Failure& failure, WordTable* words,
+                           GuidedRunOptions options, ProgressSink* progress)
+    : failure_(failure),
+      words_(words),
+      options_(options),
+      progress_(progress) {}
+
+Result<RunOutcome> GuidedRunner::Run(std::shared_ptr<const RunPoint> from,
+                                     const Decisions& decisions) {
+  symbolic::Run run(std::move(from), decisions, words_);
+  const uint64_t before = run.process().retired_total();
+  uint64_t interval = options_.point_insns;
+  uint64_t next_point = before + interval;
+  uint64_t points = 0;
+  std::optional<RunOutcome::End> end;
+  while (!end) {
+    CLEW_ASSIGN_OR_RETURN(choice, run.Choose());
+    if (!choice) {
+      CLEW_ASSIGN_OR_RETURN(all_ended, run.AllEnded());
+      if (!all_ended) {
+        end = RunOutcome::End::kStuck;
+        break;
+      }
+      CLEW_ASSIGN_OR_RETURN(differs, run.process().CheckFailure(failure_));
+      end =
+          differs ? RunOutcome::End::kContradiction : RunOutcome::End::kWitness;
+      break;
+    }
+    CLEW_ASSIGN_OR_RETURN(advance, run.Step(*choice));
+    if (advance.stop == process::Advance::Stop::kContradiction) {
+      end = RunOutcome::End::kContradiction;
+    }
+    CLEW_CHECK(end || advance.insns_retired > 0,
+               "thread {} was chosen and does not go on", choice->thread);
+    const uint64_t retired = run.process().retired_total();
+    if (!end && retired >= next_point) {
+      run.SetPoint();
+      if (++points % options_.points_max == 0) {
+        interval *= 2;
+      }
+      next_point = retired + interval;
+      if (progress_ != nullptr) {
+        progress_->Update(insns_run_ + retired - before, 0);
+      }
+    }
+  }
+  insns_run_ += run.process().retired_total() - before;
+  return run.Finish(*end);
+}
+
+std::vector<ScheduleStep> CollectSteps(const RunOutcome& outcome) {
+  std::vector<const std::vector<ScheduleStep>*> parts = {&outcome.steps};
+  for (const RunPoint* point = outcome.last.get(); point != nullptr;
+       point = point->previous.get()) {
+    parts.push_back(&point->steps);
+  }
+  std::vector<ScheduleStep> steps;
+  for (auto part = parts.rbegin(); part != parts.rend(); ++part) {
+    for (const ScheduleStep& step : **part) {
+      if (!steps.empty() && steps.back().thread == step.thread) {
+        steps.back() = step;
+      } else {
+        steps.push_back(step);
+      }
+    }
+  }
+  return steps;
+}
+
+}  // namespace clew::symbolic

@@ -1,0 +1,80 @@
+#ifndef CLEW_SYMBOLIC_GUIDED_RUN_H_
+#define CLEW_SYMBOLIC_GUIDED_RUN_H_
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "common/inputs.h"
+#include "common/progress.h"
+#include "common/result.h"
+#include "common/schedule.h"
+#include "process/process.h"
+#include "symbolic/edges.h"
+#include "symbolic/guess.h"
+#include "symbolic/order_rules.h"
+#include "symbolic/word_table.h"
+
+namespace clew::symbolic {
+
+// A point of a run to go back to. Points form a tree: a run that was tried
+// differently from some point on shares what came before.
+struct RunPoint {
+  process::Process process;
+  OrderRules rules;
+  Guess guess;
+  std::vector<ScheduleStep> steps;  // since `previous`
+  std::shared_ptr<const RunPoint> previous;
+};
+
+struct RunOutcome {
+  enum class End : uint8_t {
+    kWitness,        // every stream ended and the failure agrees
+    kContradiction,  // `contradiction` says what
+    kStuck,          // nobody may go on
+  };
+  End end = End::kStuck;
+  process::Contradiction contradiction;
+  std::shared_ptr<const RunPoint> last;  // the last point before the end
+  std::vector<ScheduleStep> steps;       // since `last`
+  uint64_t retired_total = 0;
+  std::vector<uint64_t> retired;       // by thread
+  std::vector<OrderEdge> found_edges;  // what delay gates turned into
+  uint64_t outputs_differing = 0;
+};
+
+struct GuidedRunOptions {
+  // Instructions between two points; doubles each time points_max is reached.
+  uint64_t point_insns = 200'000;
+  uint64_t points_max = 256;
+};
+
+// Runs the guess under decisions until something contradicts it.
+class GuidedRunner {
+ public:
+  // All borrowed; they must outlive the runner. `words` may be nullptr: nothing
+  // is learned and no delay gate can open, but it is several times as fast.
+  GuidedRunner(const Failure& failure, WordTable* words,
+               GuidedRunOptions options, ProgressSink* progress);
+
+  // Goes on from `from` (which stays as it is).
+  [[nodiscard]] Result<RunOutcome> Run(std::shared_ptr<const RunPoint> from,
+                                       const Decisions& decisions);
+
+  uint64_t insns_run() const { return insns_run_; }
+
+ private:
+  const Failure& failure_;
+  WordTable* words_;
+  GuidedRunOptions options_;
+  ProgressSink* progress_;
+  uint64_t insns_run_ = 0;
+};
+
+// All steps from the beginning, neighbours of one thread merged.
+std::vector<ScheduleStep> CollectSteps(const RunOutcome& outcome);
+
+}  // namespace clew::symbolic
+
+#endif  // CLEW_SYMBOLIC_GUIDED_RUN_H_

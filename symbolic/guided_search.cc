@@ -1,0 +1,332 @@
+#include "symbolic/guided_search.h"
+
+#include <algorithm>
+#include <chrono>
+#include <optional>
+#include <queue>
+#include <unordered_set>
+#include <utility>
+
+#include "common/check.h"
+#include "common/digest.h"
+
+namespace clew::symbolic {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+// One decision more than its parent has.
+struct Alternative {
+  std::optional<OrderEdge> edge;
+  std::optional<DelayGate> gate;
+
+  // The instruction that must not have retired yet where a run starts over.
+  InsnRef Held() const { return edge ? edge->after : gate->held; }
+  void AddTo(Decisions& decisions) const {
+    if (edge) {
+      decisions.edges.push_back(*edge);
+    } else {
+      decisions.gates.push_back(*gate);
+    }
+  }
+};
+
+uint64_t DigestOf(const Decisions& decisions) {
+  uint64_t digest = 0;
+  const auto mix = [](std::initializer_list<uint64_t> words) {
+    uint64_t hash = 1;
+    for (const uint64_t word : words) {
+      hash = MixBits(hash * 0x9e3779b97f4a7c15u + word);
+    }
+    return hash;
+  };
+  for (const OrderEdge& edge : decisions.edges) {
+    digest += mix({edge.before.thread, edge.before.insn, edge.after.thread,
+                   edge.after.insn});
+  }
+  for (const DelayGate& gate : decisions.gates) {
+    digest += mix({gate.held.thread, gate.held.insn, gate.word, 7});
+  }
+  return digest;
+}
+
+// A run that ended in a contradiction, with what may be tried instead.
+struct Node {
+  RunOutcome outcome;
+  Decisions decisions;
+  std::vector<Alternative> alternatives;
+  size_t next = 0;
+  bool expanded = false;
+};
+
+struct Later {
+  // Priority: the run that got furthest, then the one with fewer decisions.
+  bool operator()(const std::shared_ptr<Node>& a,
+                  const std::shared_ptr<Node>& b) const {
+    const auto key = [](const Node& node) {
+      return std::pair(node.outcome.retired_total,
+                       -static_cast<int64_t>(node.decisions.edges.size() +
+                                             node.decisions.gates.size()));
+    };
+    return key(*a) < key(*b);
+  }
+};
+
+class Search {
+ public:
+  Search(const process::Process& start, const Failure& failure,
+         uint64_t slack_ticks, const GuidedSearchOptions& options,
+         ProgressSink* progress)
+      : start_(start),
+        failure_(failure),
+        slack_ticks_(slack_ticks),
+        options_(options),
+        progress_(progress),
+        words_(start.thread_count(), slack_ticks),
+        deadline_(Clock::now() +
+                  std::chrono::duration_cast<Clock::duration>(
+                      std::chrono::duration<double>(options.time_limit_s))) {}
+
+  Result<GuidedSearchReport> Go() {
+    CLEW_ASSIGN_OR_RETURN(found, FirstGuess());
+    if (!found) {
+      CLEW_RETURN_IF_ERROR(OtherGuesses());
+      CLEW_RETURN_IF_ERROR(Expand());
+    }
+    report_.ambiguity = words_.ambiguity();
+    return report_;
+  }
+
+ private:
+  std::shared_ptr<const RunPoint> Origin(uint32_t guess_number) const {
+    static constexpr uint32_t kGrains[] = {64, 16, 200, 8, 600, 32, 100, 4};
+    const GuessOptions options = {
+        .seed = options_.seed + guess_number,
+        .grain_insns = kGrains[guess_number % std::size(kGrains)]};
+    return std::make_shared<RunPoint>(
+        RunPoint{.process = start_,
+                 .rules = OrderRules(start_, slack_ticks_),
+                 .guess = Guess(start_, options),
+                 .steps = {},
+                 .previous = nullptr});
+  }
+
+  // Runs and keeps score; true: a witness.
+  Result<bool> Try(std::shared_ptr<const RunPoint> from, Decisions decisions,
+                   WordTable* words, std::shared_ptr<Node>& node) {
+    GuidedRunner runner(failure_, words, options_.run, progress_);
+    ++report_.runs;
+    CLEW_ASSIGN_OR_RETURN(outcome, runner.Run(std::move(from), decisions));
+    report_.insns_run += runner.insns_run();
+    const bool witness = outcome.end == RunOutcome::End::kWitness;
+    decisions.edges.insert(decisions.edges.end(), outcome.found_edges.begin(),
+                           outcome.found_edges.end());
+    for (const OrderEdge& edge : outcome.found_edges) {
+      std::erase_if(decisions.gates, [&](const DelayGate& gate) {
+        return gate.held == edge.after;
+      });
+    }
+    if (witness) {
+      report_.found = true;
+      report_.steps = CollectSteps(outcome);
+      report_.decisions = decisions.edges.size();
+      report_.outputs_differing = outcome.outputs_differing;
+      return true;
+    }
+    ++report_.contradictions;
+    if (outcome.retired_total >= furthest_) {
+      furthest_ = outcome.retired_total;
+      report_.furthest = outcome.contradiction;
+    }
+    node = std::make_shared<Node>();
+    node->outcome = std::move(outcome);
+    node->decisions = std::move(decisions);
+    return false;
+  }
+
+  Result<bool> FirstGuess() {
+    std::shared_ptr<Node> node;
+    CLEW_ASSIGN_OR_RETURN(found, Try(Origin(0), {}, nullptr, node));
+    report_.guess_was_enough = found;
+    if (!found &&
+        node->outcome.retired_total > options_.learn_always_below_insns) {
+      return LearnAround(std::move(node));
+    }
+    return found;
+  }
+
+  // A long run: goes over its end again, from a few points back, and learns.
+  Result<bool> LearnAround(std::shared_ptr<Node> node) {
+    auto from = node->outcome.last;
+    for (int i = 0; i < 3 && from->previous != nullptr; ++i) {
+      from = from->previous;
+    }
+    long_run_ = true;
+    std::shared_ptr<Node> learned;
+    CLEW_ASSIGN_OR_RETURN(found, Try(from, {}, &words_, learned));
+    if (!found) {
+      queue_.push(std::move(learned));
+    }
+    return found;
+  }
+
+  Status OtherGuesses() {
+    for (uint32_t i = 0; !long_run_ && i < options_.guesses; ++i) {
+      if (OutOfTime()) {
+        return {};
+      }
+      std::shared_ptr<Node> node;
+      CLEW_ASSIGN_OR_RETURN(found, Try(Origin(i), {}, &words_, node));
+      if (found) {
+        return {};
+      }
+      queue_.push(std::move(node));
+    }
+    return {};
+  }
+
+  bool OutOfTime() {
+    if (report_.runs >= options_.runs_max) {
+      report_.reason = fmt::format("{} tries", report_.runs);
+    } else if (Clock::now() >= deadline_) {
+      report_.reason = fmt::format("{:.0f} s", options_.time_limit_s);
+    }
+    return !report_.reason.empty();
+  }
+
+  Status Expand() {
+    while (!report_.found && !queue_.empty() && !OutOfTime()) {
+      const std::shared_ptr<Node> node = queue_.top();
+      if (!node->expanded) {
+        node->alternatives = AlternativesOf(*node);
+        node->expanded = true;
+      }
+      if (node->next == node->alternatives.size()) {
+        queue_.pop();
+        continue;
+      }
+      CLEW_RETURN_IF_ERROR(Follow(*node, node->alternatives[node->next++]));
+    }
+    if (!report_.found && report_.reason.empty()) {
+      report_.exhausted = true;
+      report_.reason = "no alternative is left to try";
+    }
+    return {};
+  }
+
+  Status Follow(const Node& node, const Alternative& alternative) {
+    Decisions decisions = node.decisions;
+    alternative.AddTo(decisions);
+    if (!tried_.insert(DigestOf(decisions)).second) {
+      return {};
+    }
+    const InsnRef held = alternative.Held();
+    auto from = node.outcome.last;
+    while (from->previous != nullptr &&
+           from->process.thread(held.thread).retired > held.insn) {
+      from = from->previous;
+    }
+    std::shared_ptr<Node> child;
+    CLEW_ASSIGN_OR_RETURN(
+        found, Try(std::move(from), std::move(decisions), &words_, child));
+    if (!found) {
+      queue_.push(std::move(child));
+    }
+    return {};
+  }
+
+  // What may be tried instead, most promising first.
+  std::vector<Alternative> AlternativesOf(const Node& node) const {
+    std::vector<Alternative> result;
+    if (node.outcome.end == RunOutcome::End::kStuck) {
+      for (uint32_t t = 0; t < node.outcome.retired.size(); ++t) {
+        MoveReads(t, node.outcome.retired[t], 2, result);
+      }
+    } else {
+      const auto thread =
+          static_cast<uint32_t>(node.outcome.contradiction.thread);
+      const uint64_t insn = node.outcome.contradiction.insn_index;
+      MoveReads(thread, insn, 16, result);
+      TurnPairs(thread, insn, result);
+    }
+    if (result.size() > options_.alternatives_max) {
+      result.resize(options_.alternatives_max);
+    }
+    return result;
+  }
+
+  // A read is moved before the write it took its value from, or delayed.
+  void MoveReads(uint32_t thread, uint64_t insn, size_t reads_max,
+                 std::vector<Alternative>& result) const {
+    std::vector<WordTable::RecentRead> reads = words_.RecentReads(thread, insn);
+    if (reads.size() > reads_max) {
+      reads.resize(reads_max);
+    }
+    for (const WordTable::RecentRead& recent : reads) {
+      const InsnRef at = recent.read.at;
+      Alternative delay;
+      delay.gate = DelayGate{.held = at, .word = recent.read.word};
+      result.push_back(delay);
+      if (recent.foreign_write) {
+        Alternative advance;
+        advance.edge = OrderEdge{.before = at, .after = *recent.foreign_write};
+        result.push_back(advance);
+      }
+    }
+  }
+
+  // Conflicting pairs are turned round: first those on words that the
+  // contradicting thread has just read, latest first, then others at random.
+  void TurnPairs(uint32_t thread, uint64_t insn,
+                 std::vector<Alternative>& result) const {
+    const auto turn = [&result](const ContestedPair& pair) {
+      Alternative alternative;
+      alternative.edge = OrderEdge{.before = pair.second, .after = pair.first};
+      result.push_back(alternative);
+    };
+    std::unordered_set<uint64_t> words;
+    for (const auto& recent : words_.RecentReads(thread, insn)) {
+      if (words.insert(recent.read.word).second) {
+        auto pairs = words_.PairsOf(recent.read.word);
+        std::ranges::reverse(pairs);
+        std::ranges::for_each(
+            pairs.begin(),
+            pairs.begin() +
+                static_cast<std::ptrdiff_t>(std::min<size_t>(pairs.size(), 16)),
+            turn);
+      }
+    }
+    const auto& all = words_.pairs();
+    Random random(options_.seed ^ MixBits(report_.runs));
+    for (size_t i = 0; !all.empty() && i < 32; ++i) {
+      turn(all[random.Below(all.size())]);
+    }
+  }
+
+  const process::Process& start_;
+  const Failure& failure_;
+  uint64_t slack_ticks_;
+  const GuidedSearchOptions& options_;
+  ProgressSink* progress_;
+  WordTable words_;
+  Clock::time_point deadline_;
+  GuidedSearchReport report_;
+  uint64_t furthest_ = 0;
+  bool long_run_ = false;
+  std::priority_queue<std::shared_ptr<Node>, std::vector<std::shared_ptr<Node>>,
+                      Later>
+      queue_;
+  std::unordered_set<uint64_t> tried_;
+};
+
+}  // namespace
+
+Result<GuidedSearchReport> GuidedSearch(const process::Process& start,
+                                        const Failure& failure,
+                                        uint64_t clock_slack_ticks,
+                                        const GuidedSearchOptions& options,
+                                        ProgressSink* progress) {
+  return Search(start, failure, clock_slack_ticks, options, progress).Go();
+}
+
+}  // namespace clew::symbolic

@@ -1,0 +1,75 @@
+#include "symbolic/order_rules.h"
+
+#include <algorithm>
+#include <map>
+
+namespace clew::symbolic {
+
+OrderRules::OrderRules(const process::Process& process, uint64_t slack_ticks)
+    : slack_ticks_(slack_ticks), slices_(&process.tape().slices()) {
+  std::map<uint32_t, size_t> dense;
+  std::vector<std::vector<uint32_t>> by_thread(process.thread_count());
+  for (const Slice& slice : *slices_) {
+    const auto [core, added] = dense.emplace(slice.core.as_int(), dense.size());
+    if (added) {
+      cores_.emplace_back();
+    }
+    cores_[core->second].slices.push_back(slice.id);
+    slice_core_.push_back(core->second);
+    const size_t thread = process.tape().IndexOf(slice.thread).value_or(0);
+    slice_thread_.push_back(thread);
+    by_thread[thread].push_back(slice.id);
+  }
+  slice_ordinal_.resize(slices_->size());
+  for (auto& ids : by_thread) {
+    std::ranges::sort(ids, {},
+                      [this](uint32_t id) { return (*slices_)[id].time.lo; });
+    for (size_t i = 0; i < ids.size(); ++i) {
+      slice_ordinal_[ids[i]] = static_cast<uint32_t>(i);
+    }
+  }
+}
+
+Result<bool> OrderRules::Permits(const process::Process& process,
+                                 size_t thread) {
+  CLEW_ASSIGN_OR_RETURN(own, process.NextBlock(thread));
+  if (own == nullptr) {
+    return false;
+  }
+  const uint64_t lo = own->time.lo.as_int();
+  const uint32_t slice = own->slice;
+  for (size_t other = 0; other < process.thread_count(); ++other) {
+    if (other == thread) {
+      continue;
+    }
+    CLEW_ASSIGN_OR_RETURN(block, process.NextBlock(other));
+    if (block != nullptr && lo > slack_ticks_ &&
+        lo - slack_ticks_ > block->time.hi.as_int()) {
+      return false;
+    }
+  }
+  return CorePermits(process, slice);
+}
+
+Result<bool> OrderRules::Complete(const process::Process& process,
+                                  uint32_t slice) const {
+  CLEW_ASSIGN_OR_RETURN(block, process.NextBlock(slice_thread_[slice]));
+  return block == nullptr ||
+         slice_ordinal_[block->slice] > slice_ordinal_[slice];
+}
+
+Result<bool> OrderRules::CorePermits(const process::Process& process,
+                                     uint32_t slice) {
+  CoreOrder& core = cores_[slice_core_[slice]];
+  while (core.complete < core.slices.size() &&
+         core.slices[core.complete] != slice) {
+    CLEW_ASSIGN_OR_RETURN(over, Complete(process, core.slices[core.complete]));
+    if (!over) {
+      return false;
+    }
+    ++core.complete;
+  }
+  return true;
+}
+
+}  // namespace clew::symbolic

@@ -1,0 +1,50 @@
+#ifndef CLEW_SYMBOLIC_ORDER_RULES_H_
+#define CLEW_SYMBOLIC_ORDER_RULES_H_
+
+#include <cstdint>
+#include <vector>
+
+#include "common/result.h"
+#include "common/stream.h"
+#include "process/process.h"
+
+namespace clew::symbolic {
+
+// The order facts that hold whatever any value is: time, and the order of
+// slices on each core. (Creation of threads and futexes are in the process.)
+//
+// Time: an instruction may retire only if every other thread's next one may
+// still retire after it: lo <= hi + slack for all of them.
+// Core: a slice begins only after every earlier slice of its core is complete.
+//
+// Follows one run forward; a copy belongs to a copy of the process.
+class OrderRules {
+ public:
+  // `process` gives slices and thread numbers. `slack_ticks`: how far apart
+  // clocks of two cores may be (bundle.proto, Timing.clock_slack_ticks).
+  OrderRules(const process::Process& process, uint64_t slack_ticks);
+
+  // Whether time and core order permit the thread's next instruction now.
+  // False at the end of its stream.
+  [[nodiscard]] Result<bool> Permits(const process::Process& process,
+                                     size_t thread);
+
+ private:
+  struct CoreOrder {
+    std::vector<uint32_t> slices;  // ids, in order
+    size_t complete = 0;           // how many are known to be over
+  };
+  Result<bool> Complete(const process::Process& process, uint32_t slice) const;
+  Result<bool> CorePermits(const process::Process& process, uint32_t slice);
+
+  uint64_t slack_ticks_;
+  const std::vector<Slice>* slices_;     // the tape's
+  std::vector<size_t> slice_thread_;     // by slice id
+  std::vector<uint32_t> slice_ordinal_;  // position within its thread
+  std::vector<CoreOrder> cores_;         // by dense core number
+  std::vector<size_t> slice_core_;       // by slice id: dense core number
+};
+
+}  // namespace clew::symbolic
+
+#endif  // CLEW_SYMBOLIC_ORDER_RULES_H_

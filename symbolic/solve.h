@@ -1,0 +1,45 @@
+#ifndef CLEW_SYMBOLIC_SOLVE_H_
+#define CLEW_SYMBOLIC_SOLVE_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "common/progress.h"
+#include "common/result.h"
+#include "common/schedule.h"
+#include "process/recording.h"
+#include "symbolic/guided_search.h"
+
+namespace clew::symbolic {
+
+enum class Verdict : uint8_t {
+  kWitness,
+  kUnsat,    // the evidence contradicts itself; `conflict` says which parts
+  kUnknown,  // no answer within the limits; `reason` says which
+};
+
+struct SolveOptions {
+  GuidedSearchOptions search;
+};
+
+struct SolveReport {
+  Verdict verdict = Verdict::kUnknown;
+  Schedule schedule;  // kWitness
+  GuidedSearchReport search;
+  process::MemoryComparison memory;
+  uint64_t insns = 0;
+  double seconds = 0;
+  std::string reason;                 // kUnknown
+  std::vector<std::string> conflict;  // kUnsat: evidence that conflicts
+};
+
+// Finds an interleaving that explains the recording: facts, guess, run, refine;
+// then has it checked independently. A kWitness report has passed that check.
+[[nodiscard]] Result<SolveReport> Solve(const process::Recording& recording,
+                                        const SolveOptions& options,
+                                        ProgressSink* progress);
+
+}  // namespace clew::symbolic
+
+#endif  // CLEW_SYMBOLIC_SOLVE_H_

@@ -1,0 +1,102 @@
+#ifndef CLEW_SYMBOLIC_WORD_TABLE_H_
+#define CLEW_SYMBOLIC_WORD_TABLE_H_
+
+#include <array>
+#include <cstdint>
+#include <deque>
+#include <optional>
+#include <unordered_map>
+#include <vector>
+
+#include "common/access.h"
+#include "symbolic/edges.h"
+
+namespace clew::symbolic {
+
+// A memory access as far as order matters.
+struct WordAccess {
+  InsnRef at;
+  uint64_t word = 0;  // address / 8
+  AccessKind kind = AccessKind::kRead;
+  uint64_t lo_tick = 0;  // the block's time bounds
+  uint64_t hi_tick = 0;
+};
+
+// Two conflicting accesses of different threads whose times overlap, in the
+// order in which they were last seen.
+struct ContestedPair {
+  InsnRef first;
+  InsnRef second;
+  uint64_t word = 0;
+  AccessKind first_kind = AccessKind::kRead;
+  AccessKind second_kind = AccessKind::kRead;
+};
+
+struct WordTableLimits {
+  uint64_t words_max = 8u << 20;  // distinct words watched (48 bytes each)
+  uint64_t pairs_max = 1u << 20;  // contested pairs kept
+  size_t recent_reads = 64;       // per thread
+};
+
+// Who touched which word last, and which accesses were contested; learned over
+// all runs of one search. It guides the search and proves nothing, so what lies
+// in a future that was rolled back may stay in it.
+//
+// Not thread-safe.
+class WordTable {
+ public:
+  WordTable(size_t threads, uint64_t slack_ticks, WordTableLimits limits = {});
+
+  void Note(const WordAccess& access);
+
+  // A read of a word that another thread has touched, and the last write to it
+  // by another thread before, if there is one.
+  struct RecentRead {
+    WordAccess read;
+    std::optional<InsnRef> foreign_write;
+  };
+  // The thread's latest such reads that lie before `insn`, newest first.
+  std::vector<RecentRead> RecentReads(uint32_t thread, uint64_t insn) const;
+
+  // Contested pairs of one word; of all words in pairs().
+  std::vector<ContestedPair> PairsOf(uint64_t word) const;
+  const std::vector<ContestedPair>& pairs() const { return pairs_; }
+
+  // Contested reads, and the sum over them of log2(candidate writes).
+  struct Ambiguity {
+    uint64_t contested_reads = 0;
+    double bits = 0;
+  };
+  Ambiguity ambiguity() const;
+
+  uint64_t words_dropped() const { return words_dropped_; }
+
+ private:
+  struct Last {
+    uint32_t thread = kNobody;
+    uint64_t insn = 0;
+    uint64_t hi_tick = 0;
+    AccessKind kind = AccessKind::kRead;
+  };
+  static constexpr uint32_t kNobody = ~uint32_t{0};
+  struct Word {
+    Last write;
+    Last read;
+    uint32_t owner = kNobody;
+    bool shared = false;
+  };
+  void NotePair(const WordAccess& access, const Last& last);
+
+  uint64_t slack_ticks_;
+  WordTableLimits limits_;
+  std::unordered_map<uint64_t, Word> words_;
+  std::vector<std::deque<RecentRead>> recent_;  // by thread, newest first
+  std::vector<ContestedPair> pairs_;
+  std::unordered_map<uint64_t, size_t> pair_index_;  // digest of the pair
+  std::unordered_map<uint64_t, std::vector<size_t>> pairs_of_word_;
+  uint64_t words_dropped_ = 0;
+};
+
+}  // namespace clew::symbolic
+
+#endif  // CLEW_SYMBOLIC_WORD_TABLE_H_
