@@ -1,0 +1,185 @@
+#include "replayer/gdb/launch.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <spawn.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdlib>
+#include <optional>
+#include <utility>
+
+#include "replayer/gdb/server.h"
+
+namespace clew::replayer::gdb {
+namespace {
+
+// A directory that only this user can enter, for the socket.
+class PrivateDirectory {
+ public:
+  static Result<PrivateDirectory> Create() {
+    const char* const base = std::getenv("TMPDIR");
+    std::string path =
+        std::string(base != nullptr ? base : "/tmp") + "/clew-XXXXXX";
+    if (::mkdtemp(path.data()) == nullptr) {
+      return SystemError(errno, "cannot create " + path);
+    }
+    return PrivateDirectory(std::move(path));
+  }
+  PrivateDirectory(PrivateDirectory&& other) noexcept
+      : path_(std::exchange(other.path_, {})) {}
+  PrivateDirectory& operator=(PrivateDirectory&&) = delete;
+  ~PrivateDirectory() {
+    if (!path_.empty()) {
+      ::unlink(SocketPath().c_str());
+      ::rmdir(path_.c_str());
+    }
+  }
+  std::string SocketPath() const { return path_ + "/gdb"; }
+
+ private:
+  explicit PrivateDirectory(std::string path) : path_(std::move(path)) {}
+  std::string path_;
+};
+
+// SIGINT from the terminal reaches us and gdb; gdb decides what it means.
+class IgnoreInterrupt {
+ public:
+  IgnoreInterrupt() {
+    struct sigaction ignore = {};
+    ignore.sa_handler = SIG_IGN;
+    ::sigaction(SIGINT, &ignore, &before_);
+  }
+  ~IgnoreInterrupt() { ::sigaction(SIGINT, &before_, nullptr); }
+  IgnoreInterrupt(const IgnoreInterrupt&) = delete;
+  IgnoreInterrupt& operator=(const IgnoreInterrupt&) = delete;
+
+ private:
+  struct sigaction before_ = {};
+};
+
+// gdb as a child process: ended and reaped when this goes.
+class Child {
+ public:
+  static Result<Child> Start(const LaunchOptions& options,
+                             const std::vector<std::string>& arguments);
+  Child(Child&& other) noexcept : pid_(std::exchange(other.pid_, -1)) {}
+  Child& operator=(Child&&) = delete;
+  ~Child() {
+    if (pid_ > 0) {
+      ::kill(pid_, SIGKILL);
+      Wait(0);
+    }
+  }
+  // The exit status, or nullopt if it still runs (only with WNOHANG).
+  std::optional<int> Wait(int flags) {
+    int status = 0;
+    pid_t got = 0;
+    do {
+      got = ::waitpid(pid_, &status, flags);
+    } while (got < 0 && errno == EINTR);
+    if (got == 0) {
+      return std::nullopt;
+    }
+    pid_ = -1;
+    return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+  }
+
+ private:
+  explicit Child(pid_t pid) : pid_(pid) {}
+  pid_t pid_;
+};
+
+Result<Child> Child::Start(const LaunchOptions& options,
+                           const std::vector<std::string>& arguments) {
+  std::vector<char*> argv;
+  argv.push_back(const_cast<char*>(options.gdb.c_str()));
+  for (const std::string& argument : arguments) {
+    argv.push_back(const_cast<char*>(argument.c_str()));
+  }
+  argv.push_back(nullptr);
+
+  posix_spawnattr_t attributes;
+  ::posix_spawnattr_init(&attributes);
+  sigset_t interrupt;
+  ::sigemptyset(&interrupt);
+  ::sigaddset(&interrupt, SIGINT);
+  ::posix_spawnattr_setsigdefault(&attributes, &interrupt);
+  ::posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGDEF);
+  posix_spawn_file_actions_t actions;
+  ::posix_spawn_file_actions_init(&actions);
+  if (options.batch) {
+    ::posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null",
+                                       O_RDONLY, 0);
+  }
+  pid_t pid = -1;
+  const int failed = ::posix_spawnp(&pid, options.gdb.c_str(), &actions,
+                                    &attributes, argv.data(), environ);
+  ::posix_spawn_file_actions_destroy(&actions);
+  ::posix_spawnattr_destroy(&attributes);
+  if (failed != 0) {
+    return SystemError(failed,
+                       "cannot start " + options.gdb + " (Debian package gdb)");
+  }
+  return Child(pid);
+}
+
+Result<Socket> AcceptFrom(const Socket& listener, Child& child) {
+  constexpr int kLookMs = 100;
+  while (true) {
+    pollfd poll = {listener.fd(), POLLIN, 0};
+    if (::poll(&poll, 1, kLookMs) > 0) {
+      return Accept(listener);
+    }
+    if (const auto status = child.Wait(WNOHANG)) {
+      return SystemError(
+          ECONNABORTED,
+          fmt::format("gdb left with status {} before it connected", *status));
+    }
+  }
+}
+
+}  // namespace
+
+std::vector<std::string> GdbArguments(const LaunchOptions& options,
+                                      const std::string& socket_path) {
+  std::vector<std::string> arguments = {"-q"};
+  if (options.batch) {
+    arguments.insert(arguments.end(), {"-nx", "-batch"});
+  }
+  for (const char* const setting :
+       {"set sysroot target:", "set debuginfod enabled off",
+        "set confirm off"}) {
+    arguments.insert(arguments.end(), {"-iex", setting});
+  }
+  // gdb takes a path that is a socket for what it is, without quotes.
+  arguments.insert(arguments.end(), {"-ex", "target remote " + socket_path,
+                                     "-ex", "set scheduler-locking step"});
+  for (const std::string& command : options.commands) {
+    arguments.insert(arguments.end(), {"-ex", command});
+  }
+  return arguments;
+}
+
+Result<int> RunGdb(const LaunchOptions& options, Timeline& timeline,
+                   ImageFiles& files) {
+  CLEW_ASSIGN_OR_RETURN(directory, PrivateDirectory::Create());
+  const std::string path = directory.SocketPath();
+  CLEW_ASSIGN_OR_RETURN(listener, ListenUnix(path));
+  const IgnoreInterrupt ignore;
+  CLEW_ASSIGN_OR_RETURN(child,
+                        Child::Start(options, GdbArguments(options, path)));
+  {
+    CLEW_ASSIGN_OR_RETURN(connection, AcceptFrom(listener, child));
+    CLEW_RETURN_IF_ERROR(
+        Serve(connection.fd(), connection.fd(), timeline, files));
+    // Closed here, so that gdb does not wait for a reply when it goes on.
+    connection = Socket();
+  }
+  return *child.Wait(0);
+}
+
+}  // namespace clew::replayer::gdb

@@ -1,0 +1,223 @@
+// The part of Session that answers q and Q packets.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cstring>
+
+#include "replayer/gdb/packet.h"
+#include "replayer/gdb/registers.h"
+#include "replayer/gdb/session.h"
+
+namespace clew::replayer::gdb {
+namespace {
+
+constexpr std::string_view kFeatures =
+    "QStartNoAckMode+;qXfer:features:read+;qXfer:auxv:read+;"
+    "qXfer:exec-file:read+;qXfer:threads:read+;qXfer:siginfo:read+;"
+    "vContSupported+;swbreak+;hwbreak+;ReverseStep+;ReverseContinue+";
+
+// Thread names are the program's own bytes: only what XML and a terminal can
+// show goes through.
+std::string XmlText(std::string_view text) {
+  std::string escaped;
+  for (const char c : text) {
+    switch (c) {
+      case '&':
+        escaped += "&amp;";
+        break;
+      case '<':
+        escaped += "&lt;";
+        break;
+      case '>':
+        escaped += "&gt;";
+        break;
+      case '"':
+        escaped += "&quot;";
+        break;
+      default:
+        escaped += c >= ' ' && c <= '~' ? c : '?';
+    }
+  }
+  return escaped;
+}
+
+template <class T>
+void Put(std::array<char, 128>& to, size_t at, T value) {
+  std::memcpy(to.data() + at, &value, sizeof(value));
+}
+
+constexpr std::string_view kMonitorHelp =
+    "position          the number of instructions all threads have retired\n"
+    "seek N|start|end  go there; then tell gdb to look again with\n"
+    "                  maintenance flush register-cache\n";
+
+}  // namespace
+
+Reply Session::HandleQuery(std::string_view packet) {
+  FieldReader fields(packet);
+  if (packet == "QStartNoAckMode") {
+    return {.payload = "OK", .stop_acknowledging = true};
+  }
+  std::string reply;
+  if (fields.Take("qSupported")) {
+    reply = Supported(fields.rest());
+  } else if (packet == "qfThreadInfo") {
+    reply = ThreadList();
+  } else if (packet == "qsThreadInfo") {
+    reply = "l";
+  } else if (fields.Take("qThreadExtraInfo,")) {
+    reply = ThreadExtra(fields);
+  } else if (packet == "qC") {
+    reply = fmt::format("QC{:x}", GeneralThread());
+  } else if (fields.Take("qXfer:")) {
+    reply = Transfer(fields);
+  } else if (packet == "qAttached") {
+    reply = "1";  // so that gdb detaches when it quits
+  } else if (fields.Take("qSymbol:")) {
+    reply = "OK";  // we need no symbol
+  } else if (fields.Take("qRcmd,")) {
+    reply = Monitor(FromHex(fields.rest()).value_or(""));
+  }
+  return {.payload = reply};
+}
+
+std::string Session::Supported(std::string_view features) {
+  FieldReader fields(features);
+  (void)fields.Take(":");
+  while (!fields.at_end()) {
+    const std::string_view feature = fields.TakeUntil(';');
+    tells_software_breaks_ |= feature == "swbreak+";
+    tells_hardware_breaks_ |= feature == "hwbreak+";
+  }
+  return fmt::format("PacketSize={:x};{}", kPacketBytesMax, kFeatures);
+}
+
+std::string Session::ThreadList() const {
+  std::string list = "m";
+  for (const ThreadInfo& thread : timeline_.target().Threads()) {
+    const std::string id = fmt::format("{:x}", thread.tid);
+    if (list.size() + id.size() + 1 > kPacketBytesMax) {
+      break;  // gdb asks by qXfer:threads first, which has no such limit
+    }
+    list += (list.size() > 1 ? "," : "") + id;
+  }
+  return list;
+}
+
+std::string Session::ThreadExtra(FieldReader fields) const {
+  const auto id = fields.TakeThread();
+  for (const ThreadInfo& thread : timeline_.target().Threads()) {
+    if (id && thread.tid == Tid(*id)) {
+      return ToHex(thread.name.empty() ? std::string_view("-")
+                                       : std::string_view(thread.name));
+    }
+  }
+  return "E01";
+}
+
+// <object>:read:<annex>:<offset>,<length>
+std::string Session::Transfer(FieldReader fields) const {
+  const std::string_view name = fields.TakeUntil(':');
+  const std::string_view operation = fields.TakeUntil(':');
+  const std::string_view annex = fields.TakeUntil(':');
+  const auto offset = fields.TakeHex();
+  const auto length = fields.TakeCommaHex();
+  if (operation != "read") {
+    return {};
+  }
+  if (!offset || !length) {
+    return "E01";
+  }
+  const auto object = Object(name, annex);
+  if (!object) {
+    return "E00";
+  }
+  if (*offset >= object->size()) {
+    return "l";
+  }
+  const std::string_view rest = std::string_view(*object).substr(*offset);
+  size_t used = 0;
+  std::string escaped =
+      Escape(rest, std::min<uint64_t>(*length, kPacketBytesMax - 1), used);
+  return (used < rest.size() ? "m" : "l") + escaped;
+}
+
+std::optional<std::string> Session::Object(std::string_view name,
+                                           std::string_view annex) const {
+  const ReplayTarget& target = timeline_.target();
+  if (name == "features" && annex == "target.xml") {
+    return std::string(TargetXml());
+  }
+  if (name == "auxv") {
+    const auto auxv = target.Auxv();
+    return std::string(reinterpret_cast<const char*>(auxv.data()), auxv.size());
+  }
+  if (name == "exec-file") {
+    return target.ExecPath();
+  }
+  if (name == "threads") {
+    return ThreadsXml();
+  }
+  if (name == "siginfo" && FailureSignal()) {
+    return SigInfo();
+  }
+  return std::nullopt;
+}
+
+std::string Session::ThreadsXml() const {
+  std::string xml = "<?xml version=\"1.0\"?>\n<threads>\n";
+  for (const ThreadInfo& thread : timeline_.target().Threads()) {
+    xml += fmt::format("<thread id=\"{:x}\"", thread.tid);
+    if (!thread.name.empty()) {
+      xml += fmt::format(" name=\"{}\"", XmlText(thread.name));
+    }
+    xml += "/>\n";
+  }
+  return xml + "</threads>\n";
+}
+
+// siginfo_t of the failure as far as it is recorded: linux
+// include/uapi/asm-generic/siginfo.h (si_signo, si_errno, si_code, si_addr).
+std::string Session::SigInfo() const {
+  const Failure failure = timeline_.target().failure();
+  std::array<char, 128> info = {};
+  Put<int32_t>(info, 0, failure.signal);
+  Put<uint64_t>(info, 16, failure.addr.as_int());
+  return {info.data(), info.size()};
+}
+
+std::string Session::Monitor(std::string_view command) {
+  FieldReader words(command);
+  const std::string_view verb = words.TakeUntil(' ');
+  if (verb == "position") {
+    return ToHex(fmt::format("{} of {}\n", timeline_.position(),
+                             timeline_.target().end()));
+  }
+  if (verb == "seek") {
+    return ToHex(MonitorSeek(words.rest()));
+  }
+  return ToHex(kMonitorHelp);
+}
+
+std::string Session::MonitorSeek(std::string_view where) {
+  const Position end = timeline_.target().end();
+  Position to = 0;
+  if (where == "end") {
+    to = end;
+  } else if (where != "start") {
+    const auto parsed =
+        std::from_chars(where.data(), where.data() + where.size(), to);
+    if (parsed.ec != std::errc() || parsed.ptr != where.data() + where.size() ||
+        to > end) {
+      return fmt::format("seek wants start, end or a number up to {}\n", end);
+    }
+  }
+  const auto moved = timeline_.Seek(to);
+  general_thread_ = std::nullopt;
+  return moved ? fmt::format("at {} of {}\n", timeline_.position(), end)
+               : fmt::format("clew: {}\n", moved.error().message);
+}
+
+}  // namespace clew::replayer::gdb

@@ -1,0 +1,55 @@
+#ifndef CLEW_REPLAYER_SCHEDULE_INDEX_H_
+#define CLEW_REPLAYER_SCHEDULE_INDEX_H_
+
+#include <cstdint>
+#include <optional>
+#include <unordered_map>
+#include <vector>
+
+#include "common/result.h"
+#include "common/schedule.h"
+#include "common/units.h"
+
+namespace clew::replayer {
+
+// Answers who retires which instruction of a schedule, without running it.
+// Positions count the instructions of all threads in schedule order, from 0.
+// Each answer is a binary search. Immutable.
+class ScheduleIndex {
+ public:
+  // kCorruptInput: a step goes back in its thread, or all together run over
+  // 2^64 instructions.
+  [[nodiscard]] static Result<ScheduleIndex> Create(
+      const std::vector<ScheduleStep>& steps);
+
+  uint64_t end() const { return end_; }
+
+  // What runs at `position`: nullopt at or past the end.
+  struct Place {
+    Tid thread;
+    uint64_t thread_insn = 0;  // instructions the thread retired before
+    uint64_t run_end = 0;      // first position that is no longer this run
+  };
+  std::optional<Place> At(uint64_t position) const;
+
+  std::optional<uint64_t> LastBefore(Tid thread, uint64_t position) const;
+  std::optional<uint64_t> FirstFrom(Tid thread, uint64_t position) const;
+
+ private:
+  // A stretch [begin, end) of one thread.
+  struct Run {
+    uint64_t begin;
+    uint64_t end;
+    Tid thread;
+    uint64_t thread_begin;  // instructions of the thread before `begin`
+  };
+  ScheduleIndex() = default;
+
+  std::vector<Run> runs_;  // ascending, without holes or empty ones
+  std::unordered_map<Tid, std::vector<uint32_t>> runs_of_;  // into runs_
+  uint64_t end_ = 0;
+};
+
+}  // namespace clew::replayer
+
+#endif  // CLEW_REPLAYER_SCHEDULE_INDEX_H_
