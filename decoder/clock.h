@@ -1,0 +1,29 @@
+#ifndef CLEW_DECODER_CLOCK_H_
+#define CLEW_DECODER_CLOCK_H_
+
+#include <cstdint>
+
+#include "common/units.h"
+
+namespace clew::decoder {
+
+// How perf's clock follows from the TSC:
+//
+//   ns = zero + ((tsc * mult) >> shift)
+//
+// Source: linux/perf_event.h, perf_event_mmap_page::time_zero.
+struct TscConversion {
+  uint32_t shift = 0;  // below 64
+  uint32_t mult = 1;   // > 0
+  uint64_t zero = 0;
+};
+
+PerfNanos ToPerfNanos(TscTicks tsc, const TscConversion& conversion);
+
+// All TSC values of which ToPerfNanos is `time`; where there is none, the ones
+// around it. REQUIRES: conversion.mult > 0, conversion.shift < 64.
+TscInterval ToTsc(PerfNanos time, const TscConversion& conversion);
+
+}  // namespace clew::decoder
+
+#endif  // CLEW_DECODER_CLOCK_H_

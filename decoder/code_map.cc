@@ -1,0 +1,87 @@
+#include "decoder/code_map.h"
+
+#include <algorithm>
+
+namespace clew::decoder {
+namespace {
+
+bool Contains(const MmapRecord& mapping, TraceeAddr addr) {
+  return addr >= mapping.addr &&
+         addr.as_int() - mapping.addr.as_int() < mapping.size_bytes;
+}
+
+bool SameCode(const MmapRecord& a, const MmapRecord& b) {
+  return a.path == b.path && a.build_id == b.build_id &&
+         a.file_offset - a.addr.as_int() == b.file_offset - b.addr.as_int();
+}
+
+bool Intersect(const MmapRecord& a, const MmapRecord& b) {
+  return Contains(a, b.addr) || Contains(b, a.addr);
+}
+
+std::string Hex(std::span<const std::byte> bytes) {
+  std::string text;
+  for (const std::byte byte : bytes) {
+    text += fmt::format("{:02x}", static_cast<unsigned>(byte));
+  }
+  return text;
+}
+
+}  // namespace
+
+void CodeMap::Add(const MmapRecord& mapping, TscTicks time,
+                  const ImageResolver& resolve) {
+  if (!mapping.executable || mapping.size_bytes == 0) {
+    return;
+  }
+  Entry entry{.mapping = mapping, .time = time, .file = resolve(mapping)};
+  missing_count_ += entry.file.empty() ? 1 : 0;
+  (Overlaps(mapping) ? replacing_ : initial_).push_back(std::move(entry));
+}
+
+bool CodeMap::Overlaps(const MmapRecord& mapping) const {
+  return std::any_of(initial_.begin(), initial_.end(), [&](const Entry& e) {
+    return Intersect(e.mapping, mapping) && !SameCode(e.mapping, mapping);
+  });
+}
+
+Status CodeMap::MapInitial(CodeImage& image) const {
+  for (const Entry& entry : initial_) {
+    if (!entry.file.empty()) {
+      CLEW_RETURN_IF_ERROR(image.Map(entry.file, entry.mapping.file_offset,
+                                     entry.mapping.size_bytes,
+                                     entry.mapping.addr));
+    }
+  }
+  return {};
+}
+
+Status CodeMap::MapUntil(TscTicks time, CodeImage& image, size_t& next) const {
+  for (; next < replacing_.size() && replacing_[next].time <= time; ++next) {
+    const Entry& entry = replacing_[next];
+    if (!entry.file.empty()) {
+      CLEW_RETURN_IF_ERROR(image.Map(entry.file, entry.mapping.file_offset,
+                                     entry.mapping.size_bytes,
+                                     entry.mapping.addr));
+    }
+  }
+  return {};
+}
+
+std::string CodeMap::Describe(TraceeAddr addr) const {
+  for (const auto* entries : {&replacing_, &initial_}) {
+    for (const Entry& entry : *entries) {
+      if (!Contains(entry.mapping, addr)) {
+        continue;
+      }
+      return fmt::format("{:?} (build-id {}{})", entry.mapping.path,
+                         entry.mapping.build_id.empty()
+                             ? "unknown"
+                             : Hex(entry.mapping.build_id),
+                         entry.file.empty() ? ", image not found" : "");
+    }
+  }
+  return "no file mapped there";
+}
+
+}  // namespace clew::decoder

@@ -1,0 +1,59 @@
+#ifndef CLEW_DECODER_CODE_MAP_H_
+#define CLEW_DECODER_CODE_MAP_H_
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "common/result.h"
+#include "common/units.h"
+#include "decoder/perf_data/records.h"
+#include "decoder/pt/flow.h"
+
+namespace clew::decoder {
+
+// Finds the file that holds the code of a mapping: the path of a readable file,
+// or empty.
+using ImageResolver = std::function<std::string(const MmapRecord&)>;
+
+// What code the traced process had where, over time. Mappings of one process;
+// those of others (pid) are taken for its own.
+//
+// Most mappings stay: these are in every image from the start, so that it does
+// not matter how exactly a core's time is known. One that replaces another
+// comes into an image when its core's time has passed it.
+class CodeMap {
+ public:
+  // Mappings in order of time.
+  void Add(const MmapRecord& mapping, TscTicks time,
+           const ImageResolver& resolve);
+
+  // Puts into `image`, which must be new, what is mapped from the start.
+  [[nodiscard]] Status MapInitial(CodeImage& image) const;
+  // Puts into `image` the replacements up to `time`; `next` is how many it has
+  // already.
+  [[nodiscard]] Status MapUntil(TscTicks time, CodeImage& image,
+                                size_t& next) const;
+  // The mapping that holds `addr`, for messages: "libc.so.6 (build-id 12ab,
+  // no image in the bundle)"; "no file mapped" if there is none.
+  std::string Describe(TraceeAddr addr) const;
+  // Where no file was found.
+  size_t missing_count() const { return missing_count_; }
+
+ private:
+  struct Entry {
+    MmapRecord mapping;
+    TscTicks time;
+    std::string file;  // empty: none
+  };
+  bool Overlaps(const MmapRecord& mapping) const;
+
+  std::vector<Entry> initial_;
+  std::vector<Entry> replacing_;
+  size_t missing_count_ = 0;
+};
+
+}  // namespace clew::decoder
+
+#endif  // CLEW_DECODER_CODE_MAP_H_

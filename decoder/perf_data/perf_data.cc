@@ -1,0 +1,198 @@
+#include "decoder/perf_data/perf_data.h"
+
+#include <utility>
+
+#include "decoder/perf_data/record_parser.h"
+
+namespace clew::decoder {
+namespace {
+
+constexpr uint64_t kMagic = 0x32454c4946524550;         // "PERFILE2"
+constexpr uint64_t kMagicSwapped = 0x50455246494c4532;  // on a big-endian host
+constexpr uint64_t kPipeHeaderBytes = 16;
+// Far more events than any recording opens; bounds what a file may ask for.
+constexpr uint64_t kAttrsMax = 65536;
+
+}  // namespace
+
+Result<PerfData> PerfData::Open(const std::string& path) {
+  CLEW_ASSIGN_OR_RETURN(file, MappedFile::Open(path));
+  PerfData data(file.bytes(), path);
+  data.file_ = std::move(file);
+  CLEW_RETURN_IF_ERROR(data.ReadFileHeader());
+  return data;
+}
+
+Result<PerfData> PerfData::Over(std::span<const std::byte> bytes,
+                                const std::string& name) {
+  PerfData data(bytes, name);
+  CLEW_RETURN_IF_ERROR(data.ReadFileHeader());
+  return data;
+}
+
+Status PerfData::ReadFileHeader() {
+  ByteReader reader(bytes_, name_);
+  CLEW_ASSIGN_OR_RETURN(magic, reader.Read<uint64_t>("magic"));
+  if (magic == kMagicSwapped) {
+    return Unsupported("{}: recorded on a big-endian host", name_);
+  }
+  if (magic != kMagic) {
+    return CorruptInput(
+        "{}: offset 0x0: magic is {:#x}, wanted {:#x} (\"PERFILE2\")", name_,
+        magic, kMagic);
+  }
+  CLEW_ASSIGN_OR_RETURN(size, reader.Read<uint64_t>("header size"));
+  if (size == kPipeHeaderBytes) {
+    is_pipe_ = true;
+    data_offset_ = kPipeHeaderBytes;
+    data_size_ = bytes_.size() - kPipeHeaderBytes;
+    return {};
+  }
+  return ReadHeader(reader);
+}
+
+Status PerfData::ReadHeader(ByteReader& reader) {
+  CLEW_ASSIGN_OR_RETURN(attr_size, reader.Read<uint64_t>("attr_size"));
+  CLEW_ASSIGN_OR_RETURN(attrs_offset, reader.Read<uint64_t>("attrs.offset"));
+  CLEW_ASSIGN_OR_RETURN(attrs_size, reader.Read<uint64_t>("attrs.size"));
+  CLEW_ASSIGN_OR_RETURN(data_offset, reader.Read<uint64_t>("data.offset"));
+  CLEW_ASSIGN_OR_RETURN(data_size, reader.Read<uint64_t>("data.size"));
+  CLEW_RETURN_IF_ERROR(ReaderOf(data_offset, data_size, "data"));
+  data_offset_ = data_offset;
+  data_size_ = data_size;
+  return ReadAttrSection(attrs_offset, attrs_size, attr_size);
+}
+
+Result<ByteReader> PerfData::ReaderOf(uint64_t offset, uint64_t size,
+                                      std::string_view section) const {
+  if (offset > bytes_.size() || size > bytes_.size() - offset) {
+    return CorruptInput(
+        "{}: section {} is {} bytes at offset {:#x}, the file has {} bytes",
+        name_, section, size, offset, bytes_.size());
+  }
+  return ByteReader(bytes_.subspan(offset, size), name_, offset);
+}
+
+Status PerfData::ReadAttrSection(uint64_t offset, uint64_t size,
+                                 uint64_t attr_size) {
+  CLEW_ASSIGN_OR_RETURN(section, ReaderOf(offset, size, "attrs"));
+  if (attr_size == 0 || size % attr_size != 0 || size / attr_size > kAttrsMax) {
+    return CorruptInput(
+        "{}: offset {:#x}: {} bytes of attrs of {} bytes each, wanted a whole "
+        "number, at most {}",
+        name_, offset, size, attr_size, kAttrsMax);
+  }
+  while (!section.at_end()) {
+    const uint64_t at = section.file_offset();
+    CLEW_ASSIGN_OR_RETURN(bytes, section.ReadBytes(attr_size, "attr"));
+    ByteReader entry(bytes, name_, at);
+    CLEW_ASSIGN_OR_RETURN(attr, ReadEventAttr(entry));
+    CLEW_ASSIGN_OR_RETURN(ids_offset, entry.Read<uint64_t>("attr ids.offset"));
+    CLEW_ASSIGN_OR_RETURN(ids_size, entry.Read<uint64_t>("attr ids.size"));
+    CLEW_ASSIGN_OR_RETURN(ids, ReadIds(ids_offset, ids_size));
+    attr.ids = std::move(ids);
+    attrs_.push_back(std::move(attr));
+  }
+  return {};
+}
+
+Result<std::vector<uint64_t>> PerfData::ReadIds(uint64_t offset,
+                                                uint64_t size) {
+  CLEW_ASSIGN_OR_RETURN(reader, ReaderOf(offset, size, "ids"));
+  if (size > 8 * kAttrsMax) {
+    return reader.Corrupt("{} bytes of event ids, wanted at most {}", size,
+                          8 * kAttrsMax);
+  }
+  std::vector<uint64_t> ids;
+  while (!reader.at_end()) {
+    CLEW_ASSIGN_OR_RETURN(id, reader.Read<uint64_t>("event id"));
+    ids.push_back(id);
+  }
+  return ids;
+}
+
+Status PerfData::ForEachRecord(const Visitor& visit) {
+  if (is_pipe_) {
+    attrs_.clear();
+  }
+  CLEW_ASSIGN_OR_RETURN(reader, ReaderOf(data_offset_, data_size_, "data"));
+  while (!reader.at_end()) {
+    CLEW_ASSIGN_OR_RETURN(record, ReadRecord(reader));
+    CLEW_RETURN_IF_ERROR(visit(record));
+  }
+  return {};
+}
+
+Result<Record> PerfData::ReadRecord(ByteReader& reader) {
+  Record record;
+  record.file_offset = reader.file_offset();
+  CLEW_ASSIGN_OR_RETURN(header, ReadRecordHeader(reader));
+  record.type = header.type;
+  const uint64_t body_offset = reader.file_offset();
+  CLEW_ASSIGN_OR_RETURN(
+      bytes,
+      reader.ReadBytes(header.size - kRecordHeaderBytes,
+                       fmt::format("{} record", RecordTypeName(header.type))));
+  ByteReader body(bytes, name_, body_offset);
+  switch (header.type) {
+    case kRecordCompressed:
+    case kRecordCompressed2:
+      return Unsupported(
+          "{}: offset {:#x}: compressed records; record without perf's -z",
+          name_, record.file_offset);
+    case kRecordAuxtrace:
+      return ReadAuxtrace(reader, body, record);
+    case kRecordHeaderAttr:
+      CLEW_RETURN_IF_ERROR(ReadAttrRecord(body));
+      return record;
+    case kRecordTracingData: {
+      CLEW_ASSIGN_OR_RETURN(size, body.Read<uint32_t>("tracing_data size"));
+      CLEW_RETURN_IF_ERROR(
+          reader.Skip((uint64_t{size} + 7) & ~uint64_t{7}, "tracing data"));
+      return record;
+    }
+    default:
+      break;
+  }
+  if (header.type < kRecordUserFirst && header.type != kRecordSample) {
+    if (const EventAttr* attr = AttrOfRecord(attrs_, bytes)) {
+      CLEW_ASSIGN_OR_RETURN(id_bytes, ReadSampleId(*attr, bytes, name_,
+                                                   body_offset, record.sample));
+      body =
+          ByteReader(bytes.first(bytes.size() - id_bytes), name_, body_offset);
+    }
+  }
+  CLEW_ASSIGN_OR_RETURN(parsed, ParseRecordBody(header, body));
+  record.body = std::move(parsed);
+  return record;
+}
+
+Result<Record> PerfData::ReadAuxtrace(ByteReader& reader, ByteReader& body,
+                                      Record record) {
+  uint64_t size_untrusted = 0;
+  CLEW_ASSIGN_OR_RETURN(auxtrace, ParseAuxtrace(body, size_untrusted));
+  CLEW_ASSIGN_OR_RETURN(bytes,
+                        reader.ReadBytes(size_untrusted, "auxtrace data"));
+  if (auxtrace.aux_offset + bytes.size() < auxtrace.aux_offset) {
+    return body.Corrupt("auxtrace offset {:#x} with {} bytes wraps around",
+                        auxtrace.aux_offset, bytes.size());
+  }
+  auxtrace.bytes = bytes;
+  record.body = auxtrace;
+  return record;
+}
+
+Status PerfData::ReadAttrRecord(ByteReader& body) {
+  CLEW_ASSIGN_OR_RETURN(attr, ReadEventAttr(body));
+  if (attrs_.size() >= kAttrsMax) {
+    return body.Corrupt("more than {} attrs", kAttrsMax);
+  }
+  while (!body.at_end()) {
+    CLEW_ASSIGN_OR_RETURN(id, body.Read<uint64_t>("attr id"));
+    attr.ids.push_back(id);
+  }
+  attrs_.push_back(std::move(attr));
+  return {};
+}
+
+}  // namespace clew::decoder

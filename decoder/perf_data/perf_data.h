@@ -1,0 +1,69 @@
+#ifndef CLEW_DECODER_PERF_DATA_PERF_DATA_H_
+#define CLEW_DECODER_PERF_DATA_PERF_DATA_H_
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "common/file.h"
+#include "common/result.h"
+#include "decoder/perf_data/attr.h"
+#include "decoder/perf_data/records.h"
+
+namespace clew::decoder {
+
+// Reads Linux's perf.data, in file format (a header with sections) and in pipe
+// format (a stream of records). Every byte is suspect: whatever breaks the
+// format is kCorruptInput with file, offset, field, what was found and wanted.
+//
+// kUnsupported: big-endian or a version before PERFILE2; compressed records.
+//
+// The PT bytes are borrowed from the mapped file, never copied. Little-endian
+// x86-64 files only. Not thread-safe.
+class PerfData {
+ public:
+  [[nodiscard]] static Result<PerfData> Open(const std::string& path);
+  // Over bytes in memory, which must outlive the object; `name` for messages.
+  [[nodiscard]] static Result<PerfData> Over(std::span<const std::byte> bytes,
+                                             const std::string& name);
+
+  // Calls `visit` for each record in file order, and stops at the first Error,
+  // its own or the visitor's. Reading stays within the bytes of the file.
+  using Visitor = std::function<Status(const Record&)>;
+  [[nodiscard]] Status ForEachRecord(const Visitor& visit);
+
+  // The attrs seen so far: all in file format, after ForEachRecord in pipe
+  // format.
+  const std::vector<EventAttr>& attrs() const { return attrs_; }
+  const std::string& name() const { return name_; }
+  bool is_pipe() const { return is_pipe_; }
+
+ private:
+  PerfData(std::span<const std::byte> bytes, std::string name)
+      : bytes_(bytes), name_(std::move(name)) {}
+  Status ReadFileHeader();
+  Status ReadHeader(ByteReader& reader);
+  Status ReadAttrSection(uint64_t offset, uint64_t size, uint64_t attr_size);
+  Result<std::vector<uint64_t>> ReadIds(uint64_t offset, uint64_t size);
+  Result<ByteReader> ReaderOf(uint64_t offset, uint64_t size,
+                              std::string_view section) const;
+  Result<Record> ReadRecord(ByteReader& reader);
+  Result<Record> ReadAuxtrace(ByteReader& reader, ByteReader& body,
+                              Record record);
+  Status ReadAttrRecord(ByteReader& body);
+
+  std::optional<MappedFile> file_;
+  std::span<const std::byte> bytes_;
+  std::string name_;
+  std::vector<EventAttr> attrs_;
+  bool is_pipe_ = false;
+  uint64_t data_offset_ = 0;
+  uint64_t data_size_ = 0;
+};
+
+}  // namespace clew::decoder
+
+#endif  // CLEW_DECODER_PERF_DATA_PERF_DATA_H_

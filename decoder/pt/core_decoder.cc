@@ -1,0 +1,248 @@
+#include "decoder/pt/core_decoder.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "common/check.h"
+
+namespace clew::decoder {
+namespace {
+
+const char* DropReason(FlowErrorKind error) {
+  return error == FlowErrorKind::kCodeMissing ? "no code mapped there"
+                                              : "cannot be decoded";
+}
+
+}  // namespace
+
+CoreDecoder::CoreDecoder(std::vector<AuxPiece> pieces, CodeImage& image,
+                         const TimingConfig& timing, const CpuIdentity& cpu)
+    : pieces_(std::move(pieces)), image_(image), timing_(timing), cpu_(cpu) {}
+
+std::optional<CoreItem> CoreDecoder::Next() {
+  while (out_.empty()) {
+    if (!Advance()) {
+      return std::nullopt;
+    }
+  }
+  CoreItem item = std::move(out_.front());
+  out_.pop_front();
+  return item;
+}
+
+uint64_t CoreDecoder::backwards() const {
+  return backwards_ + (edges_ ? edges_->backwards() : 0);
+}
+
+bool CoreDecoder::Advance() {
+  if (finished_) {
+    return false;
+  }
+  if (flow_ == nullptr && !OpenPiece()) {
+    finished_ = true;
+    return false;
+  }
+  if (flow_ != nullptr) {
+    flow_->Next(step_);
+    OnStep(step_);
+  }
+  return true;
+}
+
+// Begins the next piece; false after the last. Leaves flow_ null if the piece
+// holds nothing that can be decoded.
+bool CoreDecoder::OpenPiece() {
+  if (next_piece_ == pieces_.size()) {
+    return false;
+  }
+  piece_ = &pieces_[next_piece_++];
+  if (edges_) {
+    floor_ = std::max(floor_, edges_->LowerBound(UINT64_MAX));
+    backwards_ += edges_->backwards();
+  }
+  edges_ = std::make_unique<TimingEdges>(piece_->bytes, timing_);
+  flow_ = std::make_unique<FlowReader>(piece_->bytes, image_, cpu_);
+  enabled_ = false;
+  lower_pos_ = 0;
+  const auto psb = flow_->SyncAt(0);
+  if (!piece_->hole.empty()) {
+    AddGap(GapCause::kAuxLost, 0, piece_->hole_bytes, edges_->FirstFrom(0),
+           TraceeAddr(), piece_->hole);
+  }
+  if (!psb || *psb > 0) {
+    const uint64_t skipped = psb ? *psb : piece_->bytes.size();
+    if (skipped > 0) {
+      AddGap(GapCause::kBadPacket, 0, skipped, edges_->FirstFrom(skipped),
+             TraceeAddr(), "no PSB before");
+    }
+  }
+  if (!psb) {
+    flow_.reset();
+  }
+  return true;
+}
+
+void CoreDecoder::OnStep(const FlowStep& step) {
+  switch (step.kind) {
+    case FlowKind::kBlock:
+      return OnBlock(step);
+    case FlowKind::kEnabled:
+      return Enter(step);
+    case FlowKind::kDisabled:
+    case FlowKind::kInterrupted:
+    case FlowKind::kAsyncBranch:
+      return OnStop(step);
+    case FlowKind::kOverflow:
+      return OnOverflow(step);
+    case FlowKind::kError:
+      return OnError(step);
+    case FlowKind::kEnd:
+      return OnEnd();
+  }
+}
+
+// A block that ends in a branch read from the trace is proven by it, and so are
+// those before it. T(pos_before) or a later packet held that branch, and T(
+// pos_after) or an earlier one: hence the bounds of what comes next, and of
+// what came until now.
+void CoreDecoder::OnBlock(const FlowStep& step) {
+  HeldBlock held;
+  held.block = {.ip = step.ip,
+                .end_ip = step.end_ip,
+                .insn_count = step.insn_count,
+                .time = {edges_->LowerBound(lower_pos_), kTscUnknown},
+                .interrupted = false};
+  held.block.time.lo = std::max(held.block.time.lo, floor_);
+  if (!step.ends_in_branch) {
+    held_.push_back(held);
+    return;
+  }
+  BoundHeld(step.pos_after);
+  FlushHeld();
+  held.block.time.hi = UpperAt(step.pos_after);
+  held.bounded = true;
+  held_.push_back(held);
+  lower_pos_ = std::max(lower_pos_, step.pos_before);
+  last_ip_ = step.end_ip;
+}
+
+void CoreDecoder::Enter(const FlowStep& step) {
+  BoundHeld(step.pos_before);
+  FlushHeld();
+  lower_pos_ = std::max(lower_pos_, step.pos_before);
+  const TscTicks lo = std::max(edges_->LowerBound(lower_pos_), floor_);
+  out_.push_back(
+      CoreEnter{.ip = step.ip,
+                .time = {lo, UpperAt(std::max(lower_pos_, step.pos_before))}});
+  enabled_ = true;
+}
+
+// The packets of the event are before pos_before: they prove all before it.
+void CoreDecoder::OnStop(const FlowStep& step) {
+  BoundHeld(step.pos_before);
+  if (!held_.empty() && step.kind != FlowKind::kDisabled) {
+    held_.back().block.interrupted = true;
+  }
+  FlushHeld();
+  lower_pos_ = std::max(lower_pos_, step.pos_before);
+  if (step.kind != FlowKind::kAsyncBranch) {
+    out_.push_back(
+        CoreLeave{.time = {std::max(edges_->LowerBound(lower_pos_), floor_),
+                           UpperAt(lower_pos_)}});
+    enabled_ = false;
+  }
+}
+
+void CoreDecoder::OnOverflow(const FlowStep& step) {
+  const uint64_t pos = step.pos_before;
+  DropUnproven();
+  AddGap(GapCause::kOverflow, pos, 0, edges_->FirstFrom(pos), last_ip_,
+         "OVF: the core dropped packets");
+  lower_pos_ = std::max(lower_pos_, pos);
+  enabled_ = false;
+  if (step.ip_known) {
+    Enter(step);
+  }
+}
+
+void CoreDecoder::OnError(const FlowStep& step) {
+  DropUnproven();
+  const uint64_t pos = step.pos_before;
+  const auto psb = flow_->SyncAt(std::max(pos, flow_->pos()));
+  const uint64_t resumed = psb.value_or(piece_->bytes.size());
+  const auto cause = step.error == FlowErrorKind::kCodeMissing
+                         ? GapCause::kCodeMissing
+                         : GapCause::kBadPacket;
+  AddGap(cause, pos, resumed - std::min(pos, resumed),
+         edges_->FirstFrom(resumed), step.ip,
+         fmt::format(
+             "{}: {}; {}", DropReason(step.error), step.text,
+             psb ? fmt::format("resuming at the PSB at {:#x}", AuxOffset(*psb))
+                 : "no PSB follows"));
+  enabled_ = false;
+  if (!psb) {
+    flow_.reset();
+    return;
+  }
+  lower_pos_ = std::max(lower_pos_, *psb);
+}
+
+// What libipt would go on with is not proven by any packet.
+void CoreDecoder::OnEnd() {
+  DropUnproven();
+  if (enabled_) {
+    AddGap(GapCause::kAuxLost, piece_->bytes.size(), 0, std::nullopt, last_ip_,
+           "the trace ends before the thread left user mode");
+  }
+  enabled_ = false;
+  flow_.reset();
+}
+
+// All held blocks retired before the packet T(pos) was made.
+void CoreDecoder::BoundHeld(uint64_t pos) {
+  for (HeldBlock& held : held_) {
+    if (!held.bounded) {
+      held.block.time.hi = UpperAt(pos);
+      held.bounded = true;
+      last_ip_ = held.block.end_ip;
+    }
+  }
+}
+
+void CoreDecoder::FlushHeld() {
+  for (const HeldBlock& held : held_) {
+    CLEW_CHECK(held.bounded, "a block at {:#x} that nothing proves",
+               held.block.ip);
+    out_.push_back(held.block);
+  }
+  held_.clear();
+}
+
+void CoreDecoder::DropUnproven() {
+  std::erase_if(held_, [](const HeldBlock& held) { return !held.bounded; });
+  FlushHeld();
+}
+
+void CoreDecoder::AddGap(GapCause cause, uint64_t pos, uint64_t bytes,
+                         std::optional<TscTicks> until, TraceeAddr ip,
+                         std::string detail) {
+  const TscTicks lo = std::max(edges_->LowerBound(lower_pos_), floor_);
+  floor_ = lo;
+  out_.push_back(
+      CoreGap{.cause = cause,
+              .time = {lo, std::max(lo, until.value_or(kTscUnknown))},
+              .aux_offset = AuxOffset(pos),
+              .bytes = bytes,
+              .ip = ip,
+              .detail = std::move(detail)});
+}
+
+TscTicks CoreDecoder::UpperAt(uint64_t pos) {
+  return edges_->UpperBound(pos).value_or(kTscUnknown);
+}
+
+uint64_t CoreDecoder::AuxOffset(uint64_t pos) const {
+  return piece_->aux_offset + pos;
+}
+
+}  // namespace clew::decoder

@@ -1,0 +1,117 @@
+#ifndef CLEW_DECODER_PT_CORE_DECODER_H_
+#define CLEW_DECODER_PT_CORE_DECODER_H_
+
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "common/stream.h"
+#include "common/units.h"
+#include "decoder/pt/flow.h"
+#include "decoder/pt/timing_edges.h"
+
+namespace clew::decoder {
+
+// PT bytes of one core without a hole in them.
+struct AuxPiece {
+  uint64_t aux_offset = 0;  // of the first byte, in the core's AUX area
+  std::span<const std::byte> bytes;
+  // Why there is a hole before this piece; empty for the first.
+  std::string hole;
+  uint64_t hole_bytes = 0;  // 0 where not known
+};
+
+inline constexpr TscTicks kTscUnknown{UINT64_MAX};
+
+// What a core did, in order. Upper bounds are kTscUnknown and lower bounds 0
+// where no timing packet gives one.
+struct CoreBlock {
+  TraceeAddr ip;
+  TraceeAddr end_ip;
+  uint32_t insn_count = 0;
+  TscInterval time;
+  bool interrupted = false;
+};
+struct CoreEnter {  // user mode begins at `ip`, or is resumed after a gap
+  TraceeAddr ip;
+  TscInterval time;
+};
+struct CoreLeave {  // user mode ends
+  TscInterval time;
+};
+struct CoreGap {
+  GapCause cause = GapCause::kOverflow;
+  TscInterval time;
+  uint64_t aux_offset = 0;
+  uint64_t bytes = 0;
+  TraceeAddr ip;
+  std::string detail;
+};
+using CoreItem = std::variant<CoreBlock, CoreEnter, CoreLeave, CoreGap>;
+
+// Decodes one core, step by step. An instruction is reported once a packet
+// proves that it retired, and a gap is reported wherever that fails; decoding
+// goes on at the next PSB. Memory: a few blocks and timing packets.
+//
+// Blocks have sound time bounds: see docs/design/decoder.md. Not thread-safe.
+class CoreDecoder {
+ public:
+  // `image` and the pieces' bytes must outlive the decoder.
+  CoreDecoder(std::vector<AuxPiece> pieces, CodeImage& image,
+              const TimingConfig& timing, const CpuIdentity& cpu);
+
+  // The next item; nullopt at the end.
+  std::optional<CoreItem> Next();
+
+  // Timing packets that went back in time, so far.
+  uint64_t backwards() const;
+
+ private:
+  struct HeldBlock {
+    CoreBlock block;
+    bool bounded = false;  // time.hi is final
+  };
+  bool Advance();
+  bool OpenPiece();
+  void OnStep(const FlowStep& step);
+  void OnBlock(const FlowStep& step);
+  void OnStop(const FlowStep& step);
+  void OnOverflow(const FlowStep& step);
+  void OnError(const FlowStep& step);
+  void OnEnd();
+  void Enter(const FlowStep& step);
+  void BoundHeld(uint64_t pos);
+  void FlushHeld();
+  void DropUnproven();
+  void AddGap(GapCause cause, uint64_t pos, uint64_t bytes,
+              std::optional<TscTicks> until, TraceeAddr ip, std::string detail);
+  TscTicks UpperAt(uint64_t pos);
+  uint64_t AuxOffset(uint64_t pos) const;
+
+  std::vector<AuxPiece> pieces_;
+  CodeImage& image_;
+  TimingConfig timing_;
+  CpuIdentity cpu_;
+  size_t next_piece_ = 0;
+  const AuxPiece* piece_ = nullptr;
+  std::unique_ptr<FlowReader> flow_;
+  std::unique_ptr<TimingEdges> edges_;
+  FlowStep step_;           // reused
+  uint64_t lower_pos_ = 0;  // T(lower_pos_) led to the next instruction
+  TscTicks floor_;          // no instruction to come retired before
+  TraceeAddr last_ip_;
+  bool enabled_ = false;
+  bool finished_ = false;
+  uint64_t backwards_ = 0;
+  std::vector<HeldBlock> held_;  // not yet reported: the last, and unproven
+  std::deque<CoreItem> out_;
+};
+
+}  // namespace clew::decoder
+
+#endif  // CLEW_DECODER_PT_CORE_DECODER_H_

@@ -1,0 +1,194 @@
+#include "decoder/pt/timing_edges.h"
+
+#include <algorithm>
+
+#include "decoder/wide.h"
+
+namespace clew::decoder {
+namespace {
+
+// MTC carries 8 bits of the crystal clock, TMA 16 (SDM, "MTC Packet", "TMA
+// Packet").
+constexpr uint32_t kMtcBits = 8;
+constexpr uint32_t kTmaBits = 16;
+constexpr uint32_t kMtcPeriodMax = 15;
+
+bool IsFlow(PacketType type) {
+  return type == PacketType::kTnt || type == PacketType::kTip ||
+         type == PacketType::kTipPge || type == PacketType::kTipPgd ||
+         type == PacketType::kFup;
+}
+
+}  // namespace
+
+TimingEdges::TimingEdges(std::span<const std::byte> bytes,
+                         const TimingConfig& config)
+    : config_(config), reader_(bytes) {
+  config_.mtc_period = std::min(config_.mtc_period, kMtcPeriodMax);
+  at_end_ = !reader_.SyncAt(0);
+}
+
+TscTicks TimingEdges::LowerBound(uint64_t pos) {
+  ScanWhileOpen(pos);
+  while (lower_index_ < lower_open_ && At(lower_index_).lower_key < pos) {
+    last_lower_ = At(lower_index_).floor_tsc;
+    ++lower_index_;
+  }
+  while (dropped_ <
+         std::min({lower_index_, upper_index_, lower_open_, upper_open_})) {
+    edges_.pop_front();
+    ++dropped_;
+  }
+  return TscTicks(last_lower_);
+}
+
+std::optional<TscTicks> TimingEdges::UpperBound(uint64_t pos) {
+  ScanWhileOpen(pos);
+  while (upper_index_ < upper_open_ && At(upper_index_).upper_key < pos) {
+    ++upper_index_;
+  }
+  if (upper_index_ == edge_count()) {
+    return std::nullopt;
+  }
+  return TscTicks(At(upper_index_).ceiling_tsc);
+}
+
+std::optional<TscTicks> TimingEdges::FirstFrom(uint64_t offset) {
+  while (edges_.empty() || edges_.back().offset < offset) {
+    if (!ScanOne()) {
+      break;
+    }
+  }
+  for (const Edge& edge : edges_) {
+    if (edge.offset >= offset) {
+      return TscTicks(edge.ceiling_tsc);
+    }
+  }
+  return std::nullopt;
+}
+
+// Scans until an edge that is not before T(pos) is known.
+void TimingEdges::ScanWhileOpen(uint64_t pos) {
+  while (upper_open_ == dropped_ || At(upper_open_ - 1).upper_key < pos) {
+    if (!ScanOne()) {
+      return;
+    }
+  }
+}
+
+// Reads one packet; false at the end.
+bool TimingEdges::ScanOne() {
+  if (at_end_) {
+    return false;
+  }
+  Packet packet;
+  if (!reader_.Next(packet)) {
+    // What follows bad bytes is taken as flow: it may hide some.
+    CloseEdges(reader_.offset());
+    mtc_known_ = false;
+    in_psb_ = false;
+    at_end_ = !reader_.SyncAt(reader_.offset() + 1);
+    if (at_end_) {
+      CloseEdges(UINT64_MAX);
+    }
+    return true;
+  }
+  switch (packet.type) {
+    case PacketType::kPsb:
+      in_psb_ = true;
+      break;
+    case PacketType::kPsbend:
+      in_psb_ = false;
+      break;
+    case PacketType::kOvf:
+      // MTC packets may be among what is lost.
+      in_psb_ = false;
+      mtc_known_ = false;
+      break;
+    case PacketType::kTsc:
+      OnTsc(packet);
+      break;
+    case PacketType::kTma:
+      if (last_tsc_) {
+        base_tsc_ = *last_tsc_ - std::min(*last_tsc_, packet.fast_counter);
+        base_ctc_ = packet.value;
+        mtc_count_ = base_ctc_ >> config_.mtc_period;
+        mtc_known_ = config_.ctc_numerator != 0 && config_.ctc_denominator != 0;
+      }
+      break;
+    case PacketType::kMtc:
+      OnMtc(packet);
+      break;
+    default:
+      if (IsFlow(packet.type) && !in_psb_) {
+        OnFlowPacket(packet);
+      }
+      break;
+  }
+  return true;
+}
+
+void TimingEdges::OnFlowPacket(const Packet& packet) {
+  for (; lower_open_ < upper_open_; ++lower_open_) {
+    edges_[lower_open_ - dropped_].lower_key = packet.offset;
+  }
+  const bool may_hold_older =
+      packet.type == PacketType::kTnt && !config_.branches_before_timing;
+  for (; upper_open_ < edge_count(); ++upper_open_) {
+    edges_[upper_open_ - dropped_].upper_key = packet.offset;
+  }
+  if (!may_hold_older) {
+    for (; lower_open_ < edge_count(); ++lower_open_) {
+      edges_[lower_open_ - dropped_].lower_key = packet.offset;
+    }
+  }
+}
+
+void TimingEdges::CloseEdges(uint64_t offset) {
+  for (; upper_open_ < edge_count(); ++upper_open_) {
+    edges_[upper_open_ - dropped_].upper_key = offset;
+  }
+  for (; lower_open_ < edge_count(); ++lower_open_) {
+    edges_[lower_open_ - dropped_].lower_key = offset;
+  }
+}
+
+void TimingEdges::OnTsc(const Packet& packet) {
+  last_tsc_ = packet.value;
+  mtc_known_ = false;  // until its TMA comes
+  AddEdge(packet.offset, packet.value, packet.value);
+}
+
+// The MTC's crystal ticks since the TMA give its time. Where the ratio is no
+// whole number, TMA's own rounding may add a tick either way.
+void TimingEdges::OnMtc(const Packet& packet) {
+  if (!mtc_known_) {
+    return;
+  }
+  const uint32_t bits = std::min(kMtcBits, kTmaBits - config_.mtc_period);
+  const uint64_t mask = (uint64_t{1} << bits) - 1;
+  const uint64_t passed = (packet.value - mtc_count_) & mask;
+  if (passed == 0) {
+    return;  // the same tick again
+  }
+  mtc_count_ += passed;
+  const uint64_t ctc = (mtc_count_ << config_.mtc_period) - base_ctc_;
+  const auto ticks = static_cast<Wide>(ctc) * config_.ctc_numerator;
+  const uint64_t whole = static_cast<uint64_t>(ticks / config_.ctc_denominator);
+  const uint64_t slack = config_.ctc_denominator == 1 ? 0 : 1;
+  AddEdge(packet.offset, base_tsc_ + whole - std::min(slack, whole),
+          base_tsc_ + whole + 2 * slack);
+}
+
+void TimingEdges::AddEdge(uint64_t offset, uint64_t floor_tsc,
+                          uint64_t ceiling_tsc) {
+  if (ceiling_tsc < latest_) {
+    ++backwards_;
+    return;
+  }
+  latest_ = std::max(latest_, floor_tsc);
+  edges_.push_back(
+      {.offset = offset, .floor_tsc = floor_tsc, .ceiling_tsc = ceiling_tsc});
+}
+
+}  // namespace clew::decoder

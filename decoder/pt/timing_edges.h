@@ -1,0 +1,107 @@
+#ifndef CLEW_DECODER_PT_TIMING_EDGES_H_
+#define CLEW_DECODER_PT_TIMING_EDGES_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <optional>
+#include <span>
+
+#include "common/units.h"
+#include "decoder/pt/packet.h"
+
+namespace clew::decoder {
+
+// How a trace tells time. Without tsc there is no time at all.
+struct TimingConfig {
+  // CPUID leaf 0x15: TSC ticks = crystal ticks * numerator / denominator. 0:
+  // not known, MTC packets are not used.
+  uint32_t ctc_numerator = 0;
+  uint32_t ctc_denominator = 0;
+  // An MTC packet comes every 2^mtc_period crystal ticks; 0..15.
+  uint32_t mtc_period = 0;
+  // Branches that retired before a timing packet are in packets before it. Our
+  // own encoder guarantees that; hardware may hold branches back in a TNT
+  // packet that it has not filled yet.
+  bool branches_before_timing = false;
+};
+
+// The timing packets of one stretch of PT bytes as *edges*: an edge separates
+// the packets of control flow before it, whose instructions retired at its time
+// or earlier, from those behind it, at its time or later.
+//
+// Positions are those of FlowReader. T(p) is the last packet of control flow
+// before position p (TNT, TIP, TIP.PGE, TIP.PGD, FUP outside of PSB+).
+//
+// TSC packets are edges, and MTC packets once a TSC and a TMA packet have tied
+// them to the TSC. CYC packets are not: their cycles become TSC ticks by a
+// ratio that is an estimate, and a bound must not be. Not thread-safe.
+class TimingEdges {
+ public:
+  // `bytes` must outlive the object.
+  TimingEdges(std::span<const std::byte> bytes, const TimingConfig& config);
+
+  // The last edge before T(pos): what follows the branches of T(pos) retired at
+  // that time or later. 0 if there is none. Positions must not decrease from
+  // call to call.
+  TscTicks LowerBound(uint64_t pos);
+
+  // The first edge behind T(pos): the branches of T(pos) and all before retired
+  // at that time or earlier. Absent if there is none. Positions must not
+  // decrease from call to call, nor be below LowerBound's.
+  std::optional<TscTicks> UpperBound(uint64_t pos);
+
+  // The first edge at or behind `offset`; absent if there is none. As
+  // UpperBound, but drops nothing.
+  std::optional<TscTicks> FirstFrom(uint64_t offset);
+
+  // Edges that went back in time and were left out.
+  uint64_t backwards() const { return backwards_; }
+
+ private:
+  struct Edge {
+    uint64_t offset = 0;
+    // Start of the next packet of control flow, from which on this edge is
+    // before T(pos); for LowerBound perhaps one packet later.
+    uint64_t upper_key = UINT64_MAX;
+    uint64_t lower_key = UINT64_MAX;
+    uint64_t floor_tsc = 0;
+    uint64_t ceiling_tsc = 0;
+  };
+
+  bool ScanOne();
+  void OnFlowPacket(const Packet& packet);
+  void OnTsc(const Packet& packet);
+  void OnMtc(const Packet& packet);
+  void AddEdge(uint64_t offset, uint64_t floor_tsc, uint64_t ceiling_tsc);
+  void CloseEdges(uint64_t offset);
+  void ScanWhileOpen(uint64_t pos);
+  const Edge& At(uint64_t index) const { return edges_[index - dropped_]; }
+  uint64_t edge_count() const { return dropped_ + edges_.size(); }
+
+  TimingConfig config_;
+  PacketReader reader_;
+  bool at_end_ = false;
+  bool in_psb_ = false;
+
+  // The clock: TSC of the crystal tick `base_ctc_`, once TSC and TMA came.
+  std::optional<uint64_t> last_tsc_;
+  bool mtc_known_ = false;
+  uint64_t base_tsc_ = 0;
+  uint64_t base_ctc_ = 0;   // as TMA gave it, 16 bits
+  uint64_t mtc_count_ = 0;  // MTC periods: crystal ticks >> mtc_period
+
+  std::deque<Edge> edges_;
+  uint64_t dropped_ = 0;      // edges before edges_.front()
+  uint64_t upper_open_ = 0;   // first edge without upper_key
+  uint64_t lower_open_ = 0;   // first edge without lower_key
+  uint64_t lower_index_ = 0;  // edges before T(pos) of LowerBound
+  uint64_t upper_index_ = 0;  // edges before T(pos) of UpperBound
+  uint64_t last_lower_ = 0;   // LowerBound's last answer
+  uint64_t latest_ = 0;       // floor of the last edge
+  uint64_t backwards_ = 0;
+};
+
+}  // namespace clew::decoder
+
+#endif  // CLEW_DECODER_PT_TIMING_EDGES_H_

@@ -1,0 +1,107 @@
+#include "decoder/slices.h"
+
+#include <algorithm>
+#include <optional>
+
+namespace clew::decoder {
+namespace {
+
+constexpr TscTicks kForever{UINT64_MAX};
+
+// The slices of one core, as its events come by.
+class CoreSlices {
+ public:
+  CoreSlices(CoreId core, std::vector<Slice>& out) : core_(core), out_(out) {}
+
+  void OnIn(const SwitchEvent& event) {
+    Close(event.time.hi);
+    free_since_ = event.time.lo;
+    if (event.thread > Tid(0)) {
+      open_ = Slice{.core = core_,
+                    .thread = event.thread,
+                    .time = {event.time.lo, kForever}};
+    }
+  }
+
+  void OnOut(const SwitchEvent& event) {
+    if (!open_ && event.thread > Tid(0)) {
+      open_ = Slice{.core = core_,
+                    .thread = event.thread,
+                    .time = {free_since_, kForever}};
+    }
+    Close(event.time.hi);
+    free_since_ = event.time.lo;
+  }
+
+  // The trace of the thread that is on the core already begins.
+  void OnStart(const SwitchEvent& event) {
+    if (!open_ || open_->thread != event.thread) {
+      OnIn(event);
+    }
+  }
+
+  void Close(TscTicks until) {
+    if (open_) {
+      open_->time.hi = std::max(until, open_->time.lo);
+      open_->on_core = on_core_++;
+      out_.push_back(*open_);
+      open_.reset();
+    }
+  }
+
+ private:
+  CoreId core_;
+  std::vector<Slice>& out_;
+  std::optional<Slice> open_;
+  TscTicks free_since_;
+  uint32_t on_core_ = 0;
+};
+
+}  // namespace
+
+void SliceBuilder::Add(const SwitchEvent& event) {
+  events_[event.core].push_back(event);
+}
+
+void SliceBuilder::SetOnlyThread(CoreId core, Tid thread) {
+  only_.emplace(core, thread);
+}
+
+std::vector<Slice> SliceBuilder::Build() {
+  for (const auto& [core, thread] : only_) {
+    if (!events_.contains(core)) {
+      events_[core].push_back({.kind = SwitchEvent::Kind::kIn,
+                               .core = core,
+                               .thread = thread,
+                               .time = {}});
+    }
+  }
+  std::vector<Slice> slices;
+  for (auto& [core, events] : events_) {
+    std::stable_sort(events.begin(), events.end(),
+                     [](const SwitchEvent& a, const SwitchEvent& b) {
+                       return a.time.lo < b.time.lo;
+                     });
+    CoreSlices of_core(core, slices);
+    for (const SwitchEvent& event : events) {
+      switch (event.kind) {
+        case SwitchEvent::Kind::kIn:
+          of_core.OnIn(event);
+          break;
+        case SwitchEvent::Kind::kOut:
+          of_core.OnOut(event);
+          break;
+        case SwitchEvent::Kind::kStart:
+          of_core.OnStart(event);
+          break;
+      }
+    }
+    of_core.Close(kForever);
+  }
+  for (size_t i = 0; i < slices.size(); ++i) {
+    slices[i].id = static_cast<uint32_t>(i);
+  }
+  return slices;
+}
+
+}  // namespace clew::decoder
