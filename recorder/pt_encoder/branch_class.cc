@@ -10,11 +10,13 @@ struct Prefixes {
   bool repeat = false;
 };
 
-// Legacy prefixes, then REX.
+// Legacy prefixes and REX. (A REX before another prefix has no effect, but
+// belongs to the instruction all the same.)
 Prefixes SkipPrefixes(std::span<const uint8_t> insn) {
   Prefixes prefixes;
   for (; prefixes.bytes < insn.size(); ++prefixes.bytes) {
-    switch (insn[prefixes.bytes]) {
+    const uint8_t byte = insn[prefixes.bytes];
+    switch (byte) {
       case 0xf2:
       case 0xf3:
         prefixes.repeat = true;
@@ -30,10 +32,10 @@ Prefixes SkipPrefixes(std::span<const uint8_t> insn) {
       case 0xf0:
         break;
       default:
-        if (insn[prefixes.bytes] >> 4 == 4) {
-          ++prefixes.bytes;
+        if (byte >> 4 != 4) {
+          return prefixes;
         }
-        return prefixes;
+        break;
     }
   }
   return prefixes;
@@ -89,7 +91,6 @@ ClassifiedInsn ClassifyTwoByte(std::span<const uint8_t> insn) {
     case 0x07:  // SYSRET
     case 0x34:  // SYSENTER
     case 0x35:  // SYSEXIT
-    case 0xaa:  // RSM
       return {BranchClass::kFar};
     case 0x01:  // VMCALL, VMLAUNCH, VMRESUME
       return {insn.size() > 1 && insn[1] >= 0xc1 && insn[1] <= 0xc3
@@ -125,9 +126,12 @@ ClassifiedInsn ClassifyOneByte(uint8_t opcode,
     case 0xc2:
     case 0xc3:
       return {BranchClass::kReturn};
-    case 0xca:
+    case 0x9a:  // far CALL, INTO, far JMP: never retire in 64-bit mode; far, so
+    case 0xce:  // that the whole opcode map agrees with libipt's
+    case 0xea:
+    case 0xca:  // far RET
     case 0xcb:
-    case 0xcc:
+    case 0xcc:  // INT3, INT, IRET, INT1
     case 0xcd:
     case 0xcf:
     case 0xf1:

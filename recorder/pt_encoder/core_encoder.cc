@@ -141,12 +141,14 @@ void CoreEncoder::ReserveRoom() {
   }
 }
 
-void CoreEncoder::FlushTnt() {
+void CoreEncoder::FlushTnt() { FlushTntAt(now_); }
+
+void CoreEncoder::FlushTntAt(uint64_t tsc) {
   if (tnt_count_ == 0) {
     return;
   }
   ReserveRoom();
-  WriteCyc(now_, cyc_threshold_);
+  WriteCyc(tsc, cyc_threshold_);
   pos_ = packets::PutTnt(pos_, tnt_bits_, tnt_count_);
   tnt_bits_ = 0;
   tnt_count_ = 0;

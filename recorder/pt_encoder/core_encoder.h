@@ -139,6 +139,7 @@ class CoreEncoder {
   void ReserveRoom();
   void Exchange();
   void FlushTnt();
+  void FlushTntAt(uint64_t tsc);
   void WriteTip(uint64_t target);
   void WriteIp(packets::IpPacket packet, uint64_t ip);
   void WritePsbIfDue(uint64_t next_ip);

@@ -45,7 +45,7 @@ void CoreEncoder::WriteTscTma() {
 // CTC[mtc_period+7 : mtc_period]. Branches that retired before go out first, so
 // that the packets stand in the order of time.
 void CoreEncoder::WriteMtcs() {
-  FlushTnt();
+  FlushTntAt(next_mtc_);
   ReserveRoom();
   const uint64_t count = CrystalTicksAt(now_) >> config_.mtc_period;
   if (count - mtc_count_ > kMtcBurstMax) {

@@ -27,7 +27,8 @@ struct EncoderConfig {
   // No CYC packet before 2^(cyc_threshold - 1) cycles passed, 0: before each
   // packet that may have one; 0..12.
   uint32_t cyc_threshold = 0;
-  // TSC ticks = crystal ticks * numerator / denominator; both > 0.
+  // TSC ticks = crystal ticks * numerator / denominator; both > 0. Better a whole
+  // number: libipt rounds at each MTC, so that its time drifts otherwise.
   uint32_t tsc_ctc_numerator = 40;
   uint32_t tsc_ctc_denominator = 1;
   // CBR payload: the core's clock over the bus clock (100 MHz), 1..255. Equal
