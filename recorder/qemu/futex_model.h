@@ -1,0 +1,38 @@
+#ifndef CLEW_RECORDER_QEMU_FUTEX_MODEL_H_
+#define CLEW_RECORDER_QEMU_FUTEX_MODEL_H_
+
+#include <cstdint>
+#include <deque>
+#include <vector>
+
+namespace clew::recorder {
+
+// Who sleeps on which futex, in the order of falling asleep, which is the order
+// in which the kernel wakes. Fed with every futex call and its result, it tells
+// who was woken without asking the kernel. Not thread-safe.
+class FutexModel {
+ public:
+  using Slot = uint32_t;
+
+  void Wait(Slot thread, uint64_t addr, uint32_t bitset);
+  // The first `count` sleepers on `addr` that share a bit with `bitset`; they
+  // sleep no longer.
+  std::vector<Slot> Wake(uint64_t addr, uint64_t count, uint32_t bitset);
+  // Moves up to `count` sleepers from one address to the end of the other's.
+  void Requeue(uint64_t from, uint64_t to, uint64_t count);
+  // `thread` woke for a reason of its own (time limit, signal), if it slept.
+  void Remove(Slot thread);
+  bool Sleeps(Slot thread) const;
+
+ private:
+  struct Sleeper {
+    Slot thread;
+    uint64_t addr;
+    uint32_t bitset;
+  };
+  std::deque<Sleeper> sleepers_;
+};
+
+}  // namespace clew::recorder
+
+#endif  // CLEW_RECORDER_QEMU_FUTEX_MODEL_H_

@@ -1,0 +1,184 @@
+#include "recorder/qemu/guest_memory.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <utility>
+
+namespace clew::recorder {
+namespace {
+
+int HighDescriptor(int fd) {
+  const int high = fcntl(fd, F_DUPFD_CLOEXEC, 512);
+  if (high < 0) {
+    return fd;
+  }
+  close(fd);
+  return high;
+}
+
+struct KernelMapping {
+  uint64_t begin = 0;
+  uint64_t end = 0;
+  uint64_t file_offset = 0;
+  std::string name;
+};
+
+// A line of /proc/self/maps: "begin-end prot offset device inode   name".
+std::optional<KernelMapping> ParseMapsLine(const char* line) {
+  KernelMapping mapping;
+  unsigned long begin = 0;
+  unsigned long end = 0;
+  unsigned long offset = 0;
+  int name_at = 0;
+  if (sscanf(line, "%lx-%lx %*4s %lx %*s %*s %n", &begin, &end, &offset,
+             &name_at) < 3) {
+    return std::nullopt;
+  }
+  mapping.begin = begin;
+  mapping.end = end;
+  mapping.file_offset = offset;
+  mapping.name = line + name_at;
+  while (!mapping.name.empty() && mapping.name.back() == '\n') {
+    mapping.name.pop_back();
+  }
+  return mapping;
+}
+
+Result<std::vector<KernelMapping>> ReadKernelMappings() {
+  FILE* maps = fopen("/proc/self/maps", "re");
+  if (maps == nullptr) {
+    return SystemError(errno, "cannot open \"/proc/self/maps\"");
+  }
+  std::vector<KernelMapping> mappings;
+  std::array<char, 4600> line;
+  while (fgets(line.data(), static_cast<int>(line.size()), maps) != nullptr) {
+    auto mapping = ParseMapsLine(line.data());
+    if (mapping.has_value() && mapping->begin < kGuestEnd) {
+      mappings.push_back(std::move(*mapping));
+    }
+  }
+  (void)fclose(maps);  // read only
+  return mappings;
+}
+
+std::string NameOf(const KernelMapping& mapping, uint64_t stack_addr,
+                   uint64_t brk) {
+  if (!mapping.name.empty() && mapping.name[0] == '/') {
+    return mapping.name;
+  }
+  if (mapping.begin <= stack_addr && stack_addr < mapping.end) {
+    return "[stack]";
+  }
+  return mapping.end == brk ? "[heap]" : "";
+}
+
+void SplitByProtection(const KernelMapping& mapping, const std::string& name,
+                       const PageProtection& protection,
+                       std::vector<GuestRegion>& regions) {
+  const bool is_file = !name.empty() && name[0] == '/';
+  bool open = false;
+  for (uint64_t addr = mapping.begin; addr < mapping.end; addr += kPageBytes) {
+    const std::optional<uint32_t> prot = protection(addr);
+    if (!prot.has_value()) {
+      open = false;
+      continue;
+    }
+    if (!open || regions.back().prot != *prot) {
+      regions.push_back(
+          {.addr = addr,
+           .prot = *prot,
+           .file_offset =
+               is_file ? mapping.file_offset + (addr - mapping.begin) : 0,
+           .name = name});
+      open = true;
+    }
+    regions.back().size_bytes += kPageBytes;
+  }
+}
+
+}  // namespace
+
+Result<GuestMemory> GuestMemory::Open() {
+  const int fd = open("/proc/self/mem", O_RDONLY | O_CLOEXEC);
+  if (fd < 0) {
+    return SystemError(errno, "cannot open \"/proc/self/mem\"");
+  }
+  return GuestMemory(HighDescriptor(fd));
+}
+
+GuestMemory::GuestMemory(GuestMemory&& other) noexcept
+    : fd_(std::exchange(other.fd_, -1)) {}
+
+GuestMemory::~GuestMemory() {
+  if (fd_ >= 0) {
+    close(fd_);
+  }
+}
+
+bool GuestMemory::Read(uint64_t addr, void* to, size_t count) const {
+  if (addr >= kGuestEnd || count > kGuestEnd - addr) {
+    return false;
+  }
+  auto* out = static_cast<char*>(to);
+  size_t done = 0;
+  while (done < count) {
+    const ssize_t got =
+        pread(fd_, out + done, count - done, static_cast<off_t>(addr + done));
+    if (got <= 0) {
+      return false;
+    }
+    done += static_cast<size_t>(got);
+  }
+  return true;
+}
+
+std::string GuestMemory::Text(uint64_t addr, size_t max_bytes) const {
+  std::string text;
+  while (text.size() < max_bytes) {
+    const auto c = Load<char>(addr + text.size());
+    if (!c.has_value() || *c == 0) {
+      break;
+    }
+    text.push_back(*c);
+  }
+  return text;
+}
+
+uint64_t GuestMemory::CopyTo(RawFile& file, uint64_t addr,
+                             uint64_t count) const {
+  std::array<std::byte, kPageBytes> page;
+  uint64_t unreadable = 0;
+  while (count > 0) {
+    const uint64_t step = std::min(count, kPageBytes - addr % kPageBytes);
+    const auto size = static_cast<size_t>(step);
+    if (Read(addr, page.data(), size)) {
+      file.Append(std::span(page).first(size));
+    } else {
+      file.AppendZeros(step);
+      unreadable += step;
+    }
+    addr += step;
+    count -= step;
+  }
+  return unreadable;
+}
+
+Result<std::vector<GuestRegion>> ListRegions(const PageProtection& protection,
+                                             uint64_t stack_addr,
+                                             uint64_t brk) {
+  CLEW_ASSIGN_OR_RETURN(mappings, ReadKernelMappings());
+  std::vector<GuestRegion> regions;
+  for (const KernelMapping& mapping : mappings) {
+    SplitByProtection(mapping, NameOf(mapping, stack_addr, brk), protection,
+                      regions);
+  }
+  return regions;
+}
+
+}  // namespace clew::recorder

@@ -1,0 +1,73 @@
+#ifndef CLEW_RECORDER_QEMU_GUEST_MEMORY_H_
+#define CLEW_RECORDER_QEMU_GUEST_MEMORY_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "common/result.h"
+#include "recorder/qemu/raw_file.h"
+
+namespace clew::recorder {
+
+inline constexpr uint64_t kPageBytes = 4096;
+// qemu-x86_64 keeps the program's memory below, at its own addresses, and
+// itself above.
+inline constexpr uint64_t kGuestEnd = 0x500000000000;
+
+// Reads memory of this process that may not be there. Not thread-safe.
+class GuestMemory {
+ public:
+  [[nodiscard]] static Result<GuestMemory> Open();
+  GuestMemory(GuestMemory&& other) noexcept;
+  GuestMemory(const GuestMemory&) = delete;
+  GuestMemory& operator=(const GuestMemory&) = delete;
+  GuestMemory& operator=(GuestMemory&&) = delete;
+  ~GuestMemory();
+
+  // All of it or false. Reads what the program itself may not (PROT_NONE).
+  bool Read(uint64_t addr, void* to, size_t count) const;
+  template <class T>
+  std::optional<T> Load(uint64_t addr) const {
+    T value;
+    if (!Read(addr, &value, sizeof(value))) {
+      return std::nullopt;
+    }
+    return value;
+  }
+  // Text up to a NUL, at most `max_bytes`; what is readable of it.
+  std::string Text(uint64_t addr, size_t max_bytes) const;
+  // Appends `count` bytes at `addr` to `file` in bounded steps; unreadable
+  // pages as zeros. Returns how many bytes were unreadable.
+  uint64_t CopyTo(RawFile& file, uint64_t addr, uint64_t count) const;
+
+ private:
+  explicit GuestMemory(int fd) : fd_(fd) {}
+  int fd_;
+};
+
+// A stretch of program memory with one protection and one origin.
+struct GuestRegion {
+  uint64_t addr = 0;
+  uint64_t size_bytes = 0;
+  uint32_t prot = 0;  // kProt... (common/inputs.h)
+  uint64_t file_offset = 0;
+  std::string name;  // file, "[stack]", "[heap]" or empty
+};
+
+// What the program may do with the page at `addr`; nullopt where it has none.
+using PageProtection = std::function<std::optional<uint32_t>(uint64_t addr)>;
+
+// The program's memory, by address: the kernel's list of mappings below
+// kGuestEnd, with the protections that the program knows (QEMU shows its own
+// to the kernel). `stack_addr` and `brk` name their regions.
+[[nodiscard]] Result<std::vector<GuestRegion>> ListRegions(
+    const PageProtection& protection, uint64_t stack_addr, uint64_t brk);
+
+}  // namespace clew::recorder
+
+#endif  // CLEW_RECORDER_QEMU_GUEST_MEMORY_H_

@@ -1,0 +1,51 @@
+#ifndef CLEW_RECORDER_QEMU_INPUT_WRITER_H_
+#define CLEW_RECORDER_QEMU_INPUT_WRITER_H_
+
+#include <cstdint>
+#include <vector>
+
+#include "common/inputs.h"
+#include "recorder/qemu/guest_memory.h"
+#include "recorder/qemu/raw_file.h"
+#include "recorder/qemu/wire.h"
+
+namespace clew::recorder {
+
+// Memory of the program; its bytes are fetched when the record is written.
+struct MemoryRange {
+  uint64_t addr = 0;
+  uint64_t size_bytes = 0;
+  bool operator==(const MemoryRange&) const = default;
+};
+
+// Appends the records of one thread to its part of inputs.pb: length-delimited
+// Input messages (proto/bundle.proto). SyscallInput::writes and
+// SignalInput::writes are ignored; the ranges passed beside take their place.
+// Not thread-safe.
+class InputWriter {
+ public:
+  // `memory` must outlive the writer.
+  InputWriter(Tid thread, RawFile file, const GuestMemory& memory);
+
+  void Add(const SyscallInput& call, const std::vector<MemoryRange>& writes);
+  void Add(const SignalInput& signal, const std::vector<MemoryRange>& writes);
+  void Add(const InsnInput& insn);
+
+  RawFile& file() { return file_; }
+  // Bytes that should have been recorded and could not be read.
+  uint64_t unreadable_bytes() const { return unreadable_bytes_; }
+
+ private:
+  void Emit(uint32_t kind_field, const Wire& before,
+            const std::vector<MemoryRange>& writes, uint32_t writes_field,
+            const Wire& after);
+
+  Tid thread_;
+  RawFile file_;
+  const GuestMemory& memory_;
+  uint64_t unreadable_bytes_ = 0;
+};
+
+}  // namespace clew::recorder
+
+#endif  // CLEW_RECORDER_QEMU_INPUT_WRITER_H_

@@ -1,0 +1,68 @@
+#ifndef CLEW_RECORDER_QEMU_RAW_FILE_H_
+#define CLEW_RECORDER_QEMU_RAW_FILE_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "common/result.h"
+#include "recorder/pt_encoder/pt_sink.h"
+
+namespace clew::recorder {
+
+// An appended file of a recording in progress, written from inside the traced
+// process: its descriptor is high, so that a program that closes the low ones
+// does not meet it, and bytes go out when a buffer of fixed size is full.
+//
+// A write that fails (disk full, descriptor closed by the program) is
+// remembered: status() tells, and later bytes are dropped. Not thread-safe.
+class RawFile {
+ public:
+  static constexpr size_t kBufferBytes = 64 * 1024;
+
+  [[nodiscard]] static Result<RawFile> Create(const std::string& path);
+  RawFile(RawFile&& other) noexcept;
+  RawFile& operator=(RawFile&& other) noexcept;
+  RawFile(const RawFile&) = delete;
+  RawFile& operator=(const RawFile&) = delete;
+  ~RawFile();
+
+  void Append(std::span<const std::byte> bytes);
+  void Append(std::string_view text) { Append(std::as_bytes(std::span(text))); }
+  void AppendZeros(uint64_t count);
+  // Writes what is buffered.
+  void Flush();
+  // Flushes and closes.
+  [[nodiscard]] Status Close();
+  const Status& status() const { return status_; }
+  uint64_t size_bytes() const { return size_bytes_; }
+
+ private:
+  RawFile(std::string path, int fd);
+  void WriteOut(std::span<const std::byte> bytes);
+
+  std::string path_;
+  int fd_ = -1;
+  uint64_t size_bytes_ = 0;
+  Status status_;
+  std::vector<std::byte> buffer_;
+};
+
+// PT bytes of one core into a file.
+class RawFileSink final : public PtSink {
+ public:
+  explicit RawFileSink(RawFile file);
+  std::span<uint8_t> Exchange(size_t used_bytes) override;
+  RawFile& file() { return file_; }
+
+ private:
+  RawFile file_;
+  std::vector<uint8_t> room_;
+};
+
+}  // namespace clew::recorder
+
+#endif  // CLEW_RECORDER_QEMU_RAW_FILE_H_

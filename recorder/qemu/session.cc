@@ -1,0 +1,159 @@
+#include "recorder/qemu/session.h"
+
+#include <charconv>
+#include <map>
+
+namespace clew::recorder {
+namespace {
+
+// Lines "key=value".
+class Fields {
+ public:
+  static Result<Fields> Parse(std::string_view text) {
+    Fields fields;
+    while (!text.empty()) {
+      const size_t end = text.find('\n');
+      const std::string_view line = text.substr(0, end);
+      text = end == text.npos ? "" : text.substr(end + 1);
+      const size_t equals = line.find('=');
+      if (equals == line.npos) {
+        return CorruptInput("line {:?} has no '='", std::string(line));
+      }
+      fields.values_.emplace(line.substr(0, equals), line.substr(equals + 1));
+    }
+    return fields;
+  }
+
+  Result<std::string> Text(const std::string& key) const {
+    const auto found = values_.find(key);
+    if (found == values_.end()) {
+      return CorruptInput("no line {:?}", key);
+    }
+    return found->second;
+  }
+
+  // Reads a number into `to`.
+  template <class T>
+  Status Number(const std::string& key, T& to) const {
+    CLEW_ASSIGN_OR_RETURN(text, Text(key));
+    uint64_t value = 0;
+    const char* end = text.data() + text.size();
+    const auto [at, error] = std::from_chars(text.data(), end, value);
+    if (error != std::errc() || at != end) {
+      return CorruptInput("{}: {:?} is no number", key, text);
+    }
+    to = static_cast<T>(value);
+    return {};
+  }
+
+ private:
+  std::map<std::string, std::string, std::less<>> values_;
+};
+
+std::string OneLine(std::string text) {
+  for (char& c : text) {
+    if (c == '\n') {
+      c = ' ';
+    }
+  }
+  return text;
+}
+
+}  // namespace
+
+std::string FormatSession(const Session& s) {
+  return fmt::format(
+      "folder={}\ncores={}\nquantum={}\nslice_min={}\nslice_max={}\nseed={}\n"
+      "psb={}\ntsc={:d}\nmtc={:d}\ncyc={:d}\nmtc_period={}\nnumerator={}\n"
+      "denominator={}\ntimeout={}\ncore_on_exit={:d}\nvirtual_tsc={:d}\n",
+      OneLine(s.folder), s.scheduler.cores, s.scheduler.quantum_insns,
+      s.scheduler.slice_min_ticks, s.scheduler.slice_max_ticks,
+      s.scheduler.seed, s.encoder.psb_period_bytes, s.encoder.tsc,
+      s.encoder.mtc, s.encoder.cyc, s.encoder.mtc_period,
+      s.encoder.tsc_ctc_numerator, s.encoder.tsc_ctc_denominator, s.timeout_s,
+      s.core_on_exit, s.virtual_tsc);
+}
+
+Result<Session> ParseSession(std::string_view text) {
+  CLEW_ASSIGN_OR_RETURN(fields, Fields::Parse(text));
+  Session s;
+  CLEW_ASSIGN_OR_RETURN(folder, fields.Text("folder"));
+  s.folder = folder;
+  CLEW_RETURN_IF_ERROR(fields.Number("cores", s.scheduler.cores));
+  CLEW_RETURN_IF_ERROR(fields.Number("quantum", s.scheduler.quantum_insns));
+  CLEW_RETURN_IF_ERROR(fields.Number("slice_min", s.scheduler.slice_min_ticks));
+  CLEW_RETURN_IF_ERROR(fields.Number("slice_max", s.scheduler.slice_max_ticks));
+  CLEW_RETURN_IF_ERROR(fields.Number("seed", s.scheduler.seed));
+  CLEW_RETURN_IF_ERROR(fields.Number("psb", s.encoder.psb_period_bytes));
+  CLEW_RETURN_IF_ERROR(fields.Number("tsc", s.encoder.tsc));
+  CLEW_RETURN_IF_ERROR(fields.Number("mtc", s.encoder.mtc));
+  CLEW_RETURN_IF_ERROR(fields.Number("cyc", s.encoder.cyc));
+  CLEW_RETURN_IF_ERROR(fields.Number("mtc_period", s.encoder.mtc_period));
+  CLEW_RETURN_IF_ERROR(fields.Number("numerator", s.encoder.tsc_ctc_numerator));
+  CLEW_RETURN_IF_ERROR(
+      fields.Number("denominator", s.encoder.tsc_ctc_denominator));
+  CLEW_RETURN_IF_ERROR(fields.Number("timeout", s.timeout_s));
+  CLEW_RETURN_IF_ERROR(fields.Number("core_on_exit", s.core_on_exit));
+  CLEW_RETURN_IF_ERROR(fields.Number("virtual_tsc", s.virtual_tsc));
+  CLEW_RETURN_IF_ERROR(Validate(s.encoder));
+  return s;
+}
+
+std::string RawFolder(const std::string& folder) { return folder + "/raw"; }
+std::string RawPtPath(const std::string& folder, uint32_t core) {
+  return fmt::format("{}/raw/pt.{}", folder, core);
+}
+std::string RawInputsPath(const std::string& folder, Tid thread) {
+  return fmt::format("{}/raw/inputs.{}", folder, thread);
+}
+std::string RawEventsPath(const std::string& folder) {
+  return folder + "/raw/events";
+}
+std::string OutcomePath(const std::string& folder) {
+  return folder + "/raw/outcome";
+}
+std::string StartPath(const std::string& folder) {
+  return folder + "/start.pb";
+}
+std::string CorePath(const std::string& folder) { return folder + "/core"; }
+
+std::string FormatOutcome(const Outcome& o) {
+  return fmt::format(
+      "kind={}\nsignal={}\nstatus={}\nthread={}\nip={}\naddr={}\n"
+      "refusal={}\nhas_core={:d}\nticks={}\nhandovers={}\nswitches={}\n"
+      "inputs_unknown={}\nend=1\n",
+      static_cast<int>(o.failure.kind), o.failure.signal, o.failure.exit_status,
+      o.failure.thread, o.failure.ip, o.failure.addr, OneLine(o.refusal),
+      o.has_core, o.ticks, o.handovers, o.switches, o.inputs_unknown);
+}
+
+Result<Outcome> ParseOutcome(std::string_view text) {
+  CLEW_ASSIGN_OR_RETURN(fields, Fields::Parse(text));
+  Outcome o;
+  uint64_t value = 0;
+  CLEW_RETURN_IF_ERROR(fields.Number("kind", value));
+  if (value > static_cast<uint64_t>(FailureKind::kHang)) {
+    return CorruptInput("kind is {}, at most {} is known", value,
+                        static_cast<int>(FailureKind::kHang));
+  }
+  o.failure.kind = static_cast<FailureKind>(value);
+  CLEW_RETURN_IF_ERROR(fields.Number("signal", o.failure.signal));
+  CLEW_RETURN_IF_ERROR(fields.Number("status", o.failure.exit_status));
+  CLEW_RETURN_IF_ERROR(fields.Number("thread", value));
+  o.failure.thread = Tid(static_cast<int32_t>(value));
+  CLEW_RETURN_IF_ERROR(fields.Number("ip", value));
+  o.failure.ip = TraceeAddr(value);
+  CLEW_RETURN_IF_ERROR(fields.Number("addr", value));
+  o.failure.addr = TraceeAddr(value);
+  CLEW_ASSIGN_OR_RETURN(refusal, fields.Text("refusal"));
+  o.refusal = refusal;
+  CLEW_RETURN_IF_ERROR(fields.Number("has_core", o.has_core));
+  CLEW_RETURN_IF_ERROR(fields.Number("ticks", o.ticks));
+  CLEW_RETURN_IF_ERROR(fields.Number("handovers", o.handovers));
+  CLEW_RETURN_IF_ERROR(fields.Number("switches", o.switches));
+  CLEW_RETURN_IF_ERROR(fields.Number("inputs_unknown", o.inputs_unknown));
+  CLEW_RETURN_IF_ERROR(fields.Number("end", value));
+  return o;
+}
+
+}  // namespace clew::recorder

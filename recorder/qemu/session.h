@@ -1,0 +1,59 @@
+#ifndef CLEW_RECORDER_QEMU_SESSION_H_
+#define CLEW_RECORDER_QEMU_SESSION_H_
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "common/inputs.h"
+#include "common/result.h"
+#include "recorder/pt_encoder/encoder_config.h"
+#include "recorder/qemu/scheduler.h"
+
+// What the recorder and the plugin inside QEMU tell each other.
+
+namespace clew::recorder {
+
+// The recorder's wishes, in this environment variable of QEMU (the program does
+// not get to see it) as lines "key=value".
+inline constexpr const char* kSessionVariable = "CLEW_RECORDING";
+
+struct Session {
+  std::string folder;  // absolute; raw files go below it
+  SchedulerConfig scheduler;
+  EncoderConfig encoder;
+  uint32_t timeout_s = 0;    // 0: none
+  bool core_on_exit = true;  // write a core dump at a normal exit, too
+  bool virtual_tsc = true;   // RDTSC reads the virtual clock
+};
+
+std::string FormatSession(const Session& session);
+[[nodiscard]] Result<Session> ParseSession(std::string_view text);
+
+// Raw files, by name below Session::folder.
+std::string RawPtPath(const std::string& folder, uint32_t core);
+std::string RawInputsPath(const std::string& folder, Tid thread);
+std::string RawEventsPath(const std::string& folder);
+std::string OutcomePath(const std::string& folder);
+std::string StartPath(const std::string& folder);
+std::string CorePath(const std::string& folder);
+std::string RawFolder(const std::string& folder);
+
+// How the recording ended; the plugin's last file, complete or absent.
+struct Outcome {
+  Failure failure;
+  // Why the recording was given up; empty if it is whole.
+  std::string refusal;
+  bool has_core = false;
+  uint64_t ticks = 0;  // of the virtual clock: instructions retired
+  uint64_t handovers = 0;
+  uint64_t switches = 0;
+  uint64_t inputs_unknown = 0;
+};
+
+std::string FormatOutcome(const Outcome& outcome);
+[[nodiscard]] Result<Outcome> ParseOutcome(std::string_view text);
+
+}  // namespace clew::recorder
+
+#endif  // CLEW_RECORDER_QEMU_SESSION_H_

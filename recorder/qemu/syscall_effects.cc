@@ -1,0 +1,339 @@
+#include "recorder/qemu/syscall_effects.h"
+
+#include <asm/prctl.h>
+#include <asm/unistd_64.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/uio.h>
+
+#include <algorithm>
+#include <cerrno>
+
+namespace clew::recorder {
+namespace {
+
+constexpr uint64_t kIovecMax = 1024;  // UIO_MAXIOV
+
+// Distributes `total` bytes over an iovec array.
+void AddVector(uint64_t array, uint64_t count, uint64_t total,
+               const GuestMemory& memory, std::vector<MemoryRange>& ranges) {
+  for (uint64_t i = 0; i < std::min(count, kIovecMax) && total > 0; ++i) {
+    const auto base = memory.Load<uint64_t>(array + 16 * i);
+    const auto length = memory.Load<uint64_t>(array + 16 * i + 8);
+    if (!base.has_value() || !length.has_value()) {
+      return;
+    }
+    const uint64_t step = std::min(*length, total);
+    if (step > 0) {
+      ranges.push_back({*base, step});
+    }
+    total -= step;
+  }
+}
+
+void AddRange(uint64_t addr, uint64_t size_bytes,
+              std::vector<MemoryRange>& ranges) {
+  if (addr != 0 && size_bytes > 0) {
+    ranges.push_back({addr, size_bytes});
+  }
+}
+
+void AddLengthAt(const SyscallCall& call, const Written& written,
+                 const GuestMemory& memory, std::vector<MemoryRange>& ranges) {
+  const uint64_t at = call.args[written.other];
+  const auto after = memory.Load<uint32_t>(at);
+  if (at == 0 || !after.has_value()) {
+    return;
+  }
+  AddRange(call.args[written.arg], std::min(*after, call.length_before),
+           ranges);
+  AddRange(at, 4, ranges);
+}
+
+void AddWritten(const SyscallCall& call, const Written& written, int64_t result,
+                const GuestMemory& memory, std::vector<MemoryRange>& ranges) {
+  const uint64_t addr = call.args[written.arg];
+  const auto count = static_cast<uint64_t>(std::max<int64_t>(result, 0));
+  const uint64_t other = call.args[written.other];
+  if (written.size == Size::kOnInterrupt) {
+    AddRange(addr, result == -EINTR ? written.bytes : 0, ranges);
+    return;
+  }
+  if (result < 0) {
+    return;
+  }
+  switch (written.size) {
+    case Size::kFixed:
+      return AddRange(addr, written.bytes, ranges);
+    case Size::kResult:
+      return AddRange(addr, count * written.bytes, ranges);
+    case Size::kArg:
+      return AddRange(addr, other * written.bytes, ranges);
+    case Size::kLengthAt:
+      return AddLengthAt(call, written, memory, ranges);
+    case Size::kVector:
+      return AddVector(addr, other, count, memory, ranges);
+    case Size::kFdSet:
+      return AddRange(addr, (call.args[0] + 63) / 64 * 8, ranges);
+    case Size::kNone:
+    case Size::kOnInterrupt:
+      return;
+  }
+}
+
+// linux/asm-generic/ioctls.h. Requests made by _IOR and _IOWR say their size.
+Result<uint64_t> IoctlBytes(uint64_t request) {
+  constexpr uint64_t kTermiosBytes = 36;
+  constexpr uint64_t kReadDirection = 2;
+  switch (request) {
+    case TCGETS:
+      return kTermiosBytes;
+    case TCSETS:
+    case TCSETSW:
+    case TCSETSF:
+    case TIOCSWINSZ:
+    case TIOCSCTTY:
+    case TIOCNOTTY:
+    case TIOCSPGRP:
+    case FIOCLEX:
+    case FIONCLEX:
+    case FIONBIO:
+    case FIOASYNC:
+    case TCFLSH:
+    case TCSBRK:
+      return 0;
+    case TIOCGWINSZ:
+      return sizeof(winsize);
+    case TIOCGPGRP:
+    case TIOCGSID:
+    case FIONREAD:
+    case TIOCOUTQ:
+    case FIOQSIZE:
+      return request == FIOQSIZE ? 8u : 4u;
+    default:
+      break;
+  }
+  if (_IOC_TYPE(request) == 0 || _IOC_SIZE(request) == 0) {
+    return Unsupported("ioctl request {:#x} is not known", request);
+  }
+  return (_IOC_DIR(request) & kReadDirection) != 0 ? _IOC_SIZE(request) : 0;
+}
+
+uint64_t FcntlBytes(uint64_t command) {
+  switch (command) {
+    case F_GETLK:
+    case F_OFD_GETLK:
+      return sizeof(struct flock);
+    case F_GETOWN_EX:
+      return 8;
+    default:
+      return 0;
+  }
+}
+
+Result<uint64_t> PrctlBytes(uint64_t option) {
+  switch (option) {
+    case PR_GET_NAME:
+      return 16;
+    case PR_GET_PDEATHSIG:
+    case PR_GET_TSC:
+      return 4;
+    case PR_SET_NAME:
+    case PR_SET_PDEATHSIG:
+    case PR_SET_DUMPABLE:
+    case PR_GET_DUMPABLE:
+    case PR_SET_TIMERSLACK:
+    case PR_GET_TIMERSLACK:
+    case PR_SET_NO_NEW_PRIVS:
+    case PR_GET_NO_NEW_PRIVS:
+    case PR_CAPBSET_READ:
+    case PR_SET_PTRACER:
+    case PR_SET_VMA:
+    case PR_SET_KEEPCAPS:
+    case PR_GET_KEEPCAPS:
+    case PR_SET_CHILD_SUBREAPER:
+      return 0;
+    default:
+      return Unsupported("prctl option {} is not known", option);
+  }
+}
+
+// msghdr: name, namelen, iov, iovlen, control, controllen, flags.
+void AddReceivedMessage(uint64_t header, uint64_t received,
+                        const GuestMemory& memory,
+                        std::vector<MemoryRange>& ranges) {
+  const auto message = memory.Load<std::array<uint64_t, 7>>(header);
+  if (!message.has_value()) {
+    return;
+  }
+  AddVector((*message)[2], (*message)[3], received, memory, ranges);
+  AddRange((*message)[0], (*message)[1] & UINT32_MAX, ranges);
+  AddRange((*message)[4], (*message)[5], ranges);
+  AddRange(header, sizeof(*message), ranges);
+}
+
+void AddReceivedMessages(const SyscallCall& call, uint64_t count,
+                         const GuestMemory& memory,
+                         std::vector<MemoryRange>& ranges) {
+  constexpr uint64_t kEntryBytes = 64;  // mmsghdr
+  for (uint64_t i = 0; i < std::min(count, kIovecMax); ++i) {
+    const uint64_t entry = call.args[1] + i * kEntryBytes;
+    const auto received = memory.Load<uint32_t>(entry + 56);
+    AddReceivedMessage(entry, received.value_or(0), memory, ranges);
+    AddRange(entry + 56, 4, ranges);
+  }
+}
+
+// The kernel writes what the file has; the rest of the last page is zero.
+void AddMapped(const SyscallCall& call, uint64_t addr,
+               std::vector<MemoryRange>& ranges) {
+  const uint64_t length = call.args[1];
+  if ((call.args[3] & MAP_ANONYMOUS) != 0) {
+    return;
+  }
+  struct stat info = {};
+  if (fstat(static_cast<int>(call.args[4]), &info) != 0) {
+    return;
+  }
+  const auto size = static_cast<uint64_t>(info.st_size);
+  const uint64_t offset = call.args[5];
+  AddRange(addr, offset < size ? std::min(length, size - offset) : 0, ranges);
+}
+
+void AddClone(const SyscallCall& call, std::vector<MemoryRange>& ranges) {
+  const uint64_t flags = call.args[0];
+  AddRange((flags & CLONE_PARENT_SETTID) != 0 ? call.args[2] : 0, 4, ranges);
+  AddRange((flags & CLONE_CHILD_SETTID) != 0 ? call.args[3] : 0, 4, ranges);
+}
+
+void AddFutex(const SyscallCall& call, std::vector<MemoryRange>& ranges) {
+  const FutexCall futex = ParseFutex(call.args);
+  if (futex.kind == FutexCall::Kind::kPi) {
+    AddRange(futex.addr, 4, ranges);
+  }
+  if (futex.kind == FutexCall::Kind::kWakeOp) {
+    AddRange(futex.addr2, 4, ranges);
+  }
+}
+
+// Rows with Special. `result` >= 0.
+Status AddSpecial(const SyscallCall& call, uint64_t result,
+                  const GuestMemory& memory, std::vector<MemoryRange>& ranges) {
+  switch (call.rule->special) {
+    case Special::kNone:
+      return {};
+    case Special::kIoctl: {
+      CLEW_ASSIGN_OR_RETURN(bytes, IoctlBytes(call.args[1] & UINT32_MAX));
+      AddRange(call.args[2], bytes, ranges);
+      return {};
+    }
+    case Special::kFcntl:
+      AddRange(call.args[2], FcntlBytes(call.args[1]), ranges);
+      return {};
+    case Special::kPrctl: {
+      CLEW_ASSIGN_OR_RETURN(bytes, PrctlBytes(call.args[0]));
+      AddRange(call.args[1], bytes, ranges);
+      return {};
+    }
+    case Special::kArchPrctl:
+      if (call.args[0] == ARCH_GET_FS || call.args[0] == ARCH_GET_GS) {
+        AddRange(call.args[1], 8, ranges);
+      }
+      return {};
+    case Special::kMmap:
+      AddMapped(call, result, ranges);
+      return {};
+    case Special::kClone:
+      AddClone(call, ranges);
+      return {};
+    case Special::kFutex:
+      AddFutex(call, ranges);
+      return {};
+    case Special::kReceiveMessage:
+      AddReceivedMessage(call.args[1], result, memory, ranges);
+      return {};
+    case Special::kReceiveMessages:
+      AddReceivedMessages(call, result, memory, ranges);
+      return {};
+    case Special::kFailsOnly:
+      return Unsupported(
+          "system call {} ({}) succeeded; its effects are not "
+          "known to the recorder",
+          SyscallName(call.number), call.number);
+  }
+  return {};
+}
+
+void AddOutput(const SyscallCall& call, int64_t result,
+               const GuestMemory& memory, SyscallEffects& effects) {
+  effects.has_output = call.rule->output != Output::kNone && result >= 0;
+  if (!effects.has_output) {
+    return;
+  }
+  const auto count = static_cast<uint64_t>(result);
+  uint64_t vector = call.args[1];
+  uint64_t entries = call.args[2];
+  if (call.rule->output == Output::kBuffer) {
+    AddRange(call.args[1], count, effects.output);
+    return;
+  }
+  if (call.rule->output == Output::kMessage) {
+    vector = memory.Load<uint64_t>(call.args[1] + 16).value_or(0);
+    entries = memory.Load<uint64_t>(call.args[1] + 24).value_or(0);
+  }
+  AddVector(vector, entries, count, memory, effects.output);
+}
+
+Status RefuseNewProcess(uint64_t number, uint64_t flags) {
+  if (number == __NR_clone && (flags & CLONE_THREAD) != 0) {
+    return {};
+  }
+  return Unsupported(
+      "system call {} ({}): only the threads of one process can be recorded; "
+      "run a program that makes no child process",
+      SyscallName(number), number);
+}
+
+}  // namespace
+
+Result<SyscallCall> BeginSyscall(uint64_t number,
+                                 const std::array<uint64_t, 6>& args,
+                                 const GuestMemory& memory) {
+  if (number == __NR_clone || number == __NR_fork || number == __NR_vfork ||
+      number == __NR_execve || number == __NR_execveat) {
+    CLEW_RETURN_IF_ERROR(RefuseNewProcess(number, args[0]));
+  }
+  SyscallCall call{.rule = FindSyscall(number), .number = number, .args = args};
+  if (call.rule == nullptr) {
+    return Unsupported("system call {} ({}) is not known to the recorder",
+                       SyscallName(number), number);
+  }
+  for (const Written& written : call.rule->writes) {
+    if (written.size == Size::kLengthAt && args[written.other] != 0) {
+      call.length_before =
+          memory.Load<uint32_t>(args[written.other]).value_or(0);
+    }
+  }
+  return call;
+}
+
+Result<SyscallEffects> EffectsOf(const SyscallCall& call, int64_t result,
+                                 const GuestMemory& memory) {
+  SyscallEffects effects;
+  for (const Written& written : call.rule->writes) {
+    AddWritten(call, written, result, memory, effects.writes);
+  }
+  AddOutput(call, result, memory, effects);
+  if (result >= 0) {
+    CLEW_RETURN_IF_ERROR(AddSpecial(call, static_cast<uint64_t>(result), memory,
+                                    effects.writes));
+  }
+  return effects;
+}
+
+}  // namespace clew::recorder

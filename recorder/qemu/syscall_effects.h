@@ -1,0 +1,60 @@
+#ifndef CLEW_RECORDER_QEMU_SYSCALL_EFFECTS_H_
+#define CLEW_RECORDER_QEMU_SYSCALL_EFFECTS_H_
+
+#include <array>
+#include <cstdint>
+#include <vector>
+
+#include "common/result.h"
+#include "recorder/qemu/guest_memory.h"
+#include "recorder/qemu/input_writer.h"
+#include "recorder/qemu/syscall_table.h"
+
+namespace clew::recorder {
+
+// A call with what must be known from before it ran.
+struct SyscallCall {
+  const SyscallRule* rule = nullptr;
+  uint64_t number = 0;
+  std::array<uint64_t, 6> args = {};
+  uint32_t length_before = 0;  // for Size::kLengthAt
+};
+
+// At the call. kUnsupported: the recorder does not know the call, or not this
+// use of it (fork, execve, ...).
+[[nodiscard]] Result<SyscallCall> BeginSyscall(
+    uint64_t number, const std::array<uint64_t, 6>& args,
+    const GuestMemory& memory);
+
+struct SyscallEffects {
+  std::vector<MemoryRange> writes;  // by the kernel, into the program
+  std::vector<MemoryRange> output;  // read by the kernel as output
+  bool has_output = false;
+};
+
+// After the call returned `result` (negative: -errno). kUnsupported: its
+// effects are not known; the message names the call.
+[[nodiscard]] Result<SyscallEffects> EffectsOf(const SyscallCall& call,
+                                               int64_t result,
+                                               const GuestMemory& memory);
+
+// True if the call may wait, so that others have to run meanwhile. Looks at the
+// descriptor where that decides.
+bool MayBlock(const SyscallCall& call, const GuestMemory& memory);
+
+// What a futex call does to sleepers (linux/futex.h).
+struct FutexCall {
+  enum class Kind : uint8_t { kWait, kWake, kRequeue, kWakeOp, kPi, kOther };
+  Kind kind = Kind::kOther;
+  uint64_t addr = 0;
+  uint64_t addr2 = 0;
+  uint32_t value = 0;
+  uint32_t value2 = 0;
+  uint32_t bitset = UINT32_MAX;
+  bool timed = false;  // may end by itself
+};
+FutexCall ParseFutex(const std::array<uint64_t, 6>& args);
+
+}  // namespace clew::recorder
+
+#endif  // CLEW_RECORDER_QEMU_SYSCALL_EFFECTS_H_
