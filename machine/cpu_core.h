@@ -110,6 +110,15 @@ class Cpu {
   bool StoreBytes(uint64_t addr, std::span<const std::byte> bytes);
   bool LoadBytesForUpdate(uint64_t addr, std::span<std::byte> bytes);
   void StoreBytesUpdate(uint64_t addr, std::span<const std::byte> bytes);
+  // Whether an access would succeed; nothing is raised.
+  bool CanLoad(uint64_t addr, uint64_t size_bytes) const {
+    return memory_.CanLoad(addr, size_bytes);
+  }
+  bool CanStore(uint64_t addr, uint64_t size_bytes) const {
+    return memory_.CanStore(addr, size_bytes);
+  }
+  // True if each access has to be reported on its own.
+  bool observed() const { return observer_ != nullptr; }
   // Raises what a store there would raise; true if it would succeed.
   bool CheckStore(uint64_t addr, uint64_t size_bytes);
 

@@ -113,6 +113,14 @@ class Flags {
       });
     }
   }
+  // The same, and no flag keeps a shadow.
+  void ConcretiseAll() {
+    StoreAll();
+    for (uint64_t bit : kBits) {
+      const bool value = d_.Concretise(d_.GetFlag(regs_, bit));
+      d_.SetFlag(regs_, bit, d_.Const(value));
+    }
+  }
   // rflags was changed from outside.
   void Reload() { source_ = FlagSource::kStored; }
 

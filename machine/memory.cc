@@ -221,6 +221,10 @@ bool Memory::Allowed(uint64_t addr, uint64_t size_bytes, uint32_t prot) const {
   return true;
 }
 
+bool Memory::CanLoad(uint64_t addr, uint64_t size_bytes) const {
+  return Allowed(addr, size_bytes, kProtRead);
+}
+
 bool Memory::CanStoreSlow(uint64_t addr, uint64_t size_bytes) const {
   return Allowed(addr, size_bytes, kProtWrite);
 }

@@ -67,7 +67,8 @@ class Memory {
     }
     return Store(addr, std::as_bytes(std::span(&value, 1)));
   }
-  // Whether all bytes may be written, with nothing changed.
+  // Whether all bytes may be read or written, with nothing changed.
+  bool CanLoad(uint64_t addr, uint64_t size_bytes) const;
   bool CanStore(uint64_t addr, uint64_t size_bytes) const {
     return Hit(write_tlb_[TlbIndex(addr)], addr, size_bytes) ||
            CanStoreSlow(addr, size_bytes);

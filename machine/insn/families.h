@@ -9,13 +9,47 @@ namespace clew::machine {
 
 // One function for each file of machine/insn: adds its mnemonics.
 template <class D>
+void RegisterArith(HandlerTable<D>& table);
+template <class D>
 void RegisterLogic(HandlerTable<D>& table);
+template <class D>
+void RegisterShift(HandlerTable<D>& table);
+template <class D>
+void RegisterMuldiv(HandlerTable<D>& table);
+template <class D>
+void RegisterMove(HandlerTable<D>& table);
+template <class D>
+void RegisterStack(HandlerTable<D>& table);
+template <class D>
+void RegisterControl(HandlerTable<D>& table);
+template <class D>
+void RegisterBit(HandlerTable<D>& table);
+template <class D>
+void RegisterAtomic(HandlerTable<D>& table);
+template <class D>
+void RegisterString(HandlerTable<D>& table);
+template <class D>
+void RegisterSystem(HandlerTable<D>& table);
 
 template <class D>
 void RegisterAll(HandlerTable<D>& table) {
+  RegisterArith(table);
   RegisterLogic(table);
+  RegisterShift(table);
+  RegisterMuldiv(table);
+  RegisterMove(table);
+  RegisterStack(table);
+  RegisterControl(table);
+  RegisterBit(table);
+  RegisterAtomic(table);
+  RegisterString(table);
+  RegisterSystem(table);
   RegisterVectorFamilies(table);
 }
+
+// A value of domain D.
+template <class D, class U>
+using Val = typename D::template V<U>;
 
 // At the end of a family's file.
 #define CLEW_INSTANTIATE_FAMILY(name) \
@@ -36,6 +70,23 @@ Handler<D> BySize(unsigned size_bytes, F f) {
     default:
       return nullptr;
   }
+}
+
+// f<kCode>() for the condition in the low four bits of an opcode byte.
+template <class D, class F, unsigned kCode = 0>
+Handler<D> ByCondition(uint8_t opcode, F f) {
+  if constexpr (kCode < 16) {
+    return (opcode & 15) == kCode ? f.template operator()<kCode>()
+                                  : ByCondition<D, F, kCode + 1>(opcode, f);
+  } else {
+    return nullptr;
+  }
+}
+
+// The selector of an instruction with one form.
+template <class D, Handler<D> kHandler>
+Handler<D> Always(const Insn&) {
+  return kHandler;
 }
 
 // The common shapes of integer instructions. An operation is a struct with

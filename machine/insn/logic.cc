@@ -8,9 +8,8 @@ namespace {
 struct And {
   static constexpr bool kWrites = true;
   template <class D, class U>
-  static auto Apply(Cpu<D>& cpu, typename D::template V<U> a,
-                    typename D::template V<U> b) {
-    const auto r = cpu.d().template And<U>(a, b);
+  static Val<D, U> Apply(Cpu<D>& cpu, Val<D, U> a, Val<D, U> b) {
+    const auto r = cpu.d().And(a, b);
     cpu.flags().template SetLogic<U>(r);
     return r;
   }
@@ -23,9 +22,8 @@ struct Test : And {
 struct Or {
   static constexpr bool kWrites = true;
   template <class D, class U>
-  static auto Apply(Cpu<D>& cpu, typename D::template V<U> a,
-                    typename D::template V<U> b) {
-    const auto r = cpu.d().template Or<U>(a, b);
+  static Val<D, U> Apply(Cpu<D>& cpu, Val<D, U> a, Val<D, U> b) {
+    const auto r = cpu.d().Or(a, b);
     cpu.flags().template SetLogic<U>(r);
     return r;
   }
@@ -34,9 +32,8 @@ struct Or {
 struct Xor {
   static constexpr bool kWrites = true;
   template <class D, class U>
-  static auto Apply(Cpu<D>& cpu, typename D::template V<U> a,
-                    typename D::template V<U> b) {
-    const auto r = cpu.d().template Xor<U>(a, b);
+  static Val<D, U> Apply(Cpu<D>& cpu, Val<D, U> a, Val<D, U> b) {
+    const auto r = cpu.d().Xor(a, b);
     cpu.flags().template SetLogic<U>(r);
     return r;
   }
@@ -44,8 +41,8 @@ struct Xor {
 
 struct Not {
   template <class D, class U>
-  static auto Apply(Cpu<D>& cpu, typename D::template V<U> a) {
-    return cpu.d().template Not<U>(a);
+  static Val<D, U> Apply(Cpu<D>& cpu, Val<D, U> a) {
+    return cpu.d().Not(a);
   }
 };
 
