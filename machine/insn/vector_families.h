@@ -7,8 +7,29 @@ namespace clew::machine {
 
 // The SSE and x87 families: declared here, called from here.
 template <class D>
+void RegisterSseMove(HandlerTable<D>& table);
+template <class D>
+void RegisterSseInteger(HandlerTable<D>& table);
+template <class D>
+void RegisterSseShuffle(HandlerTable<D>& table);
+template <class D>
+void RegisterSseFloat(HandlerTable<D>& table);
+template <class D>
+void RegisterSseString(HandlerTable<D>& table);
+template <class D>
+void RegisterSseState(HandlerTable<D>& table);
+template <class D>
+void RegisterX87(HandlerTable<D>& table);
+
+template <class D>
 void RegisterVectorFamilies(HandlerTable<D>& table) {
-  (void)table;  // none yet
+  RegisterSseMove(table);
+  RegisterSseInteger(table);
+  RegisterSseShuffle(table);
+  RegisterSseFloat(table);
+  RegisterSseString(table);
+  RegisterSseState(table);
+  RegisterX87(table);
 }
 
 }  // namespace clew::machine

@@ -9,77 +9,83 @@
 //
 // A recording made under QEMU 7.2 can differ from this in one bit: it never
 // sets MXCSR.DE for a denormal operand.
-#define CLEW_VECTOR_FLOAT_OPS(X) \
-  X(Addps, "addps")              \
-  X(Addpd, "addpd")              \
-  X(Addss, "addss")              \
-  X(Addsd, "addsd")              \
-  X(Subps, "subps")              \
-  X(Subpd, "subpd")              \
-  X(Subss, "subss")              \
-  X(Subsd, "subsd")              \
-  X(Mulps, "mulps")              \
-  X(Mulpd, "mulpd")              \
-  X(Mulss, "mulss")              \
-  X(Mulsd, "mulsd")              \
-  X(Divps, "divps")              \
-  X(Divpd, "divpd")              \
-  X(Divss, "divss")              \
-  X(Divsd, "divsd")              \
-  X(Minps, "minps")              \
-  X(Minpd, "minpd")              \
-  X(Minss, "minss")              \
-  X(Minsd, "minsd")              \
-  X(Maxps, "maxps")              \
-  X(Maxpd, "maxpd")              \
-  X(Maxss, "maxss")              \
-  X(Maxsd, "maxsd")              \
-  X(Sqrtps, "sqrtps")            \
-  X(Sqrtpd, "sqrtpd")            \
-  X(Sqrtss, "sqrtss")            \
-  X(Sqrtsd, "sqrtsd")            \
-  X(Haddps, "haddps")            \
-  X(Haddpd, "haddpd")            \
-  X(Hsubps, "hsubps")            \
-  X(Hsubpd, "hsubpd")            \
-  X(Addsubps, "addsubps")        \
-  X(Addsubpd, "addsubpd")        \
-  X(Cvtps2pd, "cvtps2pd")        \
-  X(Cvtpd2ps, "cvtpd2ps")        \
-  X(Cvtsd2ss, "cvtsd2ss")        \
-  X(Cvtss2sd, "cvtss2sd")        \
-  X(Cvtdq2ps, "cvtdq2ps")        \
-  X(Cvtps2dq, "cvtps2dq")        \
-  X(Cvttps2dq, "cvttps2dq")      \
-  X(Cvttpd2dq, "cvttpd2dq")      \
-  X(Cvtpd2dq, "cvtpd2dq")        \
-  X(Cvtdq2pd, "cvtdq2pd")
-
-namespace clew::machine {
-
-#define CLEW_DECLARE(Name, mnemonic) \
-  void Name(Vec128& dst, const Vec128& src, VecState& state);
-CLEW_VECTOR_FLOAT_OPS(CLEW_DECLARE)
-
-// With an immediate byte.
-void Cmpps(Vec128& dst, const Vec128& src, VecState& state);
-void Cmppd(Vec128& dst, const Vec128& src, VecState& state);
-void Cmpss(Vec128& dst, const Vec128& src, VecState& state);
-void Cmpsd(Vec128& dst, const Vec128& src, VecState& state);
-void Roundps(Vec128& dst, const Vec128& src, VecState& state);
-void Roundpd(Vec128& dst, const Vec128& src, VecState& state);
-void Roundss(Vec128& dst, const Vec128& src, VecState& state);
-void Roundsd(Vec128& dst, const Vec128& src, VecState& state);
-void Dpps(Vec128& dst, const Vec128& src, VecState& state);
-void Dppd(Vec128& dst, const Vec128& src, VecState& state);
+// X(name, mnemonic, bytes of a memory source, whether dst is read)
+#define CLEW_VECTOR_FLOAT_OPS(X)       \
+  X(Addps, "addps", 16, true)          \
+  X(Addpd, "addpd", 16, true)          \
+  X(Addss, "addss", 4, true)           \
+  X(Addsd, "addsd", 8, true)           \
+  X(Subps, "subps", 16, true)          \
+  X(Subpd, "subpd", 16, true)          \
+  X(Subss, "subss", 4, true)           \
+  X(Subsd, "subsd", 8, true)           \
+  X(Mulps, "mulps", 16, true)          \
+  X(Mulpd, "mulpd", 16, true)          \
+  X(Mulss, "mulss", 4, true)           \
+  X(Mulsd, "mulsd", 8, true)           \
+  X(Divps, "divps", 16, true)          \
+  X(Divpd, "divpd", 16, true)          \
+  X(Divss, "divss", 4, true)           \
+  X(Divsd, "divsd", 8, true)           \
+  X(Minps, "minps", 16, true)          \
+  X(Minpd, "minpd", 16, true)          \
+  X(Minss, "minss", 4, true)           \
+  X(Minsd, "minsd", 8, true)           \
+  X(Maxps, "maxps", 16, true)          \
+  X(Maxpd, "maxpd", 16, true)          \
+  X(Maxss, "maxss", 4, true)           \
+  X(Maxsd, "maxsd", 8, true)           \
+  X(Sqrtps, "sqrtps", 16, false)       \
+  X(Sqrtpd, "sqrtpd", 16, false)       \
+  X(Sqrtss, "sqrtss", 4, true)         \
+  X(Sqrtsd, "sqrtsd", 8, true)         \
+  X(Haddps, "haddps", 16, true)        \
+  X(Haddpd, "haddpd", 16, true)        \
+  X(Hsubps, "hsubps", 16, true)        \
+  X(Hsubpd, "hsubpd", 16, true)        \
+  X(Addsubps, "addsubps", 16, true)    \
+  X(Addsubpd, "addsubpd", 16, true)    \
+  X(Cvtps2pd, "cvtps2pd", 8, false)    \
+  X(Cvtpd2ps, "cvtpd2ps", 16, false)   \
+  X(Cvtsd2ss, "cvtsd2ss", 8, true)     \
+  X(Cvtss2sd, "cvtss2sd", 4, true)     \
+  X(Cvtdq2ps, "cvtdq2ps", 16, false)   \
+  X(Cvtps2dq, "cvtps2dq", 16, false)   \
+  X(Cvttps2dq, "cvttps2dq", 16, false) \
+  X(Cvttpd2dq, "cvttpd2dq", 16, false) \
+  X(Cvtpd2dq, "cvtpd2dq", 16, false)   \
+  X(Cvtdq2pd, "cvtdq2pd", 8, false)
 
 // Approximations: each CPU model has its own. These are what QEMU 7.2 computes,
 // because that is what made the recording: 1/x and 1/sqrt(x) in single
 // precision, without exception flags.
-void Rcpps(Vec128& dst, const Vec128& src, VecState& state);
-void Rcpss(Vec128& dst, const Vec128& src, VecState& state);
-void Rsqrtps(Vec128& dst, const Vec128& src, VecState& state);
-void Rsqrtss(Vec128& dst, const Vec128& src, VecState& state);
+#define CLEW_VECTOR_APPROXIMATE_OPS(X) \
+  X(Rcpps, "rcpps", 16, false)         \
+  X(Rcpss, "rcpss", 4, true)           \
+  X(Rsqrtps, "rsqrtps", 16, false)     \
+  X(Rsqrtss, "rsqrtss", 4, true)
+
+// With an immediate byte, of which a comparison uses three bits.
+#define CLEW_VECTOR_FLOAT_IMM_OPS(X) \
+  X(Cmpps, "cmpps", 16, true)        \
+  X(Cmppd, "cmppd", 16, true)        \
+  X(Cmpss, "cmpss", 4, true)         \
+  X(Cmpsd, "cmpsd", 8, true)         \
+  X(Roundps, "roundps", 16, false)   \
+  X(Roundpd, "roundpd", 16, false)   \
+  X(Roundss, "roundss", 4, true)     \
+  X(Roundsd, "roundsd", 8, true)     \
+  X(Dpps, "dpps", 16, true)          \
+  X(Dppd, "dppd", 16, true)
+
+namespace clew::machine {
+
+#define CLEW_DECLARE(Name, mnemonic, bytes, reads_dst) \
+  void Name(Vec128& dst, const Vec128& src, VecState& state);
+CLEW_VECTOR_FLOAT_OPS(CLEW_DECLARE)
+CLEW_VECTOR_APPROXIMATE_OPS(CLEW_DECLARE)
+CLEW_VECTOR_FLOAT_IMM_OPS(CLEW_DECLARE)
+#undef CLEW_DECLARE
 
 // From a general register: the integer is src.q[0] (the low half of it for the
 // 32-bit forms).
@@ -103,8 +109,6 @@ uint64_t Ucomiss(const Vec128& dst, const Vec128& src, VecState& state);
 uint64_t Ucomisd(const Vec128& dst, const Vec128& src, VecState& state);
 uint64_t Comiss(const Vec128& dst, const Vec128& src, VecState& state);
 uint64_t Comisd(const Vec128& dst, const Vec128& src, VecState& state);
-
-#undef CLEW_DECLARE
 
 }  // namespace clew::machine
 

@@ -42,7 +42,7 @@ inline uint32_t HostMxcsr(uint32_t guest) {
 
 // Name(dst, src, state): `mnemonic src, dst`, which neither reads nor writes
 // MXCSR.
-#define CLEW_HOST_INTEGER_OP(Name, mnemonic)                         \
+#define CLEW_HOST_INTEGER_OP(Name, mnemonic, bytes, reads_dst)       \
   void Name(Vec128& dst, const Vec128& src, VecState&) {             \
     __m128i d = ToHost(dst);                                         \
     __asm__(mnemonic " %1, %0" : "+x"(d) : "x"(ToHost(src)) : "cc"); \
@@ -50,7 +50,7 @@ inline uint32_t HostMxcsr(uint32_t guest) {
   }
 
 // The same under the guest's MXCSR.
-#define CLEW_HOST_FLOAT_OP(Name, mnemonic)                                 \
+#define CLEW_HOST_FLOAT_OP(Name, mnemonic, bytes, reads_dst)               \
   void Name(Vec128& dst, const Vec128& src, VecState& state) {             \
     __m128i d = ToHost(dst);                                               \
     uint32_t guest = HostMxcsr(state.mxcsr);                               \

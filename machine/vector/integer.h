@@ -3,121 +3,113 @@
 
 #include "machine/vector/vec_op.h"
 
-// Integer and bit operations of SSE2 to SSE4.2 on whole registers, without an
-// immediate byte. Each is named after its mnemonic and is what the Intel SDM
-// vol. 2 says of the xmm, xmm form. None reads or writes MXCSR.
-#define CLEW_VECTOR_INTEGER_OPS(X) \
-  X(Paddb, "paddb")                \
-  X(Paddw, "paddw")                \
-  X(Paddd, "paddd")                \
-  X(Paddq, "paddq")                \
-  X(Psubb, "psubb")                \
-  X(Psubw, "psubw")                \
-  X(Psubd, "psubd")                \
-  X(Psubq, "psubq")                \
-  X(Paddsb, "paddsb")              \
-  X(Paddsw, "paddsw")              \
-  X(Paddusb, "paddusb")            \
-  X(Paddusw, "paddusw")            \
-  X(Psubsb, "psubsb")              \
-  X(Psubsw, "psubsw")              \
-  X(Psubusb, "psubusb")            \
-  X(Psubusw, "psubusw")            \
-  X(Pmullw, "pmullw")              \
-  X(Pmulhw, "pmulhw")              \
-  X(Pmulhuw, "pmulhuw")            \
-  X(Pmuludq, "pmuludq")            \
-  X(Pmuldq, "pmuldq")              \
-  X(Pmulld, "pmulld")              \
-  X(Pmulhrsw, "pmulhrsw")          \
-  X(Pmaddwd, "pmaddwd")            \
-  X(Pmaddubsw, "pmaddubsw")        \
-  X(Psadbw, "psadbw")              \
-  X(Phminposuw, "phminposuw")      \
-  X(Pavgb, "pavgb")                \
-  X(Pavgw, "pavgw")                \
-  X(Pminub, "pminub")              \
-  X(Pminsw, "pminsw")              \
-  X(Pmaxub, "pmaxub")              \
-  X(Pmaxsw, "pmaxsw")              \
-  X(Pminsb, "pminsb")              \
-  X(Pminsd, "pminsd")              \
-  X(Pminuw, "pminuw")              \
-  X(Pminud, "pminud")              \
-  X(Pmaxsb, "pmaxsb")              \
-  X(Pmaxsd, "pmaxsd")              \
-  X(Pmaxuw, "pmaxuw")              \
-  X(Pmaxud, "pmaxud")              \
-  X(Pcmpeqb, "pcmpeqb")            \
-  X(Pcmpeqw, "pcmpeqw")            \
-  X(Pcmpeqd, "pcmpeqd")            \
-  X(Pcmpeqq, "pcmpeqq")            \
-  X(Pcmpgtb, "pcmpgtb")            \
-  X(Pcmpgtw, "pcmpgtw")            \
-  X(Pcmpgtd, "pcmpgtd")            \
-  X(Pcmpgtq, "pcmpgtq")            \
-  X(Pand, "pand")                  \
-  X(Pandn, "pandn")                \
-  X(Por, "por")                    \
-  X(Pxor, "pxor")                  \
-  X(Psllw, "psllw")                \
-  X(Pslld, "pslld")                \
-  X(Psllq, "psllq")                \
-  X(Psrlw, "psrlw")                \
-  X(Psrld, "psrld")                \
-  X(Psrlq, "psrlq")                \
-  X(Psraw, "psraw")                \
-  X(Psrad, "psrad")                \
-  X(Packsswb, "packsswb")          \
-  X(Packssdw, "packssdw")          \
-  X(Packuswb, "packuswb")          \
-  X(Packusdw, "packusdw")          \
-  X(Punpcklbw, "punpcklbw")        \
-  X(Punpcklwd, "punpcklwd")        \
-  X(Punpckldq, "punpckldq")        \
-  X(Punpcklqdq, "punpcklqdq")      \
-  X(Punpckhbw, "punpckhbw")        \
-  X(Punpckhwd, "punpckhwd")        \
-  X(Punpckhdq, "punpckhdq")        \
-  X(Punpckhqdq, "punpckhqdq")      \
-  X(Pshufb, "pshufb")              \
-  X(Phaddw, "phaddw")              \
-  X(Phaddd, "phaddd")              \
-  X(Phaddsw, "phaddsw")            \
-  X(Phsubw, "phsubw")              \
-  X(Phsubd, "phsubd")              \
-  X(Phsubsw, "phsubsw")            \
-  X(Psignb, "psignb")              \
-  X(Psignw, "psignw")              \
-  X(Psignd, "psignd")              \
-  X(Pabsb, "pabsb")                \
-  X(Pabsw, "pabsw")                \
-  X(Pabsd, "pabsd")                \
-  X(Pmovsxbw, "pmovsxbw")          \
-  X(Pmovsxbd, "pmovsxbd")          \
-  X(Pmovsxbq, "pmovsxbq")          \
-  X(Pmovsxwd, "pmovsxwd")          \
-  X(Pmovsxwq, "pmovsxwq")          \
-  X(Pmovsxdq, "pmovsxdq")          \
-  X(Pmovzxbw, "pmovzxbw")          \
-  X(Pmovzxbd, "pmovzxbd")          \
-  X(Pmovzxbq, "pmovzxbq")          \
-  X(Pmovzxwd, "pmovzxwd")          \
-  X(Pmovzxwq, "pmovzxwq")          \
-  X(Pmovzxdq, "pmovzxdq")          \
-  X(Unpcklps, "unpcklps")          \
-  X(Unpckhps, "unpckhps")          \
-  X(Unpcklpd, "unpcklpd")          \
-  X(Unpckhpd, "unpckhpd")          \
-  X(Movddup, "movddup")            \
-  X(Movsldup, "movsldup")          \
-  X(Movshdup, "movshdup")          \
-  X(Movhlps, "movhlps")            \
-  X(Movlhps, "movlhps")
+// Integer operations of SSE2 to SSE4.2 on whole registers, without an immediate
+// byte. Each is named after its mnemonic and is what the Intel SDM vol. 2 says
+// of the xmm, xmm form. None reads or writes MXCSR. (Bitwise logic and moves of
+// halves are in machine/insn/sse_move.cc: they carry a shadow.)
+//
+// X(name, mnemonic, bytes of a memory source, whether dst is read)
+#define CLEW_VECTOR_INTEGER_OPS(X)       \
+  X(Paddb, "paddb", 16, true)            \
+  X(Paddw, "paddw", 16, true)            \
+  X(Paddd, "paddd", 16, true)            \
+  X(Paddq, "paddq", 16, true)            \
+  X(Psubb, "psubb", 16, true)            \
+  X(Psubw, "psubw", 16, true)            \
+  X(Psubd, "psubd", 16, true)            \
+  X(Psubq, "psubq", 16, true)            \
+  X(Paddsb, "paddsb", 16, true)          \
+  X(Paddsw, "paddsw", 16, true)          \
+  X(Paddusb, "paddusb", 16, true)        \
+  X(Paddusw, "paddusw", 16, true)        \
+  X(Psubsb, "psubsb", 16, true)          \
+  X(Psubsw, "psubsw", 16, true)          \
+  X(Psubusb, "psubusb", 16, true)        \
+  X(Psubusw, "psubusw", 16, true)        \
+  X(Pmullw, "pmullw", 16, true)          \
+  X(Pmulhw, "pmulhw", 16, true)          \
+  X(Pmulhuw, "pmulhuw", 16, true)        \
+  X(Pmuludq, "pmuludq", 16, true)        \
+  X(Pmuldq, "pmuldq", 16, true)          \
+  X(Pmulld, "pmulld", 16, true)          \
+  X(Pmulhrsw, "pmulhrsw", 16, true)      \
+  X(Pmaddwd, "pmaddwd", 16, true)        \
+  X(Pmaddubsw, "pmaddubsw", 16, true)    \
+  X(Psadbw, "psadbw", 16, true)          \
+  X(Pavgb, "pavgb", 16, true)            \
+  X(Pavgw, "pavgw", 16, true)            \
+  X(Pminub, "pminub", 16, true)          \
+  X(Pminsw, "pminsw", 16, true)          \
+  X(Pmaxub, "pmaxub", 16, true)          \
+  X(Pmaxsw, "pmaxsw", 16, true)          \
+  X(Pminsb, "pminsb", 16, true)          \
+  X(Pminsd, "pminsd", 16, true)          \
+  X(Pminuw, "pminuw", 16, true)          \
+  X(Pminud, "pminud", 16, true)          \
+  X(Pmaxsb, "pmaxsb", 16, true)          \
+  X(Pmaxsd, "pmaxsd", 16, true)          \
+  X(Pmaxuw, "pmaxuw", 16, true)          \
+  X(Pmaxud, "pmaxud", 16, true)          \
+  X(Pcmpeqb, "pcmpeqb", 16, true)        \
+  X(Pcmpeqw, "pcmpeqw", 16, true)        \
+  X(Pcmpeqd, "pcmpeqd", 16, true)        \
+  X(Pcmpeqq, "pcmpeqq", 16, true)        \
+  X(Pcmpgtb, "pcmpgtb", 16, true)        \
+  X(Pcmpgtw, "pcmpgtw", 16, true)        \
+  X(Pcmpgtd, "pcmpgtd", 16, true)        \
+  X(Pcmpgtq, "pcmpgtq", 16, true)        \
+  X(Psllw, "psllw", 16, true)            \
+  X(Pslld, "pslld", 16, true)            \
+  X(Psllq, "psllq", 16, true)            \
+  X(Psrlw, "psrlw", 16, true)            \
+  X(Psrld, "psrld", 16, true)            \
+  X(Psrlq, "psrlq", 16, true)            \
+  X(Psraw, "psraw", 16, true)            \
+  X(Psrad, "psrad", 16, true)            \
+  X(Packsswb, "packsswb", 16, true)      \
+  X(Packssdw, "packssdw", 16, true)      \
+  X(Packuswb, "packuswb", 16, true)      \
+  X(Packusdw, "packusdw", 16, true)      \
+  X(Punpcklbw, "punpcklbw", 16, true)    \
+  X(Punpcklwd, "punpcklwd", 16, true)    \
+  X(Punpckldq, "punpckldq", 16, true)    \
+  X(Punpckhbw, "punpckhbw", 16, true)    \
+  X(Punpckhwd, "punpckhwd", 16, true)    \
+  X(Punpckhdq, "punpckhdq", 16, true)    \
+  X(Pshufb, "pshufb", 16, true)          \
+  X(Phaddw, "phaddw", 16, true)          \
+  X(Phaddd, "phaddd", 16, true)          \
+  X(Phaddsw, "phaddsw", 16, true)        \
+  X(Phsubw, "phsubw", 16, true)          \
+  X(Phsubd, "phsubd", 16, true)          \
+  X(Phsubsw, "phsubsw", 16, true)        \
+  X(Psignb, "psignb", 16, true)          \
+  X(Psignw, "psignw", 16, true)          \
+  X(Psignd, "psignd", 16, true)          \
+  X(Unpcklps, "unpcklps", 16, true)      \
+  X(Unpckhps, "unpckhps", 16, true)      \
+  X(Pabsb, "pabsb", 16, false)           \
+  X(Pabsw, "pabsw", 16, false)           \
+  X(Pabsd, "pabsd", 16, false)           \
+  X(Phminposuw, "phminposuw", 16, false) \
+  X(Movsldup, "movsldup", 16, false)     \
+  X(Movshdup, "movshdup", 16, false)     \
+  X(Pmovsxbw, "pmovsxbw", 8, false)      \
+  X(Pmovsxbd, "pmovsxbd", 4, false)      \
+  X(Pmovsxbq, "pmovsxbq", 2, false)      \
+  X(Pmovsxwd, "pmovsxwd", 8, false)      \
+  X(Pmovsxwq, "pmovsxwq", 4, false)      \
+  X(Pmovsxdq, "pmovsxdq", 8, false)      \
+  X(Pmovzxbw, "pmovzxbw", 8, false)      \
+  X(Pmovzxbd, "pmovzxbd", 4, false)      \
+  X(Pmovzxbq, "pmovzxbq", 2, false)      \
+  X(Pmovzxwd, "pmovzxwd", 8, false)      \
+  X(Pmovzxwq, "pmovzxwq", 4, false)      \
+  X(Pmovzxdq, "pmovzxdq", 8, false)
 
 namespace clew::machine {
 
-#define CLEW_DECLARE(Name, mnemonic) \
+#define CLEW_DECLARE(Name, mnemonic, bytes, reads_dst) \
   void Name(Vec128& dst, const Vec128& src, VecState& state);
 CLEW_VECTOR_INTEGER_OPS(CLEW_DECLARE)
 #undef CLEW_DECLARE

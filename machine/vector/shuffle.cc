@@ -210,28 +210,6 @@ void Pinsrd(Vec128& dst, const Vec128& src, VecState& state) {
   Insert<uint32_t>(dst, src, state.imm);
 }
 
-void Pinsrq(Vec128& dst, const Vec128& src, VecState& state) {
-  Insert<uint64_t>(dst, src, state.imm);
-}
-
-void CopyAll(Vec128& dst, const Vec128& src, VecState&) { dst = src; }
-
-void CopyLow32(Vec128& dst, const Vec128& src, VecState&) {
-  dst.q[0] = (dst.q[0] & ~0xffffffffull) | (src.q[0] & 0xffffffffull);
-}
-
-void CopyLow64(Vec128& dst, const Vec128& src, VecState&) {
-  dst.q[0] = src.q[0];
-}
-
-void CopyToHigh(Vec128& dst, const Vec128& src, VecState&) {
-  dst.q[1] = src.q[0];
-}
-
-void ZeroExtend64(Vec128& dst, const Vec128& src, VecState&) {
-  dst = {{src.q[0], 0}};
-}
-
 uint64_t Pextrb(const Vec128& src, VecState& state) {
   return Extract<uint8_t>(src, state.imm);
 }
@@ -242,10 +220,6 @@ uint64_t Pextrw(const Vec128& src, VecState& state) {
 
 uint64_t Pextrd(const Vec128& src, VecState& state) {
   return Extract<uint32_t>(src, state.imm);
-}
-
-uint64_t Pextrq(const Vec128& src, VecState& state) {
-  return Extract<uint64_t>(src, state.imm);
 }
 
 uint64_t Pmovmskb(const Vec128& src, VecState&) {
@@ -259,8 +233,6 @@ uint64_t Movmskps(const Vec128& src, VecState&) {
 uint64_t Movmskpd(const Vec128& src, VecState&) {
   return TopBits<uint64_t>(src);
 }
-
-uint64_t LowHalf(const Vec128& src, VecState&) { return src.q[0]; }
 
 uint64_t Ptest(const Vec128& dst, const Vec128& src, VecState&) {
   const uint64_t both = (dst.q[0] & src.q[0]) | (dst.q[1] & src.q[1]);

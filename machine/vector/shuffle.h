@@ -5,45 +5,48 @@
 
 // Operations that select, move or count bits: those with an immediate byte
 // (state.imm), those with xmm0 as a mask (state.mask), and those between a
-// vector and a general register. Named after their mnemonics (Intel SDM vol.
-// 2).
+// vector and a general register. Named after their mnemonics
+// (Intel SDM vol. 2).
 
 namespace clew::machine {
 
-#define CLEW_VECTOR_SHUFFLE_OPS(X)                                             \
-  X(Pshufd)                                                                    \
-  X(Pshuflw) X(Pshufhw) X(Shufps) X(Shufpd) X(Palignr) X(Pslldq) X(Psrldq)     \
-      X(PsllwImm) X(PslldImm) X(PsllqImm) X(PsrlwImm) X(PsrldImm) X(PsrlqImm)  \
-          X(PsrawImm) X(PsradImm) X(Blendps) X(Blendpd) X(Pblendw) X(Blendvps) \
-              X(Blendvpd) X(Pblendvb) X(Insertps) X(Mpsadbw)
-
-#define CLEW_DECLARE(Name) \
-  void Name(Vec128& dst, const Vec128& src, VecState& state);
-CLEW_VECTOR_SHUFFLE_OPS(CLEW_DECLARE)
+void Pshufd(Vec128& dst, const Vec128& src, VecState& state);
+void Pshuflw(Vec128& dst, const Vec128& src, VecState& state);
+void Pshufhw(Vec128& dst, const Vec128& src, VecState& state);
+void Shufps(Vec128& dst, const Vec128& src, VecState& state);
+void Shufpd(Vec128& dst, const Vec128& src, VecState& state);
+void Palignr(Vec128& dst, const Vec128& src, VecState& state);
+void Pslldq(Vec128& dst, const Vec128& src, VecState& state);
+void Psrldq(Vec128& dst, const Vec128& src, VecState& state);
+void PsllwImm(Vec128& dst, const Vec128& src, VecState& state);
+void PslldImm(Vec128& dst, const Vec128& src, VecState& state);
+void PsllqImm(Vec128& dst, const Vec128& src, VecState& state);
+void PsrlwImm(Vec128& dst, const Vec128& src, VecState& state);
+void PsrldImm(Vec128& dst, const Vec128& src, VecState& state);
+void PsrlqImm(Vec128& dst, const Vec128& src, VecState& state);
+void PsrawImm(Vec128& dst, const Vec128& src, VecState& state);
+void PsradImm(Vec128& dst, const Vec128& src, VecState& state);
+void Blendps(Vec128& dst, const Vec128& src, VecState& state);
+void Blendpd(Vec128& dst, const Vec128& src, VecState& state);
+void Pblendw(Vec128& dst, const Vec128& src, VecState& state);
+void Blendvps(Vec128& dst, const Vec128& src, VecState& state);
+void Blendvpd(Vec128& dst, const Vec128& src, VecState& state);
+void Pblendvb(Vec128& dst, const Vec128& src, VecState& state);
+void Insertps(Vec128& dst, const Vec128& src, VecState& state);
+void Mpsadbw(Vec128& dst, const Vec128& src, VecState& state);
 
 // From a general register or narrow memory: the value is in src.q[0].
-CLEW_DECLARE(Pinsrb)
-CLEW_DECLARE(Pinsrw)
-CLEW_DECLARE(Pinsrd)
-CLEW_DECLARE(Pinsrq)
-
-// Moves within the registers.
-CLEW_DECLARE(CopyAll)       // MOVAPS, MOVQ, MOVD: all of src
-CLEW_DECLARE(CopyLow32)     // MOVSS xmm, xmm: the upper 96 bits of dst stay
-CLEW_DECLARE(CopyLow64)     // MOVSD xmm, xmm; MOVLPS xmm, m64
-CLEW_DECLARE(CopyToHigh)    // MOVHPS xmm, m64: the low half of src
-CLEW_DECLARE(ZeroExtend64)  // MOVQ xmm, xmm
-#undef CLEW_DECLARE
+void Pinsrb(Vec128& dst, const Vec128& src, VecState& state);
+void Pinsrw(Vec128& dst, const Vec128& src, VecState& state);
+void Pinsrd(Vec128& dst, const Vec128& src, VecState& state);
 
 // To a general register.
 uint64_t Pextrb(const Vec128& src, VecState& state);
 uint64_t Pextrw(const Vec128& src, VecState& state);
 uint64_t Pextrd(const Vec128& src, VecState& state);  // EXTRACTPS too
-uint64_t Pextrq(const Vec128& src, VecState& state);
 uint64_t Pmovmskb(const Vec128& src, VecState& state);
 uint64_t Movmskps(const Vec128& src, VecState& state);
 uint64_t Movmskpd(const Vec128& src, VecState& state);
-uint64_t LowHalf(const Vec128& src, VecState& state);  // MOVD, MOVQ
 
 // To flags: ZF if dst & src is 0, CF if ~dst & src is 0.
 uint64_t Ptest(const Vec128& dst, const Vec128& src, VecState& state);

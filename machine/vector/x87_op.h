@@ -43,33 +43,33 @@ using X87Constant = Float80 (*)(X87Env& env);
 using X87Compare = void (*)(const Float80& a, const Float80& b, X87Env& env);
 
 // What FCHS, FABS, FXCH, FLD st(i) do is no arithmetic and not here.
-#define CLEW_X87_BINARY_OPS(X)        \
-  X(Fadd, "fadd %%st(1), %%st")       \
-  X(Fmul, "fmul %%st(1), %%st")       \
-  X(Fsub, "fsub %%st(1), %%st")       \
-  X(Fsubr, "fsubr %%st(1), %%st")     \
-  X(Fdiv, "fdiv %%st(1), %%st")       \
-  X(Fdivr, "fdivr %%st(1), %%st")     \
-  X(Fprem, "fprem")                   \
-  X(Fprem1, "fprem1")                 \
-  X(Fscale, "fscale")                 \
-  X(Fpatan, "fpatan")                 \
-  X(Fyl2x, "fyl2x")                   \
+#define CLEW_X87_BINARY_OPS(X)    \
+  X(Fadd, "fadd %%st(1), %%st")   \
+  X(Fmul, "fmul %%st(1), %%st")   \
+  X(Fsub, "fsub %%st(1), %%st")   \
+  X(Fsubr, "fsubr %%st(1), %%st") \
+  X(Fdiv, "fdiv %%st(1), %%st")   \
+  X(Fdivr, "fdivr %%st(1), %%st") \
+  X(Fprem, "fprem")               \
+  X(Fprem1, "fprem1")             \
+  X(Fscale, "fscale")             \
+  X(Fpatan, "fpatan")             \
+  X(Fyl2x, "fyl2x")               \
   X(Fyl2xp1, "fyl2xp1")
 
 // The last four set C2 and leave `a` where it is out of range. FXTRACT,
 // FPTAN and FSINCOS have two results: the one that ends in st(0) and, with
 // `Below`, the one under it.
-#define CLEW_X87_UNARY_OPS(X)                  \
-  X(Fsqrt, "fsqrt")                            \
-  X(Frndint, "frndint")                        \
-  X(F2xm1, "f2xm1")                            \
-  X(Fxtract, "fxtract")                        \
-  X(FxtractBelow, "fxtract\n\tfxch %%st(1)")   \
-  X(Fsin, "fsin")                              \
-  X(Fcos, "fcos")                              \
-  X(FptanBelow, "fptan\n\tfxch %%st(1)")       \
-  X(Fsincos, "fsincos")                        \
+#define CLEW_X87_UNARY_OPS(X)                \
+  X(Fsqrt, "fsqrt")                          \
+  X(Frndint, "frndint")                      \
+  X(F2xm1, "f2xm1")                          \
+  X(Fxtract, "fxtract")                      \
+  X(FxtractBelow, "fxtract\n\tfxch %%st(1)") \
+  X(Fsin, "fsin")                            \
+  X(Fcos, "fcos")                            \
+  X(FptanBelow, "fptan\n\tfxch %%st(1)")     \
+  X(Fsincos, "fsincos")                      \
   X(FsincosBelow, "fsincos\n\tfxch %%st(1)")
 
 #define CLEW_X87_CONSTANTS(X) \
@@ -82,8 +82,8 @@ using X87Compare = void (*)(const Float80& a, const Float80& b, X87Env& env);
   X(Fldln2, "fldln2")
 
 // C0, C2, C3 tell less, unordered, equal.
-#define CLEW_X87_COMPARISONS(X)  \
-  X(Fcom, "fcom %%st(1)")        \
+#define CLEW_X87_COMPARISONS(X) \
+  X(Fcom, "fcom %%st(1)")       \
   X(Fucom, "fucom %%st(1)")
 
 #define CLEW_X87_DECLARE(Name, text) \

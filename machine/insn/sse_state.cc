@@ -1,0 +1,138 @@
+// LDMXCSR, STMXCSR, FXSAVE, FXRSTOR.
+
+#include "machine/insn/sse_common.h"
+#include "machine/insn/x87_stack.h"
+
+namespace clew::machine {
+namespace {
+
+constexpr uint32_t kMxcsrBits = 0xffff;  // the others are reserved
+
+template <class D>
+void Ldmxcsr(Cpu<D>& cpu, const Insn& insn) {
+  const uint32_t value =
+      cpu.d().Concretise(cpu.template Read<uint32_t>(insn, insn.op[0]));
+  if (cpu.faulted()) {
+    return;
+  }
+  if ((value & ~kMxcsrBits) != 0) {
+    cpu.Raise(FaultKind::kGeneral);
+    return;
+  }
+  cpu.regs().mxcsr = value;
+}
+
+template <class D>
+void Stmxcsr(Cpu<D>& cpu, const Insn& insn) {
+  cpu.template Write<uint32_t>(insn, insn.op[0],
+                               cpu.d().Const(cpu.regs().mxcsr));
+}
+
+// The FXSAVE area (Intel SDM vol. 1, "FXSAVE Area"). There is no x87 opcode and
+// no x87 pointer: a CPU without a pending exception stores zeros.
+struct FxsaveHead {
+  uint16_t control;
+  uint16_t status;
+  uint16_t tags;  // one bit a register, set where it is not empty
+  uint16_t opcode;
+};
+struct FxsaveMxcsr {
+  uint64_t insn_pointer;
+  uint64_t data_pointer;
+  uint32_t mxcsr;
+  uint32_t mxcsr_mask;
+};
+constexpr uint64_t kFxsaveX87 = 32;
+constexpr uint64_t kFxsaveXmm = 160;
+constexpr uint64_t kFxsaveBytes = 512;
+constexpr uint64_t kFloat80Bytes = 10;
+
+template <class D>
+bool Misaligned(Cpu<D>& cpu, uint64_t addr, bool write) {
+  if (addr % 16 != 0) {
+    cpu.Raise(FaultKind::kGeneral, addr, write);
+    return true;
+  }
+  return false;
+}
+
+template <class D, class T>
+void StoreStruct(Cpu<D>& cpu, uint64_t addr, const T& value,
+                 size_t size_bytes = sizeof(T)) {
+  cpu.StoreBytes(addr, std::as_bytes(std::span(&value, 1)).first(size_bytes));
+}
+
+// Stores what QEMU 7.2 stores, which made the recording: reserved bytes and the
+// x87 opcode keep what was there.
+template <class D>
+void Fxsave(Cpu<D>& cpu, const Insn& insn) {
+  const uint64_t addr = cpu.Address(insn);
+  if (Misaligned(cpu, addr, true) || !cpu.CheckStore(addr, kFxsaveBytes)) {
+    return;
+  }
+  Registers& regs = cpu.regs();
+  X87Stack stack(regs.x87);
+  const FxsaveHead head = {regs.x87.control, regs.x87.status,
+                           stack.NonEmptyMask(), 0};
+  StoreStruct(cpu, addr, head, offsetof(FxsaveHead, opcode));
+  StoreStruct(cpu, addr + 8, FxsaveMxcsr{0, 0, regs.mxcsr, kMxcsrBits});
+  for (unsigned i = 0; i < 8; ++i) {
+    StoreStruct(cpu, addr + kFxsaveX87 + 16 * i, stack.st(i), kFloat80Bytes);
+  }
+  for (uint8_t i = 0; i < 16; ++i) {
+    const Vec128 value = cpu.ReadVec(insn, {OperandKind::kXmm, 16, i});
+    StoreStruct(cpu, addr + kFxsaveXmm + 16u * i, value);
+  }
+}
+
+struct FxsaveArea {
+  FxsaveHead head;
+  FxsaveMxcsr pointers;
+  std::array<Float80, 8> x87;
+  std::array<Vec128, 16> xmm;
+  std::array<std::byte, 96> reserved;
+};
+static_assert(sizeof(FxsaveArea) == kFxsaveBytes);
+static_assert(offsetof(FxsaveArea, x87) == kFxsaveX87);
+static_assert(offsetof(FxsaveArea, xmm) == kFxsaveXmm);
+
+template <class D>
+void Fxrstor(Cpu<D>& cpu, const Insn& insn) {
+  const uint64_t addr = cpu.Address(insn);
+  FxsaveArea area;
+  if (Misaligned(cpu, addr, false) ||
+      !cpu.LoadBytes(addr, std::as_writable_bytes(std::span(&area, 1)))) {
+    return;
+  }
+  if ((area.pointers.mxcsr & ~kMxcsrBits) != 0) {
+    cpu.Raise(FaultKind::kGeneral, addr);
+    return;
+  }
+  cpu.regs().mxcsr = area.pointers.mxcsr;
+  X87Stack stack(cpu.regs().x87);
+  stack.SetControl(area.head.control);
+  stack.SetStatus(area.head.status);
+  for (unsigned i = 0; i < 8; ++i) {
+    stack.Set(i, area.x87[i]);
+  }
+  stack.SetNonEmptyMask(static_cast<uint8_t>(area.head.tags));
+  for (uint8_t i = 0; i < 16; ++i) {
+    cpu.WriteVec(insn, {OperandKind::kXmm, 16, i}, area.xmm[i]);
+  }
+}
+
+}  // namespace
+
+template <class D>
+void RegisterSseState(HandlerTable<D>& table) {
+  table["ldmxcsr"] = SelectSse<D, &Ldmxcsr<D>>;
+  table["stmxcsr"] = SelectSse<D, &Stmxcsr<D>>;
+  table["fxsave"] = SelectSse<D, &Fxsave<D>>;
+  table["fxsave64"] = SelectSse<D, &Fxsave<D>>;
+  table["fxrstor"] = SelectSse<D, &Fxrstor<D>>;
+  table["fxrstor64"] = SelectSse<D, &Fxrstor<D>>;
+}
+
+CLEW_INSTANTIATE_FAMILY(RegisterSseState);
+
+}  // namespace clew::machine
