@@ -1,0 +1,23 @@
+#ifndef CLEW_SOLVER_CHECKER_H_
+#define CLEW_SOLVER_CHECKER_H_
+
+#include <cstdint>
+
+#include "common/result.h"
+#include "symbolic/constraints/expr_eval.h"
+#include "symbolic/constraints/trace.h"
+
+namespace clew::solver {
+
+// The independent checker: a memory of bytes on which the accesses are carried
+// out one after another in the claimed order. Shares nothing with the engines
+// but the trace. An Error says which access or evidence does not agree.
+//
+// `unknowns` gives the values of variables that no access reads.
+[[nodiscard]] Status CheckOrder(const constraints::ConstraintTrace& trace,
+                                const constraints::AccessOrder& order,
+                                const constraints::Assignment& unknowns = {});
+
+}  // namespace clew::solver
+
+#endif  // CLEW_SOLVER_CHECKER_H_

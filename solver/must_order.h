@@ -1,0 +1,72 @@
+#ifndef CLEW_SOLVER_MUST_ORDER_H_
+#define CLEW_SOLVER_MUST_ORDER_H_
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "symbolic/constraints/trace.h"
+
+namespace clew::solver {
+
+// Which evidence may order accesses before any search.
+struct OrderSources {
+  bool use_core = true;  // slices of one core do not overlap
+  bool use_time = true;  // time intervals
+};
+
+// What is certain about the order of accesses: the transitive closure of
+// program order, order facts, core order and time, as one vector clock per
+// access: 4 bytes times threads times accesses.
+class MustOrder {
+ public:
+  // nullopt if the certain orders contradict each other (a cycle, or a time
+  // interval that program order leaves empty). REQUIRES: a valid trace.
+  static std::optional<MustOrder> Compute(
+      const constraints::ConstraintTrace& trace, OrderSources sources);
+
+  // Accesses by one number, thread by thread in program order.
+  uint32_t access_count() const { return static_cast<uint32_t>(refs_.size()); }
+  uint32_t IdOf(constraints::AccessRef ref) const {
+    return first_id_[ref.thread] + ref.index;
+  }
+  constraints::AccessRef RefOf(uint32_t id) const { return refs_[id]; }
+
+  // a is certainly before b; false for a == b.
+  bool Before(uint32_t a, uint32_t b) const {
+    return CountBefore(b, refs_[a].thread) > refs_[a].index;
+  }
+  // How many accesses of `thread` are certainly before `id`; for its own
+  // thread, its index.
+  uint32_t CountBefore(uint32_t id, uint32_t thread) const {
+    return clock_[size_t{id} * thread_count_ + thread];
+  }
+  // Direct predecessors that imply all the rest, with the position of each in
+  // a topological order: for theories that need a graph.
+  const std::vector<uint32_t>& topological() const { return topological_; }
+
+ private:
+  struct Edge {
+    uint32_t before;
+    uint32_t after;
+  };
+  MustOrder(const constraints::ConstraintTrace& trace, OrderSources sources);
+  std::vector<Edge> CollectEdges(const constraints::ConstraintTrace& trace,
+                                 OrderSources sources) const;
+  void AddTimeEdges(const constraints::ConstraintTrace& trace,
+                    std::vector<Edge>& edges) const;
+  void AddCoreEdges(const constraints::ConstraintTrace& trace,
+                    std::vector<Edge>& edges) const;
+  bool Close(const std::vector<Edge>& edges);
+  void Inherit(uint32_t from, uint32_t to);
+
+  uint32_t thread_count_;
+  std::vector<uint32_t> first_id_;
+  std::vector<constraints::AccessRef> refs_;
+  std::vector<uint32_t> clock_;
+  std::vector<uint32_t> topological_;
+};
+
+}  // namespace clew::solver
+
+#endif  // CLEW_SOLVER_MUST_ORDER_H_

@@ -1,0 +1,304 @@
+#include "solver/repair.h"
+
+#include <algorithm>
+
+namespace clew::solver {
+
+using constraints::Culprit;
+using constraints::Executor;
+using constraints::kNoThread;
+using constraints::StepResult;
+
+namespace {
+
+constexpr size_t kMarkEvery = 64;
+constexpr uint64_t kFinishedScore = uint64_t{1} << 62;
+constexpr uint64_t kAcceptWorseOneIn = 200;
+constexpr size_t kWriterReads = 4;
+
+bool Touches(const SearchPath::Entry& entry, uint64_t word,
+             uint32_t size_bytes) {
+  return entry.has_word && entry.word < word + size_bytes &&
+         word < entry.word + entry.size_bytes;
+}
+
+}  // namespace
+
+Repair::Repair(Executor& executor, const RepairOptions& options,
+               const Deadline& deadline)
+    : executor_(executor),
+      options_(options),
+      deadline_(deadline),
+      path_(executor),
+      random_(options.seed) {
+  marks_.push_back(path_.SetMark());
+}
+
+SearchAnswer Repair::Run() {
+  StartFromGuess();
+  uint64_t stale = 0;
+  uint64_t moves = 0;
+  while (!current_.witness) {
+    if (moves++ >= options_.moves_max || deadline_.passed()) {
+      return Finish(Verdict::kUnknown,
+                    deadline_.passed() ? "time limit" : "move limit");
+    }
+    if (stale >= options_.stale_moves_max) {
+      StartFromGuess();
+      stale = 0;
+    }
+    ++path_.stats().nodes;
+    ++stale;
+    Hold hold = {};
+    if (ChooseMove(hold)) {
+      Try(hold);
+      stale = Accept() ? 0 : stale;
+    }
+  }
+  return Finish(Verdict::kWitness, "");
+}
+
+void Repair::StartFromGuess() {
+  path_.RollBack(marks_[0]);
+  marks_.resize(1);
+  bool consistent = true;
+  while (consistent) {
+    const uint32_t thread = NextByGuess(kNoThread);
+    if (thread == kNoThread) {
+      break;
+    }
+    consistent = TakeStep(thread);
+  }
+  FinishAttempt(!consistent);
+  current_ = attempt_;
+  best_score_ = current_.score;
+  same_as_current_ = current_.log.size();
+}
+
+uint32_t Repair::NextByGuess(uint32_t except) const {
+  uint32_t best = kNoThread;
+  for (uint32_t t = 0; t < executor_.thread_count(); ++t) {
+    if (t != except && executor_.Enabled(t) &&
+        (best == kNoThread ||
+         executor_.GuessKey(t) < executor_.GuessKey(best))) {
+      best = t;
+    }
+  }
+  return best;
+}
+
+// False on a contradiction.
+bool Repair::TakeStep(uint32_t thread) {
+  if (path_.log().size() / kMarkEvery >= marks_.size()) {
+    marks_.push_back(path_.SetMark());
+  }
+  return path_.Step(thread, 0) != StepResult::kContradiction;
+}
+
+void Repair::FinishAttempt(bool contradicted) {
+  attempt_.log = path_.log();
+  attempt_.witness = false;
+  attempt_.score = attempt_.log.size();
+  attempt_.contradiction = {};
+  bool finished = !contradicted;
+  for (uint32_t t = 0; t < executor_.thread_count(); ++t) {
+    finished &= executor_.Finished(t);
+  }
+  if (finished) {
+    const uint64_t violations = executor_.EndViolations();
+    attempt_.score = kFinishedScore - violations;
+    attempt_.witness = violations == 0;
+  }
+  if (contradicted || (finished && !attempt_.witness)) {
+    attempt_.contradiction = executor_.last_contradiction();
+  }
+}
+
+// True if the new run is better than any before.
+bool Repair::Accept() {
+  const bool keep = attempt_.score >= current_.score ||
+                    random_.Below(kAcceptWorseOneIn) == 0;
+  if (!keep) {
+    return false;
+  }
+  current_ = attempt_;
+  same_as_current_ = current_.log.size();
+  const bool better = current_.score > best_score_;
+  best_score_ = std::max(best_score_, current_.score);
+  return better;
+}
+
+bool Repair::ChooseMove(Hold& hold) {
+  size_t position = 0;
+  if (!ChooseAccess(position)) {
+    return false;
+  }
+  if (random_.Below(3) == 0) {
+    ChaseWriter(position);
+  }
+  FillHold(position, hold);
+  return true;
+}
+
+// A culprit, or any access of a culprit's word, or, without culprits, any.
+bool Repair::ChooseAccess(size_t& position) {
+  const auto& log = current_.log;
+  const auto& culprits = current_.contradiction.culprits;
+  if (log.empty()) {
+    return false;
+  }
+  if (culprits.empty()) {
+    position = random_.Below(log.size());
+    return log[position].has_word;
+  }
+  const Culprit& culprit = culprits[random_.Below(culprits.size())];
+  if (culprit.thread == kNoThread || random_.Below(2) == 0) {
+    return ChooseFromWord(culprit, position);
+  }
+  uint64_t step = 0;
+  for (position = 0; position < log.size(); ++position) {
+    if (log[position].thread == culprit.thread && step++ == culprit.step) {
+      return log[position].has_word;
+    }
+  }
+  return ChooseFromWord(culprit, position);  // the step that failed
+}
+
+bool Repair::ChooseFromWord(const Culprit& culprit, size_t& position) {
+  const auto& log = current_.log;
+  uint64_t seen = 0;
+  for (size_t i = 0; i < log.size(); ++i) {
+    if (Touches(log[i], culprit.word.as_int(), culprit.size_bytes) &&
+        random_.Below(++seen) == 0) {
+      position = i;
+    }
+  }
+  return seen > 0;
+}
+
+// From a read to one of the reads just before the write it got its value from.
+void Repair::ChaseWriter(size_t& position) {
+  const auto& log = current_.log;
+  const Entry& read = log[position];
+  for (size_t i = position; i-- > 0;) {
+    if (log[i].thread == read.thread || !log[i].writes ||
+        !Touches(log[i], read.word, read.size_bytes)) {
+      continue;
+    }
+    size_t reads = 0;
+    for (size_t k = i; k-- > 0 && reads < kWriterReads;) {
+      if (log[k].thread == log[i].thread && log[k].reads && log[k].has_word &&
+          random_.Below(++reads) == 0) {
+        position = k;
+      }
+    }
+    return;
+  }
+}
+
+void Repair::FillHold(size_t position, Hold& hold) {
+  const auto& log = current_.log;
+  const Entry& access = log[position];
+  hold = {position, access.thread, kNoThread, 0, access.word,
+          access.size_bytes};
+  if (random_.Below(2) == 0) {
+    return;  // delay it past the next foreign access
+  }
+  for (size_t i = position; i-- > 0;) {
+    if (log[i].thread != access.thread && (log[i].writes || access.writes) &&
+        Touches(log[i], access.word, access.size_bytes)) {
+      const auto steps = std::count_if(
+          log.begin(), log.begin() + static_cast<ptrdiff_t>(position),
+          [&](const Entry& e) { return e.thread == access.thread; });
+      hold.from = i;
+      hold.thread = log[i].thread;
+      hold.until_thread = access.thread;
+      hold.until_steps = static_cast<uint64_t>(steps) + 1;
+      return;
+    }
+  }
+}
+
+// Brings the executor to where the current run was after `position` steps.
+void Repair::GoTo(size_t position) {
+  const size_t same = std::min(position, same_as_current_);
+  const size_t mark = std::min(same / kMarkEvery, marks_.size() - 1);
+  path_.RollBack(marks_[mark]);
+  marks_.resize(mark + 1);
+  while (path_.log().size() < position) {
+    (void)TakeStep(current_.log[path_.log().size()].thread);
+  }
+  same_as_current_ = position;
+}
+
+bool Repair::IsReleased(const Hold& hold, const Entry& done) const {
+  if (hold.until_thread == kNoThread) {
+    return done.thread != hold.thread && done.writes &&
+           Touches(done, hold.word, hold.size_bytes);
+  }
+  return hold.until_steps <= path_.StepsOf(hold.until_thread);
+}
+
+// One step of the run that is to be followed. False on a contradiction.
+bool Repair::FollowStep(uint32_t thread, const Hold& hold, Following& state) {
+  if (state.held && thread == hold.thread) {
+    ++state.owed;
+    return true;
+  }
+  if (!executor_.Enabled(thread)) {
+    return true;  // it comes later
+  }
+  if (!TakeStep(thread)) {
+    return false;
+  }
+  state.held = state.held && !IsReleased(hold, path_.log().back());
+  while (!state.held && state.catch_up && state.owed > 0 &&
+         executor_.Enabled(hold.thread)) {
+    --state.owed;
+    if (!TakeStep(hold.thread)) {
+      return false;
+    }
+  }
+  return true;
+}
+
+// The rest by the guess. False on a contradiction.
+bool Repair::FollowGuess(const Hold& hold, Following& state) {
+  while (true) {
+    const uint32_t thread = NextByGuess(state.held ? hold.thread : kNoThread);
+    if (thread == kNoThread && !state.held) {
+      return true;
+    }
+    if (thread == kNoThread) {
+      state.held = false;  // nobody else can go on
+    } else if (!FollowStep(thread, hold, state)) {
+      return false;
+    }
+  }
+}
+
+void Repair::Try(const Hold& hold) {
+  GoTo(hold.from);
+  Following state = {true, random_.Below(2) == 0, 0};
+  bool consistent = true;
+  for (size_t i = hold.from; consistent && i < current_.log.size(); ++i) {
+    consistent = FollowStep(current_.log[i].thread, hold, state);
+  }
+  FinishAttempt(!(consistent && FollowGuess(hold, state)));
+}
+
+SearchAnswer Repair::Finish(Verdict verdict, const char* why) {
+  SearchAnswer answer;
+  answer.verdict = verdict;
+  answer.why = why;
+  if (verdict == Verdict::kWitness) {
+    answer.witness = path_.Order();
+  } else {
+    path_.RollBack(marks_[0]);
+  }
+  answer.stats = path_.stats();
+  answer.deepest_contradiction = path_.deepest_contradiction();
+  return answer;
+}
+
+}  // namespace clew::solver

@@ -1,0 +1,98 @@
+#ifndef CLEW_SOLVER_REPAIR_H_
+#define CLEW_SOLVER_REPAIR_H_
+
+#include <cstdint>
+#include <vector>
+
+#include "common/digest.h"
+#include "solver/search.h"
+
+namespace clew::solver {
+
+struct RepairOptions {
+  uint64_t seed = 1;
+  uint64_t moves_max = 1'000'000;
+  // Moves without progress after which it starts anew from the guess.
+  uint64_t stale_moves_max = 20'000;
+};
+
+// Local search over whole runs, driven by the evidence that is violated.
+//
+// A run follows an order of steps to its end or to its first contradiction. A
+// move takes a read that the violated evidence depended on (or another access
+// of that word) and holds its thread back until another thread has written the
+// word, or holds the last foreign writer back until after the read; all else
+// keeps its order as far as it can. A run that gets at least as far (at the
+// end: with at most as many violations) becomes the current one.
+//
+// Best where few choices of the guess are wrong and for evidence at the end
+// (final memory, a wrong sum). Never proves anything: no kUnsat.
+class Repair {
+ public:
+  // Both are borrowed. With a witness, the executor stands at its end.
+  Repair(constraints::Executor& executor, const RepairOptions& options,
+         const Deadline& deadline);
+
+  SearchAnswer Run();
+
+ private:
+  using Entry = SearchPath::Entry;
+
+  // What a run came to; larger scores are better.
+  struct Attempt {
+    uint64_t score = 0;
+    bool witness = false;
+    std::vector<Entry> log;
+    constraints::Contradiction contradiction;
+  };
+  // `thread` takes no step from log position `from` on until `until_thread`
+  // has made `until_steps` steps, or, if that is kNoThread, until another
+  // thread has written the range.
+  struct Hold {
+    size_t from;
+    uint32_t thread;
+    uint32_t until_thread;
+    uint64_t until_steps;
+    uint64_t word;
+    uint32_t size_bytes;
+  };
+
+  bool ChooseMove(Hold& hold);
+  bool ChooseAccess(size_t& position);
+  bool ChooseFromWord(const constraints::Culprit& culprit, size_t& position);
+  void ChaseWriter(size_t& position);
+  void FillHold(size_t position, Hold& hold);
+  void Try(const Hold& hold);
+  void GoTo(size_t position);
+  // How far a hold is: owed steps are those of the held thread that the
+  // followed run has had and this one has not.
+  struct Following {
+    bool held;
+    bool catch_up;  // take owed steps as soon as released
+    uint64_t owed;
+  };
+  bool FollowStep(uint32_t thread, const Hold& hold, Following& state);
+  bool FollowGuess(const Hold& hold, Following& state);
+  uint32_t NextByGuess(uint32_t except) const;
+  bool IsReleased(const Hold& hold, const Entry& done) const;
+  bool TakeStep(uint32_t thread);
+  void FinishAttempt(bool contradicted);
+  void StartFromGuess();
+  bool Accept();
+  SearchAnswer Finish(Verdict verdict, const char* why);
+
+  constraints::Executor& executor_;
+  RepairOptions options_;
+  const Deadline& deadline_;
+  SearchPath path_;
+  Random random_;
+  Attempt current_;
+  Attempt attempt_;
+  std::vector<SearchPath::Mark> marks_;  // every kMarkEvery steps
+  size_t same_as_current_ = 0;           // common prefix of path and current_
+  uint64_t best_score_ = 0;
+};
+
+}  // namespace clew::solver
+
+#endif  // CLEW_SOLVER_REPAIR_H_

@@ -1,0 +1,121 @@
+// Goal: on small instances every engine says what enumeration of all
+// interleavings says, and what it calls a witness the independent checker
+// accepts.
+// Method: property; toys under a random scheduler, half of them with falsified
+// evidence. Oracle: enumeration without any reduction. The seed is printed.
+
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <cstdlib>
+
+#include "solver/checker.h"
+#include "solver/depth_first.h"
+#include "solver/repair.h"
+#include "solver/trace_executor.h"
+#include "tests/support/brute_force.h"
+#include "tests/support/toy_programs.h"
+
+namespace clew::solver {
+namespace {
+
+using testing::MakeToy;
+using testing::Toy;
+using testing::ToyOptions;
+using testing::ToyTrace;
+
+constexpr uint64_t kMemoryBytes = 64 << 20;
+
+uint64_t StartSeed() {
+  const char* text = std::getenv("CLEW_TEST_SEED");
+  return text == nullptr ? 20260 : std::strtoull(text, nullptr, 0);
+}
+
+// Different in shape with every number.
+ToyOptions SmallOptions(uint64_t seed) {
+  Random random(seed);
+  ToyOptions options;
+  options.toy = static_cast<Toy>(random.Below(7));
+  options.seed = seed;
+  options.threads = 2 + static_cast<uint32_t>(random.Below(2));
+  options.iterations =
+      options.threads == 2 ? 1 + static_cast<uint32_t>(random.Below(3)) : 1;
+  options.window =
+      random.Below(2) == 0 ? 0 : 3 + static_cast<uint32_t>(random.Below(6));
+  options.slack = options.window == 0 || random.Below(2) == 0 ? 0 : 2;
+  options.cores = random.Below(2) == 0 ? 0 : 2;
+  options.switch_every = 3;
+  options.words = 4;
+  options.evidence_bits = static_cast<uint32_t>(random.Below(3));
+  options.final_memory = random.Below(2) == 0;
+  options.final_sum = random.Below(2) == 0;
+  return options;
+}
+
+SearchAnswer RunDepthFirst(const ToyTrace& toy, bool back_jumps,
+                           uint32_t holds) {
+  auto executor = TraceExecutor::Create(toy.trace);
+  EXPECT_TRUE(executor.has_value()) << executor.error().message;
+  DigestSet dead(kMemoryBytes);
+  const Deadline deadline(20);
+  DepthFirstOptions options;
+  options.back_jumps = back_jumps;
+  options.holds_per_1000 = holds;
+  options.seed = 7;
+  return DepthFirst(**executor, dead, options, deadline).Run();
+}
+
+void ExpectAgrees(const ToyTrace& toy, const SearchAnswer& answer,
+                  bool satisfiable, bool complete, const char* engine) {
+  if (answer.verdict == Verdict::kUnknown) {
+    EXPECT_FALSE(complete) << engine << " gave up: " << answer.why;
+    return;
+  }
+  EXPECT_EQ(answer.verdict == Verdict::kWitness, satisfiable) << engine;
+  if (answer.verdict == Verdict::kWitness) {
+    const Status checked = CheckOrder(toy.trace, ToAccessOrder(answer.witness));
+    EXPECT_TRUE(checked.has_value()) << engine << checked.error().message;
+  }
+}
+
+TEST(EnginesTest, AgreeWithEnumeration) {
+  const uint64_t start = StartSeed();
+  int satisfiable_count = 0;
+  int unsatisfiable_count = 0;
+  int repaired = 0;
+  for (uint64_t i = 0; i < 400; ++i) {
+    SCOPED_TRACE(fmt::format("CLEW_TEST_SEED={} instance {}", start, i));
+    const ToyOptions options = SmallOptions(start + i);
+    ToyTrace toy = MakeToy(options);
+    const Status recorded = CheckOrder(toy.trace, toy.recorded);
+    ASSERT_TRUE(recorded.has_value()) << recorded.error().message;
+    if (i % 2 == 1) {
+      (void)testing::Falsify(toy, start + i);
+    }
+    const auto truth = testing::HasWitness(toy.trace, 2'000'000);
+    if (!truth) {
+      continue;  // too large to enumerate
+    }
+    (*truth ? satisfiable_count : unsatisfiable_count) += 1;
+    ExpectAgrees(toy, RunDepthFirst(toy, false, 0), *truth, true, "search");
+    ExpectAgrees(toy, RunDepthFirst(toy, false, 200), *truth, true, "held");
+    ExpectAgrees(toy, RunDepthFirst(toy, true, 0), *truth, false, "directed");
+    auto executor = TraceExecutor::Create(toy.trace);
+    const Deadline deadline(5);
+    const SearchAnswer repair =
+        Repair(**executor, {.seed = i + 1, .moves_max = 2000}, deadline).Run();
+    ExpectAgrees(toy, repair, *truth, false, "repair");
+    repaired += repair.verdict == Verdict::kWitness ? 1 : 0;
+    if (HasFailure()) {
+      return;
+    }
+  }
+  std::printf("%d satisfiable (%d repaired), %d not\n", satisfiable_count,
+              repaired, unsatisfiable_count);
+  EXPECT_GT(satisfiable_count, 100);
+  EXPECT_GT(unsatisfiable_count, 30);
+  EXPECT_GT(repaired * 10, satisfiable_count * 9);
+}
+
+}  // namespace
+}  // namespace clew::solver
