@@ -1,0 +1,96 @@
+// Goal: a tape gives the items of its sources at their positions, again and
+// again, until they are forgotten; it never holds more than its limit, and it
+// stops at a gap.
+// Method: hand-picked cases over a scripted source.
+#include "process/tape.h"
+
+#include <gtest/gtest.h>
+
+#include <map>
+
+namespace clew::process {
+namespace {
+
+constexpr Tid kThread(7);
+
+class ScriptedStreams final : public StreamSource {
+ public:
+  explicit ScriptedStreams(std::vector<StreamItem> items)
+      : items_(std::move(items)) {}
+  const std::vector<Tid>& threads() const override { return threads_; }
+  const std::vector<Slice>& slices() const override { return slices_; }
+  Result<std::optional<StreamItem>> Next(Tid thread) override {
+    EXPECT_EQ(thread, kThread);
+    if (next_ == items_.size()) {
+      return std::nullopt;
+    }
+    return items_[next_++];
+  }
+
+ private:
+  std::vector<StreamItem> items_;
+  size_t next_ = 0;
+  std::vector<Tid> threads_ = {kThread};
+  std::vector<Slice> slices_;
+};
+
+class NoInputs final : public InputSource {
+ public:
+  Result<std::optional<InputRecord>> Next(Tid) override { return std::nullopt; }
+};
+
+StreamItem Block(uint64_t ip) {
+  StreamBlock block;
+  block.ip = TraceeAddr(ip);
+  block.insn_count = 1;
+  return block;
+}
+
+TEST(TapeTest, GivesItemsByPositionInAnyOrder) {
+  ScriptedStreams streams({Block(10), Block(20), Block(30)});
+  NoInputs inputs;
+  Tape tape(streams, inputs);
+  for (const uint64_t position : {2u, 0u, 1u, 2u}) {
+    const auto block = tape.Block(0, position);
+    ASSERT_TRUE(block);
+    EXPECT_EQ((*block)->ip, TraceeAddr(10 * (position + 1)));
+  }
+  const auto end = tape.Block(0, 3);
+  ASSERT_TRUE(end);
+  EXPECT_EQ(*end, nullptr);
+  EXPECT_EQ(tape.IndexOf(kThread), 0u);
+  EXPECT_EQ(tape.IndexOf(Tid(8)), std::nullopt);
+}
+
+TEST(TapeTest, HoldsNoMoreThanItsLimitAndForgettingMakesRoom) {
+  ScriptedStreams streams({Block(10), Block(20), Block(30)});
+  NoInputs inputs;
+  Tape tape(streams, inputs, {.items_max = 2});
+  ASSERT_TRUE(tape.Block(0, 1));
+  const auto third = tape.Block(0, 2);
+  ASSERT_FALSE(third);
+  EXPECT_EQ(third.error().code, ErrorCode::kLimit);
+  tape.Forget(0, 1, 0);
+  const auto again = tape.Block(0, 2);
+  ASSERT_TRUE(again);
+  EXPECT_EQ((*again)->ip, TraceeAddr(30));
+}
+
+TEST(TapeTest, StopsAtAGapAndSaysWhere) {
+  Gap gap;
+  gap.core = CoreId(3);
+  gap.aux_offset = 0x1234;
+  gap.detail = "overflow";
+  ScriptedStreams streams({Block(10), gap, Block(30)});
+  NoInputs inputs;
+  Tape tape(streams, inputs);
+  ASSERT_TRUE(tape.Block(0, 0));
+  const auto behind = tape.Block(0, 1);
+  ASSERT_FALSE(behind);
+  EXPECT_EQ(behind.error().code, ErrorCode::kUnsupported);
+  EXPECT_NE(behind.error().message.find("core 3 aux offset 0x1234"),
+            std::string::npos);
+}
+
+}  // namespace
+}  // namespace clew::process
