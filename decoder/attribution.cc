@@ -1,0 +1,44 @@
+#include "decoder/attribution.h"
+
+namespace clew::decoder {
+namespace {
+
+// No instruction of x86 is longer (SDM vol. 2, "Instruction Format").
+constexpr uint64_t kInsnBytesMax = 15;
+
+}  // namespace
+
+const Slice* Attribution::OnEnter(const CoreEnter& enter) {
+  if (slices_.empty()) {
+    return nullptr;
+  }
+  // Slices that ended before the stretch began are over.
+  while (index_ + 1 < slices_.size() &&
+         slices_[index_].time.hi <= enter.time.lo) {
+    ++index_;
+    resume_ip_.reset();
+  }
+  // Time leaves a choice: stay if the thread goes on where it stopped, and
+  // else take the next slice if it may have begun.
+  const bool may_be_next = index_ + 1 < slices_.size() && resume_ip_ &&
+                           !GoesOn(enter.ip) && enter.time.hi != kTscUnknown &&
+                           slices_[index_ + 1].time.lo <= enter.time.hi &&
+                           slices_[index_ + 1].time.lo >= enter.time.lo &&
+                           slices_[index_].time.hi <= enter.time.hi;
+  if (may_be_next) {
+    ++index_;
+    resume_ip_.reset();
+  }
+  return &slices_[index_];
+}
+
+// Behind the last instruction, as after a system call, or at it, as after a
+// fault or for an unfinished REP.
+bool Attribution::GoesOn(TraceeAddr ip) const {
+  return ip >= *resume_ip_ &&
+         ip.as_int() - resume_ip_->as_int() <= kInsnBytesMax;
+}
+
+void Attribution::OnBlock(const CoreBlock& block) { resume_ip_ = block.end_ip; }
+
+}  // namespace clew::decoder

@@ -1,0 +1,47 @@
+#ifndef CLEW_DECODER_ATTRIBUTION_H_
+#define CLEW_DECODER_ATTRIBUTION_H_
+
+#include <cstdint>
+#include <optional>
+#include <span>
+
+#include "common/stream.h"
+#include "decoder/pt/core_decoder.h"
+
+namespace clew::decoder {
+
+// Tells which slice of a core a stretch of user mode (from CoreEnter to
+// CoreLeave) belongs to. A thread leaves user mode before it is switched out,
+// and another enters it after it was switched in, so stretches never cross a
+// switch, and they and the slices are in the same order. Time chooses; where it
+// leaves a choice, a thread goes on where it stopped.
+class Attribution {
+ public:
+  // `slices`, in order, are one core's, and must outlive the object.
+  explicit Attribution(std::span<const Slice> slices) : slices_(slices) {}
+
+  // The slice of what follows; nullptr if the core has none.
+  const Slice* OnEnter(const CoreEnter& enter);
+  // A block of the current stretch.
+  void OnBlock(const CoreBlock& block);
+  // After a gap anything may run.
+  void OnGap() { resume_ip_.reset(); }
+
+  const Slice* current() const {
+    return slices_.empty() ? nullptr : &slices_[index_];
+  }
+  // Slices of this core before this one get nothing more.
+  uint32_t index() const { return static_cast<uint32_t>(index_); }
+
+ private:
+  bool GoesOn(TraceeAddr ip) const;
+
+  std::span<const Slice> slices_;
+  size_t index_ = 0;
+  // Where the last block ended: start of its last instruction.
+  std::optional<TraceeAddr> resume_ip_;
+};
+
+}  // namespace clew::decoder
+
+#endif  // CLEW_DECODER_ATTRIBUTION_H_

@@ -1,0 +1,79 @@
+#ifndef CLEW_DECODER_CORE_DUMP_H_
+#define CLEW_DECODER_CORE_DUMP_H_
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "common/file.h"
+#include "common/inputs.h"
+#include "common/result.h"
+#include "common/units.h"
+
+namespace clew::decoder {
+
+// Registers of one thread (NT_PRSTATUS).
+struct CoreThread {
+  Tid thread;
+  int32_t signal = 0;                // pr_cursig
+  std::array<uint64_t, 16> gpr = {};  // by Gpr
+  TraceeAddr rip;
+  uint64_t rflags = 0;
+  uint64_t fs_base = 0;
+  uint64_t gs_base = 0;
+};
+
+// A stretch of memory (PT_LOAD).
+struct CoreSegment {
+  TraceeAddr addr;
+  uint64_t size_bytes = 0;
+  uint32_t prot = 0;                 // kProt...
+  std::span<const std::byte> bytes;  // may be fewer: the rest was not dumped
+};
+
+// An x86-64 ELF core dump, plain or compressed with zstd. Every offset and size
+// in it is checked: kCorruptInput. The first thread is the one that failed, as
+// the kernel writes it. Immutable.
+class CoreDump {
+ public:
+  // Most bytes that a compressed one may have.
+  static constexpr uint64_t kSizeMax = uint64_t{1} << 32;
+
+  [[nodiscard]] static Result<CoreDump> Open(const std::string& path,
+                                             uint64_t size_max = kSizeMax);
+  // Over bytes that must outlive the object; `name` for messages.
+  [[nodiscard]] static Result<CoreDump> Over(std::span<const std::byte> bytes,
+                                             const std::string& name);
+
+  const std::vector<CoreThread>& threads() const { return threads_; }
+  // Ordered by address; they do not overlap.
+  const std::vector<CoreSegment>& segments() const { return segments_; }
+  // Copies memory to `out`; false if a byte of it is not in the dump.
+  bool Read(TraceeAddr addr, std::span<std::byte> out) const;
+
+ private:
+  explicit CoreDump(std::string name) : name_(std::move(name)) {}
+  Status Parse(std::span<const std::byte> bytes);
+  Status ParseSegment(std::span<const std::byte> bytes, uint64_t header_offset);
+  Status ParseNotes(std::span<const std::byte> bytes, uint64_t offset,
+                    uint64_t size);
+  Status ParsePrstatus(std::span<const std::byte> desc, uint64_t offset);
+  Status CheckOverlaps();
+  Result<std::span<const std::byte>> Part(std::span<const std::byte> bytes,
+                                          uint64_t offset, uint64_t size,
+                                          std::string_view what) const;
+
+  std::string name_;
+  std::optional<MappedFile> file_;
+  std::vector<std::byte> unpacked_;
+  std::vector<CoreThread> threads_;
+  std::vector<CoreSegment> segments_;
+};
+
+}  // namespace clew::decoder
+
+#endif  // CLEW_DECODER_CORE_DUMP_H_

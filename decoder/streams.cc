@@ -1,0 +1,283 @@
+#include "decoder/streams.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "common/check.h"
+#include "decoder/attribution.h"
+
+namespace clew::decoder {
+
+struct TraceStreams::Core {
+  Core(const CoreTrace& trace, CoreId id, std::span<const Slice> of_core,
+       CodeCache& cache, const Trace& all)
+      : core(id),
+        slices(of_core),
+        image(cache),
+        decoder(trace.pieces, image, all.timing(), all.cpu()),
+        attribution(of_core),
+        walker(image) {}
+
+  CoreId core;
+  std::span<const Slice> slices;
+  CodeImage image;
+  CoreDecoder decoder;
+  Attribution attribution;
+  InstructionWalker walker;
+  size_t printed = 0;   // slices that NextOnCore is done with
+  size_t mappings = 0;  // replacing ones that the image has
+  bool finished = false;
+};
+
+namespace {
+
+std::optional<TscInterval> Intersection(TscInterval a, TscInterval b) {
+  const TscInterval both = {std::max(a.lo, b.lo), std::min(a.hi, b.hi)};
+  return both.lo <= both.hi ? std::optional(both) : std::nullopt;
+}
+
+// The slices of one core: consecutive, as slices() is ordered.
+std::span<const Slice> SlicesOf(const std::vector<Slice>& slices, CoreId core) {
+  const auto before = [core](const Slice& slice) { return slice.core < core; };
+  const auto within = [core](const Slice& slice) {
+    return slice.core == core;
+  };
+  const auto first =
+      std::partition_point(slices.begin(), slices.end(), before);
+  const auto last = std::partition_point(first, slices.end(), within);
+  return {first, last};
+}
+
+}  // namespace
+
+TraceStreams::TraceStreams(const Trace& trace, const StreamOptions& options)
+    : trace_(trace),
+      options_(options),
+      code_cache_(options.code_cache_bytes),
+      waiting_(trace.slices().size()) {}
+
+TraceStreams::~TraceStreams() = default;
+
+Result<std::unique_ptr<TraceStreams>> TraceStreams::Create(
+    const Trace& trace, const StreamOptions& options) {
+  std::unique_ptr<TraceStreams> streams(new TraceStreams(trace, options));
+  CLEW_RETURN_IF_ERROR(streams->AddCores());
+  streams->AddThreads();
+  streams->AddLossGaps();
+  return streams;
+}
+
+Status TraceStreams::AddCores() {
+  for (const CoreTrace& core_trace : trace_.cores()) {
+    auto core = std::make_unique<Core>(core_trace, core_trace.core,
+                                       SlicesOf(slices(), core_trace.core),
+                                       code_cache_, trace_);
+    CLEW_RETURN_IF_ERROR(trace_.code().MapInitial(core->image));
+    cores_.emplace(core_trace.core, std::move(core));
+  }
+  return {};
+}
+
+void TraceStreams::AddThreads() {
+  std::vector<uint32_t> order(slices().size());
+  for (uint32_t i = 0; i < order.size(); ++i) {
+    order[i] = i;
+  }
+  std::stable_sort(order.begin(), order.end(), [this](uint32_t a, uint32_t b) {
+    return slices()[a].time.lo < slices()[b].time.lo;
+  });
+  for (const uint32_t id : order) {
+    const auto [entry, is_new] = by_thread_.try_emplace(slices()[id].thread);
+    entry->second.slices.push_back(id);
+    if (is_new) {
+      threads_.push_back(slices()[id].thread);
+    }
+  }
+}
+
+// Records that were lost may have been context switches: what runs on the core
+// around them is not known for certain.
+void TraceStreams::AddLossGaps() {
+  for (const SidebandLoss& loss : trace_.losses()) {
+    for (const Slice& slice : slices()) {
+      const bool meets =
+          slice.time.lo <= loss.time && slice.time.hi >= loss.time;
+      if (meets && (!loss.core_known || slice.core == loss.core)) {
+        ++stats_.gaps;
+        Push(slice.id, Gap{.cause = GapCause::kLostRecords,
+                           .core = slice.core,
+                           .slice = slice.id,
+                           .time = slice.time,
+                           .aux_offset = 0,
+                           .bytes = 0,
+                           .ip = {},
+                           .detail = fmt::format("{} sideband records lost",
+                                                 loss.records)});
+      }
+    }
+  }
+}
+
+Result<std::optional<StreamItem>> TraceStreams::Next(Tid tid) {
+  const auto found = by_thread_.find(tid);
+  if (found == by_thread_.end()) {
+    return InvalidArgument("{}: no thread {} in it", trace_.name(), tid);
+  }
+  Thread& thread = found->second;
+  while (thread.current < thread.slices.size()) {
+    const Slice& slice = slices()[thread.slices[thread.current]];
+    auto& queue = waiting_[slice.id];
+    if (!queue.empty()) {
+      StreamItem item = std::move(queue.front());
+      queue.pop_front();
+      --waiting_count_;
+      return item;
+    }
+    if (IsOver(slice)) {
+      queue = {};  // frees its memory
+      ++thread.current;
+      continue;
+    }
+    CLEW_RETURN_IF_ERROR(Advance(*cores_.at(slice.core)));
+  }
+  return std::optional<StreamItem>();
+}
+
+Result<std::optional<StreamItem>> TraceStreams::NextOnCore(CoreId id) {
+  const auto found = cores_.find(id);
+  if (found == cores_.end()) {
+    return InvalidArgument("{}: no core {} in it", trace_.name(), id);
+  }
+  Core& core = *found->second;
+  while (true) {
+    for (; core.printed < core.slices.size(); ++core.printed) {
+      const Slice& slice = core.slices[core.printed];
+      auto& queue = waiting_[slice.id];
+      if (!queue.empty()) {
+        StreamItem item = std::move(queue.front());
+        queue.pop_front();
+        --waiting_count_;
+        return item;
+      }
+      if (!IsOver(slice)) {
+        break;
+      }
+    }
+    if (core.finished) {
+      return std::optional<StreamItem>();
+    }
+    CLEW_RETURN_IF_ERROR(Advance(core));
+  }
+}
+
+bool TraceStreams::IsOver(const Slice& slice) const {
+  const auto core = cores_.find(slice.core);
+  return core == cores_.end() || core->second->finished ||
+         core->second->attribution.index() > slice.on_core;
+}
+
+// One more item of the core; false at its end.
+Result<bool> TraceStreams::Advance(Core& core) {
+  auto item = core.decoder.Next();
+  if (!item) {
+    core.finished = true;
+    return false;
+  }
+  CLEW_RETURN_IF_ERROR(Take(core, *item));
+  if (waiting_count_ > options_.buffered_items_max) {
+    return LimitReached(
+        "{}: {} blocks wait for threads that were not pulled; "
+        "buffered_items_max is {}",
+        trace_.name(), waiting_count_, options_.buffered_items_max);
+  }
+  return true;
+}
+
+Status TraceStreams::Take(Core& core, CoreItem& item) {
+  if (const auto* block = std::get_if<CoreBlock>(&item)) {
+    TakeBlock(core, *block);
+  } else if (const auto* enter = std::get_if<CoreEnter>(&item)) {
+    core.attribution.OnEnter(*enter);
+    return trace_.code().MapUntil(enter->time.lo, core.image, core.mappings);
+  } else if (auto* gap = std::get_if<CoreGap>(&item)) {
+    TakeGap(core, *gap);
+  }
+  return {};
+}
+
+void TraceStreams::TakeBlock(Core& core, const CoreBlock& block) {
+  core.attribution.OnBlock(block);
+  const Slice* slice = core.attribution.current();
+  if (slice == nullptr) {
+    stats_.instructions_without_thread += block.insn_count;
+    return;
+  }
+  stats_.instructions += block.insn_count;
+  ++stats_.blocks;
+  Push(slice->id, StreamBlock{.ip = block.ip,
+                              .insn_count = block.insn_count,
+                              .slice = slice->id,
+                              .time = TimeOfBlock(block.time, *slice),
+                              .interrupted = block.interrupted});
+}
+
+// A gap is in every slice that it may touch.
+void TraceStreams::TakeGap(Core& core, CoreGap& gap) {
+  core.attribution.OnGap();
+  ++stats_.gaps;
+  stats_.gap_bytes += gap.bytes;
+  if (gap.cause == GapCause::kCodeMissing) {
+    gap.detail = fmt::format("{} at {:#x}: {}", trace_.code().Describe(gap.ip),
+                             gap.ip, gap.detail);
+  }
+  for (uint32_t i = core.attribution.index(); i < core.slices.size(); ++i) {
+    const Slice& slice = core.slices[i];
+    if (slice.time.lo > gap.time.hi) {
+      break;
+    }
+    const bool is_current = i == core.attribution.index();
+    if (slice.time.hi < gap.time.lo && !is_current) {
+      continue;
+    }
+    Push(slice.id, Gap{.cause = gap.cause,
+                       .core = core.core,
+                       .slice = slice.id,
+                       .time = Intersection(gap.time, slice.time)
+                                   .value_or(slice.time),
+                       .aux_offset = gap.aux_offset,
+                       .bytes = gap.bytes,
+                       .ip = gap.ip,
+                       .detail = gap.detail});
+  }
+}
+
+void TraceStreams::Push(uint32_t slice, StreamItem item) {
+  waiting_[slice].push_back(std::move(item));
+  ++waiting_count_;
+  stats_.buffered_items_peak =
+      std::max(stats_.buffered_items_peak, waiting_count_);
+}
+
+TscInterval TraceStreams::TimeOfBlock(TscInterval time, const Slice& slice) {
+  const auto both = Intersection(time, slice.time);
+  stats_.time_contradictions += both ? 0 : 1;
+  return both.value_or(slice.time);
+}
+
+Status TraceStreams::ForEachInstruction(
+    const StreamBlock& block,
+    const std::function<void(const WalkedInsn&)>& visit) {
+  CLEW_CHECK(block.slice < slices().size(), "no slice {}", block.slice);
+  const CoreId core = slices()[block.slice].core;
+  return cores_.at(core)->walker.Walk(block.ip, block.insn_count, visit);
+}
+
+StreamStats TraceStreams::stats() const {
+  StreamStats stats = stats_;
+  for (const auto& [id, core] : cores_) {
+    stats.tsc_backwards += core->decoder.backwards();
+  }
+  return stats;
+}
+
+}  // namespace clew::decoder

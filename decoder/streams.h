@@ -1,0 +1,97 @@
+#ifndef CLEW_DECODER_STREAMS_H_
+#define CLEW_DECODER_STREAMS_H_
+
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "common/stream.h"
+#include "decoder/pt/flow.h"
+#include "decoder/trace.h"
+
+namespace clew::decoder {
+
+struct StreamOptions {
+  // Blocks and gaps that wait for their thread to be pulled.
+  uint64_t buffered_items_max = uint64_t{1} << 24;
+  // Bytes of code files that libipt keeps mapped.
+  uint64_t code_cache_bytes = CodeCache::kDefaultLimitBytes;
+};
+
+// What decoding met, so far.
+struct StreamStats {
+  uint64_t instructions = 0;
+  uint64_t blocks = 0;
+  uint64_t gaps = 0;  // places on cores, however many slices each covers
+  uint64_t gap_bytes = 0;
+  // Loss: instructions on a core for which no slice is known.
+  uint64_t instructions_without_thread = 0;
+  // Error: timing packets that went back in time, and blocks whose PT time and
+  // slice exclude each other (these keep the slice's time).
+  uint64_t tsc_backwards = 0;
+  uint64_t time_contradictions = 0;
+  uint64_t buffered_items_peak = 0;
+};
+
+// The per-thread streams of a trace, decoded on demand, one core's next step at
+// a time. Memory: what waits for threads that were not pulled, at most
+// buffered_items_max (kLimit names it). Not thread-safe.
+class TraceStreams final : public StreamSource {
+ public:
+  // `trace` must outlive the streams. kCorruptInput: a code file cannot be
+  // mapped.
+  [[nodiscard]] static Result<std::unique_ptr<TraceStreams>> Create(
+      const Trace& trace, const StreamOptions& options);
+  ~TraceStreams() override;
+
+  const std::vector<Tid>& threads() const override { return threads_; }
+  const std::vector<Slice>& slices() const override { return trace_.slices(); }
+  [[nodiscard]] Result<std::optional<StreamItem>> Next(Tid thread) override;
+
+  // The next item of a core, whichever thread's; for `clew decode --core`.
+  // Must not be mixed with Next(Tid).
+  [[nodiscard]] Result<std::optional<StreamItem>> NextOnCore(CoreId core);
+
+  // Calls `visit` for every instruction of a block of these streams.
+  [[nodiscard]] Status ForEachInstruction(
+      const StreamBlock& block,
+      const std::function<void(const WalkedInsn&)>& visit);
+
+  StreamStats stats() const;
+
+ private:
+  struct Core;
+  struct Thread {
+    std::vector<uint32_t> slices;  // in order of time
+    size_t current = 0;
+  };
+  TraceStreams(const Trace& trace, const StreamOptions& options);
+  Status AddCores();
+  void AddThreads();
+  Result<bool> Advance(Core& core);
+  Status Take(Core& core, CoreItem& item);
+  void TakeBlock(Core& core, const CoreBlock& block);
+  void TakeGap(Core& core, CoreGap& gap);
+  void AddLossGaps();
+  void Push(uint32_t slice, StreamItem item);
+  bool IsOver(const Slice& slice) const;
+  TscInterval TimeOfBlock(TscInterval time, const Slice& slice);
+
+  const Trace& trace_;
+  StreamOptions options_;
+  CodeCache code_cache_;
+  std::map<CoreId, std::unique_ptr<Core>> cores_;
+  std::vector<Tid> threads_;
+  std::map<Tid, Thread> by_thread_;
+  std::vector<std::deque<StreamItem>> waiting_;  // by slice
+  uint64_t waiting_count_ = 0;
+  StreamStats stats_;
+};
+
+}  // namespace clew::decoder
+
+#endif  // CLEW_DECODER_STREAMS_H_

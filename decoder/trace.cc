@@ -1,0 +1,262 @@
+#include "decoder/trace.h"
+
+#include <algorithm>
+#include <bit>
+#include <utility>
+
+namespace clew::decoder {
+namespace {
+
+// perf pads AUXTRACE data to a multiple of 8 bytes, which the offset of the
+// next one does not count.
+constexpr uint64_t kPaddingMax = 7;
+
+}  // namespace
+
+Result<std::unique_ptr<Trace>> Trace::Load(PerfData data,
+                                           const TraceConfig& config) {
+  std::unique_ptr<Trace> trace(new Trace(std::move(data), config));
+  if (!trace->config_.resolve_image) {
+    trace->config_.resolve_image = [](const MmapRecord&) {
+      return std::string();
+    };
+  }
+  CLEW_RETURN_IF_ERROR(trace->ReadRecords());
+  CLEW_RETURN_IF_ERROR(trace->BuildPieces());
+  trace->slices_ = trace->slice_builder_.Build();
+  return trace;
+}
+
+// Twice, because the clock may be told after the records that need it.
+Status Trace::ReadRecords() {
+  CLEW_RETURN_IF_ERROR(data_.ForEachRecord(
+      [this](const Record& record) { return OnFirstPass(record); }));
+  if (!has_pt_info_) {
+    return Unsupported("{}: no AUXTRACE_INFO record, so no Intel PT in it",
+                       data_.name());
+  }
+  ReadTiming(pt_info_);
+  return data_.ForEachRecord([this](const Record& record) -> Status {
+    OnRecord(record);
+    return {};
+  });
+}
+
+Status Trace::OnFirstPass(const Record& record) {
+  ++record_counts_[record.type];
+  if (const auto* info = std::get_if<PtInfoRecord>(&record.body)) {
+    return SetPtInfo(*info, record);
+  }
+  if (const auto* conv = std::get_if<TimeConvRecord>(&record.body)) {
+    return SetClock(*conv, record);
+  }
+  return {};
+}
+
+Status Trace::SetPtInfo(const PtInfoRecord& info, const Record& record) {
+  has_pt_info_ = true;
+  pt_info_ = info;
+  return info.time_known ? SetClock(info.time, record) : Status();
+}
+
+Status Trace::SetClock(const TimeConvRecord& conv, const Record& record) {
+  if (conv.shift >= 64 || conv.mult == 0 || conv.mult > UINT32_MAX) {
+    return CorruptInput(
+        "{}: offset {:#x}: time_shift is {}, time_mult is {}; wanted below 64, "
+        "and 1..{}",
+        data_.name(), record.file_offset, conv.shift, conv.mult, UINT32_MAX);
+  }
+  conversion_ = {.shift = static_cast<uint32_t>(conv.shift),
+                 .mult = static_cast<uint32_t>(conv.mult),
+                 .zero = conv.zero};
+  return {};
+}
+
+// The MTC period is a field of the event's configuration (the mask says where).
+void Trace::ReadTiming(const PtInfoRecord& info) {
+  timing_.branches_before_timing = config_.branches_before_timing;
+  if (info.ctc_numerator <= UINT32_MAX && info.ctc_denominator <= UINT32_MAX) {
+    timing_.ctc_numerator = static_cast<uint32_t>(info.ctc_numerator);
+    timing_.ctc_denominator = static_cast<uint32_t>(info.ctc_denominator);
+  }
+  for (const EventAttr& attr : data_.attrs()) {
+    if (attr.type == info.pmu_type && info.mtc_freq_mask != 0) {
+      const uint64_t period = (attr.config & info.mtc_freq_mask) >>
+                              std::countr_zero(info.mtc_freq_mask);
+      timing_.mtc_period = static_cast<uint32_t>(period & 0xf);
+    }
+  }
+}
+
+TscInterval Trace::TimeOf(const SampleId& sample) const {
+  return sample.time ? ToTsc(*sample.time, conversion_) : TscInterval{};
+}
+
+void Trace::OnRecord(const Record& record) {
+  const SampleId& sample = record.sample;
+  if (const auto* mmap = std::get_if<MmapRecord>(&record.body)) {
+    code_.Add(*mmap, TimeOf(sample).lo, config_.resolve_image);
+  } else if (const auto* comm = std::get_if<CommRecord>(&record.body)) {
+    threads_[comm->tid] = {comm->pid, comm->tid, comm->name};
+  } else if (const auto* task = std::get_if<TaskRecord>(&record.body)) {
+    if (!task->exited) {
+      // A new thread has its parent's name until it sets one.
+      threads_.emplace(task->tid, ThreadInfo{task->pid, task->tid,
+                                             threads_[task->parent_tid].name});
+    }
+  } else if (const auto* change = std::get_if<SwitchRecord>(&record.body)) {
+    OnSwitch(*change, sample);
+  } else if (const auto* start = std::get_if<ItraceStartRecord>(&record.body)) {
+    if (sample.core) {
+      slice_builder_.Add({.kind = SwitchEvent::Kind::kStart,
+                          .core = *sample.core,
+                          .thread = start->tid,
+                          .time = TimeOf(sample)});
+    }
+  } else if (const auto* aux = std::get_if<AuxRecord>(&record.body)) {
+    if (aux->truncated && sample.core) {
+      holes_[*sample.core].push_back(
+          {.offset = aux->aux_offset + aux->size_bytes,
+           .reason = fmt::format("AUX record at offset {:#x} is marked "
+                                 "truncated: the AUX area was full",
+                                 record.file_offset)});
+    }
+  } else if (const auto* lost = std::get_if<LostRecord>(&record.body)) {
+    losses_.push_back({.core_known = sample.core.has_value(),
+                       .core = sample.core.value_or(CoreId(0)),
+                       .time = TimeOf(sample).lo,
+                       .records = lost->count});
+  } else if (const auto* auxtrace = std::get_if<AuxtraceRecord>(&record.body)) {
+    auxtrace_.push_back(*auxtrace);
+  }
+}
+
+void Trace::OnSwitch(const SwitchRecord& change, const SampleId& sample) {
+  if (!sample.core || !sample.tid) {
+    return;
+  }
+  slice_builder_.Add(
+      {.kind = change.out ? SwitchEvent::Kind::kOut : SwitchEvent::Kind::kIn,
+       .core = *sample.core,
+       .thread = *sample.tid,
+       .time = TimeOf(sample)});
+}
+
+Status Trace::BuildPieces() {
+  std::map<CoreId, std::vector<AuxtraceRecord>> by_core;
+  for (const AuxtraceRecord& part : auxtrace_) {
+    if (!part.bytes.empty()) {
+      by_core[part.core].push_back(part);
+      slice_builder_.SetOnlyThread(part.core, part.tid);
+    }
+  }
+  for (auto& [core, parts] : by_core) {
+    CLEW_RETURN_IF_ERROR(BuildCore(core, std::move(parts)));
+  }
+  return {};
+}
+
+// Joins the parts that follow each other without a hole.
+Status Trace::BuildCore(CoreId core, std::vector<AuxtraceRecord> parts) {
+  std::stable_sort(parts.begin(), parts.end(),
+                   [](const AuxtraceRecord& a, const AuxtraceRecord& b) {
+                     return a.aux_offset < b.aux_offset;
+                   });
+  CoreTrace trace{.core = core, .pieces = {}, .bytes = 0};
+  uint64_t end = parts.front().aux_offset;
+  for (size_t first = 0; first < parts.size();) {
+    AuxPiece piece{.aux_offset = parts[first].aux_offset,
+                   .bytes = {},
+                   .hole = {},
+                   .hole_bytes = 0};
+    if (first > 0) {
+      const bool behind = parts[first].aux_offset > end;
+      piece.hole_bytes = behind ? parts[first].aux_offset - end : 0;
+      piece.hole = behind ? fmt::format(
+                                "no AUXTRACE record has the AUX bytes "
+                                "from {:#x} to {:#x}",
+                                end, parts[first].aux_offset)
+                          : fmt::format("AUXTRACE records overlap at {:#x}",
+                                        parts[first].aux_offset);
+    }
+    size_t last = first;
+    uint64_t bytes = parts[first].bytes.size();
+    end = piece.aux_offset + bytes;
+    while (last + 1 < parts.size()) {
+      AuxtraceRecord& next = parts[last + 1];
+      if (next.aux_offset > end || end - next.aux_offset > kPaddingMax ||
+          end - next.aux_offset > parts[last].bytes.size()) {
+        break;
+      }
+      const uint64_t padding = end - next.aux_offset;
+      parts[last].bytes =
+          parts[last].bytes.first(parts[last].bytes.size() - padding);
+      bytes += next.bytes.size() - padding;
+      end = next.aux_offset + next.bytes.size();
+      ++last;
+    }
+    const std::span run(parts.begin() + static_cast<ptrdiff_t>(first),
+                        parts.begin() + static_cast<ptrdiff_t>(last) + 1);
+    CLEW_ASSIGN_OR_RETURN(joined, Join(run, bytes));
+    piece.bytes = joined;
+    trace.bytes += bytes;
+    AddPieces(trace, std::move(piece));
+    first = last + 1;
+  }
+  cores_.push_back(std::move(trace));
+  return {};
+}
+
+Result<std::span<const std::byte>> Trace::Join(
+    std::span<const AuxtraceRecord> run, uint64_t bytes) {
+  if (run.size() == 1) {
+    return run.front().bytes;
+  }
+  joined_bytes_ += bytes;
+  if (joined_bytes_ > config_.joined_aux_bytes_max) {
+    return LimitReached(
+        "{}: {} bytes of AUX area in parts are more than "
+        "joined_aux_bytes_max ({})",
+        data_.name(), joined_bytes_, config_.joined_aux_bytes_max);
+  }
+  std::vector<std::byte>& joined = joined_.emplace_back();
+  joined.reserve(bytes);
+  for (const AuxtraceRecord& part : run) {
+    joined.insert(joined.end(), part.bytes.begin(), part.bytes.end());
+  }
+  return std::span<const std::byte>(joined);
+}
+
+// Cuts a piece where an AUX record says that trace is missing.
+void Trace::AddPieces(CoreTrace& trace, AuxPiece piece) {
+  auto& holes = holes_[trace.core];
+  std::sort(holes.begin(), holes.end(), [](const AuxHole& a, const AuxHole& b) {
+    return a.offset < b.offset;
+  });
+  for (const AuxHole& hole : holes) {
+    const uint64_t end = piece.aux_offset + piece.bytes.size();
+    if (hole.offset <= piece.aux_offset || hole.offset > end) {
+      continue;
+    }
+    const uint64_t before = hole.offset - piece.aux_offset;
+    AuxPiece rest{.aux_offset = hole.offset,
+                  .bytes = piece.bytes.subspan(before),
+                  .hole = hole.reason,
+                  .hole_bytes = 0};
+    piece.bytes = piece.bytes.first(before);
+    trace.pieces.push_back(std::exchange(piece, std::move(rest)));
+  }
+  if (!piece.bytes.empty() || !piece.hole.empty()) {
+    trace.pieces.push_back(std::move(piece));
+  }
+}
+
+std::vector<RecordCount> Trace::RecordCounts() const {
+  std::vector<RecordCount> counts;
+  for (const auto& [type, count] : record_counts_) {
+    counts.push_back({RecordTypeName(type), count});
+  }
+  return counts;
+}
+
+}  // namespace clew::decoder

@@ -1,0 +1,120 @@
+#ifndef CLEW_DECODER_TRACE_H_
+#define CLEW_DECODER_TRACE_H_
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "common/stream.h"
+#include "common/units.h"
+#include "decoder/clock.h"
+#include "decoder/code_map.h"
+#include "decoder/perf_data/perf_data.h"
+#include "decoder/pt/core_decoder.h"
+#include "decoder/slices.h"
+
+namespace clew::decoder {
+
+// What perf.data cannot tell, or only its owner may decide.
+struct TraceConfig {
+  ImageResolver resolve_image;  // empty: no code is found
+  CpuIdentity cpu;
+  // See TimingConfig. True for bundles of our software sources.
+  bool branches_before_timing = false;
+  // Bytes of AUX area that came in several AUXTRACE records and are copied to
+  // be in one piece again.
+  uint64_t joined_aux_bytes_max = uint64_t{1} << 30;
+};
+
+// Records of a type, for `clew info` and tests.
+struct RecordCount {
+  std::string name;
+  uint64_t count = 0;
+};
+
+struct ThreadInfo {
+  int32_t process = 0;
+  Tid thread;
+  std::string name;  // the last COMM
+};
+
+// The PT bytes of one core.
+struct CoreTrace {
+  CoreId core;
+  std::vector<AuxPiece> pieces;
+  uint64_t bytes = 0;
+};
+
+// A loss that the sideband reports.
+struct SidebandLoss {
+  bool core_known = false;
+  CoreId core;
+  TscTicks time;
+  uint64_t records = 0;
+};
+
+// A perf.data file with intel_pt, read and put in order; PT is not decoded yet.
+// Memory: the sideband, that is some tens of bytes per context switch. The PT
+// bytes are the file's own, unless a core's came in parts. Not thread-safe.
+class Trace {
+ public:
+  [[nodiscard]] static Result<std::unique_ptr<Trace>> Load(
+      PerfData data, const TraceConfig& config);
+
+  const std::vector<CoreTrace>& cores() const { return cores_; }
+  const std::vector<Slice>& slices() const { return slices_; }
+  const CodeMap& code() const { return code_; }
+  const TimingConfig& timing() const { return timing_; }
+  const TscConversion& conversion() const { return conversion_; }
+  const CpuIdentity& cpu() const { return config_.cpu; }
+  const std::map<Tid, ThreadInfo>& threads() const { return threads_; }
+  const std::vector<SidebandLoss>& losses() const { return losses_; }
+  // In the order of their type numbers.
+  std::vector<RecordCount> RecordCounts() const;
+  const std::string& name() const { return data_.name(); }
+
+ private:
+  struct AuxHole {
+    uint64_t offset = 0;
+    std::string reason;
+  };
+  Trace(PerfData data, const TraceConfig& config)
+      : data_(std::move(data)), config_(config) {}
+  Status ReadRecords();
+  Status OnFirstPass(const Record& record);
+  Status SetClock(const TimeConvRecord& conv, const Record& record);
+  Status SetPtInfo(const PtInfoRecord& info, const Record& record);
+  void ReadTiming(const PtInfoRecord& info);
+  void OnRecord(const Record& record);
+  void OnSwitch(const SwitchRecord& change, const SampleId& sample);
+  TscInterval TimeOf(const SampleId& sample) const;
+  Status BuildPieces();
+  Status BuildCore(CoreId core, std::vector<AuxtraceRecord> parts);
+  Result<std::span<const std::byte>> Join(std::span<const AuxtraceRecord> run,
+                                          uint64_t bytes);
+  void AddPieces(CoreTrace& trace, AuxPiece piece);
+
+  PerfData data_;
+  TraceConfig config_;
+  bool has_pt_info_ = false;
+  PtInfoRecord pt_info_;
+  TscConversion conversion_;
+  TimingConfig timing_;
+  CodeMap code_;
+  SliceBuilder slice_builder_;
+  std::vector<Slice> slices_;
+  std::vector<CoreTrace> cores_;
+  std::map<Tid, ThreadInfo> threads_;
+  std::vector<SidebandLoss> losses_;
+  std::map<uint32_t, uint64_t> record_counts_;
+  std::vector<AuxtraceRecord> auxtrace_;
+  std::map<CoreId, std::vector<AuxHole>> holes_;
+  std::vector<std::vector<std::byte>> joined_;
+  uint64_t joined_bytes_ = 0;
+};
+
+}  // namespace clew::decoder
+
+#endif  // CLEW_DECODER_TRACE_H_
