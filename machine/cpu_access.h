@@ -277,6 +277,7 @@ template <class D>
 void Cpu<D>::Observe(uint64_t addr, uint64_t value, uint64_t size_bytes,
                      AccessKind kind) {
   const ObservedAccess access{.ip = current_->ip,
+                              .insn_offset = CurrentOffset(),
                               .addr = addr,
                               .value = value,
                               .size_bytes = static_cast<uint32_t>(size_bytes),

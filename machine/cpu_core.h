@@ -27,6 +27,8 @@ enum class Signal : uint8_t {
 };
 
 template <class D>
+struct Op;
+template <class D>
 struct Block;
 template <class D>
 class BlockCache;
@@ -162,6 +164,8 @@ class Cpu {
  private:
   uint64_t RunBlock(const Block<D>& block, uint64_t budget);
   Stop MakeStop(uint64_t retired);
+  // Instructions this Run call retired before the current one.
+  uint64_t CurrentOffset() const;
   void Observe(uint64_t addr, uint64_t value, uint64_t size_bytes,
                AccessKind kind);
   void RaiseAccess(uint64_t addr, uint64_t size_bytes, bool write);
@@ -176,6 +180,8 @@ class Cpu {
   Signal signal_ = Signal::kNone;
   Fault fault_;
   const Insn* current_ = nullptr;
+  const Op<D>* block_begin_ = nullptr;
+  uint64_t retired_before_block_ = 0;  // by this Run call
   AccessObserver* observer_ = nullptr;
   uint64_t code_version_ = 0;
 };

@@ -110,6 +110,7 @@ uint64_t Cpu<D>::RunBlock(const Block<D>& block, uint64_t budget) {
   const size_t count = std::min<uint64_t>(block.ops.size(), budget);
   const Op<D>* const begin = block.ops.data();
   const Op<D>* const end = begin + count;
+  block_begin_ = begin;
   // Nothing but the last op sets rip; a branch there overrides this.
   regs_.rip = end[-1].insn.next_ip();
   for (const Op<D>* op = begin; op != end; ++op) {
@@ -131,6 +132,13 @@ uint64_t Cpu<D>::RunBlock(const Block<D>& block, uint64_t budget) {
 }
 
 template <class D>
+uint64_t Cpu<D>::CurrentOffset() const {
+  const auto bytes = reinterpret_cast<const char*>(current_) -
+                     reinterpret_cast<const char*>(&block_begin_->insn);
+  return retired_before_block_ + static_cast<uint64_t>(bytes) / sizeof(Op<D>);
+}
+
+template <class D>
 Stop Cpu<D>::Run(uint64_t max_insns) {
   signal_ = Signal::kNone;
   fault_ = Fault();
@@ -139,6 +147,7 @@ Stop Cpu<D>::Run(uint64_t max_insns) {
   while (retired < max_insns) {
     const Block<D>& block = code_.Find(memory_, regs_.rip);
     code_version_ = memory_.code_version();
+    retired_before_block_ = retired;
     retired += RunBlock(block, max_insns - retired);
     if (signal_ > Signal::kReblock) [[unlikely]] {
       break;

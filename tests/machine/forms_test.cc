@@ -1,0 +1,117 @@
+// Goal: every integer instruction form that the machine claims has the effect
+// it has on the CPU: registers, defined flags, memory, faults.
+// Method: differential. Encodings are generated (opcode x prefixes x ModRM),
+// those that the machine claims run on both from boundary and random states;
+// the seed is printed. What the machine refuses is listed and never run.
+
+#include "tests/machine/forms.h"
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <map>
+#include <set>
+
+#include "tests/machine/oracle.h"
+
+namespace clew::machine {
+namespace {
+
+constexpr int kStatesPerForm = 12;
+
+uint64_t Seed() {
+  const char* seed = std::getenv("CLEW_SEED");
+  return seed != nullptr ? std::strtoull(seed, nullptr, 0) : 1;
+}
+
+// Executed natively they would do something else than on a CPU without BMI1
+// and LZCNT, which is what the machine is; tests/machine/scan_test.cc.
+bool NotComparable(std::string_view mnemonic) {
+  return mnemonic == "tzcnt" || mnemonic == "lzcnt";
+}
+
+std::string Hex(const std::vector<uint8_t>& code) {
+  std::string text;
+  for (const uint8_t byte : code) {
+    text += fmt::format("{:02x} ", byte);
+  }
+  return text;
+}
+
+class FormsTest : public testing::Test {
+ protected:
+  // Returns false if the machine does not claim the form.
+  bool CompareForm(const Form& form) {
+    oracle_.SetCode(form.code);
+    for (int i = 0; i < kStatesPerForm; ++i) {
+      const State state = MakeState(random_);
+      if (i == 0 && !oracle_.RunOnMachine(state).supported) {
+        return false;
+      }
+      const std::string difference =
+          oracle_.Compare(state, form.undefined_flags);
+      if (!difference.empty()) {
+        ++failures_[form.mnemonic];
+        if (failures_[form.mnemonic] <= 3) {
+          ADD_FAILURE() << form.mnemonic << " " << Hex(form.code) << ": "
+                        << difference;
+        }
+        return true;
+      }
+    }
+    return true;
+  }
+
+  void CompareMap(int map, uint8_t first, uint8_t last) {
+    fmt::print("seed {} (set CLEW_SEED to repeat)\n", Seed());
+    std::map<std::string, int> tested;
+    std::set<std::string> refused;
+    int forms = 0;
+    for (const Form& form : MakeForms(map, first, last, random_)) {
+      if (!NotComparable(form.mnemonic)) {
+        if (CompareForm(form)) {
+          ++tested[form.mnemonic];
+          ++forms;
+        } else {
+          refused.insert(form.mnemonic);
+        }
+      }
+    }
+    Report(forms, tested, refused);
+    EXPECT_GT(forms, 0);
+  }
+
+  static void Report(int forms, const std::map<std::string, int>& tested,
+                     const std::set<std::string>& refused) {
+    fmt::print("{} forms of {} mnemonics compared, {} states each:", forms,
+               tested.size(), kStatesPerForm);
+    for (const auto& [mnemonic, count] : tested) {
+      fmt::print(" {}:{}", mnemonic, count);
+    }
+    fmt::print("\nforms refused of:");
+    for (const std::string& mnemonic : refused) {
+      fmt::print(" {}", mnemonic);
+    }
+    fmt::print("\n");
+  }
+
+  Oracle oracle_;
+  Random random_{Seed()};
+  std::map<std::string, int> failures_;
+};
+
+TEST_F(FormsTest, OneByteOpcodesLow) { CompareMap(0, 0x00, 0x3f); }
+TEST_F(FormsTest, OneByteOpcodesMiddle) { CompareMap(0, 0x50, 0x8f); }
+// Up to the x87 escapes, which have a test of their own.
+TEST_F(FormsTest, OneByteOpcodesHigh) { CompareMap(0, 0x90, 0xd7); }
+TEST_F(FormsTest, OneByteOpcodesTop) { CompareMap(0, 0xe0, 0xff); }
+TEST_F(FormsTest, TwoByteMovesAndConditions) { CompareMap(1, 0x40, 0x4f); }
+TEST_F(FormsTest, TwoByteJumpsAndSets) { CompareMap(1, 0x80, 0x9f); }
+TEST_F(FormsTest, TwoByteIntegers) { CompareMap(1, 0xa0, 0xc1); }
+TEST_F(FormsTest, TwoByteExchangeAndSwap) { CompareMap(1, 0xc7, 0xcf); }
+TEST_F(FormsTest, TwoByteHints) { CompareMap(1, 0x18, 0x1f); }
+TEST_F(FormsTest, Crc32) { CompareMap(2, 0xf0, 0xf1); }
+
+}  // namespace
+}  // namespace clew::machine

@@ -1,0 +1,254 @@
+// Goal: the promises of machine/memory.h: snapshots, undo, digest, protection,
+// code versions.
+// Method: property; random sequences of operations against a plain model (a map
+// from address to byte and protection).
+
+#include "machine/memory.h"
+
+#include <gtest/gtest.h>
+
+#include <map>
+
+#include "common/digest.h"
+#include "common/inputs.h"
+
+namespace clew::machine {
+namespace {
+
+constexpr uint64_t kBase = 0x7000000;
+constexpr uint64_t kPages = 6;
+
+struct ModelPage {
+  uint32_t prot = 0;
+  std::vector<std::byte> bytes = std::vector<std::byte>(kPageBytes);
+  bool operator==(const ModelPage&) const = default;
+};
+using Model = std::map<uint64_t, ModelPage>;  // by page address
+
+bool ModelStore(Model& model, uint64_t addr, std::span<const std::byte> bytes,
+                uint32_t needed) {
+  for (size_t i = 0; i < bytes.size(); ++i) {
+    const auto it = model.find((addr + i) / kPageBytes * kPageBytes);
+    if (it == model.end() || (it->second.prot & needed) != needed) {
+      return false;
+    }
+  }
+  for (size_t i = 0; i < bytes.size(); ++i) {
+    model[(addr + i) / kPageBytes * kPageBytes].bytes[(addr + i) % kPageBytes] =
+        bytes[i];
+  }
+  return true;
+}
+
+void ExpectEqual(const Memory& memory, const Model& model) {
+  for (uint64_t page = kBase; page < kBase + kPages * kPageBytes;
+       page += kPageBytes) {
+    const auto it = model.find(page);
+    const auto prot = memory.ProtectionAt(page);
+    ASSERT_EQ(prot.has_value(), it != model.end());
+    if (prot) {
+      std::vector<std::byte> bytes(kPageBytes);
+      ASSERT_TRUE(memory.Peek(page, bytes));
+      ASSERT_EQ(*prot, it->second.prot);
+      ASSERT_TRUE(bytes == it->second.bytes);
+    }
+  }
+}
+
+uint64_t FreshDigest(const Model& model) {
+  Memory memory;
+  for (const auto& [addr, page] : model) {
+    memory.Map(addr, kPageBytes, page.prot);
+    EXPECT_TRUE(memory.Poke(addr, page.bytes));
+  }
+  memory.EnableDigest();
+  return memory.digest();
+}
+
+class MemoryTest : public testing::Test {
+ protected:
+  uint64_t RandomAddr() { return kBase + random_.Below(kPages * kPageBytes); }
+  uint32_t RandomProt() { return static_cast<uint32_t>(random_.Below(8)); }
+
+  void Step(Memory& memory, Model& model) {
+    switch (random_.Below(10)) {
+      case 0:
+        return MapSome(memory, model);
+      case 1:
+        return UnmapSome(memory, model);
+      case 2:
+        return ProtectSome(memory, model);
+      case 3:
+        return PokeSome(memory, model);
+      default:
+        return StoreSome(memory, model);
+    }
+  }
+  void MapSome(Memory& memory, Model& model) {
+    const uint64_t addr = RandomAddr() / kPageBytes * kPageBytes;
+    const uint32_t prot = RandomProt() | (kProtRead | kProtWrite);
+    memory.Map(addr, kPageBytes, prot);
+    model[addr] = ModelPage{.prot = prot};
+  }
+  void UnmapSome(Memory& memory, Model& model) {
+    const uint64_t addr = RandomAddr() / kPageBytes * kPageBytes;
+    memory.Unmap(addr, 1);
+    model.erase(addr);
+  }
+  void ProtectSome(Memory& memory, Model& model) {
+    const uint64_t addr = RandomAddr() / kPageBytes * kPageBytes;
+    const uint32_t prot = RandomProt();
+    memory.Protect(addr, kPageBytes, prot);
+    if (model.contains(addr)) {
+      model[addr].prot = prot;
+    }
+  }
+  void PokeSome(Memory& memory, Model& model) {
+    std::vector<std::byte> bytes(random_.Below(300));
+    for (std::byte& byte : bytes) {
+      byte = static_cast<std::byte>(random_.Next());
+    }
+    const uint64_t addr = RandomAddr();
+    ASSERT_EQ(memory.Poke(addr, bytes), ModelStore(model, addr, bytes, 0));
+  }
+  void StoreSome(Memory& memory, Model& model) {
+    const uint64_t addr = RandomAddr();
+    const uint64_t value = random_.Next();
+    const auto bytes = std::as_bytes(std::span(&value, 1));
+    const size_t size = size_t{1} << random_.Below(4);
+    bool stored = false;
+    switch (size) {
+      case 1:
+        stored = memory.Store(addr, static_cast<uint8_t>(value));
+        break;
+      case 2:
+        stored = memory.Store(addr, static_cast<uint16_t>(value));
+        break;
+      case 4:
+        stored = memory.Store(addr, static_cast<uint32_t>(value));
+        break;
+      default:
+        stored = memory.Store(addr, value);
+        break;
+    }
+    ASSERT_EQ(stored, ModelStore(model, addr, bytes.first(size), kProtWrite));
+  }
+
+  Random random_{7};
+};
+
+TEST_F(MemoryTest, AgreesWithTheModel) {
+  Memory memory;
+  Model model;
+  for (int i = 0; i < 20000; ++i) {
+    Step(memory, model);
+    if (i % 500 == 0) {
+      ExpectEqual(memory, model);
+    }
+  }
+  ExpectEqual(memory, model);
+}
+
+TEST_F(MemoryTest, ACopyIsASnapshot) {
+  for (int round = 0; round < 50; ++round) {
+    Memory memory;
+    Model model;
+    for (int i = 0; i < 100; ++i) {
+      Step(memory, model);
+    }
+    Memory snapshot = memory;
+    Model kept = model;
+    for (int i = 0; i < 100; ++i) {
+      Step(memory, model);
+      Step(snapshot, kept);
+    }
+    ExpectEqual(memory, model);
+    ExpectEqual(snapshot, kept);
+    memory = snapshot;
+    ExpectEqual(memory, kept);
+  }
+}
+
+TEST_F(MemoryTest, RollBackRestoresEverything) {
+  Memory memory;
+  Model model;
+  memory.EnableDigest();
+  for (int round = 0; round < 200; ++round) {
+    Step(memory, model);
+    const auto outer = memory.SetMark();
+    const Model at_outer = model;
+    const uint64_t digest_outer = memory.digest();
+    for (int i = 0; i < 30; ++i) {
+      Step(memory, model);
+    }
+    const auto inner = memory.SetMark();
+    const Model at_inner = model;
+    for (int i = 0; i < 30; ++i) {
+      Step(memory, model);
+    }
+    memory.RollBack(inner);
+    ExpectEqual(memory, at_inner);
+    model = at_inner;
+    for (int i = 0; i < 10; ++i) {
+      Step(memory, model);
+    }
+    memory.RollBack(outer);
+    ExpectEqual(memory, at_outer);
+    EXPECT_EQ(memory.digest(), digest_outer);
+    model = at_outer;
+    if (round % 3 == 0) {
+      memory.DropMarks();
+    }
+  }
+}
+
+TEST_F(MemoryTest, DigestDependsOnTheStateAlone) {
+  Memory memory;
+  Model model;
+  for (int i = 0; i < 50; ++i) {
+    Step(memory, model);
+  }
+  memory.EnableDigest();
+  EXPECT_EQ(memory.digest(), FreshDigest(model));
+  for (int i = 0; i < 2000; ++i) {
+    const uint64_t before = memory.digest();
+    const Model model_before = model;
+    Step(memory, model);
+    ASSERT_EQ(before == memory.digest(), model_before == model) << i;
+    if (i % 100 == 0) {
+      ASSERT_EQ(memory.digest(), FreshDigest(model)) << i;
+    }
+  }
+}
+
+TEST_F(MemoryTest, CodeVersionFollowsExecutablePages) {
+  Memory memory;
+  memory.Map(kBase, kPageBytes, kProtRead | kProtWrite);
+  const uint64_t data_only = memory.code_version();
+  EXPECT_TRUE(memory.Store(kBase, uint64_t{1}));
+  EXPECT_EQ(memory.code_version(), data_only);
+  memory.Protect(kBase, kPageBytes, kProtRead | kProtWrite | kProtExec);
+  const uint64_t executable = memory.code_version();
+  EXPECT_NE(executable, data_only);
+  EXPECT_TRUE(memory.Store(kBase, uint64_t{2}));
+  EXPECT_NE(memory.code_version(), executable);
+  // Two histories from one snapshot never share a version.
+  Memory copy = memory;
+  EXPECT_TRUE(memory.Store(kBase, uint64_t{3}));
+  EXPECT_TRUE(copy.Store(kBase, uint64_t{4}));
+  EXPECT_NE(memory.code_version(), copy.code_version());
+}
+
+TEST_F(MemoryTest, MoveTakesContentsAndProtection) {
+  Memory memory;
+  memory.Map(kBase, 2 * kPageBytes, kProtRead | kProtWrite);
+  EXPECT_TRUE(memory.Store(kBase + 8, uint64_t{42}));
+  memory.Move(kBase, kBase + 4 * kPageBytes, 2 * kPageBytes);
+  uint64_t value = 0;
+  EXPECT_FALSE(memory.Load(kBase + 8, value));
+  EXPECT_TRUE(memory.Load(kBase + 4 * kPageBytes + 8, value));
+  EXPECT_EQ(value, 42u);
+}
+
+}  // namespace
+}  // namespace clew::machine

@@ -1,0 +1,329 @@
+#include "tests/machine/oracle.h"
+
+#include <fmt/format.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <ucontext.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "common/check.h"
+
+namespace clew::machine {
+namespace {
+
+// What the signal handlers exchange with RunOnCpu.
+struct Exchange {
+  Registers regs;  // in and out
+  int signal = 0;
+  bool has_addr = false;
+  uint64_t fault_addr = 0;
+  uint64_t steps_left = 0;  // REP traps after each iteration
+  bool running = false;
+  mcontext_t host;  // where the test goes on
+  std::array<std::byte, sizeof(_libc_fpstate)> host_fp;
+  uint64_t host_xstate_bv = 0;
+};
+Exchange g_exchange;
+
+constexpr int kEnter = SIGUSR1;
+constexpr uint64_t kStepsMax = 100000;
+constexpr size_t kXstateBvOffset = 512;  // XSAVE header follows the FXSAVE area
+
+constexpr int kGregOf[16] = {
+    REG_RAX, REG_RCX, REG_RDX, REG_RBX, REG_RSP, REG_RBP, REG_RSI, REG_RDI,
+    REG_R8,  REG_R9,  REG_R10, REG_R11, REG_R12, REG_R13, REG_R14, REG_R15};
+
+uint64_t& XstateBv(_libc_fpstate* fp) {
+  return *reinterpret_cast<uint64_t*>(reinterpret_cast<char*>(fp) +
+                                      kXstateBvOffset);
+}
+
+unsigned Top(uint16_t status) { return status >> 11 & 7u; }
+
+// FXSAVE keeps one bit a register, set if it is in use.
+uint8_t AbridgedTag(uint16_t tag) {
+  uint8_t result = 0;
+  for (unsigned i = 0; i < 8; ++i) {
+    result = static_cast<uint8_t>(result |
+                                  ((tag >> (2 * i) & 3u) != 3 ? 1u << i : 0u));
+  }
+  return result;
+}
+
+uint16_t TagOf(const Float80& reg, bool in_use) {
+  const uint16_t exponent = reg.sign_exponent & 0x7fff;
+  if (!in_use) {
+    return 3;
+  }
+  if (exponent == 0 && reg.significand == 0) {
+    return 1;
+  }
+  const bool integer_bit = reg.significand >> 63 != 0;
+  return exponent == 0x7fff || exponent == 0 || !integer_bit ? 2 : 0;
+}
+
+void PutFloat(const Registers& regs, _libc_fpstate& fp) {
+  std::memcpy(fp._xmm, regs.xmm.data(), sizeof(fp._xmm));
+  fp.mxcsr = regs.mxcsr;
+  fp.cwd = regs.x87.control;
+  fp.swd = regs.x87.status;
+  fp.ftw = AbridgedTag(regs.x87.tag);
+  for (unsigned i = 0; i < 8; ++i) {
+    const Float80& reg = regs.x87.regs[(Top(regs.x87.status) + i) % 8];
+    std::memcpy(fp._st[i].significand, &reg.significand, 8);
+    fp._st[i].exponent = reg.sign_exponent;
+  }
+}
+
+void GetFloat(const _libc_fpstate& fp, Registers& regs) {
+  std::memcpy(regs.xmm.data(), fp._xmm, sizeof(fp._xmm));
+  regs.mxcsr = fp.mxcsr;
+  regs.x87.control = fp.cwd;
+  regs.x87.status = fp.swd;
+  regs.x87.tag = 0;
+  for (unsigned i = 0; i < 8; ++i) {
+    const unsigned physical = (Top(fp.swd) + i) % 8;
+    Float80& reg = regs.x87.regs[physical];
+    std::memcpy(&reg.significand, fp._st[i].significand, 8);
+    reg.sign_exponent = fp._st[i].exponent;
+    const bool in_use = (fp.ftw >> physical & 1u) != 0;
+    regs.x87.tag = static_cast<uint16_t>(regs.x87.tag | TagOf(reg, in_use)
+                                                            << (2 * physical));
+  }
+}
+
+// Leaves the test for the wanted state, one instruction long.
+void OnEnter(int, siginfo_t*, void* context) {
+  auto& machine = static_cast<ucontext_t*>(context)->uc_mcontext;
+  g_exchange.host = machine;
+  std::memcpy(g_exchange.host_fp.data(), machine.fpregs, sizeof(_libc_fpstate));
+  g_exchange.host_xstate_bv = XstateBv(machine.fpregs);
+  for (size_t i = 0; i < 16; ++i) {
+    machine.gregs[kGregOf[i]] = static_cast<greg_t>(g_exchange.regs.gpr[i]);
+  }
+  machine.gregs[REG_RIP] = static_cast<greg_t>(g_exchange.regs.rip);
+  machine.gregs[REG_EFL] =
+      static_cast<greg_t>(g_exchange.regs.rflags | kFlagTrap);
+  PutFloat(g_exchange.regs, *machine.fpregs);
+  XstateBv(machine.fpregs) |= 3;  // x87 and SSE are not in initial state
+  g_exchange.running = true;
+}
+
+void SaveOutcome(int signal, const siginfo_t& info, const mcontext_t& machine) {
+  Registers& regs = g_exchange.regs;
+  for (size_t i = 0; i < 16; ++i) {
+    regs.gpr[i] = static_cast<uint64_t>(machine.gregs[kGregOf[i]]);
+  }
+  regs.rip = static_cast<uint64_t>(machine.gregs[REG_RIP]);
+  // RF is the processor's own; TF is ours.
+  regs.rflags =
+      static_cast<uint64_t>(machine.gregs[REG_EFL]) & 0x244dd5u & ~kFlagTrap;
+  GetFloat(*machine.fpregs, regs);
+  g_exchange.signal = signal == SIGTRAP ? 0 : signal;
+  g_exchange.has_addr = signal == SIGSEGV && (info.si_code == SEGV_MAPERR ||
+                                              info.si_code == SEGV_ACCERR);
+  g_exchange.fault_addr = reinterpret_cast<uint64_t>(info.si_addr);
+}
+
+// Back into the test.
+void OnStop(int signal, siginfo_t* info, void* context) {
+  auto& machine = static_cast<ucontext_t*>(context)->uc_mcontext;
+  if (!g_exchange.running) {  // a bug of the test itself
+    ::signal(signal, SIG_DFL);
+    return;
+  }
+  const bool same_place =
+      static_cast<uint64_t>(machine.gregs[REG_RIP]) == kCodeAt;
+  if (signal == SIGTRAP && same_place && --g_exchange.steps_left > 0) {
+    return;  // the next iteration
+  }
+  SaveOutcome(signal, *info, machine);
+  auto* fp = machine.fpregs;
+  machine = g_exchange.host;
+  machine.fpregs = fp;
+  std::memcpy(fp, g_exchange.host_fp.data(), sizeof(_libc_fpstate));
+  XstateBv(fp) = g_exchange.host_xstate_bv;
+  g_exchange.running = false;
+}
+
+void* MapAt(uint64_t addr, size_t size_bytes, int prot) {
+  void* place = mmap(reinterpret_cast<void*>(addr), size_bytes, prot,
+                     MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
+  CLEW_CHECK(place == reinterpret_cast<void*>(addr), "cannot map {:#x}", addr);
+  return place;
+}
+
+void Install(int signal, void (*handler)(int, siginfo_t*, void*)) {
+  struct sigaction action = {};
+  action.sa_sigaction = handler;
+  action.sa_flags = SA_SIGINFO | SA_ONSTACK;
+  CLEW_CHECK(sigaction(signal, &action, nullptr) == 0, "sigaction");
+}
+
+void UseAlternateStack() {
+  static std::array<std::byte, 65536> stack;
+  stack_t alternate = {};
+  alternate.ss_sp = stack.data();
+  alternate.ss_size = stack.size();
+  CLEW_CHECK(sigaltstack(&alternate, nullptr) == 0, "sigaltstack");
+}
+
+int SignalOf(FaultKind kind) {
+  switch (kind) {
+    case FaultKind::kNone:
+      return 0;
+    case FaultKind::kDivide:
+      return SIGFPE;
+    case FaultKind::kIllegal:
+      return SIGILL;
+    case FaultKind::kBreakpoint:
+      return SIGTRAP;
+    default:
+      return SIGSEGV;
+  }
+}
+
+}  // namespace
+
+Oracle::Oracle() : machine_(regs_, memory_, cache_) {
+  MapAt(kCodeAt, kPageBytes, PROT_READ | PROT_WRITE | PROT_EXEC);
+  MapAt(kDataAt, kDataBytes, PROT_READ | PROT_WRITE);
+  memory_.Map(kCodeAt, kPageBytes, kProtRead | kProtExec);
+  memory_.Map(kDataAt, kDataBytes, kProtRead | kProtWrite);
+  UseAlternateStack();
+  Install(kEnter, OnEnter);
+  for (const int signal : {SIGTRAP, SIGSEGV, SIGBUS, SIGFPE, SIGILL}) {
+    Install(signal, OnStop);
+  }
+}
+
+Oracle::~Oracle() {
+  munmap(reinterpret_cast<void*>(kCodeAt), kPageBytes);
+  munmap(reinterpret_cast<void*>(kDataAt), kDataBytes);
+  for (const int signal : {kEnter, SIGTRAP, SIGSEGV, SIGBUS, SIGFPE, SIGILL}) {
+    ::signal(signal, SIG_DFL);
+  }
+}
+
+void Oracle::SetCode(std::span<const uint8_t> code) {
+  CLEW_CHECK(code.size() <= code_.size(), "{} bytes of code", code.size());
+  code_.fill(0x90);
+  std::copy(code.begin(), code.end(), code_.begin());
+  std::memcpy(reinterpret_cast<void*>(kCodeAt), code_.data(), code_.size());
+  CLEW_CHECK(memory_.Poke(kCodeAt, std::as_bytes(std::span(code_))), "poke");
+}
+
+Outcome Oracle::RunOnCpu(const State& state) {
+  auto* window = reinterpret_cast<std::byte*>(kDataAt);
+  std::memcpy(window, state.window.data(), kDataBytes);
+  g_exchange.regs = state.regs;
+  g_exchange.regs.rip = kCodeAt;
+  g_exchange.steps_left = kStepsMax;
+  raise(kEnter);
+  Outcome outcome;
+  outcome.state.regs = g_exchange.regs;
+  std::memcpy(outcome.state.window.data(), window, kDataBytes);
+  outcome.signal = g_exchange.signal;
+  outcome.has_addr = g_exchange.has_addr;
+  outcome.fault_addr = g_exchange.fault_addr;
+  return outcome;
+}
+
+Outcome Oracle::RunOnMachine(const State& state) {
+  CLEW_CHECK(memory_.Poke(kDataAt, state.window), "poke");
+  regs_ = state.regs;
+  regs_.rip = kCodeAt;
+  const Stop stop = machine_.Run(1);
+  Outcome outcome;
+  outcome.state.regs = regs_;
+  CLEW_CHECK(memory_.Peek(kDataAt, outcome.state.window), "peek");
+  outcome.signal = SignalOf(stop.fault.kind);
+  outcome.has_addr = stop.fault.kind == FaultKind::kUnmapped ||
+                     stop.fault.kind == FaultKind::kProtection;
+  outcome.fault_addr = stop.fault.addr;
+  outcome.supported =
+      stop.kind == StopKind::kBudget || stop.kind == StopKind::kFault;
+  outcome.detail = stop.detail;
+  return outcome;
+}
+
+std::string Oracle::Compare(const State& state, uint64_t undefined_flags) {
+  const Outcome machine = RunOnMachine(state);
+  if (!machine.supported) {
+    return "not supported: " + machine.detail;
+  }
+  return Difference(RunOnCpu(state), machine, undefined_flags);
+}
+
+namespace {
+
+void DiffInteger(std::string& out, std::string_view name, uint64_t cpu,
+                 uint64_t machine) {
+  if (cpu != machine) {
+    out += fmt::format("{}: cpu {:#x}, machine {:#x}; ", name, cpu, machine);
+  }
+}
+
+constexpr std::string_view kGprNames[16] = {
+    "rax", "rcx", "rdx", "rbx", "rsp", "rbp", "rsi", "rdi",
+    "r8",  "r9",  "r10", "r11", "r12", "r13", "r14", "r15"};
+
+void DiffFloat(std::string& out, const Registers& cpu,
+               const Registers& machine) {
+  for (size_t i = 0; i < 16; ++i) {
+    for (size_t half = 0; half < 2; ++half) {
+      DiffInteger(out, fmt::format("xmm{}.{}", i, half), cpu.xmm[i].q[half],
+                  machine.xmm[i].q[half]);
+    }
+  }
+  DiffInteger(out, "mxcsr", cpu.mxcsr, machine.mxcsr);
+  DiffInteger(out, "x87 control", cpu.x87.control, machine.x87.control);
+  DiffInteger(out, "x87 status", cpu.x87.status, machine.x87.status);
+  DiffInteger(out, "x87 in use", AbridgedTag(cpu.x87.tag),
+              AbridgedTag(machine.x87.tag));
+  for (size_t i = 0; i < 8; ++i) {
+    DiffInteger(out, fmt::format("x87 register {}", i),
+                cpu.x87.regs[i].significand, machine.x87.regs[i].significand);
+    DiffInteger(out, fmt::format("x87 exponent {}", i),
+                cpu.x87.regs[i].sign_exponent,
+                machine.x87.regs[i].sign_exponent);
+  }
+}
+
+}  // namespace
+
+std::string Difference(const Outcome& cpu, const Outcome& machine,
+                       uint64_t undefined_flags) {
+  std::string out;
+  // A non-canonical stack address is SIGBUS on Linux; the machine says
+  // kGeneral for both.
+  DiffInteger(
+      out, "signal",
+      static_cast<uint64_t>(cpu.signal == SIGBUS ? SIGSEGV : cpu.signal),
+      static_cast<uint64_t>(machine.signal));
+  if (cpu.has_addr && machine.has_addr) {
+    DiffInteger(out, "fault address", cpu.fault_addr, machine.fault_addr);
+  }
+  const Registers& a = cpu.state.regs;
+  const Registers& b = machine.state.regs;
+  for (size_t i = 0; i < 16; ++i) {
+    DiffInteger(out, kGprNames[i], a.gpr[i], b.gpr[i]);
+  }
+  DiffInteger(out, "rip", a.rip, b.rip);
+  const uint64_t flags =
+      (kFlagsArithmetic | kFlagDirection | kFlagId) & ~undefined_flags;
+  DiffInteger(out, "rflags", a.rflags & flags, b.rflags & flags);
+  DiffFloat(out, a, b);
+  for (size_t i = 0; i < kDataBytes; ++i) {
+    if (cpu.state.window[i] != machine.state.window[i]) {
+      out += fmt::format("memory at +{:#x}: cpu {:#x}, machine {:#x}; ", i,
+                         static_cast<int>(cpu.state.window[i]),
+                         static_cast<int>(machine.state.window[i]));
+    }
+  }
+  return out;
+}
+
+}  // namespace clew::machine
