@@ -19,9 +19,9 @@ constexpr uint64_t kPidOffset = 32;
 constexpr uint64_t kRegsOffset = 112;
 // sys/user.h, struct user_regs_struct: which of our registers each one is, and
 // -1 for those that are not general.
-constexpr std::array<int, 15> kGprOrder = {
-    kR15, kR14, kR13, kR12, kRbp, kRbx, kR11, kR10,
-    kR9,  kR8,  kRax, kRcx, kRdx, kRsi, kRdi};
+constexpr std::array<int, 15> kGprOrder = {kR15, kR14, kR13, kR12, kRbp,
+                                           kRbx, kR11, kR10, kR9,  kR8,
+                                           kRax, kRcx, kRdx, kRsi, kRdi};
 constexpr size_t kRipIndex = 16;
 constexpr size_t kRflagsIndex = 18;
 constexpr size_t kRspIndex = 19;
@@ -124,9 +124,9 @@ Status CoreDump::ParseSegment(std::span<const std::byte> bytes,
         "{}: offset {:#x}: segment at {:#x} has p_memsz {:#x}, p_filesz {:#x}",
         name_, header_offset, phdr.p_vaddr, phdr.p_memsz, phdr.p_filesz);
   }
-  CLEW_ASSIGN_OR_RETURN(
-      content, Part(bytes, phdr.p_offset, phdr.p_filesz,
-                    fmt::format("segment at {:#x}", phdr.p_vaddr)));
+  CLEW_ASSIGN_OR_RETURN(content,
+                        Part(bytes, phdr.p_offset, phdr.p_filesz,
+                             fmt::format("segment at {:#x}", phdr.p_vaddr)));
   const uint32_t prot = ((phdr.p_flags & PF_R) ? kProtRead : 0) |
                         ((phdr.p_flags & PF_W) ? kProtWrite : 0) |
                         ((phdr.p_flags & PF_X) ? kProtExec : 0);
@@ -190,8 +190,7 @@ Status CoreDump::CheckOverlaps() {
             });
   for (size_t i = 1; i < segments_.size(); ++i) {
     const CoreSegment& before = segments_[i - 1];
-    if (segments_[i].addr.as_int() - before.addr.as_int() <
-        before.size_bytes) {
+    if (segments_[i].addr.as_int() - before.addr.as_int() < before.size_bytes) {
       return CorruptInput("{}: segments at {:#x} and {:#x} overlap", name_,
                           before.addr, segments_[i].addr);
     }

@@ -19,7 +19,7 @@ namespace clew::decoder {
 // Registers of one thread (NT_PRSTATUS).
 struct CoreThread {
   Tid thread;
-  int32_t signal = 0;                // pr_cursig
+  int32_t signal = 0;                 // pr_cursig
   std::array<uint64_t, 16> gpr = {};  // by Gpr
   TraceeAddr rip;
   uint64_t rflags = 0;

@@ -39,11 +39,8 @@ std::optional<TscInterval> Intersection(TscInterval a, TscInterval b) {
 // The slices of one core: consecutive, as slices() is ordered.
 std::span<const Slice> SlicesOf(const std::vector<Slice>& slices, CoreId core) {
   const auto before = [core](const Slice& slice) { return slice.core < core; };
-  const auto within = [core](const Slice& slice) {
-    return slice.core == core;
-  };
-  const auto first =
-      std::partition_point(slices.begin(), slices.end(), before);
+  const auto within = [core](const Slice& slice) { return slice.core == core; };
+  const auto first = std::partition_point(slices.begin(), slices.end(), before);
   const auto last = std::partition_point(first, slices.end(), within);
   return {first, last};
 }
@@ -239,15 +236,15 @@ void TraceStreams::TakeGap(Core& core, CoreGap& gap) {
     if (slice.time.hi < gap.time.lo && !is_current) {
       continue;
     }
-    Push(slice.id, Gap{.cause = gap.cause,
-                       .core = core.core,
-                       .slice = slice.id,
-                       .time = Intersection(gap.time, slice.time)
-                                   .value_or(slice.time),
-                       .aux_offset = gap.aux_offset,
-                       .bytes = gap.bytes,
-                       .ip = gap.ip,
-                       .detail = gap.detail});
+    Push(slice.id,
+         Gap{.cause = gap.cause,
+             .core = core.core,
+             .slice = slice.id,
+             .time = Intersection(gap.time, slice.time).value_or(slice.time),
+             .aux_offset = gap.aux_offset,
+             .bytes = gap.bytes,
+             .ip = gap.ip,
+             .detail = gap.detail});
   }
 }
 

@@ -1,0 +1,31 @@
+#ifndef CLEW_DECODER_BUNDLE_CONVERT_H_
+#define CLEW_DECODER_BUNDLE_CONVERT_H_
+
+#include <string>
+
+#include "common/inputs.h"
+#include "common/result.h"
+#include "common/schedule.h"
+#include "decoder/bundle_reader.h"
+#include "proto/bundle.pb.h"
+
+// Protobuf messages to plain values and back. Every field is checked against
+// its range in proto/bundle.proto; `where` begins each message.
+
+namespace clew::decoder {
+
+// `bundle_path` is where images lie.
+[[nodiscard]] Result<Manifest> ToManifest(const pb::Manifest& from,
+                                          const std::string& where,
+                                          const std::string& bundle_path);
+[[nodiscard]] Result<StartState> ToStart(const pb::Start& from,
+                                         const std::string& where);
+[[nodiscard]] Result<InputRecord> ToInput(const pb::Input& from,
+                                          const std::string& where);
+[[nodiscard]] Result<Schedule> ToSchedule(const pb::Schedule& from,
+                                          const std::string& where);
+pb::Schedule FromSchedule(const Schedule& from);
+
+}  // namespace clew::decoder
+
+#endif  // CLEW_DECODER_BUNDLE_CONVERT_H_

@@ -1,0 +1,171 @@
+#include <limits>
+#include <string_view>
+
+#include "decoder/bundle/convert.h"
+
+namespace clew::decoder {
+namespace {
+
+constexpr uint32_t kFormatVersion = 1;
+constexpr size_t kBuildIdBytesMax = 64;
+constexpr uint32_t kCoresMax = 65536;
+
+// Checks one numeric field.
+template <class Int>
+Status CheckAtMost(const std::string& where, std::string_view field, Int value,
+                   Int max) {
+  if (value > max) {
+    return CorruptInput("{}: {} is {}, wanted at most {}", where, field, value,
+                        max);
+  }
+  return {};
+}
+
+std::string Hex(const std::string& bytes) {
+  std::string text;
+  for (const char byte : bytes) {
+    text += fmt::format("{:02x}", static_cast<uint8_t>(byte));
+  }
+  return text;
+}
+
+Result<BundleSource> ToSource(pb::Manifest::Source source,
+                              const std::string& where) {
+  switch (source) {
+    case pb::Manifest::SOURCE_UNKNOWN:
+      return BundleSource::kUnknown;
+    case pb::Manifest::SOURCE_PERF:
+      return BundleSource::kPerf;
+    case pb::Manifest::SOURCE_QEMU:
+      return BundleSource::kQemu;
+    case pb::Manifest::SOURCE_STEPPER:
+      return BundleSource::kStepper;
+    default:
+      return CorruptInput("{}: source is {}, wanted 0..3", where,
+                          static_cast<int>(source));
+  }
+}
+
+Result<FailureKind> ToFailureKind(pb::Failure::Kind kind,
+                                  const std::string& where) {
+  switch (kind) {
+    case pb::Failure::KIND_NONE:
+      return FailureKind::kNone;
+    case pb::Failure::KIND_SIGNAL:
+      return FailureKind::kSignal;
+    case pb::Failure::KIND_EXIT:
+      return FailureKind::kExit;
+    case pb::Failure::KIND_HANG:
+      return FailureKind::kHang;
+    default:
+      return CorruptInput("{}: failure.kind is {}, wanted 0..3", where,
+                          static_cast<int>(kind));
+  }
+}
+
+Result<Failure> ToFailure(const pb::Failure& from, const std::string& where) {
+  CLEW_ASSIGN_OR_RETURN(kind, ToFailureKind(from.kind(), where));
+  if (from.signal() < 0 || from.signal() > 64) {
+    return CorruptInput("{}: failure.signal is {}, wanted 0..64", where,
+                        from.signal());
+  }
+  return Failure{.kind = kind,
+                 .signal = from.signal(),
+                 .exit_status = from.exit_status(),
+                 .thread = Tid(from.thread()),
+                 .ip = TraceeAddr(from.ip()),
+                 .addr = TraceeAddr(from.addr())};
+}
+
+Result<CpuIdentity> ToCpu(const pb::Cpu& from, const std::string& where) {
+  CLEW_RETURN_IF_ERROR(
+      CheckAtMost(where, "cpu.family", from.family(), 0xffffu));
+  CLEW_RETURN_IF_ERROR(CheckAtMost(where, "cpu.model", from.model(), 0xffu));
+  CLEW_RETURN_IF_ERROR(
+      CheckAtMost(where, "cpu.stepping", from.stepping(), 0xffu));
+  return CpuIdentity{.is_intel = from.vendor() == pb::Cpu::VENDOR_INTEL,
+                     .family = static_cast<uint16_t>(from.family()),
+                     .model = static_cast<uint8_t>(from.model()),
+                     .stepping = static_cast<uint8_t>(from.stepping())};
+}
+
+// The base name becomes part of a path: it must not lead out of the bundle.
+Result<BundleImage> ToImage(const pb::Image& from, const std::string& where,
+                            const std::string& bundle_path) {
+  const std::string name = from.path().substr(from.path().rfind('/') + 1);
+  if (name.empty() || name == "." || name == ".." ||
+      name.find('\0') != std::string::npos) {
+    return CorruptInput("{}: image path is {:?}, wanted a file's", where,
+                        from.path());
+  }
+  if (from.build_id().empty() || from.build_id().size() > kBuildIdBytesMax) {
+    return CorruptInput("{}: build_id of {:?} has {} bytes, wanted 1..{}",
+                        where, from.path(), from.build_id().size(),
+                        kBuildIdBytesMax);
+  }
+  BundleImage image;
+  image.path = from.path();
+  const auto bytes = std::as_bytes(std::span(from.build_id()));
+  image.build_id.assign(bytes.begin(), bytes.end());
+  image.has_build_id = from.has_build_id();
+  image.size_bytes = from.size_bytes();
+  image.file =
+      fmt::format("{}/images/{}/{}", bundle_path, Hex(from.build_id()), name);
+  return image;
+}
+
+Result<TscConversion> ToConversion(const pb::Timing& from,
+                                   const std::string& where) {
+  CLEW_RETURN_IF_ERROR(
+      CheckAtMost(where, "timing.time_shift", from.time_shift(), 63u));
+  CLEW_RETURN_IF_ERROR(
+      CheckAtMost(where, "timing.mtc_period", from.mtc_period(), 15u));
+  return TscConversion{.shift = from.time_shift(),
+                       .mult = from.time_mult() == 0 ? 1 : from.time_mult(),
+                       .zero = from.time_zero()};
+}
+
+}  // namespace
+
+Result<Manifest> ToManifest(const pb::Manifest& from, const std::string& where,
+                            const std::string& bundle_path) {
+  if (from.format_version() == 0) {
+    return CorruptInput("{}: format_version is 0 or absent, wanted {}", where,
+                        kFormatVersion);
+  }
+  if (from.format_version() > kFormatVersion) {
+    return Unsupported(
+        "{}: format_version is {}, this clew reads up to {}; use a newer clew",
+        where, from.format_version(), kFormatVersion);
+  }
+  CLEW_ASSIGN_OR_RETURN(source, ToSource(from.source(), where));
+  CLEW_ASSIGN_OR_RETURN(cpu, ToCpu(from.cpu(), where));
+  CLEW_ASSIGN_OR_RETURN(conversion, ToConversion(from.timing(), where));
+  CLEW_ASSIGN_OR_RETURN(failure, ToFailure(from.failure(), where));
+  CLEW_RETURN_IF_ERROR(
+      CheckAtMost(where, "cpu.cores", from.cpu().cores(), kCoresMax));
+  Manifest manifest;
+  manifest.producer = from.producer();
+  manifest.source = source;
+  manifest.cpu = cpu;
+  manifest.core_count = from.cpu().cores();
+  manifest.clock_slack_ticks = from.timing().clock_slack_ticks();
+  manifest.conversion = conversion;
+  manifest.command.assign(from.command().begin(), from.command().end());
+  manifest.working_directory = from.working_directory();
+  manifest.recorded_at_s = from.recorded_at_s();
+  manifest.failure = failure;
+  manifest.lost_aux_bytes = from.loss().aux_bytes();
+  manifest.lost_records = from.loss().records();
+  manifest.inputs_unknown = from.loss().inputs_unknown();
+  manifest.seed = from.seed();
+  manifest.quantum_insns = from.quantum_insns();
+  manifest.core_registers_exact = from.core_registers_exact();
+  for (const pb::Image& image : from.images()) {
+    CLEW_ASSIGN_OR_RETURN(converted, ToImage(image, where, bundle_path));
+    manifest.images.push_back(std::move(converted));
+  }
+  return manifest;
+}
+
+}  // namespace clew::decoder

@@ -1,0 +1,177 @@
+#include "decoder/bundle_reader.h"
+
+#include <sys/stat.h>
+
+#include <limits>
+#include <utility>
+
+#include "common/digest.h"
+#include "decoder/bundle/convert.h"
+#include "decoder/bundle/input_log.h"
+
+namespace clew::decoder {
+namespace {
+
+constexpr std::string_view kPartialSuffix = ".partial";
+
+bool Exists(const std::string& path) {
+  struct stat status;
+  return stat(path.c_str(), &status) == 0;
+}
+
+template <class Message>
+Status Parse(std::span<const std::byte> bytes, const std::string& name,
+             Message& message) {
+  if (bytes.size() > std::numeric_limits<int32_t>::max() ||
+      !message.ParseFromArray(bytes.data(), static_cast<int>(bytes.size()))) {
+    return CorruptInput("{}: offset 0x0: its {} bytes are no {} message", name,
+                        bytes.size(), message.GetTypeName());
+  }
+  return {};
+}
+
+template <class Message>
+Status ParseFile(const std::string& path, Message& message) {
+  CLEW_ASSIGN_OR_RETURN(file, MappedFile::Open(path));
+  return Parse(file.bytes(), path, message);
+}
+
+std::string WithoutSlash(std::string path) {
+  while (path.size() > 1 && path.back() == '/') {
+    path.pop_back();
+  }
+  return path;
+}
+
+}  // namespace
+
+Result<Bundle> Bundle::Open(const std::string& given) {
+  Bundle bundle(WithoutSlash(given));
+  const std::string& path = bundle.path_;
+  if (path.ends_with(kPartialSuffix)) {
+    return InvalidArgument(
+        "{:?} is a recording that was not finished; record again", path);
+  }
+  const std::string manifest_path = path + "/manifest.pb";
+  if (!Exists(path)) {
+    return InvalidArgument("{:?} is not there", path);
+  }
+  if (!Exists(manifest_path)) {
+    return InvalidArgument("{:?} is no bundle: it has no manifest.pb", path);
+  }
+  CLEW_ASSIGN_OR_RETURN(file, MappedFile::Open(manifest_path));
+  pb::Manifest message;
+  CLEW_RETURN_IF_ERROR(Parse(file.bytes(), manifest_path, message));
+  CLEW_ASSIGN_OR_RETURN(manifest, ToManifest(message, manifest_path, path));
+  bundle.manifest_ = std::move(manifest);
+  bundle.manifest_.digest = Digest(file.bytes());
+  return bundle;
+}
+
+std::string Bundle::ImageOf(const std::string& path) const {
+  for (const BundleImage& image : manifest_.images) {
+    if (image.path == path) {
+      return image.file;
+    }
+  }
+  return {};
+}
+
+Result<StartState> Bundle::ReadStart() const {
+  const std::string path = path_ + "/start.pb";
+  pb::Start message;
+  CLEW_RETURN_IF_ERROR(ParseFile(path, message));
+  return ToStart(message, path);
+}
+
+Result<std::unique_ptr<InputSource>> Bundle::OpenInputs() const {
+  CLEW_ASSIGN_OR_RETURN(log, InputLog::Open(path_ + "/inputs.pb"));
+  return std::unique_ptr<InputSource>(std::move(log));
+}
+
+std::string Bundle::core_path() const {
+  for (const char* name : {"/core", "/core.zst"}) {
+    if (Exists(path_ + name)) {
+      return path_ + name;
+    }
+  }
+  return {};
+}
+
+Result<std::optional<CoreDump>> Bundle::ReadCore() const {
+  const std::string path = core_path();
+  if (path.empty()) {
+    return std::optional<CoreDump>();
+  }
+  CLEW_ASSIGN_OR_RETURN(dump, CoreDump::Open(path));
+  return std::optional<CoreDump>(std::move(dump));
+}
+
+// A mapping's image is found by its build-id, or by its path where the record
+// has no build-id.
+Result<std::unique_ptr<Trace>> Bundle::ReadTrace() const {
+  CLEW_ASSIGN_OR_RETURN(data, PerfData::Open(perf_data_path()));
+  TraceConfig config;
+  config.cpu = manifest_.cpu;
+  config.branches_before_timing = manifest_.source == BundleSource::kQemu ||
+                                  manifest_.source == BundleSource::kStepper;
+  config.resolve_image = [this](const MmapRecord& mapping) {
+    for (const BundleImage& image : manifest_.images) {
+      const bool same = mapping.build_id.empty()
+                            ? image.path == mapping.path
+                            : image.build_id == mapping.build_id;
+      if (same && Exists(image.file)) {
+        return image.file;
+      }
+    }
+    return std::string();
+  };
+  return Trace::Load(std::move(data), config);
+}
+
+Result<std::optional<Schedule>> Bundle::ReadSchedule() const {
+  const std::string path = path_ + "/schedule.pb";
+  if (!Exists(path)) {
+    return std::optional<Schedule>();
+  }
+  pb::Schedule message;
+  CLEW_RETURN_IF_ERROR(ParseFile(path, message));
+  if (message.manifest_digest() != manifest_.digest) {
+    return CorruptInput(
+        "{}: manifest_digest is {:#x}, this recording's is {:#x}; solve again",
+        path, message.manifest_digest(), manifest_.digest);
+  }
+  CLEW_ASSIGN_OR_RETURN(schedule, ToSchedule(message, path));
+  return std::optional<Schedule>(std::move(schedule));
+}
+
+Result<std::vector<std::string>> Bundle::ReadScheduleNotes() const {
+  const std::string path = path_ + "/schedule.pb";
+  if (!Exists(path)) {
+    return std::vector<std::string>();
+  }
+  pb::Schedule message;
+  CLEW_RETURN_IF_ERROR(ParseFile(path, message));
+  return std::vector<std::string>(message.notes().begin(),
+                                  message.notes().end());
+}
+
+Status Bundle::WriteSchedule(FileSystem& files, const Schedule& schedule,
+                             const std::vector<std::string>& notes) const {
+  pb::Schedule message = FromSchedule(schedule);
+  message.set_manifest_digest(manifest_.digest);
+  for (const std::string& note : notes) {
+    message.add_notes(note);
+  }
+  const std::string bytes = message.SerializeAsString();
+  const std::string path = path_ + "/schedule.pb";
+  const std::string partial = path + std::string(kPartialSuffix);
+  CLEW_ASSIGN_OR_RETURN(file, files.Create(partial));
+  CLEW_RETURN_IF_ERROR(file->Append(std::as_bytes(std::span(bytes))));
+  CLEW_RETURN_IF_ERROR(file->Sync());
+  file.reset();
+  CLEW_RETURN_IF_ERROR(files.Rename(partial, path));
+  return files.SyncDirectory(path_);
+}
+
+}  // namespace clew::decoder
