@@ -102,13 +102,13 @@ Result<TracedProcess> TracedProcess::Start(
                  const_cast<char**>(variables.data()));
   }
   TracedProcess process(child);
-  CLEW_RETURN_IF_ERROR(process.FinishExec());
+  CLEW_RETURN_IF_ERROR(process.FinishExec(command[0]));
   return process;
 }
 
 // From the child's SIGSTOP to the first instruction of its new program. Linux
 // lets the first step after PTRACE_EVENT_EXEC end in the system call.
-Status TracedProcess::FinishExec() {
+Status TracedProcess::FinishExec(const std::string& name) {
   const Tid thread = first_thread();
   CLEW_RETURN_IF_ERROR(Wait(thread, true));
   constexpr uint64_t kOptions =
@@ -119,7 +119,7 @@ Status TracedProcess::FinishExec() {
   CLEW_ASSIGN_OR_RETURN(exec_stop, Wait(thread, true));
   if (exec_stop.kind != TraceeStop::Kind::kTrap) {
     process_ = exec_stop.kind == TraceeStop::Kind::kExited ? 0 : process_;
-    return InvalidArgument("the program to trace cannot be executed");
+    return InvalidArgument("cannot execute {:?}", name);
   }
   CLEW_RETURN_IF_ERROR(SingleStep(thread, 0));
   CLEW_RETURN_IF_ERROR(Wait(thread, true));
@@ -174,7 +174,7 @@ bool TracedProcess::IsAsleep(Tid thread) const {
   // The name, in parentheses, may hold anything; the state follows it.
   const size_t name_end = line.rfind(") ");
   return name_end != std::string::npos && name_end + 2 < line.size() &&
-         (line[name_end + 2] == 'S' || line[name_end + 2] == 'D');
+         std::string_view("SDZ").contains(line[name_end + 2]);
 }
 
 Result<user_regs_struct> TracedProcess::Registers(Tid thread) const {

@@ -60,7 +60,8 @@ class TracedProcess {
   // Waits for the next stop of `thread`; with `may_block` clear, kRunning if
   // there is none yet.
   [[nodiscard]] Result<TraceeStop> Wait(Tid thread, bool may_block);
-  // True if the kernel has the thread asleep.
+  // True if the kernel has the thread asleep, or keeps it after its end until
+  // all others have ended.
   [[nodiscard]] bool IsAsleep(Tid thread) const;
 
   [[nodiscard]] Result<user_regs_struct> Registers(Tid thread) const;
@@ -73,7 +74,7 @@ class TracedProcess {
 
  private:
   explicit TracedProcess(int32_t process) : process_(process) {}
-  [[nodiscard]] Status FinishExec();
+  [[nodiscard]] Status FinishExec(const std::string& name);
 
   int32_t process_ = 0;  // 0: nothing to end
 };
