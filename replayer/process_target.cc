@@ -1,0 +1,274 @@
+#include "replayer/process_target.h"
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include "common/check.h"
+#include "replayer/start_stack.h"
+
+namespace clew::replayer {
+namespace {
+
+// Position and thread counts of a schedule must fit the recorded threads.
+Status CheckThreads(const std::vector<ScheduleStep>& steps,
+                    const process::Tape& tape) {
+  for (size_t i = 0; i < steps.size(); ++i) {
+    if (!tape.IndexOf(steps[i].thread)) {
+      return CorruptInput("schedule step {}: thread {} has no stream", i,
+                          steps[i].thread);
+    }
+  }
+  return {};
+}
+
+std::string BaseName(const std::string& path) {
+  return path.substr(path.rfind('/') + 1);
+}
+
+}  // namespace
+
+Result<std::unique_ptr<ProcessTarget>> ProcessTarget::Open(
+    const process::Recording& recording, const std::vector<ScheduleStep>& steps,
+    ProcessTargetOptions options) {
+  CLEW_ASSIGN_OR_RETURN(session,
+                        process::Session::Open(recording, options.limits, {}));
+  CLEW_RETURN_IF_ERROR(CheckThreads(steps, session->tape()));
+  CLEW_ASSIGN_OR_RETURN(index, ScheduleIndex::Create(steps));
+  StartStack stack =
+      ReadStartStack(session->start().memory(), recording.start.gpr[kRsp]);
+  if (options.exec_path.empty()) {
+    options.exec_path = FileAt(recording.start, stack.entry);
+  }
+  std::unique_ptr<ProcessTarget> target(
+      new ProcessTarget(std::move(session), std::move(index), recording.failure,
+                        std::move(options)));
+  target->auxv_ = std::move(stack.auxv);
+  return target;
+}
+
+ProcessTarget::ProcessTarget(std::unique_ptr<process::Session> session,
+                             ScheduleIndex index, Failure failure,
+                             ProcessTargetOptions options)
+    : session_(std::move(session)),
+      process_(session_->start()),
+      index_(std::move(index)),
+      failure_(failure),
+      options_(std::move(options)) {
+  // Checkpoints copy the sink, so it must not hold more than `this`.
+  process_.set_output_sink(
+      [this](Tid, int fd, std::span<const std::byte> bytes) {
+        if (output_ != nullptr && (fd == 1 || fd == 2)) {
+          output_->OnOutput(bytes);
+        }
+      });
+}
+
+std::unique_ptr<ReplayTarget::State> ProcessTarget::Save() const {
+  return std::make_unique<Checkpoint>(process_);
+}
+
+void ProcessTarget::Load(const State& state) {
+  process_ = dynamic_cast<const Checkpoint&>(state).process;
+}
+
+Result<RunStop> ProcessTarget::Run(Position until, const StopPoints& points,
+                                   bool pass_first) {
+  CLEW_CHECK(position() <= until && until <= end(), "run {} to {} of {}",
+             position(), until, end());
+  std::optional<WatchMonitor> monitor;
+  if (!points.watchpoints().empty()) {
+    monitor.emplace(points, process_.memory());
+  }
+  process_.set_observer(monitor ? &*monitor : nullptr);
+  RunContext context{points, monitor ? &*monitor : nullptr, pass_first};
+  RunStop stop;
+  while (position() < until && stop.end == RunEnd::kPosition) {
+    const ScheduleIndex::Place place = *index_.At(position());
+    const uint64_t insns = std::min(until, place.run_end) - position();
+    const size_t thread = *session_->tape().IndexOf(place.thread);
+    auto ran = RunThread(thread, place.thread_insn + insns, context);
+    if (!ran) {
+      process_.set_observer(nullptr);
+      return ran;
+    }
+    stop = *ran;
+  }
+  process_.set_observer(nullptr);
+  return stop;
+}
+
+Result<RunStop> ProcessTarget::RunThread(size_t thread, uint64_t until,
+                                         RunContext& context) {
+  if (context.points.empty()) {
+    CLEW_RETURN_IF_ERROR(Advance(thread, until));
+    return RunStop{};
+  }
+  RunStop stop;
+  while (process_.thread(thread).retired < until &&
+         stop.end == RunEnd::kPosition) {
+    CLEW_ASSIGN_OR_RETURN(ran, RunBlock(thread, until, context));
+    stop = ran;
+  }
+  return stop;
+}
+
+// Runs the rest of the current block, as far as `until`.
+Result<RunStop> ProcessTarget::RunBlock(size_t thread, uint64_t until,
+                                        RunContext& context) {
+  CLEW_ASSIGN_OR_RETURN(next, process_.NextBlock(thread));
+  if (next == nullptr) {
+    return CorruptInput("thread {}: the schedule goes on, its stream does not",
+                        process_.tid(thread));
+  }
+  const StreamBlock block = *next;
+  const process::ThreadState& state = process_.thread(thread);
+  uint64_t block_end = state.retired + block.insn_count - state.block_done;
+  if (context.monitor != nullptr && NextChangesMemory(thread, block)) {
+    block_end = state.retired + 1;  // so that the change has its position
+  }
+  until = std::min(until, block_end);
+  block_ips_.SetCodeVersion(process_.memory().code_version());
+  if (context.points.has_breakpoints() &&
+      block_ips_.MayStop(block, context.points)) {
+    return StepBlock(thread, until, context);
+  }
+  context.pass_first = false;
+  CLEW_RETURN_IF_ERROR(Advance(thread, until));
+  if (context.monitor != nullptr) {
+    if (const auto hit = context.monitor->Check()) {
+      return RunStop{RunEnd::kWatchpoint, *hit};
+    }
+  }
+  return RunStop{};
+}
+
+// The same, one instruction at a time, and learns the block's addresses.
+Result<RunStop> ProcessTarget::StepBlock(size_t thread, uint64_t until,
+                                         RunContext& context) {
+  CLEW_ASSIGN_OR_RETURN(next, process_.NextBlock(thread));
+  const StreamBlock block = *next;
+  const process::ThreadState& state = process_.thread(thread);
+  const bool whole =
+      state.block_done == 0 && state.retired + block.insn_count == until &&
+      state.registers.rip == block.ip.as_int() && !block_ips_.Knows(block);
+  std::vector<uint64_t> ips;
+  while (state.retired < until) {
+    const uint64_t ip = state.registers.rip;
+    if (!std::exchange(context.pass_first, false) &&
+        context.points.HasBreakpoint(ip)) {
+      return RunStop{RunEnd::kBreakpoint, {}};
+    }
+    ips.push_back(ip);
+    CLEW_RETURN_IF_ERROR(Advance(thread, state.retired + 1));
+    if (context.monitor != nullptr) {
+      if (const auto hit = context.monitor->Check()) {
+        return RunStop{RunEnd::kWatchpoint, *hit};
+      }
+    }
+  }
+  if (whole) {
+    block_ips_.Learn(block, std::move(ips));
+  }
+  return RunStop{};
+}
+
+// Runs until the thread has retired `until` instructions or the observer stops
+// it; all else is a divergence.
+Status ProcessTarget::Advance(size_t thread, uint64_t until) {
+  using Stop = process::Advance::Stop;
+  CLEW_ASSIGN_OR_RETURN(advance, process_.Run(thread, until));
+  switch (advance.stop) {
+    case Stop::kReached:
+    case Stop::kObserver:
+      return {};
+    case Stop::kContradiction: {
+      const process::Contradiction& why = process_.contradiction();
+      return CorruptInput(
+          "the replay diverges: thread {} at {:#x} after {} instructions: {}",
+          process_.tid(why.thread), why.ip, why.insn_index, why.text);
+    }
+    case Stop::kBlocked:
+    case Stop::kStreamEnded:
+      break;
+  }
+  return CorruptInput(
+      "the replay diverges: thread {} after {} instructions cannot go on",
+      process_.tid(thread), process_.thread(thread).retired);
+}
+
+// Whether the kernel changes memory before the thread's next instruction: a
+// call returns, or a signal is delivered.
+bool ProcessTarget::NextChangesMemory(size_t thread,
+                                      const StreamBlock& block) const {
+  const process::ThreadState& state = process_.thread(thread);
+  return state.phase == process::ThreadPhase::kInCall ||
+         (state.block_done == 0 && state.registers.rip != block.ip.as_int());
+}
+
+std::optional<Tid> ProcessTarget::ThreadAt(Position position) const {
+  const auto place = index_.At(position);
+  return place ? std::optional(place->thread) : std::nullopt;
+}
+
+std::optional<Position> ProcessTarget::LastBefore(Tid thread,
+                                                  Position position) const {
+  return index_.LastBefore(thread, position);
+}
+
+std::optional<Position> ProcessTarget::FirstFrom(Tid thread,
+                                                 Position position) const {
+  return index_.FirstFrom(thread, position);
+}
+
+// A thread that exited is still shown once nothing is left to run, so that
+// there is always one to look at.
+bool ProcessTarget::Exists(size_t thread) const {
+  using process::ThreadPhase;
+  const ThreadPhase phase = process_.thread(thread).phase;
+  if (phase == ThreadPhase::kGone && position() == end() && end() > 0) {
+    return index_.At(end() - 1)->thread == process_.tid(thread);
+  }
+  return phase == ThreadPhase::kRunning || phase == ThreadPhase::kInCall;
+}
+
+std::vector<ThreadInfo> ProcessTarget::Threads() const {
+  std::vector<ThreadInfo> threads;
+  for (size_t i = 0; i < process_.thread_count(); ++i) {
+    if (Exists(i)) {
+      const Tid tid = process_.tid(i);
+      const auto name = options_.names.find(tid);
+      threads.push_back({tid, name != options_.names.end()
+                                  ? name->second
+                                  : BaseName(options_.exec_path)});
+    }
+  }
+  return threads;
+}
+
+std::optional<machine::Registers> ProcessTarget::ReadRegisters(
+    Tid thread) const {
+  const auto index = session_->tape().IndexOf(thread);
+  if (!index || !Exists(*index)) {
+    return std::nullopt;
+  }
+  return process_.thread(*index).registers;
+}
+
+size_t ProcessTarget::ReadMemory(TraceeAddr addr,
+                                 std::span<std::byte> bytes) const {
+  size_t done = 0;
+  while (done < bytes.size()) {
+    const uint64_t at = addr.as_int() + done;
+    const size_t size = std::min<size_t>(
+        machine::kPageBytes - at % machine::kPageBytes, bytes.size() - done);
+    if (at < addr.as_int() ||
+        !process_.memory().Peek(at, bytes.subspan(done, size))) {
+      break;
+    }
+    done += size;
+  }
+  return done;
+}
+
+}  // namespace clew::replayer
