@@ -25,7 +25,7 @@ bool HasEmptyInterval(const ConstraintTrace& tightened) {
 
 }  // namespace
 
-MustOrder::MustOrder(const ConstraintTrace& trace, OrderSources)
+MustOrder::MustOrder(const ConstraintTrace& trace)
     : thread_count_(static_cast<uint32_t>(trace.threads.size())) {
   for (uint32_t t = 0; t < thread_count_; ++t) {
     first_id_.push_back(access_count());
@@ -46,37 +46,35 @@ std::optional<MustOrder> MustOrder::Compute(const ConstraintTrace& trace,
     }
   }
   const ConstraintTrace& used = sources.use_time ? tightened : trace;
-  MustOrder order(trace, sources);
-  if (!order.Close(order.CollectEdges(used, sources))) {
+  MustOrder order(trace);
+  order.CollectEdges(used, sources);
+  if (!order.Close()) {
     return std::nullopt;
   }
   return order;
 }
 
-std::vector<MustOrder::Edge> MustOrder::CollectEdges(
-    const ConstraintTrace& trace, OrderSources sources) const {
-  std::vector<Edge> edges;
+void MustOrder::CollectEdges(const ConstraintTrace& trace,
+                             OrderSources sources) {
   for (uint32_t id = 1; id < refs_.size(); ++id) {
     if (refs_[id].index > 0) {
-      edges.push_back({id - 1, id});
+      edges_.push_back({id - 1, id});
     }
   }
   for (const auto& fact : trace.order) {
-    edges.push_back({IdOf(fact.before), IdOf(fact.after)});
+    edges_.push_back({IdOf(fact.before), IdOf(fact.after)});
   }
   if (sources.use_core) {
-    AddCoreEdges(trace, edges);
+    AddCoreEdges(trace);
   }
   if (sources.use_time) {
-    AddTimeEdges(trace, edges);
+    AddTimeEdges(trace);
   }
-  return edges;
 }
 
 // The last access of every other thread that time puts before, where it is
 // not the one that the thread's previous access had already.
-void MustOrder::AddTimeEdges(const ConstraintTrace& trace,
-                             std::vector<Edge>& edges) const {
+void MustOrder::AddTimeEdges(const ConstraintTrace& trace) {
   for (uint32_t t = 0; t < thread_count_; ++t) {
     for (uint32_t u = 0; u < thread_count_; ++u) {
       const auto& theirs = trace.threads[u].accesses;
@@ -91,7 +89,7 @@ void MustOrder::AddTimeEdges(const ConstraintTrace& trace,
         }
         if (passed > last) {
           last = passed;
-          edges.push_back(
+          edges_.push_back(
               {IdOf({u, static_cast<uint32_t>(passed - 1)}), IdOf({t, i})});
         }
       }
@@ -100,8 +98,7 @@ void MustOrder::AddTimeEdges(const ConstraintTrace& trace,
 }
 
 // Last access of a slice before the first of the next one that has any.
-void MustOrder::AddCoreEdges(const ConstraintTrace& trace,
-                             std::vector<Edge>& edges) const {
+void MustOrder::AddCoreEdges(const ConstraintTrace& trace) {
   struct Range {
     uint32_t first;
     uint32_t last;
@@ -118,7 +115,7 @@ void MustOrder::AddCoreEdges(const ConstraintTrace& trace,
   const std::pair<const std::pair<CoreId, uint32_t>, Range>* previous = nullptr;
   for (const auto& entry : ranges) {
     if (previous != nullptr && previous->first.first == entry.first.first) {
-      edges.push_back({previous->second.last, entry.second.first});
+      edges_.push_back({previous->second.last, entry.second.first});
     }
     previous = &entry;
   }
@@ -134,30 +131,31 @@ void MustOrder::Inherit(uint32_t from, uint32_t to) {
 }
 
 // Kahn's algorithm; vector clocks flow along it.
-bool MustOrder::Close(const std::vector<Edge>& edges) {
+bool MustOrder::Close() {
   const size_t count = refs_.size();
   clock_.assign(count * thread_count_, 0);
   std::vector<std::vector<uint32_t>> successors(count);
   std::vector<uint32_t> open(count, 0);
-  for (const Edge& edge : edges) {
+  for (const Edge& edge : edges_) {
     successors[edge.before].push_back(edge.after);
     ++open[edge.after];
   }
+  std::vector<uint32_t> ready;
   for (uint32_t id = 0; id < count; ++id) {
     if (open[id] == 0) {
-      topological_.push_back(id);
+      ready.push_back(id);
     }
   }
-  for (size_t i = 0; i < topological_.size(); ++i) {
-    const uint32_t id = topological_[i];
+  for (size_t i = 0; i < ready.size(); ++i) {
+    const uint32_t id = ready[i];
     for (uint32_t next : successors[id]) {
       Inherit(id, next);
       if (--open[next] == 0) {
-        topological_.push_back(next);
+        ready.push_back(next);
       }
     }
   }
-  return topological_.size() == count;
+  return ready.size() == count;
 }
 
 }  // namespace clew::solver

@@ -41,30 +41,29 @@ class MustOrder {
   uint32_t CountBefore(uint32_t id, uint32_t thread) const {
     return clock_[size_t{id} * thread_count_ + thread];
   }
-  // Direct predecessors that imply all the rest, with the position of each in
-  // a topological order: for theories that need a graph.
-  const std::vector<uint32_t>& topological() const { return topological_; }
-
- private:
+  uint32_t thread_count() const { return thread_count_; }
   struct Edge {
     uint32_t before;
     uint32_t after;
   };
-  MustOrder(const constraints::ConstraintTrace& trace, OrderSources sources);
-  std::vector<Edge> CollectEdges(const constraints::ConstraintTrace& trace,
-                                 OrderSources sources) const;
-  void AddTimeEdges(const constraints::ConstraintTrace& trace,
-                    std::vector<Edge>& edges) const;
-  void AddCoreEdges(const constraints::ConstraintTrace& trace,
-                    std::vector<Edge>& edges) const;
-  bool Close(const std::vector<Edge>& edges);
+  // Pairs whose transitive closure is the whole order; none twice in a row of
+  // a thread.
+  const std::vector<Edge>& edges() const { return edges_; }
+
+ private:
+  explicit MustOrder(const constraints::ConstraintTrace& trace);
+  void CollectEdges(const constraints::ConstraintTrace& trace,
+                    OrderSources sources);
+  void AddTimeEdges(const constraints::ConstraintTrace& trace);
+  void AddCoreEdges(const constraints::ConstraintTrace& trace);
+  bool Close();
   void Inherit(uint32_t from, uint32_t to);
 
   uint32_t thread_count_;
   std::vector<uint32_t> first_id_;
   std::vector<constraints::AccessRef> refs_;
   std::vector<uint32_t> clock_;
-  std::vector<uint32_t> topological_;
+  std::vector<Edge> edges_;
 };
 
 }  // namespace clew::solver

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "common/check.h"
+
 namespace clew::solver {
 
 using constraints::Culprit;
@@ -59,15 +61,11 @@ SearchAnswer Repair::Run() {
 }
 
 void Repair::StartFromGuess() {
-  path_.RollBack(marks_[0]);
-  marks_.resize(1);
+  BackToStart();
   bool consistent = true;
-  while (consistent) {
-    const uint32_t thread = NextByGuess(kNoThread);
-    if (thread == kNoThread) {
-      break;
-    }
-    consistent = TakeStep(thread);
+  for (uint32_t thread = NextByGuess(kNoThread);
+       consistent && thread != kNoThread; thread = NextByGuess(kNoThread)) {
+    consistent = TakeStep(thread) != Taken::kContradiction;
   }
   FinishAttempt(!consistent);
   current_ = attempt_;
@@ -75,10 +73,18 @@ void Repair::StartFromGuess() {
   same_as_current_ = current_.log.size();
 }
 
+void Repair::BackToStart() {
+  attempt_.contradiction = {};
+  path_.RollBack(marks_[0]);
+  marks_.resize(1);
+  waits_.assign(executor_.thread_count(), Wait{});
+  same_as_current_ = 0;
+}
+
 uint32_t Repair::NextByGuess(uint32_t except) const {
   uint32_t best = kNoThread;
   for (uint32_t t = 0; t < executor_.thread_count(); ++t) {
-    if (t != except && executor_.Enabled(t) &&
+    if (t != except && !waits_[t].waits && executor_.Enabled(t) &&
         (best == kNoThread ||
          executor_.GuessKey(t) < executor_.GuessKey(best))) {
       best = t;
@@ -87,19 +93,46 @@ uint32_t Repair::NextByGuess(uint32_t except) const {
   return best;
 }
 
-// False on a contradiction.
-bool Repair::TakeStep(uint32_t thread) {
+Repair::Taken Repair::TakeStep(uint32_t thread) {
   if (path_.log().size() / kMarkEvery >= marks_.size()) {
     marks_.push_back(path_.SetMark());
   }
-  return path_.Step(thread, 0) != StepResult::kContradiction;
+  const SearchPath::Mark mark = path_.SetMark();
+  switch (path_.Step(thread, 0)) {
+    case StepResult::kBlocked:
+      return Taken::kNothing;
+    case StepResult::kContradiction:
+      break;
+    default:
+      Wake(path_.log().back());
+      return Taken::kStep;
+  }
+  // If the very step read what does not fit, the thread waits until another
+  // one has written there, as a spinning program would.
+  attempt_.contradiction = executor_.last_contradiction();
+  for (const Culprit& culprit : attempt_.contradiction.culprits) {
+    if (culprit.thread == thread && culprit.step == path_.StepsOf(thread)) {
+      waits_[thread] = {true, culprit.word.as_int(), culprit.size_bytes};
+      path_.RollBack(mark);
+      return Taken::kNothing;
+    }
+  }
+  return Taken::kContradiction;
+}
+
+void Repair::Wake(const Entry& done) {
+  for (uint32_t t = 0; done.writes && t < waits_.size(); ++t) {
+    if (t != done.thread &&
+        Touches(done, waits_[t].word, waits_[t].size_bytes)) {
+      waits_[t].waits = false;
+    }
+  }
 }
 
 void Repair::FinishAttempt(bool contradicted) {
   attempt_.log = path_.log();
   attempt_.witness = false;
   attempt_.score = attempt_.log.size();
-  attempt_.contradiction = {};
   bool finished = !contradicted;
   for (uint32_t t = 0; t < executor_.thread_count(); ++t) {
     finished &= executor_.Finished(t);
@@ -108,16 +141,14 @@ void Repair::FinishAttempt(bool contradicted) {
     const uint64_t violations = executor_.EndViolations();
     attempt_.score = kFinishedScore - violations;
     attempt_.witness = violations == 0;
-  }
-  if (contradicted || (finished && !attempt_.witness)) {
     attempt_.contradiction = executor_.last_contradiction();
   }
 }
 
 // True if the new run is better than any before.
 bool Repair::Accept() {
-  const bool keep = attempt_.score >= current_.score ||
-                    random_.Below(kAcceptWorseOneIn) == 0;
+  const bool keep =
+      attempt_.score >= current_.score || random_.Below(kAcceptWorseOneIn) == 0;
   if (!keep) {
     return false;
   }
@@ -129,86 +160,93 @@ bool Repair::Accept() {
 }
 
 bool Repair::ChooseMove(Hold& hold) {
-  size_t position = 0;
-  if (!ChooseAccess(position)) {
+  Place place = {};
+  if (!ChoosePlace(place)) {
     return false;
   }
   if (random_.Below(3) == 0) {
-    ChaseWriter(position);
+    ChaseWriter(place);
   }
-  FillHold(position, hold);
+  FillHold(place, hold);
   return true;
 }
 
 // A culprit, or any access of a culprit's word, or, without culprits, any.
-bool Repair::ChooseAccess(size_t& position) {
+bool Repair::ChoosePlace(Place& place) {
   const auto& log = current_.log;
   const auto& culprits = current_.contradiction.culprits;
-  if (log.empty()) {
-    return false;
-  }
   if (culprits.empty()) {
-    position = random_.Below(log.size());
-    return log[position].has_word;
+    return !log.empty() && PlaceAt(random_.Below(log.size()), place);
   }
   const Culprit& culprit = culprits[random_.Below(culprits.size())];
   if (culprit.thread == kNoThread || random_.Below(2) == 0) {
-    return ChooseFromWord(culprit, position);
+    return ChooseFromWord(culprit, place);
   }
   uint64_t step = 0;
-  for (position = 0; position < log.size(); ++position) {
-    if (log[position].thread == culprit.thread && step++ == culprit.step) {
-      return log[position].has_word;
+  for (size_t i = 0; i < log.size(); ++i) {
+    if (log[i].thread == culprit.thread && step++ == culprit.step) {
+      return PlaceAt(i, place);
     }
   }
-  return ChooseFromWord(culprit, position);  // the step that failed
+  // The step that failed is not in the log.
+  place = {log.size(),
+           {culprit.thread, 0, true, false, true, culprit.word.as_int(),
+            culprit.size_bytes}};
+  return true;
 }
 
-bool Repair::ChooseFromWord(const Culprit& culprit, size_t& position) {
+bool Repair::PlaceAt(size_t position, Place& place) const {
+  place = {position, current_.log[position]};
+  return place.access.has_word;
+}
+
+bool Repair::ChooseFromWord(const Culprit& culprit, Place& place) {
   const auto& log = current_.log;
   uint64_t seen = 0;
   for (size_t i = 0; i < log.size(); ++i) {
     if (Touches(log[i], culprit.word.as_int(), culprit.size_bytes) &&
         random_.Below(++seen) == 0) {
-      position = i;
+      place = {i, log[i]};
     }
   }
   return seen > 0;
 }
 
 // From a read to one of the reads just before the write it got its value from.
-void Repair::ChaseWriter(size_t& position) {
+void Repair::ChaseWriter(Place& place) {
   const auto& log = current_.log;
-  const Entry& read = log[position];
-  for (size_t i = position; i-- > 0;) {
-    if (log[i].thread == read.thread || !log[i].writes ||
-        !Touches(log[i], read.word, read.size_bytes)) {
+  const Place start = place;
+  for (size_t i = start.position; i-- > 0;) {
+    if (log[i].thread == start.access.thread || !log[i].writes ||
+        !Touches(log[i], start.access.word, start.access.size_bytes)) {
       continue;
     }
     size_t reads = 0;
     for (size_t k = i; k-- > 0 && reads < kWriterReads;) {
       if (log[k].thread == log[i].thread && log[k].reads && log[k].has_word &&
           random_.Below(++reads) == 0) {
-        position = k;
+        place = {k, log[k]};
       }
     }
     return;
   }
 }
 
-void Repair::FillHold(size_t position, Hold& hold) {
+// Either delays it past the next foreign write, or delays the last foreign
+// access in conflict with it until it is done.
+void Repair::FillHold(const Place& place, Hold& hold) {
   const auto& log = current_.log;
-  const Entry& access = log[position];
-  hold = {position, access.thread, kNoThread, 0, access.word,
-          access.size_bytes};
+  const Entry& access = place.access;
+  hold = {place.position, access.thread,    kNoThread, 0,
+          access.word,    access.size_bytes};
   if (random_.Below(2) == 0) {
-    return;  // delay it past the next foreign access
+    return;
   }
-  for (size_t i = position; i-- > 0;) {
+  for (size_t i = place.position; i-- > 0;) {
     if (log[i].thread != access.thread && (log[i].writes || access.writes) &&
         Touches(log[i], access.word, access.size_bytes)) {
       const auto steps = std::count_if(
-          log.begin(), log.begin() + static_cast<ptrdiff_t>(position),
+          log.begin(), log.begin() + static_cast<ptrdiff_t>(place.position),
           [&](const Entry& e) { return e.thread == access.thread; });
       hold.from = i;
       hold.thread = log[i].thread;
@@ -225,8 +263,11 @@ void Repair::GoTo(size_t position) {
   const size_t mark = std::min(same / kMarkEvery, marks_.size() - 1);
   path_.RollBack(marks_[mark]);
   marks_.resize(mark + 1);
+  waits_.assign(executor_.thread_count(), Wait{});
   while (path_.log().size() < position) {
-    (void)TakeStep(current_.log[path_.log().size()].thread);
+    const Taken taken = TakeStep(current_.log[path_.log().size()].thread);
+    CLEW_CHECK(taken == Taken::kStep, "a run did not repeat itself at step {}",
+               path_.log().size());
   }
   same_as_current_ = position;
 }
@@ -245,21 +286,22 @@ bool Repair::FollowStep(uint32_t thread, const Hold& hold, Following& state) {
     ++state.owed;
     return true;
   }
-  if (!executor_.Enabled(thread)) {
+  if (waits_[thread].waits || !executor_.Enabled(thread)) {
     return true;  // it comes later
   }
-  if (!TakeStep(thread)) {
-    return false;
+  const Taken taken = TakeStep(thread);
+  if (taken != Taken::kStep) {
+    return taken == Taken::kNothing;
   }
   state.held = state.held && !IsReleased(hold, path_.log().back());
-  while (!state.held && state.catch_up && state.owed > 0 &&
+  Taken owed = Taken::kStep;
+  while (owed == Taken::kStep && !state.held && state.catch_up &&
+         state.owed > 0 && !waits_[hold.thread].waits &&
          executor_.Enabled(hold.thread)) {
     --state.owed;
-    if (!TakeStep(hold.thread)) {
-      return false;
-    }
+    owed = TakeStep(hold.thread);
   }
-  return true;
+  return owed != Taken::kContradiction;
 }
 
 // The rest by the guess. False on a contradiction.
@@ -279,6 +321,7 @@ bool Repair::FollowGuess(const Hold& hold, Following& state) {
 
 void Repair::Try(const Hold& hold) {
   GoTo(hold.from);
+  attempt_.contradiction = {};
   Following state = {true, random_.Below(2) == 0, 0};
   bool consistent = true;
   for (size_t i = hold.from; consistent && i < current_.log.size(); ++i) {

@@ -58,10 +58,17 @@ class Repair {
   };
 
   bool ChooseMove(Hold& hold);
-  bool ChooseAccess(size_t& position);
-  bool ChooseFromWord(const constraints::Culprit& culprit, size_t& position);
-  void ChaseWriter(size_t& position);
-  void FillHold(size_t position, Hold& hold);
+  // An access at a position of the current run's log, or the one that failed
+  // right behind it.
+  struct Place {
+    size_t position;
+    Entry access;
+  };
+  bool ChoosePlace(Place& place);
+  bool PlaceAt(size_t position, Place& place) const;
+  bool ChooseFromWord(const constraints::Culprit& culprit, Place& place);
+  void ChaseWriter(Place& place);
+  void FillHold(const Place& place, Hold& hold);
   void Try(const Hold& hold);
   void GoTo(size_t position);
   // How far a hold is: owed steps are those of the held thread that the
@@ -75,7 +82,10 @@ class Repair {
   bool FollowGuess(const Hold& hold, Following& state);
   uint32_t NextByGuess(uint32_t except) const;
   bool IsReleased(const Hold& hold, const Entry& done) const;
-  bool TakeStep(uint32_t thread);
+  enum class Taken : uint8_t { kStep, kNothing, kContradiction };
+  Taken TakeStep(uint32_t thread);
+  void Wake(const Entry& done);
+  void BackToStart();
   void FinishAttempt(bool contradicted);
   void StartFromGuess();
   bool Accept();
@@ -88,6 +98,13 @@ class Repair {
   Random random_;
   Attempt current_;
   Attempt attempt_;
+  // Threads whose next step found a value that does not fit.
+  struct Wait {
+    bool waits = false;
+    uint64_t word = 0;
+    uint32_t size_bytes = 0;
+  };
+  std::vector<Wait> waits_;
   std::vector<SearchPath::Mark> marks_;  // every kMarkEvery steps
   size_t same_as_current_ = 0;           // common prefix of path and current_
   uint64_t best_score_ = 0;

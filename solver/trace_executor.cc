@@ -1,13 +1,13 @@
 #include "solver/trace_executor.h"
 
 #include <algorithm>
-#include <limits>
 #include <queue>
 #include <unordered_map>
 #include <unordered_set>
 
 #include "common/check.h"
 #include "common/digest.h"
+#include "solver/guess.h"
 
 namespace clew::solver {
 
@@ -69,7 +69,7 @@ Status TraceExecutor::Prepare() {
   PlaceBytes();
   FillMemory();
   FindConflicts();
-  EstimateKeys();
+  keys_ = GuessKeys(trace_);
   return {};
 }
 
@@ -180,27 +180,6 @@ void TraceExecutor::FindConflicts() {
       if (t != u) {
         FindConflictsOf(t, u, all, writes);
       }
-    }
-  }
-}
-
-// Accesses that share an interval are spread evenly over it.
-void TraceExecutor::EstimateKeys() {
-  for (const auto& thread : trace_.threads) {
-    const auto& accesses = thread.accesses;
-    for (size_t i = 0; i < accesses.size();) {
-      size_t end = i;
-      while (end < accesses.size() && accesses[end].time == accesses[i].time) {
-        ++end;
-      }
-      const double lo = static_cast<double>(accesses[i].time.lo.as_int());
-      const double hi = static_cast<double>(accesses[i].time.hi.as_int());
-      for (size_t k = i; k < end; ++k) {
-        const double share =
-            (static_cast<double>(k - i) + 0.5) / static_cast<double>(end - i);
-        keys_.push_back(lo + share * (hi - lo + 1));
-      }
-      i = end;
     }
   }
 }

@@ -65,7 +65,6 @@ class TraceExecutor final : public constraints::Executor {
   void FindConflictsOf(uint32_t thread, uint32_t other,
                        const std::vector<std::vector<uint32_t>>& all,
                        const std::vector<std::vector<uint32_t>>& writes);
-  void EstimateKeys();
   bool IsContested(uint32_t thread) const;
   // Computes what the access makes known; the failed check, or nullptr. Slots
   // need no undo: a slot is computed anew when its access is run anew.
