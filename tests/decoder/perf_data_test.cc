@@ -1,0 +1,226 @@
+// Goal: the perf.data reader gives what `perf report -D` gives on real captures
+// in both formats, and refuses whatever breaks the format, with a place.
+// Method: counts against Debian 12's perf (figures in the captures' README);
+// truncation and bit flips of the captures, seed printed.
+
+#include "decoder/perf_data/perf_data.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <map>
+
+#include "common/digest.h"
+#include "decoder/pt/packet.h"
+#include "decoder/trace.h"
+#include "tests/decoder/shared_data.h"
+
+namespace clew::decoder {
+namespace {
+
+constexpr const char* kFile = "perf-intel-pt-4.14/perf.data";
+constexpr const char* kPiped = "perf-intel-pt-4.14/perf.data.piped";
+
+#define CLEW_NEED_SHARED_DATA(variable, name)                                \
+  const std::string variable = SharedDataFile(name);                         \
+  if (variable.empty()) {                                                    \
+    GTEST_SKIP() << "no " << name << "; set CLEW_SHARED_DATA to its folder"; \
+  }
+
+std::map<std::string, uint64_t> CountRecords(const std::string& path) {
+  auto data = PerfData::Open(path);
+  EXPECT_TRUE(data) << data.error().message;
+  auto trace = Trace::Load(std::move(*data), {});
+  EXPECT_TRUE(trace) << trace.error().message;
+  std::map<std::string, uint64_t> counts;
+  for (const auto& [name, count] : (*trace)->RecordCounts()) {
+    counts[name] = count;
+  }
+  return counts;
+}
+
+std::map<std::string, uint64_t> CountPackets(const std::string& path) {
+  auto trace = Trace::Load(*PerfData::Open(path), {});
+  EXPECT_TRUE(trace) << trace.error().message;
+  std::map<std::string, uint64_t> counts;
+  for (const CoreTrace& core : (*trace)->cores()) {
+    for (const AuxPiece& piece : core.pieces) {
+      PacketReader reader(piece.bytes);
+      Packet packet;
+      if (reader.SyncAt(0)) {
+        while (reader.Next(packet)) {
+          ++counts[PacketName(packet)];
+        }
+        EXPECT_EQ(reader.error(), nullptr) << reader.error();
+        EXPECT_EQ(reader.offset(), piece.bytes.size());
+      }
+    }
+  }
+  return counts;
+}
+
+TEST(PerfDataTest, FileFormatHasPerfsRecordCounts) {
+  CLEW_NEED_SHARED_DATA(path, kFile);
+  auto counts = CountRecords(path);
+  EXPECT_EQ(counts["AUXTRACE"], 2u);
+  EXPECT_EQ(counts["AUX"], 10u);
+  EXPECT_EQ(counts["SWITCH_CPU_WIDE"], 152u);
+  EXPECT_EQ(counts["MMAP"], 56u);
+  EXPECT_EQ(counts["MMAP2"], 10u);
+  EXPECT_EQ(counts["COMM"], 3u);
+  EXPECT_EQ(counts["EXIT"], 1u);
+  EXPECT_EQ(counts["ITRACE_START"], 2u);
+}
+
+// Figures of `perf report -D -i - < perf.data.piped`. (Given the file by name,
+// perf stops half way, at the first AUXTRACE.)
+TEST(PerfDataTest, PipeFormatHasPerfsRecordCounts) {
+  CLEW_NEED_SHARED_DATA(path, kPiped);
+  auto counts = CountRecords(path);
+  EXPECT_EQ(counts["ATTR"], 4u);
+  EXPECT_EQ(counts["AUXTRACE"], 2u);
+  EXPECT_EQ(counts["AUX"], 8u);
+  EXPECT_EQ(counts["SWITCH_CPU_WIDE"], 552u);
+  EXPECT_EQ(counts["MMAP"], 56u);
+  EXPECT_EQ(counts["MMAP2"], 10u);
+  EXPECT_EQ(counts["COMM"], 3u);
+  EXPECT_EQ(counts["SAMPLE"], 11u);
+  EXPECT_EQ(counts["FEATURE"], 12u);
+}
+
+TEST(PerfDataTest, FileFormatHasPerfsPacketCounts) {
+  CLEW_NEED_SHARED_DATA(path, kFile);
+  auto counts = CountPackets(path);
+  EXPECT_EQ(counts["TNT"], 69516u);
+  EXPECT_EQ(counts["TIP"], 12039u);
+  EXPECT_EQ(counts["TIP.PGE"], 10u);
+  EXPECT_EQ(counts["TIP.PGD"], 10u);
+  EXPECT_EQ(counts["FUP"], 149u);
+  EXPECT_EQ(counts["MTC"], 2802u);
+  EXPECT_EQ(counts["CYC"], 0u);
+  EXPECT_EQ(counts["TSC"], 24u);
+  EXPECT_EQ(counts["TMA"], 24u);
+  EXPECT_EQ(counts["CBR"], 24u);
+  EXPECT_EQ(counts["PIP"], 441u);
+  EXPECT_EQ(counts["MODE.Exec"], 18u);
+  EXPECT_EQ(counts["MODE.TSX"], 16u);
+  EXPECT_EQ(counts["PSBEND"], 10u);
+}
+
+TEST(PerfDataTest, PipeFormatHasPerfsPacketCounts) {
+  CLEW_NEED_SHARED_DATA(path, kPiped);
+  auto counts = CountPackets(path);
+  EXPECT_EQ(counts["TNT"], 69470u);
+  EXPECT_EQ(counts["TIP"], 11878u);
+  EXPECT_EQ(counts["TIP.PGE"], 8u);
+  EXPECT_EQ(counts["TIP.PGD"], 8u);
+  EXPECT_EQ(counts["FUP"], 144u);
+  EXPECT_EQ(counts["MTC"], 3050u);
+  EXPECT_EQ(counts["CYC"], 0u);
+  EXPECT_EQ(counts["TSC"], 21u);
+  EXPECT_EQ(counts["TMA"], 21u);
+  EXPECT_EQ(counts["CBR"], 21u);
+  EXPECT_EQ(counts["PIP"], 428u);
+  EXPECT_EQ(counts["MODE.Exec"], 16u);
+  EXPECT_EQ(counts["MODE.TSX"], 16u);
+  EXPECT_EQ(counts["PSBEND"], 10u);
+}
+
+TEST(PerfDataTest, ClockAndSizesAreThoseOfTheCapture) {
+  CLEW_NEED_SHARED_DATA(path, kFile);
+  auto trace = Trace::Load(*PerfData::Open(path), {});
+  ASSERT_TRUE(trace);
+  EXPECT_EQ((*trace)->conversion().shift, 31u);
+  EXPECT_EQ((*trace)->conversion().mult, 1789569706u);
+  EXPECT_EQ((*trace)->conversion().zero, 18446744041015200657u);
+  EXPECT_EQ((*trace)->timing().ctc_numerator, 100u);
+  EXPECT_EQ((*trace)->timing().ctc_denominator, 2u);
+  ASSERT_EQ((*trace)->cores().size(), 2u);
+  EXPECT_EQ((*trace)->cores()[0].core, CoreId(0));
+  EXPECT_EQ((*trace)->cores()[0].bytes, 0x2fd0u);
+  EXPECT_EQ((*trace)->cores()[1].core, CoreId(3));
+  EXPECT_EQ((*trace)->cores()[1].bytes, 0x21a00u);
+}
+
+// The clock that a TSC packet and a switch record share must not disagree: the
+// whole capture's packets lie between its first and its last record.
+TEST(PerfDataTest, SlicesOfARealCaptureAreInOrder) {
+  CLEW_NEED_SHARED_DATA(path, kFile);
+  auto trace = Trace::Load(*PerfData::Open(path), {});
+  ASSERT_TRUE(trace);
+  const auto& slices = (*trace)->slices();
+  ASSERT_GT(slices.size(), 10u);
+  for (size_t i = 1; i < slices.size(); ++i) {
+    if (slices[i].core == slices[i - 1].core) {
+      // The kernel stamps "out" and the next "in" a little apart.
+      EXPECT_LE(slices[i - 1].time.lo, slices[i].time.lo) << i;
+      EXPECT_EQ(slices[i].on_core, slices[i - 1].on_core + 1) << i;
+    }
+  }
+}
+
+Status ReadAll(std::span<const std::byte> bytes) {
+  CLEW_ASSIGN_OR_RETURN(data, PerfData::Over(bytes, "hostile"));
+  CLEW_ASSIGN_OR_RETURN(trace, Trace::Load(std::move(data), {}));
+  for (const CoreTrace& core : trace->cores()) {
+    for (const AuxPiece& piece : core.pieces) {
+      PacketReader reader(piece.bytes);
+      Packet packet;
+      for (bool on = reader.SyncAt(0); on;
+           on = reader.SyncAt(reader.offset() + 1)) {
+        while (reader.Next(packet)) {
+        }
+      }
+    }
+  }
+  return {};
+}
+
+void ExpectLocated(const Status& status) {
+  if (!status && status.error().code == ErrorCode::kCorruptInput) {
+    EXPECT_THAT(status.error().message, testing::HasSubstr("hostile: "));
+  }
+}
+
+TEST(PerfDataTest, EveryTruncationIsReadOrRefusedWithAPlace) {
+  CLEW_NEED_SHARED_DATA(path, kPiped);
+  const auto bytes = ReadWholeFile(path);
+  ASSERT_TRUE(bytes);
+  int refused = 0;
+  for (size_t i = 0; i < 200; ++i) {
+    const size_t size = bytes->size() * i / 200;
+    const Status status = ReadAll(std::span(*bytes).first(size));
+    ExpectLocated(status);
+    refused += status ? 0 : 1;
+  }
+  EXPECT_GT(refused, 100);  // in the middle of an AUXTRACE record, mostly
+}
+
+TEST(PerfDataTest, BitFlipsNeverCrash) {
+  CLEW_NEED_SHARED_DATA(path, kFile);
+  const auto bytes = ReadWholeFile(path);
+  ASSERT_TRUE(bytes);
+  const uint64_t seed = testing::UnitTest::GetInstance()->random_seed();
+  SCOPED_TRACE(fmt::format("seed {}", seed));
+  Random random(seed);
+  std::vector<std::byte> copy = *bytes;
+  for (int i = 0; i < 400; ++i) {
+    // Half of them in the sideband's dense beginning.
+    const uint64_t at = random.Below(i % 2 ? copy.size() : 8192);
+    const auto bit = static_cast<std::byte>(1u << random.Below(8));
+    copy[at] ^= bit;
+    ExpectLocated(ReadAll(copy));
+    copy[at] ^= bit;
+  }
+}
+
+TEST(PerfDataTest, RefusesWhatIsNoPerfData) {
+  const std::string text = "not a perf.data file, not at all";
+  const auto data = PerfData::Over(std::as_bytes(std::span(text)), "hostile");
+  ASSERT_FALSE(data);
+  EXPECT_EQ(data.error().code, ErrorCode::kCorruptInput);
+  EXPECT_THAT(data.error().message, testing::HasSubstr("offset 0x0: magic"));
+}
+
+}  // namespace
+}  // namespace clew::decoder

@@ -1,0 +1,192 @@
+// Goal: per-thread streams hold exactly the instructions that each thread
+// retired, in order, each within its time bounds, or a gap in their place.
+// Method: property; random programs on several cores, traced by our encoder
+// under random settings, whose true instructions and times are known. The seed
+// is in every message.
+
+#include "decoder/streams.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "common/digest.h"
+#include "tests/decoder/synthetic.h"
+
+namespace clew::decoder {
+namespace {
+
+recorder::EncoderConfig RandomEncoder(Random& random) {
+  recorder::EncoderConfig config;
+  config.return_compression = random.Below(2) == 0;
+  config.long_tnt = random.Below(2) == 0;
+  config.psb_period_bytes = 256u << random.Below(5);
+  config.cyc = random.Below(3) == 0;
+  config.mtc = config.cyc || random.Below(5) != 0;
+  config.mtc_period = static_cast<uint32_t>(random.Below(12));
+  config.tsc_ctc_numerator = 1 + static_cast<uint32_t>(random.Below(100));
+  config.tsc_ctc_denominator = 1 + static_cast<uint32_t>(random.Below(3));
+  return config;
+}
+
+// What a stream adds up to.
+struct Checked {
+  uint64_t insns = 0;
+  uint64_t gaps = 0;
+  double width = 0;  // sum of hi - lo, per instruction
+};
+
+// Walks a thread's stream beside the truth; without gaps, index by index.
+Checked CheckThread(TraceStreams& streams, Tid tid,
+                    const std::vector<TrueInsn>& truth) {
+  Checked checked;
+  size_t at = 0;
+  bool after_gap = false;
+  while (true) {
+    auto item = streams.Next(tid);
+    if (!item) {
+      ADD_FAILURE() << item.error().message;
+      return checked;
+    }
+    if (!*item) {
+      break;
+    }
+    if (const auto* gap = std::get_if<Gap>(&**item)) {
+      ++checked.gaps;
+      after_gap = true;
+      EXPECT_FALSE(gap->detail.empty());
+      continue;
+    }
+    const auto& block = std::get<StreamBlock>(**item);
+    const Slice& slice = streams.slices()[block.slice];
+    std::vector<TraceeAddr> ips;
+    const Status walked = streams.ForEachInstruction(
+        block, [&ips](const WalkedInsn& insn) { ips.push_back(insn.ip); });
+    EXPECT_TRUE(walked) << walked.error().message;
+    if (after_gap) {
+      // Go on where the truth has the block's first instruction in its time.
+      while (at < truth.size() &&
+             (truth[at].ip != block.ip || truth[at].time < block.time.lo)) {
+        ++at;
+      }
+      after_gap = false;
+    }
+    for (const TraceeAddr ip : ips) {
+      if (at == truth.size() || truth[at].ip != ip) {
+        ADD_FAILURE() << fmt::format(
+            "thread {}: instruction {} is at {:#x}, truth {:#x}", tid, at, ip,
+            at == truth.size() ? TraceeAddr(0) : truth[at].ip);
+        return checked;
+      }
+      EXPECT_LE(block.time.lo, truth[at].time)
+          << fmt::format("thread {} instruction {}", tid, at);
+      EXPECT_GE(block.time.hi, truth[at].time)
+          << fmt::format("thread {} instruction {}", tid, at);
+      EXPECT_EQ(slice.core, truth[at].core);
+      checked.width +=
+          static_cast<double>(block.time.hi.as_int() - block.time.lo.as_int());
+      ++at;
+      ++checked.insns;
+      if (testing::Test::HasFailure()) {
+        return checked;
+      }
+    }
+    EXPECT_EQ(block.interrupted, truth[at - 1].interrupted)
+        << fmt::format("thread {} instruction {}", tid, at - 1);
+  }
+  if (!after_gap) {
+    EXPECT_EQ(at, truth.size()) << "thread " << tid.as_int() << " ends early";
+  }
+  return checked;
+}
+
+struct Decoded {
+  std::unique_ptr<Trace> trace;
+  std::unique_ptr<TraceStreams> streams;
+};
+
+Decoded Decode(const Synthetic& synthetic) {
+  Decoded decoded;
+  auto data = PerfData::Open(synthetic.perf_path);
+  EXPECT_TRUE(data) << data.error().message;
+  auto trace = Trace::Load(std::move(*data), synthetic.Config());
+  EXPECT_TRUE(trace) << trace.error().message;
+  decoded.trace = std::move(*trace);
+  auto streams = TraceStreams::Create(*decoded.trace, {});
+  EXPECT_TRUE(streams) << streams.error().message;
+  decoded.streams = std::move(*streams);
+  return decoded;
+}
+
+TEST(StreamsTest, EveryInstructionInOrderWithinItsBounds) {
+  const auto first =
+      static_cast<uint64_t>(testing::UnitTest::GetInstance()->random_seed());
+  for (uint64_t seed = first; seed < first + 40; ++seed) {
+    SCOPED_TRACE(fmt::format("seed {}", seed));
+    Random random(seed);
+    SyntheticConfig config;
+    config.seed = seed;
+    config.cores = 1 + static_cast<uint32_t>(random.Below(4));
+    config.threads = 1 + static_cast<uint32_t>(random.Below(6));
+    config.insns = 5000;
+    config.encoder = RandomEncoder(random);
+    const auto synthetic = MakeSynthetic(config);
+    Decoded decoded = Decode(*synthetic);
+    uint64_t insns = 0;
+    for (const auto& [tid, truth] : synthetic->truth) {
+      const Checked checked = CheckThread(*decoded.streams, tid, truth);
+      EXPECT_EQ(checked.gaps, 0u);
+      insns += checked.insns;
+      if (HasFailure()) {
+        return;
+      }
+    }
+    const StreamStats stats = decoded.streams->stats();
+    EXPECT_EQ(stats.instructions, insns);
+    EXPECT_EQ(stats.tsc_backwards, 0u);
+    EXPECT_EQ(stats.time_contradictions, 0u);
+    EXPECT_EQ(stats.instructions_without_thread, 0u);
+  }
+}
+
+// Bounds must be true, and also of use: about as narrow as the MTC period.
+TEST(StreamsTest, BoundsAreAsNarrowAsTheTimingPackets) {
+  SyntheticConfig config;
+  config.encoder.mtc_period = 4;  // 40 * 2^4 = 640 ticks
+  config.idle_one_in = 0;
+  config.insns = 100000;
+  const auto synthetic = MakeSynthetic(config);
+  Decoded decoded = Decode(*synthetic);
+  Checked all;
+  for (const auto& [tid, truth] : synthetic->truth) {
+    const Checked checked = CheckThread(*decoded.streams, tid, truth);
+    all.insns += checked.insns;
+    all.width += checked.width;
+  }
+  EXPECT_LT(all.width / static_cast<double>(all.insns), 1.2 * 640);
+}
+
+TEST(StreamsTest, OverflowsAreGapsAndTheRestIsTrue) {
+  for (uint64_t seed = 1; seed <= 10; ++seed) {
+    SCOPED_TRACE(fmt::format("seed {}", seed));
+    SyntheticConfig config;
+    config.seed = seed;
+    config.overflows = true;
+    config.encoder.psb_period_bytes = 512;
+    const auto synthetic = MakeSynthetic(config);
+    Decoded decoded = Decode(*synthetic);
+    Checked all;
+    for (const auto& [tid, truth] : synthetic->truth) {
+      const Checked checked = CheckThread(*decoded.streams, tid, truth);
+      all.insns += checked.insns;
+      all.gaps += checked.gaps;
+      if (HasFailure()) {
+        return;
+      }
+    }
+    EXPECT_GT(all.gaps, 0u);
+    EXPECT_GT(all.insns, config.insns * 9 / 10);
+  }
+}
+
+}  // namespace
+}  // namespace clew::decoder

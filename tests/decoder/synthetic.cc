@@ -1,0 +1,437 @@
+#include "tests/decoder/synthetic.h"
+
+#include <gtest/gtest.h>
+#include <stdlib.h>
+
+#include <filesystem>
+#include <optional>
+
+#include "common/digest.h"
+#include "common/file.h"
+#include "recorder/perf_data_writer.h"
+#include "recorder/pt_encoder/core_encoder.h"
+
+namespace clew::decoder {
+namespace {
+
+using recorder::EnableCause;
+
+constexpr uint64_t kCodeBase = 0x400000;
+constexpr uint32_t kBlocks = 150;
+constexpr int32_t kProcess = 4000;
+
+// How a basic block ends.
+enum class End : uint8_t {
+  kCond,
+  kJump,
+  kCall,
+  kReturn,
+  kIndirectJump,
+  kIndirectCall,
+  kSyscall,
+  kRep,  // and falls through to the next block
+};
+
+struct Block {
+  uint64_t addr = 0;
+  uint32_t nops = 0;
+  End end = End::kJump;
+  uint32_t target = 0;  // block
+  uint64_t EndAddr() const { return addr + nops; }
+};
+
+uint64_t EndSize(End end) {
+  switch (end) {
+    case End::kCond:
+      return 6;
+    case End::kJump:
+    case End::kCall:
+      return 5;
+    case End::kReturn:
+      return 1;
+    default:
+      return 2;
+  }
+}
+
+class Program {
+ public:
+  explicit Program(Random& random) {
+    uint64_t addr = kCodeBase;
+    for (uint32_t i = 0; i < kBlocks; ++i) {
+      Block block;
+      block.addr = addr;
+      block.nops = static_cast<uint32_t>(random.Below(9));
+      block.end = RandomEnd(random);
+      block.target = static_cast<uint32_t>(random.Below(kBlocks));
+      if (i + 1 == kBlocks) {
+        block.end = End::kJump;  // nothing to fall through to
+      }
+      addr += block.nops + EndSize(block.end);
+      blocks_.push_back(block);
+    }
+  }
+
+  const Block& At(uint32_t index) const { return blocks_[index]; }
+
+  std::vector<std::byte> Bytes() const {
+    std::vector<std::byte> out;
+    const auto put = [&out](std::initializer_list<uint8_t> bytes) {
+      for (const uint8_t byte : bytes) {
+        out.push_back(std::byte{byte});
+      }
+    };
+    for (const Block& block : blocks_) {
+      out.insert(out.end(), block.nops, std::byte{0x90});
+      const uint64_t next = block.EndAddr() + EndSize(block.end);
+      const auto relative =
+          static_cast<uint32_t>(blocks_[block.target].addr - next);
+      const auto byte = [relative](int i) {
+        return static_cast<uint8_t>(relative >> (8 * i));
+      };
+      switch (block.end) {
+        case End::kCond:
+          put({0x0f, 0x84, byte(0), byte(1), byte(2), byte(3)});
+          break;
+        case End::kJump:
+          put({0xe9, byte(0), byte(1), byte(2), byte(3)});
+          break;
+        case End::kCall:
+          put({0xe8, byte(0), byte(1), byte(2), byte(3)});
+          break;
+        case End::kReturn:
+          put({0xc3});
+          break;
+        case End::kIndirectJump:
+          put({0xff, 0xe0});
+          break;
+        case End::kIndirectCall:
+          put({0xff, 0xd0});
+          break;
+        case End::kSyscall:
+          put({0x0f, 0x05});
+          break;
+        case End::kRep:
+          put({0xf3, 0xa4});
+          break;
+      }
+    }
+    return out;
+  }
+
+ private:
+  static End RandomEnd(Random& random) {
+    // Mostly branches, as in real code; the rest evenly.
+    const uint64_t kind = random.Below(16);
+    return kind < 8 ? End::kCond : static_cast<End>(kind % 8);
+  }
+
+  std::vector<Block> blocks_;
+};
+
+struct Thread {
+  Tid tid;
+  uint32_t block = 0;
+  uint32_t in_block = 0;  // nops done
+  std::vector<uint32_t> returns;
+  bool on_core = false;
+  bool in_kernel = true;
+};
+
+struct Core {
+  CoreId id;
+  recorder::VectorSink sink;
+  std::unique_ptr<recorder::CoreEncoder> encoder;
+  Thread* thread = nullptr;
+};
+
+class Machine {
+ public:
+  Machine(const SyntheticConfig& config, Synthetic& out)
+      : config_(config), random_(config.seed), program_(random_), out_(out) {}
+
+  Status Run() {
+    CLEW_RETURN_IF_ERROR(Start());
+    while (done_ < config_.insns) {
+      Core& core = cores_[random_.Below(cores_.size())];
+      const uint64_t quantum = 1 + random_.Below(60);
+      for (uint64_t i = 0; i < quantum; ++i) {
+        CLEW_RETURN_IF_ERROR(Step(core));
+      }
+    }
+    for (Core& core : cores_) {
+      CLEW_RETURN_IF_ERROR(Stop(core));
+    }
+    return Finish();
+  }
+
+ private:
+  Status Start() {
+    CLEW_RETURN_IF_ERROR(
+        WriteWholeFile(PosixFileSystem(), out_.code_path, program_.Bytes()));
+    recorder::PerfDataConfig config;
+    config.core_count = config_.cores;
+    config.encoder = config_.encoder;
+    CLEW_ASSIGN_OR_RETURN(
+        writer, recorder::PerfDataWriter::Create(PosixFileSystem(),
+                                                 out_.perf_path, config));
+    writer_.emplace(std::move(writer));
+    for (uint32_t i = 0; i < config_.threads; ++i) {
+      Thread thread;
+      thread.tid = Tid(kProcess + static_cast<int32_t>(i));
+      thread.block = static_cast<uint32_t>(random_.Below(kBlocks));
+      threads_.push_back(thread);
+    }
+    cores_ = std::vector<Core>(config_.cores);
+    for (uint32_t i = 0; i < config_.cores; ++i) {
+      cores_[i].id = CoreId(i);
+      cores_[i].encoder = std::make_unique<recorder::CoreEncoder>(
+          config_.encoder, cores_[i].sink);
+    }
+    CLEW_RETURN_IF_ERROR(
+        writer_->AddComm(Origin(threads_[0], cores_[0]), "synthetic", true));
+    return writer_->AddMmap2(Origin(threads_[0], cores_[0]),
+                             {.addr = TraceeAddr(kCodeBase),
+                              .size_bytes = program_.Bytes().size(),
+                              .file_offset = 0,
+                              .prot = 5,
+                              .flags = 2,
+                              .path = out_.code_path,
+                              .build_id = {1, 2, 3, 4}});
+  }
+
+  recorder::RecordOrigin Origin(const Thread& thread, const Core& core) const {
+    return {.process = kProcess,
+            .thread = thread.tid,
+            .time = TscTicks(now_),
+            .core = core.id};
+  }
+
+  bool Chance(uint64_t one_in) {
+    return one_in != 0 && random_.Below(one_in) == 0;
+  }
+
+  void Tick(Core& core, uint64_t ticks) {
+    now_ += ticks;
+    core.encoder->AdvanceTime(TscTicks(now_));
+  }
+
+  uint64_t Ip(const Thread& thread) const {
+    return program_.At(thread.block).addr + thread.in_block;
+  }
+
+  Status SwitchIn(Core& core) {
+    std::vector<Thread*> ready;
+    for (Thread& thread : threads_) {
+      if (!thread.on_core) {
+        ready.push_back(&thread);
+      }
+    }
+    if (ready.empty()) {
+      return {};
+    }
+    core.thread = ready[random_.Below(ready.size())];
+    core.thread->on_core = true;
+    Tick(core, 1 + random_.Below(50));
+    CLEW_RETURN_IF_ERROR(writer_->AddSwitchIn(Origin(*core.thread, core)));
+    core.encoder->Enable(TraceeAddr(Ip(*core.thread)), EnableCause::kSwitchIn);
+    core.thread->in_kernel = false;
+    return {};
+  }
+
+  // From the kernel.
+  Status SwitchOut(Core& core) {
+    Tick(core, random_.Below(5));
+    CLEW_RETURN_IF_ERROR(
+        writer_->AddSwitchOut(Origin(*core.thread, core), true));
+    core.thread->on_core = false;
+    core.thread = nullptr;
+    return {};
+  }
+
+  Status Step(Core& core) {
+    if (core.thread == nullptr) {
+      if (Chance(3)) {
+        return SwitchIn(core);
+      }
+      Tick(core, 1);
+      return {};
+    }
+    Thread& thread = *core.thread;
+    if (thread.in_kernel) {
+      return LeaveKernel(core);
+    }
+    if (Chance(config_.interrupt_one_in)) {
+      Interrupt(core);
+      return {};
+    }
+    Execute(core);
+    if (config_.overflows && Chance(3000) && !thread.in_kernel) {
+      core.encoder->Overflow(TraceeAddr(Ip(thread)));
+    }
+    return {};
+  }
+
+  void Interrupt(Core& core) {
+    core.encoder->Interrupt(TraceeAddr(Ip(*core.thread)));
+    core.thread->in_kernel = true;
+    auto& truth = out_.truth[core.thread->tid];
+    if (!truth.empty() && !after_syscall_[core.thread->tid]) {
+      truth.back().interrupted = true;
+    }
+  }
+
+  Status LeaveKernel(Core& core) {
+    Thread& thread = *core.thread;
+    if (Chance(3)) {
+      return SwitchOut(core);
+    }
+    Tick(core, 1 + random_.Below(20));
+    if (Chance(10)) {  // a signal
+      thread.block = static_cast<uint32_t>(random_.Below(kBlocks));
+      thread.in_block = 0;
+    }
+    core.encoder->Enable(TraceeAddr(Ip(thread)), EnableCause::kKernelReturn);
+    thread.in_kernel = false;
+    return {};
+  }
+
+  void Execute(Core& core) {
+    Thread& thread = *core.thread;
+    const Block& block = program_.At(thread.block);
+    Tick(core, Chance(config_.idle_one_in) ? random_.Below(1000000)
+                                           : 1 + random_.Below(3));
+    out_.truth[thread.tid].push_back(
+        {TraceeAddr(Ip(thread)), TscTicks(now_), core.id, false});
+    ++done_;
+    after_syscall_[thread.tid] = false;
+    if (thread.in_block < block.nops) {
+      ++thread.in_block;
+      return;
+    }
+    ExecuteEnd(core, thread, block);
+  }
+
+  void GoTo(Thread& thread, uint32_t block) {
+    thread.block = block;
+    thread.in_block = 0;
+  }
+
+  void ExecuteEnd(Core& core, Thread& thread, const Block& block) {
+    const uint32_t next = thread.block + 1;
+    const auto addr = [this](uint32_t index) {
+      return TraceeAddr(program_.At(index).addr);
+    };
+    const auto any = static_cast<uint32_t>(random_.Below(kBlocks));
+    recorder::CoreEncoder& encoder = *core.encoder;
+    switch (block.end) {
+      case End::kCond: {
+        const bool taken = random_.Below(2) == 0;
+        GoTo(thread, taken ? block.target : next);
+        encoder.Conditional(taken, addr(thread.block));
+        break;
+      }
+      case End::kJump:
+        GoTo(thread, block.target);
+        break;
+      case End::kCall:
+        thread.returns.push_back(next);
+        GoTo(thread, block.target);
+        encoder.DirectCall(addr(next), addr(block.target));
+        break;
+      case End::kReturn: {
+        uint32_t to = any;
+        if (!thread.returns.empty()) {
+          to = thread.returns.back();
+          thread.returns.pop_back();
+        }
+        GoTo(thread, to);
+        encoder.Return(addr(to));
+        break;
+      }
+      case End::kIndirectJump:
+        GoTo(thread, any);
+        encoder.IndirectJump(addr(any));
+        break;
+      case End::kIndirectCall:
+        thread.returns.push_back(next);
+        GoTo(thread, any);
+        encoder.IndirectCall(addr(next), addr(any));
+        break;
+      case End::kSyscall:
+        GoTo(thread, next);
+        encoder.FarTransfer();
+        thread.in_kernel = true;
+        after_syscall_[thread.tid] = true;
+        break;
+      case End::kRep:
+        GoTo(thread, next);
+        break;
+    }
+  }
+
+  Status Stop(Core& core) {
+    if (core.thread != nullptr) {
+      if (!core.thread->in_kernel) {
+        Interrupt(core);
+      }
+      CLEW_RETURN_IF_ERROR(SwitchOut(core));
+    }
+    core.encoder->Flush();
+    out_.pt[core.id] = core.sink.bytes();
+    return {};
+  }
+
+  Status Finish() {
+    for (Core& core : cores_) {
+      const std::string path =
+          fmt::format("{}/core{}.pt", out_.folder, core.id);
+      const auto bytes = std::as_bytes(std::span(core.sink.bytes()));
+      CLEW_RETURN_IF_ERROR(WriteWholeFile(PosixFileSystem(), path, bytes));
+      CLEW_RETURN_IF_ERROR(
+          writer_->AddAux(Origin(threads_[0], core), 0, bytes.size(), 0));
+      CLEW_RETURN_IF_ERROR(writer_->AddAuxtrace(core.id, path));
+    }
+    return writer_->Finish();
+  }
+
+  const SyntheticConfig& config_;
+  Random random_;
+  Program program_;
+  Synthetic& out_;
+  std::optional<recorder::PerfDataWriter> writer_;
+  std::vector<Thread> threads_;
+  std::vector<Core> cores_;
+  std::map<Tid, bool> after_syscall_;
+  uint64_t now_ = 1000;
+  uint64_t done_ = 0;
+};
+
+}  // namespace
+
+Synthetic::~Synthetic() {
+  if (!folder.empty()) {
+    std::filesystem::remove_all(folder);
+  }
+}
+
+TraceConfig Synthetic::Config() const {
+  TraceConfig config;
+  config.branches_before_timing = true;
+  config.resolve_image = [path = code_path](const MmapRecord&) { return path; };
+  return config;
+}
+
+std::unique_ptr<Synthetic> MakeSynthetic(const SyntheticConfig& config) {
+  auto out = std::make_unique<Synthetic>();
+  std::string folder = testing::TempDir() + "clew-synthetic-XXXXXX";
+  EXPECT_NE(mkdtemp(folder.data()), nullptr);
+  out->folder = folder;
+  out->perf_path = folder + "/perf.data";
+  out->code_path = folder + "/code";
+  const Status status = Machine(config, *out).Run();
+  EXPECT_TRUE(status) << status.error().message;
+  return out;
+}
+
+}  // namespace clew::decoder
