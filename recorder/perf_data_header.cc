@@ -24,6 +24,7 @@ enum Feature : unsigned {
   kFeatureCmdLine = 11,
   kFeatureEventDesc = 12,
   kFeaturePmuMappings = 16,
+  kFeatureAuxtrace = 18,
 };
 
 constexpr uint64_t kSampleType = PERF_SAMPLE_IP | PERF_SAMPLE_TID |
@@ -143,9 +144,20 @@ ByteBuilder PmusFeature() {
   return out;
 }
 
+// Where the AUXTRACE records are. perf takes it for the sign that samples made
+// from them may have fields that the events have not.
+ByteBuilder AuxtraceFeature(std::span<const uint64_t> offsets) {
+  ByteBuilder out;
+  out.Put(uint64_t{offsets.size()});
+  for (const uint64_t offset : offsets) {
+    out.Put(offset).Put(kAuxtraceHeadBytes);
+  }
+  return out;
+}
+
 // In the order of their numbers, as their table is.
 std::vector<std::pair<Feature, ByteBuilder>> Features(
-    const PerfDataConfig& config) {
+    const PerfDataConfig& config, std::span<const uint64_t> auxtrace_offsets) {
   std::vector<std::pair<Feature, ByteBuilder>> features;
   features.emplace_back(kFeatureHostName, TextFeature(config.host_name));
   features.emplace_back(kFeatureOsRelease, TextFeature(config.os_release));
@@ -157,12 +169,13 @@ std::vector<std::pair<Feature, ByteBuilder>> Features(
   features.emplace_back(kFeatureCmdLine, CommandFeature(config));
   features.emplace_back(kFeatureEventDesc, EventsFeature(config));
   features.emplace_back(kFeaturePmuMappings, PmusFeature());
+  features.emplace_back(kFeatureAuxtrace, AuxtraceFeature(auxtrace_offsets));
   return features;
 }
 
 uint64_t FeatureBits(const PerfDataConfig& config) {
   uint64_t bits = 0;
-  for (const auto& [feature, bytes] : Features(config)) {
+  for (const auto& [feature, bytes] : Features(config, {})) {
     bits |= uint64_t{1} << feature;
   }
   return bits;
@@ -227,8 +240,9 @@ ByteBuilder BuildHead(const PerfDataConfig& config, uint64_t data_bytes) {
   return out;
 }
 
-ByteBuilder BuildFeatures(const PerfDataConfig& config, uint64_t data_end) {
-  const auto features = Features(config);
+ByteBuilder BuildFeatures(const PerfDataConfig& config, uint64_t data_end,
+                          std::span<const uint64_t> auxtrace_offsets) {
+  const auto features = Features(config, auxtrace_offsets);
   ByteBuilder table;
   ByteBuilder contents;
   const uint64_t contents_offset = data_end + features.size() * 16;

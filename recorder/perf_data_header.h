@@ -2,6 +2,7 @@
 #define CLEW_RECORDER_PERF_DATA_HEADER_H_
 
 #include <cstdint>
+#include <span>
 
 #include "recorder/byte_builder.h"
 #include "recorder/perf_data_writer.h"
@@ -29,7 +30,11 @@ uint64_t SidebandEventId(const PerfDataConfig& config, CoreId core);
 ByteBuilder BuildHead(const PerfDataConfig& config, uint64_t data_bytes);
 
 // Feature sections: everything behind the records, which end at `data_end`.
-ByteBuilder BuildFeatures(const PerfDataConfig& config, uint64_t data_end);
+// `auxtrace_offsets` is where in the file each AUXTRACE record begins.
+ByteBuilder BuildFeatures(const PerfDataConfig& config, uint64_t data_end,
+                          std::span<const uint64_t> auxtrace_offsets);
+
+inline constexpr uint64_t kAuxtraceHeadBytes = 48;  // of an AUXTRACE record
 
 // AUXTRACE_INFO and TIME_CONV, which come before all other records.
 ByteBuilder BuildFirstRecords(const PerfDataConfig& config);

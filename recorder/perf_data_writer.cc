@@ -17,7 +17,6 @@ constexpr size_t kBufferBytes = size_t{256} << 10;
 // One AUXTRACE record carries at most so much, because readers map it whole.
 constexpr uint64_t kAuxtraceBytesMax = uint64_t{4} << 20;
 constexpr uint32_t kAuxtraceType = 71;  // PERF_RECORD_AUXTRACE
-constexpr uint64_t kAuxtraceHeadBytes = 48;
 constexpr size_t kRecordBytesMax = UINT16_MAX;
 constexpr uint32_t kCoresMax = 4096;
 
@@ -140,10 +139,15 @@ class PerfDataWriter::Impl {
     CLEW_RETURN_IF_ERROR(out.Append(head.bytes()));
     CLEW_RETURN_IF_ERROR(out.Append(first.bytes()));
     CLEW_RETURN_IF_ERROR(CopyRecords(out));
+    next_offset_ = head.size() + first.size() + records_bytes_;
     for (uint32_t core = 0; core < config_.core_count; ++core) {
       CLEW_RETURN_IF_ERROR(CopyPt(out, core));
     }
-    return out.Append(BuildFeatures(config_, head.size() + data_bytes).bytes());
+    CLEW_CHECK(next_offset_ == head.size() + data_bytes,
+               "records end at {}, announced {}", next_offset_,
+               head.size() + data_bytes);
+    return out.Append(
+        BuildFeatures(config_, next_offset_, auxtrace_offsets_).bytes());
   }
 
   [[nodiscard]] Status CopyRecords(WritableFile& out) {
@@ -173,6 +177,8 @@ class PerfDataWriter::Impl {
                                      uint64_t offset,
                                      std::span<const std::byte> part) {
     const uint64_t padded = RoundUpTo8(part.size());
+    auxtrace_offsets_.push_back(next_offset_);
+    next_offset_ += kAuxtraceHeadBytes + padded;
     ByteBuilder record;
     record.Put(kAuxtraceType).Put(uint16_t{0});
     record.Put(static_cast<uint16_t>(kAuxtraceHeadBytes));
@@ -194,6 +200,8 @@ class PerfDataWriter::Impl {
   std::unique_ptr<WritableFile> records_;
   uint64_t records_bytes_ = 0;
   ByteBuilder buffer_;
+  uint64_t next_offset_ = 0;  // in the file, while it is written
+  std::vector<uint64_t> auxtrace_offsets_;
 };
 
 PerfDataWriter::PerfDataWriter(std::unique_ptr<Impl> impl)
