@@ -201,7 +201,7 @@ void PutIntelPtInfo(ByteBuilder& out, const PerfDataConfig& config) {
       encoder.tsc_ctc_numerator,
       encoder.tsc_ctc_denominator,
       1u << 1,  // CYC
-      encoder.core_bus_ratio,
+      encoder.tsc_bus_ratio,
       0,  // no address filter
   };
   for (const uint64_t value : values) {

@@ -28,6 +28,7 @@ CoreEncoder::CoreEncoder(const EncoderConfig& config, PtSink& sink)
       tnt_max_(config.long_tnt ? packets::kLongTntBranchesMax
                                : packets::kShortTntBranchesMax),
       cyc_threshold_(CyclesOfThreshold(config.cyc_threshold)),
+      cycles_per_tick_(config.core_bus_ratio / config.tsc_bus_ratio),
       sink_(sink) {
   CLEW_CHECK(Validate(config), "invalid encoder configuration");
 }

@@ -153,6 +153,7 @@ class CoreEncoder {
   const EncoderConfig config_;
   const uint32_t tnt_max_;
   const uint64_t cyc_threshold_;  // in cycles
+  const uint64_t cycles_per_tick_;
   PtSink& sink_;
   uint8_t* begin_ = nullptr;  // of the sink's room
   uint8_t* pos_ = nullptr;

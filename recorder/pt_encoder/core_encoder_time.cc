@@ -61,13 +61,17 @@ void CoreEncoder::WriteMtcs() {
 }
 
 // SDM, "CYC Packet": the cycles since the last one, before a packet that may
-// have one, if at least the threshold passed. One cycle is one TSC tick.
+// have one, if at least the threshold passed. Before timing packets we send it
+// regardless of the threshold, so that no decoder has to guess the rest.
 void CoreEncoder::WriteCyc(uint64_t until_tsc, uint64_t threshold) {
-  if (!config_.cyc || !started_ || until_tsc <= cyc_since_ ||
-      until_tsc - cyc_since_ < threshold) {
+  if (!config_.cyc || !started_ || until_tsc <= cyc_since_) {
     return;
   }
-  pos_ = packets::PutCyc(pos_, until_tsc - cyc_since_);
+  const uint64_t cycles = (until_tsc - cyc_since_) * cycles_per_tick_;
+  if (cycles < threshold) {
+    return;
+  }
+  pos_ = packets::PutCyc(pos_, cycles);
   cyc_since_ = until_tsc;
 }
 

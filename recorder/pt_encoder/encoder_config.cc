@@ -57,9 +57,13 @@ Status Validate(const EncoderConfig& config) {
         "64 Mi",
         config.psb_period_bytes);
   }
-  if (config.core_bus_ratio < 1 || config.core_bus_ratio > 255) {
-    return InvalidArgument("PT encoder: core_bus_ratio is {}, wanted 1 to 255",
-                           config.core_bus_ratio);
+  if (config.tsc_bus_ratio < 1 || config.core_bus_ratio > 255 ||
+      config.core_bus_ratio < config.tsc_bus_ratio ||
+      config.core_bus_ratio % config.tsc_bus_ratio != 0) {
+    return InvalidArgument(
+        "PT encoder: core_bus_ratio is {}, wanted a multiple of tsc_bus_ratio, "
+        "which is {}, up to 255",
+        config.core_bus_ratio, config.tsc_bus_ratio);
   }
   return ValidateTiming(config);
 }

@@ -27,13 +27,21 @@ struct EncoderConfig {
   // No CYC packet before 2^(cyc_threshold - 1) cycles passed, 0: before each
   // packet that may have one; 0..12.
   uint32_t cyc_threshold = 0;
-  // TSC ticks = crystal ticks * numerator / denominator; both > 0. Better a whole
-  // number: libipt rounds at each MTC, so that its time drifts otherwise.
+  // TSC ticks = crystal ticks * numerator / denominator; both > 0. Better a
+  // whole number: libipt rounds at each MTC, so that its time drifts otherwise.
   uint32_t tsc_ctc_numerator = 40;
   uint32_t tsc_ctc_denominator = 1;
-  // CBR payload: the core's clock over the bus clock (100 MHz), 1..255. Equal
-  // to the ratio of the TSC, it makes a cycle one TSC tick.
-  uint32_t core_bus_ratio = 10;
+  // Clocks over the bus clock (100 MHz): the TSC's, which perf calls the
+  // maximum non-turbo ratio, and the core's, which CBR packets tell; 1..255.
+  // The core's must be a whole multiple, so that a TSC tick is that many
+  // cycles.
+  //
+  // Between timing packets perf takes an instruction for 2 * tsc / core ticks.
+  // With a clock that counts instructions that must be less than 1, or perf
+  // finds branches to be later than the switch to the next thread and gives
+  // them to that one.
+  uint32_t tsc_bus_ratio = 10;
+  uint32_t core_bus_ratio = 40;
 };
 
 // kInvalidArgument, naming the field, if a value is out of its range.

@@ -121,10 +121,11 @@ std::string FormatOutcome(const Outcome& o) {
   return fmt::format(
       "kind={}\nsignal={}\nstatus={}\nthread={}\nip={}\naddr={}\n"
       "refusal={}\nhas_core={:d}\nticks={}\nhandovers={}\nswitches={}\n"
-      "inputs_unknown={}\nend=1\n",
+      "inputs_unknown={}\nregisters_exact={:d}\nend=1\n",
       static_cast<int>(o.failure.kind), o.failure.signal, o.failure.exit_status,
       o.failure.thread, o.failure.ip, o.failure.addr, OneLine(o.refusal),
-      o.has_core, o.ticks, o.handovers, o.switches, o.inputs_unknown);
+      o.has_core, o.ticks, o.handovers, o.switches, o.inputs_unknown,
+      o.registers_exact);
 }
 
 Result<Outcome> ParseOutcome(std::string_view text) {
@@ -152,6 +153,7 @@ Result<Outcome> ParseOutcome(std::string_view text) {
   CLEW_RETURN_IF_ERROR(fields.Number("handovers", o.handovers));
   CLEW_RETURN_IF_ERROR(fields.Number("switches", o.switches));
   CLEW_RETURN_IF_ERROR(fields.Number("inputs_unknown", o.inputs_unknown));
+  CLEW_RETURN_IF_ERROR(fields.Number("registers_exact", o.registers_exact));
   CLEW_RETURN_IF_ERROR(fields.Number("end", value));
   return o;
 }

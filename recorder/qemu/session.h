@@ -49,6 +49,7 @@ struct Outcome {
   uint64_t handovers = 0;
   uint64_t switches = 0;
   uint64_t inputs_unknown = 0;
+  bool registers_exact = true;  // in the core dump, of every thread
 };
 
 std::string FormatOutcome(const Outcome& outcome);

@@ -20,6 +20,14 @@ struct SyscallCall {
   uint32_t length_before = 0;  // for Size::kLengthAt
 };
 
+// The call as the log has it, not returned yet.
+inline SyscallInput InputOf(const SyscallCall& call) {
+  SyscallInput input;
+  input.number = call.number;
+  input.args = call.args;
+  return input;
+}
+
 // At the call. kUnsupported: the recorder does not know the call, or not this
 // use of it (fork, execve, ...).
 [[nodiscard]] Result<SyscallCall> BeginSyscall(

@@ -9,9 +9,9 @@
 namespace clew::recorder {
 namespace {
 
-// Ticks that the kernel takes for a switch and for a system call.
-constexpr uint64_t kSwitchTicks = 1000;
-constexpr uint64_t kKernelTicks = 100;
+// Ticks that the kernel takes for a switch. As little as possible: then a
+// reader that estimates times shows where it is wrong.
+constexpr uint64_t kSwitchTicks = 1;
 
 }  // namespace
 
@@ -68,7 +68,6 @@ void SteppedPt::OnSwitchIn(Tid thread) {
 }
 
 void SteppedPt::OnKernelReturn(TraceeAddr ip) {
-  now_ += kKernelTicks;
   current().encoder.AdvanceTime(TscTicks(now_));
   current().encoder.Enable(
       ip, switched_in_ ? EnableCause::kSwitchIn : EnableCause::kKernelReturn);
@@ -117,7 +116,6 @@ void SteppedPt::OnInterrupt(TraceeAddr ip) {
 }
 
 void SteppedPt::OnSwitchOut(bool preempted) {
-  now_ += kKernelTicks;
   Keep(writer_.AddSwitchOut(Origin(thread_), preempted));
 }
 

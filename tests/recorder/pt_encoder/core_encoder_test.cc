@@ -27,6 +27,8 @@ EncoderConfig RandomConfig(Random& random) {
   config.cyc_threshold = static_cast<uint32_t>(random.Below(13));
   config.mtc_period = static_cast<uint32_t>(random.Below(10));
   config.tsc_ctc_denominator = 1 + static_cast<uint32_t>(random.Below(3));
+  config.core_bus_ratio =
+      config.tsc_bus_ratio * (1 + static_cast<uint32_t>(random.Below(5)));
   config.tsc_ctc_numerator =
       config.tsc_ctc_denominator * 20 + static_cast<uint32_t>(random.Below(99));
   return config;

@@ -31,7 +31,7 @@ pt_config ConfigFor(std::span<const uint8_t> pt, const EncoderConfig& config) {
   result.begin = const_cast<uint8_t*>(pt.data());
   result.end = result.begin + pt.size();
   result.mtc_freq = static_cast<uint8_t>(config.mtc_period);
-  result.nom_freq = static_cast<uint8_t>(config.core_bus_ratio);
+  result.nom_freq = static_cast<uint8_t>(config.tsc_bus_ratio);
   result.cpuid_0x15_eax = config.tsc_ctc_denominator;
   result.cpuid_0x15_ebx = config.tsc_ctc_numerator;
   return result;

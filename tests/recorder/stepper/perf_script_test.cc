@@ -171,7 +171,9 @@ TEST_F(PerfScriptTest, ThreadsThatShareACore) {
 }
 
 TEST_F(PerfScriptTest, ThreadsOnTwoCores) {
-  ExpectPerfAgrees("threads", 2, 30, {});
+  for (const uint32_t quantum_insns : {1u, 3u, 30u}) {
+    ExpectPerfAgrees("threads", 2, quantum_insns, {});
+  }
 }
 
 TEST_F(PerfScriptTest, OtherConfigurations) {
