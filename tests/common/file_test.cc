@@ -1,0 +1,136 @@
+// Goal: what is written is read back; every failure names the operation, the
+// path and the system's reason, and has the code that leads to exit 3.
+// Method: a temporary directory; failures provoked with missing names, wrong
+// kinds of file, and /dev/full.
+#include "common/file.h"
+
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+
+#include <cerrno>
+#include <cstdlib>
+#include <filesystem>
+
+namespace clew {
+namespace {
+
+std::vector<std::byte> Bytes(std::string_view text) {
+  const auto bytes = std::as_bytes(std::span(text));
+  return {bytes.begin(), bytes.end()};
+}
+
+class FileTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    std::string pattern = testing::TempDir() + "clew-file-XXXXXX";
+    ASSERT_NE(mkdtemp(pattern.data()), nullptr);
+    root_ = pattern;
+  }
+  void TearDown() override { std::filesystem::remove_all(root_); }
+  std::string Path(const std::string& name) const { return root_ + "/" + name; }
+
+  // A kSystem error with this errno whose message begins so.
+  static void ExpectFails(const Status& status, int sys_errno,
+                          const std::string& prefix) {
+    ASSERT_FALSE(status.has_value());
+    EXPECT_EQ(status.error().code, ErrorCode::kSystem);
+    EXPECT_EQ(status.error().sys_errno, sys_errno);
+    EXPECT_EQ(status.error().message.substr(0, prefix.size()), prefix);
+  }
+
+  std::string root_;
+  FileSystem& files_ = PosixFileSystem();
+};
+
+TEST_F(FileTest, WhatIsWrittenIsReadBack) {
+  for (const std::string_view text : {"", "x", "two\nlines\n"}) {
+    ASSERT_TRUE(WriteWholeFile(files_, Path("f"), Bytes(text)));
+    EXPECT_EQ(ReadWholeFile(Path("f")).value(), Bytes(text));
+    EXPECT_EQ(MappedFile::Open(Path("f"))->bytes().size(), text.size());
+  }
+}
+
+TEST_F(FileTest, AppendsFollowOneAnotherAndCreateTruncates) {
+  for (int round = 0; round < 2; ++round) {
+    auto file = files_.Create(Path("f"));
+    ASSERT_TRUE(file.has_value());
+    ASSERT_TRUE((*file)->Append(Bytes("ab")));
+    ASSERT_TRUE((*file)->Append({}));
+    ASSERT_TRUE((*file)->Append(Bytes("c")));
+    ASSERT_TRUE((*file)->Sync());
+  }
+  EXPECT_EQ(ReadWholeFile(Path("f")).value(), Bytes("abc"));
+}
+
+TEST_F(FileTest, AFullDiskIsAnError) {
+  auto file = files_.Create("/dev/full");
+  ASSERT_TRUE(file.has_value());
+  ExpectFails((*file)->Append(Bytes("x")), ENOSPC,
+              "cannot write \"/dev/full\": No space left");
+}
+
+// The error of a Result, as a Status.
+template <class T>
+Status StatusOf(const Result<T>& result) {
+  return result ? Status() : std::unexpected(result.error());
+}
+
+TEST_F(FileTest, EveryOperationOnAMissingNameSaysSo) {
+  const std::string none = Path("none");
+  const std::string within = Path("none/f");
+  ExpectFails(StatusOf(files_.Create(within)), ENOENT,
+              fmt::format("cannot create {:?}: No such file", within));
+  ExpectFails(files_.CreateDirectory(within), ENOENT,
+              fmt::format("cannot create directory {:?}: No such", within));
+  ExpectFails(files_.Rename(none, Path("g")), ENOENT,
+              fmt::format("cannot rename {:?} to {:?}: ", none, Path("g")));
+  ExpectFails(files_.SyncDirectory(none), ENOENT,
+              fmt::format("cannot open {:?}: ", none));
+  ExpectFails(files_.SyncFile(none), ENOENT,
+              fmt::format("cannot open {:?}: ", none));
+  ExpectFails(StatusOf(ReadWholeFile(none)), ENOENT,
+              fmt::format("cannot open {:?}: ", none));
+  ExpectFails(WriteWholeFile(files_, within, {}), ENOENT,
+              fmt::format("cannot create {:?}: ", within));
+  EXPECT_TRUE(files_.RemoveAll(none)) << "absent is fine";
+}
+
+TEST_F(FileTest, AWrongKindOfFileIsRefused) {
+  ASSERT_TRUE(WriteWholeFile(files_, Path("f"), {}));
+  ExpectFails(files_.CreateDirectory(Path("f")), EEXIST, "cannot create dir");
+  ExpectFails(files_.SyncDirectory(Path("f")), ENOTDIR, "cannot open");
+  ExpectFails(files_.RemoveAll(Path("f/g")), ENOTDIR, "cannot remove");
+  const auto directory = MappedFile::Open(root_);
+  ASSERT_FALSE(directory.has_value());
+  EXPECT_EQ(directory.error().code, ErrorCode::kInvalidArgument);
+  EXPECT_EQ(directory.error().message,
+            fmt::format("{:?} is not a regular file", root_));
+}
+
+TEST_F(FileTest, DirectoriesAreMadeSyncedRenamedAndRemoved) {
+  ASSERT_TRUE(files_.CreateDirectory(Path("d")));
+  ASSERT_TRUE(WriteWholeFile(files_, Path("d/f"), Bytes("x")));
+  ASSERT_TRUE(files_.SyncFile(Path("d/f")));
+  ASSERT_TRUE(files_.SyncDirectory(Path("d")));
+  ASSERT_TRUE(files_.Rename(Path("d"), Path("e")));
+  EXPECT_EQ(ReadWholeFile(Path("e/f")).value(), Bytes("x"));
+  ASSERT_TRUE(files_.RemoveAll(Path("e")));
+  EXPECT_FALSE(std::filesystem::exists(Path("e")));
+}
+
+TEST_F(FileTest, AMappingMovesWithItsOwner) {
+  ASSERT_TRUE(WriteWholeFile(files_, Path("f"), Bytes("one")));
+  ASSERT_TRUE(WriteWholeFile(files_, Path("g"), Bytes("second")));
+  auto first = MappedFile::Open(Path("f")).value();
+  auto second = MappedFile::Open(Path("g")).value();
+  const auto* data = second.bytes().data();
+  first = std::move(second);
+  EXPECT_EQ(first.bytes().data(), data);
+  EXPECT_EQ(first.bytes().size(), 6u);
+  EXPECT_EQ(first.path(), Path("g"));
+  const MappedFile third(std::move(first));
+  EXPECT_EQ(third.bytes().data(), data);
+}
+
+}  // namespace
+}  // namespace clew
