@@ -6,13 +6,13 @@
 
 #include <gtest/gtest.h>
 
-#include <chrono>
 #include <cstdlib>
 
 #include "solver/checker.h"
 #include "solver/depth_first.h"
 #include "solver/repair.h"
 #include "solver/trace_executor.h"
+#include "solver/z3_backend.h"
 #include "tests/support/brute_force.h"
 #include "tests/support/toy_programs.h"
 
@@ -78,6 +78,25 @@ void ExpectAgrees(const ToyTrace& toy, const SearchAnswer& answer,
   }
 }
 
+// Z3 in this process: the instances are small.
+void ExpectZ3Agrees(const ToyTrace& toy, Encoding encoding, bool satisfiable) {
+  Z3Options options;
+  options.encoding = encoding;
+  options.sources = {true, true};  // all evidence, whatever the encoding
+  options.seconds = 10;
+  const Z3Answer answer = SolveWithZ3InProcess(toy.trace, options);
+  SCOPED_TRACE(ToString(encoding));
+  if (answer.verdict == Verdict::kUnknown) {
+    return;
+  }
+  EXPECT_EQ(answer.verdict == Verdict::kWitness, satisfiable);
+  if (answer.verdict == Verdict::kWitness) {
+    constraints::Assignment unknowns;
+    const Status checked = CheckOrder(toy.trace, answer.order, unknowns);
+    EXPECT_TRUE(checked.has_value()) << checked.error().message;
+  }
+}
+
 TEST(EnginesTest, AgreeWithEnumeration) {
   const uint64_t start = StartSeed();
   int satisfiable_count = 0;
@@ -92,7 +111,7 @@ TEST(EnginesTest, AgreeWithEnumeration) {
     if (i % 2 == 1) {
       (void)testing::Falsify(toy, start + i);
     }
-    const auto truth = testing::HasWitness(toy.trace, 2'000'000);
+    const auto truth = testing::HasWitness(toy.trace, 300'000);
     if (!truth) {
       continue;  // too large to enumerate
     }
@@ -100,6 +119,11 @@ TEST(EnginesTest, AgreeWithEnumeration) {
     ExpectAgrees(toy, RunDepthFirst(toy, false, 0), *truth, true, "search");
     ExpectAgrees(toy, RunDepthFirst(toy, false, 200), *truth, true, "held");
     ExpectAgrees(toy, RunDepthFirst(toy, true, 0), *truth, false, "directed");
+    ExpectZ3Agrees(toy, Encoding::kReadFrom, *truth);
+    if (i % 4 < 2) {  // the slow ones
+      ExpectZ3Agrees(toy, Encoding::kClap, *truth);
+      ExpectZ3Agrees(toy, Encoding::kTime, *truth);
+    }
     auto executor = TraceExecutor::Create(toy.trace);
     const Deadline deadline(5);
     const SearchAnswer repair =
