@@ -186,6 +186,15 @@ void Cpu<D>::StoreBytesUpdate(uint64_t addr, std::span<const std::byte> bytes) {
 }
 
 template <class D>
+bool Cpu<D>::CheckLoad(uint64_t addr, uint64_t size_bytes) {
+  if (memory_.CanLoad(addr, size_bytes)) {
+    return true;
+  }
+  RaiseAccess(addr, size_bytes, false);
+  return false;
+}
+
+template <class D>
 bool Cpu<D>::CheckStore(uint64_t addr, uint64_t size_bytes) {
   if (memory_.CanStore(addr, size_bytes)) [[likely]] {
     return true;

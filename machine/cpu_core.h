@@ -121,7 +121,8 @@ class Cpu {
   }
   // True if each access has to be reported on its own.
   bool observed() const { return observer_ != nullptr; }
-  // Raises what a store there would raise; true if it would succeed.
+  // Raises what an access there would raise; true if it would succeed.
+  bool CheckLoad(uint64_t addr, uint64_t size_bytes);
   bool CheckStore(uint64_t addr, uint64_t size_bytes);
 
   // SSE registers and 16-byte memory operands as plain values (the shadow is

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstring>
 #include <utility>
 
 #include "common/check.h"
@@ -117,6 +118,25 @@ void SetOperands(const cs_insn& raw, Insn& insn) {
   }
 }
 
+// Targets of relative branches; Capstone cuts some of them to 16 bits.
+void RepairTarget(std::span<const std::byte> bytes, Insn& insn) {
+  const uint8_t first = insn.opcode[0];
+  const bool rel8 = (first & 0xf0) == 0x70 || first == 0xeb ||
+                    (first >= 0xe0 && first <= 0xe3);
+  const bool rel32 = first == 0xe8 || first == 0xe9 ||
+                     (first == 0x0f && (insn.opcode[1] & 0xf0) == 0x80);
+  if (rel8) {
+    insn.imm = static_cast<int8_t>(bytes.back());
+  } else if (rel32 && bytes.size() > 4) {
+    int32_t displacement;
+    std::memcpy(&displacement, bytes.last(4).data(), 4);
+    insn.imm = displacement;
+  } else {
+    return;
+  }
+  insn.imm += static_cast<int64_t>(insn.next_ip());
+}
+
 // Capstone spells the predicate of CMPPS and its kin into the mnemonic and
 // drops the immediate; ENTER has two immediates.
 void RepairImmediates(std::span<const std::byte> bytes, Insn& insn) {
@@ -129,6 +149,30 @@ void RepairImmediates(std::span<const std::byte> bytes, Insn& insn) {
     };
     insn.imm = at(3) | at(2) << 8 | at(1) << 16;
   }
+}
+
+// MOVSXD without REX.W moves 32 bits; Capstone shows a 64-bit register.
+void RepairSizes(Insn& insn) {
+  if (insn.opcode[0] == 0x63 && !insn.rex_w) {
+    insn.op[0].size_bytes = insn.operand_size_bytes;
+  }
+}
+
+// Near branches with a 32-bit displacement: with 67 and REX.W Capstone takes
+// it for a 16-bit one.
+bool LengthIsRight(const Prefixes& prefixes, size_t size) {
+  const uint8_t opcode = prefixes.opcode[0];
+  const bool near32 = opcode == 0xe8 || opcode == 0xe9 ||
+                      (opcode == 0x0f && (prefixes.opcode[1] & 0xf0) == 0x80);
+  return !near32 || size == prefixes.length + 4;
+}
+
+// LOCK needs memory to write to. (Most other misuse is unknown to Capstone.)
+bool LockIsIllegal(const Insn& insn) {
+  const bool hint = insn.opcode[0] == 0x0f && insn.opcode[1] >= 0x18 &&
+                    insn.opcode[1] <= 0x1f;
+  const bool exchange = insn.opcode[0] == 0x86 || insn.opcode[0] == 0x87;
+  return insn.lock && (hint || (!insn.op[0].is_mem() && !exchange));
 }
 
 std::string_view Name(csh handle, const cs_insn& raw, const Insn& insn) {
@@ -181,6 +225,10 @@ Decoded Decoder::Decode(uint64_t ip, std::span<const std::byte> bytes) {
     result.status = DecodeStatus::kIllegal;
     return result;
   }
+  if (prefixes.misread) {
+    result.status = DecodeStatus::kUnknown;
+    return result;
+  }
   if (!impl_->Disassemble(ip, bytes)) {
     result.status = bytes.size() < kInsnBytesMax ? DecodeStatus::kTooShort
                                                  : DecodeStatus::kUnknown;
@@ -193,10 +241,14 @@ Decoded Decoder::Decode(uint64_t ip, std::span<const std::byte> bytes) {
   insn.modrm = raw.detail->x86.modrm;
   SetOperands(raw, insn);
   ApplyPrefixes(prefixes, insn);
+  RepairSizes(insn);
+  RepairTarget(bytes.first(insn.length), insn);
   RepairImmediates(bytes.first(insn.length), insn);
   result.mnemonic = Name(impl_->handle, raw, insn);
   result.ends_block = EndsBlock(insn);
-  result.status = DecodeStatus::kOk;
+  result.status = LockIsIllegal(insn)                 ? DecodeStatus::kIllegal
+                  : LengthIsRight(prefixes, raw.size) ? DecodeStatus::kOk
+                                                      : DecodeStatus::kUnknown;
   return result;
 }
 

@@ -54,6 +54,24 @@ bool IsIllegal(const std::array<uint8_t, 3>& opcode) {
          std::end(kIllegal);
 }
 
+// Opcodes of the 0F map for which 66, F2, F3 are no mandatory prefixes.
+bool IsIntegerOpcode(uint8_t second) {
+  return (second >= 0x40 && second <= 0x4f) ||
+         (second >= 0x80 && second <= 0xb7) || second == 0xba ||
+         second == 0xbb || second == 0xbe || second == 0xbf || second == 0xc0 ||
+         second == 0xc1 || (second >= 0xc8 && second <= 0xcf);
+}
+
+// 66 together with F2 or F3 where neither is a mandatory prefix: Capstone gets
+// the operand size wrong, but for string instructions.
+bool IsMisread(const Prefixes& prefixes) {
+  const uint8_t opcode = prefixes.opcode[0];
+  const bool string = opcode >= 0xa4 && opcode <= 0xaf;
+  const bool mandatory = opcode == 0x0f && !IsIntegerOpcode(prefixes.opcode[1]);
+  return prefixes.opsize && (prefixes.rep || prefixes.repne) && !string &&
+         !mandatory;
+}
+
 }  // namespace
 
 Prefixes ScanPrefixes(std::span<const std::byte> bytes) {
@@ -67,6 +85,10 @@ Prefixes ScanPrefixes(std::span<const std::byte> bytes) {
   }
   if ((at(i) & 0xf0) == 0x40) {
     prefixes.rex = at(i++);
+    // REX counts only directly before the opcode.
+    Prefixes ignored;
+    prefixes.misread =
+        TakeLegacyPrefix(at(i), ignored) || (at(i) & 0xf0) == 0x40;
   }
   prefixes.opcode[0] = at(i++);
   if (prefixes.opcode[0] == 0x0f) {
@@ -75,6 +97,8 @@ Prefixes ScanPrefixes(std::span<const std::byte> bytes) {
       prefixes.opcode[2] = at(i);
     }
   }
+  prefixes.length = i;
+  prefixes.misread = prefixes.misread || IsMisread(prefixes);
   prefixes.illegal = i <= bytes.size() && IsIllegal(prefixes.opcode);
   return prefixes;
 }

@@ -22,7 +22,10 @@ struct Prefixes {
   uint8_t rex = 0;  // 0: none
   MemOperand::Segment segment = MemOperand::Segment::kNone;
   std::array<uint8_t, 3> opcode = {};
+  size_t length = 0;     // prefixes and opcode together
   bool illegal = false;  // an opcode that raises #UD whatever follows
+  // Combinations that no compiler makes and Capstone reads wrongly.
+  bool misread = false;
 };
 
 Prefixes ScanPrefixes(std::span<const std::byte> bytes);

@@ -70,8 +70,23 @@ void Xadd(Cpu<D>& cpu, const Insn& insn) {
   WriteChanged<D, U>(cpu, insn, addr, r);
 }
 
-// The destination is always written; rax only if it differed, so that a
-// 32-bit comparison that succeeds keeps the upper half of rax.
+// Into a register: if the comparison fails, all 64 bits stay, also for a 32-bit
+// operand.
+template <class D, class U>
+void ChooseReg(Cpu<D>& cpu, unsigned reg, Val<D, bool> condition,
+               Val<D, U> value) {
+  D& d = cpu.d();
+  if constexpr (sizeof(U) == 4) {
+    const auto whole = cpu.template GetReg<uint64_t>(reg);
+    cpu.template SetReg<uint64_t>(
+        reg, d.Ite(condition, d.template ZExt<uint64_t>(value), whole));
+  } else {
+    cpu.template SetReg<U>(
+        reg, d.Ite(condition, value, cpu.template GetReg<U>(reg)));
+  }
+}
+
+// Memory is always written, with what it was if the comparison fails.
 template <class D, class U>
 void Cmpxchg(Cpu<D>& cpu, const Insn& insn) {
   D& d = cpu.d();
@@ -79,20 +94,15 @@ void Cmpxchg(Cpu<D>& cpu, const Insn& insn) {
   if (!ReadToChange<D, U>(cpu, insn, a)) {
     return;
   }
-  const uint64_t addr = insn.op[0].is_mem() ? cpu.Address(insn) : 0;
   const auto rax = cpu.template GetReg<U>(8 * kRax);
-  const auto whole = cpu.template GetReg<uint64_t>(8 * kRax);
   const auto equal = d.Eq(rax, a);
   const auto b = cpu.template GetReg<U>(insn.op[1].reg);
-  WriteChanged<D, U>(cpu, insn, addr, d.Ite(equal, b, a));
-  if constexpr (sizeof(U) == 4) {
-    const auto loaded = d.template ZExt<uint64_t>(a);
-    if (!insn.op[0].is_reg() || insn.op[0].reg != 8 * kRax) {
-      cpu.template SetReg<uint64_t>(8 * kRax, d.Ite(equal, whole, loaded));
-    }
-  } else if (!insn.op[0].is_reg() || insn.op[0].reg != 8 * kRax) {
-    cpu.template SetReg<U>(8 * kRax, d.Ite(equal, rax, a));
+  if (insn.op[0].is_mem()) {
+    WriteChanged<D, U>(cpu, insn, cpu.Address(insn), d.Ite(equal, b, a));
+  } else {
+    ChooseReg<D, U>(cpu, insn.op[0].reg, equal, b);
   }
+  ChooseReg<D, U>(cpu, 8 * kRax, d.Not(equal), a);
   cpu.flags().template Set<U>(FlagSource::kSub, rax, a, d.Sub(rax, a));
 }
 

@@ -24,14 +24,17 @@ Val<D, U> Changed(D& d, Val<D, U> a, U mask) {
 // offset is signed and counts bits from the operand's address.
 template <class D, class U>
 uint64_t BitAddress(Cpu<D>& cpu, const Insn& insn, U offset) {
-  uint64_t addr = cpu.Address(insn);
+  uint64_t addr = cpu.d().ConcretiseAddress(cpu.Offset(insn));
   if (insn.op[1].is_reg()) {
-    constexpr int kWidth = 8 * sizeof(U);
+    constexpr unsigned kWidth = 8 * sizeof(U);
     const auto bits = static_cast<int64_t>(static_cast<Signed<U>>(offset));
-    const int64_t units = bits >> std::countr_zero(unsigned{kWidth});
+    const int64_t units = bits >> std::countr_zero(kWidth);
     addr += static_cast<uint64_t>(units) * sizeof(U);
   }
-  return addr;
+  if (insn.addr32) {
+    addr &= 0xffffffff;
+  }
+  return cpu.LinearAddress(insn, cpu.d().Const(addr));
 }
 
 template <class D, class U, BitChange kChange>

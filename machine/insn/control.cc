@@ -126,6 +126,9 @@ void Jrcxz(Cpu<D>& cpu, const Insn& insn) {
 
 template <class D>
 Handler<D> SelectJrcxz(const Insn& insn) {
+  if (insn.operand_size_bytes == 2) {
+    return nullptr;
+  }
   return insn.addr32 ? &Jrcxz<D, uint32_t> : &Jrcxz<D, uint64_t>;
 }
 
@@ -148,6 +151,10 @@ void Loop(Cpu<D>& cpu, const Insn& insn) {
 
 template <class D>
 Handler<D> SelectLoop(const Insn& insn) {
+  // With F2 or F3 some AMD CPUs take LOOPE for LOOPNE and the reverse.
+  if (insn.operand_size_bytes == 2 || insn.rep || insn.repne) {
+    return nullptr;
+  }
   return insn.addr32 ? &Loop<D, uint32_t> : &Loop<D, uint64_t>;
 }
 

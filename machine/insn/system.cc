@@ -9,6 +9,12 @@ namespace {
 template <class D>
 void Nop(Cpu<D>&, const Insn&) {}
 
+// No effect, but the address must be readable.
+template <class D>
+void Clflush(Cpu<D>& cpu, const Insn& insn) {
+  cpu.CheckLoad(cpu.Address(insn), 1);
+}
+
 template <class D>
 void Nondeterministic(Cpu<D>& cpu, const Insn&) {
   cpu.StopNondeterministic();
@@ -64,7 +70,7 @@ void RegisterSystem(HandlerTable<D>& table) {
   for (const char* name :
        {"nop", "pause", "endbr64", "endbr32", "prefetch", "prefetchw",
         "prefetchwt1", "prefetchnta", "prefetcht0", "prefetcht1", "prefetcht2",
-        "lfence", "mfence", "sfence", "clflush"}) {
+        "lfence", "mfence", "sfence"}) {
     table[name] = Always<D, &Nop<D>>;
   }
   for (const char* name :
@@ -78,6 +84,7 @@ void RegisterSystem(HandlerTable<D>& table) {
         "lmsw", "rdpmc",  "swapgs", "sysret", "sysexit"}) {
     table[name] = Always<D, &Privileged<D>>;
   }
+  table["clflush"] = Always<D, &Clflush<D>>;
   table["clc"] = Always<D, &SetFlag<D, kFlagCarry, false>>;
   table["stc"] = Always<D, &SetFlag<D, kFlagCarry, true>>;
   table["cmc"] = Always<D, &Cmc<D>>;

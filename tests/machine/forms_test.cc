@@ -18,17 +18,20 @@
 namespace clew::machine {
 namespace {
 
-constexpr int kStatesPerForm = 12;
+constexpr int kStatesPerForm = 6;
 
 uint64_t Seed() {
   const char* seed = std::getenv("CLEW_SEED");
   return seed != nullptr ? std::strtoull(seed, nullptr, 0) : 1;
 }
 
-// Executed natively they would do something else than on a CPU without BMI1
-// and LZCNT, which is what the machine is; tests/machine/scan_test.cc.
+// Natively they do something else than on a CPU without BMI1 and LZCNT, which
+// is what the machine is (TZCNT, LZCNT), or show the trap flag that the oracle
+// needs. insn_test.cc has them.
 bool NotComparable(std::string_view mnemonic) {
-  return mnemonic == "tzcnt" || mnemonic == "lzcnt";
+  static const std::set<std::string_view> names = {
+      "tzcnt", "lzcnt", "pushf", "pushfq", "popf", "popfq", "int3"};
+  return names.contains(mnemonic);
 }
 
 std::string Hex(const std::vector<uint8_t>& code) {
@@ -45,7 +48,11 @@ class FormsTest : public testing::Test {
   bool CompareForm(const Form& form) {
     oracle_.SetCode(form.code);
     for (int i = 0; i < kStatesPerForm; ++i) {
-      const State state = MakeState(random_);
+      State state = MakeState(random_);
+      if (form.mnemonic == "shld" || form.mnemonic == "shrd") {
+        // A count above the width is undefined (16-bit operands).
+        state.regs.gpr[kRcx] &= 0x0f;
+      }
       if (i == 0 && !oracle_.RunOnMachine(state).supported) {
         return false;
       }
@@ -108,7 +115,9 @@ TEST_F(FormsTest, OneByteOpcodesHigh) { CompareMap(0, 0x90, 0xd7); }
 TEST_F(FormsTest, OneByteOpcodesTop) { CompareMap(0, 0xe0, 0xff); }
 TEST_F(FormsTest, TwoByteMovesAndConditions) { CompareMap(1, 0x40, 0x4f); }
 TEST_F(FormsTest, TwoByteJumpsAndSets) { CompareMap(1, 0x80, 0x9f); }
-TEST_F(FormsTest, TwoByteIntegers) { CompareMap(1, 0xa0, 0xc1); }
+// AE is MXCSR, FXSAVE and the fences: with the SSE families.
+TEST_F(FormsTest, TwoByteBits) { CompareMap(1, 0xa0, 0xad); }
+TEST_F(FormsTest, TwoByteIntegers) { CompareMap(1, 0xaf, 0xc1); }
 TEST_F(FormsTest, TwoByteExchangeAndSwap) { CompareMap(1, 0xc7, 0xcf); }
 TEST_F(FormsTest, TwoByteHints) { CompareMap(1, 0x18, 0x1f); }
 TEST_F(FormsTest, Crc32) { CompareMap(2, 0xf0, 0xf1); }

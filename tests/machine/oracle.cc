@@ -211,7 +211,10 @@ void Oracle::SetCode(std::span<const uint8_t> code) {
   CLEW_CHECK(code.size() <= code_.size(), "{} bytes of code", code.size());
   code_.fill(0x90);
   std::copy(code.begin(), code.end(), code_.begin());
-  std::memcpy(reinterpret_cast<void*>(kCodeAt), code_.data(), code_.size());
+  auto* place = reinterpret_cast<void*>(kCodeAt);
+  CLEW_CHECK(mprotect(place, kPageBytes, PROT_READ | PROT_WRITE) == 0, "code");
+  std::memcpy(place, code_.data(), code_.size());
+  CLEW_CHECK(mprotect(place, kPageBytes, PROT_READ | PROT_EXEC) == 0, "code");
   CLEW_CHECK(memory_.Poke(kCodeAt, std::as_bytes(std::span(code_))), "poke");
 }
 
@@ -297,12 +300,16 @@ void DiffFloat(std::string& out, const Registers& cpu,
 std::string Difference(const Outcome& cpu, const Outcome& machine,
                        uint64_t undefined_flags) {
   std::string out;
+  // After a jump into the kernel's half the trap arrives as SIGSEGV.
+  const bool in_kernel_half =
+      machine.signal == 0 && machine.state.regs.rip >> 47 != 0;
   // A non-canonical stack address is SIGBUS on Linux; the machine says
   // kGeneral for both.
-  DiffInteger(
-      out, "signal",
-      static_cast<uint64_t>(cpu.signal == SIGBUS ? SIGSEGV : cpu.signal),
-      static_cast<uint64_t>(machine.signal));
+  const int cpu_signal = cpu.signal == SIGBUS ? SIGSEGV : cpu.signal;
+  if (!in_kernel_half) {
+    DiffInteger(out, "signal", static_cast<uint64_t>(cpu_signal),
+                static_cast<uint64_t>(machine.signal));
+  }
   if (cpu.has_addr && machine.has_addr) {
     DiffInteger(out, "fault address", cpu.fault_addr, machine.fault_addr);
   }
