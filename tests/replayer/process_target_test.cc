@@ -37,10 +37,49 @@ constexpr Program kPrograms[] = {
     {"deadlock", clew::testing::GuestDeadlock, 8},
 };
 
-GuestRecording Record(const Program& program, uint64_t seed) {
+// Joins the recorder's blocks of one instruction each into longer ones, as a
+// decoder makes them: where an instruction had the same successor every time
+// and is no SYSCALL. Guest code is code of this program, so it can be looked
+// at. `across_branches` joins whatever the successors: not what a decoder does,
+// but good to follow as long as there is no breakpoint.
+void JoinBlocks(GuestRecording& guest, bool across_branches) {
+  std::map<TraceeAddr, std::set<TraceeAddr>> successors;
+  for (const auto& [tid, blocks] : guest.blocks()) {
+    for (size_t i = 1; i < blocks.size(); ++i) {
+      successors[blocks[i - 1].ip].insert(blocks[i].ip);
+    }
+  }
+  const auto ends = [&](TraceeAddr ip) {
+    constexpr std::array<uint8_t, 2> kSyscall = {0x0f, 0x05};
+    return (successors[ip].size() != 1 && !across_branches) ||
+           std::memcmp(reinterpret_cast<const void*>(ip.as_int()),
+                       kSyscall.data(), kSyscall.size()) == 0;
+  };
+  for (auto& [tid, blocks] : guest.blocks()) {
+    std::vector<StreamBlock> joined;
+    bool open = false;  // the last joined block may grow
+    for (const StreamBlock& block : blocks) {
+      if (open && joined.back().slice == block.slice) {
+        ++joined.back().insn_count;
+        joined.back().time.hi = block.time.hi;
+        joined.back().interrupted = block.interrupted;
+      } else {
+        joined.push_back(block);
+      }
+      open = !block.interrupted && !ends(block.ip);
+    }
+    blocks = std::move(joined);
+  }
+}
+
+GuestRecording Record(const Program& program, uint64_t seed,
+                      bool across_branches = false) {
   GuestRecorderOptions options;
   options.seed = seed;
-  return GuestRecording::Make(program.entry, program.rounds, options);
+  GuestRecording guest =
+      GuestRecording::Make(program.entry, program.rounds, options);
+  JoinBlocks(guest, across_branches);
+  return guest;
 }
 
 std::unique_ptr<ProcessTarget> Open(const GuestRecording& guest) {
@@ -233,7 +272,7 @@ volatile uint64_t kernel_word;  // no guest program knows it
 // Both what a call writes when it returns at once and what it writes when it
 // returns after others have run.
 TEST(ProcessTarget, AWatchpointFindsWhatTheKernelWrites) {
-  const GuestRecording guest = Record(kPrograms[0], 1);
+  const GuestRecording guest = Record(kPrograms[0], 1, true);
   const uint64_t addr = reinterpret_cast<uint64_t>(&kernel_word);
   const Tid first = guest.truth().schedule.front().thread;
   process::Recording recording = guest.recording();
