@@ -7,27 +7,53 @@ namespace {
 
 constexpr uint16_t kUnordered = kX87C0 | kX87C2 | kX87C3;
 
-template <class D, X87Compare kOp, X87Format kFormat, unsigned kPops>
-void CompareToStatus(Cpu<D>& cpu, const Insn& insn) {
-  constexpr bool kRegister = kFormat == X87Format::kRegister;
+void FinishEmpty(X87Stack& stack) {
+  stack.StackUnderflow();
+  stack.Note(kUnordered, kUnordered);
+}
+
+template <class D, X87Compare kOp, unsigned kPops>
+void WithRegister(Cpu<D>& cpu, const Insn& insn) {
   X87Stack stack(cpu.regs().x87);
-  X87Env loading = {.control = stack.control()};
-  X87Env env = loading;
-  const unsigned i = kRegister ? StIndex(insn) : 0;
-  const Float80 b =
-      kRegister ? stack.st(i) : LoadOperand<kFormat>(cpu, insn, loading);
-  if (cpu.faulted()) {
-    return;
-  }
+  const unsigned i = StIndex(insn);
   if (stack.AnyEmpty(0, i)) {
-    stack.StackUnderflow();
-    stack.Note(kUnordered, kUnordered);
+    FinishEmpty(stack);
   } else {
-    kOp(stack.st(0), b, env);
-    stack.Note(loading.status & kX87Exceptions, 0);
+    X87Env env = {.control = stack.control()};
+    kOp(stack.st(0), stack.st(i), env);
     stack.Note(env.status, kX87Conditions);
   }
   for (unsigned n = 0; n < kPops; ++n) {
+    stack.Pop();
+  }
+}
+
+// FCOM and FICOM with memory.
+template <class D, X87Format kFormat>
+void CompareWithMemory(Cpu<D>& cpu, const Insn& insn, X87Stack& stack) {
+  X87Env env = {.control = stack.control()};
+  if constexpr (kFormat == X87Format::kFloat32) {
+    FcomMemory(stack.st(0), LoadPlain<D, uint32_t>(cpu, insn), env);
+  } else if constexpr (kFormat == X87Format::kFloat64) {
+    FcomMemory(stack.st(0), LoadPlain<D, uint64_t>(cpu, insn), env);
+  } else {
+    Fcom(stack.st(0), LoadOperand<kFormat>(cpu, insn, env), env);
+  }
+  if (cpu.faulted()) {
+    return;
+  }
+  if (stack.empty(0)) {
+    FinishEmpty(stack);
+  } else {
+    stack.Note(env.status, kX87Conditions);
+  }
+}
+
+template <class D, X87Format kFormat, bool kPop>
+void WithMemory(Cpu<D>& cpu, const Insn& insn) {
+  X87Stack stack(cpu.regs().x87);
+  CompareWithMemory<D, kFormat>(cpu, insn, stack);
+  if (kPop && !cpu.faulted()) {
     stack.Pop();
   }
 }
@@ -39,7 +65,7 @@ uint64_t FlagsOf(uint16_t conditions) {
 }
 
 template <class D, X87Compare kOp, bool kPop>
-void CompareToFlags(Cpu<D>& cpu, const Insn& insn) {
+void WithFlags(Cpu<D>& cpu, const Insn& insn) {
   X87Stack stack(cpu.regs().x87);
   const unsigned i = StIndex(insn);
   X87Env env = {.control = stack.control(), .status = kUnordered};
@@ -47,7 +73,7 @@ void CompareToFlags(Cpu<D>& cpu, const Insn& insn) {
     stack.StackUnderflow();
   } else {
     kOp(stack.st(0), stack.st(i), env);
-    stack.Note(env.status, kX87C1);
+    stack.Note(env.status, 0);
   }
   cpu.flags().SetAll(FlagsOf(env.status));
   if (kPop) {
@@ -84,9 +110,21 @@ template <class D, X87Format kFormat>
 Handler<D> SelectOrdered(const Insn& insn) {
   switch (RegField(insn)) {
     case 2:
-      return &CompareToStatus<D, Fcom, kFormat, 0>;
+      return &WithMemory<D, kFormat, false>;
     case 3:
-      return &CompareToStatus<D, Fcom, kFormat, 1>;
+      return &WithMemory<D, kFormat, true>;
+    default:
+      return nullptr;
+  }
+}
+
+template <class D>
+Handler<D> SelectOrderedRegister(const Insn& insn) {  // D8
+  switch (RegField(insn)) {
+    case 2:
+      return &WithRegister<D, Fcom, 0>;
+    case 3:
+      return &WithRegister<D, Fcom, 1>;
     default:
       return nullptr;
   }
@@ -112,9 +150,9 @@ template <class D>
 Handler<D> SelectUnordered(const Insn& insn) {  // DD /4, /5
   switch (RegField(insn)) {
     case 4:
-      return &CompareToStatus<D, Fucom, X87Format::kRegister, 0>;
+      return &WithRegister<D, Fucom, 0>;
     case 5:
-      return &CompareToStatus<D, Fucom, X87Format::kRegister, 1>;
+      return &WithRegister<D, Fucom, 1>;
     default:
       return nullptr;
   }
@@ -124,9 +162,9 @@ template <class D, bool kPop>
 Handler<D> SelectToFlags(const Insn& insn) {  // DB, DF
   switch (RegField(insn)) {
     case 5:
-      return &CompareToFlags<D, Fucom, kPop>;
+      return &WithFlags<D, Fucom, kPop>;
     case 6:
-      return &CompareToFlags<D, Fcom, kPop>;
+      return &WithFlags<D, Fcom, kPop>;
     default:
       return nullptr;
   }
@@ -140,9 +178,9 @@ Handler<D> SelectSingle(const Insn& insn) {
     case 0xd9e5:
       return &Examine<D>;
     case 0xdae9:
-      return &CompareToStatus<D, Fucom, X87Format::kRegister, 2>;
+      return &WithRegister<D, Fucom, 2>;
     case 0xded9:
-      return &CompareToStatus<D, Fcom, X87Format::kRegister, 2>;
+      return &WithRegister<D, Fcom, 2>;
     default:
       return nullptr;
   }
@@ -157,7 +195,7 @@ Handler<D> SelectX87Compare(const Insn& insn) {
   }
   switch (insn.opcode[0]) {
     case 0xd8:
-      return SelectOrdered<D, X87Format::kRegister>(insn);
+      return SelectOrderedRegister<D>(insn);
     case 0xdb:
       return SelectToFlags<D, false>(insn);
     case 0xdd:

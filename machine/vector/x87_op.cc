@@ -57,6 +57,20 @@ CLEW_X87_BINARY_OPS(CLEW_X87_DEFINE)
 CLEW_X87_UNARY_OPS(CLEW_X87_DEFINE)
 #undef CLEW_X87_DEFINE
 
+#define CLEW_X87_DEFINE_FOR(Name, text, Bits)                        \
+  Float80 Name(const Float80& a, Bits bits, X87Env& env) {           \
+    Float80 result;                                                  \
+    CLEW_X87_RUN("fldt %[a]\n\t" text " %[bits]" CLEW_X87_STATUS     \
+                 "fstpt %[result]",                                  \
+                 CLEW_RESULT(result), [a] "m"(a), [bits] "m"(bits)); \
+    return result;                                                   \
+  }
+#define CLEW_X87_DEFINE(Name, text)             \
+  CLEW_X87_DEFINE_FOR(Name, text "s", uint32_t) \
+  CLEW_X87_DEFINE_FOR(Name, text "l", uint64_t)
+CLEW_X87_MEMORY_OPS(CLEW_X87_DEFINE)
+#undef CLEW_X87_DEFINE
+
 #define CLEW_X87_DEFINE(Name, text)                                           \
   Float80 Name(X87Env& env) {                                                 \
     Float80 result;                                                           \

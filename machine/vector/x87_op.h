@@ -38,6 +38,8 @@ struct X87Env {
 
 // a is st(0), b is st(1) or the explicit operand.
 using X87Binary = Float80 (*)(const Float80& a, const Float80& b, X87Env& env);
+template <class U>
+using X87Memory = Float80 (*)(const Float80& a, U bits, X87Env& env);
 using X87Unary = Float80 (*)(const Float80& a, X87Env& env);
 using X87Constant = Float80 (*)(X87Env& env);
 using X87Compare = void (*)(const Float80& a, const Float80& b, X87Env& env);
@@ -57,9 +59,10 @@ using X87Compare = void (*)(const Float80& a, const Float80& b, X87Env& env);
   X(Fyl2x, "fyl2x")               \
   X(Fyl2xp1, "fyl2xp1")
 
-// The last four set C2 and leave `a` where it is out of range. FXTRACT,
-// FPTAN and FSINCOS have two results: the one that ends in st(0) and, with
-// `Below`, the one under it.
+// FSIN, FCOS, FPTAN and FSINCOS set C2 where `a` is out of range, and the
+// result then means nothing. FXTRACT, FPTAN and FSINCOS have two results: the
+// one that ends in st(0) and, with `Below`, the one under it, of which `status`
+// means nothing.
 #define CLEW_X87_UNARY_OPS(X)                \
   X(Fsqrt, "fsqrt")                          \
   X(Frndint, "frndint")                      \
@@ -68,9 +71,21 @@ using X87Compare = void (*)(const Float80& a, const Float80& b, X87Env& env);
   X(FxtractBelow, "fxtract\n\tfxch %%st(1)") \
   X(Fsin, "fsin")                            \
   X(Fcos, "fcos")                            \
+  X(Fptan, "fptan")                          \
   X(FptanBelow, "fptan\n\tfxch %%st(1)")     \
   X(Fsincos, "fsincos")                      \
   X(FsincosBelow, "fsincos\n\tfxch %%st(1)")
+
+// With a float32 or float64 in memory. Loading it first would not be the same:
+// a signalling NaN would be quiet by then, a denormal reported too early.
+#define CLEW_X87_MEMORY_OPS(X) \
+  X(FaddMemory, "fadd")        \
+  X(FmulMemory, "fmul")        \
+  X(FcomMemory, "fcom")        \
+  X(FsubMemory, "fsub")        \
+  X(FsubrMemory, "fsubr")      \
+  X(FdivMemory, "fdiv")        \
+  X(FdivrMemory, "fdivr")
 
 #define CLEW_X87_CONSTANTS(X) \
   X(Fld1, "fld1")             \
@@ -93,6 +108,11 @@ CLEW_X87_BINARY_OPS(CLEW_X87_DECLARE)
 #define CLEW_X87_DECLARE(Name, text) \
   Float80 Name(const Float80& a, X87Env& env);
 CLEW_X87_UNARY_OPS(CLEW_X87_DECLARE)
+#undef CLEW_X87_DECLARE
+#define CLEW_X87_DECLARE(Name, text)                          \
+  Float80 Name(const Float80& a, uint32_t bits, X87Env& env); \
+  Float80 Name(const Float80& a, uint64_t bits, X87Env& env);
+CLEW_X87_MEMORY_OPS(CLEW_X87_DECLARE)
 #undef CLEW_X87_DECLARE
 #define CLEW_X87_DECLARE(Name, text) Float80 Name(X87Env& env);
 CLEW_X87_CONSTANTS(CLEW_X87_DECLARE)

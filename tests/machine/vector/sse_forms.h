@@ -1,0 +1,42 @@
+#ifndef CLEW_TESTS_MACHINE_VECTOR_SSE_FORMS_H_
+#define CLEW_TESTS_MACHINE_VECTOR_SSE_FORMS_H_
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+// Every SSE to SSE4.2 instruction of machine/insn/sse_*.cc that works on XMM
+// registers, by its encoding.
+
+namespace clew::machine {
+
+enum class OpcodeMap : uint8_t { k0f, k0f38, k0f3a };
+
+// What ModRM.rm may be.
+enum RmKinds : uint8_t {
+  kRmXmm = 1,
+  kRmGpr = 2,
+  kRmMemAligned = 4,  // 16 bytes; misaligned is a general protection fault
+  kRmMem = 8,         // any alignment
+};
+
+enum class ImmKind : uint8_t { kNone, kEvery };
+
+struct SseForm {
+  uint8_t prefix;  // 0, 0x66, 0xf2, 0xf3
+  OpcodeMap map;
+  uint8_t opcode;
+  uint8_t rm;               // RmKinds
+  bool reg_is_gpr = false;  // ModRM.reg is a general register
+  ImmKind imm = ImmKind::kNone;
+  std::optional<uint8_t> reg_field = std::nullopt;  // opcode extension
+  bool rex_w = false;
+};
+
+// RCPxS and RSQRTxS are not among them: what they approximate is no two CPUs'
+// agreement.
+std::vector<SseForm> AllSseForms();
+
+}  // namespace clew::machine
+
+#endif  // CLEW_TESTS_MACHINE_VECTOR_SSE_FORMS_H_
