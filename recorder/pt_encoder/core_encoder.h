@@ -70,13 +70,11 @@ class CoreEncoder {
   // Enabled. CALL rel32: writes nothing. `return_ip` is the next instruction in
   // memory, `target` where it goes on.
   void DirectCall(TraceeAddr return_ip, TraceeAddr target) {
-    if (return_ip == target) {
-      // No call to a decoder that knows the idiom, one to a decoder that does
-      // not: start anew, so that both agree.
-      return_count_ = 0;
-      return;
+    // To call the next instruction is how code learns where it is: no call to
+    // hardware and decoders.
+    if (return_ip != target) {
+      PushReturn(return_ip.as_int());
     }
-    PushReturn(return_ip.as_int());
   }
 
   // Enabled. JMP and CALL through a register or memory.

@@ -7,7 +7,12 @@ static unsigned long sum;
 static volatile int handled;
 
 __attribute__((noinline)) static unsigned long Deep(unsigned long n) {
-  return n == 0 ? 1 : n + Deep(n - 1) * 3;
+  if (n == 0) {
+    return 1;
+  }
+  unsigned long below = Deep(n - 1);
+  __asm__ volatile("" : "+r"(below));  // a call, not a loop
+  return n + below * 3;
 }
 
 __attribute__((noinline)) static void Add(void) { sum += 1; }
@@ -36,7 +41,7 @@ __attribute__((noinline)) static int Choose(unsigned long n) {
   }
 }
 
-static void Assembly(void) {
+__attribute__((noinline)) static void Assembly(void) {
   static char from[100];
   static char to[100];
   __asm__ volatile(
@@ -54,11 +59,20 @@ static void Assembly(void) {
       "push %%rax\n"
       "ret\n"                // a jump in disguise
       "nop\n"
-      "3: call 4f\n"         // the idiom that loads the instruction pointer
-      "4: pop %%rax\n"
+      "3:\n"
       :
       : "m"(from), "m"(to)
       : "rax", "rcx", "rsi", "rdi", "memory");
+}
+
+// The idiom that loads the instruction pointer: a call that is none.
+__attribute__((noinline)) static void CallNext(void) {
+  __asm__ volatile(
+      "call 1f\n"
+      "1: pop %%rax\n"
+      :
+      :
+      : "rax", "memory");
 }
 
 // kernel's struct sigaction for rt_sigaction
@@ -93,6 +107,7 @@ __attribute__((force_align_arg_pointer)) void _start(void) {
     sum += Deep(i);
   }
   Assembly();
+  CallNext();
   Signals();
   Write("done\n", 5);
   Exit(handled == 30 ? 0 : 1);

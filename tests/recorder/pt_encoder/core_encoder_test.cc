@@ -257,6 +257,59 @@ TEST(CoreEncoderTest, ReturnsThatMatchCostOneBit) {
   EXPECT_EQ(bytes_of(false), 47u * 3u);  // TIPs of two bytes of address
 }
 
+// What a sequence of returns adds to a stream without timing: a TIP of two
+// bytes of address costs three bytes, a pending bit none.
+class ReturnStackTest : public testing::Test {
+ protected:
+  ReturnStackTest() : encoder_(Config(), sink_) {
+    encoder_.Enable(TraceeAddr(0x401000), EnableCause::kSwitchIn);
+  }
+  static EncoderConfig Config() {
+    EncoderConfig config;
+    config.mtc = false;
+    return config;
+  }
+  void Call(uint64_t return_ip) {
+    encoder_.DirectCall(TraceeAddr(return_ip), TraceeAddr(0x402000));
+  }
+  // True if it was written as a TIP.
+  bool ReturnsByTip(uint64_t target) {
+    encoder_.Flush();
+    const uint64_t before = encoder_.bytes_written();
+    encoder_.Return(TraceeAddr(target));
+    return encoder_.bytes_written() != before;
+  }
+  VectorSink sink_;
+  CoreEncoder encoder_;
+};
+
+TEST_F(ReturnStackTest, HasTheDepthThatDecodersHave) {
+  for (int i = 0; i < 100; ++i) {
+    Call(0x401005);
+  }
+  for (int i = 0; i < 100; ++i) {
+    EXPECT_EQ(ReturnsByTip(0x401005), i >= 64) << i;
+  }
+}
+
+// perf pops its stack at each RET, libipt only at one that was compressed:
+// after a RET that does not match, nothing that is on it can be used.
+TEST_F(ReturnStackTest, IsForgottenAtAReturnThatDoesNotMatch) {
+  Call(0x401005);
+  Call(0x401105);
+  EXPECT_TRUE(ReturnsByTip(0x401205));
+  EXPECT_TRUE(ReturnsByTip(0x401105));
+  EXPECT_TRUE(ReturnsByTip(0x401005));
+  Call(0x401305);
+  EXPECT_FALSE(ReturnsByTip(0x401305));
+}
+
+TEST_F(ReturnStackTest, DoesNotKeepACallOfTheNextInstruction) {
+  Call(0x401005);
+  Call(0x402000);
+  EXPECT_FALSE(ReturnsByTip(0x401005));
+}
+
 TEST(CoreEncoderTest, PausesAreToldByMtcsOrByTsc) {
   EncoderConfig config;
   VectorSink sink;
