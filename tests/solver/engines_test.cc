@@ -8,6 +8,7 @@
 
 #include <cstdlib>
 
+#include "solver/beam.h"
 #include "solver/checker.h"
 #include "solver/depth_first.h"
 #include "solver/repair.h"
@@ -79,7 +80,8 @@ void ExpectAgrees(const ToyTrace& toy, const SearchAnswer& answer,
 }
 
 // Z3 in this process: the instances are small.
-void ExpectZ3Agrees(const ToyTrace& toy, Encoding encoding, bool satisfiable) {
+// False if it does not know.
+bool ExpectZ3Agrees(const ToyTrace& toy, Encoding encoding, bool satisfiable) {
   Z3Options options;
   options.encoding = encoding;
   options.sources = {true, true};  // all evidence, whatever the encoding
@@ -87,7 +89,7 @@ void ExpectZ3Agrees(const ToyTrace& toy, Encoding encoding, bool satisfiable) {
   const Z3Answer answer = SolveWithZ3InProcess(toy.trace, options);
   SCOPED_TRACE(ToString(encoding));
   if (answer.verdict == Verdict::kUnknown) {
-    return;
+    return false;
   }
   EXPECT_EQ(answer.verdict == Verdict::kWitness, satisfiable);
   if (answer.verdict == Verdict::kWitness) {
@@ -95,6 +97,15 @@ void ExpectZ3Agrees(const ToyTrace& toy, Encoding encoding, bool satisfiable) {
     const Status checked = CheckOrder(toy.trace, answer.order, unknowns);
     EXPECT_TRUE(checked.has_value()) << checked.error().message;
   }
+  return true;
+}
+
+SearchAnswer RunBeam(const ToyTrace& toy, size_t width) {
+  auto executor = TraceExecutor::Create(toy.trace);
+  const Deadline deadline(20);
+  return Beam(**executor, {.width_min = width, .width_max = width * 16},
+              deadline)
+      .Run();
 }
 
 TEST(EnginesTest, AgreeWithEnumeration) {
@@ -102,6 +113,7 @@ TEST(EnginesTest, AgreeWithEnumeration) {
   int satisfiable_count = 0;
   int unsatisfiable_count = 0;
   int repaired = 0;
+  int z3_unknown = 0;
   for (uint64_t i = 0; i < 400; ++i) {
     SCOPED_TRACE(fmt::format("CLEW_TEST_SEED={} instance {}", start, i));
     const ToyOptions options = SmallOptions(start + i);
@@ -119,10 +131,12 @@ TEST(EnginesTest, AgreeWithEnumeration) {
     ExpectAgrees(toy, RunDepthFirst(toy, false, 0), *truth, true, "search");
     ExpectAgrees(toy, RunDepthFirst(toy, false, 200), *truth, true, "held");
     ExpectAgrees(toy, RunDepthFirst(toy, true, 0), *truth, false, "directed");
-    ExpectZ3Agrees(toy, Encoding::kReadFrom, *truth);
+    ExpectAgrees(toy, RunBeam(toy, 4096), *truth, true, "wide beam");
+    ExpectAgrees(toy, RunBeam(toy, 1), *truth, false, "narrow beam");
+    z3_unknown += ExpectZ3Agrees(toy, Encoding::kReadFrom, *truth) ? 0 : 1;
     if (i % 4 < 2) {  // the slow ones
-      ExpectZ3Agrees(toy, Encoding::kClap, *truth);
-      ExpectZ3Agrees(toy, Encoding::kTime, *truth);
+      z3_unknown += ExpectZ3Agrees(toy, Encoding::kClap, *truth) ? 0 : 1;
+      z3_unknown += ExpectZ3Agrees(toy, Encoding::kTime, *truth) ? 0 : 1;
     }
     auto executor = TraceExecutor::Create(toy.trace);
     const Deadline deadline(5);
@@ -134,8 +148,9 @@ TEST(EnginesTest, AgreeWithEnumeration) {
       return;
     }
   }
-  std::printf("%d satisfiable (%d repaired), %d not\n", satisfiable_count,
-              repaired, unsatisfiable_count);
+  std::printf("%d satisfiable (%d repaired), %d not; z3 unknown %d\n",
+              satisfiable_count, repaired, unsatisfiable_count, z3_unknown);
+  EXPECT_LT(z3_unknown, 20);
   EXPECT_GT(satisfiable_count, 100);
   EXPECT_GT(unsatisfiable_count, 30);
   EXPECT_GT(repaired * 10, satisfiable_count * 9);
