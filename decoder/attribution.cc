@@ -20,8 +20,9 @@ const Slice* Attribution::OnEnter(const CoreEnter& enter) {
   }
   // Time leaves a choice: stay if the thread goes on where it stopped, and
   // else take the next slice if it may have begun.
-  const bool may_be_next = index_ + 1 < slices_.size() && resume_ip_ &&
-                           !GoesOn(enter.ip) && enter.time.hi != kTscUnknown &&
+  const bool may_be_next = !exact_ && index_ + 1 < slices_.size() &&
+                           resume_ip_ && !GoesOn(enter.ip) &&
+                           enter.time.hi != kTscUnknown &&
                            slices_[index_ + 1].time.lo <= enter.time.hi &&
                            slices_[index_ + 1].time.lo >= enter.time.lo &&
                            slices_[index_].time.hi <= enter.time.hi;

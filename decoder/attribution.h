@@ -13,12 +13,15 @@ namespace clew::decoder {
 // Tells which slice of a core a stretch of user mode (from CoreEnter to
 // CoreLeave) belongs to. A thread leaves user mode before it is switched out,
 // and another enters it after it was switched in, so stretches never cross a
-// switch, and they and the slices are in the same order. Time chooses; where it
-// leaves a choice, a thread goes on where it stopped.
+// switch, and they and the slices are in the same order. Time chooses. It
+// leaves no choice where a TSC packet comes with each switch, as software
+// sources make it (`exact`); on hardware, where it may, a thread goes on where
+// it stopped.
 class Attribution {
  public:
   // `slices`, in order, are one core's, and must outlive the object.
-  explicit Attribution(std::span<const Slice> slices) : slices_(slices) {}
+  Attribution(std::span<const Slice> slices, bool exact)
+      : slices_(slices), exact_(exact) {}
 
   // The slice of what follows; nullptr if the core has none.
   const Slice* OnEnter(const CoreEnter& enter);
@@ -37,6 +40,7 @@ class Attribution {
   bool GoesOn(TraceeAddr ip) const;
 
   std::span<const Slice> slices_;
+  bool exact_;
   size_t index_ = 0;
   // Where the last block ended: start of its last instruction.
   std::optional<TraceeAddr> resume_ip_;

@@ -115,6 +115,7 @@ Result<std::unique_ptr<Trace>> Bundle::ReadTrace() const {
   config.cpu = manifest_.cpu;
   config.branches_before_timing = manifest_.source == BundleSource::kQemu ||
                                   manifest_.source == BundleSource::kStepper;
+  config.tsc_at_switches = config.branches_before_timing;
   config.resolve_image = [this](const MmapRecord& mapping) {
     for (const BundleImage& image : manifest_.images) {
       const bool same = mapping.build_id.empty()

@@ -15,7 +15,7 @@ struct TraceStreams::Core {
         slices(of_core),
         image(cache),
         decoder(trace.pieces, image, all.timing(), all.cpu()),
-        attribution(of_core),
+        attribution(of_core, all.tsc_at_switches()),
         walker(image) {}
 
   CoreId core;

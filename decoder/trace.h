@@ -21,8 +21,10 @@ namespace clew::decoder {
 struct TraceConfig {
   ImageResolver resolve_image;  // empty: no code is found
   CpuIdentity cpu;
-  // See TimingConfig. True for bundles of our software sources.
+  // See TimingConfig, and Attribution. Both are true for bundles of our
+  // software sources.
   bool branches_before_timing = false;
+  bool tsc_at_switches = false;
   // Bytes of AUX area that came in several AUXTRACE records and are copied to
   // be in one piece again.
   uint64_t joined_aux_bytes_max = uint64_t{1} << 30;
@@ -69,6 +71,7 @@ class Trace {
   const TimingConfig& timing() const { return timing_; }
   const TscConversion& conversion() const { return conversion_; }
   const CpuIdentity& cpu() const { return config_.cpu; }
+  bool tsc_at_switches() const { return config_.tsc_at_switches; }
   const std::map<Tid, ThreadInfo>& threads() const { return threads_; }
   const std::vector<SidebandLoss>& losses() const { return losses_; }
   // In the order of their type numbers.

@@ -110,9 +110,8 @@ void CoreDecoder::OnBlock(const FlowStep& step) {
   held.block = {.ip = step.ip,
                 .end_ip = step.end_ip,
                 .insn_count = step.insn_count,
-                .time = {edges_->LowerBound(lower_pos_), kTscUnknown},
+                .time = {LowerAt(lower_pos_), kTscUnknown},
                 .interrupted = false};
-  held.block.time.lo = std::max(held.block.time.lo, floor_);
   if (!step.ends_in_branch) {
     held_.push_back(held);
     return;
@@ -126,29 +125,31 @@ void CoreDecoder::OnBlock(const FlowStep& step) {
   last_ip_ = step.end_ip;
 }
 
+// libipt reads at most one event ahead, and between two TIP.PGE a TIP.PGD is an
+// event: the last TIP.PGE read is this step's.
 void CoreDecoder::Enter(const FlowStep& step) {
-  BoundHeld(step.pos_before);
+  BoundHeld(step.pos_after);
   FlushHeld();
-  lower_pos_ = std::max(lower_pos_, step.pos_before);
-  const TscTicks lo = std::max(edges_->LowerBound(lower_pos_), floor_);
-  out_.push_back(
-      CoreEnter{.ip = step.ip,
-                .time = {lo, UpperAt(std::max(lower_pos_, step.pos_before))}});
+  lower_pos_ = std::max({lower_pos_, std::min(step.pos_before, step.pos_after),
+                         edges_->LastEnable(step.pos_after) + 1});
+  out_.push_back(CoreEnter{.ip = step.ip, .time = TimeAt(lower_pos_)});
   enabled_ = true;
 }
 
-// The packets of the event are before pos_before: they prove all before it.
+// The event's packets prove all before it. As above, the last TIP.PGD is its.
 void CoreDecoder::OnStop(const FlowStep& step) {
-  BoundHeld(step.pos_before);
+  const bool stays = step.kind == FlowKind::kAsyncBranch;
+  const uint64_t pos =
+      stays ? step.pos_after
+            : std::max(lower_pos_, edges_->LastDisable(step.pos_after) + 1);
+  BoundHeld(pos);
   if (!held_.empty() && step.kind != FlowKind::kDisabled) {
     held_.back().block.interrupted = true;
   }
   FlushHeld();
-  lower_pos_ = std::max(lower_pos_, step.pos_before);
-  if (step.kind != FlowKind::kAsyncBranch) {
-    out_.push_back(
-        CoreLeave{.time = {std::max(edges_->LowerBound(lower_pos_), floor_),
-                           UpperAt(lower_pos_)}});
+  if (!stays) {
+    lower_pos_ = pos;
+    out_.push_back(CoreLeave{.time = TimeAt(pos)});
     enabled_ = false;
   }
 }
@@ -156,8 +157,8 @@ void CoreDecoder::OnStop(const FlowStep& step) {
 void CoreDecoder::OnOverflow(const FlowStep& step) {
   const uint64_t pos = step.pos_before;
   DropUnproven();
-  AddGap(GapCause::kOverflow, pos, 0, edges_->FirstFrom(pos), last_ip_,
-         "OVF: the core dropped packets");
+  AddGap(GapCause::kOverflow, pos, 0, edges_->FirstFrom(step.pos_after),
+         last_ip_, "OVF: the core dropped packets");
   lower_pos_ = std::max(lower_pos_, pos);
   enabled_ = false;
   if (step.ip_known) {
@@ -226,7 +227,7 @@ void CoreDecoder::DropUnproven() {
 void CoreDecoder::AddGap(GapCause cause, uint64_t pos, uint64_t bytes,
                          std::optional<TscTicks> until, TraceeAddr ip,
                          std::string detail) {
-  const TscTicks lo = std::max(edges_->LowerBound(lower_pos_), floor_);
+  const TscTicks lo = LowerAt(lower_pos_);
   floor_ = lo;
   out_.push_back(
       CoreGap{.cause = cause,
@@ -235,6 +236,15 @@ void CoreDecoder::AddGap(GapCause cause, uint64_t pos, uint64_t bytes,
               .bytes = bytes,
               .ip = ip,
               .detail = std::move(detail)});
+}
+
+TscTicks CoreDecoder::LowerAt(uint64_t pos) {
+  return std::max(edges_->LowerBound(pos), floor_);
+}
+
+TscInterval CoreDecoder::TimeAt(uint64_t pos) {
+  const TscTicks lo = LowerAt(pos);
+  return {lo, std::max(lo, UpperAt(pos))};
 }
 
 TscTicks CoreDecoder::UpperAt(uint64_t pos) {

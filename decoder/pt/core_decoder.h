@@ -90,7 +90,9 @@ class CoreDecoder {
   void DropUnproven();
   void AddGap(GapCause cause, uint64_t pos, uint64_t bytes,
               std::optional<TscTicks> until, TraceeAddr ip, std::string detail);
+  TscTicks LowerAt(uint64_t pos);
   TscTicks UpperAt(uint64_t pos);
+  TscInterval TimeAt(uint64_t pos);
   uint64_t AuxOffset(uint64_t pos) const;
 
   std::vector<AuxPiece> pieces_;

@@ -76,9 +76,9 @@ enum class FlowKind : uint8_t {
 
 enum class FlowErrorKind : uint8_t { kCodeMissing, kBadPacket };
 
-// One step of the control flow. Positions are offsets in the PT bytes: all
-// packets of control flow before `pos_after` have been read, and possibly the
-// packets of the next event.
+// One step of the control flow. Positions are offsets in the PT bytes. What the
+// step tells of was in packets before `pos_after`; those before it may be also
+// of the next event, but not of more.
 struct FlowStep {
   FlowKind kind = FlowKind::kEnd;
   bool ip_known = false;

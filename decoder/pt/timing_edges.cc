@@ -13,10 +13,12 @@ constexpr uint32_t kMtcBits = 8;
 constexpr uint32_t kTmaBits = 16;
 constexpr uint32_t kMtcPeriodMax = 15;
 
-bool IsFlow(PacketType type) {
+// A FUP belongs to the packet behind it, except after an overflow. (libipt may
+// read past it while branches before it are still to come.)
+bool IsFlow(PacketType type, bool after_overflow) {
   return type == PacketType::kTnt || type == PacketType::kTip ||
          type == PacketType::kTipPge || type == PacketType::kTipPgd ||
-         type == PacketType::kFup;
+         (type == PacketType::kFup && after_overflow);
 }
 
 }  // namespace
@@ -47,8 +49,8 @@ std::optional<TscTicks> TimingEdges::UpperBound(uint64_t pos) {
   while (upper_index_ < upper_open_ && At(upper_index_).upper_key < pos) {
     ++upper_index_;
   }
-  if (upper_index_ == edge_count()) {
-    return std::nullopt;
+  if (upper_index_ >= upper_open_) {
+    return std::nullopt;  // perhaps there is one, but not known to be behind
   }
   return TscTicks(At(upper_index_).ceiling_tsc);
 }
@@ -70,10 +72,20 @@ std::optional<TscTicks> TimingEdges::FirstFrom(uint64_t offset) {
 // Scans until an edge that is not before T(pos) is known.
 void TimingEdges::ScanWhileOpen(uint64_t pos) {
   while (upper_open_ == dropped_ || At(upper_open_ - 1).upper_key < pos) {
-    if (!ScanOne()) {
+    const uint64_t at = reader_.offset();
+    if ((at > pos && at - pos > kReadAheadMax) || !ScanOne()) {
       return;
     }
   }
+}
+
+uint64_t TimingEdges::LastBefore(uint64_t pos, std::deque<uint64_t>& offsets) {
+  while (reader_.offset() < pos && ScanOne()) {
+  }
+  while (offsets.size() > 1 && offsets[1] < pos) {
+    offsets.pop_front();
+  }
+  return offsets.empty() || offsets.front() >= pos ? 0 : offsets.front();
 }
 
 // Reads one packet; false at the end.
@@ -104,6 +116,7 @@ bool TimingEdges::ScanOne() {
       // MTC packets may be among what is lost.
       in_psb_ = false;
       mtc_known_ = false;
+      after_overflow_ = true;
       break;
     case PacketType::kTsc:
       OnTsc(packet);
@@ -120,15 +133,21 @@ bool TimingEdges::ScanOne() {
       OnMtc(packet);
       break;
     default:
-      if (IsFlow(packet.type) && !in_psb_) {
-        OnFlowPacket(packet);
-      }
       break;
+  }
+  if (!in_psb_ && IsFlow(packet.type, after_overflow_)) {
+    OnFlowPacket(packet);
+    after_overflow_ = false;
   }
   return true;
 }
 
 void TimingEdges::OnFlowPacket(const Packet& packet) {
+  if (packet.type == PacketType::kTipPge) {
+    enables_.push_back(packet.offset);
+  } else if (packet.type == PacketType::kTipPgd) {
+    disables_.push_back(packet.offset);
+  }
   for (; lower_open_ < upper_open_; ++lower_open_) {
     edges_[lower_open_ - dropped_].lower_key = packet.offset;
   }

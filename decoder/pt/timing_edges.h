@@ -31,13 +31,15 @@ struct TimingConfig {
 // or earlier, from those behind it, at its time or later.
 //
 // Positions are those of FlowReader. T(p) is the last packet of control flow
-// before position p (TNT, TIP, TIP.PGE, TIP.PGD, FUP outside of PSB+).
+// before position p (TNT, TIP, TIP.PGE, TIP.PGD, and FUP after OVF).
 //
 // TSC packets are edges, and MTC packets once a TSC and a TMA packet have tied
 // them to the TSC. CYC packets are not: their cycles become TSC ticks by a
 // ratio that is an estimate, and a bound must not be. Not thread-safe.
 class TimingEdges {
  public:
+  // Bytes behind a position that are searched for an edge; bounds memory.
+  static constexpr uint64_t kReadAheadMax = uint64_t{1} << 20;
   // `bytes` must outlive the object.
   TimingEdges(std::span<const std::byte> bytes, const TimingConfig& config);
 
@@ -47,13 +49,19 @@ class TimingEdges {
   TscTicks LowerBound(uint64_t pos);
 
   // The first edge behind T(pos): the branches of T(pos) and all before retired
-  // at that time or earlier. Absent if there is none. Positions must not
-  // decrease from call to call, nor be below LowerBound's.
+  // at that time or earlier. Absent if there is none within kReadAheadMax.
+  // Positions must not decrease from call to call, nor be below LowerBound's;
+  // for one that does, the answer is that of the last.
   std::optional<TscTicks> UpperBound(uint64_t pos);
 
   // The first edge at or behind `offset`; absent if there is none. As
   // UpperBound, but drops nothing.
   std::optional<TscTicks> FirstFrom(uint64_t offset);
+
+  // The last TIP.PGE (TIP.PGD) packet before `pos`, or 0. Positions must not
+  // decrease from call to call.
+  uint64_t LastEnable(uint64_t pos) { return LastBefore(pos, enables_); }
+  uint64_t LastDisable(uint64_t pos) { return LastBefore(pos, disables_); }
 
   // Edges that went back in time and were left out.
   uint64_t backwards() const { return backwards_; }
@@ -76,6 +84,7 @@ class TimingEdges {
   void AddEdge(uint64_t offset, uint64_t floor_tsc, uint64_t ceiling_tsc);
   void CloseEdges(uint64_t offset);
   void ScanWhileOpen(uint64_t pos);
+  uint64_t LastBefore(uint64_t pos, std::deque<uint64_t>& offsets);
   const Edge& At(uint64_t index) const { return edges_[index - dropped_]; }
   uint64_t edge_count() const { return dropped_ + edges_.size(); }
 
@@ -83,6 +92,7 @@ class TimingEdges {
   PacketReader reader_;
   bool at_end_ = false;
   bool in_psb_ = false;
+  bool after_overflow_ = false;
 
   // The clock: TSC of the crystal tick `base_ctc_`, once TSC and TMA came.
   std::optional<uint64_t> last_tsc_;
@@ -91,6 +101,8 @@ class TimingEdges {
   uint64_t base_ctc_ = 0;   // as TMA gave it, 16 bits
   uint64_t mtc_count_ = 0;  // MTC periods: crystal ticks >> mtc_period
 
+  std::deque<uint64_t> enables_;   // offsets of TIP.PGE, from the last on
+  std::deque<uint64_t> disables_;  // of TIP.PGD
   std::deque<Edge> edges_;
   uint64_t dropped_ = 0;      // edges before edges_.front()
   uint64_t upper_open_ = 0;   // first edge without upper_key

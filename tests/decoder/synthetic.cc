@@ -63,10 +63,15 @@ class Program {
       block.addr = addr;
       block.nops = static_cast<uint32_t>(random.Below(9));
       block.end = RandomEnd(random);
-      block.target = static_cast<uint32_t>(random.Below(kBlocks));
       if (i + 1 == kBlocks) {
-        block.end = End::kJump;  // nothing to fall through to
+        block.end = End::kIndirectJump;  // nothing to fall through to
       }
+      // Direct jumps and calls go forward: how often a loop of them went round
+      // until it was interrupted, no trace tells.
+      const bool direct = block.end == End::kJump || block.end == End::kCall;
+      const uint32_t first = direct ? i + 1 : 0;
+      block.target =
+          first + static_cast<uint32_t>(random.Below(kBlocks - first));
       addr += block.nops + EndSize(block.end);
       blocks_.push_back(block);
     }
@@ -418,6 +423,7 @@ Synthetic::~Synthetic() {
 TraceConfig Synthetic::Config() const {
   TraceConfig config;
   config.branches_before_timing = true;
+  config.tsc_at_switches = true;
   config.resolve_image = [path = code_path](const MmapRecord&) { return path; };
   return config;
 }
