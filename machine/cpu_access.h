@@ -283,15 +283,21 @@ void Cpu<D>::Push(V<uint64_t> value) {
 }
 
 template <class D>
+ObservedAccess Cpu<D>::MakeAccess(uint64_t addr, uint64_t value,
+                                  uint64_t size_bytes, AccessKind kind) const {
+  return ObservedAccess{.ip = current_->ip,
+                        .insn_offset = CurrentOffset(),
+                        .addr = addr,
+                        .value = value,
+                        .size_bytes = static_cast<uint32_t>(size_bytes),
+                        .kind = kind};
+}
+
+template <class D>
 void Cpu<D>::Observe(uint64_t addr, uint64_t value, uint64_t size_bytes,
                      AccessKind kind) {
-  const ObservedAccess access{.ip = current_->ip,
-                              .insn_offset = CurrentOffset(),
-                              .addr = addr,
-                              .value = value,
-                              .size_bytes = static_cast<uint32_t>(size_bytes),
-                              .kind = kind};
-  if (observer_->OnAccess(access) && signal_ < Signal::kObserver) {
+  if (observer_->OnAccess(MakeAccess(addr, value, size_bytes, kind)) &&
+      signal_ < Signal::kObserver) {
     signal_ = Signal::kObserver;
   }
 }

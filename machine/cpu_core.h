@@ -119,6 +119,9 @@ class Cpu {
   bool CanStore(uint64_t addr, uint64_t size_bytes) const {
     return memory_.CanStore(addr, size_bytes);
   }
+  // An access of the current instruction, for observers.
+  ObservedAccess MakeAccess(uint64_t addr, uint64_t value, uint64_t size_bytes,
+                            AccessKind kind) const;
   // True if each access has to be reported on its own.
   bool observed() const { return observer_ != nullptr; }
   // Raises what an access there would raise; true if it would succeed.
@@ -159,7 +162,9 @@ class Cpu {
   Stop Run(uint64_t max_insns);
   void CompleteInsn(const InsnInput& input);
   void set_observer(AccessObserver* observer) { observer_ = observer; }
+  // The instruction being executed, and where that is kept.
   const Insn* current() const { return current_; }
+  const Insn* const* current_place() const { return &current_; }
   void RaiseFetch(uint64_t addr);
 
  private:

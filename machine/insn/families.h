@@ -4,6 +4,7 @@
 #include "machine/cpu_core.h"
 #include "machine/insn.h"
 #include "machine/insn/vector_families.h"
+#include "machine/shadow_domain.h"
 
 namespace clew::machine {
 
@@ -52,8 +53,9 @@ template <class D, class U>
 using Val = typename D::template V<U>;
 
 // At the end of a family's file.
-#define CLEW_INSTANTIATE_FAMILY(name) \
-  template void name<Concrete>(HandlerTable<Concrete> & table)
+#define CLEW_INSTANTIATE_FAMILY(name)                           \
+  template void name<Concrete>(HandlerTable<Concrete> & table); \
+  template void name<Shadowed>(HandlerTable<Shadowed> & table)
 
 // f<U>() for the unsigned integer of `size_bytes`; nullptr for other sizes.
 template <class D, class F>

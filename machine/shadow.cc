@@ -1,0 +1,75 @@
+#include "machine/shadow.h"
+
+#include "machine/cpu_run.h"
+#include "machine/shadow_domain.h"
+
+namespace clew::machine {
+
+template class BlockCache<Shadowed>;
+template class Cpu<Shadowed>;
+
+ShadowCodeCache::ShadowCodeCache()
+    : blocks_(std::make_unique<BlockCache<Shadowed>>()) {}
+ShadowCodeCache::~ShadowCodeCache() = default;
+ShadowCodeCache::ShadowCodeCache(ShadowCodeCache&&) noexcept = default;
+ShadowCodeCache& ShadowCodeCache::operator=(ShadowCodeCache&&) noexcept =
+    default;
+
+ShadowMachine::ShadowMachine(Registers& registers, Memory& memory,
+                             ShadowMemory& shadow, ShadowCodeCache& code,
+                             ExprPool& pool, ShadowObserver& observer)
+    : thread_(std::make_unique<ShadowThread>()) {
+  thread_->pool = &pool;
+  thread_->memory = &shadow;
+  thread_->observer = &observer;
+  thread_->last = registers;
+  cpu_ = std::make_unique<Cpu<Shadowed>>(registers, memory, *code.blocks_,
+                                         Shadowed{thread_.get()});
+  thread_->current = cpu_->current_place();
+}
+ShadowMachine::~ShadowMachine() = default;
+ShadowMachine::ShadowMachine(ShadowMachine&&) noexcept = default;
+
+namespace {
+
+// What was changed from outside since the last run has no shadow.
+void DropStaleShadows(ShadowThread& thread, const Registers& regs) {
+  for (size_t i = 0; i < 16; ++i) {
+    if (regs.gpr[i] != thread.last.gpr[i]) {
+      thread.gpr[i] = nullptr;
+    }
+    for (size_t half = 0; half < 2; ++half) {
+      if (regs.xmm[i].q[half] != thread.last.xmm[i].q[half]) {
+        thread.xmm[i][half] = nullptr;
+      }
+    }
+  }
+  if (regs.rflags != thread.last.rflags) {
+    thread.flags = {};
+  }
+}
+
+}  // namespace
+
+Stop ShadowMachine::Run(uint64_t max_insns) {
+  DropStaleShadows(*thread_, cpu_->regs());
+  Stop stop = cpu_->Run(max_insns);
+  thread_->last = cpu_->regs();
+  return stop;
+}
+
+void ShadowMachine::CompleteInsn(const InsnInput& input) {
+  cpu_->CompleteInsn(input);
+  thread_->last = cpu_->regs();
+}
+
+const Expr* ShadowMachine::GprShadow(unsigned number) const {
+  return thread_->gpr[number];
+}
+
+void ShadowMachine::SetGprShadow(unsigned number, const Expr* expr) {
+  thread_->gpr[number] = expr;
+  thread_->last.gpr[number] = cpu_->regs().gpr[number];
+}
+
+}  // namespace clew::machine
