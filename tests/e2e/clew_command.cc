@@ -1,0 +1,89 @@
+#include "tests/e2e/clew_command.h"
+
+#include <gtest/gtest.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+
+#include "cli/report.h"
+#include "common/check.h"
+
+namespace clew::e2e {
+namespace {
+
+// ctest sets these; without it nothing is found.
+std::string Folder(const char* variable) {
+  const char* folder = std::getenv(variable);
+  CLEW_CHECK(folder != nullptr, "run by ctest, which sets {}", variable);
+  return folder;
+}
+
+// `script` sees `arguments` as "$@".
+ProgramOutput RunScript(const std::string& script,
+                        const std::vector<std::string>& arguments,
+                        int limit_s) {
+  std::vector<std::string> line = {
+      "sh", "-c", script, "sh", "timeout", "-k", "2", fmt::to_string(limit_s)};
+  line.insert(line.end(), arguments.begin(), arguments.end());
+  const auto output = cli::RunProgram(line);
+  return output ? *output : ProgramOutput{-1, output.error().message};
+}
+
+void AddProgram(std::vector<std::string>& arguments) {
+  arguments.insert(arguments.begin(), Folder("CLEW_BINARY_DIR") + "/bin/clew");
+  std::printf("$ %s\n", cli::ShellQuote(arguments).c_str());
+  std::fflush(stdout);
+}
+
+}  // namespace
+
+ProgramOutput Run(const std::vector<std::string>& arguments, int limit_s) {
+  return RunScript("exec \"$@\" 2>&1", arguments, limit_s);
+}
+
+ProgramOutput Clew(std::vector<std::string> arguments, int limit_s) {
+  AddProgram(arguments);
+  return Run(arguments, limit_s);
+}
+
+ProgramOutput ClewInto(const std::string& file,
+                       std::vector<std::string> arguments, int limit_s) {
+  AddProgram(arguments);
+  return RunScript("exec \"$@\" 2>&1 >" + cli::ShellQuote(file), arguments,
+                   limit_s);
+}
+
+std::string Tracee(const std::string& name) {
+  return Folder("CLEW_BINARY_DIR") + "/tests/programs/" + name;
+}
+
+int LineOf(const std::string& name, const std::string& marker) {
+  std::ifstream source(Folder("CLEW_SOURCE_DIR") + "/tests/programs/" + name +
+                       ".c");
+  int number = 0;
+  for (std::string line; std::getline(source, line);) {
+    ++number;
+    if (line.find(marker) != std::string::npos) {
+      return number;
+    }
+  }
+  return 0;
+}
+
+Scratch::Scratch() {
+  root_ = testing::TempDir() + "clew-e2e-XXXXXX";
+  CLEW_CHECK(mkdtemp(root_.data()) != nullptr, "no directory {}", root_);
+}
+
+Scratch::~Scratch() {
+  if (testing::Test::HasFailure()) {
+    std::printf("kept: %s\n", root_.c_str());
+    return;
+  }
+  std::error_code ignored;  // what is left in /tmp is no failure of the test
+  std::filesystem::remove_all(root_, ignored);
+}
+
+}  // namespace clew::e2e

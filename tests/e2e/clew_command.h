@@ -1,0 +1,52 @@
+#ifndef CLEW_TESTS_E2E_CLEW_COMMAND_H_
+#define CLEW_TESTS_E2E_CLEW_COMMAND_H_
+
+#include <string>
+#include <vector>
+
+#include "cli/run_program.h"
+
+// The built program and the built tracees, run as a user would.
+
+namespace clew::e2e {
+
+using cli::ProgramOutput;
+
+inline constexpr int kTimedOut = 124;  // what timeout(1) returns
+
+// Runs a command with both outputs in one text, for at most `limit_s` seconds;
+// the exit status is kTimedOut, or 137 if it did not even react to SIGTERM,
+// after that.
+ProgramOutput Run(const std::vector<std::string>& arguments, int limit_s);
+
+// The same for build/bin/clew. The command line is printed, so that a failed
+// test shows how to repeat it.
+ProgramOutput Clew(std::vector<std::string> arguments, int limit_s = 60);
+
+// The same with standard output in a file, however long.
+ProgramOutput ClewInto(const std::string& file,
+                       std::vector<std::string> arguments, int limit_s = 60);
+
+// build/tests/programs/<name>.
+std::string Tracee(const std::string& name);
+
+// tests/programs/<name>.c: the number of the line that has `marker`, 0 if none.
+int LineOf(const std::string& name, const std::string& marker);
+
+// A new directory that is removed unless the test that owns it failed; then its
+// path is printed.
+class Scratch {
+ public:
+  Scratch();
+  ~Scratch();
+  Scratch(const Scratch&) = delete;
+  Scratch& operator=(const Scratch&) = delete;
+  std::string Path(const std::string& name) const { return root_ + "/" + name; }
+
+ private:
+  std::string root_;
+};
+
+}  // namespace clew::e2e
+
+#endif  // CLEW_TESTS_E2E_CLEW_COMMAND_H_
