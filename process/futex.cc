@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "common/check.h"
+#include "common/digest.h"
 
 namespace clew::process {
 
@@ -38,6 +39,17 @@ bool FutexTable::Wake(uint64_t addr, uint64_t wanted, uint64_t woken) {
   }
   word.permits += woken;
   return true;
+}
+
+uint64_t FutexTable::Digest() const {
+  uint64_t digest = 0;
+  for (const auto& [addr, word] : words_) {
+    if (word.strict + word.loose > 0) {
+      digest += MixBits(MixBits(addr) ^ (word.strict << 42) ^
+                        (word.loose << 21) ^ word.permits);
+    }
+  }
+  return digest;
 }
 
 void FutexTable::WakeOnExit(uint64_t addr) {

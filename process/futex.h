@@ -34,6 +34,9 @@ class FutexTable {
   // (set_tid_address(2), CLONE_CHILD_CLEARTID).
   void WakeOnExit(uint64_t addr);
 
+  // Equal tables have equal digests.
+  uint64_t Digest() const;
+
  private:
   struct Word {
     uint64_t strict = 0;   // waiters that need a wake

@@ -84,6 +84,12 @@ Result<Process> Process::Start(const StartState& start, Tape& tape,
   return process;
 }
 
+Process Process::Forced() const {
+  Process copy = *this;
+  copy.options_.force_path = true;
+  return copy;
+}
+
 Result<Advance> Process::Run(size_t thread, uint64_t until_insn) {
   SaveForUndo(thread);
   ThreadState& state = threads_[thread];
@@ -160,6 +166,9 @@ Result<std::optional<Advance::Stop>> Process::RunInBlock(size_t thread,
     case machine::StopKind::kSyscall:
       break;
     case machine::StopKind::kFault:
+      if (options_.force_path) {
+        return ForceOn(thread, block);
+      }
       Contradict(
           Contradiction::Kind::kFault, thread,
           fmt::format("the machine faults ({} {:#x}), the recorded run "
@@ -195,11 +204,29 @@ Result<std::optional<Advance::Stop>> Process::EndBlock(
   }
   CLEW_ASSIGN_OR_RETURN(next, tape_->Block(thread, state.block));
   if (next != nullptr && next->ip.as_int() != state.registers.rip) {
+    if (options_.force_path) {
+      state.registers.rip = next->ip.as_int();
+      return std::nullopt;
+    }
     Contradict(Contradiction::Kind::kPath, thread,
                fmt::format("goes on at {:#x}, the recorded run went on at "
                            "{:#x}",
                            state.registers.rip, next->ip));
     return Advance::Stop::kContradiction;
+  }
+  return std::nullopt;
+}
+
+// Skips what is left of a block.
+Result<std::optional<Advance::Stop>> Process::ForceOn(
+    size_t thread, const StreamBlock& block) {
+  ThreadState& state = threads_[thread];
+  state.retired += block.insn_count - state.block_done;
+  ++state.block;
+  state.block_done = 0;
+  CLEW_ASSIGN_OR_RETURN(next, tape_->Block(thread, state.block));
+  if (next != nullptr) {
+    state.registers.rip = next->ip.as_int();
   }
   return std::nullopt;
 }
@@ -212,6 +239,10 @@ Result<bool> Process::DeliverSignal(size_t thread, const StreamBlock& block) {
   if (signal == nullptr ||
       signal->interrupted_ip.as_int() != state.registers.rip ||
       signal->handler_ip != block.ip) {
+    if (options_.force_path) {
+      state.registers.rip = block.ip.as_int();
+      return true;
+    }
     return Contradict(
         Contradiction::Kind::kPath, thread,
         fmt::format("goes on at {:#x}, the recorded run went on at {:#x}",
@@ -324,7 +355,7 @@ void Process::SaveFutexesForUndo() {
 }
 
 uint64_t Process::StateDigest() const {
-  uint64_t digest = memory_.digest();
+  uint64_t digest = memory_.digest() + futexes_.Digest();
   for (size_t i = 0; i < threads_.size(); ++i) {
     const ThreadState& state = threads_[i];
     digest += MixBits(DigestOf(state.registers) ^ MixBits(state.retired) ^

@@ -72,6 +72,10 @@ struct Advance {
 struct ProcessOptions {
   // Different output bytes are a contradiction; otherwise they are counted.
   bool strict_output = false;
+  // Goes on along the recorded path wherever the machine differs, and never
+  // sleeps: values may then be wrong, but most addresses are right. For finding
+  // out which memory is shared before any schedule is known.
+  bool force_path = false;
 };
 
 // Receives what the program wrote, as it is written.
@@ -93,6 +97,9 @@ class Process {
                                              Tape& tape,
                                              machine::CodeCache& code,
                                              ProcessOptions options = {});
+
+  // A copy with ProcessOptions::force_path.
+  Process Forced() const;
 
   size_t thread_count() const { return threads_.size(); }
   Tid tid(size_t thread) const { return tape_->tid(thread); }
@@ -181,6 +188,8 @@ class Process {
   void Exit(size_t thread, const SyscallInput& call);
   Result<bool> ReturnFromCall(size_t thread);
 
+  Result<std::optional<Advance::Stop>> ForceOn(size_t thread,
+                                               const StreamBlock& block);
   bool Contradict(Contradiction::Kind kind, size_t thread, std::string text);
   void SaveForUndo(size_t thread);
   void SaveFutexesForUndo();

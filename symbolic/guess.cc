@@ -54,6 +54,12 @@ Result<double> Guess::KeyOf(const process::Process& process, size_t thread) {
   return group->begin_tick + share * (group->end_tick - group->begin_tick);
 }
 
+Result<uint64_t> Guess::GroupEnd(const process::Process& process,
+                                 size_t thread) {
+  CLEW_ASSIGN_OR_RETURN(group, GroupOf(process, thread));
+  return group->first_insn + group->insn_count;
+}
+
 Result<uint64_t> Guess::GrainEnd(const process::Process& process,
                                  size_t thread) {
   CLEW_ASSIGN_OR_RETURN(group, GroupOf(process, thread));

@@ -31,8 +31,12 @@ class Guess {
   // not ended.
   [[nodiscard]] Result<double> KeyOf(const process::Process& process,
                                      size_t thread);
-  // How far the thread may run in one go: the end of its grain or of the
-  // stretch with the same time bounds, as ThreadState::retired.
+  // The end of the stretch with the same lower time bound, as
+  // ThreadState::retired.
+  [[nodiscard]] Result<uint64_t> GroupEnd(const process::Process& process,
+                                          size_t thread);
+  // How far the thread may run in one go: the end of its grain or of that
+  // stretch.
   [[nodiscard]] Result<uint64_t> GrainEnd(const process::Process& process,
                                           size_t thread);
 

@@ -5,50 +5,41 @@
 #include <utility>
 
 #include "common/check.h"
+#include "symbolic/access_watcher.h"
 
 namespace clew::symbolic {
 namespace {
 
-// Names each access of the running thread and hands it on; opens delay gates.
-class Watcher final : public machine::AccessObserver {
+// Opens delay gates, and remembers which shared words a step touched.
+class Watcher final : public AccessWatcher {
  public:
   Watcher(const process::Process& process, WordTable& words,
           std::vector<DelayGate>& gates)
-      : process_(process), words_(words), gates_(gates) {}
+      : AccessWatcher(process, words), gates_(gates) {}
 
-  void SetThread(size_t thread) { thread_ = thread; }
-
-  bool OnAccess(const machine::ObservedAccess& access) override {
-    const process::ThreadState& state = process_.thread(thread_);
-    if (thread_ != block_thread_ || state.block != block_position_) {
-      RefreshBlock(state);
-    }
-    WordAccess seen = {.at = {static_cast<uint32_t>(thread_),
-                              state.retired + access.insn_offset},
-                       .word = access.addr / 8,
-                       .kind = access.kind,
-                       .lo_tick = lo_tick_,
-                       .hi_tick = hi_tick_};
-    bool opened = false;
-    const uint64_t last = (access.addr + access.size_bytes - 1) / 8;
-    for (; seen.word <= last; ++seen.word) {
-      words_.Note(seen);
-      opened = (Writes(seen.kind) && OpenGates(seen)) || opened;
-    }
-    return opened;
+  void BeginStep(size_t thread) {
+    set_thread(thread);
+    reads_.clear();
+    writes_.clear();
   }
+  // Shared words that the step read and wrote.
+  const std::vector<uint64_t>& reads() const { return reads_; }
+  const std::vector<uint64_t>& writes() const { return writes_; }
 
   std::vector<OrderEdge> TakeOpened() { return std::exchange(opened_, {}); }
 
  private:
-  void RefreshBlock(const process::ThreadState& state) {
-    block_thread_ = thread_;
-    block_position_ = state.block;
-    const auto block = process_.NextBlock(thread_);
-    if (block && *block != nullptr) {
-      lo_tick_ = (*block)->time.lo.as_int();
-      hi_tick_ = (*block)->time.hi.as_int();
+  bool OnWord(const WordAccess& access) override {
+    if (!words().IsShared(access.word)) {
+      return false;
     }
+    if (Reads(access.kind)) {
+      reads_.push_back(access.word);
+    }
+    if (Writes(access.kind)) {
+      writes_.push_back(access.word);
+    }
+    return Writes(access.kind) && OpenGates(access);
   }
 
   // A gate opens for a write by another thread while the held one waits there.
@@ -57,7 +48,7 @@ class Watcher final : public machine::AccessObserver {
     std::erase_if(gates_, [&](const DelayGate& gate) {
       const bool opens =
           gate.word == write.word && gate.held.thread != write.at.thread &&
-          process_.thread(gate.held.thread).retired == gate.held.insn;
+          process().thread(gate.held.thread).retired == gate.held.insn;
       if (opens) {
         opened_.push_back({.before = write.at, .after = gate.held});
         any = true;
@@ -67,15 +58,10 @@ class Watcher final : public machine::AccessObserver {
     return any;
   }
 
-  const process::Process& process_;
-  WordTable& words_;
   std::vector<DelayGate>& gates_;
   std::vector<OrderEdge> opened_;
-  size_t thread_ = 0;
-  size_t block_thread_ = std::numeric_limits<size_t>::max();
-  uint64_t block_position_ = 0;
-  uint64_t lo_tick_ = 0;
-  uint64_t hi_tick_ = 0;
+  std::vector<uint64_t> reads_;
+  std::vector<uint64_t> writes_;
 };
 
 // One run: the state that changes, and the choice of who goes next.
@@ -88,7 +74,9 @@ class Run {
         guess_(from->guess),
         edges_(decisions.edges),
         gates_(decisions.gates),
-        last_(std::move(from)) {
+        last_(std::move(from)),
+        words_(words),
+        held_(process_.thread_count()) {
     if (words != nullptr) {
       watcher_.emplace(process_, *words, gates_);
       process_.set_observer(&*watcher_);
@@ -110,7 +98,8 @@ class Run {
     for (size_t thread = 0; thread < process_.thread_count(); ++thread) {
       CLEW_ASSIGN_OR_RETURN(can_run, process_.CanRun(thread));
       const uint64_t limit = LimitOf(thread);
-      if (!can_run || limit <= process_.thread(thread).retired) {
+      if (!can_run || held_[thread] ||
+          limit <= process_.thread(thread).retired) {
         continue;
       }
       CLEW_ASSIGN_OR_RETURN(key, guess_.KeyOf(process_, thread));
@@ -120,7 +109,9 @@ class Run {
       CLEW_ASSIGN_OR_RETURN(permitted, rules_.Permits(process_, thread));
       if (permitted) {
         CLEW_ASSIGN_OR_RETURN(end, guess_.GrainEnd(process_, thread));
-        best = Choice{.thread = thread, .until_insn = std::min(limit, end)};
+        best =
+            Choice{.thread = thread,
+                   .until_insn = std::min({limit, end, NextContested(thread)})};
         best_key = key;
       }
     }
@@ -128,21 +119,41 @@ class Run {
   }
 
   Result<process::Advance> Step(const Choice& choice) {
-    if (watcher_) {
-      watcher_->SetThread(choice.thread);
+    if (!watcher_) {
+      CLEW_ASSIGN_OR_RETURN(advance,
+                            process_.Run(choice.thread, choice.until_insn));
+      NoteStep(choice.thread);
+      return advance;
     }
+    watcher_->BeginStep(choice.thread);
+    const process::Process::Mark mark = process_.SetMark();
     CLEW_ASSIGN_OR_RETURN(advance,
                           process_.Run(choice.thread, choice.until_insn));
-    if (advance.insns_retired > 0) {
+    const bool take_back =
+        advance.stop == process::Advance::Stop::kContradiction &&
+        !watcher_->reads().empty();
+    if (take_back) {
+      const process::Contradiction why = process_.contradiction();
+      process_.RollBack(mark);
+      held_[choice.thread] =
+          Held{.words = watcher_->reads(), .contradiction = why};
+      advance = {};
+      watcher_->TakeOpened();
+    } else {
       NoteStep(choice.thread);
-    }
-    if (watcher_) {
+      Release(choice.thread);
       for (const OrderEdge& edge : watcher_->TakeOpened()) {
         found_.push_back(edge);
         edges_.push_back(edge);
       }
     }
+    process_.DropMarks();
     return advance;
+  }
+
+  bool AnyHeld() const {
+    return std::ranges::any_of(
+        held_, [](const auto& held) { return held.has_value(); });
   }
 
   // Everybody's stream is over.
@@ -172,6 +183,14 @@ class Run {
     RunOutcome outcome;
     outcome.end = end;
     outcome.contradiction = process_.contradiction();
+    for (const auto& held : held_) {
+      if (held) {
+        outcome.held_back.push_back(held->contradiction);
+      }
+    }
+    if (end == RunOutcome::End::kContradiction && !outcome.held_back.empty()) {
+      outcome.contradiction = outcome.held_back.front();
+    }
     outcome.last = last_;
     outcome.steps = std::move(steps_);
     outcome.retired_total = process_.retired_total();
@@ -186,6 +205,29 @@ class Run {
   process::Process& process() { return process_; }
 
  private:
+  // A thread whose next step contradicts the evidence as things stand.
+  struct Held {
+    std::vector<uint64_t> words;  // shared ones that the step read
+    process::Contradiction contradiction;
+  };
+
+  uint64_t NextContested(size_t thread) const {
+    return words_ == nullptr
+               ? std::numeric_limits<uint64_t>::max()
+               : words_->NextContested(static_cast<uint32_t>(thread),
+                                       process_.thread(thread).retired + 1);
+  }
+  // Threads that read what the last step has written may try again.
+  void Release(size_t writer) {
+    for (size_t thread = 0; thread < held_.size(); ++thread) {
+      if (thread != writer && held_[thread] &&
+          std::ranges::find_first_of(held_[thread]->words,
+                                     watcher_->writes()) !=
+              held_[thread]->words.end()) {
+        held_[thread].reset();
+      }
+    }
+  }
   bool Satisfied(const OrderEdge& edge) const {
     return process_.thread(edge.before.thread).retired > edge.before.insn;
   }
@@ -218,6 +260,9 @@ class Run {
   void NoteStep(size_t thread) {
     const uint64_t retired = process_.thread(thread).retired;
     const Tid tid = process_.tid(thread);
+    if (retired == 0) {
+      return;
+    }
     if (!steps_.empty() && steps_.back().thread == tid) {
       steps_.back().until_insn = retired;
     } else {
@@ -235,6 +280,8 @@ class Run {
   std::shared_ptr<const RunPoint> last_;
   std::vector<ScheduleStep> steps_;
   std::vector<OrderEdge> found_;
+  WordTable* words_;
+  std::vector<std::optional<Held>> held_;  // by thread
   std::optional<Watcher> watcher_;
 };
 
@@ -260,7 +307,8 @@ Result<RunOutcome> GuidedRunner::Run(std::shared_ptr<const RunPoint> from,
     if (!choice) {
       CLEW_ASSIGN_OR_RETURN(all_ended, run.AllEnded());
       if (!all_ended) {
-        end = RunOutcome::End::kStuck;
+        end = run.AnyHeld() ? RunOutcome::End::kContradiction
+                            : RunOutcome::End::kStuck;
         break;
       }
       CLEW_ASSIGN_OR_RETURN(differs, run.process().CheckFailure(failure_));
@@ -272,7 +320,7 @@ Result<RunOutcome> GuidedRunner::Run(std::shared_ptr<const RunPoint> from,
     if (advance.stop == process::Advance::Stop::kContradiction) {
       end = RunOutcome::End::kContradiction;
     }
-    CLEW_CHECK(end || advance.insns_retired > 0,
+    CLEW_CHECK(end || run.AnyHeld() || advance.insns_retired > 0,
                "thread {} was chosen and does not go on", choice->thread);
     const uint64_t retired = run.process().retired_total();
     if (!end && retired >= next_point) {

@@ -32,14 +32,17 @@ struct RunOutcome {
   enum class End : uint8_t {
     kWitness,        // every stream ended and the failure agrees
     kContradiction,  // `contradiction` says what
-    kStuck,          // nobody may go on
+    kStuck,          // nobody may go on, by decisions, time or futexes
   };
   End end = End::kStuck;
   process::Contradiction contradiction;
   std::shared_ptr<const RunPoint> last;  // the last point before the end
   std::vector<ScheduleStep> steps;       // since `last`
   uint64_t retired_total = 0;
-  std::vector<uint64_t> retired;       // by thread
+  std::vector<uint64_t> retired;  // by thread
+  // Threads that were held back because they contradicted the evidence, and
+  // still were at the end.
+  std::vector<process::Contradiction> held_back;
   std::vector<OrderEdge> found_edges;  // what delay gates turned into
   uint64_t outputs_differing = 0;
 };
@@ -51,10 +54,20 @@ struct GuidedRunOptions {
 };
 
 // Runs the guess under decisions until something contradicts it.
+//
+// With a word table, one step runs a thread through its next contested
+// instruction and on to the one after. A step that contradicts the evidence is
+// taken back, and its thread held back until another thread has written one of
+// the shared words that the step read: a lock is then taken in the recorded
+// order without any search. Only when nobody else may go on either is it the
+// run's contradiction.
+//
+// Not complete: a step that should have come *earlier* is not tried.
 class GuidedRunner {
  public:
   // All borrowed; they must outlive the runner. `words` may be nullptr: nothing
-  // is learned and no delay gate can open, but it is several times as fast.
+  // is learned, no step is taken back and no delay gate can open, but it is
+  // several times as fast.
   GuidedRunner(const Failure& failure, WordTable* words,
                GuidedRunOptions options, ProgressSink* progress);
 

@@ -72,41 +72,56 @@ struct Later {
   }
 };
 
-class Search {
+}  // namespace
+
+class GuidedSearch::Impl {
  public:
-  Search(const process::Process& start, const Failure& failure,
-         uint64_t slack_ticks, const GuidedSearchOptions& options,
-         ProgressSink* progress)
+  Impl(const process::Process& start, const Failure& failure,
+       uint64_t slack_ticks, const GuidedSearchOptions& options,
+       ProgressSink* progress)
       : start_(start),
         failure_(failure),
         slack_ticks_(slack_ticks),
         options_(options),
         progress_(progress),
-        words_(start.thread_count(), slack_ticks),
-        deadline_(Clock::now() +
-                  std::chrono::duration_cast<Clock::duration>(
-                      std::chrono::duration<double>(options.time_limit_s))) {}
+        words_(start.thread_count(), slack_ticks) {}
 
-  Result<GuidedSearchReport> Go() {
-    CLEW_ASSIGN_OR_RETURN(found, FirstGuess());
-    if (!found) {
+  Result<bool> TryGuess() { return FirstGuess(); }
+
+  Status Learn() {
+    return long_run_ ? Status() : LearnSharedWords(start_.Forced());
+  }
+
+  Result<bool> Improve(double seconds) {
+    deadline_ = Clock::now() + std::chrono::duration_cast<Clock::duration>(
+                                   std::chrono::duration<double>(seconds));
+    report_.reason.clear();
+    if (!other_guesses_tried_) {
+      other_guesses_tried_ = true;
       CLEW_RETURN_IF_ERROR(OtherGuesses());
-      CLEW_RETURN_IF_ERROR(Expand());
     }
+    CLEW_RETURN_IF_ERROR(Expand());
+    return report_.found;
+  }
+
+  bool long_run() const { return long_run_; }
+  WordTable& words() { return words_; }
+  const GuidedSearchReport& report() {
     report_.ambiguity = words_.ambiguity();
     return report_;
   }
 
  private:
-  std::shared_ptr<const RunPoint> Origin(uint32_t guess_number) const {
+  std::shared_ptr<const RunPoint> Origin(const process::Process& start,
+                                         uint32_t guess_number) const {
     static constexpr uint32_t kGrains[] = {64, 16, 200, 8, 600, 32, 100, 4};
     const GuessOptions options = {
         .seed = options_.seed + guess_number,
         .grain_insns = kGrains[guess_number % std::size(kGrains)]};
     return std::make_shared<RunPoint>(
-        RunPoint{.process = start_,
-                 .rules = OrderRules(start_, slack_ticks_),
-                 .guess = Guess(start_, options),
+        RunPoint{.process = start,
+                 .rules = OrderRules(start, slack_ticks_),
+                 .guess = Guess(start, options),
                  .steps = {},
                  .previous = nullptr});
   }
@@ -130,7 +145,6 @@ class Search {
       report_.found = true;
       report_.steps = CollectSteps(outcome);
       report_.decisions = decisions.edges.size();
-      report_.outputs_differing = outcome.outputs_differing;
       return true;
     }
     ++report_.contradictions;
@@ -146,7 +160,7 @@ class Search {
 
   Result<bool> FirstGuess() {
     std::shared_ptr<Node> node;
-    CLEW_ASSIGN_OR_RETURN(found, Try(Origin(0), {}, nullptr, node));
+    CLEW_ASSIGN_OR_RETURN(found, Try(Origin(start_, 0), {}, nullptr, node));
     report_.guess_was_enough = found;
     if (!found &&
         node->outcome.retired_total > options_.learn_always_below_insns) {
@@ -170,13 +184,25 @@ class Search {
     return found;
   }
 
+  // The first pass over forced paths tells which words are shared, the second
+  // which accesses to them are contested. What it cannot follow (values are
+  // wrong) is learned later, by the runs.
+  Status LearnSharedWords(const process::Process& forced) {
+    for (int pass = 0; pass < 2; ++pass) {
+      GuidedRunner runner(failure_, &words_, options_.run, progress_);
+      (void)runner.Run(Origin(forced, 0), {});
+      report_.insns_run += runner.insns_run();
+    }
+    return {};
+  }
+
   Status OtherGuesses() {
     for (uint32_t i = 0; !long_run_ && i < options_.guesses; ++i) {
       if (OutOfTime()) {
         return {};
       }
       std::shared_ptr<Node> node;
-      CLEW_ASSIGN_OR_RETURN(found, Try(Origin(i), {}, &words_, node));
+      CLEW_ASSIGN_OR_RETURN(found, Try(Origin(start_, i), {}, &words_, node));
       if (found) {
         return {};
       }
@@ -189,7 +215,7 @@ class Search {
     if (report_.runs >= options_.runs_max) {
       report_.reason = fmt::format("{} tries", report_.runs);
     } else if (Clock::now() >= deadline_) {
-      report_.reason = fmt::format("{:.0f} s", options_.time_limit_s);
+      report_.reason = "the time limit";
     }
     return !report_.reason.empty();
   }
@@ -238,6 +264,9 @@ class Search {
   // What may be tried instead, most promising first.
   std::vector<Alternative> AlternativesOf(const Node& node) const {
     std::vector<Alternative> result;
+    for (const process::Contradiction& held : node.outcome.held_back) {
+      MoveReads(static_cast<uint32_t>(held.thread), held.insn_index, 4, result);
+    }
     if (node.outcome.end == RunOutcome::End::kStuck) {
       for (uint32_t t = 0; t < node.outcome.retired.size(); ++t) {
         MoveReads(t, node.outcome.retired[t], 2, result);
@@ -306,27 +335,43 @@ class Search {
   const process::Process& start_;
   const Failure& failure_;
   uint64_t slack_ticks_;
-  const GuidedSearchOptions& options_;
+  GuidedSearchOptions options_;
   ProgressSink* progress_;
   WordTable words_;
   Clock::time_point deadline_;
   GuidedSearchReport report_;
   uint64_t furthest_ = 0;
   bool long_run_ = false;
+  bool other_guesses_tried_ = false;
   std::priority_queue<std::shared_ptr<Node>, std::vector<std::shared_ptr<Node>>,
                       Later>
       queue_;
   std::unordered_set<uint64_t> tried_;
 };
 
-}  // namespace
+GuidedSearch::GuidedSearch(const process::Process& start,
+                           const Failure& failure, uint64_t clock_slack_ticks,
+                           const GuidedSearchOptions& options,
+                           ProgressSink* progress)
+    : impl_(std::make_unique<Impl>(start, failure, clock_slack_ticks, options,
+                                   progress)) {}
 
-Result<GuidedSearchReport> GuidedSearch(const process::Process& start,
-                                        const Failure& failure,
-                                        uint64_t clock_slack_ticks,
-                                        const GuidedSearchOptions& options,
-                                        ProgressSink* progress) {
-  return Search(start, failure, clock_slack_ticks, options, progress).Go();
+GuidedSearch::~GuidedSearch() = default;
+
+Result<bool> GuidedSearch::TryGuess() { return impl_->TryGuess(); }
+
+Status GuidedSearch::Learn() { return impl_->Learn(); }
+
+Result<bool> GuidedSearch::Improve(double seconds) {
+  return impl_->Improve(seconds);
+}
+
+bool GuidedSearch::long_run() const { return impl_->long_run(); }
+
+WordTable& GuidedSearch::words() { return impl_->words(); }
+
+const GuidedSearchReport& GuidedSearch::report() const {
+  return impl_->report();
 }
 
 }  // namespace clew::symbolic

@@ -16,7 +16,6 @@
 namespace clew::symbolic {
 
 struct GuidedSearchOptions {
-  double time_limit_s = 60;
   uint64_t runs_max = 20'000;      // tries, counting the guess
   uint32_t guesses = 8;            // differently seeded ones, once one failed
   uint32_t alternatives_max = 96;  // per contradiction
@@ -36,7 +35,6 @@ struct GuidedSearchReport {
   uint64_t contradictions = 0;  // tries that ended in one
   bool guess_was_enough = false;
   WordTable::Ambiguity ambiguity;
-  uint64_t outputs_differing = 0;
   std::string reason;               // if not found: why the search stopped
   process::Contradiction furthest;  // if not found: the latest contradiction
   bool exhausted = false;  // every alternative that the search knows was tried
@@ -54,10 +52,35 @@ struct GuidedSearchReport {
 // the length of the run.
 //
 // Not complete: exhausted alternatives are no proof that nothing fits.
-[[nodiscard]] Result<GuidedSearchReport> GuidedSearch(
-    const process::Process& start, const Failure& failure,
-    uint64_t clock_slack_ticks, const GuidedSearchOptions& options,
-    ProgressSink* progress);
+class GuidedSearch {
+ public:
+  // `start` and `failure` are borrowed, and `progress`, which may be nullptr.
+  GuidedSearch(const process::Process& start, const Failure& failure,
+               uint64_t clock_slack_ticks, const GuidedSearchOptions& options,
+               ProgressSink* progress);
+  ~GuidedSearch();
+  GuidedSearch(const GuidedSearch&) = delete;
+  GuidedSearch& operator=(const GuidedSearch&) = delete;
+
+  // Runs the first guess. True: it agrees with all evidence.
+  [[nodiscard]] Result<bool> TryGuess();
+  // Finds out which words are shared and which accesses contested, along the
+  // recorded paths. After a failed guess; nothing is learned of long runs.
+  [[nodiscard]] Status Learn();
+  // Other guesses, then decisions, for at most `seconds`; may be called again.
+  // True: found.
+  [[nodiscard]] Result<bool> Improve(double seconds);
+
+  // A run too long to learn all of.
+  bool long_run() const;
+  WordTable& words();
+  // The report so far.
+  const GuidedSearchReport& report() const;
+
+ private:
+  class Impl;
+  std::unique_ptr<Impl> impl_;
+};
 
 }  // namespace clew::symbolic
 

@@ -13,8 +13,9 @@ OrderRules::OrderRules(const process::Process& process, uint64_t slack_ticks)
     const auto [core, added] = dense.emplace(slice.core.as_int(), dense.size());
     if (added) {
       cores_.emplace_back();
+      complete_.push_back(0);
     }
-    cores_[core->second].slices.push_back(slice.id);
+    cores_[core->second].push_back(slice.id);
     slice_core_.push_back(core->second);
     const size_t thread = process.tape().IndexOf(slice.thread).value_or(0);
     slice_thread_.push_back(thread);
@@ -60,14 +61,14 @@ Result<bool> OrderRules::Complete(const process::Process& process,
 
 Result<bool> OrderRules::CorePermits(const process::Process& process,
                                      uint32_t slice) {
-  CoreOrder& core = cores_[slice_core_[slice]];
-  while (core.complete < core.slices.size() &&
-         core.slices[core.complete] != slice) {
-    CLEW_ASSIGN_OR_RETURN(over, Complete(process, core.slices[core.complete]));
+  const auto& order = cores_[slice_core_[slice]];
+  size_t& complete = complete_[slice_core_[slice]];
+  while (complete < order.size() && order[complete] != slice) {
+    CLEW_ASSIGN_OR_RETURN(over, Complete(process, order[complete]));
     if (!over) {
       return false;
     }
-    ++core.complete;
+    ++complete;
   }
   return true;
 }

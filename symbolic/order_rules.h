@@ -29,20 +29,22 @@ class OrderRules {
   [[nodiscard]] Result<bool> Permits(const process::Process& process,
                                      size_t thread);
 
+  // How many slices of each core are known to be over, to go back to.
+  using Progress = std::vector<size_t>;
+  const Progress& progress() const { return complete_; }
+  void set_progress(const Progress& progress) { complete_ = progress; }
+
  private:
-  struct CoreOrder {
-    std::vector<uint32_t> slices;  // ids, in order
-    size_t complete = 0;           // how many are known to be over
-  };
   Result<bool> Complete(const process::Process& process, uint32_t slice) const;
   Result<bool> CorePermits(const process::Process& process, uint32_t slice);
 
   uint64_t slack_ticks_;
-  const std::vector<Slice>* slices_;     // the tape's
-  std::vector<size_t> slice_thread_;     // by slice id
-  std::vector<uint32_t> slice_ordinal_;  // position within its thread
-  std::vector<CoreOrder> cores_;         // by dense core number
-  std::vector<size_t> slice_core_;       // by slice id: dense core number
+  const std::vector<Slice>* slices_;          // the tape's
+  std::vector<size_t> slice_thread_;          // by slice id
+  std::vector<uint32_t> slice_ordinal_;       // position within its thread
+  std::vector<std::vector<uint32_t>> cores_;  // by dense core number: slices
+  Progress complete_;                         // by dense core number
+  std::vector<size_t> slice_core_;            // by slice id: dense core number
 };
 
 }  // namespace clew::symbolic

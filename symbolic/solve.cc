@@ -1,5 +1,6 @@
 #include "symbolic/solve.h"
 
+#include <algorithm>
 #include <chrono>
 #include <utility>
 
@@ -18,9 +19,86 @@ WitnessGrade GradeOf(const CheckReport& check) {
   return memory_exact ? WitnessGrade::kMemoryExact : WitnessGrade::kPathExact;
 }
 
-std::string EngineOf(const GuidedSearchReport& search) {
-  return search.guess_was_enough ? "guess" : "guided search";
-}
+// Runs the engines in turn; what one learns of shared memory helps the next.
+class Portfolio {
+ public:
+  Portfolio(const process::Recording& recording, const process::Process& start,
+            const SolveOptions& options, ProgressSink* progress)
+      : recording_(recording),
+        start_(start),
+        options_(options),
+        guided_(start, recording.failure, recording.clock_slack_ticks,
+                options.guided, progress) {}
+
+  // Sets verdict, schedule steps and engine, or why there is none.
+  Status Run(SolveReport& report) {
+    const solver::Deadline deadline(options_.time_limit_s);
+    CLEW_ASSIGN_OR_RETURN(guess, guided_.TryGuess());
+    if (guess) {
+      Accept(report, guided_.report().steps,
+             guided_.report().guess_was_enough ? "guess" : "guided search");
+    } else {
+      CLEW_RETURN_IF_ERROR(guided_.Learn());
+      CLEW_RETURN_IF_ERROR(Alternate(report, deadline));
+    }
+    report.guided = guided_.report();
+    report.contested = guided_.words().contested_count();
+    return {};
+  }
+
+ private:
+  // Shorter turns first: most runs need little of one engine.
+  Status Alternate(SolveReport& report, const solver::Deadline& deadline) {
+    for (double turn_s = 1; report.verdict == Verdict::kUnknown; turn_s *= 3) {
+      if (deadline.passed()) {
+        report.reason = fmt::format("{:.0f} s", options_.time_limit_s);
+        return {};
+      }
+      if (!guided_.long_run()) {
+        CLEW_RETURN_IF_ERROR(
+            Construct(report, std::min(turn_s, deadline.seconds_left())));
+      }
+      if (report.verdict == Verdict::kUnknown) {
+        CLEW_ASSIGN_OR_RETURN(
+            found, guided_.Improve(std::min(turn_s, deadline.seconds_left())));
+        if (found) {
+          Accept(report, guided_.report().steps, "guided search");
+        } else if (guided_.long_run() && guided_.report().exhausted) {
+          report.reason = guided_.report().reason;
+          return {};
+        }
+      }
+    }
+    return {};
+  }
+
+  Status Construct(SolveReport& report, double seconds) {
+    CLEW_ASSIGN_OR_RETURN(
+        found, ConstructiveSearch(start_, recording_.failure,
+                                  recording_.clock_slack_ticks, guided_.words(),
+                                  options_.guided.seed, seconds));
+    report.constructive = std::move(found);
+    if (report.constructive.verdict == solver::Verdict::kWitness) {
+      Accept(report, report.constructive.steps, "constructive search");
+    } else if (report.constructive.verdict == solver::Verdict::kUnsat) {
+      report.verdict = Verdict::kUnsat;
+      report.conflict = {report.constructive.deepest_contradiction};
+    }
+    return {};
+  }
+
+  static void Accept(SolveReport& report, std::vector<ScheduleStep> steps,
+                     std::string engine) {
+    report.verdict = Verdict::kWitness;
+    report.schedule.steps = std::move(steps);
+    report.schedule.engine = std::move(engine);
+  }
+
+  const process::Recording& recording_;
+  const process::Process& start_;
+  const SolveOptions& options_;
+  GuidedSearch guided_;
+};
 
 }  // namespace
 
@@ -29,27 +107,20 @@ Result<SolveReport> Solve(const process::Recording& recording,
   const auto start = Clock::now();
   CLEW_ASSIGN_OR_RETURN(session, process::Session::Open(recording));
   SolveReport report;
-  CLEW_ASSIGN_OR_RETURN(
-      search,
-      GuidedSearch(session->start(), recording.failure,
-                   recording.clock_slack_ticks, options.search, progress));
-  report.search = std::move(search);
-  if (report.search.found) {
+  CLEW_RETURN_IF_ERROR(
+      Portfolio(recording, session->start(), options, progress).Run(report));
+  if (report.verdict == Verdict::kWitness) {
     CLEW_ASSIGN_OR_RETURN(
-        check, CheckSchedule(recording, report.search.steps, progress));
+        check, CheckSchedule(recording, report.schedule.steps, progress));
     CLEW_CHECK(!check.disagreement, "the checker refuses the witness: {}",
                *check.disagreement);
-    report.verdict = Verdict::kWitness;
-    report.schedule = {.steps = report.search.steps,
-                       .grade = GradeOf(check),
-                       .engine = EngineOf(report.search),
-                       .memory_bytes_compared = check.memory.bytes_compared,
-                       .memory_bytes_equal = check.memory.bytes_equal,
-                       .final_memory_digest = check.memory_digest};
+    report.schedule.grade = GradeOf(check);
+    report.schedule.memory_bytes_compared = check.memory.bytes_compared;
+    report.schedule.memory_bytes_equal = check.memory.bytes_equal;
+    report.schedule.final_memory_digest = check.memory_digest;
     report.memory = std::move(check.memory);
+    report.outputs_differing = check.outputs_differing;
     report.insns = check.insns;
-  } else {
-    report.reason = report.search.reason;
   }
   report.seconds = std::chrono::duration<double>(Clock::now() - start).count();
   return report;

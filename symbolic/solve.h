@@ -9,6 +9,7 @@
 #include "common/result.h"
 #include "common/schedule.h"
 #include "process/recording.h"
+#include "symbolic/constructive_search.h"
 #include "symbolic/guided_search.h"
 
 namespace clew::symbolic {
@@ -20,15 +21,19 @@ enum class Verdict : uint8_t {
 };
 
 struct SolveOptions {
-  GuidedSearchOptions search;
+  double time_limit_s = 60;
+  GuidedSearchOptions guided;
 };
 
 struct SolveReport {
   Verdict verdict = Verdict::kUnknown;
   Schedule schedule;  // kWitness
-  GuidedSearchReport search;
+  GuidedSearchReport guided;
+  ConstructiveReport constructive;
+  uint64_t contested = 0;  // contested instructions known
   process::MemoryComparison memory;
   uint64_t insns = 0;
+  uint64_t outputs_differing = 0;  // output calls with other bytes
   double seconds = 0;
   std::string reason;                 // kUnknown
   std::vector<std::string> conflict;  // kUnsat: evidence that conflicts

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <map>
 
 #include "common/digest.h"
@@ -26,7 +27,10 @@ uint64_t PairDigest(InsnRef a, InsnRef b, uint64_t word) {
 
 WordTable::WordTable(size_t threads, uint64_t slack_ticks,
                      WordTableLimits limits)
-    : slack_ticks_(slack_ticks), limits_(limits), recent_(threads) {}
+    : slack_ticks_(slack_ticks),
+      limits_(limits),
+      recent_(threads),
+      contested_(threads) {}
 
 void WordTable::Note(const WordAccess& access) {
   const auto found = words_.find(access.word);
@@ -40,7 +44,9 @@ void WordTable::Note(const WordAccess& access) {
     word.owner = thread;
   }
   word.shared = word.shared || word.owner != thread;
+  word.written = word.written || Writes(access.kind);
   if (word.shared) {
+    NoteOverlaps(access, word);
     NotePair(access, word.write);
     if (Writes(access.kind)) {
       NotePair(access, word.read);
@@ -69,9 +75,63 @@ void WordTable::Note(const WordAccess& access) {
   }
 }
 
+bool WordTable::IsShared(uint64_t word) const {
+  const auto found = words_.find(word);
+  return found != words_.end() && found->second.shared && found->second.written;
+}
+
+uint64_t WordTable::NextContested(uint32_t thread, uint64_t insn) const {
+  const auto found = contested_[thread].lower_bound(insn);
+  return found == contested_[thread].end()
+             ? std::numeric_limits<uint64_t>::max()
+             : found->first;
+}
+
+uint64_t WordTable::contested_count() const {
+  uint64_t count = 0;
+  for (const auto& insns : contested_) {
+    count += insns.size();
+  }
+  return count;
+}
+
+bool WordTable::Overlap(const WordAccess& access, const Last& last) const {
+  return last.thread != kNobody && last.thread != access.at.thread &&
+         last.hi_tick + slack_ticks_ >= access.lo_tick &&
+         (Writes(last.kind) || Writes(access.kind));
+}
+
+void WordTable::NoteOverlaps(const WordAccess& access, Word& word) {
+  std::erase_if(word.open, [&](const Last& last) {
+    return last.hi_tick + slack_ticks_ < access.lo_tick ||
+           (last.thread == access.at.thread && last.insn == access.at.insn &&
+            last.kind == access.kind);
+  });
+  bool contested = false;
+  for (const Last& last : word.open) {
+    if (Overlap(access, last)) {
+      contested_[last.thread].insert_or_assign(
+          last.insn, WordAccess{.at = {last.thread, last.insn},
+                                .word = access.word,
+                                .kind = last.kind,
+                                .lo_tick = 0,
+                                .hi_tick = last.hi_tick});
+      contested = true;
+    }
+  }
+  if (contested) {
+    contested_[access.at.thread].insert_or_assign(access.at.insn, access);
+  }
+  if (word.open.size() < limits_.open_max) {
+    word.open.push_back({.thread = access.at.thread,
+                         .insn = access.at.insn,
+                         .hi_tick = access.hi_tick,
+                         .kind = access.kind});
+  }
+}
+
 void WordTable::NotePair(const WordAccess& access, const Last& last) {
-  if (last.thread == kNobody || last.thread == access.at.thread ||
-      last.hi_tick + slack_ticks_ < access.lo_tick) {
+  if (!Overlap(access, last)) {
     return;
   }
   const ContestedPair pair = {.first = {last.thread, last.insn},

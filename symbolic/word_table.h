@@ -4,6 +4,7 @@
 #include <array>
 #include <cstdint>
 #include <deque>
+#include <map>
 #include <optional>
 #include <unordered_map>
 #include <vector>
@@ -36,11 +37,13 @@ struct WordTableLimits {
   uint64_t words_max = 8u << 20;  // distinct words watched (48 bytes each)
   uint64_t pairs_max = 1u << 20;  // contested pairs kept
   size_t recent_reads = 64;       // per thread
+  size_t open_max = 512;          // per word, accesses that may overlap
 };
 
-// Who touched which word last, and which accesses were contested; learned over
-// all runs of one search. It guides the search and proves nothing, so what lies
-// in a future that was rolled back may stay in it.
+// Which words are shared, who touched them last, and which accesses are
+// contested: conflicting ones of different threads whose times overlap. Learned
+// over all runs of one search; what lies in a future that was rolled back may
+// stay in it. It guides the search and proves nothing.
 //
 // Not thread-safe.
 class WordTable {
@@ -48,6 +51,19 @@ class WordTable {
   WordTable(size_t threads, uint64_t slack_ticks, WordTableLimits limits = {});
 
   void Note(const WordAccess& access);
+  // Touched by two threads, one of them writing.
+  bool IsShared(uint64_t word) const;
+
+  // Contested instructions of one thread with what each accesses (one of its
+  // accesses, as last seen).
+  using Contested = std::map<uint64_t, WordAccess>;
+  const Contested& contested(uint32_t thread) const {
+    return contested_[thread];
+  }
+  // The thread's first contested instruction at or after `insn`; the largest
+  // number if there is none.
+  uint64_t NextContested(uint32_t thread, uint64_t insn) const;
+  uint64_t contested_count() const;
 
   // A read of a word that another thread has touched, and the last write to it
   // by another thread before, if there is one.
@@ -84,13 +100,19 @@ class WordTable {
     Last read;
     uint32_t owner = kNobody;
     bool shared = false;
+    bool written = false;
+    // Shared words: accesses whose times may overlap with those to come.
+    std::vector<Last> open;
   };
   void NotePair(const WordAccess& access, const Last& last);
+  void NoteOverlaps(const WordAccess& access, Word& word);
+  bool Overlap(const WordAccess& access, const Last& last) const;
 
   uint64_t slack_ticks_;
   WordTableLimits limits_;
   std::unordered_map<uint64_t, Word> words_;
   std::vector<std::deque<RecentRead>> recent_;  // by thread, newest first
+  std::vector<Contested> contested_;            // by thread
   std::vector<ContestedPair> pairs_;
   std::unordered_map<uint64_t, size_t> pair_index_;  // digest of the pair
   std::unordered_map<uint64_t, std::vector<size_t>> pairs_of_word_;

@@ -78,11 +78,14 @@ TEST(SolveTest, FindsAWitnessForEveryRecordedRun) {
     for (uint64_t seed = 1; seed <= 10; ++seed) {
       SCOPED_TRACE(fmt::format("{}, seed {}", program.name, seed));
       const GuestRecording guest = Record(program, seed);
-      const auto report = Solve(guest.recording(), {}, nullptr);
+      SolveOptions options;
+      options.time_limit_s = 10;
+      const auto report = Solve(guest.recording(), options, nullptr);
       ASSERT_TRUE(report) << report.error().message;
       EXPECT_EQ(report->verdict, Verdict::kWitness)
-          << report->reason << "; furthest: " << report->search.furthest.text;
-      guess_failed += report->search.guess_was_enough ? 0 : 1;
+          << report->reason << "; guided: " << report->guided.furthest.text
+          << "; constructive: " << report->constructive.deepest_contradiction;
+      guess_failed += report->guided.guess_was_enough ? 0 : 1;
     }
   }
   // Otherwise the search was not tested.
@@ -97,8 +100,7 @@ TEST(SolveTest, ClaimsNothingWhereAPathWasFalsified) {
     blocks[blocks.size() / 2].ip =
         TraceeAddr(blocks[blocks.size() / 2].ip.as_int() + 1);
     SolveOptions options;
-    options.search.time_limit_s = 2;
-    options.search.runs_max = 200;
+    options.time_limit_s = 3;
     const auto report = Solve(guest.recording(), options, nullptr);
     ASSERT_TRUE(report) << report.error().message;
     EXPECT_NE(report->verdict, Verdict::kWitness);

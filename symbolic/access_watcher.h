@@ -1,0 +1,74 @@
+#ifndef CLEW_SYMBOLIC_ACCESS_WATCHER_H_
+#define CLEW_SYMBOLIC_ACCESS_WATCHER_H_
+
+#include <cstdint>
+#include <limits>
+
+#include "machine/cpu.h"
+#include "process/process.h"
+#include "symbolic/word_table.h"
+
+namespace clew::symbolic {
+
+// Names each access of the running thread (instruction number, word, time) and
+// hands it to the word table and on to whoever derives from this.
+class AccessWatcher : public machine::AccessObserver {
+ public:
+  // Both are borrowed.
+  AccessWatcher(const process::Process& process, WordTable& words)
+      : process_(process), words_(words) {}
+
+  // Before each Process::Run.
+  void set_thread(size_t thread) { thread_ = thread; }
+
+  bool OnAccess(const machine::ObservedAccess& access) final {
+    const process::ThreadState& state = process_.thread(thread_);
+    if (thread_ != block_thread_ || state.block != block_position_) {
+      RefreshBlock(state);
+    }
+    WordAccess seen = {.at = {static_cast<uint32_t>(thread_),
+                              state.retired + access.insn_offset},
+                       .word = access.addr / 8,
+                       .kind = access.kind,
+                       .lo_tick = lo_tick_,
+                       .hi_tick = hi_tick_};
+    bool stop = false;
+    const uint64_t last = (access.addr + access.size_bytes - 1) / 8;
+    for (; seen.word <= last; ++seen.word) {
+      words_.Note(seen);
+      stop = OnWord(seen) || stop;
+    }
+    return stop;
+  }
+
+ protected:
+  ~AccessWatcher() override = default;
+  // Returns true to stop after the current instruction.
+  virtual bool OnWord(const WordAccess& access) = 0;
+
+  const process::Process& process() const { return process_; }
+  const WordTable& words() const { return words_; }
+
+ private:
+  void RefreshBlock(const process::ThreadState& state) {
+    block_thread_ = thread_;
+    block_position_ = state.block;
+    const auto block = process_.NextBlock(thread_);
+    if (block && *block != nullptr) {
+      lo_tick_ = (*block)->time.lo.as_int();
+      hi_tick_ = (*block)->time.hi.as_int();
+    }
+  }
+
+  const process::Process& process_;
+  WordTable& words_;
+  size_t thread_ = 0;
+  size_t block_thread_ = std::numeric_limits<size_t>::max();
+  uint64_t block_position_ = 0;
+  uint64_t lo_tick_ = 0;
+  uint64_t hi_tick_ = 0;
+};
+
+}  // namespace clew::symbolic
+
+#endif  // CLEW_SYMBOLIC_ACCESS_WATCHER_H_

@@ -1,0 +1,215 @@
+#include "symbolic/machine_executor.h"
+
+#include <algorithm>
+#include <limits>
+#include <utility>
+
+#include "common/check.h"
+#include "symbolic/access_watcher.h"
+
+namespace clew::symbolic {
+
+using constraints::StepResult;
+using process::Advance;
+
+namespace {
+
+constexpr uint64_t kNever = std::numeric_limits<uint64_t>::max();
+constexpr size_t kCulpritsMax = 4;
+
+}  // namespace
+
+// Only teaches the word table.
+class MachineExecutor::Watcher final : public AccessWatcher {
+ public:
+  using AccessWatcher::AccessWatcher;
+  bool OnWord(const WordAccess&) override { return false; }
+};
+
+MachineExecutor::MachineExecutor(const process::Process& start,
+                                 const Failure& failure,
+                                 uint64_t clock_slack_ticks, WordTable& words,
+                                 GuessOptions guess)
+    : failure_(failure),
+      process_(start),
+      rules_(process_, clock_slack_ticks),
+      guess_(process_, guess),
+      steps_(start.thread_count()),
+      watcher_(std::make_unique<Watcher>(process_, words)) {
+  for (uint32_t i = 0; i < start.thread_count(); ++i) {
+    contested_.push_back(words.contested(i));
+  }
+  process_.mutable_memory().EnableDigest();
+  process_.set_observer(watcher_.get());
+}
+
+MachineExecutor::~MachineExecutor() = default;
+
+// The value, or `otherwise` after an error, which is kept.
+template <class T>
+T MachineExecutor::Value(const Result<T>& result, T otherwise) const {
+  if (!result) {
+    error_ = result.error();
+    return otherwise;
+  }
+  return *result;
+}
+
+uint32_t MachineExecutor::thread_count() const {
+  return static_cast<uint32_t>(process_.thread_count());
+}
+
+bool MachineExecutor::Finished(uint32_t thread) const {
+  const StreamBlock* const none = nullptr;
+  return Value(process_.NextBlock(thread), none) == nullptr;
+}
+
+bool MachineExecutor::Enabled(uint32_t thread) const {
+  return !error_ && Value(process_.CanRun(thread), false) &&
+         Value(rules_.Permits(process_, thread), false);
+}
+
+uint64_t MachineExecutor::NextContested(uint32_t thread, uint64_t insn) const {
+  const auto found = contested_[thread].lower_bound(insn);
+  return found == contested_[thread].end() ? kNever : found->first;
+}
+
+constraints::NextStep MachineExecutor::Next(uint32_t thread) const {
+  constraints::NextStep next;
+  const StreamBlock* const none = nullptr;
+  const StreamBlock* const block = Value(process_.NextBlock(thread), none);
+  if (block != nullptr) {
+    next.time = block->time;
+  }
+  const auto found = contested_[thread].find(process_.thread(thread).retired);
+  next.contested = found != contested_[thread].end();
+  if (next.contested) {
+    next.kind = found->second.kind;
+    next.word = TraceeAddr(found->second.word * 8);
+  }
+  return next;
+}
+
+StepResult MachineExecutor::Step(uint32_t thread) {
+  if (!Enabled(thread)) {
+    return error_ ? Contradict(thread) : StepResult::kBlocked;
+  }
+  const process::ThreadState& state = process_.thread(thread);
+  const auto at = contested_[thread].find(state.retired);
+  const uint64_t next = NextContested(thread, state.retired + 1);
+  StepRead read;
+  if (at != contested_[thread].end()) {
+    read = {.word = at->second.word, .reads = Reads(at->second.kind)};
+  }
+  steps_[thread].push_back(read);
+  watcher_->set_thread(thread);
+  const uint64_t before = state.retired;
+  while (state.retired < next && Enabled(thread)) {
+    const uint64_t end =
+        Value(guess_.GroupEnd(process_, thread), state.retired);
+    const Advance advance = Value(
+        process_.Run(thread, std::min(next, end)),
+        Advance{.stop = Advance::Stop::kContradiction, .insns_retired = 0});
+    if (advance.stop == Advance::Stop::kContradiction) {
+      return Contradict(thread);
+    }
+    if (advance.stop != Advance::Stop::kReached) {
+      break;
+    }
+  }
+  CLEW_CHECK(error_ || state.retired > before, "thread {} does not go on",
+             process_.tid(thread));
+  return Finished(thread) ? StepResult::kFinished : StepResult::kOk;
+}
+
+StepResult MachineExecutor::Contradict(uint32_t thread) {
+  contradiction_ = {};
+  contradiction_.thread = thread;
+  if (error_) {
+    contradiction_.text = error_->message;
+    return StepResult::kContradiction;
+  }
+  const process::Contradiction& found = process_.contradiction();
+  contradiction_.ip = TraceeAddr(found.ip);
+  contradiction_.text = fmt::format(
+      "thread {} at {:#x} after {} instructions: {}",
+      process_.tid(found.thread), found.ip, found.insn_index, found.text);
+  const auto& steps = steps_[thread];
+  for (size_t i = steps.size();
+       i > 0 && contradiction_.culprits.size() < kCulpritsMax; --i) {
+    if (steps[i - 1].reads) {
+      contradiction_.culprits.push_back(
+          {.thread = thread,
+           .step = i - 1,
+           .word = TraceeAddr(steps[i - 1].word * 8),
+           .size_bytes = 8});
+    }
+  }
+  return StepResult::kContradiction;
+}
+
+MachineExecutor::Mark MachineExecutor::SetMark() {
+  Undo undo = {.process = process_.SetMark(),
+               .progress = rules_.progress(),
+               .steps = {}};
+  for (const auto& steps : steps_) {
+    undo.steps.push_back(steps.size());
+  }
+  marks_.push_back(std::move(undo));
+  return marks_.size() - 1;
+}
+
+void MachineExecutor::RollBack(Mark mark) {
+  const Undo& undo = marks_.at(mark);
+  process_.RollBack(undo.process);
+  rules_.set_progress(undo.progress);
+  for (size_t i = 0; i < steps_.size(); ++i) {
+    steps_[i].resize(undo.steps[i]);
+  }
+  marks_.resize(mark + 1);
+}
+
+uint64_t MachineExecutor::StateDigest() const { return process_.StateDigest(); }
+
+double MachineExecutor::GuessKey(uint32_t thread) const {
+  return Value(guess_.KeyOf(process_, thread), 0.0);
+}
+
+uint64_t MachineExecutor::EndViolations() {
+  const Mark mark = SetMark();
+  const auto differs = process_.CheckFailure(failure_);
+  const bool violated = !differs || differs->has_value();
+  if (!differs) {
+    error_ = differs.error();
+  }
+  if (violated) {
+    (void)Contradict(0);
+  }
+  RollBack(mark);
+  return violated ? 1 : 0;
+}
+
+const constraints::Contradiction& MachineExecutor::last_contradiction() const {
+  return contradiction_;
+}
+
+std::vector<ScheduleStep> MachineExecutor::ScheduleOf(
+    const constraints::StepOrder& order) {
+  std::vector<ScheduleStep> steps;
+  for (const uint32_t thread : order) {
+    CLEW_CHECK(Step(thread) != StepResult::kContradiction,
+               "a witness contradicts itself: {}", contradiction_.text);
+    const Tid tid = process_.tid(thread);
+    const uint64_t retired = process_.thread(thread).retired;
+    if (!steps.empty() && steps.back().thread == tid) {
+      steps.back().until_insn = retired;
+    } else {
+      steps.push_back({.kind = ScheduleStep::Kind::kRun,
+                       .thread = tid,
+                       .until_insn = retired});
+    }
+  }
+  return steps;
+}
+
+}  // namespace clew::symbolic

@@ -1,0 +1,89 @@
+#ifndef CLEW_SYMBOLIC_MACHINE_EXECUTOR_H_
+#define CLEW_SYMBOLIC_MACHINE_EXECUTOR_H_
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "common/inputs.h"
+#include "common/result.h"
+#include "common/schedule.h"
+#include "process/process.h"
+#include "symbolic/constraints/executor.h"
+#include "symbolic/guess.h"
+#include "symbolic/order_rules.h"
+#include "symbolic/word_table.h"
+
+namespace clew::symbolic {
+
+// A recorded process as the search sees it. A step of a thread runs it through
+// its next contested instruction and on to the one after, as far as time and
+// core order permit.
+//
+// Which instructions are contested is fixed when the executor is made. Further
+// ones that it meets are learned by the word table; a search that found
+// nothing while the table did not grow has refuted every interleaving.
+class MachineExecutor final : public constraints::Executor {
+ public:
+  // `failure` and `words` are borrowed. Leaves marks on its own copy of
+  // `start`.
+  MachineExecutor(const process::Process& start, const Failure& failure,
+                  uint64_t clock_slack_ticks, WordTable& words,
+                  GuessOptions guess);
+  ~MachineExecutor() override;
+  MachineExecutor(const MachineExecutor&) = delete;
+  MachineExecutor& operator=(const MachineExecutor&) = delete;
+
+  uint32_t thread_count() const override;
+  bool Finished(uint32_t thread) const override;
+  bool Enabled(uint32_t thread) const override;
+  constraints::NextStep Next(uint32_t thread) const override;
+  constraints::StepResult Step(uint32_t thread) override;
+  Mark SetMark() override;
+  void RollBack(Mark mark) override;
+  uint64_t StateDigest() const override;
+  double GuessKey(uint32_t thread) const override;
+  uint64_t EndViolations() override;
+  const constraints::Contradiction& last_contradiction() const override;
+
+  // What stopped the machine for good (kUnsupported, kLimit); every step is a
+  // contradiction from then on.
+  const std::optional<Error>& error() const { return error_; }
+
+  // The order as a schedule. REQUIRES: the executor stands at its start.
+  std::vector<ScheduleStep> ScheduleOf(const constraints::StepOrder& order);
+
+ private:
+  class Watcher;
+  struct Undo {
+    process::Process::Mark process;
+    OrderRules::Progress progress;
+    std::vector<size_t> steps;  // by thread
+  };
+  // What a thread's step read, for culprits.
+  struct StepRead {
+    uint64_t word = 0;
+    bool reads = false;
+  };
+
+  uint64_t NextContested(uint32_t thread, uint64_t insn) const;
+  constraints::StepResult Contradict(uint32_t thread);
+  template <class T>
+  T Value(const Result<T>& result, T otherwise) const;
+
+  const Failure& failure_;
+  process::Process process_;
+  mutable OrderRules rules_;
+  mutable Guess guess_;
+  std::vector<WordTable::Contested> contested_;  // by thread
+  std::vector<std::vector<StepRead>> steps_;     // by thread
+  std::vector<Undo> marks_;
+  std::unique_ptr<Watcher> watcher_;
+  constraints::Contradiction contradiction_;
+  mutable std::optional<Error> error_;
+};
+
+}  // namespace clew::symbolic
+
+#endif  // CLEW_SYMBOLIC_MACHINE_EXECUTOR_H_
