@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { kWorkers = 3, kFiles = 7 };
+enum { kWorkers = 3, kFiles = 7, kLetters = 32 };
 
 static const char* queue[kFiles + kWorkers] = {
     "ariadne gave theseus", "a clew of thread", "to find the way",
@@ -20,22 +20,28 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static volatile int next_file;
 static int matches;
 
-static int CountWord(const char* text, const char* word) {
+static int CountWord(const char* text, const char* word,
+                     volatile int* letters) {
   int found = 0;
   size_t length = strlen(word);
   for (; *text != '\0'; ++text) {
+    ++letters[*text % kLetters];
     found += strncmp(text, word, length) == 0;
   }
   return found;
 }
 
 static void* Scan(void* word) {
+  volatile int letters[kLetters];
   while (next_file < kFiles) {  // the bug: not under the lock
+    for (int i = 0; i < kLetters; ++i) {
+      letters[i] = 0;
+    }
     pthread_mutex_lock(&lock);
     const char* file = queue[next_file];
     next_file = next_file + 1;  // RACY-WRITE: next_file
     pthread_mutex_unlock(&lock);
-    int found = CountWord(file, word);
+    int found = CountWord(file, word, letters);
     pthread_mutex_lock(&lock);
     matches += found;
     pthread_mutex_unlock(&lock);
