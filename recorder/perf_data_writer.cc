@@ -14,18 +14,16 @@ namespace clew::recorder {
 namespace {
 
 constexpr size_t kBufferBytes = size_t{256} << 10;
-// One AUXTRACE record carries at most so much, because readers map it whole.
-constexpr uint64_t kAuxtraceBytesMax = uint64_t{4} << 20;
 constexpr uint32_t kAuxtraceType = 71;  // PERF_RECORD_AUXTRACE
 constexpr size_t kRecordBytesMax = UINT16_MAX;
 constexpr uint32_t kCoresMax = 4096;
 
 uint64_t RoundUpTo8(uint64_t bytes) { return (bytes + 7) & ~uint64_t{7}; }
 
+// All PT of a core goes into one record: perf (6.1) takes a packet that goes on
+// in the next record for a bad one.
 uint64_t AuxtraceBytes(uint64_t pt_bytes) {
-  const uint64_t records =
-      (pt_bytes + kAuxtraceBytesMax - 1) / kAuxtraceBytesMax;
-  return RoundUpTo8(pt_bytes) + records * kAuxtraceHeadBytes;
+  return pt_bytes == 0 ? 0 : kAuxtraceHeadBytes + RoundUpTo8(pt_bytes);
 }
 
 Status ValidateConfig(const PerfDataConfig& config) {
@@ -159,36 +157,26 @@ class PerfDataWriter::Impl {
     return out.Append(records.bytes());
   }
 
+  // The bytes are filled up with PAD packets, which are zero.
   [[nodiscard]] Status CopyPt(WritableFile& out, uint32_t core) {
-    if (!cores_[core].pt) {
+    if (!cores_[core].pt || cores_[core].pt->bytes().empty()) {
       return {};
     }
     const std::span<const std::byte> pt = cores_[core].pt->bytes();
-    for (uint64_t offset = 0; offset < pt.size(); offset += kAuxtraceBytesMax) {
-      const std::span<const std::byte> part = pt.subspan(
-          offset, std::min<uint64_t>(kAuxtraceBytesMax, pt.size() - offset));
-      CLEW_RETURN_IF_ERROR(WriteAuxtrace(out, core, offset, part));
-    }
-    return {};
-  }
-
-  // The last one is filled up with PAD packets, whose bytes are zero.
-  [[nodiscard]] Status WriteAuxtrace(WritableFile& out, uint32_t core,
-                                     uint64_t offset,
-                                     std::span<const std::byte> part) {
-    const uint64_t padded = RoundUpTo8(part.size());
+    const uint64_t padded = RoundUpTo8(pt.size());
     auxtrace_offsets_.push_back(next_offset_);
     next_offset_ += kAuxtraceHeadBytes + padded;
     ByteBuilder record;
     record.Put(kAuxtraceType).Put(uint16_t{0});
     record.Put(static_cast<uint16_t>(kAuxtraceHeadBytes));
-    record.Put(padded).Put(offset);
+    record.Put(padded).Put(uint64_t{0});  // size, offset
     // perf takes the upper byte of the first TSC from it, and takes 0 for none.
     record.Put(cores_[core].last_time);
     record.Put(core).Put(int32_t{-1}).Put(core).Put(uint32_t{0});
     CLEW_RETURN_IF_ERROR(out.Append(record.bytes()));
-    CLEW_RETURN_IF_ERROR(out.Append(part));
-    const ByteBuilder padding = ByteBuilder().PutZeros(padded - part.size());
+    CLEW_RETURN_IF_ERROR(out.Append(pt));
+    ByteBuilder padding;
+    padding.PutZeros(padded - pt.size());
     return out.Append(padding.bytes());
   }
 
