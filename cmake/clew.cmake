@@ -15,6 +15,10 @@ if(CLEW_SANITIZE)
     clew_options INTERFACE -fsanitize=${CLEW_SANITIZE} -fno-omit-frame-pointer
                            -fno-sanitize-recover=all)
   target_link_options(clew_options INTERFACE -fsanitize=${CLEW_SANITIZE})
+  if(CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
+    # Coverage for the fuzz targets; without it libFuzzer guesses blindly.
+    target_compile_options(clew_options INTERFACE -fsanitize=fuzzer-no-link)
+  endif()
 endif()
 
 # clew_check_includes(<path> <allowed folders> <files>...)
