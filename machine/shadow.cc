@@ -1,5 +1,7 @@
 #include "machine/shadow.h"
 
+#include <bit>
+
 #include "machine/cpu_run.h"
 #include "machine/shadow_domain.h"
 
@@ -65,6 +67,15 @@ void ShadowMachine::CompleteInsn(const InsnInput& input) {
 
 const Expr* ShadowMachine::GprShadow(unsigned number) const {
   return thread_->gpr[number];
+}
+
+const Expr* ShadowMachine::FlagShadow(uint64_t bit) const {
+  return thread_->flags[static_cast<size_t>(std::countr_zero(bit))];
+}
+
+void ShadowMachine::SetFlagShadow(uint64_t bit, const Expr* expr) {
+  thread_->flags[static_cast<size_t>(std::countr_zero(bit))] = expr;
+  thread_->last.rflags = cpu_->regs().rflags;
 }
 
 void ShadowMachine::SetGprShadow(unsigned number, const Expr* expr) {

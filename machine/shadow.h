@@ -115,6 +115,9 @@ class ShadowMachine {
   const Expr* GprShadow(unsigned number) const;
   // For a register that was set to a value which happens to be the old one.
   void SetGprShadow(unsigned number, const Expr* expr);
+  // Width 1; `bit` is one of kFlagsArithmetic.
+  const Expr* FlagShadow(uint64_t bit) const;
+  void SetFlagShadow(uint64_t bit, const Expr* expr);
 
  private:
   std::unique_ptr<ShadowThread> thread_;

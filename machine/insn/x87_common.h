@@ -26,8 +26,9 @@ Handler<D> SelectX87Function(const Insn& insn);
 template <class D>
 Handler<D> SelectX87Control(const Insn& insn);
 
-#define CLEW_INSTANTIATE_X87(name) \
-  template Handler<Concrete> name<Concrete>(const Insn&)
+#define CLEW_INSTANTIATE_X87(name)                        \
+  template Handler<Concrete> name<Concrete>(const Insn&); \
+  template Handler<Shadowed> name<Shadowed>(const Insn&)
 
 inline bool IsRegisterForm(const Insn& insn) { return insn.modrm >= 0xc0; }
 inline unsigned RegField(const Insn& insn) { return (insn.modrm >> 3) & 7u; }
