@@ -8,12 +8,26 @@ void FutexModel::Wait(Slot thread, uint64_t addr, uint32_t bitset) {
   sleepers_.push_back({.thread = thread, .addr = addr, .bitset = bitset});
 }
 
+void FutexModel::MarkWoken(Slot thread) {
+  for (Sleeper& sleeper : sleepers_) {
+    sleeper.woken = sleeper.woken || sleeper.thread == thread;
+  }
+}
+
 std::vector<FutexModel::Slot> FutexModel::Wake(uint64_t addr, uint64_t count,
                                                uint32_t bitset) {
+  const auto matches = [&](const Sleeper& s) {
+    return s.addr == addr && (s.bitset & bitset) != 0;
+  };
+  const auto marked = static_cast<uint64_t>(
+      std::count_if(sleepers_.begin(), sleepers_.end(),
+                    [&](const Sleeper& s) { return matches(s) && s.woken; }));
+  uint64_t unmarked = count - std::min(count, marked);
   std::vector<Slot> woken;
   for (auto it = sleepers_.begin();
        it != sleepers_.end() && woken.size() < count;) {
-    if (it->addr == addr && (it->bitset & bitset) != 0) {
+    if (matches(*it) && (it->woken || unmarked > 0)) {
+      unmarked -= it->woken ? 0 : 1;
       woken.push_back(it->thread);
       it = sleepers_.erase(it);
     } else {
@@ -28,7 +42,7 @@ void FutexModel::Requeue(uint64_t from, uint64_t to, uint64_t count) {
   for (auto it = sleepers_.begin();
        it != sleepers_.end() && moved.size() < count;) {
     if (it->addr == from) {
-      moved.push_back({it->thread, to, it->bitset});
+      moved.push_back({.thread = it->thread, .addr = to, .bitset = it->bitset});
       it = sleepers_.erase(it);
     } else {
       ++it;

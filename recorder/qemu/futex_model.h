@@ -15,8 +15,11 @@ class FutexModel {
   using Slot = uint32_t;
 
   void Wait(Slot thread, uint64_t addr, uint32_t bitset);
-  // The first `count` sleepers on `addr` that share a bit with `bitset`; they
-  // sleep no longer.
+  // The kernel woke `thread`, and it is not known yet by whose call.
+  void MarkWoken(Slot thread);
+  // A call woke `count` sleepers on `addr` that share a bit with `bitset`: the
+  // marked ones, then the first. They sleep no longer. In order of falling
+  // asleep.
   std::vector<Slot> Wake(uint64_t addr, uint64_t count, uint32_t bitset);
   // Moves up to `count` sleepers from one address to the end of the other's.
   void Requeue(uint64_t from, uint64_t to, uint64_t count);
@@ -29,6 +32,7 @@ class FutexModel {
     Slot thread;
     uint64_t addr;
     uint32_t bitset;
+    bool woken = false;
   };
   std::deque<Sleeper> sleepers_;
 };

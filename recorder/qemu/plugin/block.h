@@ -1,0 +1,80 @@
+// Copyright (C) the clew authors.
+// SPDX-License-Identifier: GPL-2.0-or-later
+//
+// This file is part of the module that is loaded into QEMU.
+
+#ifndef CLEW_RECORDER_QEMU_PLUGIN_BLOCK_H_
+#define CLEW_RECORDER_QEMU_PLUGIN_BLOCK_H_
+
+#include <cstdint>
+#include <mutex>
+#include <unordered_map>
+#include <unordered_set>
+#include <vector>
+
+#include "recorder/pt_encoder/branch_class.h"
+#include "recorder/qemu/insn_scan.h"
+#include "recorder/qemu/plugin/qemu_api.h"
+
+namespace clew::recorder {
+
+// A translation block: instructions that follow one another in memory, of which
+// only the last may be a branch. QEMU may translate an address more than once.
+// Never freed: generated code refers to it.
+struct Block {
+  uint64_t ip = 0;
+  uint32_t insn_count = 0;
+  BranchClass branch_class = BranchClass::kNone;
+  // QEMU 7.2 counts an instruction that it then puts off because it crosses
+  // into the next page; the next block is at last_ip if it did.
+  bool last_may_be_put_off = false;
+  bool copies_registers = false;  // a thread may be stopped inside
+  bool is_handler = false;        // of a signal
+  InputInsn last_input = InputInsn::kNone;
+  uint64_t last_ip = 0;
+  uint64_t next_ip = 0;           // behind the last instruction
+  uint64_t target = 0;            // of the last one, if direct
+  std::vector<uint32_t> offsets;  // of each instruction from ip
+
+  uint64_t IpOf(uint64_t index) const { return ip + offsets[index]; }
+  // The index of the instruction at `addr`; insn_count where there is none.
+  uint32_t IndexOf(uint64_t addr) const;
+};
+
+// A place inside a block behind an instruction whose result must be recorded.
+struct InputPoint {
+  uint64_t ip = 0;  // of that instruction
+  InputInsn kind = InputInsn::kNone;
+  uint32_t index = 0;  // of that instruction in its block
+};
+
+// Callbacks from translated code, in hot_path.cc.
+struct BlockCallbacks {
+  QemuUdataCallback on_block;   // data: Block*
+  QemuUdataCallback on_memory;  // data: the instruction's index
+  QemuUdataCallback on_input;   // data: InputPoint*
+};
+
+// All blocks. Thread-safe: QEMU translates from any thread.
+class BlockTable {
+ public:
+  explicit BlockTable(const BlockCallbacks& callbacks)
+      : callbacks_(callbacks) {}
+  // Describes `tb` and registers its callbacks.
+  void Translate(qemu_plugin_tb* tb);
+  // `ip` became the address of a signal handler.
+  void AddHandler(uint64_t ip);
+
+ private:
+  void AddMemoryPoints(qemu_plugin_tb* tb, Block& block);
+  void AddInputPoints(qemu_plugin_tb* tb, Block& block);
+
+  BlockCallbacks callbacks_;
+  std::mutex mutex_;
+  std::unordered_set<uint64_t> handlers_;
+  std::unordered_multimap<uint64_t, Block*> blocks_;
+};
+
+}  // namespace clew::recorder
+
+#endif  // CLEW_RECORDER_QEMU_PLUGIN_BLOCK_H_

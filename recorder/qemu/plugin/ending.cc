@@ -1,0 +1,245 @@
+// Copyright (C) the clew authors.
+// SPDX-License-Identifier: GPL-2.0-or-later
+//
+// This file is part of the module that is loaded into QEMU.
+
+#include <signal.h>
+#include <stdio.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <algorithm>
+
+#include "recorder/qemu/plugin/hot_path.h"
+#include "recorder/qemu/plugin/recording.h"
+
+// How a recording ends: everything is written out, then the process ends as the
+// program did.
+
+namespace clew::recorder {
+namespace {
+
+constexpr int kHangExitStatus = 124;     // as timeout(1)
+constexpr int kRefusedExitStatus = 125;  // the recorder stopped the program
+
+[[noreturn]] void ExitProcess(int status) {
+  syscall(SYS_exit_group, status);
+  __builtin_unreachable();
+}
+
+[[noreturn]] void DieBySignal(int signal) {
+  struct sigaction action = {};
+  action.sa_handler = SIG_DFL;
+  sigaction(signal, &action, nullptr);
+  sigset_t set;
+  sigemptyset(&set);
+  sigaddset(&set, signal);
+  syscall(SYS_tgkill, getpid(), syscall(SYS_gettid), signal);
+  sigprocmask(SIG_UNBLOCK, &set, nullptr);
+  ExitProcess(128 + signal);
+}
+
+bool IsFaultSignal(int signal) {
+  return signal == SIGSEGV || signal == SIGBUS || signal == SIGFPE ||
+         signal == SIGILL || signal == SIGTRAP;
+}
+
+}  // namespace
+
+void Recording::EndByExit(int32_t status) {
+  mutex_.lock();
+  Thread& me = *g_runner.thread;
+  clock_ = g_runner.block_end;
+  Failure failure;
+  failure.exit_status = status;
+  failure.thread = me.tid;
+  failure.ip = TraceeAddr(me.env.rip());
+  Finish(failure);
+}
+
+void Recording::EndBySignal(int32_t signal) {
+  mutex_.lock();
+  Thread& me = *g_runner.thread;
+  CloseBlockBySignal(me, signal);
+  clock_ = g_runner.block_end;
+  Failure failure;
+  failure.kind = FailureKind::kSignal;
+  failure.signal = signal;
+  failure.thread = me.tid;
+  failure.ip = TraceeAddr(me.env.rip());
+  if (signal == SIGSEGV || signal == SIGBUS) {
+    failure.addr = TraceeAddr(me.env.fault_addr());
+  }
+  Finish(failure);
+}
+
+// QEMU has restored rip to the instruction that faulted, or that comes next.
+void Recording::CloseBlockBySignal(Thread& me, int32_t signal) {
+  const clew::recorder::Block* last = g_runner.block;
+  me.block = nullptr;
+  if (last == nullptr) {
+    return;  // right after a system call: the trace is off
+  }
+  const uint64_t ip = me.env.rip();
+  const uint32_t index = last->IndexOf(ip);
+  if (IsFaultSignal(signal) && index < last->insn_count) {
+    g_runner.block_end = g_runner.block_start + index;
+  } else if (!IsNextIteration(*last, ip)) {
+    CloseBlock(*last, ip);
+  }
+  g_runner.encoder->Interrupt(TraceeAddr(ip));
+  g_runner.block = nullptr;
+}
+
+void Recording::EndByHang() {
+  mutex_.lock();
+  FinishAsHang();
+}
+
+void Recording::FinishAsHang() {
+  if (g_runner.thread != nullptr) {
+    clock_ = std::max(clock_, g_runner.block_start);
+  }
+  Failure failure;
+  failure.kind = FailureKind::kHang;
+  Finish(failure);
+}
+
+void Recording::Refuse(const std::string& why) { GiveUp(why); }
+
+void Recording::GiveUp(const std::string& why) {
+  Outcome outcome;
+  outcome.refusal = why;
+  WriteOutcome(outcome);
+  ExitProcess(kRefusedExitStatus);
+}
+
+void Recording::WatchTime() {
+  const timespec limit = {.tv_sec = static_cast<time_t>(session_.timeout_s),
+                          .tv_nsec = 0};
+  nanosleep(&limit, nullptr);
+  hang_requested_ = true;
+  // Who has the turn ends it soon, unless its system call does not return.
+  constexpr int kTries = 200;
+  for (int i = 0; i < kTries; ++i) {
+    mutex_.lock();
+    if (idle_) {
+      FinishAsHang();
+    }
+    mutex_.unlock();
+    const timespec pause = {.tv_sec = 0, .tv_nsec = 10'000'000};
+    nanosleep(&pause, nullptr);
+  }
+  mutex_.lock();
+  FinishAsHang();
+}
+
+void Recording::Finish(const Failure& failure) {
+  Outcome outcome;
+  outcome.failure = failure;
+  outcome.ticks = clock_;
+  outcome.handovers = handovers_;
+  outcome.switches = tracer_->switches();
+  Status status;
+  if (failure.kind != FailureKind::kNone || session_.core_on_exit) {
+    status = WriteCoreFile(failure);
+    outcome.has_core = status.has_value();
+  }
+  outcome.registers_exact =
+      std::none_of(by_slot_.begin(), by_slot_.end(), [](const Thread* t) {
+        return t != nullptr && t->block != nullptr && t->stop_index > 0;
+      });
+  CloseThreads(clock_);
+  if (const Status closed = tracer_->Close(); !closed && status) {
+    status = closed;
+  }
+  outcome.inputs_unknown = unreadable_bytes_ > 0 ? 1 : 0;
+  if (!status) {
+    outcome.refusal = status.error().message;
+  }
+  WriteOutcome(outcome);
+  Leave(failure);
+}
+
+void Recording::CloseThreads(uint64_t now) {
+  for (Thread* thread : by_slot_) {
+    if (thread != nullptr && thread->inputs.has_value()) {
+      CloseThread(*thread, now);
+    }
+  }
+}
+
+void Recording::CloseThread(Thread& thread, uint64_t now) {
+  if (thread.in_syscall) {
+    thread.inputs->Add(InputOf(thread.call), {});
+  }
+  if (thread.state == Thread::State::kOnCore) {
+    CoreEncoder& encoder = tracer_->encoder(thread.core);
+    const bool running = encoder.enabled() && thread.block != nullptr;
+    if (running) {
+      encoder.Interrupt(TraceeAddr(thread.block->IpOf(thread.stop_index)));
+    }
+    tracer_->SwitchOut(thread.core, thread.tid, now, running);
+  }
+  unreadable_bytes_ += thread.inputs->unreadable_bytes();
+  // A failure to write here is caught by the recorder, which reads the file.
+  (void)thread.inputs->file().Close();
+}
+
+CoreThread Recording::CoreRegisters(const Thread& thread) const {
+  CoreThread registers = thread.env.Registers(thread.tid);
+  if (thread.block != nullptr) {
+    registers.rip = thread.block->ip;
+    if (thread.stop_index > 0) {
+      registers.gpr = thread.block_gprs;
+    }
+  }
+  return registers;
+}
+
+Status Recording::WriteCoreFile(const Failure& failure) {
+  CoreDump dump;
+  dump.process = getpid();
+  dump.signal = failure.signal;
+  dump.fault_addr = failure.addr.as_int();
+  dump.program = program_;
+  dump.arguments = arguments_;
+  dump.auxv = auxv_;
+  for (const Thread* thread : by_slot_) {
+    if (thread == nullptr || thread->env.words() == nullptr) {
+      continue;  // ended, or not run yet
+    }
+    const CoreThread registers = CoreRegisters(*thread);
+    const bool first = thread->tid == failure.thread;
+    dump.threads.insert(first ? dump.threads.begin() : dump.threads.end(),
+                        registers);
+  }
+  CLEW_ASSIGN_OR_RETURN(regions,
+                        ListRegions(QemuPageProtection(), stack_addr_, brk_));
+  return WriteCore(CorePath(session_.folder), dump, regions, memory_);
+}
+
+// The file appears whole or not at all.
+void Recording::WriteOutcome(const Outcome& outcome) {
+  outcome_.Append(FormatOutcome(outcome));
+  const std::string path = OutcomePath(session_.folder);
+  if (outcome_.Close()) {
+    (void)rename((path + ".new").c_str(), path.c_str());
+  }
+}
+
+void Recording::Leave(const Failure& failure) {
+  switch (failure.kind) {
+    case FailureKind::kSignal:
+      DieBySignal(failure.signal);
+    case FailureKind::kHang:
+      ExitProcess(kHangExitStatus);
+    case FailureKind::kNone:
+    case FailureKind::kExit:
+      break;
+  }
+  ExitProcess(failure.exit_status);
+}
+
+}  // namespace clew::recorder

@@ -1,0 +1,114 @@
+// Copyright (C) the clew authors.
+// SPDX-License-Identifier: GPL-2.0-or-later
+//
+// This file is part of the module that is loaded into QEMU.
+
+#include "recorder/qemu/plugin/hot_path.h"
+
+#include <algorithm>
+
+#include "recorder/qemu/plugin/recording.h"
+
+namespace clew::recorder {
+namespace {
+
+// CPUID and RDTSC leave their results in the CPU state; RDTSC gets the virtual
+// clock instead of the host's, so that a seed says what it reads.
+void RecordInput(const InputPoint& point, GuestEnv env) {
+  Thread& me = *g_runner.thread;
+  if (point.kind == InputInsn::kRdtsc && g_recording->virtual_tsc()) {
+    const uint64_t now = g_runner.block_start + point.index;
+    env.set_gpr(kRax, now & UINT32_MAX);
+    env.set_gpr(kRdx, now >> 32);
+  }
+  me.inputs->Add({.ip = TraceeAddr(point.ip),
+                  .rax = env.gpr(kRax),
+                  .rbx = env.gpr(kRbx),
+                  .rcx = env.gpr(kRcx),
+                  .rdx = env.gpr(kRdx)});
+}
+
+[[gnu::noinline]] void RecordLastInput(const Block& block, GuestEnv env) {
+  RecordInput({.ip = block.last_ip,
+               .kind = block.last_input,
+               .index = block.insn_count - 1},
+              env);
+}
+
+// After CloseBlock: what happens at a block's end beside branches.
+[[gnu::noinline]] void OpenTrace(uint64_t ip) {
+  Thread& me = *g_runner.thread;
+  g_runner.encoder->Enable(TraceeAddr(ip), me.enable_cause);
+  me.enable_cause = EnableCause::kKernelReturn;
+}
+
+}  // namespace
+
+extern "C" {
+
+[[gnu::used, gnu::visibility("hidden")]] void ClewOnBlock(unsigned vcpu,
+                                                          const Block* block,
+                                                          uint64_t* env) {
+  if (vcpu != g_runner.vcpu) [[unlikely]] {
+    g_recording->EnterThread(vcpu, block->ip, GuestEnv(env));
+  }
+  Runner& runner = g_runner;
+  const Block* last = runner.block;
+  if (block->is_handler) [[unlikely]] {
+    if (g_recording->EnterHandler(*block, GuestEnv(env))) {
+      last = nullptr;
+    }
+  }
+  uint64_t insns = block->insn_count;
+  bool may_stop = true;
+  if (last == nullptr) [[unlikely]] {
+    OpenTrace(block->ip);
+  } else if (IsNextIteration(*last, block->ip)) [[unlikely]] {
+    --insns;  // counted when it was entered first
+    may_stop = false;
+  } else {
+    CloseBlock(*last, block->ip);
+    if (last->last_input != InputInsn::kNone) [[unlikely]] {
+      RecordLastInput(*last, GuestEnv(env));
+    }
+  }
+  runner.block = block;
+  runner.block_start = runner.block_end;
+  runner.block_end += insns;
+  if (block->copies_registers) {
+    std::copy_n(env, 16, runner.thread->block_gprs.begin());
+  }
+  if (runner.block_start >= runner.deadline && may_stop) [[unlikely]] {
+    g_recording->EndTurn(0);
+  }
+}
+
+[[gnu::used, gnu::visibility("hidden")]] void ClewOnInput(
+    unsigned, const InputPoint* point, uint64_t* env) {
+  RecordInput(*point, GuestEnv(env));
+}
+
+// %rbp is QEMU's state of the CPU while translated code runs.
+[[gnu::naked, gnu::visibility("hidden")]] void ClewBlockStub(unsigned, void*) {
+  asm("mov %rbp, %rdx\n\tjmp ClewOnBlock");
+}
+[[gnu::naked, gnu::visibility("hidden")]] void ClewInputStub(unsigned, void*) {
+  asm("mov %rbp, %rdx\n\tjmp ClewOnInput");
+}
+
+[[gnu::visibility("hidden")]] void ClewOnMemory(unsigned, void* data) {
+  const auto index = reinterpret_cast<uintptr_t>(data);
+  if (g_runner.block_start + index >= g_runner.deadline) [[unlikely]] {
+    g_recording->EndTurn(index);
+  }
+}
+
+}  // extern "C"
+
+BlockCallbacks HotPathCallbacks() {
+  return {.on_block = ClewBlockStub,
+          .on_memory = ClewOnMemory,
+          .on_input = ClewInputStub};
+}
+
+}  // namespace clew::recorder

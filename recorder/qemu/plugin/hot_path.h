@@ -1,0 +1,60 @@
+// Copyright (C) the clew authors.
+// SPDX-License-Identifier: GPL-2.0-or-later
+//
+// This file is part of the module that is loaded into QEMU.
+
+#ifndef CLEW_RECORDER_QEMU_PLUGIN_HOT_PATH_H_
+#define CLEW_RECORDER_QEMU_PLUGIN_HOT_PATH_H_
+
+#include "recorder/pt_encoder/core_encoder.h"
+#include "recorder/qemu/plugin/block.h"
+#include "recorder/qemu/plugin/thread.h"
+
+namespace clew::recorder {
+
+// True if `next` is one more iteration of the REP instruction that `block`
+// ends with: QEMU enters the instruction anew for each.
+inline bool IsNextIteration(const Block& block, uint64_t next) {
+  return block.branch_class == BranchClass::kRepString && next == block.last_ip;
+}
+
+// Tells the core's trace how `block` ended, now that execution goes on at
+// `next`; g_runner.block_end becomes the time at which it did.
+inline void CloseBlock(const Block& block, uint64_t next) {
+  CoreEncoder& encoder = *g_runner.encoder;
+  if (block.last_may_be_put_off && next == block.last_ip) [[unlikely]] {
+    --g_runner.block_end;  // QEMU put the last instruction off
+    return;
+  }
+  const TraceeAddr to(next);
+  switch (block.branch_class) {
+    case BranchClass::kConditional:
+      encoder.Conditional(next != block.next_ip, to);
+      break;
+    case BranchClass::kDirectCall:
+      encoder.DirectCall(TraceeAddr(block.next_ip), to);
+      break;
+    case BranchClass::kIndirectCall:
+      encoder.IndirectCall(TraceeAddr(block.next_ip), to);
+      break;
+    case BranchClass::kIndirectJump:
+      encoder.IndirectJump(to);
+      break;
+    case BranchClass::kReturn:
+      encoder.Return(to);
+      break;
+    case BranchClass::kNone:
+    case BranchClass::kRepString:
+    case BranchClass::kDirectJump:
+    case BranchClass::kFar:
+      break;
+  }
+  encoder.AdvanceTime(TscTicks(g_runner.block_end));
+}
+
+// The callbacks that translated code makes.
+BlockCallbacks HotPathCallbacks();
+
+}  // namespace clew::recorder
+
+#endif  // CLEW_RECORDER_QEMU_PLUGIN_HOT_PATH_H_

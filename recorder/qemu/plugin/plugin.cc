@@ -1,0 +1,96 @@
+// Copyright (C) the clew authors.
+// SPDX-License-Identifier: GPL-2.0-or-later
+//
+// This file is part of the module that is loaded into QEMU.
+
+#include <stdlib.h>
+
+#include <array>
+#include <cstdio>
+#include <thread>
+
+#include "recorder/qemu/plugin/pin.h"
+#include "recorder/qemu/plugin/qemu_api.h"
+#include "recorder/qemu/plugin/recording.h"
+
+// What QEMU loads: registers the callbacks.
+
+namespace clew::recorder {
+namespace {
+
+void OnVcpuInit(qemu_plugin_id_t, unsigned vcpu) {
+  g_recording->AddThread(vcpu);
+}
+
+void OnVcpuExit(qemu_plugin_id_t, unsigned vcpu) {
+  g_recording->ForgetThread(vcpu);
+}
+
+void OnTranslate(qemu_plugin_id_t, qemu_plugin_tb* tb) {
+  g_recording->blocks().Translate(tb);
+}
+
+// Threads that wait for their turn inside translated code would return into
+// code that is gone.
+void OnFlush(qemu_plugin_id_t) {
+  if (g_recording->any_parked()) {
+    g_recording->GiveUp(
+        "QEMU dropped its translations while several threads ran; the program "
+        "has more code than the recorder can follow");
+  }
+}
+
+void OnSyscall(qemu_plugin_id_t, unsigned vcpu, int64_t number, uint64_t a0,
+               uint64_t a1, uint64_t a2, uint64_t a3, uint64_t a4, uint64_t a5,
+               uint64_t, uint64_t) {
+  g_recording->BeginSyscall(vcpu, static_cast<uint64_t>(number),
+                            std::array<uint64_t, 6>{a0, a1, a2, a3, a4, a5});
+}
+
+void OnSyscallReturn(qemu_plugin_id_t, unsigned vcpu, int64_t, int64_t result) {
+  g_recording->EndSyscall(vcpu, result);
+}
+
+Status Install(qemu_plugin_id_t id) {
+  const char* text = getenv(kSessionVariable);
+  if (text == nullptr) {
+    return InvalidArgument("{} is not set", kSessionVariable);
+  }
+  CLEW_ASSIGN_OR_RETURN(session, ParseSession(text));
+  CLEW_ASSIGN_OR_RETURN(recording, Recording::Create(session));
+  g_recording = recording.release();  // lives as long as the process
+  PinToOneCpu();
+  if (session.timeout_s > 0) {
+    std::thread([] { g_recording->WatchTime(); }).detach();
+  }
+  qemu_plugin_register_vcpu_init_cb(id, OnVcpuInit);
+  qemu_plugin_register_vcpu_exit_cb(id, OnVcpuExit);
+  qemu_plugin_register_flush_cb(id, OnFlush);
+  qemu_plugin_register_vcpu_tb_trans_cb(id, OnTranslate);
+  qemu_plugin_register_vcpu_syscall_cb(id, OnSyscall);
+  qemu_plugin_register_vcpu_syscall_ret_cb(id, OnSyscallReturn);
+  return {};
+}
+
+}  // namespace
+}  // namespace clew::recorder
+
+extern "C" {
+
+[[gnu::visibility("default")]] extern const int qemu_plugin_version;
+const int qemu_plugin_version = 1;
+
+[[gnu::visibility("default")]] int qemu_plugin_install(qemu_plugin_id_t id,
+                                                       const void*, int,
+                                                       char**);
+
+int qemu_plugin_install(qemu_plugin_id_t id, const void*, int, char**) {
+  const clew::Status status = clew::recorder::Install(id);
+  if (!status) {
+    fprintf(stderr, "clew-qemu-plugin: %s\n", status.error().message.c_str());
+    return 1;
+  }
+  return 0;
+}
+
+}  // extern "C"

@@ -1,0 +1,180 @@
+// Copyright (C) the clew authors.
+// SPDX-License-Identifier: GPL-2.0-or-later
+//
+// This file is part of the module that is loaded into QEMU.
+
+#ifndef CLEW_RECORDER_QEMU_PLUGIN_RECORDING_H_
+#define CLEW_RECORDER_QEMU_PLUGIN_RECORDING_H_
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "common/result.h"
+#include "recorder/qemu/futex_model.h"
+#include "recorder/qemu/guest_memory.h"
+#include "recorder/qemu/plugin/thread.h"
+#include "recorder/qemu/plugin/tracer.h"
+#include "recorder/qemu/scheduler.h"
+#include "recorder/qemu/session.h"
+
+namespace clew::recorder {
+
+// The recording of this process. One thread of the program has the turn; all
+// methods are called by it, unless they say otherwise. Threads come in through
+// EnterThread and ReturnFromSyscall, where they wait for their turn.
+class Recording {
+ public:
+  static constexpr unsigned kThreadsMax = 1024;
+
+  [[nodiscard]] static Result<std::unique_ptr<Recording>> Create(
+      const Session& session);
+
+  // --- Threads and turns (turns.cc) ---
+
+  // QEMU made a CPU: the first, or for the thread being cloned.
+  void AddThread(unsigned vcpu);
+  // A thread's first block. Waits for its turn.
+  void EnterThread(unsigned vcpu, uint64_t ip, GuestEnv env);
+  // The turn's time is up inside g_runner.block, before instruction `index`.
+  // Others go on; returns when it is this thread's turn again.
+  void EndTurn(uint64_t index);
+  // A system call callback ended; the thread is about to wait in the kernel.
+  void Block(Thread& me);
+  // The thread's CPU is gone (after ExitThread).
+  void ForgetThread(unsigned vcpu);
+
+  // --- System calls (syscalls.cc) ---
+
+  void BeginSyscall(unsigned vcpu, uint64_t number,
+                    const std::array<uint64_t, 6>& args);
+  // Any thread; waits for the turn if the call gave it away.
+  void EndSyscall(unsigned vcpu, int64_t result);
+
+  // --- Signals (signals.cc) ---
+
+  // A block that is a signal handler's start. True if a signal was delivered.
+  bool EnterHandler(const clew::recorder::Block& block, GuestEnv env);
+
+  // --- Ends (ending.cc); none returns ---
+
+  [[noreturn]] void EndByExit(int32_t status);
+  // `signal` ends the process; its effects on the registers are final.
+  [[noreturn]] void EndBySignal(int32_t signal);
+  [[noreturn]] void Refuse(const std::string& why);
+  // Any thread: refuses without a turn, where the state is not known.
+  [[noreturn]] void GiveUp(const std::string& why);
+  // The watchdog, a thread of its own: ends the recording as a hang when the
+  // time limit is reached.
+  void WatchTime();
+
+  // True while the thread that has the turn is in a system call of its own.
+  bool InSyscall() const {
+    return g_runner.thread == nullptr || g_runner.thread->in_syscall;
+  }
+  BlockTable& blocks() { return blocks_; }
+  bool virtual_tsc() const { return session_.virtual_tsc; }
+  bool any_parked() const { return parked_ > 0; }
+
+ private:
+  Recording(const Session& session, GuestMemory memory,
+            std::unique_ptr<Tracer> tracer, RawFile outcome);
+
+  // turns.cc. All but WaitForTurn, Begin and Settle REQUIRE the lock.
+  void Grant(const Scheduler::Turn& turn, uint64_t now);
+  void GrantNext(uint64_t now);
+  void MakeReady(Thread& thread);
+  void WaitForTurn(Thread& me, bool inside_cpu);
+  void Begin(Thread& me);
+  void Settle(const Thread& me);
+  bool AllWaitForever() const;
+  void StartMainThread(Thread& me, uint64_t ip);
+  void AwaitReturn(Thread& me, int64_t result);
+  void ArriveFromFutex(Thread& me, int64_t result);
+  void ReadyArrived();
+  Thread& ThreadOf(unsigned vcpu);
+
+  // syscalls.cc
+  void CloseBlockBySyscall(Thread& me);
+  void ExitThread(Thread& me);
+  void RecordExit(Thread& me);
+  void EndIfDeadly(Thread& me);
+  void RecordSyscall(Thread& me, int64_t result);
+  void AfterSyscall(Thread& me, int64_t result);
+  void AfterClone(Thread& me, int64_t result);
+  void AfterFutex(Thread& me, int64_t result);
+  void AfterMmap(Thread& me, int64_t result);
+  void AfterSigaction(const Thread& me);
+  void AfterSigmask(Thread& me);
+  bool Blocks(uint64_t target_tid, uint64_t signal) const;
+  void ShowVirtualCores(const Thread& me, int64_t result);
+  void CheckFsBase(Thread& me, int64_t result);
+
+  // ending.cc
+  [[noreturn]] void EndByHang();
+  void CloseBlockBySignal(Thread& me, int32_t signal);
+  // REQUIRE the lock, which is never released.
+  [[noreturn]] void Finish(const Failure& failure);
+  [[noreturn]] void FinishAsHang();
+  void CloseThreads(uint64_t now);
+  void CloseThread(Thread& thread, uint64_t now);
+  Status WriteCoreFile(const Failure& failure);
+  CoreThread CoreRegisters(const Thread& thread) const;
+  void WriteOutcome(const Outcome& outcome);
+  [[noreturn]] void Leave(const Failure& failure);
+
+  // start.cc
+  Status WriteStartState(Thread& me, uint64_t ip);
+  void NameInitialMappings(const Thread& me,
+                           const std::vector<GuestRegion>& regions);
+  void OpenInputs(Thread& thread);
+
+  Session session_;
+  GuestMemory memory_;
+  std::unique_ptr<Tracer> tracer_;
+  RawFile outcome_;
+  BlockTable blocks_;
+  std::mutex mutex_;
+  Scheduler scheduler_;
+  FutexModel futexes_;
+  std::array<std::unique_ptr<Thread>, kThreadsMax> by_vcpu_;
+  std::vector<Thread*> by_slot_;  // nullptr: ended
+  Thread* newborn_ = nullptr;     // made, and its clone has not returned
+  std::vector<Thread*> unsettled_;
+  uint64_t clock_ = 0;  // when the last turn ended
+  uint64_t handovers_ = 0;
+  std::atomic<int> parked_ = 0;  // inside translated code, without the turn
+  std::atomic<bool> hang_requested_ = false;
+  uint64_t deadline_ = 0;  // of the turn granted last
+  Scheduler::Slot last_slot_ = UINT32_MAX;
+  bool idle_ = true;  // no thread has the turn
+  bool started_ = false;
+  bool uses_timers_ = false;
+  uint64_t unreadable_bytes_ = 0;  // of threads that ended
+
+  // Of the start, for the core dump.
+  uint64_t stack_addr_ = 0;
+  uint64_t brk_ = 0;
+  std::vector<std::byte> auxv_;
+  std::string program_;
+  std::string arguments_;
+
+  struct Action {
+    uint64_t handler = 0;
+    uint64_t restorer = 0;
+  };
+  std::array<Action, 65> actions_ = {};
+};
+
+// Set once, by the plugin's install function.
+extern Recording* g_recording;
+
+PageProtection QemuPageProtection();
+
+}  // namespace clew::recorder
+
+#endif  // CLEW_RECORDER_QEMU_PLUGIN_RECORDING_H_

@@ -1,0 +1,83 @@
+// Copyright (C) the clew authors.
+// SPDX-License-Identifier: GPL-2.0-or-later
+//
+// This file is part of the module that is loaded into QEMU.
+
+#ifndef CLEW_RECORDER_QEMU_PLUGIN_THREAD_H_
+#define CLEW_RECORDER_QEMU_PLUGIN_THREAD_H_
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <optional>
+
+#include "common/units.h"
+#include "recorder/pt_encoder/core_encoder.h"
+#include "recorder/qemu/input_writer.h"
+#include "recorder/qemu/plugin/block.h"
+#include "recorder/qemu/plugin/guest_env.h"
+#include "recorder/qemu/scheduler.h"
+#include "recorder/qemu/syscall_effects.h"
+
+namespace clew::recorder {
+
+// A thread of the program. Its fields belong to whoever has the turn, except
+// `turn` and `arrived`.
+struct Thread {
+  enum class State : uint8_t {
+    kNew,      // being made
+    kWaiting,  // able to run, on no core
+    kOnCore,   // has a core; runs when the core has its turn
+    kBlocked,  // in a system call that may wait
+    kGone,
+  };
+
+  Scheduler::Slot slot = 0;
+  unsigned vcpu = 0;
+  Tid tid;
+  Tid parent;
+  State state = State::kNew;
+  uint32_t core = 0;
+  CPUState* cpu = nullptr;
+  GuestEnv env;
+  std::optional<InputWriter> inputs;
+
+  // The block that it is in, nullptr between a system call and the next block;
+  // and where in it, while others have the turn.
+  const Block* block = nullptr;
+  uint64_t stop_index = 0;
+  // The registers at the start of `block`.
+  std::array<uint64_t, 16> block_gprs = {};
+  // How its core's trace goes on at its next block.
+  EnableCause enable_cause = EnableCause::kSwitchIn;
+
+  bool in_syscall = false;
+  bool gave_turn = false;  // at the start of the system call
+  SyscallCall call;
+  bool waits_forever = false;  // blocked, and only another thread can end that
+  uint64_t clear_tid_addr = 0;
+  uint64_t signal_mask = 0;  // signals it blocks; bit 0 is signal 1
+
+  // 1: the turn is this thread's. A futex.
+  std::atomic<uint32_t> turn = 0;
+  // Its blocking system call has returned.
+  std::atomic<bool> arrived = false;
+};
+
+// What the callbacks from translated code touch, for the thread whose turn it
+// is. Times are of the virtual clock: instructions retired by all cores.
+struct Runner {
+  static constexpr unsigned kNobody = ~0u;
+  unsigned vcpu = kNobody;
+  Thread* thread = nullptr;
+  const Block* block = nullptr;  // entered last; its end is still open
+  CoreEncoder* encoder = nullptr;
+  uint64_t block_start = 0;  // when `block` was entered
+  uint64_t block_end = 0;    // when its last instruction retires
+  uint64_t deadline = 0;     // when the turn ends
+};
+extern Runner g_runner;
+
+}  // namespace clew::recorder
+
+#endif  // CLEW_RECORDER_QEMU_PLUGIN_THREAD_H_

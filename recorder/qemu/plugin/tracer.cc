@@ -1,0 +1,81 @@
+// Copyright (C) the clew authors.
+// SPDX-License-Identifier: GPL-2.0-or-later
+//
+// This file is part of the module that is loaded into QEMU.
+
+#include "recorder/qemu/plugin/tracer.h"
+
+#include <algorithm>
+#include <string>
+
+namespace clew::recorder {
+namespace {
+
+std::string OneLine(std::string_view text) {
+  std::string line(text);
+  std::replace(line.begin(), line.end(), '\n', '?');
+  return line;
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Tracer>> Tracer::Create(const Session& session) {
+  CLEW_ASSIGN_OR_RETURN(events, RawFile::Create(RawEventsPath(session.folder)));
+  std::unique_ptr<Tracer> tracer(new Tracer(std::move(events)));
+  for (uint32_t i = 0; i < session.scheduler.cores; ++i) {
+    CLEW_ASSIGN_OR_RETURN(file, RawFile::Create(RawPtPath(session.folder, i)));
+    Core core;
+    core.sink = std::make_unique<RawFileSink>(std::move(file));
+    core.encoder = std::make_unique<CoreEncoder>(session.encoder, *core.sink);
+    tracer->cores_.push_back(std::move(core));
+  }
+  return tracer;
+}
+
+void Tracer::SwitchIn(uint32_t core, Tid thread, uint64_t now) {
+  ++switches_;
+  encoder(core).AdvanceTime(TscTicks(now));
+  events_.Append(fmt::format("in {} {} {}\n", core, thread, now));
+}
+
+void Tracer::SwitchOut(uint32_t core, Tid thread, uint64_t now,
+                       bool preempted) {
+  encoder(core).AdvanceTime(TscTicks(now));
+  events_.Append(
+      fmt::format("out {} {} {} {:d}\n", core, thread, now, preempted));
+}
+
+void Tracer::Fork(uint32_t core, Tid parent, Tid child, uint64_t now) {
+  events_.Append(fmt::format("fork {} {} {} {}\n", core, parent, now, child));
+}
+
+void Tracer::Exit(uint32_t core, Tid thread, Tid parent, uint64_t now) {
+  events_.Append(fmt::format("exit {} {} {} {}\n", core, thread, now, parent));
+}
+
+void Tracer::Comm(uint32_t core, Tid thread, uint64_t now, bool exec,
+                  std::string_view name) {
+  events_.Append(fmt::format("comm {} {} {} {:d} {}\n", core, thread, now, exec,
+                             OneLine(name)));
+}
+
+void Tracer::Mmap(uint32_t core, Tid thread, uint64_t now,
+                  const ExecMapping& mapping) {
+  events_.Append(fmt::format("mmap {} {} {} {} {} {} {} {}\n", core, thread,
+                             now, mapping.addr, mapping.size_bytes,
+                             mapping.file_offset, mapping.prot,
+                             OneLine(mapping.path)));
+}
+
+Status Tracer::Close() {
+  Status status = events_.Close();
+  for (Core& core : cores_) {
+    core.encoder->Flush();
+    if (Status closed = core.sink->file().Close(); !closed && status) {
+      status = closed;
+    }
+  }
+  return status;
+}
+
+}  // namespace clew::recorder

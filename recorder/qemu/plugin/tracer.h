@@ -1,0 +1,67 @@
+// Copyright (C) the clew authors.
+// SPDX-License-Identifier: GPL-2.0-or-later
+//
+// This file is part of the module that is loaded into QEMU.
+
+#ifndef CLEW_RECORDER_QEMU_PLUGIN_TRACER_H_
+#define CLEW_RECORDER_QEMU_PLUGIN_TRACER_H_
+
+#include <cstdint>
+#include <memory>
+#include <string_view>
+#include <vector>
+
+#include "common/result.h"
+#include "common/units.h"
+#include "recorder/pt_encoder/core_encoder.h"
+#include "recorder/qemu/raw_file.h"
+#include "recorder/qemu/session.h"
+
+namespace clew::recorder {
+
+struct ExecMapping {
+  uint64_t addr = 0;
+  uint64_t size_bytes = 0;
+  uint64_t file_offset = 0;
+  uint32_t prot = 0;
+  std::string_view path;
+};
+
+// The PT streams of all virtual cores and the events beside them, into raw
+// files. An event is one line of text; recorder/raw_events.h reads it. Not
+// thread-safe: called with the turn or the lock.
+class Tracer {
+ public:
+  [[nodiscard]] static Result<std::unique_ptr<Tracer>> Create(
+      const Session& session);
+
+  CoreEncoder& encoder(uint32_t core) { return *cores_[core].encoder; }
+
+  void SwitchIn(uint32_t core, Tid thread, uint64_t now);
+  void SwitchOut(uint32_t core, Tid thread, uint64_t now, bool preempted);
+  void Fork(uint32_t core, Tid parent, Tid child, uint64_t now);
+  void Exit(uint32_t core, Tid thread, Tid parent, uint64_t now);
+  void Comm(uint32_t core, Tid thread, uint64_t now, bool exec,
+            std::string_view name);
+  void Mmap(uint32_t core, Tid thread, uint64_t now,
+            const ExecMapping& mapping);
+  uint64_t switches() const { return switches_; }
+
+  // Writes everything out. Nothing may be called afterwards.
+  [[nodiscard]] Status Close();
+
+ private:
+  struct Core {
+    std::unique_ptr<RawFileSink> sink;
+    std::unique_ptr<CoreEncoder> encoder;
+  };
+  explicit Tracer(RawFile events) : events_(std::move(events)) {}
+
+  RawFile events_;
+  std::vector<Core> cores_;
+  uint64_t switches_ = 0;
+};
+
+}  // namespace clew::recorder
+
+#endif  // CLEW_RECORDER_QEMU_PLUGIN_TRACER_H_

@@ -1,0 +1,311 @@
+// Copyright (C) the clew authors.
+// SPDX-License-Identifier: GPL-2.0-or-later
+//
+// This file is part of the module that is loaded into QEMU.
+
+#include <fcntl.h>
+#include <linux/futex.h>
+#include <sched.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdlib>
+
+#include "common/check.h"
+#include "recorder/qemu/plugin/recording.h"
+
+// Who has the turn, and how it goes from one thread to another.
+
+namespace clew::recorder {
+namespace {
+
+void FutexWait(std::atomic<uint32_t>& word, uint32_t while_value) {
+  syscall(SYS_futex, &word, FUTEX_WAIT_PRIVATE, while_value, nullptr, nullptr,
+          0);
+}
+
+void FutexWake(std::atomic<uint32_t>& word) {
+  syscall(SYS_futex, &word, FUTEX_WAKE_PRIVATE, 1, nullptr, nullptr, 0);
+}
+
+// True if the kernel shows `tid` asleep in futex(2), or no such thread.
+bool SleepsInFutex(Tid tid) {
+  const std::string path = fmt::format("/proc/self/task/{}/syscall", tid);
+  const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (fd < 0) {
+    return true;
+  }
+  std::array<char, 64> text = {};
+  const ssize_t got = read(fd, text.data(), text.size() - 1);
+  close(fd);
+  return got <= 0 || strtol(text.data(), nullptr, 10) == SYS_futex;
+}
+
+}  // namespace
+
+Runner g_runner;
+
+Thread& Recording::ThreadOf(unsigned vcpu) {
+  CLEW_CHECK(vcpu < kThreadsMax && by_vcpu_[vcpu] != nullptr,
+             "no thread for virtual CPU {}", vcpu);
+  return *by_vcpu_[vcpu];
+}
+
+void Recording::AddThread(unsigned vcpu) {
+  if (vcpu >= kThreadsMax) {
+    GiveUp(fmt::format("more than {} threads at once", kThreadsMax));
+  }
+  const std::lock_guard lock(mutex_);
+  auto thread = std::make_unique<Thread>();
+  thread->vcpu = vcpu;
+  thread->slot = static_cast<Scheduler::Slot>(by_slot_.size());
+  by_slot_.push_back(thread.get());
+  newborn_ = thread.get();
+  by_vcpu_[vcpu] = std::move(thread);
+}
+
+void Recording::EnterThread(unsigned vcpu, uint64_t ip, GuestEnv env) {
+  Thread& me = ThreadOf(vcpu);
+  me.cpu = thread_cpu;
+  me.env = env;
+  if (!started_) {
+    started_ = true;
+    StartMainThread(me, ip);
+  }
+  WaitForTurn(me, true);
+  Begin(me);
+}
+
+void Recording::StartMainThread(Thread& me, uint64_t ip) {
+  if (const std::string why = me.env.CheckLayout(ip); !why.empty()) {
+    GiveUp(
+        fmt::format("this QEMU keeps registers elsewhere than version 7.2 "
+                    "({}); install Debian 12's qemu-user",
+                    why));
+  }
+  newborn_ = nullptr;
+  me.tid = Tid(static_cast<int32_t>(syscall(SYS_gettid)));
+  OpenInputs(me);
+  if (const Status status = WriteStartState(me, ip); !status) {
+    GiveUp(status.error().message);
+  }
+  const std::lock_guard lock(mutex_);
+  MakeReady(me);
+  GrantNext(clock_);
+}
+
+void Recording::EndTurn(uint64_t index) {
+  Thread& me = *g_runner.thread;
+  const clew::recorder::Block& block = *g_runner.block;
+  const uint64_t now = g_runner.block_start + index;
+  const uint64_t rest = g_runner.block_end - now;
+  me.block = &block;
+  me.stop_index = index;
+  if (hang_requested_) {
+    EndByHang();
+  }
+  {
+    const std::lock_guard lock(mutex_);
+    if (scheduler_.SliceOver(me.slot, now)) {
+      tracer_->encoder(me.core).Interrupt(TraceeAddr(block.IpOf(index)));
+      tracer_->SwitchOut(me.core, me.tid, now, true);
+      me.state = Thread::State::kWaiting;
+      scheduler_.Preempt(me.slot);
+    }
+    GrantNext(now);
+  }
+  WaitForTurn(me, true);
+  Begin(me);
+  g_runner.block_start = clock_ - index;
+  g_runner.block_end = clock_ + rest;
+}
+
+void Recording::Block(Thread& me) {
+  const uint64_t now = g_runner.block_end;
+  const FutexCall futex = ParseFutex(me.call.args);
+  const bool futex_wait = me.call.rule->blocking == Blocking::kFutex;
+  if (hang_requested_) {
+    EndByHang();
+  }
+  std::unique_lock lock(mutex_);
+  g_runner = Runner();
+  me.state = Thread::State::kBlocked;
+  me.gave_turn = true;
+  me.arrived = false;
+  me.waits_forever = futex_wait && !futex.timed;
+  tracer_->SwitchOut(me.core, me.tid, now, false);
+  scheduler_.Leave(me.slot);
+  if (futex_wait) {
+    futexes_.Wait(me.slot, futex.addr, futex.bitset);
+    unsettled_.push_back(&me);
+  }
+  GrantNext(now);
+  if (idle_ && AllWaitForever()) {
+    lock.release();
+    FinishAsHang();
+  }
+}
+
+void Recording::AwaitReturn(Thread& me, int64_t result) {
+  {
+    const std::lock_guard lock(mutex_);
+    me.arrived = true;
+    if (me.call.rule->blocking == Blocking::kFutex) {
+      ArriveFromFutex(me, result);
+    } else {
+      MakeReady(me);
+    }
+    if (idle_) {
+      GrantNext(clock_);
+    }
+  }
+  WaitForTurn(me, false);
+  Begin(me);
+  me.gave_turn = false;
+}
+
+// Usually the call that wakes a sleeper has said so before (AfterFutex). But
+// the sleeper may be faster, and then that call is still to tell; or it may
+// have slept no longer when the call seemed to wake it, so that another one was
+// woken.
+void Recording::ArriveFromFutex(Thread& me, int64_t result) {
+  const FutexCall call = ParseFutex(me.call.args);
+  const bool thought_asleep = me.state == Thread::State::kBlocked;
+  if (thought_asleep && result == 0) {
+    futexes_.MarkWoken(me.slot);
+  } else if (thought_asleep) {
+    futexes_.Remove(me.slot);
+    MakeReady(me);
+  } else if (result != 0) {
+    for (const auto slot : futexes_.Wake(call.addr, 1, UINT32_MAX)) {
+      MakeReady(*by_slot_[slot]);
+    }
+  }
+}
+
+void Recording::ForgetThread(unsigned vcpu) {
+  Thread& me = ThreadOf(vcpu);
+  if (me.state != Thread::State::kGone) {
+    return;  // a CPU whose thread never ran
+  }
+  RecordExit(me);
+  std::unique_lock lock(mutex_);
+  for (const auto slot :
+       futexes_.Wake(me.clear_tid_addr, UINT64_MAX, UINT32_MAX)) {
+    MakeReady(*by_slot_[slot]);
+  }
+  g_runner = Runner();
+  by_slot_[me.slot] = nullptr;
+  by_vcpu_[vcpu].reset();
+  GrantNext(clock_);
+  if (idle_ && AllWaitForever()) {
+    lock.release();
+    FinishAsHang();
+  }
+}
+
+void Recording::MakeReady(Thread& thread) {
+  thread.state = Thread::State::kWaiting;
+  scheduler_.Ready(thread.slot);
+}
+
+void Recording::GrantNext(uint64_t now) {
+  clock_ = now;
+  auto turn = scheduler_.Next(now);
+  if (!turn.has_value()) {
+    ReadyArrived();
+    turn = scheduler_.Next(now);
+  }
+  idle_ = !turn.has_value();
+  if (idle_) {
+    return;
+  }
+  Thread& next = *by_slot_[turn->thread];
+  next.core = turn->core;
+  deadline_ = now + turn->insns;
+  handovers_ += last_slot_ != next.slot ? 1 : 0;
+  last_slot_ = next.slot;
+  next.turn.store(1, std::memory_order_release);
+  if (&next != g_runner.thread) {
+    FutexWake(next.turn);
+  }
+}
+
+// Sleepers that the kernel woke without a call that was seen, for example from
+// another process.
+void Recording::ReadyArrived() {
+  for (Thread* thread : by_slot_) {
+    if (thread != nullptr && thread->state == Thread::State::kBlocked &&
+        thread->arrived) {
+      futexes_.Remove(thread->slot);
+      MakeReady(*thread);
+    }
+  }
+}
+
+// `inside_cpu`: called from translated code.
+void Recording::WaitForTurn(Thread& me, bool inside_cpu) {
+  if (me.turn.load(std::memory_order_acquire) == 0) {
+    if (inside_cpu) {
+      ++parked_;
+      cpu_exec_end(me.cpu);
+    }
+    while (me.turn.load(std::memory_order_acquire) == 0) {
+      FutexWait(me.turn, 0);
+    }
+    if (inside_cpu) {
+      cpu_exec_start(me.cpu);
+      --parked_;
+    }
+  }
+  me.turn.store(0, std::memory_order_relaxed);
+}
+
+void Recording::Begin(Thread& me) {
+  Settle(me);
+  CoreEncoder& encoder = tracer_->encoder(me.core);
+  g_runner = {.vcpu = me.vcpu,
+              .thread = &me,
+              .block = me.block,
+              .encoder = &encoder,
+              .block_start = clock_,
+              .block_end = clock_,
+              .deadline = deadline_};
+  if (me.state == Thread::State::kOnCore) {
+    encoder.AdvanceTime(TscTicks(clock_));
+    return;
+  }
+  me.state = Thread::State::kOnCore;
+  tracer_->SwitchIn(me.core, me.tid, clock_);
+  me.enable_cause = EnableCause::kSwitchIn;
+  if (me.block != nullptr) {
+    encoder.Enable(TraceeAddr(me.block->IpOf(me.stop_index)),
+                   EnableCause::kSwitchIn);
+    me.enable_cause = EnableCause::kKernelReturn;
+  }
+}
+
+// Threads that went to sleep in a futex must be asleep before anybody can
+// change its value or wake it: else the order in which the kernel sees them
+// would be left to the host.
+void Recording::Settle(const Thread& me) {
+  for (const Thread* sleeper : unsettled_) {
+    while (sleeper != &me && !sleeper->arrived &&
+           !SleepsInFutex(sleeper->tid)) {
+      sched_yield();
+    }
+  }
+  unsettled_.clear();
+}
+
+bool Recording::AllWaitForever() const {
+  return !uses_timers_ &&
+         std::all_of(by_slot_.begin(), by_slot_.end(), [](const Thread* t) {
+           return t == nullptr || (t->state == Thread::State::kBlocked &&
+                                   t->waits_forever && !t->arrived);
+         });
+}
+
+}  // namespace clew::recorder
