@@ -60,6 +60,45 @@ std::vector<Instance> Instances(const std::vector<uint32_t>& racey) {
   return instances;
 }
 
+// Harder for the portfolio: coarse clocks or none, evidence only at the end.
+std::vector<Instance> MoreInstances() {
+  std::vector<Instance> instances;
+  const auto add = [&](testing::Toy toy, uint32_t iterations, uint32_t window,
+                       uint32_t bits, bool final_memory, bool final_sum) {
+    testing::ToyOptions options = Options(toy, iterations, bits);
+    options.window = window;
+    options.cores = 0;  // a core for each thread: no help from switches
+    options.final_memory = final_memory;
+    options.final_sum = final_sum;
+    instances.push_back(
+        {fmt::format("{}-{}{}{}{}{}", testing::ToString(toy), iterations,
+                     window > 0 ? fmt::format(" g={}", window) : " no time",
+                     bits > 0 ? fmt::format(" e={}", bits) : "",
+                     final_memory ? " fin" : "", final_sum ? " sum" : ""),
+         options});
+  };
+  using testing::Toy;
+  add(Toy::kRacey, 1500, 85, 0, false, false);
+  add(Toy::kRacey, 1500, 85, 6, false, false);
+  add(Toy::kRacey, 1500, 85, 2, false, false);
+  add(Toy::kRacey, 1500, 85, 1, false, false);
+  add(Toy::kRacey, 100, 0, 6, false, false);
+  for (uint32_t window : {85u, 0u}) {
+    add(Toy::kBbuf, 500, window, 0, false, false);
+    add(Toy::kSbuf, 500, window, 0, false, false);
+    add(Toy::kPfscan, 500, window, 0, false, false);
+    add(Toy::kSpin, 500, window, 0, false, false);
+    add(Toy::kCounter, 100, window, 0, false, true);
+    add(Toy::kBank, 100, window, 0, false, true);
+  }
+  add(Toy::kCounter, 100, 16, 0, true, false);
+  add(Toy::kCounter, 500, 16, 0, true, false);
+  add(Toy::kBank, 25, 16, 0, true, false);
+  add(Toy::kBank, 100, 16, 0, true, false);
+  add(Toy::kBank, 100, 85, 0, true, false);
+  return instances;
+}
+
 struct Row {
   std::string instance;
   std::string method;
@@ -128,7 +167,7 @@ Row SolveDefault(const Instance& instance, const testing::ToyTrace& toy,
 }
 
 void Print(const Row& row) {
-  fmt::print("{:<15} {:<8} {:>8} {:>9} {:>12} {:>12} {:>9.3f} {:<8} {}\n",
+  fmt::print("{:<22} {:<8} {:>8} {:>9} {:>12} {:>12} {:>9.3f} {:<8} {}\n",
              row.instance, row.method, row.accesses, row.counts.variables,
              row.counts.constraints, row.counts.read_write, row.seconds,
              row.verdict, row.note);
@@ -147,13 +186,13 @@ nlohmann::json ToJson(const Row& row) {
           {"note", row.note}};
 }
 
-int Run(const std::vector<uint32_t>& racey, double seconds,
+int Run(const std::vector<Instance>& instances, double seconds,
         const std::vector<std::string>& methods, const std::string& json) {
-  fmt::print("{:<15} {:<8} {:>8} {:>9} {:>12} {:>12} {:>9} {:<8} {}\n",
+  fmt::print("{:<22} {:<8} {:>8} {:>9} {:>12} {:>12} {:>9} {:<8} {}\n",
              "instance", "method", "accesses", "variables", "constraints",
              "read-write", "time s", "verdict", "note");
   nlohmann::json rows = nlohmann::json::array();
-  for (const Instance& instance : Instances(racey)) {
+  for (const Instance& instance : instances) {
     const testing::ToyTrace toy = testing::MakeToy(instance.options);
     for (const std::string& method : methods) {
       Row row;
@@ -195,6 +234,10 @@ int main(int argc, char** argv) {
   app.add_option("--racey", racey, "iterations of the racey rows");
   app.add_option("--methods", methods, "clap core time default")
       ->check(CLI::IsMember({"clap", "core", "time", "default"}));
+  bool more = false;
+  app.add_flag("--more", more,
+               "other instances, harder for the portfolio, and only that");
   CLI11_PARSE(app, argc, argv);
-  return clew::Run(racey, seconds, methods, json);
+  return more ? clew::Run(clew::MoreInstances(), seconds, {"default"}, json)
+              : clew::Run(clew::Instances(racey), seconds, methods, json);
 }

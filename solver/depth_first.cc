@@ -114,7 +114,7 @@ void DepthFirst::PopFrame() {
 // Unwinds to the latest frame that can change a culprit, if it is not the
 // last one anyway.
 void DepthFirst::JumpBack() {
-  const size_t target = path_.has_culprits() ? JumpTarget() : 0;
+  const size_t target = path_.contradicted() ? JumpTarget() : 0;
   if (target == 0 || target >= frames_.size()) {
     return;
   }

@@ -15,7 +15,8 @@ namespace {
 
 constexpr size_t kMarkEvery = 64;
 constexpr uint64_t kFinishedScore = uint64_t{1} << 62;
-constexpr uint64_t kAcceptWorseOneIn = 200;
+constexpr uint64_t kAcceptWorseOneIn = 2000;
+constexpr uint64_t kShiftOneIn = 8;  // else the held thread catches up
 constexpr size_t kWriterReads = 4;
 
 bool Touches(const SearchPath::Entry& entry, uint64_t word,
@@ -68,8 +69,15 @@ void Repair::StartFromGuess() {
     consistent = TakeStep(thread) != Taken::kContradiction;
   }
   FinishAttempt(!consistent);
-  current_ = attempt_;
+  TakeAttempt();
   best_score_ = current_.score;
+}
+
+void Repair::TakeAttempt() {
+  current_.score = attempt_.score;
+  current_.witness = attempt_.witness;
+  current_.contradiction = attempt_.contradiction;
+  current_.log = path_.log();
   same_as_current_ = current_.log.size();
 }
 
@@ -130,9 +138,8 @@ void Repair::Wake(const Entry& done) {
 }
 
 void Repair::FinishAttempt(bool contradicted) {
-  attempt_.log = path_.log();
   attempt_.witness = false;
-  attempt_.score = attempt_.log.size();
+  attempt_.score = path_.log().size();
   bool finished = !contradicted;
   for (uint32_t t = 0; t < executor_.thread_count(); ++t) {
     finished &= executor_.Finished(t);
@@ -152,8 +159,7 @@ bool Repair::Accept() {
   if (!keep) {
     return false;
   }
-  current_ = attempt_;
-  same_as_current_ = current_.log.size();
+  TakeAttempt();
   const bool better = current_.score > best_score_;
   best_score_ = std::max(best_score_, current_.score);
   return better;
@@ -237,8 +243,8 @@ void Repair::ChaseWriter(Place& place) {
 void Repair::FillHold(const Place& place, Hold& hold) {
   const auto& log = current_.log;
   const Entry& access = place.access;
-  hold = {place.position, access.thread,    kNoThread, 0,
-          access.word,    access.size_bytes};
+  hold = {place.position, access.thread,     kNoThread,    0,
+          access.word,    access.size_bytes, access.writes};
   if (random_.Below(2) == 0) {
     return;
   }
@@ -274,38 +280,58 @@ void Repair::GoTo(size_t position) {
 
 bool Repair::IsReleased(const Hold& hold, const Entry& done) const {
   if (hold.until_thread == kNoThread) {
-    return done.thread != hold.thread && done.writes &&
+    return done.thread != hold.thread && (done.writes || hold.reads_release) &&
            Touches(done, hold.word, hold.size_bytes);
   }
   return hold.until_steps <= path_.StepsOf(hold.until_thread);
 }
 
+bool Repair::MayStep(uint32_t thread, const Hold& hold,
+                     const Following& state) const {
+  return !(state.held && thread == hold.thread) && !waits_[thread].waits &&
+         executor_.Enabled(thread);
+}
+
+// Takes the step or owes it. False on a contradiction.
+bool Repair::StepIfPossible(uint32_t thread, const Hold& hold,
+                            Following& state) {
+  const Taken taken =
+      MayStep(thread, hold, state) ? TakeStep(thread) : Taken::kNothing;
+  if (taken == Taken::kStep) {
+    state.held = state.held && !IsReleased(hold, path_.log().back());
+  } else {
+    ++state.owed[thread];
+  }
+  return taken != Taken::kContradiction;
+}
+
+bool Repair::CatchUp(const Hold& hold, Following& state) {
+  for (uint32_t t = 0; t < state.owed.size(); ++t) {
+    while (state.owed[t] > 0 && (t != hold.thread || state.catch_up) &&
+           MayStep(t, hold, state)) {
+      --state.owed[t];
+      if (!StepIfPossible(t, hold, state)) {
+        return false;
+      }
+    }
+  }
+  return true;
+}
+
 // One step of the run that is to be followed. False on a contradiction.
 bool Repair::FollowStep(uint32_t thread, const Hold& hold, Following& state) {
-  if (state.held && thread == hold.thread) {
-    ++state.owed;
-    return true;
+  if (!StepIfPossible(thread, hold, state)) {
+    return false;
   }
-  if (waits_[thread].waits || !executor_.Enabled(thread)) {
-    return true;  // it comes later
+  if (state.held && NextByGuess(hold.thread) == kNoThread) {
+    state.held = false;  // nobody else can go on
   }
-  const Taken taken = TakeStep(thread);
-  if (taken != Taken::kStep) {
-    return taken == Taken::kNothing;
-  }
-  state.held = state.held && !IsReleased(hold, path_.log().back());
-  Taken owed = Taken::kStep;
-  while (owed == Taken::kStep && !state.held && state.catch_up &&
-         state.owed > 0 && !waits_[hold.thread].waits &&
-         executor_.Enabled(hold.thread)) {
-    --state.owed;
-    owed = TakeStep(hold.thread);
-  }
-  return owed != Taken::kContradiction;
+  return CatchUp(hold, state);
 }
 
 // The rest by the guess. False on a contradiction.
 bool Repair::FollowGuess(const Hold& hold, Following& state) {
+  state.owed.assign(state.owed.size(), 0);
   while (true) {
     const uint32_t thread = NextByGuess(state.held ? hold.thread : kNoThread);
     if (thread == kNoThread && !state.held) {
@@ -313,7 +339,7 @@ bool Repair::FollowGuess(const Hold& hold, Following& state) {
     }
     if (thread == kNoThread) {
       state.held = false;  // nobody else can go on
-    } else if (!FollowStep(thread, hold, state)) {
+    } else if (!StepIfPossible(thread, hold, state)) {
       return false;
     }
   }
@@ -322,7 +348,8 @@ bool Repair::FollowGuess(const Hold& hold, Following& state) {
 void Repair::Try(const Hold& hold) {
   GoTo(hold.from);
   attempt_.contradiction = {};
-  Following state = {true, random_.Below(2) == 0, 0};
+  Following state = {true, random_.Below(kShiftOneIn) != 0,
+                     std::vector<uint64_t>(executor_.thread_count(), 0)};
   bool consistent = true;
   for (size_t i = hold.from; consistent && i < current_.log.size(); ++i) {
     consistent = FollowStep(current_.log[i].thread, hold, state);

@@ -38,7 +38,8 @@ class Repair {
  private:
   using Entry = SearchPath::Entry;
 
-  // What a run came to; larger scores are better.
+  // What a run came to; larger scores are better. Its log is filled in when
+  // it is accepted.
   struct Attempt {
     uint64_t score = 0;
     bool witness = false;
@@ -47,7 +48,7 @@ class Repair {
   };
   // `thread` takes no step from log position `from` on until `until_thread`
   // has made `until_steps` steps, or, if that is kNoThread, until another
-  // thread has written the range.
+  // thread has made an access of the range in conflict with its own.
   struct Hold {
     size_t from;
     uint32_t thread;
@@ -55,6 +56,7 @@ class Repair {
     uint64_t until_steps;
     uint64_t word;
     uint32_t size_bytes;
+    bool reads_release;  // reads count as well as writes
   };
 
   bool ChooseMove(Hold& hold);
@@ -71,13 +73,16 @@ class Repair {
   void FillHold(const Place& place, Hold& hold);
   void Try(const Hold& hold);
   void GoTo(size_t position);
-  // How far a hold is: owed steps are those of the held thread that the
-  // followed run has had and this one has not.
+  // How far a move is. Owed steps are those that the followed run has had and
+  // this one has not: of the held thread, and of those it blocks.
   struct Following {
     bool held;
-    bool catch_up;  // take owed steps as soon as released
-    uint64_t owed;
+    bool catch_up;  // the held thread takes owed steps as soon as released
+    std::vector<uint64_t> owed;  // by thread
   };
+  bool MayStep(uint32_t thread, const Hold& hold, const Following& state) const;
+  bool StepIfPossible(uint32_t thread, const Hold& hold, Following& state);
+  bool CatchUp(const Hold& hold, Following& state);
   bool FollowStep(uint32_t thread, const Hold& hold, Following& state);
   bool FollowGuess(const Hold& hold, Following& state);
   uint32_t NextByGuess(uint32_t except) const;
@@ -89,6 +94,7 @@ class Repair {
   void FinishAttempt(bool contradicted);
   void StartFromGuess();
   bool Accept();
+  void TakeAttempt();
   SearchAnswer Finish(Verdict verdict, const char* why);
 
   constraints::Executor& executor_;

@@ -49,6 +49,7 @@ SearchPath::SearchPath(Executor& executor)
 StepResult SearchPath::Step(uint32_t thread, uint32_t frame) {
   const NextStep next = executor_.Next(thread);
   ++stats_.steps;
+  contradicted_ = false;
   const StepResult result = executor_.Step(thread);
   if (result == StepResult::kContradiction) {
     NoteContradiction();
@@ -65,8 +66,9 @@ StepResult SearchPath::Step(uint32_t thread, uint32_t frame) {
 
 void SearchPath::NoteContradiction() {
   ++stats_.contradictions;
-  has_culprits_ = !executor_.last_contradiction().culprits.empty();
-  if (log_.size() >= stats_.deepest) {
+  contradicted_ = true;
+  if (log_.size() > deepest_contradiction_at_ || stats_.contradictions == 1) {
+    deepest_contradiction_at_ = log_.size();
     deepest_text_ = executor_.last_contradiction().text;
   }
 }
@@ -88,7 +90,7 @@ bool SearchPath::RunEagerly(uint32_t thread, uint32_t frame, bool& progress) {
 }
 
 SearchPath::Outcome SearchPath::Advance(uint32_t frame) {
-  has_culprits_ = false;
+  contradicted_ = false;
   for (bool progress = true; progress;) {
     progress = false;
     for (uint32_t t = 0; t < executor_.thread_count(); ++t) {

@@ -80,8 +80,9 @@ class SearchPath {
   // each enabled one is at a contested step. kDead: evidence is violated, or
   // nobody can go on.
   Outcome Advance(uint32_t frame);
-  // Whether the last kDead came with a contradiction that has culprits.
-  bool has_culprits() const { return has_culprits_; }
+  // Whether the last Step or Advance ended in a contradiction, so that the
+  // executor knows culprits. (Asking it for them may be expensive.)
+  bool contradicted() const { return contradicted_; }
 
   Mark SetMark();
   void RollBack(const Mark& mark);
@@ -107,7 +108,8 @@ class SearchPath {
   constraints::Executor& executor_;
   std::vector<Entry> log_;
   std::vector<std::vector<size_t>> positions_;  // log positions, by thread
-  bool has_culprits_ = false;
+  bool contradicted_ = false;
+  uint64_t deepest_contradiction_at_ = 0;
   SearchStats stats_;
   std::string deepest_text_;
 };

@@ -80,8 +80,9 @@ using TraceProvider = std::function<Result<constraints::ConstraintTrace>()>;
 //
 // Promises: a witness was executed to its end without contradiction; unsat
 // comes from a search that refuted every choice (up to collisions of 64-bit
-// digests) or, for a complete trace, from Z3; all else is unknown. An Error means that the question
-// could not be put: an invalid trace, no process for Z3.
+// digests) or, for a complete trace, from Z3; all else is unknown. An Error
+// means that the question could not be put: an invalid trace, no process for
+// Z3.
 [[nodiscard]] Result<SolveReport> Solve(constraints::Executor& executor,
                                         const TraceProvider& provider,
                                         const SolveOptions& options);

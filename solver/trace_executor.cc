@@ -288,7 +288,7 @@ StepResult TraceExecutor::Step(uint32_t thread) {
   const auto& access = trace_.threads[thread].accesses[next_[thread]];
   const uint32_t byte = places_[IdOf(thread)].byte;
   if (const auto* failed = RunOps(thread, at)) {
-    Contradict(thread, trace_.path[failed->path_index]);
+    failed_ = &trace_.path[failed->path_index];
     return StepResult::kContradiction;
   }
   undo_.push_back({thread, Load(byte, access.size_bytes), digest_});
@@ -319,17 +319,20 @@ void TraceExecutor::RollBack(Mark mark) {
   }
 }
 
-void TraceExecutor::Contradict(uint32_t thread,
-                               const constraints::PathCondition& path) {
-  contradiction_ = {thread, path.ip, {}, {}};
-  contradiction_.text = fmt::format("{}: a recorded condition does not hold",
-                                    trace_.groups[path.group.as_int()].label);
-  AddCulprits(thread, path.condition);
+const constraints::Contradiction& TraceExecutor::last_contradiction() const {
+  if (failed_ != nullptr) {
+    contradiction_ = {failed_->thread, failed_->ip, {}, {}};
+    contradiction_.text =
+        fmt::format("{}: a recorded condition does not hold",
+                    trace_.groups[failed_->group.as_int()].label);
+    AddCulprits(failed_->thread, failed_->condition);
+  }
+  return contradiction_;
 }
 
 // The latest reads first: variables have been made in order of reading, or
 // nearly so, and later nodes have larger ids.
-void TraceExecutor::AddCulprits(uint32_t thread, const Expr* condition) {
+void TraceExecutor::AddCulprits(uint32_t thread, const Expr* condition) const {
   const auto earlier = [](const Expr* a, const Expr* b) {
     return a->id < b->id;
   };
@@ -356,6 +359,7 @@ void TraceExecutor::AddCulprits(uint32_t thread, const Expr* condition) {
 
 uint64_t TraceExecutor::EndViolations() {
   uint64_t violations = 0;
+  failed_ = nullptr;
   contradiction_ = {};
   for (const Demand& demand : demands_) {
     if (Load(demand.byte, demand.size_bytes) != demand.value) {
@@ -376,10 +380,6 @@ uint64_t TraceExecutor::EndViolations() {
     }
   }
   return violations;
-}
-
-const constraints::Contradiction& TraceExecutor::last_contradiction() const {
-  return contradiction_;
 }
 
 constraints::AccessOrder ToAccessOrder(const constraints::StepOrder& steps) {

@@ -73,8 +73,7 @@ class TraceExecutor final : public constraints::Executor {
   uint64_t Load(uint32_t byte, uint32_t size) const;
   void Store(uint32_t byte, uint32_t size, uint64_t value);
   void UpdateDigest(uint32_t thread, const AccessProgram& at);
-  void Contradict(uint32_t thread, const constraints::PathCondition& path);
-  void AddCulprits(uint32_t thread, const constraints::Expr* condition);
+  void AddCulprits(uint32_t thread, const constraints::Expr* condition) const;
   uint32_t IdOf(uint32_t thread) const {
     return first_[thread] + next_[thread];
   }
@@ -98,7 +97,9 @@ class TraceExecutor final : public constraints::Executor {
   std::vector<uint8_t> memory_;
   std::vector<Undo> undo_;
   uint64_t digest_ = 0;
-  constraints::Contradiction contradiction_;
+  // The condition that failed; told in full only if asked for.
+  const constraints::PathCondition* failed_ = nullptr;
+  mutable constraints::Contradiction contradiction_;
 };
 
 // The order of accesses that a step order of a TraceExecutor stands for.
