@@ -49,8 +49,12 @@ void CoreEncoder::Enable(TraceeAddr ip, EnableCause cause) {
     WriteTscTma();
     pos_ = packets::PutCbr(pos_, config_.core_bus_ratio);
   }
-  // SDM, "MODE Packets": MODE.Exec precedes the TIP.PGE that it describes.
-  pos_ = packets::PutModeExec64(pos_);
+  // SDM, "Packet Generation Scenarios": MODE.Exec before TIP.PGE if there was
+  // none since the last PSB (or the mode changed, which it never does here).
+  if (!mode_told_) {
+    pos_ = packets::PutModeExec64(pos_);
+    mode_told_ = true;
+  }
   WriteIp(IpPacket::kTipPge, ip.as_int());
   enabled_ = true;
 }
@@ -192,6 +196,7 @@ void CoreEncoder::WritePsb(std::optional<uint64_t> next_ip) {
     pos_ = packets::PutIp(pos_, IpPacket::kFup, *next_ip, last_ip_);
     last_ip_ = *next_ip;
   }
+  mode_told_ = next_ip.has_value();
   pos_ = packets::PutPsbend(pos_);
   next_psb_bytes_ = bytes_written() + config_.psb_period_bytes;
   started_ = true;

@@ -16,10 +16,10 @@ namespace clew::recorder {
 // Why tracing begins (again).
 enum class EnableCause : uint8_t {
   // The kernel returns to the thread that was traced before: after a system
-  // call, an interrupt, or into a signal handler. MODE.Exec, TIP.PGE.
+  // call, an interrupt, or into a signal handler. TIP.PGE.
   kKernelReturn,
   // The kernel switches a thread in, and with it its trace on (TraceEn 0 to 1):
-  // TSC, TMA, CBR, MODE.Exec, TIP.PGE. Wanted when the core's thread changes.
+  // TSC, TMA, CBR, TIP.PGE. Wanted when the core's thread changes.
   kSwitchIn,
 };
 
@@ -161,6 +161,7 @@ class CoreEncoder {
 
   bool enabled_ = false;
   bool started_ = false;    // the first PSB+ is written
+  bool mode_told_ = false;  // by a MODE.Exec since the last PSB
   uint32_t tnt_count_ = 0;  // < tnt_max_ between events
   uint64_t tnt_bits_ = 0;   // the oldest branch is the highest bit
   uint64_t last_ip_ = 0;

@@ -8,10 +8,10 @@
 
 #include <dlfcn.h>
 #include <elf.h>
+#include <gnu/libc-version.h>
 #include <gtest/gtest.h>
 #include <intel-pt.h>
 
-#include <cstdio>
 #include <cstring>
 #include <map>
 
@@ -81,7 +81,7 @@ size_t CompareAt(const CodeImage& image, size_t offset,
 // The .text section of the libc that this test runs with.
 CodeImage LibcText() {
   Dl_info info = {};
-  EXPECT_NE(dladdr(reinterpret_cast<void*>(&std::fopen), &info), 0);
+  EXPECT_NE(dladdr(reinterpret_cast<void*>(&gnu_get_libc_version), &info), 0);
   const auto file = ReadWholeFile(info.dli_fname);
   EXPECT_TRUE(file.has_value());
   Elf64_Ehdr header;
