@@ -230,7 +230,9 @@ Decoded Decoder::Decode(uint64_t ip, std::span<const std::byte> bytes) {
     return result;
   }
   if (!impl_->Disassemble(ip, bytes)) {
+    // LOCK is only for instructions that Capstone knows.
     result.status = bytes.size() < kInsnBytesMax ? DecodeStatus::kTooShort
+                    : prefixes.lock              ? DecodeStatus::kIllegal
                                                  : DecodeStatus::kUnknown;
     return result;
   }

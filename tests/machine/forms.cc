@@ -146,7 +146,8 @@ std::vector<Form> MakeForms(int map, uint8_t first_opcode, uint8_t last_opcode,
 
 // Source: Intel SDM vol. 1, "EFLAGS Cross-Reference", and the instructions'
 // pages. Shifts: overflow is defined for a count of 1 only, carry not for
-// counts above the width; both are compared exactly in shift_test.cc.
+// counts above the width; insn_test.cc
+// compares both where they are defined.
 uint64_t UndefinedFlags(std::string_view mnemonic) {
   static const std::map<std::string_view, uint64_t> table = {
       {"and", kFlagAdjust},
