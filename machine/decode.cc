@@ -175,6 +175,27 @@ bool LockIsIllegal(const Insn& insn) {
   return insn.lock && (hint || (!insn.op[0].is_mem() && !exchange));
 }
 
+// RDSSPD and RDSSPQ, which Capstone does not know and every C++ throw executes
+// (libgcc's unwinder). They do nothing where there is no shadow stack: the CPU
+// that the recorder presents has none.
+bool IsShadowStackRead(const Prefixes& prefixes,
+                       std::span<const std::byte> bytes) {
+  if (!prefixes.rep || prefixes.opcode[0] != 0x0f ||
+      prefixes.opcode[1] != 0x1e || prefixes.length >= bytes.size()) {
+    return false;
+  }
+  return (static_cast<uint8_t>(bytes[prefixes.length]) & 0xf8) == 0xc8;
+}
+
+void DecodeShadowStackRead(uint64_t ip, const Prefixes& prefixes,
+                           Decoded& result) {
+  result.insn.ip = ip;
+  result.insn.length = static_cast<uint8_t>(prefixes.length + 1);
+  ApplyPrefixes(prefixes, result.insn);
+  result.mnemonic = "nop";
+  result.status = DecodeStatus::kOk;
+}
+
 std::string_view Name(csh handle, const cs_insn& raw, const Insn& insn) {
   if (raw.id == X86_INS_MOVSD && insn.opcode[0] == 0xa5) {
     return "movsd$string";
@@ -227,6 +248,10 @@ Decoded Decoder::Decode(uint64_t ip, std::span<const std::byte> bytes) {
   }
   if (prefixes.misread) {
     result.status = DecodeStatus::kUnknown;
+    return result;
+  }
+  if (IsShadowStackRead(prefixes, bytes)) {
+    DecodeShadowStackRead(ip, prefixes, result);
     return result;
   }
   if (!impl_->Disassemble(ip, bytes)) {

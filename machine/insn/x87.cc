@@ -21,21 +21,19 @@ Handler<D> SelectX87(const Insn& insn) {
 }
 
 constexpr const char* kMnemonics[] = {
-    "f2xm1",   "fabs",    "fadd",    "faddp",  "fbld",    "fbstp",
-    "fchs",    "fcmovb",  "fcmovbe", "fcmove", "fcmovnb", "fcmovnbe",
-    "fcmovne", "fcmovnu", "fcmovu",  "fcom",   "fcomi",   "fcomip",
-    "fcompi",  "fcomp",   "fcompp",  "fcos",   "fdecstp", "fdiv",
-    "fdivp",   "fdivr",   "fdivrp",  "ffree",  "fiadd",   "ficom",
-    "ficomp",  "fidiv",   "fidivr",  "fild",   "fimul",   "fincstp",
-    "fist",    "fistp",   "fisttp",  "fisub",  "fisubr",  "fld",
-    "fld1",    "fldcw",   "fldenv",  "fldl2e", "fldl2t",  "fldlg2",
-    "fldln2",  "fldpi",   "fldz",    "fmul",   "fmulp",   "fnclex",
-    "fninit",  "fnop",    "fnsave",  "fnstcw", "fnstenv", "fnstsw",
-    "fpatan",  "fprem",   "fprem1",  "fptan",  "frndint", "frstor",
-    "fscale",  "fsin",    "fsincos", "fsqrt",  "fst",     "fstp",
-    "fsub",    "fsubp",   "fsubr",   "fsubrp", "ftst",    "fucom",
-    "fucomi",  "fucomip", "fucompi", "fucomp", "fucompp", "fwait",
-    "fxam",    "fxch",    "fxtract", "fyl2x",  "fyl2xp1", "wait"};
+    "f2xm1",  "fabs",    "fadd",    "faddp",   "fbld",     "fbstp",   "fchs",
+    "fcmovb", "fcmovbe", "fcmove",  "fcmovnb", "fcmovnbe", "fcmovne", "fcmovnu",
+    "fcmovu", "fcom",    "fcomi",   "fcomip",  "fcompi",   "fcomp",   "fcompp",
+    "fcos",   "fdecstp", "fdiv",    "fdivp",   "fdivr",    "fdivrp",  "ffree",
+    "ffreep", "fiadd",   "ficom",   "ficomp",  "fidiv",    "fidivr",  "fild",
+    "fimul",  "fincstp", "fist",    "fistp",   "fisttp",   "fisub",   "fisubr",
+    "fld",    "fld1",    "fldcw",   "fldenv",  "fldl2e",   "fldl2t",  "fldlg2",
+    "fldln2", "fldpi",   "fldz",    "fmul",    "fmulp",    "fnclex",  "fninit",
+    "fnop",   "fnsave",  "fnstcw",  "fnstenv", "fnstsw",   "fpatan",  "fprem",
+    "fprem1", "fptan",   "frndint", "frstor",  "fscale",   "fsin",    "fsincos",
+    "fsqrt",  "fst",     "fstp",    "fsub",    "fsubp",    "fsubr",   "fsubrp",
+    "ftst",   "fucom",   "fucomi",  "fucomip", "fucompi",  "fucomp",  "fucompp",
+    "fwait",  "fxam",    "fxch",    "fxtract", "fyl2x",    "fyl2xp1", "wait"};
 
 }  // namespace
 

@@ -165,6 +165,8 @@ Handler<D> SelectX87Register(const Insn& insn) {
       return RegField(insn) < 4 ? &MoveIf<D> : nullptr;
     case 0xdd:
       return SelectDd<D>(insn);
+    case 0xdf:  // FFREEP
+      return RegField(insn) == 0 ? &FreeRegister<D, true> : nullptr;
     default:
       return nullptr;
   }

@@ -94,6 +94,7 @@ void AddMoves(Forms& forms) {
     }
   }
   AddRegisters(forms, 0xdd, 0xc0, kX87Conditions);  // FFREE
+  AddRegisters(forms, 0xdf, 0xc0, kX87Conditions);  // FFREEP
   for (int modrm = 0xe8; modrm <= 0xee; ++modrm) {  // constants
     AddSingle(forms, 0xd9, modrm, kAllButC1);
   }
