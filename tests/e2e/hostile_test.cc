@@ -40,8 +40,10 @@ std::vector<std::string> CommandFor(const std::string& file) {
   if (file == "start.pb" || file == "inputs.pb" || file == "schedule.pb") {
     return {"replay", "--check", "1"};
   }
-  return {file == "manifest.pb" || file.starts_with("core") ? "info"
-                                                            : "decode"};
+  if (file == "manifest.pb" || file.starts_with("core")) {
+    return {"info"};
+  }
+  return {"decode", "--as", "none"};
 }
 
 class HostileTest : public testing::Test {

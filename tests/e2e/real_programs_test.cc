@@ -1,0 +1,104 @@
+// Goal: runs of real programs that do not fail are recorded without loss,
+// decoded without gaps, solved, and replayed to the recorded exit status with
+// the recorded output, byte for byte.
+// Method: Debian's packages on generated input; a program that is not installed
+// is skipped with that reason. The oracle of the output is the program itself,
+// run without clew.
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "common/digest.h"
+#include "common/result.h"
+#include "tests/e2e/clew_command.h"
+
+namespace clew::e2e {
+namespace {
+
+// "INPUT" stands for the file of generated input.
+struct Real {
+  const char* name;
+  std::vector<std::string> command;
+};
+
+constexpr size_t kInputBytes = 300'000;
+
+// Lines of pseudo-random decimal numbers.
+void WriteInput(const std::string& path) {
+  Random random(1);
+  std::ofstream file(path);
+  for (size_t bytes = 0; bytes < kInputBytes;) {
+    const std::string line = fmt::format("{}\n", random.Below(1'000'000));
+    file << line;
+    bytes += line.size();
+  }
+}
+
+std::string ReadFile(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+class RealProgramTest : public testing::TestWithParam<Real> {
+ protected:
+  // The command with the input's path, and the path of the program itself.
+  std::vector<std::string> Command() {
+    std::vector<std::string> command = GetParam().command;
+    command[0] = cli::FindInPath(command[0]);
+    for (std::string& argument : command) {
+      argument = argument == "INPUT" ? scratch_.Path("input") : argument;
+    }
+    if (command[0].empty()) {
+      command[0] = Tracee(GetParam().command[0]);
+    }
+    return command;
+  }
+
+  Scratch scratch_;
+};
+
+TEST_P(RealProgramTest, ReplaysToTheRecordedOutput) {
+  const std::vector<std::string> command = Command();
+  if (access(command[0].c_str(), X_OK) != 0) {
+    GTEST_SKIP() << GetParam().command[0] << " is not installed";
+  }
+  WriteInput(scratch_.Path("input"));
+  const std::string bundle = scratch_.Path("run.clew");
+  std::vector<std::string> record = {"record", "-o", bundle, "--"};
+  record.insert(record.end(), command.begin(), command.end());
+  const ProgramOutput recorded =
+      ClewInto(scratch_.Path("recorded"), record, 120);
+  ASSERT_EQ(recorded.exit_status, kExitOk) << recorded.text;
+
+  const ProgramOutput info = Clew({"info", "--json", bundle}, 120);
+  const auto summary = nlohmann::json::parse(info.text, nullptr, false);
+  ASSERT_FALSE(summary.is_discarded()) << info.text;
+  for (const char* loss : {"gaps", "instructions_without_thread", "aux_bytes",
+                           "records", "inputs_unknown"}) {
+    EXPECT_EQ(summary["loss"].value(loss, uint64_t{1}), 0u) << loss;
+  }
+
+  const ProgramOutput solved = Clew({"solve", bundle}, 300);
+  ASSERT_EQ(solved.exit_status, kExitOk) << solved.text;
+  const ProgramOutput replayed =
+      ClewInto(scratch_.Path("replayed"), {"replay", "--once", bundle}, 300);
+  EXPECT_EQ(replayed.exit_status, kExitOk) << replayed.text;
+  EXPECT_TRUE(ReadFile(scratch_.Path("replayed")) ==
+              ReadFile(scratch_.Path("recorded")))
+      << "the output differs from the recorded one";
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Programs, RealProgramTest,
+    testing::Values(
+        Real{"pbzip2", {"pbzip2", "-p4", "-b1", "-1", "-c", "INPUT"}},
+        Real{"pigz", {"pigz", "-p4", "-c", "INPUT"}},
+        Real{"xz", {"xz", "-T4", "-1", "--block-size=65536", "-c", "INPUT"}},
+        Real{"sort", {"sort", "--parallel=4", "INPUT"}},
+        Real{"sqlite", {"sqlite_threads"}}),
+    [](const auto& parameter) { return parameter.param.name; });
+
+}  // namespace
+}  // namespace clew::e2e
