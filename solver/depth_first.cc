@@ -16,26 +16,48 @@ namespace {
 constexpr uint32_t kHoldShiftMax = 10;  // a hold lasts up to 2^10 choices
 constexpr int kWriterDepth = 1;         // culprits behind a culprit's writer
 constexpr size_t kWriterReads = 4;
+constexpr uint64_t kSkippedBytesMax = 64 << 20;
 
 }  // namespace
 
 DepthFirst::DepthFirst(Executor& executor, DigestSet& dead,
-                       const DepthFirstOptions& options,
-                       const Deadline& deadline)
+                       const DepthFirstOptions& options)
     : executor_(executor),
       dead_(dead),
       options_(options),
-      deadline_(deadline),
       path_(executor),
+      start_(path_.SetMark()),
+      skipped_(kSkippedBytesMax),
       random_(options.seed) {}
 
-SearchAnswer DepthFirst::Run() {
-  const SearchPath::Mark start = path_.SetMark();
-  Entered entered = Enter();
-  while (entered != Entered::kWitness && !frames_.empty()) {
-    if (LimitReached()) {
-      path_.RollBack(start);
-      return Finish(Verdict::kUnknown, limit_);
+SearchAnswer DepthFirst::Run(const Deadline& deadline) {
+  Entered entered = Entered::kPushed;
+  if (started_) {
+    Resume();
+  } else {
+    started_ = true;
+    entered = Enter();
+  }
+  if (entered == Entered::kPushed) {
+    entered = SearchOn(deadline);
+  }
+  if (entered == Entered::kWitness) {
+    return Finish(Verdict::kWitness, "");
+  }
+  path_.RollBack(start_);
+  if (entered == Entered::kLimit) {
+    return Finish(Verdict::kUnknown, limit_);
+  }
+  return root_incomplete_
+             ? Finish(Verdict::kUnknown, "choices were jumped over")
+             : Finish(Verdict::kUnsat, "");
+}
+
+// Until all is refuted, there is a witness, or a limit is reached.
+DepthFirst::Entered DepthFirst::SearchOn(const Deadline& deadline) {
+  while (!frames_.empty()) {
+    if (LimitReached(deadline)) {
+      return Entered::kLimit;
     }
     Frame& frame = frames_.back();
     path_.RollBack(frame.mark);
@@ -44,24 +66,37 @@ SearchAnswer DepthFirst::Run() {
       continue;
     }
     const uint32_t thread = choices_[frame.next++];
-    const auto frame_number = static_cast<uint32_t>(frames_.size());
-    const StepResult result = path_.Step(thread, frame_number);
+    const StepResult result =
+        path_.Step(thread, static_cast<uint32_t>(frames_.size()));
     if (result == StepResult::kBlocked) {
       continue;
     }
-    entered =
+    const Entered entered =
         result == StepResult::kContradiction ? Entered::kRefuted : Enter();
+    if (entered == Entered::kWitness) {
+      return entered;
+    }
     if (entered == Entered::kRefuted && options_.back_jumps) {
       JumpBack();
     }
   }
-  if (entered == Entered::kWitness) {
-    return Finish(Verdict::kWitness, "");
+  return Entered::kRefuted;
+}
+
+// Steps through the choices again that led to the last frame.
+void DepthFirst::Resume() {
+  path_.RollBack(start_);
+  (void)path_.Advance(0);
+  for (size_t i = 0; i < frames_.size(); ++i) {
+    frames_[i].mark = path_.SetMark();
+    CLEW_CHECK(executor_.StateDigest() == frames_[i].digest,
+               "choice {} was not reached again", i);
+    if (i + 1 < frames_.size()) {
+      const auto frame = static_cast<uint32_t>(i + 1);
+      (void)path_.Step(choices_[frames_[i].next - 1], frame);
+      (void)path_.Advance(frame);
+    }
   }
-  path_.RollBack(start);
-  return root_incomplete_
-             ? Finish(Verdict::kUnknown, "choices were jumped over")
-             : Finish(Verdict::kUnsat, "");
 }
 
 DepthFirst::Entered DepthFirst::Enter() {
@@ -75,6 +110,10 @@ DepthFirst::Entered DepthFirst::Enter() {
   }
   const uint64_t digest = executor_.StateDigest();
   if (dead_.Contains(digest)) {
+    return Entered::kRefuted;
+  }
+  if (skipped_.Contains(digest)) {
+    (frames_.empty() ? root_incomplete_ : frames_.back().incomplete) = true;
     return Entered::kRefuted;
   }
   PushFrame(path_.SetMark(), digest);
@@ -102,9 +141,12 @@ void DepthFirst::PopFrame() {
   const Frame frame = frames_.back();
   frames_.pop_back();
   choices_.resize(frame.choices_begin);
+  // A full set only costs time.
+  (void)(frame.incomplete ? skipped_ : dead_).Insert(frame.digest);
   if (!frame.incomplete) {
-    (void)dead_.Insert(frame.digest);  // a full set only costs time
-  } else if (frames_.empty()) {
+    return;
+  }
+  if (frames_.empty()) {
     root_incomplete_ = true;
   } else {
     frames_.back().incomplete = true;
@@ -208,13 +250,12 @@ bool DepthFirst::IsHeld(uint32_t thread) const {
          held_until_[depth * threads + thread] > depth;
 }
 
-bool DepthFirst::LimitReached() {
-  const SearchStats& stats = path_.stats();
-  if (stats.nodes >= options_.nodes_max) {
+bool DepthFirst::LimitReached(const Deadline& deadline) {
+  if (nodes_before_ + path_.stats().nodes >= options_.nodes_max) {
     limit_ = "node limit";
     return true;
   }
-  if (++limit_checks_ % 128 == 0 && deadline_.passed()) {
+  if (++limit_checks_ % 128 == 0 && deadline.passed()) {
     limit_ = "time limit";
     return true;
   }
@@ -229,6 +270,9 @@ SearchAnswer DepthFirst::Finish(Verdict verdict, const char* why) {
     answer.witness = path_.Order();
   }
   answer.stats = path_.stats();
+  nodes_before_ += path_.stats().nodes;
+  path_.stats() = {};
+  path_.stats().deepest = answer.stats.deepest;
   answer.stats.states_remembered = dead_.size();
   answer.deepest_contradiction = path_.deepest_contradiction();
   return answer;

@@ -28,13 +28,19 @@ struct DepthFirstOptions {
 //
 // Leaves the executor as it found it, except with a witness, where it stands
 // at the end of it. kUnsat is returned only if every choice was refuted.
+//
+// Run may be called again after a time limit: it goes on where it was, also if
+// other engines have used the executor in between.
 class DepthFirst {
  public:
-  // All three are borrowed.
+  // Executor and set are borrowed; the executor must stand at its start.
   DepthFirst(constraints::Executor& executor, DigestSet& dead,
-             const DepthFirstOptions& options, const Deadline& deadline);
+             const DepthFirstOptions& options);
 
-  SearchAnswer Run();
+  // The counts in the answer are of this call.
+  SearchAnswer Run(const Deadline& deadline);
+  // Nothing is left to be tried.
+  bool exhausted() const { return started_ && frames_.empty(); }
 
  private:
   struct Frame {
@@ -44,9 +50,11 @@ class DepthFirst {
     size_t next;
     bool incomplete;  // something below was jumped over
   };
-  enum class Entered : uint8_t { kPushed, kRefuted, kWitness };
+  enum class Entered : uint8_t { kPushed, kRefuted, kWitness, kLimit };
 
+  Entered SearchOn(const Deadline& deadline);
   Entered Enter();
+  void Resume();
   void PushFrame(const SearchPath::Mark& mark, uint64_t digest);
   void PopFrame();
   void JumpBack();
@@ -58,14 +66,18 @@ class DepthFirst {
   bool HasAlternative(size_t frame) const;
   void UpdateHolds();
   bool IsHeld(uint32_t thread) const;
-  bool LimitReached();
+  bool LimitReached(const Deadline& deadline);
   SearchAnswer Finish(Verdict verdict, const char* why);
 
   constraints::Executor& executor_;
   DigestSet& dead_;
   DepthFirstOptions options_;
-  const Deadline& deadline_;
   SearchPath path_;
+  SearchPath::Mark start_;
+  bool started_ = false;
+  uint64_t nodes_before_ = 0;  // of former calls
+  // What was jumped over; not visited a second time either.
+  DigestSet skipped_;
   std::vector<Frame> frames_;
   std::vector<uint32_t> choices_;
   Random random_;

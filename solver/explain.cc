@@ -24,7 +24,7 @@ Verdict DecideBySearch(const ConstraintTrace& trace,
     return Verdict::kUnknown;  // unknown values: only Z3 can tell
   }
   DigestSet dead(options.memory_bytes_max);
-  return DepthFirst(**executor, dead, {}, deadline).Run().verdict;
+  return DepthFirst(**executor, dead, {}).Run(deadline).verdict;
 }
 
 bool IsUsed(const ConstraintTrace& trace, GroupId group) {

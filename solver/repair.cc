@@ -27,38 +27,46 @@ bool Touches(const SearchPath::Entry& entry, uint64_t word,
 
 }  // namespace
 
-Repair::Repair(Executor& executor, const RepairOptions& options,
-               const Deadline& deadline)
+Repair::Repair(Executor& executor, const RepairOptions& options)
     : executor_(executor),
       options_(options),
-      deadline_(deadline),
       path_(executor),
       random_(options.seed) {
   marks_.push_back(path_.SetMark());
 }
 
-SearchAnswer Repair::Run() {
-  StartFromGuess();
-  uint64_t stale = 0;
-  uint64_t moves = 0;
+SearchAnswer Repair::Run(const Deadline& deadline) {
+  if (started_) {
+    Resume();
+  } else {
+    started_ = true;
+    StartFromGuess();
+  }
   while (!current_.witness) {
-    if (moves++ >= options_.moves_max || deadline_.passed()) {
+    if (moves_ >= options_.moves_max || deadline.passed()) {
       return Finish(Verdict::kUnknown,
-                    deadline_.passed() ? "time limit" : "move limit");
+                    deadline.passed() ? "time limit" : "move limit");
     }
-    if (stale >= options_.stale_moves_max) {
+    if (stale_moves_ >= options_.stale_moves_max) {
       StartFromGuess();
-      stale = 0;
+      stale_moves_ = 0;
     }
+    ++moves_;
+    ++stale_moves_;
     ++path_.stats().nodes;
-    ++stale;
     Hold hold = {};
     if (ChooseMove(hold)) {
       Try(hold);
-      stale = Accept() ? 0 : stale;
+      stale_moves_ = Accept() ? 0 : stale_moves_;
     }
   }
   return Finish(Verdict::kWitness, "");
+}
+
+void Repair::Resume() {
+  BackToStart();
+  same_as_current_ = current_.log.size();
+  GoTo(current_.log.size());
 }
 
 void Repair::StartFromGuess() {
@@ -367,6 +375,8 @@ SearchAnswer Repair::Finish(Verdict verdict, const char* why) {
     path_.RollBack(marks_[0]);
   }
   answer.stats = path_.stats();
+  path_.stats() = {};
+  path_.stats().deepest = answer.stats.deepest;
   answer.deepest_contradiction = path_.deepest_contradiction();
   return answer;
 }

@@ -29,11 +29,13 @@ struct RepairOptions {
 // (final memory, a wrong sum). Never proves anything: no kUnsat.
 class Repair {
  public:
-  // Both are borrowed. With a witness, the executor stands at its end.
-  Repair(constraints::Executor& executor, const RepairOptions& options,
-         const Deadline& deadline);
+  // The executor is borrowed and must stand at its start.
+  Repair(constraints::Executor& executor, const RepairOptions& options);
 
-  SearchAnswer Run();
+  // With a witness, the executor stands at its end, otherwise at its start. May
+  // be called again after a time limit and goes on with the run it had. The
+  // counts in the answer are of this call.
+  SearchAnswer Run(const Deadline& deadline);
 
  private:
   using Entry = SearchPath::Entry;
@@ -93,13 +95,13 @@ class Repair {
   void BackToStart();
   void FinishAttempt(bool contradicted);
   void StartFromGuess();
+  void Resume();
   bool Accept();
   void TakeAttempt();
   SearchAnswer Finish(Verdict verdict, const char* why);
 
   constraints::Executor& executor_;
   RepairOptions options_;
-  const Deadline& deadline_;
   SearchPath path_;
   Random random_;
   Attempt current_;
@@ -114,6 +116,9 @@ class Repair {
   std::vector<SearchPath::Mark> marks_;  // every kMarkEvery steps
   size_t same_as_current_ = 0;           // common prefix of path and current_
   uint64_t best_score_ = 0;
+  bool started_ = false;
+  uint64_t moves_ = 0;
+  uint64_t stale_moves_ = 0;
 };
 
 }  // namespace clew::solver

@@ -67,7 +67,7 @@ StepResult SearchPath::Step(uint32_t thread, uint32_t frame) {
 void SearchPath::NoteContradiction() {
   ++stats_.contradictions;
   contradicted_ = true;
-  if (log_.size() > deepest_contradiction_at_ || stats_.contradictions == 1) {
+  if (log_.size() > deepest_contradiction_at_ || deepest_text_.empty()) {
     deepest_contradiction_at_ = log_.size();
     deepest_text_ = executor_.last_contradiction().text;
   }

@@ -31,7 +31,8 @@ class Portfolio {
         provider_(provider),
         options_(options),
         deadline_(options.seconds),
-        dead_(options.memory_bytes_max / 2),
+        dead_(options.memory_bytes_max / 4),
+        directed_dead_(options.memory_bytes_max / 4),
         slice_seconds_(options.first_slice_seconds) {}
 
   Result<SolveReport> Run() {
@@ -62,12 +63,10 @@ class Portfolio {
 
   // True if there is an answer.
   Result<bool> RunRound(int round) {
-    if (options_.use_search &&
-        (Search("search", {}) ||
-         Search("directed", {.nodes_max = ~uint64_t{0}, .back_jumps = true}))) {
+    if (options_.use_search && SearchOn()) {
       return true;
     }
-    if (options_.use_repair && RunRepair(round)) {
+    if (options_.use_repair && RunRepair()) {
       return true;
     }
     if (options_.use_search && round > 0 && SearchWithHolds(round)) {
@@ -103,30 +102,47 @@ class Portfolio {
     return true;
   }
 
-  bool Search(const char* engine, DepthFirstOptions search) {
+  bool Search(const char* engine, DepthFirst& search) {
     const Deadline slice = Slice();
     const double start = deadline_.seconds_left();
-    search.nodes_max = NodesLeft();
-    SearchAnswer answer = DepthFirst(executor_, dead_, search, slice).Run();
+    SearchAnswer answer = search.Run(slice);
     return Take(engine, std::move(answer), start - deadline_.seconds_left());
   }
 
+  // The ones that go on where they were.
+  bool SearchOn() {
+    if (!search_) {
+      DepthFirstOptions options;
+      options.nodes_max = options_.nodes_max;
+      search_.emplace(executor_, dead_, options);
+      options.back_jumps = true;
+      directed_.emplace(executor_, directed_dead_, options);
+    }
+    return Search("search", *search_) ||
+           (!directed_->exhausted() && Search("directed", *directed_));
+  }
+
   bool SearchWithHolds(int round) {
-    DepthFirstOptions search;
-    search.holds_per_1000 =
+    DepthFirstOptions options;
+    options.nodes_max = NodesLeft();
+    options.holds_per_1000 =
         kHoldsPer1000[static_cast<size_t>(round) % std::size(kHoldsPer1000)];
-    search.seed = options_.seed + static_cast<uint64_t>(round);
-    search.back_jumps = round % 2 == 0;
+    options.seed = options_.seed + static_cast<uint64_t>(round);
+    options.back_jumps = round % 2 == 0;
+    DepthFirst search(executor_, dead_, options);
     return Search("search with holds", search);
   }
 
-  bool RunRepair(int round) {
+  bool RunRepair() {
+    if (!repair_) {
+      RepairOptions repair;
+      repair.seed = options_.seed;
+      repair.moves_max = options_.nodes_max;
+      repair_.emplace(executor_, repair);
+    }
     const Deadline slice = Slice();
     const double start = deadline_.seconds_left();
-    RepairOptions repair;
-    repair.seed = options_.seed + static_cast<uint64_t>(round);
-    repair.moves_max = NodesLeft();
-    SearchAnswer answer = Repair(executor_, repair, slice).Run();
+    SearchAnswer answer = repair_->Run(slice);
     return Take("repair", std::move(answer), start - deadline_.seconds_left());
   }
 
@@ -233,6 +249,12 @@ class Portfolio {
   const SolveOptions& options_;
   Deadline deadline_;
   DigestSet dead_;
+  DigestSet directed_dead_;
+  std::optional<DepthFirst> search_;
+  // Its own set of dead states: one met in another's set would not tell it
+  // where to jump.
+  std::optional<DepthFirst> directed_;
+  std::optional<Repair> repair_;
   double slice_seconds_;
   uint64_t deepest_ = 0;
   bool asked_ = false;
