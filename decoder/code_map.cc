@@ -68,6 +68,10 @@ Status CodeMap::MapUntil(TscTicks time, CodeImage& image, size_t& next) const {
   return {};
 }
 
+std::string CodeMap::first_path() const {
+  return initial_.empty() ? std::string() : initial_.front().mapping.path;
+}
+
 std::string CodeMap::Describe(TraceeAddr addr) const {
   for (const auto* entries : {&replacing_, &initial_}) {
     for (const Entry& entry : *entries) {

@@ -38,6 +38,9 @@ class CodeMap {
   // The mapping that holds `addr`, for messages: "libc.so.6 (build-id 12ab,
   // no image in the bundle)"; "no file mapped" if there is none.
   std::string Describe(TraceeAddr addr) const;
+  // The path that was mapped first, which is the program's; empty if nothing
+  // was.
+  std::string first_path() const;
   // Where no file was found.
   size_t missing_count() const { return missing_count_; }
 

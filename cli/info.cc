@@ -1,0 +1,400 @@
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "cli/report.h"
+#include "cli/run_program.h"
+#include "cli/subcommands.h"
+#include "common/file.h"
+#include "common/progress.h"
+#include "decoder/bundle_reader.h"
+#include "decoder/streams.h"
+#include "decoder/unzstd.h"
+
+namespace clew::cli {
+namespace {
+
+using decoder::Bundle;
+using decoder::Manifest;
+using decoder::StreamStats;
+using decoder::Trace;
+using decoder::TraceStreams;
+
+constexpr const char* kFooter = R"(Exit codes:
+  0  the summary is printed, with or without gaps in the trace
+  4  the bundle breaks its format
+
+Examples:
+  clew info fail.clew
+  clew info --no-backtraces fail.clew
+  clew info --json fail.clew | jq .threads
+)";
+
+struct InfoOptions {
+  std::string bundle;
+  bool json = false;
+  bool no_backtraces = false;
+};
+
+struct ThreadSummary {
+  Tid thread;
+  std::string name;
+  uint64_t slices = 0;
+  uint64_t instructions = 0;
+  uint64_t gaps = 0;
+};
+
+struct Summary {
+  uint64_t ticks = 0;
+  uint64_t nanos = 0;
+  uint64_t pt_bytes = 0;
+  uint64_t switches = 0;
+  size_t cores = 0;
+  std::vector<ThreadSummary> threads;
+  StreamStats stats;
+  std::string backtraces;
+  std::string no_backtraces_because;
+};
+
+const char* FailureText(FailureKind kind) {
+  switch (kind) {
+    case FailureKind::kNone:
+      return "none";
+    case FailureKind::kSignal:
+      return "signal";
+    case FailureKind::kExit:
+      return "exit";
+    case FailureKind::kHang:
+      return "hang";
+  }
+  return "unknown";
+}
+
+std::string Describe(const Failure& failure) {
+  switch (failure.kind) {
+    case FailureKind::kNone:
+      return fmt::format("none; exit status {}", failure.exit_status);
+    case FailureKind::kSignal:
+      return fmt::format(
+          "signal {} (SIG{}) in thread {} at {:#x}, address {:#x}",
+          failure.signal,
+          sigabbrev_np(failure.signal) != nullptr ? sigabbrev_np(failure.signal)
+                                                  : "?",
+          failure.thread, failure.ip, failure.addr);
+    case FailureKind::kExit:
+      return fmt::format("exit status {} by thread {}", failure.exit_status,
+                         failure.thread);
+    case FailureKind::kHang:
+      return "hang: no thread could go on, or the time limit was reached";
+  }
+  return "unknown";
+}
+
+std::string SourceText(decoder::BundleSource source) {
+  switch (source) {
+    case decoder::BundleSource::kPerf:
+      return "hardware (perf)";
+    case decoder::BundleSource::kQemu:
+      return "software (qemu)";
+    case decoder::BundleSource::kStepper:
+      return "software (stepper)";
+    case decoder::BundleSource::kUnknown:
+      break;
+  }
+  return "unknown";
+}
+
+// The span of time in which slices have an end, in ticks.
+uint64_t Ticks(const Trace& trace) {
+  uint64_t first = UINT64_MAX;
+  uint64_t last = 0;
+  for (const Slice& slice : trace.slices()) {
+    first = std::min(first, slice.time.lo.as_int());
+    if (slice.time.hi != decoder::kTscUnknown) {
+      last = std::max(last, slice.time.hi.as_int());
+    }
+  }
+  return last > first ? last - first : 0;
+}
+
+// Decodes everything: what a thread did and where it cannot be known.
+Status Count(const Trace& trace, Summary& summary) {
+  CLEW_ASSIGN_OR_RETURN(streams, TraceStreams::Create(trace, {}));
+  std::map<Tid, ThreadSummary> threads;
+  for (const Slice& slice : trace.slices()) {
+    ++threads[slice.thread].slices;
+  }
+  TerminalProgress progress("decode", "insn");
+  uint64_t instructions = 0;
+  for (const Tid tid : streams->threads()) {
+    ThreadSummary& thread = threads[tid];
+    thread.thread = tid;
+    const auto named = trace.threads().find(tid);
+    thread.name = named == trace.threads().end() ? "" : named->second.name;
+    while (true) {
+      CLEW_ASSIGN_OR_RETURN(item, streams->Next(tid));
+      if (!item) {
+        break;
+      }
+      if (const auto* block = std::get_if<StreamBlock>(&*item)) {
+        thread.instructions += block->insn_count;
+        instructions += block->insn_count;
+        progress.Update(instructions, 0);
+      } else {
+        ++thread.gaps;
+      }
+    }
+    summary.threads.push_back(thread);
+  }
+  summary.stats = streams->stats();
+  return {};
+}
+
+// A folder that is removed at the end.
+class ScratchFolder {
+ public:
+  ScratchFolder() {
+    std::string path =
+        (std::filesystem::temp_directory_path() / "clew-info-XXXXXX").string();
+    if (mkdtemp(path.data()) != nullptr) {
+      path_ = path;
+    }
+  }
+  ~ScratchFolder() {
+    std::error_code ignored;
+    if (!path_.empty()) {
+      std::filesystem::remove_all(path_, ignored);
+    }
+  }
+  ScratchFolder(const ScratchFolder&) = delete;
+  ScratchFolder& operator=(const ScratchFolder&) = delete;
+  const std::string& path() const { return path_; }
+
+ private:
+  std::string path_;
+};
+
+// A file tree in which gdb finds each image at the path that it had.
+Status MakeSysroot(const Manifest& manifest, const std::string& root) {
+  for (const decoder::BundleImage& image : manifest.images) {
+    const auto relative =
+        std::filesystem::path(image.path).lexically_normal().relative_path();
+    if (relative.empty() || *relative.begin() == "..") {
+      continue;
+    }
+    std::error_code error;
+    const auto at = std::filesystem::path(root) / relative;
+    std::filesystem::create_directories(at.parent_path(), error);
+    std::filesystem::create_symlink(std::filesystem::absolute(image.file), at,
+                                    error);
+    if (error && error != std::errc::file_exists) {
+      return SystemError(error.value(),
+                         fmt::format("cannot link {:?}", at.string()));
+    }
+  }
+  return {};
+}
+
+// gdb reads no zstd: unpacks the dump into `folder` if need be.
+Result<std::string> PlainCore(const Bundle& bundle, const std::string& folder) {
+  const std::string path = bundle.core_path();
+  CLEW_ASSIGN_OR_RETURN(file, MappedFile::Open(path));
+  if (!decoder::IsZstd(file.bytes())) {
+    return path;
+  }
+  CLEW_ASSIGN_OR_RETURN(
+      plain, decoder::Unzstd(file.bytes(), path, decoder::CoreDump::kSizeMax));
+  const std::string unpacked = folder + "/core";
+  CLEW_RETURN_IF_ERROR(WriteWholeFile(PosixFileSystem(), unpacked, plain));
+  return unpacked;
+}
+
+Result<std::string> RunGdb(const Bundle& bundle, const std::string& program) {
+  ScratchFolder scratch;
+  if (scratch.path().empty()) {
+    return SystemError(errno, "cannot make a folder for temporary files");
+  }
+  const std::string root = scratch.path() + "/root";
+  CLEW_RETURN_IF_ERROR(MakeSysroot(bundle.manifest(), root));
+  CLEW_ASSIGN_OR_RETURN(core, PlainCore(bundle, scratch.path()));
+  std::vector<std::string> command = {"gdb",
+                                      "-nx",
+                                      "-batch",
+                                      "-iex",
+                                      "set auto-load off",
+                                      "-iex",
+                                      "set debuginfod enabled off",
+                                      "-ex",
+                                      "set sysroot " + root};
+  if (const std::string image = bundle.ImageOf(program); !image.empty()) {
+    command.insert(command.end(), {"-ex", "file " + image});
+  }
+  command.insert(command.end(), {"-ex", "core-file " + core, "-ex",
+                                 "thread apply all backtrace 40"});
+  CLEW_ASSIGN_OR_RETURN(output, RunProgram(command));
+  return output.text;
+}
+
+// From the first "Thread" on: what gdb says before is about files.
+std::string BacktracesIn(const std::string& text) {
+  const size_t start = text.find("\nThread ");
+  return start == std::string::npos ? text : text.substr(start + 1);
+}
+
+void AddBacktraces(const Bundle& bundle, const Trace& trace, Summary& summary) {
+  if (bundle.core_path().empty()) {
+    summary.no_backtraces_because = "the bundle has no core dump";
+    return;
+  }
+  if (FindInPath("gdb").empty()) {
+    summary.no_backtraces_because = "no gdb here; install it";
+    return;
+  }
+  const auto text = RunGdb(bundle, trace.code().first_path());
+  if (text) {
+    summary.backtraces = BacktracesIn(*text);
+  } else {
+    summary.no_backtraces_because = text.error().message;
+  }
+}
+
+Json ToJson(const Manifest& manifest, const Summary& summary) {
+  Json threads = Json::array();
+  for (const ThreadSummary& thread : summary.threads) {
+    threads.push_back({{"thread", thread.thread.as_int()},
+                       {"name", thread.name},
+                       {"slices", thread.slices},
+                       {"instructions", thread.instructions},
+                       {"gaps", thread.gaps}});
+  }
+  const Failure& failure = manifest.failure;
+  return {{"producer", manifest.producer},
+          {"source", SourceText(manifest.source)},
+          {"command", manifest.command},
+          {"recorded_at_s", manifest.recorded_at_s},
+          {"seed", manifest.seed},
+          {"quantum_insns", manifest.quantum_insns},
+          {"failure",
+           {{"kind", FailureText(failure.kind)},
+            {"signal", failure.signal},
+            {"exit_status", failure.exit_status},
+            {"thread", failure.thread.as_int()},
+            {"ip", fmt::format("{:#x}", failure.ip)},
+            {"addr", fmt::format("{:#x}", failure.addr)}}},
+          {"duration_ticks", summary.ticks},
+          {"duration_ns", summary.nanos},
+          {"cores", summary.cores},
+          {"pt_bytes", summary.pt_bytes},
+          {"switches", summary.switches},
+          {"instructions", summary.stats.instructions},
+          {"threads", std::move(threads)},
+          {"loss",
+           {{"gaps", summary.stats.gaps},
+            {"gap_bytes", summary.stats.gap_bytes},
+            {"instructions_without_thread",
+             summary.stats.instructions_without_thread},
+            {"aux_bytes", manifest.lost_aux_bytes},
+            {"records", manifest.lost_records},
+            {"inputs_unknown", manifest.inputs_unknown}}},
+          {"backtraces", summary.backtraces},
+          {"no_backtraces_because", summary.no_backtraces_because}};
+}
+
+std::string LossText(const Manifest& manifest, const Summary& summary) {
+  const StreamStats& stats = summary.stats;
+  const bool none = stats.gaps + stats.instructions_without_thread +
+                        manifest.lost_aux_bytes + manifest.lost_records +
+                        manifest.inputs_unknown ==
+                    0;
+  return none ? "none"
+              : fmt::format(
+                    "{} gaps ({} bytes), {} instructions of no known thread, "
+                    "{} AUX bytes, {} records, {} inputs unknown",
+                    stats.gaps, stats.gap_bytes,
+                    stats.instructions_without_thread, manifest.lost_aux_bytes,
+                    manifest.lost_records, manifest.inputs_unknown);
+}
+
+void PrintText(const Manifest& manifest, const Summary& summary) {
+  const auto line = [](const char* label, const std::string& text) {
+    fmt::print("{:<13} {}\n", label, text);
+  };
+  line("command", ShellQuote(manifest.command));
+  line("source", fmt::format("{}, {}, seed {}", SourceText(manifest.source),
+                             manifest.producer, manifest.seed));
+  line("failure", Describe(manifest.failure));
+  line("duration",
+       fmt::format("{} ticks, {:.3f} ms of recorded time", summary.ticks,
+                   static_cast<double>(summary.nanos) / 1e6));
+  line("cores",
+       fmt::format("{}, {} of Intel PT", summary.cores,
+                   WithMagnitude(static_cast<double>(summary.pt_bytes)) + "B"));
+  line("instructions",
+       fmt::format("{} in {} slices", summary.stats.instructions,
+                   summary.switches));
+  line("loss", LossText(manifest, summary));
+  fmt::print("\n{:>8}  {:<16} {:>12} {:>8} {:>6}\n", "thread", "name",
+             "instructions", "slices", "gaps");
+  for (const ThreadSummary& thread : summary.threads) {
+    fmt::print("{:>8}  {:<16} {:>12} {:>8} {:>6}\n", thread.thread, thread.name,
+               thread.instructions, thread.slices, thread.gaps);
+  }
+  if (!summary.backtraces.empty()) {
+    fmt::print("\n{}", summary.backtraces);
+  } else if (!summary.no_backtraces_because.empty()) {
+    fmt::print("\nno backtraces: {}\n", summary.no_backtraces_because);
+  }
+}
+
+Status RunInfo(const InfoOptions& options) {
+  CLEW_ASSIGN_OR_RETURN(bundle, Bundle::Open(options.bundle));
+  CLEW_ASSIGN_OR_RETURN(trace, bundle.ReadTrace());
+  Summary summary;
+  summary.ticks = Ticks(*trace);
+  summary.nanos =
+      decoder::ToPerfNanos(TscTicks(summary.ticks), trace->conversion())
+          .as_int() -
+      trace->conversion().zero;
+  summary.cores = trace->cores().size();
+  summary.switches = trace->slices().size();
+  for (const decoder::CoreTrace& core : trace->cores()) {
+    summary.pt_bytes += core.bytes;
+  }
+  CLEW_RETURN_IF_ERROR(Count(*trace, summary));
+  if (options.no_backtraces) {
+    summary.no_backtraces_because = "not asked for";
+  } else {
+    AddBacktraces(bundle, *trace, summary);
+  }
+  if (options.json) {
+    PrintJson(ToJson(bundle.manifest(), summary));
+  } else {
+    PrintText(bundle.manifest(), summary);
+  }
+  return {};
+}
+
+}  // namespace
+
+void AddInfo(CLI::App& app, int& exit_code) {
+  auto options = std::make_shared<InfoOptions>();
+  CLI::App* command = app.add_subcommand("info", "say what a bundle holds");
+  command->add_option("bundle", options->bundle, "bundle folder")->required();
+  command->add_flag("--json", options->json, "one JSON document");
+  command->add_flag("--no-backtraces", options->no_backtraces,
+                    "do not run gdb on the core dump");
+  command->footer(kFooter);
+  command->callback(
+      [=, &exit_code] { exit_code = ReportStatus(RunInfo(*options)); });
+}
+
+}  // namespace clew::cli
