@@ -15,10 +15,12 @@ using constraints::TraceAccess;
 
 class Enumeration {
  public:
-  Enumeration(const ConstraintTrace& trace, uint64_t steps_max)
+  Enumeration(const ConstraintTrace& trace, uint64_t steps_max,
+              const Assignment& unknowns)
       : trace_(trace),
         steps_left_(steps_max),
-        next_(trace.threads.size(), 0) {
+        next_(trace.threads.size(), 0),
+        values_(unknowns) {
     for (const auto& initial : trace.initial) {
       Store(initial.addr, initial.size_bytes, Value(initial.value));
     }
@@ -143,9 +145,9 @@ class Enumeration {
 
 }  // namespace
 
-std::optional<bool> HasWitness(const ConstraintTrace& trace,
-                               uint64_t steps_max) {
-  return Enumeration(trace, steps_max).Run();
+std::optional<bool> HasWitness(const ConstraintTrace& trace, uint64_t steps_max,
+                               const Assignment& unknowns) {
+  return Enumeration(trace, steps_max, unknowns).Run();
 }
 
 }  // namespace clew::testing

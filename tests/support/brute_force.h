@@ -4,15 +4,17 @@
 #include <cstdint>
 #include <optional>
 
+#include "symbolic/constraints/expr_eval.h"
 #include "symbolic/constraints/trace.h"
 
 namespace clew::testing {
 
 // Whether any interleaving satisfies the trace, by trying all of them; nullopt
 // if that takes more than `steps_max` steps. Prunes only where evidence is
-// violated already.
+// violated already. `unknowns` gives the values that no access reads.
 std::optional<bool> HasWitness(const constraints::ConstraintTrace& trace,
-                               uint64_t steps_max);
+                               uint64_t steps_max,
+                               const constraints::Assignment& unknowns = {});
 
 }  // namespace clew::testing
 

@@ -106,6 +106,7 @@ std::vector<StartSegment> OwnSegments() {
   std::ifstream maps("/proc/self/maps");
   std::string line;
   std::string self;
+  uint64_t own_end = 0;
   while (std::getline(maps, line)) {
     std::istringstream fields(line);
     std::string range, prot, offset, device, inode, path;
@@ -116,9 +117,12 @@ std::vector<StartSegment> OwnSegments() {
     uint64_t begin = 0;
     uint64_t end = 0;
     std::sscanf(range.c_str(), "%lx-%lx", &begin, &end);
-    if (path != self || prot[0] != 'r') {
+    // The end of .bss is anonymous, right behind the file's last page.
+    const bool bss = path.empty() && begin == own_end;
+    if ((path != self && !bss) || prot[0] != 'r') {
       continue;
     }
+    own_end = end;
     StartSegment segment;
     segment.addr = TraceeAddr(begin);
     segment.size_bytes = end - begin;

@@ -1,0 +1,201 @@
+// Goal: the portfolio's answers are those of enumeration, also for accesses of
+// mixed sizes and for unknown initial memory; its explanations name evidence
+// that really conflicts; Z3 keeps to its limits.
+// Method: property against enumeration (for unknowns: of all their values as
+// well); for explanations, removal of what they name.
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdlib>
+
+#include "solver/checker.h"
+#include "solver/explain.h"
+#include "solver/solve.h"
+#include "solver/z3_backend.h"
+#include "tests/support/brute_force.h"
+#include "tests/support/random_traces.h"
+#include "tests/support/toy_programs.h"
+
+namespace clew::solver {
+namespace {
+
+using testing::ToyTrace;
+
+constexpr uint64_t kStepsMax = 1'000'000;
+
+uint64_t StartSeed() {
+  const char* text = std::getenv("CLEW_TEST_SEED");
+  return text == nullptr ? 4711 : std::strtoull(text, nullptr, 0);
+}
+
+SolveReport MustSolve(const ToyTrace& toy, const SolveOptions& options) {
+  auto report = SolveTrace(toy.trace, options);
+  EXPECT_TRUE(report.has_value()) << report.error().message;
+  return report ? *report : SolveReport{};
+}
+
+// The verdict is right, and a witness stands.
+void ExpectRight(const ToyTrace& toy, const SolveReport& report, bool truth) {
+  ASSERT_NE(report.verdict, Verdict::kUnknown) << report.why;
+  EXPECT_EQ(report.verdict == Verdict::kWitness, truth) << report.engine;
+  if (report.verdict == Verdict::kWitness) {
+    constraints::Assignment unknowns;
+    for (const auto& [var, value] : report.unknowns) {
+      unknowns.Set(var, value);
+    }
+    const Status checked = CheckOrder(toy.trace, *report.accesses, unknowns);
+    EXPECT_TRUE(checked.has_value()) << checked.error().message;
+  }
+}
+
+TEST(PortfolioTest, MixedSizesAgreeWithEnumeration) {
+  int counts[2] = {};
+  for (uint64_t i = 0; i < 300; ++i) {
+    SCOPED_TRACE(fmt::format("CLEW_TEST_SEED={} + {}", StartSeed(), i));
+    ToyTrace toy = testing::MakeRandomTrace(StartSeed() + i, false);
+    ASSERT_TRUE(CheckOrder(toy.trace, toy.recorded).has_value());
+    if (i % 2 == 1) {
+      (void)testing::Falsify(toy, i);
+    }
+    const auto truth = testing::HasWitness(toy.trace, kStepsMax);
+    ASSERT_TRUE(truth.has_value());
+    ++counts[*truth ? 1 : 0];
+    ExpectRight(toy, MustSolve(toy, {.explain_seconds = 0}), *truth);
+    const Z3Answer z3 = SolveWithZ3InProcess(toy.trace, {});
+    EXPECT_EQ(z3.verdict == Verdict::kWitness, *truth);
+    if (HasFailure()) {
+      return;
+    }
+  }
+  std::printf("%d satisfiable, %d not\n", counts[1], counts[0]);
+  EXPECT_GT(counts[0], 40);
+  EXPECT_GT(counts[1], 100);
+}
+
+TEST(PortfolioTest, UnknownMemoryAgreesWithEnumeration) {
+  int counts[2] = {};
+  for (uint64_t i = 0; i < 24; ++i) {
+    SCOPED_TRACE(fmt::format("CLEW_TEST_SEED={} + {}", StartSeed(), i));
+    ToyTrace toy = testing::MakeRandomTrace(StartSeed() + i, true);
+    if (i % 2 == 1) {
+      (void)testing::Falsify(toy, i);
+    }
+    bool truth = false;
+    for (uint64_t value = 0; value < 256 && !truth; ++value) {
+      constraints::Assignment unknown;
+      unknown.Set(constraints::VarId(0), value);
+      truth = testing::HasWitness(toy.trace, kStepsMax, unknown).value();
+    }
+    ++counts[truth ? 1 : 0];
+    ExpectRight(toy, MustSolve(toy, {.explain_seconds = 0}), truth);
+    if (HasFailure()) {
+      return;
+    }
+  }
+  EXPECT_GT(counts[0], 2);
+  EXPECT_GT(counts[1], 8);
+}
+
+TEST(PortfolioTest, AnExplanationConflictsByItselfAndNeedsEveryGroup) {
+  int explained = 0;
+  for (uint64_t seed = 1; seed <= 12; ++seed) {
+    SCOPED_TRACE(fmt::format("seed {}", seed));
+    testing::ToyOptions options;
+    options.toy = seed % 2 == 0 ? testing::Toy::kBbuf : testing::Toy::kSpin;
+    options.threads = 2;
+    options.iterations = 1;
+    options.seed = seed;
+    options.window = 8;
+    ToyTrace toy = MakeToy(options);
+    (void)testing::Falsify(toy, seed);
+    const SolveReport report = MustSolve(toy, {});
+    if (report.verdict != Verdict::kUnsat) {
+      continue;
+    }
+    ++explained;
+    ASSERT_FALSE(report.conflicting.empty());
+    EXPECT_EQ(report.conflicting.size(), report.conflicting_labels.size());
+    constraints::ConstraintTrace core = toy.trace;
+    for (uint32_t g = 0; g < toy.trace.groups.size(); ++g) {
+      if (std::ranges::find(report.conflicting, constraints::GroupId(g)) ==
+          report.conflicting.end()) {
+        core = WithoutGroup(core, constraints::GroupId(g));
+      }
+    }
+    const Deadline deadline(20);
+    EXPECT_EQ(Decide(core, {}, deadline), Verdict::kUnsat);
+    for (constraints::GroupId group : report.conflicting) {
+      EXPECT_EQ(Decide(WithoutGroup(core, group), {}, deadline),
+                Verdict::kWitness);
+    }
+  }
+  EXPECT_GT(explained, 3);
+}
+
+TEST(PortfolioTest, LimitsEndInUnknownWithAReason) {
+  testing::ToyOptions options;
+  options.iterations = 200;
+  options.evidence_bits = 1;  // without times: out of reach
+  const ToyTrace toy = MakeToy(options);
+  SolveOptions limits = {.seconds = 1.5, .use_z3 = false};
+  const SolveReport by_time = MustSolve(toy, limits);
+  EXPECT_EQ(by_time.verdict, Verdict::kUnknown);
+  EXPECT_EQ(by_time.why, "time limit");
+  EXPECT_LT(by_time.seconds, 10);
+  limits = {.seconds = 60, .nodes_max = 1000, .use_z3 = false};
+  const SolveReport by_nodes = MustSolve(toy, limits);
+  EXPECT_EQ(by_nodes.verdict, Verdict::kUnknown);
+  EXPECT_EQ(by_nodes.why, "node limit");
+}
+
+TEST(PortfolioTest, Z3IsStoppedAtItsTimeAndItsMemory) {
+  testing::ToyOptions options;
+  options.iterations = 100;
+  options.values = false;
+  const ToyTrace toy = MakeToy(options);
+  Z3Options z3;
+  z3.encoding = Encoding::kClap;
+  z3.sources = SourcesOf(Encoding::kClap);
+  z3.order_only = true;
+  z3.seconds = 1;
+  const auto by_time = SolveWithZ3(toy.trace, z3);
+  ASSERT_TRUE(by_time.has_value());
+  EXPECT_EQ(by_time->verdict, Verdict::kUnknown);
+  EXPECT_LT(by_time->seconds, 5);
+  z3.seconds = 30;
+  z3.memory_bytes_max = uint64_t{80} << 20;
+  const auto by_memory = SolveWithZ3(toy.trace, z3);
+  ASSERT_TRUE(by_memory.has_value());
+  EXPECT_EQ(by_memory->verdict, Verdict::kUnknown);
+  EXPECT_NE(by_memory->why.find("memory"), std::string::npos) << by_memory->why;
+}
+
+TEST(CheckerTest, RefusesEveryKindOfWrongOrder) {
+  testing::ToyOptions options;
+  options.toy = testing::Toy::kBbuf;
+  options.iterations = 2;
+  options.window = 8;
+  options.cores = 2;
+  const ToyTrace toy = MakeToy(options);
+  EXPECT_TRUE(CheckOrder(toy.trace, toy.recorded).has_value());
+  constraints::AccessOrder wrong = toy.recorded;
+  wrong.pop_back();
+  EXPECT_FALSE(CheckOrder(toy.trace, wrong).has_value()) << "too short";
+  wrong = toy.recorded;
+  wrong.push_back(0);
+  EXPECT_FALSE(CheckOrder(toy.trace, wrong).has_value()) << "too long";
+  wrong = toy.recorded;
+  std::ranges::stable_sort(wrong);
+  EXPECT_FALSE(CheckOrder(toy.trace, wrong).has_value()) << "against time";
+  testing::ToyOptions no_time = options;
+  no_time.window = 0;
+  no_time.cores = 0;
+  const ToyTrace other = MakeToy(no_time);
+  wrong = other.recorded;
+  std::ranges::stable_sort(wrong);
+  EXPECT_FALSE(CheckOrder(other.trace, wrong).has_value()) << "wrong values";
+}
+
+}  // namespace
+}  // namespace clew::solver
