@@ -29,7 +29,8 @@ CoreEncoder::CoreEncoder(const EncoderConfig& config, PtSink& sink)
                                : packets::kShortTntBranchesMax),
       cyc_threshold_(CyclesOfThreshold(config.cyc_threshold)),
       cycles_per_tick_(config.core_bus_ratio / config.tsc_bus_ratio),
-      sink_(sink) {
+      sink_(sink),
+      tnt_limit_(tnt_max_) {
   CLEW_CHECK(Validate(config), "invalid encoder configuration");
 }
 
@@ -199,6 +200,7 @@ void CoreEncoder::WritePsb(std::optional<uint64_t> next_ip) {
   mode_told_ = next_ip.has_value();
   pos_ = packets::PutPsbend(pos_);
   next_psb_bytes_ = bytes_written() + config_.psb_period_bytes;
+  tnt_limit_ = tnt_max_;
   started_ = true;
 }
 

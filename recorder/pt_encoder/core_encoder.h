@@ -117,7 +117,7 @@ class CoreEncoder {
       RefuseState();
     }
     tnt_bits_ = tnt_bits_ << 1 | (taken ? 1 : 0);
-    if (++tnt_count_ == tnt_max_) [[unlikely]] {
+    if (++tnt_count_ == tnt_limit_) [[unlikely]] {
       FlushTnt();
       WritePsbIfDue(next_ip);
     }
@@ -162,7 +162,8 @@ class CoreEncoder {
   bool enabled_ = false;
   bool started_ = false;    // the first PSB+ is written
   bool mode_told_ = false;  // by a MODE.Exec since the last PSB
-  uint32_t tnt_count_ = 0;  // < tnt_max_ between events
+  uint32_t tnt_limit_;      // branches to collect: tnt_max_, 1 if a PSB is due
+  uint32_t tnt_count_ = 0;  // < tnt_limit_ between events
   uint64_t tnt_bits_ = 0;   // the oldest branch is the highest bit
   uint64_t last_ip_ = 0;
 

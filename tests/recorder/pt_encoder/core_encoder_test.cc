@@ -126,6 +126,27 @@ TEST(CoreEncoderTest, PsbsComeAtTheirPeriod) {
   }
 }
 
+// Even where a TNT packet is never full, because an MTC flushes it before.
+TEST(CoreEncoderTest, PsbsComeInALoopOfConditionalBranches) {
+  EncoderConfig config;
+  config.psb_period_bytes = 256;
+  config.mtc_period = 0;
+  VectorSink sink;
+  CoreEncoder encoder(config, sink);
+  encoder.AdvanceTime(TscTicks(1));
+  encoder.Enable(TraceeAddr(0x1000), EnableCause::kSwitchIn);
+  for (uint64_t i = 0; i < 10000; ++i) {
+    encoder.AdvanceTime(TscTicks(2 + 2 * i));
+    encoder.Conditional(true, TraceeAddr(0x1000));
+  }
+  encoder.Interrupt(TraceeAddr(0x1000));
+  encoder.Flush();
+  const CodeImage image = {{0x1000, {0x75, 0xfe}}};  // jne 0x1000
+  EXPECT_GT(FindPsbs(sink.bytes()).size(), sink.bytes().size() / 400);
+  EXPECT_EQ(DecodeInsns(sink.bytes(), config, image).ips,
+            std::vector<uint64_t>(10000, 0x1000));
+}
+
 // Times of the branches, and for each step how many came up to it: libipt reads
 // on to the next branch's packet before it tells the time of a step.
 struct BranchTimes {
