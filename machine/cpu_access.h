@@ -4,6 +4,7 @@
 // Operands and memory of Cpu<D>; included by cpu_core.h alone.
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 
 #include "machine/cpu_core.h"
@@ -204,42 +205,84 @@ bool Cpu<D>::CheckStore(uint64_t addr, uint64_t size_bytes) {
 }
 
 template <class D>
-Vec128 Cpu<D>::ReadVec(const Insn& insn, const Operand& operand,
-                       bool unaligned) {
-  Vec128 value;
-  if (operand.is_xmm()) {
-    for (unsigned half = 0; half < 2; ++half) {
-      value.q[half] = d_.Concretise(d_.GetXmm(regs_, operand.reg, half));
-    }
-    return value;
-  }
+uint64_t Cpu<D>::VecAddress(const Insn& insn, bool unaligned, bool write) {
   const uint64_t addr = Address(insn);
   if (!unaligned && addr % 16 != 0) {
-    Raise(FaultKind::kGeneral, addr);
-    return value;
+    Raise(FaultKind::kGeneral, addr, write);
   }
-  LoadBytes(addr, std::as_writable_bytes(std::span(value.q)));
-  return value;
+  return addr;
+}
+
+template <class D>
+typename Cpu<D>::Halves Cpu<D>::ReadHalves(const Insn& insn,
+                                           const Operand& operand,
+                                           bool unaligned) {
+  if (operand.is_xmm()) {
+    return {GetXmm(operand.reg, 0), GetXmm(operand.reg, 1)};
+  }
+  Halves halves = {d_.Const(uint64_t{0}), d_.Const(uint64_t{0})};
+  const uint64_t addr = VecAddress(insn, unaligned, false);
+  std::array<uint64_t, 2> plain;
+  if (faulted()) {
+    return halves;
+  }
+  if (!memory_.Load(addr, plain)) [[unlikely]] {
+    RaiseAccess(addr, 16, false);
+    return halves;
+  }
+  if (observer_ != nullptr) [[unlikely]] {
+    Observe(addr, plain[0], 16, AccessKind::kRead);
+  }
+  for (unsigned i = 0; i < 2; ++i) {
+    halves[i] = d_.template AfterLoad<uint64_t>(*this, addr + 8 * i, plain[i],
+                                                AccessKind::kRead);
+  }
+  return halves;
+}
+
+template <class D>
+void Cpu<D>::WriteHalves(const Insn& insn, const Operand& operand,
+                         const Halves& value, bool unaligned) {
+  if (faulted()) {
+    return;
+  }
+  if (operand.is_xmm()) {
+    SetXmm(operand.reg, 0, value[0]);
+    SetXmm(operand.reg, 1, value[1]);
+    return;
+  }
+  const uint64_t addr = VecAddress(insn, unaligned, true);
+  const std::array<uint64_t, 2> plain = {d_.Value(value[0]),
+                                         d_.Value(value[1])};
+  if (faulted()) {
+    return;
+  }
+  if (!memory_.Store(addr, plain)) [[unlikely]] {
+    RaiseAccess(addr, 16, true);
+    return;
+  }
+  for (unsigned i = 0; i < 2; ++i) {
+    d_.template AfterStore<uint64_t>(*this, addr + 8 * i, value[i],
+                                     AccessKind::kWrite);
+  }
+  NoticeCodeChange();
+  if (observer_ != nullptr) [[unlikely]] {
+    Observe(addr, plain[0], 16, AccessKind::kWrite);
+  }
+}
+
+template <class D>
+Vec128 Cpu<D>::ReadVec(const Insn& insn, const Operand& operand,
+                       bool unaligned) {
+  const Halves halves = ReadHalves(insn, operand, unaligned);
+  return Vec128{{d_.Concretise(halves[0]), d_.Concretise(halves[1])}};
 }
 
 template <class D>
 void Cpu<D>::WriteVec(const Insn& insn, const Operand& operand, Vec128 value,
                       bool unaligned) {
-  if (faulted()) {
-    return;
-  }
-  if (operand.is_xmm()) {
-    for (unsigned half = 0; half < 2; ++half) {
-      d_.SetXmm(regs_, operand.reg, half, d_.Const(value.q[half]));
-    }
-    return;
-  }
-  const uint64_t addr = Address(insn);
-  if (!unaligned && addr % 16 != 0) {
-    Raise(FaultKind::kGeneral, addr, true);
-    return;
-  }
-  StoreBytes(addr, std::as_bytes(std::span(value.q)));
+  WriteHalves(insn, operand, {d_.Const(value.q[0]), d_.Const(value.q[1])},
+              unaligned);
 }
 
 template <class D>

@@ -1,6 +1,7 @@
 #ifndef CLEW_MACHINE_CPU_CORE_H_
 #define CLEW_MACHINE_CPU_CORE_H_
 
+#include <array>
 #include <cstdint>
 #include <span>
 
@@ -128,7 +129,14 @@ class Cpu {
   bool CheckLoad(uint64_t addr, uint64_t size_bytes);
   bool CheckStore(uint64_t addr, uint64_t size_bytes);
 
-  // SSE registers and 16-byte memory operands as plain values (the shadow is
+  // SSE registers and 16-byte memory operands as two halves with their shadow:
+  // for moves and bitwise logic. Alignment as with ReadVec.
+  using Halves = std::array<V<uint64_t>, 2>;
+  Halves ReadHalves(const Insn& insn, const Operand& operand,
+                    bool unaligned = false);
+  void WriteHalves(const Insn& insn, const Operand& operand,
+                   const Halves& value, bool unaligned = false);
+  // The same as plain values (the shadow is
   // concretised on read, cleared on write). A memory operand is 16 bytes and
   // must be aligned, or kGeneral is raised, unless `unaligned`.
   Vec128 ReadVec(const Insn& insn, const Operand& operand,
@@ -175,6 +183,8 @@ class Cpu {
   void Observe(uint64_t addr, uint64_t value, uint64_t size_bytes,
                AccessKind kind);
   void RaiseAccess(uint64_t addr, uint64_t size_bytes, bool write);
+  // Where a 16-byte operand is; raises kGeneral if it has to be aligned.
+  uint64_t VecAddress(const Insn& insn, bool unaligned, bool write);
   // A store into executable memory must be seen by the next instruction.
   void NoticeCodeChange();
 

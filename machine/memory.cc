@@ -278,6 +278,11 @@ void Memory::CopyIntoPage(uint64_t addr, std::span<const std::byte> bytes) {
 }
 
 bool Memory::Load(uint64_t addr, std::span<std::byte> bytes) const {
+  const TlbEntry& entry = read_tlb_[TlbIndex(addr)];
+  if (Hit(entry, addr, bytes.size())) {
+    std::memcpy(bytes.data(), entry.host + addr % kPageBytes, bytes.size());
+    return true;
+  }
   if (!Allowed(addr, bytes.size(), kProtRead)) {
     return false;
   }

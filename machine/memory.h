@@ -126,6 +126,7 @@ class Memory {
   }
   static bool Hit(const TlbEntry& entry, uint64_t addr, uint64_t size_bytes) {
     return entry.page_number == addr >> kPageShift &&
+           size_bytes <= kPageBytes &&
            addr % kPageBytes <= kPageBytes - size_bytes;
   }
   bool CanStoreSlow(uint64_t addr, uint64_t size_bytes) const;

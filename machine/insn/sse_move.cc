@@ -1,5 +1,5 @@
 // Moves of XMM registers, whole, by halves and by scalars, and bitwise logic.
-// Between registers, and for up to 8 bytes of memory, they carry a shadow.
+// They carry a shadow.
 
 #include "machine/insn/sse_common.h"
 
@@ -23,8 +23,8 @@ Halves<D> ReadHalves(Cpu<D>& cpu, const Insn& insn, const Operand& operand) {
   if (operand.is_xmm()) {
     return RegisterHalves(cpu, operand);
   }
-  const Vec128 value = cpu.ReadVec(insn, operand, kUnaligned);
-  return {cpu.d().Const(value.q[0]), cpu.d().Const(value.q[1])};
+  const auto value = cpu.ReadHalves(insn, operand, kUnaligned);
+  return {value[0], value[1]};
 }
 
 template <class D>
@@ -43,8 +43,8 @@ void MoveWhole(Cpu<D>& cpu, const Insn& insn) {
     }
     return;
   }
-  const Vec128 value = cpu.ReadVec(insn, insn.op[1]);
-  cpu.WriteVec(insn, insn.op[0], value, kUnaligned);
+  const auto value = cpu.ReadHalves(insn, insn.op[1]);
+  cpu.WriteHalves(insn, insn.op[0], value, kUnaligned);
 }
 
 // Which half of which operand becomes a half of the destination.
