@@ -6,6 +6,7 @@
 #include <exception>
 #include <memory>
 #include <string>
+#include <string_view>
 
 #include "cli/report.h"
 #include "cli/subcommands.h"
@@ -86,8 +87,20 @@ void AddHelp(CLI::App& app, int& exit_code) {
       [=, &app, &exit_code] { exit_code = PrintHelp(app, *name); });
 }
 
+// gdb's -ex, which CLI11 would take for -e x.
+void AcceptGdbSpelling(int argc, char** argv) {
+  static char long_form[] = "--ex";
+  const bool replay = argc > 1 && std::string_view(argv[1]) == "replay";
+  for (int i = 2; replay && i < argc; ++i) {
+    if (std::string_view(argv[i]) == "-ex") {
+      argv[i] = long_form;
+    }
+  }
+}
+
 // CLI11 reports usage by exceptions; they end here.
 int ParseAndRun(CLI::App& app, int argc, char** argv, int& exit_code) {
+  AcceptGdbSpelling(argc, argv);
   try {
     app.parse(argc, argv);
   } catch (const CLI::CallForHelp& help) {

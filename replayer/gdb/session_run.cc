@@ -113,12 +113,9 @@ std::string Session::ResumeV(FieldReader fields) {
 }
 
 std::string Session::ResumeForward(std::optional<Tid> step) {
-  const bool at_end = !timeline_.target().ThreadAt(timeline_.position());
   auto stop = timeline_.RunForward(points_, step,
                                    [this] { return client_.Interrupted(); });
-  // Coming to the end shows the failure; going on from there, that there is
-  // nothing more.
-  return stop && !at_end ? Arrived(*stop) : Stopped(stop);
+  return stop ? Arrived(*stop) : Stopped(stop);
 }
 
 // Steps until the thread leaves [begin, end), as `step` over a line wants.
@@ -154,6 +151,7 @@ std::string Session::ReverseContinue() {
       timeline_.RunBackward(points_, [this] { return client_.Interrupted(); }));
 }
 
+// Coming to the end shows the failure, as often as it is tried.
 std::string Session::Arrived(const TimelineStop& stop) {
   const bool failed = stop.cause == StopCause::kEnd && FailureSignal();
   std::string reply = Stopped(stop);

@@ -1,0 +1,35 @@
+#ifndef CLEW_CLI_BUNDLE_RECORDING_H_
+#define CLEW_CLI_BUNDLE_RECORDING_H_
+
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "common/result.h"
+#include "decoder/bundle_reader.h"
+#include "decoder/core_dump.h"
+#include "decoder/trace.h"
+#include "process/recording.h"
+
+namespace clew::cli {
+
+// A bundle as solving and replaying take it. Owns what `recording` borrows, so
+// it stays in one place and outlives every use of it.
+struct BundleRecording {
+  explicit BundleRecording(decoder::Bundle from) : bundle(std::move(from)) {}
+  BundleRecording(const BundleRecording&) = delete;
+  BundleRecording& operator=(const BundleRecording&) = delete;
+
+  decoder::Bundle bundle;
+  std::unique_ptr<decoder::Trace> trace;
+  std::optional<decoder::CoreDump> core;
+  process::Recording recording;
+};
+
+// Errors as of decoder::Bundle.
+[[nodiscard]] Result<std::unique_ptr<BundleRecording>> OpenRecording(
+    const std::string& bundle_path);
+
+}  // namespace clew::cli
+
+#endif  // CLEW_CLI_BUNDLE_RECORDING_H_

@@ -1,0 +1,122 @@
+#include "replayer/enforce.h"
+
+#include <algorithm>
+#include <array>
+#include <span>
+
+#include "common/digest.h"
+
+namespace clew::replayer {
+namespace {
+
+using process::Advance;
+using process::Process;
+
+// Instructions between two looks at the progress.
+constexpr uint64_t kProgressInsns = 1'000'000;
+
+std::string Describe(const Process& process) {
+  const process::Contradiction& why = process.contradiction();
+  return fmt::format("thread {} at {:#x} after {} instructions: {}",
+                     process.tid(why.thread), why.ip, why.insn_index, why.text);
+}
+
+// nullopt: the thread has retired `until` instructions.
+Result<std::optional<std::string>> RunStep(Process& process, size_t thread,
+                                           uint64_t until,
+                                           ProgressSink* progress) {
+  while (process.thread(thread).retired < until) {
+    const uint64_t chunk =
+        std::min(until, process.thread(thread).retired + kProgressInsns);
+    CLEW_ASSIGN_OR_RETURN(advance, process.Run(thread, chunk));
+    if (advance.stop == Advance::Stop::kContradiction) {
+      return Describe(process);
+    }
+    if (advance.stop != Advance::Stop::kReached) {
+      return fmt::format("thread {} after {} instructions cannot go on",
+                         process.tid(thread), process.thread(thread).retired);
+    }
+    if (progress != nullptr) {
+      progress->Update(process.retired_total(), 0);
+    }
+  }
+  return std::nullopt;
+}
+
+Result<std::optional<std::string>> CheckEnd(Process& process,
+                                            const Failure& failure) {
+  for (size_t i = 0; i < process.thread_count(); ++i) {
+    CLEW_ASSIGN_OR_RETURN(block, process.NextBlock(i));
+    if (block != nullptr) {
+      return fmt::format("the schedule ends, thread {} does not",
+                         process.tid(i));
+    }
+  }
+  CLEW_ASSIGN_OR_RETURN(differs, process.CheckFailure(failure));
+  return differs ? std::optional(Describe(process)) : std::nullopt;
+}
+
+Result<std::optional<std::string>> RunSteps(process::Session& session,
+                                            Process& process,
+                                            const Schedule& schedule,
+                                            ProgressSink* progress) {
+  for (const ScheduleStep& step : schedule.steps) {
+    const auto thread = session.tape().IndexOf(step.thread);
+    if (!thread || step.kind != ScheduleStep::Kind::kRun) {
+      return CorruptInput(
+          "schedule: a step of thread {}, which has no stream, or of a kind "
+          "that sequential consistency does not know",
+          step.thread);
+    }
+    CLEW_ASSIGN_OR_RETURN(wrong,
+                          RunStep(process, *thread, step.until_insn, progress));
+    if (wrong) {
+      return std::move(wrong);
+    }
+    const process::ThreadState& state = process.thread(*thread);
+    session.tape().Forget(*thread, state.block, state.input);
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+Result<EnforceReport> Enforce(const process::Recording& recording,
+                              const Schedule& schedule, OutputSink* output,
+                              ProgressSink* progress) {
+  CLEW_ASSIGN_OR_RETURN(session, process::Session::Open(recording));
+  Process process = session->start();
+  process.mutable_memory().EnableDigest();
+  if (output != nullptr) {
+    process.set_output_sink(
+        [output](Tid, int fd, std::span<const std::byte> bytes) {
+          if (fd == 1 || fd == 2) {
+            output->OnOutput(bytes);
+          }
+        });
+  }
+  EnforceReport report;
+  CLEW_ASSIGN_OR_RETURN(wrong, RunSteps(*session, process, schedule, progress));
+  report.divergence = std::move(wrong);
+  report.insns = process.retired_total();
+  report.memory_digest = process.memory().digest();
+  report.outputs_differing = process.outputs_differing();
+  if (!report.divergence) {
+    CLEW_ASSIGN_OR_RETURN(end, CheckEnd(process, recording.failure));
+    report.divergence = std::move(end);
+  }
+  return report;
+}
+
+uint64_t StepsDigest(const std::vector<ScheduleStep>& steps) {
+  uint64_t digest = kEmptyDigest;
+  for (const ScheduleStep& step : steps) {
+    const std::array<uint64_t, 3> words = {
+        static_cast<uint64_t>(step.kind),
+        static_cast<uint64_t>(step.thread.as_int()), step.until_insn};
+    digest = Digest(std::as_bytes(std::span(words)), digest);
+  }
+  return digest;
+}
+
+}  // namespace clew::replayer
