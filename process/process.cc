@@ -5,6 +5,7 @@
 
 #include "common/check.h"
 #include "common/digest.h"
+#include "process/thread_cpu.h"
 
 namespace clew::process {
 
@@ -94,8 +95,7 @@ Result<Advance> Process::Run(size_t thread, uint64_t until_insn) {
   SaveForUndo(thread);
   ThreadState& state = threads_[thread];
   const uint64_t before = state.retired;
-  machine::Machine cpu(state.registers, memory_, *code_);
-  cpu.set_observer(observer_);
+  ThreadCpu cpu(*this, thread);
   Advance advance;
   while (state.retired < until_insn) {
     CLEW_ASSIGN_OR_RETURN(begun, BeginBlock(thread));
@@ -142,7 +142,7 @@ Result<std::optional<Advance::Stop>> Process::BeginBlock(size_t thread) {
 }
 
 Result<std::optional<Advance::Stop>> Process::RunInBlock(size_t thread,
-                                                         machine::Machine& cpu,
+                                                         ThreadCpu& cpu,
                                                          uint64_t until_insn) {
   ThreadState& state = threads_[thread];
   CLEW_ASSIGN_OR_RETURN(block_at, tape_->Block(thread, state.block));
@@ -150,6 +150,9 @@ Result<std::optional<Advance::Stop>> Process::RunInBlock(size_t thread,
   const uint64_t wanted = std::min<uint64_t>(
       block.insn_count - state.block_done, until_insn - state.retired);
   const machine::Stop stop = cpu.Run(wanted);
+  if (observer_ != nullptr && stop.kind == machine::StopKind::kSyscall) {
+    CLEW_RETURN_IF_ERROR(ObserveSyscall(thread, stop.insns_retired - 1));
+  }
   state.retired += stop.insns_retired;
   state.block_done += static_cast<uint32_t>(stop.insns_retired);
   switch (stop.kind) {
@@ -206,6 +209,9 @@ Result<std::optional<Advance::Stop>> Process::EndBlock(
   if (next != nullptr && next->ip.as_int() != state.registers.rip) {
     if (options_.force_path) {
       state.registers.rip = next->ip.as_int();
+      if (engine_ != nullptr) {
+        engine_->OnForced(thread);
+      }
       return std::nullopt;
     }
     Contradict(Contradiction::Kind::kPath, thread,
@@ -262,8 +268,7 @@ Result<bool> Process::DeliverSignal(size_t thread, const StreamBlock& block) {
   return true;
 }
 
-Result<bool> Process::CompleteNondeterministic(size_t thread,
-                                               machine::Machine& cpu) {
+Result<bool> Process::CompleteNondeterministic(size_t thread, ThreadCpu& cpu) {
   ThreadState& state = threads_[thread];
   CLEW_ASSIGN_OR_RETURN(record, tape_->Input(thread, state.input));
   const auto* const input =

@@ -15,6 +15,7 @@
 #include "machine/cpu.h"
 #include "machine/memory.h"
 #include "machine/registers.h"
+#include "process/engine.h"
 #include "process/futex.h"
 #include "process/tape.h"
 
@@ -130,7 +131,17 @@ class Process {
 
   const Contradiction& contradiction() const { return contradiction_; }
 
-  // Sees the data accesses of every thread; nullptr: none.
+  // Runs the instructions instead of the concrete machine; nullptr: none.
+  // Borrowed; copies of the process must not keep it.
+  void set_engine(Engine* engine) { engine_ = engine; }
+  machine::Registers& mutable_registers(size_t thread) {
+    return threads_[thread].registers;
+  }
+
+  // Sees the data accesses of every thread, and what system calls do: a futex
+  // call is a read-modify-write of its word by the SYSCALL instruction, other
+  // kernel writes are writes by it, or by the next instruction where the call
+  // may sleep. nullptr: none.
   void set_observer(machine::AccessObserver* observer) { observer_ = observer; }
   void set_output_sink(OutputSink sink) { output_ = std::move(sink); }
 
@@ -149,6 +160,7 @@ class Process {
   uint64_t retired_total() const { return retired_total_; }
 
  private:
+  class ThreadCpu;
   struct UndoEntry {
     size_t thread;
     ThreadState state;
@@ -166,13 +178,12 @@ class Process {
 
   // One call each of Run's loop.
   Result<std::optional<Advance::Stop>> BeginBlock(size_t thread);
-  Result<std::optional<Advance::Stop>> RunInBlock(size_t thread,
-                                                  machine::Machine& cpu,
+  Result<std::optional<Advance::Stop>> RunInBlock(size_t thread, ThreadCpu& cpu,
                                                   uint64_t until_insn);
   Result<std::optional<Advance::Stop>> EndBlock(size_t thread,
                                                 const StreamBlock& block);
   Result<bool> DeliverSignal(size_t thread, const StreamBlock& block);
-  Result<bool> CompleteNondeterministic(size_t thread, machine::Machine& cpu);
+  Result<bool> CompleteNondeterministic(size_t thread, ThreadCpu& cpu);
 
   // System calls (process/process_syscalls.cc).
   Result<bool> EnterSyscall(size_t thread);
@@ -182,6 +193,8 @@ class Process {
   bool CheckOutput(size_t thread, const SyscallInput& call);
   Result<std::vector<std::byte>> CollectOutput(const SyscallInput& call) const;
   void ApplyMappings(const SyscallInput& call);
+  Status ObserveSyscall(size_t thread, uint64_t insn_offset);
+  void ObserveWrites(uint64_t insn_offset, std::span<const MemoryWrite> writes);
   Status ApplyWrites(size_t thread, std::span<const MemoryWrite> writes);
   Status CreateThread(size_t parent, const SyscallInput& call);
   Status ReturnFromSignal(size_t thread);
@@ -203,6 +216,7 @@ class Process {
   uint64_t brk_ = 0;
   Contradiction contradiction_;
   machine::AccessObserver* observer_ = nullptr;
+  Engine* engine_ = nullptr;
   OutputSink output_;
   uint64_t outputs_differing_ = 0;
   uint64_t retired_total_ = 0;

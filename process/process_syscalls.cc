@@ -8,6 +8,7 @@
 #include "common/digest.h"
 #include "process/process.h"
 #include "process/syscalls.h"
+#include "process/thread_cpu.h"
 
 namespace clew::process {
 namespace {
@@ -53,6 +54,43 @@ constexpr size_t kContextWords = 24;
 
 }  // namespace
 
+// Before the SYSCALL counts as retired, so that it is named as the instruction
+// that accesses.
+Status Process::ObserveSyscall(size_t thread, uint64_t insn_offset) {
+  CLEW_ASSIGN_OR_RETURN(record, tape_->Input(thread, threads_[thread].input));
+  const auto* const call =
+      record == nullptr ? nullptr : std::get_if<SyscallInput>(record);
+  if (call == nullptr) {
+    return {};
+  }
+  if (call->number == kSysFutex) {
+    observer_->OnAccess({.ip = threads_[thread].registers.rip,
+                         .insn_offset = insn_offset,
+                         .addr = call->args[0],
+                         .value = 0,
+                         .size_bytes = sizeof(uint32_t),
+                         .kind = AccessKind::kReadModifyWrite});
+  } else if (!MayBlock(call->number)) {
+    ObserveWrites(insn_offset, call->writes);
+  }
+  return {};
+}
+
+void Process::ObserveWrites(uint64_t insn_offset,
+                            std::span<const MemoryWrite> writes) {
+  for (const MemoryWrite& write : writes) {
+    if (!write.bytes.empty()) {
+      observer_->OnAccess(
+          {.ip = 0,
+           .insn_offset = insn_offset,
+           .addr = write.addr.as_int(),
+           .value = 0,
+           .size_bytes = static_cast<uint32_t>(write.bytes.size()),
+           .kind = AccessKind::kWrite});
+    }
+  }
+}
+
 Result<bool> Process::EnterSyscall(size_t thread) {
   ThreadState& state = threads_[thread];
   CLEW_ASSIGN_OR_RETURN(record, tape_->Input(thread, state.input));
@@ -66,6 +104,9 @@ Result<bool> Process::EnterSyscall(size_t thread) {
   if (!options_.force_path &&
       (!MatchesRecord(thread, *call) || !CheckOutput(thread, *call))) {
     return false;
+  }
+  if (engine_ != nullptr) {
+    engine_->OnSyscall(thread, *call);
   }
   switch (call->number) {
     case kSysExit:
@@ -231,6 +272,9 @@ Result<bool> Process::ReturnFromCall(size_t thread) {
     state.needs_wake = false;
   }
   state.phase = ThreadPhase::kRunning;
+  if (observer_ != nullptr && call.number != kSysFutex) {
+    ObserveWrites(0, call.writes);
+  }
   return FinishCall(thread, call);
 }
 
@@ -252,6 +296,9 @@ Result<bool> Process::FinishCall(size_t thread, const SyscallInput& call) {
   CLEW_RETURN_IF_ERROR(ApplyWrites(thread, call.writes));
   state.registers.gpr[kRax] = result;
   ++state.input;
+  if (engine_ != nullptr) {
+    engine_->OnReturn(thread, call);
+  }
   return true;
 }
 
@@ -306,6 +353,9 @@ Status Process::ApplyWrites(size_t thread,
           tid(thread), threads_[thread].retired, write.bytes.size(),
           write.addr);
     }
+    if (engine_ != nullptr) {
+      engine_->OnKernelWrite(thread, write.addr.as_int(), write.bytes.size());
+    }
   }
   return {};
 }
@@ -330,6 +380,9 @@ Status Process::CreateThread(size_t parent, const SyscallInput& call) {
     state.registers.fs_base = call.args[4];
   }
   state.phase = ThreadPhase::kRunning;
+  if (engine_ != nullptr) {
+    engine_->OnThreadCreated(parent, *child);
+  }
   return {};
 }
 
@@ -339,6 +392,9 @@ void Process::Exit(size_t thread, const SyscallInput& call) {
   for (const MemoryWrite& write : call.writes) {
     if (memory_.Poke(write.addr.as_int(), write.bytes)) {
       futexes_.WakeOnExit(write.addr.as_int());
+      if (engine_ != nullptr) {
+        engine_->OnKernelWrite(thread, write.addr.as_int(), write.bytes.size());
+      }
     }
   }
   ++state.input;
@@ -387,7 +443,7 @@ Result<std::optional<Contradiction>> Process::CheckFailure(
     return std::nullopt;  // it sent itself the signal: a recorded system call
   }
   SaveForUndo(*blame);
-  machine::Machine cpu(state.registers, memory_, *code_);
+  ThreadCpu cpu(*this, *blame);
   const machine::Stop stop = cpu.Run(1);
   if (stop.kind == machine::StopKind::kUnsupported) {
     return Unsupported("thread {}: {}", failure.thread, stop.detail);

@@ -86,6 +86,11 @@ constraints::NextStep MachineExecutor::Next(uint32_t thread) const {
   if (next.contested) {
     next.kind = found->second.kind;
     next.word = TraceeAddr(found->second.word * 8);
+  } else if (process_.thread(thread).needs_wake) {
+    // Which of several sleepers a wake was for is not recorded.
+    next.contested = true;
+    next.kind = AccessKind::kReadModifyWrite;
+    next.word = TraceeAddr(process_.thread(thread).wait_addr);
   }
   return next;
 }

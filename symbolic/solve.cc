@@ -73,16 +73,21 @@ class Portfolio {
   }
 
   Status Construct(SolveReport& report, double seconds) {
+    solver::SolveOptions options;
+    options.seconds = seconds;
+    options.seed = options_.guided.seed;
     CLEW_ASSIGN_OR_RETURN(
         found, ConstructiveSearch(start_, recording_.failure,
                                   recording_.clock_slack_ticks, guided_.words(),
-                                  options_.guided.seed, seconds));
+                                  options));
     report.constructive = std::move(found);
-    if (report.constructive.verdict == solver::Verdict::kWitness) {
-      Accept(report, report.constructive.steps, "constructive search");
-    } else if (report.constructive.verdict == solver::Verdict::kUnsat) {
+    const solver::SolveReport& answer = report.constructive.answer;
+    if (answer.verdict == solver::Verdict::kWitness) {
+      Accept(report, report.constructive.steps, answer.engine);
+    } else if (answer.verdict == solver::Verdict::kUnsat) {
       report.verdict = Verdict::kUnsat;
-      report.conflict = {report.constructive.deepest_contradiction};
+      report.conflict = answer.conflicting_labels;
+      report.conflict.push_back(answer.deepest_contradiction);
     }
     return {};
   }

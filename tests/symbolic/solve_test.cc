@@ -79,12 +79,13 @@ TEST(SolveTest, FindsAWitnessForEveryRecordedRun) {
       SCOPED_TRACE(fmt::format("{}, seed {}", program.name, seed));
       const GuestRecording guest = Record(program, seed);
       SolveOptions options;
-      options.time_limit_s = 10;
+      options.time_limit_s = 5;
       const auto report = Solve(guest.recording(), options, nullptr);
       ASSERT_TRUE(report) << report.error().message;
       EXPECT_EQ(report->verdict, Verdict::kWitness)
           << report->reason << "; guided: " << report->guided.furthest.text
-          << "; constructive: " << report->constructive.deepest_contradiction;
+          << "; constructive: "
+          << report->constructive.answer.deepest_contradiction;
       guess_failed += report->guided.guess_was_enough ? 0 : 1;
     }
   }

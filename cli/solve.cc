@@ -1,0 +1,244 @@
+#include "symbolic/solve.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <memory>
+#include <string>
+
+#include "cli/bundle_recording.h"
+#include "cli/report.h"
+#include "cli/subcommands.h"
+#include "common/progress.h"
+
+namespace clew::cli {
+namespace {
+
+struct SolveArguments {
+  std::string bundle;
+  double time_limit_s = 60;
+  uint64_t seed = 1;
+  bool verbose = false;
+  bool json = false;
+};
+
+const char* VerdictName(symbolic::Verdict verdict) {
+  switch (verdict) {
+    case symbolic::Verdict::kWitness:
+      return "witness";
+    case symbolic::Verdict::kUnsat:
+      return "unsat";
+    case symbolic::Verdict::kUnknown:
+      break;
+  }
+  return "unknown";
+}
+
+const char* GradeName(WitnessGrade grade) {
+  switch (grade) {
+    case WitnessGrade::kPathExact:
+      return "path-exact";
+    case WitnessGrade::kMemoryExact:
+      return "memory-exact";
+    case WitnessGrade::kNone:
+      break;
+  }
+  return "none";
+}
+
+double BitsPerRead(const symbolic::SolveReport& report) {
+  const auto& ambiguity = report.guided.ambiguity;
+  return ambiguity.contested_reads == 0
+             ? 0
+             : ambiguity.bits / static_cast<double>(ambiguity.contested_reads);
+}
+
+Json ToJson(const SolveArguments& arguments,
+            const symbolic::SolveReport& report) {
+  Json json;
+  json["bundle"] = arguments.bundle;
+  json["verdict"] = VerdictName(report.verdict);
+  json["grade"] = GradeName(report.schedule.grade);
+  json["engine"] = report.schedule.engine;
+  json["seconds"] = report.seconds;
+  json["instructions"] = report.insns;
+  json["schedule_steps"] = report.schedule.steps.size();
+  json["guess_was_enough"] = report.guided.guess_was_enough;
+  json["contested_instructions"] = report.contested;
+  json["contested_reads"] = report.guided.ambiguity.contested_reads;
+  json["ambiguity_bits_per_read"] = BitsPerRead(report);
+  json["guided"] = {{"tries", report.guided.runs},
+                    {"contradictions", report.guided.contradictions},
+                    {"decisions", report.guided.decisions},
+                    {"instructions_run", report.guided.insns_run}};
+  json["constructive"] = {
+      {"rounds", report.constructive.rounds},
+      {"states", report.constructive.answer.stats.nodes},
+      {"steps", report.constructive.answer.stats.steps},
+      {"contradictions", report.constructive.answer.stats.contradictions}};
+  json["outputs_differing"] = report.outputs_differing;
+  json["memory_bytes_compared"] = report.memory.bytes_compared;
+  json["memory_bytes_equal"] = report.memory.bytes_equal;
+  json["memory_differences"] = Json::array();
+  for (const auto& difference : report.memory.differences) {
+    json["memory_differences"].push_back(
+        {{"addr", difference.addr}, {"bytes", difference.size_bytes}});
+  }
+  if (!report.reason.empty()) {
+    json["reason"] = report.reason;
+  }
+  json["conflict"] = report.conflict;
+  return json;
+}
+
+void PrintSearch(const symbolic::SolveReport& report) {
+  if (report.guided.guess_was_enough) {
+    fmt::print("  guess            the first one agrees with all evidence\n");
+    return;
+  }
+  fmt::print("  guess            the first one contradicts the evidence\n");
+  fmt::print(
+      "  contested        {} instructions, {} reads, ambiguity A {:.2f} bits "
+      "a read\n",
+      report.contested, report.guided.ambiguity.contested_reads,
+      BitsPerRead(report));
+  fmt::print("  guided search    {} tries, {} contradictions, {} insn run\n",
+             report.guided.runs, report.guided.contradictions,
+             WithMagnitude(static_cast<double>(report.guided.insns_run)));
+  if (report.constructive.rounds > 0) {
+    fmt::print(
+        "  constructive     {} rounds, {} states, {} steps, {} "
+        "contradictions\n",
+        report.constructive.rounds, report.constructive.answer.stats.nodes,
+        report.constructive.answer.stats.steps,
+        report.constructive.answer.stats.contradictions);
+  }
+}
+
+void PrintMemory(const process::MemoryComparison& memory, bool verbose) {
+  if (memory.bytes_compared == 0) {
+    fmt::print("  memory           no core dump to compare with\n");
+    return;
+  }
+  const uint64_t differing = memory.bytes_compared - memory.bytes_equal;
+  fmt::print("  memory           {} of {} bytes of the core dump agree",
+             memory.bytes_equal, memory.bytes_compared);
+  fmt::print("{}\n",
+             differing == 0 ? "" : fmt::format(" ({} differ)", differing));
+  const size_t shown = verbose ? memory.differences.size()
+                               : std::min<size_t>(memory.differences.size(), 4);
+  for (size_t i = 0; i < shown; ++i) {
+    fmt::print("                   differs: {:#x}, {} bytes\n",
+               memory.differences[i].addr, memory.differences[i].size_bytes);
+  }
+}
+
+void PrintText(const SolveArguments& arguments,
+               const symbolic::SolveReport& report) {
+  switch (report.verdict) {
+    case symbolic::Verdict::kWitness:
+      fmt::print("{}: witness found, {}\n", arguments.bundle,
+                 GradeName(report.schedule.grade));
+      fmt::print("  engine           {}, {:.2f} s\n", report.schedule.engine,
+                 report.seconds);
+      fmt::print("  instructions     {}, schedule of {} steps\n", report.insns,
+                 report.schedule.steps.size());
+      break;
+    case symbolic::Verdict::kUnsat:
+      fmt::print("{}: no interleaving agrees with the evidence\n",
+                 arguments.bundle);
+      for (const std::string& evidence : report.conflict) {
+        fmt::print("  in conflict      {}\n", evidence);
+      }
+      break;
+    case symbolic::Verdict::kUnknown:
+      fmt::print("{}: no answer after {:.1f} s ({}); no schedule claimed\n",
+                 arguments.bundle, report.seconds, report.reason);
+      fmt::print("  furthest         thread index {} at {:#x}: {}\n",
+                 report.guided.furthest.thread, report.guided.furthest.ip,
+                 report.guided.furthest.text);
+      break;
+  }
+  PrintSearch(report);
+  if (report.verdict == symbolic::Verdict::kWitness) {
+    PrintMemory(report.memory, arguments.verbose);
+    if (report.outputs_differing > 0) {
+      fmt::print("  output           {} writes had other bytes than recorded\n",
+                 report.outputs_differing);
+    }
+    fmt::print("replay it with: clew replay {}\n",
+               ShellQuote(arguments.bundle));
+  }
+}
+
+int ExitCodeOf(const symbolic::SolveReport& report) {
+  switch (report.verdict) {
+    case symbolic::Verdict::kWitness:
+      return kExitOk;
+    case symbolic::Verdict::kUnsat:
+      return kExitFinding;
+    case symbolic::Verdict::kUnknown:
+      break;
+  }
+  return kExitLimit;
+}
+
+Result<symbolic::SolveReport> SolveBundle(const SolveArguments& arguments) {
+  CLEW_ASSIGN_OR_RETURN(opened, OpenRecording(arguments.bundle));
+  symbolic::SolveOptions options;
+  options.time_limit_s = arguments.time_limit_s;
+  options.guided.seed = arguments.seed;
+  TerminalProgress progress("solve", "insn");
+  CLEW_ASSIGN_OR_RETURN(report,
+                        symbolic::Solve(opened->recording, options, &progress));
+  if (report.verdict == symbolic::Verdict::kWitness) {
+    CLEW_RETURN_IF_ERROR(
+        opened->bundle.WriteSchedule(PosixFileSystem(), report.schedule, {}));
+  }
+  return std::move(report);
+}
+
+int RunSolve(const SolveArguments& arguments) {
+  const auto report = SolveBundle(arguments);
+  if (!report) {
+    return ReportError(report.error());
+  }
+  if (arguments.json) {
+    PrintJson(ToJson(arguments, *report));
+  } else {
+    PrintText(arguments, *report);
+  }
+  return ExitCodeOf(*report);
+}
+
+}  // namespace
+
+void AddSolve(CLI::App& app, int& exit_code) {
+  auto arguments = std::make_shared<SolveArguments>();
+  CLI::App* command = app.add_subcommand(
+      "solve", "find an interleaving that explains a recorded run");
+  command->add_option("bundle", arguments->bundle, "bundle folder")->required();
+  command
+      ->add_option("--time-limit", arguments->time_limit_s,
+                   "seconds until the search gives up")
+      ->capture_default_str();
+  command->add_option("--seed", arguments->seed, "seed of the guesses")
+      ->capture_default_str();
+  command->add_flag("-v,--verbose", arguments->verbose,
+                    "show every place where memory differs");
+  command->add_flag("--json", arguments->json, "print one JSON document");
+  command->footer(
+      "Writes schedule.pb into the bundle when a witness is found: a schedule\n"
+      "that an independent run has replayed and found to agree with every\n"
+      "recorded path, system call and the failure.\n\n"
+      "Exit codes: 0 witness, 1 the evidence contradicts itself, 5 no answer\n"
+      "within the limits; 'clew help' has the others.\n\n"
+      "Examples:\n"
+      "  clew solve fail.clew\n"
+      "  clew solve --time-limit 300 -v fail.clew\n"
+      "  clew solve --json fail.clew | jq .verdict");
+  command->callback(
+      [arguments, &exit_code] { exit_code = RunSolve(*arguments); });
+}
+
+}  // namespace clew::cli

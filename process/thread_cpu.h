@@ -1,0 +1,41 @@
+#ifndef CLEW_PROCESS_THREAD_CPU_H_
+#define CLEW_PROCESS_THREAD_CPU_H_
+
+#include <optional>
+
+#include "process/process.h"
+
+namespace clew::process {
+
+// The concrete machine, or the engine that was plugged in.
+class Process::ThreadCpu {
+ public:
+  ThreadCpu(Process& process, size_t thread)
+      : engine_(process.engine_), thread_(thread) {
+    if (engine_ == nullptr) {
+      machine_.emplace(process.threads_[thread].registers, process.memory_,
+                       *process.code_);
+      machine_->set_observer(process.observer_);
+    }
+  }
+  machine::Stop Run(uint64_t max_insns) {
+    return engine_ != nullptr ? engine_->Run(thread_, max_insns)
+                              : machine_->Run(max_insns);
+  }
+  void CompleteInsn(const InsnInput& input) {
+    if (engine_ != nullptr) {
+      engine_->CompleteInsn(thread_, input);
+    } else {
+      machine_->CompleteInsn(input);
+    }
+  }
+
+ private:
+  Engine* engine_;
+  size_t thread_;
+  std::optional<machine::Machine> machine_;
+};
+
+}  // namespace clew::process
+
+#endif  // CLEW_PROCESS_THREAD_CPU_H_
