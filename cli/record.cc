@@ -1,0 +1,189 @@
+#include "recorder/record.h"
+
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <cstring>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "cli/report.h"
+#include "cli/subcommands.h"
+#include "common/progress.h"
+
+namespace clew::cli {
+namespace {
+
+constexpr uint32_t kTriesDefault = 1000;
+
+constexpr const char* kFooter =
+    R"(Exit status: 0 the run did not fail, 1 it failed (and was recorded), 5 none of
+the runs of --until-fail failed. The program's own output goes where it always
+goes; clew writes one line to stderr.
+
+Examples:
+  clew record -o run.clew -- ./server --port 0
+  clew record --until-fail -o fail.clew -- ./racey
+  clew record --until-fail 50 --fail-on 'exit!=0' -o fail.clew -- ./test
+  clew record --timeout 10 -o hang.clew -- ./deadlock
+  clew record --seed 7 --quantum 100 --cores 2 -o run.clew -- pbzip2 -p4 -k f
+)";
+
+struct Options {
+  recorder::RecordOptions record;
+  std::string fail_on;
+  std::string timing = "mtc";
+  uint32_t tries = 0;
+  bool json = false;
+};
+
+std::string Describe(const Failure& failure) {
+  switch (failure.kind) {
+    case FailureKind::kNone:
+      return fmt::format("did not fail (exit status {})", failure.exit_status);
+    case FailureKind::kSignal:
+      return fmt::format("failed: signal {} ({}) in thread {} at {:#x}",
+                         failure.signal, strsignal(failure.signal),
+                         failure.thread, failure.ip.as_int());
+    case FailureKind::kExit:
+      return fmt::format("failed: exit status {}", failure.exit_status);
+    case FailureKind::kHang:
+      return "failed: hang";
+  }
+  return "";
+}
+
+const char* KindName(FailureKind kind) {
+  switch (kind) {
+    case FailureKind::kNone:
+      return "none";
+    case FailureKind::kSignal:
+      return "signal";
+    case FailureKind::kExit:
+      return "exit";
+    case FailureKind::kHang:
+      return "hang";
+  }
+  return "";
+}
+
+Json ToJson(const Options& options, const recorder::RecordOutcome& outcome) {
+  Json json;
+  json["bundle"] = outcome.kept ? Json(options.record.output) : Json();
+  json["failure"] = {{"kind", KindName(outcome.failure.kind)},
+                     {"signal", outcome.failure.signal},
+                     {"exit_status", outcome.failure.exit_status},
+                     {"thread", outcome.failure.thread.as_int()},
+                     {"ip", outcome.failure.ip.as_int()}};
+  json["seed"] = outcome.seed;
+  json["instructions"] = outcome.insns;
+  json["handovers"] = outcome.handovers;
+  json["context_switches"] = outcome.switches;
+  json["pt_bytes"] = outcome.pt_bytes;
+  return json;
+}
+
+Result<recorder::RecordOutcome> Run(Options& options) {
+  if (!options.fail_on.empty()) {
+    CLEW_ASSIGN_OR_RETURN(rule, recorder::ParseFailOn(options.fail_on));
+    options.record.fail_on = rule;
+  }
+  options.record.timing = options.timing != "none";
+  CLEW_ASSIGN_OR_RETURN(plugin, recorder::ResolvePluginPath("clew"));
+  options.record.plugin_path = plugin;
+  if (options.tries == 0) {
+    return recorder::Record(options.record);
+  }
+  TerminalProgress progress("record", "runs");
+  return recorder::RecordUntilFail(options.record, options.tries, &progress);
+}
+
+int RunRecord(Options& options) {
+  const auto outcome = Run(options);
+  if (!outcome) {
+    return ReportError(outcome.error());
+  }
+  if (options.json) {
+    PrintJson(ToJson(options, *outcome));
+  } else {
+    fmt::print(stderr,
+               "clew: {}: {}; seed {}, {} instructions, {} bytes of "
+               "PT\n",
+               outcome->kept ? options.record.output : "no bundle kept",
+               Describe(outcome->failure), outcome->seed,
+               WithMagnitude(static_cast<double>(outcome->insns)),
+               WithMagnitude(static_cast<double>(outcome->pt_bytes)));
+  }
+  return outcome->failure.kind == FailureKind::kNone ? kExitOk : kExitFinding;
+}
+
+void AddRunOptions(CLI::App& command, Options& options) {
+  recorder::RecordOptions& record = options.record;
+  command.add_option("-o,--output", record.output, "the bundle to make")
+      ->required();
+  command
+      .add_option("--until-fail", options.tries,
+                  "try seeds until a run fails, at most N times")
+      ->expected(0, 1)
+      ->default_str("")
+      ->each([&options](const std::string& text) {
+        if (text.empty()) {
+          options.tries = kTriesDefault;
+        }
+      });
+  command.add_option("--fail-on", options.fail_on,
+                     "exit status that counts as failure: exit!=N or exit=N");
+  command.add_option("--timeout", record.timeout_s,
+                     "seconds after which the run counts as hung");
+  command.add_flag("--only-if-failed", record.keep_only_if_failed,
+                   "keep no bundle of a run that did not fail");
+  command.add_flag("!--no-core-on-exit", record.core_on_exit,
+                   "no core dump of a run that did not fail");
+}
+
+void AddTraceOptions(CLI::App& command, Options& options) {
+  recorder::RecordOptions& record = options.record;
+  command.add_option("--seed", record.seed, "of the schedule")
+      ->capture_default_str();
+  command.add_option("--cores", record.cores, "virtual cores, 1 to 64")
+      ->capture_default_str();
+  command
+      .add_option("--quantum", record.quantum_insns,
+                  "mean instructions before another core goes on")
+      ->capture_default_str();
+  command
+      .add_option("--timing", options.timing,
+                  "timing packets: mtc (and tsc), or none")
+      ->check(CLI::IsMember({"mtc", "none"}))
+      ->capture_default_str();
+  command
+      .add_option("--mtc-period", record.mtc_period,
+                  "an MTC packet each 64 * 2^N instructions, 0 to 15")
+      ->capture_default_str();
+  command.add_flag("--cyc", record.cyc, "CYC packets, too");
+  command
+      .add_option("--psb-period", record.psb_period_bytes,
+                  "bytes of PT between synchronisation points")
+      ->capture_default_str();
+}
+
+}  // namespace
+
+void AddRecord(CLI::App& app, int& exit_code) {
+  auto options = std::make_shared<Options>();
+  CLI::App* command =
+      app.add_subcommand("record", "run a program and record the run");
+  command->footer(kFooter);
+  AddRunOptions(*command, *options);
+  AddTraceOptions(*command, *options);
+  command->add_flag("--json", options->json, "report as JSON on stdout");
+  command
+      ->add_option("command", options->record.command,
+                   "program and its arguments, behind --")
+      ->required();
+  command->positionals_at_end();
+  command->callback([=, &exit_code] { exit_code = RunRecord(*options); });
+}
+
+}  // namespace clew::cli

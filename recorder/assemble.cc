@@ -1,0 +1,203 @@
+#include "recorder/assemble.h"
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <ctime>
+#include <filesystem>
+#include <map>
+#include <set>
+#include <vector>
+
+#include "recorder/images.h"
+#include "recorder/manifest.h"
+#include "recorder/perf_data_writer.h"
+#include "recorder/raw_events.h"
+
+namespace clew::recorder {
+namespace {
+
+uint64_t FileBytes(const std::string& path) {
+  struct stat info = {};
+  return stat(path.c_str(), &info) == 0 ? static_cast<uint64_t>(info.st_size)
+                                        : 0;
+}
+
+// All files that an event says were mapped executable, once each.
+Result<std::map<std::string, ImageInfo>> FindImages(
+    const std::string& events_path) {
+  std::map<std::string, ImageInfo> images;
+  CLEW_RETURN_IF_ERROR(
+      ForEachRawEvent(events_path, [&](const RawEvent& event) -> Status {
+        if (event.kind != RawEvent::Kind::kMmap ||
+            images.contains(event.text)) {
+          return {};
+        }
+        CLEW_ASSIGN_OR_RETURN(image, DescribeImage(event.text));
+        images.emplace(event.text, image);
+        return {};
+      }));
+  return images;
+}
+
+Status CopyImages(BundleWriter& bundle,
+                  const std::map<std::string, ImageInfo>& images) {
+  CLEW_RETURN_IF_ERROR(bundle.MakeFolder("images"));
+  std::set<std::vector<uint8_t>> copied;
+  for (const auto& [path, image] : images) {
+    if (copied.insert(image.build_id).second) {
+      CLEW_RETURN_IF_ERROR(CopyImage(bundle, image));
+    }
+  }
+  return {};
+}
+
+// Turns the plugin's events into sideband.
+class Sideband {
+ public:
+  Sideband(PerfDataWriter& writer,
+           const std::map<std::string, ImageInfo>& images,
+           const Session& session)
+      : writer_(writer),
+        images_(images),
+        session_(session),
+        traced_(session.scheduler.cores, false) {}
+
+  Status Take(const RawEvent& event) {
+    if (process_ == 0) {
+      process_ = event.thread.as_int();  // the main thread's id
+    }
+    end_ = event.time;
+    const RecordOrigin origin{.process = process_,
+                              .thread = event.thread,
+                              .time = event.time,
+                              .core = event.core};
+    switch (event.kind) {
+      case RawEvent::Kind::kSwitchIn:
+        return SwitchIn(origin);
+      case RawEvent::Kind::kSwitchOut:
+        return writer_.AddSwitchOut(origin, event.flag);
+      case RawEvent::Kind::kFork:
+        return writer_.AddFork(origin, process_, event.other);
+      case RawEvent::Kind::kExit:
+        return writer_.AddExit(origin, process_, event.other);
+      case RawEvent::Kind::kComm:
+        return writer_.AddComm(origin, event.text, event.flag);
+      case RawEvent::Kind::kMmap:
+        return Mmap(origin, event);
+    }
+    return {};
+  }
+
+  // The cores' PT, as one record each at the end.
+  Status AddTraces(uint64_t& pt_bytes) {
+    for (uint32_t i = 0; i < session_.scheduler.cores; ++i) {
+      const std::string path = RawPtPath(session_.folder, i);
+      const uint64_t bytes = FileBytes(path);
+      pt_bytes += bytes;
+      const RecordOrigin origin{.process = process_,
+                                .thread = Tid(process_),
+                                .time = end_,
+                                .core = CoreId(i)};
+      if (bytes > 0) {
+        CLEW_RETURN_IF_ERROR(writer_.AddAux(origin, 0, bytes, 0));
+      }
+      CLEW_RETURN_IF_ERROR(writer_.AddAuxtrace(CoreId(i), path));
+    }
+    return {};
+  }
+
+ private:
+  Status SwitchIn(const RecordOrigin& origin) {
+    if (!traced_[origin.core.as_int()]) {
+      traced_[origin.core.as_int()] = true;
+      CLEW_RETURN_IF_ERROR(writer_.AddItraceStart(origin));
+    }
+    return writer_.AddSwitchIn(origin);
+  }
+
+  Status Mmap(const RecordOrigin& origin, const RawEvent& event) {
+    PerfMapping mapping;
+    mapping.addr = TraceeAddr(event.addr);
+    mapping.size_bytes = event.size_bytes;
+    mapping.file_offset = event.file_offset;
+    mapping.prot = event.prot;
+    mapping.path = event.text;
+    mapping.build_id = images_.at(event.text).build_id;
+    return writer_.AddMmap2(origin, mapping);
+  }
+
+  PerfDataWriter& writer_;
+  const std::map<std::string, ImageInfo>& images_;
+  const Session& session_;
+  std::vector<bool> traced_;  // by core
+  int32_t process_ = 0;
+  TscTicks end_;
+};
+
+Result<uint64_t> WritePerfData(BundleWriter& bundle,
+                               const RecordOptions& options,
+                               const Session& session,
+                               const std::map<std::string, ImageInfo>& images) {
+  PerfDataConfig config;
+  config.core_count = session.scheduler.cores;
+  config.encoder = session.encoder;
+  config.command = options.command;
+  CLEW_ASSIGN_OR_RETURN(
+      writer, PerfDataWriter::Create(bundle.files(),
+                                     bundle.folder() + "/perf.data", config));
+  Sideband sideband(writer, images, session);
+  CLEW_RETURN_IF_ERROR(ForEachRawEvent(
+      RawEventsPath(session.folder),
+      [&](const RawEvent& event) { return sideband.Take(event); }));
+  uint64_t pt_bytes = 0;
+  CLEW_RETURN_IF_ERROR(sideband.AddTraces(pt_bytes));
+  CLEW_RETURN_IF_ERROR(writer.Finish());
+  return pt_bytes;
+}
+
+// inputs.pb is the threads' parts one after another.
+Status JoinInputs(BundleWriter& bundle) {
+  std::vector<std::string> parts;
+  for (const auto& entry :
+       std::filesystem::directory_iterator(RawFolder(bundle.folder()))) {
+    if (entry.path().filename().string().starts_with("inputs.")) {
+      parts.push_back(entry.path().string());
+    }
+  }
+  std::sort(parts.begin(), parts.end());
+  CLEW_ASSIGN_OR_RETURN(out,
+                        bundle.files().Create(bundle.folder() + "/inputs.pb"));
+  for (const std::string& part : parts) {
+    CLEW_ASSIGN_OR_RETURN(bytes, MappedFile::Open(part));
+    CLEW_RETURN_IF_ERROR(out->Append(bytes.bytes()));
+  }
+  return out->Sync();
+}
+
+}  // namespace
+
+Result<uint64_t> Assemble(BundleWriter& bundle, const RecordOptions& options,
+                          const Session& session, const Outcome& outcome,
+                          const Failure& failure) {
+  CLEW_ASSIGN_OR_RETURN(images, FindImages(RawEventsPath(session.folder)));
+  CLEW_ASSIGN_OR_RETURN(pt_bytes,
+                        WritePerfData(bundle, options, session, images));
+  CLEW_RETURN_IF_ERROR(JoinInputs(bundle));
+  CLEW_RETURN_IF_ERROR(CopyImages(bundle, images));
+  CLEW_RETURN_IF_ERROR(bundle.Sync("start.pb"));
+  if (outcome.has_core) {
+    CLEW_RETURN_IF_ERROR(bundle.Sync("core"));
+  }
+  std::vector<ImageInfo> list;
+  for (const auto& [path, image] : images) {
+    list.push_back(image);
+  }
+  CLEW_RETURN_IF_ERROR(
+      WriteManifest(bundle, options, session, outcome, failure, list));
+  CLEW_RETURN_IF_ERROR(bundle.files().RemoveAll(RawFolder(bundle.folder())));
+  return pt_bytes;
+}
+
+}  // namespace clew::recorder

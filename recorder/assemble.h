@@ -1,0 +1,23 @@
+#ifndef CLEW_RECORDER_ASSEMBLE_H_
+#define CLEW_RECORDER_ASSEMBLE_H_
+
+#include "common/result.h"
+#include "recorder/bundle_writer.h"
+#include "recorder/qemu/session.h"
+#include "recorder/record.h"
+
+namespace clew::recorder {
+
+// Makes the bundle's files out of what the plugin left in its folder:
+// perf.data, inputs.pb, images/, manifest.pb; then removes the raw files. All
+// files are synced afterwards. `failure` is how the run counts; returns the
+// number of PT bytes.
+[[nodiscard]] Result<uint64_t> Assemble(BundleWriter& bundle,
+                                        const RecordOptions& options,
+                                        const Session& session,
+                                        const Outcome& outcome,
+                                        const Failure& failure);
+
+}  // namespace clew::recorder
+
+#endif  // CLEW_RECORDER_ASSEMBLE_H_

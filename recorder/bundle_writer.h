@@ -1,0 +1,60 @@
+#ifndef CLEW_RECORDER_BUNDLE_WRITER_H_
+#define CLEW_RECORDER_BUNDLE_WRITER_H_
+
+#include <cstddef>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "common/file.h"
+#include "common/result.h"
+
+namespace clew::recorder {
+
+// A bundle being written. `<out>.partial/`, locked: a recorder is writing;
+// unlocked: it died, and the next one removes it; no reader opens it. `<out>/`:
+// complete, every byte synced before the rename. Nothing else exists.
+//
+// Unless published, the partial folder is removed when the writer is destroyed.
+// Not thread-safe. Moves.
+class BundleWriter {
+ public:
+  // kInvalidArgument: `out` exists, or another recorder is writing it.
+  // `files` must outlive the writer.
+  [[nodiscard]] static Result<BundleWriter> Create(FileSystem& files,
+                                                   const std::string& out);
+  BundleWriter(BundleWriter&& other) noexcept;
+  BundleWriter& operator=(BundleWriter&&) = delete;
+  BundleWriter(const BundleWriter&) = delete;
+  BundleWriter& operator=(const BundleWriter&) = delete;
+  ~BundleWriter();
+
+  // Absolute; others may write files below it.
+  const std::string& folder() const { return partial_; }
+  FileSystem& files() { return files_; }
+
+  // Writes one file below the folder, synced.
+  [[nodiscard]] Status Write(const std::string& name,
+                             std::span<const std::byte> bytes);
+  // Makes a folder below the folder.
+  [[nodiscard]] Status MakeFolder(const std::string& name);
+  // Syncs a file below the folder that another process wrote.
+  [[nodiscard]] Status Sync(const std::string& name);
+  // Makes all names durable and renames the folder to `out`.
+  // REQUIRES: every file is synced.
+  [[nodiscard]] Status Publish();
+
+ private:
+  BundleWriter(FileSystem& files, std::string out, int lock_fd);
+
+  FileSystem& files_;
+  std::string out_;
+  std::string partial_;
+  std::vector<std::string> folders_;  // made, to be synced
+  int lock_fd_ = -1;
+  bool published_ = false;
+};
+
+}  // namespace clew::recorder
+
+#endif  // CLEW_RECORDER_BUNDLE_WRITER_H_

@@ -1,0 +1,105 @@
+#include "recorder/images.h"
+
+#include <elf.h>
+
+#include <cstring>
+#include <optional>
+
+#include "common/digest.h"
+#include "common/file.h"
+
+namespace clew::recorder {
+namespace {
+
+template <class T>
+std::optional<T> At(std::span<const std::byte> bytes, uint64_t offset) {
+  if (offset > bytes.size() || bytes.size() - offset < sizeof(T)) {
+    return std::nullopt;
+  }
+  T value;
+  std::memcpy(&value, bytes.data() + offset, sizeof(T));
+  return value;
+}
+
+uint64_t Align4(uint64_t n) { return (n + 3) / 4 * 4; }
+
+std::vector<uint8_t> BuildIdIn(std::span<const std::byte> notes) {
+  uint64_t at = 0;
+  while (const auto head = At<Elf64_Nhdr>(notes, at)) {
+    const uint64_t name_at = at + sizeof(*head);
+    const uint64_t body_at = name_at + Align4(head->n_namesz);
+    const uint64_t end = body_at + head->n_descsz;
+    if (end > notes.size()) {
+      return {};
+    }
+    const bool gnu = head->n_namesz == 4 &&
+                     std::memcmp(notes.data() + name_at, "GNU", 4) == 0;
+    if (gnu && head->n_type == NT_GNU_BUILD_ID) {
+      const auto* body = reinterpret_cast<const uint8_t*>(notes.data());
+      return {body + body_at, body + end};
+    }
+    at = body_at + Align4(head->n_descsz);
+  }
+  return {};
+}
+
+std::string BaseName(const std::string& path) {
+  return path.substr(path.rfind('/') + 1);
+}
+
+}  // namespace
+
+std::vector<uint8_t> BuildIdOf(std::span<const std::byte> file) {
+  const auto head = At<Elf64_Ehdr>(file, 0);
+  if (!head.has_value() || std::memcmp(head->e_ident, ELFMAG, SELFMAG) != 0) {
+    return {};
+  }
+  for (unsigned i = 0; i < head->e_phnum; ++i) {
+    const auto segment =
+        At<Elf64_Phdr>(file, head->e_phoff + uint64_t{i} * sizeof(Elf64_Phdr));
+    if (!segment.has_value()) {
+      return {};
+    }
+    const bool inside = segment->p_offset <= file.size() &&
+                        segment->p_filesz <= file.size() - segment->p_offset;
+    if (segment->p_type == PT_NOTE && inside) {
+      auto id = BuildIdIn(file.subspan(segment->p_offset, segment->p_filesz));
+      if (!id.empty()) {
+        return id;
+      }
+    }
+  }
+  return {};
+}
+
+Result<ImageInfo> DescribeImage(const std::string& path) {
+  CLEW_ASSIGN_OR_RETURN(file, MappedFile::Open(path));
+  ImageInfo image{.path = path,
+                  .build_id = BuildIdOf(file.bytes()),
+                  .has_build_id = true,
+                  .size_bytes = file.bytes().size()};
+  if (image.build_id.empty()) {
+    image.has_build_id = false;
+    const uint64_t digest = Digest(file.bytes());
+    image.build_id.resize(sizeof(digest));
+    std::memcpy(image.build_id.data(), &digest, sizeof(digest));
+  }
+  return image;
+}
+
+Status CopyImage(BundleWriter& bundle, const ImageInfo& image) {
+  CLEW_ASSIGN_OR_RETURN(file, MappedFile::Open(image.path));
+  const std::string folder = "images/" + Hex(image.build_id);
+  CLEW_RETURN_IF_ERROR(bundle.MakeFolder(folder));
+  return bundle.Write(folder + "/" + BaseName(image.path), file.bytes());
+}
+
+std::string Hex(std::span<const uint8_t> bytes) {
+  std::string text;
+  for (const uint8_t byte : bytes) {
+    text += fmt::format("{:02x}", byte);
+  }
+  return text;
+}
+
+}  // namespace clew::recorder

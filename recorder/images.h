@@ -1,0 +1,38 @@
+#ifndef CLEW_RECORDER_IMAGES_H_
+#define CLEW_RECORDER_IMAGES_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "common/result.h"
+#include "recorder/bundle_writer.h"
+
+namespace clew::recorder {
+
+// A file that the program had mapped executable.
+struct ImageInfo {
+  std::string path;
+  // NT_GNU_BUILD_ID; where the file has none, 8 bytes of a digest of it.
+  std::vector<uint8_t> build_id;
+  bool has_build_id = false;
+  uint64_t size_bytes = 0;
+};
+
+// The NT_GNU_BUILD_ID of an ELF file; empty where it has none or `file` is no
+// ELF file. Every offset in `file` is checked.
+std::vector<uint8_t> BuildIdOf(std::span<const std::byte> file);
+
+// Describes the file at `path`.
+[[nodiscard]] Result<ImageInfo> DescribeImage(const std::string& path);
+
+// Copies the file to images/<build-id in hex>/<base name>.
+[[nodiscard]] Status CopyImage(BundleWriter& bundle, const ImageInfo& image);
+
+std::string Hex(std::span<const uint8_t> bytes);
+
+}  // namespace clew::recorder
+
+#endif  // CLEW_RECORDER_IMAGES_H_

@@ -1,0 +1,37 @@
+#ifndef CLEW_RECORDER_LAUNCH_H_
+#define CLEW_RECORDER_LAUNCH_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "common/result.h"
+#include "recorder/qemu/session.h"
+
+namespace clew::recorder {
+
+// The CPU that the program sees: x86-64-v2, which is what the machine knows.
+inline constexpr const char* kGuestCpu = "Nehalem";
+
+struct Launch {
+  std::vector<std::string> command;
+  std::string program;  // path of command[0]
+  std::string plugin;
+  Session session;
+  uint32_t kill_after_s = 0;  // 0: never
+};
+
+// Path of the program that `name` names, as execvp finds it.
+// kInvalidArgument: nowhere, or not executable.
+[[nodiscard]] Result<std::string> FindProgram(const std::string& name);
+
+// kUnsupported unless `path` is an x86-64 ELF program.
+[[nodiscard]] Status CheckProgram(const std::string& path);
+
+// Runs it to its end and returns the wait status. The child dies with the
+// recorder. kUnsupported: there is no qemu-x86_64.
+[[nodiscard]] Result<int> RunUnderQemu(const Launch& launch);
+
+}  // namespace clew::recorder
+
+#endif  // CLEW_RECORDER_LAUNCH_H_

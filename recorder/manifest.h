@@ -1,0 +1,24 @@
+#ifndef CLEW_RECORDER_MANIFEST_H_
+#define CLEW_RECORDER_MANIFEST_H_
+
+#include <vector>
+
+#include "common/result.h"
+#include "recorder/bundle_writer.h"
+#include "recorder/images.h"
+#include "recorder/qemu/session.h"
+#include "recorder/record.h"
+
+namespace clew::recorder {
+
+// Writes manifest.pb of a recording by the QEMU plugin.
+[[nodiscard]] Status WriteManifest(BundleWriter& bundle,
+                                   const RecordOptions& options,
+                                   const Session& session,
+                                   const Outcome& outcome,
+                                   const Failure& failure,
+                                   const std::vector<ImageInfo>& images);
+
+}  // namespace clew::recorder
+
+#endif  // CLEW_RECORDER_MANIFEST_H_

@@ -1,0 +1,213 @@
+#include "recorder/record.h"
+
+#include <sys/wait.h>
+
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+
+#include "common/file.h"
+#include "recorder/assemble.h"
+#include "recorder/bundle_writer.h"
+#include "recorder/launch.h"
+#include "recorder/qemu/session.h"
+
+namespace clew::recorder {
+namespace {
+
+constexpr uint32_t kCoresMax = 64;
+constexpr uint32_t kQuantumMax = 1'000'000;
+// How long the plugin's own time limit gets to end the run.
+constexpr uint32_t kGraceS = 30;
+// With a crystal of 1/64 of the TSC an MTC period of 2^6 is 4096 instructions.
+constexpr uint32_t kTscTicksPerCrystalTick = 64;
+
+template <class T>
+Status CheckRange(const char* name, T value, T least, T most) {
+  if (value < least || value > most) {
+    return InvalidArgument("{} is {}, must be {} to {}", name, value, least,
+                           most);
+  }
+  return {};
+}
+
+Status CheckOptions(const RecordOptions& options) {
+  if (options.command.empty()) {
+    return InvalidArgument("no command to record");
+  }
+  CLEW_RETURN_IF_ERROR(CheckRange("cores", options.cores, 1u, kCoresMax));
+  return CheckRange("quantum", options.quantum_insns, 1u, kQuantumMax);
+}
+
+Result<Session> MakeSession(const RecordOptions& options,
+                            const std::string& folder) {
+  Session session;
+  session.folder = folder;
+  session.scheduler.cores = options.cores;
+  session.scheduler.quantum_insns = options.quantum_insns;
+  session.scheduler.seed = options.seed;
+  session.encoder.psb_period_bytes = options.psb_period_bytes;
+  session.encoder.tsc = options.timing;
+  session.encoder.mtc = options.timing;
+  session.encoder.cyc = options.cyc && options.timing;
+  session.encoder.mtc_period = options.mtc_period;
+  session.encoder.tsc_ctc_numerator = kTscTicksPerCrystalTick;
+  session.encoder.tsc_ctc_denominator = 1;
+  session.timeout_s = options.timeout_s;
+  session.core_on_exit = options.core_on_exit;
+  CLEW_RETURN_IF_ERROR(Validate(session.encoder));
+  return session;
+}
+
+std::string HowQemuEnded(int status) {
+  if (WIFSIGNALED(status)) {
+    return fmt::format("signal {} ({}) from outside ended the program",
+                       WTERMSIG(status), strsignal(WTERMSIG(status)));
+  }
+  return fmt::format(
+      "qemu-x86_64 ended with status {} before the recording was complete",
+      WEXITSTATUS(status));
+}
+
+Result<Outcome> ReadOutcome(const Session& session, int wait_status) {
+  const auto text = ReadWholeFile(OutcomePath(session.folder));
+  if (!text) {
+    return Unsupported("{}; no bundle was made", HowQemuEnded(wait_status));
+  }
+  CLEW_ASSIGN_OR_RETURN(
+      outcome, ParseOutcome({reinterpret_cast<const char*>(text->data()),
+                             text->size()}));
+  if (!outcome.refusal.empty()) {
+    return Unsupported("{}", outcome.refusal);
+  }
+  return outcome;
+}
+
+// A run that ended by itself counts as failed if the user says so.
+Failure JudgeFailure(const Outcome& outcome, const FailOn& fail_on) {
+  Failure failure = outcome.failure;
+  if (failure.kind == FailureKind::kNone &&
+      fail_on.Matches(failure.exit_status)) {
+    failure.kind = FailureKind::kExit;
+  }
+  return failure;
+}
+
+}  // namespace
+
+bool FailOn::Matches(int32_t exit_status) const {
+  switch (rule) {
+    case Rule::kNever:
+      return false;
+    case Rule::kEquals:
+      return exit_status == status;
+    case Rule::kDiffers:
+      return exit_status != status;
+  }
+  return false;
+}
+
+Result<FailOn> ParseFailOn(const std::string& text) {
+  FailOn fail_on;
+  std::string_view rest = text;
+  if (rest.starts_with("exit!=")) {
+    fail_on.rule = FailOn::Rule::kDiffers;
+    rest.remove_prefix(6);
+  } else if (rest.starts_with("exit=")) {
+    fail_on.rule = FailOn::Rule::kEquals;
+    rest.remove_prefix(5);
+  } else {
+    rest = "";
+  }
+  const std::string number(rest);
+  char* end = nullptr;
+  const long status = strtol(number.c_str(), &end, 10);
+  if (number.empty() || *end != '\0' || status < 0 || status > 255) {
+    return InvalidArgument("{:?} is no rule; write exit!=N or exit=N, N 0..255",
+                           text);
+  }
+  fail_on.status = static_cast<int32_t>(status);
+  return fail_on;
+}
+
+Result<RecordOutcome> Record(const RecordOptions& options) {
+  CLEW_RETURN_IF_ERROR(CheckOptions(options));
+  CLEW_ASSIGN_OR_RETURN(program, FindProgram(options.command[0]));
+  CLEW_RETURN_IF_ERROR(CheckProgram(program));
+  CLEW_ASSIGN_OR_RETURN(
+      bundle, BundleWriter::Create(PosixFileSystem(), options.output));
+  CLEW_ASSIGN_OR_RETURN(session, MakeSession(options, bundle.folder()));
+  CLEW_RETURN_IF_ERROR(
+      bundle.files().CreateDirectory(RawFolder(bundle.folder())));
+  const Launch launch{
+      .command = options.command,
+      .program = program,
+      .plugin = options.plugin_path,
+      .session = session,
+      .kill_after_s = options.timeout_s > 0 ? options.timeout_s + kGraceS : 0};
+  CLEW_ASSIGN_OR_RETURN(wait_status, RunUnderQemu(launch));
+  CLEW_ASSIGN_OR_RETURN(outcome, ReadOutcome(session, wait_status));
+
+  RecordOutcome result{.failure = JudgeFailure(outcome, options.fail_on),
+                       .insns = outcome.ticks,
+                       .handovers = outcome.handovers,
+                       .switches = outcome.switches,
+                       .seed = options.seed};
+  result.kept =
+      !options.keep_only_if_failed || result.failure.kind != FailureKind::kNone;
+  if (!result.kept) {
+    return result;
+  }
+  CLEW_ASSIGN_OR_RETURN(
+      pt_bytes, Assemble(bundle, options, session, outcome, result.failure));
+  result.pt_bytes = pt_bytes;
+  CLEW_RETURN_IF_ERROR(bundle.Publish());
+  return result;
+}
+
+Result<RecordOutcome> RecordUntilFail(RecordOptions options, uint32_t tries_max,
+                                      ProgressSink* progress) {
+  options.keep_only_if_failed = true;
+  for (uint32_t i = 0; i < tries_max; ++i) {
+    CLEW_ASSIGN_OR_RETURN(outcome, Record(options));
+    if (outcome.kept) {
+      return outcome;
+    }
+    ++options.seed;
+    if (progress != nullptr) {
+      progress->Update(i + 1, tries_max);
+    }
+  }
+  return LimitReached("none of {} runs failed; seeds {} to {} were tried",
+                      tries_max, options.seed - tries_max, options.seed - 1);
+}
+
+Result<std::string> ResolvePluginPath(const std::string& argv0) {
+  namespace fs = std::filesystem;
+  constexpr const char* kName = "clew-qemu-plugin.so";
+  std::error_code error;
+  if (const char* wanted = getenv("CLEW_PLUGIN"); wanted != nullptr) {
+    if (fs::exists(wanted, error)) {
+      return fs::absolute(wanted, error).string();
+    }
+    return Unsupported("CLEW_PLUGIN is {:?}, which does not exist", wanted);
+  }
+  fs::path self = fs::read_symlink("/proc/self/exe", error);
+  if (error) {
+    self = fs::absolute(argv0, error);
+  }
+  const fs::path folder = self.parent_path();
+  const fs::path places[] = {folder / kName,
+                             folder / ".." / "lib" / "clew" / kName};
+  for (const fs::path& place : places) {
+    if (fs::exists(place, error)) {
+      return fs::canonical(place, error).string();
+    }
+  }
+  return Unsupported(
+      "no {} at {:?} or {:?}; build target clew-qemu-plugin, or set "
+      "CLEW_PLUGIN to its path",
+      kName, places[0].string(), places[1].string());
+}
+
+}  // namespace clew::recorder

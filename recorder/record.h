@@ -1,0 +1,75 @@
+#ifndef CLEW_RECORDER_RECORD_H_
+#define CLEW_RECORDER_RECORD_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "common/inputs.h"
+#include "common/progress.h"
+#include "common/result.h"
+
+namespace clew::recorder {
+
+// Which exit status counts as a failure.
+struct FailOn {
+  enum class Rule : uint8_t { kNever, kEquals, kDiffers };
+  Rule rule = Rule::kNever;
+  int32_t status = 0;
+  bool Matches(int32_t exit_status) const;
+};
+
+// Reads "exit!=N" or "exit=N", N in 0..255.
+[[nodiscard]] Result<FailOn> ParseFailOn(const std::string& text);
+
+struct RecordOptions {
+  std::vector<std::string> command;  // argv; [0] is searched for in PATH
+  std::string output;                // the bundle to make
+  uint32_t cores = 4;                // virtual ones, 1..64
+  uint64_t seed = 1;                 // of everything that is left to chance
+  uint32_t quantum_insns = 300;      // mean; 1..1000000
+  bool timing = true;                // TSC and MTC packets; off: none
+  uint32_t mtc_period = 6;           // 64 * 2^n instructions between MTCs
+  bool cyc = false;
+  uint32_t psb_period_bytes = 4096;
+  FailOn fail_on;
+  uint32_t timeout_s = 0;    // 0: none; a run that takes longer is a hang
+  bool core_on_exit = true;  // a core dump also of a run that did not fail
+  bool keep_only_if_failed = false;
+  std::string plugin_path;  // of clew-qemu-plugin.so
+};
+
+struct RecordOutcome {
+  Failure failure;
+  bool kept = false;  // the bundle exists
+  uint64_t insns = 0;
+  uint64_t handovers = 0;
+  uint64_t switches = 0;
+  uint64_t pt_bytes = 0;
+  uint64_t seed = 0;
+};
+
+// Runs the command under QEMU and makes a bundle of the run. The program's
+// stdin, stdout and stderr are those of the caller. The bundle is there whole
+// or not at all, whatever ends the recorder.
+//
+// kInvalidArgument: an option is out of range, the output exists, the command
+// is not there. kUnsupported: no x86-64 ELF program, or it did something that
+// cannot be recorded (the message says what). kSystem: qemu-x86_64 or the
+// plugin is missing, or the file system failed.
+[[nodiscard]] Result<RecordOutcome> Record(const RecordOptions& options);
+
+// Records with seeds options.seed, +1, ... until a run fails, at most
+// `tries_max` times; bundles of runs that do not fail are dropped. The outcome
+// tells the seed. kLimit: none failed. `progress` may be null.
+[[nodiscard]] Result<RecordOutcome> RecordUntilFail(RecordOptions options,
+                                                    uint32_t tries_max,
+                                                    ProgressSink* progress);
+
+// Where clew-qemu-plugin.so is: $CLEW_PLUGIN if set, else beside the program
+// `argv0` is or in ../lib/clew/. kUnsupported, naming the places, if nowhere.
+[[nodiscard]] Result<std::string> ResolvePluginPath(const std::string& argv0);
+
+}  // namespace clew::recorder
+
+#endif  // CLEW_RECORDER_RECORD_H_
