@@ -26,11 +26,11 @@ DepthFirst::DepthFirst(Executor& executor, DigestSet& dead,
       dead_(dead),
       options_(options),
       path_(executor),
-      start_(path_.SetMark()),
       skipped_(kSkippedBytesMax),
       random_(options.seed) {}
 
 SearchAnswer DepthFirst::Run(const Deadline& deadline) {
+  start_ = path_.SetMark();
   Entered entered = Entered::kPushed;
   if (started_) {
     Resume();
@@ -85,7 +85,6 @@ DepthFirst::Entered DepthFirst::SearchOn(const Deadline& deadline) {
 
 // Steps through the choices again that led to the last frame.
 void DepthFirst::Resume() {
-  path_.RollBack(start_);
   (void)path_.Advance(0);
   for (size_t i = 0; i < frames_.size(); ++i) {
     frames_[i].mark = path_.SetMark();

@@ -73,7 +73,7 @@ class DepthFirst {
   DigestSet& dead_;
   DepthFirstOptions options_;
   SearchPath path_;
-  SearchPath::Mark start_;
+  SearchPath::Mark start_ = {};  // of the call that is under way
   bool started_ = false;
   uint64_t nodes_before_ = 0;  // of former calls
   // What was jumped over; not visited a second time either.

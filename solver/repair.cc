@@ -31,11 +31,10 @@ Repair::Repair(Executor& executor, const RepairOptions& options)
     : executor_(executor),
       options_(options),
       path_(executor),
-      random_(options.seed) {
-  marks_.push_back(path_.SetMark());
-}
+      random_(options.seed) {}
 
 SearchAnswer Repair::Run(const Deadline& deadline) {
+  marks_.assign(1, path_.SetMark());
   if (started_) {
     Resume();
   } else {

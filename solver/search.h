@@ -52,7 +52,9 @@ struct SearchAnswer {
   std::string deepest_contradiction;
 };
 
-// A path through an executor with a log of what was stepped.
+// A path through an executor with a log of what was stepped. Engines share an
+// executor by turns: each sets a mark when it begins, rolls back to it when it
+// ends, and keeps no mark in between, because the next one forgets them.
 class SearchPath {
  public:
   struct Entry {

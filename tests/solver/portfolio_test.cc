@@ -8,10 +8,12 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <vector>
 
 #include "solver/checker.h"
 #include "solver/explain.h"
 #include "solver/solve.h"
+#include "solver/trace_executor.h"
 #include "solver/z3_backend.h"
 #include "tests/support/brute_force.h"
 #include "tests/support/random_traces.h"
@@ -131,6 +133,79 @@ TEST(PortfolioTest, AnExplanationConflictsByItselfAndNeedsEveryGroup) {
     }
   }
   EXPECT_GT(explained, 3);
+}
+
+// An executor that takes marks as strictly as the interface allows.
+class StrictMarks final : public constraints::Executor {
+ public:
+  explicit StrictMarks(constraints::Executor& inner) : inner_(inner) {}
+
+  uint32_t thread_count() const override { return inner_.thread_count(); }
+  bool Finished(uint32_t t) const override { return inner_.Finished(t); }
+  bool Enabled(uint32_t t) const override {
+    EXPECT_FALSE(undefined_) << "used after a contradiction";
+    return inner_.Enabled(t);
+  }
+  constraints::NextStep Next(uint32_t t) const override {
+    EXPECT_FALSE(undefined_) << "used after a contradiction";
+    EXPECT_FALSE(inner_.Finished(t));
+    return inner_.Next(t);
+  }
+  constraints::StepResult Step(uint32_t t) override {
+    EXPECT_FALSE(undefined_) << "used after a contradiction";
+    const auto result = inner_.Step(t);
+    undefined_ = result == constraints::StepResult::kContradiction;
+    return result;
+  }
+  Mark SetMark() override {
+    EXPECT_FALSE(undefined_) << "used after a contradiction";
+    marks_.push_back(inner_.SetMark());
+    digests_.push_back(inner_.StateDigest());
+    return marks_.size() - 1;
+  }
+  void RollBack(Mark mark) override {
+    ASSERT_LT(mark, marks_.size()) << "a mark that was forgotten";
+    inner_.RollBack(marks_[mark]);
+    EXPECT_EQ(inner_.StateDigest(), digests_[mark]);
+    marks_.resize(mark + 1);
+    digests_.resize(mark + 1);
+    undefined_ = false;
+  }
+  uint64_t StateDigest() const override { return inner_.StateDigest(); }
+  double GuessKey(uint32_t t) const override { return inner_.GuessKey(t); }
+  uint64_t EndViolations() override { return inner_.EndViolations(); }
+  const constraints::Contradiction& last_contradiction() const override {
+    return inner_.last_contradiction();
+  }
+
+ private:
+  constraints::Executor& inner_;
+  std::vector<Mark> marks_;
+  std::vector<uint64_t> digests_;
+  bool undefined_ = false;
+};
+
+TEST(PortfolioTest, EnginesShareAnExecutorWithoutTouchingForgottenMarks) {
+  for (uint64_t seed = 1; seed <= 4; ++seed) {
+    SCOPED_TRACE(fmt::format("seed {}", seed));
+    testing::ToyOptions options;
+    options.iterations = 60;
+    options.seed = seed;
+    options.evidence_bits = 2;  // without times: every engine gets its turns
+    const ToyTrace toy = MakeToy(options);
+    auto inner = TraceExecutor::Create(toy.trace);
+    ASSERT_TRUE(inner.has_value());
+    StrictMarks executor(**inner);
+    const uint64_t start = executor.StateDigest();
+    const auto report =
+        Solve(executor, {},
+              {.seconds = 2, .use_z3 = false, .first_slice_seconds = 0.02});
+    ASSERT_TRUE(report.has_value());
+    if (report->verdict != Verdict::kWitness) {
+      EXPECT_GT(report->runs.size(), 10u);
+      EXPECT_EQ(executor.StateDigest(), start);
+    }
+  }
 }
 
 TEST(PortfolioTest, LimitsEndInUnknownWithAReason) {
