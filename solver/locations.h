@@ -53,12 +53,12 @@ class Locations {
   std::vector<Range> of_demand_;
 };
 
-// Bits of choice: see ReportAmbiguity.
+// Bits of choice and of evidence: see MeasureAmbiguity.
 struct Ambiguity {
   uint64_t reads = 0;
   uint64_t contested_reads = 0;  // more than one candidate
   double ambiguity_bits = 0;     // sum of log2 of the candidates
-  double evidence_bits = 0;      // an estimate; see MeasureAmbiguity
+  double evidence_bits = 0;      // an estimate
   double per_read_ambiguity() const {
     return reads == 0 ? 0 : ambiguity_bits / static_cast<double>(reads);
   }
