@@ -5,7 +5,8 @@
 //   build/bench/bench_machine [--json]
 //
 // Rows: one long run; short runs of 5 instructions as the follower makes them;
-// with an access observer; with the undo log; with the memory digest.
+// with an access observer; with the undo log; with the memory digest; the
+// shadow domain without any symbolic value.
 
 #include <fmt/format.h>
 
@@ -14,6 +15,7 @@
 #include <functional>
 #include <string>
 
+#include "machine/shadow.h"
 #include "tests/machine/guest_call.h"
 
 extern "C" uint64_t Guest(uint64_t rounds);
@@ -64,6 +66,37 @@ Run Measure(uint64_t slice, AccessObserver* observer,
   return run;
 }
 
+class NullObserver final : public ShadowObserver {
+ public:
+  const Expr* OnRead(const ObservedAccess&, const Expr* loaded) override {
+    return loaded;
+  }
+  void OnWrite(const ObservedAccess&, const Expr*) override {}
+  void OnBranch(uint64_t, const Expr*, bool) override {}
+  void OnConcretised(uint64_t, const Expr*, uint64_t,
+                     ConcretiseCause) override {}
+};
+
+// The shadow domain where nothing is symbolic: what following costs.
+Run MeasureShadow() {
+  GuestCall guest;
+  ShadowCodeCache code;
+  ExprPool pool;
+  ShadowMemory shadow(pool);
+  NullObserver observer;
+  Registers regs = guest.Prepare(reinterpret_cast<uint64_t>(&Guest), {kRounds});
+  ShadowMachine machine(regs, guest.memory(), shadow, code, pool, observer);
+  Run run;
+  const auto start = std::chrono::steady_clock::now();
+  run.insns = machine.Run(~uint64_t{0}).insns_retired;
+  run.seconds =
+      std::chrono::duration<double>(std::chrono::steady_clock::now() - start)
+          .count();
+  run.correct =
+      regs.rip == GuestCall::kReturnTo && regs.gpr[kRax] == Guest(kRounds);
+  return run;
+}
+
 bool Print(const std::string& name, const Run& run, bool json) {
   const double rate = static_cast<double>(run.insns) / run.seconds / 1e6;
   if (json) {
@@ -92,6 +125,7 @@ int Main(bool json) {
       Print("digest",
             Measure(~uint64_t{0}, nullptr, [](Memory& m) { m.EnableDigest(); }),
             json);
+  ok &= Print("shadow, no symbols", MeasureShadow(), json);
   return ok ? 0 : 1;
 }
 
