@@ -142,10 +142,11 @@ class Recording {
   Scheduler scheduler_;
   FutexModel futexes_;
   std::array<std::unique_ptr<Thread>, kThreadsMax> by_vcpu_;
-  std::vector<Thread*> by_slot_;  // nullptr: ended
-  Thread* newborn_ = nullptr;     // made, and its clone has not returned
-  std::vector<Thread*> unsettled_;
-  uint64_t clock_ = 0;  // when the last turn ended
+  std::vector<Thread*> by_slot_;    // nullptr: ended
+  Thread* newborn_ = nullptr;       // made, and its clone has not returned
+  std::vector<Thread*> unsettled_;  // blocked, and maybe not asleep yet
+  std::vector<Tid> leaving_;        // ended, and maybe not gone yet
+  uint64_t clock_ = 0;              // when the last turn ended
   uint64_t handovers_ = 0;
   std::atomic<int> parked_ = 0;  // inside translated code, without the turn
   std::atomic<bool> hang_requested_ = false;

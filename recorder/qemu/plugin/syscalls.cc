@@ -143,11 +143,13 @@ void Recording::ExitThread(Thread& me) {
   me.state = Thread::State::kGone;
 }
 
-// QEMU has cleared the thread's id by now: the write belongs to the call.
+// QEMU will clear the thread's id, after its CPU is gone. It is done here
+// already, because the write belongs to the call.
 void Recording::RecordExit(Thread& me) {
   const SyscallInput input = InputOf(me.call);
   std::vector<MemoryRange> writes;
-  if (me.clear_tid_addr != 0) {
+  if (memory_.Load<uint32_t>(me.clear_tid_addr).has_value()) {
+    *reinterpret_cast<uint32_t*>(me.clear_tid_addr) = 0;
     writes.push_back({me.clear_tid_addr, 4});
   }
   me.inputs->Add(input, writes);

@@ -192,6 +192,7 @@ void Recording::ForgetThread(unsigned vcpu) {
   }
   RecordExit(me);
   std::unique_lock lock(mutex_);
+  leaving_.push_back(me.tid);
   for (const auto slot :
        futexes_.Wake(me.clear_tid_addr, UINT64_MAX, UINT32_MAX)) {
     MakeReady(*by_slot_[slot]);
@@ -289,7 +290,8 @@ void Recording::Begin(Thread& me) {
 
 // Threads that went to sleep in a futex must be asleep before anybody can
 // change its value or wake it: else the order in which the kernel sees them
-// would be left to the host.
+// would be left to the host. A thread that ended must be gone: QEMU is about to
+// clear its id in memory and to wake who waits for that.
 void Recording::Settle(const Thread& me) {
   for (const Thread* sleeper : unsettled_) {
     while (sleeper != &me && !sleeper->arrived &&
@@ -298,6 +300,13 @@ void Recording::Settle(const Thread& me) {
     }
   }
   unsettled_.clear();
+  for (const Tid tid : leaving_) {
+    const std::string task = fmt::format("/proc/self/task/{}", tid);
+    while (access(task.c_str(), F_OK) == 0) {
+      sched_yield();
+    }
+  }
+  leaving_.clear();
 }
 
 bool Recording::AllWaitForever() const {
