@@ -23,7 +23,7 @@ template <class Message>
 Status Parse(std::span<const std::byte> bytes, const std::string& name,
              Message& message) {
   if (bytes.size() > std::numeric_limits<int32_t>::max() ||
-      !message.ParseFromArray(bytes.data(), static_cast<int>(bytes.size()))) {
+      !ParseMessage(bytes, message)) {
     return CorruptInput("{}: offset 0x0: its {} bytes are no {} message", name,
                         bytes.size(), message.GetTypeName());
   }

@@ -69,7 +69,9 @@ Status TraceStreams::AddCores() {
     auto core = std::make_unique<Core>(core_trace, core_trace.core,
                                        SlicesOf(slices(), core_trace.core),
                                        code_cache_, trace_);
-    CLEW_RETURN_IF_ERROR(trace_.code().MapInitial(core->image));
+    if (const Status mapped = trace_.code().MapInitial(core->image); !mapped) {
+      return CorruptInput("{}: {}", trace_.name(), mapped.error().message);
+    }
     cores_.emplace(core_trace.core, std::move(core));
   }
   return {};
@@ -195,7 +197,11 @@ Status TraceStreams::Take(Core& core, CoreItem& item) {
     TakeBlock(core, *block);
   } else if (const auto* enter = std::get_if<CoreEnter>(&item)) {
     core.attribution.OnEnter(*enter);
-    return trace_.code().MapUntil(enter->time.lo, core.image, core.mappings);
+    const Status mapped =
+        trace_.code().MapUntil(enter->time.lo, core.image, core.mappings);
+    if (!mapped) {
+      return CorruptInput("{}: {}", trace_.name(), mapped.error().message);
+    }
   } else if (auto* gap = std::get_if<CoreGap>(&item)) {
     TakeGap(core, *gap);
   }

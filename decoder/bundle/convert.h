@@ -1,6 +1,8 @@
 #ifndef CLEW_DECODER_BUNDLE_CONVERT_H_
 #define CLEW_DECODER_BUNDLE_CONVERT_H_
 
+#include <cstddef>
+#include <span>
 #include <string>
 
 #include "common/inputs.h"
@@ -13,6 +15,11 @@
 // its range in proto/bundle.proto; `where` begins each message.
 
 namespace clew::decoder {
+
+// Parses a message; false if the bytes are none. Unlike protobuf's own, it
+// prints nothing. `bytes` must be fewer than 2^31.
+bool ParseMessage(std::span<const std::byte> bytes,
+                  google::protobuf::MessageLite& message);
 
 // `bundle_path` is where images lie.
 [[nodiscard]] Result<Manifest> ToManifest(const pb::Manifest& from,

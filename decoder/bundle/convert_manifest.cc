@@ -127,6 +127,15 @@ Result<TscConversion> ToConversion(const pb::Timing& from,
 
 }  // namespace
 
+bool ParseMessage(std::span<const std::byte> bytes,
+                  google::protobuf::MessageLite& message) {
+  // protobuf writes what it finds wrong to stderr; our caller has an Error for
+  // that.
+  static const auto silenced = google::protobuf::SetLogHandler(nullptr);
+  (void)silenced;
+  return message.ParseFromArray(bytes.data(), static_cast<int>(bytes.size()));
+}
+
 Result<Manifest> ToManifest(const pb::Manifest& from, const std::string& where,
                             const std::string& bundle_path) {
   if (from.format_version() == 0) {

@@ -38,7 +38,7 @@ std::optional<Tid> ThreadOf(std::span<const std::byte> record) {
     }
   }
   pb::Input input;
-  if (!input.ParseFromArray(record.data(), static_cast<int>(record.size()))) {
+  if (!ParseMessage(record, input)) {
     return std::nullopt;
   }
   return Tid(input.thread());
@@ -109,8 +109,7 @@ Result<std::optional<InputRecord>> InputLog::Next(Tid tid) {
   const std::string where = fmt::format("{}: offset {:#x}", name_, offset);
   CLEW_ASSIGN_OR_RETURN(record, RecordAt(offset));
   pb::Input input;
-  if (!input.ParseFromArray(record.data(), static_cast<int>(record.size())) ||
-      Tid(input.thread()) != tid) {
+  if (!ParseMessage(record, input) || Tid(input.thread()) != tid) {
     return CorruptInput("{}: {} bytes that are no Input message of thread {}",
                         where, record.size(), tid);
   }

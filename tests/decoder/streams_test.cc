@@ -192,5 +192,110 @@ TEST(StreamsTest, OverflowsAreGapsAndTheRestIsTrue) {
   }
 }
 
+// Decodes all of it; what it cannot, must be an error with a place or a gap.
+Status Drain(std::span<const std::byte> bytes, const TraceConfig& config,
+             uint64_t& gaps) {
+  CLEW_ASSIGN_OR_RETURN(data, PerfData::Over(bytes, "hostile"));
+  CLEW_ASSIGN_OR_RETURN(trace, Trace::Load(std::move(data), config));
+  CLEW_ASSIGN_OR_RETURN(streams, TraceStreams::Create(*trace, {}));
+  for (const Tid tid : streams->threads()) {
+    while (true) {
+      CLEW_ASSIGN_OR_RETURN(item, streams->Next(tid));
+      if (!item) {
+        break;
+      }
+      if (const auto* block = std::get_if<StreamBlock>(&*item)) {
+        EXPECT_LE(block->time.lo, block->time.hi);
+        EXPECT_GT(block->insn_count, 0u);
+      } else {
+        ++gaps;
+      }
+    }
+  }
+  return {};
+}
+
+// Goal: no byte of the file makes the decoder crash, hang or go silent.
+// Method: property; one bit flipped, or all behind a place cut off.
+TEST(StreamsTest, HostileBytesEndInAnErrorOrInGaps) {
+  const auto seed =
+      static_cast<uint64_t>(testing::UnitTest::GetInstance()->random_seed());
+  SCOPED_TRACE(fmt::format("seed {}", seed));
+  Random random(seed);
+  SyntheticConfig config;
+  config.seed = seed;
+  config.insns = 4000;
+  config.encoder.psb_period_bytes = 256;
+  const auto synthetic = MakeSynthetic(config);
+  auto bytes = ReadWholeFile(synthetic->perf_path);
+  ASSERT_TRUE(bytes);
+  uint64_t gaps = 0;
+  uint64_t errors = 0;
+  const auto check = [&](std::span<const std::byte> hostile) {
+    const Status status = Drain(hostile, synthetic->Config(), gaps);
+    if (!status) {
+      ++errors;
+      EXPECT_TRUE(status.error().code == ErrorCode::kCorruptInput ||
+                  status.error().code == ErrorCode::kUnsupported)
+          << status.error().message;
+      EXPECT_THAT(status.error().message, testing::HasSubstr("hostile: "));
+    }
+  };
+  for (int i = 0; i < 300; ++i) {
+    const uint64_t at = random.Below(bytes->size());
+    const auto bit = static_cast<std::byte>(1u << random.Below(8));
+    (*bytes)[at] ^= bit;
+    check(*bytes);
+    (*bytes)[at] ^= bit;
+  }
+  EXPECT_GT(gaps, 0u);
+  for (int i = 0; i < 100; ++i) {
+    check(std::span(*bytes).first(random.Below(bytes->size())));
+  }
+  EXPECT_GT(errors, 50u);
+}
+
+// Goal: no thread's stream is lost where code is missing.
+TEST(StreamsTest, MissingCodeIsAGapThatNamesTheFile) {
+  SyntheticConfig config;
+  config.insns = 2000;
+  const auto synthetic = MakeSynthetic(config);
+  TraceConfig without = synthetic->Config();
+  without.resolve_image = {};
+  auto trace = Trace::Load(*PerfData::Open(synthetic->perf_path), without);
+  ASSERT_TRUE(trace);
+  auto streams = TraceStreams::Create(**trace, {});
+  ASSERT_TRUE(streams);
+  for (const auto& [tid, truth] : synthetic->truth) {
+    auto item = (*streams)->Next(tid);
+    ASSERT_TRUE(item) << item.error().message;
+    ASSERT_TRUE(*item);
+    const auto* gap = std::get_if<Gap>(&**item);
+    ASSERT_NE(gap, nullptr);
+    EXPECT_EQ(gap->cause, GapCause::kCodeMissing);
+    EXPECT_THAT(gap->detail, testing::HasSubstr(synthetic->code_path));
+    EXPECT_THAT(gap->detail, testing::HasSubstr("01020304"));
+  }
+}
+
+TEST(StreamsTest, ALimitOnWaitingItemsIsAnErrorThatNamesIt) {
+  SyntheticConfig config;
+  const auto synthetic = MakeSynthetic(config);
+  auto trace =
+      Trace::Load(*PerfData::Open(synthetic->perf_path), synthetic->Config());
+  ASSERT_TRUE(trace);
+  auto streams = TraceStreams::Create(
+      **trace, {.buffered_items_max = 50, .code_cache_bytes = 1 << 20});
+  ASSERT_TRUE(streams);
+  // One thread alone, to the end: the others wait.
+  Result<std::optional<StreamItem>> item = std::optional<StreamItem>();
+  do {
+    item = (*streams)->Next((*streams)->threads().back());
+  } while (item && *item);
+  ASSERT_FALSE(item);
+  EXPECT_EQ(item.error().code, ErrorCode::kLimit);
+  EXPECT_THAT(item.error().message, testing::HasSubstr("buffered_items_max"));
+}
+
 }  // namespace
 }  // namespace clew::decoder

@@ -1,0 +1,344 @@
+// Goal: the bundle reader gives back what a writer put in, refuses what breaks
+// proto/bundle.proto with a place, and never crashes.
+// Method: messages made here by protobuf; one fault at a time; then truncation
+// and bit flips, seed printed.
+
+#include <elf.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <stdlib.h>
+
+#include <cstring>
+#include <filesystem>
+
+#include "common/digest.h"
+#include "decoder/bundle/convert.h"
+#include "decoder/bundle/input_log.h"
+#include "decoder/bundle_reader.h"
+
+namespace clew::decoder {
+namespace {
+
+using testing::HasSubstr;
+
+pb::Manifest GoodManifest() {
+  pb::Manifest manifest;
+  manifest.set_format_version(1);
+  manifest.set_producer("test");
+  manifest.set_source(pb::Manifest::SOURCE_QEMU);
+  manifest.add_command("prog");
+  manifest.mutable_timing()->set_time_mult(1);
+  pb::Image* image = manifest.add_images();
+  image->set_path("/usr/bin/prog");
+  image->set_build_id("\x12\xab");
+  image->set_has_build_id(true);
+  return manifest;
+}
+
+pb::Start GoodStart() {
+  pb::Start start;
+  start.set_thread(7);
+  for (uint64_t i = 0; i < 16; ++i) {
+    start.add_gpr(100 + i);
+  }
+  start.set_rip(0x401000);
+  for (const uint64_t addr : {0x2000u, 0x1000u}) {
+    pb::Segment* segment = start.add_segments();
+    segment->set_addr(addr);
+    segment->set_size_bytes(4096);
+    segment->set_prot(3);
+    segment->set_data("abc");
+  }
+  return start;
+}
+
+pb::Input SyscallOf(int32_t thread, uint64_t number) {
+  pb::Input input;
+  input.set_thread(thread);
+  pb::Syscall* call = input.mutable_syscall();
+  call->set_number(number);
+  for (uint64_t i = 0; i < 6; ++i) {
+    call->add_args(i);
+  }
+  call->set_returned(true);
+  call->set_result(-5);
+  pb::Write* write = call->add_writes();
+  write->set_addr(0x5000);
+  write->set_data("xy");
+  return input;
+}
+
+void AppendRecord(std::string& log, const pb::Input& input) {
+  const std::string payload = input.SerializeAsString();
+  uint64_t size = payload.size();
+  for (; size >= 0x80; size >>= 7) {
+    log.push_back(static_cast<char>(size | 0x80));
+  }
+  log.push_back(static_cast<char>(size));
+  log += payload;
+}
+
+std::span<const std::byte> Bytes(const std::string& text) {
+  return std::as_bytes(std::span(text));
+}
+
+// A folder with a bundle, removed at the end.
+class BundleTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    std::string path = testing::TempDir() + "clew-bundle-XXXXXX";
+    ASSERT_NE(mkdtemp(path.data()), nullptr);
+    path_ = path;
+    Write("manifest.pb", GoodManifest().SerializeAsString());
+  }
+  void TearDown() override { std::filesystem::remove_all(path_); }
+  void Write(const std::string& name, const std::string& content) {
+    ASSERT_TRUE(
+        WriteWholeFile(PosixFileSystem(), path_ + "/" + name, Bytes(content)));
+  }
+  // The message with which opening this manifest fails.
+  std::string Refusal(const pb::Manifest& manifest, ErrorCode code) {
+    Write("manifest.pb", manifest.SerializeAsString());
+    const auto bundle = Bundle::Open(path_);
+    if (bundle) {
+      return "(opened)";
+    }
+    EXPECT_EQ(bundle.error().code, code);
+    return bundle.error().message;
+  }
+  std::string path_;
+};
+
+TEST_F(BundleTest, ManifestAndImagesComeBack) {
+  const auto bundle = Bundle::Open(path_ + "/");
+  ASSERT_TRUE(bundle) << bundle.error().message;
+  EXPECT_EQ(bundle->manifest().source, BundleSource::kQemu);
+  ASSERT_EQ(bundle->manifest().images.size(), 1u);
+  EXPECT_EQ(bundle->ImageOf("/usr/bin/prog"), path_ + "/images/12ab/prog");
+  EXPECT_EQ(bundle->ImageOf("/usr/bin/other"), "");
+}
+
+TEST_F(BundleTest, RefusesWhatManifestsMayNotSay) {
+  auto manifest = GoodManifest();
+  manifest.set_format_version(2);
+  EXPECT_THAT(Refusal(manifest, ErrorCode::kUnsupported),
+              HasSubstr("format_version is 2"));
+  manifest.set_format_version(0);
+  EXPECT_THAT(Refusal(manifest, ErrorCode::kCorruptInput),
+              HasSubstr("format_version"));
+  for (const char* path : {"", "/", "/usr/..", "..", "/a/."}) {
+    manifest = GoodManifest();
+    manifest.mutable_images(0)->set_path(path);
+    EXPECT_THAT(Refusal(manifest, ErrorCode::kCorruptInput),
+                HasSubstr("image path"));
+  }
+  manifest = GoodManifest();
+  manifest.mutable_timing()->set_time_shift(64);
+  EXPECT_THAT(Refusal(manifest, ErrorCode::kCorruptInput),
+              HasSubstr("time_shift is 64"));
+}
+
+TEST_F(BundleTest, RefusesUnfinishedRecordingsAndOtherFolders) {
+  EXPECT_EQ(Bundle::Open("x.clew.partial").error().code,
+            ErrorCode::kInvalidArgument);
+  EXPECT_THAT(Bundle::Open(testing::TempDir()).error().message,
+              HasSubstr("no bundle"));
+}
+
+TEST_F(BundleTest, ScheduleSurvivesTheRoundTrip) {
+  const auto bundle = Bundle::Open(path_);
+  ASSERT_TRUE(bundle);
+  auto none = bundle->ReadSchedule();
+  ASSERT_TRUE(none);
+  EXPECT_FALSE(*none);
+  Schedule schedule;
+  schedule.grade = WitnessGrade::kMemoryExact;
+  schedule.engine = "search";
+  schedule.memory_bytes_compared = 10;
+  schedule.memory_bytes_equal = 9;
+  schedule.final_memory_digest = 0xabcdef;
+  schedule.steps = {
+      {.thread = Tid(7), .until_insn = 5},
+      {.kind = ScheduleStep::Kind::kFlush, .thread = Tid(8), .until_insn = 1}};
+  ASSERT_TRUE(bundle->WriteSchedule(PosixFileSystem(), schedule, {"a note"}));
+  const auto read = bundle->ReadSchedule();
+  ASSERT_TRUE(read) << read.error().message;
+  ASSERT_TRUE(*read);
+  EXPECT_EQ((*read)->steps, schedule.steps);
+  EXPECT_EQ((*read)->grade, schedule.grade);
+  EXPECT_EQ((*read)->engine, schedule.engine);
+  EXPECT_EQ((*read)->final_memory_digest, schedule.final_memory_digest);
+  EXPECT_THAT(*bundle->ReadScheduleNotes(), testing::ElementsAre("a note"));
+  EXPECT_FALSE(std::filesystem::exists(path_ + "/schedule.pb.partial"));
+}
+
+TEST_F(BundleTest, RefusesTheScheduleOfAnotherRecording) {
+  ASSERT_TRUE(
+      Bundle::Open(path_)->WriteSchedule(PosixFileSystem(), Schedule{}, {}));
+  auto other = GoodManifest();
+  other.set_seed(99);
+  Write("manifest.pb", other.SerializeAsString());
+  const auto schedule = Bundle::Open(path_)->ReadSchedule();
+  ASSERT_FALSE(schedule);
+  EXPECT_THAT(schedule.error().message, HasSubstr("manifest_digest"));
+}
+
+TEST(StartTest, SegmentsComeBackInOrderAndFaultsAreNamed) {
+  const auto start = ToStart(GoodStart(), "start.pb");
+  ASSERT_TRUE(start) << start.error().message;
+  EXPECT_EQ(start->gpr[kR15], 115u);
+  EXPECT_EQ(start->segments[0].addr, TraceeAddr(0x1000));
+  EXPECT_EQ(start->segments[0].bytes.size(), 3u);
+
+  auto bad = GoodStart();
+  bad.mutable_segments(0)->set_addr(0x1000);
+  EXPECT_THAT(ToStart(bad, "s").error().message, HasSubstr("overlap"));
+  bad = GoodStart();
+  bad.mutable_segments(0)->set_addr(0x1001);
+  EXPECT_THAT(ToStart(bad, "s").error().message, HasSubstr("whole pages"));
+  bad = GoodStart();
+  bad.mutable_segments(0)->set_addr(UINT64_MAX - 4095);
+  bad.mutable_segments(0)->set_size_bytes(8192);
+  EXPECT_THAT(ToStart(bad, "s").error().message, HasSubstr("whole pages"));
+  bad = GoodStart();
+  bad.mutable_segments(0)->set_data(std::string(4097, 'x'));
+  EXPECT_THAT(ToStart(bad, "s").error().message, HasSubstr("of data"));
+  bad = GoodStart();
+  bad.add_gpr(1);
+  EXPECT_THAT(ToStart(bad, "s").error().message, HasSubstr("17 registers"));
+}
+
+TEST(InputLogTest, EachThreadGetsItsOwnInOrder) {
+  std::string log;
+  AppendRecord(log, SyscallOf(7, 1));
+  AppendRecord(log, SyscallOf(8, 2));
+  AppendRecord(log, SyscallOf(7, 3));
+  const auto inputs = InputLog::Over(Bytes(log), "inputs");
+  ASSERT_TRUE(inputs) << inputs.error().message;
+  const auto number = [&](Tid tid) -> uint64_t {
+    const auto next = (*inputs)->Next(tid);
+    EXPECT_TRUE(next) << next.error().message;
+    return *next ? std::get<SyscallInput>(**next).number : 0;
+  };
+  EXPECT_EQ(number(Tid(7)), 1u);
+  EXPECT_EQ(number(Tid(7)), 3u);
+  EXPECT_EQ(number(Tid(7)), 0u);
+  EXPECT_EQ(number(Tid(8)), 2u);
+  EXPECT_EQ(number(Tid(9)), 0u);
+}
+
+TEST(InputLogTest, FaultsHaveAnOffset) {
+  auto input = SyscallOf(7, 1);
+  input.mutable_syscall()->add_args(9);
+  std::string log;
+  AppendRecord(log, SyscallOf(7, 1));
+  const size_t second = log.size();
+  AppendRecord(log, input);
+  const auto inputs = InputLog::Over(Bytes(log), "inputs");
+  ASSERT_TRUE(inputs);
+  ASSERT_TRUE((*inputs)->Next(Tid(7)));
+  const auto bad = (*inputs)->Next(Tid(7));
+  ASSERT_FALSE(bad);
+  EXPECT_THAT(bad.error().message,
+              HasSubstr(fmt::format("inputs: offset {:#x}", second)));
+  log += "\xff\xff\xff\xff\x7f";
+  EXPECT_THAT(InputLog::Over(Bytes(log), "inputs").error().message,
+              HasSubstr("record length is"));
+}
+
+// A core dump of one thread and one segment.
+std::string GoodCore() {
+  std::string core;
+  const auto put = [&core](const auto& value) {
+    core.append(reinterpret_cast<const char*>(&value), sizeof value);
+  };
+  constexpr uint64_t kNotes = sizeof(Elf64_Ehdr) + 2 * sizeof(Elf64_Phdr);
+  constexpr uint64_t kNoteBytes = 12 + 8 + 336;
+  Elf64_Ehdr ehdr = {};
+  std::memcpy(ehdr.e_ident, ELFMAG, SELFMAG);
+  ehdr.e_ident[EI_CLASS] = ELFCLASS64;
+  ehdr.e_ident[EI_DATA] = ELFDATA2LSB;
+  ehdr.e_type = ET_CORE;
+  ehdr.e_machine = EM_X86_64;
+  ehdr.e_phoff = sizeof ehdr;
+  ehdr.e_phentsize = sizeof(Elf64_Phdr);
+  ehdr.e_phnum = 2;
+  put(ehdr);
+  put(Elf64_Phdr{PT_NOTE, 0, kNotes, 0, 0, kNoteBytes, 0, 0});
+  put(Elf64_Phdr{PT_LOAD, PF_R | PF_W, kNotes + kNoteBytes, 0x10000, 0, 5, 4096,
+                 0});
+  put(Elf64_Nhdr{5, 336, NT_PRSTATUS});
+  core.append("CORE\0\0\0\0", 8);
+  std::string status(336, '\0');
+  const int32_t tid = 77;
+  std::memcpy(status.data() + 32, &tid, 4);
+  const uint64_t rip = 0x401234;
+  std::memcpy(status.data() + 112 + 8 * 16, &rip, 8);
+  const uint64_t rax = 42;
+  std::memcpy(status.data() + 112 + 8 * 10, &rax, 8);
+  core += status + "hello";
+  return core;
+}
+
+TEST(CoreDumpTest, RegistersAndMemoryComeBack) {
+  const std::string bytes = GoodCore();
+  const auto core = CoreDump::Over(Bytes(bytes), "core");
+  ASSERT_TRUE(core) << core.error().message;
+  ASSERT_EQ(core->threads().size(), 1u);
+  EXPECT_EQ(core->threads()[0].thread, Tid(77));
+  EXPECT_EQ(core->threads()[0].rip, TraceeAddr(0x401234));
+  EXPECT_EQ(core->threads()[0].gpr[kRax], 42u);
+  std::array<std::byte, 4> out = {};
+  ASSERT_TRUE(core->Read(TraceeAddr(0x10001), out));
+  EXPECT_EQ(std::memcmp(out.data(), "ello", 4), 0);
+  EXPECT_FALSE(core->Read(TraceeAddr(0x10002), out));  // not dumped
+  EXPECT_FALSE(core->Read(TraceeAddr(0xffff), out));
+}
+
+// Every file that is one message or dump, damaged.
+TEST(HostileBundleTest, DamagedFilesAreReadOrRefused) {
+  const auto seed =
+      static_cast<uint64_t>(testing::UnitTest::GetInstance()->random_seed());
+  SCOPED_TRACE(fmt::format("seed {}", seed));
+  Random random(seed);
+  std::string log;
+  for (int i = 0; i < 20; ++i) {
+    AppendRecord(log, SyscallOf(7 + i % 3, 1));
+  }
+  const std::vector<std::string> files = {GoodManifest().SerializeAsString(),
+                                          GoodStart().SerializeAsString(), log,
+                                          GoodCore()};
+  uint64_t refused = 0;
+  for (int i = 0; i < 4000; ++i) {
+    std::string file = files[static_cast<size_t>(i) % files.size()];
+    if (random.Below(4) == 0) {
+      file.resize(random.Below(file.size()));
+    } else {
+      file[random.Below(file.size())] ^=
+          static_cast<char>(1u << random.Below(8));
+    }
+    pb::Manifest manifest;
+    pb::Start start;
+    if (ParseMessage(Bytes(file), manifest)) {
+      refused += ToManifest(manifest, "m", "b") ? 0 : 1;
+    }
+    if (ParseMessage(Bytes(file), start)) {
+      refused += ToStart(start, "s") ? 0 : 1;
+    }
+    refused += CoreDump::Over(Bytes(file), "c") ? 0 : 1;
+    const auto inputs = InputLog::Over(Bytes(file), "i");
+    if (inputs) {
+      for (const Tid tid : (*inputs)->threads()) {
+        auto next = (*inputs)->Next(tid);
+        while (next && *next) {
+          next = (*inputs)->Next(tid);
+        }
+        refused += next ? 0 : 1;
+      }
+    }
+  }
+  EXPECT_GT(refused, 3000u);
+}
+
+}  // namespace
+}  // namespace clew::decoder
