@@ -215,11 +215,14 @@ TEST_F(GdbTest, TheEndShowsTheFailureInItsThread) {
 TEST_F(GdbTest, OpenedAtTheEndGdbShowsTheFailureAtOnce) {
   const std::string printed =
       Gdb({"p $_siginfo.si_signo", "info threads", "watch *(long*)&shared",
-           "reverse-continue", "p $_thread"},
+           "continue", "reverse-continue", "p $_thread"},
           360);
   EXPECT_THAT(printed, HasSubstr("$1 = 11\n"));
   EXPECT_THAT(printed, ContainsRegex(R"(\* 2 +Thread 1001)"));
+  EXPECT_THAT(printed, HasSubstr("received signal SIGSEGV"));  // once more
   EXPECT_THAT(printed, HasSubstr("Hardware watchpoint 1"));
+  EXPECT_THAT(printed, ContainsRegex("Old value = [0-9]+"));
+  EXPECT_LT(position_, 360u);
 }
 
 TEST_F(GdbTest, ARunThatExitsEndsWithHistory) {

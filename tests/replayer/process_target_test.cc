@@ -12,6 +12,7 @@
 #include <set>
 
 #include "common/digest.h"
+#include "replayer/enforce.h"
 #include "replayer/start_stack.h"
 #include "replayer/timeline.h"
 #include "tests/support/guest_programs.h"
@@ -348,6 +349,38 @@ TEST(ProcessTarget, AScheduleOfUnknownThreadsIsRefused) {
       guest.recording(), {{.thread = Tid(77), .until_insn = 1}}, {});
   ASSERT_FALSE(target.has_value());
   EXPECT_EQ(target.error().message, "schedule step 0: thread 77 has no stream");
+}
+
+TEST(Enforce, EndsLikeTheRecordingAndSaysWhatItSaw) {
+  for (const Program& program : kPrograms) {
+    for (uint64_t seed = 1; seed <= 5; ++seed) {
+      SCOPED_TRACE(fmt::format("{}, seed {}", program.name, seed));
+      const GuestRecording guest = Record(program, seed);
+      const auto report = Enforce(
+          guest.recording(), {.steps = guest.truth().schedule, .engine = {}},
+          nullptr, nullptr);
+      ASSERT_TRUE(report.has_value()) << report.error().message;
+      EXPECT_EQ(report->divergence.value_or(""), "");
+      EXPECT_EQ(report->insns, guest.truth().insns);
+      EXPECT_EQ(report->memory_digest, guest.truth().memory_digest);
+    }
+  }
+}
+
+TEST(Enforce, AScheduleThatIsCutShortOrWrongDiverges) {
+  const GuestRecording guest = Record(kPrograms[1], 4);
+  auto steps = guest.truth().schedule;
+  steps.pop_back();
+  auto report = Enforce(guest.recording(), {.steps = steps, .engine = {}},
+                        nullptr, nullptr);
+  ASSERT_TRUE(report.has_value());
+  EXPECT_THAT(report->divergence.value_or(""), HasSubstr("does not"));
+  steps.insert(steps.begin(), guest.truth().schedule.back());
+  report = Enforce(guest.recording(), {.steps = steps, .engine = {}}, nullptr,
+                   nullptr);
+  ASSERT_TRUE(report.has_value());
+  EXPECT_TRUE(report->divergence.has_value());
+  EXPECT_NE(StepsDigest(steps), StepsDigest(guest.truth().schedule));
 }
 
 TEST(StartStack, AuxiliaryValuesLieAboveArgumentsAndEnvironment) {
