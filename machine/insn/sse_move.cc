@@ -135,6 +135,12 @@ Handler<D> SelectMoveInteger(const Insn& insn) {
   return insn.op[0].is_xmm() ? &MoveScalarIn<D, U> : &MoveScalar<D, U>;
 }
 
+// A store of a general register; the hint is not to cache it.
+template <class D>
+Handler<D> SelectMovnti(const Insn& insn) {
+  return insn.rex_w ? &MoveScalar<D, uint64_t> : &MoveScalar<D, uint32_t>;
+}
+
 template <class D, class U>
 Handler<D> SelectMoveFloat(const Insn& insn) {
   return insn.op[0].is_xmm() && insn.op[1].is_mem() ? &MoveScalarIn<D, U>
@@ -234,6 +240,7 @@ template <class D>
 void RegisterPartialMoves(HandlerTable<D>& table) {
   table["movd"] = SelectMoveInteger<D, uint32_t>;
   table["movq"] = SelectMoveInteger<D, uint64_t>;
+  table["movnti"] = SelectMovnti<D>;
   table["movss"] = SelectMoveFloat<D, uint32_t>;
   table["movsd"] = SelectMoveFloat<D, uint64_t>;
   table["movlps"] = SelectMoveHalf<D, 0>;

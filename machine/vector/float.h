@@ -7,8 +7,10 @@
 // under the rounding, FTZ and DAZ of state.mxcsr; exception flags are added to
 // state.mxcsr. All exceptions are taken as masked.
 //
-// A recording made under QEMU 7.2 can differ from this in one bit: it never
-// sets MXCSR.DE for a denormal operand.
+// QEMU 7.2 computes the same, but for: MXCSR.DE (denormal operand), which it
+// does not set; which of two NaN operands a sum takes; MIN and MAX of a
+// denormal under DAZ.
+//
 // X(name, mnemonic, bytes of a memory source, whether dst is read)
 #define CLEW_VECTOR_FLOAT_OPS(X)       \
   X(Addps, "addps", 16, true)          \

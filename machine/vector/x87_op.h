@@ -11,9 +11,10 @@
 //
 // All exceptions are taken as masked: the recorder's CPU (QEMU) delivers none.
 //
-// QEMU 7.2 differs from this in what hardly a program sees: it sets neither
-// C1 (rounded up) nor the denormal flag, and the last bits of FSIN, FCOS,
-// FPTAN, FYL2X, FPATAN and F2XM1 are its own.
+// QEMU 7.2 computes the same, but for: C1 (rounded up) and the denormal flag,
+// which it does not set; the last bits of FSIN, FCOS, FSINCOS, FPTAN, FPATAN,
+// F2XM1, FYL2X, FYL2XP1, in which CPU models differ too; FPREM1's condition
+// codes.
 
 namespace clew::machine {
 

@@ -173,7 +173,9 @@ void AddMoveForms(Forms& forms) {
   forms.push_back({0x66, k0f, 0xf7, kRmXmm});           // MASKMOVDQU
   forms.push_back({0xf3, k0f, 0x7e, kScalar});          // MOVQ
   forms.push_back({0x66, k0f, 0xd6, kScalar});
-  for (const bool rex_w : {false, true}) {  // MOVD, MOVQ
+  for (const bool rex_w : {false, true}) {  // MOVNTI; MOVD, MOVQ
+    forms.push_back(
+        {0, k0f, 0xc3, kRmMem, true, ImmKind::kNone, std::nullopt, rex_w});
     for (const int op : {0x6e, 0x7e}) {
       forms.push_back({0x66, k0f, static_cast<uint8_t>(op), kInteger, false,
                        ImmKind::kNone, std::nullopt, rex_w});
