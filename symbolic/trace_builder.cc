@@ -1,0 +1,399 @@
+#include "symbolic/trace_builder.h"
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <memory>
+#include <optional>
+#include <span>
+#include <utility>
+
+#include "machine/shadow.h"
+#include "process/engine.h"
+#include "process/syscalls.h"
+#include "symbolic/guess.h"
+#include "symbolic/order_rules.h"
+
+namespace clew::symbolic {
+
+using constraints::ConstraintTrace;
+using constraints::EvidenceKind;
+using constraints::Expr;
+using constraints::ExprPool;
+using constraints::GroupId;
+using constraints::PathCondition;
+using constraints::TraceAccess;
+using machine::ConcretiseCause;
+using machine::ObservedAccess;
+
+namespace {
+
+constexpr std::array<Gpr, 6> kArguments = {kRdi, kRsi, kRdx, kR10, kR8, kR9};
+constexpr uint64_t kFutexCommandMask = 0x7f;
+constexpr int64_t kEagain = 11;
+
+// Runs all threads on shadow machines and collects the trace.
+class Builder final : public process::Engine, public machine::ShadowObserver {
+ public:
+  Builder(const process::Process& start,
+          const std::unordered_set<uint64_t>& words, ExprPool& pool,
+          const TraceBuilderOptions& options)
+      : process_(start.Forced()),
+        words_(words),
+        pool_(pool),
+        options_(options),
+        shadow_(pool),
+        machines_(process_.thread_count()),
+        path_groups_(process_.thread_count()),
+        syscall_groups_(process_.thread_count()),
+        pending_rmw_(process_.thread_count()) {
+    built_.insns.resize(process_.thread_count());
+    AddGroups();
+    AddSlices();
+    AddInitialValues();
+  }
+
+  Result<BuiltTrace> Build() {
+    process_.set_engine(this);
+    OrderRules rules(process_, options_.clock_slack_ticks);
+    Guess guess(process_, {});
+    while (true) {
+      CLEW_ASSIGN_OR_RETURN(thread, Earliest(rules, guess));
+      if (!thread) {
+        break;
+      }
+      CLEW_ASSIGN_OR_RETURN(end, guess.GrainEnd(process_, *thread));
+      CLEW_ASSIGN_OR_RETURN(advance, process_.Run(*thread, end));
+      if (access_count_ > options_.accesses_max || pool_.full()) {
+        return LimitReached(
+            "more than {} contested accesses or {} expressions; too large for "
+            "a formula",
+            options_.accesses_max, pool_.node_count());
+      }
+      if (advance.stop == process::Advance::Stop::kContradiction) {
+        break;  // not even along the forced path: keep what there is
+      }
+    }
+    DropDanglingFacts();
+    built_.insns_run = process_.retired_total();
+    return std::move(built_);
+  }
+
+  // --- Engine
+  machine::Stop Run(size_t thread, uint64_t max_insns) override {
+    thread_ = thread;
+    return MachineOf(thread).Run(max_insns);
+  }
+  void CompleteInsn(size_t thread, const InsnInput& input) override {
+    MachineOf(thread).CompleteInsn(input);
+  }
+  void OnSyscall(size_t thread, const SyscallInput& call) override {
+    machine::ShadowMachine& cpu = MachineOf(thread);
+    const unsigned count = process::ArgumentCount(call.number);
+    Demand(thread, cpu.GprShadow(kRax), call.number);
+    for (unsigned i = 0; i < count; ++i) {
+      Demand(thread, cpu.GprShadow(kArguments[i]), call.args[i]);
+    }
+    if (call.number == process::kSysFutex &&
+        IsWait(call.args[1] & kFutexCommandMask) &&
+        words_.contains(call.args[0] / 8)) {
+      AddFutexRead(thread, call);
+    }
+  }
+  void OnKernelWrite(size_t thread, uint64_t addr,
+                     uint64_t size_bytes) override {
+    shadow_.Forget(addr, size_bytes);
+    const uint64_t end = addr + size_bytes;
+    while (addr < end) {
+      const uint64_t piece = std::min(end - addr, 8 - addr % 8);
+      if (words_.contains(addr / 8)) {
+        uint64_t value = 0;
+        process_.memory().Peek(
+            addr, std::as_writable_bytes(std::span(&value, 1)).first(piece));
+        TraceAccess access =
+            NewAccess(thread, addr, static_cast<uint32_t>(piece), 0);
+        access.kind = AccessKind::kWrite;
+        access.written_value =
+            pool_.Const(value, static_cast<uint32_t>(8 * piece));
+        Add(thread, access, InsnBefore(thread));
+      }
+      addr += piece;
+    }
+  }
+  void OnReturn(size_t, const SyscallInput&) override {}
+  void OnThreadCreated(size_t parent, size_t child) override {
+    const auto& accesses = trace().threads[parent].accesses;
+    if (!accesses.empty()) {
+      trace().order.push_back(
+          {.before = {static_cast<uint32_t>(parent),
+                      static_cast<uint32_t>(accesses.size() - 1)},
+           .after = {static_cast<uint32_t>(child), 0},
+           .group = sync_group_});
+    }
+  }
+  // The last branch went the other way in the recorded run.
+  void OnForced(size_t thread) override {
+    if (last_condition_.thread != thread ||
+        last_condition_.insn + 1 != process_.thread(thread).retired) {
+      return;
+    }
+    PathCondition& condition = trace().path[last_condition_.index];
+    const uint64_t rip = process_.thread(thread).registers.rip;
+    condition.condition =
+        last_condition_.target == nullptr
+            ? pool_.Not(condition.condition)
+            : pool_.Eq(last_condition_.target,
+                       pool_.Const(rip, last_condition_.target->width));
+  }
+
+  // --- ShadowObserver
+  const Expr* OnRead(const ObservedAccess& access,
+                     const Expr* loaded) override {
+    if (!Traced(access)) {
+      return loaded;
+    }
+    TraceAccess traced =
+        NewAccess(thread_, access.addr, access.size_bytes, access.ip);
+    traced.kind = access.kind;
+    const Expr* variable = pool_.NewVar(
+        8 * access.size_bytes,
+        fmt::format("t{}_{:x}", process_.tid(thread_), access.addr));
+    traced.read_value = variable;
+    if (access.kind == AccessKind::kReadModifyWrite) {
+      // Until the writing half comes: it stays as it is.
+      traced.written_value = variable;
+      pending_rmw_[thread_] = Add(thread_, traced, InsnOf(access));
+    } else {
+      Add(thread_, traced, InsnOf(access));
+    }
+    return variable;
+  }
+  void OnWrite(const ObservedAccess& access, const Expr* stored) override {
+    if (!Traced(access)) {
+      return;
+    }
+    const Expr* value = stored != nullptr
+                            ? stored
+                            : pool_.Const(access.value, 8 * access.size_bytes);
+    auto& pending = pending_rmw_[thread_];
+    if (access.kind == AccessKind::kReadModifyWrite && pending) {
+      trace().threads[thread_].accesses[*pending].written_value = value;
+      pending.reset();
+      return;
+    }
+    TraceAccess traced =
+        NewAccess(thread_, access.addr, access.size_bytes, access.ip);
+    traced.kind = AccessKind::kWrite;
+    traced.written_value = value;
+    Add(thread_, traced, InsnOf(access));
+  }
+  void OnBranch(uint64_t ip, const Expr* condition, bool taken) override {
+    AddCondition(thread_, taken ? condition : pool_.Not(condition), nullptr,
+                 path_groups_[thread_], ip);
+  }
+  void OnConcretised(uint64_t ip, const Expr* expr, uint64_t value,
+                     ConcretiseCause cause) override {
+    AddCondition(thread_, pool_.Eq(expr, pool_.Const(value, expr->width)),
+                 cause == ConcretiseCause::kAddress ? expr : nullptr,
+                 path_groups_[thread_], ip);
+  }
+
+ private:
+  struct LastCondition {
+    size_t thread = ~size_t{0};
+    uint64_t insn = 0;
+    size_t index = 0;              // into trace().path
+    const Expr* target = nullptr;  // a jump target or address
+  };
+
+  ConstraintTrace& trace() { return built_.trace; }
+
+  static bool IsWait(uint64_t command) { return command == 0 || command == 9; }
+
+  void AddGroups() {
+    for (size_t i = 0; i < process_.thread_count(); ++i) {
+      trace().threads.push_back({.tid = process_.tid(i), .accesses = {}});
+      path_groups_[i] = trace().AddGroup(
+          EvidenceKind::kPath,
+          fmt::format("branches and addresses of thread {}", process_.tid(i)));
+      syscall_groups_[i] = trace().AddGroup(
+          EvidenceKind::kSyscall,
+          fmt::format("system calls of thread {}", process_.tid(i)));
+    }
+    sync_group_ = trace().AddGroup(EvidenceKind::kSync, "thread creation");
+    trace().time_group =
+        trace().AddGroup(EvidenceKind::kTime, "timing packets");
+    trace().core_group =
+        trace().AddGroup(EvidenceKind::kCore, "order of slices on a core");
+    trace().clock_slack_ticks = options_.clock_slack_ticks;
+  }
+
+  void AddSlices() {
+    for (const Slice& slice : process_.tape().slices()) {
+      trace().slices.push_back({.core = slice.core, .on_core = slice.on_core});
+    }
+  }
+
+  void AddInitialValues() {
+    for (const uint64_t word : words_) {
+      uint64_t value = 0;
+      if (process_.memory().Peek(
+              word * 8, std::as_writable_bytes(std::span(&value, 1))) &&
+          value != 0) {
+        trace().initial.push_back({.addr = TraceeAddr(word * 8),
+                                   .size_bytes = 8,
+                                   .value = pool_.Const(value, 64)});
+      }
+    }
+  }
+
+  Result<std::optional<size_t>> Earliest(OrderRules& rules, Guess& guess) {
+    std::optional<size_t> best;
+    double best_key = 0;
+    for (size_t i = 0; i < process_.thread_count(); ++i) {
+      CLEW_ASSIGN_OR_RETURN(can_run, process_.CanRun(i));
+      if (!can_run) {
+        continue;
+      }
+      CLEW_ASSIGN_OR_RETURN(key, guess.KeyOf(process_, i));
+      CLEW_ASSIGN_OR_RETURN(permitted, rules.Permits(process_, i));
+      if (permitted && (!best || key < best_key)) {
+        best = i;
+        best_key = key;
+      }
+    }
+    return best;
+  }
+
+  machine::ShadowMachine& MachineOf(size_t thread) {
+    auto& cpu = machines_[thread];
+    if (!cpu) {
+      cpu = std::make_unique<machine::ShadowMachine>(
+          process_.mutable_registers(thread), process_.mutable_memory(),
+          shadow_, code_, pool_, *this);
+    }
+    return *cpu;
+  }
+
+  uint64_t InsnOf(const ObservedAccess& access) const {
+    return process_.thread(thread_).retired + access.insn_offset;
+  }
+  // The SYSCALL that has just retired.
+  uint64_t InsnBefore(size_t thread) const {
+    const uint64_t retired = process_.thread(thread).retired;
+    return retired == 0 ? 0 : retired - 1;
+  }
+  bool Traced(const ObservedAccess& access) const {
+    return words_.contains(access.addr / 8) ||
+           words_.contains((access.addr + access.size_bytes - 1) / 8);
+  }
+
+  TraceAccess NewAccess(size_t thread, uint64_t addr, uint32_t size_bytes,
+                        uint64_t ip) const {
+    TraceAccess access;
+    access.addr = TraceeAddr(addr);
+    access.size_bytes = size_bytes;
+    access.ip = TraceeAddr(ip);
+    const auto block = process_.NextBlock(thread);
+    if (block && *block != nullptr) {
+      access.time = (*block)->time;
+      access.slice = (*block)->slice;
+    }
+    return access;
+  }
+
+  size_t Add(size_t thread, const TraceAccess& access, uint64_t insn) {
+    auto& accesses = trace().threads[thread].accesses;
+    accesses.push_back(access);
+    built_.insns[thread].push_back(insn);
+    ++access_count_;
+    return accesses.size() - 1;
+  }
+
+  void AddCondition(size_t thread, const Expr* condition, const Expr* target,
+                    GroupId group, uint64_t ip) {
+    if (condition->is_const()) {
+      return;
+    }
+    last_condition_ = {.thread = thread,
+                       .insn = process_.thread(thread).retired,
+                       .index = trace().path.size(),
+                       .target = target};
+    trace().path.push_back({.condition = condition,
+                            .thread = static_cast<uint32_t>(thread),
+                            .after_accesses = static_cast<uint32_t>(
+                                trace().threads[thread].accesses.size()),
+                            .group = group,
+                            .ip = TraceeAddr(ip)});
+  }
+
+  void Demand(size_t thread, const Expr* expr, uint64_t value) {
+    if (expr != nullptr) {
+      AddCondition(thread, pool_.Eq(expr, pool_.Const(value, expr->width)),
+                   nullptr, syscall_groups_[thread],
+                   process_.thread(thread).registers.rip);
+    }
+  }
+
+  // The kernel compares the word with the expected value.
+  void AddFutexRead(size_t thread, const SyscallInput& call) {
+    TraceAccess access = NewAccess(thread, call.args[0], sizeof(uint32_t),
+                                   process_.thread(thread).registers.rip);
+    access.kind = AccessKind::kRead;
+    access.read_value =
+        pool_.NewVar(32, fmt::format("t{}_futex", process_.tid(thread)));
+    Add(thread, access, InsnBefore(thread));
+    const Expr* equal =
+        pool_.Eq(access.read_value, pool_.Const(call.args[2], 32));
+    AddCondition(thread, call.result == -kEagain ? pool_.Not(equal) : equal,
+                 nullptr, syscall_groups_[thread],
+                 process_.thread(thread).registers.rip);
+  }
+
+  // Threads that were created and made no access.
+  void DropDanglingFacts() {
+    std::erase_if(trace().order, [this](const constraints::OrderFact& fact) {
+      return trace().threads[fact.after.thread].accesses.empty();
+    });
+  }
+
+  process::Process process_;
+  const std::unordered_set<uint64_t>& words_;
+  ExprPool& pool_;
+  TraceBuilderOptions options_;
+  machine::ShadowMemory shadow_;
+  machine::ShadowCodeCache code_;
+  std::vector<std::unique_ptr<machine::ShadowMachine>> machines_;
+  std::vector<GroupId> path_groups_;
+  std::vector<GroupId> syscall_groups_;
+  GroupId sync_group_;
+  std::vector<std::optional<size_t>> pending_rmw_;  // by thread
+  LastCondition last_condition_;
+  size_t thread_ = 0;  // the one that runs
+  uint64_t access_count_ = 0;
+  BuiltTrace built_;
+};
+
+}  // namespace
+
+Result<BuiltTrace> BuildTrace(const process::Process& start,
+                              const std::unordered_set<uint64_t>& words,
+                              ExprPool& pool,
+                              const TraceBuilderOptions& options) {
+  return Builder(start, words, pool, options).Build();
+}
+
+std::vector<ScheduleStep> ScheduleOfAccesses(
+    const BuiltTrace& built, const constraints::AccessOrder& order) {
+  std::vector<ScheduleStep> steps;
+  std::vector<size_t> next(built.insns.size());
+  for (const uint32_t thread : order) {
+    const uint64_t insn = built.insns[thread][next[thread]++];
+    steps.push_back({.kind = ScheduleStep::Kind::kRun,
+                     .thread = built.trace.threads[thread].tid,
+                     .until_insn = insn + 1});
+  }
+  return steps;
+}
+
+}  // namespace clew::symbolic

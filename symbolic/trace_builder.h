@@ -1,0 +1,53 @@
+#ifndef CLEW_SYMBOLIC_TRACE_BUILDER_H_
+#define CLEW_SYMBOLIC_TRACE_BUILDER_H_
+
+#include <cstdint>
+#include <unordered_set>
+#include <vector>
+
+#include "common/result.h"
+#include "common/schedule.h"
+#include "process/process.h"
+#include "symbolic/constraints/expr.h"
+#include "symbolic/constraints/trace.h"
+
+namespace clew::symbolic {
+
+struct TraceBuilderOptions {
+  uint64_t accesses_max = 200'000;
+  uint64_t clock_slack_ticks = 0;
+};
+
+// A constraint trace, and which instruction each of its accesses belongs to.
+struct BuiltTrace {
+  constraints::ConstraintTrace trace;
+  // By thread and access: instructions the thread retired before it.
+  std::vector<std::vector<uint64_t>> insns;
+  uint64_t insns_run = 0;
+};
+
+// Follows the recorded paths on the shadow machine, in guess order, and writes
+// down what a formula needs about the accesses to `words` (address / 8): each
+// read is a variable, each write an expression over what its thread has read,
+// each branch, address and system call argument that depends on one a
+// condition. Where the machine's values leave the recorded path they are put
+// back on it, and the condition says what was recorded; values and addresses
+// that do not depend on `words` are those of this one run.
+//
+// Not in the trace: futex wakes (a witness of the formula may wake nobody), so
+// a witness has to be run; unsat holds for the recorded addresses.
+//
+// `pool` is borrowed and must outlive the trace. kLimit: more than accesses_max
+// accesses.
+[[nodiscard]] Result<BuiltTrace> BuildTrace(
+    const process::Process& start, const std::unordered_set<uint64_t>& words,
+    constraints::ExprPool& pool, const TraceBuilderOptions& options);
+
+// The schedule that runs the accesses in the given order (one thread index per
+// access of `built`).
+std::vector<ScheduleStep> ScheduleOfAccesses(
+    const BuiltTrace& built, const constraints::AccessOrder& order);
+
+}  // namespace clew::symbolic
+
+#endif  // CLEW_SYMBOLIC_TRACE_BUILDER_H_
