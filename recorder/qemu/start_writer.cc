@@ -11,6 +11,17 @@ namespace {
 constexpr uint32_t kStartSegments = 10;
 constexpr uint32_t kSegmentData = 6;
 
+// The zero pages at a region's start, which get a segment without bytes.
+uint64_t LeadingZeroBytes(const GuestRegion& region,
+                          const GuestMemory& memory) {
+  uint64_t zeros = 0;
+  while (zeros < region.size_bytes &&
+         !HasContent(memory, region.addr + zeros, kPageBytes)) {
+    zeros += kPageBytes;
+  }
+  return zeros;
+}
+
 uint64_t UsedBytes(const GuestRegion& region, const GuestMemory& memory) {
   uint64_t used = region.size_bytes;
   while (used > 0 &&
@@ -43,6 +54,24 @@ void WriteSegment(RawFile& file, const GuestRegion& region,
   }
 }
 
+// A stack has its contents at the end.
+void WriteRegion(RawFile& file, const GuestRegion& region,
+                 const GuestMemory& memory) {
+  const uint64_t zeros = LeadingZeroBytes(region, memory);
+  if (zeros == 0 || zeros == region.size_bytes) {
+    WriteSegment(file, region, memory);
+    return;
+  }
+  GuestRegion head = region;
+  head.size_bytes = zeros;
+  WriteSegment(file, head, memory);
+  GuestRegion rest = region;
+  rest.addr += zeros;
+  rest.size_bytes -= zeros;
+  rest.file_offset += region.name.starts_with('/') ? zeros : 0;
+  WriteSegment(file, rest, memory);
+}
+
 void WriteRegisters(RawFile& file, const StartState& state) {
   Wire fields;
   fields.Number(1, static_cast<uint64_t>(state.thread.as_int()));
@@ -69,7 +98,7 @@ Status WriteStart(const std::string& path, const StartState& state,
   CLEW_ASSIGN_OR_RETURN(file, RawFile::Create(path));
   WriteRegisters(file, state);
   for (const GuestRegion& region : regions) {
-    WriteSegment(file, region, memory);
+    WriteRegion(file, region, memory);
   }
   return file.Close();
 }

@@ -1,0 +1,149 @@
+// Goal: whatever operation of the file system fails, the next look finds either
+// no bundle of that name or a complete one.
+// Method: exhaustive: the real file system below a decorator that fails from
+// its k-th operation on (and so also the clean-up), for every k; then once more
+// with a recorder that starts over what is left.
+#include "recorder/bundle_writer.h"
+
+#include <gtest/gtest.h>
+#include <stdlib.h>
+
+#include <cerrno>
+#include <filesystem>
+
+namespace clew::recorder {
+namespace {
+
+namespace fs = std::filesystem;
+
+class FailingFiles final : public FileSystem {
+ public:
+  explicit FailingFiles(int works) : left_(works) {}
+
+  Result<std::unique_ptr<WritableFile>> Create(
+      const std::string& path) override {
+    CLEW_RETURN_IF_ERROR(Spend());
+    CLEW_ASSIGN_OR_RETURN(file, PosixFileSystem().Create(path));
+    return std::make_unique<File>(*this, std::move(file));
+  }
+  Status CreateDirectory(const std::string& path) override {
+    CLEW_RETURN_IF_ERROR(Spend());
+    return PosixFileSystem().CreateDirectory(path);
+  }
+  Status Rename(const std::string& from, const std::string& to) override {
+    CLEW_RETURN_IF_ERROR(Spend());
+    return PosixFileSystem().Rename(from, to);
+  }
+  Status SyncDirectory(const std::string& path) override {
+    CLEW_RETURN_IF_ERROR(Spend());
+    return PosixFileSystem().SyncDirectory(path);
+  }
+  Status SyncFile(const std::string& path) override {
+    CLEW_RETURN_IF_ERROR(Spend());
+    return PosixFileSystem().SyncFile(path);
+  }
+  Status RemoveAll(const std::string& path) override {
+    CLEW_RETURN_IF_ERROR(Spend());
+    return PosixFileSystem().RemoveAll(path);
+  }
+
+ private:
+  class File final : public WritableFile {
+   public:
+    File(FailingFiles& files, std::unique_ptr<WritableFile> file)
+        : files_(files), file_(std::move(file)) {}
+    Status Append(std::span<const std::byte> bytes) override {
+      CLEW_RETURN_IF_ERROR(files_.Spend());
+      return file_->Append(bytes);
+    }
+    Status Sync() override {
+      CLEW_RETURN_IF_ERROR(files_.Spend());
+      return file_->Sync();
+    }
+
+   private:
+    FailingFiles& files_;
+    std::unique_ptr<WritableFile> file_;
+  };
+
+  Status Spend() {
+    if (left_-- <= 0) {
+      return SystemError(ENOSPC, "no space in this test");
+    }
+    return {};
+  }
+  int left_;
+};
+
+class Folder {
+ public:
+  Folder() {
+    char name[] = "/tmp/clew-bundle-XXXXXX";
+    path_ = mkdtemp(name);
+  }
+  ~Folder() { fs::remove_all(path_); }
+  std::string operator/(const std::string& name) const {
+    return path_ + "/" + name;
+  }
+
+ private:
+  std::string path_;
+};
+
+constexpr std::string_view kText = "payload";
+
+Status WriteBundle(FileSystem& files, const std::string& out) {
+  const auto bytes = std::as_bytes(std::span(kText));
+  CLEW_ASSIGN_OR_RETURN(bundle, BundleWriter::Create(files, out));
+  CLEW_RETURN_IF_ERROR(bundle.MakeFolder("images"));
+  CLEW_RETURN_IF_ERROR(bundle.Write("images/a", bytes));
+  CLEW_RETURN_IF_ERROR(bundle.Write("manifest.pb", bytes));
+  return bundle.Publish();
+}
+
+void ExpectComplete(const std::string& out) {
+  EXPECT_EQ(fs::file_size(out + "/images/a"), kText.size());
+  EXPECT_EQ(fs::file_size(out + "/manifest.pb"), kText.size());
+  EXPECT_FALSE(fs::exists(out + "/lock"));
+}
+
+TEST(BundleWriterTest, FailureOfEveryOperationLeavesAllOrNothing) {
+  bool finished = false;
+  int works = 0;
+  for (; !finished; ++works) {
+    ASSERT_LT(works, 100) << "the writer never finishes";
+    const Folder folder;
+    const std::string out = folder / "b1.clew";
+    FailingFiles files(works);
+    finished = WriteBundle(files, out).has_value();
+    EXPECT_TRUE(fs::exists(out) || !finished) << works;
+    if (fs::exists(out)) {
+      ExpectComplete(out);
+      continue;
+    }
+    // The next recorder takes the place, whatever was left.
+    ASSERT_TRUE(WriteBundle(PosixFileSystem(), out).has_value()) << works;
+    ExpectComplete(out);
+  }
+  EXPECT_GT(works, 10);
+}
+
+TEST(BundleWriterTest, ABundleThatExistsOrIsBeingWrittenIsLeftAlone) {
+  const Folder folder;
+  const std::string out = folder / "b1.clew";
+  {
+    auto first = BundleWriter::Create(PosixFileSystem(), out);
+    ASSERT_TRUE(first.has_value());
+    const auto second = BundleWriter::Create(PosixFileSystem(), out);
+    ASSERT_FALSE(second.has_value());
+    EXPECT_EQ(second.error().code, ErrorCode::kInvalidArgument);
+    EXPECT_TRUE(fs::exists(out + ".partial"));
+  }
+  EXPECT_FALSE(fs::exists(out + ".partial")) << "not published, so removed";
+  ASSERT_TRUE(WriteBundle(PosixFileSystem(), out).has_value());
+  EXPECT_FALSE(WriteBundle(PosixFileSystem(), out).has_value());
+  ExpectComplete(out);
+}
+
+}  // namespace
+}  // namespace clew::recorder

@@ -1,0 +1,57 @@
+// Ends in the way that its argument names.
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static volatile int sink;
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+
+static __attribute__((noinline)) void Crash(void) {
+  volatile int* nowhere = (int*)0x123450;
+  sink = 1;
+  *nowhere = sink;  // FAULT
+  sink = 2;
+}
+
+static void OnSegv(int signal) {
+  (void)signal;
+  _exit(7);
+}
+
+int main(int argc, char** argv) {
+  const char* how = argc > 1 ? argv[1] : "";
+  if (strcmp(how, "crash") == 0) {
+    Crash();
+  } else if (strcmp(how, "divide") == 0) {
+    sink = 5 / (argc - 2);
+  } else if (strcmp(how, "abort") == 0) {
+    abort();
+  } else if (strcmp(how, "term") == 0) {
+    raise(SIGTERM);
+  } else if (strcmp(how, "handled") == 0) {
+    signal(SIGSEGV, OnSegv);
+    Crash();
+  } else if (strcmp(how, "deadlock") == 0) {
+    pthread_mutex_lock(&lock);
+    pthread_mutex_lock(&lock);
+  } else if (strcmp(how, "spin") == 0) {
+    for (;;) {
+      ++sink;
+    }
+  } else if (strcmp(how, "close2") == 0) {
+    close(2);
+    close(1);
+    return 4;
+  } else if (strcmp(how, "fork") == 0) {
+    const pid_t child = fork();
+    if (child == 0) {
+      _exit(0);
+    }
+    waitpid(child, NULL, 0);
+  }
+  return 3;
+}

@@ -1,0 +1,164 @@
+// Goal: the system call table is ordered and names what it refuses; effects
+// cover exactly what the kernel wrote, for every kind of row.
+// Method: calls made for real by this process; GuestMemory reads only low
+// addresses, so buffers are mapped there.
+#include <asm/unistd_64.h>
+#include <fcntl.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <linux/futex.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <cstring>
+
+#include "recorder/qemu/futex_model.h"
+#include "recorder/qemu/syscall_effects.h"
+
+namespace clew::recorder {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+class SyscallTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    void* page = mmap(reinterpret_cast<void*>(kBuffer), kPageBytes,
+                      PROT_READ | PROT_WRITE,
+                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
+    ASSERT_EQ(page, reinterpret_cast<void*>(kBuffer)) << strerror(errno);
+  }
+  void TearDown() override {
+    munmap(reinterpret_cast<void*>(kBuffer), kPageBytes);
+  }
+  std::vector<MemoryRange> Writes(uint64_t number, std::array<uint64_t, 6> args,
+                                  int64_t result) {
+    const auto call = BeginSyscall(number, args, memory_);
+    EXPECT_TRUE(call.has_value()) << number;
+    const auto effects = EffectsOf(*call, result, memory_);
+    EXPECT_TRUE(effects.has_value()) << number;
+    return effects->writes;
+  }
+  static void Store(uint64_t addr, uint64_t value) {
+    std::memcpy(reinterpret_cast<void*>(addr), &value, sizeof(value));
+  }
+
+  static constexpr uint64_t kBuffer = 0x10000000;
+  GuestMemory memory_ = *GuestMemory::Open();
+};
+
+TEST_F(SyscallTest, EveryRowIsFoundByItsNumber) {
+  int known = 0;
+  for (uint64_t number = 0; number < 1000; ++number) {
+    const SyscallRule* rule = FindSyscall(number);
+    if (rule != nullptr) {
+      EXPECT_EQ(rule->number, number);
+      EXPECT_THAT(SyscallName(number), testing::Not(HasSubstr("syscall_")));
+      ++known;
+    }
+  }
+  EXPECT_GT(known, 200);
+}
+
+TEST_F(SyscallTest, RefusalsNameTheCall) {
+  for (const auto& [number, name] :
+       std::vector<std::pair<uint64_t, const char*>>{
+           {__NR_fork, "fork"},
+           {__NR_vfork, "vfork"},
+           {__NR_execve, "execve"},
+           {__NR_clone, "clone"},
+           {__NR_io_uring_setup, "io_uring_setup"},
+           {999, "syscall_999"}}) {
+    const auto call = BeginSyscall(number, {}, memory_);
+    ASSERT_FALSE(call.has_value()) << name;
+    EXPECT_EQ(call.error().code, ErrorCode::kUnsupported);
+    EXPECT_THAT(call.error().message, HasSubstr(name));
+  }
+}
+
+TEST_F(SyscallTest, ReadWritesItsResultAndNothingOnError) {
+  EXPECT_THAT(Writes(__NR_read, {0, kBuffer, 100}, 7),
+              ElementsAre(MemoryRange{kBuffer, 7}));
+  EXPECT_THAT(Writes(__NR_read, {0, kBuffer, 100}, -EIO), IsEmpty());
+  EXPECT_THAT(Writes(__NR_read, {0, kBuffer, 100}, 0), IsEmpty());
+}
+
+TEST_F(SyscallTest, VectorsAreFilledInOrder) {
+  Store(kBuffer, kBuffer + 100);
+  Store(kBuffer + 8, 10);
+  Store(kBuffer + 16, kBuffer + 200);
+  Store(kBuffer + 24, 10);
+  EXPECT_THAT(Writes(__NR_readv, {0, kBuffer, 2}, 13),
+              ElementsAre(MemoryRange{kBuffer + 100, 10},
+                          MemoryRange{kBuffer + 200, 3}));
+}
+
+TEST_F(SyscallTest, SocketAddressesEndAtTheShorterLength) {
+  Store(kBuffer, 8);
+  const auto call = BeginSyscall(__NR_getsockname,
+                                 {3, kBuffer + 64, kBuffer, 0, 0, 0}, memory_);
+  ASSERT_TRUE(call.has_value());
+  Store(kBuffer, 16);  // the kernel says what it would have written
+  EXPECT_THAT(
+      EffectsOf(*call, 0, memory_)->writes,
+      ElementsAre(MemoryRange{kBuffer + 64, 8}, MemoryRange{kBuffer, 4}));
+}
+
+TEST_F(SyscallTest, MappingsAreAsLongAsTheFile) {
+  char name[] = "/tmp/clew-syscall-XXXXXX";
+  const int fd = mkstemp(name);
+  ASSERT_EQ(ftruncate(fd, 5000), 0);
+  const auto f = static_cast<uint64_t>(fd);
+  EXPECT_THAT(Writes(__NR_mmap, {0, 16384, 1, MAP_PRIVATE, f, 4096}, 0x20000),
+              ElementsAre(MemoryRange{0x20000, 904}));
+  EXPECT_THAT(
+      Writes(__NR_mmap, {0, 16384, 1, MAP_PRIVATE | MAP_ANONYMOUS, f}, 0x20000),
+      IsEmpty());
+  close(fd);
+  unlink(name);
+}
+
+TEST_F(SyscallTest, UnknownUsesAreRefusedByName) {
+  const auto call = BeginSyscall(__NR_ioctl, {0, 0x1234, kBuffer}, memory_);
+  const auto effects = EffectsOf(*call, 0, memory_);
+  ASSERT_FALSE(effects.has_value());
+  EXPECT_THAT(effects.error().message, HasSubstr("ioctl request 0x1234"));
+  EXPECT_TRUE(EffectsOf(*call, -EINVAL, memory_).has_value());
+}
+
+TEST_F(SyscallTest, AFutexWaitBlocksOnlyWhileTheValueIsAsExpected) {
+  Store(kBuffer, 5);
+  for (const uint64_t expected : {5u, 6u}) {
+    const auto call = BeginSyscall(
+        __NR_futex, {kBuffer, FUTEX_WAIT_PRIVATE, expected}, memory_);
+    EXPECT_EQ(MayBlock(*call, memory_), expected == 5) << expected;
+  }
+}
+
+TEST(FutexModelTest, WakesInOrderOfFallingAsleep) {
+  FutexModel model;
+  for (uint32_t i = 0; i < 4; ++i) {
+    model.Wait(i, 100, UINT32_MAX);
+  }
+  model.Wait(4, 200, UINT32_MAX);
+  EXPECT_THAT(model.Wake(100, 2, UINT32_MAX), ElementsAre(0, 1));
+  model.Requeue(100, 200, 1);
+  EXPECT_THAT(model.Wake(200, 9, UINT32_MAX), ElementsAre(4, 2));
+  EXPECT_TRUE(model.Sleeps(3));
+}
+
+TEST(FutexModelTest, SleepersKnownToBeWokenComeFirst) {
+  FutexModel model;
+  for (uint32_t i = 0; i < 3; ++i) {
+    model.Wait(i, 100, UINT32_MAX);
+  }
+  model.MarkWoken(2);
+  EXPECT_THAT(model.Wake(100, 1, UINT32_MAX), ElementsAre(2));
+  model.Remove(0);
+  EXPECT_THAT(model.Wake(100, 9, UINT32_MAX), ElementsAre(1));
+}
+
+}  // namespace
+}  // namespace clew::recorder

@@ -1,0 +1,239 @@
+// Goal: a run becomes a bundle that tells how it ended, whatever way that is;
+// the same seed gives the same PT; whoever dies, half a bundle is never left.
+// Method: small programs recorded for real under qemu-x86_64; the core dump is
+// opened by gdb.
+#include "recorder/record.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <vector>
+
+#include "common/file.h"
+#include "proto/bundle.pb.h"
+
+namespace clew::recorder {
+namespace {
+
+namespace fs = std::filesystem;
+using testing::HasSubstr;
+
+std::string BinaryFolder() {
+  const char* folder = getenv("CLEW_BINARY_DIR");
+  return folder == nullptr ? "." : folder;
+}
+
+std::string Tracee(const std::string& name) {
+  return BinaryFolder() + "/tests/recorder/programs/recorder_tracee_" + name;
+}
+
+class RecordTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    char name[] = "/tmp/clew-record-XXXXXX";
+    folder_ = mkdtemp(name);
+  }
+  void TearDown() override { fs::remove_all(folder_); }
+
+  RecordOptions Options(std::vector<std::string> command) {
+    RecordOptions options;
+    options.command = std::move(command);
+    options.output = folder_ + "/b.clew";
+    options.plugin_path = BinaryFolder() + "/bin/clew-qemu-plugin.so";
+    return options;
+  }
+  Failure FailureOf(const std::string& how) {
+    const auto outcome = Record(Options({Tracee("endings"), how}));
+    EXPECT_TRUE(outcome.has_value()) << outcome.error().message;
+    return outcome.has_value() ? outcome->failure : Failure();
+  }
+  std::string Gdb(const std::string& command) {
+    const std::string line = "gdb -nx -batch -ex '" + command + "' " +
+                             Tracee("endings") + " " + folder_ +
+                             "/b.clew/core 2>/dev/null";
+    FILE* pipe = popen(line.c_str(), "r");
+    std::string text;
+    std::array<char, 4096> chunk;
+    while (const size_t got = fread(chunk.data(), 1, chunk.size(), pipe)) {
+      text.append(chunk.data(), got);
+    }
+    pclose(pipe);
+    return text;
+  }
+
+  std::string folder_;
+};
+
+TEST_F(RecordTest, ThreadsMakeAWholeBundle) {
+  for (const char* program : {"threads", "static"}) {
+    RecordOptions options = Options({Tracee(program)});
+    options.output += program;
+    const auto outcome = Record(options);
+    ASSERT_TRUE(outcome.has_value()) << outcome.error().message;
+    EXPECT_EQ(outcome->failure.kind, FailureKind::kNone);
+    EXPECT_EQ(outcome->failure.exit_status, 0);
+    EXPECT_GT(outcome->insns, 10'000u);
+    EXPECT_GT(outcome->handovers, 50u);
+    EXPECT_GT(outcome->pt_bytes, 1000u);
+    for (const char* file :
+         {"manifest.pb", "perf.data", "start.pb", "inputs.pb", "core"}) {
+      EXPECT_TRUE(fs::exists(options.output + "/" + file)) << file;
+    }
+    EXPECT_FALSE(fs::exists(options.output + "/raw"));
+    EXPECT_FALSE(fs::exists(options.output + ".partial"));
+
+    std::ifstream in(options.output + "/start.pb", std::ios::binary);
+    pb::Start start;
+    ASSERT_TRUE(start.ParseFromIstream(&in));
+    ASSERT_EQ(start.gpr_size(), 16);
+    const auto holds = [&](uint64_t addr) {
+      return std::any_of(start.segments().begin(), start.segments().end(),
+                         [&](const pb::Segment& s) {
+                           return s.addr() <= addr &&
+                                  addr < s.addr() + s.size_bytes();
+                         });
+    };
+    EXPECT_TRUE(holds(start.rip()));
+    EXPECT_TRUE(holds(start.gpr(4))) << "the stack";
+  }
+}
+
+TEST_F(RecordTest, TheSameSeedGivesTheSamePt) {
+  std::array<std::vector<std::byte>, 3> traces;
+  for (size_t i = 0; i < traces.size(); ++i) {
+    RecordOptions options = Options({Tracee("threads")});
+    options.output += std::to_string(i);
+    options.seed = i < 2 ? 5 : 6;
+    const auto outcome = Record(options);
+    ASSERT_TRUE(outcome.has_value()) << outcome.error().message;
+    traces[i] = {std::byte{0}};
+    // Sideband carries thread ids, which differ; the PT at the end does not.
+    const auto file = ReadWholeFile(options.output + "/perf.data");
+    ASSERT_TRUE(file.has_value());
+    const size_t tail = std::min<size_t>(file->size(), 4000);
+    traces[i].assign(file->end() - static_cast<long>(tail), file->end());
+    traces[i].push_back(static_cast<std::byte>(outcome->pt_bytes & 0xff));
+  }
+  EXPECT_EQ(traces[0], traces[1]);
+  EXPECT_NE(traces[0], traces[2]);
+}
+
+TEST_F(RecordTest, AFaultEndsAtTheInstructionThatFaulted) {
+  const Failure failure = FailureOf("crash");
+  EXPECT_EQ(failure.kind, FailureKind::kSignal);
+  EXPECT_EQ(failure.signal, SIGSEGV);
+  EXPECT_EQ(failure.addr.as_int(), 0x123450u);
+  const std::string place = Gdb("frame");
+  EXPECT_THAT(place, HasSubstr("FAULT"));
+  EXPECT_THAT(Gdb("print sink"), HasSubstr("= 1"));
+  EXPECT_THAT(Gdb("bt"), HasSubstr("main"));
+}
+
+TEST_F(RecordTest, EveryEndingIsRecognised) {
+  const std::vector<std::pair<std::string, Failure>> endings = [] {
+    std::vector<std::pair<std::string, Failure>> list(4);
+    list[0].first = "divide";
+    list[0].second.signal = SIGFPE;
+    list[1].first = "abort";
+    list[1].second.signal = SIGABRT;
+    list[2].first = "term";
+    list[2].second.signal = SIGTERM;
+    list[3].first = "handled";
+    list[3].second.exit_status = 7;
+    return list;
+  }();
+  for (const auto& [how, expected] : endings) {
+    const Failure failure = FailureOf(how);
+    EXPECT_EQ(failure.signal, expected.signal) << how;
+    EXPECT_EQ(failure.exit_status, expected.exit_status) << how;
+    EXPECT_EQ(failure.kind,
+              expected.signal != 0 ? FailureKind::kSignal : FailureKind::kNone)
+        << how;
+    fs::remove_all(folder_ + "/b.clew");
+  }
+}
+
+TEST_F(RecordTest, ADeadlockIsSeenAtOnceAndALongRunAtTheTimeLimit) {
+  EXPECT_EQ(FailureOf("deadlock").kind, FailureKind::kHang);
+  RecordOptions options = Options({Tracee("endings"), "spin"});
+  options.output += "2";
+  options.timeout_s = 1;
+  const auto outcome = Record(options);
+  ASSERT_TRUE(outcome.has_value()) << outcome.error().message;
+  EXPECT_EQ(outcome->failure.kind, FailureKind::kHang);
+}
+
+TEST_F(RecordTest, ExitStatusCountsAsFailureIfAsked) {
+  RecordOptions options = Options({Tracee("endings")});
+  options.keep_only_if_failed = true;
+  auto outcome = Record(options);
+  ASSERT_TRUE(outcome.has_value()) << outcome.error().message;
+  EXPECT_FALSE(outcome->kept);
+  EXPECT_FALSE(fs::exists(options.output));
+  options.fail_on = *ParseFailOn("exit!=0");
+  outcome = Record(options);
+  ASSERT_TRUE(outcome.has_value()) << outcome.error().message;
+  EXPECT_TRUE(outcome->kept);
+  EXPECT_EQ(outcome->failure.kind, FailureKind::kExit);
+  EXPECT_EQ(outcome->failure.exit_status, 3);
+}
+
+TEST_F(RecordTest, AProgramThatClosesItsStderrIsRecordedAllTheSame) {
+  const Failure failure = FailureOf("close2");
+  EXPECT_EQ(failure.exit_status, 4);
+  EXPECT_TRUE(fs::exists(folder_ + "/b.clew/core"));
+}
+
+TEST_F(RecordTest, RefusalsNameTheReasonAndLeaveNothing) {
+  const auto forked = Record(Options({Tracee("endings"), "fork"}));
+  ASSERT_FALSE(forked.has_value());
+  EXPECT_EQ(forked.error().code, ErrorCode::kUnsupported);
+  EXPECT_THAT(forked.error().message, HasSubstr("one process"));
+  const auto absent = Record(Options({"/no/such/program"}));
+  ASSERT_FALSE(absent.has_value());
+  EXPECT_EQ(absent.error().code, ErrorCode::kInvalidArgument);
+  const auto script = Record(Options({"/usr/bin/ldd"}));
+  ASSERT_FALSE(script.has_value());
+  EXPECT_THAT(script.error().message, HasSubstr("script"));
+  EXPECT_TRUE(fs::is_empty(folder_));
+}
+
+TEST_F(RecordTest, KillNineLeavesNoBundleAndTheNextRecorderTakesOver) {
+  RecordOptions options = Options({Tracee("endings"), "spin"});
+  const pid_t child = fork();
+  if (child == 0) {
+    (void)Record(options);
+    _exit(0);
+  }
+  while (!fs::exists(options.output + ".partial/start.pb")) {
+    usleep(10'000);
+  }
+  kill(child, SIGKILL);
+  waitpid(child, nullptr, 0);
+  EXPECT_FALSE(fs::exists(options.output));
+  options.command = {Tracee("endings")};
+  const auto outcome = Record(options);
+  ASSERT_TRUE(outcome.has_value()) << outcome.error().message;
+  EXPECT_FALSE(fs::exists(options.output + ".partial"));
+}
+
+TEST(FailOnTest, RulesAreReadStrictly) {
+  EXPECT_TRUE(ParseFailOn("exit!=0")->Matches(1));
+  EXPECT_FALSE(ParseFailOn("exit!=0")->Matches(0));
+  EXPECT_TRUE(ParseFailOn("exit=3")->Matches(3));
+  for (const char* bad : {"", "exit", "exit=", "exit!=x", "exit=256", "=1"}) {
+    EXPECT_FALSE(ParseFailOn(bad).has_value()) << bad;
+  }
+}
+
+}  // namespace
+}  // namespace clew::recorder
