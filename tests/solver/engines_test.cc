@@ -118,7 +118,7 @@ TEST(EnginesTest, AgreeWithEnumeration) {
   int unsatisfiable_count = 0;
   int repaired = 0;
   int z3_unknown = 0;
-  for (uint64_t i = 0; i < 400; ++i) {
+  for (uint64_t i = 0; i < 300; ++i) {
     SCOPED_TRACE(fmt::format("CLEW_TEST_SEED={} instance {}", start, i));
     const ToyOptions options = SmallOptions(start + i);
     ToyTrace toy = MakeToy(options);
