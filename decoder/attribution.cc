@@ -12,6 +12,10 @@ const Slice* Attribution::OnEnter(const CoreEnter& enter) {
   if (slices_.empty()) {
     return nullptr;
   }
+  if (enter.time.lo == TscTicks(0) && enter.time.hi == kTscUnknown) {
+    ByOrder(enter);
+    return &slices_[index_];
+  }
   // Slices that ended before the stretch began are over.
   while (index_ + 1 < slices_.size() &&
          slices_[index_].time.hi <= enter.time.lo) {
@@ -31,6 +35,19 @@ const Slice* Attribution::OnEnter(const CoreEnter& enter) {
     resume_ip_.reset();
   }
   return &slices_[index_];
+}
+
+// A CBR packet also comes in a PSB+, and then the thread goes on where it
+// stopped.
+void Attribution::ByOrder(const CoreEnter& enter) {
+  const bool goes_on = resume_ip_ && GoesOn(enter.ip);
+  const bool stays =
+      enter.anew == Anew::kNo || (enter.anew == Anew::kMaybe && goes_on);
+  if (entered_ && !stays && index_ + 1 < slices_.size()) {
+    ++index_;
+    resume_ip_.reset();
+  }
+  entered_ = true;
 }
 
 // Behind the last instruction, as after a system call, or at it, as after a

@@ -38,10 +38,12 @@ class Attribution {
 
  private:
   bool GoesOn(TraceeAddr ip) const;
+  void ByOrder(const CoreEnter& enter);
 
   std::span<const Slice> slices_;
   bool exact_;
   size_t index_ = 0;
+  bool entered_ = false;  // at least once
   // Where the last block ended: start of its last instruction.
   std::optional<TraceeAddr> resume_ip_;
 };

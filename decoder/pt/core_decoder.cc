@@ -130,9 +130,12 @@ void CoreDecoder::OnBlock(const FlowStep& step) {
 void CoreDecoder::Enter(const FlowStep& step) {
   BoundHeld(step.pos_after);
   FlushHeld();
-  lower_pos_ = std::max({lower_pos_, std::min(step.pos_before, step.pos_after),
-                         edges_->LastEnable(step.pos_after) + 1});
-  out_.push_back(CoreEnter{.ip = step.ip, .time = TimeAt(lower_pos_)});
+  const uint64_t enable = edges_->LastEnable(step.pos_after);
+  lower_pos_ = std::max(
+      {lower_pos_, std::min(step.pos_before, step.pos_after), enable + 1});
+  out_.push_back(CoreEnter{.ip = step.ip,
+                           .time = TimeAt(lower_pos_),
+                           .anew = edges_->EnabledAnew(enable)});
   enabled_ = true;
 }
 

@@ -40,6 +40,8 @@ struct CoreBlock {
 struct CoreEnter {  // user mode begins at `ip`, or is resumed after a gap
   TraceeAddr ip;
   TscInterval time;
+  // The thread's trace was switched on with it (TimingEdges).
+  Anew anew = Anew::kMaybe;
 };
 struct CoreLeave {  // user mode ends
   TscInterval time;

@@ -132,6 +132,9 @@ bool TimingEdges::ScanOne() {
     case PacketType::kMtc:
       OnMtc(packet);
       break;
+    case PacketType::kCbr:
+      next_anew_ = std::max(next_anew_, in_psb_ ? Anew::kMaybe : Anew::kYes);
+      break;
     default:
       break;
   }
@@ -145,8 +148,10 @@ bool TimingEdges::ScanOne() {
 void TimingEdges::OnFlowPacket(const Packet& packet) {
   if (packet.type == PacketType::kTipPge) {
     enables_.push_back(packet.offset);
+    anew_.push_back(next_anew_);
   } else if (packet.type == PacketType::kTipPgd) {
     disables_.push_back(packet.offset);
+    next_anew_ = Anew::kNo;
   }
   for (; lower_open_ < upper_open_; ++lower_open_) {
     edges_[lower_open_ - dropped_].lower_key = packet.offset;

@@ -26,6 +26,8 @@ struct TimingConfig {
   bool branches_before_timing = false;
 };
 
+enum class Anew : uint8_t { kNo, kMaybe, kYes };
+
 // The timing packets of one stretch of PT bytes as *edges*: an edge separates
 // the packets of control flow before it, whose instructions retired at its time
 // or earlier, from those behind it, at its time or later.
@@ -60,8 +62,22 @@ class TimingEdges {
 
   // The last TIP.PGE (TIP.PGD) packet before `pos`, or 0. Positions must not
   // decrease from call to call.
-  uint64_t LastEnable(uint64_t pos) { return LastBefore(pos, enables_); }
+  uint64_t LastEnable(uint64_t pos) {
+    const uint64_t offset = LastBefore(pos, enables_);
+    while (anew_.size() > enables_.size()) {
+      anew_.pop_front();
+    }
+    return offset;
+  }
   uint64_t LastDisable(uint64_t pos) { return LastBefore(pos, disables_); }
+
+  // Whether the thread's trace was switched on with the TIP.PGE at `offset`,
+  // LastEnable's last answer: then a CBR packet came before. In a PSB+ it may
+  // have come for that alone.
+  Anew EnabledAnew(uint64_t offset) const {
+    const bool known = !enables_.empty() && enables_.front() == offset;
+    return known && !anew_.empty() ? anew_.front() : Anew::kMaybe;
+  }
 
   // Edges that went back in time and were left out.
   uint64_t backwards() const { return backwards_; }
@@ -103,6 +119,8 @@ class TimingEdges {
 
   std::deque<uint64_t> enables_;   // offsets of TIP.PGE, from the last on
   std::deque<uint64_t> disables_;  // of TIP.PGD
+  std::deque<Anew> anew_;          // of each of enables_
+  Anew next_anew_ = Anew::kNo;     // by the CBRs since the last TIP.PGD
   std::deque<Edge> edges_;
   uint64_t dropped_ = 0;      // edges before edges_.front()
   uint64_t upper_open_ = 0;   // first edge without upper_key

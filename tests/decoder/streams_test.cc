@@ -10,12 +10,13 @@
 #include <gtest/gtest.h>
 
 #include "common/digest.h"
+#include "tests/decoder/perf_script.h"
 #include "tests/decoder/synthetic.h"
 
 namespace clew::decoder {
 namespace {
 
-recorder::EncoderConfig RandomEncoder(Random& random) {
+recorder::EncoderConfig RandomEncoder(Random &random) {
   recorder::EncoderConfig config;
   config.return_compression = random.Below(2) == 0;
   config.long_tnt = random.Below(2) == 0;
@@ -37,8 +38,8 @@ struct Checked {
 };
 
 // Walks a thread's stream beside the truth; without gaps, index by index.
-Checked CheckThread(TraceStreams& streams, Tid tid,
-                    const std::vector<TrueInsn>& truth) {
+Checked CheckThread(TraceStreams &streams, Tid tid,
+                    const std::vector<TrueInsn> &truth) {
   Checked checked;
   size_t at = 0;
   bool after_gap = false;
@@ -51,17 +52,17 @@ Checked CheckThread(TraceStreams& streams, Tid tid,
     if (!*item) {
       break;
     }
-    if (const auto* gap = std::get_if<Gap>(&**item)) {
+    if (const auto *gap = std::get_if<Gap>(&**item)) {
       ++checked.gaps;
       after_gap = true;
       EXPECT_FALSE(gap->detail.empty());
       continue;
     }
-    const auto& block = std::get<StreamBlock>(**item);
-    const Slice& slice = streams.slices()[block.slice];
+    const auto &block = std::get<StreamBlock>(**item);
+    const Slice &slice = streams.slices()[block.slice];
     std::vector<TraceeAddr> ips;
     const Status walked = streams.ForEachInstruction(
-        block, [&ips](const WalkedInsn& insn) { ips.push_back(insn.ip); });
+        block, [&ips](const WalkedInsn &insn) { ips.push_back(insn.ip); });
     EXPECT_TRUE(walked) << walked.error().message;
     if (after_gap) {
       // Go on where the truth has the block's first instruction in its time.
@@ -105,7 +106,7 @@ struct Decoded {
   std::unique_ptr<TraceStreams> streams;
 };
 
-Decoded Decode(const Synthetic& synthetic, bool like_hardware = false) {
+Decoded Decode(const Synthetic &synthetic, bool like_hardware = false) {
   Decoded decoded;
   TraceConfig config = synthetic.Config();
   config.branches_before_timing = !like_hardware;
@@ -136,7 +137,7 @@ TEST(StreamsTest, EveryInstructionInOrderWithinItsBounds) {
     // What holds of hardware, holds of our encoder, too.
     Decoded decoded = Decode(*synthetic, random.Below(2) == 0);
     uint64_t insns = 0;
-    for (const auto& [tid, truth] : synthetic->truth) {
+    for (const auto &[tid, truth] : synthetic->truth) {
       const Checked checked = CheckThread(*decoded.streams, tid, truth);
       EXPECT_EQ(checked.gaps, 0u);
       insns += checked.insns;
@@ -152,6 +153,27 @@ TEST(StreamsTest, EveryInstructionInOrderWithinItsBounds) {
   }
 }
 
+// Without timing packets the order of slices is all there is. A PSB+ where a
+// thread is entered may hide a switch, so there is none but the first here.
+TEST(StreamsTest, ThreadsAreToldApartWithoutAnyTime) {
+  for (uint64_t seed = 1; seed <= 10; ++seed) {
+    SCOPED_TRACE(fmt::format("seed {}", seed));
+    SyntheticConfig config;
+    config.seed = seed;
+    config.insns = 5000;
+    config.encoder.tsc = config.encoder.mtc = config.encoder.cyc = false;
+    config.encoder.psb_period_bytes = 1u << 20;
+    const auto synthetic = MakeSynthetic(config);
+    Decoded decoded = Decode(*synthetic);
+    for (const auto &[tid, truth] : synthetic->truth) {
+      EXPECT_EQ(CheckThread(*decoded.streams, tid, truth).gaps, 0u);
+      if (HasFailure()) {
+        return;
+      }
+    }
+  }
+}
+
 // Bounds must be true, and also of use: about as narrow as the MTC period.
 TEST(StreamsTest, BoundsAreAsNarrowAsTheTimingPackets) {
   SyntheticConfig config;
@@ -161,7 +183,7 @@ TEST(StreamsTest, BoundsAreAsNarrowAsTheTimingPackets) {
   const auto synthetic = MakeSynthetic(config);
   Decoded decoded = Decode(*synthetic);
   Checked all;
-  for (const auto& [tid, truth] : synthetic->truth) {
+  for (const auto &[tid, truth] : synthetic->truth) {
     const Checked checked = CheckThread(*decoded.streams, tid, truth);
     all.insns += checked.insns;
     all.width += checked.width;
@@ -179,7 +201,7 @@ TEST(StreamsTest, OverflowsAreGapsAndTheRestIsTrue) {
     const auto synthetic = MakeSynthetic(config);
     Decoded decoded = Decode(*synthetic);
     Checked all;
-    for (const auto& [tid, truth] : synthetic->truth) {
+    for (const auto &[tid, truth] : synthetic->truth) {
       const Checked checked = CheckThread(*decoded.streams, tid, truth);
       all.insns += checked.insns;
       all.gaps += checked.gaps;
@@ -193,8 +215,8 @@ TEST(StreamsTest, OverflowsAreGapsAndTheRestIsTrue) {
 }
 
 // Decodes all of it; what it cannot, must be an error with a place or a gap.
-Status Drain(std::span<const std::byte> bytes, const TraceConfig& config,
-             uint64_t& gaps) {
+Status Drain(std::span<const std::byte> bytes, const TraceConfig &config,
+             uint64_t &gaps) {
   CLEW_ASSIGN_OR_RETURN(data, PerfData::Over(bytes, "hostile"));
   CLEW_ASSIGN_OR_RETURN(trace, Trace::Load(std::move(data), config));
   CLEW_ASSIGN_OR_RETURN(streams, TraceStreams::Create(*trace, {}));
@@ -204,7 +226,7 @@ Status Drain(std::span<const std::byte> bytes, const TraceConfig& config,
       if (!item) {
         break;
       }
-      if (const auto* block = std::get_if<StreamBlock>(&*item)) {
+      if (const auto *block = std::get_if<StreamBlock>(&*item)) {
         EXPECT_LE(block->time.lo, block->time.hi);
         EXPECT_GT(block->insn_count, 0u);
       } else {
@@ -266,11 +288,11 @@ TEST(StreamsTest, MissingCodeIsAGapThatNamesTheFile) {
   ASSERT_TRUE(trace);
   auto streams = TraceStreams::Create(**trace, {});
   ASSERT_TRUE(streams);
-  for (const auto& [tid, truth] : synthetic->truth) {
+  for (const auto &[tid, truth] : synthetic->truth) {
     auto item = (*streams)->Next(tid);
     ASSERT_TRUE(item) << item.error().message;
     ASSERT_TRUE(*item);
-    const auto* gap = std::get_if<Gap>(&**item);
+    const auto *gap = std::get_if<Gap>(&**item);
     ASSERT_NE(gap, nullptr);
     EXPECT_EQ(gap->cause, GapCause::kCodeMissing);
     EXPECT_THAT(gap->detail, testing::HasSubstr(synthetic->code_path));
@@ -295,6 +317,35 @@ TEST(StreamsTest, ALimitOnWaitingItemsIsAnErrorThatNamesIt) {
   ASSERT_FALSE(item);
   EXPECT_EQ(item.error().code, ErrorCode::kLimit);
   EXPECT_THAT(item.error().message, testing::HasSubstr("buffered_items_max"));
+}
+
+// Goal: perf, which shares no code with us, sees the same branches.
+// Method: differential, thread by thread.
+TEST(StreamsTest, BranchesEqualPerfs) {
+  SyntheticConfig config;
+  config.seed = 5;
+  config.insns = 20000;
+  const auto synthetic = MakeSynthetic(config);
+  const auto theirs = BranchesOfPerf(synthetic->perf_path);
+  ASSERT_TRUE(theirs) << theirs.error().message;
+  if (theirs->empty()) {
+    GTEST_SKIP() << "perf script shows no branches: not installed?";
+  }
+  Decoded decoded = Decode(*synthetic);
+  const auto ours = BranchesOfStreams(*decoded.streams);
+  ASSERT_TRUE(ours) << ours.error().message;
+  for (const auto &[tid, branches] : *ours) {
+    ASSERT_TRUE(theirs->contains(tid)) << tid.as_int();
+    const auto &of_perf = theirs->at(tid);
+    for (size_t i = 0; i < std::min(branches.size(), of_perf.size()); ++i) {
+      ASSERT_EQ(branches[i], of_perf[i]) << fmt::format(
+          "thread {} branch {}: {:#x} => {:#x}, perf {:#x} => {:#x}", tid, i,
+          branches[i].from, branches[i].to, of_perf[i].from, of_perf[i].to);
+    }
+    // perf also has a last branch whose target was interrupted for good.
+    EXPECT_LE(branches.size(), of_perf.size()) << tid.as_int();
+    EXPECT_GE(branches.size() + 1, of_perf.size()) << tid.as_int();
+  }
 }
 
 }  // namespace

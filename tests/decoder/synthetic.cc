@@ -72,6 +72,9 @@ class Program {
       const uint32_t first = direct ? i + 1 : 0;
       block.target =
           first + static_cast<uint32_t>(random.Below(kBlocks - first));
+      if (block.end == End::kCond && block.target == i + 1) {
+        block.target = i;  // taken or not must make a difference
+      }
       addr += block.nops + EndSize(block.end);
       blocks_.push_back(block);
     }
