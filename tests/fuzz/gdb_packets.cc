@@ -79,8 +79,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   if (data[0] == 'S') {
     HandleStream(session, bytes);
   } else {
-    HandleLines(session, {reinterpret_cast<const char*>(bytes.data()),
-                          bytes.size()});
+    HandleLines(session,
+                {reinterpret_cast<const char*>(bytes.data()), bytes.size()});
   }
   return 0;
 }
