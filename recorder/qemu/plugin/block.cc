@@ -12,6 +12,7 @@ namespace clew::recorder {
 namespace {
 
 constexpr uint64_t kPageMask = 0xfff;
+constexpr uint64_t kInsnBytesMax = 15;
 
 // The bytes are read from memory: for an instruction that crosses a page QEMU's
 // own copy is short.
@@ -30,7 +31,8 @@ void DescribeLast(const qemu_plugin_insn* last, Block& block) {
   block.target = insn.DirectTarget(TraceeAddr(block.next_ip)).as_int();
   block.last_input = ClassifyInput(bytes);
   block.last_may_be_put_off =
-      block.insn_count > 1 && (block.next_ip & kPageMask) == 0;
+      block.insn_count > 1 &&
+      (block.last_ip & kPageMask) > kPageMask - kInsnBytesMax;
 }
 
 }  // namespace

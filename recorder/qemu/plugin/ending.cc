@@ -150,7 +150,9 @@ void Recording::Finish(const Failure& failure) {
       std::none_of(by_slot_.begin(), by_slot_.end(), [](const Thread* t) {
         return t != nullptr && t->block != nullptr && t->stop_index > 0;
       });
-  CloseThreads(clock_);
+  if (const Status closed = CloseThreads(clock_); !closed && status) {
+    status = closed;
+  }
   if (const Status closed = tracer_->Close(); !closed && status) {
     status = closed;
   }
@@ -162,15 +164,18 @@ void Recording::Finish(const Failure& failure) {
   Leave(failure);
 }
 
-void Recording::CloseThreads(uint64_t now) {
+Status Recording::CloseThreads(uint64_t now) {
+  Status status;
   for (Thread* thread : by_slot_) {
     if (thread != nullptr && thread->inputs.has_value()) {
-      CloseThread(*thread, now);
+      const Status closed = CloseThread(*thread, now);
+      status = status ? closed : status;
     }
   }
+  return status;
 }
 
-void Recording::CloseThread(Thread& thread, uint64_t now) {
+Status Recording::CloseThread(Thread& thread, uint64_t now) {
   if (thread.in_syscall) {
     thread.inputs->Add(InputOf(thread.call), {});
   }
@@ -183,8 +188,7 @@ void Recording::CloseThread(Thread& thread, uint64_t now) {
     tracer_->SwitchOut(thread.core, thread.tid, now, running);
   }
   unreadable_bytes_ += thread.inputs->unreadable_bytes();
-  // A failure to write here is caught by the recorder, which reads the file.
-  (void)thread.inputs->file().Close();
+  return thread.inputs->file().Close();
 }
 
 CoreThread Recording::CoreRegisters(const Thread& thread) const {

@@ -120,8 +120,8 @@ class Recording {
   // REQUIRE the lock, which is never released.
   [[noreturn]] void Finish(const Failure& failure);
   [[noreturn]] void FinishAsHang();
-  void CloseThreads(uint64_t now);
-  void CloseThread(Thread& thread, uint64_t now);
+  Status CloseThreads(uint64_t now);
+  Status CloseThread(Thread& thread, uint64_t now);
   Status WriteCoreFile(const Failure& failure);
   CoreThread CoreRegisters(const Thread& thread) const;
   void WriteOutcome(const Outcome& outcome);

@@ -1,0 +1,143 @@
+// Goal: what the plugin writes and the recorder reads back is the same: inputs
+// in protobuf's wire format, the session, the outcome, and events; and the scan
+// of instructions finds those that access shared memory.
+// Method: round trips, the generated code as the reader; instruction bytes from
+// an assembler.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/mman.h>
+
+#include <cstring>
+#include <filesystem>
+#include <vector>
+
+#include "common/file.h"
+#include "proto/bundle.pb.h"
+#include "recorder/qemu/input_writer.h"
+#include "recorder/qemu/insn_scan.h"
+#include "recorder/qemu/session.h"
+#include "recorder/raw_events.h"
+
+namespace clew::recorder {
+namespace {
+
+TEST(InputWriterTest, GeneratedCodeReadsARecordedCall) {
+  constexpr uint64_t kAddr = 0x10000000;
+  void* page =
+      mmap(reinterpret_cast<void*>(kAddr), kPageBytes, PROT_READ | PROT_WRITE,
+           MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
+  ASSERT_NE(page, MAP_FAILED);
+  std::memcpy(page, "abcdef", 6);
+  const auto memory = GuestMemory::Open();
+  const std::string path = testing::TempDir() + "clew-inputs";
+  InputWriter writer(Tid(42), *RawFile::Create(path), *memory);
+  SyscallInput call;
+  call.number = 300;
+  call.args = {1, 0, UINT64_MAX, 4, 5, 6};
+  call.result = -11;
+  call.output_digest = 77;
+  call.output_bytes = 5;
+  writer.Add(call, {{kAddr, 6}, {0x20000, 3}});
+  ASSERT_TRUE(writer.file().Close().has_value());
+  EXPECT_EQ(writer.unreadable_bytes(), 3u) << "nothing is mapped at 0x20000";
+
+  const auto bytes = *ReadWholeFile(path);
+  ASSERT_LT(bytes.size(), 128u) << "one byte of length";
+  EXPECT_EQ(static_cast<size_t>(bytes[0]), bytes.size() - 1);
+  pb::Input input;
+  ASSERT_TRUE(input.ParseFromArray(bytes.data() + 1,
+                                   static_cast<int>(bytes.size()) - 1));
+  EXPECT_EQ(input.thread(), 42);
+  const pb::Syscall& read = input.syscall();
+  EXPECT_EQ(read.number(), 300u);
+  EXPECT_THAT(read.args(), testing::ElementsAre(1, 0, UINT64_MAX, 4, 5, 6));
+  EXPECT_TRUE(read.returned());
+  EXPECT_EQ(read.result(), -11);
+  ASSERT_EQ(read.writes_size(), 2);
+  EXPECT_EQ(read.writes(0).addr(), kAddr);
+  EXPECT_EQ(read.writes(0).data(), "abcdef");
+  EXPECT_EQ(read.writes(1).data(), std::string(3, '\0'));
+  EXPECT_TRUE(read.has_output());
+  EXPECT_EQ(read.output_digest(), 77u);
+  EXPECT_EQ(read.output_bytes(), 5u);
+  munmap(page, kPageBytes);
+  std::filesystem::remove(path);
+}
+
+TEST(SessionTest, SurvivesTheRoundTrip) {
+  Session session;
+  session.folder = "/tmp/a b=c";
+  session.scheduler = {.cores = 3, .quantum_insns = 9, .seed = UINT64_MAX};
+  session.encoder.mtc = false;
+  session.encoder.mtc_period = 3;
+  session.timeout_s = 17;
+  session.core_on_exit = false;
+  const std::string text = FormatSession(session);
+  const auto parsed = ParseSession(text);
+  ASSERT_TRUE(parsed.has_value()) << parsed.error().message;
+  EXPECT_EQ(FormatSession(*parsed), text);
+  EXPECT_EQ(parsed->folder, session.folder);
+  EXPECT_EQ(parsed->scheduler.seed, UINT64_MAX);
+  EXPECT_FALSE(parsed->encoder.mtc);
+  EXPECT_FALSE(ParseSession("folder=x\ncores=y\n").has_value());
+}
+
+TEST(OutcomeTest, ATruncatedOneIsRefused) {
+  Outcome outcome;
+  outcome.failure.kind = FailureKind::kSignal;
+  outcome.failure.ip = TraceeAddr(0x1234);
+  outcome.refusal = "two\nlines";
+  const std::string text = FormatOutcome(outcome);
+  const auto parsed = ParseOutcome(text);
+  ASSERT_TRUE(parsed.has_value()) << parsed.error().message;
+  EXPECT_EQ(parsed->failure.ip, outcome.failure.ip);
+  EXPECT_EQ(parsed->refusal, "two lines");
+  for (size_t i = 0; i + 2 < text.size(); ++i) {
+    EXPECT_FALSE(ParseOutcome(text.substr(0, i)).has_value()) << i;
+  }
+}
+
+TEST(RawEventTest, PathsMayHoldBlanksAndBadLinesAreRefused) {
+  const auto event = ParseRawEvent("mmap 1 2 3 4 5 6 7 /tmp/a b");
+  ASSERT_TRUE(event.has_value());
+  EXPECT_EQ(event->size_bytes, 5u);
+  EXPECT_EQ(event->text, "/tmp/a b");
+  for (const char* bad : {"", "out 1 2", "out 1 2 3 x", "what 1 2 3"}) {
+    EXPECT_FALSE(ParseRawEvent(bad).has_value()) << bad;
+  }
+}
+
+TEST(InsnScanTest, FindsAccessesOtherThanToTheStack) {
+  const std::vector<std::pair<std::vector<uint8_t>, bool>> kCases = {
+      {{0x8b, 0x00}, true},                          // mov eax, [rax]
+      {{0x8b, 0xc1}, false},                         // mov eax, ecx
+      {{0x8b, 0x44, 0x24, 0x08}, false},             // mov eax, [rsp + 8]
+      {{0x41, 0x8b, 0x04, 0x24}, true},              // mov eax, [r12]
+      {{0x48, 0x8d, 0x05, 0, 0, 0, 0}, false},       // lea rax, [rip]
+      {{0x0f, 0x1f, 0x40, 0x00}, false},             // nop [rax]
+      {{0xf0, 0x0f, 0xb1, 0x0a}, true},              // lock cmpxchg [rdx], ecx
+      {{0x66, 0x0f, 0x6f, 0x07}, true},              // movdqa xmm0, [rdi]
+      {{0x66, 0x0f, 0x3a, 0x63, 0xc1, 0}, false},    // pcmpistri xmm0, xmm1
+      {{0xf3, 0x48, 0xa5}, true},                    // rep movsq
+      {{0x55}, false},                               // push rbp
+      {{0xc3}, false},                               // ret
+      {{0xff, 0x20}, true},                          // jmp [rax]
+      {{0xe8, 0, 0, 0, 0}, false},                   // call
+      {{0xc7, 0x05, 0, 0, 0, 0, 0, 0, 0, 0}, true},  // mov [rip], imm32
+  };
+  for (const auto& [bytes, accesses] : kCases) {
+    EXPECT_EQ(AccessesSharedMemory(bytes), accesses)
+        << testing::PrintToString(bytes);
+  }
+}
+
+TEST(InsnScanTest, FindsInstructionsWithResultsFromOutside) {
+  using V = std::vector<uint8_t>;
+  EXPECT_EQ(ClassifyInput(V{0x0f, 0xa2}), InputInsn::kCpuid);
+  EXPECT_EQ(ClassifyInput(V{0x0f, 0x31}), InputInsn::kRdtsc);
+  EXPECT_EQ(ClassifyInput(V{0x48, 0x0f, 0xc7, 0xf0}), InputInsn::kOther);
+  EXPECT_EQ(ClassifyInput(V{0x0f, 0xaf, 0xc1}), InputInsn::kNone);
+}
+
+}  // namespace
+}  // namespace clew::recorder
