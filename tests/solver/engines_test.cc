@@ -70,6 +70,25 @@ SearchAnswer RunDepthFirst(const ToyTrace& toy, bool back_jumps,
              : answer;
 }
 
+// A search after others that jumped, held threads back and shared its memo.
+SearchAnswer RunWithSharedMemo(const ToyTrace& toy) {
+  auto executor = TraceExecutor::Create(toy.trace);
+  DigestSet dead(kMemoryBytes);
+  const Deadline deadline(20);
+  for (uint64_t seed = 0; seed < 3; ++seed) {
+    DepthFirstOptions options;
+    options.back_jumps = true;
+    options.holds_per_1000 = static_cast<uint32_t>(100 * seed);
+    options.seed = seed;
+    options.nodes_max = 200;
+    SearchAnswer answer = DepthFirst(**executor, dead, options).Run(deadline);
+    if (answer.verdict != Verdict::kUnknown) {
+      return answer;
+    }
+  }
+  return DepthFirst(**executor, dead, {}).Run(deadline);
+}
+
 void ExpectAgrees(const ToyTrace& toy, const SearchAnswer& answer,
                   bool satisfiable, bool complete, const char* engine) {
   if (answer.verdict == Verdict::kUnknown) {
@@ -135,6 +154,7 @@ TEST(EnginesTest, AgreeWithEnumeration) {
     ExpectAgrees(toy, RunDepthFirst(toy, false, 0), *truth, true, "search");
     ExpectAgrees(toy, RunDepthFirst(toy, false, 200), *truth, true, "held");
     ExpectAgrees(toy, RunDepthFirst(toy, true, 0), *truth, false, "directed");
+    ExpectAgrees(toy, RunWithSharedMemo(toy), *truth, true, "shared memo");
     ExpectAgrees(toy, RunBeam(toy, 4096), *truth, true, "wide beam");
     ExpectAgrees(toy, RunBeam(toy, 1), *truth, false, "narrow beam");
     z3_unknown += ExpectZ3Agrees(toy, Encoding::kReadFrom, *truth) ? 0 : 1;
