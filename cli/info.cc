@@ -218,6 +218,17 @@ Result<std::string> PlainCore(const Bundle& bundle, const std::string& folder) {
   return unpacked;
 }
 
+// Where gdb looks for a library by its base name, if not at its path: the
+// program may know it by another name of its folder (/lib for /usr/lib).
+std::string SearchPath(const Manifest& manifest) {
+  std::string folders;
+  for (const decoder::BundleImage& image : manifest.images) {
+    folders += folders.empty() ? "" : ":";
+    folders += std::filesystem::path(image.file).parent_path().string();
+  }
+  return folders;
+}
+
 Result<std::string> RunGdb(const Bundle& bundle, const std::string& program) {
   ScratchFolder scratch;
   if (scratch.path().empty()) {
@@ -226,15 +237,18 @@ Result<std::string> RunGdb(const Bundle& bundle, const std::string& program) {
   const std::string root = scratch.path() + "/root";
   CLEW_RETURN_IF_ERROR(MakeSysroot(bundle.manifest(), root));
   CLEW_ASSIGN_OR_RETURN(core, PlainCore(bundle, scratch.path()));
-  std::vector<std::string> command = {"gdb",
-                                      "-nx",
-                                      "-batch",
-                                      "-iex",
-                                      "set auto-load off",
-                                      "-iex",
-                                      "set debuginfod enabled off",
-                                      "-ex",
-                                      "set sysroot " + root};
+  std::vector<std::string> command = {
+      "gdb",
+      "-nx",
+      "-batch",
+      "-iex",
+      "set auto-load off",
+      "-iex",
+      "set debuginfod enabled off",
+      "-ex",
+      "set sysroot " + root,
+      "-ex",
+      "set solib-search-path " + SearchPath(bundle.manifest())};
   if (const std::string image = bundle.ImageOf(program); !image.empty()) {
     command.insert(command.end(), {"-ex", "file " + image});
   }
