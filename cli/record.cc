@@ -34,7 +34,8 @@ struct Options {
   recorder::RecordOptions record;
   std::string fail_on;
   std::string timing = "mtc";
-  uint32_t tries = 0;
+  const CLI::Option* until_fail = nullptr;
+  uint32_t tries = 0;  // 0: not given, or given without a number
   bool json = false;
 };
 
@@ -92,11 +93,12 @@ Result<recorder::RecordOutcome> Run(Options& options) {
   options.record.timing = options.timing != "none";
   CLEW_ASSIGN_OR_RETURN(plugin, recorder::ResolvePluginPath("clew"));
   options.record.plugin_path = plugin;
-  if (options.tries == 0) {
+  if (options.until_fail->count() == 0) {
     return recorder::Record(options.record);
   }
+  const uint32_t tries = options.tries == 0 ? kTriesDefault : options.tries;
   TerminalProgress progress("record", "runs");
-  return recorder::RecordUntilFail(options.record, options.tries, &progress);
+  return recorder::RecordUntilFail(options.record, tries, &progress);
 }
 
 int RunRecord(Options& options) {
@@ -122,16 +124,11 @@ void AddRunOptions(CLI::App& command, Options& options) {
   recorder::RecordOptions& record = options.record;
   command.add_option("-o,--output", record.output, "the bundle to make")
       ->required();
-  command
-      .add_option("--until-fail", options.tries,
-                  "try seeds until a run fails, at most N times")
-      ->expected(0, 1)
-      ->default_str("")
-      ->each([&options](const std::string& text) {
-        if (text.empty()) {
-          options.tries = kTriesDefault;
-        }
-      });
+  options.until_fail =
+      command
+          .add_option("--until-fail", options.tries,
+                      "try seeds until a run fails, at most N times (1000)")
+          ->expected(0, 1);
   command.add_option("--fail-on", options.fail_on,
                      "exit status that counts as failure: exit!=N or exit=N");
   command.add_option("--timeout", record.timeout_s,

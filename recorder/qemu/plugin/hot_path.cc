@@ -50,7 +50,9 @@ extern "C" {
                                                           const Block* block,
                                                           uint64_t* env) {
   if (vcpu != g_runner.vcpu) [[unlikely]] {
-    g_recording->EnterThread(vcpu, block->ip, GuestEnv(env));
+    if (!g_recording->EnterThread(vcpu, block->ip, GuestEnv(env))) {
+      cpu_loop_exit_noexc(thread_cpu);  // back to QEMU's loop, and here again
+    }
   }
   Runner& runner = g_runner;
   const Block* last = runner.block;

@@ -30,15 +30,7 @@ void OnTranslate(qemu_plugin_id_t, qemu_plugin_tb* tb) {
   g_recording->blocks().Translate(tb);
 }
 
-// Threads that wait for their turn inside translated code would return into
-// code that is gone.
-void OnFlush(qemu_plugin_id_t) {
-  if (g_recording->any_parked()) {
-    g_recording->GiveUp(
-        "QEMU dropped its translations while several threads ran; the program "
-        "has more code than the recorder can follow");
-  }
-}
+void OnFlush(qemu_plugin_id_t) { g_recording->OnFlush(); }
 
 void OnSyscall(qemu_plugin_id_t, unsigned vcpu, int64_t number, uint64_t a0,
                uint64_t a1, uint64_t a2, uint64_t a3, uint64_t a4, uint64_t a5,

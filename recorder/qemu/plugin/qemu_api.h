@@ -56,6 +56,8 @@ int page_get_flags(uint64_t addr);
 // (start_exclusive) waits for it for ever.
 void cpu_exec_start(CPUState*);
 void cpu_exec_end(CPUState*);
+// Leaves translated code for QEMU's loop, which goes on at env's rip.
+[[noreturn]] void cpu_loop_exit_noexc(CPUState*);
 // The arithmetic flags, computed from the lazy state in `env`.
 uint32_t cpu_cc_compute_all(void* env, int op);
 

@@ -38,8 +38,9 @@ class Recording {
 
   // QEMU made a CPU: the first, or for the thread being cloned.
   void AddThread(unsigned vcpu);
-  // A thread's first block. Waits for its turn.
-  void EnterThread(unsigned vcpu, uint64_t ip, GuestEnv env);
+  // A thread's first block. Waits for its turn. False if QEMU dropped its
+  // translations meanwhile, so that the block must be entered anew.
+  bool EnterThread(unsigned vcpu, uint64_t ip, GuestEnv env);
   // The turn's time is up inside g_runner.block, before instruction `index`.
   // Others go on; returns when it is this thread's turn again.
   void EndTurn(uint64_t index);
@@ -78,7 +79,8 @@ class Recording {
   }
   BlockTable& blocks() { return blocks_; }
   bool virtual_tsc() const { return session_.virtual_tsc; }
-  bool any_parked() const { return parked_ > 0; }
+  // QEMU is about to drop its translations.
+  void OnFlush();
 
  private:
   Recording(const Session& session, GuestMemory memory,
@@ -88,7 +90,10 @@ class Recording {
   void Grant(const Scheduler::Turn& turn, uint64_t now);
   void GrantNext(uint64_t now);
   void MakeReady(Thread& thread);
-  void WaitForTurn(Thread& me, bool inside_cpu);
+  // Where a thread waits: in QEMU, at the start of its first block, or in
+  // translated code that it goes on with.
+  enum class Waits : uint8_t { kOutside, kAtFirstBlock, kInsideBlock };
+  void WaitForTurn(Thread& me, Waits where);
   void Begin(Thread& me);
   void Settle(const Thread& me);
   bool AllWaitForever() const;
@@ -148,6 +153,7 @@ class Recording {
   std::vector<Tid> leaving_;        // ended, and maybe not gone yet
   uint64_t clock_ = 0;              // when the last turn ended
   uint64_t handovers_ = 0;
+  std::atomic<uint32_t> flushes_ = 0;
   std::atomic<int> parked_ = 0;  // inside translated code, without the turn
   std::atomic<bool> hang_requested_ = false;
   uint64_t deadline_ = 0;  // of the turn granted last

@@ -66,7 +66,7 @@ void Recording::AddThread(unsigned vcpu) {
   by_vcpu_[vcpu] = std::move(thread);
 }
 
-void Recording::EnterThread(unsigned vcpu, uint64_t ip, GuestEnv env) {
+bool Recording::EnterThread(unsigned vcpu, uint64_t ip, GuestEnv env) {
   Thread& me = ThreadOf(vcpu);
   me.cpu = thread_cpu;
   me.env = env;
@@ -74,8 +74,10 @@ void Recording::EnterThread(unsigned vcpu, uint64_t ip, GuestEnv env) {
     started_ = true;
     StartMainThread(me, ip);
   }
-  WaitForTurn(me, true);
+  const uint32_t flushes = flushes_;
+  WaitForTurn(me, Waits::kAtFirstBlock);
   Begin(me);
+  return flushes == flushes_;
 }
 
 void Recording::StartMainThread(Thread& me, uint64_t ip) {
@@ -116,7 +118,7 @@ void Recording::EndTurn(uint64_t index) {
     }
     GrantNext(now);
   }
-  WaitForTurn(me, true);
+  WaitForTurn(me, Waits::kInsideBlock);
   Begin(me);
   g_runner.block_start = clock_ - index;
   g_runner.block_end = clock_ + rest;
@@ -161,7 +163,7 @@ void Recording::AwaitReturn(Thread& me, int64_t result) {
       GrantNext(clock_);
     }
   }
-  WaitForTurn(me, false);
+  WaitForTurn(me, Waits::kOutside);
   Begin(me);
   me.gave_turn = false;
 }
@@ -207,6 +209,17 @@ void Recording::ForgetThread(unsigned vcpu) {
   }
 }
 
+// Making the first thread does that, when the new one may be waiting at its
+// first block. A thread inside a block would return into code that is gone.
+void Recording::OnFlush() {
+  ++flushes_;
+  if (parked_ > 0) {
+    GiveUp(
+        "QEMU dropped its translations while several threads ran; the program "
+        "has more code than the recorder can follow");
+  }
+}
+
 void Recording::MakeReady(Thread& thread) {
   thread.state = Thread::State::kWaiting;
   scheduler_.Ready(thread.slot);
@@ -246,11 +259,12 @@ void Recording::ReadyArrived() {
   }
 }
 
-// `inside_cpu`: called from translated code.
-void Recording::WaitForTurn(Thread& me, bool inside_cpu) {
+void Recording::WaitForTurn(Thread& me, Waits where) {
+  const bool inside_cpu = where != Waits::kOutside;
+  const int parked = where == Waits::kInsideBlock ? 1 : 0;
   if (me.turn.load(std::memory_order_acquire) == 0) {
     if (inside_cpu) {
-      ++parked_;
+      parked_ += parked;
       cpu_exec_end(me.cpu);
     }
     while (me.turn.load(std::memory_order_acquire) == 0) {
@@ -258,7 +272,7 @@ void Recording::WaitForTurn(Thread& me, bool inside_cpu) {
     }
     if (inside_cpu) {
       cpu_exec_start(me.cpu);
-      --parked_;
+      parked_ -= parked;
     }
   }
   me.turn.store(0, std::memory_order_relaxed);
