@@ -200,6 +200,7 @@ class Process {
   Status ReturnFromSignal(size_t thread);
   void Exit(size_t thread, const SyscallInput& call);
   Result<bool> ReturnFromCall(size_t thread);
+  Result<bool> SentSignal(size_t thread, const Failure& failure) const;
 
   Result<std::optional<Advance::Stop>> ForceOn(size_t thread,
                                                const StreamBlock& block);

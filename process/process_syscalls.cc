@@ -432,6 +432,30 @@ Status Process::ReturnFromSignal(size_t thread) {
   return {};
 }
 
+// The thread's last recorded act was to send itself the failing signal (abort,
+// raise), and it is where that call returns.
+Result<bool> Process::SentSignal(size_t thread, const Failure& failure) const {
+  const ThreadState& state = threads_[thread];
+  if (state.input == 0 || state.registers.rip != failure.ip.as_int()) {
+    return false;
+  }
+  CLEW_ASSIGN_OR_RETURN(record, tape_->Input(thread, state.input - 1));
+  const auto* const call = std::get_if<SyscallInput>(record);
+  if (call == nullptr) {
+    return false;
+  }
+  const auto signal = static_cast<uint64_t>(failure.signal);
+  switch (call->number) {
+    case kSysTgkill:
+      return call->args[2] == signal;
+    case kSysKill:
+    case kSysTkill:
+      return call->args[1] == signal;
+    default:
+      return false;
+  }
+}
+
 Result<std::optional<Contradiction>> Process::CheckFailure(
     const Failure& failure) {
   const auto blame = tape_->IndexOf(failure.thread);
@@ -439,8 +463,9 @@ Result<std::optional<Contradiction>> Process::CheckFailure(
     return std::nullopt;
   }
   ThreadState& state = threads_[*blame];
-  if (state.phase != ThreadPhase::kRunning) {
-    return std::nullopt;  // it sent itself the signal: a recorded system call
+  CLEW_ASSIGN_OR_RETURN(sent, SentSignal(*blame, failure));
+  if (sent || state.phase != ThreadPhase::kRunning) {
+    return std::nullopt;
   }
   SaveForUndo(*blame);
   ThreadCpu cpu(*this, *blame);
