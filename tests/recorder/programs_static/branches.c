@@ -50,14 +50,14 @@ __attribute__((noinline)) static void Assembly(void) {
       "lea %1, %%rdi\n"
       "rep movsb\n"
       "xor %%ecx, %%ecx\n"
-      "rep stosb\n"          // no iteration
+      "rep stosb\n"  // no iteration
       "mov $5, %%ecx\n"
       "1: loop 1b\n"
       "jrcxz 2f\n"
       "nop\n"
       "2: lea 3f(%%rip), %%rax\n"
       "push %%rax\n"
-      "ret\n"                // a jump in disguise
+      "ret\n"  // a jump in disguise
       "nop\n"
       "3:\n"
       :
