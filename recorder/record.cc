@@ -55,6 +55,7 @@ Result<Session> MakeSession(const RecordOptions& options,
   session.encoder.tsc_ctc_denominator = 1;
   session.timeout_s = options.timeout_s;
   session.core_on_exit = options.core_on_exit;
+  session.turns_path = options.turns_path;
   CLEW_RETURN_IF_ERROR(Validate(session.encoder));
   return session;
 }

@@ -37,6 +37,7 @@ struct RecordOptions {
   bool core_on_exit = true;  // a core dump also of a run that did not fail
   bool keep_only_if_failed = false;
   std::string plugin_path;  // of clew-qemu-plugin.so
+  std::string turns_path;   // for tests; as Session::turns_path
 };
 
 struct RecordOutcome {

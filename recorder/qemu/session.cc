@@ -65,13 +65,14 @@ std::string FormatSession(const Session& s) {
   return fmt::format(
       "folder={}\ncores={}\nquantum={}\nslice_min={}\nslice_max={}\nseed={}\n"
       "psb={}\ntsc={:d}\nmtc={:d}\ncyc={:d}\nmtc_period={}\nnumerator={}\n"
-      "denominator={}\ntimeout={}\ncore_on_exit={:d}\nvirtual_tsc={:d}\n",
+      "denominator={}\ntimeout={}\ncore_on_exit={:d}\nvirtual_tsc={:d}\n"
+      "turns={}\n",
       OneLine(s.folder), s.scheduler.cores, s.scheduler.quantum_insns,
       s.scheduler.slice_min_ticks, s.scheduler.slice_max_ticks,
       s.scheduler.seed, s.encoder.psb_period_bytes, s.encoder.tsc,
       s.encoder.mtc, s.encoder.cyc, s.encoder.mtc_period,
       s.encoder.tsc_ctc_numerator, s.encoder.tsc_ctc_denominator, s.timeout_s,
-      s.core_on_exit, s.virtual_tsc);
+      s.core_on_exit, s.virtual_tsc, OneLine(s.turns_path));
 }
 
 Result<Session> ParseSession(std::string_view text) {
@@ -95,6 +96,8 @@ Result<Session> ParseSession(std::string_view text) {
   CLEW_RETURN_IF_ERROR(fields.Number("timeout", s.timeout_s));
   CLEW_RETURN_IF_ERROR(fields.Number("core_on_exit", s.core_on_exit));
   CLEW_RETURN_IF_ERROR(fields.Number("virtual_tsc", s.virtual_tsc));
+  CLEW_ASSIGN_OR_RETURN(turns, fields.Text("turns"));
+  s.turns_path = turns;
   CLEW_RETURN_IF_ERROR(Validate(s.encoder));
   return s;
 }

@@ -25,6 +25,9 @@ struct Session {
   uint32_t timeout_s = 0;    // 0: none
   bool core_on_exit = true;  // write a core dump at a normal exit, too
   bool virtual_tsc = true;   // RDTSC reads the virtual clock
+  // For tests: the true schedule goes here, a line "<thread> <tick>" for each
+  // turn's start and "0 <tick>" for the end. Empty: nowhere.
+  std::string turns_path;
 };
 
 std::string FormatSession(const Session& session);

@@ -88,18 +88,23 @@ void Recording::CloseBlockBySignal(Thread& me, int32_t signal) {
   } else if (!IsNextIteration(*last, ip)) {
     CloseBlock(*last, ip);
   }
+  g_runner.encoder->AdvanceTime(TscTicks(g_runner.block_end));
   g_runner.encoder->Interrupt(TraceeAddr(ip));
   g_runner.block = nullptr;
 }
 
-void Recording::EndByHang() {
+void Recording::EndByHang(uint64_t now) {
   mutex_.lock();
+  clock_ = now;
+  g_runner.thread = nullptr;
   FinishAsHang();
 }
 
 void Recording::FinishAsHang() {
   if (g_runner.thread != nullptr) {
-    clock_ = std::max(clock_, g_runner.block_start);
+    const bool in_call = g_runner.block == nullptr;
+    clock_ =
+        std::max(clock_, in_call ? g_runner.block_end : g_runner.block_start);
   }
   Failure failure;
   failure.kind = FailureKind::kHang;
@@ -141,6 +146,7 @@ void Recording::Finish(const Failure& failure) {
   outcome.ticks = clock_;
   outcome.handovers = handovers_;
   outcome.switches = tracer_->switches();
+  tracer_->Turn(Tid(0), clock_);
   Status status;
   if (failure.kind != FailureKind::kNone || session_.core_on_exit) {
     status = WriteCoreFile(failure);
@@ -183,6 +189,7 @@ Status Recording::CloseThread(Thread& thread, uint64_t now) {
     CoreEncoder& encoder = tracer_->encoder(thread.core);
     const bool running = encoder.enabled() && thread.block != nullptr;
     if (running) {
+      encoder.AdvanceTime(TscTicks(now));
       encoder.Interrupt(TraceeAddr(thread.block->IpOf(thread.stop_index)));
     }
     tracer_->SwitchOut(thread.core, thread.tid, now, running);

@@ -26,6 +26,7 @@ inline void CloseBlock(const Block& block, uint64_t next) {
     --g_runner.block_end;  // QEMU put the last instruction off
     return;
   }
+  encoder.AdvanceTime(TscTicks(g_runner.block_end));
   const TraceeAddr to(next);
   switch (block.branch_class) {
     case BranchClass::kConditional:
@@ -49,7 +50,6 @@ inline void CloseBlock(const Block& block, uint64_t next) {
     case BranchClass::kFar:
       break;
   }
-  encoder.AdvanceTime(TscTicks(g_runner.block_end));
 }
 
 // The callbacks that translated code makes.

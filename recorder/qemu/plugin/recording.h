@@ -120,7 +120,7 @@ class Recording {
   void CheckFsBase(Thread& me, int64_t result);
 
   // ending.cc
-  [[noreturn]] void EndByHang();
+  [[noreturn]] void EndByHang(uint64_t now);
   void CloseBlockBySignal(Thread& me, int32_t signal);
   // REQUIRE the lock, which is never released.
   [[noreturn]] void Finish(const Failure& failure);

@@ -65,8 +65,8 @@ bool Recording::EnterHandler(const clew::recorder::Block& block, GuestEnv env) {
     } else if (!IsNextIteration(*last, ip)) {
       CloseBlock(*last, ip);
     }
-    g_runner.encoder->Interrupt(TraceeAddr(ip));
     g_runner.encoder->AdvanceTime(TscTicks(g_runner.block_end));
+    g_runner.encoder->Interrupt(TraceeAddr(ip));
   }
   me.block = nullptr;
   SignalInput input;

@@ -118,8 +118,8 @@ void Recording::CloseBlockBySyscall(Thread& me) {
       g_runner.block->branch_class != BranchClass::kFar) {
     GiveUp("a system call without a SYSCALL instruction");
   }
-  g_runner.encoder->FarTransfer();
   g_runner.encoder->AdvanceTime(TscTicks(g_runner.block_end));
+  g_runner.encoder->FarTransfer();
   g_runner.block = nullptr;
   me.block = nullptr;
   me.enable_cause = EnableCause::kKernelReturn;

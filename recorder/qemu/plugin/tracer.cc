@@ -29,6 +29,10 @@ Result<std::unique_ptr<Tracer>> Tracer::Create(const Session& session) {
     core.encoder = std::make_unique<CoreEncoder>(session.encoder, *core.sink);
     tracer->cores_.push_back(std::move(core));
   }
+  if (!session.turns_path.empty()) {
+    CLEW_ASSIGN_OR_RETURN(turns, RawFile::Create(session.turns_path));
+    tracer->turns_ = std::move(turns);
+  }
   return tracer;
 }
 
@@ -69,6 +73,11 @@ void Tracer::Mmap(uint32_t core, Tid thread, uint64_t now,
 
 Status Tracer::Close() {
   Status status = events_.Close();
+  if (turns_.has_value()) {
+    if (Status closed = turns_->Close(); !closed && status) {
+      status = closed;
+    }
+  }
   for (Core& core : cores_) {
     core.encoder->Flush();
     if (Status closed = core.sink->file().Close(); !closed && status) {

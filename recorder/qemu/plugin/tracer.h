@@ -8,6 +8,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string_view>
 #include <vector>
 
@@ -45,6 +46,12 @@ class Tracer {
             std::string_view name);
   void Mmap(uint32_t core, Tid thread, uint64_t now,
             const ExecMapping& mapping);
+  // `thread` has the turn from now on; 0: nobody, it is the end.
+  void Turn(Tid thread, uint64_t now) {
+    if (turns_.has_value()) [[unlikely]] {
+      turns_->Append(fmt::format("{} {}\n", thread, now));
+    }
+  }
   uint64_t switches() const { return switches_; }
 
   // Writes everything out. Nothing may be called afterwards.
@@ -58,6 +65,7 @@ class Tracer {
   explicit Tracer(RawFile events) : events_(std::move(events)) {}
 
   RawFile events_;
+  std::optional<RawFile> turns_;
   std::vector<Core> cores_;
   uint64_t switches_ = 0;
 };

@@ -106,12 +106,14 @@ void Recording::EndTurn(uint64_t index) {
   me.block = &block;
   me.stop_index = index;
   if (hang_requested_) {
-    EndByHang();
+    EndByHang(now);
   }
   {
     const std::lock_guard lock(mutex_);
     if (scheduler_.SliceOver(me.slot, now)) {
-      tracer_->encoder(me.core).Interrupt(TraceeAddr(block.IpOf(index)));
+      CoreEncoder& encoder = tracer_->encoder(me.core);
+      encoder.AdvanceTime(TscTicks(now));
+      encoder.Interrupt(TraceeAddr(block.IpOf(index)));
       tracer_->SwitchOut(me.core, me.tid, now, true);
       me.state = Thread::State::kWaiting;
       scheduler_.Preempt(me.slot);
@@ -129,7 +131,7 @@ void Recording::Block(Thread& me) {
   const FutexCall futex = ParseFutex(me.call.args);
   const bool futex_wait = me.call.rule->blocking == Blocking::kFutex;
   if (hang_requested_) {
-    EndByHang();
+    EndByHang(now);
   }
   std::unique_lock lock(mutex_);
   g_runner = Runner();
@@ -280,6 +282,7 @@ void Recording::WaitForTurn(Thread& me, Waits where) {
 
 void Recording::Begin(Thread& me) {
   Settle(me);
+  tracer_->Turn(me.tid, clock_);
   CoreEncoder& encoder = tracer_->encoder(me.core);
   g_runner = {.vcpu = me.vcpu,
               .thread = &me,
