@@ -120,6 +120,9 @@ void Recording::CloseBlockBySyscall(Thread& me) {
   }
   g_runner.encoder->AdvanceTime(TscTicks(g_runner.block_end));
   g_runner.encoder->FarTransfer();
+  // What SYSCALL does on a CPU and QEMU 7.2 leaves out.
+  me.env.set_gpr(kRcx, g_runner.block->next_ip);
+  me.env.set_gpr(kR11, me.env.rflags());
   g_runner.block = nullptr;
   me.block = nullptr;
   me.enable_cause = EnableCause::kKernelReturn;

@@ -1,0 +1,153 @@
+// Goal: a recording says nothing false. Every instruction retired within the
+// time that decoding gives it, and the order in which everything truly happened
+// passes the checker of schedules and ends in the memory of the core dump.
+// Method: the recorder also writes down who had the turn when. One tick of its
+// clock is one retired instruction, so that is the time of each, and a
+// schedule.
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <fstream>
+#include <map>
+
+#include "cli/bundle_recording.h"
+#include "decoder/streams.h"
+#include "recorder/record.h"
+#include "symbolic/check.h"
+#include "tests/e2e/clew_command.h"
+
+namespace clew::e2e {
+namespace {
+
+struct Case {
+  const char* program;
+  uint32_t mtc_period;
+};
+
+// What one thread did in one turn.
+struct Turn {
+  Tid thread;
+  uint64_t start_tick = 0;
+  uint64_t insns = 0;
+};
+
+std::vector<Turn> ReadTurns(const std::string& path) {
+  std::vector<Turn> turns;
+  std::ifstream file(path);
+  int32_t thread = 0;
+  for (uint64_t tick = 0; file >> thread >> tick;) {
+    if (!turns.empty()) {
+      turns.back().insns = tick - turns.back().start_tick;
+    }
+    turns.push_back({.thread = Tid(thread), .start_tick = tick});
+  }
+  EXPECT_TRUE(!turns.empty() && turns.back().thread == Tid(0)) << path;
+  return turns;
+}
+
+// When each instruction of a thread retired: the n-th one at ticks[n].
+std::map<Tid, std::vector<uint64_t>> TrueTicks(const std::vector<Turn>& turns) {
+  std::map<Tid, std::vector<uint64_t>> ticks;
+  for (const Turn& turn : turns) {
+    for (uint64_t i = 1; i <= turn.insns; ++i) {
+      ticks[turn.thread].push_back(turn.start_tick + i);
+    }
+  }
+  return ticks;
+}
+
+std::vector<ScheduleStep> TrueSchedule(const std::vector<Turn>& turns) {
+  std::map<Tid, uint64_t> retired;
+  std::vector<ScheduleStep> steps;
+  for (const Turn& turn : turns) {
+    if (turn.insns > 0) {
+      retired[turn.thread] += turn.insns;
+      steps.push_back(
+          {.thread = turn.thread, .until_insn = retired[turn.thread]});
+    }
+  }
+  return steps;
+}
+
+class TruthTest : public testing::TestWithParam<Case> {
+ protected:
+  void SetUp() override {
+    recorder::RecordOptions options;
+    options.command = {Tracee(GetParam().program)};
+    options.output = scratch_.Path("b.clew");
+    options.turns_path = scratch_.Path("turns");
+    options.mtc_period = GetParam().mtc_period;
+    options.timeout_s = 2;  // for the one that hangs
+    options.plugin_path =
+        std::string(getenv("CLEW_BINARY_DIR")) + "/bin/clew-qemu-plugin.so";
+    const bool fails =
+        !std::string_view(GetParam().program).starts_with("static_");
+    const auto outcome = fails
+                             ? recorder::RecordUntilFail(options, 200, nullptr)
+                             : recorder::Record(options);
+    ASSERT_TRUE(outcome.has_value()) << outcome.error().message;
+    turns_ = ReadTurns(options.turns_path);
+    auto opened = cli::OpenRecording(options.output);
+    ASSERT_TRUE(opened.has_value()) << opened.error().message;
+    recording_ = std::move(*opened);
+  }
+
+  const Scratch scratch_;
+  std::vector<Turn> turns_;
+  std::unique_ptr<cli::BundleRecording> recording_;
+};
+
+TEST_P(TruthTest, EveryInstructionRetiredWithinItsInterval) {
+  const auto truth = TrueTicks(turns_);
+  auto streams = decoder::TraceStreams::Create(*recording_->trace, {});
+  ASSERT_TRUE(streams.has_value()) << streams.error().message;
+  for (const auto& [tid, ticks] : truth) {
+    SCOPED_TRACE(testing::Message() << "thread " << tid.as_int());
+    size_t done = 0;
+    for (;;) {
+      const auto item = (*streams)->Next(tid);
+      ASSERT_TRUE(item.has_value()) << item.error().message;
+      if (!*item) {
+        break;
+      }
+      const auto* block = std::get_if<StreamBlock>(&**item);
+      ASSERT_NE(block, nullptr) << "a gap after " << done;
+      ASSERT_LE(done + block->insn_count, ticks.size());
+      // Ticks only grow: the first and the last tell of those between.
+      ASSERT_LE(block->time.lo.as_int(), ticks[done]) << "instruction " << done;
+      done += block->insn_count;
+      ASSERT_GE(block->time.hi.as_int(), ticks[done - 1])
+          << "instruction " << done - 1;
+    }
+    EXPECT_EQ(done, ticks.size());
+  }
+  EXPECT_EQ((*streams)->stats().time_contradictions, 0u);
+}
+
+TEST_P(TruthTest, TheTrueScheduleIsAWitness) {
+  const auto report = symbolic::CheckSchedule(recording_->recording,
+                                              TrueSchedule(turns_), nullptr);
+  ASSERT_TRUE(report.has_value()) << report.error().message;
+  EXPECT_EQ(report->disagreement.value_or(""), "");
+  EXPECT_EQ(report->outputs_differing, 0u);
+  EXPECT_GT(report->memory.bytes_compared, 0u);
+  for (const auto& difference : report->memory.differences) {
+    ADD_FAILURE() << fmt::format("{:#x}: {} bytes differ from the core dump",
+                                 difference.addr, difference.size_bytes);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Programs, TruthTest,
+    testing::Values(Case{"bank", 6}, Case{"bbuf", 6}, Case{"uaf", 6},
+                    Case{"racey", 6}, Case{"sbuf", 6}, Case{"pfscan", 6},
+                    Case{"order", 6}, Case{"deadlock", 6},
+                    Case{"static_loop", 6}, Case{"static_calls", 0},
+                    Case{"bank", 0}, Case{"uaf", 2}),
+    [](const auto& parameter) {
+      return fmt::format("{}_mtc{}", parameter.param.program,
+                         parameter.param.mtc_period);
+    });
+
+}  // namespace
+}  // namespace clew::e2e
