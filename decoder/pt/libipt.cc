@@ -56,13 +56,15 @@ void SetIp(const pt_packet& from, PacketType type, Packet& to) {
   to.value = from.payload.ip.ip;
 }
 
+uint64_t TwoBits(unsigned low, unsigned high) { return low | high << 1; }
+
 void SetMode(const pt_packet_mode& mode, Packet& to) {
   if (mode.leaf == pt_mol_exec) {
     to.type = PacketType::kModeExec;
-    to.value = mode.bits.exec.csl | mode.bits.exec.csd << 1;
+    to.value = TwoBits(mode.bits.exec.csl, mode.bits.exec.csd);
   } else {
     to.type = PacketType::kModeTsx;
-    to.value = mode.bits.tsx.intx | mode.bits.tsx.abrt << 1;
+    to.value = TwoBits(mode.bits.tsx.intx, mode.bits.tsx.abrt);
   }
 }
 
