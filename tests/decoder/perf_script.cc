@@ -4,6 +4,7 @@
 
 #include <cinttypes>
 #include <cstdio>
+#include <cstdlib>
 #include <memory>
 #include <optional>
 
@@ -35,10 +36,14 @@ bool IsBranch(std::span<const uint8_t> bytes, bool& conditional) {
 }  // namespace
 
 // A line: "<tid> <from> => <to>". Addresses of 0 stand for outside user mode.
+// "e" in --itrace: errors of decoding are lines, too.
 Result<Branches> BranchesOfPerf(const std::string& perf_data) {
   const std::string command =
-      "perf script --itrace=b -F tid,ip,addr --no-demangle -i '" + perf_data +
-      "' 2>/dev/null";
+      "perf script --itrace=be -F tid,ip,addr --no-demangle -i '" + perf_data +
+      "' 2>&1";
+  if (std::system("perf --version > /dev/null 2>&1") != 0) {
+    return Unsupported("no perf here (Debian package linux-perf)");
+  }
   const std::unique_ptr<FILE, ClosePipe> pipe(popen(command.c_str(), "r"));
   if (pipe == nullptr) {
     return Unsupported("cannot start perf script");
@@ -49,8 +54,10 @@ Result<Branches> BranchesOfPerf(const std::string& perf_data) {
     int32_t tid = 0;
     Branch branch;
     if (std::sscanf(line, " %" SCNd32 " %" SCNx64 " => %" SCNx64, &tid,
-                    &branch.from, &branch.to) == 3 &&
-        branch.from != 0 && branch.to != 0) {
+                    &branch.from, &branch.to) != 3) {
+      return CorruptInput("perf script: {:?}", std::string(line));
+    }
+    if (branch.from != 0 && branch.to != 0) {
       branches[Tid(tid)].push_back(branch);
     }
   }
@@ -91,8 +98,25 @@ Result<Branches> BranchesOfStreams(TraceStreams& streams) {
       // Where another instruction is not followed by the next, it is a signal.
       left = left || (block->interrupted && !branch);
     }
+    if (before && branch && !left) {
+      branches[tid].push_back({before->ip.as_int(), 0});
+    }
   }
   return branches;
+}
+
+void ForgetOpenEnds(Branches& perf, Branches& ours) {
+  for (auto& [tid, branches] : ours) {
+    if (branches.empty() || branches.back().to != 0) {
+      continue;
+    }
+    const auto theirs = perf.find(tid);
+    if (theirs != perf.end() && theirs->second.size() == branches.size() &&
+        theirs->second.back().from == branches.back().from) {
+      theirs->second.pop_back();
+    }
+    branches.pop_back();
+  }
 }
 
 }  // namespace clew::decoder

@@ -21,11 +21,16 @@ using Branches = std::map<Tid, std::vector<Branch>>;
 
 // The branches that `perf script --itrace=b` finds in a perf.data, thread by
 // thread: those taken, from user mode to user mode. kUnsupported: no perf here.
+// kCorruptInput: perf said anything else, such as an error of decoding.
 [[nodiscard]] Result<Branches> BranchesOfPerf(const std::string& perf_data);
 
 // The same, of our streams: whichever instruction is not followed by the one
-// behind it. What left user mode counts for neither.
+// behind it. What left user mode counts for neither. `to` is 0 for a branch
+// that a thread ends with: it went to where the thread was stopped, or nowhere.
 [[nodiscard]] Result<Branches> BranchesOfStreams(TraceStreams& streams);
+
+// Drops what a thread ends with where perf tells its target and ours does not.
+void ForgetOpenEnds(Branches& perf, Branches& ours);
 
 }  // namespace clew::decoder
 

@@ -326,14 +326,15 @@ TEST(StreamsTest, BranchesEqualPerfs) {
   config.seed = 5;
   config.insns = 20000;
   const auto synthetic = MakeSynthetic(config);
-  const auto theirs = BranchesOfPerf(synthetic->perf_path);
-  ASSERT_TRUE(theirs) << theirs.error().message;
-  if (theirs->empty()) {
-    GTEST_SKIP() << "perf script shows no branches: not installed?";
+  auto theirs = BranchesOfPerf(synthetic->perf_path);
+  if (!theirs && theirs.error().code == ErrorCode::kUnsupported) {
+    GTEST_SKIP() << theirs.error().message;
   }
+  ASSERT_TRUE(theirs) << theirs.error().message;
   Decoded decoded = Decode(*synthetic);
-  const auto ours = BranchesOfStreams(*decoded.streams);
+  auto ours = BranchesOfStreams(*decoded.streams);
   ASSERT_TRUE(ours) << ours.error().message;
+  ForgetOpenEnds(*theirs, *ours);
   for (const auto &[tid, branches] : *ours) {
     ASSERT_TRUE(theirs->contains(tid)) << tid.as_int();
     const auto &of_perf = theirs->at(tid);
@@ -342,9 +343,7 @@ TEST(StreamsTest, BranchesEqualPerfs) {
           "thread {} branch {}: {:#x} => {:#x}, perf {:#x} => {:#x}", tid, i,
           branches[i].from, branches[i].to, of_perf[i].from, of_perf[i].to);
     }
-    // perf also has a last branch whose target was interrupted for good.
-    EXPECT_LE(branches.size(), of_perf.size()) << tid.as_int();
-    EXPECT_GE(branches.size() + 1, of_perf.size()) << tid.as_int();
+    EXPECT_EQ(branches.size(), of_perf.size()) << tid.as_int();
   }
 }
 

@@ -1,0 +1,106 @@
+// Goal: two independent sources of traces tell the same story: the instructions
+// of a run recorded under QEMU are those of the same program stepped natively.
+// Method: programs without a C library, whose path does not depend on where
+// they run, one instruction after another. The oracle is the stepper (ptrace).
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <vector>
+
+#include "decoder/bundle_reader.h"
+#include "decoder/streams.h"
+#include "recorder/record.h"
+#include "recorder/stepper/stepper.h"
+#include "tests/e2e/clew_command.h"
+
+namespace clew::e2e {
+namespace {
+
+using Ips = std::vector<uint64_t>;
+
+// Keeps the address of every instruction that retired.
+class IpLog final : public recorder::StepObserver {
+ public:
+  const Ips& ips() const { return ips_; }
+
+  void OnThread(Tid, Tid) override {}
+  void OnSwitchIn(Tid) override {}
+  void OnInsn(const recorder::SteppedInsn& insn) override {
+    ips_.push_back(insn.ip.as_int());
+  }
+  void OnFarTransfer(const recorder::SteppedInsn& insn) override {
+    ips_.push_back(insn.ip.as_int());
+  }
+  void OnInterrupt(TraceeAddr) override {}
+  void OnKernelReturn(TraceeAddr) override {}
+  void OnSwitchOut(bool) override {}
+  void OnExit(Tid) override {}
+  void OnMaps(const std::string&) override {}
+
+ private:
+  Ips ips_;
+};
+
+Result<Ips> Stepped(const std::string& program) {
+  IpLog log;
+  CLEW_ASSIGN_OR_RETURN(
+      run,
+      recorder::RunStepped({.command = {program}, .environment = {}}, log));
+  (void)run;  // how it ended is the recorder's test
+  return log.ips();
+}
+
+Result<Ips> Decoded(const std::string& bundle_path) {
+  CLEW_ASSIGN_OR_RETURN(bundle, decoder::Bundle::Open(bundle_path));
+  CLEW_ASSIGN_OR_RETURN(trace, bundle.ReadTrace());
+  CLEW_ASSIGN_OR_RETURN(streams, decoder::TraceStreams::Create(*trace, {}));
+  Ips ips;
+  for (const Tid tid : streams->threads()) {
+    for (;;) {
+      CLEW_ASSIGN_OR_RETURN(item, streams->Next(tid));
+      if (!item) {
+        break;
+      }
+      const auto* block = std::get_if<StreamBlock>(&*item);
+      if (block == nullptr) {
+        return CorruptInput("a gap after {} instructions", ips.size());
+      }
+      CLEW_RETURN_IF_ERROR(streams->ForEachInstruction(
+          *block, [&](const decoder::WalkedInsn& insn) {
+            ips.push_back(insn.ip.as_int());
+          }));
+    }
+  }
+  return ips;
+}
+
+class SourcesTest : public testing::TestWithParam<const char*> {};
+
+TEST_P(SourcesTest, TellTheSameInstructions) {
+  const Scratch scratch;
+  recorder::RecordOptions options;
+  options.command = {Tracee(GetParam())};
+  options.output = scratch.Path("b.clew");
+  options.plugin_path =
+      std::string(getenv("CLEW_BINARY_DIR")) + "/bin/clew-qemu-plugin.so";
+  const auto recorded = recorder::Record(options);
+  ASSERT_TRUE(recorded.has_value()) << recorded.error().message;
+  const auto decoded = Decoded(options.output);
+  ASSERT_TRUE(decoded.has_value()) << decoded.error().message;
+  const auto stepped = Stepped(options.command[0]);
+  ASSERT_TRUE(stepped.has_value()) << stepped.error().message;
+  EXPECT_GT(stepped->size(), 300u);
+  RecordProperty("instructions", static_cast<int>(stepped->size()));
+  ASSERT_EQ(decoded->size(), stepped->size());
+  for (size_t i = 0; i < stepped->size(); ++i) {
+    ASSERT_EQ((*decoded)[i], (*stepped)[i]) << "instruction " << i;
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Programs, SourcesTest,
+                         testing::Values("static_loop", "static_calls",
+                                         "static_strings"),
+                         [](const auto& parameter) { return parameter.param; });
+
+}  // namespace
+}  // namespace clew::e2e
