@@ -132,7 +132,7 @@ void Nothing(Cpu<D>&, const Insn&) {}
 
 template <class D>
 Handler<D> SelectMemory(const Insn& insn) {
-  switch (insn.opcode[0] << 4 | RegField(insn)) {
+  switch (unsigned{insn.opcode[0]} << 4 | RegField(insn)) {
     case 0xd94:
       return insn.opsize ? nullptr : &LoadEnvironment<D>;
     case 0xd95:

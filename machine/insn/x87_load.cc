@@ -56,7 +56,7 @@ Handler<D> SelectX87Load(const Insn& insn) {
   if (IsRegisterForm(insn)) {
     return insn.opcode[0] == 0xd9 ? SelectConstant<D>(insn) : nullptr;
   }
-  switch (insn.opcode[0] << 4 | RegField(insn)) {
+  switch (unsigned{insn.opcode[0]} << 4 | RegField(insn)) {
     case 0xd90:
       return &LoadFromMemory<D, X87Format::kFloat32>;
     case 0xdb0:

@@ -59,7 +59,7 @@ Handler<D> SelectX87Store(const Insn& insn) {
   constexpr auto k64 = kIndefinite<uint64_t>;
   constexpr auto kF32 = kIndefiniteFloat32;
   constexpr auto kF64 = kIndefiniteFloat64;
-  switch (insn.opcode[0] << 4 | RegField(insn)) {
+  switch (unsigned{insn.opcode[0]} << 4 | RegField(insn)) {
     case 0xd92:
       return &StoreConverted<D, uint32_t, ToFloat32, kF32, false>;
     case 0xd93:
