@@ -32,7 +32,7 @@ ProgramOutput RunScript(const std::string& script,
 }
 
 void AddProgram(std::vector<std::string>& arguments) {
-  arguments.insert(arguments.begin(), Folder("CLEW_BINARY_DIR") + "/bin/clew");
+  arguments.insert(arguments.begin(), Binary());
   std::printf("$ %s\n", cli::ShellQuote(arguments).c_str());
   std::fflush(stdout);
 }
@@ -42,6 +42,8 @@ void AddProgram(std::vector<std::string>& arguments) {
 ProgramOutput Run(const std::vector<std::string>& arguments, int limit_s) {
   return RunScript("exec \"$@\" 2>&1", arguments, limit_s);
 }
+
+std::string Binary() { return Folder("CLEW_BINARY_DIR") + "/bin/clew"; }
 
 ProgramOutput Clew(std::vector<std::string> arguments, int limit_s) {
   AddProgram(arguments);

@@ -19,7 +19,10 @@ inline constexpr int kTimedOut = 124;  // what timeout(1) returns
 // after that.
 ProgramOutput Run(const std::vector<std::string>& arguments, int limit_s);
 
-// The same for build/bin/clew. The command line is printed, so that a failed
+// build/bin/clew.
+std::string Binary();
+
+// The same for that program. The command line is printed, so that a failed
 // test shows how to repeat it.
 ProgramOutput Clew(std::vector<std::string> arguments, int limit_s = 60);
 

@@ -61,9 +61,9 @@ class HostileTest : public testing::Test {
   // Opens the damaged bundle; `how` says what was done to it.
   void Open(const fs::path& file, const std::string& how) {
     std::vector<std::string> arguments = CommandFor(file.filename());
+    arguments.insert(arguments.begin(), Binary());
     arguments.push_back(bundle_);
-    const ProgramOutput output =
-        ClewInto(scratch_.Path("out"), arguments, /*limit_s=*/20);
+    const ProgramOutput output = Run(arguments, /*limit_s=*/60);
     const int status = output.exit_status;
     EXPECT_TRUE(status >= kExitOk && status <= kExitLimit &&
                 status != kExitUsage)
