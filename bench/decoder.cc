@@ -3,15 +3,21 @@
 //
 //   build/bench/bench_decoder BUNDLE [ROUNDS]
 //
-// Threads are pulled one after another in order of time, slice by slice, as the
-// follower does.
+// Two orders of pulling: "time", slice after slice in order of time, as a
+// follower of the threads does, and "thread", each thread to its end, so that
+// most of what the other threads ran must wait. Wall time and, because others
+// use the host too, CPU time. "libipt" is libipt's block decoder over the same
+// bytes, with nothing made of its blocks.
 
 #include <fmt/format.h>
+#include <sys/resource.h>
 
 #include <algorithm>
 #include <chrono>
 #include <cstdlib>
+#include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "decoder/bundle_reader.h"
@@ -20,30 +26,43 @@
 namespace clew::decoder {
 namespace {
 
-// The threads in the order in which their slices begin.
-std::vector<Tid> ThreadsByTime(const TraceStreams& streams) {
+enum class Order : uint8_t { kTime, kThread, kLibipt };
+constexpr std::pair<Order, const char*> kOrders[] = {
+    {Order::kTime, "time"},
+    {Order::kThread, "thread"},
+    {Order::kLibipt, "libipt"}};
+
+struct Measured {
+  double wall_seconds = 0;
+  double cpu_seconds = 0;
+  StreamStats stats;
+};
+
+double CpuSeconds() {
+  rusage usage = {};
+  getrusage(RUSAGE_SELF, &usage);
+  const auto seconds = [](const timeval& time) {
+    return static_cast<double>(time.tv_sec) +
+           static_cast<double>(time.tv_usec) / 1e6;
+  };
+  return seconds(usage.ru_utime) + seconds(usage.ru_stime);
+}
+
+// Slices in the order in which they begin.
+std::vector<Slice> SlicesByTime(const TraceStreams& streams) {
   std::vector<Slice> slices = streams.slices();
   std::stable_sort(
       slices.begin(), slices.end(),
       [](const Slice& a, const Slice& b) { return a.time.lo < b.time.lo; });
-  std::vector<Tid> order;
-  for (const Slice& slice : slices) {
-    order.push_back(slice.thread);
-  }
-  return order;
+  return slices;
 }
 
-// Pulls a few blocks of each thread in turn, then what is left.
-Status PullAll(TraceStreams& streams) {
-  constexpr int kBlocksPerTurn = 64;
-  for (const Tid tid : ThreadsByTime(streams)) {
-    for (int i = 0; i < kBlocksPerTurn; ++i) {
-      CLEW_ASSIGN_OR_RETURN(item, streams.Next(tid));
-      if (!item) {
-        break;
-      }
-    }
-  }
+TscTicks LatestTime(const StreamItem& item) {
+  const auto* block = std::get_if<StreamBlock>(&item);
+  return block != nullptr ? block->time.hi : std::get<Gap>(item).time.hi;
+}
+
+Status PullThreads(TraceStreams& streams) {
   for (const Tid tid : streams.threads()) {
     while (true) {
       CLEW_ASSIGN_OR_RETURN(item, streams.Next(tid));
@@ -55,23 +74,94 @@ Status PullAll(TraceStreams& streams) {
   return {};
 }
 
+// Stops at the first block that may be the slice's last one: to ask for more
+// might decode up to the thread's next slice.
+Status PullByTime(TraceStreams& streams) {
+  std::map<Tid, TscTicks> reached;
+  for (const Slice& slice : SlicesByTime(streams)) {
+    TscTicks& latest = reached[slice.thread];
+    while (latest < slice.time.hi) {
+      CLEW_ASSIGN_OR_RETURN(item, streams.Next(slice.thread));
+      if (!item) {
+        break;
+      }
+      latest = LatestTime(*item);
+    }
+  }
+  return PullThreads(streams);
+}
+
+// The blocks of one piece, up to the first error.
+void CountBlocks(const AuxPiece& piece, CodeImage& image, StreamStats& stats) {
+  FlowReader flow(piece.bytes, image, {});
+  if (!flow.SyncAt(0)) {
+    return;
+  }
+  FlowStep step;
+  do {
+    flow.Next(step);
+    stats.blocks += step.kind == FlowKind::kBlock ? 1 : 0;
+    stats.instructions += step.insn_count;
+  } while (step.kind != FlowKind::kError && step.kind != FlowKind::kEnd);
+  stats.gaps += step.kind == FlowKind::kError ? 1 : 0;
+}
+
+Result<StreamStats> DecodeByLibipt(const Trace& trace) {
+  StreamStats stats;
+  CodeCache cache;
+  for (const CoreTrace& core : trace.cores()) {
+    CodeImage image(cache);
+    CLEW_RETURN_IF_ERROR(trace.code().MapInitial(image));
+    for (const AuxPiece& piece : core.pieces) {
+      CountBlocks(piece, image, stats);
+    }
+  }
+  return stats;
+}
+
+Result<StreamStats> Decode(const Trace& trace, Order order) {
+  if (order == Order::kLibipt) {
+    return DecodeByLibipt(trace);
+  }
+  CLEW_ASSIGN_OR_RETURN(streams, TraceStreams::Create(trace, {}));
+  CLEW_RETURN_IF_ERROR(order == Order::kTime ? PullByTime(*streams)
+                                             : PullThreads(*streams));
+  return streams->stats();
+}
+
+Result<Measured> Measure(const Bundle& bundle, Order order) {
+  const double cpu_before = CpuSeconds();
+  const auto start = std::chrono::steady_clock::now();
+  CLEW_ASSIGN_OR_RETURN(trace, bundle.ReadTrace());
+  CLEW_ASSIGN_OR_RETURN(stats, Decode(*trace, order));
+  const std::chrono::duration<double> wall =
+      std::chrono::steady_clock::now() - start;
+  return Measured{.wall_seconds = wall.count(),
+                  .cpu_seconds = CpuSeconds() - cpu_before,
+                  .stats = stats};
+}
+
+void PrintRow(const char* order, const Measured& measured) {
+  const StreamStats& stats = measured.stats;
+  const double millions = static_cast<double>(stats.instructions) / 1e6;
+  fmt::print(
+      "{:>7} {:>13} {:>10} {:>5} {:>8.3f} {:>8.3f} {:>9.1f} {:>9.1f} {:>9}\n",
+      order, stats.instructions, stats.blocks, stats.gaps,
+      measured.wall_seconds, measured.cpu_seconds,
+      millions / measured.wall_seconds, millions / measured.cpu_seconds,
+      stats.buffered_items_peak);
+}
+
 Status Run(const std::string& path, int rounds) {
   CLEW_ASSIGN_OR_RETURN(bundle, Bundle::Open(path));
-  fmt::print("{:>6} {:>14} {:>12} {:>6} {:>9} {:>10} {:>10}\n", "round",
-             "instructions", "blocks", "gaps", "seconds", "M insn/s",
-             "waiting");
-  for (int round = 0; round < rounds; ++round) {
-    const auto start = std::chrono::steady_clock::now();
-    CLEW_ASSIGN_OR_RETURN(trace, bundle.ReadTrace());
-    CLEW_ASSIGN_OR_RETURN(streams, TraceStreams::Create(*trace, {}));
-    CLEW_RETURN_IF_ERROR(PullAll(*streams));
-    const std::chrono::duration<double> seconds =
-        std::chrono::steady_clock::now() - start;
-    const StreamStats stats = streams->stats();
-    fmt::print("{:>6} {:>14} {:>12} {:>6} {:>9.3f} {:>10.1f} {:>10}\n", round,
-               stats.instructions, stats.blocks, stats.gaps, seconds.count(),
-               static_cast<double>(stats.instructions) / 1e6 / seconds.count(),
-               stats.buffered_items_peak);
+  fmt::print("{:>7} {:>13} {:>10} {:>5} {:>8} {:>8} {:>9} {:>9} {:>9}\n",
+             "order", "instructions", "blocks", "gaps", "wall s", "cpu s",
+             "M insn/s", "per cpu s", "waiting");
+  for (const auto& [order, name] : kOrders) {
+    for (int round = 0; round < rounds; ++round) {
+      CLEW_ASSIGN_OR_RETURN(measured, Measure(bundle, order));
+      PrintRow(name, measured);
+    }
   }
   return {};
 }
