@@ -8,16 +8,36 @@
 
 namespace clew::decoder {
 
-struct TraceStreams::Core {
-  Core(const CoreTrace& trace, CoreId id, std::span<const Slice> of_core,
-       CodeCache& cache, const Trace& all)
-      : core(id),
+namespace {
+
+// Steps decoded at a time once a thread's next item is wanted.
+constexpr int kStepsPerAdvance = 64;
+
+}  // namespace
+
+// Hands on to the streams what its decoder finds.
+struct TraceStreams::Core final : CoreSink {
+  Core(TraceStreams& owner, const CoreTrace& trace,
+       std::span<const Slice> of_core, CodeCache& cache, const Trace& all)
+      : streams(owner),
+        core(trace.core),
         slices(of_core),
         image(cache),
         decoder(trace.pieces, image, all.timing(), all.cpu()),
         attribution(of_core, all.tsc_at_switches()),
         walker(image) {}
 
+  void OnBlock(const CoreBlock& block) override {
+    streams.TakeBlock(*this, block);
+  }
+  void OnEnter(const CoreEnter& enter) override {
+    if (status) {
+      status = streams.TakeEnter(*this, enter);
+    }
+  }
+  void OnGap(CoreGap gap) override { streams.TakeGap(*this, gap); }
+
+  TraceStreams& streams;
   CoreId core;
   std::span<const Slice> slices;
   CodeImage image;
@@ -27,6 +47,7 @@ struct TraceStreams::Core {
   size_t printed = 0;   // slices that NextOnCore is done with
   size_t mappings = 0;  // replacing ones that the image has
   bool finished = false;
+  Status status;  // the first error of a step
 };
 
 namespace {
@@ -66,7 +87,7 @@ Result<std::unique_ptr<TraceStreams>> TraceStreams::Create(
 
 Status TraceStreams::AddCores() {
   for (const CoreTrace& core_trace : trace_.cores()) {
-    auto core = std::make_unique<Core>(core_trace, core_trace.core,
+    auto core = std::make_unique<Core>(*this, core_trace,
                                        SlicesOf(slices(), core_trace.core),
                                        code_cache_, trace_);
     if (const Status mapped = trace_.code().MapInitial(core->image); !mapped) {
@@ -127,10 +148,7 @@ Result<std::optional<StreamItem>> TraceStreams::Next(Tid tid) {
     const Slice& slice = slices()[thread.slices[thread.current]];
     auto& queue = waiting_[slice.id];
     if (!queue.empty()) {
-      StreamItem item = std::move(queue.front());
-      queue.pop_front();
-      --waiting_count_;
-      return item;
+      return Pop(slice.id);
     }
     if (IsOver(slice)) {
       queue = {};  // frees its memory
@@ -151,12 +169,8 @@ Result<std::optional<StreamItem>> TraceStreams::NextOnCore(CoreId id) {
   while (true) {
     for (; core.printed < core.slices.size(); ++core.printed) {
       const Slice& slice = core.slices[core.printed];
-      auto& queue = waiting_[slice.id];
-      if (!queue.empty()) {
-        StreamItem item = std::move(queue.front());
-        queue.pop_front();
-        --waiting_count_;
-        return item;
+      if (!waiting_[slice.id].empty()) {
+        return Pop(slice.id);
       }
       if (!IsOver(slice)) {
         break;
@@ -175,35 +189,27 @@ bool TraceStreams::IsOver(const Slice& slice) const {
          core->second->attribution.index() > slice.on_core;
 }
 
-// One more item of the core; false at its end.
-Result<bool> TraceStreams::Advance(Core& core) {
-  auto item = core.decoder.Next();
-  if (!item) {
-    core.finished = true;
-    return false;
+// Some steps of the core.
+Status TraceStreams::Advance(Core& core) {
+  for (int i = 0; i < kStepsPerAdvance && !core.finished; ++i) {
+    core.finished = !core.decoder.Step(core);
+    CLEW_RETURN_IF_ERROR(core.status);
+    if (waiting_count_ > options_.buffered_items_max) {
+      return LimitReached(
+          "{}: {} blocks wait for threads that were not pulled; "
+          "buffered_items_max is {}",
+          trace_.name(), waiting_count_, options_.buffered_items_max);
+    }
   }
-  CLEW_RETURN_IF_ERROR(Take(core, *item));
-  if (waiting_count_ > options_.buffered_items_max) {
-    return LimitReached(
-        "{}: {} blocks wait for threads that were not pulled; "
-        "buffered_items_max is {}",
-        trace_.name(), waiting_count_, options_.buffered_items_max);
-  }
-  return true;
+  return {};
 }
 
-Status TraceStreams::Take(Core& core, CoreItem& item) {
-  if (const auto* block = std::get_if<CoreBlock>(&item)) {
-    TakeBlock(core, *block);
-  } else if (const auto* enter = std::get_if<CoreEnter>(&item)) {
-    core.attribution.OnEnter(*enter);
-    const Status mapped =
-        trace_.code().MapUntil(enter->time.lo, core.image, core.mappings);
-    if (!mapped) {
-      return CorruptInput("{}: {}", trace_.name(), mapped.error().message);
-    }
-  } else if (auto* gap = std::get_if<CoreGap>(&item)) {
-    TakeGap(core, *gap);
+Status TraceStreams::TakeEnter(Core& core, const CoreEnter& enter) {
+  core.attribution.OnEnter(enter);
+  const Status mapped =
+      trace_.code().MapUntil(enter.time.lo, core.image, core.mappings);
+  if (!mapped) {
+    return CorruptInput("{}: {}", trace_.name(), mapped.error().message);
   }
   return {};
 }
@@ -254,11 +260,22 @@ void TraceStreams::TakeGap(Core& core, CoreGap& gap) {
   }
 }
 
-void TraceStreams::Push(uint32_t slice, StreamItem item) {
-  waiting_[slice].push_back(std::move(item));
+template <class Item>
+void TraceStreams::Push(uint32_t slice, Item&& item) {
+  waiting_[slice].Push(std::forward<Item>(item));
   ++waiting_count_;
   stats_.buffered_items_peak =
       std::max(stats_.buffered_items_peak, waiting_count_);
+}
+
+// The slice's first waiting item. REQUIRES: there is one.
+Result<std::optional<StreamItem>> TraceStreams::Pop(uint32_t slice) {
+  ItemQueue& queue = waiting_[slice];
+  --waiting_count_;
+  if (queue.FrontIsGap()) {
+    return queue.PopGap();
+  }
+  return queue.PopBlock(slice);
 }
 
 TscInterval TraceStreams::TimeOfBlock(TscInterval time, const Slice& slice) {

@@ -2,7 +2,6 @@
 #define CLEW_DECODER_STREAMS_H_
 
 #include <cstdint>
-#include <deque>
 #include <functional>
 #include <map>
 #include <memory>
@@ -10,6 +9,7 @@
 #include <vector>
 
 #include "common/stream.h"
+#include "decoder/item_queue.h"
 #include "decoder/pt/flow.h"
 #include "decoder/trace.h"
 
@@ -72,12 +72,14 @@ class TraceStreams final : public StreamSource {
   TraceStreams(const Trace& trace, const StreamOptions& options);
   Status AddCores();
   void AddThreads();
-  Result<bool> Advance(Core& core);
-  Status Take(Core& core, CoreItem& item);
+  Status Advance(Core& core);
+  Status TakeEnter(Core& core, const CoreEnter& enter);
   void TakeBlock(Core& core, const CoreBlock& block);
   void TakeGap(Core& core, CoreGap& gap);
   void AddLossGaps();
-  void Push(uint32_t slice, StreamItem item);
+  template <class Item>
+  void Push(uint32_t slice, Item&& item);
+  Result<std::optional<StreamItem>> Pop(uint32_t slice);
   bool IsOver(const Slice& slice) const;
   TscInterval TimeOfBlock(TscInterval time, const Slice& slice);
 
@@ -87,7 +89,7 @@ class TraceStreams final : public StreamSource {
   std::map<CoreId, std::unique_ptr<Core>> cores_;
   std::vector<Tid> threads_;
   std::map<Tid, Thread> by_thread_;
-  std::vector<std::deque<StreamItem>> waiting_;  // by slice
+  std::vector<ItemQueue> waiting_;  // by slice
   uint64_t waiting_count_ = 0;
   StreamStats stats_;
 };

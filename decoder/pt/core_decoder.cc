@@ -19,25 +19,15 @@ CoreDecoder::CoreDecoder(std::vector<AuxPiece> pieces, CodeImage& image,
                          const TimingConfig& timing, const CpuIdentity& cpu)
     : pieces_(std::move(pieces)), image_(image), timing_(timing), cpu_(cpu) {}
 
-std::optional<CoreItem> CoreDecoder::Next() {
-  while (out_.empty()) {
-    if (!Advance()) {
-      return std::nullopt;
-    }
-  }
-  CoreItem item = std::move(out_.front());
-  out_.pop_front();
-  return item;
-}
-
 uint64_t CoreDecoder::backwards() const {
   return backwards_ + (edges_ ? edges_->backwards() : 0);
 }
 
-bool CoreDecoder::Advance() {
+bool CoreDecoder::Step(CoreSink& sink) {
   if (finished_) {
     return false;
   }
+  sink_ = &sink;
   if (flow_ == nullptr && !OpenPiece()) {
     finished_ = true;
     return false;
@@ -106,21 +96,21 @@ void CoreDecoder::OnStep(const FlowStep& step) {
 // pos_after) or an earlier one: hence the bounds of what comes next, and of
 // what came until now.
 void CoreDecoder::OnBlock(const FlowStep& step) {
-  HeldBlock held;
-  held.block = {.ip = step.ip,
-                .end_ip = step.end_ip,
-                .insn_count = step.insn_count,
-                .time = {LowerAt(lower_pos_), kTscUnknown},
-                .interrupted = false};
+  const TscTicks lo = LowerAt(lower_pos_);
+  if (step.ends_in_branch) {
+    BoundHeld(step.pos_after);
+    FlushHeld();
+  }
+  held_.push_back({.ip = step.ip,
+                   .end_ip = step.end_ip,
+                   .insn_count = step.insn_count,
+                   .time = {lo, kTscUnknown},
+                   .interrupted = false});
   if (!step.ends_in_branch) {
-    held_.push_back(held);
     return;
   }
-  BoundHeld(step.pos_after);
-  FlushHeld();
-  held.block.time.hi = UpperAt(step.pos_after);
-  held.bounded = true;
-  held_.push_back(held);
+  held_.back().time.hi = UpperAt(step.pos_after);
+  bounded_ = 1;
   lower_pos_ = std::max(lower_pos_, step.pos_before);
   last_ip_ = step.end_ip;
 }
@@ -133,9 +123,9 @@ void CoreDecoder::Enter(const FlowStep& step) {
   const uint64_t enable = edges_->LastEnable(step.pos_after);
   lower_pos_ = std::max(
       {lower_pos_, std::min(step.pos_before, step.pos_after), enable + 1});
-  out_.push_back(CoreEnter{.ip = step.ip,
-                           .time = TimeAt(lower_pos_),
-                           .anew = edges_->EnabledAnew(enable)});
+  sink_->OnEnter({.ip = step.ip,
+                  .time = TimeAt(lower_pos_),
+                  .anew = edges_->EnabledAnew(enable)});
   enabled_ = true;
 }
 
@@ -147,12 +137,11 @@ void CoreDecoder::OnStop(const FlowStep& step) {
             : std::max(lower_pos_, edges_->LastDisable(step.pos_after) + 1);
   BoundHeld(pos);
   if (!held_.empty() && step.kind != FlowKind::kDisabled) {
-    held_.back().block.interrupted = true;
+    held_.back().interrupted = true;
   }
   FlushHeld();
   if (!stays) {
     lower_pos_ = pos;
-    out_.push_back(CoreLeave{.time = TimeAt(pos)});
     enabled_ = false;
   }
 }
@@ -204,26 +193,24 @@ void CoreDecoder::OnEnd() {
 
 // All held blocks retired before the packet T(pos) was made.
 void CoreDecoder::BoundHeld(uint64_t pos) {
-  for (HeldBlock& held : held_) {
-    if (!held.bounded) {
-      held.block.time.hi = UpperAt(pos);
-      held.bounded = true;
-      last_ip_ = held.block.end_ip;
-    }
+  for (; bounded_ < held_.size(); ++bounded_) {
+    held_[bounded_].time.hi = UpperAt(pos);
+    last_ip_ = held_[bounded_].end_ip;
   }
 }
 
 void CoreDecoder::FlushHeld() {
-  for (const HeldBlock& held : held_) {
-    CLEW_CHECK(held.bounded, "a block at {:#x} that nothing proves",
-               held.block.ip);
-    out_.push_back(held.block);
+  CLEW_CHECK(bounded_ == held_.size(), "a block at {:#x} that nothing proves",
+             held_.back().ip);
+  for (const CoreBlock& held : held_) {
+    sink_->OnBlock(held);
   }
   held_.clear();
+  bounded_ = 0;
 }
 
 void CoreDecoder::DropUnproven() {
-  std::erase_if(held_, [](const HeldBlock& held) { return !held.bounded; });
+  held_.resize(bounded_);
   FlushHeld();
 }
 
@@ -232,13 +219,12 @@ void CoreDecoder::AddGap(GapCause cause, uint64_t pos, uint64_t bytes,
                          std::string detail) {
   const TscTicks lo = LowerAt(lower_pos_);
   floor_ = lo;
-  out_.push_back(
-      CoreGap{.cause = cause,
-              .time = {lo, std::max(lo, until.value_or(kTscUnknown))},
-              .aux_offset = AuxOffset(pos),
-              .bytes = bytes,
-              .ip = ip,
-              .detail = std::move(detail)});
+  sink_->OnGap({.cause = cause,
+                .time = {lo, std::max(lo, until.value_or(kTscUnknown))},
+                .aux_offset = AuxOffset(pos),
+                .bytes = bytes,
+                .ip = ip,
+                .detail = std::move(detail)});
 }
 
 TscTicks CoreDecoder::LowerAt(uint64_t pos) {

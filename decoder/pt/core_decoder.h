@@ -2,12 +2,10 @@
 #define CLEW_DECODER_PT_CORE_DECODER_H_
 
 #include <cstdint>
-#include <deque>
 #include <memory>
 #include <optional>
 #include <span>
 #include <string>
-#include <variant>
 #include <vector>
 
 #include "common/stream.h"
@@ -43,9 +41,6 @@ struct CoreEnter {  // user mode begins at `ip`, or is resumed after a gap
   // The thread's trace was switched on with it (TimingEdges).
   Anew anew = Anew::kMaybe;
 };
-struct CoreLeave {  // user mode ends
-  TscInterval time;
-};
 struct CoreGap {
   GapCause cause = GapCause::kOverflow;
   TscInterval time;
@@ -54,7 +49,15 @@ struct CoreGap {
   TraceeAddr ip;
   std::string detail;
 };
-using CoreItem = std::variant<CoreBlock, CoreEnter, CoreLeave, CoreGap>;
+
+// Takes what a core did, in order. User mode also ends before each CoreEnter.
+class CoreSink {
+ public:
+  virtual ~CoreSink() = default;
+  virtual void OnBlock(const CoreBlock& block) = 0;
+  virtual void OnEnter(const CoreEnter& enter) = 0;
+  virtual void OnGap(CoreGap gap) = 0;
+};
 
 // Decodes one core, step by step. An instruction is reported once a packet
 // proves that it retired, and a gap is reported wherever that fails; decoding
@@ -67,18 +70,15 @@ class CoreDecoder {
   CoreDecoder(std::vector<AuxPiece> pieces, CodeImage& image,
               const TimingConfig& timing, const CpuIdentity& cpu);
 
-  // The next item; nullopt at the end.
-  std::optional<CoreItem> Next();
+  // One step on: `sink` gets what it proves, perhaps nothing yet. False at the
+  // end, where it gets nothing any more. Code that `sink` maps in OnEnter is
+  // known from the next step on.
+  bool Step(CoreSink& sink);
 
   // Timing packets that went back in time, so far.
   uint64_t backwards() const;
 
  private:
-  struct HeldBlock {
-    CoreBlock block;
-    bool bounded = false;  // time.hi is final
-  };
-  bool Advance();
   bool OpenPiece();
   void OnStep(const FlowStep& step);
   void OnBlock(const FlowStep& step);
@@ -112,8 +112,11 @@ class CoreDecoder {
   bool enabled_ = false;
   bool finished_ = false;
   uint64_t backwards_ = 0;
-  std::vector<HeldBlock> held_;  // not yet reported: the last, and unproven
-  std::deque<CoreItem> out_;
+  // Not yet reported: the last one that is proven, whose time.hi is final, and
+  // the unproven ones behind it.
+  std::vector<CoreBlock> held_;
+  size_t bounded_ = 0;        // that many of held_ are proven
+  CoreSink* sink_ = nullptr;  // during Step()
 };
 
 }  // namespace clew::decoder

@@ -21,6 +21,8 @@ bool IsFlow(PacketType type, bool after_overflow) {
          (type == PacketType::kFup && after_overflow);
 }
 
+uint64_t After(uint64_t key) { return key + (key == UINT64_MAX ? 0 : 1); }
+
 }  // namespace
 
 TimingEdges::TimingEdges(std::span<const std::byte> bytes,
@@ -30,12 +32,13 @@ TimingEdges::TimingEdges(std::span<const std::byte> bytes,
   at_end_ = !reader_.SyncAt(0);
 }
 
-TscTicks TimingEdges::LowerBound(uint64_t pos) {
+TscTicks TimingEdges::FindLower(uint64_t pos) {
   ScanWhileOpen(pos);
   while (lower_index_ < lower_open_ && At(lower_index_).lower_key < pos) {
     last_lower_ = At(lower_index_).floor_tsc;
     ++lower_index_;
   }
+  lower_until_ = EndOfLower();
   while (dropped_ <
          std::min({lower_index_, upper_index_, lower_open_, upper_open_})) {
     edges_.pop_front();
@@ -44,15 +47,27 @@ TscTicks TimingEdges::LowerBound(uint64_t pos) {
   return TscTicks(last_lower_);
 }
 
-std::optional<TscTicks> TimingEdges::UpperBound(uint64_t pos) {
+std::optional<TscTicks> TimingEdges::FindUpper(uint64_t pos) {
   ScanWhileOpen(pos);
   while (upper_index_ < upper_open_ && At(upper_index_).upper_key < pos) {
     ++upper_index_;
   }
   if (upper_index_ >= upper_open_) {
+    upper_until_ = 0;
     return std::nullopt;  // perhaps there is one, but not known to be behind
   }
-  return TscTicks(At(upper_index_).ceiling_tsc);
+  upper_until_ = After(At(upper_index_).upper_key);
+  last_upper_ = At(upper_index_).ceiling_tsc;
+  return TscTicks(last_upper_);
+}
+
+// Where the next edge is before T(pos): behind its lower_key, which is its
+// upper_key or later.
+uint64_t TimingEdges::EndOfLower() const {
+  if (lower_index_ < lower_open_) {
+    return After(At(lower_index_).lower_key);
+  }
+  return lower_index_ < upper_open_ ? After(At(lower_index_).upper_key) : 0;
 }
 
 std::optional<TscTicks> TimingEdges::FirstFrom(uint64_t offset) {

@@ -48,13 +48,17 @@ class TimingEdges {
   // The last edge before T(pos): what follows the branches of T(pos) retired at
   // that time or later. 0 if there is none. Positions must not decrease from
   // call to call.
-  TscTicks LowerBound(uint64_t pos);
+  TscTicks LowerBound(uint64_t pos) {
+    return pos < lower_until_ ? TscTicks(last_lower_) : FindLower(pos);
+  }
 
   // The first edge behind T(pos): the branches of T(pos) and all before retired
   // at that time or earlier. Absent if there is none within kReadAheadMax.
   // Positions must not decrease from call to call, nor be below LowerBound's;
   // for one that does, the answer is that of the last.
-  std::optional<TscTicks> UpperBound(uint64_t pos);
+  std::optional<TscTicks> UpperBound(uint64_t pos) {
+    return pos < upper_until_ ? TscTicks(last_upper_) : FindUpper(pos);
+  }
 
   // The first edge at or behind `offset`; absent if there is none. As
   // UpperBound, but drops nothing.
@@ -93,6 +97,9 @@ class TimingEdges {
     uint64_t ceiling_tsc = 0;
   };
 
+  TscTicks FindLower(uint64_t pos);
+  std::optional<TscTicks> FindUpper(uint64_t pos);
+  uint64_t EndOfLower() const;
   bool ScanOne();
   void OnFlowPacket(const Packet& packet);
   void OnTsc(const Packet& packet);
@@ -127,8 +134,12 @@ class TimingEdges {
   uint64_t lower_open_ = 0;   // first edge without lower_key
   uint64_t lower_index_ = 0;  // edges before T(pos) of LowerBound
   uint64_t upper_index_ = 0;  // edges before T(pos) of UpperBound
-  uint64_t last_lower_ = 0;   // LowerBound's last answer
-  uint64_t latest_ = 0;       // floor of the last edge
+  // The bounds' last answers, and the positions below which they still hold.
+  uint64_t last_lower_ = 0;
+  uint64_t last_upper_ = 0;
+  uint64_t lower_until_ = 0;
+  uint64_t upper_until_ = 0;
+  uint64_t latest_ = 0;  // floor of the last edge
   uint64_t backwards_ = 0;
 };
 

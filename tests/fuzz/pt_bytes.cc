@@ -46,6 +46,12 @@ struct World {
   CodeImage image;
 };
 
+struct Ignore final : CoreSink {
+  void OnBlock(const CoreBlock&) override {}
+  void OnEnter(const CoreEnter&) override {}
+  void OnGap(CoreGap) override {}
+};
+
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
@@ -57,7 +63,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   timing.ctc_denominator = 2;
   timing.mtc_period = 3;
   CoreDecoder decoder({piece}, world.image, timing, {});
-  while (decoder.Next()) {
+  Ignore ignore;
+  while (decoder.Step(ignore)) {
   }
   return 0;
 }
