@@ -63,7 +63,7 @@ class HostileTest : public testing::Test {
     std::vector<std::string> arguments = CommandFor(file.filename());
     arguments.insert(arguments.begin(), Binary());
     arguments.push_back(bundle_);
-    const ProgramOutput output = Run(arguments, /*limit_s=*/60);
+    const ProgramOutput output = e2e::Run(arguments, /*limit_s=*/60);
     const int status = output.exit_status;
     EXPECT_TRUE(status >= kExitOk && status <= kExitLimit &&
                 status != kExitUsage)
