@@ -133,6 +133,17 @@ void PrintMemory(const process::MemoryComparison& memory, bool verbose) {
   }
 }
 
+void PrintFurthest(const symbolic::SolveReport& report) {
+  const process::Contradiction& furthest = report.guided.furthest;
+  fmt::print(
+      "  furthest run     after {} instructions: {}{}\n",
+      report.guided.furthest_insns,
+      furthest.text.empty()
+          ? "nobody could go on"
+          : fmt::format("thread {} at {:#x}: ", furthest.tid, furthest.ip),
+      furthest.text);
+}
+
 void PrintText(const SolveArguments& arguments,
                const symbolic::SolveReport& report) {
   switch (report.verdict) {
@@ -150,13 +161,12 @@ void PrintText(const SolveArguments& arguments,
       for (const std::string& evidence : report.conflict) {
         fmt::print("  in conflict      {}\n", evidence);
       }
+      PrintFurthest(report);
       break;
     case symbolic::Verdict::kUnknown:
       fmt::print("{}: no answer after {:.1f} s ({}); no schedule claimed\n",
                  arguments.bundle, report.seconds, report.reason);
-      fmt::print("  furthest         thread index {} at {:#x}: {}\n",
-                 report.guided.furthest.thread, report.guided.furthest.ip,
-                 report.guided.furthest.text);
+      PrintFurthest(report);
       break;
   }
   PrintSearch(report);

@@ -307,6 +307,7 @@ bool Process::Contradict(Contradiction::Kind kind, size_t thread,
   const ThreadState& state = threads_[thread];
   contradiction_ = {.kind = kind,
                     .thread = thread,
+                    .tid = tid(thread),
                     .insn_index = state.retired,
                     .ip = state.registers.rip,
                     .text = std::move(text)};

@@ -32,7 +32,8 @@ struct Contradiction {
     kOutput,   // other output bytes (only with ProcessOptions::strict_output)
   };
   Kind kind = Kind::kPath;
-  size_t thread = 0;        // index
+  size_t thread = 0;  // index
+  Tid tid;
   uint64_t insn_index = 0;  // instructions the thread had retired
   uint64_t ip = 0;          // where the machine is
   std::string text;         // for people, without the place

@@ -95,7 +95,7 @@ void Tape::Forget(size_t thread, uint64_t block_position,
     }
   };
   trim(threads_[thread].blocks, block_position);
-  trim(threads_[thread].inputs, input_position);
+  trim(threads_[thread].inputs, input_position == 0 ? 0 : input_position - 1);
 }
 
 uint64_t Tape::blocks_read(size_t thread) const {

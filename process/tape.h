@@ -46,7 +46,8 @@ class Tape {
   [[nodiscard]] Result<const InputRecord*> Input(size_t thread,
                                                  uint64_t position);
 
-  // Items before these positions will not be asked for again.
+  // Items before these positions will not be asked for again, except for the
+  // last input before, which tells what a thread did last.
   void Forget(size_t thread, uint64_t block_position, uint64_t input_position);
 
   uint64_t blocks_read(size_t thread) const;

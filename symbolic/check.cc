@@ -87,9 +87,7 @@ Result<CheckReport> CheckSchedule(const process::Recording& recording,
       return report;
     }
     const process::ThreadState& state = process.thread(*thread);
-    // The last input stays: the end may ask what it was.
-    session->tape().Forget(*thread, state.block,
-                           state.input == 0 ? 0 : state.input - 1);
+    session->tape().Forget(*thread, state.block, state.input);
     if (progress != nullptr) {
       progress->Update(process.retired_total(), 0);
     }

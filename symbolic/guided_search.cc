@@ -148,8 +148,8 @@ class GuidedSearch::Impl {
       return true;
     }
     ++report_.contradictions;
-    if (outcome.retired_total >= furthest_) {
-      furthest_ = outcome.retired_total;
+    if (outcome.retired_total >= report_.furthest_insns) {
+      report_.furthest_insns = outcome.retired_total;
       report_.furthest = outcome.contradiction;
     }
     node = std::make_shared<Node>();
@@ -198,7 +198,8 @@ class GuidedSearch::Impl {
 
   Status OtherGuesses() {
     for (uint32_t i = 0; !long_run_ && i < options_.guesses; ++i) {
-      if (OutOfTime()) {
+      const bool costly = report_.insns_run > options_.guesses_insns_max;
+      if (OutOfTime() || (i > 0 && costly)) {
         return {};
       }
       std::shared_ptr<Node> node;
@@ -340,7 +341,6 @@ class GuidedSearch::Impl {
   WordTable words_;
   Clock::time_point deadline_;
   GuidedSearchReport report_;
-  uint64_t furthest_ = 0;
   bool long_run_ = false;
   bool other_guesses_tried_ = false;
   std::priority_queue<std::shared_ptr<Node>, std::vector<std::shared_ptr<Node>>,

@@ -16,9 +16,10 @@
 namespace clew::symbolic {
 
 struct GuidedSearchOptions {
-  uint64_t runs_max = 20'000;      // tries, counting the guess
-  uint32_t guesses = 8;            // differently seeded ones, once one failed
-  uint32_t alternatives_max = 96;  // per contradiction
+  uint64_t runs_max = 20'000;  // tries, counting the guess
+  uint32_t guesses = 8;        // differently seeded ones, once one failed
+  uint64_t guesses_insns_max = 20'000'000;  // no more of them beyond this
+  uint32_t alternatives_max = 96;           // per contradiction
   uint64_t seed = 1;
   // Runs longer than this are first tried without learning (several times as
   // fast), and learn only around a contradiction.
@@ -37,6 +38,7 @@ struct GuidedSearchReport {
   WordTable::Ambiguity ambiguity;
   std::string reason;               // if not found: why the search stopped
   process::Contradiction furthest;  // if not found: the latest contradiction
+  uint64_t furthest_insns = 0;      // of all threads, before it
   bool exhausted = false;  // every alternative that the search knows was tried
 };
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <utility>
 
 namespace clew::symbolic {
 
@@ -23,8 +24,11 @@ OrderRules::OrderRules(const process::Process& process, uint64_t slack_ticks)
   }
   slice_ordinal_.resize(slices_->size());
   for (auto& ids : by_thread) {
-    std::ranges::sort(ids, {},
-                      [this](uint32_t id) { return (*slices_)[id].time.lo; });
+    // Stable: slices in which no time passed keep their core's order.
+    std::ranges::stable_sort(ids, {}, [this](uint32_t id) {
+      const TscInterval& time = (*slices_)[id].time;
+      return std::pair(time.lo, time.hi);
+    });
     for (size_t i = 0; i < ids.size(); ++i) {
       slice_ordinal_[ids[i]] = static_cast<uint32_t>(i);
     }

@@ -12,6 +12,10 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
+constexpr double kShortTurnS = 1;
+constexpr double kLongTurnS = 20;
+constexpr uint64_t kConstructiveFirstBelowInsns = 10'000'000;
+
 WitnessGrade GradeOf(const CheckReport& check) {
   const bool memory_exact =
       check.memory.bytes_compared > 0 &&
@@ -47,27 +51,38 @@ class Portfolio {
   }
 
  private:
-  // Shorter turns first: most runs need little of one engine.
+  // Shorter turns first: most runs need little of one engine. The solver's
+  // engines run the whole recording again and again, so on long ones the guided
+  // search, which goes back to checkpoints, comes first.
   Status Alternate(SolveReport& report, const solver::Deadline& deadline) {
-    for (double turn_s = 1; report.verdict == Verdict::kUnknown; turn_s *= 3) {
+    const bool guided_first =
+        guided_.long_run() ||
+        guided_.report().insns_run > kConstructiveFirstBelowInsns;
+    bool guided_turn = guided_first;
+    double turn_s = guided_first ? kLongTurnS : kShortTurnS;
+    while (report.verdict == Verdict::kUnknown) {
       if (deadline.passed()) {
         report.reason = fmt::format("{:.0f} s", options_.time_limit_s);
         return {};
       }
-      if (!guided_.long_run()) {
-        CLEW_RETURN_IF_ERROR(
-            Construct(report, std::min(turn_s, deadline.seconds_left())));
+      const double seconds = std::min(turn_s, deadline.seconds_left());
+      if (guided_turn) {
+        CLEW_RETURN_IF_ERROR(Guide(report, seconds));
+      } else {
+        CLEW_RETURN_IF_ERROR(Construct(report, seconds));
       }
-      if (report.verdict == Verdict::kUnknown) {
-        CLEW_ASSIGN_OR_RETURN(
-            found, guided_.Improve(std::min(turn_s, deadline.seconds_left())));
-        if (found) {
-          Accept(report, guided_.report().steps, "guided search");
-        } else if (guided_.long_run() && guided_.report().exhausted) {
-          report.reason = guided_.report().reason;
-          return {};
-        }
+      if (guided_turn != guided_first) {
+        turn_s *= 3;
       }
+      guided_turn = !guided_turn;
+    }
+    return {};
+  }
+
+  Status Guide(SolveReport& report, double seconds) {
+    CLEW_ASSIGN_OR_RETURN(found, guided_.Improve(seconds));
+    if (found) {
+      Accept(report, guided_.report().steps, "guided search");
     }
     return {};
   }
