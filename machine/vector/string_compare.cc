@@ -113,7 +113,7 @@ uint64_t IndexOf(unsigned bits, unsigned lane_count, bool last) {
   if (bits == 0) {
     return lane_count;
   }
-  return static_cast<uint64_t>(last ? std::bit_width(bits) - 1
+  return static_cast<uint64_t>(last ? static_cast<int>(std::bit_width(bits)) - 1
                                     : std::countr_zero(bits));
 }
 
