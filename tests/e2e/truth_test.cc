@@ -20,9 +20,12 @@ namespace clew::e2e {
 namespace {
 
 struct Case {
-  const char* program;
-  uint32_t mtc_period;
+  const char* name;
+  std::vector<std::string> command;
+  bool fails = true;
+  uint32_t mtc_period = 6;
 };
+void PrintTo(const Case& c, std::ostream* out) { *out << c.name; }
 
 // What one thread did in one turn.
 struct Turn {
@@ -73,16 +76,15 @@ class TruthTest : public testing::TestWithParam<Case> {
  protected:
   void SetUp() override {
     recorder::RecordOptions options;
-    options.command = {Tracee(GetParam().program)};
+    const std::string build = getenv("CLEW_BINARY_DIR");
+    options.command = GetParam().command;
+    options.command[0] = build + "/tests/" + options.command[0];
     options.output = scratch_.Path("b.clew");
     options.turns_path = scratch_.Path("turns");
     options.mtc_period = GetParam().mtc_period;
-    options.timeout_s = 2;  // for the one that hangs
-    options.plugin_path =
-        std::string(getenv("CLEW_BINARY_DIR")) + "/bin/clew-qemu-plugin.so";
-    const bool fails =
-        !std::string_view(GetParam().program).starts_with("static_");
-    const auto outcome = fails
+    options.timeout_s = 1;  // for those that hang
+    options.plugin_path = build + "/bin/clew-qemu-plugin.so";
+    const auto outcome = GetParam().fails
                              ? recorder::RecordUntilFail(options, 200, nullptr)
                              : recorder::Record(options);
     ASSERT_TRUE(outcome.has_value()) << outcome.error().message;
@@ -137,17 +139,28 @@ TEST_P(TruthTest, TheTrueScheduleIsAWitness) {
   }
 }
 
+// Commands are below build/tests.
 INSTANTIATE_TEST_SUITE_P(
     Programs, TruthTest,
-    testing::Values(Case{"bank", 6}, Case{"bbuf", 6}, Case{"uaf", 6},
-                    Case{"racey", 6}, Case{"sbuf", 6}, Case{"pfscan", 6},
-                    Case{"order", 6}, Case{"deadlock", 6},
-                    Case{"static_loop", 6}, Case{"static_calls", 0},
-                    Case{"bank", 0}, Case{"uaf", 2}),
-    [](const auto& parameter) {
-      return fmt::format("{}_mtc{}", parameter.param.program,
-                         parameter.param.mtc_period);
-    });
+    testing::Values(
+        Case{"bank", {"programs/bank"}}, Case{"bbuf", {"programs/bbuf"}},
+        Case{"uaf", {"programs/uaf"}}, Case{"racey", {"programs/racey"}},
+        Case{"sbuf", {"programs/sbuf"}}, Case{"pfscan", {"programs/pfscan"}},
+        Case{"order", {"programs/order"}},
+        Case{"deadlock", {"programs/deadlock"}},
+        Case{"bank_mtc0", {"programs/bank"}, true, 0},
+        Case{"uaf_mtc2", {"programs/uaf"}, true, 2},
+        Case{"static_loop", {"programs/static_loop"}, false},
+        Case{"static_calls_mtc0", {"programs/static_calls"}, false, 0},
+        Case{"threads", {"recorder/programs/recorder_tracee_threads"}, false},
+        Case{"static_threads",
+             {"recorder/programs/recorder_tracee_static"},
+             false},
+        Case{"handler",
+             {"recorder/programs/recorder_tracee_endings", "handled"},
+             false},
+        Case{"fault", {"recorder/programs/recorder_tracee_endings", "crash"}}),
+    [](const auto& parameter) { return parameter.param.name; });
 
 }  // namespace
 }  // namespace clew::e2e
