@@ -46,13 +46,6 @@ const char* GradeName(WitnessGrade grade) {
   return "none";
 }
 
-double BitsPerRead(const symbolic::SolveReport& report) {
-  const auto& ambiguity = report.guided.ambiguity;
-  return ambiguity.contested_reads == 0
-             ? 0
-             : ambiguity.bits / static_cast<double>(ambiguity.contested_reads);
-}
-
 Json ToJson(const SolveArguments& arguments,
             const symbolic::SolveReport& report) {
   Json json;
@@ -65,8 +58,12 @@ Json ToJson(const SolveArguments& arguments,
   json["schedule_steps"] = report.schedule.steps.size();
   json["guess_was_enough"] = report.guided.guess_was_enough;
   json["contested_instructions"] = report.contested;
-  json["contested_reads"] = report.guided.ambiguity.contested_reads;
-  json["ambiguity_bits_per_read"] = BitsPerRead(report);
+  if (report.ambiguity) {
+    json["reads_of_shared_words"] = report.ambiguity->reads;
+    json["contested_reads"] = report.ambiguity->contested_reads;
+    json["ambiguity_bits_per_read"] = report.ambiguity->per_read_ambiguity();
+    json["evidence_bits_per_read"] = report.ambiguity->per_read_evidence();
+  }
   json["guided"] = {{"tries", report.guided.runs},
                     {"contradictions", report.guided.contradictions},
                     {"decisions", report.guided.decisions},
@@ -92,26 +89,32 @@ Json ToJson(const SolveArguments& arguments,
 }
 
 void PrintSearch(const symbolic::SolveReport& report) {
+  fmt::print(
+      "  guess            the first one {} the evidence\n",
+      report.guided.guess_was_enough ? "agrees with all" : "contradicts");
+  if (report.ambiguity) {
+    fmt::print(
+        "  contested        {} instructions, {} of {} reads of shared words\n"
+        "  ambiguity A      {:.3f} bits a read; evidence E {:.3f} bits a "
+        "read\n",
+        report.contested, report.ambiguity->contested_reads,
+        report.ambiguity->reads, report.ambiguity->per_read_ambiguity(),
+        report.ambiguity->per_read_evidence());
+  }
   if (report.guided.guess_was_enough) {
-    fmt::print("  guess            the first one agrees with all evidence\n");
     return;
   }
-  fmt::print("  guess            the first one contradicts the evidence\n");
-  fmt::print(
-      "  contested        {} instructions, {} reads, ambiguity A {:.2f} bits "
-      "a read\n",
-      report.contested, report.guided.ambiguity.contested_reads,
-      BitsPerRead(report));
   fmt::print("  guided search    {} tries, {} contradictions, {} insn run\n",
              report.guided.runs, report.guided.contradictions,
              WithMagnitude(static_cast<double>(report.guided.insns_run)));
   if (report.constructive.rounds > 0) {
     fmt::print(
         "  constructive     {} rounds, {} states, {} steps, {} "
-        "contradictions\n",
+        "contradictions, {} clauses\n",
         report.constructive.rounds, report.constructive.answer.stats.nodes,
         report.constructive.answer.stats.steps,
-        report.constructive.answer.stats.contradictions);
+        report.constructive.answer.stats.contradictions,
+        report.constructive.answer.clauses);
   }
 }
 

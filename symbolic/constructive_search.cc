@@ -1,10 +1,47 @@
 #include "symbolic/constructive_search.h"
 
+#include <unordered_map>
 #include <utility>
 
 #include "symbolic/machine_executor.h"
+#include "symbolic/trace_builder.h"
 
 namespace clew::symbolic {
+namespace {
+
+// Beyond this many contested instructions no formula is made.
+constexpr uint64_t kFormulaContestedMax = 20'000;
+
+// Of each word, neighbours in the order that belong to different threads and
+// conflict.
+Decisions DecisionsOf(const BuiltTrace& built,
+                      const constraints::AccessOrder& order) {
+  struct Last {
+    InsnRef at;
+    bool writes = false;
+  };
+  std::unordered_map<uint64_t, Last> last_of_word;
+  std::vector<size_t> next(built.insns.size());
+  Decisions decisions;
+  for (const uint32_t thread : order) {
+    const size_t index = next[thread]++;
+    const constraints::TraceAccess& access =
+        built.trace.threads[thread].accesses[index];
+    const Last now = {.at = {thread, built.insns[thread][index]},
+                      .writes = Writes(access.kind)};
+    const auto [last, first] =
+        last_of_word.emplace(access.addr.as_int() / 8, now);
+    if (!first) {
+      const Last before = std::exchange(last->second, now);
+      if (before.at.thread != thread && (before.writes || now.writes)) {
+        decisions.edges.push_back({.before = before.at, .after = now.at});
+      }
+    }
+  }
+  return decisions;
+}
+
+}  // namespace
 
 Result<ConstructiveReport> ConstructiveSearch(const process::Process& start,
                                               const Failure& failure,
@@ -19,7 +56,21 @@ Result<ConstructiveReport> ConstructiveSearch(const process::Process& start,
                              {.seed = options.seed, .grain_insns = 64});
     const auto origin = executor.SetMark();
     options.seconds = deadline.seconds_left();
-    CLEW_ASSIGN_OR_RETURN(answer, solver::Solve(executor, {}, options));
+    constraints::ExprPool pool;
+    BuiltTrace built;
+    const solver::TraceProvider provider =
+        [&]() -> Result<constraints::ConstraintTrace> {
+      CLEW_ASSIGN_OR_RETURN(
+          trace, BuildTrace(start, words.ContestedWords(), pool,
+                            {.clock_slack_ticks = clock_slack_ticks}));
+      built = std::move(trace);
+      return built.trace;
+    };
+    const bool small = known <= kFormulaContestedMax;
+    CLEW_ASSIGN_OR_RETURN(
+        answer,
+        solver::Solve(executor, small ? provider : solver::TraceProvider(),
+                      options));
     if (executor.error()) {
       return std::unexpected(*executor.error());
     }
@@ -28,6 +79,10 @@ Result<ConstructiveReport> ConstructiveSearch(const process::Process& start,
     report.contested = known;
     report.answer = std::move(answer);
     if (report.answer.verdict == solver::Verdict::kWitness) {
+      if (report.answer.accesses) {
+        report.decisions = DecisionsOf(built, *report.answer.accesses);
+        return report;
+      }
       executor.RollBack(origin);
       report.steps = executor.ScheduleOf(report.answer.steps);
       return report;

@@ -2,6 +2,7 @@
 #define CLEW_SYMBOLIC_CONSTRUCTIVE_SEARCH_H_
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "common/inputs.h"
@@ -9,6 +10,7 @@
 #include "common/schedule.h"
 #include "process/process.h"
 #include "solver/solve.h"
+#include "symbolic/edges.h"
 #include "symbolic/word_table.h"
 
 namespace clew::symbolic {
@@ -18,14 +20,17 @@ struct ConstructiveReport {
   std::vector<ScheduleStep> steps;  // for a witness
   uint64_t rounds = 0;
   uint64_t contested = 0;  // contested instructions of the last round
+  // What an order of accesses that Z3 found says about order; to be tried.
+  std::optional<Decisions> decisions;
 };
 
 // The solver's portfolio over the contested instructions on the machine, in
 // rounds: what a round learns about which instructions are contested holds for
 // the next. Unsat: a round refuted every choice and learned nothing new, so no
 // interleaving agrees with the evidence (up to collisions of 64-bit digests,
-// and as long as no thread unmaps what another uses). `options.seconds` bounds
-// all rounds together.
+// and as long as no thread unmaps what another uses). Recordings with few
+// contested accesses are also put to Z3, and unsat is explained by evidence.
+// `options.seconds` bounds all rounds together.
 [[nodiscard]] Result<ConstructiveReport> ConstructiveSearch(
     const process::Process& start, const Failure& failure,
     uint64_t clock_slack_ticks, WordTable& words, solver::SolveOptions options);

@@ -106,9 +106,11 @@ class GuidedSearch::Impl {
 
   bool long_run() const { return long_run_; }
   WordTable& words() { return words_; }
-  const GuidedSearchReport& report() {
-    report_.ambiguity = words_.ambiguity();
-    return report_;
+  const GuidedSearchReport& report() const { return report_; }
+
+  Result<bool> TryDecisions(const Decisions& decisions) {
+    std::shared_ptr<Node> node;
+    return Try(Origin(start_, 0), decisions, &words_, node);
   }
 
  private:
@@ -364,6 +366,10 @@ Status GuidedSearch::Learn() { return impl_->Learn(); }
 
 Result<bool> GuidedSearch::Improve(double seconds) {
   return impl_->Improve(seconds);
+}
+
+Result<bool> GuidedSearch::TryDecisions(const Decisions& decisions) {
+  return impl_->TryDecisions(decisions);
 }
 
 bool GuidedSearch::long_run() const { return impl_->long_run(); }

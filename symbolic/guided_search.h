@@ -9,6 +9,7 @@
 #include "common/inputs.h"
 #include "common/progress.h"
 #include "common/result.h"
+#include "symbolic/edges.h"
 #include "symbolic/guess.h"
 #include "symbolic/guided_run.h"
 #include "symbolic/word_table.h"
@@ -35,7 +36,6 @@ struct GuidedSearchReport {
   uint64_t insns_run = 0;       // over all tries
   uint64_t contradictions = 0;  // tries that ended in one
   bool guess_was_enough = false;
-  WordTable::Ambiguity ambiguity;
   std::string reason;               // if not found: why the search stopped
   process::Contradiction furthest;  // if not found: the latest contradiction
   uint64_t furthest_insns = 0;      // of all threads, before it
@@ -72,6 +72,9 @@ class GuidedSearch {
   // Other guesses, then decisions, for at most `seconds`; may be called again.
   // True: found.
   [[nodiscard]] Result<bool> Improve(double seconds);
+
+  // Runs the guess under these decisions, from the beginning. True: found.
+  [[nodiscard]] Result<bool> TryDecisions(const Decisions& decisions);
 
   // A run too long to learn all of.
   bool long_run() const;

@@ -6,12 +6,15 @@
 
 #include "common/check.h"
 #include "symbolic/check.h"
+#include "symbolic/trace_builder.h"
 
 namespace clew::symbolic {
 namespace {
 
 using Clock = std::chrono::steady_clock;
 
+constexpr uint64_t kMeasureContestedMax = 50'000;
+constexpr uint64_t kMeasureInsnsMax = 100'000'000;
 constexpr double kShortTurnS = 1;
 constexpr double kLongTurnS = 20;
 constexpr uint64_t kConstructiveFirstBelowInsns = 10'000'000;
@@ -46,6 +49,7 @@ class Portfolio {
       CLEW_RETURN_IF_ERROR(Alternate(report, deadline));
     }
     report.guided = guided_.report();
+    CLEW_RETURN_IF_ERROR(Measure(report));
     report.contested = guided_.words().contested_count();
     return {};
   }
@@ -97,12 +101,38 @@ class Portfolio {
                                   options));
     report.constructive = std::move(found);
     const solver::SolveReport& answer = report.constructive.answer;
-    if (answer.verdict == solver::Verdict::kWitness) {
+    if (report.constructive.decisions) {
+      CLEW_ASSIGN_OR_RETURN(
+          runs, guided_.TryDecisions(*report.constructive.decisions));
+      if (runs) {
+        Accept(report, guided_.report().steps, answer.engine);
+      }
+    } else if (answer.verdict == solver::Verdict::kWitness) {
       Accept(report, report.constructive.steps, answer.engine);
     } else if (answer.verdict == solver::Verdict::kUnsat) {
       report.verdict = Verdict::kUnsat;
       report.conflict = answer.conflicting_labels;
       report.conflict.push_back(answer.deepest_contradiction);
+    }
+    return {};
+  }
+
+  // How much was open, and how much the evidence said.
+  Status Measure(SolveReport& report) {
+    WordTable& words = guided_.words();
+    if (guided_.long_run() || words.contested_count() > kMeasureContestedMax ||
+        guided_.report().insns_run > kMeasureInsnsMax) {
+      return {};
+    }
+    if (words.contested_count() == 0) {
+      CLEW_RETURN_IF_ERROR(guided_.Learn());
+    }
+    constraints::ExprPool pool;
+    const auto built =
+        BuildTrace(start_, words.ContestedWords(), pool,
+                   {.clock_slack_ticks = recording_.clock_slack_ticks});
+    if (built) {  // otherwise it is too large, and there is no figure
+      report.ambiguity = solver::MeasureAmbiguity(built->trace, {});
     }
     return {};
   }

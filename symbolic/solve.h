@@ -2,6 +2,7 @@
 #define CLEW_SYMBOLIC_SOLVE_H_
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -31,6 +32,9 @@ struct SolveReport {
   GuidedSearchReport guided;
   ConstructiveReport constructive;
   uint64_t contested = 0;  // contested instructions known
+  // Bits of choice and of evidence; absent for recordings too large to write
+  // down as constraints.
+  std::optional<solver::Ambiguity> ambiguity;
   process::MemoryComparison memory;
   uint64_t insns = 0;
   uint64_t outputs_differing = 0;  // output calls with other bytes

@@ -1,9 +1,7 @@
 #include "symbolic/word_table.h"
 
 #include <algorithm>
-#include <cmath>
 #include <limits>
-#include <map>
 
 #include "common/digest.h"
 
@@ -178,24 +176,14 @@ std::vector<ContestedPair> WordTable::PairsOf(uint64_t word) const {
   return result;
 }
 
-WordTable::Ambiguity WordTable::ambiguity() const {
-  // Foreign writes each read overlaps with; one more candidate is what was
-  // there before.
-  std::map<std::pair<InsnRef, uint64_t>, uint64_t> writes;
-  for (const ContestedPair& pair : pairs_) {
-    if (Reads(pair.second_kind) && Writes(pair.first_kind)) {
-      ++writes[{pair.second, pair.word}];
-    }
-    if (Reads(pair.first_kind) && Writes(pair.second_kind)) {
-      ++writes[{pair.first, pair.word}];
+std::unordered_set<uint64_t> WordTable::ContestedWords() const {
+  std::unordered_set<uint64_t> words;
+  for (const auto& thread : contested_) {
+    for (const auto& [insn, access] : thread) {
+      words.insert(access.word);
     }
   }
-  Ambiguity ambiguity;
-  for (const auto& [read, count] : writes) {
-    ++ambiguity.contested_reads;
-    ambiguity.bits += std::log2(static_cast<double>(count + 1));
-  }
-  return ambiguity;
+  return words;
 }
 
 }  // namespace clew::symbolic

@@ -7,6 +7,7 @@
 #include <map>
 #include <optional>
 #include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 #include "common/access.h"
@@ -64,6 +65,8 @@ class WordTable {
   // number if there is none.
   uint64_t NextContested(uint32_t thread, uint64_t insn) const;
   uint64_t contested_count() const;
+  // Words (address / 8) of contested accesses.
+  std::unordered_set<uint64_t> ContestedWords() const;
 
   // A read of a word that another thread has touched, and the last write to it
   // by another thread before, if there is one.
@@ -77,13 +80,6 @@ class WordTable {
   // Contested pairs of one word; of all words in pairs().
   std::vector<ContestedPair> PairsOf(uint64_t word) const;
   const std::vector<ContestedPair>& pairs() const { return pairs_; }
-
-  // Contested reads, and the sum over them of log2(candidate writes).
-  struct Ambiguity {
-    uint64_t contested_reads = 0;
-    double bits = 0;
-  };
-  Ambiguity ambiguity() const;
 
   uint64_t words_dropped() const { return words_dropped_; }
 
