@@ -159,6 +159,9 @@ INSTANTIATE_TEST_SUITE_P(
         Case{"handler",
              {"recorder/programs/recorder_tracee_endings", "handled"},
              false},
+        Case{"returning_handler",
+             {"recorder/programs/recorder_tracee_endings", "returning"},
+             false},
         Case{"fault", {"recorder/programs/recorder_tracee_endings", "crash"}}),
     [](const auto& parameter) { return parameter.param.name; });
 

@@ -26,6 +26,7 @@ namespace {
 
 namespace fs = std::filesystem;
 using testing::HasSubstr;
+using testing::Not;
 
 std::string BinaryFolder() {
   const char* folder = getenv("CLEW_BINARY_DIR");
@@ -160,6 +161,17 @@ TEST_F(RecordTest, EveryEndingIsRecognised) {
         << how;
     fs::remove_all(folder_ + "/b.clew");
   }
+}
+
+TEST_F(RecordTest, TheCoreDumpHasEveryThreadWhetherItRanOrNot) {
+  RecordOptions options = Options({Tracee("endings"), "newborn"});
+  options.cores = 1;  // so that the second one waits for the core
+  const auto outcome = Record(options);
+  ASSERT_TRUE(outcome.has_value()) << outcome.error().message;
+  const std::string threads = Gdb("thread apply all backtrace");
+  EXPECT_THAT(threads, HasSubstr("Thread 3 "));
+  EXPECT_THAT(threads, Not(HasSubstr("Thread 4 ")));
+  EXPECT_THAT(Gdb("backtrace"), HasSubstr("main")) << "who ended it is first";
 }
 
 TEST_F(RecordTest, ADeadlockIsSeenAtOnceAndALongRunAtTheTimeLimit) {

@@ -199,6 +199,9 @@ Status Recording::CloseThread(Thread& thread, uint64_t now) {
 }
 
 CoreThread Recording::CoreRegisters(const Thread& thread) const {
+  if (thread.env.words() == nullptr) {
+    return thread.first_registers;
+  }
   CoreThread registers = thread.env.Registers(thread.tid);
   if (thread.block != nullptr) {
     registers.rip = thread.block->ip;
@@ -218,8 +221,9 @@ Status Recording::WriteCoreFile(const Failure& failure) {
   dump.arguments = arguments_;
   dump.auxv = auxv_;
   for (const Thread* thread : by_slot_) {
-    if (thread == nullptr || thread->env.words() == nullptr) {
-      continue;  // ended, or not run yet
+    if (thread == nullptr || thread->state == Thread::State::kNew ||
+        thread->state == Thread::State::kGone) {
+      continue;  // ended, or still in the call that makes it
     }
     const CoreThread registers = CoreRegisters(*thread);
     const bool first = thread->tid == failure.thread;

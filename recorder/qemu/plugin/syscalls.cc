@@ -25,6 +25,20 @@ namespace {
 constexpr uint64_t kSigDefault = 0;
 constexpr uint64_t kSigIgnore = 1;
 
+// Of the thread that clone(2) with `args` makes.
+CoreThread FirstRegisters(const GuestEnv& parent, Tid child,
+                          const std::array<uint64_t, 6>& args) {
+  CoreThread registers = parent.Registers(child);
+  registers.gpr[kRax] = 0;
+  if (args[1] != 0) {
+    registers.gpr[kRsp] = args[1];
+  }
+  if ((args[0] & CLONE_SETTLS) != 0) {
+    registers.fs_base = args[4];
+  }
+  return registers;
+}
+
 uint64_t DigestOf(const std::vector<MemoryRange>& ranges,
                   const GuestMemory& memory, uint64_t& bytes) {
   uint64_t digest = kEmptyDigest;
@@ -270,6 +284,7 @@ void Recording::AfterClone(Thread& me, int64_t result) {
   newborn_ = nullptr;
   child.tid = Tid(static_cast<int32_t>(result));
   child.parent = me.tid;
+  child.first_registers = FirstRegisters(me.env, child.tid, me.call.args);
   child.signal_mask = me.signal_mask;
   if ((me.call.args[0] & CLONE_CHILD_CLEARTID) != 0) {
     child.clear_tid_addr = me.call.args[3];

@@ -48,6 +48,8 @@ struct Thread {
   uint64_t stop_index = 0;
   // The registers at the start of `block`.
   std::array<uint64_t, 16> block_gprs = {};
+  // Those with which it was made; its own are in `env` once it has run.
+  CoreThread first_registers;
   // How its core's trace goes on at its next block.
   EnableCause enable_cause = EnableCause::kSwitchIn;
 

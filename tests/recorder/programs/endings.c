@@ -1,5 +1,6 @@
 // Ends in the way that its argument names.
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -8,6 +9,7 @@
 #include <unistd.h>
 
 static volatile int sink;
+static volatile int handled;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
 static __attribute__((noinline)) void Crash(void) {
@@ -20,6 +22,41 @@ static __attribute__((noinline)) void Crash(void) {
 static void OnSegv(int signal) {
   (void)signal;
   _exit(7);
+}
+
+static void* Sleep(void* unused) {
+  pthread_mutex_lock(&lock);
+  pthread_mutex_lock(&lock);
+  return unused;
+}
+
+static void OnUser(int signal) {
+  (void)signal;
+  ++handled;
+}
+
+static void* Work(void* unused) {
+  while (handled < 7) {
+    ++sink;
+  }
+  return unused;
+}
+
+// Handlers return to a system call, and to the middle of a computation.
+static void Interrupt(void) {
+  pthread_t worker;
+  signal(SIGUSR1, OnUser);
+  for (int i = 0; i < 4; ++i) {
+    raise(SIGUSR1);
+  }
+  pthread_create(&worker, NULL, Work, NULL);
+  for (int i = 4; i < 7; ++i) {
+    pthread_kill(worker, SIGUSR1);
+    while (handled <= i) {
+      sched_yield();
+    }
+  }
+  pthread_join(worker, NULL);
 }
 
 int main(int argc, char** argv) {
@@ -42,6 +79,15 @@ int main(int argc, char** argv) {
     for (;;) {
       ++sink;
     }
+  } else if (strcmp(how, "newborn") == 0) {
+    pthread_t thread;
+    pthread_create(&thread, NULL, Sleep, NULL);
+    sched_yield();  // Sleep waits
+    pthread_create(&thread, NULL, Sleep, NULL);
+    _exit(0);
+  } else if (strcmp(how, "returning") == 0) {
+    Interrupt();
+    return 0;
   } else if (strcmp(how, "close2") == 0) {
     close(2);
     close(1);
