@@ -46,6 +46,7 @@ class Portfolio {
              guided_.report().guess_was_enough ? "guess" : "guided search");
     } else {
       CLEW_RETURN_IF_ERROR(guided_.Learn());
+      CLEW_RETURN_IF_ERROR(FindImpossible(report));
       CLEW_RETURN_IF_ERROR(Alternate(report, deadline));
     }
     report.guided = guided_.report();
@@ -55,6 +56,26 @@ class Portfolio {
   }
 
  private:
+  // A recorded branch that no order of memory accesses can explain needs no
+  // search. What is shared is as learned by two runs along the recorded paths,
+  // and the answer says so.
+  Status FindImpossible(SolveReport& report) {
+    if (guided_.long_run() || guided_.report().insns_run > kMeasureInsnsMax) {
+      return {};
+    }
+    constraints::ExprPool pool;
+    const auto built =
+        BuildTrace(start_, guided_.words().ContestedWords(), pool,
+                   {.clock_slack_ticks = recording_.clock_slack_ticks});
+    if (built && built->impossible) {
+      report.verdict = Verdict::kUnsat;
+      report.conflict = {*built->impossible,
+                         "timing packets and slices, which say what other "
+                         "threads may have written by then"};
+    }
+    return {};
+  }
+
   // Shorter turns first: most runs need little of one engine. The solver's
   // engines run the whole recording again and again, so on long ones the guided
   // search, which goes back to checkpoints, comes first.
@@ -132,7 +153,8 @@ class Portfolio {
         BuildTrace(start_, words.ContestedWords(), pool,
                    {.clock_slack_ticks = recording_.clock_slack_ticks});
     if (built) {  // otherwise it is too large, and there is no figure
-      report.ambiguity = solver::MeasureAmbiguity(built->trace, {});
+      report.ambiguity =
+          solver::MeasureAmbiguity(WithoutAssumptions(*built), {});
     }
     return {};
   }

@@ -135,6 +135,7 @@ class Builder final : public process::Engine, public machine::ShadowObserver {
   void OnForced(size_t thread) override {
     if (last_condition_.thread != thread ||
         last_condition_.insn + 1 != process_.thread(thread).retired) {
+      NoteImpossible(thread);
       return;
     }
     PathCondition& condition = trace().path[last_condition_.index];
@@ -149,8 +150,11 @@ class Builder final : public process::Engine, public machine::ShadowObserver {
   // --- ShadowObserver
   const Expr* OnRead(const ObservedAccess& access,
                      const Expr* loaded) override {
+    // What a read at another address would have returned is not known.
+    const bool elsewhere = AddressIsSymbolic(access);
     if (!Traced(access)) {
-      return loaded;
+      return elsewhere ? pool_.NewVar(8 * access.size_bytes, "elsewhere")
+                       : loaded;
     }
     TraceAccess traced =
         NewAccess(thread_, access.addr, access.size_bytes, access.ip);
@@ -169,6 +173,7 @@ class Builder final : public process::Engine, public machine::ShadowObserver {
     return variable;
   }
   void OnWrite(const ObservedAccess& access, const Expr* stored) override {
+    lost_track_ = lost_track_ || AddressIsSymbolic(access);
     if (!Traced(access)) {
       return;
     }
@@ -193,9 +198,14 @@ class Builder final : public process::Engine, public machine::ShadowObserver {
   }
   void OnConcretised(uint64_t ip, const Expr* expr, uint64_t value,
                      ConcretiseCause cause) override {
+    if (cause == ConcretiseCause::kAddress) {
+      symbolic_address_ip_ = ip;
+    } else {
+      lost_track_ = true;
+    }
     AddCondition(thread_, pool_.Eq(expr, pool_.Const(value, expr->width)),
                  cause == ConcretiseCause::kAddress ? expr : nullptr,
-                 path_groups_[thread_], ip);
+                 built_.assumed[thread_], ip);
   }
 
  private:
@@ -208,6 +218,24 @@ class Builder final : public process::Engine, public machine::ShadowObserver {
 
   ConstraintTrace& trace() { return built_.trace; }
 
+  // The address of this access depends on traced words. (An indirect jump's
+  // target counts too where it comes from memory; that errs on the safe side.)
+  bool AddressIsSymbolic(const ObservedAccess& access) const {
+    return symbolic_address_ip_ == access.ip;
+  }
+
+  void NoteImpossible(size_t thread) {
+    if (built_.impossible || lost_track_) {
+      return;
+    }
+    const process::ThreadState& state = process_.thread(thread);
+    built_.impossible = fmt::format(
+        "thread {} after {} instructions: the recorded branch to {:#x} depends "
+        "on nothing that another thread may have written, and the machine does "
+        "not take it",
+        process_.tid(thread), state.retired, state.registers.rip);
+  }
+
   static bool IsWait(uint64_t command) { return command == 0 || command == 9; }
 
   void AddGroups() {
@@ -215,7 +243,11 @@ class Builder final : public process::Engine, public machine::ShadowObserver {
       trace().threads.push_back({.tid = process_.tid(i), .accesses = {}});
       path_groups_[i] = trace().AddGroup(
           EvidenceKind::kPath,
-          fmt::format("branches and addresses of thread {}", process_.tid(i)));
+          fmt::format("branches of thread {}", process_.tid(i)));
+      built_.assumed.push_back(trace().AddGroup(
+          EvidenceKind::kPath,
+          fmt::format("addresses and values of thread {}, as in one run",
+                      process_.tid(i))));
       syscall_groups_[i] = trace().AddGroup(
           EvidenceKind::kSyscall,
           fmt::format("system calls of thread {}", process_.tid(i)));
@@ -370,6 +402,8 @@ class Builder final : public process::Engine, public machine::ShadowObserver {
   std::vector<std::optional<size_t>> pending_rmw_;  // by thread
   LastCondition last_condition_;
   size_t thread_ = 0;  // the one that runs
+  std::optional<uint64_t> symbolic_address_ip_;
+  bool lost_track_ = false;
   uint64_t access_count_ = 0;
   BuiltTrace built_;
 };
@@ -383,17 +417,13 @@ Result<BuiltTrace> BuildTrace(const process::Process& start,
   return Builder(start, words, pool, options).Build();
 }
 
-std::vector<ScheduleStep> ScheduleOfAccesses(
-    const BuiltTrace& built, const constraints::AccessOrder& order) {
-  std::vector<ScheduleStep> steps;
-  std::vector<size_t> next(built.insns.size());
-  for (const uint32_t thread : order) {
-    const uint64_t insn = built.insns[thread][next[thread]++];
-    steps.push_back({.kind = ScheduleStep::Kind::kRun,
-                     .thread = built.trace.threads[thread].tid,
-                     .until_insn = insn + 1});
-  }
-  return steps;
+ConstraintTrace WithoutAssumptions(const BuiltTrace& built) {
+  ConstraintTrace trace = built.trace;
+  std::erase_if(trace.path, [&](const PathCondition& condition) {
+    return std::ranges::find(built.assumed, condition.group) !=
+           built.assumed.end();
+  });
+  return trace;
 }
 
 }  // namespace clew::symbolic

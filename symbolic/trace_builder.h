@@ -2,11 +2,12 @@
 #define CLEW_SYMBOLIC_TRACE_BUILDER_H_
 
 #include <cstdint>
+#include <optional>
+#include <string>
 #include <unordered_set>
 #include <vector>
 
 #include "common/result.h"
-#include "common/schedule.h"
 #include "process/process.h"
 #include "symbolic/constraints/expr.h"
 #include "symbolic/constraints/trace.h"
@@ -24,7 +25,17 @@ struct BuiltTrace {
   // By thread and access: instructions the thread retired before it.
   std::vector<std::vector<uint64_t>> insns;
   uint64_t insns_run = 0;
+  // Conditions that are no evidence: that addresses and values came out as in
+  // this run.
+  std::vector<constraints::GroupId> assumed;
+  // The first place where the machine left the recorded path although nothing
+  // that it depends on is in `words`: whatever the order, the recorded branch
+  // cannot be. Only told while no value of `words` has been lost track of.
+  std::optional<std::string> impossible;
 };
+
+// The trace without conditions that are no evidence, to measure what it says.
+constraints::ConstraintTrace WithoutAssumptions(const BuiltTrace& built);
 
 // Follows the recorded paths on the shadow machine, in guess order, and writes
 // down what a formula needs about the accesses to `words` (address / 8): each
@@ -42,11 +53,6 @@ struct BuiltTrace {
 [[nodiscard]] Result<BuiltTrace> BuildTrace(
     const process::Process& start, const std::unordered_set<uint64_t>& words,
     constraints::ExprPool& pool, const TraceBuilderOptions& options);
-
-// The schedule that runs the accesses in the given order (one thread index per
-// access of `built`).
-std::vector<ScheduleStep> ScheduleOfAccesses(
-    const BuiltTrace& built, const constraints::AccessOrder& order);
 
 }  // namespace clew::symbolic
 
