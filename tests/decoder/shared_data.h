@@ -9,16 +9,13 @@
 namespace clew::decoder {
 
 // The path of a file of test data that is not in the repository: below
-// $CLEW_SHARED_DATA, else beside the source tree. Empty if it is not there.
+// $CLEW_SHARED_DATA. Empty if it is not there.
 inline std::string SharedDataFile(const std::string& name) {
-  const char* given = std::getenv("CLEW_SHARED_DATA");
-  const char* source = std::getenv("CLEW_SOURCE_DIR");
-  std::string path;
-  if (given != nullptr) {
-    path = std::string(given) + "/" + name;
-  } else if (source != nullptr) {
-    path = std::string(source) + "/../shared/data/" + name;
+  const char* folder = std::getenv("CLEW_SHARED_DATA");
+  if (folder == nullptr) {
+    return {};
   }
+  std::string path = std::string(folder) + "/" + name;
   struct stat status;
   return stat(path.c_str(), &status) == 0 ? path : std::string();
 }
