@@ -14,6 +14,11 @@ class CoreSlices {
   CoreSlices(CoreId core, std::vector<Slice>& out) : core_(core), out_(out) {}
 
   void OnIn(const SwitchEvent& event) {
+    // Tracing began with this very switch: one slice, not an empty one before.
+    if (open_ && open_->thread == event.thread &&
+        open_->time.lo == event.time.lo) {
+      return;
+    }
     Close(event.time.hi);
     free_since_ = event.time.lo;
     if (event.thread > Tid(0)) {
