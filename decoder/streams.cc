@@ -52,9 +52,16 @@ struct TraceStreams::Core final : CoreSink {
 
 namespace {
 
-std::optional<TscInterval> Intersection(TscInterval a, TscInterval b) {
-  const TscInterval both = {std::max(a.lo, b.lo), std::min(a.hi, b.hi)};
-  return both.lo <= both.hi ? std::optional(both) : std::nullopt;
+bool Exclude(TscInterval a, TscInterval b) {
+  return a.hi < b.lo || b.hi < a.lo;
+}
+
+// The slice's time, cut off by `time` unless the two exclude each other.
+TscInterval WithinSlice(TscInterval time, const Slice& slice) {
+  if (Exclude(time, slice.time)) {
+    return slice.time;
+  }
+  return {std::max(time.lo, slice.time.lo), std::min(time.hi, slice.time.hi)};
 }
 
 // The slices of one core: consecutive, as slices() is ordered.
@@ -248,15 +255,14 @@ void TraceStreams::TakeGap(Core& core, CoreGap& gap) {
     if (slice.time.hi < gap.time.lo && !is_current) {
       continue;
     }
-    Push(slice.id,
-         Gap{.cause = gap.cause,
-             .core = core.core,
-             .slice = slice.id,
-             .time = Intersection(gap.time, slice.time).value_or(slice.time),
-             .aux_offset = gap.aux_offset,
-             .bytes = gap.bytes,
-             .ip = gap.ip,
-             .detail = gap.detail});
+    Push(slice.id, Gap{.cause = gap.cause,
+                       .core = core.core,
+                       .slice = slice.id,
+                       .time = WithinSlice(gap.time, slice),
+                       .aux_offset = gap.aux_offset,
+                       .bytes = gap.bytes,
+                       .ip = gap.ip,
+                       .detail = gap.detail});
   }
 }
 
@@ -279,9 +285,8 @@ Result<std::optional<StreamItem>> TraceStreams::Pop(uint32_t slice) {
 }
 
 TscInterval TraceStreams::TimeOfBlock(TscInterval time, const Slice& slice) {
-  const auto both = Intersection(time, slice.time);
-  stats_.time_contradictions += both ? 0 : 1;
-  return both.value_or(slice.time);
+  stats_.time_contradictions += Exclude(time, slice.time) ? 1 : 0;
+  return WithinSlice(time, slice);
 }
 
 Status TraceStreams::ForEachInstruction(
