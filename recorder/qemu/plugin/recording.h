@@ -86,14 +86,19 @@ class Recording {
   Recording(const Session& session, GuestMemory memory,
             std::unique_ptr<Tracer> tracer, RawFile outcome);
 
-  // turns.cc. All but WaitForTurn, Begin and Settle REQUIRE the lock.
-  void Grant(const Scheduler::Turn& turn, uint64_t now);
-  void GrantNext(uint64_t now);
+  // turns.cc. All but WaitForTurn, Wake, Begin and Settle REQUIRE the
+  // lock.
+  // The `turn` of a thread that has it and may sleep; nullptr: none does.
+  using Sleeper = std::atomic<uint32_t>*;
+  // The caller wakes what is returned once it has released the lock, which the
+  // sleeper may want before the caller runs again.
+  Sleeper GrantNext(uint64_t now);
   void MakeReady(Thread& thread);
   // Where a thread waits: in QEMU, at the start of its first block, or in
   // translated code that it goes on with.
   enum class Waits : uint8_t { kOutside, kAtFirstBlock, kInsideBlock };
   void WaitForTurn(Thread& me, Waits where);
+  void Wake(Sleeper sleeper);
   void Begin(Thread& me);
   void Settle(const Thread& me);
   bool AllWaitForever() const;

@@ -26,10 +26,6 @@ void FutexWait(std::atomic<uint32_t>& word, uint32_t while_value) {
           0);
 }
 
-void FutexWake(std::atomic<uint32_t>& word) {
-  syscall(SYS_futex, &word, FUTEX_WAKE_PRIVATE, 1, nullptr, nullptr, 0);
-}
-
 // True if the kernel shows `tid` asleep in futex(2), or no such thread.
 bool SleepsInFutex(Tid tid) {
   const std::string path = fmt::format("/proc/self/task/{}/syscall", tid);
@@ -95,7 +91,7 @@ void Recording::StartMainThread(Thread& me, uint64_t ip) {
   }
   const std::lock_guard lock(mutex_);
   MakeReady(me);
-  GrantNext(clock_);
+  GrantNext(clock_);  // to itself
 }
 
 void Recording::EndTurn(uint64_t index) {
@@ -108,6 +104,7 @@ void Recording::EndTurn(uint64_t index) {
   if (hang_requested_) {
     EndByHang(now);
   }
+  Sleeper next = nullptr;
   {
     const std::lock_guard lock(mutex_);
     if (scheduler_.SliceOver(me.slot, now)) {
@@ -118,8 +115,9 @@ void Recording::EndTurn(uint64_t index) {
       me.state = Thread::State::kWaiting;
       scheduler_.Preempt(me.slot);
     }
-    GrantNext(now);
+    next = GrantNext(now);
   }
+  Wake(next);
   WaitForTurn(me, Waits::kInsideBlock);
   Begin(me);
   g_runner.block_start = clock_ - index;
@@ -145,14 +143,17 @@ void Recording::Block(Thread& me) {
     futexes_.Wait(me.slot, futex.addr, futex.bitset);
     unsettled_.push_back(&me);
   }
-  GrantNext(now);
+  const Sleeper next = GrantNext(now);
   if (idle_ && AllWaitForever()) {
     lock.release();
     FinishAsHang();
   }
+  lock.unlock();
+  Wake(next);
 }
 
 void Recording::AwaitReturn(Thread& me, int64_t result) {
+  Sleeper next = nullptr;
   {
     const std::lock_guard lock(mutex_);
     me.arrived = true;
@@ -162,9 +163,10 @@ void Recording::AwaitReturn(Thread& me, int64_t result) {
       MakeReady(me);
     }
     if (idle_) {
-      GrantNext(clock_);
+      next = GrantNext(clock_);
     }
   }
+  Wake(next);
   WaitForTurn(me, Waits::kOutside);
   Begin(me);
   me.gave_turn = false;
@@ -204,11 +206,13 @@ void Recording::ForgetThread(unsigned vcpu) {
   g_runner = Runner();
   by_slot_[me.slot] = nullptr;
   by_vcpu_[vcpu].reset();
-  GrantNext(clock_);
+  const Sleeper next = GrantNext(clock_);
   if (idle_ && AllWaitForever()) {
     lock.release();
     FinishAsHang();
   }
+  lock.unlock();
+  Wake(next);
 }
 
 // Making the first thread does that, when the new one may be waiting at its
@@ -227,7 +231,7 @@ void Recording::MakeReady(Thread& thread) {
   scheduler_.Ready(thread.slot);
 }
 
-void Recording::GrantNext(uint64_t now) {
+Recording::Sleeper Recording::GrantNext(uint64_t now) {
   clock_ = now;
   auto turn = scheduler_.Next(now);
   if (!turn.has_value()) {
@@ -236,7 +240,7 @@ void Recording::GrantNext(uint64_t now) {
   }
   idle_ = !turn.has_value();
   if (idle_) {
-    return;
+    return nullptr;
   }
   Thread& next = *by_slot_[turn->thread];
   next.core = turn->core;
@@ -244,8 +248,14 @@ void Recording::GrantNext(uint64_t now) {
   handovers_ += last_slot_ != next.slot ? 1 : 0;
   last_slot_ = next.slot;
   next.turn.store(1, std::memory_order_release);
-  if (&next != g_runner.thread) {
-    FutexWake(next.turn);
+  return &next == g_runner.thread ? nullptr : &next.turn;
+}
+
+// Its thread may be gone already, if it saw its turn without being woken: only
+// the address counts.
+void Recording::Wake(Sleeper sleeper) {
+  if (sleeper != nullptr) {
+    syscall(SYS_futex, sleeper, FUTEX_WAKE_PRIVATE, 1, nullptr, nullptr, 0);
   }
 }
 
