@@ -9,6 +9,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "cli/report.h"
@@ -126,34 +127,72 @@ uint64_t Ticks(const Trace& trace) {
   return last > first ? last - first : 0;
 }
 
-// Decodes everything: what a thread did and where it cannot be known.
+// A thread while it is counted.
+struct Counted {
+  ThreadSummary summary;
+  TscTicks reached{0};  // where its last block began
+  bool over = false;
+};
+
+std::vector<Counted> ThreadsOf(const Trace& trace,
+                               const TraceStreams& streams) {
+  std::map<Tid, uint64_t> slices;
+  for (const Slice& slice : trace.slices()) {
+    ++slices[slice.thread];
+  }
+  std::vector<Counted> threads;
+  for (const Tid tid : streams.threads()) {
+    Counted& thread = threads.emplace_back();
+    thread.summary.thread = tid;
+    thread.summary.slices = slices[tid];
+    const auto named = trace.threads().find(tid);
+    if (named != trace.threads().end()) {
+      thread.summary.name = named->second.name;
+    }
+  }
+  return threads;
+}
+
+// Counts some items of a thread; the number of instructions in them.
+Result<uint64_t> CountSome(TraceStreams& streams, Counted& thread) {
+  constexpr int kItems = 4096;  // little beside what may wait for a thread
+  uint64_t instructions = 0;
+  for (int i = 0; i < kItems && !thread.over; ++i) {
+    CLEW_ASSIGN_OR_RETURN(item, streams.Next(thread.summary.thread));
+    if (!item) {
+      thread.over = true;
+    } else if (const auto* block = std::get_if<StreamBlock>(&*item)) {
+      instructions += block->insn_count;
+      thread.reached = block->time.lo;
+    } else {
+      ++thread.summary.gaps;
+    }
+  }
+  thread.summary.instructions += instructions;
+  return instructions;
+}
+
+// Decodes everything: what a thread did and where it cannot be known. Whoever
+// is furthest behind in time goes on, so that little waits for the others.
 Status Count(const Trace& trace, Summary& summary) {
   CLEW_ASSIGN_OR_RETURN(streams, TraceStreams::Create(trace, {}));
-  std::map<Tid, ThreadSummary> threads;
-  for (const Slice& slice : trace.slices()) {
-    ++threads[slice.thread].slices;
-  }
+  std::vector<Counted> threads = ThreadsOf(trace, *streams);
   TerminalProgress progress("decode", "insn");
   uint64_t instructions = 0;
-  for (const Tid tid : streams->threads()) {
-    ThreadSummary& thread = threads[tid];
-    thread.thread = tid;
-    const auto named = trace.threads().find(tid);
-    thread.name = named == trace.threads().end() ? "" : named->second.name;
-    while (true) {
-      CLEW_ASSIGN_OR_RETURN(item, streams->Next(tid));
-      if (!item) {
-        break;
-      }
-      if (const auto* block = std::get_if<StreamBlock>(&*item)) {
-        thread.instructions += block->insn_count;
-        instructions += block->insn_count;
-        progress.Update(instructions, 0);
-      } else {
-        ++thread.gaps;
-      }
+  while (true) {
+    const auto next =
+        std::ranges::min_element(threads, {}, [](const Counted& thread) {
+          return std::pair(thread.over, thread.reached);
+        });
+    if (next == threads.end() || next->over) {
+      break;
     }
-    summary.threads.push_back(thread);
+    CLEW_ASSIGN_OR_RETURN(some, CountSome(*streams, *next));
+    instructions += some;
+    progress.Update(instructions, 0);
+  }
+  for (Counted& thread : threads) {
+    summary.threads.push_back(std::move(thread.summary));
   }
   summary.stats = streams->stats();
   return {};
