@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include <iterator>
+#include <ostream>
 #include <regex>
 
 #include "common/result.h"
@@ -69,6 +70,10 @@ struct Watched {
   const char* program;
   const char* expression;
 };
+
+void PrintTo(const Watched& watched, std::ostream* out) {
+  *out << watched.program;
+}
 
 class WatchTest : public testing::TestWithParam<Watched> {};
 

@@ -9,6 +9,7 @@
 
 #include <fstream>
 #include <nlohmann/json.hpp>
+#include <ostream>
 
 #include "common/digest.h"
 #include "common/result.h"
@@ -22,6 +23,8 @@ struct Real {
   const char* name;
   std::vector<std::string> command;
 };
+
+void PrintTo(const Real& real, std::ostream* out) { *out << real.name; }
 
 constexpr size_t kInputBytes = 300'000;
 

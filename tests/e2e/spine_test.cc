@@ -6,6 +6,7 @@
 
 #include <filesystem>
 #include <nlohmann/json.hpp>
+#include <ostream>
 
 #include "common/result.h"
 #include "tests/e2e/clew_command.h"
@@ -17,6 +18,8 @@ struct Case {
   const char* program;
   const char* failure;  // as `clew info --json` calls its kind
 };
+
+void PrintTo(const Case& c, std::ostream* out) { *out << c.program; }
 
 class SpineTest : public testing::TestWithParam<Case> {};
 
