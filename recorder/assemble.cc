@@ -191,6 +191,7 @@ Result<uint64_t> Assemble(BundleWriter& bundle, const RecordOptions& options,
     CLEW_RETURN_IF_ERROR(bundle.Sync("core"));
   }
   std::vector<ImageInfo> list;
+  list.reserve(images.size());
   for (const auto& [path, image] : images) {
     list.push_back(image);
   }
