@@ -72,7 +72,7 @@ FutexCall ParseFutex(const std::array<uint64_t, 6>& args) {
                  .addr2 = args[4],
                  .value = static_cast<uint32_t>(args[2]),
                  .value2 = static_cast<uint32_t>(args[3])};
-  switch (args[1] & FUTEX_CMD_MASK) {
+  switch (static_cast<int>(args[1]) & FUTEX_CMD_MASK) {
     case FUTEX_WAIT_BITSET:
       call.bitset = static_cast<uint32_t>(args[5]);
       [[fallthrough]];
