@@ -4,6 +4,8 @@
 #include <bit>
 #include <utility>
 
+#include "decoder/perf_data/cpu_id.h"
+
 namespace clew::decoder {
 namespace {
 
@@ -36,6 +38,7 @@ Status Trace::ReadRecords() {
                        data_.name());
   }
   ReadTiming(pt_info_);
+  cpu_ = config_.cpu.value_or(ParseCpuId(data_.cpu_id()));
   return data_.ForEachRecord([this](const Record& record) -> Status {
     OnRecord(record);
     return {};

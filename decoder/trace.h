@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -19,8 +20,8 @@ namespace clew::decoder {
 
 // What perf.data cannot tell, or only its owner may decide.
 struct TraceConfig {
-  ImageResolver resolve_image;  // empty: no code is found
-  CpuIdentity cpu;
+  ImageResolver resolve_image;     // empty: no code is found
+  std::optional<CpuIdentity> cpu;  // absent: as the file says
   // See TimingConfig, and Attribution. Both are true for bundles of our
   // software sources.
   bool branches_before_timing = false;
@@ -70,7 +71,7 @@ class Trace {
   const CodeMap& code() const { return code_; }
   const TimingConfig& timing() const { return timing_; }
   const TscConversion& conversion() const { return conversion_; }
-  const CpuIdentity& cpu() const { return config_.cpu; }
+  const CpuIdentity& cpu() const { return cpu_; }
   bool tsc_at_switches() const { return config_.tsc_at_switches; }
   const std::map<Tid, ThreadInfo>& threads() const { return threads_; }
   const std::vector<SidebandLoss>& losses() const { return losses_; }
@@ -101,6 +102,7 @@ class Trace {
 
   PerfData data_;
   TraceConfig config_;
+  CpuIdentity cpu_;
   bool has_pt_info_ = false;
   PtInfoRecord pt_info_;
   TscConversion conversion_;

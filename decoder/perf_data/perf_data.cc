@@ -1,5 +1,6 @@
 #include "decoder/perf_data/perf_data.h"
 
+#include <bit>
 #include <utility>
 
 #include "decoder/perf_data/record_parser.h"
@@ -12,6 +13,16 @@ constexpr uint64_t kMagicSwapped = 0x50455246494c4532;  // on a big-endian host
 constexpr uint64_t kPipeHeaderBytes = 16;
 // Far more events than any recording opens; bounds what a file may ask for.
 constexpr uint64_t kAttrsMax = 65536;
+// The header's set of features, and the number of the CPUID feature in it
+// (linux/tools/perf/util/header.h, HEADER_CPUID).
+constexpr uint64_t kFeaturesOffset = 72;
+constexpr uint32_t kFeatureCpuId = 9;
+
+// perf's strings: a length, which counts the padding, and as many bytes.
+Result<std::string> ReadPerfText(ByteReader& reader) {
+  CLEW_ASSIGN_OR_RETURN(size, reader.Read<uint32_t>("text length"));
+  return reader.ReadText(size, "text");
+}
 
 }  // namespace
 
@@ -60,7 +71,25 @@ Status PerfData::ReadHeader(ByteReader& reader) {
   CLEW_RETURN_IF_ERROR(ReaderOf(data_offset, data_size, "data"));
   data_offset_ = data_offset;
   data_size_ = data_size;
+  cpu_id_ = ReadCpuIdSection().value_or("");
   return ReadAttrSection(attrs_offset, attrs_size, attr_size);
+}
+
+// Behind the data is a table of the features present: offset and size of each.
+Result<std::string> PerfData::ReadCpuIdSection() const {
+  CLEW_ASSIGN_OR_RETURN(header, ReaderOf(kFeaturesOffset, 8, "features"));
+  CLEW_ASSIGN_OR_RETURN(features, header.Read<uint64_t>("features"));
+  if ((features >> kFeatureCpuId & 1) == 0) {
+    return std::string();
+  }
+  const uint64_t earlier = features & ((uint64_t{1} << kFeatureCpuId) - 1);
+  const auto index = static_cast<uint64_t>(std::popcount(earlier));
+  CLEW_ASSIGN_OR_RETURN(entry, ReaderOf(data_offset_ + data_size_ + 16 * index,
+                                        16, "feature table"));
+  CLEW_ASSIGN_OR_RETURN(offset, entry.Read<uint64_t>("cpuid offset"));
+  CLEW_ASSIGN_OR_RETURN(size, entry.Read<uint64_t>("cpuid size"));
+  CLEW_ASSIGN_OR_RETURN(section, ReaderOf(offset, size, "cpuid"));
+  return ReadPerfText(section);
 }
 
 Result<ByteReader> PerfData::ReaderOf(uint64_t offset, uint64_t size,
@@ -145,6 +174,14 @@ Result<Record> PerfData::ReadRecord(ByteReader& reader) {
     case kRecordHeaderAttr:
       CLEW_RETURN_IF_ERROR(ReadAttrRecord(body));
       return record;
+    case kRecordHeaderFeature: {
+      CLEW_ASSIGN_OR_RETURN(feature, body.Read<uint64_t>("feature"));
+      if (feature == kFeatureCpuId) {
+        CLEW_ASSIGN_OR_RETURN(text, ReadPerfText(body));
+        cpu_id_ = std::move(text);
+      }
+      return record;
+    }
     case kRecordTracingData: {
       CLEW_ASSIGN_OR_RETURN(size, body.Read<uint32_t>("tracing_data size"));
       CLEW_RETURN_IF_ERROR(

@@ -38,6 +38,10 @@ class PerfData {
   // The attrs seen so far: all in file format, after ForEachRecord in pipe
   // format.
   const std::vector<EventAttr>& attrs() const { return attrs_; }
+  // What the CPUID feature says (cpu_id.h), seen so far as with attrs(). Empty
+  // if the file has none: perf writes its features last, so that a recording
+  // that was killed lacks them.
+  const std::string& cpu_id() const { return cpu_id_; }
   const std::string& name() const { return name_; }
   bool is_pipe() const { return is_pipe_; }
 
@@ -47,6 +51,7 @@ class PerfData {
   Status ReadFileHeader();
   Status ReadHeader(ByteReader& reader);
   Status ReadAttrSection(uint64_t offset, uint64_t size, uint64_t attr_size);
+  Result<std::string> ReadCpuIdSection() const;
   Result<std::vector<uint64_t>> ReadIds(uint64_t offset, uint64_t size);
   Result<ByteReader> ReaderOf(uint64_t offset, uint64_t size,
                               std::string_view section) const;
@@ -59,6 +64,7 @@ class PerfData {
   std::span<const std::byte> bytes_;
   std::string name_;
   std::vector<EventAttr> attrs_;
+  std::string cpu_id_;
   bool is_pipe_ = false;
   uint64_t data_offset_ = 0;
   uint64_t data_size_ = 0;

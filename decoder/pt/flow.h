@@ -61,6 +61,7 @@ struct CpuIdentity {
   uint16_t family = 0;
   uint8_t model = 0;
   uint8_t stepping = 0;
+  bool operator==(const CpuIdentity&) const = default;
 };
 
 enum class FlowKind : uint8_t {

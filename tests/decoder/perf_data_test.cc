@@ -11,6 +11,7 @@
 #include <map>
 
 #include "common/digest.h"
+#include "decoder/perf_data/cpu_id.h"
 #include "decoder/pt/packet.h"
 #include "decoder/trace.h"
 #include "tests/decoder/shared_data.h"
@@ -156,6 +157,30 @@ TEST(PerfDataTest, SlicesOfARealCaptureAreInOrder) {
       EXPECT_LE(slices[i - 1].time.lo, slices[i].time.lo) << i;
       EXPECT_EQ(slices[i].on_core, slices[i - 1].on_core + 1) << i;
     }
+  }
+}
+
+TEST(PerfDataTest, TheCpuIsTheCapturesInBothFormats) {
+  for (const char* name : {kFile, kPiped}) {
+    CLEW_NEED_SHARED_DATA(path, name);
+    auto trace = Trace::Load(*PerfData::Open(path), {});
+    ASSERT_TRUE(trace);
+    const CpuIdentity m7_6y75 = {
+        .is_intel = true, .family = 6, .model = 78, .stepping = 3};
+    EXPECT_EQ((*trace)->cpu(), m7_6y75) << name;
+  }
+}
+
+TEST(CpuIdTest, IntelsAreKnownAndAnythingElseHasNoErrata) {
+  const CpuIdentity kaby_lake = {
+      .is_intel = true, .family = 6, .model = 158, .stepping = 10};
+  EXPECT_EQ(ParseCpuId("GenuineIntel,6,158,10"), kaby_lake);
+  for (const char* text :
+       {"", "GenuineIntel", "GenuineIntel,", "GenuineIntel,6,158",
+        "GenuineIntel,6,158,", "GenuineIntel,6,256,10", "GenuineIntel,-6,1,1",
+        "GenuineIntel,6,158,10,1", "GenuineIntel,6 158,10", "xGenuineIntel,6,1",
+        "AuthenticAMD,25,33,0"}) {
+    EXPECT_EQ(ParseCpuId(text), CpuIdentity{}) << text;
   }
 }
 

@@ -10,6 +10,8 @@
 #include <gtest/gtest.h>
 
 #include "common/digest.h"
+#include "decoder/perf_data/cpu_id.h"
+#include "recorder/perf_data_writer.h"
 #include "tests/decoder/perf_script.h"
 #include "tests/decoder/synthetic.h"
 
@@ -317,6 +319,20 @@ TEST(StreamsTest, ALimitOnWaitingItemsIsAnErrorThatNamesIt) {
   ASSERT_FALSE(item);
   EXPECT_EQ(item.error().code, ErrorCode::kLimit);
   EXPECT_THAT(item.error().message, testing::HasSubstr("buffered_items_max"));
+}
+
+TEST(StreamsTest, TheCpuIsWhatTheFileSaysUnlessItsOwnerKnowsBetter) {
+  const auto synthetic = MakeSynthetic({});
+  const auto load = [&](TraceConfig config) {
+    auto trace = Trace::Load(*PerfData::Open(synthetic->perf_path), config);
+    EXPECT_TRUE(trace);
+    return (*trace)->cpu();
+  };
+  TraceConfig config = synthetic->Config();
+  EXPECT_EQ(load(config), ParseCpuId(recorder::PerfDataConfig().cpu_id));
+  EXPECT_TRUE(load(config).is_intel);
+  config.cpu = CpuIdentity{};
+  EXPECT_FALSE(load(config).is_intel);
 }
 
 // Goal: perf, which shares no code with us, sees the same branches.
