@@ -83,9 +83,10 @@ void Recording::CloseBlockBySignal(Thread& me, int32_t signal) {
   }
   const uint64_t ip = me.env.rip();
   const uint32_t index = last->IndexOf(ip);
-  if (IsFaultSignal(signal) && index < last->insn_count) {
+  const bool faulted = IsFaultSignal(signal) && index < last->insn_count;
+  if (faulted || IsNextIteration(*last, ip)) {
     g_runner.block_end = g_runner.block_start + index;
-  } else if (!IsNextIteration(*last, ip)) {
+  } else {
     CloseBlock(*last, ip);
   }
   g_runner.encoder->AdvanceTime(TscTicks(g_runner.block_end));

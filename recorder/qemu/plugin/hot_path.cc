@@ -75,8 +75,8 @@ extern "C" {
     }
   }
   runner.block = block;
-  runner.block_start = runner.block_end;
   runner.block_end += insns;
+  runner.block_start = runner.block_end - block->insn_count;
   if (block->copies_registers) {
     std::copy_n(env, 16, runner.thread->block_gprs.begin());
   }

@@ -60,9 +60,10 @@ bool Recording::EnterHandler(const clew::recorder::Block& block, GuestEnv env) {
   const clew::recorder::Block* last = g_runner.block;
   if (last != nullptr) {
     const int code = info.has_value() ? info->si_code : 0;
-    if (FaultedIn(*last, ip, static_cast<int>(signal), code)) {
+    if (FaultedIn(*last, ip, static_cast<int>(signal), code) ||
+        IsNextIteration(*last, ip)) {
       g_runner.block_end = g_runner.block_start + last->IndexOf(ip);
-    } else if (!IsNextIteration(*last, ip)) {
+    } else {
       CloseBlock(*last, ip);
     }
     g_runner.encoder->AdvanceTime(TscTicks(g_runner.block_end));

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -17,6 +18,17 @@ static __attribute__((noinline)) void Crash(void) {
   sink = 1;
   *nowhere = sink;  // FAULT
   sink = 2;
+}
+
+// Faults in the middle of one instruction that is a loop.
+static void CrashInRep(void) {
+  const size_t page = 4096;
+  char* at = mmap(NULL, 2 * page, PROT_READ | PROT_WRITE,
+                  MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  mprotect(at + page, page, PROT_NONE);
+  char* to = at + page - 100;
+  size_t count = 200;
+  __asm__ volatile("rep stosb" : "+D"(to), "+c"(count) : "a"(7) : "memory");
 }
 
 static void OnSegv(int signal) {
@@ -63,6 +75,8 @@ int main(int argc, char** argv) {
   const char* how = argc > 1 ? argv[1] : "";
   if (strcmp(how, "crash") == 0) {
     Crash();
+  } else if (strcmp(how, "rep") == 0) {
+    CrashInRep();
   } else if (strcmp(how, "divide") == 0) {
     sink = 5 / (argc - 2);
   } else if (strcmp(how, "abort") == 0) {
