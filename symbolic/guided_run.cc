@@ -67,7 +67,7 @@ class Watcher final : public AccessWatcher {
 // One run: the state that changes, and the choice of who goes next.
 class Run {
  public:
-  Run(std::shared_ptr<const RunPoint> from, const Decisions& decisions,
+  Run(std::shared_ptr<RunPoint> from, const Decisions& decisions,
       WordTable* words)
       : process_(from->process),
         rules_(from->rules),
@@ -168,15 +168,29 @@ class Run {
   }
 
   void SetPoint() {
-    auto point =
-        std::make_shared<RunPoint>(RunPoint{.process = process_,
-                                            .rules = rules_,
-                                            .guess = guess_,
-                                            .steps = std::exchange(steps_, {}),
-                                            .previous = last_});
+    auto point = std::make_shared<RunPoint>(RunPoint{
+        .process = process_,
+        .rules = rules_,
+        .guess = guess_,
+        .history = std::make_shared<RunHistory>(RunHistory{
+            .steps = std::exchange(steps_, {}), .previous = last_->history}),
+        .previous = last_});
     point->process.set_observer(nullptr);
     last_ = std::move(point);
     DropPast();
+  }
+
+  // Keeps `count` points and the tape from the oldest of them on.
+  void ForgetBefore(uint64_t count) {
+    RunPoint* oldest = last_.get();
+    for (; count > 1 && oldest->previous != nullptr; --count) {
+      oldest = oldest->previous.get();
+    }
+    oldest->previous.reset();
+    for (size_t i = 0; i < process_.thread_count(); ++i) {
+      const process::ThreadState& state = oldest->process.thread(i);
+      process_.tape().Forget(i, state.block, state.input);
+    }
   }
 
   RunOutcome Finish(RunOutcome::End end) {
@@ -277,7 +291,7 @@ class Run {
   Guess guess_;
   std::vector<OrderEdge> edges_;
   std::vector<DelayGate> gates_;
-  std::shared_ptr<const RunPoint> last_;
+  std::shared_ptr<RunPoint> last_;
   std::vector<ScheduleStep> steps_;
   std::vector<OrderEdge> found_;
   WordTable* words_;
@@ -294,7 +308,7 @@ GuidedRunner::GuidedRunner(const Failure& failure, WordTable* words,
       options_(options),
       progress_(progress) {}
 
-Result<RunOutcome> GuidedRunner::Run(std::shared_ptr<const RunPoint> from,
+Result<RunOutcome> GuidedRunner::Run(std::shared_ptr<RunPoint> from,
                                      const Decisions& decisions) {
   symbolic::Run run(std::move(from), decisions, words_);
   const uint64_t before = run.process().retired_total();
@@ -323,8 +337,14 @@ Result<RunOutcome> GuidedRunner::Run(std::shared_ptr<const RunPoint> from,
     CLEW_CHECK(end || run.AnyHeld() || advance.insns_retired > 0,
                "thread {} was chosen and does not go on", choice->thread);
     const uint64_t retired = run.process().retired_total();
+    if (!end && retired - before >= options_.insns_max) {
+      end = RunOutcome::End::kCutOff;
+    }
     if (!end && retired >= next_point) {
       run.SetPoint();
+      if (words_ == nullptr && retired > options_.forget_before_insns) {
+        run.ForgetBefore(options_.points_kept);
+      }
       if (++points % options_.points_max == 0) {
         interval *= 2;
       }
@@ -340,9 +360,9 @@ Result<RunOutcome> GuidedRunner::Run(std::shared_ptr<const RunPoint> from,
 
 std::vector<ScheduleStep> CollectSteps(const RunOutcome& outcome) {
   std::vector<const std::vector<ScheduleStep>*> parts = {&outcome.steps};
-  for (const RunPoint* point = outcome.last.get(); point != nullptr;
-       point = point->previous.get()) {
-    parts.push_back(&point->steps);
+  for (const RunHistory* part = outcome.last->history.get(); part != nullptr;
+       part = part->previous.get()) {
+    parts.push_back(&part->steps);
   }
   std::vector<ScheduleStep> steps;
   for (auto part = parts.rbegin(); part != parts.rend(); ++part) {

@@ -18,14 +18,21 @@
 
 namespace clew::symbolic {
 
+// The schedule up to a point, shared by all runs that go on from there.
+struct RunHistory {
+  std::vector<ScheduleStep> steps;  // since `previous`
+  std::shared_ptr<const RunHistory> previous;
+};
+
 // A point of a run to go back to. Points form a tree: a run that was tried
 // differently from some point on shares what came before.
 struct RunPoint {
   process::Process process;
   OrderRules rules;
   Guess guess;
-  std::vector<ScheduleStep> steps;  // since `previous`
-  std::shared_ptr<const RunPoint> previous;
+  std::shared_ptr<const RunHistory> history;
+  // nullptr: the beginning, or nothing before is kept (forget_before_insns).
+  std::shared_ptr<RunPoint> previous;
 };
 
 struct RunOutcome {
@@ -33,11 +40,12 @@ struct RunOutcome {
     kWitness,        // every stream ended and the failure agrees
     kContradiction,  // `contradiction` says what
     kStuck,          // nobody may go on, by decisions, time or futexes
+    kCutOff,         // GuidedRunOptions::insns_max
   };
   End end = End::kStuck;
   process::Contradiction contradiction;
-  std::shared_ptr<const RunPoint> last;  // the last point before the end
-  std::vector<ScheduleStep> steps;       // since `last`
+  std::shared_ptr<RunPoint> last;   // the last point before the end
+  std::vector<ScheduleStep> steps;  // since `last`
   uint64_t retired_total = 0;
   std::vector<uint64_t> retired;  // by thread
   // Threads that were held back because they contradicted the evidence, and
@@ -51,6 +59,13 @@ struct GuidedRunOptions {
   // Instructions between two points; doubles each time points_max is reached.
   uint64_t point_insns = 200'000;
   uint64_t points_max = 256;
+  // A run without a word table that is longer than this keeps only its last
+  // points_kept points, and the tape between them: memory does not grow with
+  // its length.
+  uint64_t forget_before_insns = 30'000'000;
+  uint64_t points_kept = 8;
+  // The run is cut off after this many instructions.
+  uint64_t insns_max = ~uint64_t{0};
 };
 
 // Runs the guess under decisions until something contradicts it.
@@ -72,7 +87,7 @@ class GuidedRunner {
                GuidedRunOptions options, ProgressSink* progress);
 
   // Goes on from `from` (which stays as it is).
-  [[nodiscard]] Result<RunOutcome> Run(std::shared_ptr<const RunPoint> from,
+  [[nodiscard]] Result<RunOutcome> Run(std::shared_ptr<RunPoint> from,
                                        const Decisions& decisions);
 
   uint64_t insns_run() const { return insns_run_; }

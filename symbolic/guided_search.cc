@@ -89,7 +89,7 @@ class GuidedSearch::Impl {
   Result<bool> TryGuess() { return FirstGuess(); }
 
   Status Learn() {
-    return long_run_ ? Status() : LearnSharedWords(start_.Forced());
+    return long_run_ ? Status() : LearnSharedWords(*Origin(start_, 0));
   }
 
   Result<bool> Improve(double seconds) {
@@ -114,8 +114,8 @@ class GuidedSearch::Impl {
   }
 
  private:
-  std::shared_ptr<const RunPoint> Origin(const process::Process& start,
-                                         uint32_t guess_number) const {
+  std::shared_ptr<RunPoint> Origin(const process::Process& start,
+                                   uint32_t guess_number) const {
     static constexpr uint32_t kGrains[] = {64, 16, 200, 8, 600, 32, 100, 4};
     const GuessOptions options = {
         .seed = options_.seed + guess_number,
@@ -124,12 +124,12 @@ class GuidedSearch::Impl {
         RunPoint{.process = start,
                  .rules = OrderRules(start, slack_ticks_),
                  .guess = Guess(start, options),
-                 .steps = {},
+                 .history = nullptr,
                  .previous = nullptr});
   }
 
   // Runs and keeps score; true: a witness.
-  Result<bool> Try(std::shared_ptr<const RunPoint> from, Decisions decisions,
+  Result<bool> Try(std::shared_ptr<RunPoint> from, Decisions decisions,
                    WordTable* words, std::shared_ptr<Node>& node) {
     GuidedRunner runner(failure_, words, options_.run, progress_);
     ++report_.runs;
@@ -165,7 +165,7 @@ class GuidedSearch::Impl {
     CLEW_ASSIGN_OR_RETURN(found, Try(Origin(start_, 0), {}, nullptr, node));
     report_.guess_was_enough = found;
     if (!found &&
-        node->outcome.retired_total > options_.learn_always_below_insns) {
+        node->outcome.retired_total > options_.run.forget_before_insns) {
       return LearnAround(std::move(node));
     }
     return found;
@@ -178,6 +178,7 @@ class GuidedSearch::Impl {
       from = from->previous;
     }
     long_run_ = true;
+    CLEW_RETURN_IF_ERROR(LearnSharedWords(*from));
     std::shared_ptr<Node> learned;
     CLEW_ASSIGN_OR_RETURN(found, Try(from, {}, &words_, learned));
     if (!found) {
@@ -189,10 +190,16 @@ class GuidedSearch::Impl {
   // The first pass over forced paths tells which words are shared, the second
   // which accesses to them are contested. What it cannot follow (values are
   // wrong) is learned later, by the runs.
-  Status LearnSharedWords(const process::Process& forced) {
+  Status LearnSharedWords(const RunPoint& from) {
+    GuidedRunOptions options = options_.run;
+    options.insns_max = options_.learn_insns_max;
     for (int pass = 0; pass < 2; ++pass) {
-      GuidedRunner runner(failure_, &words_, options_.run, progress_);
-      (void)runner.Run(Origin(forced, 0), {});
+      auto forced = std::make_shared<RunPoint>(from);
+      forced->process = from.process.Forced();
+      forced->previous.reset();
+      GuidedRunner runner(failure_, &words_, options, progress_);
+      // Where the forced path ends, so does what it teaches.
+      (void)runner.Run(std::move(forced), {});
       report_.insns_run += runner.insns_run();
     }
     return {};
@@ -251,9 +258,12 @@ class GuidedSearch::Impl {
     }
     const InsnRef held = alternative.Held();
     auto from = node.outcome.last;
-    while (from->previous != nullptr &&
+    while (from != nullptr &&
            from->process.thread(held.thread).retired > held.insn) {
       from = from->previous;
+    }
+    if (from == nullptr) {
+      return {};  // before what is kept of a long run
     }
     std::shared_ptr<Node> child;
     CLEW_ASSIGN_OR_RETURN(

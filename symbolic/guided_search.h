@@ -22,9 +22,8 @@ struct GuidedSearchOptions {
   uint64_t guesses_insns_max = 20'000'000;  // no more of them beyond this
   uint32_t alternatives_max = 96;           // per contradiction
   uint64_t seed = 1;
-  // Runs longer than this are first tried without learning (several times as
-  // fast), and learn only around a contradiction.
-  uint64_t learn_always_below_insns = 30'000'000;
+  // Instructions that a pass along forced paths goes over at most.
+  uint64_t learn_insns_max = 100'000'000;
   GuidedRunOptions run;
 };
 

@@ -91,7 +91,13 @@ class Portfolio {
         return {};
       }
       const double seconds = std::min(turn_s, deadline.seconds_left());
-      if (guided_turn) {
+      if (guided_.long_run()) {
+        CLEW_RETURN_IF_ERROR(Guide(report, seconds));
+        if (guided_.report().exhausted) {
+          report.reason = guided_.report().reason;
+          return {};
+        }
+      } else if (guided_turn) {
         CLEW_RETURN_IF_ERROR(Guide(report, seconds));
       } else {
         CLEW_RETURN_IF_ERROR(Construct(report, seconds));
@@ -142,6 +148,7 @@ class Portfolio {
   Status Measure(SolveReport& report) {
     WordTable& words = guided_.words();
     if (guided_.long_run() || words.contested_count() > kMeasureContestedMax ||
+        report.guided.insns_run > options_.guided.run.forget_before_insns ||
         guided_.report().insns_run > kMeasureInsnsMax) {
       return {};
     }
