@@ -21,22 +21,54 @@ bool AllConst(const std::array<const Expr*, 3>& operands) {
 
 uint64_t ValueOf(const Expr* e) { return e == nullptr ? 0 : e->value; }
 
-}  // namespace
+constexpr size_t kTableMin = 1024;
 
-ExprPool::ExprPool(size_t nodes_max) : nodes_max_(nodes_max) {}
-
-size_t ExprPool::Hash::operator()(const Expr* e) const {
-  uint64_t hash = MixBits(e->value ^ (uint64_t{e->width} << 56) ^
-                          (static_cast<uint64_t>(e->op) << 48));
-  for (const Expr* operand : e->operands) {
-    hash = MixBits(hash + (operand == nullptr ? 0 : operand->id + 1u));
+uint32_t HashOf(const Expr& e) {
+  uint64_t hash = MixBits(e.value ^ (uint64_t{e.width} << 56) ^
+                          (static_cast<uint64_t>(e.op) << 48));
+  for (const Expr* operand : e.operands) {
+    hash = (hash ^ (operand == nullptr ? 0 : operand->id + 1u)) *
+           0x9e3779b97f4a7c15u;
+    hash ^= hash >> 32;
   }
-  return hash;
+  return static_cast<uint32_t>(hash);
 }
 
-bool ExprPool::Equal::operator()(const Expr* a, const Expr* b) const {
-  return a->op == b->op && a->width == b->width && a->value == b->value &&
-         a->operands == b->operands;
+bool SameStructure(const Expr& a, const Expr& b) {
+  return a.op == b.op && a.width == b.width && a.value == b.value &&
+         a.operands == b.operands;
+}
+
+}  // namespace
+
+ExprPool::ExprPool(size_t nodes_max)
+    : nodes_max_(nodes_max), table_(kTableMin) {}
+
+// The slot that holds an equal node, or the free one where it belongs.
+size_t ExprPool::FindSlot(const Expr& wanted, uint32_t hash) const {
+  const size_t mask = table_.size() - 1;
+  size_t index = hash & mask;
+  while (table_[index].id_plus_1 != 0 &&
+         (table_[index].hash != hash ||
+          !SameStructure(nodes_[table_[index].id_plus_1 - 1], wanted))) {
+    index = (index + 1) & mask;
+  }
+  return index;
+}
+
+void ExprPool::GrowTable() {
+  std::vector<Slot> old = std::exchange(
+      table_, std::vector<Slot>(std::max(kTableMin, 2 * table_.size())));
+  const size_t mask = table_.size() - 1;
+  for (const Slot& slot : old) {
+    if (slot.id_plus_1 != 0) {
+      size_t index = slot.hash & mask;
+      while (table_[index].id_plus_1 != 0) {
+        index = (index + 1) & mask;
+      }
+      table_[index] = slot;
+    }
+  }
 }
 
 const Expr* ExprPool::Intern(ExprOp op, uint32_t width, uint64_t value,
@@ -49,12 +81,17 @@ const Expr* ExprPool::Intern(ExprOp op, uint32_t width, uint64_t value,
                                     ValueOf(operands[1]), ValueOf(operands[2]));
     return Const(folded, width);
   }
-  if (const auto found = interned_.find(&wanted); found != interned_.end()) {
-    return *found;
+  if (2 * (nodes_.size() + 1) > table_.size()) {
+    GrowTable();
   }
-  nodes_.push_back(wanted);
-  interned_.insert(&nodes_.back());
-  return &nodes_.back();
+  const uint32_t hash = HashOf(wanted);
+  const size_t slot = FindSlot(wanted, hash);
+  if (table_[slot].id_plus_1 == 0) {
+    nodes_.push_back(wanted);
+    table_[slot] = {.hash = hash,
+                    .id_plus_1 = static_cast<uint32_t>(nodes_.size())};
+  }
+  return &nodes_[table_[slot].id_plus_1 - 1];
 }
 
 const Expr* ExprPool::Const(uint64_t value, uint32_t width) {

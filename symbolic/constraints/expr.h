@@ -6,7 +6,6 @@
 #include <cstdint>
 #include <deque>
 #include <string>
-#include <unordered_set>
 #include <vector>
 
 #include "common/units.h"
@@ -137,13 +136,15 @@ class ExprPool {
   const Expr* NodeAt(uint32_t id) const { return &nodes_[id]; }
 
  private:
-  struct Hash {
-    size_t operator()(const Expr* e) const;
-  };
-  struct Equal {
-    bool operator()(const Expr* a, const Expr* b) const;
+  // A place of the hash table: open addressing, linear probing, at most half
+  // full.
+  struct Slot {
+    uint32_t hash = 0;
+    uint32_t id_plus_1 = 0;  // 0: free
   };
 
+  size_t FindSlot(const Expr& wanted, uint32_t hash) const;
+  void GrowTable();
   const Expr* Intern(ExprOp op, uint32_t width, uint64_t value,
                      std::array<const Expr*, 3> operands);
   const Expr* MakeBinary(ExprOp op, uint32_t width, const Expr* a,
@@ -152,8 +153,8 @@ class ExprPool {
   const Expr* ExtractOfExtension(const Expr* a, uint32_t low, uint32_t width);
 
   size_t nodes_max_;
-  std::deque<Expr> nodes_;  // a deque: addresses are stable
-  std::unordered_set<const Expr*, Hash, Equal> interned_;
+  std::deque<Expr> nodes_;   // a deque: addresses are stable
+  std::vector<Slot> table_;  // a power of two of them
   std::vector<const Expr*> vars_;
   std::vector<std::string> var_names_;
 };
