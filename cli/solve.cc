@@ -18,6 +18,7 @@ struct SolveArguments {
   std::string bundle;
   double time_limit_s = 60;
   uint64_t seed = 1;
+  uint64_t tape_items = process::TapeLimits().items_max;
   bool verbose = false;
   bool json = false;
 };
@@ -200,6 +201,7 @@ Result<symbolic::SolveReport> SolveBundle(const SolveArguments& arguments) {
   CLEW_ASSIGN_OR_RETURN(opened, OpenRecording(arguments.bundle));
   symbolic::SolveOptions options;
   options.time_limit_s = arguments.time_limit_s;
+  options.tape.items_max = arguments.tape_items;
   options.guided.seed = arguments.seed;
   TerminalProgress progress("solve", "insn");
   CLEW_ASSIGN_OR_RETURN(report,
@@ -236,6 +238,11 @@ void AddSolve(CLI::App& app, int& exit_code) {
                    "seconds until the search gives up")
       ->capture_default_str();
   command->add_option("--seed", arguments->seed, "seed of the guesses")
+      ->capture_default_str();
+  command
+      ->add_option("--tape-items", arguments->tape_items,
+                   "recorded blocks and inputs held at once, some 50 bytes "
+                   "each")
       ->capture_default_str();
   command->add_flag("-v,--verbose", arguments->verbose,
                     "show every place where memory differs");

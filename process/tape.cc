@@ -98,9 +98,4 @@ void Tape::Forget(size_t thread, uint64_t block_position,
   trim(threads_[thread].inputs, input_position == 0 ? 0 : input_position - 1);
 }
 
-uint64_t Tape::blocks_read(size_t thread) const {
-  const auto& window = threads_[thread].blocks;
-  return window.first + window.items.size();
-}
-
 }  // namespace clew::process

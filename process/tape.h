@@ -50,7 +50,10 @@ class Tape {
   // last input before, which tells what a thread did last.
   void Forget(size_t thread, uint64_t block_position, uint64_t input_position);
 
-  uint64_t blocks_read(size_t thread) const;
+  // The first position of the thread that was not forgotten.
+  uint64_t first_block(size_t thread) const {
+    return threads_[thread].blocks.first;
+  }
 
  private:
   template <class Item>

@@ -234,11 +234,11 @@ class Run {
   // Threads that read what the last step has written may try again.
   void Release(size_t writer) {
     for (size_t thread = 0; thread < held_.size(); ++thread) {
-      if (thread != writer && held_[thread] &&
-          std::ranges::find_first_of(held_[thread]->words,
-                                     watcher_->writes()) !=
-              held_[thread]->words.end()) {
-        held_[thread].reset();
+      auto& held = held_[thread];
+      if (thread != writer && held &&
+          std::ranges::find_first_of(held->words, watcher_->writes()) !=
+              held->words.end()) {
+        held.reset();
       }
     }
   }
@@ -316,6 +316,7 @@ Result<RunOutcome> GuidedRunner::Run(std::shared_ptr<RunPoint> from,
   uint64_t next_point = before + interval;
   uint64_t points = 0;
   std::optional<RunOutcome::End> end;
+  bool forgot = false;
   while (!end) {
     CLEW_ASSIGN_OR_RETURN(choice, run.Choose());
     if (!choice) {
@@ -342,8 +343,10 @@ Result<RunOutcome> GuidedRunner::Run(std::shared_ptr<RunPoint> from,
     }
     if (!end && retired >= next_point) {
       run.SetPoint();
-      if (words_ == nullptr && retired > options_.forget_before_insns) {
+      if (retired >
+          options_.forget_before_insns * (words_ == nullptr ? 1 : 4)) {
         run.ForgetBefore(options_.points_kept);
+        forgot = true;
       }
       if (++points % options_.points_max == 0) {
         interval *= 2;
@@ -355,7 +358,9 @@ Result<RunOutcome> GuidedRunner::Run(std::shared_ptr<RunPoint> from,
     }
   }
   insns_run_ += run.process().retired_total() - before;
-  return run.Finish(*end);
+  RunOutcome outcome = run.Finish(*end);
+  outcome.forgot = forgot;
+  return outcome;
 }
 
 std::vector<ScheduleStep> CollectSteps(const RunOutcome& outcome) {

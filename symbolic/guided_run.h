@@ -53,17 +53,18 @@ struct RunOutcome {
   std::vector<process::Contradiction> held_back;
   std::vector<OrderEdge> found_edges;  // what delay gates turned into
   uint64_t outputs_differing = 0;
+  bool forgot = false;  // the beginning of the tape is gone
 };
 
 struct GuidedRunOptions {
   // Instructions between two points; doubles each time points_max is reached.
   uint64_t point_insns = 200'000;
   uint64_t points_max = 256;
-  // A run without a word table that is longer than this keeps only its last
-  // points_kept points, and the tape between them: memory does not grow with
-  // its length.
+  // A run that has retired more than this keeps only its last points_kept
+  // points, and the tape between them: memory does not grow with its length.
+  // With a word table, which a search needs points for, four times as much.
   uint64_t forget_before_insns = 30'000'000;
-  uint64_t points_kept = 8;
+  uint64_t points_kept = 64;
   // The run is cut off after this many instructions.
   uint64_t insns_max = ~uint64_t{0};
 };

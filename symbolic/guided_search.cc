@@ -21,11 +21,14 @@ struct Alternative {
   std::optional<DelayGate> gate;
 
   // The instruction that must not have retired yet where a run starts over.
-  InsnRef Held() const { return edge ? edge->after : gate->held; }
+  InsnRef Held() const {
+    return gate ? gate->held : edge.value_or(OrderEdge()).after;
+  }
   void AddTo(Decisions& decisions) const {
     if (edge) {
       decisions.edges.push_back(*edge);
-    } else {
+    }
+    if (gate) {
       decisions.gates.push_back(*gate);
     }
   }
@@ -136,6 +139,7 @@ class GuidedSearch::Impl {
     CLEW_ASSIGN_OR_RETURN(outcome, runner.Run(std::move(from), decisions));
     report_.insns_run += runner.insns_run();
     const bool witness = outcome.end == RunOutcome::End::kWitness;
+    long_run_ = long_run_ || outcome.forgot;
     decisions.edges.insert(decisions.edges.end(), outcome.found_edges.begin(),
                            outcome.found_edges.end());
     for (const OrderEdge& edge : outcome.found_edges) {
@@ -164,20 +168,18 @@ class GuidedSearch::Impl {
     std::shared_ptr<Node> node;
     CLEW_ASSIGN_OR_RETURN(found, Try(Origin(start_, 0), {}, nullptr, node));
     report_.guess_was_enough = found;
-    if (!found &&
-        node->outcome.retired_total > options_.run.forget_before_insns) {
-      return LearnAround(std::move(node));
+    if (!found && long_run_) {
+      return LearnAround(*node);
     }
     return found;
   }
 
   // A long run: goes over its end again, from a few points back, and learns.
-  Result<bool> LearnAround(std::shared_ptr<Node> node) {
-    auto from = node->outcome.last;
+  Result<bool> LearnAround(const Node& node) {
+    auto from = node.outcome.last;
     for (int i = 0; i < 3 && from->previous != nullptr; ++i) {
       from = from->previous;
     }
-    long_run_ = true;
     CLEW_RETURN_IF_ERROR(LearnSharedWords(*from));
     std::shared_ptr<Node> learned;
     CLEW_ASSIGN_OR_RETURN(found, Try(from, {}, &words_, learned));
@@ -193,6 +195,7 @@ class GuidedSearch::Impl {
   Status LearnSharedWords(const RunPoint& from) {
     GuidedRunOptions options = options_.run;
     options.insns_max = options_.learn_insns_max;
+    options.forget_before_insns = ~uint64_t{0} / 4;  // the runs start there
     for (int pass = 0; pass < 2; ++pass) {
       auto forced = std::make_shared<RunPoint>(from);
       forced->process = from.process.Forced();
@@ -262,7 +265,7 @@ class GuidedSearch::Impl {
            from->process.thread(held.thread).retired > held.insn) {
       from = from->previous;
     }
-    if (from == nullptr) {
+    if (from == nullptr || IsForgotten(*from)) {
       return {};  // before what is kept of a long run
     }
     std::shared_ptr<Node> child;
@@ -272,6 +275,15 @@ class GuidedSearch::Impl {
       queue_.push(std::move(child));
     }
     return {};
+  }
+
+  bool IsForgotten(const RunPoint& point) const {
+    for (size_t i = 0; i < point.process.thread_count(); ++i) {
+      if (point.process.thread(i).block < point.process.tape().first_block(i)) {
+        return true;
+      }
+    }
+    return false;
   }
 
   // What may be tried instead, most promising first.

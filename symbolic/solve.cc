@@ -184,7 +184,8 @@ class Portfolio {
 Result<SolveReport> Solve(const process::Recording& recording,
                           const SolveOptions& options, ProgressSink* progress) {
   const auto start = Clock::now();
-  CLEW_ASSIGN_OR_RETURN(session, process::Session::Open(recording));
+  CLEW_ASSIGN_OR_RETURN(session,
+                        process::Session::Open(recording, options.tape));
   SolveReport report;
   CLEW_RETURN_IF_ERROR(
       Portfolio(recording, session->start(), options, progress).Run(report));

@@ -23,6 +23,7 @@ enum class Verdict : uint8_t {
 
 struct SolveOptions {
   double time_limit_s = 60;
+  process::TapeLimits tape;
   GuidedSearchOptions guided;
 };
 
