@@ -212,7 +212,6 @@ class Run {
       outcome.retired.push_back(process_.thread(i).retired);
     }
     outcome.found_edges = std::move(found_);
-    outcome.outputs_differing = process_.outputs_differing();
     return outcome;
   }
 

@@ -52,7 +52,6 @@ struct RunOutcome {
   // still were at the end.
   std::vector<process::Contradiction> held_back;
   std::vector<OrderEdge> found_edges;  // what delay gates turned into
-  uint64_t outputs_differing = 0;
   bool forgot = false;  // the beginning of the tape is gone
 };
 
