@@ -30,7 +30,7 @@ struct Real {
 void PrintTo(const Real& real, std::ostream* out) { *out << real.name; }
 
 constexpr const char* kNoSchedule =
-    "known failure: no schedule is found within 60 s";
+    "known failure: not every recording of it is solved";
 
 constexpr size_t kInputBytes = 300'000;
 
@@ -109,7 +109,9 @@ INSTANTIATE_TEST_SUITE_P(
     testing::Values(
         Real{"pbzip2", {"pbzip2", "-p4", "-b1", "-1", "-c", "INPUT"}},
         Real{"pigz", {"pigz", "-p4", "-c", "INPUT"}},
-        Real{"xz", {"xz", "-T4", "-1", "--block-size=65536", "-c", "INPUT"}},
+        Real{"xz",
+             {"xz", "-T4", "-1", "--block-size=65536", "-c", "INPUT"},
+             kNoSchedule},
         Real{"sort", {"sort", "--parallel=4", "INPUT"}},
         Real{"sqlite", {"sqlite_threads"}, kNoSchedule}),
     [](const auto& parameter) { return parameter.param.name; });
