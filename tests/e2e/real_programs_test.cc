@@ -106,14 +106,16 @@ TEST_P(RealProgramTest, ReplaysToTheRecordedOutput) {
 
 INSTANTIATE_TEST_SUITE_P(
     Programs, RealProgramTest,
-    testing::Values(
-        Real{"pbzip2", {"pbzip2", "-p4", "-b1", "-1", "-c", "INPUT"}},
-        Real{"pigz", {"pigz", "-p4", "-c", "INPUT"}},
-        Real{"xz",
-             {"xz", "-T4", "-1", "--block-size=65536", "-c", "INPUT"},
-             kNoSchedule},
-        Real{"sort", {"sort", "--parallel=4", "INPUT"}},
-        Real{"sqlite", {"sqlite_threads"}, kNoSchedule}),
+    testing::Values(Real{"pbzip2",
+                         {"pbzip2", "-p4", "-b1", "-1", "-c", "INPUT"},
+                         kNoSchedule},
+                    Real{"pigz", {"pigz", "-p4", "-c", "INPUT"}, kNoSchedule},
+                    Real{"xz",
+                         {"xz", "-T4", "-1", "--block-size=65536", "-c",
+                          "INPUT"},
+                         kNoSchedule},
+                    Real{"sort", {"sort", "--parallel=4", "INPUT"}},
+                    Real{"sqlite", {"sqlite_threads"}, kNoSchedule}),
     [](const auto& parameter) { return parameter.param.name; });
 
 }  // namespace
