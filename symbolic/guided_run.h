@@ -52,7 +52,7 @@ struct RunOutcome {
   // still were at the end.
   std::vector<process::Contradiction> held_back;
   std::vector<OrderEdge> found_edges;  // what delay gates turned into
-  bool forgot = false;  // the beginning of the tape is gone
+  bool forgot = false;                 // the beginning of the tape is gone
 };
 
 struct GuidedRunOptions {
