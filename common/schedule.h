@@ -38,7 +38,7 @@ struct Schedule {
   std::string engine;  // which engine found it: guess, search, repair, z3
   uint64_t memory_bytes_compared = 0;  // with the core dump
   uint64_t memory_bytes_equal = 0;
-  uint64_t final_memory_digest = 0;  // process::Process::MemoryDigest()
+  uint64_t final_memory_digest = 0;  // machine::Memory::digest()
 };
 
 }  // namespace clew
