@@ -1,6 +1,6 @@
 // Goal: the perf.data reader gives what `perf report -D` gives on real captures
 // in both formats, and refuses whatever breaks the format, with a place.
-// Method: counts against Debian 12's perf (figures in the captures' README);
+// Method: counts against Debian 12's perf (of the captures in tests/data);
 // truncation and bit flips of the captures, seed printed.
 
 #include "decoder/perf_data/perf_data.h"
@@ -14,19 +14,13 @@
 #include "decoder/perf_data/cpu_id.h"
 #include "decoder/pt/packet.h"
 #include "decoder/trace.h"
-#include "tests/decoder/shared_data.h"
 
 namespace clew::decoder {
 namespace {
 
-constexpr const char* kFile = "perf-intel-pt-4.14/perf.data";
-constexpr const char* kPiped = "perf-intel-pt-4.14/perf.data.piped";
-
-#define CLEW_NEED_SHARED_DATA(variable, name)                                \
-  const std::string variable = SharedDataFile(name);                         \
-  if (variable.empty()) {                                                    \
-    GTEST_SKIP() << "no " << name << "; set CLEW_SHARED_DATA to its folder"; \
-  }
+constexpr const char* kFile = CLEW_TEST_DATA "/perf-intel-pt-4.14/perf.data";
+constexpr const char* kPiped =
+    CLEW_TEST_DATA "/perf-intel-pt-4.14/perf.data.piped";
 
 std::map<std::string, uint64_t> CountRecords(const std::string& path) {
   auto data = PerfData::Open(path);
@@ -61,8 +55,7 @@ std::map<std::string, uint64_t> CountPackets(const std::string& path) {
 }
 
 TEST(PerfDataTest, FileFormatHasPerfsRecordCounts) {
-  CLEW_NEED_SHARED_DATA(path, kFile);
-  auto counts = CountRecords(path);
+  auto counts = CountRecords(kFile);
   EXPECT_EQ(counts["AUXTRACE"], 2u);
   EXPECT_EQ(counts["AUX"], 10u);
   EXPECT_EQ(counts["SWITCH_CPU_WIDE"], 152u);
@@ -76,8 +69,7 @@ TEST(PerfDataTest, FileFormatHasPerfsRecordCounts) {
 // Figures of `perf report -D -i - < perf.data.piped`. (Given the file by name,
 // perf stops half way, at the first AUXTRACE.)
 TEST(PerfDataTest, PipeFormatHasPerfsRecordCounts) {
-  CLEW_NEED_SHARED_DATA(path, kPiped);
-  auto counts = CountRecords(path);
+  auto counts = CountRecords(kPiped);
   EXPECT_EQ(counts["ATTR"], 4u);
   EXPECT_EQ(counts["AUXTRACE"], 2u);
   EXPECT_EQ(counts["AUX"], 8u);
@@ -90,8 +82,7 @@ TEST(PerfDataTest, PipeFormatHasPerfsRecordCounts) {
 }
 
 TEST(PerfDataTest, FileFormatHasPerfsPacketCounts) {
-  CLEW_NEED_SHARED_DATA(path, kFile);
-  auto counts = CountPackets(path);
+  auto counts = CountPackets(kFile);
   EXPECT_EQ(counts["TNT"], 69516u);
   EXPECT_EQ(counts["TIP"], 12039u);
   EXPECT_EQ(counts["TIP.PGE"], 10u);
@@ -109,8 +100,7 @@ TEST(PerfDataTest, FileFormatHasPerfsPacketCounts) {
 }
 
 TEST(PerfDataTest, PipeFormatHasPerfsPacketCounts) {
-  CLEW_NEED_SHARED_DATA(path, kPiped);
-  auto counts = CountPackets(path);
+  auto counts = CountPackets(kPiped);
   EXPECT_EQ(counts["TNT"], 69470u);
   EXPECT_EQ(counts["TIP"], 11878u);
   EXPECT_EQ(counts["TIP.PGE"], 8u);
@@ -128,8 +118,7 @@ TEST(PerfDataTest, PipeFormatHasPerfsPacketCounts) {
 }
 
 TEST(PerfDataTest, ClockAndSizesAreThoseOfTheCapture) {
-  CLEW_NEED_SHARED_DATA(path, kFile);
-  auto trace = Trace::Load(*PerfData::Open(path), {});
+  auto trace = Trace::Load(*PerfData::Open(kFile), {});
   ASSERT_TRUE(trace);
   EXPECT_EQ((*trace)->conversion().shift, 31u);
   EXPECT_EQ((*trace)->conversion().mult, 1789569706u);
@@ -146,8 +135,7 @@ TEST(PerfDataTest, ClockAndSizesAreThoseOfTheCapture) {
 // The clock that a TSC packet and a switch record share must not disagree: the
 // whole capture's packets lie between its first and its last record.
 TEST(PerfDataTest, SlicesOfARealCaptureAreInOrder) {
-  CLEW_NEED_SHARED_DATA(path, kFile);
-  auto trace = Trace::Load(*PerfData::Open(path), {});
+  auto trace = Trace::Load(*PerfData::Open(kFile), {});
   ASSERT_TRUE(trace);
   const auto& slices = (*trace)->slices();
   ASSERT_GT(slices.size(), 10u);
@@ -162,8 +150,7 @@ TEST(PerfDataTest, SlicesOfARealCaptureAreInOrder) {
 
 TEST(PerfDataTest, TheCpuIsTheCapturesInBothFormats) {
   for (const char* name : {kFile, kPiped}) {
-    CLEW_NEED_SHARED_DATA(path, name);
-    auto trace = Trace::Load(*PerfData::Open(path), {});
+    auto trace = Trace::Load(*PerfData::Open(name), {});
     ASSERT_TRUE(trace);
     const CpuIdentity m7_6y75 = {
         .is_intel = true, .family = 6, .model = 78, .stepping = 3};
@@ -208,8 +195,7 @@ void ExpectLocated(const Status& status) {
 }
 
 TEST(PerfDataTest, EveryTruncationIsReadOrRefusedWithAPlace) {
-  CLEW_NEED_SHARED_DATA(path, kPiped);
-  const auto bytes = ReadWholeFile(path);
+  const auto bytes = ReadWholeFile(kPiped);
   ASSERT_TRUE(bytes);
   int refused = 0;
   for (size_t i = 0; i < 200; ++i) {
@@ -222,8 +208,7 @@ TEST(PerfDataTest, EveryTruncationIsReadOrRefusedWithAPlace) {
 }
 
 TEST(PerfDataTest, BitFlipsNeverCrash) {
-  CLEW_NEED_SHARED_DATA(path, kFile);
-  const auto bytes = ReadWholeFile(path);
+  const auto bytes = ReadWholeFile(kFile);
   ASSERT_TRUE(bytes);
   const uint64_t seed = testing::UnitTest::GetInstance()->random_seed();
   SCOPED_TRACE(fmt::format("seed {}", seed));
