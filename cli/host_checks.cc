@@ -6,13 +6,13 @@
 
 #include <algorithm>
 #include <cstdlib>
-#include <filesystem>
 #include <fstream>
 #include <optional>
 #include <string_view>
 #include <system_error>
 
 #include "cli/run_program.h"
+#include "recorder/plugin_file.h"
 
 namespace clew::cli {
 namespace {
@@ -125,30 +125,15 @@ HostCheck CheckPlugin() {
                   .remedy =
                       "build the target clew-qemu-plugin, or set "
                       "CLEW_PLUGIN to its path"};
-  for (const std::string& place : PluginPlaces()) {
-    if (access(place.c_str(), R_OK) == 0) {
-      check.ok = true;
-      check.found = place;
-      return check;
-    }
-  }
-  check.found = fmt::format("not in {}", fmt::join(PluginPlaces(), ", "));
+  const auto found = recorder::FindPlugin();
+  check.ok = found.has_value();
+  check.found = found ? *found
+                      : fmt::format("not in {}",
+                                    fmt::join(recorder::PluginPlaces(), ", "));
   return check;
 }
 
 }  // namespace
-
-std::vector<std::string> PluginPlaces() {
-  constexpr const char* kFile = "clew-qemu-plugin.so";
-  if (const char* chosen = std::getenv("CLEW_PLUGIN"); chosen != nullptr) {
-    return {chosen};
-  }
-  std::error_code error;
-  const auto self = std::filesystem::read_symlink("/proc/self/exe", error);
-  const auto folder = self.parent_path();
-  return {(folder / kFile).string(),
-          (folder.parent_path() / "lib/clew" / kFile).string()};
-}
 
 std::vector<HostCheck> CheckHost(const HostRoots& roots) {
   return {CheckKernel(),

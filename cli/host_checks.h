@@ -28,10 +28,6 @@ std::vector<HostCheck> CheckHost(const HostRoots& roots);
 // True if every required check is ok.
 bool CanRecordInSoftware(const std::vector<HostCheck>& checks);
 
-// Places where the QEMU plugin may be, best first: $CLEW_PLUGIN alone if set,
-// else beside the program and in ../lib/clew/.
-std::vector<std::string> PluginPlaces();
-
 }  // namespace clew::cli
 
 #endif  // CLEW_CLI_HOST_CHECKS_H_

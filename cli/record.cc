@@ -11,6 +11,7 @@
 #include "cli/report.h"
 #include "cli/subcommands.h"
 #include "common/progress.h"
+#include "recorder/plugin_file.h"
 
 namespace clew::cli {
 namespace {
@@ -91,7 +92,7 @@ Result<recorder::RecordOutcome> Run(Options& options) {
     options.record.fail_on = rule;
   }
   options.record.timing = options.timing != "none";
-  CLEW_ASSIGN_OR_RETURN(plugin, recorder::ResolvePluginPath("clew"));
+  CLEW_ASSIGN_OR_RETURN(plugin, recorder::FindPlugin());
   options.record.plugin_path = plugin;
   if (options.until_fail->count() == 0) {
     return recorder::Record(options.record);

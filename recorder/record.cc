@@ -4,7 +4,6 @@
 
 #include <cstdlib>
 #include <cstring>
-#include <filesystem>
 
 #include "common/file.h"
 #include "recorder/assemble.h"
@@ -181,34 +180,6 @@ Result<RecordOutcome> RecordUntilFail(RecordOptions options, uint32_t tries_max,
   }
   return LimitReached("none of {} runs failed; seeds {} to {} were tried",
                       tries_max, options.seed - tries_max, options.seed - 1);
-}
-
-Result<std::string> ResolvePluginPath(const std::string& argv0) {
-  namespace fs = std::filesystem;
-  constexpr const char* kName = "clew-qemu-plugin.so";
-  std::error_code error;
-  if (const char* wanted = getenv("CLEW_PLUGIN"); wanted != nullptr) {
-    if (fs::exists(wanted, error)) {
-      return fs::absolute(wanted, error).string();
-    }
-    return Unsupported("CLEW_PLUGIN is {:?}, which does not exist", wanted);
-  }
-  fs::path self = fs::read_symlink("/proc/self/exe", error);
-  if (error) {
-    self = fs::absolute(argv0, error);
-  }
-  const fs::path folder = self.parent_path();
-  const fs::path places[] = {folder / kName,
-                             folder / ".." / "lib" / "clew" / kName};
-  for (const fs::path& place : places) {
-    if (fs::exists(place, error)) {
-      return fs::canonical(place, error).string();
-    }
-  }
-  return Unsupported(
-      "no {} at {:?} or {:?}; build target clew-qemu-plugin, or set "
-      "CLEW_PLUGIN to its path",
-      kName, places[0].string(), places[1].string());
 }
 
 }  // namespace clew::recorder

@@ -67,10 +67,6 @@ struct RecordOutcome {
                                                     uint32_t tries_max,
                                                     ProgressSink* progress);
 
-// Where clew-qemu-plugin.so is: $CLEW_PLUGIN if set, else beside the program
-// `argv0` is or in ../lib/clew/. kUnsupported, naming the places, if nowhere.
-[[nodiscard]] Result<std::string> ResolvePluginPath(const std::string& argv0);
-
 }  // namespace clew::recorder
 
 #endif  // CLEW_RECORDER_RECORD_H_
