@@ -14,6 +14,7 @@
 #include "decoder/host_images.h"
 #include "decoder/pt/packet.h"
 #include "decoder/streams.h"
+#include "decoder/thread_passes.h"
 
 namespace clew::cli {
 namespace {
@@ -21,8 +22,12 @@ namespace {
 using decoder::AuxPiece;
 using decoder::CoreTrace;
 using decoder::Packet;
+using decoder::ThreadPasses;
 using decoder::Trace;
 using decoder::TraceStreams;
+
+// Blocks that wait while other threads are printed: 16 to 48 bytes each.
+constexpr uint64_t kWaitingBlocksMax = uint64_t{4} << 20;
 
 constexpr const char* kFooter =
     R"(Times are TSC ticks: [lo,hi] contains the retirement of the whole block.
@@ -212,13 +217,14 @@ Status PrintPackets(const Trace& trace, const DecodeOptions& options) {
 
 class ItemPrinter {
  public:
-  ItemPrinter(TraceStreams& streams, const DecodeOptions& options)
-      : streams_(streams), options_(options), out_(options) {}
+  ItemPrinter(const Trace& trace, const DecodeOptions& options)
+      : trace_(trace), options_(options), out_(options) {}
 
   void Restart() { out_.Restart(); }
   bool done() const { return out_.done(); }
 
-  Status Print(const StreamItem& item) {
+  // `item` comes from `streams`.
+  Status Print(TraceStreams& streams, const StreamItem& item) {
     if (const auto* gap = std::get_if<Gap>(&item)) {
       PrintGap(*gap);
       return {};
@@ -229,13 +235,12 @@ class ItemPrinter {
       return {};
     }
     if (options_.as == "instructions") {
-      return PrintInstructions(block);
+      return PrintInstructions(streams, block);
     }
     return {};
   }
 
-  void Finish() {
-    const decoder::StreamStats stats = streams_.stats();
+  void Finish(const decoder::StreamStats& stats, uint64_t passes) {
     Json summary = {
         {"instructions", stats.instructions},
         {"blocks", stats.blocks},
@@ -243,7 +248,8 @@ class ItemPrinter {
         {"gap_bytes", stats.gap_bytes},
         {"instructions_without_thread", stats.instructions_without_thread},
         {"tsc_backwards", stats.tsc_backwards},
-        {"time_contradictions", stats.time_contradictions}};
+        {"time_contradictions", stats.time_contradictions},
+        {"passes", passes}};
     out_.Finish(
         summary,
         fmt::format("{} instructions in {} blocks decoded, {} gaps ({} "
@@ -254,12 +260,12 @@ class ItemPrinter {
 
  private:
   std::string Where(uint32_t slice) const {
-    const Slice& of = streams_.slices()[slice];
+    const Slice& of = trace_.slices()[slice];
     return fmt::format("thread {} core {}", of.thread, of.core);
   }
 
   Json Base(uint32_t slice, const char* kind, TscInterval time) const {
-    const Slice& of = streams_.slices()[slice];
+    const Slice& of = trace_.slices()[slice];
     return {{"kind", kind},
             {"thread", of.thread.as_int()},
             {"core", of.core.as_int()},
@@ -302,13 +308,13 @@ class ItemPrinter {
     }
   }
 
-  Status PrintInstructions(const StreamBlock& block) {
-    return streams_.ForEachInstruction(block,
-                                       [&](const decoder::WalkedInsn& insn) {
-                                         if (out_.Wants()) {
-                                           PrintInstruction(block, insn);
-                                         }
-                                       });
+  Status PrintInstructions(TraceStreams& streams, const StreamBlock& block) {
+    return streams.ForEachInstruction(block,
+                                      [&](const decoder::WalkedInsn& insn) {
+                                        if (out_.Wants()) {
+                                          PrintInstruction(block, insn);
+                                        }
+                                      });
   }
 
   void PrintInstruction(const StreamBlock& block,
@@ -328,7 +334,7 @@ class ItemPrinter {
     }
   }
 
-  TraceStreams& streams_;
+  const Trace& trace_;
   const DecodeOptions& options_;
   Output out_;
 };
@@ -340,7 +346,7 @@ Status PrintThread(TraceStreams& streams, Tid thread, ItemPrinter& printer) {
     if (!item) {
       break;
     }
-    CLEW_RETURN_IF_ERROR(printer.Print(*item));
+    CLEW_RETURN_IF_ERROR(printer.Print(streams, *item));
   }
   return {};
 }
@@ -352,24 +358,40 @@ Status PrintCore(TraceStreams& streams, CoreId core, ItemPrinter& printer) {
     if (!item) {
       break;
     }
-    CLEW_RETURN_IF_ERROR(printer.Print(*item));
+    CLEW_RETURN_IF_ERROR(printer.Print(streams, *item));
   }
   return {};
 }
 
+// One after another, decoding as often as it takes to hold only few blocks.
+Status PrintEveryThread(const Trace& trace, ItemPrinter& printer) {
+  CLEW_ASSIGN_OR_RETURN(
+      passes,
+      ThreadPasses::Create(trace, {.buffered_items_max = kWaitingBlocksMax}));
+  for (const Tid thread : passes.threads()) {
+    CLEW_ASSIGN_OR_RETURN(streams, passes.For(thread));
+    CLEW_RETURN_IF_ERROR(PrintThread(*streams, thread, printer));
+  }
+  printer.Finish(passes.stats(), passes.passes());
+  return {};
+}
+
 Status PrintItems(const Trace& trace, const DecodeOptions& options) {
-  CLEW_ASSIGN_OR_RETURN(streams, TraceStreams::Create(trace, {}));
-  ItemPrinter printer(*streams, options);
+  ItemPrinter printer(trace, options);
+  if (!options.core && !options.thread) {
+    return PrintEveryThread(trace, printer);
+  }
+  decoder::StreamOptions chosen = {.buffered_items_max = kWaitingBlocksMax};
+  if (options.thread) {
+    chosen.threads = {Tid(*options.thread)};
+  }
+  CLEW_ASSIGN_OR_RETURN(streams, TraceStreams::Create(trace, chosen));
   if (options.core) {
     CLEW_RETURN_IF_ERROR(PrintCore(*streams, CoreId(*options.core), printer));
-  } else if (options.thread) {
-    CLEW_RETURN_IF_ERROR(PrintThread(*streams, Tid(*options.thread), printer));
   } else {
-    for (const Tid thread : streams->threads()) {
-      CLEW_RETURN_IF_ERROR(PrintThread(*streams, thread, printer));
-    }
+    CLEW_RETURN_IF_ERROR(PrintThread(*streams, Tid(*options.thread), printer));
   }
-  printer.Finish();
+  printer.Finish(streams->stats(), 1);
   return {};
 }
 

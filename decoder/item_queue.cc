@@ -1,5 +1,6 @@
 #include "decoder/item_queue.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "common/check.h"
@@ -12,6 +13,14 @@ void ItemQueue::Push(Gap gap) {
   }
   gaps_->push_back(std::move(gap));
   entries_.push_back({.kind = Kind::kGap});
+}
+
+uint64_t ItemQueue::CountItems() const {
+  const auto first = entries_.begin() + static_cast<std::ptrdiff_t>(read_);
+  return static_cast<uint64_t>(
+      std::count_if(first, entries_.end(), [](const Entry& entry) {
+        return entry.kind == Kind::kBlock || entry.kind == Kind::kGap;
+      }));
 }
 
 Gap ItemQueue::PopGap() {

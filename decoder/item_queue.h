@@ -21,6 +21,8 @@ namespace clew::decoder {
 class ItemQueue {
  public:
   bool empty() const { return read_ == entries_.size(); }
+  // How many items wait. Cost: looks at each.
+  uint64_t CountItems() const;
 
   // REQUIRES: every block is of the same slice.
   void Push(const StreamBlock& block) {

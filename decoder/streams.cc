@@ -25,7 +25,8 @@ struct TraceStreams::Core final : CoreSink {
         image(cache),
         decoder(trace.pieces, image, all.timing(), all.cpu()),
         attribution(of_core, all.tsc_at_switches()),
-        walker(image) {}
+        walker(image),
+        stats(owner.stats_[trace.core]) {}
 
   void OnBlock(const CoreBlock& block) override {
     streams.TakeBlock(*this, block);
@@ -47,7 +48,8 @@ struct TraceStreams::Core final : CoreSink {
   size_t printed = 0;   // slices that NextOnCore is done with
   size_t mappings = 0;  // replacing ones that the image has
   bool finished = false;
-  Status status;  // the first error of a step
+  Status status;       // the first error of a step
+  StreamStats& stats;  // of this core, in the streams
 };
 
 namespace {
@@ -79,7 +81,8 @@ TraceStreams::TraceStreams(const Trace& trace, const StreamOptions& options)
     : trace_(trace),
       options_(options),
       code_cache_(options.code_cache_bytes),
-      waiting_(trace.slices().size()) {}
+      waiting_(trace.slices().size()),
+      kept_(trace.slices().size(), 1) {}
 
 TraceStreams::~TraceStreams() = default;
 
@@ -88,6 +91,7 @@ Result<std::unique_ptr<TraceStreams>> TraceStreams::Create(
   std::unique_ptr<TraceStreams> streams(new TraceStreams(trace, options));
   CLEW_RETURN_IF_ERROR(streams->AddCores());
   streams->AddThreads();
+  streams->KeepOnly(options.threads);
   streams->AddLossGaps();
   return streams;
 }
@@ -122,6 +126,43 @@ void TraceStreams::AddThreads() {
   }
 }
 
+void TraceStreams::KeepOnly(const std::vector<Tid>& threads) {
+  if (threads.empty()) {
+    return;
+  }
+  for (auto& [tid, thread] : by_thread_) {
+    if (std::ranges::find(threads, tid) == threads.end()) {
+      Forget(thread);
+    }
+  }
+}
+
+void TraceStreams::Forget(Thread& thread) {
+  thread.kept = false;
+  for (const uint32_t slice : thread.slices) {
+    waiting_count_ -= waiting_[slice].CountItems();
+    waiting_[slice] = {};  // frees its memory
+    kept_[slice] = 0;
+  }
+}
+
+// False if there is none but the one being pulled.
+bool TraceStreams::ForgetLastThread() {
+  for (auto tid = threads_.rbegin(); tid != threads_.rend(); ++tid) {
+    Thread& thread = by_thread_.at(*tid);
+    if (thread.kept && &thread != pulled_) {
+      Forget(thread);
+      return true;
+    }
+  }
+  return false;
+}
+
+bool TraceStreams::Keeps(Tid thread) const {
+  const auto found = by_thread_.find(thread);
+  return found != by_thread_.end() && found->second.kept;
+}
+
 // Records that were lost may have been context switches: what runs on the core
 // around them is not known for certain.
 void TraceStreams::AddLossGaps() {
@@ -130,7 +171,7 @@ void TraceStreams::AddLossGaps() {
       const bool meets =
           slice.time.lo <= loss.time && slice.time.hi >= loss.time;
       if (meets && (!loss.core_known || slice.core == loss.core)) {
-        ++stats_.gaps;
+        ++stats_[slice.core].gaps;
         Push(slice.id, Gap{.cause = GapCause::kLostRecords,
                            .core = slice.core,
                            .slice = slice.id,
@@ -151,6 +192,11 @@ Result<std::optional<StreamItem>> TraceStreams::Next(Tid tid) {
     return InvalidArgument("{}: no thread {} in it", trace_.name(), tid);
   }
   Thread& thread = found->second;
+  if (!thread.kept) {
+    return InvalidArgument("{}: the items of thread {} were not kept",
+                           trace_.name(), tid);
+  }
+  pulled_ = &thread;
   while (thread.current < thread.slices.size()) {
     const Slice& slice = slices()[thread.slices[thread.current]];
     auto& queue = waiting_[slice.id];
@@ -201,7 +247,14 @@ Status TraceStreams::Advance(Core& core) {
   for (int i = 0; i < kStepsPerAdvance && !core.finished; ++i) {
     core.finished = !core.decoder.Step(core);
     CLEW_RETURN_IF_ERROR(core.status);
-    if (waiting_count_ > options_.buffered_items_max) {
+    CLEW_RETURN_IF_ERROR(MakeRoom());
+  }
+  return {};
+}
+
+Status TraceStreams::MakeRoom() {
+  while (waiting_count_ > options_.buffered_items_max) {
+    if (!options_.forget_threads || !ForgetLastThread()) {
       return LimitReached(
           "{}: {} blocks wait for threads that were not pulled; "
           "buffered_items_max is {}",
@@ -225,23 +278,27 @@ void TraceStreams::TakeBlock(Core& core, const CoreBlock& block) {
   core.attribution.OnBlock(block);
   const Slice* slice = core.attribution.current();
   if (slice == nullptr) {
-    stats_.instructions_without_thread += block.insn_count;
+    core.stats.instructions_without_thread += block.insn_count;
     return;
   }
-  stats_.instructions += block.insn_count;
-  ++stats_.blocks;
+  core.stats.instructions += block.insn_count;
+  ++core.stats.blocks;
+  core.stats.time_contradictions += Exclude(block.time, slice->time) ? 1 : 0;
+  if (kept_[slice->id] == 0) {
+    return;
+  }
   Push(slice->id, StreamBlock{.ip = block.ip,
                               .insn_count = block.insn_count,
                               .slice = slice->id,
-                              .time = TimeOfBlock(block.time, *slice),
+                              .time = WithinSlice(block.time, *slice),
                               .interrupted = block.interrupted});
 }
 
 // A gap is in every slice that it may touch.
 void TraceStreams::TakeGap(Core& core, CoreGap& gap) {
   core.attribution.OnGap();
-  ++stats_.gaps;
-  stats_.gap_bytes += gap.bytes;
+  ++core.stats.gaps;
+  core.stats.gap_bytes += gap.bytes;
   if (gap.cause == GapCause::kCodeMissing) {
     gap.detail = fmt::format("{} at {:#x}: {}", trace_.code().Describe(gap.ip),
                              gap.ip, gap.detail);
@@ -268,10 +325,12 @@ void TraceStreams::TakeGap(Core& core, CoreGap& gap) {
 
 template <class Item>
 void TraceStreams::Push(uint32_t slice, Item&& item) {
+  if (kept_[slice] == 0) {
+    return;
+  }
   waiting_[slice].Push(std::forward<Item>(item));
   ++waiting_count_;
-  stats_.buffered_items_peak =
-      std::max(stats_.buffered_items_peak, waiting_count_);
+  waiting_peak_ = std::max(waiting_peak_, waiting_count_);
 }
 
 // The slice's first waiting item. REQUIRES: there is one.
@@ -284,11 +343,6 @@ Result<std::optional<StreamItem>> TraceStreams::Pop(uint32_t slice) {
   return queue.PopBlock(slice);
 }
 
-TscInterval TraceStreams::TimeOfBlock(TscInterval time, const Slice& slice) {
-  stats_.time_contradictions += Exclude(time, slice.time) ? 1 : 0;
-  return WithinSlice(time, slice);
-}
-
 Status TraceStreams::ForEachInstruction(
     const StreamBlock& block,
     const std::function<void(const WalkedInsn&)>& visit) {
@@ -297,10 +351,30 @@ Status TraceStreams::ForEachInstruction(
   return cores_.at(core)->walker.Walk(block.ip, block.insn_count, visit);
 }
 
+StreamStats Sum(const std::map<CoreId, StreamStats>& by_core) {
+  StreamStats sum;
+  for (const auto& [core, stats] : by_core) {
+    sum.instructions += stats.instructions;
+    sum.blocks += stats.blocks;
+    sum.gaps += stats.gaps;
+    sum.gap_bytes += stats.gap_bytes;
+    sum.instructions_without_thread += stats.instructions_without_thread;
+    sum.tsc_backwards += stats.tsc_backwards;
+    sum.time_contradictions += stats.time_contradictions;
+  }
+  return sum;
+}
+
 StreamStats TraceStreams::stats() const {
-  StreamStats stats = stats_;
+  StreamStats sum = Sum(StatsByCore());
+  sum.buffered_items_peak = waiting_peak_;
+  return sum;
+}
+
+std::map<CoreId, StreamStats> TraceStreams::StatsByCore() const {
+  std::map<CoreId, StreamStats> stats = stats_;
   for (const auto& [id, core] : cores_) {
-    stats.tsc_backwards += core->decoder.backwards();
+    stats[id].tsc_backwards = core->decoder.backwards();
   }
   return stats;
 }

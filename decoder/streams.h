@@ -18,6 +18,12 @@ namespace clew::decoder {
 struct StreamOptions {
   // Blocks and gaps that wait for their thread to be pulled.
   uint64_t buffered_items_max = uint64_t{1} << 24;
+  // The threads whose items are kept; empty: every thread's. Items of others
+  // are decoded and counted only.
+  std::vector<Tid> threads = {};
+  // At buffered_items_max: false: an error. True: the last of threads() whose
+  // items are kept, but for the one being pulled, is kept no longer.
+  bool forget_threads = false;
   // Bytes of code files that libipt keeps mapped.
   uint64_t code_cache_bytes = CodeCache::kDefaultLimitBytes;
 };
@@ -37,9 +43,13 @@ struct StreamStats {
   uint64_t buffered_items_peak = 0;
 };
 
+// Of all cores; buffered_items_peak is 0.
+StreamStats Sum(const std::map<CoreId, StreamStats>& by_core);
+
 // The per-thread streams of a trace, decoded on demand, one core's next step at
 // a time. Memory: what waits for threads that were not pulled, at most
-// buffered_items_max (kLimit names it). Not thread-safe.
+// buffered_items_max, which one step of decoding can exceed (kLimit names it,
+// or threads are forgotten). Not thread-safe.
 class TraceStreams final : public StreamSource {
  public:
   // `trace` must outlive the streams. kCorruptInput: a code file cannot be
@@ -50,10 +60,14 @@ class TraceStreams final : public StreamSource {
 
   const std::vector<Tid>& threads() const override { return threads_; }
   const std::vector<Slice>& slices() const override { return trace_.slices(); }
+  // kInvalidArgument: no such thread, or it is not kept.
   [[nodiscard]] Result<std::optional<StreamItem>> Next(Tid thread) override;
 
+  // True if Next(thread) gives all its items: it was chosen, and not forgotten.
+  bool Keeps(Tid thread) const;
+
   // The next item of a core, whichever thread's; for `clew decode --core`.
-  // Must not be mixed with Next(Tid).
+  // Must not be mixed with Next(Tid), nor with options.threads.
   [[nodiscard]] Result<std::optional<StreamItem>> NextOnCore(CoreId core);
 
   // Calls `visit` for every instruction of a block of these streams.
@@ -62,17 +76,24 @@ class TraceStreams final : public StreamSource {
       const std::function<void(const WalkedInsn&)>& visit);
 
   StreamStats stats() const;
+  // The same, of each core alone; buffered_items_peak is 0.
+  std::map<CoreId, StreamStats> StatsByCore() const;
 
  private:
   struct Core;
   struct Thread {
     std::vector<uint32_t> slices;  // in order of time
     size_t current = 0;
+    bool kept = true;
   };
   TraceStreams(const Trace& trace, const StreamOptions& options);
   Status AddCores();
   void AddThreads();
+  void KeepOnly(const std::vector<Tid>& threads);
+  void Forget(Thread& thread);
+  bool ForgetLastThread();
   Status Advance(Core& core);
+  Status MakeRoom();
   Status TakeEnter(Core& core, const CoreEnter& enter);
   void TakeBlock(Core& core, const CoreBlock& block);
   void TakeGap(Core& core, CoreGap& gap);
@@ -81,7 +102,6 @@ class TraceStreams final : public StreamSource {
   void Push(uint32_t slice, Item&& item);
   Result<std::optional<StreamItem>> Pop(uint32_t slice);
   bool IsOver(const Slice& slice) const;
-  TscInterval TimeOfBlock(TscInterval time, const Slice& slice);
 
   const Trace& trace_;
   StreamOptions options_;
@@ -90,8 +110,11 @@ class TraceStreams final : public StreamSource {
   std::vector<Tid> threads_;
   std::map<Tid, Thread> by_thread_;
   std::vector<ItemQueue> waiting_;  // by slice
+  std::vector<uint8_t> kept_;       // by slice: 1 if its thread is
   uint64_t waiting_count_ = 0;
-  StreamStats stats_;
+  uint64_t waiting_peak_ = 0;
+  const Thread* pulled_ = nullptr;  // by Next, last
+  std::map<CoreId, StreamStats> stats_;
 };
 
 }  // namespace clew::decoder
