@@ -88,7 +88,7 @@ std::string FailureText(const Failure& failure) {
 
 Result<Schedule> ReadSchedule(const decoder::Bundle& bundle) {
   CLEW_ASSIGN_OR_RETURN(schedule, bundle.ReadSchedule());
-  if (!schedule || schedule->steps.empty()) {
+  if (!schedule) {
     return InvalidArgument(
         "{}: no schedule to replay; 'clew solve {}' finds one", bundle.path(),
         bundle.path());

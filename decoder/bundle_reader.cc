@@ -22,10 +22,13 @@ bool Exists(const std::string& path) {
 template <class Message>
 Status Parse(std::span<const std::byte> bytes, const std::string& name,
              Message& message) {
-  if (bytes.size() > std::numeric_limits<int32_t>::max() ||
-      !ParseMessage(bytes, message)) {
-    return CorruptInput("{}: offset 0x0: its {} bytes are no {} message", name,
-                        bytes.size(), message.GetTypeName());
+  constexpr size_t kBytesMax = std::numeric_limits<int32_t>::max();
+  if (bytes.size() > kBytesMax) {
+    return CorruptInput("{}: has {} bytes, wanted at most {}", name,
+                        bytes.size(), kBytesMax);
+  }
+  if (!ParseMessage(bytes, message)) {
+    return NoMessage(bytes, message, name);
   }
   return {};
 }

@@ -21,6 +21,14 @@ namespace clew::decoder {
 bool ParseMessage(std::span<const std::byte> bytes,
                   google::protobuf::MessageLite& message);
 
+// Why ParseMessage refused `bytes` as a message of the type of `wanted`,
+// located at the field: "<where>: offset 0x1f: Manifest.producer: length is
+// 300, only 12 bytes are left". `base_offset` is where in the file the bytes
+// begin.
+[[nodiscard]] std::unexpected<Error> NoMessage(
+    std::span<const std::byte> bytes, const google::protobuf::Message& wanted,
+    const std::string& where, uint64_t base_offset = 0);
+
 // `bundle_path` is where images lie.
 [[nodiscard]] Result<Manifest> ToManifest(const pb::Manifest& from,
                                           const std::string& where,

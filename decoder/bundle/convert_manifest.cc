@@ -2,6 +2,7 @@
 #include <string_view>
 
 #include "decoder/bundle/convert.h"
+#include "decoder/bundle/wire_fault.h"
 
 namespace clew::decoder {
 namespace {
@@ -134,6 +135,19 @@ bool ParseMessage(std::span<const std::byte> bytes,
   static const auto silenced = google::protobuf::SetLogHandler(nullptr);
   (void)silenced;
   return message.ParseFromArray(bytes.data(), static_cast<int>(bytes.size()));
+}
+
+std::unexpected<Error> NoMessage(std::span<const std::byte> bytes,
+                                 const google::protobuf::Message& wanted,
+                                 const std::string& where,
+                                 uint64_t base_offset) {
+  const auto fault = FindWireFault(bytes, *wanted.GetDescriptor());
+  if (!fault) {
+    return CorruptInput("{}: offset {:#x}: its {} bytes are no {} message",
+                        where, base_offset, bytes.size(), wanted.GetTypeName());
+  }
+  return CorruptInput("{}: offset {:#x}: {}", where,
+                      base_offset + fault->offset, fault->message);
 }
 
 Result<Manifest> ToManifest(const pb::Manifest& from, const std::string& where,

@@ -184,6 +184,9 @@ Result<Schedule> ToSchedule(const pb::Schedule& from,
   schedule.memory_bytes_compared = from.memory_bytes_compared();
   schedule.memory_bytes_equal = from.memory_bytes_equal();
   schedule.final_memory_digest = from.final_memory_digest();
+  if (from.steps().empty()) {
+    return CorruptInput("{}: steps is empty, wanted at least one", where);
+  }
   schedule.steps.reserve(static_cast<size_t>(from.steps_size()));
   for (const pb::Step& step : from.steps()) {
     schedule.steps.push_back({.kind = step.flush() ? ScheduleStep::Kind::kFlush

@@ -86,9 +86,7 @@ Status InputLog::Index() {
     CLEW_ASSIGN_OR_RETURN(record, RecordAt(offset));
     const auto thread = ThreadOf(record);
     if (!thread) {
-      return CorruptInput(
-          "{}: offset {:#x}: {} bytes that are no Input message", name_, start,
-          record.size());
+      return NoMessage(record, pb::Input(), name_, offset - record.size());
     }
     if (*thread <= Tid(0)) {
       return CorruptInput("{}: offset {:#x}: thread is {}, wanted above 0",
@@ -109,9 +107,12 @@ Result<std::optional<InputRecord>> InputLog::Next(Tid tid) {
   const std::string where = fmt::format("{}: offset {:#x}", name_, offset);
   CLEW_ASSIGN_OR_RETURN(record, RecordAt(offset));
   pb::Input input;
-  if (!ParseMessage(record, input) || Tid(input.thread()) != tid) {
-    return CorruptInput("{}: {} bytes that are no Input message of thread {}",
-                        where, record.size(), tid);
+  if (!ParseMessage(record, input)) {
+    return NoMessage(record, input, name_, offset - record.size());
+  }
+  if (Tid(input.thread()) != tid) {
+    return CorruptInput("{}: Input.thread is {} and {}, wanted one thread",
+                        where, tid, input.thread());
   }
   CLEW_ASSIGN_OR_RETURN(converted, ToInput(input, where));
   ++found->second.next;

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <filesystem>
 #include <utility>
 
 #include "common/check.h"
@@ -216,9 +217,12 @@ Status CodeImage::Map(const std::string& file_path, uint64_t file_offset,
                             : pt_image_add_cached(impl_->image_.get(),
                                                   impl_->cache_, id, nullptr);
   if (status < 0) {
-    return CorruptInput("{}: cannot map {} bytes at offset {:#x} to {:#x}: {}",
-                        file_path, size_bytes, file_offset, addr,
-                        TextOf(status));
+    std::error_code ignored;  // then the size is -1, and that is as telling
+    return CorruptInput(
+        "{}: cannot map {} bytes at offset {:#x} to {:#x}: {}; the file has {} "
+        "bytes",
+        file_path, size_bytes, file_offset, addr, TextOf(status),
+        static_cast<int64_t>(std::filesystem::file_size(file_path, ignored)));
   }
   return {};
 }

@@ -8,12 +8,14 @@
 #include <gtest/gtest.h>
 #include <stdlib.h>
 
+#include <array>
 #include <cstring>
 #include <filesystem>
 
 #include "common/digest.h"
 #include "decoder/bundle/convert.h"
 #include "decoder/bundle/input_log.h"
+#include "decoder/bundle/wire_fault.h"
 #include "decoder/bundle_reader.h"
 
 namespace clew::decoder {
@@ -293,6 +295,119 @@ TEST(CoreDumpTest, RegistersAndMemoryComeBack) {
   EXPECT_EQ(std::memcmp(out.data(), "ello", 4), 0);
   EXPECT_FALSE(core->Read(TraceeAddr(0x10002), out));  // not dumped
   EXPECT_FALSE(core->Read(TraceeAddr(0xffff), out));
+}
+
+// --- where a message breaks
+
+std::string FaultOf(const std::string& bytes,
+                    const google::protobuf::Message& type) {
+  const auto fault = FindWireFault(Bytes(bytes), *type.GetDescriptor());
+  return fault ? fmt::format("{:#x}: {}", fault->offset, fault->message) : "";
+}
+
+TEST(WireFaultTest, NamesThePlaceAndTheField) {
+  const pb::Manifest manifest;
+  EXPECT_EQ(FaultOf("", manifest), "");
+  EXPECT_EQ(FaultOf("\x08\x01\x12\x05"
+                    "ab",
+                    manifest),
+            "0x2: Manifest.producer: length is 5, only 2 bytes are left");
+  EXPECT_EQ(FaultOf("\x12\x02"
+                    "a\xff",
+                    manifest),
+            "0x3: Manifest.producer: byte is 0xff, wanted UTF-8");
+  EXPECT_EQ(FaultOf("\x22\x02\x10\xff", manifest),
+            "0x2: Cpu.family: its varint is cut or has over 10 bytes");
+  EXPECT_EQ(FaultOf("\x08\x01\x0e", manifest),
+            "0x2: Manifest: field number is 1 and wire type 6, wanted a number "
+            "above 0 and type 0, 1, 2 or 5");
+  EXPECT_EQ(FaultOf("\x79\x01\x02", manifest),
+            "0x0: Manifest.(field 15): needs 8 bytes, only 2 are left");
+}
+
+// A byte that is decisive for the format, or any.
+char FormatByte(Random& random) {
+  constexpr std::string_view kBytes =
+      "\x01\x02\x08\x0a\x12\x1b\x1c\x22\x52\x7f\x80\xc2\xed\xf4\xff";
+  return random.Below(4) == 0 ? static_cast<char>(random.Below(256))
+                              : kBytes[random.Below(kBytes.size())];
+}
+
+// Messages that protobuf wrote, cut, flipped and overwritten, and bytes that
+// were never a message. Oracle: protobuf's parser.
+TEST(WireFaultTest, AgreesWithProtobufOnWhatIsAMessage) {
+  const auto seed =
+      static_cast<uint64_t>(testing::UnitTest::GetInstance()->random_seed());
+  SCOPED_TRACE(fmt::format("seed {}", seed));
+  Random random(seed);
+  pb::Manifest full = GoodManifest();
+  full.set_working_directory("/h\u00f6me/\u4e2d/\U0001f600");
+  full.mutable_cpu()->set_model(300);
+  full.mutable_failure()->set_ip(UINT64_MAX);
+  const std::vector<std::string> good = {full.SerializeAsString(),
+                                         GoodStart().SerializeAsString(),
+                                         SyscallOf(7, 1).SerializeAsString()};
+  std::array<int, 2> seen = {};
+  for (int i = 0; i < 60'000; ++i) {
+    std::string bytes = good[random.Below(good.size())];
+    if (random.Below(4) == 0) {
+      bytes.resize(random.Below(bytes.size() + 1));
+    }
+    for (uint64_t change = random.Below(4); change > 0 && !bytes.empty();
+         --change) {
+      char& byte = bytes[random.Below(bytes.size())];
+      byte = random.Below(2) == 0
+                 ? static_cast<char>(byte ^ 1 << random.Below(8))
+                 : FormatByte(random);
+    }
+    pb::Manifest manifest;
+    pb::Start start;
+    pb::Input input;
+    for (google::protobuf::Message* message :
+         std::array<google::protobuf::Message*, 3>{&manifest, &start, &input}) {
+      const bool parses = ParseMessage(Bytes(bytes), *message);
+      const std::string fault = FaultOf(bytes, *message);
+      ASSERT_EQ(parses, fault.empty())
+          << fault << ": " << message->GetTypeName() << ": "
+          << testing::PrintToString(bytes);
+      ++seen[parses ? 1 : 0];
+    }
+  }
+  EXPECT_GT(seen[0], 1000);
+  EXPECT_GT(seen[1], 1000);
+}
+
+TEST_F(BundleTest, ABrokenMessageIsLocatedInItsFile) {
+  Write("manifest.pb", GoodManifest().SerializeAsString() + "\x12\x05");
+  const auto bundle = Bundle::Open(path_);
+  ASSERT_FALSE(bundle);
+  EXPECT_EQ(bundle.error().code, ErrorCode::kCorruptInput);
+  EXPECT_EQ(bundle.error().message,
+            fmt::format("{}/manifest.pb: offset {:#x}: Manifest.producer: "
+                        "length is 5, only 0 bytes are left",
+                        path_, GoodManifest().ByteSizeLong()));
+}
+
+TEST(InputLogTest, ABrokenRecordIsLocatedInTheFile) {
+  std::string log;
+  AppendRecord(log, SyscallOf(7, 1));
+  const size_t second = log.size();
+  log += std::string("\x03\x12\x7f\x00", 4);
+  EXPECT_EQ(InputLog::Over(Bytes(log), "inputs").error().message,
+            fmt::format("inputs: offset {:#x}: Input.syscall: length is 127, "
+                        "only 1 bytes are left",
+                        second + 1));
+}
+
+TEST_F(BundleTest, AScheduleWithoutStepsIsRefused) {
+  const auto bundle = Bundle::Open(path_);
+  ASSERT_TRUE(bundle);
+  ASSERT_TRUE(bundle->WriteSchedule(PosixFileSystem(), Schedule{}, {}));
+  const auto schedule = bundle->ReadSchedule();
+  ASSERT_FALSE(schedule);
+  EXPECT_EQ(schedule.error().code, ErrorCode::kCorruptInput);
+  EXPECT_THAT(schedule.error().message,
+              HasSubstr("schedule.pb: steps is empty, wanted at least one"));
 }
 
 // Every file that is one message or dump, damaged.

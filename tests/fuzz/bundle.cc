@@ -1,17 +1,29 @@
 // The messages of a bundle and its core dump: manifest.pb, start.pb, inputs.pb,
-// schedule.pb, core. The first byte says which.
+// schedule.pb, core. The first byte says which. Where protobuf finds no message
+// there must be a place to name, and only there.
 
 #include <cstddef>
 #include <cstdint>
 #include <span>
 
+#include "common/check.h"
 #include "decoder/bundle/convert.h"
 #include "decoder/bundle/input_log.h"
+#include "decoder/bundle/wire_fault.h"
 #include "decoder/core_dump.h"
 
 namespace {
 
 using namespace clew::decoder;  // NOLINT: a fuzz target is one function
+
+bool Parses(std::span<const std::byte> bytes,
+            google::protobuf::Message& message) {
+  const bool parses = ParseMessage(bytes, message);
+  const auto fault = FindWireFault(bytes, *message.GetDescriptor());
+  CLEW_CHECK(parses != fault.has_value(), "protobuf says {}, we {:?}", parses,
+             fault ? fault->message : "");
+  return parses;
+}
 
 void ReadInputs(std::span<const std::byte> bytes) {
   const auto log = InputLog::Over(bytes, "inputs.pb");
@@ -38,12 +50,12 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   clew::pb::Schedule schedule;
   switch (data[0] % 5) {
     case 0:
-      if (ParseMessage(bytes, manifest)) {
+      if (Parses(bytes, manifest)) {
         (void)ToManifest(manifest, "manifest.pb", "b.clew");
       }
       break;
     case 1:
-      if (ParseMessage(bytes, start)) {
+      if (Parses(bytes, start)) {
         (void)ToStart(start, "start.pb");
       }
       break;
@@ -51,7 +63,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
       ReadInputs(bytes);
       break;
     case 3:
-      if (ParseMessage(bytes, schedule)) {
+      if (Parses(bytes, schedule)) {
         (void)ToSchedule(schedule, "schedule.pb");
       }
       break;
