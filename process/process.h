@@ -197,7 +197,7 @@ class Process {
   Status ObserveSyscall(size_t thread, uint64_t insn_offset);
   void ObserveWrites(uint64_t insn_offset, std::span<const MemoryWrite> writes);
   Status ApplyWrites(size_t thread, std::span<const MemoryWrite> writes);
-  Status CreateThread(size_t parent, const SyscallInput& call);
+  Status CreateThread(size_t parent, Tid child_tid, const SyscallInput& call);
   Status ReturnFromSignal(size_t thread);
   void Exit(size_t thread, const SyscallInput& call);
   Result<bool> ReturnFromCall(size_t thread);

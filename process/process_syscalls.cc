@@ -290,7 +290,8 @@ Result<bool> Process::FinishCall(size_t thread, const SyscallInput& call) {
       state.registers.gs_base = call.args[1];
     }
     if (call.number == kSysClone) {
-      CLEW_RETURN_IF_ERROR(CreateThread(thread, call));
+      const Tid child(static_cast<int32_t>(result));
+      CLEW_RETURN_IF_ERROR(CreateThread(thread, child, call));
     }
   }
   CLEW_RETURN_IF_ERROR(ApplyWrites(thread, call.writes));
@@ -360,8 +361,8 @@ Status Process::ApplyWrites(size_t thread,
   return {};
 }
 
-Status Process::CreateThread(size_t parent, const SyscallInput& call) {
-  const Tid child_tid(static_cast<int32_t>(*call.result));
+Status Process::CreateThread(size_t parent, Tid child_tid,
+                             const SyscallInput& call) {
   const auto child = tape_->IndexOf(child_tid);
   if (!child) {
     return {};  // it never ran before the recording ended

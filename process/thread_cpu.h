@@ -13,27 +13,28 @@ class Process::ThreadCpu {
   ThreadCpu(Process& process, size_t thread)
       : engine_(process.engine_), thread_(thread) {
     if (engine_ == nullptr) {
-      machine_.emplace(process.threads_[thread].registers, process.memory_,
-                       *process.code_);
-      machine_->set_observer(process.observer_);
+      machine_
+          .emplace(process.threads_[thread].registers, process.memory_,
+                   *process.code_)
+          .set_observer(process.observer_);
     }
   }
   machine::Stop Run(uint64_t max_insns) {
-    return engine_ != nullptr ? engine_->Run(thread_, max_insns)
-                              : machine_->Run(max_insns);
+    return machine_ ? machine_->Run(max_insns)
+                    : engine_->Run(thread_, max_insns);
   }
   void CompleteInsn(const InsnInput& input) {
-    if (engine_ != nullptr) {
-      engine_->CompleteInsn(thread_, input);
-    } else {
+    if (machine_) {
       machine_->CompleteInsn(input);
+    } else {
+      engine_->CompleteInsn(thread_, input);
     }
   }
 
  private:
   Engine* engine_;
   size_t thread_;
-  std::optional<machine::Machine> machine_;
+  std::optional<machine::Machine> machine_;  // where there is no engine
 };
 
 }  // namespace clew::process

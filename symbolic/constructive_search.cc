@@ -71,8 +71,8 @@ Result<ConstructiveReport> ConstructiveSearch(const process::Process& start,
         answer,
         solver::Solve(executor, small ? provider : solver::TraceProvider(),
                       options));
-    if (executor.error()) {
-      return std::unexpected(*executor.error());
+    if (const auto& error = executor.error()) {
+      return std::unexpected(*error);
     }
     ++report.rounds;
     ++options.seed;

@@ -174,12 +174,21 @@ Quotient<U> DivideUnsigned(U high, U low, U divisor) {
 }
 
 template <class U>
+typename WideOf<U>::SignedType SignExtend(U value) {
+  using Wide = typename WideOf<U>::Type;
+  constexpr auto kSign = static_cast<Wide>(Wide{1} << (8 * sizeof(U) - 1));
+  const auto moved = static_cast<Wide>(Wide{value} ^ kSign);
+  return static_cast<typename WideOf<U>::SignedType>(
+      static_cast<Wide>(moved - kSign));
+}
+
+template <class U>
 Quotient<U> DivideSigned(U high, U low, U divisor) {
   using Wide = typename WideOf<U>::Type;
   using SignedWide = typename WideOf<U>::SignedType;
   const auto dividend = static_cast<SignedWide>(
       static_cast<Wide>(static_cast<Wide>(high) << (8 * sizeof(U)) | low));
-  const auto by = static_cast<SignedWide>(static_cast<Signed<U>>(divisor));
+  const SignedWide by = SignExtend(divisor);
   // The most negative dividend by -1 would overflow in C++ as well.
   const auto least = static_cast<SignedWide>(
       static_cast<Wide>(Wide{1} << (16 * sizeof(U) - 1)));

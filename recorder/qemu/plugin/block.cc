@@ -17,8 +17,9 @@ constexpr uint64_t kInsnBytesMax = 15;
 // The bytes are read from memory: for an instruction that crosses a page QEMU's
 // own copy is short.
 std::span<const uint8_t> BytesOf(const qemu_plugin_insn* insn) {
-  const auto* at =
-      reinterpret_cast<const uint8_t*>(qemu_plugin_insn_vaddr(insn));
+  const uint64_t addr = qemu_plugin_insn_vaddr(insn);
+  // NOLINTNEXTLINE(performance-no-int-to-ptr): the guest's memory is our own
+  const auto* at = reinterpret_cast<const uint8_t*>(addr);
   return {at, qemu_plugin_insn_size(insn)};
 }
 
@@ -76,9 +77,10 @@ void BlockTable::AddMemoryPoints(qemu_plugin_tb* tb, Block& block) {
   for (uint32_t i = 1; i < block.insn_count; ++i) {
     qemu_plugin_insn* insn = qemu_plugin_tb_get_insn(tb, i);
     if (AccessesSharedMemory(BytesOf(insn))) {
-      qemu_plugin_register_vcpu_insn_exec_cb(
-          insn, callbacks_.on_memory, kQemuCallbackNoRegs,
-          reinterpret_cast<void*>(uintptr_t{i}));
+      // NOLINTNEXTLINE(performance-no-int-to-ptr): a number, never followed
+      auto* const index = reinterpret_cast<void*>(uintptr_t{i});
+      qemu_plugin_register_vcpu_insn_exec_cb(insn, callbacks_.on_memory,
+                                             kQemuCallbackNoRegs, index);
       block.copies_registers = true;
     }
   }
