@@ -4,7 +4,9 @@
 #include <array>
 #include <span>
 
+#include "common/check.h"
 #include "common/digest.h"
+#include "replayer/check_steps.h"
 
 namespace clew::replayer {
 namespace {
@@ -62,12 +64,8 @@ Result<std::optional<std::string>> RunSteps(process::Session& session,
                                             ProgressSink* progress) {
   for (const ScheduleStep& step : schedule.steps) {
     const auto thread = session.tape().IndexOf(step.thread);
-    if (!thread || step.kind != ScheduleStep::Kind::kRun) {
-      return CorruptInput(
-          "schedule: a step of thread {}, which has no stream, or of a kind "
-          "that sequential consistency does not know",
-          step.thread);
-    }
+    CLEW_CHECK(thread.has_value(), "CheckSteps let thread {} pass",
+               step.thread);
     CLEW_ASSIGN_OR_RETURN(wrong,
                           RunStep(process, *thread, step.until_insn, progress));
     if (wrong) {
@@ -85,6 +83,7 @@ Result<EnforceReport> Enforce(const process::Recording& recording,
                               const Schedule& schedule, OutputSink* output,
                               ProgressSink* progress) {
   CLEW_ASSIGN_OR_RETURN(session, process::Session::Open(recording));
+  CLEW_RETURN_IF_ERROR(CheckSteps(schedule.steps, session->tape()));
   Process process = session->start();
   process.mutable_memory().EnableDigest();
   if (output != nullptr) {

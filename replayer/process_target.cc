@@ -5,22 +5,11 @@
 #include <utility>
 
 #include "common/check.h"
+#include "replayer/check_steps.h"
 #include "replayer/start_stack.h"
 
 namespace clew::replayer {
 namespace {
-
-// Position and thread counts of a schedule must fit the recorded threads.
-Status CheckThreads(const std::vector<ScheduleStep>& steps,
-                    const process::Tape& tape) {
-  for (size_t i = 0; i < steps.size(); ++i) {
-    if (!tape.IndexOf(steps[i].thread)) {
-      return CorruptInput("schedule step {}: thread {} has no stream", i,
-                          steps[i].thread);
-    }
-  }
-  return {};
-}
 
 std::string BaseName(const std::string& path) {
   return path.substr(path.rfind('/') + 1);
@@ -33,7 +22,7 @@ Result<std::unique_ptr<ProcessTarget>> ProcessTarget::Open(
     ProcessTargetOptions options) {
   CLEW_ASSIGN_OR_RETURN(session,
                         process::Session::Open(recording, options.limits, {}));
-  CLEW_RETURN_IF_ERROR(CheckThreads(steps, session->tape()));
+  CLEW_RETURN_IF_ERROR(CheckSteps(steps, session->tape()));
   CLEW_ASSIGN_OR_RETURN(index, ScheduleIndex::Create(steps));
   StartStack stack =
       ReadStartStack(session->start().memory(), recording.start.gpr[kRsp]);

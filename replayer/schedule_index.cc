@@ -8,8 +8,9 @@ namespace clew::replayer {
 Result<ScheduleIndex> ScheduleIndex::Create(
     const std::vector<ScheduleStep>& steps) {
   if (steps.size() > std::numeric_limits<uint32_t>::max()) {
-    return CorruptInput("schedule has {} steps, at most 2^32 - 1 are supported",
-                        steps.size());
+    return CorruptInput(
+        "schedule.pb: steps has {} elements, wanted at most 2^32 - 1",
+        steps.size());
   }
   ScheduleIndex index;
   std::unordered_map<Tid, uint64_t> retired;
@@ -21,13 +22,13 @@ Result<ScheduleIndex> ScheduleIndex::Create(
     uint64_t& before = retired[step.thread];
     if (step.until_insn < before) {
       return CorruptInput(
-          "schedule step {}: thread {} runs until instruction {}, but it "
+          "schedule.pb: step {}: thread {} runs until instruction {}, but it "
           "already retired {}",
           i, step.thread, step.until_insn, before);
     }
     const uint64_t count = step.until_insn - before;
     if (count > std::numeric_limits<uint64_t>::max() - index.end_) {
-      return CorruptInput("schedule step {}: over 2^64 instructions", i);
+      return CorruptInput("schedule.pb: step {}: over 2^64 instructions", i);
     }
     if (count == 0) {
       continue;

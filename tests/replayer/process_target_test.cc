@@ -348,7 +348,21 @@ TEST(ProcessTarget, AScheduleOfUnknownThreadsIsRefused) {
   const auto target = ProcessTarget::Open(
       guest.recording(), {{.thread = Tid(77), .until_insn = 1}}, {});
   ASSERT_FALSE(target.has_value());
-  EXPECT_EQ(target.error().message, "schedule step 0: thread 77 has no stream");
+  EXPECT_EQ(target.error().message,
+            "schedule.pb: step 0: thread is 77, wanted one that has a stream");
+}
+
+TEST(ProcessTarget, AScheduleWithAFlushIsRefused) {
+  const GuestRecording guest = Record(kPrograms[0], 1);
+  const Tid first = guest.recording().start.thread;
+  const auto target = ProcessTarget::Open(
+      guest.recording(),
+      {{.thread = first, .until_insn = 1},
+       {.kind = ScheduleStep::Kind::kFlush, .thread = first, .until_insn = 1}},
+      {});
+  ASSERT_FALSE(target.has_value());
+  EXPECT_THAT(target.error().message,
+              HasSubstr("schedule.pb: step 1: flush is true"));
 }
 
 TEST(Enforce, EndsLikeTheRecordingAndSaysWhatItSaw) {

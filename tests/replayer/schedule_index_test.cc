@@ -66,7 +66,7 @@ TEST(ScheduleIndex, AStepThatGoesBackIsRefused) {
   ASSERT_FALSE(index.has_value());
   EXPECT_EQ(index.error().code, ErrorCode::kCorruptInput);
   EXPECT_EQ(index.error().message,
-            "schedule step 1: thread 7 runs until instruction 4, but it "
+            "schedule.pb: step 1: thread 7 runs until instruction 4, but it "
             "already retired 5");
 }
 

@@ -174,7 +174,7 @@ void Recording::Finish(const Failure& failure) {
 Status Recording::CloseThreads(uint64_t now) {
   Status status;
   for (Thread* thread : by_slot_) {
-    if (thread != nullptr && thread->inputs.has_value()) {
+    if (thread != nullptr) {
       const Status closed = CloseThread(*thread, now);
       status = status ? closed : status;
     }
@@ -183,6 +183,9 @@ Status Recording::CloseThreads(uint64_t now) {
 }
 
 Status Recording::CloseThread(Thread& thread, uint64_t now) {
+  if (!thread.inputs) {
+    return {};  // it never ran
+  }
   if (thread.in_syscall) {
     thread.inputs->Add(InputOf(thread.call), {});
   }

@@ -1,0 +1,23 @@
+#include "replayer/check_steps.h"
+
+namespace clew::replayer {
+
+Status CheckSteps(const std::vector<ScheduleStep>& steps,
+                  const process::Tape& tape) {
+  for (size_t i = 0; i < steps.size(); ++i) {
+    if (!tape.IndexOf(steps[i].thread)) {
+      return CorruptInput(
+          "schedule.pb: step {}: thread is {}, wanted one that has a stream", i,
+          steps[i].thread);
+    }
+    if (steps[i].kind != ScheduleStep::Kind::kRun) {
+      return CorruptInput(
+          "schedule.pb: step {}: flush is true, wanted false: sequential "
+          "consistency delays no store",
+          i);
+    }
+  }
+  return {};
+}
+
+}  // namespace clew::replayer
