@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "common/check.h"
+#include "replayer/arrive.h"
 #include "replayer/check_steps.h"
 #include "replayer/start_stack.h"
 
@@ -83,8 +84,27 @@ Result<RunStop> ProcessTarget::Run(Position until, const StopPoints& points,
     }
     stop = *ran;
   }
+  const auto moved = ArriveAtNext(context, stop);
   process_.set_observer(nullptr);
+  CLEW_RETURN_IF_ERROR(moved);
   return stop;
+}
+
+// A position's state is that of the moment right before its instruction, with
+// what the kernel does to bring the thread there done.
+Status ProcessTarget::ArriveAtNext(const RunContext& context, RunStop& stop) {
+  if (position() == end()) {
+    return {};
+  }
+  const Tid next = index_.At(position())->thread;
+  CLEW_ASSIGN_OR_RETURN(moved,
+                        Arrive(process_, *session_->tape().IndexOf(next)));
+  if (moved && context.monitor != nullptr && stop.end == RunEnd::kPosition) {
+    if (const auto hit = context.monitor->Check()) {
+      stop = {RunEnd::kWatchpoint, *hit};
+    }
+  }
+  return {};
 }
 
 Result<RunStop> ProcessTarget::RunThread(size_t thread, uint64_t until,
@@ -105,6 +125,12 @@ Result<RunStop> ProcessTarget::RunThread(size_t thread, uint64_t until,
 // Runs the rest of the current block, as far as `until`.
 Result<RunStop> ProcessTarget::RunBlock(size_t thread, uint64_t until,
                                         RunContext& context) {
+  CLEW_ASSIGN_OR_RETURN(moved, Arrive(process_, thread));
+  if (moved && context.monitor != nullptr) {
+    if (const auto hit = context.monitor->Check()) {
+      return RunStop{RunEnd::kWatchpoint, *hit};
+    }
+  }
   CLEW_ASSIGN_OR_RETURN(next, process_.NextBlock(thread));
   if (next == nullptr) {
     return CorruptInput("thread {}: the schedule goes on, its stream does not",
@@ -113,7 +139,7 @@ Result<RunStop> ProcessTarget::RunBlock(size_t thread, uint64_t until,
   const StreamBlock block = *next;
   const process::ThreadState& state = process_.thread(thread);
   uint64_t block_end = state.retired + block.insn_count - state.block_done;
-  if (context.monitor != nullptr && NextChangesMemory(thread, block)) {
+  if (context.monitor != nullptr && NextChangesMemory(thread)) {
     block_end = state.retired + 1;  // so that the change has its position
   }
   until = std::min(until, block_end);
@@ -186,13 +212,10 @@ Status ProcessTarget::Advance(size_t thread, uint64_t until) {
       process_.tid(thread), process_.thread(thread).retired);
 }
 
-// Whether the kernel changes memory before the thread's next instruction: a
-// call returns, or a signal is delivered.
-bool ProcessTarget::NextChangesMemory(size_t thread,
-                                      const StreamBlock& block) const {
-  const process::ThreadState& state = process_.thread(thread);
-  return state.phase == process::ThreadPhase::kInCall ||
-         (state.block_done == 0 && state.registers.rip != block.ip.as_int());
+// Whether the kernel may change memory before the thread's next instruction: a
+// call returns. (A signal has been delivered by now.)
+bool ProcessTarget::NextChangesMemory(size_t thread) const {
+  return process_.thread(thread).phase == process::ThreadPhase::kInCall;
 }
 
 std::optional<Tid> ProcessTarget::ThreadAt(Position position) const {

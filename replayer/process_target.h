@@ -28,11 +28,9 @@ struct ProcessTargetOptions {
   std::map<Tid, std::string> names;
 };
 
-// A recorded process under a schedule, for the timeline.
-//
-// A breakpoint on the first instruction of a signal handler does not stop: the
-// registers between the interrupted instruction and that one are still those of
-// the interrupted code. Not thread-safe.
+// A recorded process under a schedule, for the timeline. Where the next
+// instruction is the first of a signal handler, the signal is delivered: what
+// is seen there is the handler's registers and frame. Not thread-safe.
 class ProcessTarget final : public ReplayTarget {
  public:
   // `recording` is borrowed while opening only. kCorruptInput: the schedule
@@ -83,7 +81,8 @@ class ProcessTarget final : public ReplayTarget {
   Result<RunStop> RunBlock(size_t thread, uint64_t until, RunContext& context);
   Result<RunStop> StepBlock(size_t thread, uint64_t until, RunContext& context);
   Status Advance(size_t thread, uint64_t until);
-  bool NextChangesMemory(size_t thread, const StreamBlock& block) const;
+  bool NextChangesMemory(size_t thread) const;
+  Status ArriveAtNext(const RunContext& context, RunStop& stop);
   bool Exists(size_t thread) const;
 
   std::unique_ptr<process::Session> session_;

@@ -69,6 +69,8 @@ class Session final : private OutputSink {
   // session_query.cc
   Reply HandleQuery(std::string_view packet);
   std::string Supported(std::string_view features);
+  std::string LearnSymbol(FieldReader fields);
+  std::string ThreadLocalAddr(FieldReader fields) const;
   std::string ThreadList() const;
   std::string ThreadExtra(FieldReader fields) const;
   std::string Transfer(FieldReader fields) const;
@@ -102,10 +104,11 @@ class Session final : private OutputSink {
   FileServer file_server_;
   StopPoints points_;
   std::map<uint64_t, BreakpointKinds> breakpoints_;
-  std::optional<Tid> general_thread_;   // Hg
-  std::optional<Tid> continue_thread_;  // Hc
-  bool tells_software_breaks_ = false;  // gdb understands swbreak:
-  bool tells_hardware_breaks_ = false;  // gdb understands hwbreak:
+  std::optional<uint64_t> module_id_desc_;  // the address of kModuleIdSymbol
+  std::optional<Tid> general_thread_;       // Hg
+  std::optional<Tid> continue_thread_;      // Hc
+  bool tells_software_breaks_ = false;      // gdb understands swbreak:
+  bool tells_hardware_breaks_ = false;      // gdb understands hwbreak:
 };
 
 // gdb's number for a Linux signal: include/gdb/signals.def.

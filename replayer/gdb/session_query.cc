@@ -9,6 +9,7 @@
 #include "replayer/gdb/packet.h"
 #include "replayer/gdb/registers.h"
 #include "replayer/gdb/session.h"
+#include "replayer/gdb/tls.h"
 
 namespace clew::replayer::gdb {
 namespace {
@@ -76,11 +77,43 @@ Reply Session::HandleQuery(std::string_view packet) {
   } else if (packet == "qAttached") {
     reply = "1";  // so that gdb detaches when it quits
   } else if (fields.Take("qSymbol:")) {
-    reply = "OK";  // we need no symbol
+    reply = LearnSymbol(fields);
+  } else if (fields.Take("qGetTLSAddr:")) {
+    reply = ThreadLocalAddr(fields);
   } else if (fields.Take("qRcmd,")) {
     reply = Monitor(FromHex(fields.rest()).value_or(""));
   }
   return {.payload = reply};
+}
+
+// <value>:<name>, where the value is empty if gdb does not know the symbol
+// (yet) and both are empty where it only offers to look one up.
+std::string Session::LearnSymbol(FieldReader fields) {
+  const auto value = fields.TakeHex();
+  (void)fields.Take(":");
+  const std::string wanted = ToHex(kModuleIdSymbol);
+  if (fields.at_end() && !value) {
+    return "qSymbol:" + wanted;
+  }
+  if (fields.rest() == wanted && value) {
+    module_id_desc_ = value;
+  }
+  return "OK";
+}
+
+// <thread>,<offset>,<link_map>
+std::string Session::ThreadLocalAddr(FieldReader fields) const {
+  const auto thread = fields.TakeThread();
+  const auto offset = fields.TakeCommaHex();
+  const auto link_map = fields.TakeCommaHex();
+  if (!thread || !offset || !link_map || !fields.at_end()) {
+    return "E01";
+  }
+  const auto addr = FindTls(
+      timeline_.target(),
+      {.thread = Tid(*thread), .offset = *offset, .link_map = *link_map},
+      module_id_desc_);
+  return addr ? fmt::format("{:x}", *addr) : "E02";
 }
 
 std::string Session::Supported(std::string_view features) {

@@ -8,6 +8,7 @@
 #include <iterator>
 #include <ostream>
 #include <regex>
+#include <set>
 
 #include "common/result.h"
 #include "tests/e2e/clew_command.h"
@@ -63,6 +64,52 @@ TEST(GdbTest, TheFailureComesAgainAfterAStepBack) {
   const std::string bundle = FailingRun(scratch, "pfscan");
   const std::string text = Gdb(bundle, {"reverse-stepi", "continue"});
   EXPECT_THAT(text, HasSubstr("received signal SIGSEGV")) << text;
+}
+
+// Thread-local variables by name, without libthread_db: the stub finds them.
+TEST(GdbTest, EveryThreadShowsItsOwnThreadLocalVariables) {
+  const Scratch scratch;
+  const std::string bundle = FailingRun(scratch, "handler");
+  const std::string text =
+      Gdb(bundle, {"thread apply all -q print mine",
+                   "thread apply all -q print (int) errno",
+                   "thread apply all -q print &mine", "reverse-stepi"});
+  EXPECT_EQ(Count(text, "\\$[0-9]+ = 42\n"), 1) << text;
+  EXPECT_EQ(Count(text, "\\$[0-9]+ = 7\n"), 1) << text;
+  EXPECT_EQ(Count(text, "\\$[0-9]+ = 34\n"), 1) << text;  // ERANGE
+  EXPECT_EQ(Count(text, "\\$[0-9]+ = 2\n"), 1) << text;   // ENOENT
+  EXPECT_EQ(Count(text, "\\(volatile int \\*\\) 0x[0-9a-f]+"), 2) << text;
+}
+
+// Backwards, forwards and by a step, at the handler's very first instruction,
+// with the registers and the frame that the kernel gave it.
+TEST(GdbTest, ABreakpointStopsAtTheStartOfASignalHandler) {
+  const Scratch scratch;
+  const std::string bundle = FailingRun(scratch, "handler");
+  const std::vector<std::string> looks = {"print $pc == (long) &Handle",
+                                          "print $rdi", "backtrace",
+                                          "monitor position"};
+  std::vector<std::string> commands = {"break *Handle", "reverse-continue"};
+  commands.insert(commands.end(), looks.begin(), looks.end());
+  commands.insert(
+      commands.end(),
+      {"monitor seek start", "maintenance flush register-cache", "continue"});
+  commands.insert(commands.end(), looks.begin(), looks.end());
+  commands.insert(commands.end(), {"reverse-stepi", "stepi"});
+  commands.insert(commands.end(), looks.begin(), looks.end());
+  const std::string text = Gdb(bundle, commands);
+  EXPECT_EQ(Count(text, "hit Breakpoint 1, Handle \\("), 3) << text;
+  EXPECT_EQ(Count(text, "\\$[0-9]+ = 1\n"), 3) << text;   // at its start
+  EXPECT_EQ(Count(text, "\\$[0-9]+ = 10\n"), 3) << text;  // SIGUSR1
+  EXPECT_EQ(Count(text, "#1  <signal handler called>"), 3) << text;
+  EXPECT_EQ(Count(text, "#[0-9]+ +0x[0-9a-f]+ in Work \\("), 3) << text;
+  const std::regex position("\n([0-9]+ of [0-9]+)\n");
+  std::set<std::string> positions;
+  for (std::sregex_iterator at(text.begin(), text.end(), position), none;
+       at != none; ++at) {
+    positions.insert((*at)[1]);
+  }
+  EXPECT_EQ(positions.size(), 1u) << text;
 }
 
 // The variable, and the program whose failure its last write explains.

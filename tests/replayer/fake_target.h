@@ -57,6 +57,8 @@ class FakeTarget final : public ReplayTarget {
     auxv_ = std::move(auxv);
   }
   machine::Memory& memory() { return now_.memory; }
+  // Of every thread.
+  void set_fs_base(uint64_t base) { fs_base_ = base; }
 
   Position position() const override { return now_.position; }
   Position end() const override { return index_.end(); }
@@ -96,6 +98,7 @@ class FakeTarget final : public ReplayTarget {
   OutputSink* output_ = nullptr;
   std::optional<Position> diverges_at_;
   uint64_t work_ = 0;
+  uint64_t fs_base_ = 0;
 };
 
 // Thread i of `count` (tid 1000 + i) runs `insns` instructions from

@@ -84,6 +84,76 @@ TEST_F(SessionTest, MemoryIsReadAsFarAsItGoes) {
   EXPECT_EQ(Ask("m12345678901234567,1"), "E01");
 }
 
+// glibc's tables in the toy's data: three modules are numbered, the first has
+// storage, the second has none yet, the third is not in the thread's table.
+class TlsTest : public SessionTest {
+ protected:
+  static constexpr uint64_t kThread = kToyData + 0x400;
+  static constexpr uint64_t kTable = kToyData + 0x500;
+  static constexpr uint64_t kStorage = kToyData + 0x600;
+  static constexpr uint64_t kLinkMap = kToyData + 0x700;
+  static constexpr uint64_t kDescription = kToyData + 0x800;
+  static constexpr uint64_t kModuleAt = 0x48;
+
+  void SetUp() override {
+    target_.set_fs_base(kThread);
+    Put(kThread + 8, kTable);
+    Put(kTable - 16, 2);
+    Put(kTable + 16, kStorage);
+    Put(kTable + 32, UINT64_MAX);
+    Put(kDescription, 64 | uint64_t{1} << 32);
+    Put(kDescription + 8, kModuleAt);
+    SetModule(1);
+  }
+  void Put(uint64_t addr, uint64_t value) {
+    ASSERT_TRUE(target_.memory().Store(addr, value));
+  }
+  void SetModule(uint64_t number) { Put(kLinkMap + kModuleAt, number); }
+  std::string AskOf(uint64_t link_map, const char* thread = "3e8") {
+    return Ask(fmt::format("qGetTLSAddr:{},10,{:x}", thread, link_map));
+  }
+  void TellSymbol() {
+    const std::string name = ToHex("_thread_db_link_map_l_tls_modid");
+    EXPECT_EQ(Ask("qSymbol::"), "qSymbol:" + name);
+    EXPECT_EQ(Ask(fmt::format("qSymbol:{:x}:{}", kDescription, name)), "OK");
+  }
+};
+
+TEST_F(TlsTest, AVariableIsInItsModulesStorageOfItsThread) {
+  EXPECT_EQ(AskOf(kLinkMap), "E02") << "it is not known where modules are";
+  EXPECT_EQ(Ask("qSymbol::" + ToHex("_thread_db_link_map_l_tls_modid")), "OK");
+  EXPECT_EQ(AskOf(kLinkMap), "E02") << "gdb did not know either";
+  TellSymbol();
+  EXPECT_EQ(AskOf(kLinkMap), "600610");
+  EXPECT_EQ(AskOf(0), "600610") << "a static program is module 1";
+}
+
+TEST_F(TlsTest, StorageThatIsNotThereIsAnError) {
+  TellSymbol();
+  for (const uint64_t module : {0ull, 2ull, 3ull, 1ull << 20, ~0ull}) {
+    SetModule(module);
+    EXPECT_EQ(AskOf(kLinkMap), "E02") << module;
+  }
+  SetModule(1);
+  EXPECT_EQ(AskOf(0x10), "E02") << "no such memory";
+  EXPECT_EQ(AskOf(kLinkMap, "1"), "E02") << "no such thread";
+  Put(kDescription, 32 | uint64_t{1} << 32);
+  EXPECT_EQ(AskOf(kLinkMap), "E02") << "a number of another size";
+  Put(kThread + 8, UINT64_MAX);
+  EXPECT_EQ(AskOf(0), "E02") << "no table";
+  target_.set_fs_base(0);
+  EXPECT_EQ(AskOf(0), "E02") << "no thread-local storage";
+}
+
+TEST_F(TlsTest, APacketThatLacksAFieldIsRefused) {
+  for (const char* const packet :
+       {"qGetTLSAddr:", "qGetTLSAddr:3e8", "qGetTLSAddr:3e8,10",
+        "qGetTLSAddr:3e8,10,", "qGetTLSAddr:3e8,10,0,0",
+        "qGetTLSAddr:x,10,0"}) {
+    EXPECT_EQ(Ask(packet), "E01") << packet;
+  }
+}
+
 TEST_F(SessionTest, TheRegisterPacketIsTheSumOfItsRegisters) {
   const std::string all = Ask("g");
   std::string sum;
@@ -228,6 +298,8 @@ TEST_F(SessionTest, RandomPacketsDoNoHarm) {
   SCOPED_TRACE(seed);
   Random random(seed);
   static constexpr const char* kParts[] = {"vCont;",
+                                           "qGetTLSAddr:",
+                                           "qSymbol:",
                                            "s",
                                            "c",
                                            ":3e9",

@@ -1,0 +1,46 @@
+#include "replayer/arrive.h"
+
+#include "process/engine.h"
+
+namespace clew::replayer {
+namespace {
+
+// Stops before the first instruction, which is when the kernel's part is done.
+class StopAtOnce final : public process::Engine {
+ public:
+  machine::Stop Run(size_t, uint64_t) override {
+    machine::Stop stop;
+    stop.kind = machine::StopKind::kObserver;
+    return stop;
+  }
+  void CompleteInsn(size_t, const InsnInput&) override {}
+  void OnSyscall(size_t, const SyscallInput&) override {}
+  void OnKernelWrite(size_t, uint64_t, uint64_t) override {}
+  void OnReturn(size_t, const SyscallInput&) override {}
+  void OnThreadCreated(size_t, size_t) override {}
+  void OnForced(size_t) override {}
+};
+
+}  // namespace
+
+Result<bool> Arrive(process::Process& process, size_t thread) {
+  const process::ThreadState& state = process.thread(thread);
+  CLEW_ASSIGN_OR_RETURN(next, process.NextBlock(thread));
+  if (next == nullptr || state.block_done != 0 ||
+      state.registers.rip == next->ip.as_int()) {
+    return false;
+  }
+  StopAtOnce engine;
+  process.set_engine(&engine);
+  const auto advance = process.Run(thread, state.retired + 1);
+  process.set_engine(nullptr);
+  CLEW_RETURN_IF_ERROR(advance);
+  if (advance->stop != process::Advance::Stop::kObserver) {
+    return CorruptInput(
+        "the replay diverges: thread {} after {} instructions: {}",
+        process.tid(thread), state.retired, process.contradiction().text);
+  }
+  return true;
+}
+
+}  // namespace clew::replayer

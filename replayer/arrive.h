@@ -1,0 +1,20 @@
+#ifndef CLEW_REPLAYER_ARRIVE_H_
+#define CLEW_REPLAYER_ARRIVE_H_
+
+#include <cstddef>
+
+#include "common/result.h"
+#include "process/process.h"
+
+namespace clew::replayer {
+
+// Brings `thread` to its next instruction where the kernel has to: delivers the
+// signal whose handler begins there, or lets the call return that is made
+// again. Retires nothing. Returns whether there was anything to do.
+// REQUIRES: the thread is the next to retire an instruction. kCorruptInput: the
+// replay diverges. Otherwise as Process::Run.
+[[nodiscard]] Result<bool> Arrive(process::Process& process, size_t thread);
+
+}  // namespace clew::replayer
+
+#endif  // CLEW_REPLAYER_ARRIVE_H_
