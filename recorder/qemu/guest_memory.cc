@@ -105,15 +105,27 @@ void SplitByProtection(const KernelMapping& mapping, const std::string& name,
 }  // namespace
 
 Result<GuestMemory> GuestMemory::Open() {
-  const int fd = open("/proc/self/mem", O_RDONLY | O_CLOEXEC);
+  int fd = open("/proc/self/mem", O_RDWR | O_CLOEXEC);
+  const bool can_write = fd >= 0;
+  if (!can_write) {
+    fd = open("/proc/self/mem", O_RDONLY | O_CLOEXEC);
+  }
   if (fd < 0) {
     return SystemError(errno, "cannot open \"/proc/self/mem\"");
   }
-  return GuestMemory(HighDescriptor(fd));
+  return GuestMemory(HighDescriptor(fd), can_write);
 }
 
 GuestMemory::GuestMemory(GuestMemory&& other) noexcept
-    : fd_(std::exchange(other.fd_, -1)) {}
+    : fd_(std::exchange(other.fd_, -1)), can_write_(other.can_write_) {}
+
+bool GuestMemory::Write(uint64_t addr, const void* from, size_t count) const {
+  if (addr >= kGuestEnd || count > kGuestEnd - addr) {
+    return false;
+  }
+  return pwrite(fd_, from, count, static_cast<off_t>(addr)) ==
+         static_cast<ssize_t>(count);
+}
 
 GuestMemory::~GuestMemory() {
   if (fd_ >= 0) {

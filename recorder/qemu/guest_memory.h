@@ -19,7 +19,8 @@ inline constexpr uint64_t kPageBytes = 4096;
 // itself above.
 inline constexpr uint64_t kGuestEnd = 0x500000000000;
 
-// Reads memory of this process that may not be there. Not thread-safe.
+// Reads and writes memory of this process that may not be there, or that the
+// program may not touch. Not thread-safe.
 class GuestMemory {
  public:
   [[nodiscard]] static Result<GuestMemory> Open();
@@ -39,6 +40,11 @@ class GuestMemory {
     }
     return value;
   }
+  // All of it or false; some of it may have been written then. Writes even
+  // where the program may only read; false if the kernel does not allow that.
+  bool Write(uint64_t addr, const void* from, size_t count) const;
+  // False: every Write fails.
+  bool can_write() const { return can_write_; }
   // Text up to a NUL, at most `max_bytes`; what is readable of it.
   std::string Text(uint64_t addr, size_t max_bytes) const;
   // Appends `count` bytes at `addr` to `file` in bounded steps; unreadable
@@ -46,8 +52,9 @@ class GuestMemory {
   uint64_t CopyTo(RawFile& file, uint64_t addr, uint64_t count) const;
 
  private:
-  explicit GuestMemory(int fd) : fd_(fd) {}
+  GuestMemory(int fd, bool can_write) : fd_(fd), can_write_(can_write) {}
   int fd_;
+  bool can_write_;
 };
 
 // A stretch of program memory with one protection and one origin.

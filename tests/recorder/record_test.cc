@@ -128,6 +128,42 @@ TEST_F(RecordTest, TheSameSeedGivesTheSamePt) {
   EXPECT_NE(traces[0], traces[2]);
 }
 
+// What a program with time limits does depends on the seed, not on the host.
+TEST_F(RecordTest, TheSameSeedGivesTheSameTimedWaits) {
+  std::array<std::string, 4> runs;
+  for (size_t i = 0; i < runs.size(); ++i) {
+    RecordOptions options = Options({Tracee("waits"), "race"});
+    options.output += std::to_string(i);
+    options.seed = i < 3 ? 5 : 6;
+    const auto outcome = Record(options);
+    ASSERT_TRUE(outcome.has_value()) << outcome.error().message;
+    EXPECT_EQ(outcome->failure.exit_status, 0);
+    const auto file = ReadWholeFile(options.output + "/perf.data");
+    ASSERT_TRUE(file.has_value());
+    const std::string bytes(reinterpret_cast<const char*>(file->data()),
+                            file->size());
+    runs[i] = fmt::format("{} {} {} {}", outcome->insns, outcome->handovers,
+                          outcome->pt_bytes, bytes.substr(bytes.size() - 4000));
+  }
+  EXPECT_EQ(runs[0], runs[1]);
+  EXPECT_EQ(runs[0], runs[2]);
+  EXPECT_NE(runs[0], runs[3]);
+}
+
+// Each of these looks at the clock, and exits with 0 if all was as it should.
+TEST_F(RecordTest, WaitsEndByTheClockThatTheProgramIsShown) {
+  for (const char* what : {"sleep", "absolute", "limit", "signal", "wake",
+                           "join", "constant", "outside"}) {
+    RecordOptions options = Options({Tracee("waits"), what});
+    options.output += what;
+    options.timeout_s = 60;
+    const auto outcome = Record(options);
+    ASSERT_TRUE(outcome.has_value()) << what << outcome.error().message;
+    EXPECT_EQ(outcome->failure.kind, FailureKind::kNone) << what;
+    EXPECT_EQ(outcome->failure.exit_status, 0) << what;
+  }
+}
+
 TEST_F(RecordTest, AFaultEndsAtTheInstructionThatFaulted) {
   const Failure failure = FailureOf("crash");
   EXPECT_EQ(failure.kind, FailureKind::kSignal);

@@ -155,7 +155,8 @@ void Recording::Finish(const Failure& failure) {
   }
   outcome.registers_exact =
       std::none_of(by_slot_.begin(), by_slot_.end(), [](const Thread* t) {
-        return t != nullptr && t->block != nullptr && t->stop_index > 0;
+        return t != nullptr && t->block != nullptr && t->stop_index > 0 &&
+               !t->held.has_value();
       });
   if (const Status closed = CloseThreads(clock_); !closed && status) {
     status = closed;
@@ -207,7 +208,9 @@ CoreThread Recording::CoreRegisters(const Thread& thread) const {
     return thread.first_registers;
   }
   CoreThread registers = thread.env.Registers(thread.tid);
-  if (thread.block != nullptr) {
+  if (thread.held.has_value()) {
+    registers.rip = thread.block->IpOf(thread.stop_index);
+  } else if (thread.block != nullptr) {
     registers.rip = thread.block->ip;
     if (thread.stop_index > 0) {
       registers.gpr = thread.block_gprs;

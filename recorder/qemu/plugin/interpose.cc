@@ -8,6 +8,7 @@
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "recorder/qemu/plugin/recording.h"
@@ -47,6 +48,19 @@ extern "C" {
     g_recording->EndBySignal(signal);
   }
   return static_cast<int>(syscall(SYS_kill, process, signal));
+}
+
+// Called for time(2), whose result no callback could change.
+[[gnu::visibility("default")]] time_t time(time_t* to) noexcept {
+  timespec now = {};
+  clock_gettime(CLOCK_REALTIME_COARSE, &now);
+  const auto shown =
+      g_recording == nullptr ? std::nullopt : g_recording->SecondsOfCall();
+  const time_t seconds = shown.value_or(now.tv_sec);
+  if (to != nullptr) {
+    *to = seconds;
+  }
+  return seconds;
 }
 
 }  // extern "C"

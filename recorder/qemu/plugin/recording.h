@@ -21,6 +21,8 @@
 #include "recorder/qemu/plugin/tracer.h"
 #include "recorder/qemu/scheduler.h"
 #include "recorder/qemu/session.h"
+#include "recorder/qemu/timed_wait.h"
+#include "recorder/qemu/virtual_clock.h"
 
 namespace clew::recorder {
 
@@ -77,6 +79,8 @@ class Recording {
   bool InSyscall() const {
     return g_runner.thread == nullptr || g_runner.thread->in_syscall;
   }
+  // What time(2) gives where the thread that has the turn is calling it.
+  std::optional<time_t> SecondsOfCall() const;
   BlockTable& blocks() { return blocks_; }
   bool virtual_tsc() const { return session_.virtual_tsc; }
   // QEMU is about to drop its translations.
@@ -102,13 +106,33 @@ class Recording {
   void Begin(Thread& me);
   void Settle(const Thread& me);
   bool AllWaitForever() const;
+  static void AwaitAsleep(const Thread& sleeper);
   void StartMainThread(Thread& me, uint64_t ip);
   void AwaitReturn(Thread& me, int64_t result);
   void ArriveFromFutex(Thread& me, int64_t result);
   void ReadyArrived();
   Thread& ThreadOf(unsigned vcpu);
 
+  // held.cc
+  void HoldTimedWait(Thread& me, const SyscallCall& call);
+  void LetBeInterrupted(Thread& me, const SyscallCall& call);
+  void Hold(Thread& me, const TimedWait& wait);
+  void WaitWhileHeld(Thread& me);
+  bool SetTimeLimit(Thread& me, uint64_t addr, const timespec& limit);
+  void RestoreTimeLimit(Thread& me);
+  void ShowVirtualTime(const Thread& me);
+  // These REQUIRE the lock.
+  void BeginIdle();
+  void PassIdleTime();
+  void SkipToDeadline(uint64_t now_ticks);
+  void ReleaseDue(uint64_t now_ticks);
+  void ReleaseChanged(uint64_t addr);
+  bool ReleaseSignalled(uint64_t tid, uint64_t signal);
+  template <class Condition>
+  void ReleaseIf(const Condition& condition);
+
   // syscalls.cc
+  void CheckSyscallBlock();
   void CloseBlockBySyscall(Thread& me);
   void ExitThread(Thread& me);
   void RecordExit(Thread& me);
@@ -151,6 +175,10 @@ class Recording {
   std::mutex mutex_;
   Scheduler scheduler_;
   FutexModel futexes_;
+  VirtualClock virtual_clock_;
+  std::vector<Thread*> held_;  // in the order in which they came
+  uint64_t next_deadline_ns_ = VirtualClock::kNever;  // of those held
+  uint64_t idle_since_ns_ = 0;  // by the host's clock; as far as it was counted
   std::array<std::unique_ptr<Thread>, kThreadsMax> by_vcpu_;
   std::vector<Thread*> by_slot_;    // nullptr: ended
   Thread* newborn_ = nullptr;       // made, and its clone has not returned
@@ -175,6 +203,8 @@ class Recording {
   std::string program_;
   std::string arguments_;
 
+  static constexpr uint64_t kSigDefault = 0;
+  static constexpr uint64_t kSigIgnore = 1;
   struct Action {
     uint64_t handler = 0;
     uint64_t restorer = 0;

@@ -158,7 +158,8 @@ Recording::Recording(const Session& session, GuestMemory memory,
       tracer_(std::move(tracer)),
       outcome_(std::move(outcome)),
       blocks_(HotPathCallbacks()),
-      scheduler_(session.scheduler) {}
+      scheduler_(session.scheduler),
+      virtual_clock_(VirtualClock::HostsStart()) {}
 
 Result<std::unique_ptr<Recording>> Recording::Create(const Session& session) {
   CLEW_ASSIGN_OR_RETURN(memory, GuestMemory::Open());

@@ -22,9 +22,6 @@
 namespace clew::recorder {
 namespace {
 
-constexpr uint64_t kSigDefault = 0;
-constexpr uint64_t kSigIgnore = 1;
-
 // Of the thread that clone(2) with `args` makes.
 CoreThread FirstRegisters(const GuestEnv& parent, Tid child,
                           const std::array<uint64_t, 6>& args) {
@@ -87,11 +84,14 @@ void Recording::BeginSyscall(unsigned vcpu, uint64_t number,
   if (&me != g_runner.thread) {
     GiveUp("a system call from a thread that does not have the turn");
   }
-  CloseBlockBySyscall(me);
+  CheckSyscallBlock();
   auto call = clew::recorder::BeginSyscall(number, args, memory_);
   if (!call) {
     Refuse(call.error().message);
   }
+  HoldTimedWait(me, *call);
+  LetBeInterrupted(me, *call);
+  CloseBlockBySyscall(me);
   me.in_syscall = true;
   me.call = *call;
   uses_timers_ = uses_timers_ || StartsTimer(number);
@@ -103,7 +103,7 @@ void Recording::BeginSyscall(unsigned vcpu, uint64_t number,
     return;
   }
   EndIfDeadly(me);
-  if (MayBlock(me.call, memory_)) {
+  if (!me.limit_is_over && MayBlock(me.call, memory_)) {
     Block(me);
   }
 }
@@ -116,22 +116,30 @@ void Recording::EndSyscall(unsigned vcpu, int64_t result) {
   if (me.gave_turn) {
     AwaitReturn(me, result);
   }
+  RestoreTimeLimit(me);
   if (result == kQemuSigreturn) {
     result = static_cast<int64_t>(me.env.gpr(kRax));
   }
   if (me.call.number == __NR_sched_getaffinity) {
     ShowVirtualCores(me, result);
   }
+  if (result == 0 && (me.call.number == __NR_clock_gettime ||
+                      me.call.number == __NR_gettimeofday)) {
+    ShowVirtualTime(me);
+  }
   RecordSyscall(me, result);
   me.in_syscall = false;
   AfterSyscall(me, result);
 }
 
-void Recording::CloseBlockBySyscall(Thread& me) {
+void Recording::CheckSyscallBlock() {
   if (g_runner.block == nullptr ||
       g_runner.block->branch_class != BranchClass::kFar) {
     GiveUp("a system call without a SYSCALL instruction");
   }
+}
+
+void Recording::CloseBlockBySyscall(Thread& me) {
   g_runner.encoder->AdvanceTime(TscTicks(g_runner.block_end));
   g_runner.encoder->FarTransfer();
   // What SYSCALL does on a CPU and QEMU 7.2 leaves out.
@@ -297,11 +305,18 @@ void Recording::AfterClone(Thread& me, int64_t result) {
 
 void Recording::AfterFutex(Thread& me, int64_t result) {
   const FutexCall call = ParseFutex(me.call.args);
-  if (result <= 0 || call.kind == FutexCall::Kind::kWait) {
+  if (result < 0 || call.kind == FutexCall::Kind::kWait) {
     return;
   }
   const auto count = static_cast<uint64_t>(result);
   const std::lock_guard lock(mutex_);
+  ReleaseChanged(call.addr);
+  if (call.kind == FutexCall::Kind::kWakeOp) {
+    ReleaseChanged(call.addr2);
+  }
+  if (count == 0) {
+    return;
+  }
   std::vector<FutexModel::Slot> woken;
   switch (call.kind) {
     case FutexCall::Kind::kWake:

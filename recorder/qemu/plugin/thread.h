@@ -18,6 +18,7 @@
 #include "recorder/qemu/plugin/guest_env.h"
 #include "recorder/qemu/scheduler.h"
 #include "recorder/qemu/syscall_effects.h"
+#include "recorder/qemu/timed_wait.h"
 
 namespace clew::recorder {
 
@@ -57,6 +58,15 @@ struct Thread {
   bool gave_turn = false;  // at the start of the system call
   SyscallCall call;
   bool waits_forever = false;  // blocked, and only another thread can end that
+  // Held before its SYSCALL (held.cc).
+  std::optional<TimedWait> held;
+  // A signal is about to be sent to it, so that it is to wait in the kernel.
+  bool interrupted = false;
+  // What the call's time limit was, while the kernel is shown another; and
+  // whether that one is over, so that the call does not wait.
+  std::optional<timespec> time_limit;
+  uint64_t time_limit_addr = 0;
+  bool limit_is_over = false;
   uint64_t clear_tid_addr = 0;
   uint64_t signal_mask = 0;  // signals it blocks; bit 0 is signal 1
 

@@ -26,8 +26,9 @@ void FutexWait(std::atomic<uint32_t>& word, uint32_t while_value) {
           0);
 }
 
-// True if the kernel shows `tid` asleep in futex(2), or no such thread.
-bool SleepsInFutex(Tid tid) {
+// True if the kernel shows `tid` asleep in a call that waits for a futex or for
+// time, or no such thread.
+bool IsAsleep(Tid tid) {
   const std::string path = fmt::format("/proc/self/task/{}/syscall", tid);
   const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC);
   if (fd < 0) {
@@ -36,7 +37,9 @@ bool SleepsInFutex(Tid tid) {
   std::array<char, 64> text = {};
   const ssize_t got = read(fd, text.data(), text.size() - 1);
   close(fd);
-  return got <= 0 || strtol(text.data(), nullptr, 10) == SYS_futex;
+  const long number = got <= 0 ? SYS_futex : strtol(text.data(), nullptr, 10);
+  return number == SYS_futex || number == SYS_nanosleep ||
+         number == SYS_clock_nanosleep;
 }
 
 }  // namespace
@@ -163,6 +166,7 @@ void Recording::AwaitReturn(Thread& me, int64_t result) {
       MakeReady(me);
     }
     if (idle_) {
+      PassIdleTime();
       next = GrantNext(clock_);
     }
   }
@@ -203,6 +207,7 @@ void Recording::ForgetThread(unsigned vcpu) {
        futexes_.Wake(me.clear_tid_addr, UINT64_MAX, UINT32_MAX)) {
     MakeReady(*by_slot_[slot]);
   }
+  ReleaseChanged(me.clear_tid_addr);
   g_runner = Runner();
   by_slot_[me.slot] = nullptr;
   by_vcpu_[vcpu].reset();
@@ -233,13 +238,19 @@ void Recording::MakeReady(Thread& thread) {
 
 Recording::Sleeper Recording::GrantNext(uint64_t now) {
   clock_ = now;
+  ReleaseDue(now);
   auto turn = scheduler_.Next(now);
   if (!turn.has_value()) {
     ReadyArrived();
     turn = scheduler_.Next(now);
   }
+  if (!turn.has_value()) {
+    SkipToDeadline(now);
+    turn = scheduler_.Next(now);
+  }
   idle_ = !turn.has_value();
   if (idle_) {
+    BeginIdle();
     return nullptr;
   }
   Thread& next = *by_slot_[turn->thread];
@@ -321,9 +332,8 @@ void Recording::Begin(Thread& me) {
 // clear its id in memory and to wake who waits for that.
 void Recording::Settle(const Thread& me) {
   for (const Thread* sleeper : unsettled_) {
-    while (sleeper != &me && !sleeper->arrived &&
-           !SleepsInFutex(sleeper->tid)) {
-      sched_yield();
+    if (sleeper != &me) {
+      AwaitAsleep(*sleeper);
     }
   }
   unsettled_.clear();
@@ -334,6 +344,12 @@ void Recording::Settle(const Thread& me) {
     }
   }
   leaving_.clear();
+}
+
+void Recording::AwaitAsleep(const Thread& sleeper) {
+  while (!sleeper.arrived && !IsAsleep(sleeper.tid)) {
+    sched_yield();
+  }
 }
 
 bool Recording::AllWaitForever() const {

@@ -1,0 +1,293 @@
+// Copyright (C) the clew authors.
+// SPDX-License-Identifier: GPL-2.0-or-later
+//
+// This file is part of the module that is loaded into QEMU.
+
+#include <linux/futex.h>
+#include <signal.h>
+#include <sys/syscall.h>
+#include <sys/time.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+
+#include "recorder/qemu/plugin/recording.h"
+
+// Waits with a time limit, decided on the virtual clock.
+//
+// A thread whose call would wait is held before its SYSCALL instruction, as if
+// it had been preempted there. It goes on when the time is over by the virtual
+// clock, or the futex's word has changed and somebody wakes for it; then its
+// call does not wait: the kernel is shown a time limit that is over. It also
+// goes on before a thread sends it a signal, and then waits in the kernel, so
+// that the signal finds it there.
+
+namespace clew::recorder {
+namespace {
+
+constexpr timespec kOver = {};  // a time limit in the past, and of no length
+// An absolute one that no clock of the host reaches.
+constexpr timespec kFar = {.tv_sec = int64_t{1} << 33, .tv_nsec = 0};
+// How long a thread that sends a signal waits before it looks again.
+constexpr uint64_t kMomentTicks = 100;
+
+struct SentSignal {
+  uint64_t tid = 0;
+  uint64_t signal = 0;
+};
+
+// Whom the kernel gives the signal: one sent to the process goes to its first
+// thread, unless that blocks it.
+std::optional<SentSignal> SignalOf(const SyscallCall& call) {
+  switch (call.number) {
+    case SYS_kill:
+      return SentSignal{.tid = call.args[0], .signal = call.args[1]};
+    case SYS_tkill:
+      return SentSignal{.tid = call.args[0], .signal = call.args[1]};
+    case SYS_tgkill:
+      return SentSignal{.tid = call.args[1], .signal = call.args[2]};
+    default:
+      return std::nullopt;
+  }
+}
+
+uint64_t HostNs() {
+  timespec now = {};
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return Nanoseconds(now);
+}
+
+}  // namespace
+
+void Recording::HoldTimedWait(Thread& me, const SyscallCall& call) {
+  const auto wait =
+      ParseTimedWait(call, memory_, virtual_clock_, g_runner.block_end);
+  if (!wait || !memory_.can_write()) {
+    return;
+  }
+  me.interrupted = false;
+  const auto is_due = [&] {
+    return virtual_clock_.Now(g_runner.block_end) >= wait->deadline_ns;
+  };
+  while (!is_due() && !me.interrupted && !wait->Changed(memory_)) {
+    Hold(me, *wait);
+  }
+  if (is_due() || wait->Changed(memory_)) {
+    me.interrupted = false;
+    me.limit_is_over = SetTimeLimit(me, wait->timespec_addr, kOver);
+  } else if (wait->absolute) {
+    (void)SetTimeLimit(me, wait->timespec_addr, kFar);  // else it may be over
+  }
+}
+
+// Threads that are held, and that the call is going to send a signal, wait in
+// the kernel when it does.
+void Recording::LetBeInterrupted(Thread& me, const SyscallCall& call) {
+  const auto sent = SignalOf(call);
+  if (!sent) {
+    return;
+  }
+  {
+    const std::lock_guard lock(mutex_);
+    if (!ReleaseSignalled(sent->tid, sent->signal)) {
+      return;
+    }
+  }
+  const auto on_its_way = [](const Thread* t) {
+    return t != nullptr && t->interrupted &&
+           t->state != Thread::State::kBlocked;
+  };
+  while (std::any_of(by_slot_.begin(), by_slot_.end(), on_its_way)) {
+    Hold(me, {.deadline_ns =
+                  virtual_clock_.Now(g_runner.block_end + kMomentTicks)});
+  }
+  for (Thread* thread : by_slot_) {
+    if (thread != nullptr && thread->interrupted) {
+      AwaitAsleep(*thread);
+      RestoreTimeLimit(*thread);  // QEMU has read it
+      thread->interrupted = false;
+    }
+  }
+}
+
+// Shows the kernel another time limit. False: it cannot.
+bool Recording::SetTimeLimit(Thread& me, uint64_t addr, const timespec& limit) {
+  me.time_limit = memory_.Load<timespec>(addr);
+  me.time_limit_addr = addr;
+  if (!memory_.Write(addr, &limit, sizeof(limit))) {
+    me.time_limit.reset();
+    return false;
+  }
+  return true;
+}
+
+void Recording::RestoreTimeLimit(Thread& me) {
+  if (me.time_limit.has_value()) {
+    (void)memory_.Write(me.time_limit_addr, &*me.time_limit,
+                        sizeof(timespec));  // it could be written before
+    me.time_limit.reset();
+  }
+  me.limit_is_over = false;
+}
+
+// As EndTurn, before the block's last instruction, and for longer.
+void Recording::Hold(Thread& me, const TimedWait& wait) {
+  const clew::recorder::Block& block = *g_runner.block;
+  const uint64_t index = block.insn_count - 1;
+  const uint64_t now = g_runner.block_end - 1;
+  if (hang_requested_) {
+    EndByHang(now);
+  }
+  Sleeper next = nullptr;
+  {
+    const std::lock_guard lock(mutex_);
+    CoreEncoder& encoder = tracer_->encoder(me.core);
+    encoder.AdvanceTime(TscTicks(now));
+    encoder.Interrupt(TraceeAddr(block.IpOf(index)));
+    tracer_->SwitchOut(me.core, me.tid, now, true);
+    me.block = &block;
+    me.stop_index = index;
+    me.state = Thread::State::kBlocked;
+    me.arrived = false;
+    me.waits_forever = false;
+    me.held = wait;
+    held_.push_back(&me);
+    next_deadline_ns_ = std::min(next_deadline_ns_, wait.deadline_ns);
+    scheduler_.Leave(me.slot);
+    g_runner = Runner();
+    next = GrantNext(now);
+  }
+  Wake(next);
+  WaitWhileHeld(me);
+  Begin(me);
+  g_runner.block_start = clock_ - index;
+  g_runner.block_end = clock_ + 1;
+}
+
+// Real time counts only while nobody can run and something outside is waited
+// for.
+void Recording::WaitWhileHeld(Thread& me) {
+  constexpr timespec kPoll = {.tv_sec = 0, .tv_nsec = 2'000'000};
+  while (me.turn.load(std::memory_order_acquire) == 0) {
+    const long woken =
+        syscall(SYS_futex, &me.turn, FUTEX_WAIT_PRIVATE, 0, &kPoll, nullptr, 0);
+    if (woken < 0 && errno == ETIMEDOUT) {
+      Sleeper next = nullptr;
+      {
+        const std::lock_guard lock(mutex_);
+        if (idle_) {
+          PassIdleTime();
+          next = next_deadline_ns_ <= virtual_clock_.Now(clock_)
+                     ? GrantNext(clock_)
+                     : nullptr;
+        }
+      }
+      Wake(next);
+    }
+  }
+  me.turn.store(0, std::memory_order_relaxed);
+}
+
+void Recording::PassIdleTime() {
+  const uint64_t now = HostNs();
+  virtual_clock_.Skip(now - idle_since_ns_);
+  idle_since_ns_ = now;
+}
+
+void Recording::BeginIdle() { idle_since_ns_ = HostNs(); }
+
+// Where nobody can run, and nothing but time can change that.
+void Recording::SkipToDeadline(uint64_t now_ticks) {
+  const bool outside =
+      uses_timers_ ||
+      std::any_of(by_slot_.begin(), by_slot_.end(), [](const Thread* t) {
+        return t != nullptr && t->state == Thread::State::kBlocked &&
+               !t->held.has_value() && !t->waits_forever;
+      });
+  if (!outside && next_deadline_ns_ != VirtualClock::kNever) {
+    const uint64_t now = virtual_clock_.Now(now_ticks);
+    virtual_clock_.Skip(next_deadline_ns_ - std::min(next_deadline_ns_, now));
+    ReleaseDue(now_ticks);
+  }
+}
+
+void Recording::ReleaseDue(uint64_t now_ticks) {
+  const uint64_t now = virtual_clock_.Now(now_ticks);
+  if (now >= next_deadline_ns_) {
+    ReleaseIf([now](const Thread& t) { return t.held->deadline_ns <= now; });
+  }
+}
+
+// A call may have woken who waits for the word at `addr`.
+void Recording::ReleaseChanged(uint64_t addr) {
+  if (!held_.empty()) {
+    ReleaseIf([&](const Thread& t) {
+      return t.held->futex_addr == addr && t.held->Changed(memory_);
+    });
+  }
+}
+
+// Thread `tid` if it is held and `signal` interrupts it. False: not so.
+bool Recording::ReleaseSignalled(uint64_t tid, uint64_t signal) {
+  if (signal == 0 || signal >= actions_.size() ||
+      actions_[signal].handler == kSigDefault ||
+      actions_[signal].handler == kSigIgnore) {
+    return false;
+  }
+  bool released = false;
+  ReleaseIf([&](Thread& t) {
+    t.interrupted = static_cast<uint64_t>(t.tid.as_int()) == tid &&
+                    (t.signal_mask >> (signal - 1) & 1) == 0;
+    released = released || t.interrupted;
+    return t.interrupted;
+  });
+  return released;
+}
+
+// In the order in which they came to be held.
+template <class Condition>
+void Recording::ReleaseIf(const Condition& condition) {
+  std::vector<Thread*> kept;
+  next_deadline_ns_ = VirtualClock::kNever;
+  for (Thread* thread : held_) {
+    if (condition(*thread)) {
+      thread->held.reset();
+      MakeReady(*thread);
+    } else {
+      next_deadline_ns_ =
+          std::min(next_deadline_ns_, thread->held->deadline_ns);
+      kept.push_back(thread);
+    }
+  }
+  held_ = std::move(kept);
+}
+
+// Clocks that the program reads show the virtual one. The kernel has just
+// written there.
+void Recording::ShowVirtualTime(const Thread& me) {
+  const bool is_clock = me.call.number == SYS_clock_gettime;
+  const uint64_t at = me.call.args[is_clock ? 1 : 0];
+  const auto time = virtual_clock_.Show(
+      is_clock ? me.call.args[0] : CLOCK_REALTIME, g_runner.block_end);
+  if (!time || at == 0) {
+    return;
+  }
+  if (is_clock) {
+    *reinterpret_cast<timespec*>(at) = *time;
+  } else {
+    *reinterpret_cast<timeval*>(at) = {.tv_sec = time->tv_sec,
+                                       .tv_usec = time->tv_nsec / 1000};
+  }
+}
+
+std::optional<time_t> Recording::SecondsOfCall() const {
+  const Thread* me = g_runner.thread;
+  if (me == nullptr || !me->in_syscall || me->call.number != SYS_time) {
+    return std::nullopt;
+  }
+  return virtual_clock_.Show(CLOCK_REALTIME, g_runner.block_end)->tv_sec;
+}
+
+}  // namespace clew::recorder
