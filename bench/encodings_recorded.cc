@@ -1,0 +1,263 @@
+#include "bench/encodings_recorded.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <memory>
+
+#include "cli/bundle_recording.h"
+#include "process/recording.h"
+#include "recorder/record.h"
+#include "symbolic/guided_search.h"
+#include "symbolic/solve.h"
+#include "symbolic/trace_builder.h"
+
+namespace clew::bench {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr uint32_t kTriesMax = 200;
+
+double SecondsSince(Clock::time_point start) {
+  return std::chrono::duration<double>(Clock::now() - start).count();
+}
+
+// While it lives, standard output and error go nowhere.
+class Silence {
+ public:
+  Silence() {
+    std::fflush(stdout);
+    const int null = open("/dev/null", O_WRONLY | O_CLOEXEC);
+    for (size_t i = 0; i < std::size(kOutputs); ++i) {
+      saved_[i] = fcntl(kOutputs[i], F_DUPFD_CLOEXEC, 3);
+      dup2(null, kOutputs[i]);
+    }
+    close(null);
+  }
+  ~Silence() {
+    for (size_t i = 0; i < std::size(kOutputs); ++i) {
+      dup2(saved_[i], kOutputs[i]);
+      close(saved_[i]);
+    }
+  }
+  Silence(const Silence&) = delete;
+  Silence& operator=(const Silence&) = delete;
+
+ private:
+  static constexpr int kOutputs[] = {STDOUT_FILENO, STDERR_FILENO};
+  int saved_[std::size(kOutputs)];
+};
+
+Result<NamedBundle> RecordOne(const std::string& folder,
+                              const std::string& name,
+                              std::vector<std::string> command) {
+  recorder::RecordOptions options;
+  options.command = std::move(command);
+  options.command[0] =
+      std::string(CLEW_BENCH_PROGRAMS "/") + options.command[0];
+  options.output = fmt::format("{}/{}.clew", folder, name);
+  options.plugin_path = CLEW_BENCH_PLUGIN;
+  const Silence silence;
+  CLEW_RETURN_IF_ERROR(recorder::RecordUntilFail(options, kTriesMax, nullptr));
+  return NamedBundle{.name = name, .path = options.output};
+}
+
+// A recording as constraints, and what they live on.
+struct RecordedTrace {
+  std::unique_ptr<process::Session> session;
+  constraints::ExprPool pool;
+  symbolic::BuiltTrace built;
+};
+
+struct StreamCounts {
+  uint64_t insns = 0;
+  uint64_t gaps = 0;
+};
+
+Result<StreamCounts> CountStreams(const process::Recording& recording) {
+  CLEW_ASSIGN_OR_RETURN(streams, recording.open_streams());
+  StreamCounts counts;
+  for (const Tid thread : streams->threads()) {
+    while (true) {
+      CLEW_ASSIGN_OR_RETURN(item, streams->Next(thread));
+      if (!item) {
+        break;
+      }
+      const auto* block = std::get_if<StreamBlock>(&*item);
+      counts.insns += block != nullptr ? block->insn_count : 0;
+      counts.gaps += block == nullptr ? 1 : 0;
+    }
+  }
+  return counts;
+}
+
+Result<std::unique_ptr<RecordedTrace>> BuildRecordedTrace(
+    const process::Recording& recording) {
+  auto trace = std::make_unique<RecordedTrace>();
+  CLEW_ASSIGN_OR_RETURN(session, process::Session::Open(recording));
+  trace->session = std::move(session);
+  const process::Process& start = trace->session->start();
+  symbolic::GuidedSearch guided(start, recording.failure,
+                                recording.clock_slack_ticks, {}, nullptr);
+  CLEW_RETURN_IF_ERROR(guided.TryGuess());
+  if (guided.long_run()) {
+    return LimitReached("too long to learn all contested accesses of");
+  }
+  CLEW_RETURN_IF_ERROR(guided.Learn());
+  CLEW_ASSIGN_OR_RETURN(
+      built,
+      symbolic::BuildTrace(start, guided.words().ContestedWords(), trace->pool,
+                           {.clock_slack_ticks = recording.clock_slack_ticks}));
+  trace->built = std::move(built);
+  return trace;
+}
+
+// Why the trace says less than the recording; empty if it does not.
+Result<std::string> WhatIsMissing(const process::Recording& recording,
+                                  const symbolic::BuiltTrace& built) {
+  CLEW_ASSIGN_OR_RETURN(counts, CountStreams(recording));
+  if (counts.gaps == 0 && counts.insns == built.insns_run) {
+    return std::string();
+  }
+  return fmt::format("the trace has {} of {} instructions, {} gaps; ",
+                     built.insns_run, counts.insns, counts.gaps);
+}
+
+std::string NoteOf(const symbolic::SolveReport& report) {
+  switch (report.verdict) {
+    case symbolic::Verdict::kWitness:
+      return fmt::format(
+          "checked, {}, {}", report.schedule.engine,
+          report.schedule.grade == WitnessGrade::kMemoryExact
+              ? "memory-exact"
+              : fmt::format(
+                    "path-exact, {} bytes of memory differ",
+                    report.memory.bytes_compared - report.memory.bytes_equal));
+    case symbolic::Verdict::kUnsat:
+      return report.conflict.empty() ? "" : report.conflict.front();
+    case symbolic::Verdict::kUnknown:
+      break;
+  }
+  return report.reason;
+}
+
+const char* NameOf(symbolic::Verdict verdict) {
+  switch (verdict) {
+    case symbolic::Verdict::kWitness:
+      return "witness";
+    case symbolic::Verdict::kUnsat:
+      return "unsat";
+    case symbolic::Verdict::kUnknown:
+      break;
+  }
+  return "unknown";
+}
+
+Result<symbolic::SolveReport> SolveBundle(const std::string& path,
+                                          double seconds) {
+  CLEW_ASSIGN_OR_RETURN(opened, cli::OpenRecording(path));
+  symbolic::SolveOptions options;
+  options.time_limit_s = seconds;
+  return symbolic::Solve(opened->recording, options, nullptr);
+}
+
+// All that `clew solve` does but writing the schedule.
+void SolveDefault(const NamedBundle& bundle, const Settings& settings,
+                  Row& row) {
+  const auto start = Clock::now();
+  const double cpu_before = CpuSeconds();
+  const auto report = SolveBundle(bundle.path, settings.seconds);
+  row.seconds = SecondsSince(start);
+  row.cpu_seconds = CpuSeconds() - cpu_before;
+  if (!report) {
+    row.note = report.error().message;
+    return;
+  }
+  row.verdict = NameOf(report->verdict);
+  row.note = NoteOf(*report);
+}
+
+// Rows of the methods that solve a formula.
+void MeasureFormulas(const std::string& instance,
+                     const symbolic::BuiltTrace& built, bool order_only,
+                     const std::string& missing, const Settings& settings,
+                     Table& table) {
+  for (const std::string& method : settings.methods) {
+    if (const auto encoding = EncodingCalled(method)) {
+      Row row =
+          SolveEncoding(instance, built.trace, order_only, *encoding, settings);
+      row.note = missing + row.note;
+      table.Add(row);
+    }
+  }
+}
+
+// The same rows where there is no formula.
+void AddWithoutTrace(const std::string& instance, const std::string& why,
+                     const Settings& settings, Table& table) {
+  for (const std::string& method : settings.methods) {
+    if (EncodingCalled(method)) {
+      table.Add({.instance = instance,
+                 .method = method,
+                 .verdict = kNoTrace,
+                 .note = why});
+    }
+  }
+}
+
+// The formulas of one recording; afterwards `row` has the counts of the
+// read-from encoding.
+Status MeasureTrace(const NamedBundle& bundle, const Settings& settings,
+                    Table& table, Row& row) {
+  CLEW_ASSIGN_OR_RETURN(opened, cli::OpenRecording(bundle.path));
+  CLEW_ASSIGN_OR_RETURN(trace, BuildRecordedTrace(opened->recording));
+  const symbolic::BuiltTrace& built = trace->built;
+  CLEW_ASSIGN_OR_RETURN(missing, WhatIsMissing(opened->recording, built));
+  row.accesses = built.trace.access_count();
+  row.counts = solver::CountFormula(built.trace, solver::Encoding::kReadFrom);
+  const Form form =
+      settings.form == Form::kPublished ? bundle.published : settings.form;
+  MeasureFormulas(bundle.name, built, form == Form::kOrder, missing, settings,
+                  table);
+  return {};
+}
+
+}  // namespace
+
+Result<std::vector<NamedBundle>> RecordPrograms(
+    const std::string& folder, const std::vector<uint32_t>& racey) {
+  std::vector<NamedBundle> bundles;
+  for (const uint32_t iterations : racey) {
+    CLEW_ASSIGN_OR_RETURN(bundle,
+                          RecordOne(folder, fmt::format("racey-{}", iterations),
+                                    {"racey", fmt::format("{}", iterations)}));
+    bundle.published = Form::kOrder;
+    bundles.push_back(bundle);
+  }
+  for (const char* name : {"bbuf", "sbuf", "pfscan"}) {
+    CLEW_ASSIGN_OR_RETURN(bundle, RecordOne(folder, name, {name}));
+    bundles.push_back(bundle);
+  }
+  return bundles;
+}
+
+void MeasureBundle(const NamedBundle& bundle, const Settings& settings,
+                   Table& table) {
+  Row row{.instance = bundle.name, .method = "default"};
+  if (const Status measured = MeasureTrace(bundle, settings, table, row);
+      !measured) {
+    AddWithoutTrace(bundle.name, measured.error().message, settings, table);
+  }
+  if (std::ranges::find(settings.methods, row.method) !=
+      settings.methods.end()) {
+    SolveDefault(bundle, settings, row);
+    table.Add(row);
+  }
+}
+
+}  // namespace clew::bench
