@@ -252,13 +252,13 @@ void Recording::ReleaseIf(const Condition& condition) {
   std::vector<Thread*> kept;
   next_deadline_ns_ = VirtualClock::kNever;
   for (Thread* thread : held_) {
-    if (condition(*thread)) {
-      thread->held.reset();
-      MakeReady(*thread);
-    } else {
+    if (thread->held.has_value() && !condition(*thread)) {
       next_deadline_ns_ =
           std::min(next_deadline_ns_, thread->held->deadline_ns);
       kept.push_back(thread);
+    } else {
+      thread->held.reset();
+      MakeReady(*thread);
     }
   }
   held_ = std::move(kept);
@@ -275,8 +275,10 @@ void Recording::ShowVirtualTime(const Thread& me) {
     return;
   }
   if (is_clock) {
+    // NOLINTNEXTLINE(performance-no-int-to-ptr): the guest's memory is our own
     *reinterpret_cast<timespec*>(at) = *time;
   } else {
+    // NOLINTNEXTLINE(performance-no-int-to-ptr): the guest's memory is our own
     *reinterpret_cast<timeval*>(at) = {.tv_sec = time->tv_sec,
                                        .tv_usec = time->tv_nsec / 1000};
   }
@@ -287,7 +289,8 @@ std::optional<time_t> Recording::SecondsOfCall() const {
   if (me == nullptr || !me->in_syscall || me->call.number != SYS_time) {
     return std::nullopt;
   }
-  return virtual_clock_.Show(CLOCK_REALTIME, g_runner.block_end)->tv_sec;
+  const auto time = virtual_clock_.Show(CLOCK_REALTIME, g_runner.block_end);
+  return time ? std::optional(time->tv_sec) : std::nullopt;
 }
 
 }  // namespace clew::recorder

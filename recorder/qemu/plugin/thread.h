@@ -54,21 +54,22 @@ struct Thread {
   // How its core's trace goes on at its next block.
   EnableCause enable_cause = EnableCause::kSwitchIn;
 
-  bool in_syscall = false;
-  bool gave_turn = false;  // at the start of the system call
-  SyscallCall call;
-  bool waits_forever = false;  // blocked, and only another thread can end that
   // Held before its SYSCALL (held.cc).
   std::optional<TimedWait> held;
-  // A signal is about to be sent to it, so that it is to wait in the kernel.
-  bool interrupted = false;
-  // What the call's time limit was, while the kernel is shown another; and
-  // whether that one is over, so that the call does not wait.
+  // What the call's time limit was, while the kernel is shown another.
   std::optional<timespec> time_limit;
   uint64_t time_limit_addr = 0;
-  bool limit_is_over = false;
+  SyscallCall call;
   uint64_t clear_tid_addr = 0;
   uint64_t signal_mask = 0;  // signals it blocks; bit 0 is signal 1
+
+  bool in_syscall = false;
+  bool gave_turn = false;      // at the start of the system call
+  bool waits_forever = false;  // blocked, and only another thread can end that
+  // The kernel is shown a time limit that is over: the call does not wait.
+  bool limit_is_over = false;
+  // A signal is about to be sent to it, so that it is to wait in the kernel.
+  bool interrupted = false;
 
   // 1: the turn is this thread's. A futex.
   std::atomic<uint32_t> turn = 0;
