@@ -33,6 +33,10 @@ struct SyscallInput {
   // and Digest(). Absent for calls that output nothing.
   std::optional<uint64_t> output_digest;
   uint64_t output_bytes = 0;
+  // When the kernel was entered and left: SYSCALL retired at or before the
+  // first, the thread's next instruction after the second. 0: not known.
+  TscTicks entered_tsc;
+  TscTicks left_tsc;
 };
 
 // A signal handler was entered.

@@ -38,6 +38,7 @@ struct StreamBlock {
   // signal). If the thread's next block does not start where this one ended, a
   // signal was delivered in between.
   bool interrupted = false;
+  bool is_syscall = false;  // a single SYSCALL (or INT) instruction
   bool operator==(const StreamBlock&) const = default;
 };
 
@@ -77,6 +78,9 @@ class StreamSource {
   // The next item of `thread` in program order; nullopt after its last one.
   // kLimit: too much is buffered for threads that were not pulled.
   [[nodiscard]] virtual Result<std::optional<StreamItem>> Next(Tid thread) = 0;
+  // What Next(thread) is still to return does not begin before; known without
+  // decoding. The largest number: nothing is left.
+  virtual TscTicks NotBefore(Tid /*thread*/) const { return TscTicks(0); }
 };
 
 }  // namespace clew

@@ -213,6 +213,21 @@ Result<std::optional<StreamItem>> TraceStreams::Next(Tid tid) {
   return std::optional<StreamItem>();
 }
 
+TscTicks TraceStreams::NotBefore(Tid tid) const {
+  const auto found = by_thread_.find(tid);
+  if (found == by_thread_.end()) {
+    return TscTicks(0);
+  }
+  const Thread& thread = found->second;
+  for (size_t i = thread.current; i < thread.slices.size(); ++i) {
+    const Slice& slice = slices()[thread.slices[i]];
+    if (!waiting_[slice.id].empty() || !IsOver(slice)) {
+      return slice.time.lo;
+    }
+  }
+  return kTscUnknown;
+}
+
 Result<std::optional<StreamItem>> TraceStreams::NextOnCore(CoreId id) {
   const auto found = cores_.find(id);
   if (found == cores_.end()) {
@@ -291,7 +306,8 @@ void TraceStreams::TakeBlock(Core& core, const CoreBlock& block) {
                               .insn_count = block.insn_count,
                               .slice = slice->id,
                               .time = WithinSlice(block.time, *slice),
-                              .interrupted = block.interrupted});
+                              .interrupted = block.interrupted,
+                              .is_syscall = block.is_syscall});
 }
 
 // A gap is in every slice that it may touch.

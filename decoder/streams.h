@@ -62,6 +62,7 @@ class TraceStreams final : public StreamSource {
   const std::vector<Slice>& slices() const override { return trace_.slices(); }
   // kInvalidArgument: no such thread, or it is not kept.
   [[nodiscard]] Result<std::optional<StreamItem>> Next(Tid thread) override;
+  TscTicks NotBefore(Tid thread) const override;
 
   // True if Next(thread) gives all its items: it was chosen, and not forgotten.
   bool Keeps(Tid thread) const;

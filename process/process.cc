@@ -88,6 +88,10 @@ Result<Process> Process::Start(const StartState& start, Tape& tape,
 Process Process::Forced() const {
   Process copy = *this;
   copy.options_.force_path = true;
+  for (ThreadState& state : copy.threads_) {
+    state.wait_addr = 0;
+    state.needs_wake = false;
+  }
   return copy;
 }
 
@@ -302,6 +306,21 @@ Result<bool> Process::CanRun(size_t thread) const {
   return block != nullptr;
 }
 
+// Those at hand first: the others may have to be decoded.
+Result<bool> Process::AllEnded() const {
+  for (const bool on_tape : {true, false}) {
+    for (size_t thread = 0; thread < threads_.size(); ++thread) {
+      if (NextIsOnTape(thread) == on_tape) {
+        CLEW_ASSIGN_OR_RETURN(block, NextBlock(thread));
+        if (block != nullptr) {
+          return false;
+        }
+      }
+    }
+  }
+  return true;
+}
+
 bool Process::Contradict(Contradiction::Kind kind, size_t thread,
                          std::string text) {
   const ThreadState& state = threads_[thread];
@@ -315,15 +334,17 @@ bool Process::Contradict(Contradiction::Kind kind, size_t thread,
 }
 
 Process::Mark Process::SetMark() {
-  marks_.push_back({.undo_size = undo_.size(), .memory = memory_.SetMark()});
-  return marks_.size() - 1;
+  undo_.marks.push_back(
+      {.undo_size = undo_.entries.size(), .memory = memory_.SetMark()});
+  return undo_.marks.size() - 1;
 }
 
 void Process::RollBack(Mark mark) {
-  CLEW_CHECK(mark < marks_.size(), "mark {} of {}", mark, marks_.size());
-  const MarkEntry entry = marks_[mark];
-  while (undo_.size() > entry.undo_size) {
-    UndoEntry& saved = undo_.back();
+  auto& [entries, marks] = undo_;
+  CLEW_CHECK(mark < marks.size(), "mark {} of {}", mark, marks.size());
+  const MarkEntry entry = marks[mark];
+  while (entries.size() > entry.undo_size) {
+    UndoEntry& saved = entries.back();
     threads_[saved.thread] = saved.state;
     if (saved.futexes) {
       futexes_ = std::move(*saved.futexes);
@@ -331,32 +352,31 @@ void Process::RollBack(Mark mark) {
     brk_ = saved.brk;
     outputs_differing_ = saved.outputs_differing;
     retired_total_ = saved.retired_total;
-    undo_.pop_back();
+    entries.pop_back();
   }
   memory_.RollBack(entry.memory);
-  marks_.resize(mark + 1);
+  marks.resize(mark + 1);
 }
 
 void Process::DropMarks() {
-  marks_.clear();
-  undo_.clear();
+  undo_.Clear();
   memory_.DropMarks();
 }
 
 void Process::SaveForUndo(size_t thread) {
-  if (!marks_.empty()) {
-    undo_.push_back({.thread = thread,
-                     .state = threads_[thread],
-                     .futexes = std::nullopt,
-                     .brk = brk_,
-                     .outputs_differing = outputs_differing_,
-                     .retired_total = retired_total_});
+  if (!undo_.marks.empty()) {
+    undo_.entries.push_back({.thread = thread,
+                             .state = threads_[thread],
+                             .futexes = std::nullopt,
+                             .brk = brk_,
+                             .outputs_differing = outputs_differing_,
+                             .retired_total = retired_total_});
   }
 }
 
 void Process::SaveFutexesForUndo() {
-  if (!undo_.empty() && !undo_.back().futexes) {
-    undo_.back().futexes = futexes_;
+  if (!undo_.entries.empty() && !undo_.entries.back().futexes) {
+    undo_.entries.back().futexes = futexes_;
   }
 }
 

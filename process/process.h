@@ -2,6 +2,7 @@
 #define CLEW_PROCESS_PROCESS_H_
 
 #include <cstdint>
+#include <deque>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -121,8 +122,20 @@ class Process {
   // The block that holds the thread's next instruction, or nullptr at the end
   // of its stream. Holds until the tape is used again.
   [[nodiscard]] Result<const StreamBlock*> NextBlock(size_t thread) const;
+  // Whether NextBlock needs no decoding.
+  bool NextIsOnTape(size_t thread) const {
+    return tape_->HasBlock(thread, threads_[thread].block);
+  }
+  // NextBlock would need decoding, and is known to begin after `tick`.
+  bool NextIsAfter(size_t thread, double tick) const {
+    return !NextIsOnTape(thread) &&
+           static_cast<double>(tape_->NotBefore(thread).as_int()) > tick;
+  }
   // Whether Run would make progress (created, not asleep, stream not ended).
   [[nodiscard]] Result<bool> CanRun(size_t thread) const;
+
+  // Whether every stream has ended.
+  [[nodiscard]] Result<bool> AllEnded() const;
 
   // Compares the end of the run with the recorded failure: the faulting
   // instruction faults in the same way, the exit status is the same. REQUIRES:
@@ -174,6 +187,27 @@ class Process {
     size_t undo_size;
     machine::Memory::Mark memory;
   };
+  // A copy is empty.
+  struct UndoLog {
+    std::deque<UndoEntry> entries;
+    std::vector<MarkEntry> marks;
+
+    UndoLog() = default;
+    UndoLog(const UndoLog&) {}
+    UndoLog(UndoLog&&) = default;
+    UndoLog& operator=(const UndoLog& other) {
+      if (this != &other) {
+        Clear();
+      }
+      return *this;
+    }
+    UndoLog& operator=(UndoLog&&) = default;
+    ~UndoLog() = default;
+    void Clear() {
+      entries.clear();
+      marks.clear();
+    }
+  };
 
   Process(Tape& tape, machine::CodeCache& code, ProcessOptions options);
 
@@ -222,8 +256,7 @@ class Process {
   OutputSink output_;
   uint64_t outputs_differing_ = 0;
   uint64_t retired_total_ = 0;
-  std::vector<UndoEntry> undo_;
-  std::vector<MarkEntry> marks_;
+  UndoLog undo_;
 };
 
 }  // namespace clew::process

@@ -34,10 +34,14 @@ Result<std::unique_ptr<Session>> Session::Open(const Recording& recording,
   std::unique_ptr<Session> session(new Session());
   CLEW_ASSIGN_OR_RETURN(streams, recording.open_streams());
   session->streams_ = std::move(streams);
+  CLEW_ASSIGN_OR_RETURN(call_times, recording.open_inputs());
+  session->call_times_ = std::move(call_times);
+  session->timed_streams_ =
+      std::make_unique<TimedStreams>(*session->streams_, *session->call_times_);
   CLEW_ASSIGN_OR_RETURN(inputs, recording.open_inputs());
   session->inputs_ = std::move(inputs);
-  session->tape_ =
-      std::make_unique<Tape>(*session->streams_, *session->inputs_, limits);
+  session->tape_ = std::make_unique<Tape>(*session->timed_streams_,
+                                          *session->inputs_, limits);
   CLEW_ASSIGN_OR_RETURN(start, Process::Start(recording.start, *session->tape_,
                                               session->code_, options));
   session->start_ = std::make_unique<Process>(std::move(start));

@@ -14,6 +14,7 @@
 #include "machine/cpu.h"
 #include "process/process.h"
 #include "process/tape.h"
+#include "process/timed_streams.h"
 
 namespace clew::process {
 
@@ -49,6 +50,8 @@ class Session {
  private:
   Session() = default;
   std::unique_ptr<StreamSource> streams_;
+  std::unique_ptr<InputSource> call_times_;
+  std::unique_ptr<TimedStreams> timed_streams_;
   std::unique_ptr<InputSource> inputs_;
   std::unique_ptr<Tape> tape_;
   machine::CodeCache code_;

@@ -1,5 +1,6 @@
 #include "process/tape.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "common/check.h"
@@ -83,6 +84,12 @@ Result<const InputRecord*> Tape::Input(size_t thread, uint64_t position) {
     }
   }
   return &window.items[position - window.first];
+}
+
+bool Tape::HasBeginning() const {
+  return std::ranges::all_of(threads_, [](const ThreadTape& tape) {
+    return tape.blocks.first == 0;
+  });
 }
 
 void Tape::Forget(size_t thread, uint64_t block_position,

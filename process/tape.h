@@ -42,6 +42,15 @@ class Tape {
   // kept. kUnsupported: there is a gap at `position`.
   [[nodiscard]] Result<const StreamBlock*> Block(size_t thread,
                                                  uint64_t position);
+  // Whether Block(thread, position) has it at hand.
+  bool HasBlock(size_t thread, uint64_t position) const {
+    const auto& window = threads_[thread].blocks;
+    return position < window.first + window.items.size();
+  }
+  // No block that is not at hand begins before.
+  TscTicks NotBefore(size_t thread) const {
+    return streams_.NotBefore(tids_[thread]);
+  }
   // The thread's input record at `position`; nullptr past the last one.
   [[nodiscard]] Result<const InputRecord*> Input(size_t thread,
                                                  uint64_t position);
@@ -50,10 +59,8 @@ class Tape {
   // last input before, which tells what a thread did last.
   void Forget(size_t thread, uint64_t block_position, uint64_t input_position);
 
-  // The first position of the thread that was not forgotten.
-  uint64_t first_block(size_t thread) const {
-    return threads_[thread].blocks.first;
-  }
+  // Nothing was forgotten.
+  bool HasBeginning() const;
 
  private:
   template <class Item>

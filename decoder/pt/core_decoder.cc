@@ -92,20 +92,30 @@ void CoreDecoder::OnStep(const FlowStep& step) {
 }
 
 // A block that ends in a branch read from the trace is proven by it, and so are
-// those before it. T(pos_before) or a later packet held that branch, and T(
-// pos_after) or an earlier one: hence the bounds of what comes next, and of
-// what came until now.
+// those before it. A system call is a block of its own. T(pos_before) or a
+// later packet held that branch, and T( pos_after) or an earlier one: hence the
+// bounds of what comes next, and of what came until now.
 void CoreDecoder::OnBlock(const FlowStep& step) {
   const TscTicks lo = LowerAt(lower_pos_);
   if (step.ends_in_branch) {
     BoundHeld(step.pos_after);
     FlushHeld();
   }
-  held_.push_back({.ip = step.ip,
-                   .end_ip = step.end_ip,
-                   .insn_count = step.insn_count,
-                   .time = {lo, kTscUnknown},
-                   .interrupted = false});
+  CoreBlock block = {.ip = step.ip,
+                     .end_ip = step.end_ip,
+                     .insn_count = step.insn_count,
+                     .time = {lo, kTscUnknown},
+                     .interrupted = false,
+                     .is_syscall = false};
+  if (step.ends_in_syscall) {
+    if (--block.insn_count > 0) {
+      held_.push_back(block);
+    }
+    block.ip = step.end_ip;
+    block.insn_count = 1;
+    block.is_syscall = true;
+  }
+  held_.push_back(block);
   if (!step.ends_in_branch) {
     return;
   }

@@ -34,6 +34,7 @@ struct CoreBlock {
   uint32_t insn_count = 0;
   TscInterval time;
   bool interrupted = false;
+  bool is_syscall = false;
 };
 struct CoreEnter {  // user mode begins at `ip`, or is resumed after a gap
   TraceeAddr ip;

@@ -86,6 +86,7 @@ struct FlowStep {
   // kBlock: the last instruction is a conditional branch or a return whose
   // outcome was read from the trace.
   bool ends_in_branch = false;
+  bool ends_in_syscall = false;  // kBlock: SYSCALL, INT or the like
   FlowErrorKind error = FlowErrorKind::kBadPacket;
   uint32_t insn_count = 0;
   TraceeAddr ip;      // kBlock: of the first instruction

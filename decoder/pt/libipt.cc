@@ -360,6 +360,7 @@ class FlowReader::Impl {
     step.insn_count = block.ninsn;
     step.ends_in_branch =
         block.iclass == ptic_cond_jump || block.iclass == ptic_return;
+    step.ends_in_syscall = block.iclass == ptic_far_call;
     if (!step.ends_in_branch && Stalls(step.pos_before)) {
       status_ = -pte_bad_query;  // code that never asks for a packet
       return FinishError(step, TraceeAddr(block.ip));

@@ -41,6 +41,8 @@ void InputWriter::Add(const SyscallInput& call,
   after.Number(6, call.output_digest.has_value() ? 1 : 0);
   after.Number(7, call.output_digest.value_or(0));
   after.Number(8, call.output_bytes);
+  after.Number(9, call.entered_tsc.as_int());
+  after.Number(10, call.left_tsc.as_int());
   Emit(kInputSyscall, before, writes, 5, after);
 }
 

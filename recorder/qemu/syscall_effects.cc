@@ -308,7 +308,10 @@ Result<SyscallCall> BeginSyscall(uint64_t number,
       number == __NR_execve || number == __NR_execveat) {
     CLEW_RETURN_IF_ERROR(RefuseNewProcess(number, args[0]));
   }
-  SyscallCall call{.rule = FindSyscall(number), .number = number, .args = args};
+  SyscallCall call;
+  call.rule = FindSyscall(number);
+  call.number = number;
+  call.args = args;
   if (call.rule == nullptr) {
     return Unsupported("system call {} ({}) is not known to the recorder",
                        SyscallName(number), number);

@@ -18,6 +18,7 @@ struct SyscallCall {
   uint64_t number = 0;
   std::array<uint64_t, 6> args = {};
   uint32_t length_before = 0;  // for Size::kLengthAt
+  TscTicks entered_tsc;        // 0: not to be recorded
 };
 
 // The call as the log has it, not returned yet.
@@ -25,6 +26,7 @@ inline SyscallInput InputOf(const SyscallCall& call) {
   SyscallInput input;
   input.number = call.number;
   input.args = call.args;
+  input.entered_tsc = call.entered_tsc;
   return input;
 }
 

@@ -94,6 +94,9 @@ void Recording::BeginSyscall(unsigned vcpu, uint64_t number,
   CloseBlockBySyscall(me);
   me.in_syscall = true;
   me.call = *call;
+  if (session_.encoder.tsc) {
+    me.call.entered_tsc = TscTicks(g_runner.block_end);
+  }
   uses_timers_ = uses_timers_ || StartsTimer(number);
   if (number == __NR_exit_group) {
     EndByExit(static_cast<int32_t>(args[0] & 0xff));
@@ -239,6 +242,9 @@ void Recording::RecordSyscall(Thread& me, int64_t result) {
   }
   SyscallInput input = InputOf(me.call);
   input.result = result;
+  if (session_.encoder.tsc) {
+    input.left_tsc = TscTicks(g_runner.block_end);
+  }
   if (effects->has_output) {
     input.output_digest =
         DigestOf(effects->output, memory_, input.output_bytes);
