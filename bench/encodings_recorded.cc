@@ -12,7 +12,7 @@
 #include "cli/bundle_recording.h"
 #include "process/recording.h"
 #include "recorder/record.h"
-#include "symbolic/guided_search.h"
+#include "symbolic/guess_run.h"
 #include "symbolic/solve.h"
 #include "symbolic/trace_builder.h"
 
@@ -22,6 +22,7 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr uint32_t kTriesMax = 200;
+constexpr uint64_t kLearnInsnsMax = 20'000'000;
 
 double SecondsSince(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
@@ -102,16 +103,16 @@ Result<std::unique_ptr<RecordedTrace>> BuildRecordedTrace(
   CLEW_ASSIGN_OR_RETURN(session, process::Session::Open(recording));
   trace->session = std::move(session);
   const process::Process& start = trace->session->start();
-  symbolic::GuidedSearch guided(start, recording.failure,
-                                recording.clock_slack_ticks, {}, nullptr);
-  CLEW_RETURN_IF_ERROR(guided.TryGuess());
-  if (guided.long_run()) {
+  symbolic::WordTable words(start.thread_count(), recording.clock_slack_ticks);
+  const auto learned = symbolic::LearnAlongPaths(
+      *symbolic::FirstPoint(start, recording.clock_slack_ticks, {}),
+      kLearnInsnsMax, recording.failure, words, nullptr);
+  if (!learned.to_the_end) {
     return LimitReached("too long to learn all contested accesses of");
   }
-  CLEW_RETURN_IF_ERROR(guided.Learn());
   CLEW_ASSIGN_OR_RETURN(
       built,
-      symbolic::BuildTrace(start, guided.words().ContestedWords(), trace->pool,
+      symbolic::BuildTrace(start, words.ContestedWords(), trace->pool,
                            {.clock_slack_ticks = recording.clock_slack_ticks}));
   trace->built = std::move(built);
   return trace;

@@ -18,7 +18,7 @@
 
 #include "cli/bundle_recording.h"
 #include "process/recording.h"
-#include "symbolic/guided_run.h"
+#include "symbolic/guess_run.h"
 #include "symbolic/trace_builder.h"
 #include "symbolic/word_table.h"
 
@@ -64,23 +64,13 @@ Result<uint64_t> Pull(const process::Recording& recording) {
   return insns;
 }
 
-std::shared_ptr<symbolic::RunPoint> Origin(const process::Process& start,
-                                           uint64_t slack_ticks) {
-  return std::make_shared<symbolic::RunPoint>(
-      symbolic::RunPoint{.process = start,
-                         .rules = symbolic::OrderRules(start, slack_ticks),
-                         .guess = symbolic::Guess(start, {}),
-                         .history = nullptr,
-                         .previous = nullptr});
-}
-
 Result<uint64_t> Follow(const process::Recording& recording,
                         symbolic::WordTable* words) {
   CLEW_ASSIGN_OR_RETURN(session, process::Session::Open(recording));
-  symbolic::GuidedRunner runner(recording.failure, words, {}, nullptr);
-  CLEW_ASSIGN_OR_RETURN(outcome, runner.Run(Origin(session->start().Forced(),
-                                                   recording.clock_slack_ticks),
-                                            {}));
+  symbolic::GuessRunner runner(recording.failure, words, {}, nullptr);
+  CLEW_ASSIGN_OR_RETURN(outcome, runner.Run(symbolic::FirstPoint(
+                                     session->start().Forced(),
+                                     recording.clock_slack_ticks, {})));
   return outcome.retired_total;
 }
 

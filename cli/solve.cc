@@ -57,7 +57,7 @@ Json ToJson(const SolveArguments& arguments,
   json["seconds"] = report.seconds;
   json["instructions"] = report.insns;
   json["schedule_steps"] = report.schedule.steps.size();
-  json["guess_was_enough"] = report.guided.guess_was_enough;
+  json["guess_was_enough"] = report.windows.guess_was_enough;
   json["contested_instructions"] = report.contested;
   if (report.ambiguity) {
     json["reads_of_shared_words"] = report.ambiguity->reads;
@@ -65,10 +65,12 @@ Json ToJson(const SolveArguments& arguments,
     json["ambiguity_bits_per_read"] = report.ambiguity->per_read_ambiguity();
     json["evidence_bits_per_read"] = report.ambiguity->per_read_evidence();
   }
-  json["guided"] = {{"tries", report.guided.runs},
-                    {"contradictions", report.guided.contradictions},
-                    {"decisions", report.guided.decisions},
-                    {"instructions_run", report.guided.insns_run}};
+  json["window_search"] = {{"stretches_of_the_guess", report.windows.stretches},
+                           {"windows", report.windows.windows},
+                           {"steps", report.windows.search_steps},
+                           {"contradictions", report.windows.contradictions},
+                           {"back_jumps", report.windows.back_jumps},
+                           {"instructions_run", report.windows.insns_run}};
   json["constructive"] = {
       {"rounds", report.constructive.rounds},
       {"states", report.constructive.answer.stats.nodes},
@@ -92,7 +94,7 @@ Json ToJson(const SolveArguments& arguments,
 void PrintSearch(const symbolic::SolveReport& report) {
   fmt::print(
       "  guess            the first one {} the evidence\n",
-      report.guided.guess_was_enough ? "agrees with all" : "contradicts");
+      report.windows.guess_was_enough ? "agrees with all" : "contradicts");
   if (report.ambiguity) {
     fmt::print(
         "  contested        {} instructions, {} of {} reads of shared words\n"
@@ -102,12 +104,15 @@ void PrintSearch(const symbolic::SolveReport& report) {
         report.ambiguity->reads, report.ambiguity->per_read_ambiguity(),
         report.ambiguity->per_read_evidence());
   }
-  if (report.guided.guess_was_enough) {
+  if (report.windows.guess_was_enough) {
     return;
   }
-  fmt::print("  guided search    {} tries, {} contradictions, {} insn run\n",
-             report.guided.runs, report.guided.contradictions,
-             WithMagnitude(static_cast<double>(report.guided.insns_run)));
+  fmt::print(
+      "  window search    {} windows, {} steps, {} contradictions, {} insn "
+      "run\n",
+      report.windows.windows, report.windows.search_steps,
+      report.windows.contradictions,
+      WithMagnitude(static_cast<double>(report.windows.insns_run)));
   if (report.constructive.rounds > 0) {
     fmt::print(
         "  constructive     {} rounds, {} states, {} steps, {} "
@@ -138,10 +143,10 @@ void PrintMemory(const process::MemoryComparison& memory, bool verbose) {
 }
 
 void PrintFurthest(const symbolic::SolveReport& report) {
-  const process::Contradiction& furthest = report.guided.furthest;
+  const process::Contradiction& furthest = report.windows.furthest;
   fmt::print(
       "  furthest run     after {} instructions: {}{}\n",
-      report.guided.furthest_insns,
+      report.windows.furthest_insns,
       furthest.text.empty()
           ? "nobody could go on"
           : fmt::format("thread {} at {:#x}: ", furthest.tid, furthest.ip),
@@ -202,7 +207,7 @@ Result<symbolic::SolveReport> SolveBundle(const SolveArguments& arguments) {
   symbolic::SolveOptions options;
   options.time_limit_s = arguments.time_limit_s;
   options.tape.items_max = arguments.tape_items;
-  options.guided.seed = arguments.seed;
+  options.windows.seed = arguments.seed;
   TerminalProgress progress("solve", "insn");
   CLEW_ASSIGN_OR_RETURN(report,
                         symbolic::Solve(opened->recording, options, &progress));

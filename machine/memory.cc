@@ -424,6 +424,12 @@ void Memory::EnableDigest() {
   });
 }
 
+void Memory::EnableRelativeDigest() {
+  digest_on_ = true;
+  digest_ = 0;
+  Retrack();
+}
+
 std::vector<Memory::Range> Memory::Ranges() const {
   std::vector<Range> ranges;
   pages_.ForEach([&](uint64_t page_number, const PageSlot& slot) {

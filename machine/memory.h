@@ -90,6 +90,9 @@ class Memory {
   // every store once enabled (a few nanoseconds each); equal states have equal
   // digests however they were reached.
   void EnableDigest();
+  // The same, but counted from the state at this call: only states that this
+  // memory goes through from here on can be compared. Costs nothing.
+  void EnableRelativeDigest();
   uint64_t digest() const { return digest_; }
 
   // Changes with every change of mapping or contents of an executable page, so

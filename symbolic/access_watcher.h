@@ -35,19 +35,18 @@ class AccessWatcher : public machine::AccessObserver {
     bool stop = false;
     const uint64_t last = (access.addr + access.size_bytes - 1) / 8;
     for (; seen.word <= last; ++seen.word) {
-      words_.Note(seen);
-      stop = OnWord(seen) || stop;
+      stop = (words_.Note(seen) && OnSharedWord(seen)) || stop;
     }
     return stop;
   }
 
  protected:
   ~AccessWatcher() override = default;
-  // Returns true to stop after the current instruction.
-  virtual bool OnWord(const WordAccess& access) = 0;
+  // Of words that the table has as shared. Returns true to stop after the
+  // current instruction.
+  virtual bool OnSharedWord(const WordAccess& access) = 0;
 
   const process::Process& process() const { return process_; }
-  const WordTable& words() const { return words_; }
 
  private:
   void RefreshBlock(const process::ThreadState& state) {

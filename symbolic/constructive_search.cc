@@ -14,15 +14,15 @@ constexpr uint64_t kFormulaContestedMax = 20'000;
 
 // Of each word, neighbours in the order that belong to different threads and
 // conflict.
-Decisions DecisionsOf(const BuiltTrace& built,
-                      const constraints::AccessOrder& order) {
+std::vector<OrderEdge> EdgesOf(const BuiltTrace& built,
+                               const constraints::AccessOrder& order) {
   struct Last {
     InsnRef at;
     bool writes = false;
   };
   std::unordered_map<uint64_t, Last> last_of_word;
   std::vector<size_t> next(built.insns.size());
-  Decisions decisions;
+  std::vector<OrderEdge> edges;
   for (const uint32_t thread : order) {
     const size_t index = next[thread]++;
     const constraints::TraceAccess& access =
@@ -34,11 +34,11 @@ Decisions DecisionsOf(const BuiltTrace& built,
     if (!first) {
       const Last before = std::exchange(last->second, now);
       if (before.at.thread != thread && (before.writes || now.writes)) {
-        decisions.edges.push_back({.before = before.at, .after = now.at});
+        edges.push_back({.before = before.at, .after = now.at});
       }
     }
   }
-  return decisions;
+  return edges;
 }
 
 }  // namespace
@@ -80,7 +80,7 @@ Result<ConstructiveReport> ConstructiveSearch(const process::Process& start,
     report.answer = std::move(answer);
     if (report.answer.verdict == solver::Verdict::kWitness) {
       if (report.answer.accesses) {
-        report.decisions = DecisionsOf(built, *report.answer.accesses);
+        report.edges = EdgesOf(built, *report.answer.accesses);
         return report;
       }
       executor.RollBack(origin);

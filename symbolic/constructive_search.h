@@ -21,7 +21,7 @@ struct ConstructiveReport {
   uint64_t rounds = 0;
   uint64_t contested = 0;  // contested instructions of the last round
   // What an order of accesses that Z3 found says about order; to be tried.
-  std::optional<Decisions> decisions;
+  std::optional<std::vector<OrderEdge>> edges;
 };
 
 // The solver's portfolio over the contested instructions on the machine, in

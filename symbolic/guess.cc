@@ -29,7 +29,15 @@ Result<const Guess::Group*> Guess::GroupOf(const process::Process& process,
            .end_tick = static_cast<double>(first.time.hi.as_int())};
   uint64_t hi = first.time.hi.as_int();
   while (true) {
-    CLEW_ASSIGN_OR_RETURN(block, tape.Block(thread, group.end_block));
+    const uint64_t next = group.end_block;
+    if (next > group.first_block && !tape.HasBlock(thread, next) &&
+        tape.NotBefore(thread) > first.time.lo) {
+      // Of another group, and perhaps far to decode.
+      group.end_tick =
+          static_cast<double>(std::min(hi, tape.NotBefore(thread).as_int()));
+      break;
+    }
+    CLEW_ASSIGN_OR_RETURN(block, tape.Block(thread, next));
     if (block == nullptr) {
       group.end_tick = static_cast<double>(hi);
       break;

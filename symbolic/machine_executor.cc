@@ -23,7 +23,7 @@ constexpr size_t kCulpritsMax = 4;
 class MachineExecutor::Watcher final : public AccessWatcher {
  public:
   using AccessWatcher::AccessWatcher;
-  bool OnWord(const WordAccess&) override { return false; }
+  bool OnSharedWord(const WordAccess&) override { return false; }
 };
 
 MachineExecutor::MachineExecutor(const process::Process& start,

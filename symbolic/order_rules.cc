@@ -44,7 +44,8 @@ Result<bool> OrderRules::Permits(const process::Process& process,
   const uint64_t lo = own->time.lo.as_int();
   const uint32_t slice = own->slice;
   for (size_t other = 0; other < process.thread_count(); ++other) {
-    if (other == thread) {
+    if (other == thread ||
+        process.NextIsAfter(other, static_cast<double>(lo))) {
       continue;
     }
     CLEW_ASSIGN_OR_RETURN(block, process.NextBlock(other));
@@ -58,6 +59,11 @@ Result<bool> OrderRules::Permits(const process::Process& process,
 
 Result<bool> OrderRules::Complete(const process::Process& process,
                                   uint32_t slice) const {
+  const TscTicks end = (*slices_)[slice].time.hi;
+  if (process.NextIsAfter(slice_thread_[slice],
+                          static_cast<double>(end.as_int()))) {
+    return true;
+  }
   CLEW_ASSIGN_OR_RETURN(block, process.NextBlock(slice_thread_[slice]));
   return block == nullptr ||
          slice_ordinal_[block->slice] > slice_ordinal_[slice];

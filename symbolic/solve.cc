@@ -7,17 +7,19 @@
 #include "common/check.h"
 #include "symbolic/check.h"
 #include "symbolic/trace_builder.h"
+#include "symbolic/window_search.h"
 
 namespace clew::symbolic {
 namespace {
 
 using Clock = std::chrono::steady_clock;
 
+// Longer recordings are neither written down as constraints nor searched as a
+// whole.
+constexpr uint64_t kWholeInsnsMax = 20'000'000;
 constexpr uint64_t kMeasureContestedMax = 50'000;
-constexpr uint64_t kMeasureInsnsMax = 100'000'000;
-constexpr double kShortTurnS = 1;
-constexpr double kLongTurnS = 20;
-constexpr uint64_t kConstructiveFirstBelowInsns = 10'000'000;
+constexpr double kFirstWindowTurnS = 2;
+constexpr double kFirstWholeTurnS = 1;
 
 WitnessGrade GradeOf(const CheckReport& check) {
   const bool memory_exact =
@@ -26,7 +28,8 @@ WitnessGrade GradeOf(const CheckReport& check) {
   return memory_exact ? WitnessGrade::kMemoryExact : WitnessGrade::kPathExact;
 }
 
-// Runs the engines in turn; what one learns of shared memory helps the next.
+// Runs the engines in turn: the guess, windows around what contradicts it, and
+// the recording as a whole.
 class Portfolio {
  public:
   Portfolio(const process::Recording& recording, const process::Process& start,
@@ -34,38 +37,89 @@ class Portfolio {
       : recording_(recording),
         start_(start),
         options_(options),
-        guided_(start, recording.failure, recording.clock_slack_ticks,
-                options.guided, progress) {}
+        progress_(progress),
+        deadline_(options.time_limit_s),
+        windows_(start, recording.failure, recording.clock_slack_ticks,
+                 options.windows, progress),
+        words_(start.thread_count(), recording.clock_slack_ticks) {}
 
   // Sets verdict, schedule steps and engine, or why there is none.
   Status Run(SolveReport& report) {
-    const solver::Deadline deadline(options_.time_limit_s);
-    CLEW_ASSIGN_OR_RETURN(guess, guided_.TryGuess());
+    CLEW_ASSIGN_OR_RETURN(guess, windows_.TryGuess());
     if (guess) {
-      Accept(report, guided_.report().steps,
-             guided_.report().guess_was_enough ? "guess" : "guided search");
+      Accept(report, windows_.report().steps, "guess");
     } else {
-      CLEW_RETURN_IF_ERROR(guided_.Learn());
-      CLEW_RETURN_IF_ERROR(FindImpossible(report));
-      CLEW_RETURN_IF_ERROR(Alternate(report, deadline));
+      CLEW_RETURN_IF_ERROR(Alternate(report));
     }
-    report.guided = guided_.report();
+    report.windows = windows_.report();
     CLEW_RETURN_IF_ERROR(Measure(report));
-    report.contested = guided_.words().contested_count();
+    report.contested = words_.contested_count();
     return {};
   }
 
  private:
+  // Shorter turns first: most recordings need little of one engine.
+  Status Alternate(SolveReport& report) {
+    double window_turn_s = kFirstWindowTurnS;
+    double whole_turn_s = kFirstWholeTurnS;
+    while (true) {
+      CLEW_RETURN_IF_ERROR(SearchWindows(report, window_turn_s));
+      if (report.verdict == Verdict::kUnknown && Learn()) {
+        CLEW_RETURN_IF_ERROR(SearchWhole(report, whole_turn_s));
+      }
+      if (report.verdict != Verdict::kUnknown) {
+        return {};
+      }
+      if (deadline_.passed()) {
+        report.reason = fmt::format("{:.0f} s", options_.time_limit_s);
+        return {};
+      }
+      window_turn_s *= 3;
+      whole_turn_s *= 3;
+    }
+  }
+
+  Status SearchWindows(SolveReport& report, double seconds) {
+    CLEW_ASSIGN_OR_RETURN(
+        found, windows_.Run(std::min(seconds, deadline_.seconds_left())));
+    if (found) {
+      Accept(report, windows_.report().steps, "window search");
+    }
+    return {};
+  }
+
+  // What is shared and contested, unless the recording is too long. True: it is
+  // known.
+  bool Learn() {
+    if (!learned_ && !start_.tape().HasBeginning()) {
+      learned_ = false;
+    }
+    if (!learned_) {
+      const auto first = FirstPoint(start_, recording_.clock_slack_ticks, {});
+      learned_ = LearnAlongPaths(*first, kWholeInsnsMax, recording_.failure,
+                                 words_, progress_)
+                     .to_the_end;
+    }
+    return *learned_;
+  }
+
+  Status SearchWhole(SolveReport& report, double seconds) {
+    if (!asked_impossible_) {
+      asked_impossible_ = true;
+      FindImpossible(report);
+    }
+    return report.verdict == Verdict::kUnknown
+               ? Construct(report, std::min(seconds, deadline_.seconds_left()))
+               : Status();
+  }
+
   // A recorded branch that no order of memory accesses can explain needs no
   // search. What is shared is as learned by two runs along the recorded paths,
   // and the answer says so.
-  Status FindImpossible(SolveReport& report) {
-    if (guided_.long_run() || guided_.report().insns_run > kMeasureInsnsMax) {
-      return {};
-    }
+  void FindImpossible(SolveReport& report) {
     constraints::ExprPool pool;
     const auto built =
-        BuildTrace(start_, guided_.words().ContestedWords(), pool,
+        BuildTrace(start_, words_.ContestedWords(), pool,
                    {.clock_slack_ticks = recording_.clock_slack_ticks});
     if (built && built->impossible) {
       report.verdict = Verdict::kUnsat;
@@ -73,68 +127,22 @@ class Portfolio {
                          "timing packets and slices, which say what other "
                          "threads may have written by then"};
     }
-    return {};
-  }
-
-  // Shorter turns first: most runs need little of one engine. The solver's
-  // engines run the whole recording again and again, so on long ones the guided
-  // search, which goes back to checkpoints, comes first.
-  Status Alternate(SolveReport& report, const solver::Deadline& deadline) {
-    const bool guided_first =
-        guided_.long_run() ||
-        guided_.report().insns_run > kConstructiveFirstBelowInsns;
-    bool guided_turn = guided_first;
-    double turn_s = guided_first ? kLongTurnS : kShortTurnS;
-    while (report.verdict == Verdict::kUnknown) {
-      if (deadline.passed()) {
-        report.reason = fmt::format("{:.0f} s", options_.time_limit_s);
-        return {};
-      }
-      const double seconds = std::min(turn_s, deadline.seconds_left());
-      if (guided_.long_run()) {
-        CLEW_RETURN_IF_ERROR(Guide(report, seconds));
-        if (guided_.report().exhausted) {
-          report.reason = guided_.report().reason;
-          return {};
-        }
-      } else if (guided_turn) {
-        CLEW_RETURN_IF_ERROR(Guide(report, seconds));
-      } else {
-        CLEW_RETURN_IF_ERROR(Construct(report, seconds));
-      }
-      if (guided_turn != guided_first) {
-        turn_s *= 3;
-      }
-      guided_turn = !guided_turn;
-    }
-    return {};
-  }
-
-  Status Guide(SolveReport& report, double seconds) {
-    CLEW_ASSIGN_OR_RETURN(found, guided_.Improve(seconds));
-    if (found) {
-      Accept(report, guided_.report().steps, "guided search");
-    }
-    return {};
   }
 
   Status Construct(SolveReport& report, double seconds) {
     solver::SolveOptions options;
     options.seconds = seconds;
-    options.seed = options_.guided.seed;
+    options.seed = options_.windows.seed;
     CLEW_ASSIGN_OR_RETURN(
-        found, ConstructiveSearch(start_, recording_.failure,
-                                  recording_.clock_slack_ticks, guided_.words(),
-                                  options));
+        found,
+        ConstructiveSearch(start_, recording_.failure,
+                           recording_.clock_slack_ticks, words_, options));
     report.constructive = std::move(found);
     const solver::SolveReport& answer = report.constructive.answer;
-    if (report.constructive.decisions) {
-      CLEW_ASSIGN_OR_RETURN(
-          runs, guided_.TryDecisions(*report.constructive.decisions));
-      if (runs) {
-        Accept(report, guided_.report().steps, answer.engine);
-      }
-    } else if (answer.verdict == solver::Verdict::kWitness) {
+    if (report.constructive.edges) {
+      return TryEdges(report, *report.constructive.edges);
+    }
+    if (answer.verdict == solver::Verdict::kWitness) {
       Accept(report, report.constructive.steps, answer.engine);
     } else if (answer.verdict == solver::Verdict::kUnsat) {
       report.verdict = Verdict::kUnsat;
@@ -144,20 +152,28 @@ class Portfolio {
     return {};
   }
 
+  // Z3 found this order; whether the machine can follow it shows here.
+  Status TryEdges(SolveReport& report, const std::vector<OrderEdge>& edges) {
+    GuessRunner runner(recording_.failure, nullptr, {}, progress_);
+    CLEW_ASSIGN_OR_RETURN(
+        outcome,
+        runner.Run(FirstPoint(start_, recording_.clock_slack_ticks, {}),
+                   edges));
+    if (outcome.end == RunOutcome::End::kWitness) {
+      Accept(report, CollectSteps(*outcome.last, outcome.steps),
+             report.constructive.answer.engine);
+    }
+    return {};
+  }
+
   // How much was open, and how much the evidence said.
   Status Measure(SolveReport& report) {
-    WordTable& words = guided_.words();
-    if (guided_.long_run() || words.contested_count() > kMeasureContestedMax ||
-        report.guided.insns_run > options_.guided.run.forget_before_insns ||
-        guided_.report().insns_run > kMeasureInsnsMax) {
+    if (!Learn() || words_.contested_count() > kMeasureContestedMax) {
       return {};
-    }
-    if (words.contested_count() == 0) {
-      CLEW_RETURN_IF_ERROR(guided_.Learn());
     }
     constraints::ExprPool pool;
     const auto built =
-        BuildTrace(start_, words.ContestedWords(), pool,
+        BuildTrace(start_, words_.ContestedWords(), pool,
                    {.clock_slack_ticks = recording_.clock_slack_ticks});
     if (built) {  // otherwise it is too large, and there is no figure
       report.ambiguity =
@@ -176,7 +192,12 @@ class Portfolio {
   const process::Recording& recording_;
   const process::Process& start_;
   const SolveOptions& options_;
-  GuidedSearch guided_;
+  ProgressSink* progress_;
+  solver::Deadline deadline_;
+  WindowSearch windows_;
+  WordTable words_;
+  std::optional<bool> learned_;
+  bool asked_impossible_ = false;
 };
 
 }  // namespace

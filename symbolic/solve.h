@@ -11,7 +11,7 @@
 #include "common/schedule.h"
 #include "process/recording.h"
 #include "symbolic/constructive_search.h"
-#include "symbolic/guided_search.h"
+#include "symbolic/window_search.h"
 
 namespace clew::symbolic {
 
@@ -24,13 +24,13 @@ enum class Verdict : uint8_t {
 struct SolveOptions {
   double time_limit_s = 60;
   process::TapeLimits tape;
-  GuidedSearchOptions guided;
+  WindowSearchOptions windows;
 };
 
 struct SolveReport {
   Verdict verdict = Verdict::kUnknown;
   Schedule schedule;  // kWitness
-  GuidedSearchReport guided;
+  WindowSearchReport windows;
   ConstructiveReport constructive;
   uint64_t contested = 0;  // contested instructions known
   // Bits of choice and of evidence; absent for recordings too large to write

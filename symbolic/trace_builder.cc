@@ -11,6 +11,7 @@
 #include "machine/shadow.h"
 #include "process/engine.h"
 #include "process/syscalls.h"
+#include "symbolic/earliest.h"
 #include "symbolic/guess.h"
 #include "symbolic/order_rules.h"
 
@@ -58,12 +59,15 @@ class Builder final : public process::Engine, public machine::ShadowObserver {
     OrderRules rules(process_, options_.clock_slack_ticks);
     Guess guess(process_, {});
     while (true) {
-      CLEW_ASSIGN_OR_RETURN(thread, Earliest(rules, guess));
-      if (!thread) {
+      CLEW_ASSIGN_OR_RETURN(
+          next, FindEarliest(
+                    process_, rules, [](size_t) { return true; },
+                    [&](size_t t) { return guess.KeyOf(process_, t); }));
+      if (!next) {
         break;
       }
-      CLEW_ASSIGN_OR_RETURN(end, guess.GrainEnd(process_, *thread));
-      CLEW_ASSIGN_OR_RETURN(advance, process_.Run(*thread, end));
+      CLEW_ASSIGN_OR_RETURN(end, guess.GrainEnd(process_, next->thread));
+      CLEW_ASSIGN_OR_RETURN(advance, process_.Run(next->thread, end));
       if (access_count_ > options_.accesses_max || pool_.full()) {
         return LimitReached(
             "more than {} contested accesses or {} expressions; too large for "
@@ -80,9 +84,23 @@ class Builder final : public process::Engine, public machine::ShadowObserver {
   }
 
   // --- Engine
+  // The last instruction has a run of its own, so that a condition is known to
+  // be that of the branch at the end.
   machine::Stop Run(size_t thread, uint64_t max_insns) override {
     thread_ = thread;
-    return MachineOf(thread).Run(max_insns);
+    run_before_ = 0;
+    if (max_insns > 1) {
+      machine::Stop stop = MachineOf(thread).Run(max_insns - 1);
+      if (stop.kind != machine::StopKind::kBudget) {
+        last_condition_ = {};
+        return stop;
+      }
+      run_before_ = stop.insns_retired;
+    }
+    last_condition_ = {};
+    machine::Stop stop = MachineOf(thread).Run(1);
+    stop.insns_retired += run_before_;
+    return stop;
   }
   void CompleteInsn(size_t thread, const InsnInput& input) override {
     MachineOf(thread).CompleteInsn(input);
@@ -133,8 +151,7 @@ class Builder final : public process::Engine, public machine::ShadowObserver {
   }
   // The last branch went the other way in the recorded run.
   void OnForced(size_t thread) override {
-    if (last_condition_.thread != thread ||
-        last_condition_.insn + 1 != process_.thread(thread).retired) {
+    if (last_condition_.thread != thread) {
       NoteImpossible(thread);
       return;
     }
@@ -211,7 +228,6 @@ class Builder final : public process::Engine, public machine::ShadowObserver {
  private:
   struct LastCondition {
     size_t thread = ~size_t{0};
-    uint64_t insn = 0;
     size_t index = 0;              // into trace().path
     const Expr* target = nullptr;  // a jump target or address
   };
@@ -279,24 +295,6 @@ class Builder final : public process::Engine, public machine::ShadowObserver {
     }
   }
 
-  Result<std::optional<size_t>> Earliest(OrderRules& rules, Guess& guess) {
-    std::optional<size_t> best;
-    double best_key = 0;
-    for (size_t i = 0; i < process_.thread_count(); ++i) {
-      CLEW_ASSIGN_OR_RETURN(can_run, process_.CanRun(i));
-      if (!can_run) {
-        continue;
-      }
-      CLEW_ASSIGN_OR_RETURN(key, guess.KeyOf(process_, i));
-      CLEW_ASSIGN_OR_RETURN(permitted, rules.Permits(process_, i));
-      if (permitted && (!best || key < best_key)) {
-        best = i;
-        best_key = key;
-      }
-    }
-    return best;
-  }
-
   machine::ShadowMachine& MachineOf(size_t thread) {
     auto& cpu = machines_[thread];
     if (!cpu) {
@@ -308,7 +306,7 @@ class Builder final : public process::Engine, public machine::ShadowObserver {
   }
 
   uint64_t InsnOf(const ObservedAccess& access) const {
-    return process_.thread(thread_).retired + access.insn_offset;
+    return process_.thread(thread_).retired + run_before_ + access.insn_offset;
   }
   // The SYSCALL that has just retired.
   uint64_t InsnBefore(size_t thread) const {
@@ -347,10 +345,8 @@ class Builder final : public process::Engine, public machine::ShadowObserver {
     if (condition->is_const()) {
       return;
     }
-    last_condition_ = {.thread = thread,
-                       .insn = process_.thread(thread).retired,
-                       .index = trace().path.size(),
-                       .target = target};
+    last_condition_ = {
+        .thread = thread, .index = trace().path.size(), .target = target};
     trace().path.push_back({.condition = condition,
                             .thread = static_cast<uint32_t>(thread),
                             .after_accesses = static_cast<uint32_t>(
@@ -401,7 +397,8 @@ class Builder final : public process::Engine, public machine::ShadowObserver {
   GroupId sync_group_;
   std::vector<std::optional<size_t>> pending_rmw_;  // by thread
   LastCondition last_condition_;
-  size_t thread_ = 0;  // the one that runs
+  size_t thread_ = 0;        // the one that runs
+  uint64_t run_before_ = 0;  // instructions it ran since `retired`
   std::optional<uint64_t> symbolic_address_ip_;
   bool lost_track_ = false;
   uint64_t access_count_ = 0;

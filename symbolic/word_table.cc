@@ -2,11 +2,14 @@
 
 #include <algorithm>
 #include <limits>
+#include <utility>
 
 #include "common/digest.h"
 
 namespace clew::symbolic {
 namespace {
+
+constexpr size_t kFirstWords = 1u << 16;
 
 // The same for (a, b) and (b, a).
 uint64_t PairDigest(InsnRef a, InsnRef b, uint64_t word) {
@@ -27,16 +30,50 @@ WordTable::WordTable(size_t threads, uint64_t slack_ticks,
                      WordTableLimits limits)
     : slack_ticks_(slack_ticks),
       limits_(limits),
-      recent_(threads),
+      words_(kFirstWords),
       contested_(threads) {}
 
-void WordTable::Note(const WordAccess& access) {
-  const auto found = words_.find(access.word);
-  if (found == words_.end() && words_.size() >= limits_.words_max) {
-    ++words_dropped_;
-    return;
+WordTable::Word* WordTable::Find(uint64_t number) {
+  const size_t mask = words_.size() - 1;
+  for (size_t slot = MixBits(number) & mask;; slot = (slot + 1) & mask) {
+    Word& word = words_[slot];
+    if (word.number == number) {
+      return &word;
+    }
+    if (word.number != kEmpty) {
+      continue;
+    }
+    if (words_used_ >= limits_.words_max) {
+      return nullptr;
+    }
+    if (2 * words_used_ >= words_.size()) {
+      Grow();
+      return Find(number);
+    }
+    ++words_used_;
+    word.number = number;
+    return &word;
   }
-  Word& word = found != words_.end() ? found->second : words_[access.word];
+}
+
+void WordTable::Grow() {
+  const std::vector<Word> old =
+      std::exchange(words_, std::vector<Word>(words_.size() * 2));
+  words_used_ = 0;
+  for (const Word& word : old) {
+    if (word.number != kEmpty) {
+      *Find(word.number) = word;
+    }
+  }
+}
+
+bool WordTable::Note(const WordAccess& access) {
+  Word* const found = Find(access.word);
+  if (found == nullptr) {
+    ++words_dropped_;
+    return false;
+  }
+  Word& word = *found;
   const uint32_t thread = access.at.thread;
   if (word.owner == kNobody) {
     word.owner = thread;
@@ -49,21 +86,11 @@ void WordTable::Note(const WordAccess& access) {
     if (Writes(access.kind)) {
       NotePair(access, word.read);
     }
-    if (Reads(access.kind)) {
-      auto& recent = recent_[thread];
-      recent.push_front({.read = access, .foreign_write = std::nullopt});
-      if (word.write.thread != kNobody && word.write.thread != thread) {
-        recent.front().foreign_write =
-            InsnRef{word.write.thread, word.write.insn};
-      }
-      if (recent.size() > limits_.recent_reads) {
-        recent.pop_back();
-      }
-    }
   }
-  const Last last = {.thread = thread,
-                     .insn = access.at.insn,
+  const Last last = {.insn = access.at.insn,
+                     .lo_tick = access.lo_tick,
                      .hi_tick = access.hi_tick,
+                     .thread = thread,
                      .kind = access.kind};
   if (Writes(access.kind)) {
     word.write = last;
@@ -71,11 +98,7 @@ void WordTable::Note(const WordAccess& access) {
   if (Reads(access.kind)) {
     word.read = last;
   }
-}
-
-bool WordTable::IsShared(uint64_t word) const {
-  const auto found = words_.find(word);
-  return found != words_.end() && found->second.shared && found->second.written;
+  return word.shared && word.written;
 }
 
 uint64_t WordTable::NextContested(uint32_t thread, uint64_t insn) const {
@@ -93,38 +116,46 @@ uint64_t WordTable::contested_count() const {
   return count;
 }
 
-bool WordTable::Overlap(const WordAccess& access, const Last& last) const {
-  return last.thread != kNobody && last.thread != access.at.thread &&
-         last.hi_tick + slack_ticks_ >= access.lo_tick &&
-         (Writes(last.kind) || Writes(access.kind));
+// Either may be the earlier one: what is known may be from another run.
+bool WordTable::Apart(const WordAccess& access, const Last& last) const {
+  return last.hi_tick + slack_ticks_ < access.lo_tick ||
+         access.hi_tick + slack_ticks_ < last.lo_tick;
 }
 
-void WordTable::NoteOverlaps(const WordAccess& access, Word& word) {
-  std::erase_if(word.open, [&](const Last& last) {
-    return last.hi_tick + slack_ticks_ < access.lo_tick ||
+bool WordTable::Overlap(const WordAccess& access, const Last& last) const {
+  return last.thread != kNobody && last.thread != access.at.thread &&
+         !Apart(access, last) && (Writes(last.kind) || Writes(access.kind));
+}
+
+void WordTable::NoteOverlaps(const WordAccess& access, const Word& word) {
+  std::vector<Last>& open = open_[word.number];
+  std::erase_if(open, [&](const Last& last) {
+    return Apart(access, last) ||
            (last.thread == access.at.thread && last.insn == access.at.insn &&
             last.kind == access.kind);
   });
   bool contested = false;
-  for (const Last& last : word.open) {
+  for (const Last& last : open) {
     if (Overlap(access, last)) {
       contested_[last.thread].insert_or_assign(
           last.insn, WordAccess{.at = {last.thread, last.insn},
                                 .word = access.word,
                                 .kind = last.kind,
-                                .lo_tick = 0,
+                                .lo_tick = last.lo_tick,
                                 .hi_tick = last.hi_tick});
       contested = true;
     }
   }
   if (contested) {
     contested_[access.at.thread].insert_or_assign(access.at.insn, access);
+    contested_words_.insert(access.word);
   }
-  if (word.open.size() < limits_.open_max) {
-    word.open.push_back({.thread = access.at.thread,
-                         .insn = access.at.insn,
-                         .hi_tick = access.hi_tick,
-                         .kind = access.kind});
+  if (open.size() < limits_.open_max) {
+    open.push_back({.insn = access.at.insn,
+                    .lo_tick = access.lo_tick,
+                    .hi_tick = access.hi_tick,
+                    .thread = access.at.thread,
+                    .kind = access.kind});
   }
 }
 
@@ -134,9 +165,7 @@ void WordTable::NotePair(const WordAccess& access, const Last& last) {
   }
   const ContestedPair pair = {.first = {last.thread, last.insn},
                               .second = access.at,
-                              .word = access.word,
-                              .first_kind = last.kind,
-                              .second_kind = access.kind};
+                              .word = access.word};
   const uint64_t digest = PairDigest(pair.first, pair.second, pair.word);
   const auto [entry, added] = pair_index_.emplace(digest, pairs_.size());
   if (!added) {
@@ -151,20 +180,6 @@ void WordTable::NotePair(const WordAccess& access, const Last& last) {
   pairs_.push_back(pair);
 }
 
-std::vector<WordTable::RecentRead> WordTable::RecentReads(uint32_t thread,
-                                                          uint64_t insn) const {
-  std::vector<RecentRead> reads;
-  uint64_t newest = insn;
-  for (const RecentRead& recent : recent_[thread]) {
-    // Entries of a future that was rolled back have larger numbers.
-    if (recent.read.at.insn <= newest) {
-      newest = recent.read.at.insn;
-      reads.push_back(recent);
-    }
-  }
-  return reads;
-}
-
 std::vector<ContestedPair> WordTable::PairsOf(uint64_t word) const {
   std::vector<ContestedPair> result;
   const auto found = pairs_of_word_.find(word);
@@ -174,16 +189,6 @@ std::vector<ContestedPair> WordTable::PairsOf(uint64_t word) const {
     }
   }
   return result;
-}
-
-std::unordered_set<uint64_t> WordTable::ContestedWords() const {
-  std::unordered_set<uint64_t> words;
-  for (const auto& thread : contested_) {
-    for (const auto& [insn, access] : thread) {
-      words.insert(access.word);
-    }
-  }
-  return words;
 }
 
 }  // namespace clew::symbolic

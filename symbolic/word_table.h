@@ -1,11 +1,8 @@
 #ifndef CLEW_SYMBOLIC_WORD_TABLE_H_
 #define CLEW_SYMBOLIC_WORD_TABLE_H_
 
-#include <array>
 #include <cstdint>
-#include <deque>
 #include <map>
-#include <optional>
 #include <unordered_map>
 #include <unordered_set>
 #include <vector>
@@ -30,30 +27,27 @@ struct ContestedPair {
   InsnRef first;
   InsnRef second;
   uint64_t word = 0;
-  AccessKind first_kind = AccessKind::kRead;
-  AccessKind second_kind = AccessKind::kRead;
 };
 
 struct WordTableLimits {
-  uint64_t words_max = 8u << 20;  // distinct words watched (48 bytes each)
+  uint64_t words_max = 8u << 20;  // distinct words watched (56 bytes each)
   uint64_t pairs_max = 1u << 20;  // contested pairs kept
-  size_t recent_reads = 64;       // per thread
   size_t open_max = 512;          // per word, accesses that may overlap
 };
 
-// Which words are shared, who touched them last, and which accesses are
-// contested: conflicting ones of different threads whose times overlap. Learned
-// over all runs of one search; what lies in a future that was rolled back may
-// stay in it. It guides the search and proves nothing.
+// Which words are shared, and which accesses are contested: conflicting ones of
+// different threads whose times overlap. Learned over all runs of one search;
+// what lies in a future that was rolled back stays in it. It guides the search
+// and proves nothing.
 //
 // Not thread-safe.
 class WordTable {
  public:
   WordTable(size_t threads, uint64_t slack_ticks, WordTableLimits limits = {});
 
-  void Note(const WordAccess& access);
-  // Touched by two threads, one of them writing.
-  bool IsShared(uint64_t word) const;
+  // Returns whether the word is shared: touched by two threads, one of them
+  // writing.
+  bool Note(const WordAccess& access);
 
   // Contested instructions of one thread with what each accesses (one of its
   // accesses, as last seen).
@@ -65,17 +59,13 @@ class WordTable {
   // number if there is none.
   uint64_t NextContested(uint32_t thread, uint64_t insn) const;
   uint64_t contested_count() const;
+  bool IsContestedWord(uint64_t word) const {
+    return contested_words_.contains(word);
+  }
   // Words (address / 8) of contested accesses.
-  std::unordered_set<uint64_t> ContestedWords() const;
-
-  // A read of a word that another thread has touched, and the last write to it
-  // by another thread before, if there is one.
-  struct RecentRead {
-    WordAccess read;
-    std::optional<InsnRef> foreign_write;
-  };
-  // The thread's latest such reads that lie before `insn`, newest first.
-  std::vector<RecentRead> RecentReads(uint32_t thread, uint64_t insn) const;
+  const std::unordered_set<uint64_t>& ContestedWords() const {
+    return contested_words_;
+  }
 
   // Contested pairs of one word; of all words in pairs().
   std::vector<ContestedPair> PairsOf(uint64_t word) const;
@@ -85,30 +75,39 @@ class WordTable {
 
  private:
   struct Last {
-    uint32_t thread = kNobody;
     uint64_t insn = 0;
+    uint64_t lo_tick = 0;
     uint64_t hi_tick = 0;
+    uint32_t thread = kNobody;
     AccessKind kind = AccessKind::kRead;
   };
   static constexpr uint32_t kNobody = ~uint32_t{0};
+  static constexpr uint64_t kEmpty = ~uint64_t{0};  // no address / 8
+  // An entry of the hash table.
   struct Word {
-    Last write;
-    Last read;
-    uint32_t owner = kNobody;
+    uint64_t number = kEmpty;
+    uint32_t owner = kNobody;  // who touched it first
     bool shared = false;
     bool written = false;
-    // Shared words: accesses whose times may overlap with those to come.
-    std::vector<Last> open;
+    Last write;
+    Last read;
   };
+  // nullptr: the table is full.
+  Word* Find(uint64_t number);
+  void Grow();
   void NotePair(const WordAccess& access, const Last& last);
-  void NoteOverlaps(const WordAccess& access, Word& word);
+  void NoteOverlaps(const WordAccess& access, const Word& word);
+  bool Apart(const WordAccess& access, const Last& last) const;
   bool Overlap(const WordAccess& access, const Last& last) const;
 
   uint64_t slack_ticks_;
   WordTableLimits limits_;
-  std::unordered_map<uint64_t, Word> words_;
-  std::vector<std::deque<RecentRead>> recent_;  // by thread, newest first
-  std::vector<Contested> contested_;            // by thread
+  std::vector<Word> words_;  // open addressing, linear; a power of two
+  uint64_t words_used_ = 0;
+  // Of shared words: accesses whose times may overlap with those to come.
+  std::unordered_map<uint64_t, std::vector<Last>> open_;
+  std::vector<Contested> contested_;  // by thread
+  std::unordered_set<uint64_t> contested_words_;
   std::vector<ContestedPair> pairs_;
   std::unordered_map<uint64_t, size_t> pair_index_;  // digest of the pair
   std::unordered_map<uint64_t, std::vector<size_t>> pairs_of_word_;

@@ -83,10 +83,10 @@ TEST(SolveTest, FindsAWitnessForEveryRecordedRun) {
       const auto report = Solve(guest.recording(), options, nullptr);
       ASSERT_TRUE(report) << report.error().message;
       EXPECT_EQ(report->verdict, Verdict::kWitness)
-          << report->reason << "; guided: " << report->guided.furthest.text
+          << report->reason << "; windows: " << report->windows.furthest.text
           << "; constructive: "
           << report->constructive.answer.deepest_contradiction;
-      guess_failed += report->guided.guess_was_enough ? 0 : 1;
+      guess_failed += report->windows.guess_was_enough ? 0 : 1;
     }
   }
   // Otherwise the search was not tested.

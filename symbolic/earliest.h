@@ -1,0 +1,53 @@
+#ifndef CLEW_SYMBOLIC_EARLIEST_H_
+#define CLEW_SYMBOLIC_EARLIEST_H_
+
+#include <cstddef>
+#include <optional>
+
+#include "common/result.h"
+#include "process/process.h"
+#include "symbolic/order_rules.h"
+
+namespace clew::symbolic {
+
+struct Earliest {
+  size_t thread = 0;
+  double key = 0;
+};
+
+// The thread with the smallest key among those that may go on, by the process
+// and the order rules, and for which `may_go(thread)` holds; nullopt: none.
+// `key_of(thread)`, a Result<double>, is no smaller than the lower bound of the
+// thread's next block. A thread whose next block is far off is not looked at:
+// finding it would mean decoding all that ran on its core meanwhile.
+template <class MayGo, class KeyOf>
+Result<std::optional<Earliest>> FindEarliest(const process::Process& process,
+                                             OrderRules& rules, MayGo may_go,
+                                             KeyOf key_of) {
+  std::optional<Earliest> best;
+  for (const bool on_tape : {true, false}) {
+    for (size_t thread = 0; thread < process.thread_count(); ++thread) {
+      if (process.NextIsOnTape(thread) != on_tape || !may_go(thread) ||
+          (best && process.NextIsAfter(thread, best->key))) {
+        continue;
+      }
+      CLEW_ASSIGN_OR_RETURN(can_run, process.CanRun(thread));
+      if (!can_run) {
+        continue;
+      }
+      CLEW_ASSIGN_OR_RETURN(key, key_of(thread));
+      if (best && key >= best->key) {
+        continue;
+      }
+      CLEW_ASSIGN_OR_RETURN(permitted, rules.Permits(process, thread));
+      if (permitted) {
+        best = Earliest{.thread = thread, .key = key};
+      }
+    }
+  }
+  return best;
+}
+
+}  // namespace clew::symbolic
+
+#endif  // CLEW_SYMBOLIC_EARLIEST_H_

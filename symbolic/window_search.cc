@@ -1,0 +1,162 @@
+#include "symbolic/window_search.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "common/digest.h"
+
+namespace clew::symbolic {
+namespace {
+
+constexpr uint64_t kLearnAheadInsns = 32'000;  // some timing windows
+// Steps of a search for each instruction up to the goal.
+constexpr uint64_t kInsnsPerStep = 8;
+
+}  // namespace
+
+// No one of them is best: locks are mostly settled by trying other threads,
+// data behind locks by letting the held thread go first.
+const std::span<const WindowSearch::Variant> WindowSearch::kVariants = [] {
+  static constexpr Variant kAll[] = {{true, 2, 0},
+                                     {false, 2, 0},
+                                     {true, 8, 0},
+                                     {true, 2, 512},
+                                     {false, 4, 2048}};
+  return std::span<const Variant>(kAll);
+}();
+
+WindowSearch::WindowSearch(const process::Process& start,
+                           const Failure& failure, uint64_t clock_slack_ticks,
+                           const WindowSearchOptions& options,
+                           ProgressSink* progress)
+    : start_(start),
+      failure_(failure),
+      slack_ticks_(clock_slack_ticks),
+      options_(options),
+      progress_(progress),
+      point_(FirstPoint(start, clock_slack_ticks, {.seed = options.seed})),
+      beyond_insns_(options.beyond_insns) {}
+
+Result<bool> WindowSearch::TryGuess() {
+  CLEW_ASSIGN_OR_RETURN(found, RunGuess());
+  report_.guess_was_enough = found;
+  return found;
+}
+
+Result<bool> WindowSearch::Run(double seconds) {
+  deadline_ = Clock::now() + std::chrono::duration_cast<Clock::duration>(
+                                 std::chrono::duration<double>(seconds));
+  bool found = report_.found;
+  while (!found && Clock::now() < deadline_) {
+    CLEW_ASSIGN_OR_RETURN(done, obstacle_ ? SearchWindow() : RunGuess());
+    found = done;
+  }
+  return found;
+}
+
+Result<bool> WindowSearch::RunGuess() {
+  GuessRunner runner(failure_, nullptr, options_.run, progress_);
+  ++report_.stretches;
+  CLEW_ASSIGN_OR_RETURN(outcome, runner.Run(point_));
+  report_.insns_run += runner.insns_run();
+  if (outcome.end == RunOutcome::End::kWitness) {
+    return Finish(*outcome.last, outcome.steps);
+  }
+  ++report_.contradictions;
+  Note(outcome.contradiction, outcome.retired_total);
+  Meet(outcome);
+  return false;
+}
+
+void WindowSearch::Meet(const RunOutcome& outcome) {
+  const uint64_t at = outcome.retired_total;
+  const bool close = at < passed_ + 2 * beyond_insns_;
+  beyond_insns_ = close ? std::min(2 * beyond_insns_, options_.beyond_insns_max)
+                        : options_.beyond_insns;
+  obstacle_ = Obstacle{.at = at,
+                       .goal = at + beyond_insns_,
+                       .from = outcome.last,
+                       .back = options_.first_back_insns,
+                       .steps_max = options_.first_steps_max,
+                       .words = std::nullopt,
+                       .variant = 0};
+}
+
+void WindowSearch::BeginWindow() {
+  Obstacle& obstacle = *obstacle_;
+  auto& from = obstacle.from;
+  while (from->previous != nullptr &&
+         obstacle.at - from->process.retired_total() < obstacle.back) {
+    from = from->previous;
+  }
+  ++report_.windows;
+  obstacle.variant = 0;
+  obstacle.words.emplace(start_.thread_count(), slack_ticks_);
+  report_.insns_run +=
+      LearnAlongPaths(
+          *from,
+          obstacle.goal - from->process.retired_total() + kLearnAheadInsns,
+          failure_, *obstacle.words, progress_)
+          .insns_run;
+}
+
+// One search of the window; the next window after the last one.
+Result<bool> WindowSearch::SearchWindow() {
+  Obstacle& obstacle = *obstacle_;
+  if (!obstacle.words) {
+    BeginWindow();
+  } else if (obstacle.variant == kVariants.size()) {
+    obstacle.back *= 2;
+    obstacle.steps_max *= 2;
+    BeginWindow();
+  }
+  return Search(kVariants[obstacle.variant++]);
+}
+
+Result<bool> WindowSearch::Search(const Variant& variant) {
+  const RunPoint& from = *obstacle_->from;
+  ConflictSearchOptions options;
+  options.goal_retired = obstacle_->goal;
+  options.steps_max =
+      obstacle_->steps_max +
+      (obstacle_->goal - from.process.retired_total()) / kInsnsPerStep;
+  options.deadline = deadline_;
+  options.plain_alternatives = variant.plain_alternatives;
+  options.blamed_steps = variant.blamed_steps;
+  options.jitter_ticks = variant.jitter_ticks;
+  options.seed = options_.seed ^ MixBits(report_.search_steps);
+  ConflictSearch search(from.process, from.rules, from.guess, failure_,
+                        *obstacle_->words, options);
+  CLEW_ASSIGN_OR_RETURN(found, search.Run());
+  report_.search_steps += found.steps;
+  report_.contradictions += found.contradictions;
+  report_.back_jumps += found.back_jumps;
+  Note(found.furthest, found.furthest_retired);
+  if (progress_ != nullptr) {
+    progress_->Update(report_.furthest_insns, 0);
+  }
+  using End = ConflictSearchReport::End;
+  if (found.end == End::kRefuted || found.end == End::kLimit) {
+    return false;
+  }
+  point_ = search.TakePoints(obstacle_->from);
+  passed_ = point_->process.retired_total();
+  obstacle_.reset();
+  return found.end == End::kWitness && Finish(*point_, {});
+}
+
+bool WindowSearch::Finish(const RunPoint& last,
+                          const std::vector<ScheduleStep>& steps) {
+  report_.steps = CollectSteps(last, steps);
+  report_.found = true;
+  return true;
+}
+
+void WindowSearch::Note(const process::Contradiction& why, uint64_t insns) {
+  if (insns >= report_.furthest_insns) {
+    report_.furthest = why;
+    report_.furthest_insns = insns;
+  }
+}
+
+}  // namespace clew::symbolic
