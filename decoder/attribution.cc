@@ -53,7 +53,7 @@ void Attribution::ByOrder(const CoreEnter& enter) {
 // Behind the last instruction, as after a system call, or at it, as after a
 // fault or for an unfinished REP.
 bool Attribution::GoesOn(TraceeAddr ip) const {
-  return ip >= *resume_ip_ &&
+  return resume_ip_ && ip >= *resume_ip_ &&
          ip.as_int() - resume_ip_->as_int() <= kInsnBytesMax;
 }
 

@@ -256,6 +256,7 @@ void Trace::AddPieces(CoreTrace& trace, AuxPiece piece) {
 
 std::vector<RecordCount> Trace::RecordCounts() const {
   std::vector<RecordCount> counts;
+  counts.reserve(record_counts_.size());
   for (const auto& [type, count] : record_counts_) {
     counts.push_back({RecordTypeName(type), count});
   }

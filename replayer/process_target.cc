@@ -74,9 +74,9 @@ Result<RunStop> ProcessTarget::Run(Position until, const StopPoints& points,
   RunContext context{points, monitor ? &*monitor : nullptr, pass_first};
   RunStop stop;
   while (position() < until && stop.end == RunEnd::kPosition) {
-    const ScheduleIndex::Place place = *index_.At(position());
+    const ScheduleIndex::Place place = PlaceAt(position());
     const uint64_t insns = std::min(until, place.run_end) - position();
-    const size_t thread = *session_->tape().IndexOf(place.thread);
+    const size_t thread = IndexOf(place.thread);
     auto ran = RunThread(thread, place.thread_insn + insns, context);
     if (!ran) {
       process_.set_observer(nullptr);
@@ -96,9 +96,8 @@ Status ProcessTarget::ArriveAtNext(const RunContext& context, RunStop& stop) {
   if (position() == end()) {
     return {};
   }
-  const Tid next = index_.At(position())->thread;
-  CLEW_ASSIGN_OR_RETURN(moved,
-                        Arrive(process_, *session_->tape().IndexOf(next)));
+  const Tid next = PlaceAt(position()).thread;
+  CLEW_ASSIGN_OR_RETURN(moved, Arrive(process_, IndexOf(next)));
   if (moved && context.monitor != nullptr && stop.end == RunEnd::kPosition) {
     if (const auto hit = context.monitor->Check()) {
       stop = {RunEnd::kWatchpoint, *hit};
@@ -233,13 +232,25 @@ std::optional<Position> ProcessTarget::FirstFrom(Tid thread,
   return index_.FirstFrom(thread, position);
 }
 
+ScheduleIndex::Place ProcessTarget::PlaceAt(Position position) const {
+  const auto place = index_.At(position);
+  CLEW_CHECK(place.has_value(), "position {} of {}", position, end());
+  return *place;
+}
+
+size_t ProcessTarget::IndexOf(Tid thread) const {
+  const auto index = session_->tape().IndexOf(thread);
+  CLEW_CHECK(index.has_value(), "CheckSteps let thread {} pass", thread);
+  return *index;
+}
+
 // A thread that exited is still shown once nothing is left to run, so that
 // there is always one to look at.
 bool ProcessTarget::Exists(size_t thread) const {
   using process::ThreadPhase;
   const ThreadPhase phase = process_.thread(thread).phase;
   if (phase == ThreadPhase::kGone && position() == end() && end() > 0) {
-    return index_.At(end() - 1)->thread == process_.tid(thread);
+    return PlaceAt(end() - 1).thread == process_.tid(thread);
   }
   return phase == ThreadPhase::kRunning || phase == ThreadPhase::kInCall;
 }

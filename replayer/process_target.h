@@ -84,6 +84,9 @@ class ProcessTarget final : public ReplayTarget {
   bool NextChangesMemory(size_t thread) const;
   Status ArriveAtNext(const RunContext& context, RunStop& stop);
   bool Exists(size_t thread) const;
+  // REQUIRES: position < end(), a thread of the schedule.
+  ScheduleIndex::Place PlaceAt(Position position) const;
+  size_t IndexOf(Tid thread) const;
 
   std::unique_ptr<process::Session> session_;
   process::Process process_;

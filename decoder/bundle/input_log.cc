@@ -121,6 +121,7 @@ Result<std::optional<InputRecord>> InputLog::Next(Tid tid) {
 
 std::vector<Tid> InputLog::threads() const {
   std::vector<Tid> tids;
+  tids.reserve(threads_.size());
   for (const auto& [tid, thread] : threads_) {
     tids.push_back(tid);
   }
