@@ -13,6 +13,7 @@
 #include <string>
 
 #include "common/byte_reader.h"
+#include "common/sanitizer.h"
 #include "solver/z3_backend.h"
 
 // Runs Z3 in a child: the answer comes back through a pipe.
@@ -22,13 +23,6 @@ namespace {
 
 constexpr int kOutOfMemory = 3;  // exit status of the child
 constexpr double kGraceSeconds = 0.5;
-
-// AddressSanitizer maps terabytes for its own use: no limit there.
-#ifdef __SANITIZE_ADDRESS__
-constexpr bool kSanitized = true;
-#else
-constexpr bool kSanitized = false;
-#endif
 
 void PutNumber(std::string& out, uint64_t value) {
   out.append(reinterpret_cast<const char*>(&value), sizeof(value));
@@ -113,7 +107,7 @@ void WriteAll(int fd, const std::string& bytes) {
     dup2(null, STDERR_FILENO);
   }
   const rlimit memory = {options.memory_bytes_max, options.memory_bytes_max};
-  if (!kSanitized) {
+  if (!kAddressSanitizer) {
     setrlimit(RLIMIT_AS, &memory);
   }
   const rlimit no_core = {0, 0};

@@ -210,7 +210,8 @@ TEST(PerfDataTest, EveryTruncationIsReadOrRefusedWithAPlace) {
 TEST(PerfDataTest, BitFlipsNeverCrash) {
   const auto bytes = ReadWholeFile(kFile);
   ASSERT_TRUE(bytes);
-  const uint64_t seed = testing::UnitTest::GetInstance()->random_seed();
+  const auto seed =
+      static_cast<uint64_t>(testing::UnitTest::GetInstance()->random_seed());
   SCOPED_TRACE(fmt::format("seed {}", seed));
   Random random(seed);
   std::vector<std::byte> copy = *bytes;

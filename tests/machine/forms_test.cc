@@ -13,6 +13,7 @@
 #include <map>
 #include <set>
 
+#include "common/sanitizer.h"
 #include "tests/machine/oracle.h"
 
 namespace clew::machine {
@@ -45,10 +46,10 @@ std::string Hex(const std::vector<uint8_t>& code) {
 class FormsTest : public testing::Test {
  protected:
   void SetUp() override {
-#ifdef __SANITIZE_ADDRESS__
-    GTEST_SKIP() << "AddressSanitizer maps low addresses, where the machine "
-                    "has nothing";
-#endif
+    if (kAddressSanitizer) {
+      GTEST_SKIP() << "AddressSanitizer maps low addresses, where the machine "
+                      "has nothing";
+    }
   }
 
   // Returns false if the machine does not claim the form.

@@ -10,6 +10,7 @@
 #include <cstdlib>
 #include <vector>
 
+#include "common/sanitizer.h"
 #include "solver/checker.h"
 #include "solver/explain.h"
 #include "solver/solve.h"
@@ -238,9 +239,9 @@ TEST(PortfolioTest, Z3IsStoppedAtItsTimeAndItsMemory) {
   ASSERT_TRUE(by_time.has_value());
   EXPECT_EQ(by_time->verdict, Verdict::kUnknown);
   EXPECT_LT(by_time->seconds, 5);
-#ifdef __SANITIZE_ADDRESS__
-  GTEST_SKIP() << "no memory limit under AddressSanitizer";
-#endif
+  if (kAddressSanitizer) {
+    GTEST_SKIP() << "no memory limit under AddressSanitizer";
+  }
   z3.seconds = 30;
   z3.memory_bytes_max = uint64_t{80} << 20;
   const auto by_memory = SolveWithZ3(toy.trace, z3);

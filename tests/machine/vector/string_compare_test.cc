@@ -58,18 +58,24 @@ Seen AskExplicit(const Question& q) {
   const auto b = std::bit_cast<__m128i>(q.b);
   Seen seen;
   __m128i mask;
+  // With REX.W: the lengths have 64 bits. As bytes, because assemblers do not
+  // agree on its name; the operands are xmm2 and xmm1.
   __asm__(
-      "rex.w pcmpestri %[imm], %[b], %[a]\n\tpushfq\n\tpopq %[flags]\n\t"
-      "movl %%ecx, %%ecx"
+      "movdqa %[a], %%xmm2\n\tmovdqa %[b], %%xmm1\n\t"
+      ".byte 0x66, 0x48, 0x0f, 0x3a, 0x61, 0xd1, %c[imm]\n\t"
+      "pushfq\n\tpopq %[flags]\n\tmovl %%ecx, %%ecx"
       : "=c"(seen.index), [flags] "=r"(seen.flags)
       : [a] "x"(a), [b] "x"(b), [imm] "i"(kImm), "a"(q.a_length),
         "d"(q.b_length)
-      : "cc", "memory");
-  __asm__("rex.w pcmpestrm %[imm], %[b], %[a]\n\tmovdqa %%xmm0, %[mask]"
-          : [mask] "=&x"(mask)
-          : [a] "x"(a), [b] "x"(b), [imm] "i"(kImm), "a"(q.a_length),
-            "d"(q.b_length)
-          : "cc", "xmm0");
+      : "cc", "memory", "xmm1", "xmm2");
+  __asm__(
+      "movdqa %[a], %%xmm2\n\tmovdqa %[b], %%xmm1\n\t"
+      ".byte 0x66, 0x48, 0x0f, 0x3a, 0x60, 0xd1, %c[imm]\n\t"
+      "movdqa %%xmm0, %[mask]"
+      : [mask] "=&x"(mask)
+      : [a] "x"(a), [b] "x"(b), [imm] "i"(kImm), "a"(q.a_length),
+        "d"(q.b_length)
+      : "cc", "xmm0", "xmm1", "xmm2");
   seen.mask = std::bit_cast<Vec128>(mask);
   seen.flags &= kFlagsArithmetic;
   return seen;

@@ -246,10 +246,10 @@ TEST_F(X87InsnTest, FxsaveLeavesReservedBytesAlone) {
   std::fill_n(state.window.begin() + kOperand, 512, std::byte{0xaa});
   const State after = oracle_.RunOnMachine(state).state;
   const auto byte = [&](size_t i) { return after.window[kOperand + i]; };
-  for (const size_t i : {6, 7, 42, 47, 154, 159, 416, 511}) {
+  for (const size_t i : {6u, 7u, 42u, 47u, 154u, 159u, 416u, 511u}) {
     EXPECT_EQ(byte(i), std::byte{0xaa}) << i;
   }
-  for (const size_t i : {5, 8, 23, 30, 31}) {
+  for (const size_t i : {5u, 8u, 23u, 30u, 31u}) {
     EXPECT_EQ(byte(i), std::byte{0}) << i;
   }
 }

@@ -78,8 +78,8 @@ TEST_F(TimedWaitTest, TheClockShowsTicksAndWhatWasSkipped) {
 
 // For every clock: what it shows at a moment is shown at that moment.
 TEST_F(TimedWaitTest, WhenIsTheInverseOfShow) {
-  for (const uint64_t id :
-       {CLOCK_REALTIME, CLOCK_MONOTONIC, CLOCK_BOOTTIME, CLOCK_TAI}) {
+  for (const uint64_t id : std::initializer_list<uint64_t>{
+           CLOCK_REALTIME, CLOCK_MONOTONIC, CLOCK_BOOTTIME, CLOCK_TAI}) {
     for (const uint64_t ticks : {0u, 1u, 99'999'999u, 123'456'789u}) {
       EXPECT_EQ(clock_.When(id, *clock_.Show(id, ticks)), clock_.Now(ticks));
     }
