@@ -44,8 +44,10 @@ class TimedWaitTest : public testing::Test {
   }
   std::optional<TimedWait> Parse(uint64_t number,
                                  std::array<uint64_t, 6> args) {
-    return ParseTimedWait({.number = number, .args = args}, memory_, clock_,
-                          kTicks);
+    SyscallCall call;
+    call.number = number;
+    call.args = args;
+    return ParseTimedWait(call, memory_, clock_, kTicks);
   }
   std::optional<TimedWait> ParseWait(int operation) {
     return Parse(SYS_futex, {Addr(word_), static_cast<uint64_t>(operation),
