@@ -87,9 +87,8 @@ Result<const InputRecord*> Tape::Input(size_t thread, uint64_t position) {
 }
 
 bool Tape::HasBeginning() const {
-  return std::ranges::all_of(threads_, [](const ThreadTape& tape) {
-    return tape.blocks.first == 0;
-  });
+  return std::ranges::all_of(
+      threads_, [](const ThreadTape& tape) { return tape.blocks.first == 0; });
 }
 
 void Tape::Forget(size_t thread, uint64_t block_position,
