@@ -128,8 +128,7 @@ class Process {
   }
   // NextBlock would need decoding, and is known to begin after `tick`.
   bool NextIsAfter(size_t thread, double tick) const {
-    return !NextIsOnTape(thread) &&
-           static_cast<double>(tape_->NotBefore(thread).as_int()) > tick;
+    return !NextIsOnTape(thread) && tape_->NoneUntil(thread, tick);
   }
   // Whether Run would make progress (created, not asleep, stream not ended).
   [[nodiscard]] Result<bool> CanRun(size_t thread) const;

@@ -51,6 +51,14 @@ class Tape {
   TscTicks NotBefore(size_t thread) const {
     return streams_.NotBefore(tids_[thread]);
   }
+  // Whether that is after `tick`.
+  bool NoneUntil(size_t thread, double tick) const {
+    double& bound = threads_[thread].not_before;
+    if (bound <= tick) {
+      bound = static_cast<double>(NotBefore(thread).as_int());
+    }
+    return bound > tick;
+  }
   // The thread's input record at `position`; nullptr past the last one.
   [[nodiscard]] Result<const InputRecord*> Input(size_t thread,
                                                  uint64_t position);
@@ -72,7 +80,8 @@ class Tape {
   struct ThreadTape {
     Window<StreamBlock> blocks;
     Window<InputRecord> inputs;
-    std::optional<Gap> gap;  // at the position after the last block
+    std::optional<Gap> gap;         // at the position after the last block
+    mutable double not_before = 0;  // it only grows, so an old one holds
   };
   Status CheckRoom() const;
 
