@@ -1,0 +1,387 @@
+#include "collector/bundle_store.h"
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <filesystem>
+#include <optional>
+#include <set>
+#include <string_view>
+#include <system_error>
+#include <utility>
+
+#include "common/check.h"
+
+namespace clew::collector {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::string_view kListSuffix = ".pb";
+
+std::string ParentOf(const std::string& path) {
+  const std::string parent = fs::path(path).parent_path().string();
+  return parent.empty() ? "." : parent;
+}
+
+bool Exists(const std::string& path) {
+  std::error_code error;
+  return fs::exists(fs::symlink_status(path, error));
+}
+
+Status MakeDurableFolder(FileSystem& files, const std::string& path) {
+  if (!Exists(path)) {
+    CLEW_RETURN_IF_ERROR(files.CreateDirectory(path));
+  }
+  return files.SyncDirectory(ParentOf(path));
+}
+
+Result<int> Lock(const std::string& folder) {
+  const std::string path = folder + "/lock";
+  const int fd = open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+  if (fd < 0) {
+    return SystemError(errno, fmt::format("cannot create {:?}", path));
+  }
+  if (flock(fd, LOCK_EX | LOCK_NB) != 0) {
+    close(fd);
+    return InvalidArgument(
+        "{:?} is open in another collector; stop that one or choose another "
+        "folder",
+        folder);
+  }
+  return fd;
+}
+
+std::string ListName(const BundleId& id) {
+  return id.hex() + std::string(kListSuffix);
+}
+
+std::optional<BundleId> IdOfListFile(std::string_view name) {
+  if (!name.ends_with(kListSuffix)) {
+    return std::nullopt;
+  }
+  return BundleId::Parse(name.substr(0, name.size() - kListSuffix.size()));
+}
+
+// The list that the file at `path` must hold by its name.
+Result<FileList> ReadListFile(const std::string& path, const BundleId& id,
+                              uint64_t* size_bytes) {
+  CLEW_ASSIGN_OR_RETURN(bytes, ReadWholeFile(path));
+  // What was stored stays readable when limits are lowered.
+  constexpr FileListLimits kNoLimits{.bundle_bytes_max = UINT64_MAX,
+                                     .files_max = SIZE_MAX,
+                                     .encoded_bytes_max = INT32_MAX};
+  auto list = FileList::Parse(bytes, kNoLimits);
+  if (!list) {
+    return CorruptInput("{:?}: {}", path, list.error().message);
+  }
+  if (list->id() != id) {
+    return CorruptInput("{:?}: the list has the id {}", path, list->id().hex());
+  }
+  *size_bytes = bytes.size();
+  return list;
+}
+
+}  // namespace
+
+BundleStore::BundleStore(FileSystem& files, const Options& options, int lock_fd)
+    : files_(files),
+      options_(options),
+      lock_fd_(lock_fd),
+      budget_(options.budget_bytes) {}
+
+BundleStore::~BundleStore() { close(lock_fd_); }
+
+Result<std::unique_ptr<BundleStore>> BundleStore::Open(FileSystem& files,
+                                                       const Options& options) {
+  CLEW_RETURN_IF_ERROR(MakeDurableFolder(files, options.folder));
+  CLEW_ASSIGN_OR_RETURN(lock_fd, Lock(options.folder));
+  std::unique_ptr<BundleStore> store(new BundleStore(files, options, lock_fd));
+  CLEW_RETURN_IF_ERROR(store->Recover());
+  return store;
+}
+
+Status BundleStore::Recover() {
+  CLEW_RETURN_IF_ERROR(MakeDurableFolder(files_, BundlesFolder()));
+  CLEW_ASSIGN_OR_RETURN(chunks, ChunkStore::Open(files_, budget_,
+                                                 {.folder = options_.folder,
+                                                  .keep_s = options_.keep_s,
+                                                  .now_s = options_.now_s}));
+  chunks_ = std::move(chunks);
+  // A collector that was killed may have left names that are not durable.
+  CLEW_RETURN_IF_ERROR(files_.SyncDirectory(BundlesFolder()));
+  std::error_code error;
+  fs::directory_iterator at(BundlesFolder(), error);
+  for (; !error && at != fs::directory_iterator(); at.increment(error)) {
+    const std::string name = at->path().filename().string();
+    if (const Status read = RecoverList(name); !read) {
+      damaged_[name] = read.error().message;
+    }
+  }
+  if (error) {
+    return SystemError(error.value(),
+                       fmt::format("cannot list {:?}", BundlesFolder()));
+  }
+  return {};
+}
+
+Status BundleStore::RecoverList(const std::string& name) {
+  const auto id = IdOfListFile(name);
+  if (!id) {
+    return InvalidArgument("{:?} is no file of a store",
+                           BundlesFolder() + "/" + name);
+  }
+  uint64_t list_bytes = 0;
+  CLEW_ASSIGN_OR_RETURN(list, ReadListFile(PathOf(*id), *id, &list_bytes));
+  if (const Status taken = TakeIn(list, list_bytes); !taken) {
+    return CorruptInput("{:?}: {}", PathOf(*id), taken.error().message);
+  }
+  budget_.TakeAnyway(list_bytes);
+  SetListed(*id, true);
+  return {};
+}
+
+// Holds the chunks of a list that is not listed yet.
+Status BundleStore::TakeIn(const FileList& list, uint64_t list_bytes) {
+  std::vector<ChunkRef> chunks = list.Chunks();
+  CLEW_RETURN_IF_ERROR(chunks_->Hold(chunks));
+  const std::lock_guard lock(mutex_);
+  bundles_.emplace(list.id(), Bundle{.size_bytes = list.size_bytes(),
+                                     .file_count = list.files().size(),
+                                     .chunks = std::move(chunks),
+                                     .list_bytes = list_bytes});
+  return {};
+}
+
+std::string BundleStore::PathOf(const BundleId& id) const {
+  return BundlesFolder() + "/" + ListName(id);
+}
+
+void BundleStore::SetListed(const BundleId& id, bool listed) {
+  const std::lock_guard lock(mutex_);
+  bundles_.at(id).listed = listed;
+}
+
+bool BundleStore::IsListed(const BundleId& id) const {
+  const std::lock_guard lock(mutex_);
+  const auto at = bundles_.find(id);
+  return at != bundles_.end() && at->second.listed;
+}
+
+Status BundleStore::WriteList(const FileList& list,
+                              std::span<const std::byte> bytes) {
+  const std::string incoming = chunks_->NewIncomingPath();
+  Status written = WriteWholeFile(files_, incoming, bytes);
+  if (written) {
+    written = files_.Rename(incoming, PathOf(list.id()));
+  }
+  if (!written) {
+    (void)files_.RemoveAll(incoming);  // the first error is the one to report
+    return written;
+  }
+  return files_.SyncDirectory(BundlesFolder());
+}
+
+Status BundleStore::Commit(const FileList& list) {
+  const std::lock_guard change(change_mutex_);
+  const BundleId& id = list.id();
+  if (IsListed(id)) {
+    return {};
+  }
+  const std::vector<std::byte> bytes = list.Encode();
+  const bool known = [&] {  // from a commit or removal that failed
+    const std::lock_guard lock(mutex_);
+    return bundles_.contains(id);
+  }();
+  if (!known) {
+    CLEW_RETURN_IF_ERROR(budget_.Take(bytes.size(), "bundle " + id.hex()));
+    if (Status taken = TakeIn(list, bytes.size()); !taken) {
+      budget_.Return(bytes.size());
+      return taken;
+    }
+  }
+  if (Status written = WriteList(list, bytes); !written) {
+    GiveUp(id);
+    return written;
+  }
+  const std::lock_guard lock(mutex_);
+  bundles_.at(id).listed = true;
+  damaged_.erase(ListName(id));
+  return {};
+}
+
+// Lets go of a bundle that could not be committed, once it is certain that no
+// list of it can come back; until then its chunks stay held.
+void BundleStore::GiveUp(const BundleId& id) {
+  if (files_.RemoveAll(PathOf(id)) && files_.SyncDirectory(BundlesFolder())) {
+    Forget(id);
+  }
+}
+
+std::vector<ChunkRef> BundleStore::Forget(const BundleId& id) {
+  Bundle gone;
+  {
+    const std::lock_guard lock(mutex_);
+    damaged_.erase(ListName(id));
+    auto node = bundles_.extract(id);
+    if (node.empty()) {
+      return {};
+    }
+    gone = std::move(node.mapped());
+  }
+  budget_.Return(gone.list_bytes);
+  chunks_->Release(gone.chunks);
+  return std::move(gone.chunks);
+}
+
+std::vector<StoredBundle> BundleStore::List() const {
+  const std::lock_guard lock(mutex_);
+  std::vector<StoredBundle> listed;
+  for (const auto& [id, bundle] : bundles_) {
+    if (bundle.listed) {
+      listed.push_back({.id = id,
+                        .size_bytes = bundle.size_bytes,
+                        .file_count = bundle.file_count});
+    }
+  }
+  return listed;
+}
+
+Result<FileList> BundleStore::ReadList(const BundleId& id) const {
+  if (!IsListed(id)) {
+    return InvalidArgument("no bundle {}", id.hex());
+  }
+  uint64_t list_bytes = 0;
+  return ReadListFile(PathOf(id), id, &list_bytes);
+}
+
+Status BundleStore::Remove(const BundleId& id) {
+  const std::lock_guard change(change_mutex_);
+  const bool known = [&] {
+    const std::lock_guard lock(mutex_);
+    const auto at = bundles_.find(id);
+    if (at != bundles_.end()) {
+      at->second.listed = false;
+      return true;
+    }
+    return damaged_.contains(ListName(id));
+  }();
+  if (!known) {
+    return InvalidArgument("no bundle {}", id.hex());
+  }
+  // Chunks go only after their list can not come back.
+  CLEW_RETURN_IF_ERROR(files_.RemoveAll(PathOf(id)));
+  CLEW_RETURN_IF_ERROR(files_.SyncDirectory(BundlesFolder()));
+  // What cannot be removed is an orphan, for Expire or the next Open.
+  (void)chunks_->Drop(Forget(id));
+  return {};
+}
+
+Result<size_t> BundleStore::Expire() {
+  if (!Damaged().empty()) {
+    return 0;
+  }
+  return chunks_->Expire();
+}
+
+std::map<std::string, std::string> BundleStore::Damaged() const {
+  const std::lock_guard lock(mutex_);
+  return damaged_;
+}
+
+Status BundleStore::CopyFile(const FileEntry& file, const std::string& path) {
+  CLEW_ASSIGN_OR_RETURN(to, files_.Create(path));
+  for (size_t i = 0; i < file.chunks.size(); ++i) {
+    CLEW_ASSIGN_OR_RETURN(bytes, chunks_->Read(file.chunk(i)));
+    CLEW_RETURN_IF_ERROR(to->Append(bytes));
+  }
+  return to->Sync();
+}
+
+Status BundleStore::WriteFolder(const FileList& list,
+                                const std::string& folder) {
+  std::set<std::string> folders = {folder};
+  CLEW_RETURN_IF_ERROR(files_.CreateDirectory(folder));
+  for (const FileEntry& file : list.files()) {
+    for (size_t slash = file.path.find('/'); slash != file.path.npos;
+         slash = file.path.find('/', slash + 1)) {
+      const std::string below = folder + "/" + file.path.substr(0, slash);
+      if (folders.insert(below).second) {
+        CLEW_RETURN_IF_ERROR(files_.CreateDirectory(below));
+      }
+    }
+    CLEW_RETURN_IF_ERROR(CopyFile(file, folder + "/" + file.path));
+  }
+  for (const std::string& each : folders) {
+    CLEW_RETURN_IF_ERROR(files_.SyncDirectory(each));
+  }
+  return {};
+}
+
+Status BundleStore::Materialise(const BundleId& id, const std::string& out) {
+  if (Exists(out)) {
+    return InvalidArgument("{:?} exists; remove it or choose another name",
+                           out);
+  }
+  CLEW_ASSIGN_OR_RETURN(list, ReadList(id));
+  const std::vector<ChunkRef> chunks = list.Chunks();
+  CLEW_RETURN_IF_ERROR(chunks_->Hold(chunks));
+  const std::string partial = out + ".partial";
+  Status written = files_.RemoveAll(partial);
+  if (written) {
+    written = WriteFolder(list, partial);
+  }
+  chunks_->Release(chunks);
+  if (written) {
+    written = files_.Rename(partial, out);
+  }
+  if (!written) {
+    (void)files_.RemoveAll(partial);  // the first error is the one to report
+    return written;
+  }
+  return files_.SyncDirectory(ParentOf(out));
+}
+
+void BundleStore::CheckBundle(const BundleId& id, StoreReport& report) {
+  const auto list = ReadList(id);
+  const auto fault = [&](const Error& error) {
+    if (IsListed(id)) {  // and not removed meanwhile
+      report.faults.push_back("bundle " + id.hex() + ": " + error.message);
+    }
+  };
+  if (!list) {
+    return fault(list.error());
+  }
+  const std::vector<ChunkRef> chunks = list->Chunks();
+  if (const Status held = chunks_->Hold(chunks); !held) {
+    return fault(held.error());
+  }
+  for (const ChunkRef& chunk : chunks) {
+    if (const auto bytes = chunks_->Read(chunk); !bytes) {
+      fault(bytes.error());
+    }
+    report.bytes_read += chunk.size_bytes;
+  }
+  chunks_->Release(chunks);
+  ++report.bundles;
+}
+
+StoreReport BundleStore::Check() {
+  StoreReport report;
+  for (const StoredBundle& bundle : List()) {
+    CheckBundle(bundle.id, report);
+  }
+  for (const auto& [name, why] : Damaged()) {
+    report.faults.push_back(why);
+  }
+  for (const std::string& path : chunks_->strangers()) {
+    report.faults.push_back(fmt::format("{:?} is no chunk", path));
+  }
+  report.orphans = chunks_->Unheld();
+  return report;
+}
+
+}  // namespace clew::collector

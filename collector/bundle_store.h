@@ -1,0 +1,138 @@
+#ifndef CLEW_COLLECTOR_BUNDLE_STORE_H_
+#define CLEW_COLLECTOR_BUNDLE_STORE_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "collector/chunk_store.h"
+#include "collector/disk_budget.h"
+#include "collector/file_list.h"
+#include "collector/sha256.h"
+#include "common/file.h"
+#include "common/result.h"
+
+namespace clew::collector {
+
+struct StoredBundle {
+  BundleId id;
+  uint64_t size_bytes = 0;  // of its files; chunks may be shared
+  size_t file_count = 0;
+};
+
+// What BundleStore::Check found. Sound if `faults` is empty.
+struct StoreReport {
+  size_t bundles = 0;
+  uint64_t bytes_read = 0;
+  std::vector<std::string> faults;  // one line each: what, where
+  std::vector<ChunkRef> orphans;    // whole or not: nobody needs them
+};
+
+// The bundles of a collector, in one folder:
+//
+//     <folder>/lock                   held while the store is open
+//     <folder>/bundles/<id>.pb        a file list; its rename is the commit
+//     <folder>/chunks, incoming       see ChunkStore
+//
+// A bundle is listed only when its list and all its chunks are on stable
+// storage; one that Commit returned is there after any crash. Thread-safe.
+class BundleStore {
+ public:
+  struct Options {
+    std::string folder;
+    uint64_t budget_bytes = 0;
+    uint64_t keep_s = ChunkStore::kKeepDay_s;
+    std::function<uint64_t()> now_s;  // never goes back
+    FileListLimits limits;
+  };
+
+  // Makes the folder where there is none, and recovers what a crash left.
+  // kInvalidArgument: another collector has it open. kSystem.
+  // `files` must outlive the store.
+  [[nodiscard]] static Result<std::unique_ptr<BundleStore>> Open(
+      FileSystem& files, const Options& options);
+  BundleStore(const BundleStore&) = delete;
+  BundleStore& operator=(const BundleStore&) = delete;
+  ~BundleStore();
+
+  ChunkStore& chunks() { return *chunks_; }
+  uint64_t used_bytes() const { return budget_.used_bytes(); }
+
+  // After success the bundle is there, whoever committed it; twice is once.
+  // kInvalidArgument: chunks are missing. kCorruptInput: a chunk of another
+  // size is stored. kLimit: over the budget. kSystem: not made durable; it may
+  // be there after a restart, then whole.
+  [[nodiscard]] Status Commit(const FileList& list);
+  // Ascending by id.
+  std::vector<StoredBundle> List() const;
+  // kInvalidArgument: no such bundle.
+  [[nodiscard]] Result<FileList> ReadList(const BundleId& id) const;
+  // Writes the bundle's folder as `out`, by way of `out`.partial: whole and
+  // durable, or not there. Copies: a hard link would let whoever writes to the
+  // folder change the store. kInvalidArgument: no such bundle, or `out` exists.
+  // kCorruptInput: a chunk is damaged.
+  // REQUIRES: nobody else writes `out`, and `out` has a parent folder.
+  [[nodiscard]] Status Materialise(const BundleId& id, const std::string& out);
+  // Removes a bundle and the chunks that no other bundle needs; those of a
+  // damaged list stay for Expire. kInvalidArgument: no such bundle. kSystem:
+  // not made durable; try again.
+  [[nodiscard]] Status Remove(const BundleId& id);
+  // Removes chunks that no bundle needs and nobody asked for lately; none while
+  // a list is damaged, since nobody knows what it needs.
+  [[nodiscard]] Result<size_t> Expire();
+  // Reads every byte of every bundle. Bundles that come or go meanwhile may be
+  // left out.
+  [[nodiscard]] StoreReport Check();
+  // Lists that Open could not make a bundle of, by file name, and why.
+  std::map<std::string, std::string> Damaged() const;
+
+ private:
+  BundleStore(FileSystem& files, const Options& options, int lock_fd);
+  struct Bundle {
+    uint64_t size_bytes = 0;
+    size_t file_count = 0;
+    std::vector<ChunkRef> chunks;  // held
+    uint64_t list_bytes = 0;       // taken from the budget
+    // False: a commit or a removal failed; the list may or may not be there.
+    bool listed = false;
+  };
+
+  [[nodiscard]] Status Recover();
+  [[nodiscard]] Status RecoverList(const std::string& name);
+  [[nodiscard]] Status TakeIn(const FileList& list, uint64_t list_bytes);
+  [[nodiscard]] Status WriteList(const FileList& list,
+                                 std::span<const std::byte> bytes);
+  void GiveUp(const BundleId& id);
+  // Releases the chunks of a bundle whose list is gone, and returns them.
+  std::vector<ChunkRef> Forget(const BundleId& id);
+  void SetListed(const BundleId& id, bool listed);
+  bool IsListed(const BundleId& id) const;
+  std::string BundlesFolder() const { return options_.folder + "/bundles"; }
+  std::string PathOf(const BundleId& id) const;
+
+  [[nodiscard]] Status CopyFile(const FileEntry& file, const std::string& path);
+  [[nodiscard]] Status WriteFolder(const FileList& list,
+                                   const std::string& folder);
+  void CheckBundle(const BundleId& id, StoreReport& report);
+
+  FileSystem& files_;
+  const Options options_;
+  const int lock_fd_;
+  DiskBudget budget_;
+  std::unique_ptr<ChunkStore> chunks_;
+
+  std::mutex change_mutex_;   // one Commit or Remove at a time; over I/O
+  mutable std::mutex mutex_;  // for the two below, never held over I/O
+  std::map<BundleId, Bundle> bundles_;
+  std::map<std::string, std::string> damaged_;
+};
+
+}  // namespace clew::collector
+
+#endif  // CLEW_COLLECTOR_BUNDLE_STORE_H_

@@ -1,0 +1,171 @@
+#ifndef CLEW_COLLECTOR_CHUNK_STORE_H_
+#define CLEW_COLLECTOR_CHUNK_STORE_H_
+
+#include <condition_variable>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <set>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "collector/disk_budget.h"
+#include "collector/file_list.h"
+#include "collector/sha256.h"
+#include "common/file.h"
+#include "common/result.h"
+
+namespace clew::collector {
+
+class ChunkStore;
+
+// A chunk on its way in, held by one client; another one that sends the same
+// chunk has an upload of its own, so neither can spoil the other's. Outlives a
+// broken connection: the client asks received_bytes() and goes on from there.
+// Destroyed before Finish, it leaves nothing. Not thread-safe. Moves.
+class ChunkUpload {
+ public:
+  ChunkUpload(ChunkUpload&& other) noexcept;
+  ChunkUpload& operator=(ChunkUpload&&) = delete;
+  ChunkUpload(const ChunkUpload&) = delete;
+  ChunkUpload& operator=(const ChunkUpload&) = delete;
+  ~ChunkUpload();
+
+  const ChunkRef& chunk() const { return chunk_; }
+  uint64_t received_bytes() const { return received_bytes_; }
+
+  // Takes the part of the chunk that begins at `offset`. What was received
+  // before is skipped, so a part may be repeated. kInvalidArgument: behind what
+  // was received, or beyond the end; the upload is as before. kSystem: cannot
+  // be written; the upload has begun anew, at offset 0.
+  [[nodiscard]] Status Put(uint64_t offset, std::span<const std::byte> bytes);
+  // After success the chunk is in the store and on stable storage; call it no
+  // more. kInvalidArgument: bytes are missing; the upload is as before.
+  // kCorruptInput: the digest is not the chunk's name; kSystem: cannot be made
+  // durable. After these the upload has begun anew, at offset 0.
+  [[nodiscard]] Status Finish();
+
+ private:
+  friend class ChunkStore;
+  ChunkUpload(ChunkStore& store, const ChunkRef& chunk, std::string path);
+  // Removes what was written; received_bytes() is 0 afterwards.
+  void StartAnew();
+
+  ChunkStore* store_;  // nullptr: moved from, or finished
+  ChunkRef chunk_;
+  std::string path_;
+  std::unique_ptr<WritableFile> file_;  // made by the first part
+  bool created_ = false;                // something may be at path_
+  Sha256 digest_;
+  uint64_t received_bytes_ = 0;
+};
+
+// Chunks under their names:
+//
+//     <folder>/incoming/<number>      being written; removed when opened
+//     <folder>/chunks/ab/<sha256>     whole, synced before it got the name
+//
+// A chunk is in the store from the moment its name is durable. It stays while
+// anybody holds it, and for `keep_s` after somebody asked for it.
+// Thread-safe. One at a time for a folder (BundleStore locks it).
+class ChunkStore {
+ public:
+  static constexpr uint64_t kKeepDay_s = 24 * 60 * 60;
+  struct Options {
+    std::string folder;
+    uint64_t keep_s = kKeepDay_s;
+    std::function<uint64_t()> now_s;  // never goes back
+  };
+
+  // Finds what is there; every name that it finds is durable afterwards. All
+  // chunks count as asked for now. REQUIRES: options.folder exists and is
+  // durable; `files` and `budget` outlive the store.
+  [[nodiscard]] static Result<std::unique_ptr<ChunkStore>> Open(
+      FileSystem& files, DiskBudget& budget, Options options);
+
+  // Those of `chunks` that must be sent, in order; asks for the others.
+  std::vector<ChunkRef> Missing(std::span<const ChunkRef> chunks);
+  // kLimit: over the budget. kInvalidArgument: a size that no chunk has.
+  // The store must outlive the upload.
+  [[nodiscard]] Result<ChunkUpload> Begin(const ChunkRef& chunk);
+  // The bytes, their digest checked. kCorruptInput: not the bytes of that name.
+  // kSystem: not there or cannot be read.
+  [[nodiscard]] Result<std::vector<std::byte>> Read(const ChunkRef& chunk);
+
+  // Keeps all of `chunks` until Release, or none: kInvalidArgument where some
+  // are missing, kCorruptInput where one is there with another size.
+  // REQUIRES: each once.
+  [[nodiscard]] Status Hold(std::span<const ChunkRef> chunks);
+  // REQUIRES: held.
+  void Release(std::span<const ChunkRef> chunks);
+
+  // Removes those of `chunks` that nobody holds.
+  [[nodiscard]] Status Drop(std::span<const ChunkRef> chunks);
+  // Removes chunks that nobody holds and nobody asked for within keep_s.
+  // Returns how many. On kSystem the rest is still there.
+  [[nodiscard]] Result<size_t> Expire();
+
+  // Chunks that nobody holds, ascending.
+  std::vector<ChunkRef> Unheld() const;
+  // Files below chunks/ that are no chunks; found by Open, left alone.
+  const std::vector<std::string>& strangers() const { return strangers_; }
+  std::string PathOf(const ChunkId& chunk) const;
+  // For a file that is written and then renamed; another one each time.
+  std::string NewIncomingPath();
+
+ private:
+  friend class ChunkUpload;
+  struct Entry {
+    uint64_t size_bytes = 0;
+    uint64_t holders = 0;
+    uint64_t asked_s = 0;
+  };
+  class Claim;
+  using RemovalRule = std::function<bool(const Entry&)>;
+
+  ChunkStore(FileSystem& files, DiskBudget& budget, Options options)
+      : files_(files), budget_(budget), options_(std::move(options)) {}
+
+  [[nodiscard]] Status Recover();
+  [[nodiscard]] Status RecoverShard(const std::string& name);
+  [[nodiscard]] Status MakeShard(const std::string& name);
+  // Gives the synced file at `path` the name of `chunk`, unless another writer
+  // did so before. On failure the file is gone or left to Recover.
+  [[nodiscard]] Status Publish(const ChunkRef& chunk, const std::string& path);
+  [[nodiscard]] Status Rename(const ChunkRef& chunk, const std::string& path);
+  // Removes a file that is not in the index and gives its bytes back; where it
+  // cannot be removed they stay counted until the next Open.
+  [[nodiscard]] Status RemoveFile(const std::string& path, uint64_t size_bytes);
+  // False if it is not there.
+  bool AskFor(const ChunkId& chunk);
+  // Takes a chunk that nobody holds and that `rule` gives up out of the index;
+  // its size, or nullopt if it stays. REQUIRES: claimed.
+  std::optional<uint64_t> TakeOut(const ChunkId& chunk,
+                                  const RemovalRule& rule);
+  [[nodiscard]] Result<size_t> RemoveUnheld(std::span<const ChunkRef> chunks,
+                                            const RemovalRule& rule);
+
+  FileSystem& files_;
+  DiskBudget& budget_;
+  const Options options_;
+  std::vector<std::string> strangers_;
+
+  mutable std::mutex mutex_;  // for all below, never held over I/O
+  std::condition_variable claim_ended_;
+  std::map<ChunkId, Entry> chunks_;
+  std::set<ChunkId> claimed_;  // names that one thread renames or removes
+  uint64_t next_incoming_ = 0;
+
+  std::mutex shards_mutex_;       // held over I/O
+  std::set<std::string> shards_;  // folders below chunks/, durable
+};
+
+}  // namespace clew::collector
+
+#endif  // CLEW_COLLECTOR_CHUNK_STORE_H_

@@ -1,0 +1,86 @@
+#ifndef CLEW_COLLECTOR_FILE_LIST_H_
+#define CLEW_COLLECTOR_FILE_LIST_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "collector/sha256.h"
+#include "common/result.h"
+
+namespace clew::collector {
+
+// A file is cut into chunks of this size; its last chunk has the rest, at least
+// one byte. A file of no bytes has no chunk.
+inline constexpr uint64_t kChunkBytes = uint64_t{4} << 20;
+
+struct ChunkRef {
+  ChunkId id;
+  uint64_t size_bytes = 0;  // 1..kChunkBytes
+  auto operator<=>(const ChunkRef&) const = default;
+};
+
+struct FileEntry {
+  std::string path;
+  uint64_t size_bytes = 0;
+  std::vector<ChunkId> chunks;  // in the order of the file
+
+  // REQUIRES: index < chunks.size().
+  ChunkRef chunk(size_t index) const;
+  bool operator==(const FileEntry&) const = default;
+};
+
+struct FileListLimits {
+  uint64_t bundle_bytes_max = uint64_t{8} << 30;
+  size_t files_max = 4096;
+  size_t encoded_bytes_max = size_t{2} << 20;
+};
+
+// Whether `path` is a name that the bundle format has (docs/format/bundle.md,
+// "Files") and that is safe to make a file of: manifest.pb, perf.data,
+// start.pb, inputs.pb, core, core.zst, schedule.pb, images/<build-id>/<name>.
+// kInvalidArgument says what is wrong with it.
+[[nodiscard]] Status CheckPath(std::string_view path);
+
+// The files of one bundle by size and content, valid as
+// proto/collector_store.proto says, ascending by path. A value; immutable.
+class FileList {
+ public:
+  // Reads every byte of the bundle at `folder`; schedule.pb.partial is left
+  // out. kInvalidArgument: no bundle, or a file in it that the format does not
+  // have. kLimit: too large. kSystem: cannot be read.
+  // REQUIRES: nobody writes to the folder.
+  [[nodiscard]] static Result<FileList> OfBundle(
+      const std::string& folder, const FileListLimits& limits = {});
+  // From a stranger. kCorruptInput: breaks the format. kInvalidArgument: a path
+  // that is refused. kLimit: claims more than `limits`. Cost: linear in
+  // bytes_untrusted.size(), whatever sizes it claims.
+  [[nodiscard]] static Result<FileList> Parse(
+      std::span<const std::byte> bytes_untrusted,
+      const FileListLimits& limits = {});
+
+  // Parse(Encode()) is the same list.
+  std::vector<std::byte> Encode() const;
+  const std::vector<FileEntry>& files() const { return files_; }
+  const BundleId& id() const { return id_; }
+  uint64_t size_bytes() const { return size_bytes_; }
+  // Each once, ascending.
+  std::vector<ChunkRef> Chunks() const;
+  bool operator==(const FileList&) const = default;
+
+ private:
+  explicit FileList(std::vector<FileEntry> files);
+  [[nodiscard]] static Result<FileList> Make(std::vector<FileEntry> files,
+                                             const FileListLimits& limits);
+
+  std::vector<FileEntry> files_;
+  uint64_t size_bytes_ = 0;
+  BundleId id_;
+};
+
+}  // namespace clew::collector
+
+#endif  // CLEW_COLLECTOR_FILE_LIST_H_

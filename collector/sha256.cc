@@ -1,0 +1,76 @@
+#include "collector/sha256.h"
+
+#include <openssl/evp.h>
+
+#include <cstdint>
+#include <utility>
+
+#include "common/check.h"
+
+namespace clew::collector {
+
+struct Sha256::Context {
+  Context() : md(EVP_MD_CTX_new()) {
+    CLEW_CHECK(md != nullptr, "libcrypto gives no context");
+    CLEW_CHECK(EVP_DigestInit_ex(md, EVP_sha256(), nullptr) == 1,
+               "libcrypto has no SHA-256");
+  }
+  Context(const Context&) = delete;
+  Context& operator=(const Context&) = delete;
+  ~Context() { EVP_MD_CTX_free(md); }
+
+  EVP_MD_CTX* md;
+};
+
+Sha256::Sha256() : context_(std::make_unique<Context>()) {}
+Sha256::Sha256(Sha256&& other) noexcept = default;
+Sha256& Sha256::operator=(Sha256&& other) noexcept = default;
+Sha256::~Sha256() = default;
+
+void Sha256::Add(std::span<const std::byte> bytes) {
+  const int done = EVP_DigestUpdate(context_->md, bytes.data(), bytes.size());
+  CLEW_CHECK(done == 1, "libcrypto cannot digest {} bytes", bytes.size());
+}
+
+Sha256::Value Sha256::Finish() {
+  Value value;
+  unsigned size = 0;
+  const int done = EVP_DigestFinal_ex(
+      context_->md, reinterpret_cast<unsigned char*>(value.data()), &size);
+  CLEW_CHECK(done == 1 && size == kBytes, "SHA-256 has {} bytes", size);
+  return value;
+}
+
+Sha256::Value Sha256Of(std::span<const std::byte> bytes) {
+  Sha256 digest;
+  digest.Add(bytes);
+  return digest.Finish();
+}
+
+std::string ToHex(const Sha256::Value& value) {
+  constexpr std::string_view kDigits = "0123456789abcdef";
+  std::string text;
+  for (const std::byte byte : value) {
+    text += kDigits[std::to_integer<unsigned>(byte >> 4)];
+    text += kDigits[std::to_integer<unsigned>(byte & std::byte{15})];
+  }
+  return text;
+}
+
+std::optional<Sha256::Value> FromHex(std::string_view text) {
+  constexpr std::string_view kDigits = "0123456789abcdef";
+  if (text.size() != 2 * Sha256::kBytes) {
+    return std::nullopt;
+  }
+  Sha256::Value value{};
+  for (size_t i = 0; i < text.size(); ++i) {
+    const size_t digit = kDigits.find(text[i]);
+    if (digit == std::string_view::npos) {
+      return std::nullopt;
+    }
+    value[i / 2] = value[i / 2] << 4 | static_cast<std::byte>(digit);
+  }
+  return value;
+}
+
+}  // namespace clew::collector
