@@ -1,6 +1,5 @@
 #include "process/timed_streams.h"
 
-#include <algorithm>
 #include <utility>
 
 namespace clew::process {
@@ -28,7 +27,7 @@ Result<std::optional<StreamItem>> TimedStreams::Next(Tid tid) {
     }
   }
   if (thread.held.empty()) {
-    return streams_.Next(tid);
+    return PullOne(tid, thread);
   }
   std::optional<StreamItem> item = std::move(thread.held.front());
   thread.held.pop_front();
@@ -46,8 +45,22 @@ TscTicks TimedStreams::NotBefore(Tid tid) const {
   return block == nullptr ? TscTicks(0) : block->time.lo;
 }
 
-Status TimedStreams::Pull(Tid tid, Thread& thread) {
+// What comes after a call does so behind gaps, too.
+Result<std::optional<StreamItem>> TimedStreams::PullOne(Tid tid,
+                                                        const Thread& thread) {
   CLEW_ASSIGN_OR_RETURN(item, streams_.Next(tid));
+  if (auto* const block = item ? std::get_if<StreamBlock>(&*item) : nullptr) {
+    for (const TscTicks tick : {thread.entered_tsc, thread.left_tsc}) {
+      if (Contains(block->time, tick)) {
+        block->time.lo = tick;
+      }
+    }
+  }
+  return item;
+}
+
+Status TimedStreams::Pull(Tid tid, Thread& thread) {
+  CLEW_ASSIGN_OR_RETURN(item, PullOne(tid, thread));
   if (!item) {
     thread.ended = true;
     return {};
@@ -57,9 +70,6 @@ Status TimedStreams::Pull(Tid tid, Thread& thread) {
     thread.ended = true;
     thread.held.push_back(std::move(*item));
     return {};
-  }
-  if (Contains(block->time, thread.left_tsc)) {
-    block->time.lo = thread.left_tsc;
   }
   const bool is_syscall = block->is_syscall;
   const TscTicks lo = block->time.lo;
@@ -94,7 +104,8 @@ Status TimedStreams::NarrowBySyscall(Tid tid, Thread& thread) {
         time.hi = entered;
       }
     }
-    thread.left_tsc = std::max(entered, call->left_tsc);
+    thread.entered_tsc = entered;
+    thread.left_tsc = call->left_tsc;
   }
   thread.final_count = thread.held.size();
   return {};

@@ -18,8 +18,8 @@ namespace clew::process {
 // retired before a call did so before the kernel was entered, what comes after
 // it after the kernel was left. The call itself, whose effects nobody can see
 // before, has the time of the entry. A time outside of the block's bounds is
-// not used. Holds back at most what may still be narrowed, and no more than
-// kHeldMax blocks a thread.
+// not used, nor are those of calls behind a gap. Holds back at most what may
+// still be narrowed, and no more than kHeldMax blocks a thread.
 //
 // Not thread-safe.
 class TimedStreams final : public StreamSource {
@@ -43,9 +43,12 @@ class TimedStreams final : public StreamSource {
   struct Thread {
     std::deque<StreamItem> held;
     uint64_t final_count = 0;  // from the front: nothing narrows them any more
-    TscTicks left_tsc;         // of the last system call
-    bool ended = false;        // the stream, or what calls can be matched with
+    // Of the last system call whose entry was of use.
+    TscTicks entered_tsc;
+    TscTicks left_tsc;
+    bool ended = false;  // the stream, or what calls can be matched with
   };
+  Result<std::optional<StreamItem>> PullOne(Tid tid, const Thread& thread);
   Status Pull(Tid tid, Thread& thread);
   Status NarrowBySyscall(Tid tid, Thread& thread);
   Result<std::optional<SyscallInput>> NextSyscall(Tid tid);

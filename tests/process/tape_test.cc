@@ -1,7 +1,7 @@
 // Goal: a tape gives the items of its sources at their positions, again and
-// again, until they are forgotten; it never holds more than its limit, and it
-// stops at a gap.
-// Method: hand-picked cases over a scripted source.
+// again, until they are forgotten; it knows what it holds, never holds more
+// than its limit, and stops at a gap. Method: hand-picked cases over a scripted
+// source.
 #include "process/tape.h"
 
 #include <gtest/gtest.h>
@@ -25,6 +25,9 @@ class ScriptedStreams final : public StreamSource {
       return std::nullopt;
     }
     return items_[next_++];
+  }
+  TscTicks NotBefore(Tid) const override {
+    return TscTicks(next_ == items_.size() ? ~uint64_t{0} : 100 * next_);
   }
 
  private:
@@ -74,6 +77,36 @@ TEST(TapeTest, HoldsNoMoreThanItsLimitAndForgettingMakesRoom) {
   const auto again = tape.Block(0, 2);
   ASSERT_TRUE(again);
   EXPECT_EQ((*again)->ip, TraceeAddr(30));
+}
+
+TEST(TapeTest, KnowsWhatIsAtHandAndWhenTheRestBegins) {
+  ScriptedStreams streams({Block(10), Block(20), Block(30)});
+  NoInputs inputs;
+  Tape tape(streams, inputs);
+  EXPECT_FALSE(tape.HasBlock(0, 0));
+  EXPECT_EQ(tape.NotBefore(0), TscTicks(0));
+  ASSERT_TRUE(tape.Block(0, 1));
+  EXPECT_TRUE(tape.HasBlock(0, 0));
+  EXPECT_TRUE(tape.HasBlock(0, 1));
+  EXPECT_FALSE(tape.HasBlock(0, 2));
+  EXPECT_EQ(tape.NotBefore(0), TscTicks(200));
+  tape.Forget(0, 2, 0);
+  EXPECT_FALSE(tape.HasBlock(0, 2));
+  ASSERT_TRUE(tape.Block(0, 3));
+  EXPECT_TRUE(tape.HasBlock(0, 2));
+  EXPECT_EQ(tape.NotBefore(0), TscTicks(~uint64_t{0}));
+}
+
+TEST(TapeTest, HasItsBeginningUntilItForgets) {
+  ScriptedStreams streams({Block(10), Block(20)});
+  NoInputs inputs;
+  Tape tape(streams, inputs);
+  EXPECT_TRUE(tape.HasBeginning());
+  ASSERT_TRUE(tape.Block(0, 1));
+  tape.Forget(0, 0, 0);
+  EXPECT_TRUE(tape.HasBeginning());
+  tape.Forget(0, 1, 0);
+  EXPECT_FALSE(tape.HasBeginning());
 }
 
 TEST(TapeTest, StopsAtAGapAndSaysWhere) {

@@ -1,11 +1,13 @@
 #include "tests/support/guest_recorder.h"
 
 #include <algorithm>
+#include <array>
 #include <cstdio>
 #include <fstream>
 #include <optional>
 #include <sstream>
 #include <string>
+#include <string_view>
 #include <utility>
 
 #include "common/check.h"
@@ -72,6 +74,13 @@ class VectorStreams final : public StreamSource {
       return std::nullopt;
     }
     return StreamItem(blocks[position++]);
+  }
+  TscTicks NotBefore(Tid thread) const override {
+    const auto& blocks = blocks_.at(thread);
+    const auto found = positions_.find(thread);
+    const size_t position = found == positions_.end() ? 0 : found->second;
+    return position == blocks.size() ? TscTicks(~uint64_t{0})
+                                     : slices_[blocks[position].slice].time.lo;
   }
 
  private:
@@ -191,6 +200,7 @@ class GuestKernel {
     bool ready = true;
     uint64_t wait_addr = 0;
     uint64_t runs_since = 0;
+    bool block_open = false;  // the next instruction may join the last block
   };
 
   void Load(void (*entry)(uint64_t), uint64_t argument) {
@@ -309,6 +319,7 @@ class GuestKernel {
     ++tick_;
     ++thread.retired;
     ++result_.truth_.insns;
+    result_.truth_.ticks[thread.tid].push_back(TscTicks(tick_));
     StreamBlock block;
     block.ip = TraceeAddr(ip);
     block.insn_count = 1;
@@ -316,10 +327,52 @@ class GuestKernel {
     const uint64_t begin = result_.data_->slices[slice_[core]].time.lo.as_int();
     block.time.lo = TscTicks(std::max(WindowBegin(tick_), begin));
     block.time.hi = TscTicks(WindowEnd(tick_));
-    result_.data_->blocks[thread.tid].push_back(block);
-    if (stop.kind == machine::StopKind::kSyscall) {
+    block.is_syscall = stop.kind == machine::StopKind::kSyscall;
+    AddBlock(index, block);
+    if (block.is_syscall) {
       Syscall(index);
     }
+  }
+
+  void AddBlock(size_t index, const StreamBlock& block) {
+    Thread& thread = threads_[index];
+    auto& blocks = result_.data_->blocks[thread.tid];
+    if (thread.block_open && !block.is_syscall &&
+        blocks.back().slice == block.slice &&
+        blocks.back().time == block.time) {
+      ++blocks.back().insn_count;
+    } else {
+      blocks.push_back(block);
+    }
+    thread.block_open = options_.merge_blocks && !block.is_syscall &&
+                        !MayGoTwoWays(block.ip.as_int());
+  }
+
+  // A conditional or indirect branch, or a return. Source: Intel SDM volume 2,
+  // appendix A, opcode maps.
+  bool MayGoTwoWays(uint64_t ip) const {
+    std::array<std::byte, 15> bytes = {};
+    memory_.Fetch(ip, bytes);
+    constexpr std::string_view kPrefixes =
+        "\x66\x67\xf2\xf3\x2e\x36\x3e\x26\x64\x65\xf0";
+    size_t at = 0;
+    const auto byte = [&] { return std::to_integer<uint32_t>(bytes.at(at)); };
+    while (kPrefixes.contains(static_cast<char>(byte())) || byte() >> 4 == 4) {
+      ++at;
+    }
+    const uint32_t opcode = byte();
+    ++at;
+    const uint32_t operation = byte() >> 3 & 7;  // of opcode 0xff
+    return opcode >> 4 == 7 || (opcode >= 0xe0 && opcode <= 0xe3) ||
+           (opcode == 0x0f && byte() >> 4 == 8) || opcode == 0xc2 ||
+           opcode == 0xc3 ||
+           (opcode == 0xff && operation >= 2 && operation <= 5);
+  }
+
+  // The kernel is entered when SYSCALL retires.
+  TscTicks CallTime() const {
+    return TscTicks(options_.call_times && options_.window_ticks != 0 ? tick_
+                                                                      : 0);
   }
 
   void Syscall(size_t index) {
@@ -329,6 +382,8 @@ class GuestKernel {
     call.number = gpr[kRax];
     call.args = {gpr[kRdi], gpr[kRsi], gpr[kRdx],
                  gpr[kR10], gpr[kR8],  gpr[kR9]};
+    call.entered_tsc = CallTime();
+    call.left_tsc = CallTime();
     const Tid tid = thread.tid;
     switch (call.number) {
       case 24:  // sched_yield
@@ -347,6 +402,7 @@ class GuestKernel {
         return;
       }
       case 60:
+        call.left_tsc = {};
         thread.ready = false;
         break;
       case 202:
@@ -355,6 +411,7 @@ class GuestKernel {
         }
         break;
       case 231:
+        call.left_tsc = {};
         result_.truth_.exit_status = static_cast<int64_t>(call.args[0]);
         result_.recording_.failure = {
             .kind = call.args[0] == 0 ? FailureKind::kNone : FailureKind::kExit,
@@ -387,6 +444,7 @@ class GuestKernel {
       }
       thread.ready = false;
       thread.wait_addr = addr;
+      call.left_tsc = {};
       pending_[thread.tid] = call;
       return false;
     }
@@ -415,6 +473,7 @@ class GuestKernel {
     SyscallInput call = pending_.at(thread.tid);
     pending_.erase(thread.tid);
     call.result = 0;
+    call.left_tsc = CallTime();
     result_.data_->inputs[thread.tid].push_back(call);
   }
 

@@ -20,6 +20,12 @@ struct GuestRecorderOptions {
   uint64_t time_slice_ticks = 3000;
   uint64_t window_ticks = 1024;  // time is known to this granularity; 0: not
   uint64_t insns_max = 2'000'000;
+  // System calls say when the kernel was entered and left; not with
+  // window_ticks 0.
+  bool call_times = true;
+  // Blocks of several instructions, as the decoder makes them: a block ends
+  // with a branch that may go two ways, a system call, a time window, a slice.
+  bool merge_blocks = false;
 };
 
 // What really happened, to compare with.
@@ -28,12 +34,15 @@ struct GuestTruth {
   uint64_t memory_digest = 0;
   uint64_t insns = 0;
   int64_t exit_status = 0;
+  // When each instruction retired, in the thread's program order.
+  std::map<Tid, std::vector<TscTicks>> ticks;
 };
 
 // A recording made without QEMU or PT: the machine itself runs code of the test
 // program, several threads on virtual cores in a seeded random interleaving,
-// with a small kernel of its own (clone, exit, futex, exit_group), and each
-// instruction is its own stream block whose time is rounded to windows.
+// with a small kernel of its own (clone, exit, futex, exit_group). Each
+// instruction is its own stream block unless merge_blocks; times are rounded to
+// windows.
 //
 // It shares the machine with what it tests, so it is an oracle for the follower
 // and the search, not for instruction semantics.
@@ -48,6 +57,7 @@ class GuestRecording {
   const GuestTruth& truth() const { return truth_; }
   // For tests that falsify evidence.
   std::map<Tid, std::vector<StreamBlock>>& blocks() { return data_->blocks; }
+  std::map<Tid, std::vector<InputRecord>>& inputs() { return data_->inputs; }
 
  private:
   friend class GuestKernel;
