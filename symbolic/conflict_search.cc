@@ -34,7 +34,6 @@ ConflictSearch::ConflictSearch(const process::Process& start,
       nodes_of_(start.thread_count()),
       held_(std::make_shared<std::vector<Held>>()),
       decisions_(std::make_shared<std::vector<Decision>>()) {
-  process_.set_observer(this);
   process_.mutable_memory().EnableRelativeDigest();
 }
 
@@ -53,11 +52,14 @@ bool ConflictSearch::OnSharedWord(const WordAccess& access) {
   return false;
 }
 
-Result<ConflictSearchReport> ConflictSearch::Run() {
+Result<ConflictSearchReport> ConflictSearch::Run(Clock::time_point deadline) {
+  deadline_ = deadline;
+  process_.set_observer(this);
   report_.end = End::kRefuted;
   while (true) {
     if (OutOfBudget()) {
-      report_.end = End::kLimit;
+      report_.end =
+          report_.steps >= options_.steps_max ? End::kLimit : End::kDeadline;
       break;
     }
     const uint64_t retired = process_.retired_total();
@@ -295,8 +297,9 @@ void ConflictSearch::Remember(const Conflict& conflict) {
 // there is none.
 Result<bool> ConflictSearch::GoBack(Conflict conflict) {
   bool jumped = false;
+  // Not interrupted by the deadline: what is to blame would be lost.
   while (!nodes_.empty()) {
-    if (OutOfBudget()) {
+    if (report_.steps >= options_.steps_max) {
       return true;
     }
     const bool waits = std::ranges::any_of(*decisions_, [&](const auto& d) {
@@ -471,8 +474,7 @@ bool ConflictSearch::MustWait(uint32_t thread) const {
 
 bool ConflictSearch::OutOfBudget() {
   return report_.steps >= options_.steps_max ||
-         (report_.steps % 64 == 0 &&
-          std::chrono::steady_clock::now() >= options_.deadline);
+         (budget_checks_++ % 64 == 0 && Clock::now() >= deadline_);
 }
 
 // The steps from this node on.
@@ -502,7 +504,6 @@ std::shared_ptr<RunPoint> ConflictSearch::TakePoints(
   const uint64_t begin = from->process.retired_total();
   std::vector<std::shared_ptr<RunPoint>> points;  // latest first
   uint64_t back = options_.first_point_back;
-  size_t kept = nodes_.size();
   const auto add_point = [&] {
     points.push_back(std::make_shared<RunPoint>(RunPoint{
         .process = process_,
@@ -514,12 +515,12 @@ std::shared_ptr<RunPoint> ConflictSearch::TakePoints(
   };
   add_point();
   while (end > begin + back && !nodes_.empty()) {
-    std::vector<ScheduleStep> steps;
+    size_t kept = nodes_.size();
     while (kept > 0 && nodes_[kept - 1].retired_total + back > end) {
       --kept;
     }
-    if (kept == 0) {
-      break;
+    if (kept <= 1) {
+      break;  // back at the start
     }
     points.back()->history->steps = StepsFrom(kept - 1);
     while (nodes_.size() >= kept) {

@@ -28,8 +28,6 @@ struct ConflictSearchOptions {
   // held.
   uint64_t goal_retired = ~uint64_t{0};
   uint64_t steps_max = 100'000;
-  std::chrono::steady_clock::time_point deadline =
-      std::chrono::steady_clock::time_point::max();
   // A contradiction is blamed on what the thread read in its last so many
   // steps. More miss fewer causes and cost more.
   size_t blamed_steps = 2;
@@ -46,9 +44,10 @@ struct ConflictSearchOptions {
 struct ConflictSearchReport {
   enum class End : uint8_t {
     kReached,
-    kWitness,  // every stream ended and the failure agrees
-    kRefuted,  // no order of contested accesses that it could blame fits
-    kLimit,    // steps_max or the deadline
+    kWitness,   // every stream ended and the failure agrees
+    kRefuted,   // no order of contested accesses that it could blame fits
+    kLimit,     // steps_max
+    kDeadline,  // Run may be called again
   };
   End end = End::kLimit;
   uint64_t steps = 0;
@@ -79,7 +78,10 @@ class ConflictSearch final : private AccessWatcher {
   ConflictSearch(const ConflictSearch&) = delete;
   ConflictSearch& operator=(const ConflictSearch&) = delete;
 
-  [[nodiscard]] Result<ConflictSearchReport> Run();
+  using Clock = std::chrono::steady_clock;
+  // Until an end or, about, the deadline. The report is of all calls so far.
+  [[nodiscard]] Result<ConflictSearchReport> Run(
+      Clock::time_point deadline = Clock::time_point::max());
 
   // After kReached or kWitness, once: where it is, as a point behind `from`,
   // which is where it started; before it, points at growing distances.
@@ -164,6 +166,8 @@ class ConflictSearch final : private AccessWatcher {
   std::shared_ptr<const std::vector<Decision>> decisions_;
   std::unordered_map<uint64_t, Conflict> dead_;
   ConflictSearchReport report_;
+  Clock::time_point deadline_;
+  uint64_t budget_checks_ = 0;
   bool witness_ = false;
 };
 

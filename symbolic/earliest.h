@@ -1,6 +1,7 @@
 #ifndef CLEW_SYMBOLIC_EARLIEST_H_
 #define CLEW_SYMBOLIC_EARLIEST_H_
 
+#include <bitset>
 #include <cstddef>
 #include <optional>
 
@@ -25,10 +26,19 @@ Result<std::optional<Earliest>> FindEarliest(const process::Process& process,
                                              OrderRules& rules, MayGo may_go,
                                              KeyOf key_of) {
   std::optional<Earliest> best;
+  // Looking at one thread may bring another one's block onto the tape. Threads
+  // for which there is no room here are looked at twice.
+  std::bitset<256> looked_at;
   for (const bool on_tape : {true, false}) {
     for (size_t thread = 0; thread < process.thread_count(); ++thread) {
-      if (process.NextIsOnTape(thread) != on_tape || !may_go(thread) ||
-          (best && process.NextIsAfter(thread, best->key))) {
+      if ((on_tape && !process.NextIsOnTape(thread)) ||
+          (thread < looked_at.size() && looked_at[thread])) {
+        continue;
+      }
+      if (thread < looked_at.size()) {
+        looked_at[thread] = true;
+      }
+      if (!may_go(thread) || (best && process.NextIsAfter(thread, best->key))) {
         continue;
       }
       CLEW_ASSIGN_OR_RETURN(can_run, process.CanRun(thread));

@@ -237,6 +237,9 @@ Result<RunOutcome> GuessRunner::Run(std::shared_ptr<RunPoint> from,
       run.ThinPoints();
       run.ForgetBefore(options_.keep_insns);
       next_point = retired + options_.point_insns;
+      if (std::chrono::steady_clock::now() >= options_.deadline) {
+        end = RunOutcome::End::kCutOff;
+      }
       if (progress_ != nullptr) {
         progress_->Update(retired, 0);
       }

@@ -1,6 +1,7 @@
 #ifndef CLEW_SYMBOLIC_GUESS_RUN_H_
 #define CLEW_SYMBOLIC_GUESS_RUN_H_
 
+#include <chrono>
 #include <cstdint>
 #include <memory>
 #include <span>
@@ -54,7 +55,7 @@ struct RunOutcome {
     kWitness,        // every stream ended and the failure agrees
     kContradiction,  // `contradiction` says what
     kStuck,          // nobody may go on, by edges, time or futexes
-    kCutOff,         // GuessRunOptions::insns_max
+    kCutOff,         // GuessRunOptions::insns_max or the deadline
   };
   End end = End::kStuck;
   process::Contradiction contradiction;
@@ -70,8 +71,11 @@ struct GuessRunOptions {
   // Points further back than this are given up, and the tape before them:
   // memory does not grow with the run's length.
   uint64_t keep_insns = 40'000'000;
-  // The run is cut off after this many instructions.
+  // The run is cut off after this many instructions, or at the first point
+  // after the deadline.
   uint64_t insns_max = ~uint64_t{0};
+  std::chrono::steady_clock::time_point deadline =
+      std::chrono::steady_clock::time_point::max();
 };
 
 // Runs the guess until something contradicts it.

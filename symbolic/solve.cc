@@ -45,7 +45,7 @@ class Portfolio {
 
   // Sets verdict, schedule steps and engine, or why there is none.
   Status Run(SolveReport& report) {
-    CLEW_ASSIGN_OR_RETURN(guess, windows_.TryGuess());
+    CLEW_ASSIGN_OR_RETURN(guess, windows_.TryGuess(options_.time_limit_s));
     if (guess) {
       Accept(report, windows_.report().steps, "guess");
     } else {
@@ -64,7 +64,7 @@ class Portfolio {
     double whole_turn_s = kFirstWholeTurnS;
     while (true) {
       CLEW_RETURN_IF_ERROR(SearchWindows(report, window_turn_s));
-      if (report.verdict == Verdict::kUnknown && Learn()) {
+      if (report.verdict == Verdict::kUnknown && Learn(kWholeInsnsMax)) {
         CLEW_RETURN_IF_ERROR(SearchWhole(report, whole_turn_s));
       }
       if (report.verdict != Verdict::kUnknown) {
@@ -88,19 +88,16 @@ class Portfolio {
     return {};
   }
 
-  // What is shared and contested, unless the recording is too long. True: it is
-  // known.
-  bool Learn() {
-    if (!learned_ && !start_.tape().HasBeginning()) {
-      learned_ = false;
-    }
-    if (!learned_) {
+  // What is shared and contested, unless the recording is longer than that or
+  // its beginning was forgotten. True: it is known.
+  bool Learn(uint64_t insns_max) {
+    if (!learned_ && start_.tape().HasBeginning()) {
       const auto first = FirstPoint(start_, recording_.clock_slack_ticks, {});
-      learned_ = LearnAlongPaths(*first, kWholeInsnsMax, recording_.failure,
-                                 words_, progress_)
+      learned_ = LearnAlongPaths(*first, insns_max, recording_.failure, words_,
+                                 progress_)
                      .to_the_end;
     }
-    return *learned_;
+    return learned_;
   }
 
   Status SearchWhole(SolveReport& report, double seconds) {
@@ -168,7 +165,8 @@ class Portfolio {
 
   // How much was open, and how much the evidence said.
   Status Measure(SolveReport& report) {
-    if (!Learn() || words_.contested_count() > kMeasureContestedMax) {
+    if (!Learn(options_.measure_insns_max) ||
+        words_.contested_count() > kMeasureContestedMax) {
       return {};
     }
     constraints::ExprPool pool;
@@ -196,7 +194,7 @@ class Portfolio {
   solver::Deadline deadline_;
   WindowSearch windows_;
   WordTable words_;
-  std::optional<bool> learned_;
+  bool learned_ = false;
   bool asked_impossible_ = false;
 };
 

@@ -25,6 +25,9 @@ struct SolveOptions {
   double time_limit_s = 60;
   process::TapeLimits tape;
   WindowSearchOptions windows;
+  // Ambiguity and evidence are measured of recordings up to this length, at
+  // some million instructions a second.
+  uint64_t measure_insns_max = 2'000'000;
 };
 
 struct SolveReport {

@@ -45,6 +45,7 @@ class Builder final : public process::Engine, public machine::ShadowObserver {
         options_(options),
         shadow_(pool),
         machines_(process_.thread_count()),
+        running_(process_.thread_count()),
         path_groups_(process_.thread_count()),
         syscall_groups_(process_.thread_count()),
         pending_rmw_(process_.thread_count()) {
@@ -88,6 +89,7 @@ class Builder final : public process::Engine, public machine::ShadowObserver {
   // be that of the branch at the end.
   machine::Stop Run(size_t thread, uint64_t max_insns) override {
     thread_ = thread;
+    running_[thread] = NextPlace(thread);
     run_before_ = 0;
     if (max_insns > 1) {
       machine::Stop stop = MachineOf(thread).Run(max_insns - 1);
@@ -106,6 +108,8 @@ class Builder final : public process::Engine, public machine::ShadowObserver {
     MachineOf(thread).CompleteInsn(input);
   }
   void OnSyscall(size_t thread, const SyscallInput& call) override {
+    running_[thread].in_call = !process::MayBlock(call.number) &&
+                               call.number != process::kSysRtSigreturn;
     machine::ShadowMachine& cpu = MachineOf(thread);
     const unsigned count = process::ArgumentCount(call.number);
     Demand(thread, cpu.GprShadow(kRax), call.number);
@@ -128,17 +132,23 @@ class Builder final : public process::Engine, public machine::ShadowObserver {
         uint64_t value = 0;
         process_.memory().Peek(
             addr, std::as_writable_bytes(std::span(&value, 1)).first(piece));
+        const Place place =
+            running_[thread].in_call ? running_[thread] : NextPlace(thread);
         TraceAccess access =
-            NewAccess(thread, addr, static_cast<uint32_t>(piece), 0);
+            NewAccess(place, addr, static_cast<uint32_t>(piece), 0);
         access.kind = AccessKind::kWrite;
         access.written_value =
             pool_.Const(value, static_cast<uint32_t>(8 * piece));
-        Add(thread, access, InsnBefore(thread));
+        Add(thread, access,
+            place.in_call ? InsnBefore(thread)
+                          : process_.thread(thread).retired);
       }
       addr += piece;
     }
   }
-  void OnReturn(size_t, const SyscallInput&) override {}
+  void OnReturn(size_t thread, const SyscallInput&) override {
+    running_[thread].in_call = false;
+  }
   void OnThreadCreated(size_t parent, size_t child) override {
     const auto& accesses = trace().threads[parent].accesses;
     if (!accesses.empty()) {
@@ -174,7 +184,7 @@ class Builder final : public process::Engine, public machine::ShadowObserver {
                        : loaded;
     }
     TraceAccess traced =
-        NewAccess(thread_, access.addr, access.size_bytes, access.ip);
+        NewAccess(running_[thread_], access.addr, access.size_bytes, access.ip);
     traced.kind = access.kind;
     const Expr* variable = pool_.NewVar(
         8 * access.size_bytes,
@@ -204,7 +214,7 @@ class Builder final : public process::Engine, public machine::ShadowObserver {
       return;
     }
     TraceAccess traced =
-        NewAccess(thread_, access.addr, access.size_bytes, access.ip);
+        NewAccess(running_[thread_], access.addr, access.size_bytes, access.ip);
     traced.kind = AccessKind::kWrite;
     traced.written_value = value;
     Add(thread_, traced, InsnOf(access));
@@ -230,6 +240,15 @@ class Builder final : public process::Engine, public machine::ShadowObserver {
     size_t thread = ~size_t{0};
     size_t index = 0;              // into trace().path
     const Expr* target = nullptr;  // a jump target or address
+  };
+
+  // What is known of when an instruction retired.
+  struct Place {
+    TscInterval time = TraceAccess().time;
+    uint32_t slice = constraints::kNoSlice;
+    // It is a SYSCALL whose effects come with it. Those of calls that may sleep
+    // come with the thread's next instruction, as a signal's do.
+    bool in_call = false;
   };
 
   ConstraintTrace& trace() { return built_.trace; }
@@ -318,17 +337,23 @@ class Builder final : public process::Engine, public machine::ShadowObserver {
            words_.contains((access.addr + access.size_bytes - 1) / 8);
   }
 
-  TraceAccess NewAccess(size_t thread, uint64_t addr, uint32_t size_bytes,
-                        uint64_t ip) const {
+  Place NextPlace(size_t thread) const {
+    Place place;
+    const auto block = process_.NextBlock(thread);
+    if (block && *block != nullptr) {
+      place.time = (*block)->time;
+      place.slice = (*block)->slice;
+    }
+    return place;
+  }
+  static TraceAccess NewAccess(const Place& place, uint64_t addr,
+                               uint32_t size_bytes, uint64_t ip) {
     TraceAccess access;
     access.addr = TraceeAddr(addr);
     access.size_bytes = size_bytes;
     access.ip = TraceeAddr(ip);
-    const auto block = process_.NextBlock(thread);
-    if (block && *block != nullptr) {
-      access.time = (*block)->time;
-      access.slice = (*block)->slice;
-    }
+    access.time = place.time;
+    access.slice = place.slice;
     return access;
   }
 
@@ -365,8 +390,9 @@ class Builder final : public process::Engine, public machine::ShadowObserver {
 
   // The kernel compares the word with the expected value.
   void AddFutexRead(size_t thread, const SyscallInput& call) {
-    TraceAccess access = NewAccess(thread, call.args[0], sizeof(uint32_t),
-                                   process_.thread(thread).registers.rip);
+    TraceAccess access =
+        NewAccess(running_[thread], call.args[0], sizeof(uint32_t),
+                  process_.thread(thread).registers.rip);
     access.kind = AccessKind::kRead;
     access.read_value =
         pool_.NewVar(32, fmt::format("t{}_futex", process_.tid(thread)));
@@ -392,6 +418,7 @@ class Builder final : public process::Engine, public machine::ShadowObserver {
   machine::ShadowMemory shadow_;
   machine::ShadowCodeCache code_;
   std::vector<std::unique_ptr<machine::ShadowMachine>> machines_;
+  std::vector<Place> running_;  // by thread: of the last block that ran
   std::vector<GroupId> path_groups_;
   std::vector<GroupId> syscall_groups_;
   GroupId sync_group_;

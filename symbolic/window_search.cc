@@ -37,15 +37,20 @@ WindowSearch::WindowSearch(const process::Process& start,
       point_(FirstPoint(start, clock_slack_ticks, {.seed = options.seed})),
       beyond_insns_(options.beyond_insns) {}
 
-Result<bool> WindowSearch::TryGuess() {
+Result<bool> WindowSearch::TryGuess(double seconds) {
+  SetDeadline(seconds);
   CLEW_ASSIGN_OR_RETURN(found, RunGuess());
   report_.guess_was_enough = found;
   return found;
 }
 
-Result<bool> WindowSearch::Run(double seconds) {
+void WindowSearch::SetDeadline(double seconds) {
   deadline_ = Clock::now() + std::chrono::duration_cast<Clock::duration>(
                                  std::chrono::duration<double>(seconds));
+}
+
+Result<bool> WindowSearch::Run(double seconds) {
+  SetDeadline(seconds);
   bool found = report_.found;
   while (!found && Clock::now() < deadline_) {
     CLEW_ASSIGN_OR_RETURN(done, obstacle_ ? SearchWindow() : RunGuess());
@@ -55,12 +60,18 @@ Result<bool> WindowSearch::Run(double seconds) {
 }
 
 Result<bool> WindowSearch::RunGuess() {
-  GuessRunner runner(failure_, nullptr, options_.run, progress_);
+  GuessRunOptions options = options_.run;
+  options.deadline = deadline_;
+  GuessRunner runner(failure_, nullptr, options, progress_);
   ++report_.stretches;
   CLEW_ASSIGN_OR_RETURN(outcome, runner.Run(point_));
   report_.insns_run += runner.insns_run();
   if (outcome.end == RunOutcome::End::kWitness) {
     return Finish(*outcome.last, outcome.steps);
+  }
+  if (outcome.end == RunOutcome::End::kCutOff) {
+    point_ = outcome.last;
+    return false;
   }
   ++report_.contradictions;
   Note(outcome.contradiction, outcome.retired_total);
@@ -79,7 +90,9 @@ void WindowSearch::Meet(const RunOutcome& outcome) {
                        .back = options_.first_back_insns,
                        .steps_max = options_.first_steps_max,
                        .words = std::nullopt,
-                       .variant = 0};
+                       .variant = 0,
+                       .search = nullptr,
+                       .counted = {}};
 }
 
 void WindowSearch::BeginWindow() {
@@ -103,6 +116,9 @@ void WindowSearch::BeginWindow() {
 // One search of the window; the next window after the last one.
 Result<bool> WindowSearch::SearchWindow() {
   Obstacle& obstacle = *obstacle_;
+  if (obstacle.search) {
+    return Search();
+  }
   if (!obstacle.words) {
     BeginWindow();
   } else if (obstacle.variant == kVariants.size()) {
@@ -110,39 +126,55 @@ Result<bool> WindowSearch::SearchWindow() {
     obstacle.steps_max *= 2;
     BeginWindow();
   }
-  return Search(kVariants[obstacle.variant++]);
+  BeginSearch(kVariants[obstacle.variant++]);
+  return Search();
 }
 
-Result<bool> WindowSearch::Search(const Variant& variant) {
-  const RunPoint& from = *obstacle_->from;
+void WindowSearch::BeginSearch(const Variant& variant) {
+  Obstacle& obstacle = *obstacle_;
+  const RunPoint& from = *obstacle.from;
   ConflictSearchOptions options;
-  options.goal_retired = obstacle_->goal;
+  options.goal_retired = obstacle.goal;
   options.steps_max =
-      obstacle_->steps_max +
-      (obstacle_->goal - from.process.retired_total()) / kInsnsPerStep;
-  options.deadline = deadline_;
+      obstacle.steps_max +
+      (obstacle.goal - from.process.retired_total()) / kInsnsPerStep;
   options.plain_alternatives = variant.plain_alternatives;
   options.blamed_steps = variant.blamed_steps;
   options.jitter_ticks = variant.jitter_ticks;
   options.seed = options_.seed ^ MixBits(report_.search_steps);
-  ConflictSearch search(from.process, from.rules, from.guess, failure_,
-                        *obstacle_->words, options);
-  CLEW_ASSIGN_OR_RETURN(found, search.Run());
-  report_.search_steps += found.steps;
-  report_.contradictions += found.contradictions;
-  report_.back_jumps += found.back_jumps;
+  obstacle.search = std::make_unique<ConflictSearch>(
+      from.process, from.rules, from.guess, failure_, *obstacle.words, options);
+  obstacle.counted = {};
+}
+
+Result<bool> WindowSearch::Search() {
+  Obstacle& obstacle = *obstacle_;
+  CLEW_ASSIGN_OR_RETURN(found, obstacle.search->Run(deadline_));
+  Count(found);
+  using End = ConflictSearchReport::End;
+  if (found.end == End::kDeadline) {
+    return false;
+  }
+  if (found.end == End::kRefuted || found.end == End::kLimit) {
+    obstacle.search.reset();
+    return false;
+  }
+  point_ = obstacle.search->TakePoints(obstacle.from);
+  passed_ = point_->process.retired_total();
+  obstacle_.reset();
+  return found.end == End::kWitness && Finish(*point_, {});
+}
+
+void WindowSearch::Count(const ConflictSearchReport& found) {
+  ConflictSearchReport& counted = obstacle_->counted;
+  report_.search_steps += found.steps - counted.steps;
+  report_.contradictions += found.contradictions - counted.contradictions;
+  report_.back_jumps += found.back_jumps - counted.back_jumps;
+  counted = found;
   Note(found.furthest, found.furthest_retired);
   if (progress_ != nullptr) {
     progress_->Update(report_.furthest_insns, 0);
   }
-  using End = ConflictSearchReport::End;
-  if (found.end == End::kRefuted || found.end == End::kLimit) {
-    return false;
-  }
-  point_ = search.TakePoints(obstacle_->from);
-  passed_ = point_->process.retired_total();
-  obstacle_.reset();
-  return found.end == End::kWitness && Finish(*point_, {});
 }
 
 bool WindowSearch::Finish(const RunPoint& last,

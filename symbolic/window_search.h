@@ -61,8 +61,9 @@ class WindowSearch {
   WindowSearch(const WindowSearch&) = delete;
   WindowSearch& operator=(const WindowSearch&) = delete;
 
-  // The first stretch of the guess. True: it is a witness.
-  [[nodiscard]] Result<bool> TryGuess();
+  // The first stretch of the guess, for at most some `seconds`. True: it is a
+  // witness.
+  [[nodiscard]] Result<bool> TryGuess(double seconds);
   // Goes on for some `seconds`; may be called again. True: found.
   [[nodiscard]] Result<bool> Run(double seconds);
 
@@ -86,13 +87,19 @@ class WindowSearch {
     uint64_t steps_max = 0;
     std::optional<WordTable> words;  // learned from `from` on
     size_t variant = 0;              // next
+    // The search that a deadline interrupted, and what report_ has of it.
+    std::unique_ptr<ConflictSearch> search;
+    ConflictSearchReport counted;
   };
 
+  void SetDeadline(double seconds);
   Result<bool> RunGuess();
   void Meet(const RunOutcome& outcome);
   void BeginWindow();
   Result<bool> SearchWindow();
-  Result<bool> Search(const Variant& variant);
+  void BeginSearch(const Variant& variant);
+  Result<bool> Search();
+  void Count(const ConflictSearchReport& found);
   bool Finish(const RunPoint& last, const std::vector<ScheduleStep>& steps);
   void Note(const process::Contradiction& why, uint64_t insns);
 

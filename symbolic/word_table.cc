@@ -129,8 +129,11 @@ bool WordTable::Overlap(const WordAccess& access, const Last& last) const {
 
 void WordTable::NoteOverlaps(const WordAccess& access, const Word& word) {
   std::vector<Last>& open = open_[word.number];
+  // One that is apart from this access may overlap with a later one, in time
+  // or in another run.
+  const bool crowded = open.size() >= limits_.open_apart_max;
   std::erase_if(open, [&](const Last& last) {
-    return Apart(access, last) ||
+    return (crowded && Apart(access, last)) ||
            (last.thread == access.at.thread && last.insn == access.at.insn &&
             last.kind == access.kind);
   });

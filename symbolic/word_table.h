@@ -32,13 +32,18 @@ struct ContestedPair {
 struct WordTableLimits {
   uint64_t words_max = 8u << 20;  // distinct words watched (56 bytes each)
   uint64_t pairs_max = 1u << 20;  // contested pairs kept
-  size_t open_max = 512;          // per word, accesses that may overlap
+  // Per shared word, accesses kept to compare later ones with: all, until there
+  // are open_apart_max; from then on those whose times overlap the newest
+  // one's, at most open_max.
+  size_t open_apart_max = 64;
+  size_t open_max = 512;
 };
 
 // Which words are shared, and which accesses are contested: conflicting ones of
 // different threads whose times overlap. Learned over all runs of one search;
-// what lies in a future that was rolled back stays in it. It guides the search
-// and proves nothing.
+// what lies in a future that was rolled back stays in it. Noted twice, in any
+// order, accesses are contested if and only if that is so, as long as none of
+// the limits is met. It guides the search and proves nothing.
 //
 // Not thread-safe.
 class WordTable {

@@ -8,42 +8,22 @@
 #include <gtest/gtest.h>
 
 #include "symbolic/check.h"
-#include "tests/support/guest_programs.h"
-#include "tests/support/guest_recorder.h"
+#include "tests/symbolic/guest_cases.h"
 
 namespace clew::symbolic {
 namespace {
 
-using testing::GuestRecorderOptions;
+using testing::FalsifyPath;
+using testing::GuestCase;
 using testing::GuestRecording;
-
-struct Program {
-  const char* name;
-  void (*entry)(uint64_t);
-  uint64_t rounds;
-};
-
-constexpr Program kPrograms[] = {
-    {"spin lock", testing::GuestSpinLockCounter, 20},
-    {"mutex", testing::GuestMutexCounter, 20},
-    {"lost update", testing::GuestLostUpdate, 40},
-    {"order violation", testing::GuestOrderViolation, 10},
-    {"deadlock", testing::GuestDeadlock, 12},
-};
-
-GuestRecording Record(const Program& program, uint64_t seed,
-                      uint64_t window_ticks = 1024) {
-  GuestRecorderOptions options;
-  options.seed = seed;
-  options.window_ticks = window_ticks;
-  return GuestRecording::Make(program.entry, program.rounds, options);
-}
+using testing::kGuestCases;
+using testing::RecordCase;
 
 TEST(CheckScheduleTest, AcceptsWhatHappenedAndEndsInItsMemory) {
-  for (const Program& program : kPrograms) {
+  for (const GuestCase& guest_case : kGuestCases) {
     for (uint64_t seed = 1; seed <= 10; ++seed) {
-      SCOPED_TRACE(fmt::format("{}, seed {}", program.name, seed));
-      const GuestRecording guest = Record(program, seed);
+      SCOPED_TRACE(fmt::format("{}, seed {}", guest_case.name, seed));
+      const GuestRecording guest = RecordCase(guest_case, seed);
       ASSERT_GT(guest.truth().insns, 100u);
       const auto report =
           CheckSchedule(guest.recording(), guest.truth().schedule, nullptr);
@@ -56,7 +36,7 @@ TEST(CheckScheduleTest, AcceptsWhatHappenedAndEndsInItsMemory) {
 }
 
 TEST(CheckScheduleTest, RefusesAStepAgainstTheOrderOfTime) {
-  const GuestRecording guest = Record(kPrograms[0], 3, 64);
+  const GuestRecording guest = RecordCase(kGuestCases[0], 3, 64);
   auto steps = guest.truth().schedule;
   const Tid last = steps.back().thread;
   // Runs one thread to its end before the others have begun.
@@ -74,10 +54,10 @@ TEST(CheckScheduleTest, RefusesAStepAgainstTheOrderOfTime) {
 
 TEST(SolveTest, FindsAWitnessForEveryRecordedRun) {
   uint64_t guess_failed = 0;
-  for (const Program& program : kPrograms) {
+  for (const GuestCase& guest_case : kGuestCases) {
     for (uint64_t seed = 1; seed <= 10; ++seed) {
-      SCOPED_TRACE(fmt::format("{}, seed {}", program.name, seed));
-      const GuestRecording guest = Record(program, seed);
+      SCOPED_TRACE(fmt::format("{}, seed {}", guest_case.name, seed));
+      const GuestRecording guest = RecordCase(guest_case, seed);
       SolveOptions options;
       options.time_limit_s = 5;
       const auto report = Solve(guest.recording(), options, nullptr);
@@ -96,10 +76,8 @@ TEST(SolveTest, FindsAWitnessForEveryRecordedRun) {
 TEST(SolveTest, ClaimsNothingWhereAPathWasFalsified) {
   for (uint64_t seed = 1; seed <= 5; ++seed) {
     SCOPED_TRACE(seed);
-    GuestRecording guest = Record(kPrograms[1], seed);
-    auto& blocks = guest.blocks().begin()->second;
-    blocks[blocks.size() / 2].ip =
-        TraceeAddr(blocks[blocks.size() / 2].ip.as_int() + 1);
+    GuestRecording guest = RecordCase(kGuestCases[1], seed);
+    FalsifyPath(guest);
     SolveOptions options;
     options.time_limit_s = 3;
     const auto report = Solve(guest.recording(), options, nullptr);

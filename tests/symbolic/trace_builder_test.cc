@@ -1,0 +1,136 @@
+// Goal: what the constraint trace says is true: along the order of what
+// happened, and of every other witness, each of its conditions holds, unless
+// an assumption does not; and no recorded run has an impossible branch.
+// Method: property; seeded guest recordings with short and long blocks. Oracle:
+// the solver's checker, which carries the accesses out one after another.
+#include "symbolic/trace_builder.h"
+
+#include <gtest/gtest.h>
+
+#include "process/recording.h"
+#include "solver/checker.h"
+#include "symbolic/guess_run.h"
+#include "symbolic/window_search.h"
+#include "tests/symbolic/guest_cases.h"
+
+namespace clew::symbolic {
+namespace {
+
+using testing::FalsifyPath;
+using testing::GuestCase;
+using testing::GuestRecording;
+using testing::kGuestCases;
+using testing::RecordCase;
+
+// A recording as constraints, and what they live on.
+struct Built {
+  explicit Built(const GuestRecording& guest)
+      : session(std::move(process::Session::Open(guest.recording()).value())),
+        words(session->start().thread_count(), 0) {
+    LearnAlongPaths(*FirstPoint(session->start(), 0, {}), ~uint64_t{0},
+                    guest.recording().failure, words, nullptr);
+    trace =
+        BuildTrace(session->start(), words.ContestedWords(), pool, {}).value();
+  }
+
+  std::unique_ptr<process::Session> session;
+  WordTable words;
+  constraints::ExprPool pool;
+  BuiltTrace trace;
+};
+
+// The accesses in the order of a schedule.
+constraints::AccessOrder OrderOf(const Built& built,
+                                 const std::vector<ScheduleStep>& steps) {
+  std::vector<size_t> next(built.trace.insns.size());
+  constraints::AccessOrder order;
+  for (const ScheduleStep& step : steps) {
+    const size_t thread = built.session->tape().IndexOf(step.thread).value();
+    const auto& insns = built.trace.insns[thread];
+    while (next[thread] < insns.size() &&
+           insns[next[thread]] < step.until_insn) {
+      order.push_back(static_cast<uint32_t>(thread));
+      ++next[thread];
+    }
+  }
+  return order;
+}
+
+// What does not hold along the schedule; empty: all of it does.
+std::string Disagreement(const Built& built,
+                         const std::vector<ScheduleStep>& steps) {
+  const auto order = OrderOf(built, steps);
+  EXPECT_EQ(order.size(), built.trace.trace.access_count());
+  const Status status = solver::CheckOrder(built.trace.trace, order);
+  return status ? "" : status.error().message;
+}
+
+bool IsAssumption(const std::string& disagreement) {
+  return disagreement.find("as in one run") != std::string::npos;
+}
+
+TEST(TraceBuilderTest, EveryConditionHoldsAlongWhatHappened) {
+  uint64_t conditions = 0;
+  for (const GuestCase& guest_case : kGuestCases) {
+    for (const uint64_t window_ticks : {64u, 1024u}) {
+      for (uint64_t seed = 1; seed <= 6; ++seed) {
+        SCOPED_TRACE(fmt::format("{}, window {}, seed {}", guest_case.name,
+                                 window_ticks, seed));
+        const GuestRecording guest = RecordCase(guest_case, seed, window_ticks);
+        const Built built(guest);
+        EXPECT_EQ(built.trace.impossible.value_or(""), "");
+        EXPECT_EQ(built.trace.insns_run, guest.truth().insns);
+        const Status valid = constraints::Validate(built.trace.trace);
+        EXPECT_TRUE(valid) << valid.error().message;
+        EXPECT_EQ(Disagreement(built, guest.truth().schedule), "");
+        conditions += built.trace.trace.path.size();
+      }
+    }
+  }
+  EXPECT_GT(conditions, 3000u);
+}
+
+TEST(TraceBuilderTest, EveryConditionHoldsAlongAWitness) {
+  uint64_t held = 0;
+  uint64_t assumptions_failed = 0;
+  for (const GuestCase& guest_case : kGuestCases) {
+    for (uint64_t seed = 1; seed <= 6; ++seed) {
+      SCOPED_TRACE(fmt::format("{}, seed {}", guest_case.name, seed));
+      const GuestRecording guest = RecordCase(guest_case, seed);
+      const Built built(guest);
+      WindowSearch search(built.session->start(), guest.recording().failure, 0,
+                          {}, nullptr);
+      const auto found = search.Run(10);
+      ASSERT_TRUE(found) << found.error().message;
+      if (!*found) {
+        continue;
+      }
+      const std::string wrong = Disagreement(built, search.report().steps);
+      if (IsAssumption(wrong)) {
+        ++assumptions_failed;
+      } else {
+        EXPECT_EQ(wrong, "");
+        ++held;
+      }
+    }
+  }
+  EXPECT_GT(held, 20u);
+  EXPECT_LT(assumptions_failed, 6u);
+}
+
+// A branch that nothing shared decides goes where the machine does not.
+TEST(TraceBuilderTest, AFalsifiedPrivatePathIsImpossible) {
+  uint64_t impossible = 0;
+  for (const GuestCase& guest_case : kGuestCases) {
+    for (uint64_t seed = 1; seed <= 2; ++seed) {
+      GuestRecording guest = RecordCase(guest_case, seed);
+      FalsifyPath(guest);
+      const Built built(guest);
+      impossible += built.trace.impossible ? 1 : 0;
+    }
+  }
+  EXPECT_GT(impossible, 2u);
+}
+
+}  // namespace
+}  // namespace clew::symbolic
