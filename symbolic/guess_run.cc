@@ -128,7 +128,8 @@ class Run {
             .contradiction = process_.contradiction(),
             .last = last_,
             .steps = std::move(steps_),
-            .retired_total = process_.retired_total()};
+            .retired_total = process_.retired_total(),
+            .all_ended = false};
   }
 
   process::Process& process() { return process_; }
@@ -209,10 +210,12 @@ Result<RunOutcome> GuessRunner::Run(std::shared_ptr<RunPoint> from,
   const uint64_t before = run.process().retired_total();
   uint64_t next_point = before + options_.point_insns;
   std::optional<RunOutcome::End> end;
+  bool all_ended = false;
   while (!end) {
     CLEW_ASSIGN_OR_RETURN(choice, run.Choose());
     if (!choice) {
-      CLEW_ASSIGN_OR_RETURN(all_ended, run.process().AllEnded());
+      CLEW_ASSIGN_OR_RETURN(none_left, run.process().AllEnded());
+      all_ended = none_left;
       if (!all_ended) {
         end = RunOutcome::End::kStuck;
         break;
@@ -246,7 +249,9 @@ Result<RunOutcome> GuessRunner::Run(std::shared_ptr<RunPoint> from,
     }
   }
   insns_run_ += run.process().retired_total() - before;
-  return run.Finish(*end);
+  RunOutcome outcome = run.Finish(*end);
+  outcome.all_ended = all_ended;
+  return outcome;
 }
 
 LearnReport LearnAlongPaths(const RunPoint& from, uint64_t insns_max,
@@ -266,7 +271,7 @@ LearnReport LearnAlongPaths(const RunPoint& from, uint64_t insns_max,
     GuessRunner runner(failure, &words, options, progress);
     const auto outcome = runner.Run(std::move(forced));
     report.insns_run += runner.insns_run();
-    report.to_the_end = outcome && outcome->end != RunOutcome::End::kCutOff;
+    report.to_the_end = outcome && outcome->all_ended;
   }
   return report;
 }

@@ -62,6 +62,7 @@ struct RunOutcome {
   std::shared_ptr<RunPoint> last;   // the last point before the end
   std::vector<ScheduleStep> steps;  // since `last`
   uint64_t retired_total = 0;
+  bool all_ended = false;  // every stream
 };
 
 struct GuessRunOptions {

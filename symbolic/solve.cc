@@ -58,34 +58,38 @@ class Portfolio {
   }
 
  private:
-  // Shorter turns first: most recordings need little of one engine.
+  // Windows as long as they come further; turns for both once they do not,
+  // shorter ones first.
   Status Alternate(SolveReport& report) {
     double window_turn_s = kFirstWindowTurnS;
     double whole_turn_s = kFirstWholeTurnS;
-    while (true) {
-      CLEW_RETURN_IF_ERROR(SearchWindows(report, window_turn_s));
-      if (report.verdict == Verdict::kUnknown && Learn(kWholeInsnsMax)) {
-        CLEW_RETURN_IF_ERROR(SearchWhole(report, whole_turn_s));
-      }
-      if (report.verdict != Verdict::kUnknown) {
-        return {};
-      }
+    while (report.verdict == Verdict::kUnknown) {
       if (deadline_.passed()) {
         report.reason = fmt::format("{:.0f} s", options_.time_limit_s);
         return {};
       }
+      CLEW_ASSIGN_OR_RETURN(came_further, SearchWindows(report, window_turn_s));
+      if (came_further || report.verdict != Verdict::kUnknown) {
+        continue;
+      }
+      if (!deadline_.passed() && Learn(kWholeInsnsMax)) {
+        CLEW_RETURN_IF_ERROR(SearchWhole(report, whole_turn_s));
+      }
       window_turn_s *= 3;
       whole_turn_s *= 3;
     }
+    return {};
   }
 
-  Status SearchWindows(SolveReport& report, double seconds) {
+  // Whether a contradiction was left behind.
+  Result<bool> SearchWindows(SolveReport& report, double seconds) {
+    const uint64_t stretches = windows_.report().stretches;
     CLEW_ASSIGN_OR_RETURN(
         found, windows_.Run(std::min(seconds, deadline_.seconds_left())));
     if (found) {
       Accept(report, windows_.report().steps, "window search");
     }
-    return {};
+    return windows_.report().stretches > stretches;
   }
 
   // What is shared and contested, unless the recording is longer than that or

@@ -183,11 +183,12 @@ class Builder final : public process::Engine, public machine::ShadowObserver {
       return elsewhere ? pool_.NewVar(8 * access.size_bytes, "elsewhere")
                        : loaded;
     }
-    TraceAccess traced =
-        NewAccess(running_[thread_], access.addr, access.size_bytes, access.ip);
+    const Part part = TracedPart(access);
+    TraceAccess traced = NewAccess(running_[thread_], access.addr + part.offset,
+                                   part.size_bytes, access.ip);
     traced.kind = access.kind;
     const Expr* variable = pool_.NewVar(
-        8 * access.size_bytes,
+        8 * part.size_bytes,
         fmt::format("t{}_{:x}", process_.tid(thread_), access.addr));
     traced.read_value = variable;
     if (access.kind == AccessKind::kReadModifyWrite) {
@@ -197,7 +198,10 @@ class Builder final : public process::Engine, public machine::ShadowObserver {
     } else {
       Add(thread_, traced, InsnOf(access));
     }
-    return variable;
+    const Expr* whole = loaded != nullptr
+                            ? loaded
+                            : pool_.Const(access.value, 8 * access.size_bytes);
+    return Replace(whole, part, variable);
   }
   void OnWrite(const ObservedAccess& access, const Expr* stored) override {
     lost_track_ = lost_track_ || AddressIsSymbolic(access);
@@ -207,14 +211,16 @@ class Builder final : public process::Engine, public machine::ShadowObserver {
     const Expr* value = stored != nullptr
                             ? stored
                             : pool_.Const(access.value, 8 * access.size_bytes);
+    const Part part = TracedPart(access);
+    value = pool_.Extract(value, 8 * part.offset, 8 * part.size_bytes);
     auto& pending = pending_rmw_[thread_];
     if (access.kind == AccessKind::kReadModifyWrite && pending) {
       trace().threads[thread_].accesses[*pending].written_value = value;
       pending.reset();
       return;
     }
-    TraceAccess traced =
-        NewAccess(running_[thread_], access.addr, access.size_bytes, access.ip);
+    TraceAccess traced = NewAccess(running_[thread_], access.addr + part.offset,
+                                   part.size_bytes, access.ip);
     traced.kind = AccessKind::kWrite;
     traced.written_value = value;
     Add(thread_, traced, InsnOf(access));
@@ -335,6 +341,37 @@ class Builder final : public process::Engine, public machine::ShadowObserver {
   bool Traced(const ObservedAccess& access) const {
     return words_.contains(access.addr / 8) ||
            words_.contains((access.addr + access.size_bytes - 1) / 8);
+  }
+
+  // The bytes of an access that lie in traced words; the others are private to
+  // the thread, or as in this run. REQUIRES: there are some.
+  struct Part {
+    uint32_t offset = 0;
+    uint32_t size_bytes = 0;
+  };
+  Part TracedPart(const ObservedAccess& access) const {
+    const uint64_t last_word = (access.addr + access.size_bytes - 1) / 8;
+    const auto first_bytes =
+        std::min(static_cast<uint32_t>(8 - access.addr % 8), access.size_bytes);
+    const bool first = words_.contains(access.addr / 8);
+    const bool last = words_.contains(last_word);
+    if (first && last) {
+      return {.offset = 0, .size_bytes = access.size_bytes};
+    }
+    return first ? Part{.offset = 0, .size_bytes = first_bytes}
+                 : Part{.offset = first_bytes,
+                        .size_bytes = access.size_bytes - first_bytes};
+  }
+  // `whole` with that part of it, its beginning or its end, replaced.
+  const Expr* Replace(const Expr* whole, Part part, const Expr* by) {
+    const uint32_t end = 8 * (part.offset + part.size_bytes);
+    if (part.offset != 0) {
+      return pool_.Concat(by, pool_.Extract(whole, 0, 8 * part.offset));
+    }
+    return end == whole->width
+               ? by
+               : pool_.Concat(pool_.Extract(whole, end, whole->width - end),
+                              by);
   }
 
   Place NextPlace(size_t thread) const {

@@ -27,7 +27,7 @@ struct WindowSearchOptions {
   uint64_t beyond_insns = 20'000;
   uint64_t beyond_insns_max = 40'000;
   // Steps of each search in the first window; doubled with each further one.
-  uint64_t first_steps_max = 20'000;
+  uint64_t first_steps_max = 300'000;
   uint64_t seed = 1;
 };
 
