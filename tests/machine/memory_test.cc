@@ -221,6 +221,42 @@ TEST_F(MemoryTest, DigestDependsOnTheStateAlone) {
   }
 }
 
+// Relative digests tell the states apart that the memory and its copies go
+// through from the call on, and differ by what the full digests differ by.
+TEST_F(MemoryTest, ARelativeDigestComparesWhatComesAfterIt) {
+  for (int round = 0; round < 20; ++round) {
+    Memory memory;
+    Model model;
+    for (int i = 0; i < 50; ++i) {
+      Step(memory, model);
+    }
+    const uint64_t base = FreshDigest(model);
+    memory.EnableRelativeDigest();
+    EXPECT_EQ(memory.digest(), 0u);
+    const auto mark = memory.SetMark();
+    const Model at_mark = model;
+    for (int i = 0; i < 50; ++i) {
+      const uint64_t before = memory.digest();
+      const Model model_before = model;
+      Step(memory, model);
+      ASSERT_EQ(before == memory.digest(), model_before == model) << i;
+      ASSERT_EQ(memory.digest(), FreshDigest(model) - base) << i;
+    }
+    Memory copy = memory;
+    Model copied = model;
+    for (int i = 0; i < 50; ++i) {
+      Step(copy, copied);
+    }
+    EXPECT_EQ(copy.digest(), FreshDigest(copied) - base);
+    memory.RollBack(mark);
+    EXPECT_EQ(memory.digest(), 0u);
+    ExpectEqual(memory, at_mark);
+    // Counted anew.
+    copy.EnableRelativeDigest();
+    EXPECT_EQ(copy.digest(), 0u);
+  }
+}
+
 TEST_F(MemoryTest, CodeVersionFollowsExecutablePages) {
   Memory memory;
   memory.Map(kBase, kPageBytes, kProtRead | kProtWrite);

@@ -12,6 +12,7 @@
 #include "symbolic/guess_run.h"
 #include "symbolic/window_search.h"
 #include "tests/symbolic/guest_cases.h"
+#include "tests/symbolic/guest_straddle.h"
 
 namespace clew::symbolic {
 namespace {
@@ -88,6 +89,20 @@ TEST(TraceBuilderTest, EveryConditionHoldsAlongWhatHappened) {
     }
   }
   EXPECT_GT(conditions, 3000u);
+}
+
+// The counter's word is traced, the constant's is not: nobody writes it.
+TEST(TraceBuilderTest, AnAccessOfATracedAndAnotherWordKeepsTheOther) {
+  for (uint64_t seed = 1; seed <= 6; ++seed) {
+    SCOPED_TRACE(fmt::format("seed {}", seed));
+    const GuestRecording guest =
+        RecordCase({"straddle", testing::GuestStraddle, 10}, seed);
+    ASSERT_NE(guest.truth().exit_status, 2);
+    const Built built(guest);
+    EXPECT_EQ(built.trace.impossible.value_or(""), "");
+    EXPECT_GT(built.trace.trace.path.size(), 20u);
+    EXPECT_EQ(Disagreement(built, guest.truth().schedule), "");
+  }
 }
 
 TEST(TraceBuilderTest, EveryConditionHoldsAlongAWitness) {
