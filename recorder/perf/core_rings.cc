@@ -1,0 +1,206 @@
+#include "recorder/perf/core_rings.h"
+
+#include <fmt/format.h>
+
+#include <utility>
+
+namespace clew::recorder::perf {
+namespace {
+
+constexpr uint64_t kPageBytes = 4096;  // of x86-64
+// AUX, ITRACE_START and LOST records alone.
+constexpr uint64_t kPtDataBytes = 16 * kPageBytes;
+
+std::string NameOf(CoreId core) { return fmt::format("core {}", core); }
+
+}  // namespace
+
+// Counts, keeps the ledger, and hands on.
+class CoreRings::Forward final : public RecordSink, public AuxSink {
+ public:
+  Forward(CoreRings& rings, SessionSink& sink) : rings_(rings), sink_(sink) {
+    rings_.relay_.sink = &sink;
+  }
+  ~Forward() override { rings_.relay_.sink = nullptr; }
+  Forward(const Forward&) = delete;
+  Forward& operator=(const Forward&) = delete;
+
+  Status OnRecord(const RecordView& record) override {
+    CLEW_ASSIGN_OR_RETURN(event, ParseEvent(record, rings_.data().name()));
+    CLEW_RETURN_IF_ERROR(sink_.OnEvent(rings_.core_, record, event));
+    ++rings_.counts_.events;
+    if (const auto* lost = std::get_if<LostEvent>(&event.body)) {
+      rings_.counts_.lost_records += lost->count;
+    } else if (const auto* samples =
+                   std::get_if<LostSamplesEvent>(&event.body)) {
+      rings_.counts_.lost_samples += samples->count;
+    } else if (const auto* aux = std::get_if<AuxEvent>(&event.body)) {
+      return OnAuxRecord(*aux);
+    }
+    return {};
+  }
+  Status OnAux(const AuxPiece& piece) override {
+    return sink_.OnAux(rings_.core_, piece);
+  }
+
+ private:
+  Status OnAuxRecord(const AuxEvent& aux) {
+    if ((aux.flags & PERF_AUX_FLAG_OVERWRITE) != 0) {
+      return {};  // tells where the head of a snapshot was, no new bytes
+    }
+    rings_.pt_stopped_ =
+        rings_.pt_stopped_ || (aux.flags & PERF_AUX_FLAG_TRUNCATED) != 0;
+    return rings_.ledger_.OnAuxRecord(aux);
+  }
+
+  CoreRings& rings_;
+  SessionSink& sink_;
+};
+
+CoreRings::CoreRings(PerfKernel& kernel, CoreId core)
+    : kernel_(&kernel), core_(core), ledger_(relay_, NameOf(core)) {
+  relay_.core = core;
+}
+
+Result<std::unique_ptr<CoreRings>> CoreRings::Open(PerfKernel& kernel,
+                                                   CoreId core,
+                                                   const CorePlan& plan) {
+  std::unique_ptr<CoreRings> rings(new CoreRings(kernel, core));
+  rings->is_snapshot_ = plan.mode == RingMode::kOverwrite;
+  CLEW_RETURN_IF_ERROR(rings->OpenGroup(rings->sideband_, plan.sideband, plan,
+                                        plan.data_bytes, plan.mode));
+  if (plan.pt) {
+    CLEW_RETURN_IF_ERROR(rings->OpenPt(plan));
+  }
+  return rings;
+}
+
+std::vector<const Fd*> CoreRings::leaders() const {
+  std::vector<const Fd*> list = {&sideband_.events.front()};
+  if (!pt_.events.empty()) {
+    list.push_back(&pt_.events.front());
+  }
+  return list;
+}
+
+// perf_event_open(2): a ring that is mapped without PROT_WRITE is overwritten.
+Status CoreRings::OpenGroup(Group& group, const perf_event_attr& attr,
+                            const CorePlan& plan, uint64_t data_bytes,
+                            RingMode mode) {
+  for (const int32_t thread : plan.threads) {
+    CLEW_ASSIGN_OR_RETURN(
+        event,
+        kernel_->OpenEvent(attr, thread, static_cast<int>(core_.as_int())));
+    group.events.push_back(std::move(event));
+  }
+  const Fd& leader = group.events.front();
+  CLEW_ASSIGN_OR_RETURN(memory, kernel_->Map(leader, 0, kPageBytes + data_bytes,
+                                             mode == RingMode::kForward));
+  group.memory = std::move(memory);
+  CLEW_ASSIGN_OR_RETURN(
+      ring, DataRing::Create(group.memory.bytes(), mode, NameOf(core_)));
+  group.ring.emplace(std::move(ring));
+  for (size_t i = 1; i < group.events.size(); ++i) {
+    CLEW_RETURN_IF_ERROR(
+        kernel_->Control(group.events[i], PERF_EVENT_IOC_SET_OUTPUT,
+                         static_cast<unsigned long>(leader.get()), "redirect"));
+  }
+  return {};
+}
+
+Status CoreRings::OpenPt(const CorePlan& plan) {
+  CLEW_RETURN_IF_ERROR(
+      OpenGroup(pt_, *plan.pt, plan, kPtDataBytes, RingMode::kForward));
+  CLEW_RETURN_IF_ERROR(MapAux(plan, kPageBytes + kPtDataBytes));
+  if (plan.filter_text.empty()) {
+    return {};
+  }
+  return Control(pt_, PERF_EVENT_IOC_SET_FILTER,
+                 reinterpret_cast<unsigned long>(plan.filter_text.c_str()),
+                 "set the address filter of");
+}
+
+Status CoreRings::MapAux(const CorePlan& plan, uint64_t offset_bytes) {
+  auto& page =
+      *reinterpret_cast<perf_event_mmap_page*>(pt_.memory.bytes().data());
+  page.aux_offset = offset_bytes;
+  page.aux_size = plan.aux_bytes;
+  CLEW_ASSIGN_OR_RETURN(
+      memory, kernel_->Map(pt_.events.front(), offset_bytes, plan.aux_bytes,
+                           plan.mode == RingMode::kForward));
+  aux_memory_ = std::move(memory);
+  CLEW_ASSIGN_OR_RETURN(ring, AuxRing::Create(page, aux_memory_.bytes(),
+                                              plan.mode, NameOf(core_)));
+  aux_.emplace(std::move(ring));
+  return {};
+}
+
+Status CoreRings::Control(const Group& group, unsigned long request,
+                          unsigned long argument, std::string_view what) {
+  for (const Fd& event : group.events) {
+    CLEW_RETURN_IF_ERROR(kernel_->Control(event, request, argument, what));
+  }
+  return {};
+}
+
+// PT is off at least as long as the sideband that explains it.
+Status CoreRings::Enable() {
+  CLEW_RETURN_IF_ERROR(Control(sideband_, PERF_EVENT_IOC_ENABLE, 0, "enable"));
+  return Control(pt_, PERF_EVENT_IOC_ENABLE, 0, "enable");
+}
+
+Status CoreRings::Disable() {
+  CLEW_RETURN_IF_ERROR(Control(pt_, PERF_EVENT_IOC_DISABLE, 0, "disable"));
+  return Control(sideband_, PERF_EVENT_IOC_DISABLE, 0, "disable");
+}
+
+// Records first: the kernel writes an AUX record before it moves the AUX head,
+// so the bytes that a record tells of are there by the next drain at the
+// latest.
+Status CoreRings::Drain(SessionSink& sink) {
+  Forward forward(*this, sink);
+  CLEW_RETURN_IF_ERROR(sideband_.ring->Drain(forward));
+  if (!aux_) {
+    return {};
+  }
+  CLEW_RETURN_IF_ERROR(pt_.ring->Drain(forward));
+  CLEW_RETURN_IF_ERROR(aux_->Drain(forward));
+  if (std::exchange(pt_stopped_, false)) {
+    return Control(pt_, PERF_EVENT_IOC_ENABLE, 0, "enable");
+  }
+  return {};
+}
+
+// PT must be off for its head to be up to date; the sideband is only held back,
+// so that what is missing meanwhile is counted by the kernel (LOST).
+Status CoreRings::StopOutput() {
+  CLEW_RETURN_IF_ERROR(Control(pt_, PERF_EVENT_IOC_DISABLE, 0, "disable"));
+  return kernel_->Control(sideband_.events.front(), PERF_EVENT_IOC_PAUSE_OUTPUT,
+                          1, "pause");
+}
+
+Status CoreRings::ReadSnapshot(SessionSink& sink) {
+  Forward forward(*this, sink);
+  CLEW_RETURN_IF_ERROR(sideband_.ring->ReadPaused(forward));
+  if (!aux_) {
+    return {};
+  }
+  CLEW_RETURN_IF_ERROR(pt_.ring->Drain(forward));
+  return aux_->ReadSnapshot(forward);
+}
+
+Status CoreRings::ResumeOutput() {
+  CLEW_RETURN_IF_ERROR(kernel_->Control(
+      sideband_.events.front(), PERF_EVENT_IOC_PAUSE_OUTPUT, 0, "resume"));
+  return Control(pt_, PERF_EVENT_IOC_ENABLE, 0, "enable");
+}
+
+Status CoreRings::Close(SessionSink& sink) {
+  if (!aux_ || is_snapshot_) {
+    return {};
+  }
+  Forward forward(*this, sink);
+  return ledger_.Close(aux_->delivered_bytes());
+}
+
+}  // namespace clew::recorder::perf

@@ -1,0 +1,81 @@
+#ifndef CLEW_RECORDER_PERF_KERNEL_H_
+#define CLEW_RECORDER_PERF_KERNEL_H_
+
+#include <linux/perf_event.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string_view>
+#include <utility>
+
+#include "common/result.h"
+
+namespace clew::recorder::perf {
+
+// A file descriptor, closed when destroyed. Moves.
+class Fd {
+ public:
+  Fd() = default;
+  explicit Fd(int fd) : fd_(fd) {}
+  Fd(Fd&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
+  Fd& operator=(Fd&& other) noexcept;
+  Fd(const Fd&) = delete;
+  Fd& operator=(const Fd&) = delete;
+  ~Fd();
+  int get() const { return fd_; }  // -1: none
+
+ private:
+  int fd_ = -1;
+};
+
+// Mapped memory, unmapped when destroyed. Moves; the bytes stay where they are.
+class Memory {
+ public:
+  Memory() = default;
+  explicit Memory(std::span<std::byte> bytes) : bytes_(bytes) {}
+  Memory(Memory&& other) noexcept : bytes_(std::exchange(other.bytes_, {})) {}
+  Memory& operator=(Memory&& other) noexcept;
+  Memory(const Memory&) = delete;
+  Memory& operator=(const Memory&) = delete;
+  ~Memory();
+  std::span<std::byte> bytes() const { return bytes_; }
+
+ private:
+  std::span<std::byte> bytes_;
+};
+
+// The system calls that a recording needs; a test may put itself in between.
+// Errors are kSystem with the errno and begin with what was tried. Not
+// thread-safe.
+class PerfKernel {
+ public:
+  virtual ~PerfKernel() = default;
+  // perf_event_open for `thread` (-1: all) on the CPU `core`.
+  [[nodiscard]] virtual Result<Fd> OpenEvent(const perf_event_attr& attr,
+                                             int32_t thread, int core) = 0;
+  [[nodiscard]] virtual Result<Memory> Map(const Fd& event, uint64_t offset,
+                                           size_t bytes, bool writable) = 0;
+  // PERF_EVENT_IOC_...; `what` names it in messages.
+  [[nodiscard]] virtual Status Control(const Fd& event, unsigned long request,
+                                       unsigned long argument,
+                                       std::string_view what) = 0;
+  // epoll: a set of events, and waiting until one of them wakes us.
+  [[nodiscard]] virtual Result<Fd> MakePoller() = 0;
+  [[nodiscard]] virtual Status Watch(const Fd& poller, const Fd& event) = 0;
+  // True if there was a wake-up within `timeout_ms`; false also if a signal
+  // came.
+  [[nodiscard]] virtual Result<bool> Wait(const Fd& poller, int timeout_ms) = 0;
+  // Returns once every writer that was at work on a ring has ended: membarrier
+  // (MEMBARRIER_CMD_GLOBAL) waits for an RCU grace period, and the kernel
+  // writes to rings within RCU read sections (kernel/events/ring_buffer.c,
+  // perf_output_begin). Takes some milliseconds.
+  [[nodiscard]] virtual Status WaitForWriters() = 0;
+};
+
+// The kernel that runs us. Lives as long as the program.
+PerfKernel& RealPerfKernel();
+
+}  // namespace clew::recorder::perf
+
+#endif  // CLEW_RECORDER_PERF_KERNEL_H_

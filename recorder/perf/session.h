@@ -1,0 +1,111 @@
+#ifndef CLEW_RECORDER_PERF_SESSION_H_
+#define CLEW_RECORDER_PERF_SESSION_H_
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "common/result.h"
+#include "common/units.h"
+#include "recorder/perf/core_rings.h"
+#include "recorder/perf/event_config.h"
+#include "recorder/perf/kernel.h"
+#include "recorder/perf/pmu.h"
+
+namespace clew::recorder::perf {
+
+struct SessionOptions {
+  // Threads to record, with all that they make later; empty: every thread of
+  // the host.
+  std::vector<int32_t> threads = {};
+  // Recording begins when one of `threads` calls execve. Enable after that, so
+  // that CPUs that come online later are recorded, too.
+  bool enable_on_exec = false;
+  // Hardware PT; absent: sideband alone.
+  std::optional<PtOptions> pt = {};
+  // Rings are overwritten and read by Snapshot; with PT, PtOptions::snapshot
+  // must say the same.
+  bool snapshot = false;
+  uint64_t data_bytes = 512 << 10;  // per CPU, a power of two of pages
+  std::string sys = "/sys";         // where CPUs and the PMU are looked up
+  std::string proc = "/proc";       // for messages about permissions
+};
+
+// ns = zero + ((tsc * mult) >> shift)   (perf_event.h, time_zero)
+struct TimeConversion {
+  uint16_t shift = 0;
+  uint32_t mult = 0;
+  uint64_t zero = 0;
+  bool operator==(const TimeConversion&) const = default;
+};
+
+// Of all CPUs, those that have gone included.
+struct SessionCounts {
+  uint64_t events = 0;
+  uint64_t lost_records = 0;
+  uint64_t lost_samples = 0;
+  uint64_t skipped_bytes = 0;      // of data rings that broke their format
+  uint64_t overwritten_bytes = 0;  // snapshot: of records, before a snapshot
+  uint64_t cores_added = 0;        // after Open
+  uint64_t cores_gone = 0;
+};
+
+// A recording with perf_event on every CPU that is online. Not thread-safe.
+class Session {
+ public:
+  // `kernel` must outlive the session. Disabled at first.
+  //
+  // kUnsupported: no intel_pt, or not as the options want it. kSystem: the
+  // kernel refused; for want of permission the message says what would help.
+  [[nodiscard]] static Result<Session> Open(PerfKernel& kernel,
+                                            SessionOptions options);
+  Session(Session&&) noexcept = default;
+  Session& operator=(Session&&) noexcept = default;
+  ~Session();
+
+  [[nodiscard]] Status Enable();
+  [[nodiscard]] Status Disable();
+  // Waits for a ring to have an eighth of its bytes, or for `timeout_ms`; true
+  // if it was a ring.
+  [[nodiscard]] Result<bool> Wait(int timeout_ms);
+  // Full trace: hands on what all rings have, and frees their room.
+  [[nodiscard]] Status Drain(SessionSink& sink);
+  // Snapshot: stops all CPUs first, then hands on what the rings have, then
+  // goes on; also after an error of `sink`.
+  [[nodiscard]] Status Snapshot(SessionSink& sink);
+  // Opens events on CPUs that have come online, and hands on the rest of those
+  // that have gone. To be called now and then; the kernel does not wake us.
+  [[nodiscard]] Status FollowCores(SessionSink& sink);
+  // After Disable: hands on the rest. Nothing may be called afterwards but
+  // counts.
+  [[nodiscard]] Status Finish(SessionSink& sink);
+
+  std::vector<CoreId> cores() const;
+  SessionCounts counts() const;
+  // kUnsupported: the kernel's clock is not that of the TSC here
+  // (cap_user_time_zero is clear).
+  [[nodiscard]] Result<TimeConversion> Conversion() const;
+
+ private:
+  Session(PerfKernel& kernel, SessionOptions options);
+  Status MakePlan();
+  Status OpenCore(CoreId core);
+  Status CloseCore(CoreRings& rings, SessionSink& sink);
+  Status SnapshotStopped(SessionSink& sink);
+  void AddCounts(const CoreRings& rings, SessionCounts& counts) const;
+
+  PerfKernel* kernel_;
+  SessionOptions options_;
+  CorePlan plan_;
+  Fd poller_;
+  std::map<CoreId, std::unique_ptr<CoreRings>> cores_;
+  bool enabled_ = false;
+  SessionCounts gone_;  // of CPUs that are closed
+};
+
+}  // namespace clew::recorder::perf
+
+#endif  // CLEW_RECORDER_PERF_SESSION_H_
