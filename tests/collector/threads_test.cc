@@ -1,0 +1,178 @@
+// Goal: many clients at once, with broken uploads, wrong bytes, removals,
+// expiry and power cuts: every bundle listed is whole, and what a client was
+// told last about its bundle holds.
+// Method: property; each round continues on what the disk kept of the last one.
+// The seed is printed. CLEW_SEED repeats one.
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <cstdlib>
+#include <optional>
+#include <random>
+#include <thread>
+
+#include "common/digest.h"
+#include "tests/collector/samples.h"
+#include "tests/support/power_cut_files.h"
+
+namespace clew::collector {
+namespace {
+
+constexpr int kClients = 6;
+constexpr int kRounds = 100;
+constexpr int kStepsPerRound = 30;
+
+uint64_t Seed() {
+  const char* given = std::getenv("CLEW_SEED");
+  return given != nullptr ? std::strtoull(given, nullptr, 10)
+                          : std::random_device()();
+}
+
+class Client {
+ public:
+  // Two clients have the same bundle, all share chunks.
+  Client(int number, uint64_t seed)
+      : sample_(SmallSample(fmt::format("trace {}", number / 2),
+                            fmt::format("code {}", number % 3))),
+        random_(seed) {}
+
+  void Step(BundleStore& store) {
+    switch (random_.Below(8)) {
+      case 0:
+        if (may_remove_) {
+          (void)store.Remove(sample_.list.id());  // another may be first
+        }
+        break;
+      case 1:
+        (void)store.Expire();  // fails when the power is cut
+        break;
+      case 2:
+        SendWrong(store);
+        break;
+      case 3:
+        BreakOff(store);
+        break;
+      default:
+        Send(store);
+        break;
+    }
+  }
+
+  const Sample& sample() const { return sample_; }
+  bool told_there() const { return told_there_; }
+  void AllowRemoval(bool allowed) {
+    may_remove_ = allowed;
+    told_there_ = told_there_ && !allowed;
+  }
+
+ private:
+  void Send(BundleStore& store) {
+    if (SendBundle(store, sample_)) {
+      told_there_ = !may_remove_;
+    }
+  }
+  // Bytes that are not those of the name: refused, and in nobody's way.
+  void SendWrong(BundleStore& store) {
+    const ChunkRef chunk = sample_.list.Chunks().front();
+    auto upload = store.chunks().Begin(chunk);
+    ASSERT_TRUE(upload.has_value());
+    const std::string wrong(chunk.size_bytes, '?');
+    if (upload->Put(0, Bytes(wrong))) {
+      EXPECT_FALSE(upload->Finish().has_value());
+    }
+  }
+  void BreakOff(BundleStore& store) {
+    const auto chunks = sample_.list.Chunks();
+    auto upload = store.chunks().Begin(chunks[random_.Below(chunks.size())]);
+    ASSERT_TRUE(upload.has_value());
+    (void)upload->Put(0, Bytes(sample_.chunks.at(upload->chunk().id)).first(1));
+  }
+
+  const Sample sample_;
+  Random random_;
+  bool may_remove_ = false;
+  bool told_there_ = false;
+};
+
+void RunAll(BundleStore& store, std::vector<Client>& clients) {
+  std::vector<std::thread> threads;
+  for (Client& client : clients) {
+    threads.emplace_back([&] {
+      for (int i = 0; i < kStepsPerRound; ++i) {
+        client.Step(store);
+      }
+    });
+  }
+  for (std::thread& thread : threads) {
+    thread.join();
+  }
+}
+
+void ExpectKept(BundleStore& store, const std::vector<Client>& clients) {
+  std::map<BundleId, const Sample*> samples;
+  std::set<BundleId> listed;
+  for (const StoredBundle& bundle : store.List()) {
+    listed.insert(bundle.id);
+  }
+  for (const Client& client : clients) {
+    samples[client.sample().list.id()] = &client.sample();
+    if (client.told_there()) {
+      EXPECT_TRUE(listed.contains(client.sample().list.id()));
+    }
+  }
+  const StoreReport report = store.Check();
+  EXPECT_TRUE(report.faults.empty()) << report.faults.front();
+  EXPECT_EQ(report.bundles, listed.size());
+  for (const BundleId& id : listed) {
+    const TempFolder out;
+    const Status made = store.Materialise(id, out / "b");
+    ASSERT_TRUE(made.has_value()) << made.error().message;
+    EXPECT_EQ(ReadFiles(out / "b"), samples.at(id)->files);
+  }
+}
+
+TEST(StoreThreadsTest, WhatClientsWereToldHoldsThroughCutsAndRepeats) {
+  const uint64_t seed = Seed();
+  printf("CLEW_SEED=%lu\n", static_cast<unsigned long>(seed));
+  SCOPED_TRACE(seed);
+  Random random(seed);
+  std::atomic<uint64_t> now_s = 0;
+  std::vector<Client> clients;
+  for (int i = 0; i < kClients; ++i) {
+    clients.emplace_back(i, random.Next());
+  }
+  auto disk = std::make_unique<TempFolder>();
+  int cuts = 0;
+  for (int round = 0; round < kRounds && !testing::Test::HasFailure();
+       ++round) {
+    const std::string root = *disk / "disk";
+    if (round == 0) {
+      WriteFiles(root, {{"x", ""}});
+    }
+    // The first two clients' bundle is never removed on even rounds.
+    for (size_t i = 0; i < clients.size(); ++i) {
+      clients[i].AllowRemoval(i >= 2 || round % 2 == 1);
+    }
+    PowerCutFiles files(root);
+    auto options = StoreOptions(root + "/data", nullptr);
+    options.now_s = [&] { return now_s += 10000; };
+    {
+      auto store = BundleStore::Open(files, options);
+      ASSERT_TRUE(store.has_value()) << store.error().message;
+      ExpectKept(**store, clients);
+      files.FailAfter(static_cast<int>(random.Below(400)) + 1);
+      RunAll(**store, clients);
+    }
+    cuts += files.failing() ? 1 : 0;
+    auto after = std::make_unique<TempFolder>();
+    files.AfterCut(*after / "disk",
+                   [&](const std::string&, unsigned alternatives) {
+                     return static_cast<unsigned>(random.Below(alternatives));
+                   });
+    disk = std::move(after);
+  }
+  printf("%d rounds, %d of them cut\n", kRounds, cuts);
+}
+
+}  // namespace
+}  // namespace clew::collector
