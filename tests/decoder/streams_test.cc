@@ -155,6 +155,49 @@ TEST(StreamsTest, EveryInstructionInOrderWithinItsBounds) {
   }
 }
 
+// What NotBefore says, known without decoding, holds of all that is to come,
+// and is of use: it grows while a thread is pulled.
+TEST(StreamsTest, NothingComesBeforeWhatWasSaid) {
+  const auto first =
+      static_cast<uint64_t>(testing::UnitTest::GetInstance()->random_seed());
+  uint64_t grown = 0;
+  for (uint64_t seed = first; seed < first + 20; ++seed) {
+    SCOPED_TRACE(fmt::format("seed {}", seed));
+    Random random(seed);
+    SyntheticConfig config;
+    config.seed = seed;
+    config.cores = 1 + static_cast<uint32_t>(random.Below(4));
+    config.threads = 1 + static_cast<uint32_t>(random.Below(6));
+    config.insns = 5000;
+    config.encoder = RandomEncoder(random);
+    config.overflows = random.Below(2) == 0;
+    const auto synthetic = MakeSynthetic(config);
+    Decoded decoded = Decode(*synthetic);
+    TraceStreams &streams = *decoded.streams;
+    std::vector<Tid> left(streams.threads());
+    std::map<Tid, TscTicks> said;
+    while (!left.empty()) {
+      for (const Tid tid : left) {  // of all, whoever is pulled
+        const TscTicks now = streams.NotBefore(tid);
+        ASSERT_GE(now, said[tid]) << "thread " << tid.as_int();
+        grown += now > said[tid] ? 1 : 0;
+        said[tid] = now;
+      }
+      const size_t pick = random.Below(left.size());
+      const auto item = streams.Next(left[pick]);
+      ASSERT_TRUE(item) << item.error().message;
+      if (!*item) {
+        EXPECT_EQ(streams.NotBefore(left[pick]), TscTicks(~uint64_t{0}));
+        left.erase(left.begin() + static_cast<std::ptrdiff_t>(pick));
+      } else if (const auto *block = std::get_if<StreamBlock>(&**item)) {
+        ASSERT_LE(said[left[pick]], block->time.lo);
+      }
+    }
+    EXPECT_EQ(streams.NotBefore(Tid(99'999)), TscTicks(0));
+  }
+  EXPECT_GT(grown, 100u);
+}
+
 // Without timing packets the order of slices is all there is. A PSB+ where a
 // thread is entered may hide a switch, so there is none but the first here.
 TEST(StreamsTest, ThreadsAreToldApartWithoutAnyTime) {
