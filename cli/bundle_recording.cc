@@ -3,10 +3,26 @@
 #include "decoder/streams.h"
 
 namespace clew::cli {
+namespace {
+
+Status CheckHasRun(const decoder::Bundle& bundle) {
+  if (bundle.manifest().source == decoder::BundleSource::kImported) {
+    return Unsupported(
+        "{}: was imported from perf.data: it lacks the state at its first "
+        "instruction (start.pb) and what came in from outside (inputs.pb), so "
+        "it cannot be solved or replayed; `clew info` and `clew decode` read "
+        "it, and what `clew record` makes has both",
+        bundle.path());
+  }
+  return {};
+}
+
+}  // namespace
 
 Result<std::unique_ptr<BundleRecording>> OpenRecording(
     const std::string& bundle_path) {
   CLEW_ASSIGN_OR_RETURN(bundle, decoder::Bundle::Open(bundle_path));
+  CLEW_RETURN_IF_ERROR(CheckHasRun(bundle));
   auto opened = std::make_unique<BundleRecording>(std::move(bundle));
   CLEW_ASSIGN_OR_RETURN(trace, opened->bundle.ReadTrace());
   opened->trace = std::move(trace);

@@ -26,7 +26,8 @@ struct BundleRecording {
   process::Recording recording;
 };
 
-// Errors as of decoder::Bundle.
+// Errors as of decoder::Bundle; kUnsupported: it was imported, and so lacks
+// what solving and replaying begin with.
 [[nodiscard]] Result<std::unique_ptr<BundleRecording>> OpenRecording(
     const std::string& bundle_path);
 

@@ -2,10 +2,13 @@
 #include <sys/stat.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <cstdio>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "cli/report.h"
@@ -42,6 +45,7 @@ Examples:
   clew decode fail.clew --thread 4711 --from 1000 --count 20
   clew decode fail.clew --as blocks --core 0
   clew decode fail.clew --as packets --core 0 --count 50
+  clew decode fail.clew --as slices                  when each thread ran where
   clew decode fail.clew --as none                    count, and find gaps
   clew decode perf.data --as blocks --json           of plain Linux perf
 )";
@@ -395,10 +399,58 @@ Status PrintItems(const Trace& trace, const DecodeOptions& options) {
   return {};
 }
 
+// Slices.
+
+// When a thread was on a core: its time line.
+void PrintSlice(Output& out, const Slice& slice) {
+  if (!out.Wants()) {
+    return;
+  }
+  if (out.json()) {
+    out.Element({{"kind", "slice"},
+                 {"thread", slice.thread.as_int()},
+                 {"core", slice.core.as_int()},
+                 {"lo", slice.time.lo.as_int()},
+                 {"hi", slice.time.hi.as_int()}});
+  } else {
+    out.Line(fmt::format("thread {} core {} [{},{}]", slice.thread, slice.core,
+                         slice.time.lo, slice.time.hi));
+  }
+}
+
+// Thread by thread, each in order of time; or those of a core.
+Status PrintSlices(const Trace& trace, const DecodeOptions& options) {
+  std::map<Tid, std::vector<const Slice*>> by_thread;
+  for (const Slice& slice : trace.slices()) {
+    if ((!options.thread || slice.thread == Tid(*options.thread)) &&
+        (!options.core || slice.core == CoreId(*options.core))) {
+      by_thread[options.core ? Tid(0) : slice.thread].push_back(&slice);
+    }
+  }
+  Output out(options);
+  uint64_t count = 0;
+  for (auto& [thread, slices] : by_thread) {
+    std::ranges::stable_sort(slices, {}, [](const Slice* slice) {
+      return std::pair(slice->time.lo, slice->on_core);
+    });
+    out.Restart();
+    for (const Slice* slice : slices) {
+      PrintSlice(out, *slice);
+    }
+    count += slices.size();
+  }
+  out.Finish({{"slices", count}, {"lists", by_thread.size()}},
+             fmt::format("{} slices in {} lists", count, by_thread.size()));
+  return {};
+}
+
 Status RunDecode(const DecodeOptions& options) {
   CLEW_ASSIGN_OR_RETURN(trace, OpenTrace(options.input));
   if (options.as == "packets") {
     return PrintPackets(*trace, options);
+  }
+  if (options.as == "slices") {
+    return PrintSlices(*trace, options);
   }
   return PrintItems(*trace, options);
 }
@@ -416,8 +468,9 @@ void AddDecode(CLI::App& app, int& exit_code) {
   command
       ->add_option("--as", options->as,
                    "what to print: instructions (default), blocks, packets, "
-                   "none")
-      ->check(CLI::IsMember({"instructions", "blocks", "packets", "none"}));
+                   "slices, none")
+      ->check(CLI::IsMember(
+          {"instructions", "blocks", "packets", "slices", "none"}));
   auto* thread =
       command->add_option("--thread", options->thread, "only this thread");
   command->add_option("--core", options->core, "only this core, as it ran")

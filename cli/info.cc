@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <map>
 #include <memory>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -61,6 +62,7 @@ struct Summary {
   uint64_t switches = 0;
   size_t cores = 0;
   std::vector<ThreadSummary> threads;
+  std::vector<decoder::MmapRecord> images_missing;
   StreamStats stats;
   std::string backtraces;
   std::string no_backtraces_because;
@@ -108,18 +110,30 @@ std::string SourceText(decoder::BundleSource source) {
       return "software (qemu)";
     case decoder::BundleSource::kStepper:
       return "software (stepper)";
+    case decoder::BundleSource::kImported:
+      return "imported (perf.data)";
     case decoder::BundleSource::kUnknown:
       break;
   }
   return "unknown";
 }
 
-// The span of time in which slices have an end, in ticks.
-uint64_t Ticks(const Trace& trace) {
+std::string Hex(std::span<const std::byte> bytes) {
+  std::string text;
+  for (const std::byte byte : bytes) {
+    text += fmt::format("{:02x}", static_cast<unsigned>(byte));
+  }
+  return text;
+}
+
+// The span of time in which slices have an end, in ticks. On hardware, a slice
+// that began before the recording has 0 as its beginning.
+uint64_t Ticks(const Trace& trace, bool hardware) {
   uint64_t first = UINT64_MAX;
   uint64_t last = 0;
   for (const Slice& slice : trace.slices()) {
-    first = std::min(first, slice.time.lo.as_int());
+    const bool earlier = hardware && slice.time.lo == TscTicks(0);
+    first = std::min(first, (earlier ? slice.time.hi : slice.time.lo).as_int());
     if (slice.time.hi != decoder::kTscUnknown) {
       last = std::max(last, slice.time.hi.as_int());
     }
@@ -329,6 +343,11 @@ Json ToJson(const Manifest& manifest, const Summary& summary) {
                        {"instructions", thread.instructions},
                        {"gaps", thread.gaps}});
   }
+  Json missing = Json::array();
+  for (const decoder::MmapRecord& mapping : summary.images_missing) {
+    missing.push_back(
+        {{"path", mapping.path}, {"build_id", Hex(mapping.build_id)}});
+  }
   const Failure& failure = manifest.failure;
   return {{"producer", manifest.producer},
           {"source", SourceText(manifest.source)},
@@ -350,6 +369,13 @@ Json ToJson(const Manifest& manifest, const Summary& summary) {
           {"switches", summary.switches},
           {"instructions", summary.stats.instructions},
           {"threads", std::move(threads)},
+          {"images_missing", std::move(missing)},
+          {"origin",
+           {{"host", manifest.origin.host},
+            {"os_release", manifest.origin.os_release},
+            {"cpu", manifest.origin.cpu},
+            {"perf_version", manifest.origin.perf_version},
+            {"snapshot", manifest.origin.snapshot}}},
           {"loss",
            {{"gaps", summary.stats.gaps},
             {"gap_bytes", summary.stats.gap_bytes},
@@ -377,14 +403,33 @@ std::string LossText(const Manifest& manifest, const Summary& summary) {
                     manifest.lost_records, manifest.inputs_unknown);
 }
 
+void PrintMissing(const Summary& summary) {
+  if (summary.images_missing.empty()) {
+    return;
+  }
+  fmt::print("\n{} mappings of code have no file in the bundle:\n",
+             summary.images_missing.size());
+  for (const decoder::MmapRecord& mapping : summary.images_missing) {
+    fmt::print("  {}, build-id {}\n", mapping.path,
+               mapping.build_id.empty() ? "unknown" : Hex(mapping.build_id));
+  }
+}
+
 void PrintText(const Manifest& manifest, const Summary& summary) {
   const auto line = [](const char* label, const std::string& text) {
     fmt::print("{:<13} {}\n", label, text);
   };
+  const bool imported = manifest.source == decoder::BundleSource::kImported;
   line("command", ShellQuote(manifest.command));
   line("source", fmt::format("{}, {}, seed {}", SourceText(manifest.source),
                              manifest.producer, manifest.seed));
-  line("failure", Describe(manifest.failure));
+  if (!manifest.origin.host.empty() || !manifest.origin.cpu.empty()) {
+    line("host", fmt::format("{}, Linux {}, {}", manifest.origin.host,
+                             manifest.origin.os_release, manifest.origin.cpu));
+  }
+  line("failure", imported && manifest.failure.kind == FailureKind::kNone
+                      ? "not known"
+                      : Describe(manifest.failure));
   line("duration",
        fmt::format("{} ticks, {:.3f} ms of recorded time", summary.ticks,
                    static_cast<double>(summary.nanos) / 1e6));
@@ -401,6 +446,7 @@ void PrintText(const Manifest& manifest, const Summary& summary) {
     fmt::print("{:>8}  {:<16} {:>12} {:>8} {:>6}\n", thread.thread, thread.name,
                thread.instructions, thread.slices, thread.gaps);
   }
+  PrintMissing(summary);
   if (!summary.backtraces.empty()) {
     fmt::print("\n{}", summary.backtraces);
   } else if (!summary.no_backtraces_because.empty()) {
@@ -412,13 +458,16 @@ Status RunInfo(const InfoOptions& options) {
   CLEW_ASSIGN_OR_RETURN(bundle, Bundle::Open(options.bundle));
   CLEW_ASSIGN_OR_RETURN(trace, bundle.ReadTrace());
   Summary summary;
-  summary.ticks = Ticks(*trace);
+  const auto source = bundle.manifest().source;
+  summary.ticks = Ticks(*trace, source == decoder::BundleSource::kImported ||
+                                    source == decoder::BundleSource::kPerf);
   summary.nanos =
       decoder::ToPerfNanos(TscTicks(summary.ticks), trace->conversion())
           .as_int() -
       trace->conversion().zero;
   summary.cores = trace->cores().size();
   summary.switches = trace->slices().size();
+  summary.images_missing = trace->code().Missing();
   for (const decoder::CoreTrace& core : trace->cores()) {
     summary.pt_bytes += core.bytes;
   }

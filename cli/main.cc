@@ -31,6 +31,7 @@ constexpr const char* kFooter = R"(Exit codes:
 Examples:
   clew doctor
   clew record --until-fail -o fail.clew -- ./server --its-args
+  clew import perf.data --core core -o fail.clew
   clew info fail.clew
   clew solve fail.clew
   clew replay fail.clew
@@ -44,6 +45,9 @@ Examples:
 constexpr void (*kSubcommands[])(CLI::App&, int&) = {
 #ifdef CLEW_CLI_RECORD
     AddRecord,
+#endif
+#ifdef CLEW_CLI_IMPORT
+    AddImport,
 #endif
 #ifdef CLEW_CLI_INFO
     AddInfo,

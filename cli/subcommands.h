@@ -10,6 +10,7 @@
 namespace clew::cli {
 
 void AddRecord(CLI::App& app, int& exit_code);
+void AddImport(CLI::App& app, int& exit_code);
 void AddInfo(CLI::App& app, int& exit_code);
 void AddDecode(CLI::App& app, int& exit_code);
 void AddSolve(CLI::App& app, int& exit_code);

@@ -19,7 +19,13 @@
 
 namespace clew::decoder {
 
-enum class BundleSource : uint8_t { kUnknown, kPerf, kQemu, kStepper };
+enum class BundleSource : uint8_t {
+  kUnknown,
+  kPerf,
+  kQemu,
+  kStepper,
+  kImported,  // no start state, no inputs
+};
 
 struct BundleImage {
   std::string path;  // at recording time
@@ -27,6 +33,15 @@ struct BundleImage {
   bool has_build_id = false;
   uint64_t size_bytes = 0;
   std::string file;  // where it is in the bundle; it may be missing there
+};
+
+// Where an imported recording was made; empty: not known.
+struct BundleOrigin {
+  std::string host;
+  std::string os_release;
+  std::string cpu;
+  std::string perf_version;
+  bool snapshot = false;
 };
 
 // manifest.pb, as plain values; proto/bundle.proto is the specification.
@@ -48,6 +63,7 @@ struct Manifest {
   uint64_t seed = 0;
   uint32_t quantum_insns = 0;
   bool core_registers_exact = false;
+  BundleOrigin origin;
   uint64_t digest = 0;  // of manifest.pb
 };
 

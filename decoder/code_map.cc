@@ -72,6 +72,23 @@ std::string CodeMap::first_path() const {
   return initial_.empty() ? std::string() : initial_.front().mapping.path;
 }
 
+std::vector<MmapRecord> CodeMap::Missing() const {
+  std::vector<MmapRecord> missing;
+  for (const auto* entries : {&initial_, &replacing_}) {
+    for (const Entry& entry : *entries) {
+      const bool seen =
+          std::any_of(missing.begin(), missing.end(), [&](const auto& other) {
+            return other.path == entry.mapping.path &&
+                   other.build_id == entry.mapping.build_id;
+          });
+      if (entry.file.empty() && !seen) {
+        missing.push_back(entry.mapping);
+      }
+    }
+  }
+  return missing;
+}
+
 std::string CodeMap::Describe(TraceeAddr addr) const {
   for (const auto* entries : {&replacing_, &initial_}) {
     for (const Entry& entry : *entries) {

@@ -43,6 +43,8 @@ class CodeMap {
   std::string first_path() const;
   // Where no file was found.
   size_t missing_count() const { return missing_count_; }
+  // The same, each path and build-id once.
+  std::vector<MmapRecord> Missing() const;
 
  private:
   struct Entry {

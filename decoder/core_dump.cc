@@ -28,6 +28,11 @@ constexpr size_t kRspIndex = 19;
 constexpr size_t kFsBaseIndex = 21;
 constexpr size_t kGsBaseIndex = 22;
 
+// asm-generic/siginfo.h, siginfo_t on 64-bit hosts.
+constexpr uint64_t kSiginfoBytes = 128;
+constexpr uint64_t kSiCodeOffset = 8;
+constexpr uint64_t kSiAddrOffset = 16;
+
 uint64_t Padded(uint64_t size) { return (size + 3) & ~uint64_t{3}; }
 
 template <class T>
@@ -154,6 +159,8 @@ Status CoreDump::ParseNotes(std::span<const std::byte> bytes, uint64_t offset,
         "note padding"));
     if (type == NT_PRSTATUS) {
       CLEW_RETURN_IF_ERROR(ParsePrstatus(desc, at));
+    } else if (type == NT_SIGINFO && !signal_) {
+      CLEW_RETURN_IF_ERROR(ParseSiginfo(desc, at));
     }
   }
   return {};
@@ -180,6 +187,19 @@ Status CoreDump::ParsePrstatus(std::span<const std::byte> desc,
   thread.fs_base = reg(kFsBaseIndex);
   thread.gs_base = reg(kGsBaseIndex);
   threads_.push_back(thread);
+  return {};
+}
+
+// The first one is the failing thread's.
+Status CoreDump::ParseSiginfo(std::span<const std::byte> desc,
+                              uint64_t offset) {
+  if (desc.size() < kSiginfoBytes) {
+    return CorruptInput("{}: offset {:#x}: NT_SIGINFO has {} bytes, wanted {}",
+                        name_, offset, desc.size(), kSiginfoBytes);
+  }
+  signal_ = CoreSignal{.signal = Load<int32_t>(desc, 0),
+                       .code = Load<int32_t>(desc, kSiCodeOffset),
+                       .addr = TraceeAddr(Load<uint64_t>(desc, kSiAddrOffset))};
   return {};
 }
 

@@ -27,6 +27,13 @@ struct CoreThread {
   uint64_t gs_base = 0;
 };
 
+// Why the process was ended (NT_SIGINFO, siginfo_t).
+struct CoreSignal {
+  int32_t signal = 0;
+  int32_t code = 0;  // si_code: above 0 if the kernel raised it
+  TraceeAddr addr;   // si_addr; of meaning for faults that the kernel raised
+};
+
 // A stretch of memory (PT_LOAD).
 struct CoreSegment {
   TraceeAddr addr;
@@ -50,6 +57,8 @@ class CoreDump {
                                              const std::string& name);
 
   const std::vector<CoreThread>& threads() const { return threads_; }
+  // Absent if the dump has none, as those before Linux 3.7.
+  const std::optional<CoreSignal>& signal() const { return signal_; }
   // Ordered by address; they do not overlap.
   const std::vector<CoreSegment>& segments() const { return segments_; }
   // Copies memory to `out`; false if a byte of it is not in the dump.
@@ -62,6 +71,7 @@ class CoreDump {
   Status ParseNotes(std::span<const std::byte> bytes, uint64_t offset,
                     uint64_t size);
   Status ParsePrstatus(std::span<const std::byte> desc, uint64_t offset);
+  Status ParseSiginfo(std::span<const std::byte> desc, uint64_t offset);
   Status CheckOverlaps();
   Result<std::span<const std::byte>> Part(std::span<const std::byte> bytes,
                                           uint64_t offset, uint64_t size,
@@ -71,6 +81,7 @@ class CoreDump {
   std::optional<MappedFile> file_;
   std::vector<std::byte> unpacked_;
   std::vector<CoreThread> threads_;
+  std::optional<CoreSignal> signal_;
   std::vector<CoreSegment> segments_;
 };
 

@@ -42,6 +42,24 @@ Result<std::vector<std::byte>> FindBuildId(ByteReader notes) {
   return std::vector<std::byte>();
 }
 
+// Debug information alone keeps the sections of code, as ones without bytes.
+bool HasOnlyEmptyCodeSections(Bytes elf, const Elf64_Ehdr& ehdr) {
+  bool any = false;
+  for (uint64_t i = 0; i < ehdr.e_shnum; ++i) {
+    Elf64_Shdr section;
+    if (!LoadAt(elf, ehdr.e_shoff + i * sizeof section, section)) {
+      return false;
+    }
+    if ((section.sh_flags & SHF_EXECINSTR) != 0) {
+      if (section.sh_type != SHT_NOBITS) {
+        return false;
+      }
+      any = true;
+    }
+  }
+  return any;
+}
+
 }  // namespace
 
 std::vector<std::byte> BuildIdOf(Bytes elf) {
@@ -69,13 +87,29 @@ std::vector<std::byte> BuildIdOf(Bytes elf) {
   return {};
 }
 
+const char* LacksCode(Bytes elf) {
+  Elf64_Ehdr ehdr;
+  if (!LoadAt(elf, 0, ehdr)) {
+    return "it is no ELF file";
+  }
+  if (ehdr.e_type != ET_EXEC && ehdr.e_type != ET_DYN) {
+    return "it is relocatable, as kernel modules are, and not in memory as in "
+           "the file";
+  }
+  if (HasOnlyEmptyCodeSections(elf, ehdr)) {
+    return "it holds debug information alone, no code";
+  }
+  return nullptr;
+}
+
 ImageResolver HostImages() {
   return [](const MmapRecord& mapping) -> std::string {
     if (mapping.build_id.empty() || !mapping.path.starts_with('/')) {
       return {};
     }
     const auto file = MappedFile::Open(mapping.path);
-    const bool same = file && BuildIdOf(file->bytes()) == mapping.build_id;
+    const bool same = file && BuildIdOf(file->bytes()) == mapping.build_id &&
+                      LacksCode(file->bytes()) == nullptr;
     return same ? mapping.path : std::string();
   };
 }

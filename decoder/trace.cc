@@ -38,7 +38,7 @@ Status Trace::ReadRecords() {
                        data_.name());
   }
   ReadTiming(pt_info_);
-  cpu_ = config_.cpu.value_or(ParseCpuId(data_.cpu_id()));
+  cpu_ = config_.cpu.value_or(ParseCpuId(data_.features().cpu_id));
   return data_.ForEachRecord([this](const Record& record) -> Status {
     OnRecord(record);
     return {};

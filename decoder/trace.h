@@ -72,6 +72,9 @@ class Trace {
   const TimingConfig& timing() const { return timing_; }
   const TscConversion& conversion() const { return conversion_; }
   const CpuIdentity& cpu() const { return cpu_; }
+  // As AUXTRACE_INFO says.
+  const PtInfoRecord& pt_info() const { return pt_info_; }
+  const PerfData& data() const { return data_; }
   bool tsc_at_switches() const { return config_.tsc_at_switches; }
   const std::map<Tid, ThreadInfo>& threads() const { return threads_; }
   const std::vector<SidebandLoss>& losses() const { return losses_; }

@@ -41,8 +41,10 @@ Result<BundleSource> ToSource(pb::Manifest::Source source,
       return BundleSource::kQemu;
     case pb::Manifest::SOURCE_STEPPER:
       return BundleSource::kStepper;
+    case pb::Manifest::SOURCE_IMPORTED:
+      return BundleSource::kImported;
     default:
-      return CorruptInput("{}: source is {}, wanted 0..3", where,
+      return CorruptInput("{}: source is {}, wanted 0..4", where,
                           static_cast<int>(source));
   }
 }
@@ -126,6 +128,14 @@ Result<TscConversion> ToConversion(const pb::Timing& from,
                        .zero = from.time_zero()};
 }
 
+BundleOrigin ToOrigin(const pb::Origin& from) {
+  return {.host = from.host(),
+          .os_release = from.os_release(),
+          .cpu = from.cpu(),
+          .perf_version = from.perf_version(),
+          .snapshot = from.snapshot()};
+}
+
 }  // namespace
 
 bool ParseMessage(std::span<const std::byte> bytes,
@@ -184,6 +194,7 @@ Result<Manifest> ToManifest(const pb::Manifest& from, const std::string& where,
   manifest.seed = from.seed();
   manifest.quantum_insns = from.quantum_insns();
   manifest.core_registers_exact = from.core_registers_exact();
+  manifest.origin = ToOrigin(from.origin());
   for (const pb::Image& image : from.images()) {
     CLEW_ASSIGN_OR_RETURN(converted, ToImage(image, where, bundle_path));
     manifest.images.push_back(std::move(converted));

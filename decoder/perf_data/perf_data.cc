@@ -13,16 +13,8 @@ constexpr uint64_t kMagicSwapped = 0x50455246494c4532;  // on a big-endian host
 constexpr uint64_t kPipeHeaderBytes = 16;
 // Far more events than any recording opens; bounds what a file may ask for.
 constexpr uint64_t kAttrsMax = 65536;
-// The header's set of features, and the number of the CPUID feature in it
-// (linux/tools/perf/util/header.h, HEADER_CPUID).
+// The header's set of features.
 constexpr uint64_t kFeaturesOffset = 72;
-constexpr uint32_t kFeatureCpuId = 9;
-
-// perf's strings: a length, which counts the padding, and as many bytes.
-Result<std::string> ReadPerfText(ByteReader& reader) {
-  CLEW_ASSIGN_OR_RETURN(size, reader.Read<uint32_t>("text length"));
-  return reader.ReadText(size, "text");
-}
 
 }  // namespace
 
@@ -71,25 +63,38 @@ Status PerfData::ReadHeader(ByteReader& reader) {
   CLEW_RETURN_IF_ERROR(ReaderOf(data_offset, data_size, "data"));
   data_offset_ = data_offset;
   data_size_ = data_size;
-  cpu_id_ = ReadCpuIdSection().value_or("");
+  ReadFeatureSections();
   return ReadAttrSection(attrs_offset, attrs_size, attr_size);
 }
 
-// Behind the data is a table of the features present: offset and size of each.
-Result<std::string> PerfData::ReadCpuIdSection() const {
-  CLEW_ASSIGN_OR_RETURN(header, ReaderOf(kFeaturesOffset, 8, "features"));
-  CLEW_ASSIGN_OR_RETURN(features, header.Read<uint64_t>("features"));
-  if ((features >> kFeatureCpuId & 1) == 0) {
-    return std::string();
+// Behind the data is a table of the features present: offset and size of each,
+// in the order of their numbers.
+void PerfData::ReadFeatureSections() {
+  const auto set = [this]() -> Result<uint64_t> {
+    CLEW_ASSIGN_OR_RETURN(header, ReaderOf(kFeaturesOffset, 8, "features"));
+    return header.Read<uint64_t>("features");
+  }();
+  for (uint32_t feature = 0; feature < kFeaturesEnd; ++feature) {
+    if ((set.value_or(0) >> feature & 1) == 0) {
+      continue;
+    }
+    const uint64_t earlier = *set & ((uint64_t{1} << feature) - 1);
+    const Status read = ReadFeatureSection(
+        feature, static_cast<uint64_t>(std::popcount(earlier)));
+    if (!read) {
+      feature_faults_.push_back(read.error().message);
+    }
   }
-  const uint64_t earlier = features & ((uint64_t{1} << kFeatureCpuId) - 1);
-  const auto index = static_cast<uint64_t>(std::popcount(earlier));
+}
+
+Status PerfData::ReadFeatureSection(uint32_t feature, uint64_t index) {
   CLEW_ASSIGN_OR_RETURN(entry, ReaderOf(data_offset_ + data_size_ + 16 * index,
                                         16, "feature table"));
-  CLEW_ASSIGN_OR_RETURN(offset, entry.Read<uint64_t>("cpuid offset"));
-  CLEW_ASSIGN_OR_RETURN(size, entry.Read<uint64_t>("cpuid size"));
-  CLEW_ASSIGN_OR_RETURN(section, ReaderOf(offset, size, "cpuid"));
-  return ReadPerfText(section);
+  CLEW_ASSIGN_OR_RETURN(offset, entry.Read<uint64_t>("feature offset"));
+  CLEW_ASSIGN_OR_RETURN(size, entry.Read<uint64_t>("feature size"));
+  CLEW_ASSIGN_OR_RETURN(
+      section, ReaderOf(offset, size, fmt::format("feature {}", feature)));
+  return ReadFeature(feature, section, features_);
 }
 
 Result<ByteReader> PerfData::ReaderOf(uint64_t offset, uint64_t size,
@@ -172,22 +177,11 @@ Result<Record> PerfData::ReadRecord(ByteReader& reader) {
     case kRecordAuxtrace:
       return ReadAuxtrace(reader, body, record);
     case kRecordHeaderAttr:
-      CLEW_RETURN_IF_ERROR(ReadAttrRecord(body));
+    case kRecordHeaderFeature:
+    case kRecordTracingData:
+    case kRecordHeaderBuildId:
+      CLEW_RETURN_IF_ERROR(ReadOwnRecord(header, reader, body));
       return record;
-    case kRecordHeaderFeature: {
-      CLEW_ASSIGN_OR_RETURN(feature, body.Read<uint64_t>("feature"));
-      if (feature == kFeatureCpuId) {
-        CLEW_ASSIGN_OR_RETURN(text, ReadPerfText(body));
-        cpu_id_ = std::move(text);
-      }
-      return record;
-    }
-    case kRecordTracingData: {
-      CLEW_ASSIGN_OR_RETURN(size, body.Read<uint32_t>("tracing_data size"));
-      CLEW_RETURN_IF_ERROR(
-          reader.Skip((uint64_t{size} + 7) & ~uint64_t{7}, "tracing data"));
-      return record;
-    }
     default:
       break;
   }
@@ -201,7 +195,33 @@ Result<Record> PerfData::ReadRecord(ByteReader& reader) {
   }
   CLEW_ASSIGN_OR_RETURN(parsed, ParseRecordBody(header, body));
   record.body = std::move(parsed);
+  if (auto* mmap = std::get_if<MmapRecord>(&record.body);
+      mmap != nullptr && mmap->build_id.empty()) {
+    mmap->build_id = features_.BuildIdOf(mmap->path);
+  }
   return record;
+}
+
+// Records of perf's own that say something of others. TRACING_DATA has its data
+// behind it.
+Status PerfData::ReadOwnRecord(const RecordHeader& header, ByteReader& reader,
+                               ByteReader& body) {
+  switch (header.type) {
+    case kRecordHeaderAttr:
+      return ReadAttrRecord(body);
+    case kRecordHeaderBuildId:
+      return ReadBuildIdRecord(header.misc, body, features_);
+    case kRecordHeaderFeature: {
+      CLEW_ASSIGN_OR_RETURN(feature, body.Read<uint64_t>("feature"));
+      return feature < kFeaturesEnd
+                 ? ReadFeature(static_cast<uint32_t>(feature), body, features_)
+                 : Status();
+    }
+    default: {
+      CLEW_ASSIGN_OR_RETURN(size, body.Read<uint32_t>("tracing_data size"));
+      return reader.Skip((uint64_t{size} + 7) & ~uint64_t{7}, "tracing data");
+    }
+  }
 }
 
 Result<Record> PerfData::ReadAuxtrace(ByteReader& reader, ByteReader& body,

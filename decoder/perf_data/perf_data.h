@@ -11,6 +11,8 @@
 #include "common/file.h"
 #include "common/result.h"
 #include "decoder/perf_data/attr.h"
+#include "decoder/perf_data/features.h"
+#include "decoder/perf_data/record_parser.h"
 #include "decoder/perf_data/records.h"
 
 namespace clew::decoder {
@@ -38,10 +40,15 @@ class PerfData {
   // The attrs seen so far: all in file format, after ForEachRecord in pipe
   // format.
   const std::vector<EventAttr>& attrs() const { return attrs_; }
-  // What the CPUID feature says (cpu_id.h), seen so far as with attrs(). Empty
-  // if the file has none: perf writes its features last, so that a recording
-  // that was killed lacks them.
-  const std::string& cpu_id() const { return cpu_id_; }
+  // Seen so far as with attrs(). perf writes them last, so that a recording
+  // that was killed lacks them. Mappings whose record has no build-id get
+  // theirs from here.
+  const PerfFeatures& features() const { return features_; }
+  // Features of a file that are damaged, and so not in features(): what is
+  // wrong with each. (In pipe format a damaged one is an Error.)
+  const std::vector<std::string>& feature_faults() const {
+    return feature_faults_;
+  }
   const std::string& name() const { return name_; }
   bool is_pipe() const { return is_pipe_; }
 
@@ -51,7 +58,8 @@ class PerfData {
   Status ReadFileHeader();
   Status ReadHeader(ByteReader& reader);
   Status ReadAttrSection(uint64_t offset, uint64_t size, uint64_t attr_size);
-  Result<std::string> ReadCpuIdSection() const;
+  void ReadFeatureSections();
+  Status ReadFeatureSection(uint32_t feature, uint64_t index);
   Result<std::vector<uint64_t>> ReadIds(uint64_t offset, uint64_t size);
   Result<ByteReader> ReaderOf(uint64_t offset, uint64_t size,
                               std::string_view section) const;
@@ -59,12 +67,15 @@ class PerfData {
   Result<Record> ReadAuxtrace(ByteReader& reader, ByteReader& body,
                               Record record);
   Status ReadAttrRecord(ByteReader& body);
+  Status ReadOwnRecord(const RecordHeader& header, ByteReader& reader,
+                       ByteReader& body);
 
   std::optional<MappedFile> file_;
   std::span<const std::byte> bytes_;
   std::string name_;
   std::vector<EventAttr> attrs_;
-  std::string cpu_id_;
+  PerfFeatures features_;
+  std::vector<std::string> feature_faults_;
   bool is_pipe_ = false;
   uint64_t data_offset_ = 0;
   uint64_t data_size_ = 0;

@@ -158,6 +158,47 @@ TEST(PerfDataTest, TheCpuIsTheCapturesInBothFormats) {
   }
 }
 
+// As `perf buildid-list` and `perf report --header-only` tell.
+TEST(PerfDataTest, FeaturesTellWhereAndOfWhatBuilds) {
+  auto data = PerfData::Open(kFile);
+  ASSERT_TRUE(data) << data.error().message;
+  const PerfFeatures& features = data->features();
+  EXPECT_EQ(features.host, "localhost");
+  EXPECT_EQ(features.os_release, "4.14.18");
+  EXPECT_EQ(features.cpu_description,
+            "Intel(R) Core(TM) m7-6Y75 CPU @ 1.20GHz");
+  ASSERT_EQ(features.command.size(), 11u);
+  EXPECT_EQ(features.command[10], "Hello, World!");
+  EXPECT_TRUE(data->feature_faults().empty());
+  const auto kernel = features.BuildIdOf("[kernel.kallsyms]_text");
+  ASSERT_EQ(kernel.size(), 20u);
+  EXPECT_EQ(kernel.front(), std::byte{0x67});
+  EXPECT_EQ(kernel.back(), std::byte{0x42});
+  EXPECT_TRUE(features.BuildIdOf("/no/such/file").empty());
+  uint64_t mappings = 0;
+  ASSERT_TRUE(data->ForEachRecord([&](const Record& record) -> Status {
+    if (const auto* mmap = std::get_if<MmapRecord>(&record.body)) {
+      EXPECT_EQ(mmap->build_id.size(), 20u) << mmap->path;
+      ++mappings;
+    }
+    return {};
+  }));
+  EXPECT_EQ(mappings, 66u);
+}
+
+TEST(PerfDataTest, ADamagedFeatureIsNamedAndTheRestRead) {
+  auto bytes = ReadWholeFile(kFile);
+  ASSERT_TRUE(bytes);
+  // The table of features is behind the data, at 168872; the build-ids' entry
+  // is its first.
+  (*bytes)[168872 + 7] = std::byte{0x7f};
+  auto data = PerfData::Over(*bytes, "hostile");
+  ASSERT_TRUE(data) << data.error().message;
+  ASSERT_EQ(data->feature_faults().size(), 1u);
+  EXPECT_THAT(data->feature_faults()[0], testing::HasSubstr("feature 2"));
+  EXPECT_EQ(data->features().os_release, "4.14.18");
+}
+
 TEST(CpuIdTest, IntelsAreKnownAndAnythingElseHasNoErrata) {
   const CpuIdentity kaby_lake = {
       .is_intel = true, .family = 6, .model = 158, .stepping = 10};

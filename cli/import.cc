@@ -1,0 +1,210 @@
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <cstring>
+#include <memory>
+#include <span>
+#include <string>
+
+#include "cli/import_bundle.h"
+#include "cli/report.h"
+#include "cli/subcommands.h"
+#include "common/progress.h"
+
+namespace clew::cli {
+namespace {
+
+using decoder::ImageMatch;
+
+constexpr const char* kFooter =
+    R"(Takes what `perf record -e intel_pt//` wrote, in file format or in pipe format
+(`perf record -o -`, `perf inject`), and makes a bundle that `clew info` and
+`clew decode` read anywhere. The programs and libraries that were mapped are
+copied into it: from their recorded paths, or from below the folders of
+--images, wherever there is a file of the same build-id; one of another build is
+refused by name. What is not found is listed, and is a gap when decoded.
+
+A pipe that `perf inject` wrote has no build-ids, and names the CPU of the host
+on which that ran: give the recording one with --cpu, since errata go by it.
+
+Such a bundle has no start state and no input log, so `clew solve` and
+`clew replay` refuse it.
+
+Exit codes:
+  0  imported, with or without images missing
+  2  the output exists, or an input is of the wrong kind
+  3  a file cannot be read or written; there is no Intel PT in it
+  4  perf.data or the core dump breaks its format
+
+Examples:
+  clew import perf.data -o run.clew
+  clew import perf.data --core core.4711 -o crash.clew
+  clew import perf.data --images ./bin --images ./sysroot -o run.clew
+  perf record -o - -e intel_pt//u ./server | clew import - -o run.clew
+)";
+
+struct Options {
+  ImportOptions import;
+  bool json = false;
+};
+
+std::string HexOf(std::span<const std::byte> bytes) {
+  std::string text;
+  for (const std::byte byte : bytes) {
+    text += fmt::format("{:02x}", static_cast<unsigned>(byte));
+  }
+  return text.empty() ? "unknown" : text;
+}
+
+struct ImageCounts {
+  uint64_t found = 0;
+  uint64_t missing = 0;
+  uint64_t refused = 0;
+};
+
+ImageCounts CountImages(const ImportReport& report) {
+  ImageCounts counts;
+  for (const ImageMatch& image : report.images) {
+    ++(image.file.empty() ? counts.missing : counts.found);
+    counts.refused += image.refused.size();
+  }
+  return counts;
+}
+
+Json ToJson(const ImageMatch& image) {
+  Json json;
+  json["path"] = image.path;
+  json["build_id"] = image.build_id.empty() ? "" : HexOf(image.build_id);
+  json["file"] = image.file.empty() ? Json() : Json(image.file);
+  if (image.file.empty()) {
+    json["why"] = image.why;
+  }
+  json["refused"] = Json::array();
+  for (const auto& refused : image.refused) {
+    json["refused"].push_back({{"file", refused.file}, {"why", refused.why}});
+  }
+  return json;
+}
+
+Json FailureToJson(const Failure& failure) {
+  return {{"kind", failure.kind == FailureKind::kSignal ? "signal" : "none"},
+          {"signal", failure.signal},
+          {"thread", failure.thread.as_int()},
+          {"ip", fmt::format("{:#x}", failure.ip)},
+          {"addr", fmt::format("{:#x}", failure.addr)}};
+}
+
+Json ToJson(const Options& options, const ImportReport& report) {
+  const ImageCounts counts = CountImages(report);
+  Json json;
+  json["bundle"] = options.import.output;
+  json["format"] = report.pipe_format ? "pipe" : "file";
+  json["perf_data_bytes"] = report.perf_data_bytes;
+  json["pt_bytes"] = report.pt_bytes;
+  json["cores"] = report.run.cores;
+  json["slices"] = report.slices;
+  json["host"] = report.run.host;
+  json["command"] = report.run.command;
+  for (const decoder::RecordCount& record : report.records) {
+    json["records"][record.name] = record.count;
+  }
+  json["images_found"] = counts.found;
+  json["images_missing"] = counts.missing;
+  json["files_refused"] = counts.refused;
+  json["images"] = Json::array();
+  for (const ImageMatch& image : report.images) {
+    json["images"].push_back(ToJson(image));
+  }
+  json["core"] = report.has_core;
+  json["failure"] = FailureToJson(report.run.failure);
+  json["loss"] = {{"aux_bytes", report.run.lost_aux_bytes},
+                  {"records", report.run.lost_records}};
+  json["warnings"] = report.warnings;
+  return json;
+}
+
+std::string Describe(const Failure& failure, bool has_core) {
+  if (failure.kind == FailureKind::kNone) {
+    return has_core ? "none" : "not known; no core dump";
+  }
+  return fmt::format("signal {} ({}) in thread {} at {:#x}, address {:#x}",
+                     failure.signal, strsignal(failure.signal), failure.thread,
+                     failure.ip, failure.addr);
+}
+
+void PrintImage(const ImageMatch& image) {
+  for (const auto& refused : image.refused) {
+    fmt::print("  refused        {:?}: {}\n", refused.file, refused.why);
+  }
+  if (image.file.empty()) {
+    fmt::print("  missing        {:?}, build-id {}: {}\n", image.path,
+               HexOf(image.build_id), image.why);
+  }
+}
+
+void PrintText(const Options& options, const ImportReport& report) {
+  const ImageCounts counts = CountImages(report);
+  fmt::print("{}: imported {}, {}B in {} format\n", options.import.output,
+             options.import.perf_data,
+             WithMagnitude(static_cast<double>(report.perf_data_bytes)),
+             report.pipe_format ? "pipe" : "file");
+  fmt::print("  Intel PT       {}B of {} cores, {} slices of threads\n",
+             WithMagnitude(static_cast<double>(report.pt_bytes)),
+             report.run.cores, report.slices);
+  fmt::print("  failure        {}\n",
+             Describe(report.run.failure, report.has_core));
+  fmt::print("  loss           {} AUX bytes, {} records\n",
+             report.run.lost_aux_bytes, report.run.lost_records);
+  fmt::print("  images         {} found, {} missing, {} files refused\n",
+             counts.found, counts.missing, counts.refused);
+  for (const ImageMatch& image : report.images) {
+    PrintImage(image);
+  }
+}
+
+int RunImport(const Options& options) {
+  const auto report = [&] {
+    TerminalProgress progress("import", "B");
+    return ImportBundle(PosixFileSystem(), options.import, &progress);
+  }();
+  if (!report) {
+    return ReportError(report.error());
+  }
+  for (const std::string& warning : report->warnings) {
+    Warn(warning);
+  }
+  if (options.json) {
+    PrintJson(ToJson(options, *report));
+  } else {
+    PrintText(options, *report);
+  }
+  return kExitOk;
+}
+
+}  // namespace
+
+void AddImport(CLI::App& app, int& exit_code) {
+  auto options = std::make_shared<Options>();
+  CLI::App* command =
+      app.add_subcommand("import", "make a bundle of Linux perf's perf.data");
+  command
+      ->add_option("perf_data", options->import.perf_data,
+                   "file of `perf record -e intel_pt//`; - for standard input")
+      ->required();
+  command->add_option("-o,--output", options->import.output, "bundle to make")
+      ->required();
+  command->add_option("--core", options->import.core,
+                      "core dump of the same run, plain or in zstd");
+  command
+      ->add_option("--images", options->import.image_folders,
+                   "folder below which to look for programs and libraries")
+      ->allow_extra_args(false);
+  command->add_option("--cpu", options->import.cpu,
+                      "CPU of the recording where the file names another, as "
+                      "perf does: GenuineIntel,6,78,3");
+  command->add_flag("--json", options->json, "report as JSON on stdout");
+  command->footer(kFooter);
+  command->callback([=, &exit_code] { exit_code = RunImport(*options); });
+}
+
+}  // namespace clew::cli

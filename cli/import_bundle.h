@@ -1,0 +1,63 @@
+#ifndef CLEW_CLI_IMPORT_BUNDLE_H_
+#define CLEW_CLI_IMPORT_BUNDLE_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "common/file.h"
+#include "common/progress.h"
+#include "common/result.h"
+#include "decoder/core_dump.h"
+#include "decoder/image_search.h"
+#include "decoder/trace.h"
+#include "recorder/import.h"
+
+namespace clew::cli {
+
+struct ImportOptions {
+  std::string perf_data;  // "-": standard input
+  std::string output;     // the bundle to make
+  std::string core;       // a core dump; empty: none
+  std::vector<std::string> image_folders = {};
+  // The recording CPU, as perf names it (cpu_id.h); empty: as the file says.
+  std::string cpu = {};
+};
+
+struct ImportReport {
+  bool pipe_format = false;
+  uint64_t perf_data_bytes = 0;
+  uint64_t pt_bytes = 0;
+  uint64_t slices = 0;
+  std::vector<decoder::RecordCount> records;
+  std::vector<decoder::ImageMatch> images;
+  recorder::ImportedRun run;
+  bool has_core = false;
+  // Trouble that did not stop the import.
+  std::vector<std::string> warnings;
+};
+
+// Makes a bundle of a perf.data with intel_pt, in file or pipe format. The
+// bundle is there whole or not at all.
+//
+// kInvalidArgument: the output exists, or an input is of the wrong kind.
+// kCorruptInput: perf.data or the core dump breaks its format. kUnsupported: no
+// Intel PT in it, or compressed records. kSystem: a file cannot be read or
+// written. `progress` may be null.
+[[nodiscard]] Result<ImportReport> ImportBundle(FileSystem& files,
+                                                const ImportOptions& options,
+                                                ProgressSink* progress);
+
+// What the manifest is to say of `trace`, its images and, unless null, its core
+// dump.
+recorder::ImportedRun DescribeRun(
+    const decoder::Trace& trace, const std::vector<decoder::ImageMatch>& images,
+    const decoder::CoreDump* core);
+
+// How the process ended, by its core dump: kNone where it was not made by a
+// signal that dumps core.
+Failure FailureOf(const decoder::CoreDump& core);
+
+}  // namespace clew::cli
+
+#endif  // CLEW_CLI_IMPORT_BUNDLE_H_
