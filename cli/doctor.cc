@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <memory>
 #include <vector>
@@ -7,16 +8,22 @@
 #include "cli/host_checks.h"
 #include "cli/report.h"
 #include "cli/subcommands.h"
+#include "common/check.h"
 
 namespace clew::cli {
 namespace {
 
+using recorder::perf::SelfTestStep;
+using recorder::perf::StepOutcome;
+
 constexpr const char* kFooter = R"(Exit codes:
   0  recording in software and replay under gdb can work here
-  3  something that they need is missing
+  3  something that they need is missing; with --selftest: a step of a
+     hardware recording failed or could not be run
 
 Examples:
   clew doctor
+  clew doctor --selftest
   clew doctor --json | jq '.checks[] | select(.ok | not) | .remedy'
 )";
 
@@ -59,6 +66,48 @@ int RunDoctor(bool json) {
   return CanRecordInSoftware(checks) ? kExitOk : kExitEnvironment;
 }
 
+const char* NameOf(StepOutcome outcome) {
+  switch (outcome) {
+    case StepOutcome::kPassed:
+      return "pass";
+    case StepOutcome::kFailed:
+      return "FAIL";
+    case StepOutcome::kNotRun:
+      return "not run";
+  }
+  CLEW_CHECK(false, "outcome {}", static_cast<int>(outcome));
+}
+
+void PrintSteps(const std::vector<SelfTestStep>& steps) {
+  for (const SelfTestStep& step : steps) {
+    fmt::print("{:<8} {:<18} {}\n", NameOf(step.outcome), step.name,
+               step.detail);
+  }
+}
+
+Json ToJson(const std::vector<SelfTestStep>& steps) {
+  Json list = Json::array();
+  for (const SelfTestStep& step : steps) {
+    list.push_back({{"name", step.name},
+                    {"outcome", NameOf(step.outcome)},
+                    {"detail", step.detail}});
+  }
+  return {{"steps", std::move(list)}};
+}
+
+int RunHardwareTest(bool json) {
+  const auto steps = TestHardware({});
+  if (json) {
+    PrintJson(ToJson(steps));
+  } else {
+    PrintSteps(steps);
+  }
+  const bool passed = std::ranges::all_of(steps, [](const SelfTestStep& step) {
+    return step.outcome == StepOutcome::kPassed;
+  });
+  return passed ? kExitOk : kExitEnvironment;
+}
+
 }  // namespace
 
 void AddDoctor(CLI::App& app, int& exit_code) {
@@ -66,8 +115,13 @@ void AddDoctor(CLI::App& app, int& exit_code) {
   CLI::App* command = app.add_subcommand(
       "doctor", "tell what this host can do, and what to do about each lack");
   command->add_flag("--json", *json, "print JSON");
+  auto selftest = std::make_shared<bool>(false);
+  command->add_flag("--selftest", *selftest,
+                    "try each step of a hardware recording");
   command->footer(kFooter);
-  command->callback([=, &exit_code] { exit_code = RunDoctor(*json); });
+  command->callback([=, &exit_code] {
+    exit_code = *selftest ? RunHardwareTest(*json) : RunDoctor(*json);
+  });
 }
 
 }  // namespace clew::cli

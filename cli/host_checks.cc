@@ -12,6 +12,7 @@
 #include <system_error>
 
 #include "cli/run_program.h"
+#include "recorder/perf/pmu.h"
 #include "recorder/plugin_file.h"
 
 namespace clew::cli {
@@ -42,12 +43,22 @@ HostCheck CheckKernel() {
           .remedy = "clew runs on Linux on x86-64 only"};
 }
 
+std::string Describe(const recorder::perf::Pmu& pmu) {
+  const auto has = [&](const char* capability) {
+    return pmu.capability(capability) != 0 ? "yes" : "no";
+  };
+  return fmt::format("type {}, MTC {}, CYC {}, {} address filters", pmu.type(),
+                     has("mtc"), has("psb_cyc"), pmu.address_filters_max());
+}
+
 HostCheck CheckIntelPt(const HostRoots& roots) {
-  const std::string type = "/bus/event_source/devices/intel_pt/type";
-  const bool present = FirstLine(roots.sys + type).has_value();
+  const auto pmu = recorder::perf::Pmu::Discover(roots.sys);
+  const bool absent = !pmu && pmu.error().code == ErrorCode::kUnsupported;
   return {.name = "intel_pt",
-          .ok = present,
-          .found = present ? "present" : "absent",
+          .ok = pmu.has_value(),
+          .found = pmu      ? Describe(*pmu)
+                   : absent ? "absent"
+                            : pmu.error().message,
           .remedy =
               "this CPU or virtual machine does not offer Intel PT; "
               "software recording, decode, solve and replay work"};
@@ -148,6 +159,11 @@ std::vector<HostCheck> CheckHost(const HostRoots& roots) {
                     "linux-perf"),
           CheckPtrace(roots),
           CheckCorePattern(roots)};
+}
+
+std::vector<recorder::perf::SelfTestStep> TestHardware(const HostRoots& roots) {
+  return recorder::perf::RunSelfTest(recorder::perf::RealPerfKernel(),
+                                     roots.sys, roots.proc);
 }
 
 bool CanRecordInSoftware(const std::vector<HostCheck>& checks) {

@@ -4,6 +4,8 @@
 #include <string>
 #include <vector>
 
+#include "recorder/perf/selftest.h"
+
 namespace clew::cli {
 
 // One thing that clew may need of its host.
@@ -24,6 +26,10 @@ struct HostRoots {
 // Looks at the host; starts qemu-x86_64, gdb and perf to ask their versions,
 // changes nothing.
 std::vector<HostCheck> CheckHost(const HostRoots& roots);
+
+// Goes the way of a hardware recording, step by step; see
+// recorder/perf/selftest.h.
+std::vector<recorder::perf::SelfTestStep> TestHardware(const HostRoots& roots);
 
 // True if every required check is ok.
 bool CanRecordInSoftware(const std::vector<HostCheck>& checks);
