@@ -324,6 +324,26 @@ TEST_F(ImageTest, OfAnotherBuildAreRefusedByName) {
   EXPECT_FALSE(fs::exists(bundle + "/images/" + wrong));
 }
 
+// A recording of our own, whose programs are here.
+TEST_F(ImageTest, WithAllImagesEveryInstructionIsDecoded) {
+  const std::string recorded = scratch_.Path("r.clew");
+  ASSERT_EQ(Clew({"record", "-o", recorded, "--", "true"}).exit_status, 0);
+  const std::string bundle = scratch_.Path("a.clew");
+  const json report = Import(recorded + "/perf.data", bundle,
+                             {"--images", recorded + "/images"});
+  EXPECT_EQ(report["images_found"], 3);  // true, ld.so, libc
+  std::vector<json> info;
+  for (const std::string& of : {recorded, bundle}) {
+    const std::string file = scratch_.Path("info");
+    ClewInto(file, {"info", "--json", "--no-backtraces", of});
+    info.push_back(json::parse(ReadFile(file), nullptr, false));
+  }
+  EXPECT_GT(info[0]["instructions"].get<uint64_t>(), 10'000u);
+  EXPECT_EQ(info[0]["instructions"], info[1]["instructions"]);
+  EXPECT_EQ(info[0]["threads"], info[1]["threads"]);
+  EXPECT_EQ(info[1]["loss"]["gaps"], 0);
+}
+
 TEST_F(ImageTest, DebugInformationIsNoCode) {
   const std::string id = BuildId();
   const std::string file = MakeObject("object", id);
