@@ -15,6 +15,8 @@ using End = ConflictSearchReport::End;
 
 namespace {
 
+// What is contested is known only so far ahead.
+constexpr uint64_t kStepInsnsMax = 1'000;
 constexpr size_t kHeldBlamedMax = 4;
 constexpr size_t kDecisionsMax = 12;
 
@@ -180,7 +182,9 @@ Result<ConflictSearch::StepEnd> ConflictSearch::Step(Node& node,
 // time permits. False: a contradiction.
 Result<bool> ConflictSearch::RunStep(uint32_t thread) {
   const process::ThreadState& state = process_.thread(thread);
-  const uint64_t next = table_.NextContested(thread, state.retired + 1);
+  const uint64_t next =
+      std::min(table_.NextContested(thread, state.retired + 1),
+               state.retired + kStepInsnsMax);
   while (state.retired < next) {
     CLEW_ASSIGN_OR_RETURN(group_end, guess_.GroupEnd(process_, thread));
     CLEW_ASSIGN_OR_RETURN(advance,

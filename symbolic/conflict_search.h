@@ -59,13 +59,14 @@ struct ConflictSearchReport {
 
 // Depth-first search over the order of contested instructions, on the machine,
 // from one state on. A step runs a thread through its next contested
-// instruction and on to the one after. A thread whose step contradicts the
-// evidence is held until another thread writes what the step read. Where nobody
-// can go on, the words that the held threads read are to blame: the search goes
-// back to the last step that touched one of them and tries another thread
-// there; steps in between are not tried in other orders (conflict-directed
-// backjumping; Prosser, "Hybrid algorithms for the constraint satisfaction
-// problem", 1993). States found dead are remembered with what was to blame.
+// instruction and on to the one after, or a thousand further. A thread whose
+// step contradicts the evidence is held until another thread writes what the
+// step read. Where nobody can go on, the words that the held threads read are
+// to blame: the search goes back to the last step that touched one of them and
+// tries another thread there; steps in between are not tried in other orders
+// (conflict-directed backjumping; Prosser, "Hybrid algorithms for the
+// constraint satisfaction problem", 1993). States found dead are remembered
+// with what was to blame.
 //
 // Not complete: blame follows words, and values only as far back as
 // blamed_steps.
