@@ -52,6 +52,9 @@ bool FakeRing::HasRoom(size_t body_bytes) const {
 }
 
 void FakeRing::Put(uint64_t& at, std::span<const std::byte> bytes) {
+  if (bytes.empty()) {
+    return;  // memcpy takes no null pointer
+  }
   std::byte* ring = memory_ + kPageBytes;
   const uint64_t offset = at & (data_bytes_ - 1);
   const size_t first = std::min<size_t>(bytes.size(), data_bytes_ - offset);
