@@ -14,6 +14,8 @@
 namespace clew::cli {
 namespace {
 
+constexpr uint64_t kVerboseMeasureInsnsMax = 20'000'000;
+
 struct SolveArguments {
   std::string bundle;
   double time_limit_s = 60;
@@ -208,6 +210,9 @@ Result<symbolic::SolveReport> SolveBundle(const SolveArguments& arguments) {
   options.time_limit_s = arguments.time_limit_s;
   options.tape.items_max = arguments.tape_items;
   options.windows.seed = arguments.seed;
+  if (arguments.verbose) {
+    options.measure_insns_max = kVerboseMeasureInsnsMax;
+  }
   TerminalProgress progress("solve", "insn");
   CLEW_ASSIGN_OR_RETURN(report,
                         symbolic::Solve(opened->recording, options, &progress));
@@ -249,8 +254,10 @@ void AddSolve(CLI::App& app, int& exit_code) {
                    "recorded blocks and inputs held at once, some 50 bytes "
                    "each")
       ->capture_default_str();
-  command->add_flag("-v,--verbose", arguments->verbose,
-                    "show every place where memory differs");
+  command->add_flag(
+      "-v,--verbose", arguments->verbose,
+      "show every place where memory differs; measure ambiguity and "
+      "evidence of longer recordings, too");
   command->add_flag("--json", arguments->json, "print one JSON document");
   command->footer(
       "Writes schedule.pb into the bundle when a witness is found: a schedule\n"
