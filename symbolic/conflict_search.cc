@@ -20,6 +20,16 @@ constexpr uint64_t kStepInsnsMax = 1'000;
 constexpr size_t kHeldBlamedMax = 4;
 constexpr size_t kDecisionsMax = 12;
 
+// Drops elements of a shared list, in a copy of its own.
+template <class T, class Drop>
+void DropIf(std::shared_ptr<const std::vector<T>>& list, Drop drop) {
+  if (std::ranges::any_of(*list, drop)) {
+    auto rest = std::make_shared<std::vector<T>>(*list);
+    std::erase_if(*rest, drop);
+    list = std::move(rest);
+  }
+}
+
 }  // namespace
 
 ConflictSearch::ConflictSearch(const process::Process& start,
@@ -232,23 +242,9 @@ void ConflictSearch::Hold(Node& node, uint32_t thread) {
 
 // Threads that read what the step has written may try again.
 void ConflictSearch::Release(uint32_t writer, size_t accesses) {
-  if (held_->empty()) {
-    return;
-  }
-  const auto feeds = [&](const Held& held) {
-    for (size_t i = accesses; i < accesses_.size(); ++i) {
-      if (held.at.thread != writer && clew::Writes(accesses_[i].kind) &&
-          held.words.Contains(accesses_[i].word)) {
-        return true;
-      }
-    }
-    return false;
-  };
-  if (std::ranges::any_of(*held_, feeds)) {
-    auto threads = std::make_shared<std::vector<Held>>(*held_);
-    std::erase_if(*threads, feeds);
-    held_ = std::move(threads);
-  }
+  DropIf(held_, [&](const Held& held) {
+    return held.at.thread != writer && Wrote(accesses, held.words);
+  });
 }
 
 // To the node's state. Its step is not in nodes_of_ any more.
@@ -262,24 +258,13 @@ void ConflictSearch::Restore(Node& node) {
 
 // Drops decisions that the step has fulfilled.
 void ConflictSearch::Conclude(uint32_t writer, size_t accesses) {
-  const auto fulfilled = [&](const Decision& decision) {
+  DropIf(decisions_, [&](const Decision& decision) {
     if (decision.first.thread != decision.waits.thread) {
       return process_.thread(decision.first.thread).retired >
              decision.first.insn;
     }
-    for (size_t i = accesses; i < accesses_.size(); ++i) {
-      if (decision.waits.thread != writer && clew::Writes(accesses_[i].kind) &&
-          decision.words.Contains(accesses_[i].word)) {
-        return true;
-      }
-    }
-    return false;
-  };
-  if (std::ranges::any_of(*decisions_, fulfilled)) {
-    auto decisions = std::make_shared<std::vector<Decision>>(*decisions_);
-    std::erase_if(*decisions, fulfilled);
-    decisions_ = std::move(decisions);
-  }
+    return decision.waits.thread != writer && Wrote(accesses, decision.words);
+  });
 }
 
 uint64_t ConflictSearch::DigestNow() const {
@@ -359,7 +344,7 @@ void ConflictSearch::Decide(Node& node, const Conflict& conflict) {
   for (const Held& held : conflict.held) {
     const bool possible = held.at.thread == step.thread
                               ? held.at.insn >= step.insn
-                              : Writes(node, conflict.words);
+                              : Wrote(node.accesses, conflict.words);
     const bool known = std::ranges::any_of(node.pending, [&](const auto& d) {
       return d.waits == step && d.first == held.at;
     });
@@ -397,13 +382,13 @@ Result<bool> ConflictSearch::TryOtherwise(Node& node) {
   return TryFrom(node);
 }
 
-// Whether the step from the node wrote one of these words.
-bool ConflictSearch::Writes(const Node& node, const WordSet& words) const {
-  return std::any_of(
-      accesses_.begin() + static_cast<std::ptrdiff_t>(node.accesses),
-      accesses_.end(), [&](const WordAccess& access) {
-        return clew::Writes(access.kind) && words.Contains(access.word);
-      });
+// Whether one of these words was written since then.
+bool ConflictSearch::Wrote(size_t accesses, const WordSet& words) const {
+  return std::any_of(accesses_.begin() + static_cast<std::ptrdiff_t>(accesses),
+                     accesses_.end(), [&](const WordAccess& access) {
+                       return Writes(access.kind) &&
+                              words.Contains(access.word);
+                     });
 }
 
 bool ConflictSearch::Touches(const Node& node, const WordSet& words) const {

@@ -144,7 +144,7 @@ class ConflictSearch final : private AccessWatcher {
   Result<bool> TryOtherwise(Node& node);
   void Decide(Node& node, const Conflict& conflict);
   bool Touches(const Node& node, const WordSet& words) const;
-  bool Writes(const Node& node, const WordSet& words) const;
+  bool Wrote(size_t accesses, const WordSet& words) const;
   Conflict DeadEnd(const Node& node) const;
   uint64_t DigestNow() const;
   void BlameSteps(uint32_t thread, WordSet& words) const;
