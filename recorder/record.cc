@@ -149,7 +149,7 @@ Result<RecordOutcome> Record(const RecordOptions& options) {
   CLEW_ASSIGN_OR_RETURN(outcome, ReadOutcome(session, wait_status));
 
   RecordOutcome result{.failure = JudgeFailure(outcome, options.fail_on),
-                       .insns = outcome.ticks,
+                       .insns = outcome.insns,
                        .handovers = outcome.handovers,
                        .switches = outcome.switches,
                        .seed = options.seed};

@@ -123,11 +123,11 @@ std::string CorePath(const std::string& folder) { return folder + "/core"; }
 std::string FormatOutcome(const Outcome& o) {
   return fmt::format(
       "kind={}\nsignal={}\nstatus={}\nthread={}\nip={}\naddr={}\n"
-      "refusal={}\nhas_core={:d}\nticks={}\nhandovers={}\nswitches={}\n"
+      "refusal={}\nhas_core={:d}\ninsns={}\nhandovers={}\nswitches={}\n"
       "inputs_unknown={}\nregisters_exact={:d}\nend=1\n",
       static_cast<int>(o.failure.kind), o.failure.signal, o.failure.exit_status,
       o.failure.thread, o.failure.ip, o.failure.addr, OneLine(o.refusal),
-      o.has_core, o.ticks, o.handovers, o.switches, o.inputs_unknown,
+      o.has_core, o.insns, o.handovers, o.switches, o.inputs_unknown,
       o.registers_exact);
 }
 
@@ -152,7 +152,7 @@ Result<Outcome> ParseOutcome(std::string_view text) {
   CLEW_ASSIGN_OR_RETURN(refusal, fields.Text("refusal"));
   o.refusal = refusal;
   CLEW_RETURN_IF_ERROR(fields.Number("has_core", o.has_core));
-  CLEW_RETURN_IF_ERROR(fields.Number("ticks", o.ticks));
+  CLEW_RETURN_IF_ERROR(fields.Number("insns", o.insns));
   CLEW_RETURN_IF_ERROR(fields.Number("handovers", o.handovers));
   CLEW_RETURN_IF_ERROR(fields.Number("switches", o.switches));
   CLEW_RETURN_IF_ERROR(fields.Number("inputs_unknown", o.inputs_unknown));

@@ -48,7 +48,7 @@ struct Outcome {
   // Why the recording was given up; empty if it is whole.
   std::string refusal;
   bool has_core = false;
-  uint64_t ticks = 0;  // of the virtual clock: instructions retired
+  uint64_t insns = 0;  // retired by all threads
   uint64_t handovers = 0;
   uint64_t switches = 0;
   uint64_t inputs_unknown = 0;

@@ -89,6 +89,7 @@ class TruthTest : public testing::TestWithParam<Case> {
                              ? recorder::RecordUntilFail(options, 200, nullptr)
                              : recorder::Record(options);
     ASSERT_TRUE(outcome.has_value()) << outcome.error().message;
+    insns_ = outcome->insns;
     turns_ = ReadTurns(options.turns_path);
     auto opened = cli::OpenRecording(options.output);
     ASSERT_TRUE(opened.has_value()) << opened.error().message;
@@ -96,6 +97,7 @@ class TruthTest : public testing::TestWithParam<Case> {
   }
 
   const Scratch scratch_;
+  uint64_t insns_ = 0;  // as the recorder reports them
   std::vector<Turn> turns_;
   std::unique_ptr<cli::BundleRecording> recording_;
 };
@@ -107,7 +109,9 @@ TEST_P(TruthTest, EveryInstructionRetiredWithinItsInterval) {
   auto inputs = recording_->recording.open_inputs();
   ASSERT_TRUE(inputs.has_value()) << inputs.error().message;
   process::TimedStreams streams(**decoded, **inputs);
+  uint64_t insns = 0;
   for (const auto& [tid, ticks] : truth) {
+    insns += ticks.size();
     SCOPED_TRACE(testing::Message() << "thread " << tid.as_int());
     size_t done = 0;
     for (;;) {
@@ -128,6 +132,7 @@ TEST_P(TruthTest, EveryInstructionRetiredWithinItsInterval) {
     EXPECT_EQ(done, ticks.size());
   }
   EXPECT_EQ((*decoded)->stats().time_contradictions, 0u);
+  EXPECT_EQ(insns_, insns);
 }
 
 TEST_P(TruthTest, TheTrueScheduleIsAWitness) {

@@ -144,7 +144,7 @@ void Recording::WatchTime() {
 void Recording::Finish(const Failure& failure) {
   Outcome outcome;
   outcome.failure = failure;
-  outcome.ticks = clock_;
+  outcome.insns = clock_ - kFirstTick;
   outcome.handovers = handovers_;
   outcome.switches = tracer_->switches();
   tracer_->Turn(Tid(0), clock_);

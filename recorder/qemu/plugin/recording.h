@@ -184,7 +184,8 @@ class Recording {
   Thread* newborn_ = nullptr;       // made, and its clone has not returned
   std::vector<Thread*> unsettled_;  // blocked, and maybe not asleep yet
   std::vector<Tid> leaving_;        // ended, and maybe not gone yet
-  uint64_t clock_ = 0;              // when the last turn ended
+  static constexpr uint64_t kFirstTick = 4096;
+  uint64_t clock_ = kFirstTick;  // when the last turn ended
   uint64_t handovers_ = 0;
   std::atomic<uint32_t> flushes_ = 0;
   std::atomic<int> parked_ = 0;  // inside translated code, without the turn

@@ -18,8 +18,6 @@
 namespace clew::recorder {
 namespace {
 
-constexpr uint64_t kFirstTick = 4096;
-
 // What the kernel puts above the stack pointer at the start: argc, argv, NULL,
 // envp, NULL, auxv.
 struct InitialStack {
@@ -106,7 +104,6 @@ PageProtection QemuPageProtection() {
 }
 
 Status Recording::WriteStartState(Thread& me, uint64_t ip) {
-  clock_ = kFirstTick;
   stack_addr_ = me.env.gpr(kRsp);
   const InitialStack stack = ReadInitialStack(stack_addr_, memory_);
   const auto auxv_bytes = std::as_bytes(std::span(stack.auxv));
