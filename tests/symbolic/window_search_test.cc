@@ -92,7 +92,7 @@ TEST(WindowSearchTest, SmallWindowsAndStretchesJoinToAWitness) {
     for (uint64_t seed = 1; seed <= kSeeds; ++seed) {
       SCOPED_TRACE(fmt::format("{}, seed {}", guest_case.name, seed));
       const GuestRecording guest = RecordCase(guest_case, seed);
-      const auto report = Search(guest, 10, 1, options);
+      const auto report = Search(guest, 60, 1, options);
       ASSERT_TRUE(report) << report.error().message;
       EXPECT_TRUE(report->found) << report->windows << " windows";
       windows += report->windows;
