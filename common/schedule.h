@@ -25,6 +25,20 @@ struct ScheduleStep {
   bool operator==(const ScheduleStep&) const = default;
 };
 
+// `thread` runs on until it has retired `until_insn`: a step more, or the last
+// one goes on if that is a run of the thread.
+inline void AppendRun(std::vector<ScheduleStep>& steps, Tid thread,
+                      uint64_t until_insn) {
+  if (!steps.empty() && steps.back().kind == ScheduleStep::Kind::kRun &&
+      steps.back().thread == thread) {
+    steps.back().until_insn = until_insn;
+  } else {
+    steps.push_back({.kind = ScheduleStep::Kind::kRun,
+                     .thread = thread,
+                     .until_insn = until_insn});
+  }
+}
+
 enum class WitnessGrade : uint8_t {
   kNone,         // no witness
   kPathExact,    // every recorded path, system call and the failure

@@ -11,7 +11,8 @@
 namespace clew::symbolic {
 
 // Names each access of the running thread (instruction number, word, time) and
-// hands it to the word table and on to whoever derives from this.
+// teaches it to the word table; who derives from this sees those to shared
+// words.
 class AccessWatcher : public machine::AccessObserver {
  public:
   // Both are borrowed.
@@ -32,23 +33,18 @@ class AccessWatcher : public machine::AccessObserver {
                        .kind = access.kind,
                        .lo_tick = lo_tick_,
                        .hi_tick = hi_tick_};
-    bool stop = false;
     const uint64_t last = (access.addr + access.size_bytes - 1) / 8;
     for (; seen.word <= last; ++seen.word) {
-      stop = (words_.Note(seen) && OnSharedWord(seen)) || stop;
+      if (words_.Note(seen)) {
+        OnSharedWord(seen);
+      }
     }
-    return stop;
+    return false;
   }
 
- protected:
-  ~AccessWatcher() override = default;
-  // Of words that the table has as shared. Returns true to stop after the
-  // current instruction.
-  virtual bool OnSharedWord(const WordAccess& access) = 0;
-
-  const process::Process& process() const { return process_; }
-
  private:
+  // Of words that the table has as shared.
+  virtual void OnSharedWord(const WordAccess& /*access*/) {}
   void RefreshBlock(const process::ThreadState& state) {
     block_thread_ = thread_;
     block_position_ = state.block;

@@ -59,9 +59,8 @@ void ConflictSearch::Conflict::Add(const Conflict& other) {
   }
 }
 
-bool ConflictSearch::OnSharedWord(const WordAccess& access) {
+void ConflictSearch::OnSharedWord(const WordAccess& access) {
   accesses_.push_back(access);
-  return false;
 }
 
 Result<ConflictSearchReport> ConflictSearch::Run(Clock::time_point deadline) {
@@ -108,8 +107,7 @@ Result<bool> ConflictSearch::GoOn() {
   node.accesses = accesses_.size();
   CLEW_ASSIGN_OR_RETURN(stepped, TryFrom(node));
   if (stepped) {
-    nodes_of_[node.thread].push_back(nodes_.size());
-    nodes_.push_back(std::move(node));
+    Push(std::move(node));
     return true;
   }
   if (witness_) {
@@ -118,6 +116,11 @@ Result<bool> ConflictSearch::GoOn() {
   Conflict conflict = DeadEnd(node);
   Remember(conflict);
   return GoBack(std::move(conflict));
+}
+
+void ConflictSearch::Push(Node node) {
+  nodes_of_[node.thread].push_back(nodes_.size());
+  nodes_.push_back(std::move(node));
 }
 
 // Takes the first step from the node's state that does not contradict.
@@ -323,8 +326,7 @@ Result<bool> ConflictSearch::GoBack(Conflict conflict) {
     }
     CLEW_ASSIGN_OR_RETURN(stepped, TryOtherwise(node));
     if (stepped) {
-      nodes_of_[node.thread].push_back(nodes_.size());
-      nodes_.push_back(std::move(node));
+      Push(std::move(node));
       return true;
     }
     if (witness_) {
@@ -475,14 +477,7 @@ std::vector<ScheduleStep> ConflictSearch::StepsFrom(size_t node) const {
     const auto next = std::ranges::upper_bound(own, i);
     const uint64_t until = next == own.end() ? process_.thread(thread).retired
                                              : nodes_[*next].retired;
-    const Tid tid = process_.tid(thread);
-    if (!steps.empty() && steps.back().thread == tid) {
-      steps.back().until_insn = until;
-    } else {
-      steps.push_back({.kind = ScheduleStep::Kind::kRun,
-                       .thread = tid,
-                       .until_insn = until});
-    }
+    AppendRun(steps, process_.tid(thread), until);
   }
   return steps;
 }

@@ -128,9 +128,10 @@ class ConflictSearch final : private AccessWatcher {
   };
   enum class StepEnd : uint8_t { kDone, kHeld };
 
-  bool OnSharedWord(const WordAccess& access) override;
+  void OnSharedWord(const WordAccess& access) override;
 
   Result<bool> GoOn();
+  void Push(Node node);
   Result<bool> TryFrom(Node& node);
   Result<std::optional<uint32_t>> Pick(const Node& node);
   Result<StepEnd> Step(Node& node, uint32_t thread);

@@ -30,12 +30,13 @@ Result<const Guess::Group*> Guess::GroupOf(const process::Process& process,
   uint64_t hi = first.time.hi.as_int();
   while (true) {
     const uint64_t next = group.end_block;
-    if (next > group.first_block && !tape.HasBlock(thread, next) &&
-        tape.NotBefore(thread) > first.time.lo) {
-      // Of another group, and perhaps far to decode.
-      group.end_tick =
-          static_cast<double>(std::min(hi, tape.NotBefore(thread).as_int()));
-      break;
+    if (next > group.first_block && !tape.HasBlock(thread, next)) {
+      const TscTicks bound = tape.NotBefore(thread);
+      if (bound >
+          first.time.lo) {  // another group's, and perhaps far to decode
+        group.end_tick = static_cast<double>(std::min(hi, bound.as_int()));
+        break;
+      }
     }
     CLEW_ASSIGN_OR_RETURN(block, tape.Block(thread, next));
     if (block == nullptr) {

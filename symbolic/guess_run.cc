@@ -12,15 +12,6 @@
 namespace clew::symbolic {
 namespace {
 
-// Only teaches the word table.
-class Learner final : public AccessWatcher {
- public:
-  using AccessWatcher::AccessWatcher;
-
- private:
-  bool OnSharedWord(const WordAccess&) override { return false; }
-};
-
 // One run: the state that changes, and the choice of who goes next.
 class Run {
  public:
@@ -123,13 +114,13 @@ class Run {
     }
   }
 
-  RunOutcome Finish(RunOutcome::End end) {
+  RunOutcome Finish(RunOutcome::End end, bool all_ended) {
     return {.end = end,
             .contradiction = process_.contradiction(),
             .last = last_,
             .steps = std::move(steps_),
             .retired_total = process_.retired_total(),
-            .all_ended = false};
+            .all_ended = all_ended};
   }
 
   process::Process& process() { return process_; }
@@ -156,16 +147,8 @@ class Run {
   }
   void NoteStep(size_t thread) {
     const uint64_t retired = process_.thread(thread).retired;
-    const Tid tid = process_.tid(thread);
-    if (retired == 0) {
-      return;
-    }
-    if (!steps_.empty() && steps_.back().thread == tid) {
-      steps_.back().until_insn = retired;
-    } else {
-      steps_.push_back({.kind = ScheduleStep::Kind::kRun,
-                        .thread = tid,
-                        .until_insn = retired});
+    if (retired > 0) {
+      AppendRun(steps_, process_.tid(thread), retired);
     }
   }
 
@@ -175,7 +158,7 @@ class Run {
   std::vector<OrderEdge> edges_;
   std::shared_ptr<RunPoint> last_;
   std::vector<ScheduleStep> steps_;
-  std::optional<Learner> learner_;
+  std::optional<AccessWatcher> learner_;
 };
 
 }  // namespace
@@ -249,9 +232,7 @@ Result<RunOutcome> GuessRunner::Run(std::shared_ptr<RunPoint> from,
     }
   }
   insns_run_ += run.process().retired_total() - before;
-  RunOutcome outcome = run.Finish(*end);
-  outcome.all_ended = all_ended;
-  return outcome;
+  return run.Finish(*end, all_ended);
 }
 
 LearnReport LearnAlongPaths(const RunPoint& from, uint64_t insns_max,
@@ -286,11 +267,7 @@ std::vector<ScheduleStep> CollectSteps(const RunPoint& last,
   std::vector<ScheduleStep> all;
   for (auto part = parts.rbegin(); part != parts.rend(); ++part) {
     for (const ScheduleStep& step : **part) {
-      if (!all.empty() && all.back().thread == step.thread) {
-        all.back() = step;
-      } else {
-        all.push_back(step);
-      }
+      AppendRun(all, step.thread, step.until_insn);
     }
   }
   return all;

@@ -5,7 +5,6 @@
 #include <utility>
 
 #include "common/check.h"
-#include "symbolic/access_watcher.h"
 
 namespace clew::symbolic {
 
@@ -19,13 +18,6 @@ constexpr size_t kCulpritsMax = 4;
 
 }  // namespace
 
-// Only teaches the word table.
-class MachineExecutor::Watcher final : public AccessWatcher {
- public:
-  using AccessWatcher::AccessWatcher;
-  bool OnSharedWord(const WordAccess&) override { return false; }
-};
-
 MachineExecutor::MachineExecutor(const process::Process& start,
                                  const Failure& failure,
                                  uint64_t clock_slack_ticks, WordTable& words,
@@ -35,12 +27,12 @@ MachineExecutor::MachineExecutor(const process::Process& start,
       rules_(process_, clock_slack_ticks),
       guess_(process_, guess),
       steps_(start.thread_count()),
-      watcher_(std::make_unique<Watcher>(process_, words)) {
+      watcher_(process_, words) {
   for (uint32_t i = 0; i < start.thread_count(); ++i) {
     contested_.push_back(words.contested(i));
   }
   process_.mutable_memory().EnableDigest();
-  process_.set_observer(watcher_.get());
+  process_.set_observer(&watcher_);
 }
 
 MachineExecutor::~MachineExecutor() = default;
@@ -107,7 +99,7 @@ StepResult MachineExecutor::Step(uint32_t thread) {
     read = {.word = at->second.word, .reads = Reads(at->second.kind)};
   }
   steps_[thread].push_back(read);
-  watcher_->set_thread(thread);
+  watcher_.set_thread(thread);
   const uint64_t before = state.retired;
   while (state.retired < next && Enabled(thread)) {
     const uint64_t end =
@@ -204,15 +196,7 @@ std::vector<ScheduleStep> MachineExecutor::ScheduleOf(
   for (const uint32_t thread : order) {
     CLEW_CHECK(Step(thread) != StepResult::kContradiction,
                "a witness contradicts itself: {}", contradiction_.text);
-    const Tid tid = process_.tid(thread);
-    const uint64_t retired = process_.thread(thread).retired;
-    if (!steps.empty() && steps.back().thread == tid) {
-      steps.back().until_insn = retired;
-    } else {
-      steps.push_back({.kind = ScheduleStep::Kind::kRun,
-                       .thread = tid,
-                       .until_insn = retired});
-    }
+    AppendRun(steps, process_.tid(thread), process_.thread(thread).retired);
   }
   return steps;
 }

@@ -10,6 +10,7 @@
 #include "common/result.h"
 #include "common/schedule.h"
 #include "process/process.h"
+#include "symbolic/access_watcher.h"
 #include "symbolic/constraints/executor.h"
 #include "symbolic/guess.h"
 #include "symbolic/order_rules.h"
@@ -55,7 +56,6 @@ class MachineExecutor final : public constraints::Executor {
   std::vector<ScheduleStep> ScheduleOf(const constraints::StepOrder& order);
 
  private:
-  class Watcher;
   struct Undo {
     process::Process::Mark process;
     OrderRules::Progress progress;
@@ -79,7 +79,7 @@ class MachineExecutor final : public constraints::Executor {
   std::vector<WordTable::Contested> contested_;  // by thread
   std::vector<std::vector<StepRead>> steps_;     // by thread
   std::vector<Undo> marks_;
-  std::unique_ptr<Watcher> watcher_;
+  AccessWatcher watcher_;
   constraints::Contradiction contradiction_;
   mutable std::optional<Error> error_;
 };

@@ -114,14 +114,18 @@ class Portfolio {
                : Status();
   }
 
+  // The recording as constraints over the words known to be contested.
+  Result<BuiltTrace> WriteDown(constraints::ExprPool& pool) const {
+    return BuildTrace(start_, words_.ContestedWords(), pool,
+                      {.clock_slack_ticks = recording_.clock_slack_ticks});
+  }
+
   // A recorded branch that no order of memory accesses can explain needs no
   // search. What is shared is as learned by two runs along the recorded paths,
   // and the answer says so.
   void FindImpossible(SolveReport& report) {
     constraints::ExprPool pool;
-    const auto built =
-        BuildTrace(start_, words_.ContestedWords(), pool,
-                   {.clock_slack_ticks = recording_.clock_slack_ticks});
+    const auto built = WriteDown(pool);
     if (built && built->impossible) {
       report.verdict = Verdict::kUnsat;
       report.conflict = {*built->impossible,
@@ -174,9 +178,7 @@ class Portfolio {
       return {};
     }
     constraints::ExprPool pool;
-    const auto built =
-        BuildTrace(start_, words_.ContestedWords(), pool,
-                   {.clock_slack_ticks = recording_.clock_slack_ticks});
+    const auto built = WriteDown(pool);
     if (built) {  // otherwise it is too large, and there is no figure
       report.ambiguity =
           solver::MeasureAmbiguity(WithoutAssumptions(*built), {});

@@ -11,19 +11,6 @@ namespace {
 
 constexpr size_t kFirstWords = 1u << 16;
 
-// The same for (a, b) and (b, a).
-uint64_t PairDigest(InsnRef a, InsnRef b, uint64_t word) {
-  if (b < a) {
-    std::swap(a, b);
-  }
-  uint64_t digest = MixBits(word);
-  for (const uint64_t part :
-       {uint64_t{a.thread}, a.insn, uint64_t{b.thread}, b.insn}) {
-    digest = MixBits(digest * 0x9e3779b97f4a7c15u + part);
-  }
-  return digest;
-}
-
 }  // namespace
 
 WordTable::WordTable(size_t threads, uint64_t slack_ticks,
@@ -81,22 +68,7 @@ bool WordTable::Note(const WordAccess& access) {
   word.shared = word.shared || word.owner != thread;
   word.written = word.written || Writes(access.kind);
   if (word.shared) {
-    NoteOverlaps(access, word);
-    NotePair(access, word.write);
-    if (Writes(access.kind)) {
-      NotePair(access, word.read);
-    }
-  }
-  const Last last = {.insn = access.at.insn,
-                     .lo_tick = access.lo_tick,
-                     .hi_tick = access.hi_tick,
-                     .thread = thread,
-                     .kind = access.kind};
-  if (Writes(access.kind)) {
-    word.write = last;
-  }
-  if (Reads(access.kind)) {
-    word.read = last;
+    NoteOverlaps(access);
   }
   return word.shared && word.written;
 }
@@ -123,12 +95,12 @@ bool WordTable::Apart(const WordAccess& access, const Last& last) const {
 }
 
 bool WordTable::Overlap(const WordAccess& access, const Last& last) const {
-  return last.thread != kNobody && last.thread != access.at.thread &&
-         !Apart(access, last) && (Writes(last.kind) || Writes(access.kind));
+  return last.thread != access.at.thread && !Apart(access, last) &&
+         (Writes(last.kind) || Writes(access.kind));
 }
 
-void WordTable::NoteOverlaps(const WordAccess& access, const Word& word) {
-  std::vector<Last>& open = open_[word.number];
+void WordTable::NoteOverlaps(const WordAccess& access) {
+  std::vector<Last>& open = open_[access.word];
   // One that is apart from this access may overlap with a later one, in time
   // or in another run.
   const bool crowded = open.size() >= limits_.open_apart_max;
@@ -160,38 +132,6 @@ void WordTable::NoteOverlaps(const WordAccess& access, const Word& word) {
                     .thread = access.at.thread,
                     .kind = access.kind});
   }
-}
-
-void WordTable::NotePair(const WordAccess& access, const Last& last) {
-  if (!Overlap(access, last)) {
-    return;
-  }
-  const ContestedPair pair = {.first = {last.thread, last.insn},
-                              .second = access.at,
-                              .word = access.word};
-  const uint64_t digest = PairDigest(pair.first, pair.second, pair.word);
-  const auto [entry, added] = pair_index_.emplace(digest, pairs_.size());
-  if (!added) {
-    pairs_[entry->second] = pair;
-    return;
-  }
-  if (pairs_.size() >= limits_.pairs_max) {
-    pair_index_.erase(entry);
-    return;
-  }
-  pairs_of_word_[access.word].push_back(pairs_.size());
-  pairs_.push_back(pair);
-}
-
-std::vector<ContestedPair> WordTable::PairsOf(uint64_t word) const {
-  std::vector<ContestedPair> result;
-  const auto found = pairs_of_word_.find(word);
-  if (found != pairs_of_word_.end()) {
-    for (const size_t index : found->second) {
-      result.push_back(pairs_[index]);
-    }
-  }
-  return result;
 }
 
 }  // namespace clew::symbolic

@@ -21,17 +21,8 @@ struct WordAccess {
   uint64_t hi_tick = 0;
 };
 
-// Two conflicting accesses of different threads whose times overlap, in the
-// order in which they were last seen.
-struct ContestedPair {
-  InsnRef first;
-  InsnRef second;
-  uint64_t word = 0;
-};
-
 struct WordTableLimits {
-  uint64_t words_max = 8u << 20;  // distinct words watched (56 bytes each)
-  uint64_t pairs_max = 1u << 20;  // contested pairs kept
+  uint64_t words_max = 8u << 20;  // distinct words watched (16 bytes each)
   // Per shared word, accesses kept to compare later ones with: all, until there
   // are open_apart_max; from then on those whose times overlap the newest
   // one's, at most open_max.
@@ -72,10 +63,6 @@ class WordTable {
     return contested_words_;
   }
 
-  // Contested pairs of one word; of all words in pairs().
-  std::vector<ContestedPair> PairsOf(uint64_t word) const;
-  const std::vector<ContestedPair>& pairs() const { return pairs_; }
-
   uint64_t words_dropped() const { return words_dropped_; }
 
  private:
@@ -83,7 +70,7 @@ class WordTable {
     uint64_t insn = 0;
     uint64_t lo_tick = 0;
     uint64_t hi_tick = 0;
-    uint32_t thread = kNobody;
+    uint32_t thread = 0;
     AccessKind kind = AccessKind::kRead;
   };
   static constexpr uint32_t kNobody = ~uint32_t{0};
@@ -94,14 +81,11 @@ class WordTable {
     uint32_t owner = kNobody;  // who touched it first
     bool shared = false;
     bool written = false;
-    Last write;
-    Last read;
   };
   // nullptr: the table is full.
   Word* Find(uint64_t number);
   void Grow();
-  void NotePair(const WordAccess& access, const Last& last);
-  void NoteOverlaps(const WordAccess& access, const Word& word);
+  void NoteOverlaps(const WordAccess& access);
   bool Apart(const WordAccess& access, const Last& last) const;
   bool Overlap(const WordAccess& access, const Last& last) const;
 
@@ -113,9 +97,6 @@ class WordTable {
   std::unordered_map<uint64_t, std::vector<Last>> open_;
   std::vector<Contested> contested_;  // by thread
   std::unordered_set<uint64_t> contested_words_;
-  std::vector<ContestedPair> pairs_;
-  std::unordered_map<uint64_t, size_t> pair_index_;  // digest of the pair
-  std::unordered_map<uint64_t, std::vector<size_t>> pairs_of_word_;
   uint64_t words_dropped_ = 0;
 };
 

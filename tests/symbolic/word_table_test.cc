@@ -147,9 +147,7 @@ TEST(WordTableTest, SoItIsWithMoreThreadsAndAccesses) {
 // Beyond the limits something may be missed; nothing is made up.
 TEST(WordTableTest, WithinItsLimitsItOnlyMisses) {
   Random random(5);
-  WordTable table(
-      4, 0,
-      {.words_max = 50, .pairs_max = 30, .open_apart_max = 4, .open_max = 8});
+  WordTable table(4, 0, {.words_max = 50, .open_apart_max = 4, .open_max = 8});
   uint64_t contested = 0;
   for (uint64_t word = 0; word < 100; ++word) {
     const auto accesses = RandomAccesses(random, 60, word, word * 100);
@@ -165,36 +163,6 @@ TEST(WordTableTest, WithinItsLimitsItOnlyMisses) {
   }
   EXPECT_GT(contested, 100u);
   EXPECT_EQ(table.words_dropped(), 50u * 60 * 2);
-  EXPECT_EQ(table.pairs().size(), 30u);
-}
-
-TEST(WordTableTest, PairsAreContestedAndListedByWord) {
-  Random random(6);
-  WordTable table(4, 0);
-  std::vector<WordAccess> all;
-  for (uint64_t word = 0; word < 20; ++word) {
-    for (const WordAccess& access :
-         RandomAccesses(random, 20, word, word * 100)) {
-      table.Note(access);
-      all.push_back(access);
-    }
-  }
-  const auto find = [&](InsnRef at) {
-    return *std::ranges::find(all, at, &WordAccess::at);
-  };
-  size_t by_word = 0;
-  for (const ContestedPair& pair : table.pairs()) {
-    EXPECT_EQ(find(pair.first).word, pair.word);
-    EXPECT_TRUE(Conflict(find(pair.first), find(pair.second), 0));
-  }
-  for (uint64_t word = 0; word < 20; ++word) {
-    for (const ContestedPair& pair : table.PairsOf(word)) {
-      EXPECT_EQ(pair.word, word);
-      ++by_word;
-    }
-  }
-  EXPECT_EQ(by_word, table.pairs().size());
-  EXPECT_GT(by_word, 20u);
 }
 
 TEST(WordTableTest, SharedIsWhatTwoTouchAndOneWrites) {
