@@ -10,7 +10,6 @@
 // bytes, with nothing made of its blocks.
 
 #include <fmt/format.h>
-#include <sys/resource.h>
 
 #include <algorithm>
 #include <chrono>
@@ -20,6 +19,7 @@
 #include <utility>
 #include <vector>
 
+#include "bench/cpu_time.h"
 #include "decoder/bundle_reader.h"
 #include "decoder/streams.h"
 
@@ -37,16 +37,6 @@ struct Measured {
   double cpu_seconds = 0;
   StreamStats stats;
 };
-
-double CpuSeconds() {
-  rusage usage = {};
-  getrusage(RUSAGE_SELF, &usage);
-  const auto seconds = [](const timeval& time) {
-    return static_cast<double>(time.tv_sec) +
-           static_cast<double>(time.tv_usec) / 1e6;
-  };
-  return seconds(usage.ru_utime) + seconds(usage.ru_stime);
-}
 
 // Slices in the order in which they begin.
 std::vector<Slice> SlicesByTime(const TraceStreams& streams) {

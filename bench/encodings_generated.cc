@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "bench/cpu_time.h"
 #include "solver/solve.h"
 #include "tests/support/toy_programs.h"
 

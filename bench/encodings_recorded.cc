@@ -9,6 +9,7 @@
 #include <cstdio>
 #include <memory>
 
+#include "bench/cpu_time.h"
 #include "cli/bundle_recording.h"
 #include "process/recording.h"
 #include "recorder/record.h"
@@ -147,18 +148,6 @@ std::string NoteOf(const symbolic::SolveReport& report) {
   return report.reason;
 }
 
-const char* NameOf(symbolic::Verdict verdict) {
-  switch (verdict) {
-    case symbolic::Verdict::kWitness:
-      return "witness";
-    case symbolic::Verdict::kUnsat:
-      return "unsat";
-    case symbolic::Verdict::kUnknown:
-      break;
-  }
-  return "unknown";
-}
-
 Result<symbolic::SolveReport> SolveBundle(const std::string& path,
                                           double seconds) {
   CLEW_ASSIGN_OR_RETURN(opened, cli::OpenRecording(path));
@@ -179,7 +168,7 @@ void SolveDefault(const NamedBundle& bundle, const Settings& settings,
     row.note = report.error().message;
     return;
   }
-  row.verdict = NameOf(report->verdict);
+  row.verdict = ToString(report->verdict);
   row.note = NoteOf(*report);
 }
 

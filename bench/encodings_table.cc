@@ -1,11 +1,11 @@
 #include "bench/encodings_table.h"
 
 #include <fmt/format.h>
-#include <sys/resource.h>
 
 #include <cerrno>
 #include <cstdio>
 
+#include "bench/cpu_time.h"
 #include "solver/checker.h"
 #include "solver/z3_backend.h"
 
@@ -98,19 +98,6 @@ Status Table::WriteJson(const std::string& path) const {
     return SystemError(errno, fmt::format("cannot write {:?}", path));
   }
   return {};
-}
-
-double CpuSeconds() {
-  double seconds = 0;
-  for (const int who : {RUSAGE_SELF, RUSAGE_CHILDREN}) {
-    rusage usage = {};
-    getrusage(who, &usage);
-    for (const timeval& time : {usage.ru_utime, usage.ru_stime}) {
-      seconds += static_cast<double>(time.tv_sec) +
-                 static_cast<double>(time.tv_usec) / 1e6;
-    }
-  }
-  return seconds;
 }
 
 std::optional<Encoding> EncodingCalled(const std::string& method) {

@@ -63,9 +63,6 @@ class Table {
   bool failed_ = false;
 };
 
-// Processor time of this process and its children that have ended.
-double CpuSeconds();
-
 // nullopt for "default" and names of nothing.
 std::optional<solver::Encoding> EncodingCalled(const std::string& method);
 

@@ -10,7 +10,6 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <spawn.h>
-#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -24,6 +23,7 @@
 #include <string>
 #include <vector>
 
+#include "bench/cpu_time.h"
 #include "common/digest.h"
 #include "common/result.h"
 
@@ -59,19 +59,6 @@ struct Setting {
   std::string plugin;
   int rounds = 5;
 };
-
-double CpuSeconds() {
-  double seconds = 0;
-  for (const int who : {RUSAGE_SELF, RUSAGE_CHILDREN}) {
-    rusage usage = {};
-    getrusage(who, &usage);
-    for (const timeval& time : {usage.ru_utime, usage.ru_stime}) {
-      seconds += static_cast<double>(time.tv_sec) +
-                 static_cast<double>(time.tv_usec) / 1e6;
-    }
-  }
-  return seconds;
-}
 
 // From its making to Stop.
 class Stopwatch {

@@ -13,24 +13,17 @@
 
 #include "cli/run_program.h"
 #include "recorder/perf/pmu.h"
+#include "recorder/perf/sysfs.h"
 #include "recorder/plugin_file.h"
 
 namespace clew::cli {
 namespace {
 
+using recorder::perf::FirstLine;
+
 constexpr int kCapPerfmon = 38;  // linux/capability.h, CAP_PERFMON
 constexpr int kCapSysAdmin = 21;
 constexpr int kPerfParanoidMax = 1;
-
-// The first line of a small file of the kernel's; nullopt where there is none.
-std::optional<std::string> FirstLine(const std::string& path) {
-  std::ifstream file(path);
-  std::string line;
-  if (!std::getline(file, line)) {
-    return std::nullopt;
-  }
-  return line;
-}
 
 HostCheck CheckKernel() {
   utsname name = {};

@@ -25,18 +25,6 @@ struct SolveArguments {
   bool json = false;
 };
 
-const char* VerdictName(symbolic::Verdict verdict) {
-  switch (verdict) {
-    case symbolic::Verdict::kWitness:
-      return "witness";
-    case symbolic::Verdict::kUnsat:
-      return "unsat";
-    case symbolic::Verdict::kUnknown:
-      break;
-  }
-  return "unknown";
-}
-
 const char* GradeName(WitnessGrade grade) {
   switch (grade) {
     case WitnessGrade::kPathExact:
@@ -53,7 +41,7 @@ Json ToJson(const SolveArguments& arguments,
             const symbolic::SolveReport& report) {
   Json json;
   json["bundle"] = arguments.bundle;
-  json["verdict"] = VerdictName(report.verdict);
+  json["verdict"] = ToString(report.verdict);
   json["grade"] = GradeName(report.schedule.grade);
   json["engine"] = report.schedule.engine;
   json["seconds"] = report.seconds;

@@ -147,9 +147,9 @@ class Portfolio {
     if (report.constructive.edges) {
       return TryEdges(report, *report.constructive.edges);
     }
-    if (answer.verdict == solver::Verdict::kWitness) {
+    if (answer.verdict == Verdict::kWitness) {
       Accept(report, report.constructive.steps, answer.engine);
-    } else if (answer.verdict == solver::Verdict::kUnsat) {
+    } else if (answer.verdict == Verdict::kUnsat) {
       report.verdict = Verdict::kUnsat;
       report.conflict = answer.conflicting_labels;
       report.conflict.push_back(answer.deepest_contradiction);

@@ -15,11 +15,9 @@
 
 namespace clew::symbolic {
 
-enum class Verdict : uint8_t {
-  kWitness,
-  kUnsat,    // the evidence contradicts itself; `conflict` says which parts
-  kUnknown,  // no answer within the limits; `reason` says which
-};
+// kUnsat: the evidence contradicts itself, SolveReport::conflict says which
+// parts; kUnknown: no answer within the limits, SolveReport::reason says which.
+using solver::Verdict;
 
 struct SolveOptions {
   double time_limit_s = 60;

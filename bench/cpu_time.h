@@ -1,0 +1,25 @@
+#ifndef CLEW_BENCH_CPU_TIME_H_
+#define CLEW_BENCH_CPU_TIME_H_
+
+#include <sys/resource.h>
+#include <sys/time.h>
+
+namespace clew {
+
+// Processor time of this process and its children that have ended.
+inline double CpuSeconds() {
+  double seconds = 0;
+  for (const int who : {RUSAGE_SELF, RUSAGE_CHILDREN}) {
+    rusage usage = {};
+    getrusage(who, &usage);
+    for (const timeval& time : {usage.ru_utime, usage.ru_stime}) {
+      seconds += static_cast<double>(time.tv_sec) +
+                 static_cast<double>(time.tv_usec) / 1e6;
+    }
+  }
+  return seconds;
+}
+
+}  // namespace clew
+
+#endif  // CLEW_BENCH_CPU_TIME_H_
