@@ -4,29 +4,14 @@
 #include <utility>
 
 #include "decoder/bundle/convert.h"
+#include "decoder/bundle/varint.h"
 
 namespace clew::decoder {
 namespace {
 
 // Protobuf's own limit on a message.
 constexpr uint64_t kRecordBytesMax = std::numeric_limits<int32_t>::max();
-constexpr uint32_t kVarintBytesMax = 10;
 constexpr uint8_t kThreadTag = 8;  // field 1, varint
-
-// Reads a varint (protobuf, "Encoding") and moves `at` behind it.
-std::optional<uint64_t> ReadVarint(std::span<const std::byte> bytes,
-                                   uint64_t& at) {
-  uint64_t value = 0;
-  for (uint32_t i = 0; i < kVarintBytesMax && at + i < bytes.size(); ++i) {
-    const auto byte = static_cast<uint8_t>(bytes[at + i]);
-    value |= uint64_t{byte & 0x7fu} << (7 * i);
-    if ((byte & 0x80) == 0) {
-      at += i + 1;
-      return value;
-    }
-  }
-  return std::nullopt;
-}
 
 // The thread of a record. Writers put fields in order of number; a record that
 // does not begin so is parsed whole.

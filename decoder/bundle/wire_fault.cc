@@ -6,6 +6,8 @@
 #include <string_view>
 #include <utility>
 
+#include "decoder/bundle/varint.h"
+
 namespace clew::decoder {
 namespace {
 
@@ -13,7 +15,6 @@ using google::protobuf::Descriptor;
 using google::protobuf::FieldDescriptor;
 
 constexpr int kDepthMax = 100;  // protobuf's default
-constexpr uint32_t kVarintBytesMax = 10;
 constexpr uint32_t kTagBytesMax = 5;
 constexpr uint64_t kLengthMax = 0x7fffffff;
 
@@ -120,16 +121,7 @@ class Walker {
 
   // Moves behind a varint of at most `most` bytes.
   std::optional<uint64_t> Varint(size_t end, uint32_t most) {
-    uint64_t value = 0;
-    for (uint32_t i = 0; i < most && at_ + i < end; ++i) {
-      const auto byte = static_cast<uint8_t>(bytes_[at_ + i]);
-      value |= uint64_t{byte & 0x7fu} << (7 * i);
-      if ((byte & 0x80) == 0) {
-        at_ += i + 1;
-        return value;
-      }
-    }
-    return std::nullopt;
+    return ReadVarint(bytes_.first(end), at_, most);
   }
 
   bool Field(const Descriptor* type, uint32_t number, WireType wire,
