@@ -5,6 +5,7 @@
 #include <string>
 
 #include "common/check.h"
+#include "tests/support/own_memory.h"
 
 namespace clew::machine {
 namespace {
@@ -48,18 +49,6 @@ bool SameImage(const std::string& path) {
   return path == own;
 }
 
-// Not by a plain copy: AddressSanitizer forbids reading the gaps it leaves
-// between variables.
-std::vector<std::byte> ReadOwn(uint64_t addr, size_t size_bytes) {
-  std::vector<std::byte> bytes(size_bytes);
-  std::ifstream memory("/proc/self/mem", std::ios::binary);
-  memory.seekg(static_cast<std::streamoff>(addr));
-  memory.read(reinterpret_cast<char*>(bytes.data()),
-              static_cast<std::streamsize>(size_bytes));
-  CLEW_CHECK(memory.good(), "cannot read {:#x}", addr);
-  return bytes;
-}
-
 }  // namespace
 
 GuestCall::GuestCall() {
@@ -77,8 +66,9 @@ GuestCall::GuestCall() {
     }
     const uint64_t size = mapping.end - mapping.begin;
     memory_.Map(mapping.begin, size, mapping.prot);
-    CLEW_CHECK(memory_.Poke(mapping.begin, ReadOwn(mapping.begin, size)),
-               "copy");
+    CLEW_CHECK(
+        memory_.Poke(mapping.begin, testing::ReadOwn(mapping.begin, size)),
+        "copy");
   }
 }
 

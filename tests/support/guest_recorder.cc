@@ -13,6 +13,7 @@
 #include "common/check.h"
 #include "common/digest.h"
 #include "machine/cpu.h"
+#include "tests/support/own_memory.h"
 
 asm(R"(
     .text
@@ -107,18 +108,6 @@ class VectorInputs final : public InputSource {
   const std::map<Tid, std::vector<InputRecord>>& inputs_;
   std::map<Tid, size_t> positions_;
 };
-
-// Not by a plain copy: AddressSanitizer forbids reading the gaps it leaves
-// between variables.
-std::vector<std::byte> ReadOwn(uint64_t addr, size_t size_bytes) {
-  std::vector<std::byte> bytes(size_bytes);
-  std::ifstream memory("/proc/self/mem", std::ios::binary);
-  memory.seekg(static_cast<std::streamoff>(addr));
-  memory.read(reinterpret_cast<char*>(bytes.data()),
-              static_cast<std::streamsize>(size_bytes));
-  CLEW_CHECK(memory.good(), "cannot read {:#x}", addr);
-  return bytes;
-}
 
 // The test program's own mappings, as start segments.
 std::vector<StartSegment> OwnSegments() {
