@@ -61,7 +61,28 @@ constexpr void (*kSubcommands[])(CLI::App&, int&) = {
 #ifdef CLEW_CLI_REPLAY
     AddReplay,
 #endif
-    AddDoctor, AddVersion,
+#ifdef CLEW_CLI_BACKTRACE
+    AddBacktrace,
+#endif
+#ifdef CLEW_CLI_CHECK
+    AddCheck,
+#endif
+#ifdef CLEW_CLI_UPLOAD
+    AddUpload,
+#endif
+#ifdef CLEW_CLI_LIST
+    AddList,
+#endif
+#ifdef CLEW_CLI_GET
+    AddGet,
+#endif
+#ifdef CLEW_CLI_SNAPSHOT
+    AddSnapshot,
+#endif
+#ifdef CLEW_CLI_DAEMON
+    AddDaemon,
+#endif
+    AddDoctor,    AddVersion,
 };
 
 int PrintHelp(const CLI::App& app, const std::string& name) {

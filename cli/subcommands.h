@@ -15,6 +15,13 @@ void AddInfo(CLI::App& app, int& exit_code);
 void AddDecode(CLI::App& app, int& exit_code);
 void AddSolve(CLI::App& app, int& exit_code);
 void AddReplay(CLI::App& app, int& exit_code);
+void AddBacktrace(CLI::App& app, int& exit_code);
+void AddCheck(CLI::App& app, int& exit_code);
+void AddUpload(CLI::App& app, int& exit_code);
+void AddList(CLI::App& app, int& exit_code);
+void AddGet(CLI::App& app, int& exit_code);
+void AddSnapshot(CLI::App& app, int& exit_code);
+void AddDaemon(CLI::App& app, int& exit_code);
 void AddDoctor(CLI::App& app, int& exit_code);
 void AddVersion(CLI::App& app, int& exit_code);
 

@@ -13,10 +13,10 @@
 
 #include "collector/chunk_store.h"
 #include "collector/disk_budget.h"
-#include "collector/file_list.h"
-#include "collector/sha256.h"
 #include "common/file.h"
 #include "common/result.h"
+#include "transfer/file_list.h"
+#include "transfer/sha256.h"
 
 namespace clew::collector {
 

@@ -309,13 +309,13 @@ Status ChunkStore::RemoveFile(const std::string& path, uint64_t size_bytes) {
 Result<std::vector<std::byte>> ChunkStore::Read(const ChunkRef& chunk) {
   CLEW_ASSIGN_OR_RETURN(bytes, ReadWholeFile(PathOf(chunk.id)));
   if (bytes.size() != chunk.size_bytes ||
-      ChunkId(Sha256Of(bytes)) != chunk.id) {
+      ChunkId(transfer::Sha256Of(bytes)) != chunk.id) {
     return CorruptInput(
         "{:?}: {} bytes with digest {}, wanted {} bytes with the digest of the "
         "name; the disk lost or changed them, remove the bundle and send it "
         "again",
-        PathOf(chunk.id), bytes.size(), ToHex(Sha256Of(bytes)),
-        chunk.size_bytes);
+        PathOf(chunk.id), bytes.size(),
+        transfer::ToHex(transfer::Sha256Of(bytes)), chunk.size_bytes);
   }
   return std::move(bytes);
 }

@@ -16,12 +16,22 @@
 #include <vector>
 
 #include "collector/disk_budget.h"
-#include "collector/file_list.h"
-#include "collector/sha256.h"
 #include "common/file.h"
 #include "common/result.h"
+#include "transfer/file_list.h"
+#include "transfer/sha256.h"
 
 namespace clew::collector {
+
+// What travels has its types in transfer/.
+using transfer::BundleId;
+using transfer::ChunkId;
+using transfer::ChunkRef;
+using transfer::FileEntry;
+using transfer::FileList;
+using transfer::FileListLimits;
+using transfer::kChunkBytes;
+using transfer::Sha256;
 
 class ChunkStore;
 

@@ -24,7 +24,8 @@ using testing::HasSubstr;
 const std::string kText = "sixteen bytes!!!";
 
 ChunkRef RefOf(const std::string& text) {
-  return {.id = ChunkId(Sha256Of(Bytes(text))), .size_bytes = text.size()};
+  return {.id = ChunkId(transfer::Sha256Of(Bytes(text))),
+          .size_bytes = text.size()};
 }
 
 class ChunkStoreTest : public testing::Test {

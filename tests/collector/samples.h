@@ -10,8 +10,8 @@
 
 #include "collector/bundle_store.h"
 #include "collector/chunk_store.h"
-#include "collector/file_list.h"
 #include "tests/support/power_cut_files.h"
+#include "transfer/file_list.h"
 
 namespace clew::collector {
 

@@ -1,7 +1,7 @@
 // A file list as a stranger sends it: refused, or a list that keeps every rule
 // of proto/collector_store.proto and survives the round trip.
 
-#include "collector/file_list.h"
+#include "transfer/file_list.h"
 
 #include <cstddef>
 #include <cstdint>
@@ -9,9 +9,9 @@
 
 #include "common/check.h"
 
-using clew::collector::FileEntry;
-using clew::collector::FileList;
-using clew::collector::FileListLimits;
+using clew::transfer::FileEntry;
+using clew::transfer::FileList;
+using clew::transfer::FileListLimits;
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const auto list = FileList::Parse(std::as_bytes(std::span(data, size)));
@@ -22,7 +22,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   }
   uint64_t size_bytes = 0;
   for (const FileEntry& file : list->files()) {
-    CLEW_CHECK(clew::collector::CheckPath(file.path).has_value(),
+    CLEW_CHECK(clew::transfer::CheckPath(file.path).has_value(),
                "path {:?} was taken", file.path);
     uint64_t chunk_bytes = 0;
     for (size_t i = 0; i < file.chunks.size(); ++i) {

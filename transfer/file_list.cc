@@ -1,4 +1,4 @@
-#include "collector/file_list.h"
+#include "transfer/file_list.h"
 
 #include <algorithm>
 #include <array>
@@ -10,7 +10,7 @@
 #include "common/file.h"
 #include "proto/collector_store.pb.h"
 
-namespace clew::collector {
+namespace clew::transfer {
 namespace {
 
 namespace fs = std::filesystem;
@@ -335,4 +335,4 @@ std::vector<ChunkRef> FileList::Chunks() const {
   return chunks;
 }
 
-}  // namespace clew::collector
+}  // namespace clew::transfer

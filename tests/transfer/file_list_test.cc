@@ -3,7 +3,7 @@
 // proto/collector_store.proto holds, and the message names what breaks it.
 // Method: one valid list, changed in one place a case; truncation and flips of
 // every byte; the id against a digest computed by sha256sum.
-#include "collector/file_list.h"
+#include "transfer/file_list.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -14,11 +14,17 @@
 #include "proto/collector_store.pb.h"
 #include "tests/collector/samples.h"
 
-namespace clew::collector {
+namespace clew::transfer {
 namespace {
 
 namespace fs = std::filesystem;
-using testing::HasSubstr;
+using collector::Bytes;
+using collector::Files;
+using collector::Sample;
+using collector::SmallSample;
+using collector::TempFolder;
+using collector::WriteFiles;
+using ::testing::HasSubstr;
 
 pb::FileList Valid() {
   pb::FileList list;
@@ -270,4 +276,4 @@ TEST(FileListTest, AFolderThatIsNoBundleIsRefused) {
 }
 
 }  // namespace
-}  // namespace clew::collector
+}  // namespace clew::transfer

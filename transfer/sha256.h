@@ -1,5 +1,5 @@
-#ifndef CLEW_COLLECTOR_SHA256_H_
-#define CLEW_COLLECTOR_SHA256_H_
+#ifndef CLEW_TRANSFER_SHA256_H_
+#define CLEW_TRANSFER_SHA256_H_
 
 #include <algorithm>
 #include <array>
@@ -11,7 +11,7 @@
 #include <string>
 #include <string_view>
 
-namespace clew::collector {
+namespace clew::transfer {
 
 // SHA-256 (FIPS 180-4) of bytes that come in pieces. Moves; not thread-safe.
 class Sha256 {
@@ -65,6 +65,6 @@ class ContentId {
 using ChunkId = ContentId<struct ChunkTag>;    // SHA-256 of a chunk's bytes
 using BundleId = ContentId<struct BundleTag>;  // of a file list, canonically
 
-}  // namespace clew::collector
+}  // namespace clew::transfer
 
-#endif  // CLEW_COLLECTOR_SHA256_H_
+#endif  // CLEW_TRANSFER_SHA256_H_

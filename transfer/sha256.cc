@@ -1,4 +1,4 @@
-#include "collector/sha256.h"
+#include "transfer/sha256.h"
 
 #include <openssl/evp.h>
 
@@ -7,7 +7,7 @@
 
 #include "common/check.h"
 
-namespace clew::collector {
+namespace clew::transfer {
 
 struct Sha256::Context {
   Context() : md(EVP_MD_CTX_new()) {
@@ -73,4 +73,4 @@ std::optional<Sha256::Value> FromHex(std::string_view text) {
   return value;
 }
 
-}  // namespace clew::collector
+}  // namespace clew::transfer

@@ -1,5 +1,5 @@
-#ifndef CLEW_COLLECTOR_FILE_LIST_H_
-#define CLEW_COLLECTOR_FILE_LIST_H_
+#ifndef CLEW_TRANSFER_FILE_LIST_H_
+#define CLEW_TRANSFER_FILE_LIST_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -8,10 +8,10 @@
 #include <string_view>
 #include <vector>
 
-#include "collector/sha256.h"
 #include "common/result.h"
+#include "transfer/sha256.h"
 
-namespace clew::collector {
+namespace clew::transfer {
 
 // A file is cut into chunks of this size; its last chunk has the rest, at least
 // one byte. A file of no bytes has no chunk.
@@ -81,6 +81,6 @@ class FileList {
   BundleId id_;
 };
 
-}  // namespace clew::collector
+}  // namespace clew::transfer
 
-#endif  // CLEW_COLLECTOR_FILE_LIST_H_
+#endif  // CLEW_TRANSFER_FILE_LIST_H_
