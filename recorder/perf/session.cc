@@ -28,14 +28,14 @@ Error Explain(Error error, const std::string& proc) {
   return error;
 }
 
-// The page changes under us: `lock` is odd or different then.
+// The page changes under us: `lock` is odd or different then. Each field is
+// read with acquire, so that `lock` is read again behind all of them.
 std::optional<TimeConversion> TryConversion(const perf_event_mmap_page& page) {
   const uint32_t before = __atomic_load_n(&page.lock, __ATOMIC_ACQUIRE);
   const TimeConversion read = {
-      .shift = __atomic_load_n(&page.time_shift, __ATOMIC_RELAXED),
-      .mult = __atomic_load_n(&page.time_mult, __ATOMIC_RELAXED),
-      .zero = __atomic_load_n(&page.time_zero, __ATOMIC_RELAXED)};
-  __atomic_thread_fence(__ATOMIC_ACQUIRE);
+      .shift = __atomic_load_n(&page.time_shift, __ATOMIC_ACQUIRE),
+      .mult = __atomic_load_n(&page.time_mult, __ATOMIC_ACQUIRE),
+      .zero = __atomic_load_n(&page.time_zero, __ATOMIC_ACQUIRE)};
   const uint32_t after = __atomic_load_n(&page.lock, __ATOMIC_RELAXED);
   return before == after && before % 2 == 0 ? std::optional(read)
                                             : std::nullopt;
