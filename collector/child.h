@@ -1,0 +1,61 @@
+#ifndef CLEW_COLLECTOR_CHILD_H_
+#define CLEW_COLLECTOR_CHILD_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "common/result.h"
+
+namespace clew::collector {
+
+struct ChildLimits {
+  double wall_s = 60;
+  uint64_t cpu_s = 60;                        // of all its threads; at least 1
+  uint64_t memory_bytes = uint64_t{1} << 30;  // RLIMIT_DATA: what it allots
+  uint64_t address_bytes = uint64_t{16} << 30;  // RLIMIT_AS: with mapped files
+  uint64_t file_bytes = uint64_t{64} << 20;     // of one file that it writes
+  uint64_t open_files = 256;
+  uint64_t output_bytes = uint64_t{4} << 20;  // standard output
+  // False: a filter refuses it new processes; threads are allowed.
+  bool may_fork = false;
+};
+
+struct ChildRequest {
+  std::vector<std::string> arguments;  // [0]: absolute path of the program
+  std::string folder;                  // current folder, the only one to write
+  ChildLimits limits;
+  int stop_fd = -1;  // readable: kill it; -1: none
+};
+
+enum class ChildEnd : uint8_t { kExited, kSignal, kLimit, kStopped };
+
+struct ChildOutcome {
+  ChildEnd end = ChildEnd::kExited;
+  int exit_status = 0;     // kExited
+  int signal = 0;          // kSignal
+  std::string limit;       // kLimit: its name and value, for people
+  std::string output;      // at most limits.output_bytes
+  std::string last_error;  // last line on standard error; may be any bytes
+  double seconds = 0;
+  double cpu_seconds = 0;
+};
+
+// Runs a program that may be taken over by what it reads, and waits for its
+// end:
+//
+// - no standard input, no environment but PATH and LC_ALL, no open files of the
+//   collector, no core dump, lowest priority;
+// - the limits above; when it ends, for whatever reason, every process of its
+//   session is killed;
+// - no sockets, no tracing, no other namespaces, no new privileges (seccomp);
+//   where the kernel has Landlock it writes below `folder` only, and reads only
+//   that, the program and the system's libraries;
+// - it dies with the collector.
+//
+// kSystem: it could not be started, or not be waited for. Thread-safe.
+[[nodiscard]] Result<ChildOutcome> RunChild(const ChildRequest& request);
+
+}  // namespace clew::collector
+
+#endif  // CLEW_COLLECTOR_CHILD_H_
