@@ -1,0 +1,62 @@
+#ifndef CLEW_RECORDER_BPF_INPUT_LOG_H_
+#define CLEW_RECORDER_BPF_INPUT_LOG_H_
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <unordered_map>
+
+#include "common/file.h"
+#include "common/result.h"
+#include "recorder/bpf/clock_samples.h"
+#include "recorder/bpf/input_event.h"
+
+namespace clew::recorder::bpf {
+
+struct InputLogOptions {
+  int32_t process = 0;     // what others do is left out
+  bool from_exec = false;  // so is what it does before it calls execve
+  // Behind so many bytes everything is unknown.
+  uint64_t bytes_max = uint64_t{4} << 30;
+};
+
+struct InputLogCounts {
+  uint64_t calls = 0;    // written whole
+  uint64_t unknown = 0;  // calls and signals written as unknown
+  uint64_t bytes = 0;
+};
+
+// Writes what happened as inputs.pb (docs/format/bundle.md). Whatever is not
+// known whole becomes an Unknown record at its place, never a guess.
+//
+// Not thread-safe.
+class InputLog final : public InputSink {
+ public:
+  // Both are borrowed and must outlive the log.
+  InputLog(WritableFile& file, const ClockSamples& clock,
+           const InputLogOptions& options);
+
+  [[nodiscard]] Status OnCall(const InputCall& call) override;
+  [[nodiscard]] Status OnSignal(const InputSignal& signal) override;
+  [[nodiscard]] Status OnLoss(const InputLoss& loss) override;
+  [[nodiscard]] Status OnThreadEnd(const ThreadName& who) override;
+
+  const InputLogCounts& counts() const { return counts_; }
+
+ private:
+  bool Wants(const ThreadName& who) const;
+  Status Append(const std::string& record);
+  Status AppendUnknown(const ThreadName& who, uint64_t count, Causes causes,
+                       const InputCall* call);
+
+  WritableFile& file_;
+  const ClockSamples& clock_;
+  InputLogOptions options_;
+  InputLogCounts counts_;
+  bool begun_ = false;
+  std::string record_;  // room for one
+};
+
+}  // namespace clew::recorder::bpf
+
+#endif  // CLEW_RECORDER_BPF_INPUT_LOG_H_

@@ -1,0 +1,57 @@
+#ifndef CLEW_RECORDER_BPF_INPUT_RECORDING_H_
+#define CLEW_RECORDER_BPF_INPUT_RECORDING_H_
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "common/file.h"
+#include "common/result.h"
+#include "recorder/bpf/clock_samples.h"
+#include "recorder/bpf/input_log.h"
+#include "recorder/bpf/input_source.h"
+
+namespace clew::recorder::bpf {
+
+// Records inputs.pb of one process: for `clew record --source perf --inputs`.
+//
+//   auto recording = InputRecording::Start(files, path, process, true, {});
+//   while (running) { recording->Poll(100); }
+//   auto summary = recording->Finish();
+//
+// Not thread-safe; Poll may be called from a thread of its own.
+class InputRecording {
+ public:
+  // `process` exists already and waits to go on (or runs). `from_exec`: what it
+  // does before its next execve succeeds is left out. `options` say neither
+  // processes nor cgroup. `files` must outlive the object.
+  [[nodiscard]] static Result<InputRecording> Start(FileSystem& files,
+                                                    const std::string& path,
+                                                    int32_t process,
+                                                    bool from_exec,
+                                                    InputOptions options);
+
+  // Waits for up to `timeout_ms` for something to come, and writes it. Times
+  // are exact to a thousandth of the time between two calls, so call it at
+  // least every 100 ms.
+  [[nodiscard]] Status Poll(int timeout_ms);
+
+  struct Summary {
+    InputCounts counts;  // of children, too
+    InputLogCounts log;  // of the process
+  };
+  // Ends the recording; the file is whole and synced afterwards.
+  [[nodiscard]] Result<Summary> Finish();
+
+ private:
+  InputRecording() = default;
+
+  std::unique_ptr<ClockSamples> clock_;
+  std::unique_ptr<WritableFile> file_;
+  std::unique_ptr<InputLog> log_;
+  std::unique_ptr<InputSource> source_;
+};
+
+}  // namespace clew::recorder::bpf
+
+#endif  // CLEW_RECORDER_BPF_INPUT_RECORDING_H_

@@ -1,0 +1,71 @@
+#ifndef CLEW_RECORDER_BPF_KERNEL_TYPES_H_
+#define CLEW_RECORDER_BPF_KERNEL_TYPES_H_
+
+// What inputs.bpf.c needs of the kernel's types. The loader relocates every
+// access to the layout of the kernel that runs (CO-RE), so only names matter
+// here, not offsets, and no kernel's vmlinux.h is needed to build.
+
+typedef signed char __s8;
+typedef unsigned char __u8;
+typedef short __s16;
+typedef unsigned short __u16;
+typedef int __s32;
+typedef unsigned int __u32;
+typedef long long __s64;
+typedef unsigned long long __u64;
+typedef __u16 __be16;
+typedef __u32 __be32;
+typedef __u32 __wsum;
+
+// linux/bpf.h
+enum {
+  BPF_MAP_TYPE_HASH = 1,
+  BPF_MAP_TYPE_ARRAY = 2,
+  BPF_MAP_TYPE_PERCPU_ARRAY = 6,
+  BPF_MAP_TYPE_RINGBUF = 27,
+};
+enum { BPF_ANY = 0 };
+enum { BPF_RB_NO_WAKEUP = 1, BPF_RB_FORCE_WAKEUP = 2 };
+enum { BPF_RB_AVAIL_DATA = 0 };
+
+#pragma clang attribute push(__attribute__((preserve_access_index)), \
+                             apply_to = record)
+
+struct pt_regs {
+  unsigned long r10, r9, r8, ax, dx, si, di, orig_ax, ip, sp;
+};
+
+typedef struct {
+  int counter;
+} atomic_t;
+
+struct signal_struct {
+  atomic_t live;
+};
+
+struct thread_info {
+  __u32 status;
+};
+
+struct task_struct {
+  struct thread_info thread_info;
+  int pid;
+  int tgid;
+  struct signal_struct* signal;
+  int* clear_child_tid;
+};
+
+struct sigaction {
+  void* sa_handler;
+  unsigned long sa_flags;
+};
+
+struct k_sigaction {
+  struct sigaction sa;
+};
+
+struct kernel_siginfo;
+
+#pragma clang attribute pop
+
+#endif  // CLEW_RECORDER_BPF_KERNEL_TYPES_H_

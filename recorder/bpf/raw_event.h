@@ -1,0 +1,193 @@
+#ifndef CLEW_RECORDER_BPF_RAW_EVENT_H_
+#define CLEW_RECORDER_BPF_RAW_EVENT_H_
+
+// What inputs.bpf.c and the program that loads it tell each other; compiled as
+// C for the one and as C++ for the other. All numbers are little-endian and
+// naturally aligned; there is no padding that is not named.
+
+#ifdef __cplusplus
+#include <cstdint>
+namespace clew::recorder::bpf {
+#else
+typedef __u8 uint8_t;
+typedef __u16 uint16_t;
+typedef __u32 uint32_t;
+typedef __u64 uint64_t;
+typedef __s64 int64_t;
+#endif
+
+// Why calls, or part of what a call did, are unknown. Bits of RawHead::causes
+// and RawCall::unknown are 1 << cause. Their names: CauseName.
+enum RawCause {
+  kRawRingFull = 0,      // the ring had no room
+  kRawBudget = 1,        // more bytes a second than allowed
+  kRawTooLong = 2,       // more bytes in one call than allowed
+  kRawFault = 3,         // memory of the program could not be read
+  kRawNotInTable = 4,    // nobody wrote down what this call does
+  kRawBegunBefore = 5,   // the call was entered before the recording began
+  kRawCompat = 6,        // a 32-bit system call
+  kRawMappedFile = 7,    // the bytes of a file that was mapped
+  kRawSignalFrame = 8,   // what the kernel pushed for a signal handler
+  kRawRestartBlock = 9,  // goes on as restart_syscall
+  kRawExec = 10,         // another program runs from here on
+  kRawThreadLimit = 11,  // more threads than there is room for
+  kRawBroken = 12,       // events that contradict each other
+  kRawCauses = 13
+};
+
+enum RawKind {
+  kRawPiece = 1,
+  kRawCall = 2,
+  kRawSignal = 3,
+  kRawEnd = 4,
+};
+
+// Begins every event. Calls, signals and the end of a thread are its units,
+// counted from 1 in its own order; `lost` of them just before this one found no
+// way out, for `causes`: sequence == that of the unit before + 1 + lost.
+struct RawHead {
+  uint32_t kind;
+  uint32_t process;
+  uint32_t thread;
+  uint32_t lost;
+  uint32_t causes;
+  uint32_t zero;
+  uint64_t sequence;
+};
+
+enum RawPieceUse {
+  kRawWritten = 0,  // the kernel wrote it into the program
+  kRawOutput = 1,   // the kernel read it from the program as output
+};
+
+#define CLEW_RAW_PIECE_SMALL 64
+#define CLEW_RAW_PIECE_MEDIUM 512
+#define CLEW_RAW_PIECE_LARGE 4096
+
+// Memory of the program; the unit with this sequence follows. Behind it are
+// CLEW_RAW_PIECE_... bytes, of which the first size_bytes count.
+struct RawPiece {
+  struct RawHead head;  // lost and causes are 0
+  uint64_t addr;
+  uint32_t size_bytes;
+  uint32_t use;
+};
+
+enum { kRawReturned = 1 };
+
+struct RawCall {
+  struct RawHead head;
+  uint64_t number;
+  uint64_t args[6];
+  int64_t result;       // as the kernel left it: -512 to -516 ask for a restart
+  uint64_t entered_ns;  // CLOCK_MONOTONIC; 0: not seen
+  uint64_t left_ns;     // 0 unless kRawReturned
+  uint32_t flags;
+  uint32_t unknown;  // causes; not 0: writes or output are not whole
+  uint32_t pieces;
+  uint32_t zero;
+};
+
+struct RawSignal {
+  struct RawHead head;
+  uint64_t handler;  // 0: the default action, 1: ignored
+  uint64_t sa_flags;
+  uint64_t ip;
+  uint64_t sp;
+  uint64_t ax;
+  uint64_t at_ns;
+  uint32_t number;
+  uint32_t zero;
+};
+
+// The thread ended; `lost` are the last of it.
+struct RawEnd {
+  struct RawHead head;
+};
+
+// How much memory a call writes: Size of recorder/qemu/syscall_table.h.
+enum RawSize {
+  kRawNone = 0,
+  kRawFixed = 1,
+  kRawResult = 2,
+  kRawArg = 3,
+  kRawLengthAt = 4,
+  kRawVector = 5,
+  kRawFdSet = 6,
+  kRawOnInterrupt = 7,
+};
+
+enum RawOutputKind {
+  kRawNoOutput = 0,
+  kRawOutputBuffer = 1,
+  kRawOutputVector = 2,
+  kRawOutputMessage = 3,
+};
+
+// Special of recorder/qemu/syscall_table.h.
+enum RawSpecial {
+  kRawNotSpecial = 0,
+  kRawIoctl = 1,
+  kRawFcntl = 2,
+  kRawMmap = 3,
+  kRawClone = 4,
+  kRawFutex = 5,
+  kRawPrctl = 6,
+  kRawArchPrctl = 7,
+  kRawReceiveMessage = 8,
+  kRawReceiveMessages = 9,
+  kRawFailsOnly = 10,
+};
+
+#define CLEW_RAW_NO_LIMIT 255
+
+struct RawWritten {
+  uint8_t arg;
+  uint8_t size;   // RawSize
+  uint8_t other;  // an argument
+  uint8_t limit;  // an argument: no more bytes than it says
+  uint32_t bytes;
+};
+
+struct RawRule {
+  struct RawWritten writes[4];
+  uint8_t known;
+  uint8_t output;   // RawOutputKind
+  uint8_t special;  // RawSpecial
+  uint8_t zero;
+};
+
+#define CLEW_RAW_RULES 512
+
+// Per CPU; the loader adds them up.
+struct RawCounts {
+  uint64_t units;  // calls and signals of watched threads
+  uint64_t reported;
+  uint64_t lost[kRawCauses];     // units not reported, by cause
+  uint64_t partial[kRawCauses];  // calls reported with `unknown`, by cause
+  uint64_t untracked;            // calls of threads for which there was no room
+};
+
+// What the program keeps of a thread between its events.
+struct RawThread {
+  uint64_t number;
+  uint64_t args[6];
+  uint64_t entered_ns;
+  uint64_t sequence;  // of the last unit, lost ones included
+  uint32_t process;
+  uint32_t lost;
+  uint32_t causes;
+  uint32_t length_before;  // for kRawLengthAt
+  uint32_t in_call;
+  uint32_t ended;
+};
+
+#ifdef __cplusplus
+static_assert(sizeof(RawHead) == 32 && sizeof(RawPiece) == 48 &&
+              sizeof(RawCall) == 128 && sizeof(RawSignal) == 88 &&
+              sizeof(RawEnd) == 32 && sizeof(RawRule) == 36 &&
+              sizeof(RawThread) == 96);
+}  // namespace clew::recorder::bpf
+#endif
+
+#endif  // CLEW_RECORDER_BPF_RAW_EVENT_H_
