@@ -1,0 +1,36 @@
+#ifndef CLEW_RECORDER_WHOLE_FILE_H_
+#define CLEW_RECORDER_WHOLE_FILE_H_
+
+#include <cstddef>
+#include <span>
+#include <string>
+
+#include "common/file.h"
+#include "common/result.h"
+
+namespace google::protobuf {
+class MessageLite;
+}
+
+// Files of a bundle that are read, changed and written again.
+
+namespace clew::recorder {
+
+// Reads a message. kCorruptInput: the file is none of this type.
+[[nodiscard]] Status ReadMessage(const std::string& path,
+                                 google::protobuf::MessageLite& message);
+
+// Replaces `folder`/`name`: afterwards, and whatever ends the program, it has
+// the old bytes or the new ones, through `name`.partial, synced and renamed.
+[[nodiscard]] Status ReplaceFile(FileSystem& files, const std::string& folder,
+                                 const std::string& name,
+                                 std::span<const std::byte> bytes);
+// The same with a message. kInvalidArgument: it cannot be written such that it
+// can be read again (a string in it is not UTF-8).
+[[nodiscard]] Status ReplaceMessage(
+    FileSystem& files, const std::string& folder, const std::string& name,
+    const google::protobuf::MessageLite& message);
+
+}  // namespace clew::recorder
+
+#endif  // CLEW_RECORDER_WHOLE_FILE_H_
