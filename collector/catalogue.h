@@ -13,7 +13,8 @@
 
 namespace clew::collector {
 
-// How far a bundle, or the one bundle of a group that is worked on, has come.
+// How far a bundle, or that of a group which has come furthest, has come.
+// Furthest is kWitness, then kContradiction, kSolving, kUnsolved, kAnalysing.
 enum class BundleState : uint8_t {
   kStored,         // every byte is here
   kAnalysing,      // backtraces and signature are being made
@@ -22,7 +23,20 @@ enum class BundleState : uint8_t {
   kContradiction,  // the evidence contradicts itself
   kUnsolved,       // no answer; BundleRow::why says why
 };
+inline constexpr size_t kBundleStates = 6;
+// "stored", "analysing", ...
 std::string_view ToString(BundleState state);
+
+// Longer text is cut and ends in an ellipsis; what is no UTF-8, or a control
+// character, becomes U+FFFD.
+inline constexpr size_t kNameBytesMax = 255;   // host, unit, source, grade
+inline constexpr size_t kLineBytesMax = 1024;  // command, failure, title, why
+// Backtraces beyond it are refused.
+inline constexpr size_t kBacktracesBytesMax = size_t{4} << 20;
+// Rows of one page; more are not given, whatever a query says.
+inline constexpr uint64_t kPageRowsMax = 1000;
+// The collector died so often while it worked on a bundle: given up.
+inline constexpr int64_t kAttemptsMax = 3;
 
 // What is known of a bundle when it is committed.
 struct NewBundle {
@@ -42,22 +56,27 @@ struct NewBundle {
 struct Analysis {
   std::string signature;   // 64 hexadecimal digits; equal: one group
   std::string title;       // "SIGABRT in Deposit", for people
-  std::string backtraces;  // the JSON document, as printed
+  std::string backtraces;  // the JSON document, as printed; empty: none
 };
 
-// What `clew solve` said of a bundle.
+// Of a bundle that no backtrace could be made of: signature and title by the
+// kind of its failure and the program alone.
+Analysis AnalysisByKind(std::string_view failure, std::string_view command);
+
+// What `clew solve` said of a bundle. kStored: the work was broken off, and the
+// bundle is as before it was taken; of one taken for analysis, too.
 struct SolveOutcome {
   BundleState state = BundleState::kUnsolved;
-  std::string grade;  // "memory-exact", of a witness
-  std::string why;    // one line, where there is no witness
+  std::string grade{};  // "memory-exact", of a witness
+  std::string why{};    // one line, where there is no witness
   double seconds = 0;
 };
 
 struct BundleRow : NewBundle {
   BundleState state = BundleState::kStored;
-  std::string signature;  // empty: not analysed yet
-  std::string grade;
-  std::string why;
+  std::string signature{};  // empty: not analysed yet
+  std::string grade{};
+  std::string why{};
   double solve_seconds = 0;
 };
 
@@ -67,14 +86,18 @@ struct GroupRow {
   uint64_t bundles = 0;
   std::vector<std::string> hosts;  // ascending, at most kGroupHostsMax
   uint64_t host_count = 0;
-  int64_t first_seen_s = 0;  // by recorded_at_s
+  // By recorded_at_s, or received_at_s where the former is 0 or later by more
+  // than kClockSlack_s; of bundles that were removed since, too.
+  int64_t first_seen_s = 0;
   int64_t last_seen_s = 0;
-  // Of the bundle of the group that has come furthest.
+  // Of the bundle that has come furthest; of several, of that with the highest
+  // sufficiency, then the latest.
   BundleState state = BundleState::kStored;
   std::string why;
   std::optional<BundleId> representative;  // that bundle
 };
 inline constexpr size_t kGroupHostsMax = 8;
+inline constexpr int64_t kClockSlack_s = 24 * 60 * 60;
 
 // What a page of a list has. `total` is of all that match.
 template <class Row>
@@ -86,14 +109,15 @@ struct Page {
 struct GroupQuery {
   uint64_t offset = 0;
   uint64_t limit = 50;
-  std::string text;  // in title, host or unit; empty: all
+  // In title, host or unit, whatever the case of ASCII letters; empty: all.
+  std::string text{};
 };
 struct BundleQuery {
   uint64_t offset = 0;
   uint64_t limit = 50;
-  std::string signature;  // empty: all
-  std::string host;       // empty: all
-  std::optional<BundleState> state;
+  std::string signature{};  // empty: all
+  std::string host{};       // empty: all
+  std::optional<BundleState> state{};
 };
 
 struct CatalogueCounts {
@@ -105,12 +129,17 @@ struct CatalogueCounts {
 };
 
 // The bundles of a collector with what was found out about them, in SQLite
-// (WAL). Everything in it can be made again from the bundle store. Times are
-// seconds since 1970. Thread-safe; readers do not wait for a writer.
+// (WAL). Everything in it can be made again from the bundle store, so it is
+// written through to stable storage only now and then: what a call did survives
+// the death of the collector, and is whole or absent after a power cut. Times
+// are seconds since 1970. Thread-safe; readers do not wait for a writer.
+//
+// Every call: kSystem; kCorruptInput: the file is damaged.
 class Catalogue {
  public:
-  // kSystem; kCorruptInput: no database of ours, or of a later version; the
-  // message says that it may be removed and is made again.
+  // kSystem; kCorruptInput: damaged, no database of ours, or of a later
+  // version; the message says that it may be removed and is made again.
+  // REQUIRES: nobody else has it open.
   [[nodiscard]] static Result<std::unique_ptr<Catalogue>> Open(
       const std::string& path);
   virtual ~Catalogue() = default;
@@ -120,21 +149,29 @@ class Catalogue {
   // Absent is fine.
   [[nodiscard]] virtual Status Remove(const BundleId& id) = 0;
 
-  // The oldest bundle to analyse, marked kAnalysing; nullopt: none.
+  // The bundle to analyse that was received first, marked kAnalysing; nullopt:
+  // none.
   [[nodiscard]] virtual Result<std::optional<BundleId>> TakeForAnalysis() = 0;
+  // kStored again, in the group of its signature. One that was removed
+  // meanwhile is fine. kInvalidArgument: not a signature. kLimit:
+  // kBacktracesBytesMax.
   [[nodiscard]] virtual Status SetAnalysis(const BundleId& id,
                                            const Analysis& analysis) = 0;
-  // One bundle of a group that has none that was tried, marked kSolving: that
-  // with the highest sufficiency, then the latest; nullopt: none.
+  // One bundle of a group that has none that was tried, or only kUnsolved ones
+  // of a lower sufficiency, marked kSolving: that with the highest sufficiency,
+  // then the latest; of the group last seen. nullopt: none.
   [[nodiscard]] virtual Result<std::optional<BundleId>> TakeForSolving() = 0;
+  // One that was removed meanwhile is fine.
   [[nodiscard]] virtual Status SetSolved(const BundleId& id,
                                          const SolveOutcome& outcome) = 0;
-  // Of a crash: kAnalysing and kSolving become kStored again.
+  // Of a crash: kAnalysing and kSolving become kStored again; the third time
+  // kUnsolved, one without a signature by AnalysisByKind.
   [[nodiscard]] virtual Status ReturnTaken() = 0;
 
-  // Latest first.
+  // That last seen first.
   [[nodiscard]] virtual Result<Page<GroupRow>> Groups(
       const GroupQuery& query) const = 0;
+  // That received last first, and by id where several were.
   [[nodiscard]] virtual Result<Page<BundleRow>> Bundles(
       const BundleQuery& query) const = 0;
   // nullopt: no such.

@@ -1,0 +1,47 @@
+#include "collector/catalogue.h"
+
+#include <array>
+#include <utility>
+
+#include "collector/sqlite.h"
+#include "collector/sqlite_catalogue.h"
+#include "collector/text.h"
+
+namespace clew::collector {
+namespace {
+
+constexpr std::array<std::string_view, kBundleStates> kStateNames = {
+    "stored", "analysing", "solving", "witness", "contradiction", "unsolved"};
+
+// The last component of the first word.
+std::string_view ProgramOf(std::string_view command) {
+  const std::string_view word = command.substr(0, command.find(' '));
+  return word.substr(word.rfind('/') + 1);
+}
+
+}  // namespace
+
+std::string_view ToString(BundleState state) {
+  return kStateNames.at(static_cast<size_t>(state));
+}
+
+Analysis AnalysisByKind(std::string_view failure, std::string_view command) {
+  const std::string what =
+      failure.empty() ? "unknown failure" : CleanLine(failure, kNameBytesMax);
+  const std::string program = CleanLine(ProgramOf(command), kNameBytesMax);
+  const std::string text = fmt::format("no backtrace\n{}\n{}", what, program);
+  return {.signature = transfer::ToHex(
+              transfer::Sha256Of(std::as_bytes(std::span(text)))),
+          .title = fmt::format("{} in {} (no backtrace)", what,
+                               program.empty() ? "unknown program" : program),
+          .backtraces = ""};
+}
+
+Result<std::unique_ptr<Catalogue>> Catalogue::Open(const std::string& path) {
+  CLEW_ASSIGN_OR_RETURN(database,
+                        Database::Open(path, Database::Mode::kReadWriteCreate));
+  CLEW_RETURN_IF_ERROR(PrepareCatalogue(database, path));
+  return std::make_unique<SqliteCatalogue>(path, std::move(database));
+}
+
+}  // namespace clew::collector

@@ -1,0 +1,186 @@
+#include <array>
+#include <string_view>
+
+#include "collector/sqlite_catalogue.h"
+
+namespace clew::collector {
+namespace {
+
+constexpr int kApplicationId = 0x636c6577;  // "clew"
+constexpr int kVersion = 1;
+
+// A bundle's `progress` orders states: see ProgressOf. `fit` is its
+// sufficiency, 0 where there is none. `seen_s` is the time that its group goes
+// by. `signature` is empty until it was analysed; from then on `places` and
+// `groups` count it. A group's row is made of these by RefreshGroup, so that a
+// page need not; `to_solve` is the bundle that TakeForSolving would give.
+constexpr std::array<std::string_view, 12> kSchema = {
+    "CREATE TABLE bundles("
+    "id BLOB PRIMARY KEY, host TEXT NOT NULL, unit TEXT NOT NULL, "
+    "command TEXT NOT NULL, source TEXT NOT NULL, failure TEXT NOT NULL, "
+    "recorded_at_s INTEGER NOT NULL, received_at_s INTEGER NOT NULL, "
+    "seen_s INTEGER NOT NULL, size_bytes INTEGER NOT NULL, "
+    "sufficiency INTEGER, fit INTEGER NOT NULL, "
+    "state INTEGER NOT NULL DEFAULT 0, progress INTEGER NOT NULL DEFAULT 0, "
+    "attempts INTEGER NOT NULL DEFAULT 0, "
+    "signature TEXT NOT NULL DEFAULT '', grade TEXT NOT NULL DEFAULT '', "
+    "why TEXT NOT NULL DEFAULT '', "
+    "solve_seconds REAL NOT NULL DEFAULT 0) STRICT",
+    "CREATE INDEX bundles_by_time ON bundles(received_at_s DESC, id)",
+    "CREATE INDEX bundles_by_host ON bundles(host, received_at_s DESC, id)",
+    "CREATE INDEX bundles_by_state "
+    "ON bundles(state, received_at_s DESC, id, size_bytes)",
+    "CREATE INDEX bundles_by_group "
+    "ON bundles(signature, received_at_s DESC, id)",
+    "CREATE INDEX bundles_by_progress ON bundles("
+    "signature, progress DESC, fit DESC, received_at_s DESC, id)",
+    "CREATE INDEX bundles_to_analyse ON bundles(received_at_s, id) "
+    "WHERE state = 0 AND signature = ''",
+    "CREATE TABLE analyses("
+    "id BLOB PRIMARY KEY, title TEXT NOT NULL, "
+    "backtraces TEXT NOT NULL) STRICT",
+    "CREATE TABLE places("
+    "signature TEXT NOT NULL, host TEXT NOT NULL, unit TEXT NOT NULL, "
+    "bundles INTEGER NOT NULL, "
+    "PRIMARY KEY(signature, host, unit)) STRICT, WITHOUT ROWID",
+    "CREATE TABLE groups("
+    "signature TEXT PRIMARY KEY, title TEXT NOT NULL, "
+    "bundles INTEGER NOT NULL, host_count INTEGER NOT NULL, "
+    "first_seen_s INTEGER NOT NULL, last_seen_s INTEGER NOT NULL, "
+    "state INTEGER NOT NULL, why TEXT NOT NULL, representative BLOB, "
+    "to_solve BLOB) STRICT, WITHOUT ROWID",
+    "CREATE INDEX groups_by_time ON groups(last_seen_s DESC, signature)",
+    "CREATE INDEX groups_to_solve ON groups(last_seen_s DESC, signature, "
+    "to_solve) WHERE to_solve IS NOT NULL",
+};
+
+// NORMAL: a transaction is whole after a power cut, though the last ones may be
+// lost; a bundle is acknowledged once it is in the store, and a row that is
+// missing is added again from there.
+constexpr std::string_view kSettings =
+    "PRAGMA synchronous = NORMAL;"
+    "PRAGMA cell_size_check = ON;"
+    "PRAGMA temp_store = MEMORY;"
+    "PRAGMA cache_size = -4096;"              // KiB
+    "PRAGMA journal_size_limit = 16777216;";  // bytes, of the WAL at rest
+
+Error MayBeRemoved(Error error) {
+  error.code = ErrorCode::kCorruptInput;
+  error.message +=
+      "; stop the collector and remove it with its -wal and -shm: it is made "
+      "again from the stored bundles";
+  return error;
+}
+
+Result<int64_t> Setting(Database& database, std::string_view sql) {
+  Query query = database.Prepare(sql);
+  CLEW_ASSIGN_OR_RETURN(row, query.Next());
+  return row ? query.IntAt(0) : 0;
+}
+
+Result<bool> IsEmpty(Database& database) {
+  CLEW_ASSIGN_OR_RETURN(
+      tables, Setting(database, "SELECT count(*) FROM sqlite_schema"));
+  CLEW_ASSIGN_OR_RETURN(id, Setting(database, "PRAGMA application_id"));
+  return tables == 0 && (id == 0 || id == kApplicationId);
+}
+
+Status MakeSchema(Database& database) {
+  CLEW_ASSIGN_OR_RETURN(
+      transaction, Transaction::Begin(database, Transaction::Kind::kWrite));
+  for (const std::string_view statement : kSchema) {
+    CLEW_RETURN_IF_ERROR(database.Execute(std::string(statement)));
+  }
+  CLEW_RETURN_IF_ERROR(database.Execute(
+      fmt::format("PRAGMA application_id = {}; PRAGMA user_version = {};",
+                  kApplicationId, kVersion)));
+  return transaction.Commit();
+}
+
+Status CheckVersion(Database& database, const std::string& path) {
+  CLEW_ASSIGN_OR_RETURN(id, Setting(database, "PRAGMA application_id"));
+  if (id != kApplicationId) {
+    return CorruptInput(
+        "{}: a database of another program (id {:#x}, not {:#x})", path, id,
+        kApplicationId);
+  }
+  CLEW_ASSIGN_OR_RETURN(version, Setting(database, "PRAGMA user_version"));
+  if (version != kVersion) {
+    return CorruptInput("{}: a catalogue of version {}, this program reads {}",
+                        path, version, kVersion);
+  }
+  return {};
+}
+
+// A file of our version with other tables is damaged, or somebody's trap.
+Status CheckSchema(Database& database, const std::string& path) {
+  Query query = database.Prepare(
+      "SELECT sql FROM sqlite_schema WHERE sql IS NOT NULL ORDER BY rowid");
+  size_t found = 0;
+  while (true) {
+    CLEW_ASSIGN_OR_RETURN(row, query.Next());
+    if (!row) {
+      break;
+    }
+    if (found == kSchema.size() || query.TextAt(0) != kSchema[found]) {
+      return CorruptInput("{}: table or index {} is not that of version {}",
+                          path, found, kVersion);
+    }
+    ++found;
+  }
+  if (found != kSchema.size()) {
+    return CorruptInput("{}: {} tables and indices, version {} has {}", path,
+                        found, kVersion, kSchema.size());
+  }
+  return {};
+}
+
+Status CheckPages(Database& database, const std::string& path) {
+  Query query = database.Prepare("PRAGMA quick_check(1)");
+  CLEW_ASSIGN_OR_RETURN(row, query.Next());
+  const std::string found = row ? query.TextAt(0) : "no answer";
+  if (found != "ok") {
+    return CorruptInput("{}: damaged: {:?}", path, found);
+  }
+  return {};
+}
+
+Status UseWal(Database& database, const std::string& path) {
+  Query query = database.Prepare("PRAGMA journal_mode = WAL");
+  CLEW_ASSIGN_OR_RETURN(row, query.Next());
+  const std::string mode = row ? query.TextAt(0) : "";
+  if (mode != "wal") {
+    return std::unexpected(
+        Error{ErrorCode::kSystem,
+              fmt::format("{}: journal mode is {:?}, needs \"wal\": the file "
+                          "system must allow shared memory",
+                          path, mode)});
+  }
+  return {};
+}
+
+Status CheckAll(Database& database, const std::string& path) {
+  CLEW_ASSIGN_OR_RETURN(empty, IsEmpty(database));
+  if (!empty) {
+    CLEW_RETURN_IF_ERROR(CheckVersion(database, path));
+  }
+  CLEW_RETURN_IF_ERROR(UseWal(database, path));
+  CLEW_RETURN_IF_ERROR(database.Execute(std::string(kSettings)));
+  if (empty) {
+    CLEW_RETURN_IF_ERROR(MakeSchema(database));
+  }
+  CLEW_RETURN_IF_ERROR(CheckSchema(database, path));
+  return CheckPages(database, path);
+}
+
+}  // namespace
+
+Status PrepareCatalogue(Database& database, const std::string& path) {
+  auto checked = CheckAll(database, path);
+  if (!checked && checked.error().code == ErrorCode::kCorruptInput) {
+    return std::unexpected(MayBeRemoved(std::move(checked).error()));
+  }
+  return checked;
+}
+
+}  // namespace clew::collector

@@ -1,0 +1,70 @@
+#ifndef CLEW_COLLECTOR_SQLITE_CATALOGUE_H_
+#define CLEW_COLLECTOR_SQLITE_CATALOGUE_H_
+
+#include <cstdint>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "collector/catalogue.h"
+#include "collector/sqlite.h"
+
+namespace clew::collector {
+
+// Gives `database` our schema where it has none, and checks it. The message of
+// a failure is that of Catalogue::Open.
+[[nodiscard]] Status PrepareCatalogue(Database& database,
+                                      const std::string& path);
+
+// Which of two states is further: the greater number.
+int64_t ProgressOf(BundleState state);
+
+// The group of `signature` as its bundles have it now; gone with the last one.
+// REQUIRES: within a transaction.
+[[nodiscard]] Status RefreshGroup(Database& database,
+                                  const std::string& signature);
+
+// Catalogue on SQLite: see catalogue_schema.cc for the tables.
+class SqliteCatalogue final : public Catalogue {
+ public:
+  SqliteCatalogue(const std::string& path, Database writer)
+      : writer_(std::move(writer)), readers_(path) {}
+
+  Status Add(const NewBundle& bundle) override;
+  Status Remove(const BundleId& id) override;
+  Result<std::optional<BundleId>> TakeForAnalysis() override;
+  Status SetAnalysis(const BundleId& id, const Analysis& analysis) override;
+  Result<std::optional<BundleId>> TakeForSolving() override;
+  Status SetSolved(const BundleId& id, const SolveOutcome& outcome) override;
+  Status ReturnTaken() override;
+
+  Result<Page<GroupRow>> Groups(const GroupQuery& query) const override;
+  Result<Page<BundleRow>> Bundles(const BundleQuery& query) const override;
+  Result<std::optional<GroupRow>> Group(
+      const std::string& signature) const override;
+  Result<std::optional<BundleRow>> Bundle(const BundleId& id) const override;
+  Result<std::optional<Analysis>> AnalysisOf(const BundleId& id) const override;
+  Result<CatalogueCounts> Counts() const override;
+
+ private:
+  // All of these: REQUIRES: write_mutex_ is held, within a transaction.
+  [[nodiscard]] Status Join(const BundleId& id, const Analysis& analysis);
+  [[nodiscard]] Status Leave(const BundleId& id, const std::string& signature);
+  // nullopt: no such bundle.
+  [[nodiscard]] Result<std::optional<std::string>> SignatureOf(
+      const BundleId& id);
+  [[nodiscard]] Status SetState(const BundleId& id, BundleState state);
+  [[nodiscard]] Result<std::optional<BundleId>> Take(std::string_view sql,
+                                                     BundleState state);
+  [[nodiscard]] Status GiveUp(const BundleId& id);
+  [[nodiscard]] Status ReturnOne(const BundleId& id, bool give_up);
+
+  std::mutex write_mutex_;
+  Database writer_;
+  mutable ReaderPool readers_;
+};
+
+}  // namespace clew::collector
+
+#endif  // CLEW_COLLECTOR_SQLITE_CATALOGUE_H_
