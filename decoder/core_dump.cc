@@ -161,6 +161,8 @@ Status CoreDump::ParseNotes(std::span<const std::byte> bytes, uint64_t offset,
       CLEW_RETURN_IF_ERROR(ParsePrstatus(desc, at));
     } else if (type == NT_SIGINFO && !signal_) {
       CLEW_RETURN_IF_ERROR(ParseSiginfo(desc, at));
+    } else if (type == NT_FILE && mappings_.empty()) {
+      CLEW_RETURN_IF_ERROR(ParseFiles(desc, at));
     }
   }
   return {};
@@ -200,6 +202,52 @@ Status CoreDump::ParseSiginfo(std::span<const std::byte> desc,
   signal_ = CoreSignal{.signal = Load<int32_t>(desc, 0),
                        .code = Load<int32_t>(desc, kSiCodeOffset),
                        .addr = TraceeAddr(Load<uint64_t>(desc, kSiAddrOffset))};
+  return {};
+}
+
+// Source: linux fs/binfmt_elf.c, fill_files_note: count, page size, {start,
+// end, offset in pages} each, then the names.
+Status CoreDump::ParseFiles(std::span<const std::byte> desc, uint64_t offset) {
+  ByteReader reader(desc, name_, offset);
+  CLEW_ASSIGN_OR_RETURN(count, reader.Read<uint64_t>("NT_FILE count"));
+  CLEW_ASSIGN_OR_RETURN(page_bytes, reader.Read<uint64_t>("NT_FILE page_size"));
+  if (count > kMappingsMax) {
+    return CorruptInput("{}: offset {:#x}: NT_FILE count is {}, wanted <= {}",
+                        name_, offset, count, kMappingsMax);
+  }
+  for (uint64_t i = 0; i < count; ++i) {
+    const uint64_t at = reader.file_offset();
+    CLEW_ASSIGN_OR_RETURN(start, reader.Read<uint64_t>("NT_FILE start"));
+    CLEW_ASSIGN_OR_RETURN(end, reader.Read<uint64_t>("NT_FILE end"));
+    CLEW_ASSIGN_OR_RETURN(pages, reader.Read<uint64_t>("NT_FILE file_ofs"));
+    uint64_t file_offset = 0;
+    if (end <= start ||
+        __builtin_mul_overflow(pages, page_bytes, &file_offset)) {
+      return CorruptInput(
+          "{}: offset {:#x}: NT_FILE start is {:#x}, end {:#x}, file_ofs {:#x} "
+          "pages of {:#x}",
+          name_, at, start, end, pages, page_bytes);
+    }
+    mappings_.push_back({.addr = TraceeAddr(start),
+                         .size_bytes = end - start,
+                         .file_offset = file_offset,
+                         .path = {}});
+  }
+  CLEW_ASSIGN_OR_RETURN(
+      names, reader.ReadBytes(reader.remaining_bytes(), "NT_FILE names"));
+  size_t at = 0;
+  for (CoreMapping& mapping : mappings_) {
+    const auto rest = names.subspan(at);
+    const auto end = std::ranges::find(rest, std::byte{0});
+    if (end == rest.end()) {
+      return CorruptInput(
+          "{}: offset {:#x}: NT_FILE has {} mappings and fewer names", name_,
+          offset, count);
+    }
+    mapping.path.assign(reinterpret_cast<const char*>(rest.data()),
+                        static_cast<size_t>(end - rest.begin()));
+    at += mapping.path.size() + 1;
+  }
   return {};
 }
 

@@ -42,6 +42,15 @@ struct CoreSegment {
   std::span<const std::byte> bytes;  // may be fewer: the rest was not dumped
 };
 
+// A stretch of a file that was mapped (NT_FILE). Nothing says that its bytes
+// are in the dump.
+struct CoreMapping {
+  TraceeAddr addr;
+  uint64_t size_bytes = 0;
+  uint64_t file_offset = 0;
+  std::string path;
+};
+
 // An x86-64 ELF core dump, plain or compressed with zstd. Every offset and size
 // in it is checked: kCorruptInput. The first thread is the one that failed, as
 // the kernel writes it. Immutable.
@@ -49,6 +58,8 @@ class CoreDump {
  public:
   // Most bytes that a compressed one may have.
   static constexpr uint64_t kSizeMax = uint64_t{1} << 32;
+  // Most mapped files; Linux allows 65530 mappings (vm.max_map_count).
+  static constexpr uint64_t kMappingsMax = 1 << 17;
 
   [[nodiscard]] static Result<CoreDump> Open(const std::string& path,
                                              uint64_t size_max = kSizeMax);
@@ -59,6 +70,8 @@ class CoreDump {
   const std::vector<CoreThread>& threads() const { return threads_; }
   // Absent if the dump has none, as those before Linux 3.7.
   const std::optional<CoreSignal>& signal() const { return signal_; }
+  // As the dump lists them; empty if it has no list.
+  const std::vector<CoreMapping>& mappings() const { return mappings_; }
   // Ordered by address; they do not overlap.
   const std::vector<CoreSegment>& segments() const { return segments_; }
   // Copies memory to `out`; false if a byte of it is not in the dump.
@@ -72,6 +85,7 @@ class CoreDump {
                     uint64_t size);
   Status ParsePrstatus(std::span<const std::byte> desc, uint64_t offset);
   Status ParseSiginfo(std::span<const std::byte> desc, uint64_t offset);
+  Status ParseFiles(std::span<const std::byte> desc, uint64_t offset);
   Status CheckOverlaps();
   Result<std::span<const std::byte>> Part(std::span<const std::byte> bytes,
                                           uint64_t offset, uint64_t size,
@@ -82,6 +96,7 @@ class CoreDump {
   std::vector<std::byte> unpacked_;
   std::vector<CoreThread> threads_;
   std::optional<CoreSignal> signal_;
+  std::vector<CoreMapping> mappings_;
   std::vector<CoreSegment> segments_;
 };
 

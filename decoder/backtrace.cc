@@ -1,0 +1,179 @@
+#include "decoder/backtrace.h"
+
+#include <algorithm>
+#include <optional>
+#include <set>
+#include <span>
+#include <utility>
+
+#include "decoder/loaded_images.h"
+#include "decoder/unwinder.h"
+
+namespace clew::decoder {
+namespace {
+
+using Clock = Unwinder::Clock;
+
+std::string BaseName(const std::string& path) {
+  return path.substr(path.rfind('/') + 1);
+}
+
+BacktraceFrame FrameAt(const LoadedImages& images, Unwinder& unwinder,
+                       const Unwinder::Frame& at, bool with_names) {
+  BacktraceFrame frame = {.pc = at.pc, .offset = at.pc.as_int()};
+  const LoadedImage* image = images.Find(at.place());
+  if (image == nullptr) {
+    return frame;
+  }
+  frame.module = BaseName(image->path);
+  frame.build_id = image->build_id;
+  frame.offset = at.pc.as_int() - image->bias;
+  if (with_names && !image->file.empty()) {
+    CodePlace place = unwinder.Find(at.place());
+    frame.function = ReadableName(place.symbol);
+    frame.symbol = std::move(place.symbol);
+    frame.file = std::move(place.file);
+    frame.line = place.line;
+  }
+  return frame;
+}
+
+// Which thread of the dump failed: the one that the manifest names; if it is
+// not in the dump (an imported one may number threads as another namespace
+// does), that which the dump has first, as the kernel writes it. None of a
+// hang, and of a run that did not fail.
+std::optional<size_t> FailingThread(const Failure& failure,
+                                    const std::vector<CoreThread>& threads) {
+  const auto named =
+      std::ranges::find(threads, failure.thread, &CoreThread::thread);
+  if (failure.kind == FailureKind::kNone ||
+      failure.kind == FailureKind::kHang) {
+    return std::nullopt;
+  }
+  return named == threads.end() ? 0 : named - threads.begin();
+}
+
+class Reader {
+ public:
+  Reader(const LoadedImages& images, const CoreDump& core,
+         const BacktraceLimits& limits)
+      : images_(images),
+        limits_(limits),
+        deadline_(Clock::now() + limits.time_max),
+        unwinder_(images, &core) {}
+
+  void Add(const CoreThread& thread, bool failed, Backtrace& to) {
+    Unwinder::Stack stack =
+        unwinder_.Unwind(thread, limits_.frames_max, deadline_);
+    ThreadBacktrace& backtrace = to.threads.emplace_back(ThreadBacktrace{
+        .thread = thread.thread, .failed = failed, .cut_off = stack.cut_off});
+    for (const Unwinder::Frame& frame : stack.frames) {
+      late_ = late_ || Clock::now() >= deadline_;
+      backtrace.frames.push_back(FrameAt(images_, unwinder_, frame, !late_));
+    }
+  }
+  bool late() const { return late_ || Clock::now() >= deadline_; }
+
+ private:
+  const LoadedImages& images_;
+  const BacktraceLimits& limits_;
+  Clock::time_point deadline_;
+  Unwinder unwinder_;
+  bool late_ = false;
+};
+
+// Images that a frame is in and the bundle does not have.
+void NoteAbsent(const LoadedImages& images, Backtrace& backtrace) {
+  std::set<const LoadedImage*> absent;
+  for (const ThreadBacktrace& thread : backtrace.threads) {
+    for (const BacktraceFrame& frame : thread.frames) {
+      const LoadedImage* image = images.Find(frame.pc);
+      if (image != nullptr && image->file.empty()) {
+        absent.insert(image);
+      }
+    }
+  }
+  std::set<std::string> lines;
+  for (const LoadedImage* image : absent) {
+    lines.insert(fmt::format(
+        "{}, build-id {}: {}; its frames have no names, and stacks may end at "
+        "it",
+        image->path, image->build_id.empty() ? "unknown" : image->build_id,
+        image->why));
+  }
+  backtrace.notes.insert(backtrace.notes.end(), lines.begin(), lines.end());
+}
+
+void ListModules(const LoadedImages& images, Backtrace& backtrace) {
+  std::set<std::string> names;
+  for (const LoadedImage& image : images.all()) {
+    names.insert(BaseName(image.path));
+  }
+  backtrace.modules.assign(names.begin(), names.end());
+}
+
+Result<Backtrace> FromCore(const Bundle& bundle, const CoreDump& core,
+                           const BacktraceLimits& limits) {
+  CLEW_ASSIGN_OR_RETURN(images, LoadedImages::FromCore(bundle, core));
+  Backtrace backtrace = {.failure = bundle.manifest().failure};
+  const std::vector<CoreThread>& threads = core.threads();
+  const auto failing = FailingThread(backtrace.failure, threads);
+  Reader reader(images, core, limits);
+  if (failing) {
+    reader.Add(threads[*failing], true, backtrace);
+  }
+  for (size_t i = 0;
+       i < threads.size() && backtrace.threads.size() < limits.threads_max;
+       ++i) {
+    if (i != failing) {
+      reader.Add(threads[i], false, backtrace);
+    }
+  }
+  if (backtrace.threads.size() < threads.size()) {
+    backtrace.notes.push_back(
+        fmt::format("{} threads are left out, of {}",
+                    threads.size() - backtrace.threads.size(), threads.size()));
+  }
+  if (reader.late()) {
+    backtrace.notes.push_back(fmt::format(
+        "after {} ms the rest has no names and no callers: the time limit",
+        limits.time_max.count()));
+  }
+  NoteAbsent(images, backtrace);
+  ListModules(images, backtrace);
+  return backtrace;
+}
+
+Result<Backtrace> FromManifest(const Bundle& bundle) {
+  Backtrace backtrace = {.failure = bundle.manifest().failure};
+  backtrace.notes.push_back(
+      "the bundle has no core dump: the failing instruction alone is known");
+  const Failure& failure = backtrace.failure;
+  if (failure.ip == TraceeAddr(0) && failure.thread == Tid(0)) {
+    return backtrace;
+  }
+  CLEW_ASSIGN_OR_RETURN(images, LoadedImages::FromTrace(bundle));
+  Unwinder unwinder(images, nullptr);
+  backtrace.threads.push_back(
+      {.thread = failure.thread,
+       .failed = true,
+       .frames = {FrameAt(images, unwinder, {.pc = failure.ip}, true)},
+       .cut_off = true});
+  NoteAbsent(images, backtrace);
+  ListModules(images, backtrace);
+  return backtrace;
+}
+
+}  // namespace
+
+Result<Backtrace> ReadBacktrace(const Bundle& bundle,
+                                const BacktraceLimits& limits) {
+  const std::string path = bundle.core_path();
+  if (path.empty()) {
+    return FromManifest(bundle);
+  }
+  CLEW_ASSIGN_OR_RETURN(core, CoreDump::Open(path, limits.core_bytes_max));
+  return FromCore(bundle, core, limits);
+}
+
+}  // namespace clew::decoder

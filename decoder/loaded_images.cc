@@ -1,0 +1,296 @@
+#include "decoder/loaded_images.h"
+
+#include <elf.h>
+
+#include <algorithm>
+#include <cstring>
+#include <map>
+#include <set>
+#include <span>
+#include <string_view>
+#include <utility>
+
+#include "common/file.h"
+#include "decoder/host_images.h"
+#include "decoder/perf_data/perf_data.h"
+
+namespace clew::decoder {
+namespace {
+
+using Bytes = std::span<const std::byte>;
+
+constexpr uint64_t kPageBytes = 4096;
+constexpr std::string_view kDeleted = " (deleted)";
+
+// A mapping of a file.
+struct Mapping {
+  uint64_t addr = 0;
+  uint64_t size_bytes = 0;
+  uint64_t file_offset = 0;
+  std::string path;
+  std::vector<std::byte> build_id;  // empty: not known
+};
+
+std::string Hex(Bytes bytes) {
+  std::string text;
+  for (const std::byte byte : bytes) {
+    text += fmt::format("{:02x}", static_cast<unsigned>(byte));
+  }
+  return text;
+}
+
+// The stretches of an ELF file that are loaded (PT_LOAD); empty if it is none.
+std::vector<Elf64_Phdr> LoadsOf(Bytes elf, uint16_t& type) {
+  Elf64_Ehdr ehdr;
+  if (elf.size() < sizeof ehdr) {
+    return {};
+  }
+  std::memcpy(&ehdr, elf.data(), sizeof ehdr);
+  const uint64_t table = uint64_t{ehdr.e_phnum} * sizeof(Elf64_Phdr);
+  if (std::memcmp(ehdr.e_ident, ELFMAG, SELFMAG) != 0 ||
+      ehdr.e_ident[EI_CLASS] != ELFCLASS64 ||
+      ehdr.e_phnum > LoadedImages::kHeadersMax ||
+      ehdr.e_phentsize != sizeof(Elf64_Phdr) || ehdr.e_phoff > elf.size() ||
+      table > elf.size() - ehdr.e_phoff) {
+    return {};
+  }
+  type = ehdr.e_type;
+  std::vector<Elf64_Phdr> loads;
+  for (uint16_t i = 0; i < ehdr.e_phnum; ++i) {
+    Elf64_Phdr phdr;
+    std::memcpy(&phdr, elf.data() + ehdr.e_phoff + i * sizeof phdr,
+                sizeof phdr);
+    const bool sane = phdr.p_vaddr <= INT64_MAX && phdr.p_memsz <= INT64_MAX &&
+                      phdr.p_offset <= INT64_MAX && phdr.p_filesz <= INT64_MAX;
+    if (phdr.p_type == PT_LOAD && phdr.p_memsz > 0 && sane) {
+      loads.push_back(phdr);
+    }
+  }
+  return loads;
+}
+
+// The stretch of code that begins or goes on at `file_offset`.
+const Elf64_Phdr* CodeAt(const std::vector<Elf64_Phdr>& loads,
+                         uint64_t file_offset) {
+  for (const Elf64_Phdr& load : loads) {
+    const uint64_t first = load.p_offset / kPageBytes * kPageBytes;
+    if ((load.p_flags & PF_X) != 0 && file_offset >= first &&
+        file_offset < load.p_offset + load.p_filesz) {
+      return &load;
+    }
+  }
+  return nullptr;
+}
+
+}  // namespace
+
+class LoadedImages::Builder {
+ public:
+  explicit Builder(const Bundle& bundle) : bundle_(bundle) {}
+
+  void Add(const Mapping& mapping) {
+    const Candidate& candidate = CandidateOf(mapping);
+    if (candidate.file.empty()) {
+      AddAbsent(mapping, candidate);
+      return;
+    }
+    const Elf64_Phdr* code = CodeAt(candidate.loads, mapping.file_offset);
+    if (code != nullptr) {
+      AddPresent(mapping, candidate, *code);
+    }
+  }
+
+  // Where two images overlap, that which was added last is kept.
+  LoadedImages Finish() {
+    LoadedImages result;
+    for (auto image = images_.rbegin(); image != images_.rend(); ++image) {
+      const bool taken =
+          std::ranges::any_of(result.images_, [&](const LoadedImage& other) {
+            return image->begin < other.end && other.begin < image->end;
+          });
+      if (!taken) {
+        result.images_.push_back(std::move(*image));
+      }
+    }
+    std::ranges::sort(result.images_, {}, &LoadedImage::begin);
+    return result;
+  }
+
+ private:
+  // A file of the bundle, or why there is none.
+  struct Candidate {
+    std::string build_id;
+    std::string file;
+    std::string why;
+    uint16_t type = ET_NONE;
+    std::vector<Elf64_Phdr> loads;
+  };
+
+  const BundleImage* InManifest(const Mapping& mapping) const {
+    for (const BundleImage& image : bundle_.manifest().images) {
+      const bool same = mapping.build_id.empty()
+                            ? image.path == mapping.path
+                            : image.build_id == mapping.build_id;
+      if (same) {
+        return &image;
+      }
+    }
+    return nullptr;
+  }
+
+  const Candidate& CandidateOf(const Mapping& mapping) {
+    const auto key = std::pair(mapping.path, mapping.build_id);
+    const auto [at, added] = candidates_.try_emplace(key);
+    if (added) {
+      at->second = Look(mapping);
+    }
+    return at->second;
+  }
+
+  Candidate Look(const Mapping& mapping) const {
+    Candidate candidate;
+    candidate.build_id = Hex(mapping.build_id);
+    const BundleImage* image = InManifest(mapping);
+    if (image == nullptr) {
+      candidate.why = "the bundle has no image of it";
+      return candidate;
+    }
+    candidate.build_id = Hex(image->build_id);
+    const auto file = MappedFile::Open(image->file);
+    if (!file) {
+      candidate.why = "the bundle has no image of it";
+      return candidate;
+    }
+    if (image->has_build_id && BuildIdOf(file->bytes()) != image->build_id) {
+      candidate.why = "the image in the bundle has another build-id";
+      return candidate;
+    }
+    candidate.loads = LoadsOf(file->bytes(), candidate.type);
+    if (candidate.loads.empty()) {
+      candidate.why =
+          "the image in the bundle is no ELF file that can be loaded";
+      return candidate;
+    }
+    candidate.file = image->file;
+    return candidate;
+  }
+
+  void AddAbsent(const Mapping& mapping, const Candidate& candidate) {
+    Push({.path = mapping.path,
+          .build_id = candidate.build_id,
+          .file = {},
+          .why = candidate.why,
+          .begin = TraceeAddr(mapping.addr),
+          .end = TraceeAddr(mapping.addr + mapping.size_bytes),
+          .bias = mapping.addr - mapping.file_offset});
+  }
+
+  void AddPresent(const Mapping& mapping, const Candidate& candidate,
+                  const Elf64_Phdr& code) {
+    const uint64_t bias =
+        mapping.addr - mapping.file_offset + code.p_offset - code.p_vaddr;
+    uint64_t lo = UINT64_MAX;
+    uint64_t hi = 0;
+    for (const Elf64_Phdr& load : candidate.loads) {
+      lo = std::min(lo, load.p_vaddr / kPageBytes * kPageBytes);
+      hi = std::max(hi, load.p_vaddr + load.p_memsz);
+    }
+    const bool wraps = bias + lo > bias + hi;
+    if (wraps || (candidate.type == ET_EXEC && bias != 0)) {
+      return;  // no loader puts it there: the file was mapped to be read
+    }
+    Push({.path = mapping.path,
+          .build_id = candidate.build_id,
+          .file = candidate.file,
+          .why = {},
+          .begin = TraceeAddr(bias + lo),
+          .end = TraceeAddr(bias + hi),
+          .bias = bias});
+  }
+
+  void Push(LoadedImage image) {
+    if (image.begin < image.end && images_.size() < kImagesMax &&
+        known_.emplace(image.begin, image.path).second) {
+      images_.push_back(std::move(image));
+    }
+  }
+
+  const Bundle& bundle_;
+  std::map<std::pair<std::string, std::vector<std::byte>>, Candidate>
+      candidates_;
+  std::set<std::pair<TraceeAddr, std::string>> known_;
+  std::vector<LoadedImage> images_;
+};
+
+namespace {
+
+// The build-id that the mapped file's own headers say in memory.
+std::vector<std::byte> BuildIdInMemory(const CoreDump& core,
+                                       const CoreMapping& mapping) {
+  std::vector<std::byte> page(
+      std::min<uint64_t>(mapping.size_bytes, kPageBytes));
+  if (mapping.file_offset != 0 || !core.Read(mapping.addr, page)) {
+    return {};
+  }
+  return BuildIdOf(page);
+}
+
+std::string WithoutDeleted(std::string path) {
+  if (path.ends_with(kDeleted)) {
+    path.resize(path.size() - kDeleted.size());
+  }
+  return path;
+}
+
+}  // namespace
+
+Result<LoadedImages> LoadedImages::FromCore(const Bundle& bundle,
+                                            const CoreDump& core) {
+  if (core.mappings().empty()) {
+    return FromTrace(bundle);
+  }
+  // The first page of a file comes before the others of it.
+  std::map<std::string, std::vector<std::byte>> build_ids;
+  Builder builder(bundle);
+  for (const CoreMapping& mapping : core.mappings()) {
+    const std::string path = WithoutDeleted(mapping.path);
+    if (mapping.file_offset == 0) {
+      build_ids[path] = BuildIdInMemory(core, mapping);
+    }
+    builder.Add({.addr = mapping.addr.as_int(),
+                 .size_bytes = mapping.size_bytes,
+                 .file_offset = mapping.file_offset,
+                 .path = path,
+                 .build_id = build_ids[path]});
+  }
+  return builder.Finish();
+}
+
+Result<LoadedImages> LoadedImages::FromTrace(const Bundle& bundle) {
+  CLEW_ASSIGN_OR_RETURN(data, PerfData::Open(bundle.perf_data_path()));
+  Builder builder(bundle);
+  CLEW_RETURN_IF_ERROR(data.ForEachRecord([&](const Record& record) -> Status {
+    const auto* mapped = std::get_if<MmapRecord>(&record.body);
+    if (mapped != nullptr && mapped->executable && mapped->pid >= 0 &&
+        mapped->path.starts_with('/')) {
+      builder.Add({.addr = mapped->addr.as_int(),
+                   .size_bytes = mapped->size_bytes,
+                   .file_offset = mapped->file_offset,
+                   .path = mapped->path,
+                   .build_id = mapped->build_id});
+    }
+    return {};
+  }));
+  return builder.Finish();
+}
+
+const LoadedImage* LoadedImages::Find(TraceeAddr addr) const {
+  const auto after =
+      std::ranges::upper_bound(images_, addr, {}, &LoadedImage::begin);
+  if (after == images_.begin() || std::prev(after)->end <= addr) {
+    return nullptr;
+  }
+  return &*std::prev(after);
+}
+
+}  // namespace clew::decoder
