@@ -74,8 +74,7 @@ bool AddQueryField(std::string_view field, Target& target) {
   const size_t equals = field.find('=');
   const bool has_value = equals != std::string_view::npos;
   auto name = PercentDecode(field.substr(0, equals), true);
-  auto value =
-      PercentDecode(has_value ? field.substr(equals + 1) : "", true);
+  auto value = PercentDecode(has_value ? field.substr(equals + 1) : "", true);
   if (!name || !value || target.query.size() >= kQueryFieldsMax) {
     return false;
   }
@@ -174,8 +173,8 @@ std::optional<Refusal> TakeHeaders(std::string_view text, Request& request) {
       return Refusal{400, "a header of the request is malformed"};
     }
     const std::string_view value = Trim(line->substr(colon + 1));
-    if (std::ranges::any_of(
-            value, [](char c) { return IsControl(c) && c != '\t'; })) {
+    if (std::ranges::any_of(value,
+                            [](char c) { return IsControl(c) && c != '\t'; })) {
       return Refusal{400, "a header of the request has a control character"};
     }
     if (auto refusal = TakeHeader(Lower(name), value, request, has_host)) {

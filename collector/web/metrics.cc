@@ -103,8 +103,9 @@ void MetricsWriter::Histogram(std::string_view name, std::string_view help,
                               std::span<const double> bounds,
                               std::span<const uint64_t> counts, double sum,
                               const Labels& labels) {
-  CLEW_CHECK(counts.size() == bounds.size() + 1 && std::ranges::is_sorted(bounds),
-             "{}: {} bounds, {} counts", name, bounds.size(), counts.size());
+  CLEW_CHECK(
+      counts.size() == bounds.size() + 1 && std::ranges::is_sorted(bounds),
+      "{}: {} bounds, {} counts", name, bounds.size(), counts.size());
   std::string& samples = Of(name, "histogram", help).samples;
   const std::string bucket = std::string(name) + "_bucket";
   uint64_t total = 0;
@@ -116,8 +117,8 @@ void MetricsWriter::Histogram(std::string_view name, std::string_view help,
     AppendSample(bucket, with_bound, static_cast<double>(total), samples);
   }
   AppendSample(std::string(name) + "_sum", labels, sum, samples);
-  AppendSample(std::string(name) + "_count", labels,
-               static_cast<double>(total), samples);
+  AppendSample(std::string(name) + "_count", labels, static_cast<double>(total),
+               samples);
 }
 
 std::string MetricsWriter::Text() const {

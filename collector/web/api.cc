@@ -1,0 +1,110 @@
+#include "collector/web/api.h"
+
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "collector/web/backtraces.h"
+#include "collector/web/page_frame.h"
+
+namespace clew::collector::web {
+namespace {
+
+using nlohmann::json;
+
+std::string Dump(const json& value) {
+  constexpr int kIndent = -1;  // one line
+  return value.dump(kIndent, ' ', /*ensure_ascii=*/false,
+                    json::error_handler_t::replace) +
+         "\n";
+}
+
+json GroupAsJson(const GroupRow& group) {
+  json object = {{"signature", group.signature},
+                 {"title", group.title},
+                 {"bundles", group.bundles},
+                 {"hosts", group.hosts},
+                 {"host_count", group.host_count},
+                 {"first_seen_s", group.first_seen_s},
+                 {"last_seen_s", group.last_seen_s},
+                 {"state", StateName(group.state)},
+                 {"why", group.why},
+                 {"representative", nullptr}};
+  if (group.representative) {
+    object["representative"] = group.representative->hex();
+  }
+  return object;
+}
+
+json RowAsJson(const BundleRow& row) {
+  json object = {{"id", row.id.hex()},
+                 {"signature", row.signature},
+                 {"host", row.host},
+                 {"unit", row.unit},
+                 {"command", row.command},
+                 {"source", row.source},
+                 {"failure", row.failure},
+                 {"recorded_at_s", row.recorded_at_s},
+                 {"received_at_s", row.received_at_s},
+                 {"size_bytes", row.size_bytes},
+                 {"sufficiency", nullptr},
+                 {"state", StateName(row.state)},
+                 {"grade", row.grade},
+                 {"why", row.why},
+                 {"solve_seconds", row.solve_seconds}};
+  if (row.sufficiency) {
+    object["sufficiency"] = *row.sufficiency;
+  }
+  return object;
+}
+
+json FrameAsJson(const Frame& frame) {
+  return {{"function", frame.function}, {"module", frame.module},
+          {"build_id", frame.build_id}, {"offset", frame.offset},
+          {"file", frame.file},         {"line", frame.line}};
+}
+
+json BacktracesAsJson(const Backtraces& backtraces) {
+  json threads = json::array();
+  for (const ThreadTrace& thread : backtraces.threads) {
+    json frames = json::array();
+    for (const Frame& frame : thread.frames) {
+      frames.push_back(FrameAsJson(frame));
+    }
+    threads.push_back({{"thread", thread.thread},
+                       {"failed", thread.failed},
+                       {"frames", std::move(frames)},
+                       {"frames_left_out", thread.frames_left_out}});
+  }
+  return {{"threads", std::move(threads)},
+          {"threads_left_out", backtraces.threads_left_out}};
+}
+
+}  // namespace
+
+std::string GroupsAsJson(const Page<GroupRow>& groups) {
+  json rows = json::array();
+  for (const GroupRow& group : groups.rows) {
+    rows.push_back(GroupAsJson(group));
+  }
+  return Dump({{"total", groups.total}, {"groups", std::move(rows)}});
+}
+
+std::string BundleAsJson(const BundleDetails& details) {
+  json object = RowAsJson(details.row);
+  object["files"] = nullptr;
+  if (details.files) {
+    json files = json::array();
+    for (const FileEntry& file : details.files->files()) {
+      files.push_back({{"path", file.path}, {"size_bytes", file.size_bytes}});
+    }
+    object["files"] = std::move(files);
+  }
+  object["backtraces"] = nullptr;
+  if (details.analysis) {
+    object["backtraces"] =
+        BacktracesAsJson(ParseBacktraces(details.analysis->backtraces));
+  }
+  return Dump(object);
+}
+
+}  // namespace clew::collector::web

@@ -1,0 +1,24 @@
+#ifndef CLEW_COLLECTOR_WEB_API_H_
+#define CLEW_COLLECTOR_WEB_API_H_
+
+#include <string>
+
+#include "collector/catalogue.h"
+#include "collector/web/pages.h"
+
+namespace clew::collector::web {
+
+// The same as the pages, for programs. Times are seconds since 1970; bytes that
+// are no UTF-8 are U+FFFD.
+
+// {"total":n,"groups":[{"signature","title","bundles","hosts":[..],
+//  "host_count","first_seen_s","last_seen_s","state","why","representative"}]}
+std::string GroupsAsJson(const Page<GroupRow>& groups);
+// {"id","signature","host","unit","command","source","failure",
+//  "recorded_at_s","received_at_s","size_bytes","sufficiency","state","grade",
+//  "why","solve_seconds","files":[{"path","size_bytes"}],"backtraces":{..}}
+std::string BundleAsJson(const BundleDetails& details);
+
+}  // namespace clew::collector::web
+
+#endif  // CLEW_COLLECTOR_WEB_API_H_

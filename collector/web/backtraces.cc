@@ -1,0 +1,111 @@
+#include "collector/web/backtraces.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "collector/catalogue.h"
+
+namespace clew::collector::web {
+namespace {
+
+using nlohmann::json;
+
+const json* Find(const json& object, const char* name) {
+  if (!object.is_object()) {
+    return nullptr;
+  }
+  const auto found = object.find(name);
+  return found == object.end() ? nullptr : &*found;
+}
+
+std::string StringOf(const json& object, const char* name) {
+  const json* value = Find(object, name);
+  return value != nullptr && value->is_string() ? value->get<std::string>()
+                                                : std::string();
+}
+
+uint64_t NumberOf(const json& object, const char* name) {
+  const json* value = Find(object, name);
+  return value != nullptr && value->is_number_unsigned()
+             ? value->get<uint64_t>()
+             : 0;
+}
+
+// A number, or its text ("0x11c6").
+std::string OffsetOf(const json& object) {
+  const json* value = Find(object, "offset");
+  return value != nullptr && value->is_number_unsigned()
+             ? fmt::format("{:#x}", value->get<uint64_t>())
+             : StringOf(object, "offset");
+}
+
+Frame FrameOf(const json& object) {
+  return {.function = StringOf(object, "function"),
+          .module = StringOf(object, "module"),
+          .build_id = StringOf(object, "build_id"),
+          .offset = OffsetOf(object),
+          .file = StringOf(object, "file"),
+          .line = NumberOf(object, "line")};
+}
+
+bool IsFailed(const json& thread) {
+  const json* value = Find(thread, "failed");
+  return value != nullptr && value->is_boolean() && value->get<bool>();
+}
+
+ThreadTrace ThreadOf(const json& object) {
+  ThreadTrace trace;
+  const json* number = Find(object, "thread");
+  if (number != nullptr && number->is_number_integer()) {
+    trace.thread = number->get<int64_t>();
+  }
+  trace.failed = IsFailed(object);
+  const json* frames = Find(object, "frames");
+  if (frames == nullptr || !frames->is_array()) {
+    return trace;
+  }
+  const size_t shown = std::min(frames->size(), kFramesMax);
+  for (size_t i = 0; i < shown; ++i) {
+    trace.frames.push_back(FrameOf((*frames)[i]));
+  }
+  trace.frames_left_out = frames->size() - shown;
+  return trace;
+}
+
+// A discarded value: no JSON, or too long. What is nested too deep is left out.
+json ParseJson(std::string_view text) {
+  if (text.size() > kBacktracesBytesMax) {
+    return json(json::value_t::discarded);
+  }
+  return json::parse(
+      text.begin(), text.end(),
+      [](int depth, json::parse_event_t, json&) {
+        return depth <= static_cast<int>(kBacktracesDepthMax);
+      },
+      /*allow_exceptions=*/false);
+}
+
+}  // namespace
+
+Backtraces ParseBacktraces(std::string_view json_untrusted) {
+  const json document = ParseJson(json_untrusted);
+  const json* threads = Find(document, "threads");
+  Backtraces result;
+  if (threads == nullptr || !threads->is_array()) {
+    result.understood = false;
+    return result;
+  }
+  for (const bool wanted : {true, false}) {
+    for (const json& thread : *threads) {
+      if (IsFailed(thread) == wanted && result.threads.size() < kThreadsMax) {
+        result.threads.push_back(ThreadOf(thread));
+      }
+    }
+  }
+  result.threads_left_out = threads->size() - result.threads.size();
+  return result;
+}
+
+}  // namespace clew::collector::web

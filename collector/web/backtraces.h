@@ -1,0 +1,42 @@
+#ifndef CLEW_COLLECTOR_WEB_BACKTRACES_H_
+#define CLEW_COLLECTOR_WEB_BACKTRACES_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace clew::collector::web {
+
+// The document of Analysis::backtraces as far as it can be understood. It was
+// made from a stranger's bundle: any text may be any bytes.
+struct Frame {
+  std::string function;  // empty: not known
+  std::string module;
+  std::string build_id;
+  std::string offset;  // hexadecimal, in the module; empty: not known
+  std::string file;
+  uint64_t line = 0;  // 0: not known
+};
+struct ThreadTrace {
+  int64_t thread = 0;
+  bool failed = false;
+  std::vector<Frame> frames;  // innermost first; at most kFramesMax
+  size_t frames_left_out = 0;
+};
+struct Backtraces {
+  std::vector<ThreadTrace> threads;  // failed ones first; at most kThreadsMax
+  size_t threads_left_out = 0;
+  bool understood = true;  // false: no JSON, or without a list of threads
+};
+inline constexpr size_t kFramesMax = 64;
+inline constexpr size_t kThreadsMax = 256;
+inline constexpr size_t kBacktracesDepthMax = 8;  // of JSON in JSON
+
+// Takes anything; what has another type than it should is left out.
+Backtraces ParseBacktraces(std::string_view json_untrusted);
+
+}  // namespace clew::collector::web
+
+#endif  // CLEW_COLLECTOR_WEB_BACKTRACES_H_

@@ -1,0 +1,278 @@
+#include <fmt/format.h>
+
+#include <string>
+#include <string_view>
+
+#include "collector/web/backtraces.h"
+#include "collector/web/format.h"
+#include "collector/web/http.h"
+#include "collector/web/pages.h"
+#include "collector/web/tables.h"
+
+// The page of one bundle: how to replay it, what is known of it, where its
+// threads were, which files it has.
+
+namespace clew::collector::web {
+namespace {
+
+void WriteFact(HtmlWriter& html, const char* name, std::string_view value) {
+  if (!value.empty()) {
+    html.Element("dt", name);
+    html.In("dd", {}, [&] { html.Foreign(value); });
+  }
+}
+
+void WriteTimeFact(HtmlWriter& html, const PageContext& context,
+                   const char* name, int64_t time_s) {
+  html.Element("dt", name);
+  html.In("dd", {}, [&] { WriteTime(html, time_s, context.now_s); });
+}
+
+void WriteGroupFact(HtmlWriter& html, const BundleDetails& details) {
+  html.Element("dt", "Group");
+  html.In("dd", {}, [&] {
+    if (details.row.signature.empty()) {
+      html.Text("not grouped yet: backtraces are still to be made");
+      return;
+    }
+    html.In("a", {{"href", "/groups/" + PercentEncode(details.row.signature)}},
+            [&] {
+              html.Foreign(details.analysis && !details.analysis->title.empty()
+                               ? details.analysis->title
+                               : details.row.signature);
+            });
+  });
+}
+
+void WriteOutcomeFacts(HtmlWriter& html, const BundleRow& row) {
+  WriteFact(html, "Grade", row.grade);
+  if (row.solve_seconds > 0) {
+    WriteFact(html, "Solving took", FormatSeconds(row.solve_seconds));
+  }
+  if (row.sufficiency) {
+    WriteFact(html, "Sufficiency", fmt::format("{} of 100", *row.sufficiency));
+  }
+}
+
+void WriteFacts(HtmlWriter& html, const PageContext& context,
+                const BundleDetails& details) {
+  const BundleRow& row = details.row;
+  html.Element("h2", "Facts");
+  html.In("dl", {{"class", "facts"}}, [&] {
+    WriteGroupFact(html, details);
+    WriteFact(html, "Failure", row.failure);
+    html.Element("dt", "Host");
+    html.In("dd", {}, [&] {
+      html.In("a", {{"href", "/bundles?host=" + PercentEncode(row.host)}},
+              [&] { html.Foreign(row.host); });
+    });
+    WriteFact(html, "Unit", row.unit);
+    if (!row.command.empty()) {
+      html.Element("dt", "Command");
+      html.In("dd", {},
+              [&] { html.In("code", {}, [&] { html.Foreign(row.command); }); });
+    }
+    WriteFact(html, "Source", row.source);
+    WriteTimeFact(html, context, "Recorded", row.recorded_at_s);
+    WriteTimeFact(html, context, "Received", row.received_at_s);
+    WriteOutcomeFacts(html, row);
+    WriteFact(html, "Size", FormatBytes(row.size_bytes));
+    html.Element("dt", "Id");
+    html.In("dd", {},
+            [&] { html.Element("code", {{"class", "id"}}, row.id.hex()); });
+  });
+}
+
+void WriteCommand(HtmlWriter& html, std::string_view what,
+                  const std::string& command) {
+  html.In("li", {}, [&] {
+    html.Element("span", {{"class", "muted"}}, what);
+    html.In("pre", {{"tabindex", "0"}}, [&] { html.Element("code", command); });
+  });
+}
+
+std::string GetCommand(const PageContext& context, const BundleRow& row,
+                       const std::string& folder) {
+  const std::string from =
+      context.collector_address.empty()
+          ? ""
+          : "--collector " + ShellQuote(context.collector_address) + " ";
+  return fmt::format("clew get {}{} -o {}", from, row.id.hex(), folder);
+}
+
+void WriteCommands(HtmlWriter& html, const PageContext& context,
+                   const BundleRow& row) {
+  const std::string folder = row.id.hex().substr(0, kShortIdDigits) + ".clew";
+  const bool solved = row.state == BundleState::kWitness;
+  html.Element("h2", solved ? "Replay it" : "Look into it");
+  html.In("ol", {{"class", "commands"}}, [&] {
+    WriteCommand(html, "Fetch the bundle", GetCommand(context, row, folder));
+    if (!solved) {
+      WriteCommand(html, "Search for an interleaving, with more time",
+                   "clew solve " + folder);
+    }
+    WriteCommand(html, "Open gdb on the failing run", "clew replay " + folder);
+    WriteCommand(html, "Replay it five times, and compare",
+                 "clew replay --check 5 " + folder);
+  });
+}
+
+std::string PlaceOf(const Frame& frame) {
+  if (frame.file.empty()) {
+    return "";
+  }
+  return frame.line == 0 ? frame.file
+                         : fmt::format("{}:{}", frame.file, frame.line);
+}
+
+constexpr Column kNumber{"#", "number"};
+constexpr Column kFunction{"Function", "function"};
+constexpr Column kSource{"Source", "place"};
+constexpr Column kModule{"Module", "place"};
+
+void WriteFrame(HtmlWriter& html, size_t number, const Frame& frame) {
+  html.In("tr", {{"role", "row"}}, [&] {
+    WriteCell(html, kNumber, [&] { html.Text(std::to_string(number)); });
+    WriteCell(html, kFunction, [&] {
+      if (frame.function.empty()) {
+        html.Element("span", {{"class", "muted"}}, "not known");
+      } else {
+        html.Foreign(frame.function);
+      }
+    });
+    WriteCell(html, kSource, [&] {
+      if (const std::string place = PlaceOf(frame); !place.empty()) {
+        html.Foreign(place);
+      }
+    });
+    WriteCell(html, kModule, [&] {
+      html.In("span", {{"title", "build-id " + frame.build_id}}, [&] {
+        html.Foreign(frame.module);
+        html.Text(frame.offset.empty() ? "" : " +" + frame.offset);
+      });
+    });
+  });
+}
+
+void WriteThread(HtmlWriter& html, const ThreadTrace& thread) {
+  const auto content = [&] {
+    html.In("summary", {}, [&] {
+      html.Text(fmt::format("Thread {}", thread.thread));
+      if (thread.failed) {
+        html.Element("span", {{"class", "failed"}}, "failed here");
+      }
+      if (!thread.frames.empty()) {
+        html.In("span", {{"class", "muted"}},
+                [&] { html.Foreign(thread.frames.front().function); });
+      }
+    });
+    if (thread.frames.empty()) {
+      html.Element("p", {{"class", "muted"}}, "No frame could be found.");
+      return;
+    }
+    WriteTable(html, "Frames, innermost first",
+               {kNumber, kFunction, kSource, kModule}, [&] {
+                 for (size_t i = 0; i < thread.frames.size(); ++i) {
+                   WriteFrame(html, i, thread.frames[i]);
+                 }
+               });
+    if (thread.frames_left_out > 0) {
+      html.Element("p", {{"class", "muted"}},
+                   fmt::format("{} more frames are not shown.",
+                               FormatCount(thread.frames_left_out)));
+    }
+  };
+  if (thread.failed) {
+    html.In("details", {{"class", "thread"}, {"open", ""}}, content);
+  } else {
+    html.In("details", {{"class", "thread"}}, content);
+  }
+}
+
+void WriteThreads(HtmlWriter& html, const BundleDetails& details) {
+  html.Element("h2", "Threads");
+  if (!details.analysis) {
+    WriteEmpty(html, "No backtraces yet.", [&] {
+      html.Text(
+          "They are made soon after a bundle has arrived; this page "
+          "shows them when it is loaded again.");
+    });
+    return;
+  }
+  const Backtraces backtraces = ParseBacktraces(details.analysis->backtraces);
+  if (!backtraces.understood || backtraces.threads.empty()) {
+    WriteEmpty(html, "No backtraces could be made of this bundle.", [&] {
+      html.Text("Fetch it and see why: ");
+      html.Element("code", "clew backtrace");
+    });
+    return;
+  }
+  for (const ThreadTrace& thread : backtraces.threads) {
+    WriteThread(html, thread);
+  }
+  if (backtraces.threads_left_out > 0) {
+    html.Element("p", {{"class", "muted"}},
+                 fmt::format("{} more threads are not shown.",
+                             FormatCount(backtraces.threads_left_out)));
+  }
+}
+
+constexpr Column kPath{"File", "place"};
+constexpr Column kSize{"Size", "number"};
+
+void WriteFiles(HtmlWriter& html, const BundleDetails& details) {
+  html.Element("h2", "Files");
+  if (!details.files) {
+    WriteEmpty(html, "The store cannot read the list of files.",
+               [&] { html.Foreign(details.files_missing_why); });
+    return;
+  }
+  WriteTable(html, "Files", {kPath, kSize}, [&] {
+    for (const FileEntry& file : details.files->files()) {
+      html.In("tr", {{"role", "row"}}, [&] {
+        WriteCell(html, kPath, [&] { html.Foreign(file.path); });
+        WriteCell(html, kSize,
+                  [&] { html.Text(FormatBytes(file.size_bytes)); });
+      });
+    }
+  });
+}
+
+std::string TitleOf(const BundleDetails& details) {
+  if (details.analysis && !details.analysis->title.empty()) {
+    return details.analysis->title;
+  }
+  return details.row.failure.empty() ? "Bundle" : details.row.failure;
+}
+
+void WriteCrumbs(HtmlWriter& html, const BundleRow& row) {
+  html.In("p", {{"class", "crumbs"}}, [&] {
+    html.Element("a", {{"href", "/"}}, "Groups");
+    if (!row.signature.empty()) {
+      html.Text(" / ");
+      html.In("a", {{"href", "/groups/" + PercentEncode(row.signature)}},
+              [&] { html.Text("Group"); });
+    }
+    html.Text(" / ");
+    WriteShortId(html, row.id.hex());
+  });
+}
+
+}  // namespace
+
+std::string BundlePage(const PageContext& context,
+                       const BundleDetails& details) {
+  const std::string title = TitleOf(details);
+  return WritePage(title, Section::kBundles, [&](HtmlWriter& html) {
+    WriteCrumbs(html, details.row);
+    html.In("h1", {}, [&] { html.Foreign(title); });
+    html.In("p", {{"class", "summary"}},
+            [&] { WriteState(html, details.row.state, details.row.why); });
+    WriteCommands(html, context, details.row);
+    WriteThreads(html, details);
+    WriteFacts(html, context, details);
+    WriteFiles(html, details);
+  });
+}
+
+}  // namespace clew::collector::web

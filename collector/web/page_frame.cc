@@ -1,0 +1,171 @@
+#include "collector/web/page_frame.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <span>
+
+#include "collector/web/format.h"
+#include "common/check.h"
+#include "common/digest.h"
+
+namespace clew::collector::web {
+namespace {
+
+struct StateWords {
+  BundleState state;
+  std::string_view name;
+  std::string_view meaning;
+};
+constexpr std::array<StateWords, kBundleStates> kStates = {{
+    {BundleState::kStored, "stored", "every byte is here; nothing tried yet"},
+    {BundleState::kAnalysing, "analysing", "backtraces are being made"},
+    {BundleState::kSolving, "solving", "clew solve is at work"},
+    {BundleState::kWitness, "witness",
+     "an interleaving was found and replayed to the failure"},
+    {BundleState::kContradiction, "contradiction",
+     "the recorded evidence contradicts itself"},
+    {BundleState::kUnsolved, "unsolved", "no answer was found"},
+}};
+
+const StateWords& WordsOf(BundleState state) {
+  const auto* found = std::ranges::find(kStates, state, &StateWords::state);
+  CLEW_CHECK(found != kStates.end(), "state {} has no words",
+             static_cast<int>(state));
+  return *found;
+}
+
+void WriteNavigation(HtmlWriter& html, Section section) {
+  struct Entry {
+    Section section;
+    const char* path;
+    const char* name;
+  };
+  static constexpr std::array kEntries = {
+      Entry{Section::kGroups, "/", "Groups"},
+      Entry{Section::kBundles, "/bundles", "Bundles"},
+      Entry{Section::kHosts, "/hosts", "Hosts"},
+  };
+  html.In("header", {{"class", "top"}}, [&] {
+    html.Element("a", {{"class", "brand"}, {"href", "/"}}, "clew");
+    html.In("nav", {{"aria-label", "Main"}}, [&] {
+      for (const Entry& entry : kEntries) {
+        if (entry.section == section) {
+          html.Element("a", {{"href", entry.path}, {"aria-current", "true"}},
+                       entry.name);
+        } else {
+          html.Element("a", {{"href", entry.path}}, entry.name);
+        }
+      }
+    });
+  });
+}
+
+void WriteHead(HtmlWriter& html, std::string_view title) {
+  html.In("head", {}, [&] {
+    html.Void("meta", {{"charset", "utf-8"}});
+    html.Void("meta", {{"name", "viewport"},
+                       {"content", "width=device-width, initial-scale=1"}});
+    html.Void("meta", {{"name", "color-scheme"}, {"content", "light dark"}});
+    html.Element("title", fmt::format("{} - clew", title));
+    html.Void("link", {{"rel", "stylesheet"}, {"href", StylePath()}});
+  });
+}
+
+}  // namespace
+
+const std::string& StylePath() {
+  static const std::string path = fmt::format(
+      "/style-{:016x}.css", Digest(std::as_bytes(std::span(StyleSheet()))));
+  return path;
+}
+
+std::string WritePage(std::string_view title, Section section,
+                      const std::function<void(HtmlWriter&)>& main) {
+  HtmlWriter html;
+  html.In("html", {{"lang", "en"}}, [&] {
+    WriteHead(html, title);
+    html.In("body", {}, [&] {
+      html.Element("a", {{"class", "skip"}, {"href", "#main"}},
+                   "Skip to the content");
+      WriteNavigation(html, section);
+      html.In("main", {{"id", "main"}}, [&] { main(html); });
+      html.In("footer", {}, [&] {
+        html.Text("Times are UTC. For machines: ");
+        html.Element("a", {{"href", "/metrics"}}, "metrics");
+        html.Text(", ");
+        html.Element("a", {{"href", "/healthz"}}, "health");
+        html.Text(", ");
+        html.Element("a", {{"href", "/api/groups.json"}}, "JSON");
+      });
+    });
+  });
+  return html.Take();
+}
+
+std::string_view StateName(BundleState state) { return WordsOf(state).name; }
+
+std::optional<BundleState> StateNamed(std::string_view name) {
+  const auto* found = std::ranges::find(kStates, name, &StateWords::name);
+  return found == kStates.end() ? std::nullopt : std::optional(found->state);
+}
+
+void WriteState(HtmlWriter& html, BundleState state, std::string_view why) {
+  const StateWords& words = WordsOf(state);
+  html.Element("span",
+               {{"class", fmt::format("state {}", words.name)},
+                {"title", std::string(words.meaning)}},
+               words.name);
+  if (!why.empty()) {
+    html.In("span", {{"class", "why"}}, [&] { html.Foreign(why); });
+  }
+}
+
+void WriteTime(HtmlWriter& html, int64_t time_s, int64_t now_s) {
+  if (time_s == 0) {  // imported bundles do not say when
+    html.Element("span", {{"class", "muted"}}, "not known");
+    return;
+  }
+  html.Element("time", {{"datetime", FormatTimeIso(time_s)}},
+               FormatTime(time_s));
+  html.Text(" ");
+  html.Element("span", {{"class", "age"}}, FormatAge(time_s, now_s));
+}
+
+void WriteShortId(HtmlWriter& html, std::string_view hex) {
+  html.Element("code", {{"class", "id"}, {"title", std::string(hex)}},
+               hex.substr(0, kShortIdDigits));
+}
+
+void WriteEmpty(HtmlWriter& html, std::string_view what,
+                const std::function<void()>& advice) {
+  html.In("div", {{"class", "empty"}}, [&] {
+    html.Element("p", {{"class", "what"}}, what);
+    html.In("p", {}, advice);
+  });
+}
+
+void WritePaging(HtmlWriter& html, uint64_t offset, uint64_t shown,
+                 uint64_t total, const std::string& path_and_query) {
+  const auto link = [&](uint64_t to, const char* rel, const char* text) {
+    html.Element("a",
+                 {{"rel", rel},
+                  {"href", fmt::format("{}page={}", path_and_query,
+                                       to / kRowsPerPage + 1)}},
+                 text);
+  };
+  html.In("nav", {{"class", "paging"}, {"aria-label", "Pages"}}, [&] {
+    html.Element("span", {},
+                 fmt::format("{}–{} of {}", FormatCount(offset + 1),
+                             FormatCount(offset + shown), FormatCount(total)));
+    if (offset >= kRowsPerPage) {
+      link(offset - kRowsPerPage, "prev", "← Newer");
+    }
+    if (offset + shown < total) {
+      link(offset + kRowsPerPage, "next", "Older →");
+    }
+  });
+}
+
+}  // namespace clew::collector::web

@@ -1,0 +1,59 @@
+#ifndef CLEW_COLLECTOR_WEB_PAGE_FRAME_H_
+#define CLEW_COLLECTOR_WEB_PAGE_FRAME_H_
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "collector/catalogue.h"
+#include "collector/web/html.h"
+
+namespace clew::collector::web {
+
+// What is the same on all pages: head, navigation, and the small pieces that
+// several of them show.
+
+struct PageContext {
+  int64_t now_s = 0;
+  std::string collector_address;  // empty: not known
+};
+
+// Rows of a list on one page.
+inline constexpr uint64_t kRowsPerPage = 50;
+
+// The path of the style sheet; another one for other contents.
+const std::string& StylePath();
+std::string_view StyleSheet();
+
+// Which entry of the navigation a page belongs to.
+enum class Section : uint8_t { kGroups, kBundles, kHosts, kNone };
+
+// A whole page; `main` writes what is below the navigation.
+std::string WritePage(std::string_view title, Section section,
+                      const std::function<void(HtmlWriter&)>& main);
+
+// One word for a state ("witness"), as in a query, and back.
+std::string_view StateName(BundleState state);
+std::optional<BundleState> StateNamed(std::string_view name);
+
+// The state with its colour, and `why` (a line for people) if not empty.
+void WriteState(HtmlWriter& html, BundleState state, std::string_view why);
+// A time in UTC and how long ago that was.
+void WriteTime(HtmlWriter& html, int64_t time_s, int64_t now_s);
+// The first digits of a digest, the whole on hovering.
+void WriteShortId(HtmlWriter& html, std::string_view hex);
+inline constexpr size_t kShortIdDigits = 12;
+// What a list says that has nothing to show, and what to do about it.
+void WriteEmpty(HtmlWriter& html, std::string_view what,
+                const std::function<void()>& advice);
+
+// "1-50 of 1,234", and links to the pages before and behind. `path_and_query`
+// ends in '?' or '&'.
+void WritePaging(HtmlWriter& html, uint64_t offset, uint64_t shown,
+                 uint64_t total, const std::string& path_and_query);
+
+}  // namespace clew::collector::web
+
+#endif  // CLEW_COLLECTOR_WEB_PAGE_FRAME_H_

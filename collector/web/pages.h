@@ -1,0 +1,59 @@
+#ifndef CLEW_COLLECTOR_WEB_PAGES_H_
+#define CLEW_COLLECTOR_WEB_PAGES_H_
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "collector/catalogue.h"
+#include "collector/web/page_frame.h"
+
+namespace clew::collector::web {
+
+// The pages, as functions of what they show. Every text from outside is
+// escaped by HtmlWriter.
+
+std::string GroupsPage(const PageContext& context, const GroupQuery& query,
+                       const Page<GroupRow>& groups,
+                       const CatalogueCounts& counts);
+std::string GroupPage(const PageContext& context, const GroupRow& group,
+                      const BundleQuery& query, const Page<BundleRow>& bundles);
+std::string BundlesPage(const PageContext& context, const BundleQuery& query,
+                        const Page<BundleRow>& bundles,
+                        const CatalogueCounts& counts);
+
+struct BundleDetails {
+  BundleRow row;
+  std::optional<Analysis> analysis;
+  std::optional<FileList> files;
+  std::string files_missing_why;  // where `files` is nullopt
+};
+std::string BundlePage(const PageContext& context,
+                       const BundleDetails& details);
+
+struct HostRow {
+  uint64_t bundles = 0;
+  int64_t first_seen_s = 0;
+  int64_t last_seen_s = 0;
+  uint64_t bytes = 0;
+  uint64_t witnesses = 0;
+};
+struct HostTable {
+  void Add(const BundleRow& bundle);
+
+  std::map<std::string, HostRow> hosts;
+  uint64_t bundles_read = 0;  // the latest ones
+  uint64_t bundles_total = 0;
+};
+std::string HostsPage(const PageContext& context, const HostTable& table);
+
+// `status` is one that ReasonOf knows; `advice` says what to do.
+std::string ErrorPage(int status, std::string_view reason,
+                      std::string_view advice);
+
+}  // namespace clew::collector::web
+
+#endif  // CLEW_COLLECTOR_WEB_PAGES_H_

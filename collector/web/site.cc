@@ -1,0 +1,358 @@
+#include "collector/web/site.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <chrono>
+#include <utility>
+
+#include "collector/web/api.h"
+#include "collector/web/page_frame.h"
+
+namespace clew::collector::web {
+namespace {
+
+constexpr const char* kHtml = "text/html; charset=utf-8";
+constexpr const char* kText = "text/plain; charset=utf-8";
+constexpr const char* kJson = "application/json";
+constexpr const char* kCss = "text/css; charset=utf-8";
+constexpr const char* kPrometheus = "text/plain; version=0.0.4; charset=utf-8";
+
+Response HtmlResponse(std::string body) {
+  return {.content_type = kHtml, .body = std::move(body)};
+}
+
+Response ErrorResponse(int status, std::string_view reason,
+                       std::string_view advice) {
+  return {.status = status,
+          .content_type = kHtml,
+          .body = ErrorPage(status, reason, advice),
+          .cache_control = "no-store"};
+}
+
+Response NotFound(std::string_view what) {
+  return ErrorResponse(404, what, "It may have been removed.");
+}
+
+Response BadRequest(std::string_view what) {
+  return ErrorResponse(400, what, "Follow a link or use the search.");
+}
+
+Response ResponseTo(const Error& error) {
+  if (error.code == ErrorCode::kSystem || error.code == ErrorCode::kLimit) {
+    return ErrorResponse(503, error.message,
+                         "Try again; /healthz says what does not answer.");
+  }
+  return ErrorResponse(500, error.message, "The collector's log has more.");
+}
+
+std::string_view Field(const Target& target, const std::string& name) {
+  const auto found = target.query.find(name);
+  return found == target.query.end() ? std::string_view() : found->second;
+}
+
+// The offset of ?page=N; nullopt: N is no number in 1..kPageMax.
+std::optional<uint64_t> OffsetOf(const Target& target) {
+  const auto found = target.query.find("page");
+  if (found == target.query.end()) {
+    return 0;
+  }
+  const std::string& text = found->second;
+  uint64_t page = 0;
+  const auto [end, error] =
+      std::from_chars(text.data(), text.data() + text.size(), page);
+  if (error != std::errc() || end != text.data() + text.size() || page == 0 ||
+      page > kPageMax) {
+    return std::nullopt;
+  }
+  return (page - 1) * kRowsPerPage;
+}
+
+constexpr const char* kBadPage =
+    "page: wanted a number from 1 to 1000000";  // kPageMax
+static_assert(kPageMax == 1'000'000);
+
+// Signatures are digests, too.
+bool IsSignature(std::string_view text) {
+  return transfer::FromHex(text).has_value();
+}
+
+// GroupQuery of a target, or what is wrong with it.
+std::expected<GroupQuery, Response> GroupQueryOf(const Target& target) {
+  const auto offset = OffsetOf(target);
+  if (!offset) {
+    return std::unexpected(BadRequest(kBadPage));
+  }
+  const std::string_view text = Field(target, "q");
+  if (text.size() > kSearchBytesMax) {
+    return std::unexpected(BadRequest(fmt::format(
+        "q: {} bytes, wanted at most {}", text.size(), kSearchBytesMax)));
+  }
+  return GroupQuery{
+      .offset = *offset, .limit = kRowsPerPage, .text = std::string(text)};
+}
+
+}  // namespace
+
+Response Site::Answer(const ParsedHead& head) {
+  const auto start = std::chrono::steady_clock::now();
+  Response response;
+  if (!head.request) {
+    response = ErrorResponse(head.refusal.status, head.refusal.reason,
+                             "Nothing was done.");
+  } else if (!IsExpectedHost(head.request->host, options_.host_names)) {
+    response = ErrorResponse(
+        421,
+        fmt::format("This server is not known as {:?}.", head.request->host),
+        "Use its address, or let its operator add the name to the names of "
+        "the web page.");
+  } else {
+    response = Route(head.request->target);
+  }
+  const std::chrono::duration<double> taken =
+      std::chrono::steady_clock::now() - start;
+  stats_.Count(response.status, taken.count());
+  return response;
+}
+
+Response Site::Route(const Target& target) {
+  if (target.path == StylePath()) {
+    return {.content_type = kCss,
+            .body = std::string(StyleSheet()),
+            .cache_control = "public, max-age=31536000, immutable"};
+  }
+  if (target.path == "/healthz") {
+    return Health();
+  }
+  Result<Response> response = Page(target);
+  return response ? std::move(*response) : ResponseTo(response.error());
+}
+
+Result<Response> Site::Page(const Target& target) {
+  const std::string_view path = target.path;
+  constexpr std::string_view kGroups = "/groups/";
+  constexpr std::string_view kBundles = "/bundles/";
+  constexpr std::string_view kApiBundles = "/api/bundles/";
+  if (path == "/") {
+    return Groups(target);
+  }
+  if (path == "/bundles") {
+    return Bundles(target);
+  }
+  if (path == "/hosts") {
+    return Hosts();
+  }
+  if (path == "/metrics") {
+    return Metrics();
+  }
+  if (path == "/api/groups.json") {
+    return GroupsJson(target);
+  }
+  if (path.starts_with(kGroups)) {
+    return Group(target, path.substr(kGroups.size()));
+  }
+  if (path.starts_with(kBundles)) {
+    return OneBundle(path.substr(kBundles.size()));
+  }
+  if (path.starts_with(kApiBundles) && path.ends_with(".json")) {
+    return BundleJson(
+        path.substr(kApiBundles.size(), path.size() - kApiBundles.size() - 5));
+  }
+  return NotFound("There is no such page.");
+}
+
+Result<Response> Site::Groups(const Target& target) const {
+  const auto query = GroupQueryOf(target);
+  if (!query) {
+    return query.error();
+  }
+  CLEW_ASSIGN_OR_RETURN(groups, catalogue_.Groups(*query));
+  CLEW_ASSIGN_OR_RETURN(counts, catalogue_.Counts());
+  return HtmlResponse(GroupsPage(Context(), *query, groups, counts));
+}
+
+Result<Response> Site::Group(const Target& target,
+                             std::string_view signature) const {
+  if (!IsSignature(signature)) {
+    return NotFound("A group is named by 64 hexadecimal digits.");
+  }
+  const auto offset = OffsetOf(target);
+  if (!offset) {
+    return BadRequest(kBadPage);
+  }
+  const BundleQuery query{.offset = *offset,
+                          .limit = kRowsPerPage,
+                          .signature = std::string(signature),
+                          .host = {},
+                          .state = std::nullopt};
+  CLEW_ASSIGN_OR_RETURN(group, catalogue_.Group(query.signature));
+  if (!group) {
+    return NotFound("There is no such group.");
+  }
+  CLEW_ASSIGN_OR_RETURN(bundles, catalogue_.Bundles(query));
+  return HtmlResponse(GroupPage(Context(), *group, query, bundles));
+}
+
+Result<Response> Site::Bundles(const Target& target) const {
+  const auto offset = OffsetOf(target);
+  if (!offset) {
+    return BadRequest(kBadPage);
+  }
+  const std::string_view state_name = Field(target, "state");
+  const auto state = StateNamed(state_name);
+  if (!state_name.empty() && !state) {
+    return BadRequest(
+        "state: wanted stored, analysing, solving, witness, "
+        "contradiction or unsolved");
+  }
+  const BundleQuery query{.offset = *offset,
+                          .limit = kRowsPerPage,
+                          .signature = {},
+                          .host = std::string(Field(target, "host")),
+                          .state = state};
+  CLEW_ASSIGN_OR_RETURN(bundles, catalogue_.Bundles(query));
+  CLEW_ASSIGN_OR_RETURN(counts, catalogue_.Counts());
+  return HtmlResponse(BundlesPage(Context(), query, bundles, counts));
+}
+
+// kInvalidArgument: no such bundle.
+Result<BundleDetails> Site::DetailsOf(std::string_view id) const {
+  const auto bundle_id = BundleId::Parse(id);
+  if (!bundle_id) {
+    return InvalidArgument("A bundle is named by 64 hexadecimal digits.");
+  }
+  CLEW_ASSIGN_OR_RETURN(row, catalogue_.Bundle(*bundle_id));
+  if (!row) {
+    return InvalidArgument("There is no such bundle.");
+  }
+  CLEW_ASSIGN_OR_RETURN(analysis, catalogue_.AnalysisOf(*bundle_id));
+  BundleDetails details{.row = std::move(*row),
+                        .analysis = std::move(analysis),
+                        .files = std::nullopt,
+                        .files_missing_why = {}};
+  auto files = store_.ReadList(*bundle_id);
+  if (files) {
+    details.files = std::move(*files);
+  } else {
+    details.files_missing_why = files.error().message;
+  }
+  return details;
+}
+
+Result<Response> Site::OneBundle(std::string_view id) const {
+  const auto details = DetailsOf(id);
+  if (details) {
+    return HtmlResponse(BundlePage(Context(), *details));
+  }
+  if (details.error().code == ErrorCode::kInvalidArgument) {
+    return NotFound(details.error().message);
+  }
+  return std::unexpected(details.error());
+}
+
+Result<Response> Site::BundleJson(std::string_view id) const {
+  const auto details = DetailsOf(id);
+  if (details) {
+    return Response{.content_type = kJson, .body = BundleAsJson(*details)};
+  }
+  if (details.error().code == ErrorCode::kInvalidArgument) {
+    return NotFound(details.error().message);
+  }
+  return std::unexpected(details.error());
+}
+
+Result<Response> Site::GroupsJson(const Target& target) const {
+  const auto query = GroupQueryOf(target);
+  if (!query) {
+    return query.error();
+  }
+  CLEW_ASSIGN_OR_RETURN(groups, catalogue_.Groups(*query));
+  return Response{.content_type = kJson, .body = GroupsAsJson(groups)};
+}
+
+Result<Response> Site::Hosts() const {
+  constexpr uint64_t kBatch = 500;
+  HostTable table;
+  while (table.bundles_read < kHostBundlesMax) {
+    CLEW_ASSIGN_OR_RETURN(bundles,
+                          catalogue_.Bundles({.offset = table.bundles_read,
+                                              .limit = kBatch,
+                                              .signature = {},
+                                              .host = {},
+                                              .state = std::nullopt}));
+    table.bundles_total = bundles.total;
+    for (const BundleRow& bundle : bundles.rows) {
+      table.Add(bundle);
+    }
+    if (bundles.rows.empty()) {
+      break;
+    }
+  }
+  return HtmlResponse(HostsPage(Context(), table));
+}
+
+Result<Response> Site::Metrics() {
+  CLEW_ASSIGN_OR_RETURN(counts, catalogue_.Counts());
+  MetricsWriter metrics;
+  const auto gauge = [&](const char* name, const char* help, uint64_t value) {
+    metrics.Gauge(name, help, static_cast<double>(value));
+  };
+  gauge("clew_bundles", "Bundles in the catalogue.", counts.bundles);
+  gauge("clew_groups", "Groups of failures.", counts.groups);
+  gauge("clew_hosts", "Hosts that have sent a bundle.", counts.hosts);
+  gauge("clew_bundle_bytes",
+        "Bytes of all bundles, shared chunks counted in each.", counts.bytes);
+  for (size_t i = 0; i < kBundleStates && i < counts.by_state.size(); ++i) {
+    metrics.Gauge(
+        "clew_bundles_by_state", "Bundles by how far they have come.",
+        static_cast<double>(counts.by_state[i]),
+        {{"state", std::string(StateName(static_cast<BundleState>(i)))}});
+  }
+  gauge("clew_store_used_bytes", "Bytes of chunks and lists on disk.",
+        store_.used_bytes());
+  if (options_.store_limit_bytes != 0) {
+    gauge("clew_store_limit_bytes", "Bytes that the store may take.",
+          options_.store_limit_bytes);
+  }
+  stats_.WriteTo(metrics);
+  if (options_.more) {
+    const std::lock_guard lock(more_mutex_);
+    options_.more(metrics);
+  }
+  return Response{.content_type = kPrometheus,
+                  .body = metrics.Text(),
+                  .cache_control = "no-store"};
+}
+
+// The catalogue is asked for its latest bundle, the store for its files.
+Status Site::CheckHealth() const {
+  CLEW_ASSIGN_OR_RETURN(latest, catalogue_.Bundles({.offset = 0,
+                                                    .limit = 1,
+                                                    .signature = {},
+                                                    .host = {},
+                                                    .state = std::nullopt}));
+  for (const BundleRow& bundle : latest.rows) {
+    const auto list = store_.ReadList(bundle.id);
+    // It may just have been removed; the catalogue follows.
+    if (!list && list.error().code != ErrorCode::kInvalidArgument) {
+      return std::unexpected(list.error());
+    }
+  }
+  return {};
+}
+
+Response Site::Health() const {
+  const Status status = CheckHealth();
+  return {.status = status ? 200 : 503,
+          .content_type = kText,
+          .body = status ? "ok\n" : status.error().message + "\n",
+          .cache_control = "no-store"};
+}
+
+PageContext Site::Context() const {
+  return {.now_s = options_.now_s(),
+          .collector_address = options_.collector_address};
+}
+
+}  // namespace clew::collector::web

@@ -1,0 +1,68 @@
+#include "collector/web/socket.h"
+
+#include <fmt/format.h>
+#include <netdb.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <memory>
+#include <utility>
+
+namespace clew::collector::web {
+
+Fd::Fd(Fd&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
+
+Fd& Fd::operator=(Fd&& other) noexcept {
+  std::swap(fd_, other.fd_);
+  return *this;
+}
+
+Fd::~Fd() {
+  if (fd_ >= 0) {
+    (void)close(fd_);  // nothing was promised about what is in it
+  }
+}
+
+Result<Fd> ListenOn(const std::string& address, uint16_t port) {
+  addrinfo hints{};
+  hints.ai_flags = AI_NUMERICHOST | AI_NUMERICSERV | AI_PASSIVE;
+  hints.ai_socktype = SOCK_STREAM;
+  addrinfo* found = nullptr;
+  if (getaddrinfo(address.c_str(), std::to_string(port).c_str(), &hints,
+                  &found) != 0) {
+    return InvalidArgument(
+        "cannot listen on {:?}: wanted a numeric address, for example "
+        "127.0.0.1",
+        address);
+  }
+  const std::unique_ptr<addrinfo, void (*)(addrinfo*)> owner(found,
+                                                             freeaddrinfo);
+  Fd fd(
+      socket(found->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  const int on = 1;
+  constexpr int kBacklog = 128;
+  if (!fd.is_open() ||
+      setsockopt(fd.get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof on) != 0 ||
+      bind(fd.get(), found->ai_addr, found->ai_addrlen) != 0 ||
+      listen(fd.get(), kBacklog) != 0) {
+    return SystemError(
+        errno, fmt::format("cannot listen on {} port {}", address, port));
+  }
+  return fd;
+}
+
+Result<uint16_t> PortOf(const Fd& listening) {
+  sockaddr_storage address{};
+  socklen_t size = sizeof address;
+  if (getsockname(listening.get(), reinterpret_cast<sockaddr*>(&address),
+                  &size) != 0) {
+    return SystemError(errno, "cannot tell the port of a socket");
+  }
+  return ntohs(address.ss_family == AF_INET6
+                   ? reinterpret_cast<sockaddr_in6&>(address).sin6_port
+                   : reinterpret_cast<sockaddr_in&>(address).sin_port);
+}
+
+}  // namespace clew::collector::web

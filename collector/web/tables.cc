@@ -1,0 +1,136 @@
+#include "collector/web/tables.h"
+
+#include <fmt/format.h>
+
+#include "collector/web/format.h"
+#include "collector/web/http.h"
+
+namespace clew::collector::web {
+namespace {
+
+constexpr Column kFailure{"Failure", "failure"};
+constexpr Column kBundles{"Bundles", "number"};
+constexpr Column kFirstSeen{"First seen", "time"};
+constexpr Column kLastSeen{"Last seen", "time"};
+constexpr Column kHosts{"Hosts", "hosts"};
+constexpr Column kStatus{"Status", "status"};
+
+constexpr Column kBundle{"Bundle", "failure"};
+constexpr Column kHost{"Host", "hosts"};
+constexpr Column kRecorded{"Recorded", "time"};
+constexpr Column kSize{"Size", "number"};
+constexpr Column kSufficiency{"Sufficiency", "number"};
+
+void WriteHosts(HtmlWriter& html, const GroupRow& group) {
+  bool first = true;
+  for (const std::string& host : group.hosts) {
+    html.Text(first ? "" : ", ");
+    first = false;
+    html.In("a", {{"href", "/bundles?host=" + PercentEncode(host)}},
+            [&] { html.Foreign(host); });
+  }
+  if (group.host_count > group.hosts.size()) {
+    html.Element("span", {{"class", "muted"}},
+                 fmt::format(" and {} more", FormatCount(group.host_count -
+                                                         group.hosts.size())));
+  }
+}
+
+void WriteGroupRow(HtmlWriter& html, const PageContext& context,
+                   const GroupRow& group) {
+  WriteCell(html, kFailure, [&] {
+    html.In(
+        "a",
+        {{"class", "name"},
+         {"href", "/groups/" + PercentEncode(group.signature)}},
+        [&] { html.Foreign(group.title.empty() ? "no title" : group.title); });
+    html.Text(" ");
+    WriteShortId(html, group.signature);
+  });
+  WriteCell(html, kBundles, [&] { html.Text(FormatCount(group.bundles)); });
+  WriteCell(html, kFirstSeen,
+            [&] { WriteTime(html, group.first_seen_s, context.now_s); });
+  WriteCell(html, kLastSeen,
+            [&] { WriteTime(html, group.last_seen_s, context.now_s); });
+  WriteCell(html, kHosts, [&] { WriteHosts(html, group); });
+  WriteCell(html, kStatus, [&] { WriteState(html, group.state, group.why); });
+}
+
+void WriteBundleRow(HtmlWriter& html, const PageContext& context,
+                    const BundleRow& bundle) {
+  WriteCell(html, kBundle, [&] {
+    html.In(
+        "a", {{"class", "name"}, {"href", "/bundles/" + bundle.id.hex()}}, [&] {
+          html.Foreign(bundle.failure.empty() ? "no failure" : bundle.failure);
+        });
+    html.Text(" ");
+    WriteShortId(html, bundle.id.hex());
+  });
+  WriteCell(html, kHost, [&] {
+    html.Foreign(bundle.host);
+    if (!bundle.unit.empty()) {
+      html.In("span", {{"class", "why"}}, [&] { html.Foreign(bundle.unit); });
+    }
+  });
+  WriteCell(html, kRecorded,
+            [&] { WriteTime(html, bundle.recorded_at_s, context.now_s); });
+  WriteCell(html, kSize, [&] { html.Text(FormatBytes(bundle.size_bytes)); });
+  WriteCell(html, kSufficiency, [&] {
+    html.Text(bundle.sufficiency ? fmt::format("{} of 100", *bundle.sufficiency)
+                                 : "–");
+  });
+  WriteCell(html, kStatus, [&] { WriteState(html, bundle.state, bundle.why); });
+}
+
+}  // namespace
+
+void WriteTable(HtmlWriter& html, const char* label, Columns columns,
+                const std::function<void()>& rows) {
+  html.In("table", {{"role", "table"}, {"aria-label", label}}, [&] {
+    html.In("thead", {{"role", "rowgroup"}}, [&] {
+      html.In("tr", {{"role", "row"}}, [&] {
+        for (const Column& column : columns) {
+          html.Element("th",
+                       {{"role", "columnheader"},
+                        {"scope", "col"},
+                        {"class", column.css_class}},
+                       column.name);
+        }
+      });
+    });
+    html.In("tbody", {{"role", "rowgroup"}}, rows);
+  });
+}
+
+void WriteCell(HtmlWriter& html, const Column& column,
+               const std::function<void()>& content) {
+  html.In("td",
+          {{"role", "cell"},
+           {"class", column.css_class},
+           {"data-label", column.name}},
+          content);
+}
+
+void WriteGroupTable(HtmlWriter& html, const PageContext& context,
+                     const std::vector<GroupRow>& groups) {
+  WriteTable(html, "Groups of failures",
+             {kFailure, kBundles, kFirstSeen, kLastSeen, kHosts, kStatus}, [&] {
+               for (const GroupRow& group : groups) {
+                 html.In("tr", {{"role", "row"}},
+                         [&] { WriteGroupRow(html, context, group); });
+               }
+             });
+}
+
+void WriteBundleTable(HtmlWriter& html, const PageContext& context,
+                      const std::vector<BundleRow>& bundles) {
+  WriteTable(html, "Bundles",
+             {kBundle, kHost, kRecorded, kSize, kSufficiency, kStatus}, [&] {
+               for (const BundleRow& bundle : bundles) {
+                 html.In("tr", {{"role", "row"}},
+                         [&] { WriteBundleRow(html, context, bundle); });
+               }
+             });
+}
+
+}  // namespace clew::collector::web
