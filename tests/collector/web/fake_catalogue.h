@@ -1,0 +1,73 @@
+#ifndef CLEW_TESTS_COLLECTOR_WEB_FAKE_CATALOGUE_H_
+#define CLEW_TESTS_COLLECTOR_WEB_FAKE_CATALOGUE_H_
+
+#include <atomic>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "collector/catalogue.h"
+
+namespace clew::collector::web {
+
+// A catalogue that has what a test put in, and can be made to fail. The calls
+// that a web page does not need answer that there is nothing.
+class FakeCatalogue final : public Catalogue {
+ public:
+  std::vector<GroupRow> groups;    // latest first
+  std::vector<BundleRow> bundles;  // latest first
+  std::map<BundleId, Analysis> analyses;
+  std::atomic<bool> fails = false;
+
+  Status Add(const NewBundle&) override { return {}; }
+  Status Remove(const BundleId&) override { return {}; }
+  Result<std::optional<BundleId>> TakeForAnalysis() override {
+    return std::nullopt;
+  }
+  Status SetAnalysis(const BundleId&, const Analysis&) override { return {}; }
+  Result<std::optional<BundleId>> TakeForSolving() override {
+    return std::nullopt;
+  }
+  Status SetSolved(const BundleId&, const SolveOutcome&) override { return {}; }
+  Status ReturnTaken() override { return {}; }
+
+  Result<Page<GroupRow>> Groups(const GroupQuery& query) const override;
+  Result<Page<BundleRow>> Bundles(const BundleQuery& query) const override;
+  Result<std::optional<GroupRow>> Group(
+      const std::string& signature) const override;
+  Result<std::optional<BundleRow>> Bundle(const BundleId& id) const override;
+  Result<std::optional<Analysis>> AnalysisOf(const BundleId& id) const override;
+  Result<CatalogueCounts> Counts() const override;
+
+ private:
+  Status Check() const;
+};
+
+inline constexpr int64_t kNow_s = 1'795'176'000;  // 2026-11-20 12:00:00
+
+// 64 digits, different for each number.
+std::string SampleSignature(uint64_t number);
+BundleId SampleId(uint64_t number);
+
+// A bundle of a race in a bank, solved; its group; its backtraces.
+BundleRow SampleBundle(uint64_t number);
+GroupRow SampleGroup(uint64_t number);
+std::string SampleBacktraces();
+
+// One group with one solved bundle.
+void FillWithOne(FakeCatalogue& catalogue);
+// Groups in all states, with long names and ones that try to break out of the
+// page; each has one bundle.
+void FillWithHostileNames(FakeCatalogue& catalogue);
+// 120 groups as a fleet would have them.
+void FillWithFleet(FakeCatalogue& catalogue);
+
+// Texts that try to be more than text.
+std::vector<std::string> HostileTexts();
+
+}  // namespace clew::collector::web
+
+#endif  // CLEW_TESTS_COLLECTOR_WEB_FAKE_CATALOGUE_H_
