@@ -1,0 +1,160 @@
+// Goal: with 10,000 bundles in 2,000 groups no query of a page takes 20 ms.
+// Method: the best of five runs of each, printed. A sanitised build prints
+// only. CLEW_CATALOGUE_BUNDLES is another number of bundles.
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <cstdlib>
+#include <functional>
+
+#include "collector/catalogue.h"
+#include "common/check.h"
+#include "common/digest.h"
+#include "tests/collector/catalogue_model.h"
+#include "tests/collector/samples.h"
+
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define CLEW_SLOW_BUILD true
+#else
+#define CLEW_SLOW_BUILD false
+#endif
+
+namespace clew::collector {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+double Milliseconds(Clock::time_point begin) {
+  return std::chrono::duration<double, std::milli>(Clock::now() - begin)
+      .count();
+}
+
+// Every tenth group is solved; one group has a tenth of all bundles.
+void Fill(Catalogue& catalogue, uint64_t bundles) {
+  Random random(1);
+  for (uint64_t i = 0; i < bundles; ++i) {
+    NewBundle bundle = BundleOf(i);
+    bundle.host = fmt::format("host-{}.example.org", random.Below(300));
+    bundle.unit = fmt::format("service-{}.service", random.Below(40));
+    const uint64_t group = i < bundles / 10 ? 0 : i % (bundles / 5);
+    const Analysis analysis = {
+        .signature = SignatureOf(group),
+        .title = fmt::format("SIGSEGV in Function{}", group),
+        .backtraces = std::string(2000, 'b')};
+    CLEW_CHECK(catalogue.Add(bundle).has_value(), "not added");
+    CLEW_CHECK(catalogue.SetAnalysis(bundle.id, analysis).has_value(),
+               "not analysed");
+  }
+  for (uint64_t i = 0; i < bundles / 50; ++i) {
+    const auto taken = catalogue.TakeForSolving();
+    CLEW_CHECK(taken && *taken, "nothing to solve");
+    const SolveOutcome outcome = {.state = BundleState::kWitness};
+    CLEW_CHECK(catalogue.SetSolved(**taken, outcome).has_value(), "no state");
+  }
+}
+
+// Runs `query`, which says whether it got what it should.
+void Measure(const char* name, const std::function<bool()>& query) {
+  double best_ms = 1e9;
+  for (int i = 0; i < 5; ++i) {
+    const auto begin = Clock::now();
+    ASSERT_TRUE(query()) << name;
+    best_ms = std::min(best_ms, Milliseconds(begin));
+  }
+  std::printf("  %-44s %7.2f ms\n", name, best_ms);
+  if (!CLEW_SLOW_BUILD) {
+    EXPECT_LT(best_ms, 20) << name;
+  }
+}
+
+TEST(CatalogueScaleTest, EveryQueryOfAPageIsBelow20Milliseconds) {
+  const char* wanted = std::getenv("CLEW_CATALOGUE_BUNDLES");
+  const uint64_t n =
+      wanted != nullptr ? std::strtoull(wanted, nullptr, 10) : 10'000;
+  const TempFolder folder;
+  const auto opened = Catalogue::Open(folder / "catalogue.sqlite");
+  ASSERT_TRUE(opened) << opened.error().message;
+  Catalogue& catalogue = **opened;
+  const auto begin = Clock::now();
+  Fill(catalogue, n);
+  std::printf("%d bundles, added and analysed in %.0f ms\n",
+              static_cast<int>(n), Milliseconds(begin));
+
+  const std::string large = SignatureOf(0);
+  Measure("first page of groups", [&] {
+    const auto page = catalogue.Groups({});
+    return page && page->rows.size() == 50 && page->total == n / 5;
+  });
+  Measure("last page of groups", [&] {
+    const auto page = catalogue.Groups({.offset = n / 5 - 50});
+    return page && page->rows.size() == 50;
+  });
+  Measure("groups by text that one title has", [&] {
+    const auto page = catalogue.Groups({.text = "Function77"});
+    return page && !page->rows.empty();
+  });
+  Measure("groups by text that nothing has", [&] {
+    const auto page = catalogue.Groups({.text = "nowhere"});
+    return page && page->total == 0;
+  });
+  Measure("first page of bundles", [&] {
+    const auto page = catalogue.Bundles({});
+    return page && page->total == n;
+  });
+  Measure("last page of bundles", [&] {
+    const auto page = catalogue.Bundles({.offset = n - 50});
+    return page && page->rows.size() == 50;
+  });
+  Measure("last page of the largest group", [&] {
+    const auto page =
+        catalogue.Bundles({.offset = n / 10 - 50, .signature = large});
+    return page && page->rows.size() == 50;
+  });
+  Measure("bundles of a host", [&] {
+    const auto page = catalogue.Bundles({.host = "host-7.example.org"});
+    return page && page->total > 0;
+  });
+  Measure("stored bundles of a group and a host", [&] {
+    const auto page = catalogue.Bundles({.signature = large,
+                                         .host = "host-7.example.org",
+                                         .state = BundleState::kStored});
+    return page.has_value();
+  });
+  Measure("bundles with a witness", [&] {
+    const auto page = catalogue.Bundles({.state = BundleState::kWitness});
+    return page && page->total == n / 50;
+  });
+  Measure("one group", [&] {
+    const auto group = catalogue.Group(large);
+    return group && *group && (*group)->host_count > 8;
+  });
+  Measure("one bundle", [&] {
+    const auto bundle = catalogue.Bundle(IdOf(n / 2));
+    return bundle && *bundle;
+  });
+  Measure("its backtraces", [&] {
+    const auto analysis = catalogue.AnalysisOf(IdOf(n / 2));
+    return analysis && *analysis;
+  });
+  Measure("counts", [&] {
+    const auto counts = catalogue.Counts();
+    return counts && counts->bundles == n;
+  });
+  uint64_t next = n;
+  Measure("add", [&] { return catalogue.Add(BundleOf(next++)).has_value(); });
+  Measure("analysis, into the largest group", [&] {
+    return catalogue
+        .SetAnalysis(IdOf(--next),
+                     {.signature = large, .title = "SIGSEGV", .backtraces = ""})
+        .has_value();
+  });
+  Measure("taken for solving", [&] {
+    const auto taken = catalogue.TakeForSolving();
+    return taken && *taken;
+  });
+  Measure("removed from the largest group",
+          [&] { return catalogue.Remove(IdOf(next++)).has_value(); });
+}
+
+}  // namespace
+}  // namespace clew::collector
