@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <map>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <utility>
@@ -334,6 +335,61 @@ void AddBacktraces(const Bundle& bundle, const Trace& trace, Summary& summary) {
   }
 }
 
+const char* TriggerText(TriggerKind kind) {
+  switch (kind) {
+    case TriggerKind::kUnknown:
+      return "unknown";
+    case TriggerKind::kCore:
+      return "core dump";
+    case TriggerKind::kUnitFailed:
+      return "failed unit";
+    case TriggerKind::kHang:
+      return "hang";
+    case TriggerKind::kRequest:
+      return "request";
+  }
+  return "unknown";
+}
+
+std::string Describe(const Trigger& trigger) {
+  std::string text = fmt::format("{}, at {}.{:09}", TriggerText(trigger.kind),
+                                 trigger.at_ns / 1'000'000'000,
+                                 std::abs(trigger.at_ns % 1'000'000'000));
+  if (!trigger.unit.empty()) {
+    text += fmt::format(", unit {:?}", trigger.unit);
+  }
+  if (trigger.process != 0) {
+    text += fmt::format(", process {}", trigger.process);
+  }
+  if (trigger.not_saved != 0) {
+    text += fmt::format("; {} like it were not saved", trigger.not_saved);
+  }
+  return text;
+}
+
+Json ToJson(const std::optional<Trigger>& trigger) {
+  if (!trigger) {
+    return nullptr;
+  }
+  return {{"kind", TriggerText(trigger->kind)},
+          {"unit", trigger->unit},
+          {"process", trigger->process},
+          {"at_ns", trigger->at_ns},
+          {"not_saved", trigger->not_saved}};
+}
+
+Json ToJson(const std::optional<Sufficiency>& found) {
+  if (!found) {
+    return nullptr;
+  }
+  return {{"score", found->score},
+          {"decodes", found->decodes},
+          {"images_missing", found->images_missing},
+          {"gaps", found->gaps},
+          {"gaps_at_failure", found->gaps_at_failure},
+          {"reasons", found->reasons}};
+}
+
 Json ToJson(const Manifest& manifest, const Summary& summary) {
   Json threads = Json::array();
   for (const ThreadSummary& thread : summary.threads) {
@@ -384,6 +440,9 @@ Json ToJson(const Manifest& manifest, const Summary& summary) {
             {"aux_bytes", manifest.lost_aux_bytes},
             {"records", manifest.lost_records},
             {"inputs_unknown", manifest.inputs_unknown}}},
+          {"trigger", ToJson(manifest.trigger)},
+          {"sufficiency", ToJson(manifest.sufficiency)},
+          {"redactions", manifest.redactions},
           {"backtraces", summary.backtraces},
           {"no_backtraces_because", summary.no_backtraces_because}};
 }
@@ -415,6 +474,23 @@ void PrintMissing(const Summary& summary) {
   }
 }
 
+// What was added to the manifest after the recording.
+void PrintFacts(const Manifest& manifest) {
+  if (manifest.trigger) {
+    fmt::print("{:<13} {}\n", "saved for", Describe(*manifest.trigger));
+  }
+  if (manifest.sufficiency) {
+    fmt::print("{:<13} score {} of 100\n", "sufficiency",
+               manifest.sufficiency->score);
+    for (const std::string& reason : manifest.sufficiency->reasons) {
+      fmt::print("{:<13} - {:?}\n", "", reason);
+    }
+  }
+  for (const std::string& line : manifest.redactions) {
+    fmt::print("{:<13} {:?}\n", "redacted", line);
+  }
+}
+
 void PrintText(const Manifest& manifest, const Summary& summary) {
   const auto line = [](const char* label, const std::string& text) {
     fmt::print("{:<13} {}\n", label, text);
@@ -440,6 +516,7 @@ void PrintText(const Manifest& manifest, const Summary& summary) {
        fmt::format("{} in {} slices", summary.stats.instructions,
                    summary.switches));
   line("loss", LossText(manifest, summary));
+  PrintFacts(manifest);
   fmt::print("\n{:>8}  {:<16} {:>12} {:>8} {:>6}\n", "thread", "name",
              "instructions", "slices", "gaps");
   for (const ThreadSummary& thread : summary.threads) {

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "common/bundle_facts.h"
 #include "common/file.h"
 #include "common/inputs.h"
 #include "common/result.h"
@@ -64,6 +65,9 @@ struct Manifest {
   uint32_t quantum_insns = 0;
   bool core_registers_exact = false;
   BundleOrigin origin;
+  std::optional<Trigger> trigger;
+  std::optional<Sufficiency> sufficiency;
+  std::vector<std::string> redactions;  // one line a rule that applied
   uint64_t digest = 0;  // of manifest.pb
 };
 

@@ -13,10 +13,10 @@ namespace clew::recorder {
 
 // What is to change in a manifest; what is absent stays as it is.
 struct ManifestEdits {
-  std::optional<Trigger> trigger;
-  std::optional<Sufficiency> sufficiency;
-  std::optional<std::vector<std::string>> command;
-  std::vector<std::string> redactions;  // added to those that are there
+  std::optional<Trigger> trigger = {};
+  std::optional<Sufficiency> sufficiency = {};
+  std::optional<std::vector<std::string>> command = {};
+  std::vector<std::string> redactions = {};  // added to those that are there
 };
 
 // Rewrites `folder`/manifest.pb, which is the old or the new one whole,

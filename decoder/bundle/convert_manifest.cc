@@ -136,6 +136,46 @@ BundleOrigin ToOrigin(const pb::Origin& from) {
           .snapshot = from.snapshot()};
 }
 
+Result<TriggerKind> ToTriggerKind(pb::Trigger::Kind kind,
+                                  const std::string& where) {
+  switch (kind) {
+    case pb::Trigger::KIND_UNKNOWN:
+      return TriggerKind::kUnknown;
+    case pb::Trigger::KIND_CORE:
+      return TriggerKind::kCore;
+    case pb::Trigger::KIND_UNIT_FAILED:
+      return TriggerKind::kUnitFailed;
+    case pb::Trigger::KIND_HANG:
+      return TriggerKind::kHang;
+    case pb::Trigger::KIND_REQUEST:
+      return TriggerKind::kRequest;
+    default:
+      return CorruptInput("{}: trigger.kind is {}, wanted 0..4", where,
+                          static_cast<int>(kind));
+  }
+}
+
+Result<Trigger> ToTrigger(const pb::Trigger& from, const std::string& where) {
+  CLEW_ASSIGN_OR_RETURN(kind, ToTriggerKind(from.kind(), where));
+  return Trigger{.kind = kind,
+                 .unit = from.unit(),
+                 .process = from.process(),
+                 .at_ns = from.at_ns(),
+                 .not_saved = from.not_saved()};
+}
+
+Result<Sufficiency> ToSufficiency(const pb::Sufficiency& from,
+                                  const std::string& where) {
+  CLEW_RETURN_IF_ERROR(
+      CheckAtMost(where, "sufficiency.score", from.score(), 100u));
+  return Sufficiency{.score = from.score(),
+                     .decodes = from.decodes(),
+                     .images_missing = from.images_missing(),
+                     .gaps = from.gaps(),
+                     .gaps_at_failure = from.gaps_at_failure(),
+                     .reasons = {from.reasons().begin(), from.reasons().end()}};
+}
+
 }  // namespace
 
 bool ParseMessage(std::span<const std::byte> bytes,
@@ -195,6 +235,16 @@ Result<Manifest> ToManifest(const pb::Manifest& from, const std::string& where,
   manifest.quantum_insns = from.quantum_insns();
   manifest.core_registers_exact = from.core_registers_exact();
   manifest.origin = ToOrigin(from.origin());
+  if (from.has_trigger()) {
+    CLEW_ASSIGN_OR_RETURN(trigger, ToTrigger(from.trigger(), where));
+    manifest.trigger = std::move(trigger);
+  }
+  if (from.has_sufficiency()) {
+    CLEW_ASSIGN_OR_RETURN(found, ToSufficiency(from.sufficiency(), where));
+    manifest.sufficiency = std::move(found);
+  }
+  manifest.redactions.assign(from.redactions().begin(),
+                             from.redactions().end());
   for (const pb::Image& image : from.images()) {
     CLEW_ASSIGN_OR_RETURN(converted, ToImage(image, where, bundle_path));
     manifest.images.push_back(std::move(converted));
