@@ -4,7 +4,7 @@
 #   fleet.sh COLLECTOR HOST...
 #   fleet.sh collector.example.com a.example.com b.example.com c.example.com
 #
-# Beside it must be the three packages and clewd.conf. Safe to run again: a host
+# Beside it must be the three packages, made on the same Debian release. Safe to run again: a host
 # keeps its certificate, the authority is made once and stays in ./authority,
 # which is to be kept as a secret. To revoke a host, see the operator guide.
 #
