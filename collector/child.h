@@ -9,23 +9,24 @@
 
 namespace clew::collector {
 
+// Of each process of a child, but for the first and the last.
 struct ChildLimits {
   double wall_s = 60;
   uint64_t cpu_s = 60;                        // of all its threads; at least 1
-  uint64_t memory_bytes = uint64_t{1} << 30;  // RLIMIT_DATA: what it allots
+  uint64_t memory_bytes = uint64_t{1} << 30;  // RLIMIT_DATA: its own
   uint64_t address_bytes = uint64_t{16} << 30;  // RLIMIT_AS: with mapped files
   uint64_t file_bytes = uint64_t{64} << 20;     // of one file that it writes
   uint64_t open_files = 256;
+  uint64_t processes = 1024;  // of the collector's user, threads counted
   uint64_t output_bytes = uint64_t{4} << 20;  // standard output
-  // False: a filter refuses it new processes; threads are allowed.
-  bool may_fork = false;
 };
 
 struct ChildRequest {
   std::vector<std::string> arguments;  // [0]: absolute path of the program
   std::string folder;                  // current folder, the only one to write
   ChildLimits limits;
-  int stop_fd = -1;  // readable: kill it; -1: none
+  bool may_fork = false;  // threads are allowed in any case
+  int stop_fd = -1;       // readable: kill it; -1: none
 };
 
 enum class ChildEnd : uint8_t { kExited, kSignal, kLimit, kStopped };
@@ -44,15 +45,14 @@ struct ChildOutcome {
 // Runs a program that may be taken over by what it reads, and waits for its
 // end:
 //
-// - no standard input, no environment but PATH and LC_ALL, no open files of the
-//   collector, no core dump, lowest priority;
+// - no standard input, no environment but PATH, LC_ALL and TMPDIR (`folder`),
+//   no files of the collector, no core dump, low priority;
 // - the limits above; when it ends, for whatever reason, every process of its
-//   session is killed;
-// - no sockets, no tracing, no other namespaces, no new privileges (seccomp);
-//   where the kernel has Landlock it writes below `folder` only, and reads only
-//   that, the program and the system's libraries;
+//   session is killed, and it cannot leave the session;
+// - what Confinement says;
 // - it dies with the collector.
 //
+// That memory ran out is concluded from what it said and how much it had.
 // kSystem: it could not be started, or not be waited for. Thread-safe.
 [[nodiscard]] Result<ChildOutcome> RunChild(const ChildRequest& request);
 

@@ -1,0 +1,272 @@
+// Goal: a child that was taken over can neither outlive its limits, nor leave
+// anything behind, nor reach what is not its own; and what ended it is told.
+// Method: child_probe.c tries each.
+#include "collector/child.h"
+
+#include <fcntl.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/eventfd.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+#include <thread>
+
+#include "collector/confinement.h"
+#include "common/check.h"
+#include "tests/collector/samples.h"
+
+namespace clew::collector {
+namespace {
+
+namespace fs = std::filesystem;
+using testing::HasSubstr;
+
+ChildRequest Probe(const TempFolder& folder,
+                   std::vector<std::string> arguments) {
+  arguments.insert(arguments.begin(), CLEW_CHILD_PROBE);
+  return {.arguments = std::move(arguments),
+          .folder = folder.path(),
+          .limits = {.wall_s = 20, .cpu_s = 20}};
+}
+
+ChildOutcome RunIt(const ChildRequest& request) {
+  const auto outcome = RunChild(request);
+  CLEW_CHECK(outcome.has_value(), "{}", outcome.error().message);
+  return *outcome;
+}
+
+void ExpectLimit(const ChildRequest& request, const std::string& limit) {
+  const ChildOutcome outcome = RunIt(request);
+  EXPECT_EQ(outcome.end, ChildEnd::kLimit) << outcome.last_error;
+  EXPECT_EQ(outcome.limit, limit);
+  EXPECT_LT(outcome.seconds, 15);
+}
+
+// Not a zombie, which its new parent need not have fetched yet.
+bool IsAlive(pid_t pid) {
+  std::ifstream file(fmt::format("/proc/{}/stat", pid));
+  std::string text((std::istreambuf_iterator<char>(file)), {});
+  const size_t name_end = text.rfind(')');
+  return name_end != std::string::npos && text[name_end + 2] != 'Z' &&
+         text[name_end + 2] != 'X';
+}
+
+// Killed is not yet gone.
+bool DiesWithinSeconds(pid_t pid, int seconds) {
+  for (int i = 0; i < seconds * 100 && IsAlive(pid); ++i) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  }
+  return !IsAlive(pid);
+}
+
+TEST(ChildTest, TellsOutputStatusAndTheLastComplaint) {
+  const TempFolder folder;
+  ChildRequest request = Probe(folder, {});
+  request.arguments = {"/bin/sh", "-c",
+                       "printf hello; echo one >&2; echo two >&2; exit 3"};
+  const ChildOutcome outcome = RunIt(request);
+  EXPECT_EQ(outcome.end, ChildEnd::kExited);
+  EXPECT_EQ(outcome.exit_status, 3);
+  EXPECT_EQ(outcome.output, "hello");
+  EXPECT_EQ(outcome.last_error, "two");
+}
+
+TEST(ChildTest, AProgramThatCannotBeStartedIsAFailureOfTheSystem) {
+  const TempFolder folder;
+  ChildRequest request = Probe(folder, {});
+  request.arguments = {"/nonexistent/clew"};
+  const auto outcome = RunChild(request);
+  ASSERT_FALSE(outcome);
+  EXPECT_EQ(outcome.error().code, ErrorCode::kSystem);
+  EXPECT_THAT(outcome.error().message,
+              HasSubstr("cannot start /nonexistent/clew (exec): No such file"));
+  request = Probe(folder, {});
+  request.folder = "/nonexistent";
+  const auto nowhere = RunChild(request);
+  ASSERT_FALSE(nowhere);
+  EXPECT_THAT(nowhere.error().message, HasSubstr("(current folder)"));
+}
+
+TEST(ChildTest, FindsNothingOfTheCollector) {
+  const TempFolder folder;
+  ASSERT_EQ(setenv("CLEW_TEST_SECRET", "42", 1), 0);
+  const int fd = open("/dev/null", O_RDONLY);  // and not to be closed by exec
+  ASSERT_GE(fd, 3);
+  EXPECT_EQ(RunIt(Probe(folder, {"descriptors"})).output, "0 1 2 stdin 0");
+  close(fd);
+  ChildRequest request = Probe(folder, {});
+  request.arguments = {"/usr/bin/env"};
+  EXPECT_EQ(
+      RunIt(request).output,
+      "PATH=/usr/bin:/bin\nLC_ALL=C.UTF-8\nTMPDIR=" + folder.path() + "\n");
+  EXPECT_EQ(unsetenv("CLEW_TEST_SECRET"), 0);
+}
+
+TEST(ChildTest, EveryLimitEndsItAndIsNamed) {
+  const TempFolder folder;
+  ChildRequest request = Probe(folder, {"hang"});
+  request.limits.wall_s = 0.2;
+  ExpectLimit(request, "wall-clock limit of 0.2 s");
+
+  request = Probe(folder, {"cpu"});
+  request.limits.cpu_s = 1;
+  ExpectLimit(request, "CPU time limit of 1 s");
+
+  request = Probe(folder, {"memory"});
+  request.limits.memory_bytes = 32 << 20;
+  ExpectLimit(request, "memory limit of 33554432 bytes");
+
+  request = Probe(folder, {"flood"});
+  request.limits.output_bytes = 100'000;
+  ExpectLimit(request, "output limit of 100000 bytes");
+  EXPECT_EQ(RunIt(request).output.size(), 100'000u);
+
+  request = Probe(folder, {"file"});
+  request.limits.file_bytes = 100'000;
+  ExpectLimit(request, "limit of 100000 bytes for a file");
+  EXPECT_EQ(fs::file_size(folder / "big"), 100'000u);
+}
+
+TEST(ChildTest, OfAFloodOfComplaintsTheLastIsKept) {
+  const TempFolder folder;
+  const ChildOutcome outcome = RunIt(Probe(folder, {"complain"}));
+  EXPECT_EQ(outcome.exit_status, 3);
+  EXPECT_EQ(outcome.last_error, "complaint 9999");
+}
+
+TEST(ChildTest, ACrashIsASignalAndLeavesNoCore) {
+  const TempFolder folder;
+  const ChildOutcome outcome = RunIt(Probe(folder, {"crash"}));
+  EXPECT_EQ(outcome.end, ChildEnd::kSignal);
+  EXPECT_EQ(outcome.signal, SIGSEGV);
+  EXPECT_TRUE(fs::is_empty(folder.path()));
+}
+
+void ExpectAllDead(const std::string& numbers) {
+  std::istringstream lines(numbers);
+  int count = 0;
+  for (pid_t pid = 0; lines >> pid; ++count) {
+    EXPECT_TRUE(DiesWithinSeconds(pid, 5)) << pid;
+  }
+  EXPECT_GE(count, 6);
+}
+
+// Whether it ends by itself or is ended.
+TEST(ChildTest, NothingItStartedIsLeftBehind) {
+  const TempFolder folder;
+  ChildRequest request = Probe(folder, {"leave"});
+  request.may_fork = true;
+  const ChildOutcome ended = RunIt(request);
+  EXPECT_EQ(ended.end, ChildEnd::kExited);
+  ExpectAllDead(ended.output);
+
+  request = Probe(folder, {"leave and hang"});
+  request.may_fork = true;
+  request.limits.wall_s = 1;
+  const ChildOutcome killed = RunIt(request);
+  EXPECT_EQ(killed.end, ChildEnd::kLimit);
+  ExpectAllDead(killed.output);
+}
+
+TEST(ChildTest, StopsWhenTold) {
+  const TempFolder folder;
+  ChildRequest request = Probe(folder, {"hang"});
+  request.stop_fd = eventfd(0, EFD_CLOEXEC);
+  std::thread stopper([&] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(100));
+    EXPECT_EQ(eventfd_write(request.stop_fd, 1), 0);
+  });
+  const ChildOutcome outcome = RunIt(request);
+  stopper.join();
+  close(request.stop_fd);
+  EXPECT_EQ(outcome.end, ChildEnd::kStopped);
+  EXPECT_LT(outcome.seconds, 10);
+}
+
+// The process that runs it is killed, and cannot do anything about it.
+TEST(ChildTest, DiesWithTheCollector) {
+  const TempFolder folder;
+  const pid_t collector = fork();
+  ASSERT_GE(collector, 0);
+  if (collector == 0) {
+    (void)RunChild(Probe(folder, {"hang"}));
+    _exit(0);
+  }
+  pid_t child = 0;
+  for (int i = 0; i < 500 && child == 0; ++i) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    std::ifstream(folder / "pid") >> child;
+  }
+  ASSERT_GT(child, 0);
+  EXPECT_TRUE(IsAlive(child));
+  kill(collector, SIGKILL);
+  waitpid(collector, nullptr, 0);
+  EXPECT_TRUE(DiesWithinSeconds(child, 5));
+}
+
+TEST(ChildTest, ReachesNothingButItsOwn) {
+  const TempFolder folder;
+  const TempFolder other;
+  WriteFiles(other.path(), {{"token", "secret"}});
+  const std::string output =
+      RunIt(Probe(folder, {"try", other / "token"})).output;
+  for (const char* what :
+       {"socket", "ptrace", "setsid", "unshare", "clone newuser", "io_uring",
+        "limit parent", "fork"}) {
+    EXPECT_THAT(output,
+                HasSubstr(fmt::format("{}: Operation not permitted\n", what)));
+  }
+  for (const char* what :
+       {"limit self", "thread", "write below", "rename below"}) {
+    EXPECT_THAT(output, HasSubstr(fmt::format("{}: done\n", what)));
+  }
+  const auto confinement =
+      Confinement::Make(CLEW_CHILD_PROBE, folder.path(), false);
+  ASSERT_TRUE(confinement) << confinement.error().message;
+  if (!confinement->limits_files()) {
+    GTEST_SKIP() << "no Landlock: files of others are not tried";
+  }
+  EXPECT_THAT(output, HasSubstr("\nread: Permission denied\n"));
+  EXPECT_THAT(output, HasSubstr("\nwrite: Permission denied\n"));
+}
+
+TEST(ChildTest, MayForkWhereItMay) {
+  const TempFolder folder;
+  ChildRequest request = Probe(folder, {"try"});
+  request.may_fork = true;
+  const std::string output = RunIt(request).output;
+  EXPECT_THAT(output, HasSubstr("fork: done\n"));
+  EXPECT_THAT(output, HasSubstr("setsid: Operation not permitted\n"));
+  EXPECT_THAT(output, HasSubstr("clone newuser: Operation not permitted\n"));
+  EXPECT_THAT(output, HasSubstr("thread: done\n"));
+}
+
+// Many at once, from many threads, each gets its own answer.
+TEST(ChildTest, RunsInSeveralThreads) {
+  const TempFolder folder;
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 4; ++t) {
+    threads.emplace_back([&, t] {
+      for (int i = 0; i < 10; ++i) {
+        ChildRequest request = Probe(folder, {});
+        const std::string text = fmt::format("{} {}", t, i);
+        request.arguments = {"/bin/echo", text};
+        const auto outcome = RunChild(request);
+        ASSERT_TRUE(outcome) << outcome.error().message;
+        EXPECT_EQ(outcome->output, text + "\n");
+      }
+    });
+  }
+  for (std::thread& thread : threads) {
+    thread.join();
+  }
+}
+
+}  // namespace
+}  // namespace clew::collector
