@@ -65,7 +65,17 @@ struct InsnInput {
   uint64_t rflags = 0;  // arithmetic flags afterwards (RDRAND, RDSEED)
 };
 
-using InputRecord = std::variant<SyscallInput, SignalInput, InsnInput>;
+// Calls and signals of which not everything was recorded: a gap. Nobody may go
+// past it.
+struct UnknownInput {
+  uint64_t count = 1;
+  std::string cause;  // for people
+  // The call's, where it is one and known.
+  std::optional<uint64_t> call_number = {};
+};
+
+using InputRecord =
+    std::variant<SyscallInput, SignalInput, InsnInput, UnknownInput>;
 
 // Inputs of each thread, in its program order. Not thread-safe.
 class InputSource {

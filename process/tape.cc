@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "common/check.h"
+#include "process/syscalls.h"
 
 namespace clew::process {
 
@@ -66,6 +67,20 @@ Result<const StreamBlock*> Tape::Block(size_t thread, uint64_t position) {
   return &window.items[position - window.first];
 }
 
+namespace {
+
+std::unexpected<Error> CannotFollow(Tid tid, uint64_t position,
+                                    const UnknownInput& unknown) {
+  const std::string call =
+      unknown.call_number ? SyscallName(*unknown.call_number) + ", " : "";
+  return Unsupported(
+      "thread {}: input {} is unknown ({}{} in all: {}); following past it is "
+      "not supported",
+      tid, position, call, unknown.count, unknown.cause);
+}
+
+}  // namespace
+
 Result<const InputRecord*> Tape::Input(size_t thread, uint64_t position) {
   auto& window = threads_[thread].inputs;
   CLEW_CHECK(position >= window.first, "input {} of thread {} was forgotten",
@@ -83,7 +98,11 @@ Result<const InputRecord*> Tape::Input(size_t thread, uint64_t position) {
       window.ended = true;
     }
   }
-  return &window.items[position - window.first];
+  const InputRecord& record = window.items[position - window.first];
+  if (const auto* const unknown = std::get_if<UnknownInput>(&record)) {
+    return CannotFollow(tids_[thread], position, *unknown);
+  }
+  return &record;
 }
 
 bool Tape::HasBeginning() const {

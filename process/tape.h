@@ -60,6 +60,7 @@ class Tape {
     return bound > tick;
   }
   // The thread's input record at `position`; nullptr past the last one.
+  // kUnsupported: what came in there is unknown.
   [[nodiscard]] Result<const InputRecord*> Input(size_t thread,
                                                  uint64_t position);
 

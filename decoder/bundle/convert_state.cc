@@ -114,6 +114,21 @@ Result<InputRecord> ToSignal(const pb::Signal& from, const std::string& where) {
                      .writes = std::move(writes)};
 }
 
+Result<InputRecord> ToUnknown(const pb::Unknown& from,
+                              const std::string& where) {
+  if (from.count() == 0 || (from.has_call() && from.count() != 1)) {
+    return CorruptInput(
+        "{}: Unknown.count is {}, wanted {}", where, from.count(),
+        from.has_call() ? "1 where there is a call" : "at least 1");
+  }
+  UnknownInput unknown{.count = from.count(), .cause = from.cause()};
+  if (from.has_call()) {
+    CLEW_RETURN_IF_ERROR(ToSyscall(from.call(), where));
+    unknown.call_number = from.call().number();
+  }
+  return unknown;
+}
+
 }  // namespace
 
 Result<StartState> ToStart(const pb::Start& from, const std::string& where) {
@@ -156,12 +171,14 @@ Result<InputRecord> ToInput(const pb::Input& from, const std::string& where) {
                        .rcx = from.insn().rcx(),
                        .rdx = from.insn().rdx(),
                        .rflags = from.insn().rflags()};
+    case pb::Input::kUnknown:
+      return ToUnknown(from.unknown(), where);
     case pb::Input::KIND_NOT_SET:
       break;
   }
   return CorruptInput(
       "{}: neither a system call nor a signal nor an "
-      "instruction",
+      "instruction nor an unknown",
       where);
 }
 

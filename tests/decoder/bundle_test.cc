@@ -229,6 +229,36 @@ TEST(InputLogTest, EachThreadGetsItsOwnInOrder) {
   EXPECT_EQ(number(Tid(9)), 0u);
 }
 
+pb::Input UnknownOf(uint64_t count, bool with_call) {
+  pb::Input input;
+  input.set_thread(7);
+  input.mutable_unknown()->set_count(count);
+  input.mutable_unknown()->set_cause("the ring was full");
+  if (with_call) {
+    *input.mutable_unknown()->mutable_call() = SyscallOf(7, 45).syscall();
+  }
+  return input;
+}
+
+TEST(InputLogTest, WhatIsUnknownSaysHowMuchAndWhy) {
+  for (const bool with_call : {false, true}) {
+    const auto input = ToInput(UnknownOf(1, with_call), "inputs");
+    ASSERT_TRUE(input) << input.error().message;
+    const auto& unknown = std::get<UnknownInput>(*input);
+    EXPECT_EQ(unknown.count, 1u);
+    EXPECT_EQ(unknown.cause, "the ring was full");
+    EXPECT_EQ(unknown.call_number,
+              with_call ? std::optional<uint64_t>(45) : std::nullopt);
+  }
+  EXPECT_THAT(ToInput(UnknownOf(0, false), "i").error().message,
+              HasSubstr("count is 0, wanted at least 1"));
+  EXPECT_THAT(ToInput(UnknownOf(2, true), "i").error().message,
+              HasSubstr("count is 2, wanted 1"));
+  pb::Input bad = UnknownOf(1, true);
+  bad.mutable_unknown()->mutable_call()->add_args(9);
+  EXPECT_THAT(ToInput(bad, "i").error().message, HasSubstr("has 7 args"));
+}
+
 TEST(InputLogTest, FaultsHaveAnOffset) {
   auto input = SyscallOf(7, 1);
   input.mutable_syscall()->add_args(9);

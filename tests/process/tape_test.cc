@@ -125,5 +125,48 @@ TEST(TapeTest, StopsAtAGapAndSaysWhere) {
             std::string::npos);
 }
 
+class ScriptedInputs final : public InputSource {
+ public:
+  explicit ScriptedInputs(std::vector<InputRecord> records)
+      : records_(std::move(records)) {}
+  Result<std::optional<InputRecord>> Next(Tid) override {
+    if (next_ == records_.size()) {
+      return std::nullopt;
+    }
+    return records_[next_++];
+  }
+
+ private:
+  std::vector<InputRecord> records_;
+  size_t next_ = 0;
+};
+
+SyscallInput Getpid(int64_t result) {
+  SyscallInput call;
+  call.number = 39;
+  call.result = result;
+  return call;
+}
+
+TEST(TapeTest, StopsAtAnUnknownInputAndSaysWhereAndWhy) {
+  ScriptedStreams streams({Block(10)});
+  ScriptedInputs inputs(
+      {Getpid(7),
+       UnknownInput{.count = 1, .cause = "the ring was full", .call_number = 0},
+       Getpid(8)});
+  Tape tape(streams, inputs);
+  const auto before = tape.Input(0, 0);
+  ASSERT_TRUE(before);
+  EXPECT_EQ(std::get<SyscallInput>(**before).result, 7);
+  for (int i = 0; i < 2; ++i) {  // it stays there
+    const auto unknown = tape.Input(0, 1);
+    ASSERT_FALSE(unknown);
+    EXPECT_EQ(unknown.error().code, ErrorCode::kUnsupported);
+    EXPECT_EQ(unknown.error().message,
+              "thread 7: input 1 is unknown (read, 1 in all: the ring was "
+              "full); following past it is not supported");
+  }
+}
+
 }  // namespace
 }  // namespace clew::process

@@ -250,6 +250,17 @@ TEST(TimedStreamsTest, ACallBeforeTheOneBeforeChangesNothing) {
       (std::vector{Time(60, 60), Time(70, 100), Time(70, 100), Time(70, 100)}));
 }
 
+// Behind an unknown input nobody knows which call is which.
+TEST(TimedStreamsTest, CallsBehindAnUnknownInputAreNotUsed) {
+  ScriptedStreams streams({Block(1, 0, 100, true), Block(2, 0, 100),
+                           Block(3, 0, 100, true), Block(4, 0, 100)});
+  const Outcome outcome =
+      Drain(streams, {Call(30, 40), UnknownInput(), Call(60, 70)});
+  EXPECT_EQ(
+      TimesOf(outcome.items),
+      (std::vector{Time(30, 30), Time(40, 100), Time(40, 100), Time(40, 100)}));
+}
+
 // Behind a gap nobody knows which call is which; but it is after those before.
 TEST(TimedStreamsTest, CallsBehindAGapAreNotUsed) {
   Gap gap;
