@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
-#include <unordered_map>
+#include <unordered_set>
 
 #include "common/file.h"
 #include "common/result.h"
@@ -16,13 +16,14 @@ namespace clew::recorder::bpf {
 struct InputLogOptions {
   int32_t process = 0;     // what others do is left out
   bool from_exec = false;  // so is what it does before it calls execve
-  // Behind so many bytes everything is unknown.
+  // Behind so many bytes everything is unknown: a record for each thread says
+  // so, and that many more may be written.
   uint64_t bytes_max = uint64_t{4} << 30;
 };
 
 struct InputLogCounts {
   uint64_t calls = 0;    // written whole
-  uint64_t unknown = 0;  // calls and signals written as unknown
+  uint64_t unknown = 0;  // calls and signals that are not: Loss.inputs_unknown
   uint64_t bytes = 0;
 };
 
@@ -48,13 +49,15 @@ class InputLog final : public InputSink {
   Status Append(const std::string& record);
   Status AppendUnknown(const ThreadName& who, uint64_t count, Causes causes,
                        const InputCall* call);
+  Status AppendPastLimit(const ThreadName& who, uint64_t count);
 
   WritableFile& file_;
   const ClockSamples& clock_;
   InputLogOptions options_;
   InputLogCounts counts_;
   bool begun_ = false;
-  std::string record_;  // room for one
+  std::unordered_set<int32_t> past_limit_;  // threads that were told of it
+  std::string record_;                      // room for one
 };
 
 }  // namespace clew::recorder::bpf

@@ -42,10 +42,9 @@ struct InputCounts {
   std::array<uint64_t, kRawCauses> partial = {};  // InputCall::unknown
   // Beside these: calls of threads beyond threads_max, at entry and at return.
   uint64_t untracked = 0;
+  uint64_t broken = 0;  // events that contradicted each other: a bug
 
   uint64_t lost_total() const;
-  // Calls whose effects are not all known: Loss.inputs_unknown of a bundle.
-  uint64_t inputs_unknown() const;
 };
 
 // Whether calls can be watched here. kUnsupported or kSystem, naming what is

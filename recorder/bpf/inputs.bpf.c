@@ -667,6 +667,7 @@ static __noinline void CopyOutput(struct effects* effects,
   if (state == 0 || result <= 0) {
     return;
   }
+  const __u32 unknown = effects->unknown;
   effects->use = kRawOutput;
   if (output == kRawOutputBuffer) {
     CopyRange(effects, state->args[1], (__u64)result);
@@ -678,6 +679,8 @@ static __noinline void CopyOutput(struct effects* effects,
       CopyVector(effects, vector[0], vector[1], (__u64)result);
     }
   }
+  // What the program gets is known without.
+  effects->unknown = unknown;
 }
 
 static __always_inline void CopyEffects(struct effects* effects,

@@ -32,7 +32,8 @@ enum RawCause {
   kRawExec = 10,         // another program runs from here on
   kRawThreadLimit = 11,  // more threads than there is room for
   kRawBroken = 12,       // events that contradict each other
-  kRawCauses = 13
+  kRawLogLimit = 13,     // the log may not get longer
+  kRawCauses = 14
 };
 
 enum RawKind {

@@ -351,8 +351,8 @@ TEST(WireFaultTest, NamesThePlaceAndTheField) {
   EXPECT_EQ(FaultOf("\x08\x01\x0e", manifest),
             "0x2: Manifest: field number is 1 and wire type 6, wanted a number "
             "above 0 and type 0, 1, 2 or 5");
-  EXPECT_EQ(FaultOf("\x81\x01\x01\x02", manifest),
-            "0x0: Manifest.(field 16): needs 8 bytes, only 2 are left");
+  EXPECT_EQ(FaultOf("\xf9\x7f\x01\x02", manifest),
+            "0x0: Manifest.(field 2047): needs 8 bytes, only 2 are left");
 }
 
 // A byte that is decisive for the format, or any.

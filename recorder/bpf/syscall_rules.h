@@ -1,0 +1,17 @@
+#ifndef CLEW_RECORDER_BPF_SYSCALL_RULES_H_
+#define CLEW_RECORDER_BPF_SYSCALL_RULES_H_
+
+#include <cstdint>
+
+#include "recorder/bpf/raw_event.h"
+
+namespace clew::recorder::bpf {
+
+// What the kernel's side is told about the call `number`: the row of
+// recorder/qemu/syscall_table.h, and a few calls that only native programs
+// make. `known` is 0 for a call that nobody wrote down.
+RawRule RuleFor(uint64_t number);
+
+}  // namespace clew::recorder::bpf
+
+#endif  // CLEW_RECORDER_BPF_SYSCALL_RULES_H_
