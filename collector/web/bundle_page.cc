@@ -44,16 +44,6 @@ void WriteGroupFact(HtmlWriter& html, const BundleDetails& details) {
   });
 }
 
-void WriteOutcomeFacts(HtmlWriter& html, const BundleRow& row) {
-  WriteFact(html, "Grade", row.grade);
-  if (row.solve_seconds > 0) {
-    WriteFact(html, "Solving took", FormatSeconds(row.solve_seconds));
-  }
-  if (row.sufficiency) {
-    WriteFact(html, "Sufficiency", fmt::format("{} of 100", *row.sufficiency));
-  }
-}
-
 void WriteFacts(HtmlWriter& html, const PageContext& context,
                 const BundleDetails& details) {
   const BundleRow& row = details.row;
@@ -75,7 +65,10 @@ void WriteFacts(HtmlWriter& html, const PageContext& context,
     WriteFact(html, "Source", row.source);
     WriteTimeFact(html, context, "Recorded", row.recorded_at_s);
     WriteTimeFact(html, context, "Received", row.received_at_s);
-    WriteOutcomeFacts(html, row);
+    if (row.sufficiency) {
+      WriteFact(html, "Sufficiency",
+                fmt::format("{} of 100", *row.sufficiency));
+    }
     WriteFact(html, "Size", FormatBytes(row.size_bytes));
     html.Element("dt", "Id");
     html.In("dd", {},
@@ -125,7 +118,7 @@ std::string PlaceOf(const Frame& frame) {
                          : fmt::format("{}:{}", frame.file, frame.line);
 }
 
-constexpr Column kNumber{"#", "number"};
+constexpr Column kNumber{"#", "index"};
 constexpr Column kFunction{"Function", "function"};
 constexpr Column kSource{"Source", "place"};
 constexpr Column kModule{"Module", "place"};
@@ -245,6 +238,17 @@ std::string TitleOf(const BundleDetails& details) {
   return details.row.failure.empty() ? "Bundle" : details.row.failure;
 }
 
+void WriteOutcome(HtmlWriter& html, const BundleRow& row) {
+  WriteState(html, row.state, row.why);
+  if (!row.grade.empty()) {
+    html.Text(" · ");
+    html.Foreign(row.grade);
+  }
+  if (row.solve_seconds > 0) {
+    html.Text(" · solve took " + FormatSeconds(row.solve_seconds));
+  }
+}
+
 void WriteCrumbs(HtmlWriter& html, const BundleRow& row) {
   html.In("p", {{"class", "crumbs"}}, [&] {
     html.Element("a", {{"href", "/"}}, "Groups");
@@ -265,12 +269,15 @@ std::string BundlePage(const PageContext& context,
   const std::string title = TitleOf(details);
   return WritePage(title, Section::kBundles, [&](HtmlWriter& html) {
     WriteCrumbs(html, details.row);
-    html.In("h1", {}, [&] { html.Foreign(title); });
+    WriteHeading(html, title);
     html.In("p", {{"class", "summary"}},
-            [&] { WriteState(html, details.row.state, details.row.why); });
-    WriteCommands(html, context, details.row);
+            [&] { WriteOutcome(html, details.row); });
+    html.In("div", {{"class", "columns"}}, [&] {
+      html.In("section", {},
+              [&] { WriteCommands(html, context, details.row); });
+      html.In("section", {}, [&] { WriteFacts(html, context, details); });
+    });
     WriteThreads(html, details);
-    WriteFacts(html, context, details);
     WriteFiles(html, details);
   });
 }

@@ -210,7 +210,7 @@ std::string GroupPage(const PageContext& context, const GroupRow& group,
   return WritePage(title, Section::kGroups, [&](HtmlWriter& html) {
     html.In("p", {{"class", "crumbs"}},
             [&] { html.Element("a", {{"href", "/"}}, "Groups"); });
-    html.In("h1", {}, [&] { html.Foreign(title); });
+    WriteHeading(html, title);
     html.In("p", {{"class", "summary"}}, [&] {
       WriteState(html, group.state, group.why);
       html.Text(fmt::format(" {} on {}",
@@ -225,7 +225,7 @@ std::string GroupPage(const PageContext& context, const GroupRow& group,
                 [&] {
                   html.Text(group.state == BundleState::kWitness
                                 ? "Replay this failure"
-                                : "The bundle that has come furthest");
+                                : "Open the bundle that has come furthest");
                 });
       });
     }

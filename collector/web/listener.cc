@@ -105,12 +105,9 @@ class Listener::Loop {
   // Fills polled_: the wake-up, the listener, then connections by polled_ids_.
   void Wait() {
     const auto now = Clock::now();
-    polled_ = {{wake_.get(), POLLIN, 0},
-               {listening_.get(),
-                static_cast<short>(now < accept_again_ ? 0 : POLLIN), 0}};
+    polled_ = {{wake_.get(), POLLIN, 0}, {listening_.get(), 0, 0}};
     polled_ids_.clear();
-    Clock::time_point first =
-        now < accept_again_ ? accept_again_ : Clock::time_point::max();
+    Clock::time_point first = Clock::time_point::max();
     for (const auto& [id, connection] : connections_) {
       if (connection.state == State::kAnswering) {
         continue;
@@ -120,6 +117,12 @@ class Listener::Loop {
       polled_.push_back({connection.fd.get(), events, 0});
       polled_ids_.push_back(id);
       first = std::min(first, connection.deadline);
+    }
+    if (now < accept_again_) {
+      first = std::min(first, accept_again_);
+    } else if (!IsFull() ||
+               !polled_ids_.empty()) {  // there is, or can be, room
+      polled_[1].events = POLLIN;
     }
     int timeout_ms = -1;
     if (first != Clock::time_point::max()) {
@@ -193,7 +196,12 @@ class Listener::Loop {
   }
 
   void Accept() {
-    for (;;) {
+    // Where there is no room, one at a time, so that nothing is closed for a
+    // connection that does not come.
+    for (bool first = true; first || !IsFull(); first = false) {
+      if (IsFull() && !CloseOldest()) {
+        return;
+      }
       Fd fd(accept4(listening_.get(), nullptr, nullptr,
                     SOCK_CLOEXEC | SOCK_NONBLOCK));
       if (!fd.is_open()) {
@@ -201,9 +209,6 @@ class Listener::Loop {
           accept_again_ = Clock::now() + kAcceptPause;
         }
         return;
-      }
-      if (connections_.size() >= limits_.connections_max && !CloseOldest()) {
-        continue;  // all are being answered: this one is closed
       }
       const auto now = Clock::now();
       connections_.emplace(next_id_++,
@@ -215,8 +220,11 @@ class Listener::Loop {
     }
   }
 
+  bool IsFull() const { return connections_.size() >= limits_.connections_max; }
+
   // Makes room: closes the connection that has waited longest for its client;
-  // one that is being sent an answer only where there is no other.
+  // one that is being sent an answer only where there is no other. False: all
+  // are being answered.
   bool CloseOldest() {
     auto oldest = connections_.end();
     for (auto it = connections_.begin(); it != connections_.end(); ++it) {
@@ -348,7 +356,7 @@ class Listener::Loop {
     }
     answers_bytes_ -= connection.out.size();
     connection.out = {};
-    if (connection.keep_alive) {
+    if (connection.keep_alive && !IsFull()) {
       StartReading(it);
     } else {
       StartDraining(connection);

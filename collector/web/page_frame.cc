@@ -111,6 +111,12 @@ std::optional<BundleState> StateNamed(std::string_view name) {
   return found == kStates.end() ? std::nullopt : std::optional(found->state);
 }
 
+void WriteHeading(HtmlWriter& html, std::string_view text) {
+  constexpr size_t kLongBytes = 100;
+  html.In("h1", {{"class", text.size() > kLongBytes ? "long" : ""}},
+          [&] { html.Foreign(text); });
+}
+
 void WriteState(HtmlWriter& html, BundleState state, std::string_view why) {
   const StateWords& words = WordsOf(state);
   html.Element("span",

@@ -38,6 +38,8 @@ std::string WritePage(std::string_view title, Section section,
 std::string_view StateName(BundleState state);
 std::optional<BundleState> StateNamed(std::string_view name);
 
+// The page's heading, of a text from outside; smaller where it is long.
+void WriteHeading(HtmlWriter& html, std::string_view text);
 // The state with its colour, and `why` (a line for people) if not empty.
 void WriteState(HtmlWriter& html, BundleState state, std::string_view why);
 // A time in UTC and how long ago that was.

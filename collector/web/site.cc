@@ -159,7 +159,7 @@ Result<Response> Site::Page(const Target& target) {
     return BundleJson(
         path.substr(kApiBundles.size(), path.size() - kApiBundles.size() - 5));
   }
-  return NotFound("There is no such page.");
+  return ErrorResponse(404, "There is no such page.", "Check the address.");
 }
 
 Result<Response> Site::Groups(const Target& target) const {

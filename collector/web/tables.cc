@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "collector/web/format.h"
 #include "collector/web/http.h"
 
@@ -21,18 +23,20 @@ constexpr Column kRecorded{"Recorded", "time"};
 constexpr Column kSize{"Size", "number"};
 constexpr Column kSufficiency{"Sufficiency", "number"};
 
+// Of a group; its page has them all, bundle by bundle.
+constexpr size_t kHostsShown = 1;
+
 void WriteHosts(HtmlWriter& html, const GroupRow& group) {
-  bool first = true;
-  for (const std::string& host : group.hosts) {
-    html.Text(first ? "" : ", ");
-    first = false;
-    html.In("a", {{"href", "/bundles?host=" + PercentEncode(host)}},
-            [&] { html.Foreign(host); });
+  const size_t shown = std::min(group.hosts.size(), kHostsShown);
+  for (size_t i = 0; i < shown; ++i) {
+    html.Text(i == 0 ? "" : ", ");
+    html.In("a", {{"href", "/bundles?host=" + PercentEncode(group.hosts[i])}},
+            [&] { html.Foreign(group.hosts[i]); });
   }
-  if (group.host_count > group.hosts.size()) {
-    html.Element("span", {{"class", "muted"}},
-                 fmt::format(" and {} more", FormatCount(group.host_count -
-                                                         group.hosts.size())));
+  if (group.host_count > shown) {
+    html.Element(
+        "span", {{"class", "muted"}},
+        fmt::format(" and {} more", FormatCount(group.host_count - shown)));
   }
 }
 
@@ -108,7 +112,7 @@ void WriteCell(HtmlWriter& html, const Column& column,
           {{"role", "cell"},
            {"class", column.css_class},
            {"data-label", column.name}},
-          content);
+          [&] { html.In("div", {}, content); });
 }
 
 void WriteGroupTable(HtmlWriter& html, const PageContext& context,

@@ -1,0 +1,88 @@
+// Goal: with 10,000 bundles in 2,000 groups every page comes within 200 ms.
+// Method: the real catalogue in a file, the site without its sockets; the
+// median of five loads counts, since other tests run beside this one. The
+// times are printed.
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <chrono>
+#include <string>
+#include <vector>
+
+#include "collector/web/site.h"
+#include "common/sanitizer.h"
+#include "tests/collector/web/served_site.h"
+
+namespace clew::collector::web {
+namespace {
+
+constexpr uint64_t kBundles = 10'000;
+constexpr uint64_t kGroups = 2'000;
+constexpr double kPageTimeMax_s = 0.2;
+#ifdef __SANITIZE_THREAD__
+constexpr bool kSanitized = true;
+#else
+constexpr bool kSanitized = kAddressSanitizer;
+#endif
+
+void Fill(Catalogue& catalogue) {
+  for (uint64_t i = 0; i < kBundles; ++i) {
+    BundleRow row = SampleBundle(i);
+    row.recorded_at_s = kNow_s - static_cast<int64_t>(i) * 60;
+    row.host = fmt::format("host-{:03}.example", i % 200);
+    ASSERT_TRUE(catalogue.Add(row).has_value());
+    ASSERT_TRUE(
+        catalogue
+            .SetAnalysis(row.id,
+                         {.signature = SampleSignature(i % kGroups),
+                          .title = fmt::format("SIGSEGV in F{}", i % kGroups),
+                          .backtraces = SampleBacktraces()})
+            .has_value());
+  }
+}
+
+TEST(LoadTest, TenThousandBundlesInTwoThousandGroups) {
+  StoreAndCatalogue data;
+  auto catalogue = Catalogue::Open(data.folder / "catalogue.sqlite");
+  ASSERT_TRUE(catalogue.has_value()) << catalogue.error().message;
+  Fill(**catalogue);
+  Site site({.host_names = {},
+             .collector_address = {},
+             .store_limit_bytes = 0,
+             .now_s = [] { return kNow_s; },
+             .more = {}},
+            *data.store, **catalogue);
+  for (const std::string& target :
+       {std::string("/"), std::string("/?page=40"), std::string("/?q=F1999"),
+        std::string("/?q=nowhere"), std::string("/?q=host-007"),
+        "/groups/" + SampleSignature(7), std::string("/bundles"),
+        std::string("/bundles?page=200"),
+        std::string("/bundles?host=host-003.example&state=stored"),
+        "/bundles/" + SampleId(77).hex(), std::string("/hosts"),
+        std::string("/metrics"), std::string("/healthz"),
+        std::string("/api/groups.json")}) {
+    std::vector<double> times_s;
+    size_t bytes = 0;
+    for (int i = 0; i < 5; ++i) {
+      const auto start = std::chrono::steady_clock::now();
+      const Response response = site.Answer(
+          ParseHead("GET " + target + " HTTP/1.1\r\nHost: localhost\r\n\r\n"));
+      const std::chrono::duration<double> taken =
+          std::chrono::steady_clock::now() - start;
+      ASSERT_EQ(response.status, 200) << target << response.body;
+      times_s.push_back(taken.count());
+      bytes = response.body.size();
+    }
+    std::ranges::sort(times_s);
+    fmt::print("{:<42.42} median {:6.1f} ms, slowest {:6.1f} ms, {:7} bytes\n",
+               target, times_s[2] * 1000, times_s[4] * 1000, bytes);
+    if (!kSanitized) {
+      EXPECT_LT(times_s[2], kPageTimeMax_s) << target;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace clew::collector::web

@@ -1,0 +1,352 @@
+// Goal: the server answers real clients, and no client can keep another one
+// from being answered.
+// Method: an HTTP client that shares no code with the server (cpp-httplib), and
+// raw sockets that break the rules.
+
+#include "collector/web/server.h"
+
+#include <arpa/inet.h>
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <httplib.h>
+#include <netinet/in.h>
+#include <poll.h>
+#include <sys/socket.h>
+#include <sys/time.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "collector/web/page_frame.h"
+#include "collector/web/socket.h"
+#include "tests/collector/web/served_site.h"
+
+namespace clew::collector::web {
+namespace {
+
+using std::chrono::milliseconds;
+using testing::HasSubstr;
+using testing::Not;
+using testing::StartsWith;
+
+Fd Connect(uint16_t port) {
+  Fd fd(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_port = htons(port);
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  EXPECT_EQ(
+      connect(fd.get(), reinterpret_cast<sockaddr*>(&address), sizeof address),
+      0);
+  const timeval timeout{.tv_sec = 20, .tv_usec = 0};
+  EXPECT_EQ(
+      setsockopt(fd.get(), SOL_SOCKET, SO_RCVTIMEO, &timeout, sizeof timeout),
+      0);
+  return fd;
+}
+
+void Send(const Fd& fd, const std::string& text) {
+  (void)!send(fd.get(), text.data(), text.size(), MSG_NOSIGNAL);
+}
+
+// Everything until the server closes, or 20 s are over.
+std::string ReadAll(const Fd& fd) {
+  std::string text;
+  char buffer[4096];
+  ssize_t count = 0;
+  while ((count = recv(fd.get(), buffer, sizeof buffer, 0)) > 0) {
+    text.append(buffer, static_cast<size_t>(count));
+  }
+  return text;
+}
+
+std::string Talk(uint16_t port, const std::string& request) {
+  const Fd fd = Connect(port);
+  Send(fd, request);
+  return ReadAll(fd);
+}
+
+bool IsAnswered(uint16_t port) {
+  return Talk(port,
+              "GET /healthz HTTP/1.1\r\nHost: localhost\r\n"
+              "Connection: close\r\n\r\n")
+      .starts_with("HTTP/1.1 200 OK");
+}
+
+bool IsClosed(const Fd& fd) {
+  char byte = 0;
+  return recv(fd.get(), &byte, 1, MSG_DONTWAIT | MSG_PEEK) == 0 ||
+         (errno != EAGAIN && errno != EWOULDBLOCK);
+}
+
+TEST(ServerTest, AnswersAnotherImplementationOfHttp) {
+  ServedSite site(FillWithOne);
+  httplib::Client client("127.0.0.1", site.port());
+  client.set_keep_alive(true);
+  for (int i = 0; i < 3; ++i) {
+    const auto page = client.Get("/?q=" + std::string("balance"));
+    ASSERT_TRUE(page) << httplib::to_string(page.error());
+    EXPECT_EQ(page->status, 200);
+    EXPECT_EQ(page->get_header_value("Content-Type"),
+              "text/html; charset=utf-8");
+    EXPECT_EQ(page->get_header_value("Cache-Control"), "no-cache, private");
+    EXPECT_EQ(page->get_header_value("X-Content-Type-Options"), "nosniff");
+    EXPECT_EQ(page->get_header_value("Referrer-Policy"), "no-referrer");
+    EXPECT_THAT(page->get_header_value("Content-Security-Policy"),
+                StartsWith("default-src 'none'; style-src 'self'"));
+    EXPECT_FALSE(page->has_header("Set-Cookie"));
+    EXPECT_THAT(page->body, HasSubstr("assertion of balance"));
+  }
+  const auto style = client.Get(StylePath());
+  ASSERT_TRUE(style);
+  EXPECT_EQ(style->get_header_value("Content-Type"), "text/css; charset=utf-8");
+  EXPECT_THAT(style->get_header_value("Cache-Control"), HasSubstr("immutable"));
+  EXPECT_EQ(style->body, StyleSheet());
+  const auto missing = client.Get("/nowhere");
+  ASSERT_TRUE(missing);
+  EXPECT_EQ(missing->status, 404);
+  const auto post = client.Post("/", "x", "text/plain");
+  ASSERT_TRUE(post);
+  EXPECT_EQ(post->status, 405);
+  EXPECT_EQ(post->get_header_value("Allow"), "GET, HEAD");
+  const auto metrics = client.Get("/metrics");
+  ASSERT_TRUE(metrics);
+  EXPECT_THAT(metrics->body, HasSubstr("\nclew_test_total 3\n"));
+  EXPECT_THAT(metrics->body,
+              HasSubstr("clew_web_requests_total{status=\"404\"} 1\n"));
+}
+
+TEST(ServerTest, HeadIsGetWithoutTheBody) {
+  ServedSite site(FillWithOne);
+  httplib::Client client("127.0.0.1", site.port());
+  const auto get = client.Get("/");
+  const auto head = client.Head("/");
+  ASSERT_TRUE(get && head);
+  EXPECT_EQ(head->status, 200);
+  EXPECT_EQ(head->body, "");
+  EXPECT_EQ(head->get_header_value("Content-Length"),
+            std::to_string(get->body.size()));
+  EXPECT_THAT(Talk(site.port(),
+                   "HEAD / HTTP/1.1\r\nHost: localhost\r\n"
+                   "Connection: close\r\n\r\n"),
+              testing::EndsWith("\r\n\r\n"));
+}
+
+TEST(ServerTest, RequestsInOnePieceAreAnsweredInOrder) {
+  ServedSite site(FillWithOne);
+  const std::string text =
+      Talk(site.port(),
+           "GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n"
+           "GET /nowhere HTTP/1.1\r\nHost: localhost\r\n\r\n"
+           "HEAD / HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n");
+  const size_t first = text.find("HTTP/1.1 200 OK");
+  const size_t second = text.find("HTTP/1.1 404 Not Found");
+  const size_t third = text.rfind("HTTP/1.1 200 OK");
+  EXPECT_EQ(first, 0u);
+  EXPECT_LT(first, second);
+  EXPECT_LT(second, third);
+  EXPECT_NE(third, std::string::npos);
+}
+
+TEST(ServerTest, ARequestMayComeByteByByte) {
+  ServedSite site(FillWithOne);
+  const Fd fd = Connect(site.port());
+  for (const char c : std::string("GET /healthz HTTP/1.1\r\nHost: localhost\r\n"
+                                  "Connection: close\r\n\r\n")) {
+    Send(fd, std::string(1, c));
+    std::this_thread::sleep_for(milliseconds(1));
+  }
+  EXPECT_THAT(ReadAll(fd), StartsWith("HTTP/1.1 200 OK"));
+}
+
+TEST(ServerTest, BadRequestsAreAnsweredAndTheConnectionEnds) {
+  ServedSite site;
+  const std::string host = "Host: localhost\r\n";
+  EXPECT_THAT(Talk(site.port(), "nonsense\r\n\r\n"),
+              StartsWith("HTTP/1.1 400 Bad Request"));
+  EXPECT_THAT(Talk(site.port(), "PUT / HTTP/1.1\r\n" + host + "\r\n"),
+              StartsWith("HTTP/1.1 405 Method Not Allowed"));
+  EXPECT_THAT(Talk(site.port(), "GET / HTTP/1.1\r\n" + host +
+                                    "Content-Length: 5\r\n\r\nhello"),
+              StartsWith("HTTP/1.1 413 Content Too Large"));
+  EXPECT_THAT(Talk(site.port(),
+                   "GET / HTTP/1.1\r\nHost: evil\r\n"
+                   "Connection: close\r\n\r\n"),
+              StartsWith("HTTP/1.1 421 Misdirected Request"));
+  EXPECT_TRUE(IsAnswered(site.port()));
+}
+
+TEST(ServerTest, AHeadWithoutEndIsRefusedAtItsLimit) {
+  WebLimits limits;
+  limits.head_bytes_max = 2000;
+  ServedSite site({}, limits);
+  EXPECT_THAT(Talk(site.port(), "GET /?q=" + std::string(100'000, 'a')),
+              StartsWith("HTTP/1.1 431 Request Header Fields Too Large"));
+  // One byte less than the limit with its end is fine.
+  std::string request =
+      "GET /healthz HTTP/1.1\r\nHost: localhost\r\n"
+      "Connection: close\r\nA: ";
+  request += std::string(2000 - 4 - request.size(), 'a') + "\r\n\r\n";
+  EXPECT_THAT(Talk(site.port(), request), StartsWith("HTTP/1.1 200 OK"));
+}
+
+TEST(ServerTest, AConnectionEndsAfterItsRequests) {
+  WebLimits limits;
+  limits.requests_per_connection_max = 2;
+  ServedSite site({}, limits);
+  const std::string request =
+      "GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n";
+  const std::string text = Talk(site.port(), request + request + request);
+  EXPECT_THAT(text, HasSubstr("Connection: close"));
+  size_t answers = 0;
+  for (size_t at = 0; (at = text.find("HTTP/1.1 200", at)) != text.npos; ++at) {
+    ++answers;
+  }
+  EXPECT_EQ(answers, 2u);
+}
+
+// More slow clients than there are threads, then more than connections.
+TEST(ServerTest, ClientsThatSendSlowlyStopNobody) {
+  WebLimits limits;
+  limits.connections_max = 32;
+  ServedSite site({}, limits);
+  std::vector<Fd> slow;
+  for (size_t i = 0; i < 3 * limits.connections_max; ++i) {
+    slow.push_back(Connect(site.port()));
+    Send(slow.back(), "GET / HTTP/1.1\r\nHost: local");
+    if (i % 8 == 7) {
+      ASSERT_TRUE(IsAnswered(site.port())) << i;
+    }
+  }
+  EXPECT_TRUE(IsClosed(slow.front()));
+  EXPECT_FALSE(IsClosed(slow.back()));
+}
+
+TEST(ServerTest, AHeadThatIsNotWholeInTimeEndsTheConnection) {
+  WebLimits limits;
+  limits.head_time_max = milliseconds(300);
+  ServedSite site({}, limits);
+  const Fd fd = Connect(site.port());
+  const auto start = std::chrono::steady_clock::now();
+  // A byte now and then does not extend it.
+  while (!IsClosed(fd) &&
+         std::chrono::steady_clock::now() - start < std::chrono::seconds(10)) {
+    Send(fd, "G");
+    std::this_thread::sleep_for(milliseconds(20));
+  }
+  const auto taken = std::chrono::steady_clock::now() - start;
+  EXPECT_GE(taken, milliseconds(250));
+  EXPECT_LT(taken, std::chrono::seconds(5));
+}
+
+TEST(ServerTest, AnIdleConnectionEnds) {
+  WebLimits limits;
+  limits.idle_time_max = milliseconds(200);
+  ServedSite site({}, limits);
+  const Fd fd = Connect(site.port());
+  Send(fd, "GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n");
+  EXPECT_THAT(ReadAll(fd), StartsWith("HTTP/1.1 200 OK"));  // until it closes
+}
+
+// Clients that ask and never read: the answers stay below their limit.
+TEST(ServerTest, ClientsThatDoNotReadStopNobody) {
+  WebLimits limits;
+  limits.connections_max = 64;
+  limits.answers_bytes_max = 1 << 20;
+  limits.answer_time_max = milliseconds(2000);
+  ServedSite site(FillWithHostileNames, limits);
+  std::vector<Fd> deaf;
+  std::string many;
+  for (int i = 0; i < 200; ++i) {
+    many += "GET / HTTP/1.1\r\nHost: localhost\r\n\r\n";
+  }
+  for (size_t i = 0; i < 100; ++i) {
+    deaf.push_back(Connect(site.port()));
+    Send(deaf.back(), many);
+    if (i % 10 == 9) {
+      ASSERT_TRUE(IsAnswered(site.port())) << i;
+    }
+  }
+}
+
+TEST(ServerTest, StopEndsConnectionsAndTwiceIsOnce) {
+  ServedSite site;
+  const uint16_t port = site.port();
+  const Fd fd = Connect(port);
+  Send(fd, "GET ");
+  site.server().Stop();
+  site.server().Stop();
+  EXPECT_EQ(ReadAll(fd), "");
+  Fd late(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_port = htons(port);
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  EXPECT_NE(connect(late.get(), reinterpret_cast<sockaddr*>(&address),
+                    sizeof address),
+            0);
+}
+
+TEST(ServerTest, StartSaysWhyItCannot) {
+  StoreAndCatalogue data;
+  WebOptions options;
+  options.address = "localhost";
+  const auto named = Server::Start(options, *data.store, data.catalogue);
+  ASSERT_FALSE(named.has_value());
+  EXPECT_EQ(named.error().code, ErrorCode::kInvalidArgument);
+  EXPECT_THAT(named.error().message, HasSubstr("wanted a numeric address"));
+  options.address = "127.0.0.1";
+  options.threads = 0;
+  EXPECT_EQ(Server::Start(options, *data.store, data.catalogue).error().code,
+            ErrorCode::kInvalidArgument);
+  ServedSite other;
+  options.threads = 1;
+  options.port = other.port();
+  const auto taken = Server::Start(options, *data.store, data.catalogue);
+  ASSERT_FALSE(taken.has_value());
+  EXPECT_EQ(taken.error().code, ErrorCode::kSystem);
+  EXPECT_THAT(taken.error().message,
+              HasSubstr(fmt::format("127.0.0.1 port {}: Address already in use",
+                                    other.port())));
+}
+
+TEST(ServerTest, AnswersOverIpv6) {
+  StoreAndCatalogue data;
+  WebOptions options;
+  options.address = "::1";
+  const auto server = Server::Start(options, *data.store, data.catalogue);
+  if (!server && server.error().sys_errno == EADDRNOTAVAIL) {
+    GTEST_SKIP() << "no IPv6 here: " << server.error().message;
+  }
+  ASSERT_TRUE(server.has_value()) << server.error().message;
+  httplib::Client client("::1", (*server)->port());
+  const auto page = client.Get("/");
+  ASSERT_TRUE(page) << httplib::to_string(page.error());
+  EXPECT_EQ(page->status, 200);
+}
+
+TEST(ServerTest, ManyClientsAtOnce) {
+  ServedSite site(FillWithFleet);
+  std::vector<std::jthread> clients;
+  std::atomic<int> answered = 0;
+  for (int i = 0; i < 8; ++i) {
+    clients.emplace_back([&] {
+      httplib::Client client("127.0.0.1", site.port());
+      client.set_keep_alive(true);
+      for (int k = 0; k < 25; ++k) {
+        const auto page = client.Get(
+            k % 2 == 0 ? "/?page=2" : "/bundles/" + SampleId(5).hex());
+        answered += page && page->status == 200 ? 1 : 0;
+      }
+    });
+  }
+  clients.clear();
+  EXPECT_EQ(answered, 200);
+}
+
+}  // namespace
+}  // namespace clew::collector::web
