@@ -452,6 +452,12 @@ Status RunDecode(const DecodeOptions& options) {
   if (options.as == "slices") {
     return PrintSlices(*trace, options);
   }
+  if (!trace->has_pt()) {
+    return Unsupported(
+        "{}: there is no Intel PT in it, so no instructions; --as slices shows "
+        "when each thread ran where",
+        options.input);
+  }
   return PrintItems(*trace, options);
 }
 

@@ -59,6 +59,7 @@ struct ThreadSummary {
 struct Summary {
   uint64_t ticks = 0;
   uint64_t nanos = 0;
+  bool has_pt = true;
   uint64_t pt_bytes = 0;
   uint64_t switches = 0;
   size_t cores = 0;
@@ -421,6 +422,7 @@ Json ToJson(const Manifest& manifest, const Summary& summary) {
           {"duration_ticks", summary.ticks},
           {"duration_ns", summary.nanos},
           {"cores", summary.cores},
+          {"has_pt", summary.has_pt},
           {"pt_bytes", summary.pt_bytes},
           {"switches", summary.switches},
           {"instructions", summary.stats.instructions},
@@ -503,15 +505,21 @@ void PrintText(const Manifest& manifest, const Summary& summary) {
     line("host", fmt::format("{}, Linux {}, {}", manifest.origin.host,
                              manifest.origin.os_release, manifest.origin.cpu));
   }
-  line("failure", imported && manifest.failure.kind == FailureKind::kNone
-                      ? "not known"
-                      : Describe(manifest.failure));
+  // Of what was not launched nobody saw the end.
+  const bool unknown =
+      manifest.failure.kind == FailureKind::kNone &&
+      (imported || (manifest.source == decoder::BundleSource::kPerf &&
+                    manifest.failure.thread == Tid(0)));
+  line("failure", unknown ? "not known" : Describe(manifest.failure));
   line("duration",
        fmt::format("{} ticks, {:.3f} ms of recorded time", summary.ticks,
                    static_cast<double>(summary.nanos) / 1e6));
   line("cores",
-       fmt::format("{}, {} of Intel PT", summary.cores,
-                   WithMagnitude(static_cast<double>(summary.pt_bytes)) + "B"));
+       summary.has_pt
+           ? fmt::format(
+                 "{}, {} of Intel PT", summary.cores,
+                 WithMagnitude(static_cast<double>(summary.pt_bytes)) + "B")
+           : "no Intel PT in it: threads, switches and mappings alone");
   line("instructions",
        fmt::format("{} in {} slices", summary.stats.instructions,
                    summary.switches));
@@ -542,6 +550,7 @@ Status RunInfo(const InfoOptions& options) {
       decoder::ToPerfNanos(TscTicks(summary.ticks), trace->conversion())
           .as_int() -
       trace->conversion().zero;
+  summary.has_pt = trace->has_pt();
   summary.cores = trace->cores().size();
   summary.switches = trace->slices().size();
   summary.images_missing = trace->code().Missing();

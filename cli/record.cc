@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "cli/record_hardware.h"
 #include "cli/report.h"
 #include "cli/subcommands.h"
 #include "common/progress.h"
@@ -29,10 +30,16 @@ Examples:
   clew record --until-fail 50 --fail-on 'exit!=0' -o fail.clew -- ./test
   clew record --timeout 10 -o hang.clew -- ./deadlock
   clew record --seed 7 --quantum 100 --cores 2 -o run.clew -- pbzip2 -p4 -k f
+  clew record --source perf -o run.clew -- ./server           on Intel PT
+  clew record --source perf --pid 4711 --timeout 5 -o run.clew
+  clew record --source perf --unit nginx.service --snapshot -o run.clew
+  clew record --source perf --sideband-only --system-wide --timeout 5 -o s.clew
 )";
 
 struct Options {
   recorder::RecordOptions record;
+  HardwareOptions hardware;
+  std::string source = "qemu";
   std::string fail_on;
   std::string timing = "mtc";
   const CLI::Option* until_fail = nullptr;
@@ -102,7 +109,46 @@ Result<recorder::RecordOutcome> Run(Options& options) {
   return recorder::RecordUntilFail(options.record, tries, &progress);
 }
 
-int RunRecord(Options& options) {
+// Options of the software source alone that were given, or empty.
+std::string SoftwareOnly(const CLI::App& command) {
+  for (const char* name :
+       {"--until-fail", "--only-if-failed", "--no-core-on-exit", "--seed",
+        "--cores", "--quantum", "--timing", "--cyc", "--psb-period"}) {
+    if (command.get_option(name)->count() > 0) {
+      return name;
+    }
+  }
+  return {};
+}
+
+int RunPerf(const CLI::App& command, Options& options) {
+  if (const std::string name = SoftwareOnly(command); !name.empty()) {
+    return ReportError(
+        InvalidArgument("{} is for --source qemu only", name).error());
+  }
+  HardwareOptions& hardware = options.hardware;
+  hardware.command = options.record.command;
+  hardware.output = options.record.output;
+  hardware.fail_on = options.fail_on;
+  hardware.timeout_s = options.record.timeout_s;
+  hardware.json = options.json;
+  if (command.get_option("--mtc-period")->count() > 0) {
+    hardware.mtc_period = options.record.mtc_period;
+  }
+  return RunHardware(hardware);
+}
+
+int RunRecord(const CLI::App& command, Options& options) {
+  if (options.source == "perf") {
+    return RunPerf(command, options);
+  }
+  if (HasHardwareOptions(command)) {
+    return ReportError(
+        InvalidArgument("--pid, --unit, --cgroup, --system-wide, --buffer, "
+                        "--cyc-threshold, --filter, --snapshot and "
+                        "--sideband-only need --source perf")
+            .error());
+  }
   const auto outcome = Run(options);
   if (!outcome) {
     return ReportError(outcome.error());
@@ -133,7 +179,8 @@ void AddRunOptions(CLI::App& command, Options& options) {
   command.add_option("--fail-on", options.fail_on,
                      "exit status that counts as failure: exit!=N or exit=N");
   command.add_option("--timeout", record.timeout_s,
-                     "seconds after which the run counts as hung");
+                     "seconds after which the run counts as hung; what was not "
+                     "launched is recorded so long");
   command.add_flag("--only-if-failed", record.keep_only_if_failed,
                    "keep no bundle of a run that did not fail");
   command.add_flag("!--no-core-on-exit", record.core_on_exit,
@@ -157,7 +204,8 @@ void AddTraceOptions(CLI::App& command, Options& options) {
       ->capture_default_str();
   command
       .add_option("--mtc-period", record.mtc_period,
-                  "an MTC packet each 64 * 2^N instructions, 0 to 15")
+                  "an MTC packet each 64 * 2^N instructions (hardware: each "
+                  "2^N ticks of the crystal), 0 to 15")
       ->capture_default_str();
   command.add_flag("--cyc", record.cyc, "CYC packets, too");
   command
@@ -173,15 +221,20 @@ void AddRecord(CLI::App& app, int& exit_code) {
   CLI::App* command =
       app.add_subcommand("record", "run a program and record the run");
   command->footer(kFooter);
+  command
+      ->add_option("--source", options->source,
+                   "software PT (qemu) or the hardware's (perf)")
+      ->check(CLI::IsMember({"qemu", "perf"}))
+      ->capture_default_str();
   AddRunOptions(*command, *options);
   AddTraceOptions(*command, *options);
+  AddHardwareOptions(*command, options->hardware);
   command->add_flag("--json", options->json, "report as JSON on stdout");
-  command
-      ->add_option("command", options->record.command,
-                   "program and its arguments, behind --")
-      ->required();
+  command->add_option("command", options->record.command,
+                      "program and its arguments, behind --");
   command->positionals_at_end();
-  command->callback([=, &exit_code] { exit_code = RunRecord(*options); });
+  command->callback(
+      [=, &exit_code] { exit_code = RunRecord(*command, *options); });
 }
 
 }  // namespace clew::cli

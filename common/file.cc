@@ -127,8 +127,9 @@ FileSystem& PosixFileSystem() {
   return file_system;
 }
 
+// O_NONBLOCK: a FIFO without a writer is refused below, not waited for.
 Result<MappedFile> MappedFile::Open(const std::string& path) {
-  const Descriptor fd(open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  const Descriptor fd(open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC));
   if (fd.get() < 0) {
     return SystemError(errno, About("open", path));
   }

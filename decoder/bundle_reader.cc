@@ -119,6 +119,7 @@ Result<std::unique_ptr<Trace>> Bundle::ReadTrace() const {
   config.branches_before_timing = manifest_.source == BundleSource::kQemu ||
                                   manifest_.source == BundleSource::kStepper;
   config.tsc_at_switches = config.branches_before_timing;
+  config.sideband_alone = manifest_.source == BundleSource::kPerf;
   config.resolve_image = [this](const MmapRecord& mapping) {
     for (const BundleImage& image : manifest_.images) {
       const bool same = mapping.build_id.empty()

@@ -33,7 +33,7 @@ Result<std::unique_ptr<Trace>> Trace::Load(PerfData data,
 Status Trace::ReadRecords() {
   CLEW_RETURN_IF_ERROR(data_.ForEachRecord(
       [this](const Record& record) { return OnFirstPass(record); }));
-  if (!has_pt_info_) {
+  if (!has_pt_info_ && !config_.sideband_alone) {
     return Unsupported("{}: no AUXTRACE_INFO record, so no Intel PT in it",
                        data_.name());
   }

@@ -26,6 +26,9 @@ struct TraceConfig {
   // software sources.
   bool branches_before_timing = false;
   bool tsc_at_switches = false;
+  // A file without PT is taken, for its threads and switches; otherwise it is
+  // kUnsupported.
+  bool sideband_alone = false;
   // Bytes of AUX area that came in several AUXTRACE records and are copied to
   // be in one piece again.
   uint64_t joined_aux_bytes_max = uint64_t{1} << 30;
@@ -72,6 +75,8 @@ class Trace {
   const TimingConfig& timing() const { return timing_; }
   const TscConversion& conversion() const { return conversion_; }
   const CpuIdentity& cpu() const { return cpu_; }
+  // False: there are no PT bytes, and pt_info() is empty.
+  bool has_pt() const { return has_pt_info_; }
   // As AUXTRACE_INFO says.
   const PtInfoRecord& pt_info() const { return pt_info_; }
   const PerfData& data() const { return data_; }

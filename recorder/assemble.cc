@@ -7,7 +7,6 @@
 #include <ctime>
 #include <filesystem>
 #include <map>
-#include <set>
 #include <vector>
 
 #include "recorder/images.h"
@@ -39,18 +38,6 @@ Result<std::map<std::string, ImageInfo>> FindImages(
         return {};
       }));
   return images;
-}
-
-Status CopyImages(BundleWriter& bundle,
-                  const std::map<std::string, ImageInfo>& images) {
-  CLEW_RETURN_IF_ERROR(bundle.MakeFolder("images"));
-  std::set<std::vector<uint8_t>> copied;
-  for (const auto& [path, image] : images) {
-    if (copied.insert(image.build_id).second) {
-      CLEW_RETURN_IF_ERROR(CopyImage(bundle, image));
-    }
-  }
-  return {};
 }
 
 // Turns the plugin's events into sideband.
@@ -185,15 +172,15 @@ Result<uint64_t> Assemble(BundleWriter& bundle, const RecordOptions& options,
   CLEW_ASSIGN_OR_RETURN(pt_bytes,
                         WritePerfData(bundle, options, session, images));
   CLEW_RETURN_IF_ERROR(JoinInputs(bundle));
-  CLEW_RETURN_IF_ERROR(CopyImages(bundle, images));
-  CLEW_RETURN_IF_ERROR(bundle.Sync("start.pb"));
-  if (outcome.has_core) {
-    CLEW_RETURN_IF_ERROR(bundle.Sync("core"));
-  }
   std::vector<ImageInfo> list;
   list.reserve(images.size());
   for (const auto& [path, image] : images) {
     list.push_back(image);
+  }
+  CLEW_RETURN_IF_ERROR(CopyImages(bundle, list));
+  CLEW_RETURN_IF_ERROR(bundle.Sync("start.pb"));
+  if (outcome.has_core) {
+    CLEW_RETURN_IF_ERROR(bundle.Sync("core"));
   }
   CLEW_RETURN_IF_ERROR(
       WriteManifest(bundle, options, session, outcome, failure, list));

@@ -2,8 +2,10 @@
 
 #include <elf.h>
 
+#include <cerrno>
 #include <cstring>
 #include <optional>
+#include <set>
 
 #include "common/digest.h"
 #include "common/file.h"
@@ -72,26 +74,51 @@ std::vector<uint8_t> BuildIdOf(std::span<const std::byte> file) {
   return {};
 }
 
-Result<ImageInfo> DescribeImage(const std::string& path) {
-  CLEW_ASSIGN_OR_RETURN(file, MappedFile::Open(path));
-  ImageInfo image{.path = path,
-                  .build_id = BuildIdOf(file.bytes()),
-                  .has_build_id = true,
-                  .size_bytes = file.bytes().size()};
-  if (image.build_id.empty()) {
-    image.has_build_id = false;
-    const uint64_t digest = Digest(file.bytes());
-    image.build_id.resize(sizeof(digest));
-    std::memcpy(image.build_id.data(), &digest, sizeof(digest));
+namespace {
+
+// The build-id, or a digest.
+std::vector<uint8_t> IdOf(std::span<const std::byte> file) {
+  std::vector<uint8_t> id = BuildIdOf(file);
+  if (id.empty()) {
+    const uint64_t digest = Digest(file);
+    id.resize(sizeof(digest));
+    std::memcpy(id.data(), &digest, sizeof(digest));
   }
-  return image;
+  return id;
 }
 
-Status CopyImage(BundleWriter& bundle, const ImageInfo& image) {
-  CLEW_ASSIGN_OR_RETURN(file, MappedFile::Open(image.path));
-  const std::string folder = "images/" + Hex(image.build_id);
-  CLEW_RETURN_IF_ERROR(bundle.MakeFolder(folder));
-  return bundle.Write(folder + "/" + BaseName(image.path), file.bytes());
+}  // namespace
+
+Result<ImageInfo> DescribeImage(const std::string& path) {
+  CLEW_ASSIGN_OR_RETURN(file, MappedFile::Open(path));
+  return ImageInfo{.path = path,
+                   .build_id = IdOf(file.bytes()),
+                   .has_build_id = !BuildIdOf(file.bytes()).empty(),
+                   .size_bytes = file.bytes().size()};
+}
+
+Status CopyImages(BundleWriter& bundle, const std::vector<ImageInfo>& images) {
+  CLEW_RETURN_IF_ERROR(bundle.MakeFolder("images"));
+  std::set<std::string> made;
+  for (const ImageInfo& image : images) {
+    const std::string folder = "images/" + Hex(image.build_id);
+    if (made.insert(folder).second) {
+      CLEW_RETURN_IF_ERROR(bundle.MakeFolder(folder));
+    }
+    const std::string name = folder + "/" + BaseName(image.path);
+    if (!made.insert(name).second) {
+      continue;
+    }
+    CLEW_ASSIGN_OR_RETURN(file, MappedFile::Open(image.path));
+    if (IdOf(file.bytes()) != image.build_id) {
+      return SystemError(EBUSY,
+                         fmt::format("{:?} was replaced while it was recorded; "
+                                     "record again",
+                                     image.path));
+    }
+    CLEW_RETURN_IF_ERROR(bundle.Write(name, file.bytes()));
+  }
+  return {};
 }
 
 std::string Hex(std::span<const uint8_t> bytes) {

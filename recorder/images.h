@@ -25,11 +25,14 @@ struct ImageInfo {
 // ELF file. Every offset in `file` is checked.
 std::vector<uint8_t> BuildIdOf(std::span<const std::byte> file);
 
-// Describes the file at `path`.
+// Describes the file at `path`, which must be a regular one.
 [[nodiscard]] Result<ImageInfo> DescribeImage(const std::string& path);
 
-// Copies the file to images/<build-id in hex>/<base name>.
-[[nodiscard]] Status CopyImage(BundleWriter& bundle, const ImageInfo& image);
+// Makes images/ and copies each file to images/<build-id in hex>/<base name>;
+// what two of them would put there is copied once. kSystem also if a file is no
+// longer the one that was described.
+[[nodiscard]] Status CopyImages(BundleWriter& bundle,
+                                const std::vector<ImageInfo>& images);
 
 std::string Hex(std::span<const uint8_t> bytes);
 

@@ -40,15 +40,6 @@ pb::Failure::Kind ToProto(FailureKind kind) {
   return pb::Failure::KIND_NONE;
 }
 
-void SetFailure(const Failure& failure, pb::Failure& to) {
-  to.set_kind(ToProto(failure.kind));
-  to.set_signal(failure.signal);
-  to.set_exit_status(failure.exit_status);
-  to.set_thread(failure.thread.as_int());
-  to.set_ip(failure.ip.as_int());
-  to.set_addr(failure.addr.as_int());
-}
-
 void AddImage(const ImageInfo& image, pb::Image& to) {
   to.set_path(image.path);
   to.set_build_id(image.build_id.data(), image.build_id.size());
@@ -62,6 +53,15 @@ std::string WorkingDirectory() {
 }
 
 }  // namespace
+
+void SetFailure(const Failure& failure, pb::Failure& to) {
+  to.set_kind(ToProto(failure.kind));
+  to.set_signal(failure.signal);
+  to.set_exit_status(failure.exit_status);
+  to.set_thread(failure.thread.as_int());
+  to.set_ip(failure.ip.as_int());
+  to.set_addr(failure.addr.as_int());
+}
 
 Status WriteManifest(BundleWriter& bundle, const RecordOptions& options,
                      const Session& session, const Outcome& outcome,

@@ -9,7 +9,13 @@
 #include "recorder/qemu/session.h"
 #include "recorder/record.h"
 
+namespace clew::pb {
+class Failure;
+}
+
 namespace clew::recorder {
+
+void SetFailure(const Failure& failure, pb::Failure& to);
 
 // Writes manifest.pb of a recording by the QEMU plugin.
 [[nodiscard]] Status WriteManifest(BundleWriter& bundle,

@@ -1,16 +1,14 @@
 #ifndef CLEW_RECORDER_PERF_DATA_HEADER_H_
 #define CLEW_RECORDER_PERF_DATA_HEADER_H_
 
+#include <cstddef>
 #include <cstdint>
-#include <span>
 
 #include "recorder/byte_builder.h"
 #include "recorder/perf_data_writer.h"
+#include "recorder/perf_file_format.h"
 
-// The parts of a perf.data file that are no records.
-//
-// Source: Linux, tools/perf/Documentation/perf.data-file-format.txt, and
-// tools/perf/util/header.h, struct perf_file_header.
+// What the perf.data of a software source says of itself.
 
 namespace clew::recorder {
 
@@ -26,15 +24,7 @@ inline constexpr size_t kSampleIdBytes = 32;
 uint64_t IntelPtEventId(CoreId core);
 uint64_t SidebandEventId(const PerfDataConfig& config, CoreId core);
 
-// Header, ids and attributes: everything before the records.
-ByteBuilder BuildHead(const PerfDataConfig& config, uint64_t data_bytes);
-
-// Feature sections: everything behind the records, which end at `data_end`.
-// `auxtrace_offsets` is where in the file each AUXTRACE record begins.
-ByteBuilder BuildFeatures(const PerfDataConfig& config, uint64_t data_end,
-                          std::span<const uint64_t> auxtrace_offsets);
-
-inline constexpr uint64_t kAuxtraceHeadBytes = 48;  // of an AUXTRACE record
+PerfFileHead HeadOf(const PerfDataConfig& config);
 
 // AUXTRACE_INFO and TIME_CONV, which come before all other records.
 ByteBuilder BuildFirstRecords(const PerfDataConfig& config);

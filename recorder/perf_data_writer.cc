@@ -14,7 +14,6 @@ namespace clew::recorder {
 namespace {
 
 constexpr size_t kBufferBytes = size_t{256} << 10;
-constexpr uint32_t kAuxtraceType = 71;  // PERF_RECORD_AUXTRACE
 constexpr size_t kRecordBytesMax = UINT16_MAX;
 constexpr uint32_t kCoresMax = 4096;
 
@@ -24,6 +23,10 @@ uint64_t RoundUpTo8(uint64_t bytes) { return (bytes + 7) & ~uint64_t{7}; }
 // in the next record for a bad one.
 uint64_t AuxtraceBytes(uint64_t pt_bytes) {
   return pt_bytes == 0 ? 0 : kAuxtraceHeadBytes + RoundUpTo8(pt_bytes);
+}
+
+TaskId TaskOf(const RecordOrigin& origin) {
+  return {origin.process, origin.thread};
 }
 
 Status ValidateConfig(const PerfDataConfig& config) {
@@ -41,14 +44,6 @@ Status ValidateConfig(const PerfDataConfig& config) {
 }
 
 }  // namespace
-
-PerfNanos ToPerfNanos(TscTicks tsc, const PerfClock& clock) {
-  // As perf_event.h, perf_event_mmap_page::time_zero, has it.
-  const uint64_t quotient = tsc.as_int() >> clock.shift;
-  const uint64_t remainder = tsc.as_int() & ((uint64_t{1} << clock.shift) - 1);
-  return PerfNanos(clock.zero + quotient * clock.mult +
-                   ((remainder * clock.mult) >> clock.shift));
-}
 
 class PerfDataWriter::Impl {
  public:
@@ -133,7 +128,7 @@ class PerfDataWriter::Impl {
     for (const Core& core : cores_) {
       data_bytes += core.pt ? AuxtraceBytes(core.pt->bytes().size()) : 0;
     }
-    const ByteBuilder head = BuildHead(config_, data_bytes);
+    const ByteBuilder head = BuildHead(HeadOf(config_), data_bytes);
     CLEW_RETURN_IF_ERROR(out.Append(head.bytes()));
     CLEW_RETURN_IF_ERROR(out.Append(first.bytes()));
     CLEW_RETURN_IF_ERROR(CopyRecords(out));
@@ -145,7 +140,8 @@ class PerfDataWriter::Impl {
                "records end at {}, announced {}", next_offset_,
                head.size() + data_bytes);
     return out.Append(
-        BuildFeatures(config_, next_offset_, auxtrace_offsets_).bytes());
+        BuildFeatures(HeadOf(config_), next_offset_, auxtrace_offsets_)
+            .bytes());
   }
 
   [[nodiscard]] Status CopyRecords(WritableFile& out) {
@@ -166,13 +162,12 @@ class PerfDataWriter::Impl {
     const uint64_t padded = RoundUpTo8(pt.size());
     auxtrace_offsets_.push_back(next_offset_);
     next_offset_ += kAuxtraceHeadBytes + padded;
-    ByteBuilder record;
-    record.Put(kAuxtraceType).Put(uint16_t{0});
-    record.Put(static_cast<uint16_t>(kAuxtraceHeadBytes));
-    record.Put(padded).Put(uint64_t{0});  // size, offset
     // perf takes the upper byte of the first TSC from it, and takes 0 for none.
-    record.Put(cores_[core].last_time);
-    record.Put(core).Put(int32_t{-1}).Put(core).Put(uint32_t{0});
+    const ByteBuilder record =
+        BuildAuxtraceHead({.bytes = padded,
+                           .aux_offset = 0,
+                           .reference = cores_[core].last_time,
+                           .core = core});
     CLEW_RETURN_IF_ERROR(out.Append(record.bytes()));
     CLEW_RETURN_IF_ERROR(out.Append(pt));
     ByteBuilder padding;
@@ -209,9 +204,7 @@ Result<PerfDataWriter> PerfDataWriter::Create(FileSystem& files,
 
 Status PerfDataWriter::AddComm(const RecordOrigin& origin,
                                std::string_view name, bool exec) {
-  ByteBuilder body;
-  body.Put(origin.process).Put(origin.thread.as_int());
-  body.PutPaddedText(name, 8);
+  const ByteBuilder body = CommBody(TaskOf(origin), name);
   const uint32_t misc =
       PERF_RECORD_MISC_USER | (exec ? PERF_RECORD_MISC_COMM_EXEC : 0);
   return impl_->AddRecord(PERF_RECORD_COMM, static_cast<uint16_t>(misc), body,
@@ -220,46 +213,23 @@ Status PerfDataWriter::AddComm(const RecordOrigin& origin,
 
 Status PerfDataWriter::AddMmap2(const RecordOrigin& origin,
                                 const PerfMapping& mapping) {
-  constexpr size_t kBuildIdBytes = 20;
-  if (mapping.build_id.size() > kBuildIdBytes) {
-    return InvalidArgument("{:?}: a build-id of {} bytes, wanted at most {}",
-                           mapping.path, mapping.build_id.size(),
-                           kBuildIdBytes);
-  }
-  const bool has_build_id = !mapping.build_id.empty();
-  ByteBuilder body;
-  body.Put(origin.process).Put(origin.thread.as_int());
-  body.Put(mapping.addr.as_int()).Put(mapping.size_bytes);
-  body.Put(mapping.file_offset);
-  if (has_build_id) {
-    body.Put(static_cast<uint8_t>(mapping.build_id.size())).PutZeros(3);
-    body.PutBytes(std::as_bytes(std::span(mapping.build_id)));
-    body.PutZeros(kBuildIdBytes - mapping.build_id.size());
-  } else {
-    body.PutZeros(24);  // device, inode, generation
-  }
-  body.Put(mapping.prot).Put(mapping.flags).PutPaddedText(mapping.path, 8);
-  const uint32_t misc = PERF_RECORD_MISC_USER |
-                        (has_build_id ? PERF_RECORD_MISC_MMAP_BUILD_ID : 0);
-  return impl_->AddRecord(PERF_RECORD_MMAP2, static_cast<uint16_t>(misc), body,
-                          origin);
+  CLEW_ASSIGN_OR_RETURN(body, MmapBody(TaskOf(origin), mapping));
+  return impl_->AddRecord(PERF_RECORD_MMAP2, MmapMisc(mapping), body, origin);
 }
 
 Status PerfDataWriter::AddFork(const RecordOrigin& origin,
                                int32_t child_process, Tid child) {
-  ByteBuilder body;
-  body.Put(child_process).Put(origin.process);
-  body.Put(child.as_int()).Put(origin.thread.as_int());
-  body.Put(ToPerfNanos(origin.time, impl_->config().clock).as_int());
+  const ByteBuilder body =
+      TaskBody({child_process, child}, TaskOf(origin),
+               ToPerfNanos(origin.time, impl_->config().clock).as_int());
   return impl_->AddRecord(PERF_RECORD_FORK, 0, body, origin);
 }
 
 Status PerfDataWriter::AddExit(const RecordOrigin& origin,
                                int32_t parent_process, Tid parent) {
-  ByteBuilder body;
-  body.Put(origin.process).Put(parent_process);
-  body.Put(origin.thread.as_int()).Put(parent.as_int());
-  body.Put(ToPerfNanos(origin.time, impl_->config().clock).as_int());
+  const ByteBuilder body =
+      TaskBody(TaskOf(origin), {parent_process, parent},
+               ToPerfNanos(origin.time, impl_->config().clock).as_int());
   return impl_->AddRecord(PERF_RECORD_EXIT, 0, body, origin);
 }
 

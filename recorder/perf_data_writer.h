@@ -12,21 +12,11 @@
 #include "common/file.h"
 #include "common/result.h"
 #include "common/units.h"
+#include "recorder/perf_file_format.h"
+#include "recorder/perf_records.h"
 #include "recorder/pt_encoder/encoder_config.h"
 
 namespace clew::recorder {
-
-// The clock conversion that TIME_CONV and AUXTRACE_INFO announce:
-//
-//   ns = zero + ((tsc * mult) >> shift)     (perf_event.h, time_zero)
-//
-// The default makes a TSC tick one nanosecond, so both directions are exact.
-struct PerfClock {
-  uint16_t shift = 0;
-  uint32_t mult = 1;
-  uint64_t zero = 0;
-};
-PerfNanos ToPerfNanos(TscTicks tsc, const PerfClock& clock);
 
 struct PerfDataConfig {
   uint32_t core_count = 1;
@@ -47,17 +37,6 @@ struct RecordOrigin {
   Tid thread;
   TscTicks time;
   CoreId core;
-};
-
-struct PerfMapping {
-  TraceeAddr addr;
-  uint64_t size_bytes = 0;
-  uint64_t file_offset = 0;
-  uint32_t prot = 0;   // PROT_...
-  uint32_t flags = 2;  // MAP_PRIVATE
-  std::string path;    // or "[vdso]", "//anon"
-  // NT_GNU_BUILD_ID, at most 20 bytes; empty where the file has none.
-  std::vector<uint8_t> build_id;
 };
 
 inline constexpr uint64_t kAuxFlagTruncated = 1;  // PERF_AUX_FLAG_TRUNCATED

@@ -83,16 +83,27 @@ std::vector<const Fd*> CoreRings::leaders() const {
   return list;
 }
 
+Status CoreRings::OpenEvents(Group& group, const perf_event_attr& attr,
+                             const CorePlan& plan) {
+  const auto core = static_cast<int>(core_.as_int());
+  if (plan.cgroup != nullptr) {
+    CLEW_ASSIGN_OR_RETURN(event,
+                          kernel_->OpenCgroupEvent(attr, *plan.cgroup, core));
+    group.events.push_back(std::move(event));
+    return {};
+  }
+  for (const int32_t thread : plan.threads) {
+    CLEW_ASSIGN_OR_RETURN(event, kernel_->OpenEvent(attr, thread, core));
+    group.events.push_back(std::move(event));
+  }
+  return {};
+}
+
 // perf_event_open(2): a ring that is mapped without PROT_WRITE is overwritten.
 Status CoreRings::OpenGroup(Group& group, const perf_event_attr& attr,
                             const CorePlan& plan, uint64_t data_bytes,
                             RingMode mode) {
-  for (const int32_t thread : plan.threads) {
-    CLEW_ASSIGN_OR_RETURN(
-        event,
-        kernel_->OpenEvent(attr, thread, static_cast<int>(core_.as_int())));
-    group.events.push_back(std::move(event));
-  }
+  CLEW_RETURN_IF_ERROR(OpenEvents(group, attr, plan));
   const Fd& leader = group.events.front();
   CLEW_ASSIGN_OR_RETURN(memory, kernel_->Map(leader, 0, kPageBytes + data_bytes,
                                              mode == RingMode::kForward));
@@ -193,6 +204,18 @@ Status CoreRings::ResumeOutput() {
   CLEW_RETURN_IF_ERROR(kernel_->Control(
       sideband_.events.front(), PERF_EVENT_IOC_PAUSE_OUTPUT, 0, "resume"));
   return Control(pt_, PERF_EVENT_IOC_ENABLE, 0, "enable");
+}
+
+Status CoreRings::AddIds(EventIds& ids) const {
+  for (const Fd& event : sideband_.events) {
+    CLEW_ASSIGN_OR_RETURN(id, kernel_->EventId(event));
+    ids.sideband.push_back(id);
+  }
+  for (const Fd& event : pt_.events) {
+    CLEW_ASSIGN_OR_RETURN(id, kernel_->EventId(event));
+    ids.pt.push_back(id);
+  }
+  return {};
 }
 
 Status CoreRings::Close(SessionSink& sink) {

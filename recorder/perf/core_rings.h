@@ -33,12 +33,19 @@ class SessionSink {
 // How to open the events of a core; all of it is the same for each core.
 struct CorePlan {
   std::vector<int32_t> threads;  // -1 alone: every thread
+  const Fd* cgroup = nullptr;    // instead of `threads`; outlives the rings
   perf_event_attr sideband = {};
   std::optional<perf_event_attr> pt;
   std::string filter_text;  // for PT; may be empty
   uint64_t data_bytes = 0;  // of the sideband, a power of two of pages
   uint64_t aux_bytes = 0;   // only with pt
   RingMode mode = RingMode::kForward;  // of sideband and AUX ring
+};
+
+// Ids of the events (SampleId::event_id).
+struct EventIds {
+  std::vector<uint64_t> sideband;
+  std::vector<uint64_t> pt;
 };
 
 struct CoreCounts {
@@ -72,6 +79,9 @@ class CoreRings {
   // No bytes come any more: tells of what the AUX records did not describe.
   [[nodiscard]] Status Close(SessionSink& sink);
 
+  // Adds the ids of this core's events to `ids`.
+  [[nodiscard]] Status AddIds(EventIds& ids) const;
+
   CoreId core() const { return core_; }
   // Wake the reader: the owner of each data ring.
   std::vector<const Fd*> leaders() const;
@@ -90,6 +100,8 @@ class CoreRings {
     std::optional<DataRing> ring;
   };
   CoreRings(PerfKernel& kernel, CoreId core);
+  Status OpenEvents(Group& group, const perf_event_attr& attr,
+                    const CorePlan& plan);
   Status OpenGroup(Group& group, const perf_event_attr& attr,
                    const CorePlan& plan, uint64_t data_bytes, RingMode mode);
   Status OpenPt(const CorePlan& plan);

@@ -31,6 +31,27 @@ class RealKernel final : public PerfKernel {
     return Fd(static_cast<int>(fd));
   }
 
+  Result<Fd> OpenCgroupEvent(const perf_event_attr& attr, const Fd& folder,
+                             int core) override {
+    const long fd =
+        syscall(SYS_perf_event_open, &attr, folder.get(), core,
+                /*group_fd=*/-1, PERF_FLAG_FD_CLOEXEC | PERF_FLAG_PID_CGROUP);
+    if (fd < 0) {
+      return SystemError(errno, fmt::format("cannot open an event of type {} "
+                                            "for a cgroup on core {}",
+                                            uint32_t{attr.type}, core));
+    }
+    return Fd(static_cast<int>(fd));
+  }
+
+  Result<uint64_t> EventId(const Fd& event) override {
+    uint64_t id = 0;
+    if (ioctl(event.get(), PERF_EVENT_IOC_ID, &id) != 0) {
+      return SystemError(errno, "cannot ask an event for its id");
+    }
+    return id;
+  }
+
   Result<Memory> Map(const Fd& event, uint64_t offset, size_t bytes,
                      bool writable) override {
     void* begin = mmap(nullptr, bytes, PROT_READ | (writable ? PROT_WRITE : 0),
@@ -111,6 +132,14 @@ Memory::~Memory() {
   if (!bytes_.empty()) {
     munmap(bytes_.data(), bytes_.size());
   }
+}
+
+Result<Fd> PerfKernel::OpenCgroupEvent(const perf_event_attr&, const Fd&, int) {
+  return Unsupported("this kernel has no events of cgroups");
+}
+
+Result<uint64_t> PerfKernel::EventId(const Fd&) {
+  return Unsupported("this kernel gives its events no ids");
 }
 
 PerfKernel& RealPerfKernel() {

@@ -54,6 +54,12 @@ class PerfKernel {
   // perf_event_open for `thread` (-1: all) on the CPU `core`.
   [[nodiscard]] virtual Result<Fd> OpenEvent(const perf_event_attr& attr,
                                              int32_t thread, int core) = 0;
+  // The same for all threads of a cgroup (PERF_FLAG_PID_CGROUP): of cgroup v2,
+  // or of the perf_event controller of v1. `folder` is the open folder.
+  [[nodiscard]] virtual Result<Fd> OpenCgroupEvent(const perf_event_attr& attr,
+                                                   const Fd& folder, int core);
+  // PERF_EVENT_IOC_ID: what SampleId::event_id says of its records.
+  [[nodiscard]] virtual Result<uint64_t> EventId(const Fd& event);
   [[nodiscard]] virtual Result<Memory> Map(const Fd& event, uint64_t offset,
                                            size_t bytes, bool writable) = 0;
   // PERF_EVENT_IOC_...; `what` names it in messages.

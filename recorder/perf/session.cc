@@ -1,5 +1,6 @@
 #include "recorder/perf/session.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -16,18 +17,6 @@ constexpr uint64_t kPageBytes = 4096;  // of x86-64
 constexpr uint64_t kWakeupShare = 8;   // of the data ring
 constexpr int kConversionTries = 1000;
 
-Error Explain(Error error, const std::string& proc) {
-  if (error.sys_errno == EACCES || error.sys_errno == EPERM) {
-    error.message += fmt::format(
-        "; kernel.perf_event_paranoid is {}: whole CPUs need 0 or less, own "
-        "threads 2 or less, or CAP_PERFMON for either",
-        FirstLine(proc + "/sys/kernel/perf_event_paranoid").value_or("?"));
-  } else if (error.sys_errno == EMFILE) {
-    error.message += "; raise the limit of open files (ulimit -n)";
-  }
-  return error;
-}
-
 // The page changes under us: `lock` is odd or different then. Each field is
 // read with acquire, so that `lock` is read again behind all of them.
 std::optional<TimeConversion> TryConversion(const perf_event_mmap_page& page) {
@@ -42,6 +31,44 @@ std::optional<TimeConversion> TryConversion(const perf_event_mmap_page& page) {
 }
 
 }  // namespace
+
+Error ExplainPerfError(Error error, const std::string& proc) {
+  const auto setting = [&proc](const char* name) {
+    return FirstLine(proc + "/sys/kernel/" + name).value_or("?");
+  };
+  switch (error.sys_errno) {
+    case EACCES:
+    case EPERM:
+      error.message += fmt::format(
+          "; kernel.perf_event_paranoid is {}: whole CPUs and cgroups need 0 "
+          "or less, own threads 2 or less, or CAP_PERFMON for either; a ring "
+          "beyond kernel.perf_event_mlock_kb ({} KiB a CPU, and RLIMIT_MEMLOCK)"
+          " needs CAP_IPC_LOCK or a smaller --buffer; threads of another user "
+          "need CAP_PERFMON and CAP_SYS_PTRACE",
+          setting("perf_event_paranoid"), setting("perf_event_mlock_kb"));
+      break;
+    case EMFILE:
+      error.message += "; raise the limit of open files (ulimit -n)";
+      break;
+    case ENFILE:
+      error.message += "; raise fs.file-max";
+      break;
+    case ESRCH:
+      error.message += "; that thread is gone";
+      break;
+    case ENOMEM:
+    case ENOSPC:
+      error.message += "; choose a smaller --buffer";
+      break;
+    case EBUSY:
+      error.message +=
+          "; another program traces with PT on this CPU, and only one can";
+      break;
+    default:
+      break;
+  }
+  return error;
+}
 
 Session::Session(PerfKernel& kernel, SessionOptions options)
     : kernel_(&kernel), options_(std::move(options)) {}
@@ -69,6 +96,7 @@ Status Session::MakePlan() {
   }
   const bool per_task = !options_.threads.empty();
   plan_.threads = per_task ? options_.threads : std::vector<int32_t>{-1};
+  CLEW_RETURN_IF_ERROR(OpenCgroup());
   plan_.data_bytes = options_.data_bytes;
   plan_.mode = options_.snapshot ? RingMode::kOverwrite : RingMode::kForward;
   plan_.sideband = SidebandAttr({.inherit = per_task,
@@ -95,10 +123,29 @@ Status Session::MakePlan() {
   return {};
 }
 
+Status Session::OpenCgroup() {
+  if (options_.cgroup.empty()) {
+    return {};
+  }
+  if (!options_.threads.empty() || options_.enable_on_exec) {
+    return InvalidArgument("a cgroup, or threads: not both");
+  }
+  const int fd =
+      open(options_.cgroup.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (fd < 0) {
+    return SystemError(errno,
+                       fmt::format("cannot open cgroup {:?}", options_.cgroup));
+  }
+  cgroup_ = std::make_unique<Fd>(fd);
+  plan_.cgroup = cgroup_.get();
+  return {};
+}
+
 Status Session::OpenCore(CoreId core) {
   auto rings = CoreRings::Open(*kernel_, core, plan_);
   if (!rings) {
-    return std::unexpected(Explain(std::move(rings).error(), options_.proc));
+    return std::unexpected(
+        ExplainPerfError(std::move(rings).error(), options_.proc));
   }
   if (!options_.snapshot) {
     for (const Fd* leader : (*rings)->leaders()) {
@@ -131,6 +178,8 @@ Status Session::Disable() {
 Result<bool> Session::Wait(int timeout_ms) {
   return kernel_->Wait(poller_, timeout_ms);
 }
+
+Status Session::WakeFor(const Fd& fd) { return kernel_->Watch(poller_, fd); }
 
 Status Session::Drain(SessionSink& sink) {
   for (const auto& [core, rings] : cores_) {
@@ -220,6 +269,14 @@ SessionCounts Session::counts() const {
     AddCounts(*rings, counts);
   }
   return counts;
+}
+
+Result<EventIds> Session::Ids() const {
+  EventIds ids;
+  for (const auto& [core, rings] : cores_) {
+    CLEW_RETURN_IF_ERROR(rings->AddIds(ids));
+  }
+  return ids;
 }
 
 Result<TimeConversion> Session::Conversion() const {

@@ -21,6 +21,9 @@ struct SessionOptions {
   // Threads to record, with all that they make later; empty: every thread of
   // the host.
   std::vector<int32_t> threads = {};
+  // The folder of a cgroup whose threads are recorded, instead of `threads`:
+  // of cgroup v2, or of v1's perf_event controller. Empty: no cgroup.
+  std::string cgroup = {};
   // Recording begins when one of `threads` calls execve. Enable after that, so
   // that CPUs that come online later are recorded, too.
   bool enable_on_exec = false;
@@ -53,6 +56,10 @@ struct SessionCounts {
   uint64_t cores_gone = 0;
 };
 
+// Adds to an error of perf_event what would help: permissions, limits. `proc`
+// is where procfs is mounted.
+Error ExplainPerfError(Error error, const std::string& proc);
+
 // A recording with perf_event on every CPU that is online. Not thread-safe.
 class Session {
  public:
@@ -71,6 +78,9 @@ class Session {
   // Waits for a ring to have an eighth of its bytes, or for `timeout_ms`; true
   // if it was a ring.
   [[nodiscard]] Result<bool> Wait(int timeout_ms);
+  // Wait wakes up for `fd`, too, when it can be read. It must outlive the
+  // session.
+  [[nodiscard]] Status WakeFor(const Fd& fd);
   // Full trace: hands on what all rings have, and frees their room.
   [[nodiscard]] Status Drain(SessionSink& sink);
   // Snapshot: stops all CPUs first, then hands on what the rings have, then
@@ -85,6 +95,11 @@ class Session {
 
   std::vector<CoreId> cores() const;
   SessionCounts counts() const;
+  // Of the CPUs that are open.
+  [[nodiscard]] Result<EventIds> Ids() const;
+  const perf_event_attr& sideband_attr() const { return plan_.sideband; }
+  const std::optional<perf_event_attr>& pt_attr() const { return plan_.pt; }
+  const std::string& filter_text() const { return plan_.filter_text; }
   // kUnsupported: the kernel's clock is not that of the TSC here
   // (cap_user_time_zero is clear).
   [[nodiscard]] Result<TimeConversion> Conversion() const;
@@ -92,6 +107,7 @@ class Session {
  private:
   Session(PerfKernel& kernel, SessionOptions options);
   Status MakePlan();
+  Status OpenCgroup();
   Status OpenCore(CoreId core);
   Status CloseCore(CoreRings& rings, SessionSink& sink);
   Status SnapshotStopped(SessionSink& sink);
@@ -100,6 +116,8 @@ class Session {
   PerfKernel* kernel_;
   SessionOptions options_;
   CorePlan plan_;
+  // Of its own place, since the plan points to it.
+  std::unique_ptr<Fd> cgroup_;
   Fd poller_;
   std::map<CoreId, std::unique_ptr<CoreRings>> cores_;
   bool enabled_ = false;

@@ -1,0 +1,245 @@
+#include "cli/record_hardware.h"
+
+#include <fmt/format.h>
+#include <signal.h>
+
+#include <csignal>
+#include <cstring>
+
+#include "cli/record_perf.h"
+#include "cli/report.h"
+#include "common/result.h"
+
+namespace clew::cli {
+namespace {
+
+constexpr const char* kGroup = "Hardware (--source perf)";
+constexpr size_t kMissingShownMax = 10;
+
+volatile std::sig_atomic_t g_stop = 0;
+
+void Stop(int) { g_stop = 1; }
+
+// SIGINT and SIGTERM end a recording; what was recorded is kept.
+void CatchSignals() {
+  struct sigaction stop = {};
+  stop.sa_handler = Stop;
+  sigaction(SIGINT, &stop, nullptr);
+  sigaction(SIGTERM, &stop, nullptr);
+}
+
+Result<recorder::PerfRecordOptions> ToRecordOptions(
+    const HardwareOptions& given) {
+  recorder::PerfRecordOptions options;
+  options.command = given.command;
+  options.process = given.process;
+  options.unit = given.unit;
+  options.cgroup = given.cgroup;
+  options.whole_host = given.whole_host;
+  options.snapshot = given.snapshot;
+  options.seconds = given.timeout_s;
+  options.stop = &g_stop;
+  if (!given.fail_on.empty()) {
+    CLEW_ASSIGN_OR_RETURN(rule, recorder::ParseFailOn(given.fail_on));
+    options.fail_on = rule;
+  }
+  const bool has_pt_options = !given.buffer.empty() || given.mtc_period ||
+                              given.cyc_threshold || !given.filters.empty();
+  if (given.sideband_only) {
+    if (has_pt_options) {
+      return InvalidArgument(
+          "--sideband-only records no PT: leave out --buffer, --mtc-period, "
+          "--cyc-threshold and --filter");
+    }
+    return options;
+  }
+  recorder::perf::PtOptions pt;
+  if (!given.buffer.empty()) {
+    CLEW_ASSIGN_OR_RETURN(bytes,
+                          recorder::perf::ParseBufferBytes(given.buffer));
+    pt.buffer_bytes = bytes;
+  }
+  pt.snapshot = given.snapshot;
+  pt.mtc_period = given.mtc_period;
+  pt.cyc_threshold = given.cyc_threshold;
+  pt.filters = given.filters;
+  options.pt = std::move(pt);
+  return options;
+}
+
+const char* KindName(FailureKind kind) {
+  switch (kind) {
+    case FailureKind::kNone:
+      return "none";
+    case FailureKind::kSignal:
+      return "signal";
+    case FailureKind::kExit:
+      return "exit";
+    case FailureKind::kHang:
+      return "hang";
+  }
+  return "";
+}
+
+std::string Describe(const HardwareOptions& options, const Failure& failure) {
+  switch (failure.kind) {
+    case FailureKind::kNone:
+      return options.command.empty()
+                 ? "recorded"
+                 : fmt::format("did not fail (exit status {})",
+                               failure.exit_status);
+    case FailureKind::kSignal:
+      return fmt::format("failed: signal {} ({}) in thread {} at {:#x}",
+                         failure.signal, strsignal(failure.signal),
+                         failure.thread, failure.ip.as_int());
+    case FailureKind::kExit:
+      return fmt::format("failed: exit status {}", failure.exit_status);
+    case FailureKind::kHang:
+      return "failed: hang";
+  }
+  return "";
+}
+
+Json ToJson(const HardwareOptions& options, const HardwareReport& report) {
+  Json json;
+  json["bundle"] = options.output;
+  json["failure"] = {{"kind", KindName(report.failure.kind)},
+                     {"signal", report.failure.signal},
+                     {"exit_status", report.failure.exit_status},
+                     {"thread", report.failure.thread.as_int()},
+                     {"ip", report.failure.ip.as_int()}};
+  json["pt"] = report.has_pt;
+  json["pt_bytes"] = report.pt_bytes;
+  json["records"] = report.counts.records;
+  json["lost_records"] = report.counts.lost_records;
+  json["truncations"] = report.counts.truncations;
+  json["gaps"] = report.counts.other_gaps;
+  json["core"] = report.has_core;
+  json["images"] = report.images.images.size();
+  json["image_bytes"] = report.images.image_bytes;
+  Json missing = Json::array();
+  for (const recorder::MissingImage& image : report.images.missing) {
+    missing.push_back({{"path", image.path}, {"why", image.why}});
+  }
+  json["images_missing"] = std::move(missing);
+  return json;
+}
+
+void PrintReport(const HardwareOptions& options, const HardwareReport& report) {
+  fmt::print(
+      stderr, "clew: {}: {}; {}, {} records, {} images{}\n", options.output,
+      Describe(options, report.failure),
+      report.has_pt
+          ? WithMagnitude(static_cast<double>(report.pt_bytes)) + "B of PT"
+          : std::string("no PT"),
+      report.counts.records, report.images.images.size(),
+      report.has_core ? ", core dump" : "");
+}
+
+void WarnOf(const HardwareReport& report) {
+  const recorder::CaptureCounts& counts = report.counts;
+  if (counts.lost_records > 0) {
+    Warn(fmt::format("{} records lost: the rings were full",
+                     counts.lost_records));
+  }
+  if (counts.truncations > 0) {
+    Warn(
+        fmt::format("PT was cut off {} times: the AUX ring was full; a larger "
+                    "--buffer helps",
+                    counts.truncations));
+  }
+  if (counts.other_gaps > 0) {
+    Warn(fmt::format("{} gaps in PT, {} bytes", counts.other_gaps,
+                     counts.gap_bytes));
+  }
+  if (counts.mappings_forgotten > 0) {
+    Warn(fmt::format("{} mappings more than {}: their images are left out",
+                     counts.mappings_forgotten,
+                     recorder::PerfCapture::kMappingsMax));
+  }
+  size_t shown = 0;
+  for (const recorder::MissingImage& image : report.images.missing) {
+    if (++shown > kMissingShownMax) {
+      Warn(fmt::format("{} more images are missing",
+                       report.images.missing.size() - kMissingShownMax));
+      break;
+    }
+    Warn(fmt::format("no image of {:?}: {}", image.path, image.why));
+  }
+  for (const std::string& warning : report.warnings) {
+    Warn(warning);
+  }
+}
+
+// What can be done without PT.
+Error Hint(Error error) {
+  if (error.code == ErrorCode::kUnsupported &&
+      error.message.starts_with("no intel_pt event source")) {
+    error.message +=
+        "; --sideband-only records threads, switches and mappings alone, and "
+        "--source qemu records in software";
+  }
+  return error;
+}
+
+}  // namespace
+
+void AddHardwareOptions(CLI::App& command, HardwareOptions& options) {
+  const auto in_group = [](CLI::Option* option) { option->group(kGroup); };
+  in_group(command.add_option("--pid", options.process,
+                              "attach to a process, all of its threads"));
+  in_group(command.add_option("--unit", options.unit,
+                              "record a systemd unit, by its cgroup"));
+  in_group(command.add_option("--cgroup", options.cgroup,
+                              "record a cgroup, by its folder"));
+  in_group(command.add_flag("--system-wide", options.whole_host,
+                            "record every thread of the host"));
+  in_group(command.add_option(
+      "--buffer", options.buffer,
+      "PT per CPU, a power of two like 4M: how much may be written before it "
+      "is drained; with --snapshot, how far back a snapshot reaches"));
+  in_group(command.add_option(
+      "--cyc-threshold", options.cyc_threshold,
+      "CYC packets, at least 2^(N-1) cycles apart; none without this"));
+  in_group(command.add_option(
+      "--filter", options.filters,
+      "trace only there: 'filter START/SIZE@FILE', 'start START@FILE' or "
+      "'stop START@FILE'"));
+  in_group(command.add_flag(
+      "--snapshot", options.snapshot,
+      "keep overwriting the rings; the bundle has what they hold at the end"));
+  in_group(command.add_flag("--sideband-only", options.sideband_only,
+                            "no PT: switches, mappings, threads alone"));
+}
+
+bool HasHardwareOptions(const CLI::App& command) {
+  for (const CLI::Option* option : command.get_options()) {
+    if (option->get_group() == kGroup && option->count() > 0) {
+      return true;
+    }
+  }
+  return false;
+}
+
+int RunHardware(const HardwareOptions& options) {
+  const auto record = ToRecordOptions(options);
+  if (!record) {
+    return ReportError(record.error());
+  }
+  CatchSignals();
+  const auto report =
+      RecordHardware(recorder::perf::RealPerfKernel(), PosixFileSystem(),
+                     *record, options.output);
+  if (!report) {
+    return ReportError(Hint(report.error()));
+  }
+  if (options.json) {
+    PrintJson(ToJson(options, *report));
+  } else {
+    PrintReport(options, *report);
+  }
+  WarnOf(*report);
+  return report->failure.kind == FailureKind::kNone ? kExitOk : kExitFinding;
+}
+
+}  // namespace clew::cli

@@ -1,0 +1,43 @@
+#ifndef CLEW_CLI_RECORD_HARDWARE_H_
+#define CLEW_CLI_RECORD_HARDWARE_H_
+
+#include <CLI/CLI.hpp>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace clew::cli {
+
+// The options of `clew record --source perf` as they were given.
+struct HardwareOptions {
+  std::vector<std::string> command;
+  std::string output;
+  std::string fail_on;
+  std::optional<uint32_t> mtc_period;
+  uint32_t timeout_s = 0;
+  bool json = false;
+
+  int32_t process = 0;
+  std::string unit;
+  std::string cgroup;
+  bool whole_host = false;
+  std::string buffer;
+  std::optional<uint32_t> cyc_threshold;
+  std::vector<std::string> filters;
+  bool snapshot = false;
+  bool sideband_only = false;
+};
+
+// Adds those that no other source has, as a group of their own.
+void AddHardwareOptions(CLI::App& command, HardwareOptions& options);
+
+// True if one of those was given.
+bool HasHardwareOptions(const CLI::App& command);
+
+// Records, reports, and returns the exit code.
+[[nodiscard]] int RunHardware(const HardwareOptions& options);
+
+}  // namespace clew::cli
+
+#endif  // CLEW_CLI_RECORD_HARDWARE_H_

@@ -1,0 +1,114 @@
+#include "cli/record_perf.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <optional>
+#include <utility>
+
+#include "cli/import_bundle.h"
+#include "decoder/core_dump.h"
+#include "recorder/bundle_writer.h"
+#include "recorder/core_pattern.h"
+#include "recorder/import.h"
+
+namespace clew::cli {
+namespace {
+
+using recorder::BundleWriter;
+using recorder::PerfRecorded;
+using recorder::PerfRun;
+
+bool HasThread(const decoder::CoreDump& core, Tid thread) {
+  for (const decoder::CoreThread& of : core.threads()) {
+    if (of.thread == thread) {
+      return true;
+    }
+  }
+  return false;
+}
+
+// The dump at `path`, if it is of this run.
+Result<decoder::CoreDump> OpenCore(const std::string& path,
+                                   const PerfRun& run) {
+  struct stat info = {};
+  if (stat(path.c_str(), &info) != 0) {
+    return SystemError(errno, fmt::format("there is no core dump {:?}", path));
+  }
+  if (info.st_mtime < run.started_at_s) {
+    return InvalidArgument("{:?} is older than the recording", path);
+  }
+  CLEW_ASSIGN_OR_RETURN(core, decoder::CoreDump::Open(path));
+  // The main thread has the number of the process.
+  if (!HasThread(core, run.failure.thread)) {
+    return InvalidArgument("{:?} is of another process", path);
+  }
+  return std::move(core);
+}
+
+Status CopyFile(BundleWriter& bundle, const std::string& path) {
+  const recorder::perf::Fd fd(open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  if (fd.get() < 0) {
+    return SystemError(errno, fmt::format("cannot open {:?}", path));
+  }
+  CLEW_RETURN_IF_ERROR(
+      recorder::CopyInto(bundle, "core", fd.get(), path, 0, nullptr));
+  return {};
+}
+
+// What the core dump of a launched program tells of its failure.
+Status TakeCore(BundleWriter& bundle, const std::string& proc,
+                PerfRecorded& recorded) {
+  PerfRun& run = recorded.run;
+  CLEW_ASSIGN_OR_RETURN(
+      path,
+      recorder::CorePath(
+          proc, {.process = run.failure.thread.as_int(),
+                 .signal = run.failure.signal,
+                 .program = run.command.empty() ? "" : run.command.front(),
+                 .working_directory = run.working_directory}));
+  CLEW_ASSIGN_OR_RETURN(core, OpenCore(path, run));
+  CLEW_RETURN_IF_ERROR(CopyFile(bundle, path));
+  const Failure told = FailureOf(core);
+  if (told.kind == FailureKind::kSignal) {
+    const FailureKind kind = run.failure.kind;  // a hang stays one
+    run.failure = told;
+    run.failure.kind = kind;
+    run.core_registers_exact = true;
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<HardwareReport> RecordHardware(
+    recorder::perf::PerfKernel& kernel, FileSystem& files,
+    const recorder::PerfRecordOptions& options, const std::string& output) {
+  CLEW_ASSIGN_OR_RETURN(bundle, BundleWriter::Create(files, output));
+  CLEW_ASSIGN_OR_RETURN(
+      recorded, recorder::RecordWithPerf(kernel, files, options,
+                                         bundle.folder() + "/perf.data"));
+  HardwareReport report;
+  if (recorded.dumped_core) {
+    const Status core = TakeCore(bundle, options.proc, recorded);
+    report.has_core = core.has_value();
+    if (!core) {
+      report.warnings.push_back("no core dump in the bundle: " +
+                                core.error().message);
+    }
+  }
+  CLEW_ASSIGN_OR_RETURN(
+      images, recorder::WritePerfBundle(bundle, recorded.recording,
+                                        recorded.capture, recorded.run));
+  CLEW_RETURN_IF_ERROR(bundle.Publish());
+  report.failure = recorded.run.failure;
+  report.has_pt = recorded.recording.pt_info().has_value();
+  report.pt_bytes = recorded.capture.pt_bytes();
+  report.counts = recorded.capture.counts();
+  report.images = std::move(images);
+  return report;
+}
+
+}  // namespace clew::cli

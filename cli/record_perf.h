@@ -1,0 +1,35 @@
+#ifndef CLEW_CLI_RECORD_PERF_H_
+#define CLEW_CLI_RECORD_PERF_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "common/file.h"
+#include "common/result.h"
+#include "recorder/perf_record.h"
+
+namespace clew::cli {
+
+struct HardwareReport {
+  Failure failure;
+  std::string program;  // argv[0], for people; empty: not one program
+  bool has_pt = false;
+  bool has_core = false;
+  uint64_t pt_bytes = 0;
+  uint64_t records = 0;
+  recorder::CaptureCounts counts;
+  recorder::PerfBundleReport images;
+  // Trouble that did not stop the recording.
+  std::vector<std::string> warnings;
+};
+
+// Records with perf_event into the bundle `output`, which is there whole or not
+// at all. Errors as of recorder::RecordWithPerf and recorder::BundleWriter.
+[[nodiscard]] Result<HardwareReport> RecordHardware(
+    recorder::perf::PerfKernel& kernel, FileSystem& files,
+    const recorder::PerfRecordOptions& options, const std::string& output);
+
+}  // namespace clew::cli
+
+#endif  // CLEW_CLI_RECORD_PERF_H_

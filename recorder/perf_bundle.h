@@ -1,0 +1,51 @@
+#ifndef CLEW_RECORDER_PERF_BUNDLE_H_
+#define CLEW_RECORDER_PERF_BUNDLE_H_
+
+#include <cstdint>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "common/inputs.h"
+#include "common/result.h"
+#include "recorder/bundle_writer.h"
+#include "recorder/images.h"
+#include "recorder/perf_capture.h"
+#include "recorder/perf_recording.h"
+
+namespace clew::recorder {
+
+// What the bundle of a hardware recording says besides its perf.data.
+struct PerfRun {
+  std::vector<std::string> command;  // any bytes; others than UTF-8 become "?"
+  std::string working_directory;
+  int64_t started_at_s = 0;  // wall clock since 1970
+  Failure failure;
+  bool core_registers_exact = false;
+  // Whose images are wanted; empty: those of every process.
+  std::set<int32_t> image_processes;
+  // The smallest files come first; what is left over is listed as missing.
+  uint64_t image_bytes_max = uint64_t{4} << 30;
+};
+
+struct MissingImage {
+  std::string path;
+  std::string why;
+};
+
+struct PerfBundleReport {
+  std::vector<ImageInfo> images;  // copied
+  uint64_t image_bytes = 0;
+  std::vector<MissingImage> missing;
+};
+
+// Writes images/ and manifest.pb of a recording of which perf.data is written.
+// An image is taken by its build-id; one for which the kernel told none is the
+// file that is at its path now. What is not there any more is listed.
+[[nodiscard]] Result<PerfBundleReport> WritePerfBundle(
+    BundleWriter& bundle, const PerfRecording& recording,
+    const PerfCapture& capture, const PerfRun& run);
+
+}  // namespace clew::recorder
+
+#endif  // CLEW_RECORDER_PERF_BUNDLE_H_

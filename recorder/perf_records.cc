@@ -1,0 +1,57 @@
+#include "recorder/perf_records.h"
+
+#include <linux/perf_event.h>
+
+#include <span>
+
+namespace clew::recorder {
+namespace {
+
+constexpr size_t kBuildIdBytes = 20;
+
+}  // namespace
+
+ByteBuilder CommBody(const TaskId& task, std::string_view name) {
+  ByteBuilder body;
+  body.Put(task.process).Put(task.thread.as_int());
+  body.PutPaddedText(name, 8);
+  return body;
+}
+
+ByteBuilder TaskBody(const TaskId& task, const TaskId& parent, uint64_t nanos) {
+  ByteBuilder body;
+  body.Put(task.process).Put(parent.process);
+  body.Put(task.thread.as_int()).Put(parent.thread.as_int());
+  body.Put(nanos);
+  return body;
+}
+
+Result<ByteBuilder> MmapBody(const TaskId& task, const PerfMapping& mapping) {
+  if (mapping.build_id.size() > kBuildIdBytes) {
+    return InvalidArgument("{:?}: a build-id of {} bytes, wanted at most {}",
+                           mapping.path, mapping.build_id.size(),
+                           kBuildIdBytes);
+  }
+  ByteBuilder body;
+  body.Put(task.process).Put(task.thread.as_int());
+  body.Put(mapping.addr.as_int()).Put(mapping.size_bytes);
+  body.Put(mapping.file_offset);
+  if (mapping.build_id.empty()) {
+    body.PutZeros(24);  // device, inode, generation
+  } else {
+    body.Put(static_cast<uint8_t>(mapping.build_id.size())).PutZeros(3);
+    body.PutBytes(std::as_bytes(std::span(mapping.build_id)));
+    body.PutZeros(kBuildIdBytes - mapping.build_id.size());
+  }
+  body.Put(mapping.prot).Put(mapping.flags).PutPaddedText(mapping.path, 8);
+  return body;
+}
+
+uint16_t MmapMisc(const PerfMapping& mapping) {
+  const uint32_t misc =
+      PERF_RECORD_MISC_USER |
+      (mapping.build_id.empty() ? 0 : PERF_RECORD_MISC_MMAP_BUILD_ID);
+  return static_cast<uint16_t>(misc);
+}
+
+}  // namespace clew::recorder

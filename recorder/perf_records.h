@@ -1,0 +1,50 @@
+#ifndef CLEW_RECORDER_PERF_RECORDS_H_
+#define CLEW_RECORDER_PERF_RECORDS_H_
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "common/result.h"
+#include "common/units.h"
+#include "recorder/byte_builder.h"
+
+// Bodies of records as the kernel lays them out, without header and sample_id.
+//
+// Source: linux/perf_event.h, enum perf_event_type.
+
+namespace clew::recorder {
+
+struct PerfMapping {
+  TraceeAddr addr;
+  uint64_t size_bytes = 0;
+  uint64_t file_offset = 0;
+  uint32_t prot = 0;   // PROT_...
+  uint32_t flags = 2;  // MAP_PRIVATE
+  std::string path;    // or "[vdso]", "//anon"
+  // NT_GNU_BUILD_ID, at most 20 bytes; empty where the file has none.
+  std::vector<uint8_t> build_id;
+};
+
+// A thread and the process that it is of.
+struct TaskId {
+  int32_t process = 0;
+  Tid thread;
+};
+
+// PERF_RECORD_COMM.
+ByteBuilder CommBody(const TaskId& task, std::string_view name);
+
+// PERF_RECORD_FORK and _EXIT. `nanos` is the time of perf's clock.
+ByteBuilder TaskBody(const TaskId& task, const TaskId& parent, uint64_t nanos);
+
+// PERF_RECORD_MMAP2, which has a build-id if PERF_RECORD_MISC_MMAP_BUILD_ID is
+// in MmapMisc. kInvalidArgument: the build-id has more than 20 bytes.
+[[nodiscard]] Result<ByteBuilder> MmapBody(const TaskId& task,
+                                           const PerfMapping& mapping);
+uint16_t MmapMisc(const PerfMapping& mapping);
+
+}  // namespace clew::recorder
+
+#endif  // CLEW_RECORDER_PERF_RECORDS_H_

@@ -1,0 +1,200 @@
+#include "recorder/perf_target.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <filesystem>
+#include <fstream>
+#include <system_error>
+#include <utility>
+
+#include "recorder/launch.h"
+
+namespace clew::recorder {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr int kExecFailed = 127;
+constexpr int kCgroupDepthMax = 8;
+constexpr size_t kCgroupsMax = 100'000;
+
+struct sigaction g_interrupt_before;
+
+void IgnoreInterrupt() {
+  struct sigaction ignore = {};
+  ignore.sa_handler = SIG_IGN;
+  sigaction(SIGINT, &ignore, &g_interrupt_before);
+}
+
+void RestoreInterrupt() { sigaction(SIGINT, &g_interrupt_before, nullptr); }
+
+// In the child, between fork and exec: nothing may allocate here.
+[[noreturn]] void WaitAndExec(int go, const char* path,
+                              char* const* arguments) {
+  prctl(PR_SET_PDEATHSIG, SIGKILL);
+  RestoreInterrupt();
+  rlimit cores = {};
+  getrlimit(RLIMIT_CORE, &cores);
+  cores.rlim_cur = cores.rlim_max;
+  setrlimit(RLIMIT_CORE, &cores);
+  char byte = 0;
+  ssize_t got = 0;
+  do {
+    got = read(go, &byte, 1);
+  } while (got < 0 && errno == EINTR);
+  if (got == 1) {
+    execv(path, arguments);
+  }
+  _exit(kExecFailed);
+}
+
+}  // namespace
+
+Result<HeldProgram> HeldProgram::Start(
+    const std::vector<std::string>& command) {
+  CLEW_ASSIGN_OR_RETURN(path, FindProgram(command.at(0)));
+  std::vector<std::string> words = command;
+  std::vector<char*> arguments;
+  for (std::string& word : words) {
+    arguments.push_back(word.data());
+  }
+  arguments.push_back(nullptr);
+  std::array<int, 2> go = {};
+  if (pipe2(go.data(), O_CLOEXEC) != 0) {
+    return SystemError(errno, "cannot make a pipe");
+  }
+  const perf::Fd read_end(go[0]);
+  HeldProgram program;
+  program.go_ = perf::Fd(go[1]);
+  IgnoreInterrupt();
+  program.process_ = fork();
+  if (program.process_ == 0) {
+    close(go[1]);
+    WaitAndExec(go[0], path.c_str(), arguments.data());
+  }
+  if (program.process_ < 0) {
+    RestoreInterrupt();
+    return SystemError(errno, "cannot start a process");
+  }
+  CLEW_ASSIGN_OR_RETURN(ended, EndOfProcess(program.process_));
+  program.ended_ = std::move(ended);
+  return program;
+}
+
+HeldProgram::HeldProgram(HeldProgram&& other) noexcept
+    : process_(std::exchange(other.process_, -1)),
+      go_(std::move(other.go_)),
+      ended_(std::move(other.ended_)) {}
+
+HeldProgram::~HeldProgram() {
+  if (process_ > 0) {
+    Kill(SIGKILL);
+    (void)waitpid(process_, nullptr, 0);
+    RestoreInterrupt();
+  }
+}
+
+void HeldProgram::Go() {
+  // If the child is gone, its status tells.
+  (void)!write(go_.get(), "g", 1);
+  go_ = perf::Fd();
+}
+
+Result<std::optional<int>> HeldProgram::TryWait() {
+  int status = 0;
+  const pid_t got = waitpid(process_, &status, WNOHANG);
+  if (got == 0 || (got < 0 && errno == EINTR)) {
+    return std::optional<int>();
+  }
+  if (got < 0) {
+    return SystemError(errno, "cannot wait for the program");
+  }
+  process_ = -1;
+  RestoreInterrupt();
+  return std::optional(status);
+}
+
+void HeldProgram::Kill(int signal) const { kill(process_, signal); }
+
+Result<perf::Fd> EndOfProcess(int32_t process) {
+  const long fd = syscall(SYS_pidfd_open, process, 0);
+  if (fd < 0 && (errno == ESRCH || errno == EINVAL)) {
+    return InvalidArgument("there is no process {}; 'ps -e' lists them",
+                           process);
+  }
+  if (fd < 0) {
+    return SystemError(errno, fmt::format("cannot open process {}", process));
+  }
+  return perf::Fd(static_cast<int>(fd));
+}
+
+bool HasEnded(const perf::Fd& process_end) {
+  pollfd wanted = {.fd = process_end.get(), .events = POLLIN, .revents = 0};
+  return poll(&wanted, 1, 0) == 1;
+}
+
+Result<std::string> CgroupOfUnit(const std::string& cgroups,
+                                 const std::string& unit) {
+  if (unit.empty() || unit.find('/') != std::string::npos) {
+    return InvalidArgument(
+        "{:?} is no name of a unit; wanted one like "
+        "\"nginx.service\"",
+        unit);
+  }
+  std::error_code error;
+  size_t seen = 0;
+  for (const std::string& root : {cgroups + "/unified", cgroups}) {
+    fs::recursive_directory_iterator it(
+        root, fs::directory_options::skip_permission_denied, error);
+    for (; !error && it != fs::recursive_directory_iterator() &&
+           seen < kCgroupsMax;
+         it.increment(error), ++seen) {
+      if (it->path().filename() == unit && it->is_directory(error)) {
+        return it->path().string();
+      }
+      if (it.depth() >= kCgroupDepthMax || it->is_symlink(error)) {
+        it.disable_recursion_pending();
+      }
+    }
+    error.clear();
+  }
+  return InvalidArgument(
+      "no unit {:?} runs here: no folder of that name below {}; 'systemctl "
+      "status {}' tells more, --cgroup takes a folder",
+      unit, cgroups, unit);
+}
+
+std::vector<int32_t> ProcessesOfCgroup(const std::string& folder) {
+  std::vector<int32_t> processes;
+  const auto add = [&processes](const std::string& path) {
+    std::ifstream file(path + "/cgroup.procs");
+    for (int32_t process = 0; file >> process;) {
+      processes.push_back(process);
+    }
+  };
+  add(folder);
+  std::error_code error;
+  fs::recursive_directory_iterator it(folder, error);
+  for (size_t seen = 0;
+       !error && it != fs::recursive_directory_iterator() && seen < kCgroupsMax;
+       it.increment(error), ++seen) {
+    if (it->is_directory(error)) {
+      add(it->path().string());
+    }
+  }
+  std::ranges::sort(processes);
+  return processes;
+}
+
+}  // namespace clew::recorder

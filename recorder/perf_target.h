@@ -1,0 +1,64 @@
+#ifndef CLEW_RECORDER_PERF_TARGET_H_
+#define CLEW_RECORDER_PERF_TARGET_H_
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "common/result.h"
+#include "recorder/perf/kernel.h"
+
+// What a hardware recording is of.
+
+namespace clew::recorder {
+
+// A program that is about to run: forked, and held back before its execve.
+// Killed if it is destroyed before its end was seen. While it is there, SIGINT
+// (which a terminal sends to both) is ignored by the recorder. Moves.
+class HeldProgram {
+ public:
+  // kInvalidArgument: there is no such program. The soft limit of core dumps is
+  // raised to the hard one for it.
+  [[nodiscard]] static Result<HeldProgram> Start(
+      const std::vector<std::string>& command);
+  HeldProgram(HeldProgram&& other) noexcept;
+  HeldProgram& operator=(HeldProgram&&) = delete;
+  ~HeldProgram();
+
+  pid_t process() const { return process_; }
+  // Can be read once the program has ended.
+  const perf::Fd& ended() const { return ended_; }
+  // Lets it go on to its execve.
+  void Go();
+  // The wait status, once it has ended; 127 also where execve failed.
+  [[nodiscard]] Result<std::optional<int>> TryWait();
+  void Kill(int signal) const;
+
+ private:
+  HeldProgram() = default;
+
+  pid_t process_ = -1;
+  perf::Fd go_;
+  perf::Fd ended_;
+};
+
+// A file descriptor that can be read once the process has ended.
+// kInvalidArgument: there is no such process.
+[[nodiscard]] Result<perf::Fd> EndOfProcess(int32_t process);
+
+bool HasEnded(const perf::Fd& process_end);
+
+// The folder of a unit's cgroup, below `cgroups` (/sys/fs/cgroup) or its
+// subfolder "unified". kInvalidArgument: no such unit is running.
+[[nodiscard]] Result<std::string> CgroupOfUnit(const std::string& cgroups,
+                                               const std::string& unit);
+
+// The processes in a cgroup and those below it, ascending.
+std::vector<int32_t> ProcessesOfCgroup(const std::string& folder);
+
+}  // namespace clew::recorder
+
+#endif  // CLEW_RECORDER_PERF_TARGET_H_
