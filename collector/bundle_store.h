@@ -63,6 +63,7 @@ class BundleStore {
 
   ChunkStore& chunks() { return *chunks_; }
   uint64_t used_bytes() const { return budget_.used_bytes(); }
+  uint64_t limit_bytes() const { return budget_.limit_bytes(); }
 
   // After success the bundle is there, whoever committed it; twice is once.
   // kInvalidArgument: chunks are missing. kCorruptInput: a chunk of another

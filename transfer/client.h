@@ -128,8 +128,9 @@ class Client {
   // Ends the running call and every later one.
   void Cancel();
 
+  class Connection;  // of the implementation
+
  private:
-  class Connection;
   explicit Client(std::unique_ptr<Connection> connection);
   std::unique_ptr<Connection> connection_;
 };

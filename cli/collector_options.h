@@ -1,0 +1,30 @@
+#ifndef CLEW_CLI_COLLECTOR_OPTIONS_H_
+#define CLEW_CLI_COLLECTOR_OPTIONS_H_
+
+#include <CLI/CLI.hpp>
+#include <memory>
+#include <string>
+
+#include "common/result.h"
+#include "transfer/client.h"
+
+namespace clew::cli {
+
+// How upload, list and get find the collector: --collector, or else
+// $CLEW_COLLECTOR, or else 'collector' of the configuration file.
+struct CollectorOptions {
+  std::string collector;
+  std::string config;
+  bool insecure_loopback = false;
+};
+
+// Adds --collector, --client-config and --insecure-loopback.
+void AddCollectorOptions(CLI::App& command, CollectorOptions& options);
+
+// kInvalidArgument: no collector is named anywhere.
+[[nodiscard]] Result<std::unique_ptr<transfer::Client>> MakeClient(
+    const CollectorOptions& options);
+
+}  // namespace clew::cli
+
+#endif  // CLEW_CLI_COLLECTOR_OPTIONS_H_

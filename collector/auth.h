@@ -1,0 +1,93 @@
+#ifndef CLEW_COLLECTOR_AUTH_H_
+#define CLEW_COLLECTOR_AUTH_H_
+
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "collector/service.h"
+#include "common/result.h"
+#include "transfer/certificate.h"
+#include "transfer/sha256.h"
+
+namespace clew::collector {
+
+// What a call brings to say who it is.
+struct Credentials {
+  bool encrypted = false;
+  std::string chain_pem_untrusted;  // client's certificate first; empty: none
+  std::optional<std::string> authorization_untrusted;  // of the metadata
+};
+
+// The tokens file, one line a token, "#" begins a comment:
+//
+//     <host> <SHA-256 of the token in hexadecimal>
+//
+// A host may have several. The tokens themselves are nowhere on the collector.
+class Tokens {
+ public:
+  static constexpr size_t kTokensMax = 65536;
+  // kInvalidArgument: file and line.
+  [[nodiscard]] static Result<Tokens> Parse(std::string_view text,
+                                            const std::string& file);
+  // The host of a token. Takes the same time whichever it is, or if none is.
+  std::optional<std::string> HostOf(std::string_view token_untrusted) const;
+  size_t size() const { return tokens_.size(); }
+
+ private:
+  struct Token {
+    std::string host;
+    transfer::Sha256::Value digest;
+  };
+  std::vector<Token> tokens_;
+};
+
+// A new random token and the line for the tokens file. kSystem.
+struct NewToken {
+  std::string token;
+  std::string line;
+};
+[[nodiscard]] Result<NewToken> MakeToken(const std::string& host);
+
+// Says whose call it is. Thread-safe.
+//
+// A client's certificate is checked here and not by the TLS library, which
+// would end the connection without telling the client why. A certificate that
+// does not hold is refused even with a good token.
+class Authenticator {
+ public:
+  struct Options {
+    std::string client_ca_file;     // empty: no certificates
+    std::string tokens_file;        // empty: no tokens
+    std::set<std::string> readers;  // hosts that see all bundles; "*": all do
+    // Without TLS and tokens: everybody is "localhost" and sees everything.
+    // The listener makes sure that everybody is on this host.
+    bool trust_loopback = false;
+  };
+  // kInvalidArgument: nothing by which a client could be known, or a file that
+  // makes no sense. kSystem.
+  [[nodiscard]] static Result<std::unique_ptr<Authenticator>> Create(
+      const Options& options);
+
+  // Reads the files again; on failure, what was read before holds.
+  [[nodiscard]] Status Reload();
+  // Every error is a refusal of identity; its message says what to do.
+  [[nodiscard]] Result<Caller> Identify(const Credentials& credentials) const;
+
+ private:
+  explicit Authenticator(const Options& options) : options_(options) {}
+  Caller CallerOf(std::string host) const;
+
+  const Options options_;
+  mutable std::mutex mutex_;
+  std::optional<transfer::CertificateAuthority> authority_;
+  std::optional<Tokens> tokens_;
+};
+
+}  // namespace clew::collector
+
+#endif  // CLEW_COLLECTOR_AUTH_H_

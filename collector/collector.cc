@@ -1,0 +1,347 @@
+#include "collector/collector.h"
+
+#include <sys/statvfs.h>
+#include <time.h>
+
+#include <chrono>
+#include <condition_variable>
+#include <mutex>
+#include <set>
+#include <thread>
+#include <utility>
+
+#include "collector/auth.h"
+#include "collector/bundle_store.h"
+#include "collector/catalogue.h"
+#include "collector/daily_usage.h"
+#include "collector/grpc_server.h"
+#include "collector/intake.h"
+#include "collector/jobs.h"
+#include "collector/schedule_store.h"
+#include "collector/service.h"
+#include "collector/service_metrics.h"
+#include "collector/web/server.h"
+#include "common/file.h"
+
+namespace clew::collector {
+namespace {
+
+constexpr std::chrono::seconds kHousekeepingPeriod{5};
+constexpr unsigned kGrace_s = 5;
+
+uint64_t Steady_s() {
+  timespec now{};
+  clock_gettime(CLOCK_BOOTTIME, &now);
+  return static_cast<uint64_t>(now.tv_sec);
+}
+
+int64_t Wall_s() { return static_cast<int64_t>(time(nullptr)); }
+
+uint64_t FreeBytes(const std::string& folder) {
+  struct statvfs disk{};
+  if (statvfs(folder.c_str(), &disk) != 0) {
+    return 0;
+  }
+  return static_cast<uint64_t>(disk.f_bavail) * disk.f_frsize;
+}
+
+BundleStore::Options StoreOptions(const CollectorConfig& config) {
+  return {.folder = config.data,
+          .budget_bytes = config.store_bytes_max,
+          .keep_s = config.chunk_keep_s,
+          .now_s = Steady_s,
+          .limits = {.bundle_bytes_max = config.bundle_bytes_max}};
+}
+
+// "127.0.0.1:80" or "[::1]:80" in its two parts.
+Result<std::pair<std::string, uint16_t>> SplitAddress(
+    const std::string& address) {
+  const size_t colon = address.rfind(':');
+  std::string host = address.substr(0, colon);
+  unsigned long port = 65536;
+  if (colon != std::string::npos && colon + 1 < address.size() &&
+      address.find_first_not_of("0123456789", colon + 1) == address.npos &&
+      address.size() - colon <= 6) {
+    port = std::stoul(address.substr(colon + 1));
+  }
+  if (port > 65535) {
+    return InvalidArgument("web is {:?}, wanted address:port", address);
+  }
+  if (host.starts_with('[') && host.ends_with(']')) {
+    host = host.substr(1, host.size() - 2);
+  }
+  return std::pair(host, static_cast<uint16_t>(port));
+}
+
+// What the store, the catalogue and the rest of the folder hold.
+struct Storage {
+  std::unique_ptr<BundleStore> store;
+  std::unique_ptr<Catalogue> catalogue;
+  std::unique_ptr<ScheduleStore> schedules;
+};
+
+Result<Storage> OpenStorage(const CollectorConfig& config) {
+  Storage storage;
+  CLEW_ASSIGN_OR_RETURN(
+      store, BundleStore::Open(PosixFileSystem(), StoreOptions(config)));
+  CLEW_ASSIGN_OR_RETURN(catalogue,
+                        Catalogue::Open(config.data + "/catalogue.sqlite"));
+  CLEW_ASSIGN_OR_RETURN(
+      schedules,
+      ScheduleStore::Open(PosixFileSystem(), config.data + "/schedules"));
+  storage.store = std::move(store);
+  storage.catalogue = std::move(catalogue);
+  storage.schedules = std::move(schedules);
+  return storage;
+}
+
+}  // namespace
+
+// In the order of their making; each uses those above it.
+struct Collector::Parts {
+  Parts(const CollectorConfig& used_config, Log& used_log)
+      : config(used_config), log(used_log) {}
+
+  [[nodiscard]] Status Start();
+  [[nodiscard]] Status StartService();
+  [[nodiscard]] Status StartJobs();
+  [[nodiscard]] Status StartWeb();
+  [[nodiscard]] Status StartServer();
+  void Failed(const FailedCall& call);
+  void KeepHouse();
+
+  const CollectorConfig config;
+  Log& log;
+  Storage storage;
+  std::unique_ptr<DailyUsage> usage;
+  std::unique_ptr<Authenticator> authenticator;
+  std::unique_ptr<JobRunner> jobs;
+  std::unique_ptr<Service> service;
+  std::unique_ptr<web::Server> web;
+  std::unique_ptr<GrpcServer> server;
+
+  std::mutex mutex;
+  std::condition_variable stop_asked;
+  bool stop = false;
+  std::thread housekeeper;
+};
+
+Status Collector::Parts::StartService() {
+  CLEW_ASSIGN_OR_RETURN(
+      opened_usage, DailyUsage::Open(PosixFileSystem(),
+                                     {.path = config.data + "/usage",
+                                      .limit_bytes = config.host_bytes_per_day,
+                                      .now_s = Wall_s}));
+  usage = std::move(opened_usage);
+  CLEW_ASSIGN_OR_RETURN(
+      made_authenticator,
+      Authenticator::Create(
+          {.client_ca_file = config.client_ca,
+           .tokens_file = config.tokens,
+           .readers = {config.readers.begin(), config.readers.end()},
+           .trust_loopback = config.insecure_loopback}));
+  authenticator = std::move(made_authenticator);
+  Service::Options options;
+  options.clients.bundles_in_flight_max = config.host_bundles_max;
+  options.lists.bundle_bytes_max = config.bundle_bytes_max;
+  options.disk_free_bytes_min = config.disk_free_bytes_min;
+  options.disk_free_bytes = [this] { return FreeBytes(config.data); };
+  options.program = "clew-collector " CLEW_VERSION;
+  options.wall_s = Wall_s;
+  options.steady_s = Steady_s;
+  options.committed = [this] {
+    if (jobs != nullptr) {
+      jobs->Wake();
+    }
+  };
+  service = std::make_unique<Service>(
+      options, *storage.store, *storage.catalogue, *storage.schedules, *usage);
+  return {};
+}
+
+Status Collector::Parts::StartJobs() {
+#ifdef CLEW_COLLECTOR_JOBS
+  JobOptions options;
+  options.clew = config.clew;
+  options.work_folder = config.data + "/work";
+  options.solvers = static_cast<unsigned>(config.solvers);
+  options.analysis_time_limit_s = static_cast<double>(config.analysis_s_max);
+  options.solve_time_limit_s = static_cast<double>(config.solve_s_max);
+  options.memory_bytes = config.solve_memory_bytes;
+  options.work_bytes_max = config.bundle_bytes_max;
+  CLEW_ASSIGN_OR_RETURN(
+      started, JobRunner::Start(options, *storage.store, *storage.catalogue,
+                                *storage.schedules));
+  jobs = std::move(started);
+#endif
+  return {};
+}
+
+Status Collector::Parts::StartWeb() {
+  if (config.web.empty()) {
+    return {};
+  }
+  CLEW_ASSIGN_OR_RETURN(address, SplitAddress(config.web));
+  web::WebOptions options;
+  options.address = address.first;
+  options.port = address.second;
+  options.host_names = config.web_names;
+  options.collector_address = config.address;
+  options.store_limit_bytes = config.store_bytes_max;
+  CLEW_ASSIGN_OR_RETURN(
+      started, web::Server::Start(options, *storage.store, *storage.catalogue,
+                                  [this](web::MetricsWriter& writer) {
+                                    AddServiceMetrics(*service, writer);
+                                    if (jobs != nullptr) {
+                                      AddJobMetrics(jobs->counts(), writer);
+                                    }
+                                  }));
+  web = std::move(started);
+  return {};
+}
+
+void Collector::Parts::Failed(const FailedCall& call) {
+  const std::vector<Log::Field> fields = {{"call", call.call},
+                                          {"host", call.host},
+                                          {"peer", call.peer},
+                                          {"message", call.message}};
+  log.WriteOnce(call.refused ? Log::Priority::kWarning : Log::Priority::kInfo,
+                call.refused ? "refused" : "failed",
+                fmt::format("{} {} {}", call.refused, call.call, call.host),
+                fields);
+}
+
+Status Collector::Parts::StartServer() {
+  GrpcServer::Options options;
+  options.listen = config.listen;
+  options.cert_file = config.certificate;
+  options.key_file = config.key;
+  options.insecure_loopback = config.insecure_loopback;
+  options.threads_max = config.threads_max;
+  options.streams_per_host_max = config.host_streams_max;
+  options.memory_bytes = config.memory_bytes_max;
+  options.idle_s_max = config.idle_s_max;
+  options.steady_s = Steady_s;
+  options.failed = [this](const FailedCall& call) { Failed(call); };
+  CLEW_ASSIGN_OR_RETURN(started,
+                        GrpcServer::Start(options, *service, *authenticator));
+  server = std::move(started);
+  return {};
+}
+
+void Collector::Parts::KeepHouse() {
+  std::unique_lock lock(mutex);
+  while (
+      !stop_asked.wait_for(lock, kHousekeepingPeriod, [&] { return stop; })) {
+    lock.unlock();
+    if (const Status kept = service->Housekeeping(); !kept) {
+      log.WriteOnce(Log::Priority::kError, "housekeeping", "housekeeping",
+                    {{"message", kept.error().message}});
+    }
+    lock.lock();
+  }
+}
+
+Status Collector::Parts::Start() {
+  CLEW_ASSIGN_OR_RETURN(opened, OpenStorage(config));
+  storage = std::move(opened);
+  CLEW_ASSIGN_OR_RETURN(
+      reconciled, Reconcile(*storage.store, *storage.catalogue, Wall_s()));
+  log.Write(Log::Priority::kInfo, "opened",
+            {{"bundles", fmt::to_string(storage.store->List().size())},
+             {"bytes", fmt::to_string(storage.store->used_bytes())},
+             {"rows_added", fmt::to_string(reconciled.added)},
+             {"rows_removed", fmt::to_string(reconciled.removed)}});
+  for (const auto& [name, why] : storage.store->Damaged()) {
+    log.Write(Log::Priority::kError, "damaged",
+              {{"list", name}, {"message", why}});
+  }
+  CLEW_RETURN_IF_ERROR(StartJobs());
+  CLEW_RETURN_IF_ERROR(StartService());
+  CLEW_RETURN_IF_ERROR(StartWeb());
+  CLEW_RETURN_IF_ERROR(StartServer());
+  housekeeper = std::thread([this] { KeepHouse(); });
+  return {};
+}
+
+Collector::Collector(std::unique_ptr<Parts> parts) : parts_(std::move(parts)) {}
+Collector::~Collector() { Stop(); }
+
+Result<std::unique_ptr<Collector>> Collector::Start(
+    const CollectorConfig& config, Log& log) {
+  std::unique_ptr<Collector> collector(
+      new Collector(std::make_unique<Parts>(config, log)));
+  CLEW_RETURN_IF_ERROR(collector->parts_->Start());
+  return collector;
+}
+
+uint16_t Collector::port() const { return parts_->server->port(); }
+uint16_t Collector::web_port() const {
+  return parts_->web != nullptr ? parts_->web->port() : uint16_t{0};
+}
+
+Status Collector::Reload() { return parts_->authenticator->Reload(); }
+
+void Collector::CheckAlive() const {
+  (void)parts_->service->clients().bundles_in_flight();
+  (void)parts_->storage.store->used_bytes();
+}
+
+void Collector::Stop() {
+  Parts& parts = *parts_;
+  {
+    const std::lock_guard lock(parts.mutex);
+    parts.stop = true;
+  }
+  parts.stop_asked.notify_all();
+  if (parts.housekeeper.joinable()) {
+    parts.housekeeper.join();
+  }
+  if (parts.server != nullptr) {
+    parts.server->Stop(kGrace_s);
+  }
+  if (parts.web != nullptr) {
+    parts.web->Stop();
+  }
+  if (parts.jobs != nullptr) {
+    parts.jobs->Stop();
+  }
+  if (parts.usage == nullptr) {
+    return;
+  }
+  if (const Status saved = parts.usage->Save(); !saved) {
+    parts.log.Write(Log::Priority::kError, "not_saved",
+                    {{"message", saved.error().message}});
+  }
+}
+
+Status CheckStore(const CollectorConfig& config) {
+  CLEW_ASSIGN_OR_RETURN(storage, OpenStorage(config));
+  const StoreReport report = storage.store->Check();
+  fmt::print(
+      "{} bundles, {} bytes read, {} faults, {} chunks that no bundle "
+      "needs\n",
+      report.bundles, report.bytes_read, report.faults.size(),
+      report.orphans.size());
+  for (const std::string& fault : report.faults) {
+    fmt::print("{}\n", fault);
+  }
+  if (!report.faults.empty()) {
+    return CorruptInput("{:?}: {} faults", config.data, report.faults.size());
+  }
+  return {};
+}
+
+Status RemoveBundle(const CollectorConfig& config, const std::string& id) {
+  const auto bundle = BundleId::Parse(id);
+  if (!bundle) {
+    return InvalidArgument(
+        "{:?} is no bundle's id, wanted 64 lower-case hexadecimal digits", id);
+  }
+  CLEW_ASSIGN_OR_RETURN(storage, OpenStorage(config));
+  CLEW_RETURN_IF_ERROR(storage.store->Remove(*bundle));
+  CLEW_RETURN_IF_ERROR(storage.schedules->Remove(*bundle));
+  return storage.catalogue->Remove(*bundle);
+}
+
+}  // namespace clew::collector

@@ -1,0 +1,164 @@
+#include "collector/intake.h"
+
+#include <string.h>
+
+#include <algorithm>
+#include <set>
+#include <string_view>
+#include <vector>
+
+#include "collector/text.h"
+#include "proto/bundle.pb.h"
+
+namespace clew::collector {
+namespace {
+
+constexpr uint64_t kRowsAtOnce = 1000;
+
+NewBundle Unnamed(const BundleId& id, const std::string& host) {
+  return {.id = id,
+          .host = host,
+          .unit = "",
+          .command = "",
+          .source = "unknown",
+          .failure = "unknown",
+          .sufficiency = std::nullopt};
+}
+
+std::string CommandOf(const pb::Manifest& manifest) {
+  std::string command;
+  for (const std::string& word : manifest.command()) {
+    command += (command.empty() ? "" : " ") + word;
+    if (command.size() > kCatalogueTextMax) {
+      break;
+    }
+  }
+  return CleanLine(command, kCatalogueTextMax);
+}
+
+std::string SourceOf(const pb::Manifest& manifest) {
+  switch (manifest.source()) {
+    case pb::Manifest::SOURCE_PERF:
+      return "perf";
+    case pb::Manifest::SOURCE_QEMU:
+      return "qemu";
+    case pb::Manifest::SOURCE_STEPPER:
+      return "stepper";
+    case pb::Manifest::SOURCE_IMPORTED:
+      return "imported";
+    default:
+      return "unknown";
+  }
+}
+
+std::string FailureOf(const pb::Failure& failure) {
+  switch (failure.kind()) {
+    case pb::Failure::KIND_NONE:
+      return "none";
+    case pb::Failure::KIND_SIGNAL: {
+      const char* name = sigdescr_np(failure.signal());
+      return fmt::format("signal {} ({})", failure.signal(),
+                         name != nullptr ? name : "?");
+    }
+    case pb::Failure::KIND_EXIT:
+      return fmt::format("exit status {}", failure.exit_status());
+    case pb::Failure::KIND_HANG:
+      return "hang";
+    default:
+      return "unknown";
+  }
+}
+
+Result<pb::Manifest> ReadManifest(ChunkStore& chunks, const FileList& list) {
+  const auto file =
+      std::ranges::find(list.files(), "manifest.pb", &FileEntry::path);
+  if (file == list.files().end()) {
+    return CorruptInput("the bundle has no manifest.pb");
+  }
+  if (file->size_bytes > kManifestBytesMax) {
+    return LimitReached("manifest.pb has {} bytes, at most {} are taken",
+                        file->size_bytes, kManifestBytesMax);
+  }
+  std::string bytes;
+  for (size_t i = 0; i < file->chunks.size(); ++i) {
+    CLEW_ASSIGN_OR_RETURN(chunk, chunks.Read(file->chunk(i)));
+    bytes.append(reinterpret_cast<const char*>(chunk.data()), chunk.size());
+  }
+  pb::Manifest manifest;
+  if (!manifest.ParseFromString(bytes)) {
+    return CorruptInput(
+        "manifest.pb ({} bytes) is no manifest of a bundle; record it again",
+        bytes.size());
+  }
+  return manifest;
+}
+
+Result<std::set<BundleId>> IdsIn(const Catalogue& catalogue) {
+  std::set<BundleId> ids;
+  for (uint64_t offset = 0;; offset += kRowsAtOnce) {
+    CLEW_ASSIGN_OR_RETURN(page, catalogue.Bundles({.offset = offset,
+                                                   .limit = kRowsAtOnce,
+                                                   .signature = "",
+                                                   .host = "",
+                                                   .state = std::nullopt}));
+    for (const BundleRow& row : page.rows) {
+      ids.insert(row.id);
+    }
+    if (page.rows.size() < kRowsAtOnce) {
+      return ids;
+    }
+  }
+}
+
+// A stored bundle has a row even if its manifest cannot be read.
+Result<NewBundle> DescribeStored(BundleStore& store, const BundleId& id,
+                                 int64_t now_s) {
+  CLEW_ASSIGN_OR_RETURN(list, store.ReadList(id));
+  auto bundle = Describe(store.chunks(), list, kHostNotKnown, now_s);
+  if (bundle || bundle.error().code == ErrorCode::kSystem) {
+    return bundle;
+  }
+  NewBundle unknown = Unnamed(id, kHostNotKnown);
+  unknown.received_at_s = now_s;
+  unknown.size_bytes = list.size_bytes();
+  return unknown;
+}
+
+}  // namespace
+
+Result<NewBundle> Describe(ChunkStore& chunks, const FileList& list,
+                           const std::string& host, int64_t received_at_s) {
+  CLEW_ASSIGN_OR_RETURN(manifest, ReadManifest(chunks, list));
+  NewBundle bundle = Unnamed(list.id(), host);
+  bundle.unit = CleanLine(manifest.trigger().unit(), kCatalogueTextMax);
+  bundle.command = CommandOf(manifest);
+  bundle.source = SourceOf(manifest);
+  bundle.failure = FailureOf(manifest.failure());
+  bundle.recorded_at_s = manifest.recorded_at_s();
+  bundle.received_at_s = received_at_s;
+  bundle.size_bytes = list.size_bytes();
+  if (manifest.has_sufficiency()) {
+    bundle.sufficiency = std::min(manifest.sufficiency().score(), 100u);
+  }
+  return bundle;
+}
+
+Result<Reconciled> Reconcile(BundleStore& store, Catalogue& catalogue,
+                             int64_t now_s) {
+  CLEW_ASSIGN_OR_RETURN(rows, IdsIn(catalogue));
+  Reconciled done;
+  for (const StoredBundle& stored : store.List()) {
+    if (rows.erase(stored.id) == 0) {
+      CLEW_ASSIGN_OR_RETURN(bundle, DescribeStored(store, stored.id, now_s));
+      CLEW_RETURN_IF_ERROR(catalogue.Add(bundle));
+      ++done.added;
+    }
+  }
+  for (const BundleId& id : rows) {
+    CLEW_RETURN_IF_ERROR(catalogue.Remove(id));
+    ++done.removed;
+  }
+  return done;
+}
+
+}  // namespace clew::collector

@@ -1,0 +1,41 @@
+#ifndef CLEW_COLLECTOR_INTAKE_H_
+#define CLEW_COLLECTOR_INTAKE_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+#include "collector/bundle_store.h"
+#include "collector/catalogue.h"
+#include "common/result.h"
+
+namespace clew::collector {
+
+inline constexpr uint64_t kManifestBytesMax = uint64_t{16} << 20;
+// Texts of a manifest go to the catalogue as CleanLine makes them.
+inline constexpr size_t kCatalogueTextMax = 1024;
+// The host of a bundle that was found without a row.
+inline constexpr const char* kHostNotKnown = "?";
+
+// What the manifest of a bundle, all of whose chunks are stored, says of it.
+// kCorruptInput: no manifest. kLimit: larger than kManifestBytesMax. kSystem.
+[[nodiscard]] Result<NewBundle> Describe(ChunkStore& chunks,
+                                         const FileList& list,
+                                         const std::string& host,
+                                         int64_t received_at_s);
+
+struct Reconciled {
+  size_t added = 0;
+  size_t removed = 0;
+};
+
+// Makes the catalogue say what the store has, after a crash or when the
+// catalogue was lost: adds bundles without a row (of
+// kHostNotKnown, until the host sends it again) and removes rows without a
+// bundle.
+[[nodiscard]] Result<Reconciled> Reconcile(BundleStore& store,
+                                           Catalogue& catalogue, int64_t now_s);
+
+}  // namespace clew::collector
+
+#endif  // CLEW_COLLECTOR_INTAKE_H_

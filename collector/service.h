@@ -1,0 +1,178 @@
+#ifndef CLEW_COLLECTOR_SERVICE_H_
+#define CLEW_COLLECTOR_SERVICE_H_
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "collector/bundle_store.h"
+#include "collector/catalogue.h"
+#include "collector/clients.h"
+#include "collector/daily_usage.h"
+#include "collector/schedule_store.h"
+#include "common/result.h"
+
+namespace clew::pb {
+class BeginReply;
+class BeginRequest;
+class CommitReply;
+class CommitRequest;
+class GetPart;
+class GetRequest;
+class HelloReply;
+class HelloRequest;
+class ListReply;
+class ListRequest;
+class PutAck;
+class PutPart;
+class StatusReply;
+}  // namespace clew::pb
+
+namespace clew::collector {
+
+inline constexpr uint32_t kProtocol = 1;  // the one that is spoken here
+
+// Who calls; from the certificate or the token, never from a message.
+struct Caller {
+  std::string host;
+  bool reads_all = false;  // sees the bundles of other hosts, too
+};
+
+// What was done since the start. For /metrics.
+struct ServiceCounts {
+  std::atomic<uint64_t> begins = 0;
+  std::atomic<uint64_t> commits = 0;  // that made a bundle
+  std::atomic<uint64_t> chunks = 0;   // acknowledged
+  std::atomic<uint64_t> bytes_received = 0;
+  std::atomic<uint64_t> bytes_sent = 0;
+  std::atomic<uint64_t> refusals = 0;
+};
+
+// The handlers of proto/collector.proto, without the network. Thread-safe; a
+// session is one thread's. An Error of kSystem is of the moment, and the client
+// tries again; all others are refusals, and their messages say what to do.
+class Service {
+ public:
+  struct Options {
+    ClientLimits clients;
+    FileListLimits lists;
+    uint64_t part_bytes_max = uint64_t{1} << 20;
+    uint32_t list_rows_max = 1000;
+    // Bytes of the disk that stay free, and how many are free now.
+    uint64_t disk_free_bytes_min = 0;
+    std::function<uint64_t()> disk_free_bytes;
+    std::string program = "clew-collector";  // and version
+    std::function<int64_t()> wall_s;         // since 1970
+    std::function<uint64_t()> steady_s;      // never goes back
+    std::function<void()> committed;         // a bundle is in the catalogue
+  };
+
+  // All must outlive the service.
+  Service(const Options& options, BundleStore& store, Catalogue& catalogue,
+          ScheduleStore& schedules, DailyUsage& usage);
+
+  [[nodiscard]] Result<pb::HelloReply> Hello(const Caller& caller,
+                                             const pb::HelloRequest& request);
+  // nullopt: the version is spoken here. Of a call's metadata.
+  [[nodiscard]] Status CheckProtocol(std::optional<std::string> version) const;
+  [[nodiscard]] Result<pb::BeginReply> Begin(const Caller& caller,
+                                             const pb::BeginRequest& request);
+  [[nodiscard]] Result<pb::CommitReply> Commit(
+      const Caller& caller, const pb::CommitRequest& request);
+  [[nodiscard]] Result<pb::ListReply> List(const Caller& caller,
+                                           const pb::ListRequest& request);
+  [[nodiscard]] Result<pb::StatusReply> GetStatus();
+
+  // One Put call. What was received of a chunk when it ends is kept for the
+  // next call of that host.
+  class PutSession {
+   public:
+    PutSession(Service& service, Caller caller)
+        : service_(service), caller_(std::move(caller)) {}
+    PutSession(const PutSession&) = delete;
+    PutSession& operator=(const PutSession&) = delete;
+    ~PutSession();
+
+    // The acknowledgement, where `part` made its chunk whole.
+    [[nodiscard]] Result<std::optional<pb::PutAck>> Put(
+        const pb::PutPart& part);
+
+   private:
+    [[nodiscard]] Status Select(const ChunkId& chunk);
+    [[nodiscard]] Status Take(const pb::PutPart& part);
+    void ParkCurrent();
+
+    Service& service_;
+    const Caller caller_;
+    std::optional<ChunkUpload> current_;
+    std::optional<ChunkId> acknowledged_;  // parts of it are skipped
+  };
+
+  // One Get call.
+  class GetSession {
+   public:
+    GetSession(GetSession&& other) noexcept;
+    GetSession& operator=(GetSession&&) = delete;
+    ~GetSession();
+    // The next message; false at the end.
+    [[nodiscard]] Result<bool> Next(pb::GetPart* part);
+
+   private:
+    friend class Service;
+    GetSession(Service& service, FileList list, size_t first_chunk);
+    void Head(pb::GetPart* part);
+    [[nodiscard]] Result<bool> NextData(pb::GetPart* part);
+
+    Service* service_;  // nullptr: moved from
+    FileList list_;
+    std::vector<ChunkRef> held_;   // each once
+    std::vector<ChunkRef> order_;  // as sent
+    std::vector<std::byte> schedule_;
+    bool head_sent_ = false;
+    size_t next_chunk_ = 0;
+    size_t chunk_offset_ = 0;  // in bytes_
+    std::vector<std::byte> bytes_;
+    size_t schedule_offset_ = 0;
+  };
+  [[nodiscard]] Result<GetSession> Get(const Caller& caller,
+                                       const pb::GetRequest& request);
+
+  // Forgets what clients left behind, removes expired chunks, and saves
+  // what hosts have sent today. To be called every few seconds.
+  [[nodiscard]] Status Housekeeping();
+
+  const ServiceCounts& counts() const { return counts_; }
+  const Clients& clients() const { return clients_; }
+
+ private:
+  [[nodiscard]] Status CheckRoom(const Caller& caller, uint64_t bytes);
+  void AddMissing(const Caller& caller, const std::vector<ChunkRef>& missing,
+                  auto* reply) const;
+  // Makes sure that a stored bundle has a row, and one with a host.
+  [[nodiscard]] Status Enter(const FileList& list, const std::string& host);
+  [[nodiscard]] Result<BundleId> Find(const Caller& caller,
+                                      const std::string& prefix) const;
+  [[nodiscard]] Result<bool> MaySee(const Caller& caller,
+                                    const BundleId& id) const;
+  bool IsStored(const BundleId& id) const;
+
+  const Options options_;
+  BundleStore& store_;
+  Catalogue& catalogue_;
+  ScheduleStore& schedules_;
+  DailyUsage& usage_;
+  Clients clients_;
+  ServiceCounts counts_;
+  const uint64_t started_s_;
+  std::atomic<uint64_t> expired_s_;
+};
+
+}  // namespace clew::collector
+
+#endif  // CLEW_COLLECTOR_SERVICE_H_

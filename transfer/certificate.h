@@ -1,0 +1,48 @@
+#ifndef CLEW_TRANSFER_CERTIFICATE_H_
+#define CLEW_TRANSFER_CERTIFICATE_H_
+
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "common/result.h"
+
+namespace clew::transfer {
+
+// Checks that `cert_pem` is a certificate that is valid now and `key_pem` its
+// key. The files are named in messages. kInvalidArgument: no PEM, or not a
+// pair. kUnsupported: expired, or not valid yet; the message says when.
+[[nodiscard]] Status CheckKeyPair(const std::string& cert_pem,
+                                  const std::string& cert_file,
+                                  const std::string& key_pem,
+                                  const std::string& key_file);
+
+// Whose signature on a client's certificate counts. Immutable; thread-safe.
+class CertificateAuthority {
+ public:
+  // kInvalidArgument: no certificate in it; `file` is for the message.
+  [[nodiscard]] static Result<CertificateAuthority> Parse(
+      const std::string& pem, const std::string& file);
+  CertificateAuthority(CertificateAuthority&& other) noexcept;
+  CertificateAuthority& operator=(CertificateAuthority&& other) noexcept;
+  ~CertificateAuthority();
+
+  // The host that a certificate was issued for: its first DNS name, or else its
+  // common name. `chain_pem_untrusted` has it first, then those between it and
+  // the authority. kUnsupported: not signed by the authority, expired, not for
+  // clients, without a name of [A-Za-z0-9._-]; says what to do.
+  [[nodiscard]] Result<std::string> HostOf(
+      std::string_view chain_pem_untrusted) const;
+
+ private:
+  struct Store;
+  explicit CertificateAuthority(std::unique_ptr<Store> store);
+  std::unique_ptr<Store> store_;
+};
+
+// Whether `name` may be a host's: 1 to 253 bytes of [A-Za-z0-9._-].
+bool IsHostName(std::string_view name);
+
+}  // namespace clew::transfer
+
+#endif  // CLEW_TRANSFER_CERTIFICATE_H_

@@ -1,0 +1,12 @@
+#ifndef CLEW_TRANSFER_GRPC_LOG_H_
+#define CLEW_TRANSFER_GRPC_LOG_H_
+
+namespace clew::transfer {
+
+// gRPC writes to stderr whatever it meets; what matters of it is in the status
+// of calls. Silences it, unless GRPC_VERBOSITY is set. Twice is once.
+void SilenceGrpc();
+
+}  // namespace clew::transfer
+
+#endif  // CLEW_TRANSFER_GRPC_LOG_H_
