@@ -15,9 +15,10 @@ namespace clew::collector {
 // BPF, perf events, io_uring, limits of other processes; without `may_fork` new
 // processes, too. Calls of another architecture kill.
 //
-// By Landlock, as far as the kernel has it: files below `folder` may be read
-// and written, `program` and the system's programs and libraries be read and
-// run, nothing else be opened; no TCP; no signal to others than its own.
+// By Landlock, as far as the kernel has it: plain files below `folder` may be
+// read, made and removed, `program` and the system's programs and libraries be
+// read and run, nothing else be opened; no TCP; no signal to others than its
+// own.
 class Confinement {
  public:
   // kSystem.

@@ -2,28 +2,35 @@
 #define CLEW_COLLECTOR_JOBS_H_
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
+#include <string_view>
 
 #include "collector/bundle_store.h"
 #include "collector/catalogue.h"
-#include "collector/child.h"
 #include "collector/schedule_store.h"
 #include "common/result.h"
 
 namespace clew::collector {
 
 struct JobOptions {
+  static constexpr unsigned kSolversMax = 64;
   std::string clew = "/usr/bin/clew";  // absolute path of the program
   // Bundles are put together here, below the collector's data folder; emptied
   // by Start.
   std::string work_folder;
   unsigned solvers = 1;  // `clew solve` at once; 0: none. At most kSolversMax.
   double analysis_time_limit_s = 60;
-  double solve_time_limit_s = 300;              // told to `clew solve`
+  double solve_time_limit_s = 300;  // told to `clew solve`
+  double solve_grace_s = 60;        // more than that, to read and to write
   uint64_t memory_bytes = uint64_t{4} << 30;    // of one child
   uint64_t work_bytes_max = uint64_t{8} << 30;  // of a bundle put together
-  static constexpr unsigned kSolversMax = 64;
+  // A worker waits so long after a failure of the system, then twice as long.
+  double retry_s = 1;
+  double retry_s_max = 60;
+  // One line on what did not go as it should. From any thread.
+  std::function<void(std::string_view)> report;
 };
 
 // What was done since Start. Plain values, for /metrics.
@@ -48,13 +55,14 @@ struct JobCounts {
 // A child that fails or that a limit ends is an outcome: a bundle without
 // backtraces is grouped by the kind of its failure, one without an answer is
 // kUnsolved and its `why` names the cause. After a failure of the disk or the
-// system the bundle is given back, and the worker waits; the third time it is
-// kUnsolved. A bundle under which the collector died three times is given up
-// (Catalogue::ReturnTaken).
+// system the bundle is given back, and the worker waits; the third time that is
+// an outcome, too. A bundle under which the collector died three times is given
+// up (Catalogue::ReturnTaken). A schedule is in `schedules` before the
+// catalogue says kWitness.
 class JobRunner {
  public:
   // Returns what a crash left as taken, empties the work folder, begins.
-  // kInvalidArgument: options. kSystem. All three must outlive the runner.
+  // kInvalidArgument: options. kSystem. The three must outlive the runner.
   [[nodiscard]] static Result<std::unique_ptr<JobRunner>> Start(
       const JobOptions& options, BundleStore& store, Catalogue& catalogue,
       ScheduleStore& schedules);

@@ -1,4 +1,7 @@
-// A child as a hostile one would be: does what its first argument says.
+// A child as a hostile one would be: does what its first argument says. As
+// `backtrace` or `solve` it does what the bundle says, whose perf.data has
+// lines
+// "<command> <mode>" and "group <hexadecimal digit>".
 // Plain C, so that a sanitised build of the tests does not sanitise it.
 #define _GNU_SOURCE
 #include <errno.h>
@@ -106,8 +109,78 @@ static void TellDescriptors(void) {
   printf("stdin %zd", read(0, &byte, 1));
 }
 
-int main(int argc, char** argv) {
-  const char* mode = argc > 1 ? argv[1] : "";
+static void TellBacktraces(char group) {
+  char signature[65] = {0};
+  memset(signature, group, 64);
+  printf(
+      "{\"signature\": \"%s\", \"title\": \"SIGABRT in group %c\", "
+      "\"threads\": []}\n",
+      signature, group);
+}
+
+static void LeaveSchedule(const char* bundle) {
+  if (chdir(bundle) != 0) {
+    exit(9);
+  }
+  const int fd = open("schedule.pb", O_CREAT | O_TRUNC | O_WRONLY, 0600);
+  dprintf(fd, "a schedule");
+  close(fd);
+}
+
+static void TellWitness(void) {
+  printf(
+      "{\"verdict\": \"witness\", \"grade\": \"memory-exact\", "
+      "\"seconds\": 1.5}\n");
+}
+
+static int Act(const char* mode, char** arguments);
+
+// As clew would: `bundle` says what.
+static int ActAsClew(const char* command, const char* bundle) {
+  char path[4096];
+  snprintf(path, sizeof(path), "%s/perf.data", bundle);
+  FILE* file = fopen(path, "r");
+  char line[256];
+  char mode[256] = "good";
+  char group = 'a';
+  while (file != NULL && fgets(line, sizeof(line), file) != NULL) {
+    line[strcspn(line, "\n")] = 0;
+    if (strncmp(line, "group ", 6) == 0) {
+      group = line[6];
+    } else if (strncmp(line, command, strlen(command)) == 0) {
+      strcpy(mode, line + strlen(command) + 1);
+    }
+  }
+  if (strcmp(mode, "good") == 0) {
+    TellBacktraces(group);
+  } else if (strcmp(mode, "witness") == 0) {
+    LeaveSchedule(bundle);
+    TellWitness();
+  } else if (strcmp(mode, "no schedule") == 0) {
+    TellWitness();
+  } else if (strcmp(mode, "contradiction") == 0) {
+    printf("{\"verdict\": \"unsat\", \"conflict\": [\"one\", \"two\"]}\n");
+    return 1;
+  } else if (strcmp(mode, "unknown") == 0) {
+    printf("{\"verdict\": \"unknown\", \"reason\": \"time limit\"}\n");
+    return 5;
+  } else if (strcmp(mode, "lie") == 0) {
+    TellWitness();
+    return 5;
+  } else if (strcmp(mode, "garbage") == 0) {
+    printf("[[[[");
+  } else if (strcmp(mode, "no signature") == 0) {
+    printf("{\"signature\": 7, \"title\": []}");
+  } else if (strcmp(mode, "fail") == 0) {
+    fprintf(stderr, "clew: perf.data: offset 0x8: \x1b[31mbroken\n");
+    return 4;
+  } else {
+    return Act(mode, NULL);
+  }
+  return 0;
+}
+
+static int Act(const char* mode, char** arguments) {
   if (strcmp(mode, "memory") == 0) {
     UseMemory();
   } else if (strcmp(mode, "cpu") == 0) {
@@ -137,11 +210,19 @@ int main(int argc, char** argv) {
       pause();
     }
   } else if (strcmp(mode, "try") == 0) {
-    TryAll(argv + 2);
+    TryAll(arguments);
   } else if (strcmp(mode, "crash") == 0) {
     raise(SIGSEGV);
   } else if (strcmp(mode, "descriptors") == 0) {
     TellDescriptors();
   }
   return 0;
+}
+
+int main(int argc, char** argv) {
+  const char* mode = argc > 1 ? argv[1] : "";
+  if (strcmp(mode, "backtrace") == 0 || strcmp(mode, "solve") == 0) {
+    return ActAsClew(mode, argv[argc - 1]);
+  }
+  return Act(mode, argv + 2);
 }

@@ -1,0 +1,98 @@
+#include "collector/child_reports.h"
+
+#include <cmath>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "collector/text.h"
+
+namespace clew::collector {
+namespace {
+
+using Json = nlohmann::json;
+
+constexpr size_t kConflictsShown = 3;
+// Beyond it a number of seconds is no measurement.
+constexpr double kSecondsMax = 1e9;
+
+// Discarded where it is no JSON object.
+Json Parse(std::string_view text) {
+  Json json = Json::parse(text, /*cb=*/nullptr, /*allow_exceptions=*/false);
+  return json.is_object() ? json : Json(Json::value_t::discarded);
+}
+
+// Empty where there is no such string.
+std::string StringAt(const Json& json, const char* key) {
+  const auto found = json.find(key);
+  return found != json.end() && found->is_string() ? found->get<std::string>()
+                                                   : "";
+}
+
+double SecondsAt(const Json& json, const char* key) {
+  const auto found = json.find(key);
+  const double value =
+      found != json.end() && found->is_number() ? found->get<double>() : 0;
+  return value >= 0 && value <= kSecondsMax ? value : 0;
+}
+
+std::string Conflicts(const Json& json) {
+  std::string text;
+  const auto found = json.find("conflict");
+  if (found == json.end() || !found->is_array()) {
+    return text;
+  }
+  for (size_t i = 0; i < found->size() && i < kConflictsShown; ++i) {
+    if ((*found)[i].is_string()) {
+      text += (text.empty() ? "" : "; ") + (*found)[i].get<std::string>();
+    }
+  }
+  return text;
+}
+
+std::string NoAnswer(const Json& json) {
+  const std::string reason = StringAt(json, "reason");
+  return reason.empty() ? "no answer within the limits"
+                        : "no answer: " + reason;
+}
+
+}  // namespace
+
+Result<Analysis> ParseBacktraces(std::string_view json_untrusted) {
+  const Json json = Parse(json_untrusted);
+  if (json.is_discarded()) {
+    return CorruptInput("clew backtrace: its output is no JSON object");
+  }
+  Analysis analysis = {.signature = StringAt(json, "signature"),
+                       .title = StringAt(json, "title"),
+                       .backtraces = std::string(json_untrusted)};
+  if (!transfer::FromHex(analysis.signature)) {
+    return CorruptInput(
+        "clew backtrace: signature is {:?}, needs 64 hexadecimal digits",
+        CleanLine(analysis.signature, kNameBytesMax));
+  }
+  return analysis;
+}
+
+Result<SolveOutcome> ParseSolveReport(std::string_view json_untrusted,
+                                      int exit_status) {
+  const Json json = Parse(json_untrusted);
+  const std::string verdict =
+      json.is_discarded() ? "" : StringAt(json, "verdict");
+  SolveOutcome outcome;
+  outcome.seconds = json.is_discarded() ? 0 : SecondsAt(json, "seconds");
+  if (exit_status == kExitOk && verdict == "witness") {
+    outcome.state = BundleState::kWitness;
+    outcome.grade = StringAt(json, "grade");
+  } else if (exit_status == kExitFinding && verdict == "unsat") {
+    outcome.state = BundleState::kContradiction;
+    outcome.why = Conflicts(json);
+  } else if (exit_status == kExitLimit && verdict == "unknown") {
+    outcome.why = NoAnswer(json);
+  } else {
+    return CorruptInput("clew solve: exit status {}, verdict {:?}", exit_status,
+                        CleanLine(verdict, kNameBytesMax));
+  }
+  return outcome;
+}
+
+}  // namespace clew::collector

@@ -1,0 +1,420 @@
+#include "collector/jobs.h"
+
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <condition_variable>
+#include <filesystem>
+#include <map>
+#include <mutex>
+#include <optional>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "collector/child_reports.h"
+#include "collector/job.h"
+#include "collector/text.h"
+#include "common/check.h"
+
+namespace clew::collector {
+namespace {
+
+using Seconds = std::chrono::duration<double>;
+
+// A worker looks for work at least so often, whether it was woken or not.
+constexpr Seconds kLook{60};
+// The system may fail so often for one bundle.
+constexpr int kPutOffMax = 3;
+
+class Runner final : public JobRunner {
+ public:
+  Runner(const JobOptions& options, BundleStore& store, Catalogue& catalogue,
+         ScheduleStore& schedules, int stop_fd)
+      : options_(options),
+        store_(store),
+        catalogue_(catalogue),
+        schedules_(schedules),
+        stop_fd_(stop_fd) {}
+  ~Runner() override {
+    Stop();
+    close(stop_fd_);
+  }
+
+  void StartThreads() {
+    workers_ = 1 + options_.solvers;
+    threads_.emplace_back([this] { Work(&Runner::AnalyseOne); });
+    for (unsigned i = 0; i < options_.solvers; ++i) {
+      threads_.emplace_back([this] { Work(&Runner::SolveOne); });
+    }
+  }
+
+  void Wake() override {
+    const std::lock_guard lock(mutex_);
+    ++wakes_;
+    idle_workers_ = 0;
+    changed_.notify_all();
+  }
+
+  void Stop() override {
+    const std::lock_guard stop_lock(stop_mutex_);
+    {
+      const std::lock_guard lock(mutex_);
+      stopping_ = true;
+      changed_.notify_all();
+    }
+    CLEW_CHECK(eventfd_write(stop_fd_, 1) == 0, "errno {}", errno);
+    for (std::thread& thread : threads_) {
+      thread.join();
+    }
+    threads_.clear();
+  }
+
+  bool WaitIdle(double seconds) override {
+    std::unique_lock lock(mutex_);
+    return changed_.wait_for(lock, Seconds(seconds),
+                             [&] { return idle_workers_ == workers_; });
+  }
+
+  JobCounts counts() const override {
+    const std::lock_guard lock(mutex_);
+    return counts_;
+  }
+
+ private:
+  // What came of looking for work.
+  enum class Found : uint8_t { kNothing, kWork, kTrouble };
+  using WorkOnOne = Found (Runner::*)();
+
+  // A worker: one bundle after the other, as long as there are any.
+  void Work(WorkOnOne work_on_one) {
+    Seconds wait(options_.retry_s);
+    while (true) {
+      const uint64_t wakes = CurrentWakes();
+      if (Stopping()) {
+        return;
+      }
+      switch ((this->*work_on_one)()) {
+        case Found::kWork:
+          wait = Seconds(options_.retry_s);
+          break;
+        case Found::kNothing:
+          WaitForWork(wakes);
+          break;
+        case Found::kTrouble:
+          WaitFor(wait);
+          wait = std::min(2 * wait, Seconds(options_.retry_s_max));
+          break;
+      }
+    }
+  }
+
+  bool Stopping() const {
+    const std::lock_guard lock(mutex_);
+    return stopping_;
+  }
+  uint64_t CurrentWakes() const {
+    const std::lock_guard lock(mutex_);
+    return wakes_;
+  }
+
+  // Until Wake is called, or was since `wakes` was read.
+  void WaitForWork(uint64_t wakes) {
+    std::unique_lock lock(mutex_);
+    if (wakes != wakes_ || stopping_) {
+      return;
+    }
+    ++idle_workers_;
+    changed_.notify_all();
+    changed_.wait_for(lock, kLook,
+                      [&] { return wakes != wakes_ || stopping_; });
+    if (wakes == wakes_) {
+      --idle_workers_;  // Wake did not
+    }
+  }
+  void WaitFor(Seconds wait) {
+    std::unique_lock lock(mutex_);
+    changed_.wait_for(lock, wait, [&] { return stopping_; });
+  }
+
+  void Report(std::string_view line) const {
+    if (options_.report) {
+      options_.report(CleanLine(line, kLineBytesMax));
+    }
+  }
+
+  // What must not get lost: until it works, or the runner stops; then the
+  // bundle is returned at the next start.
+  void Persist(const BundleId& id, const std::function<Status()>& write) {
+    Seconds wait(options_.retry_s);
+    for (bool first = true; first || !Stopping(); first = false) {
+      const Status written = write();
+      if (written) {
+        return;
+      }
+      Report(fmt::format("bundle {}: {}", id.hex(), written.error().message));
+      WaitFor(wait);
+      wait = std::min(2 * wait, Seconds(options_.retry_s_max));
+    }
+  }
+
+  template <class Change>
+  void Count(Change change) {
+    const std::lock_guard lock(mutex_);
+    change(counts_);
+  }
+
+  Result<ChildOutcome> RunCounted(const Job& job,
+                                  Result<ChildOutcome> (Job::*run)() const) {
+    Count([](JobCounts& counts) { ++counts.running; });
+    auto outcome = (job.*run)();
+    Count([&](JobCounts& counts) {
+      --counts.running;
+      if (outcome) {
+        counts.child_cpu_seconds += outcome->cpu_seconds;
+        counts.limits_hit += outcome->end == ChildEnd::kLimit ? 1 : 0;
+      }
+    });
+    return outcome;
+  }
+
+  // Whether this failure may pass, and the bundle was not put off too often.
+  bool ShouldPutOff(const BundleId& id, const Error& error) {
+    const std::lock_guard lock(mutex_);
+    if (error.code != ErrorCode::kSystem) {
+      return false;
+    }
+    if (++put_off_[id] >= kPutOffMax) {
+      put_off_.erase(id);
+      return false;
+    }
+    ++counts_.put_off;
+    return true;
+  }
+  void Done(const BundleId& id) {
+    const std::lock_guard lock(mutex_);
+    put_off_.erase(id);
+  }
+
+  void GiveBack(const BundleId& id) {
+    const SolveOutcome broken_off = {.state = BundleState::kStored};
+    Persist(id, [&] { return catalogue_.SetSolved(id, broken_off); });
+  }
+
+  Found NoBundle(const Error& error) {
+    Report(error.message);
+    return Found::kTrouble;
+  }
+
+  // ---- Analysis
+
+  Found AnalyseOne() {
+    const auto taken = catalogue_.TakeForAnalysis();
+    if (!taken) {
+      return NoBundle(taken.error());
+    }
+    if (!*taken) {
+      return Found::kNothing;
+    }
+    const BundleId id = **taken;
+    const auto analysis = Analyse(id);
+    if (!analysis && ShouldPutOff(id, analysis.error())) {
+      Report(fmt::format("bundle {}: put off: {}", id.hex(),
+                         analysis.error().message));
+      GiveBack(id);
+      return Found::kTrouble;
+    }
+    if (analysis && !*analysis) {  // stopped
+      GiveBack(id);
+      return Found::kWork;
+    }
+    FinishAnalysis(id, analysis);
+    return Found::kWork;
+  }
+
+  // nullopt: the runner stops.
+  Result<std::optional<Analysis>> Analyse(const BundleId& id) {
+    Job job(options_, store_, stop_fd_);
+    CLEW_RETURN_IF_ERROR(job.Prepare(id));
+    CLEW_ASSIGN_OR_RETURN(outcome, RunCounted(job, &Job::RunBacktrace));
+    if (outcome.end == ChildEnd::kStopped) {
+      return std::nullopt;
+    }
+    if (outcome.end != ChildEnd::kExited || outcome.exit_status != kExitOk) {
+      return CorruptInput("{}", Describe("clew backtrace", outcome));
+    }
+    CLEW_ASSIGN_OR_RETURN(analysis, ParseBacktraces(outcome.output));
+    return std::optional(std::move(analysis));
+  }
+
+  void FinishAnalysis(const BundleId& id,
+                      const Result<std::optional<Analysis>>& analysis) {
+    if (!analysis) {
+      Report(fmt::format("bundle {}: no backtrace, grouped by its kind: {}",
+                         id.hex(), analysis.error().message));
+    }
+    Persist(id, [&]() -> Status {
+      if (analysis) {
+        const auto kept = catalogue_.SetAnalysis(id, **analysis);
+        if (kept || kept.error().code == ErrorCode::kSystem) {
+          return kept;
+        }
+      }
+      return SetAnalysisByKind(id);
+    });
+    Done(id);
+    Count([&](JobCounts& counts) {
+      ++counts.analyses;
+      counts.analyses_failed += analysis ? 0 : 1;
+    });
+    Wake();
+  }
+
+  Status SetAnalysisByKind(const BundleId& id) {
+    CLEW_ASSIGN_OR_RETURN(row, catalogue_.Bundle(id));
+    if (!row) {
+      return {};  // removed meanwhile
+    }
+    return catalogue_.SetAnalysis(id,
+                                  AnalysisByKind(row->failure, row->command));
+  }
+
+  // ---- Solving
+
+  Found SolveOne() {
+    const auto taken = catalogue_.TakeForSolving();
+    if (!taken) {
+      return NoBundle(taken.error());
+    }
+    if (!*taken) {
+      return Found::kNothing;
+    }
+    const BundleId id = **taken;
+    auto outcome = Solve(id);
+    if (!outcome && ShouldPutOff(id, outcome.error())) {
+      Report(fmt::format("bundle {}: put off: {}", id.hex(),
+                         outcome.error().message));
+      GiveBack(id);
+      return Found::kTrouble;
+    }
+    if (!outcome) {
+      Report(fmt::format("bundle {}: {}", id.hex(), outcome.error().message));
+      outcome = SolveOutcome{.state = BundleState::kUnsolved,
+                             .why = outcome.error().message};
+    }
+    FinishSolving(id, *outcome);
+    return Found::kWork;
+  }
+
+  // kStored: the runner stops.
+  Result<SolveOutcome> Solve(const BundleId& id) {
+    Job job(options_, store_, stop_fd_);
+    CLEW_RETURN_IF_ERROR(job.Prepare(id));
+    CLEW_ASSIGN_OR_RETURN(child, RunCounted(job, &Job::RunSolve));
+    if (child.end == ChildEnd::kStopped) {
+      return SolveOutcome{.state = BundleState::kStored};
+    }
+    if (child.end != ChildEnd::kExited) {
+      return SolveOutcome{.state = BundleState::kUnsolved,
+                          .why = Describe("clew solve", child),
+                          .seconds = child.seconds};
+    }
+    auto outcome = ParseSolveReport(child.output, child.exit_status);
+    if (!outcome) {
+      return SolveOutcome{.state = BundleState::kUnsolved,
+                          .why = Describe("clew solve", child),
+                          .seconds = child.seconds};
+    }
+    if (outcome->state == BundleState::kWitness) {
+      CLEW_ASSIGN_OR_RETURN(schedule, job.ReadSchedule());
+      CLEW_RETURN_IF_ERROR(schedules_.Put(id, schedule));
+    }
+    return outcome;
+  }
+
+  void FinishSolving(const BundleId& id, const SolveOutcome& outcome) {
+    Persist(id, [&] { return catalogue_.SetSolved(id, outcome); });
+    if (outcome.state == BundleState::kStored) {
+      return;
+    }
+    Done(id);
+    Count([&](JobCounts& counts) {
+      ++counts.solves;
+      counts.witnesses += outcome.state == BundleState::kWitness ? 1 : 0;
+      counts.contradictions +=
+          outcome.state == BundleState::kContradiction ? 1 : 0;
+      counts.unsolved += outcome.state == BundleState::kUnsolved ? 1 : 0;
+    });
+    Wake();
+  }
+
+  const JobOptions options_;
+  BundleStore& store_;
+  Catalogue& catalogue_;
+  ScheduleStore& schedules_;
+  const int stop_fd_;  // an eventfd, readable from Stop on
+
+  mutable std::mutex mutex_;  // for all below but threads_
+  std::condition_variable changed_;
+  uint64_t wakes_ = 0;
+  unsigned workers_ = 0;
+  unsigned idle_workers_ = 0;  // found nothing since the last Wake
+  bool stopping_ = false;
+  JobCounts counts_;
+  // At most one for each bundle that is not done; gone with it.
+  std::map<BundleId, int> put_off_;
+
+  std::mutex stop_mutex_;  // one Stop at a time
+  std::vector<std::thread> threads_;
+};
+
+Status CheckOptions(const JobOptions& options) {
+  if (!options.clew.starts_with('/') ||
+      access(options.clew.c_str(), X_OK) != 0) {
+    return InvalidArgument(
+        "clew program {:?}: needs the absolute path of a program that may be "
+        "run",
+        options.clew);
+  }
+  if (options.solvers > JobOptions::kSolversMax) {
+    return InvalidArgument("{} solvers, at most {}", options.solvers,
+                           JobOptions::kSolversMax);
+  }
+  if (!(options.analysis_time_limit_s > 0) ||
+      !(options.solve_time_limit_s > 0)) {
+    return InvalidArgument("time limits of {:g} s and {:g} s: must be above 0",
+                           options.analysis_time_limit_s,
+                           options.solve_time_limit_s);
+  }
+  return {};
+}
+
+Status EmptyFolder(const std::string& folder) {
+  FileSystem& files = PosixFileSystem();
+  CLEW_RETURN_IF_ERROR(files.RemoveAll(folder));
+  return files.CreateDirectory(folder);
+}
+
+}  // namespace
+
+Result<std::unique_ptr<JobRunner>> JobRunner::Start(const JobOptions& options,
+                                                    BundleStore& store,
+                                                    Catalogue& catalogue,
+                                                    ScheduleStore& schedules) {
+  CLEW_RETURN_IF_ERROR(CheckOptions(options));
+  CLEW_RETURN_IF_ERROR(EmptyFolder(options.work_folder));
+  CLEW_RETURN_IF_ERROR(catalogue.ReturnTaken());
+  const int stop_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+  if (stop_fd < 0) {
+    return SystemError(errno, "cannot make an eventfd");
+  }
+  auto runner =
+      std::make_unique<Runner>(options, store, catalogue, schedules, stop_fd);
+  runner->StartThreads();
+  return runner;
+}
+
+}  // namespace clew::collector

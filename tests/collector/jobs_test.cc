@@ -1,0 +1,385 @@
+// Goal: whatever a bundle makes of `clew`, it ends in a state that says so, no
+// other bundle suffers, and a witness is there with its schedule. Method: a
+// program in place of clew that does what the bundle says (child_probe.c).
+#include "collector/jobs.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+
+#include <chrono>
+#include <filesystem>
+#include <mutex>
+#include <thread>
+
+#include "collector/child_reports.h"
+#include "collector/job.h"
+#include "common/check.h"
+#include "tests/collector/catalogue_model.h"
+#include "tests/collector/samples.h"
+#include "tests/support/failing_files.h"
+
+namespace clew::collector {
+namespace {
+
+namespace fs = std::filesystem;
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+
+template <class T>
+T Must(Result<T> result) {
+  CLEW_CHECK(result.has_value(), "{}", result.error().message);
+  return std::move(*result);
+}
+
+// A collector without its network.
+class Jobs : public ::testing::Test {
+ protected:
+  Jobs() {
+    store_ = Must(BundleStore::Open(PosixFileSystem(),
+                                    StoreOptions(folder_.path(), &now_s_)));
+    schedules_ =
+        Must(ScheduleStore::Open(PosixFileSystem(), folder_ / "schedules"));
+    catalogue_ = Must(Catalogue::Open(folder_ / "catalogue.sqlite"));
+    options_.clew = CLEW_CHILD_PROBE;
+    options_.work_folder = folder_ / "work";
+    options_.solvers = 2;
+    options_.solve_grace_s = 0;
+    options_.solve_time_limit_s = 20;
+    options_.analysis_time_limit_s = 20;
+    options_.memory_bytes = 64 << 20;
+    options_.retry_s = 0.01;
+    options_.report = [this](std::string_view line) {
+      const std::lock_guard lock(mutex_);
+      reported_ += std::string(line) + "\n";
+    };
+  }
+
+  // A bundle with these lines in its perf.data.
+  BundleId Add(const std::string& lines, const std::string& command = "bank") {
+    const Sample sample = SmallSample(lines, "image");
+    CLEW_CHECK(SendBundle(*store_, sample).has_value(), "not stored");
+    NewBundle bundle = BundleOf(++added_);
+    bundle.id = sample.list.id();
+    bundle.command = command;
+    CLEW_CHECK(catalogue_->Add(bundle).has_value(), "not added");
+    return bundle.id;
+  }
+
+  void Start() {
+    runner_ =
+        Must(JobRunner::Start(options_, *store_, *catalogue_, *schedules_));
+  }
+  void WorkUntilIdle() {
+    Start();
+    ASSERT_TRUE(runner_->WaitIdle(60)) << "still at work";
+    EXPECT_TRUE(fs::is_empty(options_.work_folder));
+    EXPECT_EQ(runner_->counts().running, 0u);
+  }
+
+  BundleRow Row(const BundleId& id) {
+    const auto row = Must(catalogue_->Bundle(id));
+    CLEW_CHECK(row.has_value(), "no bundle {}", id.hex());
+    return *row;
+  }
+  std::string ScheduleOf(const BundleId& id) {
+    const auto bytes = Must(schedules_->Read(id));
+    if (!bytes) {
+      return "none";
+    }
+    return {reinterpret_cast<const char*>(bytes->data()), bytes->size()};
+  }
+  std::string Reported() {
+    const std::lock_guard lock(mutex_);
+    return reported_;
+  }
+  // Alone in its group, unsolved for this reason.
+  void ExpectUnsolved(const std::string& mode, const std::string& why) {
+    const BundleId id = Add("solve " + mode + "\n");
+    WorkUntilIdle();
+    EXPECT_EQ(Row(id).state, BundleState::kUnsolved) << mode;
+    EXPECT_THAT(Row(id).why, HasSubstr(why)) << mode;
+    EXPECT_EQ(ScheduleOf(id), "none");
+    EXPECT_EQ(runner_->counts().unsolved, 1u);
+  }
+
+  uint64_t now_s_ = 0;
+  TempFolder folder_;
+  std::unique_ptr<BundleStore> store_;
+  std::unique_ptr<ScheduleStore> schedules_;
+  std::unique_ptr<Catalogue> catalogue_;
+  JobOptions options_;
+  uint64_t added_ = 0;
+  std::mutex mutex_;
+  std::string reported_;
+  std::unique_ptr<JobRunner> runner_;
+};
+
+TEST_F(Jobs, EachGroupHasOneBundleSolvedAndItsScheduleKept) {
+  std::vector<BundleId> ids;
+  for (const char group : {'1', '2', '3'}) {
+    for (int i = 0; i < 3; ++i) {
+      ids.push_back(
+          Add(fmt::format("solve witness\ngroup {}\n{}\n", group, i)));
+    }
+  }
+  WorkUntilIdle();
+  const auto groups = Must(catalogue_->Groups({}));
+  ASSERT_EQ(groups.total, 3u);
+  for (const GroupRow& group : groups.rows) {
+    EXPECT_EQ(group.bundles, 3u);
+    EXPECT_EQ(group.state, BundleState::kWitness);
+    ASSERT_TRUE(group.representative);
+    EXPECT_EQ(ScheduleOf(*group.representative), "a schedule");
+    EXPECT_EQ(Row(*group.representative).grade, "memory-exact");
+    EXPECT_EQ(Row(*group.representative).solve_seconds, 1.5);
+  }
+  EXPECT_EQ(schedules_->List().size(), 3u);
+  const JobCounts counts = runner_->counts();
+  EXPECT_EQ(counts.analyses, 9u);
+  EXPECT_EQ(counts.analyses_failed, 0u);
+  EXPECT_EQ(counts.solves, 3u);
+  EXPECT_EQ(counts.witnesses, 3u);
+  EXPECT_EQ(Reported(), "");
+  EXPECT_THAT(Must(catalogue_->AnalysisOf(ids[0]))->backtraces,
+              HasSubstr("\"threads\": []"));
+}
+
+TEST_F(Jobs, WhatIsAddedLaterIsWorkedOnWhenWoken) {
+  WorkUntilIdle();
+  const BundleId id = Add("solve contradiction\n");
+  runner_->Wake();
+  ASSERT_TRUE(runner_->WaitIdle(60));
+  EXPECT_EQ(Row(id).state, BundleState::kContradiction);
+  EXPECT_EQ(Row(id).why, "one; two");
+  EXPECT_EQ(runner_->counts().contradictions, 1u);
+}
+
+TEST_F(Jobs, ABundleWithHigherSufficiencyIsTriedAfterOneInVain) {
+  const BundleId first = Add("solve unknown\n");
+  WorkUntilIdle();
+  EXPECT_EQ(Row(first).why, "no answer: time limit");
+  const Sample sample = SmallSample("solve witness\n", "image");
+  ASSERT_TRUE(SendBundle(*store_, sample));
+  NewBundle better = BundleOf(9);
+  better.id = sample.list.id();
+  better.sufficiency = 100;
+  ASSERT_TRUE(catalogue_->Add(better));
+  runner_->Wake();
+  ASSERT_TRUE(runner_->WaitIdle(60));
+  EXPECT_EQ(Row(better.id).state, BundleState::kWitness);
+}
+
+// Of the same program with the same kind of failure; none stays without group.
+TEST_F(Jobs, BundlesWithoutBacktraceAreGroupedByKind) {
+  options_.analysis_time_limit_s = 1;
+  std::vector<BundleId> ids;
+  for (const char* mode : {"fail", "crash", "hang", "flood", "memory",
+                           "garbage", "no signature"}) {
+    ids.push_back(
+        Add(fmt::format("backtrace {}\nsolve unknown\n", mode), "/opt/bank"));
+  }
+  const BundleId good = Add("solve witness\n", "/opt/bank");
+  const BundleId other = Add("backtrace fail\nsolve unknown\nx\n", "sink");
+  WorkUntilIdle();
+  const Analysis by_kind = AnalysisByKind("signal 6 (Aborted)", "bank");
+  for (const BundleId& id : ids) {
+    EXPECT_EQ(Row(id).signature, by_kind.signature);
+  }
+  const auto group = Must(catalogue_->Group(by_kind.signature));
+  ASSERT_TRUE(group);
+  EXPECT_EQ(group->title, "signal 6 (Aborted) in bank (no backtrace)");
+  EXPECT_EQ(group->bundles, ids.size());
+  EXPECT_EQ(Row(good).state, BundleState::kWitness);
+  EXPECT_NE(Row(other).signature, by_kind.signature);
+  EXPECT_EQ(runner_->counts().analyses_failed, ids.size() + 1);
+  EXPECT_EQ(runner_->counts().limits_hit, 3u);
+  EXPECT_THAT(
+      Reported(),
+      AllOf(HasSubstr("exit status 4: clew: perf.data: offset 0x8: \ufffd[31m"),
+            HasSubstr("signal 11 (Segmentation fault)"),
+            HasSubstr("wall-clock limit of 1 s"),
+            HasSubstr("output limit of 4194304 bytes"),
+            HasSubstr("memory limit of 67108864 bytes"),
+            HasSubstr("no JSON object"), HasSubstr("64 hexadecimal digits")));
+}
+
+TEST_F(Jobs, AHangIsUnsolvedWithTheLimitNamed) {
+  options_.solve_time_limit_s = 0.3;
+  ExpectUnsolved("hang", "clew solve: ended by the wall-clock limit of 0.3 s");
+}
+TEST_F(Jobs, AMemoryHogIsUnsolvedWithTheLimitNamed) {
+  ExpectUnsolved("memory", "memory limit of 67108864 bytes");
+}
+TEST_F(Jobs, AFloodIsUnsolvedWithTheLimitNamed) {
+  ExpectUnsolved("flood", "output limit of 4194304 bytes");
+}
+TEST_F(Jobs, AFileWithoutEndIsUnsolvedWithTheLimitNamed) {
+  ExpectUnsolved("file", "limit of 67108864 bytes for a file");
+}
+TEST_F(Jobs, ProcessesLeftBehindEndWithTheJob) {
+  options_.solve_time_limit_s = 1;
+  ExpectUnsolved("leave and hang", "wall-clock limit of 1 s");
+}
+TEST_F(Jobs, ACrashIsUnsolvedWithTheSignalNamed) {
+  ExpectUnsolved("crash",
+                 "clew solve: ended by signal 11 (Segmentation fault)");
+}
+TEST_F(Jobs, AnErrorIsUnsolvedWithTheLastLineOfIt) {
+  ExpectUnsolved("fail", "clew solve: exit status 4: clew: perf.data");
+}
+TEST_F(Jobs, AWitnessWithoutScheduleIsNone) {
+  ExpectUnsolved("no schedule", "said witness and left no schedule");
+}
+TEST_F(Jobs, AWitnessWithAnotherExitStatusIsNone) {
+  ExpectUnsolved("lie", "clew solve: exit status 5");
+}
+
+TEST_F(Jobs, ABundleBeyondTheLimitIsUnsolvedWithTheLimitNamed) {
+  options_.work_bytes_max = 10;
+  const BundleId id = Add("solve witness\n");
+  WorkUntilIdle();
+  EXPECT_EQ(Row(id).state, BundleState::kUnsolved);
+  EXPECT_THAT(Row(id).why, HasSubstr("jobs take at most 10"));
+}
+
+TEST_F(Jobs, StopGivesBackWhatWasAtWork) {
+  const BundleId id = Add("solve hang\n");
+  Start();
+  while (runner_->counts().analyses == 0 || runner_->counts().running == 0) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  }
+  const auto begin = std::chrono::steady_clock::now();
+  runner_->Stop();
+  runner_->Stop();
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(10));
+  EXPECT_EQ(Row(id).state, BundleState::kStored);
+  EXPECT_EQ(runner_->counts().solves, 0u);
+  const auto again = Must(catalogue_->TakeForSolving());
+  EXPECT_EQ(again, id);
+}
+
+// The collector was killed while it worked on them.
+TEST_F(Jobs, WhatWasTakenWhenTheCollectorDiedIsDoneAfterTheStart) {
+  const BundleId analysed = Add("solve unknown\n1\n");
+  ASSERT_TRUE(Must(catalogue_->TakeForAnalysis()));
+  fs::create_directories(options_.work_folder + "/left/behind");
+  WorkUntilIdle();
+  EXPECT_EQ(Row(analysed).state, BundleState::kUnsolved);
+}
+
+TEST_F(Jobs, RefusesOptionsThatCannotWork) {
+  for (const char* clew : {"clew", "", "/nonexistent/clew"}) {
+    options_.clew = clew;
+    const auto started =
+        JobRunner::Start(options_, *store_, *catalogue_, *schedules_);
+    ASSERT_FALSE(started) << clew;
+    EXPECT_EQ(started.error().code, ErrorCode::kInvalidArgument);
+  }
+  options_.clew = CLEW_CHILD_PROBE;
+  options_.solvers = JobOptions::kSolversMax + 1;
+  EXPECT_FALSE(JobRunner::Start(options_, *store_, *catalogue_, *schedules_));
+  options_.solvers = 1;
+  options_.solve_time_limit_s = 0;
+  EXPECT_FALSE(JobRunner::Start(options_, *store_, *catalogue_, *schedules_));
+}
+
+// A chunk is damaged: of this bundle alone, and for good.
+TEST_F(Jobs, ADamagedBundleIsUnsolvedAndTheNextOneIsNot) {
+  const BundleId damaged = Add("solve witness\ngroup 1\n");
+  const BundleId whole = Add("solve witness\ngroup 2\n");
+  const FileList list = Must(store_->ReadList(damaged));
+  for (const FileEntry& file : list.files()) {
+    if (file.path == "perf.data") {
+      WriteFiles(folder_.path(),
+                 {{fs::relative(store_->chunks().PathOf(file.chunks[0]),
+                                folder_.path()),
+                   std::string(file.size_bytes, 'x')}});
+    }
+  }
+  WorkUntilIdle();
+  EXPECT_EQ(Row(damaged).state, BundleState::kUnsolved);
+  EXPECT_EQ(Row(whole).state, BundleState::kWitness);
+}
+
+// The schedule cannot be kept: tried three times, then said.
+TEST_F(Jobs, AFailingDiskPutsOffAndThenIsAnOutcome) {
+  const BundleId id = Add("solve witness\n");
+  schedules_.reset();
+  clew::testing::FailingFiles files(1);  // enough to open
+  schedules_ = Must(ScheduleStore::Open(files, folder_ / "schedules"));
+  WorkUntilIdle();
+  EXPECT_EQ(runner_->counts().put_off, 2u);
+  EXPECT_EQ(Row(id).state, BundleState::kUnsolved);
+  EXPECT_NE(Row(id).why, "");
+  EXPECT_EQ(ScheduleOf(id), "none");
+  runner_.reset();
+}
+
+// A child that was taken over puts something else in the schedule's place.
+TEST_F(Jobs, OnlyAPlainFileOfTheBundlesFolderIsASchedule) {
+  WriteFiles(folder_.path(), {{"work/readme", ""}, {"secret", "of others"}});
+  const BundleId id = Add("solve witness\n");
+  Job job(options_, *store_, /*stop_fd=*/-1);
+  ASSERT_TRUE(job.Prepare(id));
+  const std::string bundle =
+      options_.work_folder + "/" + id.hex() + "/bundle.clew";
+  const std::string schedule = bundle + "/schedule.pb";
+  const auto expect_none = [&] {
+    const auto read = job.ReadSchedule();
+    ASSERT_FALSE(read);
+    EXPECT_EQ(read.error().code, ErrorCode::kCorruptInput);
+    fs::remove_all(schedule);
+  };
+  expect_none();
+  fs::create_symlink(folder_ / "secret", schedule);
+  expect_none();
+  fs::create_directory(schedule);
+  expect_none();
+  ASSERT_EQ(mkfifo(schedule.c_str(), 0600), 0);
+  expect_none();
+  WriteFiles(bundle, {{"schedule.pb", "a schedule"}});
+  EXPECT_EQ(Must(job.ReadSchedule()).size(), 10u);
+  fs::resize_file(schedule, ScheduleStore::kScheduleBytesMax + 1);
+  const auto large = job.ReadSchedule();
+  ASSERT_FALSE(large);
+  EXPECT_EQ(large.error().code, ErrorCode::kLimit);
+  // The folder itself.
+  fs::rename(bundle, folder_ / "elsewhere");
+  fs::create_symlink(folder_ / "elsewhere", bundle);
+  expect_none();
+}
+
+TEST(ChildReportsTest, EveryPairOfStatusAndVerdictHasOneMeaning) {
+  for (int status = 0; status < 80; ++status) {
+    for (const char* verdict : {"witness", "unsat", "unknown", "other"}) {
+      const std::string json = fmt::format(R"({{"verdict": "{}"}})", verdict);
+      const auto outcome = ParseSolveReport(json, status);
+      const std::string pair = fmt::format("{} {}", status, verdict);
+      EXPECT_EQ(outcome.has_value(),
+                pair == "0 witness" || pair == "1 unsat" || pair == "5 unknown")
+          << pair;
+    }
+  }
+}
+
+TEST(ChildReportsTest, OddDocumentsAreRefusedOrHarmless) {
+  for (const char* json : {"", "[]", "7", "null", "{", "{\"verdict\": 0}",
+                           "{\"verdict\": []}", "\"witness\""}) {
+    EXPECT_FALSE(ParseSolveReport(json, 0)) << json;
+    EXPECT_FALSE(ParseBacktraces(json)) << json;
+  }
+  const auto odd = ParseSolveReport(
+      R"({"verdict": "witness", "grade": 5, "seconds": -1e300})", 0);
+  ASSERT_TRUE(odd);
+  EXPECT_EQ(odd->grade, "");
+  EXPECT_EQ(odd->seconds, 0);
+  const auto conflicts = ParseSolveReport(
+      R"({"verdict": "unsat", "conflict": [1, "a", {}, "b"]})", 1);
+  ASSERT_TRUE(conflicts);
+  EXPECT_EQ(conflicts->why, "a");
+  EXPECT_FALSE(ParseBacktraces(std::string(100'000, '[')));
+}
+
+}  // namespace
+}  // namespace clew::collector
