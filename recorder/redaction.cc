@@ -1,0 +1,522 @@
+#include "recorder/redaction.h"
+
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <cstring>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <span>
+#include <utility>
+
+#include "proto/bundle.pb.h"
+#include "recorder/core_image.h"
+#include "recorder/manifest_edit.h"
+#include "recorder/memory_view.h"
+#include "recorder/whole_file.h"
+
+namespace clew::recorder {
+namespace {
+
+constexpr char kFill = 'x';
+constexpr size_t kNamesMax = 20;  // that a line lists
+constexpr uint64_t kPageBytes = 4096;
+constexpr int kRspIndex = 4;  // in Start.gpr
+
+bool Exists(const std::string& path) {
+  struct stat status;
+  return lstat(path.c_str(), &status) == 0;
+}
+
+// A value that is taken out, and where the kernel put it (0: not known).
+struct Value {
+  uint64_t addr = 0;
+  std::string text;
+};
+
+bool IsFilled(const std::string& text) {
+  return text.find_first_not_of(kFill) == std::string::npos;
+}
+
+// "a, b, c", at most kNamesMax of them; quoted, as they may be anything.
+std::string Listed(const std::set<std::string>& names) {
+  std::string text;
+  size_t count = 0;
+  for (const std::string& name : names) {
+    if (++count > kNamesMax) {
+      return text + ", ...";
+    }
+    text += fmt::format("{}{:?}", text.empty() ? "" : ", ", name);
+  }
+  return text;
+}
+
+class Redaction {
+ public:
+  Redaction(FileSystem& files, const std::string& folder,
+            const RedactionRules& rules)
+      : files_(files), folder_(folder), rules_(rules) {}
+
+  Result<std::vector<std::string>> Run() {
+    CLEW_RETURN_IF_ERROR(Open());
+    CLEW_RETURN_IF_ERROR(FindValues());
+    CLEW_RETURN_IF_ERROR(ChooseSegments());
+    CLEW_RETURN_IF_ERROR(PlanCore());
+    CLEW_RETURN_IF_ERROR(PlanStart());
+    CLEW_RETURN_IF_ERROR(PlanPlain(inputs_));
+    CLEW_RETURN_IF_ERROR(PlanPlain(perf_data_));
+    SayRemoved();
+    SayValues();
+    // What is said and not done yet is done by the next call; what is done and
+    // not said, nobody would know of. The command line is where that call finds
+    // the values again.
+    CLEW_RETURN_IF_ERROR(EditRedactions());
+    CLEW_RETURN_IF_ERROR(Apply());
+    CLEW_RETURN_IF_ERROR(
+        command_ ? EditManifest(files_, folder_, {.command = command_})
+                 : Status());
+    return lines_;
+  }
+
+ private:
+  std::string Path(const char* name) const { return folder_ + "/" + name; }
+
+  Status Open() {
+    if (Exists(Path("schedule.pb"))) {
+      return InvalidArgument(
+          "{}: it is solved; its schedule belongs to the recording as it is",
+          folder_);
+    }
+    if (Exists(Path("core.zst"))) {
+      return Unsupported(
+          "{}: a compressed dump cannot be redacted; unpack it first (unzstd "
+          "--rm)",
+          Path("core.zst"));
+    }
+    CLEW_RETURN_IF_ERROR(ReadMessage(Path("manifest.pb"), manifest_));
+    if (Exists(Path("core"))) {
+      CLEW_ASSIGN_OR_RETURN(core, CoreImage::Open(Path("core")));
+      core_.emplace(std::move(core));
+    }
+    if (Exists(Path("start.pb"))) {
+      start_ = std::make_unique<pb::Start>();
+      CLEW_RETURN_IF_ERROR(ReadMessage(Path("start.pb"), *start_));
+    }
+    return {};
+  }
+
+  MemoryView StartMemory() const {
+    std::vector<MemoryPart> parts;
+    for (const pb::Segment& segment : start_->segments()) {
+      parts.push_back({.addr = segment.addr(),
+                       .bytes = std::as_bytes(std::span(segment.data())),
+                       .writable = (segment.prot() & 2) != 0});
+    }
+    return MemoryView(std::move(parts));
+  }
+
+  // What is to be overwritten: variables and arguments of the process, as the
+  // start state and the core dump have them, and the manifest's command.
+  Status FindValues() {
+    AddCommandValues();
+    if (!rules_.has_environment_rules() && rules_.dropped_options().empty()) {
+      return {};
+    }
+    if (start_ != nullptr && start_->gpr_size() > kRspIndex) {
+      CLEW_ASSIGN_OR_RETURN(
+          stack, ReadInitialStack(StartMemory(), start_->gpr(kRspIndex)));
+      AddStackValues(stack);
+    }
+    if (core_) {
+      auto stack = FindInitialStack(core_->Memory(), core_->auxv());
+      if (!stack && start_ == nullptr &&
+          !rules_.DropsSegment(SegmentKind::kStack, "")) {
+        return Unsupported(
+            "{}: rules for environment and arguments cannot be applied: {}; "
+            "drop [stack], or the whole dump",
+            Path("core"), stack.error().message);
+      }
+      if (stack) {
+        AddStackValues(*stack);
+      }
+    }
+    return {};
+  }
+
+  void AddStackValues(const InitialStack& stack) {
+    for (const StackString& entry : stack.environment) {
+      const size_t equals = entry.text.find('=');
+      const std::string name = entry.text.substr(0, equals);
+      if (equals != std::string::npos && rules_.DropsVariable(name) &&
+          AddValue(entry.addr + equals + 1, entry.text.substr(equals + 1))) {
+        variables_.insert(name);
+      }
+    }
+    std::vector<std::string> words;
+    for (const StackString& word : stack.arguments) {
+      words.push_back(word.text);
+    }
+    for (const auto& [index, skip] : DroppedIn(words)) {
+      AddValue(stack.arguments[index].addr + skip, words[index].substr(skip));
+    }
+  }
+
+  // Which words of a command line hold dropped values, and from which byte on.
+  std::vector<std::pair<size_t, size_t>> DroppedIn(
+      const std::vector<std::string>& words) {
+    std::vector<std::pair<size_t, size_t>> found;
+    for (const std::string& option : rules_.dropped_options()) {
+      for (size_t i = 0; i < words.size(); ++i) {
+        const bool next = words[i] == option && i + 1 < words.size();
+        const bool same = words[i].starts_with(option + "=");
+        if (next || same) {
+          found.emplace_back(next ? i + 1 : i, next ? 0 : option.size() + 1);
+          options_.insert(option);
+        }
+      }
+    }
+    return found;
+  }
+
+  void AddCommandValues() {
+    std::vector<std::string> words(manifest_.command().begin(),
+                                   manifest_.command().end());
+    const std::vector<std::string> before = words;
+    for (const auto& [index, skip] : DroppedIn(words)) {
+      AddValue(0, words[index].substr(skip));
+      words[index].replace(skip, std::string::npos, words[index].size() - skip,
+                           kFill);
+    }
+    if (words != before) {
+      command_ = words;
+    }
+  }
+
+  bool AddValue(uint64_t addr, const std::string& text) {
+    if (text.empty() || IsFilled(text)) {
+      return false;
+    }
+    values_.push_back({.addr = addr, .text = text});
+    if (text.size() >= kSearchedBytesMin) {
+      searched_.insert(text);
+    }
+    return true;
+  }
+
+  // Where in `bytes` values are that are to be overwritten: at their address,
+  // and anywhere if `search`. Ordered, without overlaps.
+  Result<std::vector<Patch>> PatchesIn(std::span<const std::byte> bytes,
+                                       uint64_t offset,
+                                       std::optional<uint64_t> addr,
+                                       bool search) {
+    std::vector<std::pair<uint64_t, uint64_t>> ranges;  // begin, end
+    for (const Value& value : values_) {
+      const uint64_t at = addr ? value.addr - *addr : bytes.size();
+      if (value.addr != 0 && at < bytes.size() &&
+          value.text.size() <= bytes.size() - at &&
+          std::memcmp(bytes.data() + at, value.text.data(),
+                      value.text.size()) == 0) {
+        ranges.emplace_back(at, at + value.text.size());
+      }
+    }
+    for (const std::string& text : searched_) {
+      CLEW_RETURN_IF_ERROR(search ? Search(bytes, text, ranges) : Status());
+    }
+    std::ranges::sort(ranges);
+    std::vector<Patch> patches;
+    uint64_t end = 0;
+    for (const auto& [from, to] : ranges) {
+      const uint64_t begin = std::max(from, end);
+      if (begin < to) {
+        patches.push_back({.offset = offset + begin,
+                           .bytes = std::vector<std::byte>(
+                               to - begin, static_cast<std::byte>(kFill))});
+        end = to;
+      }
+    }
+    copies_ += patches.size();
+    return patches;
+  }
+
+  Status Search(std::span<const std::byte> bytes, const std::string& text,
+                std::vector<std::pair<uint64_t, uint64_t>>& ranges) const {
+    const std::byte* at = bytes.data();
+    const std::byte* const end = at + bytes.size();
+    while (at != nullptr && at < end) {
+      at = static_cast<const std::byte*>(
+          memmem(at, static_cast<size_t>(end - at), text.data(), text.size()));
+      if (at != nullptr) {
+        const auto from = static_cast<uint64_t>(at - bytes.data());
+        ranges.emplace_back(from, from + text.size());
+        at += text.size();
+      }
+      if (ranges.size() > kRedactionCopiesMax) {
+        return LimitReached(
+            "{}: more than {} copies of values to be dropped; drop the memory "
+            "that holds them",
+            folder_, kRedactionCopiesMax);
+      }
+    }
+    return {};
+  }
+
+  SegmentKind KindOf(const CoreSegment& segment, bool heap) const {
+    if (segment.holds_stack) {
+      return SegmentKind::kStack;
+    }
+    if (!segment.path.empty()) {
+      return SegmentKind::kFile;
+    }
+    return heap ? SegmentKind::kHeap : SegmentKind::kAnonymous;
+  }
+
+  Status ChooseSegments() {
+    if (!core_ || !rules_.has_core_rules()) {
+      return {};
+    }
+    const uint64_t brk = start_ == nullptr ? 0 : start_->brk();
+    if (rules_.NamesHeap() && brk == 0) {
+      return Unsupported(
+          "{}: a rule names [heap], and nothing tells where it is; name "
+          "anonymous, which includes it",
+          folder_);
+    }
+    const uint64_t heap_at = (brk + kPageBytes - 1) / kPageBytes * kPageBytes;
+    auto& segments = core_->segments();
+    SpreadStacks(segments);
+    const CoreSegment* before = nullptr;
+    bool before_is_heap = false;
+    for (CoreSegment& segment : segments) {
+      const Elf64_Phdr& header = segment.header;
+      const bool heap =
+          brk != 0 && segment.path.empty() &&
+          (brk - header.p_vaddr < header.p_memsz || header.p_vaddr == heap_at ||
+           (before_is_heap && CoreImage::Continues(*before, segment)));
+      const SegmentKind kind = KindOf(segment, heap);
+      segment.dropped =
+          header.p_filesz != 0 && rules_.DropsSegment(kind, segment.path);
+      if (segment.dropped) {
+        Dropped& sum = dropped_[kind];
+        ++sum.segments;
+        sum.bytes += header.p_filesz;
+      }
+      before = &segment;
+      before_is_heap = heap;
+    }
+    SayDropped();
+    return {};
+  }
+
+  // A stack may be in several segments, with zeros left out between them.
+  static void SpreadStacks(std::vector<CoreSegment>& segments) {
+    for (size_t i = 1; i < segments.size(); ++i) {
+      segments[i].holds_stack |=
+          segments[i - 1].holds_stack &&
+          CoreImage::Continues(segments[i - 1], segments[i]);
+    }
+    for (size_t i = segments.size(); i-- > 1;) {
+      segments[i - 1].holds_stack |=
+          segments[i].holds_stack &&
+          CoreImage::Continues(segments[i - 1], segments[i]);
+    }
+  }
+
+  void SayDropped() {
+    const std::pair<SegmentKind, const char*> kNames[] = {
+        {SegmentKind::kStack, "[stack]"},
+        {SegmentKind::kHeap, "[heap]"},
+        {SegmentKind::kAnonymous, "anonymous"},
+        {SegmentKind::kFile, "file"}};
+    for (const auto& [kind, name] : kNames) {
+      if (const auto sum = dropped_.find(kind); sum != dropped_.end()) {
+        lines_.push_back(fmt::format("core: {}, {} segments, {} bytes", name,
+                                     sum->second.segments, sum->second.bytes));
+      }
+    }
+  }
+
+  Status PlanCore() {
+    if (!core_) {
+      return {};
+    }
+    for (const CoreSegment& segment : core_->segments()) {
+      if (segment.dropped || (segment.header.p_flags & PF_W) == 0) {
+        continue;
+      }
+      CLEW_ASSIGN_OR_RETURN(
+          found, PatchesIn(core_->BytesOf(segment), segment.header.p_offset,
+                           segment.header.p_vaddr, true));
+      std::ranges::move(found, std::back_inserter(core_patches_));
+    }
+    AddArgumentsNote(core_patches_);
+    return {};
+  }
+
+  // The note has the first 80 bytes of the command line, so perhaps a part of a
+  // value.
+  void AddArgumentsNote(std::vector<Patch>& patches) const {
+    const uint64_t size = core_->arguments_bytes();
+    if (options_.empty() || size == 0) {
+      return;
+    }
+    const auto now = core_->bytes().subspan(core_->arguments_offset(), size);
+    std::vector<std::byte> empty(size);
+    if (!std::ranges::equal(now, empty)) {
+      patches.push_back(
+          {.offset = core_->arguments_offset(), .bytes = std::move(empty)});
+    }
+  }
+
+  Status PlanStart() {
+    if (start_ == nullptr || rules_.drops_start()) {
+      return {};
+    }
+    for (pb::Segment& segment : *start_->mutable_segments()) {
+      std::string& data = *segment.mutable_data();
+      CLEW_ASSIGN_OR_RETURN(
+          patches, PatchesIn(std::as_bytes(std::span(data)), 0, segment.addr(),
+                             (segment.prot() & 2) != 0));
+      for (const Patch& patch : patches) {
+        data.replace(patch.offset, patch.bytes.size(), patch.bytes.size(),
+                     kFill);
+        start_changed_ = true;
+      }
+    }
+    return {};
+  }
+
+  // A file in which values are bytes among others.
+  struct PlainFile {
+    const char* name;
+    bool drop = false;
+    std::vector<Patch> patches = {};
+  };
+
+  Status PlanPlain(PlainFile& plain) {
+    if (!Exists(Path(plain.name)) || plain.drop || searched_.empty()) {
+      return {};
+    }
+    CLEW_ASSIGN_OR_RETURN(file, MappedFile::Open(Path(plain.name)));
+    CLEW_ASSIGN_OR_RETURN(patches,
+                          PatchesIn(file.bytes(), 0, std::nullopt, true));
+    plain.patches = std::move(patches);
+    return {};
+  }
+
+  void SayRemoved() {
+    if (start_ != nullptr && rules_.drops_start()) {
+      lines_.push_back("start state: all of it");
+    }
+    if (inputs_.drop && Exists(Path(inputs_.name))) {
+      lines_.push_back("inputs: all of them");
+    }
+  }
+
+  Status EditRedactions() {
+    ManifestEdits edits;
+    for (const std::string& line : lines_) {
+      if (std::ranges::find(manifest_.redactions(), line) ==
+          manifest_.redactions().end()) {
+        edits.redactions.push_back(line);
+      }
+    }
+    return edits.redactions.empty() ? Status()
+                                    : EditManifest(files_, folder_, edits);
+  }
+
+  Status Apply() {
+    if (!core_patches_.empty() || !dropped_.empty()) {
+      CLEW_RETURN_IF_ERROR(Replace("core", [&](WritableFile& to) {
+        return core_->Write(to, std::move(core_patches_));
+      }));
+    }
+    if (start_ != nullptr && rules_.drops_start()) {
+      CLEW_RETURN_IF_ERROR(Remove("start.pb"));
+    } else if (start_changed_) {
+      CLEW_RETURN_IF_ERROR(
+          ReplaceMessage(files_, folder_, "start.pb", *start_));
+    }
+    CLEW_RETURN_IF_ERROR(ApplyPlain(inputs_));
+    return ApplyPlain(perf_data_);
+  }
+
+  Status ApplyPlain(const PlainFile& plain) {
+    if (plain.drop) {
+      return Remove(plain.name);
+    }
+    if (plain.patches.empty()) {
+      return {};
+    }
+    CLEW_ASSIGN_OR_RETURN(file, MappedFile::Open(Path(plain.name)));
+    return Replace(plain.name, [&](WritableFile& to) {
+      return AppendPatched(to, file.bytes(), 0, plain.patches);
+    });
+  }
+
+  Status Remove(const char* name) {
+    CLEW_RETURN_IF_ERROR(files_.RemoveAll(Path(name)));
+    return files_.SyncDirectory(folder_);
+  }
+
+  template <class Write>
+  Status Replace(const char* name, const Write& write) {
+    const std::string partial = Path(name) + ".partial";
+    CLEW_ASSIGN_OR_RETURN(file, files_.Create(partial));
+    CLEW_RETURN_IF_ERROR(write(*file));
+    CLEW_RETURN_IF_ERROR(file->Sync());
+    file.reset();
+    CLEW_RETURN_IF_ERROR(files_.Rename(partial, Path(name)));
+    return files_.SyncDirectory(folder_);
+  }
+
+  void SayValues() {
+    if (!variables_.empty()) {
+      lines_.push_back(
+          fmt::format("environment: values of {}", Listed(variables_)));
+    }
+    if (!options_.empty() && !values_.empty()) {
+      lines_.push_back(
+          fmt::format("arguments: values of {}", Listed(options_)));
+    }
+    if (copies_ > 0) {
+      lines_.push_back(
+          fmt::format("memory: {} copies of these values", copies_));
+    }
+  }
+
+  struct Dropped {
+    uint64_t segments = 0;
+    uint64_t bytes = 0;
+  };
+
+  FileSystem& files_;
+  const std::string& folder_;
+  const RedactionRules& rules_;
+  pb::Manifest manifest_;
+  std::optional<CoreImage> core_;
+  std::unique_ptr<pb::Start> start_;
+  std::vector<Value> values_;
+  std::set<std::string> searched_;
+  std::set<std::string> variables_;
+  std::set<std::string> options_;
+  std::map<SegmentKind, Dropped> dropped_;
+  uint64_t copies_ = 0;
+  std::vector<Patch> core_patches_;
+  bool start_changed_ = false;
+  PlainFile inputs_ = {.name = "inputs.pb", .drop = rules_.drops_inputs()};
+  PlainFile perf_data_ = {.name = "perf.data"};
+  std::optional<std::vector<std::string>> command_;
+  std::vector<std::string> lines_;
+};
+
+}  // namespace
+
+Result<std::vector<std::string>> Redact(FileSystem& files,
+                                        const std::string& folder,
+                                        const RedactionRules& rules) {
+  return Redaction(files, folder, rules).Run();
+}
+
+}  // namespace clew::recorder
