@@ -1,0 +1,146 @@
+#include "tests/transfer/collector_process.h"
+
+#include <arpa/inet.h>
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <fstream>
+#include <iterator>
+#include <sstream>
+#include <thread>
+
+#include "common/check.h"
+
+namespace clew::transfer {
+namespace {
+
+sockaddr_in Loopback(uint16_t port) {
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_port = htons(port);
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  return address;
+}
+
+bool Answers(uint16_t port) {
+  const int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  const sockaddr_in address = Loopback(port);
+  const bool answers = connect(fd, reinterpret_cast<const sockaddr*>(&address),
+                               sizeof address) == 0;
+  close(fd);
+  return answers;
+}
+
+}  // namespace
+
+uint16_t FreePort() {
+  const int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  sockaddr_in address = Loopback(0);
+  socklen_t size = sizeof address;
+  CLEW_CHECK(
+      bind(fd, reinterpret_cast<sockaddr*>(&address), size) == 0 &&
+          getsockname(fd, reinterpret_cast<sockaddr*>(&address), &size) == 0,
+      "no free port");
+  close(fd);
+  return ntohs(address.sin_port);
+}
+
+std::string CollectorBinary() {
+  const char* build = std::getenv("CLEW_BINARY_DIR");
+  return (build != nullptr ? std::string(build) : std::string(".")) +
+         "/bin/clew-collector";
+}
+
+CollectorProcess::CollectorProcess(const std::string& folder,
+                                   const std::vector<std::string>& lines)
+    : folder_(folder), port_(FreePort()) {
+  std::ofstream config(config_file());
+  config << "data = " << data() << "\nlisten = " << address() << "\nweb =\n";
+  for (const std::string& line : lines) {
+    config << line << "\n";
+  }
+}
+
+CollectorProcess::~CollectorProcess() { Kill(); }
+
+std::string CollectorProcess::address() const {
+  return fmt::format("127.0.0.1:{}", port_);
+}
+
+bool CollectorProcess::Start() {
+  const std::string binary = CollectorBinary();
+  const std::string config = config_file();
+  const std::string log_file = folder_ + "/log";
+  const pid_t parent = getpid();
+  pid_ = fork();
+  if (pid_ == 0) {
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    const int log_fd =
+        open(log_file.c_str(), O_WRONLY | O_CREAT | O_APPEND, 0600);
+    if (getppid() != parent || log_fd < 0 || dup2(log_fd, 2) < 0) {
+      _exit(127);
+    }
+    execl(binary.c_str(), binary.c_str(), "--config", config.c_str(), nullptr);
+    _exit(127);
+  }
+  for (int i = 0; i < 2000; ++i) {
+    if (Answers(port_)) {
+      return true;
+    }
+    if (waitpid(pid_, nullptr, WNOHANG) == pid_) {
+      pid_ = 0;
+      break;
+    }
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  }
+  std::fprintf(stderr, "%s --config %s does not run:\n%s\n", binary.c_str(),
+               config.c_str(), log().c_str());
+  return false;
+}
+
+void CollectorProcess::Kill() {
+  if (pid_ > 0) {
+    kill(pid_, SIGKILL);
+    waitpid(pid_, nullptr, 0);
+    pid_ = 0;
+  }
+}
+
+int CollectorProcess::Stop() {
+  CLEW_CHECK(pid_ > 0, "no collector to stop");
+  kill(pid_, SIGTERM);
+  int status = 0;
+  waitpid(pid_, &status, 0);
+  pid_ = 0;
+  return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}
+
+void CollectorProcess::Signal(int signal) {
+  CLEW_CHECK(pid_ > 0, "no collector to signal");
+  kill(pid_, signal);
+}
+
+std::string CollectorProcess::log() const {
+  std::ifstream file(folder_ + "/log");
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+uint64_t CollectorProcess::PeakResidentBytes() const {
+  std::ifstream status(fmt::format("/proc/{}/status", pid_));
+  for (std::string line; std::getline(status, line);) {
+    if (line.starts_with("VmHWM:")) {
+      return std::stoull(line.substr(6)) * 1024;
+    }
+  }
+  return 0;
+}
+
+}  // namespace clew::transfer
