@@ -74,9 +74,9 @@ struct InputSignal {
   ThreadName who;
   int32_t number = 0;
   uint64_t handler = 0;  // 0: the default action, 1: ignored
-  TraceeAddr interrupted_ip;
+  TraceeAddr interrupted_ip = {};
   uint64_t interrupted_sp = 0;
-  MonotonicNanos at;
+  MonotonicNanos at = {};
 };
 
 // So many calls and signals of the thread are missing here.

@@ -70,7 +70,9 @@ std::unexpected<Error> Refused(const char* what, int error) {
                            "locked down",
                            what));
   }
-  return SystemError(error, last_warning.empty() ? what : fmt::format("{} ({})", what, last_warning));
+  return SystemError(error, last_warning.empty()
+                                ? what
+                                : fmt::format("{} ({})", what, last_warning));
 }
 
 Status CheckHost() {

@@ -6,7 +6,9 @@
 // memory before a call gives its memory after it.
 #include <asm/unistd_64.h>
 #include <gtest/gtest.h>
+#include <signal.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cstring>
@@ -121,6 +123,235 @@ TEST(InputSourceTest, EveryCallHasItsResultAndAllThatTheKernelWrote) {
     }
   }
   RecordProperty("calls_compared", static_cast<int>(compared));
+}
+
+bool IsMark(const SeenCall& call) { return call.number == __NR_getpid; }
+
+// Calls between the marks, which getpid's argument numbers.
+std::vector<const SeenCall*> Behind(const KeepingSink::Thread& thread,
+                                    uint64_t mark) {
+  std::vector<const SeenCall*> calls;
+  bool behind = false;
+  for (const SeenCall& call : thread.calls) {
+    if (IsMark(call)) {
+      behind = call.args[0] == mark;
+    } else if (behind) {
+      calls.push_back(&call);
+    }
+  }
+  return calls;
+}
+
+const KeepingSink::Thread* ThreadWithMark(const KeepingSink& sink,
+                                          uint64_t mark) {
+  for (const auto& [tid, thread] : sink.threads) {
+    for (const SeenCall& call : thread.calls) {
+      if (IsMark(call) && call.args[0] == mark) {
+        return &thread;
+      }
+    }
+  }
+  return nullptr;
+}
+
+// Marks count up by one; what is missing between two must have been told.
+void CheckMarks(const KeepingSink::Thread& thread, uint64_t marks) {
+  uint64_t last = 0;
+  uint64_t lost = 0;
+  for (const SeenCall& call : thread.calls) {
+    lost += call.lost_before;
+    if (!IsMark(call)) {
+      ASSERT_TRUE(last == 0 || last + lost >= marks)
+          << "another call between two marks";
+      continue;
+    }
+    if (last != 0) {
+      ASSERT_EQ(call.args[0], last + lost + 1);
+    }
+    last = call.args[0];
+    lost = 0;
+  }
+}
+
+// Goal: every call is either handed on or counted, none twice. With a budget
+// that all but nothing fits in, and a ring of the smallest size.
+TEST(InputSourceTest, AFloodIsHandedOnOrCountedAtItsPlace) {
+  CLEW_NEEDS_BPF();
+  constexpr uint64_t kCalls = 250000;
+  constexpr int kThreads = 4;
+  for (const uint64_t budget : {uint64_t{200'000}, uint64_t{1} << 33}) {
+    SCOPED_TRACE(budget);
+    KeepingSink sink;
+    const auto watched =
+        Watch({TraceeProgram("recorder_bpf_habits"), "flood",
+               std::to_string(kThreads), std::to_string(kCalls)},
+              {.ring_bytes = 64 << 10, .bytes_per_second = budget}, sink);
+    ASSERT_TRUE(watched) << watched.error().message;
+    ASSERT_EQ(watched->status, 0);
+    const InputCounts& counts = watched->counts;
+    EXPECT_EQ(counts.units, counts.reported + counts.lost_total());
+    EXPECT_EQ(counts.broken, 0u);
+    EXPECT_EQ(counts.untracked, 0u);
+    const bool tiny = budget < 1'000'000;
+    EXPECT_GT(counts.lost[tiny ? kRawBudget : kRawRingFull], kCalls / 2);
+    EXPECT_EQ(counts.lost[tiny ? kRawRingFull : kRawBudget], 0u);
+    uint64_t units = 0;
+    uint64_t floods = 0;
+    for (const auto& [tid, thread] : sink.threads) {
+      ASSERT_NO_FATAL_FAILURE(CheckMarks(thread, kCalls)) << "thread " << tid;
+      units += thread.units();
+      floods += thread.units() >= kCalls ? 1 : 0;
+    }
+    EXPECT_EQ(units, counts.units) << "what the kernel counted was handed on";
+    EXPECT_EQ(floods, kThreads);
+    // set_robust_list, rseq, madvise, exit and the like of each thread.
+    EXPECT_GE(units, kThreads * kCalls);
+    EXPECT_LE(units, kThreads * (kCalls + 20) + 200);
+  }
+}
+
+TEST(InputSourceTest,
+     CallsThatSignalsInterruptHaveTheResultThatTheProgramSees) {
+  CLEW_NEEDS_BPF();
+  KeepingSink sink;
+  const auto watched =
+      Watch({TraceeProgram("recorder_bpf_habits"), "signals"}, {}, sink);
+  ASSERT_TRUE(watched) << watched.error().message;
+  ASSERT_EQ(watched->status, 0);
+  const KeepingSink::Thread* const thread = ThreadWithMark(sink, 5);
+  ASSERT_NE(thread, nullptr);
+
+  const auto first = Behind(*thread, 1);  // read, rt_sigreturn
+  ASSERT_GE(first.size(), 2u);
+  EXPECT_EQ(first[0]->number, unsigned{__NR_read});
+  EXPECT_EQ(first[0]->result, -EINTR);
+  EXPECT_EQ(first[1]->number, unsigned{__NR_rt_sigreturn});
+
+  const auto second = Behind(*thread, 2);  // read, rt_sigreturn, read
+  ASSERT_GE(second.size(), 3u);
+  EXPECT_EQ(second[0]->number, unsigned{__NR_read});
+  EXPECT_EQ(second[0]->result, -512);
+  EXPECT_EQ(second[1]->number, unsigned{__NR_rt_sigreturn});
+  EXPECT_EQ(second[2]->number, unsigned{__NR_read});
+  EXPECT_EQ(second[2]->result, 1);
+  ASSERT_EQ(second[2]->writes.size(), 1u);
+  EXPECT_EQ(second[2]->writes[0].bytes, std::vector{std::byte{'a'}});
+
+  const auto third = Behind(*thread, 3);  // nanosleep, rt_sigreturn
+  ASSERT_GE(third.size(), 2u);
+  EXPECT_EQ(third[0]->result, -EINTR);
+  EXPECT_TRUE(third[0]->unknown.empty()) << ToString(third[0]->unknown);
+  ASSERT_EQ(third[0]->writes.size(), 1u);  // the time that was left
+  EXPECT_EQ(third[0]->writes[0].bytes.size(), 16u);
+  int64_t seconds = 0;
+  std::memcpy(&seconds, third[0]->writes[0].bytes.data(), sizeof(seconds));
+  EXPECT_GE(seconds, 99);
+
+  ASSERT_EQ(thread->signals.size(), 3u);
+  EXPECT_EQ(thread->signals[0].number, SIGUSR1);
+  EXPECT_EQ(thread->signals[1].number, SIGUSR2);
+  EXPECT_GT(thread->signals[0].handler, 1u);
+  EXPECT_NE(thread->signals[0].interrupted_ip, TraceeAddr(0));
+}
+
+TEST(InputSourceTest, ChildrenAreFollowedOnlyIfAskedFor) {
+  CLEW_NEEDS_BPF();
+  for (const bool follow : {true, false}) {
+    KeepingSink sink;
+    const auto watched = Watch({TraceeProgram("recorder_bpf_habits"), "child"},
+                               {.follow_children = follow}, sink);
+    ASSERT_TRUE(watched) << watched.error().message;
+    ASSERT_EQ(watched->status, 0);
+    EXPECT_EQ(ThreadWithMark(sink, 77) != nullptr, follow);
+  }
+}
+
+// A thread that is killed in a call, and one that is killed outside.
+TEST(InputSourceTest, CallsThatNeverReturnAreHandedOn) {
+  CLEW_NEEDS_BPF();
+  for (const bool killed : {true, false}) {  // else the watch ends before
+    SCOPED_TRACE(killed);
+    KeepingSink sink;
+    WaitingProgram program({TraceeProgram("recorder_bpf_habits"), "sleep"});
+    const auto source = InputSource::Open({.processes = {program.process()}});
+    ASSERT_TRUE(source) << source.error().message;
+    ASSERT_TRUE((*source)->Start());
+    program.Go();
+    for (int i = 0; i < 1000 && ThreadWithMark(sink, 8) == nullptr; ++i) {
+      ASSERT_TRUE((*source)->Wait(10));
+      ASSERT_TRUE((*source)->Drain(sink));
+    }
+    usleep(50000);  // it goes from the mark into read
+    if (killed) {
+      ASSERT_EQ(kill(program.process(), SIGKILL), 0);
+      while (!program.Ended()) {
+        usleep(1000);
+      }
+    }
+    ASSERT_TRUE((*source)->Finish(sink));
+    const KeepingSink::Thread* const reader = ThreadWithMark(sink, 8);
+    ASSERT_NE(reader, nullptr);
+    EXPECT_EQ(reader->ended, killed);
+    const auto calls = Behind(*reader, 8);
+    ASSERT_EQ(calls.size(), 1u);
+    EXPECT_EQ(calls[0]->number, unsigned{__NR_read});
+    EXPECT_EQ(calls[0]->result, std::nullopt);
+    const InputCounts counts = (*source)->counts();
+    EXPECT_EQ(counts.units, counts.reported);
+  }
+}
+
+TEST(InputSourceTest, MoreThreadsThanThereIsRoomForAreCounted) {
+  CLEW_NEEDS_BPF();
+  KeepingSink sink;
+  const auto watched =
+      Watch({TraceeProgram("recorder_bpf_habits"), "flood", "4", "100000"},
+            {.threads_max = 2}, sink);
+  ASSERT_TRUE(watched) << watched.error().message;
+  EXPECT_GT(watched->counts.untracked, 0u);
+  EXPECT_LT(watched->counts.units, 400'000u);
+}
+
+TEST(InputSourceTest, WhatIsLongerThanACallMayBeIsUnknown) {
+  CLEW_NEEDS_BPF();
+  constexpr uint64_t kReads[] = {__NR_pread64, __NR_readv, __NR_preadv};
+  const ScratchFolder folder;
+  KeepingSink sink;
+  const auto watched =
+      Watch({TraceeProgram("recorder_bpf_tracee"), folder.path()},
+            {.ring_bytes = 128 << 20,
+             .bytes_per_second = uint64_t{8} << 30,
+             .call_bytes_max = 10000},
+            sink);
+  ASSERT_TRUE(watched) << watched.error().message;
+  uint64_t long_reads = 0;
+  for (const auto& [tid, thread] : sink.threads) {
+    for (const SeenCall& call : thread.calls) {
+      const bool reads =
+          std::ranges::count(kReads, call.number) > 0 && call.result > 10000;
+      EXPECT_EQ(call.unknown.Has(kRawTooLong), reads) << "call " << call.number;
+      long_reads += call.unknown.Has(kRawTooLong) ? 1 : 0;
+    }
+  }
+  EXPECT_EQ(long_reads, 24u);  // three in two rounds of four threads
+  EXPECT_EQ(watched->counts.partial[kRawTooLong], 24u);
+}
+
+TEST(InputSourceTest, OptionsThatMakeNoSenseAreRefused) {
+  for (const InputOptions& options :
+       {InputOptions{.ring_bytes = 100000}, InputOptions{.ring_bytes = 4096},
+        InputOptions{.bytes_per_second = 1},
+        InputOptions{.call_bytes_max = 1u << 31},
+        InputOptions{.threads_max = 0},
+        InputOptions{.processes = {1}, .cgroup = "/sys/fs/cgroup"}}) {
+    const auto source = InputSource::Open(options);
+    ASSERT_FALSE(source);
+    EXPECT_EQ(source.error().code, ErrorCode::kInvalidArgument)
+        << source.error().message;
+  }
+  CLEW_NEEDS_BPF();
+  EXPECT_FALSE(InputSource::Open({.cgroup = "/tmp"}));
+  EXPECT_FALSE(InputSource::Open({.processes = {-1}}));
 }
 
 }  // namespace

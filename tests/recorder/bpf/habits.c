@@ -1,0 +1,161 @@
+// habits flood THREADS CALLS   threads that call getpid(1), getpid(2), ...
+// habits signals               calls that signals interrupt
+// habits child                 a child process that calls getpid(77)
+// habits exec                  getpid(1), then executes itself as "marks"
+// habits marks                 getpid(2)
+// habits sleep                 a thread in read, one that loops; ends by kill
+#define _GNU_SOURCE
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { kThreadsMax = 16 };
+
+static void Mark(long number) {
+  // The kernel ignores the argument; the recording has it.
+  long result;
+  __asm__ volatile("syscall"
+                   : "=a"(result)
+                   : "a"(SYS_getpid), "D"(number)
+                   : "rcx", "r11", "memory");
+}
+
+static long calls;
+
+static void* FloodThread(void* unused) {
+  for (long i = 1; i <= calls; ++i) {
+    Mark(i);
+  }
+  return unused;
+}
+
+static int Flood(int threads) {
+  pthread_t ids[kThreadsMax];
+  for (int i = 0; i < threads; ++i) {
+    pthread_create(&ids[i], NULL, FloodThread, NULL);
+  }
+  for (int i = 0; i < threads; ++i) {
+    pthread_join(ids[i], NULL);
+  }
+  return 0;
+}
+
+static void OnSignal(int number) { (void)number; }
+
+static int ends[2];
+static volatile int target;
+
+static void* Interrupted(void* unused) {
+  char byte = 0;
+  struct timespec span = {.tv_sec = 100};
+  target = gettid();
+  Mark(1);
+  if (read(ends[0], &byte, 1) != -1 || errno != EINTR) {  // SIGUSR1
+    _exit(4);
+  }
+  Mark(2);
+  if (read(ends[0], &byte, 1) != 1) {  // SIGUSR2, restarted, then a byte
+    _exit(5);
+  }
+  Mark(3);
+  if (nanosleep(&span, &span) != -1 || errno != EINTR) {  // SIGUSR1
+    _exit(6);
+  }
+  Mark(4);
+  if (read(ends[0], &byte, 1) != 1) {  // SIGUSR1 with the byte, or after it
+    _exit(7);
+  }
+  Mark(5);
+  return unused;
+}
+
+static void Pause(void) {
+  const struct timespec span = {.tv_nsec = 50000000};
+  nanosleep(&span, NULL);
+}
+
+static int Signals(void) {
+  struct sigaction action = {.sa_handler = OnSignal};
+  sigaction(SIGUSR1, &action, NULL);
+  action.sa_flags = SA_RESTART;
+  sigaction(SIGUSR2, &action, NULL);
+  pthread_t thread;
+  if (pipe(ends) != 0 || pthread_create(&thread, NULL, Interrupted, NULL)) {
+    return 2;
+  }
+  Pause();
+  tgkill(getpid(), target, SIGUSR1);
+  Pause();
+  tgkill(getpid(), target, SIGUSR2);
+  Pause();
+  if (write(ends[1], "a", 1) != 1) {
+    return 2;
+  }
+  Pause();
+  tgkill(getpid(), target, SIGUSR1);
+  Pause();
+  if (write(ends[1], "b", 1) != 1) {
+    return 2;
+  }
+  pthread_join(thread, NULL);
+  return 0;
+}
+
+static int Child(void) {
+  const pid_t child = fork();
+  if (child == 0) {
+    Mark(77);
+    _exit(0);
+  }
+  return waitpid(child, NULL, 0) == child ? 0 : 2;
+}
+
+static void* Reader(void* unused) {
+  char byte = 0;
+  Mark(8);
+  (void)!read(ends[0], &byte, 1);
+  return unused;
+}
+
+static int Sleep(void) {
+  pthread_t thread;
+  if (pipe(ends) != 0 || pthread_create(&thread, NULL, Reader, NULL)) {
+    return 2;
+  }
+  Mark(9);
+  puts("ready");
+  fflush(stdout);
+  for (volatile long i = 0;; ++i) {
+  }
+}
+
+int main(int argc, char** argv) {
+  const char* mode = argc > 1 ? argv[1] : "";
+  if (strcmp(mode, "flood") == 0 && argc == 4) {
+    calls = atol(argv[3]);
+    return Flood(atoi(argv[2]));
+  }
+  if (strcmp(mode, "signals") == 0) {
+    return Signals();
+  }
+  if (strcmp(mode, "child") == 0) {
+    return Child();
+  }
+  if (strcmp(mode, "exec") == 0) {
+    Mark(1);
+    execl(argv[0], argv[0], "marks", (char*)NULL);
+    return 2;
+  }
+  if (strcmp(mode, "marks") == 0) {
+    Mark(2);
+    return 0;
+  }
+  return strcmp(mode, "sleep") == 0 ? Sleep() : 2;
+}
