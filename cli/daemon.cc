@@ -1,0 +1,125 @@
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <memory>
+#include <string>
+
+#include "cli/daemon_status.h"
+#include "cli/report.h"
+#include "cli/subcommands.h"
+#include "common/file.h"
+#include "daemon/control.h"
+#include "daemon/core_pattern.h"
+#include "daemon/paths.h"
+
+namespace clew::cli {
+namespace {
+
+constexpr uint64_t kAnswerMs = 10'000;
+
+constexpr const char* kFooter =
+    R"(Talks to the clewd of this host: root and members of the group clew may.
+
+Examples:
+  clew daemon status
+  clew daemon status --json | jq .counters
+  clew daemon units
+  clew daemon reload
+  clew daemon install-core-pattern     # core dumps go to clewd, too
+  clew daemon uninstall-core-pattern   # what was there before is put back
+)";
+
+struct Options {
+  std::string root = "/";
+  bool json = false;
+};
+
+int AskAndShow(const Options& options, const daemon::Request& request,
+               void (*show)(const Json&)) {
+  const auto reply =
+      daemon::Ask(daemon::Paths(options.root).socket, request, kAnswerMs);
+  if (!reply) {
+    return ReportError(reply.error());
+  }
+  const Json json = Json::parse(*reply, nullptr, false);
+  if (options.json) {
+    PrintJson(json);
+  } else {
+    show(json);
+  }
+  return kExitOk;
+}
+
+int Install(const Options& options) {
+  const daemon::Paths paths(options.root);
+  const auto before = daemon::InstallCorePattern(PosixFileSystem(), paths);
+  if (!before) {
+    return ReportError(before.error());
+  }
+  fmt::print("core dumps go to clewd and on to {:?}, as before\n", *before);
+  return kExitOk;
+}
+
+int Uninstall(const Options& options) {
+  const daemon::Paths paths(options.root);
+  const auto before = daemon::UninstallCorePattern(PosixFileSystem(), paths);
+  if (!before) {
+    return ReportError(before.error());
+  }
+  if (before->empty()) {
+    fmt::print("kernel.core_pattern is not clew's; nothing to do\n");
+  } else {
+    fmt::print("kernel.core_pattern is {:?} again\n", *before);
+  }
+  return kExitOk;
+}
+
+CLI::App* Add(CLI::App& parent, const char* name, const char* about,
+              Options& options, std::function<int()> run, int& exit_code) {
+  CLI::App* command = parent.add_subcommand(name, about);
+  command->add_option("--root", options.root,
+                      "where clewd's files are, for tests");
+  command->callback([run = std::move(run), &exit_code] { exit_code = run(); });
+  return command;
+}
+
+}  // namespace
+
+void AddDaemon(CLI::App& app, int& exit_code) {
+  auto options = std::make_shared<Options>();
+  CLI::App* command =
+      app.add_subcommand("daemon", "what clewd does, and how it is set up");
+  command->footer(kFooter);
+  command->require_subcommand(1);
+  Options& shared = *options;
+  Add(
+      *command, "status", "state, spool, counters, the last error", shared,
+      [options] {
+        return AskAndShow(*options, daemon::StatusRequest(), PrintDaemonStatus);
+      },
+      exit_code)
+      ->add_flag("--json", shared.json, "report as JSON on stdout");
+  Add(
+      *command, "units", "units that are watched or recorded", shared,
+      [options] {
+        return AskAndShow(*options, daemon::UnitsRequest(), PrintDaemonUnits);
+      },
+      exit_code)
+      ->add_flag("--json", shared.json, "report as JSON on stdout");
+  Add(
+      *command, "reload", "read the configuration again; rings are kept",
+      shared,
+      [options] {
+        return AskAndShow(*options, daemon::ReloadRequest(),
+                          [](const Json&) { fmt::print("reloaded\n"); });
+      },
+      exit_code);
+  Add(
+      *command, "install-core-pattern", "have the kernel call clew's handler",
+      shared, [options] { return Install(*options); }, exit_code);
+  Add(
+      *command, "uninstall-core-pattern", "put back what was there before",
+      shared, [options] { return Uninstall(*options); }, exit_code);
+}
+
+}  // namespace clew::cli

@@ -1,0 +1,73 @@
+#ifndef CLEW_DAEMON_ADMISSION_H_
+#define CLEW_DAEMON_ADMISSION_H_
+
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <string>
+#include <string_view>
+
+namespace clew::daemon {
+
+// One failure, as far as rates go.
+struct FailureKey {
+  std::string program;  // or unit
+  int signal = 0;       // 0: none
+  auto operator<=>(const FailureKey&) const = default;
+};
+
+enum class Admitted : uint8_t {
+  kYes,
+  kDuplicate,      // the same process just now
+  kRateOfFailure,  // too many of that program and signal
+  kRateOfAll,
+};
+std::string_view ToString(Admitted admitted);
+
+struct AdmissionLimits {
+  uint64_t per_failure = 2;
+  uint64_t all = 20;
+  uint64_t period_ms = 3'600'000;
+  uint64_t merge_ms = 10'000;
+};
+
+// Which failures are worth a bundle. Times are milliseconds of one clock that
+// does not go back, passed in. At most kKeysMax failures and processes are
+// remembered; the ones longest not seen are forgotten first. Not thread-safe.
+class Admission {
+ public:
+  static constexpr size_t kKeysMax = 1024;
+
+  explicit Admission(AdmissionLimits limits) : limits_(limits) {}
+  // What was saved so far counts on under the new limits.
+  void SetLimits(AdmissionLimits limits) { limits_ = limits; }
+
+  // Whether a bundle may be made; changes nothing. `process` 0: not known, so
+  // never a duplicate.
+  Admitted Ask(const FailureKey& key, int32_t process, uint64_t now_ms) const;
+  // A bundle is made: counts towards the rates. Returns how many of `key` were
+  // not saved since the last one.
+  uint64_t Saved(const FailureKey& key, int32_t process, uint64_t now_ms);
+  // None is made, for whatever reason. REQUIRES: not a duplicate.
+  void NotSaved(const FailureKey& key, int32_t process, uint64_t now_ms);
+
+ private:
+  struct Failure {
+    std::deque<uint64_t> saved_ms;  // at most limits_.per_failure
+    uint64_t not_saved = 0;
+    uint64_t seen_ms = 0;
+  };
+  uint64_t Within(const std::deque<uint64_t>& times_ms, uint64_t now_ms) const;
+  void Remember(std::deque<uint64_t>& times_ms, uint64_t limit,
+                uint64_t now_ms) const;
+  Failure& See(const FailureKey& key, int32_t process, uint64_t now_ms);
+
+  AdmissionLimits limits_;
+  std::map<FailureKey, Failure> failures_;
+  std::map<int32_t, uint64_t> processes_;  // seen when
+  std::deque<uint64_t> saved_ms_;
+};
+
+}  // namespace clew::daemon
+
+#endif  // CLEW_DAEMON_ADMISSION_H_

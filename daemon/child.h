@@ -1,0 +1,71 @@
+#ifndef CLEW_DAEMON_CHILD_H_
+#define CLEW_DAEMON_CHILD_H_
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "common/result.h"
+#include "daemon/fd.h"
+#include "daemon/loop.h"
+
+namespace clew::daemon {
+
+struct ChildLimits {
+  uint64_t memory_bytes = 0;  // of address space; 0: as ours
+  uint64_t cpu_s = 0;         // 0: none
+  uint64_t time_ms = 0;       // then it is killed; 0: none
+};
+
+struct ChildEnd {
+  int exit_status = 0;     // 128 + number where a signal ended it
+  bool timed_out = false;  // we killed it
+  std::string output;      // the first kOutputMax bytes of standard output
+  std::string errors;      // the last kErrorsMax bytes of standard error
+  // The last line of `errors`, or what happened, for people.
+  std::string Why() const;
+};
+
+// A child process, noticed by the loop when it ends. It has /dev/null for
+// standard input, and dies with us. Destroyed while it runs, it is killed.
+class Child {
+ public:
+  static constexpr size_t kOutputMax = size_t{64} << 10;
+  static constexpr size_t kErrorsMax = size_t{4} << 10;
+
+  // `arguments[0]` is a path. `done` is called once, from the loop, and may
+  // destroy the child. `loop` must outlive it. kSystem: it cannot be started;
+  // a program that is not there ends with status 127 and a line that says so.
+  [[nodiscard]] static Result<std::unique_ptr<Child>> Start(
+      Loop& loop, const std::vector<std::string>& arguments,
+      const ChildLimits& limits, std::function<void(const ChildEnd&)> done);
+  Child(const Child&) = delete;
+  Child& operator=(const Child&) = delete;
+  ~Child();
+  pid_t process() const { return process_; }
+
+ private:
+  explicit Child(Loop& loop) : loop_(loop) {}
+  Status Begin(const std::vector<std::string>& arguments,
+               const ChildLimits& limits);
+  void ReadOutput();
+  void ReadErrors();
+  void Ended();
+
+  Loop& loop_;
+  pid_t process_ = -1;  // -1: over
+  Fd handle_;           // a pidfd
+  Fd output_;
+  Fd errors_;
+  Loop::TimerId timer_ = 0;
+  ChildEnd end_;
+  std::function<void(const ChildEnd&)> done_;
+};
+
+}  // namespace clew::daemon
+
+#endif  // CLEW_DAEMON_CHILD_H_

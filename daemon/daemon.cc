@@ -1,0 +1,519 @@
+#include "daemon/daemon.h"
+
+#include <signal.h>
+#include <sys/epoll.h>
+#include <sys/inotify.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <utility>
+#include <variant>
+
+#include "daemon/notify.h"
+#include "daemon/process_facts.h"
+
+namespace clew::daemon {
+namespace {
+
+// qemu-user's program, as the kernel cuts its name (comm, 15 bytes).
+constexpr const char* kQemuName = "qemu-x86_64";
+// Less is not worth a bundle.
+constexpr uint64_t kCoreRoomMin = 1 << 20;
+// Headers, registers, and mapped files that a core dump may have, too.
+constexpr uint64_t kCoreBesidesMemory = 64 << 20;
+
+AdmissionLimits LimitsOf(const Config& config) {
+  return {.per_failure = config.rate_failure,
+          .all = config.rate_all,
+          .period_ms = config.rate_period_s * 1000,
+          .merge_ms = config.merge_s * 1000};
+}
+
+bool SameSource(const Config& a, const Config& b) {
+  return a.source == b.source && a.pt_buffer_bytes == b.pt_buffer_bytes &&
+         a.data_buffer_bytes == b.data_buffer_bytes;
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Daemon>> Daemon::Start(DaemonParts parts,
+                                              const Config& config) {
+  CLEW_ASSIGN_OR_RETURN(
+      spool, Spool::Open(PosixFileSystem(), parts.paths.spool,
+                         {config.spool_bytes, config.disk_free_bytes}));
+  std::unique_ptr<Daemon> daemon(
+      new Daemon(std::move(parts), config, std::move(spool)));
+  CLEW_RETURN_IF_ERROR(daemon->Open());
+  return daemon;
+}
+
+Daemon::Daemon(DaemonParts parts, const Config& config, Spool spool)
+    : parts_(std::move(parts)),
+      config_(config),
+      spool_(std::move(spool)),
+      admission_(LimitsOf(config)),
+      prepare_(parts_.loop),
+      upload_(parts_.loop),
+      units_(parts_.units, parts_.paths.cgroup),
+      started_ns_(parts_.clock.MonotonicNs()),
+      saver_(parts_.loop, parts_.clock) {}
+
+Daemon::~Daemon() {
+  for (const Loop::TimerId timer : {tend_timer_, unit_timer_, source_timer_}) {
+    parts_.loop.Cancel(timer);
+  }
+  if (inotify_.get() >= 0) {
+    parts_.loop.Forget(inotify_.get());
+  }
+}
+
+Status Daemon::Open() {
+  pipeline_.emplace(
+      Pipeline::Parts{parts_.loop, parts_.clock, spool_, admission_, parts_.log,
+                      counters_, last_error_},
+      prepare_, nullptr, config_.upload_retry_s * 1000);
+  CLEW_RETURN_IF_ERROR(WatchIncoming());
+  auto control =
+      ControlServer::Open(parts_.loop, *this, {.path = parts_.paths.socket});
+  if (!control) {
+    return std::unexpected(control.error());
+  }
+  control_ = std::move(*control);
+  Apply(config_);
+  OpenTheSource();
+  pipeline_->Kick();
+  Tend();
+  LookAtUnits();
+  return {};
+}
+
+Status Daemon::WatchIncoming() {
+  inotify_ = Fd(inotify_init1(IN_CLOEXEC | IN_NONBLOCK));
+  if (inotify_.get() < 0 ||
+      inotify_add_watch(inotify_.get(), spool_.Folder(Stage::kIncoming).c_str(),
+                        IN_MOVED_TO | IN_ONLYDIR) < 0) {
+    return SystemError(errno, fmt::format("cannot watch {:?}",
+                                          spool_.Folder(Stage::kIncoming)));
+  }
+  return parts_.loop.Watch(inotify_.get(), EPOLLIN, [this](uint32_t) {
+    std::array<char, 4096> events = {};
+    // What came is looked up in the folder.
+    while (read(inotify_.get(), events.data(), events.size()) > 0) {
+    }
+    pipeline_->Kick();
+  });
+}
+
+void Daemon::Apply(const Config& config) {
+  config_ = config;
+  spool_.SetLimits({config.spool_bytes, config.disk_free_bytes});
+  admission_.SetLimits(LimitsOf(config));
+  units_.SetUnits(config.units);
+  prepare_.SetOptions({.clew = config.clew,
+                       .clewd = parts_.clewd,
+                       .redaction = config.redaction,
+                       .limits = {.memory_bytes = config.check_memory_bytes,
+                                  .cpu_s = config.check_s,
+                                  .time_ms = config.check_s * 1000}});
+  upload_.SetOptions({.clew = config.clew,
+                      .config = config.upload_config,
+                      .time_ms = config.upload_s * 1000});
+  pipeline_->SetUpload(config.upload ? &upload_ : nullptr,
+                       config.upload_retry_s * 1000);
+}
+
+Status Daemon::Reload() {
+  auto config = ReadConfig(parts_.paths.config);
+  if (!config) {
+    Note("reload-refused", config.error());
+    return std::unexpected(config.error());
+  }
+  const bool same = SameSource(*config, config_);
+  Apply(*config);
+  parts_.log.Write(Level::kInfo, "reloaded", {{"ring", same ? "kept" : "new"}});
+  if (!same) {
+    reopen_source_ = saver_.busy();
+    if (!reopen_source_) {
+      OpenTheSource();
+    }
+  }
+  pipeline_->Kick();
+  ShowState();
+  return {};
+}
+
+void Daemon::OpenTheSource() {
+  parts_.loop.Cancel(std::exchange(source_timer_, 0));
+  source_.reset();  // first: two sessions would lock twice the memory
+  source_error_.clear();
+  if (config_.source != SourceKind::kNone) {
+    auto source = parts_.open_source(config_);
+    if (source) {
+      source_ = std::move(*source);
+      parts_.log.Over("source-failed", "");
+      parts_.log.Write(Level::kInfo, "recording",
+                       {{"source", std::string(ToString(config_.source))}});
+    } else {
+      source_error_ = source.error().message;
+      last_error_ = {parts_.clock.WallNs(), source_error_};
+      parts_.log.Once(Level::kError, "source-failed", "",
+                      {{"why", source_error_}});
+      source_timer_ = parts_.loop.After(config_.source_retry_s * 1000,
+                                        [this] { OpenTheSource(); });
+    }
+  }
+  ShowState();
+}
+
+void Daemon::Tend() {
+  tend_timer_ = parts_.loop.After(kTendMs, [this] { Tend(); });
+  if (const Status cleaned = spool_.RemoveDeadWriters(); !cleaned) {
+    Note("spool-failed", cleaned.error());
+  }
+  // Also what an inotify queue that ran over did not tell.
+  pipeline_->Kick();
+  if (source_ != nullptr && !saver_.busy()) {
+    if (const Status tended = source_->Tend(); !tended) {
+      Note("source-failed", tended.error());
+      OpenTheSource();
+    }
+  }
+  ShowState();
+}
+
+void Daemon::LookAtUnits() {
+  unit_timer_ =
+      parts_.loop.After(config_.unit_poll_s * 1000, [this] { LookAtUnits(); });
+  for (const UnitEvent& event : units_.Look(parts_.clock.MonotonicMs())) {
+    Noticed noticed{.kind = event.kind,
+                    .process = event.process,
+                    .unit = event.unit,
+                    .failure = {},
+                    .core = false};
+    noticed.failure.kind = event.kind == TriggerKind::kHang
+                               ? FailureKind::kHang
+                               : FailureKind::kExit;
+    noticed.failure.thread = Tid(event.process);
+    if (const auto begun = Begin(noticed); !begun) {
+      parts_.log.Once(Level::kWarning, "not-saved", event.unit,
+                      {{"unit", event.unit}, {"why", begun.error().message}});
+    }
+  }
+}
+
+void Daemon::ShowState() {
+  const DaemonStatus now = status();
+  std::string line =
+      fmt::format("STATUS={}, {} bundles waiting, {} recorded", now.state,
+                  now.spool.at(Stage::kReady).bundles, now.counters.saved);
+  if (!now.source_error.empty()) {
+    line += "; " + now.source_error;
+  }
+  Notify(line);
+}
+
+void Daemon::Note(std::string_view event, const Error& error) {
+  last_error_ = {parts_.clock.WallNs(), error.message};
+  parts_.log.Once(Level::kError, event, error.message,
+                  {{"why", error.message}});
+}
+
+void Daemon::Stop() {
+  stopping_ = true;
+  Notify("STOPPING=1");
+  if (!saver_.busy()) {
+    parts_.loop.Stop();
+    return;
+  }
+  parts_.loop.After(kStopMs, [this] { parts_.loop.Stop(); });
+}
+
+DaemonStatus Daemon::status() const {
+  DaemonStatus status;
+  status.state = source_ == nullptr ? "off"
+                 : saver_.busy()    ? "saving"
+                                    : "recording";
+  status.version = CLEW_VERSION;
+  status.uptime_s = (parts_.clock.MonotonicNs() - started_ns_) / 1'000'000'000;
+  status.source_kind = ToString(config_.source);
+  status.source_error = source_error_;
+  if (source_ != nullptr && !saver_.busy()) {
+    status.source = source_->status();
+  }
+  status.times = times_;
+  for (const Stage stage : kStages) {
+    status.spool[stage] = spool_.Use(stage);
+  }
+  status.writing = spool_.Writing();
+  status.spool_bytes = spool_.UsedBytes();
+  status.spool_bytes_max = config_.spool_bytes;
+  status.disk_free_bytes = spool_.FreeBytes();
+  status.upload = config_.upload;
+  status.preparing = pipeline_->preparing();
+  status.uploading = pipeline_->uploading();
+  status.retry_in_ms = pipeline_->retry_in_ms();
+  status.clients_refused = control_ == nullptr ? 0 : control_->refused();
+  status.counters = counters_;
+  status.last_error = last_error_;
+  return status;
+}
+
+// --- Requests ---
+
+Answer Daemon::OnRequest(ConnectionId connection, const Peer& peer,
+                         const Request& request) {
+  Answer answer;
+  if (std::holds_alternative<StatusRequest>(request)) {
+    answer.line = FormatStatus(status());
+  } else if (std::holds_alternative<UnitsRequest>(request)) {
+    answer.line = FormatUnits(units_.Report(parts_.clock.MonotonicMs()),
+                              spool_.Writing());
+  } else if (std::holds_alternative<ReloadRequest>(request)) {
+    const Status reloaded = Reload();
+    answer.line = reloaded ? OkReply() : ErrorReply(reloaded.error());
+  } else if (const auto* snapshot = std::get_if<SnapshotRequest>(&request)) {
+    auto reply = Snapshot(*snapshot);
+    answer.line = reply ? *reply : ErrorReply(reply.error());
+  } else if (const auto* core = std::get_if<CoreRequest>(&request)) {
+    answer = Handle(peer, connection, *core);
+  } else if (const auto* done = std::get_if<CoreDoneRequest>(&request)) {
+    if (core_connection_ == connection) {
+      core_connection_.reset();
+      saver_.CoreEnded(done->whole);
+    }
+    answer.line = OkReply();
+  }
+  return answer;
+}
+
+void Daemon::OnClosed(ConnectionId connection) {
+  if (core_connection_ == connection) {
+    core_connection_.reset();
+    saver_.CoreEnded(false);
+  }
+}
+
+Answer Daemon::Handle(const Peer& peer, ConnectionId connection,
+                      const CoreRequest& request) {
+  Answer answer;
+  if (peer.user != 0 && peer.user != geteuid()) {
+    answer.line = ErrorReply({ErrorCode::kUnsupported,
+                              "core dumps are taken from the kernel's handler "
+                              "alone, which is root"});
+    return answer;
+  }
+  Noticed noticed{.kind = TriggerKind::kCore,
+                  .process = request.process,
+                  .unit = "",
+                  .failure = {},
+                  .core = true};
+  noticed.failure.kind = FailureKind::kSignal;
+  noticed.failure.signal = request.signal;
+  noticed.failure.thread = Tid(request.thread);
+  auto begun = Begin(noticed);
+  if (!begun) {
+    parts_.log.Once(
+        Level::kWarning, "not-saved", request.comm,
+        {{"program", request.comm}, {"why", begun.error().message}});
+    answer.line = ErrorReply(begun.error());
+    return answer;
+  }
+  core_connection_ = connection;
+  answer.line =
+      fmt::format("{{\"ok\":true,\"bytes_max\":{}}}\n", begun->core_bytes_max);
+  answer.descriptor = std::move(begun->core);
+  answer.hold = true;
+  return answer;
+}
+
+Result<std::string> Daemon::Snapshot(const SnapshotRequest& request) {
+  const auto writing = spool_.Writing();
+  const auto recorded =
+      std::ranges::find_if(writing, [&](const std::string& name) {
+        const auto parsed = ParseName(name);
+        return parsed &&
+               (request.unit.empty() ? parsed->process == request.process
+                                     : parsed->subject == request.unit);
+      });
+  if (recorded != writing.end()) {
+    return EndSoftwareUnit(*recorded, request.end);
+  }
+  if (request.process != 0 && !LookAt(parts_.proc, request.process).exists) {
+    return InvalidArgument("there is no process {}", request.process);
+  }
+  parts_.log.Write(Level::kInfo, "snapshot",
+                   {{"unit", request.unit},
+                    {"process", fmt::format("{}", request.process)},
+                    {"reason", request.reason}});
+  CLEW_ASSIGN_OR_RETURN(begun, Begin({.kind = TriggerKind::kRequest,
+                                      .process = request.process,
+                                      .unit = request.unit,
+                                      .failure = {},
+                                      .core = false}));
+  return fmt::format("{{\"ok\":true,\"bundle\":\"{}\"}}\n", begun.name);
+}
+
+Result<std::string> Daemon::EndSoftwareUnit(const std::string& partial,
+                                            bool end) {
+  const BundleName name = ParseName(partial).value_or(BundleName());
+  if (!end) {
+    return Unsupported(
+        "{} is recorded in software, which can only be ended: --end makes it "
+        "abort and saves that; systemd starts it again if its Restart= says so",
+        name.subject);
+  }
+  const auto programs = ChildrenNamed(parts_.proc, name.process, kQemuName);
+  if (programs.size() != 1) {
+    return InvalidArgument("process {} of {} runs {} recorded programs, not 1",
+                           name.process, name.subject, programs.size());
+  }
+  if (kill(programs.front(), SIGABRT) != 0) {
+    return SystemError(errno,
+                       fmt::format("cannot end process {}", programs.front()));
+  }
+  pipeline_->ExpectRequested(name.process);
+  parts_.log.Write(Level::kInfo, "ended", {{"unit", name.subject}});
+  return fmt::format("{{\"ok\":true,\"bundle\":\"{}\"}}\n",
+                     partial.substr(0, partial.rfind(".partial")));
+}
+
+// --- Saving ---
+
+Status Daemon::MayBegin(const Noticed& noticed, const FailureKey& key) {
+  const uint64_t now_ms = parts_.clock.MonotonicMs();
+  const bool asked_for = noticed.kind == TriggerKind::kRequest;
+  const Admitted admitted =
+      asked_for ? Admitted::kYes : admission_.Ask(key, noticed.process, now_ms);
+  const auto refuse = [&](uint64_t& counter, Error error) -> Status {
+    ++counter;
+    if (admitted != Admitted::kDuplicate) {
+      admission_.NotSaved(key, noticed.process, now_ms);
+    }
+    return std::unexpected(std::move(error));
+  };
+  if (admitted != Admitted::kYes) {
+    return refuse(admitted == Admitted::kDuplicate ? counters_.duplicates
+                                                   : counters_.refused_rate,
+                  {ErrorCode::kLimit, std::string(ToString(admitted))});
+  }
+  if (source_ == nullptr) {
+    return refuse(
+        counters_.refused_no_source,
+        {ErrorCode::kUnsupported,
+         source_error_.empty()
+             ? "no trace is being recorded: source = none in clewd.conf, and "
+               "no unit of that name runs under clewd-run"
+             : "no trace is being recorded: " + source_error_});
+  }
+  if (!source_->has_pt() && !config_.sideband_only) {
+    return refuse(counters_.refused_no_source,
+                  {ErrorCode::kUnsupported,
+                   "the source has no PT; sideband_only = yes in clewd.conf "
+                   "saves without"});
+  }
+  if (saver_.busy()) {
+    return refuse(counters_.refused_busy,
+                  {ErrorCode::kLimit, "another bundle is being saved"});
+  }
+  return {};
+}
+
+// Room for the trace is needed, a core dump gets what is left.
+Result<uint64_t> Daemon::MakeRoomFor(bool core, uint64_t memory_bytes) {
+  const uint64_t trace_bytes = source_->save_bytes_max();
+  // Of a process that is not known, as much as a core dump may have.
+  const uint64_t core_bytes =
+      memory_bytes == 0
+          ? config_.core_bytes
+          : std::min(config_.core_bytes, memory_bytes + kCoreBesidesMemory);
+  const uint64_t wanted = trace_bytes + (core ? core_bytes : 0);
+  CLEW_ASSIGN_OR_RETURN(gone, spool_.MakeRoom(wanted, ""));
+  for (const Evicted& bundle : gone) {
+    ++(bundle.stage == Stage::kReady ? counters_.lost : counters_.evicted);
+    parts_.log.Write(Level::kInfo, "evicted", {{"bundle", bundle.name}});
+  }
+  const uint64_t room = spool_.Room();
+  if (room < trace_bytes) {
+    return LimitReached(
+        "the spool has room for {} bytes, a trace may need {}; raise "
+        "spool_bytes or make room on the disk",
+        room, trace_bytes);
+  }
+  return std::min(config_.core_bytes, room - trace_bytes);
+}
+
+Result<Daemon::Begun> Daemon::Begin(const Noticed& noticed) {
+  const uint64_t now_ns = parts_.clock.MonotonicNs();
+  const ProcessFacts facts = noticed.process == 0
+                                 ? ProcessFacts()
+                                 : LookAt(parts_.proc, noticed.process);
+  const std::string unit = noticed.unit.empty() ? facts.unit : noticed.unit;
+  const std::string program = facts.program.empty() ? unit : facts.program;
+  const FailureKey key{program, noticed.failure.signal};
+  ++counters_.triggers;
+  CLEW_RETURN_IF_ERROR(MayBegin(noticed, key));
+  const auto room = MakeRoomFor(noticed.core, facts.memory_bytes);
+  if (!room) {
+    ++counters_.refused_budget;
+    admission_.NotSaved(key, noticed.process, now_ns / 1'000'000);
+    Note("no-room", room.error());
+    return std::unexpected(room.error());
+  }
+  SaveJob job;
+  const int64_t at_ns = parts_.clock.WallNs();
+  const std::string name = FormatName(
+      {program.empty() ? "process" : program, at_ns, noticed.process});
+  job.bundle = spool_.Path(Stage::kIncoming, name);
+  job.expect_core = noticed.core && *room >= kCoreRoomMin;
+  job.triggered_ns = now_ns;
+  job.order = {.trigger = {.kind = noticed.kind,
+                           .unit = unit,
+                           .process = noticed.process,
+                           .at_ns = at_ns,
+                           .not_saved = admission_.Saved(key, noticed.process,
+                                                         now_ns / 1'000'000)},
+               .program = program,
+               .failure = noticed.failure};
+  auto core =
+      saver_.Start(*source_, std::move(job),
+                   [this, name](const SaveEnd& end) { Saved(name, end); });
+  if (!core) {
+    ++counters_.save_failures;
+    Note("save-failed", core.error());
+    return std::unexpected(core.error());
+  }
+  return Begun{name, std::move(*core), *room};
+}
+
+void Daemon::Saved(const std::string& name, const SaveEnd& end) {
+  core_connection_.reset();
+  counters_.cores_cut += end.core_cut ? 1 : 0;
+  if (end.status) {
+    times_ = {.first_byte_us = end.first_byte_us,
+              .first_byte_us_max =
+                  std::max(times_.first_byte_us_max, end.first_byte_us),
+              .saved_us = end.saved_us,
+              .saved_us_max = std::max(times_.saved_us_max, end.saved_us)};
+    parts_.log.Write(Level::kInfo, "saved",
+                     {{"bundle", name},
+                      {"first_byte_us", fmt::format("{}", end.first_byte_us)},
+                      {"saved_us", fmt::format("{}", end.saved_us)},
+                      {"core", end.core_cut ? "cut" : "whole"}});
+  } else {
+    ++counters_.save_failures;
+    Note("save-failed", end.status.error());
+  }
+  if (std::exchange(reopen_source_, false)) {
+    OpenTheSource();
+  }
+  if (stopping_) {
+    parts_.loop.Stop();
+    return;
+  }
+  pipeline_->Kick();
+  ShowState();
+}
+
+}  // namespace clew::daemon

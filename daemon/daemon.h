@@ -1,0 +1,130 @@
+#ifndef CLEW_DAEMON_DAEMON_H_
+#define CLEW_DAEMON_DAEMON_H_
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "common/result.h"
+#include "daemon/admission.h"
+#include "daemon/clock.h"
+#include "daemon/config.h"
+#include "daemon/control.h"
+#include "daemon/counters.h"
+#include "daemon/log.h"
+#include "daemon/loop.h"
+#include "daemon/paths.h"
+#include "daemon/pipeline.h"
+#include "daemon/saver.h"
+#include "daemon/source.h"
+#include "daemon/spool.h"
+#include "daemon/status.h"
+#include "daemon/units.h"
+#include "daemon/works.h"
+
+namespace clew::daemon {
+
+using OpenSource =
+    std::function<Result<std::unique_ptr<PtSource>>(const Config&)>;
+
+// What a daemon is made of; tests put their own in. References outlive it.
+struct DaemonParts {
+  Loop& loop;
+  Clock& clock;
+  Log& log;
+  Paths paths;
+  std::string proc = "/proc";
+  std::string clewd;  // our own program, for `clewd redact`
+  OpenSource open_source;
+  UnitManager* units = nullptr;  // nullptr: there is no systemd
+};
+
+// The daemon behind its socket: triggers, admission, the source, saving, and
+// the pipeline. docs/design/daemon.md. Runs in the loop's thread.
+class Daemon final : public ControlHandler {
+ public:
+  // kInvalidArgument: the configuration, or another clewd runs here. A source
+  // that cannot be opened is no error: it is tried again.
+  [[nodiscard]] static Result<std::unique_ptr<Daemon>> Start(
+      DaemonParts parts, const Config& config);
+  ~Daemon() override;
+
+  // Reads the configuration again. An error changes nothing.
+  [[nodiscard]] Status Reload();
+  // Ends the loop once nothing is being saved, at the latest after kStopMs.
+  void Stop();
+  DaemonStatus status() const;
+
+  Answer OnRequest(ConnectionId connection, const Peer& peer,
+                   const Request& request) override;
+  void OnClosed(ConnectionId connection) override;
+
+ private:
+  static constexpr uint64_t kStopMs = 15'000;
+  static constexpr uint64_t kTendMs = 10'000;
+
+  // A failure or a request that somebody noticed.
+  struct Noticed {
+    TriggerKind kind = TriggerKind::kUnknown;
+    int32_t process = 0;
+    std::string unit;
+    Failure failure;
+    bool core = false;  // a core dump comes with it
+  };
+  struct Begun {
+    std::string name;
+    Fd core;
+    uint64_t core_bytes_max = 0;
+  };
+
+  Daemon(DaemonParts parts, const Config& config, Spool spool);
+  Status Open();
+  Status WatchIncoming();
+  void Apply(const Config& config);
+  void OpenTheSource();
+  void Tend();
+  void LookAtUnits();
+  void ShowState();
+
+  Answer Handle(const Peer& peer, ConnectionId connection,
+                const CoreRequest& request);
+  Result<std::string> Snapshot(const SnapshotRequest& request);
+  Result<std::string> EndSoftwareUnit(const std::string& partial, bool end);
+  Result<Begun> Begin(const Noticed& noticed);
+  Status MayBegin(const Noticed& noticed, const FailureKey& key);
+  Result<uint64_t> MakeRoomFor(bool core, uint64_t memory_bytes);
+  void Saved(const std::string& name, const SaveEnd& end);
+  void Note(std::string_view event, const Error& error);
+
+  DaemonParts parts_;
+  Config config_;
+  Spool spool_;
+  Admission admission_;
+  Counters counters_;
+  LastError last_error_;
+  SaveTimes times_;
+  PrepareWork prepare_;
+  UploadWork upload_;
+  std::optional<Pipeline> pipeline_;
+  UnitWatch units_;
+  std::unique_ptr<PtSource> source_;
+  std::string source_error_;
+  bool reopen_source_ = false;  // once nothing is being saved
+  Fd inotify_;
+  std::optional<ConnectionId> core_connection_;
+  Loop::TimerId tend_timer_ = 0;
+  Loop::TimerId unit_timer_ = 0;
+  Loop::TimerId source_timer_ = 0;
+  bool stopping_ = false;
+  uint64_t started_ns_ = 0;
+  std::unique_ptr<ControlServer> control_;
+  Saver saver_;  // last: its thread uses what is above
+};
+
+}  // namespace clew::daemon
+
+#endif  // CLEW_DAEMON_DAEMON_H_

@@ -1,0 +1,173 @@
+// clewd: see docs/design/daemon.md. What a host's failures leave behind becomes
+// bundles in the collector.
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <signal.h>
+#include <sys/epoll.h>
+#include <sys/resource.h>
+#include <sys/signalfd.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <array>
+#include <cstdio>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "daemon/daemon.h"
+#include "daemon/notify.h"
+#include "daemon/perf_source.h"
+#include "daemon/redact.h"
+
+namespace clew::daemon {
+namespace {
+
+constexpr const char* kUsage =
+    R"(usage: clewd [--root DIR]
+       clewd --check-config FILE
+       clewd redact BUNDLE [RULES]
+       clewd --version
+
+Saves failures of this host's services as bundles and sends them to a
+clew-collector. Configuration: /etc/clew/clewd.conf. Control: clew daemon,
+clew snapshot. --root puts all of its files below another folder, for tests.
+)";
+
+int Fail(const Error& error) {
+  fmt::print(stderr, "clewd: {}\n", error.message);
+  return ExitCodeOf(error.code);
+}
+
+int ExitOf(const Status& status) {
+  return status ? kExitOk : Fail(status.error());
+}
+
+std::string OwnProgram() {
+  std::array<char, 4096> path = {};
+  const ssize_t size = readlink("/proc/self/exe", path.data(), path.size() - 1);
+  return size < 0 ? "/usr/sbin/clewd" : std::string(path.data());
+}
+
+class Signals {
+ public:
+  // Blocked here, so that threads made later block them, too.
+  static Result<Signals> Block() {
+    sigset_t set;
+    sigemptyset(&set);
+    for (const int signal : {SIGTERM, SIGINT, SIGHUP}) {
+      sigaddset(&set, signal);
+    }
+    signal(SIGPIPE, SIG_IGN);
+    if (pthread_sigmask(SIG_BLOCK, &set, nullptr) != 0) {
+      return SystemError(errno, "cannot block signals");
+    }
+    Signals signals;
+    signals.fd_ = Fd(signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK));
+    if (signals.fd_.get() < 0) {
+      return SystemError(errno, "cannot make a signalfd");
+    }
+    return signals;
+  }
+  Status Watch(Loop& loop, Daemon& daemon) {
+    return loop.Watch(fd_.get(), EPOLLIN, [this, &daemon](uint32_t) {
+      signalfd_siginfo info = {};
+      while (read(fd_.get(), &info, sizeof(info)) == sizeof(info)) {
+        if (info.ssi_signo == SIGHUP) {
+          Reload(daemon);
+        } else {
+          daemon.Stop();
+        }
+      }
+    });
+  }
+
+ private:
+  static void Reload(Daemon& daemon) {
+    Notify(fmt::format("RELOADING=1\nMONOTONIC_USEC={}",
+                       SystemClock().MonotonicNs() / 1000));
+    (void)daemon.Reload();  // noted and logged there
+    Notify("READY=1");
+  }
+  Fd fd_;
+};
+
+// Only the loop says that we live; ends with it.
+void FeedWatchdog(Loop& loop, uint64_t period_ms) {
+  Notify("WATCHDOG=1");
+  loop.After(period_ms, [&loop, period_ms] { FeedWatchdog(loop, period_ms); });
+}
+
+Result<Config> CheckedConfig(const std::string& path) {
+  CLEW_ASSIGN_OR_RETURN(config, ReadConfig(path));
+  if (!config.redaction.empty()) {
+    CLEW_RETURN_IF_ERROR(CheckRules(config.redaction));
+  }
+  return config;
+}
+
+Status Serve(const std::string& root) {
+  CLEW_ASSIGN_OR_RETURN(signals, Signals::Block());
+  umask(0077);
+  CLEW_ASSIGN_OR_RETURN(loop, Loop::Make(SystemClock()));
+  Log log(STDERR_FILENO, ErrorsGoToJournald());
+  const Paths paths(root);
+  CLEW_ASSIGN_OR_RETURN(config, CheckedConfig(paths.config));
+  auto systemd = ConnectToSystemd();
+  if (!systemd) {
+    log.Write(Level::kInfo, "no-systemd", {{"why", systemd.error().message}});
+  }
+  CLEW_ASSIGN_OR_RETURN(
+      daemon, Daemon::Start({.loop = *loop,
+                             .clock = SystemClock(),
+                             .log = log,
+                             .paths = paths,
+                             .clewd = OwnProgram(),
+                             .open_source = OpenPerfSource,
+                             .units = systemd ? systemd->get() : nullptr},
+                            config));
+  CLEW_RETURN_IF_ERROR(signals.Watch(*loop, *daemon));
+  Notify("READY=1");
+  log.Write(Level::kInfo, "started", {{"version", CLEW_VERSION}});
+  if (const uint64_t period_ms = WatchdogPeriodMs(); period_ms > 0) {
+    FeedWatchdog(*loop, period_ms);
+  }
+  CLEW_RETURN_IF_ERROR(loop->Run());
+  log.Write(Level::kInfo, "stopped", {});
+  return {};
+}
+
+int Main(const std::vector<std::string>& arguments) {
+  const size_t count = arguments.size();
+  const std::string first = count > 0 ? arguments[0] : "";
+  if (count == 0) {
+    return ExitOf(Serve("/"));
+  }
+  if (first == "--root" && count == 2 && arguments[1].starts_with('/')) {
+    return ExitOf(Serve(arguments[1]));
+  }
+  if (first == "--check-config" && count == 2) {
+    if (access(arguments[1].c_str(), R_OK) != 0) {
+      return Fail(SystemError(errno, arguments[1]).error());
+    }
+    const auto config = CheckedConfig(arguments[1]);
+    return config ? kExitOk : Fail(config.error());
+  }
+  if (first == "redact" && (count == 2 || count == 3)) {
+    return ExitOf(RedactBundle(arguments[1], count == 3 ? arguments[2] : ""));
+  }
+  if (first == "--version" && count == 1) {
+    fmt::print("clewd {}\n", CLEW_VERSION);
+    return kExitOk;
+  }
+  fmt::print(stderr, "{}", kUsage);
+  return first == "--help" ? kExitOk : kExitUsage;
+}
+
+}  // namespace
+}  // namespace clew::daemon
+
+int main(int argc, char** argv) {
+  return clew::daemon::Main({argv + 1, argv + argc});
+}

@@ -1,0 +1,21 @@
+#include "daemon/paths.h"
+
+#include <utility>
+
+namespace clew::daemon {
+
+Paths::Paths(std::string root) {
+  while (!root.empty() && root.back() == '/') {
+    root.pop_back();
+  }
+  config = root + "/etc/clew/clewd.conf";
+  socket = root + "/run/clew/clewd.sock";
+  state = root + "/var/lib/clew";
+  spool = state + "/spool";
+  core_pattern = root + "/proc/sys/kernel/core_pattern";
+  core_pattern_before = state + "/core_pattern.before";
+  core_handler = root + "/usr/lib/clew/clew-core-handler";
+  cgroup = root + "/sys/fs/cgroup";
+}
+
+}  // namespace clew::daemon

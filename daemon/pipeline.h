@@ -1,0 +1,113 @@
+#ifndef CLEW_DAEMON_PIPELINE_H_
+#define CLEW_DAEMON_PIPELINE_H_
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+
+#include "common/bundle_facts.h"
+#include "common/result.h"
+#include "daemon/admission.h"
+#include "daemon/clock.h"
+#include "daemon/counters.h"
+#include "daemon/log.h"
+#include "daemon/loop.h"
+#include "daemon/spool.h"
+
+namespace clew::daemon {
+
+struct WorkEnd {
+  enum class What : uint8_t {
+    kDone,
+    kUnchecked,  // of a preparation: done, but the check gave no score
+    kRetry,      // of the moment: try again later
+    kRefuse,     // never: park it
+  };
+  What what = What::kDone;
+  std::string why;  // one line, unless kDone
+};
+
+// What somebody else does with a bundle: a child process, or a test's fake. One
+// at a time.
+class BundleWork {
+ public:
+  virtual ~BundleWork() = default;
+  // Calls `done` once, from the loop, after this has returned. Until then the
+  // folder stays. An error is one of the moment.
+  [[nodiscard]] virtual Status Start(
+      const std::string& folder, std::function<void(const WorkEnd&)> done) = 0;
+};
+
+// Brings bundles from incoming/ to uploaded/: takes them over, admits them,
+// writes the trigger, has them prepared, then sent; see docs/design/daemon.md.
+// One is prepared and one sent at a time, oldest first; of those that could not
+// be sent, the one tried least often.
+//
+// Everything that it needs must outlive it. Not thread-safe.
+class Pipeline {
+ public:
+  struct Parts {
+    Loop& loop;
+    Clock& clock;
+    Spool& spool;
+    Admission& admission;
+    Log& log;
+    Counters& counters;
+    LastError& last_error;
+  };
+  static constexpr uint64_t kRetryMsMax = 3'600'000;
+  static constexpr uint64_t kDiskRetryMs = 10'000;
+
+  // `upload` nullptr: nothing is sent.
+  Pipeline(Parts parts, BundleWork& prepare, BundleWork* upload,
+           uint64_t retry_ms);
+  Pipeline(const Pipeline&) = delete;
+  Pipeline& operator=(const Pipeline&) = delete;
+  ~Pipeline();
+
+  // Looks at the folders and starts what can be. Cheap where nothing is new;
+  // to be called at start and whenever something came to incoming/.
+  void Kick();
+  // The bundle of this process will have been asked for by a person.
+  void ExpectRequested(int32_t process);
+  void SetUpload(BundleWork* upload, uint64_t retry_ms);
+
+  bool preparing() const { return !preparing_.empty(); }
+  bool uploading() const { return !uploading_.empty(); }
+  uint64_t retry_in_ms() const;  // 0: no upload is waiting for its time
+
+ private:
+  void Later(uint64_t delay_ms);
+  void Trouble(std::string_view event, const std::string& name,
+               const std::string& why);
+  void PrepareNext();
+  bool Adopt(const std::string& name);
+  // True if the bundle is to be prepared.
+  Result<bool> Judge(const std::string& name);
+  Result<bool> Admit(const std::string& name, const struct BundleFacts& facts);
+  void Prepared(const std::string& name, const WorkEnd& end);
+  void UploadNext();
+  void Uploaded(const std::string& name, const WorkEnd& end);
+  bool Park(const std::string& name, Stage from, const std::string& why);
+  void KeepBudget();
+
+  Parts parts_;
+  BundleWork& prepare_;
+  BundleWork* upload_;
+  uint64_t retry_ms_first_;
+  uint64_t retry_ms_;
+  uint64_t retry_at_ms_ = 0;
+  Loop::TimerId timer_ = 0;
+  uint64_t timer_at_ms_ = 0;
+  std::string preparing_;  // empty: none
+  std::string uploading_;
+  std::map<std::string, uint64_t> attempts_;  // of what is in ready/
+  std::set<int32_t> requested_;
+};
+
+}  // namespace clew::daemon
+
+#endif  // CLEW_DAEMON_PIPELINE_H_

@@ -1,0 +1,91 @@
+#include "daemon/process_facts.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <array>
+#include <cstdlib>
+#include <fstream>
+
+namespace clew::daemon {
+namespace {
+
+std::string FirstLine(const std::string& path) {
+  std::ifstream file(path);
+  std::string line;
+  std::getline(file, line);
+  return line;
+}
+
+std::string ProgramOf(const std::string& folder) {
+  std::array<char, 4096> path = {};
+  const ssize_t size =
+      readlink((folder + "/exe").c_str(), path.data(), path.size());
+  if (size <= 0) {
+    return FirstLine(folder + "/comm");
+  }
+  std::string program(path.data(), static_cast<size_t>(size));
+  constexpr std::string_view kDeleted = " (deleted)";
+  if (program.ends_with(kDeleted)) {
+    program.resize(program.size() - kDeleted.size());
+  }
+  return program.substr(program.rfind('/') + 1);
+}
+
+// proc(5), /proc/PID/status: "VmRSS:	  123 kB".
+uint64_t MemoryOf(const std::string& folder) {
+  std::ifstream file(folder + "/status");
+  uint64_t kilobytes = 0;
+  std::string line;
+  while (std::getline(file, line)) {
+    if (line.starts_with("VmRSS:") || line.starts_with("VmSwap:")) {
+      kilobytes += strtoull(line.c_str() + line.find(':') + 1, nullptr, 10);
+    }
+  }
+  return kilobytes * 1024;
+}
+
+}  // namespace
+
+std::string UnitOfCgroup(const std::string& path) {
+  // The innermost component that is a service or scope.
+  size_t end = path.size();
+  while (end != 0) {
+    const size_t slash = path.rfind('/', end - 1);
+    const size_t begin = slash == std::string::npos ? 0 : slash + 1;
+    const std::string part = path.substr(begin, end - begin);
+    if (part.ends_with(".service") || part.ends_with(".scope")) {
+      return part;
+    }
+    end = slash == std::string::npos ? 0 : slash;
+  }
+  return "";
+}
+
+ProcessFacts LookAt(const std::string& proc, int32_t process) {
+  const std::string folder = fmt::format("{}/{}", proc, process);
+  ProcessFacts facts;
+  facts.exists = access(folder.c_str(), F_OK) == 0;
+  if (!facts.exists) {
+    return facts;
+  }
+  facts.program = ProgramOf(folder);
+  facts.memory_bytes = MemoryOf(folder);
+  facts.unit = UnitOfCgroup(FirstLine(folder + "/cgroup"));
+  return facts;
+}
+
+std::vector<int32_t> ChildrenNamed(const std::string& proc, int32_t process,
+                                   const std::string& name) {
+  std::ifstream list(fmt::format("{0}/{1}/task/{1}/children", proc, process));
+  std::vector<int32_t> found;
+  int32_t child = 0;
+  while (list >> child) {
+    if (FirstLine(fmt::format("{}/{}/comm", proc, child)) == name) {
+      found.push_back(child);
+    }
+  }
+  return found;
+}
+
+}  // namespace clew::daemon

@@ -1,0 +1,28 @@
+#ifndef CLEW_DAEMON_PROCESS_FACTS_H_
+#define CLEW_DAEMON_PROCESS_FACTS_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace clew::daemon {
+
+// What procfs says of a process; each is empty where it does not.
+struct ProcessFacts {
+  bool exists = false;
+  std::string program;        // base name of the executable
+  std::string unit;           // systemd's, by its cgroup; "a.service"
+  uint64_t memory_bytes = 0;  // resident and swapped; 0: not known
+};
+ProcessFacts LookAt(const std::string& proc, int32_t process);
+
+// The unit in a line of /proc/PID/cgroup; empty: none.
+std::string UnitOfCgroup(const std::string& path);
+
+// Children of a process whose name (comm) is `name`.
+std::vector<int32_t> ChildrenNamed(const std::string& proc, int32_t process,
+                                   const std::string& name);
+
+}  // namespace clew::daemon
+
+#endif  // CLEW_DAEMON_PROCESS_FACTS_H_

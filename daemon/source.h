@@ -1,0 +1,50 @@
+#ifndef CLEW_DAEMON_SOURCE_H_
+#define CLEW_DAEMON_SOURCE_H_
+
+#include <cstdint>
+#include <functional>
+#include <string>
+
+#include "common/bundle_facts.h"
+#include "common/inputs.h"
+#include "common/result.h"
+#include "recorder/bundle_writer.h"
+
+namespace clew::daemon {
+
+// What is to be saved, and what is known of the failure.
+struct SaveOrder {
+  Trigger trigger;
+  std::string program;  // for the manifest; empty: not known
+  Failure failure;
+};
+
+struct SourceStatus {
+  uint32_t cores = 0;
+  uint64_t ring_bytes = 0;  // of memory, all CPUs
+  uint64_t lost_records = 0;
+  uint64_t saves = 0;
+};
+
+// Keeps the last seconds of trace in memory. Recording from when it is made.
+class PtSource {
+ public:
+  virtual ~PtSource() = default;
+  virtual bool has_pt() const = 0;
+  // At most so many bytes go into a bundle.
+  virtual uint64_t save_bytes_max() const = 0;
+  // Stops recording on all CPUs first, calls `first_byte` before the first byte
+  // is read, writes perf.data, images and manifest.pb to `bundle`, and records
+  // again, whatever failed. From any thread; until it returns nothing else may
+  // be called.
+  [[nodiscard]] virtual Status Save(
+      const SaveOrder& order, recorder::BundleWriter& bundle,
+      const std::function<void()>& first_byte) = 0;
+  // Now and then: follows CPUs that come and go.
+  [[nodiscard]] virtual Status Tend() = 0;
+  virtual SourceStatus status() const = 0;
+};
+
+}  // namespace clew::daemon
+
+#endif  // CLEW_DAEMON_SOURCE_H_

@@ -1,0 +1,342 @@
+#include "daemon/spool.h"
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <charconv>
+#include <filesystem>
+#include <utility>
+
+#include "daemon/config.h"
+
+namespace clew::daemon {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::string_view kSuffix = ".clew";
+constexpr std::string_view kPartial = ".partial";
+constexpr std::string_view kTrash = "trash";
+constexpr size_t kSubjectMax = 128;
+constexpr time_t kNewLockS = 5;
+constexpr uint64_t kBlockBytes = 512;  // stat(2), st_blocks
+
+Result<int> LockFile(const std::string& path) {
+  const int fd = open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+  if (fd < 0) {
+    return SystemError(errno, fmt::format("cannot open {:?}", path));
+  }
+  if (flock(fd, LOCK_EX | LOCK_NB) != 0) {
+    close(fd);
+    return InvalidArgument("{:?} is held by another process; is clewd running?",
+                           path);
+  }
+  return fd;
+}
+
+// A recorder holds the lock in its folder while it lives. A folder without one
+// is about to get it, or about to be published: both soon. A new lock is left
+// alone: to try it could make its owner believe that it is taken.
+bool WriterIsDead(const std::string& folder) {
+  const int fd = open((folder + "/lock").c_str(), O_RDWR | O_CLOEXEC);
+  if (fd < 0) {
+    return false;
+  }
+  struct stat info = {};
+  if (fstat(fd, &info) != 0 || info.st_mtime + kNewLockS > time(nullptr)) {
+    close(fd);
+    return false;
+  }
+  const bool dead = flock(fd, LOCK_EX | LOCK_NB) == 0;
+  close(fd);
+  return dead;
+}
+
+std::vector<std::string> NamesIn(const std::string& folder) {
+  std::vector<std::string> names;
+  std::error_code error;
+  for (fs::directory_iterator at(folder, error), end; !error && at != end;
+       at.increment(error)) {
+    names.push_back(at->path().filename().string());
+  }
+  return names;
+}
+
+template <class Number>
+bool Take(std::string_view text, Number* value) {
+  const char* end = text.data() + text.size();
+  const auto [at, error] = std::from_chars(text.data(), end, *value);
+  return error == std::errc() && at == end && *value >= 0;
+}
+
+uint64_t AgeOf(const std::string& name) {
+  const auto parsed = ParseName(name);
+  return parsed ? static_cast<uint64_t>(parsed->at_ns) : 0;
+}
+
+}  // namespace
+
+std::string_view FolderOf(Stage stage) {
+  switch (stage) {
+    case Stage::kIncoming:
+      return "incoming";
+    case Stage::kChecking:
+      return "checking";
+    case Stage::kReady:
+      return "ready";
+    case Stage::kUploaded:
+      return "uploaded";
+    case Stage::kRefused:
+      return "refused";
+  }
+  return "";
+}
+
+std::string FormatName(const BundleName& name) {
+  std::string subject = name.subject.substr(0, kSubjectMax);
+  for (char& c : subject) {
+    if (!IsUnitName(std::string(1, c)) && c != '.') {
+      c = '_';
+    }
+  }
+  if (!IsUnitName(subject)) {
+    subject = "_" + subject;
+  }
+  return fmt::format("{}~{}~{}{}", subject, name.at_ns, name.process, kSuffix);
+}
+
+std::optional<BundleName> ParseName(std::string_view name) {
+  if (name.ends_with(kPartial)) {
+    name.remove_suffix(kPartial.size());
+  }
+  if (!name.ends_with(kSuffix)) {
+    return std::nullopt;
+  }
+  name.remove_suffix(kSuffix.size());
+  const size_t second = name.rfind('~');
+  const size_t first = second == std::string_view::npos || second == 0
+                           ? std::string_view::npos
+                           : name.rfind('~', second - 1);
+  BundleName parsed;
+  if (first == std::string_view::npos || !IsUnitName(name.substr(0, first)) ||
+      !Take(name.substr(first + 1, second - first - 1), &parsed.at_ns) ||
+      !Take(name.substr(second + 1), &parsed.process)) {
+    return std::nullopt;
+  }
+  parsed.subject = name.substr(0, first);
+  return parsed;
+}
+
+uint64_t DiskBytes(const std::string& path) {
+  struct stat info = {};
+  if (lstat(path.c_str(), &info) != 0) {
+    return 0;
+  }
+  uint64_t bytes = static_cast<uint64_t>(info.st_blocks) * kBlockBytes;
+  if (S_ISDIR(info.st_mode)) {
+    for (const std::string& name : NamesIn(path)) {
+      bytes += DiskBytes(path + "/" + name);
+    }
+  }
+  return bytes;
+}
+
+Result<Spool> Spool::Open(FileSystem& files, std::string root,
+                          SpoolLimits limits) {
+  std::error_code error;
+  fs::create_directories(root, error);
+  if (error) {
+    return SystemError(error.value(), fmt::format("cannot make {:?}", root));
+  }
+  CLEW_ASSIGN_OR_RETURN(lock, LockFile(root + "/lock"));
+  Spool spool(files, std::move(root), limits, lock);
+  CLEW_RETURN_IF_ERROR(spool.MakeFolders());
+  CLEW_RETURN_IF_ERROR(spool.EmptyTrash());
+  CLEW_RETURN_IF_ERROR(spool.RemoveDeadWriters());
+  return spool;
+}
+
+Spool::Spool(FileSystem& files, std::string root, SpoolLimits limits,
+             int lock_fd)
+    : files_(&files),
+      root_(std::move(root)),
+      limits_(limits),
+      lock_fd_(lock_fd) {}
+
+Spool::Spool(Spool&& other) noexcept
+    : files_(other.files_),
+      root_(std::move(other.root_)),
+      limits_(other.limits_),
+      lock_fd_(std::exchange(other.lock_fd_, -1)),
+      bytes_(std::move(other.bytes_)) {}
+
+Spool::~Spool() {
+  if (lock_fd_ >= 0) {
+    close(lock_fd_);
+  }
+}
+
+Status Spool::MakeFolders() {
+  std::vector<std::string> folders = {root_ + "/" + std::string(kTrash)};
+  for (const Stage stage : kStages) {
+    folders.push_back(Folder(stage));
+  }
+  for (const std::string& folder : folders) {
+    if (!fs::is_directory(folder)) {
+      CLEW_RETURN_IF_ERROR(files_->CreateDirectory(folder));
+      // incoming/ gets group and mode of the packages; all else is ours alone.
+      (void)chmod(folder.c_str(), 0700);  // fails only if it is gone again
+    }
+    // What is visible is not yet durable: who made it may have been killed.
+    CLEW_RETURN_IF_ERROR(files_->SyncDirectory(folder));
+  }
+  return files_->SyncDirectory(root_);
+}
+
+Status Spool::EmptyTrash() {
+  const std::string trash = root_ + "/" + std::string(kTrash);
+  for (const std::string& name : NamesIn(trash)) {
+    CLEW_RETURN_IF_ERROR(files_->RemoveAll(trash + "/" + name));
+  }
+  return {};
+}
+
+Status Spool::RemoveDeadWriters() {
+  for (const std::string& name : NamesIn(Folder(Stage::kIncoming))) {
+    const std::string path = Path(Stage::kIncoming, name);
+    if (name.ends_with(kPartial) && WriterIsDead(path)) {
+      CLEW_RETURN_IF_ERROR(files_->RemoveAll(path));
+    }
+  }
+  return {};
+}
+
+std::string Spool::Folder(Stage stage) const {
+  return fmt::format("{}/{}", root_, FolderOf(stage));
+}
+
+std::string Spool::Path(Stage stage, std::string_view name) const {
+  return fmt::format("{}/{}/{}", root_, FolderOf(stage), name);
+}
+
+std::vector<std::string> Spool::List(Stage stage) const {
+  std::vector<std::string> names = NamesIn(Folder(stage));
+  std::erase_if(names, [](const std::string& name) {
+    return name.ends_with(kPartial) || !ParseName(name);
+  });
+  std::ranges::sort(names, {}, [](const std::string& name) {
+    return std::pair(AgeOf(name), name);
+  });
+  return names;
+}
+
+std::vector<std::string> Spool::Writing() const {
+  std::vector<std::string> names = NamesIn(Folder(Stage::kIncoming));
+  std::erase_if(names, [&](const std::string& name) {
+    return !name.ends_with(kPartial) || !ParseName(name) ||
+           WriterIsDead(Path(Stage::kIncoming, name));
+  });
+  return names;
+}
+
+Status Spool::Move(const std::string& name, Stage from, Stage to) {
+  bytes_.erase(name);
+  CLEW_RETURN_IF_ERROR(files_->Rename(Path(from, name), Path(to, name)));
+  CLEW_RETURN_IF_ERROR(files_->SyncDirectory(Folder(to)));
+  return files_->SyncDirectory(Folder(from));
+}
+
+Status Spool::Refuse(const std::string& name, Stage from,
+                     std::string_view why) {
+  const std::string path = Path(Stage::kRefused, name) + ".why";
+  const std::string line = std::string(why) + "\n";
+  CLEW_RETURN_IF_ERROR(
+      WriteWholeFile(*files_, path, std::as_bytes(std::span(line))));
+  return Move(name, from, Stage::kRefused);
+}
+
+std::string Spool::WhyRefused(const std::string& name) const {
+  const auto bytes = ReadWholeFile(Path(Stage::kRefused, name) + ".why");
+  if (!bytes || bytes->empty()) {
+    return "";
+  }
+  return {reinterpret_cast<const char*>(bytes->data()), bytes->size() - 1};
+}
+
+Status Spool::Remove(const std::string& name, Stage stage) {
+  bytes_.erase(name);
+  const std::string trash = fmt::format("{}/{}/{}", root_, kTrash, name);
+  CLEW_RETURN_IF_ERROR(files_->RemoveAll(trash));
+  CLEW_RETURN_IF_ERROR(files_->Rename(Path(stage, name), trash));
+  CLEW_RETURN_IF_ERROR(files_->SyncDirectory(Folder(stage)));
+  if (stage == Stage::kRefused) {
+    CLEW_RETURN_IF_ERROR(files_->RemoveAll(Path(stage, name) + ".why"));
+  }
+  return files_->RemoveAll(trash);
+}
+
+SpoolUse Spool::Use(Stage stage) const {
+  SpoolUse use;
+  for (const std::string& name : List(stage)) {
+    ++use.bundles;
+    if (stage == Stage::kIncoming || stage == Stage::kChecking) {
+      use.bytes += DiskBytes(Path(stage, name));
+      continue;
+    }
+    const auto [known, added] = bytes_.try_emplace(name, 0);
+    if (added) {
+      known->second = DiskBytes(Path(stage, name));
+    }
+    use.bytes += known->second;
+  }
+  return use;
+}
+
+uint64_t Spool::UsedBytes() const {
+  uint64_t bytes = 0;
+  for (const Stage stage : kStages) {
+    // All that is in incoming/ costs disk, whatever its name.
+    bytes +=
+        stage == Stage::kIncoming ? DiskBytes(Folder(stage)) : Use(stage).bytes;
+  }
+  return bytes;
+}
+
+uint64_t Spool::FreeBytes() const {
+  struct statvfs info = {};
+  if (statvfs(root_.c_str(), &info) != 0) {
+    return 0;
+  }
+  return static_cast<uint64_t>(info.f_bavail) * info.f_frsize;
+}
+
+uint64_t Spool::Room() const {
+  const uint64_t used = UsedBytes();
+  const uint64_t free = FreeBytes();
+  const uint64_t budget = limits_.bytes - std::min(limits_.bytes, used);
+  return std::min(budget, free - std::min(free, limits_.free_bytes));
+}
+
+Result<std::vector<Evicted>> Spool::MakeRoom(uint64_t bytes,
+                                             std::string_view keep) {
+  std::vector<Evicted> gone;
+  for (const Stage stage : {Stage::kUploaded, Stage::kRefused, Stage::kReady}) {
+    for (const std::string& name : List(stage)) {
+      if (Room() >= bytes) {
+        return gone;
+      }
+      if (name != keep) {
+        CLEW_RETURN_IF_ERROR(Remove(name, stage));
+        gone.push_back({name, stage});
+      }
+    }
+  }
+  return gone;
+}
+
+}  // namespace clew::daemon

@@ -1,0 +1,127 @@
+#ifndef CLEW_DAEMON_SPOOL_H_
+#define CLEW_DAEMON_SPOOL_H_
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "common/file.h"
+#include "common/result.h"
+
+namespace clew::daemon {
+
+// Where a bundle is, which is its whole state; docs/design/daemon.md.
+enum class Stage : uint8_t {
+  kIncoming,
+  kChecking,
+  kReady,
+  kUploaded,
+  kRefused
+};
+inline constexpr Stage kStages[] = {Stage::kIncoming, Stage::kChecking,
+                                    Stage::kReady, Stage::kUploaded,
+                                    Stage::kRefused};
+std::string_view FolderOf(Stage stage);
+
+// "<program or unit>~<nanoseconds since 1970>~<process>.clew".
+struct BundleName {
+  std::string subject;
+  int64_t at_ns = 0;
+  int32_t process = 0;
+  bool operator==(const BundleName&) const = default;
+};
+// Bytes of `subject` that no unit's name has become '_'.
+std::string FormatName(const BundleName& name);
+// nullopt: not of that form. Also of a ".clew.partial".
+std::optional<BundleName> ParseName(std::string_view name);
+
+struct SpoolLimits {
+  uint64_t bytes = 0;       // the spool's own
+  uint64_t free_bytes = 0;  // left on the disk
+};
+
+struct SpoolUse {
+  uint64_t bundles = 0;
+  uint64_t bytes = 0;  // on disk
+  bool operator==(const SpoolUse&) const = default;
+};
+
+// What MakeRoom removed.
+struct Evicted {
+  std::string name;
+  Stage stage;
+};
+
+// The folders of the spool. Every move is durable when it returns: a rename,
+// then both folders synced. A removal first moves to the folder trash/, so that
+// a bundle is in a stage whole or not at all; Open empties that.
+//
+// One process at a time has a spool. Errors are kSystem and name the path. Not
+// thread-safe.
+class Spool {
+ public:
+  // Makes the folders that are not there; removes what dead writers left in
+  // incoming/. kInvalidArgument: another process has it. `files` must outlive
+  // the spool.
+  [[nodiscard]] static Result<Spool> Open(FileSystem& files, std::string root,
+                                          SpoolLimits limits);
+  Spool(Spool&& other) noexcept;
+  Spool& operator=(Spool&&) = delete;
+  Spool(const Spool&) = delete;
+  Spool& operator=(const Spool&) = delete;
+  ~Spool();
+
+  void SetLimits(SpoolLimits limits) { limits_ = limits; }
+  std::string Folder(Stage stage) const;
+  std::string Path(Stage stage, std::string_view name) const;
+
+  // Names of the bundles in a stage, oldest first; no partial ones. Names that
+  // ParseName does not know are not listed.
+  std::vector<std::string> List(Stage stage) const;
+  // Those that are being written, "<name>.partial" with a live writer.
+  std::vector<std::string> Writing() const;
+
+  [[nodiscard]] Status Move(const std::string& name, Stage from, Stage to);
+  // To refused/, with the reason beside it.
+  [[nodiscard]] Status Refuse(const std::string& name, Stage from,
+                              std::string_view why);
+  // Empty where there is none.
+  std::string WhyRefused(const std::string& name) const;
+  [[nodiscard]] Status Remove(const std::string& name, Stage stage);
+
+  SpoolUse Use(Stage stage) const;
+  uint64_t UsedBytes() const;
+  uint64_t FreeBytes() const;  // of the disk, for us
+  // How many bytes may still be written, now.
+  uint64_t Room() const;
+  // Removes bundles until there is room for `bytes`, oldest first: those sent,
+  // those refused, those ready. `keep` is never removed. Returns those gone;
+  // Room() tells whether it was enough.
+  [[nodiscard]] Result<std::vector<Evicted>> MakeRoom(uint64_t bytes,
+                                                      std::string_view keep);
+  // Removes unlocked partial folders.
+  [[nodiscard]] Status RemoveDeadWriters();
+
+ private:
+  Spool(FileSystem& files, std::string root, SpoolLimits limits, int lock_fd);
+  Status MakeFolders();
+  Status EmptyTrash();
+
+  FileSystem* files_;
+  std::string root_;
+  SpoolLimits limits_;
+  int lock_fd_;
+  // Of bundles that do not change any more; filled when asked.
+  mutable std::map<std::string, uint64_t> bytes_;
+};
+
+// Bytes on disk of a file or a tree; what vanishes meanwhile counts nothing.
+uint64_t DiskBytes(const std::string& path);
+
+}  // namespace clew::daemon
+
+#endif  // CLEW_DAEMON_SPOOL_H_

@@ -1,0 +1,124 @@
+#include "daemon/units.h"
+
+#include <sys/stat.h>
+
+#include <fstream>
+#include <utility>
+
+#include "common/digest.h"
+
+namespace clew::daemon {
+namespace {
+
+std::optional<uint64_t> TouchedAt(const std::string& path) {
+  struct stat info = {};
+  if (stat(path.c_str(), &info) != 0) {
+    return std::nullopt;
+  }
+  return MixBits(static_cast<uint64_t>(info.st_mtim.tv_sec)) ^
+         static_cast<uint64_t>(info.st_mtim.tv_nsec);
+}
+
+// cgroup-v2.rst, "CPU Interface Files": cpu.stat, usage_usec.
+std::optional<uint64_t> CpuTimeUs(const std::string& cgroup) {
+  std::ifstream file(cgroup + "/cpu.stat");
+  std::string key;
+  uint64_t value = 0;
+  while (file >> key >> value) {
+    if (key == "usage_usec") {
+      return value;
+    }
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+void UnitWatch::SetUnits(const std::vector<WatchedUnit>& units) {
+  std::map<std::string, Watched> kept;
+  for (const WatchedUnit& unit : units) {
+    Watched& watched = kept[unit.name];
+    const auto known = units_.find(unit.name);
+    if (known != units_.end()) {
+      watched = known->second;
+      if (!(watched.unit == unit)) {
+        watched.sign_at_ms = 0;  // the sign of life may be another one
+      }
+    }
+    watched.unit = unit;
+  }
+  units_ = std::move(kept);
+}
+
+bool UnitWatch::Failed(Watched& watched, const UnitState& now) const {
+  const bool known = watched.state.has_value();
+  const bool failed = known && ((now.failed && !watched.state->failed) ||
+                                now.restarts > watched.state->restarts);
+  return failed && watched.unit.on_failure;
+}
+
+std::optional<uint64_t> UnitWatch::SignOf(const Watched& watched) const {
+  if (!watched.unit.heartbeat.empty()) {
+    return TouchedAt(watched.unit.heartbeat);
+  }
+  const std::string cgroup = watched.state && !watched.state->cgroup.empty()
+                                 ? watched.state->cgroup
+                                 : "/system.slice/" + watched.unit.name;
+  return CpuTimeUs(cgroup_root_ + cgroup);
+}
+
+bool UnitWatch::Hangs(Watched& watched, uint64_t now_ms) const {
+  const auto sign = SignOf(watched);
+  const bool runs = sign && (!watched.state || watched.state->active);
+  if (watched.unit.hang_s == 0 || !runs) {
+    watched.sign_at_ms = 0;
+    watched.hung = false;
+    return false;
+  }
+  if (watched.sign_at_ms == 0 || *sign != watched.sign) {
+    watched.sign = *sign;
+    watched.sign_at_ms = now_ms;
+    watched.hung = false;
+    return false;
+  }
+  const bool hung = now_ms - watched.sign_at_ms >= watched.unit.hang_s * 1000;
+  return hung && !std::exchange(watched.hung, true);
+}
+
+std::vector<UnitEvent> UnitWatch::Look(uint64_t now_ms) {
+  std::vector<UnitEvent> events;
+  bool answers = manager_ != nullptr;
+  for (auto& [name, watched] : units_) {
+    std::optional<UnitState> now;
+    if (answers) {
+      auto state = manager_->Get(name);
+      // One that is silent would be silent for each of the others, too.
+      answers = state.has_value();
+      now = state ? std::optional(*state) : std::nullopt;
+    }
+    if (now && Failed(watched, *now)) {
+      events.push_back({name, TriggerKind::kUnitFailed, watched.last_process});
+    }
+    if (now) {
+      watched.state = now;
+      watched.last_process =
+          now->process != 0 ? now->process : watched.last_process;
+    }
+    if (Hangs(watched, now_ms)) {
+      events.push_back({name, TriggerKind::kHang, watched.last_process});
+    }
+  }
+  return events;
+}
+
+std::vector<UnitReport> UnitWatch::Report(uint64_t now_ms) const {
+  std::vector<UnitReport> reports;
+  for (const auto& [name, watched] : units_) {
+    reports.push_back(
+        {watched.unit, watched.state,
+         watched.sign_at_ms == 0 ? 0 : (now_ms - watched.sign_at_ms) / 1000});
+  }
+  return reports;
+}
+
+}  // namespace clew::daemon

@@ -1,0 +1,84 @@
+#ifndef CLEW_DAEMON_UNITS_H_
+#define CLEW_DAEMON_UNITS_H_
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "common/bundle_facts.h"
+#include "common/result.h"
+#include "daemon/config.h"
+
+namespace clew::daemon {
+
+// What a service manager knows of a unit.
+struct UnitState {
+  bool active = false;
+  bool failed = false;
+  uint64_t restarts = 0;  // by the manager itself, since it was started
+  int32_t process = 0;    // its main one; 0: none
+  std::string cgroup;     // "/system.slice/a.service"
+};
+
+class UnitManager {
+ public:
+  virtual ~UnitManager() = default;
+  // kSystem: the manager does not answer.
+  [[nodiscard]] virtual Result<UnitState> Get(const std::string& unit) = 0;
+};
+
+// systemd by D-Bus; each question takes at most 200 ms. kUnsupported: no
+// systemd is running here.
+[[nodiscard]] Result<std::unique_ptr<UnitManager>> ConnectToSystemd();
+
+struct UnitEvent {
+  std::string unit;
+  TriggerKind kind = TriggerKind::kUnitFailed;  // or kHang
+  int32_t process = 0;
+};
+
+struct UnitReport {
+  WatchedUnit watched;
+  std::optional<UnitState> state;  // none: not known
+  uint64_t quiet_s = 0;  // since the last sign of life, if hangs are watched
+};
+
+// Looks at units now and then and tells what happened between. A failure is a
+// unit that became failed, or that its manager has restarted. A hang is told
+// once, until there is a sign of life. Not thread-safe.
+class UnitWatch {
+ public:
+  // `manager` may be nullptr: then heartbeat files alone are looked at. It must
+  // outlive the watch. `cgroup_root` is where cgroups are mounted.
+  UnitWatch(UnitManager* manager, std::string cgroup_root)
+      : manager_(manager), cgroup_root_(std::move(cgroup_root)) {}
+
+  // What is known of units that stay is kept.
+  void SetUnits(const std::vector<WatchedUnit>& units);
+  std::vector<UnitEvent> Look(uint64_t now_ms);
+  std::vector<UnitReport> Report(uint64_t now_ms) const;
+
+ private:
+  struct Watched {
+    WatchedUnit unit;
+    std::optional<UnitState> state;
+    int32_t last_process = 0;
+    uint64_t sign = 0;        // whatever changes while it lives
+    uint64_t sign_at_ms = 0;  // when it last changed; 0: not seen yet
+    bool hung = false;
+  };
+  bool Failed(Watched& watched, const UnitState& now) const;
+  bool Hangs(Watched& watched, uint64_t now_ms) const;
+  std::optional<uint64_t> SignOf(const Watched& watched) const;
+
+  UnitManager* manager_;
+  std::string cgroup_root_;
+  std::map<std::string, Watched> units_;
+};
+
+}  // namespace clew::daemon
+
+#endif  // CLEW_DAEMON_UNITS_H_

@@ -1,0 +1,77 @@
+#include "daemon/works.h"
+
+#include <utility>
+
+namespace clew::daemon {
+namespace {
+
+// Of clew's exit codes (common/result.h), those that no second try changes.
+bool IsForGood(int exit_status) {
+  return exit_status == kExitCorrupt || exit_status == kExitUsage;
+}
+
+}  // namespace
+
+Status PrepareWork::Start(const std::string& folder,
+                          std::function<void(const WorkEnd&)> done) {
+  std::vector<std::string> arguments = {options_.clewd, "redact", folder};
+  if (!options_.redaction.empty()) {
+    arguments.push_back(options_.redaction);
+  }
+  folder_ = folder;
+  done_ = std::move(done);
+  CLEW_ASSIGN_OR_RETURN(
+      child, Child::Start(loop_, arguments, options_.limits,
+                          [this](const ChildEnd& end) { Redacted(end); }));
+  child_ = std::move(child);
+  return {};
+}
+
+void PrepareWork::Redacted(const ChildEnd& end) {
+  if (end.exit_status != kExitOk) {
+    done_({end.exit_status == kExitCorrupt ? WorkEnd::What::kRefuse
+                                           : WorkEnd::What::kRetry,
+           "redaction: " + end.Why()});
+    return;
+  }
+  auto child = Child::Start(
+      loop_, {options_.clew, "check", "--json", "--write", folder_},
+      options_.limits, [this](const ChildEnd& checked) { Checked(checked); });
+  if (!child) {
+    done_({WorkEnd::What::kRetry, child.error().message});
+    return;
+  }
+  child_ = std::move(*child);
+}
+
+void PrepareWork::Checked(const ChildEnd& end) {
+  if (end.exit_status == kExitOk || end.exit_status == kExitFinding) {
+    done_({});
+    return;
+  }
+  done_({end.exit_status == kExitCorrupt ? WorkEnd::What::kRefuse
+                                         : WorkEnd::What::kUnchecked,
+         "check: " + end.Why()});
+}
+
+Status UploadWork::Start(const std::string& folder,
+                         std::function<void(const WorkEnd&)> done) {
+  const ChildLimits limits{.time_ms = options_.time_ms};
+  CLEW_ASSIGN_OR_RETURN(
+      child,
+      Child::Start(
+          loop_, {options_.clew, "upload", "--config", options_.config, folder},
+          limits, [done = std::move(done)](const ChildEnd& end) {
+            if (end.exit_status == kExitOk) {
+              done({});
+              return;
+            }
+            done({IsForGood(end.exit_status) ? WorkEnd::What::kRefuse
+                                             : WorkEnd::What::kRetry,
+                  end.Why()});
+          }));
+  child_ = std::move(child);
+  return {};
+}
+
+}  // namespace clew::daemon

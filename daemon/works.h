@@ -1,0 +1,66 @@
+#ifndef CLEW_DAEMON_WORKS_H_
+#define CLEW_DAEMON_WORKS_H_
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "daemon/child.h"
+#include "daemon/pipeline.h"
+
+namespace clew::daemon {
+
+// The work on bundles by child processes. Destroyed while at work, they kill
+// the child.
+
+// Redaction by `clewd redact`, which must succeed, then `clew check`, without
+// which a bundle is sent, too: it may be the one that shows our bug. Refused is
+// what either calls corrupt.
+class PrepareWork final : public BundleWork {
+ public:
+  struct Options {
+    std::string clew;  // programs
+    std::string clewd;
+    std::string redaction;  // rules; empty: the built-in ones
+    ChildLimits limits;
+  };
+  explicit PrepareWork(Loop& loop) : loop_(loop) {}
+  void SetOptions(Options options) { options_ = std::move(options); }
+  Status Start(const std::string& folder,
+               std::function<void(const WorkEnd&)> done) override;
+
+ private:
+  void Redacted(const ChildEnd& end);
+  void Checked(const ChildEnd& end);
+
+  Loop& loop_;
+  Options options_;
+  std::unique_ptr<Child> child_;
+  std::string folder_;
+  std::function<void(const WorkEnd&)> done_;
+};
+
+// `clew upload`.
+class UploadWork final : public BundleWork {
+ public:
+  struct Options {
+    std::string clew;
+    std::string config;
+    uint64_t time_ms = 0;
+  };
+  explicit UploadWork(Loop& loop) : loop_(loop) {}
+  void SetOptions(Options options) { options_ = std::move(options); }
+  Status Start(const std::string& folder,
+               std::function<void(const WorkEnd&)> done) override;
+
+ private:
+  Loop& loop_;
+  Options options_;
+  std::unique_ptr<Child> child_;
+};
+
+}  // namespace clew::daemon
+
+#endif  // CLEW_DAEMON_WORKS_H_
