@@ -426,20 +426,21 @@ class Redaction {
                                     : EditManifest(files_, folder_, edits);
   }
 
+  // Core dump and start state come last: the next call finds the values in them
+  // if this one does not come to its end.
   Status Apply() {
+    CLEW_RETURN_IF_ERROR(ApplyPlain(inputs_));
+    CLEW_RETURN_IF_ERROR(ApplyPlain(perf_data_));
     if (!core_patches_.empty() || !dropped_.empty()) {
       CLEW_RETURN_IF_ERROR(Replace("core", [&](WritableFile& to) {
         return core_->Write(to, std::move(core_patches_));
       }));
     }
     if (start_ != nullptr && rules_.drops_start()) {
-      CLEW_RETURN_IF_ERROR(Remove("start.pb"));
-    } else if (start_changed_) {
-      CLEW_RETURN_IF_ERROR(
-          ReplaceMessage(files_, folder_, "start.pb", *start_));
+      return Remove("start.pb");
     }
-    CLEW_RETURN_IF_ERROR(ApplyPlain(inputs_));
-    return ApplyPlain(perf_data_);
+    return start_changed_ ? ReplaceMessage(files_, folder_, "start.pb", *start_)
+                          : Status();
   }
 
   Status ApplyPlain(const PlainFile& plain) {

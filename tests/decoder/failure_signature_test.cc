@@ -1,0 +1,180 @@
+// Goal: the signature of a failure depends on what failed where, and on nothing
+// that differs between two runs of one bug.
+// Method: backtraces made here; each is changed in one way, and the signature
+// must follow or stay.
+
+#include "decoder/failure_signature.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <functional>
+
+namespace clew::decoder {
+namespace {
+
+BacktraceFrame Frame(const std::string& module, const std::string& symbol,
+                     uint64_t offset = 0x100) {
+  return {.pc = TraceeAddr(0x400000 + offset),
+          .symbol = symbol,
+          .function = symbol,
+          .module = module,
+          .build_id = module.empty() ? "" : "id-" + module,
+          .offset = offset};
+}
+
+// As a failed assertion looks with a stripped C library.
+Backtrace Assertion() {
+  Backtrace backtrace;
+  backtrace.failure.kind = FailureKind::kSignal;
+  backtrace.failure.signal = 6;
+  backtrace.modules = {"bank", "libc.so.6"};
+  backtrace.threads.push_back(
+      {.thread = Tid(7),
+       .failed = true,
+       .frames = {Frame("libc.so.6", "", 0x8aeec), Frame("libc.so.6", "raise"),
+                  Frame("libc.so.6", "abort"), Frame("libc.so.6", "", 0x26395),
+                  Frame("libc.so.6", "__assert_fail"), Frame("bank", "Check"),
+                  Frame("bank", "main"),
+                  Frame("libc.so.6", "__libc_start_main"),
+                  Frame("bank", "_start")}});
+  backtrace.threads.push_back(
+      {.thread = Tid(8), .frames = {Frame("libc.so.6", "read")}});
+  return backtrace;
+}
+
+Backtrace Deadlock() {
+  Backtrace backtrace;
+  backtrace.failure.kind = FailureKind::kHang;
+  backtrace.modules = {"app", "libc.so.6"};
+  for (const char* name : {"main", "Left", "Right"}) {
+    backtrace.threads.push_back(
+        {.thread = Tid(static_cast<int32_t>(backtrace.threads.size() + 1)),
+         .frames = {Frame("libc.so.6", "", 0x8612b),
+                    Frame("libc.so.6", "pthread_mutex_lock"),
+                    Frame("app", name), Frame("app", "Run"),
+                    Frame("libc.so.6", "clone")}});
+  }
+  return backtrace;
+}
+
+TEST(SignatureTest, IsTheTextThatTheHeaderSpecifies) {
+  EXPECT_EQ(SignatureText(Assertion()),
+            "clew failure 1\n"
+            "signal 6\n"
+            "id-bank Check\n"
+            "id-bank main\n"
+            "id-libc.so.6 __libc_start_main\n"
+            "id-bank _start\n");
+  EXPECT_EQ(SignatureText(Deadlock()),
+            "clew failure 1\n"
+            "hang\n"
+            "id-app Left\n"
+            "id-app Right\n"
+            "id-app Run\n"
+            "id-app main\n");
+  EXPECT_EQ(FailureTitle(Assertion()), "SIGABRT in Check");
+  EXPECT_EQ(FailureTitle(Deadlock()), "hang in Left, Right, main");
+}
+
+struct Change {
+  const char* name;
+  std::function<void(Backtrace&)> apply;
+};
+
+TEST(SignatureTest, StaysWhenARunDiffersInAccidents) {
+  const std::vector<Change> changes = {
+      {"addresses", [](Backtrace& b) { b.threads[0].frames[5].pc = {}; }},
+      {"place in a function",
+       [](Backtrace& b) { b.threads[0].frames[5].offset += 8; }},
+      {"line", [](Backtrace& b) { b.threads[0].frames[5].line = 99; }},
+      {"thread numbers", [](Backtrace& b) { b.threads[0].thread = Tid(9); }},
+      {"failure address",
+       [](Backtrace& b) { b.failure.addr = TraceeAddr(0x1234); }},
+      {"other threads", [](Backtrace& b) { b.threads.pop_back(); }},
+      {"way through the abort path",
+       [](Backtrace& b) {
+         auto& frames = b.threads[0].frames;
+         frames.erase(frames.begin(), frames.begin() + 2);
+         frames[1].offset = 0x999;
+       }},
+      {"depth of a recursion", [](Backtrace& b) {
+         auto& frames = b.threads[0].frames;
+         frames.insert(frames.begin() + 5, 20, frames[5]);
+       }}};
+  for (const Change& change : changes) {
+    Backtrace changed = Assertion();
+    change.apply(changed);
+    EXPECT_EQ(SignatureText(changed), SignatureText(Assertion()))
+        << change.name;
+  }
+  // Which frames count: eight, each with another name.
+  Backtrace deep = Assertion();
+  auto& frames = deep.threads[0].frames;
+  frames.resize(5);
+  for (int i = 0; i < 12; ++i) {
+    frames.push_back(Frame("bank", "f" + std::to_string(i)));
+  }
+  const std::string eight = SignatureText(deep);
+  EXPECT_THAT(eight, testing::EndsWith("f7\n"));
+  frames.pop_back();
+  EXPECT_EQ(SignatureText(deep), eight);
+}
+
+TEST(SignatureTest, ChangesWithWhatFailed) {
+  const std::vector<Change> changes = {
+      {"signal", [](Backtrace& b) { b.failure.signal = 11; }},
+      {"kind",
+       [](Backtrace& b) {
+         b.failure.kind = FailureKind::kExit;
+         b.failure.exit_status = 6;
+       }},
+      {"function",
+       [](Backtrace& b) { b.threads[0].frames[5].symbol = "Other"; }},
+      {"build",
+       [](Backtrace& b) { b.threads[0].frames[5].build_id = "other"; }},
+      {"caller", [](Backtrace& b) { b.threads[0].frames[6].symbol = "Other"; }},
+      {"function without a name at another place", [](Backtrace& b) {
+         b.threads[0].frames[5].symbol = "";
+         b.threads[0].frames[5].offset = 0x200;
+       }}};
+  std::vector<std::string> texts = {SignatureText(Assertion())};
+  for (const Change& change : changes) {
+    Backtrace changed = Assertion();
+    change.apply(changed);
+    EXPECT_THAT(texts, testing::Not(testing::Contains(SignatureText(changed))))
+        << change.name;
+    texts.push_back(SignatureText(changed));
+  }
+}
+
+TEST(SignatureTest, AProgramsOwnFunctionsAreNotTheAbortPath) {
+  Backtrace own = Assertion();
+  own.threads[0].frames = {Frame("bank", "abort"), Frame("bank", "main")};
+  EXPECT_THAT(SignatureText(own), testing::HasSubstr("id-bank abort\n"));
+  own.modules = {"bank"};  // linked statically: then it is the C library's
+  EXPECT_THAT(SignatureText(own),
+              testing::Not(testing::HasSubstr("id-bank abort\n")));
+  // A stack that is nothing else is kept.
+  own.threads[0].frames = {Frame("bank", "abort")};
+  EXPECT_THAT(SignatureText(own), testing::HasSubstr("id-bank abort\n"));
+}
+
+TEST(SignatureTest, OfAHangDoesNotDependOnOrderOrNumberOfThreads) {
+  Backtrace more = Deadlock();
+  std::swap(more.threads[0], more.threads[2]);
+  more.threads.push_back(more.threads[1]);
+  EXPECT_EQ(SignatureText(more), SignatureText(Deadlock()));
+  more.threads[0].frames[2].symbol = "Elsewhere";
+  EXPECT_NE(SignatureText(more), SignatureText(Deadlock()));
+}
+
+TEST(SignatureTest, WhatAFileSaysCannotForgeLines) {
+  Backtrace forged = Assertion();
+  forged.threads[0].frames[5].symbol = "Check\nid-bank main";
+  forged.threads[0].frames.erase(forged.threads[0].frames.begin() + 6);
+  EXPECT_NE(SignatureText(forged), SignatureText(Assertion()));
+}
+
+}  // namespace
+}  // namespace clew::decoder
