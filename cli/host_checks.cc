@@ -12,6 +12,9 @@
 #include <system_error>
 
 #include "cli/run_program.h"
+#ifdef CLEW_RECORDER_BPF
+#include "recorder/bpf/input_source.h"
+#endif
 #include "recorder/perf/pmu.h"
 #include "recorder/perf/sysfs.h"
 #include "recorder/plugin_file.h"
@@ -84,6 +87,30 @@ HostCheck CheckPerfPermission(const HostRoots& roots) {
               "kernel.perf_event_paranoid=1' or CAP_PERFMON"};
 }
 
+HostCheck CheckBpf(const HostRoots& roots) {
+  HostCheck check = {.name = "bpf_inputs"};
+#ifdef CLEW_RECORDER_BPF
+  if (access((roots.sys + "/kernel/btf/vmlinux").c_str(), R_OK) != 0) {
+    check.found = "the kernel has no BTF";
+    check.remedy =
+        "hardware recordings have no inputs; they need a kernel with "
+        "CONFIG_DEBUG_INFO_BTF, as Debian's are";
+    return check;
+  }
+  const Status status = recorder::bpf::ProbeInputs();
+  check.ok = status.has_value();
+  check.found = check.ok ? "system calls can be watched" : "not possible";
+  check.remedy = check.ok ? "" : status.error().message;
+#else
+  (void)roots;
+  check.found = "left out of this build";
+  check.remedy =
+      "hardware recordings have no inputs; to have them, install clang, "
+      "bpftool and libbpf-dev and build again";
+#endif
+  return check;
+}
+
 HostCheck CheckPtrace(const HostRoots& roots) {
   const auto text = FirstLine(roots.proc + "/sys/kernel/yama/ptrace_scope");
   return {.name = "ptrace",
@@ -147,6 +174,7 @@ std::vector<HostCheck> CheckHost(const HostRoots& roots) {
                     "install it: apt-get install gdb"),
           CheckIntelPt(roots),
           CheckPerfPermission(roots),
+          CheckBpf(roots),
           CheckTool("perf", "perf", /*required=*/false,
                     "only to look at traces by hand: apt-get install "
                     "linux-perf"),

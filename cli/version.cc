@@ -12,12 +12,19 @@ constexpr const char* kFooter = R"(Example:
   clew version --json
 )";
 
-// CLEW_VERSION and CLEW_BUILD_TYPE come from CMake.
+// CLEW_VERSION, CLEW_BUILD_TYPE and CLEW_RECORDER_BPF come from CMake.
+#ifdef CLEW_RECORDER_BPF
+constexpr bool kHasBpf = true;
+#else
+constexpr bool kHasBpf = false;
+#endif
+
 Json Describe() {
   return {{"version", CLEW_VERSION},
           {"compiler", __VERSION__},
           {"build_type", CLEW_BUILD_TYPE},
-          {"bundle_format", 1}};
+          {"bundle_format", 1},
+          {"bpf_inputs", kHasBpf}};
 }
 
 int RunVersion(bool json) {
@@ -26,6 +33,9 @@ int RunVersion(bool json) {
   } else {
     fmt::print("clew {} ({}, {})\n", CLEW_VERSION, CLEW_BUILD_TYPE,
                __VERSION__);
+    if (!kHasBpf) {
+      fmt::print("left out: inputs by eBPF\n");
+    }
   }
   return kExitOk;
 }
