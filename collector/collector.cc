@@ -149,18 +149,13 @@ Status Collector::Parts::StartService() {
   options.program = "clew-collector " CLEW_VERSION;
   options.wall_s = Wall_s;
   options.steady_s = Steady_s;
-  options.committed = [this] {
-    if (jobs != nullptr) {
-      jobs->Wake();
-    }
-  };
+  options.committed = [this] { jobs->Wake(); };
   service = std::make_unique<Service>(
       options, *storage.store, *storage.catalogue, *storage.schedules, *usage);
   return {};
 }
 
 Status Collector::Parts::StartJobs() {
-#ifdef CLEW_COLLECTOR_JOBS
   JobOptions options;
   options.clew = config.clew;
   options.work_folder = config.data + "/work";
@@ -173,7 +168,6 @@ Status Collector::Parts::StartJobs() {
       started, JobRunner::Start(options, *storage.store, *storage.catalogue,
                                 *storage.schedules));
   jobs = std::move(started);
-#endif
   return {};
 }
 
@@ -201,6 +195,9 @@ Status Collector::Parts::StartWeb() {
 }
 
 void Collector::Parts::Failed(const FailedCall& call) {
+  if (call.refused) {
+    service->CountRefusal();
+  }
   const std::vector<Log::Field> fields = {{"call", call.call},
                                           {"host", call.host},
                                           {"peer", call.peer},

@@ -147,6 +147,8 @@ class Service {
   // what hosts have sent today. To be called every few seconds.
   [[nodiscard]] Status Housekeeping();
 
+  // Who calls the handlers tells what came of a call.
+  void CountRefusal() { ++counts_.refusals; }
   const ServiceCounts& counts() const { return counts_; }
   const Clients& clients() const { return clients_; }
 
