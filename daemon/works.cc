@@ -60,7 +60,8 @@ Status UploadWork::Start(const std::string& folder,
   CLEW_ASSIGN_OR_RETURN(
       child,
       Child::Start(
-          loop_, {options_.clew, "upload", "--config", options_.config, folder},
+          loop_,
+          {options_.clew, "upload", "--client-config", options_.config, folder},
           limits, [done = std::move(done)](const ChildEnd& end) {
             if (end.exit_status == kExitOk) {
               done({});
