@@ -36,6 +36,9 @@ nlohmann::json SampleFrame(const char* function, const char* module,
 }  // namespace
 
 Status FakeCatalogue::Check() const {
+  if (on_query) {
+    on_query();
+  }
   return fails ? SystemError(EIO, "catalogue.sqlite: cannot read") : Status();
 }
 

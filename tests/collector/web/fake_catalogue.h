@@ -3,6 +3,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
@@ -21,6 +22,7 @@ class FakeCatalogue final : public Catalogue {
   std::vector<BundleRow> bundles;  // latest first
   std::map<BundleId, Analysis> analyses;
   std::atomic<bool> fails = false;
+  std::function<void()> on_query;  // called first by each query; may block
 
   Status Add(const NewBundle&) override { return {}; }
   Status Remove(const BundleId&) override { return {}; }

@@ -16,6 +16,7 @@
 #include <sys/time.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <chrono>
 #include <string>
 #include <thread>
@@ -33,8 +34,13 @@ using testing::HasSubstr;
 using testing::Not;
 using testing::StartsWith;
 
-Fd Connect(uint16_t port) {
+Fd Connect(uint16_t port, int receive_bytes = 0) {
   Fd fd(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  if (receive_bytes != 0) {
+    EXPECT_EQ(setsockopt(fd.get(), SOL_SOCKET, SO_RCVBUF, &receive_bytes,
+                         sizeof receive_bytes),
+              0);
+  }
   sockaddr_in address{};
   address.sin_family = AF_INET;
   address.sin_port = htons(port);
@@ -70,6 +76,14 @@ std::string Talk(uint16_t port, const std::string& request) {
   return ReadAll(fd);
 }
 
+size_t AnswersIn(const std::string& text) {
+  size_t answers = 0;
+  for (size_t at = 0; (at = text.find("HTTP/1.1 200", at)) != text.npos; ++at) {
+    ++answers;
+  }
+  return answers;
+}
+
 bool IsAnswered(uint16_t port) {
   return Talk(port,
               "GET /healthz HTTP/1.1\r\nHost: localhost\r\n"
@@ -79,8 +93,8 @@ bool IsAnswered(uint16_t port) {
 
 bool IsClosed(const Fd& fd) {
   char byte = 0;
-  return recv(fd.get(), &byte, 1, MSG_DONTWAIT | MSG_PEEK) == 0 ||
-         (errno != EAGAIN && errno != EWOULDBLOCK);
+  const ssize_t count = recv(fd.get(), &byte, 1, MSG_DONTWAIT | MSG_PEEK);
+  return count == 0 || (count < 0 && errno != EAGAIN && errno != EWOULDBLOCK);
 }
 
 TEST(ServerTest, AnswersAnotherImplementationOfHttp) {
@@ -202,11 +216,7 @@ TEST(ServerTest, AConnectionEndsAfterItsRequests) {
       "GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n";
   const std::string text = Talk(site.port(), request + request + request);
   EXPECT_THAT(text, HasSubstr("Connection: close"));
-  size_t answers = 0;
-  for (size_t at = 0; (at = text.find("HTTP/1.1 200", at)) != text.npos; ++at) {
-    ++answers;
-  }
-  EXPECT_EQ(answers, 2u);
+  EXPECT_EQ(AnswersIn(text), 2u);
 }
 
 // More slow clients than there are threads, then more than connections.
@@ -248,8 +258,59 @@ TEST(ServerTest, AnIdleConnectionEnds) {
   limits.idle_time_max = milliseconds(200);
   ServedSite site({}, limits);
   const Fd fd = Connect(site.port());
+  const auto start = std::chrono::steady_clock::now();
   Send(fd, "GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n");
   EXPECT_THAT(ReadAll(fd), StartsWith("HTTP/1.1 200 OK"));  // until it closes
+  EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(10));
+}
+
+// A connection that may go on does not, where another one could need its place.
+TEST(ServerTest, AFullServerEndsAConnectionAfterItsAnswer) {
+  const std::string request =
+      "GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n";
+  for (const size_t connections_max : {size_t{1}, size_t{2}}) {
+    WebLimits limits;
+    limits.connections_max = connections_max;
+    limits.idle_time_max = milliseconds(100);
+    ServedSite site({}, limits);
+    EXPECT_EQ(AnswersIn(Talk(site.port(), request + request)), connections_max);
+  }
+}
+
+// A client that asks much and reads nothing, with little room for answers.
+Fd ConnectDeaf(uint16_t port) {
+  Fd fd = Connect(port, /*receive_bytes=*/4096);
+  std::string many;
+  for (int i = 0; i < 500; ++i) {
+    many += "GET / HTTP/1.1\r\nHost: localhost\r\n\r\n";
+  }
+  Send(fd, many);
+  return fd;
+}
+
+// Whether the server has given up `fd`, within ten seconds.
+bool IsResetSoon(const Fd& fd) {
+  pollfd polled{fd.get(), POLLRDHUP, 0};
+  return poll(&polled, 1, 10'000) == 1;
+}
+
+TEST(ServerTest, AnAnswerThatIsNotReadInTimeEndsTheConnection) {
+  WebLimits limits;
+  limits.answer_time_max = milliseconds(300);
+  ServedSite site(FillWithFleet, limits);
+  EXPECT_TRUE(IsResetSoon(ConnectDeaf(site.port())));
+}
+
+TEST(ServerTest, AnswersThatNobodyReadsStayBelowTheirLimit) {
+  WebLimits limits;
+  limits.answers_bytes_max = 70'000;  // one page of 53 kB
+  ServedSite site(FillWithFleet, limits);
+  const Fd first = ConnectDeaf(site.port());
+  std::this_thread::sleep_for(milliseconds(300));
+  const Fd second = ConnectDeaf(site.port());
+  EXPECT_TRUE(IsResetSoon(first));
+  EXPECT_FALSE(IsClosed(second));
+  EXPECT_TRUE(IsAnswered(site.port()));
 }
 
 // Clients that ask and never read: the answers stay below their limit.
@@ -289,6 +350,24 @@ TEST(ServerTest, StopEndsConnectionsAndTwiceIsOnce) {
   EXPECT_NE(connect(late.get(), reinterpret_cast<sockaddr*>(&address),
                     sizeof address),
             0);
+}
+
+TEST(ServerTest, StopWaitsForRequestsAtWork) {
+  ServedSite site;
+  std::atomic<bool> begun = false;
+  std::atomic<bool> ended = false;
+  site.catalogue.on_query = [&] {
+    begun = true;
+    std::this_thread::sleep_for(milliseconds(300));
+    ended = true;
+  };
+  const Fd fd = Connect(site.port());
+  Send(fd, "GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n");
+  while (!begun) {
+    std::this_thread::sleep_for(milliseconds(1));
+  }
+  site.server().Stop();
+  EXPECT_TRUE(ended);
 }
 
 TEST(ServerTest, StartSaysWhyItCannot) {

@@ -59,6 +59,17 @@ class SiteTest : public testing::Test {
     return TextOfHtml(response.body);
   }
 
+  // Where the page's link of that meaning leads; empty: it has none.
+  std::string LinkOf(const std::string& target, const std::string& rel) {
+    for (const Tag& tag : TokensOf(Get(target).body).tags) {
+      if (tag.name == "a" && !tag.attributes.empty() &&
+          tag.attributes[0] == std::pair(std::string("rel"), rel)) {
+        return tag.attributes.at(1).second;
+      }
+    }
+    return "";
+  }
+
   StoreAndCatalogue data_;
 };
 
@@ -167,7 +178,15 @@ TEST_F(SiteTest, ThreadsAndFramesBeyondTheLimitsAreCounted) {
 TEST_F(SiteTest, HostsAreAddedUp) {
   FillWithFleet(data_.catalogue);
   const std::string text = Text("/hosts");
-  EXPECT_THAT(text, HasSubstr("web-00.example 6 "));
+  // Bundles, witnesses, bytes: i of 120 are of host i % 23.
+  uint64_t witnesses = 0;
+  for (size_t i = 0; i < 120; i += 23) {
+    witnesses +=
+        data_.catalogue.bundles[i].state == BundleState::kWitness ? 1 : 0;
+  }
+  EXPECT_GT(witnesses, 0u);
+  EXPECT_THAT(
+      text, HasSubstr(fmt::format("web-00.example 6 {} 22.5 MiB", witnesses)));
   EXPECT_THAT(text, HasSubstr("web-22.example 5 "));
 }
 
@@ -177,6 +196,12 @@ TEST_F(SiteTest, ListsHavePages) {
   EXPECT_THAT(Text("/?page=3"), HasSubstr("101–120 of 120"));
   EXPECT_THAT(Text("/?page=4"), HasSubstr("Nothing on this page."));
   EXPECT_THAT(Text("/bundles?page=2"), HasSubstr("51–100 of 120"));
+  EXPECT_EQ(LinkOf("/", "prev"), "");
+  EXPECT_EQ(LinkOf("/", "next"), "/?page=2");
+  EXPECT_EQ(LinkOf("/?page=2", "prev"), "/?page=1");
+  EXPECT_EQ(LinkOf("/?page=2", "next"), "/?page=3");
+  EXPECT_EQ(LinkOf("/?page=3", "next"), "");
+  EXPECT_EQ(LinkOf("/?q=in&page=1", "next"), "/?q=in&page=2");
   EXPECT_THAT(Text("/?q=Scheduler"), HasSubstr("hang in Scheduler::Drain"));
   EXPECT_THAT(Text("/?q=Scheduler"), Not(HasSubstr("Cache::Evict")));
   EXPECT_THAT(Text("/?q=nothing+has+this"), HasSubstr("No group matches."));
