@@ -24,6 +24,7 @@ constexpr const char* kProtocolKey = "clew-protocol";
 constexpr const char* kAuthorizationKey = "authorization";
 constexpr int kKeepaliveMs = 30'000;
 constexpr int kPingIntervalMinMs = 5'000;
+constexpr std::chrono::milliseconds kShortCall{200};
 
 std::optional<std::string> Metadata(const ServerContext& context,
                                     const char* key) {
@@ -93,6 +94,8 @@ class Endpoint final : public pb::Collector::Service {
         authenticator_(authenticator),
         calls_(options.streams_per_host_max, options.idle_s_max,
                options.steady_s) {}
+
+  size_t transfers() const { return calls_.running(); }
 
   grpc::Status Hello(ServerContext* context, const pb::HelloRequest* request,
                      pb::HelloReply* reply) override {
@@ -357,8 +360,11 @@ uint16_t GrpcServer::port() const {
 
 void GrpcServer::Stop(unsigned grace_s) {
   if (parts_->server != nullptr) {
-    parts_->server->Shutdown(std::chrono::system_clock::now() +
-                             std::chrono::seconds(grace_s));
+    // gRPC waits for idle connections, too: no longer than short calls need.
+    const auto grace = parts_->endpoint.transfers() > 0
+                           ? std::chrono::milliseconds(grace_s * 1000)
+                           : kShortCall;
+    parts_->server->Shutdown(std::chrono::system_clock::now() + grace);
     parts_->server->Wait();
     parts_->server.reset();
   }

@@ -36,6 +36,11 @@ std::optional<IdleCalls::Call> IdleCalls::Begin(const std::string& host,
   return Call(this, entries_.begin());
 }
 
+size_t IdleCalls::running() const {
+  const std::lock_guard lock(mutex_);
+  return entries_.size();
+}
+
 IdleCalls::Call::~Call() {
   if (calls_ == nullptr) {
     return;

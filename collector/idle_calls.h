@@ -55,6 +55,7 @@ class IdleCalls {
   // called at most once a second, and not after ~Call.
   std::optional<Call> Begin(const std::string& host,
                             std::function<void()> cancel);
+  size_t running() const;
 
  private:
   void CancelIdle();
@@ -63,7 +64,7 @@ class IdleCalls {
   const size_t calls_per_host_max_;
   const uint64_t idle_s_max_;
   const std::function<uint64_t()> now_s_;
-  std::mutex mutex_;
+  mutable std::mutex mutex_;
   std::condition_variable stopped_;
   bool stop_ = false;
   std::list<Entry> entries_;
