@@ -71,6 +71,8 @@ class Retention {
     CLEW_RETURN_IF_ERROR(RemoveStraySchedules());
     if (options_.age_limit_s > 0) {
       CLEW_RETURN_IF_ERROR(RemoveOld(now_s));
+      // Representatives whose groups have no others any more.
+      CLEW_RETURN_IF_ERROR(RemoveOld(now_s));
     }
     for (const Worth worth :
          {Worth::kOneOfMany, Worth::kOnlyOne, Worth::kWitness}) {
