@@ -16,6 +16,11 @@ namespace {
 constexpr uint64_t kPageBytes = 4096;
 constexpr size_t kWriteBytes = size_t{1} << 20;
 
+// Linux, Documentation/arch/x86/xstate.rst and arch/x86/kernel/fpu/regset.c:
+// the eight bytes at 464 of NT_X86_XSTATE are XCR0.
+constexpr uint64_t kXcr0Offset = 464;
+constexpr uint64_t kXcr0End = 472;
+
 uint64_t RoundUp(uint64_t bytes, uint64_t unit) {
   return (bytes + unit - 1) / unit * unit;
 }
@@ -137,13 +142,21 @@ Status CoreImage::ParseNotes(const Elf64_Phdr& header) {
 }
 
 void CoreImage::TakeNote(uint32_t type, std::span<const std::byte> desc) {
+  const auto at = static_cast<uint64_t>(desc.data() - bytes().data());
+  if (type == NT_FPREGSET || type == NT_X86_XSTATE || type == NT_PRXFPREG) {
+    const uint64_t first = std::min<uint64_t>(desc.size(), kXcr0Offset);
+    vector_registers_.push_back({.offset = at, .bytes = first});
+    if (desc.size() > kXcr0End) {
+      vector_registers_.push_back(
+          {.offset = at + kXcr0End, .bytes = desc.size() - kXcr0End});
+    }
+  }
   if (type == NT_AUXV && auxv_.empty()) {
     auxv_ = desc;
   } else if (type == NT_FILE) {
     TakeFiles(desc);
   } else if (type == NT_PRPSINFO && desc.size() >= sizeof(elf_prpsinfo)) {
-    arguments_offset_ = static_cast<uint64_t>(desc.data() - bytes().data()) +
-                        offsetof(elf_prpsinfo, pr_psargs);
+    arguments_offset_ = at + offsetof(elf_prpsinfo, pr_psargs);
     arguments_bytes_ = sizeof(elf_prpsinfo::pr_psargs);
   } else if (type == NT_PRSTATUS && desc.size() >= sizeof(elf_prstatus)) {
     user_regs_struct regs;

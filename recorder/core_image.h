@@ -52,6 +52,17 @@ class CoreImage {
   uint64_t arguments_offset() const { return arguments_offset_; }
   uint64_t arguments_bytes() const { return arguments_bytes_; }
 
+  // Where notes have vector registers, into which strings are loaded to be
+  // copied and compared. Without the word of them that says which registers
+  // there are.
+  struct Range {
+    uint64_t offset = 0;
+    uint64_t bytes = 0;
+  };
+  const std::vector<Range>& vector_registers() const {
+    return vector_registers_;
+  }
+
   // Writes the dump to `to` without the bytes of dropped segments, whose
   // p_filesz is 0, and with `patches`, which lie in what is kept and do not
   // overlap.
@@ -82,6 +93,7 @@ class CoreImage {
   std::span<const std::byte> auxv_;
   uint64_t arguments_offset_ = 0;
   uint64_t arguments_bytes_ = 0;
+  std::vector<Range> vector_registers_;
 };
 
 // Appends `bytes`, which begin at `offset` of a file, with those of `patches`

@@ -351,21 +351,32 @@ class Redaction {
       std::ranges::move(found, std::back_inserter(core_patches_));
     }
     AddArgumentsNote(core_patches_);
+    AddRegisterNotes(core_patches_);
     return {};
   }
 
   // The note has the first 80 bytes of the command line, so perhaps a part of a
   // value.
   void AddArgumentsNote(std::vector<Patch>& patches) const {
-    const uint64_t size = core_->arguments_bytes();
-    if (options_.empty() || size == 0) {
-      return;
+    if (!options_.empty()) {
+      AddZeros(core_->arguments_offset(), core_->arguments_bytes(), patches);
     }
-    const auto now = core_->bytes().subspan(core_->arguments_offset(), size);
-    std::vector<std::byte> empty(size);
-    if (!std::ranges::equal(now, empty)) {
-      patches.push_back(
-          {.offset = core_->arguments_offset(), .bytes = std::move(empty)});
+  }
+
+  // Registers hold parts of what was copied or compared last.
+  void AddRegisterNotes(std::vector<Patch>& patches) const {
+    for (const CoreImage::Range& range : core_->vector_registers()) {
+      if (!values_.empty()) {
+        AddZeros(range.offset, range.bytes, patches);
+      }
+    }
+  }
+
+  void AddZeros(uint64_t offset, uint64_t size,
+                std::vector<Patch>& patches) const {
+    std::vector<std::byte> zeros(size);
+    if (!std::ranges::equal(core_->bytes().subspan(offset, size), zeros)) {
+      patches.push_back({.offset = offset, .bytes = std::move(zeros)});
     }
   }
 

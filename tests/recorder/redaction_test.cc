@@ -132,6 +132,12 @@ std::string Notes() {
   std::strcpy(info.pr_psargs, "prog --password hunter2-correct-horse");
   AddNote(notes, NT_PRPSINFO, BytesOf(info));
   AddNote(notes, NT_AUXV, BytesOf(kAuxv));
+  // Parts of values, as a copy of it leaves them in a register.
+  std::string registers(600, '\0');
+  registers.replace(160, 12, kToken, 12);
+  registers.replace(464, 8, "XCR0XCR0");
+  registers.replace(500, 16, kPassword, 16);
+  AddNote(notes, NT_X86_XSTATE, registers);
   std::string files;
   for (const uint64_t value :
        {uint64_t{1}, kPage, kCodeAt, kCodeAt + kPage, uint64_t{0}}) {
@@ -277,6 +283,8 @@ TEST_F(RedactionTest, ValuesOfVariablesAreNowhereAndTheRestStays) {
                           HasSubstr("copies")));
   EXPECT_THAT(FilesWith(kToken), IsEmpty());
   EXPECT_THAT(FilesWith(std::string("PIN_TOKEN=") + kShort), IsEmpty());
+  EXPECT_THAT(FilesWith(std::string(kToken).substr(0, 12)), IsEmpty());
+  EXPECT_THAT(FilesWith("XCR0XCR0"), ElementsAre("core"));
   // Names, other variables, arguments, and what is beside a copy.
   EXPECT_THAT(FilesWith("API_TOKEN=xxxxxxxxxxxxxx"), Contains("core"));
   EXPECT_THAT(FilesWith("HOME=/home/user"), Contains("start.pb"));

@@ -1,0 +1,75 @@
+// Fails in one of several ways, with two more threads that wait, one in its own
+// function. Each way is a chain of calls that the test knows by name.
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static pthread_barrier_t started;
+static volatile int sink;
+static void (*volatile nowhere)(void);
+
+#define OUT_OF_LINE __attribute__((noinline, noclone))
+
+OUT_OF_LINE static void Innermost(volatile int* where) {
+  *where = 1;  // STORE
+  sink += 1;
+}
+
+OUT_OF_LINE static void Middle(volatile int* where) {
+  Innermost(where);
+  sink += 2;
+}
+
+OUT_OF_LINE static void CallNowhere(void) {
+  nowhere();  // CALL
+  sink += 3;
+}
+
+OUT_OF_LINE static int Recurse(int depth) {
+  volatile char room[64];
+  room[0] = (char)depth;
+  return depth == 0 ? (Innermost(NULL), 0) : Recurse(depth - 1) + room[0];
+}
+
+static void OnSignal(int number) {
+  (void)number;
+  Middle(NULL);
+}
+
+OUT_OF_LINE static void* Waits(void* unused) {
+  (void)unused;
+  pthread_barrier_wait(&started);
+  pause();
+  sink += 4;
+  return NULL;
+}
+
+int main(int argc, char** argv) {
+  const char* way = argc > 1 ? argv[1] : "store";
+  pthread_t thread;
+  pthread_barrier_init(&started, NULL, 3);
+  pthread_create(&thread, NULL, Waits, NULL);
+  pthread_create(&thread, NULL, Waits, NULL);
+  pthread_barrier_wait(&started);
+  if (strcmp(way, "store") == 0) {
+    Middle(NULL);
+  } else if (strcmp(way, "nowhere") == 0) {
+    CallNowhere();
+  } else if (strcmp(way, "recurse") == 0) {
+    sink += Recurse(argc > 2 ? atoi(argv[2]) : 20);
+  } else if (strcmp(way, "handler") == 0) {
+    signal(SIGUSR1, OnSignal);
+    raise(SIGUSR1);
+  } else if (strcmp(way, "heap") == 0) {
+    char* volatile block = malloc(100);
+    free(block);
+    free(block);  // the C library finds it, and aborts
+  } else {
+    abort();
+  }
+  puts("EXIT-SUCCESS");
+  return 0;
+}
