@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "collector/child_reports.h"
+#include "collector/confinement.h"
 #include "collector/job.h"
 #include "collector/text.h"
 #include "common/check.h"
@@ -392,6 +393,19 @@ Status CheckOptions(const JobOptions& options) {
   return {};
 }
 
+// Says so where children can read what the collector's user can.
+Status CheckConfinement(const JobOptions& options) {
+  CLEW_ASSIGN_OR_RETURN(confinement,
+                        Confinement::Make(options.clew, options.work_folder,
+                                          /*may_fork=*/false));
+  if (!confinement.limits_files() && options.report) {
+    options.report(
+        "no Landlock in this kernel: what a bundle makes of clew could read "
+        "the collector's files, proceeding anyway");
+  }
+  return {};
+}
+
 Status EmptyFolder(const std::string& folder) {
   FileSystem& files = PosixFileSystem();
   CLEW_RETURN_IF_ERROR(files.RemoveAll(folder));
@@ -406,6 +420,7 @@ Result<std::unique_ptr<JobRunner>> JobRunner::Start(const JobOptions& options,
                                                     ScheduleStore& schedules) {
   CLEW_RETURN_IF_ERROR(CheckOptions(options));
   CLEW_RETURN_IF_ERROR(EmptyFolder(options.work_folder));
+  CLEW_RETURN_IF_ERROR(CheckConfinement(options));
   CLEW_RETURN_IF_ERROR(catalogue.ReturnTaken());
   const int stop_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
   if (stop_fd < 0) {
