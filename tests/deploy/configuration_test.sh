@@ -23,25 +23,50 @@ keys_of() {
     "$1" | LC_ALL=C sort -u
 }
 
-# switched_on <file>: with every key and section.
+# switched_on <file>: with every key and section, and a store of the test's own.
 switched_on() {
-  sed 's/^#\([[a-z]\)/\1/' "$1"
+  sed "s/^#\\([[a-z]\\)/\\1/; s,/var/lib/clew-collector,$tree/store," "$1"
 }
 
-# check <name> <command that checks a file>...
+# say_of <program> <file>: what the program says of a configuration file; exit
+# status 2 is a mistake in it. The collector has no store here, and that is the
+# next thing that it says.
+say_of() {
+  case "$1" in
+    clewd) "$tree/usr/sbin/clewd" --check-config "$2" 2>&1 ;;
+    clew-collector) "$tree/usr/bin/clew-collector" --config "$2" check 2>&1 ;;
+    clew) "$tree/usr/bin/clew" list --client-config "$2" 2>&1 ;;
+  esac
+}
+
+# accepted <program> <file>
+accepted() {
+  local status=0 said
+  said=$(say_of "$1" "$2") || status=$?
+  if [[ "$status" -eq 2 ]]; then
+    wrong "$1 refuses $2: $said"
+  fi
+}
+
+# check <program> <file below the tree>
 check() {
-  local file=$tree/etc/clew/$1 probe=$tree/probe known
-  shift
-  expect_status 0 "$@" "$file"
+  local file=$tree/$2 probe=$tree/probe status=0 said
   switched_on "$file" >"$probe"
-  expect_status 0 "$@" "$probe"
+  accepted "$1" "$probe"
   echo "no_such_key = 1" >>"$probe"
-  expect_status 2 "$@" "$probe"
-  known=$("$@" "$probe" 2>&1 | sed -n 's/.*; known are //p' |
-    sed 's/, /\n/g' | LC_ALL=C sort -u)
-  expect_same "keys of $file" "$(keys_of "$file")" "$known"
+  said=$(say_of "$1" "$probe") || status=$?
+  expect_same "exit status of $1 for an unknown key" "$status" 2
+  expect_same "keys of $2" "$(keys_of "$file")" \
+    "$(sed -n 's/.*; known are //p' <<<"$said" | sed 's/, /\n/g' |
+      LC_ALL=C sort -u)"
 }
 
-check clewd.conf "$tree/usr/sbin/clewd" --check-config
-check collector.conf "$tree/usr/bin/clew-collector" --check-config
+check clewd etc/clew/clewd.conf
+check clew-collector etc/clew/collector.conf
+check clew etc/clew/client.conf
+fleet=$tree/usr/share/doc/clewd/examples/fleet
+accepted clewd "$fleet/clewd.conf"
+{ cat "$fleet/collector.conf" && echo "data = $tree/store"; } >"$tree/probe"
+accepted clew-collector "$tree/probe"
+accepted clew "$fleet/client.conf.in"
 finish

@@ -46,9 +46,9 @@ mode_of() {
 
 check_installed() {
   expect_same "mode of /var/lib/clew" "$(mode_of /var/lib/clew)" \
-    "711 root:root"
+    "711 root:clew"
   expect_same "mode of incoming" \
-    "$(mode_of /var/lib/clew/spool/incoming)" "1730 root:clew-record"
+    "$(mode_of /var/lib/clew/spool/incoming)" "1770 root:clew-record"
   expect_same "mode of the collector's store" \
     "$(mode_of /var/lib/clew-collector)" "700 clew-collector:clew-collector"
   expect_same "mode of the collector's secrets" \

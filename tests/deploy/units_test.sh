@@ -37,5 +37,5 @@ said=$(systemd-analyze verify --root="$tree" --man=no --recursive-errors=no \
 expect_same "what systemd-analyze verify says" "$said" ""
 check_exposure clewd.service 33
 check_exposure clew-core-pattern.service 14
-check_exposure clew-collector.service 14
+check_exposure clew-collector.service 15
 finish
