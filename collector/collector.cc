@@ -17,6 +17,7 @@
 #include "collector/grpc_server.h"
 #include "collector/intake.h"
 #include "collector/jobs.h"
+#include "collector/retention.h"
 #include "collector/schedule_store.h"
 #include "collector/service.h"
 #include "collector/service_metrics.h"
@@ -27,6 +28,7 @@ namespace clew::collector {
 namespace {
 
 constexpr std::chrono::seconds kHousekeepingPeriod{5};
+constexpr uint64_t kRetentionPeriod_s = 300;
 constexpr unsigned kGrace_s = 5;
 
 uint64_t Steady_s() {
@@ -109,6 +111,7 @@ struct Collector::Parts {
   [[nodiscard]] Status StartServer();
   void Failed(const FailedCall& call);
   void KeepHouse();
+  [[nodiscard]] Status Retain();
 
   const CollectorConfig config;
   Log& log;
@@ -123,6 +126,7 @@ struct Collector::Parts {
   std::mutex mutex;
   std::condition_variable stop_asked;
   bool stop = false;
+  uint64_t retain_at_s = 0;
   std::thread housekeeper;
 };
 
@@ -226,15 +230,40 @@ Status Collector::Parts::StartServer() {
   return {};
 }
 
+Status Collector::Parts::Retain() {
+  if (Steady_s() < retain_at_s) {
+    return {};
+  }
+  retain_at_s = Steady_s() + kRetentionPeriod_s;
+  RetentionOptions options;
+  options.age_limit_s = config.retention_s;
+  options.bytes_limit = config.retention_bytes != 0
+                            ? config.retention_bytes
+                            : config.store_bytes_max / 10 * 9;
+  CLEW_ASSIGN_OR_RETURN(
+      done, ApplyRetention(options, *storage.store, *storage.catalogue,
+                           *storage.schedules, Wall_s()));
+  if (done.too_old + done.too_much > 0) {
+    log.Write(Log::Priority::kInfo, "removed",
+              {{"too_old", fmt::to_string(done.too_old)},
+               {"for_room", fmt::to_string(done.too_much)}});
+  }
+  return {};
+}
+
 void Collector::Parts::KeepHouse() {
+  const auto report = [&](const char* event, const Status& status) {
+    if (!status) {
+      log.WriteOnce(Log::Priority::kError, event, event,
+                    {{"message", status.error().message}});
+    }
+  };
   std::unique_lock lock(mutex);
   while (
       !stop_asked.wait_for(lock, kHousekeepingPeriod, [&] { return stop; })) {
     lock.unlock();
-    if (const Status kept = service->Housekeeping(); !kept) {
-      log.WriteOnce(Log::Priority::kError, "housekeeping", "housekeeping",
-                    {{"message", kept.error().message}});
-    }
+    report("housekeeping_failed", service->Housekeeping());
+    report("retention_failed", Retain());
     lock.lock();
   }
 }

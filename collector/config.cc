@@ -49,7 +49,11 @@ Status ReadLimits(ConfigFile& file, CollectorConfig* config) {
   CLEW_RETURN_IF_ERROR(
       bytes("memory_bytes_max", 16 * kMega, &config->memory_bytes_max));
   CLEW_RETURN_IF_ERROR(seconds("idle_time_max", kYear, &config->idle_s_max));
-  return seconds("chunk_keep_time", kYear, &config->chunk_keep_s);
+  CLEW_RETURN_IF_ERROR(
+      seconds("chunk_keep_time", kYear, &config->chunk_keep_s));
+  CLEW_RETURN_IF_ERROR(
+      file.Seconds("", "retention_time", 0, 100 * kYear, &config->retention_s));
+  return bytes("retention_bytes", 0, &config->retention_bytes);
 }
 
 Status ReadJobs(ConfigFile& file, CollectorConfig* config) {
@@ -93,6 +97,10 @@ const char* const kConfigHelp =
   memory_bytes_max = 64M          of the network's buffers
   idle_time_max = 60              a transfer that stands still so long is ended
   chunk_keep_time = 1d            of chunks that no bundle needs
+  retention_time = 0              bundles older than this go, the last of their
+                                  group last; 0: none goes for its age
+  retention_bytes = 0             above this the oldest go; 0: nine tenths of
+                                  store_bytes_max
   clew = /usr/bin/clew            the program that analyses and solves
   solvers = 1                     at once; 0: none
   solve_time_max = 300            of one bundle

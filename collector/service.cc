@@ -282,10 +282,9 @@ void Service::PutSession::ParkCurrent() {
   current_.reset();
 }
 
-// Makes `chunk` the current one, or an acknowledged one.
-Status Service::PutSession::Select(const ChunkId& chunk) {
+Result<bool> Service::PutSession::Select(const ChunkId& chunk) {
   if (current_ && current_->chunk().id == chunk) {
-    return {};
+    return true;
   }
   ParkCurrent();
   acknowledged_.reset();
@@ -295,13 +294,25 @@ Status Service::PutSession::Select(const ChunkId& chunk) {
                                    " is of no bundle that this host has begun; "
                                    "begin again");
   }
+  if (service_.store_.chunks().Missing(std::span(&*wanted, 1)).empty()) {
+    return false;
+  }
   if (auto parked = service_.clients_.TakeParked(caller_.host, chunk)) {
     current_.emplace(*std::move(parked));
-    return {};
+    return true;
   }
   CLEW_ASSIGN_OR_RETURN(upload, service_.store_.chunks().Begin(*wanted));
   current_.emplace(std::move(upload));
-  return {};
+  return true;
+}
+
+pb::PutAck Service::PutSession::Acknowledge(const ChunkId& chunk) {
+  current_.reset();
+  acknowledged_ = chunk;
+  ++service_.counts_.chunks;
+  pb::PutAck ack;
+  ack.set_chunk(TextOf(chunk.bytes()));
+  return ack;
 }
 
 Status Service::PutSession::Take(const pb::PutPart& part) {
@@ -333,18 +344,16 @@ Result<std::optional<pb::PutAck>> Service::PutSession::Put(
   if (acknowledged_ == chunk) {
     return std::nullopt;
   }
-  CLEW_RETURN_IF_ERROR(Select(chunk));
+  CLEW_ASSIGN_OR_RETURN(needed, Select(chunk));
+  if (!needed) {
+    return Acknowledge(chunk);
+  }
   CLEW_RETURN_IF_ERROR(Take(part));
   if (current_->received_bytes() < current_->chunk().size_bytes) {
     return std::nullopt;
   }
   CLEW_RETURN_IF_ERROR(NamingFullDisk(current_->Finish()));
-  current_.reset();
-  acknowledged_ = chunk;
-  ++service_.counts_.chunks;
-  pb::PutAck ack;
-  ack.set_chunk(part.chunk());
-  return ack;
+  return Acknowledge(chunk);
 }
 
 }  // namespace clew::collector

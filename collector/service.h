@@ -104,7 +104,9 @@ class Service {
         const pb::PutPart& part);
 
    private:
-    [[nodiscard]] Status Select(const ChunkId& chunk);
+    // Makes `chunk` the current one; false: it is stored already.
+    [[nodiscard]] Result<bool> Select(const ChunkId& chunk);
+    pb::PutAck Acknowledge(const ChunkId& chunk);
     [[nodiscard]] Status Take(const pb::PutPart& part);
     void ParkCurrent();
 

@@ -3,8 +3,9 @@
 
 namespace clew::transfer {
 
-// gRPC writes to stderr whatever it meets; what matters of it is in the status
-// of calls. Silences it, unless GRPC_VERBOSITY is set. Twice is once.
+// gRPC and protobuf write to stderr whatever strangers send; what matters of it
+// is in the status of calls. Silences both, unless GRPC_VERBOSITY is set. Twice
+// is once.
 void SilenceGrpc();
 
 }  // namespace clew::transfer
