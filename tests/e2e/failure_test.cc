@@ -1,0 +1,298 @@
+// Goal: recordings of one bug have one signature, of different bugs different
+// ones; the score of a bundle says what is missing and never grows when more
+// is; a bundle without its secrets is solved and replayed as before. Method:
+// the built program on recordings of the small programs. The score: all subsets
+// of a bundle's files, and damaged files, seed printed.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <random>
+#include <set>
+
+#include "common/file.h"
+#include "common/result.h"
+#include "recorder/redaction.h"
+#include "tests/e2e/clew_command.h"
+
+namespace clew::e2e {
+namespace {
+
+using ::testing::Contains;
+using ::testing::HasSubstr;
+
+// A failing recording with seeds from `seed` on.
+void Record(const std::string& bundle, const std::string& program,
+            const std::string& seed, std::vector<std::string> arguments = {}) {
+  std::vector<std::string> command = {"record", "--until-fail", "--seed",
+                                      seed,     "-o",           bundle};
+  if (program == "deadlock") {
+    command.insert(command.end(), {"--timeout", "2"});
+  }
+  command.insert(command.end(), {"--", Tracee(program)});
+  command.insert(command.end(), arguments.begin(), arguments.end());
+  const ProgramOutput recorded = Clew(command);
+  ASSERT_EQ(recorded.exit_status, kExitFinding) << recorded.text;
+}
+
+nlohmann::json Json(std::vector<std::string> arguments, int wanted) {
+  const ProgramOutput output = Clew(std::move(arguments));
+  EXPECT_EQ(output.exit_status, wanted) << output.text;
+  return nlohmann::json::parse(output.text, nullptr,
+                               /*allow_exceptions=*/false);
+}
+
+nlohmann::json Backtrace(const std::string& bundle) {
+  const auto json = Json({"backtrace", "--json", bundle}, kExitOk);
+  EXPECT_TRUE(json.is_object());
+  return json;
+}
+
+TEST(FailureTest, OneBugHasOneSignature) {
+  const Scratch scratch;
+  std::map<std::string, std::set<std::string>> signatures;
+  std::map<std::string, std::string> titles;
+  for (const std::string program : {"bank", "uaf", "racey", "deadlock"}) {
+    for (const std::string seed : {"1", "1000", "77000"}) {
+      const std::string bundle = scratch.Path(program + seed);
+      Record(bundle, program, seed);
+      const auto json = Backtrace(bundle);
+      signatures[program].insert(json.value("signature", ""));
+      titles[program] = json.value("title", "");
+    }
+    EXPECT_EQ(signatures[program].size(), 1u) << program;
+    EXPECT_EQ(signatures[program].begin()->size(), 64u);
+  }
+  std::set<std::string> all;
+  for (const auto& [program, found] : signatures) {
+    all.insert(found.begin(), found.end());
+  }
+  EXPECT_EQ(all.size(), signatures.size());
+  EXPECT_EQ(titles["bank"], "SIGABRT in main");
+  EXPECT_EQ(titles["uaf"], "SIGSEGV in Read");
+  EXPECT_EQ(titles["deadlock"], "hang in Teller, main");
+}
+
+TEST(FailureTest, BacktracesAreJsonAndTextOfOneShape) {
+  const Scratch scratch;
+  const std::string bundle = scratch.Path("b");
+  Record(bundle, "uaf", "1");
+  const auto json = Backtrace(bundle);
+  const auto& threads = json["threads"];
+  ASSERT_GE(threads.size(), 2u);
+  EXPECT_TRUE(threads[0].value("failed", false));
+  const auto& first = threads[0]["frames"][0];
+  EXPECT_EQ(first.value("function", ""), "Read");
+  EXPECT_EQ(first.value("module", ""), "uaf");
+  EXPECT_EQ(first.value("build_id", "").size(), 40u);
+  EXPECT_GT(first.value("offset", 0), 0);
+  EXPECT_GT(first.value("line", 0), 0);
+  EXPECT_THAT(first.value("file", ""), HasSubstr("uaf.c"));
+
+  const std::string other = std::to_string(threads[1].value("thread", 0));
+  const ProgramOutput one = Clew({"backtrace", "--thread", other, bundle});
+  EXPECT_EQ(one.exit_status, kExitOk) << one.text;
+  EXPECT_THAT(one.text, HasSubstr("Thread " + other + ":"));
+  EXPECT_THAT(one.text, HasSubstr(json.value("signature", "?")));
+  EXPECT_EQ(one.text.find("(failed)"), std::string::npos);
+  EXPECT_EQ(Clew({"backtrace", "--thread", "1", bundle}).exit_status,
+            kExitUsage);
+
+  // Without a dump: the failing instruction, its function by its image.
+  std::filesystem::remove(bundle + "/core");
+  const auto without = Backtrace(bundle);
+  EXPECT_EQ(without.value("title", ""), "SIGSEGV in Read");
+  EXPECT_EQ(without["threads"].size(), 1u);
+}
+
+// Copies of a bundle with some of its files.
+class SufficiencyTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    bundle_ = scratch_.Path("whole");
+    Record(bundle_, "bank", "1");
+    for (const auto& entry :
+         std::filesystem::recursive_directory_iterator(bundle_)) {
+      const std::string name =
+          entry.path().lexically_relative(bundle_).string();
+      if (entry.is_regular_file() && name != "manifest.pb") {
+        names_.push_back(name);
+      }
+    }
+    ASSERT_EQ(names_.size(), 7u);  // perf.data, start, inputs, core, 3 images
+  }
+  // A copy with the files whose bits are set.
+  std::string With(unsigned files) const {
+    const std::string copy = scratch_.Path("copy");
+    std::filesystem::remove_all(copy);
+    std::filesystem::copy(bundle_, copy,
+                          std::filesystem::copy_options::recursive);
+    for (size_t i = 0; i < names_.size(); ++i) {
+      if ((files >> i & 1) == 0) {
+        std::filesystem::remove(copy + "/" + names_[i]);
+      }
+    }
+    return copy;
+  }
+  static int Score(const std::string& bundle) {
+    const ProgramOutput output = Clew({"check", "--json", bundle});
+    const auto json = nlohmann::json::parse(output.text, nullptr, false);
+    EXPECT_TRUE(json.is_object()) << output.text;
+    return json.is_object() ? json.value("score", -1) : -1;
+  }
+
+  Scratch scratch_;
+  std::string bundle_;
+  std::vector<std::string> names_;
+};
+
+TEST_F(SufficiencyTest, NeverGrowsWhenAFileIsRemoved) {
+  const unsigned count = 1u << names_.size();
+  std::vector<int> scores(count);
+  for (unsigned files = 0; files < count; ++files) {
+    scores[files] = Score(With(files));
+  }
+  EXPECT_EQ(scores[count - 1], 100);
+  std::set<int> distinct(scores.begin(), scores.end());
+  EXPECT_GT(distinct.size(), 8u);
+  for (unsigned files = 0; files < count; ++files) {
+    for (size_t i = 0; i < names_.size(); ++i) {
+      EXPECT_LE(scores[files & ~(1u << i)], scores[files])
+          << files << " without " << names_[i];
+      // Each file is worth something in the whole bundle.
+      if (files == count - 1) {
+        EXPECT_LT(scores[files & ~(1u << i)], 100) << names_[i];
+      }
+    }
+    if (names_[0] == "perf.data" && (files & 1) == 0) {
+      EXPECT_EQ(scores[files], 0) << files;
+    }
+  }
+}
+
+TEST_F(SufficiencyTest, NeverGrowsWhenAFileIsDamaged) {
+  std::mt19937 random(20240608);
+  SCOPED_TRACE("seed 20240608");
+  int lower = 0;
+  for (int run = 0; run < 40; ++run) {
+    // Some files are gone already.
+    const auto files = static_cast<unsigned>(random()) | 0x11u;
+    const std::string copy = With(files);
+    const int before = Score(copy);
+    const std::string name = names_[random() % names_.size()];
+    const std::string path = copy + "/" + name;
+    if (!std::filesystem::exists(path)) {
+      continue;
+    }
+    const auto size = std::filesystem::file_size(path);
+    if (run % 2 == 0) {
+      std::filesystem::resize_file(path, random() % size);
+    } else {
+      std::fstream file(path, std::ios::in | std::ios::out | std::ios::binary);
+      file.seekp(static_cast<std::streamoff>(random() % size));
+      file << std::string(16, '\0');
+    }
+    const int after = Score(copy);
+    EXPECT_LE(after, before) << run << ": " << name;
+    lower += after < before;
+  }
+  EXPECT_GT(lower, 5);
+}
+
+TEST_F(SufficiencyTest, ExitCodesSayWhatWasFoundAndTheManifestKeepsIt) {
+  EXPECT_EQ(Clew({"check", "--write", bundle_}).exit_status, kExitOk);
+  auto info = Json({"info", "--json", "--no-backtraces", bundle_}, kExitOk);
+  EXPECT_EQ(info["sufficiency"].value("score", 0), 100);
+  EXPECT_TRUE(info["trigger"].is_null());
+
+  std::filesystem::remove(bundle_ + "/start.pb");
+  const auto json = Json({"check", "--write", "--json", bundle_}, kExitFinding);
+  EXPECT_FALSE(json.value("solvable", true));
+  EXPECT_THAT(json["reasons"].dump(), HasSubstr("no start state"));
+  info = Json({"info", "--json", "--no-backtraces", bundle_}, kExitOk);
+  EXPECT_EQ(info["sufficiency"].value("score", 0), 80);
+
+  std::filesystem::resize_file(bundle_ + "/core", 100);
+  EXPECT_EQ(Clew({"check", bundle_}).exit_status, kExitCorrupt);
+  // A schedule names the manifest that it belongs to.
+  std::ofstream(bundle_ + "/schedule.pb") << "";
+  const ProgramOutput refused = Clew({"check", "--write", bundle_});
+  EXPECT_EQ(refused.exit_status, kExitUsage);
+  EXPECT_THAT(refused.text, HasSubstr("remove schedule.pb first"));
+}
+
+constexpr const char* kToken = "tok-5e3a91bc77d0";
+constexpr const char* kPassword = "correct-horse-battery";
+
+class SecretTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    bundle_ = scratch_.Path("b");
+    setenv("CLEW_TEST_TOKEN", kToken, 1);
+    Record(bundle_, "bank", "1", {"40", "--password", kPassword});
+    unsetenv("CLEW_TEST_TOKEN");
+  }
+  // Files that have a secret.
+  std::vector<std::string> Leaks() const {
+    std::vector<std::string> found;
+    for (const auto& entry :
+         std::filesystem::recursive_directory_iterator(bundle_)) {
+      if (!entry.is_regular_file()) {
+        continue;
+      }
+      const auto bytes = ReadWholeFile(entry.path());
+      const std::string text(reinterpret_cast<const char*>(bytes->data()),
+                             bytes->size());
+      if (text.find(kToken) != std::string::npos ||
+          text.find(kPassword) != std::string::npos) {
+        found.push_back(entry.path().filename());
+      }
+    }
+    return found;
+  }
+  void Redact(const std::string& text) const {
+    const auto rules = recorder::RedactionRules::Parse(text, "rules");
+    ASSERT_TRUE(rules) << rules.error().message;
+    const auto lines = recorder::Redact(PosixFileSystem(), bundle_, *rules);
+    ASSERT_TRUE(lines) << lines.error().message;
+  }
+  Scratch scratch_;
+  std::string bundle_;
+};
+
+TEST_F(SecretTest, AreGoneAndTheBundleIsSolvedAndReplayed) {
+  EXPECT_THAT(Leaks(), Contains("core"));
+  EXPECT_THAT(Leaks(), Contains("start.pb"));
+  const auto before = Backtrace(bundle_);
+  Redact(
+      "environment drop *TOKEN*\narguments drop-after --password\n"
+      "core keep [stack],file\ncore drop all\n");
+  EXPECT_THAT(Leaks(), ::testing::IsEmpty());
+  EXPECT_EQ(Backtrace(bundle_), before);
+
+  const auto check = Json({"check", "--json", bundle_}, kExitOk);
+  EXPECT_EQ(check.value("score", 0), 100);
+  EXPECT_THAT(check["reasons"].dump(),
+              HasSubstr("redacted: environment: values of"));
+  EXPECT_THAT(check["reasons"].dump(), HasSubstr("CLEW_TEST_TOKEN"));
+
+  const ProgramOutput solved = Clew({"solve", bundle_});
+  ASSERT_EQ(solved.exit_status, kExitOk) << solved.text;
+  const ProgramOutput replayed = Clew({"replay", "--check", "3", bundle_}, 120);
+  EXPECT_EQ(replayed.exit_status, kExitOk) << replayed.text;
+}
+
+TEST_F(SecretTest, WithoutStartOrInputsTheBundleIsNotSolvedAndSaysWhy) {
+  Redact("start drop\ninputs drop");
+  const auto check = Json({"check", "--json", bundle_}, kExitFinding);
+  EXPECT_THAT(check["reasons"].dump(), HasSubstr("redacted: start state"));
+  EXPECT_EQ(Clew({"solve", bundle_}).exit_status, kExitEnvironment);
+  EXPECT_EQ(Clew({"backtrace", bundle_}).exit_status, kExitOk);
+}
+
+}  // namespace
+}  // namespace clew::e2e
