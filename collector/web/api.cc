@@ -73,10 +73,12 @@ json BacktracesAsJson(const Backtraces& backtraces) {
     threads.push_back({{"thread", thread.thread},
                        {"failed", thread.failed},
                        {"frames", std::move(frames)},
-                       {"frames_left_out", thread.frames_left_out}});
+                       {"frames_left_out", thread.frames_left_out},
+                       {"cut_off", thread.cut_off}});
   }
   return {{"threads", std::move(threads)},
-          {"threads_left_out", backtraces.threads_left_out}};
+          {"threads_left_out", backtraces.threads_left_out},
+          {"notes", backtraces.notes}};
 }
 
 }  // namespace

@@ -50,9 +50,25 @@ Frame FrameOf(const json& object) {
           .line = NumberOf(object, "line")};
 }
 
-bool IsFailed(const json& thread) {
-  const json* value = Find(thread, "failed");
+bool FlagOf(const json& object, const char* name) {
+  const json* value = Find(object, name);
   return value != nullptr && value->is_boolean() && value->get<bool>();
+}
+
+bool IsFailed(const json& thread) { return FlagOf(thread, "failed"); }
+
+std::vector<std::string> NotesOf(const json& document) {
+  std::vector<std::string> notes;
+  const json* values = Find(document, "notes");
+  if (values == nullptr || !values->is_array()) {
+    return notes;
+  }
+  for (const json& value : *values) {
+    if (value.is_string() && notes.size() < kNotesMax) {
+      notes.push_back(value.get<std::string>());
+    }
+  }
+  return notes;
 }
 
 ThreadTrace ThreadOf(const json& object) {
@@ -62,6 +78,7 @@ ThreadTrace ThreadOf(const json& object) {
     trace.thread = number->get<int64_t>();
   }
   trace.failed = IsFailed(object);
+  trace.cut_off = FlagOf(object, "cut_off");
   const json* frames = Find(object, "frames");
   if (frames == nullptr || !frames->is_array()) {
     return trace;
@@ -104,6 +121,7 @@ Backtraces ParseBacktraces(std::string_view json_untrusted) {
       }
     }
   }
+  result.notes = NotesOf(document);
   result.threads_left_out = threads->size() - result.threads.size();
   return result;
 }

@@ -24,14 +24,17 @@ struct ThreadTrace {
   bool failed = false;
   std::vector<Frame> frames;  // innermost first; at most kFramesMax
   size_t frames_left_out = 0;
+  bool cut_off = false;  // the stack goes on
 };
 struct Backtraces {
   std::vector<ThreadTrace> threads;  // failed ones first; at most kThreadsMax
   size_t threads_left_out = 0;
+  std::vector<std::string> notes;  // for people; at most kNotesMax
   bool understood = true;  // false: no JSON, or without a list of threads
 };
 inline constexpr size_t kFramesMax = 64;
 inline constexpr size_t kThreadsMax = 256;
+inline constexpr size_t kNotesMax = 16;
 inline constexpr size_t kBacktracesDepthMax = 8;  // of JSON in JSON
 
 // Takes anything; what has another type than it should is left out.

@@ -3,11 +3,11 @@
 #include <string>
 #include <string_view>
 
-#include "collector/web/backtraces.h"
 #include "collector/web/format.h"
 #include "collector/web/http.h"
 #include "collector/web/pages.h"
 #include "collector/web/tables.h"
+#include "collector/web/threads.h"
 
 // The page of one bundle: how to replay it, what is known of it, where its
 // threads were, which files it has.
@@ -80,7 +80,7 @@ void WriteCommand(HtmlWriter& html, std::string_view what,
                   const std::string& command) {
   html.In("li", {}, [&] {
     html.Element("span", {{"class", "muted"}}, what);
-    html.In("pre", {{"tabindex", "0"}}, [&] { html.Element("code", command); });
+    html.In("pre", {}, [&] { html.Element("code", command); });
   });
 }
 
@@ -93,6 +93,25 @@ std::string GetCommand(const PageContext& context, const BundleRow& row,
   return fmt::format("clew get {}{} -o {}", from, row.id.hex(), folder);
 }
 
+// What `clew import` made has no start and no inputs: it can be looked at, and
+// not be solved.
+void WriteLookCommands(HtmlWriter& html, const std::string& folder) {
+  WriteCommand(html, "What was recorded", "clew info " + folder);
+  WriteCommand(html, "When each thread ran where",
+               "clew decode --as slices " + folder);
+}
+
+void WriteReplayCommands(HtmlWriter& html, const std::string& folder,
+                         bool solved) {
+  if (!solved) {
+    WriteCommand(html, "Search for an interleaving",
+                 "clew solve --time-limit 3600 " + folder);
+  }
+  WriteCommand(html, "Open gdb on the failing run", "clew replay " + folder);
+  WriteCommand(html, "Replay it five times, and compare",
+               "clew replay --check 5 " + folder);
+}
+
 void WriteCommands(HtmlWriter& html, const PageContext& context,
                    const BundleRow& row) {
   const std::string folder = row.id.hex().substr(0, kShortIdDigits) + ".clew";
@@ -100,114 +119,12 @@ void WriteCommands(HtmlWriter& html, const PageContext& context,
   html.Element("h2", solved ? "Replay it" : "Look into it");
   html.In("ol", {{"class", "commands"}}, [&] {
     WriteCommand(html, "Fetch the bundle", GetCommand(context, row, folder));
-    if (!solved) {
-      WriteCommand(html, "Search for an interleaving, with more time",
-                   "clew solve " + folder);
+    if (row.source == "imported" && !solved) {
+      WriteLookCommands(html, folder);
+    } else {
+      WriteReplayCommands(html, folder, solved);
     }
-    WriteCommand(html, "Open gdb on the failing run", "clew replay " + folder);
-    WriteCommand(html, "Replay it five times, and compare",
-                 "clew replay --check 5 " + folder);
   });
-}
-
-std::string PlaceOf(const Frame& frame) {
-  if (frame.file.empty()) {
-    return "";
-  }
-  return frame.line == 0 ? frame.file
-                         : fmt::format("{}:{}", frame.file, frame.line);
-}
-
-constexpr Column kNumber{"#", "index"};
-constexpr Column kFunction{"Function", "function"};
-constexpr Column kSource{"Source", "place"};
-constexpr Column kModule{"Module", "place"};
-
-void WriteFrame(HtmlWriter& html, size_t number, const Frame& frame) {
-  html.In("tr", {{"role", "row"}}, [&] {
-    WriteCell(html, kNumber, [&] { html.Text(std::to_string(number)); });
-    WriteCell(html, kFunction, [&] {
-      if (frame.function.empty()) {
-        html.Element("span", {{"class", "muted"}}, "not known");
-      } else {
-        html.Foreign(frame.function);
-      }
-    });
-    WriteCell(html, kSource, [&] {
-      if (const std::string place = PlaceOf(frame); !place.empty()) {
-        html.Foreign(place);
-      }
-    });
-    WriteCell(html, kModule, [&] {
-      html.In("span", {{"title", "build-id " + frame.build_id}}, [&] {
-        html.Foreign(frame.module);
-        html.Text(frame.offset.empty() ? "" : " +" + frame.offset);
-      });
-    });
-  });
-}
-
-void WriteThread(HtmlWriter& html, const ThreadTrace& thread) {
-  const auto content = [&] {
-    html.In("summary", {}, [&] {
-      html.Text(fmt::format("Thread {}", thread.thread));
-      if (thread.failed) {
-        html.Element("span", {{"class", "failed"}}, "failed here");
-      }
-      if (!thread.frames.empty()) {
-        html.In("span", {{"class", "muted"}},
-                [&] { html.Foreign(thread.frames.front().function); });
-      }
-    });
-    if (thread.frames.empty()) {
-      html.Element("p", {{"class", "muted"}}, "No frame could be found.");
-      return;
-    }
-    WriteTable(html, "Frames, innermost first",
-               {kNumber, kFunction, kSource, kModule}, [&] {
-                 for (size_t i = 0; i < thread.frames.size(); ++i) {
-                   WriteFrame(html, i, thread.frames[i]);
-                 }
-               });
-    if (thread.frames_left_out > 0) {
-      html.Element("p", {{"class", "muted"}},
-                   fmt::format("{} more frames are not shown.",
-                               FormatCount(thread.frames_left_out)));
-    }
-  };
-  if (thread.failed) {
-    html.In("details", {{"class", "thread"}, {"open", ""}}, content);
-  } else {
-    html.In("details", {{"class", "thread"}}, content);
-  }
-}
-
-void WriteThreads(HtmlWriter& html, const BundleDetails& details) {
-  html.Element("h2", "Threads");
-  if (!details.analysis) {
-    WriteEmpty(html, "No backtraces yet.", [&] {
-      html.Text(
-          "They are made soon after a bundle has arrived; this page "
-          "shows them when it is loaded again.");
-    });
-    return;
-  }
-  const Backtraces backtraces = ParseBacktraces(details.analysis->backtraces);
-  if (!backtraces.understood || backtraces.threads.empty()) {
-    WriteEmpty(html, "No backtraces could be made of this bundle.", [&] {
-      html.Text("Fetch it and see why: ");
-      html.Element("code", "clew backtrace");
-    });
-    return;
-  }
-  for (const ThreadTrace& thread : backtraces.threads) {
-    WriteThread(html, thread);
-  }
-  if (backtraces.threads_left_out > 0) {
-    html.Element("p", {{"class", "muted"}},
-                 fmt::format("{} more threads are not shown.",
-                             FormatCount(backtraces.threads_left_out)));
-  }
 }
 
 constexpr Column kPath{"File", "place"};
@@ -277,7 +194,8 @@ std::string BundlePage(const PageContext& context,
               [&] { WriteCommands(html, context, details.row); });
       html.In("section", {}, [&] { WriteFacts(html, context, details); });
     });
-    WriteThreads(html, details);
+    html.Element("h2", "Threads");
+    WriteThreads(html, details.analysis);
     WriteFiles(html, details);
   });
 }

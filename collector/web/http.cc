@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <ctime>
 #include <iterator>
 
 namespace clew::collector::web {
@@ -264,20 +265,42 @@ bool IsExpectedHost(std::string_view host_untrusted,
          });
 }
 
+namespace {
+
+// IMF-fixdate, RFC 9110, "Date/Time Formats"; English whatever the locale.
+std::string HttpDate(int64_t time_s) {
+  static constexpr std::array kDays = {"Sun", "Mon", "Tue", "Wed",
+                                       "Thu", "Fri", "Sat"};
+  static constexpr std::array kMonths = {"Jan", "Feb", "Mar", "Apr",
+                                         "May", "Jun", "Jul", "Aug",
+                                         "Sep", "Oct", "Nov", "Dec"};
+  const std::time_t time = time_s;
+  std::tm parts{};
+  gmtime_r(&time, &parts);
+  return fmt::format("{}, {:02} {} {:04} {:02}:{:02}:{:02} GMT",
+                     kDays[static_cast<size_t>(parts.tm_wday)], parts.tm_mday,
+                     kMonths[static_cast<size_t>(parts.tm_mon)],
+                     1900 + parts.tm_year, parts.tm_hour, parts.tm_min,
+                     parts.tm_sec);
+}
+
+}  // namespace
+
 std::string FormatResponse(const Response& response, bool head_only,
-                           bool keep_alive) {
+                           bool keep_alive, int64_t now_s) {
   std::string text;
   fmt::format_to(
       std::back_inserter(text),
-      "HTTP/1.1 {}\r\nContent-Type: {}\r\nContent-Length: {}\r\n"
+      "HTTP/1.1 {}\r\nDate: {}\r\nContent-Type: {}\r\nContent-Length: {}\r\n"
       "Cache-Control: {}\r\nConnection: {}\r\n"
       "Content-Security-Policy: default-src 'none'; style-src 'self'; "
       "form-action 'self'; base-uri 'none'; frame-ancestors 'none'\r\n"
       "X-Content-Type-Options: nosniff\r\nReferrer-Policy: no-referrer\r\n"
       "X-Frame-Options: DENY\r\nCross-Origin-Resource-Policy: same-origin\r\n"
       "Cross-Origin-Opener-Policy: same-origin\r\n{}\r\n",
-      ReasonOf(response.status), response.content_type, response.body.size(),
-      response.cache_control, keep_alive ? "keep-alive" : "close",
+      ReasonOf(response.status), HttpDate(now_s), response.content_type,
+      response.body.size(), response.cache_control,
+      keep_alive ? "keep-alive" : "close",
       response.status == 405 ? "Allow: GET, HEAD\r\n" : "");
   if (!head_only) {
     text += response.body;

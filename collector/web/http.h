@@ -63,8 +63,9 @@ struct Response {
 
 // Status line, headers with those that confine what a browser does with the
 // page, and the body unless `head_only`.
+// `now_s`: seconds since 1970, for the Date header.
 std::string FormatResponse(const Response& response, bool head_only,
-                           bool keep_alive);
+                           bool keep_alive, int64_t now_s);
 
 // "404 Not Found".
 std::string_view ReasonOf(int status);

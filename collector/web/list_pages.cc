@@ -9,6 +9,7 @@
 #include "collector/web/http.h"
 #include "collector/web/pages.h"
 #include "collector/web/tables.h"
+#include "collector/web/threads.h"
 
 // The pages that are lists: groups, bundles of a group, bundles, hosts.
 
@@ -204,6 +205,7 @@ std::string GroupsPage(const PageContext& context, const GroupQuery& query,
 }
 
 std::string GroupPage(const PageContext& context, const GroupRow& group,
+                      const std::optional<Analysis>& analysis,
                       const BundleQuery& query,
                       const Page<BundleRow>& bundles) {
   const std::string title = group.title.empty() ? "no title" : group.title;
@@ -236,11 +238,14 @@ std::string GroupPage(const PageContext& context, const GroupRow& group,
       html.Element("dt", "Last seen");
       html.In("dd", {},
               [&] { WriteTime(html, group.last_seen_s, context.now_s); });
+      html.Element("dt", "Hosts");
+      html.In("dd", {}, [&] { WriteHosts(html, group, kGroupHostsMax); });
       html.Element("dt", "Signature");
       html.In("dd", {}, [&] {
         html.Element("code", {{"class", "id"}}, group.signature);
       });
     });
+    WriteFailingThread(html, analysis);
     html.Element("h2", "Bundles");
     if (bundles.rows.empty()) {
       WriteEmpty(html, "Nothing on this page.", [&] {

@@ -10,6 +10,7 @@
 #include <atomic>
 #include <cerrno>
 #include <chrono>
+#include <ctime>
 #include <map>
 #include <mutex>
 #include <optional>
@@ -300,7 +301,8 @@ class Listener::Loop {
     workers_->Put([this, id = it->first, last, head = std::move(head)] {
       const bool head_only = head.request && head.request->head_only;
       const bool keep_alive = !last && head.request && head.request->keep_alive;
-      std::string text = FormatResponse(answer_(head), head_only, keep_alive);
+      std::string text = FormatResponse(answer_(head), head_only, keep_alive,
+                                        std::time(nullptr));
       {
         const std::lock_guard lock(done_mutex_);
         done_.push_back({id, keep_alive, std::move(text)});

@@ -19,7 +19,9 @@ namespace clew::collector::web {
 std::string GroupsPage(const PageContext& context, const GroupQuery& query,
                        const Page<GroupRow>& groups,
                        const CatalogueCounts& counts);
+// `analysis` is of the group's representative.
 std::string GroupPage(const PageContext& context, const GroupRow& group,
+                      const std::optional<Analysis>& analysis,
                       const BundleQuery& query, const Page<BundleRow>& bundles);
 std::string BundlesPage(const PageContext& context, const BundleQuery& query,
                         const Page<BundleRow>& bundles,

@@ -191,7 +191,12 @@ Result<Response> Site::Group(const Target& target,
     return NotFound("There is no such group.");
   }
   CLEW_ASSIGN_OR_RETURN(bundles, catalogue_.Bundles(query));
-  return HtmlResponse(GroupPage(Context(), *group, query, bundles));
+  std::optional<Analysis> analysis;
+  if (group->representative) {
+    CLEW_ASSIGN_OR_RETURN(found, catalogue_.AnalysisOf(*group->representative));
+    analysis = std::move(found);
+  }
+  return HtmlResponse(GroupPage(Context(), *group, analysis, query, bundles));
 }
 
 Result<Response> Site::Bundles(const Target& target) const {

@@ -23,22 +23,8 @@ constexpr Column kRecorded{"Recorded", "time"};
 constexpr Column kSize{"Size", "number"};
 constexpr Column kSufficiency{"Sufficiency", "number"};
 
-// Of a group; its page has them all, bundle by bundle.
+// In the list of groups; a group's page has more.
 constexpr size_t kHostsShown = 1;
-
-void WriteHosts(HtmlWriter& html, const GroupRow& group) {
-  const size_t shown = std::min(group.hosts.size(), kHostsShown);
-  for (size_t i = 0; i < shown; ++i) {
-    html.Text(i == 0 ? "" : ", ");
-    html.In("a", {{"href", "/bundles?host=" + PercentEncode(group.hosts[i])}},
-            [&] { html.Foreign(group.hosts[i]); });
-  }
-  if (group.host_count > shown) {
-    html.Element(
-        "span", {{"class", "muted"}},
-        fmt::format(" and {} more", FormatCount(group.host_count - shown)));
-  }
-}
 
 void WriteGroupRow(HtmlWriter& html, const PageContext& context,
                    const GroupRow& group) {
@@ -56,7 +42,7 @@ void WriteGroupRow(HtmlWriter& html, const PageContext& context,
             [&] { WriteTime(html, group.first_seen_s, context.now_s); });
   WriteCell(html, kLastSeen,
             [&] { WriteTime(html, group.last_seen_s, context.now_s); });
-  WriteCell(html, kHosts, [&] { WriteHosts(html, group); });
+  WriteCell(html, kHosts, [&] { WriteHosts(html, group, kHostsShown); });
   WriteCell(html, kStatus, [&] { WriteState(html, group.state, group.why); });
 }
 
@@ -113,6 +99,20 @@ void WriteCell(HtmlWriter& html, const Column& column,
            {"class", column.css_class},
            {"data-label", column.name}},
           [&] { html.In("div", {}, content); });
+}
+
+void WriteHosts(HtmlWriter& html, const GroupRow& group, size_t most) {
+  const size_t shown = std::min(group.hosts.size(), most);
+  for (size_t i = 0; i < shown; ++i) {
+    html.Text(i == 0 ? "" : ", ");
+    html.In("a", {{"href", "/bundles?host=" + PercentEncode(group.hosts[i])}},
+            [&] { html.Foreign(group.hosts[i]); });
+  }
+  if (group.host_count > shown) {
+    html.Element(
+        "span", {{"class", "muted"}},
+        fmt::format(" and {} more", FormatCount(group.host_count - shown)));
+  }
 }
 
 void WriteGroupTable(HtmlWriter& html, const PageContext& context,

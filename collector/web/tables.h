@@ -26,6 +26,9 @@ void WriteTable(HtmlWriter& html, const char* label, Columns columns,
 void WriteCell(HtmlWriter& html, const Column& column,
                const std::function<void()>& content);
 
+// The first `most` hosts of a group, as links, and how many more there are.
+void WriteHosts(HtmlWriter& html, const GroupRow& group, size_t most);
+
 void WriteGroupTable(HtmlWriter& html, const PageContext& context,
                      const std::vector<GroupRow>& groups);
 void WriteBundleTable(HtmlWriter& html, const PageContext& context,

@@ -140,15 +140,17 @@ TEST(HostTest, OnlyNamesThatNobodyElseControls) {
 TEST(ResponseTest, SaysWhatABrowserMayDo) {
   const Response response{.content_type = "text/html; charset=utf-8",
                           .body = "body"};
-  const std::string text = FormatResponse(response, false, true);
+  const std::string text = FormatResponse(response, false, true, 784111777);
   EXPECT_THAT(text, StartsWith("HTTP/1.1 200 OK\r\n"));
+  // The example of RFC 9110, "Date/Time Formats".
+  EXPECT_THAT(text, HasSubstr("\r\nDate: Sun, 06 Nov 1994 08:49:37 GMT\r\n"));
   EXPECT_THAT(text, HasSubstr("Content-Security-Policy: default-src 'none'; "
                               "style-src 'self'; "));
   EXPECT_THAT(text, HasSubstr("X-Content-Type-Options: nosniff\r\n"));
   EXPECT_THAT(text, HasSubstr("Referrer-Policy: no-referrer\r\n"));
   EXPECT_THAT(text, HasSubstr("Content-Length: 4\r\n"));
   EXPECT_THAT(text, testing::EndsWith("\r\n\r\nbody"));
-  const std::string head = FormatResponse(response, true, false);
+  const std::string head = FormatResponse(response, true, false, 0);
   EXPECT_THAT(head, HasSubstr("Content-Length: 4\r\n"));
   EXPECT_THAT(head, HasSubstr("Connection: close\r\n"));
   EXPECT_THAT(head, testing::EndsWith("\r\n\r\n"));

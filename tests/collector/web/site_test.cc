@@ -162,6 +162,38 @@ TEST_F(SiteTest, AnyDocumentOfBacktracesIsTolerated) {
   }
 }
 
+TEST_F(SiteTest, AnImportedBundleIsNotToBeReplayed) {
+  data_.catalogue.bundles = {SampleBundle(1)};
+  data_.catalogue.bundles[0].source = "imported";
+  data_.catalogue.bundles[0].state = BundleState::kUnsolved;
+  const std::string text = Text("/bundles/" + SampleId(1).hex());
+  EXPECT_THAT(text, HasSubstr("clew decode --as slices"));
+  EXPECT_THAT(text, Not(HasSubstr("clew replay")));
+  EXPECT_THAT(text, Not(HasSubstr("clew solve")));
+}
+
+TEST_F(SiteTest, AGroupShowsItsHostsAndTheFailingThread) {
+  data_.AddStored();
+  data_.catalogue.groups[0].hosts = {"a.example", "b.example"};
+  data_.catalogue.groups[0].host_count = 11;
+  const std::string text = Text("/groups/" + SampleSignature(0));
+  EXPECT_THAT(text, HasSubstr("a.example , b.example and 9 more"));
+  EXPECT_THAT(text, HasSubstr("Thread 18484"));
+  EXPECT_THAT(text, HasSubstr("bank.c:62"));
+  EXPECT_THAT(text, Not(HasSubstr("Thread 18486")));
+}
+
+TEST_F(SiteTest, WhatBacktracesCouldNotTellIsShown) {
+  const std::string id = data_.AddStored().hex();
+  data_.catalogue.analyses.begin()->second.backtraces = json{
+      {"threads",
+       {{{"thread", 1}, {"cut_off", true}, {"frames", {json::object()}}}}},
+      {"notes", {"no unwind table of libfoo", 7}}}.dump();
+  const std::string text = Text("/bundles/" + id);
+  EXPECT_THAT(text, HasSubstr("goes on beyond these frames"));
+  EXPECT_THAT(text, HasSubstr("no unwind table of libfoo"));
+}
+
 TEST_F(SiteTest, ThreadsAndFramesBeyondTheLimitsAreCounted) {
   const std::string id = data_.AddStored().hex();
   json frames(kFramesMax + 5, json{{"function", "f"}});
