@@ -91,6 +91,7 @@ Result<HardwareReport> RecordHardware(
       recorded, recorder::RecordWithPerf(kernel, files, options,
                                          bundle.folder() + "/perf.data"));
   HardwareReport report;
+  report.has_pt = recorded.recording.pt_info().has_value();
   if (recorded.dumped_core) {
     const Status core = TakeCore(bundle, options.proc, recorded);
     report.has_core = core.has_value();
@@ -99,12 +100,15 @@ Result<HardwareReport> RecordHardware(
                                 core.error().message);
     }
   }
+  // Without PT there is nothing to decode, and a host has many programs.
+  recorded.run.images =
+      report.has_pt || options.process != 0 || !options.command.empty();
+  recorded.run.image_processes = recorded.capture.ProcessesThatRan();
   CLEW_ASSIGN_OR_RETURN(
       images, recorder::WritePerfBundle(bundle, recorded.recording,
                                         recorded.capture, recorded.run));
   CLEW_RETURN_IF_ERROR(bundle.Publish());
   report.failure = recorded.run.failure;
-  report.has_pt = recorded.recording.pt_info().has_value();
   report.pt_bytes = recorded.capture.pt_bytes();
   report.counts = recorded.capture.counts();
   report.images = std::move(images);

@@ -13,11 +13,9 @@ namespace clew::cli {
 
 struct HardwareReport {
   Failure failure;
-  std::string program;  // argv[0], for people; empty: not one program
   bool has_pt = false;
   bool has_core = false;
   uint64_t pt_bytes = 0;
-  uint64_t records = 0;
   recorder::CaptureCounts counts;
   recorder::PerfBundleReport images;
   // Trouble that did not stop the recording.

@@ -219,7 +219,8 @@ Result<std::span<const std::byte>> Trace::Join(
   if (joined_bytes_ > config_.joined_aux_bytes_max) {
     return LimitReached(
         "{}: {} bytes of AUX area in parts are more than "
-        "joined_aux_bytes_max ({})",
+        "joined_aux_bytes_max ({}); record a shorter run, or the end of it "
+        "alone (perf record --snapshot)",
         data_.name(), joined_bytes_, config_.joined_aux_bytes_max);
   }
   std::vector<std::byte>& joined = joined_.emplace_back();

@@ -24,6 +24,7 @@ bool IsWanted(const std::set<int32_t>& users, const PerfRun& run) {
 // A mapping that has a file: not "[vdso]", "//anon", "/memfd:name (deleted)".
 bool IsFile(const std::string& path) {
   return path.starts_with('/') && !path.starts_with("//") &&
+         !path.starts_with("/memfd:") &&
          path.size() - path.rfind('/') - 1 <= kNameBytesMax &&
          !path.ends_with('/');
 }
@@ -44,7 +45,7 @@ std::string Find(const MappedImage& image, ImageInfo& found) {
 PerfBundleReport FindImages(const PerfCapture& capture, const PerfRun& run) {
   PerfBundleReport report;
   for (const auto& [image, users] : capture.images()) {
-    if (!IsWanted(users, run) || !IsFile(image.path)) {
+    if (!run.images || !IsWanted(users, run) || !IsFile(image.path)) {
       continue;
     }
     ImageInfo found;

@@ -39,6 +39,12 @@ Status PerfCapture::OnEvent(CoreId core, const perf::RecordView& record,
       }
       NoteMapping(mmap->process, std::move(image));
     }
+  } else if (std::holds_alternative<perf::SwitchEvent>(event.body)) {
+    if (ran_.size() < kMappingsMax) {
+      ran_.insert(event.id.process);
+    }
+  } else if (const auto* task = std::get_if<perf::TaskEvent>(&event.body)) {
+    NoteTask(*task);
   } else if (const auto* lost = std::get_if<perf::LostEvent>(&event.body)) {
     counts_.lost_records += lost->count;
   } else if (const auto* samples =
@@ -90,6 +96,23 @@ void PerfCapture::NoteMapping(int32_t process, MappedImage image) {
     return;
   }
   mappings_ += images_[std::move(image)].insert(process).second ? 1 : 0;
+}
+
+void PerfCapture::NoteTask(const perf::TaskEvent& task) {
+  if (!task.exit && task.process != task.parent_process &&
+      parents_.size() < kMappingsMax) {
+    parents_[task.process] = task.parent_process;
+  }
+}
+
+std::set<int32_t> PerfCapture::ProcessesThatRan() const {
+  std::set<int32_t> all;
+  for (int32_t process : ran_) {
+    while (all.insert(process).second && parents_.contains(process)) {
+      process = parents_.at(process);
+    }
+  }
+  return all;
 }
 
 void PerfCapture::SetOrigin(uint64_t nanos, uint64_t event_id) {

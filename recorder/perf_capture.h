@@ -75,6 +75,9 @@ class PerfCapture final : public perf::SessionSink {
   size_t core_count() const { return cores_.size(); }
   uint64_t pt_bytes() const { return writer_.pt_bytes(); }
   uint64_t record_bytes() const { return writer_.record_bytes(); }
+  // Processes that were switched in, and those that they were forked from, of
+  // which they may have the mappings. At most kMappingsMax.
+  std::set<int32_t> ProcessesThatRan() const;
   // Whose mappings they are.
   const std::map<MappedImage, std::set<int32_t>>& images() const {
     return images_;
@@ -91,12 +94,15 @@ class PerfCapture final : public perf::SessionSink {
                 const TaskId& task);
   Status AddShifted(const perf::RecordView& record, uint64_t base);
   void NoteMapping(int32_t process, MappedImage image);
+  void NoteTask(const perf::TaskEvent& task);
 
   PerfFileWriter writer_;
   CaptureCounts counts_;
   std::map<CoreId, Core> cores_;
   std::map<MappedImage, std::set<int32_t>> images_;
   size_t mappings_ = 0;
+  std::set<int32_t> ran_;
+  std::map<int32_t, int32_t> parents_;  // of processes
   uint64_t origin_nanos_ = 0;
   uint64_t origin_event_ = 0;
 };

@@ -34,9 +34,11 @@ Result<PerfRecording> PerfRecording::Open(perf::PerfKernel& kernel,
                                           perf::SessionOptions options) {
   CLEW_ASSIGN_OR_RETURN(session, perf::Session::Open(kernel, options));
   PerfRecording recording(std::move(session), std::move(options));
-  if (const auto clock = recording.session_.Conversion()) {
+  if (auto clock = recording.session_.Conversion()) {
     recording.clock_ = PerfClock{
         .shift = clock->shift, .mult = clock->mult, .zero = clock->zero};
+  } else if (recording.options_.pt) {
+    return std::unexpected(std::move(clock).error());
   }
   if (recording.options_.pt) {
     CLEW_ASSIGN_OR_RETURN(pmu, perf::Pmu::Discover(recording.options_.sys));

@@ -32,7 +32,9 @@ namespace clew::recorder {
 // Not thread-safe. Moves.
 class PerfRecording {
  public:
-  // `kernel` must outlive it. Errors as of perf::Session::Open.
+  // `kernel` must outlive it. Errors as of perf::Session::Open; kUnsupported
+  // also with PT where perf's clock is not that of the TSC: nothing would tell
+  // which thread an instruction is of.
   [[nodiscard]] static Result<PerfRecording> Open(perf::PerfKernel& kernel,
                                                   perf::SessionOptions options);
 

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "common/check.h"
+#include "decoder/pt/packet.h"
 
 namespace clew::decoder {
 namespace {
@@ -11,6 +12,26 @@ namespace {
 const char* DropReason(FlowErrorKind error) {
   return error == FlowErrorKind::kCodeMissing ? "no code mapped there"
                                               : "cannot be decoded";
+}
+
+// The TSC in the PSB+ at `psb`, if there is one.
+std::optional<TscTicks> TscOfPsb(std::span<const std::byte> bytes,
+                                 uint64_t psb) {
+  constexpr int kPacketsMax = 64;  // of a PSB+ there are about ten
+  PacketReader reader(bytes);
+  Packet packet;
+  if (!reader.SyncAt(psb)) {
+    return std::nullopt;
+  }
+  for (int i = 0; i < kPacketsMax && reader.Next(packet); ++i) {
+    if (packet.type == PacketType::kTsc) {
+      return TscTicks(packet.value);
+    }
+    if (packet.type == PacketType::kPsbend) {
+      break;
+    }
+  }
+  return std::nullopt;
 }
 
 }  // namespace
@@ -66,10 +87,20 @@ bool CoreDecoder::OpenPiece() {
              TraceeAddr(), "no PSB before");
     }
   }
-  if (!psb) {
+  if (psb) {
+    BeginAt(*psb);
+  } else {
     flow_.reset();
   }
   return true;
+}
+
+// What is decoded from a PSB on was executed after it: its FUP is what comes
+// next (SDM vol. 3C, "Packet Stream Boundary (PSB) Packet").
+void CoreDecoder::BeginAt(uint64_t psb) {
+  if (const auto time = TscOfPsb(piece_->bytes, psb)) {
+    floor_ = std::max(floor_, *time);
+  }
 }
 
 void CoreDecoder::OnStep(const FlowStep& step) {
@@ -97,6 +128,13 @@ void CoreDecoder::OnStep(const FlowStep& step) {
 // bounds of what comes next, and of what came until now.
 void CoreDecoder::OnBlock(const FlowStep& step) {
   const TscTicks lo = LowerAt(lower_pos_);
+  if (!enabled_) {
+    // Decoding began at a PSB in the midst of user mode, for which libipt has
+    // no event.
+    sink_->OnEnter(
+        {.ip = step.ip, .time = {lo, kTscUnknown}, .anew = Anew::kNo});
+    enabled_ = true;
+  }
   if (step.ends_in_branch) {
     BoundHeld(step.pos_after);
     FlushHeld();
@@ -188,6 +226,7 @@ void CoreDecoder::OnError(const FlowStep& step) {
     return;
   }
   lower_pos_ = std::max(lower_pos_, *psb);
+  BeginAt(*psb);
 }
 
 // What libipt would go on with is not proven by any packet.

@@ -81,6 +81,7 @@ class CoreDecoder {
 
  private:
   bool OpenPiece();
+  void BeginAt(uint64_t psb);
   void OnStep(const FlowStep& step);
   void OnBlock(const FlowStep& step);
   void OnStop(const FlowStep& step);

@@ -109,7 +109,8 @@ perf_event_attr CommonAttr() {
   perf_event_attr attr = {};
   attr.size = sizeof(attr);
   attr.sample_period = 1;  // perf_event_open refuses AUX wake-ups without
-  attr.sample_type = kSampleIdType;
+  // IP is in no sample_id; perf wants it of an event to print what PT tells.
+  attr.sample_type = kSampleIdType | PERF_SAMPLE_IP;
   attr.sample_id_all = 1;
   attr.disabled = 1;
   attr.exclude_hv = 1;
