@@ -11,6 +11,8 @@
 #include <cmath>
 #include <utility>
 
+#include "collector/fd.h"
+
 namespace clew::collector {
 namespace {
 
@@ -18,23 +20,6 @@ constexpr const char* kBundleName = "bundle.clew";
 constexpr const char* kScheduleName = "bundle.clew/schedule.pb";
 // Threads and processes of one child that are at work at once.
 constexpr uint64_t kCpuPerWall = 4;
-
-// A descriptor that closes itself.
-class Fd {
- public:
-  explicit Fd(int fd) : fd_(fd) {}
-  Fd(const Fd&) = delete;
-  Fd& operator=(const Fd&) = delete;
-  ~Fd() {
-    if (fd_ >= 0) {
-      close(fd_);
-    }
-  }
-  int get() const { return fd_; }
-
- private:
-  const int fd_;
-};
 
 // Opens what is below `folder` without following a link that a child may have
 // put there, nor waiting for a pipe.
