@@ -60,9 +60,11 @@ void WriteSummary(HtmlWriter& html, const ThreadTrace& thread) {
     if (thread.failed) {
       html.Element("span", {{"class", "failed"}}, "failed here");
     }
-    if (!thread.frames.empty()) {
+    const auto named = std::ranges::find_if(
+        thread.frames, [](const Frame& f) { return !f.function.empty(); });
+    if (named != thread.frames.end()) {
       html.In("span", {{"class", "muted"}},
-              [&] { html.Foreign(thread.frames.front().function); });
+              [&] { html.Foreign("in " + named->function); });
     }
   });
 }
