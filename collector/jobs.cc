@@ -1,84 +1,43 @@
 #include "collector/jobs.h"
 
-#include <sys/eventfd.h>
 #include <unistd.h>
 
-#include <algorithm>
-#include <cerrno>
-#include <chrono>
-#include <condition_variable>
-#include <filesystem>
 #include <map>
 #include <mutex>
 #include <optional>
-#include <thread>
 #include <utility>
-#include <vector>
 
 #include "collector/child_reports.h"
 #include "collector/confinement.h"
 #include "collector/job.h"
 #include "collector/text.h"
-#include "common/check.h"
+#include "collector/worker_pool.h"
 
 namespace clew::collector {
 namespace {
 
-using Seconds = std::chrono::duration<double>;
-
-// A worker looks for work at least so often, whether it was woken or not.
-constexpr Seconds kLook{60};
 // The system may fail so often for one bundle.
 constexpr int kPutOffMax = 3;
 
 class Runner final : public JobRunner {
  public:
   Runner(const JobOptions& options, BundleStore& store, Catalogue& catalogue,
-         ScheduleStore& schedules, int stop_fd)
+         ScheduleStore& schedules, std::unique_ptr<WorkerPool> pool)
       : options_(options),
         store_(store),
         catalogue_(catalogue),
         schedules_(schedules),
-        stop_fd_(stop_fd) {}
-  ~Runner() override {
-    Stop();
-    close(stop_fd_);
-  }
-
-  void StartThreads() {
-    workers_ = 1 + options_.solvers;
-    threads_.emplace_back([this] { Work(&Runner::AnalyseOne); });
+        pool_(std::move(pool)) {
+    pool_->Add([this] { return AnalyseOne(); });
     for (unsigned i = 0; i < options_.solvers; ++i) {
-      threads_.emplace_back([this] { Work(&Runner::SolveOne); });
+      pool_->Add([this] { return SolveOne(); });
     }
   }
+  ~Runner() override { pool_->Stop(); }
 
-  void Wake() override {
-    const std::lock_guard lock(mutex_);
-    ++wakes_;
-    idle_workers_ = 0;
-    changed_.notify_all();
-  }
-
-  void Stop() override {
-    const std::lock_guard stop_lock(stop_mutex_);
-    {
-      const std::lock_guard lock(mutex_);
-      stopping_ = true;
-      changed_.notify_all();
-    }
-    CLEW_CHECK(eventfd_write(stop_fd_, 1) == 0, "errno {}", errno);
-    for (std::thread& thread : threads_) {
-      thread.join();
-    }
-    threads_.clear();
-  }
-
-  bool WaitIdle(double seconds) override {
-    std::unique_lock lock(mutex_);
-    return changed_.wait_for(lock, Seconds(seconds),
-                             [&] { return idle_workers_ == workers_; });
-  }
+  void Wake() override { pool_->Wake(); }
+  void Stop() override { pool_->Stop(); }
+  bool WaitIdle(double seconds) override { return pool_->WaitIdle(seconds); }
 
   JobCounts counts() const override {
     const std::lock_guard lock(mutex_);
@@ -86,61 +45,6 @@ class Runner final : public JobRunner {
   }
 
  private:
-  // What came of looking for work.
-  enum class Found : uint8_t { kNothing, kWork, kTrouble };
-  using WorkOnOne = Found (Runner::*)();
-
-  // A worker: one bundle after the other, as long as there are any.
-  void Work(WorkOnOne work_on_one) {
-    Seconds wait(options_.retry_s);
-    while (true) {
-      const uint64_t wakes = CurrentWakes();
-      if (Stopping()) {
-        return;
-      }
-      switch ((this->*work_on_one)()) {
-        case Found::kWork:
-          wait = Seconds(options_.retry_s);
-          break;
-        case Found::kNothing:
-          WaitForWork(wakes);
-          break;
-        case Found::kTrouble:
-          WaitFor(wait);
-          wait = std::min(2 * wait, Seconds(options_.retry_s_max));
-          break;
-      }
-    }
-  }
-
-  bool Stopping() const {
-    const std::lock_guard lock(mutex_);
-    return stopping_;
-  }
-  uint64_t CurrentWakes() const {
-    const std::lock_guard lock(mutex_);
-    return wakes_;
-  }
-
-  // Until Wake is called, or was since `wakes` was read.
-  void WaitForWork(uint64_t wakes) {
-    std::unique_lock lock(mutex_);
-    if (wakes != wakes_ || stopping_) {
-      return;
-    }
-    ++idle_workers_;
-    changed_.notify_all();
-    changed_.wait_for(lock, kLook,
-                      [&] { return wakes != wakes_ || stopping_; });
-    if (wakes == wakes_) {
-      --idle_workers_;  // Wake did not
-    }
-  }
-  void WaitFor(Seconds wait) {
-    std::unique_lock lock(mutex_);
-    changed_.wait_for(lock, wait, [&] { return stopping_; });
-  }
-
   void Report(std::string_view line) const {
     if (options_.report) {
       options_.report(CleanLine(line, kLineBytesMax));
@@ -150,16 +54,13 @@ class Runner final : public JobRunner {
   // What must not get lost: until it works, or the runner stops; then the
   // bundle is returned at the next start.
   void Persist(const BundleId& id, const std::function<Status()>& write) {
-    Seconds wait(options_.retry_s);
-    for (bool first = true; first || !Stopping(); first = false) {
+    pool_->Retry([&] {
       const Status written = write();
-      if (written) {
-        return;
+      if (!written) {
+        Report(fmt::format("bundle {}: {}", id.hex(), written.error().message));
       }
-      Report(fmt::format("bundle {}: {}", id.hex(), written.error().message));
-      WaitFor(wait);
-      wait = std::min(2 * wait, Seconds(options_.retry_s_max));
-    }
+      return written.has_value();
+    });
   }
 
   template <class Change>
@@ -238,7 +139,7 @@ class Runner final : public JobRunner {
 
   // nullopt: the runner stops.
   Result<std::optional<Analysis>> Analyse(const BundleId& id) {
-    Job job(options_, store_, stop_fd_);
+    Job job(options_, store_, pool_->stop_fd());
     CLEW_RETURN_IF_ERROR(job.Prepare(id));
     CLEW_ASSIGN_OR_RETURN(outcome, RunCounted(job, &Job::RunBacktrace));
     if (outcome.end == ChildEnd::kStopped) {
@@ -312,7 +213,7 @@ class Runner final : public JobRunner {
 
   // kStored: the runner stops.
   Result<SolveOutcome> Solve(const BundleId& id) {
-    Job job(options_, store_, stop_fd_);
+    Job job(options_, store_, pool_->stop_fd());
     CLEW_RETURN_IF_ERROR(job.Prepare(id));
     CLEW_ASSIGN_OR_RETURN(child, RunCounted(job, &Job::RunSolve));
     if (child.end == ChildEnd::kStopped) {
@@ -356,20 +257,14 @@ class Runner final : public JobRunner {
   BundleStore& store_;
   Catalogue& catalogue_;
   ScheduleStore& schedules_;
-  const int stop_fd_;  // an eventfd, readable from Stop on
 
-  mutable std::mutex mutex_;  // for all below but threads_
-  std::condition_variable changed_;
-  uint64_t wakes_ = 0;
-  unsigned workers_ = 0;
-  unsigned idle_workers_ = 0;  // found nothing since the last Wake
-  bool stopping_ = false;
+  mutable std::mutex mutex_;  // for the two below
   JobCounts counts_;
   // At most one for each bundle that is not done; gone with it.
   std::map<BundleId, int> put_off_;
 
-  std::mutex stop_mutex_;  // one Stop at a time
-  std::vector<std::thread> threads_;
+  // Last, so that its threads end before what they use.
+  const std::unique_ptr<WorkerPool> pool_;
 };
 
 Status CheckOptions(const JobOptions& options) {
@@ -422,14 +317,10 @@ Result<std::unique_ptr<JobRunner>> JobRunner::Start(const JobOptions& options,
   CLEW_RETURN_IF_ERROR(EmptyFolder(options.work_folder));
   CLEW_RETURN_IF_ERROR(CheckConfinement(options));
   CLEW_RETURN_IF_ERROR(catalogue.ReturnTaken());
-  const int stop_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-  if (stop_fd < 0) {
-    return SystemError(errno, "cannot make an eventfd");
-  }
-  auto runner =
-      std::make_unique<Runner>(options, store, catalogue, schedules, stop_fd);
-  runner->StartThreads();
-  return runner;
+  CLEW_ASSIGN_OR_RETURN(pool,
+                        WorkerPool::Make(options.retry_s, options.retry_s_max));
+  return std::make_unique<Runner>(options, store, catalogue, schedules,
+                                  std::move(pool));
 }
 
 }  // namespace clew::collector
