@@ -1,6 +1,6 @@
 // Goal: with 10,000 bundles in 2,000 groups no query of a page takes 20 ms.
 // Method: the best of five runs of each, printed. A sanitised build prints
-// only. CLEW_CATALOGUE_BUNDLES is another number of bundles.
+// only, and so does another number of bundles, CLEW_CATALOGUE_BUNDLES.
 #include <gtest/gtest.h>
 
 #include <chrono>
@@ -53,6 +53,8 @@ void Fill(Catalogue& catalogue, uint64_t bundles) {
   }
 }
 
+const char* WantedBundles() { return std::getenv("CLEW_CATALOGUE_BUNDLES"); }
+
 // Runs `query`, which says whether it got what it should.
 void Measure(const char* name, const std::function<bool()>& query) {
   double best_ms = 1e9;
@@ -62,13 +64,13 @@ void Measure(const char* name, const std::function<bool()>& query) {
     best_ms = std::min(best_ms, Milliseconds(begin));
   }
   std::printf("  %-44s %7.2f ms\n", name, best_ms);
-  if (!CLEW_SLOW_BUILD) {
+  if (!CLEW_SLOW_BUILD && WantedBundles() == nullptr) {
     EXPECT_LT(best_ms, 20) << name;
   }
 }
 
 TEST(CatalogueScaleTest, EveryQueryOfAPageIsBelow20Milliseconds) {
-  const char* wanted = std::getenv("CLEW_CATALOGUE_BUNDLES");
+  const char* wanted = WantedBundles();
   const uint64_t n =
       wanted != nullptr ? std::strtoull(wanted, nullptr, 10) : 10'000;
   const TempFolder folder;

@@ -7,6 +7,8 @@
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 
+#include <atomic>
+#include <cerrno>
 #include <chrono>
 #include <filesystem>
 #include <mutex>
@@ -18,6 +20,7 @@
 #include "tests/collector/catalogue_model.h"
 #include "tests/collector/samples.h"
 #include "tests/support/failing_files.h"
+#include "tests/support/power_cut_files.h"
 
 namespace clew::collector {
 namespace {
@@ -314,6 +317,108 @@ TEST_F(Jobs, AFailingDiskPutsOffAndThenIsAnOutcome) {
   EXPECT_NE(Row(id).why, "");
   EXPECT_EQ(ScheduleOf(id), "none");
   runner_.reset();
+}
+
+// Every second call fails, as on a disk that is full now and then.
+class FlakyCatalogue final : public Catalogue {
+ public:
+  explicit FlakyCatalogue(Catalogue& real) : real_(real) {}
+  Status Add(const NewBundle& bundle) override { return real_.Add(bundle); }
+  Status Remove(const BundleId& id) override { return real_.Remove(id); }
+  Result<std::optional<BundleId>> TakeForAnalysis() override {
+    CLEW_RETURN_IF_ERROR(Spend());
+    return real_.TakeForAnalysis();
+  }
+  Status SetAnalysis(const BundleId& id, const Analysis& analysis) override {
+    CLEW_RETURN_IF_ERROR(Spend());
+    return real_.SetAnalysis(id, analysis);
+  }
+  Result<std::optional<BundleId>> TakeForSolving() override {
+    CLEW_RETURN_IF_ERROR(Spend());
+    return real_.TakeForSolving();
+  }
+  Status SetSolved(const BundleId& id, const SolveOutcome& outcome) override {
+    CLEW_RETURN_IF_ERROR(Spend());
+    return real_.SetSolved(id, outcome);
+  }
+  Status ReturnTaken() override { return real_.ReturnTaken(); }
+  Result<Page<GroupRow>> Groups(const GroupQuery& query) const override {
+    return real_.Groups(query);
+  }
+  Result<Page<BundleRow>> Bundles(const BundleQuery& query) const override {
+    return real_.Bundles(query);
+  }
+  Result<std::optional<GroupRow>> Group(
+      const std::string& signature) const override {
+    return real_.Group(signature);
+  }
+  Result<std::optional<BundleRow>> Bundle(const BundleId& id) const override {
+    return real_.Bundle(id);
+  }
+  Result<std::optional<Analysis>> AnalysisOf(
+      const BundleId& id) const override {
+    return real_.AnalysisOf(id);
+  }
+  Result<CatalogueCounts> Counts() const override { return real_.Counts(); }
+
+ private:
+  Status Spend() {
+    if (calls_++ % 2 == 0) {
+      return SystemError(ENOSPC, "no space in this test");
+    }
+    return {};
+  }
+  Catalogue& real_;
+  std::atomic<int> calls_ = 0;
+};
+
+TEST_F(Jobs, ACatalogueThatFailsNowAndThenLosesNothing) {
+  std::vector<BundleId> ids;
+  for (int i = 0; i < 4; ++i) {
+    ids.push_back(Add(fmt::format("solve witness\ngroup {}\n", i)));
+  }
+  FlakyCatalogue flaky(*catalogue_);
+  runner_ = Must(JobRunner::Start(options_, *store_, flaky, *schedules_));
+  ASSERT_TRUE(runner_->WaitIdle(60)) << "still at work";
+  runner_.reset();
+  for (const BundleId& id : ids) {
+    EXPECT_EQ(Row(id).state, BundleState::kWitness);
+  }
+  EXPECT_THAT(Reported(), HasSubstr("no space in this test"));
+}
+
+// Whichever operation of the disk fails, as long as it works the next time.
+TEST_F(Jobs, AFailureThatPassesCostsTimeAlone) {
+  int reports = 0;
+  int works = 0;
+  for (int without_report = 0; without_report < 3; ++works) {
+    SCOPED_TRACE(fmt::format("{} operations work", works));
+    ASSERT_LT(works, 200) << "it never gets through";
+    const TempFolder folder;
+    PowerCutFiles files(folder.path());
+    schedules_ = Must(ScheduleStore::Open(files, folder / "schedules"));
+    store_ =
+        Must(BundleStore::Open(files, StoreOptions(folder.path(), &now_s_)));
+    const BundleId id = Add(fmt::format("solve witness\n{}\n", works));
+    std::atomic<int> troubles = 0;
+    options_.report = [&](std::string_view) {
+      ++troubles;
+      files.Heal();
+    };
+    files.FailAfter(works);
+    WorkUntilIdle();
+    runner_.reset();
+    EXPECT_EQ(Row(id).state, BundleState::kWitness);
+    EXPECT_EQ(ScheduleOf(id), "a schedule");
+    without_report = troubles == 0 ? without_report + 1 : 0;
+    reports += troubles;
+    // The group is that of the next one, too, and must be tried again.
+    ASSERT_TRUE(catalogue_->Remove(id));
+    schedules_.reset();
+    store_.reset();
+  }
+  std::printf("%d operations, %d troubles\n", works, reports);
+  EXPECT_GT(reports, 5);
 }
 
 // A child that was taken over puts something else in the schedule's place.
