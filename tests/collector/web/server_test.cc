@@ -6,14 +6,17 @@
 #include "collector/web/server.h"
 
 #include <arpa/inet.h>
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <httplib.h>
 #include <netinet/in.h>
 #include <poll.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/time.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <atomic>
@@ -332,6 +335,42 @@ TEST(ServerTest, ClientsThatDoNotReadStopNobody) {
       ASSERT_TRUE(IsAnswered(site.port())) << i;
     }
   }
+}
+
+double CpuSeconds() {
+  timespec now{};
+  EXPECT_EQ(clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now), 0);
+  return static_cast<double>(now.tv_sec) +
+         static_cast<double>(now.tv_nsec) * 1e-9;
+}
+
+// The connection waits until there is a descriptor for it, and the server does
+// not turn round and round meanwhile.
+TEST(ServerTest, WithoutADescriptorLeftConnectionsWait) {
+  ServedSite site;
+  rlimit before{};
+  ASSERT_EQ(getrlimit(RLIMIT_NOFILE, &before), 0);
+  rlimit few = before;
+  few.rlim_cur = 200;
+  ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &few), 0);
+  std::vector<Fd> all;
+  do {
+    all.emplace_back(open("/dev/null", O_RDONLY | O_CLOEXEC));
+  } while (all.back().is_open());
+  all.resize(all.size() - 2);  // leaves one, for the client
+  const Fd client = Connect(site.port());
+  Send(client,
+       "GET /healthz HTTP/1.1\r\nHost: localhost\r\n"
+       "Connection: close\r\n\r\n");
+  const double cpu_s = CpuSeconds();
+  std::this_thread::sleep_for(milliseconds(400));
+  EXPECT_LT(CpuSeconds() - cpu_s, 0.02);
+  char byte = 0;
+  EXPECT_EQ(recv(client.get(), &byte, 1, MSG_DONTWAIT), -1);
+  EXPECT_EQ(errno, EAGAIN);
+  all.clear();
+  ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &before), 0);
+  EXPECT_THAT(ReadAll(client), StartsWith("HTTP/1.1 200 OK"));
 }
 
 TEST(ServerTest, StopEndsConnectionsAndTwiceIsOnce) {

@@ -181,6 +181,9 @@ TEST_F(SiteTest, AGroupShowsItsHostsAndTheFailingThread) {
   EXPECT_THAT(text, HasSubstr("Thread 18484"));
   EXPECT_THAT(text, HasSubstr("bank.c:62"));
   EXPECT_THAT(text, Not(HasSubstr("Thread 18486")));
+  data_.catalogue.analyses.begin()->second.backtraces =
+      json{{"threads", {{{"thread", 5}, {"frames", {json::object()}}}}}}.dump();
+  EXPECT_THAT(Text("/groups/" + SampleSignature(0)), Not(HasSubstr("Thread")));
 }
 
 TEST_F(SiteTest, WhatBacktracesCouldNotTellIsShown) {
