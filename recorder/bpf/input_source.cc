@@ -15,11 +15,12 @@
 #include <cstdarg>
 #include <cstdio>
 #include <cstring>
+#include <fstream>
+#include <iterator>
 #include <numeric>
 #include <optional>
 #include <utility>
 
-#include "common/file.h"
 #include "recorder/bpf/call_assembler.h"
 #include "recorder/bpf/cgroup.h"
 #include "recorder/bpf/event_parser.h"
@@ -321,9 +322,8 @@ Result<Skeleton> LoadSkeleton(const InputOptions& options) {
   }
   auto& settings = *skeleton->rodata;
   if (!options.cgroup.empty()) {
-    CLEW_ASSIGN_OR_RETURN(mounts, ReadWholeFile("/proc/self/mountinfo"));
-    const std::string text(reinterpret_cast<const char*>(mounts.data()),
-                           mounts.size());
+    std::ifstream mounts("/proc/self/mountinfo");
+    const std::string text(std::istreambuf_iterator<char>(mounts), {});
     CLEW_ASSIGN_OR_RETURN(cgroup, FindCgroup(options.cgroup, text));
     settings.cgroup_id = cgroup.id;
     settings.cgroup_level = cgroup.level;

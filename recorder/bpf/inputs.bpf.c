@@ -908,12 +908,12 @@ int BPF_PROG(Fork, struct task_struct* parent, struct task_struct* child) {
 // `state` stays where the last losses of the thread could not be told.
 static __always_inline void EmitEnd(struct RawThread* state, __u32 thread) {
   __u32 cause = 0;
-  ++state->sequence;
   struct RawEnd* end = Reserve(sizeof(*end), &cause);
   if (end == 0) {
     state->ended = 1;
     return;
   }
+  ++state->sequence;
   FillHead(&end->head, kRawEnd, state, thread);
   Submit(end);
   bpf_map_delete_elem(&threads, &thread);

@@ -7,12 +7,14 @@
 #include <asm/unistd_64.h>
 #include <gtest/gtest.h>
 #include <signal.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cstring>
-#include <set>
+#include <fstream>
+#include <sstream>
 
 #include "common/digest.h"
 #include "common/file.h"
@@ -123,6 +125,43 @@ TEST(InputSourceTest, EveryCallHasItsResultAndAllThatTheKernelWrote) {
     }
   }
   RecordProperty("calls_compared", static_cast<int>(compared));
+}
+
+uint64_t WrittenBytes(const SeenCall& call) {
+  uint64_t bytes = 0;
+  for (const SeenWrite& write : call.writes) {
+    bytes += write.bytes.size();
+  }
+  return bytes;
+}
+
+// Calls that return more than they wrote. Applying memory that did not change
+// would not show.
+TEST(InputSourceTest, NoMoreIsHandedOnThanTheKernelWrote) {
+  CLEW_NEEDS_BPF();
+  const ScratchFolder folder;
+  KeepingSink sink;
+  const auto watched = Watch(
+      {TraceeProgram("recorder_bpf_tracee"), folder.path()}, Roomy(), sink);
+  ASSERT_TRUE(watched) << watched.error().message;
+  uint64_t truncated = 0;
+  uint64_t short_names = 0;
+  for (const auto& [tid, thread] : sink.threads) {
+    for (const SeenCall& call : thread.calls) {
+      if (call.number == __NR_recvfrom && call.result == 32) {
+        EXPECT_EQ(WrittenBytes(call), 8u) << "of 32, MSG_TRUNC";
+        ++truncated;
+      }
+      if (call.number == __NR_getsockname) {
+        // The length, and of the two bytes of a name all or the first.
+        EXPECT_GE(WrittenBytes(call), 5u);
+        EXPECT_LE(WrittenBytes(call), 6u);
+        short_names += WrittenBytes(call) == 5 ? 1 : 0;
+      }
+    }
+  }
+  EXPECT_EQ(truncated, 8u);    // two rounds of four threads
+  EXPECT_EQ(short_names, 8u);  // those with room for one byte
 }
 
 bool IsMark(const SeenCall& call) { return call.number == __NR_getpid; }
@@ -264,6 +303,69 @@ TEST(InputSourceTest, ChildrenAreFollowedOnlyIfAskedFor) {
     ASSERT_EQ(watched->status, 0);
     EXPECT_EQ(ThreadWithMark(sink, 77) != nullptr, follow);
   }
+}
+
+// Where cgroup2 is mounted; empty: nowhere.
+std::string CgroupMount() {
+  std::ifstream mounts("/proc/self/mounts");
+  std::string device;
+  std::string where;
+  std::string type;
+  for (std::string line; std::getline(mounts, line);) {
+    std::istringstream(line) >> device >> where >> type;
+    if (type == "cgroup2") {
+      return where;
+    }
+  }
+  return "";
+}
+
+// A new cgroup with one below it; removed when destroyed, if nobody is in it.
+class TestCgroup {
+ public:
+  TestCgroup() : folder_(CgroupMount() + "/clew-test-XXXXXX") {
+    made_ =
+        mkdtemp(folder_.data()) != nullptr && mkdir(below().c_str(), 0700) == 0;
+  }
+  TestCgroup(const TestCgroup&) = delete;
+  TestCgroup& operator=(const TestCgroup&) = delete;
+  ~TestCgroup() {
+    rmdir(below().c_str());
+    rmdir(folder_.c_str());
+  }
+  bool made() const { return made_; }
+  const std::string& folder() const { return folder_; }
+  std::string below() const { return folder_ + "/below"; }
+
+ private:
+  std::string folder_;
+  bool made_ = false;
+};
+
+TEST(InputSourceTest, ACgroupIsWatchedWithAllBelowIt) {
+  CLEW_NEEDS_BPF();
+  const TestCgroup cgroup;
+  if (!cgroup.made()) {
+    GTEST_SKIP() << "no cgroup can be made at " << cgroup.folder();
+  }
+  KeepingSink sink;
+  WaitingProgram inside({TraceeProgram("recorder_bpf_habits"), "child"});
+  WaitingProgram outside({TraceeProgram("recorder_bpf_habits"), "marks"});
+  std::ofstream(cgroup.below() + "/cgroup.procs") << inside.process();
+  const auto source = InputSource::Open({.cgroup = cgroup.folder()});
+  ASSERT_TRUE(source) << source.error().message;
+  ASSERT_TRUE((*source)->Start());
+  EXPECT_FALSE((*source)->AddProcess(outside.process()));
+  inside.Go();
+  outside.Go();
+  while (!inside.Ended() || !outside.Ended()) {
+    ASSERT_TRUE((*source)->Wait(10));
+  }
+  ASSERT_TRUE((*source)->Finish(sink));
+  EXPECT_TRUE(sink.threads.contains(inside.process()));
+  EXPECT_NE(ThreadWithMark(sink, 77), nullptr) << "its child";
+  EXPECT_FALSE(sink.threads.contains(outside.process()));
+  EXPECT_EQ(ThreadWithMark(sink, 2), nullptr);
 }
 
 // A thread that is killed in a call, and one that is killed outside.
