@@ -225,6 +225,26 @@ TEST_F(SufficiencyTest, ExitCodesSayWhatWasFoundAndTheManifestKeepsIt) {
   EXPECT_THAT(refused.text, HasSubstr("remove schedule.pb first"));
 }
 
+// A record of three unknown inputs of `thread`, as inputs.pb has it.
+std::string UnknownInputs(int thread) {
+  std::string message = "\x08";  // Input.thread
+  for (; thread >= 0x80; thread >>= 7) {
+    message += static_cast<char>((thread & 0x7f) | 0x80);
+  }
+  message += static_cast<char>(thread);
+  message += "\x2a\x02\x08\x03";  // Input.unknown, 2 bytes: count = 3
+  return static_cast<char>(message.size()) + message;
+}
+
+TEST_F(SufficiencyTest, CountsInputsThatAreNotKnown) {
+  const int thread = Backtrace(bundle_)["threads"][0].value("thread", 0);
+  std::ofstream(bundle_ + "/inputs.pb", std::ios::app | std::ios::binary)
+      << UnknownInputs(thread);
+  const auto json = Json({"check", "--json", bundle_}, kExitFinding);
+  EXPECT_EQ(json.value("score", 0), 90);
+  EXPECT_THAT(json["reasons"].dump(), HasSubstr("3 inputs are not known"));
+}
+
 constexpr const char* kToken = "tok-5e3a91bc77d0";
 constexpr const char* kPassword = "correct-horse-battery";
 
