@@ -13,6 +13,7 @@
 
 #include "daemon/notify.h"
 #include "daemon/process_facts.h"
+#include "daemon/redact.h"
 
 namespace clew::daemon {
 namespace {
@@ -125,7 +126,7 @@ void Daemon::Apply(const Config& config) {
 }
 
 Status Daemon::Reload() {
-  auto config = ReadConfig(parts_.paths.config);
+  const auto config = ReadCheckedConfig(parts_.paths.config);
   if (!config) {
     Note("reload-refused", config.error());
     return std::unexpected(config.error());
@@ -388,7 +389,7 @@ Status Daemon::MayBegin(const Noticed& noticed, const FailureKey& key) {
       asked_for ? Admitted::kYes : admission_.Ask(key, noticed.process, now_ms);
   const auto refuse = [&](uint64_t& counter, Error error) -> Status {
     ++counter;
-    if (admitted != Admitted::kDuplicate) {
+    if (!asked_for && admitted != Admitted::kDuplicate) {
       admission_.NotSaved(key, noticed.process, now_ms);
     }
     return std::unexpected(std::move(error));
@@ -461,10 +462,10 @@ Result<Daemon::Begun> Daemon::Begin(const Noticed& noticed) {
     Note("no-room", room.error());
     return std::unexpected(room.error());
   }
-  SaveJob job;
   const int64_t at_ns = parts_.clock.WallNs();
   const std::string name = FormatName(
       {program.empty() ? "process" : program, at_ns, noticed.process});
+  SaveJob job;
   job.bundle = spool_.Path(Stage::kIncoming, name);
   job.expect_core = noticed.core && *room >= kCoreRoomMin;
   job.triggered_ns = now_ns;
@@ -472,10 +473,13 @@ Result<Daemon::Begun> Daemon::Begin(const Noticed& noticed) {
                            .unit = unit,
                            .process = noticed.process,
                            .at_ns = at_ns,
-                           .not_saved = admission_.Saved(key, noticed.process,
-                                                         now_ns / 1'000'000)},
+                           .not_saved = 0},
                .program = program,
                .failure = noticed.failure};
+  if (noticed.kind != TriggerKind::kRequest) {
+    job.order.trigger.not_saved =
+        admission_.Saved(key, noticed.process, now_ns / 1'000'000);
+  }
   auto core =
       saver_.Start(*source_, std::move(job),
                    [this, name](const SaveEnd& end) { Saved(name, end); });
@@ -483,6 +487,9 @@ Result<Daemon::Begun> Daemon::Begin(const Noticed& noticed) {
     ++counters_.save_failures;
     Note("save-failed", core.error());
     return std::unexpected(core.error());
+  }
+  if (noticed.process != 0) {
+    source_->Witness(noticed.process);
   }
   return Begun{name, std::move(*core), *room};
 }

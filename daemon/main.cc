@@ -99,21 +99,13 @@ void FeedWatchdog(Loop& loop, uint64_t period_ms) {
   loop.After(period_ms, [&loop, period_ms] { FeedWatchdog(loop, period_ms); });
 }
 
-Result<Config> CheckedConfig(const std::string& path) {
-  CLEW_ASSIGN_OR_RETURN(config, ReadConfig(path));
-  if (!config.redaction.empty()) {
-    CLEW_RETURN_IF_ERROR(CheckRules(config.redaction));
-  }
-  return config;
-}
-
 Status Serve(const std::string& root) {
   CLEW_ASSIGN_OR_RETURN(signals, Signals::Block());
   umask(0077);
   CLEW_ASSIGN_OR_RETURN(loop, Loop::Make(SystemClock()));
   Log log(STDERR_FILENO, ErrorsGoToJournald());
   const Paths paths(root);
-  CLEW_ASSIGN_OR_RETURN(config, CheckedConfig(paths.config));
+  CLEW_ASSIGN_OR_RETURN(config, ReadCheckedConfig(paths.config));
   auto systemd = ConnectToSystemd();
   if (!systemd) {
     log.Write(Level::kInfo, "no-systemd", {{"why", systemd.error().message}});
@@ -151,7 +143,7 @@ int Main(const std::vector<std::string>& arguments) {
     if (access(arguments[1].c_str(), R_OK) != 0) {
       return Fail(SystemError(errno, arguments[1]).error());
     }
-    const auto config = CheckedConfig(arguments[1]);
+    const auto config = ReadCheckedConfig(arguments[1]);
     return config ? kExitOk : Fail(config.error());
   }
   if (first == "redact" && (count == 2 || count == 3)) {

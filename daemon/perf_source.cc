@@ -1,9 +1,198 @@
 #include "daemon/perf_source.h"
 
+#include <algorithm>
+#include <chrono>
+#include <condition_variable>
+#include <filesystem>
+#include <fstream>
+#include <mutex>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "recorder/perf_bundle.h"
+#include "recorder/perf_capture.h"
+#include "recorder/perf_recording.h"
+#include "recorder/process_scan.h"
+
 namespace clew::daemon {
+namespace {
+
+using recorder::ScannedProcess;
+
+constexpr const char* kProc = "/proc";
+// Save waits so long for a witness.
+constexpr std::chrono::seconds kWitnessTime{5};
+// Of one bundle; images beyond are listed as missing.
+constexpr uint64_t kImageBytesMax = uint64_t{1} << 30;
+
+// What procfs told of a process while it was there.
+struct Witnessed {
+  int32_t process = 0;
+  std::vector<ScannedProcess> processes;  // one, or none
+  std::vector<std::string> command;
+  std::string working_directory;
+};
+
+std::vector<std::string> CommandOf(int32_t process) {
+  std::ifstream file(fmt::format("{}/{}/cmdline", kProc, process));
+  std::vector<std::string> words;
+  for (std::string word; std::getline(file, word, '\0');) {
+    words.push_back(word);
+  }
+  return words;
+}
+
+// Hands everything on, and tells of the first.
+class FirstByteSink final : public recorder::perf::SessionSink {
+ public:
+  FirstByteSink(recorder::PerfCapture& to, const std::function<void()>& first)
+      : to_(to), first_(first) {}
+  Status OnEvent(CoreId core, const recorder::perf::RecordView& record,
+                 const recorder::perf::Event& event) override {
+    Tell();
+    return to_.OnEvent(core, record, event);
+  }
+  Status OnAux(CoreId core, const recorder::perf::AuxPiece& piece) override {
+    Tell();
+    return to_.OnAux(core, piece);
+  }
+  void OnGap(CoreId core, const recorder::perf::AuxGap& gap) override {
+    to_.OnGap(core, gap);
+  }
+
+ private:
+  void Tell() {
+    if (!std::exchange(told_, true)) {
+      first_();
+    }
+  }
+  recorder::PerfCapture& to_;
+  const std::function<void()>& first_;
+  bool told_ = false;
+};
+
+class PerfSource final : public PtSource {
+ public:
+  PerfSource(recorder::PerfRecording recording, const Config& config)
+      : recording_(std::move(recording)),
+        has_pt_(config.source == SourceKind::kPerf),
+        core_bytes_((has_pt_ ? config.pt_buffer_bytes : 0) +
+                    config.data_buffer_bytes),
+        scanner_(kProc),
+        witness_scanner_(kProc) {}
+
+  bool has_pt() const override { return has_pt_; }
+
+  // A perf.data is put together of files beside it (PerfFileWriter).
+  uint64_t save_bytes_max() const override { return 2 * RingBytes(); }
+
+  Status Save(const SaveOrder& order, recorder::BundleWriter& bundle,
+              const std::function<void()>& first_byte) override {
+    CLEW_ASSIGN_OR_RETURN(
+        capture,
+        recording_.NewCapture(bundle.files(), bundle.folder() + "/perf.data"));
+    FirstByteSink sink(capture, first_byte);
+    CLEW_RETURN_IF_ERROR(recording_.session().Snapshot(sink));
+    ++saves_;
+    const int32_t process = order.trigger.process;
+    const Witnessed witnessed =
+        process == 0 ? Witnessed() : AwaitWitness(process);
+    CLEW_RETURN_IF_ERROR(AddHost(process, witnessed, capture));
+    const std::vector<std::string> command = witnessed.command.empty()
+                                                 ? std::vector{order.program}
+                                                 : witnessed.command;
+    CLEW_RETURN_IF_ERROR(recording_.WriteFile(capture, command));
+    recorder::PerfRun run;
+    run.command = command;
+    run.working_directory = witnessed.working_directory;
+    run.started_at_s = order.trigger.at_ns / 1'000'000'000;
+    run.failure = order.failure;
+    run.core_registers_exact = order.trigger.kind == TriggerKind::kCore;
+    run.image_bytes_max = kImageBytesMax;
+    if (process != 0) {
+      run.image_processes = {process};
+    }
+    CLEW_ASSIGN_OR_RETURN(
+        report, recorder::WritePerfBundle(bundle, recording_, capture, run));
+    (void)report;  // the manifest lists what is missing
+    return {};
+  }
+
+  void Witness(int32_t process) override {
+    Witnessed witnessed{.process = process,
+                        .processes = witness_scanner_.Scan({process}),
+                        .command = CommandOf(process),
+                        .working_directory = {}};
+    std::error_code error;
+    witnessed.working_directory =
+        std::filesystem::read_symlink(fmt::format("{}/{}/cwd", kProc, process),
+                                      error)
+            .string();
+    const std::scoped_lock lock(mutex_);
+    witnessed_ = std::move(witnessed);
+    has_witness_.notify_all();
+  }
+
+  Status Tend() override { return recording_.FollowCores(nullptr); }
+
+  SourceStatus status() const override {
+    const auto counts = recording_.session().counts();
+    return {.cores = static_cast<uint32_t>(recording_.session().cores().size()),
+            .ring_bytes = RingBytes(),
+            .lost_records = counts.lost_records + counts.lost_samples,
+            .saves = saves_};
+  }
+
+ private:
+  uint64_t RingBytes() const {
+    return recording_.session().cores().size() * core_bytes_;
+  }
+
+  Witnessed AwaitWitness(int32_t process) {
+    std::unique_lock lock(mutex_);
+    const bool came = has_witness_.wait_for(lock, kWitnessTime, [&] {
+      return witnessed_ && witnessed_->process == process;
+    });
+    return came ? *std::exchange(witnessed_, {}) : Witnessed();
+  }
+
+  // What runs, and the process that does not any more.
+  Status AddHost(int32_t process, const Witnessed& witnessed,
+                 recorder::PerfCapture& capture) {
+    auto others = recorder::AllProcesses(kProc);
+    std::erase(others, process);
+    CLEW_RETURN_IF_ERROR(AddProcesses(scanner_.Scan(others), capture));
+    return AddProcesses(witnessed.processes, capture);
+  }
+
+  recorder::PerfRecording recording_;
+  const bool has_pt_;
+  const uint64_t core_bytes_;                 // of rings, per CPU
+  recorder::ProcessScanner scanner_;          // of the thread that saves
+  recorder::ProcessScanner witness_scanner_;  // of the loop's
+  uint64_t saves_ = 0;
+  std::mutex mutex_;
+  std::condition_variable has_witness_;
+  std::optional<Witnessed> witnessed_;
+};
+
+}  // namespace
 
 Result<std::unique_ptr<PtSource>> OpenPerfSource(const Config& config) {
-  return Unsupported("source {} is not built", ToString(config.source));
+  recorder::perf::SessionOptions options;
+  options.snapshot = true;
+  options.data_bytes = config.data_buffer_bytes;
+  if (config.source == SourceKind::kPerf) {
+    options.pt = recorder::perf::PtOptions{};
+    options.pt->buffer_bytes = config.pt_buffer_bytes;
+    options.pt->snapshot = true;
+  }
+  CLEW_ASSIGN_OR_RETURN(
+      recording,
+      recorder::PerfRecording::Open(recorder::perf::RealPerfKernel(), options));
+  CLEW_RETURN_IF_ERROR(recording.session().Enable());
+  return std::make_unique<PerfSource>(std::move(recording), config);
 }
 
 }  // namespace clew::daemon

@@ -229,9 +229,11 @@ void Pipeline::UploadNext() {
     return;
   }
   const auto ready = parts_.spool.List(Stage::kReady);
-  std::erase_if(attempts_, [&](const auto& entry) {
+  const auto is_gone = [&](const auto& entry) {
     return std::ranges::find(ready, entry.first) == ready.end();
-  });
+  };
+  std::erase_if(attempts_, is_gone);
+  std::erase_if(declines_, is_gone);
   if (ready.empty()) {
     return;
   }
@@ -256,7 +258,11 @@ void Pipeline::UploadNext() {
 
 void Pipeline::Uploaded(const std::string& name, const WorkEnd& end) {
   uploading_.clear();
-  if (end.what == WorkEnd::What::kRetry) {
+  bool again = end.what == WorkEnd::What::kRetry;
+  if (end.what == WorkEnd::What::kDeclined) {
+    again = ++declines_[name] < kDeclinesMax;
+  }
+  if (again) {
     ++parts_.counters.upload_failures;
     ++attempts_[name];
     Trouble("upload-failed", name, end.why);
@@ -267,7 +273,7 @@ void Pipeline::Uploaded(const std::string& name, const WorkEnd& end) {
   }
   retry_ms_ = retry_ms_first_;
   retry_at_ms_ = 0;
-  if (end.what == WorkEnd::What::kRefuse) {
+  if (end.what != WorkEnd::What::kDone) {
     if (!Park(name, Stage::kReady, end.why)) {
       retry_at_ms_ = parts_.clock.MonotonicMs() + kDiskRetryMs;
       return;

@@ -24,6 +24,7 @@ struct WorkEnd {
     kDone,
     kUnchecked,  // of a preparation: done, but the check gave no score
     kRetry,      // of the moment: try again later
+    kDeclined,   // a limit, or settings: parked after kDeclinesMax times
     kRefuse,     // never: park it
   };
   What what = What::kDone;
@@ -60,6 +61,7 @@ class Pipeline {
   };
   static constexpr uint64_t kRetryMsMax = 3'600'000;
   static constexpr uint64_t kDiskRetryMs = 10'000;
+  static constexpr uint64_t kDeclinesMax = 24;  // about a day
 
   // `upload` nullptr: nothing is sent.
   Pipeline(Parts parts, BundleWork& prepare, BundleWork* upload,
@@ -105,6 +107,7 @@ class Pipeline {
   std::string preparing_;  // empty: none
   std::string uploading_;
   std::map<std::string, uint64_t> attempts_;  // of what is in ready/
+  std::map<std::string, uint64_t> declines_;  // of them
   std::set<int32_t> requested_;
 };
 

@@ -17,20 +17,32 @@ Result<recorder::RedactionRules> ReadRules(const std::string& path) {
       path);
 }
 
+bool TakeNothingOut(const recorder::RedactionRules& rules) {
+  return !rules.has_core_rules() && !rules.has_environment_rules() &&
+         rules.dropped_options().empty() && !rules.drops_start() &&
+         !rules.drops_inputs();
+}
+
 }  // namespace
 
 Status RedactBundle(const std::string& folder, const std::string& rules) {
   CLEW_ASSIGN_OR_RETURN(parsed, ReadRules(rules));
+  if (TakeNothingOut(parsed)) {
+    return {};  // not even a core dump that nobody can read is in the way
+  }
   CLEW_ASSIGN_OR_RETURN(lines,
                         recorder::Redact(PosixFileSystem(), folder, parsed));
   (void)lines;  // the manifest has them
   return {};
 }
 
-Status CheckRules(const std::string& rules) {
-  CLEW_ASSIGN_OR_RETURN(parsed, ReadRules(rules));
-  (void)parsed;
-  return {};
+Result<Config> ReadCheckedConfig(const std::string& path) {
+  CLEW_ASSIGN_OR_RETURN(config, ReadConfig(path));
+  if (!config.redaction.empty()) {
+    CLEW_ASSIGN_OR_RETURN(rules, ReadRules(config.redaction));
+    (void)rules;  // read again for each bundle
+  }
+  return config;
 }
 
 }  // namespace clew::daemon

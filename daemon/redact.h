@@ -4,6 +4,7 @@
 #include <string>
 
 #include "common/result.h"
+#include "daemon/config.h"
 
 namespace clew::daemon {
 
@@ -19,8 +20,8 @@ inline constexpr const char* kBuiltInRules =
 [[nodiscard]] Status RedactBundle(const std::string& folder,
                                   const std::string& rules);
 
-// kInvalidArgument: no valid rules. kSystem: cannot be read.
-[[nodiscard]] Status CheckRules(const std::string& rules);
+// ReadConfig, and a look at the rules that it names.
+[[nodiscard]] Result<Config> ReadCheckedConfig(const std::string& path);
 
 }  // namespace clew::daemon
 

@@ -35,11 +35,15 @@ class PtSource {
   virtual uint64_t save_bytes_max() const = 0;
   // Stops recording on all CPUs first, calls `first_byte` before the first byte
   // is read, writes perf.data, images and manifest.pb to `bundle`, and records
-  // again, whatever failed. From any thread; until it returns nothing else may
-  // be called.
+  // again, whatever failed. From any thread; until it returns Witness
+  // alone may be called.
   [[nodiscard]] virtual Status Save(
       const SaveOrder& order, recorder::BundleWriter& bundle,
       const std::function<void()>& first_byte) = 0;
+  // Once for each Save with a process, while it is at work, from the loop's
+  // thread: notes what procfs tells of the process, which may be gone soon.
+  // Save waits for it.
+  virtual void Witness(int32_t process) = 0;
   // Now and then: follows CPUs that come and go.
   [[nodiscard]] virtual Status Tend() = 0;
   virtual SourceStatus status() const = 0;

@@ -22,8 +22,11 @@ namespace fs = std::filesystem;
 constexpr std::string_view kSuffix = ".clew";
 constexpr std::string_view kPartial = ".partial";
 constexpr std::string_view kTrash = "trash";
-constexpr size_t kSubjectMax = 128;
+// With the rest of a name below the 255 bytes of a file system.
+constexpr size_t kSubjectMax = 200;
 constexpr time_t kNewLockS = 5;
+constexpr int kLockTries = 40;
+constexpr useconds_t kLockPauseUs = 50'000;
 constexpr uint64_t kBlockBytes = 512;  // stat(2), st_blocks
 
 Result<int> LockFile(const std::string& path) {
@@ -31,7 +34,12 @@ Result<int> LockFile(const std::string& path) {
   if (fd < 0) {
     return SystemError(errno, fmt::format("cannot open {:?}", path));
   }
-  if (flock(fd, LOCK_EX | LOCK_NB) != 0) {
+  // A child of a clewd that was killed may hold it a moment longer.
+  int tries = 0;
+  while (flock(fd, LOCK_EX | LOCK_NB) != 0 && tries++ < kLockTries) {
+    usleep(kLockPauseUs);
+  }
+  if (tries > kLockTries) {
     close(fd);
     return InvalidArgument("{:?} is held by another process; is clewd running?",
                            path);
@@ -105,7 +113,7 @@ std::string FormatName(const BundleName& name) {
     }
   }
   if (!IsUnitName(subject)) {
-    subject = "_" + subject;
+    subject = "_" + subject.substr(0, kSubjectMax - 1);
   }
   return fmt::format("{}~{}~{}{}", subject, name.at_ns, name.process, kSuffix);
 }
@@ -123,7 +131,8 @@ std::optional<BundleName> ParseName(std::string_view name) {
                            ? std::string_view::npos
                            : name.rfind('~', second - 1);
   BundleName parsed;
-  if (first == std::string_view::npos || !IsUnitName(name.substr(0, first)) ||
+  if (first == std::string_view::npos || first > kSubjectMax ||
+      !IsUnitName(name.substr(0, first)) ||
       !Take(name.substr(first + 1, second - first - 1), &parsed.at_ns) ||
       !Take(name.substr(second + 1), &parsed.process)) {
     return std::nullopt;

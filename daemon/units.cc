@@ -42,7 +42,7 @@ void UnitWatch::SetUnits(const std::vector<WatchedUnit>& units) {
     if (known != units_.end()) {
       watched = known->second;
       if (!(watched.unit == unit)) {
-        watched.sign_at_ms = 0;  // the sign of life may be another one
+        watched.sign_at_ms.reset();  // the sign of life may be another one
       }
     }
     watched.unit = unit;
@@ -71,17 +71,17 @@ bool UnitWatch::Hangs(Watched& watched, uint64_t now_ms) const {
   const auto sign = SignOf(watched);
   const bool runs = sign && (!watched.state || watched.state->active);
   if (watched.unit.hang_s == 0 || !runs) {
-    watched.sign_at_ms = 0;
+    watched.sign_at_ms.reset();
     watched.hung = false;
     return false;
   }
-  if (watched.sign_at_ms == 0 || *sign != watched.sign) {
+  if (!watched.sign_at_ms || *sign != watched.sign) {
     watched.sign = *sign;
     watched.sign_at_ms = now_ms;
     watched.hung = false;
     return false;
   }
-  const bool hung = now_ms - watched.sign_at_ms >= watched.unit.hang_s * 1000;
+  const bool hung = now_ms - *watched.sign_at_ms >= watched.unit.hang_s * 1000;
   return hung && !std::exchange(watched.hung, true);
 }
 
@@ -114,9 +114,8 @@ std::vector<UnitEvent> UnitWatch::Look(uint64_t now_ms) {
 std::vector<UnitReport> UnitWatch::Report(uint64_t now_ms) const {
   std::vector<UnitReport> reports;
   for (const auto& [name, watched] : units_) {
-    reports.push_back(
-        {watched.unit, watched.state,
-         watched.sign_at_ms == 0 ? 0 : (now_ms - watched.sign_at_ms) / 1000});
+    reports.push_back({watched.unit, watched.state,
+                       (now_ms - watched.sign_at_ms.value_or(now_ms)) / 1000});
   }
   return reports;
 }

@@ -66,8 +66,8 @@ class UnitWatch {
     WatchedUnit unit;
     std::optional<UnitState> state;
     int32_t last_process = 0;
-    uint64_t sign = 0;        // whatever changes while it lives
-    uint64_t sign_at_ms = 0;  // when it last changed; 0: not seen yet
+    uint64_t sign = 0;                   // whatever changes while it lives
+    std::optional<uint64_t> sign_at_ms;  // when it last changed
     bool hung = false;
   };
   bool Failed(Watched& watched, const UnitState& now) const;

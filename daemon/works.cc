@@ -5,9 +5,20 @@
 namespace clew::daemon {
 namespace {
 
-// Of clew's exit codes (common/result.h), those that no second try changes.
-bool IsForGood(int exit_status) {
-  return exit_status == kExitCorrupt || exit_status == kExitUsage;
+// By clew's exit codes (common/result.h). What the disk, the network or the
+// collector's certificate cause is kRetry.
+WorkEnd::What EndOfUpload(int exit_status) {
+  switch (exit_status) {
+    case kExitOk:
+      return WorkEnd::What::kDone;
+    case kExitCorrupt:
+      return WorkEnd::What::kRefuse;
+    case kExitUsage:
+    case kExitLimit:
+      return WorkEnd::What::kDeclined;
+    default:
+      return WorkEnd::What::kRetry;
+  }
 }
 
 }  // namespace
@@ -63,13 +74,8 @@ Status UploadWork::Start(const std::string& folder,
           loop_,
           {options_.clew, "upload", "--client-config", options_.config, folder},
           limits, [done = std::move(done)](const ChildEnd& end) {
-            if (end.exit_status == kExitOk) {
-              done({});
-              return;
-            }
-            done({IsForGood(end.exit_status) ? WorkEnd::What::kRefuse
-                                             : WorkEnd::What::kRetry,
-                  end.Why()});
+            const auto what = EndOfUpload(end.exit_status);
+            done({what, what == WorkEnd::What::kDone ? "" : end.Why()});
           }));
   child_ = std::move(child);
   return {};

@@ -1,0 +1,386 @@
+// Goal: clewd as a process: says to its supervisor what it does, answers on its
+// socket, takes bundles to where they belong with a clew that is a script, gets
+// over SIGKILL at any moment, reloads, and saves a core dump.
+// Method: the built programs below a folder; a notify socket of the test's; the
+// source of sideband, where the kernel lets us.
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <cstring>
+#include <filesystem>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "common/check.h"
+#include "common/digest.h"
+#include "daemon/control.h"
+#include "daemon/spool.h"
+#include "proto/bundle.pb.h"
+#include "tests/daemon/support.h"
+
+namespace clew::daemon {
+namespace {
+
+using nlohmann::json;
+using testing::MakeBundle;
+using testing::NamesIn;
+using testing::Process;
+using testing::ReadText;
+using testing::Scratch;
+using testing::WaitUntil;
+using testing::WriteText;
+
+// What systemd would hear.
+class NotifySocket {
+ public:
+  explicit NotifySocket(const std::string& path)
+      : fd_(socket(AF_UNIX, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0)) {
+    sockaddr_un address = {};
+    address.sun_family = AF_UNIX;
+    std::strcpy(address.sun_path, path.c_str());
+    CLEW_CHECK(bind(fd_.get(), reinterpret_cast<sockaddr*>(&address),
+                    sizeof(address)) == 0,
+               "cannot bind {}", path);
+  }
+  // Everything that was said so far.
+  const std::string& Heard() {
+    std::array<char, 4096> bytes = {};
+    for (ssize_t count = 0;
+         (count = recv(fd_.get(), bytes.data(), bytes.size(), 0)) > 0;) {
+      heard_.append(bytes.data(), static_cast<size_t>(count)) += '\n';
+    }
+    return heard_;
+  }
+  size_t Times(const std::string& line) {
+    size_t times = 0;
+    for (size_t at = Heard().find(line); at != std::string::npos;
+         at = heard_.find(line, at + 1)) {
+      ++times;
+    }
+    return times;
+  }
+
+ private:
+  Fd fd_;
+  std::string heard_;
+};
+
+class ClewdTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    if (getenv("CLEW_BINARY_DIR") == nullptr) {
+      GTEST_SKIP() << "run by ctest, which sets CLEW_BINARY_DIR";
+    }
+    // A clew that takes its time and notes what it was asked for; it fails to
+    // send while there is a file "down".
+    WriteText(At("clew"), "#!/bin/sh\necho \"$1 ${4##*/}\" >> " + At("asked") +
+                              "\nsleep 0.02\n[ $1 != upload ] || " + "[ ! -e " +
+                              At("down") + " ] || exit 3\n" + "exit 0\n");
+    chmod(At("clew").c_str(), 0700);
+    Configure(
+        "upload = yes\nupload_retry = 1s\nrate_failure = 1000\n"
+        "rate_all = 1000\n");
+  }
+  std::string At(const std::string& name) const { return scratch_.Path(name); }
+  std::string Spool(const std::string& name) const {
+    return At("var/lib/clew/spool/" + name);
+  }
+  void Configure(const std::string& text) const {
+    WriteText(At("etc/clew/clewd.conf"), "clew = " + At("clew") +
+                                             "\nredaction = " + At("rules") +
+                                             "\ndisk_free_bytes = 0\n" + text);
+    WriteText(At("rules"), "# the core dumps here are none\n");
+  }
+  void Start(const std::vector<std::string>& environment = {}) {
+    clewd_ = std::make_unique<Process>(
+        std::vector<std::string>{testing::Program("clewd"), "--root",
+                                 scratch_.root()},
+        At("log"), environment);
+    ASSERT_TRUE(WaitUntil([&] {
+      return Ask(At("run/clew/clewd.sock"), StatusRequest(), 1000).has_value();
+    })) << ReadText(At("log"));
+  }
+  json Status() const {
+    const auto reply = Ask(At("run/clew/clewd.sock"), StatusRequest(), 2000);
+    CLEW_CHECK(reply.has_value(), "{}", reply.error().message);
+    return json::parse(*reply);
+  }
+  Scratch scratch_;
+  std::unique_ptr<Process> clewd_;
+};
+
+TEST_F(ClewdTest, TellsItsSupervisorWhatItDoes) {
+  NotifySocket notify(At("notify"));
+  Start({"NOTIFY_SOCKET=" + At("notify"), "WATCHDOG_USEC=200000"});
+  EXPECT_TRUE(WaitUntil([&] { return notify.Times("READY=1") == 1; }));
+  EXPECT_TRUE(WaitUntil([&] { return notify.Times("WATCHDOG=1") > 3; }));
+  EXPECT_GE(notify.Times("STATUS=off, 0 bundles waiting"), 1u);
+  clewd_->Signal(SIGHUP);
+  EXPECT_TRUE(WaitUntil([&] { return notify.Times("RELOADING=1") == 1; }));
+  EXPECT_TRUE(WaitUntil([&] { return notify.Times("READY=1") == 2; }));
+  clewd_->Signal(SIGSTOP);
+  usleep(100'000);
+  const size_t fed = notify.Times("WATCHDOG=1");
+  usleep(400'000);
+  EXPECT_EQ(notify.Times("WATCHDOG=1"), fed) << "fed while it hangs";
+  clewd_->Signal(SIGCONT);
+  clewd_->Signal(SIGTERM);
+  EXPECT_TRUE(WaitUntil([&] { return notify.Times("STOPPING=1") == 1; }));
+  ASSERT_TRUE(clewd_->EndsWithin(5000));
+  EXPECT_EQ(clewd_->Wait(), 0);
+}
+
+TEST_F(ClewdTest, ABundleThatArrivesIsCheckedAndSent) {
+  Start();
+  MakeBundle(Spool("incoming/a.service~1~77.clew"), 6);
+  EXPECT_TRUE(WaitUntil([&] { return NamesIn(Spool("uploaded")).size() == 1; }))
+      << ReadText(At("log"));
+  EXPECT_EQ(ReadText(At("asked")),
+            "check a.service~1~77.clew\nupload a.service~1~77.clew\n");
+  const json status = Status();
+  EXPECT_EQ(status["counters"]["uploaded"], 1);
+  EXPECT_EQ(status["spool"]["uploaded"]["bundles"], 1);
+}
+
+TEST_F(ClewdTest, ASecondOneIsRefusedAndAWrongConfigurationIsToldWithItsLine) {
+  Start();
+  Process second({testing::Program("clewd"), "--root", scratch_.root()},
+                 At("second"));
+  EXPECT_EQ(WEXITSTATUS(second.Wait()), kExitUsage);
+  EXPECT_NE(ReadText(At("second")).find("is clewd running?"),
+            std::string::npos);
+  Configure("ring = 5\n");
+  const auto reply = Ask(At("run/clew/clewd.sock"), ReloadRequest(), 2000);
+  ASSERT_FALSE(reply.has_value());
+  EXPECT_NE(reply.error().message.find("clewd.conf:4:"), std::string::npos)
+      << reply.error().message;
+  EXPECT_NE(Status()["last_error"]["message"], "");
+  Process check(
+      {testing::Program("clewd"), "--check-config", At("etc/clew/clewd.conf")},
+      At("second"));
+  EXPECT_EQ(WEXITSTATUS(check.Wait()), kExitUsage);
+}
+
+// SIGKILL after random times while bundles arrive and the collector comes and
+// goes: each is sent in the end, none is in two places, none is lost.
+TEST_F(ClewdTest, KilledAtAnyMomentItLosesNothing) {
+  constexpr uint64_t kSeed = 11;
+  SCOPED_TRACE(kSeed);
+  Random random(kSeed);
+  constexpr int kBundles = 12;
+  int arrived = 0;
+  for (int life = 0; life < 15; ++life) {
+    Start();
+    if (random.Below(3) == 0) {
+      WriteText(At("down"), "");
+    } else {
+      std::filesystem::remove(At("down"));
+    }
+    for (int i = 0; i < 2 && arrived < kBundles; ++i, ++arrived) {
+      MakeBundle(Spool(fmt::format("incoming/a~{0}~{0}.clew", arrived)), 6);
+    }
+    usleep(static_cast<useconds_t>(random.Below(150'000)));
+    clewd_->Signal(SIGKILL);
+    clewd_->Wait();
+    size_t places = 0;
+    for (const Stage stage : kStages) {
+      for (const std::string& name :
+           NamesIn(Spool(std::string(FolderOf(stage))))) {
+        places += ParseName(name).has_value() && !name.ends_with(".making");
+      }
+    }
+    EXPECT_EQ(places, static_cast<size_t>(arrived)) << "life " << life;
+  }
+  std::filesystem::remove(At("down"));
+  Start();
+  EXPECT_TRUE(WaitUntil(
+      [&] { return NamesIn(Spool("uploaded")).size() == kBundles; }, 20'000))
+      << ReadText(At("log"));
+  for (const std::string& name : NamesIn(Spool("uploaded"))) {
+    EXPECT_EQ(ReadText(Spool("uploaded/" + name + "/core")), "cccccccccc");
+    pb::Manifest manifest;
+    ASSERT_TRUE(manifest.ParseFromString(
+        ReadText(Spool("uploaded/" + name + "/manifest.pb"))));
+    EXPECT_EQ(manifest.trigger().unit(), "a");
+  }
+}
+
+TEST_F(ClewdTest, ClewdRunLeavesABundleOrRunsTheProgramAlone) {
+  const auto run = [&](const std::vector<std::string>& more) {
+    std::vector<std::string> words = {testing::Program("clewd-run"), "--root",
+                                      scratch_.root()};
+    words.insert(words.end(), more.begin(), more.end());
+    Process process(words, At("out"), {"CLEW=" + At("record")});
+    return WEXITSTATUS(process.Wait());
+  };
+  // No spool: the program runs all the same.
+  EXPECT_EQ(run({"a.service", "--", "/bin/sh", "-c", "exit 7"}), 7);
+  EXPECT_NE(ReadText(At("out")).find("proceeding anyway"), std::string::npos);
+  std::filesystem::create_directories(Spool("incoming"));
+  EXPECT_EQ(run({"a.service", "--", "/bin/sh", "-c", "exit 6"}), 6)
+      << "no clew";
+  WriteText(At("record"), "#!/bin/sh\necho \"$@\" > " + At("recorded") + "\n");
+  chmod(At("record").c_str(), 0700);
+  EXPECT_EQ(run({"a.service", "--cores", "2", "--seed", "5", "--", "/bin/echo",
+                 "--", "x"}),
+            0);
+  const std::string recorded = ReadText(At("recorded"));
+  const std::string begin =
+      "record --only-if-failed -o " + Spool("incoming/a.service~");
+  EXPECT_TRUE(recorded.starts_with(begin)) << recorded;
+  EXPECT_TRUE(
+      recorded.ends_with(".clew --cores 2 --seed 5 -- /bin/echo -- x\n"))
+      << recorded;
+  EXPECT_EQ(run({"a/b", "--", "/bin/true"}), kExitUsage);
+  EXPECT_EQ(run({"a.service", "/bin/true"}), kExitUsage);
+}
+
+TEST_F(ClewdTest, WithoutASourceATriggerIsRefusedAndCounted) {
+  Start();
+  const auto reply = Ask(At("run/clew/clewd.sock"),
+                         SnapshotRequest{getpid(), "", false, ""}, 2000);
+  ASSERT_FALSE(reply.has_value());
+  EXPECT_EQ(reply.error().code, ErrorCode::kUnsupported);
+  EXPECT_NE(reply.error().message.find("source = none"), std::string::npos);
+  EXPECT_EQ(Status()["counters"]["refused_no_source"], 1);
+}
+
+// --- The sideband source: real events of the kernel's, no PT ---
+
+class SidebandTest : public ClewdTest {
+ protected:
+  void SetUp() override {
+    ClewdTest::SetUp();
+    if (IsSkipped()) {
+      return;
+    }
+    Configure(
+        "source = sideband\nsideband_only = yes\nmerge = 0\n"
+        "spool_bytes = 1G\n");
+    Start();
+    if (Status()["state"] == "off") {
+      GTEST_SKIP() << Status()["source"]["error"];
+    }
+  }
+  // Feeds the handler a core dump of `process`, as the kernel would.
+  void DumpCore(pid_t process, const std::string& core, int signal) {
+    WriteText(At("core"), core);
+    const Fd input(open(At("core").c_str(), O_RDONLY));
+    const std::string id = std::to_string(process);
+    Process handler(
+        {testing::Program("clew-core-handler"), "--root", scratch_.root(), id,
+         id, id, id, "0", "0", "1", std::to_string(signal), "1700000000",
+         "18446744073709551615", "host", "victim"},
+        At("handler"), {}, input.get());
+    handler.Wait();
+  }
+  pb::Manifest OnlyReady() {
+    EXPECT_TRUE(WaitUntil([&] { return NamesIn(Spool("ready")).size() == 1; }))
+        << ReadText(At("log"));
+    folder_ = Spool("ready/" + NamesIn(Spool("ready")).at(0));
+    pb::Manifest manifest;
+    EXPECT_TRUE(manifest.ParseFromString(ReadText(folder_ + "/manifest.pb")));
+    return manifest;
+  }
+  std::string folder_;
+};
+
+TEST_F(SidebandTest, ACoreDumpBecomesABundleWithTheTrace) {
+  Process victim({"/bin/sleep", "1000"}, At("victim"));
+  WaitUntil([&] {
+    return std::filesystem::read_symlink(
+               fmt::format("/proc/{}/exe", victim.id())) != "";
+  });
+  const std::string core = "core" + std::string(3'000'000, '\0') + "end";
+  DumpCore(victim.id(), core, SIGSEGV);
+  const pb::Manifest manifest = OnlyReady();
+  EXPECT_EQ(manifest.trigger().kind(), pb::Trigger::KIND_CORE);
+  EXPECT_EQ(manifest.trigger().process(), victim.id());
+  EXPECT_EQ(manifest.failure().signal(), SIGSEGV);
+  EXPECT_EQ(manifest.failure().thread(), victim.id());
+  EXPECT_EQ(manifest.command(0), "/bin/sleep");
+  EXPECT_GT(manifest.images_size(), 0);
+  EXPECT_TRUE(ReadText(folder_ + "/core") == core);
+  EXPECT_GT(std::filesystem::file_size(folder_ + "/perf.data"), 1000u);
+  const json source = Status()["source"];
+  EXPECT_GT(source["first_byte_us"], 0);
+  EXPECT_GE(source["saved_us"], source["first_byte_us"]);
+}
+
+TEST_F(SidebandTest, AHandlerThatDiesLeavesABundleWithoutACore) {
+  std::array<int, 2> ends = {};
+  ASSERT_EQ(pipe2(ends.data(), O_CLOEXEC), 0);
+  const std::string id = std::to_string(getpid());
+  {
+    Process handler({testing::Program("clew-core-handler"), "--root",
+                     scratch_.root(), id, id, id, id, "0", "0", "1", "6", "1",
+                     "18446744073709551615", "host", "victim"},
+                    At("handler"), {}, ends[0]);
+    ASSERT_EQ(write(ends[1], "core", 4), 4);
+    ASSERT_TRUE(WaitUntil([&] { return Status()["state"] == "saving"; }));
+  }  // killed
+  OnlyReady();
+  EXPECT_FALSE(std::filesystem::exists(folder_ + "/core"));
+  EXPECT_EQ(Status()["counters"]["cores_cut"], 1);
+  close(ends[0]);
+  close(ends[1]);
+}
+
+TEST_F(SidebandTest, KilledWhileSavingItLeavesNothingHalf) {
+  std::array<int, 2> ends = {};
+  ASSERT_EQ(pipe2(ends.data(), O_CLOEXEC), 0);
+  const std::string id = std::to_string(getpid());
+  Process handler({testing::Program("clew-core-handler"), "--root",
+                   scratch_.root(), id, id, id, id, "0", "0", "1", "6", "1",
+                   "18446744073709551615", "host", "victim"},
+                  At("handler"), {}, ends[0]);
+  ASSERT_TRUE(WaitUntil([&] { return Status()["state"] == "saving"; }));
+  clewd_->Signal(SIGKILL);
+  clewd_->Wait();
+  close(ends[0]);
+  close(ends[1]);
+  EXPECT_TRUE(handler.EndsWithin(5000)) << "it hung with its clewd";
+  const auto partial = NamesIn(Spool("incoming"));
+  ASSERT_EQ(partial.size(), 1u);
+  const timespec old[2] = {{1, 0}, {1, 0}};
+  const std::string lock = Spool("incoming/" + partial[0] + "/lock");
+  ASSERT_EQ(utimensat(AT_FDCWD, lock.c_str(), old, 0), 0);
+  Start();
+  EXPECT_TRUE(NamesIn(Spool("incoming")).empty());
+  EXPECT_TRUE(NamesIn(Spool("ready")).empty());
+}
+
+TEST_F(SidebandTest, ASnapshotAndAHangAreSavedAndAReloadKeepsTheRing) {
+  const auto reply = Ask(At("run/clew/clewd.sock"),
+                         SnapshotRequest{getpid(), "", false, "why"}, 2000);
+  ASSERT_TRUE(reply.has_value()) << reply.error().message;
+  EXPECT_EQ(OnlyReady().trigger().kind(), pb::Trigger::KIND_REQUEST);
+  WriteText(At("alive"), "");
+  Configure(
+      "source = sideband\nsideband_only = yes\nunit_poll = 1s\n"
+      "[unit b.service]\nhang = 1s\nheartbeat = " +
+      At("alive") + "\n");
+  ASSERT_TRUE(
+      Ask(At("run/clew/clewd.sock"), ReloadRequest(), 2000).has_value());
+  EXPECT_NE(ReadText(At("log")).find("event=reloaded ring=kept"),
+            std::string::npos);
+  EXPECT_EQ(Status()["source"]["saves"], 1) << "the source is a new one";
+  ASSERT_TRUE(WaitUntil([&] { return NamesIn(Spool("ready")).size() == 2; }))
+      << ReadText(At("log"));
+  pb::Manifest manifest;
+  ASSERT_TRUE(manifest.ParseFromString(ReadText(
+      Spool("ready/" + NamesIn(Spool("ready")).at(0) + "/manifest.pb"))));
+  EXPECT_EQ(manifest.trigger().kind(), pb::Trigger::KIND_HANG);
+  EXPECT_EQ(manifest.trigger().unit(), "b.service");
+}
+
+}  // namespace
+}  // namespace clew::daemon

@@ -1,0 +1,286 @@
+// Goal: a bundle goes from incoming/ to uploaded/ once, whatever fails on the
+// way: broken ones are parked with the reason, attempts that failed are
+// repeated later and later, rates are kept, and a new daemon goes on where the
+// folders say. Method: fake work and clock; a daemon that is dropped at each
+// step.
+#include "daemon/pipeline.h"
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "common/check.h"
+#include "proto/bundle.pb.h"
+#include "tests/daemon/support.h"
+
+namespace clew::daemon {
+namespace {
+
+namespace fs = std::filesystem;
+using testing::FakeClock;
+using testing::FakeWork;
+using testing::MakeBundle;
+using testing::NamesIn;
+using testing::Scratch;
+using What = WorkEnd::What;
+
+constexpr const char* kName = "a.service~1~77.clew";
+
+// A daemon's life as far as the pipeline goes.
+struct Life {
+  explicit Life(const std::string& root, FakeClock& time)
+      : clock(time),
+        loop(*Loop::Make(time)),
+        spool(*Spool::Open(PosixFileSystem(), root,
+                           {.bytes = uint64_t{1} << 40, .free_bytes = 0})) {
+    pipeline.emplace(Pipeline::Parts{*loop, clock, spool, admission, log,
+                                     counters, last_error},
+                     prepare, &upload, 1000);
+  }
+  void Advance(uint64_t ms) {
+    clock.Advance(ms);
+    loop->Post([this] { loop->Stop(); });
+    CLEW_CHECK(loop->Run().has_value(), "the loop failed");
+  }
+  std::vector<std::string> In(Stage stage) { return spool.List(stage); }
+
+  FakeClock& clock;
+  std::unique_ptr<Loop> loop;
+  Spool spool;
+  Admission admission{{.per_failure = 2}};
+  Log log{-1, false};
+  Counters counters;
+  LastError last_error;
+  FakeWork prepare;
+  FakeWork upload;
+  std::optional<Pipeline> pipeline;
+};
+
+class PipelineTest : public ::testing::Test {
+ protected:
+  std::string root() const { return scratch_.Path("spool"); }
+  void Arrive(const std::string& name, int signal = 6) const {
+    MakeBundle(root() + "/incoming/" + name, signal);
+  }
+  pb::Manifest ManifestIn(const std::string& folder) const {
+    pb::Manifest manifest;
+    const std::string path = root() + "/" + folder + "/manifest.pb";
+    CLEW_CHECK(manifest.ParseFromString(testing::ReadText(path)), "{}", path);
+    return manifest;
+  }
+  Scratch scratch_;
+  FakeClock clock_;
+};
+
+TEST_F(PipelineTest, ABundleGoesAllTheWay) {
+  Life life(root(), clock_);
+  Arrive(kName);
+  life.pipeline->Kick();
+  ASSERT_TRUE(life.prepare.running());
+  EXPECT_EQ(life.prepare.folder(), root() + "/checking/" + kName);
+  const pb::Trigger trigger =
+      ManifestIn(std::string("checking/") + kName).trigger();
+  EXPECT_EQ(trigger.kind(), pb::Trigger::KIND_UNIT_FAILED);
+  EXPECT_EQ(trigger.unit(), "a.service");
+  EXPECT_EQ(trigger.process(), 77);
+  EXPECT_FALSE(life.upload.running());
+  life.prepare.End();
+  ASSERT_TRUE(life.upload.running());
+  EXPECT_EQ(life.upload.folder(), root() + "/ready/" + kName);
+  life.upload.End();
+  EXPECT_EQ(life.In(Stage::kUploaded), std::vector<std::string>{kName});
+  EXPECT_EQ(life.counters.saved, 1u);
+  EXPECT_EQ(life.counters.uploaded, 1u);
+  life.pipeline->Kick();
+  EXPECT_EQ(life.upload.starts, 1) << "sent again";
+}
+
+TEST_F(PipelineTest, ANewLifeGoesOnAtEveryStep) {
+  // Steps: arrived, being prepared, ready, being sent.
+  for (int step = 0; step < 4; ++step) {
+    SCOPED_TRACE(step);
+    const std::string root = scratch_.Path("life" + std::to_string(step));
+    {
+      Life life(root, clock_);
+      MakeBundle(root + "/incoming/" + kName, 6);
+      if (step > 0) {
+        life.pipeline->Kick();
+      }
+      if (step == 2) {
+        life.pipeline->SetUpload(nullptr, 1000);
+      }
+      if (step > 1) {
+        life.prepare.End();
+      }
+    }
+    Life next(root, clock_);
+    // Rates start anew, but an admitted bundle must not be asked again.
+    for (int i = 0; step > 0 && i < 2; ++i) {
+      next.admission.Saved({"a.service", 6}, 0, clock_.MonotonicMs());
+    }
+    next.pipeline->Kick();
+    if (step < 2) {
+      ASSERT_TRUE(next.prepare.running());
+      next.prepare.End();
+    }
+    ASSERT_TRUE(next.upload.running());
+    next.upload.End();
+    EXPECT_EQ(next.In(Stage::kUploaded), std::vector<std::string>{kName});
+  }
+}
+
+TEST_F(PipelineTest, AttemptsAreRepeatedLaterAndLaterUpToAnHour) {
+  Life life(root(), clock_);
+  Arrive(kName);
+  life.pipeline->Kick();
+  life.prepare.End();
+  uint64_t wait_ms = 1000;
+  for (int attempt = 1; attempt <= 16; ++attempt) {
+    ASSERT_TRUE(life.upload.running()) << attempt;
+    life.upload.End({What::kRetry, "no collector"});
+    EXPECT_FALSE(life.upload.running());
+    EXPECT_EQ(life.pipeline->retry_in_ms(), wait_ms);
+    life.Advance(wait_ms - 1);
+    EXPECT_FALSE(life.upload.running()) << "too early";
+    life.Advance(1);
+    wait_ms = std::min(wait_ms * 2, Pipeline::kRetryMsMax);
+  }
+  EXPECT_EQ(wait_ms, Pipeline::kRetryMsMax);
+  EXPECT_EQ(life.counters.upload_failures, 16u);
+  EXPECT_NE(life.last_error.message.find("no collector"), std::string::npos);
+  ASSERT_TRUE(life.upload.running());
+  life.upload.End();
+  EXPECT_EQ(life.counters.uploaded, 1u);
+}
+
+TEST_F(PipelineTest, ABundleThatFailsDoesNotHoldUpOthers) {
+  Life life(root(), clock_);
+  Arrive("a.service~1~1.clew");
+  Arrive("b.service~2~2.clew");
+  life.pipeline->Kick();
+  life.prepare.End();
+  life.prepare.End();
+  ASSERT_TRUE(life.upload.folder().ends_with("a.service~1~1.clew"));
+  life.upload.End({What::kRetry, "no"});
+  life.Advance(1000);
+  ASSERT_TRUE(life.upload.running());
+  EXPECT_TRUE(life.upload.folder().ends_with("b.service~2~2.clew"));
+  life.upload.End();
+  ASSERT_TRUE(life.upload.running());
+  EXPECT_TRUE(life.upload.folder().ends_with("a.service~1~1.clew"));
+}
+
+TEST_F(PipelineTest, WhatIsRefusedIsParkedWithTheReason) {
+  Life life(root(), clock_);
+  Arrive("a.service~1~1.clew");
+  Arrive("b.service~2~2.clew");
+  fs::create_directories(root() + "/incoming/c.service~3~3.clew");
+  life.pipeline->Kick();
+  life.prepare.End({What::kRefuse, "check: broken"});
+  life.prepare.End();
+  life.upload.End({What::kRefuse, "too large"});
+  EXPECT_EQ(life.spool.WhyRefused("a.service~1~1.clew"), "check: broken");
+  EXPECT_EQ(life.spool.WhyRefused("b.service~2~2.clew"), "too large");
+  EXPECT_NE(life.spool.WhyRefused("c.service~3~3.clew").find("no bundle"),
+            std::string::npos);
+  EXPECT_EQ(life.counters.refused_bundles, 3u);
+  EXPECT_EQ(life.In(Stage::kRefused).size(), 3u);
+}
+
+TEST_F(PipelineTest, WhatIsDeclinedAgainAndAgainIsParked) {
+  Life life(root(), clock_);
+  Arrive(kName);
+  life.pipeline->Kick();
+  life.prepare.End();
+  for (uint64_t i = 1; i < Pipeline::kDeclinesMax; ++i) {
+    life.upload.End({What::kDeclined, "quota"});
+    EXPECT_EQ(life.In(Stage::kReady).size(), 1u) << i;
+    life.Advance(Pipeline::kRetryMsMax);
+  }
+  life.upload.End({What::kDeclined, "quota"});
+  EXPECT_EQ(life.spool.WhyRefused(kName), "quota");
+}
+
+TEST_F(PipelineTest, ALinkInABundleLeadsNowhere) {
+  Life life(root(), clock_);
+  fs::create_directories(root() + "/making");
+  fs::create_symlink("/etc/passwd", root() + "/making/manifest.pb");
+  fs::rename(root() + "/making", root() + "/incoming/" + kName);
+  life.pipeline->Kick();
+  EXPECT_FALSE(life.prepare.running());
+  EXPECT_EQ(life.In(Stage::kRefused), std::vector<std::string>{kName});
+}
+
+TEST_F(PipelineTest, BeyondTheRateIsCountedAndToldWithTheNext) {
+  Life life(root(), clock_);
+  for (int i = 1; i <= 4; ++i) {
+    Arrive(fmt::format("a.service~{0}~{0}.clew", i));
+    life.pipeline->Kick();
+    if (life.prepare.running()) {
+      life.prepare.End();
+    }
+    if (life.upload.running()) {
+      life.upload.End();
+    }
+  }
+  EXPECT_EQ(life.counters.saved, 2u);
+  EXPECT_EQ(life.counters.refused_rate, 2u);
+  EXPECT_TRUE(NamesIn(root() + "/incoming").empty());
+  life.Advance(3'600'000);
+  Arrive("a.service~9~9.clew");
+  life.pipeline->Kick();
+  EXPECT_EQ(ManifestIn("checking/a.service~9~9.clew").trigger().not_saved(),
+            2u);
+}
+
+TEST_F(PipelineTest, WhatAPersonAskedForIsAlwaysTaken) {
+  Life life(root(), clock_);
+  for (int i = 0; i < 2; ++i) {
+    life.admission.Saved({"a.service", 6}, 0, clock_.MonotonicMs());
+  }
+  life.pipeline->ExpectRequested(77);
+  Arrive(kName);
+  life.pipeline->Kick();
+  ASSERT_TRUE(life.prepare.running());
+  EXPECT_EQ(ManifestIn(std::string("checking/") + kName).trigger().kind(),
+            pb::Trigger::KIND_REQUEST);
+}
+
+TEST_F(PipelineTest, AFailedCheckOrStartIsNotTheEnd) {
+  Life life(root(), clock_);
+  Arrive(kName);
+  life.prepare.fails = true;
+  life.pipeline->Kick();
+  EXPECT_FALSE(life.prepare.running());
+  life.prepare.fails = false;
+  life.Advance(Pipeline::kDiskRetryMs);
+  ASSERT_TRUE(life.prepare.running());
+  life.prepare.End({What::kRetry, "no memory"});
+  life.Advance(Pipeline::kDiskRetryMs);
+  ASSERT_TRUE(life.prepare.running());
+  life.prepare.End({What::kUnchecked, "took too long"});
+  EXPECT_EQ(life.counters.unchecked, 1u);
+  EXPECT_TRUE(life.upload.running());
+}
+
+TEST_F(PipelineTest, TheBudgetIsKeptAndLossCounted) {
+  Life life(root(), clock_);
+  life.pipeline->SetUpload(nullptr, 1000);
+  for (int i = 1; i <= 2; ++i) {
+    MakeBundle(root() + fmt::format("/incoming/{0}.service~{0}~{0}.clew", i), 6,
+               100'000);
+    life.spool.SetLimits({.bytes = 150'000, .free_bytes = 0});
+    life.pipeline->Kick();
+    life.prepare.End();
+  }
+  EXPECT_EQ(life.In(Stage::kReady),
+            std::vector<std::string>{"2.service~2~2.clew"});
+  EXPECT_EQ(life.counters.lost, 1u);
+}
+
+}  // namespace
+}  // namespace clew::daemon

@@ -1,0 +1,153 @@
+// Goal: a unit that runs under clewd-run leaves a bundle with its trigger and
+// its score when it fails, also if clewd is killed meanwhile, and when a person
+// ends it; secrets of its environment do not get as far as ready/.
+// Method: the built programs, software PT, real recordings.
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <filesystem>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "daemon/control.h"
+#include "daemon/fd.h"
+#include "daemon/spool.h"
+#include "proto/bundle.pb.h"
+#include "tests/daemon/support.h"
+
+namespace clew::daemon {
+namespace {
+
+using testing::NamesIn;
+using testing::Process;
+using testing::ReadText;
+using testing::Scratch;
+using testing::WaitUntil;
+
+constexpr const char* kSecret = "hunter2-and-more";
+
+class SoftwareUnitTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    if (getenv("CLEW_BINARY_DIR") == nullptr) {
+      GTEST_SKIP() << "run by ctest, which sets CLEW_BINARY_DIR";
+    }
+    testing::WriteText(
+        At("etc/clew/clewd.conf"),
+        "clew = " + testing::Program("clew") + "\ndisk_free_bytes = 0\n");
+    StartDaemon();
+  }
+  std::string At(const std::string& name) const { return scratch_.Path(name); }
+  std::string Spool(const std::string& name) const {
+    return At("var/lib/clew/spool/" + name);
+  }
+  std::string Socket() const { return At("run/clew/clewd.sock"); }
+  void StartDaemon() {
+    clewd_ = std::make_unique<Process>(
+        std::vector<std::string>{testing::Program("clewd"), "--root",
+                                 scratch_.root()},
+        At("log"));
+    ASSERT_TRUE(WaitUntil([&] {
+      return Ask(Socket(), StatusRequest(), 1000).has_value();
+    })) << ReadText(At("log"));
+  }
+  // As systemd would start a.service.
+  std::unique_ptr<Process> StartUnit(const std::string& program,
+                                     const std::string& seed, int input = -1) {
+    return std::make_unique<Process>(
+        std::vector<std::string>{testing::Program("clewd-run"), "--root",
+                                 scratch_.root(), "a.service", "--seed", seed,
+                                 "--", program},
+        At("unit"),
+        std::vector<std::string>{"CLEW=" + testing::Program("clew"),
+                                 std::string("DB_PASSWORD=") + kSecret},
+        input);
+  }
+  // The bundle that is ready, once it is.
+  pb::Manifest Ready() {
+    EXPECT_TRUE(
+        WaitUntil([&] { return NamesIn(Spool("ready")).size() == 1; }, 60'000))
+        << ReadText(At("log")) << ReadText(At("unit"));
+    pb::Manifest manifest;
+    for (const std::string& name : NamesIn(Spool("ready"))) {
+      folder_ = Spool("ready/" + name);
+      EXPECT_TRUE(manifest.ParseFromString(ReadText(folder_ + "/manifest.pb")));
+    }
+    return manifest;
+  }
+  // tests/programs/bank fails under some seeds.
+  void FailOnce() {
+    for (int seed = 1; seed < 200; ++seed) {
+      const auto unit = StartUnit(testing::Program("../tests/programs/bank"),
+                                  std::to_string(seed));
+      if (WEXITSTATUS(unit->Wait()) == 1) {
+        return;
+      }
+    }
+    FAIL() << "no seed fails: " << ReadText(At("unit"));
+  }
+
+  Scratch scratch_;
+  std::unique_ptr<Process> clewd_;
+  std::string folder_;
+};
+
+TEST_F(SoftwareUnitTest, ACrashBecomesABundleAlsoIfClewdIsKilledMeanwhile) {
+  FailOnce();
+  // The check takes longer than this.
+  ASSERT_TRUE(WaitUntil([&] { return NamesIn(Spool("incoming")).empty(); }));
+  clewd_->Signal(SIGKILL);
+  clewd_->Wait();
+  StartDaemon();
+  const pb::Manifest manifest = Ready();
+  EXPECT_EQ(manifest.trigger().kind(), pb::Trigger::KIND_UNIT_FAILED);
+  EXPECT_EQ(manifest.trigger().unit(), "a.service");
+  EXPECT_EQ(manifest.failure().signal(), SIGABRT);
+  ASSERT_TRUE(manifest.has_sufficiency());
+  EXPECT_TRUE(manifest.sufficiency().decodes());
+  EXPECT_EQ(manifest.sufficiency().score(), 100u)
+      << manifest.sufficiency().DebugString();
+  for (const char* file : {"core", "start.pb", "inputs.pb", "manifest.pb"}) {
+    EXPECT_EQ(ReadText(folder_ + "/" + file).find(kSecret), std::string::npos)
+        << file;
+  }
+  EXPECT_GT(manifest.redactions_size(), 0);
+  EXPECT_EQ(NamesIn(Spool("ready")).size(), 1u);
+  EXPECT_TRUE(NamesIn(Spool("checking")).empty());
+}
+
+TEST_F(SoftwareUnitTest, APersonCanOnlyEndARunningOne) {
+  // cat waits for what never comes.
+  std::array<int, 2> ends = {};
+  ASSERT_EQ(pipe2(ends.data(), O_CLOEXEC), 0);
+  const Fd input(ends[0]);
+  const Fd output(ends[1]);
+  const auto unit = StartUnit("/bin/cat", "1", input.get());
+  const auto is_listed = [&] {
+    const auto units = Ask(Socket(), UnitsRequest(), 2000);
+    return units && units->find("\"software\"") != std::string::npos;
+  };
+  ASSERT_TRUE(WaitUntil(is_listed)) << ReadText(At("unit"));
+  const SnapshotRequest request{0, "a.service", false, ""};
+  const auto refused = Ask(Socket(), request, 2000);
+  ASSERT_FALSE(refused.has_value());
+  EXPECT_NE(refused.error().message.find("--end"), std::string::npos)
+      << refused.error().message;
+  // The program may be about to start still.
+  ASSERT_TRUE(WaitUntil([&] {
+    return Ask(Socket(), SnapshotRequest{0, "a.service", true, ""}, 2000)
+        .has_value();
+  }));
+  ASSERT_TRUE(unit->EndsWithin(20'000)) << ReadText(At("log"));
+  const pb::Manifest manifest = Ready();
+  EXPECT_EQ(manifest.trigger().kind(), pb::Trigger::KIND_REQUEST);
+  EXPECT_EQ(manifest.failure().signal(), SIGABRT);
+}
+
+}  // namespace
+}  // namespace clew::daemon

@@ -1,0 +1,280 @@
+// Goal: a bundle is in one stage, whole, whatever ends the daemon or the power;
+// room is made oldest first, of sent before unsent; what others wrote is taken
+// over without following them out of the bundle.
+// Method: real folders; every cut of the power within a move and a removal,
+// with every outcome of what was not synced (PowerCutFiles).
+#include "daemon/spool.h"
+
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <set>
+#include <string>
+
+#include "common/check.h"
+#include "daemon/takeover.h"
+#include "tests/daemon/support.h"
+#include "tests/support/power_cut_files.h"
+
+namespace clew::daemon {
+namespace {
+
+namespace fs = std::filesystem;
+using testing::NamesIn;
+using testing::Scratch;
+using testing::WriteText;
+
+constexpr SpoolLimits kNoLimits{.bytes = uint64_t{1} << 40, .free_bytes = 0};
+
+Spool OpenSpool(const std::string& root, SpoolLimits limits = kNoLimits) {
+  auto spool = Spool::Open(PosixFileSystem(), root, limits);
+  CLEW_CHECK(spool.has_value(), "{}", spool.error().message);
+  return std::move(*spool);
+}
+
+// `kilobytes` of disk.
+void Put(const Spool& spool, Stage stage, const std::string& name,
+         size_t kilobytes) {
+  WriteText(spool.Path(stage, name) + "/core",
+            std::string(kilobytes * 1024, 'c'));
+}
+
+TEST(BundleNameTest, IsReadAsItWasWritten) {
+  for (const BundleName& name :
+       {BundleName{"a@1.service", 1, 2}, BundleName{"a~b", 0, 0},
+        BundleName{"x\\x2dy", INT64_MAX, INT32_MAX}}) {
+    const auto parsed = ParseName(FormatName(name));
+    ASSERT_TRUE(parsed.has_value()) << FormatName(name);
+    EXPECT_EQ(parsed->at_ns, name.at_ns);
+    EXPECT_EQ(parsed->process, name.process);
+    EXPECT_EQ(parsed->subject, name.subject == "a~b" ? "a_b" : name.subject);
+    EXPECT_EQ(ParseName(FormatName(name) + ".partial"), parsed);
+  }
+  EXPECT_EQ(ParseName(FormatName({"../../x", 1, 2}))->subject, "_.._.._x");
+  EXPECT_EQ(ParseName(FormatName({"", 1, 2}))->subject, "_");
+  for (const char* name :
+       {"", ".clew", "a.clew", "a~1.clew", "~1~2.clew", "a~1~2", "a~x~2.clew",
+        "a~1~.clew", "a~-1~2.clew", "a~1~2147483648.clew", "a/b~1~2.clew",
+        "..~1~2.clew"}) {
+    EXPECT_FALSE(ParseName(name).has_value()) << name;
+  }
+}
+
+TEST(SpoolTest, ListsOldestFirstAndNothingElse) {
+  const Scratch scratch;
+  const Spool spool = OpenSpool(scratch.Path("spool"));
+  for (const char* name : {"b~20~1.clew", "a~100~1.clew", "c~3~1.clew",
+                           "c~4~1.clew.partial", "notes.txt"}) {
+    Put(spool, Stage::kIncoming, name, 1);
+  }
+  EXPECT_EQ(
+      spool.List(Stage::kIncoming),
+      (std::vector<std::string>{"c~3~1.clew", "b~20~1.clew", "a~100~1.clew"}));
+}
+
+TEST(SpoolTest, OneDaemonAtATime) {
+  const Scratch scratch;
+  const Spool spool = OpenSpool(scratch.Path("spool"));
+  const auto second =
+      Spool::Open(PosixFileSystem(), scratch.Path("spool"), kNoLimits);
+  ASSERT_FALSE(second.has_value());
+  EXPECT_EQ(second.error().code, ErrorCode::kInvalidArgument);
+}
+
+TEST(SpoolTest, DeadWritersAreRemovedAndLiveOnesStay) {
+  const Scratch scratch;
+  Spool spool = OpenSpool(scratch.Path("spool"));
+  const std::string live = spool.Path(Stage::kIncoming, "a~1~1.clew.partial");
+  const std::string dead = spool.Path(Stage::kIncoming, "b~1~1.clew.partial");
+  const std::string fresh = spool.Path(Stage::kIncoming, "c~1~1.clew.partial");
+  for (const std::string& folder : {live, dead, fresh}) {
+    WriteText(folder + "/lock", "");
+  }
+  for (const std::string& folder : {live, dead}) {
+    const timespec old[2] = {{1, 0}, {1, 0}};
+    ASSERT_EQ(utimensat(AT_FDCWD, (folder + "/lock").c_str(), old, 0), 0);
+  }
+  const int fd = open((live + "/lock").c_str(), O_RDWR);
+  ASSERT_EQ(flock(fd, LOCK_EX), 0);
+  EXPECT_EQ(spool.Writing().size(), 2u);
+  ASSERT_TRUE(spool.RemoveDeadWriters().has_value());
+  EXPECT_EQ(
+      NamesIn(spool.Folder(Stage::kIncoming)),
+      (std::vector<std::string>{"a~1~1.clew.partial", "c~1~1.clew.partial"}));
+  close(fd);
+}
+
+TEST(SpoolTest, RoomIsMadeOldestFirstAndOfSentBeforeUnsent) {
+  const Scratch scratch;
+  Spool spool = OpenSpool(scratch.Path("spool"));
+  Put(spool, Stage::kReady, "r~1~1.clew", 100);
+  Put(spool, Stage::kReady, "r~4~1.clew", 100);
+  Put(spool, Stage::kUploaded, "u~3~1.clew", 100);
+  Put(spool, Stage::kUploaded, "u~2~1.clew", 100);
+  ASSERT_TRUE(
+      spool.Move("r~1~1.clew", Stage::kReady, Stage::kIncoming).has_value());
+  ASSERT_TRUE(
+      spool.Refuse("r~1~1.clew", Stage::kIncoming, "why not").has_value());
+  EXPECT_EQ(spool.WhyRefused("r~1~1.clew"), "why not");
+  Put(spool, Stage::kReady, "r~0~1.clew", 100);
+  spool.SetLimits({.bytes = spool.UsedBytes(), .free_bytes = 0});
+  std::vector<std::string> order;
+  for (uint64_t kilobytes = 1; kilobytes < 1000; kilobytes += 50) {
+    const auto gone = spool.MakeRoom(kilobytes * 1024, "r~4~1.clew");
+    ASSERT_TRUE(gone.has_value()) << gone.error().message;
+    for (const Evicted& bundle : *gone) {
+      order.push_back(bundle.name);
+    }
+  }
+  EXPECT_EQ(order, (std::vector<std::string>{"u~2~1.clew", "u~3~1.clew",
+                                             "r~1~1.clew", "r~0~1.clew"}));
+  EXPECT_EQ(spool.List(Stage::kReady),
+            (std::vector<std::string>{"r~4~1.clew"}));
+  EXPECT_TRUE(NamesIn(spool.Folder(Stage::kRefused)).empty());
+}
+
+TEST(SpoolTest, WhatIsLeftToOthersOnTheDiskIsNotRoom) {
+  const Scratch scratch;
+  Spool spool = OpenSpool(scratch.Path("spool"));
+  EXPECT_GT(spool.Room(), 0u);
+  spool.SetLimits({.bytes = uint64_t{1} << 40,
+                   .free_bytes = spool.FreeBytes() + (1 << 30)});
+  EXPECT_EQ(spool.Room(), 0u);
+}
+
+// The bundle's stages after a cut; "" for a name without all of its bytes.
+std::set<std::string> WhereIs(const std::string& root, const char* name) {
+  std::set<std::string> found;
+  for (const Stage stage : kStages) {
+    const std::string path =
+        fmt::format("{}/{}/{}", root, FolderOf(stage), name);
+    if (fs::exists(path)) {
+      const bool whole = testing::ReadText(path + "/a") == "one" &&
+                         testing::ReadText(path + "/b") == "two";
+      found.insert(whole ? std::string(FolderOf(stage)) : "");
+    }
+  }
+  return found;
+}
+
+// Cuts the power after each operation of `work`, and calls `check` with the
+// places of the bundle and whether `work` had ended.
+template <class Work, class Check>
+void CutEverywhere(const Work& work, const Check& check) {
+  constexpr const char* kName = "a~1~1.clew";
+  bool finished = false;
+  for (int operations = 0; !finished; ++operations) {
+    ASSERT_LT(operations, 50) << "never ends";
+    const Scratch scratch;
+    const std::string root = scratch.Path("spool");
+    {
+      const Spool made = OpenSpool(root);
+    }
+    WriteText(root + "/ready/a~1~1.clew/a", "one");
+    WriteText(root + "/ready/a~1~1.clew/b", "two");
+    PowerCutFiles files(root);
+    auto spool = Spool::Open(files, root, kNoLimits);
+    ASSERT_TRUE(spool.has_value()) << spool.error().message;
+    files.FailAfter(operations);
+    finished = work(*spool, kName);
+    bool complete = false;
+    int outcome = 0;
+    ForEveryChoice(
+        64, 1,
+        [&](const PowerCutFiles::Choose& choose) {
+          const std::string after =
+              scratch.Path("after" + std::to_string(outcome++));
+          files.AfterCut(after, choose);
+          check(WhereIs(after, kName), finished, operations);
+        },
+        &complete);
+    EXPECT_GT(outcome, 0);
+  }
+}
+
+TEST(SpoolTest, APowerCutInAMoveLosesNothing) {
+  CutEverywhere(
+      [](Spool& spool, const char* name) {
+        return spool.Move(name, Stage::kReady, Stage::kUploaded).has_value();
+      },
+      [](const std::set<std::string>& places, bool finished, int operations) {
+        // A disk may show both names of a rename, or, without the journal that
+        // real file systems have, the new one not yet and the old one no more.
+        EXPECT_FALSE(places.contains("")) << operations;
+        if (finished) {
+          EXPECT_EQ(places, std::set<std::string>{"uploaded"}) << operations;
+        }
+      });
+}
+
+TEST(SpoolTest, APowerCutInARemovalLeavesAllOrNothing) {
+  CutEverywhere(
+      [](Spool& spool, const char* name) {
+        return spool.Remove(name, Stage::kReady).has_value();
+      },
+      [](const std::set<std::string>& places, bool finished, int operations) {
+        EXPECT_FALSE(places.contains("")) << operations;
+        if (finished) {
+          EXPECT_TRUE(places.empty()) << operations;
+        }
+      });
+}
+
+TEST(SpoolTest, TheTrashOfADeadDaemonIsEmptied) {
+  const Scratch scratch;
+  {
+    const Spool spool = OpenSpool(scratch.Path("spool"));
+  }
+  WriteText(scratch.Path("spool/trash/a~1~1.clew/core"), "x");
+  const Spool spool = OpenSpool(scratch.Path("spool"));
+  EXPECT_TRUE(NamesIn(scratch.Path("spool/trash")).empty());
+}
+
+TEST(TakeOverTest, MakesATreeOurs) {
+  const Scratch scratch;
+  WriteText(scratch.Path("b/core"), "x");
+  WriteText(scratch.Path("b/images/0a/lib.so"), "x");
+  fs::permissions(scratch.Path("b/core"), fs::perms::all);
+  fs::permissions(scratch.Path("b/images"), fs::perms::all);
+  ASSERT_TRUE(TakeOver(scratch.Path("b")).has_value());
+  EXPECT_EQ(fs::status(scratch.Path("b/core")).permissions(),
+            fs::perms::owner_read | fs::perms::owner_write);
+  EXPECT_EQ(fs::status(scratch.Path("b/images")).permissions(),
+            fs::perms::owner_all);
+}
+
+TEST(TakeOverTest, RefusesWhatLeadsOutOrNeverEnds) {
+  const Scratch scratch;
+  WriteText(scratch.Path("secret"), "x");
+  const auto refused = [&](const char* name) {
+    const Status taken = TakeOver(scratch.Path(name));
+    return !taken && taken.error().code == ErrorCode::kInvalidArgument;
+  };
+  WriteText(scratch.Path("link/manifest.pb"), "x");
+  fs::create_symlink(scratch.Path("secret"), scratch.Path("link/core"));
+  EXPECT_TRUE(refused("link"));
+  WriteText(scratch.Path("hard/manifest.pb"), "x");
+  fs::create_hard_link(scratch.Path("secret"), scratch.Path("hard/core"));
+  EXPECT_TRUE(refused("hard"));
+  EXPECT_NE(fs::status(scratch.Path("secret")).permissions(),
+            fs::perms::owner_read | fs::perms::owner_write)
+      << "the file outside was touched";
+  fs::create_directories(scratch.Path("pipe"));
+  ASSERT_EQ(mkfifo(scratch.Path("pipe/core").c_str(), 0600), 0);
+  EXPECT_TRUE(refused("pipe"));
+  fs::create_directories(scratch.Path("deep/1/2/3/4/5"));
+  EXPECT_TRUE(refused("deep"));
+  fs::create_directory_symlink(scratch.Path("hard"), scratch.Path("itself"));
+  EXPECT_TRUE(refused("itself"));
+  for (size_t i = 0; i <= kTakenFilesMax; ++i) {
+    WriteText(scratch.Path("many/" + std::to_string(i)), "");
+  }
+  EXPECT_TRUE(refused("many"));
+}
+
+}  // namespace
+}  // namespace clew::daemon

@@ -1,0 +1,100 @@
+#ifndef CLEW_TESTS_DAEMON_SUPPORT_H_
+#define CLEW_TESTS_DAEMON_SUPPORT_H_
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "daemon/clock.h"
+#include "daemon/loop.h"
+#include "daemon/pipeline.h"
+
+namespace clew::daemon::testing {
+
+// A clock that stands still but for Advance.
+class FakeClock final : public Clock {
+ public:
+  uint64_t MonotonicNs() override { return ns_; }
+  int64_t WallNs() override { return 1'700'000'000'000'000'000 + int64_t(ns_); }
+  void Advance(uint64_t ms) { ns_ += ms * 1'000'000; }
+
+ private:
+  uint64_t ns_ = 1'000'000'000;
+};
+
+// A new folder, removed afterwards.
+class Scratch {
+ public:
+  Scratch();
+  ~Scratch();
+  Scratch(const Scratch&) = delete;
+  Scratch& operator=(const Scratch&) = delete;
+  const std::string& root() const { return root_; }
+  std::string Path(const std::string& name) const { return root_ + "/" + name; }
+
+ private:
+  std::string root_;
+};
+
+void WriteText(const std::string& path, const std::string& text);
+std::string ReadText(const std::string& path);
+std::vector<std::string> NamesIn(const std::string& folder);
+
+// A bundle as far as the daemon looks at it: manifest.pb and a core of
+// `core_bytes`.
+void MakeBundle(const std::string& folder, int signal, size_t core_bytes = 10);
+
+// Work that ends when the test says so.
+class FakeWork final : public BundleWork {
+ public:
+  Status Start(const std::string& folder,
+               std::function<void(const WorkEnd&)> done) override;
+  // REQUIRES: running().
+  void End(const WorkEnd& end = {});
+  bool running() const { return done_ != nullptr; }
+  const std::string& folder() const { return folder_; }
+  int starts = 0;
+  bool fails = false;  // to start
+
+ private:
+  std::string folder_;
+  std::function<void(const WorkEnd&)> done_;
+};
+
+// Runs the loop until `done` is true; false after `limit_ms` of real time.
+bool RunUntil(Loop& loop, const std::function<bool()>& done,
+              uint64_t limit_ms = 5000);
+
+// A child process of the test: standard error and output in a file.
+class Process {
+ public:
+  Process(const std::vector<std::string>& arguments, const std::string& output,
+          const std::vector<std::string>& environment = {}, int input = -1);
+  ~Process();  // kills it
+  Process(const Process&) = delete;
+  Process& operator=(const Process&) = delete;
+  void Signal(int signal) const;
+  // The wait status; REQUIRES: not called before.
+  int Wait();
+  // Ended within `limit_ms`?
+  bool EndsWithin(uint64_t limit_ms);
+  pid_t id() const { return process_; }
+
+ private:
+  pid_t process_ = -1;
+  int status_ = -1;
+};
+
+// build/bin/<name>.
+std::string Program(const std::string& name);
+
+// Until `done` is true; false after `limit_ms`.
+bool WaitUntil(const std::function<bool()>& done, uint64_t limit_ms = 10'000);
+
+}  // namespace clew::daemon::testing
+
+#endif  // CLEW_TESTS_DAEMON_SUPPORT_H_

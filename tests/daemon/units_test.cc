@@ -1,0 +1,142 @@
+// Goal: a unit that fails or restarts is told once, and so is one that gives no
+// sign of life for its time.
+// Method: a fake manager and a clock of the test's own; heartbeat files and
+// cgroups in a folder.
+#include "daemon/units.h"
+
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+
+#include <map>
+#include <string>
+
+#include "daemon/process_facts.h"
+#include "tests/daemon/support.h"
+
+namespace clew::daemon {
+namespace {
+
+class FakeManager final : public UnitManager {
+ public:
+  Result<UnitState> Get(const std::string& unit) override {
+    ++questions;
+    if (silent) {
+      return SystemError(ETIMEDOUT, "no answer in this test");
+    }
+    return states[unit];
+  }
+  std::map<std::string, UnitState> states;
+  bool silent = false;
+  int questions = 0;
+};
+
+class UnitsTest : public ::testing::Test {
+ protected:
+  testing::Scratch scratch_;
+  FakeManager manager_;
+  UnitWatch watch_{&manager_, scratch_.root()};
+};
+
+TEST_F(UnitsTest, AFailureOrARestartIsToldOnce) {
+  watch_.SetUnits({{"a.service", true, 0, ""}, {"b.service", false, 0, ""}});
+  UnitState& a = manager_.states["a.service"];
+  UnitState& b = manager_.states["b.service"];
+  a = {.active = true,
+       .failed = false,
+       .restarts = 3,
+       .process = 7,
+       .cgroup = ""};
+  EXPECT_TRUE(watch_.Look(0).empty()) << "what was before";
+  EXPECT_TRUE(watch_.Look(1).empty());
+  a = {.active = false,
+       .failed = true,
+       .restarts = 3,
+       .process = 0,
+       .cgroup = ""};
+  b.failed = true;  // not to be told
+  auto events = watch_.Look(2);
+  ASSERT_EQ(events.size(), 1u);
+  EXPECT_EQ(events[0].unit, "a.service");
+  EXPECT_EQ(events[0].kind, TriggerKind::kUnitFailed);
+  EXPECT_EQ(events[0].process, 7) << "the one that it had";
+  EXPECT_TRUE(watch_.Look(3).empty());
+  a = {.active = true,
+       .failed = false,
+       .restarts = 3,
+       .process = 8,
+       .cgroup = ""};
+  EXPECT_TRUE(watch_.Look(4).empty()) << "started by hand";
+  a.restarts = 4;
+  EXPECT_EQ(watch_.Look(5).size(), 1u);
+  EXPECT_TRUE(watch_.Look(6).empty());
+}
+
+TEST_F(UnitsTest, ASilentManagerIsAskedOnce) {
+  watch_.SetUnits({{"a.service", true, 0, ""}, {"b.service", true, 0, ""}});
+  manager_.silent = true;
+  EXPECT_TRUE(watch_.Look(0).empty());
+  EXPECT_EQ(manager_.questions, 1);
+}
+
+TEST_F(UnitsTest, AHeartbeatThatStopsIsAHangOnce) {
+  const std::string file = scratch_.Path("alive");
+  UnitWatch watch(nullptr, scratch_.root());
+  watch.SetUnits({{"a.service", true, 10, file}});
+  EXPECT_TRUE(watch.Look(0).empty());
+  EXPECT_TRUE(watch.Look(100'000).empty()) << "not there: not started yet";
+  testing::WriteText(file, "1");
+  EXPECT_TRUE(watch.Look(100'000).empty());
+  EXPECT_TRUE(watch.Look(109'999).empty());
+  auto events = watch.Look(110'000);
+  ASSERT_EQ(events.size(), 1u);
+  EXPECT_EQ(events[0].kind, TriggerKind::kHang);
+  EXPECT_TRUE(watch.Look(130'000).empty()) << "told already";
+  const timespec later[2] = {{1, 0}, {1, 0}};
+  ASSERT_EQ(utimensat(AT_FDCWD, file.c_str(), later, 0), 0);
+  EXPECT_TRUE(watch.Look(131'000).empty());
+  EXPECT_EQ(watch.Look(141'000).size(), 1u) << "the next hang";
+  EXPECT_EQ(watch.Report(142'000)[0].quiet_s, 11u);
+}
+
+TEST_F(UnitsTest, CpuTimeThatDoesNotGrowIsAHangOfAUnitThatRuns) {
+  const std::string stat = scratch_.Path("system.slice/a.service/cpu.stat");
+  watch_.SetUnits({{"a.service", true, 10, ""}});
+  UnitState& a = manager_.states["a.service"];
+  a = {.active = true,
+       .failed = false,
+       .restarts = 0,
+       .process = 7,
+       .cgroup = "/system.slice/a.service"};
+  for (uint64_t now_ms = 0; now_ms < 50'000; now_ms += 5'000) {
+    testing::WriteText(stat,
+                       fmt::format("usage_usec {}\nuser_usec 1\n", now_ms));
+    EXPECT_TRUE(watch_.Look(now_ms).empty()) << now_ms;
+  }
+  EXPECT_EQ(watch_.Look(55'000).size(), 1u);
+  a.active = false;
+  EXPECT_TRUE(watch_.Look(90'000).empty());
+}
+
+TEST_F(UnitsTest, AReloadKeepsWhatIsKnown) {
+  const std::string file = scratch_.Path("alive");
+  testing::WriteText(file, "1");
+  UnitWatch watch(nullptr, scratch_.root());
+  watch.SetUnits({{"a.service", true, 10, file}});
+  EXPECT_TRUE(watch.Look(0).empty());
+  watch.SetUnits({{"a.service", true, 10, file}, {"b.service", true, 0, ""}});
+  EXPECT_EQ(watch.Look(10'000).size(), 1u);
+}
+
+TEST(UnitOfCgroupTest, TakesTheInnermostUnit) {
+  EXPECT_EQ(UnitOfCgroup("0::/system.slice/a.service"), "a.service");
+  EXPECT_EQ(UnitOfCgroup("0::/system.slice/a.service/sub/x"), "a.service");
+  EXPECT_EQ(
+      UnitOfCgroup("0::/user.slice/user@1000.service/app.slice/b.service"),
+      "b.service");
+  EXPECT_EQ(UnitOfCgroup("0::/"), "");
+  EXPECT_EQ(UnitOfCgroup(""), "");
+}
+
+}  // namespace
+}  // namespace clew::daemon
