@@ -168,6 +168,10 @@ Status Collector::Parts::StartJobs() {
   options.solve_time_limit_s = static_cast<double>(config.solve_s_max);
   options.memory_bytes = config.solve_memory_bytes;
   options.work_bytes_max = config.bundle_bytes_max;
+  options.report = [this](std::string_view line) {
+    log.WriteOnce(Log::Priority::kWarning, "job", std::string(line),
+                  {{"message", std::string(line)}});
+  };
   CLEW_ASSIGN_OR_RETURN(
       started, JobRunner::Start(options, *storage.store, *storage.catalogue,
                                 *storage.schedules));

@@ -75,7 +75,8 @@ Job::~Job() {
 ChildRequest Job::Request(std::vector<std::string> arguments,
                           double wall_s) const {
   arguments.insert(arguments.begin(), options_.clew);
-  arguments.push_back(BundleFolder());
+  // From its own folder, so that messages do not tell the collector's.
+  arguments.push_back(kBundleName);
   return {.arguments = std::move(arguments),
           .folder = folder_,
           .limits = {.wall_s = wall_s,

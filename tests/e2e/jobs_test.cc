@@ -101,7 +101,8 @@ TEST(JobsTest, AFailingRunIsGroupedSolvedAndReplays) {
   collector.Work();
 
   EXPECT_EQ(collector.Row(nonsense).state, BundleState::kUnsolved);
-  EXPECT_THAT(collector.Row(nonsense).why, HasSubstr("exit status 4"));
+  EXPECT_THAT(collector.Row(nonsense).why,
+              HasSubstr("exit status 4: clew: bundle.clew/"));
   EXPECT_EQ(collector.Row(ids[0]).signature, collector.Row(ids[1]).signature);
   const auto group =
       Must(collector.catalogue->Group(collector.Row(ids[0]).signature));
