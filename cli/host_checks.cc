@@ -12,6 +12,7 @@
 #include <system_error>
 
 #include "cli/run_program.h"
+#include "cli/selftest_decode.h"
 #ifdef CLEW_RECORDER_BPF
 #include "recorder/bpf/input_source.h"
 #endif
@@ -26,7 +27,9 @@ using recorder::perf::FirstLine;
 
 constexpr int kCapPerfmon = 38;  // linux/capability.h, CAP_PERFMON
 constexpr int kCapSysAdmin = 21;
-constexpr int kPerfParanoidMax = 1;
+// perf_event_open(2), /proc/sys/kernel/perf_event_paranoid.
+constexpr int kParanoidMaxForCpus = 0;
+constexpr int kParanoidMaxForThreads = 2;
 
 HostCheck CheckKernel() {
   utsname name = {};
@@ -77,14 +80,18 @@ HostCheck CheckPerfPermission(const HostRoots& roots) {
   const int level = text ? std::atoi(text->c_str()) : 99;
   const bool capable =
       HasCapability(roots, kCapPerfmon) || HasCapability(roots, kCapSysAdmin);
+  const bool cpus = text && (level <= kParanoidMaxForCpus || capable);
+  const bool threads = text && (level <= kParanoidMaxForThreads || capable);
   return {.name = "perf_event",
-          .ok = text && (level <= kPerfParanoidMax || capable),
-          .found = fmt::format("perf_event_paranoid {}, CAP_PERFMON {}",
-                               text.value_or("absent"),
-                               capable ? "held" : "not held"),
+          .ok = cpus,
+          .found = fmt::format(
+              "perf_event_paranoid {}, CAP_PERFMON {}: own threads {}, whole "
+              "CPUs and cgroups {}",
+              text.value_or("absent"), capable ? "held" : "not held",
+              threads ? "yes" : "no", cpus ? "yes" : "no"),
           .remedy =
-              "hardware recording needs 'sysctl "
-              "kernel.perf_event_paranoid=1' or CAP_PERFMON"};
+              "'sysctl kernel.perf_event_paranoid=0' or CAP_PERFMON for whole "
+              "CPUs and cgroups; 2 or less is enough for own threads"};
 }
 
 HostCheck CheckBpf(const HostRoots& roots) {
@@ -183,8 +190,22 @@ std::vector<HostCheck> CheckHost(const HostRoots& roots) {
 }
 
 std::vector<recorder::perf::SelfTestStep> TestHardware(const HostRoots& roots) {
-  return recorder::perf::RunSelfTest(recorder::perf::RealPerfKernel(),
-                                     roots.sys, roots.proc);
+  using recorder::perf::StepOutcome;
+  auto& kernel = recorder::perf::RealPerfKernel();
+  auto steps = recorder::perf::RunSelfTest(kernel, roots.sys, roots.proc);
+  recorder::perf::SelfTestStep decode{.name = "decode",
+                                      .outcome = StepOutcome::kNotRun,
+                                      .detail = "needs pt trace"};
+  const bool has_pt = std::ranges::any_of(steps, [](const auto& step) {
+    return step.name == "pt trace" && step.outcome == StepOutcome::kPassed;
+  });
+  if (has_pt) {
+    const auto seen = DecodeKnownLoop(kernel, roots.sys, roots.proc);
+    decode.outcome = seen ? StepOutcome::kPassed : StepOutcome::kFailed;
+    decode.detail = seen ? *seen : seen.error().message;
+  }
+  steps.push_back(std::move(decode));
+  return steps;
 }
 
 bool CanRecordInSoftware(const std::vector<HostCheck>& checks) {

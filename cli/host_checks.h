@@ -27,8 +27,9 @@ struct HostRoots {
 // and loads the BPF program of recorder/bpf for a moment. Changes nothing.
 std::vector<HostCheck> CheckHost(const HostRoots& roots);
 
-// Goes the way of a hardware recording, step by step; see
-// recorder/perf/selftest.h.
+// Goes the way of a hardware recording, step by step: those of
+// recorder/perf/selftest.h, and "decode", for which DecodeKnownLoop must find
+// what was executed.
 std::vector<recorder::perf::SelfTestStep> TestHardware(const HostRoots& roots);
 
 // True if every required check is ok.

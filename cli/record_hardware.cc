@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 #include <signal.h>
+#include <sys/resource.h>
 
 #include <csignal>
 #include <cstring>
@@ -26,6 +27,14 @@ void CatchSignals() {
   stop.sa_handler = Stop;
   sigaction(SIGINT, &stop, nullptr);
   sigaction(SIGTERM, &stop, nullptr);
+}
+
+// Each thread of a process takes an event on each CPU.
+void RaiseFileLimit() {
+  rlimit files = {};
+  getrlimit(RLIMIT_NOFILE, &files);
+  files.rlim_cur = files.rlim_max;
+  (void)setrlimit(RLIMIT_NOFILE, &files);  // opening says if it is too low
 }
 
 Result<recorder::PerfRecordOptions> ToRecordOptions(
@@ -227,6 +236,9 @@ int RunHardware(const HardwareOptions& options) {
     return ReportError(record.error());
   }
   CatchSignals();
+  if (options.process != 0) {
+    RaiseFileLimit();
+  }
   const auto report =
       RecordHardware(recorder::perf::RealPerfKernel(), PosixFileSystem(),
                      *record, options.output);

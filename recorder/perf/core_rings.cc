@@ -45,9 +45,6 @@ class CoreRings::Forward final : public RecordSink, public AuxSink {
 
  private:
   Status OnAuxRecord(const AuxEvent& aux) {
-    if ((aux.flags & PERF_AUX_FLAG_OVERWRITE) != 0) {
-      return {};  // tells where the head of a snapshot was, no new bytes
-    }
     rings_.pt_stopped_ =
         rings_.pt_stopped_ || (aux.flags & PERF_AUX_FLAG_TRUNCATED) != 0;
     return rings_.ledger_.OnAuxRecord(aux);
@@ -55,6 +52,23 @@ class CoreRings::Forward final : public RecordSink, public AuxSink {
 
   CoreRings& rings_;
   SessionSink& sink_;
+};
+
+// Where the AUX ring is overwritten an AUX record tells nothing that is still
+// true, and at each switch of a traced thread comes another, until there is no
+// room: what is lost then is no loss.
+class CoreRings::WithoutAux final : public RecordSink {
+ public:
+  explicit WithoutAux(Forward& forward) : forward_(forward) {}
+
+  Status OnRecord(const RecordView& record) override {
+    const bool told_by_ring =
+        record.type == PERF_RECORD_AUX || record.type == PERF_RECORD_LOST;
+    return told_by_ring ? Status() : forward_.OnRecord(record);
+  }
+
+ private:
+  Forward& forward_;
 };
 
 CoreRings::CoreRings(PerfKernel& kernel, CoreId core)
@@ -196,7 +210,8 @@ Status CoreRings::ReadSnapshot(SessionSink& sink) {
   if (!aux_) {
     return {};
   }
-  CLEW_RETURN_IF_ERROR(pt_.ring->Drain(forward));
+  WithoutAux without_aux(forward);
+  CLEW_RETURN_IF_ERROR(pt_.ring->Drain(without_aux));
   return aux_->ReadSnapshot(forward);
 }
 

@@ -93,6 +93,7 @@ class CoreRings {
 
  private:
   class Forward;
+  class WithoutAux;
   // Events that write to one ring, which belongs to the first.
   struct Group {
     std::vector<Fd> events;

@@ -100,6 +100,15 @@ TEST_F(HostTest, PerfNeedsALowParanoiaOrACapability) {
   Write("p/self/status", "CapEff:\t0000002000000000");  // its neighbour
   EXPECT_FALSE(Check("perf_event").ok);
   Write(paranoid, "1");
+  EXPECT_FALSE(Check("perf_event").ok);
+  EXPECT_NE(Check("perf_event")
+                .found.find("own threads yes, whole CPUs and "
+                            "cgroups no"),
+            std::string::npos);
+  Write(paranoid, "3");
+  EXPECT_NE(Check("perf_event").found.find("own threads no"),
+            std::string::npos);
+  Write(paranoid, "0");
   EXPECT_TRUE(Check("perf_event").ok);
 }
 

@@ -102,6 +102,15 @@ CorePlan Plan(RingMode mode) {
   return plan;
 }
 
+// As the kernel tells of records of PT's own ring that found no room.
+void PutLost(perf_event_mmap_page* page) {
+  const uint64_t header = uint64_t{PERF_RECORD_LOST} | uint64_t{56} << 48;
+  const std::array<uint64_t, 7> record = {header, 1, 1000, 0, 0, 3, 1};
+  std::memcpy(reinterpret_cast<std::byte*>(page) + kPage + page->data_head,
+              record.data(), sizeof(record));
+  page->data_head += sizeof(record);
+}
+
 // An AUX record, as the kernel puts it into PT's data ring.
 void PutAux(perf_event_mmap_page* page, uint64_t offset, uint64_t size,
             uint64_t flags) {
@@ -162,11 +171,14 @@ TEST(CoreRingsTest, SnapshotStopsPtBeforeTheSidebandAndOverwritesBoth) {
   ASSERT_TRUE((*rings)->StopOutput());
   std::memset(kernel.aux, 1, 300);
   PutAux(kernel.pages[1], 300, 0, PERF_AUX_FLAG_OVERWRITE);
+  PutLost(kernel.pages[1]);
   ASSERT_TRUE((*rings)->ReadSnapshot(sink));
   ASSERT_TRUE((*rings)->ResumeOutput());
   EXPECT_THAT(kernel.log, ElementsAre("disable", "pause", "resume", "enable"));
   EXPECT_EQ(sink.aux_bytes, 300u);
   EXPECT_TRUE(sink.gaps.empty());
+  EXPECT_EQ(sink.events, 0u);
+  EXPECT_EQ((*rings)->counts().lost_records, 0u) << "of AUX records alone";
   EXPECT_TRUE((*rings)->Close(sink));
 }
 

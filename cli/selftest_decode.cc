@@ -1,0 +1,136 @@
+#include "cli/selftest_decode.h"
+
+#include <fmt/format.h>
+#include <stdlib.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <filesystem>
+#include <optional>
+#include <system_error>
+
+#include "common/file.h"
+#include "decoder/host_images.h"
+#include "decoder/streams.h"
+#include "decoder/trace.h"
+#include "recorder/perf_recording.h"
+#include "recorder/process_scan.h"
+
+// The known loop: its first instruction has a name, so that it can be found in
+// the trace. Once in the program, since a name is.
+extern "C" const char clew_selftest_loop[];
+
+namespace clew::cli {
+namespace {
+
+constexpr uint64_t kRounds = 10'000;
+
+[[gnu::noinline, gnu::noclone]] void RunLoop(uint64_t rounds) {
+  asm volatile(
+      ".globl clew_selftest_loop\n"
+      "clew_selftest_loop:\n"
+      "  dec %0\n"
+      "  jnz clew_selftest_loop\n"
+      : "+r"(rounds)
+      :
+      : "cc");
+}
+
+int32_t OwnThread() { return static_cast<int32_t>(syscall(SYS_gettid)); }
+
+class ScratchFolder {
+ public:
+  static Result<ScratchFolder> Make() {
+    std::string path =
+        (std::filesystem::temp_directory_path() / "clew-doctor-XXXXXX")
+            .string();
+    if (mkdtemp(path.data()) == nullptr) {
+      return SystemError(errno, fmt::format("cannot make {:?}", path));
+    }
+    return ScratchFolder(std::move(path));
+  }
+  ScratchFolder(ScratchFolder&& other) noexcept
+      : path_(std::exchange(other.path_, {})) {}
+  ScratchFolder& operator=(ScratchFolder&&) = delete;
+  ~ScratchFolder() {
+    std::error_code ignored;
+    if (!path_.empty()) {
+      std::filesystem::remove_all(path_, ignored);
+    }
+  }
+  const std::string& path() const { return path_; }
+
+ private:
+  explicit ScratchFolder(std::string path) : path_(std::move(path)) {}
+  std::string path_;
+};
+
+Status RecordLoop(recorder::perf::PerfKernel& kernel, const std::string& sys,
+                  const std::string& proc, const std::string& perf_data) {
+  recorder::perf::SessionOptions options;
+  options.threads = {OwnThread()};
+  options.pt = recorder::perf::PtOptions();
+  options.sys = sys;
+  options.proc = proc;
+  CLEW_ASSIGN_OR_RETURN(
+      recording, recorder::PerfRecording::Open(kernel, std::move(options)));
+  CLEW_ASSIGN_OR_RETURN(capture,
+                        recording.NewCapture(PosixFileSystem(), perf_data));
+  CLEW_RETURN_IF_ERROR(recording.session().Enable());
+  RunLoop(kRounds);
+  CLEW_RETURN_IF_ERROR(recording.session().Disable());
+  recorder::ProcessScanner scanner(proc);
+  CLEW_RETURN_IF_ERROR(
+      recorder::AddProcesses(scanner.Scan({getpid()}), capture));
+  CLEW_RETURN_IF_ERROR(recording.FinishFull(capture));
+  return recording.WriteFile(capture, {"clew", "doctor", "--selftest"});
+}
+
+}  // namespace
+
+Result<uint64_t> CountExecutions(const std::string& perf_data, Tid thread,
+                                 TraceeAddr ip) {
+  CLEW_ASSIGN_OR_RETURN(data, decoder::PerfData::Open(perf_data));
+  decoder::TraceConfig config;
+  config.resolve_image = decoder::HostImages();
+  CLEW_ASSIGN_OR_RETURN(trace, decoder::Trace::Load(std::move(data), config));
+  CLEW_ASSIGN_OR_RETURN(streams, decoder::TraceStreams::Create(*trace, {}));
+  uint64_t count = 0;
+  while (true) {
+    CLEW_ASSIGN_OR_RETURN(item, streams->Next(thread));
+    if (!item) {
+      return count;
+    }
+    if (const auto* gap = std::get_if<Gap>(&*item)) {
+      if (gap->cause != GapCause::kCodeMissing) {
+        return Unsupported("a gap in the trace: {}", gap->detail);
+      }
+      continue;
+    }
+    CLEW_RETURN_IF_ERROR(streams->ForEachInstruction(
+        std::get<StreamBlock>(*item), [&](const decoder::WalkedInsn& insn) {
+          count += insn.ip == ip ? 1 : 0;
+        }));
+  }
+}
+
+Result<std::string> DecodeKnownLoop(recorder::perf::PerfKernel& kernel,
+                                    const std::string& sys,
+                                    const std::string& proc) {
+  CLEW_ASSIGN_OR_RETURN(scratch, ScratchFolder::Make());
+  const std::string perf_data = scratch.path() + "/perf.data";
+  CLEW_RETURN_IF_ERROR(RecordLoop(kernel, sys, proc, perf_data));
+  const TraceeAddr loop(reinterpret_cast<uint64_t>(clew_selftest_loop));
+  CLEW_ASSIGN_OR_RETURN(rounds,
+                        CountExecutions(perf_data, Tid(OwnThread()), loop));
+  if (rounds != kRounds) {
+    return Unsupported(
+        "the loop went round {} times, the decoded trace has {} of them",
+        kRounds, rounds);
+  }
+  return fmt::format("a loop that went round {} times decodes to as many",
+                     rounds);
+}
+
+}  // namespace clew::cli
