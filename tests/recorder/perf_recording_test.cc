@@ -28,45 +28,7 @@ namespace {
 namespace fs = std::filesystem;
 using decoder::Synthetic;
 using decoder::TrueInsn;
-
-// A sysfs whose intel_pt has everything.
-class PtSysfs {
- public:
-  explicit PtSysfs(uint32_t cores) {
-    std::string pattern = fs::temp_directory_path() / "clew-ptsys-XXXXXX";
-    root_ = mkdtemp(pattern.data());
-    Put("devices/system/cpu/online", fmt::format("0-{}", cores - 1));
-    const std::string pmu = "bus/event_source/devices/intel_pt/";
-    Put(pmu + "type", "8");
-    Put(pmu + "max_nonturbo_ratio", "10");
-    Put(pmu + "tsc_art_ratio", "40:1");
-    for (const auto& [name, bits] :
-         std::map<std::string, std::string>{{"pt", "config:0"},
-                                            {"cyc", "config:1"},
-                                            {"mtc", "config:9"},
-                                            {"tsc", "config:10"},
-                                            {"noretcomp", "config:11"},
-                                            {"branch", "config:13"},
-                                            {"mtc_period", "config:14-17"}}) {
-      Put(pmu + "format/" + name, bits);
-    }
-    for (const auto& [name, value] : std::map<std::string, std::string>{
-             {"topa_output", "1"}, {"mtc", "1"}, {"mtc_periods", "249"}}) {
-      Put(pmu + "caps/" + name, value);
-    }
-  }
-  PtSysfs(const PtSysfs&) = delete;
-  PtSysfs& operator=(const PtSysfs&) = delete;
-  ~PtSysfs() { fs::remove_all(root_); }
-  const std::string& root() const { return root_; }
-
- private:
-  void Put(const std::string& name, const std::string& text) {
-    fs::create_directories(fs::path(root_ + "/" + name).parent_path());
-    std::ofstream(root_ + "/" + name) << text << "\n";
-  }
-  std::string root_;
-};
+using perf::PtSysfs;
 
 struct KernelRecord {
   CoreId core;

@@ -1,11 +1,15 @@
 #include "tests/recorder/perf/pt_kernel.h"
 
+#include <fmt/format.h>
+#include <stdlib.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <filesystem>
+#include <fstream>
 
 #include "common/check.h"
 #include "recorder/perf/events.h"
@@ -182,6 +186,39 @@ void PtKernel::Trace(CoreId core, std::span<const std::byte> bytes,
       &of.pt.page->aux_head,
       of.aux_overwrites ? of.aux_head & (of.aux.size() - 1) : of.aux_head,
       __ATOMIC_RELEASE);
+}
+
+PtSysfs::PtSysfs(uint32_t cores) {
+  std::string pattern =
+      std::filesystem::temp_directory_path() / "clew-ptsys-XXXXXX";
+  root_ = mkdtemp(pattern.data());
+  Put("devices/system/cpu/online", fmt::format("0-{}", cores - 1));
+  const std::string pmu = "bus/event_source/devices/intel_pt/";
+  Put(pmu + "type", "8");
+  Put(pmu + "max_nonturbo_ratio", "10");
+  Put(pmu + "tsc_art_ratio", "40:1");
+  for (const auto& [name, bits] :
+       std::map<std::string, std::string>{{"pt", "config:0"},
+                                          {"cyc", "config:1"},
+                                          {"mtc", "config:9"},
+                                          {"tsc", "config:10"},
+                                          {"noretcomp", "config:11"},
+                                          {"branch", "config:13"},
+                                          {"mtc_period", "config:14-17"}}) {
+    Put(pmu + "format/" + name, bits);
+  }
+  for (const auto& [name, value] : std::map<std::string, std::string>{
+           {"topa_output", "1"}, {"mtc", "1"}, {"mtc_periods", "249"}}) {
+    Put(pmu + "caps/" + name, value);
+  }
+}
+
+PtSysfs::~PtSysfs() { std::filesystem::remove_all(root_); }
+
+void PtSysfs::Put(const std::string& name, const std::string& text) {
+  std::filesystem::create_directories(
+      std::filesystem::path(root_ + "/" + name).parent_path());
+  std::ofstream(root_ + "/" + name) << text << "\n";
 }
 
 }  // namespace clew::recorder::perf

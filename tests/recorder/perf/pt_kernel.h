@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <map>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "common/units.h"
@@ -18,7 +19,7 @@ namespace clew::recorder::perf {
 // perf_event_open and mmap give them, and what kernel/events/ring_buffer.c and
 // intel_pt do with heads, tails, LOST and TRUNCATED. The test says which
 // records and which trace bytes there are. One thread.
-class PtKernel final : public PerfKernel {
+class PtKernel : public PerfKernel {
  public:
   Result<Fd> OpenEvent(const perf_event_attr& attr, int32_t thread,
                        int core) override;
@@ -75,6 +76,20 @@ class PtKernel final : public PerfKernel {
   uint64_t next_id_ = 100;
   uint64_t truncations_ = 0;
   uint64_t lost_records_ = 0;
+};
+
+// A sysfs with `cores` CPUs whose intel_pt has everything, removed at the end.
+class PtSysfs {
+ public:
+  explicit PtSysfs(uint32_t cores);
+  PtSysfs(const PtSysfs&) = delete;
+  PtSysfs& operator=(const PtSysfs&) = delete;
+  ~PtSysfs();
+  const std::string& root() const { return root_; }
+
+ private:
+  void Put(const std::string& name, const std::string& text);
+  std::string root_;
 };
 
 }  // namespace clew::recorder::perf
