@@ -80,6 +80,20 @@ TEST(WorkerPoolTest, WithoutWorkItLooksOnceAWake) {
   }
 }
 
+// A wake between the look and the wait, as certainly as it gets.
+TEST(WorkerPoolTest, AWakeDuringALookIsALookMore) {
+  std::atomic<int> looks = 0;
+  const auto pool = MakePool();
+  pool->Add([&] {
+    if (++looks <= 3) {
+      pool->Wake();
+    }
+    return Found::kNothing;
+  });
+  EXPECT_TRUE(pool->WaitIdle(5));
+  EXPECT_EQ(looks, 4);
+}
+
 // 10, 20, 40, 80, 80 ms.
 TEST(WorkerPoolTest, AfterTroubleItWaitsLongerEachTime) {
   int looks = 0;
