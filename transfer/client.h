@@ -118,7 +118,8 @@ class Client {
   [[nodiscard]] Result<RemotePage> List(const RemoteQuery& query);
   // Fetches the bundle whose id begins with `prefix` (4 to 64 hexadecimal
   // digits, one bundle) as the folder `out`: written as `out`.partial, every
-  // digest checked, synced, renamed; on failure not there.
+  // digest checked, synced, renamed; on failure not there, or whole and its
+  // name not durable.
   // kInvalidArgument: no such bundle, several, or `out` exists.
   [[nodiscard]] Result<BundleId> Get(std::string_view prefix,
                                      const std::string& out, FileSystem& files,

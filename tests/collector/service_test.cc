@@ -11,6 +11,7 @@
 #include <gtest/gtest.h>
 
 #include <cerrno>
+#include <fstream>
 
 #include "collector/intake.h"
 #include "proto/collector_store.pb.h"
@@ -261,6 +262,22 @@ TEST_F(ServiceTest, AHostsQuotaHoldsForItAloneAndUntilTomorrow) {
   EXPECT_EQ(Refused(more.list).code, ErrorCode::kLimit);
   wall_s += 24 * 60 * 60;
   EXPECT_TRUE(Upload(service(), kWeb1, more));
+}
+
+TEST_F(ServiceTest, ADamagedUsageFileIsNamedAndMayBeRemoved) {
+  Open();
+  const std::string path = folder() + "/data/usage";
+  for (const char* text : {"", "clew usage 1 x\n", "clew usage 1 5\n12\n",
+                           "clew usage 1 5\n12 web1"}) {
+    std::ofstream(path) << text;
+    const auto usage = DailyUsage::Open(
+        PosixFileSystem(),
+        {.path = path, .limit_bytes = 1, .now_s = [this] { return wall_s; }});
+    ASSERT_FALSE(usage.has_value()) << text;
+    EXPECT_EQ(usage.error().code, ErrorCode::kCorruptInput);
+    EXPECT_THAT(usage.error().message,
+                AllOf(HasSubstr("data/usage"), HasSubstr("remove it")));
+  }
 }
 
 TEST_F(ServiceTest, TheQuotaAlsoEndsAPutThatBeganBelowIt) {
