@@ -18,7 +18,6 @@
 #include <fstream>
 #include <iterator>
 #include <numeric>
-#include <optional>
 #include <utility>
 
 #include "recorder/bpf/call_assembler.h"
@@ -153,7 +152,8 @@ class BpfInputSource final : public InputSource {
   bool by_cgroup_;
   uint64_t drain_bytes_max_;
   CallAssembler assembler_;
-  std::optional<InputCounts> final_counts_;
+  bool finished_ = false;
+  InputCounts final_counts_;  // once finished
   // Within Drain.
   InputSink* sink_ = nullptr;
   uint64_t drained_bytes_ = 0;
@@ -256,6 +256,7 @@ Status BpfInputSource::Finish(InputSink& sink) {
     CLEW_RETURN_IF_ERROR(Drain(sink));
   } while (drained_events_ > 0);
   final_counts_ = ReadCounts();
+  finished_ = true;
   CLEW_RETURN_IF_ERROR(FinishThreads(sink));
   return assembler_.FinishAll(sink);
 }
@@ -275,8 +276,8 @@ Status BpfInputSource::FinishThreads(InputSink& sink) {
     if (bpf_map__lookup_elem(map, &thread, sizeof(thread), &rest, sizeof(rest),
                              0) == 0) {
       const bool in_call = rest.in_call != 0 && rest.ended == 0;
-      final_counts_->units += in_call ? 1 : 0;
-      final_counts_->reported += in_call ? 1 : 0;
+      final_counts_.units += in_call ? 1 : 0;
+      final_counts_.reported += in_call ? 1 : 0;
       CLEW_RETURN_IF_ERROR(assembler_.Finish(thread, rest, sink));
     }
   }
@@ -309,7 +310,7 @@ InputCounts BpfInputSource::ReadCounts() const {
 }
 
 InputCounts BpfInputSource::counts() const {
-  InputCounts counts = final_counts_ ? *final_counts_ : ReadCounts();
+  InputCounts counts = finished_ ? final_counts_ : ReadCounts();
   counts.broken = assembler_.broken();
   return counts;
 }
