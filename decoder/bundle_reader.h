@@ -68,7 +68,7 @@ struct Manifest {
   std::optional<Trigger> trigger;
   std::optional<Sufficiency> sufficiency;
   std::vector<std::string> redactions;  // one line a rule that applied
-  uint64_t digest = 0;  // of manifest.pb
+  uint64_t digest = 0;                  // of manifest.pb
 };
 
 // Reads a bundle directory. Every byte of it is suspect: what breaks the format

@@ -49,7 +49,7 @@ nlohmann::json Json(std::vector<std::string> arguments, int wanted) {
 nlohmann::json Backtrace(const std::string& bundle) {
   const auto json = Json({"backtrace", "--json", bundle}, kExitOk);
   EXPECT_TRUE(json.is_object());
-  return json;
+  return json.is_object() ? json : nlohmann::json::object();
 }
 
 TEST(FailureTest, OneBugHasOneSignature) {
@@ -59,7 +59,7 @@ TEST(FailureTest, OneBugHasOneSignature) {
   for (const std::string program : {"bank", "uaf", "racey", "deadlock"}) {
     for (const std::string seed : {"1", "1000", "77000"}) {
       const std::string bundle = scratch.Path(program + seed);
-      Record(bundle, program, seed);
+      ASSERT_NO_FATAL_FAILURE(Record(bundle, program, seed));
       const auto json = Backtrace(bundle);
       signatures[program].insert(json.value("signature", ""));
       titles[program] = json.value("title", "");
@@ -80,7 +80,7 @@ TEST(FailureTest, OneBugHasOneSignature) {
 TEST(FailureTest, BacktracesAreJsonAndTextOfOneShape) {
   const Scratch scratch;
   const std::string bundle = scratch.Path("b");
-  Record(bundle, "uaf", "1");
+  ASSERT_NO_FATAL_FAILURE(Record(bundle, "uaf", "1"));
   const auto json = Backtrace(bundle);
   const auto& threads = json["threads"];
   ASSERT_GE(threads.size(), 2u);
@@ -114,7 +114,7 @@ class SufficiencyTest : public ::testing::Test {
  protected:
   void SetUp() override {
     bundle_ = scratch_.Path("whole");
-    Record(bundle_, "bank", "1");
+    ASSERT_NO_FATAL_FAILURE(Record(bundle_, "bank", "1"));
     for (const auto& entry :
          std::filesystem::recursive_directory_iterator(bundle_)) {
       const std::string name =
@@ -253,7 +253,8 @@ class SecretTest : public ::testing::Test {
   void SetUp() override {
     bundle_ = scratch_.Path("b");
     setenv("CLEW_TEST_TOKEN", kToken, 1);
-    Record(bundle_, "bank", "1", {"40", "--password", kPassword});
+    ASSERT_NO_FATAL_FAILURE(
+        Record(bundle_, "bank", "1", {"40", "--password", kPassword}));
     unsetenv("CLEW_TEST_TOKEN");
   }
   // Files that have a secret.
