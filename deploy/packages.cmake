@@ -65,7 +65,10 @@ clew_package(
 them when a service fails, checks and redacts what it saved, and sends it to a
 clew-collector."
   DEPENDS
-  "clew (= ${PROJECT_VERSION}), systemd")
+  "clew (= ${PROJECT_VERSION}), systemd"
+  # By which the state of watched units is asked.
+  RECOMMENDS
+  "dbus")
 clew_package(
   clew-collector
   SUMMARY

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Goal: from a service that crashes to a replay elsewhere, through the installed
-# packages, under systemd, with the units as they are.
+# packages, under systemd with the units as they are; without root or overlayfs,
+# supervised directly.
 # Method: tools/demo-service with the packages that the other tests look at.
 #
 #   demo_test.sh BUILD_FOLDER PACKAGES
@@ -8,9 +9,6 @@ set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 # shellcheck source=tests/deploy/expect.sh
 . "$here/expect.sh"
-# shellcheck source=tools/private_root.sh
-. "$here/../../tools/private_root.sh"
-reason=$(can_have_private_root) || skip "$reason"
 logs=$(mktemp -d)
 trap 'rm -rf "$logs"' EXIT
 TMPDIR=$logs CLEW_BUILD_DIR=$1 CLEW_DEMO_PACKAGES=$2 CLEW_DEMO_SECONDS=180 \
