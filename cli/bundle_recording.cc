@@ -1,5 +1,7 @@
 #include "cli/bundle_recording.h"
 
+#include <unistd.h>
+
 #include "decoder/streams.h"
 
 namespace clew::cli {
@@ -12,6 +14,15 @@ Status CheckHasRun(const decoder::Bundle& bundle) {
         "instruction (start.pb) and what came in from outside (inputs.pb), so "
         "it cannot be solved or replayed; `clew info` and `clew decode` read "
         "it, and what `clew record` makes has both",
+        bundle.path());
+  }
+  if (bundle.manifest().source == decoder::BundleSource::kPerf &&
+      access((bundle.path() + "/start.pb").c_str(), F_OK) != 0) {
+    return Unsupported(
+        "{}: was recorded in hardware: it lacks the state at its first "
+        "instruction (start.pb), so it cannot be solved or replayed; `clew "
+        "info`, `clew decode` and `clew backtrace` read it, and what `clew "
+        "record --source qemu` makes can be solved",
         bundle.path());
   }
   return {};

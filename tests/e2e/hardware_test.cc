@@ -141,6 +141,9 @@ TEST_F(HardwareTest, ALaunchedProgramHasItsThreadsAndSwitches) {
   const auto decode = Clew({"decode", bundle});
   EXPECT_EQ(decode.exit_status, 3);
   EXPECT_THAT(decode.text, HasSubstr("no Intel PT in it"));
+  const auto solve = Clew({"solve", bundle});
+  EXPECT_EQ(solve.exit_status, 3);
+  EXPECT_THAT(solve.text, HasSubstr("was recorded in hardware"));
   const auto text = Clew({"info", "--no-backtraces", bundle});
   EXPECT_THAT(text.text, HasSubstr("no Intel PT in it"));
 }
