@@ -107,9 +107,11 @@ Status CoreImage::Parse() {
     }
     head_bytes_ = std::max(head_bytes_, header.p_offset + header.p_filesz);
     if (header.p_type == PT_NOTE) {
+      notes_.push_back(header);
       CLEW_RETURN_IF_ERROR(ParseNotes(header));
     }
   }
+  CLEW_RETURN_IF_ERROR(CheckOverlaps());
   // gdb writes sections as well; they name what segments have, and are left
   // out.
   if (head_bytes_ > memory_at) {
@@ -117,6 +119,30 @@ Status CoreImage::Parse() {
         "{}: its memory lies before its notes, which cannot be "
         "redacted; drop the dump",
         file_.path());
+  }
+  return {};
+}
+
+// Parts with the same bytes of the file could not be changed apart.
+Status CoreImage::CheckOverlaps() const {
+  std::vector<std::pair<uint64_t, uint64_t>> ranges = {
+      {0, sizeof ehdr_},
+      {ehdr_.e_phoff,
+       ehdr_.e_phoff + uint64_t{ehdr_.e_phnum} * sizeof(Elf64_Phdr)}};
+  for (const Elf64_Phdr& notes : notes_) {
+    ranges.emplace_back(notes.p_offset, notes.p_offset + notes.p_filesz);
+  }
+  for (const CoreSegment& segment : segments_) {
+    const Elf64_Phdr& header = segment.header;
+    if (header.p_filesz > 0) {
+      ranges.emplace_back(header.p_offset, header.p_offset + header.p_filesz);
+    }
+  }
+  std::ranges::sort(ranges);
+  for (size_t i = 1; i < ranges.size(); ++i) {
+    if (ranges[i].first < ranges[i - 1].second) {
+      return Corrupt("two parts of it are the same bytes of the file");
+    }
   }
   return {};
 }

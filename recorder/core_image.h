@@ -72,6 +72,7 @@ class CoreImage {
  private:
   explicit CoreImage(MappedFile file) : file_(std::move(file)) {}
   Status Parse();
+  Status CheckOverlaps() const;
   Status ParseNotes(const Elf64_Phdr& header);
   void TakeNote(uint32_t type, std::span<const std::byte> desc);
   void TakeFiles(std::span<const std::byte> desc);
@@ -87,7 +88,8 @@ class CoreImage {
   Elf64_Ehdr ehdr_ = {};
   uint64_t head_bytes_ = 0;            // before the first segment's bytes
   std::vector<CoreSegment> segments_;  // PT_LOADs, in the file's order
-  std::vector<size_t> header_index_;   // of each, among the program headers
+  std::vector<Elf64_Phdr> notes_;
+  std::vector<size_t> header_index_;  // of each, among the program headers
   std::vector<FileRange> files_;
   std::vector<uint64_t> stack_pointers_;
   std::span<const std::byte> auxv_;

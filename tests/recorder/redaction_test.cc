@@ -420,6 +420,22 @@ TEST_F(RedactionTest, WhatCannotBeAppliedIsRefusedAndNothingChanges) {
               HasSubstr("auxiliary vector"));
   Write("core", CoreFile().substr(0, 300));
   EXPECT_THAT(refusal("core drop all"), HasSubstr("left as it is"));
+  // Two segments, and notes and headers, that are the same bytes of the file.
+  core = CoreFile();
+  const auto header_at = [](int index) {
+    return sizeof(Elf64_Ehdr) + index * sizeof(Elf64_Phdr);
+  };
+  const size_t offset_at = offsetof(Elf64_Phdr, p_offset);
+  core.replace(header_at(2) + offset_at, 8,
+               core.substr(header_at(3) + offset_at, 8));
+  Write("core", core);
+  EXPECT_THAT(refusal("core drop all"), HasSubstr("same bytes"));
+  core = CoreFile();
+  core.replace(header_at(1), sizeof(Elf64_Phdr),
+               core.substr(header_at(0), sizeof(Elf64_Phdr)));
+  Write("core", core);
+  EXPECT_THAT(refusal("arguments drop-after --password"),
+              HasSubstr("same bytes"));
   Write("core.zst", "");
   EXPECT_THAT(refusal("core drop all"), HasSubstr("unpack it"));
 }
