@@ -7,12 +7,14 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <signal.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
 #include <atomic>
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
@@ -64,6 +66,7 @@ pid_t Start(const std::vector<std::string>& words, int input, int errors) {
   pointers.push_back(nullptr);
   const pid_t child = fork();
   if (child == 0) {
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
     dup2(input, STDIN_FILENO);
     dup2(errors, STDERR_FILENO);
     execv(pointers[0], pointers.data());
@@ -156,8 +159,12 @@ void MeasureQuiet(pid_t clewd, pid_t busy, int seconds) {
       "CPUs\n",
       kThreads, static_cast<double>(SwitchesOf(busy) - switches) / took,
       (CpuSecondsOf(busy) - busy_cpu) / took);
-  fmt::print("clewd CPU           {:.3f} % of one CPU over {:.0f} s\n",
-             (CpuSecondsOf(clewd) - cpu) / took * 100, took);
+  // What the kernel does at each switch is part of the busy program's time.
+  fmt::print(
+      "clewd CPU           {:.3f} % of one CPU over {:.0f} s, told in "
+      "steps of {:.3f} %\n",
+      (CpuSecondsOf(clewd) - cpu) / took * 100, took,
+      100 / took / static_cast<double>(sysconf(_SC_CLK_TCK)));
   fmt::print(
       "clewd memory        {} KiB resident, {} KiB locked and shared "
       "with the kernel (rings)\n",
@@ -179,7 +186,12 @@ void MeasureSave(const Paths& paths, const std::string& handler,
   waitpid(child, nullptr, 0);
   const double handled = Seconds() - begin;
   close(input);
-  while (StatusOf(paths)["counters"]["saved"] == saved) {
+  for (int tries = 0; StatusOf(paths)["counters"]["saved"] == saved; ++tries) {
+    if (tries > 3000) {
+      fmt::print(stderr, "daemon_cost: no bundle: {}\n",
+                 StatusOf(paths)["last_error"]["message"].get<std::string>());
+      std::exit(1);
+    }
     usleep(20'000);
   }
   const json source = StatusOf(paths)["source"];
@@ -192,6 +204,7 @@ void MeasureSave(const Paths& paths, const std::string& handler,
 }
 
 int Main(int seconds, uint64_t mebibytes) {
+  std::setvbuf(stdout, nullptr, _IOLBF, 0);
   const std::string programs =
       fs::read_symlink("/proc/self/exe").parent_path().parent_path().string() +
       "/bin/";
@@ -205,13 +218,18 @@ int Main(int seconds, uint64_t mebibytes) {
   std::ofstream(paths.config)
       << "source = sideband\nsideband_only = yes\nmerge = 0\n"
          "clew = /bin/true\nspool_bytes = 20G\ndisk_free_bytes = 0\n"
-         "rate_all = 1000\n";
+         "rate_all = 1000\nredaction = "
+      << root << "/rules\n";
+  std::ofstream(root + "/rules") << "# the core is random bytes, no ELF file\n";
   const int log = open((root + "/log").c_str(),
                        O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
   const pid_t busy = Start({"/proc/self/exe", "--busy"}, STDIN_FILENO, log);
   const pid_t clewd =
       Start({programs + "clewd", "--root", root}, STDIN_FILENO, log);
-  sleep(2);
+  for (int tries = 0; tries < 300 && !Ask(paths.socket, StatusRequest(), 5000);
+       ++tries) {
+    usleep(100'000);
+  }
   const json status = StatusOf(paths);
   fmt::print("source              {}, {} CPUs, {} KiB of rings {}\n",
              status["source"]["kind"].get<std::string>(),
@@ -220,6 +238,8 @@ int Main(int seconds, uint64_t mebibytes) {
              status["source"]["error"].get<std::string>());
   if (status["state"] == "recording") {
     MeasureQuiet(clewd, busy, seconds);
+    // A process whose core is dumped does not run any more.
+    kill(busy, SIGSTOP);
     WriteCore(root + "/core", mebibytes);
     for (int round = 0; round < 3; ++round) {
       MeasureSave(paths, programs + "clew-core-handler", root, busy, log,

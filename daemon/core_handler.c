@@ -27,7 +27,8 @@
 
 enum {
   kAnswerMs = 2000,
-  kStallMs = 5000,
+  kStallMs = 10000,
+  kFinishMs = 60000,
   kBlockBytes = 65536,
   kPageBytes = 4096,
   kPatternMax = 4096,
@@ -233,11 +234,16 @@ static void PassOn(struct Next* next, const char* bytes, size_t size) {
   next->passed += size;
 }
 
-static int FinishNext(struct Next* next) {
-  const bool whole = next->fd >= 0;
-  if (whole) {
-    close(next->fd);
+// Its core dump is over; it may end while ours is still being written.
+static bool CloseNext(struct Next* next) {
+  if (next->fd < 0) {
+    return false;
   }
+  close(next->fd);
+  return true;
+}
+
+static int WaitForNext(const struct Next* next, bool whole) {
   if (next->process <= 0) {
     return whole ? 0 : 1;
   }
@@ -418,9 +424,9 @@ static void Keep(struct Spool* spool, const char* bytes, size_t size) {
   }
 }
 
-// Waits for the child as long as for a block, then leaves it behind.
+// Waits for the child, which has a pipe full to write, then leaves it behind.
 static bool CopyIsWhole(const struct Spool* spool) {
-  for (int waited_ms = 0; waited_ms < kStallMs; waited_ms += 10) {
+  for (int waited_ms = 0; waited_ms < kFinishMs; waited_ms += 10) {
     int status = 0;
     if (waitpid(spool->process, &status, WNOHANG) == spool->process) {
       return WIFEXITED(status) && WEXITSTATUS(status) == 0;
@@ -479,6 +485,7 @@ int main(int argc, char** argv) {
     Keep(&spool, bytes, (size_t)count);
     total += (uint64_t)count;
   }
+  const bool whole = CloseNext(&next);
   FinishSpool(&spool, total);
-  return FinishNext(&next);
+  return WaitForNext(&next, whole);
 }

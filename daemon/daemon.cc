@@ -365,6 +365,14 @@ Result<std::string> Daemon::EndSoftwareUnit(const std::string& partial,
         "abort and saves that; systemd starts it again if its Restart= says so",
         name.subject);
   }
+  // Written at the program's first instruction; before that nobody would turn
+  // the signal into a bundle.
+  const std::string begun =
+      spool_.Path(Stage::kIncoming, partial) + "/start.pb";
+  if (access(begun.c_str(), F_OK) != 0) {
+    return LimitReached("the program of {} is being started; try again",
+                        name.subject);
+  }
   const auto programs = ChildrenNamed(parts_.proc, name.process, kQemuName);
   if (programs.size() != 1) {
     return InvalidArgument("process {} of {} runs {} recorded programs, not 1",
