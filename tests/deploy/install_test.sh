@@ -81,7 +81,19 @@ check_recording() {
   expect_status 0 inside clew info "$bundle"
 }
 
+# take_core_dumps: on a file that stands for the kernel's, which is the whole
+# machine's, and read-only here.
+take_core_dumps() {
+  expect_same "what stands for core_pattern" "$(inside cat "$pattern")" \
+    "|/bin/before %p"
+  expect_status 0 inside clew daemon install-core-pattern
+  expect_line "core_pattern" "$(inside cat "$pattern")" \
+    '\|/usr/lib/clew/clew-core-handler .*'
+}
+
 check_removed() {
+  expect_same "core_pattern after removal" "$(inside cat "$pattern")" \
+    "|/bin/before %p"
   local file
   for file in usr/bin/clew usr/sbin/clewd usr/bin/clew-collector \
     usr/lib/clew usr/lib/systemd/system/clewd.service \
@@ -108,6 +120,7 @@ main() {
   check_installed
   check_programs
   check_recording
+  take_core_dumps
   echo "# edited" >>"$folder/root/etc/clew/clewd.conf"
   touch "$folder/root/var/lib/clew/spool/incoming/kept"
   echo "installing again, as an upgrade does"
@@ -130,6 +143,9 @@ fi
 folder=$(mktemp -d)
 trap 'umount -l "$folder" && rmdir "$folder"' EXIT
 make_private_root "$lower" "$folder"
+pattern=/proc/sys/kernel/core_pattern
+echo "|/bin/before %p" >"$folder/core_pattern"
+mount --bind "$folder/core_pattern" "$folder/root$pattern"
 mkdir "$folder/root/tmp/packages"
 for package in clew clewd clew-collector; do
   cp "$packages/$package"_*.deb "$folder/root/tmp/packages/$package.deb"
