@@ -141,15 +141,14 @@ class Watch {
   bool ended_ = false;
 };
 
-bool RanOutOfMemory(const ChildLimits& limits, const std::string& errors,
-                    const ChildProcess::Ending& ending) {
-  for (const char* text :
-       {"bad_alloc", "out of memory", "Cannot allocate memory"}) {
-    if (errors.find(text) != std::string::npos) {
-      return true;
-    }
-  }
-  return ending.peak_bytes > limits.memory_bytes / 8 * 7;
+// By its own words: its peak of memory, as the kernel tells it, is that of the
+// collector where this was larger (it is kept through fork and exec).
+bool RanOutOfMemory(const std::string& errors) {
+  constexpr std::array<const char*, 3> kWords = {"bad_alloc", "out of memory",
+                                                 "Cannot allocate memory"};
+  return std::ranges::any_of(kWords, [&](const char* words) {
+    return errors.find(words) != std::string::npos;
+  });
 }
 
 // The limit that ended it; empty: none.
@@ -164,7 +163,7 @@ std::string LimitBehind(const ChildLimits& limits, const std::string& errors,
   if (signal == SIGXFSZ) {
     return fmt::format("limit of {} bytes for a file", limits.file_bytes);
   }
-  if (ending.status != 0 && RanOutOfMemory(limits, errors, ending)) {
+  if (ending.status != 0 && RanOutOfMemory(errors)) {
     return fmt::format("memory limit of {} bytes", limits.memory_bytes);
   }
   return "";

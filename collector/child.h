@@ -52,7 +52,7 @@ struct ChildOutcome {
 // - what Confinement says;
 // - it dies with the collector.
 //
-// That memory ran out is concluded from what it said and how much it had.
+// That memory ran out is concluded from what it said on standard error.
 // kSystem: it could not be started, or not be waited for. Thread-safe.
 [[nodiscard]] Result<ChildOutcome> RunChild(const ChildRequest& request);
 

@@ -275,8 +275,7 @@ ChildProcess::Ending ChildProcess::End() {
   }
   pid_ = -1;
   return {.status = status,
-          .cpu_seconds = Seconds(usage.ru_utime) + Seconds(usage.ru_stime),
-          .peak_bytes = static_cast<uint64_t>(usage.ru_maxrss) * 1024};
+          .cpu_seconds = Seconds(usage.ru_utime) + Seconds(usage.ru_stime)};
 }
 
 }  // namespace clew::collector

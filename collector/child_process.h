@@ -30,7 +30,6 @@ class ChildProcess {
   struct Ending {
     int status = 0;  // as wait4(2) has it
     double cpu_seconds = 0;
-    uint64_t peak_bytes = 0;  // of memory
   };
   // As it ended by itself, or as killed here; the rest of its session with it.
   // REQUIRES: called once.

@@ -133,6 +133,19 @@ TEST(ChildTest, EveryLimitEndsItAndIsNamed) {
   EXPECT_EQ(fs::file_size(folder / "big"), 100'000u);
 }
 
+// The collector may have more memory than a child may, and the kernel counts
+// it as the child's peak.
+TEST(ChildTest, AFailureIsNotOfMemoryBecauseTheCollectorIsLarge) {
+  const TempFolder folder;
+  const std::vector<char> large(48 << 20, 'x');
+  ChildRequest request = Probe(folder, {"complain"});
+  request.limits.memory_bytes = 32 << 20;
+  const ChildOutcome outcome = RunIt(request);
+  EXPECT_EQ(outcome.end, ChildEnd::kExited) << outcome.limit;
+  EXPECT_EQ(outcome.exit_status, 3);
+  EXPECT_EQ(large.back(), 'x');
+}
+
 TEST(ChildTest, OfAFloodOfComplaintsTheLastIsKept) {
   const TempFolder folder;
   const ChildOutcome outcome = RunIt(Probe(folder, {"complain"}));
