@@ -22,7 +22,7 @@ void AddCollectorOptions(CLI::App& command, CollectorOptions& options) {
 }
 
 Result<std::unique_ptr<transfer::Client>> MakeClient(
-    const CollectorOptions& options) {
+    const CollectorOptions& options, uint32_t attempts_max) {
   CLEW_ASSIGN_OR_RETURN(client, transfer::ReadClientConfig(options.config));
   const char* environment = std::getenv("CLEW_COLLECTOR");
   if (!options.collector.empty()) {
@@ -37,6 +37,7 @@ Result<std::unique_ptr<transfer::Client>> MakeClient(
         options.config);
   }
   client.insecure_loopback |= options.insecure_loopback;
+  client.attempts_max = attempts_max;
   client.program = "clew " CLEW_VERSION;
   return transfer::Client::Create(client);
 }

@@ -2,6 +2,7 @@
 #define CLEW_CLI_COLLECTOR_OPTIONS_H_
 
 #include <CLI/CLI.hpp>
+#include <cstdint>
 #include <memory>
 #include <string>
 
@@ -21,9 +22,13 @@ struct CollectorOptions {
 // Adds --collector, --client-config and --insecure-loopback.
 void AddCollectorOptions(CLI::App& command, CollectorOptions& options);
 
+// Whoever waits for a list should not wait long for a collector that is down.
+inline constexpr uint32_t kAttemptsForList = 3;
+
 // kInvalidArgument: no collector is named anywhere.
 [[nodiscard]] Result<std::unique_ptr<transfer::Client>> MakeClient(
-    const CollectorOptions& options);
+    const CollectorOptions& options,
+    uint32_t attempts_max = transfer::ClientOptions().attempts_max);
 
 }  // namespace clew::cli
 

@@ -91,7 +91,8 @@ void PrintText(const transfer::RemotePage& page) {
 
 // Page by page, until `limit` are there.
 Result<transfer::RemotePage> Fetch(const ListOptions& options) {
-  CLEW_ASSIGN_OR_RETURN(client, MakeClient(options.collector));
+  CLEW_ASSIGN_OR_RETURN(client,
+                        MakeClient(options.collector, kAttemptsForList));
   transfer::RemotePage all;
   transfer::RemoteQuery query = options.query;
   while (all.bundles.size() < options.limit) {

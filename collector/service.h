@@ -79,7 +79,7 @@ class Service {
 
   [[nodiscard]] Result<pb::HelloReply> Hello(const Caller& caller,
                                              const pb::HelloRequest& request);
-  // nullopt: the version is spoken here. Of a call's metadata.
+  // `version` is of a call's metadata; nullopt: it says none.
   [[nodiscard]] Status CheckProtocol(std::optional<std::string> version) const;
   [[nodiscard]] Result<pb::BeginReply> Begin(const Caller& caller,
                                              const pb::BeginRequest& request);
