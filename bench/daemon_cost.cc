@@ -165,10 +165,8 @@ void MeasureQuiet(pid_t clewd, pid_t busy, int seconds) {
       "steps of {:.3f} %\n",
       (CpuSecondsOf(clewd) - cpu) / took * 100, took,
       100 / took / static_cast<double>(sysconf(_SC_CLK_TCK)));
-  fmt::print(
-      "clewd memory        {} KiB resident, {} KiB locked and shared "
-      "with the kernel (rings)\n",
-      KilobytesOf(clewd, "VmRSS:"), KilobytesOf(clewd, "VmPin:"));
+  fmt::print("clewd memory        {} KiB resident\n",
+             KilobytesOf(clewd, "VmRSS:"));
 }
 
 void MeasureSave(const Paths& paths, const std::string& handler,
