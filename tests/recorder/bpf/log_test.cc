@@ -28,6 +28,19 @@ namespace {
 
 using ::testing::HasSubstr;
 
+// The thread's next record; behind the last one, an unknown of no calls.
+InputRecord NextOf(decoder::InputLog& log, Tid thread) {
+  const auto next = log.Next(thread);
+  EXPECT_TRUE(next) << next.error().message;
+  const InputRecord end = UnknownInput{.count = 0, .cause = ""};
+  return next ? next->value_or(end) : end;
+}
+
+bool IsEnd(const InputRecord& record) {
+  const auto* const unknown = std::get_if<UnknownInput>(&record);
+  return unknown != nullptr && unknown->count == 0;
+}
+
 class MemoryFile final : public WritableFile {
  public:
   Status Append(std::span<const std::byte> more) override {
@@ -65,13 +78,14 @@ TEST(ClockSamplesTest, TheTrueTickIsInTheIntervalAndItIsNarrow) {
       const uint64_t before = now;
       clock.Sample();
       const uint64_t time = before + random.Below(now - before + 1'000'000);
-      const auto tsc = clock.ToTsc(MonotonicNanos(5'000'000'000 + time));
-      ASSERT_TRUE(tsc);
+      const TscInterval none = {TscTicks(~uint64_t{0}), TscTicks(0)};
+      const TscInterval tsc =
+          clock.ToTsc(MonotonicNanos(5'000'000'000 + time)).value_or(none);
       const uint64_t truth = SampleAt(time, drift, 0).before.as_int();
-      ASSERT_LE(tsc->lo.as_int(), truth);
-      ASSERT_GE(tsc->hi.as_int(), truth);
+      ASSERT_LE(tsc.lo.as_int(), truth);
+      ASSERT_GE(tsc.hi.as_int(), truth);
       // 1 ms from a sample, 3 ticks a ns, 2 * 1e-3 of that, and 100 ticks.
-      ASSERT_LE(tsc->hi.as_int() - tsc->lo.as_int(), 6200u);
+      ASSERT_LE(tsc.hi.as_int() - tsc.lo.as_int(), 6200u);
     }
   }
 }
@@ -100,12 +114,11 @@ class InputLogTest : public ::testing::Test {
     EXPECT_TRUE(log) << log.error().message;
     std::vector<InputRecord> records;
     while (true) {
-      auto next = (*log)->Next(Tid(thread));
-      EXPECT_TRUE(next) << next.error().message;
-      if (!next || !*next) {
+      const InputRecord next = NextOf(**log, Tid(thread));
+      if (IsEnd(next)) {
         return records;
       }
-      records.push_back(std::move(**next));
+      records.push_back(next);
     }
   }
 
@@ -220,10 +233,9 @@ void CheckTimes(const ScratchFolder& folder, decoder::InputLog& log) {
   const Tid thread(static_cast<int32_t>(truth.thread));
   while (at < bytes->size()) {
     std::memcpy(&truth, bytes->data() + at, sizeof(truth));
-    const auto next = log.Next(thread);
-    ASSERT_TRUE(next) << next.error().message;
-    ASSERT_TRUE(*next) << "the log ends before the truth";
-    const auto* const call = std::get_if<SyscallInput>(&**next);
+    const InputRecord next = NextOf(log, thread);
+    ASSERT_FALSE(IsEnd(next)) << "the log ends before the truth";
+    const auto* const call = std::get_if<SyscallInput>(&next);
     if (call == nullptr || call->number != truth.number ||
         !std::ranges::equal(call->args, truth.args)) {
       continue;  // what the thread did beside
@@ -264,9 +276,9 @@ TEST(InputRecordingTest, InputsOfARealProgramWithTheirTimes) {
   // The first thing that a program does is set up its heap; execve is not
   // there.
   auto main_log = decoder::InputLog::Open(path);
-  const auto first = (*main_log)->Next(Tid(program.process()));
-  ASSERT_TRUE(first && *first);
-  EXPECT_EQ(std::get<SyscallInput>(**first).number, unsigned{__NR_brk});
+  ASSERT_TRUE(main_log) << main_log.error().message;
+  const InputRecord first = NextOf(**main_log, Tid(program.process()));
+  EXPECT_EQ(std::get<SyscallInput>(first).number, unsigned{__NR_brk});
 }
 
 TEST(InputRecordingTest, BeginsWithTheProgramThatIsExecuted) {
@@ -287,17 +299,16 @@ TEST(InputRecordingTest, BeginsWithTheProgramThatIsExecuted) {
   std::vector<uint64_t> marks;
   bool executed = false;
   while (true) {
-    const auto next = (*log)->Next(Tid(program.process()));
-    ASSERT_TRUE(next) << next.error().message;
-    if (!*next) {
+    const InputRecord next = NextOf(**log, Tid(program.process()));
+    if (IsEnd(next)) {
       break;
     }
-    if (const auto* const call = std::get_if<SyscallInput>(&**next);
+    if (const auto* const call = std::get_if<SyscallInput>(&next);
         call != nullptr && call->number == __NR_getpid) {
       marks.push_back(call->args[0]);
       EXPECT_EQ(executed, marks.size() == 2);
     }
-    if (const auto* const unknown = std::get_if<UnknownInput>(&**next);
+    if (const auto* const unknown = std::get_if<UnknownInput>(&next);
         unknown != nullptr && unknown->call_number == __NR_execve) {
       executed = true;
     }
