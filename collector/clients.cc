@@ -1,7 +1,6 @@
 #include "collector/clients.h"
 
 #include <algorithm>
-#include <cerrno>
 
 namespace clew::collector {
 namespace {
@@ -36,17 +35,17 @@ Status Clients::Begin(const std::string& host, const FileList& list) {
   const std::lock_guard lock(mutex_);
   const auto known = hosts_.find(host);
   if (known == hosts_.end() && hosts_.size() >= limits_.hosts_in_flight_max) {
-    return SystemError(EAGAIN,
-                       fmt::format("{} hosts are sending bundles, the limit; "
-                                   "try again later",
-                                   hosts_.size()));
+    return TryLater(
+        "{} hosts are sending bundles, the limit; "
+        "try again later",
+        hosts_.size());
   }
   Host& mine = hosts_[host];
   if (!mine.bundles.contains(list.id()) && !MakeRoom(mine, bundle.asked_s)) {
-    return SystemError(EAGAIN,
-                       fmt::format("host {:?} has {} bundles in flight, the "
-                                   "limit; try again when one is committed",
-                                   host, mine.bundles.size()));
+    return TryLater(
+        "host {:?} has {} bundles in flight, the "
+        "limit; try again when one is committed",
+        host, mine.bundles.size());
   }
   mine.bundles.insert_or_assign(list.id(), std::move(bundle));
   return {};

@@ -1,8 +1,10 @@
 #ifndef CLEW_COLLECTOR_CLIENTS_H_
 #define CLEW_COLLECTOR_CLIENTS_H_
 
+#include <cerrno>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <list>
 #include <map>
 #include <mutex>
@@ -14,6 +16,15 @@
 #include "common/result.h"
 
 namespace clew::collector {
+
+// What is refused for the moment: the client tries again.
+template <class... Args>
+[[nodiscard]] std::unexpected<Error> TryLater(
+    fmt::format_string<Args...> format, Args&&... args) {
+  return std::unexpected(Error{ErrorCode::kSystem,
+                               fmt::format(format, std::forward<Args>(args)...),
+                               EAGAIN});
+}
 
 // What one host may cost the collector.
 struct ClientLimits {

@@ -207,13 +207,11 @@ class Endpoint final : public pb::Collector::Service {
     }
     auto call = calls_.Begin(caller->host, [&context] { context.TryCancel(); });
     if (!call) {
-      return Fail(
-          context, name, caller->host,
-          SystemError(EAGAIN,
-                      fmt::format("host {:?} has {} transfers at work, "
-                                  "the limit; try again when one ends",
-                                  caller->host, options_.streams_per_host_max))
-              .error());
+      return Fail(context, name, caller->host,
+                  TryLater("host {:?} has {} transfers at work, "
+                           "the limit; try again when one ends",
+                           caller->host, options_.streams_per_host_max)
+                      .error());
     }
     if (const clew::Status done = handler(*caller, *call); !done) {
       return Fail(context, name, caller->host, done.error());

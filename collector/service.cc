@@ -199,10 +199,10 @@ Result<pb::CommitReply> Service::Commit(const Caller& caller,
   CLEW_ASSIGN_OR_RETURN(id, IdOf<BundleId>(request.bundle(), "bundle"));
   const auto list = clients_.Begun(caller.host, id);
   if (!list) {
-    return SystemError(
-        EAGAIN, "bundle " + id.hex() +
-                    " was not begun, or nobody sent a chunk of it for long; "
-                    "begin again");
+    return TryLater(
+        "bundle {} was not begun, or nobody sent a chunk of it for long; begin "
+        "again",
+        id.hex());
   }
   pb::CommitReply reply;
   const auto missing = store_.chunks().Missing(list->Chunks());
@@ -290,9 +290,9 @@ Result<bool> Service::PutSession::Select(const ChunkId& chunk) {
   acknowledged_.reset();
   const auto wanted = service_.clients_.Wanted(caller_.host, chunk);
   if (!wanted) {
-    return SystemError(EAGAIN, "chunk " + chunk.hex() +
-                                   " is of no bundle that this host has begun; "
-                                   "begin again");
+    return TryLater(
+        "chunk {} is of no bundle that this host has begun; begin again",
+        chunk.hex());
   }
   if (service_.store_.chunks().Missing(std::span(&*wanted, 1)).empty()) {
     return false;
