@@ -228,7 +228,7 @@ Status Client::Connection::ToStatus(const grpc::Status& status) const {
         "was called, and be signed by an authority in 'ca'",
         said);
   }
-  return SystemError(EAGAIN, said);
+  return std::unexpected(Error{ErrorCode::kSystem, said, EAGAIN});
 }
 
 Status Client::Connection::Retry(
@@ -250,9 +250,10 @@ Status Client::Connection::Retry(
       pause_ms = options_.pause_ms_first;
     }
     if (++failed >= options_.attempts_max) {
-      return SystemError(done.error().sys_errno,
-                         fmt::format("gave up after {} attempts: {}", *attempts,
-                                     done.error().message));
+      return std::unexpected(Error{ErrorCode::kSystem,
+                                   fmt::format("gave up after {} attempts: {}",
+                                               *attempts, done.error().message),
+                                   done.error().sys_errno});
     }
     if (!Pause(pause_ms)) {
       return SystemError(ECANCELED,
