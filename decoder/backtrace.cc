@@ -6,6 +6,7 @@
 #include <span>
 #include <utility>
 
+#include "common/path_names.h"
 #include "decoder/loaded_images.h"
 #include "decoder/unwinder.h"
 
@@ -13,10 +14,6 @@ namespace clew::decoder {
 namespace {
 
 using Clock = Unwinder::Clock;
-
-std::string BaseName(const std::string& path) {
-  return path.substr(path.rfind('/') + 1);
-}
 
 BacktraceFrame FrameAt(const LoadedImages& images, Unwinder& unwinder,
                        const Unwinder::Frame& at, bool with_names) {

@@ -5,6 +5,7 @@
 #include <system_error>
 
 #include "common/file.h"
+#include "common/path_names.h"
 #include "decoder/host_images.h"
 
 namespace clew::decoder {
@@ -18,10 +19,6 @@ constexpr std::string_view kDeleted = " (deleted)";
 bool IsRegular(const std::string& path) {
   std::error_code error;
   return fs::is_regular_file(path, error);
-}
-
-std::string BaseName(const std::string& path) {
-  return path.substr(path.rfind('/') + 1);
 }
 
 std::string Hex(std::span<const std::byte> bytes) {

@@ -9,6 +9,8 @@
 
 #include "common/digest.h"
 #include "common/file.h"
+#include "common/path_names.h"
+#include "recorder/vdso.h"
 
 namespace clew::recorder {
 namespace {
@@ -43,10 +45,6 @@ std::vector<uint8_t> BuildIdIn(std::span<const std::byte> notes) {
     at = body_at + Align4(head->n_descsz);
   }
   return {};
-}
-
-std::string BaseName(const std::string& path) {
-  return path.substr(path.rfind('/') + 1);
 }
 
 }  // namespace
@@ -89,12 +87,26 @@ std::vector<uint8_t> IdOf(std::span<const std::byte> file) {
 
 }  // namespace
 
+namespace {
+
+ImageInfo Describe(const std::string& path, std::span<const std::byte> file) {
+  return {.path = path,
+          .build_id = IdOf(file),
+          .has_build_id = !BuildIdOf(file).empty(),
+          .size_bytes = file.size()};
+}
+
+}  // namespace
+
 Result<ImageInfo> DescribeImage(const std::string& path) {
+  if (path == kVdsoPath) {
+    if (OwnVdso().empty()) {
+      return Unsupported("this kernel has no vDSO for our own process");
+    }
+    return Describe(path, OwnVdso());
+  }
   CLEW_ASSIGN_OR_RETURN(file, MappedFile::Open(path));
-  return ImageInfo{.path = path,
-                   .build_id = IdOf(file.bytes()),
-                   .has_build_id = !BuildIdOf(file.bytes()).empty(),
-                   .size_bytes = file.bytes().size()};
+  return Describe(path, file.bytes());
 }
 
 Status CopyImages(BundleWriter& bundle, const std::vector<ImageInfo>& images) {
@@ -105,8 +117,12 @@ Status CopyImages(BundleWriter& bundle, const std::vector<ImageInfo>& images) {
     if (made.insert(folder).second) {
       CLEW_RETURN_IF_ERROR(bundle.MakeFolder(folder));
     }
-    const std::string name = folder + "/" + BaseName(image.path);
+    const std::string name = folder + "/" + ImageFileName(image.path);
     if (!made.insert(name).second) {
+      continue;
+    }
+    if (image.path == kVdsoPath) {
+      CLEW_RETURN_IF_ERROR(bundle.Write(name, OwnVdso()));
       continue;
     }
     CLEW_ASSIGN_OR_RETURN(file, MappedFile::Open(image.path));

@@ -25,12 +25,13 @@ struct ImageInfo {
 // ELF file. Every offset in `file` is checked.
 std::vector<uint8_t> BuildIdOf(std::span<const std::byte> file);
 
-// Describes the file at `path`, which must be a regular one.
+// Describes the file at `path`, which must be a regular one; for kVdsoPath the
+// vDSO of this process, which is that of every other one of 64 bits.
 [[nodiscard]] Result<ImageInfo> DescribeImage(const std::string& path);
 
-// Makes images/ and copies each file to images/<build-id in hex>/<base name>;
-// what two of them would put there is copied once. kSystem also if a file is no
-// longer the one that was described.
+// Makes images/ and copies each file to images/<build-id in hex>/ under
+// ImageFileName; what two of them would put there is copied once. kSystem also
+// if a file is no longer the one that was described.
 [[nodiscard]] Status CopyImages(BundleWriter& bundle,
                                 const std::vector<ImageInfo>& images);
 

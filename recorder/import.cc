@@ -6,6 +6,7 @@
 #include <set>
 
 #include "common/file.h"
+#include "common/path_names.h"
 #include "proto/bundle.pb.h"
 #include "recorder/images.h"
 #include "recorder/utf8.h"
@@ -15,10 +16,6 @@ namespace {
 
 constexpr uint32_t kFormatVersion = 1;
 constexpr size_t kCopyBytes = size_t{1} << 20;
-
-std::string BaseName(const std::string& path) {
-  return path.substr(path.rfind('/') + 1);
-}
 
 void SetCpu(const ImportedRun& run, pb::Cpu& cpu) {
   cpu.set_vendor(run.cpu_is_intel ? pb::Cpu::VENDOR_INTEL
@@ -70,7 +67,7 @@ Status CopyImages(BundleWriter& bundle, const ImportedRun& run) {
     if (made.insert(folder).second) {
       CLEW_RETURN_IF_ERROR(bundle.MakeFolder(folder));
     }
-    const std::string name = folder + "/" + BaseName(Utf8(image.path));
+    const std::string name = folder + "/" + ImageFileName(Utf8(image.path));
     if (!made.insert(name).second) {
       continue;
     }

@@ -7,6 +7,7 @@
 #include "proto/bundle.pb.h"
 #include "recorder/manifest.h"
 #include "recorder/utf8.h"
+#include "recorder/vdso.h"
 
 namespace clew::recorder {
 namespace {
@@ -21,8 +22,11 @@ bool IsWanted(const std::set<int32_t>& users, const PerfRun& run) {
          });
 }
 
-// A mapping that has a file: not "[vdso]", "//anon", "/memfd:name (deleted)".
-bool IsFile(const std::string& path) {
+// A mapping whose code can be copied: not "//anon", "/memfd:name (deleted)".
+bool IsCode(const std::string& path) {
+  if (path == kVdsoPath) {
+    return true;
+  }
   return path.starts_with('/') && !path.starts_with("//") &&
          !path.starts_with("/memfd:") &&
          path.size() - path.rfind('/') - 1 <= kNameBytesMax &&
@@ -45,7 +49,7 @@ std::string Find(const MappedImage& image, ImageInfo& found) {
 PerfBundleReport FindImages(const PerfCapture& capture, const PerfRun& run) {
   PerfBundleReport report;
   for (const auto& [image, users] : capture.images()) {
-    if (!run.images || !IsWanted(users, run) || !IsFile(image.path)) {
+    if (!run.images || !IsWanted(users, run) || !IsCode(image.path)) {
       continue;
     }
     ImageInfo found;

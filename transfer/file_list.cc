@@ -8,6 +8,7 @@
 
 #include "common/check.h"
 #include "common/file.h"
+#include "common/path_names.h"
 #include "proto/collector_store.pb.h"
 
 namespace clew::transfer {
@@ -16,7 +17,6 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr uint32_t kFormatVersion = 1;
-constexpr size_t kNameBytesMax = 255;
 constexpr size_t kBuildIdBytesMax = 64;
 // An unsolved bundle and a solve that died may share a folder.
 constexpr std::string_view kUnfinishedSchedule = "schedule.pb.partial";
@@ -24,8 +24,6 @@ constexpr std::array<std::string_view, 7> kTopNames = {
     "core",      "core.zst",    "inputs.pb", "manifest.pb",
     "perf.data", "schedule.pb", "start.pb"};
 constexpr std::string_view kHexDigits = "0123456789abcdef";
-constexpr std::string_view kNameBytes =
-    "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._+@=,~-";
 
 uint64_t ChunkCount(uint64_t size_bytes) {
   return size_bytes / kChunkBytes + (size_bytes % kChunkBytes != 0 ? 1 : 0);
@@ -35,11 +33,6 @@ bool IsBuildId(std::string_view text) {
   return !text.empty() && text.size() % 2 == 0 &&
          text.size() <= 2 * kBuildIdBytesMax &&
          text.find_first_not_of(kHexDigits) == text.npos;
-}
-
-bool IsName(std::string_view text) {
-  return !text.empty() && text.size() <= kNameBytesMax && text != "." &&
-         text != ".." && text.find_first_not_of(kNameBytes) == text.npos;
 }
 
 // What a message quotes of a stranger's text.
@@ -226,7 +219,7 @@ Status CheckPath(std::string_view path) {
     const std::string_view rest = path.substr(kImages.size());
     const size_t slash = rest.find('/');
     if (slash != rest.npos && IsBuildId(rest.substr(0, slash)) &&
-        IsName(rest.substr(slash + 1))) {
+        IsImageFileName(rest.substr(slash + 1))) {
       return {};
     }
   }

@@ -1,6 +1,7 @@
 #include <limits>
 #include <string_view>
 
+#include "common/path_names.h"
 #include "decoder/bundle/convert.h"
 #include "decoder/bundle/wire_fault.h"
 
@@ -95,9 +96,8 @@ Result<CpuIdentity> ToCpu(const pb::Cpu& from, const std::string& where) {
 // The base name becomes part of a path: it must not lead out of the bundle.
 Result<BundleImage> ToImage(const pb::Image& from, const std::string& where,
                             const std::string& bundle_path) {
-  const std::string name = from.path().substr(from.path().rfind('/') + 1);
-  if (name.empty() || name == "." || name == ".." ||
-      name.find('\0') != std::string::npos) {
+  const std::string name = ImageFileName(from.path());
+  if (!IsImageFileName(name)) {
     return CorruptInput("{}: image path is {:?}, wanted a file's", where,
                         from.path());
   }

@@ -14,6 +14,7 @@
 
 #include "common/check.h"
 #include "common/digest.h"
+#include "common/path_names.h"
 #include "common/progress.h"
 #include "common/result.h"
 #include "common/units.h"
@@ -138,6 +139,23 @@ TEST(ProgressTest, NothingIsDrawnWhereStderrIsNoTerminal) {
     progress.Update(2, 10);
   }
   EXPECT_EQ(testing::internal::GetCapturedStderr(), "");
+}
+
+TEST(PathNames, EveryPathGivesANameThatABundleMayHave) {
+  EXPECT_EQ(BaseName("/usr/lib/libc.so.6"), "libc.so.6");
+  EXPECT_EQ(BaseName("a"), "a");
+  EXPECT_EQ(ImageFileName("/usr/lib/libstdc++.so.6"), "libstdc++.so.6");
+  EXPECT_EQ(ImageFileName("[vdso]"), "_vdso_");
+  EXPECT_EQ(ImageFileName("/opt/my app/a:b"), "a_b");
+  EXPECT_EQ(ImageFileName(std::string("/x\0y", 4)), "x_y");
+  EXPECT_FALSE(IsImageFileName(ImageFileName("/usr/")));
+  EXPECT_FALSE(IsImageFileName(ImageFileName("/usr/..")));
+  for (int byte = 0; byte < 256; ++byte) {
+    const std::string path = std::string("/x") + static_cast<char>(byte);
+    EXPECT_EQ(IsImageFileName(ImageFileName(path)), byte != '/') << byte;
+  }
+  EXPECT_TRUE(IsImageFileName(ImageFileName(std::string(300, 'a'))));
+  EXPECT_FALSE(IsImageFileName(std::string(256, 'a')));
 }
 
 }  // namespace

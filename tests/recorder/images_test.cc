@@ -53,6 +53,26 @@ TEST_F(ImagesTest, TwoNamesOfOneBuildAreBothCopied) {
   EXPECT_EQ(fs::file_size(at + "two"), images[0].size_bytes);
 }
 
+TEST_F(ImagesTest, TheVdsoIsCopiedFromOurOwnMemory) {
+  const auto image = DescribeImage("[vdso]");
+  ASSERT_TRUE(image) << image.error().message;
+  EXPECT_TRUE(image->has_build_id);
+  auto bundle = BundleWriter::Create(PosixFileSystem(), Path("b"));
+  ASSERT_TRUE(bundle) << bundle.error().message;
+  const Status copied = CopyImages(*bundle, {*image});
+  ASSERT_TRUE(copied) << copied.error().message;
+  const auto file = ReadWholeFile(bundle->folder() + "/images/" +
+                                  Hex(image->build_id) + "/_vdso_");
+  ASSERT_TRUE(file) << file.error().message;
+  EXPECT_EQ(file->size(), image->size_bytes);
+  // A whole ELF file, with the build-id that the kernel gave it.
+  EXPECT_EQ(BuildIdOf(*file), image->build_id);
+  EXPECT_NE(std::string_view(reinterpret_cast<const char*>(file->data()),
+                             file->size())
+                .find("__vdso_clock_gettime"),
+            std::string_view::npos);
+}
+
 TEST_F(ImagesTest, AFileThatWasReplacedIsTold) {
   const ImageInfo image = Describe("one");
   fs::remove(Path("one"));

@@ -1,0 +1,30 @@
+#include "common/path_names.h"
+
+#include <algorithm>
+
+namespace clew {
+namespace {
+
+constexpr size_t kNameBytesMax = 255;  // NAME_MAX
+constexpr std::string_view kNameBytes =
+    "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._+@=,~-";
+
+}  // namespace
+
+std::string BaseName(std::string_view path) {
+  return std::string(path.substr(path.rfind('/') + 1));
+}
+
+bool IsImageFileName(std::string_view name) {
+  return !name.empty() && name.size() <= kNameBytesMax && name != "." &&
+         name != ".." && name.find_first_not_of(kNameBytes) == name.npos;
+}
+
+std::string ImageFileName(std::string_view path) {
+  std::string name = BaseName(path).substr(0, kNameBytesMax);
+  std::ranges::replace_if(
+      name, [](char byte) { return !kNameBytes.contains(byte); }, '_');
+  return name;
+}
+
+}  // namespace clew

@@ -1,0 +1,23 @@
+#ifndef CLEW_COMMON_PATH_NAMES_H_
+#define CLEW_COMMON_PATH_NAMES_H_
+
+#include <string>
+#include <string_view>
+
+namespace clew {
+
+// What is behind the last slash: "" for "/usr/", the whole path without one.
+std::string BaseName(std::string_view path);
+
+// Names of images' files in a bundle, images/<build-id>/<name>: 1 to 255 bytes
+// of [A-Za-z0-9._+@=,~-], neither "." nor "..".
+bool IsImageFileName(std::string_view name);
+
+// The name of the file of an image that was mapped as `path`: its base name,
+// cut after 255 bytes, with '_' for each byte that such a name has not.
+// "[vdso]" is "_vdso_". Empty, "." or ".." where the base name is.
+std::string ImageFileName(std::string_view path);
+
+}  // namespace clew
+
+#endif  // CLEW_COMMON_PATH_NAMES_H_
