@@ -15,6 +15,8 @@
 #include <cstring>
 #include <utility>
 
+#include "common/sanitizer.h"
+
 namespace clew::daemon {
 namespace {
 
@@ -62,7 +64,8 @@ void Limit(__rlimit_resource resource, uint64_t most) {
   dup2(errors, STDERR_FILENO);
   const rlimit no_core = {};
   setrlimit(RLIMIT_CORE, &no_core);
-  Limit(RLIMIT_AS, limits.memory_bytes);
+  // A program with AddressSanitizer could not even start.
+  Limit(RLIMIT_AS, kAddressSanitizer ? 0 : limits.memory_bytes);
   Limit(RLIMIT_CPU, limits.cpu_s);
   execv(arguments[0], arguments.data());
   const char* text = strerrordesc_np(errno);
