@@ -49,7 +49,7 @@ Result<decoder::CoreDump> OpenCore(const std::string& path,
 }
 
 Status CopyFile(BundleWriter& bundle, const std::string& path) {
-  const recorder::perf::Fd fd(open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  const Fd fd(open(path.c_str(), O_RDONLY | O_CLOEXEC));
   if (fd.get() < 0) {
     return SystemError(errno, fmt::format("cannot open {:?}", path));
   }

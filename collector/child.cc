@@ -13,7 +13,7 @@
 #include <utility>
 
 #include "collector/child_process.h"
-#include "collector/fd.h"
+#include "common/fd.h"
 
 namespace clew::collector {
 namespace {

@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "collector/child.h"
-#include "collector/fd.h"
+#include "common/fd.h"
 #include "common/result.h"
 
 namespace clew::collector {

@@ -11,7 +11,7 @@
 #include <cmath>
 #include <utility>
 
-#include "collector/fd.h"
+#include "common/fd.h"
 
 namespace clew::collector {
 namespace {

@@ -10,7 +10,7 @@
 #include <thread>
 #include <vector>
 
-#include "collector/fd.h"
+#include "common/fd.h"
 #include "common/result.h"
 
 namespace clew::collector {

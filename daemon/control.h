@@ -10,8 +10,8 @@
 #include <string>
 #include <vector>
 
+#include "common/fd.h"
 #include "common/result.h"
-#include "daemon/fd.h"
 #include "daemon/loop.h"
 #include "daemon/protocol.h"
 

@@ -7,7 +7,7 @@
 #include <cerrno>
 #include <filesystem>
 
-#include "daemon/fd.h"
+#include "common/fd.h"
 
 namespace clew::daemon {
 namespace {

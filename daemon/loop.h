@@ -8,9 +8,9 @@
 #include <mutex>
 #include <vector>
 
+#include "common/fd.h"
 #include "common/result.h"
 #include "daemon/clock.h"
-#include "daemon/fd.h"
 
 namespace clew::daemon {
 

@@ -9,9 +9,9 @@
 #include <string>
 #include <thread>
 
+#include "common/fd.h"
 #include "common/result.h"
 #include "daemon/clock.h"
-#include "daemon/fd.h"
 #include "daemon/loop.h"
 #include "daemon/source.h"
 

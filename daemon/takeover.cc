@@ -9,7 +9,7 @@
 #include <cstring>
 #include <memory>
 
-#include "daemon/fd.h"
+#include "common/fd.h"
 
 namespace clew::daemon {
 namespace {

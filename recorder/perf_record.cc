@@ -286,7 +286,7 @@ class Recorder {
   ProcessScanner scanner_;
   PerfRun run_;
   std::optional<HeldProgram> program_;
-  perf::Fd ended_;       // of the process attached to
+  Fd ended_;             // of the process attached to
   int32_t process_ = 0;  // 0: not one alone
   std::string cgroup_;   // its folder; empty: none
   std::optional<PerfCapture> capture_;

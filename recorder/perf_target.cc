@@ -74,9 +74,9 @@ Result<HeldProgram> HeldProgram::Start(
   if (pipe2(go.data(), O_CLOEXEC) != 0) {
     return SystemError(errno, "cannot make a pipe");
   }
-  const perf::Fd read_end(go[0]);
+  const Fd read_end(go[0]);
   HeldProgram program;
-  program.go_ = perf::Fd(go[1]);
+  program.go_ = Fd(go[1]);
   IgnoreInterrupt();
   program.process_ = fork();
   if (program.process_ == 0) {
@@ -108,7 +108,7 @@ HeldProgram::~HeldProgram() {
 void HeldProgram::Go() {
   // If the child is gone, its status tells.
   (void)!write(go_.get(), "g", 1);
-  go_ = perf::Fd();
+  go_ = Fd();
 }
 
 Result<std::optional<int>> HeldProgram::TryWait() {
@@ -127,7 +127,7 @@ Result<std::optional<int>> HeldProgram::TryWait() {
 
 void HeldProgram::Kill(int signal) const { kill(process_, signal); }
 
-Result<perf::Fd> EndOfProcess(int32_t process) {
+Result<Fd> EndOfProcess(int32_t process) {
   const long fd = syscall(SYS_pidfd_open, process, 0);
   if (fd < 0 && (errno == ESRCH || errno == EINVAL)) {
     return InvalidArgument("there is no process {}; 'ps -e' lists them",
@@ -136,10 +136,10 @@ Result<perf::Fd> EndOfProcess(int32_t process) {
   if (fd < 0) {
     return SystemError(errno, fmt::format("cannot open process {}", process));
   }
-  return perf::Fd(static_cast<int>(fd));
+  return Fd(static_cast<int>(fd));
 }
 
-bool HasEnded(const perf::Fd& process_end) {
+bool HasEnded(const Fd& process_end) {
   pollfd wanted = {.fd = process_end.get(), .events = POLLIN, .revents = 0};
   return poll(&wanted, 1, 0) == 1;
 }

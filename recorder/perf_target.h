@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "common/fd.h"
 #include "common/result.h"
 #include "recorder/perf/kernel.h"
 
@@ -30,7 +31,7 @@ class HeldProgram {
 
   pid_t process() const { return process_; }
   // Can be read once the program has ended.
-  const perf::Fd& ended() const { return ended_; }
+  const Fd& ended() const { return ended_; }
   // Lets it go on to its execve.
   void Go();
   // The wait status, once it has ended; 127 also where execve failed.
@@ -41,15 +42,15 @@ class HeldProgram {
   HeldProgram() = default;
 
   pid_t process_ = -1;
-  perf::Fd go_;
-  perf::Fd ended_;
+  Fd go_;
+  Fd ended_;
 };
 
 // A file descriptor that can be read once the process has ended.
 // kInvalidArgument: there is no such process.
-[[nodiscard]] Result<perf::Fd> EndOfProcess(int32_t process);
+[[nodiscard]] Result<Fd> EndOfProcess(int32_t process);
 
-bool HasEnded(const perf::Fd& process_end);
+bool HasEnded(const Fd& process_end);
 
 // The folder of a unit's cgroup, below `cgroups` (/sys/fs/cgroup) or its
 // subfolder "unified". kInvalidArgument: no such unit is running.

@@ -9,25 +9,10 @@
 #include <string_view>
 #include <utility>
 
+#include "common/fd.h"
 #include "common/result.h"
 
 namespace clew::recorder::perf {
-
-// A file descriptor, closed when destroyed. Moves.
-class Fd {
- public:
-  Fd() = default;
-  explicit Fd(int fd) : fd_(fd) {}
-  Fd(Fd&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
-  Fd& operator=(Fd&& other) noexcept;
-  Fd(const Fd&) = delete;
-  Fd& operator=(const Fd&) = delete;
-  ~Fd();
-  int get() const { return fd_; }  // -1: none
-
- private:
-  int fd_ = -1;
-};
 
 // Mapped memory, unmapped when destroyed. Moves; the bytes stay where they are.
 class Memory {

@@ -65,8 +65,8 @@ std::vector<std::byte> SwitchIn() {
 class LoopKernel final : public recorder::perf::PtKernel {
  public:
   explicit LoopKernel(uint64_t rounds) : rounds_(rounds) {}
-  Status Control(const recorder::perf::Fd& event, unsigned long request,
-                 unsigned long argument, std::string_view what) override {
+  Status Control(const Fd& event, unsigned long request, unsigned long argument,
+                 std::string_view what) override {
     if (request == PERF_EVENT_IOC_DISABLE && rounds_ > 0) {
       WriteRecord(CoreId(0), SwitchIn());
       const auto pt = PtOfLoop(std::exchange(rounds_, 0));

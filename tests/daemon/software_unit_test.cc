@@ -15,7 +15,7 @@
 #include <string>
 
 #include "daemon/control.h"
-#include "daemon/fd.h"
+#include "common/fd.h"
 #include "daemon/spool.h"
 #include "proto/bundle.pb.h"
 #include "tests/daemon/support.h"

@@ -1,13 +1,13 @@
-#ifndef CLEW_COLLECTOR_FD_H_
-#define CLEW_COLLECTOR_FD_H_
+#ifndef CLEW_COMMON_FD_H_
+#define CLEW_COMMON_FD_H_
 
 #include <unistd.h>
 
 #include <utility>
 
-namespace clew::collector {
+namespace clew {
 
-// A file descriptor that closes itself; -1: none. Moves.
+// A file descriptor, closed when destroyed. Moves.
 class Fd {
  public:
   Fd() = default;
@@ -18,8 +18,11 @@ class Fd {
     fd_ = std::exchange(other.fd_, -1);
     return *this;
   }
+  Fd(const Fd&) = delete;
+  Fd& operator=(const Fd&) = delete;
   ~Fd() { Close(); }
-  int get() const { return fd_; }
+  int get() const { return fd_; }  // -1: none
+  int Release() { return std::exchange(fd_, -1); }
   void Close() {
     if (fd_ >= 0) {
       close(std::exchange(fd_, -1));
@@ -30,6 +33,6 @@ class Fd {
   int fd_ = -1;
 };
 
-}  // namespace clew::collector
+}  // namespace clew
 
-#endif  // CLEW_COLLECTOR_FD_H_
+#endif  // CLEW_COMMON_FD_H_
