@@ -14,8 +14,8 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
-#include "daemon/control.h"
 #include "common/fd.h"
+#include "daemon/control.h"
 #include "daemon/spool.h"
 #include "proto/bundle.pb.h"
 #include "tests/daemon/support.h"
