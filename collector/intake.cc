@@ -51,10 +51,23 @@ std::string SourceOf(const pb::Manifest& manifest) {
   }
 }
 
-std::string FailureOf(const pb::Failure& failure) {
+// What is known of a run that has no failure of its own to tell.
+std::string FailureOf(const pb::Trigger& trigger) {
+  switch (trigger.kind()) {
+    case pb::Trigger::KIND_UNIT_FAILED:
+      return "the unit failed";
+    case pb::Trigger::KIND_REQUEST:
+      return "snapshot";
+    default:
+      return "none";
+  }
+}
+
+std::string FailureOf(const pb::Manifest& manifest) {
+  const pb::Failure& failure = manifest.failure();
   switch (failure.kind()) {
     case pb::Failure::KIND_NONE:
-      return "none";
+      return FailureOf(manifest.trigger());
     case pb::Failure::KIND_SIGNAL: {
       const char* name = sigdescr_np(failure.signal());
       return fmt::format("signal {} ({})", failure.signal(),
@@ -133,7 +146,7 @@ Result<NewBundle> Describe(ChunkStore& chunks, const FileList& list,
   bundle.unit = CleanLine(manifest.trigger().unit(), kCatalogueTextMax);
   bundle.command = CommandOf(manifest);
   bundle.source = SourceOf(manifest);
-  bundle.failure = FailureOf(manifest.failure());
+  bundle.failure = FailureOf(manifest);
   bundle.recorded_at_s = manifest.recorded_at_s();
   bundle.received_at_s = received_at_s;
   bundle.size_bytes = list.size_bytes();

@@ -188,15 +188,11 @@ void Daemon::LookAtUnits() {
   unit_timer_ =
       parts_.loop.After(config_.unit_poll_s * 1000, [this] { LookAtUnits(); });
   for (const UnitEvent& event : units_.Look(parts_.clock.MonotonicMs())) {
-    Noticed noticed{.kind = event.kind,
-                    .process = event.process,
-                    .unit = event.unit,
-                    .failure = {},
-                    .core = false};
-    noticed.failure.kind = event.kind == TriggerKind::kHang
-                               ? FailureKind::kHang
-                               : FailureKind::kExit;
-    noticed.failure.thread = Tid(event.process);
+    const Noticed noticed{.kind = event.kind,
+                          .process = event.process,
+                          .unit = event.unit,
+                          .failure = event.failure,
+                          .core = false};
     if (const auto begun = Begin(noticed); !begun) {
       parts_.log.Once(Level::kWarning, "not-saved", event.unit,
                       {{"unit", event.unit}, {"why", begun.error().message}});

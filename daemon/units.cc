@@ -34,6 +34,30 @@ std::optional<uint64_t> CpuTimeUs(const std::string& cgroup) {
 
 }  // namespace
 
+namespace {
+
+Failure FailureOf(const UnitState& state, int32_t process) {
+  Failure failure;
+  failure.thread = Tid(process);
+  if (state.ended_by_signal != 0) {
+    failure.kind = FailureKind::kSignal;
+    failure.signal = state.ended_by_signal;
+  } else if (state.exit_status != 0) {
+    failure.kind = FailureKind::kExit;
+    failure.exit_status = state.exit_status;
+  }
+  return failure;
+}
+
+Failure HangOf(int32_t process) {
+  Failure failure;
+  failure.kind = FailureKind::kHang;
+  failure.thread = Tid(process);
+  return failure;
+}
+
+}  // namespace
+
 void UnitWatch::SetUnits(const std::vector<WatchedUnit>& units) {
   std::map<std::string, Watched> kept;
   for (const WatchedUnit& unit : units) {
@@ -97,7 +121,8 @@ std::vector<UnitEvent> UnitWatch::Look(uint64_t now_ms) {
       now = state ? std::optional(*state) : std::nullopt;
     }
     if (now && Failed(watched, *now)) {
-      events.push_back({name, TriggerKind::kUnitFailed, watched.last_process});
+      events.push_back({name, TriggerKind::kUnitFailed, watched.last_process,
+                        FailureOf(*now, watched.last_process)});
     }
     if (now) {
       watched.state = now;
@@ -105,7 +130,8 @@ std::vector<UnitEvent> UnitWatch::Look(uint64_t now_ms) {
           now->process != 0 ? now->process : watched.last_process;
     }
     if (Hangs(watched, now_ms)) {
-      events.push_back({name, TriggerKind::kHang, watched.last_process});
+      events.push_back({name, TriggerKind::kHang, watched.last_process,
+                        HangOf(watched.last_process)});
     }
   }
   return events;

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "common/bundle_facts.h"
+#include "common/inputs.h"
 #include "common/result.h"
 #include "daemon/config.h"
 
@@ -21,6 +22,9 @@ struct UnitState {
   uint64_t restarts = 0;  // by the manager itself, since it was started
   int32_t process = 0;    // its main one; 0: none
   std::string cgroup;     // "/system.slice/a.service"
+  // How the last main process ended; both 0: well, or it runs, or nobody knows.
+  int32_t ended_by_signal = 0;
+  int32_t exit_status = 0;
 };
 
 class UnitManager {
@@ -38,6 +42,8 @@ struct UnitEvent {
   std::string unit;
   TriggerKind kind = TriggerKind::kUnitFailed;  // or kHang
   int32_t process = 0;
+  // kNone: it failed and nobody knows how, since it was started again.
+  Failure failure = {};
 };
 
 struct UnitReport {

@@ -1,9 +1,11 @@
+#include <sys/wait.h>
 #include <systemd/sd-bus.h>
 #include <systemd/sd-daemon.h>
 
 #include <cstdlib>
 #include <memory>
 #include <string>
+#include <type_traits>
 
 #include "daemon/units.h"
 
@@ -38,10 +40,17 @@ class Systemd final : public UnitManager {
     state.failed = active == "failed";
     CLEW_ASSIGN_OR_RETURN(cgroup, Text(encoded, kService, "ControlGroup"));
     state.cgroup = cgroup;
-    CLEW_ASSIGN_OR_RETURN(restarts, Number(encoded, "NRestarts"));
+    CLEW_ASSIGN_OR_RETURN(restarts, Number<uint32_t>(encoded, "NRestarts"));
     state.restarts = restarts;
-    CLEW_ASSIGN_OR_RETURN(process, Number(encoded, "MainPID"));
+    CLEW_ASSIGN_OR_RETURN(process, Number<uint32_t>(encoded, "MainPID"));
     state.process = static_cast<int32_t>(process);
+    CLEW_ASSIGN_OR_RETURN(code, Number<int32_t>(encoded, "ExecMainCode"));
+    CLEW_ASSIGN_OR_RETURN(status, Number<int32_t>(encoded, "ExecMainStatus"));
+    if (code == CLD_KILLED || code == CLD_DUMPED) {
+      state.ended_by_signal = status;
+    } else if (code == CLD_EXITED) {
+      state.exit_status = status;
+    }
     return state;
   }
 
@@ -57,10 +66,13 @@ class Systemd final : public UnitManager {
     const std::unique_ptr<char, decltype(&free)> owner(text, free);
     return std::string(text);
   }
-  Result<uint32_t> Number(const char* path, const char* name) {
-    uint32_t value = 0;
+  template <class Int>
+  Result<Int> Number(const char* path, const char* name) {
+    static_assert(sizeof(Int) == sizeof(int32_t));
+    constexpr char kType = std::is_signed_v<Int> ? 'i' : 'u';
+    Int value = 0;
     const int status = sd_bus_get_property_trivial(
-        bus_.get(), kManager, path, kService, name, nullptr, 'u', &value);
+        bus_.get(), kManager, path, kService, name, nullptr, kType, &value);
     if (status < 0) {
       return SystemError(-status, fmt::format("systemd: cannot read {}", name));
     }

@@ -8,6 +8,7 @@
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 
+#include <csignal>
 #include <map>
 #include <string>
 
@@ -53,13 +54,16 @@ TEST_F(UnitsTest, AFailureOrARestartIsToldOnce) {
        .failed = true,
        .restarts = 3,
        .process = 0,
-       .cgroup = ""};
+       .cgroup = "",
+       .ended_by_signal = SIGSEGV};
   b.failed = true;  // not to be told
   auto events = watch_.Look(2);
   ASSERT_EQ(events.size(), 1u);
   EXPECT_EQ(events[0].unit, "a.service");
   EXPECT_EQ(events[0].kind, TriggerKind::kUnitFailed);
   EXPECT_EQ(events[0].process, 7) << "the one that it had";
+  EXPECT_EQ(events[0].failure.kind, FailureKind::kSignal);
+  EXPECT_EQ(events[0].failure.signal, SIGSEGV);
   EXPECT_TRUE(watch_.Look(3).empty());
   a = {.active = true,
        .failed = false,
@@ -68,7 +72,9 @@ TEST_F(UnitsTest, AFailureOrARestartIsToldOnce) {
        .cgroup = ""};
   EXPECT_TRUE(watch_.Look(4).empty()) << "started by hand";
   a.restarts = 4;
-  EXPECT_EQ(watch_.Look(5).size(), 1u);
+  events = watch_.Look(5);
+  ASSERT_EQ(events.size(), 1u);
+  EXPECT_EQ(events[0].failure.kind, FailureKind::kNone) << "nobody knows how";
   EXPECT_TRUE(watch_.Look(6).empty());
 }
 
