@@ -20,6 +20,7 @@
 #include "common/file.h"
 #include "common/progress.h"
 #include "decoder/bundle_reader.h"
+#include "decoder/input_counts.h"
 #include "decoder/streams.h"
 #include "decoder/unzstd.h"
 
@@ -66,6 +67,7 @@ struct Summary {
   std::vector<ThreadSummary> threads;
   std::vector<decoder::MmapRecord> images_missing;
   StreamStats stats;
+  std::optional<decoder::InputCounts> inputs;  // if the bundle has a log
   std::string backtraces;
   std::string no_backtraces_because;
 };
@@ -391,6 +393,23 @@ Json ToJson(const std::optional<Sufficiency>& found) {
           {"reasons", found->reasons}};
 }
 
+Json ToJson(const std::optional<decoder::InputCounts>& inputs) {
+  if (!inputs) {
+    return nullptr;
+  }
+  Json causes = Json::object();
+  for (const auto& [cause, count] : inputs->causes) {
+    causes[cause] = count;
+  }
+  return {{"threads", inputs->threads},
+          {"calls", inputs->calls},
+          {"signals", inputs->signals},
+          {"instructions", inputs->instructions},
+          {"unknown", inputs->unknown},
+          {"unknown_in_log", inputs->unknown_in_log},
+          {"unknown_by_cause", std::move(causes)}};
+}
+
 Json ToJson(const Manifest& manifest, const Summary& summary) {
   Json threads = Json::array();
   for (const ThreadSummary& thread : summary.threads) {
@@ -442,6 +461,7 @@ Json ToJson(const Manifest& manifest, const Summary& summary) {
             {"aux_bytes", manifest.lost_aux_bytes},
             {"records", manifest.lost_records},
             {"inputs_unknown", manifest.inputs_unknown}}},
+          {"inputs", ToJson(summary.inputs)},
           {"trigger", ToJson(manifest.trigger)},
           {"sufficiency", ToJson(manifest.sufficiency)},
           {"redactions", manifest.redactions},
@@ -462,6 +482,22 @@ std::string LossText(const Manifest& manifest, const Summary& summary) {
                     stats.gaps, stats.gap_bytes,
                     stats.instructions_without_thread, manifest.lost_aux_bytes,
                     manifest.lost_records, manifest.inputs_unknown);
+}
+
+// How many there are, and on lines of their own why some are not known.
+void PrintInputs(const std::optional<decoder::InputCounts>& inputs) {
+  if (!inputs) {
+    fmt::print("{:<13} none recorded\n", "inputs");
+    return;
+  }
+  fmt::print(
+      "{:<13} {} calls, {} signals, {} instructions of {} threads; {} "
+      "unknown\n",
+      "inputs", inputs->calls, inputs->signals, inputs->instructions,
+      inputs->threads, inputs->unknown);
+  for (const auto& [cause, count] : inputs->causes) {
+    fmt::print("{:<13} - {}: {:?}\n", "", count, cause);
+  }
 }
 
 void PrintMissing(const Summary& summary) {
@@ -524,6 +560,7 @@ void PrintText(const Manifest& manifest, const Summary& summary) {
        fmt::format("{} in {} slices", summary.stats.instructions,
                    summary.switches));
   line("loss", LossText(manifest, summary));
+  PrintInputs(summary.inputs);
   PrintFacts(manifest);
   fmt::print("\n{:>8}  {:<16} {:>12} {:>8} {:>6}\n", "thread", "name",
              "instructions", "slices", "gaps");
@@ -537,6 +574,16 @@ void PrintText(const Manifest& manifest, const Summary& summary) {
   } else if (!summary.no_backtraces_because.empty()) {
     fmt::print("\nno backtraces: {}\n", summary.no_backtraces_because);
   }
+}
+
+Status CountInputs(const Bundle& bundle, Summary& summary) {
+  auto inputs = decoder::CountInputs(bundle);
+  if (inputs) {
+    summary.inputs = std::move(*inputs);
+  } else if (inputs.error().sys_errno != ENOENT) {
+    return std::unexpected(inputs.error());
+  }
+  return {};
 }
 
 Status RunInfo(const InfoOptions& options) {
@@ -558,6 +605,7 @@ Status RunInfo(const InfoOptions& options) {
     summary.pt_bytes += core.bytes;
   }
   CLEW_RETURN_IF_ERROR(Count(*trace, summary));
+  CLEW_RETURN_IF_ERROR(CountInputs(bundle, summary));
   if (options.no_backtraces) {
     summary.no_backtraces_because = "not asked for";
   } else {

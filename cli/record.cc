@@ -33,6 +33,7 @@ Examples:
   clew record --source perf -o run.clew -- ./server           on Intel PT
   clew record --source perf --pid 4711 --timeout 5 -o run.clew
   clew record --source perf --unit nginx.service --snapshot -o run.clew
+  clew record --source perf --inputs -o run.clew -- ./server  and its input
   clew record --source perf --sideband-only --system-wide --timeout 5 -o s.clew
 )";
 
@@ -145,8 +146,9 @@ int RunRecord(const CLI::App& command, Options& options) {
   if (HasHardwareOptions(command)) {
     return ReportError(
         InvalidArgument("--pid, --unit, --cgroup, --system-wide, --buffer, "
-                        "--cyc-threshold, --filter, --snapshot and "
-                        "--sideband-only need --source perf")
+                        "--cyc-threshold, --filter, --snapshot, "
+                        "--sideband-only, --inputs, --inputs-buffer and "
+                        "--inputs-rate need --source perf")
             .error());
   }
   const auto outcome = Run(options);

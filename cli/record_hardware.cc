@@ -76,6 +76,29 @@ Result<recorder::PerfRecordOptions> ToRecordOptions(
   return options;
 }
 
+Result<std::optional<InputsOptions>> ToInputsOptions(
+    const HardwareOptions& given) {
+  if (!given.inputs) {
+    if (!given.inputs_buffer.empty() || !given.inputs_rate.empty()) {
+      return InvalidArgument(
+          "--inputs-buffer and --inputs-rate are of --inputs: give that, too");
+    }
+    return std::optional<InputsOptions>();
+  }
+  InputsOptions options;
+  if (!given.inputs_buffer.empty()) {
+    CLEW_ASSIGN_OR_RETURN(bytes, recorder::perf::ParseBytes(
+                                     "--inputs-buffer", given.inputs_buffer));
+    options.ring_bytes = bytes;
+  }
+  if (!given.inputs_rate.empty()) {
+    CLEW_ASSIGN_OR_RETURN(
+        bytes, recorder::perf::ParseBytes("--inputs-rate", given.inputs_rate));
+    options.bytes_per_second = bytes;
+  }
+  return std::optional(options);
+}
+
 const char* KindName(FailureKind kind) {
   switch (kind) {
     case FailureKind::kNone:
@@ -124,6 +147,10 @@ Json ToJson(const HardwareOptions& options, const HardwareReport& report) {
   json["truncations"] = report.counts.truncations;
   json["gaps"] = report.counts.other_gaps;
   json["core"] = report.has_core;
+  json["inputs"] = report.inputs ? Json{{"calls", report.inputs->calls},
+                                        {"unknown", report.inputs->unknown},
+                                        {"bytes", report.inputs->bytes}}
+                                 : Json();
   json["images"] = report.images.images.size();
   json["image_bytes"] = report.images.image_bytes;
   Json missing = Json::array();
@@ -136,17 +163,38 @@ Json ToJson(const HardwareOptions& options, const HardwareReport& report) {
 
 void PrintReport(const HardwareOptions& options, const HardwareReport& report) {
   fmt::print(
-      stderr, "clew: {}: {}; {}, {} records, {} images{}\n", options.output,
+      stderr, "clew: {}: {}; {}, {} records, {} images{}{}\n", options.output,
       Describe(options, report.failure),
       report.has_pt
           ? WithMagnitude(static_cast<double>(report.pt_bytes)) + "B of PT"
           : std::string("no PT"),
       report.counts.records, report.images.images.size(),
+      report.inputs ? fmt::format(", {} inputs, {} unknown",
+                                  report.inputs->calls, report.inputs->unknown)
+                    : "",
       report.has_core ? ", core dump" : "");
+}
+
+void WarnOf(const InputsReport& inputs) {
+  if (inputs.ring_full > 0) {
+    Warn(
+        fmt::format("{} calls lost: the ring of inputs was full; a larger "
+                    "--inputs-buffer helps",
+                    inputs.ring_full));
+  }
+  if (inputs.over_rate > 0) {
+    Warn(
+        fmt::format("{} calls lost: more bytes of inputs than --inputs-rate "
+                    "allows a second",
+                    inputs.over_rate));
+  }
 }
 
 void WarnOf(const HardwareReport& report) {
   const recorder::CaptureCounts& counts = report.counts;
+  if (report.inputs) {
+    WarnOf(*report.inputs);
+  }
   if (counts.lost_records > 0) {
     Warn(fmt::format("{} records lost: the rings were full",
                      counts.lost_records));
@@ -219,6 +267,18 @@ void AddHardwareOptions(CLI::App& command, HardwareOptions& options) {
       "keep overwriting the rings; the bundle has what they hold at the end"));
   in_group(command.add_flag("--sideband-only", options.sideband_only,
                             "no PT: switches, mappings, threads alone"));
+  in_group(command.add_flag(
+      "--inputs", options.inputs,
+      "also what comes in from outside: system calls with all that the kernel "
+      "wrote, seen by eBPF; of a command or --pid"));
+  in_group(command.add_option(
+      "--inputs-buffer", options.inputs_buffer,
+      "where calls wait for the recorder, a power of two from 64K to 1G (4M); "
+      "what does not fit is counted in its place and unknown"));
+  in_group(command.add_option(
+      "--inputs-rate", options.inputs_rate,
+      "bytes of calls and memory a second, from 10K on (64M); what is more is "
+      "counted in its place and unknown"));
 }
 
 bool HasHardwareOptions(const CLI::App& command) {
@@ -235,13 +295,17 @@ int RunHardware(const HardwareOptions& options) {
   if (!record) {
     return ReportError(record.error());
   }
+  const auto inputs = ToInputsOptions(options);
+  if (!inputs) {
+    return ReportError(inputs.error());
+  }
   CatchSignals();
   if (options.process != 0) {
     RaiseFileLimit();
   }
   const auto report =
       RecordHardware(recorder::perf::RealPerfKernel(), PosixFileSystem(),
-                     *record, options.output);
+                     *record, *inputs, options.output);
   if (!report) {
     return ReportError(Hint(report.error()));
   }

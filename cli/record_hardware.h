@@ -27,6 +27,9 @@ struct HardwareOptions {
   std::vector<std::string> filters;
   bool snapshot = false;
   bool sideband_only = false;
+  bool inputs = false;
+  std::string inputs_buffer;
+  std::string inputs_rate;
 };
 
 // Adds those that no other source has, as a group of their own.

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <memory>
 #include <optional>
 #include <utility>
 
@@ -85,12 +86,24 @@ Status TakeCore(BundleWriter& bundle, const std::string& proc,
 
 Result<HardwareReport> RecordHardware(
     recorder::perf::PerfKernel& kernel, FileSystem& files,
-    const recorder::PerfRecordOptions& options, const std::string& output) {
+    const recorder::PerfRecordOptions& given,
+    const std::optional<InputsOptions>& inputs, const std::string& output) {
   CLEW_ASSIGN_OR_RETURN(bundle, BundleWriter::Create(files, output));
+  recorder::PerfRecordOptions options = given;
+  std::unique_ptr<ReportingTap> tap;
+  if (inputs) {
+    CLEW_ASSIGN_OR_RETURN(
+        made, MakeInputTap(files, bundle.folder() + "/inputs.pb", *inputs));
+    tap = std::move(made);
+    options.inputs = tap.get();
+  }
   CLEW_ASSIGN_OR_RETURN(
       recorded, recorder::RecordWithPerf(kernel, files, options,
                                          bundle.folder() + "/perf.data"));
   HardwareReport report;
+  if (tap) {
+    report.inputs = tap->report();
+  }
   report.has_pt = recorded.recording.pt_info().has_value();
   if (recorded.dumped_core) {
     const Status core = TakeCore(bundle, options.proc, recorded);

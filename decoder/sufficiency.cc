@@ -4,11 +4,11 @@
 #include <set>
 #include <string>
 #include <utility>
-#include <variant>
 #include <vector>
 
 #include "common/file.h"
 #include "decoder/host_images.h"
+#include "decoder/input_counts.h"
 #include "decoder/streams.h"
 
 namespace clew::decoder {
@@ -205,9 +205,6 @@ class Checker {
       Lacks("nothing decodes: no instruction comes out of the trace");
     }
     score_ += kDecodesPoints;
-    for (const auto& [thread, info] : (*trace)->threads()) {
-      threads_.insert(thread);
-    }
     CheckImages(**trace);
     CheckGaps(*decoded);
   }
@@ -279,40 +276,17 @@ class Checker {
   }
 
   void CheckInputs() {
-    const auto inputs = bundle_.OpenInputs();
+    const auto inputs = CountInputs(bundle_);
     if (!inputs) {
       LacksFile(inputs.error(), "no input log");
       return;
     }
-    const auto noted = CountUnknown(**inputs);
-    if (!noted) {
-      LacksFile(noted.error(), "no input log");
-      return;
-    }
     score_ += kInputsPoints;
-    const uint64_t unknown = *noted + bundle_.manifest().inputs_unknown;
-    if (unknown > 0) {
-      Lacks(fmt::format("{} inputs are not known", unknown));
+    if (inputs->unknown > 0) {
+      Lacks(fmt::format("{} inputs are not known", inputs->unknown));
     } else {
       score_ += kInputsKnownPoints;
     }
-  }
-
-  // What records of the log stand for that are not known.
-  Result<uint64_t> CountUnknown(InputSource& inputs) const {
-    uint64_t unknown = 0;
-    for (const Tid thread : threads_) {
-      while (true) {
-        CLEW_ASSIGN_OR_RETURN(record, inputs.Next(thread));
-        if (!record) {
-          break;
-        }
-        if (const auto* gap = std::get_if<UnknownInput>(&*record)) {
-          unknown += gap->count;
-        }
-      }
-    }
-    return unknown;
   }
 
   void CheckCore() {
@@ -332,7 +306,6 @@ class Checker {
   ProgressSink* progress_;
   SufficiencyReport report_;
   Sufficiency found_;
-  std::set<Tid> threads_;  // of the trace
   uint32_t score_ = 0;
   bool lacks_ = false;
 };

@@ -169,6 +169,7 @@ std::string ManifestOf(const PerfRecording& recording,
   manifest.set_core_registers_exact(run.core_registers_exact);
   manifest.mutable_loss()->set_aux_bytes(capture.counts().gap_bytes);
   manifest.mutable_loss()->set_records(capture.counts().lost_records);
+  manifest.mutable_loss()->set_inputs_unknown(run.inputs_unknown);
   AddImages(capture, report, manifest);
   return manifest.SerializeAsString();
 }

@@ -22,7 +22,8 @@ struct PerfRun {
   int64_t started_at_s = 0;  // wall clock since 1970
   Failure failure;
   bool core_registers_exact = false;
-  bool images = true;  // false: none are copied or listed
+  uint64_t inputs_unknown = 0;  // of an input log, if there is one
+  bool images = true;           // false: none are copied or listed
   // Whose images are wanted; empty: those of every process.
   std::set<int32_t> image_processes;
   // The smallest files come first; what is left over is listed as missing.

@@ -81,6 +81,21 @@ class Recorder {
     if (options_.process < 0) {
       return InvalidArgument("there is no process {}", options_.process);
     }
+    return options_.inputs == nullptr ? Status() : CheckInputs();
+  }
+
+  Status CheckInputs() const {
+    if (options_.command.empty() && options_.process == 0) {
+      return InvalidArgument(
+          "--inputs needs a command or --pid: the input log of a bundle is of "
+          "one process, a unit, a cgroup and the host may have many");
+    }
+    if (options_.snapshot) {
+      return InvalidArgument(
+          "--inputs and --snapshot exclude each other: the input log begins "
+          "with the recording, and there is no history of the last moments "
+          "alone");
+    }
     return {};
   }
 
@@ -171,6 +186,11 @@ class Recorder {
       CLEW_RETURN_IF_ERROR(
           recording.session().WakeFor(program_ ? program_->ended() : ended_));
     }
+    if (options_.inputs != nullptr) {
+      CLEW_RETURN_IF_ERROR(
+          options_.inputs->Start(process_, /*from_exec=*/program_.has_value(),
+                                 recording.clock().has_value()));
+    }
     started_ = Clock::now();
     if (program_) {
       program_->Go();
@@ -239,6 +259,9 @@ class Recorder {
       if (over) {
         return {};
       }
+      if (options_.inputs != nullptr) {
+        CLEW_RETURN_IF_ERROR(options_.inputs->Check());
+      }
       const auto left =
           std::chrono::duration_cast<milliseconds>(next_turn - Clock::now());
       CLEW_RETURN_IF_ERROR(recording.session().Wait(
@@ -269,6 +292,8 @@ class Recorder {
   Status End(PerfRecording& recording) {
     if (!options_.snapshot) {
       CLEW_RETURN_IF_ERROR(recording.session().Disable());
+      // After the trace: what the trace has an end of has its inputs.
+      CLEW_RETURN_IF_ERROR(EndInputs());
       return recording.FinishFull(*capture_);
     }
     CLEW_ASSIGN_OR_RETURN(capture, recording.NewCapture(files_, perf_data_));
@@ -277,6 +302,14 @@ class Recorder {
     CLEW_RETURN_IF_ERROR(recording.session().Disable());
     return AddProcesses(program_ ? last_seen_ : scanner_.Scan(Processes()),
                         *capture_);
+  }
+
+  Status EndInputs() {
+    if (options_.inputs != nullptr) {
+      CLEW_ASSIGN_OR_RETURN(unknown, options_.inputs->Finish());
+      run_.inputs_unknown = unknown;
+    }
+    return {};
   }
 
   perf::PerfKernel& kernel_;

@@ -9,6 +9,7 @@
 
 #include "common/file.h"
 #include "common/result.h"
+#include "recorder/input_tap.h"
 #include "recorder/perf/event_config.h"
 #include "recorder/perf/kernel.h"
 #include "recorder/perf_bundle.h"
@@ -34,6 +35,9 @@ struct PerfRecordOptions {
   // anything else the recording ends. 0: no limit.
   uint32_t seconds = 0;
   FailOn fail_on;  // of a launched program
+  // What comes in from outside, of a command or process alone, in full. May be
+  // null. Must outlive the call.
+  InputTap* inputs = nullptr;
   // Not zero: end the recording. May be null. Must outlive the call.
   const volatile std::sig_atomic_t* stop = nullptr;
   std::string sys = "/sys";
@@ -50,8 +54,9 @@ struct PerfRecorded {
 // Records and writes the file `perf_data`. Ends with the program or process, by
 // `stop`, or after `seconds`.
 //
-// kInvalidArgument: not one target, or it is not there. kUnsupported: no Intel
-// PT here. kSystem: the kernel refused; the message says what would help.
+// kInvalidArgument: not one target, or it is not there; inputs are wanted of
+// what has none. kUnsupported: no Intel PT here. kSystem: the kernel refused;
+// the message says what would help. Errors of `inputs` as they are.
 [[nodiscard]] Result<PerfRecorded> RecordWithPerf(
     perf::PerfKernel& kernel, FileSystem& files,
     const PerfRecordOptions& options, const std::string& perf_data);

@@ -15,7 +15,8 @@ bool IsExec(uint64_t number) {
   return number == __NR_execve || number == __NR_execveat;
 }
 
-void Fill(const InputCall& from, const ClockSamples& clock, pb::Syscall& to) {
+// `clock`: null for no times.
+void Fill(const InputCall& from, const ClockSamples* clock, pb::Syscall& to) {
   to.set_number(from.number);
   for (const uint64_t arg : from.args) {
     to.add_args(arg);
@@ -30,11 +31,14 @@ void Fill(const InputCall& from, const ClockSamples& clock, pb::Syscall& to) {
   to.set_has_output(from.output_digest.has_value());
   to.set_output_digest(from.output_digest.value_or(0));
   to.set_output_bytes(from.output_bytes);
+  if (clock == nullptr) {
+    return;
+  }
   // The end of each interval at which what the field says holds for sure.
-  if (const auto entered = clock.ToTsc(from.entered)) {
+  if (const auto entered = clock->ToTsc(from.entered)) {
     to.set_entered_tsc(entered->hi.as_int());
   }
-  if (const auto left = clock.ToTsc(from.left); left && from.result) {
+  if (const auto left = clock->ToTsc(from.left); left && from.result) {
     to.set_left_tsc(left->lo.as_int());
   }
 }
@@ -57,7 +61,7 @@ void Delimit(const pb::Input& input, std::string& record) {
 InputLog::InputLog(WritableFile& file, const ClockSamples& clock,
                    const InputLogOptions& options)
     : file_(file),
-      clock_(clock),
+      clock_(options.tsc_times ? &clock : nullptr),
       options_(options),
       begun_(!options.from_exec) {}
 

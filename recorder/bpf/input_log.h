@@ -16,6 +16,8 @@ namespace clew::recorder::bpf {
 struct InputLogOptions {
   int32_t process = 0;     // what others do is left out
   bool from_exec = false;  // so is what it does before it calls execve
+  // False: no times, since what is recorded beside has another clock.
+  bool tsc_times = true;
   // Behind so many bytes everything is unknown: a record for each thread says
   // so, and that many more may be written.
   uint64_t bytes_max = uint64_t{4} << 30;
@@ -52,7 +54,7 @@ class InputLog final : public InputSink {
   Status AppendPastLimit(const ThreadName& who, uint64_t count);
 
   WritableFile& file_;
-  const ClockSamples& clock_;
+  const ClockSamples* clock_;  // null: no times
   InputLogOptions options_;
   InputLogCounts counts_;
   bool begun_ = false;

@@ -6,18 +6,17 @@ namespace clew::recorder::bpf {
 
 Result<InputRecording> InputRecording::Start(FileSystem& files,
                                              const std::string& path,
-                                             int32_t process, bool from_exec,
+                                             const InputLogOptions& log,
                                              InputOptions options) {
   InputRecording recording;
-  options.processes = {process};
+  options.processes = {log.process};
   CLEW_ASSIGN_OR_RETURN(source, InputSource::Open(options));
   recording.source_ = std::move(source);
   CLEW_ASSIGN_OR_RETURN(file, files.Create(path));
   recording.file_ = std::move(file);
   recording.clock_ = std::make_unique<ClockSamples>();
-  recording.log_ = std::make_unique<InputLog>(
-      *recording.file_, *recording.clock_,
-      InputLogOptions{.process = process, .from_exec = from_exec});
+  recording.log_ =
+      std::make_unique<InputLog>(*recording.file_, *recording.clock_, log);
   CLEW_RETURN_IF_ERROR(recording.source_->Start());
   return recording;
 }

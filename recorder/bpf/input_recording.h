@@ -15,20 +15,19 @@ namespace clew::recorder::bpf {
 
 // Records inputs.pb of one process: for `clew record --source perf --inputs`.
 //
-//   auto recording = InputRecording::Start(files, path, process, true, {});
+//   auto recording = InputRecording::Start(
+//       files, path, {.process = process, .from_exec = true}, {});
 //   while (running) { recording->Poll(100); }
 //   auto summary = recording->Finish();
 //
 // Not thread-safe; Poll may be called from a thread of its own.
 class InputRecording {
  public:
-  // `process` exists already and waits to go on (or runs). `from_exec`: what it
-  // does before its next execve succeeds is left out. `options` say neither
-  // processes nor cgroup. `files` must outlive the object.
+  // `log.process` exists already and waits to go on (or runs). `options` say
+  // neither processes nor cgroup. `files` must outlive the object.
   [[nodiscard]] static Result<InputRecording> Start(FileSystem& files,
                                                     const std::string& path,
-                                                    int32_t process,
-                                                    bool from_exec,
+                                                    const InputLogOptions& log,
                                                     InputOptions options);
 
   // Waits for up to `timeout_ms` for something to come, and writes it. Times

@@ -183,7 +183,7 @@ Status CheckFilter(std::string_view text, const PtOptions& options) {
 
 }  // namespace
 
-Result<uint64_t> ParseBufferBytes(std::string_view text) {
+Result<uint64_t> ParseBytes(std::string_view option, std::string_view text) {
   unsigned shift = 0;
   std::string_view digits = text;
   if (!text.empty()) {
@@ -195,9 +195,14 @@ Result<uint64_t> ParseBufferBytes(std::string_view text) {
   }
   const auto number = ParseNumber<uint64_t>(digits);
   if (!number || *number > std::numeric_limits<uint64_t>::max() >> shift) {
-    return InvalidArgument("--buffer: wanted a size like 4M, found {:?}", text);
+    return InvalidArgument("{}: wanted a size like 4M, found {:?}", option,
+                           text);
   }
-  const uint64_t bytes = *number << shift;
+  return *number << shift;
+}
+
+Result<uint64_t> ParseBufferBytes(std::string_view text) {
+  CLEW_ASSIGN_OR_RETURN(bytes, ParseBytes("--buffer", text));
   CLEW_RETURN_IF_ERROR(CheckBuffer(bytes));
   return bytes;
 }

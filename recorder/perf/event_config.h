@@ -36,8 +36,12 @@ struct PtOptions {
   bool per_task = false;
 };
 
-// "4M" and the like: bytes, with K, M or G for powers of 1024.
-// kInvalidArgument: no such size, or not what PtOptions::buffer_bytes wants.
+// "4M" and the like: bytes, with K, M or G for powers of 1024. `option` is for
+// the message. kInvalidArgument: no such size.
+[[nodiscard]] Result<uint64_t> ParseBytes(std::string_view option,
+                                          std::string_view text);
+// The same of --buffer. kInvalidArgument: also not what PtOptions::buffer_bytes
+// wants.
 [[nodiscard]] Result<uint64_t> ParseBufferBytes(std::string_view text);
 
 // perf_event_attr for PT. kUnsupported where the CPU or kernel lacks what the

@@ -123,7 +123,8 @@ void RecordNatively(const std::string& folder) {
   WaitingProgram program(
       {TraceeProgram("recorder_bpf_tracee"), folder, "--qemu"});
   auto recording = InputRecording::Start(
-      PosixFileSystem(), folder + "/inputs.pb", program.process(), true,
+      PosixFileSystem(), folder + "/inputs.pb",
+      {.process = program.process(), .from_exec = true},
       {.ring_bytes = 128 << 20, .bytes_per_second = uint64_t{8} << 30});
   ASSERT_TRUE(recording) << recording.error().message;
   program.Go();

@@ -257,7 +257,8 @@ TEST(InputRecordingTest, InputsOfARealProgramWithTheirTimes) {
   const std::string path = folder.path() + "/inputs.pb";
   WaitingProgram program({TraceeProgram("recorder_bpf_tracee"), folder.path()});
   auto recording = InputRecording::Start(
-      PosixFileSystem(), path, program.process(), /*from_exec=*/true,
+      PosixFileSystem(), path,
+      {.process = program.process(), .from_exec = true},
       {.ring_bytes = 128 << 20, .bytes_per_second = uint64_t{8} << 30});
   ASSERT_TRUE(recording) << recording.error().message;
   program.Go();
@@ -286,8 +287,9 @@ TEST(InputRecordingTest, BeginsWithTheProgramThatIsExecuted) {
   const ScratchFolder folder;
   const std::string path = folder.path() + "/inputs.pb";
   WaitingProgram program({TraceeProgram("recorder_bpf_habits"), "exec"});
-  auto recording = InputRecording::Start(PosixFileSystem(), path,
-                                         program.process(), true, {});
+  auto recording = InputRecording::Start(
+      PosixFileSystem(), path,
+      {.process = program.process(), .from_exec = true}, {});
   ASSERT_TRUE(recording) << recording.error().message;
   program.Go();
   while (!program.Ended()) {

@@ -1,0 +1,60 @@
+#include "decoder/input_counts.h"
+
+#include <algorithm>
+#include <limits>
+#include <variant>
+
+#include "common/inputs.h"
+#include "decoder/bundle/input_log.h"
+
+namespace clew::decoder {
+namespace {
+
+// Numbers of a file may be anything.
+void AddTo(uint64_t& sum, uint64_t more) {
+  constexpr uint64_t kMax = std::numeric_limits<uint64_t>::max();
+  sum = more > kMax - sum ? kMax : sum + more;
+}
+
+void AddUnknown(const UnknownInput& unknown, InputCounts& counts) {
+  AddTo(counts.unknown_in_log, unknown.count);
+  const bool has_room = counts.causes.size() < InputCounts::kCausesMax;
+  const bool known = counts.causes.contains(unknown.cause);
+  AddTo(counts.causes[known || has_room ? unknown.cause
+                                        : InputCounts::kOtherCauses],
+        unknown.count);
+}
+
+void Add(const InputRecord& record, InputCounts& counts) {
+  if (std::holds_alternative<SyscallInput>(record)) {
+    ++counts.calls;
+  } else if (std::holds_alternative<SignalInput>(record)) {
+    ++counts.signals;
+  } else if (std::holds_alternative<InsnInput>(record)) {
+    ++counts.instructions;
+  } else if (const auto* unknown = std::get_if<UnknownInput>(&record)) {
+    AddUnknown(*unknown, counts);
+  }
+}
+
+}  // namespace
+
+Result<InputCounts> CountInputs(const Bundle& bundle) {
+  CLEW_ASSIGN_OR_RETURN(log, InputLog::Open(bundle.path() + "/inputs.pb"));
+  InputCounts counts;
+  for (const Tid thread : log->threads()) {
+    ++counts.threads;
+    while (true) {
+      CLEW_ASSIGN_OR_RETURN(record, log->Next(thread));
+      if (!record) {
+        break;
+      }
+      Add(*record, counts);
+    }
+  }
+  counts.unknown =
+      std::max(counts.unknown_in_log, bundle.manifest().inputs_unknown);
+  return counts;
+}
+
+}  // namespace clew::decoder

@@ -1,0 +1,30 @@
+#ifndef CLEW_RECORDER_INPUT_TAP_H_
+#define CLEW_RECORDER_INPUT_TAP_H_
+
+#include <cstdint>
+
+#include "common/result.h"
+
+namespace clew::recorder {
+
+// Records what comes into one process from outside while perf records where its
+// threads go. What does it is the caller's: cli/record_inputs.h has one.
+//
+//   Start, { Check } ..., Finish
+class InputTap {
+ public:
+  virtual ~InputTap() = default;
+  // From when it returns, of `process`, which is there; `from_exec`: from its
+  // next execve on. `tsc_times`: the recording's times are on the TSC, so those
+  // of the inputs can be, too.
+  [[nodiscard]] virtual Status Start(int32_t process, bool from_exec,
+                                     bool tsc_times) = 0;
+  // What went wrong since, if anything did. Takes no time.
+  [[nodiscard]] virtual Status Check() = 0;
+  // Ends; how many calls and signals of the process are not known.
+  [[nodiscard]] virtual Result<uint64_t> Finish() = 0;
+};
+
+}  // namespace clew::recorder
+
+#endif  // CLEW_RECORDER_INPUT_TAP_H_
