@@ -19,6 +19,7 @@
 #include "cli/subcommands.h"
 #include "common/file.h"
 #include "common/progress.h"
+#include "common/shell_quote.h"
 #include "decoder/bundle_reader.h"
 #include "decoder/input_counts.h"
 #include "decoder/streams.h"
@@ -71,20 +72,6 @@ struct Summary {
   std::string backtraces;
   std::string no_backtraces_because;
 };
-
-const char* FailureText(FailureKind kind) {
-  switch (kind) {
-    case FailureKind::kNone:
-      return "none";
-    case FailureKind::kSignal:
-      return "signal";
-    case FailureKind::kExit:
-      return "exit";
-    case FailureKind::kHang:
-      return "hang";
-  }
-  return "unknown";
-}
 
 std::string Describe(const Failure& failure) {
   switch (failure.kind) {
@@ -432,7 +419,7 @@ Json ToJson(const Manifest& manifest, const Summary& summary) {
           {"seed", manifest.seed},
           {"quantum_insns", manifest.quantum_insns},
           {"failure",
-           {{"kind", FailureText(failure.kind)},
+           {{"kind", ToString(failure.kind)},
             {"signal", failure.signal},
             {"exit_status", failure.exit_status},
             {"thread", failure.thread.as_int()},

@@ -43,47 +43,9 @@ Examples:
 // A table, because the linker drops self-registering objects that nothing else
 // refers to. In the order of the help text.
 constexpr void (*kSubcommands[])(CLI::App&, int&) = {
-#ifdef CLEW_CLI_RECORD
-    AddRecord,
-#endif
-#ifdef CLEW_CLI_IMPORT
-    AddImport,
-#endif
-#ifdef CLEW_CLI_INFO
-    AddInfo,
-#endif
-#ifdef CLEW_CLI_DECODE
-    AddDecode,
-#endif
-#ifdef CLEW_CLI_SOLVE
-    AddSolve,
-#endif
-#ifdef CLEW_CLI_REPLAY
-    AddReplay,
-#endif
-#ifdef CLEW_CLI_BACKTRACE
-    AddBacktrace,
-#endif
-#ifdef CLEW_CLI_CHECK
-    AddCheck,
-#endif
-#ifdef CLEW_CLI_UPLOAD
-    AddUpload,
-#endif
-#ifdef CLEW_CLI_LIST
-    AddList,
-#endif
-#ifdef CLEW_CLI_GET
-    AddGet,
-#endif
-#ifdef CLEW_CLI_SNAPSHOT
-    AddSnapshot,
-#endif
-#ifdef CLEW_CLI_DAEMON
-    AddDaemon,
-#endif
-    AddDoctor,    AddVersion,
-};
+    AddRecord, AddImport,    AddInfo,   AddDecode, AddSolve,
+    AddReplay, AddBacktrace, AddCheck,  AddUpload, AddList,
+    AddGet,    AddSnapshot,  AddDaemon, AddDoctor, AddVersion};
 
 int PrintHelp(const CLI::App& app, const std::string& name) {
   if (name.empty()) {

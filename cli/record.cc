@@ -64,24 +64,10 @@ std::string Describe(const Failure& failure) {
   return "";
 }
 
-const char* KindName(FailureKind kind) {
-  switch (kind) {
-    case FailureKind::kNone:
-      return "none";
-    case FailureKind::kSignal:
-      return "signal";
-    case FailureKind::kExit:
-      return "exit";
-    case FailureKind::kHang:
-      return "hang";
-  }
-  return "";
-}
-
 Json ToJson(const Options& options, const recorder::RecordOutcome& outcome) {
   Json json;
   json["bundle"] = outcome.kept ? Json(options.record.output) : Json();
-  json["failure"] = {{"kind", KindName(outcome.failure.kind)},
+  json["failure"] = {{"kind", ToString(outcome.failure.kind)},
                      {"signal", outcome.failure.signal},
                      {"exit_status", outcome.failure.exit_status},
                      {"thread", outcome.failure.thread.as_int()},

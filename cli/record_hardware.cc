@@ -99,20 +99,6 @@ Result<std::optional<InputsOptions>> ToInputsOptions(
   return std::optional(options);
 }
 
-const char* KindName(FailureKind kind) {
-  switch (kind) {
-    case FailureKind::kNone:
-      return "none";
-    case FailureKind::kSignal:
-      return "signal";
-    case FailureKind::kExit:
-      return "exit";
-    case FailureKind::kHang:
-      return "hang";
-  }
-  return "";
-}
-
 std::string Describe(const HardwareOptions& options, const Failure& failure) {
   switch (failure.kind) {
     case FailureKind::kNone:
@@ -135,7 +121,7 @@ std::string Describe(const HardwareOptions& options, const Failure& failure) {
 Json ToJson(const HardwareOptions& options, const HardwareReport& report) {
   Json json;
   json["bundle"] = options.output;
-  json["failure"] = {{"kind", KindName(report.failure.kind)},
+  json["failure"] = {{"kind", ToString(report.failure.kind)},
                      {"signal", report.failure.signal},
                      {"exit_status", report.failure.exit_status},
                      {"thread", report.failure.thread.as_int()},

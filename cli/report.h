@@ -32,11 +32,6 @@ void Warn(std::string_view message);
 // UTF-8 (file names may hold them) become U+FFFD.
 void PrintJson(const Json& document);
 
-// A command line that a POSIX shell splits into exactly `arguments`; words that
-// need no quotes stay as they are.
-std::string ShellQuote(std::span<const std::string> arguments);
-std::string ShellQuote(std::string_view argument);
-
 }  // namespace clew::cli
 
 #endif  // CLEW_CLI_REPORT_H_

@@ -10,6 +10,7 @@
 #include "cli/report.h"
 #include "cli/subcommands.h"
 #include "common/progress.h"
+#include "common/shell_quote.h"
 
 namespace clew::cli {
 namespace {

@@ -14,6 +14,8 @@
 #include <utility>
 
 #include "common/check.h"
+#include "common/file.h"
+#include "common/path_names.h"
 
 namespace clew::collector {
 namespace {
@@ -22,21 +24,11 @@ namespace fs = std::filesystem;
 
 constexpr std::string_view kListSuffix = ".pb";
 
-std::string ParentOf(const std::string& path) {
-  const std::string parent = fs::path(path).parent_path().string();
-  return parent.empty() ? "." : parent;
-}
-
-bool Exists(const std::string& path) {
-  std::error_code error;
-  return fs::exists(fs::symlink_status(path, error));
-}
-
 Status MakeDurableFolder(FileSystem& files, const std::string& path) {
   if (!Exists(path)) {
     CLEW_RETURN_IF_ERROR(files.CreateDirectory(path));
   }
-  return files.SyncDirectory(ParentOf(path));
+  return files.SyncDirectory(ParentFolder(path));
 }
 
 Result<int> Lock(const std::string& folder) {
@@ -342,7 +334,7 @@ Status BundleStore::Materialise(const BundleId& id, const std::string& out) {
     (void)files_.RemoveAll(partial);  // the first error is the one to report
     return written;
   }
-  return files_.SyncDirectory(ParentOf(out));
+  return files_.SyncDirectory(ParentFolder(out));
 }
 
 void BundleStore::CheckBundle(const BundleId& id, StoreReport& report) {

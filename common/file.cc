@@ -169,6 +169,11 @@ MappedFile::~MappedFile() {
   }
 }
 
+bool Exists(const std::string& path) {
+  struct stat status = {};
+  return lstat(path.c_str(), &status) == 0;
+}
+
 Result<std::vector<std::byte>> ReadWholeFile(const std::string& path) {
   CLEW_ASSIGN_OR_RETURN(file, MappedFile::Open(path));
   return std::vector<std::byte>(file.bytes().begin(), file.bytes().end());

@@ -63,6 +63,9 @@ class MappedFile {
   size_t size_ = 0;
 };
 
+// Something has that name, were it a link that leads nowhere.
+bool Exists(const std::string& path);
+
 [[nodiscard]] Result<std::vector<std::byte>> ReadWholeFile(
     const std::string& path);
 [[nodiscard]] Status WriteWholeFile(FileSystem& files, const std::string& path,

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <variant>
 #include <vector>
 
@@ -140,6 +141,8 @@ enum class FailureKind : uint8_t {
   kExit,    // a status that --fail-on names
   kHang,    // all threads blocked, or the time limit
 };
+// "none", "signal", "exit", "hang".
+std::string_view ToString(FailureKind kind);
 
 // How the recorded run ended.
 struct Failure {

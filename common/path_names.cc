@@ -15,6 +15,14 @@ std::string BaseName(std::string_view path) {
   return std::string(path.substr(path.rfind('/') + 1));
 }
 
+std::string ParentFolder(std::string_view path) {
+  const size_t slash = path.rfind('/');
+  if (slash == path.npos) {
+    return ".";
+  }
+  return std::string(path.substr(0, slash == 0 ? 1 : slash));
+}
+
 bool IsImageFileName(std::string_view name) {
   return !name.empty() && name.size() <= kNameBytesMax && name != "." &&
          name != ".." && name.find_first_not_of(kNameBytes) == name.npos;

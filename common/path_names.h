@@ -9,6 +9,10 @@ namespace clew {
 // What is behind the last slash: "" for "/usr/", the whole path without one.
 std::string BaseName(std::string_view path);
 
+// The folder that has `path` in it: "." for "a", "/" for "/a". REQUIRES: no
+// slash at the end.
+std::string ParentFolder(std::string_view path);
+
 // Names of images' files in a bundle, images/<build-id>/<name>: 1 to 255 bytes
 // of [A-Za-z0-9._+@=,~-], neither "." nor "..".
 bool IsImageFileName(std::string_view name);

@@ -9,6 +9,8 @@
 #include <utility>
 #include <vector>
 
+#include "common/file.h"
+
 namespace clew::recorder {
 namespace {
 
@@ -25,8 +27,6 @@ Result<int> Lock(const std::string& folder) {
   }
   return fd;
 }
-
-bool Exists(const std::string& path) { return access(path.c_str(), F_OK) == 0; }
 
 std::string Absolute(const std::string& path) {
   std::error_code error;

@@ -1,7 +1,5 @@
 #include "recorder/redaction.h"
 
-#include <sys/stat.h>
-
 #include <algorithm>
 #include <cstring>
 #include <map>
@@ -11,6 +9,7 @@
 #include <span>
 #include <utility>
 
+#include "common/file.h"
 #include "proto/bundle.pb.h"
 #include "recorder/core_image.h"
 #include "recorder/manifest_edit.h"
@@ -24,11 +23,6 @@ constexpr char kFill = 'x';
 constexpr size_t kNamesMax = 20;  // that a line lists
 constexpr uint64_t kPageBytes = 4096;
 constexpr int kRspIndex = 4;  // in Start.gpr
-
-bool Exists(const std::string& path) {
-  struct stat status;
-  return lstat(path.c_str(), &status) == 0;
-}
 
 // A value that is taken out, and where the kernel put it (0: not known).
 struct Value {

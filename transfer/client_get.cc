@@ -8,6 +8,8 @@
 #include <utility>
 #include <vector>
 
+#include "common/file.h"
+#include "common/path_names.h"
 #include "transfer/client_connection.h"
 
 namespace clew::transfer {
@@ -18,16 +20,6 @@ namespace fs = std::filesystem;
 constexpr uint64_t kGetMsMax = 600'000;  // one call; the next one goes on
 constexpr uint64_t kScheduleBytesMax = uint64_t{64} << 20;
 constexpr std::string_view kSchedule = "schedule.pb";
-
-std::string ParentOf(const std::string& path) {
-  const std::string parent = fs::path(path).parent_path().string();
-  return parent.empty() ? "." : parent;
-}
-
-bool Exists(const std::string& path) {
-  std::error_code error;
-  return fs::exists(fs::symlink_status(path, error));
-}
 
 // Writes a bundle's folder from its chunks as they come, in order of the list;
 // what has not the digest that it must have is never written.
@@ -72,7 +64,7 @@ Status FolderWriter::MakeFolder(const std::string& path) {
     return {};
   }
   if (path != folder_) {
-    CLEW_RETURN_IF_ERROR(MakeFolder(ParentOf(path)));
+    CLEW_RETURN_IF_ERROR(MakeFolder(ParentFolder(path)));
   }
   CLEW_RETURN_IF_ERROR(files_.CreateDirectory(path));
   folders_.insert(path);
@@ -93,7 +85,7 @@ Status FolderWriter::OpenNext() {
     }
     const FileEntry& entry = list_->files()[next_file_++];
     const std::string path = folder_ + "/" + entry.path;
-    CLEW_RETURN_IF_ERROR(MakeFolder(ParentOf(path)));
+    CLEW_RETURN_IF_ERROR(MakeFolder(ParentFolder(path)));
     CLEW_ASSIGN_OR_RETURN(file, files_.Create(path));
     file_ = std::move(file);
     next_chunk_ = 0;
@@ -283,7 +275,7 @@ Result<BundleId> Client::Get(std::string_view prefix, const std::string& out,
     }
     return std::unexpected(got.error());
   }
-  CLEW_RETURN_IF_ERROR(files.SyncDirectory(ParentOf(out)));
+  CLEW_RETURN_IF_ERROR(files.SyncDirectory(ParentFolder(out)));
   return writer.list()->id();
 }
 

@@ -8,6 +8,7 @@
 #include "collector/web/pages.h"
 #include "collector/web/tables.h"
 #include "collector/web/threads.h"
+#include "common/shell_quote.h"
 
 // The page of one bundle: how to replay it, what is known of it, where its
 // threads were, which files it has.

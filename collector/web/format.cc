@@ -39,11 +39,6 @@ std::string FormatWith(int64_t time_s, const char* format) {
   return {text.data(), size};
 }
 
-bool IsPlainInShell(char c) {
-  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
-         (c >= '0' && c <= '9') || std::string_view("@%+=:,./_-").contains(c);
-}
-
 }  // namespace
 
 std::string FormatBytes(uint64_t bytes) {
@@ -97,22 +92,6 @@ std::string FormatSeconds(double seconds) {
     return fmt::format("{:.0f} s", seconds);
   }
   return fmt::format("{:.0f} min", seconds / 60);
-}
-
-std::string ShellQuote(std::string_view text) {
-  if (!text.empty() && text[0] != '-' &&
-      std::ranges::all_of(text, IsPlainInShell)) {
-    return std::string(text);
-  }
-  std::string quoted = "'";
-  for (const char c : text) {
-    if (c == '\'') {
-      quoted += R"('\'')";
-    } else {
-      quoted += c;
-    }
-  }
-  return quoted + "'";
 }
 
 }  // namespace clew::collector::web

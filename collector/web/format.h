@@ -20,8 +20,6 @@ std::string FormatTimeIso(int64_t time_s);
 std::string FormatAge(int64_t time_s, int64_t now_s);
 // "0.40 s", "95 s", "12 min".
 std::string FormatSeconds(double seconds);
-// One word for a POSIX shell, whatever is in it.
-std::string ShellQuote(std::string_view text);
 
 }  // namespace clew::collector::web
 

@@ -10,6 +10,7 @@
 #include "collector/web/pages.h"
 #include "collector/web/tables.h"
 #include "collector/web/threads.h"
+#include "common/shell_quote.h"
 
 // The pages that are lists: groups, bundles of a group, bundles, hosts.
 

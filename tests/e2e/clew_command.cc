@@ -9,6 +9,7 @@
 
 #include "cli/report.h"
 #include "common/check.h"
+#include "common/shell_quote.h"
 
 namespace clew::e2e {
 namespace {
@@ -33,7 +34,7 @@ ProgramOutput RunScript(const std::string& script,
 
 void AddProgram(std::vector<std::string>& arguments) {
   arguments.insert(arguments.begin(), Binary());
-  std::printf("$ %s\n", cli::ShellQuote(arguments).c_str());
+  std::printf("$ %s\n", ShellQuote(arguments).c_str());
   std::fflush(stdout);
 }
 
@@ -53,8 +54,7 @@ ProgramOutput Clew(std::vector<std::string> arguments, int limit_s) {
 ProgramOutput ClewInto(const std::string& file,
                        std::vector<std::string> arguments, int limit_s) {
   AddProgram(arguments);
-  return RunScript("exec \"$@\" 2>&1 >" + cli::ShellQuote(file), arguments,
-                   limit_s);
+  return RunScript("exec \"$@\" 2>&1 >" + ShellQuote(file), arguments, limit_s);
 }
 
 std::string Tracee(const std::string& name) {
