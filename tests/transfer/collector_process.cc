@@ -14,6 +14,7 @@
 #include <cstdlib>
 #include <fstream>
 #include <iterator>
+#include <random>
 #include <sstream>
 #include <thread>
 
@@ -21,6 +22,13 @@
 
 namespace clew::transfer {
 namespace {
+
+// Below those that the kernel gives to connections (ip_local_port_range): one
+// of these could have the port while the collector is down, even one that was
+// to go there, which is then connected to itself.
+constexpr uint16_t kPortMin = 20000;
+constexpr uint16_t kPortMax = 32000;
+constexpr int kPortsTried = 100;
 
 sockaddr_in Loopback(uint16_t port) {
   sockaddr_in address{};
@@ -42,15 +50,21 @@ bool Answers(uint16_t port) {
 }  // namespace
 
 uint16_t FreePort() {
-  const int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-  sockaddr_in address = Loopback(0);
-  socklen_t size = sizeof address;
-  CLEW_CHECK(
-      bind(fd, reinterpret_cast<sockaddr*>(&address), size) == 0 &&
-          getsockname(fd, reinterpret_cast<sockaddr*>(&address), &size) == 0,
-      "no free port");
-  close(fd);
-  return ntohs(address.sin_port);
+  std::random_device random;
+  std::uniform_int_distribution<uint16_t> ports(kPortMin, kPortMax);
+  for (int i = 0; i < kPortsTried; ++i) {
+    const uint16_t port = ports(random);
+    const int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    const sockaddr_in address = Loopback(port);
+    const bool free = bind(fd, reinterpret_cast<const sockaddr*>(&address),
+                           sizeof address) == 0;
+    close(fd);
+    if (free) {
+      return port;
+    }
+  }
+  CLEW_CHECK(false, "no free port from {} to {}", kPortMin, kPortMax);
+  return 0;
 }
 
 std::string CollectorBinary() {

@@ -9,7 +9,8 @@
 
 namespace clew::transfer {
 
-// A port of this host that is free now, and not given out twice.
+// A port of this host that is free now, and that the kernel gives to no
+// connection.
 uint16_t FreePort();
 
 // The built clew-collector as a child process, on a folder of the test's. Ends

@@ -12,6 +12,7 @@
 
 #include <atomic>
 #include <chrono>
+#include <cstdio>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -24,6 +25,7 @@
 
 #include "collector/bundle_store.h"
 #include "collector/catalogue.h"
+#include "common/check.h"
 #include "proto/bundle.pb.h"
 #include "tests/collector/samples.h"
 #include "tests/transfer/collector_process.h"
@@ -158,9 +160,7 @@ uint64_t KillOften(Torture& torture, CollectorProcess& process) {
     }
     process.Kill();
     ++kills;
-    if (!process.Start()) {
-      break;
-    }
+    CLEW_CHECK(process.Start(), "no collector after kill {}", kills);
   }
   return kills;
 }
@@ -194,6 +194,7 @@ void CheckFolder(const Torture& torture, const std::string& data) {
 TEST(UploadTortureTest, WhatWasAcknowledgedIsThereAfterKillsAndCuts) {
   Torture torture;
   fmt::print("CLEW_TORTURE_SEED={}\n", torture.seed);
+  std::fflush(stdout);
   std::ofstream tokens(torture.folder / "tokens");
   for (uint64_t i = 0; i < torture.clients; ++i) {
     tokens << fmt::format("host{} {}\n", i,
