@@ -30,6 +30,10 @@ inline constexpr SpaceId kSpaceUnknown = UINT32_MAX;
 // process and execve. Events come in any order, then Build once.
 class AddressSpaces {
  public:
+  AddressSpaces() = default;
+  AddressSpaces(AddressSpaces&&) = default;
+  AddressSpaces& operator=(AddressSpaces&&) = default;
+
   // Before any other: mappings are of several processes.
   void SetSeveral() { several_ = true; }
   bool several() const { return several_; }
