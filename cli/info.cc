@@ -2,9 +2,11 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
+#include <ctime>
 #include <filesystem>
 #include <map>
 #include <memory>
@@ -66,7 +68,7 @@ struct Summary {
   uint64_t switches = 0;
   size_t cores = 0;
   std::vector<ThreadSummary> threads;
-  std::vector<decoder::MmapRecord> images_missing;
+  decoder::MissingImages images_missing;
   StreamStats stats;
   std::optional<decoder::InputCounts> inputs;  // if the bundle has a log
   std::string backtraces;
@@ -317,7 +319,8 @@ void AddBacktraces(const Bundle& bundle, const Trace& trace, Summary& summary) {
     summary.no_backtraces_because = "no gdb here; install it";
     return;
   }
-  const auto text = RunGdb(bundle, trace.code().first_path());
+  const auto text = RunGdb(
+      bundle, trace.CodeOf(bundle.manifest().failure.thread).first_path());
   if (text) {
     summary.backtraces = BacktracesIn(*text);
   } else {
@@ -341,10 +344,21 @@ const char* TriggerText(TriggerKind kind) {
   return "unknown";
 }
 
+// UTC, to the second; raw nanoseconds where no calendar has it.
+std::string UtcText(int64_t at_ns) {
+  const std::time_t seconds = at_ns / 1'000'000'000;
+  std::tm utc = {};
+  std::array<char, 64> text = {};
+  if (gmtime_r(&seconds, &utc) == nullptr ||
+      strftime(text.data(), text.size(), "%Y-%m-%d %H:%M:%S UTC", &utc) == 0) {
+    return fmt::format("{} ns", at_ns);
+  }
+  return text.data();
+}
+
 std::string Describe(const Trigger& trigger) {
-  std::string text = fmt::format("{}, at {}.{:09}", TriggerText(trigger.kind),
-                                 trigger.at_ns / 1'000'000'000,
-                                 std::abs(trigger.at_ns % 1'000'000'000));
+  std::string text = fmt::format("{}, at {}", TriggerText(trigger.kind),
+                                 UtcText(trigger.at_ns));
   if (!trigger.unit.empty()) {
     text += fmt::format(", unit {:?}", trigger.unit);
   }
@@ -407,7 +421,7 @@ Json ToJson(const Manifest& manifest, const Summary& summary) {
                        {"gaps", thread.gaps}});
   }
   Json missing = Json::array();
-  for (const decoder::MmapRecord& mapping : summary.images_missing) {
+  for (const decoder::MmapRecord& mapping : summary.images_missing.needed) {
     missing.push_back(
         {{"path", mapping.path}, {"build_id", Hex(mapping.build_id)}});
   }
@@ -434,6 +448,7 @@ Json ToJson(const Manifest& manifest, const Summary& summary) {
           {"instructions", summary.stats.instructions},
           {"threads", std::move(threads)},
           {"images_missing", std::move(missing)},
+          {"images_missing_of_others", summary.images_missing.others},
           {"origin",
            {{"host", manifest.origin.host},
             {"os_release", manifest.origin.os_release},
@@ -488,14 +503,18 @@ void PrintInputs(const std::optional<decoder::InputCounts>& inputs) {
 }
 
 void PrintMissing(const Summary& summary) {
-  if (summary.images_missing.empty()) {
-    return;
+  const decoder::MissingImages& missing = summary.images_missing;
+  if (!missing.needed.empty()) {
+    fmt::print("\n{} mappings of code have no file in the bundle:\n",
+               missing.needed.size());
   }
-  fmt::print("\n{} mappings of code have no file in the bundle:\n",
-             summary.images_missing.size());
-  for (const decoder::MmapRecord& mapping : summary.images_missing) {
+  for (const decoder::MmapRecord& mapping : missing.needed) {
     fmt::print("  {}, build-id {}\n", mapping.path,
                mapping.build_id.empty() ? "unknown" : Hex(mapping.build_id));
+  }
+  if (missing.others > 0) {
+    fmt::print("\n{} files of other processes are not in the bundle\n",
+               missing.others);
   }
 }
 
@@ -522,8 +541,12 @@ void PrintText(const Manifest& manifest, const Summary& summary) {
   };
   const bool imported = manifest.source == decoder::BundleSource::kImported;
   line("command", ShellQuote(manifest.command));
-  line("source", fmt::format("{}, {}, seed {}", SourceText(manifest.source),
-                             manifest.producer, manifest.seed));
+  // Only our software sources choose by a seed.
+  const bool has_seed =
+      !imported && manifest.source != decoder::BundleSource::kPerf;
+  line("source",
+       fmt::format("{}, {}{}", SourceText(manifest.source), manifest.producer,
+                   has_seed ? fmt::format(", seed {}", manifest.seed) : ""));
   if (!manifest.origin.host.empty() || !manifest.origin.cpu.empty()) {
     line("host", fmt::format("{}, Linux {}, {}", manifest.origin.host,
                              manifest.origin.os_release, manifest.origin.cpu));
@@ -587,7 +610,8 @@ Status RunInfo(const InfoOptions& options) {
   summary.has_pt = trace->has_pt();
   summary.cores = trace->cores().size();
   summary.switches = trace->slices().size();
-  summary.images_missing = trace->code().Missing();
+  summary.images_missing =
+      decoder::FindMissing(*trace, bundle.manifest().failure.thread);
   for (const decoder::CoreTrace& core : trace->cores()) {
     summary.pt_bytes += core.bytes;
   }

@@ -19,6 +19,7 @@ struct Slice {
   uint32_t on_core = 0;  // position in its core's order of slices
   CoreId core;
   Tid thread;
+  int32_t process = 0;  // 0: not known
   TscInterval
       time;  // from switch in to switch out; exact up to the clock slack
 };

@@ -8,6 +8,21 @@ constexpr uint64_t kInsnBytesMax = 15;
 
 }  // namespace
 
+// Slices that ended before are over.
+void Attribution::SkipUntil(TscTicks time) {
+  while (index_ + 1 < slices_.size() && slices_[index_].time.hi <= time) {
+    ++index_;
+    resume_ip_.reset();
+  }
+}
+
+const Slice* Attribution::OnSync(TscTicks time) {
+  if (time != TscTicks(0)) {
+    SkipUntil(time);
+  }
+  return current();
+}
+
 const Slice* Attribution::OnEnter(const CoreEnter& enter) {
   if (slices_.empty()) {
     return nullptr;
@@ -16,17 +31,12 @@ const Slice* Attribution::OnEnter(const CoreEnter& enter) {
     ByOrder(enter);
     return &slices_[index_];
   }
-  // Slices that ended before the stretch began are over.
-  while (index_ + 1 < slices_.size() &&
-         slices_[index_].time.hi <= enter.time.lo) {
-    ++index_;
-    resume_ip_.reset();
-  }
+  SkipUntil(enter.time.lo);
   // Time leaves a choice: stay if the thread goes on where it stopped, and
   // else take the next slice if it may have begun.
   const bool may_be_next = !exact_ && index_ + 1 < slices_.size() &&
                            resume_ip_ && !GoesOn(enter.ip) &&
-                           enter.time.hi != kTscUnknown &&
+                           (enter.time.hi != kTscUnknown || NextIsExec()) &&
                            slices_[index_ + 1].time.lo <= enter.time.hi &&
                            slices_[index_ + 1].time.lo >= enter.time.lo &&
                            slices_[index_].time.hi <= enter.time.hi;
@@ -48,6 +58,15 @@ void Attribution::ByOrder(const CoreEnter& enter) {
     resume_ip_.reset();
   }
   entered_ = true;
+}
+
+// A thread's time that goes on in another slice was cut by an execve, of which
+// the entry behind it does not go on where the thread stopped. REQUIRES: there
+// is a next slice.
+bool Attribution::NextIsExec() const {
+  const Slice& slice = slices_[index_];
+  const Slice& next = slices_[index_ + 1];
+  return next.thread == slice.thread && next.time.lo <= slice.time.hi;
 }
 
 // Behind the last instruction, as after a system call, or at it, as after a

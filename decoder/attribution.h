@@ -25,6 +25,9 @@ class Attribution {
 
   // The slice of what follows; nullptr if the core has none.
   const Slice* OnEnter(const CoreEnter& enter);
+  // Decoding begins at a PSB, in user mode or not: nothing to come is before
+  // `time`. The slice of what follows, unless OnEnter comes next.
+  const Slice* OnSync(TscTicks time);
   // A block of the current stretch.
   void OnBlock(const CoreBlock& block);
   // After a gap anything may run.
@@ -37,7 +40,9 @@ class Attribution {
   uint32_t index() const { return static_cast<uint32_t>(index_); }
 
  private:
+  void SkipUntil(TscTicks time);
   bool GoesOn(TraceeAddr ip) const;
+  bool NextIsExec() const;
   void ByOrder(const CoreEnter& enter);
 
   std::span<const Slice> slices_;

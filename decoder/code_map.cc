@@ -27,62 +27,54 @@ std::string Hex(std::span<const std::byte> bytes) {
   return text;
 }
 
+Status MapOne(const CodeMapping& of, CodeImage& image) {
+  return of.file.empty() ? Status()
+                         : image.Map(of.file, of.mapping.file_offset,
+                                     of.mapping.size_bytes, of.mapping.addr);
+}
+
 }  // namespace
 
-void CodeMap::Add(const MmapRecord& mapping, TscTicks time,
-                  const ImageResolver& resolve) {
-  if (!mapping.executable || mapping.size_bytes == 0) {
-    return;
-  }
-  Entry entry{.mapping = mapping, .time = time, .file = resolve(mapping)};
-  missing_count_ += entry.file.empty() ? 1 : 0;
-  (Overlaps(mapping) ? replacing_ : initial_).push_back(std::move(entry));
+void CodeMap::Add(const CodeMapping& mapping) {
+  (Overlaps(mapping.mapping) ? replacing_ : initial_).push_back(&mapping);
 }
 
 bool CodeMap::Overlaps(const MmapRecord& mapping) const {
-  return std::any_of(initial_.begin(), initial_.end(), [&](const Entry& e) {
-    return Intersect(e.mapping, mapping) && !SameCode(e.mapping, mapping);
-  });
+  return std::any_of(
+      initial_.begin(), initial_.end(), [&](const CodeMapping* e) {
+        return Intersect(e->mapping, mapping) && !SameCode(e->mapping, mapping);
+      });
 }
 
 Status CodeMap::MapInitial(CodeImage& image) const {
-  for (const Entry& entry : initial_) {
-    if (!entry.file.empty()) {
-      CLEW_RETURN_IF_ERROR(image.Map(entry.file, entry.mapping.file_offset,
-                                     entry.mapping.size_bytes,
-                                     entry.mapping.addr));
-    }
+  for (const CodeMapping* entry : initial_) {
+    CLEW_RETURN_IF_ERROR(MapOne(*entry, image));
   }
   return {};
 }
 
 Status CodeMap::MapUntil(TscTicks time, CodeImage& image, size_t& next) const {
-  for (; next < replacing_.size() && replacing_[next].time <= time; ++next) {
-    const Entry& entry = replacing_[next];
-    if (!entry.file.empty()) {
-      CLEW_RETURN_IF_ERROR(image.Map(entry.file, entry.mapping.file_offset,
-                                     entry.mapping.size_bytes,
-                                     entry.mapping.addr));
-    }
+  for (; next < replacing_.size() && replacing_[next]->time <= time; ++next) {
+    CLEW_RETURN_IF_ERROR(MapOne(*replacing_[next], image));
   }
   return {};
 }
 
 std::string CodeMap::first_path() const {
-  return initial_.empty() ? std::string() : initial_.front().mapping.path;
+  return initial_.empty() ? std::string() : initial_.front()->mapping.path;
 }
 
 std::vector<MmapRecord> CodeMap::Missing() const {
   std::vector<MmapRecord> missing;
   for (const auto* entries : {&initial_, &replacing_}) {
-    for (const Entry& entry : *entries) {
+    for (const CodeMapping* entry : *entries) {
       const bool seen =
           std::any_of(missing.begin(), missing.end(), [&](const auto& other) {
-            return other.path == entry.mapping.path &&
-                   other.build_id == entry.mapping.build_id;
+            return other.path == entry->mapping.path &&
+                   other.build_id == entry->mapping.build_id;
           });
-      if (entry.file.empty() && !seen) {
-        missing.push_back(entry.mapping);
+      if (entry->file.empty() && !seen) {
+        missing.push_back(entry->mapping);
       }
     }
   }
@@ -91,15 +83,15 @@ std::vector<MmapRecord> CodeMap::Missing() const {
 
 std::string CodeMap::Describe(TraceeAddr addr) const {
   for (const auto* entries : {&replacing_, &initial_}) {
-    for (const Entry& entry : *entries) {
-      if (!Contains(entry.mapping, addr)) {
+    for (const CodeMapping* entry : *entries) {
+      if (!Contains(entry->mapping, addr)) {
         continue;
       }
-      return fmt::format("{:?} (build-id {}{})", entry.mapping.path,
-                         entry.mapping.build_id.empty()
+      return fmt::format("{:?} (build-id {}{})", entry->mapping.path,
+                         entry->mapping.build_id.empty()
                              ? "unknown"
-                             : Hex(entry.mapping.build_id),
-                         entry.file.empty() ? ", image not found" : "");
+                             : Hex(entry->mapping.build_id),
+                         entry->file.empty() ? ", image not found" : "");
     }
   }
   return "no file mapped there";

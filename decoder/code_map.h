@@ -17,17 +17,22 @@ namespace clew::decoder {
 // or empty.
 using ImageResolver = std::function<std::string(const MmapRecord&)>;
 
-// What code the traced process had where, over time. Mappings of one process;
-// those of others (pid) are taken for its own.
+// A mapping of code, from `time` on.
+struct CodeMapping {
+  MmapRecord mapping;
+  TscTicks time;
+  std::string file;  // that holds the code; empty: none
+};
+
+// What code one process had where, over time.
 //
 // Most mappings stay: these are in every image from the start, so that it does
 // not matter how exactly a core's time is known. One that replaces another
 // comes into an image when its core's time has passed it.
 class CodeMap {
  public:
-  // Mappings in order of time.
-  void Add(const MmapRecord& mapping, TscTicks time,
-           const ImageResolver& resolve);
+  // Mappings in order of time; they must outlive the map.
+  void Add(const CodeMapping& mapping);
 
   // Puts into `image`, which must be new, what is mapped from the start.
   [[nodiscard]] Status MapInitial(CodeImage& image) const;
@@ -41,22 +46,14 @@ class CodeMap {
   // The path that was mapped first, which is the program's; empty if nothing
   // was.
   std::string first_path() const;
-  // Where no file was found.
-  size_t missing_count() const { return missing_count_; }
-  // The same, each path and build-id once.
+  // Where no file was found, each path and build-id once.
   std::vector<MmapRecord> Missing() const;
 
  private:
-  struct Entry {
-    MmapRecord mapping;
-    TscTicks time;
-    std::string file;  // empty: none
-  };
   bool Overlaps(const MmapRecord& mapping) const;
 
-  std::vector<Entry> initial_;
-  std::vector<Entry> replacing_;
-  size_t missing_count_ = 0;
+  std::vector<const CodeMapping*> initial_;
+  std::vector<const CodeMapping*> replacing_;
 };
 
 }  // namespace clew::decoder

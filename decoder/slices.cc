@@ -22,20 +22,22 @@ class CoreSlices {
     Close(event.time.hi);
     free_since_ = event.time.lo;
     if (event.thread > Tid(0)) {
-      open_ = Slice{.core = core_,
-                    .thread = event.thread,
-                    .time = {event.time.lo, kForever}};
+      Open(event, event.time.lo);
     }
   }
 
   void OnOut(const SwitchEvent& event) {
     if (!open_ && event.thread > Tid(0)) {
-      open_ = Slice{.core = core_,
-                    .thread = event.thread,
-                    .time = {free_since_, kForever}};
+      Open(event, free_since_);
     }
     Close(event.time.hi);
     free_since_ = event.time.lo;
+  }
+
+  // Of a thread that is on the core, by its name of from now on.
+  void OnExec(const SwitchEvent& event) {
+    OnOut(event);
+    Open(event, event.time.lo);
   }
 
   // The trace of the thread that is on the core already begins.
@@ -55,6 +57,13 @@ class CoreSlices {
   }
 
  private:
+  void Open(const SwitchEvent& event, TscTicks since) {
+    open_ = Slice{.core = core_,
+                  .thread = event.thread,
+                  .process = std::max(event.process, 0),
+                  .time = {since, kForever}};
+  }
+
   CoreId core_;
   std::vector<Slice>& out_;
   std::optional<Slice> open_;
@@ -98,6 +107,9 @@ std::vector<Slice> SliceBuilder::Build() {
           break;
         case SwitchEvent::Kind::kStart:
           of_core.OnStart(event);
+          break;
+        case SwitchEvent::Kind::kExec:
+          of_core.OnExec(event);
           break;
       }
     }

@@ -10,13 +10,15 @@
 
 namespace clew::decoder {
 
-// A context switch, or the beginning of a thread's trace (which counts as one
-// where the core was taken for idle).
+// A context switch, the beginning of a thread's trace (which counts as one
+// where the core was taken for idle), or an execve, behind which the thread's
+// time is another slice: other code runs there.
 struct SwitchEvent {
-  enum class Kind : uint8_t { kIn, kOut, kStart };
+  enum class Kind : uint8_t { kIn, kOut, kStart, kExec };
   Kind kind = Kind::kIn;
   CoreId core;
-  Tid thread;  // 0: idle; negative: gone already
+  Tid thread;           // 0: idle; negative: gone already
+  int32_t process = 0;  // at most 0: not known
   TscInterval time;
 };
 

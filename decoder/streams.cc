@@ -5,6 +5,7 @@
 
 #include "common/check.h"
 #include "decoder/attribution.h"
+#include "decoder/space_images.h"
 
 namespace clew::decoder {
 
@@ -18,14 +19,13 @@ constexpr int kStepsPerAdvance = 64;
 // Hands on to the streams what its decoder finds.
 struct TraceStreams::Core final : CoreSink {
   Core(TraceStreams& owner, const CoreTrace& trace,
-       std::span<const Slice> of_core, CodeCache& cache, const Trace& all)
+       std::span<const Slice> of_core, SpaceImages of_spaces, const Trace& all)
       : streams(owner),
         core(trace.core),
         slices(of_core),
-        image(cache),
-        decoder(trace.pieces, image, all.timing(), all.cpu()),
+        images(std::move(of_spaces)),
+        decoder(trace.pieces, images.current().image, all.timing(), all.cpu()),
         attribution(of_core, all.tsc_at_switches()),
-        walker(image),
         stats(owner.stats_[trace.core]) {}
 
   void OnBlock(const CoreBlock& block) override {
@@ -37,16 +37,19 @@ struct TraceStreams::Core final : CoreSink {
     }
   }
   void OnGap(CoreGap gap) override { streams.TakeGap(*this, gap); }
+  void OnSync(TscTicks time) override {
+    if (status) {
+      status = streams.UseCode(*this, attribution.OnSync(time), time);
+    }
+  }
 
   TraceStreams& streams;
   CoreId core;
   std::span<const Slice> slices;
-  CodeImage image;
+  SpaceImages images;
   CoreDecoder decoder;
   Attribution attribution;
-  InstructionWalker walker;
-  size_t printed = 0;   // slices that NextOnCore is done with
-  size_t mappings = 0;  // replacing ones that the image has
+  size_t printed = 0;  // slices that NextOnCore is done with
   bool finished = false;
   Status status;       // the first error of a step
   StreamStats& stats;  // of this core, in the streams
@@ -98,13 +101,17 @@ Result<std::unique_ptr<TraceStreams>> TraceStreams::Create(
 
 Status TraceStreams::AddCores() {
   for (const CoreTrace& core_trace : trace_.cores()) {
-    auto core = std::make_unique<Core>(*this, core_trace,
-                                       SlicesOf(slices(), core_trace.core),
-                                       code_cache_, trace_);
-    if (const Status mapped = trace_.code().MapInitial(core->image); !mapped) {
-      return CorruptInput("{}: {}", trace_.name(), mapped.error().message);
+    const auto of_core = SlicesOf(slices(), core_trace.core);
+    SpaceImages images(trace_.spaces(), code_cache_,
+                       options_.images_per_core_max);
+    const Slice* first = of_core.empty() ? nullptr : &of_core.front();
+    const auto image = images.Enter(SpaceOf(first), TscTicks(0));
+    if (!image) {
+      return CorruptInput("{}: {}", trace_.name(), image.error().message);
     }
-    cores_.emplace(core_trace.core, std::move(core));
+    cores_.emplace(core_trace.core,
+                   std::make_unique<Core>(*this, core_trace, of_core,
+                                          std::move(images), trace_));
   }
   return {};
 }
@@ -280,13 +287,37 @@ Status TraceStreams::MakeRoom() {
 }
 
 Status TraceStreams::TakeEnter(Core& core, const CoreEnter& enter) {
-  core.attribution.OnEnter(enter);
-  const Status mapped =
-      trace_.code().MapUntil(enter.time.lo, core.image, core.mappings);
-  if (!mapped) {
-    return CorruptInput("{}: {}", trace_.name(), mapped.error().message);
+  return UseCode(core, core.attribution.OnEnter(enter), enter.time.lo);
+}
+
+SpaceId TraceStreams::SpaceOf(const Slice* slice) const {
+  return slice == nullptr ? trace_.spaces().At(0, TscTicks(0))
+                          : trace_.SpaceOf(*slice);
+}
+
+// What `slice` runs has the code of its process at `time`.
+Status TraceStreams::UseCode(Core& core, const Slice* slice, TscTicks time) {
+  const SpaceImage* before = &core.images.current();
+  const auto image = core.images.Enter(SpaceOf(slice), time);
+  if (!image) {
+    return CorruptInput("{}: {}", trace_.name(), image.error().message);
+  }
+  if (*image != before) {
+    core.decoder.SetImage((*image)->image);
   }
   return {};
+}
+
+std::string TraceStreams::DescribeCode(Core& core, TraceeAddr ip) const {
+  const Slice* slice = core.attribution.current();
+  if (slice != nullptr && core.images.current().space == kSpaceUnknown &&
+      trace_.spaces().several()) {
+    return fmt::format(
+        "process {}, of which no mapping is known (thread {}; no FORK, exec "
+        "or MMAP record of it)",
+        slice->process, slice->thread);
+  }
+  return core.images.current().code.Describe(ip);
 }
 
 void TraceStreams::TakeBlock(Core& core, const CoreBlock& block) {
@@ -316,7 +347,7 @@ void TraceStreams::TakeGap(Core& core, CoreGap& gap) {
   ++core.stats.gaps;
   core.stats.gap_bytes += gap.bytes;
   if (gap.cause == GapCause::kCodeMissing) {
-    gap.detail = fmt::format("{} at {:#x}: {}", trace_.code().Describe(gap.ip),
+    gap.detail = fmt::format("{} at {:#x}: {}", DescribeCode(core, gap.ip),
                              gap.ip, gap.detail);
   }
   for (uint32_t i = core.attribution.index(); i < core.slices.size(); ++i) {
@@ -363,8 +394,11 @@ Status TraceStreams::ForEachInstruction(
     const StreamBlock& block,
     const std::function<void(const WalkedInsn&)>& visit) {
   CLEW_CHECK(block.slice < slices().size(), "no slice {}", block.slice);
-  const CoreId core = slices()[block.slice].core;
-  return cores_.at(core)->walker.Walk(block.ip, block.insn_count, visit);
+  const Slice& slice = slices()[block.slice];
+  CLEW_ASSIGN_OR_RETURN(
+      image,
+      cores_.at(slice.core)->images.Find(trace_.SpaceOf(slice), block.time.lo));
+  return image->walker.Walk(block.ip, block.insn_count, visit);
 }
 
 StreamStats Sum(const std::map<CoreId, StreamStats>& by_core) {

@@ -26,6 +26,9 @@ struct StreamOptions {
   bool forget_threads = false;
   // Bytes of code files that libipt keeps mapped.
   uint64_t code_cache_bytes = CodeCache::kDefaultLimitBytes;
+  // Processes whose code a core has at hand; that of others is put together
+  // anew, some microseconds for each mapping. At least 2.
+  size_t images_per_core_max = 64;
 };
 
 // What decoding met, so far.
@@ -96,6 +99,9 @@ class TraceStreams final : public StreamSource {
   Status Advance(Core& core);
   Status MakeRoom();
   Status TakeEnter(Core& core, const CoreEnter& enter);
+  Status UseCode(Core& core, const Slice* slice, TscTicks time);
+  SpaceId SpaceOf(const Slice* slice) const;  // null: no slice is known
+  std::string DescribeCode(Core& core, TraceeAddr ip) const;
   void TakeBlock(Core& core, const CoreBlock& block);
   void TakeGap(Core& core, CoreGap& gap);
   void AddLossGaps();

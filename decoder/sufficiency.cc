@@ -250,7 +250,9 @@ class Checker {
 
   void CheckImages(const Trace& trace) {
     std::set<std::pair<std::string, std::string>> missing;
-    for (const MmapRecord& mapping : trace.code().Missing()) {
+    const MissingImages images =
+        FindMissing(trace, bundle_.manifest().failure.thread);
+    for (const MmapRecord& mapping : images.needed) {
       missing.emplace(mapping.path, Hex(mapping.build_id));
     }
     for (const BundleImage& image : bundle_.manifest().images) {
@@ -262,6 +264,10 @@ class Checker {
     for (const auto& [path, build_id] : missing) {
       Lacks(fmt::format("no image of {:?}, build-id {}", path,
                         build_id.empty() ? "unknown" : build_id));
+    }
+    if (images.others > 0) {
+      Say(fmt::format("no images of {} files of other processes",
+                      images.others));
     }
     score_ += missing.empty() ? kImagesPoints : 0;
   }

@@ -26,6 +26,7 @@ Result<std::unique_ptr<Trace>> Trace::Load(PerfData data,
   CLEW_RETURN_IF_ERROR(trace->ReadRecords());
   CLEW_RETURN_IF_ERROR(trace->BuildPieces());
   trace->slices_ = trace->slice_builder_.Build();
+  trace->FindSpaces();
   return trace;
 }
 
@@ -53,7 +54,21 @@ Status Trace::OnFirstPass(const Record& record) {
   if (const auto* conv = std::get_if<TimeConvRecord>(&record.body)) {
     return SetClock(*conv, record);
   }
+  if (const auto* mmap = std::get_if<MmapRecord>(&record.body)) {
+    NoteProcess(*mmap);
+  }
   return {};
+}
+
+// The kernel's own mappings have no process (-1).
+void Trace::NoteProcess(const MmapRecord& mapping) {
+  if (!mapping.executable || mapping.size_bytes == 0 || mapping.pid <= 0) {
+    return;
+  }
+  if (first_process_ != 0 && mapping.pid != first_process_) {
+    spaces_.SetSeveral();
+  }
+  first_process_ = first_process_ == 0 ? mapping.pid : first_process_;
 }
 
 Status Trace::SetPtInfo(const PtInfoRecord& info, const Record& record) {
@@ -95,18 +110,21 @@ TscInterval Trace::TimeOf(const SampleId& sample) const {
   return sample.time ? ToTsc(*sample.time, conversion_) : TscInterval{};
 }
 
+// perf gives what was there before it began time 0, which may be before the
+// TSC's.
+TscTicks Trace::CodeTime(const SampleId& sample) const {
+  const bool early = sample.time && sample.time->as_int() == 0;
+  return early ? TscTicks(0) : TimeOf(sample).lo;
+}
+
 void Trace::OnRecord(const Record& record) {
   const SampleId& sample = record.sample;
   if (const auto* mmap = std::get_if<MmapRecord>(&record.body)) {
-    code_.Add(*mmap, TimeOf(sample).lo, config_.resolve_image);
+    spaces_.AddMapping(*mmap, CodeTime(sample), config_.resolve_image(*mmap));
   } else if (const auto* comm = std::get_if<CommRecord>(&record.body)) {
-    threads_[comm->tid] = {comm->pid, comm->tid, comm->name};
+    OnComm(*comm, sample);
   } else if (const auto* task = std::get_if<TaskRecord>(&record.body)) {
-    if (!task->exited) {
-      // A new thread has its parent's name until it sets one.
-      threads_.emplace(task->tid, ThreadInfo{task->pid, task->tid,
-                                             threads_[task->parent_tid].name});
-    }
+    OnTask(*task, sample);
   } else if (const auto* change = std::get_if<SwitchRecord>(&record.body)) {
     OnSwitch(*change, sample);
   } else if (const auto* start = std::get_if<ItraceStartRecord>(&record.body)) {
@@ -114,6 +132,7 @@ void Trace::OnRecord(const Record& record) {
       slice_builder_.Add({.kind = SwitchEvent::Kind::kStart,
                           .core = *sample.core,
                           .thread = start->tid,
+                          .process = start->pid,
                           .time = TimeOf(sample)});
     }
   } else if (const auto* aux = std::get_if<AuxRecord>(&record.body)) {
@@ -134,6 +153,53 @@ void Trace::OnRecord(const Record& record) {
   }
 }
 
+void Trace::OnTask(const TaskRecord& task, const SampleId& sample) {
+  if (task.exited) {
+    return;
+  }
+  // A new thread has its parent's name until it sets one.
+  threads_.emplace(
+      task.tid, ThreadInfo{task.pid, task.tid, threads_[task.parent_tid].name});
+  spaces_.AddFork(task.parent_pid, task.pid, CodeTime(sample));
+}
+
+void Trace::OnComm(const CommRecord& comm, const SampleId& sample) {
+  threads_[comm.tid] = {comm.pid, comm.tid, comm.name};
+  if (!comm.exec || !spaces_.several()) {
+    return;
+  }
+  spaces_.AddExec(comm.pid, CodeTime(sample));
+  if (sample.core) {
+    slice_builder_.Add({.kind = SwitchEvent::Kind::kExec,
+                        .core = *sample.core,
+                        .thread = comm.tid,
+                        .process = comm.pid,
+                        .time = TimeOf(sample)});
+  }
+}
+
+int32_t Trace::ProcessOf(Tid thread) const {
+  const auto found = threads_.find(thread);
+  return found == threads_.end() ? 0 : found->second.process;
+}
+
+void Trace::FindSpaces() {
+  spaces_.Build(pt_info_.snapshot);
+  space_of_.reserve(slices_.size());
+  for (Slice& slice : slices_) {
+    if (slice.process == 0) {
+      slice.process = ProcessOf(slice.thread);
+    }
+    space_of_.push_back(spaces_.At(slice.process, slice.time.lo));
+  }
+}
+
+SpaceId Trace::SpaceOf(const Slice& slice) const { return space_of_[slice.id]; }
+
+CodeMap Trace::CodeOf(Tid thread) const {
+  return spaces_.MapOf(spaces_.At(ProcessOf(thread), TscTicks(UINT64_MAX)));
+}
+
 void Trace::OnSwitch(const SwitchRecord& change, const SampleId& sample) {
   if (!sample.core || !sample.tid) {
     return;
@@ -142,6 +208,7 @@ void Trace::OnSwitch(const SwitchRecord& change, const SampleId& sample) {
       {.kind = change.out ? SwitchEvent::Kind::kOut : SwitchEvent::Kind::kIn,
        .core = *sample.core,
        .thread = *sample.tid,
+       .process = sample.pid.value_or(0),
        .time = TimeOf(sample)});
 }
 
@@ -253,6 +320,17 @@ void Trace::AddPieces(CoreTrace& trace, AuxPiece piece) {
   if (!piece.bytes.empty() || !piece.hole.empty()) {
     trace.pieces.push_back(std::move(piece));
   }
+}
+
+MissingImages FindMissing(const Trace& trace, Tid failing) {
+  MissingImages missing;
+  missing.needed = trace.spaces().Missing();
+  if (failing != Tid(0) && trace.threads().contains(failing)) {
+    const size_t all = missing.needed.size();
+    missing.needed = trace.CodeOf(failing).Missing();
+    missing.others = all - std::min(all, missing.needed.size());
+  }
+  return missing;
 }
 
 std::vector<RecordCount> Trace::RecordCounts() const {

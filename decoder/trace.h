@@ -10,6 +10,7 @@
 
 #include "common/stream.h"
 #include "common/units.h"
+#include "decoder/address_spaces.h"
 #include "decoder/clock.h"
 #include "decoder/code_map.h"
 #include "decoder/perf_data/perf_data.h"
@@ -71,7 +72,13 @@ class Trace {
 
   const std::vector<CoreTrace>& cores() const { return cores_; }
   const std::vector<Slice>& slices() const { return slices_; }
-  const CodeMap& code() const { return code_; }
+  // Whose code ran where.
+  const AddressSpaces& spaces() const { return spaces_; }
+  // Of a slice of slices(). kSpaceUnknown: its process is not known.
+  SpaceId SpaceOf(const Slice& slice) const;
+  // What a thread's process had mapped last, empty if it is not known; in a
+  // trace of one process, all.
+  CodeMap CodeOf(Tid thread) const;
   const TimingConfig& timing() const { return timing_; }
   const TscConversion& conversion() const { return conversion_; }
   const CpuIdentity& cpu() const { return cpu_; }
@@ -100,6 +107,12 @@ class Trace {
   Status SetPtInfo(const PtInfoRecord& info, const Record& record);
   void ReadTiming(const PtInfoRecord& info);
   void OnRecord(const Record& record);
+  void OnTask(const TaskRecord& task, const SampleId& sample);
+  void OnComm(const CommRecord& comm, const SampleId& sample);
+  void NoteProcess(const MmapRecord& mapping);
+  void FindSpaces();
+  TscTicks CodeTime(const SampleId& sample) const;
+  int32_t ProcessOf(Tid thread) const;
   void OnSwitch(const SwitchRecord& change, const SampleId& sample);
   TscInterval TimeOf(const SampleId& sample) const;
   Status BuildPieces();
@@ -115,7 +128,9 @@ class Trace {
   PtInfoRecord pt_info_;
   TscConversion conversion_;
   TimingConfig timing_;
-  CodeMap code_;
+  int32_t first_process_ = 0;  // that has mappings; 0: none has
+  AddressSpaces spaces_;
+  std::vector<SpaceId> space_of_;  // by slice
   SliceBuilder slice_builder_;
   std::vector<Slice> slices_;
   std::vector<CoreTrace> cores_;
@@ -127,6 +142,16 @@ class Trace {
   std::vector<std::vector<std::byte>> joined_;
   uint64_t joined_bytes_ = 0;
 };
+
+// Code files that a trace's mappings name and that were not found.
+struct MissingImages {
+  std::vector<MmapRecord> needed;
+  size_t others = 0;  // of other processes alone
+};
+
+// Needed is what the process of `failing` had mapped last; if that thread is
+// not known, or is 0, what any process had.
+MissingImages FindMissing(const Trace& trace, Tid failing);
 
 }  // namespace clew::decoder
 

@@ -94,12 +94,13 @@ Result<RecordBody> ParseComm(const RecordHeader& header, ByteReader& body) {
 
 Result<RecordBody> ParseTask(const RecordHeader& header, ByteReader& body) {
   CLEW_ASSIGN_OR_RETURN(pid, ReadId(body, "task pid"));
-  CLEW_RETURN_IF_ERROR(body.Skip(4, "task ppid"));
+  CLEW_ASSIGN_OR_RETURN(parent_pid, ReadId(body, "task ppid"));
   CLEW_ASSIGN_OR_RETURN(tid, ReadId(body, "task tid"));
   CLEW_ASSIGN_OR_RETURN(parent_tid, ReadId(body, "task ptid"));
   CLEW_ASSIGN_OR_RETURN(time, body.Read<uint64_t>("task time"));
   return TaskRecord{.exited = header.type == kRecordExit,
                     .pid = pid,
+                    .parent_pid = parent_pid,
                     .tid = Tid(tid),
                     .parent_tid = Tid(parent_tid),
                     .time = PerfNanos(time)};

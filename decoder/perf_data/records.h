@@ -52,6 +52,7 @@ struct CommRecord {
 struct TaskRecord {
   bool exited = false;
   int32_t pid = 0;
+  int32_t parent_pid = 0;
   Tid tid;
   Tid parent_tid;
   PerfNanos time;

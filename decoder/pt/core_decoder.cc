@@ -38,10 +38,17 @@ std::optional<TscTicks> TscOfPsb(std::span<const std::byte> bytes,
 
 CoreDecoder::CoreDecoder(std::vector<AuxPiece> pieces, CodeImage& image,
                          const TimingConfig& timing, const CpuIdentity& cpu)
-    : pieces_(std::move(pieces)), image_(image), timing_(timing), cpu_(cpu) {}
+    : pieces_(std::move(pieces)), image_(&image), timing_(timing), cpu_(cpu) {}
 
 uint64_t CoreDecoder::backwards() const {
   return backwards_ + (edges_ ? edges_->backwards() : 0);
+}
+
+void CoreDecoder::SetImage(CodeImage& image) {
+  image_ = &image;
+  if (flow_ != nullptr) {
+    flow_->SetImage(image);
+  }
 }
 
 bool CoreDecoder::Step(CoreSink& sink) {
@@ -72,7 +79,7 @@ bool CoreDecoder::OpenPiece() {
     backwards_ += edges_->backwards();
   }
   edges_ = std::make_unique<TimingEdges>(piece_->bytes, timing_);
-  flow_ = std::make_unique<FlowReader>(piece_->bytes, image_, cpu_);
+  flow_ = std::make_unique<FlowReader>(piece_->bytes, *image_, cpu_);
   enabled_ = false;
   lower_pos_ = 0;
   const auto psb = flow_->SyncAt(0);
@@ -101,6 +108,7 @@ void CoreDecoder::BeginAt(uint64_t psb) {
   if (const auto time = TscOfPsb(piece_->bytes, psb)) {
     floor_ = std::max(floor_, *time);
   }
+  sink_->OnSync(LowerAt(lower_pos_));
 }
 
 void CoreDecoder::OnStep(const FlowStep& step) {

@@ -58,6 +58,10 @@ class CoreSink {
   virtual void OnBlock(const CoreBlock& block) = 0;
   virtual void OnEnter(const CoreEnter& enter) = 0;
   virtual void OnGap(CoreGap gap) = 0;
+  // Decoding begins at a PSB: nothing to come is before `time` (0: not known).
+  // What follows may be in the midst of user mode, and then OnEnter comes when
+  // its first block was decoded.
+  virtual void OnSync(TscTicks) {}
 };
 
 // Decodes one core, step by step. An instruction is reported once a packet
@@ -72,9 +76,11 @@ class CoreDecoder {
               const TimingConfig& timing, const CpuIdentity& cpu);
 
   // One step on: `sink` gets what it proves, perhaps nothing yet. False at the
-  // end, where it gets nothing any more. Code that `sink` maps in OnEnter is
-  // known from the next step on.
+  // end, where it gets nothing any more. Code that `sink` maps or sets in
+  // OnEnter or OnSync is known from the next step on.
   bool Step(CoreSink& sink);
+  // Other code from now on. `image` must outlive the decoder, or the next call.
+  void SetImage(CodeImage& image);
 
   // Timing packets that went back in time, so far.
   uint64_t backwards() const;
@@ -100,7 +106,7 @@ class CoreDecoder {
   uint64_t AuxOffset(uint64_t pos) const;
 
   std::vector<AuxPiece> pieces_;
-  CodeImage& image_;
+  CodeImage* image_;
   TimingConfig timing_;
   CpuIdentity cpu_;
   size_t next_piece_ = 0;

@@ -112,6 +112,8 @@ class FlowReader {
   // Begins anew at the first PSB at or after `offset` that can be decoded, and
   // returns where it is; nullopt if there is none.
   std::optional<uint64_t> SyncAt(uint64_t offset);
+  // The code from the next step on; must outlive the reader, or the next call.
+  void SetImage(CodeImage& image);
   // The next step. REQUIRES: in sync. After kError or kEnd it is not.
   void Next(FlowStep& step);
   uint64_t pos() const;

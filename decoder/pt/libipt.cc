@@ -264,6 +264,12 @@ class FlowReader::Impl {
     return std::nullopt;
   }
 
+  void SetImage(pt_image* image) {
+    if (decoder_) {
+      pt_blk_set_image(decoder_.get(), image);
+    }
+  }
+
   void Next(FlowStep& step) {
     step = FlowStep{};
     do {
@@ -391,6 +397,9 @@ FlowReader::~FlowReader() = default;
 
 std::optional<uint64_t> FlowReader::SyncAt(uint64_t offset) {
   return impl_->SyncAt(offset);
+}
+void FlowReader::SetImage(CodeImage& image) {
+  impl_->SetImage(image.impl_->image_.get());
 }
 void FlowReader::Next(FlowStep& step) { impl_->Next(step); }
 uint64_t FlowReader::pos() const { return impl_->pos(); }
