@@ -11,6 +11,7 @@
 
 #include "cli/report.h"
 #include "cli/subcommands.h"
+#include "common/hex.h"
 #include "decoder/bundle_reader.h"
 #include "decoder/failure_signature.h"
 #include "transfer/sha256.h"
@@ -48,7 +49,7 @@ struct Options {
 
 std::string SignatureOf(const Backtrace& backtrace) {
   const std::string text = decoder::SignatureText(backtrace);
-  return transfer::ToHex(transfer::Sha256Of(std::as_bytes(std::span(text))));
+  return ToHex(transfer::Sha256Of(std::as_bytes(std::span(text))));
 }
 
 Json ToJson(const ThreadBacktrace& thread) {

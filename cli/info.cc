@@ -20,6 +20,7 @@
 #include "cli/run_program.h"
 #include "cli/subcommands.h"
 #include "common/file.h"
+#include "common/hex.h"
 #include "common/progress.h"
 #include "common/shell_quote.h"
 #include "decoder/bundle_reader.h"
@@ -109,14 +110,6 @@ std::string SourceText(decoder::BundleSource source) {
       break;
   }
   return "unknown";
-}
-
-std::string Hex(std::span<const std::byte> bytes) {
-  std::string text;
-  for (const std::byte byte : bytes) {
-    text += fmt::format("{:02x}", static_cast<unsigned>(byte));
-  }
-  return text;
 }
 
 // The span of time in which slices have an end, in ticks. On hardware, a slice
@@ -423,7 +416,7 @@ Json ToJson(const Manifest& manifest, const Summary& summary) {
   Json missing = Json::array();
   for (const decoder::MmapRecord& mapping : summary.images_missing.needed) {
     missing.push_back(
-        {{"path", mapping.path}, {"build_id", Hex(mapping.build_id)}});
+        {{"path", mapping.path}, {"build_id", ToHex(mapping.build_id)}});
   }
   const Failure& failure = manifest.failure;
   return {{"producer", manifest.producer},
@@ -510,7 +503,7 @@ void PrintMissing(const Summary& summary) {
   }
   for (const decoder::MmapRecord& mapping : missing.needed) {
     fmt::print("  {}, build-id {}\n", mapping.path,
-               mapping.build_id.empty() ? "unknown" : Hex(mapping.build_id));
+               mapping.build_id.empty() ? "unknown" : ToHex(mapping.build_id));
   }
   if (missing.others > 0) {
     fmt::print("\n{} files of other processes are not in the bundle\n",

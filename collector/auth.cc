@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "common/file.h"
+#include "common/hex.h"
 
 namespace clew::collector {
 namespace {
@@ -97,9 +98,9 @@ Result<NewToken> MakeToken(const std::string& host) {
   if (getrandom(random.data(), random.size(), 0) != kTokenBytes) {
     return SystemError(errno, "no random bytes for a token");
   }
-  const std::string token = transfer::ToHex(random);
+  const std::string token = ToHex(random);
   const auto digest = transfer::Sha256Of(std::as_bytes(std::span(token)));
-  return NewToken{.token = token, .line = host + " " + transfer::ToHex(digest)};
+  return NewToken{.token = token, .line = host + " " + ToHex(digest)};
 }
 
 Result<std::unique_ptr<Authenticator>> Authenticator::Create(

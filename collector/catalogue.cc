@@ -6,6 +6,7 @@
 #include "collector/sqlite.h"
 #include "collector/sqlite_catalogue.h"
 #include "collector/text.h"
+#include "common/hex.h"
 
 namespace clew::collector {
 namespace {
@@ -30,11 +31,11 @@ Analysis AnalysisByKind(std::string_view failure, std::string_view command) {
       failure.empty() ? "unknown failure" : CleanLine(failure, kNameBytesMax);
   const std::string program = CleanLine(ProgramOf(command), kNameBytesMax);
   const std::string text = fmt::format("no backtrace\n{}\n{}", what, program);
-  return {.signature = transfer::ToHex(
-              transfer::Sha256Of(std::as_bytes(std::span(text)))),
-          .title = fmt::format("{} in {} (no backtrace)", what,
-                               program.empty() ? "unknown program" : program),
-          .backtraces = ""};
+  return {
+      .signature = ToHex(transfer::Sha256Of(std::as_bytes(std::span(text)))),
+      .title = fmt::format("{} in {} (no backtrace)", what,
+                           program.empty() ? "unknown program" : program),
+      .backtraces = ""};
 }
 
 Result<std::unique_ptr<Catalogue>> Catalogue::Open(const std::string& path) {

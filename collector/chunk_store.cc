@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "common/check.h"
+#include "common/hex.h"
 
 namespace clew::collector {
 namespace {
@@ -314,8 +315,8 @@ Result<std::vector<std::byte>> ChunkStore::Read(const ChunkRef& chunk) {
         "{:?}: {} bytes with digest {}, wanted {} bytes with the digest of the "
         "name; the disk lost or changed them, remove the bundle and send it "
         "again",
-        PathOf(chunk.id), bytes.size(),
-        transfer::ToHex(transfer::Sha256Of(bytes)), chunk.size_bytes);
+        PathOf(chunk.id), bytes.size(), ToHex(transfer::Sha256Of(bytes)),
+        chunk.size_bytes);
   }
   return std::move(bytes);
 }

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "common/hex.h"
+
 namespace clew::decoder {
 namespace {
 
@@ -17,14 +19,6 @@ bool SameCode(const MmapRecord& a, const MmapRecord& b) {
 
 bool Intersect(const MmapRecord& a, const MmapRecord& b) {
   return Contains(a, b.addr) || Contains(b, a.addr);
-}
-
-std::string Hex(std::span<const std::byte> bytes) {
-  std::string text;
-  for (const std::byte byte : bytes) {
-    text += fmt::format("{:02x}", static_cast<unsigned>(byte));
-  }
-  return text;
 }
 
 Status MapOne(const CodeMapping& of, CodeImage& image) {
@@ -90,7 +84,7 @@ std::string CodeMap::Describe(TraceeAddr addr) const {
       return fmt::format("{:?} (build-id {}{})", entry->mapping.path,
                          entry->mapping.build_id.empty()
                              ? "unknown"
-                             : Hex(entry->mapping.build_id),
+                             : ToHex(entry->mapping.build_id),
                          entry->file.empty() ? ", image not found" : "");
     }
   }

@@ -5,6 +5,7 @@
 #include <system_error>
 
 #include "common/file.h"
+#include "common/hex.h"
 #include "common/path_names.h"
 #include "decoder/host_images.h"
 
@@ -19,14 +20,6 @@ constexpr std::string_view kDeleted = " (deleted)";
 bool IsRegular(const std::string& path) {
   std::error_code error;
   return fs::is_regular_file(path, error);
-}
-
-std::string Hex(std::span<const std::byte> bytes) {
-  std::string text;
-  for (const std::byte byte : bytes) {
-    text += fmt::format("{:02x}", static_cast<unsigned>(byte));
-  }
-  return text;
 }
 
 // "[vdso]", "//anon", "[kernel.kallsyms]_stext".
@@ -127,7 +120,7 @@ void ImageSearch::Consider(const std::string& path, ImageMatch& match) const {
   if (build_id != match.build_id) {
     match.refused.push_back({path, build_id.empty()
                                        ? "it has no build-id"
-                                       : "its build-id is " + Hex(build_id)});
+                                       : "its build-id is " + ToHex(build_id)});
   } else if (const char* lack = LacksCode(file->bytes())) {
     match.refused.push_back({path, lack});
   } else {

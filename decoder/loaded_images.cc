@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "common/file.h"
+#include "common/hex.h"
 #include "decoder/host_images.h"
 #include "decoder/perf_data/perf_data.h"
 
@@ -30,14 +31,6 @@ struct Mapping {
   std::string path;
   std::vector<std::byte> build_id;  // empty: not known
 };
-
-std::string Hex(Bytes bytes) {
-  std::string text;
-  for (const std::byte byte : bytes) {
-    text += fmt::format("{:02x}", static_cast<unsigned>(byte));
-  }
-  return text;
-}
 
 // The stretches of an ELF file that are loaded (PT_LOAD); empty if it is none.
 std::vector<Elf64_Phdr> LoadsOf(Bytes elf, uint16_t& type) {
@@ -149,13 +142,13 @@ class LoadedImages::Builder {
 
   Candidate Look(const Mapping& mapping) const {
     Candidate candidate;
-    candidate.build_id = Hex(mapping.build_id);
+    candidate.build_id = ToHex(mapping.build_id);
     const BundleImage* image = InManifest(mapping);
     if (image == nullptr) {
       candidate.why = "the bundle has no image of it";
       return candidate;
     }
-    candidate.build_id = Hex(image->build_id);
+    candidate.build_id = ToHex(image->build_id);
     const auto file = MappedFile::Open(image->file);
     if (!file) {
       candidate.why = "the bundle has no image of it";

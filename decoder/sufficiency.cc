@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "common/file.h"
+#include "common/hex.h"
 #include "decoder/host_images.h"
 #include "decoder/input_counts.h"
 #include "decoder/streams.h"
@@ -142,14 +143,6 @@ class Counter {
   Decoded decoded_;
 };
 
-std::string Hex(std::span<const std::byte> bytes) {
-  std::string text;
-  for (const std::byte byte : bytes) {
-    text += fmt::format("{:02x}", static_cast<unsigned>(byte));
-  }
-  return text;
-}
-
 class Checker {
  public:
   Checker(const Bundle& bundle, const SufficiencyLimits& limits,
@@ -253,11 +246,11 @@ class Checker {
     const MissingImages images =
         FindMissing(trace, bundle_.manifest().failure.thread);
     for (const MmapRecord& mapping : images.needed) {
-      missing.emplace(mapping.path, Hex(mapping.build_id));
+      missing.emplace(mapping.path, ToHex(mapping.build_id));
     }
     for (const BundleImage& image : bundle_.manifest().images) {
       if (IsAnotherBuild(image)) {
-        missing.emplace(image.path, Hex(image.build_id));
+        missing.emplace(image.path, ToHex(image.build_id));
       }
     }
     found_.images_missing = static_cast<uint32_t>(missing.size());

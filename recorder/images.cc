@@ -9,6 +9,7 @@
 
 #include "common/digest.h"
 #include "common/file.h"
+#include "common/hex.h"
 #include "common/path_names.h"
 #include "recorder/vdso.h"
 
@@ -113,7 +114,8 @@ Status CopyImages(BundleWriter& bundle, const std::vector<ImageInfo>& images) {
   CLEW_RETURN_IF_ERROR(bundle.MakeFolder("images"));
   std::set<std::string> made;
   for (const ImageInfo& image : images) {
-    const std::string folder = "images/" + Hex(image.build_id);
+    const std::string folder =
+        "images/" + ToHex(std::as_bytes(std::span(image.build_id)));
     if (made.insert(folder).second) {
       CLEW_RETURN_IF_ERROR(bundle.MakeFolder(folder));
     }
@@ -135,14 +137,6 @@ Status CopyImages(BundleWriter& bundle, const std::vector<ImageInfo>& images) {
     CLEW_RETURN_IF_ERROR(bundle.Write(name, file.bytes()));
   }
   return {};
-}
-
-std::string Hex(std::span<const uint8_t> bytes) {
-  std::string text;
-  for (const uint8_t byte : bytes) {
-    text += fmt::format("{:02x}", byte);
-  }
-  return text;
 }
 
 }  // namespace clew::recorder

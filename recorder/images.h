@@ -35,8 +35,6 @@ std::vector<uint8_t> BuildIdOf(std::span<const std::byte> file);
 [[nodiscard]] Status CopyImages(BundleWriter& bundle,
                                 const std::vector<ImageInfo>& images);
 
-std::string Hex(std::span<const uint8_t> bytes);
-
 }  // namespace clew::recorder
 
 #endif  // CLEW_RECORDER_IMAGES_H_

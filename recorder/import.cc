@@ -6,6 +6,7 @@
 #include <set>
 
 #include "common/file.h"
+#include "common/hex.h"
 #include "common/path_names.h"
 #include "proto/bundle.pb.h"
 #include "recorder/images.h"
@@ -63,7 +64,8 @@ Status CopyImages(BundleWriter& bundle, const ImportedRun& run) {
     if (image.file.empty()) {
       continue;
     }
-    const std::string folder = "images/" + Hex(image.build_id);
+    const std::string folder =
+        "images/" + ToHex(std::as_bytes(std::span(image.build_id)));
     if (made.insert(folder).second) {
       CLEW_RETURN_IF_ERROR(bundle.MakeFolder(folder));
     }

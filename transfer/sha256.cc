@@ -47,16 +47,6 @@ Sha256::Value Sha256Of(std::span<const std::byte> bytes) {
   return digest.Finish();
 }
 
-std::string ToHex(const Sha256::Value& value) {
-  constexpr std::string_view kDigits = "0123456789abcdef";
-  std::string text;
-  for (const std::byte byte : value) {
-    text += kDigits[std::to_integer<unsigned>(byte >> 4)];
-    text += kDigits[std::to_integer<unsigned>(byte & std::byte{15})];
-  }
-  return text;
-}
-
 std::optional<Sha256::Value> FromHex(std::string_view text) {
   constexpr std::string_view kDigits = "0123456789abcdef";
   if (text.size() != 2 * Sha256::kBytes) {

@@ -11,6 +11,8 @@
 #include <string>
 #include <string_view>
 
+#include "common/hex.h"
+
 namespace clew::transfer {
 
 // SHA-256 (FIPS 180-4) of bytes that come in pieces. Moves; not thread-safe.
@@ -36,8 +38,7 @@ class Sha256 {
 
 Sha256::Value Sha256Of(std::span<const std::byte> bytes);
 
-// 64 lower-case hexadecimal digits and back; anything else is nullopt.
-std::string ToHex(const Sha256::Value& value);
+// ToHex's 64 digits back; anything else is nullopt.
 std::optional<Sha256::Value> FromHex(std::string_view text);
 
 // The name of something by its content. `Of` says what kind of thing.

@@ -1,6 +1,7 @@
 #include <limits>
 #include <string_view>
 
+#include "common/hex.h"
 #include "common/path_names.h"
 #include "decoder/bundle/convert.h"
 #include "decoder/bundle/wire_fault.h"
@@ -21,14 +22,6 @@ Status CheckAtMost(const std::string& where, std::string_view field, Int value,
                         max);
   }
   return {};
-}
-
-std::string Hex(const std::string& bytes) {
-  std::string text;
-  for (const char byte : bytes) {
-    text += fmt::format("{:02x}", static_cast<uint8_t>(byte));
-  }
-  return text;
 }
 
 Result<BundleSource> ToSource(pb::Manifest::Source source,
@@ -113,7 +106,7 @@ Result<BundleImage> ToImage(const pb::Image& from, const std::string& where,
   image.has_build_id = from.has_build_id();
   image.size_bytes = from.size_bytes();
   image.file =
-      fmt::format("{}/images/{}/{}", bundle_path, Hex(from.build_id()), name);
+      fmt::format("{}/images/{}/{}", bundle_path, ToHex(from.build_id()), name);
   return image;
 }
 

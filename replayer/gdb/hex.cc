@@ -5,8 +5,6 @@
 namespace clew::replayer::gdb {
 namespace {
 
-constexpr std::string_view kDigits = "0123456789abcdef";
-
 std::optional<uint8_t> DigitOf(char c) {
   if (c >= '0' && c <= '9') {
     return static_cast<uint8_t>(c - '0');
@@ -21,20 +19,6 @@ std::optional<uint8_t> DigitOf(char c) {
 }
 
 }  // namespace
-
-std::string ToHex(std::span<const std::byte> bytes) {
-  std::string text;
-  text.reserve(bytes.size() * 2);
-  for (const std::byte byte : bytes) {
-    text.push_back(kDigits[std::to_integer<size_t>(byte) >> 4]);
-    text.push_back(kDigits[std::to_integer<size_t>(byte) & 15]);
-  }
-  return text;
-}
-
-std::string ToHex(std::string_view text) {
-  return ToHex(std::as_bytes(std::span(text)));
-}
 
 std::optional<std::string> FromHex(std::string_view digits) {
   if (digits.size() % 2 != 0) {

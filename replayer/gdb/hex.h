@@ -11,10 +11,6 @@
 
 namespace clew::replayer::gdb {
 
-// "00ff" for {0x00, 0xff}.
-std::string ToHex(std::span<const std::byte> bytes);
-std::string ToHex(std::string_view text);
-
 // nullopt for an odd length or a character that is no hexadecimal digit.
 std::optional<std::string> FromHex(std::string_view digits);
 

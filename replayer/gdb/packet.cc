@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "common/check.h"
+#include "common/hex.h"
 #include "replayer/gdb/hex.h"
 
 namespace clew::replayer::gdb {

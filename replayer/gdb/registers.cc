@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <span>
 
+#include "common/hex.h"
 #include "replayer/gdb/hex.h"
 
 namespace clew::replayer::gdb {

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "common/hex.h"
 #include "replayer/gdb/packet.h"
 #include "replayer/gdb/registers.h"
 

@@ -6,6 +6,7 @@
 #include <charconv>
 #include <cstring>
 
+#include "common/hex.h"
 #include "replayer/gdb/packet.h"
 #include "replayer/gdb/registers.h"
 #include "replayer/gdb/session.h"

@@ -4,6 +4,7 @@
 #include <array>
 #include <utility>
 
+#include "common/hex.h"
 #include "replayer/gdb/registers.h"
 #include "replayer/gdb/session.h"
 

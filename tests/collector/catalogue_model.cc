@@ -1,3 +1,4 @@
+#include "common/hex.h"
 #include "tests/collector/catalogue_model.h"
 
 #include <fmt/format.h>
@@ -41,7 +42,7 @@ bool Contains(std::string_view text, std::string_view part) {
 BundleId IdOf(uint64_t number) { return BundleId(DigestOf("bundle", number)); }
 
 std::string SignatureOf(uint64_t number) {
-  return transfer::ToHex(DigestOf("signature", number));
+  return ToHex(DigestOf("signature", number));
 }
 
 NewBundle BundleOf(uint64_t number) {

@@ -10,6 +10,7 @@
 #include <deque>
 
 #include "common/digest.h"
+#include "common/hex.h"
 #include "replayer/gdb/packet.h"
 #include "replayer/gdb/registers.h"
 #include "tests/replayer/fake_target.h"

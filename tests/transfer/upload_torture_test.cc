@@ -26,6 +26,7 @@
 #include "collector/bundle_store.h"
 #include "collector/catalogue.h"
 #include "common/check.h"
+#include "common/hex.h"
 #include "proto/bundle.pb.h"
 #include "tests/collector/samples.h"
 #include "tests/transfer/collector_process.h"

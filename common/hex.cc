@@ -1,0 +1,24 @@
+#include "common/hex.h"
+
+namespace clew {
+namespace {
+
+constexpr std::string_view kDigits = "0123456789abcdef";
+
+}  // namespace
+
+std::string ToHex(std::span<const std::byte> bytes) {
+  std::string text;
+  text.reserve(bytes.size() * 2);
+  for (const std::byte byte : bytes) {
+    text.push_back(kDigits[std::to_integer<size_t>(byte) >> 4]);
+    text.push_back(kDigits[std::to_integer<size_t>(byte) & 15]);
+  }
+  return text;
+}
+
+std::string ToHex(std::string_view text) {
+  return ToHex(std::as_bytes(std::span(text)));
+}
+
+}  // namespace clew
