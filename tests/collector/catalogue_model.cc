@@ -1,4 +1,3 @@
-#include "common/hex.h"
 #include "tests/collector/catalogue_model.h"
 
 #include <fmt/format.h>
@@ -8,6 +7,8 @@
 #include <set>
 #include <span>
 #include <tuple>
+
+#include "common/hex.h"
 
 namespace clew::collector {
 namespace {
