@@ -39,10 +39,12 @@ Result<int> Lock(const std::string& folder) {
   }
   if (flock(fd, LOCK_EX | LOCK_NB) != 0) {
     close(fd);
-    return InvalidArgument(
-        "{:?} is open in another collector; stop that one or choose another "
-        "folder",
-        folder);
+    return std::unexpected(
+        Error{ErrorCode::kSystem,
+              fmt::format("{:?} is open in another collector; stop that one or "
+                          "choose another folder",
+                          folder),
+              EWOULDBLOCK});
   }
   return fd;
 }

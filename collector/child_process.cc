@@ -11,6 +11,7 @@
 
 #include <array>
 #include <cerrno>
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -105,8 +106,18 @@ bool DieWithParent(pid_t parent) {
   return prctl(PR_SET_PDEATHSIG, SIGKILL) == 0 && getppid() == parent;
 }
 
-bool CloseOthers() {
-  return syscall(SYS_close_range, kFailureFd + 1, ~0U, 0) == 0;
+bool CloseRange(int first, int last) {
+  return first > last || syscall(SYS_close_range, first, last, 0) == 0;
+}
+
+// All but what SetDescriptors made and `kept` (-1: none), which exec closes.
+// Early: among them are the lock and the ports of a collector that may be
+// killed and started again meanwhile.
+bool CloseOthers(int kept) {
+  constexpr int kLast = std::numeric_limits<int>::max();
+  return kept > kFailureFd ? CloseRange(kFailureFd + 1, kept - 1) &&
+                                 CloseRange(kept + 1, kLast)
+                           : CloseRange(kFailureFd + 1, kLast);
 }
 
 // The steps by name, as RunChild's message has them.
@@ -126,6 +137,9 @@ constexpr std::array<const char*, 8> kSteps = {
   if (!SetDescriptors(launch)) {
     _exit(127);
   }
+  if (!CloseOthers(launch.confinement.ruleset_fd())) {
+    Fail(4, errno);
+  }
   if (setsid() < 0) {
     Fail(0, errno);
   }
@@ -143,9 +157,6 @@ constexpr std::array<const char*, 8> kSteps = {
   (void)setpriority(PRIO_PROCESS, 0, kNice);
   if (const int error = launch.confinement.Enter(); error != 0) {
     Fail(6, error);
-  }
-  if (!CloseOthers()) {
-    Fail(4, errno);
   }
   if (!SetLimits(request.limits)) {
     Fail(5, errno);

@@ -3,8 +3,10 @@
 #include <sys/statvfs.h>
 #include <time.h>
 
+#include <cerrno>
 #include <chrono>
 #include <condition_variable>
+#include <functional>
 #include <mutex>
 #include <set>
 #include <thread>
@@ -21,6 +23,7 @@
 #include "collector/schedule_store.h"
 #include "collector/service.h"
 #include "collector/service_metrics.h"
+#include "collector/socket.h"
 #include "collector/web/server.h"
 #include "common/file.h"
 
@@ -30,6 +33,8 @@ namespace {
 constexpr std::chrono::seconds kHousekeepingPeriod{5};
 constexpr uint64_t kRetentionPeriod_s = 300;
 constexpr unsigned kGrace_s = 5;
+constexpr std::chrono::seconds kFreeAgain{5};
+constexpr std::chrono::milliseconds kFreeAgainPause{20};
 
 uint64_t Steady_s() {
   timespec now{};
@@ -55,24 +60,9 @@ BundleStore::Options StoreOptions(const CollectorConfig& config) {
           .limits = {.bundle_bytes_max = config.bundle_bytes_max}};
 }
 
-// "127.0.0.1:80" or "[::1]:80" in its two parts.
-Result<std::pair<std::string, uint16_t>> SplitAddress(
-    const std::string& address) {
-  const size_t colon = address.rfind(':');
-  std::string host = address.substr(0, colon);
-  unsigned long port = 65536;
-  if (colon != std::string::npos && colon + 1 < address.size() &&
-      address.find_first_not_of("0123456789", colon + 1) == address.npos &&
-      address.size() - colon <= 6) {
-    port = std::stoul(address.substr(colon + 1));
-  }
-  if (port > 65535) {
-    return InvalidArgument("web is {:?}, wanted address:port", address);
-  }
-  if (host.starts_with('[') && host.ends_with(']')) {
-    host = host.substr(1, host.size() - 2);
-  }
-  return std::pair(host, static_cast<uint16_t>(port));
+// Another process has the lock of the folder, or the port.
+bool IsTaken(const Error& error) {
+  return error.sys_errno == EWOULDBLOCK || error.sys_errno == EADDRINUSE;
 }
 
 // What the store, the catalogue and the rest of the folder hold.
@@ -109,6 +99,9 @@ struct Collector::Parts {
   [[nodiscard]] Status StartJobs();
   [[nodiscard]] Status StartWeb();
   [[nodiscard]] Status StartServer();
+  // What a killed collector held, a child that it had just forked holds a
+  // moment longer: until it is scheduled to close what is not its own.
+  [[nodiscard]] Status WhenFree(const std::function<Status()>& take);
   void Failed(const FailedCall& call);
   void KeepHouse();
   [[nodiscard]] Status Retain();
@@ -183,10 +176,10 @@ Status Collector::Parts::StartWeb() {
   if (config.web.empty()) {
     return {};
   }
-  CLEW_ASSIGN_OR_RETURN(address, SplitAddress(config.web));
+  CLEW_ASSIGN_OR_RETURN(address, ParseAddress("web", config.web));
   web::WebOptions options;
-  options.address = address.first;
-  options.port = address.second;
+  options.address = address.host;
+  options.port = address.port;
   options.host_names = config.web_names;
   options.collector_address = config.address;
   options.store_limit_bytes = config.store_bytes_max;
@@ -272,9 +265,28 @@ void Collector::Parts::KeepHouse() {
   }
 }
 
+Status Collector::Parts::WhenFree(const std::function<Status()>& take) {
+  const auto deadline = std::chrono::steady_clock::now() + kFreeAgain;
+  for (bool first = true;; first = false) {
+    Status taken = take();
+    if (taken || !IsTaken(taken.error()) ||
+        std::chrono::steady_clock::now() >= deadline) {
+      return taken;
+    }
+    if (first) {
+      log.Write(Log::Priority::kWarning, "waiting",
+                {{"message", taken.error().message}});
+    }
+    std::this_thread::sleep_for(kFreeAgainPause);
+  }
+}
+
 Status Collector::Parts::Start() {
-  CLEW_ASSIGN_OR_RETURN(opened, OpenStorage(config));
-  storage = std::move(opened);
+  CLEW_RETURN_IF_ERROR(WhenFree([this]() -> Status {
+    CLEW_ASSIGN_OR_RETURN(opened, OpenStorage(config));
+    storage = std::move(opened);
+    return {};
+  }));
   CLEW_ASSIGN_OR_RETURN(
       reconciled, Reconcile(*storage.store, *storage.catalogue, Wall_s()));
   log.Write(Log::Priority::kInfo, "opened",
@@ -288,8 +300,8 @@ Status Collector::Parts::Start() {
   }
   CLEW_RETURN_IF_ERROR(StartJobs());
   CLEW_RETURN_IF_ERROR(StartService());
-  CLEW_RETURN_IF_ERROR(StartWeb());
-  CLEW_RETURN_IF_ERROR(StartServer());
+  CLEW_RETURN_IF_ERROR(WhenFree([this] { return StartWeb(); }));
+  CLEW_RETURN_IF_ERROR(WhenFree([this] { return StartServer(); }));
   housekeeper = std::thread([this] { KeepHouse(); });
   return {};
 }

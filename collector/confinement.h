@@ -34,6 +34,8 @@ class Confinement {
   int Enter() const;
   // False: the kernel has no Landlock.
   bool limits_files() const { return ruleset_ >= 0; }
+  // What Enter needs, closed by exec; -1: nothing.
+  int ruleset_fd() const { return ruleset_; }
 
  private:
   Confinement(int ruleset, bool may_fork)

@@ -6,10 +6,12 @@
 #include <grpcpp/security/tls_certificate_provider.h>
 #include <grpcpp/security/tls_credentials_options.h>
 
+#include <cerrno>
 #include <chrono>
 #include <utility>
 
 #include "collector/idle_calls.h"
+#include "collector/socket.h"
 #include "common/file.h"
 #include "proto/collector.grpc.pb.h"
 #include "transfer/certificate.h"
@@ -296,6 +298,21 @@ Result<std::shared_ptr<grpc::ServerCredentials>> MakeCredentials(
   return TlsServerCredentials(tls);
 }
 
+// gRPC tells no reason, so this asks for the port once more.
+Error WhyNotListening(const std::string& listen) {
+  const auto address = ParseAddress("listen", listen);
+  if (!address) {
+    return address.error();
+  }
+  const auto tried = ListenOn(*address);
+  if (!tried && tried.error().code == ErrorCode::kSystem) {
+    return tried.error();
+  }
+  // Free by now, or a name.
+  return SystemError(EADDRINUSE, fmt::format("cannot listen on {:?}", listen))
+      .error();
+}
+
 void SetLimits(const GrpcServer::Options& options,
                grpc::ServerBuilder* builder) {
   grpc::ResourceQuota quota("clew-collector");
@@ -346,8 +363,7 @@ Result<std::unique_ptr<GrpcServer>> GrpcServer::Start(
   builder.RegisterService(&parts->endpoint);
   parts->server = builder.BuildAndStart();
   if (parts->server == nullptr || parts->port == 0) {
-    return SystemError(EADDRINUSE,
-                       fmt::format("cannot listen on {:?}", options.listen));
+    return std::unexpected(WhyNotListening(options.listen));
   }
   return std::unique_ptr<GrpcServer>(new GrpcServer(std::move(parts)));
 }

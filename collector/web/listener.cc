@@ -18,7 +18,7 @@
 #include <utility>
 #include <vector>
 
-#include "collector/web/socket.h"
+#include "collector/socket.h"
 #include "collector/web/workers.h"
 
 namespace clew::collector::web {
@@ -205,7 +205,7 @@ class Listener::Loop {
       }
       Fd fd(accept4(listening_.get(), nullptr, nullptr,
                     SOCK_CLOEXEC | SOCK_NONBLOCK));
-      if (!fd.is_open()) {
+      if (fd.get() < 0) {
         if (!WouldBlock() && errno != EINTR && errno != ECONNABORTED) {
           accept_again_ = Clock::now() + kAcceptPause;
         }
@@ -422,10 +422,10 @@ Result<std::unique_ptr<Listener>> Listener::Start(const Options& options,
   if (options.threads == 0) {
     return InvalidArgument("the web server has no threads, wanted at least 1");
   }
-  CLEW_ASSIGN_OR_RETURN(listening, ListenOn(options.address, options.port));
+  CLEW_ASSIGN_OR_RETURN(listening, ListenOn({options.address, options.port}));
   CLEW_ASSIGN_OR_RETURN(port, PortOf(listening));
   Fd wake(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
-  if (!wake.is_open()) {
+  if (wake.get() < 0) {
     return SystemError(errno, "cannot make an eventfd for the web server");
   }
   return std::unique_ptr<Listener>(

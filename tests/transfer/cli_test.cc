@@ -133,7 +133,9 @@ TEST_F(CliTest, TheStoreIsCheckedAndBundlesRemovedWhileTheCollectorIsDown) {
   const Json upload = Json::parse(sent.text, nullptr, false);
   ASSERT_FALSE(upload.is_discarded()) << sent.text;
   const std::string id = upload["bundle"];
-  EXPECT_EQ(Collector("check").exit_status, 2) << "it runs";
+  const ProgramOutput refused = Collector("check");
+  EXPECT_EQ(refused.exit_status, 3) << "it runs";
+  EXPECT_THAT(refused.text, HasSubstr("open in another collector"));
   ASSERT_EQ(collector_.Stop(), 0);
   const ProgramOutput check = Collector("check");
   EXPECT_EQ(check.exit_status, 0) << check.text;

@@ -29,6 +29,7 @@ namespace {
 constexpr uint16_t kPortMin = 20000;
 constexpr uint16_t kPortMax = 32000;
 constexpr int kPortsTried = 100;
+constexpr std::chrono::seconds kStartTime{30};
 
 sockaddr_in Loopback(uint16_t port) {
   sockaddr_in address{};
@@ -36,15 +37,6 @@ sockaddr_in Loopback(uint16_t port) {
   address.sin_port = htons(port);
   address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
   return address;
-}
-
-bool Answers(uint16_t port) {
-  const int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-  const sockaddr_in address = Loopback(port);
-  const bool answers = connect(fd, reinterpret_cast<const sockaddr*>(&address),
-                               sizeof address) == 0;
-  close(fd);
-  return answers;
 }
 
 }  // namespace
@@ -93,6 +85,7 @@ bool CollectorProcess::Start() {
   const std::string binary = CollectorBinary();
   const std::string config = config_file();
   const std::string log_file = folder_ + "/log";
+  const size_t said_before = log().size();
   const pid_t parent = getpid();
   pid_ = fork();
   if (pid_ == 0) {
@@ -105,19 +98,25 @@ bool CollectorProcess::Start() {
     execl(binary.c_str(), binary.c_str(), "--config", config.c_str(), nullptr);
     _exit(127);
   }
-  for (int i = 0; i < 2000; ++i) {
-    if (Answers(port_)) {
+  // Not whether the port answers: that may still be a child of the last one.
+  const auto begin = std::chrono::steady_clock::now();
+  while (std::chrono::steady_clock::now() - begin < kStartTime && Lives()) {
+    if (log().find("event=ready ", said_before) != std::string::npos) {
       return true;
-    }
-    if (waitpid(pid_, nullptr, WNOHANG) == pid_) {
-      pid_ = 0;
-      break;
     }
     std::this_thread::sleep_for(std::chrono::milliseconds(10));
   }
   std::fprintf(stderr, "%s --config %s does not run:\n%s\n", binary.c_str(),
                config.c_str(), log().c_str());
   return false;
+}
+
+bool CollectorProcess::Lives() {
+  CLEW_CHECK(pid_ > 0, "no collector to live");
+  if (waitpid(pid_, nullptr, WNOHANG) == pid_) {
+    pid_ = 0;
+  }
+  return pid_ > 0;
 }
 
 void CollectorProcess::Kill() {

@@ -25,14 +25,17 @@ class CollectorProcess {
   CollectorProcess& operator=(const CollectorProcess&) = delete;
   ~CollectorProcess();  // kills it
 
-  // False, with what it said printed, if it does not take calls within
-  // 20 seconds.
+  // False, with what it said printed, if it does not say that it is ready
+  // within 30 seconds.
   bool Start();
   void Kill();  // SIGKILL
   // SIGTERM; its exit status.
   int Stop();
   void Signal(int signal);
   bool running() const { return pid_ > 0; }
+  // False: it ended by itself. REQUIRES: running().
+  bool Lives();
+  pid_t pid() const { return pid_; }
 
   uint16_t port() const { return port_; }
   std::string address() const;

@@ -159,6 +159,8 @@ uint64_t KillOften(Torture& torture, CollectorProcess& process) {
     if (torture.acknowledged * (torture.kills + 1) < kills * torture.bundles) {
       continue;
     }
+    CLEW_CHECK(process.Lives(), "after kill {} the collector ended:\n{}", kills,
+               process.log());
     process.Kill();
     ++kills;
     CLEW_CHECK(process.Start(), "no collector after kill {}", kills);

@@ -26,7 +26,7 @@
 #include <vector>
 
 #include "collector/web/page_frame.h"
-#include "collector/web/socket.h"
+#include "collector/socket.h"
 #include "tests/collector/web/served_site.h"
 
 namespace clew::collector::web {
@@ -356,7 +356,7 @@ TEST(ServerTest, WithoutADescriptorLeftConnectionsWait) {
   std::vector<Fd> all;
   do {
     all.emplace_back(open("/dev/null", O_RDONLY | O_CLOEXEC));
-  } while (all.back().is_open());
+  } while (all.back().get() >= 0);
   all.resize(all.size() - 2);  // leaves one, for the client
   const Fd client = Connect(site.port());
   Send(client,

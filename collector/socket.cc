@@ -1,41 +1,52 @@
-#include "collector/web/socket.h"
+#include "collector/socket.h"
 
 #include <fmt/format.h>
 #include <netdb.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
-#include <unistd.h>
 
 #include <cerrno>
+#include <charconv>
 #include <memory>
-#include <utility>
 
-namespace clew::collector::web {
+namespace clew::collector {
+namespace {
 
-Fd::Fd(Fd&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
-
-Fd& Fd::operator=(Fd&& other) noexcept {
-  std::swap(fd_, other.fd_);
-  return *this;
+bool ParsesAsPort(std::string_view text, unsigned& port) {
+  const char* end = text.data() + text.size();
+  const auto parsed = std::from_chars(text.data(), end, port);
+  return parsed.ec == std::errc() && parsed.ptr == end && port <= UINT16_MAX;
 }
 
-Fd::~Fd() {
-  if (fd_ >= 0) {
-    (void)close(fd_);  // nothing was promised about what is in it
+}  // namespace
+
+Result<SocketAddress> ParseAddress(std::string_view key,
+                                   const std::string& address) {
+  const size_t colon = address.rfind(':');
+  SocketAddress parsed{.host = address.substr(0, colon)};
+  unsigned port = 0;
+  if (colon == std::string::npos ||
+      !ParsesAsPort(std::string_view(address).substr(colon + 1), port)) {
+    return InvalidArgument("{} is {:?}, wanted address:port", key, address);
   }
+  parsed.port = static_cast<uint16_t>(port);
+  if (parsed.host.starts_with('[') && parsed.host.ends_with(']')) {
+    parsed.host = parsed.host.substr(1, parsed.host.size() - 2);
+  }
+  return parsed;
 }
 
-Result<Fd> ListenOn(const std::string& address, uint16_t port) {
+Result<Fd> ListenOn(const SocketAddress& address) {
   addrinfo hints{};
   hints.ai_flags = AI_NUMERICHOST | AI_NUMERICSERV | AI_PASSIVE;
   hints.ai_socktype = SOCK_STREAM;
   addrinfo* found = nullptr;
-  if (getaddrinfo(address.c_str(), std::to_string(port).c_str(), &hints,
-                  &found) != 0) {
+  if (getaddrinfo(address.host.c_str(), std::to_string(address.port).c_str(),
+                  &hints, &found) != 0) {
     return InvalidArgument(
         "cannot listen on {:?}: wanted a numeric address, for example "
         "127.0.0.1",
-        address);
+        address.host);
   }
   const std::unique_ptr<addrinfo, void (*)(addrinfo*)> owner(found,
                                                              freeaddrinfo);
@@ -43,12 +54,12 @@ Result<Fd> ListenOn(const std::string& address, uint16_t port) {
       socket(found->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   const int on = 1;
   constexpr int kBacklog = 128;
-  if (!fd.is_open() ||
+  if (fd.get() < 0 ||
       setsockopt(fd.get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof on) != 0 ||
       bind(fd.get(), found->ai_addr, found->ai_addrlen) != 0 ||
       listen(fd.get(), kBacklog) != 0) {
-    return SystemError(
-        errno, fmt::format("cannot listen on {} port {}", address, port));
+    return SystemError(errno, fmt::format("cannot listen on {} port {}",
+                                          address.host, address.port));
   }
   return fd;
 }
@@ -65,4 +76,4 @@ Result<uint16_t> PortOf(const Fd& listening) {
                    : reinterpret_cast<sockaddr_in&>(address).sin_port);
 }
 
-}  // namespace clew::collector::web
+}  // namespace clew::collector
