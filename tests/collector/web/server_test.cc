@@ -25,8 +25,8 @@
 #include <thread>
 #include <vector>
 
-#include "collector/web/page_frame.h"
 #include "collector/socket.h"
+#include "collector/web/page_frame.h"
 #include "tests/collector/web/served_site.h"
 
 namespace clew::collector::web {
