@@ -41,20 +41,26 @@ struct UploadOptions {
   bool json = false;
 };
 
+Result<transfer::FileList> ListOf(const std::string& bundle) {
+  TerminalProgress progress("read", "bytes");
+  return transfer::FileList::OfBundle(bundle, {}, &progress);
+}
+
 Status RunUpload(const UploadOptions& options) {
   CLEW_ASSIGN_OR_RETURN(client, MakeClient(options.collector));
   transfer::UploadStats stats;
+  CLEW_ASSIGN_OR_RETURN(list, ListOf(options.bundle));
   TerminalProgress progress("upload", "bytes");
-  CLEW_ASSIGN_OR_RETURN(id, client->Upload(options.bundle, &progress, &stats));
+  CLEW_RETURN_IF_ERROR(client->Upload(options.bundle, list, &progress, &stats));
   if (options.json) {
-    PrintJson({{"bundle", id.hex()},
+    PrintJson({{"bundle", list.id().hex()},
                {"bytes", stats.bytes},
                {"bytes_sent", stats.bytes_sent},
                {"attempts", stats.attempts}});
     return {};
   }
-  fmt::print("{}: uploaded as {}; {}bytes, {}sent\n", options.bundle, id.hex(),
-             WithMagnitude(static_cast<double>(stats.bytes)),
+  fmt::print("{}: uploaded as {}; {}bytes, {}sent\n", options.bundle,
+             list.id().hex(), WithMagnitude(static_cast<double>(stats.bytes)),
              WithMagnitude(static_cast<double>(stats.bytes_sent)));
   return {};
 }

@@ -26,6 +26,7 @@
 #include "collector/socket.h"
 #include "collector/web/server.h"
 #include "common/file.h"
+#include "common/shell_quote.h"
 
 namespace clew::collector {
 namespace {
@@ -63,6 +64,18 @@ BundleStore::Options StoreOptions(const CollectorConfig& config) {
 // Another process has the lock of the folder, or the port.
 bool IsTaken(const Error& error) {
   return error.sys_errno == EWOULDBLOCK || error.sys_errno == EADDRINUSE;
+}
+
+// What `clew get` needs to reach this collector.
+std::string ClientOptionsFor(const CollectorConfig& config) {
+  std::string options;
+  if (!config.address.empty()) {
+    options += "--collector " + ShellQuote(config.address) + " ";
+  }
+  if (config.insecure_loopback) {
+    options += "--insecure-loopback ";
+  }
+  return options;
 }
 
 // What the store, the catalogue and the rest of the folder hold.
@@ -181,7 +194,7 @@ Status Collector::Parts::StartWeb() {
   options.address = address.host;
   options.port = address.port;
   options.host_names = config.web_names;
-  options.collector_address = config.address;
+  options.client_options = ClientOptionsFor(config);
   options.store_limit_bytes = config.store_bytes_max;
   CLEW_ASSIGN_OR_RETURN(
       started, web::Server::Start(options, *storage.store, *storage.catalogue,

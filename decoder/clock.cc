@@ -27,7 +27,11 @@ TscInterval ToTsc(PerfNanos time, const TscConversion& conversion) {
   CLEW_CHECK(conversion.mult > 0 && conversion.shift < 64,
              "clock conversion with mult {} and shift {}", conversion.mult,
              conversion.shift);
-  const Wide nanos = time.as_int() - conversion.zero;
+  const uint64_t since = time.as_int() - conversion.zero;
+  if (since > std::numeric_limits<int64_t>::max()) {
+    return {TscTicks(0), TscTicks(0)};
+  }
+  const Wide nanos = since;
   const Wide mult = conversion.mult;
   // tsc * mult is in [nanos << shift, (nanos + 1) << shift).
   const Wide first = ((nanos << conversion.shift) + mult - 1) / mult;

@@ -10,7 +10,6 @@
 #include "common/hex.h"
 #include "decoder/host_images.h"
 #include "decoder/input_counts.h"
-#include "decoder/streams.h"
 
 namespace clew::decoder {
 namespace {
@@ -28,124 +27,11 @@ static_assert(kDecodesPoints + kNoGapsAtFailurePoints + kNoGapsPoints +
                   kInputsKnownPoints + kCorePoints ==
               100);
 
-constexpr uint64_t kAtFailureNanos = 1'000'000'000;
-// Gaps that are told apart; more count as one each time they are met.
-constexpr size_t kGapsToldApartMax = 1 << 20;
 constexpr size_t kReasonsMax = 100;
-
-// What the trace has.
-struct Decoded {
-  uint64_t instructions = 0;
-  uint64_t gaps = 0;
-  uint64_t gaps_at_failure = 0;
-  bool limited = false;
-};
-
-// The last time at which a thread was on a core, in perf's nanoseconds.
-uint64_t EndOf(const Trace& trace) {
-  uint64_t end = 0;
-  for (const Slice& slice : trace.slices()) {
-    const TscTicks last =
-        slice.time.hi == kTscUnknown ? slice.time.lo : slice.time.hi;
-    end = std::max(end, ToPerfNanos(last, trace.conversion()).as_int());
-  }
-  return end;
-}
-
-class Counter {
- public:
-  Counter(const Trace& trace, const SufficiencyLimits& limits,
-          ProgressSink* progress)
-      : trace_(trace),
-        limits_(limits),
-        progress_(progress),
-        deadline_(std::chrono::steady_clock::now() + limits.time_max),
-        end_nanos_(EndOf(trace)) {}
-
-  // Decodes everything, always the thread that is furthest behind, so that
-  // little waits for the others.
-  Result<Decoded> Run() {
-    CLEW_ASSIGN_OR_RETURN(
-        streams,
-        TraceStreams::Create(
-            trace_, {.buffered_items_max = limits_.buffered_items_max}));
-    for (const Tid thread : streams->threads()) {
-      threads_.push_back({.thread = thread});
-    }
-    while (!Limited(*streams)) {
-      const auto next = std::ranges::min_element(
-          threads_, {},
-          [](const Thread& t) { return std::pair(t.over, t.reached); });
-      if (next == threads_.end() || next->over) {
-        break;
-      }
-      CLEW_RETURN_IF_ERROR(CountSome(*streams, *next));
-    }
-    const StreamStats stats = streams->stats();
-    decoded_.instructions = stats.instructions;
-    decoded_.gaps = stats.gaps + (stats.instructions_without_thread > 0);
-    return decoded_;
-  }
-
- private:
-  struct Thread {
-    Tid thread;
-    TscTicks reached{0};
-    bool over = false;
-  };
-
-  bool Limited(const TraceStreams& streams) {
-    const uint64_t done = streams.stats().instructions;
-    decoded_.limited = done >= limits_.instructions_max ||
-                       std::chrono::steady_clock::now() >= deadline_;
-    if (progress_ != nullptr) {
-      progress_->Update(done, 0);
-    }
-    return decoded_.limited;
-  }
-
-  Status CountSome(TraceStreams& streams, Thread& thread) {
-    constexpr int kItems = 4096;
-    for (int i = 0; i < kItems && !thread.over; ++i) {
-      CLEW_ASSIGN_OR_RETURN(item, streams.Next(thread.thread));
-      if (!item) {
-        thread.over = true;
-      } else if (const auto* block = std::get_if<StreamBlock>(&*item)) {
-        thread.reached = block->time.lo;
-      } else {
-        CountGap(std::get<Gap>(*item));
-      }
-    }
-    return {};
-  }
-
-  // One place on a core counts once, whoever's slices it covers.
-  void CountGap(const Gap& gap) {
-    const uint64_t until =
-        gap.time.hi == kTscUnknown
-            ? end_nanos_
-            : ToPerfNanos(gap.time.hi, trace_.conversion()).as_int();
-    const bool at_failure = until + kAtFailureNanos >= end_nanos_;
-    const CoreId core = trace_.slices()[gap.slice].core;
-    if (at_failure && (places_.size() >= kGapsToldApartMax ||
-                       places_.emplace(core, gap.aux_offset).second)) {
-      ++decoded_.gaps_at_failure;
-    }
-  }
-
-  const Trace& trace_;
-  const SufficiencyLimits& limits_;
-  ProgressSink* progress_;
-  std::chrono::steady_clock::time_point deadline_;
-  uint64_t end_nanos_;
-  std::vector<Thread> threads_;
-  std::set<std::pair<CoreId, uint64_t>> places_;
-  Decoded decoded_;
-};
 
 class Checker {
  public:
-  Checker(const Bundle& bundle, const SufficiencyLimits& limits,
+  Checker(const Bundle& bundle, const DecodeLimits& limits,
           ProgressSink* progress)
       : bundle_(bundle), limits_(limits), progress_(progress) {}
 
@@ -180,14 +66,23 @@ class Checker {
     Lacks(fmt::format("{}: {}", what, error.message));
   }
 
+  // The thread that failed, or the process of which a snapshot was asked for;
+  // 0: neither is known.
+  Tid Failing() const {
+    const Manifest& manifest = bundle_.manifest();
+    if (manifest.failure.thread == Tid(0) && manifest.trigger) {
+      return Tid(manifest.trigger->process);
+    }
+    return manifest.failure.thread;
+  }
+
   void CheckTrace() {
     const auto trace = bundle_.ReadTrace();
     if (!trace) {
       LacksFile(trace.error(), "nothing decodes");
       return;
     }
-    Counter counter(**trace, limits_, progress_);
-    const auto decoded = counter.Run();
+    const auto decoded = CountGaps(**trace, Failing(), limits_, progress_);
     if (!decoded) {
       report_.limited |= decoded.error().code == ErrorCode::kLimit;
       LacksFile(decoded.error(), "the trace does not decode");
@@ -202,7 +97,7 @@ class Checker {
     CheckGaps(*decoded);
   }
 
-  void CheckGaps(const Decoded& decoded) {
+  void CheckGaps(const GapCounts& decoded) {
     const Manifest& manifest = bundle_.manifest();
     found_.gaps = decoded.gaps;
     found_.gaps_at_failure = decoded.gaps_at_failure;
@@ -222,6 +117,10 @@ class Checker {
     }
     if (decoded.gaps > 0) {
       Lacks(fmt::format("{} gaps in the trace", decoded.gaps));
+    }
+    if (decoded.gaps_of_others > 0) {
+      Say(fmt::format("{} gaps while other processes ran",
+                      decoded.gaps_of_others));
     }
     if (manifest.lost_aux_bytes + manifest.lost_records > 0) {
       Lacks(
@@ -243,8 +142,7 @@ class Checker {
 
   void CheckImages(const Trace& trace) {
     std::set<std::pair<std::string, std::string>> missing;
-    const MissingImages images =
-        FindMissing(trace, bundle_.manifest().failure.thread);
+    const MissingImages images = FindMissing(trace, Failing());
     for (const MmapRecord& mapping : images.needed) {
       missing.emplace(mapping.path, ToHex(mapping.build_id));
     }
@@ -301,7 +199,7 @@ class Checker {
   }
 
   const Bundle& bundle_;
-  const SufficiencyLimits& limits_;
+  const DecodeLimits& limits_;
   ProgressSink* progress_;
   SufficiencyReport report_;
   Sufficiency found_;
@@ -312,7 +210,7 @@ class Checker {
 }  // namespace
 
 SufficiencyReport CheckSufficiency(const Bundle& bundle,
-                                   const SufficiencyLimits& limits,
+                                   const DecodeLimits& limits,
                                    ProgressSink* progress) {
   return Checker(bundle, limits, progress).Check();
 }

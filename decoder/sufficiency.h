@@ -1,22 +1,15 @@
 #ifndef CLEW_DECODER_SUFFICIENCY_H_
 #define CLEW_DECODER_SUFFICIENCY_H_
 
-#include <chrono>
 #include <cstdint>
 
 #include "common/bundle_facts.h"
 #include "common/progress.h"
 #include "common/result.h"
 #include "decoder/bundle_reader.h"
+#include "decoder/gap_counts.h"
 
 namespace clew::decoder {
-
-struct SufficiencyLimits {
-  uint64_t instructions_max = 20'000'000'000;
-  std::chrono::milliseconds time_max{600'000};
-  // Blocks and gaps of the trace that are held at once.
-  uint64_t buffered_items_max = uint64_t{1} << 22;
-};
 
 // What was found, and what follows from it.
 struct SufficiencyReport {
@@ -35,7 +28,8 @@ struct SufficiencyReport {
 //     10  the trace decodes: some instruction comes out; without it, the score
 //         is 0
 //     20  no gap in the last second of the trace
-//     10  no gap in the trace, and no loss that the recorder noted
+//     10  no gap in the trace, and no loss that the recorder noted; where the
+//         process that failed is known, its gaps alone count
 //     15  no image is missing
 //     20  the start state is there
 //     10  the input log is there
@@ -48,7 +42,7 @@ struct SufficiencyReport {
 // fails only if the manifest cannot be read, which `bundle` did before. Memory:
 // as TraceStreams. `progress` may be null.
 SufficiencyReport CheckSufficiency(const Bundle& bundle,
-                                   const SufficiencyLimits& limits,
+                                   const DecodeLimits& limits,
                                    ProgressSink* progress);
 
 }  // namespace clew::decoder

@@ -115,6 +115,11 @@ class Client {
   [[nodiscard]] Result<BundleId> Upload(const std::string& folder,
                                         ProgressSink* progress,
                                         UploadStats* stats = nullptr);
+  // The same with the list of `folder`, which reads the whole bundle: so the
+  // caller can show how far that is.
+  [[nodiscard]] Status Upload(const std::string& folder, const FileList& list,
+                              ProgressSink* progress,
+                              UploadStats* stats = nullptr);
   [[nodiscard]] Result<RemotePage> List(const RemoteQuery& query);
   // Fetches the bundle whose id begins with `prefix` (4 to 64 hexadecimal
   // digits, one bundle) as the folder `out`: written as `out`.partial, every

@@ -243,14 +243,19 @@ Status Uploader::SendSome(std::span<const Missing> chunks, Attempt* told) {
 Result<BundleId> Client::Upload(const std::string& folder,
                                 ProgressSink* progress, UploadStats* stats) {
   CLEW_ASSIGN_OR_RETURN(list, FileList::OfBundle(folder));
+  CLEW_RETURN_IF_ERROR(Upload(folder, list, progress, stats));
+  return list.id();
+}
+
+Status Client::Upload(const std::string& folder, const FileList& list,
+                      ProgressSink* progress, UploadStats* stats) {
   UploadStats unused;
   UploadStats& counted = stats != nullptr ? *stats : unused;
   counted = {.bytes = list.size_bytes()};
   Uploader uploader(*connection_, list, folder, progress, &counted);
-  CLEW_RETURN_IF_ERROR(connection_->Retry(
+  return connection_->Retry(
       [&](Connection::Attempt* told) { return uploader.Run(told); },
-      &counted.attempts));
-  return list.id();
+      &counted.attempts);
 }
 
 }  // namespace clew::transfer

@@ -162,17 +162,44 @@ Result<FileEntry> ReadEntry(const pb::FileList::File& from, int index) {
   return file;
 }
 
-Result<FileEntry> DigestFile(const std::string& folder,
-                             const std::string& path) {
-  CLEW_ASSIGN_OR_RETURN(file, MappedFile::Open(folder + "/" + path));
-  auto bytes = file.bytes();
-  FileEntry entry{.path = path, .size_bytes = bytes.size(), .chunks = {}};
-  while (!bytes.empty()) {
-    const auto chunk = bytes.first(std::min(bytes.size(), kChunkBytes));
-    entry.chunks.emplace_back(Sha256Of(chunk));
-    bytes = bytes.subspan(chunk.size());
+// Digests files, and says how far it is.
+class Digester {
+ public:
+  Digester(uint64_t bytes_total, ProgressSink* progress)
+      : bytes_total_(bytes_total), progress_(progress) {}
+
+  Result<FileEntry> Digest(const std::string& folder, const std::string& path) {
+    CLEW_ASSIGN_OR_RETURN(file, MappedFile::Open(folder + "/" + path));
+    auto bytes = file.bytes();
+    FileEntry entry{.path = path, .size_bytes = bytes.size(), .chunks = {}};
+    while (!bytes.empty()) {
+      const auto chunk = bytes.first(std::min(bytes.size(), kChunkBytes));
+      entry.chunks.emplace_back(Sha256Of(chunk));
+      bytes = bytes.subspan(chunk.size());
+      bytes_done_ += chunk.size();
+      if (progress_ != nullptr) {
+        progress_->Update(bytes_done_, bytes_total_);
+      }
+    }
+    return entry;
   }
-  return entry;
+
+ private:
+  const uint64_t bytes_total_;
+  ProgressSink* const progress_;
+  uint64_t bytes_done_ = 0;
+};
+
+// What cannot be asked for its size counts nothing: opening it says why.
+uint64_t SizeOf(const std::string& folder,
+                const std::vector<std::string>& paths) {
+  uint64_t bytes = 0;
+  for (const std::string& path : paths) {
+    std::error_code error;
+    const uint64_t size = fs::file_size(fs::path(folder) / path, error);
+    bytes += error ? 0 : size;
+  }
+  return bytes;
 }
 
 // Paths of the files below `folder`, relative to it, ascending.
@@ -252,15 +279,17 @@ Result<FileList> FileList::Make(std::vector<FileEntry> files,
 }
 
 Result<FileList> FileList::OfBundle(const std::string& folder,
-                                    const FileListLimits& limits) {
+                                    const FileListLimits& limits,
+                                    ProgressSink* progress) {
   CLEW_ASSIGN_OR_RETURN(paths, PathsBelow(folder));
   CLEW_RETURN_IF_ERROR(CheckCount(paths.size(), limits));
+  Digester digester(SizeOf(folder, paths), progress);
   std::vector<FileEntry> files;
   for (const std::string& path : paths) {
     if (const Status valid = CheckPath(path); !valid) {
       return InvalidArgument("{:?}: {}", folder, valid.error().message);
     }
-    CLEW_ASSIGN_OR_RETURN(file, DigestFile(folder, path));
+    CLEW_ASSIGN_OR_RETURN(file, digester.Digest(folder, path));
     files.push_back(std::move(file));
   }
   return Make(std::move(files), limits);

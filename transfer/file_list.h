@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "common/progress.h"
 #include "common/result.h"
 #include "transfer/sha256.h"
 
@@ -51,10 +52,12 @@ class FileList {
  public:
   // Reads every byte of the bundle at `folder`; schedule.pb.partial is left
   // out. kInvalidArgument: no bundle, or a file in it that the format does not
-  // have. kLimit: too large. kSystem: cannot be read.
+  // have. kLimit: too large. kSystem: cannot be read. `progress` is in bytes,
+  // and may be nullptr.
   // REQUIRES: nobody writes to the folder.
   [[nodiscard]] static Result<FileList> OfBundle(
-      const std::string& folder, const FileListLimits& limits = {});
+      const std::string& folder, const FileListLimits& limits = {},
+      ProgressSink* progress = nullptr);
   // From a stranger. kCorruptInput: breaks the format. kInvalidArgument: a path
   // that is refused. kLimit: claims more than `limits`. Cost: linear in
   // bytes_untrusted.size(), whatever sizes it claims.

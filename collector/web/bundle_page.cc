@@ -8,7 +8,6 @@
 #include "collector/web/pages.h"
 #include "collector/web/tables.h"
 #include "collector/web/threads.h"
-#include "common/shell_quote.h"
 
 // The page of one bundle: how to replay it, what is known of it, where its
 // threads were, which files it has.
@@ -87,11 +86,8 @@ void WriteCommand(HtmlWriter& html, std::string_view what,
 
 std::string GetCommand(const PageContext& context, const BundleRow& row,
                        const std::string& folder) {
-  const std::string from =
-      context.collector_address.empty()
-          ? ""
-          : "--collector " + ShellQuote(context.collector_address) + " ";
-  return fmt::format("clew get {}{} -o {}", from, row.id.hex(), folder);
+  return fmt::format("clew get {}{} -o {}", context.client_options,
+                     row.id.hex(), folder);
 }
 
 // What `clew import` made has no start and no inputs: it can be looked at, and

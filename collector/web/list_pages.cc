@@ -10,7 +10,6 @@
 #include "collector/web/pages.h"
 #include "collector/web/tables.h"
 #include "collector/web/threads.h"
-#include "common/shell_quote.h"
 
 // The pages that are lists: groups, bundles of a group, bundles, hosts.
 
@@ -72,13 +71,8 @@ void WriteSearch(HtmlWriter& html, const std::string& text) {
 
 void WriteUploadAdvice(HtmlWriter& html, const PageContext& context) {
   html.Text("Record a failing run and send it: ");
-  html.Element(
-      "code",
-      fmt::format(
-          "clew upload {}fail.clew",
-          context.collector_address.empty()
-              ? ""
-              : "--collector " + ShellQuote(context.collector_address) + " "));
+  html.Element("code",
+               fmt::format("clew upload {}fail.clew", context.client_options));
   html.Text(". A host with clewd sends its failures by itself.");
 }
 

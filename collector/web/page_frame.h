@@ -17,7 +17,7 @@ namespace clew::collector::web {
 
 struct PageContext {
   int64_t now_s = 0;
-  std::string collector_address;  // empty: not known
+  std::string client_options;  // WebOptions::client_options
 };
 
 // Rows of a list on one page.

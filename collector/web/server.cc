@@ -30,7 +30,7 @@ Result<std::unique_ptr<Server>> Server::Start(
     const Catalogue& catalogue, std::function<void(MetricsWriter&)> more) {
   auto parts = std::make_unique<Parts>(
       Site::Options{.host_names = options.host_names,
-                    .collector_address = options.collector_address,
+                    .client_options = options.client_options,
                     .store_limit_bytes = options.store_limit_bytes,
                     .now_s = options.now_s ? options.now_s : SystemNow_s,
                     .more = std::move(more)},

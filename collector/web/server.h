@@ -26,9 +26,9 @@ struct WebOptions {
   // Prometheus ask for the pages; others are refused, so that no foreign page
   // can read them by a name that it controls (DNS rebinding).
   std::vector<std::string> host_names;
-  // What clients give to `clew get`, for the command lines on the pages;
-  // empty: they are shown without it.
-  std::string collector_address;
+  // What clients need for this collector, in the command lines on the pages:
+  // "--collector HOST:PORT ", or empty. As a shell reads it.
+  std::string client_options;
   uint64_t store_limit_bytes = 0;  // for /metrics; 0: left out
   WebLimits limits;
   // Seconds since 1970; empty: the system's clock.

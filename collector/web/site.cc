@@ -356,8 +356,7 @@ Response Site::Health() const {
 }
 
 PageContext Site::Context() const {
-  return {.now_s = options_.now_s(),
-          .collector_address = options_.collector_address};
+  return {.now_s = options_.now_s(), .client_options = options_.client_options};
 }
 
 }  // namespace clew::collector::web

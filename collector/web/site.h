@@ -40,7 +40,7 @@ class Site {
  public:
   struct Options {
     std::vector<std::string> host_names;
-    std::string collector_address;
+    std::string client_options;
     uint64_t store_limit_bytes = 0;
     std::function<int64_t()> now_s;
     std::function<void(MetricsWriter&)> more;  // may be empty

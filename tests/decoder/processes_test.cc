@@ -16,6 +16,7 @@
 
 #include "common/digest.h"
 #include "common/file.h"
+#include "decoder/gap_counts.h"
 #include "decoder/streams.h"
 #include "recorder/perf_data_writer.h"
 #include "recorder/pt_encoder/core_encoder.h"
@@ -382,6 +383,41 @@ TEST_F(ProcessesTest, AProcessOfWhichNothingIsKnownIsAGap) {
   ASSERT_EQ(unknown.gaps.size(), 1u);
   EXPECT_EQ(unknown.gaps[0].cause, GapCause::kCodeMissing);
   EXPECT_THAT(unknown.gaps[0].detail, testing::HasSubstr("process 300"));
+}
+
+TEST_F(ProcessesTest, GapsOfOthersDoNotCountForAProcess) {
+  std::array<Task, 3> tasks = {Task{.process = 100, .thread = Tid(100)},
+                               Task{.process = 200, .thread = Tid(200)},
+                               Task{.process = 300, .thread = Tid(300)}};
+  Exec(tasks[0], cores_[0], 1);
+  Exec(tasks[1], cores_[0], 4);
+  tasks[2].program = 3;  // of which nothing is known
+  for (const size_t task : {0, 2, 1, 2, 0}) {
+    // A gap goes on to the next PSB, into the time of whoever runs next there.
+    TestCore& core = cores_[task == 2 ? 1 : 0];
+    In(core, tasks[task]);
+    RunToCall(core, 3);
+    Out(core);
+  }
+  Finish();
+  const auto trace = LoadTrace();
+  const auto count = [&](int32_t failing) {
+    const auto counts = CountGaps(*trace, Tid(failing), {}, nullptr);
+    EXPECT_TRUE(counts) << counts.error().message;
+    return *counts;
+  };
+  for (const int32_t failing : {100, 200}) {
+    EXPECT_EQ(count(failing).gaps, 0u);
+    EXPECT_EQ(count(failing).gaps_at_failure, 0u);
+    EXPECT_EQ(count(failing).gaps_of_others, 1u);
+    EXPECT_EQ(count(failing).instructions,
+              truth_[Tid(100)].size() + truth_[Tid(200)].size());
+  }
+  for (const int32_t failing : {300, 0, 999}) {
+    EXPECT_EQ(count(failing).gaps, 1u) << failing;
+    EXPECT_EQ(count(failing).gaps_at_failure, 1u) << failing;
+    EXPECT_EQ(count(failing).gaps_of_others, 0u) << failing;
+  }
 }
 
 TEST_F(ProcessesTest, MissingFilesOfOthersAreANumber) {

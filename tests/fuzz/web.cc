@@ -27,7 +27,7 @@ struct World {
   }
   StoreAndCatalogue data;
   Site site{{.host_names = {"clew.example"},
-             .collector_address = "collector.example:7447",
+             .client_options = "--collector collector.example:7447 ",
              .store_limit_bytes = 1,
              .now_s = [] { return kNow_s; },
              .more = {}},

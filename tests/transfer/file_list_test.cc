@@ -243,6 +243,32 @@ TEST(FileListTest, ABundleSurvivesTheRoundTripWithEveryByteNamed) {
   EXPECT_EQ(*again, sample.list);
 }
 
+class Steps final : public ProgressSink {
+ public:
+  void Update(uint64_t done, uint64_t total) override {
+    EXPECT_GT(done, done_);
+    done_ = done;
+    total_ = total;
+    ++steps_;
+  }
+  uint64_t done_ = 0;
+  uint64_t total_ = 0;
+  int steps_ = 0;
+};
+
+TEST(FileListTest, ReadingABundleSaysHowFarItIs) {
+  const TempFolder folder;
+  collector::WriteFiles(
+      folder / "b",
+      {{"manifest.pb", "m"}, {"perf.data", std::string(kChunkBytes + 5, 'z')}});
+  Steps steps;
+  const auto list = FileList::OfBundle(folder / "b", {}, &steps);
+  ASSERT_TRUE(list.has_value()) << list.error().message;
+  EXPECT_EQ(steps.steps_, 3);
+  EXPECT_EQ(steps.done_, kChunkBytes + 6);
+  EXPECT_EQ(steps.total_, kChunkBytes + 6);
+}
+
 // Oracle: sha256sum, over `a` and over the bytes of the specification,
 // assembled by hand.
 TEST(FileListTest, TheIdIsTheDigestOfTheSpecifiedBytes) {

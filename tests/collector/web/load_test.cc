@@ -50,7 +50,7 @@ TEST(LoadTest, TenThousandBundlesInTwoThousandGroups) {
   ASSERT_TRUE(catalogue.has_value()) << catalogue.error().message;
   Fill(**catalogue);
   Site site({.host_names = {},
-             .collector_address = {},
+             .client_options = {},
              .store_limit_bytes = 0,
              .now_s = [] { return kNow_s; },
              .more = {}},

@@ -39,7 +39,7 @@ ServedSite::ServedSite(const std::function<void(FakeCatalogue&)>& fill,
   WebOptions options;
   options.limits = limits;
   options.now_s = [] { return kNow_s; };
-  options.collector_address = "collector.example:7447";
+  options.client_options = "--collector collector.example:7447 ";
   auto server =
       Server::Start(options, *store, catalogue, [](MetricsWriter& metrics) {
         metrics.Counter("clew_test_total", "Of the test.", 3);

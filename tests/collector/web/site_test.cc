@@ -33,7 +33,7 @@ using testing::StartsWith;
 
 Site SiteOf(const StoreAndCatalogue& data) {
   return {{.host_names = {"clew.example"},
-           .collector_address = "collector.example:7447",
+           .client_options = "--collector collector.example:7447 ",
            .store_limit_bytes = 1 << 30,
            .now_s = [] { return kNow_s; },
            .more = {}},
