@@ -5,7 +5,6 @@
 #include <array>
 #include <cerrno>
 #include <cstdlib>
-#include <cstring>
 #include <ctime>
 #include <filesystem>
 #include <map>
@@ -16,6 +15,7 @@
 #include <utility>
 #include <vector>
 
+#include "cli/failure_text.h"
 #include "cli/report.h"
 #include "cli/run_program.h"
 #include "cli/subcommands.h"
@@ -75,26 +75,6 @@ struct Summary {
   std::string backtraces;
   std::string no_backtraces_because;
 };
-
-std::string Describe(const Failure& failure) {
-  switch (failure.kind) {
-    case FailureKind::kNone:
-      return fmt::format("none; exit status {}", failure.exit_status);
-    case FailureKind::kSignal:
-      return fmt::format(
-          "signal {} (SIG{}) in thread {} at {:#x}, address {:#x}",
-          failure.signal,
-          sigabbrev_np(failure.signal) != nullptr ? sigabbrev_np(failure.signal)
-                                                  : "?",
-          failure.thread, failure.ip, failure.addr);
-    case FailureKind::kExit:
-      return fmt::format("exit status {} by thread {}", failure.exit_status,
-                         failure.thread);
-    case FailureKind::kHang:
-      return "hang: no thread could go on, or the time limit was reached";
-  }
-  return "unknown";
-}
 
 std::string SourceText(decoder::BundleSource source) {
   switch (source) {
@@ -418,20 +398,13 @@ Json ToJson(const Manifest& manifest, const Summary& summary) {
     missing.push_back(
         {{"path", mapping.path}, {"build_id", ToHex(mapping.build_id)}});
   }
-  const Failure& failure = manifest.failure;
   return {{"producer", manifest.producer},
           {"source", SourceText(manifest.source)},
           {"command", manifest.command},
           {"recorded_at_s", manifest.recorded_at_s},
           {"seed", manifest.seed},
           {"quantum_insns", manifest.quantum_insns},
-          {"failure",
-           {{"kind", ToString(failure.kind)},
-            {"signal", failure.signal},
-            {"exit_status", failure.exit_status},
-            {"thread", failure.thread.as_int()},
-            {"ip", fmt::format("{:#x}", failure.ip)},
-            {"addr", fmt::format("{:#x}", failure.addr)}}},
+          {"failure", FailureJson(manifest.failure)},
           {"duration_ticks", summary.ticks},
           {"duration_ns", summary.nanos},
           {"cores", summary.cores},
@@ -549,7 +522,7 @@ void PrintText(const Manifest& manifest, const Summary& summary) {
       manifest.failure.kind == FailureKind::kNone &&
       (imported || (manifest.source == decoder::BundleSource::kPerf &&
                     manifest.failure.thread == Tid(0)));
-  line("failure", unknown ? "not known" : Describe(manifest.failure));
+  line("failure", unknown ? "not known" : FailureDetails(manifest.failure));
   line("duration",
        fmt::format("{} ticks, {:.3f} ms of recorded time", summary.ticks,
                    static_cast<double>(summary.nanos) / 1e6));
