@@ -227,7 +227,7 @@ Status ServeOnPort(uint16_t port, replayer::Timeline& timeline,
              port);
   std::fflush(stdout);
   CLEW_ASSIGN_OR_RETURN(connection, replayer::gdb::Accept(listener));
-  return replayer::gdb::Serve(connection.fd(), connection.fd(), timeline,
+  return replayer::gdb::Serve(connection.get(), connection.get(), timeline,
                               files);
 }
 

@@ -4,26 +4,11 @@
 #include <netdb.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
-#include <unistd.h>
 
 #include <cerrno>
 #include <memory>
-#include <utility>
 
 namespace clew::collector::web {
-
-Fd::Fd(Fd&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
-
-Fd& Fd::operator=(Fd&& other) noexcept {
-  std::swap(fd_, other.fd_);
-  return *this;
-}
-
-Fd::~Fd() {
-  if (fd_ >= 0) {
-    (void)close(fd_);  // nothing was promised about what is in it
-  }
-}
 
 Result<Fd> ListenOn(const std::string& address, uint16_t port) {
   addrinfo hints{};

@@ -4,24 +4,10 @@
 #include <cstdint>
 #include <string>
 
+#include "common/fd.h"
 #include "common/result.h"
 
 namespace clew::collector::web {
-
-// A file descriptor; moves, closes when destroyed.
-class Fd {
- public:
-  Fd() = default;
-  explicit Fd(int fd) : fd_(fd) {}
-  Fd(Fd&& other) noexcept;
-  Fd& operator=(Fd&& other) noexcept;
-  ~Fd();
-  int get() const { return fd_; }
-  bool is_open() const { return fd_ >= 0; }
-
- private:
-  int fd_ = -1;
-};
 
 // A socket that listens and does not block. kInvalidArgument: `address` is not
 // numeric. kSystem.

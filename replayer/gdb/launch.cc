@@ -127,10 +127,10 @@ Result<Child> Child::Start(const LaunchOptions& options,
   return Child(pid);
 }
 
-Result<Socket> AcceptFrom(const Socket& listener, Child& child) {
+Result<Fd> AcceptFrom(const Fd& listener, Child& child) {
   constexpr int kLookMs = 100;
   while (true) {
-    pollfd poll = {listener.fd(), POLLIN, 0};
+    pollfd poll = {listener.get(), POLLIN, 0};
     if (::poll(&poll, 1, kLookMs) > 0) {
       return Accept(listener);
     }
@@ -175,9 +175,9 @@ Result<int> RunGdb(const LaunchOptions& options, Timeline& timeline,
   {
     CLEW_ASSIGN_OR_RETURN(connection, AcceptFrom(listener, child));
     CLEW_RETURN_IF_ERROR(
-        Serve(connection.fd(), connection.fd(), timeline, files));
+        Serve(connection.get(), connection.get(), timeline, files));
     // Closed here, so that gdb does not wait for a reply when it goes on.
-    connection = Socket();
+    connection = Fd();
   }
   return *child.Wait(0);
 }
