@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <cstdlib>
 #include <ctime>
 #include <filesystem>
 #include <map>
@@ -22,6 +21,7 @@
 #include "common/file.h"
 #include "common/hex.h"
 #include "common/progress.h"
+#include "common/scratch_folder.h"
 #include "common/shell_quote.h"
 #include "decoder/bundle_reader.h"
 #include "decoder/input_counts.h"
@@ -178,30 +178,6 @@ Status Count(const Trace& trace, Summary& summary) {
   return {};
 }
 
-// A folder that is removed at the end.
-class ScratchFolder {
- public:
-  ScratchFolder() {
-    std::string path =
-        (std::filesystem::temp_directory_path() / "clew-info-XXXXXX").string();
-    if (mkdtemp(path.data()) != nullptr) {
-      path_ = path;
-    }
-  }
-  ~ScratchFolder() {
-    std::error_code ignored;
-    if (!path_.empty()) {
-      std::filesystem::remove_all(path_, ignored);
-    }
-  }
-  ScratchFolder(const ScratchFolder&) = delete;
-  ScratchFolder& operator=(const ScratchFolder&) = delete;
-  const std::string& path() const { return path_; }
-
- private:
-  std::string path_;
-};
-
 // A file tree in which gdb finds each image at the path that it had.
 Status MakeSysroot(const Manifest& manifest, const std::string& root) {
   for (const decoder::BundleImage& image : manifest.images) {
@@ -249,10 +225,7 @@ std::string SearchPath(const Manifest& manifest) {
 }
 
 Result<std::string> RunGdb(const Bundle& bundle, const std::string& program) {
-  ScratchFolder scratch;
-  if (scratch.path().empty()) {
-    return SystemError(errno, "cannot make a folder for temporary files");
-  }
+  CLEW_ASSIGN_OR_RETURN(scratch, ScratchFolder::Make("clew-info"));
   const std::string root = scratch.path() + "/root";
   CLEW_RETURN_IF_ERROR(MakeSysroot(bundle.manifest(), root));
   CLEW_ASSIGN_OR_RETURN(core, PlainCore(bundle, scratch.path()));
