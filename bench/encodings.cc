@@ -12,7 +12,6 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
-#include <cstdlib>
 #include <filesystem>
 #include <string>
 #include <vector>
@@ -20,34 +19,12 @@
 #include "bench/encodings_generated.h"
 #include "bench/encodings_recorded.h"
 #include "bench/encodings_table.h"
+#include "common/scratch_folder.h"
 
 namespace clew::bench {
 namespace {
 
 namespace fs = std::filesystem;
-
-// A new folder below the one for temporary files, removed with all in it.
-class ScratchFolder {
- public:
-  ScratchFolder() : path_(fs::temp_directory_path() / "clew-bench-XXXXXX") {
-    valid_ = mkdtemp(path_.data()) != nullptr;
-  }
-  ~ScratchFolder() {
-    if (valid_) {
-      std::error_code ignored;
-      fs::remove_all(path_, ignored);
-    }
-  }
-  ScratchFolder(const ScratchFolder&) = delete;
-  ScratchFolder& operator=(const ScratchFolder&) = delete;
-
-  bool valid() const { return valid_; }
-  const std::string& path() const { return path_; }
-
- private:
-  std::string path_;
-  bool valid_ = false;
-};
 
 Form FormCalled(const std::string& name) {
   return name == "order"    ? Form::kOrder
@@ -64,10 +41,7 @@ struct Arguments {
 };
 
 Status MeasureOwnRecordings(const Settings& settings, Table& table) {
-  const ScratchFolder folder;
-  if (!folder.valid()) {
-    return Unsupported("cannot make {:?}", folder.path());
-  }
+  CLEW_ASSIGN_OR_RETURN(folder, ScratchFolder::Make("clew-bench"));
   CLEW_ASSIGN_OR_RETURN(bundles, RecordPrograms(folder.path(), settings.racey));
   for (const NamedBundle& bundle : bundles) {
     MeasureBundle(bundle, settings, table);

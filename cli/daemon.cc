@@ -4,18 +4,16 @@
 #include <memory>
 #include <string>
 
+#include "cli/ask_daemon.h"
 #include "cli/daemon_status.h"
 #include "cli/report.h"
 #include "cli/subcommands.h"
 #include "common/file.h"
-#include "daemon/control.h"
 #include "daemon/core_pattern.h"
 #include "daemon/paths.h"
 
 namespace clew::cli {
 namespace {
-
-constexpr uint64_t kAnswerMs = 10'000;
 
 constexpr const char* kFooter =
     R"(Talks to the clewd of this host: root and members of the group clew may.
@@ -29,28 +27,7 @@ Examples:
   clew daemon uninstall-core-pattern   # what was there before is put back
 )";
 
-struct Options {
-  std::string root = "/";
-  bool json = false;
-};
-
-int AskAndShow(const Options& options, const daemon::Request& request,
-               void (*show)(const Json&)) {
-  const auto reply =
-      daemon::Ask(daemon::Paths(options.root).socket, request, kAnswerMs);
-  if (!reply) {
-    return ReportError(reply.error());
-  }
-  const Json json = Json::parse(*reply, nullptr, false);
-  if (options.json) {
-    PrintJson(json);
-  } else {
-    show(json);
-  }
-  return kExitOk;
-}
-
-int Install(const Options& options) {
+int Install(const AskOptions& options) {
   const daemon::Paths paths(options.root);
   const auto before = daemon::InstallCorePattern(PosixFileSystem(), paths);
   if (!before) {
@@ -60,7 +37,7 @@ int Install(const Options& options) {
   return kExitOk;
 }
 
-int Uninstall(const Options& options) {
+int Uninstall(const AskOptions& options) {
   const daemon::Paths paths(options.root);
   const auto before = daemon::UninstallCorePattern(PosixFileSystem(), paths);
   if (!before) {
@@ -75,7 +52,7 @@ int Uninstall(const Options& options) {
 }
 
 CLI::App* Add(CLI::App& parent, const char* name, const char* about,
-              Options& options, std::function<int()> run, int& exit_code) {
+              AskOptions& options, std::function<int()> run, int& exit_code) {
   CLI::App* command = parent.add_subcommand(name, about);
   command->add_option("--root", options.root,
                       "where clewd's files are, for tests");
@@ -86,23 +63,23 @@ CLI::App* Add(CLI::App& parent, const char* name, const char* about,
 }  // namespace
 
 void AddDaemon(CLI::App& app, int& exit_code) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<AskOptions>();
   CLI::App* command =
       app.add_subcommand("daemon", "what clewd does, and how it is set up");
   command->footer(kFooter);
   command->require_subcommand(1);
-  Options& shared = *options;
+  AskOptions& shared = *options;
   Add(
       *command, "status", "state, spool, counters, the last error", shared,
       [options] {
-        return AskAndShow(*options, daemon::StatusRequest(), PrintDaemonStatus);
+        return AskDaemon(*options, daemon::StatusRequest(), PrintDaemonStatus);
       },
       exit_code)
       ->add_flag("--json", shared.json, "report as JSON on stdout");
   Add(
       *command, "units", "units that are watched or recorded", shared,
       [options] {
-        return AskAndShow(*options, daemon::UnitsRequest(), PrintDaemonUnits);
+        return AskDaemon(*options, daemon::UnitsRequest(), PrintDaemonUnits);
       },
       exit_code)
       ->add_flag("--json", shared.json, "report as JSON on stdout");
@@ -110,8 +87,8 @@ void AddDaemon(CLI::App& app, int& exit_code) {
       *command, "reload", "read the configuration again; rings are kept",
       shared,
       [options] {
-        return AskAndShow(*options, daemon::ReloadRequest(),
-                          [](const Json&) { fmt::print("reloaded\n"); });
+        return AskDaemon(*options, daemon::ReloadRequest(),
+                         [](const Json&) { fmt::print("reloaded\n"); });
       },
       exit_code);
   Add(

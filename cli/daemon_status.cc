@@ -141,4 +141,8 @@ void PrintDaemonUnits(const Json& units) {
   }
 }
 
+void PrintDaemonSnapshot(const Json& reply) {
+  fmt::print("{}\n", Text(reply, "bundle"));
+}
+
 }  // namespace clew::cli

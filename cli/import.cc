@@ -1,14 +1,14 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
-#include <cstring>
 #include <memory>
-#include <span>
 #include <string>
 
+#include "cli/failure_text.h"
 #include "cli/import_bundle.h"
 #include "cli/report.h"
 #include "cli/subcommands.h"
+#include "common/hex.h"
 #include "common/progress.h"
 
 namespace clew::cli {
@@ -48,14 +48,6 @@ struct Options {
   bool json = false;
 };
 
-std::string HexOf(std::span<const std::byte> bytes) {
-  std::string text;
-  for (const std::byte byte : bytes) {
-    text += fmt::format("{:02x}", static_cast<unsigned>(byte));
-  }
-  return text.empty() ? "unknown" : text;
-}
-
 struct ImageCounts {
   uint64_t found = 0;
   uint64_t missing = 0;
@@ -74,7 +66,7 @@ ImageCounts CountImages(const ImportReport& report) {
 Json ToJson(const ImageMatch& image) {
   Json json;
   json["path"] = image.path;
-  json["build_id"] = image.build_id.empty() ? "" : HexOf(image.build_id);
+  json["build_id"] = ToHex(image.build_id);
   json["file"] = image.file.empty() ? Json() : Json(image.file);
   if (image.file.empty()) {
     json["why"] = image.why;
@@ -84,14 +76,6 @@ Json ToJson(const ImageMatch& image) {
     json["refused"].push_back({{"file", refused.file}, {"why", refused.why}});
   }
   return json;
-}
-
-Json FailureToJson(const Failure& failure) {
-  return {{"kind", failure.kind == FailureKind::kSignal ? "signal" : "none"},
-          {"signal", failure.signal},
-          {"thread", failure.thread.as_int()},
-          {"ip", fmt::format("{:#x}", failure.ip)},
-          {"addr", fmt::format("{:#x}", failure.addr)}};
 }
 
 Json ToJson(const Options& options, const ImportReport& report) {
@@ -116,7 +100,7 @@ Json ToJson(const Options& options, const ImportReport& report) {
     json["images"].push_back(ToJson(image));
   }
   json["core"] = report.has_core;
-  json["failure"] = FailureToJson(report.run.failure);
+  json["failure"] = FailureJson(report.run.failure);
   json["loss"] = {{"aux_bytes", report.run.lost_aux_bytes},
                   {"records", report.run.lost_records}};
   json["warnings"] = report.warnings;
@@ -127,9 +111,7 @@ std::string Describe(const Failure& failure, bool has_core) {
   if (failure.kind == FailureKind::kNone) {
     return has_core ? "none" : "not known; no core dump";
   }
-  return fmt::format("signal {} ({}) in thread {} at {:#x}, address {:#x}",
-                     failure.signal, strsignal(failure.signal), failure.thread,
-                     failure.ip, failure.addr);
+  return FailureDetails(failure);
 }
 
 void PrintImage(const ImageMatch& image) {
@@ -138,7 +120,8 @@ void PrintImage(const ImageMatch& image) {
   }
   if (image.file.empty()) {
     fmt::print("  missing        {:?}, build-id {}: {}\n", image.path,
-               HexOf(image.build_id), image.why);
+               image.build_id.empty() ? "unknown" : ToHex(image.build_id),
+               image.why);
   }
 }
 

@@ -4,8 +4,6 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <cstdlib>
-#include <cstring>
 #include <ctime>
 #include <filesystem>
 #include <map>
@@ -16,12 +14,14 @@
 #include <utility>
 #include <vector>
 
+#include "cli/failure_text.h"
 #include "cli/report.h"
 #include "cli/run_program.h"
 #include "cli/subcommands.h"
 #include "common/file.h"
 #include "common/hex.h"
 #include "common/progress.h"
+#include "common/scratch_folder.h"
 #include "common/shell_quote.h"
 #include "decoder/bundle_reader.h"
 #include "decoder/input_counts.h"
@@ -75,26 +75,6 @@ struct Summary {
   std::string backtraces;
   std::string no_backtraces_because;
 };
-
-std::string Describe(const Failure& failure) {
-  switch (failure.kind) {
-    case FailureKind::kNone:
-      return fmt::format("none; exit status {}", failure.exit_status);
-    case FailureKind::kSignal:
-      return fmt::format(
-          "signal {} (SIG{}) in thread {} at {:#x}, address {:#x}",
-          failure.signal,
-          sigabbrev_np(failure.signal) != nullptr ? sigabbrev_np(failure.signal)
-                                                  : "?",
-          failure.thread, failure.ip, failure.addr);
-    case FailureKind::kExit:
-      return fmt::format("exit status {} by thread {}", failure.exit_status,
-                         failure.thread);
-    case FailureKind::kHang:
-      return "hang: no thread could go on, or the time limit was reached";
-  }
-  return "unknown";
-}
 
 std::string SourceText(decoder::BundleSource source) {
   switch (source) {
@@ -198,30 +178,6 @@ Status Count(const Trace& trace, Summary& summary) {
   return {};
 }
 
-// A folder that is removed at the end.
-class ScratchFolder {
- public:
-  ScratchFolder() {
-    std::string path =
-        (std::filesystem::temp_directory_path() / "clew-info-XXXXXX").string();
-    if (mkdtemp(path.data()) != nullptr) {
-      path_ = path;
-    }
-  }
-  ~ScratchFolder() {
-    std::error_code ignored;
-    if (!path_.empty()) {
-      std::filesystem::remove_all(path_, ignored);
-    }
-  }
-  ScratchFolder(const ScratchFolder&) = delete;
-  ScratchFolder& operator=(const ScratchFolder&) = delete;
-  const std::string& path() const { return path_; }
-
- private:
-  std::string path_;
-};
-
 // A file tree in which gdb finds each image at the path that it had.
 Status MakeSysroot(const Manifest& manifest, const std::string& root) {
   for (const decoder::BundleImage& image : manifest.images) {
@@ -269,10 +225,7 @@ std::string SearchPath(const Manifest& manifest) {
 }
 
 Result<std::string> RunGdb(const Bundle& bundle, const std::string& program) {
-  ScratchFolder scratch;
-  if (scratch.path().empty()) {
-    return SystemError(errno, "cannot make a folder for temporary files");
-  }
+  CLEW_ASSIGN_OR_RETURN(scratch, ScratchFolder::Make("clew-info"));
   const std::string root = scratch.path() + "/root";
   CLEW_RETURN_IF_ERROR(MakeSysroot(bundle.manifest(), root));
   CLEW_ASSIGN_OR_RETURN(core, PlainCore(bundle, scratch.path()));
@@ -418,20 +371,13 @@ Json ToJson(const Manifest& manifest, const Summary& summary) {
     missing.push_back(
         {{"path", mapping.path}, {"build_id", ToHex(mapping.build_id)}});
   }
-  const Failure& failure = manifest.failure;
   return {{"producer", manifest.producer},
           {"source", SourceText(manifest.source)},
           {"command", manifest.command},
           {"recorded_at_s", manifest.recorded_at_s},
           {"seed", manifest.seed},
           {"quantum_insns", manifest.quantum_insns},
-          {"failure",
-           {{"kind", ToString(failure.kind)},
-            {"signal", failure.signal},
-            {"exit_status", failure.exit_status},
-            {"thread", failure.thread.as_int()},
-            {"ip", fmt::format("{:#x}", failure.ip)},
-            {"addr", fmt::format("{:#x}", failure.addr)}}},
+          {"failure", FailureJson(manifest.failure)},
           {"duration_ticks", summary.ticks},
           {"duration_ns", summary.nanos},
           {"cores", summary.cores},
@@ -549,7 +495,7 @@ void PrintText(const Manifest& manifest, const Summary& summary) {
       manifest.failure.kind == FailureKind::kNone &&
       (imported || (manifest.source == decoder::BundleSource::kPerf &&
                     manifest.failure.thread == Tid(0)));
-  line("failure", unknown ? "not known" : Describe(manifest.failure));
+  line("failure", unknown ? "not known" : FailureDetails(manifest.failure));
   line("duration",
        fmt::format("{} ticks, {:.3f} ms of recorded time", summary.ticks,
                    static_cast<double>(summary.nanos) / 1e6));

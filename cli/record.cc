@@ -3,11 +3,11 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
-#include <cstring>
 #include <memory>
 #include <string>
 #include <vector>
 
+#include "cli/failure_text.h"
 #include "cli/record_hardware.h"
 #include "cli/report.h"
 #include "cli/subcommands.h"
@@ -48,30 +48,10 @@ struct Options {
   bool json = false;
 };
 
-std::string Describe(const Failure& failure) {
-  switch (failure.kind) {
-    case FailureKind::kNone:
-      return fmt::format("did not fail (exit status {})", failure.exit_status);
-    case FailureKind::kSignal:
-      return fmt::format("failed: signal {} ({}) in thread {} at {:#x}",
-                         failure.signal, strsignal(failure.signal),
-                         failure.thread, failure.ip.as_int());
-    case FailureKind::kExit:
-      return fmt::format("failed: exit status {}", failure.exit_status);
-    case FailureKind::kHang:
-      return "failed: hang";
-  }
-  return "";
-}
-
 Json ToJson(const Options& options, const recorder::RecordOutcome& outcome) {
   Json json;
   json["bundle"] = outcome.kept ? Json(options.record.output) : Json();
-  json["failure"] = {{"kind", ToString(outcome.failure.kind)},
-                     {"signal", outcome.failure.signal},
-                     {"exit_status", outcome.failure.exit_status},
-                     {"thread", outcome.failure.thread.as_int()},
-                     {"ip", outcome.failure.ip.as_int()}};
+  json["failure"] = FailureJson(outcome.failure);
   json["seed"] = outcome.seed;
   json["instructions"] = outcome.insns;
   json["handovers"] = outcome.handovers;
@@ -148,7 +128,7 @@ int RunRecord(const CLI::App& command, Options& options) {
                "clew: {}: {}; seed {}, {} instructions, {} bytes of "
                "PT\n",
                outcome->kept ? options.record.output : "no bundle kept",
-               Describe(outcome->failure), outcome->seed,
+               OutcomeText(outcome->failure), outcome->seed,
                WithMagnitude(static_cast<double>(outcome->insns)),
                WithMagnitude(static_cast<double>(outcome->pt_bytes)));
   }

@@ -5,8 +5,8 @@
 #include <sys/resource.h>
 
 #include <csignal>
-#include <cstring>
 
+#include "cli/failure_text.h"
 #include "cli/record_perf.h"
 #include "cli/report.h"
 #include "common/result.h"
@@ -99,33 +99,17 @@ Result<std::optional<InputsOptions>> ToInputsOptions(
   return std::optional(options);
 }
 
+// Of what was not launched nobody sees the end.
 std::string Describe(const HardwareOptions& options, const Failure& failure) {
-  switch (failure.kind) {
-    case FailureKind::kNone:
-      return options.command.empty()
-                 ? "recorded"
-                 : fmt::format("did not fail (exit status {})",
-                               failure.exit_status);
-    case FailureKind::kSignal:
-      return fmt::format("failed: signal {} ({}) in thread {} at {:#x}",
-                         failure.signal, strsignal(failure.signal),
-                         failure.thread, failure.ip.as_int());
-    case FailureKind::kExit:
-      return fmt::format("failed: exit status {}", failure.exit_status);
-    case FailureKind::kHang:
-      return "failed: hang";
-  }
-  return "";
+  return options.command.empty() && failure.kind == FailureKind::kNone
+             ? "recorded"
+             : OutcomeText(failure);
 }
 
 Json ToJson(const HardwareOptions& options, const HardwareReport& report) {
   Json json;
   json["bundle"] = options.output;
-  json["failure"] = {{"kind", ToString(report.failure.kind)},
-                     {"signal", report.failure.signal},
-                     {"exit_status", report.failure.exit_status},
-                     {"thread", report.failure.thread.as_int()},
-                     {"ip", report.failure.ip.as_int()}};
+  json["failure"] = FailureJson(report.failure);
   json["pt"] = report.has_pt;
   json["pt_bytes"] = report.pt_bytes;
   json["records"] = report.counts.records;

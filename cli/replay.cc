@@ -1,6 +1,5 @@
 #include <fmt/format.h>
 #include <signal.h>
-#include <string.h>
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
@@ -13,6 +12,7 @@
 #include <vector>
 
 #include "cli/bundle_recording.h"
+#include "cli/failure_text.h"
 #include "cli/report.h"
 #include "cli/run_program.h"
 #include "cli/subcommands.h"
@@ -68,23 +68,6 @@ class StdoutSink final : public replayer::OutputSink {
     std::fwrite(bytes.data(), 1, bytes.size(), stdout);
   }
 };
-
-std::string FailureText(const Failure& failure) {
-  switch (failure.kind) {
-    case FailureKind::kSignal: {
-      const char* const name = sigabbrev_np(failure.signal);
-      return fmt::format("SIG{} in thread {} at {:#x}",
-                         name != nullptr ? name : "?", failure.thread,
-                         failure.ip);
-    }
-    case FailureKind::kExit:
-    case FailureKind::kNone:
-      return fmt::format("exit status {}", failure.exit_status);
-    case FailureKind::kHang:
-      return "hang";
-  }
-  return "unknown";
-}
 
 Result<Schedule> ReadSchedule(const decoder::Bundle& bundle) {
   CLEW_ASSIGN_OR_RETURN(schedule, bundle.ReadSchedule());
@@ -244,7 +227,7 @@ Status ServeOnPort(uint16_t port, replayer::Timeline& timeline,
              port);
   std::fflush(stdout);
   CLEW_ASSIGN_OR_RETURN(connection, replayer::gdb::Accept(listener));
-  return replayer::gdb::Serve(connection.fd(), connection.fd(), timeline,
+  return replayer::gdb::Serve(connection.get(), connection.get(), timeline,
                               files);
 }
 

@@ -1,16 +1,13 @@
 #include "cli/selftest_decode.h"
 
 #include <fmt/format.h>
-#include <stdlib.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include <cerrno>
-#include <filesystem>
 #include <optional>
-#include <system_error>
 
 #include "common/file.h"
+#include "common/scratch_folder.h"
 #include "decoder/host_images.h"
 #include "decoder/streams.h"
 #include "decoder/trace.h"
@@ -38,33 +35,6 @@ constexpr uint64_t kRounds = 10'000;
 }
 
 int32_t OwnThread() { return static_cast<int32_t>(syscall(SYS_gettid)); }
-
-class ScratchFolder {
- public:
-  static Result<ScratchFolder> Make() {
-    std::string path =
-        (std::filesystem::temp_directory_path() / "clew-doctor-XXXXXX")
-            .string();
-    if (mkdtemp(path.data()) == nullptr) {
-      return SystemError(errno, fmt::format("cannot make {:?}", path));
-    }
-    return ScratchFolder(std::move(path));
-  }
-  ScratchFolder(ScratchFolder&& other) noexcept
-      : path_(std::exchange(other.path_, {})) {}
-  ScratchFolder& operator=(ScratchFolder&&) = delete;
-  ~ScratchFolder() {
-    std::error_code ignored;
-    if (!path_.empty()) {
-      std::filesystem::remove_all(path_, ignored);
-    }
-  }
-  const std::string& path() const { return path_; }
-
- private:
-  explicit ScratchFolder(std::string path) : path_(std::move(path)) {}
-  std::string path_;
-};
 
 Status RecordLoop(recorder::perf::PerfKernel& kernel, const std::string& sys,
                   const std::string& proc, const std::string& perf_data) {
@@ -118,7 +88,7 @@ Result<uint64_t> CountExecutions(const std::string& perf_data, Tid thread,
 Result<std::string> DecodeKnownLoop(recorder::perf::PerfKernel& kernel,
                                     const std::string& sys,
                                     const std::string& proc) {
-  CLEW_ASSIGN_OR_RETURN(scratch, ScratchFolder::Make());
+  CLEW_ASSIGN_OR_RETURN(scratch, ScratchFolder::Make("clew-doctor"));
   const std::string perf_data = scratch.path() + "/perf.data";
   CLEW_RETURN_IF_ERROR(RecordLoop(kernel, sys, proc, perf_data));
   const TraceeAddr loop(reinterpret_cast<uint64_t>(clew_selftest_loop));

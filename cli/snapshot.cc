@@ -1,18 +1,14 @@
-#include <fmt/format.h>
-
 #include <CLI/CLI.hpp>
 #include <memory>
 #include <string>
 
-#include "cli/report.h"
+#include "cli/ask_daemon.h"
+#include "cli/daemon_status.h"
 #include "cli/subcommands.h"
-#include "daemon/control.h"
-#include "daemon/paths.h"
+#include "daemon/protocol.h"
 
 namespace clew::cli {
 namespace {
-
-constexpr uint64_t kAnswerMs = 10'000;
 
 constexpr const char* kFooter =
     R"(Asks clewd to save the last seconds of trace now, as a bundle. Of a unit that
@@ -28,24 +24,8 @@ Examples:
 
 struct Options {
   daemon::SnapshotRequest request;
-  std::string root = "/";
-  bool json = false;
+  AskOptions ask;
 };
-
-int RunSnapshot(const Options& options) {
-  const auto reply = daemon::Ask(daemon::Paths(options.root).socket,
-                                 options.request, kAnswerMs);
-  if (!reply) {
-    return ReportError(reply.error());
-  }
-  const Json json = Json::parse(*reply, nullptr, false);
-  if (options.json) {
-    PrintJson(json);
-  } else {
-    fmt::print("{}\n", json.value("bundle", ""));
-  }
-  return kExitOk;
-}
 
 }  // namespace
 
@@ -61,10 +41,12 @@ void AddSnapshot(CLI::App& app, int& exit_code) {
                     "a recording in software may be ended for it");
   command->add_option("--reason", options->request.reason,
                       "goes to clewd's log");
-  command->add_option("--root", options->root,
+  command->add_option("--root", options->ask.root,
                       "where clewd's files are, for tests");
-  command->add_flag("--json", options->json, "report as JSON on stdout");
-  command->callback([=, &exit_code] { exit_code = RunSnapshot(*options); });
+  command->add_flag("--json", options->ask.json, "report as JSON on stdout");
+  command->callback([=, &exit_code] {
+    exit_code = AskDaemon(options->ask, options->request, PrintDaemonSnapshot);
+  });
 }
 
 }  // namespace clew::cli

@@ -22,6 +22,7 @@ class Fd {
   Fd& operator=(const Fd&) = delete;
   ~Fd() { Close(); }
   int get() const { return fd_; }  // -1: none
+  bool is_open() const { return fd_ >= 0; }
   int Release() { return std::exchange(fd_, -1); }
   void Close() {
     if (fd_ >= 0) {

@@ -122,16 +122,16 @@ void PerfCapture::SetOrigin(uint64_t nanos, uint64_t event_id) {
 
 Status PerfCapture::AddOwn(uint32_t type, uint16_t misc,
                            const ByteBuilder& body, const TaskId& task) {
-  const size_t bytes =
-      sizeof(perf_event_header) + body.size() + perf::kSampleIdBytes;
-  if (bytes > UINT16_MAX) {
+  if (PerfRecordBytes(body) > kPerfRecordBytesMax) {
     return {};  // a path that the kernel could not tell either
   }
   ByteBuilder record;
-  record.Put(type).Put(misc).Put(static_cast<uint16_t>(bytes));
-  record.PutBytes(body.bytes());
-  record.Put(task.process).Put(task.thread.as_int());
-  record.Put(origin_nanos_).Put(uint64_t{0}).Put(origin_event_);
+  PutPerfRecord(record, type, misc, body,
+                {.process = task.process,
+                 .thread = task.thread,
+                 .time = PerfNanos(origin_nanos_),
+                 .core = CoreId(0),
+                 .event_id = origin_event_});
   return writer_.AddRecord(record.bytes());
 }
 

@@ -1,47 +1,24 @@
 #include "recorder/perf_data_header.h"
 
-#include <linux/perf_event.h>
+#include "recorder/perf/event_config.h"
 
 namespace clew::recorder {
 namespace {
 
-constexpr uint64_t kSampleType = PERF_SAMPLE_IP | PERF_SAMPLE_TID |
-                                 PERF_SAMPLE_TIME | PERF_SAMPLE_CPU |
-                                 PERF_SAMPLE_IDENTIFIER;
-
-perf_event_attr CommonAttr() {
-  perf_event_attr attr = {};
-  attr.size = PERF_ATTR_SIZE_VER7;
-  attr.sample_period = 1;
-  attr.sample_type = kSampleType;
+// As the kernel's events would be set up: of a program that is launched, and
+// all of its threads.
+perf_event_attr OfLaunched(perf_event_attr attr) {
   attr.read_format = PERF_FORMAT_ID;
-  attr.disabled = 1;
   attr.inherit = 1;
   attr.exclude_kernel = 1;
-  attr.exclude_hv = 1;
   attr.enable_on_exec = 1;
-  attr.sample_id_all = 1;
   return attr;
 }
 
 perf_event_attr IntelPtAttr(const PerfDataConfig& config) {
-  perf_event_attr attr = CommonAttr();
+  perf_event_attr attr = OfLaunched(perf::BaseAttr());
   attr.type = kIntelPtType;
   attr.config = PerfConfigBits(config.encoder);
-  return attr;
-}
-
-perf_event_attr SidebandAttr() {
-  perf_event_attr attr = CommonAttr();
-  attr.type = PERF_TYPE_SOFTWARE;
-  attr.config = PERF_COUNT_SW_DUMMY;
-  attr.mmap = 1;
-  attr.mmap2 = 1;
-  attr.build_id = 1;
-  attr.comm = 1;
-  attr.comm_exec = 1;
-  attr.task = 1;
-  attr.context_switch = 1;
   return attr;
 }
 
@@ -68,7 +45,8 @@ uint64_t SidebandEventId(const PerfDataConfig& config, CoreId core) {
 
 PerfFileHead HeadOf(const PerfDataConfig& config) {
   return {.events = {Event(config, 0, IntelPtAttr(config), "intel_pt//u"),
-                     Event(config, 1, SidebandAttr(), "dummy:u")},
+                     Event(config, 1, OfLaunched(perf::SidebandRecordsAttr()),
+                           "dummy:u")},
           .host_name = config.host_name,
           .os_release = config.os_release,
           .version = config.version,

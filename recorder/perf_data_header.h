@@ -1,7 +1,6 @@
 #ifndef CLEW_RECORDER_PERF_DATA_HEADER_H_
 #define CLEW_RECORDER_PERF_DATA_HEADER_H_
 
-#include <cstddef>
 #include <cstdint>
 
 #include "recorder/byte_builder.h"
@@ -15,10 +14,6 @@ namespace clew::recorder {
 // Type of the intel_pt event, as sysfs would tell it, and of its companion, a
 // software event that carries the sideband.
 inline constexpr uint32_t kIntelPtType = 8;
-
-// What every record ends with, besides the time: perf_event.h, struct sample_id
-// of TID | TIME | CPU | IDENTIFIER.
-inline constexpr size_t kSampleIdBytes = 32;
 
 // Identifier of the event on a core. Non-zero, different for each.
 uint64_t IntelPtEventId(CoreId core);

@@ -14,7 +14,6 @@ namespace clew::recorder {
 namespace {
 
 constexpr size_t kBufferBytes = size_t{256} << 10;
-constexpr size_t kRecordBytesMax = UINT16_MAX;
 constexpr uint32_t kCoresMax = 4096;
 
 uint64_t RoundUpTo8(uint64_t bytes) { return (bytes + 7) & ~uint64_t{7}; }
@@ -64,17 +63,20 @@ class PerfDataWriter::Impl {
   [[nodiscard]] Status AddRecord(uint32_t type, uint16_t misc,
                                  const ByteBuilder& body,
                                  const RecordOrigin& origin) {
-    const size_t bytes = 8 + body.size() + kSampleIdBytes;
+    const size_t bytes = PerfRecordBytes(body);
     CLEW_CHECK(records_, "a record after Finish");
     CLEW_CHECK(origin.core.as_int() < config_.core_count, "core {} of {}",
                origin.core, config_.core_count);
-    if (bytes > kRecordBytesMax) {
+    if (bytes > kPerfRecordBytesMax) {
       return InvalidArgument("perf.data: a record of {} bytes, at most {} fit",
-                             bytes, kRecordBytesMax);
+                             bytes, kPerfRecordBytesMax);
     }
-    buffer_.Put(type).Put(misc).Put(static_cast<uint16_t>(bytes));
-    buffer_.PutBytes(body.bytes());
-    PutSampleId(origin);
+    PutPerfRecord(buffer_, type, misc, body,
+                  {.process = origin.process,
+                   .thread = origin.thread,
+                   .time = ToPerfNanos(origin.time, config_.clock),
+                   .core = origin.core,
+                   .event_id = SidebandEventId(config_, origin.core)});
     uint64_t& last = cores_[origin.core.as_int()].last_time;
     last = std::max(last, origin.time.as_int());
     return buffer_.size() < kBufferBytes ? Status() : FlushRecords();
@@ -107,13 +109,6 @@ class PerfDataWriter::Impl {
     uint64_t last_time = 1;  // TSC of its last record
     std::optional<MappedFile> pt;
   };
-
-  void PutSampleId(const RecordOrigin& origin) {
-    buffer_.Put(origin.process).Put(origin.thread.as_int());
-    buffer_.Put(ToPerfNanos(origin.time, config_.clock).as_int());
-    buffer_.Put(origin.core.as_int()).Put(uint32_t{0});
-    buffer_.Put(SidebandEventId(config_, origin.core));
-  }
 
   [[nodiscard]] Status FlushRecords() {
     CLEW_RETURN_IF_ERROR(records_->Append(buffer_.bytes()));

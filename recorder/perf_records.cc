@@ -4,12 +4,28 @@
 
 #include <span>
 
+#include "common/check.h"
+
 namespace clew::recorder {
 namespace {
 
 constexpr size_t kBuildIdBytes = 20;
 
 }  // namespace
+
+size_t PerfRecordBytes(const ByteBuilder& body) {
+  return sizeof(perf_event_header) + body.size() + perf::kSampleIdBytes;
+}
+
+void PutPerfRecord(ByteBuilder& out, uint32_t type, uint16_t misc,
+                   const ByteBuilder& body, const perf::SampleId& id) {
+  const size_t bytes = PerfRecordBytes(body);
+  CLEW_CHECK(bytes <= kPerfRecordBytesMax, "a record of {} bytes", bytes);
+  out.Put(type).Put(misc).Put(static_cast<uint16_t>(bytes));
+  out.PutBytes(body.bytes());
+  out.Put(id.process).Put(id.thread.as_int()).Put(id.time.as_int());
+  out.Put(id.core.as_int()).Put(uint32_t{0}).Put(id.event_id);
+}
 
 ByteBuilder CommBody(const TaskId& task, std::string_view name) {
   ByteBuilder body;

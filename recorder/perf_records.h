@@ -9,8 +9,9 @@
 #include "common/result.h"
 #include "common/units.h"
 #include "recorder/byte_builder.h"
+#include "recorder/perf/events.h"
 
-// Bodies of records as the kernel lays them out, without header and sample_id.
+// Records as the kernel lays them out.
 //
 // Source: linux/perf_event.h, enum perf_event_type.
 
@@ -33,7 +34,17 @@ struct TaskId {
   Tid thread;
 };
 
-// PERF_RECORD_COMM.
+// Most bytes of a record, by the type of perf_event_header::size.
+inline constexpr size_t kPerfRecordBytesMax = UINT16_MAX;
+
+// Of a record with this body, with header and sample id.
+size_t PerfRecordBytes(const ByteBuilder& body);
+
+// Appends such a record. REQUIRES: it has at most kPerfRecordBytesMax bytes.
+void PutPerfRecord(ByteBuilder& out, uint32_t type, uint16_t misc,
+                   const ByteBuilder& body, const perf::SampleId& id);
+
+// PERF_RECORD_COMM: its body, as of those below.
 ByteBuilder CommBody(const TaskId& task, std::string_view name);
 
 // PERF_RECORD_FORK and _EXIT. `nanos` is the time of perf's clock.

@@ -32,7 +32,7 @@ namespace {
 constexpr uint64_t kRingBytesMin = 64 << 10;
 constexpr uint64_t kRingBytesMax = uint64_t{1} << 30;
 constexpr uint64_t kBudgetMin = 10 << 10;
-constexpr uint32_t kCallBytesMax = 16 << 20;  // PIECES_MAX of inputs.bpf.c
+constexpr uint32_t kCallBytesMax = 16 << 20;  // PIECES_MAX of effects.bpf.h
 constexpr uint32_t kThreadsMax = 1 << 20;
 constexpr uint64_t kWindowsPerSecond = 10;  // WINDOW_NS
 constexpr uint64_t kWakeupShare = 8;

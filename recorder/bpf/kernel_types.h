@@ -1,9 +1,9 @@
 #ifndef CLEW_RECORDER_BPF_KERNEL_TYPES_H_
 #define CLEW_RECORDER_BPF_KERNEL_TYPES_H_
 
-// What inputs.bpf.c needs of the kernel's types. The loader relocates every
-// access to the layout of the kernel that runs (CO-RE), so only names matter
-// here, not offsets, and no kernel's vmlinux.h is needed to build.
+// What inputs.bpf.c needs of the kernel's types and numbers. The loader
+// relocates every access to the layout of the kernel that runs (CO-RE), so only
+// names matter here, not offsets, and no kernel's vmlinux.h is needed to build.
 
 typedef signed char __s8;
 typedef unsigned char __u8;
@@ -27,6 +27,20 @@ enum {
 enum { BPF_ANY = 0 };
 enum { BPF_RB_NO_WAKEUP = 1, BPF_RB_FORCE_WAKEUP = 2 };
 enum { BPF_RB_AVAIL_DATA = 0 };
+
+// asm/unistd_64.h
+enum {
+  NR_clone = 56,
+  NR_fork = 57,
+  NR_vfork = 58,
+  NR_exit = 60,
+  NR_recvmsg = 47,
+  NR_exit_group = 231,
+  NR_clone3 = 435,
+};
+
+#define EINTR 4
+#define TS_COMPAT 2  // asm/thread_info.h
 
 #pragma clang attribute push(__attribute__((preserve_access_index)), \
                              apply_to = record)

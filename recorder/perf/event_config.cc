@@ -104,19 +104,6 @@ Status CheckOutput(const Pmu& pmu) {
   return {};
 }
 
-// What the two kinds of event have in common.
-perf_event_attr CommonAttr() {
-  perf_event_attr attr = {};
-  attr.size = sizeof(attr);
-  attr.sample_period = 1;  // perf_event_open refuses AUX wake-ups without
-  // IP is in no sample_id; perf wants it of an event to print what PT tells.
-  attr.sample_type = kSampleIdType | PERF_SAMPLE_IP;
-  attr.sample_id_all = 1;
-  attr.disabled = 1;
-  attr.exclude_hv = 1;
-  return attr;
-}
-
 std::optional<uint64_t> ParseAddress(std::string_view text) {
   const bool hex = text.starts_with("0x");
   return ParseNumber<uint64_t>(hex ? text.substr(2) : text, hex ? 16 : 10);
@@ -210,7 +197,7 @@ Result<uint64_t> ParseBufferBytes(std::string_view text) {
 Result<perf_event_attr> PtAttr(const Pmu& pmu, const PtOptions& options) {
   CLEW_RETURN_IF_ERROR(CheckBuffer(options.buffer_bytes));
   CLEW_RETURN_IF_ERROR(CheckOutput(pmu));
-  perf_event_attr attr = CommonAttr();
+  perf_event_attr attr = BaseAttr();
   attr.type = pmu.type();
   attr.exclude_kernel = options.kernel ? 0 : 1;
   if (!options.snapshot) {
@@ -242,14 +229,23 @@ Result<std::string> FilterText(const Pmu& pmu, const PtOptions& options) {
   return fmt::format("{}", fmt::join(options.filters, ","));
 }
 
-perf_event_attr SidebandAttr(const SidebandOptions& options) {
-  perf_event_attr attr = CommonAttr();
+perf_event_attr BaseAttr() {
+  perf_event_attr attr = {};
+  attr.size = sizeof(attr);
+  attr.sample_period = 1;  // perf_event_open refuses AUX wake-ups without
+  // IP is in no sample_id; perf wants it of an event to print what PT tells.
+  attr.sample_type = kSampleIdType | PERF_SAMPLE_IP;
+  attr.sample_id_all = 1;
+  attr.disabled = 1;
+  attr.exclude_hv = 1;
+  return attr;
+}
+
+perf_event_attr SidebandRecordsAttr() {
+  perf_event_attr attr = BaseAttr();
   attr.type = PERF_TYPE_SOFTWARE;
   attr.config = PERF_COUNT_SW_DUMMY;
   attr.exclude_kernel = 1;
-  attr.inherit = options.inherit ? 1 : 0;
-  attr.enable_on_exec = options.enable_on_exec ? 1 : 0;
-  attr.write_backward = options.overwrite ? 1 : 0;
   attr.context_switch = 1;
   attr.mmap = 1;
   attr.mmap2 = 1;
@@ -257,6 +253,14 @@ perf_event_attr SidebandAttr(const SidebandOptions& options) {
   attr.comm = 1;
   attr.comm_exec = 1;
   attr.task = 1;
+  return attr;
+}
+
+perf_event_attr SidebandAttr(const SidebandOptions& options) {
+  perf_event_attr attr = SidebandRecordsAttr();
+  attr.inherit = options.inherit ? 1 : 0;
+  attr.enable_on_exec = options.enable_on_exec ? 1 : 0;
+  attr.write_backward = options.overwrite ? 1 : 0;
   attr.watermark = 1;
   attr.wakeup_watermark = std::max<uint32_t>(options.wakeup_bytes, 1);
   return attr;

@@ -8,42 +8,14 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <cstdlib>
 #include <optional>
 #include <utility>
 
+#include "common/scratch_folder.h"
 #include "replayer/gdb/server.h"
 
 namespace clew::replayer::gdb {
 namespace {
-
-// A directory that only this user can enter, for the socket.
-class PrivateDirectory {
- public:
-  static Result<PrivateDirectory> Create() {
-    const char* const base = std::getenv("TMPDIR");
-    std::string path =
-        std::string(base != nullptr ? base : "/tmp") + "/clew-XXXXXX";
-    if (::mkdtemp(path.data()) == nullptr) {
-      return SystemError(errno, "cannot create " + path);
-    }
-    return PrivateDirectory(std::move(path));
-  }
-  PrivateDirectory(PrivateDirectory&& other) noexcept
-      : path_(std::exchange(other.path_, {})) {}
-  PrivateDirectory& operator=(PrivateDirectory&&) = delete;
-  ~PrivateDirectory() {
-    if (!path_.empty()) {
-      ::unlink(SocketPath().c_str());
-      ::rmdir(path_.c_str());
-    }
-  }
-  std::string SocketPath() const { return path_ + "/gdb"; }
-
- private:
-  explicit PrivateDirectory(std::string path) : path_(std::move(path)) {}
-  std::string path_;
-};
 
 // SIGINT from the terminal reaches us and gdb; gdb decides what it means.
 class IgnoreInterrupt {
@@ -127,10 +99,10 @@ Result<Child> Child::Start(const LaunchOptions& options,
   return Child(pid);
 }
 
-Result<Socket> AcceptFrom(const Socket& listener, Child& child) {
+Result<Fd> AcceptFrom(const Fd& listener, Child& child) {
   constexpr int kLookMs = 100;
   while (true) {
-    pollfd poll = {listener.fd(), POLLIN, 0};
+    pollfd poll = {listener.get(), POLLIN, 0};
     if (::poll(&poll, 1, kLookMs) > 0) {
       return Accept(listener);
     }
@@ -166,8 +138,8 @@ std::vector<std::string> GdbArguments(const LaunchOptions& options,
 
 Result<int> RunGdb(const LaunchOptions& options, Timeline& timeline,
                    ImageFiles& files) {
-  CLEW_ASSIGN_OR_RETURN(directory, PrivateDirectory::Create());
-  const std::string path = directory.SocketPath();
+  CLEW_ASSIGN_OR_RETURN(folder, ScratchFolder::Make("clew-gdb"));
+  const std::string path = folder.path() + "/gdb";
   CLEW_ASSIGN_OR_RETURN(listener, ListenUnix(path));
   const IgnoreInterrupt ignore;
   CLEW_ASSIGN_OR_RETURN(child,
@@ -175,9 +147,9 @@ Result<int> RunGdb(const LaunchOptions& options, Timeline& timeline,
   {
     CLEW_ASSIGN_OR_RETURN(connection, AcceptFrom(listener, child));
     CLEW_RETURN_IF_ERROR(
-        Serve(connection.fd(), connection.fd(), timeline, files));
+        Serve(connection.get(), connection.get(), timeline, files));
     // Closed here, so that gdb does not wait for a reply when it goes on.
-    connection = Socket();
+    connection = Fd();
   }
   return *child.Wait(0);
 }

@@ -22,11 +22,11 @@
 namespace clew::replayer::gdb {
 namespace {
 
-Result<Socket> Listen(int family, const sockaddr* address, socklen_t size,
-                      const std::string& name) {
-  Socket socket(::socket(family, SOCK_STREAM | SOCK_CLOEXEC, 0));
-  if (!socket.is_open() || ::bind(socket.fd(), address, size) != 0 ||
-      ::listen(socket.fd(), 1) != 0) {
+Result<Fd> Listen(int family, const sockaddr* address, socklen_t size,
+                  const std::string& name) {
+  Fd socket(::socket(family, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  if (!socket.is_open() || ::bind(socket.get(), address, size) != 0 ||
+      ::listen(socket.get(), 1) != 0) {
     return SystemError(errno, "cannot listen on " + name);
   }
   return socket;
@@ -171,20 +171,7 @@ void Connection::Send(std::string_view bytes) {
 
 }  // namespace
 
-Socket::Socket(Socket&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
-
-Socket& Socket::operator=(Socket&& other) noexcept {
-  std::swap(fd_, other.fd_);
-  return *this;
-}
-
-Socket::~Socket() {
-  if (fd_ >= 0) {
-    ::close(fd_);
-  }
-}
-
-Result<Socket> ListenUnix(const std::string& path) {
+Result<Fd> ListenUnix(const std::string& path) {
   sockaddr_un address = {};
   address.sun_family = AF_UNIX;
   if (path.size() >= sizeof(address.sun_path)) {
@@ -196,7 +183,7 @@ Result<Socket> ListenUnix(const std::string& path) {
                 sizeof(address), path);
 }
 
-Result<Socket> ListenLoopback(uint16_t& port) {
+Result<Fd> ListenLoopback(uint16_t& port) {
   sockaddr_in address = {};
   address.sin_family = AF_INET;
   address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
@@ -205,17 +192,17 @@ Result<Socket> ListenLoopback(uint16_t& port) {
                        sizeof(address), fmt::format("127.0.0.1:{}", port));
   socklen_t size = sizeof(address);
   if (socket &&
-      ::getsockname(socket->fd(), reinterpret_cast<sockaddr*>(&address),
+      ::getsockname(socket->get(), reinterpret_cast<sockaddr*>(&address),
                     &size) == 0) {
     port = ntohs(address.sin_port);
   }
   return socket;
 }
 
-Result<Socket> Accept(const Socket& listener) {
+Result<Fd> Accept(const Fd& listener) {
   int fd = -1;
   do {
-    fd = ::accept4(listener.fd(), nullptr, nullptr, SOCK_CLOEXEC);
+    fd = ::accept4(listener.get(), nullptr, nullptr, SOCK_CLOEXEC);
   } while (fd < 0 && errno == EINTR);
   if (fd < 0) {
     return SystemError(errno, "cannot accept gdb's connection");
@@ -224,7 +211,7 @@ Result<Socket> Accept(const Socket& listener) {
   // does not need it.
   const int on = 1;
   (void)::setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
-  return Socket(fd);
+  return Fd(fd);
 }
 
 Status Serve(int in_fd, int out_fd, Timeline& timeline, ImageFiles& files) {

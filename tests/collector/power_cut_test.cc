@@ -7,6 +7,7 @@
 // the power is cut.
 #include <gtest/gtest.h>
 
+#include <functional>
 #include <set>
 
 #include "common/digest.h"
@@ -126,6 +127,28 @@ void ExpectWholeFolder(const std::string& disk, bool finished) {
 
 class PowerCutTest : public testing::Test {
  protected:
+  // Called when the power went, or all work was done.
+  using AfterCut =
+      std::function<void(PowerCutFiles& files, const std::string& disk,
+                         const Told& told, bool finished)>;
+
+  // Does the work on an empty disk with the power cut after 0, 1, ...
+  // operations, until it is not.
+  void CutEverywhere(const AfterCut& then) {
+    bool finished = false;
+    for (; !finished && !HasFatalFailure(); ++cuts_) {
+      ASSERT_LT(cuts_, 1000) << "the work never ends";
+      SCOPED_TRACE(cuts_);
+      const TempFolder disk;
+      PowerCutFiles files(disk.path());
+      files.FailAfter(cuts_);
+      Told told;
+      finished = Work(files, disk.path(), told).has_value();
+      then(files, disk.path(), told, finished);
+    }
+    EXPECT_GT(cuts_, 80);
+  }
+
   void LookAtEveryOutcome(PowerCutFiles& files, const Told& told,
                           bool finished) {
     bool complete = false;
@@ -159,36 +182,20 @@ class PowerCutTest : public testing::Test {
 };
 
 TEST_F(PowerCutTest, ListedIsWholeAndAcknowledgedIsThereAfterEveryCut) {
-  bool finished = false;
-  for (; !finished && !HasFatalFailure(); ++cuts_) {
-    ASSERT_LT(cuts_, 1000) << "the work never ends";
-    SCOPED_TRACE(cuts_);
-    const TempFolder disk;
-    PowerCutFiles files(disk.path());
-    files.FailAfter(cuts_);
-    Told told;
-    finished = Work(files, disk.path(), told).has_value();
-    LookAtEveryOutcome(files, told, finished);
-  }
-  EXPECT_GT(cuts_, 80);
+  CutEverywhere(
+      [&](PowerCutFiles& files, const std::string&, const Told& told,
+          bool finished) { LookAtEveryOutcome(files, told, finished); });
 }
 
 // What a killed collector left is visible, and not yet durable.
 TEST_F(PowerCutTest, KilledRestartedAndThenCut) {
-  bool finished = false;
-  for (; !finished && !HasFatalFailure(); ++cuts_) {
-    ASSERT_LT(cuts_, 1000) << "the work never ends";
-    SCOPED_TRACE(cuts_);
-    const TempFolder disk;
-    PowerCutFiles files(disk.path());
-    files.FailAfter(cuts_);
-    Told told;
-    finished = Work(files, disk.path(), told).has_value();
+  CutEverywhere([&](PowerCutFiles& files, const std::string& disk, const Told&,
+                    bool) {
     files.Heal();
     const uint64_t now_s = 3000;
-    auto store = BundleStore::Open(files, StoreOptions(disk / "data", &now_s));
+    auto store = BundleStore::Open(files, StoreOptions(disk + "/data", &now_s));
     ASSERT_TRUE(store.has_value()) << store.error().message;
-    told = Told{};
+    Told told;
     for (const StoredBundle& bundle : (*store)->List()) {
       told.there.insert(bundle.id);
     }
@@ -198,8 +205,7 @@ TEST_F(PowerCutTest, KilledRestartedAndThenCut) {
       told.chunks.insert(chunk);
     }
     LookAtEveryOutcome(files, told, false);
-  }
-  EXPECT_GT(cuts_, 80);
+  });
 }
 
 }  // namespace

@@ -131,16 +131,29 @@ void ExpectKept(BundleStore& store, const std::vector<Client>& clients) {
   }
 }
 
-TEST(StoreThreadsTest, WhatClientsWereToldHoldsThroughCutsAndRepeats) {
-  const uint64_t seed = Seed();
-  printf("CLEW_SEED=%lu\n", static_cast<unsigned long>(seed));
-  SCOPED_TRACE(seed);
-  Random random(seed);
-  std::atomic<uint64_t> now_s = 0;
-  std::vector<Client> clients;
-  for (int i = 0; i < kClients; ++i) {
-    clients.emplace_back(i, random.Next());
+class StoreThreadsTest : public testing::Test {
+ protected:
+  StoreThreadsTest() {
+    printf("CLEW_SEED=%lu\n", static_cast<unsigned long>(seed_));
+    for (int i = 0; i < kClients; ++i) {
+      clients_.emplace_back(i, random_.Next());
+    }
   }
+  // Of the bundles of client `first` and those behind it alone.
+  void AllowRemovalFrom(size_t first) {
+    for (size_t i = 0; i < clients_.size(); ++i) {
+      clients_[i].AllowRemoval(i >= first);
+    }
+  }
+
+  const uint64_t seed_ = Seed();
+  const testing::ScopedTrace trace_{__FILE__, __LINE__, seed_};
+  Random random_{seed_};
+  std::atomic<uint64_t> now_s_ = 0;
+  std::vector<Client> clients_;
+};
+
+TEST_F(StoreThreadsTest, WhatClientsWereToldHoldsThroughCutsAndRepeats) {
   auto disk = std::make_unique<TempFolder>();
   int cuts = 0;
   for (int round = 0; round < kRounds && !testing::Test::HasFailure();
@@ -150,24 +163,22 @@ TEST(StoreThreadsTest, WhatClientsWereToldHoldsThroughCutsAndRepeats) {
       WriteFiles(root, {{"x", ""}});
     }
     // The first two clients' bundle is never removed on even rounds.
-    for (size_t i = 0; i < clients.size(); ++i) {
-      clients[i].AllowRemoval(i >= 2 || round % 2 == 1);
-    }
+    AllowRemovalFrom(round % 2 == 0 ? 2 : 0);
     PowerCutFiles files(root);
     auto options = StoreOptions(root + "/data", nullptr);
-    options.now_s = [&] { return now_s += 10000; };
+    options.now_s = [&] { return now_s_ += 10000; };
     {
       auto store = BundleStore::Open(files, options);
       ASSERT_TRUE(store.has_value()) << store.error().message;
-      ExpectKept(**store, clients);
-      files.FailAfter(static_cast<int>(random.Below(400)) + 1);
-      RunAll(**store, clients);
+      ExpectKept(**store, clients_);
+      files.FailAfter(static_cast<int>(random_.Below(400)) + 1);
+      RunAll(**store, clients_);
     }
     cuts += files.failing() ? 1 : 0;
     auto after = std::make_unique<TempFolder>();
     files.AfterCut(*after / "disk",
                    [&](const std::string&, unsigned alternatives) {
-                     return static_cast<unsigned>(random.Below(alternatives));
+                     return static_cast<unsigned>(random_.Below(alternatives));
                    });
     disk = std::move(after);
   }
@@ -177,33 +188,24 @@ TEST(StoreThreadsTest, WhatClientsWereToldHoldsThroughCutsAndRepeats) {
 // The model of the disk has a lock that orders operations; this run has none,
 // so that ThreadSanitizer sees the store's own. What all leave in the end is
 // nothing: no file, no byte in the budget.
-TEST(StoreThreadsTest, OnTheRealFileSystemNothingIsLostOrLeft) {
-  const uint64_t seed = Seed();
-  printf("CLEW_SEED=%lu\n", static_cast<unsigned long>(seed));
-  SCOPED_TRACE(seed);
-  Random random(seed);
-  std::atomic<uint64_t> now_s = 0;
-  std::vector<Client> clients;
-  for (int i = 0; i < kClients; ++i) {
-    clients.emplace_back(i, random.Next());
-    clients.back().AllowRemoval(i >= 2);
-  }
+TEST_F(StoreThreadsTest, OnTheRealFileSystemNothingIsLostOrLeft) {
+  AllowRemovalFrom(2);
   const TempFolder folder;
   auto options = StoreOptions(folder / "data", nullptr);
-  options.now_s = [&] { return now_s += 1000; };
+  options.now_s = [&] { return now_s_ += 1000; };
   for (int round = 0; round < 10; ++round) {
     auto store = BundleStore::Open(PosixFileSystem(), options);
     ASSERT_TRUE(store.has_value()) << store.error().message;
-    ExpectKept(**store, clients);
-    RunAll(**store, clients);
-    ExpectKept(**store, clients);
+    ExpectKept(**store, clients_);
+    RunAll(**store, clients_);
+    ExpectKept(**store, clients_);
   }
   auto store = BundleStore::Open(PosixFileSystem(), options);
   ASSERT_TRUE(store.has_value()) << store.error().message;
   for (const StoredBundle& bundle : (*store)->List()) {
     ASSERT_TRUE((*store)->Remove(bundle.id).has_value());
   }
-  now_s += ChunkStore::kKeepDay_s;
+  now_s_ += ChunkStore::kKeepDay_s;
   ASSERT_TRUE((*store)->Expire().has_value());
   EXPECT_EQ((*store)->used_bytes(), 0u);
   EXPECT_EQ(ReadFiles(folder / "data").size(), 1u) << "the lock alone";

@@ -44,7 +44,11 @@ ProgramOutput Run(const std::vector<std::string>& arguments, int limit_s) {
   return RunScript("exec \"$@\" 2>&1", arguments, limit_s);
 }
 
-std::string Binary() { return Folder("CLEW_BINARY_DIR") + "/bin/clew"; }
+std::string Built(const std::string& path) {
+  return Folder("CLEW_BINARY_DIR") + "/" + path;
+}
+
+std::string Binary() { return Built("bin/clew"); }
 
 ProgramOutput Clew(std::vector<std::string> arguments, int limit_s) {
   AddProgram(arguments);
@@ -58,7 +62,7 @@ ProgramOutput ClewInto(const std::string& file,
 }
 
 std::string Tracee(const std::string& name) {
-  return Folder("CLEW_BINARY_DIR") + "/tests/programs/" + name;
+  return Built("tests/programs/" + name);
 }
 
 int LineOf(const std::string& name, const std::string& marker) {

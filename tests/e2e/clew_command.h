@@ -19,6 +19,9 @@ inline constexpr int kTimedOut = 124;  // what timeout(1) returns
 // after that.
 ProgramOutput Run(const std::vector<std::string>& arguments, int limit_s);
 
+// build/<path>.
+std::string Built(const std::string& path);
+
 // build/bin/clew.
 std::string Binary();
 

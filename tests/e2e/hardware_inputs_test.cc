@@ -13,7 +13,6 @@
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -21,7 +20,6 @@
 #include <filesystem>
 #include <fstream>
 #include <map>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <span>
 #include <variant>
@@ -31,7 +29,7 @@
 #include "common/result.h"
 #include "decoder/bundle_reader.h"
 #include "recorder/perf_record.h"
-#include "tests/e2e/clew_command.h"
+#include "tests/e2e/hardware_fixture.h"
 #include "tests/recorder/bpf/truth.h"
 
 namespace clew::e2e {
@@ -43,35 +41,7 @@ using nlohmann::json;
 using testing::HasSubstr;
 
 std::string TraceePath() {
-  return fs::canonical("/proc/self/exe")
-      .parent_path()
-      .append("../recorder/bpf/recorder_bpf_tracee")
-      .lexically_normal()
-      .string();
-}
-
-void Nap() {
-  const timespec nap = {.tv_sec = 0, .tv_nsec = 1'000'000};
-  nanosleep(&nap, nullptr);
-}
-
-std::vector<std::string> Record(const std::string& bundle,
-                                std::vector<std::string> more) {
-  std::vector<std::string> words = {
-      "record",   "--source", "perf", "--sideband-only",
-      "--inputs", "-o",       bundle};
-  words.insert(words.end(), more.begin(), more.end());
-  return words;
-}
-
-// The JSON document among what a command printed.
-json JsonIn(const std::string& text) {
-  const size_t begin = text.find('{');
-  EXPECT_NE(begin, std::string::npos) << text;
-  const size_t end = text.rfind('}');
-  return begin == std::string::npos
-             ? json()
-             : json::parse(text.substr(begin, end - begin + 1));
+  return Built("tests/recorder/bpf/recorder_bpf_tracee");
 }
 
 // Records of inputs.pb, by thread.
@@ -161,14 +131,9 @@ const SyscallInput* Find(const TruthCall& truth,
   return nullptr;
 }
 
-class HardwareInputsTest : public testing::Test {
+class HardwareInputsTest : public HardwareFixture {
  protected:
-  void SetUp() override {
-    const auto run = Clew(Record(scratch_.Path("probe"), {"--", "/bin/true"}));
-    if (run.exit_status == 3) {
-      GTEST_SKIP() << run.text;
-    }
-    ASSERT_EQ(run.exit_status, 0) << run.text;
+  HardwareInputsTest() : HardwareFixture({"--inputs"}) {
     fs::create_directory(Folder());
   }
 
@@ -186,15 +151,11 @@ class HardwareInputsTest : public testing::Test {
 
   // Recorder, manifest, log, `info` and `check` say the same.
   void ExpectSameNumbers(const std::string& path, const json& report);
-
-  Scratch scratch_;
 };
 
 void HardwareInputsTest::ExpectSameNumbers(const std::string& path,
                                            const json& report) {
-  const auto shown = Clew({"info", "--json", "--no-backtraces", path});
-  ASSERT_EQ(shown.exit_status, 0) << shown.text;
-  const json info = JsonIn(shown.text);
+  const json info = Info(path);
   const auto bundle = Bundle::Open(path);
   ASSERT_TRUE(bundle) << bundle.error().message;
   auto inputs = bundle->OpenInputs();

@@ -11,7 +11,6 @@
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 #include <array>
@@ -19,13 +18,11 @@
 #include <filesystem>
 #include <fstream>
 #include <map>
-#include <nlohmann/json.hpp>
 #include <set>
 #include <sstream>
 #include <thread>
 
-#include "common/result.h"
-#include "tests/e2e/clew_command.h"
+#include "tests/e2e/hardware_fixture.h"
 
 namespace clew::e2e {
 namespace {
@@ -35,40 +32,11 @@ using nlohmann::json;
 using testing::HasSubstr;
 
 std::string TraceePath() {
-  return fs::canonical(fs::canonical("/proc/self/exe").parent_path() /
-                       "../recorder/perf/recorder_perf_tracee")
-      .string();
+  return Built("tests/recorder/perf/recorder_perf_tracee");
 }
 
-void Nap() {
-  const timespec nap = {.tv_sec = 0, .tv_nsec = 1'000'000};
-  nanosleep(&nap, nullptr);
-}
-
-std::vector<std::string> Record(const std::string& bundle,
-                                std::vector<std::string> more) {
-  std::vector<std::string> words = {"record",          "--source", "perf",
-                                    "--sideband-only", "-o",       bundle};
-  words.insert(words.end(), more.begin(), more.end());
-  return words;
-}
-
-class HardwareTest : public testing::Test {
+class HardwareTest : public HardwareFixture {
  protected:
-  void SetUp() override {
-    const auto run = Clew(Record(scratch_.Path("probe"), {"--", "/bin/true"}));
-    if (run.exit_status == 3) {
-      GTEST_SKIP() << run.text;
-    }
-    ASSERT_EQ(run.exit_status, 0) << run.text;
-  }
-
-  json Info(const std::string& bundle) {
-    const auto run = Clew({"info", "--json", "--no-backtraces", bundle});
-    EXPECT_EQ(run.exit_status, 0) << run.text;
-    return json::parse(run.text);
-  }
-
   // How many slices each thread has, by `clew decode --as slices`.
   std::map<int, int> Slices(const std::string& bundle) {
     std::map<int, int> slices;
@@ -103,8 +71,6 @@ class HardwareTest : public testing::Test {
     }
     return outs;
   }
-
-  Scratch scratch_;
 };
 
 TEST_F(HardwareTest, ALaunchedProgramHasItsThreadsAndSwitches) {
@@ -285,10 +251,7 @@ TEST_F(HardwareTest, ACrashIsAFindingAndItsCoreDumpIsInTheBundle) {
                     "sh -c 'kill -SEGV $$'"},
                60);
   EXPECT_EQ(run.exit_status, 1) << run.text;
-  const size_t begin = run.text.find('{');
-  ASSERT_NE(begin, std::string::npos) << run.text;
-  const json report =
-      json::parse(run.text.substr(begin, run.text.rfind('}') - begin + 1));
+  const json report = JsonIn(run.text);
   EXPECT_EQ(report["failure"]["kind"], "signal");
   EXPECT_EQ(report["failure"]["signal"], SIGSEGV);
   std::ifstream pattern("/proc/sys/kernel/core_pattern");
@@ -298,7 +261,7 @@ TEST_F(HardwareTest, ACrashIsAFindingAndItsCoreDumpIsInTheBundle) {
     GTEST_SKIP() << "kernel.core_pattern is " << first;
   }
   EXPECT_TRUE(report["core"]) << run.text;
-  EXPECT_NE(report["failure"]["ip"], 0);
+  EXPECT_NE(report["failure"]["ip"], "0x0");
   EXPECT_TRUE(fs::exists(folder + "/b.clew/core"));
 }
 

@@ -4,7 +4,6 @@
 // they run, one instruction after another. The oracle is the stepper (ptrace).
 #include <gtest/gtest.h>
 
-#include <cstdlib>
 #include <vector>
 
 #include "decoder/bundle_reader.h"
@@ -81,8 +80,7 @@ TEST_P(SourcesTest, TellTheSameInstructions) {
   recorder::RecordOptions options;
   options.command = {Tracee(GetParam())};
   options.output = scratch.Path("b.clew");
-  options.plugin_path =
-      std::string(getenv("CLEW_BINARY_DIR")) + "/bin/clew-qemu-plugin.so";
+  options.plugin_path = Built("bin/clew-qemu-plugin.so");
   const auto recorded = recorder::Record(options);
   ASSERT_TRUE(recorded.has_value()) << recorded.error().message;
   const auto decoded = Decoded(options.output);

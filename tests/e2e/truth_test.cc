@@ -6,7 +6,6 @@
 // schedule.
 #include <gtest/gtest.h>
 
-#include <cstdlib>
 #include <fstream>
 #include <map>
 
@@ -77,14 +76,13 @@ class TruthTest : public testing::TestWithParam<Case> {
  protected:
   void SetUp() override {
     recorder::RecordOptions options;
-    const std::string build = getenv("CLEW_BINARY_DIR");
     options.command = GetParam().command;
-    options.command[0] = build + "/tests/" + options.command[0];
+    options.command[0] = Built("tests/" + options.command[0]);
     options.output = scratch_.Path("b.clew");
     options.turns_path = scratch_.Path("turns");
     options.mtc_period = GetParam().mtc_period;
     options.timeout_s = 1;  // for those that hang
-    options.plugin_path = build + "/bin/clew-qemu-plugin.so";
+    options.plugin_path = Built("bin/clew-qemu-plugin.so");
     const auto outcome = GetParam().fails
                              ? recorder::RecordUntilFail(options, 200, nullptr)
                              : recorder::Record(options);

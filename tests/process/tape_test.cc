@@ -8,38 +8,18 @@
 
 #include <map>
 
+#include "tests/process/scripted.h"
+
 namespace clew::process {
 namespace {
 
-constexpr Tid kThread(7);
-
-class ScriptedStreams final : public StreamSource {
+// Its times are those of positions.
+class Streams final : public ScriptedStreams {
  public:
-  explicit ScriptedStreams(std::vector<StreamItem> items)
-      : items_(std::move(items)) {}
-  const std::vector<Tid>& threads() const override { return threads_; }
-  const std::vector<Slice>& slices() const override { return slices_; }
-  Result<std::optional<StreamItem>> Next(Tid thread) override {
-    EXPECT_EQ(thread, kThread);
-    if (next_ == items_.size()) {
-      return std::nullopt;
-    }
-    return items_[next_++];
-  }
+  using ScriptedStreams::ScriptedStreams;
   TscTicks NotBefore(Tid) const override {
-    return TscTicks(next_ == items_.size() ? ~uint64_t{0} : 100 * next_);
+    return TscTicks(ahead() == nullptr ? ~uint64_t{0} : 100 * pulled());
   }
-
- private:
-  std::vector<StreamItem> items_;
-  size_t next_ = 0;
-  std::vector<Tid> threads_ = {kThread};
-  std::vector<Slice> slices_;
-};
-
-class NoInputs final : public InputSource {
- public:
-  Result<std::optional<InputRecord>> Next(Tid) override { return std::nullopt; }
 };
 
 StreamItem Block(uint64_t ip) {
@@ -50,8 +30,8 @@ StreamItem Block(uint64_t ip) {
 }
 
 TEST(TapeTest, GivesItemsByPositionInAnyOrder) {
-  ScriptedStreams streams({Block(10), Block(20), Block(30)});
-  NoInputs inputs;
+  Streams streams({Block(10), Block(20), Block(30)});
+  ScriptedInputs inputs;
   Tape tape(streams, inputs);
   for (const uint64_t position : {2u, 0u, 1u, 2u}) {
     const auto block = tape.Block(0, position);
@@ -66,8 +46,8 @@ TEST(TapeTest, GivesItemsByPositionInAnyOrder) {
 }
 
 TEST(TapeTest, HoldsNoMoreThanItsLimitAndForgettingMakesRoom) {
-  ScriptedStreams streams({Block(10), Block(20), Block(30)});
-  NoInputs inputs;
+  Streams streams({Block(10), Block(20), Block(30)});
+  ScriptedInputs inputs;
   Tape tape(streams, inputs, {.items_max = 2});
   ASSERT_TRUE(tape.Block(0, 1));
   const auto third = tape.Block(0, 2);
@@ -80,8 +60,8 @@ TEST(TapeTest, HoldsNoMoreThanItsLimitAndForgettingMakesRoom) {
 }
 
 TEST(TapeTest, KnowsWhatIsAtHandAndWhenTheRestBegins) {
-  ScriptedStreams streams({Block(10), Block(20), Block(30)});
-  NoInputs inputs;
+  Streams streams({Block(10), Block(20), Block(30)});
+  ScriptedInputs inputs;
   Tape tape(streams, inputs);
   EXPECT_FALSE(tape.HasBlock(0, 0));
   EXPECT_EQ(tape.NotBefore(0), TscTicks(0));
@@ -98,8 +78,8 @@ TEST(TapeTest, KnowsWhatIsAtHandAndWhenTheRestBegins) {
 }
 
 TEST(TapeTest, HasItsBeginningUntilItForgets) {
-  ScriptedStreams streams({Block(10), Block(20)});
-  NoInputs inputs;
+  Streams streams({Block(10), Block(20)});
+  ScriptedInputs inputs;
   Tape tape(streams, inputs);
   EXPECT_TRUE(tape.HasBeginning());
   ASSERT_TRUE(tape.Block(0, 1));
@@ -114,8 +94,8 @@ TEST(TapeTest, StopsAtAGapAndSaysWhere) {
   gap.core = CoreId(3);
   gap.aux_offset = 0x1234;
   gap.detail = "overflow";
-  ScriptedStreams streams({Block(10), gap, Block(30)});
-  NoInputs inputs;
+  Streams streams({Block(10), gap, Block(30)});
+  ScriptedInputs inputs;
   Tape tape(streams, inputs);
   ASSERT_TRUE(tape.Block(0, 0));
   const auto behind = tape.Block(0, 1);
@@ -125,22 +105,6 @@ TEST(TapeTest, StopsAtAGapAndSaysWhere) {
             std::string::npos);
 }
 
-class ScriptedInputs final : public InputSource {
- public:
-  explicit ScriptedInputs(std::vector<InputRecord> records)
-      : records_(std::move(records)) {}
-  Result<std::optional<InputRecord>> Next(Tid) override {
-    if (next_ == records_.size()) {
-      return std::nullopt;
-    }
-    return records_[next_++];
-  }
-
- private:
-  std::vector<InputRecord> records_;
-  size_t next_ = 0;
-};
-
 SyscallInput Getpid(int64_t result) {
   SyscallInput call;
   call.number = 39;
@@ -149,7 +113,7 @@ SyscallInput Getpid(int64_t result) {
 }
 
 TEST(TapeTest, StopsAtAnUnknownInputAndSaysWhereAndWhy) {
-  ScriptedStreams streams({Block(10)});
+  Streams streams({Block(10)});
   ScriptedInputs inputs(
       {Getpid(7),
        UnknownInput{.count = 1, .cause = "the ring was full", .call_number = 0},

@@ -11,6 +11,7 @@
 #include <iterator>
 
 #include "common/digest.h"
+#include "tests/process/scripted.h"
 #include "tests/support/guest_programs.h"
 #include "tests/support/guest_recorder.h"
 
@@ -19,8 +20,6 @@ namespace {
 
 using clew::testing::GuestRecorderOptions;
 using clew::testing::GuestRecording;
-
-constexpr Tid kThread(7);
 
 uint64_t FirstSeed() {
   return static_cast<uint64_t>(
@@ -103,50 +102,18 @@ TEST(TimedStreamsTest, EveryInstructionStaysInItsNarrowerInterval) {
 
 // --- Against scripts.
 
-class ScriptedStreams final : public StreamSource {
+class Streams final : public ScriptedStreams {
  public:
-  explicit ScriptedStreams(std::vector<StreamItem> items)
-      : items_(std::move(items)) {}
-  const std::vector<Tid>& threads() const override { return threads_; }
-  const std::vector<Slice>& slices() const override { return slices_; }
-  Result<std::optional<StreamItem>> Next(Tid) override {
-    if (next_ == items_.size()) {
-      return std::nullopt;
-    }
-    return items_[next_++];
-  }
+  using ScriptedStreams::ScriptedStreams;
   TscTicks NotBefore(Tid) const override {
-    if (!knows_ahead || next_ == items_.size()) {
+    if (!knows_ahead || ahead() == nullptr) {
       return TscTicks(knows_ahead ? ~uint64_t{0} : 0);
     }
-    const auto* const block = std::get_if<StreamBlock>(&items_[next_]);
+    const auto* const block = std::get_if<StreamBlock>(ahead());
     return block == nullptr ? TscTicks(0) : block->time.lo;
   }
-  size_t pulled() const { return next_; }
 
   bool knows_ahead = false;
-
- private:
-  std::vector<StreamItem> items_;
-  size_t next_ = 0;
-  std::vector<Tid> threads_ = {kThread};
-  std::vector<Slice> slices_;
-};
-
-class ScriptedInputs final : public InputSource {
- public:
-  explicit ScriptedInputs(std::vector<InputRecord> records)
-      : records_(std::move(records)) {}
-  Result<std::optional<InputRecord>> Next(Tid) override {
-    if (next_ == records_.size()) {
-      return std::nullopt;
-    }
-    return records_[next_++];
-  }
-
- private:
-  std::vector<InputRecord> records_;
-  size_t next_ = 0;
 };
 
 StreamBlock Block(uint64_t ip, uint64_t lo, uint64_t hi,
@@ -172,7 +139,7 @@ struct Outcome {
 };
 
 // All items; NotBefore must have held of every one that came later.
-Outcome Drain(ScriptedStreams& streams, std::vector<InputRecord> records) {
+Outcome Drain(Streams& streams, std::vector<InputRecord> records) {
   ScriptedInputs inputs(std::move(records));
   TimedStreams timed(streams, inputs);
   Outcome outcome;
@@ -210,9 +177,8 @@ TscInterval Time(uint64_t lo, uint64_t hi) {
 }
 
 TEST(TimedStreamsTest, WhatComesBeforeACallEndsAtItsEntryAndTheRestBehindIt) {
-  ScriptedStreams streams({Block(1, 0, 100), Block(2, 10, 110),
-                           Block(3, 10, 110, true), Block(4, 10, 110),
-                           Block(5, 100, 200)});
+  Streams streams({Block(1, 0, 100), Block(2, 10, 110), Block(3, 10, 110, true),
+                   Block(4, 10, 110), Block(5, 100, 200)});
   const Outcome outcome = Drain(streams, {SignalInput(), Call(50, 70)});
   EXPECT_EQ(TimesOf(outcome.items),
             (std::vector{Time(0, 50), Time(10, 50), Time(50, 50), Time(70, 110),
@@ -222,13 +188,13 @@ TEST(TimedStreamsTest, WhatComesBeforeACallEndsAtItsEntryAndTheRestBehindIt) {
 TEST(TimedStreamsTest, TimesThatCannotBeChangeNothing) {
   const std::vector<StreamItem> items = {
       Block(1, 20, 100), Block(2, 20, 110, true), Block(3, 20, 110)};
-  ScriptedStreams plain(items);
+  Streams plain(items);
   const auto unchanged = TimesOf(Drain(plain, {}).items);
   EXPECT_EQ(unchanged, TimesOf(items));
   for (const auto& [entered, left] : std::vector<std::pair<uint64_t, uint64_t>>{
            {0, 0}, {0, 50}, {19, 50}, {111, 50}, {~uint64_t{0}, 50}}) {
     SCOPED_TRACE(entered);
-    ScriptedStreams streams(items);
+    Streams streams(items);
     EXPECT_EQ(TimesOf(Drain(streams, {Call(entered, left)}).items), unchanged);
   }
 }
@@ -236,15 +202,15 @@ TEST(TimedStreamsTest, TimesThatCannotBeChangeNothing) {
 TEST(TimedStreamsTest, ALeavingTimeThatCannotBeLeavesTheEntry) {
   for (const uint64_t left : {uint64_t{0}, uint64_t{40}, uint64_t{111}}) {
     SCOPED_TRACE(left);
-    ScriptedStreams streams({Block(1, 20, 110, true), Block(2, 20, 110)});
+    Streams streams({Block(1, 20, 110, true), Block(2, 20, 110)});
     EXPECT_EQ(TimesOf(Drain(streams, {Call(60, left)}).items),
               (std::vector{Time(60, 60), Time(60, 110)}));
   }
 }
 
 TEST(TimedStreamsTest, ACallBeforeTheOneBeforeChangesNothing) {
-  ScriptedStreams streams({Block(1, 0, 100, true), Block(2, 0, 100),
-                           Block(3, 0, 100, true), Block(4, 0, 100)});
+  Streams streams({Block(1, 0, 100, true), Block(2, 0, 100),
+                   Block(3, 0, 100, true), Block(4, 0, 100)});
   EXPECT_EQ(
       TimesOf(Drain(streams, {Call(60, 70), Call(30, 40)}).items),
       (std::vector{Time(60, 60), Time(70, 100), Time(70, 100), Time(70, 100)}));
@@ -252,8 +218,8 @@ TEST(TimedStreamsTest, ACallBeforeTheOneBeforeChangesNothing) {
 
 // Behind an unknown input nobody knows which call is which.
 TEST(TimedStreamsTest, CallsBehindAnUnknownInputAreNotUsed) {
-  ScriptedStreams streams({Block(1, 0, 100, true), Block(2, 0, 100),
-                           Block(3, 0, 100, true), Block(4, 0, 100)});
+  Streams streams({Block(1, 0, 100, true), Block(2, 0, 100),
+                   Block(3, 0, 100, true), Block(4, 0, 100)});
   const Outcome outcome =
       Drain(streams, {Call(30, 40), UnknownInput(), Call(60, 70)});
   EXPECT_EQ(
@@ -268,7 +234,7 @@ TEST(TimedStreamsTest, CallsBehindAGapAreNotUsed) {
   const std::vector<StreamItem> items = {
       Block(1, 0, 100, true), Block(2, 0, 100), gap, Block(3, 0, 100, true),
       Block(4, 0, 100)};
-  ScriptedStreams streams(items);
+  Streams streams(items);
   const Outcome outcome = Drain(streams, {Call(30, 40), Call(60, 70)});
   ASSERT_EQ(outcome.items.size(), items.size());
   EXPECT_TRUE(std::holds_alternative<Gap>(outcome.items[2]));
@@ -283,7 +249,7 @@ TEST(TimedStreamsTest, HoldsNoMoreThanItsLimitWhereTimeStandsStill) {
     items.emplace_back(Block(i, 0, 100));
   }
   items.emplace_back(Block(9, 0, 100, true));
-  ScriptedStreams streams(items);
+  Streams streams(items);
   const Outcome outcome = Drain(streams, {Call(60, 70)});
   EXPECT_EQ(outcome.held_max, TimedStreams::kHeldMax);
   const auto times = TimesOf(outcome.items);
@@ -298,14 +264,14 @@ TEST(TimedStreamsTest, HoldsOnlyWhatMayStillBeNarrowed) {
   for (uint64_t i = 0; i < 1000; ++i) {
     items.emplace_back(Block(i, i * 10, i * 10 + 50));
   }
-  ScriptedStreams streams(items);
+  Streams streams(items);
   EXPECT_LE(Drain(streams, {}).held_max, 6u);
   // Where the source knows what is ahead, nothing has to be pulled for it.
   for (StreamItem& item : items) {
     auto& time = std::get<StreamBlock>(item).time;
     time.hi = TscTicks(time.lo.as_int() + 10);
   }
-  ScriptedStreams knowing(items);
+  Streams knowing(items);
   knowing.knows_ahead = true;
   EXPECT_LE(Drain(knowing, {}).held_max, 1u);
 }
@@ -339,7 +305,7 @@ TEST(TimedStreamsTest, NothingIsLostOrTurnedAroundWhateverTheTimesSay) {
     for (size_t i = 0; i < recorded; ++i) {
       records.push_back(Call(random.Below(400), random.Below(400)));
     }
-    ScriptedStreams streams(items);
+    Streams streams(items);
     streams.knows_ahead = random.Below(2) == 0;
     const Outcome outcome = Drain(streams, records);
     ASSERT_EQ(outcome.items.size(), items.size());

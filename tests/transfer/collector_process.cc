@@ -1,11 +1,9 @@
 #include "tests/transfer/collector_process.h"
 
-#include <arpa/inet.h>
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <signal.h>
 #include <sys/prctl.h>
-#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -19,6 +17,7 @@
 #include <thread>
 
 #include "common/check.h"
+#include "tests/support/loopback.h"
 
 namespace clew::transfer {
 namespace {
@@ -31,14 +30,6 @@ constexpr uint16_t kPortMax = 32000;
 constexpr int kPortsTried = 100;
 constexpr std::chrono::seconds kStartTime{30};
 
-sockaddr_in Loopback(uint16_t port) {
-  sockaddr_in address{};
-  address.sin_family = AF_INET;
-  address.sin_port = htons(port);
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  return address;
-}
-
 }  // namespace
 
 uint16_t FreePort() {
@@ -46,12 +37,7 @@ uint16_t FreePort() {
   std::uniform_int_distribution<uint16_t> ports(kPortMin, kPortMax);
   for (int i = 0; i < kPortsTried; ++i) {
     const uint16_t port = ports(random);
-    const int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    const sockaddr_in address = Loopback(port);
-    const bool free = bind(fd, reinterpret_cast<const sockaddr*>(&address),
-                           sizeof address) == 0;
-    close(fd);
-    if (free) {
+    if (testing::Bind(testing::TcpSocket(), port)) {
       return port;
     }
   }

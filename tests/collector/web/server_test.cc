@@ -5,13 +5,11 @@
 
 #include "collector/web/server.h"
 
-#include <arpa/inet.h>
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <httplib.h>
-#include <netinet/in.h>
 #include <poll.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
@@ -28,29 +26,24 @@
 #include "collector/socket.h"
 #include "collector/web/page_frame.h"
 #include "tests/collector/web/served_site.h"
+#include "tests/support/loopback.h"
 
 namespace clew::collector::web {
 namespace {
 
 using std::chrono::milliseconds;
-using testing::HasSubstr;
-using testing::Not;
-using testing::StartsWith;
+using ::testing::HasSubstr;
+using ::testing::Not;
+using ::testing::StartsWith;
 
 Fd Connect(uint16_t port, int receive_bytes = 0) {
-  Fd fd(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  Fd fd = clew::testing::TcpSocket();
   if (receive_bytes != 0) {
     EXPECT_EQ(setsockopt(fd.get(), SOL_SOCKET, SO_RCVBUF, &receive_bytes,
                          sizeof receive_bytes),
               0);
   }
-  sockaddr_in address{};
-  address.sin_family = AF_INET;
-  address.sin_port = htons(port);
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  EXPECT_EQ(
-      connect(fd.get(), reinterpret_cast<sockaddr*>(&address), sizeof address),
-      0);
+  EXPECT_TRUE(clew::testing::Connect(fd, port));
   const timeval timeout{.tv_sec = 20, .tv_usec = 0};
   EXPECT_EQ(
       setsockopt(fd.get(), SOL_SOCKET, SO_RCVTIMEO, &timeout, sizeof timeout),
@@ -150,7 +143,7 @@ TEST(ServerTest, HeadIsGetWithoutTheBody) {
   EXPECT_THAT(Talk(site.port(),
                    "HEAD / HTTP/1.1\r\nHost: localhost\r\n"
                    "Connection: close\r\n\r\n"),
-              testing::EndsWith("\r\n\r\n"));
+              ::testing::EndsWith("\r\n\r\n"));
 }
 
 TEST(ServerTest, RequestsInOnePieceAreAnsweredInOrder) {
@@ -381,14 +374,7 @@ TEST(ServerTest, StopEndsConnectionsAndTwiceIsOnce) {
   site.server().Stop();
   site.server().Stop();
   EXPECT_EQ(ReadAll(fd), "");
-  Fd late(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
-  sockaddr_in address{};
-  address.sin_family = AF_INET;
-  address.sin_port = htons(port);
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  EXPECT_NE(connect(late.get(), reinterpret_cast<sockaddr*>(&address),
-                    sizeof address),
-            0);
+  EXPECT_FALSE(clew::testing::Connect(clew::testing::TcpSocket(), port));
 }
 
 TEST(ServerTest, StopWaitsForRequestsAtWork) {

@@ -1,0 +1,62 @@
+#include "cli/failure_text.h"
+
+#include <fmt/format.h>
+#include <string.h>
+
+namespace clew::cli {
+namespace {
+
+// "SIGSEGV"; real-time signals have no name.
+std::string NameOf(int32_t signal) {
+  const char* const name = sigabbrev_np(signal);
+  return name != nullptr ? fmt::format("SIG{}", name) : "SIG?";
+}
+
+}  // namespace
+
+std::string FailureText(const Failure& failure) {
+  switch (failure.kind) {
+    case FailureKind::kSignal:
+      return fmt::format("signal {} ({}) in thread {} at {:#x}", failure.signal,
+                         NameOf(failure.signal), failure.thread, failure.ip);
+    case FailureKind::kExit:
+    case FailureKind::kNone:
+      return fmt::format("exit status {}", failure.exit_status);
+    case FailureKind::kHang:
+      return "hang";
+  }
+  return "unknown";
+}
+
+std::string OutcomeText(const Failure& failure) {
+  const std::string text = FailureText(failure);
+  return failure.kind == FailureKind::kNone
+             ? fmt::format("did not fail ({})", text)
+             : "failed: " + text;
+}
+
+std::string FailureDetails(const Failure& failure) {
+  const std::string text = FailureText(failure);
+  switch (failure.kind) {
+    case FailureKind::kNone:
+      return "none; " + text;
+    case FailureKind::kSignal:
+      return fmt::format("{}, address {:#x}", text, failure.addr);
+    case FailureKind::kExit:
+      return fmt::format("{} by thread {}", text, failure.thread);
+    case FailureKind::kHang:
+      return text + ": no thread could go on, or the time limit was reached";
+  }
+  return text;
+}
+
+Json FailureJson(const Failure& failure) {
+  return {{"kind", ToString(failure.kind)},
+          {"signal", failure.signal},
+          {"exit_status", failure.exit_status},
+          {"thread", failure.thread.as_int()},
+          {"ip", fmt::format("{:#x}", failure.ip)},
+          {"addr", fmt::format("{:#x}", failure.addr)}};
+}
+
+}  // namespace clew::cli

@@ -1,0 +1,59 @@
+// Copyright (C) the clew authors.
+// SPDX-License-Identifier: MIT OR GPL-2.0-only
+//
+// This file is part of the BPF program inputs.bpf.c.
+
+#ifndef CLEW_RECORDER_BPF_EFFECTS_THREADS_BPF_H_
+#define CLEW_RECORDER_BPF_EFFECTS_THREADS_BPF_H_
+
+#include "recorder/bpf/effects.bpf.h"
+#include "recorder/bpf/state.bpf.h"
+
+// What clone, clone3 and futex write: words that threads share with the kernel.
+
+// linux/sched.h; the kernel writes the new thread's number in two places, one
+// of them perhaps later than this.
+static __always_inline void AddClone(struct effects* effects, __u64 flags,
+                                     __u64 parent, __u64 child, __u32 result) {
+  if ((flags & 0x00100000) != 0) {  // CLONE_PARENT_SETTID
+    AddWord(effects, parent, result);
+  }
+  if ((flags & 0x01000000) != 0) {  // CLONE_CHILD_SETTID
+    AddWord(effects, child, result);
+  }
+}
+
+// struct clone_args: flags, pidfd, child_tid, parent_tid, ...
+static __noinline void CopyClone3(struct effects* effects, __u64 addr,
+                                  __u32 result) {
+  __u64 args[4];
+  if (!ReadUser(args, sizeof(args), addr, effects)) {
+    return;
+  }
+  AddClone(effects, args[0], args[3], args[2], result);
+  if ((args[0] & 0x00001000) != 0) {  // CLONE_PIDFD
+    CopyRange(effects, args[1], 4);
+  }
+}
+
+// linux/futex.h: words that the kernel itself writes.
+static __always_inline void CopyFutex(struct effects* effects,
+                                      const struct RawThread* state) {
+  switch (state->args[1] & 0x7f) {
+    case 5:  // FUTEX_WAKE_OP
+      CopyRange(effects, state->args[4], 4);
+      break;
+    case 6:   // FUTEX_LOCK_PI
+    case 7:   // FUTEX_UNLOCK_PI
+    case 8:   // FUTEX_TRYLOCK_PI
+    case 11:  // FUTEX_WAIT_REQUEUE_PI
+    case 12:  // FUTEX_CMP_REQUEUE_PI
+    case 13:  // FUTEX_LOCK_PI2
+      CopyRange(effects, state->args[0], 4);
+      break;
+    default:
+      break;
+  }
+}
+
+#endif  // CLEW_RECORDER_BPF_EFFECTS_THREADS_BPF_H_
