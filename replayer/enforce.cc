@@ -6,22 +6,16 @@
 
 #include "common/check.h"
 #include "common/digest.h"
+#include "process/verdict.h"
 #include "replayer/check_steps.h"
 
 namespace clew::replayer {
 namespace {
 
-using process::Advance;
 using process::Process;
 
 // Instructions between two looks at the progress.
 constexpr uint64_t kProgressInsns = 1'000'000;
-
-std::string Describe(const Process& process) {
-  const process::Contradiction& why = process.contradiction();
-  return fmt::format("thread {} at {:#x} after {} instructions: {}",
-                     process.tid(why.thread), why.ip, why.insn_index, why.text);
-}
 
 // nullopt: the thread has retired `until` instructions.
 Result<std::optional<std::string>> RunStep(Process& process, size_t thread,
@@ -31,31 +25,14 @@ Result<std::optional<std::string>> RunStep(Process& process, size_t thread,
     const uint64_t chunk =
         std::min(until, process.thread(thread).retired + kProgressInsns);
     CLEW_ASSIGN_OR_RETURN(advance, process.Run(thread, chunk));
-    if (advance.stop == Advance::Stop::kContradiction) {
-      return Describe(process);
-    }
-    if (advance.stop != Advance::Stop::kReached) {
-      return fmt::format("thread {} after {} instructions cannot go on",
-                         process.tid(thread), process.thread(thread).retired);
+    if (auto wrong = process::WhyNotReached(process, thread, advance)) {
+      return wrong;
     }
     if (progress != nullptr) {
       progress->Update(process.retired_total(), 0);
     }
   }
   return std::nullopt;
-}
-
-Result<std::optional<std::string>> CheckEnd(Process& process,
-                                            const Failure& failure) {
-  for (size_t i = 0; i < process.thread_count(); ++i) {
-    CLEW_ASSIGN_OR_RETURN(block, process.NextBlock(i));
-    if (block != nullptr) {
-      return fmt::format("the schedule ends, thread {} does not",
-                         process.tid(i));
-    }
-  }
-  CLEW_ASSIGN_OR_RETURN(differs, process.CheckFailure(failure));
-  return differs ? std::optional(Describe(process)) : std::nullopt;
 }
 
 Result<std::optional<std::string>> RunSteps(process::Session& session,
@@ -101,7 +78,7 @@ Result<EnforceReport> Enforce(const process::Recording& recording,
   report.memory_digest = process.memory().digest();
   report.outputs_differing = process.outputs_differing();
   if (!report.divergence) {
-    CLEW_ASSIGN_OR_RETURN(end, CheckEnd(process, recording.failure));
+    CLEW_ASSIGN_OR_RETURN(end, process::CheckEnd(process, recording.failure));
     report.divergence = std::move(end);
   }
   return report;

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "common/check.h"
+#include "process/verdict.h"
 #include "replayer/arrive.h"
 #include "replayer/check_steps.h"
 #include "replayer/start_stack.h"
@@ -190,25 +191,12 @@ Result<RunStop> ProcessTarget::StepBlock(size_t thread, uint64_t until,
 // Runs until the thread has retired `until` instructions or the observer stops
 // it; all else is a divergence.
 Status ProcessTarget::Advance(size_t thread, uint64_t until) {
-  using Stop = process::Advance::Stop;
   CLEW_ASSIGN_OR_RETURN(advance, process_.Run(thread, until));
-  switch (advance.stop) {
-    case Stop::kReached:
-    case Stop::kObserver:
-      return {};
-    case Stop::kContradiction: {
-      const process::Contradiction& why = process_.contradiction();
-      return CorruptInput(
-          "the replay diverges: thread {} at {:#x} after {} instructions: {}",
-          process_.tid(why.thread), why.ip, why.insn_index, why.text);
-    }
-    case Stop::kBlocked:
-    case Stop::kStreamEnded:
-      break;
+  const auto wrong = process::WhyNotReached(process_, thread, advance);
+  if (!wrong || advance.stop == process::Advance::Stop::kObserver) {
+    return {};
   }
-  return CorruptInput(
-      "the replay diverges: thread {} after {} instructions cannot go on",
-      process_.tid(thread), process_.thread(thread).retired);
+  return CorruptInput("the replay diverges: {}", *wrong);
 }
 
 // Whether the kernel may change memory before the thread's next instruction: a

@@ -2,20 +2,13 @@
 
 #include <algorithm>
 
+#include "process/verdict.h"
 #include "symbolic/order_rules.h"
 
 namespace clew::symbolic {
 namespace {
 
-using process::Advance;
 using process::Process;
-
-std::string Describe(const Process& process,
-                     const process::Contradiction& contradiction) {
-  return fmt::format("thread {} at {:#x} after {} instructions: {}",
-                     process.tid(contradiction.thread), contradiction.ip,
-                     contradiction.insn_index, contradiction.text);
-}
 
 // One step, block by block, so that time and core order are checked for each.
 Result<std::optional<std::string>> RunStep(Process& process, OrderRules& rules,
@@ -34,29 +27,9 @@ Result<std::optional<std::string>> RunStep(Process& process, OrderRules& rules,
         state.retired + block->insn_count - state.block_done;
     CLEW_ASSIGN_OR_RETURN(advance,
                           process.Run(thread, std::min(until, block_end)));
-    if (advance.stop == Advance::Stop::kContradiction) {
-      return Describe(process, process.contradiction());
+    if (auto wrong = process::WhyNotReached(process, thread, advance)) {
+      return wrong;
     }
-    if (advance.stop != Advance::Stop::kReached) {
-      return fmt::format("thread {} after {} instructions cannot go on",
-                         process.tid(thread), process.thread(thread).retired);
-    }
-  }
-  return std::nullopt;
-}
-
-Result<std::optional<std::string>> CheckEnd(Process& process,
-                                            const Failure& failure) {
-  for (size_t i = 0; i < process.thread_count(); ++i) {
-    CLEW_ASSIGN_OR_RETURN(block, process.NextBlock(i));
-    if (block != nullptr) {
-      return fmt::format("the schedule ends, thread {} does not",
-                         process.tid(i));
-    }
-  }
-  CLEW_ASSIGN_OR_RETURN(differs, process.CheckFailure(failure));
-  if (differs) {
-    return Describe(process, *differs);
   }
   return std::nullopt;
 }
@@ -92,7 +65,7 @@ Result<CheckReport> CheckSchedule(const process::Recording& recording,
       progress->Update(process.retired_total(), 0);
     }
   }
-  CLEW_ASSIGN_OR_RETURN(wrong, CheckEnd(process, recording.failure));
+  CLEW_ASSIGN_OR_RETURN(wrong, process::CheckEnd(process, recording.failure));
   report.disagreement = std::move(wrong);
   report.memory = process::CompareMemory(process.memory(), recording.core);
   report.memory_digest = process.memory().digest();

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "common/check.h"
+#include "process/verdict.h"
 
 namespace clew::symbolic {
 
@@ -128,9 +129,7 @@ StepResult MachineExecutor::Contradict(uint32_t thread) {
   }
   const process::Contradiction& found = process_.contradiction();
   contradiction_.ip = TraceeAddr(found.ip);
-  contradiction_.text = fmt::format(
-      "thread {} at {:#x} after {} instructions: {}",
-      process_.tid(found.thread), found.ip, found.insn_index, found.text);
+  contradiction_.text = process::Describe(found);
   const auto& steps = steps_[thread];
   for (size_t i = steps.size();
        i > 0 && contradiction_.culprits.size() < kCulpritsMax; --i) {

@@ -2,44 +2,10 @@
 
 #include <cstddef>
 
+#include "recorder/pt_encoder/insn_prefixes.h"
+
 namespace clew::recorder {
 namespace {
-
-struct Prefixes {
-  size_t bytes = 0;
-  bool repeat = false;
-};
-
-// Legacy prefixes and REX. (A REX before another prefix has no effect, but
-// belongs to the instruction all the same.)
-Prefixes SkipPrefixes(std::span<const uint8_t> insn) {
-  Prefixes prefixes;
-  for (; prefixes.bytes < insn.size(); ++prefixes.bytes) {
-    const uint8_t byte = insn[prefixes.bytes];
-    switch (byte) {
-      case 0xf2:
-      case 0xf3:
-        prefixes.repeat = true;
-        break;
-      case 0x26:
-      case 0x2e:
-      case 0x36:
-      case 0x3e:
-      case 0x64:
-      case 0x65:
-      case 0x66:
-      case 0x67:
-      case 0xf0:
-        break;
-      default:
-        if (byte >> 4 != 4) {
-          return prefixes;
-        }
-        break;
-    }
-  }
-  return prefixes;
-}
 
 // The displacement is all that follows the opcode.
 ClassifiedInsn Direct(BranchClass branch_class,
@@ -146,7 +112,7 @@ ClassifiedInsn ClassifyOneByte(uint8_t opcode,
 }  // namespace
 
 ClassifiedInsn ClassifyInsn(std::span<const uint8_t> insn) {
-  const Prefixes prefixes = SkipPrefixes(insn);
+  const InsnPrefixes prefixes = PrefixesOf(insn);
   insn = insn.subspan(prefixes.bytes);
   if (insn.empty()) {
     return {};

@@ -1,33 +1,9 @@
 #include "recorder/stepper/branch_length.h"
 
+#include "recorder/pt_encoder/insn_prefixes.h"
+
 namespace clew::recorder {
 namespace {
-
-// Legacy prefixes and REX.
-size_t PrefixBytes(std::span<const uint8_t> code) {
-  for (size_t i = 0; i < code.size(); ++i) {
-    switch (code[i]) {
-      case 0x26:
-      case 0x2e:
-      case 0x36:
-      case 0x3e:
-      case 0x64:
-      case 0x65:
-      case 0x66:
-      case 0x67:
-      case 0xf0:
-      case 0xf2:
-      case 0xf3:
-        break;
-      default:
-        if (code[i] >> 4 != 4) {
-          return i;
-        }
-        break;
-    }
-  }
-  return code.size();
-}
 
 // Bytes of ModRM, SIB and displacement; 0 if they are not all there.
 size_t ModRmBytes(std::span<const uint8_t> code) {
@@ -115,7 +91,7 @@ size_t OpcodeLength(std::span<const uint8_t> code) {
 }  // namespace
 
 size_t BranchLength(std::span<const uint8_t> code) {
-  const size_t prefix = PrefixBytes(code);
+  const size_t prefix = PrefixesOf(code).bytes;
   const size_t opcode = OpcodeLength(code.subspan(prefix));
   const size_t bytes = prefix + opcode;
   return opcode == 0 || bytes > code.size() || bytes > kInsnBytesMax ? 0

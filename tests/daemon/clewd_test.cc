@@ -274,13 +274,16 @@ class SidebandTest : public ClewdTest {
   void DumpCore(pid_t process, const std::string& core, int signal) {
     WriteText(At("core"), core);
     const Fd input(open(At("core").c_str(), O_RDONLY));
+    Handler(process, signal, input.get()).Wait();
+  }
+  // As the kernel starts it, with the core dump in `input`.
+  Process Handler(pid_t process, int signal, int input) {
     const std::string id = std::to_string(process);
-    Process handler(
+    return Process(
         {testing::Program("clew-core-handler"), "--root", scratch_.root(), id,
          id, id, id, "0", "0", "1", std::to_string(signal), "1700000000",
          "18446744073709551615", "host", "victim"},
-        At("handler"), {}, input.get());
-    handler.Wait();
+        At("handler"), {}, input);
   }
   pb::Manifest OnlyReady() {
     EXPECT_TRUE(WaitUntil([&] { return NamesIn(Spool("ready")).size() == 1; }))
@@ -318,12 +321,8 @@ TEST_F(SidebandTest, ACoreDumpBecomesABundleWithTheTrace) {
 TEST_F(SidebandTest, AHandlerThatDiesLeavesABundleWithoutACore) {
   std::array<int, 2> ends = {};
   ASSERT_EQ(pipe2(ends.data(), O_CLOEXEC), 0);
-  const std::string id = std::to_string(getpid());
   {
-    Process handler({testing::Program("clew-core-handler"), "--root",
-                     scratch_.root(), id, id, id, id, "0", "0", "1", "6", "1",
-                     "18446744073709551615", "host", "victim"},
-                    At("handler"), {}, ends[0]);
+    Process handler = Handler(getpid(), SIGABRT, ends[0]);
     ASSERT_EQ(write(ends[1], "core", 4), 4);
     ASSERT_TRUE(WaitUntil([&] { return Status()["state"] == "saving"; }));
   }  // killed
@@ -337,11 +336,7 @@ TEST_F(SidebandTest, AHandlerThatDiesLeavesABundleWithoutACore) {
 TEST_F(SidebandTest, KilledWhileSavingItLeavesNothingHalf) {
   std::array<int, 2> ends = {};
   ASSERT_EQ(pipe2(ends.data(), O_CLOEXEC), 0);
-  const std::string id = std::to_string(getpid());
-  Process handler({testing::Program("clew-core-handler"), "--root",
-                   scratch_.root(), id, id, id, id, "0", "0", "1", "6", "1",
-                   "18446744073709551615", "host", "victim"},
-                  At("handler"), {}, ends[0]);
+  Process handler = Handler(getpid(), SIGABRT, ends[0]);
   ASSERT_TRUE(WaitUntil([&] { return Status()["state"] == "saving"; }));
   clewd_->Signal(SIGKILL);
   clewd_->Wait();

@@ -32,6 +32,16 @@ recorder::EncoderConfig RandomEncoder(Random &random) {
   return config;
 }
 
+SyntheticConfig RandomConfig(uint64_t seed, Random &random) {
+  SyntheticConfig config;
+  config.seed = seed;
+  config.cores = 1 + static_cast<uint32_t>(random.Below(4));
+  config.threads = 1 + static_cast<uint32_t>(random.Below(6));
+  config.insns = 5000;
+  config.encoder = RandomEncoder(random);
+  return config;
+}
+
 // What a stream adds up to.
 struct Checked {
   uint64_t insns = 0;
@@ -129,13 +139,7 @@ TEST(StreamsTest, EveryInstructionInOrderWithinItsBounds) {
   for (uint64_t seed = first; seed < first + 40; ++seed) {
     SCOPED_TRACE(fmt::format("seed {}", seed));
     Random random(seed);
-    SyntheticConfig config;
-    config.seed = seed;
-    config.cores = 1 + static_cast<uint32_t>(random.Below(4));
-    config.threads = 1 + static_cast<uint32_t>(random.Below(6));
-    config.insns = 5000;
-    config.encoder = RandomEncoder(random);
-    const auto synthetic = MakeSynthetic(config);
+    const auto synthetic = MakeSynthetic(RandomConfig(seed, random));
     // What holds of hardware, holds of our encoder, too.
     Decoded decoded = Decode(*synthetic, random.Below(2) == 0);
     uint64_t insns = 0;
@@ -164,12 +168,7 @@ TEST(StreamsTest, NothingComesBeforeWhatWasSaid) {
   for (uint64_t seed = first; seed < first + 20; ++seed) {
     SCOPED_TRACE(fmt::format("seed {}", seed));
     Random random(seed);
-    SyntheticConfig config;
-    config.seed = seed;
-    config.cores = 1 + static_cast<uint32_t>(random.Below(4));
-    config.threads = 1 + static_cast<uint32_t>(random.Below(6));
-    config.insns = 5000;
-    config.encoder = RandomEncoder(random);
+    SyntheticConfig config = RandomConfig(seed, random);
     config.overflows = random.Below(2) == 0;
     const auto synthetic = MakeSynthetic(config);
     Decoded decoded = Decode(*synthetic);
