@@ -36,7 +36,7 @@ std::string OutcomeText(const Failure& failure) {
 }
 
 std::string FailureDetails(const Failure& failure) {
-  const std::string text = FailureText(failure);
+  std::string text = FailureText(failure);
   switch (failure.kind) {
     case FailureKind::kNone:
       return "none; " + text;

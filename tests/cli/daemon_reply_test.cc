@@ -37,7 +37,7 @@ class DaemonReplyTest : public testing::Test {
     sockaddr_un address = {};
     address.sun_family = AF_UNIX;
     ASSERT_LT(path.size(), sizeof(address.sun_path));
-    std::strcpy(address.sun_path, path.c_str());
+    std::memcpy(address.sun_path, path.c_str(), path.size() + 1);
     ASSERT_EQ(bind(listener_.get(), reinterpret_cast<sockaddr*>(&address),
                    sizeof(address)),
               0);
