@@ -1,24 +1,15 @@
 #include "cli/failure_text.h"
 
 #include <fmt/format.h>
-#include <string.h>
+
+#include "common/signal_text.h"
 
 namespace clew::cli {
-namespace {
-
-// "SIGSEGV"; real-time signals have no name.
-std::string NameOf(int32_t signal) {
-  const char* const name = sigabbrev_np(signal);
-  return name != nullptr ? fmt::format("SIG{}", name) : "SIG?";
-}
-
-}  // namespace
-
 std::string FailureText(const Failure& failure) {
   switch (failure.kind) {
     case FailureKind::kSignal:
-      return fmt::format("signal {} ({}) in thread {} at {:#x}", failure.signal,
-                         NameOf(failure.signal), failure.thread, failure.ip);
+      return fmt::format("{} in thread {} at {:#x}", SignalText(failure.signal),
+                         failure.thread, failure.ip);
     case FailureKind::kExit:
     case FailureKind::kNone:
       return fmt::format("exit status {}", failure.exit_status);

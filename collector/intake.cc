@@ -1,13 +1,12 @@
 #include "collector/intake.h"
 
-#include <string.h>
-
 #include <algorithm>
 #include <set>
 #include <string_view>
 #include <vector>
 
 #include "collector/text.h"
+#include "common/signal_text.h"
 #include "proto/bundle.pb.h"
 
 namespace clew::collector {
@@ -68,11 +67,8 @@ std::string FailureOf(const pb::Manifest& manifest) {
   switch (failure.kind()) {
     case pb::Failure::KIND_NONE:
       return FailureOf(manifest.trigger());
-    case pb::Failure::KIND_SIGNAL: {
-      const char* name = sigdescr_np(failure.signal());
-      return fmt::format("signal {} ({})", failure.signal(),
-                         name != nullptr ? name : "?");
-    }
+    case pb::Failure::KIND_SIGNAL:
+      return SignalText(failure.signal());
     case pb::Failure::KIND_EXIT:
       return fmt::format("exit status {}", failure.exit_status());
     case pb::Failure::KIND_HANG:

@@ -2,7 +2,6 @@
 
 #include <fcntl.h>
 #include <linux/openat2.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -12,6 +11,7 @@
 #include <utility>
 
 #include "common/fd.h"
+#include "common/signal_text.h"
 
 namespace clew::collector {
 namespace {
@@ -131,8 +131,8 @@ std::string Describe(std::string_view command, const ChildOutcome& outcome) {
     case ChildEnd::kLimit:
       return fmt::format("{}: ended by the {}", command, outcome.limit);
     case ChildEnd::kSignal:
-      text = fmt::format("{}: ended by signal {} ({})", command, outcome.signal,
-                         strsignal(outcome.signal));
+      text =
+          fmt::format("{}: ended by {}", command, SignalText(outcome.signal));
       break;
     case ChildEnd::kExited:
     case ChildEnd::kStopped:

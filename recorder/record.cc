@@ -3,9 +3,9 @@
 #include <sys/wait.h>
 
 #include <cstdlib>
-#include <cstring>
 
 #include "common/file.h"
+#include "common/signal_text.h"
 #include "recorder/assemble.h"
 #include "recorder/bundle_writer.h"
 #include "recorder/launch.h"
@@ -61,8 +61,7 @@ Result<Session> MakeSession(const RecordOptions& options,
 
 std::string HowQemuEnded(int status) {
   if (WIFSIGNALED(status)) {
-    return fmt::format("signal {} ({}) from outside ended the program",
-                       WTERMSIG(status), strsignal(WTERMSIG(status)));
+    return SignalText(WTERMSIG(status)) + " from outside ended the program";
   }
   return fmt::format(
       "qemu-x86_64 ended with status {} before the recording was complete",

@@ -52,7 +52,7 @@ NewBundle BundleOf(uint64_t number) {
           .unit = "bank.service",
           .command = "/usr/bin/bank --fast",
           .source = "qemu",
-          .failure = "signal 6 (Aborted)",
+          .failure = "signal 6 (SIGABRT)",
           .recorded_at_s = 1000 + static_cast<int64_t>(number),
           .received_at_s = 2000 + static_cast<int64_t>(number),
           .size_bytes = 4096,

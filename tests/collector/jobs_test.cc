@@ -185,13 +185,13 @@ TEST_F(Jobs, BundlesWithoutBacktraceAreGroupedByKind) {
   const BundleId good = Add("solve witness\n", "/opt/bank");
   const BundleId other = Add("backtrace fail\nsolve unknown\nx\n", "sink");
   WorkUntilIdle();
-  const Analysis by_kind = AnalysisByKind("signal 6 (Aborted)", "bank");
+  const Analysis by_kind = AnalysisByKind("signal 6 (SIGABRT)", "bank");
   for (const BundleId& id : ids) {
     EXPECT_EQ(Row(id).signature, by_kind.signature);
   }
   const auto group = Must(catalogue_->Group(by_kind.signature));
   ASSERT_TRUE(group);
-  EXPECT_EQ(group->title, "signal 6 (Aborted) in bank (no backtrace)");
+  EXPECT_EQ(group->title, "signal 6 (SIGABRT) in bank (no backtrace)");
   EXPECT_EQ(group->bundles, ids.size());
   EXPECT_EQ(Row(good).state, BundleState::kWitness);
   EXPECT_NE(Row(other).signature, by_kind.signature);

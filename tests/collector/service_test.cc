@@ -59,7 +59,7 @@ TEST_F(ServiceTest, AnUploadedBundleIsStoredDescribedAndFetched) {
   EXPECT_EQ(row.unit(), "web.service");
   EXPECT_EQ(row.command(), "./server --fast");
   EXPECT_EQ(row.source(), "qemu");
-  EXPECT_EQ(row.failure(), "signal 6 (Aborted)");
+  EXPECT_EQ(row.failure(), "signal 6 (SIGABRT)");
   EXPECT_EQ(row.recorded_at_s(), 1'600'000'000);
   EXPECT_EQ(row.received_at_s(), wall_s);
   EXPECT_EQ(row.size_bytes(), sample.list.size_bytes());

@@ -118,7 +118,7 @@ BundleRow SampleBundle(uint64_t number) {
       .unit = "bank.service",
       .command = "/usr/lib/bank/bank --clerks 3",
       .source = "qemu",
-      .failure = "signal 6 (Aborted)",
+      .failure = "signal 6 (SIGABRT)",
       .recorded_at_s = kNow_s - 540 - static_cast<int64_t>(number) * 971,
       .received_at_s = kNow_s - 500 - static_cast<int64_t>(number) * 971,
       .size_bytes = 3'481'600 + number * 7919,
