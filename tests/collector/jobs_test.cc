@@ -200,7 +200,7 @@ TEST_F(Jobs, BundlesWithoutBacktraceAreGroupedByKind) {
   EXPECT_THAT(
       Reported(),
       AllOf(HasSubstr("exit status 4: clew: perf.data: offset 0x8: \ufffd[31m"),
-            HasSubstr("signal 11 (Segmentation fault)"),
+            HasSubstr("signal 11 (SIGSEGV)"),
             HasSubstr("wall-clock limit of 1 s"),
             HasSubstr("output limit of 4194304 bytes"),
             HasSubstr("memory limit of 67108864 bytes"),
@@ -226,7 +226,7 @@ TEST_F(Jobs, ProcessesLeftBehindEndWithTheJob) {
 }
 TEST_F(Jobs, ACrashIsUnsolvedWithTheSignalNamed) {
   ExpectUnsolved("crash",
-                 "clew solve: ended by signal 11 (Segmentation fault)");
+                 "clew solve: ended by signal 11 (SIGSEGV)");
 }
 TEST_F(Jobs, AnErrorIsUnsolvedWithTheLastLineOfIt) {
   ExpectUnsolved("fail", "clew solve: exit status 4: clew: perf.data");
