@@ -96,6 +96,7 @@ class Client {
 
 void RunAll(BundleStore& store, std::vector<Client>& clients) {
   std::vector<std::thread> threads;
+  threads.reserve(clients.size());
   for (Client& client : clients) {
     threads.emplace_back([&] {
       for (int i = 0; i < kStepsPerRound; ++i) {
@@ -138,6 +139,7 @@ TEST(StoreThreadsTest, WhatClientsWereToldHoldsThroughCutsAndRepeats) {
   Random random(seed);
   std::atomic<uint64_t> now_s = 0;
   std::vector<Client> clients;
+  clients.reserve(kClients);
   for (int i = 0; i < kClients; ++i) {
     clients.emplace_back(i, random.Next());
   }
@@ -184,6 +186,7 @@ TEST(StoreThreadsTest, OnTheRealFileSystemNothingIsLostOrLeft) {
   Random random(seed);
   std::atomic<uint64_t> now_s = 0;
   std::vector<Client> clients;
+  clients.reserve(kClients);
   for (int i = 0; i < kClients; ++i) {
     clients.emplace_back(i, random.Next());
     clients.back().AllowRemoval(i >= 2);
