@@ -120,6 +120,9 @@ Process::Process(const std::vector<std::string>& arguments,
   if (process_ == 0) {
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     const int out = open(output.c_str(), O_WRONLY | O_CREAT | O_APPEND, 0600);
+    if (out < 0) {
+      _exit(126);
+    }
     dup2(out, STDOUT_FILENO);
     dup2(out, STDERR_FILENO);
     if (input >= 0) {
