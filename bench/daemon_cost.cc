@@ -41,6 +41,7 @@ constexpr int kThreads = 100;
 // switches a second.
 [[noreturn]] void BeBusy() {
   std::vector<std::thread> threads;
+  threads.reserve(kThreads);
   for (int i = 0; i < kThreads; ++i) {
     threads.emplace_back([] {
       std::atomic<uint64_t> work = 0;
@@ -60,6 +61,7 @@ constexpr int kThreads = 100;
 pid_t Start(const std::vector<std::string>& words, int input, int errors) {
   std::vector<std::string> texts = words;
   std::vector<char*> pointers;
+  pointers.reserve(texts.size() + 1);
   for (std::string& text : texts) {
     pointers.push_back(text.data());
   }

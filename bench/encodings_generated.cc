@@ -97,11 +97,12 @@ Row SolveDefault(const Instance& instance, const testing::ToyTrace& toy,
   }
   row.seconds = report->seconds;
   row.verdict = solver::ToString(report->verdict);
-  row.note = report->verdict == solver::Verdict::kWitness
+  const auto& ambiguity = report->ambiguity;
+  row.note = report->verdict == solver::Verdict::kWitness && ambiguity
                  ? fmt::format("checked, {}, {} choices, A {:.2f} E {:.2f}",
                                report->engine, report->stats.nodes,
-                               report->ambiguity->per_read_ambiguity(),
-                               report->ambiguity->per_read_evidence())
+                               ambiguity->per_read_ambiguity(),
+                               ambiguity->per_read_evidence())
                  : report->why;
   return row;
 }

@@ -120,11 +120,7 @@ void PrintRow(const Mix& mix) {
              1e3 * kInsnsPerEvent / median, bits);
 }
 
-}  // namespace
-}  // namespace clew::recorder
-
-int main() {
-  using namespace clew::recorder;
+void PrintTable() {
   fmt::print("{} events a round, {} rounds, {} instructions per event\n",
              kEvents, kRounds, kInsnsPerEvent);
   fmt::print("{:<28} {:>8} {:>16} {:>9} {:>9} {:>9}\n", "events", "ns/event",
@@ -142,5 +138,12 @@ int main() {
   for (const Mix& mix : mixes) {
     PrintRow(mix);
   }
+}
+
+}  // namespace
+}  // namespace clew::recorder
+
+int main() {
+  clew::recorder::PrintTable();
   return 0;
 }

@@ -140,6 +140,7 @@ double Median(std::vector<double> values) {
 double MedianQuotient(const std::vector<double>& a,
                       const std::vector<double>& b) {
   std::vector<double> quotients;
+  quotients.reserve(a.size());
   for (size_t i = 0; i < a.size(); ++i) {
     quotients.push_back(a[i] / b[i]);
   }

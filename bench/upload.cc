@@ -77,6 +77,7 @@ Sent SendAll(const CollectorProcess& collector, const std::string& folder,
     }
     const auto begin = Clock::now();
     std::vector<std::thread> threads;
+    threads.reserve(now);
     for (uint64_t i = 0; i < now; ++i) {
       threads.emplace_back([&, i] {
         const auto client = Client::Create(OptionsFor(collector));

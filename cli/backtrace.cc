@@ -121,14 +121,14 @@ void PrintText(const Backtrace& backtrace, const Heading& heading) {
   }
 }
 
-Status Choose(const Options& options, Backtrace& backtrace) {
+Status Choose(const std::string& bundle, int32_t tid, Backtrace& backtrace) {
   std::erase_if(backtrace.threads, [&](const ThreadBacktrace& thread) {
-    return thread.thread != Tid(*options.thread);
+    return thread.thread != Tid(tid);
   });
   if (backtrace.threads.empty()) {
     return InvalidArgument(
-        "{}: no thread {} in it; without --thread all are printed",
-        options.bundle, *options.thread);
+        "{}: no thread {} in it; without --thread all are printed", bundle,
+        tid);
   }
   return {};
 }
@@ -143,7 +143,7 @@ Status RunBacktrace(const Options& options) {
   const Heading heading = {.title = decoder::FailureTitle(backtrace),
                            .signature = SignatureOf(backtrace)};
   if (options.thread) {
-    CLEW_RETURN_IF_ERROR(Choose(options, backtrace));
+    CLEW_RETURN_IF_ERROR(Choose(options.bundle, *options.thread, backtrace));
   }
   if (options.json) {
     PrintJson(ToJson(backtrace, heading));

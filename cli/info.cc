@@ -201,14 +201,14 @@ Status MakeSysroot(const Manifest& manifest, const std::string& root) {
 
 // gdb reads no zstd: unpacks the dump into `folder` if need be.
 Result<std::string> PlainCore(const Bundle& bundle, const std::string& folder) {
-  const std::string path = bundle.core_path();
+  std::string path = bundle.core_path();
   CLEW_ASSIGN_OR_RETURN(file, MappedFile::Open(path));
   if (!decoder::IsZstd(file.bytes())) {
     return path;
   }
   CLEW_ASSIGN_OR_RETURN(
       plain, decoder::Unzstd(file.bytes(), path, decoder::CoreDump::kSizeMax));
-  const std::string unpacked = folder + "/core";
+  std::string unpacked = folder + "/core";
   CLEW_RETURN_IF_ERROR(WriteWholeFile(PosixFileSystem(), unpacked, plain));
   return unpacked;
 }

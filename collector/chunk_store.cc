@@ -203,7 +203,7 @@ Status ChunkStore::RecoverShard(const std::string& name) {
   shards_.insert(name);
   CLEW_ASSIGN_OR_RETURN(files, NamesIn(folder));
   for (const std::string& file : files) {
-    const std::string path = folder + "/" + file;
+    const std::string path = fmt::format("{}/{}", folder, file);
     const auto id = ChunkId::Parse(file);
     const auto size_bytes = ChunkSize(path);
     if (!id || !size_bytes || !file.starts_with(name)) {

@@ -15,7 +15,8 @@ constexpr int64_t kDay_s = 24 * 60 * 60;
 template <class T>
 bool TakeNumber(std::string_view& text, char behind, T* number) {
   const char* end = text.data() + text.size();
-  const auto [at, error] = std::from_chars(text.data(), end, *number);
+  const auto [at, error] =
+      std::from_chars(text.data(), text.data() + text.size(), *number);
   if (error != std::errc() || at == end || *at != behind) {
     return false;
   }

@@ -118,10 +118,11 @@ class Runner final : public JobRunner {
     if (!taken) {
       return NoBundle(taken.error());
     }
-    if (!*taken) {
+    const std::optional<BundleId>& waiting = *taken;
+    if (!waiting) {
       return Found::kNothing;
     }
-    const BundleId id = **taken;
+    const BundleId id = *waiting;
     const auto analysis = Analyse(id);
     if (!analysis && ShouldPutOff(id, analysis.error())) {
       Report(fmt::format("bundle {}: put off: {}", id.hex(),
@@ -191,10 +192,11 @@ class Runner final : public JobRunner {
     if (!taken) {
       return NoBundle(taken.error());
     }
-    if (!*taken) {
+    const std::optional<BundleId>& waiting = *taken;
+    if (!waiting) {
       return Found::kNothing;
     }
-    const BundleId id = **taken;
+    const BundleId id = *waiting;
     auto outcome = Solve(id);
     if (!outcome && ShouldPutOff(id, outcome.error())) {
       Report(fmt::format("bundle {}: put off: {}", id.hex(),

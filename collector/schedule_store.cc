@@ -101,6 +101,7 @@ Status ScheduleStore::Remove(const BundleId& id) {
 std::vector<BundleId> ScheduleStore::List() const {
   const std::lock_guard lock(mutex_);
   std::vector<BundleId> ids;
+  ids.reserve(sizes_.size());
   for (const auto& [id, size_bytes] : sizes_) {
     ids.push_back(id);
   }

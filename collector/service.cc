@@ -282,9 +282,9 @@ void Service::PutSession::ParkCurrent() {
   current_.reset();
 }
 
-Result<bool> Service::PutSession::Select(const ChunkId& chunk) {
+Result<ChunkUpload*> Service::PutSession::Select(const ChunkId& chunk) {
   if (current_ && current_->chunk().id == chunk) {
-    return true;
+    return &*current_;
   }
   ParkCurrent();
   acknowledged_.reset();
@@ -295,15 +295,13 @@ Result<bool> Service::PutSession::Select(const ChunkId& chunk) {
         chunk.hex());
   }
   if (service_.store_.chunks().Missing(std::span(&*wanted, 1)).empty()) {
-    return false;
+    return nullptr;
   }
   if (auto parked = service_.clients_.TakeParked(caller_.host, chunk)) {
-    current_.emplace(*std::move(parked));
-    return true;
+    return &current_.emplace(*std::move(parked));
   }
   CLEW_ASSIGN_OR_RETURN(upload, service_.store_.chunks().Begin(*wanted));
-  current_.emplace(std::move(upload));
-  return true;
+  return &current_.emplace(std::move(upload));
 }
 
 pb::PutAck Service::PutSession::Acknowledge(const ChunkId& chunk) {
@@ -315,16 +313,16 @@ pb::PutAck Service::PutSession::Acknowledge(const ChunkId& chunk) {
   return ack;
 }
 
-Status Service::PutSession::Take(const pb::PutPart& part) {
-  const uint64_t before = current_->received_bytes();
+Status Service::PutSession::Take(const pb::PutPart& part, ChunkUpload& upload) {
+  const uint64_t before = upload.received_bytes();
   const uint64_t end = part.offset() + part.data().size();
   if (end > before) {
     CLEW_RETURN_IF_ERROR(
         service_.usage_.Check(caller_.host, std::min(end - before, end)));
   }
   CLEW_RETURN_IF_ERROR(
-      NamingFullDisk(current_->Put(part.offset(), BytesOf(part.data()))));
-  const uint64_t fresh = current_->received_bytes() - before;
+      NamingFullDisk(upload.Put(part.offset(), BytesOf(part.data()))));
+  const uint64_t fresh = upload.received_bytes() - before;
   service_.usage_.Add(caller_.host, fresh);
   service_.counts_.bytes_received += fresh;
   return {};
@@ -344,15 +342,15 @@ Result<std::optional<pb::PutAck>> Service::PutSession::Put(
   if (acknowledged_ == chunk) {
     return std::nullopt;
   }
-  CLEW_ASSIGN_OR_RETURN(needed, Select(chunk));
-  if (!needed) {
+  CLEW_ASSIGN_OR_RETURN(upload, Select(chunk));
+  if (upload == nullptr) {
     return Acknowledge(chunk);
   }
-  CLEW_RETURN_IF_ERROR(Take(part));
-  if (current_->received_bytes() < current_->chunk().size_bytes) {
+  CLEW_RETURN_IF_ERROR(Take(part, *upload));
+  if (upload->received_bytes() < upload->chunk().size_bytes) {
     return std::nullopt;
   }
-  CLEW_RETURN_IF_ERROR(NamingFullDisk(current_->Finish()));
+  CLEW_RETURN_IF_ERROR(NamingFullDisk(upload->Finish()));
   return Acknowledge(chunk);
 }
 

@@ -104,10 +104,10 @@ class Service {
         const pb::PutPart& part);
 
    private:
-    // Makes `chunk` the current one; false: it is stored already.
-    [[nodiscard]] Result<bool> Select(const ChunkId& chunk);
+    // Makes `chunk` the current one; nullptr: it is stored already.
+    [[nodiscard]] Result<ChunkUpload*> Select(const ChunkId& chunk);
     pb::PutAck Acknowledge(const ChunkId& chunk);
-    [[nodiscard]] Status Take(const pb::PutPart& part);
+    [[nodiscard]] Status Take(const pb::PutPart& part, ChunkUpload& upload);
     void ParkCurrent();
 
     Service& service_;

@@ -125,6 +125,7 @@ Status Child::Begin(const std::vector<std::string>& arguments,
   CLEW_ASSIGN_OR_RETURN(errors, MakePipe());
   std::vector<std::string> texts = arguments;
   std::vector<char*> pointers;
+  pointers.reserve(texts.size() + 1);
   for (std::string& text : texts) {
     pointers.push_back(text.data());
   }

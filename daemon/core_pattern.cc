@@ -101,7 +101,7 @@ Result<std::string> UninstallCorePattern(FileSystem& files,
         now, paths.core_pattern_before);
   }
   // Without a note of it, the kernel's own default (core(5)).
-  const std::string pattern = before.value_or("core");
+  std::string pattern = before.value_or("core");
   CLEW_RETURN_IF_ERROR(SetPattern(paths, pattern));
   CLEW_RETURN_IF_ERROR(files.RemoveAll(paths.core_pattern_before));
   return pattern;

@@ -57,6 +57,9 @@ Daemon::Daemon(DaemonParts parts, const Config& config, Spool spool)
       admission_(LimitsOf(config)),
       prepare_(parts_.loop),
       upload_(parts_.loop),
+      pipeline_({parts_.loop, parts_.clock, spool_, admission_, parts_.log,
+                 counters_, last_error_},
+                prepare_, nullptr, config_.upload_retry_s * 1000),
       units_(parts_.units, parts_.paths.cgroup),
       started_ns_(parts_.clock.MonotonicNs()),
       saver_(parts_.loop, parts_.clock) {}
@@ -71,10 +74,6 @@ Daemon::~Daemon() {
 }
 
 Status Daemon::Open() {
-  pipeline_.emplace(
-      Pipeline::Parts{parts_.loop, parts_.clock, spool_, admission_, parts_.log,
-                      counters_, last_error_},
-      prepare_, nullptr, config_.upload_retry_s * 1000);
   CLEW_RETURN_IF_ERROR(WatchIncoming());
   auto control =
       ControlServer::Open(parts_.loop, *this, {.path = parts_.paths.socket});
@@ -84,7 +83,7 @@ Status Daemon::Open() {
   control_ = std::move(*control);
   Apply(config_);
   OpenTheSource();
-  pipeline_->Kick();
+  pipeline_.Kick();
   Tend();
   LookAtUnits();
   return {};
@@ -103,7 +102,7 @@ Status Daemon::WatchIncoming() {
     // What came is looked up in the folder.
     while (read(inotify_.get(), events.data(), events.size()) > 0) {
     }
-    pipeline_->Kick();
+    pipeline_.Kick();
   });
 }
 
@@ -121,8 +120,8 @@ void Daemon::Apply(const Config& config) {
   upload_.SetOptions({.clew = config.clew,
                       .config = config.upload_config,
                       .time_ms = config.upload_s * 1000});
-  pipeline_->SetUpload(config.upload ? &upload_ : nullptr,
-                       config.upload_retry_s * 1000);
+  pipeline_.SetUpload(config.upload ? &upload_ : nullptr,
+                      config.upload_retry_s * 1000);
 }
 
 Status Daemon::Reload() {
@@ -140,7 +139,7 @@ Status Daemon::Reload() {
       OpenTheSource();
     }
   }
-  pipeline_->Kick();
+  pipeline_.Kick();
   ShowState();
   return {};
 }
@@ -174,7 +173,7 @@ void Daemon::Tend() {
     Note("spool-failed", cleaned.error());
   }
   // Also what an inotify queue that ran over did not tell.
-  pipeline_->Kick();
+  pipeline_.Kick();
   if (source_ != nullptr && !saver_.busy()) {
     if (const Status tended = source_->Tend(); !tended) {
       Note("source-failed", tended.error());
@@ -248,9 +247,9 @@ DaemonStatus Daemon::status() const {
   status.spool_bytes_max = config_.spool_bytes;
   status.disk_free_bytes = spool_.FreeBytes();
   status.upload = config_.upload;
-  status.preparing = pipeline_->preparing();
-  status.uploading = pipeline_->uploading();
-  status.retry_in_ms = pipeline_->retry_in_ms();
+  status.preparing = pipeline_.preparing();
+  status.uploading = pipeline_.uploading();
+  status.retry_in_ms = pipeline_.retry_in_ms();
   status.clients_refused = control_ == nullptr ? 0 : control_->refused();
   status.counters = counters_;
   status.last_error = last_error_;
@@ -378,7 +377,7 @@ Result<std::string> Daemon::EndSoftwareUnit(const std::string& partial,
     return SystemError(errno,
                        fmt::format("cannot end process {}", programs.front()));
   }
-  pipeline_->ExpectRequested(name.process);
+  pipeline_.ExpectRequested(name.process);
   parts_.log.Write(Level::kInfo, "ended", {{"unit", name.subject}});
   return fmt::format("{{\"ok\":true,\"bundle\":\"{}\"}}\n",
                      partial.substr(0, partial.rfind(".partial")));
@@ -523,7 +522,7 @@ void Daemon::Saved(const std::string& name, const SaveEnd& end) {
     parts_.loop.Stop();
     return;
   }
-  pipeline_->Kick();
+  pipeline_.Kick();
   ShowState();
 }
 

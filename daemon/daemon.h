@@ -109,7 +109,7 @@ class Daemon final : public ControlHandler {
   SaveTimes times_;
   PrepareWork prepare_;
   UploadWork upload_;
-  std::optional<Pipeline> pipeline_;
+  Pipeline pipeline_;
   UnitWatch units_;
   std::unique_ptr<PtSource> source_;
   std::string source_error_;

@@ -103,6 +103,7 @@ std::string RandomSeed() {
 
 [[noreturn]] void Become(std::vector<std::string> words) {
   std::vector<char*> pointers;
+  pointers.reserve(words.size() + 1);
   for (std::string& word : words) {
     pointers.push_back(word.data());
   }

@@ -78,7 +78,8 @@ std::vector<std::string> NamesIn(const std::string& folder) {
 template <class Number>
 bool Take(std::string_view text, Number* value) {
   const char* end = text.data() + text.size();
-  const auto [at, error] = std::from_chars(text.data(), end, *value);
+  const auto [at, error] =
+      std::from_chars(text.data(), text.data() + text.size(), *value);
   return error == std::errc() && at == end && *value >= 0;
 }
 
@@ -149,7 +150,7 @@ uint64_t DiskBytes(const std::string& path) {
   uint64_t bytes = static_cast<uint64_t>(info.st_blocks) * kBlockBytes;
   if (S_ISDIR(info.st_mode)) {
     for (const std::string& name : NamesIn(path)) {
-      bytes += DiskBytes(path + "/" + name);
+      bytes += DiskBytes(fmt::format("{}/{}", path, name));
     }
   }
   return bytes;
@@ -210,7 +211,7 @@ Status Spool::MakeFolders() {
 Status Spool::EmptyTrash() {
   const std::string trash = root_ + "/" + std::string(kTrash);
   for (const std::string& name : NamesIn(trash)) {
-    CLEW_RETURN_IF_ERROR(files_->RemoveAll(trash + "/" + name));
+    CLEW_RETURN_IF_ERROR(files_->RemoveAll(fmt::format("{}/{}", trash, name)));
   }
   return {};
 }

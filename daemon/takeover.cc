@@ -32,8 +32,8 @@ class Taker {
     while (const dirent* entry = readdir(list.get())) {
       const std::string name = entry->d_name;
       if (name != "." && name != "..") {
-        CLEW_RETURN_IF_ERROR(
-            Entry(dirfd(list.get()), name, path + "/" + name, depth));
+        CLEW_RETURN_IF_ERROR(Entry(dirfd(list.get()), name,
+                                   fmt::format("{}/{}", path, name), depth));
       }
     }
     return {};

@@ -139,6 +139,7 @@ std::vector<UnitEvent> UnitWatch::Look(uint64_t now_ms) {
 
 std::vector<UnitReport> UnitWatch::Report(uint64_t now_ms) const {
   std::vector<UnitReport> reports;
+  reports.reserve(units_.size());
   for (const auto& [name, watched] : units_) {
     reports.push_back({watched.unit, watched.state,
                        (now_ms - watched.sign_at_ms.value_or(now_ms)) / 1000});

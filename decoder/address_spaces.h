@@ -31,8 +31,8 @@ inline constexpr SpaceId kSpaceUnknown = UINT32_MAX;
 class AddressSpaces {
  public:
   AddressSpaces() = default;
-  AddressSpaces(AddressSpaces&&) = default;
-  AddressSpaces& operator=(AddressSpaces&&) = default;
+  AddressSpaces(AddressSpaces&&) noexcept = default;
+  AddressSpaces& operator=(AddressSpaces&&) noexcept = default;
 
   // Before any other: mappings are of several processes.
   void SetSeveral() { several_ = true; }

@@ -193,14 +193,14 @@ class Process {
 
     UndoLog() = default;
     UndoLog(const UndoLog&) {}
-    UndoLog(UndoLog&&) = default;
+    UndoLog(UndoLog&&) noexcept = default;
     UndoLog& operator=(const UndoLog& other) {
       if (this != &other) {
         Clear();
       }
       return *this;
     }
-    UndoLog& operator=(UndoLog&&) = default;
+    UndoLog& operator=(UndoLog&&) noexcept = default;
     ~UndoLog() = default;
     void Clear() {
       entries.clear();

@@ -49,6 +49,7 @@ std::vector<std::string> QemuArguments(const Launch& launch) {
 
 std::vector<char*> Pointers(std::vector<std::string>& texts) {
   std::vector<char*> pointers;
+  pointers.reserve(texts.size() + 1);
   for (std::string& text : texts) {
     pointers.push_back(text.data());
   }
@@ -121,7 +122,7 @@ Result<std::string> FindProgram(const std::string& name) {
   std::string_view rest = path == nullptr ? "/usr/bin:/bin" : path;
   while (!rest.empty()) {
     const size_t colon = rest.find(':');
-    const std::string place = std::string(rest.substr(0, colon)) + "/" + name;
+    std::string place = std::string(rest.substr(0, colon)) + "/" + name;
     if (IsProgram(place)) {
       return place;
     }

@@ -111,10 +111,11 @@ void SetTiming(const PerfRecording& recording, pb::Timing& timing) {
     timing.set_time_zero(clock->zero);
   }
   const auto& info = recording.pt_info();
-  if (!info) {
+  const auto& attr = recording.session().pt_attr();
+  if (!info || !attr) {
     return;
   }
-  const uint64_t config = recording.session().pt_attr()->config;
+  const uint64_t config = attr->config;
   timing.set_tsc_ctc_numerator(info->tsc_ctc_numerator);
   timing.set_tsc_ctc_denominator(info->tsc_ctc_denominator);
   timing.set_mtc_period(FieldOf(config, info->mtc_period_bits));

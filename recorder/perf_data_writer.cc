@@ -82,7 +82,7 @@ class PerfDataWriter::Impl {
     return buffer_.size() < kBufferBytes ? Status() : FlushRecords();
   }
 
-  [[nodiscard]] Status AddAuxtrace(CoreId core, std::string pt_path) {
+  [[nodiscard]] Status AddAuxtrace(CoreId core, const std::string& pt_path) {
     CLEW_CHECK(core.as_int() < config_.core_count, "core {} of {}", core,
                config_.core_count);
     Core& entry = cores_[core.as_int()];
@@ -150,19 +150,19 @@ class PerfDataWriter::Impl {
 
   // The bytes are filled up with PAD packets, which are zero.
   [[nodiscard]] Status CopyPt(WritableFile& out, uint32_t core) {
-    if (!cores_[core].pt || cores_[core].pt->bytes().empty()) {
+    const Core& entry = cores_[core];
+    if (!entry.pt || entry.pt->bytes().empty()) {
       return {};
     }
-    const std::span<const std::byte> pt = cores_[core].pt->bytes();
+    const std::span<const std::byte> pt = entry.pt->bytes();
     const uint64_t padded = RoundUpTo8(pt.size());
     auxtrace_offsets_.push_back(next_offset_);
     next_offset_ += kAuxtraceHeadBytes + padded;
     // perf takes the upper byte of the first TSC from it, and takes 0 for none.
-    const ByteBuilder record =
-        BuildAuxtraceHead({.bytes = padded,
-                           .aux_offset = 0,
-                           .reference = cores_[core].last_time,
-                           .core = core});
+    const ByteBuilder record = BuildAuxtraceHead({.bytes = padded,
+                                                  .aux_offset = 0,
+                                                  .reference = entry.last_time,
+                                                  .core = core});
     CLEW_RETURN_IF_ERROR(out.Append(record.bytes()));
     CLEW_RETURN_IF_ERROR(out.Append(pt));
     ByteBuilder padding;
@@ -259,8 +259,8 @@ Status PerfDataWriter::AddLost(const RecordOrigin& origin, uint64_t count) {
   return impl_->AddRecord(PERF_RECORD_LOST, 0, body, origin);
 }
 
-Status PerfDataWriter::AddAuxtrace(CoreId core, std::string pt_path) {
-  return impl_->AddAuxtrace(core, std::move(pt_path));
+Status PerfDataWriter::AddAuxtrace(CoreId core, const std::string& pt_path) {
+  return impl_->AddAuxtrace(core, pt_path);
 }
 
 Status PerfDataWriter::Finish() { return impl_->Finish(); }

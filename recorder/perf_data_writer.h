@@ -89,7 +89,7 @@ class PerfDataWriter {
 
   // All PT bytes of `core` are in the file `pt_path`, which must stay until
   // Finish. At most once per core. An empty file is fine.
-  [[nodiscard]] Status AddAuxtrace(CoreId core, std::string pt_path);
+  [[nodiscard]] Status AddAuxtrace(CoreId core, const std::string& pt_path);
 
   // Writes the file, syncs it, and removes the temporary one. Nothing may be
   // called afterwards.

@@ -14,6 +14,7 @@
 #include <system_error>
 #include <utility>
 
+#include "common/check.h"
 #include "recorder/perf_target.h"
 #include "recorder/process_scan.h"
 
@@ -59,9 +60,9 @@ class Recorder {
     CLEW_RETURN_IF_ERROR(Begin(recording));
     CLEW_RETURN_IF_ERROR(UntilEnd(recording));
     CLEW_RETURN_IF_ERROR(End(recording));
-    CLEW_RETURN_IF_ERROR(recording.WriteFile(*capture_, run_.command));
+    CLEW_RETURN_IF_ERROR(recording.WriteFile(capture(), run_.command));
     return PerfRecorded{.recording = std::move(recording),
-                        .capture = std::move(*capture_),
+                        .capture = std::move(capture()),
                         .run = std::move(run_),
                         .dumped_core = dumped_core_};
   }
@@ -179,8 +180,8 @@ class Recorder {
 
   Status Begin(PerfRecording& recording) {
     if (!options_.snapshot) {
-      CLEW_ASSIGN_OR_RETURN(capture, recording.NewCapture(files_, perf_data_));
-      capture_.emplace(std::move(capture));
+      CLEW_ASSIGN_OR_RETURN(made, recording.NewCapture(files_, perf_data_));
+      capture_.emplace(std::move(made));
     }
     if (process_ != 0) {
       CLEW_RETURN_IF_ERROR(
@@ -199,7 +200,7 @@ class Recorder {
     CLEW_RETURN_IF_ERROR(recording.session().Enable());
     return options_.snapshot
                ? Status()
-               : AddProcesses(scanner_.Scan(Processes()), *capture_);
+               : AddProcesses(scanner_.Scan(Processes()), capture());
   }
 
   // True once the recording is to end.
@@ -219,17 +220,17 @@ class Recorder {
     const bool late =
         options_.seconds > 0 &&
         Clock::now() - started_ >= std::chrono::seconds(options_.seconds);
-    return late && (!program_ || AbortHung());
+    return late && (!program_ || AbortHung(*program_));
   }
 
   // A hang: SIGABRT, so that there is a core dump; SIGKILL if that does not
   // help. False while it is still ending.
-  bool AbortHung() {
+  bool AbortHung(const HeldProgram& program) {
     if (!aborted_at_) {
       aborted_at_ = Clock::now();
-      program_->Kill(SIGABRT);
+      program.Kill(SIGABRT);
     } else if (Clock::now() - *aborted_at_ > kDumpGrace) {
-      program_->Kill(SIGKILL);
+      program.Kill(SIGKILL);
     }
     return false;
   }
@@ -267,7 +268,7 @@ class Recorder {
       CLEW_RETURN_IF_ERROR(recording.session().Wait(
           static_cast<int>(std::max(left, milliseconds(1)).count())));
       if (!options_.snapshot) {
-        CLEW_RETURN_IF_ERROR(recording.Drain(*capture_));
+        CLEW_RETURN_IF_ERROR(recording.Drain(capture()));
       }
       if (Clock::now() >= next_turn) {
         next_turn = Clock::now() + kTurn;
@@ -294,14 +295,20 @@ class Recorder {
       CLEW_RETURN_IF_ERROR(recording.session().Disable());
       // After the trace: what the trace has an end of has its inputs.
       CLEW_RETURN_IF_ERROR(EndInputs());
-      return recording.FinishFull(*capture_);
+      return recording.FinishFull(capture());
     }
-    CLEW_ASSIGN_OR_RETURN(capture, recording.NewCapture(files_, perf_data_));
-    capture_.emplace(std::move(capture));
-    CLEW_RETURN_IF_ERROR(recording.TakeSnapshot(*capture_));
+    CLEW_ASSIGN_OR_RETURN(made, recording.NewCapture(files_, perf_data_));
+    capture_.emplace(std::move(made));
+    CLEW_RETURN_IF_ERROR(recording.TakeSnapshot(capture()));
     CLEW_RETURN_IF_ERROR(recording.session().Disable());
     return AddProcesses(program_ ? last_seen_ : scanner_.Scan(Processes()),
-                        *capture_);
+                        capture());
+  }
+
+  // REQUIRES: there is one, from Begin on or, of a snapshot, at the End.
+  PerfCapture& capture() {
+    CLEW_CHECK(capture_, "there is no capture");
+    return *capture_;
   }
 
   Status EndInputs() {

@@ -118,9 +118,10 @@ Status PerfRecording::WriteFile(PerfCapture& capture,
                     .command = command,
                     .pt_type = 0};
   ByteBuilder first;
-  if (pt_info_) {
+  const auto& pt_attr = session_.pt_attr();
+  if (pt_info_ && pt_attr) {
     head.pt_type = pt_info_->pmu_type;
-    head.events.push_back({.attr = *session_.pt_attr(),
+    head.events.push_back({.attr = *pt_attr,
                            .name = "intel_pt//u",
                            .ids = {pt_ids_.begin(), pt_ids_.end()}});
     first.PutBytes(BuildPtInfo(*pt_info_).bytes());

@@ -66,6 +66,7 @@ Result<HeldProgram> HeldProgram::Start(
   CLEW_ASSIGN_OR_RETURN(path, FindProgram(command.at(0)));
   std::vector<std::string> words = command;
   std::vector<char*> arguments;
+  arguments.reserve(words.size() + 1);
   for (std::string& word : words) {
     arguments.push_back(word.data());
   }

@@ -149,6 +149,7 @@ class Redaction {
       }
     }
     std::vector<std::string> words;
+    words.reserve(stack.arguments.size());
     for (const StackString& word : stack.arguments) {
       words.push_back(word.text);
     }
@@ -344,33 +345,37 @@ class Redaction {
                            segment.header.p_vaddr, true));
       std::ranges::move(found, std::back_inserter(core_patches_));
     }
-    AddArgumentsNote(core_patches_);
-    AddRegisterNotes(core_patches_);
+    AddArgumentsNote(*core_, core_patches_);
+    AddRegisterNotes(*core_, core_patches_);
     return {};
   }
 
   // The note has the first 80 bytes of the command line, so perhaps a part of a
   // value.
-  void AddArgumentsNote(std::vector<Patch>& patches) const {
+  void AddArgumentsNote(const CoreImage& core,
+                        std::vector<Patch>& patches) const {
     if (!options_.empty()) {
-      AddZeros(core_->arguments_offset(), core_->arguments_bytes(), patches);
+      AddZeros(core, {core.arguments_offset(), core.arguments_bytes()},
+               patches);
     }
   }
 
   // Registers hold parts of what was copied or compared last.
-  void AddRegisterNotes(std::vector<Patch>& patches) const {
-    for (const CoreImage::Range& range : core_->vector_registers()) {
+  void AddRegisterNotes(const CoreImage& core,
+                        std::vector<Patch>& patches) const {
+    for (const CoreImage::Range& range : core.vector_registers()) {
       if (!values_.empty()) {
-        AddZeros(range.offset, range.bytes, patches);
+        AddZeros(core, range, patches);
       }
     }
   }
 
-  void AddZeros(uint64_t offset, uint64_t size,
-                std::vector<Patch>& patches) const {
-    std::vector<std::byte> zeros(size);
-    if (!std::ranges::equal(core_->bytes().subspan(offset, size), zeros)) {
-      patches.push_back({.offset = offset, .bytes = std::move(zeros)});
+  static void AddZeros(const CoreImage& core, const CoreImage::Range& range,
+                       std::vector<Patch>& patches) {
+    std::vector<std::byte> zeros(range.bytes);
+    if (!std::ranges::equal(core.bytes().subspan(range.offset, range.bytes),
+                            zeros)) {
+      patches.push_back({.offset = range.offset, .bytes = std::move(zeros)});
     }
   }
 

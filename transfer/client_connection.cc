@@ -56,7 +56,7 @@ Result<std::string> ReadToken(const std::string& path) {
     return InvalidArgument(
         "token file {:?} can be read by everybody; chmod 640 or 600", path);
   }
-  const std::string token = text.substr(0, text.find_first_of("\r\n"));
+  std::string token = text.substr(0, text.find_first_of("\r\n"));
   if (token.empty() ||
       !std::ranges::all_of(token, [](char c) { return c > ' ' && c < 0x7f; })) {
     return InvalidArgument(

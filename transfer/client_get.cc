@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "common/check.h"
 #include "common/file.h"
 #include "common/path_names.h"
 #include "transfer/client_connection.h"
@@ -29,8 +30,12 @@ class FolderWriter {
       : files_(files), folder_(std::move(folder)) {}
 
   [[nodiscard]] Status Begin(FileList list);
-  // The list, once Begin was called.
-  const std::optional<FileList>& list() const { return list_; }
+  bool begun() const { return list_.has_value(); }
+  // REQUIRES: begun().
+  const FileList& list() const {
+    CLEW_CHECK(list_, "no list yet");
+    return *list_;
+  }
   // Whole chunks taken: where to go on after a break.
   uint32_t chunks_taken() const { return chunks_taken_; }
   uint64_t bytes_taken() const { return bytes_taken_; }
@@ -79,11 +84,11 @@ Status FolderWriter::Begin(FileList list) {
 }
 
 Status FolderWriter::OpenNext() {
-  while (next_file_ < list_->files().size()) {
+  while (next_file_ < list().files().size()) {
     if (file_ != nullptr) {
       CLEW_RETURN_IF_ERROR(file_->Sync());
     }
-    const FileEntry& entry = list_->files()[next_file_++];
+    const FileEntry& entry = list().files()[next_file_++];
     const std::string path = folder_ + "/" + entry.path;
     CLEW_RETURN_IF_ERROR(MakeFolder(ParentFolder(path)));
     CLEW_ASSIGN_OR_RETURN(file, files_.Create(path));
@@ -97,7 +102,7 @@ Status FolderWriter::OpenNext() {
 }
 
 Status FolderWriter::TakeChunk(const std::string& bytes_untrusted) {
-  const FileEntry& entry = list_->files()[next_file_ - 1];
+  const FileEntry& entry = list().files()[next_file_ - 1];
   if (ChunkId(Sha256Of(ToSpan(bytes_untrusted))) != entry.chunks[next_chunk_]) {
     return CorruptInput(
         "{}: chunk {} came with another digest than the bundle's list says; "
@@ -116,7 +121,7 @@ Status FolderWriter::TakeChunk(const std::string& bytes_untrusted) {
 Status FolderWriter::Take(const std::string& data_untrusted) {
   std::string_view rest = data_untrusted;
   while (!rest.empty()) {
-    const FileEntry& entry = list_->files()[next_file_ - 1];
+    const FileEntry& entry = list().files()[next_file_ - 1];
     if (next_chunk_ >= entry.chunks.size()) {
       return CorruptInput("the collector sends more than the bundle's list");
     }
@@ -133,9 +138,9 @@ Status FolderWriter::Take(const std::string& data_untrusted) {
 }
 
 Status FolderWriter::Finish(const std::optional<std::string>& schedule) {
-  if (bytes_taken_ != list_->size_bytes()) {
+  if (bytes_taken_ != list().size_bytes()) {
     return CorruptInput("{} of {} bytes came", bytes_taken_,
-                        list_->size_bytes());
+                        list().size_bytes());
   }
   CLEW_RETURN_IF_ERROR(file_->Sync());
   file_.reset();
@@ -182,7 +187,7 @@ class Downloader {
 Status Downloader::Head(const pb::GetPart& part) {
   CLEW_ASSIGN_OR_RETURN(list, FileList::Parse(ToSpan(part.files())));
   if (!list.id().hex().starts_with(prefix_) ||
-      (writer_.list() && writer_.list()->id() != list.id())) {
+      (writer_.begun() && writer_.list().id() != list.id())) {
     return CorruptInput("the collector sends bundle {}, asked for was {}",
                         list.id().hex(), prefix_);
   }
@@ -194,7 +199,7 @@ Status Downloader::Head(const pb::GetPart& part) {
   schedule_.clear();
   schedule_bytes_ = part.schedule_bytes();
   schedule_digest_ = part.schedule_digest();
-  return writer_.list() ? Status() : writer_.Begin(std::move(list));
+  return writer_.begun() ? Status() : writer_.Begin(std::move(list));
 }
 
 Status Downloader::TakePart(const pb::GetPart& part) {
@@ -207,7 +212,7 @@ Status Downloader::TakePart(const pb::GetPart& part) {
   }
   CLEW_RETURN_IF_ERROR(writer_.Take(part.data()));
   if (progress_ != nullptr) {
-    progress_->Update(writer_.bytes_taken(), writer_.list()->size_bytes());
+    progress_->Update(writer_.bytes_taken(), writer_.list().size_bytes());
   }
   return {};
 }
@@ -270,13 +275,13 @@ Result<BundleId> Client::Get(std::string_view prefix, const std::string& out,
     got = files.Rename(partial, out);
   }
   if (!got) {
-    if (writer.list()) {
+    if (writer.begun()) {
       (void)files.RemoveAll(partial);  // the first error is the one to report
     }
     return std::unexpected(got.error());
   }
   CLEW_RETURN_IF_ERROR(files.SyncDirectory(ParentFolder(out)));
-  return writer.list()->id();
+  return writer.list().id();
 }
 
 }  // namespace clew::transfer

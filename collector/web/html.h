@@ -34,7 +34,7 @@ class HtmlWriter {
 
   // <name attributes>body()</name>
   template <std::invocable Body>
-  void In(const char* name, Attributes attributes, Body body) {
+  void In(const char* name, Attributes attributes, const Body& body) {
     Open(name, attributes);
     body();
     Close(name);

@@ -66,7 +66,7 @@ class Listener::Loop {
         port_(port),
         limits_(options.limits),
         answer_(std::move(answer)),
-        workers_(std::in_place, options.threads),
+        workers_(std::make_unique<Workers>(options.threads)),
         thread_([this] { Run(); }) {}
 
   ~Loop() { Stop(); }
@@ -413,7 +413,7 @@ class Listener::Loop {
   std::vector<pollfd> polled_;
   std::vector<uint64_t> polled_ids_;
 
-  std::optional<Workers> workers_;  // after what they use
+  std::unique_ptr<Workers> workers_;  // after what they use
   std::thread thread_;
 };
 

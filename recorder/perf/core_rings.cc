@@ -13,6 +13,33 @@ constexpr uint64_t kPtDataBytes = 16 * kPageBytes;
 
 std::string NameOf(CoreId core) { return fmt::format("core {}", core); }
 
+Result<std::vector<Fd>> OpenEvents(PerfKernel& kernel, CoreId core_id,
+                                   const perf_event_attr& attr,
+                                   const CorePlan& plan) {
+  const auto core = static_cast<int>(core_id.as_int());
+  std::vector<Fd> events;
+  if (plan.cgroup != nullptr) {
+    CLEW_ASSIGN_OR_RETURN(event,
+                          kernel.OpenCgroupEvent(attr, *plan.cgroup, core));
+    events.push_back(std::move(event));
+    return events;
+  }
+  for (const int32_t thread : plan.threads) {
+    CLEW_ASSIGN_OR_RETURN(event, kernel.OpenEvent(attr, thread, core));
+    events.push_back(std::move(event));
+  }
+  return events;
+}
+
+Status Control(PerfKernel& kernel, const std::vector<Fd>& events,
+               unsigned long request, unsigned long argument,
+               std::string_view what) {
+  for (const Fd& event : events) {
+    CLEW_RETURN_IF_ERROR(kernel.Control(event, request, argument, what));
+  }
+  return {};
+}
+
 }  // namespace
 
 // Counts, keeps the ledger, and hands on.
@@ -71,112 +98,102 @@ class CoreRings::WithoutAux final : public RecordSink {
   Forward& forward_;
 };
 
-CoreRings::CoreRings(PerfKernel& kernel, CoreId core)
-    : kernel_(&kernel), core_(core), ledger_(relay_, NameOf(core)) {
+CoreRings::CoreRings(PerfKernel& kernel, CoreId core, RingMode mode,
+                     Group sideband)
+    : kernel_(&kernel),
+      core_(core),
+      sideband_(std::move(sideband)),
+      ledger_(relay_, NameOf(core)),
+      is_snapshot_(mode == RingMode::kOverwrite) {
   relay_.core = core;
 }
 
 Result<std::unique_ptr<CoreRings>> CoreRings::Open(PerfKernel& kernel,
                                                    CoreId core,
                                                    const CorePlan& plan) {
-  std::unique_ptr<CoreRings> rings(new CoreRings(kernel, core));
-  rings->is_snapshot_ = plan.mode == RingMode::kOverwrite;
-  CLEW_RETURN_IF_ERROR(rings->OpenGroup(rings->sideband_, plan.sideband, plan,
-                                        plan.data_bytes, plan.mode));
+  CLEW_ASSIGN_OR_RETURN(sideband, OpenGroup(kernel, core, plan.sideband, plan,
+                                            plan.data_bytes, plan.mode));
+  std::unique_ptr<CoreRings> rings(
+      new CoreRings(kernel, core, plan.mode, std::move(sideband)));
   if (plan.pt) {
-    CLEW_RETURN_IF_ERROR(rings->OpenPt(plan));
+    CLEW_ASSIGN_OR_RETURN(pt, OpenPt(kernel, core, *plan.pt, plan));
+    rings->pt_.emplace(std::move(pt));
   }
   return rings;
 }
 
 std::vector<const Fd*> CoreRings::leaders() const {
   std::vector<const Fd*> list = {&sideband_.events.front()};
-  if (!pt_.events.empty()) {
-    list.push_back(&pt_.events.front());
+  if (pt_) {
+    list.push_back(&pt_->group.events.front());
   }
   return list;
 }
 
-Status CoreRings::OpenEvents(Group& group, const perf_event_attr& attr,
-                             const CorePlan& plan) {
-  const auto core = static_cast<int>(core_.as_int());
-  if (plan.cgroup != nullptr) {
-    CLEW_ASSIGN_OR_RETURN(event,
-                          kernel_->OpenCgroupEvent(attr, *plan.cgroup, core));
-    group.events.push_back(std::move(event));
-    return {};
-  }
-  for (const int32_t thread : plan.threads) {
-    CLEW_ASSIGN_OR_RETURN(event, kernel_->OpenEvent(attr, thread, core));
-    group.events.push_back(std::move(event));
-  }
-  return {};
-}
-
 // perf_event_open(2): a ring that is mapped without PROT_WRITE is overwritten.
-Status CoreRings::OpenGroup(Group& group, const perf_event_attr& attr,
-                            const CorePlan& plan, uint64_t data_bytes,
-                            RingMode mode) {
-  CLEW_RETURN_IF_ERROR(OpenEvents(group, attr, plan));
-  const Fd& leader = group.events.front();
-  CLEW_ASSIGN_OR_RETURN(memory, kernel_->Map(leader, 0, kPageBytes + data_bytes,
-                                             mode == RingMode::kForward));
-  group.memory = std::move(memory);
-  CLEW_ASSIGN_OR_RETURN(
-      ring, DataRing::Create(group.memory.bytes(), mode, NameOf(core_)));
-  group.ring.emplace(std::move(ring));
-  for (size_t i = 1; i < group.events.size(); ++i) {
+Result<CoreRings::Group> CoreRings::OpenGroup(PerfKernel& kernel, CoreId core,
+                                              const perf_event_attr& attr,
+                                              const CorePlan& plan,
+                                              uint64_t data_bytes,
+                                              RingMode mode) {
+  CLEW_ASSIGN_OR_RETURN(events, OpenEvents(kernel, core, attr, plan));
+  const Fd& leader = events.front();
+  CLEW_ASSIGN_OR_RETURN(memory, kernel.Map(leader, 0, kPageBytes + data_bytes,
+                                           mode == RingMode::kForward));
+  CLEW_ASSIGN_OR_RETURN(ring,
+                        DataRing::Create(memory.bytes(), mode, NameOf(core)));
+  for (size_t i = 1; i < events.size(); ++i) {
     CLEW_RETURN_IF_ERROR(
-        kernel_->Control(group.events[i], PERF_EVENT_IOC_SET_OUTPUT,
-                         static_cast<unsigned long>(leader.get()), "redirect"));
+        kernel.Control(events[i], PERF_EVENT_IOC_SET_OUTPUT,
+                       static_cast<unsigned long>(leader.get()), "redirect"));
   }
-  return {};
+  return Group{.events = std::move(events),
+               .memory = std::move(memory),
+               .ring = std::move(ring)};
 }
 
-Status CoreRings::OpenPt(const CorePlan& plan) {
-  CLEW_RETURN_IF_ERROR(
-      OpenGroup(pt_, *plan.pt, plan, kPtDataBytes, RingMode::kForward));
-  CLEW_RETURN_IF_ERROR(MapAux(plan, kPageBytes + kPtDataBytes));
-  if (plan.filter_text.empty()) {
-    return {};
-  }
-  return Control(pt_, PERF_EVENT_IOC_SET_FILTER,
-                 reinterpret_cast<unsigned long>(plan.filter_text.c_str()),
-                 "set the address filter of");
-}
-
-Status CoreRings::MapAux(const CorePlan& plan, uint64_t offset_bytes) {
+Result<CoreRings::Pt> CoreRings::OpenPt(PerfKernel& kernel, CoreId core,
+                                        const perf_event_attr& attr,
+                                        const CorePlan& plan) {
+  CLEW_ASSIGN_OR_RETURN(group, OpenGroup(kernel, core, attr, plan, kPtDataBytes,
+                                         RingMode::kForward));
+  const uint64_t offset_bytes = kPageBytes + kPtDataBytes;
   auto& page =
-      *reinterpret_cast<perf_event_mmap_page*>(pt_.memory.bytes().data());
+      *reinterpret_cast<perf_event_mmap_page*>(group.memory.bytes().data());
   page.aux_offset = offset_bytes;
   page.aux_size = plan.aux_bytes;
   CLEW_ASSIGN_OR_RETURN(
-      memory, kernel_->Map(pt_.events.front(), offset_bytes, plan.aux_bytes,
-                           plan.mode == RingMode::kForward));
-  aux_memory_ = std::move(memory);
-  CLEW_ASSIGN_OR_RETURN(ring, AuxRing::Create(page, aux_memory_.bytes(),
-                                              plan.mode, NameOf(core_)));
-  aux_.emplace(std::move(ring));
-  return {};
+      memory, kernel.Map(group.events.front(), offset_bytes, plan.aux_bytes,
+                         plan.mode == RingMode::kForward));
+  CLEW_ASSIGN_OR_RETURN(
+      aux, AuxRing::Create(page, memory.bytes(), plan.mode, NameOf(core)));
+  if (!plan.filter_text.empty()) {
+    CLEW_RETURN_IF_ERROR(
+        Control(kernel, group.events, PERF_EVENT_IOC_SET_FILTER,
+                reinterpret_cast<unsigned long>(plan.filter_text.c_str()),
+                "set the address filter of"));
+  }
+  return Pt{.group = std::move(group),
+            .aux_memory = std::move(memory),
+            .aux = std::move(aux)};
 }
 
-Status CoreRings::Control(const Group& group, unsigned long request,
-                          unsigned long argument, std::string_view what) {
-  for (const Fd& event : group.events) {
-    CLEW_RETURN_IF_ERROR(kernel_->Control(event, request, argument, what));
-  }
-  return {};
+Status CoreRings::ControlPt(unsigned long request, std::string_view what) {
+  return pt_ ? Control(*kernel_, pt_->group.events, request, 0, what)
+             : Status();
 }
 
 // PT is off at least as long as the sideband that explains it.
 Status CoreRings::Enable() {
-  CLEW_RETURN_IF_ERROR(Control(sideband_, PERF_EVENT_IOC_ENABLE, 0, "enable"));
-  return Control(pt_, PERF_EVENT_IOC_ENABLE, 0, "enable");
+  CLEW_RETURN_IF_ERROR(
+      Control(*kernel_, sideband_.events, PERF_EVENT_IOC_ENABLE, 0, "enable"));
+  return ControlPt(PERF_EVENT_IOC_ENABLE, "enable");
 }
 
 Status CoreRings::Disable() {
-  CLEW_RETURN_IF_ERROR(Control(pt_, PERF_EVENT_IOC_DISABLE, 0, "disable"));
-  return Control(sideband_, PERF_EVENT_IOC_DISABLE, 0, "disable");
+  CLEW_RETURN_IF_ERROR(ControlPt(PERF_EVENT_IOC_DISABLE, "disable"));
+  return Control(*kernel_, sideband_.events, PERF_EVENT_IOC_DISABLE, 0,
+                 "disable");
 }
 
 // Records first: the kernel writes an AUX record before it moves the AUX head,
@@ -184,14 +201,14 @@ Status CoreRings::Disable() {
 // latest.
 Status CoreRings::Drain(SessionSink& sink) {
   Forward forward(*this, sink);
-  CLEW_RETURN_IF_ERROR(sideband_.ring->Drain(forward));
-  if (!aux_) {
+  CLEW_RETURN_IF_ERROR(sideband_.ring.Drain(forward));
+  if (!pt_) {
     return {};
   }
-  CLEW_RETURN_IF_ERROR(pt_.ring->Drain(forward));
-  CLEW_RETURN_IF_ERROR(aux_->Drain(forward));
+  CLEW_RETURN_IF_ERROR(pt_->group.ring.Drain(forward));
+  CLEW_RETURN_IF_ERROR(pt_->aux.Drain(forward));
   if (std::exchange(pt_stopped_, false)) {
-    return Control(pt_, PERF_EVENT_IOC_ENABLE, 0, "enable");
+    return ControlPt(PERF_EVENT_IOC_ENABLE, "enable");
   }
   return {};
 }
@@ -199,26 +216,26 @@ Status CoreRings::Drain(SessionSink& sink) {
 // PT must be off for its head to be up to date; the sideband is only held back,
 // so that what is missing meanwhile is counted by the kernel (LOST).
 Status CoreRings::StopOutput() {
-  CLEW_RETURN_IF_ERROR(Control(pt_, PERF_EVENT_IOC_DISABLE, 0, "disable"));
+  CLEW_RETURN_IF_ERROR(ControlPt(PERF_EVENT_IOC_DISABLE, "disable"));
   return kernel_->Control(sideband_.events.front(), PERF_EVENT_IOC_PAUSE_OUTPUT,
                           1, "pause");
 }
 
 Status CoreRings::ReadSnapshot(SessionSink& sink) {
   Forward forward(*this, sink);
-  CLEW_RETURN_IF_ERROR(sideband_.ring->ReadPaused(forward));
-  if (!aux_) {
+  CLEW_RETURN_IF_ERROR(sideband_.ring.ReadPaused(forward));
+  if (!pt_) {
     return {};
   }
   WithoutAux without_aux(forward);
-  CLEW_RETURN_IF_ERROR(pt_.ring->Drain(without_aux));
-  return aux_->ReadSnapshot(forward);
+  CLEW_RETURN_IF_ERROR(pt_->group.ring.Drain(without_aux));
+  return pt_->aux.ReadSnapshot(forward);
 }
 
 Status CoreRings::ResumeOutput() {
   CLEW_RETURN_IF_ERROR(kernel_->Control(
       sideband_.events.front(), PERF_EVENT_IOC_PAUSE_OUTPUT, 0, "resume"));
-  return Control(pt_, PERF_EVENT_IOC_ENABLE, 0, "enable");
+  return ControlPt(PERF_EVENT_IOC_ENABLE, "enable");
 }
 
 Status CoreRings::AddIds(EventIds& ids) const {
@@ -226,19 +243,21 @@ Status CoreRings::AddIds(EventIds& ids) const {
     CLEW_ASSIGN_OR_RETURN(id, kernel_->EventId(event));
     ids.sideband.push_back(id);
   }
-  for (const Fd& event : pt_.events) {
-    CLEW_ASSIGN_OR_RETURN(id, kernel_->EventId(event));
-    ids.pt.push_back(id);
+  if (pt_) {
+    for (const Fd& event : pt_->group.events) {
+      CLEW_ASSIGN_OR_RETURN(id, kernel_->EventId(event));
+      ids.pt.push_back(id);
+    }
   }
   return {};
 }
 
 Status CoreRings::Close(SessionSink& sink) {
-  if (!aux_ || is_snapshot_) {
+  if (!pt_ || is_snapshot_) {
     return {};
   }
   Forward forward(*this, sink);
-  return ledger_.Close(aux_->delivered_bytes());
+  return ledger_.Close(pt_->aux.delivered_bytes());
 }
 
 }  // namespace clew::recorder::perf

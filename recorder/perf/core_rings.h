@@ -85,9 +85,9 @@ class CoreRings {
   CoreId core() const { return core_; }
   // Wake the reader: the owner of each data ring.
   std::vector<const Fd*> leaders() const;
-  const DataRing& data() const { return *sideband_.ring; }
+  const DataRing& data() const { return sideband_.ring; }
   // nullptr without PT.
-  const DataRing* pt_data() const { return pt_.ring ? &*pt_.ring : nullptr; }
+  const DataRing* pt_data() const { return pt_ ? &pt_->group.ring : nullptr; }
   const CoreCounts& counts() const { return counts_; }
   const AuxCounts& aux_counts() const { return ledger_.counts(); }
 
@@ -98,24 +98,26 @@ class CoreRings {
   struct Group {
     std::vector<Fd> events;
     Memory memory;
-    std::optional<DataRing> ring;
+    DataRing ring;
   };
-  CoreRings(PerfKernel& kernel, CoreId core);
-  Status OpenEvents(Group& group, const perf_event_attr& attr,
-                    const CorePlan& plan);
-  Status OpenGroup(Group& group, const perf_event_attr& attr,
-                   const CorePlan& plan, uint64_t data_bytes, RingMode mode);
-  Status OpenPt(const CorePlan& plan);
-  Status MapAux(const CorePlan& plan, uint64_t offset_bytes);
-  Status Control(const Group& group, unsigned long request,
-                 unsigned long argument, std::string_view what);
+  struct Pt {
+    Group group;
+    Memory aux_memory;
+    AuxRing aux;
+  };
+  CoreRings(PerfKernel& kernel, CoreId core, RingMode mode, Group sideband);
+  static Result<Group> OpenGroup(PerfKernel& kernel, CoreId core,
+                                 const perf_event_attr& attr,
+                                 const CorePlan& plan, uint64_t data_bytes,
+                                 RingMode mode);
+  static Result<Pt> OpenPt(PerfKernel& kernel, CoreId core,
+                           const perf_event_attr& attr, const CorePlan& plan);
+  Status ControlPt(unsigned long request, std::string_view what);
 
   PerfKernel* kernel_;
   CoreId core_;
   Group sideband_;
-  Group pt_;  // no events without PT
-  Memory aux_memory_;
-  std::optional<AuxRing> aux_;
+  std::optional<Pt> pt_;
   // Borrowed by the ledger for the time of a call.
   struct GapRelay final : AuxGapSink {
     void OnGap(const AuxGap& gap) override { sink->OnGap(core, gap); }
@@ -123,7 +125,7 @@ class CoreRings {
     CoreId core;
   } relay_;
   AuxLedger ledger_;
-  bool is_snapshot_ = false;
+  bool is_snapshot_;
   bool pt_stopped_ = false;  // by the kernel, the ring being full
   CoreCounts counts_;
 };

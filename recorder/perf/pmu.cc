@@ -1,5 +1,7 @@
 #include "recorder/perf/pmu.h"
 
+#include <fmt/format.h>
+
 #include <filesystem>
 #include <system_error>
 #include <utility>
@@ -61,7 +63,7 @@ template <class Map, class Parse>
 Status ReadAll(const std::string& folder, std::string_view wanted, Map& into,
                Parse parse) {
   for (const std::string& name : FilesOf(folder)) {
-    const std::string path = folder + "/" + name;
+    const std::string path = fmt::format("{}/{}", folder, name);
     const auto line = FirstLine(path);
     const auto value = line ? parse(*line) : std::nullopt;
     if (!value) {

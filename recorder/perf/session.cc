@@ -246,6 +246,7 @@ Status Session::Finish(SessionSink& sink) {
 
 std::vector<CoreId> Session::cores() const {
   std::vector<CoreId> list;
+  list.reserve(cores_.size());
   for (const auto& [core, rings] : cores_) {
     list.push_back(core);
   }

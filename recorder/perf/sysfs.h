@@ -21,7 +21,8 @@ template <class Int>
 std::optional<Int> ParseNumber(std::string_view text, int base = 10) {
   Int value = 0;
   const char* end = text.data() + text.size();
-  const auto [rest, error] = std::from_chars(text.data(), end, value, base);
+  const auto [rest, error] =
+      std::from_chars(text.data(), text.data() + text.size(), value, base);
   if (error != std::errc() || rest != end) {
     return std::nullopt;
   }

@@ -17,7 +17,7 @@ constexpr uint64_t kSwitchTicks = 1;
 
 Result<std::unique_ptr<SteppedPt>> SteppedPt::Create(
     FileSystem& files, const std::string& perf_data_path,
-    PerfDataConfig config) {
+    const PerfDataConfig& config) {
   CLEW_ASSIGN_OR_RETURN(writer,
                         PerfDataWriter::Create(files, perf_data_path, config));
   return std::unique_ptr<SteppedPt>(

@@ -23,7 +23,7 @@ class SteppedPt final : public StepObserver {
   // `files` must outlive it.
   [[nodiscard]] static Result<std::unique_ptr<SteppedPt>> Create(
       FileSystem& files, const std::string& perf_data_path,
-      PerfDataConfig config);
+      const PerfDataConfig& config);
 
   void OnThread(Tid thread, Tid parent) override;
   void OnSwitchIn(Tid thread) override;

@@ -50,9 +50,10 @@ void Fill(Catalogue& catalogue, uint64_t bundles) {
   }
   for (uint64_t i = 0; i < bundles / 50; ++i) {
     const auto taken = catalogue.TakeForSolving();
-    CLEW_CHECK(taken && *taken, "nothing to solve");
+    const auto id = taken ? *taken : std::nullopt;
+    CLEW_CHECK(id, "nothing to solve");
     const SolveOutcome outcome = {.state = BundleState::kWitness};
-    CLEW_CHECK(catalogue.SetSolved(**taken, outcome).has_value(), "no state");
+    CLEW_CHECK(catalogue.SetSolved(*id, outcome).has_value(), "no state");
   }
 }
 

@@ -18,7 +18,7 @@ class LogTest : public testing::Test {
   ~LogTest() override { std::fclose(file_); }
   std::string Written() {
     std::string text(static_cast<size_t>(std::ftell(file_)), '\0');
-    std::rewind(file_);
+    EXPECT_EQ(std::fseek(file_, 0, SEEK_SET), 0);
     EXPECT_EQ(std::fread(text.data(), 1, text.size(), file_), text.size());
     return text;
   }

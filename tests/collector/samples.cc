@@ -42,7 +42,7 @@ std::span<const std::byte> Bytes(std::string_view text) {
 
 void WriteFiles(const std::string& folder, const Files& files) {
   for (const auto& [path, contents] : files) {
-    const fs::path file = folder + "/" + path;
+    const fs::path file = fs::path(folder) / path;
     fs::create_directories(file.parent_path());
     std::ofstream(file, std::ios::binary) << contents;
   }

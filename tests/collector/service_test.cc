@@ -14,6 +14,7 @@
 #include <fstream>
 
 #include "collector/intake.h"
+#include "common/check.h"
 #include "proto/collector_store.pb.h"
 #include "tests/collector/service_fixture.h"
 
@@ -36,6 +37,13 @@ class ServiceTest : public testing::Test, public ServiceFixture {
     EXPECT_TRUE(sent) << sent.error().message;
     EXPECT_TRUE(store().ReadList(good.list.id()).has_value());
     EXPECT_TRUE(store().Check().faults.empty());
+  }
+  // REQUIRES: the catalogue has it.
+  BundleRow RowOf(const BundleId& id) {
+    const auto asked = catalogue().Bundle(id);
+    const auto row = asked ? *asked : std::nullopt;
+    CLEW_CHECK(row, "no row of {}", id.hex());
+    return *row;
   }
   // The refusal of `list`, begun by web1.
   Error Refused(const FileList& list) {
@@ -132,15 +140,12 @@ TEST_F(ServiceTest, ALostCatalogueIsMadeAgainAndTheHostComesBack) {
   ASSERT_TRUE(done.has_value()) << done.error().message;
   EXPECT_EQ(done->added, 1u);
   EXPECT_EQ(done->removed, 1u);
-  auto row = catalogue().Bundle(id);
-  ASSERT_TRUE(row.has_value() && row->has_value());
-  EXPECT_EQ((*row)->host, kHostNotKnown);
-  EXPECT_EQ((*row)->unit, "web.service");
+  const BundleRow found = RowOf(id);
+  EXPECT_EQ(found.host, kHostNotKnown);
+  EXPECT_EQ(found.unit, "web.service");
   // The client never heard that it was stored, and sends it again.
   ASSERT_TRUE(service().Begin(kWeb1, BeginOf(sample.list)));
-  row = catalogue().Bundle(id);
-  ASSERT_TRUE(row.has_value() && row->has_value());
-  EXPECT_EQ((*row)->host, "web1");
+  EXPECT_EQ(RowOf(id).host, "web1");
 }
 
 TEST_F(ServiceTest, AHostSeesItsOwnBundlesAndAReaderAll) {

@@ -96,6 +96,7 @@ class Client {
 
 void RunAll(BundleStore& store, std::vector<Client>& clients) {
   std::vector<std::thread> threads;
+  threads.reserve(clients.size());
   for (Client& client : clients) {
     threads.emplace_back([&] {
       for (int i = 0; i < kStepsPerRound; ++i) {
@@ -135,6 +136,7 @@ class StoreThreadsTest : public testing::Test {
  protected:
   StoreThreadsTest() {
     printf("CLEW_SEED=%lu\n", static_cast<unsigned long>(seed_));
+    clients_.reserve(kClients);
     for (int i = 0; i < kClients; ++i) {
       clients_.emplace_back(i, random_.Next());
     }

@@ -13,7 +13,6 @@
 #include <unistd.h>
 
 #include <array>
-#include <cstring>
 #include <filesystem>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -43,10 +42,8 @@ class NotifySocket {
  public:
   explicit NotifySocket(const std::string& path)
       : fd_(socket(AF_UNIX, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0)) {
-    sockaddr_un address = {};
-    address.sun_family = AF_UNIX;
-    std::strcpy(address.sun_path, path.c_str());
-    CLEW_CHECK(bind(fd_.get(), reinterpret_cast<sockaddr*>(&address),
+    const sockaddr_un address = testing::SocketAddress(path);
+    CLEW_CHECK(bind(fd_.get(), reinterpret_cast<const sockaddr*>(&address),
                     sizeof(address)) == 0,
                "cannot bind {}", path);
   }

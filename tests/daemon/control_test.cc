@@ -61,10 +61,8 @@ class ControlTest : public ::testing::Test {
 
   Fd Connect() const {
     Fd fd(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
-    sockaddr_un address = {};
-    address.sun_family = AF_UNIX;
-    std::strcpy(address.sun_path, path().c_str());
-    CLEW_CHECK(connect(fd.get(), reinterpret_cast<sockaddr*>(&address),
+    const sockaddr_un address = testing::SocketAddress(path());
+    CLEW_CHECK(connect(fd.get(), reinterpret_cast<const sockaddr*>(&address),
                        sizeof(address)) == 0,
                "no server");
     return fd;
@@ -177,6 +175,7 @@ TEST_F(ControlTest, WhatIsNoRequestIsAnsweredAndEndsTheConnection) {
 
 TEST_F(ControlTest, TooManyAreToldSoAndTheOthersGoOn) {
   std::vector<Fd> held;
+  held.reserve(ControlServer::kClientsMax);
   for (size_t i = 0; i < ControlServer::kClientsMax; ++i) {
     held.push_back(Connect());
   }

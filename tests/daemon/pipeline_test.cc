@@ -10,7 +10,6 @@
 
 #include <filesystem>
 #include <memory>
-#include <optional>
 #include <string>
 
 #include "common/check.h"
@@ -37,9 +36,10 @@ struct Life {
         loop(*Loop::Make(time)),
         spool(*Spool::Open(PosixFileSystem(), root,
                            {.bytes = uint64_t{1} << 40, .free_bytes = 0})) {
-    pipeline.emplace(Pipeline::Parts{*loop, clock, spool, admission, log,
-                                     counters, last_error},
-                     prepare, &upload, 1000);
+    pipeline = std::make_unique<Pipeline>(
+        Pipeline::Parts{*loop, clock, spool, admission, log, counters,
+                        last_error},
+        prepare, &upload, 1000);
   }
   void Advance(uint64_t ms) {
     clock.Advance(ms);
@@ -57,7 +57,7 @@ struct Life {
   LastError last_error;
   FakeWork prepare;
   FakeWork upload;
-  std::optional<Pipeline> pipeline;
+  std::unique_ptr<Pipeline> pipeline;
 };
 
 class PipelineTest : public ::testing::Test {

@@ -47,15 +47,14 @@ TEST(BundleNameTest, IsReadAsItWasWritten) {
   for (const BundleName& name :
        {BundleName{"a@1.service", 1, 2}, BundleName{"a~b", 0, 0},
         BundleName{"x\\x2dy", INT64_MAX, INT32_MAX}}) {
-    const auto parsed = ParseName(FormatName(name));
-    ASSERT_TRUE(parsed.has_value()) << FormatName(name);
-    EXPECT_EQ(parsed->at_ns, name.at_ns);
-    EXPECT_EQ(parsed->process, name.process);
-    EXPECT_EQ(parsed->subject, name.subject == "a~b" ? "a_b" : name.subject);
-    EXPECT_EQ(ParseName(FormatName(name) + ".partial"), parsed);
+    BundleName wanted = name;
+    wanted.subject = name.subject == "a~b" ? "a_b" : name.subject;
+    EXPECT_EQ(ParseName(FormatName(name)), wanted) << FormatName(name);
+    EXPECT_EQ(ParseName(FormatName(name) + ".partial"), wanted);
   }
-  EXPECT_EQ(ParseName(FormatName({"../../x", 1, 2}))->subject, "_.._.._x");
-  EXPECT_EQ(ParseName(FormatName({"", 1, 2}))->subject, "_");
+  EXPECT_EQ(ParseName(FormatName({"../../x", 1, 2})),
+            (BundleName{"_.._.._x", 1, 2}));
+  EXPECT_EQ(ParseName(FormatName({"", 1, 2})), (BundleName{"_", 1, 2}));
   for (const char* name :
        {"", ".clew", "a.clew", "a~1.clew", "~1~2.clew", "a~1~2", "a~x~2.clew",
         "a~1~.clew", "a~-1~2.clew", "a~1~2147483648.clew", "a/b~1~2.clew",

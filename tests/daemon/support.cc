@@ -3,11 +3,13 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/prctl.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cstdlib>
+#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
@@ -36,6 +38,14 @@ void WriteText(const std::string& path, const std::string& text) {
 std::string ReadText(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
   return {std::istreambuf_iterator<char>(file), {}};
+}
+
+sockaddr_un SocketAddress(const std::string& path) {
+  sockaddr_un address = {};
+  address.sun_family = AF_UNIX;
+  CLEW_CHECK(path.size() < sizeof(address.sun_path), "{}: too long", path);
+  std::memcpy(address.sun_path, path.data(), path.size());
+  return address;
 }
 
 std::vector<std::string> NamesIn(const std::string& folder) {
@@ -101,6 +111,7 @@ Process::Process(const std::vector<std::string>& arguments,
                  const std::vector<std::string>& environment, int input) {
   std::vector<std::string> words = arguments;
   std::vector<char*> pointers;
+  pointers.reserve(words.size() + 1);
   for (std::string& word : words) {
     pointers.push_back(word.data());
   }
@@ -109,6 +120,9 @@ Process::Process(const std::vector<std::string>& arguments,
   if (process_ == 0) {
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     const int out = open(output.c_str(), O_WRONLY | O_CREAT | O_APPEND, 0600);
+    if (out < 0) {
+      _exit(126);
+    }
     dup2(out, STDOUT_FILENO);
     dup2(out, STDERR_FILENO);
     if (input >= 0) {

@@ -2,6 +2,7 @@
 #define CLEW_TESTS_DAEMON_SUPPORT_H_
 
 #include <sys/types.h>
+#include <sys/un.h>
 
 #include <cstdint>
 #include <functional>
@@ -43,6 +44,9 @@ class Scratch {
 void WriteText(const std::string& path, const std::string& text);
 std::string ReadText(const std::string& path);
 std::vector<std::string> NamesIn(const std::string& folder);
+
+// REQUIRES: `path` fits into an address (107 bytes).
+sockaddr_un SocketAddress(const std::string& path);
 
 // A bundle as far as the daemon looks at it: manifest.pb and a core of
 // `core_bytes`.

@@ -12,6 +12,7 @@
 #include <array>
 #include <deque>
 #include <filesystem>
+#include <memory>
 #include <optional>
 
 #include "common/digest.h"
@@ -76,7 +77,7 @@ class ProcessesTest : public testing::Test {
     auto writer = recorder::PerfDataWriter::Create(PosixFileSystem(),
                                                    perf_data(), config);
     EXPECT_TRUE(writer) << writer.error().message;
-    writer_.emplace(std::move(*writer));
+    writer_ = std::make_unique<recorder::PerfDataWriter>(std::move(*writer));
     for (uint32_t i = 0; i < cores_.size(); ++i) {
       cores_[i].id = CoreId(i);
       cores_[i].encoder =
@@ -213,15 +214,16 @@ class ProcessesTest : public testing::Test {
         ADD_FAILURE() << item.error().message;
         return seen;
       }
-      if (!*item) {
+      const std::optional<StreamItem>& next = *item;
+      if (!next) {
         return seen;
       }
-      if (auto* gap = std::get_if<Gap>(&**item)) {
+      if (const auto* gap = std::get_if<Gap>(&*next)) {
         seen.gaps.push_back(*gap);
         continue;
       }
       const Status walked = streams.ForEachInstruction(
-          std::get<StreamBlock>(**item),
+          std::get<StreamBlock>(*next),
           [&](const WalkedInsn& insn) { seen.insns.push_back(insn.ip); });
       EXPECT_TRUE(walked) << walked.error().message;
     }
@@ -293,7 +295,7 @@ class ProcessesTest : public testing::Test {
 
   std::string folder_;
   recorder::EncoderConfig encoder_;
-  std::optional<recorder::PerfDataWriter> writer_;
+  std::unique_ptr<recorder::PerfDataWriter> writer_;
   std::array<TestCore, 2> cores_;
   std::deque<Task> tasks_;
   std::map<Tid, std::vector<TraceeAddr>> truth_;

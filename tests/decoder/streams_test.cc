@@ -185,10 +185,11 @@ TEST(StreamsTest, NothingComesBeforeWhatWasSaid) {
       const size_t pick = random.Below(left.size());
       const auto item = streams.Next(left[pick]);
       ASSERT_TRUE(item) << item.error().message;
-      if (!*item) {
+      const std::optional<StreamItem> &next = *item;
+      if (!next) {
         EXPECT_EQ(streams.NotBefore(left[pick]), TscTicks(~uint64_t{0}));
         left.erase(left.begin() + static_cast<std::ptrdiff_t>(pick));
-      } else if (const auto *block = std::get_if<StreamBlock>(&**item)) {
+      } else if (const auto *block = std::get_if<StreamBlock>(&*next)) {
         ASSERT_LE(said[left[pick]], block->time.lo);
       }
     }
@@ -335,8 +336,8 @@ TEST(StreamsTest, MissingCodeIsAGapThatNamesTheFile) {
   for (const auto &[tid, truth] : synthetic->truth) {
     auto item = (*streams)->Next(tid);
     ASSERT_TRUE(item) << item.error().message;
-    ASSERT_TRUE(*item);
-    const auto *gap = std::get_if<Gap>(&**item);
+    const std::optional<StreamItem> &first = *item;
+    const auto *gap = first ? std::get_if<Gap>(&*first) : nullptr;
     ASSERT_NE(gap, nullptr);
     EXPECT_EQ(gap->cause, GapCause::kCodeMissing);
     EXPECT_THAT(gap->detail, testing::HasSubstr(synthetic->code_path));
@@ -365,7 +366,7 @@ TEST(StreamsTest, ALimitOnWaitingItemsIsAnErrorThatNamesIt) {
 
 TEST(StreamsTest, TheCpuIsWhatTheFileSaysUnlessItsOwnerKnowsBetter) {
   const auto synthetic = MakeSynthetic({});
-  const auto load = [&](TraceConfig config) {
+  const auto load = [&](const TraceConfig &config) {
     auto trace = Trace::Load(*PerfData::Open(synthetic->perf_path), config);
     EXPECT_TRUE(trace);
     return (*trace)->cpu();

@@ -4,7 +4,6 @@
 #include <stdlib.h>
 
 #include <filesystem>
-#include <optional>
 
 #include "common/digest.h"
 #include "common/file.h"
@@ -183,7 +182,7 @@ class Machine {
     CLEW_ASSIGN_OR_RETURN(
         writer, recorder::PerfDataWriter::Create(PosixFileSystem(),
                                                  out_.perf_path, config));
-    writer_.emplace(std::move(writer));
+    writer_ = std::make_unique<recorder::PerfDataWriter>(std::move(writer));
     for (uint32_t i = 0; i < config_.threads; ++i) {
       Thread thread;
       thread.tid = Tid(kProcess + static_cast<int32_t>(i));
@@ -407,7 +406,7 @@ class Machine {
   Random random_;
   Program program_;
   Synthetic& out_;
-  std::optional<recorder::PerfDataWriter> writer_;
+  std::unique_ptr<recorder::PerfDataWriter> writer_;
   std::vector<Thread> threads_;
   std::vector<Core> cores_;
   std::map<Tid, bool> after_syscall_;

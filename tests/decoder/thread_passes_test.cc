@@ -52,10 +52,11 @@ std::vector<std::string> PullAll(TraceStreams& streams, Tid thread) {
       ADD_FAILURE() << item.error().message;
       return texts;
     }
-    if (!*item) {
+    const std::optional<StreamItem>& next = *item;
+    if (!next) {
       return texts;
     }
-    AppendText(streams, **item, texts);
+    AppendText(streams, *next, texts);
   }
 }
 

@@ -197,14 +197,15 @@ std::vector<std::vector<SeenInsn>> StretchesOf(decoder::TraceStreams& streams,
       ADD_FAILURE() << item.error().message;
       return stretches;
     }
-    if (!*item) {
+    const std::optional<StreamItem>& next = *item;
+    if (!next) {
       return stretches;
     }
-    if (std::holds_alternative<Gap>(**item)) {
+    if (std::holds_alternative<Gap>(*next)) {
       stretches.emplace_back();
       continue;
     }
-    const auto& block = std::get<StreamBlock>(**item);
+    const auto& block = std::get<StreamBlock>(*next);
     const CoreId core = streams.slices()[block.slice].core;
     const Status walked =
         streams.ForEachInstruction(block, [&](const decoder::WalkedInsn& insn) {

@@ -111,6 +111,7 @@ TEST_F(LimitsTest, TransfersBeyondTheHostsShareAreToldToComeAgain) {
   ASSERT_TRUE(collector_.Start());
   const auto stub = Stub();
   std::vector<std::unique_ptr<OpenPut>> open;
+  open.reserve(5);
   int refused = 0;
   for (size_t i = 0; i < 5; ++i) {
     open.push_back(Open(*stub));

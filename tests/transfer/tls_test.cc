@@ -304,7 +304,8 @@ TEST_F(TlsTest, AnotherVersionOfTheProtocolIsRefusedInEveryCall) {
 TEST_F(TlsTest, AQuotaIsRefusedOverTheNetworkAtOnce) {
   ASSERT_TRUE(collector_.Start());
   // Different in every chunk: equal ones would be sent once.
-  std::string bytes(70'000'000, '\0');
+  std::string bytes;
+  bytes.resize(70'000'000);
   for (size_t i = 0; i < bytes.size(); i += 4) {
     bytes[i] = static_cast<char>(i >> 8);
     bytes[i + 1] = static_cast<char>(i >> 16);
@@ -346,7 +347,8 @@ TEST_F(TlsTest, CancelEndsAnUploadFromAnotherThread) {
 
 TEST_F(TlsTest, AFetchSurvivesCuts) {
   ASSERT_TRUE(collector_.Start());
-  std::string bytes(20'000'000, '\0');
+  std::string bytes;
+  bytes.resize(20'000'000);
   for (size_t i = 0; i < bytes.size(); ++i) {
     bytes[i] = static_cast<char>((i * i) >> 7);
   }

@@ -186,8 +186,8 @@ void CheckFolder(const Torture& torture, const std::string& data) {
         << id.hex() << " was acknowledged and is not there";
     const auto row = (*catalogue)->Bundle(id);
     ASSERT_TRUE(row.has_value()) << row.error().message;
-    ASSERT_TRUE(row->has_value()) << id.hex() << " has no row";
-    EXPECT_EQ((*row)->host, host);
+    const std::optional<collector::BundleRow>& found = *row;
+    EXPECT_EQ(found ? found->host : "no row", host) << id.hex();
   }
   const auto counts = (*catalogue)->Counts();
   ASSERT_TRUE(counts.has_value());
@@ -214,6 +214,7 @@ TEST(UploadTortureTest, WhatWasAcknowledgedIsThereAfterKillsAndCuts) {
   const std::string shared = SharedImage();
   const auto begin = std::chrono::steady_clock::now();
   std::vector<std::thread> clients;
+  clients.reserve(torture.clients);
   for (uint64_t i = 0; i < torture.clients; ++i) {
     clients.emplace_back([&, i] { Send(torture, i, proxy.port(), shared); });
   }

@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "common/check.h"
 #include "common/digest.h"
 
 namespace clew::collector::web {
@@ -108,7 +109,9 @@ std::string SampleSignature(uint64_t number) {
 }
 
 BundleId SampleId(uint64_t number) {
-  return *BundleId::Parse(SampleSignature(number + 1'000'000));
+  const auto id = BundleId::Parse(SampleSignature(number + 1'000'000));
+  CLEW_CHECK(id, "no id");
+  return *id;
 }
 
 BundleRow SampleBundle(uint64_t number) {
@@ -191,8 +194,7 @@ std::vector<std::string> HostileTexts() {
           "</title></td></table><h1>mine</h1>",
           "<!-- -->",
           "&lt;b&gt; &amp; &#60;",
-          "\xe2\x80\xae"
-          "gnp.exe \xd7\xa9\xd7\x9c\xd7\x95\xd7\x9d",
+          "\xe2\x80\xaegnp.exe \xd7\xa9\xd7\x9c\xd7\x95\xd7\x9d",
           "broken \xff\xfe\x80 UTF-8 \xc3",
           "nul \x01 bell \x07 escape \x1b[31mred",
           std::string(500, 'x'),

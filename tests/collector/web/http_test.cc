@@ -21,6 +21,19 @@ std::string Head(const std::string& line, const std::string& headers) {
   return line + "\r\nHost: localhost\r\n" + headers + "\r\n";
 }
 
+// "" and nothing if it is refused.
+Target ParsedTarget(const std::string& text) {
+  const auto target = ParseTarget(text);
+  EXPECT_TRUE(target.has_value()) << text;
+  return target.value_or(Target());
+}
+
+Request Accepted(const std::string& head) {
+  const ParsedHead parsed = ParseHead(head);
+  EXPECT_TRUE(parsed.request.has_value()) << parsed.refusal.reason;
+  return parsed.request.value_or(Request());
+}
+
 TEST(TargetTest, EveryEscapeIsItsByteOrRefused) {
   for (unsigned byte = 0; byte < 256; ++byte) {
     const auto target =
@@ -36,11 +49,10 @@ TEST(TargetTest, EveryEscapeIsItsByteOrRefused) {
 }
 
 TEST(TargetTest, QueriesAreFormsAndPathsAreNot) {
-  const auto target = ParseTarget("/a+b?q=a+b%2Bc&&empty=&none&q=second");
-  ASSERT_TRUE(target.has_value());
-  EXPECT_EQ(target->path, "/a+b");
-  EXPECT_EQ(target->query, (std::map<std::string, std::string>{
-                               {"q", "a b+c"}, {"empty", ""}, {"none", ""}}));
+  const Target target = ParsedTarget("/a+b?q=a+b%2Bc&&empty=&none&q=second");
+  EXPECT_EQ(target.path, "/a+b");
+  EXPECT_EQ(target.query, (std::map<std::string, std::string>{
+                              {"q", "a b+c"}, {"empty", ""}, {"none", ""}}));
 }
 
 TEST(TargetTest, BrokenOnesAreRefused) {
@@ -63,28 +75,23 @@ TEST(TargetTest, WhatIsEncodedComesBack) {
       all += static_cast<char>(byte);
     }
   }
-  const auto target =
-      ParseTarget("/" + PercentEncode(all) + "?q=" + PercentEncode(all));
-  ASSERT_TRUE(target.has_value());
-  EXPECT_EQ(target->path, "/" + all);
-  EXPECT_EQ(target->query.at("q"), all);
+  const Target target =
+      ParsedTarget("/" + PercentEncode(all) + "?q=" + PercentEncode(all));
+  EXPECT_EQ(target.path, "/" + all);
+  EXPECT_EQ(target.query, (std::map<std::string, std::string>{{"q", all}}));
 }
 
 TEST(HeadTest, GetAndHead) {
-  const ParsedHead get = ParseHead(Head("GET /x?y=1 HTTP/1.1", "A: b\r\n"));
-  ASSERT_TRUE(get.request.has_value()) << get.refusal.reason;
-  EXPECT_FALSE(get.request->head_only);
-  EXPECT_TRUE(get.request->keep_alive);
-  EXPECT_EQ(get.request->host, "localhost");
-  EXPECT_EQ(get.request->target.path, "/x");
-  const ParsedHead head =
-      ParseHead(Head("HEAD / HTTP/1.1", "Connection: Close\r\n"));
-  ASSERT_TRUE(head.request.has_value());
-  EXPECT_TRUE(head.request->head_only);
-  EXPECT_FALSE(head.request->keep_alive);
-  const ParsedHead old = ParseHead(Head("GET / HTTP/1.0", ""));
-  ASSERT_TRUE(old.request.has_value());
-  EXPECT_FALSE(old.request->keep_alive);
+  const Request get = Accepted(Head("GET /x?y=1 HTTP/1.1", "A: b\r\n"));
+  EXPECT_FALSE(get.head_only);
+  EXPECT_TRUE(get.keep_alive);
+  EXPECT_EQ(get.host, "localhost");
+  EXPECT_EQ(get.target.path, "/x");
+  const Request head =
+      Accepted(Head("HEAD / HTTP/1.1", "Connection: Close\r\n"));
+  EXPECT_TRUE(head.head_only);
+  EXPECT_FALSE(head.keep_alive);
+  EXPECT_FALSE(Accepted(Head("GET / HTTP/1.0", "")).keep_alive);
 }
 
 TEST(HeadTest, AnythingDoubtfulIsRefused) {

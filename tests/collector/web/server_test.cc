@@ -437,6 +437,7 @@ TEST(ServerTest, ManyClientsAtOnce) {
   ServedSite site(FillWithFleet);
   std::vector<std::jthread> clients;
   std::atomic<int> answered = 0;
+  clients.reserve(8);
   for (int i = 0; i < 8; ++i) {
     clients.emplace_back([&] {
       httplib::Client client("127.0.0.1", site.port());

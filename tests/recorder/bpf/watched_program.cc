@@ -52,6 +52,7 @@ Status KeepingSink::OnThreadEnd(const ThreadName& who) {
 
 WaitingProgram::WaitingProgram(std::vector<std::string> command) {
   std::vector<char*> argv;
+  argv.reserve(command.size() + 1);
   for (std::string& word : command) {
     argv.push_back(word.data());
   }

@@ -205,11 +205,11 @@ PtSysfs::PtSysfs(uint32_t cores) {
                                           {"noretcomp", "config:11"},
                                           {"branch", "config:13"},
                                           {"mtc_period", "config:14-17"}}) {
-    Put(pmu + "format/" + name, bits);
+    Put(fmt::format("{}format/{}", pmu, name), bits);
   }
   for (const auto& [name, value] : std::map<std::string, std::string>{
            {"topa_output", "1"}, {"mtc", "1"}, {"mtc_periods", "249"}}) {
-    Put(pmu + "caps/" + name, value);
+    Put(fmt::format("{}caps/{}", pmu, name), value);
   }
 }
 

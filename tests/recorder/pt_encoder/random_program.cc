@@ -3,6 +3,8 @@
 #include <cstddef>
 #include <initializer_list>
 
+#include "common/check.h"
+
 namespace clew::recorder {
 namespace {
 
@@ -141,8 +143,9 @@ void RandomProgram::AddRegion(Random& random, uint64_t addr, int blocks) {
         break;
       }
       const std::optional<IptInsn> ipt = ClassifyWithIpt({region}, ip);
-      const auto insn = ClassifyInsn(
-          std::span(region.bytes).subspan(offset, ipt.value().size));
+      CLEW_CHECK(ipt, "libipt knows no instruction at {:#x}", ip);
+      const auto insn =
+          ClassifyInsn(std::span(region.bytes).subspan(offset, ipt->size));
       const uint64_t next = ip + ipt->size;
       insns_[ip] = {insn.branch_class, next,
                     insn.DirectTarget(TraceeAddr(next)).as_int()};

@@ -10,6 +10,8 @@
 #include <set>
 #include <vector>
 
+#include "common/check.h"
+
 namespace clew::recorder {
 namespace {
 
@@ -27,6 +29,13 @@ struct Step {
   uint64_t insns;
   bool operator==(const Step&) const = default;
 };
+
+// REQUIRES: a thread is able to run.
+Scheduler::Turn NextTurn(Scheduler& scheduler, uint64_t now_ticks) {
+  const auto turn = scheduler.Next(now_ticks);
+  CLEW_CHECK(turn, "no turn");
+  return *turn;
+}
 
 // Runs `threads` threads for 2000 turns; now and then one blocks or wakes.
 std::vector<Step> Decide(uint64_t seed, uint32_t threads) {
@@ -80,11 +89,11 @@ TEST(SchedulerTest, NoCoreHasTwoTurnsInARowWhileAnotherHasAThread) {
   Scheduler scheduler(Config(3));
   scheduler.Ready(0);
   scheduler.Ready(1);
-  uint32_t last = scheduler.Next(0)->core;
+  uint32_t last = NextTurn(scheduler, 0).core;
   for (int i = 1; i < 100; ++i) {
-    const auto turn = scheduler.Next(0);
-    ASSERT_NE(turn->core, last) << i;
-    last = turn->core;
+    const uint32_t core = NextTurn(scheduler, 0).core;
+    ASSERT_NE(core, last) << i;
+    last = core;
   }
 }
 
@@ -93,13 +102,13 @@ TEST(SchedulerTest, ASliceEndsOnlyWhereAnotherWaitsOrMayMigrate) {
   config.cores = 1;
   Scheduler scheduler(config);
   scheduler.Ready(0);
-  ASSERT_EQ(scheduler.Next(0)->thread, 0u);
+  ASSERT_EQ(NextTurn(scheduler, 0).thread, 0u);
   EXPECT_FALSE(scheduler.SliceOver(0, 1'000'000));
   scheduler.Ready(1);
   EXPECT_FALSE(scheduler.SliceOver(0, 1'000'001)) << "it just got a new slice";
   EXPECT_TRUE(scheduler.SliceOver(0, 2'000'000));
   scheduler.Preempt(0);
-  EXPECT_EQ(scheduler.Next(2'000'000)->thread, 1u);
+  EXPECT_EQ(NextTurn(scheduler, 2'000'000).thread, 1u);
 }
 
 }  // namespace

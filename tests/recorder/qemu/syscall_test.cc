@@ -24,15 +24,16 @@ using testing::IsEmpty;
 
 class SyscallTest : public testing::Test {
  protected:
+  static void* At(uint64_t addr) {
+    // NOLINTNEXTLINE(performance-no-int-to-ptr): a program's, so a number
+    return reinterpret_cast<void*>(addr);
+  }
   void SetUp() override {
-    void* page = mmap(reinterpret_cast<void*>(kBuffer), kPageBytes,
-                      PROT_READ | PROT_WRITE,
+    void* page = mmap(At(kBuffer), kPageBytes, PROT_READ | PROT_WRITE,
                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
-    ASSERT_EQ(page, reinterpret_cast<void*>(kBuffer)) << strerror(errno);
+    ASSERT_EQ(page, At(kBuffer)) << strerror(errno);
   }
-  void TearDown() override {
-    munmap(reinterpret_cast<void*>(kBuffer), kPageBytes);
-  }
+  void TearDown() override { munmap(At(kBuffer), kPageBytes); }
   std::vector<MemoryRange> Writes(uint64_t number, std::array<uint64_t, 6> args,
                                   int64_t result) {
     const auto call = BeginSyscall(number, args, memory_);
@@ -42,7 +43,7 @@ class SyscallTest : public testing::Test {
     return effects->writes;
   }
   static void Store(uint64_t addr, uint64_t value) {
-    std::memcpy(reinterpret_cast<void*>(addr), &value, sizeof(value));
+    std::memcpy(At(addr), &value, sizeof(value));
   }
 
   static constexpr uint64_t kBuffer = 0x10000000;

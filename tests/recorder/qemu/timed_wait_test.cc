@@ -12,6 +12,8 @@
 
 #include <new>
 
+#include "common/check.h"
+
 namespace clew::recorder {
 namespace {
 
@@ -54,6 +56,18 @@ class TimedWaitTest : public testing::Test {
                              word_, Addr(limit_), 0, UINT32_MAX});
   }
 
+  // REQUIRES: it is a wait.
+  static TimedWait Must(const std::optional<TimedWait>& wait) {
+    CLEW_CHECK(wait, "no wait");
+    return *wait;
+  }
+  // REQUIRES: the clock is shown.
+  timespec Shown(uint64_t id, uint64_t ticks) const {
+    const auto shown = clock_.Show(id, ticks);
+    CLEW_CHECK(shown, "clock {} is not shown", id);
+    return *shown;
+  }
+
   GuestMemory memory_ = *GuestMemory::Open();
   VirtualClock clock_{{.realtime_s = 5000, .monotonic_s = 70}};
   LowPage page_{PROT_READ | PROT_WRITE};
@@ -65,15 +79,13 @@ class TimedWaitTest : public testing::Test {
 };
 
 TEST_F(TimedWaitTest, TheClockShowsTicksAndWhatWasSkipped) {
-  const auto before = clock_.Show(CLOCK_REALTIME, 0);
-  ASSERT_TRUE(before);
-  EXPECT_EQ(before->tv_sec, 5000);
-  EXPECT_EQ(before->tv_nsec, 0);
+  const timespec before = Shown(CLOCK_REALTIME, 0);
+  EXPECT_EQ(before.tv_sec, 5000);
+  EXPECT_EQ(before.tv_nsec, 0);
   clock_.Skip(3'000'000'001);
-  const auto then = clock_.Show(CLOCK_MONOTONIC, 2);
-  ASSERT_TRUE(then);
-  EXPECT_EQ(then->tv_sec, 73);
-  EXPECT_EQ(then->tv_nsec, 1 + 2 * static_cast<long>(VirtualClock::kNsPerTick));
+  const timespec then = Shown(CLOCK_MONOTONIC, 2);
+  EXPECT_EQ(then.tv_sec, 73);
+  EXPECT_EQ(then.tv_nsec, 1 + 2 * static_cast<long>(VirtualClock::kNsPerTick));
   EXPECT_FALSE(clock_.Show(CLOCK_PROCESS_CPUTIME_ID, 0));
   EXPECT_FALSE(clock_.Show(CLOCK_THREAD_CPUTIME_ID, 0));
 }
@@ -83,7 +95,7 @@ TEST_F(TimedWaitTest, WhenIsTheInverseOfShow) {
   for (const uint64_t id : std::initializer_list<uint64_t>{
            CLOCK_REALTIME, CLOCK_MONOTONIC, CLOCK_BOOTTIME, CLOCK_TAI}) {
     for (const uint64_t ticks : {0u, 1u, 99'999'999u, 123'456'789u}) {
-      EXPECT_EQ(clock_.When(id, *clock_.Show(id, ticks)), clock_.Now(ticks));
+      EXPECT_EQ(clock_.When(id, Shown(id, ticks)), clock_.Now(ticks));
     }
   }
   EXPECT_EQ(clock_.When(CLOCK_REALTIME, {.tv_sec = 4999, .tv_nsec = 0}), 0u);
@@ -94,33 +106,33 @@ TEST_F(TimedWaitTest, WhenIsTheInverseOfShow) {
 
 TEST_F(TimedWaitTest, RelativeLimitsCountFromNow) {
   for (const int flags : {0, FUTEX_PRIVATE_FLAG, FUTEX_CLOCK_REALTIME}) {
-    const auto wait = ParseWait(FUTEX_WAIT | flags);
-    ASSERT_TRUE(wait);
-    EXPECT_EQ(wait->deadline_ns, after_);
-    EXPECT_EQ(wait->timespec_addr, Addr(limit_));
-    EXPECT_TRUE(wait->is_futex);
+    const TimedWait wait = Must(ParseWait(FUTEX_WAIT | flags));
+    EXPECT_EQ(wait.deadline_ns, after_);
+    EXPECT_EQ(wait.timespec_addr, Addr(limit_));
+    EXPECT_TRUE(wait.is_futex);
   }
-  EXPECT_EQ(Parse(SYS_nanosleep, {Addr(limit_)})->deadline_ns, after_);
-  EXPECT_EQ(Parse(SYS_clock_nanosleep, {CLOCK_REALTIME, 0, Addr(limit_)})
-                ->deadline_ns,
+  EXPECT_EQ(Must(Parse(SYS_nanosleep, {Addr(limit_)})).deadline_ns, after_);
+  EXPECT_EQ(Must(Parse(SYS_clock_nanosleep, {CLOCK_REALTIME, 0, Addr(limit_)}))
+                .deadline_ns,
             after_);
   limit_.tv_sec = INT64_MAX;
-  EXPECT_EQ(Parse(SYS_nanosleep, {Addr(limit_)})->deadline_ns,
+  EXPECT_EQ(Must(Parse(SYS_nanosleep, {Addr(limit_)})).deadline_ns,
             VirtualClock::kNever);
 }
 
 TEST_F(TimedWaitTest, AbsoluteLimitsCountByTheirClock) {
   limit_ = {.tv_sec = 75, .tv_nsec = 1};
-  const auto wait = ParseWait(FUTEX_WAIT_BITSET | FUTEX_PRIVATE_FLAG);
-  ASSERT_TRUE(wait);
-  EXPECT_EQ(wait->deadline_ns, 5'000'000'001u);
+  const TimedWait wait =
+      Must(ParseWait(FUTEX_WAIT_BITSET | FUTEX_PRIVATE_FLAG));
+  EXPECT_EQ(wait.deadline_ns, 5'000'000'001u);
   limit_ = {.tv_sec = 5005, .tv_nsec = 1};
-  EXPECT_EQ(ParseWait(FUTEX_WAIT_BITSET | FUTEX_CLOCK_REALTIME)->deadline_ns,
-            5'000'000'001u);
   EXPECT_EQ(
-      Parse(SYS_clock_nanosleep, {CLOCK_REALTIME, TIMER_ABSTIME, Addr(limit_)})
-          ->deadline_ns,
+      Must(ParseWait(FUTEX_WAIT_BITSET | FUTEX_CLOCK_REALTIME)).deadline_ns,
       5'000'000'001u);
+  EXPECT_EQ(Must(Parse(SYS_clock_nanosleep,
+                       {CLOCK_REALTIME, TIMER_ABSTIME, Addr(limit_)}))
+                .deadline_ns,
+            5'000'000'001u);
 }
 
 TEST_F(TimedWaitTest, WhatDoesNotWaitOrIsRefusedIsNone) {
@@ -142,12 +154,11 @@ TEST_F(TimedWaitTest, WhatDoesNotWaitOrIsRefusedIsNone) {
 }
 
 TEST_F(TimedWaitTest, AFutexHasChangedOnceItsWordHas) {
-  const auto wait = ParseWait(FUTEX_WAIT);
-  ASSERT_TRUE(wait);
-  EXPECT_FALSE(wait->Changed(memory_));
+  const TimedWait wait = Must(ParseWait(FUTEX_WAIT));
+  EXPECT_FALSE(wait.Changed(memory_));
   word_ = 4;
-  EXPECT_TRUE(wait->Changed(memory_));
-  EXPECT_FALSE(Parse(SYS_nanosleep, {Addr(limit_)})->Changed(memory_));
+  EXPECT_TRUE(wait.Changed(memory_));
+  EXPECT_FALSE(Must(Parse(SYS_nanosleep, {Addr(limit_)})).Changed(memory_));
 }
 
 TEST_F(TimedWaitTest, MemoryThatTheProgramCannotWriteIsWritten) {
