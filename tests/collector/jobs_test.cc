@@ -225,8 +225,7 @@ TEST_F(Jobs, ProcessesLeftBehindEndWithTheJob) {
   ExpectUnsolved("leave and hang", "wall-clock limit of 1 s");
 }
 TEST_F(Jobs, ACrashIsUnsolvedWithTheSignalNamed) {
-  ExpectUnsolved("crash",
-                 "clew solve: ended by signal 11 (SIGSEGV)");
+  ExpectUnsolved("crash", "clew solve: ended by signal 11 (SIGSEGV)");
 }
 TEST_F(Jobs, AnErrorIsUnsolvedWithTheLastLineOfIt) {
   ExpectUnsolved("fail", "clew solve: exit status 4: clew: perf.data");
