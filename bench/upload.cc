@@ -3,11 +3,12 @@
 //
 //   bench_upload [GB] [CLIENTS] [FOLDER]
 //
-// The collector's data and the bundles are in FOLDER (default: a new folder
-// below the temporary one), which is removed at the end.
+// The collector's data and the bundles are in a new folder below FOLDER
+// (default: the temporary one), which is removed at the end.
 
 #include <fmt/format.h>
 
+#include <CLI/CLI.hpp>
 #include <atomic>
 #include <chrono>
 #include <cstdint>
@@ -103,13 +104,23 @@ Sent SendAll(const CollectorProcess& collector, const std::string& folder,
 }
 
 int Main(int argc, char** argv) {
-  const uint64_t total = (argc > 1 ? std::stoull(argv[1]) : 1) << 30;
-  const uint64_t clients = argc > 2 ? std::stoull(argv[2]) : 4;
-  const std::string folder =
-      argc > 3 ? argv[3]
-               : (fs::temp_directory_path() / "bench-upload").string();
-  CLEW_CHECK(!fs::exists(folder), "{} exists", folder);
-  fs::create_directories(folder);
+  uint64_t gigabytes = 1;
+  uint64_t clients = 4;
+  std::string base = fs::temp_directory_path();
+  CLI::App app("uploads over loopback: throughput and the collector's memory");
+  app.add_option("gb", gigabytes, "GiB to send")
+      ->check(CLI::Range(1, 1000))
+      ->capture_default_str();
+  app.add_option("clients", clients, "clients at once")
+      ->check(CLI::Range(1, 64))
+      ->capture_default_str();
+  app.add_option("folder", base, "where bundles and the collector's data go")
+      ->check(CLI::ExistingDirectory)
+      ->capture_default_str();
+  CLI11_PARSE(app, argc, argv);
+  const uint64_t total = gigabytes << 30;
+  std::string folder = base + "/bench-upload.XXXXXX";
+  CLEW_CHECK(mkdtemp(folder.data()) != nullptr, "cannot make {}", folder);
   {
     CollectorProcess collector(
         folder, {"insecure_loopback = yes", "solvers = 0", "clew = /bin/false",

@@ -9,7 +9,6 @@
 
 #include <chrono>
 #include <cstdio>
-#include <cstdlib>
 #include <fstream>
 #include <iterator>
 #include <random>
@@ -45,11 +44,7 @@ uint16_t FreePort() {
   return 0;
 }
 
-std::string CollectorBinary() {
-  const char* build = std::getenv("CLEW_BINARY_DIR");
-  return (build != nullptr ? std::string(build) : std::string(".")) +
-         "/bin/clew-collector";
-}
+std::string CollectorBinary() { return CLEW_COLLECTOR; }
 
 CollectorProcess::CollectorProcess(const std::string& folder,
                                    const std::vector<std::string>& lines)
