@@ -85,7 +85,7 @@ function(clew_test name)
       LABELS
       "${ARG_LABELS}"
       ENVIRONMENT
-      "CLEW_SOURCE_DIR=${PROJECT_SOURCE_DIR};CLEW_BINARY_DIR=${PROJECT_BINARY_DIR}"
+      "CLEW_SOURCE_DIR=${PROJECT_SOURCE_DIR};CLEW_BINARY_DIR=${PROJECT_BINARY_DIR};LSAN_OPTIONS=suppressions=${PROJECT_SOURCE_DIR}/tests/support/lsan.supp"
   )
 endfunction()
 
