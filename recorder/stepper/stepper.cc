@@ -15,8 +15,8 @@
 namespace clew::recorder {
 namespace {
 
-// How often a thread inside a system call is looked at before it counts as
-// asleep if the kernel says so.
+// How often a thread that has begun a system call is looked at before it counts
+// as asleep if the kernel says so.
 constexpr int kLooksBeforeAsleep = 20;
 // How long to leave the CPU to a program whose threads all sleep.
 constexpr useconds_t kIdleMicroseconds = 50;
@@ -64,17 +64,19 @@ class Stepper {
 
   Status WakeSleepers() {
     for (size_t i = 0; i < asleep_.size();) {
-      CLEW_ASSIGN_OR_RETURN(stop, process_.Wait(asleep_[i].tid, false));
-      if (stop.kind == TraceeStop::Kind::kRunning) {
+      // Whoever was woken is ready from now on, however long the kernel takes
+      // to bring it to its stop: so runs are repeatable.
+      CLEW_ASSIGN_OR_RETURN(stop, WaitOrAsleep(asleep_[i].tid, 0));
+      if (!stop) {
         ++i;
         continue;
       }
       Thread thread = asleep_[i];
       asleep_.erase(asleep_.begin() + static_cast<ptrdiff_t>(i));
-      if (Ended(thread, stop)) {
+      if (Ended(thread, *stop)) {
         continue;
       }
-      thread.signal = stop.signal;
+      thread.signal = stop->signal;
       CLEW_ASSIGN_OR_RETURN(ip, process_.InsnPointer(thread.tid));
       thread.ip = ip;
       ready_.push_back(thread);
@@ -184,7 +186,7 @@ class Stepper {
 
   // After a step that began in the kernel.
   Result<After> ArriveFromKernel(Thread& thread) {
-    CLEW_ASSIGN_OR_RETURN(stop, WaitOrAsleep(thread.tid));
+    CLEW_ASSIGN_OR_RETURN(stop, WaitOrAsleep(thread.tid, kLooksBeforeAsleep));
     if (!stop) {
       return After::kAsleep;
     }
@@ -203,14 +205,14 @@ class Stepper {
     return After::kGoesOn;
   }
 
-  // nullopt: the thread sleeps in the kernel.
-  Result<std::optional<TraceeStop>> WaitOrAsleep(Tid tid) {
+  // nullopt: the thread sleeps in the kernel, and did after `looks` looks.
+  Result<std::optional<TraceeStop>> WaitOrAsleep(Tid tid, int looks) {
     for (int look = 0;; ++look) {
       CLEW_ASSIGN_OR_RETURN(stop, process_.Wait(tid, false));
       if (stop.kind != TraceeStop::Kind::kRunning) {
         return stop;
       }
-      if (look >= kLooksBeforeAsleep && process_.IsAsleep(tid)) {
+      if (look >= looks && process_.IsAsleep(tid)) {
         return std::nullopt;
       }
       sched_yield();
