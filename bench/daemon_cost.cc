@@ -25,6 +25,7 @@
 #include <vector>
 
 #include "common/digest.h"
+#include "common/exec_arguments.h"
 #include "daemon/clock.h"
 #include "daemon/control.h"
 #include "daemon/paths.h"
@@ -59,13 +60,7 @@ constexpr int kThreads = 100;
 }
 
 pid_t Start(const std::vector<std::string>& words, int input, int errors) {
-  std::vector<std::string> texts = words;
-  std::vector<char*> pointers;
-  pointers.reserve(texts.size() + 1);
-  for (std::string& text : texts) {
-    pointers.push_back(text.data());
-  }
-  pointers.push_back(nullptr);
+  const std::vector<char*> pointers = ExecArguments(words);
   const pid_t child = fork();
   if (child == 0) {
     prctl(PR_SET_PDEATHSIG, SIGKILL);

@@ -5,6 +5,7 @@
 #include "common/signal_text.h"
 
 namespace clew::cli {
+
 std::string FailureText(const Failure& failure) {
   switch (failure.kind) {
     case FailureKind::kSignal:

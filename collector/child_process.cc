@@ -9,6 +9,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <limits>
@@ -17,6 +18,7 @@
 
 #include "collector/confinement.h"
 #include "common/check.h"
+#include "common/exec_arguments.h"
 
 namespace clew::collector {
 namespace {
@@ -115,9 +117,8 @@ bool CloseRange(int first, int last) {
 // killed and started again meanwhile.
 bool CloseOthers(int kept) {
   constexpr int kLast = std::numeric_limits<int>::max();
-  return kept > kFailureFd ? CloseRange(kFailureFd + 1, kept - 1) &&
-                                 CloseRange(kept + 1, kLast)
-                           : CloseRange(kFailureFd + 1, kLast);
+  return CloseRange(kFailureFd + 1, kept - 1) &&
+         CloseRange(std::max(kFailureFd, kept) + 1, kLast);
 }
 
 // The steps by name, as RunChild's message has them.
@@ -166,16 +167,6 @@ constexpr std::array<const char*, 8> kSteps = {
   Fail(7, errno);
 }
 
-std::vector<char*> Pointers(std::vector<std::string>& texts) {
-  std::vector<char*> pointers;
-  pointers.reserve(texts.size() + 1);
-  for (std::string& text : texts) {
-    pointers.push_back(text.data());
-  }
-  pointers.push_back(nullptr);
-  return pointers;
-}
-
 // ---- The collector.
 
 // What the child could not do before exec.
@@ -219,13 +210,12 @@ Result<pid_t> Fork(const ChildRequest& request, const Confinement& confinement,
     return SystemError(errno, "cannot open /dev/null");
   }
   CLEW_ASSIGN_OR_RETURN(null_high, MoveUp(std::move(null_fd)));
-  std::vector<std::string> arguments = request.arguments;
-  std::vector<std::string> environment = {
+  const std::vector<std::string> environment = {
       "PATH=/usr/bin:/bin", "LC_ALL=C.UTF-8", "TMPDIR=" + request.folder};
   const Launch launch = {.request = request,
                          .confinement = confinement,
-                         .arguments = Pointers(arguments),
-                         .environment = Pointers(environment),
+                         .arguments = ExecArguments(request.arguments),
+                         .environment = ExecArguments(environment),
                          .null_fd = null_high.get(),
                          .output_fd = streams.output.write.get(),
                          .error_fd = streams.errors.write.get(),

@@ -6,30 +6,23 @@
 #include <sys/socket.h>
 
 #include <cerrno>
-#include <charconv>
 #include <memory>
+#include <optional>
+
+#include "common/parse_number.h"
 
 namespace clew::collector {
-namespace {
-
-bool ParsesAsPort(std::string_view text, unsigned& port) {
-  const char* end = text.data() + text.size();
-  const auto parsed = std::from_chars(text.data(), end, port);
-  return parsed.ec == std::errc() && parsed.ptr == end && port <= UINT16_MAX;
-}
-
-}  // namespace
-
 Result<SocketAddress> ParseAddress(std::string_view key,
                                    const std::string& address) {
   const size_t colon = address.rfind(':');
-  SocketAddress parsed{.host = address.substr(0, colon)};
-  unsigned port = 0;
-  if (colon == std::string::npos ||
-      !ParsesAsPort(std::string_view(address).substr(colon + 1), port)) {
+  const auto port =
+      colon == std::string::npos
+          ? std::nullopt
+          : ParseNumber<uint16_t>(std::string_view(address).substr(colon + 1));
+  if (!port) {
     return InvalidArgument("{} is {:?}, wanted address:port", key, address);
   }
-  parsed.port = static_cast<uint16_t>(port);
+  SocketAddress parsed{.host = address.substr(0, colon), .port = *port};
   if (parsed.host.starts_with('[') && parsed.host.ends_with(']')) {
     parsed.host = parsed.host.substr(1, parsed.host.size() - 2);
   }

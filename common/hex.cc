@@ -17,6 +17,10 @@ std::string ToHex(std::span<const std::byte> bytes) {
   return text;
 }
 
+std::string ToHex(std::span<const uint8_t> bytes) {
+  return ToHex(std::as_bytes(bytes));
+}
+
 std::string ToHex(std::string_view text) {
   return ToHex(std::as_bytes(std::span(text)));
 }

@@ -15,19 +15,12 @@
 #include <sstream>
 #include <utility>
 
+#include "common/exec_arguments.h"
+
 namespace clew {
 namespace {
 
 constexpr int kExecFailed = 127;
-
-std::vector<char*> Pointers(const std::vector<std::string>& texts) {
-  std::vector<char*> pointers;
-  for (const std::string& text : texts) {
-    pointers.push_back(const_cast<char*>(text.c_str()));
-  }
-  pointers.push_back(nullptr);
-  return pointers;
-}
 
 Status BindToCpu(int32_t process, int host_cpu) {
   cpu_set_t cpus;
@@ -91,8 +84,8 @@ Result<TracedProcess> TracedProcess::Start(
     return InvalidArgument("no program to trace");
   }
   CLEW_RETURN_IF_ERROR(BindToCpu(0, host_cpu));
-  const std::vector<char*> arguments = Pointers(command);
-  const std::vector<char*> variables = Pointers(environment);
+  const std::vector<char*> arguments = ExecArguments(command);
+  const std::vector<char*> variables = ExecArguments(environment);
   const int32_t child = fork();
   if (child < 0) {
     return SystemError(errno, "cannot fork");

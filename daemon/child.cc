@@ -15,6 +15,7 @@
 #include <cstring>
 #include <utility>
 
+#include "common/exec_arguments.h"
 #include "common/sanitizer.h"
 
 namespace clew::daemon {
@@ -123,13 +124,7 @@ Status Child::Begin(const std::vector<std::string>& arguments,
                     const ChildLimits& limits) {
   CLEW_ASSIGN_OR_RETURN(output, MakePipe());
   CLEW_ASSIGN_OR_RETURN(errors, MakePipe());
-  std::vector<std::string> texts = arguments;
-  std::vector<char*> pointers;
-  pointers.reserve(texts.size() + 1);
-  for (std::string& text : texts) {
-    pointers.push_back(text.data());
-  }
-  pointers.push_back(nullptr);
+  const std::vector<char*> pointers = ExecArguments(arguments);
   const pid_t parent = getpid();
   process_ = fork();
   if (process_ < 0) {

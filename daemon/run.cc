@@ -19,6 +19,7 @@
 #include <string_view>
 #include <vector>
 
+#include "common/exec_arguments.h"
 #include "common/result.h"
 #include "daemon/clock.h"
 #include "daemon/config.h"
@@ -101,13 +102,8 @@ std::string RandomSeed() {
   return fmt::format("{}", seed);
 }
 
-[[noreturn]] void Become(std::vector<std::string> words) {
-  std::vector<char*> pointers;
-  pointers.reserve(words.size() + 1);
-  for (std::string& word : words) {
-    pointers.push_back(word.data());
-  }
-  pointers.push_back(nullptr);
+[[noreturn]] void Become(const std::vector<std::string>& words) {
+  const std::vector<char*> pointers = ExecArguments(words);
   execvp(pointers[0], pointers.data());
   const int error = errno;
   fmt::print(stderr, "clewd-run: cannot run {:?}: {}\n", words[0],

@@ -8,10 +8,10 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <charconv>
 #include <filesystem>
 #include <utility>
 
+#include "common/parse_number.h"
 #include "daemon/config.h"
 
 namespace clew::daemon {
@@ -77,10 +77,9 @@ std::vector<std::string> NamesIn(const std::string& folder) {
 
 template <class Number>
 bool Take(std::string_view text, Number* value) {
-  const char* end = text.data() + text.size();
-  const auto [at, error] =
-      std::from_chars(text.data(), text.data() + text.size(), *value);
-  return error == std::errc() && at == end && *value >= 0;
+  const auto number = ParseNumber<Number>(text);
+  *value = number.value_or(0);
+  return number && *number >= 0;
 }
 
 uint64_t AgeOf(const std::string& name) {

@@ -32,10 +32,6 @@ std::optional<uint64_t> CpuTimeUs(const std::string& cgroup) {
   return std::nullopt;
 }
 
-}  // namespace
-
-namespace {
-
 Failure FailureOf(const UnitState& state, int32_t process) {
   Failure failure;
   failure.thread = Tid(process);

@@ -8,13 +8,13 @@
 #include <cstring>
 #include <fstream>
 
+#include "common/parse_number.h"
 #include "recorder/perf/sysfs.h"
 
 namespace clew::recorder {
 namespace {
 
 using perf::FirstLine;
-using perf::ParseNumber;
 
 struct CpuidLeaf {
   unsigned a = 0, b = 0, c = 0, d = 0;

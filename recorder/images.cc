@@ -114,8 +114,7 @@ Status CopyImages(BundleWriter& bundle, const std::vector<ImageInfo>& images) {
   CLEW_RETURN_IF_ERROR(bundle.MakeFolder("images"));
   std::set<std::string> made;
   for (const ImageInfo& image : images) {
-    const std::string folder =
-        "images/" + ToHex(std::as_bytes(std::span(image.build_id)));
+    const std::string folder = "images/" + ToHex(image.build_id);
     if (made.insert(folder).second) {
       CLEW_RETURN_IF_ERROR(bundle.MakeFolder(folder));
     }

@@ -64,8 +64,7 @@ Status CopyImages(BundleWriter& bundle, const ImportedRun& run) {
     if (image.file.empty()) {
       continue;
     }
-    const std::string folder =
-        "images/" + ToHex(std::as_bytes(std::span(image.build_id)));
+    const std::string folder = "images/" + ToHex(image.build_id);
     if (made.insert(folder).second) {
       CLEW_RETURN_IF_ERROR(bundle.MakeFolder(folder));
     }

@@ -13,6 +13,7 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "common/exec_arguments.h"
 #include "common/file.h"
 
 namespace clew::recorder {
@@ -45,16 +46,6 @@ std::vector<std::string> QemuArguments(const Launch& launch) {
   args.insert(args.end(), {"-plugin", launch.plugin, launch.program});
   args.insert(args.end(), launch.command.begin() + 1, launch.command.end());
   return args;
-}
-
-std::vector<char*> Pointers(std::vector<std::string>& texts) {
-  std::vector<char*> pointers;
-  pointers.reserve(texts.size() + 1);
-  for (std::string& text : texts) {
-    pointers.push_back(text.data());
-  }
-  pointers.push_back(nullptr);
-  return pointers;
 }
 
 // In the child, between fork and exec.
@@ -155,8 +146,8 @@ Result<int> RunUnderQemu(const Launch& launch) {
     return Unsupported(
         "no qemu-x86_64 in PATH; install it: apt-get install qemu-user");
   }
-  std::vector<std::string> args = QemuArguments(launch);
-  const std::vector<char*> pointers = Pointers(args);
+  const std::vector<std::string> args = QemuArguments(launch);
+  const std::vector<char*> pointers = ExecArguments(args);
   const IgnoreInterrupt ignore;
   const std::string session = FormatSession(launch.session);
   const pid_t child = fork();

@@ -12,13 +12,12 @@
 #include <string_view>
 #include <utility>
 
+#include "common/parse_number.h"
 #include "recorder/images.h"
 #include "recorder/perf/sysfs.h"
 
 namespace clew::recorder {
 namespace {
-
-using perf::ParseNumber;
 
 constexpr size_t kBuildIdBytesMax = 20;
 constexpr size_t kFilesMax = 100'000;     // whose build-ids are kept

@@ -3,12 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <chrono>
 #include <utility>
 
 #include "collector/web/api.h"
 #include "collector/web/page_frame.h"
+#include "common/parse_number.h"
 
 namespace clew::collector::web {
 namespace {
@@ -58,15 +58,11 @@ std::optional<uint64_t> OffsetOf(const Target& target) {
   if (found == target.query.end()) {
     return 0;
   }
-  const std::string& text = found->second;
-  uint64_t page = 0;
-  const auto [end, error] =
-      std::from_chars(text.data(), text.data() + text.size(), page);
-  if (error != std::errc() || end != text.data() + text.size() || page == 0 ||
-      page > kPageMax) {
+  const auto page = ParseNumber<uint64_t>(found->second);
+  if (!page || *page == 0 || *page > kPageMax) {
     return std::nullopt;
   }
-  return (page - 1) * kRowsPerPage;
+  return (*page - 1) * kRowsPerPage;
 }
 
 constexpr const char* kBadPage =

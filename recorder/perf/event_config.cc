@@ -6,6 +6,7 @@
 #include <bit>
 #include <limits>
 
+#include "common/parse_number.h"
 #include "recorder/perf/events.h"
 #include "recorder/perf/sysfs.h"
 

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <fstream>
 
+#include "common/parse_number.h"
+
 namespace clew::recorder::perf {
 namespace {
 

@@ -1,7 +1,6 @@
 #ifndef CLEW_RECORDER_PERF_SYSFS_H_
 #define CLEW_RECORDER_PERF_SYSFS_H_
 
-#include <charconv>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -15,19 +14,6 @@ namespace clew::recorder::perf {
 
 // The first line of a small file of the kernel's; nullopt where there is none.
 std::optional<std::string> FirstLine(const std::string& path);
-
-// All of `text` as a number; nullopt if anything else is in it.
-template <class Int>
-std::optional<Int> ParseNumber(std::string_view text, int base = 10) {
-  Int value = 0;
-  const char* end = text.data() + text.size();
-  const auto [rest, error] =
-      std::from_chars(text.data(), text.data() + text.size(), value, base);
-  if (error != std::errc() || rest != end) {
-    return std::nullopt;
-  }
-  return value;
-}
 
 inline constexpr uint32_t kCoresMax = 1 << 14;
 

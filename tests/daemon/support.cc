@@ -16,6 +16,7 @@
 #include <utility>
 
 #include "common/check.h"
+#include "common/exec_arguments.h"
 #include "proto/bundle.pb.h"
 
 namespace clew::daemon::testing {
@@ -109,13 +110,7 @@ bool RunUntil(Loop& loop, const std::function<bool()>& done,
 Process::Process(const std::vector<std::string>& arguments,
                  const std::string& output,
                  const std::vector<std::string>& environment, int input) {
-  std::vector<std::string> words = arguments;
-  std::vector<char*> pointers;
-  pointers.reserve(words.size() + 1);
-  for (std::string& word : words) {
-    pointers.push_back(word.data());
-  }
-  pointers.push_back(nullptr);
+  const std::vector<char*> pointers = ExecArguments(arguments);
   process_ = fork();
   if (process_ == 0) {
     prctl(PR_SET_PDEATHSIG, SIGKILL);

@@ -10,7 +10,6 @@
 
 #include <filesystem>
 #include <fstream>
-#include <span>
 
 #include "common/hex.h"
 
@@ -50,9 +49,8 @@ TEST_F(ImagesTest, TwoNamesOfOneBuildAreBothCopied) {
   ASSERT_TRUE(bundle) << bundle.error().message;
   const Status copied = CopyImages(*bundle, images);
   ASSERT_TRUE(copied) << copied.error().message;
-  const std::string at = bundle->folder() + "/images/" +
-                         ToHex(std::as_bytes(std::span(images[0].build_id))) +
-                         "/";
+  const std::string at =
+      bundle->folder() + "/images/" + ToHex(images[0].build_id) + "/";
   EXPECT_EQ(fs::file_size(at + "one"), images[0].size_bytes);
   EXPECT_EQ(fs::file_size(at + "two"), images[0].size_bytes);
 }
@@ -65,9 +63,8 @@ TEST_F(ImagesTest, TheVdsoIsCopiedFromOurOwnMemory) {
   ASSERT_TRUE(bundle) << bundle.error().message;
   const Status copied = CopyImages(*bundle, {*image});
   ASSERT_TRUE(copied) << copied.error().message;
-  const auto file = ReadWholeFile(
-      bundle->folder() + "/images/" +
-      ToHex(std::as_bytes(std::span(image->build_id))) + "/_vdso_");
+  const auto file = ReadWholeFile(bundle->folder() + "/images/" +
+                                  ToHex(image->build_id) + "/_vdso_");
   ASSERT_TRUE(file) << file.error().message;
   EXPECT_EQ(file->size(), image->size_bytes);
   // A whole ELF file, with the build-id that the kernel gave it.
