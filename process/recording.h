@@ -6,6 +6,7 @@
 #include <functional>
 #include <memory>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "common/inputs.h"
@@ -31,6 +32,10 @@ struct Recording {
   Failure failure;
   uint64_t clock_slack_ticks = 0;
   std::vector<CoreMemory> core;  // empty: there is no core dump
+  // Why the process may have read what the input log lacks, one phrase for each
+  // cause ("/tmp/db is mapped shared and another process may write it"). While
+  // there is one, evidence that contradicts itself proves nothing.
+  std::vector<std::string> unlogged_inputs;
   std::function<Result<std::unique_ptr<StreamSource>>()> open_streams;
   std::function<Result<std::unique_ptr<InputSource>>()> open_inputs;
 };
