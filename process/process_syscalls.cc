@@ -6,6 +6,7 @@
 
 #include "common/check.h"
 #include "common/digest.h"
+#include "common/syscalls.h"
 #include "process/process.h"
 #include "process/syscalls.h"
 #include "process/thread_cpu.h"
@@ -144,8 +145,10 @@ bool Process::MatchesRecord(size_t thread, const SyscallInput& call) {
         fmt::format("makes system call {}, recorded is {}",
                     SyscallName(gpr[kRax]), SyscallName(call.number)));
   }
-  for (unsigned i = 0; i < ArgumentCount(call.number); ++i) {
-    if (gpr[kArguments[i]] != call.args[i]) {
+  const ArgumentBits bits = BitsOfArguments(call.number, call.args);
+  for (size_t i = 0; i < bits.size(); ++i) {
+    const uint64_t differing = gpr[kArguments[i]] ^ call.args[i];
+    if (bits[i] != 0 && differing << (64 - bits[i]) != 0) {
       return Contradict(
           Contradiction::Kind::kSyscall, thread,
           fmt::format("argument {} of {} is {:#x}, recorded is {:#x}", i,
