@@ -201,6 +201,7 @@ INSTANTIATE_TEST_SUITE_P(
              {"recorder/programs/recorder_tracee_endings", "rep"}},
         Case{"fault", {"recorder/programs/recorder_tracee_endings", "crash"}},
         Case{"mapped_file", {"programs/mapped_file"}},
+        Case{"discarded", {"programs/discarded"}, false},
         Case{"lmdb", {"programs/lmdb_threads"}},
         Case{"unmapped", {kFaults, "unmapped"}},
         Case{"protection", {kFaults, "protection"}},
