@@ -91,6 +91,7 @@ Process Process::Forced() const {
   for (ThreadState& state : copy.threads_) {
     state.wait_addr = 0;
     state.needs_wake = false;
+    state.taking = {};
   }
   return copy;
 }
@@ -128,7 +129,7 @@ Result<std::optional<Advance::Stop>> Process::BeginBlock(size_t thread) {
     return Advance::Stop::kStreamEnded;
   }
   if (state.phase == ThreadPhase::kInCall) {
-    if (state.needs_wake && !futexes_.MayReturn(state.wait_addr)) {
+    if (!MayReturn(state)) {
       return Advance::Stop::kBlocked;
     }
     CLEW_ASSIGN_OR_RETURN(returned, ReturnFromCall(thread));
@@ -298,8 +299,7 @@ Result<bool> Process::CanRun(size_t thread) const {
       state.phase == ThreadPhase::kGone) {
     return false;
   }
-  if (state.phase == ThreadPhase::kInCall && state.needs_wake &&
-      !futexes_.MayReturn(state.wait_addr)) {
+  if (state.phase == ThreadPhase::kInCall && !MayReturn(state)) {
     return false;
   }
   CLEW_ASSIGN_OR_RETURN(block, NextBlock(thread));
@@ -349,6 +349,9 @@ void Process::RollBack(Mark mark) {
     if (saved.futexes) {
       futexes_ = std::move(*saved.futexes);
     }
+    if (saved.channels) {
+      channels_ = std::move(*saved.channels);
+    }
     brk_ = saved.brk;
     outputs_differing_ = saved.outputs_differing;
     retired_total_ = saved.retired_total;
@@ -368,6 +371,7 @@ void Process::SaveForUndo(size_t thread) {
     undo_.entries.push_back({.thread = thread,
                              .state = threads_[thread],
                              .futexes = std::nullopt,
+                             .channels = std::nullopt,
                              .brk = brk_,
                              .outputs_differing = outputs_differing_,
                              .retired_total = retired_total_});
@@ -381,7 +385,7 @@ void Process::SaveFutexesForUndo() {
 }
 
 uint64_t Process::StateDigest() const {
-  uint64_t digest = memory_.digest() + futexes_.Digest();
+  uint64_t digest = memory_.digest() + futexes_.Digest() + channels_.Digest();
   for (size_t i = 0; i < threads_.size(); ++i) {
     const ThreadState& state = threads_[i];
     digest += MixBits(DigestOf(state.registers) ^ MixBits(state.retired) ^

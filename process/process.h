@@ -16,6 +16,7 @@
 #include "machine/cpu.h"
 #include "machine/memory.h"
 #include "machine/registers.h"
+#include "process/channels.h"
 #include "process/engine.h"
 #include "process/futex.h"
 #include "process/tape.h"
@@ -56,8 +57,11 @@ struct ThreadState {
   uint32_t block_done = 0;  // instructions of it that have retired
   uint64_t input = 0;       // position of the next input record
   ThreadPhase phase = ThreadPhase::kNotCreated;
-  uint64_t wait_addr = 0;   // kInCall: futex word it sleeps on, or 0
-  bool needs_wake = false;  // kInCall: may return only after a wake
+  // kInCall: futex word it sleeps on, or 0; of a channel, an address that no
+  // memory has.
+  uint64_t wait_addr = 0;
+  bool needs_wake = false;  // kInCall: may return only when another has acted
+  Channels::Taking taking;  // kInCall: what it takes from a channel
 };
 
 struct Advance {
@@ -179,6 +183,7 @@ class Process {
     size_t thread;
     ThreadState state;
     std::optional<FutexTable> futexes;  // if the step touched them
+    std::optional<Channels> channels;   // the same
     uint64_t brk;
     uint64_t outputs_differing;
     uint64_t retired_total;
@@ -248,6 +253,10 @@ class Process {
   bool Contradict(Contradiction::Kind kind, size_t thread, std::string text);
   void SaveForUndo(size_t thread);
   void SaveFutexesForUndo();
+  void EnterChannels(size_t thread, const SyscallInput& call);
+  void ReturnToChannels(const SyscallInput& call);
+  void SaveChannelsForUndo();
+  bool MayReturn(const ThreadState& state) const;
 
   Tape* tape_;
   machine::CodeCache* code_;
@@ -255,6 +264,7 @@ class Process {
   machine::Memory memory_;
   std::vector<ThreadState> threads_;
   FutexTable futexes_;
+  Channels channels_;
   uint64_t brk_ = 0;
   Contradiction contradiction_;
   machine::AccessObserver* observer_ = nullptr;

@@ -46,10 +46,11 @@ bool IsOfInstruction(int32_t signal) {
 // of a SIGBUS where the recorder does not know it (QEMU's user mode).
 class PageWatcher final : public machine::AccessObserver {
  public:
-  explicit PageWatcher(uint64_t addr) : page_(addr / machine::kPageBytes) {}
+  explicit PageWatcher(uint64_t addr)
+      : any_(addr == 0), page_(addr / machine::kPageBytes) {}
   bool OnAccess(const machine::ObservedAccess& access) override {
     const uint64_t last = access.addr + access.size_bytes - 1;
-    touched_ = touched_ || page_ == 0 ||
+    touched_ = touched_ || any_ ||
                (access.addr / machine::kPageBytes <= page_ &&
                 page_ <= last / machine::kPageBytes);
     return true;
@@ -57,6 +58,7 @@ class PageWatcher final : public machine::AccessObserver {
   bool touched() const { return touched_; }
 
  private:
+  bool any_;
   uint64_t page_;
   bool touched_ = false;
 };

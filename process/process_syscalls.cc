@@ -110,6 +110,7 @@ Result<bool> Process::EnterSyscall(size_t thread) {
   if (engine_ != nullptr) {
     engine_->OnSyscall(thread, *call);
   }
+  EnterChannels(thread, *call);
   switch (call->number) {
     case kSysExit:
     case kSysExitGroup:
@@ -129,8 +130,9 @@ Result<bool> Process::EnterSyscall(size_t thread) {
   }
   if (MayBlock(call->number) || !call->result) {
     state.phase = ThreadPhase::kInCall;
-    state.wait_addr = 0;
-    state.needs_wake = false;
+    state.needs_wake = state.taking.channel != Channels::kNone;
+    state.wait_addr =
+        state.needs_wake ? Channels::WaitAddr(state.taking.channel) : 0;
     return true;
   }
   return FinishCall(thread, *call);
@@ -269,12 +271,16 @@ Result<bool> Process::ReturnFromCall(size_t thread) {
                       fmt::format("{} never returned, yet the thread goes on",
                                   SyscallName(call.number)));
   }
-  if (state.wait_addr != 0) {
+  if (state.taking.channel != Channels::kNone) {
+    SaveChannelsForUndo();
+    channels_.Take(state.taking);
+    state.taking = {};
+  } else if (state.wait_addr != 0) {
     SaveFutexesForUndo();
     futexes_.Return(state.wait_addr, state.needs_wake);
-    state.wait_addr = 0;
-    state.needs_wake = false;
   }
+  state.wait_addr = 0;
+  state.needs_wake = false;
   state.phase = ThreadPhase::kRunning;
   if (observer_ != nullptr && call.number != kSysFutex) {
     ObserveWrites(0, call.writes);
@@ -299,6 +305,7 @@ Result<bool> Process::FinishCall(size_t thread, const SyscallInput& call) {
     }
   }
   CLEW_RETURN_IF_ERROR(ApplyWrites(thread, call.writes));
+  ReturnToChannels(call);
   state.registers.gpr[kRax] = result;
   ++state.input;
   if (engine_ != nullptr) {

@@ -15,6 +15,7 @@
 #include "cli/bundle_recording.h"
 #include "decoder/streams.h"
 #include "process/timed_streams.h"
+#include "process/verdict.h"
 #include "recorder/record.h"
 #include "symbolic/check.h"
 #include "tests/e2e/clew_command.h"
@@ -164,6 +165,9 @@ TEST_P(TruthTest, WithAnotherFailureTheTrueScheduleIsNone) {
   const Failure truth = recording.failure;
   for (const int32_t signal : {SIGSEGV, SIGFPE, SIGILL, SIGTRAP, SIGBUS}) {
     recording.failure.signal = signal;
+    if (signal == SIGBUS && signal != truth.signal) {
+      recording.failure.addr = TraceeAddr(0x1000);  // 0: could be any
+    }
     const auto report = symbolic::CheckSchedule(recording, steps, nullptr);
     ASSERT_TRUE(report.has_value()) << report.error().message;
     EXPECT_EQ(report->disagreement.has_value(), signal != truth.signal)
@@ -173,6 +177,41 @@ TEST_P(TruthTest, WithAnotherFailureTheTrueScheduleIsNone) {
   recording.failure.ip = TraceeAddr(truth.ip.as_int() + 1);
   EXPECT_TRUE(symbolic::CheckSchedule(recording, steps, nullptr)->disagreement);
 }
+
+class ChannelTest : public TruthTest {};
+
+// Goal: without the help of time no thread takes from a pipe, socket pair or
+// eventfd what nobody put there yet.
+// Method: whoever takes is run before whoever puts, as far as it goes. The
+// program makes its threads in that order.
+TEST_P(ChannelTest, WhoTakesWaitsForWhoPuts) {
+  using process::Advance;
+  auto session = process::Session::Open(recording_->recording);
+  ASSERT_TRUE(session.has_value()) << session.error().message;
+  process::Process process = (*session)->start();
+  std::map<Tid, size_t> threads;
+  for (size_t i = 0; i < process.thread_count(); ++i) {
+    threads.emplace(process.tid(i), i);
+  }
+  ASSERT_EQ(threads.size(), 4u);
+  const size_t last = threads.rbegin()->second;
+  for (const auto& [tid, thread] : threads) {
+    const auto advance = process.Run(thread, UINT64_MAX);
+    ASSERT_TRUE(advance.has_value()) << advance.error().message;
+    EXPECT_EQ(advance->stop, thread == last ? Advance::Stop::kStreamEnded
+                                            : Advance::Stop::kBlocked)
+        << process::Describe(process.contradiction());
+    EXPECT_EQ(process.thread(thread).taking.channel == process::Channels::kNone,
+              thread == last);
+  }
+  const size_t of_pipe = std::next(threads.begin(), 2)->second;
+  EXPECT_TRUE(process.CanRun(of_pipe).value_or(false));
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Programs, ChannelTest,
+    testing::Values(Case{"channels", {"programs/channels"}}),
+    [](const auto& parameter) { return parameter.param.name; });
 
 // Commands are below build/tests.
 INSTANTIATE_TEST_SUITE_P(
@@ -201,6 +240,7 @@ INSTANTIATE_TEST_SUITE_P(
              {"recorder/programs/recorder_tracee_endings", "rep"}},
         Case{"fault", {"recorder/programs/recorder_tracee_endings", "crash"}},
         Case{"mapped_file", {"programs/mapped_file"}},
+        Case{"channels", {"programs/channels"}},
         Case{"discarded", {"programs/discarded"}, false},
         Case{"lmdb", {"programs/lmdb_threads"}},
         Case{"unmapped", {kFaults, "unmapped"}},
