@@ -28,6 +28,21 @@ Status CheckHasRun(const decoder::Bundle& bundle) {
   return {};
 }
 
+std::vector<process::CoreRegisters> RegistersOf(
+    const decoder::CoreDump& dump, const decoder::Manifest& manifest) {
+  std::vector<process::CoreRegisters> registers;
+  for (const decoder::CoreThread& thread : dump.threads()) {
+    if (manifest.core_registers_exact ||
+        thread.thread == manifest.failure.thread) {
+      registers.push_back({.thread = thread.thread,
+                           .gpr = thread.gpr,
+                           .rip = thread.rip.as_int(),
+                           .fs_base = thread.fs_base});
+    }
+  }
+  return registers;
+}
+
 }  // namespace
 
 Result<std::unique_ptr<BundleRecording>> OpenRecording(
@@ -51,6 +66,7 @@ Result<std::unique_ptr<BundleRecording>> OpenRecording(
         "{} system calls or signals were not recorded whole", unknown));
   }
   if (const auto& dump = opened->core) {
+    recording.core_registers = RegistersOf(*dump, opened->bundle.manifest());
     for (const decoder::CoreSegment& segment : dump->segments()) {
       recording.core.push_back({segment.addr.as_int(), segment.bytes});
     }

@@ -75,6 +75,16 @@ Json ToJson(const SolveArguments& arguments,
     json["memory_differences"].push_back(
         {{"addr", difference.addr}, {"bytes", difference.size_bytes}});
   }
+  json["registers_compared"] = report.registers.compared;
+  json["registers_equal"] = report.registers.equal;
+  json["register_differences"] = Json::array();
+  for (const auto& difference : report.registers.differences) {
+    json["register_differences"].push_back(
+        {{"thread", difference.thread.as_int()},
+         {"name", difference.name},
+         {"machine", difference.machine},
+         {"core", difference.core}});
+  }
   if (!report.reason.empty()) {
     json["reason"] = report.reason;
   }
@@ -133,6 +143,20 @@ void PrintMemory(const process::MemoryComparison& memory, bool verbose) {
   }
 }
 
+void PrintRegisters(const process::RegisterComparison& registers) {
+  if (registers.compared == 0) {
+    return;
+  }
+  fmt::print("  registers        {} of {} of the core dump agree\n",
+             registers.equal, registers.compared);
+  for (const auto& difference : registers.differences) {
+    fmt::print(
+        "                   differs: {} of thread {}: {:#x}, not {:#x}\n",
+        difference.name, difference.thread, difference.machine,
+        difference.core);
+  }
+}
+
 void PrintFurthest(const symbolic::SolveReport& report) {
   const process::Contradiction& furthest = report.windows.furthest;
   fmt::print(
@@ -172,6 +196,7 @@ void PrintText(const SolveArguments& arguments,
   PrintSearch(report);
   if (report.verdict == symbolic::Verdict::kWitness) {
     PrintMemory(report.memory, arguments.verbose);
+    PrintRegisters(report.registers);
     if (report.outputs_differing > 0) {
       fmt::print("  output           {} writes had other bytes than recorded\n",
                  report.outputs_differing);

@@ -42,7 +42,7 @@ inline void AppendRun(std::vector<ScheduleStep>& steps, Tid thread,
 enum class WitnessGrade : uint8_t {
   kNone,         // no witness
   kPathExact,    // every recorded path, system call and the failure
-  kMemoryExact,  // and the memory of the core dump, byte for byte
+  kMemoryExact,  // and the core dump: memory, byte for byte, and registers
 };
 
 // A total order that the replayer can enforce, and how it was found.

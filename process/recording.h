@@ -13,6 +13,7 @@
 #include "common/result.h"
 #include "common/stream.h"
 #include "machine/cpu.h"
+#include "process/core_registers.h"
 #include "process/process.h"
 #include "process/tape.h"
 #include "process/timed_streams.h"
@@ -32,6 +33,9 @@ struct Recording {
   Failure failure;
   uint64_t clock_slack_ticks = 0;
   std::vector<CoreMemory> core;  // empty: there is no core dump
+  // Of the core dump: the failing thread's, and the others' if those are as
+  // they were at the failure.
+  std::vector<CoreRegisters> core_registers;
   // Why the process may have read what the input log lacks, one phrase for each
   // cause ("/tmp/db is mapped shared and another process may write it"). While
   // there is one, evidence that contradicts itself proves nothing.

@@ -36,6 +36,12 @@ Result<std::optional<std::string>> RunStep(Process& process, OrderRules& rules,
 
 }  // namespace
 
+bool AgreesWithCore(const CheckReport& report) {
+  return report.memory.bytes_compared > 0 &&
+         report.memory.bytes_equal == report.memory.bytes_compared &&
+         report.registers.equal == report.registers.compared;
+}
+
 Result<CheckReport> CheckSchedule(const process::Recording& recording,
                                   const std::vector<ScheduleStep>& steps,
                                   ProgressSink* progress) {
@@ -67,6 +73,9 @@ Result<CheckReport> CheckSchedule(const process::Recording& recording,
   }
   CLEW_ASSIGN_OR_RETURN(wrong, process::CheckEnd(process, recording.failure));
   report.disagreement = std::move(wrong);
+  // After the failing instruction: a REP that faults has made iterations.
+  report.registers =
+      process::CompareRegisters(process, recording.core_registers);
   report.memory = process::CompareMemory(process.memory(), recording.core);
   report.memory_digest = process.memory().digest();
   report.outputs_differing = process.outputs_differing();

@@ -18,11 +18,15 @@ struct CheckReport {
   // Empty: the schedule agrees with every recorded path, system call, order by
   // time and core, and the failure. Otherwise what does not agree, and where.
   std::optional<std::string> disagreement;
-  process::MemoryComparison memory;  // with the core dump, if there is one
+  process::MemoryComparison memory;       // with the core dump, if there is one
+  process::RegisterComparison registers;  // the same
   uint64_t memory_digest = 0;
   uint64_t outputs_differing = 0;
   uint64_t insns = 0;
 };
+
+// Whether nothing of the core dump differs, and there is one.
+bool AgreesWithCore(const CheckReport& report);
 
 // Runs `steps` from the beginning of the recording on a process of its own,
 // with nothing of the search's state. A schedule is a witness only if this

@@ -22,10 +22,8 @@ constexpr double kFirstWindowTurnS = 2;
 constexpr double kFirstWholeTurnS = 1;
 
 WitnessGrade GradeOf(const CheckReport& check) {
-  const bool memory_exact =
-      check.memory.bytes_compared > 0 &&
-      check.memory.bytes_equal == check.memory.bytes_compared;
-  return memory_exact ? WitnessGrade::kMemoryExact : WitnessGrade::kPathExact;
+  return AgreesWithCore(check) ? WitnessGrade::kMemoryExact
+                               : WitnessGrade::kPathExact;
 }
 
 // Runs the engines in turn: the guess, windows around what contradicts it, and
@@ -224,6 +222,7 @@ Result<SolveReport> Solve(const process::Recording& recording,
     report.schedule.memory_bytes_equal = check.memory.bytes_equal;
     report.schedule.final_memory_digest = check.memory_digest;
     report.memory = std::move(check.memory);
+    report.registers = std::move(check.registers);
     report.outputs_differing = check.outputs_differing;
     report.insns = check.insns;
   }

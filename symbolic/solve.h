@@ -38,6 +38,7 @@ struct SolveReport {
   // down as constraints.
   std::optional<solver::Ambiguity> ambiguity;
   process::MemoryComparison memory;
+  process::RegisterComparison registers;
   uint64_t insns = 0;
   uint64_t outputs_differing = 0;  // output calls with other bytes
   double seconds = 0;

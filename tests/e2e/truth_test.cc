@@ -150,6 +150,12 @@ TEST_P(TruthTest, TheTrueScheduleIsAWitness) {
   EXPECT_EQ(report->disagreement.value_or(""), "");
   EXPECT_EQ(report->outputs_differing, 0u);
   EXPECT_GT(report->memory.bytes_compared, 0u);
+  EXPECT_GT(report->registers.compared, 0u);
+  for (const auto& difference : report->registers.differences) {
+    ADD_FAILURE() << fmt::format("{} of thread {}: {:#x}, not {:#x}",
+                                 difference.name, difference.thread,
+                                 difference.machine, difference.core);
+  }
   for (const auto& difference : report->memory.differences) {
     ADD_FAILURE() << fmt::format("{:#x}: {} bytes differ from the core dump",
                                  difference.addr, difference.size_bytes);
@@ -179,6 +185,22 @@ TEST_P(TruthTest, WithAnotherFailureTheTrueScheduleIsNone) {
 }
 
 class ChannelTest : public TruthTest {};
+
+TEST_P(ChannelTest, ARegisterThatDiffersFromTheCoreDumpIsTold) {
+  process::Recording& recording = recording_->recording;
+  const auto steps = TrueSchedule(turns_);
+  EXPECT_TRUE(
+      AgreesWithCore(*symbolic::CheckSchedule(recording, steps, nullptr)));
+  ASSERT_FALSE(recording.core_registers.empty());
+  recording.core_registers[0].gpr[kRbx] ^= 1;
+  const auto report = symbolic::CheckSchedule(recording, steps, nullptr);
+  EXPECT_FALSE(report->disagreement);
+  EXPECT_FALSE(AgreesWithCore(*report));
+  ASSERT_EQ(report->registers.differences.size(), 1u);
+  EXPECT_EQ(report->registers.equal + 1, report->registers.compared);
+  EXPECT_EQ(report->registers.differences[0].name, "rbx");
+  EXPECT_EQ(report->registers.differences[0].thread, recording.failure.thread);
+}
 
 // Goal: without the help of time no thread takes from a pipe, socket pair or
 // eventfd what nobody put there yet.
