@@ -180,6 +180,7 @@ INSTANTIATE_TEST_SUITE_P(
         Case{"fault_in_rep",
              {"recorder/programs/recorder_tracee_endings", "rep"}},
         Case{"fault", {"recorder/programs/recorder_tracee_endings", "crash"}},
+        Case{"requests", {"recorder/programs/recorder_tracee_requests"}, false},
         Case{"sqlite", {"programs/sqlite_threads"}, false}),
     [](const auto& parameter) { return parameter.param.name; });
 

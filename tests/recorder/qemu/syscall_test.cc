@@ -7,7 +7,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <linux/futex.h>
+#include <linux/sockios.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <unistd.h>
 
 #include <cstring>
@@ -65,13 +68,12 @@ TEST_F(SyscallTest, EveryRowIsFoundByItsNumber) {
 
 TEST_F(SyscallTest, RefusalsNameTheCall) {
   for (const auto& [number, name] :
-       std::vector<std::pair<uint64_t, const char*>>{
-           {__NR_fork, "fork"},
-           {__NR_vfork, "vfork"},
-           {__NR_execve, "execve"},
-           {__NR_clone, "clone"},
-           {__NR_io_uring_setup, "io_uring_setup"},
-           {999, "syscall_999"}}) {
+       std::vector<std::pair<uint64_t, const char*>>{{__NR_fork, "fork"},
+                                                     {__NR_vfork, "vfork"},
+                                                     {__NR_execve, "execve"},
+                                                     {__NR_clone, "clone"},
+                                                     {__NR_mount, "mount"},
+                                                     {999, "syscall_999"}}) {
     const auto call = BeginSyscall(number, {}, memory_);
     ASSERT_FALSE(call.has_value()) << name;
     EXPECT_EQ(call.error().code, ErrorCode::kUnsupported);
@@ -127,6 +129,53 @@ TEST_F(SyscallTest, UnknownUsesAreRefusedByName) {
   ASSERT_FALSE(effects.has_value());
   EXPECT_THAT(effects.error().message, HasSubstr("ioctl request 0x1234"));
   EXPECT_TRUE(EffectsOf(*call, -EINVAL, memory_).has_value());
+}
+
+TEST_F(SyscallTest, UnknownRequestsWithoutAnAddressWriteNothing) {
+  for (const uint64_t argument : {0u, 7u, 4095u}) {
+    EXPECT_THAT(Writes(__NR_ioctl, {0, 0x1234, argument}, 0), IsEmpty());
+    EXPECT_THAT(Writes(__NR_prctl, {12345, argument}, 0), IsEmpty());
+  }
+  for (size_t i = 1; i <= 4; ++i) {
+    std::array<uint64_t, 6> args = {12345};
+    args[i] = kBuffer;
+    const auto call = BeginSyscall(__NR_prctl, args, memory_);
+    const auto effects = EffectsOf(*call, 0, memory_);
+    ASSERT_FALSE(effects.has_value()) << i;
+    EXPECT_THAT(effects.error().message, HasSubstr("prctl option 12345"));
+  }
+}
+
+TEST_F(SyscallTest, RequestsWriteWhatTheirTableSays) {
+  EXPECT_THAT(Writes(__NR_prctl, {PR_GET_NAME, kBuffer}, 0),
+              ElementsAre(MemoryRange{kBuffer, 16}));
+  EXPECT_THAT(Writes(__NR_prctl, {PR_GET_SECUREBITS, kBuffer}, 0), IsEmpty());
+  EXPECT_THAT(Writes(__NR_ioctl, {0, TCGETS, kBuffer}, 0),
+              ElementsAre(MemoryRange{kBuffer, 36}));
+  EXPECT_THAT(Writes(__NR_ioctl, {0, SIOCGIFFLAGS, kBuffer}, 0),
+              ElementsAre(MemoryRange{kBuffer, 40}));
+  // The length as the kernel left it, and the buffer.
+  Store(kBuffer, 80);
+  Store(kBuffer + 8, kBuffer + 100);
+  EXPECT_THAT(
+      Writes(__NR_ioctl, {0, SIOCGIFCONF, kBuffer}, 0),
+      ElementsAre(MemoryRange{kBuffer, 16}, MemoryRange{kBuffer + 100, 80}));
+}
+
+TEST_F(SyscallTest, SentMessagesAreToldTheirLengths) {
+  EXPECT_THAT(
+      Writes(__NR_sendmmsg, {3, kBuffer, 9, 0}, 2),
+      ElementsAre(MemoryRange{kBuffer + 56, 4}, MemoryRange{kBuffer + 120, 4}));
+}
+
+TEST_F(SyscallTest, WhatKernelsMayLackIsKnownAsLongAsItFails) {
+  for (const uint64_t number : {__NR_io_setup, __NR_io_uring_setup}) {
+    EXPECT_THAT(Writes(number, {8, kBuffer}, -ENOSYS), IsEmpty());
+    const auto call = BeginSyscall(number, {8, kBuffer}, memory_);
+    const auto effects = EffectsOf(*call, 3, memory_);
+    ASSERT_FALSE(effects.has_value());
+    EXPECT_THAT(effects.error().message, HasSubstr("succeeded"));
+  }
 }
 
 TEST_F(SyscallTest, AFutexWaitBlocksOnlyWhileTheValueIsAsExpected) {
