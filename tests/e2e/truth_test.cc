@@ -6,15 +6,13 @@
 // schedule.
 #include <gtest/gtest.h>
 
-#include <fstream>
-#include <map>
-
 #include "cli/bundle_recording.h"
 #include "decoder/streams.h"
 #include "process/timed_streams.h"
 #include "recorder/record.h"
 #include "symbolic/check.h"
 #include "tests/e2e/clew_command.h"
+#include "tests/e2e/true_schedule.h"
 
 namespace clew::e2e {
 namespace {
@@ -26,51 +24,6 @@ struct Case {
   uint32_t mtc_period = 6;
 };
 void PrintTo(const Case& c, std::ostream* out) { *out << c.name; }
-
-// What one thread did in one turn.
-struct Turn {
-  Tid thread;
-  uint64_t start_tick = 0;
-  uint64_t insns = 0;
-};
-
-std::vector<Turn> ReadTurns(const std::string& path) {
-  std::vector<Turn> turns;
-  std::ifstream file(path);
-  int32_t thread = 0;
-  for (uint64_t tick = 0; file >> thread >> tick;) {
-    if (!turns.empty()) {
-      turns.back().insns = tick - turns.back().start_tick;
-    }
-    turns.push_back({.thread = Tid(thread), .start_tick = tick});
-  }
-  EXPECT_TRUE(!turns.empty() && turns.back().thread == Tid(0)) << path;
-  return turns;
-}
-
-// When each instruction of a thread retired: the n-th one at ticks[n].
-std::map<Tid, std::vector<uint64_t>> TrueTicks(const std::vector<Turn>& turns) {
-  std::map<Tid, std::vector<uint64_t>> ticks;
-  for (const Turn& turn : turns) {
-    for (uint64_t i = 1; i <= turn.insns; ++i) {
-      ticks[turn.thread].push_back(turn.start_tick + i);
-    }
-  }
-  return ticks;
-}
-
-std::vector<ScheduleStep> TrueSchedule(const std::vector<Turn>& turns) {
-  std::map<Tid, uint64_t> retired;
-  std::vector<ScheduleStep> steps;
-  for (const Turn& turn : turns) {
-    if (turn.insns > 0) {
-      retired[turn.thread] += turn.insns;
-      steps.push_back(
-          {.thread = turn.thread, .until_insn = retired[turn.thread]});
-    }
-  }
-  return steps;
-}
 
 class TruthTest : public testing::TestWithParam<Case> {
  protected:
@@ -88,7 +41,9 @@ class TruthTest : public testing::TestWithParam<Case> {
                              : recorder::Record(options);
     ASSERT_TRUE(outcome.has_value()) << outcome.error().message;
     insns_ = outcome->insns;
-    turns_ = ReadTurns(options.turns_path);
+    auto turns = ReadTurns(options.turns_path);
+    ASSERT_TRUE(turns.has_value()) << turns.error().message;
+    turns_ = std::move(*turns);
     auto opened = cli::OpenRecording(options.output);
     ASSERT_TRUE(opened.has_value()) << opened.error().message;
     recording_ = std::move(*opened);
