@@ -1,4 +1,4 @@
-// LDMXCSR, STMXCSR, FXSAVE, FXRSTOR.
+// LDMXCSR, STMXCSR, FXSAVE, FXRSTOR, EMMS.
 
 #include "machine/insn/sse_common.h"
 #include "machine/insn/x87_stack.h"
@@ -121,12 +121,18 @@ void Fxrstor(Cpu<D>& cpu, const Insn& insn) {
   }
 }
 
+template <class D>
+void Emms(Cpu<D>& cpu, const Insn&) {
+  X87Stack(cpu.regs().x87).LeaveMmx();
+}
+
 }  // namespace
 
 template <class D>
 void RegisterSseState(HandlerTable<D>& table) {
   table["ldmxcsr"] = SelectSse<D, &Ldmxcsr<D>>;
   table["stmxcsr"] = SelectSse<D, &Stmxcsr<D>>;
+  table["emms"] = SelectSse<D, &Emms<D>>;
   table["fxsave"] = SelectSse<D, &Fxsave<D>>;
   table["fxsave64"] = SelectSse<D, &Fxsave<D>>;
   table["fxrstor"] = SelectSse<D, &Fxrstor<D>>;
