@@ -6,6 +6,7 @@
 
 #include "common/check.h"
 #include "common/digest.h"
+#include "machine/fxsave.h"
 #include "process/process.h"
 #include "process/syscalls.h"
 #include "process/thread_cpu.h"
@@ -419,16 +420,12 @@ Status Process::ReturnFromSignal(size_t thread) {
   registers.rflags =
       (registers.rflags & ~kRestored) | (context[kContextFlags] & kRestored);
   const uint64_t fpstate = context[kContextFpstate];
-  if (fpstate != 0) {
-    // struct _fpstate_64 has the layout of FXSAVE: mxcsr at 24, xmm at 160.
-    uint32_t mxcsr = 0;
-    std::array<machine::Vec128, 16> xmm;
-    if (memory_.Peek(fpstate + 24,
-                     std::as_writable_bytes(std::span(&mxcsr, 1))) &&
-        memory_.Peek(fpstate + 160, std::as_writable_bytes(std::span(xmm)))) {
-      registers.mxcsr = mxcsr;
-      registers.xmm = xmm;
-    }
+  machine::FxsaveArea area;
+  if (fpstate != 0 &&
+      memory_.Peek(fpstate, std::as_writable_bytes(std::span(&area, 1)))) {
+    registers.mxcsr = area.pointers.mxcsr;
+    registers.xmm = area.xmm;
+    machine::RestoreX87(area, registers.x87);
   }
   return {};
 }

@@ -124,6 +124,7 @@ INSTANTIATE_TEST_SUITE_P(
         Case{"returning_handler",
              {"recorder/programs/recorder_tracee_endings", "returning"},
              false},
+        Case{"fpstate", {"programs/fpstate"}, false},
         Case{"fault_in_rep",
              {"recorder/programs/recorder_tracee_endings", "rep"}},
         Case{"fault", {"recorder/programs/recorder_tracee_endings", "crash"}},
