@@ -216,7 +216,9 @@ class Process {
                                                   uint64_t until_insn);
   Result<std::optional<Advance::Stop>> EndBlock(size_t thread,
                                                 const StreamBlock& block);
-  Result<bool> DeliverSignal(size_t thread, const StreamBlock& block);
+  Result<bool> DeliverSignals(size_t thread, const StreamBlock& block);
+  Result<size_t> SignalsUntil(size_t thread, TraceeAddr handler);
+  Status EnterHandler(size_t thread);
   Result<bool> CompleteNondeterministic(size_t thread, ThreadCpu& cpu);
 
   // System calls (process/process_syscalls.cc).

@@ -255,6 +255,25 @@ TEST_F(RecordTest, RefusalsNameTheReasonAndLeaveNothing) {
   EXPECT_TRUE(fs::is_empty(folder_));
 }
 
+// Puts a script in QEMU's place.
+TEST_F(RecordTest, ACrashOfQemuIsNotTakenForTheProgramsOrForAKill) {
+  const std::string path = getenv("PATH");
+  const std::string qemu = folder_ + "/qemu-x86_64";
+  setenv("PATH", (folder_ + ":" + path).c_str(), 1);
+  for (const auto& [signal, says] :
+       {std::pair{"SEGV", "qemu-x86_64 itself crashed by signal 11 (SIGSEGV)"},
+        std::pair{"KILL", "signal 9 (SIGKILL) from outside"}}) {
+    std::ofstream(qemu) << "#!/bin/sh\nkill -" << signal << " $$\n";
+    fs::permissions(qemu, fs::perms::owner_all);
+    RecordOptions options = Options({Tracee("endings")});
+    options.plugin_path.clear();  // a shell cannot load it
+    const auto outcome = Record(options);
+    ASSERT_FALSE(outcome.has_value());
+    EXPECT_THAT(outcome.error().message, HasSubstr(says));
+  }
+  setenv("PATH", path.c_str(), 1);
+}
+
 TEST_F(RecordTest, KillNineLeavesNoBundleAndTheNextRecorderTakesOver) {
   RecordOptions options = Options({Tracee("endings"), "spin"});
   const pid_t child = fork();

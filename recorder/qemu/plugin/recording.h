@@ -131,6 +131,13 @@ class Recording {
   template <class Condition>
   void ReleaseIf(const Condition& condition);
 
+  // signals.cc
+  struct Delivery;
+  bool IsDelivery(const Delivery& entry) const;
+  void Align(Delivery& entry);
+  void Deliver(Delivery& entry);
+  void CloseBlockByDelivery(const Delivery& entry);
+
   // syscalls.cc
   void CheckSyscallBlock();
   void CloseBlockBySyscall(Thread& me);
