@@ -64,8 +64,9 @@ void X87Stack::LeaveMmx() {
 }
 
 void X87Stack::SetMmx(unsigned number, uint64_t value) {
-  x87_.regs[number] = {value, 0xffff};
-  SetTag(number, kSpecial);
+  Float80& reg = x87_.regs[number];
+  reg.significand = value;
+  SetTag(number, TagOf(reg));
 }
 
 // Bits 7 and 15 are set while an exception is pending that is not masked.
