@@ -137,8 +137,9 @@ class Process {
   [[nodiscard]] Result<bool> AllEnded() const;
 
   // Compares the end of the run with the recorded failure: the faulting
-  // instruction faults in the same way, the exit status is the same. REQUIRES:
-  // the streams of all threads have ended. nullopt: it agrees.
+  // instruction brings about the same signal by the same access; of a signal
+  // that was sent, the place is the same. REQUIRES: the streams of all threads
+  // have ended. nullopt: it agrees.
   [[nodiscard]] Result<std::optional<Contradiction>> CheckFailure(
       const Failure& failure);
 
@@ -236,7 +237,12 @@ class Process {
   Status ReturnFromSignal(size_t thread);
   void Exit(size_t thread, const SyscallInput& call);
   Result<bool> ReturnFromCall(size_t thread);
+
+  // The end (process/process_failure.cc).
   Result<bool> SentSignal(size_t thread, const Failure& failure) const;
+  bool TouchesPage(size_t thread, uint64_t addr) const;
+  std::optional<Contradiction> Otherwise(size_t thread, const Failure& failure,
+                                         const machine::Fault& fault);
 
   Result<std::optional<Advance::Stop>> ForceOn(size_t thread,
                                                const StreamBlock& block);

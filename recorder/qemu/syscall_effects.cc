@@ -14,6 +14,8 @@
 #include <algorithm>
 #include <cerrno>
 
+#include "common/syscalls.h"
+
 namespace clew::recorder {
 namespace {
 

@@ -1,10 +1,13 @@
 // Goal: a recording says nothing false. Every instruction retired within the
 // time that decoding gives it, and the order in which everything truly happened
-// passes the checker of schedules and ends in the memory of the core dump.
+// passes the checker of schedules and ends in the memory of the core dump; with
+// another failure it does not.
 // Method: the recorder also writes down who had the turn when. One tick of its
 // clock is one retired instruction, so that is the time of each, and a
 // schedule.
 #include <gtest/gtest.h>
+
+#include <csignal>
 
 #include "cli/bundle_recording.h"
 #include "decoder/streams.h"
@@ -16,6 +19,8 @@
 
 namespace clew::e2e {
 namespace {
+
+constexpr const char* kFaults = "recorder/programs/recorder_tracee_faults";
 
 struct Case {
   const char* name;
@@ -101,6 +106,25 @@ TEST_P(TruthTest, TheTrueScheduleIsAWitness) {
   }
 }
 
+TEST_P(TruthTest, WithAnotherFailureTheTrueScheduleIsNone) {
+  process::Recording& recording = recording_->recording;
+  if (recording.failure.kind != FailureKind::kSignal) {
+    GTEST_SKIP() << "ends without a signal";
+  }
+  const auto steps = TrueSchedule(turns_);
+  const Failure truth = recording.failure;
+  for (const int32_t signal : {SIGSEGV, SIGFPE, SIGILL, SIGTRAP, SIGBUS}) {
+    recording.failure.signal = signal;
+    const auto report = symbolic::CheckSchedule(recording, steps, nullptr);
+    ASSERT_TRUE(report.has_value()) << report.error().message;
+    EXPECT_EQ(report->disagreement.has_value(), signal != truth.signal)
+        << report->disagreement.value_or("");
+  }
+  recording.failure = truth;
+  recording.failure.ip = TraceeAddr(truth.ip.as_int() + 1);
+  EXPECT_TRUE(symbolic::CheckSchedule(recording, steps, nullptr)->disagreement);
+}
+
 // Commands are below build/tests.
 INSTANTIATE_TEST_SUITE_P(
     Programs, TruthTest,
@@ -134,6 +158,13 @@ INSTANTIATE_TEST_SUITE_P(
         Case{"fault_in_rep",
              {"recorder/programs/recorder_tracee_endings", "rep"}},
         Case{"fault", {"recorder/programs/recorder_tracee_endings", "crash"}},
+        Case{"unmapped", {kFaults, "unmapped"}},
+        Case{"protection", {kFaults, "protection"}},
+        Case{"noncanonical", {kFaults, "noncanonical"}},
+        Case{"misaligned", {kFaults, "misaligned"}},
+        Case{"jump", {kFaults, "jump"}}, Case{"divide", {kFaults, "divide"}},
+        Case{"illegal", {kFaults, "illegal"}}, Case{"bus", {kFaults, "bus"}},
+        Case{"sent", {kFaults, "sent"}}, Case{"alarm", {kFaults, "alarm"}},
         Case{"sqlite", {"programs/sqlite_threads"}, false}),
     [](const auto& parameter) { return parameter.param.name; });
 
