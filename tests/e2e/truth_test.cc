@@ -172,6 +172,7 @@ INSTANTIATE_TEST_SUITE_P(
         Case{"fault_in_rep",
              {"recorder/programs/recorder_tracee_endings", "rep"}},
         Case{"fault", {"recorder/programs/recorder_tracee_endings", "crash"}},
+        Case{"processes", {"programs/processes"}, false},
         Case{"sqlite", {"programs/sqlite_threads"}, false}),
     [](const auto& parameter) { return parameter.param.name; });
 
