@@ -27,6 +27,7 @@ enum FutexCommand : uint64_t {
 };
 
 // linux/sched.h
+constexpr uint64_t kCloneThread = 0x00010000;
 constexpr uint64_t kCloneSetTls = 0x00080000;
 // asm/prctl.h
 constexpr uint64_t kArchSetGs = 0x1001;
@@ -293,7 +294,8 @@ Result<bool> Process::FinishCall(size_t thread, const SyscallInput& call) {
     } else if (call.number == kSysArchPrctl && call.args[0] == kArchSetGs) {
       state.registers.gs_base = call.args[1];
     }
-    if (call.number == kSysClone) {
+    // A child process is not of this recording.
+    if (call.number == kSysClone && (call.args[0] & kCloneThread) != 0) {
       const Tid child(static_cast<int32_t>(result));
       CLEW_RETURN_IF_ERROR(CreateThread(thread, child, call));
     }
