@@ -30,6 +30,8 @@ struct Case {
 };
 void PrintTo(const Case& c, std::ostream* out) { *out << c.name; }
 
+constexpr uint64_t kNowhere = 0x123000;  // below all mappings
+
 class TruthTest : public testing::TestWithParam<Case> {
  protected:
   void SetUp() override {
@@ -115,6 +117,9 @@ TEST_P(TruthTest, WithAnotherFailureTheTrueScheduleIsNone) {
   const Failure truth = recording.failure;
   for (const int32_t signal : {SIGSEGV, SIGFPE, SIGILL, SIGTRAP, SIGBUS}) {
     recording.failure.signal = signal;
+    // Without an address, any access might be that of a SIGBUS.
+    recording.failure.addr =
+        signal == truth.signal ? truth.addr : TraceeAddr(kNowhere);
     const auto report = symbolic::CheckSchedule(recording, steps, nullptr);
     ASSERT_TRUE(report.has_value()) << report.error().message;
     EXPECT_EQ(report->disagreement.has_value(), signal != truth.signal)
