@@ -137,8 +137,9 @@ class Process {
   [[nodiscard]] Result<bool> AllEnded() const;
 
   // Compares the end of the run with the recorded failure: the faulting
-  // instruction faults in the same way, the exit status is the same. REQUIRES:
-  // the streams of all threads have ended. nullopt: it agrees.
+  // instruction brings about the same signal by the same access; of a signal
+  // that was sent, the place is the same. REQUIRES: the streams of all threads
+  // have ended. nullopt: it agrees.
   [[nodiscard]] Result<std::optional<Contradiction>> CheckFailure(
       const Failure& failure);
 
@@ -219,7 +220,9 @@ class Process {
                                                   uint64_t until_insn);
   Result<std::optional<Advance::Stop>> EndBlock(size_t thread,
                                                 const StreamBlock& block);
-  Result<bool> DeliverSignal(size_t thread, const StreamBlock& block);
+  Result<bool> DeliverSignals(size_t thread, const StreamBlock& block);
+  Result<size_t> SignalsUntil(size_t thread, TraceeAddr handler);
+  Status EnterHandler(size_t thread);
   Result<bool> CompleteNondeterministic(size_t thread, ThreadCpu& cpu);
 
   // System calls (process/process_syscalls.cc).
@@ -237,7 +240,12 @@ class Process {
   Status ReturnFromSignal(size_t thread);
   void Exit(size_t thread, const SyscallInput& call);
   Result<bool> ReturnFromCall(size_t thread);
+
+  // The end (process/process_failure.cc).
   Result<bool> SentSignal(size_t thread, const Failure& failure) const;
+  bool TouchesPage(size_t thread, uint64_t addr) const;
+  std::optional<Contradiction> Otherwise(size_t thread, const Failure& failure,
+                                         const machine::Fault& fault);
 
   Result<std::optional<Advance::Stop>> ForceOn(size_t thread,
                                                const StreamBlock& block);

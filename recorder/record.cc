@@ -1,5 +1,6 @@
 #include "recorder/record.h"
 
+#include <signal.h>
 #include <sys/wait.h>
 
 #include <cstdlib>
@@ -59,7 +60,18 @@ Result<Session> MakeSession(const RecordOptions& options,
   return session;
 }
 
+// The program's own deaths are recorded, whoever sent the signal; so one that
+// is not, by a signal that tells of a fault, is QEMU's.
+bool IsCrash(int signal) {
+  return signal == SIGSEGV || signal == SIGBUS || signal == SIGILL ||
+         signal == SIGFPE || signal == SIGTRAP || signal == SIGABRT;
+}
+
 std::string HowQemuEnded(int status) {
+  if (WIFSIGNALED(status) && IsCrash(WTERMSIG(status))) {
+    return fmt::format("qemu-x86_64 itself crashed by {}, not the program",
+                       SignalText(WTERMSIG(status)));
+  }
   if (WIFSIGNALED(status)) {
     return SignalText(WTERMSIG(status)) + " from outside ended the program";
   }

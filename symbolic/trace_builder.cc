@@ -116,10 +116,11 @@ class Builder final : public process::Engine, public machine::ShadowObserver {
     running_[thread].in_call = !process::MayBlock(call.number) &&
                                call.number != process::kSysRtSigreturn;
     machine::ShadowMachine& cpu = MachineOf(thread);
-    const unsigned count = process::ArgumentCount(call.number);
-    Demand(thread, cpu.GprShadow(kRax), call.number);
-    for (unsigned i = 0; i < count; ++i) {
-      Demand(thread, cpu.GprShadow(kArguments[i]), call.args[i]);
+    Demand(thread, cpu.GprShadow(kRax), call.number, 64);
+    const process::ArgumentBits bits =
+        process::BitsOfArguments(call.number, call.args);
+    for (size_t i = 0; i < bits.size(); ++i) {
+      Demand(thread, cpu.GprShadow(kArguments[i]), call.args[i], bits[i]);
     }
     if (call.number == process::kSysFutex &&
         IsWait(call.args[1] & kFutexCommandMask) &&
@@ -435,10 +436,12 @@ class Builder final : public process::Engine, public machine::ShadowObserver {
                             .ip = TraceeAddr(ip)});
   }
 
-  void Demand(size_t thread, const Expr* expr, uint64_t value) {
-    if (expr != nullptr) {
-      AddCondition(thread, pool_.Eq(expr, pool_.Const(value, expr->width)),
-                   nullptr, syscall_groups_[thread],
+  // The low `bits` of what a system call is given are those of `value`.
+  void Demand(size_t thread, const Expr* expr, uint64_t value, uint32_t bits) {
+    if (expr != nullptr && bits != 0) {
+      const Expr* const part = pool_.Extract(expr, 0, bits);
+      AddCondition(thread, pool_.Eq(part, pool_.Const(value, bits)), nullptr,
+                   syscall_groups_[thread],
                    process_.thread(thread).registers.rip);
     }
   }

@@ -1,10 +1,16 @@
 #include "recorder/qemu/session.h"
 
+#include <algorithm>
 #include <charconv>
+#include <filesystem>
 #include <map>
 
 namespace clew::recorder {
 namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::string_view kInputsPrefix = "inputs.";
 
 // Lines "key=value".
 class Fields {
@@ -107,7 +113,23 @@ std::string RawPtPath(const std::string& folder, uint32_t core) {
   return fmt::format("{}/raw/pt.{}", folder, core);
 }
 std::string RawInputsPath(const std::string& folder, Tid thread) {
-  return fmt::format("{}/raw/inputs.{}", folder, thread);
+  return fmt::format("{}/{}{}", RawFolder(folder), kInputsPrefix, thread);
+}
+Result<std::vector<std::string>> FindRawInputs(const std::string& folder) {
+  std::error_code error;
+  std::vector<std::string> paths;
+  for (fs::directory_iterator entry(RawFolder(folder), error), end;
+       !error && entry != end; entry.increment(error)) {
+    if (entry->path().filename().string().starts_with(kInputsPrefix)) {
+      paths.push_back(entry->path().string());
+    }
+  }
+  if (error) {
+    return SystemError(error.value(),
+                       fmt::format("cannot list {:?}", RawFolder(folder)));
+  }
+  std::ranges::sort(paths);
+  return paths;
 }
 std::string RawEventsPath(const std::string& folder) {
   return folder + "/raw/events";

@@ -147,6 +147,12 @@ constexpr SyscallRule kRules[] = {
     {.number = 55, .writes = {{{.arg = 3, .size = kLengthAt, .other = 4}}}},
     // clone
     {.number = 56, .special = Special::kClone},
+    // fork
+    {.number = 57},
+    // vfork
+    {.number = 58},
+    // execve
+    {.number = 59, .special = Special::kFailsOnly},
     // exit
     {.number = 60},
     // wait4

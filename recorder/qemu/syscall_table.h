@@ -1,11 +1,8 @@
 #ifndef CLEW_RECORDER_QEMU_SYSCALL_TABLE_H_
 #define CLEW_RECORDER_QEMU_SYSCALL_TABLE_H_
 
-#include <fmt/format.h>
-
 #include <array>
 #include <cstdint>
-#include <string>
 
 namespace clew::recorder {
 
@@ -76,9 +73,6 @@ struct SyscallRule {
 
 // nullptr: the recorder does not know what the call does and must refuse it.
 const SyscallRule* FindSyscall(uint64_t number);
-
-// "openat"; "syscall_999" for numbers that Linux 6.1 does not have.
-std::string SyscallName(uint64_t number);
 
 }  // namespace clew::recorder
 

@@ -59,6 +59,28 @@ TEST(GdbTest, EveryThreadHasABacktraceToItsStart) {
   EXPECT_THAT(text, ContainsRegex("#0 .*CountWord .*pfscan.c:"));
 }
 
+// ld.so names libstdc++ by a link to its file, and so does gdb.
+TEST(GdbTest, FramesOfTheCxxLibraryHaveNames) {
+  const Scratch scratch;
+  const std::string bundle = FailingRun(scratch, "tickets");
+  const std::string text = Gdb(bundle, {"backtrace", "info sharedlibrary"});
+  EXPECT_THAT(text, ContainsRegex("#[0-9]+ .* in std::terminate\\(\\) \\(\\)"));
+  EXPECT_THAT(text, ContainsRegex("#[0-9]+ .* in __cxa_throw \\(\\)"));
+  EXPECT_THAT(text, ContainsRegex("#[0-9]+ .*Roll::Take .*tickets.cc:"));
+  EXPECT_THAT(text, ContainsRegex("#[0-9]+ .* in (start_thread|clone3?) "));
+  EXPECT_THAT(text, ContainsRegex("Yes .*/libstdc\\+\\+.so.6\n"));
+  EXPECT_EQ(Count(text, "\n +No +/"), 0) << text;
+}
+
+// A link that the program chose, neither the file's name nor its DT_SONAME.
+TEST(GdbTest, AFrameOfALibraryThatWasOpenedByALinkHasItsName) {
+  const Scratch scratch;
+  const std::string bundle = FailingRun(scratch, "visitor");
+  const std::string text = Gdb(bundle, {"backtrace", "info sharedlibrary"});
+  EXPECT_THAT(text, ContainsRegex("#[0-9]+ .* in Visit .*visit.c:"));
+  EXPECT_THAT(text, ContainsRegex("Yes .*/libvisit.so\n"));
+}
+
 TEST(GdbTest, TheFailureComesAgainAfterAStepBack) {
   const Scratch scratch;
   const std::string bundle = FailingRun(scratch, "pfscan");

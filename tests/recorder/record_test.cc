@@ -242,10 +242,14 @@ TEST_F(RecordTest, AProgramThatClosesItsStderrIsRecordedAllTheSame) {
 }
 
 TEST_F(RecordTest, RefusalsNameTheReasonAndLeaveNothing) {
-  const auto forked = Record(Options({Tracee("endings"), "fork"}));
-  ASSERT_FALSE(forked.has_value());
-  EXPECT_EQ(forked.error().code, ErrorCode::kUnsupported);
-  EXPECT_THAT(forked.error().message, HasSubstr("one process"));
+  std::ofstream(folder_ + "/elf32") << "\177ELF\1\1\1";
+  fs::permissions(folder_ + "/elf32", fs::perms::owner_all);
+  const auto replaced =
+      Record(Options({Tracee("endings"), "exec", folder_ + "/elf32"}));
+  fs::remove(folder_ + "/elf32");
+  ASSERT_FALSE(replaced.has_value());
+  EXPECT_EQ(replaced.error().code, ErrorCode::kUnsupported);
+  EXPECT_THAT(replaced.error().message, HasSubstr("no x86-64 program"));
   const auto absent = Record(Options({"/no/such/program"}));
   ASSERT_FALSE(absent.has_value());
   EXPECT_EQ(absent.error().code, ErrorCode::kInvalidArgument);
@@ -253,6 +257,25 @@ TEST_F(RecordTest, RefusalsNameTheReasonAndLeaveNothing) {
   ASSERT_FALSE(script.has_value());
   EXPECT_THAT(script.error().message, HasSubstr("script"));
   EXPECT_TRUE(fs::is_empty(folder_));
+}
+
+// Puts a script in QEMU's place.
+TEST_F(RecordTest, ACrashOfQemuIsNotTakenForTheProgramsOrForAKill) {
+  const std::string path = getenv("PATH");
+  const std::string qemu = folder_ + "/qemu-x86_64";
+  setenv("PATH", (folder_ + ":" + path).c_str(), 1);
+  for (const auto& [signal, says] :
+       {std::pair{"SEGV", "qemu-x86_64 itself crashed by signal 11 (SIGSEGV)"},
+        std::pair{"KILL", "signal 9 (SIGKILL) from outside"}}) {
+    std::ofstream(qemu) << "#!/bin/sh\nkill -" << signal << " $$\n";
+    fs::permissions(qemu, fs::perms::owner_all);
+    RecordOptions options = Options({Tracee("endings")});
+    options.plugin_path.clear();  // a shell cannot load it
+    const auto outcome = Record(options);
+    ASSERT_FALSE(outcome.has_value());
+    EXPECT_THAT(outcome.error().message, HasSubstr(says));
+  }
+  setenv("PATH", path.c_str(), 1);
 }
 
 TEST_F(RecordTest, KillNineLeavesNoBundleAndTheNextRecorderTakesOver) {

@@ -58,6 +58,15 @@ class Recording {
   // Any thread; waits for the turn if the call gave it away.
   void EndSyscall(unsigned vcpu, int64_t result);
 
+  // --- Other processes and programs (processes.cc) ---
+
+  // A system call of `vcpu` returned `result`: true if this is a child process
+  // that it has just made.
+  bool IsChild(unsigned vcpu, int64_t result) const;
+  // This process, a child, is not recorded: it leaves everything to its parent.
+  // Of the recording only OnFlush and EnterThread may be called afterwards.
+  void BecomeChild();
+
   // --- Signals (signals.cc) ---
 
   // A block that is a signal handler's start. True if a signal was delivered.
@@ -131,6 +140,13 @@ class Recording {
   template <class Condition>
   void ReleaseIf(const Condition& condition);
 
+  // signals.cc
+  struct Delivery;
+  bool IsDelivery(const Delivery& entry) const;
+  void Align(Delivery& entry);
+  void Deliver(Delivery& entry);
+  void CloseBlockByDelivery(const Delivery& entry);
+
   // syscalls.cc
   void CheckSyscallBlock();
   void CloseBlockBySyscall(Thread& me);
@@ -147,6 +163,9 @@ class Recording {
   bool Blocks(uint64_t target_tid, uint64_t signal) const;
   void ShowVirtualCores(const Thread& me, int64_t result);
   void CheckFsBase(Thread& me, int64_t result);
+
+  // processes.cc
+  void BeginExec(const Thread& me);
 
   // ending.cc
   [[noreturn]] void EndByHang(uint64_t now);
@@ -195,6 +214,7 @@ class Recording {
   bool idle_ = true;  // no thread has the turn
   bool started_ = false;
   bool uses_timers_ = false;
+  bool is_child_ = false;          // see BecomeChild
   uint64_t unreadable_bytes_ = 0;  // of threads that ended
 
   // Of the start, for the core dump.

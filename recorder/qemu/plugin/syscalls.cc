@@ -105,6 +105,9 @@ void Recording::BeginSyscall(unsigned vcpu, uint64_t number,
     ExitThread(me);
     return;
   }
+  if (number == __NR_execve) {
+    BeginExec(me);
+  }
   EndIfDeadly(me);
   if (!me.limit_is_over && MayBlock(me.call, memory_)) {
     Block(me);
@@ -258,7 +261,7 @@ void Recording::RecordSyscall(Thread& me, int64_t result) {
 void Recording::AfterSyscall(Thread& me, int64_t result) {
   switch (me.call.number) {
     case __NR_clone:
-      return AfterClone(me, result);
+      return MakesProcess(me.call) ? void() : AfterClone(me, result);
     case __NR_futex:
       return AfterFutex(me, result);
     case __NR_mmap:
