@@ -36,6 +36,8 @@ pb::Failure::Kind ToProto(FailureKind kind) {
       return pb::Failure::KIND_EXIT;
     case FailureKind::kHang:
       return pb::Failure::KIND_HANG;
+    case FailureKind::kTimeLimit:
+      return pb::Failure::KIND_TIME_LIMIT;
   }
   return pb::Failure::KIND_NONE;
 }

@@ -54,8 +54,10 @@ Result<FailureKind> ToFailureKind(pb::Failure::Kind kind,
       return FailureKind::kExit;
     case pb::Failure::KIND_HANG:
       return FailureKind::kHang;
+    case pb::Failure::KIND_TIME_LIMIT:
+      return FailureKind::kTimeLimit;
     default:
-      return CorruptInput("{}: failure.kind is {}, wanted 0..3", where,
+      return CorruptInput("{}: failure.kind is {}, wanted 0..4", where,
                           static_cast<int>(kind));
   }
 }

@@ -158,9 +158,9 @@ Result<Outcome> ParseOutcome(std::string_view text) {
   Outcome o;
   uint64_t value = 0;
   CLEW_RETURN_IF_ERROR(fields.Number("kind", value));
-  if (value > static_cast<uint64_t>(FailureKind::kHang)) {
+  if (value > static_cast<uint64_t>(FailureKind::kTimeLimit)) {
     return CorruptInput("kind is {}, at most {} is known", value,
-                        static_cast<int>(FailureKind::kHang));
+                        static_cast<int>(FailureKind::kTimeLimit));
   }
   o.failure.kind = static_cast<FailureKind>(value);
   CLEW_RETURN_IF_ERROR(fields.Number("signal", o.failure.signal));

@@ -160,6 +160,8 @@ INSTANTIATE_TEST_SUITE_P(
         Case{"cancelled_in_sigwait",
              {"recorder/programs/recorder_tracee_signals", "cancel"},
              false},
+        Case{"time_limit_in_read",
+             {"recorder/programs/recorder_tracee_endings", "outside"}},
         Case{"fault_in_rep",
              {"recorder/programs/recorder_tracee_endings", "rep"}},
         Case{"fault", {"recorder/programs/recorder_tracee_endings", "crash"}},

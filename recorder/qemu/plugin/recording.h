@@ -80,9 +80,11 @@ class Recording {
   [[noreturn]] void Refuse(const std::string& why);
   // Any thread: refuses without a turn, where the state is not known.
   [[noreturn]] void GiveUp(const std::string& why);
-  // The watchdog, a thread of its own: ends the recording as a hang when the
-  // time limit is reached.
-  void WatchTime();
+
+  // --- The time limit (watch.cc) ---
+
+  // The watch, a thread of its own that blocks all signals.
+  [[noreturn]] void WatchTime();
 
   // True while the thread that has the turn is in a system call of its own.
   bool InSyscall() const {
@@ -168,17 +170,24 @@ class Recording {
   void BeginExec(const Thread& me);
 
   // ending.cc
-  [[noreturn]] void EndByHang(uint64_t now);
+  [[noreturn]] void EndByTimeLimit(uint64_t now);
   void CloseBlockBySignal(Thread& me, int32_t signal);
   // REQUIRE the lock, which is never released.
   [[noreturn]] void Finish(const Failure& failure);
-  [[noreturn]] void FinishAsHang();
+  [[noreturn]] void FinishAs(FailureKind kind);
   Status CloseThreads(uint64_t now);
   Status CloseThread(Thread& thread, uint64_t now);
   Status WriteCoreFile(const Failure& failure);
   CoreThread CoreRegisters(const Thread& thread) const;
   void WriteOutcome(const Outcome& outcome);
   [[noreturn]] void Leave(const Failure& failure);
+
+  // watch.cc
+  bool TimeIsOver(uint64_t now_ticks) const;
+  uint64_t Ticks();
+  void EndIfWaiting(uint64_t now_ticks);
+  void EndIfStuck();
+  void AwaitEnd();
 
   // start.cc
   Status WriteStartState(Thread& me, uint64_t ip);
@@ -208,8 +217,9 @@ class Recording {
   uint64_t handovers_ = 0;
   std::atomic<uint32_t> flushes_ = 0;
   std::atomic<int> parked_ = 0;  // inside translated code, without the turn
-  std::atomic<bool> hang_requested_ = false;
-  uint64_t deadline_ = 0;  // of the turn granted last
+  std::atomic<uint64_t> waited_ns_ = 0;  // counts for the time limit
+  std::atomic<bool> ending_ = false;     // the watch is about to end it
+  uint64_t deadline_ = 0;                // of the turn granted last
   Scheduler::Slot last_slot_ = UINT32_MAX;
   bool idle_ = true;  // no thread has the turn
   bool started_ = false;

@@ -121,6 +121,8 @@ void Recording::EndSyscall(unsigned vcpu, int64_t result) {
   }
   if (me.gave_turn) {
     AwaitReturn(me, result);
+  } else {
+    AwaitEnd();
   }
   RestoreTimeLimit(me);
   if (result == kQemuSigreturn) {
