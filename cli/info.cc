@@ -406,6 +406,7 @@ Json ToJson(const Manifest& manifest, const Summary& summary) {
           {"trigger", ToJson(manifest.trigger)},
           {"sufficiency", ToJson(manifest.sufficiency)},
           {"redactions", manifest.redactions},
+          {"unlogged_inputs", manifest.unlogged_inputs},
           {"backtraces", summary.backtraces},
           {"no_backtraces_because", summary.no_backtraces_because}};
 }
@@ -471,6 +472,9 @@ void PrintFacts(const Manifest& manifest) {
   }
   for (const std::string& line : manifest.redactions) {
     fmt::print("{:<13} {:?}\n", "redacted", line);
+  }
+  for (const std::string& phrase : manifest.unlogged_inputs) {
+    fmt::print("{:<13} {:?}\n", "inputs lack", phrase);
   }
 }
 

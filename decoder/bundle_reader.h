@@ -67,8 +67,9 @@ struct Manifest {
   BundleOrigin origin;
   std::optional<Trigger> trigger;
   std::optional<Sufficiency> sufficiency;
-  std::vector<std::string> redactions;  // one line a rule that applied
-  uint64_t digest = 0;                  // of manifest.pb
+  std::vector<std::string> redactions;       // one line a rule that applied
+  std::vector<std::string> unlogged_inputs;  // a phrase for each cause
+  uint64_t digest = 0;                       // of manifest.pb
 };
 
 // Reads a bundle directory. Every byte of it is suspect: what breaks the format

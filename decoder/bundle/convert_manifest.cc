@@ -240,6 +240,8 @@ Result<Manifest> ToManifest(const pb::Manifest& from, const std::string& where,
   }
   manifest.redactions.assign(from.redactions().begin(),
                              from.redactions().end());
+  manifest.unlogged_inputs.assign(from.unlogged_inputs().begin(),
+                                  from.unlogged_inputs().end());
   for (const pb::Image& image : from.images()) {
     CLEW_ASSIGN_OR_RETURN(converted, ToImage(image, where, bundle_path));
     manifest.images.push_back(std::move(converted));

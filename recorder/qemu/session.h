@@ -57,6 +57,7 @@ struct Outcome {
   uint64_t switches = 0;
   uint64_t inputs_unknown = 0;
   bool registers_exact = true;  // in the core dump, of every thread
+  std::vector<std::string> unlogged_inputs;  // as in bundle.proto
 };
 
 std::string FormatOutcome(const Outcome& outcome);

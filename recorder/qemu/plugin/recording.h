@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "common/result.h"
+#include "recorder/qemu/file_mappings.h"
 #include "recorder/qemu/futex_model.h"
 #include "recorder/qemu/guest_memory.h"
 #include "recorder/qemu/plugin/thread.h"
@@ -203,6 +204,7 @@ class Recording {
   std::mutex mutex_;
   Scheduler scheduler_;
   FutexModel futexes_;
+  FileMappings files_;
   VirtualClock virtual_clock_;
   std::vector<Thread*> held_;  // in the order in which they came
   uint64_t next_deadline_ns_ = VirtualClock::kNever;  // of those held
