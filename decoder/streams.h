@@ -55,8 +55,7 @@ StreamStats Sum(const std::map<CoreId, StreamStats>& by_core);
 // or threads are forgotten). Not thread-safe.
 class TraceStreams final : public StreamSource {
  public:
-  // `trace` must outlive the streams. kCorruptInput: a code file cannot be
-  // mapped.
+  // `trace` must outlive the streams. Code that a file does not have is a gap.
   [[nodiscard]] static Result<std::unique_ptr<TraceStreams>> Create(
       const Trace& trace, const StreamOptions& options);
   ~TraceStreams() override;
@@ -91,15 +90,14 @@ class TraceStreams final : public StreamSource {
     bool kept = true;
   };
   TraceStreams(const Trace& trace, const StreamOptions& options);
-  Status AddCores();
+  void AddCores();
   void AddThreads();
   void KeepOnly(const std::vector<Tid>& threads);
   void Forget(Thread& thread);
   bool ForgetLastThread();
   Status Advance(Core& core);
   Status MakeRoom();
-  Status TakeEnter(Core& core, const CoreEnter& enter);
-  Status UseCode(Core& core, const Slice* slice, TscTicks time);
+  void UseCode(Core& core, const Slice* slice, TscTicks time);
   SpaceId SpaceOf(const Slice* slice) const;  // null: no slice is known
   std::string DescribeCode(Core& core, TraceeAddr ip) const;
   void TakeBlock(Core& core, const CoreBlock& block);
