@@ -1,6 +1,7 @@
 #include "decoder/streams.h"
 
 #include <algorithm>
+#include <set>
 #include <utility>
 
 #include "common/check.h"
@@ -45,7 +46,6 @@ struct TraceStreams::Core final : CoreSink {
   SpaceImages images;
   CoreDecoder decoder;
   Attribution attribution;
-  size_t printed = 0;  // slices that NextOnCore is done with
   bool finished = false;
   StreamStats& stats;  // of this core, in the streams
 };
@@ -226,15 +226,27 @@ TscTicks TraceStreams::NotBefore(Tid tid) const {
   return kTscUnknown;
 }
 
+std::vector<CoreId> TraceStreams::cores() const {
+  std::set<CoreId> ids;
+  for (const auto& [id, core] : cores_) {
+    ids.insert(id);
+  }
+  for (const Slice& slice : slices()) {
+    ids.insert(slice.core);
+  }
+  return {ids.begin(), ids.end()};
+}
+
 Result<std::optional<StreamItem>> TraceStreams::NextOnCore(CoreId id) {
   const auto found = cores_.find(id);
-  if (found == cores_.end()) {
+  const auto of_core = SlicesOf(slices(), id);
+  if (found == cores_.end() && of_core.empty()) {
     return InvalidArgument("{}: no core {} in it", trace_.name(), id);
   }
-  Core& core = *found->second;
+  size_t& done = done_[id];
   while (true) {
-    for (; core.printed < core.slices.size(); ++core.printed) {
-      const Slice& slice = core.slices[core.printed];
+    for (; done < of_core.size(); ++done) {
+      const Slice& slice = of_core[done];
       if (!waiting_[slice.id].empty()) {
         return Pop(slice.id);
       }
@@ -242,10 +254,10 @@ Result<std::optional<StreamItem>> TraceStreams::NextOnCore(CoreId id) {
         break;
       }
     }
-    if (core.finished) {
+    if (found == cores_.end() || found->second->finished) {
       return std::optional<StreamItem>();
     }
-    CLEW_RETURN_IF_ERROR(Advance(core));
+    CLEW_RETURN_IF_ERROR(Advance(*found->second));
   }
 }
 

@@ -69,8 +69,11 @@ class TraceStreams final : public StreamSource {
   // True if Next(thread) gives all its items: it was chosen, and not forgotten.
   bool Keeps(Tid thread) const;
 
-  // The next item of a core, whichever thread's; for `clew decode --core`.
-  // Must not be mixed with Next(Tid), nor with options.threads.
+  // Every core with PT or with slices, in order.
+  std::vector<CoreId> cores() const;
+  // The next item of a core, whichever thread's: few items wait, however
+  // unevenly threads go on. Must not be mixed with Next(Tid), nor with
+  // options.threads. kInvalidArgument: no such core.
   [[nodiscard]] Result<std::optional<StreamItem>> NextOnCore(CoreId core);
 
   // Calls `visit` for every instruction of a block of these streams.
@@ -112,6 +115,7 @@ class TraceStreams final : public StreamSource {
   StreamOptions options_;
   CodeCache code_cache_;
   std::map<CoreId, std::unique_ptr<Core>> cores_;
+  std::map<CoreId, size_t> done_;  // slices that NextOnCore is done with
   std::vector<Tid> threads_;
   std::map<Tid, Thread> by_thread_;
   std::vector<ItemQueue> waiting_;  // by slice
