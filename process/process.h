@@ -137,8 +137,9 @@ class Process {
   [[nodiscard]] Result<bool> AllEnded() const;
 
   // Compares the end of the run with the recorded failure: the faulting
-  // instruction faults in the same way, the exit status is the same. REQUIRES:
-  // the streams of all threads have ended. nullopt: it agrees.
+  // instruction brings about the same signal by the same access; of a signal
+  // that was sent, the place is the same. REQUIRES: the streams of all threads
+  // have ended. nullopt: it agrees.
   [[nodiscard]] Result<std::optional<Contradiction>> CheckFailure(
       const Failure& failure);
 
@@ -156,6 +157,9 @@ class Process {
   // kernel writes are writes by it, or by the next instruction where the call
   // may sleep. nullptr: none.
   void set_observer(machine::AccessObserver* observer) { observer_ = observer; }
+  // Run stops (kBlocked) where the thread has fallen asleep on a futex, even if
+  // there is a wake already that it may take.
+  void set_stops_asleep(bool stops) { stops_asleep_ = stops; }
   void set_output_sink(OutputSink sink) { output_ = std::move(sink); }
 
   // Undo in LIFO order. Between SetMark and RollBack every change of threads,
@@ -236,7 +240,12 @@ class Process {
   Status ReturnFromSignal(size_t thread);
   void Exit(size_t thread, const SyscallInput& call);
   Result<bool> ReturnFromCall(size_t thread);
+
+  // The end (process/process_failure.cc).
   Result<bool> SentSignal(size_t thread, const Failure& failure) const;
+  bool TouchesPage(size_t thread, uint64_t addr) const;
+  std::optional<Contradiction> Otherwise(size_t thread, const Failure& failure,
+                                         const machine::Fault& fault);
 
   Result<std::optional<Advance::Stop>> ForceOn(size_t thread,
                                                const StreamBlock& block);
@@ -254,6 +263,7 @@ class Process {
   Contradiction contradiction_;
   machine::AccessObserver* observer_ = nullptr;
   Engine* engine_ = nullptr;
+  bool stops_asleep_ = false;
   OutputSink output_;
   uint64_t outputs_differing_ = 0;
   uint64_t retired_total_ = 0;

@@ -6,6 +6,8 @@
 
 #include "common/check.h"
 #include "common/digest.h"
+#include "common/syscalls.h"
+#include "machine/fxsave.h"
 #include "process/process.h"
 #include "process/syscalls.h"
 #include "process/thread_cpu.h"
@@ -25,6 +27,7 @@ enum FutexCommand : uint64_t {
 };
 
 // linux/sched.h
+constexpr uint64_t kCloneThread = 0x00010000;
 constexpr uint64_t kCloneSetTls = 0x00080000;
 // asm/prctl.h
 constexpr uint64_t kArchSetGs = 0x1001;
@@ -144,8 +147,10 @@ bool Process::MatchesRecord(size_t thread, const SyscallInput& call) {
         fmt::format("makes system call {}, recorded is {}",
                     SyscallName(gpr[kRax]), SyscallName(call.number)));
   }
-  for (unsigned i = 0; i < ArgumentCount(call.number); ++i) {
-    if (gpr[kArguments[i]] != call.args[i]) {
+  const ArgumentBits bits = BitsOfArguments(call.number, call.args);
+  for (size_t i = 0; i < bits.size(); ++i) {
+    const uint64_t differing = gpr[kArguments[i]] ^ call.args[i];
+    if (bits[i] != 0 && differing << (64 - bits[i]) != 0) {
       return Contradict(
           Contradiction::Kind::kSyscall, thread,
           fmt::format("argument {} of {} is {:#x}, recorded is {:#x}", i,
@@ -289,7 +294,8 @@ Result<bool> Process::FinishCall(size_t thread, const SyscallInput& call) {
     } else if (call.number == kSysArchPrctl && call.args[0] == kArchSetGs) {
       state.registers.gs_base = call.args[1];
     }
-    if (call.number == kSysClone) {
+    // A child process is not of this recording.
+    if (call.number == kSysClone && (call.args[0] & kCloneThread) != 0) {
       const Tid child(static_cast<int32_t>(result));
       CLEW_RETURN_IF_ERROR(CreateThread(thread, child, call));
     }
@@ -419,76 +425,14 @@ Status Process::ReturnFromSignal(size_t thread) {
   registers.rflags =
       (registers.rflags & ~kRestored) | (context[kContextFlags] & kRestored);
   const uint64_t fpstate = context[kContextFpstate];
-  if (fpstate != 0) {
-    // struct _fpstate_64 has the layout of FXSAVE: mxcsr at 24, xmm at 160.
-    uint32_t mxcsr = 0;
-    std::array<machine::Vec128, 16> xmm;
-    if (memory_.Peek(fpstate + 24,
-                     std::as_writable_bytes(std::span(&mxcsr, 1))) &&
-        memory_.Peek(fpstate + 160, std::as_writable_bytes(std::span(xmm)))) {
-      registers.mxcsr = mxcsr;
-      registers.xmm = xmm;
-    }
+  machine::FxsaveArea area;
+  if (fpstate != 0 &&
+      memory_.Peek(fpstate, std::as_writable_bytes(std::span(&area, 1)))) {
+    registers.mxcsr = area.pointers.mxcsr;
+    registers.xmm = area.xmm;
+    machine::RestoreX87(area, registers.x87);
   }
   return {};
-}
-
-// The thread's last recorded act was to send itself the failing signal (abort,
-// raise), and it is where that call returns.
-Result<bool> Process::SentSignal(size_t thread, const Failure& failure) const {
-  const ThreadState& state = threads_[thread];
-  if (state.input == 0 || state.registers.rip != failure.ip.as_int()) {
-    return false;
-  }
-  CLEW_ASSIGN_OR_RETURN(record, tape_->Input(thread, state.input - 1));
-  const auto* const call = std::get_if<SyscallInput>(record);
-  if (call == nullptr) {
-    return false;
-  }
-  const auto signal = static_cast<uint64_t>(failure.signal);
-  switch (call->number) {
-    case kSysTgkill:
-      return call->args[2] == signal;
-    case kSysKill:
-    case kSysTkill:
-      return call->args[1] == signal;
-    default:
-      return false;
-  }
-}
-
-Result<std::optional<Contradiction>> Process::CheckFailure(
-    const Failure& failure) {
-  const auto blame = tape_->IndexOf(failure.thread);
-  if (failure.kind != FailureKind::kSignal || !blame) {
-    return std::nullopt;
-  }
-  ThreadState& state = threads_[*blame];
-  CLEW_ASSIGN_OR_RETURN(sent, SentSignal(*blame, failure));
-  if (sent || state.phase != ThreadPhase::kRunning) {
-    return std::nullopt;
-  }
-  SaveForUndo(*blame);
-  ThreadCpu cpu(*this, *blame);
-  const machine::Stop stop = cpu.Run(1);
-  if (stop.kind == machine::StopKind::kUnsupported) {
-    return Unsupported("thread {}: {}", failure.thread, stop.detail);
-  }
-  const bool same_place = state.registers.rip == failure.ip.as_int();
-  const bool same_access = stop.fault.kind != machine::FaultKind::kUnmapped ||
-                           stop.fault.addr == failure.addr.as_int();
-  if (stop.kind == machine::StopKind::kFault && same_place && same_access) {
-    return std::nullopt;
-  }
-  Contradict(
-      Contradiction::Kind::kFault, *blame,
-      fmt::format(
-          "the recorded run failed at {:#x} (signal {}, access "
-          "to {:#x}), the machine {} at {:#x} (access to {:#x})",
-          failure.ip, failure.signal, failure.addr,
-          stop.kind == machine::StopKind::kFault ? "faults" : "does not fault",
-          state.registers.rip, stop.fault.addr));
-  return contradiction_;
 }
 
 }  // namespace clew::process

@@ -1,8 +1,8 @@
 #ifndef CLEW_PROCESS_SYSCALLS_H_
 #define CLEW_PROCESS_SYSCALLS_H_
 
+#include <array>
 #include <cstdint>
-#include <string>
 
 namespace clew::process {
 
@@ -25,6 +25,8 @@ enum SyscallNumber : uint64_t {
   kSysMremap = 25,
   kSysPause = 34,
   kSysNanosleep = 35,
+  kSysSendfile = 40,
+  kSysConnect = 42,
   kSysAccept = 43,
   kSysSendto = 44,
   kSysRecvfrom = 45,
@@ -34,34 +36,56 @@ enum SyscallNumber : uint64_t {
   kSysExit = 60,
   kSysWait4 = 61,
   kSysKill = 62,
+  kSysSemop = 65,
+  kSysMsgsnd = 69,
+  kSysMsgrcv = 70,
+  kSysFcntl = 72,
+  kSysFlock = 73,
   kSysRtSigtimedwait = 128,
   kSysRtSigsuspend = 130,
   kSysArchPrctl = 158,
   kSysTkill = 200,
   kSysFutex = 202,
+  kSysIoGetevents = 208,
+  kSysRestartSyscall = 219,
+  kSysSemtimedop = 220,
   kSysClockNanosleep = 230,
   kSysExitGroup = 231,
   kSysEpollWait = 232,
   kSysTgkill = 234,
+  kSysMqTimedsend = 242,
+  kSysMqTimedreceive = 243,
   kSysWaitid = 247,
   kSysPselect6 = 270,
   kSysPpoll = 271,
+  kSysSplice = 275,
+  kSysTee = 276,
+  kSysVmsplice = 278,
   kSysEpollPwait = 281,
   kSysAccept4 = 288,
+  kSysPreadv = 295,
+  kSysRecvmmsg = 299,
+  kSysSendmmsg = 307,
+  kSysPreadv2 = 327,
+  kSysIoPgetevents = 333,
+  kSysIoUringEnter = 426,
   kSysClone3 = 435,
+  kSysEpollPwait2 = 441,
+  kSysFutexWaitv = 449,
 };
 
 // Whether the call may sleep until another thread or the outside world acts, so
-// that others run between its entry and its return.
+// that others run between its entry and its return. Its writes to memory then
+// happen at the return. Calls that write none are of no matter here.
 bool MayBlock(uint64_t number);
 
-// How many argument registers mean something whatever their values (an optional
-// one at the end is left out); 0 where the call is not known here, so that
-// nothing is compared.
-unsigned ArgumentCount(uint64_t number);
-
-// "futex", "read"; "syscall 999" for a number without a name here.
-std::string SyscallName(uint64_t number);
+// How many low bits of each argument register mean something to the call:
+// 0 where the kernel does not look at the argument, which depends on what the
+// others ask for (open without O_CREAT has no mode). All 0 for a number that
+// Linux 6.1 does not have.
+using ArgumentBits = std::array<uint8_t, 6>;
+ArgumentBits BitsOfArguments(uint64_t number,
+                             const std::array<uint64_t, 6>& args);
 
 }  // namespace clew::process
 

@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "common/check.h"
-#include "process/syscalls.h"
+#include "common/syscalls.h"
 
 namespace clew::process {
 

@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <ctime>
-#include <filesystem>
 #include <map>
 #include <vector>
 
@@ -146,14 +145,7 @@ Result<uint64_t> WritePerfData(BundleWriter& bundle,
 
 // inputs.pb is the threads' parts one after another.
 Status JoinInputs(BundleWriter& bundle) {
-  std::vector<std::string> parts;
-  for (const auto& entry :
-       std::filesystem::directory_iterator(RawFolder(bundle.folder()))) {
-    if (entry.path().filename().string().starts_with("inputs.")) {
-      parts.push_back(entry.path().string());
-    }
-  }
-  std::sort(parts.begin(), parts.end());
+  CLEW_ASSIGN_OR_RETURN(parts, FindRawInputs(bundle.folder()));
   CLEW_ASSIGN_OR_RETURN(out,
                         bundle.files().Create(bundle.folder() + "/inputs.pb"));
   for (const std::string& part : parts) {

@@ -89,6 +89,9 @@ Status WriteManifest(BundleWriter& bundle, const RecordOptions& options,
   manifest.set_quantum_insns(
       static_cast<uint32_t>(session.scheduler.quantum_insns));
   manifest.set_core_registers_exact(outcome.registers_exact);
+  for (const std::string& phrase : outcome.unlogged_inputs) {
+    manifest.add_unlogged_inputs(phrase);
+  }
   const std::string bytes = manifest.SerializeAsString();
   return bundle.Write("manifest.pb", std::as_bytes(std::span(bytes)));
 }

@@ -11,16 +11,20 @@ OrderRules::OrderRules(const process::Process& process, uint64_t slack_ticks)
   std::map<uint32_t, size_t> dense;
   std::vector<std::vector<uint32_t>> by_thread(process.thread_count());
   for (const Slice& slice : *slices_) {
+    const auto thread = process.tape().IndexOf(slice.thread);
+    slice_thread_.push_back(thread.value_or(kNoThread));
+    slice_core_.push_back(kNoCore);
+    if (!thread) {
+      continue;
+    }
     const auto [core, added] = dense.emplace(slice.core.as_int(), dense.size());
     if (added) {
       cores_.emplace_back();
       complete_.push_back(0);
     }
     cores_[core->second].push_back(slice.id);
-    slice_core_.push_back(core->second);
-    const size_t thread = process.tape().IndexOf(slice.thread).value_or(0);
-    slice_thread_.push_back(thread);
-    by_thread[thread].push_back(slice.id);
+    slice_core_.back() = core->second;
+    by_thread[*thread].push_back(slice.id);
   }
   slice_ordinal_.resize(slices_->size());
   for (auto& ids : by_thread) {

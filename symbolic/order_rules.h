@@ -16,6 +16,8 @@ namespace clew::symbolic {
 // Time: an instruction may retire only if every other thread's next one may
 // still retire after it: lo <= hi + slack for all of them.
 // Core: a slice begins only after every earlier slice of its core is complete.
+// Slices of threads that have no stream (of other processes, of the kernel)
+// order nothing: those around them are in order anyway.
 //
 // Follows one run forward; a copy belongs to a copy of the process.
 class OrderRules {
@@ -37,6 +39,9 @@ class OrderRules {
  private:
   Result<bool> Complete(const process::Process& process, uint32_t slice) const;
   Result<bool> CorePermits(const process::Process& process, uint32_t slice);
+
+  static constexpr size_t kNoThread = ~size_t{0};
+  static constexpr size_t kNoCore = ~size_t{0};
 
   uint64_t slack_ticks_;
   const std::vector<Slice>* slices_;          // the tape's

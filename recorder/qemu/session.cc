@@ -1,10 +1,16 @@
 #include "recorder/qemu/session.h"
 
+#include <algorithm>
 #include <charconv>
+#include <filesystem>
 #include <map>
 
 namespace clew::recorder {
 namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::string_view kInputsPrefix = "inputs.";
 
 // Lines "key=value".
 class Fields {
@@ -107,7 +113,23 @@ std::string RawPtPath(const std::string& folder, uint32_t core) {
   return fmt::format("{}/raw/pt.{}", folder, core);
 }
 std::string RawInputsPath(const std::string& folder, Tid thread) {
-  return fmt::format("{}/raw/inputs.{}", folder, thread);
+  return fmt::format("{}/{}{}", RawFolder(folder), kInputsPrefix, thread);
+}
+Result<std::vector<std::string>> FindRawInputs(const std::string& folder) {
+  std::error_code error;
+  std::vector<std::string> paths;
+  for (fs::directory_iterator entry(RawFolder(folder), error), end;
+       !error && entry != end; entry.increment(error)) {
+    if (entry->path().filename().string().starts_with(kInputsPrefix)) {
+      paths.push_back(entry->path().string());
+    }
+  }
+  if (error) {
+    return SystemError(error.value(),
+                       fmt::format("cannot list {:?}", RawFolder(folder)));
+  }
+  std::ranges::sort(paths);
+  return paths;
 }
 std::string RawEventsPath(const std::string& folder) {
   return folder + "/raw/events";
@@ -121,14 +143,20 @@ std::string StartPath(const std::string& folder) {
 std::string CorePath(const std::string& folder) { return folder + "/core"; }
 
 std::string FormatOutcome(const Outcome& o) {
-  return fmt::format(
-      "kind={}\nsignal={}\nstatus={}\nthread={}\nip={}\naddr={}\n"
-      "refusal={}\nhas_core={:d}\ninsns={}\nhandovers={}\nswitches={}\n"
-      "inputs_unknown={}\nregisters_exact={:d}\nend=1\n",
-      static_cast<int>(o.failure.kind), o.failure.signal, o.failure.exit_status,
-      o.failure.thread, o.failure.ip, o.failure.addr, OneLine(o.refusal),
-      o.has_core, o.insns, o.handovers, o.switches, o.inputs_unknown,
-      o.registers_exact);
+  std::string unlogged = fmt::format("unlogged={}\n", o.unlogged_inputs.size());
+  for (size_t i = 0; i < o.unlogged_inputs.size(); ++i) {
+    unlogged +=
+        fmt::format("unlogged{}={}\n", i, OneLine(o.unlogged_inputs[i]));
+  }
+  return unlogged +
+         fmt::format(
+             "kind={}\nsignal={}\nstatus={}\nthread={}\nip={}\naddr={}\n"
+             "refusal={}\nhas_core={:d}\ninsns={}\nhandovers={}\nswitches={}\n"
+             "inputs_unknown={}\nregisters_exact={:d}\nend=1\n",
+             static_cast<int>(o.failure.kind), o.failure.signal,
+             o.failure.exit_status, o.failure.thread, o.failure.ip,
+             o.failure.addr, OneLine(o.refusal), o.has_core, o.insns,
+             o.handovers, o.switches, o.inputs_unknown, o.registers_exact);
 }
 
 Result<Outcome> ParseOutcome(std::string_view text) {
@@ -157,6 +185,11 @@ Result<Outcome> ParseOutcome(std::string_view text) {
   CLEW_RETURN_IF_ERROR(fields.Number("switches", o.switches));
   CLEW_RETURN_IF_ERROR(fields.Number("inputs_unknown", o.inputs_unknown));
   CLEW_RETURN_IF_ERROR(fields.Number("registers_exact", o.registers_exact));
+  CLEW_RETURN_IF_ERROR(fields.Number("unlogged", value));
+  for (uint64_t i = 0; i < value; ++i) {
+    CLEW_ASSIGN_OR_RETURN(phrase, fields.Text(fmt::format("unlogged{}", i)));
+    o.unlogged_inputs.push_back(phrase);
+  }
   CLEW_RETURN_IF_ERROR(fields.Number("end", value));
   return o;
 }

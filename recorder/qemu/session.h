@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "common/inputs.h"
 #include "common/result.h"
@@ -36,6 +37,9 @@ std::string FormatSession(const Session& session);
 // Raw files, by name below Session::folder.
 std::string RawPtPath(const std::string& folder, uint32_t core);
 std::string RawInputsPath(const std::string& folder, Tid thread);
+// Those that are there, of every thread, in a fixed order.
+[[nodiscard]] Result<std::vector<std::string>> FindRawInputs(
+    const std::string& folder);
 std::string RawEventsPath(const std::string& folder);
 std::string OutcomePath(const std::string& folder);
 std::string StartPath(const std::string& folder);
@@ -53,6 +57,7 @@ struct Outcome {
   uint64_t switches = 0;
   uint64_t inputs_unknown = 0;
   bool registers_exact = true;  // in the core dump, of every thread
+  std::vector<std::string> unlogged_inputs;  // as in bundle.proto
 };
 
 std::string FormatOutcome(const Outcome& outcome);

@@ -18,6 +18,8 @@
 
 #include "recorder/qemu/request_table.h"
 
+#include "common/syscalls.h"
+
 namespace clew::recorder {
 namespace {
 
@@ -188,10 +190,11 @@ void AddSentMessages(const SyscallCall& call, uint64_t count,
   }
 }
 
-// The kernel writes what the file has; the rest of the last page is zero.
+// The kernel maps whole pages, and writes what the file has of them; the rest
+// of the last page is zero.
 void AddMapped(const SyscallCall& call, uint64_t addr,
                std::vector<MemoryRange>& ranges) {
-  const uint64_t length = call.args[1];
+  const uint64_t length = RoundUpToPage(call.args[1]);
   if ((call.args[3] & MAP_ANONYMOUS) != 0) {
     return;
   }
@@ -204,8 +207,13 @@ void AddMapped(const SyscallCall& call, uint64_t addr,
   AddRange(addr, offset < size ? std::min(length, size - offset) : 0, ranges);
 }
 
+// A child process has memory of its own: what the kernel tells it there does
+// not reach its parent.
 void AddClone(const SyscallCall& call, std::vector<MemoryRange>& ranges) {
   const uint64_t flags = call.args[0];
+  if (MakesProcess(call)) {
+    return;
+  }
   AddRange((flags & CLONE_PARENT_SETTID) != 0 ? call.args[2] : 0, 4, ranges);
   AddRange((flags & CLONE_CHILD_SETTID) != 0 ? call.args[3] : 0, 4, ranges);
 }
@@ -285,25 +293,30 @@ void AddOutput(const SyscallCall& call, int64_t result,
   AddVector(vector, entries, count, memory, effects.output);
 }
 
-Status RefuseNewProcess(uint64_t number, uint64_t flags) {
-  if (number == __NR_clone && (flags & CLONE_THREAD) != 0) {
-    return {};
+// vfork's child has memory of its own under QEMU; without CLONE_VFORK both run
+// in one memory, of which only the parent's accesses would be seen.
+Status RefuseSharedMemory(const SyscallCall& call) {
+  const uint64_t flags = call.args[0];
+  if (call.number == __NR_clone && MakesProcess(call) &&
+      (flags & CLONE_VM) != 0 && (flags & CLONE_VFORK) == 0) {
+    return Unsupported(
+        "clone with flags {:#x}: a child process that shares its parent's "
+        "memory cannot be recorded; run a program that makes none",
+        flags);
   }
-  return Unsupported(
-      "system call {} ({}): only the threads of one process can be recorded; "
-      "run a program that makes no child process",
-      SyscallName(number), number);
+  return {};
 }
 
 }  // namespace
 
+bool MakesProcess(const SyscallCall& call) {
+  return call.number == __NR_fork || call.number == __NR_vfork ||
+         (call.number == __NR_clone && (call.args[0] & CLONE_THREAD) == 0);
+}
+
 Result<SyscallCall> BeginSyscall(uint64_t number,
                                  const std::array<uint64_t, 6>& args,
                                  const GuestMemory& memory) {
-  if (number == __NR_clone || number == __NR_fork || number == __NR_vfork ||
-      number == __NR_execve || number == __NR_execveat) {
-    CLEW_RETURN_IF_ERROR(RefuseNewProcess(number, args[0]));
-  }
   SyscallCall call;
   call.rule = FindSyscall(number);
   call.number = number;
@@ -312,6 +325,7 @@ Result<SyscallCall> BeginSyscall(uint64_t number,
     return Unsupported("system call {} ({}) is not known to the recorder",
                        SyscallName(number), number);
   }
+  CLEW_RETURN_IF_ERROR(RefuseSharedMemory(call));
   for (const Written& written : call.rule->writes) {
     if (written.size == Size::kLengthAt && args[written.other] != 0) {
       call.length_before =

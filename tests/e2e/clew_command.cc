@@ -78,13 +78,13 @@ int LineOf(const std::string& name, const std::string& marker) {
   return 0;
 }
 
-Scratch::Scratch() {
+Scratch::Scratch() : failed_before_(testing::Test::HasFailure()) {
   root_ = testing::TempDir() + "clew-e2e-XXXXXX";
   CLEW_CHECK(mkdtemp(root_.data()) != nullptr, "no directory {}", root_);
 }
 
 Scratch::~Scratch() {
-  if (testing::Test::HasFailure()) {
+  if (testing::Test::HasFailure() && !failed_before_) {
     std::printf("kept: %s\n", root_.c_str());
     return;
   }

@@ -39,8 +39,8 @@ std::string Tracee(const std::string& name);
 // tests/programs/<name>.c: the number of the line that has `marker`, 0 if none.
 int LineOf(const std::string& name, const std::string& marker);
 
-// A new directory that is removed unless the test that owns it failed; then its
-// path is printed.
+// A new directory that is removed unless the test that owns it failed
+// meanwhile; then its path is printed.
 class Scratch {
  public:
   Scratch();
@@ -51,6 +51,7 @@ class Scratch {
 
  private:
   std::string root_;
+  bool failed_before_;
 };
 
 }  // namespace clew::e2e

@@ -1,13 +1,14 @@
 // Goal: a recording says nothing false. Every instruction retired within the
 // time that decoding gives it, and the order in which everything truly happened
-// passes the checker of schedules and ends in the memory of the core dump.
+// passes the checker of schedules and ends in the memory of the core dump; with
+// another failure it does not.
 // Method: the recorder also writes down who had the turn when. One tick of its
 // clock is one retired instruction, so that is the time of each, and a
 // schedule.
 #include <gtest/gtest.h>
 
-#include <fstream>
-#include <map>
+#include <csignal>
+#include <filesystem>
 
 #include "cli/bundle_recording.h"
 #include "decoder/streams.h"
@@ -15,9 +16,12 @@
 #include "recorder/record.h"
 #include "symbolic/check.h"
 #include "tests/e2e/clew_command.h"
+#include "tests/e2e/true_schedule.h"
 
 namespace clew::e2e {
 namespace {
+
+constexpr const char* kFaults = "recorder/programs/recorder_tracee_faults";
 
 struct Case {
   const char* name;
@@ -27,50 +31,7 @@ struct Case {
 };
 void PrintTo(const Case& c, std::ostream* out) { *out << c.name; }
 
-// What one thread did in one turn.
-struct Turn {
-  Tid thread;
-  uint64_t start_tick = 0;
-  uint64_t insns = 0;
-};
-
-std::vector<Turn> ReadTurns(const std::string& path) {
-  std::vector<Turn> turns;
-  std::ifstream file(path);
-  int32_t thread = 0;
-  for (uint64_t tick = 0; file >> thread >> tick;) {
-    if (!turns.empty()) {
-      turns.back().insns = tick - turns.back().start_tick;
-    }
-    turns.push_back({.thread = Tid(thread), .start_tick = tick});
-  }
-  EXPECT_TRUE(!turns.empty() && turns.back().thread == Tid(0)) << path;
-  return turns;
-}
-
-// When each instruction of a thread retired: the n-th one at ticks[n].
-std::map<Tid, std::vector<uint64_t>> TrueTicks(const std::vector<Turn>& turns) {
-  std::map<Tid, std::vector<uint64_t>> ticks;
-  for (const Turn& turn : turns) {
-    for (uint64_t i = 1; i <= turn.insns; ++i) {
-      ticks[turn.thread].push_back(turn.start_tick + i);
-    }
-  }
-  return ticks;
-}
-
-std::vector<ScheduleStep> TrueSchedule(const std::vector<Turn>& turns) {
-  std::map<Tid, uint64_t> retired;
-  std::vector<ScheduleStep> steps;
-  for (const Turn& turn : turns) {
-    if (turn.insns > 0) {
-      retired[turn.thread] += turn.insns;
-      steps.push_back(
-          {.thread = turn.thread, .until_insn = retired[turn.thread]});
-    }
-  }
-  return steps;
-}
+constexpr uint64_t kNowhere = 0x123000;  // below all mappings
 
 class TruthTest : public testing::TestWithParam<Case> {
  protected:
@@ -78,6 +39,10 @@ class TruthTest : public testing::TestWithParam<Case> {
     recorder::RecordOptions options;
     options.command = GetParam().command;
     options.command[0] = Built("tests/" + options.command[0]);
+    if (!std::filesystem::exists(options.command[0])) {
+      GTEST_SKIP() << options.command[0]
+                   << " was not built: configure says why";
+    }
     options.output = scratch_.Path("b.clew");
     options.turns_path = scratch_.Path("turns");
     options.mtc_period = GetParam().mtc_period;
@@ -88,7 +53,9 @@ class TruthTest : public testing::TestWithParam<Case> {
                              : recorder::Record(options);
     ASSERT_TRUE(outcome.has_value()) << outcome.error().message;
     insns_ = outcome->insns;
-    turns_ = ReadTurns(options.turns_path);
+    auto turns = ReadTurns(options.turns_path);
+    ASSERT_TRUE(turns.has_value()) << turns.error().message;
+    turns_ = std::move(*turns);
     auto opened = cli::OpenRecording(options.output);
     ASSERT_TRUE(opened.has_value()) << opened.error().message;
     recording_ = std::move(*opened);
@@ -146,6 +113,28 @@ TEST_P(TruthTest, TheTrueScheduleIsAWitness) {
   }
 }
 
+TEST_P(TruthTest, WithAnotherFailureTheTrueScheduleIsNone) {
+  process::Recording& recording = recording_->recording;
+  if (recording.failure.kind != FailureKind::kSignal) {
+    GTEST_SKIP() << "ends without a signal";
+  }
+  const auto steps = TrueSchedule(turns_);
+  const Failure truth = recording.failure;
+  for (const int32_t signal : {SIGSEGV, SIGFPE, SIGILL, SIGTRAP, SIGBUS}) {
+    recording.failure.signal = signal;
+    // Without an address, any access might be that of a SIGBUS.
+    recording.failure.addr =
+        signal == truth.signal ? truth.addr : TraceeAddr(kNowhere);
+    const auto report = symbolic::CheckSchedule(recording, steps, nullptr);
+    ASSERT_TRUE(report.has_value()) << report.error().message;
+    EXPECT_EQ(report->disagreement.has_value(), signal != truth.signal)
+        << report->disagreement.value_or("");
+  }
+  recording.failure = truth;
+  recording.failure.ip = TraceeAddr(truth.ip.as_int() + 1);
+  EXPECT_TRUE(symbolic::CheckSchedule(recording, steps, nullptr)->disagreement);
+}
+
 // Commands are below build/tests.
 INSTANTIATE_TEST_SUITE_P(
     Programs, TruthTest,
@@ -169,6 +158,7 @@ INSTANTIATE_TEST_SUITE_P(
         Case{"returning_handler",
              {"recorder/programs/recorder_tracee_endings", "returning"},
              false},
+        Case{"fpstate", {"programs/fpstate"}, false},
         Case{"two_signals_at_once",
              {"recorder/programs/recorder_tracee_signals", "together"},
              false},
@@ -181,6 +171,16 @@ INSTANTIATE_TEST_SUITE_P(
              {"recorder/programs/recorder_tracee_endings", "rep"}},
         Case{"fault", {"recorder/programs/recorder_tracee_endings", "crash"}},
         Case{"requests", {"recorder/programs/recorder_tracee_requests"}, false},
+        Case{"mapped_file", {"programs/mapped_file"}},
+        Case{"lmdb", {"programs/lmdb_threads"}},
+        Case{"unmapped", {kFaults, "unmapped"}},
+        Case{"protection", {kFaults, "protection"}},
+        Case{"noncanonical", {kFaults, "noncanonical"}},
+        Case{"misaligned", {kFaults, "misaligned"}},
+        Case{"jump", {kFaults, "jump"}}, Case{"divide", {kFaults, "divide"}},
+        Case{"illegal", {kFaults, "illegal"}}, Case{"bus", {kFaults, "bus"}},
+        Case{"sent", {kFaults, "sent"}}, Case{"alarm", {kFaults, "alarm"}},
+        Case{"processes", {"programs/processes"}, false},
         Case{"sqlite", {"programs/sqlite_threads"}, false}),
     [](const auto& parameter) { return parameter.param.name; });
 

@@ -287,10 +287,14 @@ TEST_F(RecordTest, AProgramThatClosesItsStderrIsRecordedAllTheSame) {
 }
 
 TEST_F(RecordTest, RefusalsNameTheReasonAndLeaveNothing) {
-  const auto forked = Record(Options({Tracee("endings"), "fork"}));
-  ASSERT_FALSE(forked.has_value());
-  EXPECT_EQ(forked.error().code, ErrorCode::kUnsupported);
-  EXPECT_THAT(forked.error().message, HasSubstr("one process"));
+  std::ofstream(folder_ + "/elf32") << "\177ELF\1\1\1";
+  fs::permissions(folder_ + "/elf32", fs::perms::owner_all);
+  const auto replaced =
+      Record(Options({Tracee("endings"), "exec", folder_ + "/elf32"}));
+  fs::remove(folder_ + "/elf32");
+  ASSERT_FALSE(replaced.has_value());
+  EXPECT_EQ(replaced.error().code, ErrorCode::kUnsupported);
+  EXPECT_THAT(replaced.error().message, HasSubstr("no x86-64 program"));
   const auto absent = Record(Options({"/no/such/program"}));
   ASSERT_FALSE(absent.has_value());
   EXPECT_EQ(absent.error().code, ErrorCode::kInvalidArgument);

@@ -58,6 +58,7 @@ class GuestRecording {
   // For tests that falsify evidence.
   std::map<Tid, std::vector<StreamBlock>>& blocks() { return data_->blocks; }
   std::map<Tid, std::vector<InputRecord>>& inputs() { return data_->inputs; }
+  std::vector<Slice>& slices() { return data_->slices; }
 
  private:
   friend class GuestKernel;

@@ -139,6 +139,7 @@ void Recording::Finish(const Failure& failure) {
     status = closed;
   }
   outcome.inputs_unknown = unreadable_bytes_ > 0 ? 1 : 0;
+  outcome.unlogged_inputs = files_.Unlogged();
   if (!status) {
     outcome.refusal = status.error().message;
   }

@@ -40,7 +40,13 @@ void OnSyscall(qemu_plugin_id_t, unsigned vcpu, int64_t number, uint64_t a0,
                             std::array<uint64_t, 6>{a0, a1, a2, a3, a4, a5});
 }
 
-void OnSyscallReturn(qemu_plugin_id_t, unsigned vcpu, int64_t, int64_t result) {
+void OnSyscallReturn(qemu_plugin_id_t id, unsigned vcpu, int64_t,
+                     int64_t result) {
+  if (g_recording->IsChild(vcpu, result)) {
+    g_recording->BecomeChild();
+    qemu_plugin_reset(id, nullptr);  // before the next block
+    return;
+  }
   g_recording->EndSyscall(vcpu, result);
 }
 

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "common/result.h"
+#include "recorder/qemu/file_mappings.h"
 #include "recorder/qemu/futex_model.h"
 #include "recorder/qemu/guest_memory.h"
 #include "recorder/qemu/plugin/thread.h"
@@ -57,6 +58,15 @@ class Recording {
                     const std::array<uint64_t, 6>& args);
   // Any thread; waits for the turn if the call gave it away.
   void EndSyscall(unsigned vcpu, int64_t result);
+
+  // --- Other processes and programs (processes.cc) ---
+
+  // A system call of `vcpu` returned `result`: true if this is a child process
+  // that it has just made.
+  bool IsChild(unsigned vcpu, int64_t result) const;
+  // This process, a child, is not recorded: it leaves everything to its parent.
+  // Of the recording only OnFlush and EnterThread may be called afterwards.
+  void BecomeChild();
 
   // --- Signals (signals.cc) ---
 
@@ -157,6 +167,9 @@ class Recording {
   void ShowVirtualCores(const Thread& me, int64_t result);
   void CheckFsBase(Thread& me, int64_t result);
 
+  // processes.cc
+  void BeginExec(const Thread& me);
+
   // ending.cc
   [[noreturn]] void EndByTimeLimit(uint64_t now);
   void CloseBlockBySignal(Thread& me, int32_t signal);
@@ -191,6 +204,7 @@ class Recording {
   std::mutex mutex_;
   Scheduler scheduler_;
   FutexModel futexes_;
+  FileMappings files_;
   VirtualClock virtual_clock_;
   std::vector<Thread*> held_;  // in the order in which they came
   uint64_t next_deadline_ns_ = VirtualClock::kNever;  // of those held
@@ -212,6 +226,7 @@ class Recording {
   bool idle_ = true;  // no thread has the turn
   bool started_ = false;
   bool uses_timers_ = false;
+  bool is_child_ = false;          // see BecomeChild
   uint64_t unreadable_bytes_ = 0;  // of threads that ended
 
   // Of the start, for the core dump.

@@ -53,15 +53,6 @@ uint64_t DigestOf(const std::vector<MemoryRange>& ranges,
   return digest;
 }
 
-// The path behind a descriptor, as the kernel names it.
-std::string PathOf(uint64_t fd) {
-  std::array<char, 4096> path;
-  const std::string link = fmt::format("/proc/self/fd/{}", fd);
-  const ssize_t length = readlink(link.c_str(), path.data(), path.size());
-  return length < 0 ? ""
-                    : std::string(path.data(), static_cast<size_t>(length));
-}
-
 bool StartsTimer(uint64_t number) {
   return number == __NR_setitimer || number == __NR_alarm ||
          number == __NR_timer_settime || number == __NR_timerfd_settime;
@@ -104,6 +95,9 @@ void Recording::BeginSyscall(unsigned vcpu, uint64_t number,
   if (number == __NR_exit) {
     ExitThread(me);
     return;
+  }
+  if (number == __NR_execve) {
+    BeginExec(me);
   }
   EndIfDeadly(me);
   if (!me.limit_is_over && MayBlock(me.call, memory_)) {
@@ -251,7 +245,12 @@ void Recording::RecordSyscall(Thread& me, int64_t result) {
     input.output_digest =
         DigestOf(effects->output, memory_, input.output_bytes);
   }
-  me.inputs->Add(input, effects->writes);
+  std::vector<MemoryRange> writes = effects->writes;
+  for (const MemoryRange& range : files_.ChangedBy(me.call, result, memory_)) {
+    writes.push_back(range);
+  }
+  files_.Follow(me.call, result);
+  me.inputs->Add(input, writes);
   if (!me.inputs->file().status()) {
     Refuse(me.inputs->file().status().error().message);
   }
@@ -260,7 +259,7 @@ void Recording::RecordSyscall(Thread& me, int64_t result) {
 void Recording::AfterSyscall(Thread& me, int64_t result) {
   switch (me.call.number) {
     case __NR_clone:
-      return AfterClone(me, result);
+      return MakesProcess(me.call) ? void() : AfterClone(me, result);
     case __NR_futex:
       return AfterFutex(me, result);
     case __NR_mmap:
@@ -357,7 +356,7 @@ void Recording::AfterMmap(Thread& me, int64_t result) {
       (args[2] & PROT_EXEC) == 0) {
     return;
   }
-  const std::string path = PathOf(args[4]);
+  const std::string path = PathOfDescriptor(static_cast<int>(args[4]));
   tracer_->Mmap(
       me.core, me.tid, g_runner.block_end,
       {.addr = static_cast<uint64_t>(result),

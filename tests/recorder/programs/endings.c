@@ -7,7 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 static volatile int sink;
@@ -135,12 +134,8 @@ int main(int argc, char** argv) {
     close(2);
     close(1);
     return 4;
-  } else if (strcmp(how, "fork") == 0) {
-    const pid_t child = fork();
-    if (child == 0) {
-      _exit(0);
-    }
-    waitpid(child, NULL, 0);
+  } else if (strcmp(how, "exec") == 0) {
+    execl(argv[2], argv[2], (char*)NULL);
   }
   return 3;
 }
