@@ -158,8 +158,7 @@ Status JoinInputs(BundleWriter& bundle) {
 }  // namespace
 
 Result<uint64_t> Assemble(BundleWriter& bundle, const RecordOptions& options,
-                          const Session& session, const Outcome& outcome,
-                          const Failure& failure) {
+                          const Session& session, const Outcome& outcome) {
   CLEW_ASSIGN_OR_RETURN(images, FindImages(RawEventsPath(session.folder)));
   CLEW_ASSIGN_OR_RETURN(pt_bytes,
                         WritePerfData(bundle, options, session, images));
@@ -174,8 +173,7 @@ Result<uint64_t> Assemble(BundleWriter& bundle, const RecordOptions& options,
   if (outcome.has_core) {
     CLEW_RETURN_IF_ERROR(bundle.Sync("core"));
   }
-  CLEW_RETURN_IF_ERROR(
-      WriteManifest(bundle, options, session, outcome, failure, list));
+  CLEW_RETURN_IF_ERROR(WriteManifest(bundle, options, session, outcome, list));
   CLEW_RETURN_IF_ERROR(bundle.files().RemoveAll(RawFolder(bundle.folder())));
   return pt_bytes;
 }
