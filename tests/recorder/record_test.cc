@@ -306,6 +306,20 @@ TEST_F(RecordTest, RefusalsNameTheReasonAndLeaveNothing) {
   EXPECT_TRUE(fs::is_empty(folder_));
 }
 
+// Limited, so that this host bears it where the recorder does not refuse.
+TEST_F(RecordTest, AReservationThatQemuCouldNotBearIsRefused) {
+  rlimit before = {};
+  ASSERT_EQ(getrlimit(RLIMIT_AS, &before), 0);
+  rlimit limited = before;
+  limited.rlim_cur = rlim_t{4} << 30;
+  ASSERT_EQ(setrlimit(RLIMIT_AS, &limited), 0);
+  const auto outcome = Record(Options({Tracee("endings"), "reserve"}));
+  ASSERT_EQ(setrlimit(RLIMIT_AS, &before), 0);
+  ASSERT_FALSE(outcome.has_value());
+  EXPECT_EQ(outcome.error().code, ErrorCode::kUnsupported);
+  EXPECT_THAT(outcome.error().message, HasSubstr("maps 16384.0 GiB at once"));
+}
+
 // A core dump of this program is longer than its files may be here.
 TEST_F(RecordTest, OnlyARunThatIsKeptWritesACoreDump) {
   rlimit before = {};

@@ -152,6 +152,7 @@ class Recording {
 
   // syscalls.cc
   void CheckSyscallBlock();
+  void RefuseLargeMapping(uint64_t number, const std::array<uint64_t, 6>& args);
   void CloseBlockBySyscall(Thread& me);
   void ExitThread(Thread& me);
   void RecordExit(Thread& me);

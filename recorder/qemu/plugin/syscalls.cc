@@ -18,6 +18,7 @@
 #include "common/digest.h"
 #include "recorder/qemu/plugin/pin.h"
 #include "recorder/qemu/plugin/recording.h"
+#include "recorder/qemu/reservation.h"
 
 namespace clew::recorder {
 namespace {
@@ -80,6 +81,7 @@ void Recording::BeginSyscall(unsigned vcpu, uint64_t number,
   if (!call) {
     Refuse(call.error().message);
   }
+  RefuseLargeMapping(number, args);
   HoldTimedWait(me, *call);
   LetBeInterrupted(me, *call);
   CloseBlockBySyscall(me);
@@ -102,6 +104,14 @@ void Recording::BeginSyscall(unsigned vcpu, uint64_t number,
   EndIfDeadly(me);
   if (!me.limit_is_over && MayBlock(me.call, memory_)) {
     Block(me);
+  }
+}
+
+void Recording::RefuseLargeMapping(uint64_t number,
+                                   const std::array<uint64_t, 6>& args) {
+  const Status borne = CheckReservation(number, args, AvailableHostBytes);
+  if (!borne) {
+    Refuse(borne.error().message);
   }
 }
 

@@ -19,6 +19,7 @@
 
 #include "common/syscalls.h"
 #include "recorder/qemu/futex_model.h"
+#include "recorder/qemu/reservation.h"
 #include "recorder/qemu/syscall_effects.h"
 
 namespace clew::recorder {
@@ -207,6 +208,25 @@ TEST_F(SyscallTest, AFutexWaitBlocksOnlyWhileTheValueIsAsExpected) {
         __NR_futex, {kBuffer, FUTEX_WAIT_PRIVATE, expected}, memory_);
     EXPECT_EQ(MayBlock(*call, memory_), expected == 5) << expected;
   }
+}
+
+TEST(ReservationTest, LargeMappingsAreRefusedWithTheirSizeOthersPass) {
+  const auto available = [] { return uint64_t{8} << 30; };
+  const uint64_t shadow = uint64_t{16} << 40;  // AddressSanitizer's
+  const auto refused =
+      CheckReservation(__NR_mmap, {0, shadow, PROT_NONE}, available);
+  ASSERT_FALSE(refused.has_value());
+  EXPECT_EQ(refused.error().code, ErrorCode::kUnsupported);
+  EXPECT_THAT(refused.error().message, HasSubstr("maps 16384.0 GiB"));
+  EXPECT_THAT(refused.error().message, HasSubstr("takes 96.0 GiB"));
+  const uint64_t heap = uint64_t{64} << 30;
+  EXPECT_TRUE(CheckReservation(__NR_mmap, {0, heap}, available).has_value());
+  EXPECT_TRUE(
+      CheckReservation(__NR_munmap, {0, shadow}, available).has_value());
+  EXPECT_FALSE(
+      CheckReservation(__NR_mremap, {0, 0, shadow}, available).has_value());
+  const auto little = [] { return uint64_t{1} << 30; };
+  EXPECT_FALSE(CheckReservation(__NR_mmap, {0, heap}, little).has_value());
 }
 
 TEST(FutexModelTest, WakesInOrderOfFallingAsleep) {
