@@ -64,7 +64,7 @@ std::optional<FileRange> Allocated(const SyscallCall& call, int fd) {
 }
 
 std::optional<FileRange> WrittenRange(const SyscallCall& call, uint64_t bytes,
-                                 const GuestMemory& memory) {
+                                      const GuestMemory& memory) {
   const auto& args = call.args;
   const int first = static_cast<int>(args[0]);
   const int third = static_cast<int>(args[2]);
@@ -210,8 +210,37 @@ void FileMappings::Move(uint64_t from, uint64_t old_bytes, uint64_t to,
   }
 }
 
+bool FileMappings::IsMapped(uint64_t addr) const {
+  return std::ranges::any_of(mappings_, [addr](const Mapping& mapping) {
+    return mapping.addr <= addr && addr < mapping.addr + mapping.size_bytes;
+  });
+}
+
+// What is not resident and of no file is zero; asking spares reading it.
+std::vector<MemoryRange> FileMappings::NotDiscarded(
+    const SyscallCall& call, const GuestMemory& memory) const {
+  std::vector<MemoryRange> ranges;
+  const uint64_t end = call.args[0] + PageUp(call.args[1]);
+  for (uint64_t page = call.args[0]; page < end; page += kPageBytes) {
+    std::array<uint64_t, kPageBytes / sizeof(uint64_t)> words = {};
+    unsigned char resident = 1;
+    // NOLINTNEXTLINE(performance-no-int-to-ptr): a program's, so a number
+    (void)mincore(reinterpret_cast<void*>(page), kPageBytes, &resident);
+    const bool read = ((resident & 1) != 0 || IsMapped(page)) &&
+                      memory.Read(page, words.data(), kPageBytes);
+    if (read && std::ranges::any_of(words, [](uint64_t w) { return w != 0; })) {
+      ranges.push_back({page, kPageBytes});
+    }
+  }
+  return ranges;
+}
+
 std::vector<MemoryRange> FileMappings::ChangedBy(
     const SyscallCall& call, int64_t result, const GuestMemory& memory) const {
+  if (call.number == __NR_madvise && call.args[2] == MADV_DONTNEED &&
+      result == 0) {
+    return NotDiscarded(call, memory);
+  }
   std::vector<MemoryRange> ranges;
   const auto changed =
       mappings_.empty() ? std::nullopt : ChangedFile(call, result, memory);

@@ -39,7 +39,8 @@ class FileMappings {
   // a comparison of their number.
   void Follow(const SyscallCall& call, int64_t result);
 
-  // Memory that `call` changed by way of the file behind it.
+  // Memory that `call` changed by way of the file behind it. Of memory that was
+  // discarded (MADV_DONTNEED) that which is not zero now.
   std::vector<MemoryRange> ChangedBy(const SyscallCall& call, int64_t result,
                                      const GuestMemory& memory) const;
 
@@ -60,6 +61,9 @@ class FileMappings {
     FileId file;
   };
   static std::optional<FileId> IdOf(int fd);
+  std::vector<MemoryRange> NotDiscarded(const SyscallCall& call,
+                                        const GuestMemory& memory) const;
+  bool IsMapped(uint64_t addr) const;
   void Map(uint64_t addr, const SyscallCall& call);
   void Note(int fd, uint64_t prot);
   void Remove(uint64_t addr, uint64_t size_bytes);

@@ -172,6 +172,7 @@ INSTANTIATE_TEST_SUITE_P(
         Case{"fault", {"recorder/programs/recorder_tracee_endings", "crash"}},
         Case{"requests", {"recorder/programs/recorder_tracee_requests"}, false},
         Case{"mapped_file", {"programs/mapped_file"}},
+        Case{"discarded", {"programs/discarded"}, false},
         Case{"lmdb", {"programs/lmdb_threads"}},
         Case{"unmapped", {kFaults, "unmapped"}},
         Case{"protection", {kFaults, "protection"}},
