@@ -45,6 +45,9 @@ Result<std::unique_ptr<BundleRecording>> OpenRecording(
   recording.start = std::move(start);
   recording.failure = opened->bundle.manifest().failure;
   recording.clock_slack_ticks = opened->bundle.manifest().clock_slack_ticks;
+  recording.has_store_buffers =
+      opened->bundle.manifest().source == decoder::BundleSource::kPerf;
+  recording.unlogged_inputs = opened->bundle.manifest().unlogged_inputs;
   if (const auto& dump = opened->core) {
     for (const decoder::CoreSegment& segment : dump->segments()) {
       recording.core.push_back({segment.addr.as_int(), segment.bytes});

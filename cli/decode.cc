@@ -14,7 +14,7 @@
 #include "cli/report.h"
 #include "cli/subcommands.h"
 #include "decoder/bundle_reader.h"
-#include "decoder/host_images.h"
+#include "decoder/image_search.h"
 #include "decoder/pt/packet.h"
 #include "decoder/pt_stream.h"
 #include "decoder/streams.h"
@@ -101,13 +101,26 @@ class Output {
   bool first_ = true;
 };
 
+void WarnOfUnverified(const decoder::ImageSearch& search) {
+  const size_t unverified = search.CountUnverified();
+  if (unverified > 0) {
+    Warn(
+        fmt::format("{} code files were taken by path alone, as the recording "
+                    "has no build-ids of them: another build decodes wrongly",
+                    unverified));
+  }
+}
+
 Result<std::unique_ptr<Trace>> OpenTrace(const std::string& path) {
   struct stat status;
   if (stat(path.c_str(), &status) == 0 && S_ISREG(status.st_mode)) {
     CLEW_ASSIGN_OR_RETURN(data, decoder::PerfData::Open(path));
+    decoder::ImageSearch search;
     decoder::TraceConfig config;
-    config.resolve_image = decoder::HostImages();
-    return Trace::Load(std::move(data), config);
+    config.resolve_image = search.Resolver();
+    auto trace = Trace::Load(std::move(data), config);
+    WarnOfUnverified(search);
+    return trace;
   }
   CLEW_ASSIGN_OR_RETURN(bundle, decoder::Bundle::Open(path));
   return bundle.ReadTrace();

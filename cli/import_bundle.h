@@ -19,7 +19,8 @@ struct ImportOptions {
   std::string perf_data;  // "-": standard input
   std::string output;     // the bundle to make
   std::string core;       // a core dump; empty: none
-  std::vector<std::string> image_folders = {};
+  // Files, and folders to look below, for images.
+  std::vector<std::string> images = {};
   // The recording CPU, as perf names it (cpu_id.h); empty: as the file says.
   std::string cpu = {};
 };

@@ -147,8 +147,11 @@ void AddRunOptions(CLI::App& command, Options& options) {
   command.add_option("--fail-on", options.fail_on,
                      "exit status that counts as failure: exit!=N or exit=N");
   command.add_option("--timeout", record.timeout_s,
-                     "seconds after which the run counts as hung; what was not "
-                     "launched is recorded so long");
+                     "seconds after which the run is ended and counts as "
+                     "failed: of the program's own time (10 ns for each "
+                     "instruction, and its waits for others), so that a busy "
+                     "host does not matter; with --source perf of real time, "
+                     "and what was not launched is recorded so long");
   command.add_flag("--only-if-failed", record.keep_only_if_failed,
                    "keep no bundle of a run that did not fail");
   command.add_flag("!--no-core-on-exit", record.core_on_exit,

@@ -17,6 +17,7 @@
 #include "cli/run_program.h"
 #include "cli/subcommands.h"
 #include "common/progress.h"
+#include "common/shell_quote.h"
 #include "replayer/enforce.h"
 #include "replayer/gdb/launch.h"
 #include "replayer/gdb/server.h"
@@ -31,7 +32,8 @@ using replayer::EnforceReport;
 constexpr const char* kFooter =
     R"(Without an option, gdb opens on the recorded run: at its end if it failed,
 else at its start. Everything works backwards too (reverse-continue,
-reverse-stepi). A replay is read-only. 'monitor seek N|start|end' moves in time.
+reverse-stepi). A replay is read-only. 'monitor seek N|start|end' moves in time,
+and gdb shows that place as if it had stopped there.
 
 Exit codes:
   0  replayed; with --check: every replay ended as the recording did
@@ -56,6 +58,7 @@ struct ReplayOptions {
   bool json = false;
   bool batch = false;
   bool stdio = false;
+  bool quiet = false;
   std::optional<uint16_t> listen;
   std::string at;
   std::string gdb = "gdb";
@@ -223,8 +226,10 @@ Status GoToEnd(replayer::Timeline& timeline, bool show_output) {
 Status ServeOnPort(uint16_t port, replayer::Timeline& timeline,
                    replayer::ImageFiles& files) {
   CLEW_ASSIGN_OR_RETURN(listener, replayer::gdb::ListenLoopback(port));
-  fmt::print("gdb -ex 'set sysroot target:' -ex 'target remote 127.0.0.1:{}'\n",
-             port);
+  CLEW_ASSIGN_OR_RETURN(folder, replayer::gdb::GdbFolder::Make(
+                                    fmt::format("127.0.0.1:{}", port)));
+  fmt::print("port {} of 127.0.0.1; gdb -ix {} -ex clew-connect\n", port,
+             ShellQuote(folder.commands()));
   std::fflush(stdout);
   CLEW_ASSIGN_OR_RETURN(connection, replayer::gdb::Accept(listener));
   return replayer::gdb::Serve(connection.get(), connection.get(), timeline,
@@ -260,7 +265,8 @@ Result<int> RunUnderGdb(const ReplayOptions& options,
   CLEW_ASSIGN_OR_RETURN(status,
                         replayer::gdb::RunGdb({.gdb = options.gdb,
                                                .commands = options.commands,
-                                               .batch = options.batch},
+                                               .batch = options.batch,
+                                               .quiet = options.quiet},
                                               timeline, files));
   return status == 0 ? kExitOk : kExitEnvironment;
 }
@@ -303,6 +309,8 @@ void AddReplay(CLI::App& app, int& exit_code) {
       ->allow_extra_args(false);
   command->add_flag("--batch", options->batch,
                     "run the commands in gdb and leave");
+  command->add_flag("--quiet", options->quiet,
+                    "do not say how the run failed and what to type next");
   command->add_option("--gdb", options->gdb, "the gdb to start");
   command->add_option("--at", options->at, "where to open: start or end")
       ->check(CLI::IsMember({"start", "end"}));

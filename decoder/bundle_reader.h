@@ -32,6 +32,7 @@ struct BundleImage {
   std::string path;  // at recording time
   std::vector<std::byte> build_id;
   bool has_build_id = false;
+  bool not_verified = false;  // taken by its path alone
   uint64_t size_bytes = 0;
   std::string file;  // where it is in the bundle; it may be missing there
 };
@@ -67,8 +68,9 @@ struct Manifest {
   BundleOrigin origin;
   std::optional<Trigger> trigger;
   std::optional<Sufficiency> sufficiency;
-  std::vector<std::string> redactions;  // one line a rule that applied
-  uint64_t digest = 0;                  // of manifest.pb
+  std::vector<std::string> redactions;       // one line a rule that applied
+  std::vector<std::string> unlogged_inputs;  // a phrase for each cause
+  uint64_t digest = 0;                       // of manifest.pb
 };
 
 // Reads a bundle directory. Every byte of it is suspect: what breaks the format

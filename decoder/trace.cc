@@ -36,8 +36,10 @@ Status Trace::ReadRecords() {
   CLEW_RETURN_IF_ERROR(data_.ForEachRecord(
       [this](const Record& record) { return OnFirstPass(record); }));
   if (!has_pt_info_ && !config_.sideband_alone) {
-    return Unsupported("{}: no AUXTRACE_INFO record, so no Intel PT in it",
-                       data_.name());
+    return Unsupported(
+        "{}: no AUXTRACE_INFO record, so no Intel PT in it; record "
+        "with perf record -e intel_pt//u",
+        data_.name());
   }
   ReadTiming(pt_info_);
   cpu_ = config_.cpu.value_or(ParseCpuId(data_.features().cpu_id));

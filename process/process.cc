@@ -46,6 +46,8 @@ uint64_t DigestOf(const machine::Registers& registers) {
   std::ranges::for_each(registers.gpr, add);
   add(registers.rflags);
   add(registers.fs_base);
+  add(registers.gs_base);
+  add(registers.mxcsr);
   for (const machine::Vec128& vector : registers.xmm) {
     add(vector.q[0]);
     add(vector.q[1]);
@@ -54,6 +56,7 @@ uint64_t DigestOf(const machine::Registers& registers) {
     add(value.significand);
     add(value.sign_exponent);
   }
+  add(registers.x87.control);
   add(registers.x87.status);
   add(registers.x87.tag);
   return digest;
@@ -110,6 +113,10 @@ Result<Advance> Process::Run(size_t thread, uint64_t until_insn) {
     CLEW_ASSIGN_OR_RETURN(stopped, RunInBlock(thread, cpu, until_insn));
     if (stopped) {
       advance.stop = *stopped;
+      break;
+    }
+    if (stops_asleep_ && state.needs_wake) {
+      advance.stop = Advance::Stop::kBlocked;
       break;
     }
   }
@@ -407,7 +414,7 @@ void Process::SaveFutexesForUndo() {
 }
 
 uint64_t Process::StateDigest() const {
-  uint64_t digest = memory_.digest() + futexes_.Digest();
+  uint64_t digest = memory_.digest() + futexes_.Digest() + MixBits(brk_);
   for (size_t i = 0; i < threads_.size(); ++i) {
     const ThreadState& state = threads_[i];
     digest += MixBits(DigestOf(state.registers) ^ MixBits(state.retired) ^

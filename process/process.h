@@ -157,6 +157,9 @@ class Process {
   // kernel writes are writes by it, or by the next instruction where the call
   // may sleep. nullptr: none.
   void set_observer(machine::AccessObserver* observer) { observer_ = observer; }
+  // Run stops (kBlocked) where the thread has fallen asleep on a futex, even if
+  // there is a wake already that it may take.
+  void set_stops_asleep(bool stops) { stops_asleep_ = stops; }
   void set_output_sink(OutputSink sink) { output_ = std::move(sink); }
 
   // Undo in LIFO order. Between SetMark and RollBack every change of threads,
@@ -260,6 +263,7 @@ class Process {
   Contradiction contradiction_;
   machine::AccessObserver* observer_ = nullptr;
   Engine* engine_ = nullptr;
+  bool stops_asleep_ = false;
   OutputSink output_;
   uint64_t outputs_differing_ = 0;
   uint64_t retired_total_ = 0;

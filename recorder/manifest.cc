@@ -36,6 +36,8 @@ pb::Failure::Kind ToProto(FailureKind kind) {
       return pb::Failure::KIND_EXIT;
     case FailureKind::kHang:
       return pb::Failure::KIND_HANG;
+    case FailureKind::kTimeLimit:
+      return pb::Failure::KIND_TIME_LIMIT;
   }
   return pb::Failure::KIND_NONE;
 }
@@ -87,6 +89,9 @@ Status WriteManifest(BundleWriter& bundle, const RecordOptions& options,
   manifest.set_quantum_insns(
       static_cast<uint32_t>(session.scheduler.quantum_insns));
   manifest.set_core_registers_exact(outcome.registers_exact);
+  for (const std::string& phrase : outcome.unlogged_inputs) {
+    manifest.add_unlogged_inputs(phrase);
+  }
   const std::string bytes = manifest.SerializeAsString();
   return bundle.Write("manifest.pb", std::as_bytes(std::span(bytes)));
 }

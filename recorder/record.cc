@@ -17,8 +17,6 @@ namespace {
 
 constexpr uint32_t kCoresMax = 64;
 constexpr uint32_t kQuantumMax = 1'000'000;
-// How long the plugin's own time limit gets to end the run.
-constexpr uint32_t kGraceS = 30;
 // With a crystal of 1/64 of the TSC an MTC period of 2^6 is 4096 instructions.
 constexpr uint32_t kTscTicksPerCrystalTick = 64;
 
@@ -150,12 +148,10 @@ Result<RecordOutcome> Record(const RecordOptions& options) {
   CLEW_ASSIGN_OR_RETURN(session, MakeSession(options, bundle.folder()));
   CLEW_RETURN_IF_ERROR(
       bundle.files().CreateDirectory(RawFolder(bundle.folder())));
-  const Launch launch{
-      .command = options.command,
-      .program = program,
-      .plugin = options.plugin_path,
-      .session = session,
-      .kill_after_s = options.timeout_s > 0 ? options.timeout_s + kGraceS : 0};
+  const Launch launch{.command = options.command,
+                      .program = program,
+                      .plugin = options.plugin_path,
+                      .session = session};
   CLEW_ASSIGN_OR_RETURN(wait_status, RunUnderQemu(launch));
   CLEW_ASSIGN_OR_RETURN(outcome, ReadOutcome(session, wait_status));
 

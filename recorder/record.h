@@ -33,7 +33,10 @@ struct RecordOptions {
   bool cyc = false;
   uint32_t psb_period_bytes = 4096;
   FailOn fail_on;
-  uint32_t timeout_s = 0;    // 0: none; a run that takes longer is a hang
+  // Of the time in which the program runs or waits for something outside: 10 ns
+  // for each instruction, and real time while none of its threads can run. A
+  // run that takes longer ends as FailureKind::kTimeLimit. 0: no limit.
+  uint32_t timeout_s = 0;
   bool core_on_exit = true;  // a core dump also of a run that did not fail
   bool keep_only_if_failed = false;
   std::string plugin_path;  // of clew-qemu-plugin.so

@@ -5,7 +5,9 @@
 #include <cstring>
 #include <memory>
 #include <optional>
+#include <set>
 #include <span>
+#include <unordered_map>
 #include <utility>
 
 #include "machine/shadow.h"
@@ -32,6 +34,7 @@ namespace {
 constexpr std::array<Gpr, 6> kArguments = {kRdi, kRsi, kRdx, kR10, kR8, kR9};
 constexpr uint64_t kFutexCommandMask = 0x7f;
 constexpr int64_t kEagain = 11;
+constexpr int kPassesMax = 8;
 
 // Runs all threads on shadow machines and collects the trace.
 class Builder final : public process::Engine, public machine::ShadowObserver {
@@ -83,6 +86,8 @@ class Builder final : public process::Engine, public machine::ShadowObserver {
     built_.insns_run = process_.retired_total();
     return std::move(built_);
   }
+
+  const std::unordered_set<uint64_t>& crossings() const { return crossings_; }
 
   // --- Engine
   // The last instruction has a run of its own, so that a condition is known to
@@ -163,8 +168,7 @@ class Builder final : public process::Engine, public machine::ShadowObserver {
   // The last branch went the other way in the recorded run.
   void OnForced(size_t thread) override {
     if (last_condition_.thread != thread) {
-      NoteImpossible(thread);
-      return;
+      return;  // what the branch depends on was lost track of
     }
     PathCondition& condition = trace().path[last_condition_.index];
     const uint64_t rip = process_.thread(thread).registers.rip;
@@ -181,6 +185,7 @@ class Builder final : public process::Engine, public machine::ShadowObserver {
     // What a read at another address would have returned is not known.
     const bool elsewhere = AddressIsSymbolic(access);
     if (!Traced(access)) {
+      NoteCrossing(access, loaded);
       return elsewhere ? pool_.NewVar(8 * access.size_bytes, "elsewhere")
                        : loaded;
     }
@@ -205,8 +210,8 @@ class Builder final : public process::Engine, public machine::ShadowObserver {
     return Replace(whole, part, variable);
   }
   void OnWrite(const ObservedAccess& access, const Expr* stored) override {
-    lost_track_ = lost_track_ || AddressIsSymbolic(access);
     if (!Traced(access)) {
+      NoteAuthor(access, stored);
       return;
     }
     const Expr* value = stored != nullptr
@@ -234,8 +239,6 @@ class Builder final : public process::Engine, public machine::ShadowObserver {
                      ConcretiseCause cause) override {
     if (cause == ConcretiseCause::kAddress) {
       symbolic_address_ip_ = ip;
-    } else {
-      lost_track_ = true;
     }
     AddCondition(thread_, pool_.Eq(expr, pool_.Const(value, expr->width)),
                  cause == ConcretiseCause::kAddress ? expr : nullptr,
@@ -266,16 +269,31 @@ class Builder final : public process::Engine, public machine::ShadowObserver {
     return symbolic_address_ip_ == access.ip;
   }
 
-  void NoteImpossible(size_t thread) {
-    if (built_.impossible || lost_track_) {
+  // Who wrote an expression into a word that is not traced.
+  void NoteAuthor(const ObservedAccess& access, const Expr* stored) {
+    for (const uint64_t word : WordsOf(access)) {
+      if (stored != nullptr) {
+        authors_[word] = thread_;
+      } else {
+        authors_.erase(word);
+      }
+    }
+  }
+  // A word through which an expression comes from another thread has to be
+  // traced: what one thread has read another does not know.
+  void NoteCrossing(const ObservedAccess& access, const Expr* loaded) {
+    if (loaded == nullptr) {
       return;
     }
-    const process::ThreadState& state = process_.thread(thread);
-    built_.impossible = fmt::format(
-        "thread {} after {} instructions: the recorded branch to {:#x} depends "
-        "on nothing that another thread may have written, and the machine does "
-        "not take it",
-        process_.tid(thread), state.retired, state.registers.rip);
+    for (const uint64_t word : WordsOf(access)) {
+      const auto author = authors_.find(word);
+      if (author != authors_.end() && author->second != thread_) {
+        crossings_.insert(word);
+      }
+    }
+  }
+  static std::set<uint64_t> WordsOf(const ObservedAccess& access) {
+    return {access.addr / 8, (access.addr + access.size_bytes - 1) / 8};
   }
 
   static bool IsWait(uint64_t command) { return command == 0 || command == 9; }
@@ -467,18 +485,32 @@ class Builder final : public process::Engine, public machine::ShadowObserver {
   size_t thread_ = 0;        // the one that runs
   uint64_t run_before_ = 0;  // instructions it ran since `retired`
   std::optional<uint64_t> symbolic_address_ip_;
-  bool lost_track_ = false;
+  std::unordered_map<uint64_t, size_t> authors_;  // by untraced word
+  std::unordered_set<uint64_t> crossings_;
   uint64_t access_count_ = 0;
   BuiltTrace built_;
 };
 
 }  // namespace
 
+// Tracing a word may show that another has to be.
 Result<BuiltTrace> BuildTrace(const process::Process& start,
-                              const std::unordered_set<uint64_t>& words,
+                              const std::unordered_set<uint64_t>& contested,
                               ExprPool& pool,
                               const TraceBuilderOptions& options) {
-  return Builder(start, words, pool, options).Build();
+  std::unordered_set<uint64_t> words = contested;
+  for (int pass = 0; pass < kPassesMax; ++pass) {
+    Builder builder(start, words, pool, options);
+    CLEW_ASSIGN_OR_RETURN(built, builder.Build());
+    if (builder.crossings().empty()) {
+      return built;
+    }
+    words.insert(builder.crossings().begin(), builder.crossings().end());
+  }
+  return LimitReached(
+      "values cross threads through further words after {} passes; too "
+      "entangled for a formula",
+      kPassesMax);
 }
 
 ConstraintTrace WithoutAssumptions(const BuiltTrace& built) {

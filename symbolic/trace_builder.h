@@ -28,10 +28,6 @@ struct BuiltTrace {
   // Conditions that are no evidence: that addresses and values came out as in
   // this run.
   std::vector<constraints::GroupId> assumed;
-  // The first place where the machine left the recorded path although nothing
-  // that it depends on is in `words`: whatever the order, the recorded branch
-  // cannot be. Only told while no value of `words` has been lost track of.
-  std::optional<std::string> impossible;
 };
 
 // The trace without conditions that are no evidence, to measure what it says.

@@ -188,10 +188,6 @@ void AppendSegment(RawFile& file, const Elf64_Phdr& segment) {
   file.Append(std::as_bytes(std::span(&segment, 1)));
 }
 
-uint64_t RoundUpToPage(uint64_t bytes) {
-  return (bytes + kPageBytes - 1) / kPageBytes * kPageBytes;
-}
-
 void AppendSegments(RawFile& file, uint64_t notes_at, uint64_t notes_bytes,
                     uint64_t data_at, std::span<const Extent> extents) {
   Elf64_Phdr segment = {};

@@ -146,14 +146,20 @@ std::string StartPath(const std::string& folder) {
 std::string CorePath(const std::string& folder) { return folder + "/core"; }
 
 std::string FormatOutcome(const Outcome& o) {
-  return fmt::format(
-      "kind={}\nsignal={}\nstatus={}\nthread={}\nip={}\naddr={}\n"
-      "refusal={}\nhas_core={:d}\ninsns={}\nhandovers={}\nswitches={}\n"
-      "inputs_unknown={}\nregisters_exact={:d}\nend=1\n",
-      static_cast<int>(o.failure.kind), o.failure.signal, o.failure.exit_status,
-      o.failure.thread, o.failure.ip, o.failure.addr, OneLine(o.refusal),
-      o.has_core, o.insns, o.handovers, o.switches, o.inputs_unknown,
-      o.registers_exact);
+  std::string unlogged = fmt::format("unlogged={}\n", o.unlogged_inputs.size());
+  for (size_t i = 0; i < o.unlogged_inputs.size(); ++i) {
+    unlogged +=
+        fmt::format("unlogged{}={}\n", i, OneLine(o.unlogged_inputs[i]));
+  }
+  return unlogged +
+         fmt::format(
+             "kind={}\nsignal={}\nstatus={}\nthread={}\nip={}\naddr={}\n"
+             "refusal={}\nhas_core={:d}\ninsns={}\nhandovers={}\nswitches={}\n"
+             "inputs_unknown={}\nregisters_exact={:d}\nend=1\n",
+             static_cast<int>(o.failure.kind), o.failure.signal,
+             o.failure.exit_status, o.failure.thread, o.failure.ip,
+             o.failure.addr, OneLine(o.refusal), o.has_core, o.insns,
+             o.handovers, o.switches, o.inputs_unknown, o.registers_exact);
 }
 
 Result<Outcome> ParseOutcome(std::string_view text) {
@@ -161,9 +167,9 @@ Result<Outcome> ParseOutcome(std::string_view text) {
   Outcome o;
   uint64_t value = 0;
   CLEW_RETURN_IF_ERROR(fields.Number("kind", value));
-  if (value > static_cast<uint64_t>(FailureKind::kHang)) {
+  if (value > static_cast<uint64_t>(FailureKind::kTimeLimit)) {
     return CorruptInput("kind is {}, at most {} is known", value,
-                        static_cast<int>(FailureKind::kHang));
+                        static_cast<int>(FailureKind::kTimeLimit));
   }
   o.failure.kind = static_cast<FailureKind>(value);
   CLEW_RETURN_IF_ERROR(fields.Number("signal", o.failure.signal));
@@ -182,6 +188,11 @@ Result<Outcome> ParseOutcome(std::string_view text) {
   CLEW_RETURN_IF_ERROR(fields.Number("switches", o.switches));
   CLEW_RETURN_IF_ERROR(fields.Number("inputs_unknown", o.inputs_unknown));
   CLEW_RETURN_IF_ERROR(fields.Number("registers_exact", o.registers_exact));
+  CLEW_RETURN_IF_ERROR(fields.Number("unlogged", value));
+  for (uint64_t i = 0; i < value; ++i) {
+    CLEW_ASSIGN_OR_RETURN(phrase, fields.Text(fmt::format("unlogged{}", i)));
+    o.unlogged_inputs.push_back(phrase);
+  }
   CLEW_RETURN_IF_ERROR(fields.Number("end", value));
   return o;
 }

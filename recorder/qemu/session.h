@@ -23,7 +23,7 @@ struct Session {
   std::string folder;  // absolute; raw files go below it
   SchedulerConfig scheduler;
   EncoderConfig encoder;
-  uint32_t timeout_s = 0;    // 0: none
+  uint32_t timeout_s = 0;    // of the program's time (watch.cc); 0: no limit
   bool core_on_exit = true;  // write a core dump at a normal exit, too
   bool virtual_tsc = true;   // RDTSC reads the virtual clock
   // For tests: the true schedule goes here, a line "<thread> <tick>" for each
@@ -58,6 +58,7 @@ struct Outcome {
   uint64_t switches = 0;
   uint64_t inputs_unknown = 0;
   bool registers_exact = true;  // in the core dump, of every thread
+  std::vector<std::string> unlogged_inputs;  // as in bundle.proto
 };
 
 std::string FormatOutcome(const Outcome& outcome);

@@ -191,10 +191,11 @@ void AddReceivedMessages(const SyscallCall& call, uint64_t count,
   }
 }
 
-// The kernel writes what the file has; the rest of the last page is zero.
+// The kernel maps whole pages, and writes what the file has of them; the rest
+// of the last page is zero.
 void AddMapped(const SyscallCall& call, uint64_t addr,
                std::vector<MemoryRange>& ranges) {
-  const uint64_t length = call.args[1];
+  const uint64_t length = RoundUpToPage(call.args[1]);
   if ((call.args[3] & MAP_ANONYMOUS) != 0) {
     return;
   }

@@ -15,7 +15,10 @@ constexpr SyscallRule kRules[] = {
      .blocking = Blocking::kReadable,
      .writes = {{{.arg = 1, .size = kResult, .bytes = 1}}}},
     // write
-    {.number = 1, .blocking = Blocking::kWritable, .output = Output::kBuffer},
+    {.number = 1,
+     .blocking = Blocking::kWritable,
+     .output = Output::kBuffer,
+     .file_change = FileChange::kAtPosition},
     // open
     {.number = 2},
     // close
@@ -52,13 +55,18 @@ constexpr SyscallRule kRules[] = {
     // pread64
     {.number = 17, .writes = {{{.arg = 1, .size = kResult, .bytes = 1}}}},
     // pwrite64
-    {.number = 18, .output = Output::kBuffer},
+    {.number = 18,
+     .output = Output::kBuffer,
+     .file_change = FileChange::kAtOffset},
     // readv
     {.number = 19,
      .blocking = Blocking::kReadable,
      .writes = {{{.arg = 1, .size = kVector, .other = 2}}}},
     // writev
-    {.number = 20, .blocking = Blocking::kWritable, .output = Output::kVector},
+    {.number = 20,
+     .blocking = Blocking::kWritable,
+     .output = Output::kVector,
+     .file_change = FileChange::kAtPosition},
     // access
     {.number = 21},
     // pipe
@@ -107,7 +115,8 @@ constexpr SyscallRule kRules[] = {
     // sendfile
     {.number = 40,
      .blocking = Blocking::kAlways,
-     .writes = {{{.arg = 2, .size = kFixed, .bytes = 8}}}},
+     .writes = {{{.arg = 2, .size = kFixed, .bytes = 8}}},
+     .file_change = FileChange::kAtPosition},
     // socket
     {.number = 41},
     // connect
@@ -179,7 +188,7 @@ constexpr SyscallRule kRules[] = {
     // truncate
     {.number = 76},
     // ftruncate
-    {.number = 77},
+    {.number = 77, .file_change = FileChange::kTruncated},
     // getdents
     {.number = 78, .writes = {{{.arg = 1, .size = kResult, .bytes = 1}}}},
     // getcwd
@@ -488,7 +497,8 @@ constexpr SyscallRule kRules[] = {
     {.number = 275,
      .blocking = Blocking::kAlways,
      .writes = {{{.arg = 1, .size = kFixed, .bytes = 8},
-                 {.arg = 3, .size = kFixed, .bytes = 8}}}},
+                 {.arg = 3, .size = kFixed, .bytes = 8}}},
+     .file_change = FileChange::kOfThird},
     // tee
     {.number = 276, .blocking = Blocking::kAlways},
     // sync_file_range
@@ -506,7 +516,7 @@ constexpr SyscallRule kRules[] = {
     // eventfd
     {.number = 284},
     // fallocate
-    {.number = 285},
+    {.number = 285, .file_change = FileChange::kAllocated},
     // timerfd_settime
     {.number = 286, .writes = {{{.arg = 3, .size = kFixed, .bytes = 32}}}},
     // timerfd_gettime
@@ -530,7 +540,9 @@ constexpr SyscallRule kRules[] = {
     // preadv
     {.number = 295, .writes = {{{.arg = 1, .size = kVector, .other = 2}}}},
     // pwritev
-    {.number = 296, .output = Output::kVector},
+    {.number = 296,
+     .output = Output::kVector,
+     .file_change = FileChange::kAtOffset},
     // rt_tgsigqueueinfo
     {.number = 297},
     // recvmmsg
@@ -565,11 +577,14 @@ constexpr SyscallRule kRules[] = {
     // copy_file_range
     {.number = 326,
      .writes = {{{.arg = 1, .size = kFixed, .bytes = 8},
-                 {.arg = 3, .size = kFixed, .bytes = 8}}}},
+                 {.arg = 3, .size = kFixed, .bytes = 8}}},
+     .file_change = FileChange::kOfThird},
     // preadv2
     {.number = 327, .writes = {{{.arg = 1, .size = kVector, .other = 2}}}},
     // pwritev2
-    {.number = 328, .output = Output::kVector},
+    {.number = 328,
+     .output = Output::kVector,
+     .file_change = FileChange::kAtOffset},
     // pkey_mprotect
     {.number = 329},
     // pkey_alloc

@@ -48,6 +48,17 @@ enum class Output : uint8_t {
   kMessage,  // `result` bytes from the iovec of the msghdr at argument 1
 };
 
+// How a call changes the contents of a file, `result` bytes of it.
+enum class FileChange : uint8_t {
+  kNone,
+  kAtPosition,  // descriptor in argument 0, before its position afterwards
+  kAtOffset,    // the same, at the offset in argument 3, if that is not -1
+  kOfThird,     // descriptor in argument 2, before the offset that argument 3
+                // points to, or its position where that is null
+  kTruncated,   // argument 0, from the size in argument 1 on
+  kAllocated,   // fallocate
+};
+
 // Calls whose effects a table row cannot say; syscall_effects.cc has each.
 enum class Special : uint8_t {
   kNone,
@@ -69,6 +80,7 @@ struct SyscallRule {
   std::array<Written, 4> writes = {};
   Output output = Output::kNone;
   Special special = Special::kNone;
+  FileChange file_change = FileChange::kNone;
 };
 
 // nullptr: the recorder does not know what the call does and must refuse it.

@@ -8,6 +8,7 @@
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -16,6 +17,7 @@
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
+#include <thread>
 #include <vector>
 
 #include "common/file.h"
@@ -212,12 +214,55 @@ TEST_F(RecordTest, TheCoreDumpHasEveryThreadWhetherItRanOrNot) {
 
 TEST_F(RecordTest, ADeadlockIsSeenAtOnceAndALongRunAtTheTimeLimit) {
   EXPECT_EQ(FailureOf("deadlock").kind, FailureKind::kHang);
-  RecordOptions options = Options({Tracee("endings"), "spin"});
-  options.output += "2";
+  std::array<uint64_t, 2> insns;
+  for (size_t i = 0; i < insns.size(); ++i) {
+    RecordOptions options = Options({Tracee("endings"), "spin"});
+    options.output += std::to_string(i);
+    options.timeout_s = 1;
+    const auto outcome = Record(options);
+    ASSERT_TRUE(outcome.has_value()) << outcome.error().message;
+    EXPECT_EQ(outcome->failure.kind, FailureKind::kTimeLimit);
+    insns[i] = outcome->insns;
+  }
+  EXPECT_GE(insns[0], 100'000'000u) << "10 ns each";
+  EXPECT_LT(insns[0], 100'001'000u) << "a turn more";
+  EXPECT_EQ(insns[0], insns[1]) << "the host does not matter";
+}
+
+TEST_F(RecordTest, AWaitForSomethingOutsideEndsAtTheTimeLimit) {
+  const std::string fifo = folder_ + "/fifo";
+  ASSERT_EQ(mkfifo(fifo.c_str(), 0600), 0);
+  std::vector<std::string> command = {Tracee("endings"), "outside"};
+  for (const char* how : {"read", "open"}) {
+    RecordOptions options = Options(command);
+    options.output += how;
+    options.timeout_s = 1;
+    const auto outcome = Record(options);
+    ASSERT_TRUE(outcome.has_value()) << how << outcome.error().message;
+    EXPECT_EQ(outcome->failure.kind, FailureKind::kTimeLimit) << how;
+    EXPECT_TRUE(fs::exists(options.output + "/core")) << how;
+    command.push_back(fifo);
+  }
+}
+
+// What a host that is too busy to run it looks like to the program.
+TEST_F(RecordTest, TimeInWhichTheHostDoesNotRunItDoesNotCount) {
+  const std::string pid_file = folder_ + "/pid";
+  RecordOptions options = Options({Tracee("endings"), "stop", pid_file});
   options.timeout_s = 1;
+  std::thread waker([&] {
+    pid_t process = 0;
+    while (!(std::ifstream(pid_file) >> process)) {
+      usleep(10'000);
+    }
+    usleep(2'500'000);
+    kill(process, SIGCONT);
+  });
   const auto outcome = Record(options);
+  waker.join();
   ASSERT_TRUE(outcome.has_value()) << outcome.error().message;
-  EXPECT_EQ(outcome->failure.kind, FailureKind::kHang);
+  EXPECT_EQ(outcome->failure.kind, FailureKind::kNone);
+  EXPECT_EQ(outcome->failure.exit_status, 3);
 }
 
 TEST_F(RecordTest, ExitStatusCountsAsFailureIfAsked) {

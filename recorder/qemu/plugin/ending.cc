@@ -6,7 +6,6 @@
 #include <signal.h>
 #include <stdio.h>
 #include <sys/syscall.h>
-#include <time.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -20,8 +19,8 @@
 namespace clew::recorder {
 namespace {
 
-constexpr int kHangExitStatus = 124;     // as timeout(1)
-constexpr int kRefusedExitStatus = 125;  // the recorder stopped the program
+constexpr int kTimedOutExitStatus = 124;  // as timeout(1)
+constexpr int kRefusedExitStatus = 125;   // the recorder stopped the program
 
 [[noreturn]] void ExitProcess(int status) {
   syscall(SYS_exit_group, status);
@@ -94,22 +93,10 @@ void Recording::CloseBlockBySignal(Thread& me, int32_t signal) {
   g_runner.block = nullptr;
 }
 
-void Recording::EndByHang(uint64_t now) {
+void Recording::EndByTimeLimit(uint64_t now) {
   mutex_.lock();
   clock_ = now;
-  g_runner.thread = nullptr;
-  FinishAsHang();
-}
-
-void Recording::FinishAsHang() {
-  if (g_runner.thread != nullptr) {
-    const bool in_call = g_runner.block == nullptr;
-    clock_ =
-        std::max(clock_, in_call ? g_runner.block_end : g_runner.block_start);
-  }
-  Failure failure;
-  failure.kind = FailureKind::kHang;
-  Finish(failure);
+  FinishAs(FailureKind::kTimeLimit);
 }
 
 void Recording::Refuse(const std::string& why) { GiveUp(why); }
@@ -121,24 +108,11 @@ void Recording::GiveUp(const std::string& why) {
   ExitProcess(kRefusedExitStatus);
 }
 
-void Recording::WatchTime() {
-  const timespec limit = {.tv_sec = static_cast<time_t>(session_.timeout_s),
-                          .tv_nsec = 0};
-  nanosleep(&limit, nullptr);
-  hang_requested_ = true;
-  // Who has the turn ends it soon, unless its system call does not return.
-  constexpr int kTries = 200;
-  for (int i = 0; i < kTries; ++i) {
-    mutex_.lock();
-    if (idle_) {
-      FinishAsHang();
-    }
-    mutex_.unlock();
-    const timespec pause = {.tv_sec = 0, .tv_nsec = 10'000'000};
-    nanosleep(&pause, nullptr);
-  }
-  mutex_.lock();
-  FinishAsHang();
+// No thread is to blame.
+void Recording::FinishAs(FailureKind kind) {
+  Failure failure;
+  failure.kind = kind;
+  Finish(failure);
 }
 
 void Recording::Finish(const Failure& failure) {
@@ -168,6 +142,7 @@ void Recording::Finish(const Failure& failure) {
     status = closed;
   }
   outcome.inputs_unknown = unreadable_bytes_ > 0 ? 1 : 0;
+  outcome.unlogged_inputs = files_.Unlogged();
   if (!status) {
     outcome.refusal = status.error().message;
   }
@@ -259,7 +234,8 @@ void Recording::Leave(const Failure& failure) {
     case FailureKind::kSignal:
       DieBySignal(failure.signal);
     case FailureKind::kHang:
-      ExitProcess(kHangExitStatus);
+    case FailureKind::kTimeLimit:
+      ExitProcess(kTimedOutExitStatus);
     case FailureKind::kNone:
     case FailureKind::kExit:
       break;

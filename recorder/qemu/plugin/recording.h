@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "common/result.h"
+#include "recorder/qemu/file_mappings.h"
 #include "recorder/qemu/futex_model.h"
 #include "recorder/qemu/generated_code.h"
 #include "recorder/qemu/guest_memory.h"
@@ -88,9 +89,11 @@ class Recording {
   [[noreturn]] void Refuse(const std::string& why);
   // Any thread: refuses without a turn, where the state is not known.
   [[noreturn]] void GiveUp(const std::string& why);
-  // The watchdog, a thread of its own: ends the recording as a hang when the
-  // time limit is reached.
-  void WatchTime();
+
+  // --- The time limit (watch.cc) ---
+
+  // The watch, a thread of its own that blocks all signals.
+  [[noreturn]] void WatchTime();
 
   // True while the thread that has the turn is in a system call of its own.
   bool InSyscall() const {
@@ -180,17 +183,24 @@ class Recording {
   void BeginExec(const Thread& me);
 
   // ending.cc
-  [[noreturn]] void EndByHang(uint64_t now);
+  [[noreturn]] void EndByTimeLimit(uint64_t now);
   void CloseBlockBySignal(Thread& me, int32_t signal);
   // REQUIRE the lock, which is never released.
   [[noreturn]] void Finish(const Failure& failure);
-  [[noreturn]] void FinishAsHang();
+  [[noreturn]] void FinishAs(FailureKind kind);
   Status CloseThreads(uint64_t now);
   Status CloseThread(Thread& thread, uint64_t now);
   Status WriteCoreFile(const Failure& failure);
   CoreThread CoreRegisters(const Thread& thread) const;
   void WriteOutcome(const Outcome& outcome);
   [[noreturn]] void Leave(const Failure& failure);
+
+  // watch.cc
+  bool TimeIsOver(uint64_t now_ticks) const;
+  uint64_t Ticks();
+  void EndIfWaiting(uint64_t now_ticks);
+  void EndIfStuck();
+  void AwaitEnd();
 
   // start.cc
   Status WriteStartState(Thread& me, uint64_t ip);
@@ -210,6 +220,7 @@ class Recording {
   std::mutex mutex_;
   Scheduler scheduler_;
   FutexModel futexes_;
+  FileMappings files_;
   VirtualClock virtual_clock_;
   std::vector<Thread*> held_;  // in the order in which they came
   uint64_t next_deadline_ns_ = VirtualClock::kNever;  // of those held
@@ -224,8 +235,9 @@ class Recording {
   uint64_t handovers_ = 0;
   std::atomic<uint32_t> flushes_ = 0;
   std::atomic<int> parked_ = 0;  // inside translated code, without the turn
-  std::atomic<bool> hang_requested_ = false;
-  uint64_t deadline_ = 0;  // of the turn granted last
+  std::atomic<uint64_t> waited_ns_ = 0;  // counts for the time limit
+  std::atomic<bool> ending_ = false;     // the watch is about to end it
+  uint64_t deadline_ = 0;                // of the turn granted last
   Scheduler::Slot last_slot_ = UINT32_MAX;
   bool idle_ = true;  // no thread has the turn
   bool started_ = false;

@@ -54,15 +54,6 @@ uint64_t DigestOf(const std::vector<MemoryRange>& ranges,
   return digest;
 }
 
-// The path behind a descriptor, as the kernel names it.
-std::string PathOf(uint64_t fd) {
-  std::array<char, 4096> path;
-  const std::string link = fmt::format("/proc/self/fd/{}", fd);
-  const ssize_t length = readlink(link.c_str(), path.data(), path.size());
-  return length < 0 ? ""
-                    : std::string(path.data(), static_cast<size_t>(length));
-}
-
 // Not "/memfd:name (deleted)" and the like.
 bool IsRegularFile(const std::string& path) {
   struct stat info = {};
@@ -129,6 +120,8 @@ void Recording::EndSyscall(unsigned vcpu, int64_t result) {
   }
   if (me.gave_turn) {
     AwaitReturn(me, result);
+  } else {
+    AwaitEnd();
   }
   RestoreTimeLimit(me);
   if (result == kQemuSigreturn) {
@@ -260,7 +253,12 @@ void Recording::RecordSyscall(Thread& me, int64_t result) {
     input.output_digest =
         DigestOf(effects->output, memory_, input.output_bytes);
   }
-  me.inputs->Add(input, effects->writes);
+  std::vector<MemoryRange> writes = effects->writes;
+  for (const MemoryRange& range : files_.ChangedBy(me.call, result, memory_)) {
+    writes.push_back(range);
+  }
+  files_.Follow(me.call, result);
+  me.inputs->Add(input, writes);
   if (!me.inputs->file().status()) {
     Refuse(me.inputs->file().status().error().message);
   }
@@ -369,7 +367,7 @@ void Recording::AfterMmap(Thread& me, int64_t result) {
       (args[2] & PROT_EXEC) == 0) {
     return;
   }
-  const std::string path = PathOf(args[4]);
+  const std::string path = PathOfDescriptor(static_cast<int>(args[4]));
   if (!IsRegularFile(path)) {
     return;  // its code counts as made by the program
   }

@@ -107,8 +107,8 @@ void Recording::EndTurn(uint64_t index) {
   const uint64_t rest = g_runner.block_end - now;
   me.block = &block;
   me.stop_index = index;
-  if (hang_requested_) {
-    EndByHang(now);
+  if (TimeIsOver(now)) {
+    EndByTimeLimit(now);
   }
   Sleeper next = nullptr;
   {
@@ -134,9 +134,6 @@ void Recording::Block(Thread& me) {
   const uint64_t now = g_runner.block_end;
   const FutexCall futex = ParseFutex(me.call.args);
   const bool futex_wait = me.call.rule->blocking == Blocking::kFutex;
-  if (hang_requested_) {
-    EndByHang(now);
-  }
   std::unique_lock lock(mutex_);
   g_runner = Runner();
   me.state = Thread::State::kBlocked;
@@ -152,7 +149,7 @@ void Recording::Block(Thread& me) {
   const Sleeper next = GrantNext(now);
   if (idle_ && AllWaitForever()) {
     lock.release();
-    FinishAsHang();
+    FinishAs(FailureKind::kHang);
   }
   lock.unlock();
   Wake(next);
@@ -218,7 +215,7 @@ void Recording::ForgetThread(unsigned vcpu) {
   const Sleeper next = GrantNext(clock_);
   if (idle_ && AllWaitForever()) {
     lock.release();
-    FinishAsHang();
+    FinishAs(FailureKind::kHang);
   }
   lock.unlock();
   Wake(next);

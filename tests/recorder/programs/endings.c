@@ -1,4 +1,5 @@
 // Ends in the way that its argument names.
+#include <fcntl.h>
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
@@ -70,6 +71,30 @@ static void Interrupt(void) {
   pthread_join(worker, NULL);
 }
 
+// Waits for ever, for something outside: for a pipe's other end, or in a call
+// that does not often wait.
+static void WaitOutside(const char* fifo) {
+  int ends[2];
+  char byte = 0;
+  if (fifo != NULL) {
+    sink = open(fifo, O_RDONLY);
+  } else if (pipe(ends) == 0) {
+    sink = read(ends[0], &byte, 1) == 1;
+  }
+}
+
+// Is stopped, with all its threads, until somebody else lets it go on. Then its
+// thread waits and runs again, a few times.
+static void Stop(const char* pid_file) {
+  FILE* file = fopen(pid_file, "w");
+  fprintf(file, "%d\n", getpid());
+  fclose(file);
+  kill(getpid(), SIGSTOP);
+  for (int i = 0; i < 10; ++i) {
+    usleep(1000);
+  }
+}
+
 int main(int argc, char** argv) {
   const char* how = argc > 1 ? argv[1] : "";
   if (strcmp(how, "crash") == 0) {
@@ -92,6 +117,10 @@ int main(int argc, char** argv) {
     for (;;) {
       ++sink;
     }
+  } else if (strcmp(how, "outside") == 0) {
+    WaitOutside(argc > 2 ? argv[2] : NULL);
+  } else if (strcmp(how, "stop") == 0) {
+    Stop(argv[2]);
   } else if (strcmp(how, "newborn") == 0) {
     pthread_t thread;
     pthread_create(&thread, NULL, Sleep, NULL);

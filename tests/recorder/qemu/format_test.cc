@@ -88,11 +88,14 @@ TEST(OutcomeTest, ATruncatedOneIsRefused) {
   outcome.failure.kind = FailureKind::kSignal;
   outcome.failure.ip = TraceeAddr(0x1234);
   outcome.refusal = "two\nlines";
+  outcome.unlogged_inputs = {"a = b", "c\nd"};
   const std::string text = FormatOutcome(outcome);
   const auto parsed = ParseOutcome(text);
   ASSERT_TRUE(parsed.has_value()) << parsed.error().message;
   EXPECT_EQ(parsed->failure.ip, outcome.failure.ip);
   EXPECT_EQ(parsed->refusal, "two lines");
+  EXPECT_EQ(parsed->unlogged_inputs,
+            (std::vector<std::string>{"a = b", "c d"}));
   for (size_t i = 0; i + 2 < text.size(); ++i) {
     EXPECT_FALSE(ParseOutcome(text.substr(0, i)).has_value()) << i;
   }

@@ -126,13 +126,15 @@ TEST_F(SyscallTest, SocketAddressesEndAtTheShorterLength) {
       ElementsAre(MemoryRange{kBuffer + 64, 8}, MemoryRange{kBuffer, 4}));
 }
 
-TEST_F(SyscallTest, MappingsAreAsLongAsTheFile) {
+TEST_F(SyscallTest, MappingsAreWholePagesAsFarAsTheFileGoes) {
   char name[] = "/tmp/clew-syscall-XXXXXX";
   const int fd = mkstemp(name);
   ASSERT_EQ(ftruncate(fd, 5000), 0);
   const auto f = static_cast<uint64_t>(fd);
   EXPECT_THAT(Writes(__NR_mmap, {0, 16384, 1, MAP_PRIVATE, f, 4096}, 0x20000),
               ElementsAre(MemoryRange{0x20000, 904}));
+  EXPECT_THAT(Writes(__NR_mmap, {0, 100, 1, MAP_PRIVATE, f, 0}, 0x20000),
+              ElementsAre(MemoryRange{0x20000, 4096}));
   EXPECT_THAT(
       Writes(__NR_mmap, {0, 16384, 1, MAP_PRIVATE | MAP_ANONYMOUS, f}, 0x20000),
       IsEmpty());
