@@ -82,6 +82,8 @@ TEST(FailureWords, AnExitAHangAndNone) {
                          "status 3\n"));
   failure.kind = FailureKind::kHang;
   EXPECT_THAT(Words(failure, {}), StartsWith("the run hung: "));
+  failure.kind = FailureKind::kTimeLimit;
+  EXPECT_THAT(Words(failure, {}), StartsWith("the run reached the time limit"));
 }
 
 }  // namespace
