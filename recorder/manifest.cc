@@ -67,7 +67,6 @@ void SetFailure(const Failure& failure, pb::Failure& to) {
 
 Status WriteManifest(BundleWriter& bundle, const RecordOptions& options,
                      const Session& session, const Outcome& outcome,
-                     const Failure& failure,
                      const std::vector<ImageInfo>& images) {
   pb::Manifest manifest;
   manifest.set_format_version(kFormatVersion);
@@ -80,7 +79,7 @@ Status WriteManifest(BundleWriter& bundle, const RecordOptions& options,
   }
   manifest.set_working_directory(WorkingDirectory());
   manifest.set_recorded_at_s(std::time(nullptr));
-  SetFailure(failure, *manifest.mutable_failure());
+  SetFailure(outcome.failure, *manifest.mutable_failure());
   for (const ImageInfo& image : images) {
     AddImage(image, *manifest.add_images());
   }

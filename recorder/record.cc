@@ -52,7 +52,8 @@ Result<Session> MakeSession(const RecordOptions& options,
   session.encoder.tsc_ctc_numerator = kTscTicksPerCrystalTick;
   session.encoder.tsc_ctc_denominator = 1;
   session.timeout_s = options.timeout_s;
-  session.core_on_exit = options.core_on_exit;
+  session.fail_on = options.fail_on;
+  session.core_on_exit = options.core_on_exit && !options.keep_only_if_failed;
   session.turns_path = options.turns_path;
   CLEW_RETURN_IF_ERROR(Validate(session.encoder));
   return session;
@@ -92,29 +93,7 @@ Result<Outcome> ReadOutcome(const Session& session, int wait_status) {
   return outcome;
 }
 
-// A run that ended by itself counts as failed if the user says so.
-Failure JudgeFailure(const Outcome& outcome, const FailOn& fail_on) {
-  Failure failure = outcome.failure;
-  if (failure.kind == FailureKind::kNone &&
-      fail_on.Matches(failure.exit_status)) {
-    failure.kind = FailureKind::kExit;
-  }
-  return failure;
-}
-
 }  // namespace
-
-bool FailOn::Matches(int32_t exit_status) const {
-  switch (rule) {
-    case Rule::kNever:
-      return false;
-    case Rule::kEquals:
-      return exit_status == status;
-    case Rule::kDiffers:
-      return exit_status != status;
-  }
-  return false;
-}
 
 Result<FailOn> ParseFailOn(const std::string& text) {
   FailOn fail_on;
@@ -155,7 +134,7 @@ Result<RecordOutcome> Record(const RecordOptions& options) {
   CLEW_ASSIGN_OR_RETURN(wait_status, RunUnderQemu(launch));
   CLEW_ASSIGN_OR_RETURN(outcome, ReadOutcome(session, wait_status));
 
-  RecordOutcome result{.failure = JudgeFailure(outcome, options.fail_on),
+  RecordOutcome result{.failure = outcome.failure,
                        .insns = outcome.insns,
                        .handovers = outcome.handovers,
                        .switches = outcome.switches,
@@ -165,8 +144,7 @@ Result<RecordOutcome> Record(const RecordOptions& options) {
   if (!result.kept) {
     return result;
   }
-  CLEW_ASSIGN_OR_RETURN(
-      pt_bytes, Assemble(bundle, options, session, outcome, result.failure));
+  CLEW_ASSIGN_OR_RETURN(pt_bytes, Assemble(bundle, options, session, outcome));
   result.pt_bytes = pt_bytes;
   CLEW_RETURN_IF_ERROR(bundle.Publish());
   return result;

@@ -8,16 +8,9 @@
 #include "common/inputs.h"
 #include "common/progress.h"
 #include "common/result.h"
+#include "recorder/qemu/session.h"
 
 namespace clew::recorder {
-
-// Which exit status counts as a failure.
-struct FailOn {
-  enum class Rule : uint8_t { kNever, kEquals, kDiffers };
-  Rule rule = Rule::kNever;
-  int32_t status = 0;
-  bool Matches(int32_t exit_status) const;
-};
 
 // Reads "exit!=N" or "exit=N", N in 0..255.
 [[nodiscard]] Result<FailOn> ParseFailOn(const std::string& text);
@@ -38,9 +31,9 @@ struct RecordOptions {
   // run that takes longer ends as FailureKind::kTimeLimit. 0: no limit.
   uint32_t timeout_s = 0;
   bool core_on_exit = true;  // a core dump also of a run that did not fail
-  bool keep_only_if_failed = false;
-  std::string plugin_path;  // of clew-qemu-plugin.so
-  std::string turns_path;   // for tests; as Session::turns_path
+  bool keep_only_if_failed = false;  // no bundle of such a run
+  std::string plugin_path;           // of clew-qemu-plugin.so
+  std::string turns_path;            // for tests; as Session::turns_path
 };
 
 struct RecordOutcome {

@@ -67,18 +67,31 @@ std::string OneLine(std::string text) {
 
 }  // namespace
 
+bool FailOn::Matches(int32_t exit_status) const {
+  switch (rule) {
+    case Rule::kNever:
+      return false;
+    case Rule::kEquals:
+      return exit_status == status;
+    case Rule::kDiffers:
+      return exit_status != status;
+  }
+  return false;
+}
+
 std::string FormatSession(const Session& s) {
   return fmt::format(
       "folder={}\ncores={}\nquantum={}\nslice_min={}\nslice_max={}\nseed={}\n"
       "psb={}\ntsc={:d}\nmtc={:d}\ncyc={:d}\nmtc_period={}\nnumerator={}\n"
       "denominator={}\ntimeout={}\ncore_on_exit={:d}\nvirtual_tsc={:d}\n"
-      "turns={}\n",
+      "turns={}\nfail_rule={}\nfail_status={}\n",
       OneLine(s.folder), s.scheduler.cores, s.scheduler.quantum_insns,
       s.scheduler.slice_min_ticks, s.scheduler.slice_max_ticks,
       s.scheduler.seed, s.encoder.psb_period_bytes, s.encoder.tsc,
       s.encoder.mtc, s.encoder.cyc, s.encoder.mtc_period,
       s.encoder.tsc_ctc_numerator, s.encoder.tsc_ctc_denominator, s.timeout_s,
-      s.core_on_exit, s.virtual_tsc, OneLine(s.turns_path));
+      s.core_on_exit, s.virtual_tsc, OneLine(s.turns_path),
+      static_cast<int>(s.fail_on.rule), s.fail_on.status);
 }
 
 Result<Session> ParseSession(std::string_view text) {
@@ -102,6 +115,8 @@ Result<Session> ParseSession(std::string_view text) {
   CLEW_RETURN_IF_ERROR(fields.Number("timeout", s.timeout_s));
   CLEW_RETURN_IF_ERROR(fields.Number("core_on_exit", s.core_on_exit));
   CLEW_RETURN_IF_ERROR(fields.Number("virtual_tsc", s.virtual_tsc));
+  CLEW_RETURN_IF_ERROR(fields.Number("fail_rule", s.fail_on.rule));
+  CLEW_RETURN_IF_ERROR(fields.Number("fail_status", s.fail_on.status));
   CLEW_ASSIGN_OR_RETURN(turns, fields.Text("turns"));
   s.turns_path = turns;
   CLEW_RETURN_IF_ERROR(Validate(s.encoder));
@@ -133,6 +148,9 @@ Result<std::vector<std::string>> FindRawInputs(const std::string& folder) {
 }
 std::string RawEventsPath(const std::string& folder) {
   return folder + "/raw/events";
+}
+std::string RawCodePath(const std::string& folder) {
+  return folder + "/raw/code";
 }
 std::string OutcomePath(const std::string& folder) {
   return folder + "/raw/outcome";

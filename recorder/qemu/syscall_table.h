@@ -71,6 +71,7 @@ enum class Special : uint8_t {
   kArchPrctl,
   kReceiveMessage,
   kReceiveMessages,
+  kSendMessages,
   kFailsOnly,  // known as long as it fails (ENOSYS); else refused
 };
 

@@ -73,7 +73,7 @@ std::string FailureWords(const ReplayTarget& target) {
     case FailureKind::kHang:
       return "the run hung: no thread could go on";
     case FailureKind::kTimeLimit:
-      return "the run reached the time limit";
+      return "the recording's time limit was over";
     case FailureKind::kNone:
       return fmt::format("the run did not fail: exit status {}",
                          failure.exit_status);

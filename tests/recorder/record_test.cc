@@ -8,6 +8,7 @@
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -278,6 +279,7 @@ TEST_F(RecordTest, ExitStatusCountsAsFailureIfAsked) {
   EXPECT_TRUE(outcome->kept);
   EXPECT_EQ(outcome->failure.kind, FailureKind::kExit);
   EXPECT_EQ(outcome->failure.exit_status, 3);
+  EXPECT_TRUE(fs::exists(options.output + "/core"));
 }
 
 TEST_F(RecordTest, AProgramThatClosesItsStderrIsRecordedAllTheSame) {
@@ -302,6 +304,36 @@ TEST_F(RecordTest, RefusalsNameTheReasonAndLeaveNothing) {
   ASSERT_FALSE(script.has_value());
   EXPECT_THAT(script.error().message, HasSubstr("script"));
   EXPECT_TRUE(fs::is_empty(folder_));
+}
+
+// Limited, so that this host bears it where the recorder does not refuse.
+TEST_F(RecordTest, AReservationThatQemuCouldNotBearIsRefused) {
+  rlimit before = {};
+  ASSERT_EQ(getrlimit(RLIMIT_AS, &before), 0);
+  rlimit limited = before;
+  limited.rlim_cur = rlim_t{4} << 30;
+  ASSERT_EQ(setrlimit(RLIMIT_AS, &limited), 0);
+  const auto outcome = Record(Options({Tracee("endings"), "reserve"}));
+  ASSERT_EQ(setrlimit(RLIMIT_AS, &before), 0);
+  ASSERT_FALSE(outcome.has_value());
+  EXPECT_EQ(outcome.error().code, ErrorCode::kUnsupported);
+  EXPECT_THAT(outcome.error().message, HasSubstr("maps 16384.0 GiB at once"));
+}
+
+// A core dump of this program is longer than its files may be here.
+TEST_F(RecordTest, OnlyARunThatIsKeptWritesACoreDump) {
+  rlimit before = {};
+  ASSERT_EQ(getrlimit(RLIMIT_FSIZE, &before), 0);
+  rlimit limited = before;
+  limited.rlim_cur = 20u << 20;
+  RecordOptions options = Options({Tracee("endings"), "large"});
+  for (const bool only_failed : {true, false}) {
+    options.keep_only_if_failed = only_failed;
+    ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &limited), 0);
+    const auto outcome = Record(options);
+    ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &before), 0);
+    EXPECT_EQ(outcome.has_value(), only_failed);
+  }
 }
 
 // Puts a script in QEMU's place.

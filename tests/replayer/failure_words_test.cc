@@ -83,7 +83,8 @@ TEST(FailureWords, AnExitAHangAndNone) {
   failure.kind = FailureKind::kHang;
   EXPECT_THAT(Words(failure, {}), StartsWith("the run hung: "));
   failure.kind = FailureKind::kTimeLimit;
-  EXPECT_THAT(Words(failure, {}), StartsWith("the run reached the time limit"));
+  EXPECT_THAT(Words(failure, {}),
+              StartsWith("the recording's time limit was over"));
 }
 
 }  // namespace

@@ -51,6 +51,8 @@ void Recording::EndByExit(int32_t status) {
   Thread& me = *g_runner.thread;
   clock_ = g_runner.block_end;
   Failure failure;
+  failure.kind = session_.fail_on.Matches(status) ? FailureKind::kExit
+                                                  : FailureKind::kNone;
   failure.exit_status = status;
   failure.thread = me.tid;
   failure.ip = TraceeAddr(me.env.rip());
@@ -136,6 +138,9 @@ void Recording::Finish(const Failure& failure) {
     status = closed;
   }
   if (const Status closed = tracer_->Close(); !closed && status) {
+    status = closed;
+  }
+  if (const Status closed = raw_code_.Close(); !closed && status) {
     status = closed;
   }
   outcome.inputs_unknown = unreadable_bytes_ > 0 ? 1 : 0;

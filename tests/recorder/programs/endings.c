@@ -121,6 +121,13 @@ int main(int argc, char** argv) {
     WaitOutside(argc > 2 ? argv[2] : NULL);
   } else if (strcmp(how, "stop") == 0) {
     Stop(argv[2]);
+  } else if (strcmp(how, "large") == 0) {
+    const size_t size = (size_t)64 << 20;
+    sink = *(char*)memset(malloc(size), 1, size);
+  } else if (strcmp(how, "reserve") == 0) {
+    return mmap(NULL, (size_t)16 << 40, PROT_NONE,
+                MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1,
+                0) == MAP_FAILED;
   } else if (strcmp(how, "newborn") == 0) {
     pthread_t thread;
     pthread_create(&thread, NULL, Sleep, NULL);

@@ -73,6 +73,7 @@ TEST(SessionTest, SurvivesTheRoundTrip) {
   session.encoder.mtc_period = 3;
   session.timeout_s = 17;
   session.core_on_exit = false;
+  session.fail_on = {.rule = FailOn::Rule::kDiffers, .status = 7};
   const std::string text = FormatSession(session);
   const auto parsed = ParseSession(text);
   ASSERT_TRUE(parsed.has_value()) << parsed.error().message;
@@ -80,6 +81,8 @@ TEST(SessionTest, SurvivesTheRoundTrip) {
   EXPECT_EQ(parsed->folder, session.folder);
   EXPECT_EQ(parsed->scheduler.seed, UINT64_MAX);
   EXPECT_FALSE(parsed->encoder.mtc);
+  EXPECT_TRUE(parsed->fail_on.Matches(0));
+  EXPECT_FALSE(parsed->fail_on.Matches(7));
   EXPECT_FALSE(ParseSession("folder=x\ncores=y\n").has_value());
 }
 
