@@ -1,7 +1,6 @@
 #include <fmt/format.h>
 #include <sys/stat.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdio>
 #include <map>
@@ -502,9 +501,9 @@ Status RunDecode(const DecodeOptions& options) {
 
 }  // namespace
 
-void AddDecode(CLI::App& app, int& exit_code) {
+void AddDecode(Command& app, int& exit_code) {
   auto options = std::make_shared<DecodeOptions>();
-  CLI::App* command =
+  Command* command =
       app.add_subcommand("decode", "print packets, blocks or instructions");
   command
       ->add_option("input", options->input,
@@ -514,8 +513,8 @@ void AddDecode(CLI::App& app, int& exit_code) {
       ->add_option("--as", options->as,
                    "what to print: instructions (default), blocks, packets, "
                    "slices, none")
-      ->check(CLI::IsMember(
-          {"instructions", "blocks", "packets", "slices", "none"}));
+      ->check(
+          IsMember({"instructions", "blocks", "packets", "slices", "none"}));
   auto* thread =
       command->add_option("--thread", options->thread, "only this thread");
   command->add_option("--core", options->core, "only this core, as it ran")

@@ -1,6 +1,5 @@
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <memory>
 #include <string>
 
@@ -207,9 +206,9 @@ int RunImport(const Options& options) {
 
 }  // namespace
 
-void AddImport(CLI::App& app, int& exit_code) {
+void AddImport(Command& app, int& exit_code) {
   auto options = std::make_shared<Options>();
-  CLI::App* command =
+  Command* command =
       app.add_subcommand("import", "make a bundle of Linux perf's perf.data");
   command
       ->add_option("perf_data", options->import.perf_data,

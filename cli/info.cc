@@ -1,6 +1,5 @@
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <array>
 #include <cerrno>
@@ -543,9 +542,9 @@ Status RunInfo(const InfoOptions& options) {
 
 }  // namespace
 
-void AddInfo(CLI::App& app, int& exit_code) {
+void AddInfo(Command& app, int& exit_code) {
   auto options = std::make_shared<InfoOptions>();
-  CLI::App* command = app.add_subcommand("info", "say what a bundle holds");
+  Command* command = app.add_subcommand("info", "say what a bundle holds");
   command->add_option("bundle", options->bundle, "bundle folder")->required();
   command->add_flag("--json", options->json, "one JSON document");
   command->add_flag("--no-backtraces", options->no_backtraces,

@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <memory>
 #include <string>
 #include <vector>
@@ -43,7 +42,7 @@ struct Options {
   std::string source = "qemu";
   std::string fail_on;
   std::string timing = "mtc";
-  const CLI::Option* until_fail = nullptr;
+  const Option* until_fail = nullptr;
   uint32_t tries = 0;  // 0: not given, or given without a number
   bool json = false;
 };
@@ -77,18 +76,18 @@ Result<recorder::RecordOutcome> Run(Options& options) {
 }
 
 // Options of the software source alone that were given, or empty.
-std::string SoftwareOnly(const CLI::App& command) {
+std::string SoftwareOnly(const Command& command) {
   for (const char* name :
        {"--until-fail", "--only-if-failed", "--no-core-on-exit", "--seed",
         "--cores", "--quantum", "--timing", "--cyc", "--psb-period"}) {
-    if (command.get_option(name)->count() > 0) {
+    if (command.CountOf(name) > 0) {
       return name;
     }
   }
   return {};
 }
 
-int RunPerf(const CLI::App& command, Options& options) {
+int RunPerf(const Command& command, Options& options) {
   if (const std::string name = SoftwareOnly(command); !name.empty()) {
     return ReportError(
         InvalidArgument("{} is for --source qemu only", name).error());
@@ -99,13 +98,13 @@ int RunPerf(const CLI::App& command, Options& options) {
   hardware.fail_on = options.fail_on;
   hardware.timeout_s = options.record.timeout_s;
   hardware.json = options.json;
-  if (command.get_option("--mtc-period")->count() > 0) {
+  if (command.CountOf("--mtc-period") > 0) {
     hardware.mtc_period = options.record.mtc_period;
   }
   return RunHardware(hardware);
 }
 
-int RunRecord(const CLI::App& command, Options& options) {
+int RunRecord(const Command& command, Options& options) {
   if (options.source == "perf") {
     return RunPerf(command, options);
   }
@@ -135,7 +134,7 @@ int RunRecord(const CLI::App& command, Options& options) {
   return outcome->failure.kind == FailureKind::kNone ? kExitOk : kExitFinding;
 }
 
-void AddRunOptions(CLI::App& command, Options& options) {
+void AddRunOptions(Command& command, Options& options) {
   recorder::RecordOptions& record = options.record;
   command.add_option("-o,--output", record.output, "the bundle to make")
       ->required();
@@ -158,7 +157,7 @@ void AddRunOptions(CLI::App& command, Options& options) {
                    "no core dump of a run that did not fail");
 }
 
-void AddTraceOptions(CLI::App& command, Options& options) {
+void AddTraceOptions(Command& command, Options& options) {
   recorder::RecordOptions& record = options.record;
   command.add_option("--seed", record.seed, "of the schedule")
       ->capture_default_str();
@@ -171,7 +170,7 @@ void AddTraceOptions(CLI::App& command, Options& options) {
   command
       .add_option("--timing", options.timing,
                   "timing packets: mtc (and tsc), or none")
-      ->check(CLI::IsMember({"mtc", "none"}))
+      ->check(IsMember({"mtc", "none"}))
       ->capture_default_str();
   command
       .add_option("--mtc-period", record.mtc_period,
@@ -187,15 +186,15 @@ void AddTraceOptions(CLI::App& command, Options& options) {
 
 }  // namespace
 
-void AddRecord(CLI::App& app, int& exit_code) {
+void AddRecord(Command& app, int& exit_code) {
   auto options = std::make_shared<Options>();
-  CLI::App* command =
+  Command* command =
       app.add_subcommand("record", "run a program and record the run");
   command->footer(kFooter);
   command
       ->add_option("--source", options->source,
                    "software PT (qemu) or the hardware's (perf)")
-      ->check(CLI::IsMember({"qemu", "perf"}))
+      ->check(IsMember({"qemu", "perf"}))
       ->capture_default_str();
   AddRunOptions(*command, *options);
   AddTraceOptions(*command, *options);

@@ -2,7 +2,6 @@
 #include <signal.h>
 #include <unistd.h>
 
-#include <CLI/CLI.hpp>
 #include <cerrno>
 #include <cstdio>
 #include <map>
@@ -288,15 +287,15 @@ int RunReplay(const ReplayOptions& options) {
 
 }  // namespace
 
-void AddReplay(CLI::App& app, int& exit_code) {
+void AddReplay(Command& app, int& exit_code) {
   auto options = std::make_shared<ReplayOptions>();
-  CLI::App* command = app.add_subcommand(
+  Command* command = app.add_subcommand(
       "replay", "open gdb on the recorded run, or replay and compare");
   command->add_option("bundle", options->bundle, "bundle folder")->required();
   auto* const check =
       command->add_option("--check", options->check,
                           "replay N times in fresh processes and compare");
-  check->check(CLI::PositiveNumber)->type_name("N");
+  check->check(PositiveNumber())->type_name("N");
   auto* const once = command->add_flag(
       "--once", options->once, "replay once, show the program's output");
   once->excludes(check);
@@ -313,7 +312,7 @@ void AddReplay(CLI::App& app, int& exit_code) {
                     "do not say how the run failed and what to type next");
   command->add_option("--gdb", options->gdb, "the gdb to start");
   command->add_option("--at", options->at, "where to open: start or end")
-      ->check(CLI::IsMember({"start", "end"}));
+      ->check(IsMember({"start", "end"}));
   auto* const listen = command->add_option(
       "--listen", options->listen,
       "wait for a gdb on this port of 127.0.0.1 (0: any) instead");

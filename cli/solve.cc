@@ -245,9 +245,9 @@ int RunSolve(const SolveArguments& arguments) {
 
 }  // namespace
 
-void AddSolve(CLI::App& app, int& exit_code) {
+void AddSolve(Command& app, int& exit_code) {
   auto arguments = std::make_shared<SolveArguments>();
-  CLI::App* command = app.add_subcommand(
+  Command* command = app.add_subcommand(
       "solve", "find an interleaving that explains a recorded run");
   command->add_option("bundle", arguments->bundle, "bundle folder")->required();
   command

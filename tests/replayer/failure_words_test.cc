@@ -82,6 +82,9 @@ TEST(FailureWords, AnExitAHangAndNone) {
                          "status 3\n"));
   failure.kind = FailureKind::kHang;
   EXPECT_THAT(Words(failure, {}), StartsWith("the run hung: "));
+  failure.kind = FailureKind::kTimeLimit;
+  EXPECT_THAT(Words(failure, {}),
+              StartsWith("the recording's time limit was over"));
 }
 
 }  // namespace
