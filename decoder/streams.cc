@@ -239,14 +239,17 @@ std::vector<CoreId> TraceStreams::cores() const {
 
 Result<std::optional<StreamItem>> TraceStreams::NextOnCore(CoreId id) {
   const auto found = cores_.find(id);
-  const auto of_core = SlicesOf(slices(), id);
-  if (found == cores_.end() && of_core.empty()) {
+  const auto [at, is_new] = rest_.try_emplace(id);
+  std::span<const Slice>& rest = at->second;
+  if (is_new) {
+    rest = SlicesOf(slices(), id);
+  }
+  if (found == cores_.end() && is_new && rest.empty()) {
     return InvalidArgument("{}: no core {} in it", trace_.name(), id);
   }
-  size_t& done = done_[id];
   while (true) {
-    for (; done < of_core.size(); ++done) {
-      const Slice& slice = of_core[done];
+    for (; !rest.empty(); rest = rest.subspan(1)) {
+      const Slice& slice = rest.front();
       if (!waiting_[slice.id].empty()) {
         return Pop(slice.id);
       }

@@ -6,6 +6,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "common/stream.h"
@@ -115,7 +116,8 @@ class TraceStreams final : public StreamSource {
   StreamOptions options_;
   CodeCache code_cache_;
   std::map<CoreId, std::unique_ptr<Core>> cores_;
-  std::map<CoreId, size_t> done_;  // slices that NextOnCore is done with
+  // Slices that NextOnCore is not done with.
+  std::map<CoreId, std::span<const Slice>> rest_;
   std::vector<Tid> threads_;
   std::map<Tid, Thread> by_thread_;
   std::vector<ItemQueue> waiting_;  // by slice

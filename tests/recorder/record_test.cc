@@ -213,6 +213,24 @@ TEST_F(RecordTest, TheCoreDumpHasEveryThreadWhetherItRanOrNot) {
   EXPECT_THAT(Gdb("backtrace"), HasSubstr("main")) << "who ended it is first";
 }
 
+// Of the bytes that images/ has as well, the dump has none, and gdb takes them
+// from there; what was relocated is in it.
+TEST_F(RecordTest, TheCoreDumpLeavesOutWhatTheImagesHave) {
+  ASSERT_EQ(FailureOf("abort").signal, SIGABRT);
+  uint64_t images = 0;
+  for (const auto& file :
+       fs::recursive_directory_iterator(folder_ + "/b.clew/images")) {
+    images += file.is_regular_file() ? file.file_size() : 0;
+  }
+  EXPECT_GT(images, 2'000'000u);
+  EXPECT_LT(fs::file_size(folder_ + "/b.clew/core"), images / 4);
+  EXPECT_THAT(Gdb("backtrace"), HasSubstr("main"));
+  const std::string code = Gdb("x/16xb abort");
+  EXPECT_THAT(code, HasSubstr("abort>:"));
+  EXPECT_THAT(code, Not(HasSubstr("0x00\t0x00\t0x00\t0x00\t0x00\t0x00")));
+  EXPECT_THAT(Gdb("x/s *environ"), HasSubstr("="));
+}
+
 TEST_F(RecordTest, ADeadlockIsSeenAtOnceAndALongRunAtTheTimeLimit) {
   EXPECT_EQ(FailureOf("deadlock").kind, FailureKind::kHang);
   std::array<uint64_t, 2> insns;
