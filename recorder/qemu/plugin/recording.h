@@ -100,7 +100,7 @@ class Recording {
 
  private:
   Recording(const Session& session, GuestMemory memory,
-            std::unique_ptr<Tracer> tracer, RawFile outcome);
+            std::unique_ptr<Tracer> tracer, RawFile outcome, RawFile code_list);
 
   // turns.cc. All but WaitForTurn, Wake, Begin and Settle REQUIRE the
   // lock.

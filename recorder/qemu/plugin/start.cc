@@ -149,12 +149,13 @@ void Recording::OpenInputs(Thread& thread) {
 Recording* g_recording = nullptr;
 
 Recording::Recording(const Session& session, GuestMemory memory,
-                     std::unique_ptr<Tracer> tracer, RawFile outcome)
+                     std::unique_ptr<Tracer> tracer, RawFile outcome,
+                     RawFile code_list)
     : session_(session),
       memory_(std::move(memory)),
       tracer_(std::move(tracer)),
       outcome_(std::move(outcome)),
-      blocks_(HotPathCallbacks()),
+      blocks_(HotPathCallbacks(), std::move(code_list)),
       scheduler_(session.scheduler),
       virtual_clock_(VirtualClock::HostsStart()) {}
 
@@ -163,8 +164,11 @@ Result<std::unique_ptr<Recording>> Recording::Create(const Session& session) {
   CLEW_ASSIGN_OR_RETURN(tracer, Tracer::Create(session));
   CLEW_ASSIGN_OR_RETURN(outcome,
                         RawFile::Create(OutcomePath(session.folder) + ".new"));
-  return std::unique_ptr<Recording>(new Recording(
-      session, std::move(memory), std::move(tracer), std::move(outcome)));
+  CLEW_ASSIGN_OR_RETURN(code_list,
+                        RawFile::Create(RawCodePath(session.folder)));
+  return std::unique_ptr<Recording>(
+      new Recording(session, std::move(memory), std::move(tracer),
+                    std::move(outcome), std::move(code_list)));
 }
 
 }  // namespace clew::recorder
