@@ -110,7 +110,7 @@ std::string PlaceOf(TraceeAddr ip, const std::vector<RawEvent>& mappings) {
 Result<std::vector<UnknownInsn>> FindUnknownInsns(const RecordOptions& options,
                                                   const std::string& folder) {
   std::vector<UnknownInsn> unknown;
-  CLEW_ASSIGN_OR_RETURN(code, ReadCodeList(RawCodePath(folder)));
+  CLEW_ASSIGN_OR_RETURN(code, ReadCodeList(CodeListPath(folder)));
   for (CodeInsn& insn : code) {
     if (options.can_replay && !options.can_replay(insn.bytes)) {
       unknown.push_back({.insn = std::move(insn), .place = {}});

@@ -70,6 +70,7 @@ void Recording::BecomeChild() {
   tracer_->Abandon();
   blocks_.Abandon();
   outcome_.Abandon();
+  raw_code_.Abandon();
   for (Thread* thread : by_slot_) {
     if (thread != nullptr && thread->inputs) {
       thread->inputs->file().Abandon();
