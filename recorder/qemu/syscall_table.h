@@ -71,8 +71,8 @@ enum class Special : uint8_t {
   kArchPrctl,
   kReceiveMessage,
   kReceiveMessages,
-  kSendMessages,
   kFailsOnly,  // known as long as it fails (ENOSYS); else refused
+  kSendMessages,
 };
 
 struct SyscallRule {
