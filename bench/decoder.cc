@@ -101,9 +101,9 @@ Result<StreamStats> DecodeByLibipt(const Trace& trace) {
   CodeCache cache;
   for (const CoreTrace& core : trace.cores()) {
     CodeImage image(cache);
-    const CodeMap code = trace.spaces().MapOf(
+    CodeMap code = trace.spaces().MapOf(
         trace.spaces().At(trace.slices().front().process, TscTicks(0)));
-    CLEW_RETURN_IF_ERROR(code.MapInitial(image));
+    code.MapInitial(image);
     for (const AuxPiece& piece : core.pieces) {
       CountBlocks(piece, image, stats);
     }

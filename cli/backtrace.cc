@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <chrono>
 #include <memory>
 #include <optional>
@@ -155,21 +154,21 @@ Status RunBacktrace(const Options& options) {
 
 }  // namespace
 
-void AddBacktrace(CLI::App& app, int& exit_code) {
+void AddBacktrace(Command& app, int& exit_code) {
   auto options = std::make_shared<Options>();
-  CLI::App* command = app.add_subcommand(
+  Command* command = app.add_subcommand(
       "backtrace", "print the call stacks at the failure and its signature");
   command->add_option("bundle", options->bundle, "bundle folder")->required();
   command->add_flag("--json", options->json, "one JSON document");
   command->add_option("--thread", options->thread, "only this thread");
   command
       ->add_option("--frames", options->frames_max, "most frames of a thread")
-      ->check(CLI::Range(1, 65536))
+      ->check(Range(1, 65536))
       ->capture_default_str();
   command
       ->add_option("--time-limit", options->time_limit_s,
                    "seconds after which stacks are cut off")
-      ->check(CLI::Range(1, 3600))
+      ->check(Range(1, 3600))
       ->capture_default_str();
   command->footer(kFooter);
   command->callback(

@@ -60,6 +60,8 @@ Result<std::unique_ptr<BundleRecording>> OpenRecording(
   recording.start = std::move(start);
   recording.failure = opened->bundle.manifest().failure;
   recording.clock_slack_ticks = opened->bundle.manifest().clock_slack_ticks;
+  recording.has_store_buffers =
+      opened->bundle.manifest().source == decoder::BundleSource::kPerf;
   recording.unlogged_inputs = opened->bundle.manifest().unlogged_inputs;
   if (const uint64_t unknown = opened->bundle.manifest().inputs_unknown) {
     recording.unlogged_inputs.push_back(fmt::format(

@@ -1,6 +1,5 @@
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <chrono>
 #include <memory>
 #include <string>
@@ -106,9 +105,9 @@ int RunCheck(const Options& options) {
 
 }  // namespace
 
-void AddCheck(CLI::App& app, int& exit_code) {
+void AddCheck(Command& app, int& exit_code) {
   auto options = std::make_shared<Options>();
-  CLI::App* command = app.add_subcommand(
+  Command* command = app.add_subcommand(
       "check", "say whether a bundle has what solving needs");
   command->add_option("bundle", options->bundle, "bundle folder")->required();
   command->add_flag("--json", options->json, "one JSON document");
@@ -117,7 +116,7 @@ void AddCheck(CLI::App& app, int& exit_code) {
   command
       ->add_option("--time-limit", options->time_limit_s,
                    "seconds after which decoding ends")
-      ->check(CLI::Range(1, 86400))
+      ->check(Range(1, 86400))
       ->capture_default_str();
   command->footer(kFooter);
   command->callback([=, &exit_code] { exit_code = RunCheck(*options); });

@@ -6,7 +6,7 @@
 
 namespace clew::cli {
 
-void AddCollectorOptions(CLI::App& command, CollectorOptions& options) {
+void AddCollectorOptions(Command& command, CollectorOptions& options) {
   options.config = transfer::kClientConfig;
   command
       .add_option("--collector", options.collector,

@@ -1,11 +1,11 @@
 #ifndef CLEW_CLI_COLLECTOR_OPTIONS_H_
 #define CLEW_CLI_COLLECTOR_OPTIONS_H_
 
-#include <CLI/CLI.hpp>
 #include <cstdint>
 #include <memory>
 #include <string>
 
+#include "cli/command.h"
 #include "common/result.h"
 #include "transfer/client.h"
 
@@ -20,7 +20,7 @@ struct CollectorOptions {
 };
 
 // Adds --collector, --client-config and --insecure-loopback.
-void AddCollectorOptions(CLI::App& command, CollectorOptions& options);
+void AddCollectorOptions(Command& command, CollectorOptions& options);
 
 // Whoever waits for a list should not wait long for a collector that is down.
 inline constexpr uint32_t kAttemptsForList = 3;

@@ -1,6 +1,5 @@
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <memory>
 #include <string>
 
@@ -51,9 +50,9 @@ int Uninstall(const AskOptions& options) {
   return kExitOk;
 }
 
-CLI::App* Add(CLI::App& parent, const char* name, const char* about,
-              AskOptions& options, std::function<int()> run, int& exit_code) {
-  CLI::App* command = parent.add_subcommand(name, about);
+Command* Add(Command& parent, const char* name, const char* about,
+             AskOptions& options, std::function<int()> run, int& exit_code) {
+  Command* command = parent.add_subcommand(name, about);
   command->add_option("--root", options.root,
                       "where clewd's files are, for tests");
   command->callback([run = std::move(run), &exit_code] { exit_code = run(); });
@@ -62,9 +61,9 @@ CLI::App* Add(CLI::App& parent, const char* name, const char* about,
 
 }  // namespace
 
-void AddDaemon(CLI::App& app, int& exit_code) {
+void AddDaemon(Command& app, int& exit_code) {
   auto options = std::make_shared<AskOptions>();
-  CLI::App* command =
+  Command* command =
       app.add_subcommand("daemon", "what clewd does, and how it is set up");
   command->footer(kFooter);
   command->require_subcommand(1);

@@ -1,7 +1,6 @@
 #include <fmt/format.h>
 #include <sys/stat.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdio>
 #include <map>
@@ -14,8 +13,9 @@
 #include "cli/report.h"
 #include "cli/subcommands.h"
 #include "decoder/bundle_reader.h"
-#include "decoder/host_images.h"
+#include "decoder/image_search.h"
 #include "decoder/pt/packet.h"
+#include "decoder/pt_stream.h"
 #include "decoder/streams.h"
 #include "decoder/thread_passes.h"
 
@@ -100,13 +100,35 @@ class Output {
   bool first_ = true;
 };
 
+void WarnOfUnverified(const decoder::ImageSearch& search) {
+  const size_t unverified = search.CountUnverified();
+  if (unverified > 0) {
+    Warn(
+        fmt::format("{} code files were taken by path alone, as the recording "
+                    "has no build-ids of them: another build decodes wrongly",
+                    unverified));
+  }
+}
+
+void WarnOfUnknownCpu(const Trace& trace) {
+  if (trace.data().features().cpu_id.empty()) {
+    Warn(
+        "the recording does not name its CPU, and wrong errata make gaps: "
+        "'clew import --cpu' gives it one");
+  }
+}
+
 Result<std::unique_ptr<Trace>> OpenTrace(const std::string& path) {
   struct stat status;
   if (stat(path.c_str(), &status) == 0 && S_ISREG(status.st_mode)) {
     CLEW_ASSIGN_OR_RETURN(data, decoder::PerfData::Open(path));
+    decoder::ImageSearch search;
     decoder::TraceConfig config;
-    config.resolve_image = decoder::HostImages();
-    return Trace::Load(std::move(data), config);
+    config.resolve_image = search.Resolver();
+    CLEW_ASSIGN_OR_RETURN(trace, Trace::Load(std::move(data), config));
+    WarnOfUnverified(search);
+    WarnOfUnknownCpu(*trace);
+    return std::move(trace);
   }
   CLEW_ASSIGN_OR_RETURN(bundle, decoder::Bundle::Open(path));
   return bundle.ReadTrace();
@@ -130,6 +152,27 @@ const char* CauseName(GapCause cause) {
   return "unknown";
 }
 
+// Of a thread's own stream there is no core.
+Json JsonCore(CoreId core) {
+  return decoder::IsStreamOfThread(core) ? Json() : Json(core.as_int());
+}
+
+Json JsonStream(CoreId core) {
+  Json json = {{"core", JsonCore(core)}};
+  if (decoder::IsStreamOfThread(core)) {
+    json["thread"] = decoder::ThreadOfStream(core).as_int();
+  }
+  return json;
+}
+
+// "thread 4711 core 3"; of a thread's own stream the thread alone.
+std::string Where(const Slice& slice) {
+  const std::string thread = fmt::format("thread {}", slice.thread);
+  return decoder::IsStreamOfThread(slice.core)
+             ? thread
+             : fmt::format("{} core {}", thread, slice.core);
+}
+
 // Packets.
 
 void PrintPacket(Output& out, CoreId core, uint64_t aux_offset,
@@ -139,23 +182,27 @@ void PrintPacket(Output& out, CoreId core, uint64_t aux_offset,
   }
   const std::string text = decoder::PacketText(packet);
   if (out.json()) {
-    out.Element(
-        {{"core", core.as_int()}, {"offset", aux_offset}, {"packet", text}});
+    Json element = JsonStream(core);
+    element["offset"] = aux_offset;
+    element["packet"] = text;
+    out.Element(element);
   } else {
-    out.Line(fmt::format("core {} {:#010x} {}", core, aux_offset, text));
+    out.Line(fmt::format("{} {:#010x} {}", decoder::StreamName(core),
+                         aux_offset, text));
   }
 }
 
 void PrintBadBytes(Output& out, CoreId core, uint64_t offset, uint64_t bytes,
                    const char* why) {
   if (out.json()) {
-    out.Element({{"core", core.as_int()},
-                 {"offset", offset},
-                 {"bad_bytes", bytes},
-                 {"why", why}});
+    Json element = JsonStream(core);
+    element["offset"] = offset;
+    element["bad_bytes"] = bytes;
+    element["why"] = why;
+    out.Element(element);
   } else {
-    out.Line(fmt::format("core {} {:#010x} {} bytes are no packets: {}", core,
-                         offset, bytes, why));
+    out.Line(fmt::format("{} {:#010x} {} bytes are no packets: {}",
+                         decoder::StreamName(core), offset, bytes, why));
   }
 }
 
@@ -263,16 +310,15 @@ class ItemPrinter {
   }
 
  private:
-  std::string Where(uint32_t slice) const {
-    const Slice& of = trace_.slices()[slice];
-    return fmt::format("thread {} core {}", of.thread, of.core);
+  std::string WhereIn(uint32_t slice) const {
+    return Where(trace_.slices()[slice]);
   }
 
   Json Base(uint32_t slice, const char* kind, TscInterval time) const {
     const Slice& of = trace_.slices()[slice];
     return {{"kind", kind},
             {"thread", of.thread.as_int()},
-            {"core", of.core.as_int()},
+            {"core", JsonCore(of.core)},
             {"slice", slice},
             {"lo", time.lo.as_int()},
             {"hi", time.hi.as_int()}};
@@ -288,9 +334,10 @@ class ItemPrinter {
       element["detail"] = gap.detail;
       out_.Element(element);
     } else {
-      out_.Line(fmt::format("{} gap {} [{},{}] at {:#x}: {}", Where(gap.slice),
-                            CauseName(gap.cause), gap.time.lo, gap.time.hi,
-                            gap.aux_offset, gap.detail));
+      out_.Line(fmt::format("{} gap {} [{},{}] at {:#x}: {}",
+                            WhereIn(gap.slice), CauseName(gap.cause),
+                            gap.time.lo, gap.time.hi, gap.aux_offset,
+                            gap.detail));
     }
   }
 
@@ -306,7 +353,7 @@ class ItemPrinter {
       out_.Element(element);
     } else {
       out_.Line(fmt::format("{} {:#014x} {:4} insn [{},{}]{}",
-                            Where(block.slice), block.ip, block.insn_count,
+                            WhereIn(block.slice), block.ip, block.insn_count,
                             block.time.lo, block.time.hi,
                             block.interrupted ? " interrupted" : ""));
     }
@@ -334,7 +381,7 @@ class ItemPrinter {
       out_.Element(element);
     } else {
       out_.Line(
-          fmt::format("{} {:#014x} {}", Where(block.slice), insn.ip, bytes));
+          fmt::format("{} {:#014x} {}", WhereIn(block.slice), insn.ip, bytes));
     }
   }
 
@@ -409,12 +456,12 @@ void PrintSlice(Output& out, const Slice& slice) {
   if (out.json()) {
     out.Element({{"kind", "slice"},
                  {"thread", slice.thread.as_int()},
-                 {"core", slice.core.as_int()},
+                 {"core", JsonCore(slice.core)},
                  {"lo", slice.time.lo.as_int()},
                  {"hi", slice.time.hi.as_int()}});
   } else {
-    out.Line(fmt::format("thread {} core {} [{},{}]", slice.thread, slice.core,
-                         slice.time.lo, slice.time.hi));
+    out.Line(
+        fmt::format("{} [{},{}]", Where(slice), slice.time.lo, slice.time.hi));
   }
 }
 
@@ -463,9 +510,9 @@ Status RunDecode(const DecodeOptions& options) {
 
 }  // namespace
 
-void AddDecode(CLI::App& app, int& exit_code) {
+void AddDecode(Command& app, int& exit_code) {
   auto options = std::make_shared<DecodeOptions>();
-  CLI::App* command =
+  Command* command =
       app.add_subcommand("decode", "print packets, blocks or instructions");
   command
       ->add_option("input", options->input,
@@ -475,8 +522,8 @@ void AddDecode(CLI::App& app, int& exit_code) {
       ->add_option("--as", options->as,
                    "what to print: instructions (default), blocks, packets, "
                    "slices, none")
-      ->check(CLI::IsMember(
-          {"instructions", "blocks", "packets", "slices", "none"}));
+      ->check(
+          IsMember({"instructions", "blocks", "packets", "slices", "none"}));
   auto* thread =
       command->add_option("--thread", options->thread, "only this thread");
   command->add_option("--core", options->core, "only this core, as it ran")

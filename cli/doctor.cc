@@ -110,9 +110,9 @@ int RunHardwareTest(bool json) {
 
 }  // namespace
 
-void AddDoctor(CLI::App& app, int& exit_code) {
+void AddDoctor(Command& app, int& exit_code) {
   auto json = std::make_shared<bool>(false);
-  CLI::App* command = app.add_subcommand(
+  Command* command = app.add_subcommand(
       "doctor", "tell what this host can do, and what to do about each lack");
   command->add_flag("--json", *json, "print JSON");
   auto selftest = std::make_shared<bool>(false);

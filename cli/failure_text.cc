@@ -15,7 +15,8 @@ std::string FailureText(const Failure& failure) {
     case FailureKind::kNone:
       return fmt::format("exit status {}", failure.exit_status);
     case FailureKind::kHang:
-      return "hang";
+    case FailureKind::kTimeLimit:
+      return std::string(ToString(failure.kind));
   }
   return "unknown";
 }
@@ -37,7 +38,9 @@ std::string FailureDetails(const Failure& failure) {
     case FailureKind::kExit:
       return fmt::format("{} by thread {}", text, failure.thread);
     case FailureKind::kHang:
-      return text + ": no thread could go on, or the time limit was reached";
+      return text + ": no thread could go on";
+    case FailureKind::kTimeLimit:
+      return text + ": the program had not ended when it was over";
   }
   return text;
 }

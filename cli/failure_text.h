@@ -10,8 +10,8 @@
 
 namespace clew::cli {
 
-// "signal 6 (SIGABRT) in thread 4711 at 0x401000", "exit status 3", "hang".
-// A run that did not fail has its exit status, too.
+// "signal 6 (SIGABRT) in thread 4711 at 0x401000", "exit status 3", "hang",
+// "time limit". A run that did not fail has its exit status, too.
 std::string FailureText(const Failure& failure);
 
 // For a line about the run: "failed: hang", "did not fail (exit status 0)".

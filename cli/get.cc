@@ -1,6 +1,5 @@
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <memory>
 #include <string>
 
@@ -56,9 +55,9 @@ Status RunGet(const GetOptions& options) {
 
 }  // namespace
 
-void AddGet(CLI::App& app, int& exit_code) {
+void AddGet(Command& app, int& exit_code) {
   auto options = std::make_shared<GetOptions>();
-  CLI::App* command =
+  Command* command =
       app.add_subcommand("get", "fetch a bundle from the collector");
   command
       ->add_option("id", options->id, "the first digits of its id, 4 or more")

@@ -1,6 +1,5 @@
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <memory>
 #include <string>
 
@@ -9,6 +8,7 @@
 #include "cli/report.h"
 #include "cli/subcommands.h"
 #include "common/hex.h"
+#include "common/path_names.h"
 #include "common/progress.h"
 
 namespace clew::cli {
@@ -20,12 +20,18 @@ constexpr const char* kFooter =
     R"(Takes what `perf record -e intel_pt//` wrote, in file format or in pipe format
 (`perf record -o -`, `perf inject`), and makes a bundle that `clew info` and
 `clew decode` read anywhere. The programs and libraries that were mapped are
-copied into it: from their recorded paths, or from below the folders of
+copied into it: from their recorded paths, or from the files and folders of
 --images, wherever there is a file of the same build-id; one of another build is
 refused by name. What is not found is listed, and is a gap when decoded.
 
-A pipe that `perf inject` wrote has no build-ids, and names the CPU of the host
-on which that ran: give the recording one with --cpu, since errata go by it.
+Where the recording has no build-id of a file (a pipe of `perf record -o -` or
+`perf inject`; a program linked without one), a file is taken by its path: from
+--images the one whose path ends most like it, else that of this host. Such
+files are listed as not verified: if another build ran, what they decode to is
+wrong.
+
+What `perf inject` wrote names the CPU of the host on which that ran: give the
+recording one with --cpu, since errata go by it.
 
 Such a bundle has no start state and no input log, so `clew solve` and
 `clew replay` refuse it.
@@ -50,7 +56,9 @@ struct Options {
 
 struct ImageCounts {
   uint64_t found = 0;
+  uint64_t not_verified = 0;  // of them
   uint64_t missing = 0;
+  uint64_t of_kernel = 0;  // of them
   uint64_t refused = 0;
 };
 
@@ -58,18 +66,33 @@ ImageCounts CountImages(const ImportReport& report) {
   ImageCounts counts;
   for (const ImageMatch& image : report.images) {
     ++(image.file.empty() ? counts.missing : counts.found);
+    counts.not_verified += !image.file.empty() && !image.verified ? 1 : 0;
+    counts.of_kernel += image.file.empty() && image.of_kernel ? 1 : 0;
     counts.refused += image.refused.size();
   }
   return counts;
 }
 
-Json ToJson(const ImageMatch& image) {
+// Copies of the vDSO were in files for the import alone.
+Json FileJson(const ImageMatch& image, const std::string& core) {
+  if (image.file.empty()) {
+    return {};
+  }
+  if (image.path != kVdsoPath) {
+    return image.file;
+  }
+  return image.from_core ? core : "this host";
+}
+
+Json ToJson(const ImageMatch& image, const std::string& core) {
   Json json;
   json["path"] = image.path;
   json["build_id"] = ToHex(image.build_id);
-  json["file"] = image.file.empty() ? Json() : Json(image.file);
+  json["file"] = FileJson(image, core);
   if (image.file.empty()) {
     json["why"] = image.why;
+  } else {
+    json["verified"] = image.verified;
   }
   json["refused"] = Json::array();
   for (const auto& refused : image.refused) {
@@ -86,6 +109,7 @@ Json ToJson(const Options& options, const ImportReport& report) {
   json["perf_data_bytes"] = report.perf_data_bytes;
   json["pt_bytes"] = report.pt_bytes;
   json["cores"] = report.run.cores;
+  json["streams"] = report.streams;
   json["slices"] = report.slices;
   json["host"] = report.run.host;
   json["command"] = report.run.command;
@@ -93,11 +117,13 @@ Json ToJson(const Options& options, const ImportReport& report) {
     json["records"][record.name] = record.count;
   }
   json["images_found"] = counts.found;
+  json["images_not_verified"] = counts.not_verified;
   json["images_missing"] = counts.missing;
+  json["images_missing_of_kernel"] = counts.of_kernel;
   json["files_refused"] = counts.refused;
   json["images"] = Json::array();
   for (const ImageMatch& image : report.images) {
-    json["images"].push_back(ToJson(image));
+    json["images"].push_back(ToJson(image, options.import.core));
   }
   json["core"] = report.has_core;
   json["failure"] = FailureJson(report.run.failure);
@@ -118,6 +144,10 @@ void PrintImage(const ImageMatch& image) {
   for (const auto& refused : image.refused) {
     fmt::print("  refused        {:?}: {}\n", refused.file, refused.why);
   }
+  if (!image.file.empty() && !image.verified) {
+    fmt::print("  not verified   {:?}: {:?}, by its path alone\n", image.path,
+               image.file);
+  }
   if (image.file.empty()) {
     fmt::print("  missing        {:?}, build-id {}: {}\n", image.path,
                image.build_id.empty() ? "unknown" : ToHex(image.build_id),
@@ -131,17 +161,28 @@ void PrintText(const Options& options, const ImportReport& report) {
              options.import.perf_data,
              WithMagnitude(static_cast<double>(report.perf_data_bytes)),
              report.pipe_format ? "pipe" : "file");
-  fmt::print("  Intel PT       {}B of {} cores, {} slices of threads\n",
+  fmt::print("  Intel PT       {}B of {}, {} slices of threads\n",
              WithMagnitude(static_cast<double>(report.pt_bytes)),
-             report.run.cores, report.slices);
+             report.streams, report.slices);
   fmt::print("  failure        {}\n",
              Describe(report.run.failure, report.has_core));
   fmt::print("  loss           {} AUX bytes, {} records\n",
              report.run.lost_aux_bytes, report.run.lost_records);
-  fmt::print("  images         {} found, {} missing, {} files refused\n",
-             counts.found, counts.missing, counts.refused);
+  fmt::print(
+      "  images         {} found, {} of them not verified, {} missing, {} "
+      "files "
+      "refused\n",
+      counts.found, counts.not_verified, counts.missing, counts.refused);
   for (const ImageMatch& image : report.images) {
-    PrintImage(image);
+    if (!image.of_kernel) {
+      PrintImage(image);
+    }
+  }
+  if (counts.of_kernel > 0) {
+    fmt::print(
+        "  kernel         {} of those missing are the kernel and its modules, "
+        "which are not\n                 taken; user code decodes without\n",
+        counts.of_kernel);
   }
 }
 
@@ -166,9 +207,9 @@ int RunImport(const Options& options) {
 
 }  // namespace
 
-void AddImport(CLI::App& app, int& exit_code) {
+void AddImport(Command& app, int& exit_code) {
   auto options = std::make_shared<Options>();
-  CLI::App* command =
+  Command* command =
       app.add_subcommand("import", "make a bundle of Linux perf's perf.data");
   command
       ->add_option("perf_data", options->import.perf_data,
@@ -179,8 +220,8 @@ void AddImport(CLI::App& app, int& exit_code) {
   command->add_option("--core", options->import.core,
                       "core dump of the same run, plain or in zstd");
   command
-      ->add_option("--images", options->import.image_folders,
-                   "folder below which to look for programs and libraries")
+      ->add_option("--images", options->import.images,
+                   "program or library, or folder below which to look for them")
       ->allow_extra_args(false);
   command->add_option("--cpu", options->import.cpu,
                       "CPU of the recording where the file names another, as "

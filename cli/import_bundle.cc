@@ -1,20 +1,21 @@
 #include "cli/import_bundle.h"
 
-#include <fcntl.h>
 #include <signal.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <array>
-#include <cerrno>
 #include <filesystem>
 #include <memory>
 #include <optional>
 #include <utility>
 
+#include "cli/import_input.h"
+#include "common/build_id.h"
+#include "common/path_names.h"
+#include "common/scratch_folder.h"
 #include "decoder/perf_data/cpu_id.h"
 #include "decoder/unzstd.h"
+#include "recorder/vdso.h"
 
 namespace clew::cli {
 namespace {
@@ -36,80 +37,52 @@ constexpr std::array kCoreSignals = {SIGQUIT, SIGILL, SIGTRAP, SIGABRT,
                                      SIGBUS,  SIGFPE, SIGSEGV, SIGXCPU,
                                      SIGXFSZ, SIGSYS};
 
-// An open file to copy from.
-class Input {
- public:
-  static Result<Input> Open(const std::string& path) {
-    if (path == "-") {
-      return Input(STDIN_FILENO, "standard input", 0);
-    }
-    const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC);
-    if (fd < 0) {
-      return SystemError(errno, fmt::format("cannot open {:?}", path));
-    }
-    Input input(fd, path, 0);
-    struct stat info = {};
-    if (fstat(fd, &info) != 0) {
-      return SystemError(errno, fmt::format("cannot stat {:?}", path));
-    }
-    if (S_ISDIR(info.st_mode)) {
-      return InvalidArgument(
-          "{:?} is a folder, as 'perf record --threads' writes; record without "
-          "--threads",
-          path);
-    }
-    input.is_regular_ = S_ISREG(info.st_mode);
-    input.size_bytes_ = static_cast<uint64_t>(info.st_size);
-    return input;
-  }
-  Input(Input&& other) noexcept
-      : fd_(std::exchange(other.fd_, -1)),
-        name_(std::move(other.name_)),
-        size_bytes_(other.size_bytes_),
-        is_regular_(other.is_regular_) {}
-  Input& operator=(Input&&) = delete;
-  ~Input() {
-    if (fd_ > STDIN_FILENO) {
-      close(fd_);
-    }
-  }
-
-  int fd() const { return fd_; }
-  const std::string& name() const { return name_; }
-  uint64_t size_bytes() const { return size_bytes_; }  // 0: not known
-  bool is_regular() const { return is_regular_; }
-
- private:
-  Input(int fd, std::string name, uint64_t size_bytes)
-      : fd_(fd), name_(std::move(name)), size_bytes_(size_bytes) {}
-  int fd_;
-  std::string name_;
-  uint64_t size_bytes_;
-  bool is_regular_ = false;
-};
-
 uint64_t SizeOf(const std::string& path) {
   std::error_code error;
   const auto size = std::filesystem::file_size(path, error);
   return error ? 0 : size;
 }
 
-// Images that the manifest can name: those with a build-id and a file's name.
+bool HasFileName(const ImageMatch& match) {
+  const std::string name = BaseName(match.path);
+  return !name.empty() && name != "." && name != ".." &&
+         name.size() <= kNameBytesMax;
+}
+
+std::vector<uint8_t> Octets(std::span<const std::byte> bytes) {
+  const auto* first = reinterpret_cast<const uint8_t*>(bytes.data());
+  return {first, first + bytes.size()};
+}
+
+// What the file that was taken by its path tells of its build. False: it
+// cannot be read any more.
+bool DescribeUnverified(ImportedImage& image) {
+  const auto file = MappedFile::Open(image.file);
+  if (!file) {
+    return false;
+  }
+  image.not_verified = true;
+  image.has_build_id = !BuildIdOf(file->bytes()).empty();
+  image.build_id = Octets(ImageIdOf(file->bytes()));
+  return true;
+}
+
+// Images that the manifest can name: those with a file's name, and a build-id
+// or a file.
 std::vector<ImportedImage> NamedImages(const std::vector<ImageMatch>& matches) {
   std::vector<ImportedImage> images;
   for (const ImageMatch& match : matches) {
-    const std::string name = match.path.substr(match.path.rfind('/') + 1);
-    if (match.build_id.empty() || name.empty() || name == "." || name == ".." ||
-        name.size() > kNameBytesMax) {
+    if (!HasFileName(match)) {
       continue;
     }
-    ImportedImage& image = images.emplace_back();
-    image.path = match.path;
-    for (const std::byte byte : match.build_id) {
-      image.build_id.push_back(static_cast<uint8_t>(byte));
+    ImportedImage image = {.path = match.path,
+                           .build_id = Octets(match.build_id),
+                           .file = match.file,
+                           .size_bytes = 0};
+    if (!image.build_id.empty() || DescribeUnverified(image)) {
+      image.size_bytes = image.file.empty() ? 0 : SizeOf(image.file);
+      images.push_back(std::move(image));
     }
-    image.file = match.file;
-    image.size_bytes = match.file.empty() ? 0 : SizeOf(match.file);
   }
   return images;
 }
@@ -179,12 +152,48 @@ void Warn(const CoreDump& core, const Trace& trace, ImportReport& report) {
 // The core dump as it is, plain or in zstd.
 Status CopyCore(BundleWriter& bundle, const std::string& path,
                 ProgressSink* progress) {
-  CLEW_ASSIGN_OR_RETURN(input, Input::Open(path));
+  CLEW_ASSIGN_OR_RETURN(input, ImportInput::Open(path));
   CLEW_ASSIGN_OR_RETURN(file, MappedFile::Open(path));
   const char* name = decoder::IsZstd(file.bytes()) ? "core.zst" : "core";
   CLEW_RETURN_IF_ERROR(recorder::CopyInto(bundle, name, input.fd(), path,
                                           input.size_bytes(), progress));
   return {};
+}
+
+// What `perf inject` writes has the features of the host that it ran on.
+bool IsInjected(const decoder::PerfFeatures& features) {
+  return features.command.size() > 1 && features.command[1] == "inject";
+}
+
+// The same of a file of which nothing was read; pipe format has the features
+// among its records.
+bool IsInjected(const MappedFile& copy, const std::string& name) {
+  auto data = PerfData::Over(copy.bytes(), name);
+  return data && data->ForEachRecord([](const auto&) { return Status(); }) &&
+         IsInjected(data->features());
+}
+
+// Why errata may be taken for those of another CPU; empty if they are not.
+std::string DoubtOfCpu(const decoder::PerfFeatures& features) {
+  constexpr const char* kWhatToDo =
+      "wrong errata make gaps: give the recording one with --cpu";
+  if (IsInjected(features)) {
+    return fmt::format(
+        "written by perf inject, which names the host it ran on and its CPU "
+        "({:?}); {}",
+        features.cpu_id, kWhatToDo);
+  }
+  if (features.cpu_id.empty()) {
+    return fmt::format(
+        "the recording does not name its CPU, as if perf had been killed; {}",
+        kWhatToDo);
+  }
+  return decoder::ParseCpuId(features.cpu_id).is_intel
+             ? ""
+             : fmt::format(
+                   "the CPU that the recording names, {:?}, has no Intel PT; "
+                   "{}",
+                   features.cpu_id, kWhatToDo);
 }
 
 // Reads the copy, so that what was checked is what the bundle has.
@@ -195,15 +204,16 @@ Result<std::unique_ptr<Trace>> LoadCopy(const MappedFile& copy,
   CLEW_ASSIGN_OR_RETURN(data, PerfData::Over(copy.bytes(), name));
   decoder::TraceConfig config;
   config.cpu = cpu;
-  config.resolve_image = [&search](const decoder::MmapRecord& mapping) {
-    return search.Find(mapping).file;
-  };
-  return Trace::Load(std::move(data), config);
-}
-
-// What `perf inject` writes has the features of the host that it ran on.
-bool IsInjected(const decoder::PerfFeatures& features) {
-  return features.command.size() > 1 && features.command[1] == "inject";
+  config.resolve_image = search.Resolver();
+  auto trace = Trace::Load(std::move(data), config);
+  if (!trace && trace.error().code == ErrorCode::kUnsupported &&
+      IsInjected(copy, name)) {
+    return Unsupported(
+        "{}: no Intel PT in it: 'perf inject --itrace' decodes the trace and "
+        "leaves it out; import the recording that it read",
+        name);
+  }
+  return trace;
 }
 
 Result<std::optional<decoder::CpuIdentity>> CpuOf(const std::string& text) {
@@ -220,6 +230,23 @@ Result<std::optional<decoder::CpuIdentity>> CpuOf(const std::string& text) {
   return std::optional(cpu);
 }
 
+// Writes the vDSO that the process had, and this host's, to files for `search`.
+Status AddVdsos(const CoreDump* core, const std::string& folder,
+                ImageSearch& search) {
+  if (core != nullptr && !core->vdso().empty()) {
+    const std::string file = folder + "/of-run";
+    CLEW_RETURN_IF_ERROR(WriteWholeFile(PosixFileSystem(), file, core->vdso()));
+    search.AddVdsoOfRun(file, core->vdso_addr());
+  }
+  if (!recorder::OwnVdso().empty()) {
+    const std::string file = folder + "/of-host";
+    CLEW_RETURN_IF_ERROR(
+        WriteWholeFile(PosixFileSystem(), file, recorder::OwnVdso()));
+    search.AddVdsoOfHost(file);
+  }
+  return {};
+}
+
 ImportReport Report(const Trace& trace, const ImageSearch& search,
                     const CoreDump* core) {
   ImportReport report;
@@ -227,12 +254,19 @@ ImportReport Report(const Trace& trace, const ImageSearch& search,
   for (const decoder::CoreTrace& of : trace.cores()) {
     report.pt_bytes += of.bytes;
   }
+  report.streams = trace.StreamsText();
   report.slices = trace.slices().size();
   report.records = trace.RecordCounts();
   report.images = search.matches();
   report.run = DescribeRun(trace, search.matches(), core);
   report.has_core = core != nullptr;
   report.warnings = trace.data().feature_faults();
+  if (const size_t unverified = search.CountUnverified(); unverified > 0) {
+    report.warnings.push_back(fmt::format(
+        "{} images were taken by path alone, as the recording has no build-ids "
+        "of them: what another build decodes to is wrong",
+        unverified));
+  }
   if (report.pt_bytes == 0) {
     report.warnings.push_back("there are no bytes of Intel PT in it");
   }
@@ -295,10 +329,10 @@ ImportedRun DescribeRun(const Trace& trace,
 Result<ImportReport> ImportBundle(FileSystem& files,
                                   const ImportOptions& options,
                                   ProgressSink* progress) {
-  CLEW_ASSIGN_OR_RETURN(input, Input::Open(options.perf_data));
+  CLEW_ASSIGN_OR_RETURN(input, ImportInput::Open(options.perf_data));
   if (input.is_regular()) {
     // Refuses what is no perf.data before gigabytes of it are copied.
-    CLEW_RETURN_IF_ERROR(PerfData::Open(options.perf_data));
+    CLEW_RETURN_IF_ERROR(PerfData::Open(input.path()));
   }
   std::optional<CoreDump> core;
   if (!options.core.empty()) {
@@ -306,15 +340,18 @@ Result<ImportReport> ImportBundle(FileSystem& files,
     core = std::move(opened);
   }
   CLEW_ASSIGN_OR_RETURN(cpu, CpuOf(options.cpu));
-  CLEW_ASSIGN_OR_RETURN(search, ImageSearch::Create(options.image_folders));
+  CLEW_ASSIGN_OR_RETURN(search, ImageSearch::Create(options.images));
+  CLEW_ASSIGN_OR_RETURN(scratch, ScratchFolder::Make("clew-import"));
+  CLEW_RETURN_IF_ERROR(
+      AddVdsos(core ? &*core : nullptr, scratch.path(), search));
   CLEW_ASSIGN_OR_RETURN(bundle, BundleWriter::Create(files, options.output));
   CLEW_ASSIGN_OR_RETURN(
-      bytes, recorder::CopyInto(bundle, "perf.data", input.fd(), input.name(),
+      bytes, recorder::CopyInto(bundle, "perf.data", input.fd(), input.path(),
                                 input.size_bytes(), progress));
   CLEW_ASSIGN_OR_RETURN(copy, MappedFile::Open(bundle.folder() + "/perf.data"));
-  CLEW_ASSIGN_OR_RETURN(trace, LoadCopy(copy, input.name(), cpu, search));
+  CLEW_ASSIGN_OR_RETURN(trace, LoadCopy(copy, input.path(), cpu, search));
   if (trace->cores().size() > kCoresMax) {
-    return CorruptInput("{}: PT of {} cores, wanted at most {}", input.name(),
+    return CorruptInput("{}: PT of {} cores, wanted at most {}", input.path(),
                         trace->cores().size(), kCoresMax);
   }
   if (core) {
@@ -322,11 +359,9 @@ Result<ImportReport> ImportBundle(FileSystem& files,
   }
   ImportReport report = Report(*trace, search, core ? &*core : nullptr);
   report.perf_data_bytes = bytes;
-  if (!cpu && IsInjected(trace->data().features())) {
-    report.warnings.push_back(fmt::format(
-        "written by perf inject, which names the host it ran on and its CPU "
-        "({:?}); wrong errata make gaps: give the recording one with --cpu",
-        trace->data().features().cpu_id));
+  if (const std::string doubt = DoubtOfCpu(trace->data().features());
+      !cpu && !doubt.empty()) {
+    report.warnings.push_back(doubt);
   }
   CLEW_RETURN_IF_ERROR(recorder::WriteImport(bundle, report.run));
   CLEW_RETURN_IF_ERROR(bundle.Publish());

@@ -19,7 +19,8 @@ struct ImportOptions {
   std::string perf_data;  // "-": standard input
   std::string output;     // the bundle to make
   std::string core;       // a core dump; empty: none
-  std::vector<std::string> image_folders = {};
+  // Files, and folders to look below, for images.
+  std::vector<std::string> images = {};
   // The recording CPU, as perf names it (cpu_id.h); empty: as the file says.
   std::string cpu = {};
 };
@@ -28,6 +29,7 @@ struct ImportReport {
   bool pipe_format = false;
   uint64_t perf_data_bytes = 0;
   uint64_t pt_bytes = 0;
+  std::string streams;  // whose PT it is: "2 cores"
   uint64_t slices = 0;
   std::vector<decoder::RecordCount> records;
   std::vector<decoder::ImageMatch> images;

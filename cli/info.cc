@@ -1,12 +1,10 @@
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <array>
 #include <cerrno>
 #include <ctime>
 #include <filesystem>
-#include <map>
 #include <memory>
 #include <optional>
 #include <span>
@@ -25,7 +23,7 @@
 #include "common/shell_quote.h"
 #include "decoder/bundle_reader.h"
 #include "decoder/input_counts.h"
-#include "decoder/streams.h"
+#include "decoder/thread_counts.h"
 #include "decoder/unzstd.h"
 
 namespace clew::cli {
@@ -35,7 +33,6 @@ using decoder::Bundle;
 using decoder::Manifest;
 using decoder::StreamStats;
 using decoder::Trace;
-using decoder::TraceStreams;
 
 constexpr const char* kFooter = R"(Exit codes:
   0  the summary is printed, with or without gaps in the trace
@@ -53,14 +50,6 @@ struct InfoOptions {
   bool no_backtraces = false;
 };
 
-struct ThreadSummary {
-  Tid thread;
-  std::string name;
-  uint64_t slices = 0;
-  uint64_t instructions = 0;
-  uint64_t gaps = 0;
-};
-
 struct Summary {
   uint64_t ticks = 0;
   uint64_t nanos = 0;
@@ -68,9 +57,8 @@ struct Summary {
   uint64_t pt_bytes = 0;
   uint64_t switches = 0;
   size_t cores = 0;
-  std::vector<ThreadSummary> threads;
   decoder::MissingImages images_missing;
-  StreamStats stats;
+  decoder::TraceCounts counts;
   std::optional<decoder::InputCounts> inputs;  // if the bundle has a log
   std::string backtraces;
   std::string no_backtraces_because;
@@ -107,75 +95,15 @@ uint64_t Ticks(const Trace& trace, bool hardware) {
   return last > first ? last - first : 0;
 }
 
-// A thread while it is counted.
-struct Counted {
-  ThreadSummary summary;
-  TscTicks reached{0};  // where its last block began
-  bool over = false;
-};
-
-std::vector<Counted> ThreadsOf(const Trace& trace,
-                               const TraceStreams& streams) {
-  std::map<Tid, uint64_t> slices;
-  for (const Slice& slice : trace.slices()) {
-    ++slices[slice.thread];
-  }
-  std::vector<Counted> threads;
-  for (const Tid tid : streams.threads()) {
-    Counted& thread = threads.emplace_back();
-    thread.summary.thread = tid;
-    thread.summary.slices = slices[tid];
-    const auto named = trace.threads().find(tid);
-    if (named != trace.threads().end()) {
-      thread.summary.name = named->second.name;
-    }
-  }
-  return threads;
+std::string NameOf(const Trace& trace, Tid thread) {
+  const auto named = trace.threads().find(thread);
+  return named == trace.threads().end() ? std::string() : named->second.name;
 }
 
-// Counts some items of a thread; the number of instructions in them.
-Result<uint64_t> CountSome(TraceStreams& streams, Counted& thread) {
-  constexpr int kItems = 4096;  // little beside what may wait for a thread
-  uint64_t instructions = 0;
-  for (int i = 0; i < kItems && !thread.over; ++i) {
-    CLEW_ASSIGN_OR_RETURN(item, streams.Next(thread.summary.thread));
-    if (!item) {
-      thread.over = true;
-    } else if (const auto* block = std::get_if<StreamBlock>(&*item)) {
-      instructions += block->insn_count;
-      thread.reached = block->time.lo;
-    } else {
-      ++thread.summary.gaps;
-    }
-  }
-  thread.summary.instructions += instructions;
-  return instructions;
-}
-
-// Decodes everything: what a thread did and where it cannot be known. Whoever
-// is furthest behind in time goes on, so that little waits for the others.
-Status Count(const Trace& trace, Summary& summary) {
-  CLEW_ASSIGN_OR_RETURN(streams, TraceStreams::Create(trace, {}));
-  std::vector<Counted> threads = ThreadsOf(trace, *streams);
+// Decodes everything: what each thread did and where it cannot be known.
+Result<decoder::TraceCounts> CountEverything(const Trace& trace) {
   TerminalProgress progress("decode", "insn");
-  uint64_t instructions = 0;
-  while (true) {
-    const auto next =
-        std::ranges::min_element(threads, {}, [](const Counted& thread) {
-          return std::pair(thread.over, thread.reached);
-        });
-    if (next == threads.end() || next->over) {
-      break;
-    }
-    CLEW_ASSIGN_OR_RETURN(some, CountSome(*streams, *next));
-    instructions += some;
-    progress.Update(instructions, 0);
-  }
-  for (Counted& thread : threads) {
-    summary.threads.push_back(std::move(thread.summary));
-  }
-  summary.stats = streams->stats();
-  return {};
+  return decoder::CountThreads(trace, {}, &progress);
 }
 
 // A file tree in which gdb finds each image at the path that it had.
@@ -357,11 +285,22 @@ Json ToJson(const std::optional<decoder::InputCounts>& inputs) {
           {"unknown_by_cause", std::move(causes)}};
 }
 
-Json ToJson(const Manifest& manifest, const Summary& summary) {
+Json NotVerifiedJson(const Manifest& manifest) {
+  Json paths = Json::array();
+  for (const decoder::BundleImage& image : manifest.images) {
+    if (image.not_verified) {
+      paths.push_back(image.path);
+    }
+  }
+  return paths;
+}
+
+Json ToJson(const Manifest& manifest, const Trace& trace,
+            const Summary& summary) {
   Json threads = Json::array();
-  for (const ThreadSummary& thread : summary.threads) {
+  for (const decoder::ThreadCount& thread : summary.counts.threads) {
     threads.push_back({{"thread", thread.thread.as_int()},
-                       {"name", thread.name},
+                       {"name", NameOf(trace, thread.thread)},
                        {"slices", thread.slices},
                        {"instructions", thread.instructions},
                        {"gaps", thread.gaps}});
@@ -384,9 +323,10 @@ Json ToJson(const Manifest& manifest, const Summary& summary) {
           {"has_pt", summary.has_pt},
           {"pt_bytes", summary.pt_bytes},
           {"switches", summary.switches},
-          {"instructions", summary.stats.instructions},
+          {"instructions", summary.counts.stats.instructions},
           {"threads", std::move(threads)},
           {"images_missing", std::move(missing)},
+          {"images_not_verified", NotVerifiedJson(manifest)},
           {"images_missing_of_others", summary.images_missing.others},
           {"origin",
            {{"host", manifest.origin.host},
@@ -395,10 +335,10 @@ Json ToJson(const Manifest& manifest, const Summary& summary) {
             {"perf_version", manifest.origin.perf_version},
             {"snapshot", manifest.origin.snapshot}}},
           {"loss",
-           {{"gaps", summary.stats.gaps},
-            {"gap_bytes", summary.stats.gap_bytes},
+           {{"gaps", summary.counts.stats.gaps},
+            {"gap_bytes", summary.counts.stats.gap_bytes},
             {"instructions_without_thread",
-             summary.stats.instructions_without_thread},
+             summary.counts.stats.instructions_without_thread},
             {"aux_bytes", manifest.lost_aux_bytes},
             {"records", manifest.lost_records},
             {"inputs_unknown", manifest.inputs_unknown}}},
@@ -412,7 +352,7 @@ Json ToJson(const Manifest& manifest, const Summary& summary) {
 }
 
 std::string LossText(const Manifest& manifest, const Summary& summary) {
-  const StreamStats& stats = summary.stats;
+  const StreamStats& stats = summary.counts.stats;
   const bool none = stats.gaps + stats.instructions_without_thread +
                         manifest.lost_aux_bytes + manifest.lost_records +
                         manifest.inputs_unknown ==
@@ -442,19 +382,42 @@ void PrintInputs(const std::optional<decoder::InputCounts>& inputs) {
   }
 }
 
+bool IsOfKernel(const decoder::MmapRecord& mapping) { return mapping.pid < 0; }
+
 void PrintMissing(const Summary& summary) {
   const decoder::MissingImages& missing = summary.images_missing;
+  const auto of_kernel = std::ranges::count_if(missing.needed, IsOfKernel);
   if (!missing.needed.empty()) {
-    fmt::print("\n{} mappings of code have no file in the bundle:\n",
-               missing.needed.size());
+    fmt::print(
+        "\n{} mappings of code have no file in the bundle, {} of them of the "
+        "kernel and its modules{}\n",
+        missing.needed.size(), of_kernel,
+        std::ranges::all_of(missing.needed, IsOfKernel) ? "" : "; the others:");
   }
   for (const decoder::MmapRecord& mapping : missing.needed) {
-    fmt::print("  {}, build-id {}\n", mapping.path,
-               mapping.build_id.empty() ? "unknown" : ToHex(mapping.build_id));
+    if (!IsOfKernel(mapping)) {
+      fmt::print(
+          "  {}, build-id {}\n", mapping.path,
+          mapping.build_id.empty() ? "unknown" : ToHex(mapping.build_id));
+    }
   }
   if (missing.others > 0) {
     fmt::print("\n{} files of other processes are not in the bundle\n",
                missing.others);
+  }
+}
+
+void PrintNotVerified(const Manifest& manifest) {
+  bool first = true;
+  for (const decoder::BundleImage& image : manifest.images) {
+    if (image.not_verified) {
+      fmt::print("{}  {}\n",
+                 std::exchange(first, false)
+                     ? "\nimages taken by path alone, as the recording has no "
+                       "build-id of them (not verified):\n"
+                     : "",
+                 image.path);
+    }
   }
 }
 
@@ -478,7 +441,8 @@ void PrintFacts(const Manifest& manifest) {
   }
 }
 
-void PrintText(const Manifest& manifest, const Summary& summary) {
+void PrintText(const Manifest& manifest, const Trace& trace,
+               const Summary& summary) {
   const auto line = [](const char* label, const std::string& text) {
     fmt::print("{:<13} {}\n", label, text);
   };
@@ -503,25 +467,27 @@ void PrintText(const Manifest& manifest, const Summary& summary) {
   line("duration",
        fmt::format("{} ticks, {:.3f} ms of recorded time", summary.ticks,
                    static_cast<double>(summary.nanos) / 1e6));
-  line("cores",
+  line("Intel PT",
        summary.has_pt
-           ? fmt::format(
-                 "{}, {} of Intel PT", summary.cores,
-                 WithMagnitude(static_cast<double>(summary.pt_bytes)) + "B")
+           ? fmt::format("{}B of {}",
+                         WithMagnitude(static_cast<double>(summary.pt_bytes)),
+                         trace.StreamsText())
            : "no Intel PT in it: threads, switches and mappings alone");
   line("instructions",
-       fmt::format("{} in {} slices", summary.stats.instructions,
+       fmt::format("{} in {} slices", summary.counts.stats.instructions,
                    summary.switches));
   line("loss", LossText(manifest, summary));
   PrintInputs(summary.inputs);
   PrintFacts(manifest);
   fmt::print("\n{:>8}  {:<16} {:>12} {:>8} {:>6}\n", "thread", "name",
              "instructions", "slices", "gaps");
-  for (const ThreadSummary& thread : summary.threads) {
-    fmt::print("{:>8}  {:<16} {:>12} {:>8} {:>6}\n", thread.thread, thread.name,
-               thread.instructions, thread.slices, thread.gaps);
+  for (const decoder::ThreadCount& thread : summary.counts.threads) {
+    fmt::print("{:>8}  {:<16} {:>12} {:>8} {:>6}\n", thread.thread,
+               NameOf(trace, thread.thread), thread.instructions, thread.slices,
+               thread.gaps);
   }
   PrintMissing(summary);
+  PrintNotVerified(manifest);
   if (!summary.backtraces.empty()) {
     fmt::print("\n{}", summary.backtraces);
   } else if (!summary.no_backtraces_because.empty()) {
@@ -558,7 +524,8 @@ Status RunInfo(const InfoOptions& options) {
   for (const decoder::CoreTrace& core : trace->cores()) {
     summary.pt_bytes += core.bytes;
   }
-  CLEW_RETURN_IF_ERROR(Count(*trace, summary));
+  CLEW_ASSIGN_OR_RETURN(counts, CountEverything(*trace));
+  summary.counts = std::move(counts);
   CLEW_RETURN_IF_ERROR(CountInputs(bundle, summary));
   if (options.no_backtraces) {
     summary.no_backtraces_because = "not asked for";
@@ -566,18 +533,18 @@ Status RunInfo(const InfoOptions& options) {
     AddBacktraces(bundle, *trace, summary);
   }
   if (options.json) {
-    PrintJson(ToJson(bundle.manifest(), summary));
+    PrintJson(ToJson(bundle.manifest(), *trace, summary));
   } else {
-    PrintText(bundle.manifest(), summary);
+    PrintText(bundle.manifest(), *trace, summary);
   }
   return {};
 }
 
 }  // namespace
 
-void AddInfo(CLI::App& app, int& exit_code) {
+void AddInfo(Command& app, int& exit_code) {
   auto options = std::make_shared<InfoOptions>();
-  CLI::App* command = app.add_subcommand("info", "say what a bundle holds");
+  Command* command = app.add_subcommand("info", "say what a bundle holds");
   command->add_option("bundle", options->bundle, "bundle folder")->required();
   command->add_flag("--json", options->json, "one JSON document");
   command->add_flag("--no-backtraces", options->no_backtraces,

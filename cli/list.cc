@@ -1,7 +1,6 @@
 #include <fmt/chrono.h>
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <ctime>
 #include <memory>
@@ -126,9 +125,9 @@ Status RunList(const ListOptions& options) {
 
 }  // namespace
 
-void AddList(CLI::App& app, int& exit_code) {
+void AddList(Command& app, int& exit_code) {
   auto options = std::make_shared<ListOptions>();
-  CLI::App* command =
+  Command* command =
       app.add_subcommand("list", "the bundles that the collector has");
   AddCollectorOptions(*command, options->collector);
   command->add_option("--host", options->query.host, "only of this host");

@@ -1,6 +1,5 @@
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <cerrno>
 #include <cstdio>
 #include <exception>
@@ -42,32 +41,25 @@ Examples:
 
 // A table, because the linker drops self-registering objects that nothing else
 // refers to. In the order of the help text.
-constexpr void (*kSubcommands[])(CLI::App&, int&) = {
+constexpr void (*kSubcommands[])(Command&, int&) = {
     AddRecord, AddImport,    AddInfo,   AddDecode, AddSolve,
     AddReplay, AddBacktrace, AddCheck,  AddUpload, AddList,
     AddGet,    AddSnapshot,  AddDaemon, AddDoctor, AddVersion};
 
-int PrintHelp(const CLI::App& app, const std::string& name) {
-  if (name.empty()) {
-    // app.help() would give that of the subcommand chosen, which is "help".
-    fmt::print("{}", app.get_formatter()->make_help(
-                         &app, "", CLI::AppFormatMode::Normal));
-    return kExitOk;
-  }
-  const auto found = app.get_subcommands(
-      [&](const CLI::App* command) { return command->get_name() == name; });
-  if (found.empty()) {
+int PrintHelp(const Command& program, const std::string& name) {
+  const auto text = name.empty() ? program.Help() : program.HelpOf(name);
+  if (!text) {
     return ReportError(
         InvalidArgument("no command {:?}; 'clew help' lists them", name)
             .error());
   }
-  fmt::print("{}", found[0]->help("clew"));
+  fmt::print("{}", *text);
   return kExitOk;
 }
 
-void AddHelp(CLI::App& app, int& exit_code) {
+void AddHelp(Command& app, int& exit_code) {
   auto name = std::make_shared<std::string>();
-  CLI::App* command =
+  Command* command =
       app.add_subcommand("help", "print this text, or that of a command");
   command->add_option("command", *name, "command to explain");
   command->callback(
@@ -85,20 +77,12 @@ void AcceptGdbSpelling(int argc, char** argv) {
   }
 }
 
-// CLI11 reports usage by exceptions; they end here.
-int ParseAndRun(CLI::App& app, int argc, char** argv, int& exit_code) {
+int ParseAndRun(Command& app, int argc, char** argv, const int& exit_code) {
   AcceptGdbSpelling(argc, argv);
-  try {
-    app.parse(argc, argv);
-  } catch (const CLI::CallForHelp& help) {
-    return app.exit(help);
-  } catch (const CLI::CallForAllHelp& help) {
-    return app.exit(help);
-  } catch (const CLI::ParseError& error) {
-    fmt::print(stderr, "clew: {}; see 'clew help'\n", error.what());
-    return kExitUsage;
+  if (const auto settled = app.Parse(argc, argv)) {
+    return *settled;
   }
-  if (app.get_subcommands().empty()) {
+  if (!app.HasChosen()) {
     return ReportError(
         InvalidArgument("no command given; 'clew help' lists them").error());
   }
@@ -116,8 +100,7 @@ int FlushOutput(int exit_code) {
 
 int Main(int argc, char** argv) {
   int exit_code = kExitOk;
-  CLI::App app(kAbout, "clew");
-  app.require_subcommand(0, 1);  // none: see ParseAndRun
+  Command app(kAbout, "clew");
   app.footer(kFooter);
   for (const auto add : kSubcommands) {
     add(app, exit_code);

@@ -2,8 +2,8 @@
 
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -12,12 +12,14 @@
 #include "cli/report.h"
 #include "cli/subcommands.h"
 #include "common/progress.h"
+#include "machine/coverage.h"
 #include "recorder/plugin_file.h"
 
 namespace clew::cli {
 namespace {
 
 constexpr uint32_t kTriesDefault = 1000;
+constexpr size_t kUnknownShownMax = 5;
 
 constexpr const char* kFooter =
     R"(Exit status: 0 the run did not fail, 1 it failed (and was recorded), 5 none of
@@ -43,10 +45,18 @@ struct Options {
   std::string source = "qemu";
   std::string fail_on;
   std::string timing = "mtc";
-  const CLI::Option* until_fail = nullptr;
+  const Option* until_fail = nullptr;
   uint32_t tries = 0;  // 0: not given, or given without a number
   bool json = false;
 };
+
+// "sldt eax at 0x401136 (0f 00 c0), app+0x1136"
+std::string UnknownText(const recorder::UnknownInsn& unknown) {
+  machine::Decoder decoder;
+  const std::string text =
+      decoder.Describe(unknown.insn.ip.as_int(), unknown.insn.bytes);
+  return unknown.place.empty() ? text : text + ", " + unknown.place;
+}
 
 Json ToJson(const Options& options, const recorder::RecordOutcome& outcome) {
   Json json;
@@ -57,7 +67,30 @@ Json ToJson(const Options& options, const recorder::RecordOutcome& outcome) {
   json["handovers"] = outcome.handovers;
   json["context_switches"] = outcome.switches;
   json["pt_bytes"] = outcome.pt_bytes;
+  json["unknown_instructions"] = Json::array();
+  for (const recorder::UnknownInsn& unknown : outcome.unknown_insns) {
+    json["unknown_instructions"].push_back(UnknownText(unknown));
+  }
   return json;
+}
+
+// They may have been left out of the run's path, after a fault for example.
+void WarnOfUnknown(const recorder::RecordOutcome& outcome) {
+  if (outcome.unknown_insns.empty()) {
+    return;
+  }
+  fmt::print(stderr,
+             "clew: warning: the run came to {} instructions that cannot be "
+             "replayed; 'clew solve' stops at the first that was executed:\n",
+             outcome.unknown_insns.size());
+  size_t shown = 0;
+  for (const recorder::UnknownInsn& unknown : outcome.unknown_insns) {
+    if (++shown > kUnknownShownMax) {
+      fmt::print(stderr, "  ...\n");
+      return;
+    }
+    fmt::print(stderr, "  {}\n", UnknownText(unknown));
+  }
 }
 
 Result<recorder::RecordOutcome> Run(Options& options) {
@@ -68,6 +101,10 @@ Result<recorder::RecordOutcome> Run(Options& options) {
   options.record.timing = options.timing != "none";
   CLEW_ASSIGN_OR_RETURN(plugin, recorder::FindPlugin());
   options.record.plugin_path = plugin;
+  const auto coverage = std::make_shared<machine::Coverage>();
+  options.record.can_replay = [coverage](std::span<const std::byte> bytes) {
+    return coverage->Has(bytes);
+  };
   if (options.until_fail->count() == 0) {
     return recorder::Record(options.record);
   }
@@ -77,18 +114,18 @@ Result<recorder::RecordOutcome> Run(Options& options) {
 }
 
 // Options of the software source alone that were given, or empty.
-std::string SoftwareOnly(const CLI::App& command) {
+std::string SoftwareOnly(const Command& command) {
   for (const char* name :
        {"--until-fail", "--only-if-failed", "--no-core-on-exit", "--seed",
         "--cores", "--quantum", "--timing", "--cyc", "--psb-period"}) {
-    if (command.get_option(name)->count() > 0) {
+    if (command.CountOf(name) > 0) {
       return name;
     }
   }
   return {};
 }
 
-int RunPerf(const CLI::App& command, Options& options) {
+int RunPerf(const Command& command, Options& options) {
   if (const std::string name = SoftwareOnly(command); !name.empty()) {
     return ReportError(
         InvalidArgument("{} is for --source qemu only", name).error());
@@ -99,13 +136,13 @@ int RunPerf(const CLI::App& command, Options& options) {
   hardware.fail_on = options.fail_on;
   hardware.timeout_s = options.record.timeout_s;
   hardware.json = options.json;
-  if (command.get_option("--mtc-period")->count() > 0) {
+  if (command.CountOf("--mtc-period") > 0) {
     hardware.mtc_period = options.record.mtc_period;
   }
   return RunHardware(hardware);
 }
 
-int RunRecord(const CLI::App& command, Options& options) {
+int RunRecord(const Command& command, Options& options) {
   if (options.source == "perf") {
     return RunPerf(command, options);
   }
@@ -131,11 +168,12 @@ int RunRecord(const CLI::App& command, Options& options) {
                OutcomeText(outcome->failure), outcome->seed,
                WithMagnitude(static_cast<double>(outcome->insns)),
                WithMagnitude(static_cast<double>(outcome->pt_bytes)));
+    WarnOfUnknown(*outcome);
   }
   return outcome->failure.kind == FailureKind::kNone ? kExitOk : kExitFinding;
 }
 
-void AddRunOptions(CLI::App& command, Options& options) {
+void AddRunOptions(Command& command, Options& options) {
   recorder::RecordOptions& record = options.record;
   command.add_option("-o,--output", record.output, "the bundle to make")
       ->required();
@@ -147,15 +185,18 @@ void AddRunOptions(CLI::App& command, Options& options) {
   command.add_option("--fail-on", options.fail_on,
                      "exit status that counts as failure: exit!=N or exit=N");
   command.add_option("--timeout", record.timeout_s,
-                     "seconds after which the run counts as hung; what was not "
-                     "launched is recorded so long");
+                     "seconds after which the run is ended and counts as "
+                     "failed: of the program's own time (10 ns for each "
+                     "instruction, and its waits for others), so that a busy "
+                     "host does not matter; with --source perf of real time, "
+                     "and what was not launched is recorded so long");
   command.add_flag("--only-if-failed", record.keep_only_if_failed,
                    "keep no bundle of a run that did not fail");
   command.add_flag("!--no-core-on-exit", record.core_on_exit,
                    "no core dump of a run that did not fail");
 }
 
-void AddTraceOptions(CLI::App& command, Options& options) {
+void AddTraceOptions(Command& command, Options& options) {
   recorder::RecordOptions& record = options.record;
   command.add_option("--seed", record.seed, "of the schedule")
       ->capture_default_str();
@@ -168,7 +209,7 @@ void AddTraceOptions(CLI::App& command, Options& options) {
   command
       .add_option("--timing", options.timing,
                   "timing packets: mtc (and tsc), or none")
-      ->check(CLI::IsMember({"mtc", "none"}))
+      ->check(IsMember({"mtc", "none"}))
       ->capture_default_str();
   command
       .add_option("--mtc-period", record.mtc_period,
@@ -184,15 +225,15 @@ void AddTraceOptions(CLI::App& command, Options& options) {
 
 }  // namespace
 
-void AddRecord(CLI::App& app, int& exit_code) {
+void AddRecord(Command& app, int& exit_code) {
   auto options = std::make_shared<Options>();
-  CLI::App* command =
+  Command* command =
       app.add_subcommand("record", "run a program and record the run");
   command->footer(kFooter);
   command
       ->add_option("--source", options->source,
                    "software PT (qemu) or the hardware's (perf)")
-      ->check(CLI::IsMember({"qemu", "perf"}))
+      ->check(IsMember({"qemu", "perf"}))
       ->capture_default_str();
   AddRunOptions(*command, *options);
   AddTraceOptions(*command, *options);

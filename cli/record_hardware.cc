@@ -211,8 +211,8 @@ Error Hint(Error error) {
 
 }  // namespace
 
-void AddHardwareOptions(CLI::App& command, HardwareOptions& options) {
-  const auto in_group = [](CLI::Option* option) { option->group(kGroup); };
+void AddHardwareOptions(Command& command, HardwareOptions& options) {
+  const auto in_group = [](Option* option) { option->group(kGroup); };
   in_group(command.add_option("--pid", options.process,
                               "attach to a process, all of its threads"));
   in_group(command.add_option("--unit", options.unit,
@@ -251,13 +251,8 @@ void AddHardwareOptions(CLI::App& command, HardwareOptions& options) {
       "counted in its place and unknown"));
 }
 
-bool HasHardwareOptions(const CLI::App& command) {
-  for (const CLI::Option* option : command.get_options()) {
-    if (option->get_group() == kGroup && option->count() > 0) {
-      return true;
-    }
-  }
-  return false;
+bool HasHardwareOptions(const Command& command) {
+  return command.HasOfGroup(kGroup);
 }
 
 int RunHardware(const HardwareOptions& options) {

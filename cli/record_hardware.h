@@ -1,11 +1,12 @@
 #ifndef CLEW_CLI_RECORD_HARDWARE_H_
 #define CLEW_CLI_RECORD_HARDWARE_H_
 
-#include <CLI/CLI.hpp>
 #include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
+
+#include "cli/command.h"
 
 namespace clew::cli {
 
@@ -33,10 +34,10 @@ struct HardwareOptions {
 };
 
 // Adds those that no other source has, as a group of their own.
-void AddHardwareOptions(CLI::App& command, HardwareOptions& options);
+void AddHardwareOptions(Command& command, HardwareOptions& options);
 
 // True if one of those was given.
-bool HasHardwareOptions(const CLI::App& command);
+bool HasHardwareOptions(const Command& command);
 
 // Records, reports, and returns the exit code.
 [[nodiscard]] int RunHardware(const HardwareOptions& options);

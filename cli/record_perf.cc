@@ -74,7 +74,7 @@ Status TakeCore(BundleWriter& bundle, const std::string& proc,
   CLEW_RETURN_IF_ERROR(CopyFile(bundle, path));
   const Failure told = FailureOf(core);
   if (told.kind == FailureKind::kSignal) {
-    const FailureKind kind = run.failure.kind;  // a hang stays one
+    const FailureKind kind = run.failure.kind;  // a time limit stays one
     run.failure = told;
     run.failure.kind = kind;
     run.core_registers_exact = true;

@@ -2,7 +2,6 @@
 #include <signal.h>
 #include <unistd.h>
 
-#include <CLI/CLI.hpp>
 #include <cerrno>
 #include <cstdio>
 #include <map>
@@ -17,6 +16,7 @@
 #include "cli/run_program.h"
 #include "cli/subcommands.h"
 #include "common/progress.h"
+#include "common/shell_quote.h"
 #include "replayer/enforce.h"
 #include "replayer/gdb/launch.h"
 #include "replayer/gdb/server.h"
@@ -31,7 +31,8 @@ using replayer::EnforceReport;
 constexpr const char* kFooter =
     R"(Without an option, gdb opens on the recorded run: at its end if it failed,
 else at its start. Everything works backwards too (reverse-continue,
-reverse-stepi). A replay is read-only. 'monitor seek N|start|end' moves in time.
+reverse-stepi). A replay is read-only. 'monitor seek N|start|end' moves in time,
+and gdb shows that place as if it had stopped there.
 
 Exit codes:
   0  replayed; with --check: every replay ended as the recording did
@@ -56,6 +57,7 @@ struct ReplayOptions {
   bool json = false;
   bool batch = false;
   bool stdio = false;
+  bool quiet = false;
   std::optional<uint16_t> listen;
   std::string at;
   std::string gdb = "gdb";
@@ -223,8 +225,10 @@ Status GoToEnd(replayer::Timeline& timeline, bool show_output) {
 Status ServeOnPort(uint16_t port, replayer::Timeline& timeline,
                    replayer::ImageFiles& files) {
   CLEW_ASSIGN_OR_RETURN(listener, replayer::gdb::ListenLoopback(port));
-  fmt::print("gdb -ex 'set sysroot target:' -ex 'target remote 127.0.0.1:{}'\n",
-             port);
+  CLEW_ASSIGN_OR_RETURN(folder, replayer::gdb::GdbFolder::Make(
+                                    fmt::format("127.0.0.1:{}", port)));
+  fmt::print("port {} of 127.0.0.1; gdb -ix {} -ex clew-connect\n", port,
+             ShellQuote(folder.commands()));
   std::fflush(stdout);
   CLEW_ASSIGN_OR_RETURN(connection, replayer::gdb::Accept(listener));
   return replayer::gdb::Serve(connection.get(), connection.get(), timeline,
@@ -260,7 +264,8 @@ Result<int> RunUnderGdb(const ReplayOptions& options,
   CLEW_ASSIGN_OR_RETURN(status,
                         replayer::gdb::RunGdb({.gdb = options.gdb,
                                                .commands = options.commands,
-                                               .batch = options.batch},
+                                               .batch = options.batch,
+                                               .quiet = options.quiet},
                                               timeline, files));
   return status == 0 ? kExitOk : kExitEnvironment;
 }
@@ -282,15 +287,15 @@ int RunReplay(const ReplayOptions& options) {
 
 }  // namespace
 
-void AddReplay(CLI::App& app, int& exit_code) {
+void AddReplay(Command& app, int& exit_code) {
   auto options = std::make_shared<ReplayOptions>();
-  CLI::App* command = app.add_subcommand(
+  Command* command = app.add_subcommand(
       "replay", "open gdb on the recorded run, or replay and compare");
   command->add_option("bundle", options->bundle, "bundle folder")->required();
   auto* const check =
       command->add_option("--check", options->check,
                           "replay N times in fresh processes and compare");
-  check->check(CLI::PositiveNumber)->type_name("N");
+  check->check(PositiveNumber())->type_name("N");
   auto* const once = command->add_flag(
       "--once", options->once, "replay once, show the program's output");
   once->excludes(check);
@@ -303,9 +308,11 @@ void AddReplay(CLI::App& app, int& exit_code) {
       ->allow_extra_args(false);
   command->add_flag("--batch", options->batch,
                     "run the commands in gdb and leave");
+  command->add_flag("--quiet", options->quiet,
+                    "do not say how the run failed and what to type next");
   command->add_option("--gdb", options->gdb, "the gdb to start");
   command->add_option("--at", options->at, "where to open: start or end")
-      ->check(CLI::IsMember({"start", "end"}));
+      ->check(IsMember({"start", "end"}));
   auto* const listen = command->add_option(
       "--listen", options->listen,
       "wait for a gdb on this port of 127.0.0.1 (0: any) instead");

@@ -8,7 +8,7 @@
 
 #include "common/file.h"
 #include "common/scratch_folder.h"
-#include "decoder/host_images.h"
+#include "decoder/image_search.h"
 #include "decoder/streams.h"
 #include "decoder/trace.h"
 #include "recorder/perf_recording.h"
@@ -62,8 +62,9 @@ Status RecordLoop(recorder::perf::PerfKernel& kernel, const std::string& sys,
 Result<uint64_t> CountExecutions(const std::string& perf_data, Tid thread,
                                  TraceeAddr ip) {
   CLEW_ASSIGN_OR_RETURN(data, decoder::PerfData::Open(perf_data));
+  decoder::ImageSearch search;
   decoder::TraceConfig config;
-  config.resolve_image = decoder::HostImages();
+  config.resolve_image = search.Resolver();
   CLEW_ASSIGN_OR_RETURN(trace, decoder::Trace::Load(std::move(data), config));
   CLEW_ASSIGN_OR_RETURN(streams, decoder::TraceStreams::Create(*trace, {}));
   uint64_t count = 0;

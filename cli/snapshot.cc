@@ -1,4 +1,3 @@
-#include <CLI/CLI.hpp>
 #include <memory>
 #include <string>
 
@@ -29,13 +28,13 @@ struct Options {
 
 }  // namespace
 
-void AddSnapshot(CLI::App& app, int& exit_code) {
+void AddSnapshot(Command& app, int& exit_code) {
   auto options = std::make_shared<Options>();
-  CLI::App* command = app.add_subcommand(
+  Command* command = app.add_subcommand(
       "snapshot", "have clewd save a process's or unit's trace now");
   command->footer(kFooter);
   command->add_option("pid", options->request.process, "the process")
-      ->check(CLI::PositiveNumber);
+      ->check(PositiveNumber());
   command->add_option("--unit", options->request.unit, "the unit");
   command->add_flag("--end", options->request.end,
                     "a recording in software may be ended for it");

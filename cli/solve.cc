@@ -66,7 +66,9 @@ Json ToJson(const SolveArguments& arguments,
       {"rounds", report.constructive.rounds},
       {"states", report.constructive.answer.stats.nodes},
       {"steps", report.constructive.answer.stats.steps},
-      {"contradictions", report.constructive.answer.stats.contradictions}};
+      {"contradictions", report.constructive.answer.stats.contradictions},
+      {"cuts", report.constructive.cuts},
+      {"every_choice_refuted", report.constructive.exhausted}};
   json["outputs_differing"] = report.outputs_differing;
   json["memory_bytes_compared"] = report.memory.bytes_compared;
   json["memory_bytes_equal"] = report.memory.bytes_equal;
@@ -87,6 +89,9 @@ Json ToJson(const SolveArguments& arguments,
   }
   if (!report.reason.empty()) {
     json["reason"] = report.reason;
+    json["engines"] = report.engines;
+    json["doubts"] = report.doubts;
+    json["advice"] = report.advice;
   }
   json["conflict"] = report.conflict;
   return json;
@@ -157,6 +162,12 @@ void PrintRegisters(const process::RegisterComparison& registers) {
   }
 }
 
+void PrintLines(const char* label, const std::vector<std::string>& lines) {
+  for (const std::string& line : lines) {
+    fmt::print("  {:<17}{}\n", label, line);
+  }
+}
+
 void PrintFurthest(const symbolic::SolveReport& report) {
   const process::Contradiction& furthest = report.windows.furthest;
   fmt::print(
@@ -166,6 +177,17 @@ void PrintFurthest(const symbolic::SolveReport& report) {
           ? "nobody could go on"
           : fmt::format("thread {} at {:#x}: ", furthest.tid, furthest.ip),
       furthest.text);
+}
+
+// Why there is no answer, and what may help.
+void PrintUnknown(const SolveArguments& arguments,
+                  const symbolic::SolveReport& report) {
+  fmt::print("{}: no answer after {:.1f} s ({}); no schedule claimed\n",
+             arguments.bundle, report.seconds, report.reason);
+  PrintFurthest(report);
+  PrintLines("how far", report.engines);
+  PrintLines("in doubt", report.doubts);
+  PrintLines("may help", report.advice);
 }
 
 void PrintText(const SolveArguments& arguments,
@@ -182,15 +204,11 @@ void PrintText(const SolveArguments& arguments,
     case symbolic::Verdict::kUnsat:
       fmt::print("{}: no interleaving agrees with the evidence\n",
                  arguments.bundle);
-      for (const std::string& evidence : report.conflict) {
-        fmt::print("  in conflict      {}\n", evidence);
-      }
+      PrintLines("in conflict", report.conflict);
       PrintFurthest(report);
       break;
     case symbolic::Verdict::kUnknown:
-      fmt::print("{}: no answer after {:.1f} s ({}); no schedule claimed\n",
-                 arguments.bundle, report.seconds, report.reason);
-      PrintFurthest(report);
+      PrintUnknown(arguments, report);
       break;
   }
   PrintSearch(report);
@@ -252,9 +270,9 @@ int RunSolve(const SolveArguments& arguments) {
 
 }  // namespace
 
-void AddSolve(CLI::App& app, int& exit_code) {
+void AddSolve(Command& app, int& exit_code) {
   auto arguments = std::make_shared<SolveArguments>();
-  CLI::App* command = app.add_subcommand(
+  Command* command = app.add_subcommand(
       "solve", "find an interleaving that explains a recorded run");
   command->add_option("bundle", arguments->bundle, "bundle folder")->required();
   command

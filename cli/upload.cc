@@ -1,6 +1,5 @@
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <memory>
 #include <string>
 
@@ -67,9 +66,9 @@ Status RunUpload(const UploadOptions& options) {
 
 }  // namespace
 
-void AddUpload(CLI::App& app, int& exit_code) {
+void AddUpload(Command& app, int& exit_code) {
   auto options = std::make_shared<UploadOptions>();
-  CLI::App* command =
+  Command* command =
       app.add_subcommand("upload", "send a bundle to the collector");
   command->add_option("bundle", options->bundle, "bundle folder")->required();
   AddCollectorOptions(*command, options->collector);

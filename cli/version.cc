@@ -42,9 +42,9 @@ int RunVersion(bool json) {
 
 }  // namespace
 
-void AddVersion(CLI::App& app, int& exit_code) {
+void AddVersion(Command& app, int& exit_code) {
   auto json = std::make_shared<bool>(false);
-  CLI::App* command =
+  Command* command =
       app.add_subcommand("version", "print the version and how it was built");
   command->add_flag("--json", *json, "print JSON");
   command->footer(kFooter);

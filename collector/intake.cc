@@ -73,6 +73,8 @@ std::string FailureOf(const pb::Manifest& manifest) {
       return fmt::format("exit status {}", failure.exit_status());
     case pb::Failure::KIND_HANG:
       return "hang";
+    case pb::Failure::KIND_TIME_LIMIT:
+      return "time limit";
     default:
       return "unknown";
   }

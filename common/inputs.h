@@ -135,14 +135,19 @@ struct StartState {
 };
 
 enum class FailureKind : uint8_t {
-  kNone,    // the run ended as it should
-  kSignal,  // a fatal signal; number in Failure::signal (SIGABRT: abort,
-            // assert)
-  kExit,    // a status that --fail-on names
-  kHang,    // all threads blocked, or the time limit
+  kNone,       // the run ended as it should
+  kSignal,     // a fatal signal; number in Failure::signal (SIGABRT: abort,
+               // assert)
+  kExit,       // a status that --fail-on names
+  kHang,       // no thread could go on
+  kTimeLimit,  // the recording's time limit was over; nobody knows more
 };
-// "none", "signal", "exit", "hang".
+// "none", "signal", "exit", "hang", "time limit".
 std::string_view ToString(FailureKind kind);
+// False where no thread is to blame.
+inline bool HasFailingThread(FailureKind kind) {
+  return kind == FailureKind::kSignal || kind == FailureKind::kExit;
+}
 
 // How the recorded run ended.
 struct Failure {

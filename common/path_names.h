@@ -6,6 +6,9 @@
 
 namespace clew {
 
+// What the kernel and perf call the mapping of the vDSO.
+inline constexpr std::string_view kVdsoPath = "[vdso]";
+
 // What is behind the last slash: "" for "/usr/", the whole path without one.
 std::string BaseName(std::string_view path);
 

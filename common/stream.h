@@ -40,6 +40,7 @@ struct StreamBlock {
   // signal was delivered in between.
   bool interrupted = false;
   bool is_syscall = false;  // a single SYSCALL (or INT) instruction
+  uint8_t code_bits = 64;   // 64, 32 or 16: the mode that it is of
   bool operator==(const StreamBlock&) const = default;
 };
 

@@ -17,6 +17,8 @@ std::string_view ToString(FailureKind kind) {
       return "exit";
     case FailureKind::kHang:
       return "hang";
+    case FailureKind::kTimeLimit:
+      return "time limit";
   }
   return "unknown";
 }

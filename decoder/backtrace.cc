@@ -37,14 +37,13 @@ BacktraceFrame FrameAt(const LoadedImages& images, Unwinder& unwinder,
 
 // Which thread of the dump failed: the one that the manifest names; if it is
 // not in the dump (an imported one may number threads as another namespace
-// does), that which the dump has first, as the kernel writes it. None of a
-// hang, and of a run that did not fail.
+// does), that which the dump has first, as the kernel writes it. None where no
+// thread is to blame.
 std::optional<size_t> FailingThread(const Failure& failure,
                                     const std::vector<CoreThread>& threads) {
   const auto named =
       std::ranges::find(threads, failure.thread, &CoreThread::thread);
-  if (failure.kind == FailureKind::kNone ||
-      failure.kind == FailureKind::kHang) {
+  if (!HasFailingThread(failure.kind)) {
     return std::nullopt;
   }
   return named == threads.end() ? 0 : named - threads.begin();

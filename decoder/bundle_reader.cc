@@ -6,8 +6,10 @@
 #include <utility>
 
 #include "common/digest.h"
+#include "common/shell_quote.h"
 #include "decoder/bundle/convert.h"
 #include "decoder/bundle/input_log.h"
+#include "decoder/perf_data/file_kind.h"
 
 namespace clew::decoder {
 namespace {
@@ -58,6 +60,13 @@ Result<Bundle> Bundle::Open(const std::string& given) {
   const std::string manifest_path = path + "/manifest.pb";
   if (!Exists(path)) {
     return InvalidArgument("{:?} is not there", path);
+  }
+  if (const auto file = MappedFile::Open(path);
+      file && IsPerfData(file->bytes())) {
+    return InvalidArgument(
+        "{:?} is a perf.data of Linux perf, no bundle: 'clew import {} -o "
+        "run.clew' makes one of it",
+        path, ShellQuote(path));
   }
   if (!Exists(manifest_path)) {
     return InvalidArgument("{:?} is no bundle: it has no manifest.pb", path);

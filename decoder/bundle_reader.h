@@ -32,6 +32,7 @@ struct BundleImage {
   std::string path;  // at recording time
   std::vector<std::byte> build_id;
   bool has_build_id = false;
+  bool not_verified = false;  // taken by its path alone
   uint64_t size_bytes = 0;
   std::string file;  // where it is in the bundle; it may be missing there
 };

@@ -21,13 +21,18 @@ bool Intersect(const MmapRecord& a, const MmapRecord& b) {
   return Contains(a, b.addr) || Contains(b, a.addr);
 }
 
-Status MapOne(const CodeMapping& of, CodeImage& image) {
-  return of.file.empty() ? Status()
-                         : image.Map(of.file, of.mapping.file_offset,
-                                     of.mapping.size_bytes, of.mapping.addr);
-}
-
 }  // namespace
+
+void CodeMap::MapOne(const CodeMapping& of, CodeImage& image) {
+  if (of.file.empty()) {
+    return;
+  }
+  const Status mapped = image.Map(of.file, of.mapping.file_offset,
+                                  of.mapping.size_bytes, of.mapping.addr);
+  if (!mapped) {
+    faults_.insert_or_assign(&of, mapped.error().message);
+  }
+}
 
 void CodeMap::Add(const CodeMapping& mapping) {
   (Overlaps(mapping.mapping) ? replacing_ : initial_).push_back(&mapping);
@@ -40,18 +45,16 @@ bool CodeMap::Overlaps(const MmapRecord& mapping) const {
       });
 }
 
-Status CodeMap::MapInitial(CodeImage& image) const {
+void CodeMap::MapInitial(CodeImage& image) {
   for (const CodeMapping* entry : initial_) {
-    CLEW_RETURN_IF_ERROR(MapOne(*entry, image));
+    MapOne(*entry, image);
   }
-  return {};
 }
 
-Status CodeMap::MapUntil(TscTicks time, CodeImage& image, size_t& next) const {
+void CodeMap::MapUntil(TscTicks time, CodeImage& image, size_t& next) {
   for (; next < replacing_.size() && replacing_[next]->time <= time; ++next) {
-    CLEW_RETURN_IF_ERROR(MapOne(*replacing_[next], image));
+    MapOne(*replacing_[next], image);
   }
-  return {};
 }
 
 std::string CodeMap::first_path() const {
@@ -81,11 +84,13 @@ std::string CodeMap::Describe(TraceeAddr addr) const {
       if (!Contains(entry->mapping, addr)) {
         continue;
       }
-      return fmt::format("{:?} (build-id {}{})", entry->mapping.path,
+      const auto fault = faults_.find(entry);
+      return fmt::format("{:?} (build-id {}{}{})", entry->mapping.path,
                          entry->mapping.build_id.empty()
                              ? "unknown"
                              : ToHex(entry->mapping.build_id),
-                         entry->file.empty() ? ", image not found" : "");
+                         entry->file.empty() ? ", image not found" : "",
+                         fault == faults_.end() ? "" : ", " + fault->second);
     }
   }
   return "no file mapped there";

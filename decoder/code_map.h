@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -34,12 +35,12 @@ class CodeMap {
   // Mappings in order of time; they must outlive the map.
   void Add(const CodeMapping& mapping);
 
-  // Puts into `image`, which must be new, what is mapped from the start.
-  [[nodiscard]] Status MapInitial(CodeImage& image) const;
+  // Puts into `image`, which must be new, what is mapped from the start. A
+  // mapping that its file does not have has no code; Describe says why.
+  void MapInitial(CodeImage& image);
   // Puts into `image` the replacements up to `time`; `next` is how many it has
   // already.
-  [[nodiscard]] Status MapUntil(TscTicks time, CodeImage& image,
-                                size_t& next) const;
+  void MapUntil(TscTicks time, CodeImage& image, size_t& next);
   // The mapping that holds `addr`, for messages: "libc.so.6 (build-id 12ab,
   // no image in the bundle)"; "no file mapped" if there is none.
   std::string Describe(TraceeAddr addr) const;
@@ -51,9 +52,11 @@ class CodeMap {
 
  private:
   bool Overlaps(const MmapRecord& mapping) const;
+  void MapOne(const CodeMapping& of, CodeImage& image);
 
   std::vector<const CodeMapping*> initial_;
   std::vector<const CodeMapping*> replacing_;
+  std::map<const CodeMapping*, std::string> faults_;  // why not mapped
 };
 
 }  // namespace clew::decoder

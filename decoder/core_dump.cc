@@ -161,6 +161,8 @@ Status CoreDump::ParseNotes(std::span<const std::byte> bytes, uint64_t offset,
       CLEW_RETURN_IF_ERROR(ParsePrstatus(desc, at));
     } else if (type == NT_SIGINFO && !signal_) {
       CLEW_RETURN_IF_ERROR(ParseSiginfo(desc, at));
+    } else if (type == NT_AUXV && vdso_addr_ == TraceeAddr(0)) {
+      CLEW_RETURN_IF_ERROR(ParseAuxv(desc, at));
     } else if (type == NT_FILE && mappings_.empty()) {
       CLEW_RETURN_IF_ERROR(ParseFiles(desc, at));
     }
@@ -202,6 +204,19 @@ Status CoreDump::ParseSiginfo(std::span<const std::byte> desc,
   signal_ = CoreSignal{.signal = Load<int32_t>(desc, 0),
                        .code = Load<int32_t>(desc, kSiCodeOffset),
                        .addr = TraceeAddr(Load<uint64_t>(desc, kSiAddrOffset))};
+  return {};
+}
+
+// getauxval(3): pairs of a type and a value.
+Status CoreDump::ParseAuxv(std::span<const std::byte> desc, uint64_t offset) {
+  ByteReader reader(desc, name_, offset);
+  while (!reader.at_end()) {
+    CLEW_ASSIGN_OR_RETURN(type, reader.Read<uint64_t>("NT_AUXV a_type"));
+    CLEW_ASSIGN_OR_RETURN(value, reader.Read<uint64_t>("NT_AUXV a_val"));
+    if (type == AT_SYSINFO_EHDR) {
+      vdso_addr_ = TraceeAddr(value);
+    }
+  }
   return {};
 }
 
@@ -266,17 +281,35 @@ Status CoreDump::CheckOverlaps() {
   return {};
 }
 
+// Null if there is none.
+const CoreSegment* CoreDump::SegmentAt(TraceeAddr addr) const {
+  const auto after =
+      std::ranges::upper_bound(segments_, addr, {}, &CoreSegment::addr);
+  if (after == segments_.begin()) {
+    return nullptr;
+  }
+  const CoreSegment& segment = *std::prev(after);
+  return addr.as_int() - segment.addr.as_int() < segment.size_bytes ? &segment
+                                                                    : nullptr;
+}
+
+std::span<const std::byte> CoreDump::vdso() const {
+  const CoreSegment* segment = SegmentAt(vdso_addr_);
+  if (vdso_addr_ == TraceeAddr(0) || segment == nullptr) {
+    return {};
+  }
+  const uint64_t skip = vdso_addr_.as_int() - segment->addr.as_int();
+  return skip < segment->bytes.size() ? segment->bytes.subspan(skip)
+                                      : std::span<const std::byte>();
+}
+
 bool CoreDump::Read(TraceeAddr addr, std::span<std::byte> out) const {
   uint64_t at = addr.as_int();
   while (!out.empty()) {
-    auto found = std::upper_bound(segments_.begin(), segments_.end(), at,
-                                  [](uint64_t value, const CoreSegment& s) {
-                                    return value < s.addr.as_int();
-                                  });
-    if (found == segments_.begin()) {
+    const CoreSegment* found = SegmentAt(TraceeAddr(at));
+    if (found == nullptr) {
       return false;
     }
-    --found;
     const uint64_t skip = at - found->addr.as_int();
     if (skip >= found->bytes.size()) {
       return false;

@@ -74,6 +74,10 @@ class CoreDump {
   const std::vector<CoreMapping>& mappings() const { return mappings_; }
   // Ordered by address; they do not overlap.
   const std::vector<CoreSegment>& segments() const { return segments_; }
+  // The vDSO, where the auxiliary vector says that it was: [addr, its segment's
+  // end), an ELF file if nobody wrote over it. Empty: the dump has it not.
+  std::span<const std::byte> vdso() const;
+  TraceeAddr vdso_addr() const { return vdso_addr_; }  // 0: not known
   // Copies memory to `out`; false if a byte of it is not in the dump.
   bool Read(TraceeAddr addr, std::span<std::byte> out) const;
 
@@ -85,8 +89,10 @@ class CoreDump {
                     uint64_t size);
   Status ParsePrstatus(std::span<const std::byte> desc, uint64_t offset);
   Status ParseSiginfo(std::span<const std::byte> desc, uint64_t offset);
+  Status ParseAuxv(std::span<const std::byte> desc, uint64_t offset);
   Status ParseFiles(std::span<const std::byte> desc, uint64_t offset);
   Status CheckOverlaps();
+  const CoreSegment* SegmentAt(TraceeAddr addr) const;
   Result<std::span<const std::byte>> Part(std::span<const std::byte> bytes,
                                           uint64_t offset, uint64_t size,
                                           std::string_view what) const;
@@ -98,6 +104,7 @@ class CoreDump {
   std::optional<CoreSignal> signal_;
   std::vector<CoreMapping> mappings_;
   std::vector<CoreSegment> segments_;
+  TraceeAddr vdso_addr_;
 };
 
 }  // namespace clew::decoder

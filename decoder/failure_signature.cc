@@ -157,7 +157,8 @@ std::string KindLine(const Failure& failure) {
     case FailureKind::kExit:
       return fmt::format("exit {}", failure.exit_status);
     case FailureKind::kHang:
-      return "hang";
+    case FailureKind::kTimeLimit:
+      return std::string(ToString(failure.kind));
   }
   return "none";
 }
@@ -182,9 +183,16 @@ std::string KindTitle(const Failure& failure) {
     case FailureKind::kExit:
       return fmt::format("exit status {}", failure.exit_status);
     case FailureKind::kHang:
-      return "hang";
+    case FailureKind::kTimeLimit:
+      return std::string(ToString(failure.kind));
   }
   return "no failure";
+}
+
+// Of these the stacks of all threads count.
+bool ThreadsDidNotEnd(const Failure& failure) {
+  return failure.kind == FailureKind::kHang ||
+         failure.kind == FailureKind::kTimeLimit;
 }
 
 // What the threads of a hang wait in, each name once.
@@ -211,7 +219,7 @@ std::string SignatureText(const Backtrace& backtrace) {
   std::vector<std::string> lines;
   if (const ThreadBacktrace* failing = Failing(backtrace)) {
     lines = LinesOf(WithoutAbortPath(backtrace, *failing));
-  } else if (backtrace.failure.kind == FailureKind::kHang) {
+  } else if (ThreadsDidNotEnd(backtrace.failure)) {
     lines = HangLines(backtrace);
   }
   for (const std::string& line : lines) {
@@ -226,8 +234,7 @@ std::string FailureTitle(const Backtrace& backtrace) {
     const Frames frames = WithoutAbortPath(backtrace, *failing);
     return fmt::format("{} in {}", kind, NameOf(frames.front()));
   }
-  const bool hang = backtrace.failure.kind == FailureKind::kHang;
-  return hang && !backtrace.threads.empty()
+  return ThreadsDidNotEnd(backtrace.failure) && !backtrace.threads.empty()
              ? fmt::format("{} in {}", kind, HangTitle(backtrace))
              : kind;
 }

@@ -49,34 +49,19 @@ class Counter {
         end_nanos_(EndOf(trace)),
         process_(ProcessOf(trace, failing)) {}
 
-  // Decodes everything, always the thread that is furthest behind, so that
-  // little waits for the others.
+  // Decodes everything, core by core, so that nothing waits for a thread.
   Result<GapCounts> Run() {
     CLEW_ASSIGN_OR_RETURN(
         streams,
         TraceStreams::Create(
             trace_, {.buffered_items_max = limits_.buffered_items_max}));
-    for (const Tid thread : streams->threads()) {
-      threads_.push_back({.thread = thread});
-    }
-    while (!Limited(*streams)) {
-      const auto next = std::ranges::min_element(
-          threads_, {},
-          [](const Thread& t) { return std::pair(t.over, t.reached); });
-      if (next == threads_.end() || next->over) {
-        break;
-      }
-      CLEW_RETURN_IF_ERROR(CountSome(*streams, *next));
+    for (const CoreId core : streams->cores()) {
+      CLEW_RETURN_IF_ERROR(CountCore(*streams, core));
     }
     return Sum(streams->stats());
   }
 
  private:
-  struct Thread {
-    Tid thread;
-    TscTicks reached{0};
-    bool over = false;
-  };
   // One place on a core counts once, whoever's slices it covers.
   struct Place {
     bool counts = false;
@@ -93,16 +78,16 @@ class Counter {
     return counts_.limited;
   }
 
-  Status CountSome(TraceStreams& streams, Thread& thread) {
-    constexpr int kItems = 4096;
-    for (int i = 0; i < kItems && !thread.over; ++i) {
-      CLEW_ASSIGN_OR_RETURN(item, streams.Next(thread.thread));
+  // Until the core's end, or a limit.
+  Status CountCore(TraceStreams& streams, CoreId core) {
+    constexpr uint64_t kItems = 4096;  // between two looks at the limits
+    for (uint64_t i = 0; i % kItems != 0 || !Limited(streams); ++i) {
+      CLEW_ASSIGN_OR_RETURN(item, streams.NextOnCore(core));
       if (!item) {
-        thread.over = true;
-      } else if (const auto* block = std::get_if<StreamBlock>(&*item)) {
-        thread.reached = block->time.lo;
-      } else {
-        CountGap(std::get<Gap>(*item));
+        break;
+      }
+      if (const auto* gap = std::get_if<Gap>(&*item)) {
+        CountGap(*gap);
       }
     }
     return {};
@@ -146,7 +131,6 @@ class Counter {
   std::chrono::steady_clock::time_point deadline_;
   uint64_t end_nanos_;
   int32_t process_;  // of which gaps count; 0: of all
-  std::vector<Thread> threads_;
   std::map<std::pair<CoreId, uint64_t>, Place> places_;
   GapCounts counts_;
 };

@@ -31,6 +31,7 @@ class ItemQueue {
     entries_.push_back({.value = block.ip.as_int(),
                         .insn_count = block.insn_count,
                         .kind = Kind::kBlock,
+                        .code_bits = block.code_bits,
                         .interrupted = block.interrupted});
   }
   void Push(Gap gap);
@@ -46,7 +47,8 @@ class ItemQueue {
                                .insn_count = entry.insn_count,
                                .slice = slice,
                                .time = popped_,
-                               .interrupted = entry.interrupted};
+                               .interrupted = entry.interrupted,
+                               .code_bits = entry.code_bits};
     Advance();
     return block;
   }
@@ -58,6 +60,7 @@ class ItemQueue {
     uint64_t value = 0;  // kBlock: ip; kLower, kUpper: the bound from here on
     uint32_t insn_count = 0;
     Kind kind = Kind::kBlock;
+    uint8_t code_bits = 64;
     bool interrupted = false;
   };
   static_assert(sizeof(Entry) == 16);

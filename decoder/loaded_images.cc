@@ -10,9 +10,9 @@
 #include <string_view>
 #include <utility>
 
+#include "common/build_id.h"
 #include "common/file.h"
 #include "common/hex.h"
-#include "decoder/host_images.h"
 #include "decoder/perf_data/perf_data.h"
 
 namespace clew::decoder {

@@ -31,7 +31,8 @@ struct SwitchEvent {
 class SliceBuilder {
  public:
   void Add(const SwitchEvent& event);
-  // A core without any switch event has one slice, of this thread.
+  // A core without any switch event has one slice, of this thread; so does a
+  // thread's own stream.
   void SetOnlyThread(CoreId core, Tid thread);
   std::vector<Slice> Build();
 

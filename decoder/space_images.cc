@@ -12,39 +12,31 @@ SpaceImages::SpaceImages(const AddressSpaces& spaces, CodeCache& cache,
       cache_(cache),
       images_max_(std::max<size_t>(images_max, 2)) {}
 
-Result<SpaceImage*> SpaceImages::Enter(SpaceId space, TscTicks time) {
+SpaceImage& SpaceImages::Enter(SpaceId space, TscTicks time) {
   if (current_ == nullptr || current_->space != space) {
-    CLEW_ASSIGN_OR_RETURN(image, Find(space, time));
-    current_ = image;
+    current_ = &Find(space, time);
   }
-  CLEW_RETURN_IF_ERROR(
-      current_->code.MapUntil(time, current_->image, current_->replaced));
-  return current_;
+  current_->code.MapUntil(time, current_->image, current_->replaced);
+  return *current_;
 }
 
-Result<SpaceImage*> SpaceImages::Find(SpaceId space, TscTicks time) {
+SpaceImage& SpaceImages::Find(SpaceId space, TscTicks time) {
   if (found_ != nullptr && found_->space == space) {
-    return found_;
+    return *found_;
   }
   const auto known = images_.find(space);
-  if (known != images_.end()) {
-    found_ = known->second.get();
-  } else {
-    CLEW_ASSIGN_OR_RETURN(made, Make(space, time));
-    found_ = made;
-  }
+  found_ = known != images_.end() ? known->second.get() : &Make(space, time);
   found_->last_used = ++uses_;
-  return found_;
+  return *found_;
 }
 
-Result<SpaceImage*> SpaceImages::Make(SpaceId space, TscTicks time) {
+SpaceImage& SpaceImages::Make(SpaceId space, TscTicks time) {
   MakeRoom();
   auto image = std::make_unique<SpaceImage>(spaces_.MapOf(space), cache_);
   image->space = space;
-  CLEW_RETURN_IF_ERROR(image->code.MapInitial(image->image));
-  CLEW_RETURN_IF_ERROR(
-      image->code.MapUntil(time, image->image, image->replaced));
-  return (images_[space] = std::move(image)).get();
+  image->code.MapInitial(image->image);
+  image->code.MapUntil(time, image->image, image->replaced);
+  return *(images_[space] = std::move(image));
 }
 
 void SpaceImages::MakeRoom() {

@@ -5,7 +5,6 @@
 #include <map>
 #include <memory>
 
-#include "common/result.h"
 #include "common/units.h"
 #include "decoder/address_spaces.h"
 #include "decoder/pt/flow.h"
@@ -33,16 +32,16 @@ class SpaceImages {
   SpaceImages(const AddressSpaces& spaces, CodeCache& cache, size_t images_max);
 
   // The core runs code of `space` from `time` on, until the next call; the
-  // image stays so long. kCorruptInput: a code file cannot be mapped.
-  [[nodiscard]] Result<SpaceImage*> Enter(SpaceId space, TscTicks time);
+  // image stays so long.
+  SpaceImage& Enter(SpaceId space, TscTicks time);
   // Any space's, good until the next call; what is new has what was mapped
   // until `time`.
-  [[nodiscard]] Result<SpaceImage*> Find(SpaceId space, TscTicks time);
+  SpaceImage& Find(SpaceId space, TscTicks time);
   // What was entered last. REQUIRES: something was.
   SpaceImage& current() { return *current_; }
 
  private:
-  Result<SpaceImage*> Make(SpaceId space, TscTicks time);
+  SpaceImage& Make(SpaceId space, TscTicks time);
   void MakeRoom();
 
   const AddressSpaces& spaces_;

@@ -1,6 +1,7 @@
 #include "decoder/streams.h"
 
 #include <algorithm>
+#include <set>
 #include <utility>
 
 #include "common/check.h"
@@ -32,15 +33,11 @@ struct TraceStreams::Core final : CoreSink {
     streams.TakeBlock(*this, block);
   }
   void OnEnter(const CoreEnter& enter) override {
-    if (status) {
-      status = streams.TakeEnter(*this, enter);
-    }
+    streams.UseCode(*this, attribution.OnEnter(enter), enter.time.lo);
   }
   void OnGap(CoreGap gap) override { streams.TakeGap(*this, gap); }
   void OnSync(TscTicks time) override {
-    if (status) {
-      status = streams.UseCode(*this, attribution.OnSync(time), time);
-    }
+    streams.UseCode(*this, attribution.OnSync(time), time);
   }
 
   TraceStreams& streams;
@@ -49,9 +46,7 @@ struct TraceStreams::Core final : CoreSink {
   SpaceImages images;
   CoreDecoder decoder;
   Attribution attribution;
-  size_t printed = 0;  // slices that NextOnCore is done with
   bool finished = false;
-  Status status;       // the first error of a step
   StreamStats& stats;  // of this core, in the streams
 };
 
@@ -92,28 +87,24 @@ TraceStreams::~TraceStreams() = default;
 Result<std::unique_ptr<TraceStreams>> TraceStreams::Create(
     const Trace& trace, const StreamOptions& options) {
   std::unique_ptr<TraceStreams> streams(new TraceStreams(trace, options));
-  CLEW_RETURN_IF_ERROR(streams->AddCores());
+  streams->AddCores();
   streams->AddThreads();
   streams->KeepOnly(options.threads);
   streams->AddLossGaps();
   return streams;
 }
 
-Status TraceStreams::AddCores() {
+void TraceStreams::AddCores() {
   for (const CoreTrace& core_trace : trace_.cores()) {
     const auto of_core = SlicesOf(slices(), core_trace.core);
     SpaceImages images(trace_.spaces(), code_cache_,
                        options_.images_per_core_max);
     const Slice* first = of_core.empty() ? nullptr : &of_core.front();
-    const auto image = images.Enter(SpaceOf(first), TscTicks(0));
-    if (!image) {
-      return CorruptInput("{}: {}", trace_.name(), image.error().message);
-    }
+    images.Enter(SpaceOf(first), TscTicks(0));
     cores_.emplace(core_trace.core,
                    std::make_unique<Core>(*this, core_trace, of_core,
                                           std::move(images), trace_));
   }
-  return {};
 }
 
 void TraceStreams::AddThreads() {
@@ -235,15 +226,30 @@ TscTicks TraceStreams::NotBefore(Tid tid) const {
   return kTscUnknown;
 }
 
+std::vector<CoreId> TraceStreams::cores() const {
+  std::set<CoreId> ids;
+  for (const auto& [id, core] : cores_) {
+    ids.insert(id);
+  }
+  for (const Slice& slice : slices()) {
+    ids.insert(slice.core);
+  }
+  return {ids.begin(), ids.end()};
+}
+
 Result<std::optional<StreamItem>> TraceStreams::NextOnCore(CoreId id) {
   const auto found = cores_.find(id);
-  if (found == cores_.end()) {
+  const auto [at, is_new] = rest_.try_emplace(id);
+  std::span<const Slice>& rest = at->second;
+  if (is_new) {
+    rest = SlicesOf(slices(), id);
+  }
+  if (found == cores_.end() && is_new && rest.empty()) {
     return InvalidArgument("{}: no core {} in it", trace_.name(), id);
   }
-  Core& core = *found->second;
   while (true) {
-    for (; core.printed < core.slices.size(); ++core.printed) {
-      const Slice& slice = core.slices[core.printed];
+    for (; !rest.empty(); rest = rest.subspan(1)) {
+      const Slice& slice = rest.front();
       if (!waiting_[slice.id].empty()) {
         return Pop(slice.id);
       }
@@ -251,10 +257,10 @@ Result<std::optional<StreamItem>> TraceStreams::NextOnCore(CoreId id) {
         break;
       }
     }
-    if (core.finished) {
+    if (found == cores_.end() || found->second->finished) {
       return std::optional<StreamItem>();
     }
-    CLEW_RETURN_IF_ERROR(Advance(core));
+    CLEW_RETURN_IF_ERROR(Advance(*found->second));
   }
 }
 
@@ -268,7 +274,6 @@ bool TraceStreams::IsOver(const Slice& slice) const {
 Status TraceStreams::Advance(Core& core) {
   for (int i = 0; i < kStepsPerAdvance && !core.finished; ++i) {
     core.finished = !core.decoder.Step(core);
-    CLEW_RETURN_IF_ERROR(core.status);
     CLEW_RETURN_IF_ERROR(MakeRoom());
   }
   return {};
@@ -286,26 +291,18 @@ Status TraceStreams::MakeRoom() {
   return {};
 }
 
-Status TraceStreams::TakeEnter(Core& core, const CoreEnter& enter) {
-  return UseCode(core, core.attribution.OnEnter(enter), enter.time.lo);
-}
-
 SpaceId TraceStreams::SpaceOf(const Slice* slice) const {
   return slice == nullptr ? trace_.spaces().At(0, TscTicks(0))
                           : trace_.SpaceOf(*slice);
 }
 
 // What `slice` runs has the code of its process at `time`.
-Status TraceStreams::UseCode(Core& core, const Slice* slice, TscTicks time) {
+void TraceStreams::UseCode(Core& core, const Slice* slice, TscTicks time) {
   const SpaceImage* before = &core.images.current();
-  const auto image = core.images.Enter(SpaceOf(slice), time);
-  if (!image) {
-    return CorruptInput("{}: {}", trace_.name(), image.error().message);
+  SpaceImage& image = core.images.Enter(SpaceOf(slice), time);
+  if (&image != before) {
+    core.decoder.SetImage(image.image);
   }
-  if (*image != before) {
-    core.decoder.SetImage((*image)->image);
-  }
-  return {};
 }
 
 std::string TraceStreams::DescribeCode(Core& core, TraceeAddr ip) const {
@@ -338,7 +335,8 @@ void TraceStreams::TakeBlock(Core& core, const CoreBlock& block) {
                               .slice = slice->id,
                               .time = WithinSlice(block.time, *slice),
                               .interrupted = block.interrupted,
-                              .is_syscall = block.is_syscall});
+                              .is_syscall = block.is_syscall,
+                              .code_bits = block.code_bits});
 }
 
 // A gap is in every slice that it may touch.
@@ -395,10 +393,9 @@ Status TraceStreams::ForEachInstruction(
     const std::function<void(const WalkedInsn&)>& visit) {
   CLEW_CHECK(block.slice < slices().size(), "no slice {}", block.slice);
   const Slice& slice = slices()[block.slice];
-  CLEW_ASSIGN_OR_RETURN(
-      image,
-      cores_.at(slice.core)->images.Find(trace_.SpaceOf(slice), block.time.lo));
-  return image->walker.Walk(block.ip, block.insn_count, visit);
+  SpaceImage& image =
+      cores_.at(slice.core)->images.Find(trace_.SpaceOf(slice), block.time.lo);
+  return image.walker.Walk(block.ip, block.insn_count, block.code_bits, visit);
 }
 
 StreamStats Sum(const std::map<CoreId, StreamStats>& by_core) {

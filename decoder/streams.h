@@ -6,6 +6,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "common/stream.h"
@@ -55,8 +56,7 @@ StreamStats Sum(const std::map<CoreId, StreamStats>& by_core);
 // or threads are forgotten). Not thread-safe.
 class TraceStreams final : public StreamSource {
  public:
-  // `trace` must outlive the streams. kCorruptInput: a code file cannot be
-  // mapped.
+  // `trace` must outlive the streams. Code that a file does not have is a gap.
   [[nodiscard]] static Result<std::unique_ptr<TraceStreams>> Create(
       const Trace& trace, const StreamOptions& options);
   ~TraceStreams() override;
@@ -70,8 +70,11 @@ class TraceStreams final : public StreamSource {
   // True if Next(thread) gives all its items: it was chosen, and not forgotten.
   bool Keeps(Tid thread) const;
 
-  // The next item of a core, whichever thread's; for `clew decode --core`.
-  // Must not be mixed with Next(Tid), nor with options.threads.
+  // Every core with PT or with slices, in order.
+  std::vector<CoreId> cores() const;
+  // The next item of a core, whichever thread's: few items wait, however
+  // unevenly threads go on. Must not be mixed with Next(Tid), nor with
+  // options.threads. kInvalidArgument: no such core.
   [[nodiscard]] Result<std::optional<StreamItem>> NextOnCore(CoreId core);
 
   // Calls `visit` for every instruction of a block of these streams.
@@ -91,15 +94,14 @@ class TraceStreams final : public StreamSource {
     bool kept = true;
   };
   TraceStreams(const Trace& trace, const StreamOptions& options);
-  Status AddCores();
+  void AddCores();
   void AddThreads();
   void KeepOnly(const std::vector<Tid>& threads);
   void Forget(Thread& thread);
   bool ForgetLastThread();
   Status Advance(Core& core);
   Status MakeRoom();
-  Status TakeEnter(Core& core, const CoreEnter& enter);
-  Status UseCode(Core& core, const Slice* slice, TscTicks time);
+  void UseCode(Core& core, const Slice* slice, TscTicks time);
   SpaceId SpaceOf(const Slice* slice) const;  // null: no slice is known
   std::string DescribeCode(Core& core, TraceeAddr ip) const;
   void TakeBlock(Core& core, const CoreBlock& block);
@@ -114,6 +116,8 @@ class TraceStreams final : public StreamSource {
   StreamOptions options_;
   CodeCache code_cache_;
   std::map<CoreId, std::unique_ptr<Core>> cores_;
+  // Slices that NextOnCore is not done with.
+  std::map<CoreId, std::span<const Slice>> rest_;
   std::vector<Tid> threads_;
   std::map<Tid, Thread> by_thread_;
   std::vector<ItemQueue> waiting_;  // by slice

@@ -6,9 +6,9 @@
 #include <utility>
 #include <vector>
 
+#include "common/build_id.h"
 #include "common/file.h"
 #include "common/hex.h"
-#include "decoder/host_images.h"
 #include "decoder/input_counts.h"
 
 namespace clew::decoder {
@@ -136,8 +136,7 @@ class Checker {
   // An image that is there and another build's is as good as none.
   bool IsAnotherBuild(const BundleImage& image) const {
     const auto file = MappedFile::Open(image.file);
-    return file && image.has_build_id &&
-           BuildIdOf(file->bytes()) != image.build_id;
+    return file && ImageIdOf(file->bytes()) != image.build_id;
   }
 
   void CheckImages(const Trace& trace) {
@@ -149,6 +148,11 @@ class Checker {
     for (const BundleImage& image : bundle_.manifest().images) {
       if (IsAnotherBuild(image)) {
         missing.emplace(image.path, ToHex(image.build_id));
+      } else if (image.not_verified) {
+        Say(
+            fmt::format("{:?} was taken by its path alone: nothing tells "
+                        "whether it is the build that ran",
+                        image.path));
       }
     }
     found_.images_missing = static_cast<uint32_t>(missing.size());

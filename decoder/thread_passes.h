@@ -19,7 +19,7 @@ namespace clew::decoder {
 class ThreadPasses {
  public:
   // `trace` must outlive it. options.threads and .forget_threads are not looked
-  // at. kCorruptInput: a code file cannot be mapped.
+  // at.
   [[nodiscard]] static Result<ThreadPasses> Create(
       const Trace& trace, const StreamOptions& options);
 

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "decoder/perf_data/cpu_id.h"
+#include "decoder/pt_stream.h"
 
 namespace clew::decoder {
 namespace {
@@ -35,8 +36,10 @@ Status Trace::ReadRecords() {
   CLEW_RETURN_IF_ERROR(data_.ForEachRecord(
       [this](const Record& record) { return OnFirstPass(record); }));
   if (!has_pt_info_ && !config_.sideband_alone) {
-    return Unsupported("{}: no AUXTRACE_INFO record, so no Intel PT in it",
-                       data_.name());
+    return Unsupported(
+        "{}: no AUXTRACE_INFO record, so no Intel PT in it; record "
+        "with perf record -e intel_pt//u",
+        data_.name());
   }
   ReadTiming(pt_info_);
   cpu_ = config_.cpu.value_or(ParseCpuId(data_.features().cpu_id));
@@ -56,8 +59,26 @@ Status Trace::OnFirstPass(const Record& record) {
   }
   if (const auto* mmap = std::get_if<MmapRecord>(&record.body)) {
     NoteProcess(*mmap);
+  } else if (const auto* aux = std::get_if<AuxtraceRecord>(&record.body)) {
+    per_thread_ = per_thread_ || IsStreamOfThread(aux->core);
+  } else if (const auto* index = std::get_if<IdIndexRecord>(&record.body)) {
+    for (const IdIndexRecord::Entry& entry : index->of_threads) {
+      thread_of_event_[entry.id] = entry.thread;
+    }
   }
   return {};
+}
+
+// The PT stream that a record is about.
+std::optional<CoreId> Trace::StreamOf(const SampleId& sample) const {
+  if (!per_thread_) {
+    return sample.core;
+  }
+  const auto event = thread_of_event_.find(sample.id.value_or(0));
+  const Tid thread = event == thread_of_event_.end()
+                         ? sample.tid.value_or(Tid(0))
+                         : event->second;
+  return thread > Tid(0) ? std::optional(StreamOfThread(thread)) : std::nullopt;
 }
 
 // The kernel's own mappings have no process (-1).
@@ -128,24 +149,13 @@ void Trace::OnRecord(const Record& record) {
   } else if (const auto* change = std::get_if<SwitchRecord>(&record.body)) {
     OnSwitch(*change, sample);
   } else if (const auto* start = std::get_if<ItraceStartRecord>(&record.body)) {
-    if (sample.core) {
-      slice_builder_.Add({.kind = SwitchEvent::Kind::kStart,
-                          .core = *sample.core,
-                          .thread = start->tid,
-                          .process = start->pid,
-                          .time = TimeOf(sample)});
-    }
+    OnItraceStart(*start, sample);
   } else if (const auto* aux = std::get_if<AuxRecord>(&record.body)) {
-    if (aux->truncated && sample.core) {
-      holes_[*sample.core].push_back(
-          {.offset = aux->aux_offset + aux->size_bytes,
-           .reason = fmt::format("AUX record at offset {:#x} is marked "
-                                 "truncated: the AUX area was full",
-                                 record.file_offset)});
-    }
+    OnAux(*aux, record);
   } else if (const auto* lost = std::get_if<LostRecord>(&record.body)) {
-    losses_.push_back({.core_known = sample.core.has_value(),
-                       .core = sample.core.value_or(CoreId(0)),
+    const std::optional<CoreId> stream = StreamOf(sample);
+    losses_.push_back({.core_known = stream.has_value(),
+                       .core = stream.value_or(CoreId(0)),
                        .time = TimeOf(sample).lo,
                        .records = lost->count});
   } else if (const auto* auxtrace = std::get_if<AuxtraceRecord>(&record.body)) {
@@ -169,9 +179,9 @@ void Trace::OnComm(const CommRecord& comm, const SampleId& sample) {
     return;
   }
   spaces_.AddExec(comm.pid, CodeTime(sample));
-  if (sample.core) {
+  if (const auto stream = StreamOf(sample)) {
     slice_builder_.Add({.kind = SwitchEvent::Kind::kExec,
-                        .core = *sample.core,
+                        .core = *stream,
                         .thread = comm.tid,
                         .process = comm.pid,
                         .time = TimeOf(sample)});
@@ -200,8 +210,31 @@ CodeMap Trace::CodeOf(Tid thread) const {
   return spaces_.MapOf(spaces_.At(ProcessOf(thread), TscTicks(UINT64_MAX)));
 }
 
+// A thread's own stream has nobody else's slices.
+void Trace::OnItraceStart(const ItraceStartRecord& start,
+                          const SampleId& sample) {
+  if (sample.core && !per_thread_) {
+    slice_builder_.Add({.kind = SwitchEvent::Kind::kStart,
+                        .core = *sample.core,
+                        .thread = start.tid,
+                        .process = start.pid,
+                        .time = TimeOf(sample)});
+  }
+}
+
+void Trace::OnAux(const AuxRecord& aux, const Record& record) {
+  const std::optional<CoreId> stream = StreamOf(record.sample);
+  if (aux.truncated && stream) {
+    holes_[*stream].push_back(
+        {.offset = aux.aux_offset + aux.size_bytes,
+         .reason = fmt::format("AUX record at offset {:#x} is marked "
+                               "truncated: the AUX area was full",
+                               record.file_offset)});
+  }
+}
+
 void Trace::OnSwitch(const SwitchRecord& change, const SampleId& sample) {
-  if (!sample.core || !sample.tid) {
+  if (!sample.core || !sample.tid || per_thread_) {
     return;
   }
   slice_builder_.Add(
@@ -331,6 +364,18 @@ MissingImages FindMissing(const Trace& trace, Tid failing) {
     missing.others = all - std::min(all, missing.needed.size());
   }
   return missing;
+}
+
+std::string Trace::StreamsText() const {
+  const auto threads =
+      std::ranges::count_if(cores_, IsStreamOfThread,
+                            [](const CoreTrace& core) { return core.core; });
+  const auto cores = static_cast<ptrdiff_t>(cores_.size()) - threads;
+  if (threads == 0) {
+    return fmt::format("{} cores", cores);
+  }
+  return cores == 0 ? fmt::format("{} threads", threads)
+                    : fmt::format("{} cores and {} threads", cores, threads);
 }
 
 std::vector<RecordCount> Trace::RecordCounts() const {

@@ -47,7 +47,7 @@ struct ThreadInfo {
   std::string name;  // the last COMM
 };
 
-// The PT bytes of one core.
+// The PT bytes of one core, or of one thread (pt_stream.h).
 struct CoreTrace {
   CoreId core;
   std::vector<AuxPiece> pieces;
@@ -93,6 +93,8 @@ class Trace {
   // In the order of their type numbers.
   std::vector<RecordCount> RecordCounts() const;
   const std::string& name() const { return data_.name(); }
+  // "2 cores", "3 threads": whose PT cores() has.
+  std::string StreamsText() const;
 
  private:
   struct AuxHole {
@@ -114,6 +116,9 @@ class Trace {
   TscTicks CodeTime(const SampleId& sample) const;
   int32_t ProcessOf(Tid thread) const;
   void OnSwitch(const SwitchRecord& change, const SampleId& sample);
+  void OnItraceStart(const ItraceStartRecord& start, const SampleId& sample);
+  void OnAux(const AuxRecord& aux, const Record& record);
+  std::optional<CoreId> StreamOf(const SampleId& sample) const;
   TscInterval TimeOf(const SampleId& sample) const;
   Status BuildPieces();
   Status BuildCore(CoreId core, std::vector<AuxtraceRecord> parts);
@@ -128,7 +133,9 @@ class Trace {
   PtInfoRecord pt_info_;
   TscConversion conversion_;
   TimingConfig timing_;
-  int32_t first_process_ = 0;  // that has mappings; 0: none has
+  bool per_thread_ = false;                  // each thread has its own stream
+  std::map<uint64_t, Tid> thread_of_event_;  // of ID_INDEX
+  int32_t first_process_ = 0;                // that has mappings; 0: none has
   AddressSpaces spaces_;
   std::vector<SpaceId> space_of_;  // by slice
   SliceBuilder slice_builder_;

@@ -220,6 +220,9 @@ typename Cpu<D>::Halves Cpu<D>::ReadHalves(const Insn& insn,
   if (operand.is_xmm()) {
     return {GetXmm(operand.reg, 0), GetXmm(operand.reg, 1)};
   }
+  if (operand.is_mmx()) {
+    return {GetMmx(operand.reg), d_.Const(uint64_t{0})};
+  }
   Halves halves = {d_.Const(uint64_t{0}), d_.Const(uint64_t{0})};
   const uint64_t addr = VecAddress(insn, unaligned, false);
   std::array<uint64_t, 2> plain;
@@ -249,6 +252,10 @@ void Cpu<D>::WriteHalves(const Insn& insn, const Operand& operand,
   if (operand.is_xmm()) {
     SetXmm(operand.reg, 0, value[0]);
     SetXmm(operand.reg, 1, value[1]);
+    return;
+  }
+  if (operand.is_mmx()) {
+    SetMmx(operand.reg, value[0]);
     return;
   }
   const uint64_t addr = VecAddress(insn, unaligned, true);
@@ -291,6 +298,9 @@ typename D::template V<U> Cpu<D>::ReadLow(const Insn& insn,
                                           const Operand& operand) {
   if (operand.is_xmm()) {
     return d_.template Trunc<U, uint64_t>(d_.GetXmm(regs_, operand.reg, 0));
+  }
+  if (operand.is_mmx()) {
+    return d_.template Trunc<U, uint64_t>(GetMmx(operand.reg));
   }
   return Read<U>(insn, operand);
 }

@@ -9,6 +9,7 @@
 #include "machine/domain.h"
 #include "machine/flags.h"
 #include "machine/insn.h"
+#include "machine/insn/x87_stack.h"
 #include "machine/memory.h"
 #include "machine/registers.h"
 
@@ -130,7 +131,8 @@ class Cpu {
   bool CheckStore(uint64_t addr, uint64_t size_bytes);
 
   // SSE registers and 16-byte memory operands as two halves with their shadow:
-  // for moves and bitwise logic. Alignment as with ReadVec.
+  // for moves and bitwise logic. Alignment as with ReadVec. An MMX register is
+  // the low half, as in all that follows, and has no shadow.
   using Halves = std::array<V<uint64_t>, 2>;
   Halves ReadHalves(const Insn& insn, const Operand& operand,
                     bool unaligned = false);
@@ -157,6 +159,15 @@ class Cpu {
   }
   void SetXmm(unsigned number, unsigned half, V<uint64_t> value) {
     d_.SetXmm(regs_, number, half, value);
+  }
+
+  // MMX registers. What else an MMX instruction does to the x87 state:
+  // X87Stack::EnterMmx.
+  V<uint64_t> GetMmx(unsigned number) {
+    return d_.Const(regs_.x87.regs[number].significand);
+  }
+  void SetMmx(unsigned number, V<uint64_t> value) {
+    X87Stack(regs_.x87).SetMmx(number, d_.Concretise(value));
   }
 
   // Control flow: the next instruction to run.

@@ -63,6 +63,7 @@ RegisterTable MakeRegisterTable() {
   }
   for (uint8_t i = 0; i < 8; ++i) {
     table[X86_REG_ST0 + i] = {OperandKind::kX87, 10, i};
+    table[X86_REG_MM0 + i] = {OperandKind::kMmx, 8, i};
   }
   return table;
 }

@@ -19,7 +19,8 @@ enum class OperandKind : uint8_t {
   kImm,    // Insn::imm, already sign-extended
   kXmm,    // Operand::reg is 0..15
   kX87,    // st(i); Operand::reg is i
-  kOther,  // MMX, segment, control, debug registers: only moved or refused
+  kMmx,    // Operand::reg is 0..7
+  kOther,  // segment, control, debug registers: only moved or refused
 };
 
 struct Operand {
@@ -31,6 +32,7 @@ struct Operand {
   bool is_mem() const { return kind == OperandKind::kMem; }
   bool is_reg() const { return kind == OperandKind::kReg; }
   bool is_xmm() const { return kind == OperandKind::kXmm; }
+  bool is_mmx() const { return kind == OperandKind::kMmx; }
   bool is_imm() const { return kind == OperandKind::kImm; }
 };
 
@@ -99,7 +101,7 @@ using HandlerTable = std::unordered_map<std::string_view, Selector<D>>;
 //    before registers and flags. Control flow calls cpu.Jump.
 // 2. Selectors choose by form:
 //      template <class D> Handler<D> SelectPxor(const Insn& insn) {
-//        return insn.op[0].is_xmm() ? &Pxor<D> : nullptr;    // no MMX
+//        return insn.op[0].is_xmm() ? &Pxor<D> : nullptr;
 //      }
 // 3. template <class D> void RegisterFoo(HandlerTable<D>& table) {
 //      table["pxor"] = SelectPxor<D>; ... }

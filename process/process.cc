@@ -46,6 +46,8 @@ uint64_t DigestOf(const machine::Registers& registers) {
   std::ranges::for_each(registers.gpr, add);
   add(registers.rflags);
   add(registers.fs_base);
+  add(registers.gs_base);
+  add(registers.mxcsr);
   for (const machine::Vec128& vector : registers.xmm) {
     add(vector.q[0]);
     add(vector.q[1]);
@@ -54,6 +56,7 @@ uint64_t DigestOf(const machine::Registers& registers) {
     add(value.significand);
     add(value.sign_exponent);
   }
+  add(registers.x87.control);
   add(registers.x87.status);
   add(registers.x87.tag);
   return digest;
@@ -113,6 +116,10 @@ Result<Advance> Process::Run(size_t thread, uint64_t until_insn) {
       advance.stop = *stopped;
       break;
     }
+    if (stops_asleep_ && state.needs_wake) {
+      advance.stop = Advance::Stop::kBlocked;
+      break;
+    }
   }
   advance.insns_retired = state.retired - before;
   retired_total_ += advance.insns_retired;
@@ -138,7 +145,7 @@ Result<std::optional<Advance::Stop>> Process::BeginBlock(size_t thread) {
     }
   }
   if (state.block_done == 0 && state.registers.rip != block->ip.as_int()) {
-    CLEW_ASSIGN_OR_RETURN(delivered, DeliverSignal(thread, *block));
+    CLEW_ASSIGN_OR_RETURN(delivered, DeliverSignals(thread, *block));
     if (!delivered) {
       return Advance::Stop::kContradiction;
     }
@@ -232,6 +239,9 @@ Result<std::optional<Advance::Stop>> Process::EndBlock(
 Result<std::optional<Advance::Stop>> Process::ForceOn(
     size_t thread, const StreamBlock& block) {
   ThreadState& state = threads_[thread];
+  if (engine_ != nullptr) {
+    engine_->OnDeparted(thread);
+  }
   state.retired += block.insn_count - state.block_done;
   ++state.block;
   state.block_done = 0;
@@ -242,15 +252,34 @@ Result<std::optional<Advance::Stop>> Process::ForceOn(
   return std::nullopt;
 }
 
-Result<bool> Process::DeliverSignal(size_t thread, const StreamBlock& block) {
+// How many signals, from the thread's next input on, lead from its instruction
+// to `handler`: more than one where the first one's handler was interrupted
+// before its first instruction. 0: none do.
+Result<size_t> Process::SignalsUntil(size_t thread, TraceeAddr handler) {
+  const ThreadState& state = threads_[thread];
+  TraceeAddr ip(state.registers.rip);
+  for (size_t count = 0;; ++count) {
+    CLEW_ASSIGN_OR_RETURN(record, tape_->Input(thread, state.input + count));
+    const auto* const signal =
+        record == nullptr ? nullptr : std::get_if<SignalInput>(record);
+    if (signal == nullptr || signal->interrupted_ip != ip) {
+      return 0;
+    }
+    ip = signal->handler_ip;
+    if (ip == handler) {
+      return count + 1;
+    }
+  }
+}
+
+Result<bool> Process::DeliverSignals(size_t thread, const StreamBlock& block) {
   ThreadState& state = threads_[thread];
-  CLEW_ASSIGN_OR_RETURN(record, tape_->Input(thread, state.input));
-  const auto* const signal =
-      record == nullptr ? nullptr : std::get_if<SignalInput>(record);
-  if (signal == nullptr ||
-      signal->interrupted_ip.as_int() != state.registers.rip ||
-      signal->handler_ip != block.ip) {
+  CLEW_ASSIGN_OR_RETURN(count, SignalsUntil(thread, block.ip));
+  if (count == 0) {
     if (options_.force_path) {
+      if (engine_ != nullptr) {
+        engine_->OnDeparted(thread);
+      }
       state.registers.rip = block.ip.as_int();
       return true;
     }
@@ -259,7 +288,17 @@ Result<bool> Process::DeliverSignal(size_t thread, const StreamBlock& block) {
         fmt::format("goes on at {:#x}, the recorded run went on at {:#x}",
                     state.registers.rip, block.ip));
   }
-  const SignalInput entry = *signal;
+  for (size_t i = 0; i < count; ++i) {
+    CLEW_RETURN_IF_ERROR(EnterHandler(thread));
+  }
+  return true;
+}
+
+// REQUIRES: the thread's next input is a signal.
+Status Process::EnterHandler(size_t thread) {
+  ThreadState& state = threads_[thread];
+  CLEW_ASSIGN_OR_RETURN(record, tape_->Input(thread, state.input));
+  const SignalInput entry = std::get<SignalInput>(*record);
   CLEW_RETURN_IF_ERROR(ApplyWrites(thread, entry.writes));
   machine::Registers& registers = state.registers;
   registers.rip = entry.handler_ip.as_int();
@@ -270,7 +309,7 @@ Result<bool> Process::DeliverSignal(size_t thread, const StreamBlock& block) {
   registers.gpr[kRax] = entry.rax;
   registers.rflags &= ~(machine::kFlagDirection | machine::kFlagTrap);
   ++state.input;
-  return true;
+  return {};
 }
 
 Result<bool> Process::CompleteNondeterministic(size_t thread, ThreadCpu& cpu) {
@@ -385,7 +424,8 @@ void Process::SaveFutexesForUndo() {
 }
 
 uint64_t Process::StateDigest() const {
-  uint64_t digest = memory_.digest() + futexes_.Digest() + channels_.Digest();
+  uint64_t digest =
+      memory_.digest() + futexes_.Digest() + channels_.Digest() + MixBits(brk_);
   for (size_t i = 0; i < threads_.size(); ++i) {
     const ThreadState& state = threads_[i];
     digest += MixBits(DigestOf(state.registers) ^ MixBits(state.retired) ^

@@ -161,6 +161,9 @@ class Process {
   // kernel writes are writes by it, or by the next instruction where the call
   // may sleep. nullptr: none.
   void set_observer(machine::AccessObserver* observer) { observer_ = observer; }
+  // Run stops (kBlocked) where the thread has fallen asleep on a futex, even if
+  // there is a wake already that it may take.
+  void set_stops_asleep(bool stops) { stops_asleep_ = stops; }
   void set_output_sink(OutputSink sink) { output_ = std::move(sink); }
 
   // Undo in LIFO order. Between SetMark and RollBack every change of threads,
@@ -222,7 +225,9 @@ class Process {
                                                   uint64_t until_insn);
   Result<std::optional<Advance::Stop>> EndBlock(size_t thread,
                                                 const StreamBlock& block);
-  Result<bool> DeliverSignal(size_t thread, const StreamBlock& block);
+  Result<bool> DeliverSignals(size_t thread, const StreamBlock& block);
+  Result<size_t> SignalsUntil(size_t thread, TraceeAddr handler);
+  Status EnterHandler(size_t thread);
   Result<bool> CompleteNondeterministic(size_t thread, ThreadCpu& cpu);
 
   // System calls (process/process_syscalls.cc).
@@ -269,6 +274,7 @@ class Process {
   Contradiction contradiction_;
   machine::AccessObserver* observer_ = nullptr;
   Engine* engine_ = nullptr;
+  bool stops_asleep_ = false;
   OutputSink output_;
   uint64_t outputs_differing_ = 0;
   uint64_t retired_total_ = 0;

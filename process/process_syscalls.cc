@@ -7,6 +7,7 @@
 #include "common/check.h"
 #include "common/digest.h"
 #include "common/syscalls.h"
+#include "machine/fxsave.h"
 #include "process/process.h"
 #include "process/syscalls.h"
 #include "process/thread_cpu.h"
@@ -26,6 +27,7 @@ enum FutexCommand : uint64_t {
 };
 
 // linux/sched.h
+constexpr uint64_t kCloneThread = 0x00010000;
 constexpr uint64_t kCloneSetTls = 0x00080000;
 // asm/prctl.h
 constexpr uint64_t kArchSetGs = 0x1001;
@@ -299,7 +301,8 @@ Result<bool> Process::FinishCall(size_t thread, const SyscallInput& call) {
     } else if (call.number == kSysArchPrctl && call.args[0] == kArchSetGs) {
       state.registers.gs_base = call.args[1];
     }
-    if (call.number == kSysClone) {
+    // A child process is not of this recording.
+    if (call.number == kSysClone && (call.args[0] & kCloneThread) != 0) {
       const Tid child(static_cast<int32_t>(result));
       CLEW_RETURN_IF_ERROR(CreateThread(thread, child, call));
     }
@@ -446,16 +449,12 @@ Status Process::ReturnFromSignal(size_t thread) {
   registers.rflags =
       (registers.rflags & ~kRestored) | (context[kContextFlags] & kRestored);
   const uint64_t fpstate = context[kContextFpstate];
-  if (fpstate != 0) {
-    // struct _fpstate_64 has the layout of FXSAVE: mxcsr at 24, xmm at 160.
-    uint32_t mxcsr = 0;
-    std::array<machine::Vec128, 16> xmm;
-    if (memory_.Peek(fpstate + 24,
-                     std::as_writable_bytes(std::span(&mxcsr, 1))) &&
-        memory_.Peek(fpstate + 160, std::as_writable_bytes(std::span(xmm)))) {
-      registers.mxcsr = mxcsr;
-      registers.xmm = xmm;
-    }
+  machine::FxsaveArea area;
+  if (fpstate != 0 &&
+      memory_.Peek(fpstate, std::as_writable_bytes(std::span(&area, 1)))) {
+    registers.mxcsr = area.pointers.mxcsr;
+    registers.xmm = area.xmm;
+    machine::RestoreX87(area, registers.x87);
   }
   return {};
 }

@@ -40,6 +40,9 @@ struct Recording {
   // cause ("/tmp/db is mapped shared and another process may write it"). While
   // there is one, evidence that contradicts itself proves nothing.
   std::vector<std::string> unlogged_inputs;
+  // Recorded on a processor, whose threads may see each other's stores later
+  // than the machine's do: no proof that an order is impossible is one of it.
+  bool has_store_buffers = false;
   std::function<Result<std::unique_ptr<StreamSource>>()> open_streams;
   std::function<Result<std::unique_ptr<InputSource>>()> open_inputs;
 };

@@ -10,13 +10,11 @@ namespace clew::recorder {
 
 // Makes the bundle's files out of what the plugin left in its folder:
 // perf.data, inputs.pb, images/, manifest.pb; then removes the raw files. All
-// files are synced afterwards. `failure` is how the run counts; returns the
-// number of PT bytes.
+// files are synced afterwards. Returns the number of PT bytes.
 [[nodiscard]] Result<uint64_t> Assemble(BundleWriter& bundle,
                                         const RecordOptions& options,
                                         const Session& session,
-                                        const Outcome& outcome,
-                                        const Failure& failure);
+                                        const Outcome& outcome);
 
 }  // namespace clew::recorder
 

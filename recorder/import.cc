@@ -73,7 +73,7 @@ Status CopyImages(BundleWriter& bundle, const ImportedRun& run) {
       continue;
     }
     CLEW_ASSIGN_OR_RETURN(file, MappedFile::Open(image.file));
-    if (BuildIdOf(file.bytes()) != image.build_id) {
+    if (ImageIdOf(file.bytes()) != image.build_id) {
       return SystemError(
           EBUSY,
           fmt::format("{:?} was replaced during the import; import again",
@@ -105,7 +105,8 @@ std::string ImportManifest(const ImportedRun& run) {
     pb::Image& to = *manifest.add_images();
     to.set_path(Utf8(image.path));
     to.set_build_id(image.build_id.data(), image.build_id.size());
-    to.set_has_build_id(true);
+    to.set_has_build_id(image.has_build_id);
+    to.set_not_verified(image.not_verified);
     to.set_size_bytes(image.size_bytes);
   }
   return manifest.SerializeAsString();

@@ -16,7 +16,9 @@ namespace clew::recorder {
 // A file that an imported recording had mapped executable.
 struct ImportedImage {
   std::string path;  // as recorded; its last component is a file's name
-  std::vector<uint8_t> build_id;  // 1 to 20 bytes
+  std::vector<uint8_t> build_id;  // as ImageIdOf tells of `file`, if found
+  bool has_build_id = true;       // false: build_id is a digest
+  bool not_verified = false;      // taken by its path alone
   std::string file;               // where it is now; empty: not found
   uint64_t size_bytes = 0;        // of `file`
 };

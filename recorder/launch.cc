@@ -68,21 +68,6 @@ Result<int> WaitFor(pid_t child) {
   return status;
 }
 
-// Where the plugin's own time limit fails, too.
-Result<int> WaitAtMost(pid_t child, uint32_t limit_s) {
-  constexpr useconds_t kPollUs = 10'000;
-  for (uint64_t waited_us = 0; waited_us < limit_s * 1'000'000ull;
-       waited_us += kPollUs) {
-    int status = 0;
-    if (waitpid(child, &status, WNOHANG) == child) {
-      return status;
-    }
-    usleep(kPollUs);
-  }
-  kill(child, SIGKILL);
-  return WaitFor(child);
-}
-
 // A terminal sends SIGINT to both; the recorder waits for the program's end.
 class IgnoreInterrupt {
  public:
@@ -160,8 +145,7 @@ Result<int> RunUnderQemu(const Launch& launch) {
     setenv("LD_PRELOAD", launch.plugin.c_str(), 1);
     ExecQemu(*qemu, pointers);
   }
-  return launch.kill_after_s > 0 ? WaitAtMost(child, launch.kill_after_s)
-                                 : WaitFor(child);
+  return WaitFor(child);
 }
 
 }  // namespace clew::recorder

@@ -18,7 +18,6 @@ struct Launch {
   std::string program;  // path of command[0]
   std::string plugin;
   Session session;
-  uint32_t kill_after_s = 0;  // 0: never
 };
 
 // Path of the program that `name` names, as execvp finds it.

@@ -36,6 +36,8 @@ pb::Failure::Kind ToProto(FailureKind kind) {
       return pb::Failure::KIND_EXIT;
     case FailureKind::kHang:
       return pb::Failure::KIND_HANG;
+    case FailureKind::kTimeLimit:
+      return pb::Failure::KIND_TIME_LIMIT;
   }
   return pb::Failure::KIND_NONE;
 }
@@ -65,7 +67,6 @@ void SetFailure(const Failure& failure, pb::Failure& to) {
 
 Status WriteManifest(BundleWriter& bundle, const RecordOptions& options,
                      const Session& session, const Outcome& outcome,
-                     const Failure& failure,
                      const std::vector<ImageInfo>& images) {
   pb::Manifest manifest;
   manifest.set_format_version(kFormatVersion);
@@ -78,7 +79,7 @@ Status WriteManifest(BundleWriter& bundle, const RecordOptions& options,
   }
   manifest.set_working_directory(WorkingDirectory());
   manifest.set_recorded_at_s(std::time(nullptr));
-  SetFailure(failure, *manifest.mutable_failure());
+  SetFailure(outcome.failure, *manifest.mutable_failure());
   for (const ImageInfo& image : images) {
     AddImage(image, *manifest.add_images());
   }

@@ -22,7 +22,6 @@ void SetFailure(const Failure& failure, pb::Failure& to);
                                    const RecordOptions& options,
                                    const Session& session,
                                    const Outcome& outcome,
-                                   const Failure& failure,
                                    const std::vector<ImageInfo>& images);
 
 }  // namespace clew::recorder

@@ -4,10 +4,10 @@
 #include <bit>
 #include <optional>
 
+#include "common/path_names.h"
 #include "proto/bundle.pb.h"
 #include "recorder/manifest.h"
 #include "recorder/utf8.h"
-#include "recorder/vdso.h"
 
 namespace clew::recorder {
 namespace {

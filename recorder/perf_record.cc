@@ -249,7 +249,7 @@ class Recorder {
       }
     }
     if (aborted_at_) {
-      failure.kind = FailureKind::kHang;
+      failure.kind = FailureKind::kTimeLimit;
     }
   }
 

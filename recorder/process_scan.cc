@@ -19,7 +19,6 @@
 namespace clew::recorder {
 namespace {
 
-constexpr size_t kBuildIdBytesMax = 20;
 constexpr size_t kFilesMax = 100'000;     // whose build-ids are kept
 constexpr size_t kMappingsMax = 100'000;  // of a process
 constexpr std::string_view kDeleted = " (deleted)";
@@ -150,9 +149,6 @@ std::vector<uint8_t> ProcessScanner::BuildIdOf(int32_t process,
   std::vector<uint8_t> id;
   if (file) {
     id = recorder::BuildIdOf(file->bytes());
-  }
-  if (id.size() > kBuildIdBytesMax) {
-    id.clear();
   }
   if (!path.ends_with(kDeleted) && build_ids_.size() < kFilesMax) {
     build_ids_.emplace(path, id);

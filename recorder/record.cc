@@ -1,7 +1,9 @@
 #include "recorder/record.h"
 
+#include <signal.h>
 #include <sys/wait.h>
 
+#include <algorithm>
 #include <cstdlib>
 
 #include "common/file.h"
@@ -10,14 +12,13 @@
 #include "recorder/bundle_writer.h"
 #include "recorder/launch.h"
 #include "recorder/qemu/session.h"
+#include "recorder/raw_events.h"
 
 namespace clew::recorder {
 namespace {
 
 constexpr uint32_t kCoresMax = 64;
 constexpr uint32_t kQuantumMax = 1'000'000;
-// How long the plugin's own time limit gets to end the run.
-constexpr uint32_t kGraceS = 30;
 // With a crystal of 1/64 of the TSC an MTC period of 2^6 is 4096 instructions.
 constexpr uint32_t kTscTicksPerCrystalTick = 64;
 
@@ -53,13 +54,25 @@ Result<Session> MakeSession(const RecordOptions& options,
   session.encoder.tsc_ctc_numerator = kTscTicksPerCrystalTick;
   session.encoder.tsc_ctc_denominator = 1;
   session.timeout_s = options.timeout_s;
-  session.core_on_exit = options.core_on_exit;
+  session.fail_on = options.fail_on;
+  session.core_on_exit = options.core_on_exit && !options.keep_only_if_failed;
   session.turns_path = options.turns_path;
   CLEW_RETURN_IF_ERROR(Validate(session.encoder));
   return session;
 }
 
+// The program's own deaths are recorded, whoever sent the signal; so one that
+// is not, by a signal that tells of a fault, is QEMU's.
+bool IsCrash(int signal) {
+  return signal == SIGSEGV || signal == SIGBUS || signal == SIGILL ||
+         signal == SIGFPE || signal == SIGTRAP || signal == SIGABRT;
+}
+
 std::string HowQemuEnded(int status) {
+  if (WIFSIGNALED(status) && IsCrash(WTERMSIG(status))) {
+    return fmt::format("qemu-x86_64 itself crashed by {}, not the program",
+                       SignalText(WTERMSIG(status)));
+  }
   if (WIFSIGNALED(status)) {
     return SignalText(WTERMSIG(status)) + " from outside ended the program";
   }
@@ -82,29 +95,43 @@ Result<Outcome> ReadOutcome(const Session& session, int wait_status) {
   return outcome;
 }
 
-// A run that ended by itself counts as failed if the user says so.
-Failure JudgeFailure(const Outcome& outcome, const FailOn& fail_on) {
-  Failure failure = outcome.failure;
-  if (failure.kind == FailureKind::kNone &&
-      fail_on.Matches(failure.exit_status)) {
-    failure.kind = FailureKind::kExit;
+std::string PlaceOf(TraceeAddr ip, const std::vector<RawEvent>& mappings) {
+  for (const RawEvent& mapping : mappings) {
+    const uint64_t offset = ip.as_int() - mapping.addr;
+    if (offset < mapping.size_bytes) {
+      return fmt::format("{}+{:#x}",
+                         mapping.text.substr(mapping.text.rfind('/') + 1),
+                         mapping.file_offset + offset);
+    }
   }
-  return failure;
+  return {};
+}
+
+Result<std::vector<UnknownInsn>> FindUnknownInsns(const RecordOptions& options,
+                                                  const std::string& folder) {
+  std::vector<UnknownInsn> unknown;
+  CLEW_ASSIGN_OR_RETURN(code, ReadCodeList(CodeListPath(folder)));
+  for (CodeInsn& insn : code) {
+    if (options.can_replay && !options.can_replay(insn.bytes)) {
+      unknown.push_back({.insn = std::move(insn), .place = {}});
+    }
+  }
+  std::vector<RawEvent> mappings;
+  CLEW_RETURN_IF_ERROR(
+      ForEachRawEvent(RawEventsPath(folder), [&](const RawEvent& event) {
+        if (event.kind == RawEvent::Kind::kMmap) {
+          mappings.push_back(event);
+        }
+        return Status();
+      }));
+  for (UnknownInsn& found : unknown) {
+    found.place = PlaceOf(found.insn.ip, mappings);
+  }
+  std::ranges::sort(unknown, {}, [](const auto& u) { return u.insn.ip; });
+  return unknown;
 }
 
 }  // namespace
-
-bool FailOn::Matches(int32_t exit_status) const {
-  switch (rule) {
-    case Rule::kNever:
-      return false;
-    case Rule::kEquals:
-      return exit_status == status;
-    case Rule::kDiffers:
-      return exit_status != status;
-  }
-  return false;
-}
 
 Result<FailOn> ParseFailOn(const std::string& text) {
   FailOn fail_on;
@@ -138,27 +165,27 @@ Result<RecordOutcome> Record(const RecordOptions& options) {
   CLEW_ASSIGN_OR_RETURN(session, MakeSession(options, bundle.folder()));
   CLEW_RETURN_IF_ERROR(
       bundle.files().CreateDirectory(RawFolder(bundle.folder())));
-  const Launch launch{
-      .command = options.command,
-      .program = program,
-      .plugin = options.plugin_path,
-      .session = session,
-      .kill_after_s = options.timeout_s > 0 ? options.timeout_s + kGraceS : 0};
+  const Launch launch{.command = options.command,
+                      .program = program,
+                      .plugin = options.plugin_path,
+                      .session = session};
   CLEW_ASSIGN_OR_RETURN(wait_status, RunUnderQemu(launch));
   CLEW_ASSIGN_OR_RETURN(outcome, ReadOutcome(session, wait_status));
 
-  RecordOutcome result{.failure = JudgeFailure(outcome, options.fail_on),
+  RecordOutcome result{.failure = outcome.failure,
                        .insns = outcome.insns,
                        .handovers = outcome.handovers,
                        .switches = outcome.switches,
-                       .seed = options.seed};
+                       .seed = options.seed,
+                       .unknown_insns = {}};
   result.kept =
       !options.keep_only_if_failed || result.failure.kind != FailureKind::kNone;
   if (!result.kept) {
     return result;
   }
-  CLEW_ASSIGN_OR_RETURN(
-      pt_bytes, Assemble(bundle, options, session, outcome, result.failure));
+  CLEW_ASSIGN_OR_RETURN(unknown, FindUnknownInsns(options, bundle.folder()));
+  result.unknown_insns = std::move(unknown);
+  CLEW_ASSIGN_OR_RETURN(pt_bytes, Assemble(bundle, options, session, outcome));
   result.pt_bytes = pt_bytes;
   CLEW_RETURN_IF_ERROR(bundle.Publish());
   return result;

@@ -3,12 +3,8 @@
 
 #include <cstddef>
 #include <span>
-#include <string_view>
 
 namespace clew::recorder {
-
-// What the kernel and perf call its mapping.
-inline constexpr std::string_view kVdsoPath = "[vdso]";
 
 // The code that the kernel maps into every 64-bit process, as this process has
 // it: a whole ELF file. Empty where the kernel maps none (vdso=0). Lives as

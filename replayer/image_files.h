@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <map>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -23,16 +24,23 @@ class ImageFiles {
   // several for one path counts.
   void Add(std::string recorded_path, std::string stored_path);
 
-  // Contents, borrowed. A path that was not recorded as such is found too if it
-  // differs only by /lib against /usr/lib (merged /usr) or the like, or has the
-  // base name of exactly one recorded file: ld.so opens a library by another
-  // path than the kernel reports for its mapping.
+  // Contents, borrowed. The path may be another than the kernel reported for
+  // the file's mapping. In this order, the file is found that
+  //   - was recorded by it, or by /lib for /usr/lib (merged /usr) or the like;
+  //   - begins with `start`, what the process has in memory of it (empty: it is
+  //     not known), if all that do are copies of each other;
+  //   - alone has its base name.
   // kInvalidArgument: no such file was recorded. kSystem: it cannot be read.
   [[nodiscard]] Result<std::span<const std::byte>> Read(
-      std::string_view recorded_path);
+      std::string_view recorded_path, std::span<const std::byte> start = {});
 
  private:
-  const std::string* StoredPath(const std::string& recorded_path) const;
+  using Contents = std::span<const std::byte>;
+  const std::string* ByPath(const std::string& recorded_path) const;
+  const std::string* ByBaseName(const std::string& recorded_path) const;
+  // nullopt: none, or several that differ.
+  std::optional<Contents> ByStart(Contents start);
+  Result<Contents> Map(const std::string& stored_path);
 
   std::map<std::string, std::string> stored_;           // by recorded path
   std::multimap<std::string, std::string> base_names_;  // to stored path

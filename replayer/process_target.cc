@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "common/check.h"
+#include "machine/cpu.h"
 #include "process/verdict.h"
 #include "replayer/arrive.h"
 #include "replayer/check_steps.h"
@@ -264,6 +265,24 @@ std::optional<machine::Registers> ProcessTarget::ReadRegisters(
     return std::nullopt;
   }
   return process_.thread(*index).registers;
+}
+
+std::optional<machine::Fault> ProcessTarget::FailingFault() const {
+  const auto thread = session_->tape().IndexOf(failure_.thread);
+  if (position() != end() || failure_.kind != FailureKind::kSignal || !thread) {
+    return std::nullopt;
+  }
+  const process::ThreadState& state = process_.thread(*thread);
+  if (state.phase != process::ThreadPhase::kRunning) {
+    return machine::Fault{};
+  }
+  machine::Registers registers = state.registers;
+  machine::Memory memory = process_.memory();
+  machine::CodeCache code;
+  const machine::Stop stop = machine::Machine(registers, memory, code).Run(1);
+  return stop.kind == machine::StopKind::kUnsupported
+             ? std::nullopt
+             : std::optional(stop.fault);
 }
 
 size_t ProcessTarget::ReadMemory(TraceeAddr addr,

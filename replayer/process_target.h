@@ -56,6 +56,7 @@ class ProcessTarget final : public ReplayTarget {
   std::string ExecPath() const override { return options_.exec_path; }
   std::vector<std::byte> Auxv() const override { return auxv_; }
   Failure failure() const override { return failure_; }
+  std::optional<machine::Fault> FailingFault() const override;
   void set_output(OutputSink* sink) override { output_ = sink; }
 
   // The process as it is now, for comparing with evidence.

@@ -12,6 +12,7 @@
 #include "common/inputs.h"
 #include "common/result.h"
 #include "common/units.h"
+#include "machine/cpu.h"
 #include "machine/registers.h"
 #include "replayer/stop_points.h"
 
@@ -103,6 +104,10 @@ class ReplayTarget {
   virtual std::vector<std::byte> Auxv() const = 0;
   // How the run ended: what is to be seen at end().
   virtual Failure failure() const = 0;
+  // The fault that the failing thread's next instruction raises; kNone: it
+  // raises none, the signal was sent. nullopt: not at end(), no failure by a
+  // signal, or an instruction that the machine does not know.
+  virtual std::optional<machine::Fault> FailingFault() const = 0;
 
   // Where output goes as its system calls are replayed; nullptr: nowhere.
   // Borrowed.

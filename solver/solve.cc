@@ -52,8 +52,7 @@ class Portfolio {
       report_.why = "time limit";
     } else if (report_.stats.nodes >= options_.nodes_max) {
       report_.why = "node limit";
-    } else if (!options_.use_search && !options_.use_repair &&
-               !options_.use_beam && !options_.use_z3) {
+    } else if (!HasOtherThanZ3() && !options_.use_z3) {
       report_.why = "no engine is allowed";
     } else {
       return false;
@@ -75,8 +74,28 @@ class Portfolio {
     if (options_.use_beam && round >= kFirstBeamRound && RunBeam()) {
       return true;
     }
-    return options_.use_z3 && round >= kFirstZ3Round ? RunZ3()
-                                                     : Result<bool>(false);
+    return UsesZ3() && round >= kFirstZ3Round ? RunZ3() : Result<bool>(false);
+  }
+
+  bool UsesZ3() const { return options_.use_z3 && !z3_ended_; }
+
+  // An error of Z3, or of what it needs, ends Z3 alone, where there are others.
+  Result<bool> RunZ3() {
+    auto answered = AskZ3();
+    if (answered || !HasOtherThanZ3()) {
+      return answered;
+    }
+    z3_ended_ = true;
+    report_.runs.push_back({.engine = "z3",
+                            .verdict = Verdict::kUnknown,
+                            .why = answered.error().message,
+                            .stats = {},
+                            .clauses = 0});
+    return false;
+  }
+
+  bool HasOtherThanZ3() const {
+    return options_.use_search || options_.use_repair || options_.use_beam;
   }
 
   Deadline Slice() const { return deadline_.Within(slice_seconds_); }
@@ -172,7 +191,7 @@ class Portfolio {
     return trace_ ? &*trace_ : nullptr;
   }
 
-  Result<bool> RunZ3() {
+  Result<bool> AskZ3() {
     CLEW_ASSIGN_OR_RETURN(trace, Trace());
     if (trace == nullptr || trace->access_count() > options_.z3_accesses_max) {
       return false;
@@ -220,6 +239,9 @@ class Portfolio {
   Status Conclude() {
     report_.seconds = options_.seconds - deadline_.seconds_left();
     report_.why = report_.verdict == Verdict::kUnknown ? report_.why : "";
+    if (!options_.trace_is_complete) {
+      return {};  // what it says is not what the program does
+    }
     CLEW_ASSIGN_OR_RETURN(trace, Trace());
     if (trace == nullptr) {
       return {};
@@ -258,6 +280,7 @@ class Portfolio {
   double slice_seconds_;
   uint64_t deepest_ = 0;
   bool asked_ = false;
+  bool z3_ended_ = false;
   std::optional<ConstraintTrace> trace_;
   SolveReport report_;
 };

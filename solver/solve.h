@@ -31,7 +31,8 @@ struct SolveOptions {
   // Z3 is asked only about traces with at most this many accesses.
   uint64_t z3_accesses_max = 20'000;
   // Whatever the order, the program makes the accesses of the trace. If not
-  // (addresses depend on reads), Z3's unsat is not one of the program.
+  // (addresses depend on reads), Z3's unsat is not one of the program, and the
+  // trace explains nothing.
   bool trace_is_complete = false;
   // How long to look for the groups that conflict, once unsat is known.
   double explain_seconds = 10;
@@ -61,7 +62,7 @@ struct SolveReport {
   std::vector<constraints::GroupId> conflicting;
   std::vector<std::string> conflicting_labels;
   std::string why;  // for kUnknown
-  // Present if there is a trace.
+  // Present if there is a complete trace.
   std::optional<Ambiguity> ambiguity;
   std::vector<EngineRun> runs;
   SearchStats stats;
@@ -70,7 +71,8 @@ struct SolveReport {
   std::string deepest_contradiction;
 };
 
-// Asked at most once, when Z3 or an explanation needs the trace. The
+// Asked at most once, when Z3 or an explanation needs the trace. Its error, or
+// an invalid trace, ends Z3 and is told in SolveReport::runs. The
 // expressions in it must live until Solve returns.
 using TraceProvider = std::function<Result<constraints::ConstraintTrace>()>;
 
@@ -81,8 +83,8 @@ using TraceProvider = std::function<Result<constraints::ConstraintTrace>()>;
 // Promises: a witness was executed to its end without contradiction; unsat
 // comes from a search that refuted every choice (up to collisions of 64-bit
 // digests) or, for a complete trace, from Z3; all else is unknown. An Error
-// means that the question could not be put: an invalid trace, no process for
-// Z3.
+// means that the question could not be put: a complete trace is invalid, or the
+// only engine that is allowed has failed.
 [[nodiscard]] Result<SolveReport> Solve(constraints::Executor& executor,
                                         const TraceProvider& provider,
                                         const SolveOptions& options);

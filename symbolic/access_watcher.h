@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <limits>
+#include <optional>
 
 #include "machine/cpu.h"
 #include "process/process.h"
@@ -20,7 +21,12 @@ class AccessWatcher : public machine::AccessObserver {
       : process_(process), words_(words) {}
 
   // Before each Process::Run.
-  void set_thread(size_t thread) { thread_ = thread; }
+  void set_thread(size_t thread) {
+    thread_ = thread;
+    last_read_.reset();
+  }
+  // The latest instruction since set_thread that read memory.
+  std::optional<uint64_t> last_read() const { return last_read_; }
 
   bool OnAccess(const machine::ObservedAccess& access) final {
     const process::ThreadState& state = process_.thread(thread_);
@@ -33,6 +39,9 @@ class AccessWatcher : public machine::AccessObserver {
                        .kind = access.kind,
                        .lo_tick = lo_tick_,
                        .hi_tick = hi_tick_};
+    if (Reads(access.kind)) {
+      last_read_ = seen.at.insn;
+    }
     const uint64_t last = (access.addr + access.size_bytes - 1) / 8;
     for (; seen.word <= last; ++seen.word) {
       if (words_.Note(seen)) {
@@ -62,6 +71,7 @@ class AccessWatcher : public machine::AccessObserver {
   uint64_t block_position_ = 0;
   uint64_t lo_tick_ = 0;
   uint64_t hi_tick_ = 0;
+  std::optional<uint64_t> last_read_;
 };
 
 }  // namespace clew::symbolic

@@ -46,13 +46,15 @@ std::vector<OrderEdge> EdgesOf(const BuiltTrace& built,
 Result<ConstructiveReport> ConstructiveSearch(const process::Process& start,
                                               const Failure& failure,
                                               uint64_t clock_slack_ticks,
-                                              WordTable& words,
+                                              WordTable& words, Cuts& cuts,
                                               solver::SolveOptions options) {
   const solver::Deadline deadline(options.seconds);
   ConstructiveReport report;
   while (!deadline.passed()) {
-    const uint64_t known = words.contested_count();
-    MachineExecutor executor(start, failure, clock_slack_ticks, words,
+    const uint64_t known = words.learned();
+    report.contested = words.contested_count();
+    report.cuts = cuts.count();
+    MachineExecutor executor(start, failure, clock_slack_ticks, words, cuts,
                              {.seed = options.seed, .grain_insns = 64});
     const auto origin = executor.SetMark();
     options.seconds = deadline.seconds_left();
@@ -60,13 +62,14 @@ Result<ConstructiveReport> ConstructiveSearch(const process::Process& start,
     BuiltTrace built;
     const solver::TraceProvider provider =
         [&]() -> Result<constraints::ConstraintTrace> {
-      CLEW_ASSIGN_OR_RETURN(
-          trace, BuildTrace(start, words.ContestedWords(), pool,
-                            {.clock_slack_ticks = clock_slack_ticks}));
+      CLEW_ASSIGN_OR_RETURN(trace,
+                            BuildTrace(start, words.ContestedWords(), pool,
+                                       {.clock_slack_ticks = clock_slack_ticks,
+                                        .deadline = deadline.time()}));
       built = std::move(trace);
       return built.trace;
     };
-    const bool small = known <= kFormulaContestedMax;
+    const bool small = report.contested <= kFormulaContestedMax;
     CLEW_ASSIGN_OR_RETURN(
         answer,
         solver::Solve(executor, small ? provider : solver::TraceProvider(),
@@ -76,7 +79,6 @@ Result<ConstructiveReport> ConstructiveSearch(const process::Process& start,
     }
     ++report.rounds;
     ++options.seed;
-    report.contested = known;
     report.answer = std::move(answer);
     if (report.answer.verdict == solver::Verdict::kWitness) {
       if (report.answer.accesses) {
@@ -87,13 +89,19 @@ Result<ConstructiveReport> ConstructiveSearch(const process::Process& start,
       report.steps = executor.ScheduleOf(report.answer.steps);
       return report;
     }
-    const bool learned = words.contested_count() != known;
-    if (!learned && words.words_dropped() == 0) {
+    const bool refuted = report.answer.verdict == solver::Verdict::kUnsat;
+    const bool learned = words.learned() != known;
+    report.exhausted = refuted && !learned && executor.exposed().count() == 0;
+    if (report.exhausted && words.accesses_dropped() == 0) {
       return report;
     }
-    if (report.answer.verdict == solver::Verdict::kUnsat) {
-      report.answer.verdict = solver::Verdict::kUnknown;
+    report.answer.verdict = solver::Verdict::kUnknown;
+    if (report.exhausted || (!refuted && !learned)) {
+      return report;
+    }
+    if (refuted) {
       report.answer.why = "more accesses turned out to be contested";
+      cuts.Add(executor.exposed());
     }
   }
   return report;

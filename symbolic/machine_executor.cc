@@ -22,11 +22,13 @@ constexpr size_t kCulpritsMax = 4;
 MachineExecutor::MachineExecutor(const process::Process& start,
                                  const Failure& failure,
                                  uint64_t clock_slack_ticks, WordTable& words,
-                                 GuessOptions guess)
+                                 Cuts cuts, GuessOptions guess)
     : failure_(failure),
       process_(start),
       rules_(process_, clock_slack_ticks),
       guess_(process_, guess),
+      cuts_(std::move(cuts)),
+      exposed_(start.thread_count()),
       steps_(start.thread_count()),
       watcher_(process_, words) {
   for (uint32_t i = 0; i < start.thread_count(); ++i) {
@@ -34,6 +36,7 @@ MachineExecutor::MachineExecutor(const process::Process& start,
   }
   process_.mutable_memory().EnableDigest();
   process_.set_observer(&watcher_);
+  process_.set_stops_asleep(true);
 }
 
 MachineExecutor::~MachineExecutor() = default;
@@ -62,9 +65,11 @@ bool MachineExecutor::Enabled(uint32_t thread) const {
          Value(rules_.Permits(process_, thread), false);
 }
 
-uint64_t MachineExecutor::NextContested(uint32_t thread, uint64_t insn) const {
+uint64_t MachineExecutor::NextStop(uint32_t thread, uint64_t insn) const {
   const auto found = contested_[thread].lower_bound(insn);
-  return found == contested_[thread].end() ? kNever : found->first;
+  const uint64_t contested =
+      found == contested_[thread].end() ? kNever : found->first;
+  return std::min(contested, cuts_.Next(thread, insn));
 }
 
 constraints::NextStep MachineExecutor::Next(uint32_t thread) const {
@@ -84,6 +89,8 @@ constraints::NextStep MachineExecutor::Next(uint32_t thread) const {
     next.contested = true;
     next.kind = AccessKind::kReadModifyWrite;
     next.word = TraceeAddr(process_.thread(thread).wait_addr);
+  } else {
+    next.contested = cuts_.Contains(thread, process_.thread(thread).retired);
   }
   return next;
 }
@@ -94,7 +101,8 @@ StepResult MachineExecutor::Step(uint32_t thread) {
   }
   const process::ThreadState& state = process_.thread(thread);
   const auto at = contested_[thread].find(state.retired);
-  const uint64_t next = NextContested(thread, state.retired + 1);
+  const uint64_t next = NextStop(thread, state.retired + 1);
+  const Begin begin = BeginOf(thread);
   StepRead read;
   if (at != contested_[thread].end()) {
     read = {.word = at->second.word, .reads = Reads(at->second.kind)};
@@ -109,15 +117,89 @@ StepResult MachineExecutor::Step(uint32_t thread) {
         process_.Run(thread, std::min(next, end)),
         Advance{.stop = Advance::Stop::kContradiction, .insns_retired = 0});
     if (advance.stop == Advance::Stop::kContradiction) {
+      NoteExposed(thread, begin);
       return Contradict(thread);
     }
-    if (advance.stop != Advance::Stop::kReached) {
+    if (advance.stop != Advance::Stop::kReached || state.needs_wake) {
       break;
     }
   }
   CLEW_CHECK(error_ || state.retired > before, "thread {} does not go on",
              process_.tid(thread));
   return Finished(thread) ? StepResult::kFinished : StepResult::kOk;
+}
+
+MachineExecutor::Begin MachineExecutor::BeginOf(uint32_t thread) const {
+  const process::ThreadState& state = process_.thread(thread);
+  return {.insn = state.retired,
+          .block = state.block,
+          .block_insn = state.retired - state.block_done,
+          .contested =
+              contested_[thread].contains(state.retired) || state.needs_wake};
+}
+
+bool MachineExecutor::OthersEnabled(uint32_t thread) const {
+  for (uint32_t other = 0; other < thread_count(); ++other) {
+    if (other != thread && Enabled(other)) {
+      return true;
+    }
+  }
+  return false;
+}
+
+void MachineExecutor::Expose(uint32_t thread, uint64_t insn) {
+  if (!cuts_.Contains(thread, insn)) {
+    exposed_.Add(thread, insn);
+  }
+}
+
+// Behind the contested instruction with which it began, a step that contradicts
+// may have read too early what another thread has yet to write.
+void MachineExecutor::NoteExposed(uint32_t thread, const Begin& begin) {
+  const uint64_t first = begin.insn + (begin.contested ? 1 : 0);
+  const uint64_t end = process_.thread(thread).retired;
+  const auto read = watcher_.last_read();
+  const bool faults =
+      process_.contradiction().kind == process::Contradiction::Kind::kFault &&
+      end >= first;
+  const bool reads = read && *read >= first;
+  if ((reads || faults) && OthersEnabled(thread)) {
+    Expose(thread, first);
+    ExposeBlocks(thread, begin, first, end);
+  }
+}
+
+// Cut where facts of order change (time, slice, system calls), too, the thread
+// can wait anywhere without holding up another.
+void MachineExecutor::ExposeBlocks(uint32_t thread, const Begin& begin,
+                                   uint64_t first, uint64_t end) {
+  StreamBlock before = BlockAt(thread, begin.block - 1);
+  uint64_t insn = begin.block_insn;
+  for (uint64_t at = begin.block; insn <= end; ++at) {
+    const StreamBlock block = BlockAt(thread, at);
+    if (block.insn_count == 0) {
+      return;
+    }
+    if (insn > first &&
+        (before.is_syscall || before.interrupted ||
+         before.time.hi != block.time.hi || before.slice != block.slice)) {
+      Expose(thread, insn);
+    }
+    if (insn >= first && before.is_syscall) {
+      Expose(thread, insn + 1);  // here the call has returned
+    }
+    before = block;
+    insn += block.insn_count;
+  }
+}
+
+// Empty where there is none.
+StreamBlock MachineExecutor::BlockAt(uint32_t thread, uint64_t position) const {
+  const StreamBlock* const none = nullptr;
+  const StreamBlock* const block =
+      position == kNever ? none
+                         : Value(process_.tape().Block(thread, position), none);
+  return block == nullptr ? StreamBlock() : *block;
 }
 
 StepResult MachineExecutor::Contradict(uint32_t thread) {

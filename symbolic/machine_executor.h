@@ -12,6 +12,7 @@
 #include "process/process.h"
 #include "symbolic/access_watcher.h"
 #include "symbolic/constraints/executor.h"
+#include "symbolic/cuts.h"
 #include "symbolic/guess.h"
 #include "symbolic/order_rules.h"
 #include "symbolic/word_table.h"
@@ -22,15 +23,18 @@ namespace clew::symbolic {
 // its next contested instruction and on to the one after, as far as time and
 // core order permit.
 //
-// Which instructions are contested is fixed when the executor is made. Further
-// ones that it meets are learned by the word table; a search that found
-// nothing while the table did not grow has refuted every interleaving.
+// Which instructions are contested is fixed when the executor is made, and
+// where steps are cut besides. Further contested ones that it meets are learned
+// by the word table, and where a step that contradicted would have to be cut is
+// in exposed(). A search that refuted every choice has refuted every
+// interleaving if the table has not learned anything, and exposed() is empty
+// (docs/design/solve.md, "When unsat is said").
 class MachineExecutor final : public constraints::Executor {
  public:
   // `failure` and `words` are borrowed. Leaves marks on its own copy of
   // `start`.
   MachineExecutor(const process::Process& start, const Failure& failure,
-                  uint64_t clock_slack_ticks, WordTable& words,
+                  uint64_t clock_slack_ticks, WordTable& words, Cuts cuts,
                   GuessOptions guess);
   ~MachineExecutor() override;
   MachineExecutor(const MachineExecutor&) = delete;
@@ -52,6 +56,10 @@ class MachineExecutor final : public constraints::Executor {
   // contradiction from then on.
   const std::optional<Error>& error() const { return error_; }
 
+  // Where steps that contradicted read memory while another thread might have
+  // acted first, and no step begins.
+  const Cuts& exposed() const { return exposed_; }
+
   // The order as a schedule. REQUIRES: the executor stands at its start.
   std::vector<ScheduleStep> ScheduleOf(const constraints::StepOrder& order);
 
@@ -67,7 +75,22 @@ class MachineExecutor final : public constraints::Executor {
     bool reads = false;
   };
 
-  uint64_t NextContested(uint32_t thread, uint64_t insn) const;
+  // Where a step began.
+  struct Begin {
+    uint64_t insn = 0;
+    uint64_t block = 0;
+    uint64_t block_insn = 0;  // the block's first one
+    bool contested = false;   // a choice between known conflicts
+  };
+
+  Begin BeginOf(uint32_t thread) const;
+  uint64_t NextStop(uint32_t thread, uint64_t insn) const;
+  bool OthersEnabled(uint32_t thread) const;
+  void NoteExposed(uint32_t thread, const Begin& begin);
+  void ExposeBlocks(uint32_t thread, const Begin& begin, uint64_t first,
+                    uint64_t end);
+  StreamBlock BlockAt(uint32_t thread, uint64_t position) const;
+  void Expose(uint32_t thread, uint64_t insn);
   constraints::StepResult Contradict(uint32_t thread);
   template <class T>
   T Value(const Result<T>& result, T otherwise) const;
@@ -77,7 +100,9 @@ class MachineExecutor final : public constraints::Executor {
   mutable OrderRules rules_;
   mutable Guess guess_;
   std::vector<WordTable::Contested> contested_;  // by thread
-  std::vector<std::vector<StepRead>> steps_;     // by thread
+  Cuts cuts_;
+  Cuts exposed_;
+  std::vector<std::vector<StepRead>> steps_;  // by thread
   std::vector<Undo> marks_;
   AccessWatcher watcher_;
   constraints::Contradiction contradiction_;

@@ -6,6 +6,8 @@
 
 #include "common/check.h"
 #include "symbolic/check.h"
+#include "symbolic/cuts.h"
+#include "symbolic/doubts.h"
 #include "symbolic/trace_builder.h"
 #include "symbolic/window_search.h"
 
@@ -39,52 +41,67 @@ class Portfolio {
         deadline_(options.time_limit_s),
         windows_(start, recording.failure, recording.clock_slack_ticks,
                  options.windows, progress),
-        words_(start.thread_count(), recording.clock_slack_ticks) {}
+        words_(start.thread_count(), recording.clock_slack_ticks),
+        cuts_(start.thread_count()) {}
 
-  // Sets verdict, schedule steps and engine, or why there is none.
+  // Sets verdict, schedule steps and engine, or why there is none. An error of
+  // an engine ends that engine; of the last one, the search.
   Status Run(SolveReport& report) {
-    CLEW_ASSIGN_OR_RETURN(guess, windows_.TryGuess(options_.time_limit_s));
-    if (guess) {
-      Accept(report, windows_.report().steps, "guess");
-    } else {
-      CLEW_RETURN_IF_ERROR(Alternate(report));
-    }
+    TryGuess(report);
+    CLEW_RETURN_IF_ERROR(Alternate(report));
     report.windows = windows_.report();
-    CLEW_RETURN_IF_ERROR(Measure(report));
+    Measure(report);
     report.contested = words_.contested_count();
+    if (report.verdict == Verdict::kUnknown) {
+      Explain(report);
+    }
     return {};
   }
 
  private:
+  void TryGuess(SolveReport& report) {
+    const auto found = windows_.TryGuess(options_.time_limit_s);
+    if (!found) {
+      windows_error_ = found.error();
+    } else if (*found) {
+      Accept(report, windows_.report().steps, "guess");
+    }
+  }
+
   // Windows as long as they come further; turns for both once they do not,
   // shorter ones first.
   Status Alternate(SolveReport& report) {
     double window_turn_s = kFirstWindowTurnS;
     double whole_turn_s = kFirstWholeTurnS;
-    while (report.verdict == Verdict::kUnknown) {
-      if (deadline_.passed()) {
-        report.reason = fmt::format("{:.0f} s", options_.time_limit_s);
-        return {};
-      }
-      CLEW_ASSIGN_OR_RETURN(came_further, SearchWindows(report, window_turn_s));
-      if (came_further || report.verdict != Verdict::kUnknown) {
+    while (report.verdict == Verdict::kUnknown && !deadline_.passed()) {
+      if (!windows_error_ && SearchWindows(report, window_turn_s)) {
         continue;
       }
-      if (!deadline_.passed() && Learn(kWholeInsnsMax)) {
-        CLEW_RETURN_IF_ERROR(SearchWhole(report, whole_turn_s));
+      if (report.verdict != Verdict::kUnknown) {
+        return {};
+      }
+      SearchWhole(report, whole_turn_s);
+      if (refuted_ || (windows_error_ && whole_is_over_)) {
+        break;
       }
       window_turn_s *= 3;
       whole_turn_s *= 3;
     }
-    return {};
+    return windows_error_ && !refuted_ && whole_is_over_
+               ? Status(std::unexpected(*windows_error_))
+               : Status();
   }
 
   // Whether a contradiction was left behind.
-  Result<bool> SearchWindows(SolveReport& report, double seconds) {
+  bool SearchWindows(SolveReport& report, double seconds) {
     const uint64_t stretches = windows_.report().stretches;
-    CLEW_ASSIGN_OR_RETURN(
-        found, windows_.Run(std::min(seconds, deadline_.seconds_left())));
-    if (found) {
+    const auto found =
+        windows_.Run(std::min(seconds, deadline_.seconds_left()));
+    if (!found) {
+      windows_error_ = found.error();
+      return false;
+    }
+    if (*found) {
       Accept(report, windows_.report().steps, "window search");
     }
     return windows_.report().stretches > stretches;
@@ -92,43 +109,31 @@ class Portfolio {
 
   // What is shared and contested, unless the recording is longer than that or
   // its beginning was forgotten. True: it is known.
-  bool Learn(uint64_t insns_max) {
+  bool Learn(uint64_t insns_max,
+             Clock::time_point deadline = Clock::time_point::max()) {
     if (!learned_ && start_.tape().HasBeginning()) {
       const auto first = FirstPoint(start_, recording_.clock_slack_ticks, {});
-      learned_ = LearnAlongPaths(*first, insns_max, recording_.failure, words_,
-                                 progress_)
-                     .to_the_end;
+      const LearnReport learned = LearnAlongPaths(
+          *first, insns_max, recording_.failure, words_, progress_, deadline);
+      learned_ = learned.to_the_end;
+      insns_learned_ = learned.insns_run / 2;  // in two passes
     }
     return learned_;
   }
 
-  Status SearchWhole(SolveReport& report, double seconds) {
-    if (!asked_impossible_) {
-      asked_impossible_ = true;
-      FindImpossible(report);
+  void SearchWhole(SolveReport& report, double seconds) {
+    if (whole_is_over_ || deadline_.passed()) {
+      return;
     }
-    return report.verdict == Verdict::kUnknown
-               ? Construct(report, std::min(seconds, deadline_.seconds_left()))
-               : Status();
-  }
-
-  // The recording as constraints over the words known to be contested.
-  Result<BuiltTrace> WriteDown(constraints::ExprPool& pool) const {
-    return BuildTrace(start_, words_.ContestedWords(), pool,
-                      {.clock_slack_ticks = recording_.clock_slack_ticks});
-  }
-
-  // A recorded branch that no order of memory accesses can explain needs no
-  // search. What is shared is as learned by two runs along the recorded paths,
-  // and the answer says so.
-  void FindImpossible(SolveReport& report) {
-    constraints::ExprPool pool;
-    const auto built = WriteDown(pool);
-    if (built && built->impossible) {
-      report.verdict = Verdict::kUnsat;
-      report.conflict = {*built->impossible,
-                         "timing packets and slices, which say what other "
-                         "threads may have written by then"};
+    if (!Learn(kWholeInsnsMax, deadline_.time())) {
+      whole_is_over_ = true;
+      return;
+    }
+    const Status searched =
+        Construct(report, std::min(seconds, deadline_.seconds_left()));
+    if (!searched) {
+      whole_error_ = searched.error();
+      whole_is_over_ = true;
     }
   }
 
@@ -137,9 +142,9 @@ class Portfolio {
     options.seconds = seconds;
     options.seed = options_.windows.seed;
     CLEW_ASSIGN_OR_RETURN(
-        found,
-        ConstructiveSearch(start_, recording_.failure,
-                           recording_.clock_slack_ticks, words_, options));
+        found, ConstructiveSearch(start_, recording_.failure,
+                                  recording_.clock_slack_ticks, words_, cuts_,
+                                  options));
     report.constructive = std::move(found);
     const solver::SolveReport& answer = report.constructive.answer;
     if (report.constructive.edges) {
@@ -147,12 +152,23 @@ class Portfolio {
     }
     if (answer.verdict == Verdict::kWitness) {
       Accept(report, report.constructive.steps, answer.engine);
-    } else if (answer.verdict == Verdict::kUnsat) {
-      report.verdict = Verdict::kUnsat;
-      report.conflict = answer.conflicting_labels;
-      report.conflict.push_back(answer.deepest_contradiction);
+    } else if (report.constructive.exhausted) {
+      Judge(report);
     }
     return {};
+  }
+
+  // Every choice was refuted. If accesses were dropped, an order may have been
+  // missed that a window finds.
+  void Judge(SolveReport& report) {
+    whole_is_over_ = true;
+    refuted_ = report.constructive.answer.verdict == Verdict::kUnsat;
+    report.doubts = DoubtsOf(recording_, start_.tape(), words_);
+    if (refuted_ && report.doubts.empty()) {
+      report.verdict = Verdict::kUnsat;
+      report.conflict.push_back(
+          report.constructive.answer.deepest_contradiction);
+    }
   }
 
   // Z3 found this order; whether the machine can follow it shows here.
@@ -170,18 +186,58 @@ class Portfolio {
   }
 
   // How much was open, and how much the evidence said.
-  Status Measure(SolveReport& report) {
+  void Measure(SolveReport& report) {
     if (!Learn(options_.measure_insns_max) ||
+        insns_learned_ > options_.measure_insns_max ||
         words_.contested_count() > kMeasureContestedMax) {
-      return {};
+      return;
     }
     constraints::ExprPool pool;
-    const auto built = WriteDown(pool);
+    const auto built =
+        BuildTrace(start_, words_.ContestedWords(), pool,
+                   {.clock_slack_ticks = recording_.clock_slack_ticks,
+                    .along = report.schedule.steps});
     if (built) {  // otherwise it is too large, and there is no figure
       report.ambiguity =
           solver::MeasureAmbiguity(WithoutAssumptions(*built), {});
     }
-    return {};
+  }
+
+  // Why there is no answer.
+  void Explain(SolveReport& report) const {
+    report.reason =
+        refuted_ ? "every order was refuted, which is no proof here"
+                 : fmt::format("time limit of {:.0f} s", options_.time_limit_s);
+    report.engines = {ToldOfWindows(), ToldOfWhole(report.constructive)};
+    if (!refuted_) {
+      report.advice = {
+          "a longer --time-limit",
+          "a recording with finer timing packets (clew record --timing mtc "
+          "with a smaller --mtc-period)"};
+    }
+  }
+  std::string ToldOfWindows() const {
+    const WindowSearchReport& windows = windows_.report();
+    return fmt::format(
+        "window search: {} instructions without contradiction, {} windows{}",
+        windows.furthest_insns, windows.windows,
+        windows_error_ ? "; ended: " + windows_error_->message : "");
+  }
+  std::string ToldOfWhole(const ConstructiveReport& whole) const {
+    if (whole_error_) {
+      return "whole recording: ended: " + whole_error_->message;
+    }
+    if (!learned_) {
+      return fmt::format(
+          "whole recording: not searched, it is longer than {} instructions or "
+          "its paths cannot be followed to the end",
+          kWholeInsnsMax);
+    }
+    return fmt::format(
+        "whole recording: {} states of {} contested instructions and {} cuts, "
+        "{}",
+        whole.answer.stats.nodes, whole.contested, whole.cuts,
+        whole.exhausted ? "every choice refuted" : "choices left");
   }
 
   static void Accept(SolveReport& report, std::vector<ScheduleStep> steps,
@@ -198,8 +254,13 @@ class Portfolio {
   solver::Deadline deadline_;
   WindowSearch windows_;
   WordTable words_;
+  Cuts cuts_;
   bool learned_ = false;
-  bool asked_impossible_ = false;
+  uint64_t insns_learned_ = 0;
+  bool whole_is_over_ = false;  // nothing would come of another turn
+  bool refuted_ = false;        // every choice, and nothing was dropped
+  std::optional<Error> windows_error_;
+  std::optional<Error> whole_error_;
 };
 
 }  // namespace

@@ -15,8 +15,9 @@
 
 namespace clew::symbolic {
 
-// kUnsat: the evidence contradicts itself, SolveReport::conflict says which
-// parts; kUnknown: no answer within the limits, SolveReport::reason says which.
+// kUnsat: it is proven that the evidence contradicts itself, and
+// SolveReport::conflict says where. kUnknown: all else; SolveReport::reason
+// says what ended the search.
 using solver::Verdict;
 
 struct SolveOptions {
@@ -42,8 +43,13 @@ struct SolveReport {
   uint64_t insns = 0;
   uint64_t outputs_differing = 0;  // output calls with other bytes
   double seconds = 0;
-  std::string reason;                 // kUnknown
   std::vector<std::string> conflict;  // kUnsat: evidence that conflicts
+  // kUnknown: what ended the search, how far each engine came, why a search
+  // that refuted all it tried proves nothing, and what may help.
+  std::string reason;
+  std::vector<std::string> engines;
+  std::vector<std::string> doubts;
+  std::vector<std::string> advice;
 };
 
 // Finds an interleaving that explains the recording: facts, guess, run, refine;

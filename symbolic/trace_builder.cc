@@ -5,7 +5,9 @@
 #include <cstring>
 #include <memory>
 #include <optional>
+#include <set>
 #include <span>
+#include <unordered_map>
 #include <utility>
 
 #include "machine/shadow.h"
@@ -32,6 +34,8 @@ namespace {
 constexpr std::array<Gpr, 6> kArguments = {kRdi, kRsi, kRdx, kR10, kR8, kR9};
 constexpr uint64_t kFutexCommandMask = 0x7f;
 constexpr int64_t kEagain = 11;
+constexpr int kPassesMax = 8;
+constexpr uint64_t kAdvancesPerLook = 256;  // at the clock
 
 // Runs all threads on shadow machines and collects the trace.
 class Builder final : public process::Engine, public machine::ShadowObserver {
@@ -57,32 +61,16 @@ class Builder final : public process::Engine, public machine::ShadowObserver {
 
   Result<BuiltTrace> Build() {
     process_.set_engine(this);
-    OrderRules rules(process_, options_.clock_slack_ticks);
-    Guess guess(process_, {});
-    while (true) {
-      CLEW_ASSIGN_OR_RETURN(
-          next, FindEarliest(
-                    process_, rules, [](size_t) { return true; },
-                    [&](size_t t) { return guess.KeyOf(process_, t); }));
-      if (!next) {
-        break;
-      }
-      CLEW_ASSIGN_OR_RETURN(end, guess.GrainEnd(process_, next->thread));
-      CLEW_ASSIGN_OR_RETURN(advance, process_.Run(next->thread, end));
-      if (access_count_ > options_.accesses_max || pool_.full()) {
-        return LimitReached(
-            "more than {} contested accesses or {} expressions; too large for "
-            "a formula",
-            options_.accesses_max, pool_.node_count());
-      }
-      if (advance.stop == process::Advance::Stop::kContradiction) {
-        break;  // not even along the forced path: keep what there is
-      }
+    CLEW_ASSIGN_OR_RETURN(followed, FollowOrder());
+    if (followed) {
+      CLEW_RETURN_IF_ERROR(FollowGuess());
     }
     DropDanglingFacts();
     built_.insns_run = process_.retired_total();
     return std::move(built_);
   }
+
+  const std::unordered_set<uint64_t>& crossings() const { return crossings_; }
 
   // --- Engine
   // The last instruction has a run of its own, so that a condition is known to
@@ -107,9 +95,11 @@ class Builder final : public process::Engine, public machine::ShadowObserver {
   void CompleteInsn(size_t thread, const InsnInput& input) override {
     MachineOf(thread).CompleteInsn(input);
   }
+  void OnDeparted(size_t /*thread*/) override { built_.consistent = false; }
   void OnSyscall(size_t thread, const SyscallInput& call) override {
     running_[thread].in_call = !process::MayBlock(call.number) &&
                                call.number != process::kSysRtSigreturn;
+    NoteOtherCall(thread, call);
     machine::ShadowMachine& cpu = MachineOf(thread);
     Demand(thread, cpu.GprShadow(kRax), call.number, 64);
     const process::ArgumentBits bits =
@@ -162,9 +152,9 @@ class Builder final : public process::Engine, public machine::ShadowObserver {
   }
   // The last branch went the other way in the recorded run.
   void OnForced(size_t thread) override {
+    built_.consistent = false;
     if (last_condition_.thread != thread) {
-      NoteImpossible(thread);
-      return;
+      return;  // what the branch depends on was lost track of
     }
     PathCondition& condition = trace().path[last_condition_.index];
     const uint64_t rip = process_.thread(thread).registers.rip;
@@ -178,9 +168,11 @@ class Builder final : public process::Engine, public machine::ShadowObserver {
   // --- ShadowObserver
   const Expr* OnRead(const ObservedAccess& access,
                      const Expr* loaded) override {
-    // What a read at another address would have returned is not known.
-    const bool elsewhere = AddressIsSymbolic(access);
+    // What a read at another address would have returned is not known, nor
+    // that it was this one.
+    const bool elsewhere = AddressIsSymbolic(access) && !built_.consistent;
     if (!Traced(access)) {
+      NoteCrossing(access, loaded);
       return elsewhere ? pool_.NewVar(8 * access.size_bytes, "elsewhere")
                        : loaded;
     }
@@ -205,8 +197,8 @@ class Builder final : public process::Engine, public machine::ShadowObserver {
     return Replace(whole, part, variable);
   }
   void OnWrite(const ObservedAccess& access, const Expr* stored) override {
-    lost_track_ = lost_track_ || AddressIsSymbolic(access);
     if (!Traced(access)) {
+      NoteAuthor(access, stored);
       return;
     }
     const Expr* value = stored != nullptr
@@ -234,8 +226,9 @@ class Builder final : public process::Engine, public machine::ShadowObserver {
                      ConcretiseCause cause) override {
     if (cause == ConcretiseCause::kAddress) {
       symbolic_address_ip_ = ip;
-    } else {
-      lost_track_ = true;
+    }
+    if (!built_.consistent) {
+      return;
     }
     AddCondition(thread_, pool_.Eq(expr, pool_.Const(value, expr->width)),
                  cause == ConcretiseCause::kAddress ? expr : nullptr,
@@ -260,22 +253,98 @@ class Builder final : public process::Engine, public machine::ShadowObserver {
 
   ConstraintTrace& trace() { return built_.trace; }
 
+  // Along options_.along. False: not even the forced path goes on.
+  Result<bool> FollowOrder() {
+    for (const ScheduleStep& step : options_.along) {
+      const auto thread = process_.tape().IndexOf(step.thread);
+      if (thread) {
+        CLEW_ASSIGN_OR_RETURN(goes_on, Advance(*thread, step.until_insn));
+        if (!goes_on) {
+          return false;
+        }
+      }
+    }
+    return true;
+  }
+
+  Status FollowGuess() {
+    OrderRules rules(process_, options_.clock_slack_ticks);
+    Guess guess(process_, {});
+    while (true) {
+      CLEW_ASSIGN_OR_RETURN(
+          next, FindEarliest(
+                    process_, rules, [](size_t) { return true; },
+                    [&](size_t t) { return guess.KeyOf(process_, t); }));
+      if (!next) {
+        return {};
+      }
+      CLEW_ASSIGN_OR_RETURN(end, guess.GrainEnd(process_, next->thread));
+      CLEW_ASSIGN_OR_RETURN(goes_on, Advance(next->thread, end));
+      if (!goes_on) {
+        return {};
+      }
+    }
+  }
+
+  Result<bool> Advance(size_t thread, uint64_t until_insn) {
+    CLEW_ASSIGN_OR_RETURN(advance, process_.Run(thread, until_insn));
+    if (access_count_ > options_.accesses_max || pool_.full()) {
+      return LimitReached(
+          "more than {} contested accesses or {} expressions; too large for a "
+          "formula",
+          options_.accesses_max, pool_.node_count());
+    }
+    if (++advances_ % kAdvancesPerLook == 0 &&
+        std::chrono::steady_clock::now() >= options_.deadline) {
+      return LimitReached("no time left to write down a formula");
+    }
+    return advance.stop != process::Advance::Stop::kContradiction;
+  }
+
   // The address of this access depends on traced words. (An indirect jump's
   // target counts too where it comes from memory; that errs on the safe side.)
   bool AddressIsSymbolic(const ObservedAccess& access) const {
     return symbolic_address_ip_ == access.ip;
   }
 
-  void NoteImpossible(size_t thread) {
-    if (built_.impossible || lost_track_) {
+  // Who wrote an expression into a word that is not traced.
+  void NoteAuthor(const ObservedAccess& access, const Expr* stored) {
+    for (const uint64_t word : WordsOf(access)) {
+      if (stored != nullptr) {
+        authors_[word] = thread_;
+      } else {
+        authors_.erase(word);
+      }
+    }
+  }
+  // A word through which an expression comes from another thread has to be
+  // traced: what one thread has read another does not know.
+  void NoteCrossing(const ObservedAccess& access, const Expr* loaded) {
+    if (loaded == nullptr) {
       return;
     }
-    const process::ThreadState& state = process_.thread(thread);
-    built_.impossible = fmt::format(
-        "thread {} after {} instructions: the recorded branch to {:#x} depends "
-        "on nothing that another thread may have written, and the machine does "
-        "not take it",
-        process_.tid(thread), state.retired, state.registers.rip);
+    for (const uint64_t word : WordsOf(access)) {
+      const auto author = authors_.find(word);
+      if (author != authors_.end() && author->second != thread_) {
+        crossings_.insert(word);
+      }
+    }
+  }
+  static std::set<uint64_t> WordsOf(const ObservedAccess& access) {
+    return {access.addr / 8, (access.addr + access.size_bytes - 1) / 8};
+  }
+
+  // The machine makes another call than the one recorded.
+  void NoteOtherCall(size_t thread, const SyscallInput& call) {
+    const auto& gpr = process_.thread(thread).registers.gpr;
+    bool same = gpr[kRax] == call.number;
+    const process::ArgumentBits bits =
+        process::BitsOfArguments(call.number, call.args);
+    for (size_t i = 0; i < bits.size(); ++i) {
+      const uint64_t differs = gpr[kArguments[i]] ^ call.args[i];
+      same = same && (bits[i] == 0 || differs << (64 - bits[i]) == 0);
+    }
+    built_.consistent = built_.consistent && same;
   }
 
   static bool IsWait(uint64_t command) { return command == 0 || command == 9; }
@@ -467,18 +536,33 @@ class Builder final : public process::Engine, public machine::ShadowObserver {
   size_t thread_ = 0;        // the one that runs
   uint64_t run_before_ = 0;  // instructions it ran since `retired`
   std::optional<uint64_t> symbolic_address_ip_;
-  bool lost_track_ = false;
+  std::unordered_map<uint64_t, size_t> authors_;  // by untraced word
+  std::unordered_set<uint64_t> crossings_;
   uint64_t access_count_ = 0;
+  uint64_t advances_ = 0;
   BuiltTrace built_;
 };
 
 }  // namespace
 
+// Tracing a word may show that another has to be.
 Result<BuiltTrace> BuildTrace(const process::Process& start,
-                              const std::unordered_set<uint64_t>& words,
+                              const std::unordered_set<uint64_t>& contested,
                               ExprPool& pool,
                               const TraceBuilderOptions& options) {
-  return Builder(start, words, pool, options).Build();
+  std::unordered_set<uint64_t> words = contested;
+  for (int pass = 0; pass < kPassesMax; ++pass) {
+    Builder builder(start, words, pool, options);
+    CLEW_ASSIGN_OR_RETURN(built, builder.Build());
+    if (builder.crossings().empty()) {
+      return built;
+    }
+    words.insert(builder.crossings().begin(), builder.crossings().end());
+  }
+  return LimitReached(
+      "values cross threads through further words after {} passes; too "
+      "entangled for a formula",
+      kPassesMax);
 }
 
 ConstraintTrace WithoutAssumptions(const BuiltTrace& built) {

@@ -54,8 +54,10 @@ Result<FailureKind> ToFailureKind(pb::Failure::Kind kind,
       return FailureKind::kExit;
     case pb::Failure::KIND_HANG:
       return FailureKind::kHang;
+    case pb::Failure::KIND_TIME_LIMIT:
+      return FailureKind::kTimeLimit;
     default:
-      return CorruptInput("{}: failure.kind is {}, wanted 0..3", where,
+      return CorruptInput("{}: failure.kind is {}, wanted 0..4", where,
                           static_cast<int>(kind));
   }
 }
@@ -104,6 +106,7 @@ Result<BundleImage> ToImage(const pb::Image& from, const std::string& where,
   const auto bytes = std::as_bytes(std::span(from.build_id()));
   image.build_id.assign(bytes.begin(), bytes.end());
   image.has_build_id = from.has_build_id();
+  image.not_verified = from.not_verified();
   image.size_bytes = from.size_bytes();
   image.file =
       fmt::format("{}/images/{}/{}", bundle_path, ToHex(from.build_id()), name);

@@ -101,14 +101,23 @@ Result<uint64_t> ReadSampleId(const EventAttr& attr,
     sample.time = PerfNanos(time);
   }
   if (attr.sample_type & kSampleId) {
-    CLEW_RETURN_IF_ERROR(reader.Skip(8, "sample id id"));
+    CLEW_ASSIGN_OR_RETURN(id, reader.Read<uint64_t>("sample id id"));
+    sample.id = id;
   }
   if (attr.sample_type & kSampleStreamId) {
     CLEW_RETURN_IF_ERROR(reader.Skip(8, "sample id stream_id"));
   }
   if (attr.sample_type & kSampleCpu) {
     CLEW_ASSIGN_OR_RETURN(cpu, reader.Read<uint32_t>("sample id cpu"));
-    sample.core = CoreId(cpu);
+    CLEW_RETURN_IF_ERROR(reader.Skip(4, "sample id reserved"));
+    // What perf makes up itself has -1.
+    if (cpu != UINT32_MAX) {
+      sample.core = CoreId(cpu);
+    }
+  }
+  if (attr.sample_type & kSampleIdentifier) {
+    CLEW_ASSIGN_OR_RETURN(id, reader.Read<uint64_t>("sample id identifier"));
+    sample.id = id;
   }
   return size;
 }

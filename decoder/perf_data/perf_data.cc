@@ -3,6 +3,8 @@
 #include <bit>
 #include <utility>
 
+#include "decoder/perf_data/file_kind.h"
+#include "decoder/perf_data/packed_records.h"
 #include "decoder/perf_data/record_parser.h"
 
 namespace clew::decoder {
@@ -41,8 +43,8 @@ Status PerfData::ReadFileHeader() {
   }
   if (magic != kMagic) {
     return CorruptInput(
-        "{}: offset 0x0: magic is {:#x}, wanted {:#x} (\"PERFILE2\")", name_,
-        magic, kMagic);
+        "{}: offset 0x0: magic is {:#x}, wanted {:#x} (\"PERFILE2\"): {}",
+        name_, magic, kMagic, DescribeOtherFile(bytes_));
   }
   CLEW_ASSIGN_OR_RETURN(size, reader.Read<uint64_t>("header size"));
   if (size == kPipeHeaderBytes) {
@@ -150,11 +152,31 @@ Status PerfData::ForEachRecord(const Visitor& visit) {
     attrs_.clear();
   }
   CLEW_ASSIGN_OR_RETURN(reader, ReaderOf(data_offset_, data_size_, "data"));
+  PackedRecords packed(name_);
   while (!reader.at_end()) {
+    packed_ = {};
     CLEW_ASSIGN_OR_RETURN(record, ReadRecord(reader));
     CLEW_RETURN_IF_ERROR(visit(record));
+    if (!packed_.bytes.empty()) {
+      CLEW_RETURN_IF_ERROR(VisitPacked(packed, visit));
+    }
   }
-  return {};
+  return packed.Finish();
+}
+
+Status PerfData::VisitPacked(PackedRecords& packed, const Visitor& visit) {
+  const PackedBody body = packed_;
+  return packed.Unpack(
+      body.bytes, body.file_offset, [&](ByteReader& reader) -> Status {
+        packed_ = {};
+        CLEW_ASSIGN_OR_RETURN(record, ReadRecord(reader));
+        if (!packed_.bytes.empty()) {
+          return CorruptInput(
+              "{}: offset {:#x}: a COMPRESSED record inside of another",
+              reader.source(), record.file_offset);
+        }
+        return visit(record);
+      });
 }
 
 Result<Record> PerfData::ReadRecord(ByteReader& reader) {
@@ -171,9 +193,8 @@ Result<Record> PerfData::ReadRecord(ByteReader& reader) {
   switch (header.type) {
     case kRecordCompressed:
     case kRecordCompressed2:
-      return Unsupported(
-          "{}: offset {:#x}: compressed records; record without perf's -z",
-          name_, record.file_offset);
+      CLEW_RETURN_IF_ERROR(ReadPacked(header, body));
+      return record;
     case kRecordAuxtrace:
       return ReadAuxtrace(reader, body, record);
     case kRecordHeaderAttr:
@@ -200,6 +221,19 @@ Result<Record> PerfData::ReadRecord(ByteReader& reader) {
     mmap->build_id = features_.BuildIdOf(mmap->path);
   }
   return record;
+}
+
+// COMPRESSED2 has its size before the data, and padding behind.
+Status PerfData::ReadPacked(const RecordHeader& header, ByteReader& body) {
+  uint64_t size = body.remaining_bytes();
+  if (header.type == kRecordCompressed2) {
+    CLEW_ASSIGN_OR_RETURN(told, body.Read<uint64_t>("compressed2 data_size"));
+    size = told;
+  }
+  packed_.file_offset = body.file_offset();
+  CLEW_ASSIGN_OR_RETURN(bytes, body.ReadBytes(size, "compressed data"));
+  packed_.bytes = bytes;
+  return {};
 }
 
 // Records of perf's own that say something of others. TRACING_DATA has its data

@@ -17,11 +17,14 @@
 
 namespace clew::decoder {
 
+class PackedRecords;
+
 // Reads Linux's perf.data, in file format (a header with sections) and in pipe
 // format (a stream of records). Every byte is suspect: whatever breaks the
 // format is kCorruptInput with file, offset, field, what was found and wanted.
 //
-// kUnsupported: big-endian or a version before PERFILE2; compressed records.
+// kUnsupported: big-endian or a version before PERFILE2. kLimit: records that
+// `perf record -z` compressed are more than PackedRecords::kBytesMax.
 //
 // The PT bytes are borrowed from the mapped file, never copied. Little-endian
 // x86-64 files only. Not thread-safe.
@@ -33,7 +36,9 @@ class PerfData {
                                              const std::string& name);
 
   // Calls `visit` for each record in file order, and stops at the first Error,
-  // its own or the visitor's. Reading stays within the bytes of the file.
+  // its own or the visitor's. Reading stays within the bytes of the file. Those
+  // inside of a COMPRESSED record come behind it; their file_offset is that in
+  // what comes out of all such.
   using Visitor = std::function<Status(const Record&)>;
   [[nodiscard]] Status ForEachRecord(const Visitor& visit);
 
@@ -66,9 +71,17 @@ class PerfData {
   Result<Record> ReadRecord(ByteReader& reader);
   Result<Record> ReadAuxtrace(ByteReader& reader, ByteReader& body,
                               Record record);
+  Status ReadPacked(const RecordHeader& header, ByteReader& body);
+  Status VisitPacked(PackedRecords& packed, const Visitor& visit);
   Status ReadAttrRecord(ByteReader& body);
   Status ReadOwnRecord(const RecordHeader& header, ByteReader& reader,
                        ByteReader& body);
+
+  // The body of a COMPRESSED record.
+  struct PackedBody {
+    std::span<const std::byte> bytes;
+    uint64_t file_offset = 0;
+  };
 
   std::optional<MappedFile> file_;
   std::span<const std::byte> bytes_;
@@ -76,6 +89,7 @@ class PerfData {
   std::vector<EventAttr> attrs_;
   PerfFeatures features_;
   std::vector<std::string> feature_faults_;
+  PackedBody packed_;  // of the record that was read last
   bool is_pipe_ = false;
   uint64_t data_offset_ = 0;
   uint64_t data_size_ = 0;

@@ -3,6 +3,8 @@
 #include <array>
 #include <string_view>
 
+#include "decoder/pt_stream.h"
+
 namespace clew::decoder {
 namespace {
 
@@ -18,6 +20,8 @@ constexpr uint64_t kAuxTruncated = 1;
 constexpr uint64_t kAuxOverwrite = 2;
 // tools/perf/util/auxtrace.h, PERF_AUXTRACE_INTEL_PT.
 constexpr uint32_t kAuxtraceIntelPt = 1;
+// perf's `cpu` of what is a thread's, on whichever core.
+constexpr int32_t kNoCore = -1;
 
 Result<int32_t> ReadId(ByteReader& body, std::string_view field) {
   CLEW_ASSIGN_OR_RETURN(value, body.Read<uint32_t>(field));
@@ -143,6 +147,23 @@ Result<RecordBody> ParseLost(const RecordHeader& header, ByteReader& body) {
   }
   CLEW_ASSIGN_OR_RETURN(count, body.Read<uint64_t>("lost count"));
   return LostRecord{.count = count};
+}
+
+// perf's own, tools/perf/util/event.h, struct id_index_entry: id, idx, cpu,
+// tid. Behind the entries newer perf has more, of virtual machines.
+Result<RecordBody> ParseIdIndex(ByteReader& body) {
+  CLEW_ASSIGN_OR_RETURN(count, body.Read<uint64_t>("id_index nr"));
+  IdIndexRecord index;
+  for (uint64_t i = 0; i < count; ++i) {
+    CLEW_ASSIGN_OR_RETURN(id, body.Read<uint64_t>("id_index id"));
+    CLEW_RETURN_IF_ERROR(body.Skip(8, "id_index idx"));
+    CLEW_ASSIGN_OR_RETURN(cpu, body.Read<uint64_t>("id_index cpu"));
+    CLEW_ASSIGN_OR_RETURN(tid, body.Read<uint64_t>("id_index tid"));
+    if (static_cast<int32_t>(cpu) == kNoCore) {
+      index.of_threads.push_back({id, Tid(static_cast<int32_t>(tid))});
+    }
+  }
+  return index;
 }
 
 Result<RecordBody> ParseTimeConv(ByteReader& body) {
@@ -279,6 +300,8 @@ Result<RecordBody> ParseRecordBody(const RecordHeader& header,
     case kRecordLost:
     case kRecordLostSamples:
       return ParseLost(header, body);
+    case kRecordIdIndex:
+      return ParseIdIndex(body);
     case kRecordTimeConv:
       return ParseTimeConv(body);
     case kRecordAuxtraceInfo:
@@ -295,10 +318,20 @@ Result<AuxtraceRecord> ParseAuxtrace(ByteReader& body,
   CLEW_RETURN_IF_ERROR(body.Skip(8, "auxtrace reference"));
   CLEW_RETURN_IF_ERROR(body.Skip(4, "auxtrace idx"));
   CLEW_ASSIGN_OR_RETURN(tid, ReadId(body, "auxtrace tid"));
-  CLEW_ASSIGN_OR_RETURN(cpu, body.Read<uint32_t>("auxtrace cpu"));
+  CLEW_ASSIGN_OR_RETURN(cpu, ReadId(body, "auxtrace cpu"));
+  const bool of_thread = cpu == kNoCore && tid > 0;
+  if (cpu < 0 && !of_thread) {
+    return body.Corrupt(
+        "auxtrace cpu is {} and tid is {}, wanted a core's number, or -1 and a "
+        "thread's",
+        cpu, tid);
+  }
   size_untrusted = size;
-  return AuxtraceRecord{
-      .aux_offset = offset, .core = CoreId(cpu), .tid = Tid(tid), .bytes = {}};
+  return AuxtraceRecord{.aux_offset = offset,
+                        .core = of_thread ? StreamOfThread(Tid(tid))
+                                          : CoreId(static_cast<uint32_t>(cpu)),
+                        .tid = Tid(tid),
+                        .bytes = {}};
 }
 
 }  // namespace clew::decoder

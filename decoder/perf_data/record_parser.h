@@ -25,6 +25,7 @@ inline constexpr uint32_t kRecordSwitchCpuWide = 15;
 inline constexpr uint32_t kRecordHeaderAttr = 64;
 inline constexpr uint32_t kRecordTracingData = 66;
 inline constexpr uint32_t kRecordHeaderBuildId = 67;
+inline constexpr uint32_t kRecordIdIndex = 69;
 inline constexpr uint32_t kRecordHeaderFeature = 80;
 inline constexpr uint32_t kRecordAuxtraceInfo = 70;
 inline constexpr uint32_t kRecordAuxtrace = 71;

@@ -26,6 +26,7 @@ struct SampleId {
   std::optional<Tid> tid;
   std::optional<PerfNanos> time;
   std::optional<CoreId> core;
+  std::optional<uint64_t> id;  // of the event
 };
 
 // MMAP and MMAP2: a mapping that exists from now on. MMAP does not say how it
@@ -103,18 +104,28 @@ struct PtInfoRecord {
   bool snapshot = false;
 };
 
-// AUXTRACE: a run of one core's PT bytes, borrowed from the file.
+// AUXTRACE: a run of one core's PT bytes, borrowed from the file; or of one
+// thread's, wherever it ran (see pt_stream.h).
 struct AuxtraceRecord {
-  uint64_t aux_offset = 0;  // of the first byte, in the core's AUX area
+  uint64_t aux_offset = 0;  // of the first byte, in the stream's AUX area
   CoreId core;
   Tid tid;
   std::span<const std::byte> bytes;
 };
 
+// ID_INDEX: the events that were opened for a thread, not for a core.
+struct IdIndexRecord {
+  struct Entry {
+    uint64_t id = 0;
+    Tid thread;
+  };
+  std::vector<Entry> of_threads;
+};
+
 using RecordBody =
     std::variant<std::monostate, MmapRecord, CommRecord, TaskRecord,
                  SwitchRecord, AuxRecord, ItraceStartRecord, LostRecord,
-                 TimeConvRecord, PtInfoRecord, AuxtraceRecord>;
+                 TimeConvRecord, PtInfoRecord, AuxtraceRecord, IdIndexRecord>;
 
 struct Record {
   uint32_t type = 0;         // enum perf_event_type, or perf's own from 64 on

@@ -79,7 +79,8 @@ bool CoreDecoder::OpenPiece() {
     backwards_ += edges_->backwards();
   }
   edges_ = std::make_unique<TimingEdges>(piece_->bytes, timing_);
-  flow_ = std::make_unique<FlowReader>(piece_->bytes, *image_, cpu_);
+  flow_ = std::make_unique<FlowReader>(piece_->bytes, *image_, cpu_,
+                                       !timing_.branches_before_timing);
   enabled_ = false;
   lower_pos_ = 0;
   const auto psb = flow_->SyncAt(0);
@@ -123,6 +124,8 @@ void CoreDecoder::OnStep(const FlowStep& step) {
       return OnStop(step);
     case FlowKind::kOverflow:
       return OnOverflow(step);
+    case FlowKind::kProven:
+      return OnProven(step);
     case FlowKind::kError:
       return OnError(step);
     case FlowKind::kEnd:
@@ -152,7 +155,8 @@ void CoreDecoder::OnBlock(const FlowStep& step) {
                      .insn_count = step.insn_count,
                      .time = {lo, kTscUnknown},
                      .interrupted = false,
-                     .is_syscall = false};
+                     .is_syscall = false,
+                     .code_bits = step.code_bits};
   if (step.ends_in_syscall) {
     if (--block.insn_count > 0) {
       held_.push_back(block);
@@ -214,27 +218,63 @@ void CoreDecoder::OnOverflow(const FlowStep& step) {
   }
 }
 
+// Where decoding goes on in the same stretch of user mode, that is still its
+// slice's. Otherwise the next step, or the first block, enters user mode.
 void CoreDecoder::OnError(const FlowStep& step) {
+  if (step.proven) {
+    OnProven(step);
+  }
   DropUnproven();
   const uint64_t pos = step.pos_before;
-  const auto psb = flow_->SyncAt(std::max(pos, flow_->pos()));
-  const uint64_t resumed = psb.value_or(piece_->bytes.size());
+  const std::optional<ResumePoint> point = flow_->Resume();
+  const uint64_t resumed = point ? point->offset : piece_->bytes.size();
   const auto cause = step.error == FlowErrorKind::kCodeMissing
                          ? GapCause::kCodeMissing
                          : GapCause::kBadPacket;
   AddGap(cause, pos, resumed - std::min(pos, resumed),
          edges_->FirstFrom(resumed), step.ip,
-         fmt::format(
-             "{}: {}; {}", DropReason(step.error), step.text,
-             psb ? fmt::format("resuming at the PSB at {:#x}", AuxOffset(*psb))
-                 : "no PSB follows"));
-  enabled_ = false;
-  if (!psb) {
+         fmt::format("{}: {}; {}", DropReason(step.error), step.text,
+                     DescribeResume(point)));
+  if (!point) {
+    enabled_ = false;
     flow_.reset();
     return;
   }
-  lower_pos_ = std::max(lower_pos_, *psb);
-  BeginAt(*psb);
+  if (point->kind == ResumePoint::Kind::kInside) {
+    lower_pos_ = std::max(lower_pos_, point->end);
+    return;
+  }
+  enabled_ = false;
+  lower_pos_ = std::max(lower_pos_, resumed);
+  if (point->kind == ResumePoint::Kind::kPsb) {
+    BeginAt(resumed);
+  }
+}
+
+// By the packet before `pos_after`, or a PSB+ there.
+void CoreDecoder::OnProven(const FlowStep& step) {
+  BoundHeld(step.pos_after);
+  FlushHeld();
+  lower_pos_ = std::max(lower_pos_, step.pos_after);
+}
+
+std::string CoreDecoder::DescribeResume(
+    const std::optional<ResumePoint>& point) const {
+  if (!point) {
+    return "no PSB follows";
+  }
+  const uint64_t at = AuxOffset(point->offset);
+  switch (point->kind) {
+    case ResumePoint::Kind::kPsb:
+      return fmt::format("resuming at the PSB at {:#x}", at);
+    case ResumePoint::Kind::kEnabled:
+      return fmt::format("resuming at the TIP.PGE at {:#x}", at);
+    case ResumePoint::Kind::kOverflow:
+      return fmt::format("resuming at the OVF at {:#x}", at);
+    case ResumePoint::Kind::kInside:
+      break;
+  }
+  return fmt::format("resuming at the TIP at {:#x}", at);
 }
 
 // What libipt would go on with is not proven by any packet.

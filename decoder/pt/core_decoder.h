@@ -35,6 +35,7 @@ struct CoreBlock {
   TscInterval time;
   bool interrupted = false;
   bool is_syscall = false;
+  uint8_t code_bits = 64;
 };
 struct CoreEnter {  // user mode begins at `ip`, or is resumed after a gap
   TraceeAddr ip;
@@ -66,7 +67,8 @@ class CoreSink {
 
 // Decodes one core, step by step. An instruction is reported once a packet
 // proves that it retired, and a gap is reported wherever that fails; decoding
-// goes on at the next PSB. Memory: a few blocks and timing packets.
+// goes on at the next address in the trace, or PSB (PacketWalk). Memory: a few
+// blocks and timing packets and, after the first gap, ResumeWindow::kBytesMax.
 //
 // Blocks have sound time bounds: see docs/design/decoder.md. Not thread-safe.
 class CoreDecoder {
@@ -93,6 +95,7 @@ class CoreDecoder {
   void OnStop(const FlowStep& step);
   void OnOverflow(const FlowStep& step);
   void OnError(const FlowStep& step);
+  void OnProven(const FlowStep& step);
   void OnEnd();
   void Enter(const FlowStep& step);
   void BoundHeld(uint64_t pos);
@@ -104,6 +107,7 @@ class CoreDecoder {
   TscTicks UpperAt(uint64_t pos);
   TscInterval TimeAt(uint64_t pos);
   uint64_t AuxOffset(uint64_t pos) const;
+  std::string DescribeResume(const std::optional<ResumePoint>& point) const;
 
   std::vector<AuxPiece> pieces_;
   CodeImage* image_;

@@ -11,6 +11,7 @@
 
 #include "common/result.h"
 #include "common/units.h"
+#include "decoder/pt/packet_walk.h"
 
 // libipt's block decoder behind an interface without libipt's types; all of
 // libipt is in libipt.cc.
@@ -71,6 +72,7 @@ enum class FlowKind : uint8_t {
   kInterrupted,  // tracing stopped before the instruction at `ip`
   kAsyncBranch,  // went from before the instruction at `ip` to elsewhere
   kOverflow,     // packets lost; goes on at `ip`, or disabled if !ip_known
+  kProven,       // nothing new; a PSB+ proves all before
   kError,        // cannot go on; `ip` is the address that was to be executed
   kEnd,          // no more bytes
 };
@@ -87,7 +89,9 @@ struct FlowStep {
   // outcome was read from the trace.
   bool ends_in_branch = false;
   bool ends_in_syscall = false;  // kBlock: SYSCALL, INT or the like
+  bool proven = false;           // kError: all before, by the last packet
   FlowErrorKind error = FlowErrorKind::kBadPacket;
+  uint8_t code_bits = 64;  // kBlock: 64, 32 or 16
   uint32_t insn_count = 0;
   TraceeAddr ip;      // kBlock: of the first instruction
   TraceeAddr end_ip;  // kBlock: of the last one
@@ -103,8 +107,9 @@ class FlowReader {
  public:
   static constexpr uint32_t kStepsWithoutProgressMax = 4096;
   // `bytes` and `image` must outlive the reader. It starts out of sync.
+  // `tips_deferred`: see PacketWalk.
   FlowReader(std::span<const std::byte> bytes, CodeImage& image,
-             const CpuIdentity& cpu);
+             const CpuIdentity& cpu, bool tips_deferred = true);
   FlowReader(FlowReader&&) noexcept;
   FlowReader& operator=(FlowReader&&) noexcept;
   ~FlowReader();
@@ -112,9 +117,14 @@ class FlowReader {
   // Begins anew at the first PSB at or after `offset` that can be decoded, and
   // returns where it is; nullopt if there is none.
   std::optional<uint64_t> SyncAt(uint64_t offset);
+  // After kError: goes on at the next place that has an address, if the error
+  // is not in the packets themselves, else at the next PSB. What begins there
+  // but user mode is the next step. nullopt if there is no such place.
+  std::optional<ResumePoint> Resume();
   // The code from the next step on; must outlive the reader, or the next call.
   void SetImage(CodeImage& image);
-  // The next step. REQUIRES: in sync. After kError or kEnd it is not.
+  // The next step. REQUIRES: in sync. After kEnd, and kError without Resume(),
+  // it is not.
   void Next(FlowStep& step);
   uint64_t pos() const;
 
@@ -139,10 +149,11 @@ class InstructionWalker {
   InstructionWalker& operator=(InstructionWalker&&) noexcept;
   ~InstructionWalker();
 
-  // Calls `visit` for `count` instructions from `ip` on, along fall-through and
-  // direct branches that are always taken. kCorruptInput: the path ends before.
+  // Calls `visit` for `count` instructions of `code_bits` (64, 32 or 16) from
+  // `ip` on, along fall-through and direct branches that are always taken.
+  // kCorruptInput: the path ends before.
   [[nodiscard]] Status Walk(
-      TraceeAddr ip, uint32_t count,
+      TraceeAddr ip, uint32_t count, uint8_t code_bits,
       const std::function<void(const WalkedInsn&)>& visit);
 
  private:

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <string.h>  // memmem
 
+#include <algorithm>
 #include <array>
 
 namespace clew::decoder {
@@ -109,6 +110,22 @@ std::optional<uint64_t> FindPsb(std::span<const std::byte> bytes,
   }
   return static_cast<uint64_t>(static_cast<const std::byte*>(found) -
                                bytes.data());
+}
+
+std::optional<uint64_t> FindLastPsb(std::span<const std::byte> bytes,
+                                    uint64_t from, uint64_t to) {
+  const uint64_t end = std::min<uint64_t>(bytes.size(), to + kPsbBytes.size());
+  if (from >= end) {
+    return std::nullopt;
+  }
+  const auto searched = bytes.subspan(from, end - from);
+  const auto found = std::search(searched.rbegin(), searched.rend(),
+                                 kPsbBytes.rbegin(), kPsbBytes.rend());
+  if (found == searched.rend()) {
+    return std::nullopt;
+  }
+  const auto behind = static_cast<uint64_t>(searched.rend() - found);
+  return from + behind - kPsbBytes.size();
 }
 
 }  // namespace clew::decoder

@@ -85,6 +85,10 @@ class PacketReader {
 std::optional<uint64_t> FindPsb(std::span<const std::byte> bytes,
                                 uint64_t from);
 
+// The last one that begins in [from, to]; nullopt if there is none.
+std::optional<uint64_t> FindLastPsb(std::span<const std::byte> bytes,
+                                    uint64_t from, uint64_t to);
+
 }  // namespace clew::decoder
 
 #endif  // CLEW_DECODER_PT_PACKET_H_

@@ -29,14 +29,14 @@ struct UnsignedOf<8> {
   using Type = uint64_t;
 };
 
-// A source: an XMM register whole; of memory or a general register kBytes, in
-// the low bits. 16 bytes of memory must be aligned.
+// A source: an XMM or MMX register whole; of memory or a general register
+// kBytes, in the low bits. 16 bytes of memory must be aligned.
 template <unsigned kBytes, class D>
 Vec128 ReadSource(Cpu<D>& cpu, const Insn& insn, const Operand& operand) {
   if constexpr (kBytes == 16) {
     return cpu.ReadVec(insn, operand);
   } else {
-    if (operand.is_xmm()) {
+    if (operand.is_xmm() || operand.is_mmx()) {
       return cpu.ReadVec(insn, operand);
     }
     using U = typename UnsignedOf<kBytes>::Type;
@@ -52,7 +52,7 @@ VecState StateFor(Cpu<D>& cpu, const Insn& insn) {
   return state;
 }
 
-// op[0] = kOp(op[0], op[1]), op[0] an XMM register.
+// op[0] = kOp(op[0], op[1]), op[0] an XMM or MMX register.
 template <class D, VecOp kOp, unsigned kBytes, bool kReadsDst>
 void VecInsn(Cpu<D>& cpu, const Insn& insn) {
   const Vec128 src = ReadSource<kBytes>(cpu, insn, insn.op[1]);
@@ -95,22 +95,54 @@ void ToFlagsInsn(Cpu<D>& cpu, const Insn& insn) {
   cpu.flags().SetAll(flags);
 }
 
-// No operand is an MMX register.
-inline bool WithoutMmx(const Insn& insn) {
-  return insn.op[0].kind != OperandKind::kOther &&
-         insn.op[1].kind != OperandKind::kOther;
+inline bool HasMmx(const Insn& insn) {
+  return insn.op[0].is_mmx() || insn.op[1].is_mmx();
 }
 
 template <class D, Handler<D> kHandler>
 Handler<D> SelectSse(const Insn& insn) {
-  return WithoutMmx(insn) ? kHandler : nullptr;
+  return HasMmx(insn) ? nullptr : kHandler;
 }
 
 template <class D, VecOp kOp, unsigned kBytes, bool kReadsDst>
 Handler<D> SelectVec(const Insn& insn) {
-  return insn.op[0].is_xmm() && WithoutMmx(insn)
+  return insn.op[0].is_xmm() && !HasMmx(insn)
              ? &VecInsn<D, kOp, kBytes, kReadsDst>
              : nullptr;
+}
+
+// An instruction on an MMX register: kHandler, and what it does to the x87
+// stack, unless it faults.
+template <class D, Handler<D> kHandler>
+void MmxInsn(Cpu<D>& cpu, const Insn& insn) {
+  kHandler(cpu, insn);
+  if (!cpu.faulted()) {
+    X87Stack(cpu.regs().x87).EnterMmx();
+  }
+}
+
+// The MMX form of an instruction that has one without a prefix. With one there
+// is no such instruction, or another that the decoder took for it.
+template <class D, Handler<D> kHandler>
+Handler<D> SelectMmx(const Insn& insn) {
+  const bool prefixed = insn.opsize || insn.rep || insn.repne;
+  return prefixed ? nullptr : &MmxInsn<D, kHandler>;
+}
+
+// One that has an MMX register in all its forms, with a prefix or without.
+template <class D, Handler<D> kHandler>
+Handler<D> SelectAlwaysMmx(const Insn&) {
+  return &MmxInsn<D, kHandler>;
+}
+
+// An instruction with a form on XMM and one on MMX registers, whose memory
+// source is kXmmBytes and kMmxBytes.
+template <class D, VecOp kXmm, unsigned kXmmBytes, VecOp kMmx,
+          unsigned kMmxBytes, bool kReadsDst>
+Handler<D> SelectVecOrMmx(const Insn& insn) {
+  return insn.op[0].is_mmx()
+             ? SelectMmx<D, &VecInsn<D, kMmx, kMmxBytes, kReadsDst>>(insn)
+             : SelectVec<D, kXmm, kXmmBytes, kReadsDst>(insn);
 }
 
 }  // namespace clew::machine

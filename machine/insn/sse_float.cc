@@ -1,4 +1,5 @@
-// Floating point arithmetic, comparison and conversion on XMM registers.
+// Floating point arithmetic, comparison and conversion on XMM registers;
+// conversion from and to MMX registers.
 
 #include "machine/insn/sse_common.h"
 #include "machine/vector/float.h"
@@ -25,6 +26,25 @@ void RegisterConversions(HandlerTable<D>& table) {
   table["cvtsd2si"] = SelectToInteger<D, Cvtsd2si32, Cvtsd2si64, 8>;
   table["cvttss2si"] = SelectToInteger<D, Cvttss2si32, Cvttss2si64, 4>;
   table["cvttsd2si"] = SelectToInteger<D, Cvttsd2si32, Cvttsd2si64, 8>;
+}
+
+// CVTPI2PS and CVTPI2PD from memory have no MMX register and leave the x87
+// state alone.
+template <class D, VecOp kOp, bool kReadsDst>
+Handler<D> SelectFromMmx(const Insn& insn) {
+  constexpr Handler<D> kConvert = &VecInsn<D, kOp, 8, kReadsDst>;
+  return HasMmx(insn) ? &MmxInsn<D, kConvert> : kConvert;
+}
+
+template <class D>
+void RegisterMmxConversions(HandlerTable<D>& table) {
+  table["cvtpi2ps"] = SelectFromMmx<D, mmx::Cvtpi2ps, true>;
+  table["cvtps2pi"] = SelectMmx<D, &VecInsn<D, mmx::Cvtps2pi, 8, false>>;
+  table["cvttps2pi"] = SelectMmx<D, &VecInsn<D, mmx::Cvttps2pi, 8, false>>;
+  table["cvtpi2pd"] = SelectFromMmx<D, mmx::Cvtpi2pd, false>;
+  table["cvtpd2pi"] = SelectAlwaysMmx<D, &VecInsn<D, mmx::Cvtpd2pi, 16, false>>;
+  table["cvttpd2pi"] =
+      SelectAlwaysMmx<D, &VecInsn<D, mmx::Cvttpd2pi, 16, false>>;
 }
 
 // CMPPS and its kin, under each name that the decoder has for the eight
@@ -62,6 +82,7 @@ void RegisterSseFloat(HandlerTable<D>& table) {
   CLEW_VECTOR_FLOAT_IMM_OPS(CLEW_REGISTER)
 #undef CLEW_REGISTER
   RegisterConversions(table);
+  RegisterMmxConversions(table);
   RegisterComparisons(table);
 }
 

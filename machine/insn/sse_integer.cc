@@ -1,4 +1,5 @@
-// Integer arithmetic, comparison, packing and shifts on XMM registers; PTEST.
+// Integer arithmetic, comparison, packing and shifts on XMM and MMX registers;
+// PTEST.
 
 #include "machine/insn/sse_common.h"
 #include "machine/vector/integer.h"
@@ -15,13 +16,14 @@ void ShiftByImm(Cpu<D>& cpu, const Insn& insn) {
   cpu.WriteVec(insn, insn.op[0], value);
 }
 
-// By an XMM register or memory, or by an immediate.
-template <class D, VecOp kByVec, VecOp kByImm>
+// By a register of its own kind or memory, or by an immediate.
+template <class D, VecOp kByVec, VecOp kByImm, VecOp kMmxByVec, VecOp kMmxByImm>
 Handler<D> SelectShift(const Insn& insn) {
-  if (insn.op[0].is_xmm() && insn.op[1].is_imm()) {
-    return &ShiftByImm<D, kByImm>;
+  if (insn.op[1].is_imm()) {
+    return insn.op[0].is_mmx() ? SelectMmx<D, &ShiftByImm<D, kMmxByImm>>(insn)
+                               : &ShiftByImm<D, kByImm>;
   }
-  return SelectVec<D, kByVec, 16, true>(insn);
+  return SelectVecOrMmx<D, kByVec, 16, kMmxByVec, 8, true>(insn);
 }
 
 template <class D, VecOp kOp>
@@ -35,16 +37,27 @@ template <class D>
 void RegisterSseInteger(HandlerTable<D>& table) {
 #define CLEW_REGISTER(Name, mnemonic, bytes, reads_dst) \
   table[mnemonic] = SelectVec<D, Name, bytes, reads_dst>;
-  CLEW_VECTOR_INTEGER_OPS(CLEW_REGISTER)
+  CLEW_VECTOR_XMM_OPS(CLEW_REGISTER)
 #undef CLEW_REGISTER
-  table["psllw"] = SelectShift<D, Psllw, PsllwImm>;
-  table["pslld"] = SelectShift<D, Pslld, PslldImm>;
-  table["psllq"] = SelectShift<D, Psllq, PsllqImm>;
-  table["psrlw"] = SelectShift<D, Psrlw, PsrlwImm>;
-  table["psrld"] = SelectShift<D, Psrld, PsrldImm>;
-  table["psrlq"] = SelectShift<D, Psrlq, PsrlqImm>;
-  table["psraw"] = SelectShift<D, Psraw, PsrawImm>;
-  table["psrad"] = SelectShift<D, Psrad, PsradImm>;
+#define CLEW_REGISTER(Name, mnemonic, bytes, reads_dst) \
+  table[mnemonic] = SelectVecOrMmx<D, Name, bytes, mmx::Name, 8, reads_dst>;
+  CLEW_VECTOR_MMX_OPS(CLEW_REGISTER)
+#undef CLEW_REGISTER
+#define CLEW_REGISTER(Name, mnemonic, bytes, reads_dst) \
+  table[mnemonic] = SelectVecOrMmx<D, Name, bytes, mmx::Name, 4, reads_dst>;
+  CLEW_VECTOR_MMX_LOW_OPS(CLEW_REGISTER)
+#undef CLEW_REGISTER
+#define CLEW_REGISTER(mnemonic, Name) \
+  table[mnemonic] = SelectShift<D, Name, Name##Imm, mmx::Name, mmx::Name##Imm>;
+  CLEW_REGISTER("psllw", Psllw)
+  CLEW_REGISTER("pslld", Pslld)
+  CLEW_REGISTER("psllq", Psllq)
+  CLEW_REGISTER("psrlw", Psrlw)
+  CLEW_REGISTER("psrld", Psrld)
+  CLEW_REGISTER("psrlq", Psrlq)
+  CLEW_REGISTER("psraw", Psraw)
+  CLEW_REGISTER("psrad", Psrad)
+#undef CLEW_REGISTER
   table["pslldq"] = SelectByteShift<D, Pslldq>;
   table["psrldq"] = SelectByteShift<D, Psrldq>;
   table["ptest"] = SelectSse<D, &ToFlagsInsn<D, Ptest, 16>>;

@@ -1,5 +1,5 @@
-// Moves of XMM registers, whole, by halves and by scalars, and bitwise logic.
-// They carry a shadow.
+// Moves of XMM and MMX registers, whole, by halves and by scalars, and bitwise
+// logic. But for MMX registers, they carry a shadow.
 
 #include "machine/insn/sse_common.h"
 
@@ -115,6 +115,15 @@ void MoveHalfIn(Cpu<D>& cpu, const Insn& insn) {
   }
 }
 
+// MOVD and MOVQ into an MMX register, and MOVDQ2Q.
+template <class D, class U>
+void MoveIntoMmx(Cpu<D>& cpu, const Insn& insn) {
+  const auto value = cpu.template ReadLow<U>(insn, insn.op[1]);
+  if (!cpu.faulted()) {
+    cpu.SetMmx(insn.op[0].reg, cpu.d().template ZExt<uint64_t, U>(value));
+  }
+}
+
 template <class D, unsigned kHalf>
 void MoveHalfOut(Cpu<D>& cpu, const Insn& insn) {
   cpu.template Write<uint64_t>(insn, insn.op[0],
@@ -126,11 +135,19 @@ Handler<D> SelectMoveHalf(const Insn& insn) {
   return insn.op[0].is_xmm() ? &MoveHalfIn<D, kHalf> : &MoveHalfOut<D, kHalf>;
 }
 
-// MOVD and MOVQ: the width is that of the general register or memory.
+template <class D, class U>
+Handler<D> SelectMoveMmx(const Insn& insn) {
+  return insn.op[0].is_mmx() ? SelectMmx<D, &MoveIntoMmx<D, U>>(insn)
+                             : SelectMmx<D, &MoveScalar<D, U>>(insn);
+}
+
+// MOVD and MOVQ: the width is that of the general register or memory. With
+// REX.W the decoder calls the one from or to an MMX register MOVD, too.
 template <class D, class U>
 Handler<D> SelectMoveInteger(const Insn& insn) {
-  if (!WithoutMmx(insn)) {
-    return nullptr;
+  if (HasMmx(insn)) {
+    return insn.rex_w ? SelectMoveMmx<D, uint64_t>(insn)
+                      : SelectMoveMmx<D, U>(insn);
   }
   return insn.op[0].is_xmm() ? &MoveScalarIn<D, U> : &MoveScalar<D, U>;
 }
@@ -148,12 +165,13 @@ Handler<D> SelectMoveFloat(const Insn& insn) {
 }
 
 // The bytes of op[0] whose mask byte in op[1] has its top bit set, to [rdi].
+// (MASKMOVQ: an MMX register has no bytes above the eighth.)
 template <class D>
-void Maskmovdqu(Cpu<D>& cpu, const Insn& insn) {
+void MoveMasked(Cpu<D>& cpu, const Insn& insn) {
   const auto bytes = LanesOf<uint8_t>(cpu.ReadVec(insn, insn.op[0]));
   const auto mask = LanesOf<uint8_t>(cpu.ReadVec(insn, insn.op[1]));
   const uint64_t addr =
-      cpu.d().Concretise(cpu.template GetReg<uint64_t>(8 * kRdi));
+      cpu.LinearAddress(insn, cpu.template GetReg<uint64_t>(8 * kRdi));
   for (unsigned i = 0; i < 16; ++i) {
     if ((mask[i] & 0x80) != 0 && !cpu.CheckStore(addr + i, 1)) {
       return;
@@ -166,10 +184,12 @@ void Maskmovdqu(Cpu<D>& cpu, const Insn& insn) {
   }
 }
 
-// A segment or a 32-bit address would be in prefixes that are not looked at.
 template <class D>
-Handler<D> SelectMaskmovdqu(const Insn& insn) {
-  return insn.length <= 5 && !insn.addr32 ? &Maskmovdqu<D> : nullptr;
+Handler<D> SelectMoveMasked(const Insn& insn) {
+  if (insn.addr32) {
+    return nullptr;
+  }
+  return HasMmx(insn) ? SelectMmx<D, &MoveMasked<D>>(insn) : &MoveMasked<D>;
 }
 
 struct VecAnd {
@@ -209,6 +229,21 @@ void VecLogic(Cpu<D>& cpu, const Insn& insn) {
                   Op::Apply(cpu.d(), dst.high, src.high)});
 }
 
+// Of MMX registers.
+template <class D, class Op>
+void MmxLogic(Cpu<D>& cpu, const Insn& insn) {
+  const auto src = cpu.template ReadLow<uint64_t>(insn, insn.op[1]);
+  if (!cpu.faulted()) {
+    const auto dst = cpu.GetMmx(insn.op[0].reg);
+    cpu.SetMmx(insn.op[0].reg, Op::Apply(cpu.d(), dst, src));
+  }
+}
+
+template <class D, class Op>
+Handler<D> SelectVecLogic(const Insn& insn) {
+  return HasMmx(insn) ? SelectMmx<D, &MmxLogic<D, Op>>(insn) : &VecLogic<D, Op>;
+}
+
 // PXOR of a register with itself is how it is cleared, whatever it held.
 template <class D>
 void ClearVec(Cpu<D>& cpu, const Insn& insn) {
@@ -217,11 +252,9 @@ void ClearVec(Cpu<D>& cpu, const Insn& insn) {
 
 template <class D>
 Handler<D> SelectVecXor(const Insn& insn) {
-  if (!WithoutMmx(insn)) {
-    return nullptr;
-  }
-  const bool same = insn.op[1].is_xmm() && insn.op[0].reg == insn.op[1].reg;
-  return same ? &ClearVec<D> : &VecLogic<D, VecXor>;
+  const bool same = insn.op[0].is_xmm() && insn.op[1].is_xmm() &&
+                    insn.op[0].reg == insn.op[1].reg;
+  return same ? &ClearVec<D> : SelectVecLogic<D, VecXor>(insn);
 }
 
 template <class D>
@@ -233,13 +266,17 @@ void RegisterWholeMoves(HandlerTable<D>& table) {
   for (const char* mnemonic : {"movups", "movupd", "movdqu", "lddqu"}) {
     table[mnemonic] = SelectSse<D, &MoveWhole<D, true>>;
   }
-  table["maskmovdqu"] = SelectMaskmovdqu<D>;
+  table["maskmovdqu"] = SelectMoveMasked<D>;
+  table["maskmovq"] = SelectMoveMasked<D>;
 }
 
 template <class D>
 void RegisterPartialMoves(HandlerTable<D>& table) {
   table["movd"] = SelectMoveInteger<D, uint32_t>;
   table["movq"] = SelectMoveInteger<D, uint64_t>;
+  table["movntq"] = SelectMoveMmx<D, uint64_t>;
+  table["movdq2q"] = SelectAlwaysMmx<D, &MoveIntoMmx<D, uint64_t>>;
+  table["movq2dq"] = SelectAlwaysMmx<D, &MoveScalarIn<D, uint64_t>>;
   table["movnti"] = SelectMovnti<D>;
   table["movss"] = SelectMoveFloat<D, uint32_t>;
   table["movsd"] = SelectMoveFloat<D, uint64_t>;
@@ -267,13 +304,13 @@ void RegisterHalfMoves(HandlerTable<D>& table) {
 template <class D>
 void RegisterVecLogic(HandlerTable<D>& table) {
   for (const char* mnemonic : {"pand", "andps", "andpd"}) {
-    table[mnemonic] = SelectSse<D, &VecLogic<D, VecAnd>>;
+    table[mnemonic] = SelectVecLogic<D, VecAnd>;
   }
   for (const char* mnemonic : {"pandn", "andnps", "andnpd"}) {
-    table[mnemonic] = SelectSse<D, &VecLogic<D, VecAndNot>>;
+    table[mnemonic] = SelectVecLogic<D, VecAndNot>;
   }
   for (const char* mnemonic : {"por", "orps", "orpd"}) {
-    table[mnemonic] = SelectSse<D, &VecLogic<D, VecOr>>;
+    table[mnemonic] = SelectVecLogic<D, VecOr>;
   }
   for (const char* mnemonic : {"pxor", "xorps", "xorpd"}) {
     table[mnemonic] = SelectVecXor<D>;

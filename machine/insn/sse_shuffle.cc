@@ -73,6 +73,19 @@ Handler<D> SelectMask(const Insn& insn) {
   return insn.op[1].is_xmm() ? &ToGprInsn<D, kOp, 16> : nullptr;
 }
 
+template <class D>
+Handler<D> SelectPmovmskb(const Insn& insn) {
+  return insn.op[1].is_mmx() ? SelectMmx<D, &ToGprInsn<D, Pmovmskb, 8>>(insn)
+                             : SelectMask<D, Pmovmskb>(insn);
+}
+
+template <class D>
+Handler<D> SelectPextrw(const Insn& insn) {
+  return insn.op[1].is_mmx()
+             ? SelectMmx<D, &ExtractInsn<D, mmx::Pextrw, uint16_t>>(insn)
+             : &ExtractInsn<D, Pextrw, uint16_t>;
+}
+
 }  // namespace
 
 template <class D>
@@ -82,7 +95,8 @@ void RegisterSseShuffle(HandlerTable<D>& table) {
   table["pshufhw"] = SelectVec<D, Pshufhw, 16, false>;
   table["shufps"] = SelectVec<D, Shufps, 16, true>;
   table["shufpd"] = SelectVec<D, Shufpd, 16, true>;
-  table["palignr"] = SelectVec<D, Palignr, 16, true>;
+  table["pshufw"] = SelectMmx<D, &VecInsn<D, Pshuflw, 8, false>>;
+  table["palignr"] = SelectVecOrMmx<D, Palignr, 16, mmx::Palignr, 8, true>;
   table["blendps"] = SelectVec<D, Blendps, 16, true>;
   table["blendpd"] = SelectVec<D, Blendpd, 16, true>;
   table["pblendw"] = SelectVec<D, Pblendw, 16, true>;
@@ -92,15 +106,15 @@ void RegisterSseShuffle(HandlerTable<D>& table) {
   table["pblendvb"] = SelectSse<D, &BlendByXmm0<D, Pblendvb>>;
   table["insertps"] = SelectInsertps<D>;
   table["pinsrb"] = SelectVec<D, Pinsrb, 1, true>;
-  table["pinsrw"] = SelectVec<D, Pinsrw, 2, true>;
+  table["pinsrw"] = SelectVecOrMmx<D, Pinsrw, 2, mmx::Pinsrw, 2, true>;
   table["pinsrd"] = SelectVec<D, Pinsrd, 4, true>;
   table["pinsrq"] = SelectSse<D, &Pinsrq<D>>;
   table["pextrb"] = SelectSse<D, &ExtractInsn<D, Pextrb, uint8_t>>;
-  table["pextrw"] = SelectSse<D, &ExtractInsn<D, Pextrw, uint16_t>>;
+  table["pextrw"] = SelectPextrw<D>;
   table["pextrd"] = SelectSse<D, &ExtractInsn<D, Pextrd, uint32_t>>;
   table["extractps"] = SelectSse<D, &ExtractInsn<D, Pextrd, uint32_t>>;
   table["pextrq"] = SelectSse<D, &Pextrq<D>>;
-  table["pmovmskb"] = SelectMask<D, Pmovmskb>;
+  table["pmovmskb"] = SelectPmovmskb<D>;
   table["movmskps"] = SelectMask<D, Movmskps>;
   table["movmskpd"] = SelectMask<D, Movmskpd>;
 }

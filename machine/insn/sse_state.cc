@@ -1,5 +1,6 @@
-// LDMXCSR, STMXCSR, FXSAVE, FXRSTOR.
+// LDMXCSR, STMXCSR, FXSAVE, FXRSTOR, EMMS.
 
+#include "machine/fxsave.h"
 #include "machine/insn/sse_common.h"
 #include "machine/insn/x87_stack.h"
 
@@ -28,23 +29,9 @@ void Stmxcsr(Cpu<D>& cpu, const Insn& insn) {
                                cpu.d().Const(cpu.regs().mxcsr));
 }
 
-// The FXSAVE area (Intel SDM vol. 1, "FXSAVE Area"). There is no x87 opcode and
-// no x87 pointer: a CPU without a pending exception stores zeros.
-struct FxsaveHead {
-  uint16_t control;
-  uint16_t status;
-  uint16_t tags;  // one bit a register, set where it is not empty
-  uint16_t opcode;
-};
-struct FxsaveMxcsr {
-  uint64_t insn_pointer;
-  uint64_t data_pointer;
-  uint32_t mxcsr;
-  uint32_t mxcsr_mask;
-};
-constexpr uint64_t kFxsaveX87 = 32;
-constexpr uint64_t kFxsaveXmm = 160;
-constexpr uint64_t kFxsaveBytes = 512;
+constexpr uint64_t kFxsaveX87 = offsetof(FxsaveArea, x87);
+constexpr uint64_t kFxsaveXmm = offsetof(FxsaveArea, xmm);
+constexpr uint64_t kFxsaveBytes = sizeof(FxsaveArea);
 constexpr uint64_t kFloat80Bytes = 10;
 
 template <class D>
@@ -85,17 +72,6 @@ void Fxsave(Cpu<D>& cpu, const Insn& insn) {
   }
 }
 
-struct FxsaveArea {
-  FxsaveHead head;
-  FxsaveMxcsr pointers;
-  std::array<Float80, 8> x87;
-  std::array<Vec128, 16> xmm;
-  std::array<std::byte, 96> reserved;
-};
-static_assert(sizeof(FxsaveArea) == kFxsaveBytes);
-static_assert(offsetof(FxsaveArea, x87) == kFxsaveX87);
-static_assert(offsetof(FxsaveArea, xmm) == kFxsaveXmm);
-
 template <class D>
 void Fxrstor(Cpu<D>& cpu, const Insn& insn) {
   const uint64_t addr = cpu.Address(insn);
@@ -109,16 +85,15 @@ void Fxrstor(Cpu<D>& cpu, const Insn& insn) {
     return;
   }
   cpu.regs().mxcsr = area.pointers.mxcsr;
-  X87Stack stack(cpu.regs().x87);
-  stack.SetControl(area.head.control);
-  stack.SetStatus(area.head.status);
-  for (unsigned i = 0; i < 8; ++i) {
-    stack.Set(i, area.x87[i]);
-  }
-  stack.SetNonEmptyMask(static_cast<uint8_t>(area.head.tags));
+  RestoreX87(area, cpu.regs().x87);
   for (uint8_t i = 0; i < 16; ++i) {
     cpu.WriteVec(insn, {OperandKind::kXmm, 16, i}, area.xmm[i]);
   }
+}
+
+template <class D>
+void Emms(Cpu<D>& cpu, const Insn&) {
+  X87Stack(cpu.regs().x87).LeaveMmx();
 }
 
 }  // namespace
@@ -127,6 +102,7 @@ template <class D>
 void RegisterSseState(HandlerTable<D>& table) {
   table["ldmxcsr"] = SelectSse<D, &Ldmxcsr<D>>;
   table["stmxcsr"] = SelectSse<D, &Stmxcsr<D>>;
+  table["emms"] = SelectSse<D, &Emms<D>>;
   table["fxsave"] = SelectSse<D, &Fxsave<D>>;
   table["fxsave64"] = SelectSse<D, &Fxsave<D>>;
   table["fxrstor"] = SelectSse<D, &Fxrstor<D>>;

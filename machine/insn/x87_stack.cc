@@ -49,6 +49,26 @@ void X87Stack::Push(const Float80& value) {
   }
 }
 
+// The top is register 0, and none is empty.
+void X87Stack::EnterMmx() {
+  x87_.status = static_cast<uint16_t>(x87_.status & ~kTopMask);
+  constexpr unsigned kLowBits = 0x5555;
+  if ((x87_.tag & (x87_.tag >> 1) & kLowBits) != 0) {
+    SetNonEmptyMask(0xff);
+  }
+}
+
+void X87Stack::LeaveMmx() {
+  x87_.status = static_cast<uint16_t>(x87_.status & ~kTopMask);
+  x87_.tag = 0xffff;
+}
+
+void X87Stack::SetMmx(unsigned number, uint64_t value) {
+  Float80& reg = x87_.regs[number];
+  reg.significand = value;
+  SetTag(number, TagOf(reg));
+}
+
 // Bits 7 and 15 are set while an exception is pending that is not masked.
 void X87Stack::UpdateSummary() {
   constexpr unsigned kSummaryBits = kX87Summary | kX87Busy;

@@ -45,6 +45,14 @@ class X87Stack {
   void StackUnderflow();  // invalid, stack fault, C1 = 0
   void StackOverflow();   // the same with C1 = 1
 
+  // What an MMX instruction does to the stack, and one that writes MMX register
+  // `number`: it is the significand of that physical register (Intel SDM vol.
+  // 3, "MMX State"). A CPU sets the exponent to all ones, QEMU 7.2 leaves it as
+  // it is; we do as QEMU does, which made the recording.
+  void EnterMmx();
+  void SetMmx(unsigned number, uint64_t value);
+  void LeaveMmx();  // EMMS
+
   // FLDCW, FLDENV, FRSTOR, FXRSTOR.
   void SetControl(uint16_t control);
   void SetStatus(uint16_t status);  // top included

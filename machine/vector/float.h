@@ -106,6 +106,16 @@ uint64_t Cvttss2si64(const Vec128& src, VecState& state);
 uint64_t Cvttsd2si32(const Vec128& src, VecState& state);
 uint64_t Cvttsd2si64(const Vec128& src, VecState& state);
 
+// Between an MMX register, in the low half, and an XMM register.
+namespace mmx {
+void Cvtpi2ps(Vec128& dst, const Vec128& src, VecState& state);
+void Cvtpi2pd(Vec128& dst, const Vec128& src, VecState& state);
+void Cvtps2pi(Vec128& dst, const Vec128& src, VecState& state);
+void Cvttps2pi(Vec128& dst, const Vec128& src, VecState& state);
+void Cvtpd2pi(Vec128& dst, const Vec128& src, VecState& state);
+void Cvttpd2pi(Vec128& dst, const Vec128& src, VecState& state);
+}  // namespace mmx
+
 // To flags: ZF, PF, CF; the others are cleared.
 uint64_t Ucomiss(const Vec128& dst, const Vec128& src, VecState& state);
 uint64_t Ucomisd(const Vec128& dst, const Vec128& src, VecState& state);

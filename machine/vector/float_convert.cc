@@ -66,4 +66,36 @@ CLEW_HOST_TO_FLAGS(Ucomisd, "ucomisd")
 CLEW_HOST_TO_FLAGS(Comiss, "comiss")
 CLEW_HOST_TO_FLAGS(Comisd, "comisd")
 
+// Each is two lanes of an instruction on four or two, the others zero, which
+// raise nothing.
+namespace mmx {
+
+void Cvtpi2ps(Vec128& dst, const Vec128& src, VecState& state) {
+  Vec128 result;
+  Cvtdq2ps(result, Vec128{{src.q[0], 0}}, state);
+  dst.q[0] = result.q[0];
+}
+
+void Cvtpi2pd(Vec128& dst, const Vec128& src, VecState& state) {
+  Cvtdq2pd(dst, src, state);
+}
+
+void Cvtps2pi(Vec128& dst, const Vec128& src, VecState& state) {
+  Cvtps2dq(dst, Vec128{{src.q[0], 0}}, state);
+}
+
+void Cvttps2pi(Vec128& dst, const Vec128& src, VecState& state) {
+  Cvttps2dq(dst, Vec128{{src.q[0], 0}}, state);
+}
+
+void Cvtpd2pi(Vec128& dst, const Vec128& src, VecState& state) {
+  Cvtpd2dq(dst, src, state);
+}
+
+void Cvttpd2pi(Vec128& dst, const Vec128& src, VecState& state) {
+  Cvttpd2dq(dst, src, state);
+}
+
+}  // namespace mmx
+
 }  // namespace clew::machine

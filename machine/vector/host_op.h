@@ -34,6 +34,10 @@ inline uint32_t HostMxcsr(uint32_t guest) {
 
 }  // namespace clew::machine
 
+// Of asm statements that use the x87 or MMX registers.
+#define CLEW_X87_CLOBBERS \
+  "st", "st(1)", "st(2)", "st(3)", "st(4)", "st(5)", "st(6)", "st(7)", "cc"
+
 // Runs `text` under the MXCSR in [guest], which it leaves with the new flags;
 // [host] is scratch.
 #define CLEW_UNDER_MXCSR(text)                   \
@@ -49,7 +53,19 @@ inline uint32_t HostMxcsr(uint32_t guest) {
     FromHost(d, dst);                                                \
   }
 
-// The same under the guest's MXCSR.
+// The same on an MMX register: the operands are the low halves. The x87 stack
+// is empty before and after.
+#define CLEW_HOST_MMX_OP(Name, mnemonic, bytes, reads_dst) \
+  void Name(Vec128& dst, const Vec128& src, VecState&) {   \
+    __asm__("movq %0, %%mm0\n\t" mnemonic                  \
+            " %1, %%mm0\n\tmovq %%mm0, %0\n\t"             \
+            "emms"                                         \
+            : "+m"(dst.q[0])                               \
+            : "m"(src.q[0])                                \
+            : "mm0", CLEW_X87_CLOBBERS);                   \
+  }
+
+// As CLEW_HOST_INTEGER_OP, under the guest's MXCSR.
 #define CLEW_HOST_FLOAT_OP(Name, mnemonic, bytes, reads_dst)               \
   void Name(Vec128& dst, const Vec128& src, VecState& state) {             \
     __m128i d = ToHost(dst);                                               \

@@ -136,19 +136,23 @@ void Psrldq(Vec128& dst, const Vec128&, VecState& state) {
   dst = WindowOf(dst, Vec128{}, state.imm);
 }
 
-// A shift by an immediate is the shift by a register that holds it.
+// A shift by an immediate is the shift by a register that holds it: the one of
+// its own namespace (the parentheses keep the arguments' out).
 #define CLEW_SHIFT_BY_IMM(Name)                                 \
   void Name##Imm(Vec128& dst, const Vec128&, VecState& state) { \
-    Name(dst, Vec128{{state.imm, 0}}, state);                   \
+    (Name)(dst, Vec128{{state.imm, 0}}, state);                 \
   }
-CLEW_SHIFT_BY_IMM(Psllw)
-CLEW_SHIFT_BY_IMM(Pslld)
-CLEW_SHIFT_BY_IMM(Psllq)
-CLEW_SHIFT_BY_IMM(Psrlw)
-CLEW_SHIFT_BY_IMM(Psrld)
-CLEW_SHIFT_BY_IMM(Psrlq)
-CLEW_SHIFT_BY_IMM(Psraw)
-CLEW_SHIFT_BY_IMM(Psrad)
+#define CLEW_SHIFTS_BY_IMM                                                   \
+  CLEW_SHIFT_BY_IMM(Psllw)                                                   \
+  CLEW_SHIFT_BY_IMM(Pslld)                                                   \
+  CLEW_SHIFT_BY_IMM(Psllq)                                                   \
+  CLEW_SHIFT_BY_IMM(Psrlw) CLEW_SHIFT_BY_IMM(Psrld) CLEW_SHIFT_BY_IMM(Psrlq) \
+      CLEW_SHIFT_BY_IMM(Psraw) CLEW_SHIFT_BY_IMM(Psrad)
+CLEW_SHIFTS_BY_IMM
+namespace mmx {
+CLEW_SHIFTS_BY_IMM
+}  // namespace mmx
+#undef CLEW_SHIFTS_BY_IMM
 #undef CLEW_SHIFT_BY_IMM
 
 void Blendps(Vec128& dst, const Vec128& src, VecState& state) {
@@ -233,6 +237,22 @@ uint64_t Movmskps(const Vec128& src, VecState&) {
 uint64_t Movmskpd(const Vec128& src, VecState&) {
   return TopBits<uint64_t>(src);
 }
+
+namespace mmx {
+
+void Palignr(Vec128& dst, const Vec128& src, VecState& state) {
+  dst = WindowOf(Vec128{{src.q[0], dst.q[0]}}, Vec128{}, state.imm);
+}
+
+void Pinsrw(Vec128& dst, const Vec128& src, VecState& state) {
+  Insert<uint16_t>(dst, src, state.imm & 3);
+}
+
+uint64_t Pextrw(const Vec128& src, VecState& state) {
+  return Extract<uint16_t>(src, state.imm & 3);
+}
+
+}  // namespace mmx
 
 uint64_t Ptest(const Vec128& dst, const Vec128& src, VecState&) {
   const uint64_t both = (dst.q[0] & src.q[0]) | (dst.q[1] & src.q[1]);

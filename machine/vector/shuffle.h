@@ -48,6 +48,21 @@ uint64_t Pmovmskb(const Vec128& src, VecState& state);
 uint64_t Movmskps(const Vec128& src, VecState& state);
 uint64_t Movmskpd(const Vec128& src, VecState& state);
 
+// The forms on MMX registers; PSHUFW is Pshuflw, PMOVMSKB the same as above.
+namespace mmx {
+void Palignr(Vec128& dst, const Vec128& src, VecState& state);
+void Pinsrw(Vec128& dst, const Vec128& src, VecState& state);
+uint64_t Pextrw(const Vec128& src, VecState& state);
+void PsllwImm(Vec128& dst, const Vec128& src, VecState& state);
+void PslldImm(Vec128& dst, const Vec128& src, VecState& state);
+void PsllqImm(Vec128& dst, const Vec128& src, VecState& state);
+void PsrlwImm(Vec128& dst, const Vec128& src, VecState& state);
+void PsrldImm(Vec128& dst, const Vec128& src, VecState& state);
+void PsrlqImm(Vec128& dst, const Vec128& src, VecState& state);
+void PsrawImm(Vec128& dst, const Vec128& src, VecState& state);
+void PsradImm(Vec128& dst, const Vec128& src, VecState& state);
+}  // namespace mmx
+
 // To flags: ZF if dst & src is 0, CF if ~dst & src is 0.
 uint64_t Ptest(const Vec128& dst, const Vec128& src, VecState& state);
 

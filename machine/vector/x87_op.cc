@@ -2,6 +2,8 @@
 
 #include <cstddef>
 
+#include "machine/vector/host_op.h"
+
 namespace clew::machine {
 namespace {
 
@@ -19,8 +21,6 @@ constexpr uint16_t kTold = kX87Exceptions | kX87Conditions;
 #define CLEW_X87_ENTER "fnstcw %[host]\n\tfninit\n\tfldcw %[control]\n\t"
 #define CLEW_X87_LEAVE "\n\tfninit\n\tfldcw %[host]"
 #define CLEW_X87_STATUS "\n\tfnstsw %[status]\n\t"
-#define CLEW_X87_CLOBBERS \
-  "st", "st(1)", "st(2)", "st(3)", "st(4)", "st(5)", "st(6)", "st(7)", "cc"
 
 // Runs `text` with `output` an asm output operand (or none).
 #define CLEW_X87_RUN(text, output, ...)                              \

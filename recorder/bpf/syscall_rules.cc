@@ -34,6 +34,7 @@ static_assert(static_cast<int>(Special::kArchPrctl) == kRawArchPrctl);
 static_assert(static_cast<int>(Special::kReceiveMessage) == kRawReceiveMessage);
 static_assert(static_cast<int>(Special::kReceiveMessages) ==
               kRawReceiveMessages);
+static_assert(static_cast<int>(Special::kSendMessages) == kRawSendMessages);
 static_assert(static_cast<int>(Special::kFailsOnly) == kRawFailsOnly);
 
 // Calls that change nothing in the memory of the caller.
@@ -55,7 +56,8 @@ uint8_t LimitOf(uint64_t number, const Written& written) {
 
 RawRule FromTable(const SyscallRule& from) {
   RawRule rule = {};
-  rule.known = 1;
+  // The kernel's side does not follow the array of messages that were sent.
+  rule.known = from.special == Special::kSendMessages ? 0 : 1;
   rule.output = static_cast<uint8_t>(from.output);
   rule.special = static_cast<uint8_t>(from.special);
   for (size_t i = 0; i < from.writes.size(); ++i) {

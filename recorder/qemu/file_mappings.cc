@@ -134,6 +134,7 @@ void FileMappings::Follow(const SyscallCall& call, int64_t result) {
     case __NR_mremap:
       return Move(args[0], PageUp(args[1]), addr, PageUp(args[2]));
     default:
+      shares_with_children_ |= maps_shared_memory_ && MakesProcess(call);
       return;
   }
 }
@@ -141,6 +142,8 @@ void FileMappings::Follow(const SyscallCall& call, int64_t result) {
 void FileMappings::Map(uint64_t addr, const SyscallCall& call) {
   const auto& args = call.args;
   Remove(addr, PageUp(args[1]));
+  const bool is_shared = (args[3] & MAP_SHARED) != 0;
+  maps_shared_memory_ |= is_shared && (args[3] & MAP_ANONYMOUS) != 0;
   const int fd = static_cast<int>(args[4]);
   const auto file = (args[3] & MAP_ANONYMOUS) != 0 ? std::nullopt : IdOf(fd);
   if (!file) {
@@ -150,7 +153,7 @@ void FileMappings::Map(uint64_t addr, const SyscallCall& call) {
                        .size_bytes = PageUp(args[1]),
                        .file_offset = args[5],
                        .file = *file});
-  if ((args[3] & MAP_SHARED) != 0) {  // MAP_SHARED_VALIDATE has the bit, too
+  if (is_shared) {  // MAP_SHARED_VALIDATE has the bit, too
     Note(fd, args[2]);
   }
 }
@@ -267,6 +270,10 @@ std::vector<std::string> FileMappings::Unlogged() const {
         "{:?} is mapped shared, and another mapping of it or another process "
         "may write it",
         path));
+  }
+  if (shares_with_children_) {
+    phrases.emplace_back(
+        "memory is shared with child processes, which may write it");
   }
   return phrases;
 }

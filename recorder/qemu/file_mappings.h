@@ -45,7 +45,8 @@ class FileMappings {
                                      const GuestMemory& memory) const;
 
   // Why the log may lack what the program read in a mapping: a phrase for each
-  // file whose contents others can write, which no call of this process shows.
+  // file whose contents others can write, which no call of this process shows,
+  // and one for memory that it shares with child processes.
   std::vector<std::string> Unlogged() const;
 
  private:
@@ -71,6 +72,8 @@ class FileMappings {
 
   std::vector<Mapping> mappings_;
   std::set<std::string> written_by_others_;  // paths
+  bool maps_shared_memory_ = false;          // of no file
+  bool shares_with_children_ = false;
 };
 
 }  // namespace clew::recorder

@@ -15,6 +15,9 @@
 namespace clew::recorder {
 
 inline constexpr uint64_t kPageBytes = 4096;
+constexpr uint64_t RoundUpToPage(uint64_t bytes) {
+  return (bytes + kPageBytes - 1) / kPageBytes * kPageBytes;
+}
 // qemu-x86_64 keeps the program's memory below, at its own addresses, and
 // itself above.
 inline constexpr uint64_t kGuestEnd = 0x500000000000;

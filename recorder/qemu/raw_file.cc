@@ -99,6 +99,11 @@ Status RawFile::Close() {
   return status_;
 }
 
+void RawFile::Abandon() {
+  buffer_.clear();
+  close(std::exchange(fd_, -1));
+}
+
 void RawFile::WriteOut(std::span<const std::byte> bytes) {
   while (!bytes.empty() && status_) {
     const ssize_t written = write(fd_, bytes.data(), bytes.size());

@@ -37,6 +37,9 @@ class RawFile {
   void Flush();
   // Flushes and closes.
   [[nodiscard]] Status Close();
+  // Closes, and drops what is buffered: in a copy of the process, whose
+  // original goes on to write the file.
+  void Abandon();
   const Status& status() const { return status_; }
   uint64_t size_bytes() const { return size_bytes_; }
 

@@ -1,10 +1,16 @@
 #include "recorder/qemu/session.h"
 
+#include <algorithm>
 #include <charconv>
+#include <filesystem>
 #include <map>
 
 namespace clew::recorder {
 namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::string_view kInputsPrefix = "inputs.";
 
 // Lines "key=value".
 class Fields {
@@ -61,18 +67,31 @@ std::string OneLine(std::string text) {
 
 }  // namespace
 
+bool FailOn::Matches(int32_t exit_status) const {
+  switch (rule) {
+    case Rule::kNever:
+      return false;
+    case Rule::kEquals:
+      return exit_status == status;
+    case Rule::kDiffers:
+      return exit_status != status;
+  }
+  return false;
+}
+
 std::string FormatSession(const Session& s) {
   return fmt::format(
       "folder={}\ncores={}\nquantum={}\nslice_min={}\nslice_max={}\nseed={}\n"
       "psb={}\ntsc={:d}\nmtc={:d}\ncyc={:d}\nmtc_period={}\nnumerator={}\n"
       "denominator={}\ntimeout={}\ncore_on_exit={:d}\nvirtual_tsc={:d}\n"
-      "turns={}\n",
+      "turns={}\nfail_rule={}\nfail_status={}\n",
       OneLine(s.folder), s.scheduler.cores, s.scheduler.quantum_insns,
       s.scheduler.slice_min_ticks, s.scheduler.slice_max_ticks,
       s.scheduler.seed, s.encoder.psb_period_bytes, s.encoder.tsc,
       s.encoder.mtc, s.encoder.cyc, s.encoder.mtc_period,
       s.encoder.tsc_ctc_numerator, s.encoder.tsc_ctc_denominator, s.timeout_s,
-      s.core_on_exit, s.virtual_tsc, OneLine(s.turns_path));
+      s.core_on_exit, s.virtual_tsc, OneLine(s.turns_path),
+      static_cast<int>(s.fail_on.rule), s.fail_on.status);
 }
 
 Result<Session> ParseSession(std::string_view text) {
@@ -96,6 +115,8 @@ Result<Session> ParseSession(std::string_view text) {
   CLEW_RETURN_IF_ERROR(fields.Number("timeout", s.timeout_s));
   CLEW_RETURN_IF_ERROR(fields.Number("core_on_exit", s.core_on_exit));
   CLEW_RETURN_IF_ERROR(fields.Number("virtual_tsc", s.virtual_tsc));
+  CLEW_RETURN_IF_ERROR(fields.Number("fail_rule", s.fail_on.rule));
+  CLEW_RETURN_IF_ERROR(fields.Number("fail_status", s.fail_on.status));
   CLEW_ASSIGN_OR_RETURN(turns, fields.Text("turns"));
   s.turns_path = turns;
   CLEW_RETURN_IF_ERROR(Validate(s.encoder));
@@ -107,10 +128,32 @@ std::string RawPtPath(const std::string& folder, uint32_t core) {
   return fmt::format("{}/raw/pt.{}", folder, core);
 }
 std::string RawInputsPath(const std::string& folder, Tid thread) {
-  return fmt::format("{}/raw/inputs.{}", folder, thread);
+  return fmt::format("{}/{}{}", RawFolder(folder), kInputsPrefix, thread);
+}
+Result<std::vector<std::string>> FindRawInputs(const std::string& folder) {
+  std::error_code error;
+  std::vector<std::string> paths;
+  for (fs::directory_iterator entry(RawFolder(folder), error), end;
+       !error && entry != end; entry.increment(error)) {
+    if (entry->path().filename().string().starts_with(kInputsPrefix)) {
+      paths.push_back(entry->path().string());
+    }
+  }
+  if (error) {
+    return SystemError(error.value(),
+                       fmt::format("cannot list {:?}", RawFolder(folder)));
+  }
+  std::ranges::sort(paths);
+  return paths;
 }
 std::string RawEventsPath(const std::string& folder) {
   return folder + "/raw/events";
+}
+std::string RawCodePath(const std::string& folder) {
+  return folder + "/raw/code";
+}
+std::string CodeListPath(const std::string& folder) {
+  return folder + "/raw/code_list";
 }
 std::string OutcomePath(const std::string& folder) {
   return folder + "/raw/outcome";
@@ -142,9 +185,9 @@ Result<Outcome> ParseOutcome(std::string_view text) {
   Outcome o;
   uint64_t value = 0;
   CLEW_RETURN_IF_ERROR(fields.Number("kind", value));
-  if (value > static_cast<uint64_t>(FailureKind::kHang)) {
+  if (value > static_cast<uint64_t>(FailureKind::kTimeLimit)) {
     return CorruptInput("kind is {}, at most {} is known", value,
-                        static_cast<int>(FailureKind::kHang));
+                        static_cast<int>(FailureKind::kTimeLimit));
   }
   o.failure.kind = static_cast<FailureKind>(value);
   CLEW_RETURN_IF_ERROR(fields.Number("signal", o.failure.signal));

@@ -19,13 +19,23 @@ namespace clew::recorder {
 // not get to see it) as lines "key=value".
 inline constexpr const char* kSessionVariable = "CLEW_RECORDING";
 
+// Which exit status counts as a failure.
+struct FailOn {
+  enum class Rule : uint8_t { kNever, kEquals, kDiffers };
+  Rule rule = Rule::kNever;
+  int32_t status = 0;
+  bool Matches(int32_t exit_status) const;
+};
+
 struct Session {
   std::string folder;  // absolute; raw files go below it
   SchedulerConfig scheduler;
   EncoderConfig encoder;
-  uint32_t timeout_s = 0;    // 0: none
-  bool core_on_exit = true;  // write a core dump at a normal exit, too
-  bool virtual_tsc = true;   // RDTSC reads the virtual clock
+  uint32_t timeout_s = 0;  // of the program's time (watch.cc); 0: no limit
+  FailOn fail_on;
+  bool core_on_exit =
+      true;                 // write a core dump of a run that did not fail, too
+  bool virtual_tsc = true;  // RDTSC reads the virtual clock
   // For tests: the true schedule goes here, a line "<thread> <tick>" for each
   // turn's start and "0 <tick>" for the end. Empty: nowhere.
   std::string turns_path;
@@ -37,7 +47,12 @@ std::string FormatSession(const Session& session);
 // Raw files, by name below Session::folder.
 std::string RawPtPath(const std::string& folder, uint32_t core);
 std::string RawInputsPath(const std::string& folder, Tid thread);
+// Those that are there, of every thread, in a fixed order.
+[[nodiscard]] Result<std::vector<std::string>> FindRawInputs(
+    const std::string& folder);
 std::string RawEventsPath(const std::string& folder);
+std::string RawCodePath(const std::string& folder);
+std::string CodeListPath(const std::string& folder);
 std::string OutcomePath(const std::string& folder);
 std::string StartPath(const std::string& folder);
 std::string CorePath(const std::string& folder);

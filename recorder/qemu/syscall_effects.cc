@@ -3,16 +3,20 @@
 #include <asm/prctl.h>
 #include <asm/unistd_64.h>
 #include <fcntl.h>
+#include <linux/sockios.h>
+#include <net/if.h>
 #include <sched.h>
-#include <sys/ioctl.h>
 #include <sys/mman.h>
-#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/uio.h>
 
 #include <algorithm>
 #include <cerrno>
+#include <cstddef>
+#include <span>
+
+#include "recorder/qemu/request_table.h"
 
 #include "common/syscalls.h"
 
@@ -88,44 +92,6 @@ void AddWritten(const SyscallCall& call, const Written& written, int64_t result,
   }
 }
 
-// linux/asm-generic/ioctls.h. Requests made by _IOR and _IOWR say their size.
-Result<uint64_t> IoctlBytes(uint64_t request) {
-  constexpr uint64_t kTermiosBytes = 36;
-  constexpr uint64_t kReadDirection = 2;
-  switch (request) {
-    case TCGETS:
-      return kTermiosBytes;
-    case TCSETS:
-    case TCSETSW:
-    case TCSETSF:
-    case TIOCSWINSZ:
-    case TIOCSCTTY:
-    case TIOCNOTTY:
-    case TIOCSPGRP:
-    case FIOCLEX:
-    case FIONCLEX:
-    case FIONBIO:
-    case FIOASYNC:
-    case TCFLSH:
-    case TCSBRK:
-      return 0;
-    case TIOCGWINSZ:
-      return sizeof(winsize);
-    case TIOCGPGRP:
-    case TIOCGSID:
-    case FIONREAD:
-    case TIOCOUTQ:
-    case FIOQSIZE:
-      return request == FIOQSIZE ? 8u : 4u;
-    default:
-      break;
-  }
-  if (_IOC_TYPE(request) == 0 || _IOC_SIZE(request) == 0) {
-    return Unsupported("ioctl request {:#x} is not known", request);
-  }
-  return (_IOC_DIR(request) & kReadDirection) != 0 ? _IOC_SIZE(request) : 0;
-}
-
 uint64_t FcntlBytes(uint64_t command) {
   switch (command) {
     case F_GETLK:
@@ -138,31 +104,55 @@ uint64_t FcntlBytes(uint64_t command) {
   }
 }
 
-Result<uint64_t> PrctlBytes(uint64_t option) {
-  switch (option) {
-    case PR_GET_NAME:
-      return 16;
-    case PR_GET_PDEATHSIG:
-    case PR_GET_TSC:
-      return 4;
-    case PR_SET_NAME:
-    case PR_SET_PDEATHSIG:
-    case PR_SET_DUMPABLE:
-    case PR_GET_DUMPABLE:
-    case PR_SET_TIMERSLACK:
-    case PR_GET_TIMERSLACK:
-    case PR_SET_NO_NEW_PRIVS:
-    case PR_GET_NO_NEW_PRIVS:
-    case PR_CAPBSET_READ:
-    case PR_SET_PTRACER:
-    case PR_SET_VMA:
-    case PR_SET_KEEPCAPS:
-    case PR_GET_KEEPCAPS:
-    case PR_SET_CHILD_SUBREAPER:
-      return 0;
-    default:
-      return Unsupported("prctl option {} is not known", option);
+// An argument that is no address of the program's cannot be written through,
+// whatever the request means.
+bool IsAddress(uint64_t argument, const GuestMemory& memory) {
+  return memory.Load<std::byte>(argument).has_value();
+}
+
+// A struct ifconf: the buffer's length, its address.
+void AddInterfaceList(uint64_t list, const GuestMemory& memory,
+                      std::vector<MemoryRange>& ranges) {
+  constexpr uint64_t kListBytes = sizeof(ifconf);
+  const auto length = memory.Load<uint32_t>(list);
+  const auto buffer = memory.Load<uint64_t>(list + offsetof(ifconf, ifc_ifcu));
+  AddRange(list, kListBytes, ranges);
+  AddRange(buffer.value_or(0), length.value_or(0), ranges);
+}
+
+Status AddIoctl(const SyscallCall& call, const GuestMemory& memory,
+                std::vector<MemoryRange>& ranges) {
+  const auto request = static_cast<uint32_t>(call.args[1]);
+  const uint64_t argument = call.args[2];
+  if (request == SIOCGIFCONF) {
+    AddInterfaceList(argument, memory, ranges);
+    return {};
   }
+  const auto bytes = IoctlBytes(request);
+  if (!bytes && IsAddress(argument, memory)) {
+    return Unsupported(
+        "ioctl request {:#x} is not known, and its argument {:#x} is an "
+        "address: what the kernel writes there could not be recorded",
+        request, argument);
+  }
+  AddRange(argument, bytes.value_or(0), ranges);
+  return {};
+}
+
+Status AddPrctl(const SyscallCall& call, const GuestMemory& memory,
+                std::vector<MemoryRange>& ranges) {
+  const uint64_t option = call.args[0];
+  const auto bytes = PrctlBytes(option);
+  const auto arguments = std::span(call.args).subspan(1, 4);
+  const auto is_address = [&](uint64_t a) { return IsAddress(a, memory); };
+  if (!bytes && std::ranges::any_of(arguments, is_address)) {
+    return Unsupported(
+        "prctl option {} is not known, and an argument is an address: what "
+        "the kernel writes there could not be recorded",
+        option);
+  }
+  AddRange(arguments[0], bytes.value_or(0), ranges);
+  return {};
 }
 
 // msghdr: name, namelen, iov, iovlen, control, controllen, flags.
@@ -182,19 +172,29 @@ void AddReceivedMessage(uint64_t header, uint64_t received,
 void AddReceivedMessages(const SyscallCall& call, uint64_t count,
                          const GuestMemory& memory,
                          std::vector<MemoryRange>& ranges) {
-  constexpr uint64_t kEntryBytes = 64;  // mmsghdr
   for (uint64_t i = 0; i < std::min(count, kIovecMax); ++i) {
-    const uint64_t entry = call.args[1] + i * kEntryBytes;
-    const auto received = memory.Load<uint32_t>(entry + 56);
+    const uint64_t entry = call.args[1] + i * sizeof(mmsghdr);
+    const uint64_t length_at = entry + offsetof(mmsghdr, msg_len);
+    const auto received = memory.Load<uint32_t>(length_at);
     AddReceivedMessage(entry, received.value_or(0), memory, ranges);
-    AddRange(entry + 56, 4, ranges);
+    AddRange(length_at, 4, ranges);
   }
 }
 
-// The kernel writes what the file has; the rest of the last page is zero.
+// Of each message the kernel says how much it took.
+void AddSentMessages(const SyscallCall& call, uint64_t count,
+                     std::vector<MemoryRange>& ranges) {
+  for (uint64_t i = 0; i < std::min(count, kIovecMax); ++i) {
+    AddRange(call.args[1] + i * sizeof(mmsghdr) + offsetof(mmsghdr, msg_len), 4,
+             ranges);
+  }
+}
+
+// The kernel maps whole pages, and writes what the file has of them; the rest
+// of the last page is zero.
 void AddMapped(const SyscallCall& call, uint64_t addr,
                std::vector<MemoryRange>& ranges) {
-  const uint64_t length = call.args[1];
+  const uint64_t length = RoundUpToPage(call.args[1]);
   if ((call.args[3] & MAP_ANONYMOUS) != 0) {
     return;
   }
@@ -207,8 +207,13 @@ void AddMapped(const SyscallCall& call, uint64_t addr,
   AddRange(addr, offset < size ? std::min(length, size - offset) : 0, ranges);
 }
 
+// A child process has memory of its own: what the kernel tells it there does
+// not reach its parent.
 void AddClone(const SyscallCall& call, std::vector<MemoryRange>& ranges) {
   const uint64_t flags = call.args[0];
+  if (MakesProcess(call)) {
+    return;
+  }
   AddRange((flags & CLONE_PARENT_SETTID) != 0 ? call.args[2] : 0, 4, ranges);
   AddRange((flags & CLONE_CHILD_SETTID) != 0 ? call.args[3] : 0, 4, ranges);
 }
@@ -229,19 +234,13 @@ Status AddSpecial(const SyscallCall& call, uint64_t result,
   switch (call.rule->special) {
     case Special::kNone:
       return {};
-    case Special::kIoctl: {
-      CLEW_ASSIGN_OR_RETURN(bytes, IoctlBytes(call.args[1] & UINT32_MAX));
-      AddRange(call.args[2], bytes, ranges);
-      return {};
-    }
+    case Special::kIoctl:
+      return AddIoctl(call, memory, ranges);
     case Special::kFcntl:
       AddRange(call.args[2], FcntlBytes(call.args[1]), ranges);
       return {};
-    case Special::kPrctl: {
-      CLEW_ASSIGN_OR_RETURN(bytes, PrctlBytes(call.args[0]));
-      AddRange(call.args[1], bytes, ranges);
-      return {};
-    }
+    case Special::kPrctl:
+      return AddPrctl(call, memory, ranges);
     case Special::kArchPrctl:
       if (call.args[0] == ARCH_GET_FS || call.args[0] == ARCH_GET_GS) {
         AddRange(call.args[1], 8, ranges);
@@ -261,6 +260,9 @@ Status AddSpecial(const SyscallCall& call, uint64_t result,
       return {};
     case Special::kReceiveMessages:
       AddReceivedMessages(call, result, memory, ranges);
+      return {};
+    case Special::kSendMessages:
+      AddSentMessages(call, result, ranges);
       return {};
     case Special::kFailsOnly:
       return Unsupported(
@@ -291,25 +293,30 @@ void AddOutput(const SyscallCall& call, int64_t result,
   AddVector(vector, entries, count, memory, effects.output);
 }
 
-Status RefuseNewProcess(uint64_t number, uint64_t flags) {
-  if (number == __NR_clone && (flags & CLONE_THREAD) != 0) {
-    return {};
+// vfork's child has memory of its own under QEMU; without CLONE_VFORK both run
+// in one memory, of which only the parent's accesses would be seen.
+Status RefuseSharedMemory(const SyscallCall& call) {
+  const uint64_t flags = call.args[0];
+  if (call.number == __NR_clone && MakesProcess(call) &&
+      (flags & CLONE_VM) != 0 && (flags & CLONE_VFORK) == 0) {
+    return Unsupported(
+        "clone with flags {:#x}: a child process that shares its parent's "
+        "memory cannot be recorded; run a program that makes none",
+        flags);
   }
-  return Unsupported(
-      "system call {} ({}): only the threads of one process can be recorded; "
-      "run a program that makes no child process",
-      SyscallName(number), number);
+  return {};
 }
 
 }  // namespace
 
+bool MakesProcess(const SyscallCall& call) {
+  return call.number == __NR_fork || call.number == __NR_vfork ||
+         (call.number == __NR_clone && (call.args[0] & CLONE_THREAD) == 0);
+}
+
 Result<SyscallCall> BeginSyscall(uint64_t number,
                                  const std::array<uint64_t, 6>& args,
                                  const GuestMemory& memory) {
-  if (number == __NR_clone || number == __NR_fork || number == __NR_vfork ||
-      number == __NR_execve || number == __NR_execveat) {
-    CLEW_RETURN_IF_ERROR(RefuseNewProcess(number, args[0]));
-  }
   SyscallCall call;
   call.rule = FindSyscall(number);
   call.number = number;
@@ -318,6 +325,7 @@ Result<SyscallCall> BeginSyscall(uint64_t number,
     return Unsupported("system call {} ({}) is not known to the recorder",
                        SyscallName(number), number);
   }
+  CLEW_RETURN_IF_ERROR(RefuseSharedMemory(call));
   for (const Written& written : call.rule->writes) {
     if (written.size == Size::kLengthAt && args[written.other] != 0) {
       call.length_before =

@@ -31,10 +31,14 @@ inline SyscallInput InputOf(const SyscallCall& call) {
 }
 
 // At the call. kUnsupported: the recorder does not know the call, or not this
-// use of it (fork, execve, ...).
+// use of it (a child process in the same memory, ...).
 [[nodiscard]] Result<SyscallCall> BeginSyscall(
     uint64_t number, const std::array<uint64_t, 6>& args,
     const GuestMemory& memory);
+
+// True if the call makes a process of its own and not a thread: it returns 0
+// there.
+bool MakesProcess(const SyscallCall& call);
 
 struct SyscallEffects {
   std::vector<MemoryRange> writes;  // by the kernel, into the program

@@ -9,6 +9,7 @@ namespace {
 using enum Size;
 
 // Sizes are those of the kernel's structures for x86-64. Ordered by number.
+// QEMU 7.2 answers ENOSYS to those that fail only, as kernels without them do.
 constexpr SyscallRule kRules[] = {
     // read
     {.number = 0,
@@ -156,6 +157,12 @@ constexpr SyscallRule kRules[] = {
     {.number = 55, .writes = {{{.arg = 3, .size = kLengthAt, .other = 4}}}},
     // clone
     {.number = 56, .special = Special::kClone},
+    // fork
+    {.number = 57},
+    // vfork
+    {.number = 58},
+    // execve
+    {.number = 59, .special = Special::kFailsOnly},
     // exit
     {.number = 60},
     // wait4
@@ -382,6 +389,16 @@ constexpr SyscallRule kRules[] = {
     {.number = 203},
     // sched_getaffinity
     {.number = 204, .writes = {{{.arg = 2, .size = kResult, .bytes = 1}}}},
+    // io_setup
+    {.number = 206, .special = Special::kFailsOnly},
+    // io_destroy
+    {.number = 207, .special = Special::kFailsOnly},
+    // io_getevents
+    {.number = 208, .special = Special::kFailsOnly},
+    // io_submit
+    {.number = 209, .special = Special::kFailsOnly},
+    // io_cancel
+    {.number = 210, .special = Special::kFailsOnly},
     // epoll_create
     {.number = 213},
     // getdents64
@@ -433,6 +450,12 @@ constexpr SyscallRule kRules[] = {
      .blocking = Blocking::kAlways,
      .writes = {{{.arg = 2, .size = kFixed, .bytes = 128},
                  {.arg = 4, .size = kFixed, .bytes = 144}}}},
+    // add_key
+    {.number = 248, .special = Special::kFailsOnly},
+    // request_key
+    {.number = 249, .special = Special::kFailsOnly},
+    // keyctl
+    {.number = 250, .special = Special::kFailsOnly},
     // ioprio_set
     {.number = 251},
     // ioprio_get
@@ -443,6 +466,8 @@ constexpr SyscallRule kRules[] = {
     {.number = 254},
     // inotify_rm_watch
     {.number = 255},
+    // migrate_pages
+    {.number = 256, .special = Special::kFailsOnly},
     // openat
     {.number = 257},
     // mkdirat
@@ -497,6 +522,8 @@ constexpr SyscallRule kRules[] = {
     {.number = 276, .blocking = Blocking::kAlways},
     // sync_file_range
     {.number = 277},
+    // move_pages
+    {.number = 279, .special = Special::kFailsOnly},
     // utimensat
     {.number = 280},
     // epoll_pwait
@@ -539,20 +566,34 @@ constexpr SyscallRule kRules[] = {
      .file_change = FileChange::kAtOffset},
     // rt_tgsigqueueinfo
     {.number = 297},
+    // perf_event_open
+    {.number = 298, .special = Special::kFailsOnly},
     // recvmmsg
     {.number = 299,
      .blocking = Blocking::kAlways,
      .special = Special::kReceiveMessages},
+    // fanotify_init
+    {.number = 300, .special = Special::kFailsOnly},
+    // fanotify_mark
+    {.number = 301, .special = Special::kFailsOnly},
     // prlimit64
     {.number = 302, .writes = {{{.arg = 3, .size = kFixed, .bytes = 16}}}},
     // syncfs
     {.number = 306},
+    // sendmmsg
+    {.number = 307,
+     .blocking = Blocking::kWritable,
+     .special = Special::kSendMessages},
     // setns
     {.number = 308},
     // getcpu
     {.number = 309,
      .writes = {{{.arg = 0, .size = kFixed, .bytes = 4},
                  {.arg = 1, .size = kFixed, .bytes = 4}}}},
+    // process_vm_readv
+    {.number = 310, .special = Special::kFailsOnly},
+    // process_vm_writev
+    {.number = 311, .special = Special::kFailsOnly},
     // sched_setattr
     {.number = 314},
     // sched_getattr
@@ -560,10 +601,16 @@ constexpr SyscallRule kRules[] = {
      .writes = {{{.arg = 1, .size = kArg, .bytes = 1, .other = 2}}}},
     // renameat2
     {.number = 316},
+    // seccomp
+    {.number = 317, .special = Special::kFailsOnly},
     // getrandom
     {.number = 318, .writes = {{{.arg = 0, .size = kResult, .bytes = 1}}}},
     // memfd_create
     {.number = 319},
+    // bpf
+    {.number = 321, .special = Special::kFailsOnly},
+    // userfaultfd
+    {.number = 323, .special = Special::kFailsOnly},
     // membarrier
     {.number = 324},
     // mlock2
@@ -587,8 +634,16 @@ constexpr SyscallRule kRules[] = {
     {.number = 331},
     // statx
     {.number = 332, .writes = {{{.arg = 4, .size = kFixed, .bytes = 256}}}},
+    // io_pgetevents
+    {.number = 333, .special = Special::kFailsOnly},
     // rseq
     {.number = 334, .special = Special::kFailsOnly},
+    // io_uring_setup
+    {.number = 425, .special = Special::kFailsOnly},
+    // io_uring_enter
+    {.number = 426, .special = Special::kFailsOnly},
+    // io_uring_register
+    {.number = 427, .special = Special::kFailsOnly},
     // clone3
     {.number = 435, .special = Special::kFailsOnly},
     // close_range
@@ -597,10 +652,24 @@ constexpr SyscallRule kRules[] = {
     {.number = 437},
     // faccessat2
     {.number = 439},
+    // process_madvise
+    {.number = 440, .special = Special::kFailsOnly},
     // epoll_pwait2
     {.number = 441,
      .blocking = Blocking::kAlways,
      .writes = {{{.arg = 1, .size = kResult, .bytes = 12}}}},
+    // futex_waitv
+    {.number = 449, .special = Special::kFailsOnly},
+    // process_mrelease
+    {.number = 448, .special = Special::kFailsOnly},
+    // memfd_secret
+    {.number = 447, .special = Special::kFailsOnly},
+    // landlock_restrict_self
+    {.number = 446, .special = Special::kFailsOnly},
+    // landlock_add_rule
+    {.number = 445, .special = Special::kFailsOnly},
+    // landlock_create_ruleset
+    {.number = 444, .special = Special::kFailsOnly},
 };
 
 }  // namespace

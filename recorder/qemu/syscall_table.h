@@ -72,6 +72,7 @@ enum class Special : uint8_t {
   kReceiveMessage,
   kReceiveMessages,
   kFailsOnly,  // known as long as it fails (ENOSYS); else refused
+  kSendMessages,
 };
 
 struct SyscallRule {

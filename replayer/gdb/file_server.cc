@@ -6,6 +6,7 @@
 #include <array>
 
 #include "replayer/gdb/packet.h"
+#include "replayer/loaded_library.h"
 
 namespace clew::replayer::gdb {
 namespace {
@@ -86,7 +87,7 @@ std::string FileServer::Open(FieldReader fields) {
   if (open_.size() >= kOpenMax) {
     return Failed(kTooManyOpen);
   }
-  const auto contents = files_.Read(*path);
+  const auto contents = files_.Read(*path, LoadedLibraryStart(target_, *path));
   if (!contents) {
     return Failed(kNoEntry);
   }

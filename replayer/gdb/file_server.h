@@ -11,6 +11,7 @@
 
 #include "replayer/gdb/hex.h"
 #include "replayer/image_files.h"
+#include "replayer/target.h"
 
 namespace clew::replayer::gdb {
 
@@ -20,8 +21,9 @@ namespace clew::replayer::gdb {
 // Source: "Debugging with GDB", "Host I/O Packets".
 class FileServer {
  public:
-  // Borrowed.
-  explicit FileServer(ImageFiles& files) : files_(files) {}
+  // Borrowed. `target` tells which file ld.so means by a name of its own.
+  FileServer(ImageFiles& files, const ReplayTarget& target)
+      : files_(files), target_(target) {}
 
   // The reply to "vFile:<request>"; empty for a request that is not known.
   std::string Handle(std::string_view request_untrusted);
@@ -35,6 +37,7 @@ class FileServer {
 
   static constexpr size_t kOpenMax = 64;
   ImageFiles& files_;
+  const ReplayTarget& target_;
   std::map<uint64_t, std::span<const std::byte>> open_;  // by descriptor
   uint64_t next_ = 3;
 };

@@ -9,9 +9,11 @@
 
 #include <cerrno>
 #include <optional>
+#include <span>
 #include <utility>
 
-#include "common/scratch_folder.h"
+#include "common/file.h"
+#include "replayer/gdb/commands.h"
 #include "replayer/gdb/server.h"
 
 namespace clew::replayer::gdb {
@@ -114,36 +116,42 @@ Result<Fd> AcceptFrom(const Fd& listener, Child& child) {
   }
 }
 
-}  // namespace
-
 std::vector<std::string> GdbArguments(const LaunchOptions& options,
-                                      const std::string& socket_path) {
+                                      const std::string& commands_file) {
   std::vector<std::string> arguments = {"-q"};
   if (options.batch) {
     arguments.insert(arguments.end(), {"-nx", "-batch"});
   }
-  for (const char* const setting :
-       {"set sysroot target:", "set debuginfod enabled off",
-        "set confirm off"}) {
-    arguments.insert(arguments.end(), {"-iex", setting});
+  arguments.insert(arguments.end(),
+                   {"-ix", commands_file, "-ex", "clew-connect", "-ex",
+                    options.quiet ? "frame" : "clew-show-failure"});
+  if (!options.quiet && !options.batch) {
+    arguments.insert(arguments.end(), {"-ex", "clew-show-next"});
   }
-  // gdb takes a path that is a socket for what it is, without quotes.
-  arguments.insert(arguments.end(), {"-ex", "target remote " + socket_path,
-                                     "-ex", "set scheduler-locking step"});
   for (const std::string& command : options.commands) {
     arguments.insert(arguments.end(), {"-ex", command});
   }
   return arguments;
 }
 
+}  // namespace
+
+Result<GdbFolder> GdbFolder::Make(const std::string& remote) {
+  CLEW_ASSIGN_OR_RETURN(folder, ScratchFolder::Make("clew-gdb"));
+  GdbFolder made(std::move(folder));
+  const std::string text = CommandsFor(remote.empty() ? made.socket() : remote);
+  CLEW_RETURN_IF_ERROR(WriteWholeFile(PosixFileSystem(), made.commands(),
+                                      std::as_bytes(std::span(text))));
+  return made;
+}
+
 Result<int> RunGdb(const LaunchOptions& options, Timeline& timeline,
                    ImageFiles& files) {
-  CLEW_ASSIGN_OR_RETURN(folder, ScratchFolder::Make("clew-gdb"));
-  const std::string path = folder.path() + "/gdb";
-  CLEW_ASSIGN_OR_RETURN(listener, ListenUnix(path));
+  CLEW_ASSIGN_OR_RETURN(folder, GdbFolder::Make());
+  CLEW_ASSIGN_OR_RETURN(listener, ListenUnix(folder.socket()));
   const IgnoreInterrupt ignore;
-  CLEW_ASSIGN_OR_RETURN(child,
-                        Child::Start(options, GdbArguments(options, path)));
+  CLEW_ASSIGN_OR_RETURN(
+      child, Child::Start(options, GdbArguments(options, folder.commands())));
   {
     CLEW_ASSIGN_OR_RETURN(connection, AcceptFrom(listener, child));
     CLEW_RETURN_IF_ERROR(

@@ -2,9 +2,11 @@
 #define CLEW_REPLAYER_GDB_LAUNCH_H_
 
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "common/result.h"
+#include "common/scratch_folder.h"
 #include "replayer/image_files.h"
 #include "replayer/timeline.h"
 
@@ -17,14 +19,23 @@ struct LaunchOptions {
   // Run the commands and leave, without the user's init files and without
   // reading standard input; otherwise go on interactively.
   bool batch = false;
+  // Do not say how the run failed and what to type next.
+  bool quiet = false;
 };
 
-// What is passed to gdb to get it connected to the socket at `socket_path`.
-// Program and libraries come from the replay, never from this host; the
-// recorded order of threads holds, so only the thread that the user steps is
-// stepped.
-std::vector<std::string> GdbArguments(const LaunchOptions& options,
-                                      const std::string& socket_path);
+// Files for a gdb that is to look at a replay, in a private folder that goes
+// when this goes: one of commands (commands.h), and room for a socket.
+class GdbFolder {
+ public:
+  // The gdb is to connect to `remote`; empty: to socket(). kSystem.
+  [[nodiscard]] static Result<GdbFolder> Make(const std::string& remote = {});
+  std::string commands() const { return folder_.path() + "/commands.gdb"; }
+  std::string socket() const { return folder_.path() + "/gdb"; }
+
+ private:
+  explicit GdbFolder(ScratchFolder folder) : folder_(std::move(folder)) {}
+  ScratchFolder folder_;
+};
 
 // Starts stock gdb on the replay at its present position, serves it through a
 // socket in a private directory, and returns gdb's exit status (128 + n if

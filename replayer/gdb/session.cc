@@ -25,7 +25,9 @@ Reply Say(std::string_view payload) {
 }  // namespace
 
 Session::Session(Timeline& timeline, ImageFiles& files, Client& client)
-    : timeline_(timeline), client_(client), file_server_(files) {
+    : timeline_(timeline),
+      client_(client),
+      file_server_(files, timeline.target()) {
   timeline_.set_output(this);
 }
 

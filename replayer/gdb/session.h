@@ -79,7 +79,9 @@ class Session final : private OutputSink {
   std::string ThreadsXml() const;
   std::string SigInfo() const;
   std::string Monitor(std::string_view command);
+  std::string MonitorText(std::string_view command);
   std::string MonitorSeek(std::string_view where);
+  std::string MonitorMoved();
 
   // session_run.cc
   std::string ResumeV(FieldReader fields);
@@ -107,6 +109,7 @@ class Session final : private OutputSink {
   std::optional<uint64_t> module_id_desc_;  // the address of kModuleIdSymbol
   std::optional<Tid> general_thread_;       // Hg
   std::optional<Tid> continue_thread_;      // Hc
+  bool moved_ = false;                      // by `seek`; gdb was not told
   bool tells_software_breaks_ = false;      // gdb understands swbreak:
   bool tells_hardware_breaks_ = false;      // gdb understands hwbreak:
 };

@@ -5,8 +5,10 @@
 #include <array>
 #include <charconv>
 #include <cstring>
+#include <utility>
 
 #include "common/hex.h"
+#include "replayer/gdb/failure_words.h"
 #include "replayer/gdb/packet.h"
 #include "replayer/gdb/registers.h"
 #include "replayer/gdb/session.h"
@@ -52,8 +54,12 @@ void Put(std::array<char, 128>& to, size_t at, T value) {
 
 constexpr std::string_view kMonitorHelp =
     "position          the number of instructions all threads have retired\n"
-    "seek N|start|end  go there; then tell gdb to look again with\n"
-    "                  maintenance flush register-cache\n";
+    "seek N|start|end  go there; a gdb that 'clew replay' did not start has "
+    "to\n"
+    "                  be told: maintenance flush register-cache, info "
+    "threads\n"
+    "failure           how the run ended\n"
+    "moved             the thread to look at if the last command was a seek\n";
 
 }  // namespace
 
@@ -222,17 +228,29 @@ std::string Session::SigInfo() const {
   return {info.data(), info.size()};
 }
 
+// The empty reply means an unknown command, so no text is "OK".
 std::string Session::Monitor(std::string_view command) {
+  const std::string text = MonitorText(command);
+  return text.empty() ? "OK" : ToHex(text);
+}
+
+std::string Session::MonitorText(std::string_view command) {
   FieldReader words(command);
   const std::string_view verb = words.TakeUntil(' ');
   if (verb == "position") {
-    return ToHex(fmt::format("{} of {}\n", timeline_.position(),
-                             timeline_.target().end()));
+    return fmt::format("{} of {}\n", timeline_.position(),
+                       timeline_.target().end());
   }
   if (verb == "seek") {
-    return ToHex(MonitorSeek(words.rest()));
+    return MonitorSeek(words.rest());
   }
-  return ToHex(kMonitorHelp);
+  if (verb == "failure") {
+    return DescribeFailure(timeline_);
+  }
+  if (verb == "moved") {
+    return MonitorMoved();
+  }
+  return std::string(kMonitorHelp);
 }
 
 std::string Session::MonitorSeek(std::string_view where) {
@@ -249,9 +267,15 @@ std::string Session::MonitorSeek(std::string_view where) {
     }
   }
   const auto moved = timeline_.Seek(to);
-  general_thread_ = std::nullopt;
+  moved_ = moved.has_value();
   return moved ? fmt::format("at {} of {}\n", timeline_.position(), end)
                : fmt::format("clew: {}\n", moved.error().message);
+}
+
+std::string Session::MonitorMoved() {
+  return std::exchange(moved_, false)
+             ? fmt::format("{}\n", timeline_.CurrentThread())
+             : "";
 }
 
 }  // namespace clew::replayer::gdb

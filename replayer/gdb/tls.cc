@@ -2,8 +2,8 @@
 
 #include <array>
 #include <cstddef>
-#include <cstring>
-#include <span>
+
+#include "replayer/load_value.h"
 
 namespace clew::replayer::gdb {
 namespace {
@@ -18,17 +18,6 @@ constexpr uint64_t kUnallocated = UINT64_MAX;
 constexpr uint64_t kProgramsModule = 1;
 constexpr uint64_t kModulesMax = uint64_t{1} << 20;
 
-template <class T>
-std::optional<T> Load(const ReplayTarget& target, uint64_t addr) {
-  std::array<std::byte, sizeof(T)> bytes = {};
-  if (target.ReadMemory(TraceeAddr(addr), bytes) != bytes.size()) {
-    return std::nullopt;
-  }
-  T value;
-  std::memcpy(&value, bytes.data(), bytes.size());
-  return value;
-}
-
 std::optional<uint64_t> ModuleOf(const ReplayTarget& target, uint64_t link_map,
                                  std::optional<uint64_t> module_id_desc) {
   if (link_map == 0) {
@@ -37,11 +26,11 @@ std::optional<uint64_t> ModuleOf(const ReplayTarget& target, uint64_t link_map,
   if (!module_id_desc) {
     return std::nullopt;
   }
-  const auto desc = Load<std::array<uint32_t, 3>>(target, *module_id_desc);
+  const auto desc = LoadValue<std::array<uint32_t, 3>>(target, *module_id_desc);
   if (!desc || (*desc)[0] != 64 || (*desc)[1] != 1) {
     return std::nullopt;
   }
-  return Load<uint64_t>(target, link_map + (*desc)[2]);
+  return LoadValue<uint64_t>(target, link_map + (*desc)[2]);
 }
 
 }  // namespace
@@ -55,13 +44,15 @@ std::optional<uint64_t> FindTls(const ReplayTarget& target,
       *module > kModulesMax) {
     return std::nullopt;
   }
-  const auto dtv = Load<uint64_t>(target, registers->fs_base + kDtvInThread);
+  const auto dtv =
+      LoadValue<uint64_t>(target, registers->fs_base + kDtvInThread);
   const auto entries =
-      dtv ? Load<uint64_t>(target, *dtv - kDtvEntryBytes) : std::nullopt;
+      dtv ? LoadValue<uint64_t>(target, *dtv - kDtvEntryBytes) : std::nullopt;
   if (!entries || *module > *entries) {
     return std::nullopt;
   }
-  const auto block = Load<uint64_t>(target, *dtv + *module * kDtvEntryBytes);
+  const auto block =
+      LoadValue<uint64_t>(target, *dtv + *module * kDtvEntryBytes);
   if (!block || *block == 0 || *block == kUnallocated) {
     return std::nullopt;
   }

@@ -36,7 +36,9 @@ TEST(FailureTextTest, EveryKindHasItsWords) {
       {FailureKind::kExit, "exit status 3", "failed: exit status 3",
        "exit status 3 by thread 7"},
       {FailureKind::kHang, "hang", "failed: hang",
-       "hang: no thread could go on, or the time limit was reached"},
+       "hang: no thread could go on"},
+      {FailureKind::kTimeLimit, "time limit", "failed: time limit",
+       "time limit: the program had not ended when it was over"},
   };
   for (const Case& c : cases) {
     EXPECT_EQ(FailureText(Of(c.kind)), c.text);
@@ -55,8 +57,9 @@ TEST(FailureTextTest, TheJsonHasEveryField) {
   EXPECT_EQ(FailureJson(Of(FailureKind::kSignal)).dump(),
             R"({"kind":"signal","signal":11,"exit_status":3,"thread":7,)"
             R"("ip":"0x401000","addr":"0x10"})");
-  for (const FailureKind kind : {FailureKind::kNone, FailureKind::kSignal,
-                                 FailureKind::kExit, FailureKind::kHang}) {
+  for (const FailureKind kind :
+       {FailureKind::kNone, FailureKind::kSignal, FailureKind::kExit,
+        FailureKind::kHang, FailureKind::kTimeLimit}) {
     EXPECT_EQ(FailureJson(Of(kind))["kind"], ToString(kind));
   }
 }

@@ -19,8 +19,8 @@
 #include <random>
 #include <set>
 
+#include "common/build_id.h"
 #include "decoder/failure_signature.h"
-#include "decoder/host_images.h"
 #include "proto/bundle.pb.h"
 
 namespace clew::decoder {

@@ -29,7 +29,8 @@ StreamBlock RandomBlock(std::mt19937_64& random, TscInterval& time) {
           .insn_count = static_cast<uint32_t>(random()),
           .slice = kSlice,
           .time = time,
-          .interrupted = random() % 8 == 0};
+          .interrupted = random() % 8 == 0,
+          .code_bits = static_cast<uint8_t>(random() % 8 == 0 ? 32 : 64)};
 }
 
 void ExpectFront(ItemQueue& queue, const StreamItem& wanted) {

@@ -33,21 +33,27 @@ bool IsBranch(std::span<const uint8_t> bytes, bool& conditional) {
          (opcode == 0xff && (group == 2 || group == 4));
 }
 
+using Pipe = std::unique_ptr<FILE, ClosePipe>;
+
+Result<Pipe> RunPerfScript(const std::string& options) {
+  if (std::system("perf --version > /dev/null 2>&1") != 0) {
+    return Unsupported("no perf here (Debian package linux-perf)");
+  }
+  Pipe pipe(popen(("perf script " + options).c_str(), "r"));
+  if (pipe == nullptr) {
+    return Unsupported("cannot start perf script");
+  }
+  return pipe;
+}
+
 }  // namespace
 
 // A line: "<tid> <from> => <to>". Addresses of 0 stand for outside user mode.
 // "e" in --itrace: errors of decoding are lines, too.
 Result<Branches> BranchesOfPerf(const std::string& perf_data) {
-  const std::string command =
-      "perf script --itrace=be -F tid,ip,addr --no-demangle -i '" + perf_data +
-      "' 2>&1";
-  if (std::system("perf --version > /dev/null 2>&1") != 0) {
-    return Unsupported("no perf here (Debian package linux-perf)");
-  }
-  const std::unique_ptr<FILE, ClosePipe> pipe(popen(command.c_str(), "r"));
-  if (pipe == nullptr) {
-    return Unsupported("cannot start perf script");
-  }
+  CLEW_ASSIGN_OR_RETURN(
+      pipe, RunPerfScript("--itrace=be -F tid,ip,addr --no-demangle -i '" +
+                          perf_data + "' 2>&1"));
   Branches branches;
   char line[512];
   while (std::fgets(line, sizeof line, pipe.get()) != nullptr) {
@@ -62,6 +68,19 @@ Result<Branches> BranchesOfPerf(const std::string& perf_data) {
     }
   }
   return branches;
+}
+
+Result<uint64_t> InstructionsOfPerf(const std::string& perf_data) {
+  CLEW_ASSIGN_OR_RETURN(pipe, RunPerfScript("--itrace=i0ns -F tid,ip -i '" +
+                                            perf_data + "' 2> /dev/null"));
+  uint64_t count = 0;
+  char line[512];
+  while (std::fgets(line, sizeof line, pipe.get()) != nullptr) {
+    int32_t tid = 0;
+    uint64_t ip = 0;
+    count += std::sscanf(line, " %" SCNd32 " %" SCNx64, &tid, &ip) == 2 ? 1 : 0;
+  }
+  return count;
 }
 
 Result<Branches> BranchesOfStreams(TraceStreams& streams) {

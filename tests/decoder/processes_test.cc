@@ -395,7 +395,7 @@ TEST_F(ProcessesTest, GapsOfOthersDoNotCountForAProcess) {
   Exec(tasks[1], cores_[0], 4);
   tasks[2].program = 3;  // of which nothing is known
   for (const size_t task : {0, 2, 1, 2, 0}) {
-    // A gap goes on to the next PSB, into the time of whoever runs next there.
+    // The unknown one runs twice: two gaps.
     TestCore& core = cores_[task == 2 ? 1 : 0];
     In(core, tasks[task]);
     RunToCall(core, 3);
@@ -411,13 +411,13 @@ TEST_F(ProcessesTest, GapsOfOthersDoNotCountForAProcess) {
   for (const int32_t failing : {100, 200}) {
     EXPECT_EQ(count(failing).gaps, 0u);
     EXPECT_EQ(count(failing).gaps_at_failure, 0u);
-    EXPECT_EQ(count(failing).gaps_of_others, 1u);
+    EXPECT_EQ(count(failing).gaps_of_others, 2u);
     EXPECT_EQ(count(failing).instructions,
               truth_[Tid(100)].size() + truth_[Tid(200)].size());
   }
   for (const int32_t failing : {300, 0, 999}) {
-    EXPECT_EQ(count(failing).gaps, 1u) << failing;
-    EXPECT_EQ(count(failing).gaps_at_failure, 1u) << failing;
+    EXPECT_EQ(count(failing).gaps, 2u) << failing;
+    EXPECT_EQ(count(failing).gaps_at_failure, 2u) << failing;
     EXPECT_EQ(count(failing).gaps_of_others, 0u) << failing;
   }
 }

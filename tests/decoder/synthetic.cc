@@ -16,6 +16,7 @@ namespace {
 using recorder::EnableCause;
 
 constexpr uint64_t kCodeBase = 0x400000;
+constexpr uint64_t kLibraryBase = 0x7f1234500000;
 constexpr uint32_t kBlocks = 150;
 constexpr int32_t kProcess = 4000;
 
@@ -55,22 +56,26 @@ uint64_t EndSize(End end) {
 
 class Program {
  public:
-  explicit Program(Random& random) {
+  Program(Random& random, bool library)
+      : library_(library ? kBlocks / 2 : kBlocks) {
     uint64_t addr = kCodeBase;
     for (uint32_t i = 0; i < kBlocks; ++i) {
+      addr = i == library_ ? kLibraryBase : addr;
       Block block;
       block.addr = addr;
       block.nops = static_cast<uint32_t>(random.Below(9));
       block.end = RandomEnd(random);
-      if (i + 1 == kBlocks) {
+      if (i + 1 == kBlocks || i + 1 == library_) {
         block.end = End::kIndirectJump;  // nothing to fall through to
       }
       // Direct jumps and calls go forward: how often a loop of them went round
       // until it was interrupted, no trace tells.
       const bool direct = block.end == End::kJump || block.end == End::kCall;
-      const uint32_t first = direct ? i + 1 : 0;
-      block.target =
-          first + static_cast<uint32_t>(random.Below(kBlocks - first));
+      // No direct branch leads to the other file.
+      const uint32_t of_file = i < library_ ? 0 : library_;
+      const uint32_t first = direct ? i + 1 : of_file;
+      const uint32_t end = i < library_ ? library_ : kBlocks;
+      block.target = first + static_cast<uint32_t>(random.Below(end - first));
       if (block.end == End::kCond && block.target == i + 1) {
         block.target = i;  // taken or not must make a difference
       }
@@ -81,14 +86,20 @@ class Program {
 
   const Block& At(uint32_t index) const { return blocks_[index]; }
 
-  std::vector<std::byte> Bytes() const {
+  std::vector<std::byte> Bytes() const { return Encode(0, library_); }
+  std::vector<std::byte> LibraryBytes() const {
+    return Encode(library_, kBlocks);
+  }
+
+ private:
+  std::vector<std::byte> Encode(uint32_t begin, uint32_t end) const {
     std::vector<std::byte> out;
     const auto put = [&out](std::initializer_list<uint8_t> bytes) {
       for (const uint8_t byte : bytes) {
         out.push_back(std::byte{byte});
       }
     };
-    for (const Block& block : blocks_) {
+    for (const Block& block : std::span(blocks_).subspan(begin, end - begin)) {
       out.insert(out.end(), block.nops, std::byte{0x90});
       const uint64_t next = block.EndAddr() + EndSize(block.end);
       const auto relative =
@@ -126,13 +137,13 @@ class Program {
     return out;
   }
 
- private:
   static End RandomEnd(Random& random) {
     // Mostly branches, as in real code; the rest evenly.
     const uint64_t kind = random.Below(16);
     return kind < 8 ? End::kCond : static_cast<End>(kind % 8);
   }
 
+  uint32_t library_;  // the first block of the other file
   std::vector<Block> blocks_;
 };
 
@@ -155,7 +166,10 @@ struct Core {
 class Machine {
  public:
   Machine(const SyntheticConfig& config, Synthetic& out)
-      : config_(config), random_(config.seed), program_(random_), out_(out) {}
+      : config_(config),
+        random_(config.seed),
+        program_(random_, config.library),
+        out_(out) {}
 
   Status Run() {
     CLEW_RETURN_IF_ERROR(Start());
@@ -174,8 +188,6 @@ class Machine {
 
  private:
   Status Start() {
-    CLEW_RETURN_IF_ERROR(
-        WriteWholeFile(PosixFileSystem(), out_.code_path, program_.Bytes()));
     recorder::PerfDataConfig config;
     config.core_count = config_.cores;
     config.encoder = config_.encoder;
@@ -197,13 +209,23 @@ class Machine {
     }
     CLEW_RETURN_IF_ERROR(
         writer_->AddComm(Origin(threads_[0], cores_[0]), "synthetic", true));
+    if (!out_.library_path.empty()) {
+      CLEW_RETURN_IF_ERROR(
+          Map(out_.library_path, kLibraryBase, program_.LibraryBytes()));
+    }
+    return Map(out_.code_path, kCodeBase, program_.Bytes());
+  }
+
+  Status Map(const std::string& path, uint64_t addr,
+             const std::vector<std::byte>& code) {
+    CLEW_RETURN_IF_ERROR(WriteWholeFile(PosixFileSystem(), path, code));
     return writer_->AddMmap2(Origin(threads_[0], cores_[0]),
-                             {.addr = TraceeAddr(kCodeBase),
-                              .size_bytes = program_.Bytes().size(),
+                             {.addr = TraceeAddr(addr),
+                              .size_bytes = code.size(),
                               .file_offset = 0,
                               .prot = 5,
                               .flags = 2,
-                              .path = out_.code_path,
+                              .path = path,
                               .build_id = {1, 2, 3, 4}});
   }
 
@@ -426,7 +448,9 @@ TraceConfig Synthetic::Config() const {
   TraceConfig config;
   config.branches_before_timing = true;
   config.tsc_at_switches = true;
-  config.resolve_image = [path = code_path](const MmapRecord&) { return path; };
+  config.resolve_image = [](const MmapRecord& mapping) {
+    return std::filesystem::exists(mapping.path) ? mapping.path : std::string();
+  };
   return config;
 }
 
@@ -437,6 +461,7 @@ std::unique_ptr<Synthetic> MakeSynthetic(const SyntheticConfig& config) {
   out->folder = folder;
   out->perf_path = folder + "/perf.data";
   out->code_path = folder + "/code";
+  out->library_path = config.library ? folder + "/library" : "";
   const Status status = Machine(config, *out).Run();
   EXPECT_TRUE(status) << status.error().message;
   return out;

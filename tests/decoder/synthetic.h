@@ -22,6 +22,8 @@ struct SyntheticConfig {
   uint64_t insns = 30000;
   recorder::EncoderConfig encoder = {};
   bool overflows = false;
+  // Half of the program is in another file at another place.
+  bool library = false;
   // Chances, one in so many instructions; 0: never.
   uint64_t interrupt_one_in = 300;
   uint64_t idle_one_in = 2000;  // a core's clock jumps far ahead
@@ -38,6 +40,7 @@ struct Synthetic {
   std::string folder;  // removed with the object
   std::string perf_path;
   std::string code_path;
+  std::string library_path;  // empty: there is none
   std::map<Tid, std::vector<TrueInsn>> truth;
   std::map<CoreId, std::vector<uint8_t>> pt;
 
@@ -45,7 +48,7 @@ struct Synthetic {
   Synthetic(const Synthetic&) = delete;
   Synthetic& operator=(const Synthetic&) = delete;
   ~Synthetic();
-  // Finds the code file for every mapping.
+  // Finds the code file of a mapping where it is.
   TraceConfig Config() const;
 };
 

@@ -18,6 +18,7 @@ namespace {
 
 using testing::ContainsRegex;
 using testing::HasSubstr;
+using testing::Not;
 
 // Records and solves `program`; the bundle's path, empty on failure.
 std::string FailingRun(const Scratch& scratch, const std::string& program) {
@@ -30,10 +31,12 @@ std::string FailingRun(const Scratch& scratch, const std::string& program) {
   return bundle;
 }
 
-// What gdb prints for these commands at the end of the replay.
+// What gdb prints for these commands at the end of the replay, after where that
+// is.
 std::string Gdb(const std::string& bundle,
                 const std::vector<std::string>& commands) {
-  std::vector<std::string> arguments = {"replay", "--batch", "--at", "end"};
+  std::vector<std::string> arguments = {"replay", "--batch", "--quiet", "--at",
+                                        "end"};
   for (const std::string& command : commands) {
     arguments.insert(arguments.end(), {"-ex", command});
   }
@@ -57,6 +60,71 @@ TEST(GdbTest, EveryThreadHasABacktraceToItsStart) {
             threads)
       << text;
   EXPECT_THAT(text, ContainsRegex("#0 .*CountWord .*pfscan.c:"));
+}
+
+// ld.so names libstdc++ by a link to its file, and so does gdb.
+TEST(GdbTest, FramesOfTheCxxLibraryHaveNames) {
+  const Scratch scratch;
+  const std::string bundle = FailingRun(scratch, "tickets");
+  const std::string text = Gdb(bundle, {"backtrace", "info sharedlibrary"});
+  EXPECT_THAT(text, ContainsRegex("#[0-9]+ .* in std::terminate\\(\\) \\(\\)"));
+  EXPECT_THAT(text, ContainsRegex("#[0-9]+ .* in __cxa_throw \\(\\)"));
+  EXPECT_THAT(text, ContainsRegex("#[0-9]+ .*Roll::Take .*tickets.cc:"));
+  EXPECT_THAT(text, ContainsRegex("#[0-9]+ .* in (start_thread|clone3?) "));
+  EXPECT_THAT(text, ContainsRegex("Yes .*/libstdc\\+\\+.so.6\n"));
+  EXPECT_EQ(Count(text, "\n +No +/"), 0) << text;
+}
+
+// A link that the program chose, neither the file's name nor its DT_SONAME.
+TEST(GdbTest, AFrameOfALibraryThatWasOpenedByALinkHasItsName) {
+  const Scratch scratch;
+  const std::string bundle = FailingRun(scratch, "visitor");
+  const std::string text = Gdb(bundle, {"backtrace", "info sharedlibrary"});
+  EXPECT_THAT(text, ContainsRegex("#[0-9]+ .* in Visit .*visit.c:"));
+  EXPECT_THAT(text, ContainsRegex("Yes .*/libvisit.so\n"));
+}
+
+// The reason first, in the words of the program, and nothing of gdb's own.
+TEST(GdbTest, OpensWithTheReasonOfTheFailure) {
+  const Scratch scratch;
+  const std::string bundle = FailingRun(scratch, "pfscan");
+  const std::string text = Clew({"replay", "--batch", bundle}).text;
+  EXPECT_THAT(
+      text, ContainsRegex("^thread [0-9]+ \"pfscan\" \\(tid [0-9]+\\) failed: "
+                          "signal 11 \\(SIGSEGV\\), read of 0x0, where nothing "
+                          "is mapped, at 0x[0-9a-f]+\n"
+                          "position ([0-9]+) of [0-9]+, the end\n"
+                          "#0  CountWord .*pfscan.c:[0-9]+\n"));
+  EXPECT_THAT(text, Not(HasSubstr("warning")));
+  EXPECT_THAT(text, Not(HasSubstr("Reading")));
+}
+
+// A seek before the library is loaded and the threads are made, and back; gdb
+// is told nothing else.
+TEST(GdbTest, ASeekLooksLikeAStop) {
+  const Scratch scratch;
+  const std::string bundle = FailingRun(scratch, "tickets");
+  const std::vector<std::string> looks = {"backtrace", "info registers rip",
+                                          "info threads", "info sharedlibrary"};
+  std::vector<std::string> commands = {"monitor seek start"};
+  commands.insert(commands.end(), looks.begin(), looks.end());
+  commands.emplace_back("echo -- there\\n");
+  commands.emplace_back("monitor seek end");
+  commands.insert(commands.end(), looks.begin(), looks.end());
+  const std::string text = Gdb(bundle, commands);
+  const size_t half = text.find("-- there");
+  ASSERT_NE(half, std::string::npos) << text;
+  const std::string start = text.substr(text.find("at 0 of"), half);
+  EXPECT_THAT(start, ContainsRegex("#0 .* in _start \\(\\) from .*ld-linux"));
+  EXPECT_THAT(start, ContainsRegex("rip +0x[0-9a-f]+ +0x[0-9a-f]+ <_start>"));
+  EXPECT_EQ(Count(start, "\n[* ] +[0-9]+ +Thread [0-9]+ "), 1) << start;
+  EXPECT_EQ(Count(start, "\n0x[0-9a-f]+ .*target:"), 1) << start;
+  const std::string end = text.substr(half);
+  EXPECT_THAT(end, ContainsRegex("#[0-9]+ .*Roll::Take .*tickets.cc:"));
+  EXPECT_THAT(end,
+              ContainsRegex("rip +0x[0-9a-f]+ +0x[0-9a-f]+ <__pthread_kill"));
+  EXPECT_GE(Count(end, "\n[* ] +[0-9]+ +Thread [0-9]+ "), 2) << end;
+  EXPECT_GE(Count(end, "\n0x[0-9a-f]+ .*target:"), 4) << end;
 }
 
 TEST(GdbTest, TheFailureComesAgainAfterAStepBack) {
@@ -91,9 +159,7 @@ TEST(GdbTest, ABreakpointStopsAtTheStartOfASignalHandler) {
                                           "monitor position"};
   std::vector<std::string> commands = {"break *Handle", "reverse-continue"};
   commands.insert(commands.end(), looks.begin(), looks.end());
-  commands.insert(
-      commands.end(),
-      {"monitor seek start", "maintenance flush register-cache", "continue"});
+  commands.insert(commands.end(), {"monitor seek start", "continue"});
   commands.insert(commands.end(), looks.begin(), looks.end());
   commands.insert(commands.end(), {"reverse-stepi", "stepi"});
   commands.insert(commands.end(), looks.begin(), looks.end());

@@ -54,6 +54,12 @@ std::string WithoutBuildIds(const std::string& text) {
   return std::regex_replace(text, build_id, "build-id");
 }
 
+// The kernel itself, or a module.
+bool IsOfKernel(const json& image) {
+  const std::string path = image["path"];
+  return path.starts_with("[kernel") || path.ends_with(".ko");
+}
+
 class ImportTest : public testing::Test {
  protected:
   // Imports with --json and returns the report.
@@ -182,11 +188,21 @@ TEST_F(ImportTest, InfoNamesSourceHostThreadsAndWhatIsMissing) {
   EXPECT_THAT(info.text, HasSubstr("imported (perf.data)"));
   EXPECT_THAT(info.text, HasSubstr("localhost, Linux 4.14.18, Intel(R) Core"));
   EXPECT_THAT(info.text, HasSubstr("no backtraces: the bundle has no core"));
+  ASSERT_EQ(
+      ClewInto(scratch_.Path("info"), {"info", "--json", bundle}).exit_status,
+      kExitOk);
+  const std::string all = ReadFile(scratch_.Path("info"));
+  EXPECT_THAT(info.text, HasSubstr("56 of them of the kernel"));
   uint64_t with_build_id = 0;
   for (const json& image : report["images"]) {
     EXPECT_TRUE(image["file"].is_null()) << image;
     const std::string id = image["build_id"];
     with_build_id += id.empty() ? 0 : 1;
+    EXPECT_THAT(all, HasSubstr(id));
+    if (IsOfKernel(image)) {
+      EXPECT_THAT(info.text, Not(HasSubstr(id)));
+      continue;
+    }
     EXPECT_THAT(info.text,
                 HasSubstr(fmt::format("{}, build-id {}",
                                       image["path"].get<std::string>(),
@@ -204,6 +220,17 @@ TEST_F(ImportTest, TheDurationIsThatOfTheSwitches) {
   const json info = json::parse(ReadFile(file), nullptr, false);
   EXPECT_GT(info["duration_ns"].get<uint64_t>(), 2'200'000u);
   EXPECT_LT(info["duration_ns"].get<uint64_t>(), 10'000'000u);
+}
+
+// 56 lines of modules would hide the ten that matter.
+TEST_F(ImportTest, TheKernelsFilesAreOneLineOfText) {
+  const ProgramOutput output =
+      Clew({"import", kFile, "-o", scratch_.Path("a.clew")});
+  EXPECT_EQ(output.exit_status, kExitOk) << output.text;
+  EXPECT_THAT(output.text, Not(HasSubstr(".ko")));
+  EXPECT_THAT(output.text,
+              HasSubstr("56 of those missing are the kernel and its modules"));
+  EXPECT_THAT(output.text, HasSubstr("missing        \"/usr/bin/coreutils\""));
 }
 
 TEST_F(ImportTest, GapsNameTheMissingFileAndItsBuildId) {
@@ -456,10 +483,69 @@ TEST_F(ImportTest, AnInputThatIsNoneIsNamed) {
   EXPECT_EQ(output.exit_status, kExitEnvironment);
   output = Clew({"import", scratch_.Path(""), "-o", bundle});
   EXPECT_EQ(output.exit_status, kExitUsage);
-  EXPECT_THAT(output.text, HasSubstr("is a folder"));
+  EXPECT_THAT(output.text, HasSubstr("is a folder; wanted the perf.data"));
   output = Shell("printf x | " + Binary() + " import - -o " + bundle);
   EXPECT_EQ(output.exit_status, kExitCorrupt);
   EXPECT_THAT(output.text, HasSubstr("standard input: offset 0x0"));
+  ExpectNothingAt(bundle);
+}
+
+TEST_F(ImportTest, WhatAnInputLooksLikeIsToldWithWhatToDo) {
+  const std::string bundle = scratch_.Path("a.clew");
+  const std::string input = scratch_.Path("input");
+  const std::map<std::string, std::string> texts = {
+      {"\x1f\x8b\x08 and more", "gzip: unpack it with gunzip"},
+      {"\x28\xb5\x2f\xfd and more", "zstd: unpack it with unzstd"},
+      {"\x7f"
+       "ELF and more bytes",
+       "an ELF file: a program or library goes to --images"},
+      {"main 4711 [000] 12.3: branches: 0 => 401000", "looks like text"},
+      {"\x01\x02 and more", "nothing known"}};
+  for (const auto& [bytes, told] : texts) {
+    WriteFile(input, bytes);
+    const ProgramOutput output = Clew({"import", input, "-o", bundle});
+    EXPECT_EQ(output.exit_status, kExitCorrupt) << told;
+    EXPECT_THAT(output.text, HasSubstr(told));
+  }
+  ExpectNothingAt(bundle);
+}
+
+TEST_F(ImportTest, TheFoldersOfPerfAreToldApart) {
+  const std::string bundle = scratch_.Path("a.clew");
+  WriteFile(scratch_.Path("threads/data"), ReadFile(kFile));
+  WriteFile(scratch_.Path("threads/data.0"), "");
+  ProgramOutput output =
+      Clew({"import", scratch_.Path("threads"), "-o", bundle});
+  EXPECT_EQ(output.exit_status, kExitUsage);
+  EXPECT_THAT(output.text, HasSubstr("record without --threads"));
+  WriteFile(scratch_.Path("kcore/data"), ReadFile(kFile));
+  fs::create_directories(scratch_.Path("kcore/kcore_dir"));
+  EXPECT_EQ(Import(scratch_.Path("kcore"), bundle)["cores"], 2);
+  output = Clew({"import", bundle, "-o", scratch_.Path("b.clew")});
+  EXPECT_THAT(output.text, HasSubstr("is a bundle already"));
+}
+
+TEST_F(ImportTest, APerfDataIsNoBundleAndImportIsNamed) {
+  for (const char* command : {"info", "check", "solve"}) {
+    const ProgramOutput output = Clew({command, kFile});
+    EXPECT_EQ(output.exit_status, kExitUsage) << command;
+    EXPECT_THAT(output.text, HasSubstr("'clew import " + kFile + " -o"));
+  }
+}
+
+TEST_F(ImportTest, WhatPerfInjectDecodedIsToldToBeThat) {
+  if (Shell("perf inject --help").exit_status != 0) {
+    GTEST_SKIP() << "no perf here; install linux-perf";
+  }
+  const std::string bundle = scratch_.Path("a.clew");
+  const std::string input = scratch_.Path("injected");
+  Shell("perf inject --itrace -i " + kFile + " -o " + input);
+  ProgramOutput output = Clew({"import", input, "-o", bundle});
+  EXPECT_EQ(output.exit_status, kExitEnvironment);
+  EXPECT_THAT(output.text, HasSubstr("import the recording that it read"));
+  output = Shell("perf inject --itrace -i " + kFile + " -o - 2>/dev/null | " +
+                 Binary() + " import - -o " + bundle);
+  EXPECT_THAT(output.text, HasSubstr("import the recording that it read"));
   ExpectNothingAt(bundle);
 }
 

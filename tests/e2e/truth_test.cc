@@ -9,7 +9,6 @@
 
 #include <csignal>
 #include <filesystem>
-#include <fstream>
 #include <map>
 
 #include "cli/bundle_recording.h"
@@ -19,6 +18,7 @@
 #include "recorder/record.h"
 #include "symbolic/check.h"
 #include "tests/e2e/clew_command.h"
+#include "tests/e2e/true_schedule.h"
 
 namespace clew::e2e {
 namespace {
@@ -33,50 +33,7 @@ struct Case {
 };
 void PrintTo(const Case& c, std::ostream* out) { *out << c.name; }
 
-// What one thread did in one turn.
-struct Turn {
-  Tid thread;
-  uint64_t start_tick = 0;
-  uint64_t insns = 0;
-};
-
-std::vector<Turn> ReadTurns(const std::string& path) {
-  std::vector<Turn> turns;
-  std::ifstream file(path);
-  int32_t thread = 0;
-  for (uint64_t tick = 0; file >> thread >> tick;) {
-    if (!turns.empty()) {
-      turns.back().insns = tick - turns.back().start_tick;
-    }
-    turns.push_back({.thread = Tid(thread), .start_tick = tick});
-  }
-  EXPECT_TRUE(!turns.empty() && turns.back().thread == Tid(0)) << path;
-  return turns;
-}
-
-// When each instruction of a thread retired: the n-th one at ticks[n].
-std::map<Tid, std::vector<uint64_t>> TrueTicks(const std::vector<Turn>& turns) {
-  std::map<Tid, std::vector<uint64_t>> ticks;
-  for (const Turn& turn : turns) {
-    for (uint64_t i = 1; i <= turn.insns; ++i) {
-      ticks[turn.thread].push_back(turn.start_tick + i);
-    }
-  }
-  return ticks;
-}
-
-std::vector<ScheduleStep> TrueSchedule(const std::vector<Turn>& turns) {
-  std::map<Tid, uint64_t> retired;
-  std::vector<ScheduleStep> steps;
-  for (const Turn& turn : turns) {
-    if (turn.insns > 0) {
-      retired[turn.thread] += turn.insns;
-      steps.push_back(
-          {.thread = turn.thread, .until_insn = retired[turn.thread]});
-    }
-  }
-  return steps;
-}
+constexpr uint64_t kNowhere = 0x123000;  // below all mappings
 
 class TruthTest : public testing::TestWithParam<Case> {
  protected:
@@ -98,7 +55,9 @@ class TruthTest : public testing::TestWithParam<Case> {
                              : recorder::Record(options);
     ASSERT_TRUE(outcome.has_value()) << outcome.error().message;
     insns_ = outcome->insns;
-    turns_ = ReadTurns(options.turns_path);
+    auto turns = ReadTurns(options.turns_path);
+    ASSERT_TRUE(turns.has_value()) << turns.error().message;
+    turns_ = std::move(*turns);
     auto opened = cli::OpenRecording(options.output);
     ASSERT_TRUE(opened.has_value()) << opened.error().message;
     recording_ = std::move(*opened);
@@ -171,9 +130,9 @@ TEST_P(TruthTest, WithAnotherFailureTheTrueScheduleIsNone) {
   const Failure truth = recording.failure;
   for (const int32_t signal : {SIGSEGV, SIGFPE, SIGILL, SIGTRAP, SIGBUS}) {
     recording.failure.signal = signal;
-    if (signal == SIGBUS && signal != truth.signal) {
-      recording.failure.addr = TraceeAddr(0x1000);  // 0: could be any
-    }
+    // Without an address, any access might be that of a SIGBUS.
+    recording.failure.addr =
+        signal == truth.signal ? truth.addr : TraceeAddr(kNowhere);
     const auto report = symbolic::CheckSchedule(recording, steps, nullptr);
     ASSERT_TRUE(report.has_value()) << report.error().message;
     EXPECT_EQ(report->disagreement.has_value(), signal != truth.signal)
@@ -258,9 +217,19 @@ INSTANTIATE_TEST_SUITE_P(
         Case{"returning_handler",
              {"recorder/programs/recorder_tracee_endings", "returning"},
              false},
+        Case{"fpstate", {"programs/fpstate"}, false},
+        Case{"two_signals_at_once",
+             {"recorder/programs/recorder_tracee_signals", "together"},
+             false},
+        Case{"cancelled_in_sigwait",
+             {"recorder/programs/recorder_tracee_signals", "cancel"},
+             false},
+        Case{"time_limit_in_read",
+             {"recorder/programs/recorder_tracee_endings", "outside"}},
         Case{"fault_in_rep",
              {"recorder/programs/recorder_tracee_endings", "rep"}},
         Case{"fault", {"recorder/programs/recorder_tracee_endings", "crash"}},
+        Case{"requests", {"recorder/programs/recorder_tracee_requests"}, false},
         Case{"mapped_file", {"programs/mapped_file"}},
         Case{"channels", {"programs/channels"}},
         Case{"discarded", {"programs/discarded"}, false},
@@ -272,6 +241,8 @@ INSTANTIATE_TEST_SUITE_P(
         Case{"jump", {kFaults, "jump"}}, Case{"divide", {kFaults, "divide"}},
         Case{"illegal", {kFaults, "illegal"}}, Case{"bus", {kFaults, "bus"}},
         Case{"sent", {kFaults, "sent"}}, Case{"alarm", {kFaults, "alarm"}},
+        Case{"jit", {"programs/jit"}, false},
+        Case{"processes", {"programs/processes"}, false},
         Case{"sqlite", {"programs/sqlite_threads"}, false}),
     [](const auto& parameter) { return parameter.param.name; });
 

@@ -284,8 +284,7 @@ void DiffFloat(std::string& out, const Registers& cpu,
   DiffInteger(out, "mxcsr", cpu.mxcsr, machine.mxcsr);
   DiffInteger(out, "x87 control", cpu.x87.control, machine.x87.control);
   DiffInteger(out, "x87 status", cpu.x87.status, machine.x87.status);
-  DiffInteger(out, "x87 in use", AbridgedTag(cpu.x87.tag),
-              AbridgedTag(machine.x87.tag));
+  DiffInteger(out, "x87 tags", cpu.x87.tag, machine.x87.tag);
   for (size_t i = 0; i < 8; ++i) {
     DiffInteger(out, fmt::format("x87 register {}", i),
                 cpu.x87.regs[i].significand, machine.x87.regs[i].significand);

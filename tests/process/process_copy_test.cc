@@ -1,8 +1,11 @@
 // Goal: a copy of a process is a checkpoint: it goes on as the original would
-// have, is not changed by it, and has no undo log of its own.
-// Method: property; guest recordings run along their true schedule, copied at
-// random places. Oracle: the state digests and the truth's memory.
+// have, is not changed by it, and has no undo log of its own. Its digest is
+// that of every register. Method: property; guest recordings run along their
+// true schedule, copied at random places. Oracle: the state digests and the
+// truth's memory.
 #include <gtest/gtest.h>
+
+#include <type_traits>
 
 #include "common/digest.h"
 #include "process/recording.h"
@@ -109,6 +112,43 @@ TEST_F(ProcessCopyTest, AnAssignmentDropsTheMarks) {
   EXPECT_DEATH(process.RollBack(0), "mark 0 of 0");
   RunSteps(process, steps(), 0, steps().size());
   EXPECT_EQ(process.memory().digest(), guest_->truth().memory_digest);
+}
+
+// Two states that differ in one register only are two: what is refuted of one
+// is not of the other. The structured bindings name every field there is.
+TEST_F(ProcessCopyTest, EveryRegisterCountsInTheDigest) {
+  Open(5);
+  Process process = Start();
+  const uint64_t digest = process.StateDigest();
+  const auto expect_counts = [&](const char* name, auto& field) {
+    const auto before = field;
+    field = static_cast<std::remove_reference_t<decltype(field)>>(field ^ 1);
+    EXPECT_NE(process.StateDigest(), digest) << name;
+    field = before;
+    EXPECT_EQ(process.StateDigest(), digest) << name;
+  };
+  auto& [gpr, rip, rflags, fs_base, gs_base, xmm, mxcsr, x87] =
+      process.mutable_registers(0);
+  for (uint64_t& general : gpr) {
+    expect_counts("gpr", general);
+  }
+  expect_counts("rip", rip);
+  expect_counts("rflags", rflags);
+  expect_counts("fs_base", fs_base);
+  expect_counts("gs_base", gs_base);
+  for (machine::Vec128& vector : xmm) {
+    expect_counts("xmm", vector.q[0]);
+    expect_counts("xmm", vector.q[1]);
+  }
+  expect_counts("mxcsr", mxcsr);
+  auto& [stack, control, status, tag] = x87;
+  for (machine::Float80& value : stack) {
+    expect_counts("x87", value.significand);
+    expect_counts("x87", value.sign_exponent);
+  }
+  expect_counts("x87 control", control);
+  expect_counts("x87 status", status);
+  expect_counts("x87 tag", tag);
 }
 
 }  // namespace

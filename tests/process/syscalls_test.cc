@@ -70,10 +70,11 @@ TEST(SyscallsTest, TheNumbersNamedHereAreTheHosts) {
 // (SYSCALL_DEFINE0).
 TEST(SyscallsTest, EveryRecordedCallHasItsArguments) {
   constexpr uint64_t kWithout[] = {
-      SYS_rt_sigreturn, SYS_sched_yield, SYS_pause,       SYS_getpid,
-      SYS_getuid,       SYS_getgid,      SYS_geteuid,     SYS_getegid,
-      SYS_getppid,      SYS_getpgrp,     SYS_setsid,      SYS_munlockall,
-      SYS_sync,         SYS_gettid,      SYS_inotify_init};
+      SYS_rt_sigreturn, SYS_sched_yield, SYS_pause,        SYS_getpid,
+      SYS_getuid,       SYS_getgid,      SYS_geteuid,      SYS_getegid,
+      SYS_getppid,      SYS_getpgrp,     SYS_setsid,       SYS_munlockall,
+      SYS_sync,         SYS_gettid,      SYS_inotify_init, SYS_fork,
+      SYS_vfork};
   int recorded = 0;
   for (uint64_t number = 0; number < kNumbersEnd; ++number) {
     if (recorder::FindSyscall(number) == nullptr) {

@@ -8,6 +8,8 @@
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -16,6 +18,7 @@
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
+#include <thread>
 #include <vector>
 
 #include "common/file.h"
@@ -210,14 +213,75 @@ TEST_F(RecordTest, TheCoreDumpHasEveryThreadWhetherItRanOrNot) {
   EXPECT_THAT(Gdb("backtrace"), HasSubstr("main")) << "who ended it is first";
 }
 
+// Of the bytes that images/ has as well, the dump has none, and gdb takes them
+// from there; what was relocated is in it.
+TEST_F(RecordTest, TheCoreDumpLeavesOutWhatTheImagesHave) {
+  ASSERT_EQ(FailureOf("abort").signal, SIGABRT);
+  uint64_t images = 0;
+  for (const auto& file :
+       fs::recursive_directory_iterator(folder_ + "/b.clew/images")) {
+    images += file.is_regular_file() ? file.file_size() : 0;
+  }
+  EXPECT_GT(images, 2'000'000u);
+  EXPECT_LT(fs::file_size(folder_ + "/b.clew/core"), images / 4);
+  EXPECT_THAT(Gdb("backtrace"), HasSubstr("main"));
+  const std::string code = Gdb("x/16xb abort");
+  EXPECT_THAT(code, HasSubstr("abort>:"));
+  EXPECT_THAT(code, Not(HasSubstr("0x00\t0x00\t0x00\t0x00\t0x00\t0x00")));
+  EXPECT_THAT(Gdb("x/s *environ"), HasSubstr("="));
+}
+
 TEST_F(RecordTest, ADeadlockIsSeenAtOnceAndALongRunAtTheTimeLimit) {
   EXPECT_EQ(FailureOf("deadlock").kind, FailureKind::kHang);
-  RecordOptions options = Options({Tracee("endings"), "spin"});
-  options.output += "2";
+  std::array<uint64_t, 2> insns;
+  for (size_t i = 0; i < insns.size(); ++i) {
+    RecordOptions options = Options({Tracee("endings"), "spin"});
+    options.output += std::to_string(i);
+    options.timeout_s = 1;
+    const auto outcome = Record(options);
+    ASSERT_TRUE(outcome.has_value()) << outcome.error().message;
+    EXPECT_EQ(outcome->failure.kind, FailureKind::kTimeLimit);
+    insns[i] = outcome->insns;
+  }
+  EXPECT_GE(insns[0], 100'000'000u) << "10 ns each";
+  EXPECT_LT(insns[0], 100'001'000u) << "a turn more";
+  EXPECT_EQ(insns[0], insns[1]) << "the host does not matter";
+}
+
+TEST_F(RecordTest, AWaitForSomethingOutsideEndsAtTheTimeLimit) {
+  const std::string fifo = folder_ + "/fifo";
+  ASSERT_EQ(mkfifo(fifo.c_str(), 0600), 0);
+  std::vector<std::string> command = {Tracee("endings"), "outside"};
+  for (const char* how : {"read", "open"}) {
+    RecordOptions options = Options(command);
+    options.output += how;
+    options.timeout_s = 1;
+    const auto outcome = Record(options);
+    ASSERT_TRUE(outcome.has_value()) << how << outcome.error().message;
+    EXPECT_EQ(outcome->failure.kind, FailureKind::kTimeLimit) << how;
+    EXPECT_TRUE(fs::exists(options.output + "/core")) << how;
+    command.push_back(fifo);
+  }
+}
+
+// What a host that is too busy to run it looks like to the program.
+TEST_F(RecordTest, TimeInWhichTheHostDoesNotRunItDoesNotCount) {
+  const std::string pid_file = folder_ + "/pid";
+  RecordOptions options = Options({Tracee("endings"), "stop", pid_file});
   options.timeout_s = 1;
+  std::thread waker([&] {
+    pid_t process = 0;
+    while (!(std::ifstream(pid_file) >> process)) {
+      usleep(10'000);
+    }
+    usleep(2'500'000);
+    kill(process, SIGCONT);
+  });
   const auto outcome = Record(options);
+  waker.join();
   ASSERT_TRUE(outcome.has_value()) << outcome.error().message;
-  EXPECT_EQ(outcome->failure.kind, FailureKind::kHang);
+  EXPECT_EQ(outcome->failure.kind, FailureKind::kNone);
+  EXPECT_EQ(outcome->failure.exit_status, 3);
 }
 
 TEST_F(RecordTest, ExitStatusCountsAsFailureIfAsked) {
@@ -233,6 +297,7 @@ TEST_F(RecordTest, ExitStatusCountsAsFailureIfAsked) {
   EXPECT_TRUE(outcome->kept);
   EXPECT_EQ(outcome->failure.kind, FailureKind::kExit);
   EXPECT_EQ(outcome->failure.exit_status, 3);
+  EXPECT_TRUE(fs::exists(options.output + "/core"));
 }
 
 TEST_F(RecordTest, AProgramThatClosesItsStderrIsRecordedAllTheSame) {
@@ -242,10 +307,14 @@ TEST_F(RecordTest, AProgramThatClosesItsStderrIsRecordedAllTheSame) {
 }
 
 TEST_F(RecordTest, RefusalsNameTheReasonAndLeaveNothing) {
-  const auto forked = Record(Options({Tracee("endings"), "fork"}));
-  ASSERT_FALSE(forked.has_value());
-  EXPECT_EQ(forked.error().code, ErrorCode::kUnsupported);
-  EXPECT_THAT(forked.error().message, HasSubstr("one process"));
+  std::ofstream(folder_ + "/elf32") << "\177ELF\1\1\1";
+  fs::permissions(folder_ + "/elf32", fs::perms::owner_all);
+  const auto replaced =
+      Record(Options({Tracee("endings"), "exec", folder_ + "/elf32"}));
+  fs::remove(folder_ + "/elf32");
+  ASSERT_FALSE(replaced.has_value());
+  EXPECT_EQ(replaced.error().code, ErrorCode::kUnsupported);
+  EXPECT_THAT(replaced.error().message, HasSubstr("no x86-64 program"));
   const auto absent = Record(Options({"/no/such/program"}));
   ASSERT_FALSE(absent.has_value());
   EXPECT_EQ(absent.error().code, ErrorCode::kInvalidArgument);
@@ -253,6 +322,74 @@ TEST_F(RecordTest, RefusalsNameTheReasonAndLeaveNothing) {
   ASSERT_FALSE(script.has_value());
   EXPECT_THAT(script.error().message, HasSubstr("script"));
   EXPECT_TRUE(fs::is_empty(folder_));
+}
+
+// Limited, so that this host bears it where the recorder does not refuse.
+TEST_F(RecordTest, AReservationThatQemuCouldNotBearIsRefused) {
+  rlimit before = {};
+  ASSERT_EQ(getrlimit(RLIMIT_AS, &before), 0);
+  rlimit limited = before;
+  limited.rlim_cur = rlim_t{4} << 30;
+  ASSERT_EQ(setrlimit(RLIMIT_AS, &limited), 0);
+  const auto outcome = Record(Options({Tracee("endings"), "reserve"}));
+  ASSERT_EQ(setrlimit(RLIMIT_AS, &before), 0);
+  ASSERT_FALSE(outcome.has_value());
+  EXPECT_EQ(outcome.error().code, ErrorCode::kUnsupported);
+  EXPECT_THAT(outcome.error().message, HasSubstr("maps 16384.0 GiB at once"));
+}
+
+// A core dump of this program is longer than its files may be here.
+TEST_F(RecordTest, OnlyARunThatIsKeptWritesACoreDump) {
+  rlimit before = {};
+  ASSERT_EQ(getrlimit(RLIMIT_FSIZE, &before), 0);
+  rlimit limited = before;
+  limited.rlim_cur = 20u << 20;
+  RecordOptions options = Options({Tracee("endings"), "large"});
+  for (const bool only_failed : {true, false}) {
+    options.keep_only_if_failed = only_failed;
+    ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &limited), 0);
+    const auto outcome = Record(options);
+    ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &before), 0);
+    EXPECT_EQ(outcome.has_value(), only_failed);
+  }
+}
+
+TEST_F(RecordTest, InstructionsThatCannotBeReplayedAreToldWithTheirPlace) {
+  const std::vector<std::byte> sldt = {std::byte{0x0f}, std::byte{0x00},
+                                       std::byte{0xc0}};
+  RecordOptions options = Options({Tracee("endings"), "rare"});
+  size_t asked = 0;
+  options.can_replay = [&](std::span<const std::byte> bytes) {
+    ++asked;
+    return !std::ranges::equal(bytes, sldt);
+  };
+  const auto outcome = Record(options);
+  ASSERT_TRUE(outcome.has_value()) << outcome.error().message;
+  EXPECT_GT(asked, 1000u);
+  EXPECT_LT(asked, outcome->insns / 2) << "each once";
+  ASSERT_EQ(outcome->unknown_insns.size(), 1u);
+  EXPECT_EQ(outcome->unknown_insns[0].insn.bytes, sldt);
+  EXPECT_THAT(outcome->unknown_insns[0].place,
+              HasSubstr("recorder_tracee_endings+0x"));
+}
+
+// Puts a script in QEMU's place.
+TEST_F(RecordTest, ACrashOfQemuIsNotTakenForTheProgramsOrForAKill) {
+  const std::string path = getenv("PATH");
+  const std::string qemu = folder_ + "/qemu-x86_64";
+  setenv("PATH", (folder_ + ":" + path).c_str(), 1);
+  for (const auto& [signal, says] :
+       {std::pair{"SEGV", "qemu-x86_64 itself crashed by signal 11 (SIGSEGV)"},
+        std::pair{"KILL", "signal 9 (SIGKILL) from outside"}}) {
+    std::ofstream(qemu) << "#!/bin/sh\nkill -" << signal << " $$\n";
+    fs::permissions(qemu, fs::perms::owner_all);
+    RecordOptions options = Options({Tracee("endings")});
+    options.plugin_path.clear();  // a shell cannot load it
+    const auto outcome = Record(options);
+    ASSERT_FALSE(outcome.has_value());
+    EXPECT_THAT(outcome.error().message, HasSubstr(says));
+  }
+  setenv("PATH", path.c_str(), 1);
 }
 
 TEST_F(RecordTest, KillNineLeavesNoBundleAndTheNextRecorderTakesOver) {

@@ -59,6 +59,7 @@ class FakeTarget final : public ReplayTarget {
   machine::Memory& memory() { return now_.memory; }
   // Of every thread.
   void set_fs_base(uint64_t base) { fs_base_ = base; }
+  void set_fault(const machine::Fault& fault) { fault_ = fault; }
 
   Position position() const override { return now_.position; }
   Position end() const override { return index_.end(); }
@@ -77,6 +78,9 @@ class FakeTarget final : public ReplayTarget {
   std::string ExecPath() const override { return exec_path_; }
   std::vector<std::byte> Auxv() const override { return auxv_; }
   Failure failure() const override { return failure_; }
+  std::optional<machine::Fault> FailingFault() const override {
+    return position() == end() ? fault_ : std::nullopt;
+  }
   void set_output(OutputSink* sink) override { output_ = sink; }
 
  private:
@@ -99,6 +103,7 @@ class FakeTarget final : public ReplayTarget {
   std::optional<Position> diverges_at_;
   uint64_t work_ = 0;
   uint64_t fs_base_ = 0;
+  std::optional<machine::Fault> fault_;
 };
 
 // Thread i of `count` (tid 1000 + i) runs `insns` instructions from

@@ -19,6 +19,7 @@ namespace {
 using testing::ContainsRegex;
 using testing::HasSubstr;
 using testing::Not;
+using testing::StartsWith;
 
 constexpr const char* kRecordedPath = "/gone/toy";
 
@@ -47,6 +48,7 @@ class GdbTest : public testing::Test {
     failure_.kind = FailureKind::kSignal;
     failure_.signal = 11;
     failure_.thread = Tid(1001);
+    failure_.ip = TraceeAddr(0x401100);
     failure_.addr = TraceeAddr(0xdead);
   }
 
@@ -57,6 +59,7 @@ class GdbTest : public testing::Test {
     threads[2].born = 5;
     FakeTarget target(threads, Rounds(rounds), failure_);
     target.set_exec(kRecordedPath, ToyAuxv());
+    target.set_fault(fault_);
     LoadCode(target);
     Timeline timeline(target, {.checkpoint_insns = 16});
     EXPECT_TRUE(timeline.Seek(start).has_value());
@@ -65,7 +68,8 @@ class GdbTest : public testing::Test {
     testing::internal::CaptureStdout();
     testing::internal::CaptureStderr();
     const auto status =
-        RunGdb({.commands = commands, .batch = true}, timeline, files);
+        RunGdb({.commands = commands, .batch = true, .quiet = quiet_}, timeline,
+               files);
     std::string printed = testing::internal::GetCapturedStdout();
     printed += testing::internal::GetCapturedStderr();
     EXPECT_TRUE(status.has_value());
@@ -83,6 +87,8 @@ class GdbTest : public testing::Test {
   }
 
   Failure failure_;
+  machine::Fault fault_;
+  bool quiet_ = false;
   Position position_ = 0;
 };
 
@@ -246,13 +252,69 @@ TEST_F(GdbTest, InterruptReachesARunThatIsLong) {
 
 TEST_F(GdbTest, MonitorSeeks) {
   const std::string printed =
-      Gdb({"monitor position", "monitor seek 100", "maint flush register-cache",
-           "p $rax", "monitor seek 1000000", "monitor what"});
+      Gdb({"monitor position", "monitor seek 100", "p $rax",
+           "monitor seek 1000000", "monitor what"});
   EXPECT_THAT(printed, HasSubstr("0 of 360"));
   EXPECT_THAT(printed, HasSubstr("at 100 of 360"));
   EXPECT_THAT(printed, HasSubstr("$1 = 23\n"));
   EXPECT_THAT(printed, HasSubstr("seek wants start, end or a number"));
   EXPECT_EQ(position_, 100u);
+}
+
+// Thread 2 is selected, and thread 3 exists, where the seek comes from.
+TEST_F(GdbTest, ASeekLooksLikeAStop) {
+  const std::string printed =
+      Gdb({"thread 2", "x/gx $rsp", "p $rax", "monitor seek 0", "p $_thread",
+           "info threads", "p $rax", "bt", "monitor seek end", "p $_thread",
+           "info threads", "p $rax"},
+          9);
+  EXPECT_THAT(printed, HasSubstr("$1 = 3\n"));
+  EXPECT_THAT(printed, HasSubstr("[Switching to thread 1 (Thread 1000)]\n#0 "));
+  EXPECT_THAT(printed, HasSubstr("$2 = 1\n"));
+  EXPECT_THAT(printed, ContainsRegex(R"(\* 1 +Thread 1000 "toy-0".*
+  2 +Thread 1001 "toy-1".*
+\$3 = 0
+#0  toy_0 \(\))"));
+  EXPECT_THAT(printed, HasSubstr("[Switching to thread 2 (Thread 1001)]\n#0 "));
+  EXPECT_THAT(printed, ContainsRegex("\\$5 = 120\n"));
+  EXPECT_EQ(position_, 360u);
+}
+
+TEST_F(GdbTest, AMonitorCommandThatDoesNotMoveLeavesTheThreadSelected) {
+  const std::string printed =
+      Gdb({"thread 2", "monitor position", "p $_thread", "p $rax"}, 9);
+  EXPECT_THAT(printed, HasSubstr("$1 = 2\n$2 = 3\n"));
+}
+
+// gdb ignores a change to the value that it remembers.
+TEST_F(GdbTest, AWatchpointHasItsOldValueFromWhereASeekWent) {
+  const std::string printed =
+      Gdb({"watch *(long*)&shared", "monitor seek start", "continue",
+           "reverse-continue", "monitor seek 4", "continue"},
+          5);
+  EXPECT_THAT(printed, HasSubstr("Old value = 0\nNew value = 1"));
+  EXPECT_EQ(position_, 5u);
+}
+
+TEST_F(GdbTest, OpensWithTheReasonOfTheFailureAndNoNoise) {
+  fault_ = {.kind = machine::FaultKind::kUnmapped, .addr = 0xdead};
+  const std::string printed = Gdb({}, 360);
+  EXPECT_THAT(
+      printed,
+      StartsWith(
+          R"(thread 2 "toy-1" (tid 1001) failed: )"
+          "signal 11 (SIGSEGV), read of 0xdead, where "
+          "nothing is mapped, at 0x401100\n"
+          "position 360 of 360, the end\n#0  0x0000000000401104 in toy_1 ()"));
+  EXPECT_THAT(printed, Not(HasSubstr("warning")));
+  EXPECT_THAT(printed, Not(HasSubstr("Reading")));
+  EXPECT_THAT(printed, Not(HasSubstr("try:"))) << "nobody types here";
+  EXPECT_THAT(Gdb({"clew-show-next"}), HasSubstr("try: backtrace"));
+}
+
+TEST_F(GdbTest, QuietlyItOpensWithTheFrameAlone) {
+  quiet_ = true;
+  EXPECT_THAT(Gdb({}, 360), StartsWith("#0  0x0000000000401104 in toy_1 ()"));
 }
 
 TEST(Launch, AMissingGdbIsAnErrorThatSaysSo) {

@@ -121,13 +121,15 @@ class ImageFilesTest : public testing::Test {
     directory_ = path;
   }
   ~ImageFilesTest() override { std::filesystem::remove_all(directory_); }
-  std::string Stored(const std::string& name) {
+  std::string Stored(const std::string& name) { return Stored(name, name); }
+  std::string Stored(const std::string& name, const std::string& text) {
     const std::string path = directory_ + "/" + name;
-    std::ofstream(path) << name;
+    std::ofstream(path) << text;
     return path;
   }
-  std::string Read(ImageFiles& files, const std::string& path) {
-    const auto bytes = files.Read(path);
+  std::string Read(ImageFiles& files, const std::string& path,
+                   std::span<const std::byte> start = {}) {
+    const auto bytes = files.Read(path, start);
     return bytes ? std::string(reinterpret_cast<const char*>(bytes->data()),
                                bytes->size())
                  : "error: " + bytes.error().message;
@@ -147,6 +149,27 @@ TEST_F(ImageFilesTest, FilesAreFoundByTheirRecordedNames) {
   EXPECT_EQ(Read(files, "/opt/two/libz.so"), "c");
   EXPECT_EQ(Read(files, "/lib/libz.so"),
             "error: \"/lib/libz.so\" is not among the recorded files");
+}
+
+// By what the process has in memory of it, whatever path it was opened by; and
+// before another file that only has the same base name.
+TEST_F(ImageFilesTest, AFileIsFoundByItsStart) {
+  const std::string one = std::string(5000, '1');
+  const std::string two = std::string(4096, '1') + "2";
+  ImageFiles files;
+  files.Add("/lib/libone.so.1.0.4", Stored("a", one));
+  files.Add("/opt/libone.so.1", Stored("b", "b" + one));
+  const auto read = [&](const std::string& start) {
+    return Read(files, "/lib/libone.so.1", std::as_bytes(std::span(start)));
+  };
+  EXPECT_EQ(read(one.substr(0, 4096)), one);
+  EXPECT_EQ(read(""), "b" + one) << "by the base name";
+  EXPECT_EQ(read(one.substr(0, 63)), "b" + one) << "less than an ELF header";
+  EXPECT_EQ(read("x" + one), "b" + one) << "begins otherwise";
+  files.Add("/copy/libone.so.1.0.4", Stored("c", one));
+  EXPECT_EQ(read(one.substr(0, 4096)), one) << "a copy";
+  files.Add("/else/libtwo.so.2", Stored("d", two));
+  EXPECT_EQ(read(one.substr(0, 4096)), "b" + one) << "two begin like that";
 }
 
 TEST_F(ImageFilesTest, AStoredFileThatIsGoneIsAnError) {

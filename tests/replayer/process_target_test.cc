@@ -12,6 +12,7 @@
 #include <set>
 
 #include "common/digest.h"
+#include "process/syscalls.h"
 #include "replayer/enforce.h"
 #include "replayer/start_stack.h"
 #include "replayer/timeline.h"
@@ -242,7 +243,8 @@ TEST(ProcessTarget, AWatchpointFindsEveryChangeForwardsAndBackwards) {
   EXPECT_EQ(timeline.RunBackward(points, {})->cause, StopCause::kBegin);
 }
 
-// Adds to every system call of one thread that returns a write by the kernel.
+// Adds to every system call of one thread that returns a write by the kernel;
+// not to futex, which writes nothing.
 class WritingKernel final : public InputSource {
  public:
   WritingKernel(std::unique_ptr<InputSource> inputs, Tid thread, uint64_t addr)
@@ -251,7 +253,8 @@ class WritingKernel final : public InputSource {
     auto record = inputs_->Next(thread);
     if (record && *record && thread == thread_) {
       auto* const call = std::get_if<SyscallInput>(&**record);
-      if (call != nullptr && call->result) {
+      if (call != nullptr && call->result &&
+          call->number != process::kSysFutex) {
         ++written_;
         const auto bytes = std::as_bytes(std::span(&written_, 1));
         call->writes.push_back(
@@ -270,9 +273,11 @@ class WritingKernel final : public InputSource {
 
 volatile uint64_t kernel_word;  // no guest program knows it
 
+class KernelWatchTest : public ::testing::TestWithParam<WatchKind> {};
+
 // Both what a call writes when it returns at once and what it writes when it
-// returns after others have run.
-TEST(ProcessTarget, AWatchpointFindsWhatTheKernelWrites) {
+// returns after others have run; by the value, and by the access.
+TEST_P(KernelWatchTest, AWatchpointFindsWhatTheKernelWrites) {
   const GuestRecording guest = Record(kPrograms[0], 1, true);
   const uint64_t addr = reinterpret_cast<uint64_t>(&kernel_word);
   const Tid first = guest.truth().schedule.front().thread;
@@ -305,7 +310,7 @@ TEST(ProcessTarget, AWatchpointFindsWhatTheKernelWrites) {
   (*target)->Load(*start);
   Timeline timeline(**target);
   StopPoints points;
-  points.AddWatchpoint({addr, 8, WatchKind::kWrite});
+  points.AddWatchpoint({addr, 8, GetParam()});
   std::vector<Position> found;
   while (timeline.RunForward(points, std::nullopt, {})->cause ==
          StopCause::kWatchpoint) {
@@ -313,6 +318,15 @@ TEST(ProcessTarget, AWatchpointFindsWhatTheKernelWrites) {
   }
   EXPECT_EQ(found, wanted);
 }
+
+INSTANTIATE_TEST_SUITE_P(ProcessTarget, KernelWatchTest,
+                         ::testing::Values(WatchKind::kWrite,
+                                           WatchKind::kAccess),
+                         [](const auto& parameter) {
+                           return parameter.param == WatchKind::kWrite
+                                      ? "ByValue"
+                                      : "ByAccess";
+                         });
 
 TEST(ProcessTarget, AWatchpointThatNothingTouchesDoesNotStop) {
   const GuestRecording guest = Record(kPrograms[0], 1);

@@ -75,6 +75,21 @@ TEST_F(SessionTest, WritesAreRefusedInWords) {
   EXPECT_EQ(Ask("X600000,0:"), "OK");
 }
 
+TEST_F(SessionTest, ASeekIsToldOnceAndKeepsTheThreadThatGdbChose) {
+  const auto monitor = [this](std::string_view command) {
+    const std::string reply = Ask("qRcmd," + ToHex(command));
+    return reply == "OK" ? "" : FromHex(reply).value_or("no hex");
+  };
+  EXPECT_EQ(monitor("moved"), "");
+  EXPECT_EQ(Ask("Hg3ea"), "OK");
+  EXPECT_THAT(monitor("seek 7"), StartsWith("at 7 of "));
+  EXPECT_EQ(monitor("moved"), fmt::format("{}\n", timeline_.CurrentThread()));
+  EXPECT_EQ(monitor("moved"), "");
+  EXPECT_EQ(Ask("qC"), "QC3ea") << "gdb has not chosen another since";
+  EXPECT_THAT(monitor("seek 70000"), StartsWith("seek wants "));
+  EXPECT_EQ(monitor("moved"), "");
+}
+
 TEST_F(SessionTest, MemoryIsReadAsFarAsItGoes) {
   EXPECT_EQ(Ask("m600000,4"), "00000000");
   EXPECT_EQ(Ask("m600ffe,10"), "0000");

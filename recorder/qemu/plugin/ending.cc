@@ -6,7 +6,6 @@
 #include <signal.h>
 #include <stdio.h>
 #include <sys/syscall.h>
-#include <time.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -20,8 +19,8 @@
 namespace clew::recorder {
 namespace {
 
-constexpr int kHangExitStatus = 124;     // as timeout(1)
-constexpr int kRefusedExitStatus = 125;  // the recorder stopped the program
+constexpr int kTimedOutExitStatus = 124;  // as timeout(1)
+constexpr int kRefusedExitStatus = 125;   // the recorder stopped the program
 
 [[noreturn]] void ExitProcess(int status) {
   syscall(SYS_exit_group, status);
@@ -52,6 +51,8 @@ void Recording::EndByExit(int32_t status) {
   Thread& me = *g_runner.thread;
   clock_ = g_runner.block_end;
   Failure failure;
+  failure.kind = session_.fail_on.Matches(status) ? FailureKind::kExit
+                                                  : FailureKind::kNone;
   failure.exit_status = status;
   failure.thread = me.tid;
   failure.ip = TraceeAddr(me.env.rip());
@@ -94,22 +95,10 @@ void Recording::CloseBlockBySignal(Thread& me, int32_t signal) {
   g_runner.block = nullptr;
 }
 
-void Recording::EndByHang(uint64_t now) {
+void Recording::EndByTimeLimit(uint64_t now) {
   mutex_.lock();
   clock_ = now;
-  g_runner.thread = nullptr;
-  FinishAsHang();
-}
-
-void Recording::FinishAsHang() {
-  if (g_runner.thread != nullptr) {
-    const bool in_call = g_runner.block == nullptr;
-    clock_ =
-        std::max(clock_, in_call ? g_runner.block_end : g_runner.block_start);
-  }
-  Failure failure;
-  failure.kind = FailureKind::kHang;
-  Finish(failure);
+  FinishAs(FailureKind::kTimeLimit);
 }
 
 void Recording::Refuse(const std::string& why) { GiveUp(why); }
@@ -121,24 +110,11 @@ void Recording::GiveUp(const std::string& why) {
   ExitProcess(kRefusedExitStatus);
 }
 
-void Recording::WatchTime() {
-  const timespec limit = {.tv_sec = static_cast<time_t>(session_.timeout_s),
-                          .tv_nsec = 0};
-  nanosleep(&limit, nullptr);
-  hang_requested_ = true;
-  // Who has the turn ends it soon, unless its system call does not return.
-  constexpr int kTries = 200;
-  for (int i = 0; i < kTries; ++i) {
-    mutex_.lock();
-    if (idle_) {
-      FinishAsHang();
-    }
-    mutex_.unlock();
-    const timespec pause = {.tv_sec = 0, .tv_nsec = 10'000'000};
-    nanosleep(&pause, nullptr);
-  }
-  mutex_.lock();
-  FinishAsHang();
+// No thread is to blame.
+void Recording::FinishAs(FailureKind kind) {
+  Failure failure;
+  failure.kind = kind;
+  Finish(failure);
 }
 
 void Recording::Finish(const Failure& failure) {
@@ -162,6 +138,12 @@ void Recording::Finish(const Failure& failure) {
     status = closed;
   }
   if (const Status closed = tracer_->Close(); !closed && status) {
+    status = closed;
+  }
+  if (const Status closed = blocks_.CloseCodeList(); !closed && status) {
+    status = closed;
+  }
+  if (const Status closed = raw_code_.Close(); !closed && status) {
     status = closed;
   }
   outcome.inputs_unknown = unreadable_bytes_ > 0 ? 1 : 0;
@@ -257,7 +239,8 @@ void Recording::Leave(const Failure& failure) {
     case FailureKind::kSignal:
       DieBySignal(failure.signal);
     case FailureKind::kHang:
-      ExitProcess(kHangExitStatus);
+    case FailureKind::kTimeLimit:
+      ExitProcess(kTimedOutExitStatus);
     case FailureKind::kNone:
     case FailureKind::kExit:
       break;

@@ -137,9 +137,6 @@ void Recording::Hold(Thread& me, const TimedWait& wait) {
   const clew::recorder::Block& block = *g_runner.block;
   const uint64_t index = block.insn_count - 1;
   const uint64_t now = g_runner.block_end - 1;
-  if (hang_requested_) {
-    EndByHang(now);
-  }
   Sleeper next = nullptr;
   {
     const std::lock_guard lock(mutex_);

@@ -13,6 +13,9 @@ namespace clew::recorder {
 // cheaper. Where the host refuses, everything works, slower.
 void PinToOneCpu();
 
+// Lets the calling thread run wherever it could before the first call.
+void Unpin();
+
 }  // namespace clew::recorder
 
 #endif  // CLEW_RECORDER_QEMU_PLUGIN_PIN_H_

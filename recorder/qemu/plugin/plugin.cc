@@ -3,6 +3,7 @@
 //
 // This file is part of the module that is loaded into QEMU.
 
+#include <signal.h>
 #include <stdlib.h>
 
 #include <array>
@@ -27,7 +28,7 @@ void OnVcpuExit(qemu_plugin_id_t, unsigned vcpu) {
 }
 
 void OnTranslate(qemu_plugin_id_t, qemu_plugin_tb* tb) {
-  g_recording->blocks().Translate(tb);
+  g_recording->Translate(tb);
 }
 
 void OnFlush(qemu_plugin_id_t) { g_recording->OnFlush(); }
@@ -39,8 +40,25 @@ void OnSyscall(qemu_plugin_id_t, unsigned vcpu, int64_t number, uint64_t a0,
                             std::array<uint64_t, 6>{a0, a1, a2, a3, a4, a5});
 }
 
-void OnSyscallReturn(qemu_plugin_id_t, unsigned vcpu, int64_t, int64_t result) {
+void OnSyscallReturn(qemu_plugin_id_t id, unsigned vcpu, int64_t,
+                     int64_t result) {
+  if (g_recording->IsChild(vcpu, result)) {
+    g_recording->BecomeChild();
+    qemu_plugin_reset(id, nullptr);  // before the next block
+    return;
+  }
   g_recording->EndSyscall(vcpu, result);
+}
+
+// With every signal blocked: one to the process as a whole, if the kernel gave
+// it to this thread, would reach QEMU's handler in a thread that has no CPU.
+void StartWatch() {
+  sigset_t all;
+  sigset_t before;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &before);
+  std::thread([] { g_recording->WatchTime(); }).detach();
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
 }
 
 Status Install(qemu_plugin_id_t id) {
@@ -53,7 +71,7 @@ Status Install(qemu_plugin_id_t id) {
   g_recording = recording.release();  // lives as long as the process
   PinToOneCpu();
   if (session.timeout_s > 0) {
-    std::thread([] { g_recording->WatchTime(); }).detach();
+    StartWatch();
   }
   qemu_plugin_register_vcpu_init_cb(id, OnVcpuInit);
   qemu_plugin_register_vcpu_exit_cb(id, OnVcpuExit);

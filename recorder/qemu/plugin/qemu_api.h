@@ -22,6 +22,8 @@ struct CPUState;
 
 using QemuUdataCallback = void (*)(unsigned vcpu, void* data);
 
+// Takes all callbacks away, once the calling CPU has left its system call.
+void qemu_plugin_reset(qemu_plugin_id_t, void (*)(qemu_plugin_id_t));
 void qemu_plugin_register_vcpu_init_cb(qemu_plugin_id_t,
                                        void (*)(qemu_plugin_id_t, unsigned));
 void qemu_plugin_register_vcpu_exit_cb(qemu_plugin_id_t,
@@ -50,7 +52,11 @@ qemu_plugin_insn* qemu_plugin_tb_get_insn(const qemu_plugin_tb*, size_t);
 size_t qemu_plugin_insn_size(const qemu_plugin_insn*);
 uint64_t qemu_plugin_insn_vaddr(const qemu_plugin_insn*);
 
-// Not of the plugin API. Flags of a page as the program knows it.
+// Not of the plugin API.
+CPUState* qemu_get_cpu(int index);
+// Lets plugins forget a CPU, whose number may be given to another one.
+void qemu_plugin_vcpu_exit_hook(CPUState*);
+// Flags of a page as the program knows it.
 int page_get_flags(uint64_t addr);
 // A CPU that waits must not count as executing, or an exclusive section
 // (start_exclusive) waits for it for ever.

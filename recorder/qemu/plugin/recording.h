@@ -17,6 +17,7 @@
 #include "common/result.h"
 #include "recorder/qemu/file_mappings.h"
 #include "recorder/qemu/futex_model.h"
+#include "recorder/qemu/generated_code.h"
 #include "recorder/qemu/guest_memory.h"
 #include "recorder/qemu/plugin/thread.h"
 #include "recorder/qemu/plugin/tracer.h"
@@ -59,10 +60,26 @@ class Recording {
   // Any thread; waits for the turn if the call gave it away.
   void EndSyscall(unsigned vcpu, int64_t result);
 
+  // --- Other processes and programs (processes.cc) ---
+
+  // A system call of `vcpu` returned `result`: true if this is a child process
+  // that it has just made.
+  bool IsChild(unsigned vcpu, int64_t result) const;
+  // This process, a child, is not recorded: it leaves everything to its parent.
+  // Of the recording only OnFlush and EnterThread may be called afterwards.
+  void BecomeChild();
+
   // --- Signals (signals.cc) ---
 
   // A block that is a signal handler's start. True if a signal was delivered.
   bool EnterHandler(const clew::recorder::Block& block, GuestEnv env);
+
+  // --- Code (code.cc) ---
+
+  // Any thread: QEMU translates a block.
+  void Translate(qemu_plugin_tb* tb);
+  // A block with a code_version is entered; the block before is closed.
+  void ShowVersion(const clew::recorder::Block& block);
 
   // --- Ends (ending.cc); none returns ---
 
@@ -72,9 +89,11 @@ class Recording {
   [[noreturn]] void Refuse(const std::string& why);
   // Any thread: refuses without a turn, where the state is not known.
   [[noreturn]] void GiveUp(const std::string& why);
-  // The watchdog, a thread of its own: ends the recording as a hang when the
-  // time limit is reached.
-  void WatchTime();
+
+  // --- The time limit (watch.cc) ---
+
+  // The watch, a thread of its own that blocks all signals.
+  [[noreturn]] void WatchTime();
 
   // True while the thread that has the turn is in a system call of its own.
   bool InSyscall() const {
@@ -82,14 +101,14 @@ class Recording {
   }
   // What time(2) gives where the thread that has the turn is calling it.
   std::optional<time_t> SecondsOfCall() const;
-  BlockTable& blocks() { return blocks_; }
   bool virtual_tsc() const { return session_.virtual_tsc; }
   // QEMU is about to drop its translations.
   void OnFlush();
 
  private:
   Recording(const Session& session, GuestMemory memory,
-            std::unique_ptr<Tracer> tracer, RawFile outcome);
+            std::unique_ptr<Tracer> tracer, RawFile outcome, RawFile raw_code,
+            RawFile code_list);
 
   // turns.cc. All but WaitForTurn, Wake, Begin and Settle REQUIRE the
   // lock.
@@ -132,8 +151,16 @@ class Recording {
   template <class Condition>
   void ReleaseIf(const Condition& condition);
 
+  // signals.cc
+  struct Delivery;
+  bool IsDelivery(const Delivery& entry) const;
+  void Align(Delivery& entry);
+  void Deliver(Delivery& entry);
+  void CloseBlockByDelivery(const Delivery& entry);
+
   // syscalls.cc
   void CheckSyscallBlock();
+  void RefuseLargeMapping(uint64_t number, const std::array<uint64_t, 6>& args);
   void CloseBlockBySyscall(Thread& me);
   void ExitThread(Thread& me);
   void RecordExit(Thread& me);
@@ -149,18 +176,33 @@ class Recording {
   void ShowVirtualCores(const Thread& me, int64_t result);
   void CheckFsBase(Thread& me, int64_t result);
 
+  // code.cc
+  void WriteCodeChange(const CodeChange& change);
+  void MapCode(const ExecMapping& mapping);
+  void ReleaseCode(const SyscallCall& call, uint64_t result);
+
+  // processes.cc
+  void BeginExec(const Thread& me);
+
   // ending.cc
-  [[noreturn]] void EndByHang(uint64_t now);
+  [[noreturn]] void EndByTimeLimit(uint64_t now);
   void CloseBlockBySignal(Thread& me, int32_t signal);
   // REQUIRE the lock, which is never released.
   [[noreturn]] void Finish(const Failure& failure);
-  [[noreturn]] void FinishAsHang();
+  [[noreturn]] void FinishAs(FailureKind kind);
   Status CloseThreads(uint64_t now);
   Status CloseThread(Thread& thread, uint64_t now);
   Status WriteCoreFile(const Failure& failure);
   CoreThread CoreRegisters(const Thread& thread) const;
   void WriteOutcome(const Outcome& outcome);
   [[noreturn]] void Leave(const Failure& failure);
+
+  // watch.cc
+  bool TimeIsOver(uint64_t now_ticks) const;
+  uint64_t Ticks();
+  void EndIfWaiting(uint64_t now_ticks);
+  void EndIfStuck();
+  void AwaitEnd();
 
   // start.cc
   Status WriteStartState(Thread& me, uint64_t ip);
@@ -173,6 +215,10 @@ class Recording {
   std::unique_ptr<Tracer> tracer_;
   RawFile outcome_;
   BlockTable blocks_;
+  std::mutex code_mutex_;  // guards code_ and raw_code_
+  GeneratedCode code_;
+  RawFile raw_code_;
+  std::vector<uint64_t> versions_shown_;  // of code_, by core
   std::mutex mutex_;
   Scheduler scheduler_;
   FutexModel futexes_;
@@ -191,12 +237,14 @@ class Recording {
   uint64_t handovers_ = 0;
   std::atomic<uint32_t> flushes_ = 0;
   std::atomic<int> parked_ = 0;  // inside translated code, without the turn
-  std::atomic<bool> hang_requested_ = false;
-  uint64_t deadline_ = 0;  // of the turn granted last
+  std::atomic<uint64_t> waited_ns_ = 0;  // counts for the time limit
+  std::atomic<bool> ending_ = false;     // the watch is about to end it
+  uint64_t deadline_ = 0;                // of the turn granted last
   Scheduler::Slot last_slot_ = UINT32_MAX;
   bool idle_ = true;  // no thread has the turn
   bool started_ = false;
   bool uses_timers_ = false;
+  bool is_child_ = false;          // see BecomeChild
   uint64_t unreadable_bytes_ = 0;  // of threads that ended
 
   // Of the start, for the core dump.

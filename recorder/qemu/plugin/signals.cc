@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstring>
 
 #include "recorder/qemu/plugin/hot_path.h"
 #include "recorder/qemu/plugin/recording.h"
@@ -42,46 +43,127 @@ uint64_t FrameBytes(uint64_t frame, uint64_t interrupted_rsp) {
   return same_stack ? end - frame : least;
 }
 
+// Memory of the guest is our own, at its own addresses.
+template <class T>
+T* At(uint64_t addr) {
+  // NOLINTNEXTLINE(performance-no-int-to-ptr)
+  return reinterpret_cast<T*>(addr);
+}
+
 }  // namespace
 
+// Registers at the start of a signal's handler. Where a second signal is
+// handled before the first one's handler has run, those of the first are in the
+// second's frame.
+struct Recording::Delivery {
+  uint64_t ip = 0;
+  uint64_t rsp = 0;  // the frame
+  uint64_t rdi = 0;  // the signal
+  uint64_t rsi = 0;
+  uint64_t rdx = 0;
+  uint64_t rax = 0;
+
+  ucontext_t& context() const { return *At<ucontext_t>(rsp + kContextOffset); }
+  uint64_t interrupted(int greg) const {
+    return static_cast<uint64_t>(context().uc_mcontext.gregs[greg]);
+  }
+  Delivery Interrupted() const {
+    return {.ip = interrupted(REG_RIP),
+            .rsp = interrupted(REG_RSP),
+            .rdi = interrupted(REG_RDI),
+            .rsi = interrupted(REG_RSI),
+            .rdx = interrupted(REG_RDX),
+            .rax = interrupted(REG_RAX)};
+  }
+};
+
+// False: a function that is called, or a loop that goes back to its start. A
+// frame as QEMU makes it is at a multiple of 16, and is moved when the handler
+// is entered (Align).
+bool Recording::IsDelivery(const Delivery& entry) const {
+  return entry.rdi > 0 && entry.rdi < actions_.size() &&
+         actions_[entry.rdi].handler == entry.ip && entry.rsp % 16 == 0 &&
+         memory_.Load<uint64_t>(entry.rsp) == actions_[entry.rdi].restorer &&
+         memory_.Load<ucontext_t>(entry.rsp + kContextOffset).has_value();
+}
+
+// System V ABI, AMD64 supplement, "The Stack Frame": rsp + 8 is a multiple of
+// 16 where a function is entered. QEMU 7.2 makes rsp itself one. So all of the
+// frame that lies below the FPU state moves down: the context points to that,
+// and rt_sigreturn finds the context by rsp.
+void Recording::Align(Delivery& entry) {
+  constexpr uint64_t kStep = 8;
+  const uint64_t size_bytes = entry.rsi + sizeof(siginfo_t) - entry.rsp;
+  const uint64_t to = entry.rsp - kStep;
+  if (size_bytes > kFrameBytesMax ||
+      (page_get_flags(to) & kQemuPageWrite) == 0) {
+    Refuse(fmt::format("no room for a signal handler's frame at {:#x}", to));
+  }
+  std::memmove(At<char>(to), At<char>(entry.rsp), size_bytes);
+  entry.rsp -= kStep;
+  entry.rsi -= kStep;
+  entry.rdx -= kStep;
+}
+
 bool Recording::EnterHandler(const clew::recorder::Block& block, GuestEnv env) {
-  const uint64_t frame = env.gpr(kRsp);
-  const auto signal = static_cast<uint32_t>(env.gpr(kRdi));
-  const auto context = memory_.Load<ucontext_t>(frame + kContextOffset);
-  const auto info = memory_.Load<siginfo_t>(env.gpr(kRsi));
-  if (signal == 0 || signal >= actions_.size() ||
-      actions_[signal].handler != block.ip || !context.has_value() ||
-      memory_.Load<uint64_t>(frame) != actions_[signal].restorer) {
-    return false;  // called as a function
+  Delivery entry{.ip = block.ip,
+                 .rsp = env.gpr(kRsp),
+                 .rdi = env.gpr(kRdi),
+                 .rsi = env.gpr(kRsi),
+                 .rdx = env.gpr(kRdx),
+                 .rax = env.gpr(kRax)};
+  if (!IsDelivery(entry)) {
+    return false;
   }
-  Thread& me = *g_runner.thread;
-  const auto& gregs = context->uc_mcontext.gregs;
-  const auto ip = static_cast<uint64_t>(gregs[REG_RIP]);
-  const clew::recorder::Block* last = g_runner.block;
-  if (last != nullptr) {
-    const int code = info.has_value() ? info->si_code : 0;
-    if (FaultedIn(*last, ip, static_cast<int>(signal), code) ||
-        IsNextIteration(*last, ip)) {
-      g_runner.block_end = g_runner.block_start + last->IndexOf(ip);
-    } else {
-      CloseBlock(*last, ip);
-    }
-    g_runner.encoder->AdvanceTime(TscTicks(g_runner.block_end));
-    g_runner.encoder->Interrupt(TraceeAddr(ip));
-  }
-  me.block = nullptr;
-  SignalInput input;
-  input.number = static_cast<int32_t>(signal);
-  input.interrupted_ip = TraceeAddr(ip);
-  input.handler_ip = TraceeAddr(block.ip);
-  input.rsp = frame;
-  input.rdi = env.gpr(kRdi);
-  input.rsi = env.gpr(kRsi);
-  input.rdx = env.gpr(kRdx);
-  input.rax = env.gpr(kRax);
-  const auto interrupted_rsp = static_cast<uint64_t>(gregs[REG_RSP]);
-  me.inputs->Add(input, {{frame, FrameBytes(frame, interrupted_rsp)}});
+  Deliver(entry);
+  env.set_gpr(kRsp, entry.rsp);
+  env.set_gpr(kRsi, entry.rsi);
+  env.set_gpr(kRdx, entry.rdx);
+  g_runner.thread->block = nullptr;
   return true;
+}
+
+void Recording::Deliver(Delivery& entry) {
+  Align(entry);
+  Delivery earlier = entry.Interrupted();
+  if (IsDelivery(earlier)) {
+    Deliver(earlier);
+    auto& gregs = entry.context().uc_mcontext.gregs;
+    gregs[REG_RSP] = static_cast<greg_t>(earlier.rsp);
+    gregs[REG_RSI] = static_cast<greg_t>(earlier.rsi);
+    gregs[REG_RDX] = static_cast<greg_t>(earlier.rdx);
+  } else {
+    CloseBlockByDelivery(entry);
+  }
+  SignalInput input;
+  input.number = static_cast<int32_t>(entry.rdi);
+  input.interrupted_ip = TraceeAddr(entry.interrupted(REG_RIP));
+  input.handler_ip = TraceeAddr(entry.ip);
+  input.rsp = entry.rsp;
+  input.rdi = entry.rdi;
+  input.rsi = entry.rsi;
+  input.rdx = entry.rdx;
+  input.rax = entry.rax;
+  g_runner.thread->inputs->Add(
+      input, {{entry.rsp, FrameBytes(entry.rsp, entry.interrupted(REG_RSP))}});
+}
+
+void Recording::CloseBlockByDelivery(const Delivery& entry) {
+  const clew::recorder::Block* last = g_runner.block;
+  if (last == nullptr) {
+    return;  // right after a system call: the trace is off
+  }
+  const uint64_t ip = entry.interrupted(REG_RIP);
+  const auto info = memory_.Load<siginfo_t>(entry.rsi);
+  const int code = info.has_value() ? info->si_code : 0;
+  if (FaultedIn(*last, ip, static_cast<int>(entry.rdi), code) ||
+      IsNextIteration(*last, ip)) {
+    g_runner.block_end = g_runner.block_start + last->IndexOf(ip);
+  } else {
+    CloseBlock(*last, ip);
+  }
+  g_runner.encoder->AdvanceTime(TscTicks(g_runner.block_end));
+  g_runner.encoder->Interrupt(TraceeAddr(ip));
 }
 
 }  // namespace clew::recorder

@@ -9,6 +9,7 @@
 #include <sched.h>
 #include <signal.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -18,6 +19,7 @@
 #include "common/digest.h"
 #include "recorder/qemu/plugin/pin.h"
 #include "recorder/qemu/plugin/recording.h"
+#include "recorder/qemu/reservation.h"
 
 namespace clew::recorder {
 namespace {
@@ -53,6 +55,13 @@ uint64_t DigestOf(const std::vector<MemoryRange>& ranges,
   return digest;
 }
 
+// Not "/memfd:name (deleted)" and the like.
+bool IsRegularFile(const std::string& path) {
+  struct stat info = {};
+  return path.starts_with('/') && stat(path.c_str(), &info) == 0 &&
+         S_ISREG(info.st_mode);
+}
+
 bool StartsTimer(uint64_t number) {
   return number == __NR_setitimer || number == __NR_alarm ||
          number == __NR_timer_settime || number == __NR_timerfd_settime;
@@ -80,6 +89,7 @@ void Recording::BeginSyscall(unsigned vcpu, uint64_t number,
   if (!call) {
     Refuse(call.error().message);
   }
+  RefuseLargeMapping(number, args);
   HoldTimedWait(me, *call);
   LetBeInterrupted(me, *call);
   CloseBlockBySyscall(me);
@@ -96,9 +106,20 @@ void Recording::BeginSyscall(unsigned vcpu, uint64_t number,
     ExitThread(me);
     return;
   }
+  if (number == __NR_execve) {
+    BeginExec(me);
+  }
   EndIfDeadly(me);
   if (!me.limit_is_over && MayBlock(me.call, memory_)) {
     Block(me);
+  }
+}
+
+void Recording::RefuseLargeMapping(uint64_t number,
+                                   const std::array<uint64_t, 6>& args) {
+  const Status borne = CheckReservation(number, args, AvailableHostBytes);
+  if (!borne) {
+    Refuse(borne.error().message);
   }
 }
 
@@ -109,6 +130,8 @@ void Recording::EndSyscall(unsigned vcpu, int64_t result) {
   }
   if (me.gave_turn) {
     AwaitReturn(me, result);
+  } else {
+    AwaitEnd();
   }
   RestoreTimeLimit(me);
   if (result == kQemuSigreturn) {
@@ -252,9 +275,12 @@ void Recording::RecordSyscall(Thread& me, int64_t result) {
 }
 
 void Recording::AfterSyscall(Thread& me, int64_t result) {
+  if (result >= 0) {
+    ReleaseCode(me.call, static_cast<uint64_t>(result));
+  }
   switch (me.call.number) {
     case __NR_clone:
-      return AfterClone(me, result);
+      return MakesProcess(me.call) ? void() : AfterClone(me, result);
     case __NR_futex:
       return AfterFutex(me, result);
     case __NR_mmap:
@@ -352,13 +378,17 @@ void Recording::AfterMmap(Thread& me, int64_t result) {
     return;
   }
   const std::string path = PathOfDescriptor(static_cast<int>(args[4]));
-  tracer_->Mmap(
-      me.core, me.tid, g_runner.block_end,
-      {.addr = static_cast<uint64_t>(result),
-       .size_bytes = (args[1] + kPageBytes - 1) / kPageBytes * kPageBytes,
-       .file_offset = args[5],
-       .prot = static_cast<uint32_t>(args[2]),
-       .path = path});
+  if (!IsRegularFile(path)) {
+    return;  // its code counts as made by the program
+  }
+  const ExecMapping mapping{
+      .addr = static_cast<uint64_t>(result),
+      .size_bytes = (args[1] + kPageBytes - 1) / kPageBytes * kPageBytes,
+      .file_offset = args[5],
+      .prot = static_cast<uint32_t>(args[2]),
+      .path = path};
+  tracer_->Mmap(me.core, me.tid, g_runner.block_end, mapping);
+  MapCode(mapping);
 }
 
 // The kernel's sigaction: handler, flags, restorer, mask.

@@ -87,4 +87,14 @@ Status Tracer::Close() {
   return status;
 }
 
+void Tracer::Abandon() {
+  events_.Abandon();
+  if (turns_.has_value()) {
+    turns_->Abandon();
+  }
+  for (Core& core : cores_) {
+    core.sink->file().Abandon();
+  }
+}
+
 }  // namespace clew::recorder

@@ -56,6 +56,8 @@ class Tracer {
 
   // Writes everything out. Nothing may be called afterwards.
   [[nodiscard]] Status Close();
+  // Writes nothing and closes. Nothing may be called afterwards.
+  void Abandon();
 
  private:
   struct Core {

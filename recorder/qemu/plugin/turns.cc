@@ -59,6 +59,7 @@ void Recording::AddThread(unsigned vcpu) {
   const std::lock_guard lock(mutex_);
   auto thread = std::make_unique<Thread>();
   thread->vcpu = vcpu;
+  thread->cpu = qemu_get_cpu(static_cast<int>(vcpu));
   thread->slot = static_cast<Scheduler::Slot>(by_slot_.size());
   by_slot_.push_back(thread.get());
   newborn_ = thread.get();
@@ -66,8 +67,10 @@ void Recording::AddThread(unsigned vcpu) {
 }
 
 bool Recording::EnterThread(unsigned vcpu, uint64_t ip, GuestEnv env) {
+  if (is_child_) {
+    return false;  // into QEMU's loop, which drops the callbacks
+  }
   Thread& me = ThreadOf(vcpu);
-  me.cpu = thread_cpu;
   me.env = env;
   if (!started_) {
     started_ = true;
@@ -104,8 +107,8 @@ void Recording::EndTurn(uint64_t index) {
   const uint64_t rest = g_runner.block_end - now;
   me.block = &block;
   me.stop_index = index;
-  if (hang_requested_) {
-    EndByHang(now);
+  if (TimeIsOver(now)) {
+    EndByTimeLimit(now);
   }
   Sleeper next = nullptr;
   {
@@ -131,9 +134,6 @@ void Recording::Block(Thread& me) {
   const uint64_t now = g_runner.block_end;
   const FutexCall futex = ParseFutex(me.call.args);
   const bool futex_wait = me.call.rule->blocking == Blocking::kFutex;
-  if (hang_requested_) {
-    EndByHang(now);
-  }
   std::unique_lock lock(mutex_);
   g_runner = Runner();
   me.state = Thread::State::kBlocked;
@@ -149,7 +149,7 @@ void Recording::Block(Thread& me) {
   const Sleeper next = GrantNext(now);
   if (idle_ && AllWaitForever()) {
     lock.release();
-    FinishAsHang();
+    FinishAs(FailureKind::kHang);
   }
   lock.unlock();
   Wake(next);
@@ -198,7 +198,8 @@ void Recording::ArriveFromFutex(Thread& me, int64_t result) {
 void Recording::ForgetThread(unsigned vcpu) {
   Thread& me = ThreadOf(vcpu);
   if (me.state != Thread::State::kGone) {
-    return;  // a CPU whose thread never ran
+    me.cpu = nullptr;
+    return;  // a CPU whose thread never ran, or that runs in another process
   }
   RecordExit(me);
   std::unique_lock lock(mutex_);
@@ -214,7 +215,7 @@ void Recording::ForgetThread(unsigned vcpu) {
   const Sleeper next = GrantNext(clock_);
   if (idle_ && AllWaitForever()) {
     lock.release();
-    FinishAsHang();
+    FinishAs(FailureKind::kHang);
   }
   lock.unlock();
   Wake(next);
@@ -224,7 +225,7 @@ void Recording::ForgetThread(unsigned vcpu) {
 // first block. A thread inside a block would return into code that is gone.
 void Recording::OnFlush() {
   ++flushes_;
-  if (parked_ > 0) {
+  if (parked_ > 0 && !is_child_) {
     GiveUp(
         "QEMU dropped its translations while several threads ran; the program "
         "has more code than the recorder can follow");
@@ -319,6 +320,7 @@ void Recording::Begin(Thread& me) {
   me.state = Thread::State::kOnCore;
   tracer_->SwitchIn(me.core, me.tid, clock_);
   me.enable_cause = EnableCause::kSwitchIn;
+  versions_shown_[me.core] = code_.latest_version();
   if (me.block != nullptr) {
     encoder.Enable(TraceeAddr(me.block->IpOf(me.stop_index)),
                    EnableCause::kSwitchIn);

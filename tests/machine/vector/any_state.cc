@@ -2,6 +2,8 @@
 
 #include <cstring>
 
+#include "machine/vector/x87_op.h"
+
 namespace clew::machine {
 namespace {
 
@@ -45,6 +47,37 @@ Vec128 Fill(F next) {
     lane = next();
   }
   return FromLanes<U>(lanes);
+}
+
+// All exceptions masked; any rounding, one of the three precisions.
+uint16_t AnyControl(Random& random) {
+  constexpr std::array<unsigned, 3> kPrecisions = {0, 2, 3};
+  const unsigned precision = kPrecisions[random.Below(3)];
+  const auto rounding = static_cast<unsigned>(random.Below(4));
+  return static_cast<uint16_t>(0x7f | precision << 8 | rounding << 10);
+}
+
+unsigned TagOf(const Float80& value) {
+  const unsigned exponent = value.sign_exponent & 0x7fffu;
+  if (exponent == 0 && value.significand == 0) {
+    return 1;
+  }
+  const bool normal =
+      exponent != 0 && exponent != 0x7fff && value.significand >> 63 != 0;
+  return normal ? 0 : 2;
+}
+
+// Mostly 2 to 7 registers in use from the top on, sometimes any of them.
+uint8_t AnyRegistersInUse(Random& random, unsigned top) {
+  if (random.Below(4) == 0) {
+    return static_cast<uint8_t>(random.Next());
+  }
+  const uint64_t depth = 2 + random.Below(6);
+  unsigned mask = 0;
+  for (unsigned i = 0; i < depth; ++i) {
+    mask |= 1u << ((top + i) & 7);
+  }
+  return static_cast<uint8_t>(mask);
 }
 
 }  // namespace
@@ -104,6 +137,23 @@ Float80 AnyFloat80(Random& random) {
   const uint64_t exponent = 16383 - 40 + random.Below(110);
   return {random.Next() | 1ull << 63,
           static_cast<uint16_t>((random.Next() & 0x8000) | exponent)};
+}
+
+X87 AnyX87(Random& random) {
+  X87 x87;
+  x87.control = AnyControl(random);
+  const auto top = static_cast<unsigned>(random.Below(8));
+  const uint64_t sticky = random.Below(2) == 0 ? random.Next() & 0x7f : 0;
+  const uint64_t conditions = random.Next() & kX87Conditions;
+  x87.status = static_cast<uint16_t>(top << 11 | sticky | conditions);
+  const uint8_t in_use = AnyRegistersInUse(random, top);
+  x87.tag = 0;
+  for (unsigned i = 0; i < 8; ++i) {
+    x87.regs[i] = AnyFloat80(random);
+    const unsigned tag = ((in_use >> i) & 1) != 0 ? TagOf(x87.regs[i]) : 3;
+    x87.tag |= static_cast<uint16_t>(tag << (2 * i));
+  }
+  return x87;
 }
 
 State AnyState(Random& random) {

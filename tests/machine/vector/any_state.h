@@ -15,6 +15,9 @@ inline constexpr uint64_t kMemOperandAddr = kDataAt + 1024;
 // both kinds, the limits of integers), small values, or any bits.
 Vec128 AnyVec(Random& random);
 Float80 AnyFloat80(Random& random);
+// Any rounding and precision, stacks from empty to full; all exceptions are
+// masked.
+X87 AnyX87(Random& random);
 
 // All registers but the x87, and data. rsi points to a memory operand aligned
 // to 16, rdi to another that need not be, both with 512 bytes of data after

@@ -5,8 +5,8 @@
 #include <optional>
 #include <vector>
 
-// Every SSE to SSE4.2 instruction of machine/insn/sse_*.cc that works on XMM
-// registers, by its encoding.
+// Every SSE to SSE4.2 and MMX instruction of machine/insn/sse_*.cc, by its
+// encoding.
 
 namespace clew::machine {
 
@@ -18,6 +18,7 @@ enum RmKinds : uint8_t {
   kRmGpr = 2,
   kRmMemAligned = 4,  // 16 bytes; misaligned is a general protection fault
   kRmMem = 8,         // any alignment
+  kRmMmx = 16,
 };
 
 enum class ImmKind : uint8_t { kNone, kEvery };
@@ -33,9 +34,25 @@ struct SseForm {
   bool rex_w = false;
 };
 
+// Those that work on XMM registers only.
 // RCPxS and RSQRTxS are not among them: what they approximate is no two CPUs'
 // agreement.
 std::vector<SseForm> AllSseForms();
+
+// Those that work on MMX registers.
+std::vector<SseForm> AllMmxForms();
+
+// ModRM.rm in memory is [rsi].
+struct Choice {
+  uint8_t reg;
+  uint8_t rm;
+  bool memory;
+};
+
+std::vector<uint8_t> Encode(const SseForm& form, Choice choice, uint8_t imm);
+// Low and high registers, source equal to destination, memory: as far as the
+// form has them.
+std::vector<Choice> ChoicesFor(const SseForm& form);
 
 }  // namespace clew::machine
 

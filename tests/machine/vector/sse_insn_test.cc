@@ -19,54 +19,6 @@ constexpr uint64_t kSeed = 20;
 constexpr int kTrials = 60;
 constexpr int kTrialsPerImm = 2;
 
-// ModRM.rm in memory is [rsi].
-struct Choice {
-  uint8_t reg;
-  uint8_t rm;
-  bool memory;
-};
-
-std::vector<uint8_t> Encode(const SseForm& form, Choice choice, uint8_t imm) {
-  std::vector<uint8_t> code;
-  if (form.prefix != 0) {
-    code.push_back(form.prefix);
-  }
-  const unsigned rex = (form.rex_w ? 8u : 0u) | (choice.reg >= 8 ? 4u : 0u) |
-                       (!choice.memory && choice.rm >= 8 ? 1u : 0u);
-  if (rex != 0) {
-    code.push_back(static_cast<uint8_t>(0x40 | rex));
-  }
-  code.push_back(0x0f);
-  if (form.map != OpcodeMap::k0f) {
-    code.push_back(form.map == OpcodeMap::k0f38 ? 0x38 : 0x3a);
-  }
-  code.push_back(form.opcode);
-  const unsigned reg = form.reg_field.value_or(choice.reg) & 7u;
-  const unsigned rm = choice.memory ? unsigned{kRsi} : choice.rm & 7u;
-  code.push_back(
-      static_cast<uint8_t>((choice.memory ? 0u : 0xc0u) | reg << 3 | rm));
-  if (form.imm == ImmKind::kEvery) {
-    code.push_back(imm);
-  }
-  return code;
-}
-
-std::vector<Choice> ChoicesFor(const SseForm& form) {
-  std::vector<Choice> choices;
-  if ((form.rm & (kRmXmm | kRmGpr)) != 0) {
-    choices = {{1, 2, false}, {3, 11, false}, {9, 2, false}, {15, 8, false}};
-    if (!form.reg_is_gpr && (form.rm & kRmXmm) != 0) {
-      choices.push_back({5, 5, false});
-      choices.push_back({0, 7, false});
-    }
-  }
-  if ((form.rm & (kRmMem | kRmMemAligned)) != 0) {
-    choices.push_back({1, 0, true});
-    choices.push_back({10, 0, true});
-  }
-  return choices;
-}
-
 std::string Describe(const std::vector<uint8_t>& code) {
   return Decoder().Describe(kCodeAt, std::as_bytes(std::span(code)));
 }

@@ -1,4 +1,5 @@
 // Ends in the way that its argument names.
+#include <fcntl.h>
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
@@ -6,7 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 static volatile int sink;
@@ -71,6 +71,30 @@ static void Interrupt(void) {
   pthread_join(worker, NULL);
 }
 
+// Waits for ever, for something outside: for a pipe's other end, or in a call
+// that does not often wait.
+static void WaitOutside(const char* fifo) {
+  int ends[2];
+  char byte = 0;
+  if (fifo != NULL) {
+    sink = open(fifo, O_RDONLY);
+  } else if (pipe(ends) == 0) {
+    sink = read(ends[0], &byte, 1) == 1;
+  }
+}
+
+// Is stopped, with all its threads, until somebody else lets it go on. Then its
+// thread waits and runs again, a few times.
+static void Stop(const char* pid_file) {
+  FILE* file = fopen(pid_file, "w");
+  fprintf(file, "%d\n", getpid());
+  fclose(file);
+  kill(getpid(), SIGSTOP);
+  for (int i = 0; i < 10; ++i) {
+    usleep(1000);
+  }
+}
+
 int main(int argc, char** argv) {
   const char* how = argc > 1 ? argv[1] : "";
   if (strcmp(how, "crash") == 0) {
@@ -93,6 +117,19 @@ int main(int argc, char** argv) {
     for (;;) {
       ++sink;
     }
+  } else if (strcmp(how, "outside") == 0) {
+    WaitOutside(argc > 2 ? argv[2] : NULL);
+  } else if (strcmp(how, "stop") == 0) {
+    Stop(argv[2]);
+  } else if (strcmp(how, "rare") == 0) {
+    __asm__ volatile("sldt %%eax" : : : "eax");
+  } else if (strcmp(how, "large") == 0) {
+    const size_t size = (size_t)64 << 20;
+    sink = *(char*)memset(malloc(size), 1, size);
+  } else if (strcmp(how, "reserve") == 0) {
+    return mmap(NULL, (size_t)16 << 40, PROT_NONE,
+                MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1,
+                0) == MAP_FAILED;
   } else if (strcmp(how, "newborn") == 0) {
     pthread_t thread;
     pthread_create(&thread, NULL, Sleep, NULL);
@@ -106,12 +143,8 @@ int main(int argc, char** argv) {
     close(2);
     close(1);
     return 4;
-  } else if (strcmp(how, "fork") == 0) {
-    const pid_t child = fork();
-    if (child == 0) {
-      _exit(0);
-    }
-    waitpid(child, NULL, 0);
+  } else if (strcmp(how, "exec") == 0) {
+    execl(argv[2], argv[2], (char*)NULL);
   }
   return 3;
 }

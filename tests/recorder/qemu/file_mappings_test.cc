@@ -159,6 +159,24 @@ TEST_F(FileMappingsTest, SharedFilesThatOthersMayWriteAreNamedOnce) {
   EXPECT_THAT(files_.Unlogged(), ElementsAre(HasSubstr(path_)));
 }
 
+TEST_F(FileMappingsTest, MemoryThatChildrenShareIsNamed) {
+  const SyscallCall forked = Call(__NR_fork, {});
+  files_.Follow(Call(__NR_mmap, {0, kPageBytes, PROT_READ | PROT_WRITE,
+                                 MAP_PRIVATE | MAP_ANONYMOUS, ~0ull, 0}),
+                static_cast<int64_t>(kAt));
+  files_.Follow(forked, 7);
+  EXPECT_THAT(files_.Unlogged(), IsEmpty());
+  files_.Follow(Call(__NR_mmap, {0, kPageBytes, PROT_READ | PROT_WRITE,
+                                 MAP_SHARED | MAP_ANONYMOUS, ~0ull, 0}),
+                static_cast<int64_t>(kAt));
+  EXPECT_THAT(files_.Unlogged(), IsEmpty());
+  files_.Follow(forked, -EAGAIN);
+  EXPECT_THAT(files_.Unlogged(), IsEmpty());
+  files_.Follow(forked, 7);
+  EXPECT_THAT(files_.Unlogged(),
+              ElementsAre(HasSubstr("shared with child processes")));
+}
+
 TEST_F(FileMappingsTest, ACacheOfTheSystemThatIsReadIsNotNamed) {
   const int cache = open("/etc/ld.so.cache", O_RDONLY);
   ASSERT_GE(cache, 0);

@@ -7,12 +7,15 @@
 #include <gtest/gtest.h>
 #include <sys/mman.h>
 
+#include <array>
 #include <cstring>
 #include <filesystem>
+#include <fstream>
 #include <vector>
 
 #include "common/file.h"
 #include "proto/bundle.pb.h"
+#include "recorder/qemu/code_list.h"
 #include "recorder/qemu/input_writer.h"
 #include "recorder/qemu/insn_scan.h"
 #include "recorder/qemu/session.h"
@@ -65,6 +68,29 @@ TEST(InputWriterTest, GeneratedCodeReadsARecordedCall) {
   std::filesystem::remove(path);
 }
 
+TEST(CodeListTest, HasEachInstructionOnceWithItsFirstPlace) {
+  const std::string path = testing::TempDir() + "clew-code-list";
+  const std::array<uint8_t, 3> first = {0x0f, 0x00, 0xc0};
+  const std::array<uint8_t, 1> second = {0x90};
+  CodeListWriter writer(*RawFile::Create(path));
+  writer.Add(0x401000, first);
+  writer.Add(0x401003, second);
+  writer.Add(0x500000, first);
+  ASSERT_TRUE(writer.file().Close().has_value());
+  const auto list = ReadCodeList(path);
+  ASSERT_TRUE(list.has_value()) << list.error().message;
+  ASSERT_EQ(list->size(), 2u);
+  EXPECT_EQ((*list)[0].ip, TraceeAddr(0x401000));
+  EXPECT_EQ((*list)[0].bytes.size(), 3u);
+  EXPECT_EQ((*list)[0].bytes[2], std::byte{0xc0});
+  EXPECT_EQ((*list)[1].bytes.size(), 1u);
+  for (const char* bad : {"401000", "401000 0", "x 90", "401000 9g"}) {
+    std::ofstream(path) << bad << "\n";
+    EXPECT_FALSE(ReadCodeList(path).has_value()) << bad;
+  }
+  std::filesystem::remove(path);
+}
+
 TEST(SessionTest, SurvivesTheRoundTrip) {
   Session session;
   session.folder = "/tmp/a b=c";
@@ -73,6 +99,7 @@ TEST(SessionTest, SurvivesTheRoundTrip) {
   session.encoder.mtc_period = 3;
   session.timeout_s = 17;
   session.core_on_exit = false;
+  session.fail_on = {.rule = FailOn::Rule::kDiffers, .status = 7};
   const std::string text = FormatSession(session);
   const auto parsed = ParseSession(text);
   ASSERT_TRUE(parsed.has_value()) << parsed.error().message;
@@ -80,6 +107,8 @@ TEST(SessionTest, SurvivesTheRoundTrip) {
   EXPECT_EQ(parsed->folder, session.folder);
   EXPECT_EQ(parsed->scheduler.seed, UINT64_MAX);
   EXPECT_FALSE(parsed->encoder.mtc);
+  EXPECT_TRUE(parsed->fail_on.Matches(0));
+  EXPECT_FALSE(parsed->fail_on.Matches(7));
   EXPECT_FALSE(ParseSession("folder=x\ncores=y\n").has_value());
 }
 

@@ -7,13 +7,19 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <linux/futex.h>
+#include <linux/sockios.h>
+#include <sched.h>
+#include <signal.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <unistd.h>
 
 #include <cstring>
 
 #include "common/syscalls.h"
 #include "recorder/qemu/futex_model.h"
+#include "recorder/qemu/reservation.h"
 #include "recorder/qemu/syscall_effects.h"
 
 namespace clew::recorder {
@@ -67,17 +73,33 @@ TEST_F(SyscallTest, EveryRowIsFoundByItsNumber) {
 TEST_F(SyscallTest, RefusalsNameTheCall) {
   for (const auto& [number, name] :
        std::vector<std::pair<uint64_t, const char*>>{
-           {__NR_fork, "fork"},
-           {__NR_vfork, "vfork"},
-           {__NR_execve, "execve"},
-           {__NR_clone, "clone"},
-           {__NR_io_uring_setup, "io_uring_setup"},
+           {__NR_execveat, "execveat"},
+           {__NR_mount, "mount"},
            {999, "syscall 999"}}) {
     const auto call = BeginSyscall(number, {}, memory_);
     ASSERT_FALSE(call.has_value()) << name;
     EXPECT_EQ(call.error().code, ErrorCode::kUnsupported);
     EXPECT_THAT(call.error().message, HasSubstr(name));
   }
+}
+
+TEST_F(SyscallTest, ChildProcessesHaveMemoryOfTheirOwn) {
+  constexpr uint64_t kTid = CLONE_PARENT_SETTID | CLONE_CHILD_SETTID;
+  EXPECT_THAT(Writes(__NR_clone, {kTid | SIGCHLD, 0, kBuffer, kBuffer + 8}, 7),
+              IsEmpty());
+  EXPECT_THAT(Writes(__NR_clone,
+                     {kTid | CLONE_VM | CLONE_VFORK | SIGCHLD, 0, kBuffer}, 7),
+              IsEmpty());
+  EXPECT_THAT(
+      Writes(__NR_clone,
+             {kTid | CLONE_VM | CLONE_SIGHAND | CLONE_THREAD, 0, kBuffer,
+              kBuffer + 8},
+             7),
+      ElementsAre(MemoryRange{kBuffer, 4}, MemoryRange{kBuffer + 8, 4}));
+  const auto shared = BeginSyscall(__NR_clone, {CLONE_VM | SIGCHLD}, memory_);
+  ASSERT_FALSE(shared.has_value());
+  EXPECT_EQ(shared.error().code, ErrorCode::kUnsupported);
+  EXPECT_THAT(shared.error().message, HasSubstr("shares its parent's memory"));
 }
 
 TEST_F(SyscallTest, ReadWritesItsResultAndNothingOnError) {
@@ -108,13 +130,15 @@ TEST_F(SyscallTest, SocketAddressesEndAtTheShorterLength) {
       ElementsAre(MemoryRange{kBuffer + 64, 8}, MemoryRange{kBuffer, 4}));
 }
 
-TEST_F(SyscallTest, MappingsAreAsLongAsTheFile) {
+TEST_F(SyscallTest, MappingsAreWholePagesAsFarAsTheFileGoes) {
   char name[] = "/tmp/clew-syscall-XXXXXX";
   const int fd = mkstemp(name);
   ASSERT_EQ(ftruncate(fd, 5000), 0);
   const auto f = static_cast<uint64_t>(fd);
   EXPECT_THAT(Writes(__NR_mmap, {0, 16384, 1, MAP_PRIVATE, f, 4096}, 0x20000),
               ElementsAre(MemoryRange{0x20000, 904}));
+  EXPECT_THAT(Writes(__NR_mmap, {0, 100, 1, MAP_PRIVATE, f, 0}, 0x20000),
+              ElementsAre(MemoryRange{0x20000, 4096}));
   EXPECT_THAT(
       Writes(__NR_mmap, {0, 16384, 1, MAP_PRIVATE | MAP_ANONYMOUS, f}, 0x20000),
       IsEmpty());
@@ -130,6 +154,53 @@ TEST_F(SyscallTest, UnknownUsesAreRefusedByName) {
   EXPECT_TRUE(EffectsOf(*call, -EINVAL, memory_).has_value());
 }
 
+TEST_F(SyscallTest, UnknownRequestsWithoutAnAddressWriteNothing) {
+  for (const uint64_t argument : {0u, 7u, 4095u}) {
+    EXPECT_THAT(Writes(__NR_ioctl, {0, 0x1234, argument}, 0), IsEmpty());
+    EXPECT_THAT(Writes(__NR_prctl, {12345, argument}, 0), IsEmpty());
+  }
+  for (size_t i = 1; i <= 4; ++i) {
+    std::array<uint64_t, 6> args = {12345};
+    args[i] = kBuffer;
+    const auto call = BeginSyscall(__NR_prctl, args, memory_);
+    const auto effects = EffectsOf(*call, 0, memory_);
+    ASSERT_FALSE(effects.has_value()) << i;
+    EXPECT_THAT(effects.error().message, HasSubstr("prctl option 12345"));
+  }
+}
+
+TEST_F(SyscallTest, RequestsWriteWhatTheirTableSays) {
+  EXPECT_THAT(Writes(__NR_prctl, {PR_GET_NAME, kBuffer}, 0),
+              ElementsAre(MemoryRange{kBuffer, 16}));
+  EXPECT_THAT(Writes(__NR_prctl, {PR_GET_SECUREBITS, kBuffer}, 0), IsEmpty());
+  EXPECT_THAT(Writes(__NR_ioctl, {0, TCGETS, kBuffer}, 0),
+              ElementsAre(MemoryRange{kBuffer, 36}));
+  EXPECT_THAT(Writes(__NR_ioctl, {0, SIOCGIFFLAGS, kBuffer}, 0),
+              ElementsAre(MemoryRange{kBuffer, 40}));
+  // The length as the kernel left it, and the buffer.
+  Store(kBuffer, 80);
+  Store(kBuffer + 8, kBuffer + 100);
+  EXPECT_THAT(
+      Writes(__NR_ioctl, {0, SIOCGIFCONF, kBuffer}, 0),
+      ElementsAre(MemoryRange{kBuffer, 16}, MemoryRange{kBuffer + 100, 80}));
+}
+
+TEST_F(SyscallTest, SentMessagesAreToldTheirLengths) {
+  EXPECT_THAT(
+      Writes(__NR_sendmmsg, {3, kBuffer, 9, 0}, 2),
+      ElementsAre(MemoryRange{kBuffer + 56, 4}, MemoryRange{kBuffer + 120, 4}));
+}
+
+TEST_F(SyscallTest, WhatKernelsMayLackIsKnownAsLongAsItFails) {
+  for (const uint64_t number : {__NR_io_setup, __NR_io_uring_setup}) {
+    EXPECT_THAT(Writes(number, {8, kBuffer}, -ENOSYS), IsEmpty());
+    const auto call = BeginSyscall(number, {8, kBuffer}, memory_);
+    const auto effects = EffectsOf(*call, 3, memory_);
+    ASSERT_FALSE(effects.has_value());
+    EXPECT_THAT(effects.error().message, HasSubstr("succeeded"));
+  }
+}
+
 TEST_F(SyscallTest, AFutexWaitBlocksOnlyWhileTheValueIsAsExpected) {
   Store(kBuffer, 5);
   for (const uint64_t expected : {5u, 6u}) {
@@ -137,6 +208,25 @@ TEST_F(SyscallTest, AFutexWaitBlocksOnlyWhileTheValueIsAsExpected) {
         __NR_futex, {kBuffer, FUTEX_WAIT_PRIVATE, expected}, memory_);
     EXPECT_EQ(MayBlock(*call, memory_), expected == 5) << expected;
   }
+}
+
+TEST(ReservationTest, LargeMappingsAreRefusedWithTheirSizeOthersPass) {
+  const auto available = [] { return uint64_t{8} << 30; };
+  const uint64_t shadow = uint64_t{16} << 40;  // AddressSanitizer's
+  const auto refused =
+      CheckReservation(__NR_mmap, {0, shadow, PROT_NONE}, available);
+  ASSERT_FALSE(refused.has_value());
+  EXPECT_EQ(refused.error().code, ErrorCode::kUnsupported);
+  EXPECT_THAT(refused.error().message, HasSubstr("maps 16384.0 GiB"));
+  EXPECT_THAT(refused.error().message, HasSubstr("takes 96.0 GiB"));
+  const uint64_t heap = uint64_t{64} << 30;
+  EXPECT_TRUE(CheckReservation(__NR_mmap, {0, heap}, available).has_value());
+  EXPECT_TRUE(
+      CheckReservation(__NR_munmap, {0, shadow}, available).has_value());
+  EXPECT_FALSE(
+      CheckReservation(__NR_mremap, {0, 0, shadow}, available).has_value());
+  const auto little = [] { return uint64_t{1} << 30; };
+  EXPECT_FALSE(CheckReservation(__NR_mmap, {0, heap}, little).has_value());
 }
 
 TEST(FutexModelTest, WakesInOrderOfFallingAsleep) {

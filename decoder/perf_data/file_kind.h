@@ -1,0 +1,20 @@
+#ifndef CLEW_DECODER_PERF_DATA_FILE_KIND_H_
+#define CLEW_DECODER_PERF_DATA_FILE_KIND_H_
+
+#include <cstddef>
+#include <span>
+#include <string>
+
+namespace clew::decoder {
+
+// Whether a file begins as a perf.data of this host's byte order does.
+bool IsPerfData(std::span<const std::byte> file);
+
+// What a file that is no perf.data looks like, and what to do with it, for
+// people: "it looks like gzip: unpack it with gunzip first"; "nothing known"
+// if by its first bytes it could be anything.
+std::string DescribeOtherFile(std::span<const std::byte> file);
+
+}  // namespace clew::decoder
+
+#endif  // CLEW_DECODER_PERF_DATA_FILE_KIND_H_

@@ -1,0 +1,52 @@
+#ifndef CLEW_DECODER_PERF_DATA_PACKED_RECORDS_H_
+#define CLEW_DECODER_PERF_DATA_PACKED_RECORDS_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "common/byte_reader.h"
+#include "common/result.h"
+#include "decoder/unzstd.h"
+
+namespace clew::decoder {
+
+// The records that `perf record -z` packed. The bodies of a file's COMPRESSED
+// records, one behind another, are one zstd stream of records, any of which
+// may lie across two of them. Memory: one record and a chunk.
+//
+// Source: linux/tools/perf/util/session.c,
+// perf_session__process_compressed_event.
+class PackedRecords {
+ public:
+  // Most bytes that may come out of a file's.
+  static constexpr uint64_t kBytesMax = uint64_t{1} << 32;
+
+  // `name` of the file, for messages.
+  explicit PackedRecords(const std::string& name,
+                         uint64_t bytes_max = kBytesMax);
+
+  // Unpacks the body of one COMPRESSED record, at `file_offset`, and calls
+  // `take` with a reader over each record that is whole, header included.
+  // kCorruptInput: no zstd, or a record's size is none. kLimit: kBytesMax.
+  using Taker = std::function<Status(ByteReader& record)>;
+  [[nodiscard]] Status Unpack(std::span<const std::byte> body,
+                              uint64_t file_offset, const Taker& take);
+  // REQUIRES: behind the last one. kCorruptInput: a record is cut off.
+  [[nodiscard]] Status Finish() const;
+
+ private:
+  Status TakeWhole(const Taker& take);
+
+  std::string name_;
+  ZstdStream stream_;
+  std::vector<std::byte> waiting_;  // the beginning of the next record
+  uint64_t offset_ = 0;             // of waiting_, in what comes out
+};
+
+}  // namespace clew::decoder
+
+#endif  // CLEW_DECODER_PERF_DATA_PACKED_RECORDS_H_

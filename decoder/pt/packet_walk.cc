@@ -1,0 +1,223 @@
+#include "decoder/pt/packet_walk.h"
+
+#include <algorithm>
+
+namespace clew::decoder {
+namespace {
+
+// Branches of a TNT packet that has room for no more (SDM vol. 3C, "TNT
+// Packet"): of the short form, and of the long one, which has 8 bytes.
+constexpr unsigned kShortTntMax = 6;
+constexpr unsigned kLongTntMax = 47;
+
+bool IsFull(const Packet& tnt) {
+  return tnt.count >= (tnt.size == 1 ? kShortTntMax : kLongTntMax);
+}
+
+bool HasIp(const Packet& packet) {
+  return packet.count != 0 && (packet.type == PacketType::kTip ||
+                               packet.type == PacketType::kTipPge ||
+                               packet.type == PacketType::kTipPgd ||
+                               packet.type == PacketType::kFup);
+}
+
+uint64_t Low(uint64_t value, unsigned bits) {
+  return value & ((uint64_t{1} << bits) - 1);
+}
+
+// IPBytes (SDM vol. 3C, "IP Compression").
+uint64_t Decompress(uint64_t last, const Packet& packet) {
+  const auto update = [&](unsigned bits) {
+    return last - Low(last, bits) + Low(packet.value, bits);
+  };
+  switch (packet.count) {
+    case 1:
+      return update(16);
+    case 2:
+      return update(32);
+    case 3:
+      return static_cast<uint64_t>(static_cast<int64_t>(packet.value << 16) >>
+                                   16);
+    case 4:
+      return update(48);
+    default:
+      return packet.value;
+  }
+}
+
+// CS.L is bit 0, CS.D bit 1.
+uint8_t BitsOf(const Packet& mode) {
+  return mode.value == 1 ? 64 : mode.value == 2 ? 32 : 16;
+}
+
+}  // namespace
+
+PacketWalk::PacketWalk(std::span<const std::byte> bytes, bool tips_deferred)
+    : bytes_(bytes), tips_deferred_(tips_deferred), reader_(bytes) {}
+
+// Reads on to `offset`, from the last PSB before it if that is nearer; false if
+// the packets before it cannot be read.
+bool PacketWalk::Seek(uint64_t offset) {
+  const uint64_t from = in_sync_ ? reader_.offset() : 0;
+  if (const auto psb = FindLastPsb(bytes_, from, offset)) {
+    reader_.SetOffset(*psb);
+    in_sync_ = true;
+  }
+  Packet packet;
+  while (in_sync_ && reader_.offset() < offset) {
+    in_sync_ = reader_.Next(packet);
+    if (in_sync_) {
+      Track(packet);
+    }
+  }
+  return in_sync_ && reader_.offset() == offset;
+}
+
+void PacketWalk::TrackIp(const Packet& packet) {
+  if (HasIp(packet)) {
+    last_ip_ = Decompress(last_ip_, packet);
+  }
+}
+
+void PacketWalk::Track(const Packet& packet) {
+  TrackIp(packet);
+  const bool is_tip = packet.type == PacketType::kTip;
+  switch (packet.type) {
+    case PacketType::kPsb:
+      in_psb_ = true;
+      last_ip_ = 0;
+      code_bits_.reset();
+      overflow_.reset();
+      break;
+    case PacketType::kPsbend:
+      in_psb_ = false;
+      break;
+    case PacketType::kModeExec:
+      code_bits_ = BitsOf(packet);
+      return;
+    case PacketType::kOvf:
+      in_psb_ = false;
+      overflow_ = packet.offset;
+      break;
+    case PacketType::kTnt:
+      tnt_ = IsFull(packet) || tnt_ == Tnt::kFull ? Tnt::kFull : Tnt::kPartial;
+      tip_led_ = false;
+      return;
+    case PacketType::kTipPgd:
+      in_user_mode_ = false;
+      break;
+    case PacketType::kTipPge:
+      in_user_mode_ = true;
+      overflow_.reset();
+      break;
+    case PacketType::kFup:
+      overflow_.reset();
+      break;
+    case PacketType::kTip:
+      break;
+    default:
+      return;  // of time or of no matter
+  }
+  tip_led_ = is_tip && packet.count != 0 && !after_fup_;
+  after_fup_ = packet.type == PacketType::kFup && !in_psb_;
+  tnt_ = is_tip ? tnt_ : Tnt::kNone;
+}
+
+std::optional<ResumePoint> PacketWalk::NextPsb(uint64_t offset) const {
+  const auto psb = FindPsb(bytes_, offset);
+  if (!psb) {
+    return std::nullopt;
+  }
+  ResumePoint point;
+  point.offset = *psb;
+  return point;
+}
+
+// What `packet`, tracked already, says of where to go on.
+std::optional<ResumePoint> PacketWalk::PointAt(const Packet& packet) const {
+  ResumePoint point{.offset = packet.offset,
+                    .end = packet.offset + packet.size,
+                    .ip = TraceeAddr(last_ip_),
+                    .code_bits = code_bits_.value_or(0)};
+  if (!code_bits_ || packet.count == 0) {
+    return std::nullopt;
+  }
+  if (packet.type == PacketType::kTipPge) {
+    point.kind = ResumePoint::Kind::kEnabled;
+    return point;
+  }
+  if (packet.type == PacketType::kTip && in_user_mode_ && !overflow_) {
+    point.kind = ResumePoint::Kind::kInside;
+    return point;
+  }
+  return std::nullopt;
+}
+
+// A TIP that was just read. One that was deferred comes behind a TNT packet
+// that is full, or that the packet behind the TIPs forced out.
+bool PacketWalk::MayBeDeferred() {
+  if (!tips_deferred_ || tnt_ == Tnt::kNone) {
+    return false;
+  }
+  const uint64_t behind = reader_.offset();
+  if (behind == bytes_.size()) {
+    return true;
+  }
+  Packet next;
+  const bool is_tnt = reader_.Next(next) && next.type == PacketType::kTnt;
+  reader_.SetOffset(behind);
+  return tnt_ == Tnt::kFull || !is_tnt;
+}
+
+std::optional<ResumePoint> PacketWalk::Next(uint64_t offset,
+                                            bool in_user_mode) {
+  if (!Seek(offset)) {
+    return NextPsb(offset);
+  }
+  in_user_mode_ = in_user_mode;
+  Packet packet;
+  while (reader_.Next(packet)) {
+    if (packet.type == PacketType::kPsb) {
+      in_sync_ = false;
+      return NextPsb(packet.offset);
+    }
+    const auto overflow = overflow_;
+    Track(packet);
+    auto point = PointAt(packet);
+    if (packet.type == PacketType::kFup && packet.count != 0 && overflow &&
+        code_bits_) {
+      return ResumePoint{.kind = ResumePoint::Kind::kOverflow,
+                         .offset = *overflow,
+                         .end = packet.offset + packet.size,
+                         .ip = TraceeAddr(last_ip_),
+                         .code_bits = *code_bits_};
+    }
+    if (point && (packet.type != PacketType::kTip || !MayBeDeferred())) {
+      return point;
+    }
+  }
+  in_sync_ = false;
+  return NextPsb(std::max(offset, reader_.offset()));
+}
+
+bool PacketWalk::TipLedTo(TraceeAddr ip, uint64_t offset) {
+  return Seek(offset) && tip_led_ && TraceeAddr(last_ip_) == ip;
+}
+
+std::optional<TraceeAddr> PacketWalk::IpOfPsb(uint64_t psb) {
+  constexpr int kPacketsMax = 64;  // of a PSB+ there are about ten
+  PacketReader reader(bytes_);
+  reader.SetOffset(psb);
+  Packet packet;
+  for (int i = 0; i < kPacketsMax && reader.Next(packet); ++i) {
+    if (packet.type == PacketType::kFup && packet.count != 0) {
+      return TraceeAddr(Decompress(0, packet));
+    }
+    if (packet.type == PacketType::kPsbend) {
+      break;
+    }
+  }
+  return std::nullopt;
+}
+
+}  // namespace clew::decoder

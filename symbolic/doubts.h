@@ -1,0 +1,22 @@
+#ifndef CLEW_SYMBOLIC_DOUBTS_H_
+#define CLEW_SYMBOLIC_DOUBTS_H_
+
+#include <string>
+#include <vector>
+
+#include "process/recording.h"
+#include "process/tape.h"
+#include "symbolic/word_table.h"
+
+namespace clew::symbolic {
+
+// Why a search that has refuted every choice proves nothing about the recorded
+// run: phrases for people. Empty: the evidence contradicts itself. This is the
+// one place that stands between a refutation and the word "unsat"
+// (docs/design/solve.md, "When unsat is said").
+std::vector<std::string> DoubtsOf(const process::Recording& recording,
+                                  process::Tape& tape, const WordTable& words);
+
+}  // namespace clew::symbolic
+
+#endif  // CLEW_SYMBOLIC_DOUBTS_H_

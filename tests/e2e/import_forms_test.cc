@@ -1,0 +1,489 @@
+// Goal: whatever form a recording of perf has, an import of it decodes to what
+// the program executed, or says what is missing: files without build-ids, pipe
+// format, a stream for each thread, code of the vDSO, no CPU named, an image
+// that is not there, code in memory that its file lacks.
+// Method: a small program with a library, compiled here without build-ids, is
+// stepped natively and traced by our encoder; the oracle is the stepper, and
+// for a missing image also perf itself, where it is installed.
+#include <elf.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <map>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "common/result.h"
+#include "decoder/bundle_reader.h"
+#include "decoder/streams.h"
+#include "recorder/stepper/stepped_pt.h"
+#include "recorder/stepper/stepper.h"
+#include "recorder/vdso.h"
+#include "tests/e2e/clew_command.h"
+
+namespace clew::e2e {
+namespace {
+
+namespace fs = std::filesystem;
+using nlohmann::json;
+using testing::HasSubstr;
+using testing::Not;
+
+std::string ReadFile(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+void WriteFile(const std::string& path, const std::string& bytes) {
+  std::ofstream(path, std::ios::binary | std::ios::trunc) << bytes;
+}
+
+ProgramOutput Shell(const std::string& line) {
+  return e2e::Run({"sh", "-c", line}, /*limit_s=*/60);
+}
+
+// Calls the library, and through libc the vDSO, some times.
+constexpr const char* kProgram = R"(
+#include <time.h>
+long work(long n);
+int main(void) {
+  long sum = 0;
+  for (int i = 0; i < 20; ++i) {
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    sum += work(i) + (now.tv_nsec < 0);
+  }
+  return sum == 0;
+}
+)";
+constexpr const char* kLibrary = R"(
+long work(long n) {
+  for (long i = 0; i < 8; ++i) { n = n % 3 == 0 ? n + i : n * 2 - i; }
+  return n;
+}
+)";
+
+constexpr char kAuxtrace = 71;  // PERF_RECORD_AUXTRACE
+constexpr const char* kCpu = "GenuineIntel,6,158,10";
+
+using Ips = std::map<Tid, std::vector<uint64_t>>;
+
+size_t Count(const Ips& ips) {
+  size_t count = 0;
+  for (const auto& [thread, of_thread] : ips) {
+    count += of_thread.size();
+  }
+  return count;
+}
+
+// A core dump of thread `tid` with the vDSO at `addr`.
+std::string CoreWithVdso(int32_t tid, uint64_t addr,
+                         std::span<const std::byte> vdso) {
+  constexpr uint32_t kPrstatus = 336;
+  const std::array<uint64_t, 4> auxv = {AT_SYSINFO_EHDR, addr, AT_NULL, 0};
+  const size_t notes_at = sizeof(Elf64_Ehdr) + 2 * sizeof(Elf64_Phdr);
+  std::string notes;
+  const auto add_note = [&notes](uint32_t type, const std::string& desc) {
+    const Elf64_Nhdr head = {.n_namesz = 5,
+                             .n_descsz = static_cast<uint32_t>(desc.size()),
+                             .n_type = type};
+    notes.append(reinterpret_cast<const char*>(&head), sizeof head);
+    notes.append("CORE\0\0\0\0", 8);
+    notes += desc;
+  };
+  std::string prstatus(kPrstatus, '\0');
+  std::memcpy(prstatus.data() + 32, &tid, sizeof tid);
+  add_note(NT_PRSTATUS, prstatus);
+  add_note(NT_AUXV, {reinterpret_cast<const char*>(auxv.data()), sizeof auxv});
+  Elf64_Ehdr ehdr = {};
+  std::memcpy(ehdr.e_ident, ELFMAG, SELFMAG);
+  ehdr.e_ident[EI_CLASS] = ELFCLASS64;
+  ehdr.e_ident[EI_DATA] = ELFDATA2LSB;
+  ehdr.e_type = ET_CORE;
+  ehdr.e_machine = EM_X86_64;
+  ehdr.e_phoff = sizeof ehdr;
+  ehdr.e_phentsize = sizeof(Elf64_Phdr);
+  ehdr.e_phnum = 2;
+  Elf64_Phdr note = {};
+  note.p_type = PT_NOTE;
+  note.p_offset = notes_at;
+  note.p_filesz = notes.size();
+  Elf64_Phdr load = {};
+  load.p_type = PT_LOAD;
+  load.p_flags = PF_R | PF_X;
+  load.p_offset = notes_at + notes.size();
+  load.p_vaddr = addr;
+  load.p_filesz = load.p_memsz = vdso.size();
+  std::string core(reinterpret_cast<const char*>(&ehdr), sizeof ehdr);
+  core.append(reinterpret_cast<const char*>(&note), sizeof note);
+  core.append(reinterpret_cast<const char*>(&load), sizeof load);
+  core += notes;
+  core.append(reinterpret_cast<const char*>(vdso.data()), vdso.size());
+  return core;
+}
+
+// Compiles the program without a build-id, and its library.
+void Compile(const Scratch& scratch) {
+  WriteFile(scratch.Path("work.c"), kLibrary);
+  WriteFile(scratch.Path("main.c"), kProgram);
+  const std::string flags = "cc -O1 -Wl,--build-id=none ";
+  const ProgramOutput made =
+      Shell("cd " + scratch.Path("") + " && " + flags +
+            "-shared -fPIC -o libwork.so work.c && " + flags +
+            "-o prog main.c -L. -lwork -Wl,-rpath," + scratch.Path(""));
+  ASSERT_EQ(made.exit_status, 0) << made.text;
+}
+
+// A program's run, stepped and traced.
+struct Recording {
+  Scratch scratch;
+  std::string perf_data = scratch.Path("perf.data");
+  int32_t process = 0;
+  Ips truth;
+
+  void Record(const std::string& program, uint32_t cores = 1) {
+    recorder::PerfDataConfig config;
+    config.core_count = cores;
+    config.command = {program};
+    config.cpu_id = kCpu;
+    auto pt = recorder::SteppedPt::Create(PosixFileSystem(), perf_data, config);
+    ASSERT_TRUE(pt) << pt.error().message;
+    const auto run =
+        recorder::RunStepped({.command = {program}, .environment = {}}, **pt);
+    ASSERT_TRUE(run) << run.error().message;
+    ASSERT_TRUE((*pt)->Finish());
+    process = run->process;
+    truth = {(*pt)->thread_ips().begin(), (*pt)->thread_ips().end()};
+    ASSERT_GT(Count(truth), 10'000u);
+  }
+};
+
+// A file that is somewhere else for a while.
+class Moved {
+ public:
+  Moved(std::string from, std::string to)
+      : from_(std::move(from)), to_(std::move(to)) {
+    fs::create_directories(fs::path(to_).parent_path());
+    fs::rename(from_, to_);
+  }
+  Moved(const Moved&) = delete;
+  Moved& operator=(const Moved&) = delete;
+  ~Moved() { fs::rename(to_, from_); }
+
+ private:
+  std::string from_;
+  std::string to_;
+};
+
+class ImportFormsTest : public testing::Test {
+ protected:
+  static void SetUpTestSuite() {
+    recording_ = std::make_unique<Recording>();
+    ASSERT_NO_FATAL_FAILURE(Compile(recording_->scratch));
+    ASSERT_NO_FATAL_FAILURE(
+        recording_->Record(recording_->scratch.Path("prog")));
+  }
+  static void TearDownTestSuite() { recording_.reset(); }
+
+  std::string Path(const std::string& name) const {
+    return scratch_.Path(name);
+  }
+  // Of the recorded program.
+  static std::string Recorded(const std::string& name) {
+    return recording_->scratch.Path(name);
+  }
+
+  static json Import(const std::string& perf_data, const std::string& bundle,
+                     const std::vector<std::string>& more = {}) {
+    std::vector<std::string> command = {"import", perf_data, "-o", bundle,
+                                        "--json"};
+    command.insert(command.end(), more.begin(), more.end());
+    const ProgramOutput output = ClewInto(bundle + ".json", command);
+    EXPECT_EQ(output.exit_status, kExitOk) << output.text;
+    return json::parse(ReadFile(bundle + ".json"), nullptr, false);
+  }
+
+  // What the import's report says of the image with that base name.
+  static json ImageOf(const json& report, const std::string& name) {
+    for (const json& image : report["images"]) {
+      if (fs::path(image["path"].get<std::string>()).filename() == name) {
+        return image;
+      }
+    }
+    return {};
+  }
+
+  struct Decoded {
+    Ips ips;
+    uint64_t gaps = 0;
+  };
+  static Result<Decoded> DecodeAll(const std::string& path) {
+    CLEW_ASSIGN_OR_RETURN(bundle, decoder::Bundle::Open(path));
+    CLEW_ASSIGN_OR_RETURN(trace, bundle.ReadTrace());
+    CLEW_ASSIGN_OR_RETURN(streams, decoder::TraceStreams::Create(*trace, {}));
+    Decoded decoded;
+    for (const Tid thread : streams->threads()) {
+      while (true) {
+        CLEW_ASSIGN_OR_RETURN(item, streams->Next(thread));
+        if (!item) {
+          break;
+        }
+        const auto* block = std::get_if<StreamBlock>(&*item);
+        if (block == nullptr) {
+          ++decoded.gaps;
+          continue;
+        }
+        CLEW_RETURN_IF_ERROR(streams->ForEachInstruction(
+            *block, [&](const decoder::WalkedInsn& insn) {
+              decoded.ips[thread].push_back(insn.ip.as_int());
+            }));
+      }
+    }
+    return decoded;
+  }
+
+  static Decoded Decode(const std::string& bundle) {
+    auto decoded = DecodeAll(bundle);
+    EXPECT_TRUE(decoded) << decoded.error().message;
+    return decoded ? std::move(*decoded) : Decoded();
+  }
+
+  // The one mapping of the vDSO.
+  uint64_t VdsoAddr() const {
+    auto data = decoder::PerfData::Open(recording_->perf_data);
+    uint64_t addr = 0;
+    EXPECT_TRUE(data && data->ForEachRecord([&](const auto& record) -> Status {
+      const auto* map = std::get_if<decoder::MmapRecord>(&record.body);
+      addr =
+          map != nullptr && map->path == "[vdso]" ? map->addr.as_int() : addr;
+      return {};
+    }));
+    EXPECT_NE(addr, 0u);
+    return addr;
+  }
+
+  // With what the vDSO executed, too.
+  std::vector<std::string> WithCore() {
+    WriteFile(Path("core.1"), CoreWithVdso(recording_->process, VdsoAddr(),
+                                           recorder::OwnVdso()));
+    return {"--core", Path("core.1")};
+  }
+
+  static std::unique_ptr<Recording> recording_;
+  Scratch scratch_;
+};
+
+std::unique_ptr<Recording> ImportFormsTest::recording_;
+
+TEST_F(ImportFormsTest, WithoutBuildIdsFilesAreTakenByPath) {
+  const std::string bundle = Path("a.clew");
+  const json report = Import(recording_->perf_data, bundle, WithCore());
+  for (const json& image : report["images"]) {
+    EXPECT_NE(image["file"].is_null(), image["path"] != "[vsyscall]") << image;
+  }
+  for (const char* name : {"prog", "libwork.so", "libc.so.6"}) {
+    EXPECT_EQ(ImageOf(report, name).value("verified", true), false) << name;
+  }
+  EXPECT_THAT(report["warnings"].dump(), HasSubstr("taken by path alone"));
+  const Decoded decoded = Decode(bundle);
+  EXPECT_EQ(decoded.gaps, 0u);
+  EXPECT_TRUE(decoded.ips == recording_->truth);
+  const ProgramOutput info = Clew({"info", "--no-backtraces", bundle});
+  EXPECT_THAT(info.text, HasSubstr("(not verified):\n  " + Recorded("prog")));
+  const ProgramOutput check = Clew({"check", bundle});
+  EXPECT_THAT(check.text, HasSubstr("taken by its path alone"));
+}
+
+TEST_F(ImportFormsTest, APerfDataWithoutABundleDecodesTheSame) {
+  const ProgramOutput output =
+      Clew({"decode", recording_->perf_data, "--as", "none"});
+  EXPECT_EQ(output.exit_status, kExitOk);
+  EXPECT_THAT(output.text, HasSubstr("taken by path alone"));
+  Import(recording_->perf_data, Path("a.clew"));
+  const auto bundle = Clew({"decode", Path("a.clew"), "--as", "none"});
+  EXPECT_THAT(output.text, HasSubstr(bundle.text));
+}
+
+// Where the program ran is not where it is imported: only --images has it.
+TEST_F(ImportFormsTest, PipeFormatTakesThemFromTheFoldersThatAreNamed) {
+  if (Shell("perf inject --help").exit_status != 0) {
+    GTEST_SKIP() << "no perf here; install linux-perf";
+  }
+  const std::string core = WithCore()[1];
+  const Moved prog(Recorded("prog"), Path("root/bin/prog"));
+  const Moved library(Recorded("libwork.so"), Path("root/bin/libwork.so"));
+  const std::string bundle = Path("a.clew");
+  const ProgramOutput imported =
+      Shell("perf inject -i " + recording_->perf_data + " -o - | " + Binary() +
+            " import - -o " + bundle + " --cpu " + kCpu + " --core " + core +
+            " --images " + Path("root"));
+  ASSERT_EQ(imported.exit_status, kExitOk) << imported.text;
+  EXPECT_THAT(imported.text, HasSubstr("in pipe format"));
+  EXPECT_THAT(imported.text, HasSubstr("not verified   \"" + Recorded("prog")));
+  const Decoded decoded = Decode(bundle);
+  EXPECT_EQ(decoded.gaps, 0u);
+  EXPECT_TRUE(decoded.ips == recording_->truth);
+}
+
+TEST_F(ImportFormsTest, TheVdsoComesOutOfTheCoreDump) {
+  const json without = Import(recording_->perf_data, Path("a.clew"));
+  EXPECT_THAT(ImageOf(without, "[vdso]").value("why", ""),
+              HasSubstr("a core dump of the run has it"));
+  EXPECT_LT(Count(Decode(Path("a.clew")).ips), Count(recording_->truth));
+  const auto core = WithCore();
+  const json with = Import(recording_->perf_data, Path("b.clew"), core);
+  const json vdso = ImageOf(with, "[vdso]");
+  EXPECT_EQ(vdso.value("verified", false), true) << vdso;
+  EXPECT_EQ(vdso.value("file", ""), core[1]) << vdso;
+  EXPECT_TRUE(Decode(Path("b.clew")).ips == recording_->truth);
+}
+
+// As a perf that was killed leaves it.
+TEST_F(ImportFormsTest, ARecordingThatNamesNoCpuIsWarnedOf) {
+  std::string bytes = ReadFile(recording_->perf_data);
+  const size_t cpu = bytes.find(kCpu);
+  ASSERT_NE(cpu, std::string::npos);
+  bytes[cpu] = '\0';
+  WriteFile(Path("perf.data"), bytes);
+  EXPECT_THAT(Import(Path("perf.data"), Path("a.clew"))["warnings"].dump(),
+              HasSubstr("does not name its CPU"));
+  EXPECT_THAT(
+      Import(Path("perf.data"), Path("b.clew"), {"--cpu", kCpu})["warnings"]
+          .dump(),
+      Not(HasSubstr("CPU")));
+}
+
+// How many instructions perf gets out of it.
+size_t CountByPerf(const std::string& perf_data) {
+  const ProgramOutput script = Shell("perf script --itrace=i0ns -F ip -i " +
+                                     perf_data + " 2>/dev/null | wc -l");
+  EXPECT_EQ(script.exit_status, 0) << script.text;
+  return std::strtoull(script.text.c_str(), nullptr, 10);
+}
+
+TEST_F(ImportFormsTest, OfATraceWithAMissingImageAsMuchIsLeftAsPerfKeeps) {
+  if (Shell("perf script --help").exit_status != 0) {
+    GTEST_SKIP() << "no perf here; install linux-perf";
+  }
+  const Moved library(Recorded("libwork.so"), Path("away/libwork.so"));
+  const json report = Import(recording_->perf_data, Path("a.clew"));
+  EXPECT_EQ(ImageOf(report, "libwork.so").value("why", ""), "not found");
+  const Decoded decoded = Decode(Path("a.clew"));
+  EXPECT_GT(decoded.gaps, 0u);
+  EXPECT_LT(Count(decoded.ips), Count(recording_->truth));
+  EXPECT_GE(Count(decoded.ips), CountByPerf(recording_->perf_data));
+}
+
+// A debugger's breakpoint is in memory and not in the file.
+constexpr const char* kTrapProgram = R"(
+#include <signal.h>
+static volatile int hits;
+static void OnTrap(int signal) { (void)signal; ++hits; }
+int main(void) {
+  signal(SIGTRAP, OnTrap);
+  for (int i = 0; i < 10; ++i) {
+    __asm__ volatile("nop; nop; nop; int3; nop; nop; nop");
+  }
+  return hits != 10;
+}
+)";
+
+TEST_F(ImportFormsTest, CodeInMemoryThatTheFileLacksIsAGap) {
+  WriteFile(Path("trap.c"), kTrapProgram);
+  const ProgramOutput made =
+      Shell("cc -O1 -o " + Path("trap") + " " + Path("trap.c"));
+  ASSERT_EQ(made.exit_status, 0) << made.text;
+  Recording recording;
+  ASSERT_NO_FATAL_FAILURE(recording.Record(Path("trap")));
+  std::string file = ReadFile(Path("trap"));
+  const size_t at = file.find("\x90\x90\x90\xcc\x90\x90\x90");
+  ASSERT_NE(at, std::string::npos);
+  file[at + 3] = '\x90';
+  WriteFile(Path("trap"), file);
+  Import(recording.perf_data, Path("a.clew"));
+  const Decoded decoded = Decode(Path("a.clew"));
+  EXPECT_GE(decoded.gaps, 10u);
+  // Nothing is made up: what was decoded was executed, in that order.
+  const auto& truth = recording.truth.begin()->second;
+  auto executed = truth.begin();
+  for (const uint64_t ip : decoded.ips.begin()->second) {
+    executed = std::find(executed, truth.end(), ip);
+    ASSERT_NE(executed, truth.end()) << fmt::format("{:#x}", ip);
+    ++executed;
+  }
+}
+
+constexpr const char* kThreads = R"(
+#include <pthread.h>
+static void* Run(void* n) {
+  for (volatile long i = 0; i < *(long*)n; ++i) { }
+  return 0;
+}
+int main(void) {
+  long few = 500, many = 1500;
+  pthread_t other;
+  pthread_create(&other, 0, Run, &many);
+  Run(&few);
+  return pthread_join(other, 0);
+}
+)";
+
+// Where the next record is: behind the PT of an AUXTRACE.
+size_t RecordBytes(const std::string& bytes, size_t at) {
+  uint16_t size = 0;
+  std::memcpy(&size, bytes.data() + at + 6, sizeof size);
+  uint64_t pt = 0;
+  if (bytes[at] == kAuxtrace) {
+    std::memcpy(&pt, bytes.data() + at + 8, sizeof pt);
+  }
+  return size + pt;
+}
+
+// As `perf record --per-thread` has it: PT is of threads, cpu is -1.
+std::string PerThread(std::string bytes, const std::vector<Tid>& of_cores) {
+  std::array<uint64_t, 2> data = {};
+  std::memcpy(data.data(), bytes.data() + 40, sizeof data);
+  for (size_t at = data[0]; at < data[0] + data[1];
+       at += RecordBytes(bytes, at)) {
+    if (bytes[at] != kAuxtrace) {
+      continue;
+    }
+    uint32_t core = 0;
+    std::memcpy(&core, bytes.data() + at + 40, sizeof core);
+    const std::array<int32_t, 2> of = {of_cores.at(core).as_int(), -1};
+    std::memcpy(bytes.data() + at + 36, of.data(), sizeof of);
+  }
+  return bytes;
+}
+
+TEST_F(ImportFormsTest, EachThreadHasItsOwnInAPerThreadRecording) {
+  WriteFile(Path("threads.c"), kThreads);
+  const ProgramOutput made =
+      Shell("cc -O1 -pthread -o " + Path("threads") + " " + Path("threads.c"));
+  ASSERT_EQ(made.exit_status, 0) << made.text;
+  Recording recording;
+  ASSERT_NO_FATAL_FAILURE(recording.Record(Path("threads"), 2));
+  const Tid first(recording.process);
+  ASSERT_EQ(recording.truth.size(), 2u);
+  const Tid second = recording.truth.rbegin()->first;
+  ASSERT_NE(first, second);
+  WriteFile(Path("perf.data"),
+            PerThread(ReadFile(recording.perf_data), {first, second}));
+  const json report = Import(Path("perf.data"), Path("a.clew"));
+  EXPECT_EQ(report["streams"], "2 threads");
+  const Decoded decoded = Decode(Path("a.clew"));
+  EXPECT_EQ(decoded.gaps, 0u);
+  EXPECT_TRUE(decoded.ips == recording.truth);
+  const ProgramOutput info = Clew({"info", "--no-backtraces", Path("a.clew")});
+  EXPECT_THAT(info.text, HasSubstr("of 2 threads"));
+  EXPECT_THAT(info.text, Not(HasSubstr("4294967295")));
+}
+
+}  // namespace
+}  // namespace clew::e2e
