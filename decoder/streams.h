@@ -99,6 +99,7 @@ class TraceStreams final : public StreamSource {
   void KeepOnly(const std::vector<Tid>& threads);
   void Forget(Thread& thread);
   bool ForgetLastThread();
+  Status StartPulling(Tid tid);
   Status Advance(Core& core);
   Status MakeRoom();
   void UseCode(Core& core, const Slice* slice, TscTicks time);
@@ -107,8 +108,7 @@ class TraceStreams final : public StreamSource {
   void TakeBlock(Core& core, const CoreBlock& block);
   void TakeGap(Core& core, CoreGap& gap);
   void AddLossGaps();
-  template <class Item>
-  void Push(uint32_t slice, Item&& item);
+  void Push(uint32_t slice, Gap gap);
   Result<std::optional<StreamItem>> Pop(uint32_t slice);
   bool IsOver(const Slice& slice) const;
 
@@ -124,7 +124,8 @@ class TraceStreams final : public StreamSource {
   std::vector<uint8_t> kept_;       // by slice: 1 if its thread is
   uint64_t waiting_count_ = 0;
   uint64_t waiting_peak_ = 0;
-  const Thread* pulled_ = nullptr;  // by Next, last
+  Thread* pulled_ = nullptr;  // by Next, last
+  Tid pulled_tid_;
   std::map<CoreId, StreamStats> stats_;
 };
 

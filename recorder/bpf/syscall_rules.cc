@@ -56,8 +56,7 @@ uint8_t LimitOf(uint64_t number, const Written& written) {
 
 RawRule FromTable(const SyscallRule& from) {
   RawRule rule = {};
-  // The kernel's side does not follow the array of messages that were sent.
-  rule.known = from.special == Special::kSendMessages ? 0 : 1;
+  rule.known = 1;
   rule.output = static_cast<uint8_t>(from.output);
   rule.special = static_cast<uint8_t>(from.special);
   for (size_t i = 0; i < from.writes.size(); ++i) {

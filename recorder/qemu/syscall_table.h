@@ -71,8 +71,8 @@ enum class Special : uint8_t {
   kArchPrctl,
   kReceiveMessage,
   kReceiveMessages,
-  kFailsOnly,  // known as long as it fails (ENOSYS); else refused
   kSendMessages,
+  kFailsOnly,  // known as long as it fails (ENOSYS); else refused
 };
 
 struct SyscallRule {
