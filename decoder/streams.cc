@@ -34,10 +34,12 @@ struct TraceStreams::Core final : CoreSink {
   }
   void OnEnter(const CoreEnter& enter) override {
     streams.UseCode(*this, attribution.OnEnter(enter), enter.time.lo);
+    streams.FlushGapOfOtherSlice(*this);
   }
   void OnGap(CoreGap gap) override { streams.TakeGap(*this, gap); }
   void OnSync(TscTicks time) override {
     streams.UseCode(*this, attribution.OnSync(time), time);
+    streams.FlushGapOfOtherSlice(*this);
   }
 
   TraceStreams& streams;
@@ -47,6 +49,9 @@ struct TraceStreams::Core final : CoreSink {
   CoreDecoder decoder;
   Attribution attribution;
   bool finished = false;
+  // A gap not yet in its slices, as it may go on, and the index of the first.
+  std::optional<CoreGap> pending;
+  uint32_t pending_index = 0;
   StreamStats& stats;  // of this core, in the streams
 };
 
@@ -284,6 +289,9 @@ bool TraceStreams::IsOver(const Slice& slice) const {
 Status TraceStreams::Advance(Core& core) {
   for (int i = 0; i < kStepsPerAdvance && !core.finished; ++i) {
     core.finished = !core.decoder.Step(core);
+    if (core.finished) {
+      FlushGap(core);
+    }
     if (waiting_count_ > options_.buffered_items_max) [[unlikely]] {
       CLEW_RETURN_IF_ERROR(MakeRoom());
     }
@@ -330,6 +338,9 @@ std::string TraceStreams::DescribeCode(Core& core, TraceeAddr ip) const {
 }
 
 void TraceStreams::TakeBlock(Core& core, const CoreBlock& block) {
+  if (core.pending) [[unlikely]] {
+    FlushGap(core);
+  }
   core.attribution.OnBlock(block);
   const Slice* slice = core.attribution.current();
   if (slice == nullptr) {
@@ -350,22 +361,55 @@ void TraceStreams::TakeBlock(Core& core, const CoreBlock& block) {
   waiting_peak_ = std::max(waiting_peak_, ++waiting_count_);
 }
 
-// A gap is in every slice that it may touch.
 void TraceStreams::TakeGap(Core& core, CoreGap& gap) {
   core.attribution.OnGap();
+  if (ExtendGap(core, gap)) {
+    return;
+  }
+  FlushGap(core);
   ++core.stats.gaps;
   core.stats.gap_bytes += gap.bytes;
   if (gap.cause == GapCause::kCodeMissing) {
     gap.detail = fmt::format("{} at {:#x}: {}", DescribeCode(core, gap.ip),
                              gap.ip, gap.detail);
   }
-  for (uint32_t i = core.attribution.index(); i < core.slices.size(); ++i) {
+  core.pending_index = core.attribution.index();
+  core.pending = std::move(gap);
+}
+
+// A process without code would be a gap for each stretch of user mode: where
+// nothing was decoded since the last one of the slice, that one goes on.
+bool TraceStreams::ExtendGap(Core& core, const CoreGap& gap) {
+  if (!core.pending || core.pending->cause != GapCause::kCodeMissing ||
+      gap.cause != GapCause::kCodeMissing ||
+      core.pending_index != core.attribution.index()) {
+    return false;
+  }
+  const uint64_t bytes = gap.aux_offset + gap.bytes - core.pending->aux_offset;
+  core.stats.gap_bytes += bytes - core.pending->bytes;
+  core.pending->bytes = bytes;
+  core.pending->time.hi = std::max(core.pending->time.hi, gap.time.hi);
+  return true;
+}
+
+void TraceStreams::FlushGapOfOtherSlice(Core& core) {
+  if (core.pending && core.pending_index != core.attribution.index()) {
+    FlushGap(core);
+  }
+}
+
+// A gap is in every slice that it may touch.
+void TraceStreams::FlushGap(Core& core) {
+  if (!core.pending) {
+    return;
+  }
+  const CoreGap gap = *std::exchange(core.pending, std::nullopt);
+  for (uint32_t i = core.pending_index; i < core.slices.size(); ++i) {
     const Slice& slice = core.slices[i];
     if (slice.time.lo > gap.time.hi) {
       break;
     }
-    const bool is_current = i == core.attribution.index();
-    if (slice.time.hi < gap.time.lo && !is_current) {
+    if (slice.time.hi < gap.time.lo && i != core.pending_index) {
       continue;
     }
     Push(slice.id, Gap{.cause = gap.cause,

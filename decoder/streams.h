@@ -107,6 +107,9 @@ class TraceStreams final : public StreamSource {
   std::string DescribeCode(Core& core, TraceeAddr ip) const;
   void TakeBlock(Core& core, const CoreBlock& block);
   void TakeGap(Core& core, CoreGap& gap);
+  bool ExtendGap(Core& core, const CoreGap& gap);
+  void FlushGapOfOtherSlice(Core& core);
+  void FlushGap(Core& core);
   void AddLossGaps();
   void Push(uint32_t slice, Gap gap);
   Result<std::optional<StreamItem>> Pop(uint32_t slice);

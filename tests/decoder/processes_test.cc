@@ -372,6 +372,8 @@ TEST_F(ProcessesTest, AProcessOfWhichNothingIsKnownIsAGap) {
   for (Task& task : tasks) {
     In(core, task);
     RunToCall(core, 3);
+    Return(core);
+    RunToCall(core, 2);
     Out(core);
   }
   Finish();
