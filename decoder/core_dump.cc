@@ -293,6 +293,11 @@ const CoreSegment* CoreDump::SegmentAt(TraceeAddr addr) const {
                                                                     : nullptr;
 }
 
+bool CoreDump::MayRunAt(TraceeAddr addr) const {
+  const CoreSegment* segment = SegmentAt(addr);
+  return segment == nullptr || (segment->prot & kProtExec) != 0;
+}
+
 std::span<const std::byte> CoreDump::vdso() const {
   const CoreSegment* segment = SegmentAt(vdso_addr_);
   if (vdso_addr_ == TraceeAddr(0) || segment == nullptr) {

@@ -30,6 +30,7 @@ struct Mapping {
   uint64_t file_offset = 0;
   std::string path;
   std::vector<std::byte> build_id;  // empty: not known
+  bool executable = true;
 };
 
 // The stretches of an ELF file that are loaded (PT_LOAD); empty if it is none.
@@ -87,7 +88,11 @@ class LoadedImages::Builder {
       AddAbsent(mapping, candidate);
       return;
     }
-    const Elf64_Phdr* code = CodeAt(candidate.loads, mapping.file_offset);
+    // A page of the file may have the end of one segment and the beginning of
+    // the next, and then is in memory twice, as code once.
+    const Elf64_Phdr* code = mapping.executable
+                                 ? CodeAt(candidate.loads, mapping.file_offset)
+                                 : nullptr;
     if (code != nullptr) {
       AddPresent(mapping, candidate, *code);
     }
@@ -254,7 +259,8 @@ Result<LoadedImages> LoadedImages::FromCore(const Bundle& bundle,
                  .size_bytes = mapping.size_bytes,
                  .file_offset = mapping.file_offset,
                  .path = path,
-                 .build_id = build_ids[path]});
+                 .build_id = build_ids[path],
+                 .executable = core.MayRunAt(mapping.addr)});
   }
   return builder.Finish();
 }

@@ -84,7 +84,7 @@ class BacktraceTest : public ::testing::Test {
         fmt::format("timeout 60 gdb -nx -batch -iex 'set debuginfod enabled "
                     "off' -ex 'handle SIGUSR1 nostop' -ex run -ex "
                     "'generate-core-file {}' --args {} {}",
-                    Path("core"), kCrasher, way)));
+                    Path("core"), crasher_, way)));
     ASSERT_TRUE(std::filesystem::exists(Path("core"))) << way;
   }
 
@@ -171,6 +171,7 @@ class BacktraceTest : public ::testing::Test {
   }
 
   std::string folder_;
+  std::string crasher_ = kCrasher;
   std::string program_;  // the crasher's image in the bundle
 };
 
@@ -195,6 +196,15 @@ TEST_F(BacktraceTest, HasEveryCallOfEveryThreadWithItsLine) {
         [](const BacktraceFrame& f) { return f.function == "Waits"; }))
         << i;
   }
+}
+
+// lld and mold do so always, GNU ld if asked.
+TEST_F(BacktraceTest, SegmentsMayShareAPageOfTheFile) {
+  crasher_ = CLEW_CRASHER_SHARED_PAGES;
+  DumpByGdb("store");
+  MakeBundle();
+  EXPECT_THAT(OwnNames(Read()),
+              ElementsAre("Innermost", "Middle", "main", "_start"));
 }
 
 TEST_F(BacktraceTest, GoesOnBehindCallsOfNowhereAndSignalHandlers) {
