@@ -48,6 +48,10 @@ Result<std::unique_ptr<BundleRecording>> OpenRecording(
   recording.has_store_buffers =
       opened->bundle.manifest().source == decoder::BundleSource::kPerf;
   recording.unlogged_inputs = opened->bundle.manifest().unlogged_inputs;
+  if (const uint64_t unknown = opened->bundle.manifest().inputs_unknown) {
+    recording.unlogged_inputs.push_back(fmt::format(
+        "{} system calls or signals were not recorded whole", unknown));
+  }
   if (const auto& dump = opened->core) {
     for (const decoder::CoreSegment& segment : dump->segments()) {
       recording.core.push_back({segment.addr.as_int(), segment.bytes});

@@ -233,6 +233,7 @@ class Process {
   bool CheckOutput(size_t thread, const SyscallInput& call);
   Result<std::vector<std::byte>> CollectOutput(const SyscallInput& call) const;
   void ApplyMappings(const SyscallInput& call);
+  void Discard(uint64_t addr, uint64_t size_bytes);
   Status ObserveSyscall(size_t thread, uint64_t insn_offset);
   void ObserveWrites(uint64_t insn_offset, std::span<const MemoryWrite> writes);
   Status ApplyWrites(size_t thread, std::span<const MemoryWrite> writes);

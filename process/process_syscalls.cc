@@ -33,6 +33,7 @@ constexpr uint64_t kCloneSetTls = 0x00080000;
 constexpr uint64_t kArchSetGs = 0x1001;
 constexpr uint64_t kArchSetFs = 0x1002;
 // linux/mman.h
+constexpr uint64_t kMadvDontneed = 4;
 constexpr uint64_t kMapFailedFrom = static_cast<uint64_t>(-4095);
 
 constexpr uint64_t kOutputBytesMax = 64u << 20;
@@ -322,6 +323,11 @@ void Process::ApplyMappings(const SyscallInput& call) {
     case kSysMprotect:
       memory_.Protect(args[0], args[1], static_cast<uint32_t>(args[2] & 7));
       break;
+    case kSysMadvise:
+      if (static_cast<uint32_t>(args[2]) == kMadvDontneed) {
+        Discard(args[0], PageUp(args[1]));
+      }
+      break;
     case kSysMremap:
       if (result != args[0]) {
         memory_.Move(args[0], result, std::min(args[1], args[2]));
@@ -347,6 +353,17 @@ void Process::ApplyMappings(const SyscallInput& call) {
       break;
     default:
       break;
+  }
+}
+
+// Memory that has no file behind it reads zero afterwards. Of what has one, the
+// recorder wrote down the contents.
+void Process::Discard(uint64_t addr, uint64_t size_bytes) {
+  for (uint64_t page = addr; page < addr + size_bytes;
+       page += machine::kPageBytes) {
+    if (const auto prot = memory_.ProtectionAt(page)) {
+      memory_.Map(page, machine::kPageBytes, *prot);
+    }
   }
 }
 

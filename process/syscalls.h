@@ -23,6 +23,7 @@ enum SyscallNumber : uint64_t {
   kSysWritev = 20,
   kSysSelect = 23,
   kSysMremap = 25,
+  kSysMadvise = 28,
   kSysPause = 34,
   kSysNanosleep = 35,
   kSysSendfile = 40,

@@ -8,6 +8,7 @@
 #include <map>
 #include <vector>
 
+#include "recorder/generated_image.h"
 #include "recorder/images.h"
 #include "recorder/manifest.h"
 #include "recorder/perf_data_writer.h"
@@ -37,6 +38,21 @@ Result<std::map<std::string, ImageInfo>> FindImages(
         return {};
       }));
   return images;
+}
+
+// Code that the program made is an image like any other.
+Status AddGenerated(BundleWriter& bundle, const GeneratedImage& generated,
+                    std::map<std::string, ImageInfo>& images) {
+  if (generated.bytes.empty()) {
+    return {};
+  }
+  const std::string path = RawFolder(bundle.folder()) + "/generated";
+  CLEW_ASSIGN_OR_RETURN(file, bundle.files().Create(path));
+  CLEW_RETURN_IF_ERROR(file->Append(generated.bytes));
+  CLEW_ASSIGN_OR_RETURN(image,
+                        DescribeImageAs(std::string(kGeneratedPath), path));
+  images.emplace(image.path, image);
+  return {};
 }
 
 // Turns the plugin's events into sideband.
@@ -72,6 +88,24 @@ class Sideband {
         return writer_.AddComm(origin, event.text, event.flag);
       case RawEvent::Kind::kMmap:
         return Mmap(origin, event);
+    }
+    return {};
+  }
+
+  Status MapGenerated(const GeneratedImage& image) {
+    for (const GeneratedMapping& of : image.mappings) {
+      const RecordOrigin origin{.process = process_,
+                                .thread = Tid(process_),
+                                .time = of.time,
+                                .core = CoreId(0)};
+      PerfMapping mapping;
+      mapping.addr = of.addr;
+      mapping.size_bytes = of.size_bytes;
+      mapping.file_offset = of.file_offset;
+      mapping.prot = kProtRead | kProtExec;
+      mapping.path = kGeneratedPath;
+      mapping.build_id = images_.at(mapping.path).build_id;
+      CLEW_RETURN_IF_ERROR(writer_.AddMmap2(origin, mapping));
     }
     return {};
   }
@@ -125,7 +159,8 @@ class Sideband {
 Result<uint64_t> WritePerfData(BundleWriter& bundle,
                                const RecordOptions& options,
                                const Session& session,
-                               const std::map<std::string, ImageInfo>& images) {
+                               const std::map<std::string, ImageInfo>& images,
+                               const GeneratedImage& generated) {
   PerfDataConfig config;
   config.core_count = session.scheduler.cores;
   config.encoder = session.encoder;
@@ -137,6 +172,7 @@ Result<uint64_t> WritePerfData(BundleWriter& bundle,
   CLEW_RETURN_IF_ERROR(ForEachRawEvent(
       RawEventsPath(session.folder),
       [&](const RawEvent& event) { return sideband.Take(event); }));
+  CLEW_RETURN_IF_ERROR(sideband.MapGenerated(generated));
   uint64_t pt_bytes = 0;
   CLEW_RETURN_IF_ERROR(sideband.AddTraces(pt_bytes));
   CLEW_RETURN_IF_ERROR(writer.Finish());
@@ -160,8 +196,11 @@ Status JoinInputs(BundleWriter& bundle) {
 Result<uint64_t> Assemble(BundleWriter& bundle, const RecordOptions& options,
                           const Session& session, const Outcome& outcome) {
   CLEW_ASSIGN_OR_RETURN(images, FindImages(RawEventsPath(session.folder)));
-  CLEW_ASSIGN_OR_RETURN(pt_bytes,
-                        WritePerfData(bundle, options, session, images));
+  CLEW_ASSIGN_OR_RETURN(generated,
+                        MakeGeneratedImage(RawCodePath(session.folder)));
+  CLEW_RETURN_IF_ERROR(AddGenerated(bundle, generated, images));
+  CLEW_ASSIGN_OR_RETURN(
+      pt_bytes, WritePerfData(bundle, options, session, images, generated));
   CLEW_RETURN_IF_ERROR(JoinInputs(bundle));
   std::vector<ImageInfo> list;
   list.reserve(images.size());

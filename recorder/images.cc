@@ -31,12 +31,21 @@ namespace {
 
 ImageInfo Describe(const std::string& path, std::span<const std::byte> file) {
   return {.path = path,
+          .source = {},
           .build_id = ImageIdOf(file),
           .has_build_id = !BuildIdOf(file).empty(),
           .size_bytes = file.size()};
 }
 
 }  // namespace
+
+Result<ImageInfo> DescribeImageAs(const std::string& path,
+                                  const std::string& source) {
+  CLEW_ASSIGN_OR_RETURN(file, MappedFile::Open(source));
+  ImageInfo image = Describe(path, file.bytes());
+  image.source = source;
+  return image;
+}
 
 Result<ImageInfo> DescribeImage(const std::string& path) {
   if (path == kVdsoPath) {
@@ -65,7 +74,9 @@ Status CopyImages(BundleWriter& bundle, const std::vector<ImageInfo>& images) {
       CLEW_RETURN_IF_ERROR(bundle.Write(name, OwnVdso()));
       continue;
     }
-    CLEW_ASSIGN_OR_RETURN(file, MappedFile::Open(image.path));
+    CLEW_ASSIGN_OR_RETURN(
+        file,
+        MappedFile::Open(image.source.empty() ? image.path : image.source));
     if (ImageIdOf(file.bytes()) != image.build_id) {
       return SystemError(EBUSY,
                          fmt::format("{:?} was replaced while it was recorded; "

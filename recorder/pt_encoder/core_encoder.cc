@@ -49,6 +49,8 @@ void CoreEncoder::Enable(TraceeAddr ip, EnableCause cause) {
     // SDM, "TSC Packet" and "CBR Packet": both are sent when TraceEn is set.
     WriteTscTma();
     pos_ = packets::PutCbr(pos_, config_.core_bus_ratio);
+  } else if (cause == EnableCause::kTimed) {
+    WriteTscTma();
   }
   // SDM, "Packet Generation Scenarios": MODE.Exec before TIP.PGE if there was
   // none since the last PSB (or the mode changed, which it never does here).

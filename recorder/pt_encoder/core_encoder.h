@@ -21,6 +21,8 @@ enum class EnableCause : uint8_t {
   // The kernel switches a thread in, and with it its trace on (TraceEn 0 to 1):
   // TSC, TMA, CBR, TIP.PGE. Wanted when the core's thread changes.
   kSwitchIn,
+  // As kKernelReturn, with the time before it: TSC, TMA, TIP.PGE.
+  kTimed,
 };
 
 // An MTC is written for each of up to this many periods that passed at once;

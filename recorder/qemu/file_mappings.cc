@@ -64,7 +64,7 @@ std::optional<FileRange> Allocated(const SyscallCall& call, int fd) {
 }
 
 std::optional<FileRange> WrittenRange(const SyscallCall& call, uint64_t bytes,
-                                 const GuestMemory& memory) {
+                                      const GuestMemory& memory) {
   const auto& args = call.args;
   const int first = static_cast<int>(args[0]);
   const int third = static_cast<int>(args[2]);
@@ -134,6 +134,7 @@ void FileMappings::Follow(const SyscallCall& call, int64_t result) {
     case __NR_mremap:
       return Move(args[0], PageUp(args[1]), addr, PageUp(args[2]));
     default:
+      shares_with_children_ |= maps_shared_memory_ && MakesProcess(call);
       return;
   }
 }
@@ -141,6 +142,8 @@ void FileMappings::Follow(const SyscallCall& call, int64_t result) {
 void FileMappings::Map(uint64_t addr, const SyscallCall& call) {
   const auto& args = call.args;
   Remove(addr, PageUp(args[1]));
+  const bool is_shared = (args[3] & MAP_SHARED) != 0;
+  maps_shared_memory_ |= is_shared && (args[3] & MAP_ANONYMOUS) != 0;
   const int fd = static_cast<int>(args[4]);
   const auto file = (args[3] & MAP_ANONYMOUS) != 0 ? std::nullopt : IdOf(fd);
   if (!file) {
@@ -150,7 +153,7 @@ void FileMappings::Map(uint64_t addr, const SyscallCall& call) {
                        .size_bytes = PageUp(args[1]),
                        .file_offset = args[5],
                        .file = *file});
-  if ((args[3] & MAP_SHARED) != 0) {  // MAP_SHARED_VALIDATE has the bit, too
+  if (is_shared) {  // MAP_SHARED_VALIDATE has the bit, too
     Note(fd, args[2]);
   }
 }
@@ -210,8 +213,37 @@ void FileMappings::Move(uint64_t from, uint64_t old_bytes, uint64_t to,
   }
 }
 
+bool FileMappings::IsMapped(uint64_t addr) const {
+  return std::ranges::any_of(mappings_, [addr](const Mapping& mapping) {
+    return mapping.addr <= addr && addr < mapping.addr + mapping.size_bytes;
+  });
+}
+
+// What is not resident and of no file is zero; asking spares reading it.
+std::vector<MemoryRange> FileMappings::NotDiscarded(
+    const SyscallCall& call, const GuestMemory& memory) const {
+  std::vector<MemoryRange> ranges;
+  const uint64_t end = call.args[0] + PageUp(call.args[1]);
+  for (uint64_t page = call.args[0]; page < end; page += kPageBytes) {
+    std::array<uint64_t, kPageBytes / sizeof(uint64_t)> words = {};
+    unsigned char resident = 1;
+    // NOLINTNEXTLINE(performance-no-int-to-ptr): a program's, so a number
+    (void)mincore(reinterpret_cast<void*>(page), kPageBytes, &resident);
+    const bool read = ((resident & 1) != 0 || IsMapped(page)) &&
+                      memory.Read(page, words.data(), kPageBytes);
+    if (read && std::ranges::any_of(words, [](uint64_t w) { return w != 0; })) {
+      ranges.push_back({page, kPageBytes});
+    }
+  }
+  return ranges;
+}
+
 std::vector<MemoryRange> FileMappings::ChangedBy(
     const SyscallCall& call, int64_t result, const GuestMemory& memory) const {
+  if (call.number == __NR_madvise && call.args[2] == MADV_DONTNEED &&
+      result == 0) {
+    return NotDiscarded(call, memory);
+  }
   std::vector<MemoryRange> ranges;
   const auto changed =
       mappings_.empty() ? std::nullopt : ChangedFile(call, result, memory);
@@ -238,6 +270,10 @@ std::vector<std::string> FileMappings::Unlogged() const {
         "{:?} is mapped shared, and another mapping of it or another process "
         "may write it",
         path));
+  }
+  if (shares_with_children_) {
+    phrases.emplace_back(
+        "memory is shared with child processes, which may write it");
   }
   return phrases;
 }

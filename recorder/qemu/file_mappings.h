@@ -39,12 +39,14 @@ class FileMappings {
   // a comparison of their number.
   void Follow(const SyscallCall& call, int64_t result);
 
-  // Memory that `call` changed by way of the file behind it.
+  // Memory that `call` changed by way of the file behind it. Of memory that was
+  // discarded (MADV_DONTNEED) that which is not zero now.
   std::vector<MemoryRange> ChangedBy(const SyscallCall& call, int64_t result,
                                      const GuestMemory& memory) const;
 
   // Why the log may lack what the program read in a mapping: a phrase for each
-  // file whose contents others can write, which no call of this process shows.
+  // file whose contents others can write, which no call of this process shows,
+  // and one for memory that it shares with child processes.
   std::vector<std::string> Unlogged() const;
 
  private:
@@ -60,6 +62,9 @@ class FileMappings {
     FileId file;
   };
   static std::optional<FileId> IdOf(int fd);
+  std::vector<MemoryRange> NotDiscarded(const SyscallCall& call,
+                                        const GuestMemory& memory) const;
+  bool IsMapped(uint64_t addr) const;
   void Map(uint64_t addr, const SyscallCall& call);
   void Note(int fd, uint64_t prot);
   void Remove(uint64_t addr, uint64_t size_bytes);
@@ -67,6 +72,8 @@ class FileMappings {
 
   std::vector<Mapping> mappings_;
   std::set<std::string> written_by_others_;  // paths
+  bool maps_shared_memory_ = false;          // of no file
+  bool shares_with_children_ = false;
 };
 
 }  // namespace clew::recorder

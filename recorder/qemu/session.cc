@@ -149,6 +149,9 @@ Result<std::vector<std::string>> FindRawInputs(const std::string& folder) {
 std::string RawEventsPath(const std::string& folder) {
   return folder + "/raw/events";
 }
+std::string RawCodePath(const std::string& folder) {
+  return folder + "/raw/code";
+}
 std::string OutcomePath(const std::string& folder) {
   return folder + "/raw/outcome";
 }

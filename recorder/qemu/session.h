@@ -51,6 +51,7 @@ std::string RawInputsPath(const std::string& folder, Tid thread);
 [[nodiscard]] Result<std::vector<std::string>> FindRawInputs(
     const std::string& folder);
 std::string RawEventsPath(const std::string& folder);
+std::string RawCodePath(const std::string& folder);
 std::string OutcomePath(const std::string& folder);
 std::string StartPath(const std::string& folder);
 std::string CorePath(const std::string& folder);

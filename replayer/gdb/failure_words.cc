@@ -71,8 +71,9 @@ std::string FailureWords(const ReplayTarget& target) {
       return fmt::format("{} ended the program: exit status {}",
                          NameOf(target, failure.thread), failure.exit_status);
     case FailureKind::kHang:
-      return "the run hung: no thread could go on, or the time limit was "
-             "reached";
+      return "the run hung: no thread could go on";
+    case FailureKind::kTimeLimit:
+      return "the recording's time limit was over";
     case FailureKind::kNone:
       return fmt::format("the run did not fail: exit status {}",
                          failure.exit_status);

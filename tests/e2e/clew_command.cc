@@ -1,5 +1,6 @@
 #include "tests/e2e/clew_command.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <cstdio>
@@ -9,6 +10,7 @@
 
 #include "cli/report.h"
 #include "common/check.h"
+#include "common/result.h"
 #include "common/shell_quote.h"
 
 namespace clew::e2e {
@@ -63,6 +65,24 @@ ProgramOutput ClewInto(const std::string& file,
 
 std::string Tracee(const std::string& name) {
   return Built("tests/programs/" + name);
+}
+
+std::string FollowRun(const std::vector<std::string>& command, int seed,
+                      const std::string& bundle) {
+  std::vector<std::string> record = {"record", "--seed", std::to_string(seed),
+                                     "-o",     bundle,   "--"};
+  record.insert(record.end(), command.begin(), command.end());
+  const ProgramOutput recorded = Clew(record);
+  EXPECT_EQ(recorded.exit_status, kExitOk) << recorded.text;
+  EXPECT_THAT(recorded.text,
+              testing::HasSubstr("did not fail (exit status 0)"));
+  const ProgramOutput solved = Clew({"solve", bundle});
+  EXPECT_EQ(solved.exit_status, kExitOk) << solved.text;
+  EXPECT_THAT(solved.text, testing::HasSubstr("memory-exact"));
+  const ProgramOutput replayed = Clew({"replay", "--once", bundle});
+  EXPECT_EQ(replayed.exit_status, kExitOk) << replayed.text;
+  EXPECT_THAT(replayed.text, testing::HasSubstr("exit status 0"));
+  return recorded.text;
 }
 
 int LineOf(const std::string& name, const std::string& marker) {

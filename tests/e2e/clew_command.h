@@ -36,6 +36,12 @@ ProgramOutput ClewInto(const std::string& file,
 // build/tests/programs/<name>.
 std::string Tracee(const std::string& name);
 
+// Records `command`, which has to end with exit status 0, into `bundle`, solves
+// it memory-exact, and replays it to that exit status, as gtest expectations.
+// Returns what the program and the recorder put out.
+std::string FollowRun(const std::vector<std::string>& command, int seed,
+                      const std::string& bundle);
+
 // tests/programs/<name>.c: the number of the line that has `marker`, 0 if none.
 int LineOf(const std::string& name, const std::string& marker);
 

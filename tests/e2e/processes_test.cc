@@ -8,7 +8,6 @@
 #include <filesystem>
 #include <fstream>
 
-#include "common/result.h"
 #include "tests/e2e/clew_command.h"
 
 namespace clew::e2e {
@@ -20,20 +19,7 @@ class ProcessesTest : public testing::TestWithParam<int> {
  protected:
   // Records, solves and replays `command`; returns the program's output.
   std::string Follow(const std::vector<std::string>& command) {
-    const std::string bundle = scratch_.Path("run.clew");
-    std::vector<std::string> record = {
-        "record", "--seed", std::to_string(GetParam()), "-o", bundle, "--"};
-    record.insert(record.end(), command.begin(), command.end());
-    const ProgramOutput recorded = Clew(record);
-    EXPECT_EQ(recorded.exit_status, kExitOk) << recorded.text;
-    EXPECT_THAT(recorded.text, HasSubstr("did not fail (exit status 0)"));
-    const ProgramOutput solved = Clew({"solve", bundle});
-    EXPECT_EQ(solved.exit_status, kExitOk) << solved.text;
-    EXPECT_THAT(solved.text, HasSubstr("memory-exact"));
-    const ProgramOutput replayed = Clew({"replay", "--once", bundle});
-    EXPECT_EQ(replayed.exit_status, kExitOk) << replayed.text;
-    EXPECT_THAT(replayed.text, HasSubstr("exit status 0"));
-    return recorded.text;
+    return FollowRun(command, GetParam(), scratch_.Path("run.clew"));
   }
 
   const Scratch scratch_;

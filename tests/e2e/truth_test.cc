@@ -172,6 +172,7 @@ INSTANTIATE_TEST_SUITE_P(
         Case{"fault", {"recorder/programs/recorder_tracee_endings", "crash"}},
         Case{"requests", {"recorder/programs/recorder_tracee_requests"}, false},
         Case{"mapped_file", {"programs/mapped_file"}},
+        Case{"discarded", {"programs/discarded"}, false},
         Case{"lmdb", {"programs/lmdb_threads"}},
         Case{"unmapped", {kFaults, "unmapped"}},
         Case{"protection", {kFaults, "protection"}},
@@ -180,6 +181,7 @@ INSTANTIATE_TEST_SUITE_P(
         Case{"jump", {kFaults, "jump"}}, Case{"divide", {kFaults, "divide"}},
         Case{"illegal", {kFaults, "illegal"}}, Case{"bus", {kFaults, "bus"}},
         Case{"sent", {kFaults, "sent"}}, Case{"alarm", {kFaults, "alarm"}},
+        Case{"jit", {"programs/jit"}, false},
         Case{"processes", {"programs/processes"}, false},
         Case{"sqlite", {"programs/sqlite_threads"}, false}),
     [](const auto& parameter) { return parameter.param.name; });

@@ -43,7 +43,7 @@ uint32_t Block::IndexOf(uint64_t addr) const {
   return static_cast<uint32_t>(found - offsets.begin());
 }
 
-void BlockTable::Translate(qemu_plugin_tb* tb) {
+Block& BlockTable::Translate(qemu_plugin_tb* tb) {
   auto* block = new Block;
   block->ip = qemu_plugin_tb_vaddr(tb);
   block->insn_count = static_cast<uint32_t>(qemu_plugin_tb_n_insns(tb));
@@ -61,6 +61,7 @@ void BlockTable::Translate(qemu_plugin_tb* tb) {
                                        kQemuCallbackNoRegs, block);
   AddInputPoints(tb, *block);
   AddMemoryPoints(tb, *block);
+  return *block;
 }
 
 void BlockTable::AddHandler(uint64_t ip) {

@@ -30,6 +30,8 @@ struct Block {
   bool last_may_be_put_off = false;
   bool copies_registers = false;  // a thread may be stopped inside
   bool is_handler = false;        // of a signal
+  bool is_generated = false;      // no file holds it
+  uint64_t code_version = 0;      // of GeneratedCode
   InputInsn last_input = InputInsn::kNone;
   uint64_t last_ip = 0;
   uint64_t next_ip = 0;           // behind the last instruction
@@ -61,7 +63,7 @@ class BlockTable {
   explicit BlockTable(const BlockCallbacks& callbacks)
       : callbacks_(callbacks) {}
   // Describes `tb` and registers its callbacks.
-  void Translate(qemu_plugin_tb* tb);
+  Block& Translate(qemu_plugin_tb* tb);
   // `ip` became the address of a signal handler.
   void AddHandler(uint64_t ip);
 

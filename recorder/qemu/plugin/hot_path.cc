@@ -36,6 +36,25 @@ void RecordInput(const InputPoint& point, GuestEnv env) {
 }
 
 // After CloseBlock: what happens at a block's end beside branches.
+// True if QEMU left `last` in its midst because it wrote into a page that it is
+// in: QEMU goes on with the instruction that wrote, alone in a block.
+[[gnu::noinline]] bool LeftEarly(const Block& last, const Block& next) {
+  return next.insn_count == 1 && next.branch_class == BranchClass::kNone &&
+         next.ip != last.target && last.IndexOf(next.ip) < last.insn_count;
+}
+
+// Execution goes on from `last` with `next`.
+inline void LeaveBlock(const Block& last, const Block& next, GuestEnv env) {
+  if (last.is_generated && LeftEarly(last, next)) [[unlikely]] {
+    g_runner.block_end = g_runner.block_start + last.IndexOf(next.ip);
+    return;
+  }
+  CloseBlock(last, next.ip);
+  if (last.last_input != InputInsn::kNone) [[unlikely]] {
+    RecordLastInput(last, env);
+  }
+}
+
 [[gnu::noinline]] void OpenTrace(uint64_t ip) {
   Thread& me = *g_runner.thread;
   g_runner.encoder->Enable(TraceeAddr(ip), me.enable_cause);
@@ -64,14 +83,17 @@ extern "C" {
   uint64_t insns = block->insn_count;
   bool may_stop = true;
   if (last == nullptr) [[unlikely]] {
+    if (block->code_version != 0) {
+      g_recording->ShowVersion(*block);
+    }
     OpenTrace(block->ip);
   } else if (IsNextIteration(*last, block->ip)) [[unlikely]] {
     --insns;  // counted when it was entered first
     may_stop = false;
   } else {
-    CloseBlock(*last, block->ip);
-    if (last->last_input != InputInsn::kNone) [[unlikely]] {
-      RecordLastInput(*last, GuestEnv(env));
+    LeaveBlock(*last, *block, GuestEnv(env));
+    if (block->code_version != 0) [[unlikely]] {
+      g_recording->ShowVersion(*block);
     }
   }
   runner.block = block;

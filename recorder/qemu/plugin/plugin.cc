@@ -28,7 +28,7 @@ void OnVcpuExit(qemu_plugin_id_t, unsigned vcpu) {
 }
 
 void OnTranslate(qemu_plugin_id_t, qemu_plugin_tb* tb) {
-  g_recording->blocks().Translate(tb);
+  g_recording->Translate(tb);
 }
 
 void OnFlush(qemu_plugin_id_t) { g_recording->OnFlush(); }

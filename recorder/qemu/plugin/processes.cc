@@ -69,6 +69,7 @@ void Recording::BecomeChild() {
   g_runner = Runner();
   tracer_->Abandon();
   outcome_.Abandon();
+  raw_code_.Abandon();
   for (Thread* thread : by_slot_) {
     if (thread != nullptr && thread->inputs) {
       thread->inputs->file().Abandon();

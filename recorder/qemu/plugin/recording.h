@@ -17,6 +17,7 @@
 #include "common/result.h"
 #include "recorder/qemu/file_mappings.h"
 #include "recorder/qemu/futex_model.h"
+#include "recorder/qemu/generated_code.h"
 #include "recorder/qemu/guest_memory.h"
 #include "recorder/qemu/plugin/thread.h"
 #include "recorder/qemu/plugin/tracer.h"
@@ -73,6 +74,13 @@ class Recording {
   // A block that is a signal handler's start. True if a signal was delivered.
   bool EnterHandler(const clew::recorder::Block& block, GuestEnv env);
 
+  // --- Code (code.cc) ---
+
+  // Any thread: QEMU translates a block.
+  void Translate(qemu_plugin_tb* tb);
+  // A block with a code_version is entered; the block before is closed.
+  void ShowVersion(const clew::recorder::Block& block);
+
   // --- Ends (ending.cc); none returns ---
 
   [[noreturn]] void EndByExit(int32_t status);
@@ -93,14 +101,13 @@ class Recording {
   }
   // What time(2) gives where the thread that has the turn is calling it.
   std::optional<time_t> SecondsOfCall() const;
-  BlockTable& blocks() { return blocks_; }
   bool virtual_tsc() const { return session_.virtual_tsc; }
   // QEMU is about to drop its translations.
   void OnFlush();
 
  private:
   Recording(const Session& session, GuestMemory memory,
-            std::unique_ptr<Tracer> tracer, RawFile outcome);
+            std::unique_ptr<Tracer> tracer, RawFile outcome, RawFile raw_code);
 
   // turns.cc. All but WaitForTurn, Wake, Begin and Settle REQUIRE the
   // lock.
@@ -168,6 +175,11 @@ class Recording {
   void ShowVirtualCores(const Thread& me, int64_t result);
   void CheckFsBase(Thread& me, int64_t result);
 
+  // code.cc
+  void WriteCodeChange(const CodeChange& change);
+  void MapCode(const ExecMapping& mapping);
+  void ReleaseCode(const SyscallCall& call, uint64_t result);
+
   // processes.cc
   void BeginExec(const Thread& me);
 
@@ -202,6 +214,10 @@ class Recording {
   std::unique_ptr<Tracer> tracer_;
   RawFile outcome_;
   BlockTable blocks_;
+  std::mutex code_mutex_;  // guards code_ and raw_code_
+  GeneratedCode code_;
+  RawFile raw_code_;
+  std::vector<uint64_t> versions_shown_;  // of code_, by core
   std::mutex mutex_;
   Scheduler scheduler_;
   FutexModel futexes_;

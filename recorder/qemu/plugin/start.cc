@@ -128,12 +128,13 @@ void Recording::NameInitialMappings(const Thread& me,
   tracer_->Comm(0, me.tid, clock_, true, program_);
   for (const GuestRegion& region : regions) {
     if ((region.prot & kProtExec) != 0 && region.name.starts_with('/')) {
-      tracer_->Mmap(0, me.tid, clock_,
-                    {.addr = region.addr,
-                     .size_bytes = region.size_bytes,
-                     .file_offset = region.file_offset,
-                     .prot = region.prot,
-                     .path = region.name});
+      const ExecMapping mapping{.addr = region.addr,
+                                .size_bytes = region.size_bytes,
+                                .file_offset = region.file_offset,
+                                .prot = region.prot,
+                                .path = region.name};
+      tracer_->Mmap(0, me.tid, clock_, mapping);
+      MapCode(mapping);
     }
   }
 }
@@ -149,12 +150,15 @@ void Recording::OpenInputs(Thread& thread) {
 Recording* g_recording = nullptr;
 
 Recording::Recording(const Session& session, GuestMemory memory,
-                     std::unique_ptr<Tracer> tracer, RawFile outcome)
+                     std::unique_ptr<Tracer> tracer, RawFile outcome,
+                     RawFile raw_code)
     : session_(session),
       memory_(std::move(memory)),
       tracer_(std::move(tracer)),
       outcome_(std::move(outcome)),
       blocks_(HotPathCallbacks()),
+      raw_code_(std::move(raw_code)),
+      versions_shown_(session.scheduler.cores, 0),
       scheduler_(session.scheduler),
       virtual_clock_(VirtualClock::HostsStart()) {}
 
@@ -163,8 +167,10 @@ Result<std::unique_ptr<Recording>> Recording::Create(const Session& session) {
   CLEW_ASSIGN_OR_RETURN(tracer, Tracer::Create(session));
   CLEW_ASSIGN_OR_RETURN(outcome,
                         RawFile::Create(OutcomePath(session.folder) + ".new"));
-  return std::unique_ptr<Recording>(new Recording(
-      session, std::move(memory), std::move(tracer), std::move(outcome)));
+  CLEW_ASSIGN_OR_RETURN(raw_code, RawFile::Create(RawCodePath(session.folder)));
+  return std::unique_ptr<Recording>(
+      new Recording(session, std::move(memory), std::move(tracer),
+                    std::move(outcome), std::move(raw_code)));
 }
 
 }  // namespace clew::recorder

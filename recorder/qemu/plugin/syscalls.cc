@@ -9,6 +9,7 @@
 #include <sched.h>
 #include <signal.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -52,6 +53,13 @@ uint64_t DigestOf(const std::vector<MemoryRange>& ranges,
     bytes += range.size_bytes;
   }
   return digest;
+}
+
+// Not "/memfd:name (deleted)" and the like.
+bool IsRegularFile(const std::string& path) {
+  struct stat info = {};
+  return path.starts_with('/') && stat(path.c_str(), &info) == 0 &&
+         S_ISREG(info.st_mode);
 }
 
 bool StartsTimer(uint64_t number) {
@@ -267,6 +275,9 @@ void Recording::RecordSyscall(Thread& me, int64_t result) {
 }
 
 void Recording::AfterSyscall(Thread& me, int64_t result) {
+  if (result >= 0) {
+    ReleaseCode(me.call, static_cast<uint64_t>(result));
+  }
   switch (me.call.number) {
     case __NR_clone:
       return MakesProcess(me.call) ? void() : AfterClone(me, result);
@@ -367,13 +378,17 @@ void Recording::AfterMmap(Thread& me, int64_t result) {
     return;
   }
   const std::string path = PathOfDescriptor(static_cast<int>(args[4]));
-  tracer_->Mmap(
-      me.core, me.tid, g_runner.block_end,
-      {.addr = static_cast<uint64_t>(result),
-       .size_bytes = (args[1] + kPageBytes - 1) / kPageBytes * kPageBytes,
-       .file_offset = args[5],
-       .prot = static_cast<uint32_t>(args[2]),
-       .path = path});
+  if (!IsRegularFile(path)) {
+    return;  // its code counts as made by the program
+  }
+  const ExecMapping mapping{
+      .addr = static_cast<uint64_t>(result),
+      .size_bytes = (args[1] + kPageBytes - 1) / kPageBytes * kPageBytes,
+      .file_offset = args[5],
+      .prot = static_cast<uint32_t>(args[2]),
+      .path = path};
+  tracer_->Mmap(me.core, me.tid, g_runner.block_end, mapping);
+  MapCode(mapping);
 }
 
 // The kernel's sigaction: handler, flags, restorer, mask.

@@ -320,6 +320,7 @@ void Recording::Begin(Thread& me) {
   me.state = Thread::State::kOnCore;
   tracer_->SwitchIn(me.core, me.tid, clock_);
   me.enable_cause = EnableCause::kSwitchIn;
+  versions_shown_[me.core] = code_.latest_version();
   if (me.block != nullptr) {
     encoder.Enable(TraceeAddr(me.block->IpOf(me.stop_index)),
                    EnableCause::kSwitchIn);

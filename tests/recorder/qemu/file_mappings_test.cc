@@ -115,6 +115,24 @@ TEST_F(FileMappingsTest, HolesAndTruncationsAreChangesToo) {
               ElementsAre(MemoryRange{kAt + 5000, 2 * kPageBytes - 5000}));
 }
 
+TEST_F(FileMappingsTest, OfDiscardedMemoryThatIsToldWhichIsNotZero) {
+  // NOLINTNEXTLINE(performance-no-int-to-ptr): a program's, so a number
+  void* at =
+      mmap(reinterpret_cast<void*>(kAt), 4 * kPageBytes, PROT_READ | PROT_WRITE,
+           MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
+  const uint64_t addr = kAt;
+  ASSERT_EQ(reinterpret_cast<uint64_t>(at), addr);
+  static_cast<char*>(at)[2 * kPageBytes + 7] = 1;
+  EXPECT_THAT(Changed(__NR_madvise, {addr, 4 * kPageBytes, MADV_DONTNEED}, 0),
+              ElementsAre(MemoryRange{addr + 2 * kPageBytes, kPageBytes}));
+  EXPECT_THAT(
+      Changed(__NR_madvise, {addr, 4 * kPageBytes, MADV_DONTNEED}, -EINVAL),
+      IsEmpty());
+  EXPECT_THAT(Changed(__NR_madvise, {addr, 4 * kPageBytes, MADV_WILLNEED}, 0),
+              IsEmpty());
+  munmap(at, 4 * kPageBytes);
+}
+
 TEST_F(FileMappingsTest, WhatIsUnmappedCoveredOrMovedIsFollowed) {
   MapAt(kAt, 3 * kPageBytes, 0);
   files_.Follow(Call(__NR_munmap, {kAt + kPageBytes, 1}), 0);
@@ -139,6 +157,24 @@ TEST_F(FileMappingsTest, SharedFilesThatOthersMayWriteAreNamedOnce) {
   MapAt(kAt, kPageBytes, 0, MAP_SHARED, PROT_READ | PROT_WRITE);
   MapAt(kAt + 0x100000, kPageBytes, 0);
   EXPECT_THAT(files_.Unlogged(), ElementsAre(HasSubstr(path_)));
+}
+
+TEST_F(FileMappingsTest, MemoryThatChildrenShareIsNamed) {
+  const SyscallCall forked = Call(__NR_fork, {});
+  files_.Follow(Call(__NR_mmap, {0, kPageBytes, PROT_READ | PROT_WRITE,
+                                 MAP_PRIVATE | MAP_ANONYMOUS, ~0ull, 0}),
+                static_cast<int64_t>(kAt));
+  files_.Follow(forked, 7);
+  EXPECT_THAT(files_.Unlogged(), IsEmpty());
+  files_.Follow(Call(__NR_mmap, {0, kPageBytes, PROT_READ | PROT_WRITE,
+                                 MAP_SHARED | MAP_ANONYMOUS, ~0ull, 0}),
+                static_cast<int64_t>(kAt));
+  EXPECT_THAT(files_.Unlogged(), IsEmpty());
+  files_.Follow(forked, -EAGAIN);
+  EXPECT_THAT(files_.Unlogged(), IsEmpty());
+  files_.Follow(forked, 7);
+  EXPECT_THAT(files_.Unlogged(),
+              ElementsAre(HasSubstr("shared with child processes")));
 }
 
 TEST_F(FileMappingsTest, ACacheOfTheSystemThatIsReadIsNotNamed) {
