@@ -336,6 +336,25 @@ TEST_F(RecordTest, OnlyARunThatIsKeptWritesACoreDump) {
   }
 }
 
+TEST_F(RecordTest, InstructionsThatCannotBeReplayedAreToldWithTheirPlace) {
+  const std::vector<std::byte> sldt = {std::byte{0x0f}, std::byte{0x00},
+                                       std::byte{0xc0}};
+  RecordOptions options = Options({Tracee("endings"), "rare"});
+  size_t asked = 0;
+  options.can_replay = [&](std::span<const std::byte> bytes) {
+    ++asked;
+    return !std::ranges::equal(bytes, sldt);
+  };
+  const auto outcome = Record(options);
+  ASSERT_TRUE(outcome.has_value()) << outcome.error().message;
+  EXPECT_GT(asked, 1000u);
+  EXPECT_LT(asked, outcome->insns / 2) << "each once";
+  ASSERT_EQ(outcome->unknown_insns.size(), 1u);
+  EXPECT_EQ(outcome->unknown_insns[0].insn.bytes, sldt);
+  EXPECT_THAT(outcome->unknown_insns[0].place,
+              HasSubstr("recorder_tracee_endings+0x"));
+}
+
 // Puts a script in QEMU's place.
 TEST_F(RecordTest, ACrashOfQemuIsNotTakenForTheProgramsOrForAKill) {
   const std::string path = getenv("PATH");
