@@ -56,7 +56,7 @@ Block& BlockTable::Translate(qemu_plugin_tb* tb) {
     const std::lock_guard lock(mutex_);
     block->is_handler = handlers_.contains(block->ip);
     blocks_.emplace(block->ip, block);
-    ListCode(tb, block->insn_count);
+    ListCode(tb, *block);
   }
   qemu_plugin_register_vcpu_tb_exec_cb(tb, callbacks_.on_block,
                                        kQemuCallbackNoRegs, block);
@@ -65,9 +65,11 @@ Block& BlockTable::Translate(qemu_plugin_tb* tb) {
   return *block;
 }
 
-// REQUIRES the lock.
-void BlockTable::ListCode(qemu_plugin_tb* tb, uint32_t insn_count) {
-  for (uint32_t i = 0; i < insn_count; ++i) {
+// REQUIRES the lock. An instruction that QEMU puts off has been cut where the
+// page ends; it comes again, whole, as the first of a block.
+void BlockTable::ListCode(const qemu_plugin_tb* tb, const Block& block) {
+  const uint32_t count = block.insn_count - (block.last_may_be_put_off ? 1 : 0);
+  for (uint32_t i = 0; i < count; ++i) {
     const qemu_plugin_insn* insn = qemu_plugin_tb_get_insn(tb, i);
     code_list_.Add(qemu_plugin_insn_vaddr(insn), BytesOf(insn));
   }

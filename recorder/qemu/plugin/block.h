@@ -74,7 +74,7 @@ class BlockTable {
   void Abandon() { code_list_.file().Abandon(); }
 
  private:
-  void ListCode(qemu_plugin_tb* tb, uint32_t insn_count);
+  void ListCode(const qemu_plugin_tb* tb, const Block& block);
   void AddMemoryPoints(qemu_plugin_tb* tb, Block& block);
   void AddInputPoints(qemu_plugin_tb* tb, Block& block);
 
