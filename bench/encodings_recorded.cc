@@ -98,8 +98,10 @@ Result<StreamCounts> CountStreams(const process::Recording& recording) {
   return counts;
 }
 
+// Along `steps`, else along the guess.
 Result<std::unique_ptr<RecordedTrace>> BuildRecordedTrace(
-    const process::Recording& recording) {
+    const process::Recording& recording,
+    const std::vector<ScheduleStep>& steps) {
   auto trace = std::make_unique<RecordedTrace>();
   CLEW_ASSIGN_OR_RETURN(session, process::Session::Open(recording));
   trace->session = std::move(session);
@@ -113,8 +115,9 @@ Result<std::unique_ptr<RecordedTrace>> BuildRecordedTrace(
   }
   CLEW_ASSIGN_OR_RETURN(
       built,
-      symbolic::BuildTrace(start, words.ContestedWords(), trace->pool,
-                           {.clock_slack_ticks = recording.clock_slack_ticks}));
+      symbolic::BuildTrace(
+          start, words.ContestedWords(), trace->pool,
+          {.clock_slack_ticks = recording.clock_slack_ticks, .along = steps}));
   trace->built = std::move(built);
   return trace;
 }
@@ -156,9 +159,10 @@ Result<symbolic::SolveReport> SolveBundle(const std::string& path,
   return symbolic::Solve(opened->recording, options, nullptr);
 }
 
-// All that `clew solve` does but writing the schedule.
-void SolveDefault(const NamedBundle& bundle, const Settings& settings,
-                  Row& row) {
+// All that `clew solve` does but writing the schedule, which is returned; empty
+// if none was found.
+std::vector<ScheduleStep> SolveDefault(const NamedBundle& bundle,
+                                       const Settings& settings, Row& row) {
   const auto start = Clock::now();
   const double cpu_before = CpuSeconds();
   const auto report = SolveBundle(bundle.path, settings.seconds);
@@ -166,10 +170,11 @@ void SolveDefault(const NamedBundle& bundle, const Settings& settings,
   row.cpu_seconds = CpuSeconds() - cpu_before;
   if (!report) {
     row.note = report.error().message;
-    return;
+    return {};
   }
   row.verdict = ToString(report->verdict);
   row.note = NoteOf(*report);
+  return report->schedule.steps;
 }
 
 // Rows of the methods that solve a formula.
@@ -200,12 +205,13 @@ void AddWithoutTrace(const std::string& instance, const std::string& why,
   }
 }
 
-// The formulas of one recording; afterwards `row` has the counts of the
-// read-from encoding.
+// The formulas of one recording, at the addresses of a run along `steps`;
+// afterwards `row` has the counts of the read-from encoding.
 Status MeasureTrace(const NamedBundle& bundle, const Settings& settings,
-                    Table& table, Row& row) {
+                    const std::vector<ScheduleStep>& steps, Table& table,
+                    Row& row) {
   CLEW_ASSIGN_OR_RETURN(opened, cli::OpenRecording(bundle.path));
-  CLEW_ASSIGN_OR_RETURN(trace, BuildRecordedTrace(opened->recording));
+  CLEW_ASSIGN_OR_RETURN(trace, BuildRecordedTrace(opened->recording, steps));
   const symbolic::BuiltTrace& built = trace->built;
   CLEW_ASSIGN_OR_RETURN(missing, WhatIsMissing(opened->recording, built));
   row.accesses = built.trace.access_count();
@@ -239,13 +245,13 @@ Result<std::vector<NamedBundle>> RecordPrograms(
 void MeasureBundle(const NamedBundle& bundle, const Settings& settings,
                    Table& table) {
   Row row{.instance = bundle.name, .method = "default"};
-  if (const Status measured = MeasureTrace(bundle, settings, table, row);
+  const auto steps = SolveDefault(bundle, settings, row);
+  if (const Status measured = MeasureTrace(bundle, settings, steps, table, row);
       !measured) {
     AddWithoutTrace(bundle.name, measured.error().message, settings, table);
   }
   if (std::ranges::find(settings.methods, row.method) !=
       settings.methods.end()) {
-    SolveDefault(bundle, settings, row);
     table.Add(row);
   }
 }

@@ -565,6 +565,22 @@ Result<BuiltTrace> BuildTrace(const process::Process& start,
       kPassesMax);
 }
 
+constraints::AccessOrder AccessOrderOf(const BuiltTrace& built,
+                                       const process::Tape& tape,
+                                       std::span<const ScheduleStep> steps) {
+  std::vector<size_t> next(built.insns.size());
+  constraints::AccessOrder order;
+  for (const ScheduleStep& step : steps) {
+    const auto thread = tape.IndexOf(step.thread);
+    while (thread && next[*thread] < built.insns[*thread].size() &&
+           built.insns[*thread][next[*thread]] < step.until_insn) {
+      order.push_back(static_cast<uint32_t>(*thread));
+      ++next[*thread];
+    }
+  }
+  return order;
+}
+
 ConstraintTrace WithoutAssumptions(const BuiltTrace& built) {
   ConstraintTrace trace = built.trace;
   std::erase_if(trace.path, [&](const PathCondition& condition) {

@@ -42,6 +42,11 @@ struct BuiltTrace {
   std::vector<constraints::GroupId> assumed;
 };
 
+// The accesses of the trace in the order of a schedule.
+constraints::AccessOrder AccessOrderOf(const BuiltTrace& built,
+                                       const process::Tape& tape,
+                                       std::span<const ScheduleStep> steps);
+
 // The trace without conditions that are no evidence, to measure what it says.
 constraints::ConstraintTrace WithoutAssumptions(const BuiltTrace& built);
 

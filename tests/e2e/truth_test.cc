@@ -1,7 +1,7 @@
 // Goal: a recording says nothing false. Every instruction retired within the
 // time that decoding gives it, and the order in which everything truly happened
 // passes the checker of schedules and ends in the memory of the core dump; with
-// another failure it does not.
+// another failure it does not. The recording's formula holds in that order.
 // Method: the recorder also writes down who had the turn when. One tick of its
 // clock is one retired instruction, so that is the time of each, and a
 // schedule.
@@ -16,13 +16,17 @@
 #include "process/timed_streams.h"
 #include "process/verdict.h"
 #include "recorder/record.h"
+#include "solver/checker.h"
 #include "symbolic/check.h"
+#include "symbolic/guess_run.h"
+#include "symbolic/trace_builder.h"
 #include "tests/e2e/clew_command.h"
 #include "tests/e2e/true_schedule.h"
 
 namespace clew::e2e {
 namespace {
 
+constexpr uint64_t kFormulaInsnsMax = 1'000'000;
 constexpr const char* kFaults = "recorder/programs/recorder_tracee_faults";
 
 struct Case {
@@ -193,6 +197,35 @@ INSTANTIATE_TEST_SUITE_P(
     Programs, ChannelTest,
     testing::Values(Case{"channels", {"programs/channels"}}),
     [](const auto& parameter) { return parameter.param.name; });
+
+// The constraints of a recording, written down at the addresses of what truly
+// happened, hold in its order.
+TEST_P(TruthTest, TheTrueScheduleSatisfiesItsFormula) {
+  const process::Recording& recording = recording_->recording;
+  auto session = process::Session::Open(recording);
+  ASSERT_TRUE(session.has_value()) << session.error().message;
+  const process::Process& start = (*session)->start();
+  const uint64_t slack = recording.clock_slack_ticks;
+  symbolic::WordTable words(start.thread_count(), slack);
+  symbolic::LearnAlongPaths(*symbolic::FirstPoint(start, slack, {}),
+                            kFormulaInsnsMax, recording.failure, words,
+                            nullptr);
+  if (insns_ > kFormulaInsnsMax) {
+    GTEST_SKIP() << insns_ << " instructions are too many for a formula";
+  }
+  const auto steps = TrueSchedule(turns_);
+  constraints::ExprPool pool;
+  const auto built =
+      symbolic::BuildTrace(start, words.ContestedWords(), pool,
+                           {.clock_slack_ticks = slack, .along = steps});
+  ASSERT_TRUE(built.has_value()) << built.error().message;
+  EXPECT_TRUE(built->consistent);
+  const Status valid = constraints::Validate(built->trace);
+  ASSERT_TRUE(valid.has_value()) << valid.error().message;
+  const Status holds = solver::CheckOrder(
+      built->trace, symbolic::AccessOrderOf(*built, (*session)->tape(), steps));
+  EXPECT_TRUE(holds.has_value()) << holds.error().message;
+}
 
 // Commands are below build/tests.
 INSTANTIATE_TEST_SUITE_P(

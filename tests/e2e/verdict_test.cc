@@ -61,8 +61,7 @@ INSTANTIATE_TEST_SUITE_P(
                     Case{"racey_branches",
                          {"--mtc-period", "0"},
                          {"racey_branches", "1000"}},
-                    Case{"bank_none", {"--timing", "none"}, {"bank"}},
-                    Case{"buffer5", {}, {"buffer5"}}),
+                    Case{"bank_none", {"--timing", "none"}, {"bank"}}),
     [](const auto& parameter) { return parameter.param.name; });
 
 }  // namespace

@@ -42,27 +42,10 @@ struct Built {
   BuiltTrace trace;
 };
 
-// The accesses in the order of a schedule.
-constraints::AccessOrder OrderOf(const Built& built,
-                                 const std::vector<ScheduleStep>& steps) {
-  std::vector<size_t> next(built.trace.insns.size());
-  constraints::AccessOrder order;
-  for (const ScheduleStep& step : steps) {
-    const size_t thread = built.session->tape().IndexOf(step.thread).value();
-    const auto& insns = built.trace.insns[thread];
-    while (next[thread] < insns.size() &&
-           insns[next[thread]] < step.until_insn) {
-      order.push_back(static_cast<uint32_t>(thread));
-      ++next[thread];
-    }
-  }
-  return order;
-}
-
 // What does not hold along the schedule; empty: all of it does.
 std::string Disagreement(const Built& built,
                          const std::vector<ScheduleStep>& steps) {
-  const auto order = OrderOf(built, steps);
+  const auto order = AccessOrderOf(built.trace, built.session->tape(), steps);
   EXPECT_EQ(order.size(), built.trace.trace.access_count());
   const Status status = solver::CheckOrder(built.trace.trace, order);
   return status ? "" : status.error().message;
