@@ -1,26 +1,31 @@
-// Prints how fast the streams of a bundle decode, in million instructions per
-// second, with time bounds; several rounds, because the host is shared.
+// Prints how fast the streams of a recording decode, in million instructions
+// per second, with time bounds, and how much processor time that is beside
+// libipt's own block decoder over the same bytes, with nothing made of its
+// blocks. Several rounds, each with all of it, because the host is shared.
 //
-//   build/bench/bench_decoder BUNDLE [ROUNDS]
+//   build/bench/bench_decoder [--rounds N] INPUT...
 //
-// Two orders of pulling: "time", slice after slice in order of time, as a
-// follower of the threads does, and "thread", each thread to its end, so that
-// most of what the other threads ran must wait. Wall time and, because others
-// use the host too, CPU time. "libipt" is libipt's block decoder over the same
-// bytes, with nothing made of its blocks.
+// An INPUT is a bundle or, read as hardware's, a perf.data whose programs are
+// on this host. Two orders of pulling: "time", slice after slice in order of
+// time, as a follower of the threads does, and "thread", each thread to its
+// end, so that most of what the other threads ran must wait.
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <chrono>
 #include <cstdlib>
+#include <filesystem>
 #include <map>
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "bench/cpu_time.h"
+#include "bench/libipt_blocks.h"
 #include "decoder/bundle_reader.h"
+#include "decoder/host_images.h"
 #include "decoder/streams.h"
 
 namespace clew::decoder {
@@ -81,39 +86,9 @@ Status PullByTime(TraceStreams& streams) {
   return PullThreads(streams);
 }
 
-// The blocks of one piece, up to the first error.
-void CountBlocks(const AuxPiece& piece, CodeImage& image, StreamStats& stats) {
-  FlowReader flow(piece.bytes, image, {});
-  if (!flow.SyncAt(0)) {
-    return;
-  }
-  FlowStep step;
-  do {
-    flow.Next(step);
-    stats.blocks += step.kind == FlowKind::kBlock ? 1 : 0;
-    stats.instructions += step.insn_count;
-  } while (step.kind != FlowKind::kError && step.kind != FlowKind::kEnd);
-  stats.gaps += step.kind == FlowKind::kError ? 1 : 0;
-}
-
-Result<StreamStats> DecodeByLibipt(const Trace& trace) {
-  StreamStats stats;
-  CodeCache cache;
-  for (const CoreTrace& core : trace.cores()) {
-    CodeImage image(cache);
-    CodeMap code = trace.spaces().MapOf(
-        trace.spaces().At(trace.slices().front().process, TscTicks(0)));
-    code.MapInitial(image);
-    for (const AuxPiece& piece : core.pieces) {
-      CountBlocks(piece, image, stats);
-    }
-  }
-  return stats;
-}
-
 Result<StreamStats> Decode(const Trace& trace, Order order) {
   if (order == Order::kLibipt) {
-    return DecodeByLibipt(trace);
+    return CountBlocksOfLibipt(trace);
   }
   CLEW_ASSIGN_OR_RETURN(streams, TraceStreams::Create(trace, {}));
   CLEW_RETURN_IF_ERROR(order == Order::kTime ? PullByTime(*streams)
@@ -121,11 +96,10 @@ Result<StreamStats> Decode(const Trace& trace, Order order) {
   return streams->stats();
 }
 
-Result<Measured> Measure(const Bundle& bundle, Order order) {
+Result<Measured> Measure(const Trace& trace, Order order) {
   const double cpu_before = CpuSeconds();
   const auto start = std::chrono::steady_clock::now();
-  CLEW_ASSIGN_OR_RETURN(trace, bundle.ReadTrace());
-  CLEW_ASSIGN_OR_RETURN(stats, Decode(*trace, order));
+  CLEW_ASSIGN_OR_RETURN(stats, Decode(trace, order));
   const std::chrono::duration<double> wall =
       std::chrono::steady_clock::now() - start;
   return Measured{.wall_seconds = wall.count(),
@@ -144,16 +118,53 @@ void PrintRow(const char* order, const Measured& measured) {
       stats.buffered_items_peak);
 }
 
+Result<std::unique_ptr<Trace>> Load(const std::string& path) {
+  if (std::filesystem::is_directory(path)) {
+    CLEW_ASSIGN_OR_RETURN(bundle, Bundle::Open(path));
+    return bundle.ReadTrace();
+  }
+  CLEW_ASSIGN_OR_RETURN(data, PerfData::Open(path));
+  TraceConfig config;
+  config.resolve_image = HostImages();
+  return Trace::Load(std::move(data), config);
+}
+
+double Median(std::vector<double> values) {
+  std::ranges::sort(values);
+  return values[values.size() / 2];
+}
+
 Status Run(const std::string& path, int rounds) {
-  CLEW_ASSIGN_OR_RETURN(bundle, Bundle::Open(path));
-  fmt::print("{:>7} {:>13} {:>10} {:>5} {:>8} {:>8} {:>9} {:>9} {:>9}\n",
-             "order", "instructions", "blocks", "gaps", "wall s", "cpu s",
+  CLEW_ASSIGN_OR_RETURN(trace, Load(path));
+  fmt::print("{}\n{:>7} {:>13} {:>10} {:>5} {:>8} {:>8} {:>9} {:>9} {:>9}\n",
+             path, "order", "instructions", "blocks", "gaps", "wall s", "cpu s",
              "M insn/s", "per cpu s", "waiting");
-  for (const auto& [order, name] : kOrders) {
-    for (int round = 0; round < rounds; ++round) {
-      CLEW_ASSIGN_OR_RETURN(measured, Measure(bundle, order));
+  std::map<Order, std::vector<double>> ratios;
+  for (int round = 0; round < rounds; ++round) {
+    std::map<Order, double> seconds;
+    for (const auto& [order, name] : kOrders) {
+      CLEW_ASSIGN_OR_RETURN(measured, Measure(*trace, order));
       PrintRow(name, measured);
+      seconds[order] = measured.cpu_seconds;
     }
+    for (const auto& [order, name] : kOrders) {
+      ratios[order].push_back(seconds[order] / seconds[Order::kLibipt]);
+    }
+  }
+  fmt::print(
+      "cpu time beside libipt's, median: by time {:.2f}, by thread {:.2f}\n",
+      Median(ratios[Order::kTime]), Median(ratios[Order::kThread]));
+  return {};
+}
+
+Status RunAll(std::vector<std::string> arguments) {
+  int rounds = 3;
+  if (arguments.size() > 2 && arguments[0] == "--rounds") {
+    rounds = std::max(1, std::atoi(arguments[1].c_str()));
+    arguments.erase(arguments.begin(), arguments.begin() + 2);
+  }
+  for (const std::string& path : arguments) {
+    CLEW_RETURN_IF_ERROR(Run(path, rounds));
   }
   return {};
 }
@@ -163,11 +174,10 @@ Status Run(const std::string& path, int rounds) {
 
 int main(int argc, char** argv) {
   if (argc < 2) {
-    fmt::print(stderr, "usage: bench_decoder BUNDLE [ROUNDS]\n");
+    fmt::print(stderr, "usage: bench_decoder [--rounds N] INPUT...\n");
     return 2;
   }
-  const clew::Status status =
-      clew::decoder::Run(argv[1], argc > 2 ? std::atoi(argv[2]) : 3);
+  const clew::Status status = clew::decoder::RunAll({argv + 1, argv + argc});
   if (!status) {
     fmt::print(stderr, "bench_decoder: {}\n", status.error().message);
     return clew::ExitCodeOf(status.error().code);

@@ -111,6 +111,14 @@ void WarnOfUnverified(const decoder::ImageSearch& search) {
   }
 }
 
+void WarnOfUnknownCpu(const Trace& trace) {
+  if (trace.data().features().cpu_id.empty()) {
+    Warn(
+        "the recording does not name its CPU, and wrong errata make gaps: "
+        "'clew import --cpu' gives it one");
+  }
+}
+
 Result<std::unique_ptr<Trace>> OpenTrace(const std::string& path) {
   struct stat status;
   if (stat(path.c_str(), &status) == 0 && S_ISREG(status.st_mode)) {
@@ -118,9 +126,10 @@ Result<std::unique_ptr<Trace>> OpenTrace(const std::string& path) {
     decoder::ImageSearch search;
     decoder::TraceConfig config;
     config.resolve_image = search.Resolver();
-    auto trace = Trace::Load(std::move(data), config);
+    CLEW_ASSIGN_OR_RETURN(trace, Trace::Load(std::move(data), config));
     WarnOfUnverified(search);
-    return trace;
+    WarnOfUnknownCpu(*trace);
+    return std::move(trace);
   }
   CLEW_ASSIGN_OR_RETURN(bundle, decoder::Bundle::Open(path));
   return bundle.ReadTrace();

@@ -110,6 +110,7 @@ Json ToJson(const Options& options, const ImportReport& report) {
   json["perf_data_bytes"] = report.perf_data_bytes;
   json["pt_bytes"] = report.pt_bytes;
   json["cores"] = report.run.cores;
+  json["streams"] = report.streams;
   json["slices"] = report.slices;
   json["host"] = report.run.host;
   json["command"] = report.run.command;
@@ -161,9 +162,9 @@ void PrintText(const Options& options, const ImportReport& report) {
              options.import.perf_data,
              WithMagnitude(static_cast<double>(report.perf_data_bytes)),
              report.pipe_format ? "pipe" : "file");
-  fmt::print("  Intel PT       {}B of {} cores, {} slices of threads\n",
+  fmt::print("  Intel PT       {}B of {}, {} slices of threads\n",
              WithMagnitude(static_cast<double>(report.pt_bytes)),
-             report.run.cores, report.slices);
+             report.streams, report.slices);
   fmt::print("  failure        {}\n",
              Describe(report.run.failure, report.has_core));
   fmt::print("  loss           {} AUX bytes, {} records\n",

@@ -254,6 +254,7 @@ ImportReport Report(const Trace& trace, const ImageSearch& search,
   for (const decoder::CoreTrace& of : trace.cores()) {
     report.pt_bytes += of.bytes;
   }
+  report.streams = trace.StreamsText();
   report.slices = trace.slices().size();
   report.records = trace.RecordCounts();
   report.images = search.matches();

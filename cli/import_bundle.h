@@ -29,6 +29,7 @@ struct ImportReport {
   bool pipe_format = false;
   uint64_t perf_data_bytes = 0;
   uint64_t pt_bytes = 0;
+  std::string streams;  // whose PT it is: "2 cores"
   uint64_t slices = 0;
   std::vector<decoder::RecordCount> records;
   std::vector<decoder::ImageMatch> images;

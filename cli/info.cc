@@ -468,11 +468,11 @@ void PrintText(const Manifest& manifest, const Trace& trace,
   line("duration",
        fmt::format("{} ticks, {:.3f} ms of recorded time", summary.ticks,
                    static_cast<double>(summary.nanos) / 1e6));
-  line("cores",
+  line("Intel PT",
        summary.has_pt
-           ? fmt::format(
-                 "{}, {} of Intel PT", summary.cores,
-                 WithMagnitude(static_cast<double>(summary.pt_bytes)) + "B")
+           ? fmt::format("{}B of {}",
+                         WithMagnitude(static_cast<double>(summary.pt_bytes)),
+                         trace.StreamsText())
            : "no Intel PT in it: threads, switches and mappings alone");
   line("instructions",
        fmt::format("{} in {} slices", summary.counts.stats.instructions,

@@ -4,6 +4,7 @@
 
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -12,12 +13,14 @@
 #include "cli/report.h"
 #include "cli/subcommands.h"
 #include "common/progress.h"
+#include "machine/coverage.h"
 #include "recorder/plugin_file.h"
 
 namespace clew::cli {
 namespace {
 
 constexpr uint32_t kTriesDefault = 1000;
+constexpr size_t kUnknownShownMax = 5;
 
 constexpr const char* kFooter =
     R"(Exit status: 0 the run did not fail, 1 it failed (and was recorded), 5 none of
@@ -48,6 +51,14 @@ struct Options {
   bool json = false;
 };
 
+// "sldt eax at 0x401136 (0f 00 c0), app+0x1136"
+std::string UnknownText(const recorder::UnknownInsn& unknown) {
+  machine::Decoder decoder;
+  const std::string text =
+      decoder.Describe(unknown.insn.ip.as_int(), unknown.insn.bytes);
+  return unknown.place.empty() ? text : text + ", " + unknown.place;
+}
+
 Json ToJson(const Options& options, const recorder::RecordOutcome& outcome) {
   Json json;
   json["bundle"] = outcome.kept ? Json(options.record.output) : Json();
@@ -57,7 +68,30 @@ Json ToJson(const Options& options, const recorder::RecordOutcome& outcome) {
   json["handovers"] = outcome.handovers;
   json["context_switches"] = outcome.switches;
   json["pt_bytes"] = outcome.pt_bytes;
+  json["unknown_instructions"] = Json::array();
+  for (const recorder::UnknownInsn& unknown : outcome.unknown_insns) {
+    json["unknown_instructions"].push_back(UnknownText(unknown));
+  }
   return json;
+}
+
+// They may have been left out of the run's path, after a fault for example.
+void WarnOfUnknown(const recorder::RecordOutcome& outcome) {
+  if (outcome.unknown_insns.empty()) {
+    return;
+  }
+  fmt::print(stderr,
+             "clew: warning: the run came to {} instructions that cannot be "
+             "replayed; 'clew solve' stops at the first that was executed:\n",
+             outcome.unknown_insns.size());
+  size_t shown = 0;
+  for (const recorder::UnknownInsn& unknown : outcome.unknown_insns) {
+    if (++shown > kUnknownShownMax) {
+      fmt::print(stderr, "  ...\n");
+      return;
+    }
+    fmt::print(stderr, "  {}\n", UnknownText(unknown));
+  }
 }
 
 Result<recorder::RecordOutcome> Run(Options& options) {
@@ -68,6 +102,10 @@ Result<recorder::RecordOutcome> Run(Options& options) {
   options.record.timing = options.timing != "none";
   CLEW_ASSIGN_OR_RETURN(plugin, recorder::FindPlugin());
   options.record.plugin_path = plugin;
+  const auto coverage = std::make_shared<machine::Coverage>();
+  options.record.can_replay = [coverage](std::span<const std::byte> bytes) {
+    return coverage->Has(bytes);
+  };
   if (options.until_fail->count() == 0) {
     return recorder::Record(options.record);
   }
@@ -131,6 +169,7 @@ int RunRecord(const Command& command, Options& options) {
                OutcomeText(outcome->failure), outcome->seed,
                WithMagnitude(static_cast<double>(outcome->insns)),
                WithMagnitude(static_cast<double>(outcome->pt_bytes)));
+    WarnOfUnknown(*outcome);
   }
   return outcome->failure.kind == FailureKind::kNone ? kExitOk : kExitFinding;
 }

@@ -44,6 +44,8 @@ class CodeMap {
   // The mapping that holds `addr`, for messages: "libc.so.6 (build-id 12ab,
   // no image in the bundle)"; "no file mapped" if there is none.
   std::string Describe(TraceeAddr addr) const;
+  // What is mapped from the start.
+  const std::vector<const CodeMapping*>& initial() const { return initial_; }
   // The path that was mapped first, which is the program's; empty if nothing
   // was.
   std::string first_path() const;

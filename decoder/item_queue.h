@@ -5,8 +5,10 @@
 #include <cstdint>
 #include <deque>
 #include <memory>
-#include <vector>
+#include <optional>
+#include <utility>
 
+#include "common/result.h"
 #include "common/stream.h"
 #include "common/units.h"
 
@@ -18,41 +20,48 @@ namespace clew::decoder {
 // the block before; a bound holds for many blocks, from one timing packet to
 // the next. Gaps are rare and kept as they are. What was popped is freed once
 // all is popped. Not thread-safe.
+//
+// A block is written and read field by field, in place: the processor stalls
+// where it reads at once what was just written in parts.
 class ItemQueue {
  public:
-  bool empty() const { return read_ == entries_.size(); }
+  bool empty() const { return read_ == size_; }
   // How many items wait. Cost: looks at each.
   uint64_t CountItems() const;
 
   // REQUIRES: every block is of the same slice.
   void Push(const StreamBlock& block) {
-    PushBound(Kind::kLower, block.time.lo, pushed_.lo);
-    PushBound(Kind::kUpper, block.time.hi, pushed_.hi);
-    entries_.push_back({.value = block.ip.as_int(),
-                        .insn_count = block.insn_count,
-                        .kind = Kind::kBlock,
-                        .code_bits = block.code_bits,
-                        .interrupted = block.interrupted});
+    PushBlock(block.ip, block.insn_count, block.time.lo, block.time.hi,
+              block.interrupted, block.code_bits);
+  }
+  void PushBlock(TraceeAddr ip, uint32_t insn_count, TscTicks lo, TscTicks hi,
+                 bool interrupted, uint8_t code_bits) {
+    if (size_ + kEntriesOfBlockMax > capacity_) [[unlikely]] {
+      Grow();
+    }
+    if (lo != pushed_.lo) {
+      Append(Kind::kLower, lo.as_int());
+      pushed_.lo = lo;
+    }
+    if (hi != pushed_.hi) {
+      Append(Kind::kUpper, hi.as_int());
+      pushed_.hi = hi;
+    }
+    Entry& entry = Append(Kind::kBlock, ip.as_int());
+    entry.insn_count = insn_count;
+    entry.code_bits = code_bits;
+    entry.interrupted = interrupted;
   }
   void Push(Gap gap);
 
+  // The first item, as a stream returns it. `slice` goes into a block.
   // REQUIRES: !empty().
-  bool FrontIsGap() const { return entries_[read_].kind == Kind::kGap; }
-
-  // The first item, which must be a block (a gap). `slice` goes into it.
-  StreamBlock PopBlock(uint32_t slice) {
-    ReadBounds();
-    const Entry& entry = entries_[read_];
-    const StreamBlock block = {.ip = TraceeAddr(entry.value),
-                               .insn_count = entry.insn_count,
-                               .slice = slice,
-                               .time = popped_,
-                               .interrupted = entry.interrupted,
-                               .code_bits = entry.code_bits};
-    Advance();
-    return block;
+  Result<std::optional<StreamItem>> Pop(uint32_t slice) {
+    if (entries_[read_].kind == Kind::kGap) [[unlikely]] {
+      return PopGap();
+    }
+    return PopBlock(slice);
   }
-  Gap PopGap();
 
  private:
   enum class Kind : uint8_t { kBlock, kLower, kUpper, kGap };
@@ -64,13 +73,27 @@ class ItemQueue {
     bool interrupted = false;
   };
   static_assert(sizeof(Entry) == 16);
+  static constexpr size_t kEntriesOfBlockMax = 3;  // two bounds before it
 
-  void PushBound(Kind kind, TscTicks bound, TscTicks& last) {
-    if (bound != last) {
-      entries_.push_back({.value = bound.as_int(), .kind = kind});
-      last = bound;
-    }
+  // REQUIRES: there is room.
+  Entry& Append(Kind kind, uint64_t value) {
+    Entry& entry = entries_[size_++];
+    entry.value = value;
+    entry.kind = kind;
+    return entry;
   }
+  void Grow();
+
+  Result<std::optional<StreamItem>> PopBlock(uint32_t slice) {
+    ReadBounds();
+    const Entry& entry = entries_[read_];
+    Advance();
+    return Result<std::optional<StreamItem>>(
+        std::in_place, std::in_place, std::in_place_type<StreamBlock>,
+        TraceeAddr(entry.value), entry.insn_count, slice, popped_,
+        entry.interrupted, false, entry.code_bits);
+  }
+  Result<std::optional<StreamItem>> PopGap();
 
   // Bounds are always followed by their block.
   void ReadBounds() {
@@ -81,14 +104,17 @@ class ItemQueue {
     }
   }
 
+  // What it leaves behind can be read until the next push.
   void Advance() {
-    if (++read_ == entries_.size()) {
-      entries_.clear();
+    if (++read_ == size_) {
+      size_ = 0;
       read_ = 0;
     }
   }
 
-  std::vector<Entry> entries_;
+  std::unique_ptr<Entry[]> entries_;
+  size_t capacity_ = 0;
+  size_t size_ = 0;
   size_t read_ = 0;     // entries before this one were popped
   TscInterval pushed_;  // of the last block pushed
   TscInterval popped_;  // of the last block popped

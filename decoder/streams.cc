@@ -56,12 +56,13 @@ bool Exclude(TscInterval a, TscInterval b) {
   return a.hi < b.lo || b.hi < a.lo;
 }
 
+TscInterval CutOff(TscInterval a, TscInterval b) {
+  return {std::max(a.lo, b.lo), std::min(a.hi, b.hi)};
+}
+
 // The slice's time, cut off by `time` unless the two exclude each other.
 TscInterval WithinSlice(TscInterval time, const Slice& slice) {
-  if (Exclude(time, slice.time)) {
-    return slice.time;
-  }
-  return {std::max(time.lo, slice.time.lo), std::min(time.hi, slice.time.hi)};
+  return Exclude(time, slice.time) ? slice.time : CutOff(time, slice.time);
 }
 
 // The slices of one core: consecutive, as slices() is ordered.
@@ -184,7 +185,7 @@ void TraceStreams::AddLossGaps() {
   }
 }
 
-Result<std::optional<StreamItem>> TraceStreams::Next(Tid tid) {
+Status TraceStreams::StartPulling(Tid tid) {
   const auto found = by_thread_.find(tid);
   if (found == by_thread_.end()) {
     return InvalidArgument("{}: no thread {} in it", trace_.name(), tid);
@@ -195,6 +196,15 @@ Result<std::optional<StreamItem>> TraceStreams::Next(Tid tid) {
                            trace_.name(), tid);
   }
   pulled_ = &thread;
+  pulled_tid_ = tid;
+  return {};
+}
+
+Result<std::optional<StreamItem>> TraceStreams::Next(Tid tid) {
+  if (pulled_ == nullptr || pulled_tid_ != tid) {
+    CLEW_RETURN_IF_ERROR(StartPulling(tid));
+  }
+  Thread& thread = *pulled_;
   while (thread.current < thread.slices.size()) {
     const Slice& slice = slices()[thread.slices[thread.current]];
     auto& queue = waiting_[slice.id];
@@ -239,14 +249,17 @@ std::vector<CoreId> TraceStreams::cores() const {
 
 Result<std::optional<StreamItem>> TraceStreams::NextOnCore(CoreId id) {
   const auto found = cores_.find(id);
-  const auto of_core = SlicesOf(slices(), id);
-  if (found == cores_.end() && of_core.empty()) {
+  const auto [at, is_new] = rest_.try_emplace(id);
+  std::span<const Slice>& rest = at->second;
+  if (is_new) {
+    rest = SlicesOf(slices(), id);
+  }
+  if (found == cores_.end() && is_new && rest.empty()) {
     return InvalidArgument("{}: no core {} in it", trace_.name(), id);
   }
-  size_t& done = done_[id];
   while (true) {
-    for (; done < of_core.size(); ++done) {
-      const Slice& slice = of_core[done];
+    for (; !rest.empty(); rest = rest.subspan(1)) {
+      const Slice& slice = rest.front();
       if (!waiting_[slice.id].empty()) {
         return Pop(slice.id);
       }
@@ -271,7 +284,9 @@ bool TraceStreams::IsOver(const Slice& slice) const {
 Status TraceStreams::Advance(Core& core) {
   for (int i = 0; i < kStepsPerAdvance && !core.finished; ++i) {
     core.finished = !core.decoder.Step(core);
-    CLEW_RETURN_IF_ERROR(MakeRoom());
+    if (waiting_count_ > options_.buffered_items_max) [[unlikely]] {
+      CLEW_RETURN_IF_ERROR(MakeRoom());
+    }
   }
   return {};
 }
@@ -323,17 +338,16 @@ void TraceStreams::TakeBlock(Core& core, const CoreBlock& block) {
   }
   core.stats.instructions += block.insn_count;
   ++core.stats.blocks;
-  core.stats.time_contradictions += Exclude(block.time, slice->time) ? 1 : 0;
+  const bool contradicts = Exclude(block.time, slice->time);
+  core.stats.time_contradictions += contradicts ? 1 : 0;
   if (kept_[slice->id] == 0) {
     return;
   }
-  Push(slice->id, StreamBlock{.ip = block.ip,
-                              .insn_count = block.insn_count,
-                              .slice = slice->id,
-                              .time = WithinSlice(block.time, *slice),
-                              .interrupted = block.interrupted,
-                              .is_syscall = block.is_syscall,
-                              .code_bits = block.code_bits});
+  const TscInterval time =
+      contradicts ? slice->time : CutOff(block.time, slice->time);
+  waiting_[slice->id].PushBlock(block.ip, block.insn_count, time.lo, time.hi,
+                                block.interrupted, block.code_bits);
+  waiting_peak_ = std::max(waiting_peak_, ++waiting_count_);
 }
 
 // A gap is in every slice that it may touch.
@@ -365,24 +379,18 @@ void TraceStreams::TakeGap(Core& core, CoreGap& gap) {
   }
 }
 
-template <class Item>
-void TraceStreams::Push(uint32_t slice, Item&& item) {
+void TraceStreams::Push(uint32_t slice, Gap gap) {
   if (kept_[slice] == 0) {
     return;
   }
-  waiting_[slice].Push(std::forward<Item>(item));
-  ++waiting_count_;
-  waiting_peak_ = std::max(waiting_peak_, waiting_count_);
+  waiting_[slice].Push(std::move(gap));
+  waiting_peak_ = std::max(waiting_peak_, ++waiting_count_);
 }
 
 // The slice's first waiting item. REQUIRES: there is one.
 Result<std::optional<StreamItem>> TraceStreams::Pop(uint32_t slice) {
-  ItemQueue& queue = waiting_[slice];
   --waiting_count_;
-  if (queue.FrontIsGap()) {
-    return queue.PopGap();
-  }
-  return queue.PopBlock(slice);
+  return waiting_[slice].Pop(slice);
 }
 
 Status TraceStreams::ForEachInstruction(

@@ -6,6 +6,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "common/stream.h"
@@ -98,6 +99,7 @@ class TraceStreams final : public StreamSource {
   void KeepOnly(const std::vector<Tid>& threads);
   void Forget(Thread& thread);
   bool ForgetLastThread();
+  Status StartPulling(Tid tid);
   Status Advance(Core& core);
   Status MakeRoom();
   void UseCode(Core& core, const Slice* slice, TscTicks time);
@@ -106,8 +108,7 @@ class TraceStreams final : public StreamSource {
   void TakeBlock(Core& core, const CoreBlock& block);
   void TakeGap(Core& core, CoreGap& gap);
   void AddLossGaps();
-  template <class Item>
-  void Push(uint32_t slice, Item&& item);
+  void Push(uint32_t slice, Gap gap);
   Result<std::optional<StreamItem>> Pop(uint32_t slice);
   bool IsOver(const Slice& slice) const;
 
@@ -115,14 +116,16 @@ class TraceStreams final : public StreamSource {
   StreamOptions options_;
   CodeCache code_cache_;
   std::map<CoreId, std::unique_ptr<Core>> cores_;
-  std::map<CoreId, size_t> done_;  // slices that NextOnCore is done with
+  // Slices that NextOnCore is not done with.
+  std::map<CoreId, std::span<const Slice>> rest_;
   std::vector<Tid> threads_;
   std::map<Tid, Thread> by_thread_;
   std::vector<ItemQueue> waiting_;  // by slice
   std::vector<uint8_t> kept_;       // by slice: 1 if its thread is
   uint64_t waiting_count_ = 0;
   uint64_t waiting_peak_ = 0;
-  const Thread* pulled_ = nullptr;  // by Next, last
+  Thread* pulled_ = nullptr;  // by Next, last
+  Tid pulled_tid_;
   std::map<CoreId, StreamStats> stats_;
 };
 

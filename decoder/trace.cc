@@ -366,6 +366,18 @@ MissingImages FindMissing(const Trace& trace, Tid failing) {
   return missing;
 }
 
+std::string Trace::StreamsText() const {
+  const auto threads =
+      std::ranges::count_if(cores_, IsStreamOfThread,
+                            [](const CoreTrace& core) { return core.core; });
+  const auto cores = static_cast<ptrdiff_t>(cores_.size()) - threads;
+  if (threads == 0) {
+    return fmt::format("{} cores", cores);
+  }
+  return cores == 0 ? fmt::format("{} threads", threads)
+                    : fmt::format("{} cores and {} threads", cores, threads);
+}
+
 std::vector<RecordCount> Trace::RecordCounts() const {
   std::vector<RecordCount> counts;
   counts.reserve(record_counts_.size());

@@ -93,6 +93,8 @@ class Trace {
   // In the order of their type numbers.
   std::vector<RecordCount> RecordCounts() const;
   const std::string& name() const { return data_.name(); }
+  // "2 cores", "3 threads": whose PT cores() has.
+  std::string StreamsText() const;
 
  private:
   struct AuxHole {

@@ -32,6 +32,9 @@ class Engine {
   // With ProcessOptions::force_path: the machine went elsewhere and was put on
   // the recorded path.
   virtual void OnForced(size_t thread) = 0;
+  // The same where it was no branch: a fault, a signal or a system call that
+  // was recorded otherwise.
+  virtual void OnDeparted(size_t /*thread*/) {}
 };
 
 }  // namespace clew::process

@@ -238,6 +238,9 @@ Result<std::optional<Advance::Stop>> Process::EndBlock(
 Result<std::optional<Advance::Stop>> Process::ForceOn(
     size_t thread, const StreamBlock& block) {
   ThreadState& state = threads_[thread];
+  if (engine_ != nullptr) {
+    engine_->OnDeparted(thread);
+  }
   state.retired += block.insn_count - state.block_done;
   ++state.block;
   state.block_done = 0;
@@ -273,6 +276,9 @@ Result<bool> Process::DeliverSignals(size_t thread, const StreamBlock& block) {
   CLEW_ASSIGN_OR_RETURN(count, SignalsUntil(thread, block.ip));
   if (count == 0) {
     if (options_.force_path) {
+      if (engine_ != nullptr) {
+        engine_->OnDeparted(thread);
+      }
       state.registers.rip = block.ip.as_int();
       return true;
     }

@@ -3,6 +3,7 @@
 #include <signal.h>
 #include <sys/wait.h>
 
+#include <algorithm>
 #include <cstdlib>
 
 #include "common/file.h"
@@ -11,6 +12,7 @@
 #include "recorder/bundle_writer.h"
 #include "recorder/launch.h"
 #include "recorder/qemu/session.h"
+#include "recorder/raw_events.h"
 
 namespace clew::recorder {
 namespace {
@@ -93,6 +95,42 @@ Result<Outcome> ReadOutcome(const Session& session, int wait_status) {
   return outcome;
 }
 
+std::string PlaceOf(TraceeAddr ip, const std::vector<RawEvent>& mappings) {
+  for (const RawEvent& mapping : mappings) {
+    const uint64_t offset = ip.as_int() - mapping.addr;
+    if (offset < mapping.size_bytes) {
+      return fmt::format("{}+{:#x}",
+                         mapping.text.substr(mapping.text.rfind('/') + 1),
+                         mapping.file_offset + offset);
+    }
+  }
+  return {};
+}
+
+Result<std::vector<UnknownInsn>> FindUnknownInsns(const RecordOptions& options,
+                                                  const std::string& folder) {
+  std::vector<UnknownInsn> unknown;
+  CLEW_ASSIGN_OR_RETURN(code, ReadCodeList(CodeListPath(folder)));
+  for (CodeInsn& insn : code) {
+    if (options.can_replay && !options.can_replay(insn.bytes)) {
+      unknown.push_back({.insn = std::move(insn), .place = {}});
+    }
+  }
+  std::vector<RawEvent> mappings;
+  CLEW_RETURN_IF_ERROR(
+      ForEachRawEvent(RawEventsPath(folder), [&](const RawEvent& event) {
+        if (event.kind == RawEvent::Kind::kMmap) {
+          mappings.push_back(event);
+        }
+        return Status();
+      }));
+  for (UnknownInsn& found : unknown) {
+    found.place = PlaceOf(found.insn.ip, mappings);
+  }
+  std::ranges::sort(unknown, {}, [](const auto& u) { return u.insn.ip; });
+  return unknown;
+}
+
 }  // namespace
 
 Result<FailOn> ParseFailOn(const std::string& text) {
@@ -138,12 +176,15 @@ Result<RecordOutcome> Record(const RecordOptions& options) {
                        .insns = outcome.insns,
                        .handovers = outcome.handovers,
                        .switches = outcome.switches,
-                       .seed = options.seed};
+                       .seed = options.seed,
+                       .unknown_insns = {}};
   result.kept =
       !options.keep_only_if_failed || result.failure.kind != FailureKind::kNone;
   if (!result.kept) {
     return result;
   }
+  CLEW_ASSIGN_OR_RETURN(unknown, FindUnknownInsns(options, bundle.folder()));
+  result.unknown_insns = std::move(unknown);
   CLEW_ASSIGN_OR_RETURN(pt_bytes, Assemble(bundle, options, session, outcome));
   result.pt_bytes = pt_bytes;
   CLEW_RETURN_IF_ERROR(bundle.Publish());

@@ -1,13 +1,17 @@
 #ifndef CLEW_RECORDER_RECORD_H_
 #define CLEW_RECORDER_RECORD_H_
 
+#include <cstddef>
 #include <cstdint>
+#include <functional>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "common/inputs.h"
 #include "common/progress.h"
 #include "common/result.h"
+#include "recorder/qemu/code_list.h"
 #include "recorder/qemu/session.h"
 
 namespace clew::recorder {
@@ -32,8 +36,16 @@ struct RecordOptions {
   uint32_t timeout_s = 0;
   bool core_on_exit = true;  // a core dump also of a run that did not fail
   bool keep_only_if_failed = false;  // no bundle of such a run
-  std::string plugin_path;           // of clew-qemu-plugin.so
-  std::string turns_path;            // for tests; as Session::turns_path
+  // True for an instruction that can be replayed; absent: nobody asks.
+  std::function<bool(std::span<const std::byte>)> can_replay;
+  std::string plugin_path;  // of clew-qemu-plugin.so
+  std::string turns_path;   // for tests; as Session::turns_path
+};
+
+// An instruction that a run came to and that cannot be replayed.
+struct UnknownInsn {
+  CodeInsn insn;
+  std::string place;  // "libfoo.so+0x1234"; empty: in no mapped file
 };
 
 struct RecordOutcome {
@@ -44,6 +56,8 @@ struct RecordOutcome {
   uint64_t switches = 0;
   uint64_t pt_bytes = 0;
   uint64_t seed = 0;
+  // Of a run that is kept: each sequence of bytes once, by address.
+  std::vector<UnknownInsn> unknown_insns;
 };
 
 // Runs the command under QEMU and makes a bundle of the run. The program's

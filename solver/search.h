@@ -24,6 +24,7 @@ class Deadline {
   explicit Deadline(double seconds);
   bool passed() const { return Clock::now() >= end_; }
   double seconds_left() const;
+  std::chrono::steady_clock::time_point time() const { return end_; }
   // The earlier of this one and `seconds` from now.
   Deadline Within(double seconds) const;
 

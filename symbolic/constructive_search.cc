@@ -62,9 +62,10 @@ Result<ConstructiveReport> ConstructiveSearch(const process::Process& start,
     BuiltTrace built;
     const solver::TraceProvider provider =
         [&]() -> Result<constraints::ConstraintTrace> {
-      CLEW_ASSIGN_OR_RETURN(
-          trace, BuildTrace(start, words.ContestedWords(), pool,
-                            {.clock_slack_ticks = clock_slack_ticks}));
+      CLEW_ASSIGN_OR_RETURN(trace,
+                            BuildTrace(start, words.ContestedWords(), pool,
+                                       {.clock_slack_ticks = clock_slack_ticks,
+                                        .deadline = deadline.time()}));
       built = std::move(trace);
       return built.trace;
     };

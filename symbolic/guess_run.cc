@@ -12,6 +12,9 @@
 namespace clew::symbolic {
 namespace {
 
+// Between two looks at the clock.
+constexpr uint64_t kLookInsns = 50'000;
+
 // One run: the state that changes, and the choice of who goes next.
 class Run {
  public:
@@ -192,6 +195,7 @@ Result<RunOutcome> GuessRunner::Run(std::shared_ptr<RunPoint> from,
   symbolic::Run run(std::move(from), edges, words_);
   const uint64_t before = run.process().retired_total();
   uint64_t next_point = before + options_.point_insns;
+  uint64_t next_look = before + kLookInsns;
   std::optional<RunOutcome::End> end;
   bool all_ended = false;
   while (!end) {
@@ -223,6 +227,9 @@ Result<RunOutcome> GuessRunner::Run(std::shared_ptr<RunPoint> from,
       run.ThinPoints();
       run.ForgetBefore(options_.keep_insns);
       next_point = retired + options_.point_insns;
+    }
+    if (!end && retired >= next_look) {
+      next_look = retired + kLookInsns;
       if (std::chrono::steady_clock::now() >= options_.deadline) {
         end = RunOutcome::End::kCutOff;
       }
@@ -237,10 +244,12 @@ Result<RunOutcome> GuessRunner::Run(std::shared_ptr<RunPoint> from,
 
 LearnReport LearnAlongPaths(const RunPoint& from, uint64_t insns_max,
                             const Failure& failure, WordTable& words,
-                            ProgressSink* progress) {
+                            ProgressSink* progress,
+                            std::chrono::steady_clock::time_point deadline) {
   LearnReport report;
   GuessRunOptions options;
   options.insns_max = insns_max;
+  options.deadline = deadline;
   options.point_insns = std::numeric_limits<uint64_t>::max() / 2;  // none
   for (int pass = 0; pass < 2; ++pass) {
     auto forced =

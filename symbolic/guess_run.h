@@ -72,8 +72,8 @@ struct GuessRunOptions {
   // Points further back than this are given up, and the tape before them:
   // memory does not grow with the run's length.
   uint64_t keep_insns = 40'000'000;
-  // The run is cut off after this many instructions, or at the first point
-  // after the deadline.
+  // The run is cut off after this many instructions, or soon after the
+  // deadline.
   uint64_t insns_max = ~uint64_t{0};
   std::chrono::steady_clock::time_point deadline =
       std::chrono::steady_clock::time_point::max();
@@ -102,16 +102,18 @@ class GuessRunner {
 };
 
 // Follows the recorded paths from `from` on by force, for at most `insns_max`
-// instructions, twice: what only the second thread to come shows to be shared,
-// the first one knows then. Where the forced path ends, so does what it
-// teaches.
+// instructions and, about, until the deadline, twice: what only the second
+// thread to come shows to be shared, the first one knows then. Where the forced
+// path ends, so does what it teaches.
 struct LearnReport {
   uint64_t insns_run = 0;
   bool to_the_end = false;  // of the recording
 };
 LearnReport LearnAlongPaths(const RunPoint& from, uint64_t insns_max,
                             const Failure& failure, WordTable& words,
-                            ProgressSink* progress);
+                            ProgressSink* progress,
+                            std::chrono::steady_clock::time_point deadline =
+                                std::chrono::steady_clock::time_point::max());
 
 // All steps from the beginning: those up to `last`, and `steps`. Neighbours of
 // one thread are merged.

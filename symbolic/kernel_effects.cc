@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <map>
 #include <optional>
 #include <set>
@@ -14,7 +13,6 @@ namespace clew::symbolic {
 namespace {
 
 using process::Tape;
-using Kind = KernelEffect::Kind;
 
 constexpr uint64_t kSysMadvise = 28;
 // linux/mman.h, asm-generic/mman-common.h
@@ -23,6 +21,23 @@ constexpr uint64_t kReadWrite = kProtRead | kProtWrite;
 constexpr uint64_t kMadvDontneed = 4;
 constexpr uint64_t kMadvFree = 8;
 constexpr uint64_t kMadvRemove = 9;
+
+struct KernelEffect {
+  enum class Kind : uint8_t {
+    kUnmaps,    // munmap, mremap, a fixed mmap, a smaller heap
+    kProtects,  // mprotect that takes a right away
+    kDiscards,  // madvise after which the pages read as zero
+    kWrites,    // by a call that may sleep, at some moment before it returned
+    kSignal,    // a signal's frame
+  };
+  Kind kind = Kind::kUnmaps;
+  size_t thread = 0;
+  uint64_t input = 0;  // position among the thread's inputs
+  uint64_t addr = 0;
+  uint64_t end = 0;
+};
+
+using Kind = KernelEffect::Kind;
 
 bool Failed(const SyscallInput& call) {
   return !call.result || (*call.result < 0 && *call.result >= -4095);
@@ -51,6 +66,7 @@ class Reader {
     for (at_ = 0;; ++at_) {
       CLEW_ASSIGN_OR_RETURN(record, tape_.Input(thread_, at_));
       if (record == nullptr) {
+        KeepDiscarded();
         return {};
       }
       if (const auto* const call = std::get_if<SyscallInput>(record)) {
@@ -76,12 +92,17 @@ class Reader {
       Add(kind, write.addr.as_int(), write.bytes.size());
     }
   }
+  void KeepDiscarded() {
+    if (discarded_) {
+      effects_.push_back(*std::exchange(discarded_, std::nullopt));
+    }
+  }
   void OnCall(const SyscallInput& call) {
     // A thread that exits reads nothing of what it has discarded.
-    if (discarded_ && call.number != process::kSysExit) {
-      effects_.push_back(*discarded_);
+    if (call.number == process::kSysExit) {
+      discarded_.reset();
     }
-    discarded_.reset();
+    KeepDiscarded();
     if (process::MayBlock(call.number)) {
       AddWrites(Kind::kWrites, call.writes);
     }
@@ -192,11 +213,6 @@ const char* ToString(Kind kind) {
 }
 
 }  // namespace
-
-Result<std::vector<KernelEffect>> KernelEffects(Tape& tape) {
-  Origins origins;
-  return ReadAll(tape, origins);
-}
 
 Result<std::vector<std::string>> UnorderedKernelEffects(
     Tape& tape, const WordTable& words) {

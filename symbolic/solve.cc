@@ -111,12 +111,14 @@ class Portfolio {
 
   // What is shared and contested, unless the recording is longer than that or
   // its beginning was forgotten. True: it is known.
-  bool Learn(uint64_t insns_max) {
+  bool Learn(uint64_t insns_max,
+             Clock::time_point deadline = Clock::time_point::max()) {
     if (!learned_ && start_.tape().HasBeginning()) {
       const auto first = FirstPoint(start_, recording_.clock_slack_ticks, {});
-      learned_ = LearnAlongPaths(*first, insns_max, recording_.failure, words_,
-                                 progress_)
-                     .to_the_end;
+      const LearnReport learned = LearnAlongPaths(
+          *first, insns_max, recording_.failure, words_, progress_, deadline);
+      learned_ = learned.to_the_end;
+      insns_learned_ = learned.insns_run / 2;  // in two passes
     }
     return learned_;
   }
@@ -125,7 +127,7 @@ class Portfolio {
     if (whole_is_over_ || deadline_.passed()) {
       return;
     }
-    if (!Learn(kWholeInsnsMax)) {
+    if (!Learn(kWholeInsnsMax, deadline_.time())) {
       whole_is_over_ = true;
       return;
     }
@@ -135,12 +137,6 @@ class Portfolio {
       whole_error_ = searched.error();
       whole_is_over_ = true;
     }
-  }
-
-  // The recording as constraints over the words known to be contested.
-  Result<BuiltTrace> WriteDown(constraints::ExprPool& pool) const {
-    return BuildTrace(start_, words_.ContestedWords(), pool,
-                      {.clock_slack_ticks = recording_.clock_slack_ticks});
   }
 
   Status Construct(SolveReport& report, double seconds) {
@@ -194,11 +190,15 @@ class Portfolio {
   // How much was open, and how much the evidence said.
   void Measure(SolveReport& report) {
     if (!Learn(options_.measure_insns_max) ||
+        insns_learned_ > options_.measure_insns_max ||
         words_.contested_count() > kMeasureContestedMax) {
       return;
     }
     constraints::ExprPool pool;
-    const auto built = WriteDown(pool);
+    const auto built =
+        BuildTrace(start_, words_.ContestedWords(), pool,
+                   {.clock_slack_ticks = recording_.clock_slack_ticks,
+                    .along = report.schedule.steps});
     if (built) {  // otherwise it is too large, and there is no figure
       report.ambiguity =
           solver::MeasureAmbiguity(WithoutAssumptions(*built), {});
@@ -258,6 +258,7 @@ class Portfolio {
   WordTable words_;
   Cuts cuts_;
   bool learned_ = false;
+  uint64_t insns_learned_ = 0;
   bool whole_is_over_ = false;  // nothing would come of another turn
   bool refuted_ = false;        // every choice, and nothing was dropped
   std::optional<Error> windows_error_;

@@ -35,6 +35,7 @@ constexpr std::array<Gpr, 6> kArguments = {kRdi, kRsi, kRdx, kR10, kR8, kR9};
 constexpr uint64_t kFutexCommandMask = 0x7f;
 constexpr int64_t kEagain = 11;
 constexpr int kPassesMax = 8;
+constexpr uint64_t kAdvancesPerLook = 256;  // at the clock
 
 // Runs all threads on shadow machines and collects the trace.
 class Builder final : public process::Engine, public machine::ShadowObserver {
@@ -60,27 +61,9 @@ class Builder final : public process::Engine, public machine::ShadowObserver {
 
   Result<BuiltTrace> Build() {
     process_.set_engine(this);
-    OrderRules rules(process_, options_.clock_slack_ticks);
-    Guess guess(process_, {});
-    while (true) {
-      CLEW_ASSIGN_OR_RETURN(
-          next, FindEarliest(
-                    process_, rules, [](size_t) { return true; },
-                    [&](size_t t) { return guess.KeyOf(process_, t); }));
-      if (!next) {
-        break;
-      }
-      CLEW_ASSIGN_OR_RETURN(end, guess.GrainEnd(process_, next->thread));
-      CLEW_ASSIGN_OR_RETURN(advance, process_.Run(next->thread, end));
-      if (access_count_ > options_.accesses_max || pool_.full()) {
-        return LimitReached(
-            "more than {} contested accesses or {} expressions; too large for "
-            "a formula",
-            options_.accesses_max, pool_.node_count());
-      }
-      if (advance.stop == process::Advance::Stop::kContradiction) {
-        break;  // not even along the forced path: keep what there is
-      }
+    CLEW_ASSIGN_OR_RETURN(followed, FollowOrder());
+    if (followed) {
+      CLEW_RETURN_IF_ERROR(FollowGuess());
     }
     DropDanglingFacts();
     built_.insns_run = process_.retired_total();
@@ -112,9 +95,11 @@ class Builder final : public process::Engine, public machine::ShadowObserver {
   void CompleteInsn(size_t thread, const InsnInput& input) override {
     MachineOf(thread).CompleteInsn(input);
   }
+  void OnDeparted(size_t /*thread*/) override { built_.consistent = false; }
   void OnSyscall(size_t thread, const SyscallInput& call) override {
     running_[thread].in_call = !process::MayBlock(call.number) &&
                                call.number != process::kSysRtSigreturn;
+    NoteOtherCall(thread, call);
     machine::ShadowMachine& cpu = MachineOf(thread);
     Demand(thread, cpu.GprShadow(kRax), call.number, 64);
     const process::ArgumentBits bits =
@@ -167,6 +152,7 @@ class Builder final : public process::Engine, public machine::ShadowObserver {
   }
   // The last branch went the other way in the recorded run.
   void OnForced(size_t thread) override {
+    built_.consistent = false;
     if (last_condition_.thread != thread) {
       return;  // what the branch depends on was lost track of
     }
@@ -182,8 +168,9 @@ class Builder final : public process::Engine, public machine::ShadowObserver {
   // --- ShadowObserver
   const Expr* OnRead(const ObservedAccess& access,
                      const Expr* loaded) override {
-    // What a read at another address would have returned is not known.
-    const bool elsewhere = AddressIsSymbolic(access);
+    // What a read at another address would have returned is not known, nor
+    // that it was this one.
+    const bool elsewhere = AddressIsSymbolic(access) && !built_.consistent;
     if (!Traced(access)) {
       NoteCrossing(access, loaded);
       return elsewhere ? pool_.NewVar(8 * access.size_bytes, "elsewhere")
@@ -240,6 +227,9 @@ class Builder final : public process::Engine, public machine::ShadowObserver {
     if (cause == ConcretiseCause::kAddress) {
       symbolic_address_ip_ = ip;
     }
+    if (!built_.consistent) {
+      return;
+    }
     AddCondition(thread_, pool_.Eq(expr, pool_.Const(value, expr->width)),
                  cause == ConcretiseCause::kAddress ? expr : nullptr,
                  built_.assumed[thread_], ip);
@@ -262,6 +252,54 @@ class Builder final : public process::Engine, public machine::ShadowObserver {
   };
 
   ConstraintTrace& trace() { return built_.trace; }
+
+  // Along options_.along. False: not even the forced path goes on.
+  Result<bool> FollowOrder() {
+    for (const ScheduleStep& step : options_.along) {
+      const auto thread = process_.tape().IndexOf(step.thread);
+      if (thread) {
+        CLEW_ASSIGN_OR_RETURN(goes_on, Advance(*thread, step.until_insn));
+        if (!goes_on) {
+          return false;
+        }
+      }
+    }
+    return true;
+  }
+
+  Status FollowGuess() {
+    OrderRules rules(process_, options_.clock_slack_ticks);
+    Guess guess(process_, {});
+    while (true) {
+      CLEW_ASSIGN_OR_RETURN(
+          next, FindEarliest(
+                    process_, rules, [](size_t) { return true; },
+                    [&](size_t t) { return guess.KeyOf(process_, t); }));
+      if (!next) {
+        return {};
+      }
+      CLEW_ASSIGN_OR_RETURN(end, guess.GrainEnd(process_, next->thread));
+      CLEW_ASSIGN_OR_RETURN(goes_on, Advance(next->thread, end));
+      if (!goes_on) {
+        return {};
+      }
+    }
+  }
+
+  Result<bool> Advance(size_t thread, uint64_t until_insn) {
+    CLEW_ASSIGN_OR_RETURN(advance, process_.Run(thread, until_insn));
+    if (access_count_ > options_.accesses_max || pool_.full()) {
+      return LimitReached(
+          "more than {} contested accesses or {} expressions; too large for a "
+          "formula",
+          options_.accesses_max, pool_.node_count());
+    }
+    if (++advances_ % kAdvancesPerLook == 0 &&
+        std::chrono::steady_clock::now() >= options_.deadline) {
+      return LimitReached("no time left to write down a formula");
+    }
+    return advance.stop != process::Advance::Stop::kContradiction;
+  }
 
   // The address of this access depends on traced words. (An indirect jump's
   // target counts too where it comes from memory; that errs on the safe side.)
@@ -294,6 +332,19 @@ class Builder final : public process::Engine, public machine::ShadowObserver {
   }
   static std::set<uint64_t> WordsOf(const ObservedAccess& access) {
     return {access.addr / 8, (access.addr + access.size_bytes - 1) / 8};
+  }
+
+  // The machine makes another call than the one recorded.
+  void NoteOtherCall(size_t thread, const SyscallInput& call) {
+    const auto& gpr = process_.thread(thread).registers.gpr;
+    bool same = gpr[kRax] == call.number;
+    const process::ArgumentBits bits =
+        process::BitsOfArguments(call.number, call.args);
+    for (size_t i = 0; i < bits.size(); ++i) {
+      const uint64_t differs = gpr[kArguments[i]] ^ call.args[i];
+      same = same && (bits[i] == 0 || differs << (64 - bits[i]) == 0);
+    }
+    built_.consistent = built_.consistent && same;
   }
 
   static bool IsWait(uint64_t command) { return command == 0 || command == 9; }
@@ -488,6 +539,7 @@ class Builder final : public process::Engine, public machine::ShadowObserver {
   std::unordered_map<uint64_t, size_t> authors_;  // by untraced word
   std::unordered_set<uint64_t> crossings_;
   uint64_t access_count_ = 0;
+  uint64_t advances_ = 0;
   BuiltTrace built_;
 };
 

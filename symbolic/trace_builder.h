@@ -1,13 +1,15 @@
 #ifndef CLEW_SYMBOLIC_TRACE_BUILDER_H_
 #define CLEW_SYMBOLIC_TRACE_BUILDER_H_
 
+#include <chrono>
 #include <cstdint>
 #include <optional>
-#include <string>
+#include <span>
 #include <unordered_set>
 #include <vector>
 
 #include "common/result.h"
+#include "common/schedule.h"
 #include "process/process.h"
 #include "symbolic/constraints/expr.h"
 #include "symbolic/constraints/trace.h"
@@ -17,6 +19,12 @@ namespace clew::symbolic {
 struct TraceBuilderOptions {
   uint64_t accesses_max = 200'000;
   uint64_t clock_slack_ticks = 0;
+  // kLimit soon after.
+  std::chrono::steady_clock::time_point deadline =
+      std::chrono::steady_clock::time_point::max();
+  // An order to follow as far as it goes; borrowed. Behind it, and where it is
+  // empty, the guess.
+  std::span<const ScheduleStep> along = {};
 };
 
 // A constraint trace, and which instruction each of its accesses belongs to.
@@ -25,15 +33,20 @@ struct BuiltTrace {
   // By thread and access: instructions the thread retired before it.
   std::vector<std::vector<uint64_t>> insns;
   uint64_t insns_run = 0;
+  // The run has never left the recorded paths: its order explains them, and
+  // the assumptions below are true of one run that does.
+  bool consistent = true;
   // Conditions that are no evidence: that addresses and values came out as in
-  // this run.
+  // this run, before it first left the recorded paths. What they came out as
+  // behind that is not asserted.
   std::vector<constraints::GroupId> assumed;
 };
 
 // The trace without conditions that are no evidence, to measure what it says.
 constraints::ConstraintTrace WithoutAssumptions(const BuiltTrace& built);
 
-// Follows the recorded paths on the shadow machine, in guess order, and writes
+// Follows the recorded paths on the shadow machine, in the order of
+// `options.along`, else of the guess, and writes
 // down what a formula needs about the accesses to `words` (address / 8): each
 // read is a variable, each write an expression over what its thread has read,
 // each branch, address and system call argument that depends on one a
@@ -45,7 +58,7 @@ constraints::ConstraintTrace WithoutAssumptions(const BuiltTrace& built);
 // a witness has to be run; unsat holds for the recorded addresses.
 //
 // `pool` is borrowed and must outlive the trace. kLimit: more than accesses_max
-// accesses.
+// accesses, or the deadline.
 [[nodiscard]] Result<BuiltTrace> BuildTrace(
     const process::Process& start, const std::unordered_set<uint64_t>& words,
     constraints::ExprPool& pool, const TraceBuilderOptions& options);

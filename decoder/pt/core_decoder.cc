@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "common/check.h"
 #include "decoder/pt/packet.h"
 
 namespace clew::decoder {
@@ -147,8 +146,7 @@ void CoreDecoder::OnBlock(const FlowStep& step) {
     enabled_ = true;
   }
   if (step.ends_in_branch) {
-    BoundHeld(step.pos_after);
-    FlushHeld();
+    return ReportBranch(step, lo);
   }
   CoreBlock block = {.ip = step.ip,
                      .end_ip = step.end_ip,
@@ -166,11 +164,24 @@ void CoreDecoder::OnBlock(const FlowStep& step) {
     block.is_syscall = true;
   }
   held_.push_back(block);
-  if (!step.ends_in_branch) {
-    return;
+}
+
+void CoreDecoder::ReportBranch(const FlowStep& step, TscTicks lo) {
+  if (!held_.empty()) {
+    Prove(step.pos_after);
   }
-  held_.back().time.hi = UpperAt(step.pos_after);
-  bounded_ = 1;
+  Flush();
+  // Field by field: to copy what was just written in parts stalls the
+  // processor.
+  proven_.ip = step.ip;
+  proven_.end_ip = step.end_ip;
+  proven_.insn_count = step.insn_count;
+  proven_.time.lo = lo;
+  proven_.time.hi = UpperAt(step.pos_after);
+  proven_.interrupted = false;
+  proven_.is_syscall = false;
+  proven_.code_bits = step.code_bits;
+  has_proven_ = true;
   lower_pos_ = std::max(lower_pos_, step.pos_before);
   last_ip_ = step.end_ip;
 }
@@ -178,8 +189,8 @@ void CoreDecoder::OnBlock(const FlowStep& step) {
 // libipt reads at most one event ahead, and between two TIP.PGE a TIP.PGD is an
 // event: the last TIP.PGE read is this step's.
 void CoreDecoder::Enter(const FlowStep& step) {
-  BoundHeld(step.pos_after);
-  FlushHeld();
+  Prove(step.pos_after);
+  Flush();
   const uint64_t enable = edges_->LastEnable(step.pos_after);
   lower_pos_ = std::max(
       {lower_pos_, std::min(step.pos_before, step.pos_after), enable + 1});
@@ -195,11 +206,11 @@ void CoreDecoder::OnStop(const FlowStep& step) {
   const uint64_t pos =
       stays ? step.pos_after
             : std::max(lower_pos_, edges_->LastDisable(step.pos_after) + 1);
-  BoundHeld(pos);
-  if (!held_.empty() && step.kind != FlowKind::kDisabled) {
-    held_.back().interrupted = true;
+  Prove(pos);
+  if (step.kind != FlowKind::kDisabled) {
+    proven_.interrupted = true;
   }
-  FlushHeld();
+  Flush();
   if (!stays) {
     lower_pos_ = pos;
     enabled_ = false;
@@ -253,8 +264,7 @@ void CoreDecoder::OnError(const FlowStep& step) {
 
 // By the packet before `pos_after`, or a PSB+ there.
 void CoreDecoder::OnProven(const FlowStep& step) {
-  BoundHeld(step.pos_after);
-  FlushHeld();
+  Prove(step.pos_after);
   lower_pos_ = std::max(lower_pos_, step.pos_after);
 }
 
@@ -289,26 +299,20 @@ void CoreDecoder::OnEnd() {
 }
 
 // All held blocks retired before the packet T(pos) was made.
-void CoreDecoder::BoundHeld(uint64_t pos) {
-  for (; bounded_ < held_.size(); ++bounded_) {
-    held_[bounded_].time.hi = UpperAt(pos);
-    last_ip_ = held_[bounded_].end_ip;
-  }
-}
-
-void CoreDecoder::FlushHeld() {
-  CLEW_CHECK(bounded_ == held_.size(), "a block at {:#x} that nothing proves",
-             held_.back().ip);
-  for (const CoreBlock& held : held_) {
-    sink_->OnBlock(held);
+void CoreDecoder::Prove(uint64_t pos) {
+  for (CoreBlock& held : held_) {
+    held.time.hi = UpperAt(pos);
+    last_ip_ = held.end_ip;
+    Flush();
+    proven_ = held;
+    has_proven_ = true;
   }
   held_.clear();
-  bounded_ = 0;
 }
 
 void CoreDecoder::DropUnproven() {
-  held_.resize(bounded_);
-  FlushHeld();
+  held_.clear();
+  Flush();
 }
 
 void CoreDecoder::AddGap(GapCause cause, uint64_t pos, uint64_t bytes,
@@ -324,17 +328,9 @@ void CoreDecoder::AddGap(GapCause cause, uint64_t pos, uint64_t bytes,
                 .detail = std::move(detail)});
 }
 
-TscTicks CoreDecoder::LowerAt(uint64_t pos) {
-  return std::max(edges_->LowerBound(pos), floor_);
-}
-
 TscInterval CoreDecoder::TimeAt(uint64_t pos) {
   const TscTicks lo = LowerAt(pos);
   return {lo, std::max(lo, UpperAt(pos))};
-}
-
-TscTicks CoreDecoder::UpperAt(uint64_t pos) {
-  return edges_->UpperBound(pos).value_or(kTscUnknown);
 }
 
 uint64_t CoreDecoder::AuxOffset(uint64_t pos) const {

@@ -1,6 +1,7 @@
 #ifndef CLEW_DECODER_PT_CORE_DECODER_H_
 #define CLEW_DECODER_PT_CORE_DECODER_H_
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -92,19 +93,29 @@ class CoreDecoder {
   void BeginAt(uint64_t psb);
   void OnStep(const FlowStep& step);
   void OnBlock(const FlowStep& step);
+  void ReportBranch(const FlowStep& step, TscTicks lo);
   void OnStop(const FlowStep& step);
   void OnOverflow(const FlowStep& step);
   void OnError(const FlowStep& step);
   void OnProven(const FlowStep& step);
   void OnEnd();
   void Enter(const FlowStep& step);
-  void BoundHeld(uint64_t pos);
-  void FlushHeld();
+  void Prove(uint64_t pos);
+  void Flush() {
+    if (has_proven_) {
+      sink_->OnBlock(proven_);
+      has_proven_ = false;
+    }
+  }
   void DropUnproven();
   void AddGap(GapCause cause, uint64_t pos, uint64_t bytes,
               std::optional<TscTicks> until, TraceeAddr ip, std::string detail);
-  TscTicks LowerAt(uint64_t pos);
-  TscTicks UpperAt(uint64_t pos);
+  TscTicks LowerAt(uint64_t pos) {
+    return std::max(edges_->LowerBound(pos), floor_);
+  }
+  TscTicks UpperAt(uint64_t pos) {
+    return edges_->UpperBound(pos).value_or(kTscUnknown);
+  }
   TscInterval TimeAt(uint64_t pos);
   uint64_t AuxOffset(uint64_t pos) const;
   std::string DescribeResume(const std::optional<ResumePoint>& point) const;
@@ -124,10 +135,11 @@ class CoreDecoder {
   bool enabled_ = false;
   bool finished_ = false;
   uint64_t backwards_ = 0;
-  // Not yet reported: the last one that is proven, whose time.hi is final, and
-  // the unproven ones behind it.
+  // Not yet reported: the last block that is proven, which may turn out to be
+  // interrupted, and the unproven ones behind it.
+  CoreBlock proven_;
+  bool has_proven_ = false;
   std::vector<CoreBlock> held_;
-  size_t bounded_ = 0;        // that many of held_ are proven
   CoreSink* sink_ = nullptr;  // during Step()
 };
 

@@ -249,7 +249,7 @@ class FlowReader::Impl {
            RawPosition() == window_->buffer().size();
   }
 
-  // What ran before is proven, unless `text` says what is wrong.
+  // The seam's PSB+ proves what ran before.
   void CrossSeam(FlowStep& step) {
     if (!SyncMain(*window_->seam())) {
       return FinishError(step, TraceeAddr());
@@ -273,13 +273,16 @@ class FlowReader::Impl {
     done_ = false;
     step.pos_before = pos_;
     if (status_ < 0) {
-      return FinishError(step, TraceeAddr());
+      return FinishError(step, failed_at_);
     }
     if ((status_ & pts_eos) != 0) {
       return AtEnd(step);
     }
     pt_block block;
     status_ = pt_blk_next(decoder_, &block, sizeof block);
+    if (status_ == -pte_retstack_empty && block.ninsn > 0) {
+      return FinishLostReturn(step, block);
+    }
     if (status_ < 0) {
       // A block that came with the error is not proven to have run.
       return FinishError(step, TraceeAddr(block.ip), block.ninsn);
@@ -292,11 +295,7 @@ class FlowReader::Impl {
       }
       return;
     }
-    step.ip = TraceeAddr(block.ip);
-    step.end_ip = TraceeAddr(block.end_ip);
-    step.ip_known = true;
-    step.insn_count = block.ninsn;
-    step.code_bits = CodeBits(block.mode);
+    SetBlock(step, block);
     step.ends_in_branch =
         block.iclass == ptic_cond_jump || block.iclass == ptic_return;
     step.ends_in_syscall = block.iclass == ptic_far_call;
@@ -313,6 +312,24 @@ class FlowReader::Impl {
       status_ = -pte_bad_query;  // code that never asks for a packet
       return FinishError(step, TraceeAddr(block.ip));
     }
+    Finish(step, FlowKind::kBlock);
+  }
+
+  static void SetBlock(FlowStep& step, const pt_block& block) {
+    step.ip = TraceeAddr(block.ip);
+    step.end_ip = TraceeAddr(block.end_ip);
+    step.ip_known = true;
+    step.insn_count = block.ninsn;
+    step.code_bits = CodeBits(block.mode);
+  }
+
+  // A branch of the trace says that the return ran, if not where it led. The
+  // error is the next step.
+  void FinishLostReturn(FlowStep& step, const pt_block& block) {
+    pos_ = Position();
+    SetBlock(step, block);
+    step.ends_in_branch = true;
+    failed_at_ = step.end_ip;
     Finish(step, FlowKind::kBlock);
   }
 
@@ -358,6 +375,7 @@ class FlowReader::Impl {
   bool in_user_mode_ = true;
   std::optional<ResumePoint> resumed_;  // whose window is not begun yet
   bool told_ = false;
+  TraceeAddr failed_at_;  // of an error to tell
 };
 
 FlowReader::FlowReader(std::span<const std::byte> bytes, CodeImage& image,

@@ -53,21 +53,34 @@ std::optional<TscTicks> TimingEdges::FindUpper(uint64_t pos) {
     ++upper_index_;
   }
   if (upper_index_ >= upper_open_) {
-    upper_until_ = 0;
-    return std::nullopt;  // perhaps there is one, but not known to be behind
+    // Perhaps there is one, but not known to be behind.
+    upper_until_ = EndOfNoUpper(pos);
+    last_upper_.reset();
+    return std::nullopt;
   }
   upper_until_ = After(At(upper_index_).upper_key);
-  last_upper_ = At(upper_index_).ceiling_tsc;
-  return TscTicks(last_upper_);
+  last_upper_ = TscTicks(At(upper_index_).ceiling_tsc);
+  return last_upper_;
 }
 
 // Where the next edge is before T(pos): behind its lower_key, which is its
-// upper_key or later.
+// upper_key or later. Of one not yet read that is behind what was read.
 uint64_t TimingEdges::EndOfLower() const {
   if (lower_index_ < lower_open_) {
     return After(At(lower_index_).lower_key);
   }
-  return lower_index_ < upper_open_ ? After(At(lower_index_).upper_key) : 0;
+  if (lower_index_ < upper_open_) {
+    return After(At(lower_index_).upper_key);
+  }
+  return at_end_ ? UINT64_MAX : reader_.offset();
+}
+
+// Until where to take for granted that there is no edge behind T(pos).
+uint64_t TimingEdges::EndOfNoUpper(uint64_t pos) const {
+  if (at_end_) {
+    return UINT64_MAX;
+  }
+  return upper_open_ == edge_count() ? pos + kReadAheadMax / 2 : 0;
 }
 
 std::optional<TscTicks> TimingEdges::FirstFrom(uint64_t offset) {

@@ -53,11 +53,12 @@ class TimingEdges {
   }
 
   // The first edge behind T(pos): the branches of T(pos) and all before retired
-  // at that time or earlier. Absent if there is none within kReadAheadMax.
-  // Positions must not decrease from call to call, nor be below LowerBound's;
-  // for one that does, the answer is that of the last.
+  // at that time or earlier. Absent if there is none within kReadAheadMax, and
+  // then for half that many bytes more. Positions must not decrease from call
+  // to call, nor be below LowerBound's; for one that does, the answer is that
+  // of the last.
   std::optional<TscTicks> UpperBound(uint64_t pos) {
-    return pos < upper_until_ ? TscTicks(last_upper_) : FindUpper(pos);
+    return pos < upper_until_ ? last_upper_ : FindUpper(pos);
   }
 
   // The first edge at or behind `offset`; absent if there is none. As
@@ -100,6 +101,7 @@ class TimingEdges {
   TscTicks FindLower(uint64_t pos);
   std::optional<TscTicks> FindUpper(uint64_t pos);
   uint64_t EndOfLower() const;
+  uint64_t EndOfNoUpper(uint64_t pos) const;
   bool ScanOne();
   void OnFlowPacket(const Packet& packet);
   void OnTsc(const Packet& packet);
@@ -136,7 +138,7 @@ class TimingEdges {
   uint64_t upper_index_ = 0;  // edges before T(pos) of UpperBound
   // The bounds' last answers, and the positions below which they still hold.
   uint64_t last_lower_ = 0;
-  uint64_t last_upper_ = 0;
+  std::optional<TscTicks> last_upper_;
   uint64_t lower_until_ = 0;
   uint64_t upper_until_ = 0;
   uint64_t latest_ = 0;  // floor of the last edge

@@ -126,6 +126,9 @@ static __noinline void CopySpecial(struct effects* effects,
       effects->message_count = (__u64)result;
       bpf_loop(MESSAGES_MAX, NextMessage, effects, 0);
       break;
+    case kRawSendMessages:  // the length sent, in each mmsghdr
+      CopyRange(effects, state->args[1], (__u64)result * 64);
+      break;
     case kRawFailsOnly:
       effects->unknown |= 1u << kRawNotInTable;
       break;

@@ -137,7 +137,8 @@ enum RawSpecial {
   kRawArchPrctl = 7,
   kRawReceiveMessage = 8,
   kRawReceiveMessages = 9,
-  kRawFailsOnly = 10,
+  kRawSendMessages = 10,
+  kRawFailsOnly = 11,
 };
 
 #define CLEW_RAW_NO_LIMIT 255

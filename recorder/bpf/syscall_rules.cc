@@ -34,6 +34,7 @@ static_assert(static_cast<int>(Special::kArchPrctl) == kRawArchPrctl);
 static_assert(static_cast<int>(Special::kReceiveMessage) == kRawReceiveMessage);
 static_assert(static_cast<int>(Special::kReceiveMessages) ==
               kRawReceiveMessages);
+static_assert(static_cast<int>(Special::kSendMessages) == kRawSendMessages);
 static_assert(static_cast<int>(Special::kFailsOnly) == kRawFailsOnly);
 
 // Calls that change nothing in the memory of the caller.

@@ -1,14 +1,19 @@
 #include "recorder/qemu/core_file.h"
 
 #include <elf.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <sys/procfs.h>
+#include <sys/stat.h>
 #include <sys/user.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cstring>
+#include <set>
 #include <string_view>
 
+#include "common/fd.h"
 #include "common/inputs.h"
 #include "recorder/qemu/start_writer.h"
 
@@ -131,7 +136,59 @@ Notes MakeNotes(const CoreDump& dump, std::span<const GuestRegion> regions) {
   return notes;
 }
 
-// A stretch of a region: bytes in the file, then zeros.
+// Files of which code is mapped: the bundle has copies of them (images/).
+std::set<std::string_view> FilesWithCode(std::span<const GuestRegion> regions) {
+  std::set<std::string_view> files;
+  for (const GuestRegion& region : regions) {
+    if (region.name.starts_with('/') && (region.prot & kProtExec) != 0) {
+      files.insert(region.name);
+    }
+  }
+  return files;
+}
+
+Fd OpenRegular(const std::string& path) {
+  struct stat status = {};
+  return Fd(stat(path.c_str(), &status) == 0 && S_ISREG(status.st_mode)
+                ? open(path.c_str(), O_RDONLY | O_CLOEXEC)
+                : -1);
+}
+
+// As many bytes as there are; the rest are as they were.
+bool ReadSome(int fd, uint64_t offset, std::span<std::byte> to) {
+  while (!to.empty()) {
+    const ssize_t got =
+        pread(fd, to.data(), to.size(), static_cast<off_t>(offset));
+    if (got <= 0) {
+      return got == 0;
+    }
+    to = to.subspan(static_cast<size_t>(got));
+    offset += static_cast<uint64_t>(got);
+  }
+  return true;
+}
+
+// Whether memory has what the region's file has, and zeros behind its end.
+bool IsAsInFile(const GuestRegion& region, const GuestMemory& memory) {
+  constexpr uint64_t kStepBytes = 64 * 1024;
+  const Fd file = OpenRegular(region.name);
+  std::vector<std::byte> in_memory(kStepBytes);
+  for (uint64_t at = 0; at < region.size_bytes; at += kStepBytes) {
+    std::vector<std::byte> in_file(
+        std::min(kStepBytes, region.size_bytes - at));
+    in_memory.resize(in_file.size());
+    if (file.get() < 0 ||
+        !memory.Read(region.addr + at, in_memory.data(), in_memory.size()) ||
+        !ReadSome(file.get(), region.file_offset + at, in_file) ||
+        in_memory != in_file) {
+      return false;
+    }
+  }
+  return true;
+}
+
+// A stretch of a region: bytes in the dump, then bytes that it leaves out:
+// zeros, or those of a file.
 struct Extent {
   uint64_t addr = 0;
   uint64_t file_bytes = 0;
@@ -160,6 +217,14 @@ void AddExtents(const GuestRegion& region, const GuestMemory& memory,
   if (zero_run < kCoreZeroRunBytes) {
     extents.back().file_bytes = extents.back().memory_bytes;
   }
+}
+
+// Which has a file's ELF header, and so its build-id.
+void AddFirstPage(const GuestRegion& region, std::vector<Extent>& extents) {
+  extents.push_back({.addr = region.addr,
+                     .file_bytes = kPageBytes,
+                     .memory_bytes = region.size_bytes,
+                     .prot = region.prot});
 }
 
 Elf64_Ehdr FileHeader(size_t segments) {
@@ -216,9 +281,17 @@ Status WriteCore(const std::string& path, const CoreDump& dump,
                  std::span<const GuestRegion> regions,
                  const GuestMemory& memory) {
   const Notes notes = MakeNotes(dump, regions);
+  const auto with_code = FilesWithCode(regions);
   std::vector<Extent> extents;
   for (const GuestRegion& region : regions) {
-    AddExtents(region, memory, extents);
+    const bool is_image = (region.prot & kProtWrite) == 0 &&
+                          region.size_bytes > kPageBytes &&
+                          with_code.contains(region.name);
+    if (is_image && IsAsInFile(region, memory)) {
+      AddFirstPage(region, extents);
+    } else {
+      AddExtents(region, memory, extents);
+    }
   }
   if (extents.size() + 1 >= PN_XNUM) {
     return Unsupported("{} memory regions are too many for a core dump",

@@ -38,6 +38,10 @@ struct CoreDump {
 // follow one another (their segment has p_memsz > p_filesz).
 inline constexpr uint64_t kCoreZeroRunBytes = 256 * 1024;
 
+// What nobody may write of a file that has code mapped, and is as in that file,
+// is left out but for its first page, as the kernel leaves out file-backed
+// memory (core(5), "Controlling which mappings are written"): images/ has it.
+//
 // Writes an ELF core dump of the program, as the kernel would, that gdb opens:
 // NT_PRSTATUS for each thread, NT_PRPSINFO, NT_SIGINFO, NT_AUXV, NT_FILE, and a
 // PT_LOAD for every region. Source: elf.h; linux/elfcore.h; core(5).

@@ -152,6 +152,9 @@ std::string RawEventsPath(const std::string& folder) {
 std::string RawCodePath(const std::string& folder) {
   return folder + "/raw/code";
 }
+std::string CodeListPath(const std::string& folder) {
+  return folder + "/raw/code_list";
+}
 std::string OutcomePath(const std::string& folder) {
   return folder + "/raw/outcome";
 }

@@ -52,6 +52,7 @@ std::string RawInputsPath(const std::string& folder, Tid thread);
     const std::string& folder);
 std::string RawEventsPath(const std::string& folder);
 std::string RawCodePath(const std::string& folder);
+std::string CodeListPath(const std::string& folder);
 std::string OutcomePath(const std::string& folder);
 std::string StartPath(const std::string& folder);
 std::string CorePath(const std::string& folder);

@@ -35,13 +35,16 @@ StreamBlock RandomBlock(std::mt19937_64& random, TscInterval& time) {
 
 void ExpectFront(ItemQueue& queue, const StreamItem& wanted) {
   ASSERT_FALSE(queue.empty());
+  const auto popped = queue.Pop(kSlice);
+  ASSERT_TRUE(popped);
+  const std::optional<StreamItem>& item = *popped;
+  ASSERT_TRUE(item);
+  ASSERT_EQ(item->index(), wanted.index());
   if (const auto* gap = std::get_if<Gap>(&wanted)) {
-    ASSERT_TRUE(queue.FrontIsGap());
-    EXPECT_EQ(queue.PopGap().detail, gap->detail);
+    EXPECT_EQ(std::get<Gap>(*item).detail, gap->detail);
     return;
   }
-  ASSERT_FALSE(queue.FrontIsGap());
-  EXPECT_EQ(queue.PopBlock(kSlice), std::get<StreamBlock>(wanted));
+  EXPECT_EQ(std::get<StreamBlock>(*item), std::get<StreamBlock>(wanted));
 }
 
 TEST(ItemQueueTest, GivesBackWhatWasPushedInOrder) {

@@ -1,17 +1,21 @@
 // Goal: whatever form a recording of perf has, an import of it decodes to what
 // the program executed, or says what is missing: files without build-ids, pipe
-// format, code of the vDSO, no CPU named.
+// format, a stream for each thread, code of the vDSO, no CPU named, an image
+// that is not there, code in memory that its file lacks.
 // Method: a small program with a library, compiled here without build-ids, is
-// stepped natively and traced by our encoder; the oracle is the stepper.
+// stepped natively and traced by our encoder; the oracle is the stepper, and
+// for a missing image also perf itself, where it is installed.
 #include <elf.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <array>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
 
@@ -65,9 +69,18 @@ long work(long n) {
 }
 )";
 
+constexpr char kAuxtrace = 71;  // PERF_RECORD_AUXTRACE
 constexpr const char* kCpu = "GenuineIntel,6,158,10";
 
-using Ips = std::vector<uint64_t>;
+using Ips = std::map<Tid, std::vector<uint64_t>>;
+
+size_t Count(const Ips& ips) {
+  size_t count = 0;
+  for (const auto& [thread, of_thread] : ips) {
+    count += of_thread.size();
+  }
+  return count;
+}
 
 // A core dump of thread `tid` with the vDSO at `addr`.
 std::string CoreWithVdso(int32_t tid, uint64_t addr,
@@ -134,8 +147,9 @@ struct Recording {
   int32_t process = 0;
   Ips truth;
 
-  void Record(const std::string& program) {
+  void Record(const std::string& program, uint32_t cores = 1) {
     recorder::PerfDataConfig config;
+    config.core_count = cores;
     config.command = {program};
     config.cpu_id = kCpu;
     auto pt = recorder::SteppedPt::Create(PosixFileSystem(), perf_data, config);
@@ -145,8 +159,8 @@ struct Recording {
     ASSERT_TRUE(run) << run.error().message;
     ASSERT_TRUE((*pt)->Finish());
     process = run->process;
-    truth = (*pt)->thread_ips().begin()->second;
-    ASSERT_GT(truth.size(), 10'000u);
+    truth = {(*pt)->thread_ips().begin(), (*pt)->thread_ips().end()};
+    ASSERT_GT(Count(truth), 10'000u);
   }
 };
 
@@ -227,7 +241,7 @@ class ImportFormsTest : public testing::Test {
         }
         CLEW_RETURN_IF_ERROR(streams->ForEachInstruction(
             *block, [&](const decoder::WalkedInsn& insn) {
-              decoded.ips.push_back(insn.ip.as_int());
+              decoded.ips[thread].push_back(insn.ip.as_int());
             }));
       }
     }
@@ -321,7 +335,7 @@ TEST_F(ImportFormsTest, TheVdsoComesOutOfTheCoreDump) {
   const json without = Import(recording_->perf_data, Path("a.clew"));
   EXPECT_THAT(ImageOf(without, "[vdso]").value("why", ""),
               HasSubstr("a core dump of the run has it"));
-  EXPECT_LT(Decode(Path("a.clew")).ips.size(), recording_->truth.size());
+  EXPECT_LT(Count(Decode(Path("a.clew")).ips), Count(recording_->truth));
   const auto core = WithCore();
   const json with = Import(recording_->perf_data, Path("b.clew"), core);
   const json vdso = ImageOf(with, "[vdso]");
@@ -343,6 +357,132 @@ TEST_F(ImportFormsTest, ARecordingThatNamesNoCpuIsWarnedOf) {
       Import(Path("perf.data"), Path("b.clew"), {"--cpu", kCpu})["warnings"]
           .dump(),
       Not(HasSubstr("CPU")));
+}
+
+// How many instructions perf gets out of it.
+size_t CountByPerf(const std::string& perf_data) {
+  const ProgramOutput script = Shell("perf script --itrace=i0ns -F ip -i " +
+                                     perf_data + " 2>/dev/null | wc -l");
+  EXPECT_EQ(script.exit_status, 0) << script.text;
+  return std::strtoull(script.text.c_str(), nullptr, 10);
+}
+
+TEST_F(ImportFormsTest, OfATraceWithAMissingImageAsMuchIsLeftAsPerfKeeps) {
+  if (Shell("perf script --help").exit_status != 0) {
+    GTEST_SKIP() << "no perf here; install linux-perf";
+  }
+  const Moved library(Recorded("libwork.so"), Path("away/libwork.so"));
+  const json report = Import(recording_->perf_data, Path("a.clew"));
+  EXPECT_EQ(ImageOf(report, "libwork.so").value("why", ""), "not found");
+  const Decoded decoded = Decode(Path("a.clew"));
+  EXPECT_GT(decoded.gaps, 0u);
+  EXPECT_LT(Count(decoded.ips), Count(recording_->truth));
+  EXPECT_GE(Count(decoded.ips), CountByPerf(recording_->perf_data));
+}
+
+// A debugger's breakpoint is in memory and not in the file.
+constexpr const char* kTrapProgram = R"(
+#include <signal.h>
+static volatile int hits;
+static void OnTrap(int signal) { (void)signal; ++hits; }
+int main(void) {
+  signal(SIGTRAP, OnTrap);
+  for (int i = 0; i < 10; ++i) {
+    __asm__ volatile("nop; nop; nop; int3; nop; nop; nop");
+  }
+  return hits != 10;
+}
+)";
+
+TEST_F(ImportFormsTest, CodeInMemoryThatTheFileLacksIsAGap) {
+  WriteFile(Path("trap.c"), kTrapProgram);
+  const ProgramOutput made =
+      Shell("cc -O1 -o " + Path("trap") + " " + Path("trap.c"));
+  ASSERT_EQ(made.exit_status, 0) << made.text;
+  Recording recording;
+  ASSERT_NO_FATAL_FAILURE(recording.Record(Path("trap")));
+  std::string file = ReadFile(Path("trap"));
+  const size_t at = file.find("\x90\x90\x90\xcc\x90\x90\x90");
+  ASSERT_NE(at, std::string::npos);
+  file[at + 3] = '\x90';
+  WriteFile(Path("trap"), file);
+  Import(recording.perf_data, Path("a.clew"));
+  const Decoded decoded = Decode(Path("a.clew"));
+  EXPECT_GE(decoded.gaps, 10u);
+  // Nothing is made up: what was decoded was executed, in that order.
+  const auto& truth = recording.truth.begin()->second;
+  auto executed = truth.begin();
+  for (const uint64_t ip : decoded.ips.begin()->second) {
+    executed = std::find(executed, truth.end(), ip);
+    ASSERT_NE(executed, truth.end()) << fmt::format("{:#x}", ip);
+    ++executed;
+  }
+}
+
+constexpr const char* kThreads = R"(
+#include <pthread.h>
+static void* Run(void* n) {
+  for (volatile long i = 0; i < *(long*)n; ++i) { }
+  return 0;
+}
+int main(void) {
+  long few = 500, many = 1500;
+  pthread_t other;
+  pthread_create(&other, 0, Run, &many);
+  Run(&few);
+  return pthread_join(other, 0);
+}
+)";
+
+// Where the next record is: behind the PT of an AUXTRACE.
+size_t RecordBytes(const std::string& bytes, size_t at) {
+  uint16_t size = 0;
+  std::memcpy(&size, bytes.data() + at + 6, sizeof size);
+  uint64_t pt = 0;
+  if (bytes[at] == kAuxtrace) {
+    std::memcpy(&pt, bytes.data() + at + 8, sizeof pt);
+  }
+  return size + pt;
+}
+
+// As `perf record --per-thread` has it: PT is of threads, cpu is -1.
+std::string PerThread(std::string bytes, const std::vector<Tid>& of_cores) {
+  std::array<uint64_t, 2> data = {};
+  std::memcpy(data.data(), bytes.data() + 40, sizeof data);
+  for (size_t at = data[0]; at < data[0] + data[1];
+       at += RecordBytes(bytes, at)) {
+    if (bytes[at] != kAuxtrace) {
+      continue;
+    }
+    uint32_t core = 0;
+    std::memcpy(&core, bytes.data() + at + 40, sizeof core);
+    const std::array<int32_t, 2> of = {of_cores.at(core).as_int(), -1};
+    std::memcpy(bytes.data() + at + 36, of.data(), sizeof of);
+  }
+  return bytes;
+}
+
+TEST_F(ImportFormsTest, EachThreadHasItsOwnInAPerThreadRecording) {
+  WriteFile(Path("threads.c"), kThreads);
+  const ProgramOutput made =
+      Shell("cc -O1 -pthread -o " + Path("threads") + " " + Path("threads.c"));
+  ASSERT_EQ(made.exit_status, 0) << made.text;
+  Recording recording;
+  ASSERT_NO_FATAL_FAILURE(recording.Record(Path("threads"), 2));
+  const Tid first(recording.process);
+  ASSERT_EQ(recording.truth.size(), 2u);
+  const Tid second = recording.truth.rbegin()->first;
+  ASSERT_NE(first, second);
+  WriteFile(Path("perf.data"),
+            PerThread(ReadFile(recording.perf_data), {first, second}));
+  const json report = Import(Path("perf.data"), Path("a.clew"));
+  EXPECT_EQ(report["streams"], "2 threads");
+  const Decoded decoded = Decode(Path("a.clew"));
+  EXPECT_EQ(decoded.gaps, 0u);
+  EXPECT_TRUE(decoded.ips == recording.truth);
+  const ProgramOutput info = Clew({"info", "--no-backtraces", Path("a.clew")});
+  EXPECT_THAT(info.text, HasSubstr("of 2 threads"));
+  EXPECT_THAT(info.text, Not(HasSubstr("4294967295")));
 }
 
 }  // namespace

@@ -9,8 +9,10 @@
 #include <span>
 
 #include "cli/import_bundle.h"
+#include "common/build_id.h"
 #include "common/check.h"
 #include "decoder/bundle/convert.h"
+#include "decoder/code_file.h"
 #include "decoder/core_dump.h"
 #include "decoder/trace.h"
 
@@ -32,8 +34,16 @@ void CheckManifest(const recorder::ImportedRun& run) {
              "the manifest lost something");
 }
 
+// What a file is asked before it is taken for an image.
+void LookAtImage(std::span<const std::byte> file) {
+  CLEW_CHECK(BuildIdOf(file).size() <= kBuildIdBytesMax, "a long build-id");
+  (void)LacksCode(file);
+  (void)HasCodeAt(file, 0);
+}
+
 Status Import(std::span<const std::byte> perf_data,
               std::span<const std::byte> core_bytes) {
+  LookAtImage(core_bytes);
   CLEW_ASSIGN_OR_RETURN(data, PerfData::Over(perf_data, "fuzz"));
   std::vector<ImageMatch> images;
   TraceConfig config;
@@ -49,6 +59,7 @@ Status Import(std::span<const std::byte> perf_data,
   CheckManifest(cli::DescribeRun(*trace, images, nullptr));
   CLEW_ASSIGN_OR_RETURN(core, CoreDump::Over(core_bytes, "core"));
   CheckManifest(cli::DescribeRun(*trace, images, &core));
+  LookAtImage(core.vdso());
   return {};
 }
 

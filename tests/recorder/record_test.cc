@@ -213,6 +213,24 @@ TEST_F(RecordTest, TheCoreDumpHasEveryThreadWhetherItRanOrNot) {
   EXPECT_THAT(Gdb("backtrace"), HasSubstr("main")) << "who ended it is first";
 }
 
+// Of the bytes that images/ has as well, the dump has none, and gdb takes them
+// from there; what was relocated is in it.
+TEST_F(RecordTest, TheCoreDumpLeavesOutWhatTheImagesHave) {
+  ASSERT_EQ(FailureOf("abort").signal, SIGABRT);
+  uint64_t images = 0;
+  for (const auto& file :
+       fs::recursive_directory_iterator(folder_ + "/b.clew/images")) {
+    images += file.is_regular_file() ? file.file_size() : 0;
+  }
+  EXPECT_GT(images, 2'000'000u);
+  EXPECT_LT(fs::file_size(folder_ + "/b.clew/core"), images / 4);
+  EXPECT_THAT(Gdb("backtrace"), HasSubstr("main"));
+  const std::string code = Gdb("x/16xb abort");
+  EXPECT_THAT(code, HasSubstr("abort>:"));
+  EXPECT_THAT(code, Not(HasSubstr("0x00\t0x00\t0x00\t0x00\t0x00\t0x00")));
+  EXPECT_THAT(Gdb("x/s *environ"), HasSubstr("="));
+}
+
 TEST_F(RecordTest, ADeadlockIsSeenAtOnceAndALongRunAtTheTimeLimit) {
   EXPECT_EQ(FailureOf("deadlock").kind, FailureKind::kHang);
   std::array<uint64_t, 2> insns;
@@ -334,6 +352,25 @@ TEST_F(RecordTest, OnlyARunThatIsKeptWritesACoreDump) {
     ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &before), 0);
     EXPECT_EQ(outcome.has_value(), only_failed);
   }
+}
+
+TEST_F(RecordTest, InstructionsThatCannotBeReplayedAreToldWithTheirPlace) {
+  const std::vector<std::byte> sldt = {std::byte{0x0f}, std::byte{0x00},
+                                       std::byte{0xc0}};
+  RecordOptions options = Options({Tracee("endings"), "rare"});
+  size_t asked = 0;
+  options.can_replay = [&](std::span<const std::byte> bytes) {
+    ++asked;
+    return !std::ranges::equal(bytes, sldt);
+  };
+  const auto outcome = Record(options);
+  ASSERT_TRUE(outcome.has_value()) << outcome.error().message;
+  EXPECT_GT(asked, 1000u);
+  EXPECT_LT(asked, outcome->insns / 2) << "each once";
+  ASSERT_EQ(outcome->unknown_insns.size(), 1u);
+  EXPECT_EQ(outcome->unknown_insns[0].insn.bytes, sldt);
+  EXPECT_THAT(outcome->unknown_insns[0].place,
+              HasSubstr("recorder_tracee_endings+0x"));
 }
 
 // Puts a script in QEMU's place.

@@ -276,5 +276,59 @@ TEST(CheckerTest, RefusesEveryKindOfWrongOrder) {
   EXPECT_FALSE(CheckOrder(other.trace, wrong).has_value()) << "wrong values";
 }
 
+// A trace that breaks its own rules, or cannot be made at all, is no reason to
+// stop looking: the engines that run the program do not need it.
+TEST(PortfolioTest, AnErrorOfTheTraceEndsZ3Alone) {
+  ToyTrace toy = testing::MakeRandomTrace(1, false);
+  auto executor = TraceExecutor::Create(toy.trace);
+  ASSERT_TRUE(executor.has_value());
+  constraints::ConstraintTrace invalid = toy.trace;
+  invalid.path.push_back({.condition = nullptr,
+                          .thread = 0,
+                          .after_accesses = 0,
+                          .group = toy.trace.time_group,
+                          .ip = {}});
+  const TraceProvider providers[] = {
+      []() -> Result<constraints::ConstraintTrace> {
+        return Unsupported("no trace today");
+      },
+      [&]() -> Result<constraints::ConstraintTrace> { return invalid; }};
+  for (const TraceProvider& provider : providers) {
+    const auto found = Solve(**executor, provider, {});
+    ASSERT_TRUE(found.has_value()) << found.error().message;
+    EXPECT_EQ(found->verdict, Verdict::kWitness);
+    (*executor)->RollBack(0);
+
+    SolveOptions only_z3;
+    only_z3.use_search = only_z3.use_repair = only_z3.use_beam = false;
+    EXPECT_FALSE(Solve(**executor, provider, only_z3).has_value());
+  }
+}
+
+TEST(PortfolioTest, ItIsToldThatZ3EndedWithAnError) {
+  ToyTrace toy;
+  uint64_t seed = 0;
+  do {
+    toy = testing::MakeRandomTrace(++seed, false);
+    (void)testing::Falsify(toy, seed);
+  } while (testing::HasWitness(toy.trace, kStepsMax).value_or(true));
+  auto executor = TraceExecutor::Create(toy.trace);
+  ASSERT_TRUE(executor.has_value());
+  SolveOptions options;
+  options.seconds = 0.3;
+  options.first_slice_seconds = 0.001;
+  options.use_search = options.use_beam = false;  // repair refutes nothing
+  const auto report = Solve(
+      **executor,
+      []() -> Result<constraints::ConstraintTrace> {
+        return Unsupported("no trace today");
+      },
+      options);
+  ASSERT_TRUE(report.has_value()) << report.error().message;
+  EXPECT_EQ(report->verdict, Verdict::kUnknown);
+  EXPECT_EQ(std::ranges::count(report->runs, "no trace today", &EngineRun::why),
+            1);
+}
+
 }  // namespace
 }  // namespace clew::solver

@@ -12,6 +12,7 @@
 #include "symbolic/guess_run.h"
 #include "symbolic/window_search.h"
 #include "tests/symbolic/guest_cases.h"
+#include "tests/symbolic/guest_racy.h"
 #include "tests/symbolic/guest_straddle.h"
 
 namespace clew::symbolic {
@@ -24,13 +25,15 @@ using testing::RecordCase;
 
 // A recording as constraints, and what they live on.
 struct Built {
-  explicit Built(const GuestRecording& guest)
+  explicit Built(const GuestRecording& guest,
+                 std::span<const ScheduleStep> along = {})
       : session(std::move(process::Session::Open(guest.recording()).value())),
         words(session->start().thread_count(), 0) {
     LearnAlongPaths(*FirstPoint(session->start(), 0, {}), ~uint64_t{0},
                     guest.recording().failure, words, nullptr);
-    trace =
-        BuildTrace(session->start(), words.ContestedWords(), pool, {}).value();
+    trace = BuildTrace(session->start(), words.ContestedWords(), pool,
+                       {.along = along})
+                .value();
   }
 
   std::unique_ptr<process::Session> session;
@@ -128,6 +131,69 @@ TEST(TraceBuilderTest, EveryConditionHoldsAlongAWitness) {
   }
   EXPECT_GT(held, 20u);
   EXPECT_LT(assumptions_failed, 6u);
+}
+
+// Where addresses are data the guess is soon wrong about them. Along what
+// happened they are right, and all of the formula holds, assumptions included.
+TEST(TraceBuilderTest, AlongWhatHappenedEvenItsAssumptionsHold) {
+  uint64_t guesses_wrong = 0;
+  const GuestCase racy = {"racy index", testing::GuestRacyIndex, 40};
+  for (const GuestCase& guest_case : {racy, kGuestCases[3], kGuestCases[4]}) {
+    for (uint64_t seed = 1; seed <= 6; ++seed) {
+      SCOPED_TRACE(fmt::format("{}, seed {}", guest_case.name, seed));
+      const GuestRecording guest = RecordCase(guest_case, seed);
+      guesses_wrong += Built(guest).trace.consistent ? 0 : 1;
+      const Built built(guest, guest.truth().schedule);
+      EXPECT_TRUE(built.trace.consistent);
+      EXPECT_EQ(built.trace.insns_run, guest.truth().insns);
+      EXPECT_EQ(Disagreement(built, guest.truth().schedule), "");
+    }
+  }
+  EXPECT_GT(guesses_wrong, 6u);
+}
+
+// A run that has left the recorded paths asserts no address any more: without
+// that, no order of the racy index would satisfy its formula.
+TEST(TraceBuilderTest, BehindADepartureNoAddressIsAsserted) {
+  uint64_t departed = 0;
+  for (uint64_t seed = 1; seed <= 6; ++seed) {
+    const GuestRecording guest =
+        RecordCase({"racy index", testing::GuestRacyIndex, 40}, seed);
+    const Built guessed(guest);
+    const Built true_one(guest, guest.truth().schedule);
+    const auto assumptions = [](const Built& built) {
+      return built.trace.trace.path.size() -
+             WithoutAssumptions(built.trace).path.size();
+    };
+    ASSERT_GT(assumptions(true_one), 100u);
+    if (!guessed.trace.consistent) {
+      ++departed;
+      EXPECT_LT(assumptions(guessed), assumptions(true_one));
+    }
+  }
+  EXPECT_GT(departed, 3u);
+}
+
+// What a thread has read comes to another one through a word that nobody
+// contests.
+TEST(TraceBuilderTest, WordsThroughWhichValuesCrossThreadsAreTraced) {
+  uint64_t crossed = 0;
+  for (uint64_t seed = 1; seed <= 6; ++seed) {
+    SCOPED_TRACE(fmt::format("seed {}", seed));
+    const GuestRecording guest =
+        RecordCase({"results", testing::GuestLeavesResults, 30}, seed, 64);
+    const Built built(guest);
+    const Status valid = constraints::Validate(built.trace.trace);
+    EXPECT_TRUE(valid) << valid.error().message;
+    std::unordered_set<uint64_t> traced;
+    for (const auto& thread : built.trace.trace.threads) {
+      for (const auto& access : thread.accesses) {
+        traced.insert(access.addr.as_int() / 8);
+      }
+    }
+    crossed += traced.size() > built.words.ContestedWords().size() ? 1 : 0;
+  }
+  EXPECT_GT(crossed, 3u);
 }
 
 }  // namespace

@@ -56,12 +56,26 @@ Block& BlockTable::Translate(qemu_plugin_tb* tb) {
     const std::lock_guard lock(mutex_);
     block->is_handler = handlers_.contains(block->ip);
     blocks_.emplace(block->ip, block);
+    ListCode(tb, block->insn_count);
   }
   qemu_plugin_register_vcpu_tb_exec_cb(tb, callbacks_.on_block,
                                        kQemuCallbackNoRegs, block);
   AddInputPoints(tb, *block);
   AddMemoryPoints(tb, *block);
   return *block;
+}
+
+// REQUIRES the lock.
+void BlockTable::ListCode(qemu_plugin_tb* tb, uint32_t insn_count) {
+  for (uint32_t i = 0; i < insn_count; ++i) {
+    const qemu_plugin_insn* insn = qemu_plugin_tb_get_insn(tb, i);
+    code_list_.Add(qemu_plugin_insn_vaddr(insn), BytesOf(insn));
+  }
+}
+
+Status BlockTable::CloseCodeList() {
+  const std::lock_guard lock(mutex_);
+  return code_list_.file().Close();
 }
 
 void BlockTable::AddHandler(uint64_t ip) {

@@ -10,9 +10,11 @@
 #include <mutex>
 #include <unordered_map>
 #include <unordered_set>
+#include <utility>
 #include <vector>
 
 #include "recorder/pt_encoder/branch_class.h"
+#include "recorder/qemu/code_list.h"
 #include "recorder/qemu/insn_scan.h"
 #include "recorder/qemu/plugin/qemu_api.h"
 
@@ -60,19 +62,25 @@ struct BlockCallbacks {
 // All blocks. Thread-safe: QEMU translates from any thread.
 class BlockTable {
  public:
-  explicit BlockTable(const BlockCallbacks& callbacks)
-      : callbacks_(callbacks) {}
+  BlockTable(const BlockCallbacks& callbacks, RawFile code_list)
+      : callbacks_(callbacks), code_list_(std::move(code_list)) {}
   // Describes `tb` and registers its callbacks.
   Block& Translate(qemu_plugin_tb* tb);
   // `ip` became the address of a signal handler.
   void AddHandler(uint64_t ip);
+  // Writes the list of the code out. Later code is not in it.
+  [[nodiscard]] Status CloseCodeList();
+  // In a copy of the process: without a lock, and without writing.
+  void Abandon() { code_list_.file().Abandon(); }
 
  private:
+  void ListCode(qemu_plugin_tb* tb, uint32_t insn_count);
   void AddMemoryPoints(qemu_plugin_tb* tb, Block& block);
   void AddInputPoints(qemu_plugin_tb* tb, Block& block);
 
   BlockCallbacks callbacks_;
   std::mutex mutex_;
+  CodeListWriter code_list_;
   std::unordered_set<uint64_t> handlers_;
   std::unordered_multimap<uint64_t, Block*> blocks_;
 };

@@ -140,6 +140,9 @@ void Recording::Finish(const Failure& failure) {
   if (const Status closed = tracer_->Close(); !closed && status) {
     status = closed;
   }
+  if (const Status closed = blocks_.CloseCodeList(); !closed && status) {
+    status = closed;
+  }
   if (const Status closed = raw_code_.Close(); !closed && status) {
     status = closed;
   }

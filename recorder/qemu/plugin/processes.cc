@@ -68,6 +68,7 @@ void Recording::BecomeChild() {
   }
   g_runner = Runner();
   tracer_->Abandon();
+  blocks_.Abandon();
   outcome_.Abandon();
   raw_code_.Abandon();
   for (Thread* thread : by_slot_) {

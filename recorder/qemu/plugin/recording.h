@@ -107,7 +107,8 @@ class Recording {
 
  private:
   Recording(const Session& session, GuestMemory memory,
-            std::unique_ptr<Tracer> tracer, RawFile outcome, RawFile raw_code);
+            std::unique_ptr<Tracer> tracer, RawFile outcome, RawFile raw_code,
+            RawFile code_list);
 
   // turns.cc. All but WaitForTurn, Wake, Begin and Settle REQUIRE the
   // lock.

@@ -151,12 +151,12 @@ Recording* g_recording = nullptr;
 
 Recording::Recording(const Session& session, GuestMemory memory,
                      std::unique_ptr<Tracer> tracer, RawFile outcome,
-                     RawFile raw_code)
+                     RawFile raw_code, RawFile code_list)
     : session_(session),
       memory_(std::move(memory)),
       tracer_(std::move(tracer)),
       outcome_(std::move(outcome)),
-      blocks_(HotPathCallbacks()),
+      blocks_(HotPathCallbacks(), std::move(code_list)),
       raw_code_(std::move(raw_code)),
       versions_shown_(session.scheduler.cores, 0),
       scheduler_(session.scheduler),
@@ -168,9 +168,11 @@ Result<std::unique_ptr<Recording>> Recording::Create(const Session& session) {
   CLEW_ASSIGN_OR_RETURN(outcome,
                         RawFile::Create(OutcomePath(session.folder) + ".new"));
   CLEW_ASSIGN_OR_RETURN(raw_code, RawFile::Create(RawCodePath(session.folder)));
-  return std::unique_ptr<Recording>(
-      new Recording(session, std::move(memory), std::move(tracer),
-                    std::move(outcome), std::move(raw_code)));
+  CLEW_ASSIGN_OR_RETURN(code_list,
+                        RawFile::Create(CodeListPath(session.folder)));
+  return std::unique_ptr<Recording>(new Recording(
+      session, std::move(memory), std::move(tracer), std::move(outcome),
+      std::move(raw_code), std::move(code_list)));
 }
 
 }  // namespace clew::recorder

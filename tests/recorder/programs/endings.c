@@ -121,6 +121,8 @@ int main(int argc, char** argv) {
     WaitOutside(argc > 2 ? argv[2] : NULL);
   } else if (strcmp(how, "stop") == 0) {
     Stop(argv[2]);
+  } else if (strcmp(how, "rare") == 0) {
+    __asm__ volatile("sldt %%eax" : : : "eax");
   } else if (strcmp(how, "large") == 0) {
     const size_t size = (size_t)64 << 20;
     sink = *(char*)memset(malloc(size), 1, size);

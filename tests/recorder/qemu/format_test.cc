@@ -7,12 +7,15 @@
 #include <gtest/gtest.h>
 #include <sys/mman.h>
 
+#include <array>
 #include <cstring>
 #include <filesystem>
+#include <fstream>
 #include <vector>
 
 #include "common/file.h"
 #include "proto/bundle.pb.h"
+#include "recorder/qemu/code_list.h"
 #include "recorder/qemu/input_writer.h"
 #include "recorder/qemu/insn_scan.h"
 #include "recorder/qemu/session.h"
@@ -62,6 +65,29 @@ TEST(InputWriterTest, GeneratedCodeReadsARecordedCall) {
   EXPECT_EQ(read.output_digest(), 77u);
   EXPECT_EQ(read.output_bytes(), 5u);
   munmap(page, kPageBytes);
+  std::filesystem::remove(path);
+}
+
+TEST(CodeListTest, HasEachInstructionOnceWithItsFirstPlace) {
+  const std::string path = testing::TempDir() + "clew-code-list";
+  const std::array<uint8_t, 3> first = {0x0f, 0x00, 0xc0};
+  const std::array<uint8_t, 1> second = {0x90};
+  CodeListWriter writer(*RawFile::Create(path));
+  writer.Add(0x401000, first);
+  writer.Add(0x401003, second);
+  writer.Add(0x500000, first);
+  ASSERT_TRUE(writer.file().Close().has_value());
+  const auto list = ReadCodeList(path);
+  ASSERT_TRUE(list.has_value()) << list.error().message;
+  ASSERT_EQ(list->size(), 2u);
+  EXPECT_EQ((*list)[0].ip, TraceeAddr(0x401000));
+  EXPECT_EQ((*list)[0].bytes.size(), 3u);
+  EXPECT_EQ((*list)[0].bytes[2], std::byte{0xc0});
+  EXPECT_EQ((*list)[1].bytes.size(), 1u);
+  for (const char* bad : {"401000", "401000 0", "x 90", "401000 9g"}) {
+    std::ofstream(path) << bad << "\n";
+    EXPECT_FALSE(ReadCodeList(path).has_value()) << bad;
+  }
   std::filesystem::remove(path);
 }
 

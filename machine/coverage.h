@@ -1,0 +1,35 @@
+#ifndef CLEW_MACHINE_COVERAGE_H_
+#define CLEW_MACHINE_COVERAGE_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+
+#include "machine/decode.h"
+#include "machine/domain.h"
+#include "machine/insn.h"
+
+namespace clew::machine {
+
+// What the machine can execute, without executing it. Not thread-safe.
+class Coverage {
+ public:
+  Coverage();
+
+  // True if a Cpu executes the instruction that `bytes` begin with, or faults
+  // as a CPU does; false if it would stop as unsupported.
+  bool Has(std::span<const std::byte> bytes);
+  // As Decoder::Describe.
+  std::string Describe(uint64_t ip, std::span<const std::byte> bytes) {
+    return decoder_.Describe(ip, bytes);
+  }
+
+ private:
+  Decoder decoder_;
+  HandlerTable<Concrete> handlers_;
+};
+
+}  // namespace clew::machine
+
+#endif  // CLEW_MACHINE_COVERAGE_H_

@@ -1,0 +1,63 @@
+#include "recorder/qemu/code_list.h"
+
+#include <charconv>
+#include <fstream>
+
+namespace clew::recorder {
+namespace {
+
+std::string Hex(std::span<const uint8_t> bytes) {
+  std::string text;
+  for (const uint8_t byte : bytes) {
+    text += fmt::format("{:02x}", byte);
+  }
+  return text;
+}
+
+template <class T>
+bool ParseHex(std::string_view text, T& to) {
+  const char* end = text.data() + text.size();
+  const auto [at, error] = std::from_chars(text.data(), end, to, 16);
+  return error == std::errc() && at == end;
+}
+
+Result<CodeInsn> ParseLine(const std::string& line) {
+  const size_t space = line.find(' ');
+  uint64_t ip = 0;
+  bool ok = space != line.npos && line.size() % 2 == (space + 1) % 2 &&
+            ParseHex(std::string_view(line).substr(0, space), ip);
+  CodeInsn insn{.ip = TraceeAddr(ip), .bytes = {}};
+  for (size_t at = space + 1; ok && at < line.size(); at += 2) {
+    uint8_t byte = 0;
+    ok = ParseHex(std::string_view(line).substr(at, 2), byte);
+    insn.bytes.push_back(std::byte{byte});
+  }
+  if (!ok) {
+    return CorruptInput("{:?} is no address and bytes of an instruction", line);
+  }
+  return insn;
+}
+
+}  // namespace
+
+void CodeListWriter::Add(uint64_t ip, std::span<const uint8_t> bytes) {
+  const auto [added, is_new] = seen_.insert(Hex(bytes));
+  if (is_new) {
+    file_.Append(fmt::format("{:x} {}\n", ip, *added));
+  }
+}
+
+Result<std::vector<CodeInsn>> ReadCodeList(const std::string& path) {
+  std::ifstream file(path);
+  if (!file) {
+    return SystemError(errno, fmt::format("cannot open {:?}", path));
+  }
+  std::vector<CodeInsn> list;
+  for (std::string line; std::getline(file, line);) {
+    CLEW_ASSIGN_OR_RETURN(insn, ParseLine(line));
+    list.push_back(std::move(insn));
+  }
+  return list;
+}
+
+}  // namespace clew::recorder

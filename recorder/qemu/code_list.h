@@ -1,0 +1,43 @@
+#ifndef CLEW_RECORDER_QEMU_CODE_LIST_H_
+#define CLEW_RECORDER_QEMU_CODE_LIST_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <set>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "common/result.h"
+#include "common/units.h"
+#include "recorder/qemu/raw_file.h"
+
+namespace clew::recorder {
+
+// An instruction of the program's, and one place where it is.
+struct CodeInsn {
+  TraceeAddr ip;
+  std::vector<std::byte> bytes;
+};
+
+// Collects the instructions that a run came to, each sequence of bytes once, in
+// a file with a line for each. Not thread-safe.
+class CodeListWriter {
+ public:
+  explicit CodeListWriter(RawFile file) : file_(std::move(file)) {}
+  // `bytes` is one whole instruction.
+  void Add(uint64_t ip, std::span<const uint8_t> bytes);
+  RawFile& file() { return file_; }
+
+ private:
+  RawFile file_;
+  std::set<std::string, std::less<>> seen_;  // bytes, as the file has them
+};
+
+// What a CodeListWriter has written, and closed. kCorruptInput names the line.
+[[nodiscard]] Result<std::vector<CodeInsn>> ReadCodeList(
+    const std::string& path);
+
+}  // namespace clew::recorder
+
+#endif  // CLEW_RECORDER_QEMU_CODE_LIST_H_

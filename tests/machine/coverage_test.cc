@@ -1,0 +1,82 @@
+// Goal: what Coverage says of an instruction is what a Machine does with it.
+// Method: each opcode of the four maps, with and without prefixes, operands in
+// registers and in memory, run on a Machine.
+#include "machine/coverage.h"
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <vector>
+
+#include "common/inputs.h"
+#include "machine/cpu.h"
+#include "machine/memory.h"
+
+namespace clew::machine {
+namespace {
+
+constexpr uint64_t kCode = 0x10000;
+
+// Padded with zeros, as memory behind it is.
+std::vector<std::byte> Insn(const std::vector<uint8_t>& opcode) {
+  std::vector<std::byte> bytes(kInsnBytesMax);
+  for (size_t i = 0; i < opcode.size(); ++i) {
+    bytes[i] = std::byte{opcode[i]};
+  }
+  return bytes;
+}
+
+bool MachineStops(const std::vector<std::byte>& bytes) {
+  Memory memory;
+  memory.Map(kCode, 4096, kProtRead | kProtWrite | kProtExec);
+  memory.Poke(kCode, bytes);
+  Registers registers;
+  registers.rip = kCode;
+  registers.gpr[kRcx] = kCode + 2048;
+  CodeCache code;
+  Machine machine(registers, memory, code);
+  return machine.Run(1).kind == StopKind::kUnsupported;
+}
+
+TEST(CoverageTest, KnowsWhatIsAndWhatIsNot) {
+  Coverage coverage;
+  EXPECT_TRUE(coverage.Has(Insn({0x90})));                     // nop
+  EXPECT_TRUE(coverage.Has(Insn({0x0f, 0xa2})));               // cpuid
+  EXPECT_TRUE(coverage.Has(Insn({0x0f, 0x05})));               // syscall
+  EXPECT_TRUE(coverage.Has(Insn({0x0f, 0x0b})));               // ud2 faults
+  EXPECT_FALSE(coverage.Has(Insn({0x0f, 0x00, 0xc0})));        // sldt eax
+  EXPECT_FALSE(coverage.Has(Insn({0xc5, 0xf4, 0x58, 0xc2})));  // vaddps
+  EXPECT_FALSE(coverage.Has({}));
+  EXPECT_EQ(coverage.Describe(0x401000, Insn({0x0f, 0x00, 0xc0})).substr(0, 8),
+            "sldt eax");
+}
+
+TEST(CoverageTest, AgreesWithTheMachineOnEachOpcode) {
+  Coverage coverage;
+  unsigned known = 0;
+  const std::vector<std::vector<uint8_t>> maps = {
+      {}, {0x0f}, {0x0f, 0x38}, {0x0f, 0x3a}};
+  for (const uint8_t prefix : {0x00, 0x66, 0xf2, 0xf3}) {
+    for (const auto& map : maps) {
+      for (unsigned opcode = 0; opcode < 256; ++opcode) {
+        for (const uint8_t operands : {0xc1, 0x01}) {  // ecx; [rcx]
+          std::vector<uint8_t> text;
+          if (prefix != 0) {
+            text.push_back(prefix);
+          }
+          text.insert(text.end(), map.begin(), map.end());
+          text.push_back(static_cast<uint8_t>(opcode));
+          text.push_back(operands);
+          const auto bytes = Insn(text);
+          const bool has = coverage.Has(bytes);
+          EXPECT_EQ(has, !MachineStops(bytes)) << coverage.Describe(0, bytes);
+          known += has ? 1 : 0;
+        }
+      }
+    }
+  }
+  EXPECT_GT(known, 1000u);
+}
+
+}  // namespace
+}  // namespace clew::machine
