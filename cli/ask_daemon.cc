@@ -1,5 +1,7 @@
 #include "cli/ask_daemon.h"
 
+#include <nlohmann/json.hpp>
+
 #include "common/check.h"
 #include "daemon/control.h"
 #include "daemon/paths.h"

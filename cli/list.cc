@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <ctime>
 #include <memory>
+#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 

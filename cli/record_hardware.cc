@@ -5,6 +5,7 @@
 #include <sys/resource.h>
 
 #include <csignal>
+#include <nlohmann/json.hpp>
 
 #include "cli/failure_text.h"
 #include "cli/record_perf.h"

@@ -1,7 +1,7 @@
 #ifndef CLEW_CLI_REPORT_H_
 #define CLEW_CLI_REPORT_H_
 
-#include <nlohmann/json.hpp>
+#include <nlohmann/json_fwd.hpp>
 #include <span>
 #include <string>
 #include <string_view>
