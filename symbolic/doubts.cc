@@ -6,8 +6,8 @@
 
 namespace clew::symbolic {
 
-std::vector<std::string> DoubtsOf(const process::Recording& recording,
-                                  process::Tape& tape, const WordTable& words) {
+std::vector<std::string> DoubtsAtOnce(const process::Recording& recording,
+                                      const WordTable& words) {
   std::vector<std::string> doubts = recording.unlogged_inputs;
   if (recording.has_store_buffers) {
     doubts.emplace_back(
@@ -19,6 +19,12 @@ std::vector<std::string> DoubtsOf(const process::Recording& recording,
         "{} accesses to memory were more than are kept to find shared ones",
         words.accesses_dropped()));
   }
+  return doubts;
+}
+
+std::vector<std::string> DoubtsOf(const process::Recording& recording,
+                                  process::Tape& tape, const WordTable& words) {
+  std::vector<std::string> doubts = DoubtsAtOnce(recording, words);
   const auto effects = UnorderedKernelEffects(tape, words);
   if (!effects) {
     doubts.push_back(effects.error().message);

@@ -10,6 +10,11 @@
 
 namespace clew::symbolic {
 
+// Those of the following that are known without reading the inputs; also told
+// where the search has not refuted anything.
+std::vector<std::string> DoubtsAtOnce(const process::Recording& recording,
+                                      const WordTable& words);
+
 // Why a search that has refuted every choice proves nothing about the recorded
 // run: phrases for people. Empty: the evidence contradicts itself. This is the
 // one place that stands between a refutation and the word "unsat"

@@ -40,7 +40,8 @@ struct KernelEffect {
 using Kind = KernelEffect::Kind;
 
 bool Failed(const SyscallInput& call) {
-  return !call.result || (*call.result < 0 && *call.result >= -4095);
+  const int64_t result = call.result.value_or(-1);
+  return result < 0 && result >= -4095;
 }
 
 bool Discards(uint64_t advice) {
@@ -94,7 +95,8 @@ class Reader {
   }
   void KeepDiscarded() {
     if (discarded_) {
-      effects_.push_back(*std::exchange(discarded_, std::nullopt));
+      effects_.push_back(*discarded_);
+      discarded_.reset();
     }
   }
   void OnCall(const SyscallInput& call) {
@@ -110,8 +112,8 @@ class Reader {
       return;
     }
     if (call.number == process::kSysClone) {
-      if (const auto child =
-              tape_.IndexOf(Tid(static_cast<int32_t>(*call.result)))) {
+      if (const auto child = tape_.IndexOf(
+              Tid(static_cast<int32_t>(call.result.value_or(0))))) {
         origins_[*child] = {.parent = thread_, .input = at_};
       }
     }
@@ -131,7 +133,7 @@ class Reader {
         return Add(Kind::kProtects, args[0],
                    (args[2] & kReadWrite) == kReadWrite ? 0 : args[1]);
       case process::kSysBrk: {
-        const auto brk = static_cast<uint64_t>(*call.result);
+        const auto brk = static_cast<uint64_t>(call.result.value_or(0));
         Add(Kind::kUnmaps, brk, brk_ > brk ? brk_ - brk : 0);
         brk_ = brk;
         return;
@@ -231,6 +233,7 @@ Result<std::vector<std::string>> UnorderedKernelEffects(
         tape.tid(effect.thread), ToString(effect.kind), effect.addr);
   }
   std::vector<std::string> phrases;
+  phrases.reserve(found.size());
   for (auto& [key, phrase] : found) {
     phrases.push_back(std::move(phrase));
   }

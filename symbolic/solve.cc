@@ -208,6 +208,9 @@ class Portfolio {
     report.reason =
         refuted_ ? "every order was refuted, which is no proof here"
                  : fmt::format("time limit of {:.0f} s", options_.time_limit_s);
+    if (report.doubts.empty()) {
+      report.doubts = DoubtsAtOnce(recording_, words_);
+    }
     report.engines = {ToldOfWindows(), ToldOfWhole(report.constructive)};
     if (!refuted_) {
       report.advice = {

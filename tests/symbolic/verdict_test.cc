@@ -111,6 +111,19 @@ TEST(VerdictTest, AnInputThatTheLogLacksForbidsUnsatAndIsTold) {
   EXPECT_EQ(report.engines.size(), 2u);
 }
 
+TEST(VerdictTest, WhatIsInDoubtIsToldWhereTheSearchHasNotEnded) {
+  const GuestRecording guest =
+      testing::RecordCase({"racy index", testing::GuestRacyIndex, 120}, 20, 32);
+  process::Recording recording = guest.recording();
+  recording.unlogged_inputs = {"/tmp/db is mapped shared"};
+  SolveOptions options;
+  options.time_limit_s = 0;
+  const SolveReport report = Solve(recording, options, nullptr).value();
+  ASSERT_EQ(report.verdict, Verdict::kUnknown);
+  EXPECT_EQ(report.doubts, recording.unlogged_inputs);
+  EXPECT_FALSE(report.advice.empty());
+}
+
 TEST(VerdictTest, AProcessorWithStoreBuffersForbidsUnsat) {
   const GuestRecording guest = RecordFalse();
   process::Recording recording = guest.recording();
