@@ -241,11 +241,12 @@ Channels::Taking Channels::Source(const SyscallInput& call) const {
       (call.number == kSysRecvmsg && (call.args[2] & kMsgPeek) == 0) ||
       (call.number == kSysRecvfrom && (call.args[3] & kMsgPeek) == 0);
   const Id id = takes ? EndOf(call.args[0]).takes : kNone;
-  if (id == kNone || call.result.value_or(0) <= 0) {
+  const int64_t result = call.result.value_or(0);
+  if (id == kNone || result <= 0) {
     return {};
   }
   if (!channels_[id].counts_value) {
-    return {.channel = id, .amount = static_cast<uint64_t>(*call.result)};
+    return {.channel = id, .amount = static_cast<uint64_t>(result)};
   }
   const auto value = WrittenAt<uint64_t>(call, call.args[1]);
   return {.channel = value ? id : kNone, .amount = value.value_or(0)};

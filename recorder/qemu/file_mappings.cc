@@ -265,6 +265,7 @@ std::vector<MemoryRange> FileMappings::ChangedBy(
 
 std::vector<std::string> FileMappings::Unlogged() const {
   std::vector<std::string> phrases;
+  phrases.reserve(written_by_others_.size() + 1);
   for (const std::string& path : written_by_others_) {
     phrases.push_back(fmt::format(
         "{:?} is mapped shared, and another mapping of it or another process "
