@@ -25,7 +25,7 @@
 #include "bench/cpu_time.h"
 #include "bench/libipt_blocks.h"
 #include "decoder/bundle_reader.h"
-#include "decoder/host_images.h"
+#include "decoder/image_search.h"
 #include "decoder/streams.h"
 
 namespace clew::decoder {
@@ -124,8 +124,9 @@ Result<std::unique_ptr<Trace>> Load(const std::string& path) {
     return bundle.ReadTrace();
   }
   CLEW_ASSIGN_OR_RETURN(data, PerfData::Open(path));
+  ImageSearch search;
   TraceConfig config;
-  config.resolve_image = HostImages();
+  config.resolve_image = search.Resolver();
   return Trace::Load(std::move(data), config);
 }
 

@@ -32,10 +32,10 @@ class ItemQueue {
   // REQUIRES: every block is of the same slice.
   void Push(const StreamBlock& block) {
     PushBlock(block.ip, block.insn_count, block.time.lo, block.time.hi,
-              block.interrupted, block.code_bits);
+              block.interrupted, block.is_syscall, block.code_bits);
   }
   void PushBlock(TraceeAddr ip, uint32_t insn_count, TscTicks lo, TscTicks hi,
-                 bool interrupted, uint8_t code_bits) {
+                 bool interrupted, bool is_syscall, uint8_t code_bits) {
     if (size_ + kEntriesOfBlockMax > capacity_) [[unlikely]] {
       Grow();
     }
@@ -51,6 +51,7 @@ class ItemQueue {
     entry.insn_count = insn_count;
     entry.code_bits = code_bits;
     entry.interrupted = interrupted;
+    entry.is_syscall = is_syscall;
   }
   void Push(Gap gap);
 
@@ -71,6 +72,7 @@ class ItemQueue {
     Kind kind = Kind::kBlock;
     uint8_t code_bits = 64;
     bool interrupted = false;
+    bool is_syscall = false;
   };
   static_assert(sizeof(Entry) == 16);
   static constexpr size_t kEntriesOfBlockMax = 3;  // two bounds before it
@@ -91,7 +93,7 @@ class ItemQueue {
     return Result<std::optional<StreamItem>>(
         std::in_place, std::in_place, std::in_place_type<StreamBlock>,
         TraceeAddr(entry.value), entry.insn_count, slice, popped_,
-        entry.interrupted, false, entry.code_bits);
+        entry.interrupted, entry.is_syscall, entry.code_bits);
   }
   Result<std::optional<StreamItem>> PopGap();
 

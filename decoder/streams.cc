@@ -357,7 +357,8 @@ void TraceStreams::TakeBlock(Core& core, const CoreBlock& block) {
   const TscInterval time =
       contradicts ? slice->time : CutOff(block.time, slice->time);
   waiting_[slice->id].PushBlock(block.ip, block.insn_count, time.lo, time.hi,
-                                block.interrupted, block.code_bits);
+                                block.interrupted, block.is_syscall,
+                                block.code_bits);
   waiting_peak_ = std::max(waiting_peak_, ++waiting_count_);
 }
 

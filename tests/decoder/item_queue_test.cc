@@ -30,6 +30,7 @@ StreamBlock RandomBlock(std::mt19937_64& random, TscInterval& time) {
           .slice = kSlice,
           .time = time,
           .interrupted = random() % 8 == 0,
+          .is_syscall = random() % 8 == 0,
           .code_bits = static_cast<uint8_t>(random() % 8 == 0 ? 32 : 64)};
 }
 

@@ -9,7 +9,9 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdlib>
+#include <cstring>
 #include <map>
 #include <set>
 
@@ -43,6 +45,54 @@ std::string Hex(const std::vector<uint8_t>& code) {
   return text;
 }
 
+bool IsString(std::string_view mnemonic) {
+  static const std::set<std::string_view> stems = {"cmps", "lods", "movs",
+                                                   "scas", "stos"};
+  return mnemonic.size() > 4 && stems.contains(mnemonic.substr(0, 4)) &&
+         std::string_view("bwdq").contains(mnemonic[4]);
+}
+
+bool Has(const std::vector<uint8_t>& code, uint8_t prefix) {
+  return std::ranges::find(code.begin(), code.end() - 1, prefix) !=
+         code.end() - 1;
+}
+
+// Models of CPUs differ in what an instruction leaves behind that faults. Makes
+// `cpu` equal to `machine` in just that:
+// - which operand of CMPS faults first, where both do;
+// - the arithmetic flags, where CMPS or SCAS had compared before it faulted;
+// - the upper halves of the registers that a 32-bit string form counts in;
+// - the return address of a CALL whose target is not canonical, below the stack
+//   pointer.
+void LeaveOpenAfterFault(const Form& form, const State& before,
+                         const Outcome& machine, Outcome& cpu) {
+  if (machine.signal == 0 || cpu.signal == 0) {
+    return;
+  }
+  Registers& regs = cpu.state.regs;
+  const Registers& wanted = machine.state.regs;
+  const std::string_view mnemonic = form.mnemonic;
+  const bool is_string = IsString(mnemonic);
+  if (is_string && mnemonic.starts_with("cmps")) {
+    cpu.has_addr = false;
+  }
+  if (is_string && (mnemonic.starts_with("cmps") ||  //
+                    mnemonic.starts_with("scas"))) {
+    regs.rflags =
+        (regs.rflags & ~kFlagsArithmetic) | (wanted.rflags & kFlagsArithmetic);
+  }
+  if (is_string && Has(form.code, 0x67)) {
+    constexpr uint64_t kLower = 0xffffffff;
+    for (const Gpr gpr : {kRcx, kRsi, kRdi}) {
+      regs.gpr[gpr] = (regs.gpr[gpr] & kLower) | (wanted.gpr[gpr] & ~kLower);
+    }
+  }
+  const uint64_t pushed = before.regs.gpr[kRsp] - 8 - kDataAt;
+  if (mnemonic == "call" && pushed <= kDataBytes - 8) {
+    std::memcpy(&cpu.state.window[pushed], &machine.state.window[pushed], 8);
+  }
+}
+
 class FormsTest : public testing::Test {
  protected:
   void SetUp() override {
@@ -64,8 +114,7 @@ class FormsTest : public testing::Test {
       if (i == 0 && !oracle_.RunOnMachine(state).supported) {
         return false;
       }
-      const std::string difference =
-          oracle_.Compare(state, form.undefined_flags);
+      const std::string difference = Compare(form, state);
       if (!difference.empty()) {
         ++failures_[form.mnemonic];
         if (failures_[form.mnemonic] <= 3) {
@@ -76,6 +125,16 @@ class FormsTest : public testing::Test {
       }
     }
     return true;
+  }
+
+  std::string Compare(const Form& form, const State& state) {
+    const Outcome machine = oracle_.RunOnMachine(state);
+    if (!machine.supported) {
+      return "not supported: " + machine.detail;
+    }
+    Outcome cpu = oracle_.RunOnCpu(state);
+    LeaveOpenAfterFault(form, state, machine, cpu);
+    return Difference(cpu, machine, form.undefined_flags);
   }
 
   void CompareMap(int map, uint8_t first, uint8_t last) {
