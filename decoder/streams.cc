@@ -390,7 +390,18 @@ bool TraceStreams::ExtendGap(Core& core, const CoreGap& gap) {
   core.stats.gap_bytes += bytes - core.pending->bytes;
   core.pending->bytes = bytes;
   core.pending->time.hi = std::max(core.pending->time.hi, gap.time.hi);
+  NameAlso(core, gap.ip);
   return true;
+}
+
+// The gap that waits is of this code, too: the first few are named.
+void TraceStreams::NameAlso(Core& core, TraceeAddr ip) const {
+  constexpr size_t kDetailBytesMax = 1000;
+  std::string& detail = core.pending->detail;
+  const std::string code = DescribeCode(core, ip);
+  if (detail.size() < kDetailBytesMax && detail.find(code) == detail.npos) {
+    detail += fmt::format("; {} at {:#x}", code, ip);
+  }
 }
 
 void TraceStreams::FlushGapOfOtherSlice(Core& core) {

@@ -142,12 +142,13 @@ void Psrldq(Vec128& dst, const Vec128&, VecState& state) {
   void Name##Imm(Vec128& dst, const Vec128&, VecState& state) { \
     (Name)(dst, Vec128{{state.imm, 0}}, state);                 \
   }
-#define CLEW_SHIFTS_BY_IMM                                                   \
-  CLEW_SHIFT_BY_IMM(Psllw)                                                   \
-  CLEW_SHIFT_BY_IMM(Pslld)                                                   \
-  CLEW_SHIFT_BY_IMM(Psllq)                                                   \
-  CLEW_SHIFT_BY_IMM(Psrlw) CLEW_SHIFT_BY_IMM(Psrld) CLEW_SHIFT_BY_IMM(Psrlq) \
-      CLEW_SHIFT_BY_IMM(Psraw) CLEW_SHIFT_BY_IMM(Psrad)
+#define CLEW_SHIFTS_BY_IMM \
+  CLEW_SHIFT_BY_IMM(Psllw) \
+  CLEW_SHIFT_BY_IMM(Pslld) \
+  CLEW_SHIFT_BY_IMM(Psllq) \
+  CLEW_SHIFT_BY_IMM(Psrlw) \
+  CLEW_SHIFT_BY_IMM(Psrld) \
+  CLEW_SHIFT_BY_IMM(Psrlq) CLEW_SHIFT_BY_IMM(Psraw) CLEW_SHIFT_BY_IMM(Psrad)
 CLEW_SHIFTS_BY_IMM
 namespace mmx {
 CLEW_SHIFTS_BY_IMM

@@ -16,9 +16,8 @@
 #include <cstddef>
 #include <span>
 
-#include "recorder/qemu/request_table.h"
-
 #include "common/syscalls.h"
+#include "recorder/qemu/request_table.h"
 
 namespace clew::recorder {
 namespace {

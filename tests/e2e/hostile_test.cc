@@ -41,6 +41,8 @@ struct Target {
   const char* file;  // its last component
   std::vector<Command> commands;
   bool every_bit_matters;  // some of a few flips must show
+  // What a mapping has behind the end of its file is a gap, no error.
+  bool is_image = false;
 };
 
 void PrintTo(const Target& target, std::ostream* out) { *out << target.file; }
@@ -57,9 +59,9 @@ const std::vector<Target>& Targets() {
       {"Inputs", "inputs.pb", {kReplay}, true},
       {"Schedule", "schedule.pb", {kReplay}, true},
       {"Core", "core", {kReplay}, false},
-      {"Program", "bank", {kDecode, kReplay}, false},
-      {"Loader", "ld-linux-x86-64.so.2", {kDecode, kReplay}, false},
-      {"Libc", "libc.so.6", {kDecode, kReplay}, false}};
+      {"Program", "bank", {kDecode, kReplay}, false, true},
+      {"Loader", "ld-linux-x86-64.so.2", {kDecode, kReplay}, false, true},
+      {"Libc", "libc.so.6", {kDecode, kReplay}, false, true}};
   return targets;
 }
 
@@ -256,7 +258,8 @@ TEST_P(HostileFileTest, EveryTruncationEndsInAnAnswerOrAMessage) {
   for (uint64_t i = 0; i < Truncations(); ++i) {
     Open(CommandOf(i), file.Truncate(i, Truncations()));
   }
-  EXPECT_GT(corrupt_, 0) << "not even an empty file was noticed";
+  EXPECT_GT(GetParam().is_image ? noticed_ : corrupt_, 0)
+      << "not even an empty file was noticed";
 }
 
 TEST_P(HostileFileTest, EveryFlippedBitEndsInAnAnswerOrAMessage) {

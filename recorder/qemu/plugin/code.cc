@@ -31,11 +31,44 @@ std::span<const std::byte> BytesOf(const Block& block) {
 void Recording::Translate(qemu_plugin_tb* tb) {
   clew::recorder::Block& block = blocks_.Translate(tb);
   const std::lock_guard lock(code_mutex_);
+  MapInitialCode();
   const auto look = code_.LookAt(block.ip, BytesOf(block));
   block.is_generated = look.generated;
   block.code_version = look.version;
   for (const CodeChange& change : look.changes) {
     WriteCodeChange(change);
+  }
+}
+
+// They borrow the names of the regions.
+std::vector<ExecMapping> Recording::CodeOfFiles(
+    const std::vector<GuestRegion>& regions) {
+  std::vector<ExecMapping> mappings;
+  for (const GuestRegion& region : regions) {
+    if ((region.prot & kProtExec) != 0 && region.name.starts_with('/')) {
+      mappings.push_back({.addr = region.addr,
+                          .size_bytes = region.size_bytes,
+                          .file_offset = region.file_offset,
+                          .prot = region.prot,
+                          .path = region.name});
+    }
+  }
+  return mappings;
+}
+
+// What QEMU mapped before the first block, which is translated before it runs
+// and so before the start state is written. REQUIRES the lock.
+void Recording::MapInitialCode() {
+  if (initial_code_mapped_) {
+    return;
+  }
+  initial_code_mapped_ = true;
+  const auto regions = ListRegions(QemuPageProtection(), 0, 0);
+  if (!regions) {
+    GiveUp(regions.error().message);
+  }
+  for (const ExecMapping& mapping : CodeOfFiles(*regions)) {
+    MapCode(mapping);
   }
 }
 
@@ -78,8 +111,8 @@ void Recording::ShowVersion(const clew::recorder::Block& block) {
   }
 }
 
+// REQUIRES the lock.
 void Recording::MapCode(const ExecMapping& mapping) {
-  const std::lock_guard lock(code_mutex_);
   code_.MapFile(mapping.addr, mapping.size_bytes);
   if ((mapping.prot & PROT_WRITE) != 0) {
     code_.Release(mapping.addr, mapping.size_bytes);

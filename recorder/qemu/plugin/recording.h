@@ -177,6 +177,9 @@ class Recording {
   void CheckFsBase(Thread& me, int64_t result);
 
   // code.cc
+  static std::vector<ExecMapping> CodeOfFiles(
+      const std::vector<GuestRegion>& regions);
+  void MapInitialCode();
   void WriteCodeChange(const CodeChange& change);
   void MapCode(const ExecMapping& mapping);
   void ReleaseCode(const SyscallCall& call, uint64_t result);
@@ -215,7 +218,8 @@ class Recording {
   std::unique_ptr<Tracer> tracer_;
   RawFile outcome_;
   BlockTable blocks_;
-  std::mutex code_mutex_;  // guards code_ and raw_code_
+  std::mutex code_mutex_;  // guards the next three
+  bool initial_code_mapped_ = false;
   GeneratedCode code_;
   RawFile raw_code_;
   std::vector<uint64_t> versions_shown_;  // of code_, by core

@@ -126,16 +126,8 @@ Status Recording::WriteStartState(Thread& me, uint64_t ip) {
 void Recording::NameInitialMappings(const Thread& me,
                                     const std::vector<GuestRegion>& regions) {
   tracer_->Comm(0, me.tid, clock_, true, program_);
-  for (const GuestRegion& region : regions) {
-    if ((region.prot & kProtExec) != 0 && region.name.starts_with('/')) {
-      const ExecMapping mapping{.addr = region.addr,
-                                .size_bytes = region.size_bytes,
-                                .file_offset = region.file_offset,
-                                .prot = region.prot,
-                                .path = region.name};
-      tracer_->Mmap(0, me.tid, clock_, mapping);
-      MapCode(mapping);
-    }
+  for (const ExecMapping& mapping : CodeOfFiles(regions)) {
+    tracer_->Mmap(0, me.tid, clock_, mapping);
   }
 }
 

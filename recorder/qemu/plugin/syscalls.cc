@@ -388,6 +388,7 @@ void Recording::AfterMmap(Thread& me, int64_t result) {
       .prot = static_cast<uint32_t>(args[2]),
       .path = path};
   tracer_->Mmap(me.core, me.tid, g_runner.block_end, mapping);
+  const std::lock_guard lock(code_mutex_);
   MapCode(mapping);
 }
 
