@@ -112,7 +112,7 @@ SyntheticConfig LibraryConfig(uint64_t seed, Random& random) {
   config.threads = 1 + static_cast<uint32_t>(random.Below(6));
   config.insns = 5000;
   config.encoder = RandomEncoder(random);
-  config.library = true;
+  config.has_library = true;
   return config;
 }
 
@@ -127,7 +127,7 @@ TEST(ResumeTest, WithoutALibraryTheRestIsTrue) {
     SyntheticConfig config = LibraryConfig(seed, random);
     config.overflows = random.Below(4) == 0;
     const auto synthetic = MakeSynthetic(config);
-    std::filesystem::remove(synthetic->library_path);
+    std::filesystem::remove(synthetic->path_of_library);
     const Decoded decoded = Decode(*synthetic, random.Below(2) == 0);
     for (const auto& [tid, stretches] : decoded.stretches) {
       ASSERT_NO_FATAL_FAILURE(
@@ -147,7 +147,7 @@ TEST(ResumeTest, GapsDoNotOverlap) {
   SyntheticConfig config = LibraryConfig(3, random);
   config.cores = config.threads = 1;
   const auto synthetic = MakeSynthetic(config);
-  std::filesystem::remove(synthetic->library_path);
+  std::filesystem::remove(synthetic->path_of_library);
   const Decoded decoded = Decode(*synthetic, false);
   std::map<uint64_t, uint64_t> bytes_at;
   for (const Gap& gap : decoded.gaps) {
@@ -176,7 +176,7 @@ TEST(ResumeTest, NoLessIsKeptThanPerfKeeps) {
     config.insns = 20000;
     config.encoder.mtc = true;
     const auto synthetic = MakeSynthetic(config);
-    std::filesystem::remove(synthetic->library_path);
+    std::filesystem::remove(synthetic->path_of_library);
     const auto of_perf = InstructionsOfPerf(synthetic->perf_path);
     if (!of_perf && of_perf.error().code == ErrorCode::kUnsupported) {
       GTEST_SKIP() << of_perf.error().message;

@@ -56,8 +56,8 @@ uint64_t EndSize(End end) {
 
 class Program {
  public:
-  Program(Random& random, bool library)
-      : library_(library ? kBlocks / 2 : kBlocks) {
+  Program(Random& random, bool has_library)
+      : library_(has_library ? kBlocks / 2 : kBlocks) {
     uint64_t addr = kCodeBase;
     for (uint32_t i = 0; i < kBlocks; ++i) {
       addr = i == library_ ? kLibraryBase : addr;
@@ -168,7 +168,7 @@ class Machine {
   Machine(const SyntheticConfig& config, Synthetic& out)
       : config_(config),
         random_(config.seed),
-        program_(random_, config.library),
+        program_(random_, config.has_library),
         out_(out) {}
 
   Status Run() {
@@ -209,9 +209,9 @@ class Machine {
     }
     CLEW_RETURN_IF_ERROR(
         writer_->AddComm(Origin(threads_[0], cores_[0]), "synthetic", true));
-    if (!out_.library_path.empty()) {
+    if (!out_.path_of_library.empty()) {
       CLEW_RETURN_IF_ERROR(
-          Map(out_.library_path, kLibraryBase, program_.LibraryBytes()));
+          Map(out_.path_of_library, kLibraryBase, program_.LibraryBytes()));
     }
     return Map(out_.code_path, kCodeBase, program_.Bytes());
   }
@@ -461,7 +461,7 @@ std::unique_ptr<Synthetic> MakeSynthetic(const SyntheticConfig& config) {
   out->folder = folder;
   out->perf_path = folder + "/perf.data";
   out->code_path = folder + "/code";
-  out->library_path = config.library ? folder + "/library" : "";
+  out->path_of_library = config.has_library ? folder + "/library" : "";
   const Status status = Machine(config, *out).Run();
   EXPECT_TRUE(status) << status.error().message;
   return out;

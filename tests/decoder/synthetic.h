@@ -23,7 +23,7 @@ struct SyntheticConfig {
   recorder::EncoderConfig encoder = {};
   bool overflows = false;
   // Half of the program is in another file at another place.
-  bool library = false;
+  bool has_library = false;
   // Chances, one in so many instructions; 0: never.
   uint64_t interrupt_one_in = 300;
   uint64_t idle_one_in = 2000;  // a core's clock jumps far ahead
@@ -40,7 +40,7 @@ struct Synthetic {
   std::string folder;  // removed with the object
   std::string perf_path;
   std::string code_path;
-  std::string library_path;  // empty: there is none
+  std::string path_of_library;  // empty: there is none
   std::map<Tid, std::vector<TrueInsn>> truth;
   std::map<CoreId, std::vector<uint8_t>> pt;
 
