@@ -10,6 +10,7 @@
 
 #include "common/byte_reader.h"
 #include "common/digest.h"
+#include "common/load_at.h"
 
 namespace clew {
 namespace {
@@ -17,15 +18,6 @@ namespace {
 using Bytes = std::span<const std::byte>;
 
 uint64_t Padded(uint64_t size) { return (size + 3) & ~uint64_t{3}; }
-
-template <class T>
-bool LoadAt(Bytes bytes, uint64_t offset, T& value) {
-  if (offset > bytes.size() || bytes.size() - offset < sizeof value) {
-    return false;
-  }
-  std::memcpy(&value, bytes.data() + offset, sizeof value);
-  return true;
-}
 
 // The build-id among the notes, or empty.
 Result<std::vector<std::byte>> FindAmong(ByteReader notes) {

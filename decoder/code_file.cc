@@ -5,6 +5,8 @@
 #include <array>
 #include <cstring>
 
+#include "common/load_at.h"
+
 namespace clew::decoder {
 namespace {
 
@@ -23,15 +25,6 @@ struct Elf64 {
   using Phdr = Elf64_Phdr;
   using Shdr = Elf64_Shdr;
 };
-
-template <class T>
-bool LoadAt(Bytes bytes, uint64_t offset, T& value) {
-  if (offset > bytes.size() || bytes.size() - offset < sizeof value) {
-    return false;
-  }
-  std::memcpy(&value, bytes.data() + offset, sizeof value);
-  return true;
-}
 
 // ELFCLASSNONE: no ELF file.
 unsigned char ClassOf(Bytes file) {
