@@ -47,13 +47,16 @@ const Slice* Attribution::OnEnter(const CoreEnter& enter) {
   return &slices_[index_];
 }
 
-// A CBR packet also comes in a PSB+, and then the thread goes on where it
-// stopped.
+// A CBR packet also comes in a PSB+. Software sources write one of its own
+// behind it at each switch; elsewhere a switch may hide in it, unless the
+// thread goes on where it stopped.
+bool Attribution::IsAnew(const CoreEnter& enter) const {
+  return enter.anew == Anew::kYes ||
+         (enter.anew == Anew::kMaybe && !exact_ && !GoesOn(enter.ip));
+}
+
 void Attribution::ByOrder(const CoreEnter& enter) {
-  const bool goes_on = resume_ip_ && GoesOn(enter.ip);
-  const bool stays =
-      enter.anew == Anew::kNo || (enter.anew == Anew::kMaybe && goes_on);
-  if (entered_ && !stays && index_ + 1 < slices_.size()) {
+  if (entered_ && IsAnew(enter) && index_ + 1 < slices_.size()) {
     ++index_;
     resume_ip_.reset();
   }

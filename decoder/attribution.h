@@ -14,9 +14,9 @@ namespace clew::decoder {
 // CoreLeave) belongs to. A thread leaves user mode before it is switched out,
 // and another enters it after it was switched in, so stretches never cross a
 // switch, and they and the slices are in the same order. Time chooses. It
-// leaves no choice where a TSC packet comes with each switch, as software
-// sources make it (`exact`); on hardware, where it may, a thread goes on where
-// it stopped.
+// leaves no choice where a TSC and a CBR packet come with each switch, as
+// software sources make it (`exact`); on hardware, where it may, a thread goes
+// on where it stopped.
 class Attribution {
  public:
   // `slices`, in order, are one core's, and must outlive the object.
@@ -43,6 +43,7 @@ class Attribution {
   void SkipUntil(TscTicks time);
   bool GoesOn(TraceeAddr ip) const;
   bool NextIsExec() const;
+  bool IsAnew(const CoreEnter& enter) const;
   void ByOrder(const CoreEnter& enter);
 
   std::span<const Slice> slices_;

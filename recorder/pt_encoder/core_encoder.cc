@@ -43,14 +43,16 @@ void CoreEncoder::RefuseState() const {
 void CoreEncoder::Enable(TraceeAddr ip, EnableCause cause) {
   RequireEnabled(false);
   ReserveRoom();
-  if (!started_ || bytes_written() >= next_psb_bytes_) {
+  const bool psb = !started_ || bytes_written() >= next_psb_bytes_;
+  if (psb) {
     WritePsb(std::nullopt);
-  } else if (cause == EnableCause::kSwitchIn) {
-    // SDM, "TSC Packet" and "CBR Packet": both are sent when TraceEn is set.
+  } else if (cause != EnableCause::kKernelReturn) {
     WriteTscTma();
+  }
+  // SDM, "TSC Packet" and "CBR Packet": both are sent when TraceEn is set. A
+  // CBR outside of a PSB+ tells that it was, where there is no time.
+  if (cause == EnableCause::kSwitchIn) {
     pos_ = packets::PutCbr(pos_, config_.core_bus_ratio);
-  } else if (cause == EnableCause::kTimed) {
-    WriteTscTma();
   }
   // SDM, "Packet Generation Scenarios": MODE.Exec before TIP.PGE if there was
   // none since the last PSB (or the mode changed, which it never does here).

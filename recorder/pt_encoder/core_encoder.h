@@ -19,7 +19,8 @@ enum class EnableCause : uint8_t {
   // call, an interrupt, or into a signal handler. TIP.PGE.
   kKernelReturn,
   // The kernel switches a thread in, and with it its trace on (TraceEn 0 to 1):
-  // TSC, TMA, CBR, TIP.PGE. Wanted when the core's thread changes.
+  // TSC, TMA (in a PSB+ where one is due), CBR, TIP.PGE. Wanted whenever the
+  // core is given to a thread.
   kSwitchIn,
   // As kKernelReturn, with the time before it: TSC, TMA, TIP.PGE.
   kTimed,
