@@ -12,28 +12,20 @@
 
 #include <cstring>
 
-#include "machine/decode.h"
 #include "machine/insn/x87_stack.h"
 #include "tests/machine/vector/any_state.h"
+#include "tests/machine/vector/form_comparison.h"
 #include "tests/machine/vector/sse_forms.h"
 
 namespace clew::machine {
 namespace {
 
-constexpr uint64_t kSeed = 64;
-constexpr int kTrials = 60;
-constexpr int kTrialsPerImm = 2;
-constexpr uint8_t kInMemory = kRmMem | kRmMemAligned;
-constexpr Choice kMemoryChoice = {1, 0, true};
-
-std::string Describe(const std::vector<uint8_t>& code) {
-  return Decoder().Describe(kCodeAt, std::as_bytes(std::span(code)));
-}
-
-class MmxInsnTest : public testing::Test {
+class MmxInsnTest : public FormComparison {
  protected:
+  MmxInsnTest() : FormComparison(64) {}
+
   // Half the states are those of code between two MMX instructions.
-  State AnyMmxState() {
+  State AnyFormState() override {
     State state = AnyState(random_);
     X87& x87 = state.regs.x87;
     x87 = AnyX87(random_);
@@ -50,7 +42,7 @@ class MmxInsnTest : public testing::Test {
 
   // Empty, or how machine and CPU differ, exponents and what tags tell of them
   // aside.
-  std::string Difference(const State& state) {
+  std::string Difference(const State& state) override {
     const Outcome machine = oracle_.RunOnMachine(state);
     if (!machine.supported) {
       return machine.detail;
@@ -76,65 +68,10 @@ class MmxInsnTest : public testing::Test {
                                      (machine.state.regs.x87.status & kTop));
     }
   }
-
-  // False after the first failure.
-  bool Compare(const std::vector<uint8_t>& code, int count,
-               uint64_t misalignment = 0) {
-    oracle_.SetCode(code);
-    for (int i = 0; i < count; ++i) {
-      State state = AnyMmxState();
-      state.regs.gpr[kRsi] += random_.Below(misalignment + 1);
-      const std::string difference = Difference(state);
-      if (!difference.empty()) {
-        ADD_FAILURE() << Describe(code) << ", seed " << kSeed << "\n"
-                      << difference;
-        return false;
-      }
-      ++compared_;
-    }
-    return true;
-  }
-
-  void CompareForm(const SseForm& form) {
-    const int imms = form.imm == ImmKind::kEvery ? 256 : 1;
-    const int count = imms == 1 ? kTrials : kTrialsPerImm;
-    for (const Choice& choice : ChoicesFor(form)) {
-      const uint64_t misalignment =
-          choice.memory && (form.rm & kRmMem) != 0 ? 15 : 0;
-      for (int imm = 0; imm < imms; ++imm) {
-        const auto code = Encode(form, choice, static_cast<uint8_t>(imm));
-        if (!Compare(code, count, misalignment)) {
-          return;
-        }
-      }
-    }
-  }
-
-  // The machine and the CPU fault alike, with rsi at `addr`.
-  void CompareFault(const SseForm& form, uint64_t addr) {
-    const auto code = Encode(form, kMemoryChoice, 0);
-    oracle_.SetCode(code);
-    State state = AnyMmxState();
-    state.regs.gpr[kRsi] = addr;
-    EXPECT_EQ(Difference(state), "") << Describe(code);
-    EXPECT_EQ(oracle_.RunOnMachine(state).signal, SIGSEGV) << Describe(code);
-  }
-
-  Oracle oracle_;
-  Random random_{kSeed};
-  int64_t compared_ = 0;
 };
 
 TEST_F(MmxInsnTest, EveryFormAgreesWithTheCpu) {
-  size_t forms = 0;
-  for (const SseForm& form : AllMmxForms()) {
-    CompareForm(form);
-    const bool in_register = (form.rm & ~kInMemory) != 0;
-    const bool in_memory = (form.rm & kInMemory) != 0;
-    forms += size_t{in_register} + size_t{in_memory};
-  }
-  std::cout << forms << " forms, " << compared_ << " comparisons\n";
-  EXPECT_EQ(forms, 184u) << "a form was lost or added";
+  EXPECT_EQ(CompareAll(AllMmxForms()), 184u) << "a form was lost or added";
 }
 
 TEST_F(MmxInsnTest, EmmsEmptiesTheStackAndNothingElse) {
@@ -161,7 +98,7 @@ TEST_F(MmxInsnTest, NoMoreIsReadThanTheCpuReads) {
     }
     for (const uint64_t size : {1, 2, 4, 7, 8}) {
       oracle_.SetCode(Encode(form, kMemoryChoice, 0));
-      State state = AnyMmxState();
+      State state = AnyFormState();
       state.regs.gpr[kRsi] = kDataAt + kDataBytes - size;
       EXPECT_EQ(Difference(state), "")
           << Describe(Encode(form, kMemoryChoice, 0)) << ", " << size
@@ -176,7 +113,7 @@ TEST_F(MmxInsnTest, AMaskedMoveObeysItsSegment) {
        {std::vector<uint8_t>{0x64, 0x0f, 0xf7, 0xca},
         std::vector<uint8_t>{0x64, 0x66, 0x0f, 0xf7, 0xca}}) {
     oracle_.SetCode(code);
-    State state = AnyMmxState();
+    State state = AnyFormState();
     state.regs.fs_base = 64;
     state.regs.x87.regs[2].significand = ~uint64_t{0};
     state.regs.xmm[2] = {{~uint64_t{0}, 0}};
@@ -194,7 +131,7 @@ TEST_F(MmxInsnTest, AMaskedMoveObeysItsSegment) {
 TEST_F(MmxInsnTest, APrefixThatIsNoneIsRefused) {
   for (const uint8_t prefix : {uint8_t{0xf2}, uint8_t{0xf3}}) {
     oracle_.SetCode(std::vector<uint8_t>{prefix, 0x0f, 0xfc, 0xca});
-    EXPECT_FALSE(oracle_.RunOnMachine(AnyMmxState()).supported);
+    EXPECT_FALSE(oracle_.RunOnMachine(AnyFormState()).supported);
   }
 }
 
