@@ -35,11 +35,8 @@ struct Decoded {
 
 Decoded Decode(const Synthetic& synthetic, bool like_hardware) {
   Decoded decoded;
-  TraceConfig config = synthetic.Config();
-  config.branches_before_timing = !like_hardware;
-  auto trace = Trace::Load(*PerfData::Open(synthetic.perf_path), config);
-  EXPECT_TRUE(trace) << trace.error().message;
-  auto streams = TraceStreams::Create(**trace, {});
+  const auto trace = LoadTrace(synthetic, like_hardware);
+  auto streams = TraceStreams::Create(*trace, {});
   EXPECT_TRUE(streams) << streams.error().message;
   for (const Tid tid : (*streams)->threads()) {
     auto& stretches = decoded.stretches[tid];
@@ -95,23 +92,8 @@ uint64_t CountTrue(const Synthetic& synthetic) {
   return insns;
 }
 
-recorder::EncoderConfig RandomEncoder(Random& random) {
-  recorder::EncoderConfig config;
-  config.return_compression = random.Below(4) != 0;
-  config.long_tnt = random.Below(2) == 0;
-  config.psb_period_bytes = 256u << random.Below(8);
-  config.mtc = random.Below(3) != 0;
-  config.mtc_period = static_cast<uint32_t>(random.Below(8));
-  return config;
-}
-
 SyntheticConfig LibraryConfig(uint64_t seed, Random& random) {
-  SyntheticConfig config;
-  config.seed = seed;
-  config.cores = 1 + static_cast<uint32_t>(random.Below(4));
-  config.threads = 1 + static_cast<uint32_t>(random.Below(6));
-  config.insns = 5000;
-  config.encoder = RandomEncoder(random);
+  SyntheticConfig config = RandomSyntheticConfig(seed, random);
   config.has_library = true;
   return config;
 }

@@ -18,30 +18,6 @@
 namespace clew::decoder {
 namespace {
 
-recorder::EncoderConfig RandomEncoder(Random &random) {
-  recorder::EncoderConfig config;
-  config.return_compression = random.Below(2) == 0;
-  config.long_tnt = random.Below(2) == 0;
-  config.psb_period_bytes = 256u << random.Below(5);
-  config.cyc = random.Below(3) == 0;
-  config.mtc = config.cyc || random.Below(5) != 0;
-  config.mtc_period = static_cast<uint32_t>(random.Below(12));
-  config.tsc_ctc_denominator = 1 + static_cast<uint32_t>(random.Below(3));
-  config.tsc_ctc_numerator =
-      config.tsc_ctc_denominator + static_cast<uint32_t>(random.Below(100));
-  return config;
-}
-
-SyntheticConfig RandomConfig(uint64_t seed, Random &random) {
-  SyntheticConfig config;
-  config.seed = seed;
-  config.cores = 1 + static_cast<uint32_t>(random.Below(4));
-  config.threads = 1 + static_cast<uint32_t>(random.Below(6));
-  config.insns = 5000;
-  config.encoder = RandomEncoder(random);
-  return config;
-}
-
 // What a stream adds up to.
 struct Checked {
   uint64_t insns = 0;
@@ -119,14 +95,7 @@ struct Decoded {
 };
 
 Decoded Decode(const Synthetic &synthetic, bool like_hardware = false) {
-  Decoded decoded;
-  TraceConfig config = synthetic.Config();
-  config.branches_before_timing = !like_hardware;
-  auto data = PerfData::Open(synthetic.perf_path);
-  EXPECT_TRUE(data) << data.error().message;
-  auto trace = Trace::Load(std::move(*data), config);
-  EXPECT_TRUE(trace) << trace.error().message;
-  decoded.trace = std::move(*trace);
+  Decoded decoded{.trace = LoadTrace(synthetic, like_hardware), .streams = {}};
   auto streams = TraceStreams::Create(*decoded.trace, {});
   EXPECT_TRUE(streams) << streams.error().message;
   decoded.streams = std::move(*streams);
@@ -139,7 +108,7 @@ TEST(StreamsTest, EveryInstructionInOrderWithinItsBounds) {
   for (uint64_t seed = first; seed < first + 40; ++seed) {
     SCOPED_TRACE(fmt::format("seed {}", seed));
     Random random(seed);
-    const auto synthetic = MakeSynthetic(RandomConfig(seed, random));
+    const auto synthetic = MakeSynthetic(RandomSyntheticConfig(seed, random));
     // What holds of hardware, holds of our encoder, too.
     Decoded decoded = Decode(*synthetic, random.Below(2) == 0);
     uint64_t insns = 0;
@@ -168,7 +137,7 @@ TEST(StreamsTest, NothingComesBeforeWhatWasSaid) {
   for (uint64_t seed = first; seed < first + 20; ++seed) {
     SCOPED_TRACE(fmt::format("seed {}", seed));
     Random random(seed);
-    SyntheticConfig config = RandomConfig(seed, random);
+    SyntheticConfig config = RandomSyntheticConfig(seed, random);
     config.overflows = random.Below(2) == 0;
     const auto synthetic = MakeSynthetic(config);
     Decoded decoded = Decode(*synthetic);

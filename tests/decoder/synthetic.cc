@@ -454,6 +454,26 @@ TraceConfig Synthetic::Config() const {
   return config;
 }
 
+SyntheticConfig RandomSyntheticConfig(uint64_t seed, Random& random) {
+  recorder::EncoderConfig encoder;
+  encoder.return_compression = random.Below(2) == 0;
+  encoder.long_tnt = random.Below(2) == 0;
+  encoder.psb_period_bytes = 256u << random.Below(8);
+  encoder.cyc = random.Below(3) == 0;
+  encoder.mtc = encoder.cyc || random.Below(5) != 0;
+  encoder.mtc_period = static_cast<uint32_t>(random.Below(12));
+  encoder.tsc_ctc_denominator = 1 + static_cast<uint32_t>(random.Below(3));
+  encoder.tsc_ctc_numerator =
+      encoder.tsc_ctc_denominator + static_cast<uint32_t>(random.Below(100));
+  SyntheticConfig config;
+  config.seed = seed;
+  config.cores = 1 + static_cast<uint32_t>(random.Below(4));
+  config.threads = 1 + static_cast<uint32_t>(random.Below(6));
+  config.insns = 5000;
+  config.encoder = encoder;
+  return config;
+}
+
 std::unique_ptr<Synthetic> MakeSynthetic(const SyntheticConfig& config) {
   auto out = std::make_unique<Synthetic>();
   std::string folder = testing::TempDir() + "clew-synthetic-XXXXXX";
@@ -465,6 +485,17 @@ std::unique_ptr<Synthetic> MakeSynthetic(const SyntheticConfig& config) {
   const Status status = Machine(config, *out).Run();
   EXPECT_TRUE(status) << status.error().message;
   return out;
+}
+
+std::unique_ptr<Trace> LoadTrace(const Synthetic& synthetic,
+                                 bool like_hardware) {
+  TraceConfig config = synthetic.Config();
+  config.branches_before_timing = !like_hardware;
+  auto data = PerfData::Open(synthetic.perf_path);
+  EXPECT_TRUE(data) << data.error().message;
+  auto trace = Trace::Load(std::move(*data), config);
+  EXPECT_TRUE(trace) << trace.error().message;
+  return std::move(*trace);
 }
 
 }  // namespace clew::decoder

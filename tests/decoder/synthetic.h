@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "common/digest.h"
 #include "common/units.h"
 #include "decoder/trace.h"
 #include "recorder/pt_encoder/encoder_config.h"
@@ -52,8 +53,17 @@ struct Synthetic {
   TraceConfig Config() const;
 };
 
+// Up to four cores and six threads, under any setting of the encoder that has
+// time.
+SyntheticConfig RandomSyntheticConfig(uint64_t seed, Random& random);
+
 // Runs and records. Fails the current test if a file cannot be written.
 std::unique_ptr<Synthetic> MakeSynthetic(const SyntheticConfig& config);
+
+// What was recorded, as a trace of our software or with what holds of hardware
+// alone. Fails the current test if it is refused.
+std::unique_ptr<Trace> LoadTrace(const Synthetic& synthetic,
+                                 bool like_hardware = false);
 
 }  // namespace clew::decoder
 

@@ -16,14 +16,6 @@ namespace {
 // Some steps of decoding; a gap is in every slice that it may touch.
 uint64_t RoomFor(const Trace& trace) { return 100 + trace.slices().size(); }
 
-std::unique_ptr<Trace> Load(const Synthetic& synthetic) {
-  auto data = PerfData::Open(synthetic.perf_path);
-  EXPECT_TRUE(data) << data.error().message;
-  auto trace = Trace::Load(std::move(*data), synthetic.Config());
-  EXPECT_TRUE(trace) << trace.error().message;
-  return std::move(*trace);
-}
-
 SyntheticConfig Config(uint64_t seed, bool overflows) {
   SyntheticConfig config;
   config.seed = seed;
@@ -36,7 +28,7 @@ TEST(ThreadCountsTest, ThreadsHaveWhatTheyExecuted) {
   for (uint64_t seed = 1; seed <= 4; ++seed) {
     SCOPED_TRACE(fmt::format("seed {}", seed));
     const auto synthetic = MakeSynthetic(Config(seed, false));
-    const auto trace = Load(*synthetic);
+    const auto trace = LoadTrace(*synthetic);
     const auto counts =
         CountThreads(*trace, {.buffered_items_max = RoomFor(*trace)}, nullptr);
     ASSERT_TRUE(counts) << counts.error().message;
@@ -51,7 +43,7 @@ TEST(ThreadCountsTest, ThreadsHaveWhatTheyExecuted) {
 
 TEST(ThreadCountsTest, LittleRoomGivesTheSameCountsAndGaps) {
   const auto synthetic = MakeSynthetic(Config(2, true));
-  const auto trace = Load(*synthetic);
+  const auto trace = LoadTrace(*synthetic);
   DecodeLimits little;
   little.buffered_items_max = RoomFor(*trace);
   const auto all = CountGaps(*trace, Tid(0), {}, nullptr);
@@ -76,7 +68,7 @@ TEST(ThreadCountsTest, LittleRoomGivesTheSameCountsAndGaps) {
 
 TEST(ThreadCountsTest, ALimitOfInstructionsIsTold) {
   const auto synthetic = MakeSynthetic(Config(3, false));
-  const auto trace = Load(*synthetic);
+  const auto trace = LoadTrace(*synthetic);
   DecodeLimits limits;
   limits.instructions_max = 10;
   const auto counts = CountGaps(*trace, Tid(0), limits, nullptr);

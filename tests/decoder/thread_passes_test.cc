@@ -18,14 +18,6 @@ namespace {
 // What one step of decoding may add: a block, or a gap in every slice.
 uint64_t StepItemsMax(const Trace& trace) { return 1 + trace.slices().size(); }
 
-std::unique_ptr<Trace> Load(const Synthetic& synthetic) {
-  auto data = PerfData::Open(synthetic.perf_path);
-  EXPECT_TRUE(data) << data.error().message;
-  auto trace = Trace::Load(std::move(*data), synthetic.Config());
-  EXPECT_TRUE(trace) << trace.error().message;
-  return std::move(*trace);
-}
-
 // An item as text. Where blocks are split may differ between passes (libipt's
 // block cache), so blocks are told by their instructions.
 void AppendText(TraceStreams& streams, const StreamItem& item,
@@ -99,7 +91,7 @@ TEST(ThreadPassesTest, LittleRoomGivesTheSameStreamsWithinIt) {
     config.overflows = seed % 2 == 0;
     config.encoder.psb_period_bytes = 512;
     const auto synthetic = MakeSynthetic(config);
-    const auto trace = Load(*synthetic);
+    const auto trace = LoadTrace(*synthetic);
     const Pulled all = PullPasses(*trace, uint64_t{1} << 24);
     EXPECT_EQ(all.passes, 1u);
     EXPECT_EQ(all.stats.gaps > 0, config.overflows);
@@ -123,7 +115,7 @@ TEST(ThreadPassesTest, TheRoomDoesNotGrowWithTheTrace) {
     SyntheticConfig config;
     config.insns = insns;
     const auto synthetic = MakeSynthetic(config);
-    const auto trace = Load(*synthetic);
+    const auto trace = LoadTrace(*synthetic);
     const Pulled pulled = PullPasses(*trace, 300);
     EXPECT_LE(pulled.stats.buffered_items_peak, 300 + StepItemsMax(*trace));
     uint64_t insns_pulled = 0;
@@ -137,7 +129,7 @@ TEST(ThreadPassesTest, TheRoomDoesNotGrowWithTheTrace) {
 
 TEST(ThreadPassesTest, OneChosenThreadNeedsRoomForNoOther) {
   const auto synthetic = MakeSynthetic({});
-  const auto trace = Load(*synthetic);
+  const auto trace = LoadTrace(*synthetic);
   const Pulled all = PullPasses(*trace, uint64_t{1} << 24);
   for (const auto& [thread, texts] : all.threads) {
     auto streams = TraceStreams::Create(
