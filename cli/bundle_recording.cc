@@ -2,12 +2,33 @@
 
 #include <unistd.h>
 
+#include "common/file.h"
+#include "decoder/code_file.h"
 #include "decoder/streams.h"
 
 namespace clew::cli {
 namespace {
 
+// Of a bundle without a start state: what more stands in the way.
+Status CheckIs64Bit(const decoder::Bundle& bundle) {
+  for (const decoder::BundleImage& image : bundle.manifest().images) {
+    const auto file = MappedFile::Open(image.file);
+    if (file && decoder::Is32Bit(file->bytes())) {
+      return Unsupported(
+          "{}: {:?} is 32-bit code, which is not solved and not replayed; "
+          "`clew info`, `clew decode` and `clew check` read it",
+          bundle.path(), image.path);
+    }
+  }
+  return {};
+}
+
 Status CheckHasRun(const decoder::Bundle& bundle) {
+  const bool has_start =
+      access((bundle.path() + "/start.pb").c_str(), F_OK) == 0;
+  if (!has_start) {
+    CLEW_RETURN_IF_ERROR(CheckIs64Bit(bundle));
+  }
   if (bundle.manifest().source == decoder::BundleSource::kImported) {
     return Unsupported(
         "{}: was imported from perf.data: it lacks the state at its first "
@@ -16,8 +37,7 @@ Status CheckHasRun(const decoder::Bundle& bundle) {
         "it, and what `clew record` makes has both",
         bundle.path());
   }
-  if (bundle.manifest().source == decoder::BundleSource::kPerf &&
-      access((bundle.path() + "/start.pb").c_str(), F_OK) != 0) {
+  if (bundle.manifest().source == decoder::BundleSource::kPerf && !has_start) {
     return Unsupported(
         "{}: was recorded in hardware: it lacks the state at its first "
         "instruction (start.pb), so it cannot be solved or replayed; `clew "

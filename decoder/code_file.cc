@@ -71,24 +71,27 @@ const char* LacksCodeIn(Bytes elf) {
 }
 
 template <class Elf>
-bool HasCodeInAt(Bytes elf, uint64_t file_offset) {
+LoadSegments LoadSegmentsIn(Bytes elf) {
   typename Elf::Ehdr ehdr;
-  if (!LoadAt(elf, 0, ehdr)) {
-    return false;
+  LoadSegments loads;
+  if (!LoadAt(elf, 0, ehdr) || ehdr.e_phentsize != sizeof(typename Elf::Phdr)) {
+    return loads;
   }
+  loads.movable = ehdr.e_type != ET_EXEC;
   for (uint64_t i = 0; i < ehdr.e_phnum; ++i) {
     typename Elf::Phdr load;
     if (!LoadAt(elf, ehdr.e_phoff + i * sizeof load, load)) {
-      return false;
+      return {};
     }
-    const uint64_t first = load.p_offset / kPageBytes * kPageBytes;
-    if (load.p_type == PT_LOAD && (load.p_flags & PF_X) != 0 &&
-        file_offset >= first &&
-        file_offset - first < load.p_offset - first + load.p_filesz) {
-      return true;
+    if (load.p_type == PT_LOAD) {
+      loads.all.push_back({.offset = load.p_offset,
+                           .addr = load.p_vaddr,
+                           .file_bytes = load.p_filesz,
+                           .memory_bytes = load.p_memsz,
+                           .is_code = (load.p_flags & PF_X) != 0});
     }
   }
-  return false;
+  return loads;
 }
 
 }  // namespace
@@ -104,15 +107,37 @@ const char* LacksCode(Bytes file) {
   }
 }
 
-bool HasCodeAt(Bytes elf, uint64_t file_offset) {
+bool Is32Bit(Bytes elf) { return ClassOf(elf) == ELFCLASS32; }
+
+LoadSegments LoadSegmentsOf(Bytes elf) {
   switch (ClassOf(elf)) {
     case ELFCLASS32:
-      return HasCodeInAt<Elf32>(elf, file_offset);
+      return LoadSegmentsIn<Elf32>(elf);
     case ELFCLASS64:
-      return HasCodeInAt<Elf64>(elf, file_offset);
+      return LoadSegmentsIn<Elf64>(elf);
     default:
-      return false;
+      return {};
   }
+}
+
+const LoadSegment* CodeIn(const LoadSegments& loads, uint64_t file_offset,
+                          uint64_t size_bytes) {
+  for (const LoadSegment& load : loads.all) {
+    const uint64_t first = load.offset / kPageBytes * kPageBytes;
+    const bool begins_inside =
+        first >= file_offset && first - file_offset < size_bytes;
+    const bool goes_on =
+        file_offset >= first &&
+        file_offset - first < load.offset - first + load.file_bytes;
+    if (load.is_code && (begins_inside || goes_on)) {
+      return &load;
+    }
+  }
+  return nullptr;
+}
+
+bool HasCodeIn(Bytes elf, uint64_t file_offset, uint64_t size_bytes) {
+  return CodeIn(LoadSegmentsOf(elf), file_offset, size_bytes) != nullptr;
 }
 
 }  // namespace clew::decoder

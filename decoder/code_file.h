@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <vector>
 
 namespace clew::decoder {
 
@@ -13,9 +14,33 @@ namespace clew::decoder {
 // memory as in its file.
 const char* LacksCode(std::span<const std::byte> file);
 
-// Whether a loader that maps the pages of `elf` from `file_offset` on makes
-// code of them: it is in an executable PT_LOAD.
-bool HasCodeAt(std::span<const std::byte> elf, uint64_t file_offset);
+bool Is32Bit(std::span<const std::byte> elf);
+
+// What a loader puts into memory (PT_LOAD).
+struct LoadSegment {
+  uint64_t offset = 0;  // in the file
+  uint64_t addr = 0;
+  uint64_t file_bytes = 0;
+  uint64_t memory_bytes = 0;
+  bool is_code = false;
+};
+
+// Of an ELF file of 32 or 64 bits.
+struct LoadSegments {
+  bool movable = false;  // the file is not only for the addresses that it names
+  std::vector<LoadSegment> all;
+};
+// Empty if `elf` is no such file, or its program headers are cut off.
+LoadSegments LoadSegmentsOf(std::span<const std::byte> elf);
+// The first one of code that has bytes in the pages of the file's
+// [file_offset, file_offset + size_bytes); null: none.
+const LoadSegment* CodeIn(const LoadSegments& loads, uint64_t file_offset,
+                          uint64_t size_bytes);
+
+// Whether a loader makes code of any of the `size_bytes` of `elf` that are
+// mapped from `file_offset` on: they are in an executable PT_LOAD.
+bool HasCodeIn(std::span<const std::byte> elf, uint64_t file_offset,
+               uint64_t size_bytes);
 
 }  // namespace clew::decoder
 

@@ -88,9 +88,15 @@ class Counter {
       }
       if (const auto* gap = std::get_if<Gap>(&*item)) {
         CountGap(*gap);
+      } else {
+        CountBlock(std::get<StreamBlock>(*item));
       }
     }
     return {};
+  }
+
+  void CountBlock(const StreamBlock& block) {
+    counts_.not_64_bit += block.code_bits == 64 ? 0 : block.insn_count;
   }
 
   void CountGap(const Gap& gap) {

@@ -20,6 +20,7 @@ struct DecodeLimits {
 
 struct GapCounts {
   uint64_t instructions = 0;
+  uint64_t not_64_bit = 0;  // of them, in code of other modes
   // Places on cores, however many slices each covers.
   uint64_t gaps = 0;
   uint64_t gaps_at_failure = 0;  // of them, in the last second of the trace

@@ -77,7 +77,7 @@ std::string WhyNot(std::span<const std::byte> file, const MmapRecord& mapping) {
   if (const char* lack = LacksCode(file)) {
     return lack;
   }
-  return by_path && !HasCodeAt(file, mapping.file_offset)
+  return by_path && !HasCodeIn(file, mapping.file_offset, mapping.size_bytes)
              ? fmt::format("it has no code at offset {:#x}, which was mapped",
                            mapping.file_offset)
              : "";
@@ -167,19 +167,27 @@ ImageResolver ImageSearch::Resolver() {
 }
 
 const ImageMatch& ImageSearch::Find(const MmapRecord& mapping) {
-  const auto [at, is_new] = asked_.emplace(
-      std::pair(mapping.path, mapping.build_id), matches_.size());
+  const auto [at, is_new] =
+      asked_.try_emplace(std::pair(mapping.path, mapping.build_id));
+  Asked& asked = at->second;
   if (is_new) {
-    ImageMatch match{.path = mapping.path,
-                     .build_id = mapping.build_id,
-                     .file = {},
-                     .why = {},
-                     .of_kernel = mapping.pid == kKernelPid,
-                     .refused = {}};
-    Search(mapping, match);
-    matches_.push_back(std::move(match));
+    asked.match = matches_.size();
+    matches_.emplace_back();
   }
-  return matches_[at->second];
+  ImageMatch& match = matches_[asked.match];
+  const bool may_differ =
+      match.file.empty() && !match.refused.empty() && mapping.build_id.empty();
+  if (is_new ||
+      (may_differ && asked.offsets.insert(mapping.file_offset).second)) {
+    match = {.path = mapping.path,
+             .build_id = mapping.build_id,
+             .file = {},
+             .why = {},
+             .of_kernel = mapping.pid == kKernelPid,
+             .refused = {}};
+    Search(mapping, match);
+  }
+  return match;
 }
 
 void ImageSearch::AddVdsoOfRun(const std::string& file, TraceeAddr addr) {

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -65,7 +66,10 @@ class ImageSearch {
   // One that holds this host's: it is taken for its build-id only.
   void AddVdsoOfHost(const std::string& file);
 
-  // The same answer for the same path and build-id. Valid until the next call.
+  // The same answer for the same path and build-id, but that a file which has
+  // no code where one mapping has it is tried for the others, too: of a program
+  // that asks for no protection of its stack the kernel maps everything as code
+  // (READ_IMPLIES_EXEC). Valid until the next call.
   const ImageMatch& Find(const MmapRecord& mapping);
   // The answers so far, in the order of the first questions.
   const std::vector<ImageMatch>& matches() const { return matches_; }
@@ -86,6 +90,10 @@ class ImageSearch {
   Status AddPlace(const std::string& place);
   Status AddFolder(const std::string& folder);
   Status AddFile(const std::string& file, const std::string& place);
+  struct Asked {
+    size_t match = 0;  // in matches_
+    std::set<uint64_t> offsets;
+  };
   void Search(const MmapRecord& mapping, ImageMatch& match) const;
   void SearchVdso(const MmapRecord& mapping, ImageMatch& match) const;
   void SearchByBuildId(const MmapRecord& mapping, ImageMatch& match) const;
@@ -94,7 +102,7 @@ class ImageSearch {
 
   std::vector<Known> known_;
   std::vector<Vdso> vdsos_;
-  std::map<std::pair<std::string, std::vector<std::byte>>, size_t> asked_;
+  std::map<std::pair<std::string, std::vector<std::byte>>, Asked> asked_;
   std::vector<ImageMatch> matches_;
 };
 

@@ -1,9 +1,6 @@
 #include "decoder/loaded_images.h"
 
-#include <elf.h>
-
 #include <algorithm>
-#include <cstring>
 #include <map>
 #include <set>
 #include <span>
@@ -13,6 +10,7 @@
 #include "common/build_id.h"
 #include "common/file.h"
 #include "common/hex.h"
+#include "decoder/code_file.h"
 #include "decoder/perf_data/perf_data.h"
 
 namespace clew::decoder {
@@ -33,47 +31,18 @@ struct Mapping {
   bool executable = true;
 };
 
-// The stretches of an ELF file that are loaded (PT_LOAD); empty if it is none.
-std::vector<Elf64_Phdr> LoadsOf(Bytes elf, uint16_t& type) {
-  Elf64_Ehdr ehdr;
-  if (elf.size() < sizeof ehdr) {
-    return {};
-  }
-  std::memcpy(&ehdr, elf.data(), sizeof ehdr);
-  const uint64_t table = uint64_t{ehdr.e_phnum} * sizeof(Elf64_Phdr);
-  if (std::memcmp(ehdr.e_ident, ELFMAG, SELFMAG) != 0 ||
-      ehdr.e_ident[EI_CLASS] != ELFCLASS64 ||
-      ehdr.e_phnum > LoadedImages::kHeadersMax ||
-      ehdr.e_phentsize != sizeof(Elf64_Phdr) || ehdr.e_phoff > elf.size() ||
-      table > elf.size() - ehdr.e_phoff) {
-    return {};
-  }
-  type = ehdr.e_type;
-  std::vector<Elf64_Phdr> loads;
-  for (uint16_t i = 0; i < ehdr.e_phnum; ++i) {
-    Elf64_Phdr phdr;
-    std::memcpy(&phdr, elf.data() + ehdr.e_phoff + i * sizeof phdr,
-                sizeof phdr);
-    const bool sane = phdr.p_vaddr <= INT64_MAX && phdr.p_memsz <= INT64_MAX &&
-                      phdr.p_offset <= INT64_MAX && phdr.p_filesz <= INT64_MAX;
-    if (phdr.p_type == PT_LOAD && phdr.p_memsz > 0 && sane) {
-      loads.push_back(phdr);
-    }
+// Empty if there is nothing to load, or more than makes sense.
+LoadSegments SaneLoadsOf(Bytes elf) {
+  LoadSegments loads = LoadSegmentsOf(elf);
+  std::erase_if(loads.all, [](const LoadSegment& load) {
+    return load.memory_bytes == 0 || load.addr > INT64_MAX ||
+           load.memory_bytes > INT64_MAX || load.offset > INT64_MAX ||
+           load.file_bytes > INT64_MAX;
+  });
+  if (loads.all.size() > LoadedImages::kHeadersMax) {
+    loads.all.clear();
   }
   return loads;
-}
-
-// The stretch of code that begins or goes on at `file_offset`.
-const Elf64_Phdr* CodeAt(const std::vector<Elf64_Phdr>& loads,
-                         uint64_t file_offset) {
-  for (const Elf64_Phdr& load : loads) {
-    const uint64_t first = load.p_offset / kPageBytes * kPageBytes;
-    if ((load.p_flags & PF_X) != 0 && file_offset >= first &&
-        file_offset < load.p_offset + load.p_filesz) {
-      return &load;
-    }
-  }
-  return nullptr;
 }
 
 }  // namespace
@@ -90,9 +59,10 @@ class LoadedImages::Builder {
     }
     // A page of the file may have the end of one segment and the beginning of
     // the next, and then is in memory twice, as code once.
-    const Elf64_Phdr* code = mapping.executable
-                                 ? CodeAt(candidate.loads, mapping.file_offset)
-                                 : nullptr;
+    const LoadSegment* code =
+        mapping.executable
+            ? CodeIn(candidate.loads, mapping.file_offset, mapping.size_bytes)
+            : nullptr;
     if (code != nullptr) {
       AddPresent(mapping, candidate, *code);
     }
@@ -120,8 +90,7 @@ class LoadedImages::Builder {
     std::string build_id;
     std::string file;
     std::string why;
-    uint16_t type = ET_NONE;
-    std::vector<Elf64_Phdr> loads;
+    LoadSegments loads;
   };
 
   const BundleImage* InManifest(const Mapping& mapping) const {
@@ -163,8 +132,8 @@ class LoadedImages::Builder {
       candidate.why = "the image in the bundle has another build-id";
       return candidate;
     }
-    candidate.loads = LoadsOf(file->bytes(), candidate.type);
-    if (candidate.loads.empty()) {
+    candidate.loads = SaneLoadsOf(file->bytes());
+    if (candidate.loads.all.empty()) {
       candidate.why =
           "the image in the bundle is no ELF file that can be loaded";
       return candidate;
@@ -184,17 +153,17 @@ class LoadedImages::Builder {
   }
 
   void AddPresent(const Mapping& mapping, const Candidate& candidate,
-                  const Elf64_Phdr& code) {
+                  const LoadSegment& code) {
     const uint64_t bias =
-        mapping.addr - mapping.file_offset + code.p_offset - code.p_vaddr;
+        mapping.addr - mapping.file_offset + code.offset - code.addr;
     uint64_t lo = UINT64_MAX;
     uint64_t hi = 0;
-    for (const Elf64_Phdr& load : candidate.loads) {
-      lo = std::min(lo, load.p_vaddr / kPageBytes * kPageBytes);
-      hi = std::max(hi, load.p_vaddr + load.p_memsz);
+    for (const LoadSegment& load : candidate.loads.all) {
+      lo = std::min(lo, load.addr / kPageBytes * kPageBytes);
+      hi = std::max(hi, load.addr + load.memory_bytes);
     }
     const bool wraps = bias + lo > bias + hi;
-    if (wraps || (candidate.type == ET_EXEC && bias != 0)) {
+    if (wraps || (!candidate.loads.movable && bias != 0)) {
       return;  // no loader puts it there: the file was mapped to be read
     }
     Push({.path = mapping.path,

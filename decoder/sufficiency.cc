@@ -101,6 +101,10 @@ class Checker {
     const Manifest& manifest = bundle_.manifest();
     found_.gaps = decoded.gaps;
     found_.gaps_at_failure = decoded.gaps_at_failure;
+    if (decoded.not_64_bit > 0) {
+      Lacks(fmt::format("{} instructions are 32-bit code, which is not solved",
+                        decoded.not_64_bit));
+    }
     if (decoded.limited) {
       report_.limited = true;
       Lacks(

@@ -37,6 +37,18 @@ Status Tape::CheckRoom() const {
   return {};
 }
 
+Status Tape::Append(size_t thread, const StreamBlock& block) {
+  if (block.code_bits != 64) {
+    return Unsupported(
+        "thread {} at {:#x}: {}-bit code, which is not solved: the machine has "
+        "64-bit instructions alone",
+        tids_[thread], block.ip, block.code_bits);
+  }
+  threads_[thread].blocks.items.push_back(block);
+  ++items_;
+  return {};
+}
+
 Result<const StreamBlock*> Tape::Block(size_t thread, uint64_t position) {
   ThreadTape& tape = threads_[thread];
   auto& window = tape.blocks;
@@ -60,8 +72,7 @@ Result<const StreamBlock*> Tape::Block(size_t thread, uint64_t position) {
     } else if (auto* gap = std::get_if<Gap>(&*item)) {
       tape.gap = std::move(*gap);
     } else {
-      window.items.push_back(std::get<StreamBlock>(*item));
-      ++items_;
+      CLEW_RETURN_IF_ERROR(Append(thread, std::get<StreamBlock>(*item)));
     }
   }
   return &window.items[position - window.first];

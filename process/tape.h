@@ -85,6 +85,7 @@ class Tape {
     mutable double not_before = 0;  // it only grows, so an old one holds
   };
   Status CheckRoom() const;
+  Status Append(size_t thread, const StreamBlock& block);
 
   StreamSource& streams_;
   InputSource& inputs_;

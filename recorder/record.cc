@@ -82,8 +82,13 @@ std::string HowQemuEnded(int status) {
 }
 
 Result<Outcome> ReadOutcome(const Session& session, int wait_status) {
+  if (!Exists(RawFolder(session.folder))) {
+    return Unsupported(
+        "{:?} was removed while the program ran; no bundle was made",
+        session.folder);
+  }
   const auto text = ReadWholeFile(OutcomePath(session.folder));
-  if (!text) {
+  if (!text || text->empty()) {
     return Unsupported("{}; no bundle was made", HowQemuEnded(wait_status));
   }
   CLEW_ASSIGN_OR_RETURN(

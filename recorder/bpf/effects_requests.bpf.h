@@ -91,6 +91,40 @@ static __noinline __u64 PrctlBytes(__u64 option) {
   }
 }
 
+#define IPC_64 0x100u
+
+// linux/sem.h
+static __always_inline __u64 SemaphoreControlBytes(__u64 command) {
+  switch ((__u32)command & ~IPC_64) {
+    case 13:  // GETALL: as many as the set has
+      return BYTES_UNKNOWN;
+    case 2:   // IPC_STAT, struct semid64_ds
+    case 18:  // SEM_STAT
+    case 20:  // SEM_STAT_ANY
+      return 104;
+    case 3:   // IPC_INFO, struct seminfo
+    case 19:  // SEM_INFO
+      return 40;
+    default:
+      return 0;
+  }
+}
+
+// linux/msg.h
+static __always_inline __u64 MessageControlBytes(__u64 command) {
+  switch ((__u32)command & ~IPC_64) {
+    case 2:   // IPC_STAT, struct msqid64_ds
+    case 11:  // MSG_STAT
+    case 13:  // MSG_STAT_ANY
+      return 120;
+    case 3:   // IPC_INFO, struct msginfo
+    case 12:  // MSG_INFO
+      return 32;
+    default:
+      return 0;
+  }
+}
+
 static __always_inline void CopyOrUnknown(struct effects* effects, __u64 addr,
                                           __u64 bytes) {
   if (bytes == BYTES_UNKNOWN) {

@@ -129,6 +129,16 @@ static __noinline void CopySpecial(struct effects* effects,
     case kRawSendMessages:  // the length sent, in each mmsghdr
       CopyRange(effects, state->args[1], (__u64)result * 64);
       break;
+    case kRawSemaphoreControl:
+      CopyOrUnknown(effects, state->args[3],
+                    SemaphoreControlBytes(state->args[2]));
+      break;
+    case kRawMessageControl:
+      CopyRange(effects, state->args[2], MessageControlBytes(state->args[1]));
+      break;
+    case kRawMessageReceive:  // the type, then the text
+      CopyRange(effects, state->args[1], 8 + (__u64)result);
+      break;
     case kRawFailsOnly:
       effects->unknown |= 1u << kRawNotInTable;
       break;

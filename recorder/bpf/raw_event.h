@@ -139,6 +139,9 @@ enum RawSpecial {
   kRawReceiveMessages = 9,
   kRawSendMessages = 10,
   kRawFailsOnly = 11,
+  kRawSemaphoreControl = 12,
+  kRawMessageControl = 13,
+  kRawMessageReceive = 14,
 };
 
 #define CLEW_RAW_NO_LIMIT 255

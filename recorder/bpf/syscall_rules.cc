@@ -36,6 +36,10 @@ static_assert(static_cast<int>(Special::kReceiveMessages) ==
               kRawReceiveMessages);
 static_assert(static_cast<int>(Special::kSendMessages) == kRawSendMessages);
 static_assert(static_cast<int>(Special::kFailsOnly) == kRawFailsOnly);
+static_assert(static_cast<int>(Special::kSemaphoreControl) ==
+              kRawSemaphoreControl);
+static_assert(static_cast<int>(Special::kMessageControl) == kRawMessageControl);
+static_assert(static_cast<int>(Special::kMessageReceive) == kRawMessageReceive);
 
 // Calls that change nothing in the memory of the caller.
 constexpr std::array<uint64_t, 8> kWriteNothing = {

@@ -57,11 +57,16 @@ void CoreEncoder::Enable(TraceeAddr ip, EnableCause cause) {
   // SDM, "Packet Generation Scenarios": MODE.Exec before TIP.PGE if there was
   // none since the last PSB (or the mode changed, which it never does here).
   if (!mode_told_) {
-    pos_ = packets::PutModeExec64(pos_);
+    WriteMode();
     mode_told_ = true;
   }
   WriteIp(IpPacket::kTipPge, ip.as_int());
   enabled_ = true;
+}
+
+void CoreEncoder::WriteMode() {
+  pos_ = config_.code_bits == 32 ? packets::PutModeExec32(pos_)
+                                 : packets::PutModeExec64(pos_);
 }
 
 void CoreEncoder::FarTransfer() {
@@ -197,7 +202,7 @@ void CoreEncoder::WritePsb(std::optional<uint64_t> next_ip) {
   WriteTscTma();
   pos_ = packets::PutCbr(pos_, config_.core_bus_ratio);
   if (next_ip) {
-    pos_ = packets::PutModeExec64(pos_);
+    WriteMode();
     pos_ = packets::PutIp(pos_, IpPacket::kFup, *next_ip, last_ip_);
     last_ip_ = *next_ip;
   }

@@ -143,6 +143,7 @@ class CoreEncoder {
   void FlushTntAt(uint64_t tsc);
   void WriteTip(uint64_t target);
   void WriteIp(packets::IpPacket packet, uint64_t ip);
+  void WriteMode();
   void WritePsbIfDue(uint64_t next_ip);
   void WritePsb(std::optional<uint64_t> next_ip);
   void WriteTscTma();

@@ -50,6 +50,10 @@ Status ValidateTiming(const EncoderConfig& config) {
 }  // namespace
 
 Status Validate(const EncoderConfig& config) {
+  if (config.code_bits != 64 && config.code_bits != 32) {
+    return InvalidArgument("PT encoder: code_bits is {}, wanted 64 or 32",
+                           config.code_bits);
+  }
   if (!std::has_single_bit(config.psb_period_bytes) ||
       config.psb_period_bytes < 128 || config.psb_period_bytes > (64u << 20)) {
     return InvalidArgument(

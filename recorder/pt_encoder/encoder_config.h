@@ -11,6 +11,9 @@ namespace clew::recorder {
 // defaults are those of a 1 GHz invariant TSC on a 25 MHz crystal, so that with
 // one tick per instruction an MTC comes every 40 * 2^6 = 2560 instructions.
 struct EncoderConfig {
+  // The mode of all code: 64, or 32 (a program of compatibility mode).
+  uint32_t code_bits = 64;
+
   // A RET to where its CALL came from costs one TNT bit instead of a TIP.
   bool return_compression = true;
   // TNT packets of up to 47 branches; otherwise of up to 6.

@@ -54,6 +54,11 @@ inline uint8_t* PutModeExec64(uint8_t* out) {
   return PutLittleEndian(out, uint16_t{0x0199}, 2);
 }
 
+// MODE.Exec: 32-bit code (CS.L clear, CS.D set).
+inline uint8_t* PutModeExec32(uint8_t* out) {
+  return PutLittleEndian(out, uint16_t{0x0299}, 2);
+}
+
 inline uint8_t* PutCbr(uint8_t* out, uint32_t ratio) {
   return PutLittleEndian(out, 0x0302u | (ratio & 0xff) << 16, 4);
 }

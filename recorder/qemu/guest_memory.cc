@@ -10,17 +10,10 @@
 #include <cstring>
 #include <utility>
 
+#include "recorder/qemu/own_descriptor.h"
+
 namespace clew::recorder {
 namespace {
-
-int HighDescriptor(int fd) {
-  const int high = fcntl(fd, F_DUPFD_CLOEXEC, 512);
-  if (high < 0) {
-    return fd;
-  }
-  close(fd);
-  return high;
-}
 
 struct KernelMapping {
   uint64_t begin = 0;
@@ -113,7 +106,7 @@ Result<GuestMemory> GuestMemory::Open() {
   if (fd < 0) {
     return SystemError(errno, "cannot open \"/proc/self/mem\"");
   }
-  return GuestMemory(HighDescriptor(fd), can_write);
+  return GuestMemory(TakeDescriptor(fd), can_write);
 }
 
 GuestMemory::GuestMemory(GuestMemory&& other) noexcept
@@ -129,7 +122,7 @@ bool GuestMemory::Write(uint64_t addr, const void* from, size_t count) const {
 
 GuestMemory::~GuestMemory() {
   if (fd_ >= 0) {
-    close(fd_);
+    CloseOwnDescriptor(fd_);
   }
 }
 

@@ -1,7 +1,6 @@
 #include "recorder/qemu/raw_file.h"
 
 #include <fcntl.h>
-#include <sys/resource.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -9,33 +8,16 @@
 #include <cerrno>
 #include <utility>
 
+#include "recorder/qemu/own_descriptor.h"
+
 namespace clew::recorder {
-namespace {
-
-// As high as the limit allows, with room for others of ours.
-int MoveHigh(int fd) {
-  rlimit limit = {};
-  getrlimit(RLIMIT_NOFILE, &limit);
-  const auto low = static_cast<int>(std::min<rlim_t>(limit.rlim_cur, 1 << 20));
-  for (const int wanted : {low - low / 4, low / 2}) {
-    const int high = fcntl(fd, F_DUPFD_CLOEXEC, wanted);
-    if (high >= 0) {
-      close(fd);
-      return high;
-    }
-  }
-  return fd;
-}
-
-}  // namespace
-
 Result<RawFile> RawFile::Create(const std::string& path) {
   const int fd =
       open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
   if (fd < 0) {
     return SystemError(errno, fmt::format("cannot create {:?}", path));
   }
-  return RawFile(path, MoveHigh(fd));
+  return RawFile(path, TakeDescriptor(fd));
 }
 
 RawFile::RawFile(std::string path, int fd) : path_(std::move(path)), fd_(fd) {
@@ -61,7 +43,7 @@ RawFile& RawFile::operator=(RawFile&& other) noexcept {
 RawFile::~RawFile() {
   if (fd_ >= 0) {
     Flush();
-    close(fd_);
+    CloseOwnDescriptor(fd_);
   }
 }
 
@@ -93,7 +75,7 @@ void RawFile::Flush() {
 
 Status RawFile::Close() {
   Flush();
-  if (close(std::exchange(fd_, -1)) != 0 && status_) {
+  if (CloseOwnDescriptor(std::exchange(fd_, -1)) != 0 && status_) {
     status_ = SystemError(errno, fmt::format("cannot close {:?}", path_));
   }
   return status_;
@@ -101,7 +83,7 @@ Status RawFile::Close() {
 
 void RawFile::Abandon() {
   buffer_.clear();
-  close(std::exchange(fd_, -1));
+  CloseOwnDescriptor(std::exchange(fd_, -1));
 }
 
 void RawFile::WriteOut(std::span<const std::byte> bytes) {

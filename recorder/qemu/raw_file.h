@@ -14,10 +14,10 @@
 namespace clew::recorder {
 
 // An appended file of a recording in progress, written from inside the traced
-// process: its descriptor is high, so that a program that closes the low ones
-// does not meet it, and bytes go out when a buffer of fixed size is full.
+// process: its descriptor is the recorder's own (own_descriptor.h), and bytes
+// go out when a buffer of fixed size is full.
 //
-// A write that fails (disk full, descriptor closed by the program) is
+// A write that fails (disk full) is
 // remembered: status() tells, and later bytes are dropped. Not thread-safe.
 class RawFile {
  public:

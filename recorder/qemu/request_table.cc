@@ -1,9 +1,14 @@
 #include "recorder/qemu/request_table.h"
 
+#include <linux/fs.h>
+#include <linux/if_tun.h>
 #include <linux/prctl.h>
+#include <linux/serial.h>
 #include <linux/sockios.h>
 #include <net/if.h>
+#include <net/if_arp.h>
 #include <sys/ioctl.h>
+#include <sys/time.h>
 
 #include <algorithm>
 #include <span>
@@ -21,8 +26,9 @@ constexpr uint64_t kTermiosBytes = 36;  // the kernel's, asm/termbits.h
 constexpr uint64_t kTermioBytes = 18;
 
 // Requests whose number does not say how much is written: those of terminals
-// and files (linux/asm-generic/ioctls.h, linux/fs.h), and of sockets
-// (linux/sockios.h), which take a struct ifreq and give it back.
+// (asm-generic/ioctls.h, linux/serial.h), files and block devices (linux/fs.h),
+// and sockets (linux/sockios.h), which take a struct ifreq and give it back.
+// TUNSETIFF says an int, and takes and gives a struct ifreq.
 constexpr RequestRule kIoctls[] = {
     {TCGETS, kTermiosBytes},
     {TCSETS, 0},
@@ -47,6 +53,25 @@ constexpr RequestRule kIoctls[] = {
     {FIONREAD, kInt},
     {TIOCNOTTY, 0},
     {TIOCGSID, kInt},
+    {TIOCSTI, 0},
+    {TIOCMBIS, 0},
+    {TIOCMBIC, 0},
+    {TIOCMSET, 0},
+    {TIOCMIWAIT, 0},
+    {TIOCGSOFTCAR, kInt},
+    {TIOCSSOFTCAR, 0},
+    {TIOCGSERIAL, sizeof(serial_struct)},
+    {TIOCSSERIAL, 0},
+    {TIOCCONS, 0},
+    {TIOCPKT, 0},
+    {TIOCSETD, 0},
+    {TIOCGETD, kInt},
+    {TCSBRKP, 0},
+    {TIOCSBRK, 0},
+    {TIOCCBRK, 0},
+    {TIOCVHANGUP, 0},
+    {TIOCSERGETLSR, kInt},
+    {TIOCGICOUNT, sizeof(serial_icounter_struct)},
     {FIONCLEX, 0},
     {FIOCLEX, 0},
     {FIOASYNC, 0},
@@ -57,6 +82,10 @@ constexpr RequestRule kIoctls[] = {
     {FIOGETOWN, kInt},
     {SIOCGPGRP, kInt},
     {SIOCATMARK, kInt},
+    {SIOCGSTAMP_OLD, sizeof(timeval)},
+    {SIOCGSTAMPNS_OLD, sizeof(timespec)},
+    {SIOCADDRT, 0},
+    {SIOCDELRT, 0},
     {SIOCGIFNAME, sizeof(ifreq)},
     {SIOCGIFFLAGS, sizeof(ifreq)},
     {SIOCGIFADDR, sizeof(ifreq)},
@@ -69,6 +98,49 @@ constexpr RequestRule kIoctls[] = {
     {SIOCGIFINDEX, sizeof(ifreq)},
     {SIOCGIFTXQLEN, sizeof(ifreq)},
     {SIOCGIFMAP, sizeof(ifreq)},
+    {SIOCGIFMEM, sizeof(ifreq)},
+    {SIOCGIFENCAP, sizeof(ifreq)},
+    {SIOCGIFSLAVE, sizeof(ifreq)},
+    {SIOCGIFPFLAGS, sizeof(ifreq)},
+    {SIOCSIFFLAGS, 0},
+    {SIOCSIFADDR, 0},
+    {SIOCSIFDSTADDR, 0},
+    {SIOCSIFBRDADDR, 0},
+    {SIOCSIFNETMASK, 0},
+    {SIOCSIFMETRIC, 0},
+    {SIOCSIFMTU, 0},
+    {SIOCSIFHWADDR, 0},
+    {SIOCSIFNAME, 0},
+    {SIOCSIFTXQLEN, 0},
+    {SIOCSIFPFLAGS, 0},
+    {SIOCADDMULTI, 0},
+    {SIOCDELMULTI, 0},
+    {SIOCGARP, sizeof(arpreq)},
+    {SIOCSARP, 0},
+    {SIOCDARP, 0},
+    {FIBMAP, kInt},
+    {FIGETBSZ, kInt},
+    {BLKROSET, 0},
+    {BLKROGET, kInt},
+    {BLKRRPART, 0},
+    {BLKGETSIZE, sizeof(long)},
+    {BLKFLSBUF, 0},
+    {BLKRASET, 0},
+    {BLKRAGET, sizeof(long)},
+    {BLKFRASET, 0},
+    {BLKFRAGET, sizeof(long)},
+    {BLKSECTGET, sizeof(uint16_t)},
+    {BLKSSZGET, kInt},
+    {BLKDISCARD, 0},
+    {BLKSECDISCARD, 0},
+    {BLKZEROOUT, 0},
+    {BLKIOMIN, kInt},
+    {BLKIOOPT, kInt},
+    {BLKALIGNOFF, kInt},
+    {BLKPBSZGET, kInt},
+    {BLKDISCARDZEROES, kInt},
+    {BLKROTATIONAL, sizeof(uint16_t)},
+    {TUNSETIFF, sizeof(ifreq)},
 };
 
 // linux/prctl.h and prctl(2).

@@ -58,7 +58,7 @@ std::string StartPath(const std::string& folder);
 std::string CorePath(const std::string& folder);
 std::string RawFolder(const std::string& folder);
 
-// How the recording ended; the plugin's last file, complete or absent.
+// How the recording ended; the plugin's last file, which is empty until then.
 struct Outcome {
   Failure failure;
   // Why the recording was given up; empty if it is whole.

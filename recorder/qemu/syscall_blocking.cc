@@ -3,6 +3,7 @@
 #include <poll.h>
 #include <sys/stat.h>
 
+#include "recorder/qemu/ipc_calls.h"
 #include "recorder/qemu/syscall_effects.h"
 
 namespace clew::recorder {
@@ -62,6 +63,16 @@ bool MayBlock(const SyscallCall& call, const GuestMemory& memory) {
       return static_cast<int>(call.args[2]) != 0;
     case Blocking::kEpoll:
       return static_cast<int>(call.args[3]) != 0;
+    case Blocking::kQueueReadable:
+      return !PollsAs(fd, POLLIN);
+    case Blocking::kQueueWritable:
+      return !PollsAs(fd, POLLOUT);
+    case Blocking::kSemaphores:
+      return SemaphoresMayBlock(call, memory);
+    case Blocking::kMessageSend:
+      return MessageSendMayBlock(call);
+    case Blocking::kMessageReceive:
+      return MessageReceiveMayBlock(call);
   }
   return true;
 }

@@ -17,6 +17,7 @@
 #include <span>
 
 #include "common/syscalls.h"
+#include "recorder/qemu/ipc_calls.h"
 #include "recorder/qemu/request_table.h"
 
 namespace clew::recorder {
@@ -131,7 +132,8 @@ Status AddIoctl(const SyscallCall& call, const GuestMemory& memory,
   if (!bytes && IsAddress(argument, memory)) {
     return Unsupported(
         "ioctl request {:#x} is not known, and its argument {:#x} is an "
-        "address: what the kernel writes there could not be recorded",
+        "address: what the kernel writes there could not be recorded; run the "
+        "program so that it does without the request",
         request, argument);
   }
   AddRange(argument, bytes.value_or(0), ranges);
@@ -147,7 +149,8 @@ Status AddPrctl(const SyscallCall& call, const GuestMemory& memory,
   if (!bytes && std::ranges::any_of(arguments, is_address)) {
     return Unsupported(
         "prctl option {} is not known, and an argument is an address: what "
-        "the kernel writes there could not be recorded",
+        "the kernel writes there could not be recorded; run the program so "
+        "that it does without the option",
         option);
   }
   AddRange(arguments[0], bytes.value_or(0), ranges);
@@ -263,10 +266,19 @@ Status AddSpecial(const SyscallCall& call, uint64_t result,
     case Special::kSendMessages:
       AddSentMessages(call, result, ranges);
       return {};
+    case Special::kSemaphoreControl:
+      AddSemaphoreControl(call, ranges);
+      return {};
+    case Special::kMessageControl:
+      AddMessageControl(call, ranges);
+      return {};
+    case Special::kMessageReceive:
+      AddRange(call.args[1], sizeof(long) + result, ranges);
+      return {};
     case Special::kFailsOnly:
       return Unsupported(
           "system call {} ({}) succeeded; its effects are not "
-          "known to the recorder",
+          "known to the recorder; run the program so that it does without",
           SyscallName(call.number), call.number);
   }
   return {};
@@ -321,8 +333,10 @@ Result<SyscallCall> BeginSyscall(uint64_t number,
   call.number = number;
   call.args = args;
   if (call.rule == nullptr) {
-    return Unsupported("system call {} ({}) is not known to the recorder",
-                       SyscallName(number), number);
+    return Unsupported(
+        "system call {} ({}) is not known to the recorder; run the program so "
+        "that it does without",
+        SyscallName(number), number);
   }
   CLEW_RETURN_IF_ERROR(RefuseSharedMemory(call));
   for (const Written& written : call.rule->writes) {

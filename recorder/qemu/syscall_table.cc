@@ -8,6 +8,10 @@ namespace {
 
 using enum Size;
 
+constexpr SyscallRule FailsOnly(uint64_t number) {
+  return {.number = number, .special = Special::kFailsOnly};
+}
+
 // Sizes are those of the kernel's structures for x86-64. Ordered by number.
 // QEMU 7.2 answers ENOSYS to those that fail only, as kernels without them do.
 constexpr SyscallRule kRules[] = {
@@ -176,8 +180,22 @@ constexpr SyscallRule kRules[] = {
     {.number = 63, .writes = {{{.arg = 0, .size = kFixed, .bytes = 390}}}},
     // semget
     {.number = 64},
+    // semop
+    {.number = 65, .blocking = Blocking::kSemaphores},
+    // semctl
+    {.number = 66, .special = Special::kSemaphoreControl},
     // shmdt
     {.number = 67},
+    // msgget
+    {.number = 68},
+    // msgsnd
+    {.number = 69, .blocking = Blocking::kMessageSend},
+    // msgrcv
+    {.number = 70,
+     .blocking = Blocking::kMessageReceive,
+     .special = Special::kMessageReceive},
+    // msgctl
+    {.number = 71, .special = Special::kMessageControl},
     // fcntl
     {.number = 72, .blocking = Blocking::kFcntl, .special = Special::kFcntl},
     // flock
@@ -389,22 +407,19 @@ constexpr SyscallRule kRules[] = {
     {.number = 203},
     // sched_getaffinity
     {.number = 204, .writes = {{{.arg = 2, .size = kResult, .bytes = 1}}}},
-    // io_setup
-    {.number = 206, .special = Special::kFailsOnly},
-    // io_destroy
-    {.number = 207, .special = Special::kFailsOnly},
-    // io_getevents
-    {.number = 208, .special = Special::kFailsOnly},
-    // io_submit
-    {.number = 209, .special = Special::kFailsOnly},
-    // io_cancel
-    {.number = 210, .special = Special::kFailsOnly},
+    FailsOnly(206),  // io_setup
+    FailsOnly(207),  // io_destroy
+    FailsOnly(208),  // io_getevents
+    FailsOnly(209),  // io_submit
+    FailsOnly(210),  // io_cancel
     // epoll_create
     {.number = 213},
     // getdents64
     {.number = 217, .writes = {{{.arg = 1, .size = kResult, .bytes = 1}}}},
     // set_tid_address
     {.number = 218},
+    // semtimedop
+    {.number = 220, .blocking = Blocking::kSemaphores},
     // fadvise64
     {.number = 221},
     // timer_create
@@ -445,17 +460,29 @@ constexpr SyscallRule kRules[] = {
     {.number = 238},
     // get_mempolicy
     {.number = 239, .special = Special::kFailsOnly},
+    // mq_open
+    {.number = 240},
+    // mq_unlink
+    {.number = 241},
+    // mq_timedsend
+    {.number = 242, .blocking = Blocking::kQueueWritable},
+    // mq_timedreceive
+    {.number = 243,
+     .blocking = Blocking::kQueueReadable,
+     .writes = {{{.arg = 1, .size = kResult, .bytes = 1},
+                 {.arg = 3, .size = kFixed, .bytes = 4}}}},
+    // mq_notify
+    {.number = 244},
+    // mq_getsetattr
+    {.number = 245, .writes = {{{.arg = 2, .size = kFixed, .bytes = 64}}}},
     // waitid
     {.number = 247,
      .blocking = Blocking::kAlways,
      .writes = {{{.arg = 2, .size = kFixed, .bytes = 128},
                  {.arg = 4, .size = kFixed, .bytes = 144}}}},
-    // add_key
-    {.number = 248, .special = Special::kFailsOnly},
-    // request_key
-    {.number = 249, .special = Special::kFailsOnly},
-    // keyctl
-    {.number = 250, .special = Special::kFailsOnly},
+    FailsOnly(248),  // add_key
+    FailsOnly(249),  // request_key
+    FailsOnly(250),  // keyctl
     // ioprio_set
     {.number = 251},
     // ioprio_get
@@ -572,10 +599,8 @@ constexpr SyscallRule kRules[] = {
     {.number = 299,
      .blocking = Blocking::kAlways,
      .special = Special::kReceiveMessages},
-    // fanotify_init
-    {.number = 300, .special = Special::kFailsOnly},
-    // fanotify_mark
-    {.number = 301, .special = Special::kFailsOnly},
+    FailsOnly(300),  // fanotify_init
+    FailsOnly(301),  // fanotify_mark
     // prlimit64
     {.number = 302, .writes = {{{.arg = 3, .size = kFixed, .bytes = 16}}}},
     // syncfs
@@ -590,10 +615,8 @@ constexpr SyscallRule kRules[] = {
     {.number = 309,
      .writes = {{{.arg = 0, .size = kFixed, .bytes = 4},
                  {.arg = 1, .size = kFixed, .bytes = 4}}}},
-    // process_vm_readv
-    {.number = 310, .special = Special::kFailsOnly},
-    // process_vm_writev
-    {.number = 311, .special = Special::kFailsOnly},
+    FailsOnly(310),  // process_vm_readv
+    FailsOnly(311),  // process_vm_writev
     // sched_setattr
     {.number = 314},
     // sched_getattr
@@ -609,6 +632,8 @@ constexpr SyscallRule kRules[] = {
     {.number = 319},
     // bpf
     {.number = 321, .special = Special::kFailsOnly},
+    // execveat
+    {.number = 322, .special = Special::kFailsOnly},
     // userfaultfd
     {.number = 323, .special = Special::kFailsOnly},
     // membarrier
@@ -638,39 +663,29 @@ constexpr SyscallRule kRules[] = {
     {.number = 333, .special = Special::kFailsOnly},
     // rseq
     {.number = 334, .special = Special::kFailsOnly},
-    // io_uring_setup
-    {.number = 425, .special = Special::kFailsOnly},
-    // io_uring_enter
-    {.number = 426, .special = Special::kFailsOnly},
-    // io_uring_register
-    {.number = 427, .special = Special::kFailsOnly},
-    // clone3
-    {.number = 435, .special = Special::kFailsOnly},
+    FailsOnly(425),  // io_uring_setup
+    FailsOnly(426),  // io_uring_enter
+    FailsOnly(427),  // io_uring_register
+    FailsOnly(435),  // clone3
     // close_range
     {.number = 436},
     // openat2
     {.number = 437},
     // faccessat2
     {.number = 439},
-    // process_madvise
-    {.number = 440, .special = Special::kFailsOnly},
+    FailsOnly(440),  // process_madvise
     // epoll_pwait2
     {.number = 441,
      .blocking = Blocking::kAlways,
      .writes = {{{.arg = 1, .size = kResult, .bytes = 12}}}},
-    // futex_waitv
-    {.number = 449, .special = Special::kFailsOnly},
-    // process_mrelease
-    {.number = 448, .special = Special::kFailsOnly},
-    // memfd_secret
-    {.number = 447, .special = Special::kFailsOnly},
-    // landlock_restrict_self
-    {.number = 446, .special = Special::kFailsOnly},
-    // landlock_add_rule
-    {.number = 445, .special = Special::kFailsOnly},
-    // landlock_create_ruleset
-    {.number = 444, .special = Special::kFailsOnly},
+    FailsOnly(444),  // landlock_create_ruleset
+    FailsOnly(445),  // landlock_add_rule
+    FailsOnly(446),  // landlock_restrict_self
+    FailsOnly(447),  // memfd_secret
+    FailsOnly(448),  // process_mrelease
+    FailsOnly(449),  // futex_waitv
 };
+static_assert(std::ranges::is_sorted(kRules, {}, &SyscallRule::number));
 
 }  // namespace
 

@@ -13,10 +13,15 @@ enum class Blocking : uint8_t {
   kReadable,  // unless the descriptor in argument 0 is readable
   kWritable,  // unless the descriptor in argument 0 takes a page at once
   kAlways,
-  kFutex,  // as the operation says
-  kFcntl,  // F_SETLKW
-  kPoll,   // unless the time limit in argument 2 is 0
-  kEpoll,  // unless the time limit in argument 3 is 0
+  kFutex,           // as the operation says
+  kFcntl,           // F_SETLKW
+  kPoll,            // unless the time limit in argument 2 is 0
+  kEpoll,           // unless the time limit in argument 3 is 0
+  kQueueReadable,   // unless the POSIX queue in argument 0 has a message
+  kQueueWritable,   // unless it has room for one
+  kSemaphores,      // unless one operation is asked for, and possible
+  kMessageSend,     // unless the queue has room, or the call does not wait
+  kMessageReceive,  // unless any message is wanted and there, or it does not
 };
 
 // How many bytes the kernel writes at a pointer argument, if that is not null
@@ -73,6 +78,9 @@ enum class Special : uint8_t {
   kReceiveMessages,
   kSendMessages,
   kFailsOnly,  // known as long as it fails (ENOSYS); else refused
+  kSemaphoreControl,
+  kMessageControl,
+  kMessageReceive,  // argument 1: a type, then `result` bytes
 };
 
 struct SyscallRule {

@@ -30,7 +30,7 @@ using testing::HasSubstr;
 uint64_t CodeOffset(const std::string& path) {
   const auto file = MappedFile::Open(path);
   for (uint64_t at = 0; file && at < file->bytes().size(); at += 4096) {
-    if (HasCodeAt(file->bytes(), at)) {
+    if (HasCodeIn(file->bytes(), at, 1)) {
       return at;
     }
   }
@@ -132,6 +132,24 @@ TEST_F(ImageSearchTest, AFileWithoutCodeThereIsRefused) {
   EXPECT_EQ(match.file, "");
   ASSERT_EQ(match.refused.size(), 1u);
   EXPECT_THAT(match.refused[0].why, HasSubstr("no code at offset 0x100000"));
+}
+
+// Of a program that asks for no protection of its stack everything is mapped as
+// code, the headers first; what is mapped behind them may be joined with them.
+TEST_F(ImageSearchTest, AFileWhoseHeadersAreMappedAsCodeIsTakenForItsCode) {
+  const std::string file = Make("lib.so", kNoBuildId);
+  const MmapRecord code = Mapping(file);
+  MmapRecord headers = code;
+  headers.file_offset = 0;
+  headers.size_bytes = 4096;
+  ASSERT_GE(code.file_offset, headers.size_bytes);
+  ImageSearch search;
+  EXPECT_EQ(search.Find(headers).file, "");
+  EXPECT_EQ(search.Find(code).file, file);
+  EXPECT_EQ(search.Find(headers).file, file);
+  EXPECT_EQ(search.matches().size(), 1u);
+  headers.size_bytes = code.file_offset + 4096;
+  EXPECT_EQ(ImageSearch().Find(headers).file, file);
 }
 
 TEST_F(ImageSearchTest, WhatHasThePathOfAnUnlinkedFileIsAnother) {

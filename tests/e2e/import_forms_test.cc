@@ -18,10 +18,13 @@
 #include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <sstream>
 
 #include "common/result.h"
 #include "decoder/bundle_reader.h"
+#include "decoder/loaded_images.h"
 #include "decoder/streams.h"
+#include "decoder/unwinder.h"
 #include "recorder/stepper/stepped_pt.h"
 #include "recorder/stepper/stepper.h"
 #include "recorder/vdso.h"
@@ -147,8 +150,10 @@ struct Recording {
   int32_t process = 0;
   Ips truth;
 
-  void Record(const std::string& program, uint32_t cores = 1) {
+  void Record(const std::string& program, uint32_t cores = 1,
+              uint32_t code_bits = 64) {
     recorder::PerfDataConfig config;
+    config.encoder.code_bits = code_bits;
     config.core_count = cores;
     config.command = {program};
     config.cpu_id = kCpu;
@@ -483,6 +488,104 @@ TEST_F(ImportFormsTest, EachThreadHasItsOwnInAPerThreadRecording) {
   const ProgramOutput info = Clew({"info", "--no-backtraces", Path("a.clew")});
   EXPECT_THAT(info.text, HasSubstr("of 2 threads"));
   EXPECT_THAT(info.text, Not(HasSubstr("4294967295")));
+}
+
+// A 32-bit program without libc. INC and DEC are prefixes in 64-bit code.
+constexpr const char* kProgram32 = R"(
+        .text
+        .globl _start, work, twice
+        .type _start, @function
+        .type work, @function
+        .type twice, @function
+work:   mov 4(%esp), %ecx
+        xor %eax, %eax
+again:  inc %eax
+        nop
+        test $1, %ecx
+        jz even
+        add %ecx, %eax
+even:   dec %ecx
+        nop
+        jnz again
+        ret
+        .size work, . - work
+twice:  push %ebp
+        mov %esp, %ebp
+        push 8(%ebp)
+        call work
+        mov $work, %edx
+        call *%edx
+        leave
+        ret
+        .size twice, . - twice
+_start: mov $60, %edi
+next:   push %edi
+        call twice
+        pop %edi
+        mov $20, %eax  # getpid
+        int $0x80
+        dec %edi
+        nop
+        jnz next
+        mov $1, %eax  # exit
+        xor %ebx, %ebx
+        int $0x80
+        .size _start, . - _start
+)";
+
+// The function that each instruction is in, by what nm(1) says.
+std::map<std::string, size_t> CountByFunction(const std::string& nm,
+                                              const Ips& ips) {
+  std::map<uint64_t, std::string> functions;
+  std::istringstream lines(nm);
+  for (std::string addr, type, name; lines >> addr >> type >> name;) {
+    if (name == "work" || name == "twice" || name == "_start") {
+      functions[std::stoull(addr, nullptr, 16)] = name;
+    }
+  }
+  std::map<std::string, size_t> counts;
+  for (const uint64_t ip : ips.begin()->second) {
+    ++counts[std::prev(functions.upper_bound(ip))->second];
+  }
+  return counts;
+}
+
+TEST_F(ImportFormsTest, CodeOf32BitsIsDecodedAndNamedAndNotSolved) {
+  WriteFile(Path("small.s"), kProgram32);
+  const std::string program = Path("small");
+  const ProgramOutput made =
+      Shell("cd " + Path("") + " && as --32 -o small.o small.s && " +
+            "ld -m elf_i386 --build-id -o small small.o && ./small");
+  if (made.exit_status != 0) {
+    GTEST_SKIP() << "32-bit programs are not made or run here: " << made.text;
+  }
+  Recording recording;
+  ASSERT_NO_FATAL_FAILURE(recording.Record(program, 1, /*code_bits=*/32));
+  const json report = Import(recording.perf_data, Path("a.clew"));
+  EXPECT_EQ(ImageOf(report, "small").value("file", ""), program);
+  const Decoded decoded = Decode(Path("a.clew"));
+  EXPECT_EQ(decoded.gaps, 0u);
+  EXPECT_TRUE(decoded.ips == recording.truth);
+
+  const auto bundle = decoder::Bundle::Open(Path("a.clew"));
+  ASSERT_TRUE(bundle) << bundle.error().message;
+  const auto images = decoder::LoadedImages::FromTrace(*bundle);
+  ASSERT_TRUE(images) << images.error().message;
+  decoder::Unwinder unwinder(*images, nullptr);
+  std::map<std::string, size_t> named;
+  for (const uint64_t ip : decoded.ips.begin()->second) {
+    ++named[unwinder.Find(TraceeAddr(ip)).symbol];
+  }
+  EXPECT_EQ(named,
+            CountByFunction(Shell("nm " + program).text, recording.truth));
+
+  EXPECT_EQ(Clew({"decode", Path("a.clew"), "--as", "none"}).exit_status,
+            kExitOk);
+  const ProgramOutput check = Clew({"check", Path("a.clew")});
+  EXPECT_THAT(check.text, HasSubstr("32-bit code, which is not solved"));
+  const ProgramOutput solved = Clew({"solve", Path("a.clew")});
+  EXPECT_EQ(solved.exit_status, kExitEnvironment) << solved.text;
+  EXPECT_THAT(solved.text, HasSubstr("32-bit code, which is not solved"));
 }
 
 }  // namespace

@@ -263,6 +263,7 @@ INSTANTIATE_TEST_SUITE_P(
              {"recorder/programs/recorder_tracee_endings", "rep"}},
         Case{"fault", {"recorder/programs/recorder_tracee_endings", "crash"}},
         Case{"requests", {"recorder/programs/recorder_tracee_requests"}, false},
+        Case{"queues", {"recorder/programs/recorder_tracee_queues"}, false},
         Case{"mapped_file", {"programs/mapped_file"}},
         Case{"channels", {"programs/channels"}},
         Case{"discarded", {"programs/discarded"}, false},

@@ -38,7 +38,7 @@ void CheckManifest(const recorder::ImportedRun& run) {
 void LookAtImage(std::span<const std::byte> file) {
   CLEW_CHECK(BuildIdOf(file).size() <= kBuildIdBytesMax, "a long build-id");
   (void)LacksCode(file);
-  (void)HasCodeAt(file, 0);
+  (void)HasCodeIn(file, 0, 4096);
 }
 
 Status Import(std::span<const std::byte> perf_data,

@@ -45,6 +45,20 @@ TEST(TapeTest, GivesItemsByPositionInAnyOrder) {
   EXPECT_EQ(tape.IndexOf(Tid(8)), std::nullopt);
 }
 
+TEST(TapeTest, CodeOf32BitsIsRefusedByName) {
+  StreamBlock block = std::get<StreamBlock>(Block(0x1234));
+  block.code_bits = 32;
+  Streams streams({Block(10), block});
+  ScriptedInputs inputs;
+  Tape tape(streams, inputs);
+  ASSERT_TRUE(tape.Block(0, 0));
+  const auto refused = tape.Block(0, 1);
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, ErrorCode::kUnsupported);
+  EXPECT_NE(refused.error().message.find("0x1234: 32-bit code"),
+            std::string::npos);
+}
+
 TEST(TapeTest, HoldsNoMoreThanItsLimitAndForgettingMakesRoom) {
   Streams streams({Block(10), Block(20), Block(30)});
   ScriptedInputs inputs;

@@ -306,6 +306,38 @@ TEST_F(RecordTest, AProgramThatClosesItsStderrIsRecordedAllTheSame) {
   EXPECT_TRUE(fs::exists(folder_ + "/b.clew/core"));
 }
 
+TEST_F(RecordTest, AProgramThatClosesAllDescriptorsIsRecordedAllTheSame) {
+  for (const char* how : {"close_all", "close_range"}) {
+    EXPECT_EQ(FailureOf(how).exit_status, 3) << how;
+    EXPECT_TRUE(fs::exists(folder_ + "/b.clew/core")) << how;
+    fs::remove_all(folder_ + "/b.clew");
+  }
+}
+
+// What deletes the folder is the program itself here.
+TEST_F(RecordTest, AFolderThatIsRemovedMeanwhileIsSaidToBe) {
+  const std::string partial = folder_ + "/b.clew.partial";
+  const auto outcome = Record(Options({Tracee("endings"), "remove", partial}));
+  ASSERT_FALSE(outcome.has_value());
+  EXPECT_THAT(outcome.error().message,
+              HasSubstr("b.clew.partial\" was removed while the program ran"));
+}
+
+// Its outcome is told, though it may make no file any more.
+TEST_F(RecordTest, AProgramThatGivesUpItsRightsLacksOnlyTheCoreDump) {
+  if (geteuid() != 0) {
+    GTEST_SKIP() << "needs root, whose rights can be given up";
+  }
+  RecordOptions options = Options({Tracee("endings"), "drop"});
+  const auto outcome = Record(options);
+  ASSERT_FALSE(outcome.has_value());
+  EXPECT_THAT(outcome.error().message, HasSubstr("core\": Permission denied"));
+  options.keep_only_if_failed = true;
+  const auto no_core = Record(options);
+  ASSERT_TRUE(no_core.has_value()) << no_core.error().message;
+  EXPECT_EQ(no_core->failure.exit_status, 3);
+}
+
 TEST_F(RecordTest, RefusalsNameTheReasonAndLeaveNothing) {
   std::ofstream(folder_ + "/elf32") << "\177ELF\1\1\1";
   fs::permissions(folder_ + "/elf32", fs::perms::owner_all);

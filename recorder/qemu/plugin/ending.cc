@@ -225,12 +225,12 @@ Status Recording::WriteCoreFile(const Failure& failure) {
   return WriteCore(CorePath(session_.folder), dump, regions, memory_);
 }
 
-// The file appears whole or not at all.
+// Into a file that is open since the start: the program may have given up the
+// right to make one.
 void Recording::WriteOutcome(const Outcome& outcome) {
   outcome_.Append(FormatOutcome(outcome));
-  const std::string path = OutcomePath(session_.folder);
-  if (outcome_.Close()) {
-    (void)rename((path + ".new").c_str(), path.c_str());
+  if (const Status closed = outcome_.Close(); !closed) {
+    fprintf(stderr, "clew-qemu-plugin: %s\n", closed.error().message.c_str());
   }
 }
 

@@ -4,13 +4,18 @@
 // This file is part of the module that is loaded into QEMU.
 
 #include <dlfcn.h>
+#include <errno.h>
 #include <signal.h>
+#include <stdarg.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
+#include <array>
+
+#include "recorder/qemu/own_descriptor.h"
 #include "recorder/qemu/plugin/recording.h"
 
 // Functions of libc that QEMU calls when a signal ends the program, on its way
@@ -24,6 +29,19 @@ namespace {
 
 bool ProgramIsDying() {
   return g_recording != nullptr && !g_recording->InSyscall();
+}
+
+using Syscall = long (*)(long number, ...);
+
+// close_range(2), but for the recorder's descriptors.
+long CloseRange(Syscall real, unsigned first, unsigned last, unsigned flags) {
+  for (const DescriptorRange& range : WithoutOwn({first, last})) {
+    const long result = real(SYS_close_range, range.first, range.last, flags);
+    if (result != 0) {
+      return result;
+    }
+  }
+  return 0;
 }
 
 }  // namespace
@@ -61,6 +79,34 @@ extern "C" {
     *to = seconds;
   }
   return seconds;
+}
+
+// Called for close(2). To the program the recorder's descriptors are not open.
+[[gnu::visibility("default")]] int close(int fd) {
+  if (IsOwnDescriptor(fd)) {
+    errno = EBADF;
+    return -1;
+  }
+  return static_cast<int>(syscall(SYS_close, fd));
+}
+
+// Called for some system calls of the program, close_range(2) among them.
+[[gnu::visibility("default")]] long syscall(long number, ...) noexcept {
+  static const auto real =
+      reinterpret_cast<Syscall>(dlsym(RTLD_NEXT, "syscall"));
+  va_list list;
+  va_start(list, number);
+  std::array<long, 6> args;
+  for (long& arg : args) {
+    arg = va_arg(list, long);
+  }
+  va_end(list);
+  const auto first = static_cast<unsigned>(args[0]);
+  const auto last = static_cast<unsigned>(args[1]);
+  if (number == SYS_close_range && first <= last) {
+    return CloseRange(real, first, last, static_cast<unsigned>(args[2]));
+  }
+  return real(number, args[0], args[1], args[2], args[3], args[4], args[5]);
 }
 
 }  // extern "C"

@@ -157,8 +157,7 @@ Recording::Recording(const Session& session, GuestMemory memory,
 Result<std::unique_ptr<Recording>> Recording::Create(const Session& session) {
   CLEW_ASSIGN_OR_RETURN(memory, GuestMemory::Open());
   CLEW_ASSIGN_OR_RETURN(tracer, Tracer::Create(session));
-  CLEW_ASSIGN_OR_RETURN(outcome,
-                        RawFile::Create(OutcomePath(session.folder) + ".new"));
+  CLEW_ASSIGN_OR_RETURN(outcome, RawFile::Create(OutcomePath(session.folder)));
   CLEW_ASSIGN_OR_RETURN(raw_code, RawFile::Create(RawCodePath(session.folder)));
   CLEW_ASSIGN_OR_RETURN(code_list,
                         RawFile::Create(CodeListPath(session.folder)));

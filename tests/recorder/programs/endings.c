@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 static volatile int sink;
@@ -95,8 +96,22 @@ static void Stop(const char* pid_file) {
   }
 }
 
+// As daemons do at their start.
+static int CloseAll(void) {
+  for (int i = 3; i < sysconf(_SC_OPEN_MAX); ++i) {
+    close(i);
+  }
+  return open("/dev/null", O_RDONLY);  // 3
+}
+
+// As closefrom(3) of C libraries that know the call.
+static long CloseRange(void) {
+  return syscall(SYS_close_range, 3, ~0U, 0) + open("/dev/null", O_RDONLY);
+}
+
 int main(int argc, char** argv) {
   const char* how = argc > 1 ? argv[1] : "";
+  char path[4096];
   if (strcmp(how, "crash") == 0) {
     Crash();
   } else if (strcmp(how, "rep") == 0) {
@@ -143,6 +158,14 @@ int main(int argc, char** argv) {
     close(2);
     close(1);
     return 4;
+  } else if (strcmp(how, "remove") == 0) {
+    rename(argv[2], strcat(strcpy(path, argv[2]), ".elsewhere"));
+  } else if (strcmp(how, "drop") == 0) {
+    return setuid(65534) == 0 ? 3 : 1;
+  } else if (strcmp(how, "close_all") == 0) {
+    return CloseAll();
+  } else if (strcmp(how, "close_range") == 0) {
+    return (int)CloseRange();
   } else if (strcmp(how, "exec") == 0) {
     execl(argv[2], argv[2], (char*)NULL);
   }

@@ -88,6 +88,9 @@ TEST(PacketsTest, ModeCbrMtc) {
   mode.payload.mode.leaf = pt_mol_exec;
   mode.payload.mode.bits.exec.csl = 1;
   EXPECT_EQ(Ours(PutModeExec64), Ipt(mode));
+  mode.payload.mode.bits.exec.csl = 0;
+  mode.payload.mode.bits.exec.csd = 1;
+  EXPECT_EQ(Ours(PutModeExec32), Ipt(mode));
   for (uint32_t value = 0; value < 256; ++value) {
     pt_packet cbr = {};
     cbr.type = ppt_cbr;
