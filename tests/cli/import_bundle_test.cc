@@ -9,12 +9,15 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <signal.h>
+#include <sys/procfs.h>
+#include <sys/user.h>
 
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
 
 #include "decoder/bundle_reader.h"
+#include "tests/support/core_maker.h"
 #include "tests/support/failing_files.h"
 
 namespace clew::cli {
@@ -111,49 +114,28 @@ TEST_F(ImportBundleTest, TextsMayBeAnyBytes) {
 }
 
 // A core dump with one thread, 7, at 0x1000.
-std::vector<std::byte> MakeCore(int16_t cursig, int32_t signal, int32_t code,
-                                uint64_t fault_addr) {
-  constexpr size_t kPrstatus = 336;
-  constexpr size_t kSiginfo = 128;
-  constexpr size_t kNotes = sizeof(Elf64_Ehdr) + sizeof(Elf64_Phdr);
-  std::vector<std::byte> bytes(kNotes + 20 + kPrstatus + 20 + kSiginfo);
-  const auto put = [&bytes](size_t at, const auto& value) {
-    std::memcpy(bytes.data() + at, &value, sizeof value);
-  };
-  Elf64_Ehdr ehdr = {};
-  std::memcpy(ehdr.e_ident, ELFMAG, SELFMAG);
-  ehdr.e_ident[EI_CLASS] = ELFCLASS64;
-  ehdr.e_ident[EI_DATA] = ELFDATA2LSB;
-  ehdr.e_type = ET_CORE;
-  ehdr.e_machine = EM_X86_64;
-  ehdr.e_phoff = sizeof ehdr;
-  ehdr.e_phentsize = sizeof(Elf64_Phdr);
-  ehdr.e_phnum = 1;
-  put(0, ehdr);
-  Elf64_Phdr phdr = {};
-  phdr.p_type = PT_NOTE;
-  phdr.p_offset = kNotes;
-  phdr.p_filesz = bytes.size() - kNotes;
-  put(sizeof ehdr, phdr);
-  const auto note = [&](size_t at, uint32_t type, uint32_t size) {
-    put(at, Elf64_Nhdr{.n_namesz = 5, .n_descsz = size, .n_type = type});
-    std::memcpy(bytes.data() + at + 12, "CORE", 4);
-    return at + 20;
-  };
-  const size_t status = note(kNotes, NT_PRSTATUS, kPrstatus);
-  put(status + 12, cursig);
-  put(status + 32, int32_t{7});
-  put(status + 112 + 8 * 16, uint64_t{0x1000});
-  const size_t info = note(status + kPrstatus, NT_SIGINFO, kSiginfo);
-  put(info, signal);
-  put(info + 8, code);
-  put(info + 16, fault_addr);
-  return bytes;
+std::string MakeCore(int16_t cursig, int32_t signal, int32_t code,
+                     uint64_t fault_addr) {
+  elf_prstatus status = {};
+  status.pr_cursig = cursig;
+  status.pr_pid = 7;
+  user_regs_struct regs = {};
+  regs.rip = 0x1000;
+  std::memcpy(&status.pr_reg, &regs, sizeof regs);
+  siginfo_t info = {};
+  info.si_signo = signal;
+  info.si_code = code;
+  std::memcpy(&info.si_addr, &fault_addr, sizeof fault_addr);
+  CoreMaker core;
+  core.AddNote(NT_PRSTATUS, BytesOf(status));
+  core.AddNote(NT_SIGINFO, BytesOf(info));
+  return core.File();
 }
 
 Failure FailureOfCore(int16_t cursig, int32_t signal, int32_t code) {
-  const auto bytes = MakeCore(cursig, signal, code, 0xdead);
-  const auto core = decoder::CoreDump::Over(bytes, "core");
+  const std::string bytes = MakeCore(cursig, signal, code, 0xdead);
+  const auto core =
+      decoder::CoreDump::Over(std::as_bytes(std::span(bytes)), "core");
   EXPECT_TRUE(core) << core.error().message;
   return FailureOf(*core);
 }

@@ -7,6 +7,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <stdlib.h>
+#include <sys/procfs.h>
+#include <sys/user.h>
 
 #include <array>
 #include <cstring>
@@ -17,6 +19,7 @@
 #include "decoder/bundle/input_log.h"
 #include "decoder/bundle/wire_fault.h"
 #include "decoder/bundle_reader.h"
+#include "tests/support/core_maker.h"
 
 namespace clew::decoder {
 namespace {
@@ -279,38 +282,18 @@ TEST(InputLogTest, FaultsHaveAnOffset) {
               HasSubstr("record length is"));
 }
 
-// A core dump of one thread and one segment.
+// A core dump of one thread, and of five bytes of a page.
 std::string GoodCore() {
-  std::string core;
-  const auto put = [&core](const auto& value) {
-    core.append(reinterpret_cast<const char*>(&value), sizeof value);
-  };
-  constexpr uint64_t kNotes = sizeof(Elf64_Ehdr) + 2 * sizeof(Elf64_Phdr);
-  constexpr uint64_t kNoteBytes = 12 + 8 + 336;
-  Elf64_Ehdr ehdr = {};
-  std::memcpy(ehdr.e_ident, ELFMAG, SELFMAG);
-  ehdr.e_ident[EI_CLASS] = ELFCLASS64;
-  ehdr.e_ident[EI_DATA] = ELFDATA2LSB;
-  ehdr.e_type = ET_CORE;
-  ehdr.e_machine = EM_X86_64;
-  ehdr.e_phoff = sizeof ehdr;
-  ehdr.e_phentsize = sizeof(Elf64_Phdr);
-  ehdr.e_phnum = 2;
-  put(ehdr);
-  put(Elf64_Phdr{PT_NOTE, 0, kNotes, 0, 0, kNoteBytes, 0, 0});
-  put(Elf64_Phdr{PT_LOAD, PF_R | PF_W, kNotes + kNoteBytes, 0x10000, 0, 5, 4096,
-                 0});
-  put(Elf64_Nhdr{5, 336, NT_PRSTATUS});
-  core.append("CORE\0\0\0\0", 8);
-  std::string status(336, '\0');
-  const int32_t tid = 77;
-  std::memcpy(status.data() + 32, &tid, 4);
-  const uint64_t rip = 0x401234;
-  std::memcpy(status.data() + 112 + 8 * 16, &rip, 8);
-  const uint64_t rax = 42;
-  std::memcpy(status.data() + 112 + 8 * 10, &rax, 8);
-  core += status + "hello";
-  return core;
+  elf_prstatus status = {};
+  status.pr_pid = 77;
+  user_regs_struct regs = {};
+  regs.rip = 0x401234;
+  regs.rax = 42;
+  std::memcpy(&status.pr_reg, &regs, sizeof regs);
+  CoreMaker core;
+  core.AddNote(NT_PRSTATUS, BytesOf(status));
+  core.AddMemory(0x10000, PF_R | PF_W, "hello", 4096);
+  return core.File();
 }
 
 TEST(CoreDumpTest, RegistersAndMemoryComeBack) {

@@ -8,6 +8,7 @@
 #include <elf.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/procfs.h>
 
 #include <algorithm>
 #include <array>
@@ -29,6 +30,7 @@
 #include "recorder/stepper/stepper.h"
 #include "recorder/vdso.h"
 #include "tests/e2e/clew_command.h"
+#include "tests/support/core_maker.h"
 
 namespace clew::e2e {
 namespace {
@@ -88,47 +90,15 @@ size_t Count(const Ips& ips) {
 // A core dump of thread `tid` with the vDSO at `addr`.
 std::string CoreWithVdso(int32_t tid, uint64_t addr,
                          std::span<const std::byte> vdso) {
-  constexpr uint32_t kPrstatus = 336;
+  elf_prstatus status = {};
+  status.pr_pid = tid;
   const std::array<uint64_t, 4> auxv = {AT_SYSINFO_EHDR, addr, AT_NULL, 0};
-  const size_t notes_at = sizeof(Elf64_Ehdr) + 2 * sizeof(Elf64_Phdr);
-  std::string notes;
-  const auto add_note = [&notes](uint32_t type, const std::string& desc) {
-    const Elf64_Nhdr head = {.n_namesz = 5,
-                             .n_descsz = static_cast<uint32_t>(desc.size()),
-                             .n_type = type};
-    notes.append(reinterpret_cast<const char*>(&head), sizeof head);
-    notes.append("CORE\0\0\0\0", 8);
-    notes += desc;
-  };
-  std::string prstatus(kPrstatus, '\0');
-  std::memcpy(prstatus.data() + 32, &tid, sizeof tid);
-  add_note(NT_PRSTATUS, prstatus);
-  add_note(NT_AUXV, {reinterpret_cast<const char*>(auxv.data()), sizeof auxv});
-  Elf64_Ehdr ehdr = {};
-  std::memcpy(ehdr.e_ident, ELFMAG, SELFMAG);
-  ehdr.e_ident[EI_CLASS] = ELFCLASS64;
-  ehdr.e_ident[EI_DATA] = ELFDATA2LSB;
-  ehdr.e_type = ET_CORE;
-  ehdr.e_machine = EM_X86_64;
-  ehdr.e_phoff = sizeof ehdr;
-  ehdr.e_phentsize = sizeof(Elf64_Phdr);
-  ehdr.e_phnum = 2;
-  Elf64_Phdr note = {};
-  note.p_type = PT_NOTE;
-  note.p_offset = notes_at;
-  note.p_filesz = notes.size();
-  Elf64_Phdr load = {};
-  load.p_type = PT_LOAD;
-  load.p_flags = PF_R | PF_X;
-  load.p_offset = notes_at + notes.size();
-  load.p_vaddr = addr;
-  load.p_filesz = load.p_memsz = vdso.size();
-  std::string core(reinterpret_cast<const char*>(&ehdr), sizeof ehdr);
-  core.append(reinterpret_cast<const char*>(&note), sizeof note);
-  core.append(reinterpret_cast<const char*>(&load), sizeof load);
-  core += notes;
-  core.append(reinterpret_cast<const char*>(vdso.data()), vdso.size());
-  return core;
+  CoreMaker core;
+  core.AddNote(NT_PRSTATUS, BytesOf(status));
+  core.AddNote(NT_AUXV, BytesOf(auxv));
+  core.AddMemory(addr, PF_R | PF_X,
+                 {reinterpret_cast<const char*>(vdso.data()), vdso.size()});
+  return core.File();
 }
 
 // Compiles the program without a build-id, and its library.

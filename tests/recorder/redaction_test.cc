@@ -21,6 +21,7 @@
 #include "decoder/core_dump.h"
 #include "proto/bundle.pb.h"
 #include "recorder/manifest_edit.h"
+#include "tests/support/core_maker.h"
 #include "tests/support/failing_files.h"
 
 namespace clew::recorder {
@@ -105,88 +106,38 @@ std::vector<Piece> Pieces() {
           {kStackAt, PF_R | PF_W, StackPage()}};
 }
 
-void AddNote(std::string& notes, uint32_t type, const std::string& desc) {
-  const Elf64_Nhdr head = {.n_namesz = 5,
-                           .n_descsz = static_cast<Elf64_Word>(desc.size()),
-                           .n_type = type};
-  notes.append(reinterpret_cast<const char*>(&head), sizeof head);
-  notes.append("CORE\0\0\0\0", 8);
-  notes += desc;
-  notes.resize((notes.size() + 3) / 4 * 4);
-}
-
-template <class T>
-std::string BytesOf(const T& value) {
-  return {reinterpret_cast<const char*>(&value), sizeof value};
-}
-
-std::string Notes() {
-  std::string notes;
+void AddNotes(CoreMaker& core) {
   elf_prstatus status = {};
   status.pr_pid = 7;
   user_regs_struct regs = {};
   regs.rsp = kStackAt + 0x80;
   std::memcpy(&status.pr_reg, &regs, sizeof regs);
-  AddNote(notes, NT_PRSTATUS, BytesOf(status));
+  core.AddNote(NT_PRSTATUS, BytesOf(status));
   elf_prpsinfo info = {};
   std::strcpy(info.pr_psargs, "prog --password hunter2-correct-horse");
-  AddNote(notes, NT_PRPSINFO, BytesOf(info));
-  AddNote(notes, NT_AUXV, BytesOf(kAuxv));
+  core.AddNote(NT_PRPSINFO, BytesOf(info));
+  core.AddNote(NT_AUXV, BytesOf(kAuxv));
   // Parts of values, as a copy of it leaves them in a register.
   std::string registers(600, '\0');
   registers.replace(160, 12, kToken, 12);
   registers.replace(464, 8, "XCR0XCR0");
   registers.replace(500, 16, kPassword, 16);
-  AddNote(notes, NT_X86_XSTATE, registers);
+  core.AddNote(NT_X86_XSTATE, registers);
   std::string files;
   for (const uint64_t value :
        {uint64_t{1}, kPage, kCodeAt, kCodeAt + kPage, uint64_t{0}}) {
     files += BytesOf(value);
   }
-  AddNote(notes, NT_FILE, files + "/usr/bin/prog" + '\0');
-  return notes;
+  core.AddNote(NT_FILE, files + "/usr/bin/prog" + '\0');
 }
 
 std::string CoreFile() {
-  const std::vector<Piece> pieces = Pieces();
-  const std::string notes = Notes();
-  Elf64_Ehdr head = {};
-  std::memcpy(head.e_ident, ELFMAG, SELFMAG);
-  head.e_ident[EI_CLASS] = ELFCLASS64;
-  head.e_ident[EI_DATA] = ELFDATA2LSB;
-  head.e_type = ET_CORE;
-  head.e_machine = EM_X86_64;
-  head.e_phoff = sizeof head;
-  head.e_phentsize = sizeof(Elf64_Phdr);
-  head.e_phnum = static_cast<Elf64_Half>(pieces.size() + 1);
-  std::string file = BytesOf(head);
-  const uint64_t notes_at = sizeof head + head.e_phnum * sizeof(Elf64_Phdr);
-  uint64_t at = (notes_at + notes.size() + kPage - 1) / kPage * kPage;
-  file += BytesOf(Elf64_Phdr{.p_type = PT_NOTE,
-                             .p_flags = 0,
-                             .p_offset = notes_at,
-                             .p_vaddr = 0,
-                             .p_paddr = 0,
-                             .p_filesz = notes.size(),
-                             .p_memsz = 0,
-                             .p_align = 4});
-  for (const Piece& piece : pieces) {
-    file += BytesOf(Elf64_Phdr{.p_type = PT_LOAD,
-                               .p_flags = piece.flags,
-                               .p_offset = at,
-                               .p_vaddr = piece.addr,
-                               .p_paddr = 0,
-                               .p_filesz = piece.bytes.size(),
-                               .p_memsz = piece.bytes.size(),
-                               .p_align = kPage});
-    at += piece.bytes.size();
+  CoreMaker core(kPage);
+  AddNotes(core);
+  for (const Piece& piece : Pieces()) {
+    core.AddMemory(piece.addr, piece.flags, piece.bytes);
   }
-  file += notes;
-  file.resize((file.size() + kPage - 1) / kPage * kPage);
-  for (const Piece& piece : pieces) {
-    file += piece.bytes;
-  }
-  return file;
+  return core.File();
 }
 
 pb::Start StartMessage() {
