@@ -254,6 +254,7 @@ class Recording {
   // Of the start, for the core dump.
   uint64_t stack_addr_ = 0;
   uint64_t brk_ = 0;
+  uint64_t memory_end_ = kGuestEnd;  // no page of the program is above
   std::vector<std::byte> auxv_;
   std::string program_;
   std::string arguments_;
