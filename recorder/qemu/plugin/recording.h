@@ -156,6 +156,7 @@ class Recording {
   bool IsDelivery(const Delivery& entry) const;
   void Align(Delivery& entry);
   void Deliver(Delivery& entry);
+  int CodeOf(const Delivery& entry) const;
   void CloseBlockByDelivery(const Delivery& entry);
 
   // syscalls.cc
@@ -263,6 +264,7 @@ class Recording {
   static constexpr uint64_t kSigIgnore = 1;
   struct Action {
     uint64_t handler = 0;
+    uint64_t flags = 0;
     uint64_t restorer = 0;
   };
   std::array<Action, 65> actions_ = {};

@@ -404,7 +404,8 @@ void Recording::AfterSigaction(const Thread& me) {
       signal >= actions_.size()) {
     return;
   }
-  actions_[signal] = {.handler = (*action)[0], .restorer = (*action)[2]};
+  actions_[signal] = {
+      .handler = (*action)[0], .flags = (*action)[1], .restorer = (*action)[2]};
   if ((*action)[0] != kSigDefault && (*action)[0] != kSigIgnore) {
     blocks_.AddHandler((*action)[0]);
   }
