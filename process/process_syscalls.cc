@@ -32,6 +32,8 @@ constexpr uint64_t kCloneSetTls = 0x00080000;
 // asm/prctl.h
 constexpr uint64_t kArchSetGs = 0x1001;
 constexpr uint64_t kArchSetFs = 0x1002;
+// linux/shm.h
+constexpr uint64_t kShmRdonly = 010000;
 // linux/mman.h
 constexpr uint64_t kMadvDontneed = 4;
 constexpr uint64_t kMapFailedFrom = static_cast<uint64_t>(-4095);
@@ -326,6 +328,15 @@ void Process::ApplyMappings(const SyscallInput& call) {
       break;
     case kSysMunmap:
       memory_.Unmap(args[0], args[1]);
+      break;
+    // All of the segment is written. shmdt does not say how much it takes away,
+    // and takes nothing here: such recordings are never said to contradict.
+    case kSysShmat:
+      if (!call.writes.empty()) {
+        memory_.Map(
+            result, call.writes[0].bytes.size(),
+            (args[2] & kShmRdonly) != 0 ? kProtRead : kProtRead | kProtWrite);
+      }
       break;
     case kSysMprotect:
       memory_.Protect(args[0], args[1], static_cast<uint32_t>(args[2] & 7));

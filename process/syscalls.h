@@ -27,6 +27,7 @@ enum SyscallNumber : uint64_t {
   kSysSelect = 23,
   kSysMremap = 25,
   kSysMadvise = 28,
+  kSysShmat = 30,
   kSysDup = 32,
   kSysDup2 = 33,
   kSysPause = 34,

@@ -139,6 +139,9 @@ static __noinline void CopySpecial(struct effects* effects,
     case kRawMessageReceive:  // the type, then the text
       CopyRange(effects, state->args[1], 8 + (__u64)result);
       break;
+    case kRawSharedMemory:
+      effects->unknown |= 1u << kRawMappedFile;
+      break;
     case kRawFailsOnly:
       effects->unknown |= 1u << kRawNotInTable;
       break;

@@ -142,6 +142,7 @@ enum RawSpecial {
   kRawSemaphoreControl = 12,
   kRawMessageControl = 13,
   kRawMessageReceive = 14,
+  kRawSharedMemory = 15,
 };
 
 #define CLEW_RAW_NO_LIMIT 255

@@ -40,6 +40,7 @@ static_assert(static_cast<int>(Special::kSemaphoreControl) ==
               kRawSemaphoreControl);
 static_assert(static_cast<int>(Special::kMessageControl) == kRawMessageControl);
 static_assert(static_cast<int>(Special::kMessageReceive) == kRawMessageReceive);
+static_assert(static_cast<int>(Special::kSharedMemory) == kRawSharedMemory);
 
 // Calls that change nothing in the memory of the caller.
 constexpr std::array<uint64_t, 8> kWriteNothing = {

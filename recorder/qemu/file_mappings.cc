@@ -131,6 +131,9 @@ void FileMappings::Follow(const SyscallCall& call, int64_t result) {
       return Map(addr, call);
     case __NR_munmap:
       return Remove(args[0], PageUp(args[1]));
+    case __NR_shmat:
+      segments_.insert(static_cast<int>(args[0]));
+      return;
     case __NR_mremap:
       return Move(args[0], PageUp(args[1]), addr, PageUp(args[2]));
     default:
@@ -271,6 +274,12 @@ std::vector<std::string> FileMappings::Unlogged() const {
         "{:?} is mapped shared, and another mapping of it or another process "
         "may write it",
         path));
+  }
+  for (const int segment : segments_) {
+    phrases.push_back(fmt::format(
+        "shared memory segment {} is attached, and other processes may write "
+        "it",
+        segment));
   }
   if (shares_with_children_) {
     phrases.emplace_back(

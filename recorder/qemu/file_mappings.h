@@ -46,7 +46,8 @@ class FileMappings {
 
   // Why the log may lack what the program read in a mapping: a phrase for each
   // file whose contents others can write, which no call of this process shows,
-  // and one for memory that it shares with child processes.
+  // one for each segment of System V, and one for memory that it shares with
+  // child processes.
   std::vector<std::string> Unlogged() const;
 
  private:
@@ -72,6 +73,7 @@ class FileMappings {
 
   std::vector<Mapping> mappings_;
   std::set<std::string> written_by_others_;  // paths
+  std::set<int> segments_;                   // of System V
   bool maps_shared_memory_ = false;          // of no file
   bool shares_with_children_ = false;
 };

@@ -43,7 +43,7 @@ std::optional<KernelMapping> ParseMapsLine(const char* line) {
   return mapping;
 }
 
-Result<std::vector<KernelMapping>> ReadKernelMappings() {
+Result<std::vector<KernelMapping>> ReadKernelMappings(uint64_t end) {
   FILE* maps = fopen("/proc/self/maps", "re");
   if (maps == nullptr) {
     return SystemError(errno, "cannot open \"/proc/self/maps\"");
@@ -52,7 +52,7 @@ Result<std::vector<KernelMapping>> ReadKernelMappings() {
   std::array<char, 4600> line;
   while (fgets(line.data(), static_cast<int>(line.size()), maps) != nullptr) {
     auto mapping = ParseMapsLine(line.data());
-    if (mapping.has_value() && mapping->begin < kGuestEnd) {
+    if (mapping.has_value() && mapping->begin < end) {
       mappings.push_back(std::move(*mapping));
     }
   }
@@ -97,7 +97,7 @@ void SplitByProtection(const KernelMapping& mapping, const std::string& name,
 
 }  // namespace
 
-Result<GuestMemory> GuestMemory::Open() {
+Result<GuestMemory> GuestMemory::Open(PageProtection high) {
   int fd = open("/proc/self/mem", O_RDWR | O_CLOEXEC);
   const bool can_write = fd >= 0;
   if (!can_write) {
@@ -106,14 +106,32 @@ Result<GuestMemory> GuestMemory::Open() {
   if (fd < 0) {
     return SystemError(errno, "cannot open \"/proc/self/mem\"");
   }
-  return GuestMemory(TakeDescriptor(fd), can_write);
+  return GuestMemory(TakeDescriptor(fd), can_write, std::move(high));
 }
 
 GuestMemory::GuestMemory(GuestMemory&& other) noexcept
-    : fd_(std::exchange(other.fd_, -1)), can_write_(other.can_write_) {}
+    : fd_(std::exchange(other.fd_, -1)),
+      can_write_(other.can_write_),
+      high_(std::move(other.high_)) {}
+
+bool GuestMemory::IsPrograms(uint64_t addr, uint64_t count) const {
+  if (addr < kGuestEnd && count <= kGuestEnd - addr) {
+    return true;
+  }
+  if (!high_ || count > UINT64_MAX - addr) {
+    return false;
+  }
+  for (uint64_t page = addr / kPageBytes * kPageBytes; page < addr + count;
+       page += kPageBytes) {
+    if (!high_(page)) {
+      return false;
+    }
+  }
+  return true;
+}
 
 bool GuestMemory::Write(uint64_t addr, const void* from, size_t count) const {
-  if (addr >= kGuestEnd || count > kGuestEnd - addr) {
+  if (!IsPrograms(addr, count)) {
     return false;
   }
   return pwrite(fd_, from, count, static_cast<off_t>(addr)) ==
@@ -127,7 +145,7 @@ GuestMemory::~GuestMemory() {
 }
 
 bool GuestMemory::Read(uint64_t addr, void* to, size_t count) const {
-  if (addr >= kGuestEnd || count > kGuestEnd - addr) {
+  if (!IsPrograms(addr, count)) {
     return false;
   }
   auto* out = static_cast<char*>(to);
@@ -175,9 +193,9 @@ uint64_t GuestMemory::CopyTo(RawFile& file, uint64_t addr,
 }
 
 Result<std::vector<GuestRegion>> ListRegions(const PageProtection& protection,
-                                             uint64_t stack_addr,
-                                             uint64_t brk) {
-  CLEW_ASSIGN_OR_RETURN(mappings, ReadKernelMappings());
+                                             uint64_t stack_addr, uint64_t brk,
+                                             uint64_t end) {
+  CLEW_ASSIGN_OR_RETURN(mappings, ReadKernelMappings(end));
   std::vector<GuestRegion> regions;
   for (const KernelMapping& mapping : mappings) {
     SplitByProtection(mapping, NameOf(mapping, stack_addr, brk), protection,

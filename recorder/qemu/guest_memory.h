@@ -7,6 +7,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "common/result.h"
@@ -19,14 +20,19 @@ constexpr uint64_t RoundUpToPage(uint64_t bytes) {
   return (bytes + kPageBytes - 1) / kPageBytes * kPageBytes;
 }
 // qemu-x86_64 keeps the program's memory below, at its own addresses, and
-// itself above.
+// itself above, where the program has only what it asked for by address.
 inline constexpr uint64_t kGuestEnd = 0x500000000000;
+
+// What the program may do with the page at `addr`; nullopt where it has none.
+using PageProtection = std::function<std::optional<uint32_t>(uint64_t addr)>;
 
 // Reads and writes memory of this process that may not be there, or that the
 // program may not touch. Not thread-safe.
 class GuestMemory {
  public:
-  [[nodiscard]] static Result<GuestMemory> Open();
+  // Above kGuestEnd it is the program's where `high` has a page; nowhere
+  // without.
+  [[nodiscard]] static Result<GuestMemory> Open(PageProtection high = nullptr);
   GuestMemory(GuestMemory&& other) noexcept;
   GuestMemory(const GuestMemory&) = delete;
   GuestMemory& operator=(const GuestMemory&) = delete;
@@ -55,9 +61,12 @@ class GuestMemory {
   uint64_t CopyTo(RawFile& file, uint64_t addr, uint64_t count) const;
 
  private:
-  GuestMemory(int fd, bool can_write) : fd_(fd), can_write_(can_write) {}
+  GuestMemory(int fd, bool can_write, PageProtection high)
+      : fd_(fd), can_write_(can_write), high_(std::move(high)) {}
+  bool IsPrograms(uint64_t addr, uint64_t count) const;
   int fd_;
   bool can_write_;
+  PageProtection high_;
 };
 
 // A stretch of program memory with one protection and one origin.
@@ -69,14 +78,13 @@ struct GuestRegion {
   std::string name;  // file, "[stack]", "[heap]" or empty
 };
 
-// What the program may do with the page at `addr`; nullopt where it has none.
-using PageProtection = std::function<std::optional<uint32_t>(uint64_t addr)>;
-
-// The program's memory, by address: the kernel's list of mappings below
-// kGuestEnd, with the protections that the program knows (QEMU shows its own
-// to the kernel). `stack_addr` and `brk` name their regions.
+// The program's memory, by address: the kernel's list of mappings below `end`,
+// with the protections that the program knows (QEMU shows its own to the
+// kernel). `stack_addr` and `brk` name their regions. An `end` above kGuestEnd
+// costs a look at each of QEMU's own pages.
 [[nodiscard]] Result<std::vector<GuestRegion>> ListRegions(
-    const PageProtection& protection, uint64_t stack_addr, uint64_t brk);
+    const PageProtection& protection, uint64_t stack_addr, uint64_t brk,
+    uint64_t end = kGuestEnd);
 
 }  // namespace clew::recorder
 

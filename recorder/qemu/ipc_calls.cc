@@ -3,8 +3,10 @@
 #include <sys/ipc.h>
 #include <sys/msg.h>
 #include <sys/sem.h>
+#include <sys/shm.h>
 
-#include <algorithm>
+#include <cerrno>
+#include <cstring>
 #include <optional>
 
 namespace clew::recorder {
@@ -115,6 +117,19 @@ void AddMessageControl(const SyscallCall& call,
     default:
       return;
   }
+}
+
+Status AddSharedMemory(const SyscallCall& call, uint64_t addr,
+                       std::vector<MemoryRange>& ranges) {
+  shmid_ds state = {};
+  if (shmctl(IdOf(call), IPC_STAT, &state) != 0) {
+    return Unsupported(
+        "shmat of segment {}: its size is not known ({}); let it be read by "
+        "this user",
+        IdOf(call), std::strerror(errno));
+  }
+  Add(addr, RoundUpToPage(state.shm_segsz), ranges);
+  return {};
 }
 
 }  // namespace clew::recorder

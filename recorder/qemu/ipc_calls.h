@@ -7,9 +7,9 @@
 
 namespace clew::recorder {
 
-// Semaphores and message queues of System V and POSIX: when their calls may
-// wait, asked of this host's kernel by the ids and descriptors that the program
-// has, and what the kernel writes.
+// Semaphores, message queues and shared memory of System V and POSIX: when
+// their calls may wait, asked of this host's kernel by the ids and descriptors
+// that the program has, and what the kernel writes.
 
 // semop, semtimedop; msgsnd; msgrcv. True also where that is not known.
 bool SemaphoresMayBlock(const SyscallCall& call, const GuestMemory& memory);
@@ -21,6 +21,11 @@ void AddSemaphoreControl(const SyscallCall& call,
                          std::vector<MemoryRange>& ranges);
 void AddMessageControl(const SyscallCall& call,
                        std::vector<MemoryRange>& ranges);
+
+// shmat, which gave `addr`. kUnsupported: how long the segment is, the program
+// may not know.
+[[nodiscard]] Status AddSharedMemory(const SyscallCall& call, uint64_t addr,
+                                     std::vector<MemoryRange>& ranges);
 
 }  // namespace clew::recorder
 

@@ -275,6 +275,8 @@ Status AddSpecial(const SyscallCall& call, uint64_t result,
     case Special::kMessageReceive:
       AddRange(call.args[1], sizeof(long) + result, ranges);
       return {};
+    case Special::kSharedMemory:
+      return AddSharedMemory(call, result, ranges);
     case Special::kFailsOnly:
       return Unsupported(
           "system call {} ({}) succeeded; its effects are not "

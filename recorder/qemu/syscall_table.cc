@@ -96,7 +96,7 @@ constexpr SyscallRule kRules[] = {
     // shmget
     {.number = 29},
     // shmat
-    {.number = 30, .special = Special::kFailsOnly},
+    {.number = 30, .special = Special::kSharedMemory},
     // shmctl
     {.number = 31},
     // dup

@@ -81,6 +81,7 @@ enum class Special : uint8_t {
   kSemaphoreControl,
   kMessageControl,
   kMessageReceive,  // argument 1: a type, then `result` bytes
+  kSharedMemory,    // shmat: all of the segment, at `result`
 };
 
 struct SyscallRule {

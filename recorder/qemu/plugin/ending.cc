@@ -220,8 +220,8 @@ Status Recording::WriteCoreFile(const Failure& failure) {
     dump.threads.insert(first ? dump.threads.begin() : dump.threads.end(),
                         registers);
   }
-  CLEW_ASSIGN_OR_RETURN(regions,
-                        ListRegions(QemuPageProtection(), stack_addr_, brk_));
+  CLEW_ASSIGN_OR_RETURN(regions, ListRegions(QemuPageProtection(), stack_addr_,
+                                             brk_, memory_end_));
   return WriteCore(CorePath(session_.folder), dump, regions, memory_);
 }
 

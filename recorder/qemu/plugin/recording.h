@@ -156,6 +156,7 @@ class Recording {
   bool IsDelivery(const Delivery& entry) const;
   void Align(Delivery& entry);
   void Deliver(Delivery& entry);
+  int CodeOf(const Delivery& entry) const;
   void CloseBlockByDelivery(const Delivery& entry);
 
   // syscalls.cc
@@ -254,6 +255,7 @@ class Recording {
   // Of the start, for the core dump.
   uint64_t stack_addr_ = 0;
   uint64_t brk_ = 0;
+  uint64_t memory_end_ = kGuestEnd;  // no page of the program is above
   std::vector<std::byte> auxv_;
   std::string program_;
   std::string arguments_;
@@ -262,6 +264,7 @@ class Recording {
   static constexpr uint64_t kSigIgnore = 1;
   struct Action {
     uint64_t handler = 0;
+    uint64_t flags = 0;
     uint64_t restorer = 0;
   };
   std::array<Action, 65> actions_ = {};

@@ -148,15 +148,24 @@ void Recording::Deliver(Delivery& entry) {
       input, {{entry.rsp, FrameBytes(entry.rsp, entry.interrupted(REG_RSP))}});
 }
 
+// siginfo_t::si_code: above 0 if the signal comes from the kernel. QEMU, as the
+// kernel, leaves the frame's siginfo as it finds the stack if the handler does
+// not ask for it; a signal that tells of a fault is then taken for one.
+int Recording::CodeOf(const Delivery& entry) const {
+  if ((actions_[entry.rdi].flags & SA_SIGINFO) == 0) {
+    return 1;
+  }
+  const auto info = memory_.Load<siginfo_t>(entry.rsi);
+  return info.has_value() ? info->si_code : 0;
+}
+
 void Recording::CloseBlockByDelivery(const Delivery& entry) {
   const clew::recorder::Block* last = g_runner.block;
   if (last == nullptr) {
     return;  // right after a system call: the trace is off
   }
   const uint64_t ip = entry.interrupted(REG_RIP);
-  const auto info = memory_.Load<siginfo_t>(entry.rsi);
-  const int code = info.has_value() ? info->si_code : 0;
-  if (FaultedIn(*last, ip, static_cast<int>(entry.rdi), code) ||
+  if (FaultedIn(*last, ip, static_cast<int>(entry.rdi), CodeOf(entry)) ||
       IsNextIteration(*last, ip)) {
     g_runner.block_end = g_runner.block_start + last->IndexOf(ip);
   } else {

@@ -155,7 +155,7 @@ Recording::Recording(const Session& session, GuestMemory memory,
       virtual_clock_(VirtualClock::HostsStart()) {}
 
 Result<std::unique_ptr<Recording>> Recording::Create(const Session& session) {
-  CLEW_ASSIGN_OR_RETURN(memory, GuestMemory::Open());
+  CLEW_ASSIGN_OR_RETURN(memory, GuestMemory::Open(QemuPageProtection()));
   CLEW_ASSIGN_OR_RETURN(tracer, Tracer::Create(session));
   CLEW_ASSIGN_OR_RETURN(outcome, RawFile::Create(OutcomePath(session.folder)));
   CLEW_ASSIGN_OR_RETURN(raw_code, RawFile::Create(RawCodePath(session.folder)));

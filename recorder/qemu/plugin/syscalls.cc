@@ -284,6 +284,7 @@ void Recording::AfterSyscall(Thread& me, int64_t result) {
     case __NR_futex:
       return AfterFutex(me, result);
     case __NR_mmap:
+    case __NR_mremap:
       return AfterMmap(me, result);
     case __NR_rt_sigaction:
       return result == 0 ? AfterSigaction(me) : void();
@@ -373,8 +374,11 @@ void Recording::AfterFutex(Thread& me, int64_t result) {
 
 void Recording::AfterMmap(Thread& me, int64_t result) {
   const auto& args = me.call.args;
-  if (result < 0 || (args[3] & MAP_ANONYMOUS) != 0 ||
-      (args[2] & PROT_EXEC) == 0) {
+  if (result > 0 && static_cast<uint64_t>(result) >= memory_end_) {
+    memory_end_ = UINT64_MAX;
+  }
+  if (me.call.number != __NR_mmap || result < 0 ||
+      (args[3] & MAP_ANONYMOUS) != 0 || (args[2] & PROT_EXEC) == 0) {
     return;
   }
   const std::string path = PathOfDescriptor(static_cast<int>(args[4]));
@@ -400,7 +404,8 @@ void Recording::AfterSigaction(const Thread& me) {
       signal >= actions_.size()) {
     return;
   }
-  actions_[signal] = {.handler = (*action)[0], .restorer = (*action)[2]};
+  actions_[signal] = {
+      .handler = (*action)[0], .flags = (*action)[1], .restorer = (*action)[2]};
   if ((*action)[0] != kSigDefault && (*action)[0] != kSigIgnore) {
     blocks_.AddHandler((*action)[0]);
   }

@@ -32,6 +32,13 @@ static void CrashInRep(void) {
   __asm__ volatile("rep stosb" : "+D"(to), "+c"(count) : "a"(7) : "memory");
 }
 
+// So that nothing is where the kernel would tell a handler about its signal.
+static __attribute__((noinline)) void ClearStack(void) {
+  char below[16384];
+  memset(below, 0, sizeof(below));
+  __asm__ volatile("" : : "r"(below) : "memory");
+}
+
 static void OnSegv(int signal) {
   (void)signal;
   _exit(7);
@@ -124,6 +131,7 @@ int main(int argc, char** argv) {
     raise(SIGTERM);
   } else if (strcmp(how, "handled") == 0) {
     signal(SIGSEGV, OnSegv);
+    ClearStack();
     Crash();
   } else if (strcmp(how, "deadlock") == 0) {
     pthread_mutex_lock(&lock);

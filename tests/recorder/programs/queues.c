@@ -1,6 +1,6 @@
 // Threads that wait for each other by semaphores and message queues of System V
-// and of POSIX. Exits with 0 if each got what it should; prints what it had to
-// leave out.
+// and of POSIX, and a shared segment. Exits with 0 if each got what it should;
+// prints what it had to leave out.
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
@@ -12,6 +12,7 @@
 #include <sys/ipc.h>
 #include <sys/msg.h>
 #include <sys/sem.h>
+#include <sys/shm.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -104,7 +105,21 @@ static void Make(void) {
         "mq_getattr");
 }
 
+// A segment with something in it already.
+static void Segment(void) {
+  const int id = shmget(IPC_PRIVATE, 5000, 0600);
+  Check(id >= 0, "shmget");
+  char* first = shmat(id, NULL, 0);
+  Check(first != (void*)-1, "shmat");
+  strcpy(first + 4990, "kept");
+  Check(shmdt(first) == 0, "shmdt");
+  const char* again = shmat(id, NULL, SHM_RDONLY);
+  Check(shmctl(id, IPC_RMID, NULL) == 0, "shmctl");
+  Check(again != (void*)-1 && strcmp(again + 4990, "kept") == 0, "kept");
+}
+
 int main(void) {
+  Segment();
   Make();
   pthread_t other;
   Check(pthread_create(&other, NULL, Answer, NULL) == 0, "pthread_create");

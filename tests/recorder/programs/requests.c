@@ -2,11 +2,13 @@
 // their number tells. Exits with 0 if each went as it should.
 #define _GNU_SOURCE
 #include <errno.h>
+#include <fcntl.h>
 #include <net/if.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
@@ -64,6 +66,25 @@ static void Messages(void) {
   Check(memcmp(text[1], "three", 5) == 0, "the messages");
 }
 
+// As V8 does: memory where the program says, far above that of others.
+static void HighMemory(void) {
+  enum { kPage = 4096 };
+  char* const wanted = (char*)0x600000000000;
+  char* const high =
+      mmap(wanted, 2 * kPage, PROT_READ | PROT_WRITE,
+           MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
+  Check(high == wanted, "memory where it was wanted");
+  int ends[2];
+  Check(pipe(ends) == 0 && write(ends[1], "abc", 3) == 3, "a pipe");
+  Check(read(ends[0], high + kPage - 1, 3) == 3, "read");
+  Check(memcmp(high + kPage - 1, "abc", 3) == 0, "what was read");
+  const int program = open("/proc/self/exe", O_RDONLY);
+  Check(
+      mmap(high, kPage, PROT_READ, MAP_PRIVATE | MAP_FIXED, program, 0) == high,
+      "a file there");
+  Check(memcmp(high, "\177ELF", 4) == 0, "the file");
+}
+
 int main(void) {
   const int end = socket(AF_INET, SOCK_DGRAM, 0);
   if (end >= 0) {
@@ -72,5 +93,6 @@ int main(void) {
   Integers(end);
   Absent();
   Messages();
+  HighMemory();
   return 0;
 }
