@@ -80,7 +80,7 @@ class RealFileSystem final : public FileSystem {
   Result<std::unique_ptr<WritableFile>> Create(
       const std::string& path) override {
     const int fd =
-        open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+        open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
     if (fd < 0) {
       return SystemError(errno, About("create", path));
     }
@@ -88,7 +88,7 @@ class RealFileSystem final : public FileSystem {
   }
 
   Status CreateDirectory(const std::string& path) override {
-    if (mkdir(path.c_str(), 0755) != 0) {
+    if (mkdir(path.c_str(), 0700) != 0) {
       return SystemError(errno, About("create directory", path));
     }
     return {};

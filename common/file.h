@@ -39,7 +39,8 @@ class FileSystem {
   [[nodiscard]] virtual Status RemoveAll(const std::string& path) = 0;
 };
 
-// The real file system. Lives as long as the program.
+// The real file system. Lives as long as the program. What it creates is the
+// user's alone (0600, 0700): a recording has what a program had in memory.
 FileSystem& PosixFileSystem();
 
 // A whole file mapped read-only; moves, unmaps when destroyed.

@@ -17,13 +17,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/fsuid.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
 #include <sys/time.h>
 #include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
+
+#include "daemon/core_next.h"
 
 enum {
   kAnswerMs = 2000,
@@ -31,229 +31,7 @@ enum {
   kFinishMs = 60000,
   kBlockBytes = 65536,
   kPageBytes = 4096,
-  kPatternMax = 4096,
-  kArgumentsMax = 64,
 };
-
-// In the order of the pattern: %P %p %I %i %u %g %d %s %t %c %h %e.
-static const char kSpecifiers[] = "PpIiugdstche";
-enum { kSpecifierCount = sizeof(kSpecifiers) - 1 };
-
-struct Dump {
-  char* value[kSpecifierCount];
-  const char* root;  // what all paths begin with; for tests
-};
-
-static const char* ValueOf(const struct Dump* dump, char specifier) {
-  const char* at = strchr(kSpecifiers, specifier);
-  return at == NULL || specifier == '\0' ? NULL : dump->value[at - kSpecifiers];
-}
-
-static void Complain(const char* what) {
-  fprintf(stderr, "clew-core-handler: %s: %s\n", what, strerror(errno));
-}
-
-static bool WriteAll(int fd, const char* bytes, size_t size) {
-  while (size > 0) {
-    const ssize_t written = write(fd, bytes, size);
-    if (written < 0 && errno == EINTR) {
-      continue;
-    }
-    if (written <= 0) {
-      return false;
-    }
-    bytes += written;
-    size -= (size_t)written;
-  }
-  return true;
-}
-
-// --- Whoever was there before ---
-
-// The path of the program with '!' for '/', as %E has it.
-static void AppendProgram(const struct Dump* dump, char* text, size_t size) {
-  char link[64];
-  char path[kPatternMax];
-  snprintf(link, sizeof(link), "/proc/%s/exe", ValueOf(dump, 'P'));
-  const ssize_t length = readlink(link, path, sizeof(path) - 1);
-  path[length < 0 ? 0 : length] = '\0';
-  const size_t used = strlen(text);
-  snprintf(text + used, size - used, "%s",
-           length < 0 ? ValueOf(dump, 'e') : path);
-  for (char* c = text + used; *c != '\0'; ++c) {
-    *c = *c == '/' ? '!' : *c;
-  }
-}
-
-// core(5): "Naming of core dump files". In a file's name '/' in a value is '!'.
-static void Expand(const struct Dump* dump, const char* pattern, bool file,
-                   char* text, size_t size) {
-  text[0] = '\0';
-  for (; *pattern != '\0'; ++pattern) {
-    const size_t used = strlen(text);
-    if (*pattern != '%') {
-      snprintf(text + used, size - used, "%c", *pattern);
-      continue;
-    }
-    ++pattern;
-    const char* value = ValueOf(dump, *pattern);
-    if (*pattern == '\0') {
-      return;  // a single % at the end is dropped
-    }
-    if (*pattern == '%') {
-      snprintf(text + used, size - used, "%%");
-    } else if (*pattern == 'E') {
-      AppendProgram(dump, text, size);
-    } else if (value != NULL) {
-      snprintf(text + used, size - used, "%s", value);
-      for (char* c = text + used; file && *c != '\0'; ++c) {
-        *c = *c == '/' ? '!' : *c;
-      }
-    }
-  }
-}
-
-// Where the core dump goes on to.
-struct Next {
-  int fd;           // -1: nowhere
-  pid_t process;    // of a handler; 0: a file
-  uint64_t limit;   // of bytes
-  uint64_t passed;  // so far
-};
-
-static void StartHandler(const struct Dump* dump, char* pattern,
-                         struct Next* next) {
-  static char texts[kArgumentsMax][kPatternMax];
-  char* arguments[kArgumentsMax + 1] = {NULL};
-  int count = 0;
-  char* place = NULL;
-  for (char* word = strtok_r(pattern, " \t", &place);
-       word != NULL && count < kArgumentsMax;
-       word = strtok_r(NULL, " \t", &place)) {
-    Expand(dump, word, false, texts[count], sizeof(texts[count]));
-    arguments[count] = texts[count];
-    ++count;
-  }
-  int ends[2];
-  if (count == 0 || pipe2(ends, O_CLOEXEC) != 0) {
-    Complain("cannot pass the core dump on");
-    return;
-  }
-  next->process = fork();
-  if (next->process == 0) {
-    dup2(ends[0], STDIN_FILENO);
-    signal(SIGPIPE, SIG_DFL);
-    execv(arguments[0], arguments);
-    Complain(arguments[0]);
-    _exit(127);
-  }
-  close(ends[0]);
-  next->fd = ends[1];
-}
-
-// As the kernel does it (fs/coredump.c): as the user of the process, relative
-// to its working directory, no link, a file of that user with one name.
-static void OpenFile(const struct Dump* dump, const char* pattern,
-                     struct Next* next) {
-  char path[kPatternMax];
-  char folder[64];
-  next->limit = strtoull(ValueOf(dump, 'c'), NULL, 10);
-  const uid_t user = (uid_t)strtoul(ValueOf(dump, 'u'), NULL, 10);
-  const gid_t group = (gid_t)strtoul(ValueOf(dump, 'g'), NULL, 10);
-  // %d of 2: suid_dumpable, root alone may read it, and only at a fixed place.
-  const bool guarded = atoi(ValueOf(dump, 'd')) == 2;
-  if (next->limit == 0 || (guarded && pattern[0] != '/')) {
-    return;
-  }
-  Expand(dump, pattern, true, path, sizeof(path));
-  snprintf(folder, sizeof(folder), "/proc/%s/cwd", ValueOf(dump, 'P'));
-  const int at = open(folder, O_PATH | O_DIRECTORY | O_CLOEXEC);
-  if (at < 0 && path[0] != '/') {
-    Complain(folder);
-    return;
-  }
-  if (!guarded) {
-    setfsgid(group);
-    setfsuid(user);
-  }
-  const int fd =
-      openat(at < 0 ? AT_FDCWD : at, path,
-             O_CREAT | O_WRONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK, 0600);
-  setfsuid(0);
-  setfsgid(0);
-  struct stat info;
-  if (fd < 0 || fstat(fd, &info) != 0) {
-    Complain(path);
-    return;
-  }
-  if (!S_ISREG(info.st_mode) || info.st_nlink != 1 ||
-      info.st_uid != (guarded ? 0 : user) || ftruncate(fd, 0) != 0) {
-    fprintf(stderr, "clew-core-handler: %s is not ours to overwrite\n", path);
-    close(fd);
-    return;
-  }
-  next->fd = fd;
-}
-
-static struct Next OpenNext(const struct Dump* dump) {
-  struct Next next = {.fd = -1, .process = 0, .limit = UINT64_MAX, .passed = 0};
-  char path[kPatternMax];
-  char pattern[kPatternMax] = "";
-  snprintf(path, sizeof(path), "%s/var/lib/clew/core_pattern.before",
-           dump->root);
-  FILE* file = fopen(path, "re");
-  if (file == NULL) {
-    return next;
-  }
-  if (fgets(pattern, sizeof(pattern), file) == NULL) {
-    pattern[0] = '\0';
-  }
-  fclose(file);
-  pattern[strcspn(pattern, "\n")] = '\0';
-  if (pattern[0] == '|') {
-    StartHandler(dump, pattern + 1, &next);
-  } else if (pattern[0] != '\0') {
-    OpenFile(dump, pattern, &next);
-  }
-  return next;
-}
-
-static void PassOn(struct Next* next, const char* bytes, size_t size) {
-  if (next->fd < 0) {
-    return;
-  }
-  if (size > next->limit - next->passed) {
-    size = (size_t)(next->limit - next->passed);
-  }
-  if (!WriteAll(next->fd, bytes, size)) {
-    Complain("the core dump goes on no further");
-    close(next->fd);
-    next->fd = -1;
-    return;
-  }
-  next->passed += size;
-}
-
-// Its core dump is over; it may end while ours is still being written.
-static bool CloseNext(struct Next* next) {
-  if (next->fd < 0) {
-    return false;
-  }
-  close(next->fd);
-  return true;
-}
-
-static int WaitForNext(const struct Next* next, bool whole) {
-  if (next->process <= 0) {
-    return whole ? 0 : 1;
-  }
-  int status = 0;
-  while (waitpid(next->process, &status, 0) < 0 && errno == EINTR) {
-  }
-  return WIFEXITED(status) ? WEXITSTATUS(status) : 1;
-}
-
-// --- clewd ---
 
 // The core dump's file in clewd's spool.
 struct Spool {
@@ -322,10 +100,6 @@ static int ReceiveAnswer(int fd, char* line, size_t size) {
     memcpy(&passed, CMSG_DATA(header), sizeof(passed));
   }
   return passed;
-}
-
-static bool IsZero(const char* bytes, size_t size) {
-  return bytes[0] == 0 && memcmp(bytes, bytes + 1, size - 1) == 0;
 }
 
 // In the child: the pipe to the file, blocks of zeros as holes. Its exit status
@@ -454,12 +228,12 @@ static void FinishSpool(struct Spool* spool, uint64_t bytes) {
 
 int main(int argc, char** argv) {
   struct Dump dump = {.root = ""};
-  if (argc == kSpecifierCount + 3 && strcmp(argv[1], "--root") == 0) {
+  if (argc == kCoreSpecifierCount + 3 && strcmp(argv[1], "--root") == 0) {
     dump.root = argv[2];
     argv += 2;
     argc -= 2;
   }
-  if (argc != kSpecifierCount + 1) {
+  if (argc != kCoreSpecifierCount + 1) {
     fprintf(stderr,
             "usage: clew-core-handler [--root DIR] %%P %%p %%I %%i %%u %%g %%d "
             "%%s %%t %%c %%h %%e < core\n"

@@ -17,7 +17,7 @@ namespace {
 // The lock lives beside the bundle's files and goes with its holder.
 Result<int> Lock(const std::string& folder) {
   const std::string path = folder + "/lock";
-  const int fd = open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644);
+  const int fd = open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
   if (fd < 0) {
     return SystemError(errno, fmt::format("cannot create {:?}", path));
   }

@@ -13,7 +13,7 @@
 namespace clew::recorder {
 Result<RawFile> RawFile::Create(const std::string& path) {
   const int fd =
-      open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+      open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
   if (fd < 0) {
     return SystemError(errno, fmt::format("cannot create {:?}", path));
   }

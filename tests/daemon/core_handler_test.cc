@@ -1,10 +1,13 @@
 // Goal: what handled core dumps before gets every byte, unchanged, whatever
-// clewd does; the copy for clewd is the same, with holes for zeros.
+// clewd does, and a file such as the kernel would make; the copy for clewd is
+// the same, with holes for zeros.
 // Method: the built handler, fed as the kernel feeds it; clewd's side is a
 // socket of the test's.
 #include <fcntl.h>
 #include <gtest/gtest.h>
+#include <signal.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -14,6 +17,7 @@
 #include <filesystem>
 #include <string>
 #include <thread>
+#include <utility>
 
 #include "common/check.h"
 #include "common/digest.h"
@@ -101,6 +105,8 @@ class SilentHandler final : public ControlHandler {
 
 class CoreHandlerTest : public ::testing::Test {
  protected:
+  static constexpr const char* kNoLimit = "18446744073709551615";
+
   void SetUp() override {
     if (getenv("CLEW_BINARY_DIR") == nullptr) {
       GTEST_SKIP() << "run by ctest, which sets CLEW_BINARY_DIR";
@@ -117,15 +123,21 @@ class CoreHandlerTest : public ::testing::Test {
     WriteText(At("var/lib/clew/core_pattern.before"), pattern + "\n");
   }
   // As the kernel starts it; returns the exit status.
-  int Run(const std::string& limit = "18446744073709551615") {
+  int Run(const std::string& limit = kNoLimit,
+          const std::string& comm = "a \"b\"", pid_t process = getpid()) {
     const Fd input(open(At("core").c_str(), O_RDONLY));
-    const std::string me = std::to_string(getpid());
+    const std::string pid = std::to_string(process);
     Process handler(
-        {testing::Program("clew-core-handler"), "--root", scratch_.root(), me,
-         me, me, me, std::to_string(getuid()), std::to_string(getgid()), "1",
-         "11", "1700000000", limit, "host", "a \"b\""},
+        {testing::Program("clew-core-handler"), "--root", scratch_.root(), pid,
+         pid, pid, pid, std::to_string(getuid()), std::to_string(getgid()), "1",
+         "11", "1700000000", limit, "host", comm},
         At("output"), {}, input.get());
     return WEXITSTATUS(handler.Wait());
+  }
+  int64_t BytesOnDisk(const std::string& name) const {
+    struct stat info = {};
+    EXPECT_EQ(stat(At(name).c_str(), &info), 0);
+    return info.st_blocks * 512;
   }
 
   Scratch scratch_;
@@ -139,9 +151,7 @@ TEST_F(CoreHandlerTest, BothGetEveryByteOf100Megabytes) {
   EXPECT_EQ(Run(), 3) << "the exit status of the handler from before";
   EXPECT_TRUE(ReadText(At("passed")) == core);
   EXPECT_TRUE(ReadText(At("spooled")) == core);
-  struct stat info = {};
-  ASSERT_EQ(stat(At("spooled").c_str(), &info), 0);
-  EXPECT_LT(info.st_blocks * 512, 60'000'000) << "half of it is zeros";
+  EXPECT_LT(BytesOnDisk("spooled"), 60'000'000) << "half of it is zeros";
   EXPECT_TRUE(daemon.done.whole);
   EXPECT_EQ(daemon.done.bytes, core.size());
   EXPECT_EQ(daemon.asked.process, getpid());
@@ -223,6 +233,77 @@ TEST_F(CoreHandlerTest, AFilePatternMakesTheFile) {
   std::filesystem::create_symlink(At("victim"), name);
   EXPECT_EQ(Run(), 1);
   EXPECT_EQ(ReadText(At("victim")), "safe");
+}
+
+// As fs/coredump.c: what the process never touched takes no room, in the file
+// and of RLIMIT_CORE.
+TEST_F(CoreHandlerTest, AFileHasHolesForZeros) {
+  constexpr size_t kSize = 100'000'000;
+  std::string core(kSize, '\0');
+  core[0] = core[50'000'000] = 'x';
+  WriteText(At("core"), core);
+  SetPattern(At("core.here"));
+  EXPECT_EQ(Run("10000"), 0);
+  EXPECT_TRUE(ReadText(At("core.here")) == core);
+  EXPECT_LT(BytesOnDisk("core.here"), 100'000);
+}
+
+TEST_F(CoreHandlerTest, AProgramsNameLeadsIntoNoOtherFolder) {
+  std::filesystem::create_directories(At("cores/here"));
+  SetPattern(At("cores/here/%e/core"));
+  EXPECT_EQ(Run(kNoLimit, ".."), 1) << "there is no folder \"!.\"";
+  EXPECT_FALSE(std::filesystem::exists(At("cores/core")));
+  SetPattern(At("cores/here/%e"));
+  for (const auto& [comm, name] :
+       {std::pair("..", "!."), {".", "!"}, {"", "!"}, {"a/b", "a!b"}}) {
+    EXPECT_EQ(Run(kNoLimit, comm), 0);
+    EXPECT_TRUE(std::filesystem::exists(At("cores/here/") + name)) << name;
+    std::filesystem::remove(At("cores/here/") + name);
+  }
+}
+
+TEST_F(CoreHandlerTest, AFileThatOthersMayReadIsNotOverwritten) {
+  WriteText(At("core.here"), "mine");
+  SetPattern(At("core.here"));
+  chmod(At("core.here").c_str(), 0644);
+  EXPECT_EQ(Run(), 1);
+  EXPECT_EQ(ReadText(At("core.here")), "mine");
+  chmod(At("core.here").c_str(), 0600);
+  EXPECT_EQ(Run(), 0);
+  EXPECT_TRUE(ReadText(At("core.here")) == core_);
+}
+
+// A container's path is one in the container.
+TEST_F(CoreHandlerTest, APathIsOneOfTheProcessesRoot) {
+  if (geteuid() != 0) {
+    GTEST_SKIP() << "needs root, for chroot";
+  }
+  std::filesystem::create_directories(At("jail/cores"));
+  std::array<int, 2> ends = {};
+  ASSERT_EQ(pipe(ends.data()), 0);
+  const pid_t jailed = fork();
+  if (jailed == 0) {
+    const bool entered =
+        chroot(At("jail").c_str()) == 0 && chdir("/cores") == 0;
+    char byte = entered ? 1 : 0;
+    (void)!write(ends[1], &byte, 1);
+    pause();
+    _exit(0);
+  }
+  char entered = 0;
+  ASSERT_EQ(read(ends[0], &entered, 1), 1);
+  ASSERT_EQ(entered, 1);
+  for (const std::string pattern : {"/cores/absolute", "relative"}) {
+    SetPattern(pattern);
+    EXPECT_EQ(Run(kNoLimit, "comm", jailed), 0);
+  }
+  kill(jailed, SIGKILL);
+  waitpid(jailed, nullptr, 0);
+  for (const int end : ends) {
+    close(end);
+  }
+  EXPECT_TRUE(ReadText(At("jail/cores/absolute")) == core_);
+  EXPECT_TRUE(ReadText(At("jail/cores/relative")) == core_);
 }
 
 TEST_F(CoreHandlerTest, AProcessThatWantsNoCoreDumpHasNoneInTheSpool) {

@@ -300,6 +300,25 @@ TEST_F(RecordTest, ExitStatusCountsAsFailureIfAsked) {
   EXPECT_TRUE(fs::exists(options.output + "/core"));
 }
 
+// Whatever the user's umask allows: a bundle has what was in memory.
+TEST_F(RecordTest, NobodyElseMayReadWhatWasRecorded) {
+  const mode_t before = umask(0);
+  const auto outcome = Record(Options({Tracee("endings"), "crash"}));
+  umask(before);
+  ASSERT_TRUE(outcome.has_value()) << outcome.error().message;
+  size_t seen = 0;
+  constexpr auto kOthers = fs::perms::group_all | fs::perms::others_all;
+  EXPECT_EQ(fs::status(folder_ + "/b.clew").permissions() & kOthers,
+            fs::perms::none);
+  for (const auto& entry :
+       fs::recursive_directory_iterator(folder_ + "/b.clew")) {
+    EXPECT_EQ(entry.status().permissions() & kOthers, fs::perms::none)
+        << entry.path();
+    ++seen;
+  }
+  EXPECT_GT(seen, 5u);
+}
+
 TEST_F(RecordTest, AProgramThatClosesItsStderrIsRecordedAllTheSame) {
   const Failure failure = FailureOf("close2");
   EXPECT_EQ(failure.exit_status, 4);

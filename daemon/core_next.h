@@ -1,0 +1,48 @@
+#ifndef CLEW_DAEMON_CORE_NEXT_H_
+#define CLEW_DAEMON_CORE_NEXT_H_
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+// Of clew-core-handler: where core dumps went before, and go on to. C, and part
+// of no library.
+
+// The handler's arguments, in the order of the pattern:
+// %P %p %I %i %u %g %d %s %t %c %h %e.
+#define CORE_SPECIFIERS "PpIiugdstche"
+enum { kCoreSpecifierCount = sizeof(CORE_SPECIFIERS) - 1 };
+
+struct Dump {
+  char* value[kCoreSpecifierCount];
+  const char* root;  // what all paths of clew begin with; for tests
+};
+
+// NULL for a specifier that the handler does not have.
+const char* ValueOf(const struct Dump* dump, char specifier);
+// Prints `what` and errno's text.
+void Complain(const char* what);
+bool WriteAll(int fd, const char* bytes, size_t size);
+bool IsZero(const char* bytes, size_t size);
+
+struct Next {
+  int fd;            // -1: nowhere
+  pid_t process;     // of a handler; 0: a file
+  uint64_t limit;    // of a file's bytes that are not in holes
+  uint64_t written;  // of those, so far
+  uint64_t size;     // holes included
+};
+
+// As /var/lib/clew/core_pattern.before says; nowhere if it cannot be had.
+struct Next OpenNext(const struct Dump* dump);
+// The next bytes. In a file blocks of zeros are holes, as the kernel's dumps
+// have them for memory that was never touched.
+void PassOn(struct Next* next, const char* bytes, size_t size);
+// Its core dump is over; it may end while others still write. False: it is not
+// whole.
+bool CloseNext(struct Next* next);
+// The exit status: of a handler its own.
+int WaitForNext(const struct Next* next, bool whole);
+
+#endif  // CLEW_DAEMON_CORE_NEXT_H_
