@@ -157,7 +157,8 @@ class Process {
   }
 
   // Sees the data accesses of every thread, and what system calls do: a futex
-  // call is a read-modify-write of its word by the SYSCALL instruction, other
+  // call is a read-modify-write of its word by the SYSCALL instruction, what a
+  // call is given to read (SyscallInput::read_digest) are reads by it, other
   // kernel writes are writes by it, or by the next instruction where the call
   // may sleep. nullptr: none.
   void set_observer(machine::AccessObserver* observer) { observer_ = observer; }
@@ -235,11 +236,14 @@ class Process {
   Result<bool> EnterFutex(size_t thread, const SyscallInput& call);
   Result<bool> FinishCall(size_t thread, const SyscallInput& call);
   bool MatchesRecord(size_t thread, const SyscallInput& call);
+  bool ReadsAsRecorded(size_t thread, const SyscallInput& call);
   bool CheckOutput(size_t thread, const SyscallInput& call);
   Result<std::vector<std::byte>> CollectOutput(const SyscallInput& call) const;
   void ApplyMappings(const SyscallInput& call);
   void Discard(uint64_t addr, uint64_t size_bytes);
   Status ObserveSyscall(size_t thread, uint64_t insn_offset);
+  void ObserveReads(uint64_t ip, uint64_t insn_offset,
+                    const SyscallInput& call);
   void ObserveWrites(uint64_t insn_offset, std::span<const MemoryWrite> writes);
   Status ApplyWrites(size_t thread, std::span<const MemoryWrite> writes);
   Status CreateThread(size_t parent, Tid child_tid, const SyscallInput& call);

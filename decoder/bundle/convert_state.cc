@@ -92,6 +92,9 @@ Result<InputRecord> ToSyscall(const pb::Syscall& from,
     input.output_digest = from.output_digest();
     input.output_bytes = from.output_bytes();
   }
+  if (from.read_digest() != 0) {
+    input.read_digest = from.read_digest();
+  }
   input.entered_tsc = TscTicks(from.entered_tsc());
   input.left_tsc = TscTicks(from.left_tsc());
   return input;

@@ -43,6 +43,7 @@ void InputWriter::Add(const SyscallInput& call,
   after.Number(8, call.output_bytes);
   after.Number(9, call.entered_tsc.as_int());
   after.Number(10, call.left_tsc.as_int());
+  after.Number(11, call.read_digest.value_or(0));
   Emit(kInputSyscall, before, writes, 5, after);
 }
 

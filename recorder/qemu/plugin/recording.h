@@ -134,7 +134,11 @@ class Recording {
   Thread& ThreadOf(unsigned vcpu);
 
   // held.cc
-  void HoldTimedWait(Thread& me, const SyscallCall& call);
+  std::optional<TimedWait> HoldTimedWait(Thread& me, const SyscallCall& call);
+  bool IsDue(const TimedWait& wait) const;
+  void ShowTimeLimit(Thread& me, const TimedWait& wait);
+  bool ShowsOtherTimeLimit(const std::vector<MemoryRange>& ranges) const;
+  void NoteReads(SyscallCall& call) const;
   void LetBeInterrupted(Thread& me, const SyscallCall& call);
   void Hold(Thread& me, const TimedWait& wait);
   void WaitWhileHeld(Thread& me);
