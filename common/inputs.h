@@ -43,6 +43,13 @@ struct SyscallInput {
   TscTicks left_tsc;
 };
 
+// Whom a call of the process itself sent a signal to.
+enum class SentTo : uint8_t {
+  kUnknown,  // it came from elsewhere, or nobody knows
+  kThread,   // tkill, tgkill, rt_tgsigqueueinfo
+  kProcess,  // kill, rt_sigqueueinfo
+};
+
 // A signal handler was entered.
 struct SignalInput {
   int32_t number = 0;
@@ -55,6 +62,7 @@ struct SignalInput {
   uint64_t rdx = 0;
   uint64_t rax = 0;
   std::vector<MemoryWrite> writes;  // the signal frame
+  SentTo sent_to = SentTo::kUnknown;
 };
 
 // The results of an instruction whose outcome user mode cannot compute: CPUID,

@@ -112,6 +112,7 @@ Result<bool> Process::EnterSyscall(size_t thread) {
     engine_->OnSyscall(thread, *call);
   }
   EnterChannels(thread, *call);
+  EnterSentSignals(*call);
   switch (call->number) {
     case kSysExit:
     case kSysExitGroup:

@@ -100,6 +100,18 @@ Result<InputRecord> ToSyscall(const pb::Syscall& from,
   return input;
 }
 
+// What a later version may say besides is not known here.
+SentTo ToSentTo(pb::Signal::SentTo from) {
+  switch (from) {
+    case pb::Signal::SENT_TO_THREAD:
+      return SentTo::kThread;
+    case pb::Signal::SENT_TO_PROCESS:
+      return SentTo::kProcess;
+    default:
+      return SentTo::kUnknown;
+  }
+}
+
 Result<InputRecord> ToSignal(const pb::Signal& from, const std::string& where) {
   if (from.number() < 1 || from.number() > 64) {
     return CorruptInput("{}: signal number is {}, wanted 1..64", where,
@@ -114,7 +126,8 @@ Result<InputRecord> ToSignal(const pb::Signal& from, const std::string& where) {
                      .rsi = from.rsi(),
                      .rdx = from.rdx(),
                      .rax = from.rax(),
-                     .writes = std::move(writes)};
+                     .writes = std::move(writes),
+                     .sent_to = ToSentTo(from.sent_to())};
 }
 
 Result<InputRecord> ToUnknown(const pb::Unknown& from,

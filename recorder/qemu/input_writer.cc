@@ -58,7 +58,9 @@ void InputWriter::Add(const SignalInput& signal,
   before.Number(6, signal.rsi);
   before.Number(7, signal.rdx);
   before.Number(8, signal.rax);
-  Emit(kInputSignal, before, writes, 9, Wire());
+  Wire after;
+  after.Number(10, static_cast<uint64_t>(signal.sent_to));
+  Emit(kInputSignal, before, writes, 9, after);
 }
 
 void InputWriter::Add(const InsnInput& insn) {

@@ -6,6 +6,8 @@
 #ifndef CLEW_RECORDER_QEMU_PLUGIN_RECORDING_H_
 #define CLEW_RECORDER_QEMU_PLUGIN_RECORDING_H_
 
+#include <unistd.h>
+
 #include <array>
 #include <atomic>
 #include <cstdint>
@@ -15,6 +17,7 @@
 #include <vector>
 
 #include "common/result.h"
+#include "common/sent_signals.h"
 #include "recorder/qemu/file_mappings.h"
 #include "recorder/qemu/futex_model.h"
 #include "recorder/qemu/generated_code.h"
@@ -159,6 +162,7 @@ class Recording {
   struct Delivery;
   bool IsDelivery(const Delivery& entry) const;
   void Align(Delivery& entry);
+  SentTo SentToOf(const Delivery& entry) const;
   void Deliver(Delivery& entry);
   void CloseBlockByDelivery(const Delivery& entry);
 
@@ -266,9 +270,11 @@ class Recording {
   static constexpr uint64_t kSigIgnore = 1;
   struct Action {
     uint64_t handler = 0;
+    uint64_t flags = 0;
     uint64_t restorer = 0;
   };
   std::array<Action, 65> actions_ = {};
+  SentSignals sent_signals_{Tid(getpid())};
 };
 
 // Set once, by the plugin's install function.

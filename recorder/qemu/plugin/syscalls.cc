@@ -97,6 +97,7 @@ void Recording::BeginSyscall(unsigned vcpu, uint64_t number,
   }
   LetBeInterrupted(me, *call);
   CloseBlockBySyscall(me);
+  sent_signals_.Enter(number, args);
   me.in_syscall = true;
   me.call = *call;
   if (session_.encoder.tsc) {
@@ -412,7 +413,8 @@ void Recording::AfterSigaction(const Thread& me) {
       signal >= actions_.size()) {
     return;
   }
-  actions_[signal] = {.handler = (*action)[0], .restorer = (*action)[2]};
+  actions_[signal] = {
+      .handler = (*action)[0], .flags = (*action)[1], .restorer = (*action)[2]};
   if ((*action)[0] != kSigDefault && (*action)[0] != kSigIgnore) {
     blocks_.AddHandler((*action)[0]);
   }
