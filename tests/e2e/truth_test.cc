@@ -199,6 +199,15 @@ INSTANTIATE_TEST_SUITE_P(
     testing::Values(Case{"channels", {"programs/channels"}}),
     [](const auto& parameter) { return parameter.param.name; });
 
+// Runs the first thread until it has made the other two.
+void CreateAll(process::Process& process) {
+  while (process.thread(2).phase == process::ThreadPhase::kNotCreated) {
+    ASSERT_EQ(process.Run(0, process.thread(0).retired + 1)->stop,
+              process::Advance::Stop::kReached)
+        << process::Describe(process.contradiction());
+  }
+}
+
 class SignalOrderTest : public TruthTest {};
 
 // Goal: without the help of time no thread handles a signal that another one
@@ -217,7 +226,7 @@ TEST_P(SignalOrderTest, WhoIsSignalledWaitsForWhoSends) {
     EXPECT_TRUE(advance.has_value()) << advance.error().message;
     return advance->stop;
   };
-  ASSERT_EQ(run(0, UINT64_MAX), Advance::Stop::kBlocked);  // joins
+  CreateAll(process);
   for (int signals = 0; signals < 3; ++signals) {
     SCOPED_TRACE(signals);
     EXPECT_EQ(run(1, UINT64_MAX), Advance::Stop::kBlocked);
@@ -255,19 +264,30 @@ TEST_P(ReadsTest, ACallThatIsGivenOtherMemoryContradicts) {
   ASSERT_TRUE(session.has_value()) << session.error().message;
   process::Process process = (*session)->start();
   ASSERT_EQ(process.thread_count(), 3u);
-  while (process.thread(2).phase == process::ThreadPhase::kNotCreated) {
+  CreateAll(process);
+  // Both are let go by main, which nothing of theirs concerns before.
+  ASSERT_EQ(process.Run(1, UINT64_MAX)->stop, Advance::Stop::kBlocked);
+  ASSERT_EQ(process.Run(2, UINT64_MAX)->stop, Advance::Stop::kBlocked);
+  while (!process.CanRun(1).value_or(true)) {
     ASSERT_EQ(process.Run(0, process.thread(0).retired + 1)->stop,
               Advance::Stop::kReached);
   }
+  const auto run_two_calls = [&](size_t thread) {
+    const uint64_t calls = process.thread(thread).input + 2;
+    auto stop = Advance::Stop::kReached;
+    while (stop == Advance::Stop::kReached &&
+           process.thread(thread).input < calls) {
+      stop = process.Run(thread, process.thread(thread).retired + 1)->stop;
+    }
+    return stop;
+  };
   const process::Process::Mark mark = process.SetMark();
   int possible = 0;
   for (const auto& order : {std::array{1, 2}, std::array{2, 1}}) {
     bool contradicts = false;
     for (const int thread : order) {
-      const auto advance = process.Run(static_cast<size_t>(thread), UINT64_MAX);
-      ASSERT_TRUE(advance.has_value()) << advance.error().message;
-      contradicts =
-          contradicts || advance->stop == Advance::Stop::kContradiction;
+      contradicts = contradicts || run_two_calls(static_cast<size_t>(thread)) ==
+                                       Advance::Stop::kContradiction;
     }
     if (contradicts) {
       EXPECT_TRUE(process.contradiction().text.starts_with(
