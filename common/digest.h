@@ -23,6 +23,10 @@ inline constexpr uint64_t kEmptyDigest = 0xcbf29ce484222325u;
 uint64_t Digest(std::span<const std::byte> bytes,
                 uint64_t before = kEmptyDigest);
 
+// The same of 64-bit words, least significant byte first, the last one filled
+// up with zeros: d = MixBits(d ^ word) for each. Eight times as fast.
+uint64_t DigestWords(std::span<const std::byte> bytes, uint64_t before);
+
 // A small deterministic generator (SplitMix64), the same on every host.
 class Random {
  public:

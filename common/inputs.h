@@ -34,10 +34,20 @@ struct SyscallInput {
   // and Digest(). Absent for calls that output nothing.
   std::optional<uint64_t> output_digest;
   uint64_t output_bytes = 0;
+  // DigestOfReads() (common/syscall_reads.h) of the memory that the call was
+  // given to read, when it was entered. Absent: it is not known.
+  std::optional<uint64_t> read_digest;
   // When the kernel was entered and left: SYSCALL retired at or before the
   // first, the thread's next instruction after the second. 0: not known.
   TscTicks entered_tsc;
   TscTicks left_tsc;
+};
+
+// Whom a call of the process itself sent a signal to.
+enum class SentTo : uint8_t {
+  kUnknown,  // it came from elsewhere, or nobody knows
+  kThread,   // tkill, tgkill, rt_tgsigqueueinfo
+  kProcess,  // kill, rt_sigqueueinfo
 };
 
 // A signal handler was entered.
@@ -52,6 +62,7 @@ struct SignalInput {
   uint64_t rdx = 0;
   uint64_t rax = 0;
   std::vector<MemoryWrite> writes;  // the signal frame
+  SentTo sent_to = SentTo::kUnknown;
 };
 
 // The results of an instruction whose outcome user mode cannot compute: CPUID,

@@ -76,6 +76,7 @@ Result<Process> Process::Start(const StartState& start, Tape& tape,
   Process process(tape, code, options);
   CLEW_RETURN_IF_ERROR(LoadSegments(start, process.memory_));
   process.brk_ = start.brk.as_int();
+  process.signals_ = SentSignals(start.thread);
   const auto first = tape.IndexOf(start.thread);
   if (!first) {
     return CorruptInput(
@@ -134,6 +135,10 @@ Result<std::optional<Advance::Stop>> Process::BeginBlock(size_t thread) {
   CLEW_ASSIGN_OR_RETURN(block, tape_->Block(thread, state.block));
   if (block == nullptr || state.phase == ThreadPhase::kGone) {
     return Advance::Stop::kStreamEnded;
+  }
+  CLEW_ASSIGN_OR_RETURN(awaits, AwaitsSignal(thread, *block));
+  if (awaits) {
+    return Advance::Stop::kBlocked;
   }
   if (state.phase == ThreadPhase::kInCall) {
     if (!MayReturn(state)) {
@@ -252,66 +257,6 @@ Result<std::optional<Advance::Stop>> Process::ForceOn(
   return std::nullopt;
 }
 
-// How many signals, from the thread's next input on, lead from its instruction
-// to `handler`: more than one where the first one's handler was interrupted
-// before its first instruction. 0: none do.
-Result<size_t> Process::SignalsUntil(size_t thread, TraceeAddr handler) {
-  const ThreadState& state = threads_[thread];
-  TraceeAddr ip(state.registers.rip);
-  for (size_t count = 0;; ++count) {
-    CLEW_ASSIGN_OR_RETURN(record, tape_->Input(thread, state.input + count));
-    const auto* const signal =
-        record == nullptr ? nullptr : std::get_if<SignalInput>(record);
-    if (signal == nullptr || signal->interrupted_ip != ip) {
-      return 0;
-    }
-    ip = signal->handler_ip;
-    if (ip == handler) {
-      return count + 1;
-    }
-  }
-}
-
-Result<bool> Process::DeliverSignals(size_t thread, const StreamBlock& block) {
-  ThreadState& state = threads_[thread];
-  CLEW_ASSIGN_OR_RETURN(count, SignalsUntil(thread, block.ip));
-  if (count == 0) {
-    if (options_.force_path) {
-      if (engine_ != nullptr) {
-        engine_->OnDeparted(thread);
-      }
-      state.registers.rip = block.ip.as_int();
-      return true;
-    }
-    return Contradict(
-        Contradiction::Kind::kPath, thread,
-        fmt::format("goes on at {:#x}, the recorded run went on at {:#x}",
-                    state.registers.rip, block.ip));
-  }
-  for (size_t i = 0; i < count; ++i) {
-    CLEW_RETURN_IF_ERROR(EnterHandler(thread));
-  }
-  return true;
-}
-
-// REQUIRES: the thread's next input is a signal.
-Status Process::EnterHandler(size_t thread) {
-  ThreadState& state = threads_[thread];
-  CLEW_ASSIGN_OR_RETURN(record, tape_->Input(thread, state.input));
-  const SignalInput entry = std::get<SignalInput>(*record);
-  CLEW_RETURN_IF_ERROR(ApplyWrites(thread, entry.writes));
-  machine::Registers& registers = state.registers;
-  registers.rip = entry.handler_ip.as_int();
-  registers.gpr[kRsp] = entry.rsp;
-  registers.gpr[kRdi] = entry.rdi;
-  registers.gpr[kRsi] = entry.rsi;
-  registers.gpr[kRdx] = entry.rdx;
-  registers.gpr[kRax] = entry.rax;
-  registers.rflags &= ~(machine::kFlagDirection | machine::kFlagTrap);
-  ++state.input;
-  return {};
-}
-
 Result<bool> Process::CompleteNondeterministic(size_t thread, ThreadCpu& cpu) {
   ThreadState& state = threads_[thread];
   CLEW_ASSIGN_OR_RETURN(record, tape_->Input(thread, state.input));
@@ -342,7 +287,11 @@ Result<bool> Process::CanRun(size_t thread) const {
     return false;
   }
   CLEW_ASSIGN_OR_RETURN(block, NextBlock(thread));
-  return block != nullptr;
+  if (block == nullptr) {
+    return false;
+  }
+  CLEW_ASSIGN_OR_RETURN(awaits, AwaitsSignal(thread, *block));
+  return !awaits;
 }
 
 // Those at hand first: the others may have to be decoded.
@@ -391,6 +340,9 @@ void Process::RollBack(Mark mark) {
     if (saved.channels) {
       channels_ = std::move(*saved.channels);
     }
+    if (saved.signals) {
+      signals_ = std::move(*saved.signals);
+    }
     brk_ = saved.brk;
     outputs_differing_ = saved.outputs_differing;
     retired_total_ = saved.retired_total;
@@ -411,6 +363,7 @@ void Process::SaveForUndo(size_t thread) {
                              .state = threads_[thread],
                              .futexes = std::nullopt,
                              .channels = std::nullopt,
+                             .signals = std::nullopt,
                              .brk = brk_,
                              .outputs_differing = outputs_differing_,
                              .retired_total = retired_total_});

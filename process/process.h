@@ -12,6 +12,7 @@
 
 #include "common/inputs.h"
 #include "common/result.h"
+#include "common/sent_signals.h"
 #include "common/stream.h"
 #include "machine/cpu.h"
 #include "machine/memory.h"
@@ -67,7 +68,8 @@ struct ThreadState {
 struct Advance {
   enum class Stop : uint8_t {
     kReached,        // the thread has retired `until_insn` instructions
-    kBlocked,        // not created yet, or asleep until another thread acts
+    kBlocked,        // not created yet, or waits until another thread acts:
+                     // asleep, or the signal that it handles next is not sent
     kStreamEnded,    // nothing more is recorded of the thread
     kContradiction,  // Process::contradiction() says which
     kObserver,       // the access observer asked to stop
@@ -157,7 +159,8 @@ class Process {
   }
 
   // Sees the data accesses of every thread, and what system calls do: a futex
-  // call is a read-modify-write of its word by the SYSCALL instruction, other
+  // call is a read-modify-write of its word by the SYSCALL instruction, what a
+  // call is given to read (SyscallInput::read_digest) are reads by it, other
   // kernel writes are writes by it, or by the next instruction where the call
   // may sleep. nullptr: none.
   void set_observer(machine::AccessObserver* observer) { observer_ = observer; }
@@ -185,8 +188,9 @@ class Process {
   struct UndoEntry {
     size_t thread;
     ThreadState state;
-    std::optional<FutexTable> futexes;  // if the step touched them
-    std::optional<Channels> channels;   // the same
+    std::optional<FutexTable> futexes;   // if the step touched them
+    std::optional<Channels> channels;    // the same
+    std::optional<SentSignals> signals;  // the same
     uint64_t brk;
     uint64_t outputs_differing;
     uint64_t retired_total;
@@ -225,9 +229,14 @@ class Process {
                                                   uint64_t until_insn);
   Result<std::optional<Advance::Stop>> EndBlock(size_t thread,
                                                 const StreamBlock& block);
+  // Signals (process/process_signals.cc).
   Result<bool> DeliverSignals(size_t thread, const StreamBlock& block);
-  Result<size_t> SignalsUntil(size_t thread, TraceeAddr handler);
+  Result<size_t> SignalsUntil(size_t thread, TraceeAddr handler) const;
+  Result<bool> WereSent(size_t thread, size_t signals) const;
+  Result<bool> AwaitsSignal(size_t thread, const StreamBlock& block) const;
   Status EnterHandler(size_t thread);
+  void EnterSentSignals(const SyscallInput& call);
+  void SaveSignalsForUndo();
   Result<bool> CompleteNondeterministic(size_t thread, ThreadCpu& cpu);
 
   // System calls (process/process_syscalls.cc).
@@ -235,11 +244,14 @@ class Process {
   Result<bool> EnterFutex(size_t thread, const SyscallInput& call);
   Result<bool> FinishCall(size_t thread, const SyscallInput& call);
   bool MatchesRecord(size_t thread, const SyscallInput& call);
+  bool ReadsAsRecorded(size_t thread, const SyscallInput& call);
   bool CheckOutput(size_t thread, const SyscallInput& call);
   Result<std::vector<std::byte>> CollectOutput(const SyscallInput& call) const;
   void ApplyMappings(const SyscallInput& call);
   void Discard(uint64_t addr, uint64_t size_bytes);
   Status ObserveSyscall(size_t thread, uint64_t insn_offset);
+  void ObserveReads(uint64_t ip, uint64_t insn_offset,
+                    const SyscallInput& call);
   void ObserveWrites(uint64_t insn_offset, std::span<const MemoryWrite> writes);
   Status ApplyWrites(size_t thread, std::span<const MemoryWrite> writes);
   Status CreateThread(size_t parent, Tid child_tid, const SyscallInput& call);
@@ -270,6 +282,9 @@ class Process {
   std::vector<ThreadState> threads_;
   FutexTable futexes_;
   Channels channels_;
+  // No part of StateDigest: how many were sent and handled follows from how far
+  // each thread is.
+  SentSignals signals_{Tid(0)};
   uint64_t brk_ = 0;
   Contradiction contradiction_;
   machine::AccessObserver* observer_ = nullptr;

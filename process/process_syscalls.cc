@@ -5,7 +5,6 @@
 #include <cstring>
 
 #include "common/check.h"
-#include "common/digest.h"
 #include "common/syscalls.h"
 #include "machine/fxsave.h"
 #include "process/process.h"
@@ -38,10 +37,6 @@ constexpr uint64_t kShmRdonly = 010000;
 constexpr uint64_t kMadvDontneed = 4;
 constexpr uint64_t kMapFailedFrom = static_cast<uint64_t>(-4095);
 
-constexpr uint64_t kOutputBytesMax = 64u << 20;
-
-bool IsOutputVector(uint64_t number) { return number == kSysWritev; }
-
 uint64_t PageUp(uint64_t addr) {
   return (addr + machine::kPageBytes - 1) & ~(machine::kPageBytes - 1);
 }
@@ -68,6 +63,9 @@ Status Process::ObserveSyscall(size_t thread, uint64_t insn_offset) {
       record == nullptr ? nullptr : std::get_if<SyscallInput>(record);
   if (call == nullptr) {
     return {};
+  }
+  if (call->read_digest) {
+    ObserveReads(threads_[thread].registers.rip, insn_offset, *call);
   }
   if (call->number == kSysFutex) {
     observer_->OnAccess({.ip = threads_[thread].registers.rip,
@@ -108,13 +106,15 @@ Result<bool> Process::EnterSyscall(size_t thread) {
                                   SyscallName(state.registers.gpr[kRax])));
   }
   if (!options_.force_path &&
-      (!MatchesRecord(thread, *call) || !CheckOutput(thread, *call))) {
+      (!MatchesRecord(thread, *call) || !ReadsAsRecorded(thread, *call) ||
+       !CheckOutput(thread, *call))) {
     return false;
   }
   if (engine_ != nullptr) {
     engine_->OnSyscall(thread, *call);
   }
   EnterChannels(thread, *call);
+  EnterSentSignals(*call);
   switch (call->number) {
     case kSysExit:
     case kSysExitGroup:
@@ -164,56 +164,6 @@ bool Process::MatchesRecord(size_t thread, const SyscallInput& call) {
     }
   }
   return true;
-}
-
-bool Process::CheckOutput(size_t thread, const SyscallInput& call) {
-  if (!call.output_digest) {
-    return true;
-  }
-  const auto bytes = CollectOutput(call);
-  const bool same = bytes && Digest(*bytes) == *call.output_digest;
-  if (!same) {
-    ++outputs_differing_;
-    if (options_.strict_output) {
-      return Contradict(Contradiction::Kind::kOutput, thread,
-                        fmt::format("{} outputs other bytes than recorded",
-                                    SyscallName(call.number)));
-    }
-  }
-  if (output_ && bytes) {
-    output_(tid(thread), static_cast<int>(call.args[0]), *bytes);
-  }
-  return true;
-}
-
-// The bytes that an output call reads from the process.
-Result<std::vector<std::byte>> Process::CollectOutput(
-    const SyscallInput& call) const {
-  std::vector<std::byte> bytes;
-  const uint64_t wanted = std::min(call.output_bytes, kOutputBytesMax);
-  const auto append = [&](uint64_t addr, uint64_t size) {
-    const uint64_t take = std::min<uint64_t>(size, wanted - bytes.size());
-    const size_t before = bytes.size();
-    bytes.resize(before + take);
-    return memory_.Peek(addr, std::span(bytes).subspan(before));
-  };
-  bool readable = true;
-  if (IsOutputVector(call.number)) {
-    for (uint64_t i = 0; i < call.args[2] && bytes.size() < wanted; ++i) {
-      std::array<uint64_t, 2> part = {};  // struct iovec
-      readable = readable &&
-                 memory_.Peek(call.args[1] + i * sizeof(part),
-                              std::as_writable_bytes(std::span(part))) &&
-                 append(part[0], part[1]);
-    }
-  } else if (call.number != kSysSendmsg) {
-    readable = append(call.args[1], wanted);
-  }
-  if (!readable) {
-    return InvalidArgument("the output buffer of {} is not mapped",
-                           SyscallName(call.number));
-  }
-  return bytes;
 }
 
 Result<bool> Process::EnterFutex(size_t thread, const SyscallInput& call) {

@@ -92,9 +92,24 @@ Result<InputRecord> ToSyscall(const pb::Syscall& from,
     input.output_digest = from.output_digest();
     input.output_bytes = from.output_bytes();
   }
+  if (from.read_digest() != 0) {
+    input.read_digest = from.read_digest();
+  }
   input.entered_tsc = TscTicks(from.entered_tsc());
   input.left_tsc = TscTicks(from.left_tsc());
   return input;
+}
+
+// What a later version may say besides is not known here.
+SentTo ToSentTo(pb::Signal::SentTo from) {
+  switch (from) {
+    case pb::Signal::SENT_TO_THREAD:
+      return SentTo::kThread;
+    case pb::Signal::SENT_TO_PROCESS:
+      return SentTo::kProcess;
+    default:
+      return SentTo::kUnknown;
+  }
 }
 
 Result<InputRecord> ToSignal(const pb::Signal& from, const std::string& where) {
@@ -111,7 +126,8 @@ Result<InputRecord> ToSignal(const pb::Signal& from, const std::string& where) {
                      .rsi = from.rsi(),
                      .rdx = from.rdx(),
                      .rax = from.rax(),
-                     .writes = std::move(writes)};
+                     .writes = std::move(writes),
+                     .sent_to = ToSentTo(from.sent_to())};
 }
 
 Result<InputRecord> ToUnknown(const pb::Unknown& from,

@@ -43,6 +43,7 @@ void InputWriter::Add(const SyscallInput& call,
   after.Number(8, call.output_bytes);
   after.Number(9, call.entered_tsc.as_int());
   after.Number(10, call.left_tsc.as_int());
+  after.Number(11, call.read_digest.value_or(0));
   Emit(kInputSyscall, before, writes, 5, after);
 }
 
@@ -57,7 +58,9 @@ void InputWriter::Add(const SignalInput& signal,
   before.Number(6, signal.rsi);
   before.Number(7, signal.rdx);
   before.Number(8, signal.rax);
-  Emit(kInputSignal, before, writes, 9, Wire());
+  Wire after;
+  after.Number(10, static_cast<uint64_t>(signal.sent_to));
+  Emit(kInputSignal, before, writes, 9, after);
 }
 
 void InputWriter::Add(const InsnInput& insn) {

@@ -5,22 +5,17 @@
 #include <vector>
 
 #include "common/inputs.h"
+#include "common/syscall_reads.h"
 #include "recorder/qemu/guest_memory.h"
 #include "recorder/qemu/raw_file.h"
 #include "recorder/qemu/wire.h"
 
 namespace clew::recorder {
 
-// Memory of the program; its bytes are fetched when the record is written.
-struct MemoryRange {
-  uint64_t addr = 0;
-  uint64_t size_bytes = 0;
-  bool operator==(const MemoryRange&) const = default;
-};
-
 // Appends the records of one thread to its part of inputs.pb: length-delimited
 // Input messages (proto/bundle.proto). SyscallInput::writes and
-// SignalInput::writes are ignored; the ranges passed beside take their place.
+// SignalInput::writes are ignored; the ranges passed beside take their place,
+// and their bytes are fetched when the record is written.
 // Not thread-safe.
 class InputWriter {
  public:

@@ -25,6 +25,17 @@ namespace {
 
 constexpr uint64_t kIovecMax = 1024;  // UIO_MAXIOV
 
+class ReadableMemory final : public ProgramMemory {
+ public:
+  explicit ReadableMemory(const GuestMemory& memory) : memory_(memory) {}
+  bool Read(uint64_t addr, std::span<std::byte> to) const override {
+    return memory_.Read(addr, to.data(), to.size());
+  }
+
+ private:
+  const GuestMemory& memory_;
+};
+
 // Distributes `total` bytes over an iovec array.
 void AddVector(uint64_t array, uint64_t count, uint64_t total,
                const GuestMemory& memory, std::vector<MemoryRange>& ranges) {
@@ -348,6 +359,14 @@ Result<SyscallCall> BeginSyscall(uint64_t number,
     }
   }
   return call;
+}
+
+SyscallReads ReadsOf(const SyscallCall& call, const GuestMemory& memory) {
+  const ReadableMemory readable(memory);
+  SyscallReads reads;
+  reads.ranges = ReadsOfSyscall(call.number, call.args, readable);
+  reads.digest = DigestOfReads(reads.ranges, readable);
+  return reads;
 }
 
 Result<SyscallEffects> EffectsOf(const SyscallCall& call, int64_t result,

@@ -3,9 +3,11 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "common/result.h"
+#include "common/syscall_reads.h"
 #include "recorder/qemu/guest_memory.h"
 #include "recorder/qemu/input_writer.h"
 #include "recorder/qemu/syscall_table.h"
@@ -19,6 +21,7 @@ struct SyscallCall {
   std::array<uint64_t, 6> args = {};
   uint32_t length_before = 0;  // for Size::kLengthAt
   TscTicks entered_tsc;        // 0: not to be recorded
+  std::optional<uint64_t> read_digest = {};
 };
 
 // The call as the log has it, not returned yet.
@@ -27,6 +30,7 @@ inline SyscallInput InputOf(const SyscallCall& call) {
   input.number = call.number;
   input.args = call.args;
   input.entered_tsc = call.entered_tsc;
+  input.read_digest = call.read_digest;
   return input;
 }
 
@@ -35,6 +39,13 @@ inline SyscallInput InputOf(const SyscallCall& call) {
 [[nodiscard]] Result<SyscallCall> BeginSyscall(
     uint64_t number, const std::array<uint64_t, 6>& args,
     const GuestMemory& memory);
+
+// What the call is given to read, as the program has it at the call.
+struct SyscallReads {
+  std::vector<MemoryRange> ranges;
+  std::optional<uint64_t> digest;  // DigestOfReads
+};
+SyscallReads ReadsOf(const SyscallCall& call, const GuestMemory& memory);
 
 // True if the call makes a process of its own and not a thread: it returns 0
 // there.

@@ -36,7 +36,8 @@ constexpr const char* kPrograms[] = {
     "phases",       "pipe_order",     "poll",    "publish",
     "publish_late", "queue",          "racey",   "racey_branches",
     "rwlock",       "sbuf",           "seqlock", "spin_lock",
-    "ticket",       "treiber",        "uaf"};
+    "ticket",       "treiber",        "uaf",     "given",
+    "signalled"};
 
 struct Timing {
   const char* name;

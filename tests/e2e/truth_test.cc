@@ -7,6 +7,7 @@
 // schedule.
 #include <gtest/gtest.h>
 
+#include <array>
 #include <csignal>
 #include <filesystem>
 #include <map>
@@ -198,6 +199,118 @@ INSTANTIATE_TEST_SUITE_P(
     testing::Values(Case{"channels", {"programs/channels"}}),
     [](const auto& parameter) { return parameter.param.name; });
 
+// Runs the first thread until it has made the other two.
+void CreateAll(process::Process& process) {
+  while (process.thread(2).phase == process::ThreadPhase::kNotCreated) {
+    ASSERT_EQ(process.Run(0, process.thread(0).retired + 1)->stop,
+              process::Advance::Stop::kReached)
+        << process::Describe(process.contradiction());
+  }
+}
+
+class SignalOrderTest : public TruthTest {};
+
+// Goal: without the help of time no thread handles a signal that another one
+// has yet to send.
+// Method: the thread that is sent three signals runs as far as it goes before
+// the one that sends them.
+TEST_P(SignalOrderTest, WhoIsSignalledWaitsForWhoSends) {
+  using process::Advance;
+  auto session = process::Session::Open(recording_->recording);
+  ASSERT_TRUE(session.has_value()) << session.error().message;
+  process::Process process = (*session)->start();
+  process.mutable_memory().EnableDigest();
+  ASSERT_EQ(process.thread_count(), 3u);
+  const auto run = [&](size_t thread, uint64_t until) {
+    const auto advance = process.Run(thread, until);
+    EXPECT_TRUE(advance.has_value()) << advance.error().message;
+    return advance->stop;
+  };
+  CreateAll(process);
+  for (int signals = 0; signals < 3; ++signals) {
+    SCOPED_TRACE(signals);
+    EXPECT_EQ(run(1, UINT64_MAX), Advance::Stop::kBlocked);
+    EXPECT_FALSE(process.CanRun(1).value_or(true));
+    const process::Process::Mark mark = process.SetMark();
+    const uint64_t waits = process.StateDigest();
+    const auto send_one = [&] {
+      while (!process.CanRun(1).value_or(true)) {
+        ASSERT_EQ(run(2, process.thread(2).retired + 1),
+                  Advance::Stop::kReached);
+      }
+    };
+    send_one();
+    process.RollBack(mark);
+    EXPECT_EQ(process.StateDigest(), waits);
+    EXPECT_FALSE(process.CanRun(1).value_or(true)) << "not taken back";
+    send_one();
+  }
+  EXPECT_EQ(run(1, UINT64_MAX), Advance::Stop::kStreamEnded);
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Programs, SignalOrderTest,
+    testing::Values(Case{"signalled", {"programs/signalled"}}),
+    [](const auto& parameter) { return parameter.param.name; });
+
+class ReadsTest : public TruthTest {};
+
+// Goal: what write(2) is given to read says whether another thread's store came
+// before it, though nothing else does; and the search finds it out.
+// Method: both orders on one recording.
+TEST_P(ReadsTest, ACallThatIsGivenOtherMemoryContradicts) {
+  using process::Advance;
+  auto session = process::Session::Open(recording_->recording);
+  ASSERT_TRUE(session.has_value()) << session.error().message;
+  process::Process process = (*session)->start();
+  ASSERT_EQ(process.thread_count(), 3u);
+  CreateAll(process);
+  // Both are let go by main, which nothing of theirs concerns before.
+  ASSERT_EQ(process.Run(1, UINT64_MAX)->stop, Advance::Stop::kBlocked);
+  ASSERT_EQ(process.Run(2, UINT64_MAX)->stop, Advance::Stop::kBlocked);
+  while (!process.CanRun(1).value_or(true)) {
+    ASSERT_EQ(process.Run(0, process.thread(0).retired + 1)->stop,
+              Advance::Stop::kReached);
+  }
+  const auto run_two_calls = [&](size_t thread) {
+    const uint64_t calls = process.thread(thread).input + 2;
+    auto stop = Advance::Stop::kReached;
+    while (stop == Advance::Stop::kReached &&
+           process.thread(thread).input < calls) {
+      stop = process.Run(thread, process.thread(thread).retired + 1)->stop;
+    }
+    return stop;
+  };
+  const process::Process::Mark mark = process.SetMark();
+  int possible = 0;
+  for (const auto& order : {std::array{1, 2}, std::array{2, 1}}) {
+    bool contradicts = false;
+    for (const int thread : order) {
+      contradicts = contradicts || run_two_calls(static_cast<size_t>(thread)) ==
+                                       Advance::Stop::kContradiction;
+    }
+    if (contradicts) {
+      EXPECT_TRUE(process.contradiction().text.starts_with(
+          "write is given other memory to read"))
+          << process.contradiction().text;
+    }
+    possible += contradicts ? 0 : 1;
+    process.RollBack(mark);
+  }
+  EXPECT_EQ(possible, 1);
+}
+
+TEST_P(ReadsTest, TheSearchFindsTheOrder) {
+  const ProgramOutput solved = Clew({"solve", scratch_.Path("b.clew")});
+  EXPECT_EQ(solved.exit_status, kExitOk) << solved.text;
+}
+
+INSTANTIATE_TEST_SUITE_P(Programs, ReadsTest,
+                         testing::Values(Case{"given", {"programs/given"}}),
+                         [](const auto& parameter) {
+                           return parameter.param.name;
+                         });
+
 // The constraints of a recording, written down at the addresses of what truly
 // happened, hold in its order.
 TEST_P(TruthTest, TheTrueScheduleSatisfiesItsFormula) {
@@ -267,6 +380,8 @@ INSTANTIATE_TEST_SUITE_P(
         Case{"mapped_file", {"programs/mapped_file"}},
         Case{"channels", {"programs/channels"}},
         Case{"discarded", {"programs/discarded"}, false},
+        Case{"given", {"programs/given"}},
+        Case{"signalled", {"programs/signalled"}},
         Case{"lmdb", {"programs/lmdb_threads"}},
         Case{"unmapped", {kFaults, "unmapped"}},
         Case{"protection", {kFaults, "protection"}},

@@ -61,25 +61,45 @@ uint64_t HostNs() {
 
 }  // namespace
 
-void Recording::HoldTimedWait(Thread& me, const SyscallCall& call) {
+// Until the call may be made. What it waits for, if it is such a call.
+std::optional<TimedWait> Recording::HoldTimedWait(Thread& me,
+                                                  const SyscallCall& call) {
   const auto wait =
       ParseTimedWait(call, memory_, virtual_clock_, g_runner.block_end);
   if (!wait || !memory_.can_write()) {
-    return;
+    return std::nullopt;
   }
   me.interrupted = false;
-  const auto is_due = [&] {
-    return virtual_clock_.Now(g_runner.block_end) >= wait->deadline_ns;
-  };
-  while (!is_due() && !me.interrupted && !wait->Changed(memory_)) {
+  while (!IsDue(*wait) && !me.interrupted && !wait->Changed(memory_)) {
     Hold(me, *wait);
   }
-  if (is_due() || wait->Changed(memory_)) {
+  return wait;
+}
+
+bool Recording::IsDue(const TimedWait& wait) const {
+  return virtual_clock_.Now(g_runner.block_end) >= wait.deadline_ns;
+}
+
+// To the kernel, after HoldTimedWait.
+void Recording::ShowTimeLimit(Thread& me, const TimedWait& wait) {
+  if (IsDue(wait) || wait.Changed(memory_)) {
     me.interrupted = false;
-    me.limit_is_over = SetTimeLimit(me, wait->timespec_addr, kOver);
-  } else if (wait->absolute) {
-    (void)SetTimeLimit(me, wait->timespec_addr, kFar);  // else it may be over
+    me.limit_is_over = SetTimeLimit(me, wait.timespec_addr, kOver);
+  } else if (wait.absolute) {
+    (void)SetTimeLimit(me, wait.timespec_addr, kFar);  // else it may be over
   }
+}
+
+// Whether the program itself would read something else there.
+bool Recording::ShowsOtherTimeLimit(
+    const std::vector<MemoryRange>& ranges) const {
+  return std::any_of(by_slot_.begin(), by_slot_.end(), [&](const Thread* t) {
+    return t != nullptr && t->time_limit.has_value() &&
+           std::any_of(ranges.begin(), ranges.end(), [&](const auto& range) {
+             return t->time_limit_addr < range.addr + range.size_bytes &&
+                    range.addr < t->time_limit_addr + sizeof(timespec);
+           });
+  });
 }
 
 // Threads that are held, and that the call is going to send a signal, wait in

@@ -6,6 +6,8 @@
 #ifndef CLEW_RECORDER_QEMU_PLUGIN_RECORDING_H_
 #define CLEW_RECORDER_QEMU_PLUGIN_RECORDING_H_
 
+#include <unistd.h>
+
 #include <array>
 #include <atomic>
 #include <cstdint>
@@ -15,6 +17,7 @@
 #include <vector>
 
 #include "common/result.h"
+#include "common/sent_signals.h"
 #include "recorder/qemu/file_mappings.h"
 #include "recorder/qemu/futex_model.h"
 #include "recorder/qemu/generated_code.h"
@@ -134,7 +137,11 @@ class Recording {
   Thread& ThreadOf(unsigned vcpu);
 
   // held.cc
-  void HoldTimedWait(Thread& me, const SyscallCall& call);
+  std::optional<TimedWait> HoldTimedWait(Thread& me, const SyscallCall& call);
+  bool IsDue(const TimedWait& wait) const;
+  void ShowTimeLimit(Thread& me, const TimedWait& wait);
+  bool ShowsOtherTimeLimit(const std::vector<MemoryRange>& ranges) const;
+  void NoteReads(SyscallCall& call) const;
   void LetBeInterrupted(Thread& me, const SyscallCall& call);
   void Hold(Thread& me, const TimedWait& wait);
   void WaitWhileHeld(Thread& me);
@@ -155,6 +162,7 @@ class Recording {
   struct Delivery;
   bool IsDelivery(const Delivery& entry) const;
   void Align(Delivery& entry);
+  SentTo SentToOf(const Delivery& entry) const;
   void Deliver(Delivery& entry);
   int CodeOf(const Delivery& entry) const;
   void CloseBlockByDelivery(const Delivery& entry);
@@ -268,6 +276,7 @@ class Recording {
     uint64_t restorer = 0;
   };
   std::array<Action, 65> actions_ = {};
+  SentSignals sent_signals_{Tid(getpid())};
 };
 
 // Set once, by the plugin's install function.

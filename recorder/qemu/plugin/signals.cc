@@ -5,6 +5,7 @@
 
 #include <signal.h>
 #include <ucontext.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <array>
@@ -25,6 +26,10 @@ constexpr uint64_t kRedZoneBytes = 128;
 bool IsFaultSignal(int signal) {
   return signal == SIGSEGV || signal == SIGBUS || signal == SIGFPE ||
          signal == SIGILL || signal == SIGTRAP;
+}
+
+bool IsSentByCall(int code) {
+  return code == SI_USER || code == SI_TKILL || code == SI_QUEUE;
 }
 
 // True if the signal came from the instruction at `ip` inside `block`, which
@@ -123,6 +128,24 @@ bool Recording::EnterHandler(const clew::recorder::Block& block, GuestEnv env) {
   return true;
 }
 
+// As far as the books of what was sent allow it. A handler that takes no
+// siginfo finds none: QEMU does not write it then.
+SentTo Recording::SentToOf(const Delivery& entry) const {
+  const auto info = memory_.Load<siginfo_t>(entry.rsi);
+  const bool told = (actions_[entry.rdi].flags & SA_SIGINFO) != 0 && info;
+  if (told && !(IsSentByCall(info->si_code) && info->si_pid == getpid())) {
+    return SentTo::kUnknown;
+  }
+  const Tid thread = g_runner.thread->tid;
+  const auto signal = static_cast<int32_t>(entry.rdi);
+  for (const SentTo sent_to : {SentTo::kThread, SentTo::kProcess}) {
+    if (sent_signals_.MayHandle(thread, signal, sent_to)) {
+      return sent_to;
+    }
+  }
+  return SentTo::kUnknown;
+}
+
 void Recording::Deliver(Delivery& entry) {
   Align(entry);
   Delivery earlier = entry.Interrupted();
@@ -144,6 +167,8 @@ void Recording::Deliver(Delivery& entry) {
   input.rsi = entry.rsi;
   input.rdx = entry.rdx;
   input.rax = entry.rax;
+  input.sent_to = SentToOf(entry);
+  sent_signals_.Handle(g_runner.thread->tid, input.number, input.sent_to);
   g_runner.thread->inputs->Add(
       input, {{entry.rsp, FrameBytes(entry.rsp, entry.interrupted(REG_RSP))}});
 }

@@ -90,9 +90,14 @@ void Recording::BeginSyscall(unsigned vcpu, uint64_t number,
     Refuse(call.error().message);
   }
   RefuseLargeMapping(number, args);
-  HoldTimedWait(me, *call);
+  const auto wait = HoldTimedWait(me, *call);
+  NoteReads(*call);
+  if (wait) {
+    ShowTimeLimit(me, *wait);
+  }
   LetBeInterrupted(me, *call);
   CloseBlockBySyscall(me);
+  sent_signals_.Enter(number, args);
   me.in_syscall = true;
   me.call = *call;
   if (session_.encoder.tsc) {
@@ -112,6 +117,14 @@ void Recording::BeginSyscall(unsigned vcpu, uint64_t number,
   EndIfDeadly(me);
   if (!me.limit_is_over && MayBlock(me.call, memory_)) {
     Block(me);
+  }
+}
+
+// Nobody else runs between this and the SYSCALL instruction.
+void Recording::NoteReads(SyscallCall& call) const {
+  const SyscallReads reads = ReadsOf(call, memory_);
+  if (!ShowsOtherTimeLimit(reads.ranges)) {
+    call.read_digest = reads.digest;
   }
 }
 

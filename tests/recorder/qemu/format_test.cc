@@ -41,6 +41,7 @@ TEST(InputWriterTest, GeneratedCodeReadsARecordedCall) {
   call.result = -11;
   call.output_digest = 77;
   call.output_bytes = 5;
+  call.read_digest = UINT64_MAX;
   writer.Add(call, {{kAddr, 6}, {0x20000, 3}});
   ASSERT_TRUE(writer.file().Close().has_value());
   EXPECT_EQ(writer.unreadable_bytes(), 3u) << "nothing is mapped at 0x20000";
@@ -64,6 +65,7 @@ TEST(InputWriterTest, GeneratedCodeReadsARecordedCall) {
   EXPECT_TRUE(read.has_output());
   EXPECT_EQ(read.output_digest(), 77u);
   EXPECT_EQ(read.output_bytes(), 5u);
+  EXPECT_EQ(read.read_digest(), UINT64_MAX);
   munmap(page, kPageBytes);
   std::filesystem::remove(path);
 }

@@ -1,0 +1,78 @@
+#include "common/sent_signals.h"
+
+#include <sys/syscall.h>
+
+#include "common/check.h"
+
+namespace clew {
+namespace {
+
+template <class Map>
+uint64_t CountOf(const Map& counts, const typename Map::key_type& key) {
+  const auto found = counts.find(key);
+  return found == counts.end() ? 0 : found->second;
+}
+
+}  // namespace
+
+bool SentSignals::Concerns(uint64_t number) {
+  switch (number) {
+    case SYS_kill:
+    case SYS_tkill:
+    case SYS_tgkill:
+    case SYS_rt_sigqueueinfo:
+    case SYS_rt_tgsigqueueinfo:
+      return true;
+    default:
+      return false;
+  }
+}
+
+void SentSignals::Enter(uint64_t number, const std::array<uint64_t, 6>& args) {
+  switch (number) {
+    case SYS_kill:
+    case SYS_rt_sigqueueinfo:
+      return Send(SentTo::kProcess, args[0], args[1]);
+    case SYS_tkill:
+      return Send(SentTo::kThread, args[0], args[1]);
+    case SYS_tgkill:
+    case SYS_rt_tgsigqueueinfo:
+      return Send(SentTo::kThread, args[1], args[2]);
+    default:
+      return;
+  }
+}
+
+// Targets up to 0 are groups of processes, to which this one may belong.
+void SentSignals::Send(SentTo sent_to, uint64_t target, uint64_t signal) {
+  const Tid thread(static_cast<int32_t>(target));
+  const bool to_process = sent_to == SentTo::kProcess;
+  if (!to_process || thread == process_ || thread <= Tid(0)) {
+    ++sent_[{.thread = to_process ? process_ : thread,
+             .signal = static_cast<int32_t>(signal),
+             .sent_to = sent_to}];
+  }
+}
+
+SentSignals::Key SentSignals::SentKey(Tid thread, int32_t signal,
+                                      SentTo sent_to) const {
+  return {.thread = sent_to == SentTo::kProcess ? process_ : thread,
+          .signal = signal,
+          .sent_to = sent_to};
+}
+
+bool SentSignals::MayHandle(Tid thread, int32_t signal, SentTo sent_to) const {
+  return sent_to == SentTo::kUnknown ||
+         CountOf(handled_, {thread, signal, sent_to}) <
+             CountOf(sent_, SentKey(thread, signal, sent_to));
+}
+
+void SentSignals::Handle(Tid thread, int32_t signal, SentTo sent_to) {
+  CLEW_CHECK(MayHandle(thread, signal, sent_to),
+             "signal {} of thread {} was not sent", signal, thread);
+  if (sent_to != SentTo::kUnknown) {
+    ++handled_[{thread, signal, sent_to}];
+  }
+}
+
+}  // namespace clew
