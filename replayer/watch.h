@@ -14,9 +14,10 @@
 namespace clew::replayer {
 
 // Finds out whether what just ran touched a watchpoint. Accesses of the CPU and
-// writes of system calls come through OnAccess, which stops the machine after
-// an instruction of its own; signal frames and mappings do not, and are seen
-// by comparing only. So Check must be asked after every system call and signal.
+// those of system calls (Process::set_observer) come through OnAccess, which
+// stops the machine after an instruction of its own; signal frames and mappings
+// do not, and are seen by comparing only. So Check must be asked after every
+// system call and signal.
 //
 // A write that leaves the value as it was is no hit for WatchKind::kWrite.
 // Not thread-safe.

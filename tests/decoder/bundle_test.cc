@@ -263,6 +263,30 @@ TEST(InputLogTest, WhatIsUnknownSaysHowMuchAndWhy) {
   EXPECT_THAT(ToInput(bad, "i").error().message, HasSubstr("has 7 args"));
 }
 
+// Bundles older than the fields have neither.
+TEST(InputLogTest, WhatACallReadsAndWhoSentASignalMayBeAbsent) {
+  pb::Input call = SyscallOf(7, 1);
+  const auto digest = [&] {
+    return std::get<SyscallInput>(*ToInput(call, "i")).read_digest;
+  };
+  EXPECT_EQ(digest(), std::nullopt);
+  call.mutable_syscall()->set_read_digest(UINT64_MAX);
+  EXPECT_EQ(digest(), UINT64_MAX);
+  pb::Input signal;
+  signal.set_thread(7);
+  signal.mutable_signal()->set_number(10);
+  const auto sent_to = [&] {
+    return std::get<SignalInput>(*ToInput(signal, "i")).sent_to;
+  };
+  EXPECT_EQ(sent_to(), SentTo::kUnknown);
+  signal.mutable_signal()->set_sent_to(pb::Signal::SENT_TO_THREAD);
+  EXPECT_EQ(sent_to(), SentTo::kThread);
+  signal.mutable_signal()->set_sent_to(pb::Signal::SENT_TO_PROCESS);
+  EXPECT_EQ(sent_to(), SentTo::kProcess);
+  signal.mutable_signal()->set_sent_to(static_cast<pb::Signal::SentTo>(9));
+  EXPECT_EQ(sent_to(), SentTo::kUnknown) << "of a later version";
+}
+
 TEST(InputLogTest, FaultsHaveAnOffset) {
   auto input = SyscallOf(7, 1);
   input.mutable_syscall()->add_args(9);
