@@ -42,7 +42,7 @@ enum class SpecialInsn : uint8_t {
 // order have the same one.
 using CodeVersion = uint32_t;
 
-struct alignas(64) CodeBlock {
+struct CodeBlock {
   uint64_t ip = 0;      // of the first instruction
   uint64_t end_ip = 0;  // of the last one
   uint64_t next = 0;    // kGoesOn: where; else what is behind the last one
@@ -61,7 +61,7 @@ struct alignas(64) CodeBlock {
   uint32_t first_insn = 0;  // in CodeBlocks
   uint32_t first_call = 0;
 };
-static_assert(sizeof(CodeBlock) == 64);  // a cache line
+static_assert(sizeof(CodeBlock) == 64);  // as many as fit into the CPU's cache
 
 // All bytes of a block are from `lowest` to `highest`.
 struct CodeSpan {

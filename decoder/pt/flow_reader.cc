@@ -1,5 +1,5 @@
-// Control flow. BlockWalk can begin at a PSB alone; to go on at another place it
-// is shown a made-up trace (resume_window.h).
+// Control flow. BlockWalk can begin at a PSB alone; to go on at another place
+// it is shown a made-up trace (resume_window.h).
 
 #include <algorithm>
 #include <utility>
