@@ -25,7 +25,8 @@ struct StreamOptions {
   // At buffered_items_max: false: an error. True: the last of threads() whose
   // items are kept, but for the one being pulled, is kept no longer.
   bool forget_threads = false;
-  // Bytes of code files that libipt keeps mapped.
+  // Bytes of code files that libipt keeps mapped; an eighth of that, in
+  // addition, for what is decoded of them.
   uint64_t code_cache_bytes = CodeCache::kDefaultLimitBytes;
   // Processes whose code a core has at hand; that of others is put together
   // anew, some microseconds for each mapping. At least 2.

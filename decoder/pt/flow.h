@@ -13,13 +13,14 @@
 #include "common/units.h"
 #include "decoder/pt/packet_walk.h"
 
-// libipt's block decoder behind an interface without libipt's types; all of
-// libipt is in libipt.cc.
+// The control flow of a trace behind an interface without libipt's types, which
+// only the files have that include libipt.h.
 
 namespace clew::decoder {
 
-// Sections of code files, mapped once for all cores. The limit bounds what
-// stays mapped at a time, in bytes. Not thread-safe.
+// Sections of code files, mapped and decoded once for all cores. The limit
+// bounds what stays mapped at a time, in bytes; an eighth of it, in addition,
+// what stays decoded. Not thread-safe.
 class CodeCache {
  public:
   static constexpr uint64_t kDefaultLimitBytes = uint64_t{1} << 30;
@@ -28,9 +29,10 @@ class CodeCache {
   CodeCache& operator=(CodeCache&&) noexcept;
   ~CodeCache();
 
+  class Impl;
+
  private:
   friend class CodeImage;
-  class Impl;
   std::unique_ptr<Impl> impl_;
 };
 
@@ -49,10 +51,11 @@ class CodeImage {
   [[nodiscard]] Status Map(const std::string& file_path, uint64_t file_offset,
                            uint64_t size_bytes, TraceeAddr addr);
 
+  class Impl;
+
  private:
   friend class FlowReader;
   friend class InstructionWalker;
-  class Impl;
   std::unique_ptr<Impl> impl_;
 };
 

@@ -1,9 +1,10 @@
-// Control flow, by libipt's block decoder. It can begin at a PSB alone; to go
-// on at another place it is shown a made-up trace (resume_window.h).
+// Control flow. BlockWalk can begin at a PSB alone; to go on at another place
+// it is shown a made-up trace (resume_window.h).
 
 #include <algorithm>
 #include <utility>
 
+#include "decoder/pt/block_walk.h"
 #include "decoder/pt/flow.h"
 #include "decoder/pt/libipt.h"
 #include "decoder/pt/packet.h"
@@ -28,33 +29,18 @@ ResumePoint PsbPoint(uint64_t psb) {
   return point;
 }
 
-BlockDecoderPtr MakeDecoder(std::span<const std::byte> bytes, pt_image* image,
-                            const CpuIdentity& cpu) {
-  pt_config config = ConfigOver(bytes);
-  if (cpu.is_intel) {
-    config.cpu = {pcv_intel, cpu.family, cpu.model, cpu.stepping};
-    // An unknown model has no errata that we could work around.
-    (void)pt_cpu_errata(&config.errata, &config.cpu);
-  }
-  // No mtc_freq and no ratio: libipt's clock is interpolated, ours is not
-  // (timing_edges.h), so let it drop what it would need them for.
-  BlockDecoderPtr decoder(pt_blk_alloc_decoder(&config));
-  CLEW_CHECK(decoder != nullptr, "libipt: out of memory");
-  pt_blk_set_image(decoder.get(), image);
-  return decoder;
-}
-
 }  // namespace
 
 class FlowReader::Impl {
  public:
-  Impl(std::span<const std::byte> bytes, pt_image* image,
+  Impl(std::span<const std::byte> bytes, CodeImage::Impl& image,
        const CpuIdentity& cpu, bool tips_deferred)
       : bytes_(bytes),
-        image_(image),
+        image_(&image),
         cpu_(cpu),
         walk_(bytes, tips_deferred),
-        main_(bytes.empty() ? nullptr : MakeDecoder(bytes, image, cpu)),
+        main_(bytes.empty() ? nullptr
+                            : std::make_unique<BlockWalk>(bytes, image, cpu)),
         decoder_(main_.get()) {}
 
   std::optional<uint64_t> SyncAt(uint64_t offset) {
@@ -83,11 +69,11 @@ class FlowReader::Impl {
     return psb ? std::optional(PsbPoint(*psb)) : std::nullopt;
   }
 
-  void SetImage(pt_image* image) {
-    image_ = image;
-    for (const BlockDecoderPtr* decoder : {&main_, &window_decoder_}) {
-      if (*decoder) {
-        pt_blk_set_image(decoder->get(), image);
+  void SetImage(CodeImage::Impl& image) {
+    image_ = &image;
+    for (BlockWalk* decoder : {main_.get(), window_decoder_.get()}) {
+      if (decoder != nullptr) {
+        decoder->SetImage(image);
       }
     }
   }
@@ -111,14 +97,8 @@ class FlowReader::Impl {
  private:
   bool in_window() const { return decoder_ != main_.get(); }
 
-  uint64_t RawPosition() const {
-    uint64_t offset = 0;
-    const int status = pt_blk_get_offset(decoder_, &offset);
-    return status < 0 ? 0 : offset;
-  }
-
   uint64_t Position() const {
-    const uint64_t offset = RawPosition();
+    const uint64_t offset = decoder_->Offset();
     return std::max(pos_, in_window() ? window_->ToTrace(offset) : offset);
   }
 
@@ -130,7 +110,7 @@ class FlowReader::Impl {
 
   bool Sync(uint64_t psb) {
     event_read_ = false;
-    status_ = pt_blk_sync_set(decoder_, psb);
+    status_ = decoder_->SyncSet(psb);
     if (status_ < 0) {
       return false;
     }
@@ -143,7 +123,8 @@ class FlowReader::Impl {
   bool OpenWindow(const ResumePoint& point) {
     if (window_ == nullptr) {
       window_ = std::make_unique<ResumeWindow>(bytes_);
-      window_decoder_ = MakeDecoder(window_->buffer(), image_, cpu_);
+      window_decoder_ =
+          std::make_unique<BlockWalk>(window_->buffer(), *image_, cpu_);
     }
     const auto seam = FindPsb(bytes_, point.end);
     const auto seam_ip = seam ? walk_.IpOfPsb(*seam) : std::nullopt;
@@ -156,9 +137,9 @@ class FlowReader::Impl {
       return true;
     }
     pt_block block = {};
-    int status = pt_blk_sync_set(window_decoder_.get(), window_->start());
+    int status = window_decoder_->SyncSet(window_->start());
     if (status >= 0 && (status & pts_event_pending) == 0) {
-      status = pt_blk_next(window_decoder_.get(), &block, sizeof block);
+      status = window_decoder_->Next(block);
     }
     return status != -pte_nomap || block.ninsn > 0;
   }
@@ -246,7 +227,7 @@ class FlowReader::Impl {
   bool IsStop() const {
     return in_window() && window_->has_stop() &&
            (status_ & pts_event_pending) == 0 &&
-           RawPosition() == window_->buffer().size();
+           decoder_->Offset() == window_->buffer().size();
   }
 
   // The seam's PSB+ proves what ran before.
@@ -279,7 +260,7 @@ class FlowReader::Impl {
       return AtEnd(step);
     }
     pt_block block;
-    status_ = pt_blk_next(decoder_, &block, sizeof block);
+    status_ = decoder_->Next(block);
     if (status_ == -pte_retstack_empty && block.ninsn > 0) {
       return FinishLostReturn(step, block);
     }
@@ -335,7 +316,7 @@ class FlowReader::Impl {
 
   // The pending event; false if there is an error instead.
   bool ReadEvent() {
-    status_ = pt_blk_event(decoder_, &event_, sizeof event_);
+    status_ = decoder_->Event(event_);
     return status_ >= 0;
   }
 
@@ -356,13 +337,13 @@ class FlowReader::Impl {
   }
 
   std::span<const std::byte> bytes_;
-  pt_image* image_;
+  CodeImage::Impl* image_;
   CpuIdentity cpu_;
   PacketWalk walk_;
-  BlockDecoderPtr main_;
+  std::unique_ptr<BlockWalk> main_;
   std::unique_ptr<ResumeWindow> window_;  // once needed, as its decoder
-  BlockDecoderPtr window_decoder_;
-  pt_block_decoder* decoder_;  // main_ or window_decoder_
+  std::unique_ptr<BlockWalk> window_decoder_;
+  BlockWalk* decoder_;  // main_ or window_decoder_
   int status_ = -pte_nosync;
   uint64_t pos_ = 0;        // never decreases
   uint64_t next_sync_ = 0;  // no PSB before this one any more
@@ -380,8 +361,7 @@ class FlowReader::Impl {
 
 FlowReader::FlowReader(std::span<const std::byte> bytes, CodeImage& image,
                        const CpuIdentity& cpu, bool tips_deferred)
-    : impl_(std::make_unique<Impl>(bytes, image.impl_->image_.get(), cpu,
-                                   tips_deferred)) {}
+    : impl_(std::make_unique<Impl>(bytes, *image.impl_, cpu, tips_deferred)) {}
 FlowReader::FlowReader(FlowReader&&) noexcept = default;
 FlowReader& FlowReader::operator=(FlowReader&&) noexcept = default;
 FlowReader::~FlowReader() = default;
@@ -390,9 +370,7 @@ std::optional<uint64_t> FlowReader::SyncAt(uint64_t offset) {
   return impl_->SyncAt(offset);
 }
 std::optional<ResumePoint> FlowReader::Resume() { return impl_->Resume(); }
-void FlowReader::SetImage(CodeImage& image) {
-  impl_->SetImage(image.impl_->image_.get());
-}
+void FlowReader::SetImage(CodeImage& image) { impl_->SetImage(*image.impl_); }
 void FlowReader::Next(FlowStep& step) { impl_->Next(step); }
 uint64_t FlowReader::pos() const { return impl_->pos(); }
 

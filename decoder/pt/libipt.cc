@@ -1,5 +1,5 @@
 // Packets, code and single instructions by libipt. Control flow is in
-// flow_reader.cc.
+// block_walk.cc.
 
 #include "decoder/pt/libipt.h"
 
@@ -19,12 +19,9 @@ namespace {
 using PacketDecoderPtr =
     std::unique_ptr<pt_packet_decoder,
                     IptDeleter<pt_packet_decoder, pt_pkt_free_decoder>>;
-using InsnDecoderPtr =
-    std::unique_ptr<pt_insn_decoder,
-                    IptDeleter<pt_insn_decoder, pt_insn_free_decoder>>;
-using CachePtr =
-    std::unique_ptr<pt_image_section_cache,
-                    IptDeleter<pt_image_section_cache, pt_iscache_free>>;
+
+// Of the limit on what is mapped, for the blocks decoded from it.
+constexpr uint64_t kBlocksShareOfLimit = 8;
 
 uint8_t CompressionCode(pt_ip_compression ipc) {
   return static_cast<uint8_t>(ipc);
@@ -183,15 +180,13 @@ bool PacketReader::Next(Packet& packet) {
 
 // Code.
 
-class CodeCache::Impl {
- public:
-  explicit Impl(uint64_t limit_bytes) : cache_(pt_iscache_alloc(nullptr)) {
-    CLEW_CHECK(cache_ != nullptr, "libipt: out of memory");
-    // Without a limit libipt maps a section anew for each use.
-    pt_iscache_set_limit(cache_.get(), limit_bytes);
-  }
-  CachePtr cache_;
-};
+CodeCache::Impl::Impl(uint64_t limit_bytes)
+    : cache_(pt_iscache_alloc(nullptr)),
+      blocks_(limit_bytes / kBlocksShareOfLimit) {
+  CLEW_CHECK(cache_ != nullptr, "libipt: out of memory");
+  // Without a limit libipt maps a section anew for each use.
+  pt_iscache_set_limit(cache_.get(), limit_bytes);
+}
 
 CodeCache::CodeCache(uint64_t limit_bytes)
     : impl_(std::make_unique<Impl>(limit_bytes)) {}
@@ -200,18 +195,15 @@ CodeCache& CodeCache::operator=(CodeCache&&) noexcept = default;
 CodeCache::~CodeCache() = default;
 
 CodeImage::CodeImage(CodeCache& cache)
-    : impl_(std::make_unique<Impl>(cache.impl_->cache_.get())) {}
+    : impl_(std::make_unique<Impl>(*cache.impl_)) {}
 CodeImage::CodeImage(CodeImage&&) noexcept = default;
 CodeImage& CodeImage::operator=(CodeImage&&) noexcept = default;
 CodeImage::~CodeImage() = default;
 
 Status CodeImage::Map(const std::string& file_path, uint64_t file_offset,
                       uint64_t size_bytes, TraceeAddr addr) {
-  const int id = pt_iscache_add_file(impl_->cache_, file_path.c_str(),
-                                     file_offset, size_bytes, addr.as_int());
-  const int status = id < 0 ? id
-                            : pt_image_add_cached(impl_->image_.get(),
-                                                  impl_->cache_, id, nullptr);
+  const int status =
+      impl_->Map(file_path, file_offset, size_bytes, addr.as_int());
   if (status < 0) {
     std::error_code ignored;  // then the size is -1, and that is as telling
     return CorruptInput(
@@ -223,47 +215,42 @@ Status CodeImage::Map(const std::string& file_path, uint64_t file_offset,
   return {};
 }
 
-// Single instructions: the decoder is shown a trace that begins at the block
-// and ends there, and stops where it would need a packet.
+// Single instructions.
+
+InsnDecoder::InsnDecoder(pt_image* image, bool takes_branch) {
+  trace_.back() = std::byte{0x06};  // TNT with one bit, 1
+  const pt_config config =
+      ConfigOver(std::span(trace_).first(kStartBytes + (takes_branch ? 1 : 0)));
+  decoder_.reset(pt_insn_alloc_decoder(&config));
+  CLEW_CHECK(decoder_ != nullptr, "libipt: out of memory");
+  pt_insn_set_image(decoder_.get(), image);
+}
+
+int InsnDecoder::Begin(TraceeAddr ip, uint8_t code_bits) {
+  WriteStart(trace_.data(), ip, code_bits);
+  return DrainEvents(pt_insn_sync_set(decoder_.get(), 0));
+}
+
+int InsnDecoder::Next(pt_insn& insn, int status) {
+  insn = pt_insn{};
+  if (status < 0) {
+    return status;
+  }
+  return DrainEvents(pt_insn_next(decoder_.get(), &insn, sizeof insn));
+}
+
+int InsnDecoder::DrainEvents(int status) {
+  while (status >= 0 && (status & pts_event_pending) != 0) {
+    pt_event event;
+    status = pt_insn_event(decoder_.get(), &event, sizeof event);
+  }
+  return status;
+}
 
 class InstructionWalker::Impl {
  public:
-  explicit Impl(pt_image* image) {
-    config_ = ConfigOver(trace_);
-    decoder_.reset(pt_insn_alloc_decoder(&config_));
-    CLEW_CHECK(decoder_ != nullptr, "libipt: out of memory");
-    pt_insn_set_image(decoder_.get(), image);
-  }
-
-  int Begin(TraceeAddr ip, uint8_t code_bits) {
-    WriteStart(trace_.data(), ip, code_bits);
-    int status = pt_insn_sync_set(decoder_.get(), 0);
-    return DrainEvents(status);
-  }
-
-  // The next instruction; size 0 if there is none.
-  int Next(pt_insn& insn, int status) {
-    if (status < 0) {
-      insn = pt_insn{};
-      return status;
-    }
-    insn = pt_insn{};
-    status = pt_insn_next(decoder_.get(), &insn, sizeof insn);
-    return DrainEvents(status);
-  }
-
- private:
-  int DrainEvents(int status) {
-    while (status >= 0 && (status & pts_event_pending)) {
-      pt_event event;
-      status = pt_insn_event(decoder_.get(), &event, sizeof event);
-    }
-    return status;
-  }
-
-  std::array<std::byte, kStartBytes> trace_ = {};
-  pt_config config_;
-  InsnDecoderPtr decoder_;
+  explicit Impl(pt_image* image) : decoder_(image, /*takes_branch=*/false) {}
+  InsnDecoder decoder_;
 };
 
 InstructionWalker::InstructionWalker(CodeImage& image)
@@ -276,10 +263,10 @@ InstructionWalker::~InstructionWalker() = default;
 Status InstructionWalker::Walk(
     TraceeAddr ip, uint32_t count, uint8_t code_bits,
     const std::function<void(const WalkedInsn&)>& visit) {
-  int status = impl_->Begin(ip, code_bits);
+  int status = impl_->decoder_.Begin(ip, code_bits);
   for (uint32_t i = 0; i < count; ++i) {
     pt_insn insn;
-    status = impl_->Next(insn, status);
+    status = impl_->decoder_.Next(insn, status);
     // At a branch that needs a packet, the instruction comes with an error.
     const bool last = i + 1 == count;
     if (insn.size == 0 || (status < 0 && !last)) {

@@ -49,15 +49,16 @@ void ExpectFront(ItemQueue& queue, const StreamItem& wanted) {
 }
 
 TEST(ItemQueueTest, GivesBackWhatWasPushedInOrder) {
-  for (uint64_t seed = 1; seed <= 50; ++seed) {
+  for (uint64_t seed = 1; seed <= 20; ++seed) {
     SCOPED_TRACE(fmt::format("seed {}", seed));
     std::mt19937_64 random(seed);
     ItemQueue queue;
     std::deque<StreamItem> wanted;
     TscInterval time;
-    for (int i = 0; i < 2000; ++i) {
-      // Even odds, so that it is often empty.
-      if (random() % 2 == 0) {
+    for (int i = 0; i < 40000; ++i) {
+      // Even odds, so that it is often empty; then thousands, and none again.
+      const uint64_t pops_of_8 = i < 2000 ? 4 : i < 20000 ? 2 : 7;
+      if (random() % 8 < pops_of_8) {
         if (!wanted.empty()) {
           ASSERT_NO_FATAL_FAILURE(ExpectFront(queue, wanted.front()));
           wanted.pop_front();
@@ -73,6 +74,9 @@ TEST(ItemQueueTest, GivesBackWhatWasPushedInOrder) {
         wanted.push_back(block);
       }
       ASSERT_EQ(queue.empty(), wanted.empty());
+      if (i % 1000 == 0) {
+        ASSERT_EQ(queue.CountItems(), wanted.size());
+      }
     }
   }
 }
