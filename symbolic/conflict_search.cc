@@ -19,6 +19,8 @@ namespace {
 constexpr uint64_t kStepInsnsMax = 1'000;
 constexpr size_t kHeldBlamedMax = 4;
 constexpr size_t kDecisionsMax = 12;
+// Between two steps of a path, in ticks of the guess.
+constexpr double kKeyStep = 1.0 / 1024;
 
 // Drops elements of a shared list, in a copy of its own.
 template <class T, class Drop>
@@ -44,6 +46,7 @@ ConflictSearch::ConflictSearch(const process::Process& start,
       rules_(rules),
       guess_(guess),
       nodes_of_(start.thread_count()),
+      taken_(start.thread_count()),
       held_(std::make_shared<std::vector<Held>>()),
       decisions_(std::make_shared<std::vector<Decision>>()) {
   process_.mutable_memory().EnableRelativeDigest();
@@ -119,6 +122,7 @@ Result<bool> ConflictSearch::GoOn() {
 }
 
 void ConflictSearch::Push(Node node) {
+  taken_[node.thread][node.retired] = node.key;
   nodes_of_[node.thread].push_back(nodes_.size());
   nodes_.push_back(std::move(node));
 }
@@ -156,6 +160,12 @@ Result<std::optional<uint32_t>> ConflictSearch::Pick(const Node& node) {
 }
 
 Result<double> ConflictSearch::KeyOf(uint32_t thread) {
+  if (options_.keeps_order) {
+    const auto last = taken_[thread].find(process_.thread(thread).retired);
+    if (last != taken_[thread].end()) {
+      return last->second;
+    }
+  }
   CLEW_ASSIGN_OR_RETURN(key, guess_.KeyOf(process_, thread));
   if (options_.jitter_ticks == 0) {
     return key;
@@ -172,6 +182,8 @@ Result<ConflictSearch::StepEnd> ConflictSearch::Step(Node& node,
   node.thread = thread;
   node.retired = process_.thread(thread).retired;
   node.retired_total = process_.retired_total();
+  CLEW_ASSIGN_OR_RETURN(key, guess_.KeyOf(process_, thread));
+  node.key = nodes_.empty() ? key : std::max(key, nodes_.back().key + kKeyStep);
   set_thread(thread);
   const process::ThreadState& state = process_.thread(thread);
   if (state.wait_addr != 0) {  // whose wake it was is a choice, too

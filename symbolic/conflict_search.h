@@ -34,6 +34,10 @@ struct ConflictSearchOptions {
   // Where it goes back to, tries the other threads one by one; otherwise lets
   // those go first, by decision, that were held.
   bool plain_alternatives = false;
+  // Steps that were taken before are taken in the order in which they were
+  // taken last, not as the guess has them: what was settled behind the place
+  // that it goes back to stays settled.
+  bool keeps_order = false;
   // Spreads the guess by up to so many ticks; 0: the guess as it is.
   uint64_t jitter_ticks = 0;
   uint64_t seed = 1;
@@ -120,6 +124,7 @@ class ConflictSearch final : private AccessWatcher {
     uint64_t retired = 0;         // by `thread`, before the step
     uint64_t retired_total = 0;   // by all
     uint32_t thread = 0;          // who took the step
+    double key = 0;               // when, as a guess; grows along the path
     bool decided = false;         // the step was taken under a new decision
     std::vector<uint32_t> tried;  // threads whose subtrees are refuted
     std::vector<Decision> pending;
@@ -164,6 +169,8 @@ class ConflictSearch final : private AccessWatcher {
   std::vector<Node> nodes_;
   std::vector<WordAccess> accesses_;           // to shared words
   std::vector<std::vector<size_t>> nodes_of_;  // by thread
+  // By thread and instruction where a step began: when it was taken last.
+  std::vector<std::unordered_map<uint64_t, double>> taken_;
   std::shared_ptr<const std::vector<Held>> held_;
   std::shared_ptr<const std::vector<Decision>> decisions_;
   std::unordered_map<uint64_t, Conflict> dead_;

@@ -17,11 +17,9 @@ constexpr uint64_t kInsnsPerStep = 8;
 // No one of them is best: locks are mostly settled by trying other threads,
 // data behind locks by letting the held thread go first.
 const std::span<const WindowSearch::Variant> WindowSearch::kVariants = [] {
-  static constexpr Variant kAll[] = {{true, 2, 0},
-                                     {false, 2, 0},
-                                     {true, 8, 0},
-                                     {true, 2, 512},
-                                     {false, 4, 2048}};
+  static constexpr Variant kAll[] = {
+      {true, 2, 0, false}, {true, 2, 0, true},    {false, 2, 0, false},
+      {true, 8, 0, false}, {true, 2, 512, false}, {false, 4, 2048, false}};
   return std::span<const Variant>(kAll);
 }();
 
@@ -141,6 +139,7 @@ void WindowSearch::BeginSearch(const Variant& variant) {
   options.plain_alternatives = variant.plain_alternatives;
   options.blamed_steps = variant.blamed_steps;
   options.jitter_ticks = variant.jitter_ticks;
+  options.keeps_order = variant.keeps_order;
   options.seed = options_.seed ^ MixBits(report_.search_steps);
   obstacle.search = std::make_unique<ConflictSearch>(
       from.process, from.rules, from.guess, failure_, *obstacle.words, options);

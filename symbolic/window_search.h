@@ -75,6 +75,7 @@ class WindowSearch {
     bool plain_alternatives;
     size_t blamed_steps;
     uint64_t jitter_ticks;
+    bool keeps_order;
   };
   static const std::span<const Variant> kVariants;
 
