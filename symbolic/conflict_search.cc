@@ -116,9 +116,7 @@ Result<bool> ConflictSearch::GoOn() {
   if (witness_) {
     return true;
   }
-  Conflict conflict = DeadEnd(node);
-  Remember(conflict);
-  return GoBack(std::move(conflict));
+  return GoBack(WhyNot(node));
 }
 
 void ConflictSearch::Push(Node node) {
@@ -139,6 +137,9 @@ Result<bool> ConflictSearch::TryFrom(Node& node) {
     CLEW_ASSIGN_OR_RETURN(end, Step(node, *thread));
     if (end == StepEnd::kDone) {
       return true;
+    }
+    if (overtaken_) {
+      return false;
     }
   }
 }
@@ -249,10 +250,33 @@ void ConflictSearch::Hold(Node& node, uint32_t thread) {
   held.blamed = held.words;
   Restore(node);
   BlameSteps(thread, held.blamed);
+  if (WordSet words = Overtaken(held); !words.empty()) {
+    overtaken_ = Conflict{.words = std::move(words), .held = {held}};
+  }
   auto threads = std::make_shared<std::vector<Held>>(*held_);
   threads->push_back(std::move(held));
   held_ = std::move(threads);
   node.held = held_;
+}
+
+// Words that the step which contradicts reads, that the thread's step before
+// read, too, and that others have written in between, as where a load and its
+// compare-and-exchange are torn apart. No later write makes the two agree.
+WordSet ConflictSearch::Overtaken(const Held& held) const {
+  WordSet words;
+  const auto& own = nodes_of_[held.at.thread];
+  if (own.empty()) {
+    return words;
+  }
+  const auto [begin, end] = AccessesOf(own.back());
+  for (size_t at = begin; at < end; ++at) {
+    const WordAccess& access = accesses_[at];
+    if (access.kind == AccessKind::kRead && held.words.Contains(access.word) &&
+        WroteWord(end, access.word)) {
+      words.Add(access.word);
+    }
+  }
+  return words;
 }
 
 // Threads that read what the step has written may try again.
@@ -344,8 +368,7 @@ Result<bool> ConflictSearch::GoBack(Conflict conflict) {
     if (witness_) {
       return true;
     }
-    conflict = DeadEnd(node);
-    Remember(conflict);
+    conflict = WhyNot(node);
   }
   return false;
 }
@@ -386,7 +409,7 @@ Result<bool> ConflictSearch::TryOtherwise(Node& node) {
     if (stepped || witness_) {
       return stepped;
     }
-    node.conflict.Add(DeadEnd(node));
+    node.conflict.Add(WhyNot(node));
     Restore(node);
   }
   node.decided = false;
@@ -414,6 +437,30 @@ bool ConflictSearch::Touches(const Node& node, const WordSet& words) const {
       });
 }
 
+bool ConflictSearch::WroteWord(size_t accesses, uint64_t word) const {
+  WordSet words;
+  words.Add(word);
+  return Wrote(accesses, words);
+}
+
+// The place in the log of the accesses of that step on the path.
+std::pair<size_t, size_t> ConflictSearch::AccessesOf(size_t node) const {
+  return {nodes_[node].accesses, node + 1 < nodes_.size()
+                                     ? nodes_[node + 1].accesses
+                                     : accesses_.size()};
+}
+
+// Why no step was found from the node's state. Where a thread was overtaken,
+// others might still have gone on: the state is not known to be dead.
+ConflictSearch::Conflict ConflictSearch::WhyNot(const Node& node) {
+  if (overtaken_) {
+    return *std::exchange(overtaken_, std::nullopt);
+  }
+  Conflict conflict = DeadEnd(node);
+  Remember(conflict);
+  return conflict;
+}
+
 // What keeps every thread from going on, or was to blame below.
 ConflictSearch::Conflict ConflictSearch::DeadEnd(const Node& node) const {
   Conflict conflict;
@@ -435,10 +482,7 @@ void ConflictSearch::BlameSteps(uint32_t thread, WordSet& words) const {
   const auto& nodes = nodes_of_[thread];
   const size_t count = std::min(options_.blamed_steps, nodes.size());
   for (size_t i = nodes.size() - count; i < nodes.size(); ++i) {
-    const size_t begin = nodes_[nodes[i]].accesses;
-    const size_t end = nodes[i] + 1 < nodes_.size()
-                           ? nodes_[nodes[i] + 1].accesses
-                           : accesses_.size();
+    const auto [begin, end] = AccessesOf(nodes[i]);
     for (size_t at = begin; at < end; ++at) {
       if (Reads(accesses_[at].kind) &&
           table_.IsContestedWord(accesses_[at].word)) {

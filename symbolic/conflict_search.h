@@ -8,6 +8,7 @@
 #include <span>
 #include <string>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "common/inputs.h"
@@ -152,6 +153,10 @@ class ConflictSearch final : private AccessWatcher {
   bool Touches(const Node& node, const WordSet& words) const;
   bool Wrote(size_t accesses, const WordSet& words) const;
   Conflict DeadEnd(const Node& node) const;
+  Conflict WhyNot(const Node& node);
+  WordSet Overtaken(const Held& held) const;
+  bool WroteWord(size_t accesses, uint64_t word) const;
+  std::pair<size_t, size_t> AccessesOf(size_t node) const;
   uint64_t DigestNow() const;
   void BlameSteps(uint32_t thread, WordSet& words) const;
   Result<bool> AtEnd(Node& node);
@@ -174,6 +179,9 @@ class ConflictSearch final : private AccessWatcher {
   std::shared_ptr<const std::vector<Held>> held_;
   std::shared_ptr<const std::vector<Decision>> decisions_;
   std::unordered_map<uint64_t, Conflict> dead_;
+  // Why the latest step contradicted, where waiting would not help; until it is
+  // gone back for.
+  std::optional<Conflict> overtaken_;
   ConflictSearchReport report_;
   Clock::time_point deadline_;
   uint64_t budget_checks_ = 0;

@@ -88,17 +88,13 @@ struct Totals {
   uint64_t witnesses = 0;
   uint64_t steps = 0;
 };
-// Of plain searches where branches tell a bit of each racy value.
-Totals SearchRacyIndices(bool keeps_order) {
+// Of searches of a dozen recordings.
+Totals SearchAll(const GuestCase& guest_case, ConflictSearchOptions options) {
   Totals totals;
+  options.steps_max = 20'000;
   for (uint64_t seed = 1; seed <= 12; ++seed) {
-    const GuestRecording guest =
-        RecordCase({"racy index", testing::GuestRacyIndex, 12}, seed);
+    const GuestRecording guest = RecordCase(guest_case, seed);
     Opened opened(guest);
-    ConflictSearchOptions options;
-    options.plain_alternatives = true;
-    options.keeps_order = keeps_order;
-    options.steps_max = 20'000;
     const auto report = opened.Search(options)->Run();
     EXPECT_TRUE(report) << report.error().message;
     totals.witnesses += report->end == End::kWitness ? 1 : 0;
@@ -107,11 +103,28 @@ Totals SearchRacyIndices(bool keeps_order) {
   return totals;
 }
 
+// Branches tell a bit of each racy value.
+Totals SearchRacyIndices(bool keeps_order) {
+  ConflictSearchOptions options;
+  options.plain_alternatives = true;
+  options.keeps_order = keeps_order;
+  return SearchAll({"racy index", testing::GuestRacyIndex, 12}, options);
+}
+
 TEST(ConflictSearchTest, FindsMoreInFewerStepsWhereItKeepsTheOrder) {
   const Totals kept = SearchRacyIndices(true);
   const Totals anew = SearchRacyIndices(false);
   EXPECT_GT(kept.witnesses, anew.witnesses);
   EXPECT_LT(2 * kept.steps, anew.steps);
+}
+
+// Loads and their compare-and-exchanges, torn apart by the guess in many
+// places. Letting the others go on each time finds half of them.
+TEST(ConflictSearchTest, WhoWasOvertakenIsGoneBackForAtOnce) {
+  const Totals totals =
+      SearchAll({"pushes", testing::GuestPushes, 40}, Variant(1));
+  EXPECT_GE(totals.witnesses, 10u);
+  EXPECT_LT(totals.steps, 60'000u);
 }
 
 TEST(ConflictSearchTest, AFalsifiedPathIsRefutedOrTooMuchNeverFollowed) {

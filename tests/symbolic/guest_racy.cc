@@ -17,6 +17,8 @@ std::atomic<uint64_t> finished;
 volatile uint64_t cells[kCells];
 volatile uint64_t odd[kThreads];
 volatile uint64_t results[8 * kThreads];
+std::atomic<uint64_t> top;
+volatile uint64_t below[256 * kThreads];
 volatile uint64_t flag;
 volatile uint64_t message;
 
@@ -61,6 +63,19 @@ void IndexWorker(uint64_t argument) {
   finished.fetch_add(1);
 }
 
+void PushWorker(uint64_t argument) {
+  const uint64_t id = argument % kThreads;
+  for (uint64_t i = 0; i < argument / kThreads; ++i) {
+    const uint64_t mine = 1 + i * kThreads + id;
+    uint64_t old = top.load();
+    do {
+      below[mine] = old;
+    } while (!top.compare_exchange_strong(old, mine));
+    Pause(4);
+  }
+  finished.fetch_add(1);
+}
+
 void PollWorker(uint64_t argument) {
   const uint64_t rounds = argument / kThreads;
   if (argument % kThreads == 0) {
@@ -91,6 +106,11 @@ void ResultWorker(uint64_t argument) {
 }
 
 }  // namespace
+
+void GuestPushes(uint64_t rounds) {
+  RunAll(PushWorker, rounds);
+  Exit(0);
+}
 
 void GuestRacyIndex(uint64_t rounds) {
   RunAll(IndexWorker, rounds);

@@ -11,6 +11,9 @@ extern "C" {
 // What a thread reads says where it reads and writes next; a branch tells one
 // bit of each value.
 void GuestRacyIndex(uint64_t rounds);
+// Threads push onto one stack by a load and a compare-and-exchange, as malloc's
+// bins are filled.
+void GuestPushes(uint64_t rounds);
 // One thread polls a flag for a long time; what it finds behind it may be old.
 void GuestPolling(uint64_t rounds);
 // Threads leave racy values in words of their own; the first thread branches on
