@@ -58,6 +58,7 @@ Json ToJson(const SolveArguments& arguments,
     json["evidence_bits_per_read"] = report.ambiguity->per_read_evidence();
   }
   json["window_search"] = {{"stretches_of_the_guess", report.windows.stretches},
+                           {"restarts", report.restarts},
                            {"windows", report.windows.windows},
                            {"steps", report.windows.search_steps},
                            {"contradictions", report.windows.contradictions},
@@ -120,6 +121,9 @@ void PrintSearch(const symbolic::SolveReport& report) {
       report.windows.windows, report.windows.search_steps,
       report.windows.contradictions,
       WithMagnitude(static_cast<double>(report.windows.insns_run)));
+  if (report.restarts > 0) {
+    fmt::print("  restarts         {}, by other seeds\n", report.restarts);
+  }
   if (report.constructive.rounds > 0) {
     fmt::print(
         "  constructive     {} rounds, {} states, {} steps, {} "

@@ -39,8 +39,7 @@ class Portfolio {
         options_(options),
         progress_(progress),
         deadline_(options.time_limit_s),
-        windows_(start, recording.failure, recording.clock_slack_ticks,
-                 options.windows, progress),
+        windows_(NewWindows(options.windows.seed)),
         words_(start.thread_count(), recording.clock_slack_ticks),
         cuts_(start.thread_count()) {}
 
@@ -49,7 +48,8 @@ class Portfolio {
   Status Run(SolveReport& report) {
     TryGuess(report);
     CLEW_RETURN_IF_ERROR(Alternate(report));
-    report.windows = windows_.report();
+    report.windows = windows_->report();
+    report.restarts = restarts_;
     Measure(report);
     report.contested = words_.contested_count();
     if (report.verdict == Verdict::kUnknown) {
@@ -60,21 +60,29 @@ class Portfolio {
 
  private:
   void TryGuess(SolveReport& report) {
-    const auto found = windows_.TryGuess(options_.time_limit_s);
+    const auto found = windows_->TryGuess(options_.time_limit_s);
     if (!found) {
       windows_error_ = found.error();
     } else if (*found) {
-      Accept(report, windows_.report().steps, "guess");
+      Accept(report, windows_->report().steps, "guess");
     }
   }
 
-  // Windows as long as they come further; turns for both once they do not,
+  std::unique_ptr<WindowSearch> NewWindows(uint64_t seed) const {
+    WindowSearchOptions options = options_.windows;
+    options.seed = seed;
+    return std::make_unique<WindowSearch>(start_, recording_.failure,
+                                          recording_.clock_slack_ticks, options,
+                                          progress_);
+  }
+
+  // Windows as long as they come further; turns for all once they do not,
   // shorter ones first.
   Status Alternate(SolveReport& report) {
     double window_turn_s = kFirstWindowTurnS;
     double whole_turn_s = kFirstWholeTurnS;
     while (report.verdict == Verdict::kUnknown && !deadline_.passed()) {
-      if (!windows_error_ && SearchWindows(report, window_turn_s)) {
+      if (!windows_error_ && SearchWindows(report, *windows_, window_turn_s)) {
         continue;
       }
       if (report.verdict != Verdict::kUnknown) {
@@ -84,6 +92,7 @@ class Portfolio {
       if (refuted_ || (windows_error_ && whole_is_over_)) {
         break;
       }
+      SearchAnew(report, window_turn_s);
       window_turn_s *= 3;
       whole_turn_s *= 3;
     }
@@ -93,18 +102,38 @@ class Portfolio {
   }
 
   // Whether a contradiction was left behind.
-  bool SearchWindows(SolveReport& report, double seconds) {
-    const uint64_t stretches = windows_.report().stretches;
-    const auto found =
-        windows_.Run(std::min(seconds, deadline_.seconds_left()));
+  bool SearchWindows(SolveReport& report, WindowSearch& windows,
+                     double seconds) {
+    const uint64_t stretches = windows.report().stretches;
+    const auto found = windows.Run(std::min(seconds, deadline_.seconds_left()));
     if (!found) {
       windows_error_ = found.error();
       return false;
     }
     if (*found) {
-      Accept(report, windows_.report().steps, "window search");
+      Accept(report, windows.report().steps, "window search");
     }
-    return windows_.report().stretches > stretches;
+    return windows.report().stretches > stretches;
+  }
+
+  // From the beginning, by other seeds, for about so long: where a search gets
+  // stuck is chance, because it keeps what it chose long before, and most of
+  // what others choose there is other. Each has a short turn for every
+  // contradiction. Who came furthest is gone on with.
+  void SearchAnew(SolveReport& report, double seconds) {
+    const solver::Deadline end(std::min(seconds, deadline_.seconds_left()));
+    while (learned_ && !refuted_ && !windows_error_ && !end.passed() &&
+           report.verdict == Verdict::kUnknown) {
+      auto windows = NewWindows(options_.windows.seed + ++restarts_);
+      while (SearchWindows(report, *windows, kFirstWindowTurnS) &&
+             report.verdict == Verdict::kUnknown && !deadline_.passed()) {
+      }
+      if (report.verdict != Verdict::kUnknown ||
+          windows->report().furthest_insns >
+              windows_->report().furthest_insns) {
+        windows_ = std::move(windows);
+      }
+    }
   }
 
   // What is shared and contested, unless the recording is longer than that or
@@ -220,10 +249,11 @@ class Portfolio {
     }
   }
   std::string ToldOfWindows() const {
-    const WindowSearchReport& windows = windows_.report();
+    const WindowSearchReport& windows = windows_->report();
     return fmt::format(
-        "window search: {} instructions without contradiction, {} windows{}",
-        windows.furthest_insns, windows.windows,
+        "window search: {} instructions without contradiction, {} windows, "
+        "{} restarts{}",
+        windows.furthest_insns, windows.windows, restarts_,
         windows_error_ ? "; ended: " + windows_error_->message : "");
   }
   std::string ToldOfWhole(const ConstructiveReport& whole) const {
@@ -255,7 +285,8 @@ class Portfolio {
   const SolveOptions& options_;
   ProgressSink* progress_;
   solver::Deadline deadline_;
-  WindowSearch windows_;
+  std::unique_ptr<WindowSearch> windows_;  // who came furthest
+  uint64_t restarts_ = 0;
   WordTable words_;
   Cuts cuts_;
   bool learned_ = false;

@@ -31,8 +31,9 @@ struct SolveOptions {
 
 struct SolveReport {
   Verdict verdict = Verdict::kUnknown;
-  Schedule schedule;  // kWitness
-  WindowSearchReport windows;
+  Schedule schedule;           // kWitness
+  WindowSearchReport windows;  // of the search that came furthest
+  uint64_t restarts = 0;       // of the window search, by other seeds
   ConstructiveReport constructive;
   uint64_t contested = 0;  // contested instructions known
   // Bits of choice and of evidence; absent for recordings too large to write

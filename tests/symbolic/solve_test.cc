@@ -9,6 +9,7 @@
 
 #include "symbolic/check.h"
 #include "tests/symbolic/guest_cases.h"
+#include "tests/symbolic/guest_racy.h"
 
 namespace clew::symbolic {
 namespace {
@@ -71,6 +72,18 @@ TEST(SolveTest, FindsAWitnessForEveryRecordedRun) {
   }
   // Otherwise the search was not tested.
   EXPECT_GT(guess_failed, 5u);
+}
+
+TEST(SolveTest, BeginsAnewByOtherSeedsWhereItIsStuck) {
+  GuestRecording guest =
+      RecordCase({"racy index", testing::GuestRacyIndex, 200}, 1, 8192);
+  FalsifyPath(guest);
+  SolveOptions options;
+  options.time_limit_s = 7;
+  const auto report = Solve(guest.recording(), options, nullptr);
+  ASSERT_TRUE(report) << report.error().message;
+  EXPECT_NE(report->verdict, Verdict::kWitness);
+  EXPECT_GT(report->restarts, 0u);
 }
 
 TEST(SolveTest, ClaimsNothingWhereAPathWasFalsified) {
