@@ -110,21 +110,22 @@ GeneratedCode::Look GeneratedCode::LookAt(uint64_t addr,
   return look;
 }
 
-// The stretches that are not known; all of it where one byte was another.
+// The stretches that are not known; before them all of it, where one byte was
+// another. They are told all the same: a reader takes what overlaps nothing for
+// there from the start, so what replaces them later has to overlap something.
 std::vector<CodeChange> GeneratedCode::Compare(
     uint64_t addr, std::span<const std::byte> bytes) const {
   const CodeChange whole{
       .addr = addr, .size_bytes = bytes.size(), .replaces = true};
   std::vector<CodeChange> changes;
+  bool replaced = false;
   for (uint64_t i = 0; i < bytes.size(); ++i) {
     const uint64_t at = addr + i;
     const auto page = pages_.find(PageOf(at));
     const bool known =
         page != pages_.end() && page->second.known.test(at % kPageBytes);
-    if (known && page->second.bytes[at % kPageBytes] != bytes[i]) {
-      return {whole};
-    }
     if (known) {
+      replaced |= page->second.bytes[at % kPageBytes] != bytes[i];
       continue;
     }
     if (!changes.empty() &&
@@ -136,7 +137,13 @@ std::vector<CodeChange> GeneratedCode::Compare(
   }
   const bool over_file =
       !changes.empty() && Touches(past_files_, addr, addr + bytes.size());
-  return over_file ? std::vector{whole} : changes;
+  if (over_file) {
+    return {whole};
+  }
+  if (replaced) {
+    changes.insert(changes.begin(), whole);
+  }
+  return changes;
 }
 
 void GeneratedCode::Remember(uint64_t addr, std::span<const std::byte> bytes) {
