@@ -11,6 +11,7 @@
 #include "recorder/qemu/own_descriptor.h"
 
 namespace clew::recorder {
+
 Result<RawFile> RawFile::Create(const std::string& path) {
   const int fd =
       open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);

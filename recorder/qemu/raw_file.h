@@ -17,8 +17,8 @@ namespace clew::recorder {
 // process: its descriptor is the recorder's own (own_descriptor.h), and bytes
 // go out when a buffer of fixed size is full.
 //
-// A write that fails (disk full) is
-// remembered: status() tells, and later bytes are dropped. Not thread-safe.
+// A write that fails (disk full) is remembered: status() tells, and later bytes
+// are dropped. Not thread-safe.
 class RawFile {
  public:
   static constexpr size_t kBufferBytes = 64 * 1024;
