@@ -26,7 +26,8 @@ enum class Extent : uint8_t {
   kCounted,   // argument `other` * `bytes`
   kLength,    // `bytes`, if argument `other` is not null either
   kText,      // up to a NUL, which counts, too
-  kFdSet,     // an fd_set of argument `other` bits
+  kFdSet,     // an fd_set of argument `other` bits; the kernel reads fewer if
+              // the process's table of descriptors has fewer places
   kVector,    // an iovec[argument `other`] and what that points to
   kMessage,   // a msghdr and all that it points to
   kHeader,    // a msghdr and its iovec[]: what is received says no contents
