@@ -130,7 +130,8 @@ int BlockWalk::AskIndirect() {
     return status;
   }
   status_ = status;
-  return (status & pts_ip_suppressed) != 0 ? -pte_noip : 0;
+  led_by_tip_ = (status & pts_ip_suppressed) == 0;
+  return led_by_tip_ ? 0 : -pte_noip;
 }
 
 // The first `insns`, which are not all.

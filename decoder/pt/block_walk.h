@@ -60,6 +60,7 @@ class BlockWalk {
     block.mode = mode_;
     block.iclass = ptic_error;
     block.ninsn = 0;
+    led_by_tip_ = false;
     if (HasEvent() || !enabled_) [[unlikely]] {
       return NextEvent(block);
     }
@@ -69,6 +70,9 @@ class BlockWalk {
     }
     return status_ & pts_eos;
   }
+  // The last instruction of the last block is a near branch whose target the
+  // trace has told.
+  bool led_by_tip() const { return led_by_tip_; }
   int Event(pt_event& event);
   uint64_t Offset() const;
   // The code from the next call on; must outlive it, or the next SetImage.
@@ -149,6 +153,7 @@ class BlockWalk {
   // The code block before ip_ and the outcome of its branch: BlockAt()'s.
   uint32_t behind_ = 0;
   bool taken_ = false;
+  bool led_by_tip_ = false;
   pt_event event_ = {};
   Postponed postponed_;
   ReturnStack returns_;

@@ -88,8 +88,8 @@ enum class FlowErrorKind : uint8_t { kCodeMissing, kBadPacket };
 struct FlowStep {
   FlowKind kind = FlowKind::kEnd;
   bool ip_known = false;
-  // kBlock: the last instruction is a conditional branch or a return whose
-  // outcome was read from the trace.
+  // kBlock: the last instruction is a conditional or indirect branch or a
+  // return whose outcome was read from the trace.
   bool ends_in_branch = false;
   bool ends_in_syscall = false;  // kBlock: SYSCALL, INT or the like
   bool proven = false;           // kError: all before, by the last packet
