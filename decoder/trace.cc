@@ -114,6 +114,8 @@ Status Trace::SetClock(const TimeConvRecord& conv, const Record& record) {
 // The MTC period is a field of the event's configuration (the mask says where).
 void Trace::ReadTiming(const PtInfoRecord& info) {
   timing_.branches_before_timing = config_.branches_before_timing;
+  timing_.tsc_bus_ratio =
+      static_cast<uint32_t>(std::min<uint64_t>(info.max_nonturbo_ratio, 255));
   if (info.ctc_numerator <= UINT32_MAX && info.ctc_denominator <= UINT32_MAX) {
     timing_.ctc_numerator = static_cast<uint32_t>(info.ctc_numerator);
     timing_.ctc_denominator = static_cast<uint32_t>(info.ctc_denominator);

@@ -244,8 +244,8 @@ class Portfolio {
     if (!refuted_) {
       report.advice = {
           "a longer --time-limit",
-          "a recording with finer timing packets (clew record --timing mtc "
-          "with a smaller --mtc-period)"};
+          "a recording with finer timing packets (clew record --cyc, or a "
+          "smaller --mtc-period)"};
     }
   }
   std::string ToldOfWindows() const {

@@ -1,6 +1,7 @@
 #include "decoder/pt/timing_edges.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "decoder/wide.h"
 
@@ -12,6 +13,10 @@ namespace {
 constexpr uint32_t kMtcBits = 8;
 constexpr uint32_t kTmaBits = 16;
 constexpr uint32_t kMtcPeriodMax = 15;
+// A CBR packet rounds the core's clock to a bus clock.
+constexpr uint32_t kCbrSlack = 1;
+// Ticks are counted in fractions where they come from cycles.
+constexpr uint32_t kElapsedBits = 16;
 
 // A FUP belongs to the packet behind it, except after an overflow. (libipt may
 // read past it while branches before it are still to come.)
@@ -35,7 +40,7 @@ TimingEdges::TimingEdges(std::span<const std::byte> bytes,
 TscTicks TimingEdges::FindLower(uint64_t pos) {
   ScanWhileOpen(pos);
   while (lower_index_ < lower_open_ && At(lower_index_).lower_key < pos) {
-    last_lower_ = At(lower_index_).floor_tsc;
+    last_lower_ = std::max(last_lower_, At(lower_index_).floor_tsc);
     ++lower_index_;
   }
   lower_until_ = EndOfLower();
@@ -71,6 +76,14 @@ uint64_t TimingEdges::EndOfLower() const {
   }
   if (lower_index_ < upper_open_) {
     return After(At(lower_index_).upper_key);
+  }
+  return EndOfRead();
+}
+
+// Where an edge that is not known yet can begin to matter.
+uint64_t TimingEdges::EndOfRead() const {
+  if (!cycle_edges_.empty()) {
+    return std::min(cycle_edges_.front().key, reader_.offset());
   }
   return at_end_ ? UINT64_MAX : reader_.offset();
 }
@@ -125,6 +138,7 @@ bool TimingEdges::ScanOne() {
   if (!reader_.Next(packet)) {
     // What follows bad bytes is taken as flow: it may hide some.
     CloseEdges(reader_.offset());
+    DropCycleEdges();
     mtc_known_ = false;
     in_psb_ = false;
     at_end_ = !reader_.SyncAt(reader_.offset() + 1);
@@ -142,6 +156,7 @@ bool TimingEdges::ScanOne() {
       break;
     case PacketType::kOvf:
       // MTC packets may be among what is lost.
+      DropCycleEdges();
       in_psb_ = false;
       mtc_known_ = false;
       after_overflow_ = true;
@@ -160,7 +175,11 @@ bool TimingEdges::ScanOne() {
     case PacketType::kMtc:
       OnMtc(packet);
       break;
+    case PacketType::kCyc:
+      OnCyc(packet);
+      return true;
     case PacketType::kCbr:
+      OnCbr(packet);
       next_anew_ = std::max(next_anew_, in_psb_ ? Anew::kMaybe : Anew::kYes);
       break;
     default:
@@ -170,6 +189,7 @@ bool TimingEdges::ScanOne() {
     OnFlowPacket(packet);
     after_overflow_ = false;
   }
+  after_cyc_ = false;
   return true;
 }
 
@@ -180,6 +200,13 @@ void TimingEdges::OnFlowPacket(const Packet& packet) {
   } else if (packet.type == PacketType::kTipPgd) {
     disables_.push_back(packet.offset);
     next_anew_ = Anew::kNo;
+  }
+  if (!cycle_edges_.empty()) {
+    CycleEdge& last = cycle_edges_.back();
+    last.key = std::min(last.key, packet.offset);
+  }
+  if (after_cyc_ && anchored_ && cycle_edges_.size() < kCycleEdgesMax) {
+    cycle_edges_.push_back({.offset = packet.offset, .elapsed = elapsed_});
   }
   for (; lower_open_ < upper_open_; ++lower_open_) {
     edges_[lower_open_ - dropped_].lower_key = packet.offset;
@@ -208,7 +235,7 @@ void TimingEdges::CloseEdges(uint64_t offset) {
 void TimingEdges::OnTsc(const Packet& packet) {
   last_tsc_ = packet.value;
   mtc_known_ = false;  // until its TMA comes
-  AddEdge(packet.offset, packet.value, packet.value);
+  AddAnchor(packet.offset, packet.value, packet.value);
 }
 
 // The MTC's crystal ticks since the TMA give its time. Where the ratio is no
@@ -228,19 +255,74 @@ void TimingEdges::OnMtc(const Packet& packet) {
   const auto ticks = static_cast<Wide>(ctc) * config_.ctc_numerator;
   const uint64_t whole = static_cast<uint64_t>(ticks / config_.ctc_denominator);
   const uint64_t slack = config_.ctc_denominator == 1 ? 0 : 1;
-  AddEdge(packet.offset, base_tsc_ + whole - std::min(slack, whole),
-          base_tsc_ + whole + 2 * slack);
+  AddAnchor(packet.offset, base_tsc_ + whole - std::min(slack, whole),
+            base_tsc_ + whole + 2 * slack);
 }
 
-void TimingEdges::AddEdge(uint64_t offset, uint64_t floor_tsc,
-                          uint64_t ceiling_tsc) {
+// The next CYC packet may have cycles of before, by the clock of before.
+void TimingEdges::OnCbr(const Packet& packet) {
+  next_cyc_ratio_ =
+      std::max(core_bus_ratio_, static_cast<uint32_t>(packet.value));
+  core_bus_ratio_ = static_cast<uint32_t>(packet.value);
+}
+
+void TimingEdges::OnCyc(const Packet& packet) {
+  if (core_bus_ratio_ == 0 || config_.tsc_bus_ratio == 0) {
+    return;
+  }
+  after_cyc_ = true;
+  if (std::exchange(cycles_older_, false)) {
+    return;
+  }
+  const auto ticks = static_cast<Wide>(packet.value) * config_.tsc_bus_ratio;
+  const uint64_t ratio = std::exchange(next_cyc_ratio_, core_bus_ratio_) +
+                         (config_.branches_before_timing ? 0 : kCbrSlack);
+  const Wide elapsed = (ticks << kElapsedBits) / ratio + elapsed_;
+  elapsed_ = static_cast<uint64_t>(std::min<Wide>(elapsed, UINT64_MAX));
+}
+
+void TimingEdges::AddAnchor(uint64_t offset, uint64_t floor_tsc,
+                            uint64_t ceiling_tsc) {
   if (ceiling_tsc < latest_) {
+    DropCycleEdges();
     ++backwards_;
     return;
   }
+  AddCycleEdges(ceiling_tsc);
   latest_ = std::max(latest_, floor_tsc);
   edges_.push_back(
       {.offset = offset, .floor_tsc = floor_tsc, .ceiling_tsc = ceiling_tsc});
+  anchor_floor_ = floor_tsc;
+  anchored_ = true;
+  cycles_older_ = !config_.branches_before_timing && !after_cyc_;
+}
+
+// Ends the interval from one anchor to the next. Where the key of one of its
+// edges is known, two packets of control flow came since the anchor: all edges
+// before are closed.
+void TimingEdges::AddCycleEdges(uint64_t anchor_ceiling) {
+  const uint64_t all = elapsed_;
+  if (all >> kElapsedBits <= anchor_ceiling - anchor_floor_) {
+    for (const CycleEdge& edge : cycle_edges_) {
+      const uint64_t left = (all - edge.elapsed) >> kElapsedBits;
+      edges_.push_back(
+          {.offset = edge.offset,
+           .upper_key = edge.key,
+           .lower_key = edge.key,
+           .floor_tsc = anchor_floor_ + (edge.elapsed >> kElapsedBits),
+           .ceiling_tsc = anchor_ceiling - left});
+      if (edge.key != UINT64_MAX) {
+        upper_open_ = lower_open_ = edge_count();
+      }
+    }
+  }
+  DropCycleEdges();
+}
+
+void TimingEdges::DropCycleEdges() {
+  cycle_edges_.clear();
+  elapsed_ = 0;
+  anchored_ = false;
 }
 
 }  // namespace clew::decoder

@@ -20,9 +20,13 @@ struct TimingConfig {
   uint32_t ctc_denominator = 0;
   // An MTC packet comes every 2^mtc_period crystal ticks; 0..15.
   uint32_t mtc_period = 0;
-  // Branches that retired before a timing packet are in packets before it. Our
-  // own encoder guarantees that; hardware may hold branches back in a TNT
-  // packet that it has not filled yet.
+  // The TSC's clock over the bus clock (perf's max_nonturbo_ratio), in whose
+  // units CBR packets give the core's. 0: not known, CYC packets are not used.
+  uint32_t tsc_bus_ratio = 0;
+  // Branches that retired before a timing packet are in packets before it, and
+  // so are cycles, which CBR packets give exact ticks. Our own encoder
+  // guarantees that; hardware may hold branches back in a TNT packet that it
+  // has not filled yet, and cycles until a threshold, and rounds its clock.
   bool branches_before_timing = false;
 };
 
@@ -36,8 +40,27 @@ enum class Anew : uint8_t { kNo, kMaybe, kYes };
 // before position p (TNT, TIP, TIP.PGE, TIP.PGD, and FUP after OVF).
 //
 // TSC packets are edges, and MTC packets once a TSC and a TMA packet have tied
-// them to the TSC. CYC packets are not: their cycles become TSC ticks by a
-// ratio that is an estimate, and a bound must not be. Not thread-safe.
+// them to the TSC. Call these two *anchors*: they say what time it is. A CYC
+// packet says how many core cycles passed since the last one, and it is the
+// time of the packet behind it. If that is one of control flow, there is an
+// edge behind it: its instructions retired until then, all others later.
+//
+// How many ticks a cycle takes is not known, as the core may halt or run
+// slower, but for one side: it is never faster than its CBR packet says. So c
+// cycles take at least c * tsc_bus_ratio / CBR ticks, and between two anchors
+// A and B the time of a CYC packet is bounded from both:
+//
+//       A     CYC 400   TNT    CYC 800   TIP      CYC 120   B
+//    tsc 1000                                            tsc 1400
+//              |               |                  |
+//              c = 400         c = 1200           C = 1320
+//
+// With a core four times as fast as the TSC, what follows the TNT retired not
+// before 1000 + 400/4 = 1100, and what is in it not behind 1400 - (1320 -
+// 400)/4 = 1170. If the core always ran at its clock, C/4 is all of B - A, and
+// both are the same. Where C/4 is more than B - A the clock is not what we
+// believe, and the interval's CYC packets give no edge. So they give one only
+// once B was read. Not thread-safe.
 class TimingEdges {
  public:
   // Bytes behind a position that are searched for an edge; bounds memory.
@@ -97,6 +120,14 @@ class TimingEdges {
     uint64_t floor_tsc = 0;
     uint64_t ceiling_tsc = 0;
   };
+  // An edge behind a packet of control flow that a CYC packet came before.
+  struct CycleEdge {
+    uint64_t offset = 0;
+    uint64_t key = UINT64_MAX;  // start of the next packet of control flow
+    uint64_t elapsed = 0;       // of elapsed_, then
+  };
+  // Of CYC packets between two anchors more give no edge.
+  static constexpr size_t kCycleEdgesMax = size_t{1} << 16;
 
   TscTicks FindLower(uint64_t pos);
   std::optional<TscTicks> FindUpper(uint64_t pos);
@@ -106,7 +137,12 @@ class TimingEdges {
   void OnFlowPacket(const Packet& packet);
   void OnTsc(const Packet& packet);
   void OnMtc(const Packet& packet);
-  void AddEdge(uint64_t offset, uint64_t floor_tsc, uint64_t ceiling_tsc);
+  void OnCbr(const Packet& packet);
+  void OnCyc(const Packet& packet);
+  void AddAnchor(uint64_t offset, uint64_t floor_tsc, uint64_t ceiling_tsc);
+  void AddCycleEdges(uint64_t anchor_ceiling);
+  void DropCycleEdges();
+  uint64_t EndOfRead() const;
   void CloseEdges(uint64_t offset);
   void ScanWhileOpen(uint64_t pos);
   uint64_t LastBefore(uint64_t pos, std::deque<uint64_t>& offsets);
@@ -126,6 +162,17 @@ class TimingEdges {
   uint64_t base_ctc_ = 0;   // as TMA gave it, 16 bits
   uint64_t mtc_count_ = 0;  // MTC periods: crystal ticks >> mtc_period
 
+  // CYC packets since the last anchor. Of the interval's ticks, at least
+  // `elapsed_` passed (in 2^-kElapsedBits ticks).
+  uint32_t core_bus_ratio_ = 0;  // of the last CBR; 0: none yet
+  uint64_t next_cyc_ratio_ = 0;  // the highest that the next CYC's may be
+  bool after_cyc_ = false;       // the last packet was a CYC
+  bool anchored_ = false;        // there is an anchor, and nothing lost since
+  bool cycles_older_ = false;    // the next CYC has cycles before the anchor
+  uint64_t anchor_floor_ = 0;
+  uint64_t elapsed_ = 0;
+  std::deque<CycleEdge> cycle_edges_;
+
   std::deque<uint64_t> enables_;   // offsets of TIP.PGE, from the last on
   std::deque<uint64_t> disables_;  // of TIP.PGD
   std::deque<Anew> anew_;          // of each of enables_
@@ -141,7 +188,7 @@ class TimingEdges {
   std::optional<TscTicks> last_upper_;
   uint64_t lower_until_ = 0;
   uint64_t upper_until_ = 0;
-  uint64_t latest_ = 0;  // floor of the last edge
+  uint64_t latest_ = 0;  // floor of the last anchor
   uint64_t backwards_ = 0;
 };
 
