@@ -277,9 +277,9 @@ class FlowReader::Impl {
       return;
     }
     SetBlock(step, block);
-    step.ends_in_branch =
-        block.iclass == ptic_cond_jump || block.iclass == ptic_return ||
-        (decoder_->led_by_tip() && !IsFar(block.iclass));
+    step.ends_in_branch = block.iclass == ptic_cond_jump ||
+                          block.iclass == ptic_return ||
+                          (decoder_->led_by_tip() && !IsFar(block.iclass));
     step.ends_in_syscall = block.iclass == ptic_far_call;
     if ((status_ & pts_event_pending) != 0 && !IsFar(block.iclass)) {
       if (!ReadEvent()) {
