@@ -158,13 +158,14 @@ class Service {
   [[nodiscard]] Status CheckRoom(const Caller& caller, uint64_t bytes);
   void AddMissing(const Caller& caller, const std::vector<ChunkRef>& missing,
                   auto* reply) const;
+  // REQUIRES: no chunk of it was missing.
+  [[nodiscard]] Status Store(const Caller& caller, const FileList& list);
   // Makes sure that a stored bundle has a row, and one with a host.
   [[nodiscard]] Status Enter(const FileList& list, const std::string& host);
   [[nodiscard]] Result<BundleId> Find(const Caller& caller,
                                       const std::string& prefix) const;
   [[nodiscard]] Result<bool> MaySee(const Caller& caller,
                                     const BundleId& id) const;
-  bool IsStored(const BundleId& id) const;
 
   const Options options_;
   BundleStore& store_;
