@@ -215,9 +215,13 @@ std::string ChunkStore::AsidePath(const ChunkId& chunk) const {
   return options_.folder + "/damaged/" + chunk.hex();
 }
 
-bool ChunkStore::IsKnown(const ChunkId& chunk) const {
+std::optional<ChunkRef> ChunkStore::StoredAs(const ChunkId& chunk) const {
   const std::lock_guard lock(mutex_);
-  return chunks_.contains(chunk);
+  const auto at = chunks_.find(chunk);
+  if (at == chunks_.end()) {
+    return std::nullopt;
+  }
+  return ChunkRef{.id = chunk, .size_bytes = at->second.size_bytes};
 }
 
 bool ChunkStore::IsDamaged(const ChunkId& chunk) const {
@@ -228,6 +232,31 @@ bool ChunkStore::IsDamaged(const ChunkId& chunk) const {
 std::string ChunkStore::NewIncomingPath() {
   const std::lock_guard lock(mutex_);
   return fmt::format("{}/incoming/{}", options_.folder, next_incoming_++);
+}
+
+void ChunkStore::SetSound(const ChunkId& chunk) {
+  const uint64_t now_s = options_.now_s();
+  const std::lock_guard lock(mutex_);
+  if (const auto at = chunks_.find(chunk); at != chunks_.end()) {
+    at->second.sound_s = now_s;
+  }
+}
+
+bool ChunkStore::IsTrusted(const ChunkId& chunk) const {
+  const uint64_t now_s = options_.now_s();
+  const std::lock_guard lock(mutex_);
+  const auto at = chunks_.find(chunk);
+  return at != chunks_.end() && at->second.sound_s &&
+         now_s - *at->second.sound_s < kTrust_s;
+}
+
+void ChunkStore::Verify(std::span<const ChunkRef> chunks) {
+  for (const ChunkRef& chunk : chunks) {
+    const auto stored = StoredAs(chunk.id);
+    if (stored && !IsDamaged(chunk.id) && !IsTrusted(chunk.id)) {
+      (void)ReadOrSetAside(*stored);  // Missing tells
+    }
+  }
 }
 
 std::vector<ChunkRef> ChunkStore::Missing(std::span<const ChunkRef> chunks) {
@@ -314,6 +343,7 @@ void ChunkStore::Enter(const ChunkRef& chunk) {
     }
     entry.size_bytes = chunk.size_bytes;
     entry.asked_s = now_s;
+    entry.sound_s = now_s;
   }
   if (aside_bytes > 0) {
     (void)RemoveFile(AsidePath(chunk.id), aside_bytes);  // else by Recover
@@ -334,17 +364,31 @@ Result<std::vector<std::byte>> ChunkStore::Read(const ChunkRef& chunk) {
   if (!bytes && IsDamage(bytes.error())) {
     return ReadOrSetAside(chunk);
   }
+  if (bytes) {
+    SetSound(chunk.id);
+  }
   return bytes;
 }
 
+// What `chunk` says of its size may be a stranger's: a chunk is judged by the
+// size that it was stored with.
 Result<std::vector<std::byte>> ChunkStore::ReadOrSetAside(
     const ChunkRef& chunk) {
   const Claim claim(*this, chunk.id);
+  const auto stored = StoredAs(chunk.id);
+  if (!stored || stored->size_bytes != chunk.size_bytes) {
+    return CorruptInput("chunk {}: stored are {} bytes, wanted {}",
+                        chunk.id.hex(), stored ? stored->size_bytes : 0,
+                        chunk.size_bytes);
+  }
   if (IsDamaged(chunk.id)) {
     return std::unexpected(DamageOf(chunk.id));
   }
   auto bytes = ReadSound(chunk, PathOf(chunk.id));
-  if (bytes || !IsDamage(bytes.error()) || !IsKnown(chunk.id)) {
+  if (bytes) {
+    SetSound(chunk.id);
+  }
+  if (bytes || !IsDamage(bytes.error())) {
     return bytes;
   }
   const std::string why = bytes.error().message;

@@ -97,6 +97,7 @@ bool IsDamage(const Error& error);
 class ChunkStore {
  public:
   static constexpr uint64_t kKeepDay_s = 24 * 60 * 60;
+  static constexpr uint64_t kTrust_s = 24 * 60 * 60;
   struct Options {
     std::string folder;
     uint64_t keep_s = kKeepDay_s;
@@ -109,6 +110,10 @@ class ChunkStore {
   [[nodiscard]] static Result<std::unique_ptr<ChunkStore>> Open(
       FileSystem& files, DiskBudget& budget, Options options);
 
+  // Reads those of `chunks` that are here and that nobody has read or written
+  // for kTrust_s: what is damaged is missing afterwards. To be asked before
+  // somebody is told that they need not be sent. What cannot be tried stays.
+  void Verify(std::span<const ChunkRef> chunks);
   // Those of `chunks` that must be sent, in order; asks for the others.
   std::vector<ChunkRef> Missing(std::span<const ChunkRef> chunks);
   // kLimit: over the budget. kInvalidArgument: a size that no chunk has.
@@ -164,6 +169,7 @@ class ChunkStore {
     uint64_t size_bytes = 0;
     uint64_t holders = 0;
     uint64_t asked_s = 0;
+    std::optional<uint64_t> sound_s{};  // when its bytes were right
   };
   class Claim;
   using RemovalRule = std::function<bool(const Entry&)>;
@@ -205,7 +211,10 @@ class ChunkStore {
   void SetAside(const ChunkId& chunk, const std::string& why);
   [[nodiscard]] Status PutBack(const ChunkRef& chunk);
   [[nodiscard]] Error DamageOf(const ChunkId& chunk) const;
-  bool IsKnown(const ChunkId& chunk) const;
+  // With its size; nullopt: not in the index.
+  std::optional<ChunkRef> StoredAs(const ChunkId& chunk) const;
+  void SetSound(const ChunkId& chunk);
+  bool IsTrusted(const ChunkId& chunk) const;
   bool IsDamaged(const ChunkId& chunk) const;
   [[nodiscard]] Result<size_t> RemoveUnheld(std::span<const ChunkRef> chunks,
                                             const RemovalRule& rule);

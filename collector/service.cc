@@ -154,6 +154,7 @@ Result<pb::BeginReply> Service::Begin(const Caller& caller,
   ++counts_.begins;
   CLEW_ASSIGN_OR_RETURN(
       list, FileList::Parse(BytesOf(request.files()), options_.lists));
+  store_.chunks().Verify(list.Chunks());
   pb::BeginReply reply;
   reply.set_bundle(TextOf(list.id().bytes()));
   if (store_.IsWhole(list.id())) {
@@ -250,7 +251,9 @@ Result<pb::ListReply> Service::List(const Caller& caller,
            .state = std::nullopt}));
   pb::ListReply reply;
   for (const BundleRow& row : page.rows) {
-    FillRow(row, reply.add_bundles());
+    pb::StoredBundle* out = reply.add_bundles();
+    FillRow(row, out);
+    out->set_damaged(store_.IsDamaged(row.id));
   }
   reply.set_total(page.total);
   return reply;

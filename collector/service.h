@@ -81,6 +81,7 @@ class Service {
                                              const pb::HelloRequest& request);
   // `version` is of a call's metadata; nullopt: it says none.
   [[nodiscard]] Status CheckProtocol(std::optional<std::string> version) const;
+  // Reads what it says need not be sent, as ChunkStore::Verify does.
   [[nodiscard]] Result<pb::BeginReply> Begin(const Caller& caller,
                                              const pb::BeginRequest& request);
   [[nodiscard]] Result<pb::CommitReply> Commit(

@@ -208,6 +208,7 @@ TEST_F(RotTest, AStrangersListDamagesNothing) {
   std::vector<ChunkRef> lie = {sample.list.Chunks()[0]};
   lie[0].size_bytes += 1;
   EXPECT_FALSE(store_->chunks().Hold(lie).has_value());
+  EXPECT_FALSE(store_->chunks().Read(lie[0]).has_value());
   EXPECT_FALSE(store_->IsDamaged(sample.list.id()));
 }
 
