@@ -130,9 +130,9 @@ Status BundleStore::RecoverList(const std::string& name) {
   }
   uint64_t list_bytes = 0;
   CLEW_ASSIGN_OR_RETURN(list, ReadListFile(PathOf(*id), *id, &list_bytes));
-  if (const Status taken = TakeIn(list, list_bytes); !taken) {
-    return CorruptInput("{:?}: {}", PathOf(*id), taken.error().message);
-  }
+  std::vector<ChunkRef> chunks = list.Chunks();
+  chunks_->HoldStored(chunks);
+  Add(list, std::move(chunks), list_bytes);
   budget_.TakeAnyway(list_bytes);
   SetListed(*id, true);
   return {};
@@ -142,12 +142,18 @@ Status BundleStore::RecoverList(const std::string& name) {
 Status BundleStore::TakeIn(const FileList& list, uint64_t list_bytes) {
   std::vector<ChunkRef> chunks = list.Chunks();
   CLEW_RETURN_IF_ERROR(chunks_->Hold(chunks));
+  Add(list, std::move(chunks), list_bytes);
+  return {};
+}
+
+void BundleStore::Add(const FileList& list, std::vector<ChunkRef> chunks,
+                      uint64_t list_bytes) {
   const std::lock_guard lock(mutex_);
+  ++version_;
   bundles_.emplace(list.id(), Bundle{.size_bytes = list.size_bytes(),
                                      .file_count = list.files().size(),
                                      .chunks = std::move(chunks),
                                      .list_bytes = list_bytes});
-  return {};
 }
 
 std::string BundleStore::PathOf(const BundleId& id) const {
@@ -204,6 +210,7 @@ Status BundleStore::Commit(const FileList& list) {
   const std::lock_guard lock(mutex_);
   bundles_.at(id).listed = true;
   damaged_.erase(ListName(id));
+  ++version_;
   return {};
 }
 
@@ -220,6 +227,7 @@ std::vector<ChunkRef> BundleStore::Forget(const BundleId& id) {
   {
     const std::lock_guard lock(mutex_);
     damaged_.erase(ListName(id));
+    ++version_;
     auto node = bundles_.extract(id);
     if (node.empty()) {
       return {};
@@ -250,6 +258,74 @@ Result<FileList> BundleStore::ReadList(const BundleId& id) const {
   }
   uint64_t list_bytes = 0;
   return ReadListFile(PathOf(id), id, &list_bytes);
+}
+
+bool BundleStore::IsWhole(const BundleId& id) {
+  const auto list = ReadList(id);
+  if (!list && IsListed(id) && IsDamage(list.error())) {
+    SetListDamaged(id, list.error().message);
+  }
+  return list && !IsDamaged(id);
+}
+
+// Its chunks stay held, until the list is written again or the bundle removed.
+void BundleStore::SetListDamaged(const BundleId& id, const std::string& why) {
+  const std::lock_guard lock(mutex_);
+  const auto at = bundles_.find(id);
+  if (at != bundles_.end() && at->second.listed) {
+    at->second.listed = false;
+    damaged_[ListName(id)] = why;
+    ++version_;
+  }
+}
+
+bool BundleStore::IsDamaged(const BundleId& id) const {
+  const std::lock_guard lock(mutex_);
+  const auto at = bundles_.find(id);
+  return damaged_.contains(ListName(id)) ||
+         (at != bundles_.end() && chunks_->HasDamage(at->second.chunks));
+}
+
+std::vector<BundleId> BundleStore::FindDamaged() const {
+  std::vector<BundleId> found;
+  for (const auto& [name, why] : damaged_) {
+    if (const auto id = IdOfListFile(name)) {
+      found.push_back(*id);
+    }
+  }
+  if (chunks_->Damaged().empty()) {
+    return found;
+  }
+  for (const auto& [id, bundle] : bundles_) {
+    if (bundle.listed && chunks_->HasDamage(bundle.chunks)) {
+      found.push_back(id);
+    }
+  }
+  std::ranges::sort(found);
+  return found;
+}
+
+std::vector<BundleId> BundleStore::DamagedBundles() const {
+  const std::lock_guard lock(mutex_);
+  const std::pair versions(chunks_->damage_version(), version_);
+  if (versions != damaged_versions_) {
+    damaged_bundles_ = FindDamaged();
+    damaged_versions_ = versions;
+  }
+  return damaged_bundles_;
+}
+
+StoreHealth BundleStore::Health() const {
+  StoreHealth health{.damaged_chunks = chunks_->Damaged().size(),
+                     .damaged_bundles = DamagedBundles().size()};
+  const std::lock_guard lock(mutex_);
+  health.last_scrub_s = last_scrub_s_;
+  return health;
+}
+
+void BundleStore::SetScrubbed(int64_t wall_s) {
+  const std::lock_guard lock(mutex_);
+  last_scrub_s_ = wall_s;
 }
 
 Status BundleStore::Remove(const BundleId& id) {
@@ -340,26 +416,21 @@ Status BundleStore::Materialise(const BundleId& id, const std::string& out) {
 }
 
 void BundleStore::CheckBundle(const BundleId& id, StoreReport& report) {
-  const auto list = ReadList(id);
   const auto fault = [&](const Error& error) {
     if (IsListed(id)) {  // and not removed meanwhile
       report.faults.push_back("bundle " + id.hex() + ": " + error.message);
     }
   };
+  const auto list = ReadList(id);
   if (!list) {
     return fault(list.error());
   }
-  const std::vector<ChunkRef> chunks = list->Chunks();
-  if (const Status held = chunks_->Hold(chunks); !held) {
-    return fault(held.error());
-  }
-  for (const ChunkRef& chunk : chunks) {
+  for (const ChunkRef& chunk : list->Chunks()) {
     if (const auto bytes = chunks_->Read(chunk); !bytes) {
       fault(bytes.error());
     }
     report.bytes_read += chunk.size_bytes;
   }
-  chunks_->Release(chunks);
   ++report.bundles;
 }
 

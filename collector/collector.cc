@@ -21,6 +21,7 @@
 #include "collector/jobs.h"
 #include "collector/retention.h"
 #include "collector/schedule_store.h"
+#include "collector/scrubber.h"
 #include "collector/service.h"
 #include "collector/service_metrics.h"
 #include "collector/socket.h"
@@ -110,6 +111,7 @@ struct Collector::Parts {
   [[nodiscard]] Status Start();
   [[nodiscard]] Status StartService();
   [[nodiscard]] Status StartJobs();
+  void StartScrubber();
   [[nodiscard]] Status StartWeb();
   [[nodiscard]] Status StartServer();
   // What a killed collector held, a child that it had just forked holds a
@@ -126,6 +128,7 @@ struct Collector::Parts {
   std::unique_ptr<Authenticator> authenticator;
   std::unique_ptr<JobRunner> jobs;
   std::unique_ptr<Service> service;
+  std::unique_ptr<Scrubber> scrubber;
   std::unique_ptr<web::Server> web;
   std::unique_ptr<GrpcServer> server;
 
@@ -183,6 +186,22 @@ Status Collector::Parts::StartJobs() {
                                 *storage.schedules));
   jobs = std::move(started);
   return {};
+}
+
+void Collector::Parts::StartScrubber() {
+  if (config.scrub_bytes_per_s == 0) {
+    return;
+  }
+  Scrubber::Options options;
+  options.path = config.data + "/scrub";
+  options.bytes_per_s = config.scrub_bytes_per_s;
+  options.period_s = config.scrub_period_s;
+  options.now_s = Wall_s;
+  options.report = [this](std::string_view line) {
+    log.WriteOnce(Log::Priority::kError, "scrub", std::string(line),
+                  {{"message", std::string(line)}});
+  };
+  scrubber = Scrubber::Start(PosixFileSystem(), options, *storage.store);
 }
 
 Status Collector::Parts::StartWeb() {
@@ -313,6 +332,7 @@ Status Collector::Parts::Start() {
   }
   CLEW_RETURN_IF_ERROR(StartJobs());
   CLEW_RETURN_IF_ERROR(StartService());
+  StartScrubber();
   CLEW_RETURN_IF_ERROR(WhenFree([this] { return StartWeb(); }));
   CLEW_RETURN_IF_ERROR(WhenFree([this] { return StartServer(); }));
   housekeeper = std::thread([this] { KeepHouse(); });
@@ -351,6 +371,9 @@ void Collector::Stop() {
   parts.stop_asked.notify_all();
   if (parts.housekeeper.joinable()) {
     parts.housekeeper.join();
+  }
+  if (parts.scrubber != nullptr) {
+    parts.scrubber->Stop();
   }
   if (parts.server != nullptr) {
     parts.server->Stop(kGrace_s);

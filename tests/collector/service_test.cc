@@ -11,6 +11,7 @@
 #include <gtest/gtest.h>
 
 #include <cerrno>
+#include <filesystem>
 #include <fstream>
 
 #include "collector/intake.h"
@@ -146,6 +147,41 @@ TEST_F(ServiceTest, ALostCatalogueIsMadeAgainAndTheHostComesBack) {
   // The client never heard that it was stored, and sends it again.
   ASSERT_TRUE(service().Begin(kWeb1, BeginOf(sample.list)));
   EXPECT_EQ(RowOf(id).host, "web1");
+}
+
+// Of a day ago, whatever it was since: nobody is told that a chunk need not be
+// sent that was not read since.
+TEST_F(ServiceTest, WhatRottedSinceIsAskedForAndNamedUntilThen) {
+  Open();
+  const Sample old = ServiceSample("old", "libc");
+  const Sample fresh = ServiceSample("new", "libc");
+  ASSERT_TRUE(Upload(service(), kWeb1, old));
+  const ChunkRef libc = old.list.files()[0].chunk(0);
+  ASSERT_EQ(old.chunks.at(libc.id), "libc");
+  for (const bool restart : {false, true}) {
+    const std::string path = store().chunks().PathOf(libc.id);
+    std::filesystem::remove(path);
+    WriteFiles("/", {{path, "libd"}});
+    steady_s += ChunkStore::kTrust_s;
+    if (restart) {
+      Open();
+    }
+    const auto begun = service().Begin(kWeb1, BeginOf(fresh.list));
+    ASSERT_TRUE(begun.has_value()) << begun.error().message;
+    EXPECT_FALSE(begun->stored());
+    EXPECT_EQ(begun->missing_size(), restart ? 1 : 2);
+    const auto listed = service().List(kWeb1, {});
+    EXPECT_TRUE(listed->bundles(0).damaged());
+    EXPECT_FALSE(Download(service(), kWeb1, old.list.id().hex()).has_value());
+    ASSERT_TRUE(Upload(service(), kWeb1, fresh));
+    EXPECT_FALSE(service().List(kWeb1, {})->bundles(0).damaged());
+    for (const Sample* sample : {&old, &fresh}) {
+      auto files = Download(service(), kWeb1, sample->list.id().hex());
+      ASSERT_TRUE(files.has_value()) << files.error().message;
+      files->erase("");
+      EXPECT_EQ(*files, sample->files);
+    }
+  }
 }
 
 TEST_F(ServiceTest, AHostSeesItsOwnBundlesAndAReaderAll) {
