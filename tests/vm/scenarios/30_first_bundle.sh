@@ -59,7 +59,7 @@ EOT
 
 fail_a_unit() {
   service first "/bin/sh -c 'sleep 4; exit 3'"
-  configure_clewd "source = sideband
+  restart_clewd "source = sideband
 sideband_only = yes
 upload = yes
 rate_failure = 100
