@@ -8,9 +8,8 @@ mount -t tmpfs -o mode=1777 tmpfs /dev/shm
 hostname vm
 ip link set lo up
 
-rm -rf /var/lib/dpkg
+mount -t tmpfs -o mode=0755 tmpfs /var/lib/dpkg
 tar -C / -xf /run/shared/dpkg.tar
-rm /run/shared/dpkg.tar
 
 # The host's services are none of the test's: targets of its own, and the few
 # units of Debian's that ours need.

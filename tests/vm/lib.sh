@@ -18,11 +18,6 @@ await() {
   done
 }
 
-# status_of <jq filter>: of what clewd says of itself.
-status_of() {
-  clew daemon status --json | jq -r "$1"
-}
-
 # configure_clewd <lines>: the whole of its configuration; taken over without a
 # restart.
 configure_clewd() {
@@ -31,16 +26,16 @@ configure_clewd() {
   expect_status 0 systemctl reload clewd
 }
 
+# restart_clewd <lines>: the same with a new clewd, so that nothing depends on
+# how those before have left it.
+restart_clewd() {
+  printf '%s\n' "$1" >/etc/clew/clewd.conf
+  expect_status 0 systemctl restart clewd
+}
+
 # saved <subject>: prints a bundle of that program or unit that is in ready/.
 saved() {
   find "$spool/ready" -maxdepth 1 -name "$1~*.clew" | grep .
-}
-
-# empty_spool: so that a bundle that is there was saved by this scenario.
-empty_spool() {
-  systemctl stop clewd
-  find "$spool" -mindepth 2 -maxdepth 2 -exec rm -rf {} +
-  systemctl start clewd
 }
 
 # service <name> <command> [<more lines of [Service]>]
@@ -48,12 +43,6 @@ service() {
   printf '[Service]\nExecStart=%s\n%s\n' "$2" "${3:-}" \
     >"/etc/systemd/system/$1.service"
   systemctl daemon-reload
-}
-
-# says <extended regular expression>: clewd's journal has a line with it.
-says() {
-  journalctl --sync
-  journalctl --no-pager -u clewd -o cat | grep -qE -- "$1"
 }
 
 # records: clewd does so.

@@ -39,6 +39,10 @@ fill_shared() {
   fi
   cp -r "$here"/{boot.sh,guest.sh,lib.sh,scenarios} \
     "$here/../deploy/expect.sh" "$shared/"
+  local program
+  for program in "$here"/programs/*.c; do
+    gcc -O1 -static -o "$shared/$(basename "$program" .c)" "$program"
+  done
   # One file is read over 9p in no time, thousands are not.
   tar -C / --exclude='*.md5sums' -cf "$shared/dpkg.tar" var/lib/dpkg
   printf 'CLEW_VM_ONLY=%q\n' "${CLEW_VM_ONLY:-}" >"$shared/options"

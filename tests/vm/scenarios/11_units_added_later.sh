@@ -3,8 +3,7 @@
 # closes a connection on which nobody has spoken for 30 s (auth_timeout of
 # dbus-daemon(1)), so the configuration comes later than that.
 scenario() {
-  configure_clewd "source = none"
-  systemctl restart clewd
+  restart_clewd "source = none"
   sleep 35
   service late "/bin/sh -c 'sleep 4; exit 3'"
   configure_clewd "source = sideband

@@ -3,7 +3,7 @@
 # in the bundle; the check of it passes.
 scenario() {
   service crash "/bin/sh -c 'sleep 4; kill -SEGV \$\$\$\$'"
-  configure_clewd "source = sideband
+  restart_clewd "source = sideband
 sideband_only = yes
 rate_failure = 100
 [unit crash.service]"

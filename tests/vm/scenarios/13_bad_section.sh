@@ -9,7 +9,7 @@ scenario() {
     expect_line "clewd --check-config" "$(cat said)" '.*aa\.timer.*'
     return 0
   fi
-  expect_status 0 systemctl reload clewd
+  expect_status 0 systemctl restart clewd
   await 20 "clewd records" records
   systemctl start zz
   await 40 "the failure of zz is saved" saved zz.service

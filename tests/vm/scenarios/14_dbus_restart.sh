@@ -2,7 +2,7 @@
 # clewd watches units again after the bus was away.
 scenario() {
   service after "/bin/sh -c 'sleep 6; exit 3'"
-  configure_clewd "source = sideband
+  restart_clewd "source = sideband
 sideband_only = yes
 rate_failure = 100
 [unit after.service]"

@@ -2,7 +2,7 @@
 # The kernel calls the packaged handler: clewd saves the core dump, the pattern
 # from before gets all of it, too; also while clewd is stopped.
 scenario() {
-  configure_clewd "source = sideband
+  restart_clewd "source = sideband
 sideband_only = yes
 rate_failure = 100"
   await 20 "clewd records" records
@@ -12,6 +12,8 @@ rate_failure = 100"
   crash
   await 40 "the core dump is saved" saved sleep || return 0
   [[ -s "$(saved sleep | head -n 1)/core" ]] || wrong "no core in the bundle"
+  expect_line "clew backtrace" \
+    "$(clew backtrace "$(saved sleep | head -n 1)" 2>&1)" '.*nanosleep.*'
   check_own_core
   systemctl stop clewd
   crash
