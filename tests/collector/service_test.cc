@@ -142,8 +142,35 @@ TEST_F(ServiceTest, ALostCatalogueIsMadeAgainAndTheHostComesBack) {
   EXPECT_EQ(done->added, 1u);
   EXPECT_EQ(done->removed, 1u);
   const BundleRow found = RowOf(id);
-  EXPECT_EQ(found.host, kHostNotKnown);
+  EXPECT_EQ(found.host, "web1");
+  EXPECT_EQ(found.received_at_s, wall_s);
   EXPECT_EQ(found.unit, "web.service");
+  ASSERT_TRUE(service().Begin(kWeb2, BeginOf(sample.list)));
+  EXPECT_EQ(RowOf(id).host, "web1") << "the first stays its owner";
+}
+
+// As they were stored before there were receipts.
+TEST_F(ServiceTest, ABundleWithoutAReceiptGetsOneFromItsRow) {
+  Open();
+  const Sample sample = ServiceSample("own", "image");
+  ASSERT_TRUE(Upload(service(), kWeb1, sample));
+  const BundleId id = sample.list.id();
+  const std::string path = folder() + "/data/bundles/" + id.hex() + ".pb";
+  const auto with_receipt = ReadWholeFile(path);
+  ASSERT_TRUE(WriteWholeFile(PosixFileSystem(), path, sample.list.Encode()));
+  Open();
+  EXPECT_FALSE(store().ReadReceipt(id)->has_value());
+  ASSERT_TRUE(service().Housekeeping());
+  EXPECT_EQ(*ReadWholeFile(path), *with_receipt);
+  EXPECT_EQ(*store().ReadReceipt(id),
+            (Receipt{.host = "web1", .received_at_s = wall_s}));
+  // Without row and receipt nobody knows whose it is.
+  ASSERT_TRUE(catalogue().Remove(id));
+  ASSERT_TRUE(WriteWholeFile(PosixFileSystem(), path, sample.list.Encode()));
+  Open();
+  ASSERT_TRUE(Reconcile(store(), catalogue(), wall_s).has_value());
+  ASSERT_TRUE(service().Housekeeping());
+  EXPECT_EQ(RowOf(id).host, kHostNotKnown);
   // The client never heard that it was stored, and sends it again.
   ASSERT_TRUE(service().Begin(kWeb1, BeginOf(sample.list)));
   EXPECT_EQ(RowOf(id).host, "web1");
