@@ -16,8 +16,8 @@
 #include <string>
 #include <vector>
 
-#include "collector/confinement.h"
 #include "common/check.h"
+#include "common/confinement.h"
 #include "common/exec_arguments.h"
 
 namespace clew::collector {
@@ -236,8 +236,10 @@ Result<pid_t> Fork(const ChildRequest& request, const Confinement& confinement,
 Result<ChildProcess> ChildProcess::Start(const ChildRequest& request) {
   CLEW_CHECK(!request.arguments.empty(), "no program");
   CLEW_ASSIGN_OR_RETURN(confinement,
-                        Confinement::Make(request.arguments[0], request.folder,
-                                          request.may_fork));
+                        Confinement::Make({.program = request.arguments[0],
+                                           .folder = request.folder,
+                                           .may_fork = request.may_fork,
+                                           .readable = {}}));
   CLEW_ASSIGN_OR_RETURN(streams, MakeStreams());
   CLEW_ASSIGN_OR_RETURN(pid, Fork(request, confinement, streams));
   ChildProcess process(pid);

@@ -9,10 +9,10 @@
 #include <utility>
 
 #include "collector/child_reports.h"
-#include "collector/confinement.h"
 #include "collector/job.h"
 #include "collector/text.h"
 #include "collector/worker_pool.h"
+#include "common/confinement.h"
 
 namespace clew::collector {
 namespace {
@@ -313,8 +313,9 @@ Status CheckOptions(const JobOptions& options) {
 // Says so where children can read what the collector's user can.
 Status CheckConfinement(const JobOptions& options) {
   CLEW_ASSIGN_OR_RETURN(confinement,
-                        Confinement::Make(options.clew, options.work_folder,
-                                          /*may_fork=*/false));
+                        Confinement::Make({.program = options.clew,
+                                           .folder = options.work_folder,
+                                           .readable = {}}));
   if (!confinement.limits_files() && options.report) {
     options.report(
         "no Landlock in this kernel: what a bundle makes of clew could read "

@@ -3,10 +3,13 @@
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/time.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
+#include <cmath>
 #include <cstring>
 #include <new>
 #include <span>
@@ -94,6 +97,22 @@ void WriteAll(int fd, const std::string& bytes) {
   }
 }
 
+// Also where the parent may not end it: a confined one may send no signals.
+void EndAfter(double seconds) {
+  constexpr double kSecondsMax = 1e8;
+  const double bounded = std::min(seconds, kSecondsMax);
+  itimerval timer = {};
+  timer.it_value.tv_sec = static_cast<time_t>(bounded);
+  timer.it_value.tv_usec =
+      static_cast<suseconds_t>((bounded - std::floor(bounded)) * 1e6);
+  signal(SIGALRM, SIG_DFL);
+  sigset_t alarm;
+  sigemptyset(&alarm);
+  sigaddset(&alarm, SIGALRM);
+  sigprocmask(SIG_UNBLOCK, &alarm, nullptr);
+  setitimer(ITIMER_REAL, &timer, nullptr);
+}
+
 [[noreturn]] void RunChild(int fd, pid_t parent,
                            const constraints::ConstraintTrace& trace,
                            const Z3Options& options) {
@@ -101,6 +120,7 @@ void WriteAll(int fd, const std::string& bytes) {
   if (getppid() != parent) {
     _exit(1);
   }
+  EndAfter(options.seconds + kGraceSeconds);
   // The runtime complains there when memory is refused; the parent reports it.
   const int null = open("/dev/null", O_WRONLY | O_CLOEXEC);
   if (null >= 0) {
@@ -147,6 +167,8 @@ Result<Z3Answer> Conclude(bool in_time, int status,
     answer.why = "time limit";
   } else if (WIFEXITED(status) && WEXITSTATUS(status) == kOutOfMemory) {
     answer.why = "memory limit";
+  } else if (WIFSIGNALED(status) && WTERMSIG(status) == SIGALRM) {
+    answer.why = "time limit";  // its own clock was the first
   } else if (WIFSIGNALED(status)) {
     // Z3 ends in several ways when memory is refused.
     answer.why =

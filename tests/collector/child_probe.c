@@ -6,18 +6,27 @@
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/capability.h>
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/inotify.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
+#include <sys/mount.h>
+#include <sys/prctl.h>
 #include <sys/ptrace.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/uio.h>
 #include <sys/wait.h>
+#include <sys/xattr.h>
+#include <time.h>
 #include <unistd.h>
 
 static void UseMemory(void) {
@@ -96,6 +105,159 @@ static void TryAll(char** paths) {
   for (; *paths != NULL; ++paths) {
     Tell("read", open(*paths, O_RDONLY));
     Tell("write", open(*paths, O_WRONLY));
+  }
+}
+
+static void AttackFile(const char* path) {
+  const struct timespec times[2] = {{1, 0}, {1, 0}};
+  Tell("truncate", truncate(path, 0));
+  Tell("cut by reader", open(path, O_RDONLY | O_TRUNC));
+  Tell("cut by nobody", open(path, O_ACCMODE | O_TRUNC));
+  Tell("creat", creat(path, 0600));
+  Tell("chmod", syscall(SYS_chmod, path, 0777));
+  Tell("fchmod", fchmod(0, 0777));
+  Tell("fchmodat", syscall(SYS_fchmodat, AT_FDCWD, path, 0777));
+  Tell("fchmodat2", syscall(452, AT_FDCWD, path, 0777, 0));
+  Tell("chown", syscall(SYS_chown, path, getuid(), getgid()));
+  Tell("lchown", lchown(path, getuid(), getgid()));
+  Tell("fchown", fchown(0, getuid(), getgid()));
+  Tell("fchownat", fchownat(AT_FDCWD, path, getuid(), getgid(), 0));
+  Tell("utime", syscall(SYS_utime, path, NULL));
+  Tell("utimes", syscall(SYS_utimes, path, NULL));
+  Tell("futimesat", syscall(SYS_futimesat, AT_FDCWD, path, NULL));
+  Tell("utimensat", utimensat(AT_FDCWD, path, times, 0));
+  Tell("setxattr", setxattr(path, "user.a", "b", 1, 0));
+  Tell("lsetxattr", lsetxattr(path, "user.a", "b", 1, 0));
+  Tell("fsetxattr", fsetxattr(0, "user.a", "b", 1, 0));
+  Tell("removexattr", removexattr(path, "user.a"));
+  Tell("link", link(path, "linked"));
+  Tell("symlink", symlink(path, "symlinked"));
+  Tell("mkdir", mkdir("made", 0700));
+  Tell("mknod", mknod("pipe", S_IFIFO | 0600, 0));
+  Tell("inotify", inotify_init());
+}
+
+static void AttackProcesses(void) {
+  const pid_t parent = getppid();
+  const struct sched_param param = {0};
+  cpu_set_t cpus;
+  sched_getaffinity(0, sizeof(cpus), &cpus);
+  struct rlimit limit = {1, 1};
+  char byte = 0;
+  struct iovec memory = {&byte, 1};
+  siginfo_t info = {.si_code = -1};
+  struct f_owner_ex owner = {F_OWNER_PID, parent};
+  Tell("kill", kill(parent, 0));
+  Tell("kill group", kill(0, 0));
+  Tell("kill all", kill(-1, 0));
+  Tell("tkill", syscall(SYS_tkill, parent, 0));
+  Tell("tgkill", syscall(SYS_tgkill, parent, parent, 0));
+  Tell("sigqueue", syscall(SYS_rt_sigqueueinfo, parent, 0, &info));
+  Tell("tgsigqueue", syscall(SYS_rt_tgsigqueueinfo, parent, parent, 0, &info));
+  Tell("pidfd_open", syscall(SYS_pidfd_open, parent, 0));
+  Tell("pidfd_send_signal", syscall(SYS_pidfd_send_signal, 0, 0, NULL, 0));
+  Tell("pidfd_getfd", syscall(SYS_pidfd_getfd, 0, 0, 0));
+  Tell("own by signal", fcntl(0, F_SETOWN, parent));
+  Tell("own by signal, extended", fcntl(0, F_SETOWN_EX, &owner));
+  Tell("choose signal", fcntl(0, F_SETSIG, SIGKILL));
+  Tell("outlive parent", prctl(PR_SET_PDEATHSIG, 0));
+  Tell("sched_setscheduler", sched_setscheduler(parent, SCHED_IDLE, &param));
+  Tell("sched_setparam", sched_setparam(parent, &param));
+  Tell("sched_setattr", syscall(SYS_sched_setattr, parent, &param, 0));
+  Tell("sched_setaffinity", sched_setaffinity(parent, sizeof(cpus), &cpus));
+  Tell("setpriority", setpriority(PRIO_PROCESS, (id_t)parent, 19));
+  Tell("setpriority self", setpriority(PRIO_PROCESS, 0, 19));
+  Tell("ioprio_set", syscall(SYS_ioprio_set, 1, parent, 3 << 13));
+  Tell("prlimit", prlimit(parent, RLIMIT_CORE, &limit, NULL));
+  Tell("process_vm_readv", process_vm_readv(parent, &memory, 1, &memory, 1, 0));
+  Tell("process_vm_writev",
+       process_vm_writev(parent, &memory, 1, &memory, 1, 0));
+  Tell("ptrace", ptrace(PTRACE_SEIZE, parent, 0, 0));
+  Tell("kcmp", syscall(SYS_kcmp, parent, parent, 0, 0, 0));
+  Tell("migrate_pages", syscall(SYS_migrate_pages, parent, 0, NULL, NULL));
+  Tell("move_pages", syscall(SYS_move_pages, parent, 0, NULL, NULL, NULL, 0));
+  Tell("setsid", setsid());
+  Tell("setpgid", setpgid(0, 0));
+  Tell("clone for parent",
+       syscall(SYS_clone, CLONE_PARENT | SIGCHLD, 0, 0, 0, 0));
+}
+
+static void AttackSystem(void) {
+  Tell("socket", socket(AF_INET, SOCK_STREAM, 0));
+  Tell("socketpair", syscall(SYS_socketpair, AF_UNIX, SOCK_STREAM, 0, NULL));
+  Tell("io_uring", syscall(SYS_io_uring_setup, 1, NULL));
+  Tell("unshare", unshare(CLONE_NEWUSER));
+  Tell("setns", setns(0, 0));
+  Tell("clone newuser",
+       syscall(SYS_clone, CLONE_NEWUSER | SIGCHLD, 0, 0, 0, 0));
+  Tell("clone3", syscall(SYS_clone3, NULL, 0));
+  Tell("mount", mount(NULL, "/", NULL, MS_REMOUNT, NULL));
+  Tell("chroot", chroot("."));
+  Tell("bpf", syscall(SYS_bpf, 0, NULL, 0));
+  Tell("perf_event_open", syscall(SYS_perf_event_open, NULL, 0, -1, -1, 0));
+  Tell("userfaultfd", syscall(SYS_userfaultfd, 1));
+  Tell("keyctl", syscall(SYS_keyctl, 0, 0, 0));
+  Tell("memfd_create", syscall(SYS_memfd_create, "a", 0));
+  Tell("shmget", syscall(SYS_shmget, 0, 4096, 0600 | 01000));
+  Tell("mq_open", syscall(SYS_mq_open, "a", O_CREAT, 0600, NULL));
+  Tell("setuid", setuid(getuid()));
+  Tell("personality", syscall(SYS_personality, 0xffffffff));
+  Tell("terminal",
+       ioctl(0, TIOCSTI, "x") < 0 && errno == ENOTTY ? (errno = EPERM, -1) : 0);
+}
+
+// By calls whose arguments or number refuse them, whatever may be opened.
+static void AttackByCalls(char** paths) {
+  AttackFile(paths[0]);
+  AttackProcesses();
+  AttackSystem();
+}
+
+static void AttackByNames(char** paths) {
+  Tell("read", open(paths[0], O_RDONLY));
+  Tell("write", open(paths[0], O_WRONLY));
+  Tell("cut", open(paths[0], O_WRONLY | O_TRUNC));
+  Tell("unlink", unlink(paths[0]));
+  Tell("rename", rename(paths[0], "taken"));
+  Tell("list", open("/", O_RDONLY | O_DIRECTORY));
+  Tell("passwords", open("/etc/passwd", O_RDONLY));
+  Tell("maps", open("/proc/self/maps", O_RDONLY));
+  Tell("memory", open("/proc/self/mem", O_RDWR));
+  Tell("adjust", open("/proc/self/oom_score_adj", O_WRONLY));
+}
+
+static void TellCapabilities(void) {
+  struct __user_cap_header_struct header = {_LINUX_CAPABILITY_VERSION_3, 0};
+  struct __user_cap_data_struct sets[_LINUX_CAPABILITY_U32S_3] = {0};
+  if (syscall(SYS_capget, &header, sets) != 0) {
+    perror("capget");
+    exit(1);
+  }
+  printf("%x %x\n", sets[0].permitted | sets[1].permitted,
+         sets[0].effective | sets[1].effective);
+}
+
+static void* Abort(void* argument) {
+  (void)argument;
+  abort();
+}
+
+static void AbortInThread(void) {
+  pthread_t thread;
+  pthread_create(&thread, NULL, Abort, NULL);
+  pthread_join(thread, NULL);
+}
+
+// A process that it started has another number, and ends by signal, too.
+static void AbortInProcess(void) {
+  const pid_t child = fork();
+  if (child == 0) {
+    abort();
+  }
+  int status = 0;
+  waitpid(child, &status, 0);
+  if (WIFSIGNALED(status)) {
+    abort();
   }
 }
 
@@ -211,6 +373,19 @@ static int Act(const char* mode, char** arguments) {
     }
   } else if (strcmp(mode, "try") == 0) {
     TryAll(arguments);
+  } else if (strcmp(mode, "attack calls") == 0) {
+    AttackByCalls(arguments);
+  } else if (strcmp(mode, "attack") == 0) {
+    AttackByCalls(arguments);
+    AttackByNames(arguments);
+  } else if (strcmp(mode, "capabilities") == 0) {
+    TellCapabilities();
+  } else if (strcmp(mode, "abort") == 0) {
+    abort();
+  } else if (strcmp(mode, "abort in thread") == 0) {
+    AbortInThread();
+  } else if (strcmp(mode, "abort in process") == 0) {
+    AbortInProcess();
   } else if (strcmp(mode, "crash") == 0) {
     raise(SIGSEGV);
   } else if (strcmp(mode, "descriptors") == 0) {

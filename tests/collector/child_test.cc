@@ -8,6 +8,7 @@
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <sys/eventfd.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -17,14 +18,16 @@
 #include <sstream>
 #include <thread>
 
-#include "collector/confinement.h"
 #include "common/check.h"
+#include "common/confinement.h"
+#include "common/syscall_filter.h"
 #include "tests/collector/samples.h"
 
 namespace clew::collector {
 namespace {
 
 namespace fs = std::filesystem;
+using testing::AnyOf;
 using testing::HasSubstr;
 
 ChildRequest Probe(const TempFolder& folder,
@@ -223,6 +226,14 @@ TEST(ChildTest, DiesWithTheCollector) {
   EXPECT_TRUE(DiesWithinSeconds(child, 5));
 }
 
+bool FilesAreLimited() {
+  const TempFolder folder;
+  const auto made = Confinement::Make(
+      {.program = CLEW_CHILD_PROBE, .folder = folder.path(), .readable = {}});
+  CLEW_CHECK(made.has_value(), "{}", made.error().message);
+  return made->limits_files();
+}
+
 TEST(ChildTest, ReachesNothingButItsOwn) {
   const TempFolder folder;
   const TempFolder other;
@@ -239,14 +250,88 @@ TEST(ChildTest, ReachesNothingButItsOwn) {
        {"limit self", "thread", "write below", "rename below"}) {
     EXPECT_THAT(output, HasSubstr(fmt::format("{}: done\n", what)));
   }
-  const auto confinement =
-      Confinement::Make(CLEW_CHILD_PROBE, folder.path(), false);
-  ASSERT_TRUE(confinement) << confinement.error().message;
-  if (!confinement->limits_files()) {
+  if (!FilesAreLimited()) {
     GTEST_SKIP() << "no Landlock: files of others are not tried";
   }
   EXPECT_THAT(output, HasSubstr("\nread: Permission denied\n"));
   EXPECT_THAT(output, HasSubstr("\nwrite: Permission denied\n"));
+}
+
+// Files by name are Landlock's; the rest is refused in any case.
+const char* AttackMode() {
+  return FilesAreLimited() ? "attack" : "attack calls";
+}
+
+// Each of them a line "what: result" of the probe.
+void ExpectAllRefused(const std::string& output, size_t count_min) {
+  std::istringstream lines(output);
+  size_t count = 0;
+  for (std::string line; std::getline(lines, line); ++count) {
+    EXPECT_THAT(line, AnyOf(HasSubstr(": Operation not permitted"),
+                            HasSubstr(": Permission denied"),
+                            HasSubstr(": Function not implemented")));
+  }
+  EXPECT_GE(count, count_min) << output;
+}
+
+TEST(ChildTest, ChangesNothingOfOthers) {
+  const TempFolder folder;
+  const TempFolder other;
+  WriteFiles(other.path(), {{"victim", "content"}});
+  for (const bool may_fork : {false, true}) {
+    ChildRequest request = Probe(folder, {AttackMode(), other / "victim"});
+    request.may_fork = may_fork;
+    const ChildOutcome outcome = RunIt(request);
+    EXPECT_EQ(outcome.end, ChildEnd::kExited) << outcome.signal;
+    ExpectAllRefused(outcome.output, 70);
+    EXPECT_EQ(fs::file_size(other / "victim"), 7u);
+  }
+}
+
+// What `mode` prints under the filter alone, as on a kernel without Landlock.
+std::string RunFilteredOnly(const TempFolder& folder, const char* mode,
+                            const std::string& victim, int* status) {
+  const std::string said = folder / "said";
+  const pid_t child = fork();
+  CLEW_CHECK(child >= 0, "no process");
+  if (child == 0) {
+    const int fd = open(said.c_str(), O_CREAT | O_WRONLY | O_TRUNC, 0600);
+    dup2(fd, STDOUT_FILENO);
+    prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+    if (EnterSyscallFilter(true) == 0) {
+      execl(CLEW_CHILD_PROBE, CLEW_CHILD_PROBE, mode, victim.c_str(), nullptr);
+    }
+    _exit(99);
+  }
+  waitpid(child, status, 0);
+  std::ifstream file(said);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+TEST(ChildTest, WithoutLandlockTheFilterAloneKeepsSignalsAndChangesIn) {
+  const TempFolder folder;
+  WriteFiles(folder.path(), {{"victim", "content"}});
+  int status = 0;
+  ExpectAllRefused(
+      RunFilteredOnly(folder, "attack calls", folder / "victim", &status), 50);
+  EXPECT_EQ(status, 0);
+  EXPECT_EQ(fs::file_size(folder / "victim"), 7u);
+}
+
+TEST(ChildTest, HasNoCapabilityWhoeverStartsIt) {
+  const TempFolder folder;
+  EXPECT_EQ(RunIt(Probe(folder, {"capabilities"})).output, "0 0\n");
+}
+
+TEST(ChildTest, MayEndItselfBySignal) {
+  const TempFolder folder;
+  for (const char* mode : {"abort", "abort in thread", "abort in process"}) {
+    ChildRequest request = Probe(folder, {mode});
+    request.may_fork = true;
+    const ChildOutcome outcome = RunIt(request);
+    EXPECT_EQ(outcome.end, ChildEnd::kSignal) << mode;
+    EXPECT_EQ(outcome.signal, SIGABRT) << mode;
+  }
 }
 
 TEST(ChildTest, MayForkWhereItMay) {

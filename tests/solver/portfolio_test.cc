@@ -5,12 +5,17 @@
 // well); for explanations, removal of what they name.
 
 #include <gtest/gtest.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cstdlib>
 #include <vector>
 
 #include "common/sanitizer.h"
+#include "common/syscall_filter.h"
 #include "solver/checker.h"
 #include "solver/explain.h"
 #include "solver/solve.h"
@@ -248,6 +253,34 @@ TEST(PortfolioTest, Z3IsStoppedAtItsTimeAndItsMemory) {
   ASSERT_TRUE(by_memory.has_value());
   EXPECT_EQ(by_memory->verdict, Verdict::kUnknown);
   EXPECT_NE(by_memory->why.find("memory"), std::string::npos) << by_memory->why;
+}
+
+// As a child of the collector, which may send no signal to another process.
+TEST(PortfolioTest, Z3EndsAtItsTimeWhereNobodyMayKillIt) {
+  testing::ToyOptions options;
+  options.iterations = 10000;
+  options.values = false;
+  const ToyTrace toy = MakeToy(options);  // too large to be encoded in time
+  Z3Options z3;
+  z3.encoding = Encoding::kClap;
+  z3.sources = SourcesOf(Encoding::kClap);
+  z3.order_only = true;
+  z3.seconds = 0.01;
+  const auto start = std::chrono::steady_clock::now();
+  const pid_t confined = fork();
+  ASSERT_GE(confined, 0);
+  if (confined == 0) {
+    prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+    if (EnterSyscallFilter(/*may_fork=*/true) != 0) {
+      _exit(9);
+    }
+    const auto answer = SolveWithZ3(toy.trace, z3);
+    _exit(answer && answer->why == "time limit" ? 0 : 1);
+  }
+  int status = 0;
+  ASSERT_EQ(waitpid(confined, &status, 0), confined);
+  EXPECT_EQ(status, 0);
+  EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(3));
 }
 
 TEST(CheckerTest, RefusesEveryKindOfWrongOrder) {
