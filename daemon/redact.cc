@@ -19,7 +19,7 @@ Result<recorder::RedactionRules> ReadRules(const std::string& path) {
 
 bool TakeNothingOut(const recorder::RedactionRules& rules) {
   return !rules.has_core_rules() && !rules.has_environment_rules() &&
-         rules.dropped_options().empty() && !rules.drops_start() &&
+         !rules.has_argument_rules() && !rules.drops_start() &&
          !rules.drops_inputs();
 }
 

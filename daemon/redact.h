@@ -8,11 +8,32 @@
 
 namespace clew::daemon {
 
-// What is taken out where `redaction` names no file: values of variables of the
-// environment whose names say that they are secrets.
+// What is taken out where `redaction` names no file: values of variables and
+// arguments whose names say that they are secrets. Names in any case; a key's
+// or password's *file* is none.
 inline constexpr const char* kBuiltInRules =
     "environment drop "
-    "*TOKEN*,*SECRET*,*PASSWORD*,*PASSWD*,*_KEY,*CREDENTIAL*\n";
+    "*TOKEN*,*SECRET*,*PASSWORD*,*PASSWD*,*PASSPHRASE*,PASS,*_PASS,DBPASS,"
+    "*_PWD,*_KEY,*APIKEY*,*API_KEY*,*ACCESS_KEY*,*PRIVATE_KEY*,"
+    "*CREDENTIAL*,*_CREDS,AUTH,*_AUTH,*AUTHORIZATION*,*BEARER*,*JWT*,*COOKIE*,"
+    "PEM,*_PEM,*_PFX,*_P12,*DATABASE_URL*,*DB_UR[IL]*,DSN,*_DSN,"
+    "*CONNECTION_STRING*,*CONNECTIONSTRING*,*CONN_STR*,*REDIS_UR[IL]*,"
+    "*MONGO*_UR[IL]*,*AMQP_UR[IL]*,*RABBITMQ_UR[IL]*,*BROKER_UR[IL]*,"
+    "*POSTGRES*_UR[IL]*,*MYSQL_UR[IL]*,*WEBHOOK_URL*\n"
+    "arguments drop-after "
+    "-*password,-*passwd,-*passphrase,-pass,--pass,-*[-_.]pass,--pwd,"
+    "-*[-_.]pwd,-*token,-*secret,-*api[-_]key,-*apikey,-*secret[-_]key,"
+    "-*access[-_]key,-*account[-_]key,-*encryption[-_]key,-*credential,"
+    "-*credentials,--auth,-*[-_]auth,-*authorization,-*bearer,-*jwt,-*cookie,"
+    "--dsn,-*[-_]dsn,-*database[-_]ur[il],-*db[-_]ur[il],"
+    "-*connection[-_]string\n"
+    "arguments drop-value "
+    "*password,*passwd,*passphrase,pass,*[-_.]pass,dbpass,pwd,*[-_.]pwd,"
+    "*token,*secret,*_key,*api[-_.]key,*apikey,*secret[-_.]key,"
+    "*access[-_.]key,*account[-_.]key,*accesskey,*accountkey,"
+    "*encryption[-_.]key,*credential,*credentials,auth,*[-_.]auth,"
+    "*authorization,*bearer,*jwt,*cookie,*[-_.]pem,dsn,*[-_.]dsn,"
+    "*database[-_.]ur[il],*db[-_.]ur[il],*connection[-_.]string\n";
 
 // Redacts a bundle by the rules in the file `rules`, or kBuiltInRules where
 // that is empty. Errors as of recorder::Redact; rules that are not valid are

@@ -115,7 +115,7 @@ class Redaction {
   // start state and the core dump have them, and the manifest's command.
   Status FindValues() {
     AddCommandValues();
-    if (!rules_.has_environment_rules() && rules_.dropped_options().empty()) {
+    if (!rules_.has_environment_rules() && !rules_.has_argument_rules()) {
       return {};
     }
     if (start_ != nullptr && start_->gpr_size() > kRspIndex) {
@@ -144,7 +144,7 @@ class Redaction {
       const size_t equals = entry.text.find('=');
       const std::string name = entry.text.substr(0, equals);
       if (equals != std::string::npos && rules_.DropsVariable(name) &&
-          AddValue(entry.addr + equals + 1, entry.text.substr(equals + 1))) {
+          AddValue(entry.addr, entry.text, equals + 1)) {
         variables_.insert(name);
       }
     }
@@ -153,49 +153,38 @@ class Redaction {
     for (const StackString& word : stack.arguments) {
       words.push_back(word.text);
     }
-    for (const auto& [index, skip] : DroppedIn(words)) {
-      AddValue(stack.arguments[index].addr + skip, words[index].substr(skip));
+    for (const auto& [index, from, pattern] : rules_.DroppedIn(words)) {
+      AddValue(stack.arguments[index].addr, words[index], from);
+      options_.insert(pattern);
     }
-  }
-
-  // Which words of a command line hold dropped values, and from which byte on.
-  std::vector<std::pair<size_t, size_t>> DroppedIn(
-      const std::vector<std::string>& words) {
-    std::vector<std::pair<size_t, size_t>> found;
-    for (const std::string& option : rules_.dropped_options()) {
-      for (size_t i = 0; i < words.size(); ++i) {
-        const bool next = words[i] == option && i + 1 < words.size();
-        const bool same = words[i].starts_with(option + "=");
-        if (next || same) {
-          found.emplace_back(next ? i + 1 : i, next ? 0 : option.size() + 1);
-          options_.insert(option);
-        }
-      }
-    }
-    return found;
   }
 
   void AddCommandValues() {
     std::vector<std::string> words(manifest_.command().begin(),
                                    manifest_.command().end());
     const std::vector<std::string> before = words;
-    for (const auto& [index, skip] : DroppedIn(words)) {
-      AddValue(0, words[index].substr(skip));
-      words[index].replace(skip, std::string::npos, words[index].size() - skip,
+    for (const auto& [index, from, pattern] : rules_.DroppedIn(before)) {
+      AddValue(0, before[index], from);
+      words[index].replace(from, std::string::npos, words[index].size() - from,
                            kFill);
+      options_.insert(pattern);
     }
     if (words != before) {
       command_ = words;
     }
   }
 
-  bool AddValue(uint64_t addr, const std::string& text) {
+  // The bytes of `word`, which is at `addr` (0: not known), from `from` on.
+  bool AddValue(uint64_t addr, const std::string& word, size_t from) {
+    const std::string text = word.substr(from);
     if (text.empty() || IsFilled(text)) {
       return false;
     }
-    values_.push_back({.addr = addr, .text = text});
+    values_.push_back({.addr = addr == 0 ? 0 : addr + from, .text = text});
     if (text.size() >= kSearchedBytesMin) {
-      searched_.insert(text);
+      searched_.emplace(text, 0);
+    } else if (word.size() >= kSearchedBytesMin) {
+      searched_.emplace(word, from);
     }
     return true;
   }
@@ -216,8 +205,9 @@ class Redaction {
         ranges.emplace_back(at, at + value.text.size());
       }
     }
-    for (const std::string& text : searched_) {
-      CLEW_RETURN_IF_ERROR(search ? Search(bytes, text, ranges) : Status());
+    for (const auto& [text, skip] : searched_) {
+      CLEW_RETURN_IF_ERROR(search ? Search(bytes, text, skip, ranges)
+                                  : Status());
     }
     std::ranges::sort(ranges);
     std::vector<Patch> patches;
@@ -235,7 +225,9 @@ class Redaction {
     return patches;
   }
 
+  // Of each copy the first `skip` bytes stay.
   Status Search(std::span<const std::byte> bytes, const std::string& text,
+                size_t skip,
                 std::vector<std::pair<uint64_t, uint64_t>>& ranges) const {
     const std::byte* at = bytes.data();
     const std::byte* const end = at + bytes.size();
@@ -244,7 +236,7 @@ class Redaction {
           memmem(at, static_cast<size_t>(end - at), text.data(), text.size()));
       if (at != nullptr) {
         const auto from = static_cast<uint64_t>(at - bytes.data());
-        ranges.emplace_back(from, from + text.size());
+        ranges.emplace_back(from + skip, from + text.size());
         at += text.size();
       }
       if (ranges.size() > kRedactionCopiesMax) {
@@ -509,7 +501,7 @@ class Redaction {
   std::optional<CoreImage> core_;
   std::unique_ptr<pb::Start> start_;
   std::vector<Value> values_;
-  std::set<std::string> searched_;
+  std::map<std::string, size_t> searched_;  // and how much of it stays
   std::set<std::string> variables_;
   std::set<std::string> options_;
   std::map<SegmentKind, Dropped> dropped_;

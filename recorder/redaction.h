@@ -12,8 +12,9 @@ namespace clew::recorder {
 
 // Most copies of dropped values that are overwritten in one bundle.
 inline constexpr size_t kRedactionCopiesMax = 1'000'000;
-// Values shorter than this are overwritten where the kernel put them, and not
-// looked for elsewhere: chance would find them.
+// Shorter values are overwritten where the kernel put them. Elsewhere they are
+// looked for with their name before them (NAME=value) where that makes so many
+// bytes, else not at all: chance would find them.
 inline constexpr size_t kSearchedBytesMin = 8;
 
 // Takes out of the bundle in `folder` what `rules` say, and notes in the

@@ -28,9 +28,23 @@ std::vector<std::string> PartsOf(const std::string& list) {
   return parts;
 }
 
-bool Matches(const std::string& pattern, const std::string& name) {
-  return fnmatch(pattern.c_str(), name.c_str(), 0) == 0;
+bool Matches(const std::string& pattern, const std::string& name,
+             int flags = 0) {
+  return fnmatch(pattern.c_str(), name.c_str(), flags) == 0;
 }
+
+// Of names that stand for secrets: programs take api_key, Api_Key and API_KEY.
+const std::string* FindInAnyCase(const std::vector<std::string>& patterns,
+                                 const std::string& name) {
+  const auto found = std::ranges::find_if(patterns, [&](const auto& pattern) {
+    return Matches(pattern, name, FNM_CASEFOLD);
+  });
+  return found == patterns.end() ? nullptr : &*found;
+}
+
+// What ends a name within a word: "host=db password=x", "a=1&token=2",
+// "--env=DB_PASS=x", "Cookie: x".
+constexpr std::string_view kNameEnds = "=:,;&? \t\n\"'";
 
 bool IsSegmentPattern(const std::string& pattern) {
   constexpr const char* kNames[] = {"[stack]", "[heap]", "anonymous", "file",
@@ -101,8 +115,10 @@ Status RedactionRules::AddLine(const std::vector<std::string>& words) {
     return AddRules(words, environment_);
   }
   if (words.size() == 3 && words[0] == "arguments" &&
-      words[1] == "drop-after") {
-    std::ranges::copy(PartsOf(words[2]), std::back_inserter(options_));
+      (words[1] == "drop-after" || words[1] == "drop-value")) {
+    std::ranges::copy(
+        PartsOf(words[2]),
+        std::back_inserter(words[1] == "drop-after" ? options_ : names_));
     return {};
   }
   if (words.size() == 2 && words[1] == "drop" &&
@@ -112,7 +128,7 @@ Status RedactionRules::AddLine(const std::vector<std::string>& words) {
   }
   return InvalidArgument(
       "{:?} begins no rule of this form; wanted core|environment keep|drop "
-      "LIST, arguments drop-after LIST, start drop, or inputs drop",
+      "LIST, arguments drop-after|drop-value LIST, start drop, or inputs drop",
       words[0]);
 }
 
@@ -144,9 +160,42 @@ bool RedactionRules::NamesHeap() const {
 }
 
 bool RedactionRules::DropsVariable(const std::string& name) const {
-  const auto rule = std::ranges::find_if(
-      environment_, [&](const Rule& r) { return Matches(r.pattern, name); });
+  const auto rule = std::ranges::find_if(environment_, [&](const Rule& r) {
+    return Matches(r.pattern, name, r.drop ? FNM_CASEFOLD : 0);
+  });
   return rule != environment_.end() && rule->drop;
+}
+
+const std::string* RedactionRules::PatternForValueOf(
+    const std::string& name) const {
+  const std::string* option = FindInAnyCase(options_, name);
+  return option != nullptr ? option : FindInAnyCase(names_, name);
+}
+
+std::vector<DroppedArgument> RedactionRules::DroppedIn(
+    const std::vector<std::string>& words) const {
+  std::vector<DroppedArgument> found;
+  for (size_t i = 0; i < words.size(); ++i) {
+    const std::string& word = words[i];
+    const std::string* option = FindInAnyCase(options_, word);
+    if (option != nullptr && i + 1 < words.size()) {
+      found.push_back({.index = i + 1, .from = 0, .pattern = *option});
+    }
+    size_t begin = 0;
+    for (size_t end = word.find_first_of(kNameEnds); end != std::string::npos;
+         end = word.find_first_of(kNameEnds, begin)) {
+      const bool is_name = word[end] == '=' || word[end] == ':';
+      const std::string* pattern =
+          is_name ? PatternForValueOf(word.substr(begin, end - begin))
+                  : nullptr;
+      begin = end + 1;
+      if (pattern != nullptr) {
+        found.push_back({.index = i, .from = begin, .pattern = *pattern});
+        break;  // all that follows
+      }
+    }
+  }
+  return found;
 }
 
 }  // namespace clew::recorder

@@ -18,6 +18,13 @@ enum class SegmentKind {
   kFile,
 };
 
+// A word of a command line whose bytes from `from` on are taken out.
+struct DroppedArgument {
+  size_t index = 0;
+  size_t from = 0;
+  std::string pattern;  // that says so
+};
+
 // Rules for what is taken out of a bundle; docs/format/redaction.md specifies
 // the text that they are parsed from. Of the rules of one kind the first that
 // matches decides; what none matches is kept.
@@ -36,8 +43,13 @@ class RedactionRules {
   bool DropsVariable(const std::string& name) const;
   bool has_core_rules() const { return !core_.empty(); }
   bool has_environment_rules() const { return !environment_.empty(); }
-  // Options whose values are taken out: the next argument, or what follows "=".
-  const std::vector<std::string>& dropped_options() const { return options_; }
+  bool has_argument_rules() const {
+    return !options_.empty() || !names_.empty();
+  }
+  // Values of options and names in a command line. The work grows with the
+  // bytes of `words` times the patterns.
+  std::vector<DroppedArgument> DroppedIn(
+      const std::vector<std::string>& words) const;
   bool drops_start() const { return drops_start_; }
   bool drops_inputs() const { return drops_inputs_; }
 
@@ -49,10 +61,13 @@ class RedactionRules {
   Status AddLine(const std::vector<std::string>& words);
   Status AddRules(const std::vector<std::string>& words,
                   std::vector<Rule>& to) const;
+  // The pattern for the value of `name`; nullptr: none.
+  const std::string* PatternForValueOf(const std::string& name) const;
 
   std::vector<Rule> core_;
   std::vector<Rule> environment_;
-  std::vector<std::string> options_;
+  std::vector<std::string> options_;  // of drop-after
+  std::vector<std::string> names_;    // of drop-value
   bool drops_start_ = false;
   bool drops_inputs_ = false;
 };

@@ -23,6 +23,7 @@
 #include "recorder/manifest_edit.h"
 #include "tests/support/core_maker.h"
 #include "tests/support/failing_files.h"
+#include "tests/support/stack_page.h"
 
 namespace clew::recorder {
 namespace {
@@ -42,15 +43,6 @@ constexpr const char* kToken = "tok-5e3a91bc77";
 constexpr const char* kPassword = "hunter2-correct-horse";
 constexpr const char* kShort = "s3cr";  // too short to be looked for
 
-template <class T>
-void Put(std::string& bytes, uint64_t at, const T& value) {
-  std::memcpy(bytes.data() + at, &value, sizeof value);
-}
-
-void PutText(std::string& bytes, uint64_t at, const std::string& text) {
-  bytes.replace(at, text.size() + 1, text.c_str(), text.size() + 1);
-}
-
 const std::vector<std::string> kArguments = {"prog", "--password", kPassword,
                                              "--mode=fast"};
 const std::vector<std::string> kEnvironment = {
@@ -61,30 +53,6 @@ const Elf64_auxv_t kAuxv[] = {
     {.a_type = AT_PAGESZ, .a_un = {.a_val = kPage}},
     {.a_type = AT_RANDOM, .a_un = {.a_val = kStackAt + 0x800}},
     {.a_type = AT_NULL, .a_un = {.a_val = 0}}};
-
-// One page: argc, argv, envp, auxv from 0x100 on, the strings from 0x900 on.
-std::string StackPage() {
-  std::string page(kPage, '\0');
-  uint64_t at = 0x100;
-  uint64_t text_at = 0x900;
-  const auto word = [&](uint64_t value) {
-    Put(page, at, value);
-    at += 8;
-  };
-  const auto strings = [&](const std::vector<std::string>& list) {
-    for (const std::string& text : list) {
-      word(kStackAt + text_at);
-      PutText(page, text_at, text);
-      text_at += text.size() + 1;
-    }
-    word(0);
-  };
-  word(kArguments.size());
-  strings(kArguments);
-  strings(kEnvironment);
-  Put(page, at, kAuxv);
-  return page;
-}
 
 // A copy of a value, and something that is to stay.
 std::string HeapPage() {
@@ -103,7 +71,8 @@ std::vector<Piece> Pieces() {
   return {{kCodeAt, PF_R | PF_X, std::string(kPage, 'c')},
           {kHeapAt, PF_R | PF_W, HeapPage()},
           {kArenaAt, PF_R | PF_W, std::string(kPage, 'a')},
-          {kStackAt, PF_R | PF_W, StackPage()}};
+          {kStackAt, PF_R | PF_W,
+           StackPage(kStackAt, kArguments, kEnvironment, kAuxv)}};
 }
 
 void AddNotes(CoreMaker& core) {
@@ -144,7 +113,7 @@ pb::Start StartMessage() {
   pb::Start start;
   start.set_thread(7);
   for (int i = 0; i < 16; ++i) {
-    start.add_gpr(i == 4 ? kStackAt + 0x100 : 0);
+    start.add_gpr(i == 4 ? kStackAt + kArgcInPage : 0);
   }
   start.set_brk(kHeapAt);
   for (const Piece& piece : Pieces()) {
@@ -257,6 +226,14 @@ TEST_F(RedactionTest, ValuesOfOptionsAreNowhere) {
                                manifest.command().end()),
       ElementsAre("prog", "--password",
                   std::string(std::strlen(kPassword), 'x'), "--mode=xxxx"));
+}
+
+// A short value is found where its name is before it.
+TEST_F(RedactionTest, ShortValuesAreNowhereBehindTheirNames) {
+  Write("perf.data", "PERFILE2 prog --mode=fast, fast");
+  ASSERT_TRUE(Apply("arguments drop-value *MODE"));
+  EXPECT_EQ(Read("perf.data"), "PERFILE2 prog --mode=xxxx, fast");
+  EXPECT_THAT(FilesWith("--mode=fast"), IsEmpty());
 }
 
 TEST_F(RedactionTest, DroppedSegmentsHaveNoBytesAndTheDumpIsWhole) {
@@ -414,6 +391,41 @@ TEST(RedactionRulesTest, TheFirstRuleThatMatchesDecides) {
   EXPECT_FALSE(rules->DropsVariable("LC_ALL"));
   EXPECT_TRUE(rules->DropsVariable("HOME"));
   EXPECT_FALSE(RedactionRules().DropsVariable("HOME"));
+}
+
+TEST(RedactionRulesTest, ValuesInACommandLineAreFoundByTheirNames) {
+  const auto rules = RedactionRules::Parse(
+      "arguments drop-after -*token\narguments drop-value *token,*_pass", "r");
+  ASSERT_TRUE(rules);
+  // What is left of the words, and "~" where something was taken out.
+  const auto left = [&](std::vector<std::string> words) {
+    for (const DroppedArgument& dropped : rules->DroppedIn(words)) {
+      words[dropped.index].resize(dropped.from);
+      words[dropped.index] += '~';
+    }
+    return words;
+  };
+  EXPECT_THAT(left({"p", "--Api-TOKEN", "x", "y"}),
+              ElementsAre("p", "--Api-TOKEN", "~", "y"));
+  EXPECT_THAT(left({"p", "--token"}), ElementsAre("p", "--token"));
+  EXPECT_THAT(left({"p", "--token=a=b"}), ElementsAre("p", "--token=~"));
+  EXPECT_THAT(left({"p", "--env=DB_PASS=x"}),
+              ElementsAre("p", "--env=DB_PASS=~"));
+  EXPECT_THAT(left({"p", "host=db db_pass=x user=u"}),
+              ElementsAre("p", "host=db db_pass=~"));
+  EXPECT_THAT(left({"p", "X-Token: x"}), ElementsAre("p", "X-Token:~"));
+  // No value is named: a word alone, a file, another name.
+  EXPECT_THAT(left({"token", "x"}), ElementsAre("token", "x"));
+  EXPECT_THAT(left({"p", "--token-file=/x", "--mode=token"}),
+              ElementsAre("p", "--token-file=/x", "--mode=token"));
+}
+
+TEST(RedactionRulesTest, WhatIsDroppedIsSoInAnyCaseWhatIsKeptIsExact) {
+  const auto rules = RedactionRules::Parse(
+      "environment keep Api_Key\nenvironment drop API_KEY", "r");
+  ASSERT_TRUE(rules);
+  EXPECT_FALSE(rules->DropsVariable("Api_Key"));
+  EXPECT_TRUE(rules->DropsVariable("api_key"));
 }
 
 // Every field of an edit arrives, what it does not name stays, and a failure of
