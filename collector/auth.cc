@@ -137,9 +137,11 @@ Status Authenticator::Reload() {
 }
 
 Caller Authenticator::CallerOf(std::string host) const {
-  const bool reads_all =
-      options_.readers.contains("*") || options_.readers.contains(host);
-  return {.host = std::move(host), .reads_all = reads_all};
+  const bool engineer = options_.engineers.contains(host);
+  const bool reads_all = engineer || options_.readers.contains("*") ||
+                         options_.readers.contains(host);
+  return {
+      .host = std::move(host), .reads_all = reads_all, .engineer = engineer};
 }
 
 Result<Caller> Authenticator::Identify(const Credentials& credentials) const {
@@ -164,7 +166,9 @@ Result<Caller> Authenticator::Identify(const Credentials& credentials) const {
     return CallerOf(*host);
   }
   if (options_.trust_loopback && !tokens_ && !credentials.encrypted) {
-    return Caller{.host = "localhost", .reads_all = true};
+    Caller caller = CallerOf("localhost");
+    caller.reads_all = true;
+    return caller;
   }
   return Unsupported("the call says not whose it is; this collector wants {}",
                      authority_ && tokens_

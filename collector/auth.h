@@ -64,7 +64,10 @@ class Authenticator {
     std::string client_ca_file;     // empty: no certificates
     std::string tokens_file;        // empty: no tokens
     std::set<std::string> readers;  // hosts that see all bundles; "*": all do
-    // Without TLS and tokens: everybody is "localhost" and sees everything.
+    // Hosts that see, delete and check all bundles; "*" is nobody here.
+    std::set<std::string> engineers{};
+    // Without TLS and tokens: everybody is "localhost", sees everything, and is
+    // an engineer if `engineers` has "localhost".
     // The listener makes sure that everybody is on this host.
     bool trust_loopback = false;
   };

@@ -170,6 +170,7 @@ Status Collector::Parts::StartService() {
           {.client_ca_file = config.client_ca,
            .tokens_file = config.tokens,
            .readers = {config.readers.begin(), config.readers.end()},
+           .engineers = {config.engineers.begin(), config.engineers.end()},
            .trust_loopback = config.insecure_loopback}));
   authenticator = std::move(made_authenticator);
   Service::Options options;
@@ -182,6 +183,11 @@ Status Collector::Parts::StartService() {
   options.wall_s = [this] { return std::max(Wall_s(), clock->now_s()); };
   options.steady_s = Steady_s;
   options.committed = [this] { jobs->Wake(); };
+  options.audit = [this](std::string_view event, const Caller& caller,
+                         const BundleId& bundle) {
+    log.Write(Log::Priority::kInfo, event,
+              {{"host", caller.host}, {"bundle", bundle.hex()}});
+  };
   service = std::make_unique<Service>(
       options, *storage.store, *storage.catalogue, *storage.schedules, *usage);
   return {};

@@ -15,6 +15,7 @@ Status ReadNetwork(ConfigFile& file, CollectorConfig* config) {
   CLEW_RETURN_IF_ERROR(file.Text("", "client_ca", &config->client_ca));
   CLEW_RETURN_IF_ERROR(file.Text("", "tokens", &config->tokens));
   CLEW_RETURN_IF_ERROR(file.Words("", "readers", &config->readers));
+  CLEW_RETURN_IF_ERROR(file.Words("", "engineers", &config->engineers));
   CLEW_RETURN_IF_ERROR(
       file.Flag("", "insecure_loopback", &config->insecure_loopback));
   CLEW_RETURN_IF_ERROR(file.Text("", "web", &config->web));
@@ -85,6 +86,8 @@ const char* const kConfigHelp =
                                   'clew-collector token HOST' makes them
   readers =                       hosts that see all bundles, "*" for all;
                                   others see their own
+  engineers =                     hosts that see all bundles and may delete them
+                                  ('clew delete') and have them read again
   insecure_loopback = no          yes: without TLS, on a loopback address only
   web = 127.0.0.1:7791            the web page, /metrics, /healthz; no login, so
                                   put a proxy before it. Empty: none

@@ -21,6 +21,7 @@ struct CollectorConfig {
   std::string client_ca;
   std::string tokens;
   std::vector<std::string> readers;
+  std::vector<std::string> engineers;
   bool insecure_loopback = false;
 
   std::string web = "127.0.0.1:7791";  // empty: none

@@ -129,6 +129,19 @@ class Endpoint final : public pb::Collector::Service {
                  [&](const Caller&) { return service_.GetStatus(); });
   }
 
+  grpc::Status Delete(ServerContext* context, const pb::DeleteRequest* request,
+                      pb::DeleteReply* reply) override {
+    return Unary(*context, "Delete", reply, [&](const Caller& caller) {
+      return service_.Delete(caller, *request);
+    });
+  }
+  grpc::Status Check(ServerContext* context, const pb::CheckRequest* request,
+                     pb::CheckReply* reply) override {
+    return Unary(*context, "Check", reply, [&](const Caller& caller) {
+      return service_.Check(caller, *request);
+    });
+  }
+
   grpc::Status Put(
       ServerContext* context,
       grpc::ServerReaderWriter<pb::PutAck, pb::PutPart>* stream) override {

@@ -218,6 +218,7 @@ Result<pb::CommitReply> Service::Commit(const Caller& caller,
     return reply;
   }
   clients_.Forget(caller.host, id);
+  Audit("committed", caller, id);
   return reply;
 }
 

@@ -9,6 +9,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "collector/bundle_store.h"
@@ -21,8 +22,12 @@
 namespace clew::pb {
 class BeginReply;
 class BeginRequest;
+class CheckReply;
+class CheckRequest;
 class CommitReply;
 class CommitRequest;
+class DeleteReply;
+class DeleteRequest;
 class GetPart;
 class GetRequest;
 class HelloReply;
@@ -42,6 +47,7 @@ inline constexpr uint32_t kProtocol = 1;  // the one that is spoken here
 struct Caller {
   std::string host;
   bool reads_all = false;  // sees the bundles of other hosts, too
+  bool engineer = false;   // may delete and check what it sees
 };
 
 // What was done since the start. For /metrics.
@@ -71,6 +77,10 @@ class Service {
     std::function<int64_t()> wall_s;         // since 1970
     std::function<uint64_t()> steady_s;      // never goes back
     std::function<void()> committed;         // a bundle is in the catalogue
+    // Who did what to a bundle: "committed", "fetched", "deleted", "checked".
+    std::function<void(std::string_view event, const Caller& caller,
+                       const BundleId& bundle)>
+        audit;
   };
 
   // All must outlive the service.
@@ -89,6 +99,10 @@ class Service {
   [[nodiscard]] Result<pb::ListReply> List(const Caller& caller,
                                            const pb::ListRequest& request);
   [[nodiscard]] Result<pb::StatusReply> GetStatus();
+  [[nodiscard]] Result<pb::DeleteReply> Delete(
+      const Caller& caller, const pb::DeleteRequest& request);
+  [[nodiscard]] Result<pb::CheckReply> Check(const Caller& caller,
+                                             const pb::CheckRequest& request);
 
   // One Put call. What was received of a chunk when it ends is kept for the
   // next call of that host.
@@ -165,6 +179,12 @@ class Service {
   [[nodiscard]] Status Enter(const FileList& list, const std::string& host);
   [[nodiscard]] Result<BundleId> Find(const Caller& caller,
                                       const std::string& prefix) const;
+  void Audit(std::string_view event, const Caller& caller,
+             const BundleId& bundle) const {
+    if (options_.audit) {
+      options_.audit(event, caller, bundle);
+    }
+  }
   [[nodiscard]] Result<bool> MaySee(const Caller& caller,
                                     const BundleId& id) const;
 

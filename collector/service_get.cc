@@ -100,6 +100,7 @@ Result<Service::GetSession> Service::Get(const Caller& caller,
   if (schedule) {
     session.schedule_ = *std::move(schedule);
   }
+  Audit("fetched", caller, id);
   return session;
 }
 

@@ -32,6 +32,15 @@ Result<RemoteBundle> ToRow(const pb::StoredBundle& from) {
                       .why = from.why()};
 }
 
+Result<BundleId> IdOf(const std::string& bytes) {
+  if (bytes.size() != Sha256::kBytes) {
+    return CorruptInput(
+        "the collector's reply has an id of {} bytes, wanted {}", bytes.size(),
+        Sha256::kBytes);
+  }
+  return BundleId(ToSpan(bytes));
+}
+
 }  // namespace
 
 Client::Client(std::unique_ptr<Connection> connection)
@@ -92,6 +101,41 @@ Result<RemoteStatus> Client::GetStatus() {
       .bundle_bytes = reply.bundle_bytes(),
       .disk_bytes = reply.disk_bytes(),
       .disk_bytes_max = reply.disk_bytes_max()};
+}
+
+Result<BundleId> Client::Delete(std::string_view prefix) {
+  pb::DeleteRequest request;
+  request.set_id(std::string(prefix));
+  pb::DeleteReply reply;
+  uint64_t attempts = 0;
+  CLEW_RETURN_IF_ERROR(connection_->Retry(
+      [&](Connection::Attempt*) -> Status {
+        CLEW_ASSIGN_OR_RETURN(
+            got, connection_->Ask(&Connection::Stub::Delete, request));
+        reply = std::move(got);
+        return {};
+      },
+      &attempts));
+  return IdOf(reply.bundle());
+}
+
+Result<RemoteCheck> Client::Check(std::string_view prefix) {
+  pb::CheckRequest request;
+  request.set_id(std::string(prefix));
+  pb::CheckReply reply;
+  uint64_t attempts = 0;
+  CLEW_RETURN_IF_ERROR(connection_->Retry(
+      [&](Connection::Attempt*) -> Status {
+        CLEW_ASSIGN_OR_RETURN(
+            got, connection_->Ask(&Connection::Stub::Check, request));
+        reply = std::move(got);
+        return {};
+      },
+      &attempts));
+  CLEW_ASSIGN_OR_RETURN(id, IdOf(reply.bundle()));
+  return RemoteCheck{.id = id,
+                     .bytes_read = reply.bytes_read(),
+                     .faults = {reply.faults().begin(), reply.faults().end()}};
 }
 
 }  // namespace clew::transfer

@@ -81,6 +81,13 @@ struct RemoteStatus {
   uint64_t disk_bytes_max = 0;
 };
 
+// What the collector found in a bundle that it read once more.
+struct RemoteCheck {
+  BundleId id;
+  uint64_t bytes_read = 0;
+  std::vector<std::string> faults;  // a line each; empty: it is whole
+};
+
 // What an upload cost.
 struct UploadStats {
   uint64_t bytes = 0;       // of the bundle
@@ -131,6 +138,11 @@ class Client {
                                      const std::string& out, FileSystem& files,
                                      ProgressSink* progress);
   [[nodiscard]] Result<RemoteStatus> GetStatus();
+  // Removes the bundle whose id begins with `prefix`, for good.
+  // kInvalidArgument: no such bundle, or several. kUnsupported: we may not.
+  [[nodiscard]] Result<BundleId> Delete(std::string_view prefix);
+  // Has the collector read every byte of it. Errors as Delete.
+  [[nodiscard]] Result<RemoteCheck> Check(std::string_view prefix);
 
   // Ends the running call and every later one.
   void Cancel();

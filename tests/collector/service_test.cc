@@ -176,6 +176,51 @@ TEST_F(ServiceTest, ABundleWithoutAReceiptGetsOneFromItsRow) {
   EXPECT_EQ(RowOf(id).host, "web1");
 }
 
+TEST_F(ServiceTest, EngineersAloneDeleteAndCheckAndAllIsAudited) {
+  const Caller engineer{.host = "ann", .reads_all = true, .engineer = true};
+  std::string audit;
+  options.audit = [&](std::string_view event, const Caller& caller,
+                      const BundleId& bundle) {
+    audit += fmt::format("{} {} {}\n", event, caller.host,
+                         bundle.hex().substr(0, 4));
+  };
+  Open();
+  const Sample first = ServiceSample("first", "libc");
+  const Sample second = ServiceSample("second", "libc");
+  ASSERT_TRUE(Upload(service(), kWeb1, first));
+  ASSERT_TRUE(Upload(service(), kWeb2, second));
+  ASSERT_TRUE(Upload(service(), kWeb2, second)) << "nothing new";
+  const std::string id = first.list.id().hex();
+  ASSERT_TRUE(schedules().Put(first.list.id(), Bytes("schedule")));
+  pb::DeleteRequest remove;
+  remove.set_id(id.substr(0, 12));
+  pb::CheckRequest check;
+  check.set_id(id.substr(0, 12));
+  for (const Caller& caller : {kWeb1, kWeb2, kReader}) {
+    const auto removed = service().Delete(caller, remove);
+    ASSERT_FALSE(removed.has_value()) << caller.host;
+    EXPECT_EQ(removed.error().code, ErrorCode::kUnsupported);
+    EXPECT_THAT(removed.error().message, HasSubstr("'engineers'"));
+    EXPECT_FALSE(service().Check(caller, check).has_value());
+  }
+  EXPECT_EQ(service().Check(engineer, check)->faults_size(), 0);
+  ASSERT_TRUE(Download(service(), kReader, id).has_value());
+  ASSERT_TRUE(service().Delete(engineer, remove).has_value());
+  EXPECT_FALSE(service().Delete(engineer, remove).has_value());
+  EXPECT_FALSE(Download(service(), kReader, id).has_value());
+  EXPECT_FALSE(*catalogue().Bundle(first.list.id()));
+  EXPECT_FALSE(*schedules().Read(first.list.id()));
+  for (const auto& [name, bytes] : ReadFiles(folder() + "/data")) {
+    EXPECT_NE(bytes, "first") << name;
+  }
+  EXPECT_TRUE(Download(service(), kWeb2, second.list.id().hex()).has_value());
+  const std::string one = id.substr(0, 4);
+  const std::string two = second.list.id().hex().substr(0, 4);
+  EXPECT_EQ(audit, "committed web1 " + one + "\ncommitted web2 " + two +
+                       "\nchecked ann " + one + "\nfetched desk " + one +
+                       "\ndeleted ann " + one + "\nfetched web2 " + two + "\n");
+}
+
 // Of a day ago, whatever it was since: nobody is told that a chunk need not be
 // sent that was not read since.
 TEST_F(ServiceTest, WhatRottedSinceIsAskedForAndNamedUntilThen) {

@@ -93,6 +93,26 @@ TEST_F(CliTest, ABundleGoesThereAndComesBack) {
   EXPECT_EQ(Configured("get " + id.substr(0, 8) + " -o c.clew").exit_status, 2);
 }
 
+// The first collector knows no engineers, the second one everybody on its host.
+TEST_F(CliTest, AnEngineerChecksAndDeletes) {
+  ASSERT_TRUE(collector_.Start());
+  const ProgramOutput sent = Configured("upload --json b.clew");
+  const std::string id = Json::parse(sent.text, nullptr, false)["bundle"];
+  const ProgramOutput refused = Configured("delete " + id);
+  EXPECT_EQ(refused.exit_status, 3);
+  EXPECT_THAT(refused.text, HasSubstr("'engineers'"));
+  collector_.Stop();
+  std::ofstream(collector_.config_file(), std::ios::app)
+      << "engineers = localhost\n";
+  ASSERT_TRUE(collector_.Start());
+  const ProgramOutput whole = Configured("scrub " + id.substr(0, 8));
+  EXPECT_EQ(whole.exit_status, 0) << whole.text;
+  EXPECT_THAT(whole.text, HasSubstr("0 faults"));
+  EXPECT_EQ(Configured("delete " + id.substr(0, 8)).exit_status, 0);
+  EXPECT_EQ(Configured("delete " + id.substr(0, 8)).exit_status, 2);
+  EXPECT_THAT(Configured("list").text, HasSubstr("0 of 0 bundles"));
+}
+
 TEST_F(CliTest, TheOptionComesBeforeTheEnvironmentAndThatBeforeTheFile) {
   ASSERT_TRUE(collector_.Start());
   const std::string address = collector_.address();
