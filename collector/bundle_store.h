@@ -13,6 +13,7 @@
 
 #include "collector/chunk_store.h"
 #include "collector/disk_budget.h"
+#include "collector/stored_list.h"
 #include "common/file.h"
 #include "common/result.h"
 #include "transfer/file_list.h"
@@ -79,8 +80,16 @@ class BundleStore {
   // After success the bundle is there, whoever committed it; twice is once.
   // kInvalidArgument: chunks are missing. kCorruptInput: a chunk of another
   // size is stored. kLimit: over the budget. kSystem: not made durable; it may
-  // be there after a restart, then whole.
-  [[nodiscard]] Status Commit(const FileList& list);
+  // be there after a restart, then whole. The receipt of the first stays.
+  [[nodiscard]] Status Commit(const FileList& list,
+                              const Receipt& receipt = {});
+  // nullopt: it was stored before there were receipts. Errors as ReadList.
+  [[nodiscard]] Result<std::optional<Receipt>> ReadReceipt(
+      const BundleId& id) const;
+  // Gives a bundle without a receipt one. kInvalidArgument: no such bundle.
+  [[nodiscard]] Status AddReceipt(const BundleId& id, const Receipt& receipt);
+  // Bundles without a receipt, ascending.
+  std::vector<BundleId> WithoutReceipt() const;
   // Whether the bundle is there and nothing that it needs is damaged as far as
   // is known; reads its list. Where the list is damaged, it is known
   // afterwards, and the next Commit writes it again.
@@ -124,6 +133,7 @@ class BundleStore {
     uint64_t list_bytes = 0;       // taken from the budget
     // False: a commit or a removal failed; the list may or may not be there.
     bool listed = false;
+    bool has_receipt = false;
   };
 
   [[nodiscard]] Status Recover();
@@ -132,12 +142,13 @@ class BundleStore {
   // Its chunks are held.
   void Add(const FileList& list, std::vector<ChunkRef> chunks,
            uint64_t list_bytes);
-  [[nodiscard]] Status WriteList(const FileList& list,
+  [[nodiscard]] Status WriteList(const BundleId& id,
                                  std::span<const std::byte> bytes);
+  [[nodiscard]] Result<StoredList> ReadStored(const BundleId& id) const;
   void GiveUp(const BundleId& id);
   // Releases the chunks of a bundle whose list is gone, and returns them.
   std::vector<ChunkRef> Forget(const BundleId& id);
-  void SetListed(const BundleId& id, bool listed);
+  void SetListed(const BundleId& id, bool has_receipt);
   void SetListDamaged(const BundleId& id, const std::string& why);
   std::vector<BundleId> FindDamaged() const;
   bool IsListed(const BundleId& id) const;

@@ -13,6 +13,7 @@ namespace clew::collector {
 namespace {
 
 constexpr uint64_t kExpirePeriod_s = 600;
+constexpr size_t kReceiptsAtOnce = 100;
 constexpr uint32_t kListRowsDefault = 50;
 
 std::span<const std::byte> BytesOf(const std::string& text) {
@@ -224,7 +225,13 @@ Status Service::Store(const Caller& caller, const FileList& list) {
   // Before it is stored: what has no manifest never becomes a bundle.
   CLEW_RETURN_IF_ERROR(
       Describe(store_.chunks(), list, caller.host, options_.wall_s()));
-  CLEW_RETURN_IF_ERROR(NamingFullDisk(store_.Commit(list)));
+  // Of a list that is written again, whoever sent it first stays its owner.
+  CLEW_ASSIGN_OR_RETURN(row, catalogue_.Bundle(list.id()));
+  const bool is_known = row && row->host != kHostNotKnown;
+  const Receipt receipt{
+      .host = is_known ? row->host : caller.host,
+      .received_at_s = is_known ? row->received_at_s : options_.wall_s()};
+  CLEW_RETURN_IF_ERROR(NamingFullDisk(store_.Commit(list, receipt)));
   return Enter(list, caller.host);
 }
 
@@ -276,6 +283,7 @@ Result<pb::StatusReply> Service::GetStatus() {
 Status Service::Housekeeping() {
   clients_.Expire();
   CLEW_RETURN_IF_ERROR(usage_.Save());
+  CLEW_RETURN_IF_ERROR(AddReceipts(store_, catalogue_, kReceiptsAtOnce));
   const uint64_t now_s = options_.steady_s();
   if (now_s - expired_s_ >= kExpirePeriod_s) {
     expired_s_ = now_s;
