@@ -89,6 +89,9 @@ void SayCannotRun(const char* program) {
   sigprocmask(SIG_SETMASK, &none, nullptr);
   setpgid(0, 0);
   const int input = open("/dev/null", O_RDONLY);
+  if (input < 0) {
+    _exit(kCannotRun);
+  }
   dup2(input, STDIN_FILENO);
   dup2(output, STDOUT_FILENO);
   dup2(errors, STDERR_FILENO);

@@ -146,6 +146,7 @@ Status Daemon::Reload() {
 
 void Daemon::OpenTheSource() {
   parts_.loop.Cancel(std::exchange(source_timer_, 0));
+  for_one_save_ = false;
   source_.reset();  // first: two sessions would lock twice the memory
   source_error_.clear();
   if (config_.source != SourceKind::kNone) {
@@ -165,6 +166,28 @@ void Daemon::OpenTheSource() {
     }
   }
   ShowState();
+}
+
+// With source = none nothing is recorded, but a core dump is worth a bundle:
+// the sideband, opened for as long as the save takes, brings its mappings, and
+// so the images without which nobody reads it.
+Status Daemon::OpenForOneSave() {
+  Config config = config_;
+  config.source = SourceKind::kSideband;
+  auto source = parts_.open_source(config);
+  if (!source) {
+    return std::unexpected(source.error());
+  }
+  source_ = std::move(*source);
+  for_one_save_ = true;
+  return {};
+}
+
+void Daemon::CloseAfterOneSave() {
+  if (for_one_save_ && !saver_.busy()) {
+    for_one_save_ = false;
+    source_.reset();
+  }
 }
 
 void Daemon::Tend() {
@@ -310,6 +333,7 @@ Answer Daemon::Handle(const Peer& peer, ConnectionId connection,
   noticed.failure.thread = Tid(request.thread);
   auto begun = Begin(noticed);
   if (!begun) {
+    CloseAfterOneSave();
     parts_.log.Once(
         Level::kWarning, "not-saved", request.comm,
         {{"program", request.comm}, {"why", begun.error().message}});
@@ -402,6 +426,12 @@ Status Daemon::MayBegin(const Noticed& noticed, const FailureKey& key) {
                                                    : counters_.refused_rate,
                   {ErrorCode::kLimit, std::string(ToString(admitted))});
   }
+  if (source_ == nullptr && noticed.core &&
+      config_.source == SourceKind::kNone) {
+    if (const Status opened = OpenForOneSave(); !opened) {
+      return refuse(counters_.refused_no_source, opened.error());
+    }
+  }
   if (source_ == nullptr) {
     return refuse(
         counters_.refused_no_source,
@@ -411,7 +441,7 @@ Status Daemon::MayBegin(const Noticed& noticed, const FailureKey& key) {
                "no unit of that name runs under clewd-run"
              : "no trace is being recorded: " + source_error_});
   }
-  if (!source_->has_pt() && !config_.sideband_only) {
+  if (!source_->has_pt() && !config_.sideband_only && !for_one_save_) {
     return refuse(counters_.refused_no_source,
                   {ErrorCode::kUnsupported,
                    "the source has no PT; sideband_only = yes in clewd.conf "
@@ -515,6 +545,7 @@ void Daemon::Saved(const std::string& name, const SaveEnd& end) {
     ++counters_.save_failures;
     Note("save-failed", end.status.error());
   }
+  CloseAfterOneSave();
   if (std::exchange(reopen_source_, false)) {
     OpenTheSource();
   }

@@ -86,6 +86,8 @@ class Daemon final : public ControlHandler {
   Status WatchIncoming();
   void Apply(const Config& config);
   void OpenTheSource();
+  Status OpenForOneSave();
+  void CloseAfterOneSave();
   void Tend();
   void LookAtUnits();
   void ShowState();
@@ -113,6 +115,7 @@ class Daemon final : public ControlHandler {
   UnitWatch units_;
   std::unique_ptr<PtSource> source_;
   std::string source_error_;
+  bool for_one_save_ = false;   // source_ goes with the save
   bool reopen_source_ = false;  // once nothing is being saved
   Fd inotify_;
   std::optional<ConnectionId> core_connection_;

@@ -79,6 +79,9 @@ TEST(UnitChecks, WhatCannotBeTriedIsSaidAndNothingIsStarted) {
   ASSERT_EQ(checks.size(), 1U);
   EXPECT_EQ(checks[0].found, "clewd is not installed");
   EXPECT_EQ(absent.commands.size(), 1U);
+  Host chroot{.shown = ""};
+  EXPECT_EQ(CheckUnit(chroot.Run(), true)[0].found,
+            "systemd does not run here");
   Host user;
   EXPECT_EQ(CheckUnit(user.Run(), /*root=*/false)[0].found, "not tried");
   EXPECT_EQ(user.commands.size(), 1U);

@@ -315,6 +315,32 @@ TEST_F(SidebandTest, ACoreDumpBecomesABundleWithTheTrace) {
   EXPECT_GE(source["saved_us"], source["first_byte_us"]);
 }
 
+TEST_F(SidebandTest, WithSourceNoneACoreDumpIsSavedAndNothingElse) {
+  Configure("source = none\nmerge = 0\nspool_bytes = 1G\n");
+  ASSERT_TRUE(Ask(At("run/clew/clewd.sock"), ReloadRequest{}, 2000));
+  Process victim({"/bin/sleep", "1000"}, At("victim"));
+  WaitUntil([&] {
+    return std::filesystem::read_symlink(
+               fmt::format("/proc/{}/exe", victim.id())) != "";
+  });
+  for (const size_t saved : {1U, 2U}) {
+    DumpCore(victim.id(), "core of none", SIGSEGV);
+    ASSERT_TRUE(WaitUntil([&] {
+      return NamesIn(Spool("ready")).size() == saved;
+    })) << ReadText(At("log"));
+    EXPECT_EQ(Status()["state"], "off");
+  }
+  const std::string folder = Spool("ready/" + NamesIn(Spool("ready")).at(1));
+  pb::Manifest manifest;
+  ASSERT_TRUE(manifest.ParseFromString(ReadText(folder + "/manifest.pb")));
+  EXPECT_EQ(manifest.trigger().kind(), pb::Trigger::KIND_CORE);
+  EXPECT_EQ(manifest.command(0), "/bin/sleep");
+  EXPECT_GT(manifest.images_size(), 0);
+  EXPECT_EQ(ReadText(folder + "/core"), "core of none");
+  EXPECT_FALSE(Ask(At("run/clew/clewd.sock"),
+                   SnapshotRequest{victim.id(), "", false, ""}, 2000));
+}
+
 TEST_F(SidebandTest, AHandlerThatDiesLeavesABundleWithoutACore) {
   std::array<int, 2> ends = {};
   ASSERT_EQ(pipe2(ends.data(), O_CLOEXEC), 0);
