@@ -377,17 +377,18 @@ std::map<std::string, std::string> BundleStore::Damaged() const {
   return damaged_;
 }
 
-Status BundleStore::CopyFile(const FileEntry& file, const std::string& path) {
+Status BundleStore::CopyFile(const FileEntry& file, const std::string& path,
+                             Sync sync) {
   CLEW_ASSIGN_OR_RETURN(to, files_.Create(path));
   for (size_t i = 0; i < file.chunks.size(); ++i) {
     CLEW_ASSIGN_OR_RETURN(bytes, chunks_->Read(file.chunk(i)));
     CLEW_RETURN_IF_ERROR(to->Append(bytes));
   }
-  return to->Sync();
+  return sync == Sync::kEverything ? to->Sync() : Status();
 }
 
-Status BundleStore::WriteFolder(const FileList& list,
-                                const std::string& folder) {
+Status BundleStore::WriteFolder(const FileList& list, const std::string& folder,
+                                Sync sync) {
   std::set<std::string> folders = {folder};
   CLEW_RETURN_IF_ERROR(files_.CreateDirectory(folder));
   for (const FileEntry& file : list.files()) {
@@ -398,7 +399,10 @@ Status BundleStore::WriteFolder(const FileList& list,
         CLEW_RETURN_IF_ERROR(files_.CreateDirectory(below));
       }
     }
-    CLEW_RETURN_IF_ERROR(CopyFile(file, folder + "/" + file.path));
+    CLEW_RETURN_IF_ERROR(CopyFile(file, folder + "/" + file.path, sync));
+  }
+  if (sync == Sync::kNothing) {
+    return {};
   }
   for (const std::string& each : folders) {
     CLEW_RETURN_IF_ERROR(files_.SyncDirectory(each));
@@ -406,7 +410,8 @@ Status BundleStore::WriteFolder(const FileList& list,
   return {};
 }
 
-Status BundleStore::Materialise(const BundleId& id, const std::string& out) {
+Status BundleStore::Materialise(const BundleId& id, const std::string& out,
+                                Sync sync) {
   if (Exists(out)) {
     return InvalidArgument("{:?} exists; remove it or choose another name",
                            out);
@@ -417,7 +422,7 @@ Status BundleStore::Materialise(const BundleId& id, const std::string& out) {
   const std::string partial = out + ".partial";
   Status written = files_.RemoveAll(partial);
   if (written) {
-    written = WriteFolder(list, partial);
+    written = WriteFolder(list, partial, sync);
   }
   chunks_->Release(chunks);
   if (written) {
@@ -427,7 +432,8 @@ Status BundleStore::Materialise(const BundleId& id, const std::string& out) {
     (void)files_.RemoveAll(partial);  // the first error is the one to report
     return written;
   }
-  return files_.SyncDirectory(ParentFolder(out));
+  return sync == Sync::kEverything ? files_.SyncDirectory(ParentFolder(out))
+                                   : Status();
 }
 
 void BundleStore::CheckBundle(const BundleId& id, StoreReport& report) {

@@ -98,12 +98,16 @@ class BundleStore {
   std::vector<StoredBundle> List() const;
   // kInvalidArgument: no such bundle.
   [[nodiscard]] Result<FileList> ReadList(const BundleId& id) const;
+  // What is written for one job alone need not outlive a power cut.
+  enum class Sync : uint8_t { kEverything, kNothing };
   // Writes the bundle's folder as `out`, by way of `out`.partial: whole and
-  // durable, or not there. Copies: a hard link would let whoever writes to the
-  // folder change the store. kInvalidArgument: no such bundle, or `out` exists.
-  // kCorruptInput: a chunk is damaged.
-  // REQUIRES: nobody else writes `out`, and `out` has a parent folder.
-  [[nodiscard]] Status Materialise(const BundleId& id, const std::string& out);
+  // durable, or not there; with Sync::kNothing a power cut may take any of it.
+  // Copies: a hard link would let whoever writes to the folder change the
+  // store. kInvalidArgument: no such bundle, or `out` exists. kCorruptInput: a
+  // chunk is damaged. REQUIRES: nobody else writes `out`, and `out` has a
+  // parent folder.
+  [[nodiscard]] Status Materialise(const BundleId& id, const std::string& out,
+                                   Sync sync = Sync::kEverything);
   // Removes a bundle and the chunks that no other bundle needs; those of a
   // damaged list stay for Expire. kInvalidArgument: no such bundle. kSystem:
   // not made durable; try again.
@@ -155,9 +159,10 @@ class BundleStore {
   std::string BundlesFolder() const { return options_.folder + "/bundles"; }
   std::string PathOf(const BundleId& id) const;
 
-  [[nodiscard]] Status CopyFile(const FileEntry& file, const std::string& path);
+  [[nodiscard]] Status CopyFile(const FileEntry& file, const std::string& path,
+                                Sync sync);
   [[nodiscard]] Status WriteFolder(const FileList& list,
-                                   const std::string& folder);
+                                   const std::string& folder, Sync sync);
   void CheckBundle(const BundleId& id, StoreReport& report);
 
   FileSystem& files_;

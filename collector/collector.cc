@@ -197,6 +197,7 @@ Status Collector::Parts::StartJobs() {
   JobOptions options;
   options.clew = config.clew;
   options.work_folder = config.data + "/work";
+  options.analysers = static_cast<unsigned>(config.analysers);
   options.solvers = static_cast<unsigned>(config.solvers);
   options.analysis_time_limit_s = static_cast<double>(config.analysis_s_max);
   options.solve_time_limit_s = static_cast<double>(config.solve_s_max);

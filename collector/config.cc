@@ -62,6 +62,7 @@ Status ReadLimits(ConfigFile& file, CollectorConfig* config) {
 
 Status ReadJobs(ConfigFile& file, CollectorConfig* config) {
   CLEW_RETURN_IF_ERROR(file.Text("", "clew", &config->clew));
+  CLEW_RETURN_IF_ERROR(file.Number("", "analysers", 1, 64, &config->analysers));
   CLEW_RETURN_IF_ERROR(file.Number("", "solvers", 0, 64, &config->solvers));
   CLEW_RETURN_IF_ERROR(
       file.Seconds("", "solve_time_max", 1, 86400, &config->solve_s_max));
@@ -112,6 +113,7 @@ const char* const kConfigHelp =
   retention_bytes = 0             above this the oldest go; 0: nine tenths of
                                   store_bytes_max
   clew = /usr/bin/clew            the program that analyses and solves
+  analysers = 1                   bundles whose backtraces are made at once
   solvers = 1                     at once; 0: none
   solve_time_max = 300            of one bundle
   analysis_time_max = 60

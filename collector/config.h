@@ -44,6 +44,7 @@ struct CollectorConfig {
   uint64_t retention_bytes = 0;  // 0: nine tenths of store_bytes_max
 
   std::string clew = "/usr/bin/clew";
+  uint64_t analysers = 1;
   uint64_t solvers = 1;
   uint64_t solve_s_max = 300;
   uint64_t analysis_s_max = 60;

@@ -62,7 +62,7 @@ Status Job::Prepare(const BundleId& id) {
   folder_ = options_.work_folder + "/" + id.hex();
   CLEW_RETURN_IF_ERROR(files.RemoveAll(folder_));
   CLEW_RETURN_IF_ERROR(files.CreateDirectory(folder_));
-  return store_.Materialise(id, BundleFolder());
+  return store_.Materialise(id, BundleFolder(), BundleStore::Sync::kNothing);
 }
 
 Job::~Job() {

@@ -29,7 +29,9 @@ class Runner final : public JobRunner {
         catalogue_(catalogue),
         schedules_(schedules),
         pool_(std::move(pool)) {
-    pool_->Add([this] { return AnalyseOne(); });
+    for (unsigned i = 0; i < options_.analysers; ++i) {
+      pool_->Add([this] { return AnalyseOne(); });
+    }
     for (unsigned i = 0; i < options_.solvers; ++i) {
       pool_->Add([this] { return SolveOne(); });
     }
@@ -299,6 +301,10 @@ Status CheckOptions(const JobOptions& options) {
   }
   if (options.solvers > JobOptions::kSolversMax) {
     return InvalidArgument("{} solvers, at most {}", options.solvers,
+                           JobOptions::kSolversMax);
+  }
+  if (options.analysers == 0 || options.analysers > JobOptions::kSolversMax) {
+    return InvalidArgument("{} analysers, wanted 1 to {}", options.analysers,
                            JobOptions::kSolversMax);
   }
   if (!(options.analysis_time_limit_s > 0) ||

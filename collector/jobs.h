@@ -20,6 +20,7 @@ struct JobOptions {
   // Bundles are put together here, below the collector's data folder; emptied
   // by Start.
   std::string work_folder;
+  unsigned analysers = 1;  // `clew backtrace` at once; 1 to kSolversMax
   unsigned solvers = 1;  // `clew solve` at once; 0: none. At most kSolversMax.
   double analysis_time_limit_s = 60;
   double solve_time_limit_s = 300;  // told to `clew solve`
@@ -50,10 +51,10 @@ struct JobCounts {
   double child_cpu_seconds = 0;
 };
 
-// Works on the bundles of a catalogue, in child processes with limits: one
-// thread asks `clew backtrace` for the signature of each bundle, and `solvers`
-// threads run `clew solve` on what TakeForSolving gives. The bytes of strangers
-// are decoded in the children only. Thread-safe.
+// Works on the bundles of a catalogue, in child processes with limits:
+// `analysers` threads ask `clew backtrace` for the signature of each bundle,
+// and `solvers` threads run `clew solve` on what TakeForSolving gives. The
+// bytes of strangers are decoded in the children only. Thread-safe.
 //
 // A child that fails or that a limit ends is an outcome: a bundle without
 // backtraces is grouped by the kind of its failure, one without an answer is

@@ -91,6 +91,37 @@ TEST(AuthenticatorTest, TokensAreReadAgainAndABrokenFileChangesNothing) {
   EXPECT_TRUE(identify(web2->token).has_value());
 }
 
+// A reader is none, and "*" is nobody.
+TEST(AuthenticatorTest, EngineersAreNamedOneByOne) {
+  const TempFolder folder;
+  const std::string file = folder / "tokens";
+  const auto reader = MakeToken("reader");
+  const auto ann = MakeToken("ann");
+  ASSERT_TRUE(reader.has_value() && ann.has_value());
+  std::ofstream(file) << reader->line << "\n" << ann->line << "\n";
+  for (const bool all : {false, true}) {
+    Authenticator::Options options{.client_ca_file = "",
+                                   .tokens_file = file,
+                                   .readers = {"reader"},
+                                   .engineers = {"ann"}};
+    if (all) {
+      options.readers = {"*"};
+      options.engineers.insert("*");
+    }
+    const auto made = Authenticator::Create(options);
+    ASSERT_TRUE(made.has_value());
+    const auto identify = [&](const std::string& token) {
+      return *(*made)->Identify({.encrypted = true,
+                                 .chain_pem_untrusted = "",
+                                 .authorization_untrusted = "Bearer " + token});
+    };
+    EXPECT_TRUE(identify(ann->token).engineer);
+    EXPECT_TRUE(identify(ann->token).reads_all) << "sees what it may delete";
+    EXPECT_FALSE(identify(reader->token).engineer);
+    EXPECT_TRUE(identify(reader->token).reads_all);
+  }
+}
+
 TEST(AuthenticatorTest, WhoSaysNothingIsToldWhatIsWanted) {
   const TempFolder folder;
   std::ofstream(folder / "tokens").flush();

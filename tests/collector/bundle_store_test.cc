@@ -107,6 +107,19 @@ TEST_F(BundleStoreTest, AFolderComesBackByteByByteAndReplacesNothing) {
   EXPECT_EQ(again.error().code, ErrorCode::kInvalidArgument);
 }
 
+TEST_F(BundleStoreTest, AScratchCopyIsTheSameAndSyncsNothing) {
+  ASSERT_TRUE(SendBundle(*store_, first_).has_value());
+  int before = files_.operations();
+  ASSERT_TRUE(store_->Materialise(first_.list.id(), folder_ / "durable"));
+  const int durable = files_.operations() - before;
+  before = files_.operations();
+  ASSERT_TRUE(store_->Materialise(first_.list.id(), folder_ / "scratch",
+                                  BundleStore::Sync::kNothing));
+  EXPECT_EQ(ReadFiles(folder_ / "scratch"), first_.files);
+  // Four files, three folders and the parent.
+  EXPECT_EQ(files_.operations() - before, durable - 8);
+}
+
 TEST_F(BundleStoreTest, OneCollectorAtATime) {
   const auto second = BundleStore::Open(files_, Options());
   ASSERT_FALSE(second.has_value());

@@ -281,6 +281,21 @@ TEST_F(Jobs, WhatWasTakenWhenTheCollectorDiedIsDoneAfterTheStart) {
   EXPECT_EQ(Row(analysed).state, BundleState::kUnsolved);
 }
 
+// Children that hang.
+TEST_F(Jobs, SeveralBundlesAreAnalysedAtOnce) {
+  options_.analysers = 4;
+  options_.solvers = 0;
+  for (int i = 0; i < 4; ++i) {
+    Add(fmt::format("backtrace hang\ngroup {}\n", i));
+  }
+  Start();
+  for (int i = 0; i < 500 && runner_->counts().running < 4; ++i) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  }
+  EXPECT_EQ(runner_->counts().running, 4u);
+  runner_.reset();
+}
+
 TEST_F(Jobs, RefusesOptionsThatCannotWork) {
   for (const char* clew : {"clew", "", "/nonexistent/clew"}) {
     options_.clew = clew;
