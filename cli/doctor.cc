@@ -1,4 +1,5 @@
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cstdio>
@@ -6,10 +7,13 @@
 #include <nlohmann/json.hpp>
 #include <vector>
 
+#include "cli/collector_options.h"
 #include "cli/host_checks.h"
 #include "cli/report.h"
 #include "cli/subcommands.h"
+#include "cli/unit_checks.h"
 #include "common/check.h"
+#include "transfer/client_config.h"
 
 namespace clew::cli {
 namespace {
@@ -57,8 +61,36 @@ Json ToJson(const std::vector<HostCheck>& checks) {
           {"checks", std::move(list)}};
 }
 
+// Whether the collector of client.conf knows this host. `kInvalidArgument` of
+// MakeClient: none is named, and nobody is called.
+HostCheck CheckCollector() {
+  HostCheck check = {.name = "collector"};
+  const CollectorOptions options = {.collector = "",
+                                    .config = transfer::kClientConfig};
+  const auto client = MakeClient(options, /*attempts_max=*/1);
+  if (!client) {
+    check.found = "not asked";
+    check.remedy = client.error().message;
+    return check;
+  }
+  const auto status = (*client)->GetStatus();
+  check.ok = status.has_value();
+  check.found =
+      check.ok ? fmt::format(
+                     "{} knows this host as {:?}, which may send {} "
+                     "more bytes today",
+                     status->collector, status->host, status->bytes_left_today)
+               : "does not answer, or refuses this host";
+  check.remedy = check.ok ? "" : status.error().message;
+  return check;
+}
+
 int RunDoctor(bool json) {
-  const auto checks = CheckHost({});
+  auto checks = CheckHost({});
+  for (HostCheck& check : CheckUnit(RunProgram, geteuid() == 0)) {
+    checks.push_back(std::move(check));
+  }
+  checks.push_back(CheckCollector());
   if (json) {
     PrintJson(ToJson(checks));
   } else {

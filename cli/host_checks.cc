@@ -30,6 +30,8 @@ constexpr int kCapSysAdmin = 21;
 // perf_event_open(2), /proc/sys/kernel/perf_event_paranoid.
 constexpr int kParanoidMaxForCpus = 0;
 constexpr int kParanoidMaxForThreads = 2;
+// Above it Debian's kernel asks for CAP_SYS_ADMIN (docs/design/production.md).
+constexpr int kParanoidMaxForPerfmon = 2;
 
 HostCheck CheckKernel() {
   utsname name = {};
@@ -78,20 +80,24 @@ bool HasCapability(const HostRoots& roots, int capability) {
 HostCheck CheckPerfPermission(const HostRoots& roots) {
   const auto text = FirstLine(roots.proc + "/sys/kernel/perf_event_paranoid");
   const int level = text ? std::atoi(text->c_str()) : 99;
-  const bool capable =
-      HasCapability(roots, kCapPerfmon) || HasCapability(roots, kCapSysAdmin);
+  const bool administration = level > kParanoidMaxForPerfmon;
+  const bool capable = HasCapability(roots, kCapSysAdmin) ||
+                       (!administration && HasCapability(roots, kCapPerfmon));
   const bool cpus = text && (level <= kParanoidMaxForCpus || capable);
   const bool threads = text && (level <= kParanoidMaxForThreads || capable);
   return {.name = "perf_event",
           .ok = cpus,
           .found = fmt::format(
-              "perf_event_paranoid {}, CAP_PERFMON {}: own threads {}, whole "
-              "CPUs and cgroups {}",
-              text.value_or("absent"), capable ? "held" : "not held",
-              threads ? "yes" : "no", cpus ? "yes" : "no"),
+              "perf_event_paranoid {}, {} {}: own threads {}, whole CPUs and "
+              "cgroups {}",
+              text.value_or("absent"),
+              administration ? "CAP_SYS_ADMIN" : "CAP_PERFMON",
+              capable ? "held" : "not held", threads ? "yes" : "no",
+              cpus ? "yes" : "no"),
           .remedy =
-              "'sysctl kernel.perf_event_paranoid=0' or CAP_PERFMON for whole "
-              "CPUs and cgroups; 2 or less is enough for own threads"};
+              "'sysctl kernel.perf_event_paranoid=0' or CAP_PERFMON (Debian "
+              "above 2: CAP_SYS_ADMIN) for whole CPUs and cgroups; 2 or less "
+              "is enough for own threads"};
 }
 
 HostCheck CheckBpf(const HostRoots& roots) {

@@ -67,6 +67,7 @@ Json ToJson(const transfer::RemoteBundle& bundle) {
               {"received_at_s", bundle.received_at_s},
               {"size_bytes", bundle.size_bytes},
               {"state", bundle.state},
+              {"damaged", bundle.damaged},
               {"signature", bundle.signature},
               {"grade", bundle.grade},
               {"why", bundle.why}};
@@ -83,8 +84,8 @@ void PrintText(const transfer::RemotePage& page) {
     fmt::print("{:<12}  {:<20}  {:<16}  {:<13}  {:<24}  {}\n",
                bundle.id.hex().substr(0, kIdDigits),
                TimeText(bundle.received_at_s), Plain(bundle.host),
-               Plain(bundle.state), Plain(bundle.failure),
-               Plain(bundle.command));
+               bundle.damaged ? "damaged" : Plain(bundle.state),
+               Plain(bundle.failure), Plain(bundle.command));
   }
   fmt::print("{} of {} bundles\n", page.bundles.size(), page.total);
 }

@@ -60,25 +60,6 @@ std::optional<BundleId> IdOfListFile(std::string_view name) {
   return BundleId::Parse(name.substr(0, name.size() - kListSuffix.size()));
 }
 
-// The list that the file at `path` must hold by its name.
-Result<FileList> ReadListFile(const std::string& path, const BundleId& id,
-                              uint64_t* size_bytes) {
-  CLEW_ASSIGN_OR_RETURN(bytes, ReadWholeFile(path));
-  // What was stored stays readable when limits are lowered.
-  constexpr FileListLimits kNoLimits{.bundle_bytes_max = UINT64_MAX,
-                                     .files_max = SIZE_MAX,
-                                     .encoded_bytes_max = INT32_MAX};
-  auto list = FileList::Parse(bytes, kNoLimits);
-  if (!list) {
-    return CorruptInput("{:?}: {}", path, list.error().message);
-  }
-  if (list->id() != id) {
-    return CorruptInput("{:?}: the list has the id {}", path, list->id().hex());
-  }
-  *size_bytes = bytes.size();
-  return list;
-}
-
 }  // namespace
 
 BundleStore::BundleStore(FileSystem& files, const Options& options, int lock_fd)
@@ -128,13 +109,13 @@ Status BundleStore::RecoverList(const std::string& name) {
     return InvalidArgument("{:?} is no file of a store",
                            BundlesFolder() + "/" + name);
   }
-  uint64_t list_bytes = 0;
-  CLEW_ASSIGN_OR_RETURN(list, ReadListFile(PathOf(*id), *id, &list_bytes));
-  if (const Status taken = TakeIn(list, list_bytes); !taken) {
-    return CorruptInput("{:?}: {}", PathOf(*id), taken.error().message);
-  }
-  budget_.TakeAnyway(list_bytes);
-  SetListed(*id, true);
+  CLEW_ASSIGN_OR_RETURN(stored, ReadStoredList(PathOf(*id), *id));
+  const FileList& list = stored.list;
+  std::vector<ChunkRef> chunks = list.Chunks();
+  chunks_->HoldStored(chunks);
+  Add(list, std::move(chunks), stored.size_bytes);
+  budget_.TakeAnyway(stored.size_bytes);
+  SetListed(*id, stored.receipt.has_value());
   return {};
 }
 
@@ -142,21 +123,31 @@ Status BundleStore::RecoverList(const std::string& name) {
 Status BundleStore::TakeIn(const FileList& list, uint64_t list_bytes) {
   std::vector<ChunkRef> chunks = list.Chunks();
   CLEW_RETURN_IF_ERROR(chunks_->Hold(chunks));
+  Add(list, std::move(chunks), list_bytes);
+  return {};
+}
+
+void BundleStore::Add(const FileList& list, std::vector<ChunkRef> chunks,
+                      uint64_t list_bytes) {
   const std::lock_guard lock(mutex_);
+  ++version_;
   bundles_.emplace(list.id(), Bundle{.size_bytes = list.size_bytes(),
                                      .file_count = list.files().size(),
                                      .chunks = std::move(chunks),
                                      .list_bytes = list_bytes});
-  return {};
 }
 
 std::string BundleStore::PathOf(const BundleId& id) const {
   return BundlesFolder() + "/" + ListName(id);
 }
 
-void BundleStore::SetListed(const BundleId& id, bool listed) {
+void BundleStore::SetListed(const BundleId& id, bool has_receipt) {
   const std::lock_guard lock(mutex_);
-  bundles_.at(id).listed = listed;
+  Bundle& bundle = bundles_.at(id);
+  bundle.listed = true;
+  bundle.has_receipt = has_receipt;
+  damaged_.erase(ListName(id));
+  ++version_;
 }
 
 bool BundleStore::IsListed(const BundleId& id) const {
@@ -165,12 +156,12 @@ bool BundleStore::IsListed(const BundleId& id) const {
   return at != bundles_.end() && at->second.listed;
 }
 
-Status BundleStore::WriteList(const FileList& list,
+Status BundleStore::WriteList(const BundleId& id,
                               std::span<const std::byte> bytes) {
   const std::string incoming = chunks_->NewIncomingPath();
   Status written = WriteWholeFile(files_, incoming, bytes);
   if (written) {
-    written = files_.Rename(incoming, PathOf(list.id()));
+    written = files_.Rename(incoming, PathOf(id));
   }
   if (!written) {
     (void)files_.RemoveAll(incoming);  // the first error is the one to report
@@ -179,13 +170,13 @@ Status BundleStore::WriteList(const FileList& list,
   return files_.SyncDirectory(BundlesFolder());
 }
 
-Status BundleStore::Commit(const FileList& list) {
+Status BundleStore::Commit(const FileList& list, const Receipt& receipt) {
   const std::lock_guard change(change_mutex_);
   const BundleId& id = list.id();
   if (IsListed(id)) {
     return {};
   }
-  const std::vector<std::byte> bytes = list.Encode();
+  const std::vector<std::byte> bytes = EncodeStored(list, receipt);
   const bool known = [&] {  // from a commit or removal that failed
     const std::lock_guard lock(mutex_);
     return bundles_.contains(id);
@@ -197,13 +188,11 @@ Status BundleStore::Commit(const FileList& list) {
       return taken;
     }
   }
-  if (Status written = WriteList(list, bytes); !written) {
+  if (Status written = WriteList(id, bytes); !written) {
     GiveUp(id);
     return written;
   }
-  const std::lock_guard lock(mutex_);
-  bundles_.at(id).listed = true;
-  damaged_.erase(ListName(id));
+  SetListed(id, !receipt.host.empty());
   return {};
 }
 
@@ -220,6 +209,7 @@ std::vector<ChunkRef> BundleStore::Forget(const BundleId& id) {
   {
     const std::lock_guard lock(mutex_);
     damaged_.erase(ListName(id));
+    ++version_;
     auto node = bundles_.extract(id);
     if (node.empty()) {
       return {};
@@ -244,12 +234,113 @@ std::vector<StoredBundle> BundleStore::List() const {
   return listed;
 }
 
-Result<FileList> BundleStore::ReadList(const BundleId& id) const {
+Result<StoredList> BundleStore::ReadStored(const BundleId& id) const {
   if (!IsListed(id)) {
     return InvalidArgument("no bundle {}", id.hex());
   }
-  uint64_t list_bytes = 0;
-  return ReadListFile(PathOf(id), id, &list_bytes);
+  return ReadStoredList(PathOf(id), id);
+}
+
+Result<FileList> BundleStore::ReadList(const BundleId& id) const {
+  CLEW_ASSIGN_OR_RETURN(stored, ReadStored(id));
+  return std::move(stored.list);
+}
+
+Result<std::optional<Receipt>> BundleStore::ReadReceipt(
+    const BundleId& id) const {
+  CLEW_ASSIGN_OR_RETURN(stored, ReadStored(id));
+  return std::move(stored.receipt);
+}
+
+// The budget keeps what the list had without it until the next start: some
+// hundred bytes.
+Status BundleStore::AddReceipt(const BundleId& id, const Receipt& receipt) {
+  const std::lock_guard change(change_mutex_);
+  CLEW_ASSIGN_OR_RETURN(stored, ReadStored(id));
+  if (!stored.receipt) {
+    CLEW_RETURN_IF_ERROR(WriteList(id, EncodeStored(stored.list, receipt)));
+  }
+  SetListed(id, true);
+  return {};
+}
+
+std::vector<BundleId> BundleStore::WithoutReceipt() const {
+  const std::lock_guard lock(mutex_);
+  std::vector<BundleId> found;
+  for (const auto& [id, bundle] : bundles_) {
+    if (bundle.listed && !bundle.has_receipt) {
+      found.push_back(id);
+    }
+  }
+  return found;
+}
+
+bool BundleStore::IsWhole(const BundleId& id) {
+  const auto list = ReadList(id);
+  if (!list && IsListed(id) && IsDamage(list.error())) {
+    SetListDamaged(id, list.error().message);
+  }
+  return list && !IsDamaged(id);
+}
+
+// Its chunks stay held, until the list is written again or the bundle removed.
+void BundleStore::SetListDamaged(const BundleId& id, const std::string& why) {
+  const std::lock_guard lock(mutex_);
+  const auto at = bundles_.find(id);
+  if (at != bundles_.end() && at->second.listed) {
+    at->second.listed = false;
+    damaged_[ListName(id)] = why;
+    ++version_;
+  }
+}
+
+bool BundleStore::IsDamaged(const BundleId& id) const {
+  const std::lock_guard lock(mutex_);
+  const auto at = bundles_.find(id);
+  return damaged_.contains(ListName(id)) ||
+         (at != bundles_.end() && chunks_->HasDamage(at->second.chunks));
+}
+
+std::vector<BundleId> BundleStore::FindDamaged() const {
+  std::vector<BundleId> found;
+  for (const auto& [name, why] : damaged_) {
+    if (const auto id = IdOfListFile(name)) {
+      found.push_back(*id);
+    }
+  }
+  if (chunks_->Damaged().empty()) {
+    return found;
+  }
+  for (const auto& [id, bundle] : bundles_) {
+    if (bundle.listed && chunks_->HasDamage(bundle.chunks)) {
+      found.push_back(id);
+    }
+  }
+  std::ranges::sort(found);
+  return found;
+}
+
+std::vector<BundleId> BundleStore::DamagedBundles() const {
+  const std::lock_guard lock(mutex_);
+  const std::pair versions(chunks_->damage_version(), version_);
+  if (versions != damaged_versions_) {
+    damaged_bundles_ = FindDamaged();
+    damaged_versions_ = versions;
+  }
+  return damaged_bundles_;
+}
+
+StoreHealth BundleStore::Health() const {
+  StoreHealth health{.damaged_chunks = chunks_->Damaged().size(),
+                     .damaged_bundles = DamagedBundles().size()};
+  const std::lock_guard lock(mutex_);
+  health.last_scrub_s = last_scrub_s_;
+  return health;
+}
+
+void BundleStore::SetScrubbed(int64_t wall_s) {
+  const std::lock_guard lock(mutex_);
+  last_scrub_s_ = wall_s;
 }
 
 Status BundleStore::Remove(const BundleId& id) {
@@ -340,26 +431,21 @@ Status BundleStore::Materialise(const BundleId& id, const std::string& out) {
 }
 
 void BundleStore::CheckBundle(const BundleId& id, StoreReport& report) {
-  const auto list = ReadList(id);
   const auto fault = [&](const Error& error) {
     if (IsListed(id)) {  // and not removed meanwhile
       report.faults.push_back("bundle " + id.hex() + ": " + error.message);
     }
   };
+  const auto list = ReadList(id);
   if (!list) {
     return fault(list.error());
   }
-  const std::vector<ChunkRef> chunks = list->Chunks();
-  if (const Status held = chunks_->Hold(chunks); !held) {
-    return fault(held.error());
-  }
-  for (const ChunkRef& chunk : chunks) {
+  for (const ChunkRef& chunk : list->Chunks()) {
     if (const auto bytes = chunks_->Read(chunk); !bytes) {
       fault(bytes.error());
     }
     report.bytes_read += chunk.size_bytes;
   }
-  chunks_->Release(chunks);
   ++report.bundles;
 }
 

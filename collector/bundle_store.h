@@ -13,6 +13,7 @@
 
 #include "collector/chunk_store.h"
 #include "collector/disk_budget.h"
+#include "collector/stored_list.h"
 #include "common/file.h"
 #include "common/result.h"
 #include "transfer/file_list.h"
@@ -34,14 +35,25 @@ struct StoreReport {
   std::vector<ChunkRef> orphans;    // whole or not: nobody needs them
 };
 
+// How whole a store is.
+struct StoreHealth {
+  uint64_t damaged_chunks = 0;
+  uint64_t damaged_bundles = 0;  // that need them, or whose list is damaged
+  // When every byte had been read once more, since 1970; 0: never.
+  int64_t last_scrub_s = 0;
+};
+
 // The bundles of a collector, in one folder:
 //
 //     <folder>/lock                   held while the store is open
 //     <folder>/bundles/<id>.pb        a file list; its rename is the commit
-//     <folder>/chunks, incoming       see ChunkStore
+//     <folder>/chunks, incoming, damaged   see ChunkStore
 //
 // A bundle is listed only when its list and all its chunks are on stable
-// storage; one that Commit returned is there after any crash. Thread-safe.
+// storage; one that Commit returned is there after any crash. A bundle is
+// damaged while the disk has lost its list or a chunk of it: it stays listed if
+// its list can be read, and is whole again once its chunks were sent again,
+// with whichever bundle. Thread-safe.
 class BundleStore {
  public:
   struct Options {
@@ -68,8 +80,20 @@ class BundleStore {
   // After success the bundle is there, whoever committed it; twice is once.
   // kInvalidArgument: chunks are missing. kCorruptInput: a chunk of another
   // size is stored. kLimit: over the budget. kSystem: not made durable; it may
-  // be there after a restart, then whole.
-  [[nodiscard]] Status Commit(const FileList& list);
+  // be there after a restart, then whole. The receipt of the first stays.
+  [[nodiscard]] Status Commit(const FileList& list,
+                              const Receipt& receipt = {});
+  // nullopt: it was stored before there were receipts. Errors as ReadList.
+  [[nodiscard]] Result<std::optional<Receipt>> ReadReceipt(
+      const BundleId& id) const;
+  // Gives a bundle without a receipt one. kInvalidArgument: no such bundle.
+  [[nodiscard]] Status AddReceipt(const BundleId& id, const Receipt& receipt);
+  // Bundles without a receipt, ascending.
+  std::vector<BundleId> WithoutReceipt() const;
+  // Whether the bundle is there and nothing that it needs is damaged as far as
+  // is known; reads its list. Where the list is damaged, it is known
+  // afterwards, and the next Commit writes it again.
+  bool IsWhole(const BundleId& id);
   // Ascending by id.
   std::vector<StoredBundle> List() const;
   // kInvalidArgument: no such bundle.
@@ -90,8 +114,15 @@ class BundleStore {
   // Reads every byte of every bundle. Bundles that come or go meanwhile may be
   // left out.
   [[nodiscard]] StoreReport Check();
-  // Lists that Open could not make a bundle of, by file name, and why.
+  // Lists that no bundle can be made of, by file name, and why.
   std::map<std::string, std::string> Damaged() const;
+  // As far as it is known: Scrubber looks for it.
+  bool IsDamaged(const BundleId& id) const;
+  // Ascending by id. Cost: once after each change, every chunk of every bundle
+  // is looked at if there is damage at all.
+  std::vector<BundleId> DamagedBundles() const;
+  StoreHealth Health() const;
+  void SetScrubbed(int64_t wall_s);
 
  private:
   BundleStore(FileSystem& files, const Options& options, int lock_fd);
@@ -102,17 +133,24 @@ class BundleStore {
     uint64_t list_bytes = 0;       // taken from the budget
     // False: a commit or a removal failed; the list may or may not be there.
     bool listed = false;
+    bool has_receipt = false;
   };
 
   [[nodiscard]] Status Recover();
   [[nodiscard]] Status RecoverList(const std::string& name);
   [[nodiscard]] Status TakeIn(const FileList& list, uint64_t list_bytes);
-  [[nodiscard]] Status WriteList(const FileList& list,
+  // Its chunks are held.
+  void Add(const FileList& list, std::vector<ChunkRef> chunks,
+           uint64_t list_bytes);
+  [[nodiscard]] Status WriteList(const BundleId& id,
                                  std::span<const std::byte> bytes);
+  [[nodiscard]] Result<StoredList> ReadStored(const BundleId& id) const;
   void GiveUp(const BundleId& id);
   // Releases the chunks of a bundle whose list is gone, and returns them.
   std::vector<ChunkRef> Forget(const BundleId& id);
-  void SetListed(const BundleId& id, bool listed);
+  void SetListed(const BundleId& id, bool has_receipt);
+  void SetListDamaged(const BundleId& id, const std::string& why);
+  std::vector<BundleId> FindDamaged() const;
   bool IsListed(const BundleId& id) const;
   std::string BundlesFolder() const { return options_.folder + "/bundles"; }
   std::string PathOf(const BundleId& id) const;
@@ -129,9 +167,15 @@ class BundleStore {
   std::unique_ptr<ChunkStore> chunks_;
 
   std::mutex change_mutex_;   // one Commit or Remove at a time; over I/O
-  mutable std::mutex mutex_;  // for the two below, never held over I/O
+  mutable std::mutex mutex_;  // for all below, never held over I/O
   std::map<BundleId, Bundle> bundles_;
   std::map<std::string, std::string> damaged_;
+  uint64_t version_ = 0;  // of the two above
+  int64_t last_scrub_s_ = 0;
+  // DamagedBundles() of these versions of chunks and bundles.
+  mutable std::pair<uint64_t, uint64_t> damaged_versions_{UINT64_MAX,
+                                                          UINT64_MAX};
+  mutable std::vector<BundleId> damaged_bundles_;
 };
 
 }  // namespace clew::collector

@@ -37,6 +37,7 @@ inline constexpr size_t kBacktracesBytesMax = size_t{4} << 20;
 inline constexpr uint64_t kPageRowsMax = 1000;
 // The collector died so often while it worked on a bundle: given up.
 inline constexpr int64_t kAttemptsMax = 3;
+inline constexpr int64_t kPutOffMax_s = 3600;
 
 // What is known of a bundle when it is committed.
 struct NewBundle {
@@ -132,7 +133,8 @@ struct CatalogueCounts {
 // (WAL). Everything in it can be made again from the bundle store, so it is
 // written through to stable storage only now and then: what a call did survives
 // the death of the collector, and is whole or absent after a power cut. Times
-// are seconds since 1970. Thread-safe; readers do not wait for a writer.
+// are seconds since 1970. A file of an earlier version is brought to the
+// present one when it is opened. Thread-safe; readers do not wait for a writer.
 //
 // Every call: kSystem; kCorruptInput: the file is damaged.
 class Catalogue {
@@ -164,6 +166,9 @@ class Catalogue {
   // One that was removed meanwhile is fine.
   [[nodiscard]] virtual Status SetSolved(const BundleId& id,
                                          const SolveOutcome& outcome) = 0;
+  // As SetSolved with kStored, and it is not taken again for `seconds`, at most
+  // kPutOffMax_s.
+  [[nodiscard]] virtual Status PutOff(const BundleId& id, int64_t seconds) = 0;
   // Of a crash: kAnalysing and kSolving become kStored again; the third time
   // kUnsolved, one without a signature by AnalysisByKind.
   [[nodiscard]] virtual Status ReturnTaken() = 0;

@@ -1,5 +1,9 @@
+#include <algorithm>
 #include <array>
+#include <span>
+#include <string>
 #include <string_view>
+#include <vector>
 
 #include "collector/sqlite_catalogue.h"
 
@@ -7,14 +11,13 @@ namespace clew::collector {
 namespace {
 
 constexpr int kApplicationId = 0x636c6577;  // "clew"
-constexpr int kVersion = 1;
 
 // A bundle's `progress` orders states: see ProgressOf. `fit` is its
 // sufficiency, 0 where there is none. `seen_s` is the time that its group goes
 // by. `signature` is empty until it was analysed; from then on `places` and
 // `groups` count it. A group's row is made of these by RefreshGroup, so that a
 // page need not; `to_solve` is the bundle that TakeForSolving would give.
-constexpr std::array<std::string_view, 12> kSchema = {
+constexpr std::string_view kVersion1[] = {
     "CREATE TABLE bundles("
     "id BLOB PRIMARY KEY, host TEXT NOT NULL, unit TEXT NOT NULL, "
     "command TEXT NOT NULL, source TEXT NOT NULL, failure TEXT NOT NULL, "
@@ -54,6 +57,17 @@ constexpr std::array<std::string_view, 12> kSchema = {
     "to_solve) WHERE to_solve IS NOT NULL",
 };
 
+// A job that the system made fail is not taken again before `not_before_s`.
+constexpr std::string_view kVersion2[] = {
+    "ALTER TABLE bundles ADD COLUMN not_before_s INTEGER NOT NULL DEFAULT 0",
+};
+
+// What makes version N of version N - 1, in order. What a collector has made
+// once is never changed here: a new version goes behind the others.
+constexpr std::array<std::span<const std::string_view>, 2> kMigrations = {
+    kVersion1, kVersion2};
+constexpr auto kVersion = static_cast<int64_t>(kMigrations.size());
+
 // NORMAL: a transaction is whole after a power cut, though the last ones may be
 // lost; a bundle is acknowledged once it is in the store, and a row that is
 // missing is added again from there.
@@ -85,11 +99,14 @@ Result<bool> IsEmpty(Database& database) {
   return tables == 0 && (id == 0 || id == kApplicationId);
 }
 
-Status MakeSchema(Database& database) {
+// From what version `from` has to that of ours; all of it or nothing.
+Status Migrate(Database& database, int64_t from) {
   CLEW_ASSIGN_OR_RETURN(
       transaction, Transaction::Begin(database, Transaction::Kind::kWrite));
-  for (const std::string_view statement : kSchema) {
-    CLEW_RETURN_IF_ERROR(database.Execute(std::string(statement)));
+  for (int64_t version = from; version < kVersion; ++version) {
+    for (const auto statement : kMigrations[static_cast<size_t>(version)]) {
+      CLEW_RETURN_IF_ERROR(database.Execute(std::string(statement)));
+    }
   }
   CLEW_RETURN_IF_ERROR(database.Execute(
       fmt::format("PRAGMA application_id = {}; PRAGMA user_version = {};",
@@ -97,7 +114,7 @@ Status MakeSchema(Database& database) {
   return transaction.Commit();
 }
 
-Status CheckVersion(Database& database, const std::string& path) {
+Result<int64_t> VersionOf(Database& database, const std::string& path) {
   CLEW_ASSIGN_OR_RETURN(id, Setting(database, "PRAGMA application_id"));
   if (id != kApplicationId) {
     return CorruptInput(
@@ -105,32 +122,48 @@ Status CheckVersion(Database& database, const std::string& path) {
         kApplicationId);
   }
   CLEW_ASSIGN_OR_RETURN(version, Setting(database, "PRAGMA user_version"));
-  if (version != kVersion) {
-    return CorruptInput("{}: a catalogue of version {}, this program reads {}",
-                        path, version, kVersion);
+  if (version < 1 || version > kVersion) {
+    return CorruptInput(
+        "{}: a catalogue of version {}, this program reads 1 to {}", path,
+        version, kVersion);
   }
-  return {};
+  return version;
 }
 
-// A file of our version with other tables is damaged, or somebody's trap.
-Status CheckSchema(Database& database, const std::string& path) {
+Result<std::vector<std::string>> SchemaOf(Database& database) {
   Query query = database.Prepare(
       "SELECT sql FROM sqlite_schema WHERE sql IS NOT NULL ORDER BY rowid");
-  size_t found = 0;
+  std::vector<std::string> schema;
   while (true) {
     CLEW_ASSIGN_OR_RETURN(row, query.Next());
     if (!row) {
-      break;
+      return schema;
     }
-    if (found == kSchema.size() || query.TextAt(0) != kSchema[found]) {
-      return CorruptInput("{}: table or index {} is not that of version {}",
-                          path, found, kVersion);
-    }
-    ++found;
+    schema.push_back(query.TextAt(0));
   }
-  if (found != kSchema.size()) {
+}
+
+// A file of our version with other tables is damaged, or somebody's trap. What
+// `version` must have is what its migrations make of an empty database.
+Status CheckSchema(Database& database, const std::string& path,
+                   int64_t version) {
+  CLEW_ASSIGN_OR_RETURN(
+      empty, Database::Open(":memory:", Database::Mode::kReadWriteCreate));
+  for (int64_t made = 0; made < version; ++made) {
+    for (const auto statement : kMigrations[static_cast<size_t>(made)]) {
+      CLEW_RETURN_IF_ERROR(empty.Execute(std::string(statement)));
+    }
+  }
+  CLEW_ASSIGN_OR_RETURN(wanted, SchemaOf(empty));
+  CLEW_ASSIGN_OR_RETURN(found, SchemaOf(database));
+  const auto other = std::ranges::mismatch(found, wanted);
+  if (other.in1 != found.end()) {
+    return CorruptInput("{}: table or index {} is not that of version {}", path,
+                        other.in1 - found.begin(), version);
+  }
+  if (other.in2 != wanted.end()) {
     return CorruptInput("{}: {} tables and indices, version {} has {}", path,
-                        found, kVersion, kSchema.size());
+                        found.size(), version, wanted.size());
   }
   return {};
 }
@@ -161,16 +194,16 @@ Status UseWal(Database& database, const std::string& path) {
 
 Status CheckAll(Database& database, const std::string& path) {
   CLEW_ASSIGN_OR_RETURN(empty, IsEmpty(database));
+  int64_t version = 0;
   if (!empty) {
-    CLEW_RETURN_IF_ERROR(CheckVersion(database, path));
+    CLEW_ASSIGN_OR_RETURN(found, VersionOf(database, path));
+    version = found;
   }
   CLEW_RETURN_IF_ERROR(UseWal(database, path));
   CLEW_RETURN_IF_ERROR(database.Execute(std::string(kSettings)));
-  if (empty) {
-    CLEW_RETURN_IF_ERROR(MakeSchema(database));
-  }
-  CLEW_RETURN_IF_ERROR(CheckSchema(database, path));
-  return CheckPages(database, path);
+  CLEW_RETURN_IF_ERROR(CheckSchema(database, path, version));
+  CLEW_RETURN_IF_ERROR(CheckPages(database, path));
+  return version < kVersion ? Migrate(database, version) : Status();
 }
 
 }  // namespace

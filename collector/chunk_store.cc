@@ -1,6 +1,9 @@
 #include "collector/chunk_store.h"
 
+#include <fcntl.h>
+
 #include <algorithm>
+#include <cerrno>
 #include <filesystem>
 #include <limits>
 #include <optional>
@@ -8,7 +11,7 @@
 #include <utility>
 
 #include "common/check.h"
-#include "common/hex.h"
+#include "common/fd.h"
 
 namespace clew::collector {
 namespace {
@@ -40,6 +43,36 @@ Status MakeFolder(FileSystem& files, const std::string& path) {
   return files.CreateDirectory(path);
 }
 
+// The bytes of the file at `path`, if they are those of `chunk`.
+Result<std::vector<std::byte>> ReadSound(const ChunkRef& chunk,
+                                         const std::string& path) {
+  CLEW_ASSIGN_OR_RETURN(bytes, ReadWholeFile(path));
+  const ChunkId found(transfer::Sha256Of(bytes));
+  if (bytes.size() != chunk.size_bytes || found != chunk.id) {
+    return CorruptInput(
+        "{:?}: {} bytes with digest {}, wanted {} bytes with the digest of the "
+        "name",
+        path, bytes.size(), found.hex(), chunk.size_bytes);
+  }
+  return std::move(bytes);
+}
+
+Error DamageError(const ChunkId& chunk, const std::string& why) {
+  return CorruptInput(
+             "chunk {} is damaged on the collector's disk ({}); sending any "
+             "bundle that has it heals it",
+             chunk.hex(), why)
+      .error();
+}
+
+// What the system keeps in memory of a file says nothing of the disk.
+void DropCached(const std::string& path) {
+  const Fd file(open(path.c_str(), O_RDONLY | O_NOFOLLOW | O_CLOEXEC));
+  if (file.is_open()) {
+    (void)posix_fadvise(file.get(), 0, 0, POSIX_FADV_DONTNEED);  // a hint
+  }
+}
+
 // The size of a file that may be a chunk.
 std::optional<uint64_t> ChunkSize(const std::string& path) {
   std::error_code error;
@@ -54,6 +87,24 @@ std::optional<uint64_t> ChunkSize(const std::string& path) {
 }
 
 }  // namespace
+
+// EUCLEAN and EBADMSG are what ext4 and XFS give for blocks that fail their
+// checks (EFSCORRUPTED, EFSBADCRC), EILSEQ is what dm-integrity gives.
+bool IsDamage(const Error& error) {
+  if (error.code != ErrorCode::kSystem) {
+    return true;
+  }
+  switch (error.sys_errno) {
+    case EIO:
+    case EILSEQ:
+    case EUCLEAN:
+    case EBADMSG:
+    case ENOENT:
+      return true;
+    default:
+      return false;
+  }
+}
 
 // The right to rename or remove the file of one chunk.
 class ChunkStore::Claim {
@@ -79,93 +130,6 @@ class ChunkStore::Claim {
   const ChunkId chunk_;
 };
 
-ChunkUpload::ChunkUpload(ChunkStore& store, const ChunkRef& chunk,
-                         std::string path)
-    : store_(&store), chunk_(chunk), path_(std::move(path)) {}
-
-ChunkUpload::ChunkUpload(ChunkUpload&& other) noexcept
-    : store_(std::exchange(other.store_, nullptr)),
-      chunk_(other.chunk_),
-      path_(std::move(other.path_)),
-      file_(std::move(other.file_)),
-      created_(other.created_),
-      digest_(std::move(other.digest_)),
-      received_bytes_(other.received_bytes_) {}
-
-ChunkUpload::~ChunkUpload() {
-  if (store_ == nullptr) {
-    return;
-  }
-  file_.reset();
-  if (created_) {
-    (void)store_->RemoveFile(path_, chunk_.size_bytes);  // nobody left to tell
-  } else {
-    store_->budget_.Return(chunk_.size_bytes);
-  }
-}
-
-void ChunkUpload::StartAnew() {
-  file_.reset();
-  digest_ = Sha256();
-  received_bytes_ = 0;
-}
-
-Status ChunkUpload::Put(uint64_t offset, std::span<const std::byte> bytes) {
-  CLEW_CHECK(store_ != nullptr, "a part for a finished upload");
-  if (offset > received_bytes_) {
-    return InvalidArgument(
-        "chunk {}: part at offset {}, received are {} bytes; send from there",
-        chunk_.id.hex(), offset, received_bytes_);
-  }
-  if (bytes.size() > chunk_.size_bytes - offset) {
-    return InvalidArgument(
-        "chunk {}: part of {} bytes at offset {}, the chunk has {} bytes",
-        chunk_.id.hex(), bytes.size(), offset, chunk_.size_bytes);
-  }
-  const uint64_t known = received_bytes_ - offset;
-  if (bytes.size() <= known) {
-    return {};
-  }
-  const auto fresh = bytes.subspan(known);
-  if (file_ == nullptr) {
-    created_ = true;  // perhaps, even if it fails
-    CLEW_ASSIGN_OR_RETURN(file, store_->files_.Create(path_));
-    file_ = std::move(file);
-  }
-  if (Status written = file_->Append(fresh); !written) {
-    StartAnew();
-    return written;
-  }
-  digest_.Add(fresh);
-  received_bytes_ += fresh.size();
-  return {};
-}
-
-Status ChunkUpload::Finish() {
-  CLEW_CHECK(store_ != nullptr, "an upload finished twice");
-  if (received_bytes_ < chunk_.size_bytes) {
-    return InvalidArgument(
-        "chunk {}: finished after {} of {} bytes; send from there",
-        chunk_.id.hex(), received_bytes_, chunk_.size_bytes);
-  }
-  const ChunkId found(digest_.Finish());
-  const Status synced = found == chunk_.id ? file_->Sync() : Status();
-  StartAnew();
-  if (found != chunk_.id || !synced) {
-    (void)store_->files_.RemoveAll(path_);  // the next part truncates it
-  }
-  if (found != chunk_.id) {
-    return CorruptInput(
-        "chunk {}: the {} bytes sent have digest {}; send it again from its "
-        "start",
-        chunk_.id.hex(), chunk_.size_bytes, found.hex());
-  }
-  CLEW_RETURN_IF_ERROR(synced);
-  CLEW_RETURN_IF_ERROR(store_->Publish(chunk_, path_));
-  store_ = nullptr;
-  return {};
-}
-
 Result<std::unique_ptr<ChunkStore>> ChunkStore::Open(FileSystem& files,
                                                      DiskBudget& budget,
                                                      Options options) {
@@ -186,6 +150,31 @@ Status ChunkStore::Recover() {
   CLEW_ASSIGN_OR_RETURN(names, NamesIn(folder + "/chunks"));
   for (const std::string& name : names) {
     CLEW_RETURN_IF_ERROR(RecoverShard(name));
+  }
+  return RecoverAside();
+}
+
+// A chunk that was healed is there under both names until this removes the
+// other one.
+Status ChunkStore::RecoverAside() {
+  const std::string folder = options_.folder + "/damaged";
+  if (!Exists(folder)) {
+    return {};
+  }
+  CLEW_ASSIGN_OR_RETURN(files, NamesIn(folder));
+  for (const std::string& file : files) {
+    const std::string path = fmt::format("{}/{}", folder, file);
+    const auto id = ChunkId::Parse(file);
+    const auto size_bytes = ChunkSize(path);
+    if (!id || !size_bytes) {
+      strangers_.push_back(path);
+    } else if (chunks_.contains(*id)) {
+      CLEW_RETURN_IF_ERROR(files_.RemoveAll(path));
+    } else {
+      chunks_[*id] = {.size_bytes = *size_bytes, .asked_s = options_.now_s()};
+      damaged_[*id] = fmt::format("{:?} was set aside", path);
+      budget_.TakeAnyway(*size_bytes);
+    }
   }
   return {};
 }
@@ -222,9 +211,52 @@ std::string ChunkStore::PathOf(const ChunkId& chunk) const {
          name;
 }
 
+std::string ChunkStore::AsidePath(const ChunkId& chunk) const {
+  return options_.folder + "/damaged/" + chunk.hex();
+}
+
+std::optional<ChunkRef> ChunkStore::StoredAs(const ChunkId& chunk) const {
+  const std::lock_guard lock(mutex_);
+  const auto at = chunks_.find(chunk);
+  if (at == chunks_.end()) {
+    return std::nullopt;
+  }
+  return ChunkRef{.id = chunk, .size_bytes = at->second.size_bytes};
+}
+
+bool ChunkStore::IsDamaged(const ChunkId& chunk) const {
+  const std::lock_guard lock(mutex_);
+  return damaged_.contains(chunk);
+}
+
 std::string ChunkStore::NewIncomingPath() {
   const std::lock_guard lock(mutex_);
   return fmt::format("{}/incoming/{}", options_.folder, next_incoming_++);
+}
+
+void ChunkStore::SetSound(const ChunkId& chunk) {
+  const uint64_t now_s = options_.now_s();
+  const std::lock_guard lock(mutex_);
+  if (const auto at = chunks_.find(chunk); at != chunks_.end()) {
+    at->second.sound_s = now_s;
+  }
+}
+
+bool ChunkStore::IsTrusted(const ChunkId& chunk) const {
+  const uint64_t now_s = options_.now_s();
+  const std::lock_guard lock(mutex_);
+  const auto at = chunks_.find(chunk);
+  return at != chunks_.end() && at->second.sound_s &&
+         now_s - *at->second.sound_s < kTrust_s;
+}
+
+void ChunkStore::Verify(std::span<const ChunkRef> chunks) {
+  for (const ChunkRef& chunk : chunks) {
+    const auto stored = StoredAs(chunk.id);
+    if (stored && !IsDamaged(chunk.id) && !IsTrusted(chunk.id)) {
+      (void)ReadOrSetAside(*stored);  // Missing tells
+    }
+  }
 }
 
 std::vector<ChunkRef> ChunkStore::Missing(std::span<const ChunkRef> chunks) {
@@ -233,7 +265,7 @@ std::vector<ChunkRef> ChunkStore::Missing(std::span<const ChunkRef> chunks) {
   std::vector<ChunkRef> missing;
   for (const ChunkRef& chunk : chunks) {
     const auto at = chunks_.find(chunk.id);
-    if (at == chunks_.end()) {
+    if (at == chunks_.end() || damaged_.contains(chunk.id)) {
       missing.push_back(chunk);
     } else {
       at->second.asked_s = now_s;
@@ -275,7 +307,7 @@ bool ChunkStore::AskFor(const ChunkId& chunk) {
   const uint64_t now_s = options_.now_s();
   const std::lock_guard lock(mutex_);
   const auto at = chunks_.find(chunk);
-  if (at == chunks_.end()) {
+  if (at == chunks_.end() || damaged_.contains(chunk)) {
     return false;
   }
   at->second.asked_s = now_s;
@@ -295,10 +327,27 @@ Status ChunkStore::Publish(const ChunkRef& chunk, const std::string& path) {
     }
     return renamed;
   }
-  const uint64_t now_s = options_.now_s();
-  const std::lock_guard lock(mutex_);
-  chunks_[chunk.id] = {.size_bytes = chunk.size_bytes, .asked_s = now_s};
+  Enter(chunk);
   return {};
+}
+
+void ChunkStore::Enter(const ChunkRef& chunk) {
+  const uint64_t now_s = options_.now_s();
+  uint64_t aside_bytes = 0;
+  {
+    const std::lock_guard lock(mutex_);
+    Entry& entry = chunks_[chunk.id];
+    if (damaged_.erase(chunk.id) > 0) {
+      ++damage_version_;
+      aside_bytes = entry.size_bytes;
+    }
+    entry.size_bytes = chunk.size_bytes;
+    entry.asked_s = now_s;
+    entry.sound_s = now_s;
+  }
+  if (aside_bytes > 0) {
+    (void)RemoveFile(AsidePath(chunk.id), aside_bytes);  // else by Recover
+  }
 }
 
 Status ChunkStore::RemoveFile(const std::string& path, uint64_t size_bytes) {
@@ -308,26 +357,124 @@ Status ChunkStore::RemoveFile(const std::string& path, uint64_t size_bytes) {
 }
 
 Result<std::vector<std::byte>> ChunkStore::Read(const ChunkRef& chunk) {
-  CLEW_ASSIGN_OR_RETURN(bytes, ReadWholeFile(PathOf(chunk.id)));
-  if (bytes.size() != chunk.size_bytes ||
-      ChunkId(transfer::Sha256Of(bytes)) != chunk.id) {
-    return CorruptInput(
-        "{:?}: {} bytes with digest {}, wanted {} bytes with the digest of the "
-        "name; the disk lost or changed them, remove the bundle and send it "
-        "again",
-        PathOf(chunk.id), bytes.size(), ToHex(transfer::Sha256Of(bytes)),
-        chunk.size_bytes);
+  if (IsDamaged(chunk.id)) {
+    return std::unexpected(DamageOf(chunk.id));
   }
-  return std::move(bytes);
+  auto bytes = ReadSound(chunk, PathOf(chunk.id));
+  if (!bytes && IsDamage(bytes.error())) {
+    return ReadOrSetAside(chunk);
+  }
+  if (bytes) {
+    SetSound(chunk.id);
+  }
+  return bytes;
+}
+
+// What `chunk` says of its size may be a stranger's: a chunk is judged by the
+// size that it was stored with.
+Result<std::vector<std::byte>> ChunkStore::ReadOrSetAside(
+    const ChunkRef& chunk) {
+  const Claim claim(*this, chunk.id);
+  const auto stored = StoredAs(chunk.id);
+  if (!stored || stored->size_bytes != chunk.size_bytes) {
+    return CorruptInput("chunk {}: stored are {} bytes, wanted {}",
+                        chunk.id.hex(), stored ? stored->size_bytes : 0,
+                        chunk.size_bytes);
+  }
+  if (IsDamaged(chunk.id)) {
+    return std::unexpected(DamageOf(chunk.id));
+  }
+  auto bytes = ReadSound(chunk, PathOf(chunk.id));
+  if (bytes) {
+    SetSound(chunk.id);
+  }
+  if (bytes || !IsDamage(bytes.error())) {
+    return bytes;
+  }
+  const std::string why = bytes.error().message;
+  if (const auto place = TakeOut(chunk.id, [](const Entry&) { return true; })) {
+    (void)RemoveFile(place->path, place->size_bytes);  // else by the next Open
+  } else {
+    SetAside(chunk.id, why);
+  }
+  return std::unexpected(DamageError(chunk.id, why));
+}
+
+void ChunkStore::SetAside(const ChunkId& chunk, const std::string& why) {
+  {
+    const std::lock_guard lock(mutex_);
+    damaged_[chunk] = why;
+    ++damage_version_;
+  }
+  // Where the disk cannot do it, the next start has the file under its name
+  // again, and finds it damaged again.
+  const std::string folder = options_.folder + "/damaged";
+  if (MakeFolder(files_, folder) &&
+      files_.Rename(PathOf(chunk), AsidePath(chunk))) {
+    (void)files_.SyncDirectory(folder);
+  }
+}
+
+Status ChunkStore::PutBack(const ChunkRef& chunk) {
+  const Claim claim(*this, chunk.id);
+  if (!IsDamaged(chunk.id)) {
+    return {};  // an upload was first
+  }
+  DropCached(AsidePath(chunk.id));
+  if (!ReadSound(chunk, AsidePath(chunk.id))) {
+    return std::unexpected(DamageOf(chunk.id));
+  }
+  CLEW_RETURN_IF_ERROR(Rename(chunk, AsidePath(chunk.id)));
+  const std::lock_guard lock(mutex_);
+  damaged_.erase(chunk.id);
+  ++damage_version_;
+  return {};
+}
+
+Status ChunkStore::Scrub(const ChunkRef& chunk) {
+  if (IsDamaged(chunk.id)) {
+    return PutBack(chunk);
+  }
+  DropCached(PathOf(chunk.id));
+  CLEW_RETURN_IF_ERROR(Read(chunk));
+  DropCached(PathOf(chunk.id));  // it would push out what others read
+  return {};
+}
+
+Error ChunkStore::DamageOf(const ChunkId& chunk) const {
+  const std::lock_guard lock(mutex_);
+  const auto at = damaged_.find(chunk);
+  return DamageError(chunk, at == damaged_.end() ? "healed now" : at->second);
+}
+
+std::map<ChunkId, std::string> ChunkStore::Damaged() const {
+  const std::lock_guard lock(mutex_);
+  return damaged_;
+}
+
+bool ChunkStore::HasDamage(std::span<const ChunkRef> chunks) const {
+  const std::lock_guard lock(mutex_);
+  return !damaged_.empty() &&
+         std::ranges::any_of(chunks, [&](const ChunkRef& chunk) {
+           return damaged_.contains(chunk.id);
+         });
+}
+
+uint64_t ChunkStore::damage_version() const {
+  const std::lock_guard lock(mutex_);
+  return damage_version_;
 }
 
 Status ChunkStore::Hold(std::span<const ChunkRef> chunks) {
-  const std::lock_guard lock(mutex_);
+  std::unique_lock lock(mutex_);
   uint64_t missing = 0;
+  std::optional<ChunkId> damaged;
   for (const ChunkRef& chunk : chunks) {
     const auto at = chunks_.find(chunk.id);
     if (at == chunks_.end()) {
       ++missing;
+    } else if (damaged_.contains(chunk.id)) {
+      damaged = chunk.id;
     } else if (at->second.size_bytes != chunk.size_bytes) {
       return CorruptInput("chunk {}: stored are {} bytes, the list says {}",
                           chunk.id.hex(), at->second.size_bytes,
@@ -338,10 +485,41 @@ Status ChunkStore::Hold(std::span<const ChunkRef> chunks) {
     return InvalidArgument("{} of {} chunks are missing; send them first",
                            missing, chunks.size());
   }
+  if (damaged) {
+    lock.unlock();
+    return std::unexpected(DamageOf(*damaged));
+  }
   for (const ChunkRef& chunk : chunks) {
     ++chunks_.find(chunk.id)->second.holders;
   }
   return {};
+}
+
+void ChunkStore::HoldStored(std::span<const ChunkRef> chunks) {
+  const uint64_t now_s = options_.now_s();
+  std::vector<std::pair<ChunkRef, uint64_t>> others;  // and their size on disk
+  {
+    const std::lock_guard lock(mutex_);
+    for (const ChunkRef& chunk : chunks) {
+      Entry& entry = chunks_[chunk.id];
+      ++entry.holders;
+      entry.asked_s = now_s;
+      if (entry.size_bytes != chunk.size_bytes) {
+        others.emplace_back(chunk, entry.size_bytes);
+        entry.size_bytes = chunk.size_bytes;
+      }
+    }
+  }
+  for (const auto& [chunk, found_bytes] : others) {
+    budget_.Return(found_bytes);
+    budget_.TakeAnyway(chunk.size_bytes);
+    const Claim claim(*this, chunk.id);
+    if (!IsDamaged(chunk.id)) {
+      SetAside(chunk.id,
+               fmt::format("{:?}: {} bytes, wanted {}", PathOf(chunk.id),
+                           found_bytes, chunk.size_bytes));
+    }
+  }
 }
 
 void ChunkStore::Release(std::span<const ChunkRef> chunks) {
@@ -356,16 +534,20 @@ void ChunkStore::Release(std::span<const ChunkRef> chunks) {
   }
 }
 
-std::optional<uint64_t> ChunkStore::TakeOut(const ChunkId& chunk,
-                                            const RemovalRule& rule) {
+std::optional<ChunkStore::Place> ChunkStore::TakeOut(const ChunkId& chunk,
+                                                     const RemovalRule& rule) {
   const std::lock_guard lock(mutex_);
   const auto at = chunks_.find(chunk);
   if (at == chunks_.end() || at->second.holders > 0 || !rule(at->second)) {
     return std::nullopt;
   }
-  const uint64_t size_bytes = at->second.size_bytes;
+  Place place{.path = PathOf(chunk), .size_bytes = at->second.size_bytes};
   chunks_.erase(at);
-  return size_bytes;
+  if (damaged_.erase(chunk) > 0) {
+    ++damage_version_;
+    place.path = AsidePath(chunk);
+  }
+  return place;
 }
 
 Result<size_t> ChunkStore::RemoveUnheld(std::span<const ChunkRef> chunks,
@@ -373,8 +555,8 @@ Result<size_t> ChunkStore::RemoveUnheld(std::span<const ChunkRef> chunks,
   size_t removed = 0;
   for (const ChunkRef& chunk : chunks) {
     const Claim claim(*this, chunk.id);
-    if (const auto size_bytes = TakeOut(chunk.id, rule)) {
-      CLEW_RETURN_IF_ERROR(RemoveFile(PathOf(chunk.id), *size_bytes));
+    if (const auto place = TakeOut(chunk.id, rule)) {
+      CLEW_RETURN_IF_ERROR(RemoveFile(place->path, place->size_bytes));
       ++removed;
     }
   }
@@ -402,6 +584,16 @@ std::vector<ChunkRef> ChunkStore::Unheld() const {
     }
   }
   return unheld;
+}
+
+std::optional<ChunkRef> ChunkStore::After(
+    const std::optional<ChunkId>& last) const {
+  const std::lock_guard lock(mutex_);
+  const auto at = last ? chunks_.upper_bound(*last) : chunks_.begin();
+  if (at == chunks_.end()) {
+    return std::nullopt;
+  }
+  return ChunkRef{.id = at->first, .size_bytes = at->second.size_bytes};
 }
 
 }  // namespace clew::collector

@@ -76,17 +76,28 @@ class ChunkUpload {
   uint64_t received_bytes_ = 0;
 };
 
+// Whether an error of a read says that the disk lost or changed the bytes, and
+// not that the system has no memory or descriptors for the moment.
+bool IsDamage(const Error& error);
+
 // Chunks under their names:
 //
 //     <folder>/incoming/<number>      being written; removed when opened
 //     <folder>/chunks/ab/<sha256>     whole, synced before it got the name
+//     <folder>/damaged/<sha256>       set aside: not the bytes of its name
 //
 // A chunk is in the store from the moment its name is durable. It stays while
 // anybody holds it, and for `keep_s` after somebody asked for it.
+//
+// A damaged chunk is one that bundles need and whose bytes the disk lost,
+// changed or cannot read. It is missing for whoever asks, so the next upload of
+// any bundle with it brings it again and heals all that hold it; what is left
+// of it is set aside until then.
 // Thread-safe. One at a time for a folder (BundleStore locks it).
 class ChunkStore {
  public:
   static constexpr uint64_t kKeepDay_s = 24 * 60 * 60;
+  static constexpr uint64_t kTrust_s = 24 * 60 * 60;
   struct Options {
     std::string folder;
     uint64_t keep_s = kKeepDay_s;
@@ -99,19 +110,27 @@ class ChunkStore {
   [[nodiscard]] static Result<std::unique_ptr<ChunkStore>> Open(
       FileSystem& files, DiskBudget& budget, Options options);
 
+  // Reads those of `chunks` that are here and that nobody has read or written
+  // for kTrust_s: what is damaged is missing afterwards. To be asked before
+  // somebody is told that they need not be sent. What cannot be tried stays.
+  void Verify(std::span<const ChunkRef> chunks);
   // Those of `chunks` that must be sent, in order; asks for the others.
   std::vector<ChunkRef> Missing(std::span<const ChunkRef> chunks);
   // kLimit: over the budget. kInvalidArgument: a size that no chunk has.
   // The store must outlive the upload.
   [[nodiscard]] Result<ChunkUpload> Begin(const ChunkRef& chunk);
-  // The bytes, their digest checked. kCorruptInput: not the bytes of that name.
-  // kSystem: not there or cannot be read.
+  // The bytes, their digest checked. kCorruptInput: they are not those of that
+  // name, or the disk cannot read them; the chunk is damaged from then on.
+  // kSystem: it is not there, or cannot be read for another reason.
   [[nodiscard]] Result<std::vector<std::byte>> Read(const ChunkRef& chunk);
 
   // Keeps all of `chunks` until Release, or none: kInvalidArgument where some
-  // are missing, kCorruptInput where one is there with another size.
+  // are missing, kCorruptInput where one is damaged or there with another size.
   // REQUIRES: each once.
   [[nodiscard]] Status Hold(std::span<const ChunkRef> chunks);
+  // The same for a list that was stored before this start: what it names and
+  // is not there, or with another size, is damaged.
+  void HoldStored(std::span<const ChunkRef> chunks);
   // REQUIRES: held.
   void Release(std::span<const ChunkRef> chunks);
 
@@ -123,6 +142,21 @@ class ChunkStore {
 
   // Chunks that nobody holds, ascending.
   std::vector<ChunkRef> Unheld() const;
+  // The first chunk behind `last`, by id; nullopt: none. nullopt `last`: the
+  // first of all.
+  std::optional<ChunkRef> After(const std::optional<ChunkId>& last) const;
+
+  // Reads a chunk from the disk, not from the system's memory; one that is not
+  // right is damaged from then on, and a damaged one whose bytes are right
+  // after all (the disk could not read them for a while) is put back.
+  // kCorruptInput: it is damaged, and removed where nobody holds it. kSystem:
+  // it could not be tried, or is gone.
+  [[nodiscard]] Status Scrub(const ChunkRef& chunk);
+  bool HasDamage(std::span<const ChunkRef> chunks) const;
+  // What was found damaged and is not healed, and why.
+  std::map<ChunkId, std::string> Damaged() const;
+  // Another number after every change of Damaged().
+  uint64_t damage_version() const;
   // Files below chunks/ that are no chunks; found by Open, left alone.
   const std::vector<std::string>& strangers() const { return strangers_; }
   std::string PathOf(const ChunkId& chunk) const;
@@ -135,6 +169,7 @@ class ChunkStore {
     uint64_t size_bytes = 0;
     uint64_t holders = 0;
     uint64_t asked_s = 0;
+    std::optional<uint64_t> sound_s{};  // when its bytes were right
   };
   class Claim;
   using RemovalRule = std::function<bool(const Entry&)>;
@@ -152,12 +187,35 @@ class ChunkStore {
   // Removes a file that is not in the index and gives its bytes back; where it
   // cannot be removed they stay counted until the next Open.
   [[nodiscard]] Status RemoveFile(const std::string& path, uint64_t size_bytes);
-  // False if it is not there.
+  // False if it is not there, or damaged.
   bool AskFor(const ChunkId& chunk);
+  // What a chunk's file is, and what it counts in the budget.
+  struct Place {
+    std::string path;
+    uint64_t size_bytes = 0;
+  };
   // Takes a chunk that nobody holds and that `rule` gives up out of the index;
-  // its size, or nullopt if it stays. REQUIRES: claimed.
-  std::optional<uint64_t> TakeOut(const ChunkId& chunk,
-                                  const RemovalRule& rule);
+  // nullopt if it stays. REQUIRES: claimed.
+  std::optional<Place> TakeOut(const ChunkId& chunk, const RemovalRule& rule);
+  // The chunk was written anew: what was set aside of it goes.
+  // REQUIRES: claimed.
+  void Enter(const ChunkRef& chunk);
+
+  std::string AsidePath(const ChunkId& chunk) const;
+  [[nodiscard]] Status RecoverAside();
+  // Reads once more while nobody replaces it, and sets it aside if it is not
+  // right. Errors as Read.
+  [[nodiscard]] Result<std::vector<std::byte>> ReadOrSetAside(
+      const ChunkRef& chunk);
+  // REQUIRES: claimed.
+  void SetAside(const ChunkId& chunk, const std::string& why);
+  [[nodiscard]] Status PutBack(const ChunkRef& chunk);
+  [[nodiscard]] Error DamageOf(const ChunkId& chunk) const;
+  // With its size; nullopt: not in the index.
+  std::optional<ChunkRef> StoredAs(const ChunkId& chunk) const;
+  void SetSound(const ChunkId& chunk);
+  bool IsTrusted(const ChunkId& chunk) const;
+  bool IsDamaged(const ChunkId& chunk) const;
   [[nodiscard]] Result<size_t> RemoveUnheld(std::span<const ChunkRef> chunks,
                                             const RemovalRule& rule);
 
@@ -169,6 +227,8 @@ class ChunkStore {
   mutable std::mutex mutex_;  // for all below, never held over I/O
   std::condition_variable claim_ended_;
   std::map<ChunkId, Entry> chunks_;
+  std::map<ChunkId, std::string> damaged_;  // of chunks_, and why
+  uint64_t damage_version_ = 0;
   std::set<ChunkId> claimed_;  // names that one thread renames or removes
   uint64_t next_incoming_ = 0;
 

@@ -20,7 +20,9 @@
 #include "collector/intake.h"
 #include "collector/jobs.h"
 #include "collector/retention.h"
+#include "collector/retention_clock.h"
 #include "collector/schedule_store.h"
+#include "collector/scrubber.h"
 #include "collector/service.h"
 #include "collector/service_metrics.h"
 #include "collector/socket.h"
@@ -108,8 +110,10 @@ struct Collector::Parts {
       : config(used_config), log(used_log) {}
 
   [[nodiscard]] Status Start();
+  [[nodiscard]] Status StartClock();
   [[nodiscard]] Status StartService();
   [[nodiscard]] Status StartJobs();
+  void StartScrubber();
   [[nodiscard]] Status StartWeb();
   [[nodiscard]] Status StartServer();
   // What a killed collector held, a child that it had just forked holds a
@@ -122,10 +126,12 @@ struct Collector::Parts {
   const CollectorConfig config;
   Log& log;
   Storage storage;
+  std::unique_ptr<RetentionClock> clock;
   std::unique_ptr<DailyUsage> usage;
   std::unique_ptr<Authenticator> authenticator;
   std::unique_ptr<JobRunner> jobs;
   std::unique_ptr<Service> service;
+  std::unique_ptr<Scrubber> scrubber;
   std::unique_ptr<web::Server> web;
   std::unique_ptr<GrpcServer> server;
 
@@ -136,6 +142,17 @@ struct Collector::Parts {
   std::thread housekeeper;
 };
 
+// On the first start bundles are no older than the latest of them says.
+Status Collector::Parts::StartClock() {
+  CLEW_ASSIGN_OR_RETURN(latest, storage.catalogue->Bundles({.limit = 1}));
+  const int64_t begin_s =
+      latest.rows.empty() ? Wall_s()
+                          : std::min(Wall_s(), latest.rows[0].received_at_s);
+  clock = std::make_unique<RetentionClock>(
+      PosixFileSystem(), config.data + "/retention-clock", begin_s, Steady_s());
+  return {};
+}
+
 Status Collector::Parts::StartService() {
   CLEW_ASSIGN_OR_RETURN(
       opened_usage, DailyUsage::Open(PosixFileSystem(),
@@ -143,6 +160,10 @@ Status Collector::Parts::StartService() {
                                       .limit_bytes = config.host_bytes_per_day,
                                       .now_s = Wall_s}));
   usage = std::move(opened_usage);
+  if (!usage->damage().empty()) {
+    log.Write(Log::Priority::kError, "usage_damaged",
+              {{"message", usage->damage()}});
+  }
   CLEW_ASSIGN_OR_RETURN(
       made_authenticator,
       Authenticator::Create(
@@ -157,7 +178,8 @@ Status Collector::Parts::StartService() {
   options.disk_free_bytes_min = config.disk_free_bytes_min;
   options.disk_free_bytes = [this] { return FreeBytes(config.data); };
   options.program = "clew-collector " CLEW_VERSION;
-  options.wall_s = Wall_s;
+  // A clock that was set back makes no bundle look old.
+  options.wall_s = [this] { return std::max(Wall_s(), clock->now_s()); };
   options.steady_s = Steady_s;
   options.committed = [this] { jobs->Wake(); };
   service = std::make_unique<Service>(
@@ -183,6 +205,22 @@ Status Collector::Parts::StartJobs() {
                                 *storage.schedules));
   jobs = std::move(started);
   return {};
+}
+
+void Collector::Parts::StartScrubber() {
+  if (config.scrub_bytes_per_s == 0) {
+    return;
+  }
+  Scrubber::Options options;
+  options.path = config.data + "/scrub";
+  options.bytes_per_s = config.scrub_bytes_per_s;
+  options.period_s = config.scrub_period_s;
+  options.now_s = Wall_s;
+  options.report = [this](std::string_view line) {
+    log.WriteOnce(Log::Priority::kError, "scrub", std::string(line),
+                  {{"message", std::string(line)}});
+  };
+  scrubber = Scrubber::Start(PosixFileSystem(), options, *storage.store);
 }
 
 Status Collector::Parts::StartWeb() {
@@ -245,14 +283,24 @@ Status Collector::Parts::Retain() {
     return {};
   }
   retain_at_s = Steady_s() + kRetentionPeriod_s;
+  CLEW_RETURN_IF_ERROR(clock->Advance(Wall_s(), Steady_s()));
   RetentionOptions options;
+  options.keep_last_of_group = clock->IsBehind();
+  if (clock->IsBehind()) {
+    log.WriteOnce(Log::Priority::kWarning, "clock_jumped", "clock_jumped",
+                  {{"message",
+                    "the system's clock is ahead of the time that the "
+                    "collector has seen pass; bundles grow old twice as fast "
+                    "until that has caught up, and the last of a group stays"},
+                   {"behind_s", fmt::to_string(Wall_s() - clock->now_s())}});
+  }
   options.age_limit_s = config.retention_s;
   options.bytes_limit = config.retention_bytes != 0
                             ? config.retention_bytes
                             : config.store_bytes_max / 10 * 9;
   CLEW_ASSIGN_OR_RETURN(
       done, ApplyRetention(options, *storage.store, *storage.catalogue,
-                           *storage.schedules, Wall_s()));
+                           *storage.schedules, clock->now_s()));
   if (done.too_old + done.too_much > 0) {
     log.Write(Log::Priority::kInfo, "removed",
               {{"too_old", fmt::to_string(done.too_old)},
@@ -311,8 +359,10 @@ Status Collector::Parts::Start() {
     log.Write(Log::Priority::kError, "damaged",
               {{"list", name}, {"message", why}});
   }
+  CLEW_RETURN_IF_ERROR(StartClock());
   CLEW_RETURN_IF_ERROR(StartJobs());
   CLEW_RETURN_IF_ERROR(StartService());
+  StartScrubber();
   CLEW_RETURN_IF_ERROR(WhenFree([this] { return StartWeb(); }));
   CLEW_RETURN_IF_ERROR(WhenFree([this] { return StartServer(); }));
   housekeeper = std::thread([this] { KeepHouse(); });
@@ -351,6 +401,9 @@ void Collector::Stop() {
   parts.stop_asked.notify_all();
   if (parts.housekeeper.joinable()) {
     parts.housekeeper.join();
+  }
+  if (parts.scrubber != nullptr) {
+    parts.scrubber->Stop();
   }
   if (parts.server != nullptr) {
     parts.server->Stop(kGrace_s);

@@ -52,6 +52,9 @@ Status ReadLimits(ConfigFile& file, CollectorConfig* config) {
   CLEW_RETURN_IF_ERROR(
       seconds("chunk_keep_time", kYear, &config->chunk_keep_s));
   CLEW_RETURN_IF_ERROR(
+      bytes("scrub_bytes_per_s", 0, &config->scrub_bytes_per_s));
+  CLEW_RETURN_IF_ERROR(seconds("scrub_period", kYear, &config->scrub_period_s));
+  CLEW_RETURN_IF_ERROR(
       file.Seconds("", "retention_time", 0, 100 * kYear, &config->retention_s));
   return bytes("retention_bytes", 0, &config->retention_bytes);
 }
@@ -97,6 +100,10 @@ const char* const kConfigHelp =
   memory_bytes_max = 64M          of the network's buffers
   idle_time_max = 60              a transfer that stands still so long is ended
   chunk_keep_time = 1d            of chunks that no bundle needs
+  scrub_bytes_per_s = 8M          read from the store in the background, to find
+                                  what the disk lost; 0: nothing
+  scrub_period = 7d               from the begin of one walk through the store to
+                                  the next
   retention_time = 0              bundles older than this go, the last of their
                                   group last; 0: none goes for its age
   retention_bytes = 0             above this the oldest go; 0: nine tenths of

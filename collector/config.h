@@ -37,6 +37,8 @@ struct CollectorConfig {
   uint64_t memory_bytes_max = uint64_t{64} << 20;
   uint64_t idle_s_max = 60;
   uint64_t chunk_keep_s = 24 * 60 * 60;
+  uint64_t scrub_bytes_per_s = uint64_t{8} << 20;  // 0: none
+  uint64_t scrub_period_s = 7 * 24 * 60 * 60;
   uint64_t retention_s = 0;      // 0: none
   uint64_t retention_bytes = 0;  // 0: nine tenths of store_bytes_max
 

@@ -34,9 +34,15 @@ Result<std::unique_ptr<DailyUsage>> DailyUsage::Open(FileSystem& files,
   if (!std::filesystem::exists(options.path, error)) {
     return usage;
   }
-  CLEW_ASSIGN_OR_RETURN(bytes, ReadWholeFile(options.path));
-  CLEW_RETURN_IF_ERROR(usage->Parse(
-      {reinterpret_cast<const char*>(bytes.data()), bytes.size()}));
+  const auto bytes = ReadWholeFile(options.path);
+  const Status read =
+      bytes ? usage->Parse(
+                  {reinterpret_cast<const char*>(bytes->data()), bytes->size()})
+            : std::unexpected(bytes.error());
+  if (!read) {
+    usage->damage_ = read.error().message;
+    usage->changed_ = true;
+  }
   const std::lock_guard lock(usage->mutex_);
   usage->Turn();
   return usage;
@@ -45,15 +51,16 @@ Result<std::unique_ptr<DailyUsage>> DailyUsage::Open(FileSystem& files,
 Status DailyUsage::Parse(std::string_view text) {
   const auto corrupt = [&] {
     return CorruptInput(
-        "{:?} is no list of what hosts sent today; remove it, and counting "
-        "begins at 0",
-        options_.path);
+        "{:?} is damaged: {} hosts of what was sent today are read, the others "
+        "begin at 0",
+        options_.path, bytes_.size());
   };
   if (!text.starts_with(kMagic)) {
     return corrupt();
   }
   text.remove_prefix(kMagic.size());
   if (!TakeNumber(text, '\n', &day_)) {
+    day_ = Today();
     return corrupt();
   }
   while (!text.empty()) {

@@ -31,12 +31,15 @@ class DailyUsage {
     std::function<int64_t()> now_s;  // since 1970
   };
 
-  // kCorruptInput: not a file of ours; it may be removed. kSystem.
+  // Of a file that is damaged, what can be read counts, and damage() says so:
+  // counters are no reason to stand still.
   [[nodiscard]] static Result<std::unique_ptr<DailyUsage>> Open(
       FileSystem& files, const Options& options);
 
   // kLimit where `bytes` more are too many for today; says what to do.
   [[nodiscard]] Status Check(const std::string& host, uint64_t bytes);
+  // What was wrong with the file; empty: nothing.
+  const std::string& damage() const { return damage_; }
   void Add(const std::string& host, uint64_t bytes);
   uint64_t LeftToday(const std::string& host);
   // Does nothing where nothing was added. kSystem: the old file is there.
@@ -52,6 +55,7 @@ class DailyUsage {
 
   FileSystem& files_;
   const Options options_;
+  std::string damage_;
   std::mutex save_mutex_;  // over I/O
   std::mutex mutex_;
   int64_t day_ = 0;

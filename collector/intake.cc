@@ -125,12 +125,16 @@ Result<std::set<BundleId>> IdsIn(const Catalogue& catalogue) {
 Result<NewBundle> DescribeStored(BundleStore& store, const BundleId& id,
                                  int64_t now_s) {
   CLEW_ASSIGN_OR_RETURN(list, store.ReadList(id));
-  auto bundle = Describe(store.chunks(), list, kHostNotKnown, now_s);
+  CLEW_ASSIGN_OR_RETURN(kept, store.ReadReceipt(id));
+  const Receipt receipt =
+      kept.value_or(Receipt{.host = kHostNotKnown, .received_at_s = now_s});
+  auto bundle =
+      Describe(store.chunks(), list, receipt.host, receipt.received_at_s);
   if (bundle || bundle.error().code == ErrorCode::kSystem) {
     return bundle;
   }
-  NewBundle unknown = Unnamed(id, kHostNotKnown);
-  unknown.received_at_s = now_s;
+  NewBundle unknown = Unnamed(id, receipt.host);
+  unknown.received_at_s = receipt.received_at_s;
   unknown.size_bytes = list.size_bytes();
   return unknown;
 }
@@ -166,10 +170,31 @@ Result<Reconciled> Reconcile(BundleStore& store, Catalogue& catalogue,
     }
   }
   for (const BundleId& id : rows) {
+    if (store.IsDamaged(id)) {
+      continue;  // it is named, and heals
+    }
     CLEW_RETURN_IF_ERROR(catalogue.Remove(id));
     ++done.removed;
   }
   return done;
+}
+
+Status AddReceipts(BundleStore& store, const Catalogue& catalogue,
+                   size_t most) {
+  size_t added = 0;
+  for (const BundleId& id : store.WithoutReceipt()) {
+    if (added == most) {
+      return {};
+    }
+    CLEW_ASSIGN_OR_RETURN(row, catalogue.Bundle(id));
+    if (!row || row->host == kHostNotKnown || store.IsDamaged(id)) {
+      continue;
+    }
+    CLEW_RETURN_IF_ERROR(store.AddReceipt(
+        id, {.host = row->host, .received_at_s = row->received_at_s}));
+    ++added;
+  }
+  return {};
 }
 
 }  // namespace clew::collector

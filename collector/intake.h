@@ -30,11 +30,16 @@ struct Reconciled {
 };
 
 // Makes the catalogue say what the store has, after a crash or when the
-// catalogue was lost: adds bundles without a row (of
+// catalogue was lost: adds bundles without a row (those without a receipt as of
 // kHostNotKnown, until the host sends it again) and removes rows without a
-// bundle.
+// bundle, but of one that is damaged.
 [[nodiscard]] Result<Reconciled> Reconcile(BundleStore& store,
                                            Catalogue& catalogue, int64_t now_s);
+
+// Gives at most `most` bundles that were stored before there were receipts one
+// from their rows.
+[[nodiscard]] Status AddReceipts(BundleStore& store, const Catalogue& catalogue,
+                                 size_t most);
 
 }  // namespace clew::collector
 

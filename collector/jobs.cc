@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include <cerrno>
 #include <map>
 #include <mutex>
 #include <optional>
@@ -101,6 +102,19 @@ class Runner final : public JobRunner {
     put_off_.erase(id);
   }
 
+  // A full disk says nothing of the bundle, and damage is healed by an upload.
+  bool MayPass(const BundleId& id, const Error& error) const {
+    return error.sys_errno == ENOSPC || error.sys_errno == EDQUOT ||
+           (error.code == ErrorCode::kCorruptInput && store_.IsDamaged(id));
+  }
+  Found PutOff(const BundleId& id, const Error& error) {
+    Report(fmt::format("bundle {}: tried again later: {}", id.hex(),
+                       error.message));
+    Count([](JobCounts& counts) { ++counts.put_off; });
+    Persist(id, [&] { return catalogue_.PutOff(id, options_.put_off_s); });
+    return error.code == ErrorCode::kSystem ? Found::kTrouble : Found::kWork;
+  }
+
   void GiveBack(const BundleId& id) {
     const SolveOutcome broken_off = {.state = BundleState::kStored};
     Persist(id, [&] { return catalogue_.SetSolved(id, broken_off); });
@@ -124,6 +138,9 @@ class Runner final : public JobRunner {
     }
     const BundleId id = *waiting;
     const auto analysis = Analyse(id);
+    if (!analysis && MayPass(id, analysis.error())) {
+      return PutOff(id, analysis.error());
+    }
     if (!analysis && ShouldPutOff(id, analysis.error())) {
       Report(fmt::format("bundle {}: put off: {}", id.hex(),
                          analysis.error().message));
@@ -198,6 +215,9 @@ class Runner final : public JobRunner {
     }
     const BundleId id = *waiting;
     auto outcome = Solve(id);
+    if (!outcome && MayPass(id, outcome.error())) {
+      return PutOff(id, outcome.error());
+    }
     if (!outcome && ShouldPutOff(id, outcome.error())) {
       Report(fmt::format("bundle {}: put off: {}", id.hex(),
                          outcome.error().message));

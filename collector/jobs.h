@@ -29,6 +29,9 @@ struct JobOptions {
   // A worker waits so long after a failure of the system, then twice as long.
   double retry_s = 1;
   double retry_s_max = 60;
+  // A bundle for which there was no room on the disk, or that is damaged, is
+  // tried again after so long; others go first.
+  int64_t put_off_s = 60;
   // One line on what did not go as it should. From any thread.
   std::function<void(std::string_view)> report;
 };
@@ -56,9 +59,10 @@ struct JobCounts {
 // backtraces is grouped by the kind of its failure, one without an answer is
 // kUnsolved and its `why` names the cause. After a failure of the disk or the
 // system the bundle is given back, and the worker waits; the third time that is
-// an outcome, too. A bundle under which the collector died three times is given
-// up (Catalogue::ReturnTaken). A schedule is in `schedules` before the
-// catalogue says kWitness.
+// an outcome, too, unless the disk is full or the bundle is damaged in the
+// store: it is tried again for as long as that lasts. A bundle under which the
+// collector died three times is given up (Catalogue::ReturnTaken). A schedule
+// is in `schedules` before the catalogue says kWitness.
 class JobRunner {
  public:
   // Returns what a crash left as taken, empties the work folder, begins.

@@ -181,6 +181,12 @@ class Retention {
            group->bundles > others_min;
   }
   Result<bool> IsNeededByGroup(const BundleRow& row) {
+    if (options_.keep_last_of_group) {
+      if (row.signature.empty()) {
+        return true;
+      }
+      return IsRepresentative(row, /*others_min=*/0);
+    }
     return IsRepresentative(row, /*others_min=*/1);
   }
   Result<Worth> WorthOf(const BundleRow& row) {

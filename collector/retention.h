@@ -17,6 +17,9 @@ struct RetentionOptions {
   // that were not finished do not count. Below the store's budget, so that
   // uploads find room. 0: none.
   uint64_t bytes_limit = 0;
+  // Nothing goes for its age that is its group's last, or not grouped yet: the
+  // clock may be wrong.
+  bool keep_last_of_group = false;
   size_t removals_max = 1000;  // of one call
 };
 

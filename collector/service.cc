@@ -13,6 +13,7 @@ namespace clew::collector {
 namespace {
 
 constexpr uint64_t kExpirePeriod_s = 600;
+constexpr size_t kReceiptsAtOnce = 100;
 constexpr uint32_t kListRowsDefault = 50;
 
 std::span<const std::byte> BytesOf(const std::string& text) {
@@ -149,18 +150,15 @@ void Service::AddMissing(const Caller& caller,
   }
 }
 
-bool Service::IsStored(const BundleId& id) const {
-  return store_.ReadList(id).has_value();
-}
-
 Result<pb::BeginReply> Service::Begin(const Caller& caller,
                                       const pb::BeginRequest& request) {
   ++counts_.begins;
   CLEW_ASSIGN_OR_RETURN(
       list, FileList::Parse(BytesOf(request.files()), options_.lists));
+  store_.chunks().Verify(list.Chunks());
   pb::BeginReply reply;
   reply.set_bundle(TextOf(list.id().bytes()));
-  if (IsStored(list.id())) {
+  if (store_.IsWhole(list.id())) {
     CLEW_RETURN_IF_ERROR(Enter(list, caller.host));
     reply.set_stored(true);
     return reply;
@@ -210,13 +208,31 @@ Result<pb::CommitReply> Service::Commit(const Caller& caller,
     AddMissing(caller, missing, &reply);
     return reply;
   }
-  // Before it is stored: what has no manifest never becomes a bundle.
-  CLEW_RETURN_IF_ERROR(
-      Describe(store_.chunks(), *list, caller.host, options_.wall_s()));
-  CLEW_RETURN_IF_ERROR(NamingFullDisk(store_.Commit(*list)));
-  CLEW_RETURN_IF_ERROR(Enter(*list, caller.host));
+  if (Status stored = Store(caller, *list); !stored) {
+    // Of a chunk that was found damaged since.
+    const auto lost = store_.chunks().Missing(list->Chunks());
+    if (lost.empty()) {
+      return std::unexpected(stored.error());
+    }
+    AddMissing(caller, lost, &reply);
+    return reply;
+  }
   clients_.Forget(caller.host, id);
   return reply;
+}
+
+Status Service::Store(const Caller& caller, const FileList& list) {
+  // Before it is stored: what has no manifest never becomes a bundle.
+  CLEW_RETURN_IF_ERROR(
+      Describe(store_.chunks(), list, caller.host, options_.wall_s()));
+  // Of a list that is written again, whoever sent it first stays its owner.
+  CLEW_ASSIGN_OR_RETURN(row, catalogue_.Bundle(list.id()));
+  const bool is_known = row && row->host != kHostNotKnown;
+  const Receipt receipt{
+      .host = is_known ? row->host : caller.host,
+      .received_at_s = is_known ? row->received_at_s : options_.wall_s()};
+  CLEW_RETURN_IF_ERROR(NamingFullDisk(store_.Commit(list, receipt)));
+  return Enter(list, caller.host);
 }
 
 Result<pb::ListReply> Service::List(const Caller& caller,
@@ -242,7 +258,9 @@ Result<pb::ListReply> Service::List(const Caller& caller,
            .state = std::nullopt}));
   pb::ListReply reply;
   for (const BundleRow& row : page.rows) {
-    FillRow(row, reply.add_bundles());
+    pb::StoredBundle* out = reply.add_bundles();
+    FillRow(row, out);
+    out->set_damaged(store_.IsDamaged(row.id));
   }
   reply.set_total(page.total);
   return reply;
@@ -265,6 +283,7 @@ Result<pb::StatusReply> Service::GetStatus() {
 Status Service::Housekeeping() {
   clients_.Expire();
   CLEW_RETURN_IF_ERROR(usage_.Save());
+  CLEW_RETURN_IF_ERROR(AddReceipts(store_, catalogue_, kReceiptsAtOnce));
   const uint64_t now_s = options_.steady_s();
   if (now_s - expired_s_ >= kExpirePeriod_s) {
     expired_s_ = now_s;

@@ -81,6 +81,7 @@ class Service {
                                              const pb::HelloRequest& request);
   // `version` is of a call's metadata; nullopt: it says none.
   [[nodiscard]] Status CheckProtocol(std::optional<std::string> version) const;
+  // Reads what it says need not be sent, as ChunkStore::Verify does.
   [[nodiscard]] Result<pb::BeginReply> Begin(const Caller& caller,
                                              const pb::BeginRequest& request);
   [[nodiscard]] Result<pb::CommitReply> Commit(
@@ -158,13 +159,14 @@ class Service {
   [[nodiscard]] Status CheckRoom(const Caller& caller, uint64_t bytes);
   void AddMissing(const Caller& caller, const std::vector<ChunkRef>& missing,
                   auto* reply) const;
+  // REQUIRES: no chunk of it was missing.
+  [[nodiscard]] Status Store(const Caller& caller, const FileList& list);
   // Makes sure that a stored bundle has a row, and one with a host.
   [[nodiscard]] Status Enter(const FileList& list, const std::string& host);
   [[nodiscard]] Result<BundleId> Find(const Caller& caller,
                                       const std::string& prefix) const;
   [[nodiscard]] Result<bool> MaySee(const Caller& caller,
                                     const BundleId& id) const;
-  bool IsStored(const BundleId& id) const;
 
   const Options options_;
   BundleStore& store_;

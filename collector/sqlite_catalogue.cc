@@ -13,6 +13,11 @@ namespace {
 
 constexpr int64_t kProgressUnsolved = 2;
 
+// Beyond kPutOffMax_s the clock was set back.
+constexpr std::string_view kNotPutOff =
+    "not_before_s NOT BETWEEN unixepoch() + 1 AND unixepoch() + 3600";
+static_assert(kPutOffMax_s == 3600);
+
 int64_t Clamp(uint64_t value) {
   constexpr auto kMax = std::numeric_limits<int64_t>::max();
   return static_cast<int64_t>(std::min<uint64_t>(value, kMax));
@@ -229,15 +234,18 @@ Result<std::optional<BundleId>> SqliteCatalogue::Take(std::string_view sql,
 
 Result<std::optional<BundleId>> SqliteCatalogue::TakeForAnalysis() {
   return Take(
-      "SELECT id FROM bundles WHERE state = 0 AND signature = '' "
-      "ORDER BY received_at_s, id LIMIT 1",
+      fmt::format("SELECT id FROM bundles WHERE state = 0 AND signature = '' "
+                  "AND {} ORDER BY received_at_s, id LIMIT 1",
+                  kNotPutOff),
       BundleState::kAnalysing);
 }
 
 Result<std::optional<BundleId>> SqliteCatalogue::TakeForSolving() {
   return Take(
-      "SELECT to_solve FROM groups WHERE to_solve IS NOT NULL "
-      "ORDER BY last_seen_s DESC, signature LIMIT 1",
+      fmt::format("SELECT to_solve FROM groups JOIN bundles ON id = to_solve "
+                  "WHERE to_solve IS NOT NULL AND {} "
+                  "ORDER BY groups.last_seen_s DESC, groups.signature LIMIT 1",
+                  kNotPutOff),
       BundleState::kSolving);
 }
 
@@ -298,6 +306,16 @@ Status SqliteCatalogue::SetSolved(const BundleId& id,
           .Run());
   CLEW_RETURN_IF_ERROR(SetState(id, outcome.state));
   return transaction.Commit();
+}
+
+Status SqliteCatalogue::PutOff(const BundleId& id, int64_t seconds) {
+  CLEW_RETURN_IF_ERROR(SetSolved(id, {.state = BundleState::kStored}));
+  const std::lock_guard lock(write_mutex_);
+  return writer_
+      .Prepare("UPDATE bundles SET not_before_s = unixepoch() + ? WHERE id = ?")
+      .Int(std::clamp<int64_t>(seconds, 0, kPutOffMax_s))
+      .Blob(id.bytes())
+      .Run();
 }
 
 Status SqliteCatalogue::GiveUp(const BundleId& id) {

@@ -37,6 +37,7 @@ class SqliteCatalogue final : public Catalogue {
   Status SetAnalysis(const BundleId& id, const Analysis& analysis) override;
   Result<std::optional<BundleId>> TakeForSolving() override;
   Status SetSolved(const BundleId& id, const SolveOutcome& outcome) override;
+  Status PutOff(const BundleId& id, int64_t seconds) override;
   Status ReturnTaken() override;
 
   Result<Page<GroupRow>> Groups(const GroupQuery& query) const override;

@@ -5,10 +5,13 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <filesystem>
 #include <system_error>
 #include <utility>
+
+#include "common/fd.h"
 
 namespace clew {
 namespace {
@@ -16,23 +19,6 @@ namespace {
 std::string About(std::string_view verb, const std::string& path) {
   return fmt::format("cannot {} {:?}", verb, path);
 }
-
-// Owns a file descriptor.
-class Descriptor {
- public:
-  explicit Descriptor(int fd) : fd_(fd) {}
-  Descriptor(const Descriptor&) = delete;
-  Descriptor& operator=(const Descriptor&) = delete;
-  ~Descriptor() {
-    if (fd_ >= 0) {
-      close(fd_);
-    }
-  }
-  int get() const { return fd_; }
-
- private:
-  int fd_;
-};
 
 class PosixFile final : public WritableFile {
  public:
@@ -61,11 +47,11 @@ class PosixFile final : public WritableFile {
 
  private:
   std::string path_;
-  Descriptor fd_;
+  Fd fd_;
 };
 
 Status SyncPath(const std::string& path, int flags) {
-  const Descriptor fd(open(path.c_str(), flags | O_CLOEXEC));
+  const Fd fd(open(path.c_str(), flags | O_CLOEXEC));
   if (fd.get() < 0) {
     return SystemError(errno, About("open", path));
   }
@@ -120,6 +106,28 @@ class RealFileSystem final : public FileSystem {
   }
 };
 
+struct RegularFile {
+  Fd fd;
+  size_t size_bytes = 0;
+};
+
+// O_NONBLOCK: a FIFO without a writer is refused below, not waited for.
+Result<RegularFile> OpenRegular(const std::string& path) {
+  RegularFile file{Fd(open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC))};
+  if (file.fd.get() < 0) {
+    return SystemError(errno, About("open", path));
+  }
+  struct stat info = {};
+  if (fstat(file.fd.get(), &info) != 0) {
+    return SystemError(errno, About("stat", path));
+  }
+  if (!S_ISREG(info.st_mode)) {
+    return InvalidArgument("{:?} is not a regular file", path);
+  }
+  file.size_bytes = static_cast<size_t>(info.st_size);
+  return file;
+}
+
 }  // namespace
 
 FileSystem& PosixFileSystem() {
@@ -127,24 +135,13 @@ FileSystem& PosixFileSystem() {
   return file_system;
 }
 
-// O_NONBLOCK: a FIFO without a writer is refused below, not waited for.
 Result<MappedFile> MappedFile::Open(const std::string& path) {
-  const Descriptor fd(open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC));
-  if (fd.get() < 0) {
-    return SystemError(errno, About("open", path));
-  }
-  struct stat info = {};
-  if (fstat(fd.get(), &info) != 0) {
-    return SystemError(errno, About("stat", path));
-  }
-  if (!S_ISREG(info.st_mode)) {
-    return InvalidArgument("{:?} is not a regular file", path);
-  }
-  const auto size = static_cast<size_t>(info.st_size);
+  CLEW_ASSIGN_OR_RETURN(file, OpenRegular(path));
+  const size_t size = file.size_bytes;
   if (size == 0) {
     return MappedFile(path, nullptr, 0);
   }
-  void* data = mmap(nullptr, size, PROT_READ, MAP_PRIVATE, fd.get(), 0);
+  void* data = mmap(nullptr, size, PROT_READ, MAP_PRIVATE, file.fd.get(), 0);
   if (data == MAP_FAILED) {
     return SystemError(errno, About("map", path));
   }
@@ -174,9 +171,26 @@ bool Exists(const std::string& path) {
   return lstat(path.c_str(), &status) == 0;
 }
 
+// Not by mapping it: a read error is an Error here, and SIGBUS there.
 Result<std::vector<std::byte>> ReadWholeFile(const std::string& path) {
-  CLEW_ASSIGN_OR_RETURN(file, MappedFile::Open(path));
-  return std::vector<std::byte>(file.bytes().begin(), file.bytes().end());
+  CLEW_ASSIGN_OR_RETURN(file, OpenRegular(path));
+  // One byte more than it had tells its end from a read error. What it grows
+  // by meanwhile is left out.
+  std::vector<std::byte> bytes(file.size_bytes + 1);
+  size_t end = 0;
+  while (end < bytes.size()) {
+    const ssize_t got = pread(file.fd.get(), bytes.data() + end,
+                              bytes.size() - end, static_cast<off_t>(end));
+    if (got < 0 && errno != EINTR) {
+      return SystemError(errno, About("read", path));
+    }
+    if (got == 0) {
+      break;
+    }
+    end += got > 0 ? static_cast<size_t>(got) : 0;
+  }
+  bytes.resize(std::min(end, file.size_bytes));
+  return bytes;
 }
 
 Status WriteWholeFile(FileSystem& files, const std::string& path,

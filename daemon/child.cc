@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <linux/capability.h>
 #include <signal.h>
 #include <sys/epoll.h>
 #include <sys/prctl.h>
@@ -47,6 +48,34 @@ void Limit(__rlimit_resource resource, uint64_t most) {
   }
 }
 
+// CAP_SYS_ADMIN is for opening perf events alone (clewd.service), and those who
+// read bundles or talk to the collector do not. Under no_new_privs an execve
+// permits root's programs nothing that was not permitted before it
+// (security/commoncap.c, cap_bprm_creds_from_file). Async-signal-safe.
+bool DropAdministration() {
+  __user_cap_header_struct header = {_LINUX_CAPABILITY_VERSION_3, 0};
+  std::array<__user_cap_data_struct, _LINUX_CAPABILITY_U32S_3> sets = {};
+  if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0 ||
+      syscall(SYS_capget, &header, sets.data()) != 0) {
+    return false;
+  }
+  auto& low = sets[CAP_TO_INDEX(CAP_SYS_ADMIN)];
+  low.effective &= ~CAP_TO_MASK(CAP_SYS_ADMIN);
+  low.permitted &= ~CAP_TO_MASK(CAP_SYS_ADMIN);
+  low.inheritable &= ~CAP_TO_MASK(CAP_SYS_ADMIN);
+  return syscall(SYS_capset, &header, sets.data()) == 0;
+}
+
+// Says on standard error why there is no program to become.
+void SayCannotRun(const char* program) {
+  const char* text = strerrordesc_np(errno);
+  (void)!write(STDERR_FILENO, "cannot run ", 11);
+  (void)!write(STDERR_FILENO, program, strlen(program));
+  (void)!write(STDERR_FILENO, ": ", 2);
+  (void)!write(STDERR_FILENO, text, strlen(text));
+  (void)!write(STDERR_FILENO, "\n", 1);
+}
+
 // Between fork and exec, so async-signal-safe calls only.
 [[noreturn]] void Become(const std::vector<char*>& arguments,
                          const ChildLimits& limits, int output, int errors,
@@ -68,13 +97,10 @@ void Limit(__rlimit_resource resource, uint64_t most) {
   // A program with AddressSanitizer could not even start.
   Limit(RLIMIT_AS, kAddressSanitizer ? 0 : limits.memory_bytes);
   Limit(RLIMIT_CPU, limits.cpu_s);
-  execv(arguments[0], arguments.data());
-  const char* text = strerrordesc_np(errno);
-  (void)!write(STDERR_FILENO, "cannot run ", 11);
-  (void)!write(STDERR_FILENO, arguments[0], strlen(arguments[0]));
-  (void)!write(STDERR_FILENO, ": ", 2);
-  (void)!write(STDERR_FILENO, text, strlen(text));
-  (void)!write(STDERR_FILENO, "\n", 1);
+  if (DropAdministration()) {
+    execv(arguments[0], arguments.data());
+  }
+  SayCannotRun(arguments[0]);
   _exit(kCannotRun);
 }
 

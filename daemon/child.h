@@ -31,7 +31,8 @@ struct ChildEnd {
 };
 
 // A child process, noticed by the loop when it ends. It has /dev/null for
-// standard input, and dies with us. Destroyed while it runs, it is killed.
+// standard input, no CAP_SYS_ADMIN and no way to get it, and dies with us.
+// Destroyed while it runs, it is killed.
 class Child {
  public:
   static constexpr size_t kOutputMax = size_t{64} << 10;

@@ -20,6 +20,7 @@
 #include "daemon/notify.h"
 #include "daemon/perf_source.h"
 #include "daemon/redact.h"
+#include "daemon/try_sources.h"
 
 namespace clew::daemon {
 namespace {
@@ -27,12 +28,14 @@ namespace {
 constexpr const char* kUsage =
     R"(usage: clewd [--root DIR]
        clewd --check-config FILE
+       clewd --try-sources
        clewd redact BUNDLE [RULES]
        clewd --version
 
 Saves failures of this host's services as bundles and sends them to a
 clew-collector. Configuration: /etc/clew/clewd.conf. Control: clew daemon,
 clew snapshot. --root puts all of its files below another folder, for tests.
+--try-sources opens each source once, as the daemon would, and says why not.
 )";
 
 int Fail(const Error& error) {
@@ -130,6 +133,15 @@ Status Serve(const std::string& root) {
   return {};
 }
 
+int PrintSources() {
+  const auto config = ReadCheckedConfig(Paths("/").config);
+  if (!config) {
+    return Fail(config.error());
+  }
+  fmt::print("{}", TrySources(OpenPerfSource, *config));
+  return kExitOk;
+}
+
 int Main(const std::vector<std::string>& arguments) {
   const size_t count = arguments.size();
   const std::string first = count > 0 ? arguments[0] : "";
@@ -145,6 +157,9 @@ int Main(const std::vector<std::string>& arguments) {
     }
     const auto config = ReadCheckedConfig(arguments[1]);
     return config ? kExitOk : Fail(config.error());
+  }
+  if (first == "--try-sources" && count == 1) {
+    return PrintSources();
   }
   if (first == "redact" && (count == 2 || count == 3)) {
     return ExitOf(RedactBundle(arguments[1], count == 3 ? arguments[2] : ""));

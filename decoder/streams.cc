@@ -202,6 +202,7 @@ Status TraceStreams::StartPulling(Tid tid) {
   }
   pulled_ = &thread;
   pulled_tid_ = tid;
+  pulled_queue_ = nullptr;
   return {};
 }
 
@@ -209,11 +210,21 @@ Result<std::optional<StreamItem>> TraceStreams::Next(Tid tid) {
   if (pulled_ == nullptr || pulled_tid_ != tid) {
     CLEW_RETURN_IF_ERROR(StartPulling(tid));
   }
+  if (pulled_queue_ != nullptr && !pulled_queue_->empty()) [[likely]] {
+    --waiting_count_;
+    return pulled_queue_->Pop(pulled_slice_);
+  }
+  return FindNext();
+}
+
+Result<std::optional<StreamItem>> TraceStreams::FindNext() {
   Thread& thread = *pulled_;
   while (thread.current < thread.slices.size()) {
     const Slice& slice = slices()[thread.slices[thread.current]];
     auto& queue = waiting_[slice.id];
     if (!queue.empty()) {
+      pulled_queue_ = &queue;
+      pulled_slice_ = slice.id;
       return Pop(slice.id);
     }
     if (IsOver(slice)) {

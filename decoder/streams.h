@@ -101,6 +101,7 @@ class TraceStreams final : public StreamSource {
   void Forget(Thread& thread);
   bool ForgetLastThread();
   Status StartPulling(Tid tid);
+  Result<std::optional<StreamItem>> FindNext();
   Status Advance(Core& core);
   Status MakeRoom();
   void UseCode(Core& core, const Slice* slice, TscTicks time);
@@ -131,6 +132,10 @@ class TraceStreams final : public StreamSource {
   uint64_t waiting_peak_ = 0;
   Thread* pulled_ = nullptr;  // by Next, last
   Tid pulled_tid_;
+  // Of the slice that Next popped last: of the thread's, no other has items
+  // before it is empty.
+  ItemQueue* pulled_queue_ = nullptr;
+  uint32_t pulled_slice_ = 0;
   std::map<CoreId, StreamStats> stats_;
 };
 

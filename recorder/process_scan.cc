@@ -12,6 +12,7 @@
 #include <string_view>
 #include <utility>
 
+#include "common/maps_path.h"
 #include "common/parse_number.h"
 #include "recorder/images.h"
 #include "recorder/perf/sysfs.h"
@@ -108,7 +109,7 @@ std::optional<ProcessScanner::MapsLine> ProcessScanner::ParseMapsLine(
   const std::string_view permissions = TakeWord(line);
   const auto offset = ParseNumber<uint64_t>(TakeWord(line), 16);
   (void)TakeWord(line);  // device
-  (void)TakeWord(line);  // inode
+  const auto inode = ParseNumber<uint64_t>(TakeWord(line));
   const size_t dash = std::min(parsed.range.find('-'), parsed.range.size());
   const uint64_t begin =
       ParseNumber<uint64_t>(parsed.range.substr(0, dash), 16).value_or(0);
@@ -128,7 +129,8 @@ std::optional<ProcessScanner::MapsLine> ProcessScanner::ParseMapsLine(
   mapping.flags = permissions.ends_with('s') ? MAP_SHARED : MAP_PRIVATE;
   parsed.executable = (mapping.prot & PROT_EXEC) != 0;
   parsed.is_file = line.starts_with('/');
-  mapping.path = line.empty() ? "//anon" : std::string(line);
+  mapping.path =
+      line.empty() ? "//anon" : PathOfMapping(line, inode.value_or(0));
   return parsed;
 }
 

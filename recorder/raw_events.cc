@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "common/file.h"
+#include "common/one_line.h"
 
 namespace clew::recorder {
 namespace {
@@ -66,14 +67,14 @@ void ParseRest(Words& words, RawEvent& event) {
       return;
     case RawEvent::Kind::kComm:
       event.flag = words.Number<int>() != 0;
-      event.text = words.rest();
+      event.text = UnescapeLine(words.rest());
       return;
     case RawEvent::Kind::kMmap:
       event.addr = words.Number<uint64_t>();
       event.size_bytes = words.Number<uint64_t>();
       event.file_offset = words.Number<uint64_t>();
       event.prot = words.Number<uint32_t>();
-      event.text = words.rest();
+      event.text = UnescapeLine(words.rest());
       return;
   }
 }

@@ -26,6 +26,7 @@ Result<RemoteBundle> ToRow(const pb::StoredBundle& from) {
                                          ? std::optional(from.sufficiency())
                                          : std::nullopt,
                       .state = from.state(),
+                      .damaged = from.damaged(),
                       .signature = from.signature(),
                       .grade = from.grade(),
                       .why = from.why()};

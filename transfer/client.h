@@ -50,6 +50,7 @@ struct RemoteBundle {
   uint64_t size_bytes = 0;
   std::optional<uint32_t> sufficiency;  // 0..100
   std::string state;
+  bool damaged = false;   // the collector lost a part of it
   std::string signature;  // empty: not analysed yet
   std::string grade;
   std::string why;

@@ -93,6 +93,7 @@ std::string GroupsAsJson(const Page<GroupRow>& groups) {
 
 std::string BundleAsJson(const BundleDetails& details) {
   json object = RowAsJson(details.row);
+  object["damaged"] = details.damaged;
   object["files"] = nullptr;
   if (details.files) {
     json files = json::array();

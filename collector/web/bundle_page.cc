@@ -163,6 +163,19 @@ void WriteOutcome(HtmlWriter& html, const BundleRow& row) {
   }
 }
 
+void WriteDamage(HtmlWriter& html, const PageContext& context,
+                 const BundleRow& row) {
+  if (context.IsDamaged(row.id)) {
+    WriteEmpty(html, "Damaged: the collector's disk lost a part of it.", [&] {
+      html.Text(
+          "It cannot be fetched as it is. Sending it again, or any bundle that "
+          "has the same chunk, heals it: ");
+      html.Element("code",
+                   fmt::format("clew upload {}BUNDLE", context.client_options));
+    });
+  }
+}
+
 void WriteCrumbs(HtmlWriter& html, const BundleRow& row) {
   html.In("p", {{"class", "crumbs"}}, [&] {
     html.Element("a", {{"href", "/"}}, "Groups");
@@ -186,6 +199,7 @@ std::string BundlePage(const PageContext& context,
     WriteHeading(html, title);
     html.In("p", {{"class", "summary"}},
             [&] { WriteOutcome(html, details.row); });
+    WriteDamage(html, context, details.row);
     html.In("div", {{"class", "columns"}}, [&] {
       html.In("section", {},
               [&] { WriteCommands(html, context, details.row); });

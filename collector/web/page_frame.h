@@ -18,6 +18,12 @@ namespace clew::collector::web {
 struct PageContext {
   int64_t now_s = 0;
   std::string client_options;  // WebOptions::client_options
+  // Whether the store has lost a part of a bundle; empty: of none.
+  std::function<bool(const BundleId&)> is_damaged{};
+
+  bool IsDamaged(const BundleId& id) const {
+    return is_damaged && is_damaged(id);
+  }
 };
 
 // Rows of a list on one page.

@@ -32,6 +32,7 @@ struct BundleDetails {
   std::optional<Analysis> analysis;
   std::optional<FileList> files;
   std::string files_missing_why;  // where `files` is nullopt
+  bool damaged = false;           // the store has lost a part of it
 };
 std::string BundlePage(const PageContext& context,
                        const BundleDetails& details);

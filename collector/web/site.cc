@@ -231,7 +231,8 @@ Result<BundleDetails> Site::DetailsOf(std::string_view id) const {
   BundleDetails details{.row = std::move(*row),
                         .analysis = std::move(analysis),
                         .files = std::nullopt,
-                        .files_missing_why = {}};
+                        .files_missing_why = {},
+                        .damaged = store_.IsDamaged(*bundle_id)};
   auto files = store_.ReadList(*bundle_id);
   if (files) {
     details.files = std::move(*files);
@@ -312,6 +313,14 @@ Result<Response> Site::Metrics() {
   }
   gauge("clew_store_used_bytes", "Bytes of chunks and lists on disk.",
         store_.used_bytes());
+  const StoreHealth health = store_.Health();
+  gauge("clew_damaged_chunks", "Chunks that the disk lost or changed.",
+        health.damaged_chunks);
+  gauge("clew_damaged_bundles", "Bundles that need them, or without a list.",
+        health.damaged_bundles);
+  metrics.Gauge("clew_last_scrub_timestamp_seconds",
+                "End of the last walk through the whole store, 0: never.",
+                static_cast<double>(health.last_scrub_s));
   if (options_.store_limit_bytes != 0) {
     gauge("clew_store_limit_bytes", "Bytes that the store may take.",
           options_.store_limit_bytes);
@@ -343,16 +352,30 @@ Status Site::CheckHealth() const {
   return {};
 }
 
+// Damage is no reason to send clients elsewhere: uploads are what heals it.
+std::string Site::HealthText() const {
+  const StoreHealth health = store_.Health();
+  const bool whole = health.damaged_chunks == 0 && health.damaged_bundles == 0;
+  return fmt::format(
+      "{}\ndamaged_chunks {}\ndamaged_bundles {}\nlast_scrub_s {}\n",
+      whole ? "ok" : "damaged", health.damaged_chunks, health.damaged_bundles,
+      health.last_scrub_s);
+}
+
 Response Site::Health() const {
   const Status status = CheckHealth();
   return {.status = status ? 200 : 503,
           .content_type = kText,
-          .body = status ? "ok\n" : status.error().message + "\n",
+          .body = status ? HealthText() : status.error().message + "\n",
           .cache_control = "no-store"};
 }
 
 PageContext Site::Context() const {
-  return {.now_s = options_.now_s(), .client_options = options_.client_options};
+  return {.now_s = options_.now_s(),
+          .client_options = options_.client_options,
+          .is_damaged = [this](const BundleId& id) {
+            return store_.IsDamaged(id);
+          }};
 }
 
 }  // namespace clew::collector::web

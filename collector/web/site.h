@@ -32,7 +32,8 @@ inline constexpr uint64_t kHostBundlesMax = 5000;
 //     /bundles/<id>        one bundle
 //     /hosts               by the latest kHostBundlesMax bundles
 //     /metrics             Prometheus text format 0.0.4
-//     /healthz             200 if store and catalogue answer, else 503
+//     /healthz             200 if store and catalogue answer, else 503;
+//                          first line "ok" or "damaged", then figures
 //     /api/groups.json     as /, /api/bundles/<id>.json as /bundles/<id>
 //
 // Thread-safe.
@@ -65,6 +66,7 @@ class Site {
   [[nodiscard]] Result<Response> Hosts() const;
   [[nodiscard]] Result<Response> Metrics();
   Response Health() const;
+  std::string HealthText() const;
   [[nodiscard]] Status CheckHealth() const;
   [[nodiscard]] Result<BundleDetails> DetailsOf(std::string_view id) const;
   PageContext Context() const;

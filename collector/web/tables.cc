@@ -69,7 +69,12 @@ void WriteBundleRow(HtmlWriter& html, const PageContext& context,
     html.Text(bundle.sufficiency ? fmt::format("{} of 100", *bundle.sufficiency)
                                  : "–");
   });
-  WriteCell(html, kStatus, [&] { WriteState(html, bundle.state, bundle.why); });
+  WriteCell(html, kStatus, [&] {
+    WriteState(html, bundle.state, bundle.why);
+    if (context.IsDamaged(bundle.id)) {
+      html.Element("span", {{"class", "why"}}, "damaged in the store");
+    }
+  });
 }
 
 }  // namespace

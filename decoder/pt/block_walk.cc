@@ -38,11 +38,6 @@ int BlockWalk::SyncSet(uint64_t offset) {
   return TrailingEvent(nullptr);
 }
 
-uint64_t BlockWalk::Offset() const {
-  uint64_t offset = 0;
-  return pt_qry_get_offset(query_.get(), &offset) < 0 ? 0 : offset;
-}
-
 int BlockWalk::Status(int flags) const {
   flags |= enabled_ ? 0 : pts_ip_suppressed;
   if (!in_event_) {

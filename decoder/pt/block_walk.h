@@ -74,7 +74,10 @@ class BlockWalk {
   // trace has told.
   bool led_by_tip() const { return led_by_tip_; }
   int Event(pt_event& event);
-  uint64_t Offset() const;
+  uint64_t Offset() const {
+    uint64_t offset = 0;
+    return pt_qry_get_offset(query_.get(), &offset) < 0 ? 0 : offset;
+  }
   // The code from the next call on; must outlive it, or the next SetImage.
   void SetImage(CodeImage::Impl& image) { image_ = &image; }
 

@@ -10,6 +10,7 @@
 #include <cstring>
 #include <utility>
 
+#include "common/maps_path.h"
 #include "recorder/qemu/own_descriptor.h"
 
 namespace clew::recorder {
@@ -28,9 +29,10 @@ std::optional<KernelMapping> ParseMapsLine(const char* line) {
   unsigned long begin = 0;
   unsigned long end = 0;
   unsigned long offset = 0;
+  unsigned long inode = 0;
   int name_at = 0;
-  if (sscanf(line, "%lx-%lx %*4s %lx %*s %*s %n", &begin, &end, &offset,
-             &name_at) < 3) {
+  if (sscanf(line, "%lx-%lx %*4s %lx %*s %lu %n", &begin, &end, &offset, &inode,
+             &name_at) < 4) {
     return std::nullopt;
   }
   mapping.begin = begin;
@@ -40,6 +42,7 @@ std::optional<KernelMapping> ParseMapsLine(const char* line) {
   while (!mapping.name.empty() && mapping.name.back() == '\n') {
     mapping.name.pop_back();
   }
+  mapping.name = PathOfMapping(mapping.name, inode);
   return mapping;
 }
 

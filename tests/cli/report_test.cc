@@ -109,6 +109,11 @@ TEST_F(HostTest, PerfNeedsALowParanoiaOrACapability) {
   Write(paranoid, "3");
   EXPECT_NE(Check("perf_event").found.find("own threads no"),
             std::string::npos);
+  Write("p/self/status", "CapEff:\t0000004000000000");  // not on Debian
+  EXPECT_FALSE(Check("perf_event").ok);
+  Write("p/self/status", "CapEff:\t0000000000200000");  // CAP_SYS_ADMIN
+  EXPECT_TRUE(Check("perf_event").ok);
+  Write("p/self/status", "CapEff:\t0000000000000000");
   Write(paranoid, "0");
   EXPECT_TRUE(Check("perf_event").ok);
 }

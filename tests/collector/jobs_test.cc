@@ -96,6 +96,17 @@ class Jobs : public ::testing::Test {
     const std::lock_guard lock(mutex_);
     return reported_;
   }
+  // Looks for what was put off; false after ten seconds.
+  bool WaitForWitness(const BundleId& id) {
+    for (int i = 0; i < 500; ++i) {
+      if (Row(id).state == BundleState::kWitness) {
+        return true;
+      }
+      runner_->Wake();
+      std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    }
+    return false;
+  }
   // Alone in its group, unsolved for this reason.
   void ExpectUnsolved(const std::string& mode, const std::string& why) {
     const BundleId id = Add("solve " + mode + "\n");
@@ -286,8 +297,9 @@ TEST_F(Jobs, RefusesOptionsThatCannotWork) {
   EXPECT_FALSE(JobRunner::Start(options_, *store_, *catalogue_, *schedules_));
 }
 
-// A chunk is damaged: of this bundle alone, and for good.
-TEST_F(Jobs, ADamagedBundleIsUnsolvedAndTheNextOneIsNot) {
+// A chunk is damaged: of this bundle alone, and until it is sent again.
+TEST_F(Jobs, ADamagedBundleWaitsUntilItHealsAndTheNextOneDoesNot) {
+  options_.put_off_s = 1;
   const BundleId damaged = Add("solve witness\ngroup 1\n");
   const BundleId whole = Add("solve witness\ngroup 2\n");
   const FileList list = Must(store_->ReadList(damaged));
@@ -300,15 +312,43 @@ TEST_F(Jobs, ADamagedBundleIsUnsolvedAndTheNextOneIsNot) {
     }
   }
   WorkUntilIdle();
-  EXPECT_EQ(Row(damaged).state, BundleState::kUnsolved);
+  EXPECT_EQ(Row(damaged).state, BundleState::kStored);
+  EXPECT_EQ(Row(damaged).signature, "");
   EXPECT_EQ(Row(whole).state, BundleState::kWitness);
+  EXPECT_GE(runner_->counts().put_off, 1u);
+  ASSERT_TRUE(
+      SendBundle(*store_, SmallSample("solve witness\ngroup 1\n", "image")));
+  EXPECT_TRUE(WaitForWitness(damaged));
+}
+
+// More often than another failure of the disk would be tried.
+TEST_F(Jobs, AFullDiskPutsOffForAsLongAsItLasts) {
+  options_.put_off_s = 0;
+  options_.retry_s_max = 0.02;
+  const BundleId id = Add("solve witness\n");
+  schedules_.reset();
+  clew::testing::FailingFiles full(1);  // enough to open
+  schedules_ = Must(ScheduleStore::Open(full, folder_ / "schedules"));
+  Start();
+  for (int i = 0; i < 500 && runner_->counts().put_off < 10; ++i) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  }
+  EXPECT_GE(runner_->counts().put_off, 10u);
+  runner_.reset();
+  EXPECT_EQ(Row(id).state, BundleState::kStored);
+  schedules_ =
+      Must(ScheduleStore::Open(PosixFileSystem(), folder_ / "schedules"));
+  WorkUntilIdle();
+  EXPECT_EQ(Row(id).state, BundleState::kWitness);
+  runner_.reset();
 }
 
 // The schedule cannot be kept: tried three times, then said.
 TEST_F(Jobs, AFailingDiskPutsOffAndThenIsAnOutcome) {
   const BundleId id = Add("solve witness\n");
   schedules_.reset();
-  clew::testing::FailingFiles files(1);  // enough to open
+  PowerCutFiles files(folder_.path());
+  files.FailAfter(1);  // enough to open
   schedules_ = Must(ScheduleStore::Open(files, folder_ / "schedules"));
   WorkUntilIdle();
   EXPECT_EQ(runner_->counts().put_off, 2u);
@@ -339,6 +379,10 @@ class FlakyCatalogue final : public Catalogue {
   Status SetSolved(const BundleId& id, const SolveOutcome& outcome) override {
     CLEW_RETURN_IF_ERROR(Spend());
     return real_.SetSolved(id, outcome);
+  }
+  Status PutOff(const BundleId& id, int64_t seconds) override {
+    CLEW_RETURN_IF_ERROR(Spend());
+    return real_.PutOff(id, seconds);
   }
   Status ReturnTaken() override { return real_.ReturnTaken(); }
   Result<Page<GroupRow>> Groups(const GroupQuery& query) const override {

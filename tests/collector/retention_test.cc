@@ -320,5 +320,21 @@ TEST(RetentionTest, LooksAtEveryBundle) {
   EXPECT_EQ(Must(collection.catalogue->Counts()).bundles, taken);
 }
 
+// While the clock may be wrong.
+TEST(RetentionTest, TheLastOfAGroupCanBeKept) {
+  Collection bundles;
+  bundles.Add(1, 1, BundleState::kUnsolved);
+  bundles.Add(2, 1, BundleState::kUnsolved);
+  bundles.Add(3, 2, BundleState::kWitness);
+  bundles.Add(4, 0, BundleState::kStored);
+  RetentionOptions options{.age_limit_s = 5 * kDay_s,
+                           .keep_last_of_group = true};
+  ASSERT_TRUE(bundles.Apply(options, 100).has_value());
+  EXPECT_THAT(bundles.Days(), ElementsAre(2, 3, 4));
+  options.keep_last_of_group = false;
+  ASSERT_TRUE(bundles.Apply(options, 100).has_value());
+  EXPECT_THAT(bundles.Days(), IsEmpty());
+}
+
 }  // namespace
 }  // namespace clew::collector

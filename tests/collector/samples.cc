@@ -91,7 +91,7 @@ Status SendBundle(BundleStore& store, const Sample& sample) {
   for (const ChunkRef& chunk : store.chunks().Missing(wanted)) {
     CLEW_RETURN_IF_ERROR(SendChunk(store.chunks(), sample, chunk));
   }
-  return store.Commit(sample.list);
+  return store.Commit(sample.list, {.host = "web1", .received_at_s = 7});
 }
 
 BundleStore::Options StoreOptions(const std::string& folder,

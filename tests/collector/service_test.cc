@@ -11,6 +11,7 @@
 #include <gtest/gtest.h>
 
 #include <cerrno>
+#include <filesystem>
 #include <fstream>
 
 #include "collector/intake.h"
@@ -141,11 +142,73 @@ TEST_F(ServiceTest, ALostCatalogueIsMadeAgainAndTheHostComesBack) {
   EXPECT_EQ(done->added, 1u);
   EXPECT_EQ(done->removed, 1u);
   const BundleRow found = RowOf(id);
-  EXPECT_EQ(found.host, kHostNotKnown);
+  EXPECT_EQ(found.host, "web1");
+  EXPECT_EQ(found.received_at_s, wall_s);
   EXPECT_EQ(found.unit, "web.service");
+  ASSERT_TRUE(service().Begin(kWeb2, BeginOf(sample.list)));
+  EXPECT_EQ(RowOf(id).host, "web1") << "the first stays its owner";
+}
+
+// As they were stored before there were receipts.
+TEST_F(ServiceTest, ABundleWithoutAReceiptGetsOneFromItsRow) {
+  Open();
+  const Sample sample = ServiceSample("own", "image");
+  ASSERT_TRUE(Upload(service(), kWeb1, sample));
+  const BundleId id = sample.list.id();
+  const std::string path = folder() + "/data/bundles/" + id.hex() + ".pb";
+  const auto with_receipt = ReadWholeFile(path);
+  ASSERT_TRUE(WriteWholeFile(PosixFileSystem(), path, sample.list.Encode()));
+  Open();
+  EXPECT_FALSE(store().ReadReceipt(id)->has_value());
+  ASSERT_TRUE(service().Housekeeping());
+  EXPECT_EQ(*ReadWholeFile(path), *with_receipt);
+  EXPECT_EQ(*store().ReadReceipt(id),
+            (Receipt{.host = "web1", .received_at_s = wall_s}));
+  // Without row and receipt nobody knows whose it is.
+  ASSERT_TRUE(catalogue().Remove(id));
+  ASSERT_TRUE(WriteWholeFile(PosixFileSystem(), path, sample.list.Encode()));
+  Open();
+  ASSERT_TRUE(Reconcile(store(), catalogue(), wall_s).has_value());
+  ASSERT_TRUE(service().Housekeeping());
+  EXPECT_EQ(RowOf(id).host, kHostNotKnown);
   // The client never heard that it was stored, and sends it again.
   ASSERT_TRUE(service().Begin(kWeb1, BeginOf(sample.list)));
   EXPECT_EQ(RowOf(id).host, "web1");
+}
+
+// Of a day ago, whatever it was since: nobody is told that a chunk need not be
+// sent that was not read since.
+TEST_F(ServiceTest, WhatRottedSinceIsAskedForAndNamedUntilThen) {
+  Open();
+  const Sample old = ServiceSample("old", "libc");
+  const Sample fresh = ServiceSample("new", "libc");
+  ASSERT_TRUE(Upload(service(), kWeb1, old));
+  const ChunkRef libc = old.list.files()[0].chunk(0);
+  ASSERT_EQ(old.chunks.at(libc.id), "libc");
+  for (const bool restart : {false, true}) {
+    const std::string path = store().chunks().PathOf(libc.id);
+    std::filesystem::remove(path);
+    WriteFiles("/", {{path, "libd"}});
+    steady_s += ChunkStore::kTrust_s;
+    if (restart) {
+      Open();
+    }
+    const auto begun = service().Begin(kWeb1, BeginOf(fresh.list));
+    ASSERT_TRUE(begun.has_value()) << begun.error().message;
+    EXPECT_FALSE(begun->stored());
+    EXPECT_EQ(begun->missing_size(), restart ? 1 : 2);
+    const auto listed = service().List(kWeb1, {});
+    EXPECT_TRUE(listed->bundles(0).damaged());
+    EXPECT_FALSE(Download(service(), kWeb1, old.list.id().hex()).has_value());
+    ASSERT_TRUE(Upload(service(), kWeb1, fresh));
+    EXPECT_FALSE(service().List(kWeb1, {})->bundles(0).damaged());
+    for (const Sample* sample : {&old, &fresh}) {
+      auto files = Download(service(), kWeb1, sample->list.id().hex());
+      ASSERT_TRUE(files.has_value()) << files.error().message;
+      files->erase("");
+      EXPECT_EQ(*files, sample->files);
+    }
+  }
 }
 
 TEST_F(ServiceTest, AHostSeesItsOwnBundlesAndAReaderAll) {
@@ -269,20 +332,32 @@ TEST_F(ServiceTest, AHostsQuotaHoldsForItAloneAndUntilTomorrow) {
   EXPECT_TRUE(Upload(service(), kWeb1, more));
 }
 
-TEST_F(ServiceTest, ADamagedUsageFileIsNamedAndMayBeRemoved) {
+TEST_F(ServiceTest, ADamagedUsageFileIsNamedAndWhatCanBeReadCounts) {
   Open();
   const std::string path = folder() + "/data/usage";
-  for (const char* text : {"", "clew usage 1 x\n", "clew usage 1 5\n12\n",
-                           "clew usage 1 5\n12 web1"}) {
-    std::ofstream(path) << text;
-    const auto usage = DailyUsage::Open(
+  const auto open = [&] {
+    auto usage = DailyUsage::Open(
         PosixFileSystem(),
-        {.path = path, .limit_bytes = 1, .now_s = [this] { return wall_s; }});
-    ASSERT_FALSE(usage.has_value()) << text;
-    EXPECT_EQ(usage.error().code, ErrorCode::kCorruptInput);
-    EXPECT_THAT(usage.error().message,
-                AllOf(HasSubstr("data/usage"), HasSubstr("remove it")));
+        {.path = path, .limit_bytes = 20, .now_s = [this] { return wall_s; }});
+    CLEW_CHECK(usage.has_value(), "{}", usage.error().message);
+    return *std::move(usage);
+  };
+  const std::string head = fmt::format("clew usage 1 {}\n", wall_s / 86400);
+  for (const std::string& text :
+       {std::string(), std::string("clew usage 1 x\n"), head + "12\n",
+        head + "12 web1", std::string("\0\0\0", 3)}) {
+    std::ofstream(path) << text;
+    const auto usage = open();
+    EXPECT_THAT(usage->damage(), HasSubstr("data/usage")) << text;
+    EXPECT_EQ(usage->LeftToday("web1"), 20u);
+    ASSERT_TRUE(usage->Save());
+    EXPECT_EQ(open()->damage(), "") << "it is whole again";
   }
+  std::ofstream(path) << head << "12 web1\n5 we";
+  const auto usage = open();
+  EXPECT_NE(usage->damage(), "");
+  EXPECT_EQ(usage->LeftToday("web1"), 8u);
+  EXPECT_EQ(usage->LeftToday("we"), 20u) << "a cut name is none";
 }
 
 TEST_F(ServiceTest, TheQuotaAlsoEndsAPutThatBeganBelowIt) {

@@ -7,9 +7,12 @@
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 
+#include <atomic>
 #include <cerrno>
 #include <cstdlib>
 #include <filesystem>
+#include <thread>
+#include <vector>
 
 namespace clew {
 namespace {
@@ -105,6 +108,32 @@ TEST_F(FileTest, AWrongKindOfFileIsRefused) {
   EXPECT_EQ(directory.error().code, ErrorCode::kInvalidArgument);
   EXPECT_EQ(directory.error().message,
             fmt::format("{:?} is not a regular file", root_));
+}
+
+// /proc/PID/mem is a regular file whose first page is not mapped: proc(5).
+TEST_F(FileTest, AReadErrorIsAnError) {
+  const auto read = ReadWholeFile("/proc/self/mem");
+  ASSERT_FALSE(read.has_value());
+  EXPECT_EQ(read.error().sys_errno, EIO);
+}
+
+// What was mapped and cut is SIGBUS; what is read is as long as it is.
+TEST_F(FileTest, AFileThatGrowsOrShrinksIsReadAsFarAsItGoes) {
+  const std::string path = Path("changing");
+  std::atomic<bool> stop = false;
+  std::thread writer([&] {
+    while (!stop) {
+      const auto file = files_.Create(path);
+      ASSERT_TRUE(file.has_value());
+      ASSERT_TRUE((*file)->Append(std::vector<std::byte>(1 << 20)));
+    }
+  });
+  for (int cut = 0; cut < 100;) {
+    const auto read = ReadWholeFile(path);
+    cut += read && !read->empty() ? 1 : 0;
+  }
+  stop = true;
+  writer.join();
 }
 
 TEST_F(FileTest, DirectoriesAreMadeSyncedRenamedAndRemoved) {

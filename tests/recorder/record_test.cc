@@ -319,6 +319,20 @@ TEST_F(RecordTest, NobodyElseMayReadWhatWasRecorded) {
   EXPECT_GT(seen, 5u);
 }
 
+// The file beside it has the name that /proc/PID/maps shows of the first.
+TEST_F(RecordTest, APathWithANewlineIsTheProgramsAndNoOther) {
+  const std::string program = folder_ + "/new\nline";
+  fs::copy_file(Tracee("endings"), program);
+  fs::copy_file("/bin/true", folder_ + "/new\\012line");
+  const auto outcome = Record(Options({program, "crash"}));
+  ASSERT_TRUE(outcome.has_value()) << outcome.error().message;
+  pb::Manifest manifest;
+  std::ifstream file(folder_ + "/b.clew/manifest.pb");
+  ASSERT_TRUE(manifest.ParseFromIstream(&file));
+  EXPECT_THAT(manifest.images(),
+              testing::Contains(testing::Property(&pb::Image::path, program)));
+}
+
 TEST_F(RecordTest, AProgramThatClosesItsStderrIsRecordedAllTheSame) {
   const Failure failure = FailureOf("close2");
   EXPECT_EQ(failure.exit_status, 4);

@@ -5,19 +5,9 @@
 
 #include "recorder/qemu/plugin/tracer.h"
 
-#include <algorithm>
-#include <string>
+#include "common/one_line.h"
 
 namespace clew::recorder {
-namespace {
-
-std::string OneLine(std::string_view text) {
-  std::string line(text);
-  std::replace(line.begin(), line.end(), '\n', '?');
-  return line;
-}
-
-}  // namespace
 
 Result<std::unique_ptr<Tracer>> Tracer::Create(const Session& session) {
   CLEW_ASSIGN_OR_RETURN(events, RawFile::Create(RawEventsPath(session.folder)));
@@ -60,7 +50,7 @@ void Tracer::Exit(uint32_t core, Tid thread, Tid parent, uint64_t now) {
 void Tracer::Comm(uint32_t core, Tid thread, uint64_t now, bool exec,
                   std::string_view name) {
   events_.Append(fmt::format("comm {} {} {} {:d} {}\n", core, thread, now, exec,
-                             OneLine(name)));
+                             EscapeLine(name)));
 }
 
 void Tracer::Mmap(uint32_t core, Tid thread, uint64_t now,
@@ -68,7 +58,7 @@ void Tracer::Mmap(uint32_t core, Tid thread, uint64_t now,
   events_.Append(fmt::format("mmap {} {} {} {} {} {} {} {}\n", core, thread,
                              now, mapping.addr, mapping.size_bytes,
                              mapping.file_offset, mapping.prot,
-                             OneLine(mapping.path)));
+                             EscapeLine(mapping.path)));
 }
 
 Status Tracer::Close() {

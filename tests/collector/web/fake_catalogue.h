@@ -34,6 +34,7 @@ class FakeCatalogue final : public Catalogue {
     return std::nullopt;
   }
   Status SetSolved(const BundleId&, const SolveOutcome&) override { return {}; }
+  Status PutOff(const BundleId&, int64_t) override { return {}; }
   Status ReturnTaken() override { return {}; }
 
   Result<Page<GroupRow>> Groups(const GroupQuery& query) const override;

@@ -341,6 +341,31 @@ TEST_F(SiteTest, AStoreThatLostABundlesListIsNotHealthy) {
   EXPECT_EQ(Get("/healthz").status, 503);
 }
 
+TEST_F(SiteTest, ADamagedBundleIsNamedEverywhere) {
+  const BundleId id = data_.AddStored();
+  const std::string page = "/bundles/" + id.hex();
+  EXPECT_THAT(Get("/healthz").body, HasSubstr("ok\ndamaged_chunks 0\n"));
+  EXPECT_THAT(Get("/bundles").body, Not(HasSubstr("damaged")));
+  EXPECT_THAT(Get("/api" + page + ".json").body,
+              HasSubstr("\"damaged\":false"));
+  const ChunkRef chunk = data_.store->ReadList(id)->Chunks()[0];
+  const std::string path = data_.store->chunks().PathOf(chunk.id);
+  ASSERT_EQ(std::rename(path.c_str(), (path + "x").c_str()), 0);
+  ASSERT_FALSE(data_.store->chunks().Scrub(chunk).has_value());
+  data_.store->SetScrubbed(1'700'000'000);
+  EXPECT_EQ(Get("/healthz").status, 200);
+  EXPECT_EQ(Get("/healthz").body,
+            "damaged\ndamaged_chunks 1\ndamaged_bundles 1\n"
+            "last_scrub_s 1700000000\n");
+  EXPECT_THAT(Get("/metrics").body,
+              AllOf(HasSubstr("\nclew_damaged_chunks 1\n"),
+                    HasSubstr("\nclew_damaged_bundles 1\n"),
+                    HasSubstr("clew_last_scrub_timestamp_seconds 1700000000")));
+  EXPECT_THAT(Get("/bundles").body, HasSubstr("damaged in the store"));
+  EXPECT_THAT(Get(page).body, HasSubstr("Damaged: the collector"));
+  EXPECT_THAT(Get("/api" + page + ".json").body, HasSubstr("\"damaged\":true"));
+}
+
 TEST_F(SiteTest, MetricsHaveTheFigures) {
   FillWithFleet(data_.catalogue);
   data_.AddStored();

@@ -137,6 +137,9 @@ TEST(RawEventTest, PathsMayHoldBlanksAndBadLinesAreRefused) {
   ASSERT_TRUE(event.has_value());
   EXPECT_EQ(event->size_bytes, 5u);
   EXPECT_EQ(event->text, "/tmp/a b");
+  const auto escaped = ParseRawEvent("mmap 1 2 3 4 5 6 7 /a\\nb\\\\c");
+  ASSERT_TRUE(escaped.has_value());
+  EXPECT_EQ(escaped->text, "/a\nb\\c");
   for (const char* bad : {"", "out 1 2", "out 1 2 3 x", "what 1 2 3"}) {
     EXPECT_FALSE(ParseRawEvent(bad).has_value()) << bad;
   }

@@ -1,0 +1,66 @@
+#include "collector/retention_clock.h"
+
+#include <algorithm>
+#include <optional>
+#include <span>
+#include <string_view>
+#include <utility>
+
+#include "common/parse_number.h"
+
+namespace clew::collector {
+namespace {
+
+constexpr std::string_view kMagic = "clew retention clock 1\n";
+
+std::optional<int64_t> Load(const std::string& path) {
+  const auto bytes = ReadWholeFile(path);
+  if (!bytes) {
+    return std::nullopt;
+  }
+  std::string_view text(reinterpret_cast<const char*>(bytes->data()),
+                        bytes->size());
+  if (!text.starts_with(kMagic) || !text.ends_with('\n')) {
+    return std::nullopt;
+  }
+  text.remove_prefix(kMagic.size());
+  text.remove_suffix(text.empty() ? 0 : 1);
+  return ParseNumber<int64_t>(text);
+}
+
+}  // namespace
+
+RetentionClock::RetentionClock(FileSystem& files, const std::string& path,
+                               int64_t begin_s, uint64_t steady_s)
+    : files_(files),
+      path_(path),
+      now_s_(Load(path).value_or(begin_s)),
+      steady_s_(steady_s) {}
+
+Status RetentionClock::Advance(int64_t wall_s, uint64_t steady_s) {
+  std::string text;
+  {
+    const std::lock_guard lock(mutex_);
+    const auto passed =
+        static_cast<int64_t>(steady_s - std::exchange(steady_s_, steady_s));
+    now_s_ = std::max(now_s_, std::min(wall_s, now_s_ + 2 * passed));
+    behind_ = wall_s - now_s_ > kLagMax_s;
+    text = fmt::format("{}{}\n", kMagic, now_s_);
+  }
+  const std::string partial = path_ + ".partial";
+  CLEW_RETURN_IF_ERROR(
+      WriteWholeFile(files_, partial, std::as_bytes(std::span(text))));
+  return files_.Rename(partial, path_);
+}
+
+int64_t RetentionClock::now_s() const {
+  const std::lock_guard lock(mutex_);
+  return now_s_;
+}
+
+bool RetentionClock::IsBehind() const {
+  const std::lock_guard lock(mutex_);
+  return behind_;
+}
+
+}  // namespace clew::collector

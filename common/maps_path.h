@@ -1,0 +1,20 @@
+#ifndef CLEW_COMMON_MAPS_PATH_H_
+#define CLEW_COMMON_MAPS_PATH_H_
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace clew {
+
+// The path of a file that /proc/PID/maps shows as `shown`, of a file with that
+// `inode`. The kernel writes a newline as "\012" and a backslash as itself
+// (fs/proc/task_mmu.c, show_map_vma; fs/seq_file.c, mangle_path), so a name
+// with
+// "\012" may be either; the file that is there, and has the inode, decides.
+// `shown` as it is where no file of either name can be found.
+std::string PathOfMapping(std::string_view shown, uint64_t inode);
+
+}  // namespace clew
+
+#endif  // CLEW_COMMON_MAPS_PATH_H_

@@ -1,0 +1,30 @@
+// Goal: any text comes back from its line, and the line is one.
+// Method: all texts of up to five of the characters that matter.
+#include "common/one_line.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+
+namespace clew {
+namespace {
+
+void CheckAll(const std::string& text, int more) {
+  const std::string line = EscapeLine(text);
+  EXPECT_EQ(line.find('\n'), std::string::npos);
+  EXPECT_EQ(UnescapeLine(line), text);
+  for (const char c : {'\n', '\\', 'n', 'a'}) {
+    if (more > 0) {
+      CheckAll(text + c, more - 1);
+    }
+  }
+}
+
+TEST(OneLine, EveryTextComesBack) { CheckAll("", 5); }
+
+TEST(OneLine, ABackslashOfNobodyStays) {
+  EXPECT_EQ(UnescapeLine("a\\b\\"), "a\\b\\");
+}
+
+}  // namespace
+}  // namespace clew
