@@ -16,10 +16,12 @@
 #include <string_view>
 #include <vector>
 
+#include "common/parse_number.h"
 #include "daemon/daemon.h"
 #include "daemon/notify.h"
 #include "daemon/perf_source.h"
 #include "daemon/redact.h"
+#include "daemon/takeover.h"
 #include "daemon/try_sources.h"
 
 namespace clew::daemon {
@@ -30,6 +32,7 @@ constexpr const char* kUsage =
        clewd --check-config FILE
        clewd --try-sources
        clewd redact BUNDLE [RULES]
+       clewd renew BUNDLE UID GID
        clewd --version
 
 Saves failures of this host's services as bundles and sends them to a
@@ -133,6 +136,18 @@ Status Serve(const std::string& root) {
   return {};
 }
 
+// For the daemon: a bundle becomes files that nobody else has open.
+int RenewAs(const std::string& bundle, const std::string& user,
+            const std::string& group) {
+  const auto uid = ParseNumber<uid_t>(user);
+  const auto gid = ParseNumber<gid_t>(group);
+  if (!uid || !gid) {
+    fmt::print(stderr, "{}", kUsage);
+    return kExitUsage;
+  }
+  return ExitOf(Renew(bundle, {*uid, *gid}));
+}
+
 int PrintSources() {
   const auto config = ReadCheckedConfig(Paths("/").config);
   if (!config) {
@@ -163,6 +178,9 @@ int Main(const std::vector<std::string>& arguments) {
   }
   if (first == "redact" && (count == 2 || count == 3)) {
     return ExitOf(RedactBundle(arguments[1], count == 3 ? arguments[2] : ""));
+  }
+  if (first == "renew" && count == 4) {
+    return RenewAs(arguments[1], arguments[2], arguments[3]);
   }
   if (first == "--version" && count == 1) {
     fmt::print("clewd {}\n", CLEW_VERSION);

@@ -1,6 +1,8 @@
 #ifndef CLEW_DAEMON_TAKEOVER_H_
 #define CLEW_DAEMON_TAKEOVER_H_
 
+#include <sys/types.h>
+
 #include <string>
 
 #include "common/result.h"
@@ -19,6 +21,18 @@ inline constexpr int kTakenDepthMax = 4;
 // like, a file with two names, more than kTakenFilesMax files or kTakenDepthMax
 // folders in one another. kSystem: we may not, or the disk failed.
 [[nodiscard]] Status TakeOver(const std::string& folder);
+
+struct Owner {
+  uid_t user = 0;
+  gid_t group = 0;
+};
+
+// Replaces every file of a tree that TakeOver made ours by a copy, on stable
+// storage and owned by `owner` as the folders are then. What others hold open
+// or mapped is no file of the tree afterwards. Blocks of the disk are shared
+// where the file system can; holes stay holes. Interrupted, it can be repeated.
+// Errors as TakeOver.
+[[nodiscard]] Status Renew(const std::string& folder, Owner owner);
 
 }  // namespace clew::daemon
 

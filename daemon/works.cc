@@ -1,5 +1,8 @@
 #include "daemon/works.h"
 
+#include <fmt/format.h>
+#include <unistd.h>
+
 #include <utility>
 
 namespace clew::daemon {
@@ -21,28 +24,52 @@ WorkEnd::What EndOfUpload(int exit_status) {
   }
 }
 
+// Of a child without which the bundle cannot go on.
+WorkEnd Failed(std::string_view what, const ChildEnd& end) {
+  return {end.exit_status == kExitCorrupt ? WorkEnd::What::kRefuse
+                                          : WorkEnd::What::kRetry,
+          fmt::format("{}: {}", what, end.Why())};
+}
+
 }  // namespace
 
 Status PrepareWork::Start(const std::string& folder,
                           std::function<void(const WorkEnd&)> done) {
-  std::vector<std::string> arguments = {options_.clewd, "redact", folder};
-  if (!options_.redaction.empty()) {
-    arguments.push_back(options_.redaction);
-  }
   folder_ = folder;
   done_ = std::move(done);
   CLEW_ASSIGN_OR_RETURN(
-      child, Child::Start(loop_, arguments, options_.limits,
-                          [this](const ChildEnd& end) { Redacted(end); }));
+      child,
+      Child::Start(loop_,
+                   {options_.clewd, "renew", folder, fmt::to_string(geteuid()),
+                    fmt::to_string(getegid())},
+                   options_.limits,
+                   [this](const ChildEnd& end) { Renewed(end); }));
   child_ = std::move(child);
   return {};
 }
 
+void PrepareWork::Renewed(const ChildEnd& end) {
+  if (end.exit_status != kExitOk) {
+    done_(Failed("copy", end));
+    return;
+  }
+  std::vector<std::string> arguments = {options_.clewd, "redact", folder_};
+  if (!options_.redaction.empty()) {
+    arguments.push_back(options_.redaction);
+  }
+  auto child =
+      Child::Start(loop_, arguments, options_.limits,
+                   [this](const ChildEnd& redacted) { Redacted(redacted); });
+  if (!child) {
+    done_({WorkEnd::What::kRetry, child.error().message});
+    return;
+  }
+  child_ = std::move(*child);
+}
+
 void PrepareWork::Redacted(const ChildEnd& end) {
   if (end.exit_status != kExitOk) {
-    done_({end.exit_status == kExitCorrupt ? WorkEnd::What::kRefuse
-                                           : WorkEnd::What::kRetry,
-           "redaction: " + end.Why()});
+    done_(Failed("redaction", end));
     return;
   }
   auto child = Child::Start(

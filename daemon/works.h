@@ -15,9 +15,10 @@ namespace clew::daemon {
 // The work on bundles by child processes. Destroyed while at work, they kill
 // the child.
 
-// Redaction by `clewd redact`, which must succeed, then `clew check`, without
-// which a bundle is sent, too: it may be the one that shows our bug. Refused is
-// what either calls corrupt.
+// `clewd renew`, so that nobody else has a file of the bundle open; redaction
+// by `clewd redact`; both must succeed; then `clew check`, without which a
+// bundle is sent, too: it may be the one that shows our bug. Refused is what
+// either calls corrupt.
 class PrepareWork final : public BundleWork {
  public:
   struct Options {
@@ -32,6 +33,7 @@ class PrepareWork final : public BundleWork {
                std::function<void(const WorkEnd&)> done) override;
 
  private:
+  void Renewed(const ChildEnd& end);
   void Redacted(const ChildEnd& end);
   void Checked(const ChildEnd& end);
 

@@ -147,6 +147,20 @@ TEST_F(ClewdTest, ABundleThatArrivesIsCheckedAndSent) {
   EXPECT_EQ(status["spool"]["uploaded"]["bundles"], 1);
 }
 
+TEST_F(ClewdTest, AUnitCannotChangeWhatWasChecked) {
+  Start();
+  const std::string made = Spool("incoming/a.service~1~77.clew.partial");
+  MakeBundle(made, 6);
+  const Fd held(open((made + "/core").c_str(), O_RDWR | O_CLOEXEC));
+  ASSERT_GE(held.get(), 0);
+  const std::string before = ReadText(made + "/core");
+  std::filesystem::rename(made, Spool("incoming/a.service~1~77.clew"));
+  ASSERT_TRUE(WaitUntil([&] { return NamesIn(Spool("uploaded")).size() == 1; }))
+      << ReadText(At("log"));
+  EXPECT_EQ(pwrite(held.get(), "?", 1, 0), 1);
+  EXPECT_EQ(ReadText(Spool("uploaded/a.service~1~77.clew/core")), before);
+}
+
 TEST_F(ClewdTest, ASecondOneIsRefusedAndAWrongConfigurationIsToldWithItsLine) {
   Start();
   Process second({testing::Program("clewd"), "--root", scratch_.root()},

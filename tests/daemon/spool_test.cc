@@ -11,11 +11,13 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <array>
 #include <filesystem>
 #include <set>
 #include <string>
 
 #include "common/check.h"
+#include "common/fd.h"
 #include "daemon/takeover.h"
 #include "tests/daemon/support.h"
 #include "tests/support/power_cut_files.h"
@@ -244,6 +246,48 @@ TEST(TakeOverTest, MakesATreeOurs) {
             fs::perms::owner_read | fs::perms::owner_write);
   EXPECT_EQ(fs::status(scratch.Path("b/images")).permissions(),
             fs::perms::owner_all);
+}
+
+// A unit that recorded itself may keep its files open, and mapped.
+TEST(TakeOverTest, WhatOthersHoldOpenIsNoFileOfARenewedTree) {
+  const Scratch scratch;
+  const std::string core = scratch.Path("b/images/core");
+  WriteText(core, "recorded");
+  const Fd held(open(core.c_str(), O_RDWR | O_CLOEXEC));
+  ASSERT_GE(held.get(), 0);
+  ASSERT_TRUE(TakeOver(scratch.Path("b")).has_value());
+  ASSERT_TRUE(Renew(scratch.Path("b"), {geteuid(), getegid()}).has_value());
+  EXPECT_EQ(pwrite(held.get(), "secret", 6, 0), 6);
+  EXPECT_EQ(ftruncate(held.get(), 1), 0);
+  EXPECT_EQ(testing::ReadText(core), "recorded");
+  EXPECT_EQ(NamesIn(scratch.Path("b")), std::vector<std::string>{"images"});
+  EXPECT_EQ(NamesIn(scratch.Path("b/images")),
+            std::vector<std::string>{"core"});
+  EXPECT_EQ(fs::status(core).permissions(),
+            fs::perms::owner_read | fs::perms::owner_write);
+}
+
+TEST(TakeOverTest, RenewingKeepsHolesAndForgetsAHalfCopy) {
+  const Scratch scratch;
+  const std::string core = scratch.Path("b/core");
+  WriteText(core, "begin");
+  WriteText(scratch.Path("b/clewd.copy"), "of a process that was killed");
+  constexpr off_t kFar = off_t{1} << 36;
+  const Fd file(open(core.c_str(), O_RDWR | O_CLOEXEC));
+  ASSERT_EQ(pwrite(file.get(), "middle", 6, kFar), 6);
+  ASSERT_EQ(ftruncate(file.get(), 2 * kFar), 0);
+  ASSERT_TRUE(Renew(scratch.Path("b"), {geteuid(), getegid()}).has_value());
+  EXPECT_EQ(NamesIn(scratch.Path("b")), std::vector<std::string>{"core"});
+  const Fd copy(open(core.c_str(), O_RDONLY | O_CLOEXEC));
+  std::array<char, 6> bytes = {};
+  EXPECT_EQ(pread(copy.get(), bytes.data(), 5, 0), 5);
+  EXPECT_EQ(std::string_view(bytes.data(), 5), "begin");
+  EXPECT_EQ(pread(copy.get(), bytes.data(), 6, kFar), 6);
+  EXPECT_EQ(std::string_view(bytes.data(), 6), "middle");
+  struct stat info = {};
+  ASSERT_EQ(fstat(copy.get(), &info), 0);
+  EXPECT_EQ(info.st_size, 2 * kFar);
+  EXPECT_LT(info.st_blocks, 1024);
 }
 
 TEST(TakeOverTest, RefusesWhatLeadsOutOrNeverEnds) {
