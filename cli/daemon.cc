@@ -23,6 +23,7 @@ Examples:
   clew daemon status --json | jq .counters
   clew daemon units
   clew daemon reload
+  clew daemon retry                    # bundles that are stuck, see status
   clew daemon install-core-pattern     # core dumps go to clewd, too
   clew daemon uninstall-core-pattern   # what was there before is put back
 )";
@@ -91,6 +92,16 @@ void AddDaemon(Command& app, int& exit_code) {
                          [](const Json&) { fmt::print("reloaded\n"); });
       },
       exit_code);
+  auto bundle = std::make_shared<std::string>();
+  Add(
+      *command, "retry", "have bundles that are stuck prepared again", shared,
+      [options, bundle] {
+        return AskDaemon(*options, daemon::RetryRequest{*bundle},
+                         PrintDaemonRetry);
+      },
+      exit_code)
+      ->add_option("BUNDLE", *bundle,
+                   "one of stuck/ or refused/; without it all of stuck/");
   Add(
       *command, "install-core-pattern", "have the kernel call clew's handler",
       shared, [options] { return Install(*options); }, exit_code);

@@ -68,10 +68,22 @@ void PrintSpool(const Json& spool) {
              Bytes(Number(spool, "bytes")), Bytes(Number(spool, "bytes_max")),
              Bytes(Number(spool, "disk_free_bytes")));
   for (const char* stage :
-       {"incoming", "checking", "ready", "uploaded", "refused"}) {
+       {"incoming", "checking", "ready", "uploaded", "refused", "stuck"}) {
     const Json use = Part(spool, stage);
     fmt::print("  {:<10}  {} bundles, {}\n", stage, Number(use, "bundles"),
                Bytes(Number(use, "bytes")));
+  }
+}
+
+// A reason may quote what a stranger wrote.
+void PrintStuck(const Json& stuck) {
+  if (!stuck.is_array() || stuck.empty()) {
+    return;
+  }
+  fmt::print("stuck         `clew daemon retry` has them prepared again\n");
+  for (const Json& bundle : stuck) {
+    fmt::print("  {}\n              {:?}\n", Text(bundle, "bundle"),
+               Text(bundle, "why"));
   }
 }
 
@@ -116,6 +128,7 @@ void PrintDaemonStatus(const Json& status) {
              static_cast<double>(Number(status, "cpu_ms")) / 1000);
   PrintSource(Part(status, "source"));
   PrintSpool(Part(status, "spool"));
+  PrintStuck(Part(status, "stuck"));
   PrintUpload(Part(status, "upload"));
   fmt::print("counters      since the start\n");
   PrintCounters(Part(status, "counters"));
@@ -140,6 +153,10 @@ void PrintDaemonUnits(const Json& units) {
     }
     fmt::print("\n");
   }
+}
+
+void PrintDaemonRetry(const Json& reply) {
+  fmt::print("{} bundles are prepared again\n", Number(reply, "bundles"));
 }
 
 void PrintDaemonSnapshot(const Json& reply) {

@@ -9,6 +9,7 @@ namespace clew::cli {
 // is shown as 0 or nothing: clewd may be of another version.
 void PrintDaemonStatus(const Json& status);
 void PrintDaemonUnits(const Json& units);
+void PrintDaemonRetry(const Json& reply);
 void PrintDaemonSnapshot(const Json& reply);
 
 }  // namespace clew::cli

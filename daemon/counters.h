@@ -17,6 +17,7 @@ namespace clew::daemon {
   X(refused_no_source, "not saved: no trace is being recorded")           \
   X(save_failures, "not saved: the trace or the disk failed")             \
   X(refused_bundles, "bundles in refused/: broken, or never to be taken") \
+  X(stuck, "bundles in stuck/: what is tried failed again and again")     \
   X(unchecked, "sent without a sufficiency score: the check failed")      \
   X(cores_cut, "core dumps left out: too large, or the copy broke")       \
   X(uploaded, "bundles that the collector acknowledged")                  \

@@ -265,6 +265,9 @@ DaemonStatus Daemon::status() const {
   for (const Stage stage : kStages) {
     status.spool[stage] = spool_.Use(stage);
   }
+  for (const std::string& name : spool_.List(Stage::kStuck)) {
+    status.stuck.emplace_back(name, spool_.WhyAside(name, Stage::kStuck));
+  }
   status.writing = spool_.Writing();
   status.spool_bytes = spool_.UsedBytes();
   status.spool_bytes_max = config_.spool_bytes;
@@ -295,6 +298,11 @@ Answer Daemon::OnRequest(ConnectionId connection, const Peer& peer,
   } else if (const auto* snapshot = std::get_if<SnapshotRequest>(&request)) {
     auto reply = Snapshot(*snapshot);
     answer.line = reply ? *reply : ErrorReply(reply.error());
+  } else if (const auto* retry = std::get_if<RetryRequest>(&request)) {
+    const auto count = pipeline_.BringBack(retry->bundle);
+    answer.line = count
+                      ? fmt::format("{{\"ok\":true,\"bundles\":{}}}\n", *count)
+                      : ErrorReply(count.error());
   } else if (const auto* core = std::get_if<CoreRequest>(&request)) {
     answer = Handle(peer, connection, *core);
   } else if (const auto* done = std::get_if<CoreDoneRequest>(&request)) {

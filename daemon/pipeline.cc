@@ -67,48 +67,106 @@ void Pipeline::Trouble(std::string_view event, const std::string& name,
                   {{"bundle", name}, {"why", why}});
 }
 
+// Each turn starts a preparation, ends a bundle's way or puts it off, so that
+// no bundle keeps the others waiting.
 void Pipeline::PrepareNext() {
   while (preparing_.empty()) {
-    const auto left = parts_.spool.List(Stage::kChecking);
-    const auto fresh = parts_.spool.List(Stage::kIncoming);
-    if (left.empty() && fresh.empty()) {
+    auto next = NextToPrepare();
+    if (!next) {
       return;
     }
-    const std::string name = left.empty() ? fresh.front() : left.front();
-    if (left.empty()) {
-      const Status moved =
-          parts_.spool.Move(name, Stage::kIncoming, Stage::kChecking);
+    if (next->stage == Stage::kIncoming) {
+      auto moved =
+          parts_.spool.Move(next->name, Stage::kIncoming, Stage::kChecking);
       if (!moved) {
-        Trouble("spool-failed", name, moved.error().message);
-        Later(kDiskRetryMs);
-        return;
+        PutOff(*next, "spool-failed", moved.error().message);
+        continue;
       }
+      next->name = *moved;
     }
-    if (!Adopt(name)) {
+    if (!Adopt(next->name)) {
       return;
     }
   }
 }
 
-// False: the disk fails, nothing can be done now.
+// The oldest that is not put off, of those begun first.
+std::optional<Pipeline::Place> Pipeline::NextToPrepare() {
+  const uint64_t now_ms = parts_.clock.MonotonicMs();
+  std::map<Place, Delay> kept;
+  std::optional<Place> next;
+  uint64_t soonest_ms = UINT64_MAX;
+  for (const Stage stage : {Stage::kChecking, Stage::kIncoming}) {
+    for (const std::string& name : parts_.spool.List(stage)) {
+      const Place place{stage, name};
+      const auto delay = delays_.find(place);
+      if (delay != delays_.end()) {
+        kept.insert(*delay);
+      }
+      if (delay != delays_.end() && delay->second.until_ms > now_ms) {
+        soonest_ms = std::min(soonest_ms, delay->second.until_ms);
+      } else if (!next) {
+        next = place;
+      }
+    }
+  }
+  delays_ = std::move(kept);
+  if (soonest_ms != UINT64_MAX) {
+    Later(soonest_ms - now_ms);
+  }
+  return next;
+}
+
+// Later again, and after kPrepareTriesMax tries set aside. What cannot even be
+// set aside (the disk fails) stays and is tried after the longest pause.
+void Pipeline::PutOff(const Place& place, std::string_view event,
+                      const std::string& why) {
+  Trouble(event, place.name, why);
+  Delay& delay = delays_[place];
+  ++delay.tries;
+  if (delay.tries >= kPrepareTriesMax) {
+    const std::string reason =
+        fmt::format("{} tries failed, the last: {}", delay.tries, why);
+    const auto stuck =
+        parts_.spool.SetAside(place.name, place.stage, Stage::kStuck, reason);
+    if (stuck) {
+      ++parts_.counters.stuck;
+      Trouble("stuck", *stuck, reason);
+      delays_.erase(place);
+      return;
+    }
+    Trouble("spool-failed", place.name, stuck.error().message);
+  }
+  const uint64_t doublings = std::min(delay.tries, kPrepareTriesMax) - 1;
+  const uint64_t pause_ms = std::min(kDiskRetryMs << doublings, kRetryMsMax);
+  delay.until_ms = parts_.clock.MonotonicMs() + pause_ms;
+  Later(pause_ms);
+}
+
+// False: nothing can be prepared now.
 bool Pipeline::Adopt(const std::string& name) {
+  const Place place{Stage::kChecking, name};
   const auto wanted = Judge(name);
   if (!wanted) {
     const Error& error = wanted.error();
+    Status parked;
     if (error.code == ErrorCode::kInvalidArgument ||
         error.code == ErrorCode::kCorruptInput) {
-      return Park(name, Stage::kChecking, error.message);
+      parked = Park(place, error.message);
+    } else {
+      parked = std::unexpected(error);
     }
-    Trouble("spool-failed", name, error.message);
-    Later(kDiskRetryMs);
-    return false;
+    if (!parked) {
+      PutOff(place, "spool-failed", parked.error().message);
+    }
+    return true;
   }
   if (!*wanted) {
     const Status removed = parts_.spool.Remove(name, Stage::kChecking);
     if (!removed) {
-      Trouble("spool-failed", name, removed.error().message);
+      PutOff(place, "spool-failed", removed.error().message);
     }
-    return removed.has_value();
+    return true;
   }
   preparing_ = name;
   const Status started =
@@ -165,47 +223,63 @@ Result<bool> Pipeline::Admit(const std::string& name,
   return true;
 }
 
-// False: the disk fails.
-bool Pipeline::Park(const std::string& name, Stage from,
-                    const std::string& why) {
-  Trouble("bundle-refused", name, why);
-  const Status parked = parts_.spool.Refuse(name, from, why);
-  if (!parked) {
-    Trouble("spool-failed", name, parked.error().message);
-    Later(kDiskRetryMs);
-    return false;
-  }
+Status Pipeline::Park(const Place& place, const std::string& why) {
+  Trouble("bundle-refused", place.name, why);
+  CLEW_RETURN_IF_ERROR(
+      parts_.spool.SetAside(place.name, place.stage, Stage::kRefused, why));
   ++parts_.counters.refused_bundles;
-  return true;
+  return {};
+}
+
+Result<uint64_t> Pipeline::BringBack(const std::string& name) {
+  uint64_t count = 0;
+  for (const Stage stage : {Stage::kStuck, Stage::kRefused}) {
+    for (const std::string& bundle : parts_.spool.List(stage)) {
+      if (bundle != name && (!name.empty() || stage != Stage::kStuck)) {
+        continue;
+      }
+      CLEW_RETURN_IF_ERROR(parts_.spool.Move(bundle, stage, Stage::kChecking));
+      ++count;
+    }
+  }
+  if (count == 0 && !name.empty()) {
+    return InvalidArgument(
+        "no bundle {:?} in stuck/ or refused/; clew daemon status lists what "
+        "is stuck",
+        name);
+  }
+  Kick();
+  return count;
 }
 
 void Pipeline::Prepared(const std::string& name, const WorkEnd& end) {
   preparing_.clear();
+  const Place place{Stage::kChecking, name};
   if (end.what == WorkEnd::What::kRetry) {
-    Trouble("prepare-failed", name, end.why);
-    Later(kDiskRetryMs);
-    return;
-  }
-  if (end.what == WorkEnd::What::kRefuse) {
-    if (Park(name, Stage::kChecking, end.why)) {
-      Kick();
+    PutOff(place, "prepare-failed", end.why);
+  } else if (end.what == WorkEnd::What::kRefuse) {
+    if (const Status parked = Park(place, end.why); !parked) {
+      PutOff(place, "spool-failed", parked.error().message);
     }
-    return;
+  } else {
+    Ready(place, end);
   }
+  Kick();
+}
+
+void Pipeline::Ready(const Place& place, const WorkEnd& end) {
   if (end.what == WorkEnd::What::kUnchecked) {
     ++parts_.counters.unchecked;
-    Trouble("unchecked", name, end.why);
+    Trouble("unchecked", place.name, end.why);
   }
-  const Status moved = parts_.spool.Move(name, Stage::kChecking, Stage::kReady);
+  const auto moved = parts_.spool.Move(place.name, place.stage, Stage::kReady);
   if (!moved) {
-    Trouble("spool-failed", name, moved.error().message);
-    Later(kDiskRetryMs);
+    PutOff(place, "spool-failed", moved.error().message);
     return;
   }
   ++parts_.counters.saved;
-  parts_.log.Write(Level::kInfo, "ready", {{"bundle", name}});
+  parts_.log.Write(Level::kInfo, "ready", {{"bundle", *moved}});
   KeepBudget();
-  Kick();
 }
 
 void Pipeline::KeepBudget() {
@@ -273,24 +347,24 @@ void Pipeline::Uploaded(const std::string& name, const WorkEnd& end) {
   }
   retry_ms_ = retry_ms_first_;
   retry_at_ms_ = 0;
-  if (end.what != WorkEnd::What::kDone) {
-    if (!Park(name, Stage::kReady, end.why)) {
-      retry_at_ms_ = parts_.clock.MonotonicMs() + kDiskRetryMs;
-      return;
-    }
-  } else if (const Status moved =
-                 parts_.spool.Move(name, Stage::kReady, Stage::kUploaded);
-             !moved) {
-    // It is sent again, which changes nothing there.
-    Trouble("spool-failed", name, moved.error().message);
+  if (const Status filed = FileSent({Stage::kReady, name}, end); !filed) {
+    // It is sent again, which changes nothing there, after the others.
+    ++attempts_[name];
+    Trouble("spool-failed", name, filed.error().message);
     retry_at_ms_ = parts_.clock.MonotonicMs() + kDiskRetryMs;
-    Later(kDiskRetryMs);
-    return;
-  } else {
-    ++parts_.counters.uploaded;
-    parts_.log.Write(Level::kInfo, "uploaded", {{"bundle", name}});
   }
   UploadNext();
+}
+
+Status Pipeline::FileSent(const Place& place, const WorkEnd& end) {
+  if (end.what != WorkEnd::What::kDone) {
+    return Park(place, end.why);
+  }
+  CLEW_RETURN_IF_ERROR(
+      parts_.spool.Move(place.name, place.stage, Stage::kUploaded));
+  ++parts_.counters.uploaded;
+  parts_.log.Write(Level::kInfo, "uploaded", {{"bundle", place.name}});
+  return {};
 }
 
 }  // namespace clew::daemon

@@ -1,6 +1,7 @@
 #ifndef CLEW_DAEMON_PIPELINE_H_
 #define CLEW_DAEMON_PIPELINE_H_
 
+#include <compare>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -23,7 +24,8 @@ struct WorkEnd {
   enum class What : uint8_t {
     kDone,
     kUnchecked,  // of a preparation: done, but the check gave no score
-    kRetry,      // of the moment: try again later
+    kRetry,      // of the moment: try again later, of a preparation at most
+                 // kPrepareTriesMax times
     kDeclined,   // a limit, or settings: parked after kDeclinesMax times
     kRefuse,     // never: park it
   };
@@ -44,8 +46,9 @@ class BundleWork {
 
 // Brings bundles from incoming/ to uploaded/: takes them over, admits them,
 // writes the trigger, has them prepared, then sent; see docs/design/daemon.md.
-// One is prepared and one sent at a time, oldest first; of those that could not
-// be sent, the one tried least often.
+// One is prepared and one sent at a time, oldest first. One that cannot go on
+// is put off while others are taken, and set aside in stuck/ in the end; of
+// those that could not be sent, the one tried least often is next.
 //
 // Everything that it needs must outlive it. Not thread-safe.
 class Pipeline {
@@ -62,6 +65,9 @@ class Pipeline {
   static constexpr uint64_t kRetryMsMax = 3'600'000;
   static constexpr uint64_t kDiskRetryMs = 10'000;
   static constexpr uint64_t kDeclinesMax = 24;  // about a day
+  // Of one bundle's preparation: with pauses from kDiskRetryMs that double,
+  // about an hour and a half.
+  static constexpr uint64_t kPrepareTriesMax = 10;
 
   // `upload` nullptr: nothing is sent.
   Pipeline(Parts parts, BundleWork& prepare, BundleWork* upload,
@@ -76,6 +82,10 @@ class Pipeline {
   // The bundle of this process will have been asked for by a person.
   void ExpectRequested(int32_t process);
   void SetUpload(BundleWork* upload, uint64_t retry_ms);
+  // Has what was set aside prepared again: this bundle of stuck/ or refused/;
+  // without a name all of stuck/. Returns how many. kInvalidArgument: there is
+  // none of that name.
+  [[nodiscard]] Result<uint64_t> BringBack(const std::string& name);
 
   bool preparing() const { return !preparing_.empty(); }
   bool uploading() const { return !uploading_.empty(); }
@@ -85,15 +95,30 @@ class Pipeline {
   void Later(uint64_t delay_ms);
   void Trouble(std::string_view event, const std::string& name,
                const std::string& why);
+  struct Place {
+    Stage stage;
+    std::string name;
+    auto operator<=>(const Place&) const = default;
+  };
+  // Of a bundle that could not go on.
+  struct Delay {
+    uint64_t tries = 0;
+    uint64_t until_ms = 0;
+  };
   void PrepareNext();
+  std::optional<Place> NextToPrepare();
+  void PutOff(const Place& place, std::string_view event,
+              const std::string& why);
   bool Adopt(const std::string& name);
   // True if the bundle is to be prepared.
   Result<bool> Judge(const std::string& name);
   Result<bool> Admit(const std::string& name, const struct BundleFacts& facts);
   void Prepared(const std::string& name, const WorkEnd& end);
+  void Ready(const Place& place, const WorkEnd& end);
   void UploadNext();
   void Uploaded(const std::string& name, const WorkEnd& end);
-  bool Park(const std::string& name, Stage from, const std::string& why);
+  Status FileSent(const Place& place, const WorkEnd& end);
+  Status Park(const Place& place, const std::string& why);
   void KeepBudget();
 
   Parts parts_;
@@ -106,6 +131,7 @@ class Pipeline {
   uint64_t timer_at_ms_ = 0;
   std::string preparing_;  // empty: none
   std::string uploading_;
+  std::map<Place, Delay> delays_;  // of what is in incoming/ and checking/
   std::map<std::string, uint64_t> attempts_;  // of what is in ready/
   std::map<std::string, uint64_t> declines_;  // of them
   std::set<int32_t> requested_;

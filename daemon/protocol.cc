@@ -123,6 +123,12 @@ Result<Request> ReadSnapshot(Fields& fields) {
   return request;
 }
 
+Result<Request> ReadRetry(Fields& fields) {
+  RetryRequest request;
+  CLEW_RETURN_IF_ERROR(fields.Text("bundle", &request.bundle));
+  return request;
+}
+
 Result<Request> ReadCore(Fields& fields) {
   CoreRequest request;
   CLEW_RETURN_IF_ERROR(fields.Integer("pid", 1, kIdMax, &request.process));
@@ -158,6 +164,9 @@ Result<Request> ReadRequest(const std::string& what, Fields& fields) {
   if (what == "snapshot") {
     return ReadSnapshot(fields);
   }
+  if (what == "retry") {
+    return ReadRetry(fields);
+  }
   if (what == "core") {
     return ReadCore(fields);
   }
@@ -177,6 +186,9 @@ struct Formatter {
             {"unit", request.unit},
             {"end", request.end},
             {"reason", request.reason}};
+  }
+  Json operator()(const RetryRequest& request) const {
+    return {{"do", "retry"}, {"bundle", request.bundle}};
   }
   Json operator()(const CoreRequest& request) const {
     return {{"do", "core"},

@@ -33,6 +33,11 @@ struct SnapshotRequest {
   std::string reason;
   bool operator==(const SnapshotRequest&) const = default;
 };
+// Have bundles that were set aside prepared again.
+struct RetryRequest {
+  std::string bundle;  // empty: all of stuck/
+  bool operator==(const RetryRequest&) const = default;
+};
 // The kernel is dumping a process: what core(5) tells by %P %I %s %t %e.
 struct CoreRequest {
   int32_t process = 0;
@@ -48,8 +53,9 @@ struct CoreDoneRequest {
   bool whole = false;
   bool operator==(const CoreDoneRequest&) const = default;
 };
-using Request = std::variant<StatusRequest, UnitsRequest, ReloadRequest,
-                             SnapshotRequest, CoreRequest, CoreDoneRequest>;
+using Request =
+    std::variant<StatusRequest, UnitsRequest, ReloadRequest, SnapshotRequest,
+                 RetryRequest, CoreRequest, CoreDoneRequest>;
 
 // One line without its newline. kInvalidArgument: no such request; the message
 // names the field.

@@ -11,6 +11,7 @@
 #include <filesystem>
 #include <utility>
 
+#include "common/check.h"
 #include "common/parse_number.h"
 #include "daemon/config.h"
 
@@ -82,6 +83,12 @@ bool Take(std::string_view text, Number* value) {
   return number && *number >= 0;
 }
 
+bool HasReasons(Stage stage) {
+  return stage == Stage::kRefused || stage == Stage::kStuck;
+}
+
+std::string WhyPath(const std::string& bundle) { return bundle + ".why"; }
+
 uint64_t AgeOf(const std::string& name) {
   const auto parsed = ParseName(name);
   return parsed ? static_cast<uint64_t>(parsed->at_ns) : 0;
@@ -101,6 +108,8 @@ std::string_view FolderOf(Stage stage) {
       return "uploaded";
     case Stage::kRefused:
       return "refused";
+    case Stage::kStuck:
+      return "stuck";
   }
   return "";
 }
@@ -253,24 +262,57 @@ std::vector<std::string> Spool::Writing() const {
   return names;
 }
 
-Status Spool::Move(const std::string& name, Stage from, Stage to) {
+// In a stage that is ours but `except`; what strangers call theirs in incoming/
+// is no name of ours yet.
+bool Spool::IsTaken(const std::string& name, Stage except) const {
+  return std::ranges::any_of(kStages, [&](Stage stage) {
+    struct stat info = {};
+    return stage != Stage::kIncoming && stage != except &&
+           lstat(Path(stage, name).c_str(), &info) == 0;
+  });
+}
+
+std::string Spool::FreeName(const std::string& name, Stage from) const {
+  if (!IsTaken(name, from)) {
+    return name;
+  }
+  BundleName next = ParseName(name).value_or(BundleName());
+  std::string free;
+  do {
+    next.at_ns = next.at_ns == INT64_MAX ? 0 : next.at_ns + 1;
+    free = FormatName(next);
+  } while (IsTaken(free, Stage::kIncoming));
+  return free;
+}
+
+Result<std::string> Spool::MoveAs(const std::string& name, Stage from, Stage to,
+                                  const std::string& as) {
   bytes_.erase(name);
-  CLEW_RETURN_IF_ERROR(files_->Rename(Path(from, name), Path(to, name)));
+  CLEW_RETURN_IF_ERROR(files_->Rename(Path(from, name), Path(to, as)));
   CLEW_RETURN_IF_ERROR(files_->SyncDirectory(Folder(to)));
-  return files_->SyncDirectory(Folder(from));
+  CLEW_RETURN_IF_ERROR(files_->SyncDirectory(Folder(from)));
+  if (HasReasons(from)) {
+    CLEW_RETURN_IF_ERROR(files_->RemoveAll(WhyPath(Path(from, name))));
+  }
+  return as;
 }
 
-Status Spool::Refuse(const std::string& name, Stage from,
-                     std::string_view why) {
-  const std::string path = Path(Stage::kRefused, name) + ".why";
+Result<std::string> Spool::Move(const std::string& name, Stage from, Stage to) {
+  return MoveAs(name, from, to, FreeName(name, from));
+}
+
+Result<std::string> Spool::SetAside(const std::string& name, Stage from,
+                                    Stage to, std::string_view why) {
+  CLEW_CHECK(HasReasons(to), "nothing is set aside in {}/", FolderOf(to));
+  const std::string as = FreeName(name, from);
   const std::string line = std::string(why) + "\n";
-  CLEW_RETURN_IF_ERROR(
-      WriteWholeFile(*files_, path, std::as_bytes(std::span(line))));
-  return Move(name, from, Stage::kRefused);
+  CLEW_RETURN_IF_ERROR(WriteWholeFile(*files_, WhyPath(Path(to, as)),
+                                      std::as_bytes(std::span(line))));
+  return MoveAs(name, from, to, as);
 }
 
-std::string Spool::WhyRefused(const std::string& name) const {
-  const auto bytes = ReadWholeFile(Path(Stage::kRefused, name) + ".why");
+std::string Spool::WhyAside(const std::string& name, Stage stage) const {
+  const auto bytes = ReadWholeFile(WhyPath(Path(stage, name)));
   if (!bytes || bytes->empty()) {
     return "";
   }
@@ -283,8 +325,8 @@ Status Spool::Remove(const std::string& name, Stage stage) {
   CLEW_RETURN_IF_ERROR(files_->RemoveAll(trash));
   CLEW_RETURN_IF_ERROR(files_->Rename(Path(stage, name), trash));
   CLEW_RETURN_IF_ERROR(files_->SyncDirectory(Folder(stage)));
-  if (stage == Stage::kRefused) {
-    CLEW_RETURN_IF_ERROR(files_->RemoveAll(Path(stage, name) + ".why"));
+  if (HasReasons(stage)) {
+    CLEW_RETURN_IF_ERROR(files_->RemoveAll(WhyPath(Path(stage, name))));
   }
   return files_->RemoveAll(trash);
 }
@@ -334,7 +376,8 @@ uint64_t Spool::Room() const {
 Result<std::vector<Evicted>> Spool::MakeRoom(uint64_t bytes,
                                              std::string_view keep) {
   std::vector<Evicted> gone;
-  for (const Stage stage : {Stage::kUploaded, Stage::kRefused, Stage::kReady}) {
+  for (const Stage stage :
+       {Stage::kUploaded, Stage::kRefused, Stage::kStuck, Stage::kReady}) {
     for (const std::string& name : List(stage)) {
       if (Room() >= bytes) {
         return gone;

@@ -20,11 +20,12 @@ enum class Stage : uint8_t {
   kChecking,
   kReady,
   kUploaded,
-  kRefused
+  kRefused,
+  kStuck
 };
 inline constexpr Stage kStages[] = {Stage::kIncoming, Stage::kChecking,
-                                    Stage::kReady, Stage::kUploaded,
-                                    Stage::kRefused};
+                                    Stage::kReady,    Stage::kUploaded,
+                                    Stage::kRefused,  Stage::kStuck};
 std::string_view FolderOf(Stage stage);
 
 // "<program or unit>~<nanoseconds since 1970>~<process>.clew".
@@ -85,12 +86,16 @@ class Spool {
   // Those that are being written, "<name>.partial" with a live writer.
   std::vector<std::string> Writing() const;
 
-  [[nodiscard]] Status Move(const std::string& name, Stage from, Stage to);
-  // To refused/, with the reason beside it.
-  [[nodiscard]] Status Refuse(const std::string& name, Stage from,
-                              std::string_view why);
-  // Empty where there is none.
-  std::string WhyRefused(const std::string& name) const;
+  // Returns its name there: where a stage other than incoming/ has one of this
+  // name, the nanoseconds in it are counted up until there is none.
+  [[nodiscard]] Result<std::string> Move(const std::string& name, Stage from,
+                                         Stage to);
+  // To refused/ or stuck/, with the reason beside it. Returns as Move does.
+  [[nodiscard]] Result<std::string> SetAside(const std::string& name,
+                                             Stage from, Stage to,
+                                             std::string_view why);
+  // The reason; empty where there is none.
+  std::string WhyAside(const std::string& name, Stage stage) const;
   [[nodiscard]] Status Remove(const std::string& name, Stage stage);
 
   SpoolUse Use(Stage stage) const;
@@ -99,8 +104,8 @@ class Spool {
   // How many bytes may still be written, now.
   uint64_t Room() const;
   // Removes bundles until there is room for `bytes`, oldest first: those sent,
-  // those refused, those ready. `keep` is never removed. Returns those gone;
-  // Room() tells whether it was enough.
+  // those refused, those stuck, those ready. `keep` is never removed. Returns
+  // those gone; Room() tells whether it was enough.
   [[nodiscard]] Result<std::vector<Evicted>> MakeRoom(uint64_t bytes,
                                                       std::string_view keep);
   // Removes unlocked partial folders.
@@ -110,6 +115,10 @@ class Spool {
   Spool(FileSystem& files, std::string root, SpoolLimits limits, int lock_fd);
   Status MakeFolders();
   Status EmptyTrash();
+  bool IsTaken(const std::string& name, Stage except) const;
+  std::string FreeName(const std::string& name, Stage from) const;
+  Result<std::string> MoveAs(const std::string& name, Stage from, Stage to,
+                             const std::string& as);
 
   FileSystem* files_;
   std::string root_;

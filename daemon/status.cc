@@ -59,6 +59,19 @@ Json SpoolJson(const DaemonStatus& status) {
   return json;
 }
 
+// Of as many as a reply has room for; "spool" counts them all.
+Json StuckJson(const DaemonStatus& status) {
+  constexpr size_t kShownMax = 64;
+  constexpr size_t kWhyBytesMax = 512;
+  Json json = Json::array();
+  for (const auto& [name, why] : status.stuck) {
+    if (json.size() < kShownMax) {
+      json.push_back({{"bundle", name}, {"why", why.substr(0, kWhyBytesMax)}});
+    }
+  }
+  return json;
+}
+
 Json CounterJson(const Counters& counters) {
   Json json;
 #define CLEW_DAEMON_COUNTER(name, meaning) json[#name] = counters.name;
@@ -76,6 +89,7 @@ std::string FormatStatus(const DaemonStatus& status) {
                {"uptime_s", status.uptime_s},
                {"source", SourceJson(status)},
                {"spool", SpoolJson(status)},
+               {"stuck", StuckJson(status)},
                {"upload",
                 {{"on", status.upload},
                  {"preparing", status.preparing},

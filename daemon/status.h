@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "daemon/counters.h"
@@ -31,6 +32,8 @@ struct DaemonStatus {
   SourceStatus source;
   SaveTimes times;
   std::map<Stage, SpoolUse> spool;
+  // What is in stuck/, oldest first, each with its reason.
+  std::vector<std::pair<std::string, std::string>> stuck;
   std::vector<std::string> writing;  // bundles of units that are recorded now
   uint64_t spool_bytes = 0;
   uint64_t spool_bytes_max = 0;

@@ -183,12 +183,79 @@ TEST_F(PipelineTest, WhatIsRefusedIsParkedWithTheReason) {
   life.prepare.End({What::kRefuse, "check: broken"});
   life.prepare.End();
   life.upload.End({What::kRefuse, "too large"});
-  EXPECT_EQ(life.spool.WhyRefused("a.service~1~1.clew"), "check: broken");
-  EXPECT_EQ(life.spool.WhyRefused("b.service~2~2.clew"), "too large");
-  EXPECT_NE(life.spool.WhyRefused("c.service~3~3.clew").find("no bundle"),
+  EXPECT_EQ(life.spool.WhyAside("a.service~1~1.clew", Stage::kRefused),
+            "check: broken");
+  EXPECT_EQ(life.spool.WhyAside("b.service~2~2.clew", Stage::kRefused),
+            "too large");
+  EXPECT_NE(life.spool.WhyAside("c.service~3~3.clew", Stage::kRefused)
+                .find("no bundle"),
             std::string::npos);
   EXPECT_EQ(life.counters.refused_bundles, 3u);
   EXPECT_EQ(life.In(Stage::kRefused).size(), 3u);
+}
+
+TEST_F(PipelineTest, WhatCannotBePreparedIsSetAsideAndHoldsUpNobody) {
+  Life life(root(), clock_);
+  Arrive("a.service~1~1.clew");
+  life.pipeline->Kick();
+  life.prepare.End({What::kRetry, "redaction: no"});
+  Arrive("b.service~2~2.clew");
+  life.pipeline->Kick();
+  ASSERT_TRUE(life.prepare.running()) << "it waits for the other";
+  EXPECT_TRUE(life.prepare.folder().ends_with("b.service~2~2.clew"));
+  life.prepare.End();
+  life.upload.End();
+  uint64_t pause_ms = Pipeline::kDiskRetryMs;
+  for (uint64_t tries = 2; tries <= Pipeline::kPrepareTriesMax; ++tries) {
+    life.Advance(pause_ms - 1);
+    ASSERT_FALSE(life.prepare.running()) << tries;
+    life.Advance(1);
+    ASSERT_TRUE(life.prepare.running()) << tries;
+    life.prepare.End({What::kRetry, "redaction: no"});
+    pause_ms = std::min(pause_ms * 2, Pipeline::kRetryMsMax);
+  }
+  EXPECT_EQ(life.In(Stage::kStuck),
+            std::vector<std::string>{"a.service~1~1.clew"});
+  EXPECT_EQ(life.spool.WhyAside("a.service~1~1.clew", Stage::kStuck),
+            "10 tries failed, the last: redaction: no");
+  EXPECT_EQ(life.counters.stuck, 1u);
+  life.Advance(2 * Pipeline::kRetryMsMax);
+  EXPECT_FALSE(life.prepare.running());
+  // Brought back, it begins anew.
+  ASSERT_FALSE(life.pipeline->BringBack("c.service~1~1.clew").has_value());
+  EXPECT_EQ(life.pipeline->BringBack("").value_or(9), 1u);
+  ASSERT_TRUE(life.prepare.running());
+  EXPECT_TRUE(NamesIn(root() + "/stuck").empty()) << "the reason stayed";
+  life.prepare.End();
+  life.upload.End();
+  EXPECT_EQ(life.In(Stage::kUploaded).size(), 2u);
+}
+
+TEST_F(PipelineTest, WhatWasRefusedIsBroughtBackByItsName) {
+  Life life(root(), clock_);
+  Arrive(kName);
+  life.pipeline->Kick();
+  life.prepare.End({What::kRefuse, "no"});
+  EXPECT_EQ(life.pipeline->BringBack("").value_or(9), 0u);
+  EXPECT_EQ(life.pipeline->BringBack(kName).value_or(9), 1u);
+  EXPECT_TRUE(life.prepare.running());
+}
+
+TEST_F(PipelineTest, TwoOfOneNameAreBothSentOrParked) {
+  for (const What end : {What::kDone, What::kRefuse}) {
+    SCOPED_TRACE(static_cast<int>(end));
+    Life life(scratch_.Path("spool" + std::to_string(int(end))), clock_);
+    for (int i = 0; i < 2; ++i) {
+      MakeBundle(life.spool.Path(Stage::kIncoming, kName), 6);
+      life.pipeline->Kick();
+      ASSERT_TRUE(life.prepare.running());
+      life.prepare.End();
+      ASSERT_TRUE(life.upload.running());
+      life.upload.End({end, "why"});
+    }
+    EXPECT_EQ(life.In(end == What::kDone ? Stage::kUploaded : Stage::kRefused),
+              (std::vector<std::string>{kName, "a.service~2~77.clew"}));
+  }
 }
 
 TEST_F(PipelineTest, WhatIsDeclinedAgainAndAgainIsParked) {
@@ -202,7 +269,7 @@ TEST_F(PipelineTest, WhatIsDeclinedAgainAndAgainIsParked) {
     life.Advance(Pipeline::kRetryMsMax);
   }
   life.upload.End({What::kDeclined, "quota"});
-  EXPECT_EQ(life.spool.WhyRefused(kName), "quota");
+  EXPECT_EQ(life.spool.WhyAside(kName, Stage::kRefused), "quota");
 }
 
 TEST_F(PipelineTest, ALinkInABundleLeadsNowhere) {

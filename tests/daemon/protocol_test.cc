@@ -15,6 +15,8 @@ TEST(ProtocolTest, EveryRequestSurvivesTheRoundTrip) {
       StatusRequest(),
       UnitsRequest(),
       ReloadRequest(),
+      RetryRequest(),
+      RetryRequest{"a.service~1~2.clew"},
       SnapshotRequest{.process = 4711, .unit = "", .end = false, .reason = "é"},
       SnapshotRequest{
           .process = 0, .unit = "a.service", .end = true, .reason = "\"\\"},

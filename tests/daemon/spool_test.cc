@@ -119,8 +119,9 @@ TEST(SpoolTest, RoomIsMadeOldestFirstAndOfSentBeforeUnsent) {
   ASSERT_TRUE(
       spool.Move("r~1~1.clew", Stage::kReady, Stage::kIncoming).has_value());
   ASSERT_TRUE(
-      spool.Refuse("r~1~1.clew", Stage::kIncoming, "why not").has_value());
-  EXPECT_EQ(spool.WhyRefused("r~1~1.clew"), "why not");
+      spool.SetAside("r~1~1.clew", Stage::kIncoming, Stage::kRefused, "why not")
+          .has_value());
+  EXPECT_EQ(spool.WhyAside("r~1~1.clew", Stage::kRefused), "why not");
   Put(spool, Stage::kReady, "r~0~1.clew", 100);
   spool.SetLimits({.bytes = spool.UsedBytes(), .free_bytes = 0});
   std::vector<std::string> order;
@@ -145,6 +146,31 @@ TEST(SpoolTest, WhatIsLeftToOthersOnTheDiskIsNotRoom) {
   spool.SetLimits({.bytes = uint64_t{1} << 40,
                    .free_bytes = spool.FreeBytes() + (1 << 30)});
   EXPECT_EQ(spool.Room(), 0u);
+}
+
+TEST(SpoolTest, TwoOfOneNameLiveTogether) {
+  const Scratch scratch;
+  Spool spool = OpenSpool(scratch.Path("spool"));
+  const std::string last = fmt::format("b~{}~1.clew", INT64_MAX);
+  for (const Stage stage : kStages) {
+    if (stage != Stage::kChecking) {
+      Put(spool, stage, "a~7~1.clew", 1);
+      Put(spool, stage, last, 1);
+    }
+  }
+  Put(spool, Stage::kReady, "a~8~1.clew", 1);
+  const auto moved =
+      spool.Move("a~7~1.clew", Stage::kIncoming, Stage::kChecking);
+  ASSERT_TRUE(moved.has_value()) << moved.error().message;
+  EXPECT_EQ(*moved, "a~9~1.clew");
+  EXPECT_EQ(testing::ReadText(spool.Path(Stage::kChecking, *moved) + "/core"),
+            std::string(1024, 'c'));
+  const auto aside =
+      spool.SetAside(last, Stage::kIncoming, Stage::kRefused, "why not");
+  ASSERT_TRUE(aside.has_value()) << aside.error().message;
+  EXPECT_EQ(*aside, "b~0~1.clew");
+  EXPECT_EQ(spool.WhyAside("b~0~1.clew", Stage::kRefused), "why not");
+  EXPECT_EQ(spool.WhyAside(last, Stage::kRefused), "");
 }
 
 // The bundle's stages after a cut; "" for a name without all of its bytes.
