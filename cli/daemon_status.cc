@@ -127,6 +127,10 @@ void PrintDaemonStatus(const Json& status) {
              Bytes(Number(status, "resident_bytes")),
              static_cast<double>(Number(status, "cpu_ms")) / 1000);
   PrintSource(Part(status, "source"));
+  if (!Text(status, "units_error").empty()) {
+    fmt::print("units         not watched: {:?}\n",
+               Text(status, "units_error"));
+  }
   PrintSpool(Part(status, "spool"));
   PrintStuck(Part(status, "stuck"));
   PrintUpload(Part(status, "upload"));
@@ -150,6 +154,9 @@ void PrintDaemonUnits(const Json& units) {
     }
     if (Number(unit, "process") > 0) {
       fmt::print(" process {}", Number(unit, "process"));
+    }
+    if (!Text(unit, "error").empty()) {
+      fmt::print(" {:?}", Text(unit, "error"));
     }
     fmt::print("\n");
   }

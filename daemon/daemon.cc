@@ -197,6 +197,28 @@ void Daemon::LookAtUnits() {
                       {{"unit", event.unit}, {"why", begun.error().message}});
     }
   }
+  TellUnitErrors();
+}
+
+// Of the manager, or else of each unit; once while it lasts.
+void Daemon::TellUnitErrors() {
+  if (units_.error().empty()) {
+    parts_.log.Over("units-not-watched", "");
+  } else {
+    last_error_ = {parts_.clock.WallNs(), units_.error()};
+    parts_.log.Once(Level::kError, "units-not-watched", "",
+                    {{"why", units_.error()}});
+    return;
+  }
+  for (const UnitReport& report : units_.Report(parts_.clock.MonotonicMs())) {
+    if (report.error.empty()) {
+      parts_.log.Over("unit-not-watched", report.watched.name);
+      continue;
+    }
+    last_error_ = {parts_.clock.WallNs(), report.error};
+    parts_.log.Once(Level::kWarning, "unit-not-watched", report.watched.name,
+                    {{"unit", report.watched.name}, {"why", report.error}});
+  }
 }
 
 void Daemon::ShowState() {
@@ -245,6 +267,7 @@ DaemonStatus Daemon::status() const {
   for (const std::string& name : spool_.List(Stage::kStuck)) {
     status.stuck.emplace_back(name, spool_.WhyAside(name, Stage::kStuck));
   }
+  status.units_error = units_.error();
   status.writing = spool_.Writing();
   status.spool_bytes = spool_.UsedBytes();
   status.spool_bytes_max = config_.spool_bytes;

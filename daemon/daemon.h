@@ -88,6 +88,7 @@ class Daemon final : public ControlHandler {
   void OpenTheSource();
   void Tend();
   void LookAtUnits();
+  void TellUnitErrors();
   void ShowState();
 
   Answer Handle(const Peer& peer, ConnectionId connection,

@@ -90,6 +90,7 @@ std::string FormatStatus(const DaemonStatus& status) {
                {"source", SourceJson(status)},
                {"spool", SpoolJson(status)},
                {"stuck", StuckJson(status)},
+               {"units_error", status.units_error},
                {"upload",
                 {{"on", status.upload},
                  {"preparing", status.preparing},
@@ -115,6 +116,7 @@ std::string FormatUnits(const std::vector<UnitReport>& watched,
     units.push_back({{"unit", report.watched.name},
                      {"recording", "source"},
                      {"state", state},
+                     {"error", report.error},
                      {"hang_s", report.watched.hang_s},
                      {"quiet_s", report.quiet_s}});
   }
