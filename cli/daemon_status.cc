@@ -63,6 +63,13 @@ void PrintSource(const Json& source) {
   }
 }
 
+void PrintJunk(const Json& junk) {
+  if (Number(junk, "entries") > 0) {
+    fmt::print("  {:<10}  {} entries of other names in incoming/, {}\n", "junk",
+               Number(junk, "entries"), Bytes(Number(junk, "bytes")));
+  }
+}
+
 void PrintSpool(const Json& spool) {
   fmt::print("spool         {} of {}, {} free on the disk\n",
              Bytes(Number(spool, "bytes")), Bytes(Number(spool, "bytes_max")),
@@ -73,6 +80,7 @@ void PrintSpool(const Json& spool) {
     fmt::print("  {:<10}  {} bundles, {}\n", stage, Number(use, "bundles"),
                Bytes(Number(use, "bytes")));
   }
+  PrintJunk(Part(spool, "junk"));
 }
 
 // A reason may quote what a stranger wrote.

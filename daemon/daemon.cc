@@ -172,6 +172,13 @@ void Daemon::Tend() {
   if (const Status cleaned = spool_.RemoveDeadWriters(); !cleaned) {
     Note("spool-failed", cleaned.error());
   }
+  if (const auto junk = spool_.RemoveOldJunk(parts_.clock.WallNs()); !junk) {
+    Note("spool-failed", junk.error());
+  } else if (*junk > 0) {
+    counters_.junk += *junk;
+    parts_.log.Write(Level::kInfo, "junk-removed",
+                     {{"count", fmt::format("{}", *junk)}});
+  }
   // Also what an inotify queue that ran over did not tell.
   pipeline_.Kick();
   if (source_ != nullptr && !saver_.busy()) {
@@ -267,6 +274,7 @@ DaemonStatus Daemon::status() const {
   for (const std::string& name : spool_.List(Stage::kStuck)) {
     status.stuck.emplace_back(name, spool_.WhyAside(name, Stage::kStuck));
   }
+  status.junk = spool_.Junk();
   status.units_error = units_.error();
   status.writing = spool_.Writing();
   status.spool_bytes = spool_.UsedBytes();
@@ -464,11 +472,7 @@ Result<uint64_t> Daemon::MakeRoomFor(bool core, uint64_t memory_bytes) {
           ? config_.core_bytes
           : std::min(config_.core_bytes, memory_bytes + kCoreBesidesMemory);
   const uint64_t wanted = trace_bytes + (core ? core_bytes : 0);
-  CLEW_ASSIGN_OR_RETURN(gone, spool_.MakeRoom(wanted, ""));
-  for (const Evicted& bundle : gone) {
-    ++(bundle.stage == Stage::kReady ? counters_.lost : counters_.evicted);
-    parts_.log.Write(Level::kInfo, "evicted", {{"bundle", bundle.name}});
-  }
+  CLEW_RETURN_IF_ERROR(pipeline_.MakeRoom(wanted));
   const uint64_t room = spool_.Room();
   if (room < trace_bytes) {
     return LimitReached(

@@ -279,22 +279,22 @@ void Pipeline::Ready(const Place& place, const WorkEnd& end) {
   }
   ++parts_.counters.saved;
   parts_.log.Write(Level::kInfo, "ready", {{"bundle", *moved}});
-  KeepBudget();
+  if (const Status room = MakeRoom(1); !room) {
+    Trouble("spool-failed", "", room.error().message);
+  }
 }
 
-void Pipeline::KeepBudget() {
-  const auto gone = parts_.spool.MakeRoom(1, uploading_);
-  if (!gone) {
-    Trouble("spool-failed", "", gone.error().message);
-    return;
-  }
-  for (const Evicted& bundle : *gone) {
-    const bool unsent = bundle.stage == Stage::kReady;
+Status Pipeline::MakeRoom(uint64_t bytes) {
+  CLEW_ASSIGN_OR_RETURN(gone, parts_.spool.MakeRoom(bytes, uploading_));
+  for (const Evicted& bundle : gone) {
+    const bool unsent =
+        bundle.stage == Stage::kReady || bundle.stage == Stage::kStuck;
     ++(unsent ? parts_.counters.lost : parts_.counters.evicted);
     parts_.log.Write(unsent ? Level::kWarning : Level::kInfo, "evicted",
                      {{"bundle", bundle.name},
                       {"from", std::string(FolderOf(bundle.stage))}});
   }
+  return {};
 }
 
 void Pipeline::UploadNext() {

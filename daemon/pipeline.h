@@ -87,6 +87,9 @@ class Pipeline {
   // none of that name.
   [[nodiscard]] Result<uint64_t> BringBack(const std::string& name);
 
+  // Spool::MakeRoom, counted and logged; what is being sent stays.
+  [[nodiscard]] Status MakeRoom(uint64_t bytes);
+
   bool preparing() const { return !preparing_.empty(); }
   bool uploading() const { return !uploading_.empty(); }
   uint64_t retry_in_ms() const;  // 0: no upload is waiting for its time
@@ -119,7 +122,6 @@ class Pipeline {
   void Uploaded(const std::string& name, const WorkEnd& end);
   Status FileSent(const Place& place, const WorkEnd& end);
   Status Park(const Place& place, const std::string& why);
-  void KeepBudget();
 
   Parts parts_;
   BundleWork& prepare_;

@@ -48,10 +48,13 @@ Json SourceJson(const DaemonStatus& status) {
 }
 
 Json SpoolJson(const DaemonStatus& status) {
-  Json json = {{"bytes", status.spool_bytes},
-               {"bytes_max", status.spool_bytes_max},
-               {"disk_free_bytes", status.disk_free_bytes},
-               {"recording", status.writing.size()}};
+  Json json = {
+      {"bytes", status.spool_bytes},
+      {"bytes_max", status.spool_bytes_max},
+      {"disk_free_bytes", status.disk_free_bytes},
+      {"recording", status.writing.size()},
+      {"junk",
+       {{"entries", status.junk.bundles}, {"bytes", status.junk.bytes}}}};
   for (const auto& [stage, use] : status.spool) {
     json[std::string(FolderOf(stage))] = {{"bundles", use.bundles},
                                           {"bytes", use.bytes}};

@@ -334,6 +334,21 @@ TEST_F(PipelineTest, AFailedCheckOrStartIsNotTheEnd) {
   EXPECT_TRUE(life.upload.running());
 }
 
+TEST_F(PipelineTest, WhatIsBeingSentIsNotRemoved) {
+  Life life(root(), clock_);
+  Arrive("a.service~1~1.clew");
+  Arrive("b.service~2~2.clew");
+  life.pipeline->Kick();
+  life.prepare.End();
+  life.prepare.End();
+  ASSERT_TRUE(life.upload.folder().ends_with("a.service~1~1.clew"));
+  life.spool.SetLimits({.bytes = 100, .free_bytes = 0});
+  ASSERT_TRUE(life.pipeline->MakeRoom(1).has_value());
+  EXPECT_EQ(life.In(Stage::kReady),
+            std::vector<std::string>{"a.service~1~1.clew"});
+  EXPECT_EQ(life.counters.lost, 1u);
+}
+
 TEST_F(PipelineTest, TheBudgetIsKeptAndLossCounted) {
   Life life(root(), clock_);
   life.pipeline->SetUpload(nullptr, 1000);
