@@ -3,6 +3,7 @@
 #include <signal.h>
 #include <sys/epoll.h>
 #include <sys/inotify.h>
+#include <sys/random.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -32,6 +33,14 @@ AdmissionLimits LimitsOf(const Config& config) {
           .merge_ms = config.merge_s * 1000};
 }
 
+// Another one in each process and on each host.
+uint64_t Seed(Clock& clock) {
+  uint64_t seed = static_cast<uint64_t>(clock.WallNs());
+  // Without it (getrandom(2): a signal, or early at boot) the clock must do.
+  (void)!getrandom(&seed, sizeof(seed), GRND_NONBLOCK);
+  return seed;
+}
+
 bool SameSource(const Config& a, const Config& b) {
   return a.source == b.source && a.pt_buffer_bytes == b.pt_buffer_bytes &&
          a.data_buffer_bytes == b.data_buffer_bytes;
@@ -55,10 +64,12 @@ Daemon::Daemon(DaemonParts parts, const Config& config, Spool spool)
       config_(config),
       spool_(std::move(spool)),
       admission_(LimitsOf(config)),
+      random_(Seed(parts_.clock)),
       prepare_(parts_.loop),
       upload_(parts_.loop),
       pipeline_({parts_.loop, parts_.clock, spool_, admission_, parts_.log,
-                 counters_, last_error_},
+                 counters_, last_error_,
+                 [this](uint64_t bound) { return random_.Below(bound); }},
                 prepare_, nullptr, config_.upload_retry_s * 1000),
       units_(parts_.units, parts_.paths.cgroup),
       started_ns_(parts_.clock.MonotonicNs()),

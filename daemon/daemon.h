@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "common/digest.h"
 #include "common/result.h"
 #include "daemon/admission.h"
 #include "daemon/clock.h"
@@ -108,6 +109,7 @@ class Daemon final : public ControlHandler {
   Counters counters_;
   LastError last_error_;
   SaveTimes times_;
+  Random random_;
   PrepareWork prepare_;
   UploadWork upload_;
   Pipeline pipeline_;

@@ -340,7 +340,8 @@ void Pipeline::Uploaded(const std::string& name, const WorkEnd& end) {
     ++parts_.counters.upload_failures;
     ++attempts_[name];
     Trouble("upload-failed", name, end.why);
-    retry_at_ms_ = parts_.clock.MonotonicMs() + retry_ms_;
+    const uint64_t jitter_ms = parts_.below(retry_ms_ / kJitterDivisor + 1);
+    retry_at_ms_ = parts_.clock.MonotonicMs() + retry_ms_ - jitter_ms;
     retry_ms_ = std::min(retry_ms_ * 2, kRetryMsMax);
     UploadNext();
     return;

@@ -61,6 +61,10 @@ class Pipeline {
     Log& log;
     Counters& counters;
     LastError& last_error;
+    // A random number below the bound, which is not 0. Takes that much off a
+    // pause before the next attempt to send, so that hosts which lost their
+    // collector at one moment do not all come back at one moment.
+    std::function<uint64_t(uint64_t)> below;
   };
   static constexpr uint64_t kRetryMsMax = 3'600'000;
   static constexpr uint64_t kDiskRetryMs = 10'000;
@@ -68,6 +72,9 @@ class Pipeline {
   // Of one bundle's preparation: with pauses from kDiskRetryMs that double,
   // about an hour and a half.
   static constexpr uint64_t kPrepareTriesMax = 10;
+
+  // Of a pause, at most this part is taken off by chance.
+  static constexpr uint64_t kJitterDivisor = 2;
 
   // `upload` nullptr: nothing is sent.
   Pipeline(Parts parts, BundleWork& prepare, BundleWork* upload,
