@@ -16,7 +16,7 @@ constexpr size_t kRequestedMax = 64;
 
 Pipeline::Pipeline(Parts parts, BundleWork& prepare, BundleWork* upload,
                    uint64_t retry_ms)
-    : parts_(parts),
+    : parts_(std::move(parts)),
       prepare_(prepare),
       upload_(upload),
       retry_ms_first_(retry_ms),
