@@ -63,6 +63,13 @@ void PrintSource(const Json& source) {
   }
 }
 
+void PrintJunk(const Json& junk) {
+  if (Number(junk, "entries") > 0) {
+    fmt::print("  {:<10}  {} entries of other names in incoming/, {}\n", "junk",
+               Number(junk, "entries"), Bytes(Number(junk, "bytes")));
+  }
+}
+
 void PrintSpool(const Json& spool) {
   fmt::print("spool         {} of {}, {} free on the disk\n",
              Bytes(Number(spool, "bytes")), Bytes(Number(spool, "bytes_max")),
@@ -73,6 +80,7 @@ void PrintSpool(const Json& spool) {
     fmt::print("  {:<10}  {} bundles, {}\n", stage, Number(use, "bundles"),
                Bytes(Number(use, "bytes")));
   }
+  PrintJunk(Part(spool, "junk"));
 }
 
 // A reason may quote what a stranger wrote.
@@ -127,6 +135,10 @@ void PrintDaemonStatus(const Json& status) {
              Bytes(Number(status, "resident_bytes")),
              static_cast<double>(Number(status, "cpu_ms")) / 1000);
   PrintSource(Part(status, "source"));
+  if (!Text(status, "units_error").empty()) {
+    fmt::print("units         not watched: {:?}\n",
+               Text(status, "units_error"));
+  }
   PrintSpool(Part(status, "spool"));
   PrintStuck(Part(status, "stuck"));
   PrintUpload(Part(status, "upload"));
@@ -150,6 +162,9 @@ void PrintDaemonUnits(const Json& units) {
     }
     if (Number(unit, "process") > 0) {
       fmt::print(" process {}", Number(unit, "process"));
+    }
+    if (!Text(unit, "error").empty()) {
+      fmt::print(" {:?}", Text(unit, "error"));
     }
     fmt::print("\n");
   }

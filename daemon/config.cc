@@ -12,6 +12,7 @@ namespace clew::daemon {
 namespace {
 
 constexpr std::string_view kUnitSection = "unit ";
+constexpr std::string_view kServiceSuffix = ".service";
 constexpr uint64_t kPageBytes = 4096;
 constexpr uint64_t kRingBytesMax = uint64_t{1} << 30;
 constexpr uint64_t kSpoolBytesMax = uint64_t{1} << 50;
@@ -116,6 +117,15 @@ Status CheckPaths(const Reader& reader, const Config& config) {
   return CheckPath(reader, "upload_config", config.upload_config);
 }
 
+// systemd.unit(5): "name.service", or "name@instance.service".
+bool IsService(std::string_view name) {
+  if (!name.ends_with(kServiceSuffix)) {
+    return false;
+  }
+  name.remove_suffix(kServiceSuffix.size());
+  return !name.empty() && !name.starts_with('@') && !name.ends_with('@');
+}
+
 Result<WatchedUnit> ReadUnit(const Reader& reader, const std::string& section) {
   WatchedUnit unit;
   if (!section.starts_with(kUnitSection) ||
@@ -124,6 +134,13 @@ Result<WatchedUnit> ReadUnit(const Reader& reader, const std::string& section) {
                            reader.source, section);
   }
   unit.name = section.substr(kUnitSection.size());
+  if (!IsService(unit.name)) {
+    return InvalidArgument(
+        "{}: section [{}]: {:?} is no service's name; only services are "
+        "watched, wanted [unit NAME.service], of a template an instance of it, "
+        "[unit NAME@INSTANCE.service]",
+        reader.source, section, unit.name);
+  }
   CLEW_RETURN_IF_ERROR(reader.file.Flag(section, "failure", &unit.on_failure));
   CLEW_RETURN_IF_ERROR(
       reader.file.Seconds(section, "hang", 0, kDayS, &unit.hang_s));

@@ -17,9 +17,9 @@ enum class SourceKind : uint8_t {
 };
 std::string_view ToString(SourceKind kind);
 
-// A systemd unit that is watched: section [unit NAME].
+// A service of systemd that is watched: section [unit NAME.service].
 struct WatchedUnit {
-  std::string name;
+  std::string name;        // ends in ".service"
   bool on_failure = true;  // failure = yes: save when it fails
   // hang = 60s: save when it gave no sign of life for so long; 0: never.
   uint64_t hang_s = 0;

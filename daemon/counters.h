@@ -23,6 +23,7 @@ namespace clew::daemon {
   X(uploaded, "bundles that the collector acknowledged")                  \
   X(upload_failures, "attempts to send that will be repeated")            \
   X(evicted, "sent or refused bundles removed to make room")              \
+  X(junk, "of other names in incoming/, removed after a day")             \
   X(lost, "bundles removed to make room before they were sent")
 
 struct Counters {

@@ -3,6 +3,7 @@
 #include <signal.h>
 #include <sys/epoll.h>
 #include <sys/inotify.h>
+#include <sys/random.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -32,6 +33,14 @@ AdmissionLimits LimitsOf(const Config& config) {
           .merge_ms = config.merge_s * 1000};
 }
 
+// Another one in each process and on each host.
+uint64_t Seed(Clock& clock) {
+  uint64_t seed = static_cast<uint64_t>(clock.WallNs());
+  // Without it (getrandom(2): a signal, or early at boot) the clock must do.
+  (void)!getrandom(&seed, sizeof(seed), GRND_NONBLOCK);
+  return seed;
+}
+
 bool SameSource(const Config& a, const Config& b) {
   return a.source == b.source && a.pt_buffer_bytes == b.pt_buffer_bytes &&
          a.data_buffer_bytes == b.data_buffer_bytes;
@@ -55,10 +64,12 @@ Daemon::Daemon(DaemonParts parts, const Config& config, Spool spool)
       config_(config),
       spool_(std::move(spool)),
       admission_(LimitsOf(config)),
+      random_(Seed(parts_.clock)),
       prepare_(parts_.loop),
       upload_(parts_.loop),
       pipeline_({parts_.loop, parts_.clock, spool_, admission_, parts_.log,
-                 counters_, last_error_},
+                 counters_, last_error_,
+                 [this](uint64_t bound) { return random_.Below(bound); }},
                 prepare_, nullptr, config_.upload_retry_s * 1000),
       units_(parts_.units, parts_.paths.cgroup),
       started_ns_(parts_.clock.MonotonicNs()),
@@ -195,6 +206,13 @@ void Daemon::Tend() {
   if (const Status cleaned = spool_.RemoveDeadWriters(); !cleaned) {
     Note("spool-failed", cleaned.error());
   }
+  if (const auto junk = spool_.RemoveOldJunk(parts_.clock.WallNs()); !junk) {
+    Note("spool-failed", junk.error());
+  } else if (*junk > 0) {
+    counters_.junk += *junk;
+    parts_.log.Write(Level::kInfo, "junk-removed",
+                     {{"count", fmt::format("{}", *junk)}});
+  }
   // Also what an inotify queue that ran over did not tell.
   pipeline_.Kick();
   if (source_ != nullptr && !saver_.busy()) {
@@ -219,6 +237,28 @@ void Daemon::LookAtUnits() {
       parts_.log.Once(Level::kWarning, "not-saved", event.unit,
                       {{"unit", event.unit}, {"why", begun.error().message}});
     }
+  }
+  TellUnitErrors();
+}
+
+// Of the manager, or else of each unit; once while it lasts.
+void Daemon::TellUnitErrors() {
+  if (units_.error().empty()) {
+    parts_.log.Over("units-not-watched", "");
+  } else {
+    last_error_ = {parts_.clock.WallNs(), units_.error()};
+    parts_.log.Once(Level::kError, "units-not-watched", "",
+                    {{"why", units_.error()}});
+    return;
+  }
+  for (const UnitReport& report : units_.Report(parts_.clock.MonotonicMs())) {
+    if (report.error.empty()) {
+      parts_.log.Over("unit-not-watched", report.watched.name);
+      continue;
+    }
+    last_error_ = {parts_.clock.WallNs(), report.error};
+    parts_.log.Once(Level::kWarning, "unit-not-watched", report.watched.name,
+                    {{"unit", report.watched.name}, {"why", report.error}});
   }
 }
 
@@ -268,6 +308,8 @@ DaemonStatus Daemon::status() const {
   for (const std::string& name : spool_.List(Stage::kStuck)) {
     status.stuck.emplace_back(name, spool_.WhyAside(name, Stage::kStuck));
   }
+  status.junk = spool_.Junk();
+  status.units_error = units_.error();
   status.writing = spool_.Writing();
   status.spool_bytes = spool_.UsedBytes();
   status.spool_bytes_max = config_.spool_bytes;
@@ -471,11 +513,7 @@ Result<uint64_t> Daemon::MakeRoomFor(bool core, uint64_t memory_bytes) {
           ? config_.core_bytes
           : std::min(config_.core_bytes, memory_bytes + kCoreBesidesMemory);
   const uint64_t wanted = trace_bytes + (core ? core_bytes : 0);
-  CLEW_ASSIGN_OR_RETURN(gone, spool_.MakeRoom(wanted, ""));
-  for (const Evicted& bundle : gone) {
-    ++(bundle.stage == Stage::kReady ? counters_.lost : counters_.evicted);
-    parts_.log.Write(Level::kInfo, "evicted", {{"bundle", bundle.name}});
-  }
+  CLEW_RETURN_IF_ERROR(pipeline_.MakeRoom(wanted));
   const uint64_t room = spool_.Room();
   if (room < trace_bytes) {
     return LimitReached(

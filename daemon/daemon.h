@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "common/digest.h"
 #include "common/result.h"
 #include "daemon/admission.h"
 #include "daemon/clock.h"
@@ -90,6 +91,7 @@ class Daemon final : public ControlHandler {
   void CloseAfterOneSave();
   void Tend();
   void LookAtUnits();
+  void TellUnitErrors();
   void ShowState();
 
   Answer Handle(const Peer& peer, ConnectionId connection,
@@ -109,6 +111,7 @@ class Daemon final : public ControlHandler {
   Counters counters_;
   LastError last_error_;
   SaveTimes times_;
+  Random random_;
   PrepareWork prepare_;
   UploadWork upload_;
   Pipeline pipeline_;

@@ -7,6 +7,7 @@
 #include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <sys/stat.h>
+#include <systemd/sd-daemon.h>
 #include <unistd.h>
 
 #include <array>
@@ -112,19 +113,20 @@ Status Serve(const std::string& root) {
   Log log(STDERR_FILENO, ErrorsGoToJournald());
   const Paths paths(root);
   CLEW_ASSIGN_OR_RETURN(config, ReadCheckedConfig(paths.config));
-  auto systemd = ConnectToSystemd();
-  if (!systemd) {
-    log.Write(Level::kInfo, "no-systemd", {{"why", systemd.error().message}});
+  std::unique_ptr<UnitManager> systemd;
+  if (sd_booted() > 0) {
+    systemd = SystemdByDbus();
+  } else {
+    log.Write(Level::kInfo, "no-systemd", {});
   }
-  CLEW_ASSIGN_OR_RETURN(
-      daemon, Daemon::Start({.loop = *loop,
-                             .clock = SystemClock(),
-                             .log = log,
-                             .paths = paths,
-                             .clewd = OwnProgram(),
-                             .open_source = OpenPerfSource,
-                             .units = systemd ? systemd->get() : nullptr},
-                            config));
+  CLEW_ASSIGN_OR_RETURN(daemon, Daemon::Start({.loop = *loop,
+                                               .clock = SystemClock(),
+                                               .log = log,
+                                               .paths = paths,
+                                               .clewd = OwnProgram(),
+                                               .open_source = OpenPerfSource,
+                                               .units = systemd.get()},
+                                              config));
   CLEW_RETURN_IF_ERROR(signals.Watch(*loop, *daemon));
   Notify("READY=1");
   log.Write(Level::kInfo, "started", {{"version", CLEW_VERSION}});

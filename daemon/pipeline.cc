@@ -16,7 +16,7 @@ constexpr size_t kRequestedMax = 64;
 
 Pipeline::Pipeline(Parts parts, BundleWork& prepare, BundleWork* upload,
                    uint64_t retry_ms)
-    : parts_(parts),
+    : parts_(std::move(parts)),
       prepare_(prepare),
       upload_(upload),
       retry_ms_first_(retry_ms),
@@ -279,22 +279,22 @@ void Pipeline::Ready(const Place& place, const WorkEnd& end) {
   }
   ++parts_.counters.saved;
   parts_.log.Write(Level::kInfo, "ready", {{"bundle", *moved}});
-  KeepBudget();
+  if (const Status room = MakeRoom(1); !room) {
+    Trouble("spool-failed", "", room.error().message);
+  }
 }
 
-void Pipeline::KeepBudget() {
-  const auto gone = parts_.spool.MakeRoom(1, uploading_);
-  if (!gone) {
-    Trouble("spool-failed", "", gone.error().message);
-    return;
-  }
-  for (const Evicted& bundle : *gone) {
-    const bool unsent = bundle.stage == Stage::kReady;
+Status Pipeline::MakeRoom(uint64_t bytes) {
+  CLEW_ASSIGN_OR_RETURN(gone, parts_.spool.MakeRoom(bytes, uploading_));
+  for (const Evicted& bundle : gone) {
+    const bool unsent =
+        bundle.stage == Stage::kReady || bundle.stage == Stage::kStuck;
     ++(unsent ? parts_.counters.lost : parts_.counters.evicted);
     parts_.log.Write(unsent ? Level::kWarning : Level::kInfo, "evicted",
                      {{"bundle", bundle.name},
                       {"from", std::string(FolderOf(bundle.stage))}});
   }
+  return {};
 }
 
 void Pipeline::UploadNext() {
@@ -340,7 +340,8 @@ void Pipeline::Uploaded(const std::string& name, const WorkEnd& end) {
     ++parts_.counters.upload_failures;
     ++attempts_[name];
     Trouble("upload-failed", name, end.why);
-    retry_at_ms_ = parts_.clock.MonotonicMs() + retry_ms_;
+    const uint64_t jitter_ms = parts_.below(retry_ms_ / kJitterDivisor + 1);
+    retry_at_ms_ = parts_.clock.MonotonicMs() + retry_ms_ - jitter_ms;
     retry_ms_ = std::min(retry_ms_ * 2, kRetryMsMax);
     UploadNext();
     return;

@@ -61,6 +61,10 @@ class Pipeline {
     Log& log;
     Counters& counters;
     LastError& last_error;
+    // A random number below the bound, which is not 0. Takes that much off a
+    // pause before the next attempt to send, so that hosts which lost their
+    // collector at one moment do not all come back at one moment.
+    std::function<uint64_t(uint64_t)> below;
   };
   static constexpr uint64_t kRetryMsMax = 3'600'000;
   static constexpr uint64_t kDiskRetryMs = 10'000;
@@ -68,6 +72,9 @@ class Pipeline {
   // Of one bundle's preparation: with pauses from kDiskRetryMs that double,
   // about an hour and a half.
   static constexpr uint64_t kPrepareTriesMax = 10;
+
+  // Of a pause, at most this part is taken off by chance.
+  static constexpr uint64_t kJitterDivisor = 2;
 
   // `upload` nullptr: nothing is sent.
   Pipeline(Parts parts, BundleWork& prepare, BundleWork* upload,
@@ -86,6 +93,9 @@ class Pipeline {
   // without a name all of stuck/. Returns how many. kInvalidArgument: there is
   // none of that name.
   [[nodiscard]] Result<uint64_t> BringBack(const std::string& name);
+
+  // Spool::MakeRoom, counted and logged; what is being sent stays.
+  [[nodiscard]] Status MakeRoom(uint64_t bytes);
 
   bool preparing() const { return !preparing_.empty(); }
   bool uploading() const { return !uploading_.empty(); }
@@ -119,7 +129,6 @@ class Pipeline {
   void Uploaded(const std::string& name, const WorkEnd& end);
   Status FileSent(const Place& place, const WorkEnd& end);
   Status Park(const Place& place, const std::string& why);
-  void KeepBudget();
 
   Parts parts_;
   BundleWork& prepare_;

@@ -52,7 +52,15 @@ Result<int> LockFile(const std::string& path) {
 // is about to get it, or about to be published: both soon. A new lock is left
 // alone: to try it could make its owner believe that it is taken.
 bool WriterIsDead(const std::string& folder) {
-  const int fd = open((folder + "/lock").c_str(), O_RDWR | O_CLOEXEC);
+  const int at =
+      open(folder.c_str(), O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+  // A link or a pipe in its place is a stranger's.
+  const int fd =
+      at < 0 ? -1
+             : openat(at, "lock", O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+  if (at >= 0) {
+    close(at);
+  }
   if (fd < 0) {
     return false;
   }
@@ -348,14 +356,18 @@ SpoolUse Spool::Use(Stage stage) const {
   return use;
 }
 
-uint64_t Spool::UsedBytes() const {
+// Of the stages that are ours.
+uint64_t Spool::OwnBytes() const {
   uint64_t bytes = 0;
   for (const Stage stage : kStages) {
-    // All that is in incoming/ costs disk, whatever its name.
-    bytes +=
-        stage == Stage::kIncoming ? DiskBytes(Folder(stage)) : Use(stage).bytes;
+    bytes += stage == Stage::kIncoming ? 0 : Use(stage).bytes;
   }
   return bytes;
+}
+
+uint64_t Spool::UsedBytes() const {
+  // All that is in incoming/ costs disk, whatever its name.
+  return OwnBytes() + DiskBytes(Folder(Stage::kIncoming));
 }
 
 uint64_t Spool::FreeBytes() const {
@@ -366,21 +378,26 @@ uint64_t Spool::FreeBytes() const {
   return static_cast<uint64_t>(info.f_bavail) * info.f_frsize;
 }
 
-uint64_t Spool::Room() const {
-  const uint64_t used = UsedBytes();
-  const uint64_t free = FreeBytes();
+uint64_t Spool::RoomBeside(uint64_t used, uint64_t free) const {
   const uint64_t budget = limits_.bytes - std::min(limits_.bytes, used);
   return std::min(budget, free - std::min(free, limits_.free_bytes));
 }
 
+uint64_t Spool::Room() const { return RoomBeside(UsedBytes(), FreeBytes()); }
+
 Result<std::vector<Evicted>> Spool::MakeRoom(uint64_t bytes,
                                              std::string_view keep) {
   std::vector<Evicted> gone;
+  const uint64_t incoming = DiskBytes(Folder(Stage::kIncoming));
   for (const Stage stage :
        {Stage::kUploaded, Stage::kRefused, Stage::kStuck, Stage::kReady}) {
+    const bool unsent = stage == Stage::kStuck || stage == Stage::kReady;
     for (const std::string& name : List(stage)) {
-      if (Room() >= bytes) {
-        return gone;
+      const uint64_t room =
+          unsent ? RoomBeside(OwnBytes(), FreeBytes() + incoming)
+                 : RoomBeside(OwnBytes() + incoming, FreeBytes());
+      if (room >= bytes) {
+        break;
       }
       if (name != keep) {
         CLEW_RETURN_IF_ERROR(Remove(name, stage));
@@ -389,6 +406,43 @@ Result<std::vector<Evicted>> Spool::MakeRoom(uint64_t bytes,
     }
   }
   return gone;
+}
+
+// A partial folder without a lock that its writer could hold is one only while
+// it is new.
+std::vector<std::string> Spool::JunkNames() const {
+  std::vector<std::string> names = NamesIn(Folder(Stage::kIncoming));
+  std::erase_if(names, [&](const std::string& name) {
+    struct stat info = {};
+    const std::string lock = Path(Stage::kIncoming, name) + "/lock";
+    return ParseName(name) &&
+           (!name.ends_with(kPartial) || lstat(lock.c_str(), &info) == 0);
+  });
+  return names;
+}
+
+SpoolUse Spool::Junk() const {
+  SpoolUse use;
+  for (const std::string& name : JunkNames()) {
+    ++use.bundles;
+    use.bytes += DiskBytes(Path(Stage::kIncoming, name));
+  }
+  return use;
+}
+
+Result<uint64_t> Spool::RemoveOldJunk(int64_t now_ns) {
+  uint64_t count = 0;
+  for (const std::string& name : JunkNames()) {
+    const std::string path = Path(Stage::kIncoming, name);
+    struct stat info = {};
+    // The time of its last change, which its owner cannot set (inode(7)).
+    if (lstat(path.c_str(), &info) == 0 &&
+        info.st_ctim.tv_sec + kJunkAgeS <= now_ns / 1'000'000'000) {
+      CLEW_RETURN_IF_ERROR(Remove(name, Stage::kIncoming));
+      ++count;
+    }
+  }
+  return count;
 }
 
 }  // namespace clew::daemon

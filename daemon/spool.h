@@ -65,6 +65,8 @@ struct Evicted {
 // thread-safe.
 class Spool {
  public:
+  static constexpr int64_t kJunkAgeS = 24 * 3600;
+
   // Makes the folders that are not there; removes what dead writers left in
   // incoming/. kInvalidArgument: another process has it. `files` must outlive
   // the spool.
@@ -103,18 +105,27 @@ class Spool {
   uint64_t FreeBytes() const;  // of the disk, for us
   // How many bytes may still be written, now.
   uint64_t Room() const;
+  // What is in incoming/ and no bundle, nor about to be one.
+  SpoolUse Junk() const;
   // Removes bundles until there is room for `bytes`, oldest first: those sent,
-  // those refused, those stuck, those ready. `keep` is never removed. Returns
-  // those gone; Room() tells whether it was enough.
+  // those refused, those stuck, those ready. Of the latter two, which nobody
+  // else has, none for what is in incoming/: others write there. `keep` is
+  // never removed. Returns those gone; Room() tells whether it was enough.
   [[nodiscard]] Result<std::vector<Evicted>> MakeRoom(uint64_t bytes,
                                                       std::string_view keep);
   // Removes unlocked partial folders.
   [[nodiscard]] Status RemoveDeadWriters();
+  // Removes junk that did not change for kJunkAgeS before `now_ns`. Returns how
+  // many.
+  [[nodiscard]] Result<uint64_t> RemoveOldJunk(int64_t now_ns);
 
  private:
   Spool(FileSystem& files, std::string root, SpoolLimits limits, int lock_fd);
   Status MakeFolders();
   Status EmptyTrash();
+  std::vector<std::string> JunkNames() const;
+  uint64_t OwnBytes() const;
+  uint64_t RoomBeside(uint64_t used, uint64_t free) const;
   bool IsTaken(const std::string& name, Stage except) const;
   std::string FreeName(const std::string& name, Stage from) const;
   Result<std::string> MoveAs(const std::string& name, Stage from, Stage to,

@@ -48,10 +48,13 @@ Json SourceJson(const DaemonStatus& status) {
 }
 
 Json SpoolJson(const DaemonStatus& status) {
-  Json json = {{"bytes", status.spool_bytes},
-               {"bytes_max", status.spool_bytes_max},
-               {"disk_free_bytes", status.disk_free_bytes},
-               {"recording", status.writing.size()}};
+  Json json = {
+      {"bytes", status.spool_bytes},
+      {"bytes_max", status.spool_bytes_max},
+      {"disk_free_bytes", status.disk_free_bytes},
+      {"recording", status.writing.size()},
+      {"junk",
+       {{"entries", status.junk.bundles}, {"bytes", status.junk.bytes}}}};
   for (const auto& [stage, use] : status.spool) {
     json[std::string(FolderOf(stage))] = {{"bundles", use.bundles},
                                           {"bytes", use.bytes}};
@@ -90,6 +93,7 @@ std::string FormatStatus(const DaemonStatus& status) {
                {"source", SourceJson(status)},
                {"spool", SpoolJson(status)},
                {"stuck", StuckJson(status)},
+               {"units_error", status.units_error},
                {"upload",
                 {{"on", status.upload},
                  {"preparing", status.preparing},
@@ -115,6 +119,7 @@ std::string FormatUnits(const std::vector<UnitReport>& watched,
     units.push_back({{"unit", report.watched.name},
                      {"recording", "source"},
                      {"state", state},
+                     {"error", report.error},
                      {"hang_s", report.watched.hang_s},
                      {"quiet_s", report.quiet_s}});
   }

@@ -32,6 +32,8 @@ struct DaemonStatus {
   SourceStatus source;
   SaveTimes times;
   std::map<Stage, SpoolUse> spool;
+  SpoolUse junk;            // in incoming/, no bundles
+  std::string units_error;  // why units are not watched; empty: they are
   // What is in stuck/, oldest first, each with its reason.
   std::vector<std::pair<std::string, std::string>> stuck;
   std::vector<std::string> writing;  // bundles of units that are recorded now

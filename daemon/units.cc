@@ -2,6 +2,7 @@
 
 #include <sys/stat.h>
 
+#include <algorithm>
 #include <fstream>
 #include <utility>
 
@@ -68,6 +69,9 @@ void UnitWatch::SetUnits(const std::vector<WatchedUnit>& units) {
     watched.unit = unit;
   }
   units_ = std::move(kept);
+  if (units_.empty()) {
+    error_.clear();  // nobody asks any more
+  }
 }
 
 bool UnitWatch::Failed(Watched& watched, const UnitState& now) const {
@@ -105,17 +109,47 @@ bool UnitWatch::Hangs(Watched& watched, uint64_t now_ms) const {
   return hung && !std::exchange(watched.hung, true);
 }
 
+bool UnitWatch::IsConnected(uint64_t now_ms) {
+  if (manager_ == nullptr || connected_ || now_ms < connect_at_ms_) {
+    return connected_;
+  }
+  if (const Status made = manager_->Connect(); !made) {
+    Lost(made.error(), now_ms);
+    return false;
+  }
+  connected_ = true;
+  return true;
+}
+
+void UnitWatch::Lost(const Error& error, uint64_t now_ms) {
+  connected_ = false;
+  error_ = error.message;
+  connect_at_ms_ = now_ms + pause_ms_;
+  pause_ms_ = std::min(pause_ms_ * 2, kPauseMsMax);
+}
+
+std::optional<UnitState> UnitWatch::AskAbout(Watched& watched,
+                                             uint64_t now_ms) {
+  // One that is silent would be silent for each of the others, too.
+  if (!IsConnected(now_ms)) {
+    watched.error = error_;
+    return std::nullopt;
+  }
+  auto state = manager_->Get(watched.unit.name);
+  if (!state && state.error().code == ErrorCode::kSystem) {
+    Lost(state.error(), now_ms);
+  } else {
+    error_.clear();
+    pause_ms_ = kPauseMsMin;
+  }
+  watched.error = state ? "" : state.error().message;
+  return state ? std::optional(*state) : std::nullopt;
+}
+
 std::vector<UnitEvent> UnitWatch::Look(uint64_t now_ms) {
   std::vector<UnitEvent> events;
-  bool answers = manager_ != nullptr;
   for (auto& [name, watched] : units_) {
-    std::optional<UnitState> now;
-    if (answers) {
-      auto state = manager_->Get(name);
-      // One that is silent would be silent for each of the others, too.
-      answers = state.has_value();
-      now = state ? std::optional(*state) : std::nullopt;
-    }
+    const auto now = AskAbout(watched, now_ms);
     if (now && Failed(watched, *now)) {
       events.push_back({name, TriggerKind::kUnitFailed, watched.last_process,
                         FailureOf(*now, watched.last_process)});
@@ -137,8 +171,9 @@ std::vector<UnitReport> UnitWatch::Report(uint64_t now_ms) const {
   std::vector<UnitReport> reports;
   reports.reserve(units_.size());
   for (const auto& [name, watched] : units_) {
-    reports.push_back({watched.unit, watched.state,
-                       (now_ms - watched.sign_at_ms.value_or(now_ms)) / 1000});
+    reports.push_back(
+        {watched.unit, watched.error.empty() ? watched.state : std::nullopt,
+         (now_ms - watched.sign_at_ms.value_or(now_ms)) / 1000, watched.error});
   }
   return reports;
 }

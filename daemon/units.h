@@ -30,13 +30,16 @@ struct UnitState {
 class UnitManager {
  public:
   virtual ~UnitManager() = default;
-  // kSystem: the manager does not answer.
+  // Makes a new connection, in place of one that there may be. kSystem.
+  [[nodiscard]] virtual Status Connect() = 0;
+  // kSystem: the manager does not answer, and Connect is to be called. Any
+  // other error is of this unit alone. REQUIRES: Connect succeeded.
   [[nodiscard]] virtual Result<UnitState> Get(const std::string& unit) = 0;
 };
 
-// systemd by D-Bus; each question takes at most 200 ms. kUnsupported: no
-// systemd is running here.
-[[nodiscard]] Result<std::unique_ptr<UnitManager>> ConnectToSystemd();
+// systemd by D-Bus; a connection and each question take at most 200 ms. Nothing
+// is connected yet.
+std::unique_ptr<UnitManager> SystemdByDbus();
 
 struct UnitEvent {
   std::string unit;
@@ -50,13 +53,23 @@ struct UnitReport {
   WatchedUnit watched;
   std::optional<UnitState> state;  // none: not known
   uint64_t quiet_s = 0;  // since the last sign of life, if hangs are watched
+  std::string error;     // why the state is not known; empty: it is
 };
 
 // Looks at units now and then and tells what happened between. A failure is a
 // unit that became failed, or that its manager has restarted. A hang is told
-// once, until there is a sign of life. Not thread-safe.
+// once, until there is a sign of life.
+//
+// A manager that does not answer is connected to again, after a pause that
+// doubles; until then no state is known. What is read then is compared with
+// what was known before, so a failure meanwhile is told, late. A unit that the
+// manager cannot tell about does not keep the others from being asked. Not
+// thread-safe.
 class UnitWatch {
  public:
+  static constexpr uint64_t kPauseMsMin = 1'000;
+  static constexpr uint64_t kPauseMsMax = 60'000;
+
   // `manager` may be nullptr: then heartbeat files alone are looked at. It must
   // outlive the watch. `cgroup_root` is where cgroups are mounted.
   UnitWatch(UnitManager* manager, std::string cgroup_root)
@@ -66,16 +79,22 @@ class UnitWatch {
   void SetUnits(const std::vector<WatchedUnit>& units);
   std::vector<UnitEvent> Look(uint64_t now_ms);
   std::vector<UnitReport> Report(uint64_t now_ms) const;
+  // Why the manager cannot be asked; empty: it answers, or nobody has asked.
+  const std::string& error() const { return error_; }
 
  private:
   struct Watched {
     WatchedUnit unit;
-    std::optional<UnitState> state;
+    std::optional<UnitState> state;  // the last that was known
+    std::string error;               // of the last question
     int32_t last_process = 0;
     uint64_t sign = 0;                   // whatever changes while it lives
     std::optional<uint64_t> sign_at_ms;  // when it last changed
     bool hung = false;
   };
+  bool IsConnected(uint64_t now_ms);
+  void Lost(const Error& error, uint64_t now_ms);
+  std::optional<UnitState> AskAbout(Watched& watched, uint64_t now_ms);
   bool Failed(Watched& watched, const UnitState& now) const;
   bool Hangs(Watched& watched, uint64_t now_ms) const;
   std::optional<uint64_t> SignOf(const Watched& watched) const;
@@ -83,6 +102,10 @@ class UnitWatch {
   UnitManager* manager_;
   std::string cgroup_root_;
   std::map<std::string, Watched> units_;
+  bool connected_ = false;
+  std::string error_;
+  uint64_t pause_ms_ = kPauseMsMin;
+  uint64_t connect_at_ms_ = 0;
 };
 
 }  // namespace clew::daemon

@@ -74,8 +74,9 @@ TEST(ConfigTest, WhatIsWrongIsNamedWithItsLine) {
   for (const char* text :
        {"source = gpu\n", "pt_buffer = 3M\n", "pt_buffer = 4K\n",
         "data_buffer = 2G\n", "clew = clew\n", "[units]\n", "[unit ]\n",
-        "[unit a/b]\n", "[unit ..]\n", "rate_all = 0\n",
-        "[unit a.service]\nheartbeat = alive\n"}) {
+        "[unit a/b]\n", "[unit ..]\n", "[unit nginx]\n", "[unit a.timer]\n",
+        "[unit .service]\n", "[unit a@.service]\n", "[unit @a.service]\n",
+        "rate_all = 0\n", "[unit a.service]\nheartbeat = alive\n"}) {
     EXPECT_NE(ErrorOf(text), "") << text;
   }
 }

@@ -38,7 +38,11 @@ struct Life {
                            {.bytes = uint64_t{1} << 40, .free_bytes = 0})) {
     pipeline = std::make_unique<Pipeline>(
         Pipeline::Parts{*loop, clock, spool, admission, log, counters,
-                        last_error},
+                        last_error,
+                        [this](uint64_t bound) {
+                          EXPECT_GT(bound, 0u);
+                          return shorter ? bound - 1 : 0;
+                        }},
         prepare, &upload, 1000);
   }
   void Advance(uint64_t ms) {
@@ -55,6 +59,7 @@ struct Life {
   Log log{-1, false};
   Counters counters;
   LastError last_error;
+  bool shorter = false;  // pauses, by as much as can be
   FakeWork prepare;
   FakeWork upload;
   std::unique_ptr<Pipeline> pipeline;
@@ -155,6 +160,22 @@ TEST_F(PipelineTest, AttemptsAreRepeatedLaterAndLaterUpToAnHour) {
   ASSERT_TRUE(life.upload.running());
   life.upload.End();
   EXPECT_EQ(life.counters.uploaded, 1u);
+}
+
+TEST_F(PipelineTest, PausesAreShorterByUpToHalfByChance) {
+  Life life(root(), clock_);
+  Arrive(kName);
+  life.pipeline->Kick();
+  life.prepare.End();
+  life.shorter = true;
+  uint64_t pause_ms = 1000;
+  for (int attempt = 1; attempt <= 16; ++attempt) {
+    ASSERT_TRUE(life.upload.running()) << attempt;
+    life.upload.End({What::kRetry, "no collector"});
+    EXPECT_EQ(life.pipeline->retry_in_ms(), pause_ms / 2);
+    life.Advance(pause_ms / 2);
+    pause_ms = std::min(pause_ms * 2, Pipeline::kRetryMsMax);
+  }
 }
 
 TEST_F(PipelineTest, ABundleThatFailsDoesNotHoldUpOthers) {
@@ -332,6 +353,21 @@ TEST_F(PipelineTest, AFailedCheckOrStartIsNotTheEnd) {
   life.prepare.End({What::kUnchecked, "took too long"});
   EXPECT_EQ(life.counters.unchecked, 1u);
   EXPECT_TRUE(life.upload.running());
+}
+
+TEST_F(PipelineTest, WhatIsBeingSentIsNotRemoved) {
+  Life life(root(), clock_);
+  Arrive("a.service~1~1.clew");
+  Arrive("b.service~2~2.clew");
+  life.pipeline->Kick();
+  life.prepare.End();
+  life.prepare.End();
+  ASSERT_TRUE(life.upload.folder().ends_with("a.service~1~1.clew"));
+  life.spool.SetLimits({.bytes = 100, .free_bytes = 0});
+  ASSERT_TRUE(life.pipeline->MakeRoom(1).has_value());
+  EXPECT_EQ(life.In(Stage::kReady),
+            std::vector<std::string>{"a.service~1~1.clew"});
+  EXPECT_EQ(life.counters.lost, 1u);
 }
 
 TEST_F(PipelineTest, TheBudgetIsKeptAndLossCounted) {

@@ -148,6 +148,57 @@ TEST(SpoolTest, WhatIsLeftToOthersOnTheDiskIsNotRoom) {
   EXPECT_EQ(spool.Room(), 0u);
 }
 
+TEST(SpoolTest, WhatIsUnsentStaysWhateverGrowsInIncoming) {
+  const Scratch scratch;
+  Spool spool = OpenSpool(scratch.Path("spool"));
+  Put(spool, Stage::kReady, "r~1~1.clew", 100);
+  Put(spool, Stage::kStuck, "s~1~1.clew", 100);
+  Put(spool, Stage::kUploaded, "u~1~1.clew", 100);
+  Put(spool, Stage::kIncoming, "junk", 800);
+  Put(spool, Stage::kIncoming, "w~1~1.clew.partial", 800);
+  spool.SetLimits({.bytes = 1 << 20, .free_bytes = 0});
+  const auto gone = spool.MakeRoom(100 << 10, "");
+  ASSERT_TRUE(gone.has_value()) << gone.error().message;
+  ASSERT_EQ(gone->size(), 1u);
+  EXPECT_EQ(gone->front().name, "u~1~1.clew");
+  EXPECT_EQ(spool.Room(), 0u);
+  // For what is ours they do make room, those that are stuck first.
+  ASSERT_TRUE(spool.MakeRoom(850 << 10, "").has_value());
+  EXPECT_TRUE(spool.List(Stage::kStuck).empty());
+  EXPECT_EQ(spool.List(Stage::kReady).size(), 1u);
+}
+
+TEST(SpoolTest, JunkIsCountedAndRemovedWhenItIsOld) {
+  const Scratch scratch;
+  Spool spool = OpenSpool(scratch.Path("spool"));
+  Put(spool, Stage::kIncoming, "junk", 100);
+  Put(spool, Stage::kIncoming, "a~1~1.clew", 100);
+  Put(spool, Stage::kIncoming, "b~1~1.clew.partial", 100);
+  WriteText(spool.Path(Stage::kIncoming, "c~1~1.clew.partial") + "/lock", "");
+  EXPECT_EQ(spool.Junk().bundles, 2u);
+  EXPECT_GE(spool.Junk().bytes, uint64_t{200} << 10);
+  const int64_t now_ns = int64_t{time(nullptr)} * 1'000'000'000;
+  EXPECT_EQ(spool.RemoveOldJunk(now_ns).value_or(9), 0u);
+  const int64_t later_ns = now_ns + (Spool::kJunkAgeS + 5) * 1'000'000'000;
+  EXPECT_EQ(spool.RemoveOldJunk(later_ns).value_or(9), 2u);
+  EXPECT_EQ(NamesIn(spool.Folder(Stage::kIncoming)),
+            (std::vector<std::string>{"a~1~1.clew", "c~1~1.clew.partial"}));
+}
+
+TEST(SpoolTest, ALockThatIsALinkIsNotFollowed) {
+  const Scratch scratch;
+  Spool spool = OpenSpool(scratch.Path("spool"));
+  WriteText(scratch.Path("old"), "");
+  const timespec old[2] = {{1, 0}, {1, 0}};
+  ASSERT_EQ(utimensat(AT_FDCWD, scratch.Path("old").c_str(), old, 0), 0);
+  const std::string partial =
+      spool.Path(Stage::kIncoming, "a~1~1.clew.partial");
+  fs::create_directories(partial);
+  fs::create_symlink(scratch.Path("old"), partial + "/lock");
+  ASSERT_TRUE(spool.RemoveDeadWriters().has_value());
+  EXPECT_TRUE(fs::exists(partial)) << "the file outside was locked";
+}
+
 TEST(SpoolTest, TwoOfOneNameLiveTogether) {
   const Scratch scratch;
   Spool spool = OpenSpool(scratch.Path("spool"));

@@ -10,6 +10,7 @@
 
 #include <csignal>
 #include <map>
+#include <set>
 #include <string>
 
 #include "daemon/process_facts.h"
@@ -20,16 +21,33 @@ namespace {
 
 class FakeManager final : public UnitManager {
  public:
+  Status Connect() override {
+    ++connections;
+    if (silent) {
+      return SystemError(ECONNREFUSED, "no bus in this test");
+    }
+    broken = false;
+    return {};
+  }
   Result<UnitState> Get(const std::string& unit) override {
     ++questions;
+    if (broken) {
+      return SystemError(ENOTCONN, "the connection is gone");
+    }
+    if (strange.contains(unit)) {
+      return InvalidArgument("no unit {}", unit);
+    }
     if (silent) {
       return SystemError(ETIMEDOUT, "no answer in this test");
     }
     return states[unit];
   }
   std::map<std::string, UnitState> states;
+  std::set<std::string> strange;  // that there is none of
   bool silent = false;
+  bool broken = true;  // what there was of a connection
   int questions = 0;
+  int connections = 0;
 };
 
 class UnitsTest : public ::testing::Test {
@@ -80,9 +98,55 @@ TEST_F(UnitsTest, AFailureOrARestartIsToldOnce) {
 
 TEST_F(UnitsTest, ASilentManagerIsAskedOnce) {
   watch_.SetUnits({{"a.service", true, 0, ""}, {"b.service", true, 0, ""}});
+  EXPECT_TRUE(watch_.Look(0).empty());
+  manager_.questions = 0;
   manager_.silent = true;
   EXPECT_TRUE(watch_.Look(0).empty());
   EXPECT_EQ(manager_.questions, 1);
+}
+
+TEST_F(UnitsTest, AConnectionThatEndsIsMadeAgainAndWhatFailedIsTold) {
+  watch_.SetUnits({{"a.service", true, 0, ""}});
+  manager_.states["a.service"].active = true;
+  EXPECT_TRUE(watch_.Look(0).empty());
+  EXPECT_EQ(watch_.error(), "");
+  manager_.broken = true;
+  manager_.silent = true;
+  manager_.states["a.service"] = {.failed = true, .cgroup = ""};
+  uint64_t now_ms = 0;
+  uint64_t pause_ms = UnitWatch::kPauseMsMin;
+  for (int tries = 1; tries < 10; ++tries) {
+    SCOPED_TRACE(tries);
+    EXPECT_TRUE(watch_.Look(now_ms).empty());
+    EXPECT_EQ(manager_.connections, tries);
+    EXPECT_NE(watch_.error(), "");
+    EXPECT_FALSE(watch_.Report(now_ms)[0].state.has_value()) << "frozen";
+    EXPECT_EQ(watch_.Report(now_ms)[0].error, watch_.error());
+    EXPECT_TRUE(watch_.Look(now_ms + pause_ms - 1).empty());
+    EXPECT_EQ(manager_.connections, tries) << "without a pause";
+    now_ms += pause_ms;
+    pause_ms = std::min(pause_ms * 2, UnitWatch::kPauseMsMax);
+  }
+  EXPECT_EQ(pause_ms, UnitWatch::kPauseMsMax);
+  manager_.silent = false;
+  EXPECT_EQ(watch_.Look(now_ms).size(), 1u);
+  EXPECT_EQ(watch_.error(), "");
+  EXPECT_TRUE(watch_.Report(now_ms)[0].state->failed);
+  EXPECT_TRUE(watch_.Look(now_ms + 1).empty());
+}
+
+TEST_F(UnitsTest, AUnitThatNobodyKnowsDoesNotHideTheOthers) {
+  watch_.SetUnits({{"a.service", true, 0, ""}, {"b.service", true, 0, ""}});
+  manager_.strange.insert("a.service");
+  EXPECT_TRUE(watch_.Look(0).empty());
+  manager_.states["b.service"].failed = true;
+  const auto events = watch_.Look(1);
+  ASSERT_EQ(events.size(), 1u);
+  EXPECT_EQ(events[0].unit, "b.service");
+  EXPECT_EQ(watch_.error(), "") << "the manager answers";
+  EXPECT_EQ(watch_.Report(1)[0].error, "no unit a.service");
+  EXPECT_EQ(watch_.Report(1)[1].error, "");
+  EXPECT_EQ(manager_.connections, 1);
 }
 
 TEST_F(UnitsTest, AHeartbeatThatStopsIsAHangOnce) {
