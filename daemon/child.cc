@@ -2,7 +2,9 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <grp.h>
 #include <linux/capability.h>
+#include <linux/close_range.h>
 #include <signal.h>
 #include <sys/epoll.h>
 #include <sys/prctl.h>
@@ -16,6 +18,7 @@
 #include <cstring>
 #include <utility>
 
+#include "common/confinement.h"
 #include "common/exec_arguments.h"
 #include "common/sanitizer.h"
 
@@ -66,45 +69,119 @@ bool DropAdministration() {
   return syscall(SYS_capset, &header, sets.data()) == 0;
 }
 
-// Says on standard error why there is no program to become.
-void SayCannotRun(const char* program) {
+void Say(const char* text) { (void)!write(STDERR_FILENO, text, strlen(text)); }
+
+// Says on standard error at which step there was no program to become.
+[[noreturn]] void CannotRun(const char* program, const char* step) {
   const char* text = strerrordesc_np(errno);
-  (void)!write(STDERR_FILENO, "cannot run ", 11);
-  (void)!write(STDERR_FILENO, program, strlen(program));
-  (void)!write(STDERR_FILENO, ": ", 2);
-  (void)!write(STDERR_FILENO, text, strlen(text));
-  (void)!write(STDERR_FILENO, "\n", 1);
+  for (const char* part : {"cannot run ", program, " (", step, "): ", text}) {
+    Say(part);
+  }
+  Say("\n");
+  _exit(kCannotRun);
 }
 
+// What a child needs, made before the fork.
+struct Launch {
+  std::vector<char*> arguments;
+  std::vector<char*> environment;  // of a cell
+  const ChildLimits& limits;
+  const ChildCell* cell;           // nullptr: none
+  const Confinement* confinement;  // of the cell; nullptr: none
+  int input;
+  int output;
+  int errors;
+  pid_t parent;
+};
+
 // Between fork and exec, so async-signal-safe calls only.
-[[noreturn]] void Become(const std::vector<char*>& arguments,
-                         const ChildLimits& limits, int output, int errors,
-                         pid_t parent) {
+void DieWithParent(pid_t parent) {
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (getppid() != parent) {
     _exit(kCannotRun);  // it is dead already
   }
+}
+
+bool BecomeUser(const ChildCell& cell) {
+  return geteuid() != 0 ||
+         (setgroups(0, nullptr) == 0 &&
+          setresgid(cell.group, cell.group, cell.group) == 0 &&
+          setresuid(cell.user, cell.user, cell.user) == 0);
+}
+
+void EnterCell(const Launch& launch) {
+  const char* program = launch.arguments[0];
+  if (chdir(launch.cell->folder.c_str()) != 0) {
+    CannotRun(program, "current folder");
+  }
+  if (!BecomeUser(*launch.cell)) {
+    CannotRun(program, "other user; needs CAP_SETUID and CAP_SETGID");
+  }
+  DieWithParent(launch.parent);  // prctl(2): forgotten with the user
+  if (syscall(SYS_close_range, STDERR_FILENO + 1, ~0U, CLOSE_RANGE_CLOEXEC) !=
+      0) {
+    CannotRun(program, "descriptors");
+  }
+  if (launch.confinement == nullptr) {
+    return;
+  }
+  errno = launch.confinement->Enter();
+  if (errno != 0) {
+    CannotRun(program, "confinement");
+  }
+}
+
+void SetUp(const Launch& launch) {
   sigset_t none;
   sigemptyset(&none);
   sigprocmask(SIG_SETMASK, &none, nullptr);
   setpgid(0, 0);
-  const int input = open("/dev/null", O_RDONLY);
-  if (input < 0) {
-    _exit(kCannotRun);
-  }
-  dup2(input, STDIN_FILENO);
-  dup2(output, STDOUT_FILENO);
-  dup2(errors, STDERR_FILENO);
+  dup2(launch.input, STDIN_FILENO);
+  dup2(launch.output, STDOUT_FILENO);
+  dup2(launch.errors, STDERR_FILENO);
   const rlimit no_core = {};
   setrlimit(RLIMIT_CORE, &no_core);
   // A program with AddressSanitizer could not even start.
-  Limit(RLIMIT_AS, kAddressSanitizer ? 0 : limits.memory_bytes);
-  Limit(RLIMIT_CPU, limits.cpu_s);
-  if (DropAdministration()) {
-    execv(arguments[0], arguments.data());
+  Limit(RLIMIT_AS, kAddressSanitizer ? 0 : launch.limits.memory_bytes);
+  Limit(RLIMIT_CPU, launch.limits.cpu_s);
+}
+
+[[noreturn]] void Become(const Launch& launch) {
+  DieWithParent(launch.parent);
+  SetUp(launch);
+  const char* program = launch.arguments[0];
+  if (launch.cell != nullptr) {
+    EnterCell(launch);
+    execve(program, launch.arguments.data(), launch.environment.data());
+  } else if (DropAdministration()) {
+    execv(program, launch.arguments.data());
   }
-  SayCannotRun(arguments[0]);
-  _exit(kCannotRun);
+  CannotRun(program, "exec");
+}
+
+Result<Fd> OpenInput(const std::optional<ChildCell>& cell) {
+  const std::string path =
+      cell && !cell->input.empty() ? cell->input : "/dev/null";
+  Fd fd(open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  if (fd.get() < 0) {
+    return SystemError(errno, fmt::format("cannot open {:?}", path));
+  }
+  return fd;
+}
+
+// nullopt: none is wanted, or the program would not start in it: one with
+// AddressSanitizer reads /proc and traces itself.
+Result<std::optional<Confinement>> MakeConfinement(
+    const std::string& program, const std::optional<ChildCell>& cell) {
+  std::optional<Confinement> made;
+  if (cell && !kAddressSanitizer) {
+    CLEW_ASSIGN_OR_RETURN(
+        confinement,
+        Confinement::Make(
+            {.program = program, .folder = cell->folder, .readable = {}}));
+    made.emplace(std::move(confinement));
+  }
+  return made;
 }
 
 // Appends what can be read now; false once nothing will come any more.
@@ -142,26 +219,38 @@ std::string ChildEnd::Why() const {
 
 Result<std::unique_ptr<Child>> Child::Start(
     Loop& loop, const std::vector<std::string>& arguments,
-    const ChildLimits& limits, std::function<void(const ChildEnd&)> done) {
+    const ChildLimits& limits, std::function<void(const ChildEnd&)> done,
+    const std::optional<ChildCell>& cell) {
   std::unique_ptr<Child> child(new Child(loop));
-  CLEW_RETURN_IF_ERROR(child->Begin(arguments, limits));
+  CLEW_RETURN_IF_ERROR(child->Begin(arguments, limits, cell));
   child->done_ = std::move(done);
   return child;
 }
 
 Status Child::Begin(const std::vector<std::string>& arguments,
-                    const ChildLimits& limits) {
+                    const ChildLimits& limits,
+                    const std::optional<ChildCell>& cell) {
+  CLEW_ASSIGN_OR_RETURN(input, OpenInput(cell));
   CLEW_ASSIGN_OR_RETURN(output, MakePipe());
   CLEW_ASSIGN_OR_RETURN(errors, MakePipe());
-  const std::vector<char*> pointers = ExecArguments(arguments);
-  const pid_t parent = getpid();
+  CLEW_ASSIGN_OR_RETURN(confinement, MakeConfinement(arguments[0], cell));
+  const std::vector<std::string> environment = {"PATH=/usr/bin:/bin",
+                                                "LC_ALL=C.UTF-8", "TMPDIR=."};
+  const Launch launch = {.arguments = ExecArguments(arguments),
+                         .environment = ExecArguments(environment),
+                         .limits = limits,
+                         .cell = cell ? &*cell : nullptr,
+                         .confinement = confinement ? &*confinement : nullptr,
+                         .input = input.get(),
+                         .output = output.write_end.get(),
+                         .errors = errors.write_end.get(),
+                         .parent = getpid()};
   process_ = fork();
   if (process_ < 0) {
     return SystemError(errno, "cannot start a process");
   }
   if (process_ == 0) {
-    Become(pointers, limits, output.write_end.get(), errors.write_end.get(),
-           parent);
+    Become(launch);
   }
   handle_ = Fd(static_cast<int>(syscall(SYS_pidfd_open, process_, 0)));
   if (handle_.get() < 0) {

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -21,6 +22,16 @@ struct ChildLimits {
   uint64_t time_ms = 0;       // then it is killed; 0: none
 };
 
+// How a child runs that parses what strangers wrote; Confinement has what it
+// may do then. Where we are root, it is `user` and `group`, in no other group;
+// where we are not, it is us.
+struct ChildCell {
+  std::string folder;  // current folder, the only one to write; must be theirs
+  std::string input;   // a file as standard input; empty: /dev/null
+  uid_t user = 0;
+  gid_t group = 0;
+};
+
 struct ChildEnd {
   int exit_status = 0;     // 128 + number where a signal ended it
   bool timed_out = false;  // we killed it
@@ -31,8 +42,8 @@ struct ChildEnd {
 };
 
 // A child process, noticed by the loop when it ends. It has /dev/null for
-// standard input, no CAP_SYS_ADMIN and no way to get it, and dies with us.
-// Destroyed while it runs, it is killed.
+// standard input (but for its cell's), no CAP_SYS_ADMIN and no way to get it,
+// and dies with us. Destroyed while it runs, it is killed.
 class Child {
  public:
   static constexpr size_t kOutputMax = size_t{64} << 10;
@@ -43,7 +54,8 @@ class Child {
   // a program that is not there ends with status 127 and a line that says so.
   [[nodiscard]] static Result<std::unique_ptr<Child>> Start(
       Loop& loop, const std::vector<std::string>& arguments,
-      const ChildLimits& limits, std::function<void(const ChildEnd&)> done);
+      const ChildLimits& limits, std::function<void(const ChildEnd&)> done,
+      const std::optional<ChildCell>& cell = std::nullopt);
   Child(const Child&) = delete;
   Child& operator=(const Child&) = delete;
   ~Child();
@@ -52,7 +64,7 @@ class Child {
  private:
   explicit Child(Loop& loop) : loop_(loop) {}
   Status Begin(const std::vector<std::string>& arguments,
-               const ChildLimits& limits);
+               const ChildLimits& limits, const std::optional<ChildCell>& cell);
   void ReadOutput();
   void ReadErrors();
   void Ended();

@@ -1,5 +1,11 @@
 #include "daemon/redact.h"
 
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+
 #include "common/file.h"
 #include "recorder/redaction.h"
 #include "recorder/redaction_rules.h"
@@ -7,9 +13,32 @@
 namespace clew::daemon {
 namespace {
 
+constexpr size_t kRulesBytesMax = size_t{1} << 20;
+
+Result<std::string> ReadInput() {
+  std::string text;
+  std::array<char, 4096> bytes = {};
+  while (text.size() <= kRulesBytesMax) {
+    const ssize_t count = read(STDIN_FILENO, bytes.data(), bytes.size());
+    if (count == 0) {
+      return text;
+    }
+    if (count < 0 && errno != EINTR) {
+      return SystemError(errno, "cannot read rules from standard input");
+    }
+    text.append(bytes.data(), static_cast<size_t>(std::max<ssize_t>(count, 0)));
+  }
+  return InvalidArgument("redaction rules of more than {} bytes",
+                         kRulesBytesMax);
+}
+
 Result<recorder::RedactionRules> ReadRules(const std::string& path) {
   if (path.empty()) {
     return recorder::RedactionRules::Parse(kBuiltInRules, "built-in rules");
+  }
+  if (path == "-") {
+    CLEW_ASSIGN_OR_RETURN(text, ReadInput());
+    return recorder::RedactionRules::Parse(text, "redaction rules");
   }
   CLEW_ASSIGN_OR_RETURN(file, MappedFile::Open(path));
   return recorder::RedactionRules::Parse(

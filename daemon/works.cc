@@ -1,6 +1,7 @@
 #include "daemon/works.h"
 
 #include <fmt/format.h>
+#include <pwd.h>
 #include <unistd.h>
 
 #include <utility>
@@ -24,6 +25,21 @@ WorkEnd::What EndOfUpload(int exit_status) {
   }
 }
 
+// Has neither other processes nor files: packages make it (sysusers.d).
+constexpr const char* kParserUser = "clew-parser";
+// Linux, Documentation/admin-guide/sysctl/fs.rst, "overflowgid & overflowuid":
+// nobody.
+constexpr Owner kNobody = {65534, 65534};
+
+// As whom bundles of strangers are parsed: never as root.
+Owner FindParser() {
+  if (geteuid() != 0) {
+    return {geteuid(), getegid()};
+  }
+  const passwd* user = getpwnam(kParserUser);
+  return user == nullptr ? kNobody : Owner{user->pw_uid, user->pw_gid};
+}
+
 // Of a child without which the bundle cannot go on.
 WorkEnd Failed(std::string_view what, const ChildEnd& end) {
   return {end.exit_status == kExitCorrupt ? WorkEnd::What::kRefuse
@@ -33,63 +49,88 @@ WorkEnd Failed(std::string_view what, const ChildEnd& end) {
 
 }  // namespace
 
+PrepareWork::PrepareWork(Loop& loop) : loop_(loop), parser_(FindParser()) {}
+
 Status PrepareWork::Start(const std::string& folder,
                           std::function<void(const WorkEnd&)> done) {
   folder_ = folder;
   done_ = std::move(done);
   CLEW_ASSIGN_OR_RETURN(
       child,
-      Child::Start(loop_,
-                   {options_.clewd, "renew", folder, fmt::to_string(geteuid()),
-                    fmt::to_string(getegid())},
-                   options_.limits,
-                   [this](const ChildEnd& end) { Renewed(end); }));
+      Child::Start(
+          loop_,
+          {options_.clewd, "renew", folder, fmt::to_string(parser_.user),
+           fmt::to_string(parser_.group)},
+          options_.limits, [this](const ChildEnd& end) { Renewed(end); }));
+  child_ = std::move(child);
+  return {};
+}
+
+// A confined child in the bundle's folder.
+Status PrepareWork::Parse(const std::vector<std::string>& arguments,
+                          const std::string& input,
+                          std::function<void(const ChildEnd&)> ended) {
+  const ChildCell cell = {.folder = folder_,
+                          .input = input,
+                          .user = parser_.user,
+                          .group = parser_.group};
+  CLEW_ASSIGN_OR_RETURN(child, Child::Start(loop_, arguments, options_.limits,
+                                            std::move(ended), cell));
   child_ = std::move(child);
   return {};
 }
 
 void PrepareWork::Renewed(const ChildEnd& end) {
   if (end.exit_status != kExitOk) {
-    done_(Failed("copy", end));
+    Finish(Failed("copy", end));
     return;
   }
-  std::vector<std::string> arguments = {options_.clewd, "redact", folder_};
+  std::vector<std::string> arguments = {options_.clewd, "redact", "."};
   if (!options_.redaction.empty()) {
-    arguments.push_back(options_.redaction);
+    arguments.push_back("-");  // only we may be able to read them
   }
-  auto child =
-      Child::Start(loop_, arguments, options_.limits,
-                   [this](const ChildEnd& redacted) { Redacted(redacted); });
-  if (!child) {
-    done_({WorkEnd::What::kRetry, child.error().message});
-    return;
+  const Status started =
+      Parse(arguments, options_.redaction,
+            [this](const ChildEnd& redacted) { Redacted(redacted); });
+  if (!started) {
+    Finish({WorkEnd::What::kRetry, started.error().message});
   }
-  child_ = std::move(*child);
 }
 
 void PrepareWork::Redacted(const ChildEnd& end) {
   if (end.exit_status != kExitOk) {
-    done_(Failed("redaction", end));
+    Finish(Failed("redaction", end));
     return;
   }
-  auto child = Child::Start(
-      loop_, {options_.clew, "check", "--json", "--write", folder_},
-      options_.limits, [this](const ChildEnd& checked) { Checked(checked); });
-  if (!child) {
-    done_({WorkEnd::What::kRetry, child.error().message});
-    return;
+  const Status started =
+      Parse({options_.clew, "check", "--json", "--write", "."}, "",
+            [this](const ChildEnd& checked) { Checked(checked); });
+  if (!started) {
+    Finish({WorkEnd::What::kRetry, started.error().message});
   }
-  child_ = std::move(*child);
 }
 
 void PrepareWork::Checked(const ChildEnd& end) {
   if (end.exit_status == kExitOk || end.exit_status == kExitFinding) {
-    done_({});
+    Finish({});
     return;
   }
-  done_({end.exit_status == kExitCorrupt ? WorkEnd::What::kRefuse
-                                         : WorkEnd::What::kUnchecked,
-         "check: " + end.Why()});
+  Finish({end.exit_status == kExitCorrupt ? WorkEnd::What::kRefuse
+                                          : WorkEnd::What::kUnchecked,
+          "check: " + end.Why()});
+}
+
+// The bundle is ours again. Its parser has ended, and so has nothing open.
+void PrepareWork::Finish(const WorkEnd& end) {
+  const Status taken = TakeOver(folder_);
+  if (taken) {
+    done_(end);
+    return;
+  }
+  done_({taken.error().code == ErrorCode::kInvalidArgument
+             ? WorkEnd::What::kRefuse
+             : WorkEnd::What::kRetry,
+         taken.error().message});
 }
 
 Status UploadWork::Start(const std::string& folder,

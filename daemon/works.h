@@ -9,6 +9,7 @@
 
 #include "daemon/child.h"
 #include "daemon/pipeline.h"
+#include "daemon/takeover.h"
 
 namespace clew::daemon {
 
@@ -27,7 +28,7 @@ class PrepareWork final : public BundleWork {
     std::string redaction;  // rules; empty: the built-in ones
     ChildLimits limits;
   };
-  explicit PrepareWork(Loop& loop) : loop_(loop) {}
+  explicit PrepareWork(Loop& loop);
   void SetOptions(Options options) { options_ = std::move(options); }
   Status Start(const std::string& folder,
                std::function<void(const WorkEnd&)> done) override;
@@ -37,7 +38,13 @@ class PrepareWork final : public BundleWork {
   void Redacted(const ChildEnd& end);
   void Checked(const ChildEnd& end);
 
+  Status Parse(const std::vector<std::string>& arguments,
+               const std::string& input,
+               std::function<void(const ChildEnd&)> ended);
+  void Finish(const WorkEnd& end);
+
   Loop& loop_;
+  const Owner parser_;  // of the bundle, while it is parsed
   Options options_;
   std::unique_ptr<Child> child_;
   std::string folder_;

@@ -20,6 +20,7 @@
 
 #include "common/check.h"
 #include "common/digest.h"
+#include "common/sanitizer.h"
 #include "daemon/control.h"
 #include "daemon/spool.h"
 #include "proto/bundle.pb.h"
@@ -77,11 +78,25 @@ class ClewdTest : public ::testing::Test {
       GTEST_SKIP() << "run by ctest, which sets CLEW_BINARY_DIR";
     }
     // A clew that takes its time and notes what it was asked for; it fails to
-    // send while there is a file "down".
-    WriteText(At("clew"), "#!/bin/sh\necho \"$1 ${4##*/}\" >> " + At("asked") +
-                              "\nsleep 0.02\n[ $1 != upload ] || " + "[ ! -e " +
-                              At("down") + " ] || exit 3\n" + "exit 0\n");
-    chmod(At("clew").c_str(), 0700);
+    // send while there is a file "down". Checking, it notes in the bundle which
+    // files of others it could use, and as whom.
+    WriteText(At("clew"),
+              "#!/bin/sh\nif [ $1 = check ]; then\n"
+              "  echo \"check ${PWD##*/}\" > asked\n"
+              "  read line < " +
+                  At("secret") + " && echo read >> asked\n  echo x >> " +
+                  At("shared") + " && echo wrote >> asked\n" +
+                  "  exec id -u > user\nfi\n"
+                  "echo \"$1 ${4##*/}\" >> " +
+                  At("asked") + "\nsleep 0.02\n" + "[ ! -e " + At("down") +
+                  " ] || exit 3\nexit 0\n");
+    chmod(At("clew").c_str(), 0755);
+    WriteText(At("secret"), "secret\n");
+    WriteText(At("shared"), "");
+    chmod(At("secret").c_str(), 0644);
+    chmod(At("shared").c_str(), 0666);
+    // Whoever parses bundles gets at the program.
+    chmod(scratch_.root().c_str(), 0711);
     Configure(
         "upload = yes\nupload_retry = 1s\nrate_failure = 1000\n"
         "rate_all = 1000\n");
@@ -140,11 +155,29 @@ TEST_F(ClewdTest, ABundleThatArrivesIsCheckedAndSent) {
   MakeBundle(Spool("incoming/a.service~1~77.clew"), 6);
   EXPECT_TRUE(WaitUntil([&] { return NamesIn(Spool("uploaded")).size() == 1; }))
       << ReadText(At("log"));
-  EXPECT_EQ(ReadText(At("asked")),
-            "check a.service~1~77.clew\nupload a.service~1~77.clew\n");
+  EXPECT_EQ(ReadText(At("asked")), "upload a.service~1~77.clew\n");
   const json status = Status();
   EXPECT_EQ(status["counters"]["uploaded"], 1);
   EXPECT_EQ(status["spool"]["uploaded"]["bundles"], 1);
+}
+
+TEST_F(ClewdTest, WhatParsesABundleIsConfinedAndNotRoot) {
+  Start();
+  MakeBundle(Spool("incoming/a.service~1~77.clew"), 6);
+  ASSERT_TRUE(WaitUntil([&] { return NamesIn(Spool("uploaded")).size() == 1; }))
+      << ReadText(At("log"));
+  const std::string bundle = Spool("uploaded/a.service~1~77.clew");
+  const std::string user = ReadText(bundle + "/user");
+  EXPECT_FALSE(user.empty());
+  EXPECT_EQ(user == fmt::format("{}\n", getuid()), getuid() != 0) << user;
+  struct stat info = {};
+  ASSERT_EQ(stat((bundle + "/user").c_str(), &info), 0);
+  EXPECT_EQ(info.st_uid, geteuid()) << "not ours again";
+  if (kAddressSanitizer) {
+    GTEST_SKIP() << "not confined under AddressSanitizer";
+  }
+  EXPECT_EQ(ReadText(bundle + "/asked"), "check a.service~1~77.clew\n");
+  EXPECT_EQ(ReadText(At("shared")), "");
 }
 
 TEST_F(ClewdTest, AUnitCannotChangeWhatWasChecked) {

@@ -35,7 +35,7 @@ check_exposure() {
 said=$(systemd-analyze verify --root="$tree" --man=no --recursive-errors=no \
   "$tree$units"/clew*.service 2>&1) || wrong "systemd-analyze verify fails"
 expect_same "what systemd-analyze verify says" "$said" ""
-check_exposure clewd.service 33
+check_exposure clewd.service 36
 check_exposure clew-core-pattern.service 14
 check_exposure clew-collector.service 15
 finish
