@@ -169,12 +169,16 @@ Result<ImageFile> ImageFile::OfMapping(const std::string& proc, int32_t process,
   if (mapped.is_open()) {
     return Take(std::move(mapped), name.path);
   }
-  CLEW_ASSIGN_OR_RETURN(file, OpenBelowRoot(folder + "/root", name.path));
-  if (!IsThat(file.get(), name)) {
-    return InvalidArgument("{:?} is another file than the mapped one now",
-                           name.path);
+  // In a mount namespace of its own the path is one of the process's root;
+  // after chroot(2) alone it is still one of ours.
+  for (const std::string& root : {folder + "/root", std::string("/")}) {
+    auto file = OpenBelowRoot(root, name.path);
+    if (file && IsThat(file->get(), name)) {
+      return Take(std::move(*file), name.path);
+    }
   }
-  return Take(std::move(file), name.path);
+  return InvalidArgument("{:?} does not lead to the mapped file any more",
+                         name.path);
 }
 
 Result<ImageFile> ImageFile::AtPath(const std::string& path,

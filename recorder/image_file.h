@@ -52,7 +52,8 @@ class ImageFile {
  public:
   // The file that is mapped itself, whatever its name leads to now: from
   // map_files, which needs CAP_CHECKPOINT_RESTORE, or else what is at the path
-  // below the process's root if device and inode are those of the mapping.
+  // below the process's root, or ours, if device and inode are those of the
+  // mapping.
   [[nodiscard]] static Result<ImageFile> OfMapping(const std::string& proc,
                                                    int32_t process,
                                                    const MappedFileName& name);

@@ -89,11 +89,12 @@ class ImageFileTest : public testing::Test {
     return Path(name);
   }
   // A folder like /proc of which map_files may not be read.
-  std::string ProcWithoutMapFiles(int process) const {
+  std::string ProcWithoutMapFiles(int process,
+                                  const std::string& root = "/") const {
     const std::string proc = Path("proc");
     const std::string of = fmt::format("{}/{}", proc, process);
     fs::create_directories(of);
-    fs::create_symlink("/", of + "/root");
+    fs::create_symlink(root, of + "/root");
     fs::create_symlink(fmt::format("/proc/{}/maps", process), of + "/maps");
     fs::create_symlink(fmt::format("/proc/{}/status", process), of + "/status");
     fs::create_symlink(fmt::format("/proc/{}/task", process), of + "/task");
@@ -156,6 +157,19 @@ TEST_F(ImageFileTest,
       std::ranges::any_of(scanned[0].mappings, [&](const PerfMapping& mapping) {
         return mapping.path == path && mapping.build_id == Id('a');
       }));
+}
+
+TEST_F(ImageFileTest, OfAProcessInAnotherRootTheMappedFileIsTaken) {
+  const std::string path = Make("lib.so", ElfFile('a'));
+  Map(path);
+  // The same path leads to another file there.
+  fs::create_directories(Path("root") + folder_);
+  fs::copy(Make("other.so", ElfFile('b')), Path("root") + path);
+  HeldImages held;
+  ProcessScanner scanner(ProcWithoutMapFiles(getpid(), Path("root")));
+  EXPECT_EQ(scanner.Scan({getpid()}, &held).size(), 1u);
+  EXPECT_NE(held.Find(path, Id('a')), nullptr);
+  EXPECT_EQ(held.Find(path, Id('b')), nullptr);
 }
 
 // What a process may execute and not read, and what it mapped with rights that
