@@ -10,7 +10,6 @@
 
 #include "common/byte_reader.h"
 #include "common/digest.h"
-#include "common/load_at.h"
 
 namespace clew {
 namespace {
@@ -38,23 +37,40 @@ Result<std::vector<std::byte>> FindAmong(ByteReader notes) {
   return std::vector<std::byte>();
 }
 
-template <class Ehdr, class Phdr>
-std::vector<std::byte> FindIn(Bytes elf) {
-  Ehdr ehdr;
-  if (!LoadAt(elf, 0, ehdr)) {
+template <class T>
+bool ReadAs(const ReadBytesAt& read, uint64_t offset, T& value) {
+  return read(offset, std::as_writable_bytes(std::span(&value, 1)));
+}
+
+// At most kHeaderBytesMax of them.
+template <class Phdr>
+std::vector<Phdr> HeadersAt(const ReadBytesAt& read, uint64_t offset,
+                            size_t count) {
+  std::vector<Phdr> headers(std::min(count, kHeaderBytesMax / sizeof(Phdr)));
+  if (!read(offset, std::as_writable_bytes(std::span(headers)))) {
     return {};
   }
-  for (uint64_t i = 0; i < ehdr.e_phnum; ++i) {
-    Phdr phdr;
-    if (!LoadAt(elf, ehdr.e_phoff + i * sizeof phdr, phdr)) {
-      return {};
-    }
-    if (phdr.p_type != PT_NOTE || phdr.p_offset > elf.size() ||
-        phdr.p_filesz > elf.size() - phdr.p_offset) {
+  return headers;
+}
+
+template <class Ehdr, class Phdr>
+std::vector<std::byte> FindIn(const ReadBytesAt& read, uint64_t size_bytes) {
+  Ehdr ehdr;
+  if (!ReadAs(read, 0, ehdr)) {
+    return {};
+  }
+  size_t left = kNoteBytesMax;
+  for (const Phdr& phdr : HeadersAt<Phdr>(read, ehdr.e_phoff, ehdr.e_phnum)) {
+    if (phdr.p_type != PT_NOTE || phdr.p_offset > size_bytes ||
+        phdr.p_filesz > size_bytes - phdr.p_offset) {
       continue;
     }
-    const auto found = FindAmong(
-        ByteReader(elf.subspan(phdr.p_offset, phdr.p_filesz), "notes"));
+    std::vector<std::byte> notes(std::min<uint64_t>(phdr.p_filesz, left));
+    left -= notes.size();
+    if (!read(phdr.p_offset, notes)) {
+      return {};
+    }
+    const auto found = FindAmong(ByteReader(notes, "notes"));
     if (found && !found->empty()) {
       return *found;
     }
@@ -64,20 +80,31 @@ std::vector<std::byte> FindIn(Bytes elf) {
 
 }  // namespace
 
-std::vector<std::byte> BuildIdOf(Bytes elf) {
+std::vector<std::byte> BuildIdOf(const ReadBytesAt& read, uint64_t size_bytes) {
   std::array<unsigned char, EI_NIDENT> ident;
-  if (!LoadAt(elf, 0, ident) ||
+  if (!ReadAs(read, 0, ident) ||
       std::memcmp(ident.data(), ELFMAG, SELFMAG) != 0) {
     return {};
   }
   switch (ident[EI_CLASS]) {
     case ELFCLASS32:
-      return FindIn<Elf32_Ehdr, Elf32_Phdr>(elf);
+      return FindIn<Elf32_Ehdr, Elf32_Phdr>(read, size_bytes);
     case ELFCLASS64:
-      return FindIn<Elf64_Ehdr, Elf64_Phdr>(elf);
+      return FindIn<Elf64_Ehdr, Elf64_Phdr>(read, size_bytes);
     default:
       return {};
   }
+}
+
+std::vector<std::byte> BuildIdOf(Bytes elf) {
+  const auto read = [elf](uint64_t offset, std::span<std::byte> out) {
+    if (offset > elf.size() || elf.size() - offset < out.size()) {
+      return false;
+    }
+    std::ranges::copy(elf.subspan(offset, out.size()), out.begin());
+    return true;
+  };
+  return BuildIdOf(read, elf.size());
 }
 
 std::vector<std::byte> ImageIdOf(Bytes file) {

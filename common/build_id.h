@@ -2,6 +2,8 @@
 #define CLEW_COMMON_BUILD_ID_H_
 
 #include <cstddef>
+#include <cstdint>
+#include <functional>
 #include <span>
 #include <vector>
 
@@ -11,10 +13,24 @@ namespace clew {
 // BUILD_ID_SIZE_MAX.
 inline constexpr size_t kBuildIdBytesMax = 20;
 
+// Most bytes of program headers, and of all notes together, that are looked at:
+// a file is whatever its author made of it. Linux runs nothing with more
+// headers (linux/fs/binfmt_elf.c, load_elf_phdrs), and notes that are loaded
+// are some hundred bytes.
+inline constexpr size_t kHeaderBytesMax = 64 * 1024;
+inline constexpr size_t kNoteBytesMax = 64 * 1024;
+
+// Reads the bytes from an offset on; false if not all of them are there.
+using ReadBytesAt =
+    std::function<bool(uint64_t offset, std::span<std::byte> out)>;
+
 // The NT_GNU_BUILD_ID note of an ELF file of 32 or 64 bits; empty if it has
 // none, is no such file, or the note is longer than kBuildIdBytesMax (which
 // the kernel takes for none, too). Every offset in it is checked.
 std::vector<std::byte> BuildIdOf(std::span<const std::byte> elf);
+// The same of a file of `size_bytes` that `read` reads, and that may change
+// meanwhile.
+std::vector<std::byte> BuildIdOf(const ReadBytesAt& read, uint64_t size_bytes);
 
 // What names a file in a bundle (Image.build_id): its build-id, or where it has
 // none the 8 bytes of its Digest, least significant first.

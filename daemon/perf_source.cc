@@ -32,6 +32,7 @@ struct Witnessed {
   std::vector<ScannedProcess> processes;  // one, or none
   std::vector<std::string> command;
   std::string working_directory;
+  recorder::HeldImages held;
 };
 
 std::vector<std::string> CommandOf(int32_t process) {
@@ -96,8 +97,7 @@ class PerfSource final : public PtSource {
     CLEW_RETURN_IF_ERROR(recording_.session().Snapshot(sink));
     ++saves_;
     const int32_t process = order.trigger.process;
-    const Witnessed witnessed =
-        process == 0 ? Witnessed() : AwaitWitness(process);
+    Witnessed witnessed = process == 0 ? Witnessed() : AwaitWitness(process);
     CLEW_RETURN_IF_ERROR(AddHost(process, witnessed, capture));
     const std::vector<std::string> command = witnessed.command.empty()
                                                  ? std::vector{order.program}
@@ -110,6 +110,8 @@ class PerfSource final : public PtSource {
     run.failure = order.failure;
     run.core_registers_exact = order.trigger.kind == TriggerKind::kCore;
     run.image_bytes_max = kImageBytesMax;
+    run.held = std::move(witnessed.held);
+    run.image_rights = recorder::ImageRights::kAnyone;
     if (process != 0) {
       run.image_processes = {process};
     }
@@ -121,9 +123,11 @@ class PerfSource final : public PtSource {
 
   void Witness(int32_t process) override {
     Witnessed witnessed{.process = process,
-                        .processes = witness_scanner_.Scan({process}),
+                        .processes = {},
                         .command = CommandOf(process),
-                        .working_directory = {}};
+                        .working_directory = {},
+                        .held = {}};
+    witnessed.processes = witness_scanner_.Scan({process}, &witnessed.held);
     std::error_code error;
     witnessed.working_directory =
         std::filesystem::read_symlink(fmt::format("{}/{}/cwd", kProc, process),
@@ -154,15 +158,17 @@ class PerfSource final : public PtSource {
     const bool came = has_witness_.wait_for(lock, kWitnessTime, [&] {
       return witnessed_ && witnessed_->process == process;
     });
-    return came ? *std::exchange(witnessed_, {}) : Witnessed();
+    return came ? std::move(*std::exchange(witnessed_, {})) : Witnessed();
   }
 
-  // What runs, and the process that does not any more.
-  Status AddHost(int32_t process, const Witnessed& witnessed,
+  // What runs, and the process that does not any more. Without one, images of
+  // all are wanted.
+  Status AddHost(int32_t process, Witnessed& witnessed,
                  recorder::PerfCapture& capture) {
     auto others = recorder::AllProcesses(kProc);
     std::erase(others, process);
-    CLEW_RETURN_IF_ERROR(AddProcesses(scanner_.Scan(others), capture));
+    auto* held = process == 0 ? &witnessed.held : nullptr;
+    CLEW_RETURN_IF_ERROR(AddProcesses(scanner_.Scan(others, held), capture));
     return AddProcesses(witnessed.processes, capture);
   }
 

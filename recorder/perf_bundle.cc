@@ -3,11 +3,14 @@
 #include <algorithm>
 #include <bit>
 #include <optional>
+#include <utility>
 
 #include "common/path_names.h"
 #include "proto/bundle.pb.h"
+#include "recorder/image_store.h"
 #include "recorder/manifest.h"
 #include "recorder/utf8.h"
+#include "recorder/vdso.h"
 
 namespace clew::recorder {
 namespace {
@@ -33,58 +36,92 @@ bool IsCode(const std::string& path) {
          !path.ends_with('/');
 }
 
-// Why it cannot be had; empty if `found` is it.
-std::string Find(const MappedImage& image, ImageInfo& found) {
-  auto file = DescribeImage(image.path);
-  if (!file) {
-    return file.error().message;
+struct Candidate {
+  const MappedImage* image = nullptr;
+  uint64_t size_bytes = 0;
+};
+
+// Calls `use` with the file that `image` is read from.
+template <class Use>
+auto WithFile(const MappedImage& image, const PerfRun& run, const Use& use)
+    -> decltype(use(std::declval<const ImageFile&>())) {
+  if (const ImageFile* held = run.held.Find(image.path, image.build_id)) {
+    return use(*held);
   }
-  if (!image.build_id.empty() && file->build_id != image.build_id) {
-    return "the file there now is of another build";
-  }
-  found = std::move(*file);
-  return {};
+  CLEW_ASSIGN_OR_RETURN(file, ImageFile::AtPath(image.path, run.image_rights));
+  return use(file);
 }
 
-PerfBundleReport FindImages(const PerfCapture& capture, const PerfRun& run) {
-  PerfBundleReport report;
+Result<uint64_t> SizeOf(const MappedImage& image, const PerfRun& run) {
+  if (image.path == kVdsoPath) {
+    return OwnVdso().size();
+  }
+  return WithFile(image, run, [](const ImageFile& file) -> Result<uint64_t> {
+    return file.size_bytes();
+  });
+}
+
+// Smallest first. Files are opened again when they are copied: there may be
+// more than a process may have open.
+std::vector<Candidate> FindImages(const PerfCapture& capture,
+                                  const PerfRun& run,
+                                  PerfBundleReport& report) {
+  std::vector<Candidate> candidates;
   for (const auto& [image, users] : capture.images()) {
     if (!run.images || !IsWanted(users, run) || !IsCode(image.path)) {
       continue;
     }
-    ImageInfo found;
-    std::string why = Find(image, found);
-    if (why.empty()) {
-      report.images.push_back(std::move(found));
+    const auto size_bytes = SizeOf(image, run);
+    if (size_bytes) {
+      candidates.push_back({.image = &image, .size_bytes = *size_bytes});
     } else {
-      report.missing.push_back({image.path, std::move(why)});
+      report.missing.push_back({image.path, size_bytes.error().message});
     }
   }
-  return report;
+  std::ranges::stable_sort(candidates, {}, &Candidate::size_bytes);
+  return candidates;
 }
 
-bool SamePlace(const ImageInfo& a, const ImageInfo& b) {
-  return a.path == b.path && a.build_id == b.build_id;
+Result<StoredImage> StoreFile(ImageStore& store, const MappedImage& image,
+                              const PerfRun& run, uint64_t bytes_max) {
+  if (image.path == kVdsoPath) {
+    return store.StoreVdso(image.build_id);
+  }
+  return WithFile(image, run,
+                  [&](const ImageFile& file) -> Result<StoredImage> {
+                    if (file.size_bytes() > bytes_max) {
+                      return StoredImage{.info = {}, .why = "it grew"};
+                    }
+                    return store.Store(file, image.path, image.build_id);
+                  });
 }
 
-// Keeps the smallest ones within the budget.
-void KeepWithin(uint64_t bytes_max, PerfBundleReport& report) {
-  auto& images = report.images;
-  std::ranges::stable_sort(images, {}, &ImageInfo::size_bytes);
-  images.erase(std::unique(images.begin(), images.end(), SamePlace),
-               images.end());
-  auto keep = images.begin();
-  for (; keep != images.end(); ++keep) {
-    if (keep->size_bytes > bytes_max - report.image_bytes) {
-      break;
+bool Has(const PerfBundleReport& report, const ImageInfo& image) {
+  return std::ranges::any_of(report.images, [&](const ImageInfo& other) {
+    return other.path == image.path && other.build_id == image.build_id;
+  });
+}
+
+Status StoreImages(BundleWriter& bundle, const PerfCapture& capture,
+                   const PerfRun& run, PerfBundleReport& report) {
+  CLEW_ASSIGN_OR_RETURN(store, ImageStore::Create(bundle));
+  for (const auto& [image, size_bytes] : FindImages(capture, run, report)) {
+    const uint64_t left = run.image_bytes_max - report.image_bytes;
+    if (size_bytes > left) {
+      report.missing.push_back(
+          {image->path,
+           fmt::format("more than {} bytes of images", run.image_bytes_max)});
+      continue;
     }
-    report.image_bytes += keep->size_bytes;
+    CLEW_ASSIGN_OR_RETURN(stored, StoreFile(store, *image, run, left));
+    if (!stored.why.empty()) {
+      report.missing.push_back({image->path, stored.why});
+    } else if (!Has(report, stored.info)) {
+      report.image_bytes += stored.info.size_bytes;
+      report.images.push_back(std::move(stored.info));
+    }
   }
-  for (auto left = keep; left != images.end(); ++left) {
-    report.missing.push_back(
-        {left->path, fmt::format("more than {} bytes of images", bytes_max)});
-  }
-  images.erase(keep, images.end());
+  return {};
 }
 
 void SetCpu(const PerfRecording& recording, const PerfCapture& capture,
@@ -181,9 +218,8 @@ Result<PerfBundleReport> WritePerfBundle(BundleWriter& bundle,
                                          const PerfRecording& recording,
                                          const PerfCapture& capture,
                                          const PerfRun& run) {
-  PerfBundleReport report = FindImages(capture, run);
-  KeepWithin(run.image_bytes_max, report);
-  CLEW_RETURN_IF_ERROR(CopyImages(bundle, report.images));
+  PerfBundleReport report;
+  CLEW_RETURN_IF_ERROR(StoreImages(bundle, capture, run, report));
   const std::string bytes = ManifestOf(recording, capture, run, report);
   CLEW_RETURN_IF_ERROR(
       bundle.Write("manifest.pb", std::as_bytes(std::span(bytes))));

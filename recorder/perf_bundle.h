@@ -9,6 +9,7 @@
 #include "common/inputs.h"
 #include "common/result.h"
 #include "recorder/bundle_writer.h"
+#include "recorder/image_file.h"
 #include "recorder/images.h"
 #include "recorder/perf_capture.h"
 #include "recorder/perf_recording.h"
@@ -26,6 +27,10 @@ struct PerfRun {
   bool images = true;           // false: none are copied or listed
   // Whose images are wanted; empty: those of every process.
   std::set<int32_t> image_processes;
+  // Files of processes that were looked at while they ran; others are looked
+  // for at their path, with these rights.
+  HeldImages held;
+  ImageRights image_rights = ImageRights::kOwn;
   // The smallest files come first; what is left over is listed as missing.
   uint64_t image_bytes_max = uint64_t{4} << 30;
 };
@@ -42,8 +47,9 @@ struct PerfBundleReport {
 };
 
 // Writes images/ and manifest.pb of a recording of which perf.data is written.
-// An image is taken by its build-id; one for which the kernel told none is the
-// file that is at its path now. What is not there any more is listed.
+// An image is taken by its build-id. One for which the kernel told none, and
+// that is not held, is the file that is at its path now. What is not there any
+// more, or may not be read, is listed.
 [[nodiscard]] Result<PerfBundleReport> WritePerfBundle(
     BundleWriter& bundle, const PerfRecording& recording,
     const PerfCapture& capture, const PerfRun& run);

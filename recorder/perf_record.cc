@@ -56,6 +56,11 @@ class Recorder {
   Result<PerfRecorded> Run() {
     CLEW_RETURN_IF_ERROR(CheckOptions());
     run_.started_at_s = std::time(nullptr);
+    // What strangers mapped is not to lead root to files that they may not
+    // read.
+    if (options_.command.empty() && geteuid() == 0) {
+      run_.image_rights = ImageRights::kAnyone;
+    }
     CLEW_ASSIGN_OR_RETURN(recording, OpenTarget());
     CLEW_RETURN_IF_ERROR(Begin(recording));
     CLEW_RETURN_IF_ERROR(UntilEnd(recording));
@@ -198,9 +203,11 @@ class Recorder {
       return {};
     }
     CLEW_RETURN_IF_ERROR(recording.session().Enable());
-    return options_.snapshot
-               ? Status()
-               : AddProcesses(scanner_.Scan(Processes()), capture());
+    return options_.snapshot ? Status() : AddRunning();
+  }
+
+  Status AddRunning() {
+    return AddProcesses(scanner_.Scan(Processes(), &run_.held), capture());
   }
 
   // True once the recording is to end.
@@ -301,8 +308,7 @@ class Recorder {
     capture_.emplace(std::move(made));
     CLEW_RETURN_IF_ERROR(recording.TakeSnapshot(capture()));
     CLEW_RETURN_IF_ERROR(recording.session().Disable());
-    return AddProcesses(program_ ? last_seen_ : scanner_.Scan(Processes()),
-                        capture());
+    return program_ ? AddProcesses(last_seen_, capture()) : AddRunning();
   }
 
   // REQUIRES: there is one, from Begin on or, of a snapshot, at the End.

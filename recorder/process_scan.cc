@@ -14,13 +14,12 @@
 
 #include "common/maps_path.h"
 #include "common/parse_number.h"
-#include "recorder/images.h"
 #include "recorder/perf/sysfs.h"
 
 namespace clew::recorder {
 namespace {
 
-constexpr size_t kFilesMax = 100'000;     // whose build-ids are kept
+constexpr size_t kBuildIdsMax = 100'000;  // that are kept
 constexpr size_t kMappingsMax = 100'000;  // of a process
 constexpr std::string_view kDeleted = " (deleted)";
 
@@ -96,7 +95,7 @@ Status AddProcess(const ScannedProcess& of, PerfCapture& capture) {
 
 // A line of /proc/PID/maps (proc(5)): "start-end perms offset dev inode path".
 struct ProcessScanner::MapsLine {
-  std::string_view range;
+  MappedFileName name;
   PerfMapping mapping;
   bool executable = false;
   bool is_file = false;
@@ -105,17 +104,17 @@ struct ProcessScanner::MapsLine {
 std::optional<ProcessScanner::MapsLine> ProcessScanner::ParseMapsLine(
     std::string_view line) {
   MapsLine parsed;
-  parsed.range = TakeWord(line);
+  const std::string_view range = TakeWord(line);
   const std::string_view permissions = TakeWord(line);
   const auto offset = ParseNumber<uint64_t>(TakeWord(line), 16);
-  (void)TakeWord(line);  // device
-  const auto inode = ParseNumber<uint64_t>(TakeWord(line));
-  const size_t dash = std::min(parsed.range.find('-'), parsed.range.size());
+  parsed.name.range = range;
+  parsed.name.device = TakeWord(line);
+  parsed.name.inode = ParseNumber<uint64_t>(TakeWord(line)).value_or(0);
+  const size_t dash = std::min(range.find('-'), range.size());
   const uint64_t begin =
-      ParseNumber<uint64_t>(parsed.range.substr(0, dash), 16).value_or(0);
+      ParseNumber<uint64_t>(range.substr(0, dash), 16).value_or(0);
   const uint64_t end =
-      ParseNumber<uint64_t>(
-          parsed.range.substr(std::min(dash + 1, parsed.range.size())), 16)
+      ParseNumber<uint64_t>(range.substr(std::min(dash + 1, range.size())), 16)
           .value_or(0);
   if (!offset || end <= begin) {
     return std::nullopt;
@@ -129,44 +128,47 @@ std::optional<ProcessScanner::MapsLine> ProcessScanner::ParseMapsLine(
   mapping.flags = permissions.ends_with('s') ? MAP_SHARED : MAP_PRIVATE;
   parsed.executable = (mapping.prot & PROT_EXEC) != 0;
   parsed.is_file = line.starts_with('/');
-  mapping.path =
-      line.empty() ? "//anon" : PathOfMapping(line, inode.value_or(0));
+  parsed.name.path = PathOfMapping(line, parsed.name.inode);
+  mapping.path = line.empty() ? "//anon" : parsed.name.path;
   return parsed;
 }
 
-// The first place is the mapped file itself, even if it has no name any more;
-// it needs CAP_CHECKPOINT_RESTORE. (proc(5), /proc/pid/map_files)
 std::vector<uint8_t> ProcessScanner::BuildIdOf(int32_t process,
-                                               const MapsLine& line) {
-  const std::string& path = line.mapping.path;
-  if (const auto known = build_ids_.find(path); known != build_ids_.end()) {
+                                               const MapsLine& line,
+                                               HeldImages* held) {
+  const FileKey key(line.name.device, line.name.inode, line.name.path);
+  const auto known = build_ids_.find(key);
+  if (known != build_ids_.end() && held == nullptr) {
     return known->second;
   }
-  const std::string folder = fmt::format("{}/{}", proc_, process);
-  auto file =
-      MappedFile::Open(fmt::format("{}/map_files/{}", folder, line.range));
-  if (!file) {
-    file = MappedFile::Open(folder + "/root" + path);
-  }
+  auto file = ImageFile::OfMapping(proc_, process, line.name);
   std::vector<uint8_t> id;
   if (file) {
-    id = recorder::BuildIdOf(file->bytes());
+    id = file->BuildId();
   }
-  if (!path.ends_with(kDeleted) && build_ids_.size() < kFilesMax) {
-    build_ids_.emplace(path, id);
+  if (!line.name.path.ends_with(kDeleted) && build_ids_.size() < kBuildIdsMax) {
+    build_ids_.emplace(key, id);
+  }
+  if (file && held != nullptr) {
+    const auto user = FileUserOf(proc_, process);
+    if (user && file->IsReadableBy(*user)) {
+      held->Add(line.name.path, std::move(*file));
+    }
   }
   return id;
 }
 
-std::vector<PerfMapping> ProcessScanner::MappingsOf(int32_t process) {
+std::vector<PerfMapping> ProcessScanner::MappingsOf(int32_t process,
+                                                    HeldImages* held) {
   std::vector<PerfMapping> mappings;
   std::ifstream maps(fmt::format("{}/{}/maps", proc_, process));
+  size_t files = 0;
   for (std::string text;
        mappings.size() < kMappingsMax && std::getline(maps, text);) {
     auto line = ParseMapsLine(text);
     if (line && line->executable) {
-      if (line->is_file) {
-        line->mapping.build_id = BuildIdOf(process, *line);
+      if (line->is_file && ++files <= kFilesMax) {
+        line->mapping.build_id = BuildIdOf(process, *line, held);
       }
       mappings.push_back(std::move(line->mapping));
     }
@@ -175,14 +177,14 @@ std::vector<PerfMapping> ProcessScanner::MappingsOf(int32_t process) {
 }
 
 std::vector<ScannedProcess> ProcessScanner::Scan(
-    const std::vector<int32_t>& processes) {
+    const std::vector<int32_t>& processes, HeldImages* held) {
   std::vector<ScannedProcess> list;
   for (const int32_t process : processes) {
     const std::string folder = fmt::format("{}/{}", proc_, process);
     ScannedProcess of{.process = process,
                       .parent = ParentOf(folder),
                       .threads = ReadThreads(folder),
-                      .mappings = MappingsOf(process)};
+                      .mappings = MappingsOf(process, held)};
     if (!of.threads.empty()) {
       list.push_back(std::move(of));
     }

@@ -6,10 +6,12 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <tuple>
 #include <utility>
 #include <vector>
 
 #include "common/result.h"
+#include "recorder/image_file.h"
 #include "recorder/perf_capture.h"
 
 // What runs already, as procfs tells it. `proc` is where that is mounted.
@@ -36,23 +38,31 @@ struct ScannedProcess {
 };
 
 // Looks at processes again and again; a file's build-id is read once. Memory:
-// one entry per mapped file. Not thread-safe.
+// one entry per mapped file. Work for a process is bounded, whatever it maps:
+// its first kFilesMax files are looked at, as ImageFile does. Not thread-safe.
 class ProcessScanner {
  public:
+  static constexpr size_t kFilesMax = 1000;
+
   explicit ProcessScanner(std::string proc) : proc_(std::move(proc)) {}
 
   // A process that is gone is left out; one whose mappings may not be read has
-  // none.
-  std::vector<ScannedProcess> Scan(const std::vector<int32_t>& processes);
+  // none. Into `held`, if given, goes each mapped file that its process may
+  // read itself: a program that one may execute and not read stays where it is.
+  std::vector<ScannedProcess> Scan(const std::vector<int32_t>& processes,
+                                   HeldImages* held = nullptr);
 
  private:
   struct MapsLine;
   static std::optional<MapsLine> ParseMapsLine(std::string_view line);
-  std::vector<uint8_t> BuildIdOf(int32_t process, const MapsLine& line);
-  std::vector<PerfMapping> MappingsOf(int32_t process);
+  // Of a mapped file: what tells it from others, wherever its path leads.
+  using FileKey = std::tuple<std::string, uint64_t, std::string>;
+  std::vector<uint8_t> BuildIdOf(int32_t process, const MapsLine& line,
+                                 HeldImages* held);
+  std::vector<PerfMapping> MappingsOf(int32_t process, HeldImages* held);
 
   std::string proc_;
-  std::map<std::string, std::vector<uint8_t>> build_ids_;
+  std::map<FileKey, std::vector<uint8_t>> build_ids_;
 };
 
 // Adds them to `capture`, as perf does it: FORK and COMM for each thread, MMAP2

@@ -3,20 +3,26 @@
 // over SIGKILL at any moment, reloads, and saves a core dump.
 // Method: the built programs below a folder; a notify socket of the test's; the
 // source of sideband, where the kernel lets us.
+#include <elf.h>
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <signal.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
+#include <cstring>
 #include <filesystem>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "common/check.h"
 #include "common/digest.h"
@@ -386,6 +392,92 @@ TEST_F(SidebandTest, WithSourceNoneACoreDumpIsSavedAndNothingElse) {
   EXPECT_EQ(ReadText(folder + "/core"), "core of none");
   EXPECT_FALSE(Ask(At("run/clew/clewd.sock"),
                    SnapshotRequest{victim.id(), "", false, ""}, 2000));
+}
+
+// A process of a stranger's, which maps files executable.
+class Stranger {
+ public:
+  explicit Stranger(const std::vector<std::string>& files) {
+    std::array<int, 2> ends = {};
+    EXPECT_EQ(pipe2(ends.data(), O_CLOEXEC), 0);
+    id_ = fork();
+    if (id_ == 0) {
+      const bool mapped = std::ranges::all_of(files, Map);
+      (void)!write(ends[1], "m", mapped ? 1 : 0);
+      close(ends[1]);
+      pause();
+      _exit(0);
+    }
+    close(ends[1]);
+    char byte = 0;
+    EXPECT_EQ(read(ends[0], &byte, 1), 1) << "the files cannot be mapped";
+    close(ends[0]);
+  }
+  ~Stranger() {
+    kill(id_, SIGKILL);
+    waitpid(id_, nullptr, 0);
+  }
+  pid_t id() const { return id_; }
+
+ private:
+  static bool Map(const std::string& path) {
+    const Fd fd(open(path.c_str(), O_RDONLY | O_CLOEXEC));
+    return mmap(nullptr, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE, fd.get(),
+                0) != MAP_FAILED;
+  }
+  pid_t id_ = 0;
+};
+
+std::string ElfHeader(uint16_t header_count) {
+  Elf64_Ehdr header = {};
+  std::memcpy(header.e_ident, ELFMAG, SELFMAG);
+  header.e_ident[EI_CLASS] = ELFCLASS64;
+  header.e_phoff = sizeof header;
+  header.e_phnum = header_count;
+  return {reinterpret_cast<const char*>(&header), sizeof header};
+}
+
+TEST_F(SidebandTest, APathThatBecameALinkTakesNoOtherFileAlong) {
+  // As no program has it, this one neither.
+  const std::string secret = fmt::format("of root alone, {}", getpid());
+  WriteText(At("lib.so"), ElfHeader(0) + "what was mapped");
+  WriteText(At("secret"), ElfHeader(0) + secret);
+  WriteText(At("shadow"), secret);
+  WriteText(At("other.so"), ElfHeader(0) + "what was mapped, too");
+  const Stranger victim({At("lib.so"), At("other.so")});
+  for (const auto& [from, to] :
+       {std::pair("lib.so", "secret"), std::pair("other.so", "shadow")}) {
+    chmod(At(to).c_str(), 0600);
+    std::filesystem::remove(At(from));
+    std::filesystem::create_symlink(At(to), At(from));
+  }
+  DumpCore(victim.id(), "core", SIGSEGV);
+  OnlyReady();
+  for (const auto& entry :
+       std::filesystem::recursive_directory_iterator(folder_)) {
+    if (entry.is_regular_file()) {
+      EXPECT_EQ(ReadText(entry.path()).find(secret), std::string::npos)
+          << entry.path();
+    }
+  }
+}
+
+TEST_F(SidebandTest, AFileWithNotesWithoutEndHoldsNothingUp) {
+  constexpr uint64_t kFileBytes = uint64_t{1} << 30;
+  std::string file = ElfHeader(UINT16_MAX);
+  Elf64_Phdr notes = {};
+  notes.p_type = PT_NOTE;
+  notes.p_offset = sizeof(Elf64_Ehdr) + UINT16_MAX * sizeof notes;
+  notes.p_filesz = kFileBytes - notes.p_offset;
+  for (int i = 0; i < UINT16_MAX; ++i) {
+    file.append(reinterpret_cast<const char*>(&notes), sizeof notes);
+  }
+  WriteText(At("endless.so"), file);
+  std::filesystem::resize_file(At("endless.so"), kFileBytes);
+  const Stranger bystander({At("endless.so")});
+  const Stranger victim({At("endless.so")});
+  DumpCore(victim.id(), "core", SIGSEGV);
+  OnlyReady();
 }
 
 TEST_F(SidebandTest, AHandlerThatDiesLeavesABundleWithoutACore) {

@@ -1,0 +1,74 @@
+#include "recorder/image_store.h"
+
+#include "common/file.h"
+#include "common/hex.h"
+#include "common/path_names.h"
+#include "recorder/vdso.h"
+
+namespace clew::recorder {
+namespace {
+
+// No build-id in hexadecimal, so in nobody's way.
+constexpr const char* kCopyName = "images/copy";
+
+}  // namespace
+
+Result<ImageStore> ImageStore::Create(BundleWriter& bundle) {
+  CLEW_RETURN_IF_ERROR(bundle.MakeFolder("images"));
+  return ImageStore(bundle);
+}
+
+std::string ImageStore::CopyPath() const {
+  return bundle_->folder() + "/" + kCopyName;
+}
+
+Result<StoredImage> ImageStore::Store(const ImageFile& file,
+                                      const std::string& path,
+                                      const std::vector<uint8_t>& build_id) {
+  CLEW_ASSIGN_OR_RETURN(copy, bundle_->files().Create(CopyPath()));
+  CLEW_ASSIGN_OR_RETURN(whole, file.CopyTo(*copy));
+  if (!whole) {
+    CLEW_RETURN_IF_ERROR(bundle_->files().RemoveAll(CopyPath()));
+    return StoredImage{.info = {}, .why = "it was cut while it was copied"};
+  }
+  CLEW_RETURN_IF_ERROR(copy->Sync());
+  return Adopt(path, build_id);
+}
+
+Result<StoredImage> ImageStore::StoreVdso(
+    const std::vector<uint8_t>& build_id) {
+  CLEW_RETURN_IF_ERROR(bundle_->Write(kCopyName, OwnVdso()));
+  return Adopt(std::string(kVdsoPath), build_id);
+}
+
+Result<StoredImage> ImageStore::Adopt(const std::string& path,
+                                      const std::vector<uint8_t>& build_id) {
+  StoredImage stored;
+  auto described = DescribeImageAs(path, CopyPath());
+  if (!described) {
+    return std::unexpected(described.error());
+  }
+  stored.info = std::move(*described);
+  stored.info.source.clear();
+  if (!build_id.empty() && stored.info.build_id != build_id) {
+    stored.why = "the file there now is of another build";
+    CLEW_RETURN_IF_ERROR(bundle_->files().RemoveAll(CopyPath()));
+    return stored;
+  }
+  CLEW_RETURN_IF_ERROR(MoveCopy(stored.info));
+  return stored;
+}
+
+Status ImageStore::MoveCopy(const ImageInfo& image) {
+  const std::string folder = "images/" + ToHex(image.build_id);
+  const std::string name = folder + "/" + ImageFileName(image.path);
+  if (!made_.insert(name).second) {
+    return bundle_->files().RemoveAll(CopyPath());
+  }
+  if (made_.insert(folder).second) {
+    CLEW_RETURN_IF_ERROR(bundle_->MakeFolder(folder));
+  }
+  return bundle_->files().Rename(CopyPath(), bundle_->folder() + "/" + name);
+}
+
+}  // namespace clew::recorder

@@ -1,0 +1,53 @@
+#ifndef CLEW_RECORDER_IMAGE_STORE_H_
+#define CLEW_RECORDER_IMAGE_STORE_H_
+
+#include <cstdint>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "common/result.h"
+#include "recorder/bundle_writer.h"
+#include "recorder/image_file.h"
+#include "recorder/images.h"
+
+namespace clew::recorder {
+
+// What became of an image: it, or why it is not in the bundle.
+struct StoredImage {
+  ImageInfo info;
+  std::string why = {};  // empty: it is
+};
+
+// Images of strangers, into images/ of a bundle. Each is copied first, and what
+// it is is told from the copy, which nobody else can write: so the build-id in
+// the manifest is that of the bytes in the bundle. Errors are those of writing.
+class ImageStore {
+ public:
+  // Makes images/. `bundle` must outlive it.
+  [[nodiscard]] static Result<ImageStore> Create(BundleWriter& bundle);
+
+  // Copies `file`, which was mapped as `path`. Not stored: it was cut or
+  // changed meanwhile, or has another build-id than `build_id` (empty: not
+  // known). The same build under the same name is there once.
+  [[nodiscard]] Result<StoredImage> Store(const ImageFile& file,
+                                          const std::string& path,
+                                          const std::vector<uint8_t>& build_id);
+  // The vDSO of this process; see DescribeImage.
+  [[nodiscard]] Result<StoredImage> StoreVdso(
+      const std::vector<uint8_t>& build_id);
+
+ private:
+  explicit ImageStore(BundleWriter& bundle) : bundle_(&bundle) {}
+  std::string CopyPath() const;
+  Result<StoredImage> Adopt(const std::string& path,
+                            const std::vector<uint8_t>& build_id);
+  Status MoveCopy(const ImageInfo& image);
+
+  BundleWriter* bundle_;
+  std::set<std::string> made_;  // folders and files below the bundle's
+};
+
+}  // namespace clew::recorder
+
+#endif  // CLEW_RECORDER_IMAGE_STORE_H_
