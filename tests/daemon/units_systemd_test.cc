@@ -159,7 +159,7 @@ TEST_F(UnitsSystemdTest, ARestartOfTheBusIsSurvived) {
   StartBus();
   EXPECT_TRUE(Look().empty());
   ASSERT_TRUE(A().state.has_value()) << A().error;
-  EXPECT_TRUE(A().state->active);
+  EXPECT_TRUE(A().state.value_or(UnitState()).active);
   EXPECT_EQ(watch_.error(), "");
   StopBus();
   EXPECT_TRUE(Look().empty());
