@@ -177,6 +177,7 @@ class HostileTest : public testing::Test {
       // be followed; nothing else is missing here.
       EXPECT_THAT(output.text,
                   ContainsRegex("format_version|unknown instruction|has a gap|"
+                                "AUX area is of type [0-9]+, wanted 1|"
                                 "thread [0-9]+: .* at 0x"));
     } else if (output.exit_status == kExitFinding && verb == "replay") {
       EXPECT_THAT(output.text, HasSubstr("\"divergence\": \""));
