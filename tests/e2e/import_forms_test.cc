@@ -197,6 +197,7 @@ class ImportFormsTest : public testing::Test {
   struct Decoded {
     Ips ips;
     uint64_t gaps = 0;
+    bool lost_a_return = false;  // a compressed one, from a call before a gap
   };
   static Result<Decoded> DecodeAll(const std::string& path) {
     CLEW_ASSIGN_OR_RETURN(bundle, decoder::Bundle::Open(path));
@@ -212,6 +213,8 @@ class ImportFormsTest : public testing::Test {
         const auto* block = std::get_if<StreamBlock>(&*item);
         if (block == nullptr) {
           ++decoded.gaps;
+          decoded.lost_a_return |=
+              std::get<Gap>(*item).detail.contains("return without call");
           continue;
         }
         CLEW_RETURN_IF_ERROR(streams->ForEachInstruction(
@@ -342,17 +345,31 @@ size_t CountByPerf(const std::string& perf_data) {
   return std::strtoull(script.text.c_str(), nullptr, 10);
 }
 
+// Where a compressed return leads whose call was before a gap perf guesses, and
+// to us it is another gap: then the two cannot be compared. Where the PSBs are
+// decides whether there is one, and no two recordings have them alike.
 TEST_F(ImportFormsTest, OfATraceWithAMissingImageAsMuchIsLeftAsPerfKeeps) {
   if (Shell("perf script --help").exit_status != 0) {
     GTEST_SKIP() << "no perf here; install linux-perf";
   }
-  const Moved library(Recorded("libwork.so"), Path("away/libwork.so"));
-  const json report = Import(recording_->perf_data, Path("a.clew"));
-  EXPECT_EQ(ImageOf(report, "libwork.so").value("why", ""), "not found");
-  const Decoded decoded = Decode(Path("a.clew"));
-  EXPECT_GT(decoded.gaps, 0u);
-  EXPECT_LT(Count(decoded.ips), Count(recording_->truth));
-  EXPECT_GE(Count(decoded.ips), CountByPerf(recording_->perf_data));
+  for (int i = 0; i < 20; ++i) {
+    Recording recording;
+    ASSERT_NO_FATAL_FAILURE(Compile(recording.scratch));
+    ASSERT_NO_FATAL_FAILURE(recording.Record(recording.scratch.Path("prog")));
+    const Moved library(recording.scratch.Path("libwork.so"),
+                        Path("away/libwork.so"));
+    const std::string bundle = Path(fmt::format("{}.clew", i));
+    const json report = Import(recording.perf_data, bundle);
+    EXPECT_EQ(ImageOf(report, "libwork.so").value("why", ""), "not found");
+    const Decoded decoded = Decode(bundle);
+    EXPECT_GT(decoded.gaps, 0u);
+    EXPECT_LT(Count(decoded.ips), Count(recording.truth));
+    if (!decoded.lost_a_return) {
+      EXPECT_GE(Count(decoded.ips), CountByPerf(recording.perf_data));
+      return;
+    }
+  }
+  FAIL() << "every recording lost a return";
 }
 
 // A debugger's breakpoint is in memory and not in the file.
