@@ -100,7 +100,7 @@ void PacketWalk::Track(const Packet& packet) {
       overflow_ = packet.offset;
       break;
     case PacketType::kTnt:
-      tnt_ = IsFull(packet) || tnt_ == Tnt::kFull ? Tnt::kFull : Tnt::kPartial;
+      tnt_ = IsFull(packet) ? Tnt::kFull : Tnt::kPartial;
       tip_led_ = false;
       return;
     case PacketType::kTipPgd:
@@ -153,20 +153,28 @@ std::optional<ResumePoint> PacketWalk::PointAt(const Packet& packet) const {
   return std::nullopt;
 }
 
-// A TIP that was just read. One that was deferred comes behind a TNT packet
-// that is full, or that the packet behind the TIPs forced out.
+// A TIP that was just read. TIPs that were deferred come behind a TNT packet
+// that is full, or that the packet behind all of them forced out.
 bool PacketWalk::MayBeDeferred() {
   if (!tips_deferred_ || tnt_ == Tnt::kNone) {
     return false;
   }
-  const uint64_t behind = reader_.offset();
-  if (behind == bytes_.size()) {
+  if (tnt_ == Tnt::kFull) {
     return true;
   }
-  Packet next;
-  const bool is_tnt = reader_.Next(next) && next.type == PacketType::kTnt;
-  reader_.SetOffset(behind);
-  return tnt_ == Tnt::kFull || !is_tnt;
+  const uint64_t offset = reader_.offset();
+  if (offset > tips_end_) {
+    Packet next{.type = PacketType::kTip};
+    while (next.type == PacketType::kTip) {
+      tips_end_ = reader_.offset();
+      if (!reader_.Next(next)) {
+        break;
+      }
+    }
+    tnt_behind_tips_ = next.type == PacketType::kTnt;
+    reader_.SetOffset(offset);
+  }
+  return !tnt_behind_tips_;
 }
 
 std::optional<ResumePoint> PacketWalk::Next(uint64_t offset,

@@ -67,9 +67,13 @@ class PacketWalk {
   std::optional<uint64_t> overflow_;  // OVF whose FUP or TIP.PGE is to come
   bool after_fup_ = false;            // which the next packet belongs to
   bool tip_led_ = false;              // the last packet of control flow
-  // TNT packets since the last packet that leaves none pending.
+  // The last TNT packet; none if no TIP behind it can be deferred any more.
   enum class Tnt : uint8_t { kNone, kPartial, kFull };
   Tnt tnt_ = Tnt::kNone;
+  // Of the last TIPs in a row that were looked at: where they end, and whether
+  // TNT comes next.
+  uint64_t tips_end_ = 0;
+  bool tnt_behind_tips_ = false;
 };
 
 }  // namespace clew::decoder
