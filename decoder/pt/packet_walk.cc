@@ -50,6 +50,36 @@ uint8_t BitsOf(const Packet& mode) {
   return mode.value == 1 ? 64 : mode.value == 2 ? 32 : 16;
 }
 
+// How much of a trace is looked at for what its core does, in bytes, and how
+// many times it has to be seen.
+constexpr size_t kLookedAt = size_t{1} << 18;
+constexpr uint64_t kSeen = 32;
+
+// Whether the core may defer TIPs. A core that does lets them out behind a TNT
+// packet that is full, or together with the packet that forced both out. So
+// TNT does not follow the TIPs behind a partial TNT packet, which on another
+// core is what follows most of them.
+bool MayDeferTips(std::span<const std::byte> bytes) {
+  PacketReader reader(bytes.first(std::min(bytes.size(), kLookedAt)));
+  uint64_t rows = 0;  // of TIPs behind a partial TNT packet
+  uint64_t before_tnt = 0;
+  bool behind_partial = false;
+  bool in_row = false;
+  Packet packet;
+  for (bool more = reader.SyncAt(0); more && reader.Next(packet);) {
+    if (packet.type == PacketType::kTip) {
+      in_row = behind_partial;
+      continue;
+    }
+    const bool is_tnt = packet.type == PacketType::kTnt;
+    rows += in_row ? 1 : 0;
+    before_tnt += in_row && is_tnt ? 1 : 0;
+    in_row = false;
+    behind_partial = is_tnt && !IsFull(packet);
+  }
+  return before_tnt < kSeen || before_tnt < rows / 2;
+}
+
 }  // namespace
 
 PacketWalk::PacketWalk(std::span<const std::byte> bytes, bool tips_deferred)
@@ -159,8 +189,11 @@ bool PacketWalk::MayBeDeferred() {
   if (!tips_deferred_ || tnt_ == Tnt::kNone) {
     return false;
   }
-  if (tnt_ == Tnt::kFull) {
-    return true;
+  if (!core_defers_) {
+    core_defers_ = MayDeferTips(bytes_);
+  }
+  if (tnt_ == Tnt::kFull || !*core_defers_) {
+    return *core_defers_;
   }
   const uint64_t offset = reader_.offset();
   if (offset > tips_end_) {

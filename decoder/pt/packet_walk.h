@@ -33,7 +33,8 @@ class PacketWalk {
  public:
   // `bytes` must outlive the object. `tips_deferred`: hardware may write a TIP
   // behind a TNT packet with branches that came after it (SDM vol. 3C,
-  // "Deferred TIPs"). Then a TIP is a place only where it certainly was not.
+  // "Deferred TIPs"). Then a TIP is a place only where it certainly was not, or
+  // where the trace shows that this core does not.
   PacketWalk(std::span<const std::byte> bytes, bool tips_deferred);
 
   // The first place whose packets are at or behind `offset`, the start of a
@@ -58,6 +59,7 @@ class PacketWalk {
 
   std::span<const std::byte> bytes_;
   bool tips_deferred_;
+  std::optional<bool> core_defers_;  // absent: not looked yet
   PacketReader reader_;
   bool in_sync_ = false;
   bool in_user_mode_ = true;

@@ -5,12 +5,15 @@
 // kinds of hardware. The model of deferring is the SDM's, "Deferred TIPs".
 #include "decoder/pt/packet_walk.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <map>
 #include <span>
 #include <string>
 #include <vector>
+
+#include "common/digest.h"
 
 namespace clew::decoder {
 namespace {
@@ -158,6 +161,35 @@ TEST(PacketWalkTest, OnlyTheTntPacketBeforeTheTipsMatters) {
   core.Run(Event::kBit);
   core.Force();
   EXPECT_EQ(PlacesInside(core, true).size(), 2u);
+}
+
+// Thousands of branches, with an interrupt each `interval` of them.
+Core RunLong(bool defers, uint64_t interval, Random& random) {
+  Core core(defers);
+  for (int i = 0; i < 5000; ++i) {
+    core.Run(random.Below(4) == 0 ? Event::kTip : Event::kBit);
+    if (random.Below(interval) == 0) {
+      core.Run(Event::kInterrupt);
+    }
+  }
+  core.Force();
+  return core;
+}
+
+// A long trace shows which kind of core it is of.
+TEST(PacketWalkTest, OfACoreThatDoesNotDeferEachTipIsAPlace) {
+  const auto seed =
+      static_cast<uint64_t>(testing::UnitTest::GetInstance()->random_seed());
+  Random random(seed);
+  for (const uint64_t interval : {5, 20, 100, 1000}) {
+    SCOPED_TRACE(fmt::format("seed {} interval {}", seed, interval));
+    const Core plain = RunLong(/*defers=*/false, interval, random);
+    EXPECT_EQ(PlacesInside(plain, true).size(), plain.is_place().size());
+    const Core deferring = RunLong(/*defers=*/true, interval, random);
+    for (const uint64_t offset : PlacesInside(deferring, true)) {
+      ASSERT_TRUE(deferring.is_place().at(offset));
+    }
+  }
 }
 
 }  // namespace

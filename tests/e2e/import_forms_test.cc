@@ -121,9 +121,9 @@ struct Recording {
   Ips truth;
 
   void Record(const std::string& program, uint32_t cores = 1,
-              uint32_t code_bits = 64) {
+              const recorder::EncoderConfig& encoder = {}) {
     recorder::PerfDataConfig config;
-    config.encoder.code_bits = code_bits;
+    config.encoder = encoder;
     config.core_count = cores;
     config.command = {program};
     config.cpu_id = kCpu;
@@ -230,8 +230,8 @@ class ImportFormsTest : public testing::Test {
   }
 
   // The one mapping of the vDSO.
-  uint64_t VdsoAddr() const {
-    auto data = decoder::PerfData::Open(recording_->perf_data);
+  static uint64_t VdsoAddr(const Recording& recording) {
+    auto data = decoder::PerfData::Open(recording.perf_data);
     uint64_t addr = 0;
     EXPECT_TRUE(data && data->ForEachRecord([&](const auto& record) -> Status {
       const auto* map = std::get_if<decoder::MmapRecord>(&record.body);
@@ -244,9 +244,11 @@ class ImportFormsTest : public testing::Test {
   }
 
   // With what the vDSO executed, too.
-  std::vector<std::string> WithCore() {
-    WriteFile(Path("core.1"), CoreWithVdso(recording_->process, VdsoAddr(),
-                                           recorder::OwnVdso()));
+  std::vector<std::string> WithCore() { return WithCore(*recording_); }
+  std::vector<std::string> WithCore(const Recording& recording) {
+    WriteFile(Path("core.1"),
+              CoreWithVdso(recording.process, VdsoAddr(recording),
+                           recorder::OwnVdso()));
     return {"--core", Path("core.1")};
   }
 
@@ -342,17 +344,25 @@ size_t CountByPerf(const std::string& perf_data) {
   return std::strtoull(script.text.c_str(), nullptr, 10);
 }
 
+// With the vDSO, which perf takes from the host that it runs on.
 TEST_F(ImportFormsTest, OfATraceWithAMissingImageAsMuchIsLeftAsPerfKeeps) {
   if (Shell("perf script --help").exit_status != 0) {
     GTEST_SKIP() << "no perf here; install linux-perf";
   }
-  const Moved library(Recorded("libwork.so"), Path("away/libwork.so"));
-  const json report = Import(recording_->perf_data, Path("a.clew"));
-  EXPECT_EQ(ImageOf(report, "libwork.so").value("why", ""), "not found");
-  const Decoded decoded = Decode(Path("a.clew"));
-  EXPECT_GT(decoded.gaps, 0u);
-  EXPECT_LT(Count(decoded.ips), Count(recording_->truth));
-  EXPECT_GE(Count(decoded.ips), CountByPerf(recording_->perf_data));
+  Recording uncompressed;
+  ASSERT_NO_FATAL_FAILURE(uncompressed.Record(Recorded("prog"), /*cores=*/1,
+                                              {.return_compression = false}));
+  for (const Recording* recording : {recording_.get(), &uncompressed}) {
+    const Moved library(Recorded("libwork.so"), Path("away/libwork.so"));
+    fs::remove_all(Path("a.clew"));
+    const json report =
+        Import(recording->perf_data, Path("a.clew"), WithCore(*recording));
+    EXPECT_EQ(ImageOf(report, "libwork.so").value("why", ""), "not found");
+    const Decoded decoded = Decode(Path("a.clew"));
+    EXPECT_GT(decoded.gaps, 0u);
+    EXPECT_LT(Count(decoded.ips), Count(recording->truth));
+    EXPECT_GE(Count(decoded.ips), CountByPerf(recording->perf_data));
+  }
 }
 
 // A debugger's breakpoint is in memory and not in the file.
@@ -530,7 +540,7 @@ TEST_F(ImportFormsTest, CodeOf32BitsIsDecodedAndNamedAndNotSolved) {
     GTEST_SKIP() << "32-bit programs are not made or run here: " << made.text;
   }
   Recording recording;
-  ASSERT_NO_FATAL_FAILURE(recording.Record(program, 1, /*code_bits=*/32));
+  ASSERT_NO_FATAL_FAILURE(recording.Record(program, 1, {.code_bits = 32}));
   const json report = Import(recording.perf_data, Path("a.clew"));
   EXPECT_EQ(ImageOf(report, "small").value("file", ""), program);
   const Decoded decoded = Decode(Path("a.clew"));
