@@ -42,6 +42,9 @@ struct Config {
   uint64_t spool_bytes = uint64_t{10} << 30;
   uint64_t disk_free_bytes = uint64_t{1} << 30;  // left to others
   uint64_t core_bytes = uint64_t{4} << 30;       // of one core dump
+  uint64_t software_bytes = uint64_t{2} << 30;   // of one software recording
+  // In incoming/, of one user who is not the one that clewd runs as.
+  uint64_t incoming_user_bytes = uint64_t{6} << 30;
 
   uint64_t rate_failure = 2;      // bundles of one program and signal,
   uint64_t rate_all = 20;         // and of all,

@@ -203,16 +203,7 @@ void Daemon::CloseAfterOneSave() {
 
 void Daemon::Tend() {
   tend_timer_ = parts_.loop.After(kTendMs, [this] { Tend(); });
-  if (const Status cleaned = spool_.RemoveDeadWriters(); !cleaned) {
-    Note("spool-failed", cleaned.error());
-  }
-  if (const auto junk = spool_.RemoveOldJunk(parts_.clock.WallNs()); !junk) {
-    Note("spool-failed", junk.error());
-  } else if (*junk > 0) {
-    counters_.junk += *junk;
-    parts_.log.Write(Level::kInfo, "junk-removed",
-                     {{"count", fmt::format("{}", *junk)}});
-  }
+  TendIncoming();
   // Also what an inotify queue that ran over did not tell.
   pipeline_.Kick();
   if (source_ != nullptr && !saver_.busy()) {
@@ -222,6 +213,28 @@ void Daemon::Tend() {
     }
   }
   ShowState();
+}
+
+void Daemon::TendIncoming() {
+  if (const Status cleaned = spool_.RemoveDeadWriters(); !cleaned) {
+    Note("spool-failed", cleaned.error());
+  }
+  if (const auto gone = spool_.EnforceQuota(config_.incoming_user_bytes);
+      !gone) {
+    Note("spool-failed", gone.error());
+  } else if (!gone->empty()) {
+    counters_.over_quota += gone->size();
+    parts_.log.Write(Level::kWarning, "over-quota",
+                     {{"count", fmt::format("{}", gone->size())},
+                      {"oldest", gone->front()}});
+  }
+  if (const auto junk = spool_.RemoveOldJunk(parts_.clock.WallNs()); !junk) {
+    Note("spool-failed", junk.error());
+  } else if (*junk > 0) {
+    counters_.junk += *junk;
+    parts_.log.Write(Level::kInfo, "junk-removed",
+                     {{"count", fmt::format("{}", *junk)}});
+  }
 }
 
 void Daemon::LookAtUnits() {

@@ -90,6 +90,7 @@ class Daemon final : public ControlHandler {
   Status OpenForOneSave();
   void CloseAfterOneSave();
   void Tend();
+  void TendIncoming();
   void LookAtUnits();
   void TellUnitErrors();
   void ShowState();
