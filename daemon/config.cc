@@ -78,6 +78,12 @@ Status ReadLimits(const Reader& reader, Config& config) {
                                     &config.disk_free_bytes));
   CLEW_RETURN_IF_ERROR(
       reader.Bytes("core_bytes", 0, kSpoolBytesMax, &config.core_bytes));
+  CLEW_RETURN_IF_ERROR(reader.Bytes("software_bytes", 1 << 20, kSpoolBytesMax,
+                                    &config.software_bytes));
+  CLEW_RETURN_IF_ERROR(reader.Bytes("incoming_user_bytes", 1 << 20,
+                                    kSpoolBytesMax,
+                                    &config.incoming_user_bytes));
+  CLEW_RETURN_IF_ERROR(reader.Number("saves", 1, kSavesMax, &config.saves));
   CLEW_RETURN_IF_ERROR(
       reader.Number("rate_failure", 1, 1000, &config.rate_failure));
   CLEW_RETURN_IF_ERROR(reader.Number("rate_all", 1, 1000, &config.rate_all));
