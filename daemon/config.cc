@@ -1,8 +1,10 @@
 #include "daemon/config.h"
 
+#include <fmt/format.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <utility>
 
@@ -123,6 +125,16 @@ Status CheckPaths(const Reader& reader, const Config& config) {
   return CheckPath(reader, "upload_config", config.upload_config);
 }
 
+// A name that ends in no type of unit, as systemd.unit(5) lists them, is a
+// service's for systemctl(1), too.
+bool HasUnitType(std::string_view name) {
+  constexpr std::array<std::string_view, 11> kTypes = {
+      ".service", ".socket", ".device", ".mount", ".automount", ".swap",
+      ".target",  ".path",   ".timer",  ".slice", ".scope"};
+  return std::ranges::any_of(
+      kTypes, [name](std::string_view type) { return name.ends_with(type); });
+}
+
 // systemd.unit(5): "name.service", or "name@instance.service".
 bool IsService(std::string_view name) {
   if (!name.ends_with(kServiceSuffix)) {
@@ -132,21 +144,31 @@ bool IsService(std::string_view name) {
   return !name.empty() && !name.starts_with('@') && !name.ends_with('@');
 }
 
-Result<WatchedUnit> ReadUnit(const Reader& reader, const std::string& section) {
-  WatchedUnit unit;
+Result<std::string> ReadUnitName(const Reader& reader,
+                                 const std::string& section) {
   if (!section.starts_with(kUnitSection) ||
       !IsUnitName(std::string_view(section).substr(kUnitSection.size()))) {
     return InvalidArgument("{}: unknown section [{}], wanted [unit NAME]",
                            reader.source, section);
   }
-  unit.name = section.substr(kUnitSection.size());
-  if (!IsService(unit.name)) {
+  std::string name = section.substr(kUnitSection.size());
+  if (!HasUnitType(name)) {
+    name += kServiceSuffix;
+  }
+  if (!IsService(name) || !IsUnitName(name)) {
     return InvalidArgument(
         "{}: section [{}]: {:?} is no service's name; only services are "
         "watched, wanted [unit NAME.service], of a template an instance of it, "
         "[unit NAME@INSTANCE.service]",
-        reader.source, section, unit.name);
+        reader.source, section, section.substr(kUnitSection.size()));
   }
+  return name;
+}
+
+Result<WatchedUnit> ReadUnit(const Reader& reader, const std::string& section) {
+  WatchedUnit unit;
+  CLEW_ASSIGN_OR_RETURN(name, ReadUnitName(reader, section));
+  unit.name = name;
   CLEW_RETURN_IF_ERROR(reader.file.Flag(section, "failure", &unit.on_failure));
   CLEW_RETURN_IF_ERROR(
       reader.file.Seconds(section, "hang", 0, kDayS, &unit.hang_s));
@@ -155,10 +177,29 @@ Result<WatchedUnit> ReadUnit(const Reader& reader, const std::string& section) {
   return unit;
 }
 
+// Whether the section is another name of one that is there as well. Without the
+// type of the unit it is valid, with a warning: earlier versions took such
+// sections, and a host must not be without clewd for them.
+bool IsSecondName(const Reader& reader, const std::string& section,
+                  const WatchedUnit& unit, Config& config) {
+  const std::string whole = fmt::format("{}{}", kUnitSection, unit.name);
+  if (section == whole) {
+    return false;
+  }
+  const auto& sections = reader.file.sections();
+  const bool second = std::ranges::find(sections, whole) != sections.end();
+  config.warnings.push_back(
+      fmt::format("{}: section [{}] is {} [{}], write it so", reader.source,
+                  section, second ? "left out for" : "taken for", whole));
+  return second;
+}
+
 Status ReadUnits(const Reader& reader, Config& config) {
   for (const std::string& section : reader.file.sections()) {
     CLEW_ASSIGN_OR_RETURN(unit, ReadUnit(reader, section));
-    config.units.push_back(unit);
+    if (!IsSecondName(reader, section, unit, config)) {
+      config.units.push_back(unit);
+    }
   }
   if (config.units.size() > kUnitsMax) {
     return InvalidArgument("{}: {} units, at most {} are watched",

@@ -17,7 +17,8 @@ enum class SourceKind : uint8_t {
 };
 std::string_view ToString(SourceKind kind);
 
-// A service of systemd that is watched: section [unit NAME.service].
+// A service of systemd that is watched: section [unit NAME.service]; [unit
+// NAME] is taken for it, with a warning.
 struct WatchedUnit {
   std::string name;        // ends in ".service"
   bool on_failure = true;  // failure = yes: save when it fails
@@ -65,6 +66,7 @@ struct Config {
 
   uint64_t unit_poll_s = 2;
   std::vector<WatchedUnit> units;
+  std::vector<std::string> warnings;  // taken otherwise than it is written
   bool operator==(const Config&) const = default;
 };
 

@@ -167,10 +167,35 @@ static void StartCopy(struct Spool* spool) {
   spool->pipe = ends[1];
 }
 
+// Whether nobody could have a core dump of the process: its hard limit is 0
+// (proc(5), /proc/PID/limits), or cannot be read. The process waits in the
+// kernel for us, so it is there.
+static bool HardLimitIsZero(const struct Dump* dump) {
+  char path[64];
+  char line[256];
+  char hard[32] = "0";
+  snprintf(path, sizeof(path), "/proc/%s/limits", ValueOf(dump, 'P'));
+  FILE* file = fopen(path, "re");
+  while (file != NULL && fgets(line, sizeof(line), file) != NULL &&
+         sscanf(line, "Max core file size %*s %31s", hard) != 1) {
+  }
+  if (file != NULL) {
+    fclose(file);
+  }
+  return strcmp(hard, "0") == 0;
+}
+
+// A soft limit (%c) of 0 is what services and shells of Debian have without
+// asking for it; it keeps core files out of their folders. Who wants no dump at
+// all sets the hard limit, too ("ulimit -c 0" does), or is not dumpable
+// (prctl(2)), and then the kernel starts nobody.
+static bool WantsNone(const struct Dump* dump) {
+  return strtoull(ValueOf(dump, 'c'), NULL, 10) == 0 && HardLimitIsZero(dump);
+}
+
 static struct Spool AskDaemon(const struct Dump* dump) {
   struct Spool spool = {.socket = -1, .file = -1, .pipe = -1};
-  // %c of 0: the process wants no core dump.
-  if (strtoull(ValueOf(dump, 'c'), NULL, 10) == 0) {
+  if (WantsNone(dump)) {
     return spool;
   }
   spool.socket = ConnectToDaemon(dump);

@@ -119,6 +119,9 @@ Status Daemon::WatchIncoming() {
 
 void Daemon::Apply(const Config& config) {
   config_ = config;
+  for (const std::string& warning : config.warnings) {
+    parts_.log.Write(Level::kWarning, "config", {{"why", warning}});
+  }
   spool_.SetLimits({config.spool_bytes, config.disk_free_bytes});
   admission_.SetLimits(LimitsOf(config));
   units_.SetUnits(config.units);

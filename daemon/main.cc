@@ -159,6 +159,20 @@ int PrintSources() {
   return kExitOk;
 }
 
+int CheckConfig(const std::string& path) {
+  if (access(path.c_str(), R_OK) != 0) {
+    return Fail(SystemError(errno, path).error());
+  }
+  const auto config = ReadCheckedConfig(path);
+  if (!config) {
+    return Fail(config.error());
+  }
+  for (const std::string& warning : config->warnings) {
+    fmt::print(stderr, "clewd: warning: {}\n", warning);
+  }
+  return kExitOk;
+}
+
 int Main(const std::vector<std::string>& arguments) {
   const size_t count = arguments.size();
   const std::string first = count > 0 ? arguments[0] : "";
@@ -169,11 +183,7 @@ int Main(const std::vector<std::string>& arguments) {
     return ExitOf(Serve(arguments[1]));
   }
   if (first == "--check-config" && count == 2) {
-    if (access(arguments[1].c_str(), R_OK) != 0) {
-      return Fail(SystemError(errno, arguments[1]).error());
-    }
-    const auto config = ReadCheckedConfig(arguments[1]);
-    return config ? kExitOk : Fail(config.error());
+    return CheckConfig(arguments[1]);
   }
   if (first == "--try-sources" && count == 1) {
     return PrintSources();

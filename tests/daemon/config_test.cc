@@ -78,11 +78,49 @@ TEST(ConfigTest, WhatIsWrongIsNamedWithItsLine) {
   for (const char* text :
        {"source = gpu\n", "pt_buffer = 3M\n", "pt_buffer = 4K\n",
         "data_buffer = 2G\n", "clew = clew\n", "[units]\n", "[unit ]\n",
-        "[unit a/b]\n", "[unit ..]\n", "[unit nginx]\n", "[unit a.timer]\n",
-        "[unit .service]\n", "[unit a@.service]\n", "[unit @a.service]\n",
-        "rate_all = 0\n", "[unit a.service]\nheartbeat = alive\n"}) {
+        "[unit a/b]\n", "[unit ..]\n", "[unit a.timer]\n", "[unit .service]\n",
+        "[unit a@.service]\n", "[unit @a.service]\n", "[unit a@]\n",
+        "[unit @a]\n", "[unit a]\nhung = 1s\n", "rate_all = 0\n",
+        "[unit a.service]\nheartbeat = alive\n"}) {
     EXPECT_NE(ErrorOf(text), "") << text;
   }
+}
+
+// As systemctl(1) completes names, and as clewd took them before it asked for
+// the type: a host with such a file must not be left without clewd.
+TEST(ConfigTest, AUnitWithoutATypeIsAServiceAndAWarning) {
+  const auto config = ParseConfig(
+      "[unit nginx]\nhang = 9s\n[unit a@1]\n[unit php8.2-fpm]\n"
+      "[unit b.service]\n",
+      "c.conf");
+  ASSERT_TRUE(config.has_value()) << config.error().message;
+  EXPECT_EQ(config->units,
+            (std::vector<WatchedUnit>{{"nginx.service", true, 9, ""},
+                                      {"a@1.service", true, 0, ""},
+                                      {"php8.2-fpm.service", true, 0, ""},
+                                      {"b.service", true, 0, ""}}));
+  ASSERT_EQ(config->warnings.size(), 3U);
+  EXPECT_EQ(config->warnings[0],
+            "c.conf: section [unit nginx] is taken for [unit nginx.service], "
+            "write it so");
+}
+
+TEST(ConfigTest, TheSectionWithTheWholeNameCounts) {
+  const auto config = ParseConfig(
+      "[unit a]\nhang = 9s\n[unit a.service]\nhang = 7s\n", "c.conf");
+  ASSERT_TRUE(config.has_value()) << config.error().message;
+  EXPECT_EQ(config->units,
+            (std::vector<WatchedUnit>{{"a.service", true, 7, ""}}));
+  ASSERT_EQ(config->warnings.size(), 1U);
+  EXPECT_EQ(config->warnings[0],
+            "c.conf: section [unit a] is left out for [unit a.service], "
+            "write it so");
+}
+
+TEST(ConfigTest, ACompletedNameIsNoLongerThanANameMayBe) {
+  const std::string name(247, 'a');
+  EXPECT_EQ(ErrorOf("[unit " + name + "]\n"), "");
+  EXPECT_NE(ErrorOf("[unit " + name + "a]\n"), "");
 }
 
 TEST(ConfigTest, ThereIsALimitOfUnits) {

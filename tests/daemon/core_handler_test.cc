@@ -6,6 +6,7 @@
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <signal.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -174,6 +175,63 @@ TEST_F(CoreHandlerTest, WithoutClewdTheCoreGoesOn) {
   EXPECT_TRUE(ReadText(At("passed")) == core_);
 }
 
+// A process with the limits of core dumps that waits to be killed.
+class LimitedProcess {
+ public:
+  explicit LimitedProcess(rlimit limit) : pid_(fork()) {
+    if (pid_ == 0) {
+      setrlimit(RLIMIT_CORE, &limit);
+      (void)!write(ready_.at(1), "", 1);
+      pause();
+      _exit(0);
+    }
+    char byte = 0;
+    EXPECT_EQ(read(ready_.at(0), &byte, 1), 1);
+  }
+  ~LimitedProcess() {
+    kill(pid_, SIGKILL);
+    waitpid(pid_, nullptr, 0);
+    close(ready_[0]);
+    close(ready_[1]);
+  }
+  pid_t pid() const { return pid_; }
+
+ private:
+  static std::array<int, 2> Pipe() {
+    std::array<int, 2> ends = {};
+    EXPECT_EQ(pipe(ends.data()), 0);
+    return ends;
+  }
+  std::array<int, 2> ready_ = Pipe();  // before the fork
+  pid_t pid_;
+};
+
+TEST_F(CoreHandlerTest, ASoftLimitOfZeroKeepsCoreFilesAwayAndNotClewd) {
+  rlimit own = {};
+  ASSERT_EQ(getrlimit(RLIMIT_CORE, &own), 0);
+  if (own.rlim_max == 0) {
+    GTEST_SKIP() << "the hard limit of core dumps is 0 here";
+  }
+  const LimitedProcess process({0, own.rlim_max});
+  SetPattern(At("cores/%p"));
+  std::filesystem::create_directories(At("cores"));
+  Daemon daemon(scratch_.root(), Daemon::Mood::kGives);
+  Run("0", "comm", process.pid());
+  EXPECT_TRUE(ReadText(At("spooled")) == core_);
+  EXPECT_TRUE(daemon.done.whole);
+  EXPECT_TRUE(std::filesystem::is_empty(At("cores")));
+}
+
+TEST_F(CoreHandlerTest, AProcessThatWantsNoCoreDumpHasNoneInTheSpool) {
+  const LimitedProcess process({0, 0});
+  Daemon daemon(scratch_.root(), Daemon::Mood::kGives);
+  EXPECT_EQ(Run("0", "comm", process.pid()), 3);
+  EXPECT_TRUE(ReadText(At("passed")) == core_)
+      << "a pipe gets it all the same, as from the kernel";
+  EXPECT_EQ(daemon.asked, CoreRequest());
+  EXPECT_FALSE(std::filesystem::exists(At("spooled")));
+}
+
 TEST_F(CoreHandlerTest, WhenClewdRefusesTheCoreGoesOn) {
   Daemon daemon(scratch_.root(), Daemon::Mood::kRefuses);
   EXPECT_EQ(Run(), 3);
@@ -318,14 +376,6 @@ TEST_F(CoreHandlerTest, APathIsOneOfTheProcessesRoot) {
   }
   EXPECT_TRUE(ReadText(At("jail/cores/absolute")) == core_);
   EXPECT_TRUE(ReadText(At("jail/cores/relative")) == core_);
-}
-
-TEST_F(CoreHandlerTest, AProcessThatWantsNoCoreDumpHasNoneInTheSpool) {
-  Daemon daemon(scratch_.root(), Daemon::Mood::kGives);
-  EXPECT_EQ(Run("0"), 3);
-  EXPECT_TRUE(ReadText(At("passed")) == core_)
-      << "a pipe gets it all the same, as from the kernel";
-  EXPECT_EQ(daemon.asked, CoreRequest());
 }
 
 }  // namespace

@@ -1,73 +1,68 @@
 # shellcheck shell=bash
-# The operator guide, from an installed package to the first bundle on the page
-# of a collector, on one machine: the commands for certificates are those of the
-# installed guide, the rest is what it says in words.
+# The operator guide, from the packages to the first bundle: its commands are
+# taken from the text of the guide itself and run as they stand, on a machine
+# that has nothing of clew. Then the same with a unit that is watched.
 guide=/usr/share/doc/clew/operator-guide.md
 
 scenario() {
-  make_identities || return 0
-  start_collector || return 0
-  connect_host
+  cp "$guide" guide.md
+  expect_status 0 dpkg --purge clewd clew-collector clew
+  walk || return 0
+  expect_line "clew doctor" "$(clew doctor 2>&1)" \
+    'ok +collector +.*"a\.example\.com".*'
   fail_a_unit
 }
 
-# certificate_commands: the guide's block with openssl.
-certificate_commands() {
-  sed -n '/^openssl req -x509/,/^```/p' "$guide" | sed '/^```/d'
+# commands: the fenced blocks of the guide's section, a line "---" after each.
+commands() {
+  sed -n '/^## From nothing to the first bundle/,/^## The collector/p' guide.md |
+    awk '/^```/ {if (inside) print "---"; inside = !inside; next} inside'
 }
 
-make_identities() {
-  local commands
-  commands=$(certificate_commands)
-  expect_line "commands of the guide" "$commands" 'openssl x509 -req .*'
-  mkdir -p /root/ca
-  cd /root/ca || return 1
-  expect_status 0 bash -ec "$commands"
-  # "the same with serverAuth for the collector"
-  expect_status 0 bash -ec "$(sed '/-x509/,/once$/d
-    s/clientAuth/serverAuth/; s/a\.example\.com/localhost/g
-    s/host\.\(key\|csr\|crt\)/server.\1/g' <<<"$commands")"
-  [[ -s server.crt && -s host.crt ]] || wrong "no certificates"
+# last_block: what is to be tried until the bundle has come.
+last_block() {
+  commands | awk '/^---$/ {last = block; block = ""; next}
+    {block = block $0 "\n"} END {printf "%s", last}'
 }
 
-start_collector() {
-  install -m 0640 -g clew-collector /root/ca/{ca.crt,server.crt,server.key} \
-    /etc/clew/collector.d/
-  cat >/etc/clew/collector.conf <<EOT
-listen = 127.0.0.1:7790
-certificate = /etc/clew/collector.d/server.crt
-key = /etc/clew/collector.d/server.key
-client_ca = /etc/clew/collector.d/ca.crt
-EOT
-  expect_status 0 systemctl enable --now clew-collector
-  await 20 "the collector answers" curl --fail --max-time 5 \
-    http://127.0.0.1:7791/healthz
+# before_last: the blocks before it, as one script: they are one shell session.
+before_last() {
+  commands | awk '/^---$/ {printf "%s", before; before = block; block = ""; next}
+    {block = block $0 "\n"}'
 }
 
-connect_host() {
-  install -m 0600 /root/ca/{ca.crt,host.crt,host.key} /etc/clew/
-  cat >/etc/clew/client.conf <<EOT
-collector = localhost:7790
-ca = /etc/clew/ca.crt
-certificate = /etc/clew/host.crt
-key = /etc/clew/host.key
-EOT
-  expect_line "clew list" "$(clew list 2>&1)" '0 of 0 bundles'
-  expect_line "clew doctor" "$(clew doctor 2>&1)" \
-    'ok +collector +.*"a\.example\.com".*'
+walk() {
+  before_last >packages/walk
+  last_block >look
+  expect_line "the guide's first commands" "$(cat packages/walk)" 'apt install .*'
+  expect_line "the guide's last commands" "$(cat look)" 'clew get .*'
+  (cd packages && timeout 150 bash -ex walk) >walked 2>&1 || {
+    wrong "the guide's commands fail; they said:"
+    tail -n 20 walked >&2
+    return 1
+  }
+  await 60 "the guide's last commands" looked || tail -n 20 seen >&2
+  expect_line "clew list" "$(cat seen)" '.*sleep.*SIGSEGV.*|.*SIGSEGV.*sleep.*'
+  expect_line "clew backtrace" "$(cat seen)" '.*nanosleep.*'
+  await 30 "the page shows it" on_page first.service
+}
+
+looked() {
+  rm -rf first.clew
+  bash -ex look >seen 2>&1
 }
 
 fail_a_unit() {
-  service first "/bin/sh -c 'sleep 4; exit 3'"
+  service second "/bin/sh -c 'sleep 4; exit 3'"
   restart_clewd "source = sideband
 sideband_only = yes
 upload = yes
 rate_failure = 100
-[unit first.service]"
+[unit second.service]"
   await 20 "clewd records" records
-  systemctl start first
-  await 90 "the bundle is at the collector" listed first.service
-  await 30 "the page shows it" on_page first.service
+  systemctl start second
+  await 90 "the bundle is at the collector" listed second.service
+  systemctl stop clew-core-pattern
 }
 
 listed() {
