@@ -17,6 +17,7 @@
 #include "collector/catalogue.h"
 #include "collector/daily_usage.h"
 #include "collector/grpc_server.h"
+#include "collector/host_table.h"
 #include "collector/intake.h"
 #include "collector/jobs.h"
 #include "collector/retention.h"
@@ -128,6 +129,7 @@ struct Collector::Parts {
   Log& log;
   Storage storage;
   std::unique_ptr<RetentionClock> clock;
+  std::unique_ptr<HostTable> hosts;
   std::unique_ptr<DailyUsage> usage;
   std::unique_ptr<Authenticator> authenticator;
   std::unique_ptr<JobRunner> jobs;
@@ -185,6 +187,7 @@ Status Collector::Parts::StartService() {
   options.wall_s = [this] { return std::max(Wall_s(), clock->now_s()); };
   options.steady_s = Steady_s;
   options.committed = [this] { jobs->Wake(); };
+  options.hosts = hosts.get();
   options.audit = [this](std::string_view event, const Caller& caller,
                          const BundleId& bundle) {
     log.Write(Log::Priority::kInfo, event,
@@ -376,6 +379,9 @@ Status Collector::Parts::Start() {
   CLEW_RETURN_IF_ERROR(StartJobs());
   CLEW_ASSIGN_OR_RETURN(started, StartNotifier(config, log));
   notifier = std::move(started);
+  CLEW_ASSIGN_OR_RETURN(table,
+                        HostTable::Open(config.data + "/catalogue.sqlite"));
+  hosts = std::move(table);
   CLEW_RETURN_IF_ERROR(StartService());
   StartScrubber();
   CLEW_RETURN_IF_ERROR(WhenFree([this] { return StartWeb(); }));
