@@ -107,6 +107,8 @@ Status ReadPipeline(const Reader& reader, Config& config) {
       reader.Seconds("upload_time", 1, 7 * kDayS, &config.upload_s));
   CLEW_RETURN_IF_ERROR(
       reader.Seconds("upload_retry", 1, 3600, &config.upload_retry_s));
+  CLEW_RETURN_IF_ERROR(
+      reader.Seconds("report_period", 0, kDayS, &config.report_s));
   return reader.Seconds("unit_poll", 1, 3600, &config.unit_poll_s);
 }
 

@@ -64,6 +64,8 @@ struct Config {
   uint64_t upload_s = 3600;
   uint64_t upload_retry_s = 10;  // the first time; doubled up to an hour
 
+  uint64_t report_s = 300;  // 0: the collector is not told how we do
+
   uint64_t unit_poll_s = 2;
   std::vector<WatchedUnit> units;
   std::vector<std::string> warnings;  // taken otherwise than it is written

@@ -71,6 +71,9 @@ Daemon::Daemon(DaemonParts parts, const Config& config, Spool spool)
                  counters_, last_error_,
                  [this](uint64_t bound) { return random_.Below(bound); }},
                 prepare_, nullptr, config_.upload_retry_s * 1000),
+      reporter_(
+          parts_.loop, [this](uint64_t bound) { return random_.Below(bound); },
+          [this](const std::string& why) { Reported(why); }),
       units_(parts_.units, parts_.paths.cgroup),
       started_ns_(parts_.clock.MonotonicNs()),
       saver_(parts_.loop, parts_.clock) {}
@@ -136,6 +139,11 @@ void Daemon::Apply(const Config& config) {
                       .time_ms = config.upload_s * 1000});
   pipeline_.SetUpload(config.upload ? &upload_ : nullptr,
                       config.upload_retry_s * 1000);
+  reporter_.SetOptions(
+      {.arguments = {config.clew, "daemon", "report", "--root",
+                     parts_.paths.root + "/", "--client-config",
+                     config.upload_config},
+       .period_ms = config.upload ? config.report_s * 1000 : 0});
 }
 
 Status Daemon::Reload() {
@@ -293,6 +301,15 @@ void Daemon::Note(std::string_view event, const Error& error) {
   last_error_ = {parts_.clock.WallNs(), error.message};
   parts_.log.Once(Level::kError, event, error.message,
                   {{"why", error.message}});
+}
+
+// No error of this host's: bundles that cannot be sent tell of those.
+void Daemon::Reported(const std::string& why) {
+  if (why.empty()) {
+    parts_.log.Over("report-failed", "");
+    return;
+  }
+  parts_.log.Once(Level::kInfo, "report-failed", "", {{"why", why}});
 }
 
 void Daemon::Stop() {

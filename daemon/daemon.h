@@ -20,6 +20,7 @@
 #include "daemon/loop.h"
 #include "daemon/paths.h"
 #include "daemon/pipeline.h"
+#include "daemon/reporter.h"
 #include "daemon/saver.h"
 #include "daemon/source.h"
 #include "daemon/spool.h"
@@ -118,6 +119,7 @@ class Daemon final : public ControlHandler {
   Result<Room> MakeRoomFor(bool core, uint64_t memory_bytes);
   void Saved(Saver::Id id, const std::string& name, const SaveEnd& end);
   void Note(std::string_view event, const Error& error);
+  void Reported(const std::string& why);
 
   DaemonParts parts_;
   Config config_;
@@ -130,6 +132,7 @@ class Daemon final : public ControlHandler {
   PrepareWork prepare_;
   UploadWork upload_;
   Pipeline pipeline_;
+  Reporter reporter_;
   UnitWatch units_;
   std::unique_ptr<PtSource> source_;
   std::string source_error_;

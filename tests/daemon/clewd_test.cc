@@ -113,9 +113,9 @@ class ClewdTest : public ::testing::Test {
     return At("var/lib/clew/spool/" + name);
   }
   void Configure(const std::string& text) const {
-    WriteText(At("etc/clew/clewd.conf"), "clew = " + At("clew") +
-                                             "\nredaction = " + At("rules") +
-                                             "\ndisk_free_bytes = 0\n" + text);
+    WriteText(At("etc/clew/clewd.conf"),
+              "clew = " + At("clew") + "\nredaction = " + At("rules") +
+                  "\ndisk_free_bytes = 0\nreport_period = 0\n" + text);
     WriteText(At("rules"), "# the core dumps here are none\n");
   }
   void Start(const std::vector<std::string>& environment = {}) {
@@ -211,7 +211,7 @@ TEST_F(ClewdTest, ASecondOneIsRefusedAndAWrongConfigurationIsToldWithItsLine) {
   Configure("ring = 5\n");
   const auto reply = Ask(At("run/clew/clewd.sock"), ReloadRequest(), 2000);
   ASSERT_FALSE(reply.has_value());
-  EXPECT_NE(reply.error().message.find("clewd.conf:4:"), std::string::npos)
+  EXPECT_NE(reply.error().message.find("clewd.conf:5:"), std::string::npos)
       << reply.error().message;
   EXPECT_NE(Status()["last_error"]["message"], "");
   Process check(
