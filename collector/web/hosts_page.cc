@@ -108,10 +108,11 @@ std::vector<std::string> Complaints(const HostRow& host, int64_t now_s) {
   return lines;
 }
 
-std::string SpoolOf(const HostRow& host) {
-  return fmt::format(
-      "{} to send, {} of {}", Plural(host.spool_bundles, "bundle", "bundles"),
-      FormatBytes(host.spool_bytes), FormatBytes(host.spool_bytes_max));
+void WriteSpool(HtmlWriter& html, const HostRow& host) {
+  html.Text(FormatCount(host.spool_bundles) + " to send");
+  html.Element("span", {{"class", "why"}},
+               fmt::format("{} of {}", FormatBytes(host.spool_bytes),
+                           FormatBytes(host.spool_bytes_max)));
 }
 
 void WriteReportRow(HtmlWriter& html, const PageContext& context,
@@ -133,7 +134,7 @@ void WriteReportRow(HtmlWriter& html, const PageContext& context,
     html.Foreign(fmt::format("{}, {}", host.source, host.state));
   });
   WriteCell(html, kVersion, [&] { html.Foreign(host.version); });
-  WriteCell(html, kSpool, [&] { html.Text(SpoolOf(host)); });
+  WriteCell(html, kSpool, [&] { WriteSpool(html, host); });
   WriteCell(html, kSaved, [&] { html.Text(FormatCount(host.saved)); });
   WriteCell(html, kNotSaved, [&] { html.Text(FormatCount(host.not_saved)); });
 }

@@ -243,7 +243,7 @@ TEST_F(SiteTest, HostsThatWantAttentionComeFirstAndSayWhy) {
   const std::string trouble = Text("/hosts?health=trouble&q=web-0005");
   EXPECT_THAT(trouble, HasSubstr("web-0005.example trouble no intel_pt event"));
   EXPECT_THAT(trouble, HasSubstr("perf, off"));
-  EXPECT_THAT(trouble, HasSubstr("0.1.0 1 bundle to send, 320.0 MiB of 10.0"));
+  EXPECT_THAT(trouble, HasSubstr("0.1.0 1 to send 320.0 MiB of 10.0 GiB 15 2"));
   EXPECT_THAT(trouble, testing::Not(HasSubstr("web-0003")));
   EXPECT_THAT(Text("/hosts?q=web-0003"),
               HasSubstr("2 bundles are stuck: clew daemon status"));
