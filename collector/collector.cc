@@ -246,6 +246,7 @@ Status Collector::Parts::StartWeb() {
   options.host_names = config.web_names;
   options.client_options = ClientOptionsFor(config);
   options.store_limit_bytes = config.store_bytes_max;
+  options.hosts = hosts.get();
   CLEW_ASSIGN_OR_RETURN(
       started, web::Server::Start(options, *storage.store, *storage.catalogue,
                                   [this](web::MetricsWriter& writer) {

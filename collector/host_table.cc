@@ -86,8 +86,8 @@ Result<std::unique_ptr<HostTable>> HostTable::Open(const std::string& path,
 
 Status HostTable::Put(const std::string& host,
                       const transfer::HostReport& report, int64_t now_s) {
-  const auto name = [](const std::string& text) {
-    return CleanLine(text, kNameBytesMax);
+  const auto word = [](const std::string& text) {
+    return CleanLine(text, kWordBytesMax);
   };
   const auto line = [](const std::string& text) {
     return CleanLine(text, kLineBytesMax);
@@ -101,11 +101,11 @@ Status HostTable::Put(const std::string& host,
                    "spool_bytes_max, stuck, refused, saved, not_saved, "
                    "uploaded, lost) VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, "
                    "?, ?, ?, ?, ?, ?, ?)")
-          .Text(name(host))
+          .Text(CleanLine(host, kNameBytesMax))
           .Int(now_s)
-          .Text(name(report.version))
-          .Text(name(report.state))
-          .Text(name(report.source))
+          .Text(word(report.version))
+          .Text(word(report.state))
+          .Text(word(report.source))
           .Text(line(report.source_error))
           .Text(line(report.units_error))
           .Text(line(report.last_error))

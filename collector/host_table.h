@@ -20,6 +20,9 @@ inline constexpr uint64_t kHostsMax = 10'000;
 // A host that said nothing for so long is silent.
 inline constexpr int64_t kSilentAfter_s = 24 * 60 * 60;
 
+// Of a version, a state, a source.
+inline constexpr size_t kWordBytesMax = 40;
+
 // How a host does, by what it said last. Higher wants more attention.
 enum class HostHealth : uint8_t {
   kFine,
@@ -47,8 +50,9 @@ struct HostCounts {
   uint64_t by_health[kHostHealths] = {};  // index: HostHealth
 };
 
-// What each host said of itself last, in the catalogue's file. Texts are cut as
-// those of a catalogue. Thread-safe. Every call: kSystem; kCorruptInput.
+// What each host said of itself last, in the catalogue's file. Words are cut at
+// kWordBytesMax, errors at kLineBytesMax. Thread-safe. Every call: kSystem;
+// kCorruptInput.
 class HostTable {
  public:
   // REQUIRES: Catalogue::Open has made the file.

@@ -65,6 +65,11 @@ std::string FormatCount(uint64_t count) {
   return text;
 }
 
+std::string Plural(uint64_t count, std::string_view one,
+                   std::string_view many) {
+  return fmt::format("{} {}", FormatCount(count), count == 1 ? one : many);
+}
+
 std::string FormatTime(int64_t time_s) {
   return FormatWith(time_s, "%Y-%m-%d %H:%M:%S");
 }

@@ -11,6 +11,8 @@ namespace clew::collector::web {
 std::string FormatBytes(uint64_t bytes);
 // "12,345".
 std::string FormatCount(uint64_t count);
+// "1 host", "12,345 hosts".
+std::string Plural(uint64_t count, std::string_view one, std::string_view many);
 // "2026-11-20 12:08:54" of seconds since 1970, in UTC; of a year that has more
 // than four digits, the number itself.
 std::string FormatTime(int64_t time_s);

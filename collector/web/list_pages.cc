@@ -11,15 +11,10 @@
 #include "collector/web/tables.h"
 #include "collector/web/threads.h"
 
-// The pages that are lists: groups, bundles of a group, bundles, hosts.
+// The pages that are lists: groups, bundles of a group, bundles.
 
 namespace clew::collector::web {
 namespace {
-
-std::string Plural(uint64_t count, std::string_view one,
-                   std::string_view many) {
-  return fmt::format("{} {}", FormatCount(count), count == 1 ? one : many);
-}
 
 void WriteCounts(HtmlWriter& html, const CatalogueCounts& counts) {
   html.Element(
@@ -67,13 +62,6 @@ void WriteSearch(HtmlWriter& html, const std::string& text) {
               html.Element("a", {{"href", "/"}}, "all groups");
             }
           });
-}
-
-void WriteUploadAdvice(HtmlWriter& html, const PageContext& context) {
-  html.Text("Record a failing run and send it: ");
-  html.Element("code",
-               fmt::format("clew upload {}fail.clew", context.client_options));
-  html.Text(". A host with clewd sends its failures by itself.");
 }
 
 void WriteNoGroups(HtmlWriter& html, const PageContext& context,
@@ -137,43 +125,6 @@ void WriteFilter(HtmlWriter& html, const BundleQuery& query) {
     html.Text(". ");
     html.Element("a", {{"href", "/bundles"}}, "Show all");
   });
-}
-
-void WriteHostRow(HtmlWriter& html, const PageContext& context,
-                  const std::string& name, const HostRow& host) {
-  WriteCell(html, {"Host", "failure"}, [&] {
-    html.In(
-        "a",
-        {{"class", "name"}, {"href", "/bundles?host=" + PercentEncode(name)}},
-        [&] { html.Foreign(name.empty() ? "no name" : name); });
-  });
-  WriteCell(html, {"Bundles", "number"},
-            [&] { html.Text(FormatCount(host.bundles)); });
-  WriteCell(html, {"Witnesses", "number"},
-            [&] { html.Text(FormatCount(host.witnesses)); });
-  WriteCell(html, {"Size", "number"},
-            [&] { html.Text(FormatBytes(host.bytes)); });
-  WriteCell(html, {"First seen", "time"},
-            [&] { WriteTime(html, host.first_seen_s, context.now_s); });
-  WriteCell(html, {"Last seen", "time"},
-            [&] { WriteTime(html, host.last_seen_s, context.now_s); });
-}
-
-void WriteHostTable(HtmlWriter& html, const PageContext& context,
-                    const HostTable& table) {
-  WriteTable(html, "Hosts",
-             {{"Host", "failure"},
-              {"Bundles", "number"},
-              {"Witnesses", "number"},
-              {"Size", "number"},
-              {"First seen", "time"},
-              {"Last seen", "time"}},
-             [&] {
-               for (const auto& [name, host] : table.hosts) {
-                 html.In("tr", {{"role", "row"}},
-                         [&] { WriteHostRow(html, context, name, host); });
-               }
-             });
 }
 
 }  // namespace
@@ -273,39 +224,6 @@ std::string BundlesPage(const PageContext& context, const BundleQuery& query,
         html.Element("a", {{"href", "/bundles"}}, "Show all bundles");
       });
     }
-  });
-}
-
-void HostTable::Add(const BundleRow& bundle) {
-  ++bundles_read;
-  HostRow& host = hosts[bundle.host];
-  ++host.bundles;
-  host.bytes += bundle.size_bytes;
-  host.witnesses += bundle.state == BundleState::kWitness ? 1 : 0;
-  const int64_t seen_s = bundle.recorded_at_s;
-  if (seen_s == 0) {
-    return;
-  }
-  host.first_seen_s =
-      host.first_seen_s == 0 ? seen_s : std::min(host.first_seen_s, seen_s);
-  host.last_seen_s = std::max(host.last_seen_s, seen_s);
-}
-
-std::string HostsPage(const PageContext& context, const HostTable& table) {
-  return WritePage("Hosts", Section::kHosts, [&](HtmlWriter& html) {
-    html.Element("h1", "Hosts");
-    if (table.hosts.empty()) {
-      WriteEmpty(html, "No host has sent a bundle yet.",
-                 [&] { WriteUploadAdvice(html, context); });
-      return;
-    }
-    if (table.bundles_read < table.bundles_total) {
-      html.Element("p", {{"class", "summary"}},
-                   fmt::format("Of the latest {} of {} bundles.",
-                               FormatCount(table.bundles_read),
-                               FormatCount(table.bundles_total)));
-    }
-    WriteHostTable(html, context, table);
   });
 }
 

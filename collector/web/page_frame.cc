@@ -152,6 +152,13 @@ void WriteEmpty(HtmlWriter& html, std::string_view what,
   });
 }
 
+void WriteUploadAdvice(HtmlWriter& html, const PageContext& context) {
+  html.Text("Record a failing run and send it: ");
+  html.Element("code",
+               fmt::format("clew upload {}fail.clew", context.client_options));
+  html.Text(". A host with clewd sends its failures by itself.");
+}
+
 void WritePaging(HtmlWriter& html, uint64_t offset, uint64_t shown,
                  uint64_t total, const std::string& path_and_query) {
   const auto link = [&](uint64_t to, const char* rel, const char* text) {

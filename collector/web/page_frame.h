@@ -57,6 +57,9 @@ inline constexpr size_t kShortIdDigits = 12;
 void WriteEmpty(HtmlWriter& html, std::string_view what,
                 const std::function<void()>& advice);
 
+// How a first bundle gets here.
+void WriteUploadAdvice(HtmlWriter& html, const PageContext& context);
+
 // "1-50 of 1,234", and links to the pages before and behind. `path_and_query`
 // ends in '?' or '&'.
 void WritePaging(HtmlWriter& html, uint64_t offset, uint64_t shown,

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "collector/catalogue.h"
+#include "collector/host_table.h"
 #include "collector/web/page_frame.h"
 
 namespace clew::collector::web {
@@ -37,21 +38,30 @@ struct BundleDetails {
 std::string BundlePage(const PageContext& context,
                        const BundleDetails& details);
 
-struct HostRow {
+// What a host has sent.
+struct HostUse {
   uint64_t bundles = 0;
   int64_t first_seen_s = 0;
   int64_t last_seen_s = 0;
   uint64_t bytes = 0;
   uint64_t witnesses = 0;
 };
-struct HostTable {
+struct HostUses {
   void Add(const BundleRow& bundle);
 
-  std::map<std::string, HostRow> hosts;
+  std::map<std::string, HostUse> hosts;
   uint64_t bundles_read = 0;  // the latest ones
   uint64_t bundles_total = 0;
 };
-std::string HostsPage(const PageContext& context, const HostTable& table);
+// What hosts said of themselves.
+struct HostReports {
+  HostQuery query;
+  Page<HostRow> page;
+  HostCounts counts;
+};
+// `uses` are shown on the first page of all hosts.
+std::string HostsPage(const PageContext& context, const HostReports& reports,
+                      const HostUses& uses);
 
 // `status` is one that ReasonOf knows; `advice` says what to do.
 std::string ErrorPage(int status, std::string_view reason,

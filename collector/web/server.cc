@@ -33,7 +33,8 @@ Result<std::unique_ptr<Server>> Server::Start(
                     .client_options = options.client_options,
                     .store_limit_bytes = options.store_limit_bytes,
                     .now_s = options.now_s ? options.now_s : SystemNow_s,
-                    .more = std::move(more)},
+                    .more = std::move(more),
+                    .hosts = options.hosts},
       store, catalogue);
   CLEW_ASSIGN_OR_RETURN(
       listener, Listener::Start({.address = options.address,

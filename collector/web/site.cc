@@ -89,6 +89,29 @@ std::expected<GroupQuery, Response> GroupQueryOf(const Target& target) {
       .offset = *offset, .limit = kRowsPerPage, .text = std::string(text)};
 }
 
+// HostQuery of a target, or what is wrong with it.
+std::expected<HostQuery, Response> HostQueryOf(const Target& target) {
+  const auto shared = GroupQueryOf(target);  // page and q
+  if (!shared) {
+    return std::unexpected(shared.error());
+  }
+  const std::string_view name = Field(target, "health");
+  std::optional<HostHealth> health;
+  for (size_t i = 0; i < kHostHealths; ++i) {
+    if (name == ToString(static_cast<HostHealth>(i))) {
+      health = static_cast<HostHealth>(i);
+    }
+  }
+  if (!name.empty() && !health) {
+    return std::unexpected(
+        BadRequest("health: wanted fine, trouble or silent"));
+  }
+  return HostQuery{.offset = shared->offset,
+                   .limit = shared->limit,
+                   .text = shared->text,
+                   .health = health};
+}
+
 }  // namespace
 
 Response Site::Answer(const ParsedHead& head) {
@@ -137,7 +160,7 @@ Result<Response> Site::Page(const Target& target) {
     return Bundles(target);
   }
   if (path == "/hosts") {
-    return Hosts();
+    return Hosts(target);
   }
   if (path == "/metrics") {
     return Metrics();
@@ -273,25 +296,47 @@ Result<Response> Site::GroupsJson(const Target& target) const {
   return Response{.content_type = kJson, .body = GroupsAsJson(groups)};
 }
 
-Result<Response> Site::Hosts() const {
+Result<HostUses> Site::Uses() const {
   constexpr uint64_t kBatch = 500;
-  HostTable table;
-  while (table.bundles_read < kHostBundlesMax) {
+  HostUses uses;
+  while (uses.bundles_read < kHostBundlesMax) {
     CLEW_ASSIGN_OR_RETURN(bundles,
-                          catalogue_.Bundles({.offset = table.bundles_read,
+                          catalogue_.Bundles({.offset = uses.bundles_read,
                                               .limit = kBatch,
                                               .signature = {},
                                               .host = {},
                                               .state = std::nullopt}));
-    table.bundles_total = bundles.total;
+    uses.bundles_total = bundles.total;
     for (const BundleRow& bundle : bundles.rows) {
-      table.Add(bundle);
+      uses.Add(bundle);
     }
     if (bundles.rows.empty()) {
       break;
     }
   }
-  return HtmlResponse(HostsPage(Context(), table));
+  return uses;
+}
+
+Result<HostReports> Site::ReportsOf(const HostQuery& query) const {
+  HostReports reports{.query = query, .page = {}, .counts = {}};
+  if (options_.hosts == nullptr) {
+    return reports;
+  }
+  CLEW_ASSIGN_OR_RETURN(page, options_.hosts->Hosts(query, options_.now_s()));
+  CLEW_ASSIGN_OR_RETURN(counts, options_.hosts->Counts(options_.now_s()));
+  reports.page = std::move(page);
+  reports.counts = counts;
+  return reports;
+}
+
+Result<Response> Site::Hosts(const Target& target) const {
+  const auto query = HostQueryOf(target);
+  if (!query) {
+    return query.error();
+  }
+  CLEW_ASSIGN_OR_RETURN(reports, ReportsOf(*query));
+  CLEW_ASSIGN_OR_RETURN(uses, Uses());
+  return HtmlResponse(HostsPage(Context(), reports, uses));
 }
 
 Result<Response> Site::Metrics() {
@@ -310,6 +355,15 @@ Result<Response> Site::Metrics() {
         "clew_bundles_by_state", "Bundles by how far they have come.",
         static_cast<double>(counts.by_state[i]),
         {{"state", std::string(StateName(static_cast<BundleState>(i)))}});
+  }
+  if (options_.hosts != nullptr) {
+    CLEW_ASSIGN_OR_RETURN(hosts, options_.hosts->Counts(options_.now_s()));
+    for (size_t i = 0; i < kHostHealths; ++i) {
+      metrics.Gauge(
+          "clew_hosts_by_health", "Hosts by what they said of themselves.",
+          static_cast<double>(hosts.by_health[i]),
+          {{"health", std::string(ToString(static_cast<HostHealth>(i)))}});
+    }
   }
   gauge("clew_store_used_bytes", "Bytes of chunks and lists on disk.",
         store_.used_bytes());

@@ -30,7 +30,8 @@ inline constexpr uint64_t kHostBundlesMax = 5000;
 //     /groups/<signature>  one group with its bundles; ?page=N
 //     /bundles             ?host=H, ?state=S, ?page=N
 //     /bundles/<id>        one bundle
-//     /hosts               by the latest kHostBundlesMax bundles
+//     /hosts               what they said, ?q=TEXT, ?health=H, ?page=N; what
+//                          they sent, by the latest kHostBundlesMax bundles
 //     /metrics             Prometheus text format 0.0.4
 //     /healthz             200 if store and catalogue answer, else 503;
 //                          first line "ok" or "damaged", then figures
@@ -45,6 +46,7 @@ class Site {
     uint64_t store_limit_bytes = 0;
     std::function<int64_t()> now_s;
     std::function<void(MetricsWriter&)> more;  // may be empty
+    HostTable* hosts = nullptr;                // nullptr: hosts say nothing
   };
   // Both must outlive the site.
   Site(Options options, const BundleStore& store, const Catalogue& catalogue)
@@ -63,7 +65,9 @@ class Site {
   [[nodiscard]] Result<Response> OneBundle(std::string_view id) const;
   [[nodiscard]] Result<Response> BundleJson(std::string_view id) const;
   [[nodiscard]] Result<Response> GroupsJson(const Target& target) const;
-  [[nodiscard]] Result<Response> Hosts() const;
+  [[nodiscard]] Result<Response> Hosts(const Target& target) const;
+  [[nodiscard]] Result<HostReports> ReportsOf(const HostQuery& query) const;
+  [[nodiscard]] Result<HostUses> Uses() const;
   [[nodiscard]] Result<Response> Metrics();
   Response Health() const;
   std::string HealthText() const;

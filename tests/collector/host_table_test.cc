@@ -129,7 +129,7 @@ TEST_F(HostTableTest, TextsAreCutAndOnOneLine) {
       {.version = std::string(10'000, 'v'),
        .source_error = "one\nline\x1b[31m\xff" + std::string(9999, 'e')});
   const HostRow row = Rows()[0];
-  EXPECT_LE(row.version.size(), kNameBytesMax);
+  EXPECT_LE(row.version.size(), kWordBytesMax);
   EXPECT_LE(row.source_error.size(), kLineBytesMax);
   EXPECT_EQ(row.source_error.find('\n'), std::string::npos);
   EXPECT_EQ(row.source_error.find('\x1b'), std::string::npos);

@@ -125,6 +125,7 @@ TEST_F(BrowserTest, PicturesForPeople) {
   ServedSite empty;
   ServedSite hostile(FillWithHostileNames);
   ServedSite fleet(FillWithFleet);
+  fleet.AddReports(60);
   struct Shot {
     std::string name, url;
   };
@@ -147,6 +148,13 @@ TEST_F(BrowserTest, PicturesForPeople) {
     const std::string base = std::string(folder) + "/" + shot.name;
     EXPECT_GT(
         Screenshot(shot.url, base + "-wide.png", "--window-size=1280,900"), 0u);
+    EXPECT_GT(Screenshot(shot.url, base + "-wide-dark.png",
+                         "--window-size=1280,900 "
+                         "--blink-settings=preferredColorScheme=0"),
+              0u);
+    EXPECT_GT(
+        Screenshot(shot.url, base + "-narrow.png", "--window-size=390,1400"),
+        0u);
     EXPECT_GT(Screenshot(shot.url, base + "-narrow-dark.png",
                          "--window-size=390,1400 "
                          "--blink-settings=preferredColorScheme=0"),

@@ -49,11 +49,13 @@ TEST(LoadTest, TenThousandBundlesInTwoThousandGroups) {
   auto catalogue = Catalogue::Open(data.folder / "catalogue.sqlite");
   ASSERT_TRUE(catalogue.has_value()) << catalogue.error().message;
   Fill(**catalogue);
+  data.AddReports(1'000);
   Site site({.host_names = {},
              .client_options = {},
              .store_limit_bytes = 0,
              .now_s = [] { return kNow_s; },
-             .more = {}},
+             .more = {},
+             .hosts = data.hosts.get()},
             *data.store, **catalogue);
   for (const std::string& target :
        {std::string("/"), fmt::format("/?page={}", kGroups / kRowsPerPage),
@@ -63,8 +65,8 @@ TEST(LoadTest, TenThousandBundlesInTwoThousandGroups) {
         fmt::format("/bundles?page={}", kBundles / kRowsPerPage),
         std::string("/bundles?host=host-003.example&state=stored"),
         "/bundles/" + SampleId(77).hex(), std::string("/hosts"),
-        std::string("/metrics"), std::string("/healthz"),
-        std::string("/api/groups.json")}) {
+        std::string("/hosts?q=web-07&page=2"), std::string("/metrics"),
+        std::string("/healthz"), std::string("/api/groups.json")}) {
     std::vector<double> times_s;
     size_t bytes = 0;
     for (int i = 0; i < 5; ++i) {

@@ -20,10 +20,13 @@ class StoreAndCatalogue {
   // Puts a bundle of some files in the store, and a solved row with backtraces
   // in the catalogue.
   BundleId AddStored();
+  // Reports of `count` hosts: silent ones, some in trouble, most fine.
+  void AddReports(size_t count);
 
   TempFolder folder;
   FakeCatalogue catalogue;
   std::unique_ptr<BundleStore> store;
+  std::unique_ptr<HostTable> hosts;  // empty
 
  private:
   uint64_t store_now_s_ = 0;

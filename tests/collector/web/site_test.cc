@@ -36,7 +36,8 @@ Site SiteOf(const StoreAndCatalogue& data) {
            .client_options = "--collector collector.example:7447 ",
            .store_limit_bytes = 1 << 30,
            .now_s = [] { return kNow_s; },
-           .more = {}},
+           .more = {},
+           .hosts = data.hosts.get()},
           *data.store,
           data.catalogue};
 }
@@ -223,6 +224,47 @@ TEST_F(SiteTest, HostsAreAddedUp) {
   EXPECT_THAT(
       text, HasSubstr(fmt::format("web-00.example 6 {} 22.5 MiB", witnesses)));
   EXPECT_THAT(text, HasSubstr("web-22.example 5 "));
+}
+
+TEST_F(SiteTest, HostsThatWantAttentionComeFirstAndSayWhy) {
+  data_.AddReports(1'000);
+  const std::string text = Text("/hosts");
+  EXPECT_THAT(text, HasSubstr("silent 25"));
+  EXPECT_THAT(text, HasSubstr("trouble 90"));
+  EXPECT_THAT(text, HasSubstr("fine 885"));
+  EXPECT_THAT(text, HasSubstr("said nothing for a day"));
+  EXPECT_THAT(text, HasSubstr("1–50 of 1,000"));
+  EXPECT_LT(text.find("web-0007.example silent"),
+            text.find("web-0003.example trouble"));
+  EXPECT_THAT(Text("/hosts?page=20"), HasSubstr("951–1,000 of 1,000"));
+  EXPECT_EQ(LinkOf("/hosts?health=trouble&q=web", "next"),
+            "/hosts?q=web&health=trouble&page=2");
+
+  const std::string trouble = Text("/hosts?health=trouble&q=web-0005");
+  EXPECT_THAT(trouble, HasSubstr("web-0005.example trouble no intel_pt event"));
+  EXPECT_THAT(trouble, HasSubstr("perf, off"));
+  EXPECT_THAT(trouble, HasSubstr("0.1.0 1 to send 320.0 MiB of 10.0 GiB 15 2"));
+  EXPECT_THAT(trouble, testing::Not(HasSubstr("web-0003")));
+  EXPECT_THAT(Text("/hosts?q=web-0003"),
+              HasSubstr("2 bundles are stuck: clew daemon status"));
+  EXPECT_THAT(Text("/hosts?q=web-0002"),
+              HasSubstr("last error, 2 h ago: upload-failed"));
+  EXPECT_THAT(Text("/hosts?q=nowhere"), HasSubstr("No host matches"));
+  EXPECT_THAT(Get("/metrics").body,
+              HasSubstr("\nclew_hosts_by_health{health=\"silent\"} 25\n"));
+  EXPECT_EQ(Get("/hosts?health=well").status, 400);
+  EXPECT_EQ(Get("/hosts?page=0").status, 400);
+}
+
+TEST_F(SiteTest, WhatAHostSaysOfItselfStaysText) {
+  for (const std::string& hostile : HostileTexts()) {
+    ASSERT_TRUE(data_.hosts->Put("web1", {.version = "0.1.0"}, kNow_s));
+    const auto plain = TokensOf(Get("/hosts").body).tags.size();
+    ASSERT_TRUE(data_.hosts->Put(
+        "web1", {.version = hostile, .state = hostile, .source = hostile},
+        kNow_s));
+    EXPECT_EQ(TokensOf(Get("/hosts").body).tags.size(), plain) << hostile;
+  }
 }
 
 TEST_F(SiteTest, ListsHavePages) {
