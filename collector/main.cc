@@ -59,6 +59,9 @@ sigset_t BlockSignals() {
   return signals;
 }
 
+// systemd gives the start so much longer.
+void ExtendStart() { sd_notify(0, "EXTEND_TIMEOUT_USEC=60000000"); }
+
 void Reload(Collector& collector, Log& log) {
   sd_notify(0, "RELOADING=1");
   if (const Status read = collector.Reload(); !read) {
@@ -98,7 +101,7 @@ Status Run(const std::string& config_file) {
   signal(SIGPIPE, SIG_IGN);
   CLEW_ASSIGN_OR_RETURN(config, ReadCollectorConfig(config_file));
   Log log(stderr, std::getenv("JOURNAL_STREAM") != nullptr, Steady_s);
-  CLEW_ASSIGN_OR_RETURN(collector, Collector::Start(config, log));
+  CLEW_ASSIGN_OR_RETURN(collector, Collector::Start(config, log, ExtendStart));
   log.Write(Log::Priority::kInfo, "ready",
             {{"version", CLEW_VERSION},
              {"port", fmt::to_string(collector->port())},
