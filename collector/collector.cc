@@ -284,6 +284,9 @@ Status Collector::Parts::StartServer() {
   options.insecure_loopback = config.insecure_loopback;
   options.threads_max = config.threads_max;
   options.streams_per_host_max = config.host_streams_max;
+  options.connections_max = config.connections_max;
+  options.connections_per_address_max = config.address_connections_max;
+  options.bytes_per_s_min = config.transfer_bytes_per_s_min;
   options.memory_bytes = config.memory_bytes_max;
   options.idle_s_max = config.idle_s_max;
   options.steady_s = Steady_s;

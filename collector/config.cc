@@ -46,7 +46,13 @@ Status ReadLimits(ConfigFile& file, CollectorConfig* config) {
       count("host_bundles_max", 1, 1024, &config->host_bundles_max));
   CLEW_RETURN_IF_ERROR(
       count("host_streams_max", 1, 64, &config->host_streams_max));
-  CLEW_RETURN_IF_ERROR(count("threads_max", 4, 1024, &config->threads_max));
+  CLEW_RETURN_IF_ERROR(count("threads_max", 8, 1024, &config->threads_max));
+  CLEW_RETURN_IF_ERROR(
+      count("connections_max", 16, 65536, &config->connections_max));
+  CLEW_RETURN_IF_ERROR(count("address_connections_max", 1, 65536,
+                             &config->address_connections_max));
+  CLEW_RETURN_IF_ERROR(
+      bytes("transfer_bytes_per_s_min", 0, &config->transfer_bytes_per_s_min));
   CLEW_RETURN_IF_ERROR(
       bytes("memory_bytes_max", 16 * kMega, &config->memory_bytes_max));
   CLEW_RETURN_IF_ERROR(seconds("idle_time_max", kYear, &config->idle_s_max));
@@ -100,9 +106,13 @@ const char* const kConfigHelp =
   bundle_bytes_max = 8G
   host_bundles_max = 8            begun and not committed, of one host
   host_streams_max = 4            transfers at once, of one host
-  threads_max = 32                calls at once
+  threads_max = 128               calls at once: half of them transfers, and a
+                                  quarter of each half for engineers alone
+  connections_max = 4096          at once; the unit's LimitNOFILE must be above
+  address_connections_max = 256   of one address; behind NAT that is all hosts
   memory_bytes_max = 64M          of the network's buffers
-  idle_time_max = 60              a transfer that stands still so long is ended
+  idle_time_max = 60              a transfer that stands still so long is ended,
+  transfer_bytes_per_s_min = 1K   and one that is slower than this over that time
   chunk_keep_time = 1d            of chunks that no bundle needs
   scrub_bytes_per_s = 8M          read from the store in the background, to find
                                   what the disk lost; 0: nothing
