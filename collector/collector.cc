@@ -71,6 +71,17 @@ bool IsTaken(const Error& error) {
   return error.sys_errno == EWOULDBLOCK || error.sys_errno == EADDRINUSE;
 }
 
+Status CheckWeb(const std::string& web) {
+  if (web.empty() || IsLoopback(web)) {
+    return {};
+  }
+  return InvalidArgument(
+      "web is {:?}: the page has neither login nor TLS, so only 127.0.0.1, "
+      "[::1] or localhost may be listened on; put a proxy with a login before "
+      "it and name it in web_names, or look through 'ssh -L'",
+      web);
+}
+
 // What `clew get` needs to reach this collector.
 std::string ClientOptionsFor(const CollectorConfig& config) {
   std::string options;
@@ -178,6 +189,7 @@ Status Collector::Parts::StartService() {
       Authenticator::Create(
           {.client_ca_file = config.client_ca,
            .tokens_file = config.tokens,
+           .denied_file = config.denied,
            .readers = {config.readers.begin(), config.readers.end()},
            .engineers = {config.engineers.begin(), config.engineers.end()},
            .trust_loopback = config.insecure_loopback}));
@@ -426,6 +438,7 @@ void Collector::Parts::StoreRead(const Result<Reconciled>& read) {
 }
 
 Status Collector::Parts::Start(const std::function<void()>& working) {
+  CLEW_RETURN_IF_ERROR(CheckWeb(config.web));
   CLEW_RETURN_IF_ERROR(Open());
   CLEW_RETURN_IF_ERROR(ReadWithoutCatalogue(working));
   CLEW_RETURN_IF_ERROR(StartClock());

@@ -14,6 +14,7 @@ Status ReadNetwork(ConfigFile& file, CollectorConfig* config) {
   CLEW_RETURN_IF_ERROR(file.Text("", "key", &config->key));
   CLEW_RETURN_IF_ERROR(file.Text("", "client_ca", &config->client_ca));
   CLEW_RETURN_IF_ERROR(file.Text("", "tokens", &config->tokens));
+  CLEW_RETURN_IF_ERROR(file.Text("", "denied", &config->denied));
   CLEW_RETURN_IF_ERROR(file.Words("", "readers", &config->readers));
   CLEW_RETURN_IF_ERROR(file.Words("", "engineers", &config->engineers));
   CLEW_RETURN_IF_ERROR(
@@ -91,13 +92,17 @@ const char* const kConfigHelp =
                                   name, or its common name
   tokens =                        file of lines HOST SHA256-OF-TOKEN, as
                                   'clew-collector token HOST' makes them
+  denied =                        file of certificates that count no more, a line
+                                  each: SHA-256 fingerprint, as 'openssl x509
+                                  -noout -fingerprint -sha256' prints it
   readers =                       hosts that see all bundles, "*" for all;
                                   others see their own
   engineers =                     hosts that see all bundles and may delete them
                                   ('clew delete') and have them read again
   insecure_loopback = no          yes: without TLS, on a loopback address only
   web = 127.0.0.1:7791            the web page, /metrics, /healthz; no login, so
-                                  put a proxy before it. Empty: none
+                                  only a loopback address; put a proxy before
+                                  it. Empty: none
   web_names =                     names by which browsers ask for the page
   address =                       HOST:PORT for the command lines on the page
   store_bytes_max = 100G          of chunks and lists

@@ -20,6 +20,7 @@ struct CollectorConfig {
   std::string key;
   std::string client_ca;
   std::string tokens;
+  std::string denied;
   std::vector<std::string> readers;
   std::vector<std::string> engineers;
   bool insecure_loopback = false;

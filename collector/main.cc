@@ -23,7 +23,7 @@ namespace {
 constexpr const char* kFooter = R"(
 Signals:
   SIGTERM  ends transfers, saves, exits
-  SIGHUP   reads tokens and client_ca again
+  SIGHUP   reads tokens, client_ca and denied again
 
 Examples:
   clew-collector                         as the unit runs it
