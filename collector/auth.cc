@@ -45,6 +45,19 @@ std::vector<std::string_view> WordsOf(std::string_view line) {
   return words;
 }
 
+// "AB:CD:..." or "abcd...".
+std::optional<transfer::Sha256::Value> FingerprintOf(std::string_view word) {
+  std::string digits;
+  for (const char c : word) {
+    if (c >= 'A' && c <= 'F') {
+      digits += static_cast<char>(c - 'A' + 'a');
+    } else if (c != ':') {
+      digits += c;
+    }
+  }
+  return transfer::FromHex(digits);
+}
+
 }  // namespace
 
 Result<Tokens> Tokens::Parse(std::string_view text, const std::string& file) {
@@ -86,6 +99,40 @@ std::optional<std::string> Tokens::HostOf(
     }
   }
   return found == nullptr ? std::nullopt : std::optional(found->host);
+}
+
+Result<DeniedCertificates> DeniedCertificates::Parse(std::string_view text,
+                                                     const std::string& file) {
+  DeniedCertificates denied;
+  for (size_t number = 1; !text.empty(); ++number) {
+    const size_t end = std::min(text.find('\n'), text.size());
+    const auto words = WordsOf(text.substr(0, end));
+    text.remove_prefix(std::min(end + 1, text.size()));
+    if (words.empty()) {
+      continue;
+    }
+    const auto fingerprint =
+        words.size() == 1 ? FingerprintOf(words[0]) : std::nullopt;
+    if (!fingerprint) {
+      return InvalidArgument(
+          "{}:{}: wanted the SHA-256 fingerprint of a certificate, as 'openssl "
+          "x509 -noout -fingerprint -sha256 -in FILE' prints it behind the "
+          "\"=\"",
+          file, number);
+    }
+    if (denied.fingerprints_.size() == kDeniedMax) {
+      return InvalidArgument("{}:{}: more than {} fingerprints", file, number,
+                             kDeniedMax);
+    }
+    denied.fingerprints_.insert(*fingerprint);
+  }
+  return denied;
+}
+
+bool DeniedCertificates::Has(const transfer::CertificateHolder& holder) const {
+  return std::ranges::any_of(holder.fingerprints, [&](const auto& each) {
+    return fingerprints_.contains(each);
+  });
 }
 
 Result<NewToken> MakeToken(const std::string& host) {
@@ -130,7 +177,15 @@ Status Authenticator::Reload() {
     CLEW_ASSIGN_OR_RETURN(read, Tokens::Parse(text, options_.tokens_file));
     tokens.emplace(std::move(read));
   }
+  DeniedCertificates denied;
+  if (!options_.denied_file.empty()) {
+    CLEW_ASSIGN_OR_RETURN(text, ReadText(options_.denied_file));
+    CLEW_ASSIGN_OR_RETURN(
+        read, DeniedCertificates::Parse(text, options_.denied_file));
+    denied = std::move(read);
+  }
   const std::lock_guard lock(mutex_);
+  denied_ = std::move(denied);
   authority_ = std::move(authority);
   tokens_ = std::move(tokens);
   return {};
@@ -147,9 +202,15 @@ Caller Authenticator::CallerOf(std::string host) const {
 Result<Caller> Authenticator::Identify(const Credentials& credentials) const {
   const std::lock_guard lock(mutex_);
   if (authority_ && !credentials.chain_pem_untrusted.empty()) {
-    CLEW_ASSIGN_OR_RETURN(host,
-                          authority_->HostOf(credentials.chain_pem_untrusted));
-    return CallerOf(host);
+    CLEW_ASSIGN_OR_RETURN(
+        holder, authority_->HolderOf(credentials.chain_pem_untrusted));
+    if (denied_.Has(holder)) {
+      return Unsupported(
+          "the certificate of host {:?} is denied by the collector's operator; "
+          "issue a new one with a new key",
+          holder.host);
+    }
+    return CallerOf(holder.host);
   }
   if (tokens_ && credentials.authorization_untrusted) {
     const std::string& value = *credentials.authorization_untrusted;

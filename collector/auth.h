@@ -46,6 +46,22 @@ class Tokens {
   std::vector<Token> tokens_;
 };
 
+// The file of denied certificates, one line a fingerprint, "#" begins a
+// comment: SHA-256 in hexadecimal, with or without colons, as
+// 'openssl x509 -fingerprint -sha256' prints it behind the "=". That of an
+// authority between denies all that it signed.
+class DeniedCertificates {
+ public:
+  static constexpr size_t kDeniedMax = 65536;
+  // kInvalidArgument: file and line.
+  [[nodiscard]] static Result<DeniedCertificates> Parse(
+      std::string_view text, const std::string& file);
+  bool Has(const transfer::CertificateHolder& holder) const;
+
+ private:
+  std::set<transfer::Sha256::Value> fingerprints_;
+};
+
 // A new random token and the line for the tokens file. kSystem.
 struct NewToken {
   std::string token;
@@ -63,6 +79,7 @@ class Authenticator {
   struct Options {
     std::string client_ca_file;     // empty: no certificates
     std::string tokens_file;        // empty: no tokens
+    std::string denied_file{};      // empty: no certificate is denied
     std::set<std::string> readers;  // hosts that see all bundles; "*": all do
     // Hosts that see, delete and check all bundles; "*" is nobody here.
     std::set<std::string> engineers{};
@@ -89,6 +106,7 @@ class Authenticator {
   mutable std::mutex mutex_;
   std::optional<transfer::CertificateAuthority> authority_;
   std::optional<Tokens> tokens_;
+  DeniedCertificates denied_;
 };
 
 }  // namespace clew::collector

@@ -81,42 +81,98 @@ Result<std::unique_ptr<BundleStore>> BundleStore::Open(FileSystem& files,
 
 Status BundleStore::Recover() {
   CLEW_RETURN_IF_ERROR(MakeDurableFolder(files_, BundlesFolder()));
-  CLEW_ASSIGN_OR_RETURN(chunks, ChunkStore::Open(files_, budget_,
-                                                 {.folder = options_.folder,
-                                                  .keep_s = options_.keep_s,
-                                                  .now_s = options_.now_s}));
+  CLEW_ASSIGN_OR_RETURN(chunks,
+                        ChunkStore::Open(files_, budget_,
+                                         {.folder = options_.folder,
+                                          .keep_s = options_.keep_s,
+                                          .now_s = options_.now_s,
+                                          .read_later = options_.read_later}));
   chunks_ = std::move(chunks);
   // A collector that was killed may have left names that are not durable.
   CLEW_RETURN_IF_ERROR(files_.SyncDirectory(BundlesFolder()));
+  if (options_.read_later) {
+    return {};
+  }
+  CLEW_RETURN_IF_ERROR(ReadAll([] { return true; }));
+  AllowRemovals();
+  return {};
+}
+
+// Chunks first: then no list asks for the file of each.
+Status BundleStore::ReadAll(const std::function<bool()>& go_on) {
+  CLEW_RETURN_IF_ERROR(chunks_->ReadAll(go_on));
   std::error_code error;
   fs::directory_iterator at(BundlesFolder(), error);
   for (; !error && at != fs::directory_iterator(); at.increment(error)) {
-    const std::string name = at->path().filename().string();
-    if (const Status read = RecoverList(name); !read) {
-      damaged_[name] = read.error().message;
+    if (!go_on()) {
+      return SystemError(ECANCELED, "the store is not read to its end");
     }
+    RecoverList(at->path().filename().string());
   }
   if (error) {
     return SystemError(error.value(),
                        fmt::format("cannot list {:?}", BundlesFolder()));
   }
+  chunks_->SetHoldersKnown();
+  const std::lock_guard lock(mutex_);
+  all_read_ = true;
   return {};
 }
 
-Status BundleStore::RecoverList(const std::string& name) {
+bool BundleStore::IsAllRead() const {
+  const std::lock_guard lock(mutex_);
+  return all_read_;
+}
+
+void BundleStore::AllowRemovals() {
+  CLEW_CHECK(IsAllRead(), "removals in a store that is not read");
+  const std::lock_guard lock(mutex_);
+  removals_allowed_ = true;
+}
+
+bool BundleStore::IsInIndex(const BundleId& id) const {
+  const std::lock_guard lock(mutex_);
+  return all_read_ || bundles_.contains(id);
+}
+
+void BundleStore::RecoverList(const std::string& name) {
   const auto id = IdOfListFile(name);
   if (!id) {
-    return InvalidArgument("{:?} is no file of a store",
-                           BundlesFolder() + "/" + name);
+    const std::lock_guard lock(mutex_);
+    damaged_[name] =
+        fmt::format("{:?} is no file of a store", BundlesFolder() + "/" + name);
+    return;
   }
-  CLEW_ASSIGN_OR_RETURN(stored, ReadStoredList(PathOf(*id), *id));
-  const FileList& list = stored.list;
-  std::vector<ChunkRef> chunks = list.Chunks();
+  if (!IsInIndex(*id)) {
+    auto stored = ReadStoredList(PathOf(*id), *id);  // others go on meanwhile
+    const std::lock_guard change(change_mutex_);
+    LearnLocked(*id, std::move(stored));
+  }
+}
+
+void BundleStore::Learn(const BundleId& id) {
+  if (!IsInIndex(id)) {
+    const std::lock_guard change(change_mutex_);
+    LearnLocked(id, ReadStoredList(PathOf(id), id));
+  }
+}
+
+// A commit that failed may have taken the list away since it was read.
+void BundleStore::LearnLocked(const BundleId& id, Result<StoredList> stored) {
+  if (IsInIndex(id) || !Exists(PathOf(id))) {
+    return;
+  }
+  if (!stored) {
+    const std::lock_guard lock(mutex_);
+    damaged_[ListName(id)] = stored.error().message;
+    ++version_;
+    return;
+  }
+  std::vector<ChunkRef> chunks = stored->list.Chunks();
   chunks_->HoldStored(chunks);
-  Add(list, std::move(chunks), stored.size_bytes);
-  budget_.TakeAnyway(stored.size_bytes);
-  SetListed(*id, stored.receipt.has_value());
-  return {};
+  Add(stored->list, std::move(chunks), stored->size_bytes);
+  budget_.TakeAnyway(stored->size_bytes);
+  SetListed(id, stored->receipt.has_value());
 }
 
 // Holds the chunks of a list that is not listed yet.
@@ -173,6 +229,9 @@ Status BundleStore::WriteList(const BundleId& id,
 Status BundleStore::Commit(const FileList& list, const Receipt& receipt) {
   const std::lock_guard change(change_mutex_);
   const BundleId& id = list.id();
+  if (!IsInIndex(id)) {
+    LearnLocked(id, ReadStoredList(PathOf(id), id));
+  }
   if (IsListed(id)) {
     return {};
   }
@@ -234,8 +293,37 @@ std::vector<StoredBundle> BundleStore::List() const {
   return listed;
 }
 
+Result<std::vector<BundleId>> BundleStore::WithPrefix(
+    std::string_view digits) const {
+  std::vector<BundleId> found;
+  if (IsAllRead()) {
+    const std::lock_guard lock(mutex_);
+    for (const auto& [id, bundle] : bundles_) {
+      if (bundle.listed && id.hex().starts_with(digits)) {
+        found.push_back(id);
+      }
+    }
+    return found;
+  }
+  std::error_code error;
+  fs::directory_iterator at(BundlesFolder(), error);
+  for (; !error && at != fs::directory_iterator(); at.increment(error)) {
+    const std::string name = at->path().filename().string();
+    const auto id = IdOfListFile(name);
+    if (id && name.starts_with(digits)) {
+      found.push_back(*id);
+    }
+  }
+  if (error) {
+    return SystemError(error.value(),
+                       fmt::format("cannot list {:?}", BundlesFolder()));
+  }
+  std::ranges::sort(found);
+  return found;
+}
+
 Result<StoredList> BundleStore::ReadStored(const BundleId& id) const {
-  if (!IsListed(id)) {
+  if (!IsListed(id) && (IsInIndex(id) || !Exists(PathOf(id)))) {
     return InvalidArgument("no bundle {}", id.hex());
   }
   return ReadStoredList(PathOf(id), id);
@@ -276,6 +364,7 @@ std::vector<BundleId> BundleStore::WithoutReceipt() const {
 }
 
 bool BundleStore::IsWhole(const BundleId& id) {
+  Learn(id);
   const auto list = ReadList(id);
   if (!list && IsListed(id) && IsDamage(list.error())) {
     SetListDamaged(id, list.error().message);
@@ -343,7 +432,20 @@ void BundleStore::SetScrubbed(int64_t wall_s) {
   last_scrub_s_ = wall_s;
 }
 
+Status BundleStore::CheckRemovable() const {
+  const std::lock_guard lock(mutex_);
+  if (removals_allowed_) {
+    return {};
+  }
+  return std::unexpected(
+      Error{ErrorCode::kSystem,
+            "the collector still reads its store after its start, and removes "
+            "nothing meanwhile; try again later",
+            EAGAIN});
+}
+
 Status BundleStore::Remove(const BundleId& id) {
+  CLEW_RETURN_IF_ERROR(CheckRemovable());
   const std::lock_guard change(change_mutex_);
   const bool known = [&] {
     const std::lock_guard lock(mutex_);
@@ -366,7 +468,7 @@ Status BundleStore::Remove(const BundleId& id) {
 }
 
 Result<size_t> BundleStore::Expire() {
-  if (!Damaged().empty()) {
+  if (!IsAllRead() || !Damaged().empty()) {
     return 0;
   }
   return chunks_->Expire();
@@ -416,6 +518,7 @@ Status BundleStore::Materialise(const BundleId& id, const std::string& out,
     return InvalidArgument("{:?} exists; remove it or choose another name",
                            out);
   }
+  Learn(id);
   CLEW_ASSIGN_OR_RETURN(list, ReadList(id));
   const std::vector<ChunkRef> chunks = list.Chunks();
   CLEW_RETURN_IF_ERROR(chunks_->Hold(chunks));

@@ -9,6 +9,7 @@
 #include <mutex>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "collector/chunk_store.h"
@@ -62,6 +63,8 @@ class BundleStore {
     uint64_t keep_s = ChunkStore::kKeepDay_s;
     std::function<uint64_t()> now_s;  // never goes back
     FileListLimits limits;
+    // Open leaves ReadAll and AllowRemovals to the caller.
+    bool read_later = false;
   };
 
   // Makes the folder where there is none, and recovers what a crash left.
@@ -72,6 +75,21 @@ class BundleStore {
   BundleStore(const BundleStore&) = delete;
   BundleStore& operator=(const BundleStore&) = delete;
   ~BundleStore();
+
+  // Reads every list and finds every chunk, while others use the store. Until
+  // it has succeeded, a bundle that is named is read when it is named;
+  // `List`, `WithoutReceipt`, what is damaged and `used_bytes` know what was
+  // read so far. `go_on` is asked often; where it
+  // says no, kSystem (ECANCELED). kSystem: a folder cannot be read; it may be
+  // called again. One thread at a time.
+  [[nodiscard]] Status ReadAll(const std::function<bool()>& go_on);
+  bool IsAllRead() const;
+  // Until then Remove refuses: whoever makes the catalogue say what the store
+  // has would bring back what was removed meanwhile. REQUIRES: IsAllRead().
+  void AllowRemovals();
+  // Reads the list of a bundle that ReadAll has not reached, so that what is
+  // damaged of it is known.
+  void Learn(const BundleId& id);
 
   ChunkStore& chunks() { return *chunks_; }
   uint64_t used_bytes() const { return budget_.used_bytes(); }
@@ -96,6 +114,10 @@ class BundleStore {
   bool IsWhole(const BundleId& id);
   // Ascending by id.
   std::vector<StoredBundle> List() const;
+  // Bundles whose id begins with these digits, ascending; also before all is
+  // read. kSystem.
+  [[nodiscard]] Result<std::vector<BundleId>> WithPrefix(
+      std::string_view digits) const;
   // kInvalidArgument: no such bundle.
   [[nodiscard]] Result<FileList> ReadList(const BundleId& id) const;
   // What is written for one job alone need not outlive a power cut.
@@ -110,10 +132,12 @@ class BundleStore {
                                    Sync sync = Sync::kEverything);
   // Removes a bundle and the chunks that no other bundle needs; those of a
   // damaged list stay for Expire. kInvalidArgument: no such bundle. kSystem:
-  // not made durable; try again.
+  // not made durable, or as CheckRemovable; try again.
   [[nodiscard]] Status Remove(const BundleId& id);
+  // kSystem (EAGAIN): before AllowRemovals.
+  [[nodiscard]] Status CheckRemovable() const;
   // Removes chunks that no bundle needs and nobody asked for lately; none while
-  // a list is damaged, since nobody knows what it needs.
+  // a list is damaged or not read, since nobody knows what it needs.
   [[nodiscard]] Result<size_t> Expire();
   // Reads every byte of every bundle. Bundles that come or go meanwhile may be
   // left out.
@@ -141,7 +165,12 @@ class BundleStore {
   };
 
   [[nodiscard]] Status Recover();
-  [[nodiscard]] Status RecoverList(const std::string& name);
+  // Puts the list of that file name in the index, or in damaged_, unless it is
+  // there or gone.
+  void RecoverList(const std::string& name);
+  // REQUIRES: change_mutex_ is held.
+  void LearnLocked(const BundleId& id, Result<StoredList> stored);
+  bool IsInIndex(const BundleId& id) const;  // or nothing else is on disk
   [[nodiscard]] Status TakeIn(const FileList& list, uint64_t list_bytes);
   // Its chunks are held.
   void Add(const FileList& list, std::vector<ChunkRef> chunks,
@@ -176,6 +205,8 @@ class BundleStore {
   std::map<BundleId, Bundle> bundles_;
   std::map<std::string, std::string> damaged_;
   uint64_t version_ = 0;  // of the two above
+  bool all_read_ = false;
+  bool removals_allowed_ = false;
   int64_t last_scrub_s_ = 0;
   // DamagedBundles() of these versions of chunks and bundles.
   mutable std::pair<uint64_t, uint64_t> damaged_versions_{UINT64_MAX,

@@ -10,6 +10,7 @@
 #include <system_error>
 #include <utility>
 
+#include "collector/chunk_claim.h"
 #include "common/check.h"
 #include "common/fd.h"
 
@@ -17,23 +18,6 @@ namespace clew::collector {
 namespace {
 
 namespace fs = std::filesystem;
-
-constexpr size_t kShardDigits = 2;
-
-// Names in a folder, ascending.
-Result<std::vector<std::string>> NamesIn(const std::string& folder) {
-  std::vector<std::string> names;
-  std::error_code error;
-  fs::directory_iterator at(folder, error);
-  for (; !error && at != fs::directory_iterator(); at.increment(error)) {
-    names.push_back(at->path().filename().string());
-  }
-  if (error) {
-    return SystemError(error.value(), fmt::format("cannot list {:?}", folder));
-  }
-  std::ranges::sort(names);
-  return names;
-}
 
 Status MakeFolder(FileSystem& files, const std::string& path) {
   std::error_code error;
@@ -73,19 +57,6 @@ void DropCached(const std::string& path) {
   }
 }
 
-// The size of a file that may be a chunk.
-std::optional<uint64_t> ChunkSize(const std::string& path) {
-  std::error_code error;
-  if (!fs::is_regular_file(fs::symlink_status(path, error))) {
-    return std::nullopt;
-  }
-  const uint64_t size_bytes = fs::file_size(path, error);
-  if (error || size_bytes == 0 || size_bytes > kChunkBytes) {
-    return std::nullopt;
-  }
-  return size_bytes;
-}
-
 }  // namespace
 
 // EUCLEAN and EBADMSG are what ext4 and XFS give for blocks that fail their
@@ -106,30 +77,6 @@ bool IsDamage(const Error& error) {
   }
 }
 
-// The right to rename or remove the file of one chunk.
-class ChunkStore::Claim {
- public:
-  Claim(ChunkStore& store, const ChunkId& chunk)
-      : store_(store), chunk_(chunk) {
-    std::unique_lock lock(store_.mutex_);
-    store_.claim_ended_.wait(
-        lock, [&] { return store_.claimed_.insert(chunk_).second; });
-  }
-  Claim(const Claim&) = delete;
-  Claim& operator=(const Claim&) = delete;
-  ~Claim() {
-    {
-      const std::lock_guard lock(store_.mutex_);
-      store_.claimed_.erase(chunk_);
-    }
-    store_.claim_ended_.notify_all();
-  }
-
- private:
-  ChunkStore& store_;
-  const ChunkId chunk_;
-};
-
 Result<std::unique_ptr<ChunkStore>> ChunkStore::Open(FileSystem& files,
                                                      DiskBudget& budget,
                                                      Options options) {
@@ -138,71 +85,6 @@ Result<std::unique_ptr<ChunkStore>> ChunkStore::Open(FileSystem& files,
       new ChunkStore(files, budget, std::move(options)));
   CLEW_RETURN_IF_ERROR(store->Recover());
   return store;
-}
-
-Status ChunkStore::Recover() {
-  const std::string& folder = options_.folder;
-  CLEW_RETURN_IF_ERROR(files_.RemoveAll(folder + "/incoming"));
-  CLEW_RETURN_IF_ERROR(files_.CreateDirectory(folder + "/incoming"));
-  CLEW_RETURN_IF_ERROR(MakeFolder(files_, folder + "/chunks"));
-  CLEW_RETURN_IF_ERROR(files_.SyncDirectory(folder));
-  CLEW_RETURN_IF_ERROR(files_.SyncDirectory(folder + "/chunks"));
-  CLEW_ASSIGN_OR_RETURN(names, NamesIn(folder + "/chunks"));
-  for (const std::string& name : names) {
-    CLEW_RETURN_IF_ERROR(RecoverShard(name));
-  }
-  return RecoverAside();
-}
-
-// A chunk that was healed is there under both names until this removes the
-// other one.
-Status ChunkStore::RecoverAside() {
-  const std::string folder = options_.folder + "/damaged";
-  if (!Exists(folder)) {
-    return {};
-  }
-  CLEW_ASSIGN_OR_RETURN(files, NamesIn(folder));
-  for (const std::string& file : files) {
-    const std::string path = fmt::format("{}/{}", folder, file);
-    const auto id = ChunkId::Parse(file);
-    const auto size_bytes = ChunkSize(path);
-    if (!id || !size_bytes) {
-      strangers_.push_back(path);
-    } else if (chunks_.contains(*id)) {
-      CLEW_RETURN_IF_ERROR(files_.RemoveAll(path));
-    } else {
-      chunks_[*id] = {.size_bytes = *size_bytes, .asked_s = options_.now_s()};
-      damaged_[*id] = fmt::format("{:?} was set aside", path);
-      budget_.TakeAnyway(*size_bytes);
-    }
-  }
-  return {};
-}
-
-Status ChunkStore::RecoverShard(const std::string& name) {
-  const std::string folder = options_.folder + "/chunks/" + name;
-  std::error_code error;
-  if (name.size() != kShardDigits ||
-      !fs::is_directory(fs::symlink_status(folder, error))) {
-    strangers_.push_back(folder);
-    return {};
-  }
-  // A collector that was killed may have left names that are not durable.
-  CLEW_RETURN_IF_ERROR(files_.SyncDirectory(folder));
-  shards_.insert(name);
-  CLEW_ASSIGN_OR_RETURN(files, NamesIn(folder));
-  for (const std::string& file : files) {
-    const std::string path = fmt::format("{}/{}", folder, file);
-    const auto id = ChunkId::Parse(file);
-    const auto size_bytes = ChunkSize(path);
-    if (!id || !size_bytes || !file.starts_with(name)) {
-      strangers_.push_back(path);
-      continue;
-    }
-    chunks_[*id] = {.size_bytes = *size_bytes, .asked_s = options_.now_s()};
-    budget_.TakeAnyway(*size_bytes);
-  }
-  return {};
 }
 
 std::string ChunkStore::PathOf(const ChunkId& chunk) const {
@@ -251,6 +133,7 @@ bool ChunkStore::IsTrusted(const ChunkId& chunk) const {
 }
 
 void ChunkStore::Verify(std::span<const ChunkRef> chunks) {
+  Learn(chunks);
   for (const ChunkRef& chunk : chunks) {
     const auto stored = StoredAs(chunk.id);
     if (stored && !IsDamaged(chunk.id) && !IsTrusted(chunk.id)) {
@@ -260,6 +143,7 @@ void ChunkStore::Verify(std::span<const ChunkRef> chunks) {
 }
 
 std::vector<ChunkRef> ChunkStore::Missing(std::span<const ChunkRef> chunks) {
+  Learn(chunks);
   const uint64_t now_s = options_.now_s();
   const std::lock_guard lock(mutex_);
   std::vector<ChunkRef> missing;
@@ -284,18 +168,6 @@ Result<ChunkUpload> ChunkStore::Begin(const ChunkRef& chunk) {
   return ChunkUpload(*this, chunk, NewIncomingPath());
 }
 
-Status ChunkStore::MakeShard(const std::string& name) {
-  const std::lock_guard lock(shards_mutex_);
-  if (shards_.contains(name)) {
-    return {};
-  }
-  const std::string chunks = options_.folder + "/chunks";
-  CLEW_RETURN_IF_ERROR(MakeFolder(files_, chunks + "/" + name));
-  CLEW_RETURN_IF_ERROR(files_.SyncDirectory(chunks));
-  shards_.insert(name);
-  return {};
-}
-
 Status ChunkStore::Rename(const ChunkRef& chunk, const std::string& path) {
   const std::string name = chunk.id.hex().substr(0, kShardDigits);
   CLEW_RETURN_IF_ERROR(MakeShard(name));
@@ -316,6 +188,7 @@ bool ChunkStore::AskFor(const ChunkId& chunk) {
 
 Status ChunkStore::Publish(const ChunkRef& chunk, const std::string& path) {
   const Claim claim(*this, chunk.id);
+  LearnClaimed(chunk.id);
   if (AskFor(chunk.id)) {
     (void)RemoveFile(path, chunk.size_bytes);  // another writer was first
     return {};
@@ -375,6 +248,7 @@ Result<std::vector<std::byte>> ChunkStore::Read(const ChunkRef& chunk) {
 Result<std::vector<std::byte>> ChunkStore::ReadOrSetAside(
     const ChunkRef& chunk) {
   const Claim claim(*this, chunk.id);
+  LearnClaimed(chunk.id);
   const auto stored = StoredAs(chunk.id);
   if (!stored || stored->size_bytes != chunk.size_bytes) {
     return CorruptInput("chunk {}: stored are {} bytes, wanted {}",
@@ -406,6 +280,10 @@ void ChunkStore::SetAside(const ChunkId& chunk, const std::string& why) {
     damaged_[chunk] = why;
     ++damage_version_;
   }
+  MoveAside(chunk);
+}
+
+void ChunkStore::MoveAside(const ChunkId& chunk) {
   // Where the disk cannot do it, the next start has the file under its name
   // again, and finds it damaged again.
   const std::string folder = options_.folder + "/damaged";
@@ -466,6 +344,7 @@ uint64_t ChunkStore::damage_version() const {
 }
 
 Status ChunkStore::Hold(std::span<const ChunkRef> chunks) {
+  Learn(chunks);
   std::unique_lock lock(mutex_);
   uint64_t missing = 0;
   std::optional<ChunkId> damaged;
@@ -496,29 +375,39 @@ Status ChunkStore::Hold(std::span<const ChunkRef> chunks) {
 }
 
 void ChunkStore::HoldStored(std::span<const ChunkRef> chunks) {
+  Learn(chunks);
   const uint64_t now_s = options_.now_s();
-  std::vector<std::pair<ChunkRef, uint64_t>> others;  // and their size on disk
+  std::vector<ChunkId> wrong;
   {
     const std::lock_guard lock(mutex_);
     for (const ChunkRef& chunk : chunks) {
       Entry& entry = chunks_[chunk.id];
       ++entry.holders;
       entry.asked_s = now_s;
-      if (entry.size_bytes != chunk.size_bytes) {
-        others.emplace_back(chunk, entry.size_bytes);
-        entry.size_bytes = chunk.size_bytes;
+      if (entry.size_bytes == chunk.size_bytes) {
+        continue;
+      }
+      budget_.Return(entry.size_bytes);
+      budget_.TakeAnyway(chunk.size_bytes);
+      const std::string why =
+          fmt::format("{:?}: {} bytes, wanted {}", PathOf(chunk.id),
+                      entry.size_bytes, chunk.size_bytes);
+      entry.size_bytes = chunk.size_bytes;
+      if (damaged_.try_emplace(chunk.id, why).second) {
+        ++damage_version_;
+        wrong.push_back(chunk.id);
       }
     }
   }
-  for (const auto& [chunk, found_bytes] : others) {
-    budget_.Return(found_bytes);
-    budget_.TakeAnyway(chunk.size_bytes);
-    const Claim claim(*this, chunk.id);
-    if (!IsDamaged(chunk.id)) {
-      SetAside(chunk.id,
-               fmt::format("{:?}: {} bytes, wanted {}", PathOf(chunk.id),
-                           found_bytes, chunk.size_bytes));
-    }
+  for (const ChunkId& chunk : wrong) {
+    SetAsideWrong(chunk);
+  }
+}
+
+void ChunkStore::SetAsideWrong(const ChunkId& chunk) {
+  const Claim claim(*this, chunk);
+  if (IsDamaged(chunk)) {  // and not healed meanwhile
+    MoveAside(chunk);
   }
 }
 
@@ -538,7 +427,8 @@ std::optional<ChunkStore::Place> ChunkStore::TakeOut(const ChunkId& chunk,
                                                      const RemovalRule& rule) {
   const std::lock_guard lock(mutex_);
   const auto at = chunks_.find(chunk);
-  if (at == chunks_.end() || at->second.holders > 0 || !rule(at->second)) {
+  if (!holders_known_ || at == chunks_.end() || at->second.holders > 0 ||
+      !rule(at->second)) {
     return std::nullopt;
   }
   Place place{.path = PathOf(chunk), .size_bytes = at->second.size_bytes};

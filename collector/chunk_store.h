@@ -102,6 +102,8 @@ class ChunkStore {
     std::string folder;
     uint64_t keep_s = kKeepDay_s;
     std::function<uint64_t()> now_s;  // never goes back
+    // Open leaves ReadAll and SetHoldersKnown to the caller.
+    bool read_later = false;
   };
 
   // Finds what is there; every name that it finds is durable afterwards. All
@@ -109,6 +111,13 @@ class ChunkStore {
   // durable; `files` and `budget` outlive the store.
   [[nodiscard]] static Result<std::unique_ptr<ChunkStore>> Open(
       FileSystem& files, DiskBudget& budget, Options options);
+  // Finds every chunk. Until then whoever names one finds it by its file, the
+  // budget counts what was found, and After and Unheld know no more.
+  // `go_on` is asked often; where it says no, kSystem (ECANCELED). kSystem: a
+  // folder cannot be read. After either it may be called again.
+  [[nodiscard]] Status ReadAll(const std::function<bool()>& go_on);
+  // Every list was read, so what nobody holds may go; nothing goes before.
+  void SetHoldersKnown();
 
   // Reads those of `chunks` that are here and that nobody has read or written
   // for kTrust_s: what is damaged is missing afterwards. To be asked before
@@ -157,7 +166,8 @@ class ChunkStore {
   std::map<ChunkId, std::string> Damaged() const;
   // Another number after every change of Damaged().
   uint64_t damage_version() const;
-  // Files below chunks/ that are no chunks; found by Open, left alone.
+  // Files below chunks/ that are no chunks; found by Open and ReadAll, left
+  // alone. REQUIRES: ReadAll does not run.
   const std::vector<std::string>& strangers() const { return strangers_; }
   std::string PathOf(const ChunkId& chunk) const;
   // For a file that is written and then renamed; another one each time.
@@ -172,14 +182,29 @@ class ChunkStore {
     std::optional<uint64_t> sound_s{};  // when its bytes were right
   };
   class Claim;
+  static constexpr size_t kShardDigits = 2;
   using RemovalRule = std::function<bool(const Entry&)>;
 
   ChunkStore(FileSystem& files, DiskBudget& budget, Options options)
-      : files_(files), budget_(budget), options_(std::move(options)) {}
+      : files_(files),
+        budget_(budget),
+        options_(std::move(options)),
+        holders_known_(!options_.read_later) {}
 
   [[nodiscard]] Status Recover();
-  [[nodiscard]] Status RecoverShard(const std::string& name);
+  [[nodiscard]] Status RecoverShard(const std::string& name,
+                                    const std::function<bool()>& go_on);
+  // False: the file is no chunk. REQUIRES: its shard is durable.
+  bool RecoverChunk(const std::string& shard, const std::string& file);
   [[nodiscard]] Status MakeShard(const std::string& name);
+  // The names in it are durable afterwards; nothing the second time.
+  [[nodiscard]] Status SyncShard(const std::string& name);
+  // Puts chunks in the index that are on disk and that ReadAll has not reached.
+  void Learn(std::span<const ChunkRef> chunks);
+  void Learn(const ChunkId& chunk);
+  // REQUIRES: claimed.
+  void LearnClaimed(const ChunkId& chunk);
+  bool IsInIndex(const ChunkId& chunk) const;  // or nothing else is on disk
   // Gives the synced file at `path` the name of `chunk`, unless another writer
   // did so before. On failure the file is gone or left to Recover.
   [[nodiscard]] Status Publish(const ChunkRef& chunk, const std::string& path);
@@ -210,6 +235,10 @@ class ChunkStore {
   // REQUIRES: claimed.
   void SetAside(const ChunkId& chunk, const std::string& why);
   [[nodiscard]] Status PutBack(const ChunkRef& chunk);
+  // Of what is marked. REQUIRES: claimed.
+  void MoveAside(const ChunkId& chunk);
+  // The file is not what a list needs, and a list counts more than a file.
+  void SetAsideWrong(const ChunkId& chunk);
   [[nodiscard]] Error DamageOf(const ChunkId& chunk) const;
   // With its size; nullopt: not in the index.
   std::optional<ChunkRef> StoredAs(const ChunkId& chunk) const;
@@ -231,6 +260,8 @@ class ChunkStore {
   uint64_t damage_version_ = 0;
   std::set<ChunkId> claimed_;  // names that one thread renames or removes
   uint64_t next_incoming_ = 0;
+  bool all_read_ = false;  // each chunk on disk is in chunks_
+  bool holders_known_;
 
   std::mutex shards_mutex_;       // held over I/O
   std::set<std::string> shards_;  // folders below chunks/, durable

@@ -28,6 +28,7 @@
 #include "collector/service_metrics.h"
 #include "collector/socket.h"
 #include "collector/start_notifier.h"
+#include "collector/store_reader.h"
 #include "collector/web/server.h"
 #include "common/file.h"
 #include "common/shell_quote.h"
@@ -37,6 +38,7 @@ namespace {
 
 constexpr std::chrono::seconds kHousekeepingPeriod{5};
 constexpr uint64_t kRetentionPeriod_s = 300;
+constexpr uint64_t kWorkingPeriod_s = 5;
 constexpr unsigned kGrace_s = 5;
 constexpr std::chrono::seconds kFreeAgain{5};
 constexpr std::chrono::milliseconds kFreeAgainPause{20};
@@ -62,12 +64,24 @@ BundleStore::Options StoreOptions(const CollectorConfig& config) {
           .budget_bytes = config.store_bytes_max,
           .keep_s = config.chunk_keep_s,
           .now_s = Steady_s,
-          .limits = {.bundle_bytes_max = config.bundle_bytes_max}};
+          .limits = {.bundle_bytes_max = config.bundle_bytes_max},
+          .read_later = false};
 }
 
 // Another process has the lock of the folder, or the port.
 bool IsTaken(const Error& error) {
   return error.sys_errno == EWOULDBLOCK || error.sys_errno == EADDRINUSE;
+}
+
+Status CheckWeb(const std::string& web) {
+  if (web.empty() || IsLoopback(web)) {
+    return {};
+  }
+  return InvalidArgument(
+      "web is {:?}: the page has neither login nor TLS, so only 127.0.0.1, "
+      "[::1] or localhost may be listened on; put a proxy with a login before "
+      "it and name it in web_names, or look through 'ssh -L'",
+      web);
 }
 
 // What `clew get` needs to reach this collector.
@@ -89,10 +103,10 @@ struct Storage {
   std::unique_ptr<ScheduleStore> schedules;
 };
 
-Result<Storage> OpenStorage(const CollectorConfig& config) {
+Result<Storage> OpenStorage(const CollectorConfig& config,
+                            const BundleStore::Options& options) {
   Storage storage;
-  CLEW_ASSIGN_OR_RETURN(
-      store, BundleStore::Open(PosixFileSystem(), StoreOptions(config)));
+  CLEW_ASSIGN_OR_RETURN(store, BundleStore::Open(PosixFileSystem(), options));
   CLEW_ASSIGN_OR_RETURN(catalogue,
                         Catalogue::Open(config.data + "/catalogue.sqlite"));
   CLEW_ASSIGN_OR_RETURN(
@@ -111,7 +125,12 @@ struct Collector::Parts {
   Parts(const CollectorConfig& used_config, Log& used_log)
       : config(used_config), log(used_log) {}
 
-  [[nodiscard]] Status Start();
+  [[nodiscard]] Status Start(const std::function<void()>& working);
+  [[nodiscard]] Status Open();
+  [[nodiscard]] Status ReadWithoutCatalogue(
+      const std::function<void()>& working);
+  void ReadBehind();
+  void StoreRead(const Result<Reconciled>& read);
   [[nodiscard]] Status StartClock();
   [[nodiscard]] Status StartService();
   [[nodiscard]] Status StartJobs();
@@ -135,6 +154,7 @@ struct Collector::Parts {
   std::unique_ptr<JobRunner> jobs;
   std::unique_ptr<Notifier> notifier;  // nullptr: nobody wants to know
   std::unique_ptr<Service> service;
+  std::unique_ptr<StoreReader> reader;
   std::unique_ptr<Scrubber> scrubber;
   std::unique_ptr<web::Server> web;
   std::unique_ptr<GrpcServer> server;
@@ -173,6 +193,7 @@ Status Collector::Parts::StartService() {
       Authenticator::Create(
           {.client_ca_file = config.client_ca,
            .tokens_file = config.tokens,
+           .denied_file = config.denied,
            .readers = {config.readers.begin(), config.readers.end()},
            .engineers = {config.engineers.begin(), config.engineers.end()},
            .trust_loopback = config.insecure_loopback}));
@@ -285,6 +306,9 @@ Status Collector::Parts::StartServer() {
   options.insecure_loopback = config.insecure_loopback;
   options.threads_max = config.threads_max;
   options.streams_per_host_max = config.host_streams_max;
+  options.connections_max = config.connections_max;
+  options.connections_per_address_max = config.address_connections_max;
+  options.bytes_per_s_min = config.transfer_bytes_per_s_min;
   options.memory_bytes = config.memory_bytes_max;
   options.idle_s_max = config.idle_s_max;
   options.steady_s = Steady_s;
@@ -296,7 +320,7 @@ Status Collector::Parts::StartServer() {
 }
 
 Status Collector::Parts::Retain() {
-  if (Steady_s() < retain_at_s) {
+  if (Steady_s() < retain_at_s || !storage.store->CheckRemovable()) {
     return {};
   }
   retain_at_s = Steady_s() + kRetentionPeriod_s;
@@ -359,23 +383,74 @@ Status Collector::Parts::WhenFree(const std::function<Status()>& take) {
   }
 }
 
-Status Collector::Parts::Start() {
-  CLEW_RETURN_IF_ERROR(WhenFree([this]() -> Status {
-    CLEW_ASSIGN_OR_RETURN(opened, OpenStorage(config));
+Status Collector::Parts::Open() {
+  BundleStore::Options options = StoreOptions(config);
+  options.read_later = true;
+  return WhenFree([&]() -> Status {
+    CLEW_ASSIGN_OR_RETURN(opened, OpenStorage(config, options));
     storage = std::move(opened);
     return {};
-  }));
-  CLEW_ASSIGN_OR_RETURN(
-      reconciled, Reconcile(*storage.store, *storage.catalogue, Wall_s()));
+  });
+}
+
+// The catalogue was lost, or never was: pages have nothing to show, and the
+// clock of the retention nothing to begin at.
+Status Collector::Parts::ReadWithoutCatalogue(
+    const std::function<void()>& working) {
+  CLEW_ASSIGN_OR_RETURN(latest, storage.catalogue->Bundles({.limit = 1}));
+  if (latest.total > 0) {
+    return {};
+  }
+  uint64_t told_s = Steady_s();
+  const auto go_on = [&] {
+    if (Steady_s() - told_s >= kWorkingPeriod_s) {
+      told_s = Steady_s();
+      working();
+    }
+    return true;
+  };
+  const auto read =
+      ReadStore(*storage.store, *storage.catalogue, Wall_s(), go_on);
+  CLEW_RETURN_IF_ERROR(read);
+  StoreRead(read);
+  return {};
+}
+
+void Collector::Parts::ReadBehind() {
+  if (storage.store->IsAllRead()) {
+    return;
+  }
+  reader = std::make_unique<StoreReader>(
+      StoreReader::Options{.now_s = Wall_s,
+                           .report =
+                               [this](const Result<Reconciled>& read) {
+                                 StoreRead(read);
+                                 jobs->Wake();
+                               }},
+      *storage.store, *storage.catalogue);
+}
+
+void Collector::Parts::StoreRead(const Result<Reconciled>& read) {
+  if (!read) {
+    log.WriteOnce(Log::Priority::kError, "not_read", read.error().message,
+                  {{"message", read.error().message}});
+    return;
+  }
   log.Write(Log::Priority::kInfo, "opened",
             {{"bundles", fmt::to_string(storage.store->List().size())},
              {"bytes", fmt::to_string(storage.store->used_bytes())},
-             {"rows_added", fmt::to_string(reconciled.added)},
-             {"rows_removed", fmt::to_string(reconciled.removed)}});
+             {"rows_added", fmt::to_string(read->added)},
+             {"rows_removed", fmt::to_string(read->removed)}});
   for (const auto& [name, why] : storage.store->Damaged()) {
     log.Write(Log::Priority::kError, "damaged",
               {{"list", name}, {"message", why}});
   }
+}
+
+Status Collector::Parts::Start(const std::function<void()>& working) {
+  CLEW_RETURN_IF_ERROR(CheckWeb(config.web));
+  CLEW_RETURN_IF_ERROR(Open());
+  CLEW_RETURN_IF_ERROR(ReadWithoutCatalogue(working));
   CLEW_RETURN_IF_ERROR(StartClock());
   CLEW_RETURN_IF_ERROR(StartJobs());
   CLEW_ASSIGN_OR_RETURN(started, StartNotifier(config, log));
@@ -387,6 +462,7 @@ Status Collector::Parts::Start() {
   StartScrubber();
   CLEW_RETURN_IF_ERROR(WhenFree([this] { return StartWeb(); }));
   CLEW_RETURN_IF_ERROR(WhenFree([this] { return StartServer(); }));
+  ReadBehind();
   housekeeper = std::thread([this] { KeepHouse(); });
   return {};
 }
@@ -395,10 +471,11 @@ Collector::Collector(std::unique_ptr<Parts> parts) : parts_(std::move(parts)) {}
 Collector::~Collector() { Stop(); }
 
 Result<std::unique_ptr<Collector>> Collector::Start(
-    const CollectorConfig& config, Log& log) {
+    const CollectorConfig& config, Log& log,
+    const std::function<void()>& working) {
   std::unique_ptr<Collector> collector(
       new Collector(std::make_unique<Parts>(config, log)));
-  CLEW_RETURN_IF_ERROR(collector->parts_->Start());
+  CLEW_RETURN_IF_ERROR(collector->parts_->Start(working));
   return collector;
 }
 
@@ -429,6 +506,9 @@ void Collector::Stop() {
   if (parts.housekeeper.joinable()) {
     parts.housekeeper.join();
   }
+  if (parts.reader != nullptr) {
+    parts.reader->Stop();
+  }
   if (parts.scrubber != nullptr) {
     parts.scrubber->Stop();
   }
@@ -454,7 +534,7 @@ void Collector::Stop() {
 }
 
 Status CheckStore(const CollectorConfig& config) {
-  CLEW_ASSIGN_OR_RETURN(storage, OpenStorage(config));
+  CLEW_ASSIGN_OR_RETURN(storage, OpenStorage(config, StoreOptions(config)));
   const StoreReport report = storage.store->Check();
   fmt::print(
       "{} bundles, {} bytes read, {} faults, {} chunks that no bundle "
@@ -476,7 +556,7 @@ Status RemoveBundle(const CollectorConfig& config, const std::string& id) {
     return InvalidArgument(
         "{:?} is no bundle's id, wanted 64 lower-case hexadecimal digits", id);
   }
-  CLEW_ASSIGN_OR_RETURN(storage, OpenStorage(config));
+  CLEW_ASSIGN_OR_RETURN(storage, OpenStorage(config, StoreOptions(config)));
   CLEW_RETURN_IF_ERROR(storage.store->Remove(*bundle));
   CLEW_RETURN_IF_ERROR(storage.schedules->Remove(*bundle));
   return storage.catalogue->Remove(*bundle);

@@ -2,6 +2,7 @@
 #define CLEW_COLLECTOR_COLLECTOR_H_
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 
@@ -14,9 +15,12 @@ namespace clew::collector {
 // All parts of a collector at work: store, catalogue, service, jobs, web page.
 class Collector {
  public:
-  // Recovers what a crash left, then takes calls. `log` must outlive it.
+  // Recovers what a crash left and takes calls; behind that it reads the whole
+  // store. Where the catalogue has no row, the store is read first: then
+  // `working` is called every few seconds. `log` must outlive it.
   [[nodiscard]] static Result<std::unique_ptr<Collector>> Start(
-      const CollectorConfig& config, Log& log);
+      const CollectorConfig& config, Log& log,
+      const std::function<void()>& working);
   Collector(const Collector&) = delete;
   Collector& operator=(const Collector&) = delete;
   ~Collector();  // stops

@@ -14,6 +14,7 @@ Status ReadNetwork(ConfigFile& file, CollectorConfig* config) {
   CLEW_RETURN_IF_ERROR(file.Text("", "key", &config->key));
   CLEW_RETURN_IF_ERROR(file.Text("", "client_ca", &config->client_ca));
   CLEW_RETURN_IF_ERROR(file.Text("", "tokens", &config->tokens));
+  CLEW_RETURN_IF_ERROR(file.Text("", "denied", &config->denied));
   CLEW_RETURN_IF_ERROR(file.Words("", "readers", &config->readers));
   CLEW_RETURN_IF_ERROR(file.Words("", "engineers", &config->engineers));
   CLEW_RETURN_IF_ERROR(
@@ -57,7 +58,13 @@ Status ReadLimits(ConfigFile& file, CollectorConfig* config) {
       count("host_bundles_max", 1, 1024, &config->host_bundles_max));
   CLEW_RETURN_IF_ERROR(
       count("host_streams_max", 1, 64, &config->host_streams_max));
-  CLEW_RETURN_IF_ERROR(count("threads_max", 4, 1024, &config->threads_max));
+  CLEW_RETURN_IF_ERROR(count("threads_max", 8, 1024, &config->threads_max));
+  CLEW_RETURN_IF_ERROR(
+      count("connections_max", 16, 65536, &config->connections_max));
+  CLEW_RETURN_IF_ERROR(count("address_connections_max", 1, 65536,
+                             &config->address_connections_max));
+  CLEW_RETURN_IF_ERROR(
+      bytes("transfer_bytes_per_s_min", 0, &config->transfer_bytes_per_s_min));
   CLEW_RETURN_IF_ERROR(
       bytes("memory_bytes_max", 16 * kMega, &config->memory_bytes_max));
   CLEW_RETURN_IF_ERROR(seconds("idle_time_max", kYear, &config->idle_s_max));
@@ -96,13 +103,17 @@ const char* const kConfigHelp =
                                   name, or its common name
   tokens =                        file of lines HOST SHA256-OF-TOKEN, as
                                   'clew-collector token HOST' makes them
+  denied =                        file of certificates that count no more, a line
+                                  each: SHA-256 fingerprint, as 'openssl x509
+                                  -noout -fingerprint -sha256' prints it
   readers =                       hosts that see all bundles, "*" for all;
                                   others see their own
   engineers =                     hosts that see all bundles and may delete them
                                   ('clew delete') and have them read again
   insecure_loopback = no          yes: without TLS, on a loopback address only
   web = 127.0.0.1:7791            the web page, /metrics, /healthz; no login, so
-                                  put a proxy before it. Empty: none
+                                  only a loopback address; put a proxy before
+                                  it. Empty: none
   web_names =                     names by which browsers ask for the page
   address =                       HOST:PORT for the command lines on the page
   web_url =                       https://clew.example.com, where people reach
@@ -122,9 +133,13 @@ const char* const kConfigHelp =
   bundle_bytes_max = 8G
   host_bundles_max = 8            begun and not committed, of one host
   host_streams_max = 4            transfers at once, of one host
-  threads_max = 32                calls at once
+  threads_max = 128               calls at once: half of them transfers, and a
+                                  quarter of each half for engineers alone
+  connections_max = 4096          at once; the unit's LimitNOFILE must be above
+  address_connections_max = 256   of one address; behind NAT that is all hosts
   memory_bytes_max = 64M          of the network's buffers
-  idle_time_max = 60              a transfer that stands still so long is ended
+  idle_time_max = 60              a transfer that stands still so long is ended,
+  transfer_bytes_per_s_min = 1K   and one that is slower than this over that time
   chunk_keep_time = 1d            of chunks that no bundle needs
   scrub_bytes_per_s = 8M          read from the store in the background, to find
                                   what the disk lost; 0: nothing

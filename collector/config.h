@@ -20,6 +20,7 @@ struct CollectorConfig {
   std::string key;
   std::string client_ca;
   std::string tokens;
+  std::string denied;
   std::vector<std::string> readers;
   std::vector<std::string> engineers;
   bool insecure_loopback = false;
@@ -41,9 +42,12 @@ struct CollectorConfig {
   uint64_t bundle_bytes_max = uint64_t{8} << 30;
   uint64_t host_bundles_max = 8;
   uint64_t host_streams_max = 4;
-  uint64_t threads_max = 32;
+  uint64_t threads_max = 128;
+  uint64_t connections_max = 4096;
+  uint64_t address_connections_max = 256;
   uint64_t memory_bytes_max = uint64_t{64} << 20;
   uint64_t idle_s_max = 60;
+  uint64_t transfer_bytes_per_s_min = 1024;
   uint64_t chunk_keep_s = 24 * 60 * 60;
   uint64_t scrub_bytes_per_s = uint64_t{8} << 20;  // 0: none
   uint64_t scrub_period_s = 7 * 24 * 60 * 60;

@@ -10,7 +10,8 @@
 #include <chrono>
 #include <utility>
 
-#include "collector/idle_calls.h"
+#include "collector/call_slots.h"
+#include "collector/connections.h"
 #include "collector/socket.h"
 #include "common/file.h"
 #include "proto/collector.grpc.pb.h"
@@ -27,6 +28,12 @@ constexpr const char* kAuthorizationKey = "authorization";
 constexpr int kKeepaliveMs = 30'000;
 constexpr int kPingIntervalMinMs = 5'000;
 constexpr std::chrono::milliseconds kShortCall{200};
+// TLS and the first frame of HTTP/2.
+constexpr int kHandshakeMsMax = 10'000;
+// A connection without a call.
+constexpr int kUnusedMsMax = 120'000;
+// Calls without a stream, of one host and at once, for each of its streams.
+constexpr size_t kShortCallsAStream = 4;
 
 std::optional<std::string> Metadata(const ServerContext& context,
                                     const char* key) {
@@ -86,6 +93,30 @@ grpc::Status ToGrpc(const Error& error, Code code) {
 
 }  // namespace
 
+namespace {
+
+CallLimits TransferLimits(const GrpcServer::Options& options) {
+  const size_t total = options.threads_max / 2;
+  return {.what = "transfers",
+          .host_max = options.streams_per_host_max,
+          .total_max = total,
+          .reserved = total / 4,
+          .idle_s_max = options.idle_s_max,
+          .bytes_per_s_min = options.bytes_per_s_min};
+}
+
+CallLimits ShortCallLimits(const GrpcServer::Options& options) {
+  const size_t total = options.threads_max / 2;
+  return {.what = "short calls",
+          .host_max = kShortCallsAStream * options.streams_per_host_max,
+          .total_max = total,
+          .reserved = total / 4,
+          .idle_s_max = 0,
+          .bytes_per_s_min = 0};
+}
+
+}  // namespace
+
 // One method a call of the protocol: who calls, the handler, the status.
 class Endpoint final : public pb::Collector::Service {
  public:
@@ -94,10 +125,14 @@ class Endpoint final : public pb::Collector::Service {
       : options_(options),
         service_(service),
         authenticator_(authenticator),
-        calls_(options.streams_per_host_max, options.idle_s_max,
-               options.steady_s) {}
+        transfers_(TransferLimits(options), options.steady_s),
+        short_calls_(ShortCallLimits(options), options.steady_s) {}
 
-  size_t transfers() const { return calls_.running(); }
+  size_t transfers() const { return transfers_.running(); }
+  // `peer` as ServerContext has it.
+  void TellIdentified(std::function<void(const std::string& peer)> identified) {
+    identified_ = std::move(identified);
+  }
 
   grpc::Status Hello(ServerContext* context, const pb::HelloRequest* request,
                      pb::HelloReply* reply) override {
@@ -153,14 +188,14 @@ class Endpoint final : public pb::Collector::Service {
       ServerContext* context,
       grpc::ServerReaderWriter<pb::PutAck, pb::PutPart>* stream) override {
     return Streaming(*context, "Put",
-                     [&](const Caller& caller, IdleCalls::Call& call) {
+                     [&](const Caller& caller, CallSlots::Call& call) {
                        return PutAll(caller, call, stream);
                      });
   }
   grpc::Status Get(ServerContext* context, const pb::GetRequest* request,
                    grpc::ServerWriter<pb::GetPart>* stream) override {
     return Streaming(*context, "Get",
-                     [&](const Caller& caller, IdleCalls::Call& call) {
+                     [&](const Caller& caller, CallSlots::Call& call) {
                        return GetAll(caller, call, *request, stream);
                      });
   }
@@ -192,6 +227,7 @@ class Endpoint final : public pb::Collector::Service {
           {grpc::StatusCode::UNAUTHENTICATED, pb::Refusal::REASON_IDENTITY});
       return caller;
     }
+    identified_(context.peer());
     if (std::string_view(call) != "Hello") {
       const auto spoken =
           service_.CheckProtocol(Metadata(context, kProtocolKey));
@@ -211,6 +247,10 @@ class Endpoint final : public pb::Collector::Service {
     if (!caller) {
       return status;
     }
+    const auto slot = short_calls_.Begin(*caller, [] {});
+    if (!slot) {
+      return Fail(context, call, caller->host, slot.error());
+    }
     auto done = handler(*caller);
     if (!done) {
       return Fail(context, call, caller->host, done.error());
@@ -227,13 +267,9 @@ class Endpoint final : public pb::Collector::Service {
     if (!caller) {
       return status;
     }
-    auto call = calls_.Begin(caller->host, [&context] { context.TryCancel(); });
+    auto call = transfers_.Begin(*caller, [&context] { context.TryCancel(); });
     if (!call) {
-      return Fail(context, name, caller->host,
-                  TryLater("host {:?} has {} transfers at work, "
-                           "the limit; try again when one ends",
-                           caller->host, options_.streams_per_host_max)
-                      .error());
+      return Fail(context, name, caller->host, call.error());
     }
     if (const clew::Status done = handler(*caller, *call); !done) {
       return Fail(context, name, caller->host, done.error());
@@ -242,12 +278,12 @@ class Endpoint final : public pb::Collector::Service {
   }
 
   clew::Status PutAll(
-      const Caller& caller, IdleCalls::Call& call,
+      const Caller& caller, CallSlots::Call& call,
       grpc::ServerReaderWriter<pb::PutAck, pb::PutPart>* stream) {
     collector::Service::PutSession session(service_, caller);
     pb::PutPart part;
     while (stream->Read(&part)) {
-      call.Moved();
+      call.Moved(part.data().size());
       CLEW_ASSIGN_OR_RETURN(ack, session.Put(part));
       if (ack && !stream->Write(*ack)) {
         break;  // nobody is there any more
@@ -256,7 +292,7 @@ class Endpoint final : public pb::Collector::Service {
     return {};
   }
 
-  clew::Status GetAll(const Caller& caller, IdleCalls::Call& call,
+  clew::Status GetAll(const Caller& caller, CallSlots::Call& call,
                       const pb::GetRequest& request,
                       grpc::ServerWriter<pb::GetPart>* stream) {
     CLEW_ASSIGN_OR_RETURN(session, service_.Get(caller, request));
@@ -266,14 +302,16 @@ class Endpoint final : public pb::Collector::Service {
       if (!more || !stream->Write(part)) {
         return {};
       }
-      call.Moved();
+      call.Moved(part.ByteSizeLong());
     }
   }
 
   const GrpcServer::Options options_;
   collector::Service& service_;
   const Authenticator& authenticator_;
-  IdleCalls calls_;
+  CallSlots transfers_;
+  CallSlots short_calls_;
+  std::function<void(const std::string& peer)> identified_;
 };
 
 namespace {
@@ -318,19 +356,13 @@ Result<std::shared_ptr<grpc::ServerCredentials>> MakeCredentials(
   return TlsServerCredentials(tls);
 }
 
-// gRPC tells no reason, so this asks for the port once more.
-Error WhyNotListening(const std::string& listen) {
-  const auto address = ParseAddress("listen", listen);
-  if (!address) {
-    return address.error();
+// "localhost" is what gRPC's clients say, too.
+Result<Fd> Listen(const std::string& listen) {
+  CLEW_ASSIGN_OR_RETURN(address, ParseAddress("listen", listen));
+  if (address.host == "localhost") {
+    address.host = "127.0.0.1";
   }
-  const auto tried = ListenOn(*address);
-  if (!tried && tried.error().code == ErrorCode::kSystem) {
-    return tried.error();
-  }
-  // Free by now, or a name.
-  return SystemError(EADDRINUSE, fmt::format("cannot listen on {:?}", listen))
-      .error();
+  return ListenOn(address);
 }
 
 void SetLimits(const GrpcServer::Options& options,
@@ -348,7 +380,9 @@ void SetLimits(const GrpcServer::Options& options,
   builder->AddChannelArgument(
       GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS,
       kPingIntervalMinMs);
-  builder->AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);
+  builder->AddChannelArgument(GRPC_ARG_SERVER_HANDSHAKE_TIMEOUT_MS,
+                              kHandshakeMsMax);
+  builder->AddChannelArgument(GRPC_ARG_MAX_CONNECTION_IDLE_MS, kUnusedMsMax);
 }
 
 }  // namespace
@@ -358,8 +392,10 @@ struct GrpcServer::Parts {
         const Authenticator& authenticator)
       : endpoint(options, service, authenticator) {}
   Endpoint endpoint;
+  std::unique_ptr<grpc::experimental::ExternalConnectionAcceptor> acceptor;
   std::unique_ptr<grpc::Server> server;
-  int port = 0;
+  std::unique_ptr<Connections> connections;  // ends before what it gives to
+  uint16_t port = 0;
 };
 
 bool IsLoopback(const std::string& address) {
@@ -379,21 +415,41 @@ Result<std::unique_ptr<GrpcServer>> GrpcServer::Start(
   auto parts = std::make_unique<Parts>(options, service, authenticator);
   grpc::ServerBuilder builder;
   SetLimits(options, &builder);
-  builder.AddListeningPort(options.listen, credentials, &parts->port);
+  CLEW_ASSIGN_OR_RETURN(listening, Listen(options.listen));
+  CLEW_ASSIGN_OR_RETURN(port, PortOf(listening));
+  parts->port = port;
+  parts->acceptor = builder.experimental().AddExternalConnectionAcceptor(
+      grpc::ServerBuilder::experimental_type::ExternalConnectionType::FROM_FD,
+      credentials);
   builder.RegisterService(&parts->endpoint);
+  parts->endpoint.TellIdentified([at = parts.get()](const std::string& peer) {
+    at->connections->Identified(peer);
+  });
   parts->server = builder.BuildAndStart();
-  if (parts->server == nullptr || parts->port == 0) {
-    return std::unexpected(WhyNotListening(options.listen));
+  if (parts->server == nullptr) {
+    return SystemError(EIO,
+                       fmt::format("cannot serve on {:?}", options.listen));
   }
+  const auto take = [acceptor = parts->acceptor.get()](Fd fd) {
+    grpc::experimental::ExternalConnectionAcceptor::NewConnectionParameters to;
+    to.fd = fd.Release();
+    acceptor->HandleNewConnection(&to);
+  };
+  CLEW_ASSIGN_OR_RETURN(
+      connections,
+      Connections::Start(std::move(listening),
+                         {.total_max = options.connections_max,
+                          .address_max = options.connections_per_address_max},
+                         take));
+  parts->connections = std::move(connections);
   return std::unique_ptr<GrpcServer>(new GrpcServer(std::move(parts)));
 }
 
-uint16_t GrpcServer::port() const {
-  return static_cast<uint16_t>(parts_->port);
-}
+uint16_t GrpcServer::port() const { return parts_->port; }
 
 void GrpcServer::Stop(unsigned grace_s) {
   if (parts_->server != nullptr) {
+    parts_->connections->Stop();
     // gRPC waits for idle connections, too: no longer than short calls need.
     const auto grace = parts_->endpoint.transfers() > 0
                            ? std::chrono::milliseconds(grace_s * 1000)

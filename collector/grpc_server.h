@@ -23,8 +23,9 @@ struct FailedCall {
 };
 
 // The service on the network. A stranger costs no more than the limits: calls
-// run in at most `threads_max` threads, buffers take at most `memory_bytes`,
-// and a call that streams and stands still is ended.
+// run in at most `threads_max` threads, shared out as CallSlots does, buffers
+// take at most `memory_bytes`, and connections are bounded as Connections does.
+// A connection on which nothing is said, or no call runs, is ended.
 class GrpcServer {
  public:
   struct Options {
@@ -35,13 +36,17 @@ class GrpcServer {
     unsigned reload_s = 10;
     // No TLS. Refused unless `listen` is a loopback address.
     bool insecure_loopback = false;
-    size_t threads_max = 32;
+    // Half of them are for transfers, a quarter of each half for engineers.
+    size_t threads_max = 128;
     size_t streams_per_host_max = 4;  // Put and Get at once
+    size_t connections_max = 4096;
+    size_t connections_per_address_max = 256;
     size_t streams_per_connection_max = 16;
     uint64_t memory_bytes = uint64_t{64} << 20;
     uint64_t message_bytes_max = uint64_t{3} << 20;
     uint64_t idle_s_max = 60;
-    std::function<uint64_t()> steady_s;             // never goes back
+    uint64_t bytes_per_s_min = 1024;     // of a transfer, over idle_s_max
+    std::function<uint64_t()> steady_s;  // never goes back
     std::function<void(const FailedCall&)> failed;  // from any thread
   };
 

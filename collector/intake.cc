@@ -1,6 +1,7 @@
 #include "collector/intake.h"
 
 #include <algorithm>
+#include <cerrno>
 #include <set>
 #include <string_view>
 #include <vector>
@@ -159,10 +160,17 @@ Result<NewBundle> Describe(ChunkStore& chunks, const FileList& list,
 }
 
 Result<Reconciled> Reconcile(BundleStore& store, Catalogue& catalogue,
-                             int64_t now_s) {
+                             int64_t now_s,
+                             const std::function<bool()>& go_on) {
+  // The rows first: a bundle that is committed meanwhile is in the list, too.
   CLEW_ASSIGN_OR_RETURN(rows, IdsIn(catalogue));
   Reconciled done;
   for (const StoredBundle& stored : store.List()) {
+    if (!go_on()) {
+      return SystemError(ECANCELED,
+                         "the catalogue does not say yet what the "
+                         "store has");
+    }
     if (rows.erase(stored.id) == 0) {
       CLEW_ASSIGN_OR_RETURN(bundle, DescribeStored(store, stored.id, now_s));
       CLEW_RETURN_IF_ERROR(catalogue.Add(bundle));

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <string>
 
 #include "collector/bundle_store.h"
@@ -32,9 +33,12 @@ struct Reconciled {
 // Makes the catalogue say what the store has, after a crash or when the
 // catalogue was lost: adds bundles without a row (those without a receipt as of
 // kHostNotKnown, until the host sends it again) and removes rows without a
-// bundle, but of one that is damaged.
-[[nodiscard]] Result<Reconciled> Reconcile(BundleStore& store,
-                                           Catalogue& catalogue, int64_t now_s);
+// bundle, but of one that is damaged. Bundles may be committed meanwhile, and
+// none removed. `go_on` is asked often; where it says no, kSystem (ECANCELED).
+// REQUIRES: store.IsAllRead().
+[[nodiscard]] Result<Reconciled> Reconcile(
+    BundleStore& store, Catalogue& catalogue, int64_t now_s,
+    const std::function<bool()>& go_on = [] { return true; });
 
 // Gives at most `most` bundles that were stored before there were receipts one
 // from their rows.

@@ -24,7 +24,7 @@ namespace {
 constexpr const char* kFooter = R"(
 Signals:
   SIGTERM  ends transfers, saves, exits
-  SIGHUP   reads tokens, client_ca and webhook_secret again
+  SIGHUP   reads tokens, client_ca, denied and webhook_secret again
 
 Examples:
   clew-collector                         as the unit runs it
@@ -60,6 +60,9 @@ sigset_t BlockSignals() {
   pthread_sigmask(SIG_BLOCK, &signals, nullptr);
   return signals;
 }
+
+// systemd gives the start so much longer.
+void ExtendStart() { sd_notify(0, "EXTEND_TIMEOUT_USEC=60000000"); }
 
 void Reload(Collector& collector, Log& log) {
   sd_notify(0, "RELOADING=1");
@@ -100,7 +103,7 @@ Status Run(const std::string& config_file) {
   signal(SIGPIPE, SIG_IGN);
   CLEW_ASSIGN_OR_RETURN(config, ReadCollectorConfig(config_file));
   Log log(stderr, std::getenv("JOURNAL_STREAM") != nullptr, Steady_s);
-  CLEW_ASSIGN_OR_RETURN(collector, Collector::Start(config, log));
+  CLEW_ASSIGN_OR_RETURN(collector, Collector::Start(config, log, ExtendStart));
   log.Write(Log::Priority::kInfo, "ready",
             {{"version", CLEW_VERSION},
              {"port", fmt::to_string(collector->port())},

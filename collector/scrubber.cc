@@ -12,7 +12,8 @@ namespace clew::collector {
 namespace {
 
 constexpr std::string_view kMagic = "clew scrub 1";
-constexpr double kLook_s = 60;  // whether the next walk is due
+constexpr double kLook_s = 60;      // whether the next walk is due
+constexpr double kReadPause_s = 1;  // until the store knows what it has
 constexpr int64_t kSavePeriod_s = 60;
 // What small chunks cost beside their bytes: a rate would let ten thousands of
 // them be opened in a second.
@@ -112,6 +113,11 @@ bool Scrubber::IsDue() const {
 }
 
 void Scrubber::Run() {
+  while (!store_.IsAllRead()) {
+    if (!Rest(kReadPause_s)) {
+      return;
+    }
+  }
   do {
     if (IsDue() && !Walk()) {
       return;

@@ -60,19 +60,17 @@ Result<BundleId> Service::Find(const Caller& caller,
         "digits; 'clew list' prints them",
         prefix.substr(0, kPrefixDigitsMax), kPrefixDigitsMin, kPrefixDigitsMax);
   }
+  CLEW_ASSIGN_OR_RETURN(ids, store_.WithPrefix(prefix));
   std::optional<BundleId> found;
-  for (const StoredBundle& bundle : store_.List()) {
-    if (!bundle.id.hex().starts_with(prefix)) {
-      continue;
-    }
-    CLEW_ASSIGN_OR_RETURN(visible, MaySee(caller, bundle.id));
+  for (const BundleId& id : ids) {
+    CLEW_ASSIGN_OR_RETURN(visible, MaySee(caller, id));
     if (visible && found) {
       return InvalidArgument(
           "several bundles have ids that begin with {}; give more digits",
           prefix);
     }
     if (visible) {
-      found = bundle.id;
+      found = id;
     }
   }
   if (!found) {
@@ -88,6 +86,7 @@ Result<BundleId> Service::Find(const Caller& caller,
 Result<Service::GetSession> Service::Get(const Caller& caller,
                                          const pb::GetRequest& request) {
   CLEW_ASSIGN_OR_RETURN(id, Find(caller, request.id()));
+  store_.Learn(id);
   CLEW_ASSIGN_OR_RETURN(list, store_.ReadList(id));
   const size_t chunks = InOrder(list).size();
   if (request.first_chunk() > chunks) {

@@ -30,6 +30,7 @@ Result<pb::DeleteReply> Service::Delete(const Caller& caller,
     CLEW_ASSIGN_OR_RETURN(found, Find(caller, request.id()));
     id = found;
   }
+  CLEW_RETURN_IF_ERROR(store_.CheckRemovable());
   CLEW_RETURN_IF_ERROR(catalogue_.Remove(*id));
   CLEW_RETURN_IF_ERROR(store_.Remove(*id));
   CLEW_RETURN_IF_ERROR(schedules_.Remove(*id));

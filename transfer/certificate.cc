@@ -89,6 +89,23 @@ Status CheckTimes(X509* cert, const std::string& what) {
   return {};
 }
 
+// Of the chain that was verified.
+std::vector<Sha256::Value> FingerprintsOf(X509_STORE_CTX* context) {
+  std::vector<Sha256::Value> found;
+  STACK_OF(X509)* chain = X509_STORE_CTX_get0_chain(context);
+  for (int i = 0; i < sk_X509_num(chain); ++i) {
+    Sha256::Value digest{};
+    unsigned size = 0;
+    CLEW_CHECK(X509_digest(sk_X509_value(chain, i), EVP_sha256(),
+                           reinterpret_cast<unsigned char*>(digest.data()),
+                           &size) == 1 &&
+                   size == digest.size(),
+               "no digest of a certificate");
+    found.push_back(digest);
+  }
+  return found;
+}
+
 }  // namespace
 
 bool IsHostName(std::string_view name) {
@@ -147,7 +164,7 @@ Result<CertificateAuthority> CertificateAuthority::Parse(
   return CertificateAuthority(std::move(store));
 }
 
-Result<std::string> CertificateAuthority::HostOf(
+Result<CertificateHolder> CertificateAuthority::HolderOf(
     std::string_view chain_pem_untrusted) const {
   const auto chain = CertsIn(chain_pem_untrusted, kChainMax);
   if (chain.empty()) {
@@ -178,7 +195,8 @@ Result<std::string> CertificateAuthority::HostOf(
     return Unsupported("{}: wanted a DNS name or common name of [A-Za-z0-9._-]",
                        what);
   }
-  return host;
+  return CertificateHolder{.host = std::move(host),
+                           .fingerprints = FingerprintsOf(context.get())};
 }
 
 }  // namespace clew::transfer

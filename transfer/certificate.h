@@ -4,8 +4,10 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "common/result.h"
+#include "transfer/sha256.h"
 
 namespace clew::transfer {
 
@@ -17,6 +19,13 @@ namespace clew::transfer {
                                   const std::string& key_pem,
                                   const std::string& key_file);
 
+struct CertificateHolder {
+  std::string host;
+  // SHA-256 of each certificate from its own to the authority's, as
+  // 'openssl x509 -fingerprint -sha256' prints it.
+  std::vector<Sha256::Value> fingerprints;
+};
+
 // Whose signature on a client's certificate counts. Immutable; thread-safe.
 class CertificateAuthority {
  public:
@@ -27,11 +36,11 @@ class CertificateAuthority {
   CertificateAuthority& operator=(CertificateAuthority&& other) noexcept;
   ~CertificateAuthority();
 
-  // The host that a certificate was issued for: its first DNS name, or else its
-  // common name. `chain_pem_untrusted` has it first, then those between it and
-  // the authority. kUnsupported: not signed by the authority, expired, not for
+  // Whose certificate it is: its first DNS name, or else its common name.
+  // `chain_pem_untrusted` has it first, then those between it and the
+  // authority. kUnsupported: not signed by the authority, expired, not for
   // clients, without a name of [A-Za-z0-9._-]; says what to do.
-  [[nodiscard]] Result<std::string> HostOf(
+  [[nodiscard]] Result<CertificateHolder> HolderOf(
       std::string_view chain_pem_untrusted) const;
 
  private:

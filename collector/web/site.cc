@@ -375,6 +375,10 @@ Result<Response> Site::Metrics() {
   metrics.Gauge("clew_last_scrub_timestamp_seconds",
                 "End of the last walk through the whole store, 0: never.",
                 static_cast<double>(health.last_scrub_s));
+  gauge("clew_store_read",
+        "1: all of the store was read since the start; before that the bytes "
+        "and the damage are of what was read so far.",
+        store_.IsAllRead() ? 1 : 0);
   if (options_.store_limit_bytes != 0) {
     gauge("clew_store_limit_bytes", "Bytes that the store may take.",
           options_.store_limit_bytes);
@@ -411,9 +415,10 @@ std::string Site::HealthText() const {
   const StoreHealth health = store_.Health();
   const bool whole = health.damaged_chunks == 0 && health.damaged_bundles == 0;
   return fmt::format(
-      "{}\ndamaged_chunks {}\ndamaged_bundles {}\nlast_scrub_s {}\n",
+      "{}\ndamaged_chunks {}\ndamaged_bundles {}\nlast_scrub_s {}\n"
+      "store_read {}\n",
       whole ? "ok" : "damaged", health.damaged_chunks, health.damaged_bundles,
-      health.last_scrub_s);
+      health.last_scrub_s, store_.IsAllRead() ? 1 : 0);
 }
 
 Response Site::Health() const {

@@ -1,6 +1,5 @@
 // Goal: only who has a token or a certificate of ours is somebody, and who is
-// refused learns why; what a stranger may cost has its limits; a log that
-// repeats is short.
+// refused learns why; a log that repeats is short.
 // Method: pairs of input and outcome. Certificates are in
 // tests/transfer/tls_test.cc.
 
@@ -9,12 +8,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <chrono>
 #include <cstdio>
 #include <fstream>
-#include <future>
 
-#include "collector/idle_calls.h"
 #include "tests/collector/samples.h"
 
 namespace clew::collector {
@@ -144,37 +140,6 @@ TEST(AuthenticatorTest, LoopbackIsTrustedOnlyWithoutTokensAndTls) {
   ASSERT_TRUE((*made)->Identify({}).has_value());
   EXPECT_EQ((*made)->Identify({})->host, "localhost");
   EXPECT_FALSE((*made)->Identify(kNothing).has_value());
-}
-
-TEST(IdleCallsTest, AHostHasSoManyCallsAtOnce) {
-  IdleCalls calls(2, 100, [] { return uint64_t{0}; });
-  auto one = calls.Begin("web1", [] {});
-  auto two = calls.Begin("web1", [] {});
-  EXPECT_TRUE(one.has_value() && two.has_value());
-  EXPECT_FALSE(calls.Begin("web1", [] {}).has_value());
-  EXPECT_TRUE(calls.Begin("web2", [] {}).has_value());
-  one.reset();
-  EXPECT_TRUE(calls.Begin("web1", [] {}).has_value());
-}
-
-TEST(IdleCallsTest, ACallThatStandsStillIsEnded) {
-  std::atomic<uint64_t> now_s = 0;
-  IdleCalls calls(2, 10, [&] { return now_s.load(); });
-  std::promise<void> ended;
-  std::atomic<bool> told = false;
-  std::atomic<bool> other_ended = false;
-  const auto idle = calls.Begin("web1", [&] {
-    if (!told.exchange(true)) {
-      ended.set_value();
-    }
-  });
-  auto busy = calls.Begin("web1", [&] { other_ended = true; });
-  now_s = 9;
-  busy->Moved();
-  now_s = 10;
-  EXPECT_EQ(ended.get_future().wait_for(std::chrono::seconds(20)),
-            std::future_status::ready);
-  EXPECT_FALSE(other_ended);
 }
 
 }  // namespace

@@ -7,7 +7,9 @@
 // the power is cut.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <functional>
+#include <iterator>
 #include <set>
 
 #include "common/digest.h"
@@ -206,6 +208,32 @@ TEST_F(PowerCutTest, KilledRestartedAndThenCut) {
     }
     LookAtEveryOutcome(files, told, false);
   });
+}
+
+// The same where nothing is read at the start, and each name when it is asked
+// for.
+TEST_F(PowerCutTest, KilledRestartedUnreadAndThenCut) {
+  CutEverywhere(
+      [&](PowerCutFiles& files, const std::string& disk, const Told&, bool) {
+        files.Heal();
+        const uint64_t now_s = 3000;
+        BundleStore::Options options = StoreOptions(disk + "/data", &now_s);
+        options.read_later = true;
+        auto store = BundleStore::Open(files, options);
+        ASSERT_TRUE(store.has_value()) << store.error().message;
+        Told told;
+        for (const Sample* sample : {&First(), &Second(), &Third()}) {
+          if ((*store)->IsWhole(sample->list.id())) {
+            told.there.insert(sample->list.id());
+          }
+          const auto wanted = sample->list.Chunks();
+          const auto missing = (*store)->chunks().Missing(wanted);
+          std::ranges::set_difference(
+              wanted, missing, std::inserter(told.chunks, told.chunks.end()));
+        }
+        ASSERT_TRUE(Commit(**store, Second(), told).has_value());
+        LookAtEveryOutcome(files, told, false);
+      });
 }
 
 }  // namespace

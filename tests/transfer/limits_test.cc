@@ -5,12 +5,16 @@
 #include <gmock/gmock.h>
 #include <grpcpp/grpcpp.h>
 #include <gtest/gtest.h>
+#include <netinet/in.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
 
 #include <chrono>
 #include <memory>
 #include <string>
 #include <vector>
 
+#include "common/fd.h"
 #include "proto/bundle.pb.h"
 #include "proto/collector.grpc.pb.h"
 #include "tests/collector/samples.h"
@@ -35,11 +39,11 @@ struct OpenPut {
 class LimitsTest : public testing::Test {
  protected:
   LimitsTest()
-      : collector_(
-            folder_.path(),
-            {"insecure_loopback = yes", "solvers = 0", "clew = /bin/false",
-             "disk_free_bytes_min = 0", "idle_time_max = 2",
-             "host_streams_max = 3", "threads_max = 8"}) {
+      : collector_(folder_.path(),
+                   {"insecure_loopback = yes", "solvers = 0",
+                    "clew = /bin/false", "disk_free_bytes_min = 0",
+                    "idle_time_max = 2", "host_streams_max = 3",
+                    "threads_max = 8", "address_connections_max = 100"}) {
     pb::Manifest manifest;
     manifest.set_format_version(1);
     collector::WriteFiles(folder_ / "bundle",
@@ -127,6 +131,39 @@ TEST_F(LimitsTest, TransfersBeyondTheHostsShareAreToldToComeAgain) {
     }
   }
   EXPECT_EQ(refused, 2);
+}
+
+TEST_F(LimitsTest, StrangersThatSayNothingTakeNoDescriptors) {
+  const rlimit few{.rlim_cur = 256, .rlim_max = 256};
+  ASSERT_TRUE(collector_.Start());
+  ASSERT_EQ(prlimit(collector_.pid(), RLIMIT_NOFILE, &few, nullptr), 0);
+  // A host that is known, of the same address, says nothing more.
+  const auto channel = grpc::CreateChannel(collector_.address(),
+                                           grpc::InsecureChannelCredentials());
+  grpc::ClientContext context;
+  pb::HelloRequest hello;
+  hello.set_protocol_min(1);
+  hello.set_protocol_max(1);
+  pb::HelloReply reply;
+  ASSERT_TRUE(
+      pb::Collector::NewStub(channel)->Hello(&context, hello, &reply).ok());
+  const auto from = Clock::now();
+  std::vector<Fd> strangers;
+  for (int i = 0; i < 500; ++i) {
+    auto& fd = strangers.emplace_back(socket(AF_INET, SOCK_STREAM, 0));
+    sockaddr_in to{};
+    to.sin_family = AF_INET;
+    to.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    to.sin_port = htons(collector_.port());
+    ASSERT_EQ(
+        connect(fd.get(), reinterpret_cast<const sockaddr*>(&to), sizeof to),
+        0);
+  }
+  const auto sent = Upload();
+  EXPECT_TRUE(sent.has_value()) << sent.error().message;
+  // Otherwise it waits until the first of them have had their time.
+  EXPECT_LT(Clock::now() - from, std::chrono::seconds(9));
+  EXPECT_EQ(channel->GetState(false), GRPC_CHANNEL_READY);
 }
 
 TEST_F(LimitsTest, ThreadsThatAreAllTakenDelayOthersAndNoMore) {

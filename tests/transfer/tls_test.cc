@@ -203,6 +203,74 @@ TEST_F(TlsTest, TokensAreReadAgainOnSighup) {
   ExpectUndisturbed();
 }
 
+TEST_F(TlsTest, ADeniedCertificateIsRefusedFromTheNextCallOn) {
+  ca_.Issue("web6", "web6", kForClients);
+  std::ofstream(collector_.config_file(), std::ios::app)
+      << "denied = " << (folder_ / "denied") << "\n";
+  std::ofstream(folder_ / "denied") << "# none yet\n";
+  ASSERT_TRUE(collector_.Start());
+  ASSERT_TRUE(Upload(WithCert("web6")).has_value());
+  // As openssl prints it, behind the "=".
+  ASSERT_EQ(std::system(fmt::format("openssl x509 -noout -fingerprint -sha256 "
+                                    "-in {} | sed 's/.*=//' >{}",
+                                    folder_ / "web6.crt", folder_ / "denied")
+                            .c_str()),
+            0);
+  ASSERT_TRUE(Upload(WithCert("web6")).has_value()) << "not read yet";
+  collector_.Signal(SIGHUP);
+  bool denied = false;
+  for (int i = 0; i < 200 && !denied; ++i) {
+    denied = !Upload(WithCert("web6")).has_value();
+    std::this_thread::sleep_for(std::chrono::milliseconds(denied ? 0 : 20));
+  }
+  EXPECT_TRUE(denied);
+  EXPECT_THAT(Refused(WithCert("web6")).message,
+              HasSubstr("certificate of host \"web6\" is denied"));
+  ExpectUndisturbed();
+  // What makes no sense changes nothing.
+  std::ofstream(folder_ / "denied") << "web6\n";
+  collector_.Signal(SIGHUP);
+  for (int i = 0;
+       i < 200 && collector_.log().find("reload_failed") == std::string::npos;
+       ++i) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  }
+  EXPECT_THAT(collector_.log(), HasSubstr("denied:1: wanted the SHA-256"));
+  EXPECT_THAT(Refused(WithCert("web6")).message, HasSubstr("is denied"));
+}
+
+// Denying an authority between denies whom it signed.
+TEST_F(TlsTest, ADeniedAuthorityDeniesAllThatItSigned) {
+  std::ofstream(collector_.config_file(), std::ios::app)
+      << "denied = " << (folder_ / "denied") << "\n";
+  ASSERT_EQ(std::system(fmt::format("openssl x509 -outform DER -in {} | "
+                                    "sha256sum | cut -d' ' -f1 >{}",
+                                    ca_.cert(), folder_ / "denied")
+                            .c_str()),
+            0);
+  ASSERT_TRUE(collector_.Start());
+  EXPECT_THAT(Refused(WithCert("web1")).message, HasSubstr("is denied"));
+  EXPECT_TRUE(Upload(WithToken("web2")).has_value());
+}
+
+TEST_F(TlsTest, AWebPageThatOthersReachIsRefused) {
+  for (const std::string web : {"0.0.0.0:0", "[::]:0", "10.0.0.1:0", ":0"}) {
+    std::string lines;
+    {
+      std::ifstream file(collector_.config_file());
+      for (std::string line; std::getline(file, line);) {
+        lines += (line.starts_with("web =") ? "web = " + web : line) + "\n";
+      }
+    }
+    std::ofstream(collector_.config_file()) << lines;
+    EXPECT_FALSE(collector_.Start()) << web;
+    EXPECT_THAT(collector_.log(),
+                HasSubstr(fmt::format("web is \"{}\": the page has neither "
+                                      "login nor TLS",
+                                      web)));
+  }
+}
+
 TEST_F(TlsTest, CertificatesThatDoNotHoldAreRefused) {
   ca_.Issue("expired", "late", kForClients, -10, -2);
   ca_.Issue("early", "soon", kForClients, 1, 5);

@@ -398,7 +398,7 @@ TEST_F(SiteTest, ADamagedBundleIsNamedEverywhere) {
   EXPECT_EQ(Get("/healthz").status, 200);
   EXPECT_EQ(Get("/healthz").body,
             "damaged\ndamaged_chunks 1\ndamaged_bundles 1\n"
-            "last_scrub_s 1700000000\n");
+            "last_scrub_s 1700000000\nstore_read 1\n");
   EXPECT_THAT(Get("/metrics").body,
               AllOf(HasSubstr("\nclew_damaged_chunks 1\n"),
                     HasSubstr("\nclew_damaged_bundles 1\n"),
