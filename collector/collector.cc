@@ -26,6 +26,7 @@
 #include "collector/service.h"
 #include "collector/service_metrics.h"
 #include "collector/socket.h"
+#include "collector/start_notifier.h"
 #include "collector/web/server.h"
 #include "common/file.h"
 #include "common/shell_quote.h"
@@ -130,6 +131,7 @@ struct Collector::Parts {
   std::unique_ptr<DailyUsage> usage;
   std::unique_ptr<Authenticator> authenticator;
   std::unique_ptr<JobRunner> jobs;
+  std::unique_ptr<Notifier> notifier;  // nullptr: nobody wants to know
   std::unique_ptr<Service> service;
   std::unique_ptr<Scrubber> scrubber;
   std::unique_ptr<web::Server> web;
@@ -247,6 +249,10 @@ Status Collector::Parts::StartWeb() {
                                     AddServiceMetrics(*service, writer);
                                     if (jobs != nullptr) {
                                       AddJobMetrics(jobs->counts(), writer);
+                                    }
+                                    if (notifier != nullptr) {
+                                      AddNotifierMetrics(notifier->counts(),
+                                                         writer);
                                     }
                                   }));
   web = std::move(started);
@@ -368,6 +374,8 @@ Status Collector::Parts::Start() {
   }
   CLEW_RETURN_IF_ERROR(StartClock());
   CLEW_RETURN_IF_ERROR(StartJobs());
+  CLEW_ASSIGN_OR_RETURN(started, StartNotifier(config, log));
+  notifier = std::move(started);
   CLEW_RETURN_IF_ERROR(StartService());
   StartScrubber();
   CLEW_RETURN_IF_ERROR(WhenFree([this] { return StartWeb(); }));
@@ -392,7 +400,12 @@ uint16_t Collector::web_port() const {
   return parts_->web != nullptr ? parts_->web->port() : uint16_t{0};
 }
 
-Status Collector::Reload() { return parts_->authenticator->Reload(); }
+Status Collector::Reload() {
+  CLEW_RETURN_IF_ERROR(parts_->authenticator->Reload());
+  return parts_->notifier == nullptr
+             ? Status()
+             : ReloadSecret(parts_->config, *parts_->notifier);
+}
 
 void Collector::CheckAlive() const {
   (void)parts_->service->clients().bundles_in_flight();
@@ -420,6 +433,9 @@ void Collector::Stop() {
   }
   if (parts.jobs != nullptr) {
     parts.jobs->Stop();
+  }
+  if (parts.notifier != nullptr) {
+    parts.notifier->Stop();
   }
   if (parts.usage == nullptr) {
     return;
