@@ -80,7 +80,7 @@ Json ToJson(const Backtrace& backtrace, const Heading& heading) {
     threads.push_back(ToJson(thread));
   }
   return {{"signature", heading.signature},
-          {"signature_rules", decoder::kSignatureRules},
+          {"signature_rules", kSignatureRules},
           {"title", heading.title},
           {"program", backtrace.program.name},
           {"version", backtrace.program.build_id},

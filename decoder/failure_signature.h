@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <string>
 
+#include "common/bundle_facts.h"
 #include "decoder/backtrace.h"
 
 namespace clew::decoder {
@@ -38,7 +39,6 @@ namespace clew::decoder {
 // signature; one bug that is reached in two ways has two, as has a bug in two
 // builds that inline differently, in two of a stripped program whose failing
 // function was changed, or a bundle with and without its core dump.
-inline constexpr int kSignatureRules = 2;
 inline constexpr size_t kSignatureFrames = 8;
 inline constexpr size_t kHangFrames = 2;
 std::string SignatureText(const Backtrace& backtrace);
