@@ -80,7 +80,11 @@ Json ToJson(const Backtrace& backtrace, const Heading& heading) {
     threads.push_back(ToJson(thread));
   }
   return {{"signature", heading.signature},
+          {"signature_rules", kSignatureRules},
           {"title", heading.title},
+          {"program", backtrace.program.name},
+          {"version", backtrace.program.build_id},
+          {"message", backtrace.message},
           {"threads", std::move(threads)},
           {"notes", backtrace.notes}};
 }

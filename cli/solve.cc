@@ -8,6 +8,7 @@
 #include <string>
 
 #include "cli/bundle_recording.h"
+#include "cli/race_report.h"
 #include "cli/report.h"
 #include "cli/subcommands.h"
 #include "common/progress.h"
@@ -39,8 +40,55 @@ const char* GradeName(WitnessGrade grade) {
   return "none";
 }
 
-Json ToJson(const SolveArguments& arguments,
-            const symbolic::SolveReport& report) {
+using NamedRaces = std::vector<std::vector<NamedAccess>>;
+
+const char* KindName(AccessKind kind) {
+  switch (kind) {
+    case AccessKind::kRead:
+      return "read";
+    case AccessKind::kWrite:
+      return "write";
+    case AccessKind::kReadModifyWrite:
+      break;
+  }
+  return "read-modify-write";
+}
+
+Json ToJson(const NamedAccess& named) {
+  const Access& access = named.access.access;
+  return {{"thread", access.thread.as_int()},
+          {"kind", KindName(access.kind)},
+          {"function", named.function},
+          {"file", named.file},
+          {"line", named.line},
+          {"module", named.module},
+          {"offset", named.offset},
+          {"addr", access.addr.as_int()},
+          {"variable", named.variable},
+          {"bytes", access.size_bytes},
+          {"value", named.access.value}};
+}
+
+Json ToJson(const NamedRaces& races) {
+  Json json = Json::array();
+  for (const auto& race : races) {
+    Json accesses = Json::array();
+    for (const NamedAccess& access : race) {
+      accesses.push_back(ToJson(access));
+    }
+    json.push_back({{"accesses", std::move(accesses)}});
+  }
+  return json;
+}
+
+// What a search found, with the names of what it is about.
+struct Solved {
+  symbolic::SolveReport report;
+  NamedRaces races;
+};
+
+Json ToJson(const SolveArguments& arguments, const Solved& solved) {
+  const symbolic::SolveReport& report = solved.report;
   Json json;
   json["bundle"] = arguments.bundle;
   json["verdict"] = ToString(report.verdict);
@@ -95,6 +143,7 @@ Json ToJson(const SolveArguments& arguments,
     json["doubts"] = report.doubts;
     json["advice"] = report.advice;
   }
+  json["races"] = ToJson(solved.races);
   json["conflict"] = report.conflict;
   return json;
 }
@@ -195,8 +244,21 @@ void PrintUnknown(const SolveArguments& arguments,
   PrintLines("may help", report.advice);
 }
 
-void PrintText(const SolveArguments& arguments,
-               const symbolic::SolveReport& report) {
+// The one that comes first; --json has all.
+void PrintRace(const NamedRaces& races) {
+  if (races.empty()) {
+    return;
+  }
+  for (const NamedAccess& access : races.front()) {
+    fmt::print("  {:<17}thread {} {}, {:?} ({:?}:{})\n",
+               &access == races.front().data() ? "race" : "",
+               access.access.access.thread, Describe(access), access.function,
+               access.file, access.line);
+  }
+}
+
+void PrintText(const SolveArguments& arguments, const Solved& solved) {
+  const symbolic::SolveReport& report = solved.report;
   switch (report.verdict) {
     case symbolic::Verdict::kWitness:
       fmt::print("{}: witness found, {}\n", arguments.bundle,
@@ -220,6 +282,7 @@ void PrintText(const SolveArguments& arguments,
   if (report.verdict == symbolic::Verdict::kWitness) {
     PrintMemory(report.memory, arguments.verbose);
     PrintRegisters(report.registers);
+    PrintRace(solved.races);
     if (report.outputs_differing > 0) {
       fmt::print("  output           {} writes had other bytes than recorded\n",
                  report.outputs_differing);
@@ -241,7 +304,7 @@ int ExitCodeOf(const symbolic::SolveReport& report) {
   return kExitLimit;
 }
 
-Result<symbolic::SolveReport> SolveBundle(const SolveArguments& arguments) {
+Result<Solved> SolveBundle(const SolveArguments& arguments) {
   CLEW_ASSIGN_OR_RETURN(opened, OpenRecording(arguments.bundle));
   symbolic::SolveOptions options;
   options.time_limit_s = arguments.time_limit_s;
@@ -257,20 +320,21 @@ Result<symbolic::SolveReport> SolveBundle(const SolveArguments& arguments) {
     CLEW_RETURN_IF_ERROR(
         opened->bundle.WriteSchedule(PosixFileSystem(), report.schedule, {}));
   }
-  return std::move(report);
+  NamedRaces races = NameRaces(*opened, report.races);
+  return Solved{.report = std::move(report), .races = std::move(races)};
 }
 
 int RunSolve(const SolveArguments& arguments) {
-  const auto report = SolveBundle(arguments);
-  if (!report) {
-    return ReportError(report.error());
+  const auto solved = SolveBundle(arguments);
+  if (!solved) {
+    return ReportError(solved.error());
   }
   if (arguments.json) {
-    PrintJson(ToJson(arguments, *report));
+    PrintJson(ToJson(arguments, *solved));
   } else {
-    PrintText(arguments, *report);
+    PrintText(arguments, *solved);
   }
-  return ExitCodeOf(*report);
+  return ExitCodeOf(solved->report);
 }
 
 }  // namespace

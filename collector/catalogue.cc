@@ -34,7 +34,8 @@ Analysis AnalysisByKind(std::string_view failure, std::string_view command) {
       .signature = ToHex(transfer::Sha256Of(std::as_bytes(std::span(text)))),
       .title = fmt::format("{} in {} (no backtrace)", what,
                            program.empty() ? "unknown program" : program),
-      .backtraces = ""};
+      .backtraces = "",
+      .program = program};
 }
 
 Result<std::unique_ptr<Catalogue>> Catalogue::Open(const std::string& path) {

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "collector/chunk_store.h"
+#include "common/bundle_facts.h"
 #include "common/result.h"
 
 namespace clew::collector {
@@ -55,9 +56,12 @@ struct NewBundle {
 
 // What `clew backtrace` found in a bundle.
 struct Analysis {
-  std::string signature;   // 64 hexadecimal digits; equal: one group
-  std::string title;       // "SIGABRT in Deposit", for people
-  std::string backtraces;  // the JSON document, as printed; empty: none
+  std::string signature;        // 64 hexadecimal digits; equal: one group
+  std::string title;            // "SIGABRT in Deposit", for people
+  std::string backtraces;       // the JSON document, as printed; empty: none
+  int rules = kSignatureRules;  // what the signature goes by
+  std::string program{};        // base name; empty: not known
+  std::string version{};  // of the program, its build-id; empty: not known
 };
 
 // The program's name in a command line: the last component of its first word.
@@ -74,7 +78,10 @@ struct SolveOutcome {
   std::string grade{};  // "memory-exact", of a witness
   std::string why{};    // one line, where there is no witness
   double seconds = 0;
+  std::string races{};  // of a witness: a JSON array, as printed; empty: none
 };
+// Longer ones are left out.
+inline constexpr size_t kRacesBytesMax = size_t{64} << 10;
 
 struct BundleRow : NewBundle {
   BundleState state = BundleState::kStored;
@@ -82,7 +89,31 @@ struct BundleRow : NewBundle {
   std::string grade{};
   std::string why{};
   double solve_seconds = 0;
+  std::string program{};  // empty: not known, as the version
+  std::string version{};
 };
+
+// What engineers say of a group, and what became of it.
+struct GroupMark {
+  bool resolved = false;
+  // As it was given, which may be a version not seen yet; empty: whatever comes
+  // next.
+  std::string resolved_in{};
+  std::string reopened_in{};  // the version that was seen again; empty: none
+  std::string note{};
+  std::string by{};  // who changed it last
+  int64_t at_s = 0;  // when; 0: nobody ever did
+};
+
+// What an engineer changes; what is absent stays.
+struct GroupChange {
+  std::optional<bool> resolved{};
+  std::string version{};  // in which it is resolved
+  std::optional<std::string> note{};
+  std::string by{};
+  int64_t at_s = 0;
+};
+inline constexpr size_t kNoteBytesMax = 2000;
 
 struct GroupRow {
   std::string signature;
@@ -99,6 +130,25 @@ struct GroupRow {
   BundleState state = BundleState::kStored;
   std::string why;
   std::optional<BundleId> representative;  // that bundle
+  std::string program{};                   // empty: not known, as versions
+  // In the order in which the collector saw versions of the program first,
+  // whichever their groups were.
+  std::string first_version{};
+  std::string last_version{};
+  uint64_t versions = 0;
+  GroupMark mark{};
+};
+
+// Bundles of a group in one version of the program.
+struct VersionCount {
+  std::string version;
+  int64_t first_seen_s = 0;
+  int64_t last_seen_s = 0;
+};
+// Bundles of a group on one day (UTC).
+struct DayCount {
+  int64_t day = 0;  // since 1970
+  uint64_t bundles = 0;
 };
 inline constexpr size_t kGroupHostsMax = 8;
 inline constexpr int64_t kClockSlack_s = 24 * 60 * 60;
@@ -115,6 +165,8 @@ struct GroupQuery {
   uint64_t limit = 50;
   // In title, host or unit, whatever the case of ASCII letters; empty: all.
   std::string text{};
+  std::string program{};           // empty: all
+  std::optional<bool> resolved{};  // absent: both
 };
 struct BundleQuery {
   uint64_t offset = 0;
@@ -122,6 +174,12 @@ struct BundleQuery {
   std::string signature{};  // empty: all
   std::string host{};       // empty: all
   std::optional<BundleState> state{};
+  // The same; a version by its first digits.
+  std::string program{};
+  std::string version{};
+  std::string unit{};
+  std::string failure{};
+  int64_t since_s = 0;  // received then or later
 };
 
 struct CatalogueCounts {
@@ -133,7 +191,8 @@ struct CatalogueCounts {
 };
 
 // The bundles of a collector with what was found out about them, in SQLite
-// (WAL). Everything in it can be made again from the bundle store, so it is
+// (WAL). All but what engineers say of groups (Change) and the order of
+// versions can be made again from the bundle store, so it is
 // written through to stable storage only now and then: what a call did survives
 // the death of the collector, and is whole or absent after a power cut. Times
 // are seconds since 1970. A file of an earlier version is brought to the
@@ -154,8 +213,10 @@ class Catalogue {
   // Absent is fine.
   [[nodiscard]] virtual Status Remove(const BundleId& id) = 0;
 
-  // The bundle to analyse that was received first, marked kAnalysing; nullopt:
-  // none.
+  // The bundle to analyse that was received first, marked kAnalysing. Where
+  // there is none, the representative of a group whose signature is of earlier
+  // rules, its state as it is: SetAnalysis then gives the whole group its
+  // present signature, so that no group is torn apart. nullopt: none.
   [[nodiscard]] virtual Result<std::optional<BundleId>> TakeForAnalysis() = 0;
   // kStored again, in the group of its signature. One that was removed
   // meanwhile is fine. kInvalidArgument: not a signature. kLimit:
@@ -190,6 +251,27 @@ class Catalogue {
   [[nodiscard]] virtual Result<std::optional<Analysis>> AnalysisOf(
       const BundleId& id) const = 0;
   [[nodiscard]] virtual Result<CatalogueCounts> Counts() const = 0;
+
+  // What `change` says of a group, on stable storage when it returns. A group
+  // that is resolved is open again once a bundle is received, later than that,
+  // of a version that is the one it was resolved in or that the collector saw
+  // first after that one; where it was resolved in none that was seen, of one
+  // that was not seen then. It outlives the last bundle of the group, and not
+  // the file. kInvalidArgument: no such group.
+  [[nodiscard]] virtual Status Change(const std::string& signature,
+                                      const GroupChange& change) = 0;
+  // The group that has taken in one of earlier rules; `signature` if none has.
+  [[nodiscard]] virtual Result<std::string> PresentSignature(
+      const std::string& signature) const = 0;
+  // Latest first, at most `most`.
+  [[nodiscard]] virtual Result<std::vector<VersionCount>> VersionsOf(
+      const std::string& signature, uint64_t most) const = 0;
+  // By the time that a group goes by, ascending; days without are left out.
+  [[nodiscard]] virtual Result<std::vector<DayCount>> DaysOf(
+      const std::string& signature, int64_t first_day) const = 0;
+  // SolveOutcome::races; empty: none.
+  [[nodiscard]] virtual Result<std::string> RacesOf(
+      const BundleId& id) const = 0;
 };
 
 }  // namespace clew::collector

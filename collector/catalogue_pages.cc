@@ -11,14 +11,25 @@ namespace {
 constexpr std::string_view kBundleColumns =
     "SELECT id, host, unit, command, source, failure, recorded_at_s, "
     "received_at_s, size_bytes, sufficiency, state, signature, grade, why, "
-    "solve_seconds FROM bundles";
+    "solve_seconds, program, version FROM bundles";
 constexpr std::string_view kGroupColumns =
     "SELECT signature, title, bundles, host_count, first_seen_s, last_seen_s, "
-    "state, why, representative FROM groups";
+    "state, why, representative, program, "
+    "ifnull((SELECT version FROM group_versions AS v WHERE "
+    "v.signature = groups.signature ORDER BY rank LIMIT 1), ''), "
+    "ifnull((SELECT version FROM group_versions AS v WHERE "
+    "v.signature = groups.signature ORDER BY rank DESC LIMIT 1), ''), "
+    "(SELECT count(*) FROM group_versions AS v WHERE "
+    "v.signature = groups.signature), "
+    "ifnull(resolved, 0), ifnull(resolved_in, ''), ifnull(reopened_in, ''), "
+    "ifnull(note, ''), ifnull(by, ''), ifnull(at_s, 0) "
+    "FROM groups LEFT JOIN marks USING(signature)";
 constexpr std::string_view kGroupMatches =
-    " WHERE title LIKE ?1 ESCAPE '\\' OR EXISTS (SELECT 1 FROM places "
+    "(?1 = '' OR title LIKE ?1 ESCAPE '\\' OR EXISTS (SELECT 1 FROM places "
     "WHERE places.signature = groups.signature AND "
-    "(host LIKE ?1 ESCAPE '\\' OR unit LIKE ?1 ESCAPE '\\'))";
+    "(host LIKE ?1 ESCAPE '\\' OR unit LIKE ?1 ESCAPE '\\'))) "
+    "AND (?2 = '' OR program = ?2) "
+    "AND (?3 < 0 OR ifnull(resolved, 0) = ?3)";
 
 Result<BundleId> IdAt(const Query& query, int column) {
   const auto bytes = query.BlobAt(column);
@@ -55,7 +66,9 @@ Result<BundleRow> BundleAt(const Query& query) {
                 query.TextAt(11),
                 query.TextAt(12),
                 query.TextAt(13),
-                query.RealAt(14)};
+                query.RealAt(14),
+                query.TextAt(15),
+                query.TextAt(16)};
   if (!query.IsNullAt(9)) {
     row.sufficiency = static_cast<uint32_t>(query.IntAt(9));
   }
@@ -74,7 +87,17 @@ Result<GroupRow> GroupAt(const Query& query) {
                .last_seen_s = query.IntAt(5),
                .state = state,
                .why = query.TextAt(7),
-               .representative = std::nullopt};
+               .representative = std::nullopt,
+               .program = query.TextAt(9),
+               .first_version = query.TextAt(10),
+               .last_version = query.TextAt(11),
+               .versions = static_cast<uint64_t>(query.IntAt(12)),
+               .mark = {.resolved = query.IntAt(13) != 0,
+                        .resolved_in = query.TextAt(14),
+                        .reopened_in = query.TextAt(15),
+                        .note = query.TextAt(16),
+                        .by = query.TextAt(17),
+                        .at_s = query.IntAt(18)}};
   if (!query.IsNullAt(8)) {
     CLEW_ASSIGN_OR_RETURN(id, IdAt(query, 8));
     row.representative = id;
@@ -129,6 +152,11 @@ struct BundleFilter {
     Add(!query.signature.empty(), "signature = ?");
     Add(!query.host.empty(), "host = ?");
     Add(query.state.has_value(), "state = ?");
+    Add(!query.program.empty(), "program = ?");
+    Add(!query.version.empty(), "version >= ? AND version < ?");
+    Add(!query.unit.empty(), "unit = ?");
+    Add(!query.failure.empty(), "failure = ?");
+    Add(query.since_s > 0, "received_at_s >= ?");
   }
   void Add(bool wanted, std::string_view condition) {
     if (wanted) {
@@ -146,6 +174,22 @@ struct BundleFilter {
     if (query.state) {
       statement.Int(static_cast<int64_t>(*query.state));
     }
+    if (!query.program.empty()) {
+      statement.Text(CleanLine(query.program, kNameBytesMax));
+    }
+    if (!query.version.empty()) {
+      const std::string version = CleanLine(query.version, kNameBytesMax);
+      statement.Text(version).Text(version + '\x7f');
+    }
+    if (!query.unit.empty()) {
+      statement.Text(CleanLine(query.unit, kNameBytesMax));
+    }
+    if (!query.failure.empty()) {
+      statement.Text(CleanLine(query.failure, kLineBytesMax));
+    }
+    if (query.since_s > 0) {
+      statement.Int(query.since_s);
+    }
   }
   const BundleQuery& query;
   std::string where;
@@ -158,18 +202,24 @@ Result<Page<GroupRow>> SqliteCatalogue::Groups(const GroupQuery& query) const {
   Database& database = lease.database();
   CLEW_ASSIGN_OR_RETURN(transaction,
                         Transaction::Begin(database, Transaction::Kind::kRead));
-  const std::string where(query.text.empty() ? "" : kGroupMatches);
+  const bool filtered =
+      !query.text.empty() || !query.program.empty() || query.resolved;
+  const std::string where =
+      filtered ? fmt::format(" WHERE {}", kGroupMatches) : "";
   const std::string pattern = LikePattern(query.text);
+  const int64_t resolved = query.resolved ? int64_t{*query.resolved} : -1;
+  const std::string program = CleanLine(query.program, kNameBytesMax);
   Page<GroupRow> page;
   {
-    Query count = database.Prepare("SELECT count(*) FROM groups" + where);
+    Query count = database.Prepare(
+        "SELECT count(*) FROM groups LEFT JOIN marks USING(signature)" + where);
     Query rows = database.Prepare(
         fmt::format("{}{} ORDER BY last_seen_s DESC, signature "
                     "LIMIT ? OFFSET ?",
                     kGroupColumns, where));
     if (!where.empty()) {
-      count.Text(pattern);
-      rows.Text(pattern);
+      count.Text(pattern).Text(program).Int(resolved);
+      rows.Text(pattern).Text(program).Int(resolved);
     }
     rows.Int(Limit(query.limit)).Int(Offset(query.offset));
     CLEW_ASSIGN_OR_RETURN(total, CountOf(count));

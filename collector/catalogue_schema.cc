@@ -92,10 +92,43 @@ constexpr std::string_view kVersion3[] = {
     "lost INTEGER NOT NULL) STRICT, WITHOUT ROWID",
 };
 
+// `rules` are those that a group's signature goes by; what was made before they
+// were written down has those of version 1, and is analysed anew. `versions`
+// ranks the versions of a program as they were seen first. `marks` are of
+// engineers; `former_signatures` lead to the groups that took others in.
+constexpr std::string_view kVersion4[] = {
+    "ALTER TABLE bundles ADD COLUMN program TEXT NOT NULL DEFAULT ''",
+    "ALTER TABLE bundles ADD COLUMN version TEXT NOT NULL DEFAULT ''",
+    "ALTER TABLE groups ADD COLUMN program TEXT NOT NULL DEFAULT ''",
+    "ALTER TABLE groups ADD COLUMN rules INTEGER NOT NULL DEFAULT 1",
+    "ALTER TABLE groups ADD COLUMN tries INTEGER NOT NULL DEFAULT 0",
+    "CREATE INDEX groups_by_rules ON groups(rules)",
+    "CREATE INDEX bundles_by_day ON bundles(signature, seen_s)",
+    "CREATE INDEX bundles_to_filter ON bundles(received_at_s DESC, id, "
+    "program, version, unit, failure, host, state, signature)",
+    "CREATE TABLE versions("
+    "program TEXT NOT NULL, version TEXT NOT NULL, rank INTEGER NOT NULL, "
+    "PRIMARY KEY(program, version)) STRICT, WITHOUT ROWID",
+    "CREATE TABLE group_versions("
+    "signature TEXT NOT NULL, version TEXT NOT NULL, rank INTEGER NOT NULL, "
+    "first_seen_s INTEGER NOT NULL, last_seen_s INTEGER NOT NULL, "
+    "PRIMARY KEY(signature, version)) STRICT, WITHOUT ROWID",
+    "CREATE TABLE marks("
+    "signature TEXT PRIMARY KEY, resolved INTEGER NOT NULL DEFAULT 0, "
+    "resolved_in TEXT NOT NULL DEFAULT '', boundary INTEGER NOT NULL "
+    "DEFAULT 0, reopened_in TEXT NOT NULL DEFAULT '', "
+    "note TEXT NOT NULL DEFAULT '', by TEXT NOT NULL DEFAULT '', "
+    "at_s INTEGER NOT NULL DEFAULT 0) STRICT, WITHOUT ROWID",
+    "CREATE TABLE former_signatures("
+    "former TEXT PRIMARY KEY, present TEXT NOT NULL) STRICT, WITHOUT ROWID",
+    "CREATE TABLE races("
+    "id BLOB PRIMARY KEY, races TEXT NOT NULL) STRICT",
+};
+
 // What makes version N of version N - 1, in order. What a collector has made
 // once is never changed here: a new version goes behind the others.
-constexpr std::array<std::span<const std::string_view>, 3> kMigrations = {
-    kVersion1, kVersion2, kVersion3};
+constexpr std::array<std::span<const std::string_view>, 4> kMigrations = {
+    kVersion1, kVersion2, kVersion3, kVersion4};
 constexpr auto kVersion = static_cast<int64_t>(kMigrations.size());
 
 // NORMAL: a transaction is whole after a power cut, though the last ones may be
@@ -112,7 +145,8 @@ Error MayBeRemoved(Error error) {
   error.code = ErrorCode::kCorruptInput;
   error.message +=
       "; stop the collector and remove it with its -wal and -shm: it is made "
-      "again from the stored bundles";
+      "again from the stored bundles, but for what engineers said of groups, "
+      "which the journal has (\"group changed\")";
   return error;
 }
 

@@ -28,6 +28,14 @@ std::string StringAt(const Json& json, const char* key) {
                                                    : "";
 }
 
+// 0 where there is no such number; a version of rules is small.
+int IntAt(const Json& json, const char* key) {
+  const auto found = json.find(key);
+  const bool fits = found != json.end() && found->is_number_unsigned() &&
+                    found->get<uint64_t>() <= 1000;
+  return fits ? found->get<int>() : 0;
+}
+
 double SecondsAt(const Json& json, const char* key) {
   const auto found = json.find(key);
   const double value =
@@ -49,6 +57,14 @@ std::string Conflicts(const Json& json) {
   return text;
 }
 
+// As text; empty where there are none.
+std::string Races(const Json& json) {
+  const auto found = json.find("races");
+  return found == json.end() || !found->is_array() || found->empty()
+             ? ""
+             : found->dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
 std::string NoAnswer(const Json& json) {
   const std::string reason = StringAt(json, "reason");
   return reason.empty() ? "no answer within the limits"
@@ -64,7 +80,10 @@ Result<Analysis> ParseBacktraces(std::string_view json_untrusted) {
   }
   Analysis analysis = {.signature = StringAt(json, "signature"),
                        .title = StringAt(json, "title"),
-                       .backtraces = std::string(json_untrusted)};
+                       .backtraces = std::string(json_untrusted),
+                       .rules = IntAt(json, "signature_rules"),
+                       .program = StringAt(json, "program"),
+                       .version = StringAt(json, "version")};
   if (!transfer::FromHex(analysis.signature)) {
     return CorruptInput(
         "clew backtrace: signature is {:?}, needs 64 hexadecimal digits",
@@ -83,6 +102,7 @@ Result<SolveOutcome> ParseSolveReport(std::string_view json_untrusted,
   if (exit_status == kExitOk && verdict == "witness") {
     outcome.state = BundleState::kWitness;
     outcome.grade = StringAt(json, "grade");
+    outcome.races = Races(json);
   } else if (exit_status == kExitFinding && verdict == "unsat") {
     outcome.state = BundleState::kContradiction;
     outcome.why = Conflicts(json);

@@ -14,11 +14,6 @@ namespace {
 
 constexpr int64_t kProgressUnsolved = 2;
 
-// Beyond kPutOffMax_s the clock was set back.
-constexpr std::string_view kNotPutOff =
-    "not_before_s NOT BETWEEN unixepoch() + 1 AND unixepoch() + 3600";
-static_assert(kPutOffMax_s == 3600);
-
 int64_t Clamp(uint64_t value) {
   constexpr auto kMax = std::numeric_limits<int64_t>::max();
   return static_cast<int64_t>(std::min<uint64_t>(value, kMax));
@@ -81,6 +76,12 @@ Status RefreshGroup(Database& database, const std::string& signature) {
               "WHERE groups.signature = ?1")
           .Text(signature)
           .Run());
+  CLEW_RETURN_IF_ERROR(
+      database
+          .Prepare("DELETE FROM group_versions WHERE signature = ?1 AND "
+                   "NOT EXISTS (SELECT 1 FROM bundles WHERE signature = ?1)")
+          .Text(signature)
+          .Run());
   return database
       .Prepare(
           "DELETE FROM groups WHERE signature = ?1 AND NOT EXISTS "
@@ -133,8 +134,9 @@ Status SqliteCatalogue::Remove(const BundleId& id) {
   if (!signature->empty()) {
     CLEW_RETURN_IF_ERROR(Leave(id, *signature));
   }
-  for (const std::string_view sql : {"DELETE FROM analyses WHERE id = ?",
-                                     "DELETE FROM bundles WHERE id = ?"}) {
+  for (const std::string_view sql :
+       {"DELETE FROM analyses WHERE id = ?", "DELETE FROM races WHERE id = ?",
+        "DELETE FROM bundles WHERE id = ?"}) {
     CLEW_RETURN_IF_ERROR(writer_.Prepare(sql).Blob(id.bytes()).Run());
   }
   CLEW_RETURN_IF_ERROR(RefreshGroup(writer_, *signature));
@@ -167,8 +169,12 @@ Result<bool> SqliteCatalogue::HasGroup(const std::string& signature) {
 // Puts a bundle without a signature into a group.
 Status SqliteCatalogue::Join(const BundleId& id, const Analysis& analysis) {
   CLEW_RETURN_IF_ERROR(
-      writer_.Prepare("UPDATE bundles SET signature = ? WHERE id = ?")
+      writer_
+          .Prepare("UPDATE bundles SET signature = ?, program = ?, "
+                   "version = ? WHERE id = ?")
           .Text(analysis.signature)
+          .Text(Name(analysis.program))
+          .Text(Name(analysis.version))
           .Blob(id.bytes())
           .Run());
   CLEW_RETURN_IF_ERROR(
@@ -182,14 +188,18 @@ Status SqliteCatalogue::Join(const BundleId& id, const Analysis& analysis) {
   CLEW_RETURN_IF_ERROR(
       writer_
           .Prepare("INSERT INTO groups(signature, title, bundles, host_count, "
-                   "first_seen_s, last_seen_s, state, why) "
-                   "SELECT signature, ?, 0, 0, seen_s, seen_s, 0, '' "
-                   "FROM bundles WHERE id = ? ON CONFLICT DO UPDATE SET "
+                   "first_seen_s, last_seen_s, state, why, program, rules) "
+                   "SELECT signature, ?, 0, 0, seen_s, seen_s, 0, '', "
+                   "program, ? FROM bundles WHERE id = ? "
+                   "ON CONFLICT DO UPDATE SET program = excluded.program, "
+                   "rules = max(rules, excluded.rules), "
                    "first_seen_s = min(first_seen_s, excluded.first_seen_s), "
                    "last_seen_s = max(last_seen_s, excluded.last_seen_s)")
           .Text(Line(analysis.title))
+          .Int(analysis.rules)
           .Blob(id.bytes())
           .Run());
+  CLEW_RETURN_IF_ERROR(NoteVersion(id, analysis));
   CLEW_RETURN_IF_ERROR(
       writer_
           .Prepare("INSERT OR REPLACE INTO analyses(id, title, backtraces) "
@@ -199,8 +209,10 @@ Status SqliteCatalogue::Join(const BundleId& id, const Analysis& analysis) {
           .Text(CleanUtf8(analysis.backtraces))
           .Run());
   CLEW_RETURN_IF_ERROR(RefreshGroup(writer_, analysis.signature));
+  CLEW_RETURN_IF_ERROR(ReopenIfSeenAgain(id, analysis));
   return known ? Status()
-               : QueueNotification(writer_, {NotificationKind::kNewGroup, id});
+               : QueueNotification(writer_, {NotificationKind::kNewGroup, id,
+                                             Name(analysis.version)});
 }
 
 Status SqliteCatalogue::SetState(const BundleId& id, BundleState state) {
@@ -243,11 +255,14 @@ Result<std::optional<BundleId>> SqliteCatalogue::Take(std::string_view sql,
 }
 
 Result<std::optional<BundleId>> SqliteCatalogue::TakeForAnalysis() {
-  return Take(
-      fmt::format("SELECT id FROM bundles WHERE state = 0 AND signature = '' "
-                  "AND {} ORDER BY received_at_s, id LIMIT 1",
-                  kNotPutOff),
-      BundleState::kAnalysing);
+  CLEW_ASSIGN_OR_RETURN(
+      taken,
+      Take(fmt::format("SELECT id FROM bundles WHERE state = 0 AND "
+                       "signature = '' AND {} ORDER BY received_at_s, id "
+                       "LIMIT 1",
+                       kNotPutOff),
+           BundleState::kAnalysing));
+  return taken ? taken : TakeForRegrouping();
 }
 
 Result<std::optional<BundleId>> SqliteCatalogue::TakeForSolving() {
@@ -275,9 +290,18 @@ Status SqliteCatalogue::SetAnalysis(const BundleId& id,
   const std::lock_guard lock(write_mutex_);
   CLEW_ASSIGN_OR_RETURN(transaction,
                         Transaction::Begin(writer_, Transaction::Kind::kWrite));
+  regrouping_.erase(id);
   CLEW_ASSIGN_OR_RETURN(before, SignatureOf(id));
   if (!before) {
     return {};
+  }
+  CLEW_ASSIGN_OR_RETURN(earlier, IsOfEarlierRules(*before, analysis.rules));
+  if (earlier && analysis.backtraces.empty()) {
+    return transaction.Commit();  // what it has is better than its kind
+  }
+  if (earlier && *before != analysis.signature) {
+    CLEW_RETURN_IF_ERROR(TakeIn(*before, analysis));
+    *before = analysis.signature;
   }
   if (!before->empty()) {
     CLEW_RETURN_IF_ERROR(Leave(id, *before));
@@ -301,9 +325,12 @@ Status SqliteCatalogue::SetSolved(const BundleId& id,
                            ToString(outcome.state));
   }
   const std::lock_guard lock(write_mutex_);
+  const bool broken_off = outcome.state == BundleState::kStored;
+  if (broken_off && regrouping_.erase(id) > 0) {
+    return {};
+  }
   CLEW_ASSIGN_OR_RETURN(transaction,
                         Transaction::Begin(writer_, Transaction::Kind::kWrite));
-  const bool broken_off = outcome.state == BundleState::kStored;
   CLEW_RETURN_IF_ERROR(
       writer_
           .Prepare("UPDATE bundles SET grade = ?, why = ?, solve_seconds = ?, "
@@ -314,6 +341,13 @@ Status SqliteCatalogue::SetSolved(const BundleId& id,
           .Int(broken_off ? 1 : 0)
           .Blob(id.bytes())
           .Run());
+  const std::string races = CleanUtf8(outcome.races);
+  CLEW_RETURN_IF_ERROR(writer_
+                           .Prepare("INSERT OR REPLACE INTO races(id, races) "
+                                    "SELECT id, ? FROM bundles WHERE id = ?")
+                           .Text(races.size() <= kRacesBytesMax ? races : "")
+                           .Blob(id.bytes())
+                           .Run());
   CLEW_RETURN_IF_ERROR(SetState(id, outcome.state));
   return transaction.Commit();
 }

@@ -4,8 +4,10 @@
 #include <cstdint>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "collector/catalogue.h"
 #include "collector/sqlite.h"
@@ -24,6 +26,11 @@ int64_t ProgressOf(BundleState state);
 // REQUIRES: within a transaction.
 [[nodiscard]] Status RefreshGroup(Database& database,
                                   const std::string& signature);
+
+// Beyond kPutOffMax_s the clock was set back.
+inline constexpr std::string_view kNotPutOff =
+    "not_before_s NOT BETWEEN unixepoch() + 1 AND unixepoch() + 3600";
+static_assert(kPutOffMax_s == 3600);
 
 // Catalogue on SQLite: see catalogue_schema.cc for the tables.
 class SqliteCatalogue final : public Catalogue {
@@ -48,11 +55,35 @@ class SqliteCatalogue final : public Catalogue {
   Result<std::optional<Analysis>> AnalysisOf(const BundleId& id) const override;
   Result<CatalogueCounts> Counts() const override;
 
+  Status Change(const std::string& signature,
+                const GroupChange& change) override;
+  Result<std::string> PresentSignature(
+      const std::string& signature) const override;
+  Result<std::vector<VersionCount>> VersionsOf(const std::string& signature,
+                                               uint64_t most) const override;
+  Result<std::vector<DayCount>> DaysOf(const std::string& signature,
+                                       int64_t first_day) const override;
+  Result<std::string> RacesOf(const BundleId& id) const override;
+
  private:
   // All of these: REQUIRES: write_mutex_ is held, within a transaction.
   [[nodiscard]] Status Join(const BundleId& id, const Analysis& analysis);
   [[nodiscard]] Status Leave(const BundleId& id, const std::string& signature);
   [[nodiscard]] Result<bool> HasGroup(const std::string& signature);
+  // collector/group_versions.cc.
+  [[nodiscard]] Status NoteVersion(const BundleId& id,
+                                   const Analysis& analysis);
+  [[nodiscard]] Status ReopenIfSeenAgain(const BundleId& id,
+                                         const Analysis& analysis);
+  [[nodiscard]] Result<bool> IsOfEarlierRules(const std::string& signature,
+                                              int rules);
+  [[nodiscard]] Status TakeIn(const std::string& former,
+                              const Analysis& analysis);
+  [[nodiscard]] Result<std::optional<BundleId>> TakeForRegrouping();
+  [[nodiscard]] Result<int64_t> BoundaryOf(const std::string& signature,
+                                           const std::string& version);
+  [[nodiscard]] Status Resolve(const std::string& signature,
+                               const std::string& version);
   // nullopt: no such bundle.
   [[nodiscard]] Result<std::optional<std::string>> SignatureOf(
       const BundleId& id);
@@ -64,6 +95,7 @@ class SqliteCatalogue final : public Catalogue {
 
   std::mutex write_mutex_;
   Database writer_;
+  std::set<BundleId> regrouping_;  // taken, and not analysed yet
   mutable ReaderPool readers_;
 };
 

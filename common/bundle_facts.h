@@ -10,6 +10,10 @@
 
 namespace clew {
 
+// The version of the rules by which a failure gets its signature: see
+// decoder/failure_signature.h. Signatures of other rules are other signatures.
+inline constexpr int kSignatureRules = 2;
+
 enum class TriggerKind : uint8_t {
   kUnknown,
   kCore,

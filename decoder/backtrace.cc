@@ -1,6 +1,7 @@
 #include "decoder/backtrace.h"
 
 #include <algorithm>
+#include <csignal>
 #include <optional>
 #include <set>
 #include <span>
@@ -29,6 +30,8 @@ BacktraceFrame FrameAt(const LoadedImages& images, Unwinder& unwinder,
     CodePlace place = unwinder.Find(at.place());
     frame.function = ReadableName(place.symbol);
     frame.symbol = std::move(place.symbol);
+    frame.row_offset = place.row_offset;
+    frame.row_bytes = place.row_bytes;
     frame.file = std::move(place.file);
     frame.line = place.line;
   }
@@ -68,6 +71,7 @@ class Reader {
       backtrace.frames.push_back(FrameAt(images_, unwinder_, frame, !late_));
     }
   }
+  std::string AbortMessage() { return unwinder_.AbortMessage(); }
   bool late() const { return late_ || Clock::now() >= deadline_; }
 
  private:
@@ -108,6 +112,24 @@ void ListModules(const LoadedImages& images, Backtrace& backtrace) {
   backtrace.modules.assign(names.begin(), names.end());
 }
 
+// The image with the entry point; where no dump tells it, that by whose name
+// the program was called.
+FailedProgram ProgramOf(const Bundle& bundle, const LoadedImages& images,
+                        TraceeAddr entry) {
+  const LoadedImage* image = images.Find(entry);
+  const std::vector<std::string>& command = bundle.manifest().command;
+  if (image == nullptr && !command.empty()) {
+    const auto named = std::ranges::find(
+        images.all(), BaseName(command.front()),
+        [](const LoadedImage& i) { return BaseName(i.path); });
+    image = named == images.all().end() ? nullptr : &*named;
+  }
+  if (image == nullptr) {
+    return {.name = command.empty() ? "" : BaseName(command.front())};
+  }
+  return {.name = BaseName(image->path), .build_id = image->build_id};
+}
+
 Result<Backtrace> FromCore(const Bundle& bundle, const CoreDump& core,
                            const BacktraceLimits& limits) {
   CLEW_ASSIGN_OR_RETURN(images, LoadedImages::FromCore(bundle, core));
@@ -124,6 +146,11 @@ Result<Backtrace> FromCore(const Bundle& bundle, const CoreDump& core,
     if (i != failing) {
       reader.Add(threads[i], false, backtrace);
     }
+  }
+  backtrace.program = ProgramOf(bundle, images, core.entry());
+  if (backtrace.failure.kind == FailureKind::kSignal &&
+      backtrace.failure.signal == SIGABRT) {
+    backtrace.message = reader.AbortMessage();
   }
   if (backtrace.threads.size() < threads.size()) {
     backtrace.notes.push_back(
@@ -149,6 +176,7 @@ Result<Backtrace> FromManifest(const Bundle& bundle) {
     return backtrace;
   }
   CLEW_ASSIGN_OR_RETURN(images, LoadedImages::FromTrace(bundle));
+  backtrace.program = ProgramOf(bundle, images, TraceeAddr(0));
   Unwinder unwinder(images, nullptr);
   backtrace.threads.push_back(
       {.thread = failure.thread,

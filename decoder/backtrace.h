@@ -32,6 +32,9 @@ struct BacktraceFrame {
   // Address in the image's ELF file, as addr2line takes it. Of an image that is
   // not in the bundle: in the file's bytes. Without a module: `pc`.
   uint64_t offset = 0;
+  // CodePlace's, of a frame without a symbol.
+  uint64_t row_offset = 0;
+  uint64_t row_bytes = 0;
   std::string file = {};  // source; empty: not known
   int line = 0;
 };
@@ -43,8 +46,17 @@ struct ThreadBacktrace {
   bool cut_off = false;                     // there are more
 };
 
+// The program that ran: the image with the entry point.
+struct FailedProgram {
+  std::string name = {};      // base name; empty: not known
+  std::string build_id = {};  // hexadecimal; empty: not known
+};
+
 struct Backtrace {
   Failure failure;
+  FailedProgram program = {};
+  // What the program said when it ended itself: Unwinder::AbortMessage.
+  std::string message = {};
   // The failing one first, if there is one, then as in the core dump.
   std::vector<ThreadBacktrace> threads = {};
   // Files of program code that were mapped.

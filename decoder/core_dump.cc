@@ -215,6 +215,8 @@ Status CoreDump::ParseAuxv(std::span<const std::byte> desc, uint64_t offset) {
     CLEW_ASSIGN_OR_RETURN(value, reader.Read<uint64_t>("NT_AUXV a_val"));
     if (type == AT_SYSINFO_EHDR) {
       vdso_addr_ = TraceeAddr(value);
+    } else if (type == AT_ENTRY) {
+      entry_ = TraceeAddr(value);
     }
   }
   return {};

@@ -78,6 +78,8 @@ class CoreDump {
   // end), an ELF file if nobody wrote over it. Empty: the dump has it not.
   std::span<const std::byte> vdso() const;
   TraceeAddr vdso_addr() const { return vdso_addr_; }  // 0: not known
+  // Where the program's own code begins (AT_ENTRY); 0: not known.
+  TraceeAddr entry() const { return entry_; }
   // Whether code could run at `addr`; true where the dump has no segment.
   bool MayRunAt(TraceeAddr addr) const;
   // Copies memory to `out`; false if a byte of it is not in the dump.
@@ -107,6 +109,7 @@ class CoreDump {
   std::vector<CoreMapping> mappings_;
   std::vector<CoreSegment> segments_;
   TraceeAddr vdso_addr_;
+  TraceeAddr entry_;
 };
 
 }  // namespace clew::decoder

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <csignal>
 #include <cstring>
 #include <set>
 #include <span>
@@ -15,6 +16,7 @@ using Frames = std::span<const BacktraceFrame>;
 
 constexpr size_t kTitleNameBytesMax = 120;
 constexpr size_t kTitleNamesMax = 3;
+constexpr size_t kTitleMessageBytesMax = 300;
 
 // Functions that every failure of a kind goes through, on its way from the
 // place that found something wrong to the kernel. They would make all those
@@ -92,17 +94,52 @@ Frames WithoutAbortPath(const Backtrace& backtrace,
   return frames.subspan(AbortPathLength(frames, IsStatic(backtrace)));
 }
 
+// Rust's legacy mangling ends in a component of a digest of the crate:
+// "17h", 16 hexadecimal digits, "E".
+std::string_view WithoutRustDigest(std::string_view symbol) {
+  constexpr size_t kDigestBytes = 20;
+  if (!symbol.starts_with("_ZN") || symbol.size() <= kDigestBytes) {
+    return symbol;
+  }
+  const std::string_view end = symbol.substr(symbol.size() - kDigestBytes);
+  const bool is_digest = end.starts_with("17h") && end.ends_with('E') &&
+                         end.substr(3, 16).find_first_not_of(
+                             "0123456789abcdef") == std::string_view::npos;
+  return is_digest ? symbol.substr(0, symbol.size() - kDigestBytes) : symbol;
+}
+
+// What is the same in the program's next build.
+std::string_view StableSymbol(std::string_view symbol) {
+  symbol = symbol.substr(0, symbol.find('@'));
+  // A first '.' is a name's own, as in ".L1".
+  symbol = symbol.substr(0, symbol.find('.', 1));
+  return WithoutRustDigest(symbol);
+}
+std::string_view StableModule(std::string_view module) {
+  constexpr std::string_view kSuffix = ".so";
+  const size_t at = module.find(".so.");
+  return at == std::string_view::npos ? module
+                                      : module.substr(0, at + kSuffix.size());
+}
+
+// Quoted where it is not a plain word: it is what some file says.
+std::string Quoted(std::string_view text) {
+  const std::string quoted = fmt::format("{:?}", text);
+  return quoted.substr(1, quoted.size() - 2);
+}
+
 std::string LineOf(const BacktraceFrame& frame) {
   if (frame.module.empty()) {
     return "?";
   }
-  const std::string& image =
-      frame.build_id.empty() ? frame.module : frame.build_id;
-  // Quoted where it is not a plain word: it is what some file says.
-  const std::string symbol = fmt::format("{:?}", frame.symbol);
-  return frame.symbol.empty()
-             ? fmt::format("{} +{:#x}", image, frame.offset)
-             : fmt::format("{} {}", image, symbol.substr(1, symbol.size() - 2));
+  const std::string module = Quoted(StableModule(frame.module));
+  if (!frame.symbol.empty()) {
+    return fmt::format("{} {}", module, Quoted(StableSymbol(frame.symbol)));
+  }
+  return frame.row_bytes == 0 || IsOneOf(frame.module, kCLibraries)
+             ? module + " ?"
+             : fmt::format("{} +{:#x} of {:#x}", module, frame.row_offset,
+                           frame.row_bytes);
 }
 
 std::vector<std::string> LinesOf(Frames frames) {
@@ -215,7 +252,8 @@ std::string HangTitle(const Backtrace& backtrace) {
 }  // namespace
 
 std::string SignatureText(const Backtrace& backtrace) {
-  std::string text = "clew failure 1\n" + KindLine(backtrace.failure) + "\n";
+  std::string text = fmt::format("clew failure {}\n{}\n", kSignatureRules,
+                                 KindLine(backtrace.failure));
   std::vector<std::string> lines;
   if (const ThreadBacktrace* failing = Failing(backtrace)) {
     lines = LinesOf(WithoutAbortPath(backtrace, *failing));
@@ -228,15 +266,53 @@ std::string SignatureText(const Backtrace& backtrace) {
   return text;
 }
 
-std::string FailureTitle(const Backtrace& backtrace) {
+namespace {
+
+// "Assertion `a' failed" of "bank: bank.c:62: main: Assertion `a' failed.\n".
+std::string MessageTitle(std::string_view message) {
+  const size_t assertion = message.find("Assertion `");
+  if (assertion != std::string_view::npos) {
+    message.remove_prefix(assertion);
+  }
+  message = message.substr(0, message.find('\n'));
+  while (message.ends_with('.') || message.ends_with(' ')) {
+    message.remove_suffix(1);
+  }
+  return std::string(message.substr(0, kTitleMessageBytesMax));
+}
+
+std::string AddressTitle(const Failure& failure) {
+  constexpr uint64_t kNearNull = 0x10000;
+  const uint64_t addr = failure.addr.as_int();
+  return failure.signal == SIGSEGV && addr > 0 && addr < kNearNull
+             ? fmt::format(" at {:#x}", addr)
+             : "";
+}
+
+std::string PlaceTitle(const Backtrace& backtrace) {
   const std::string kind = KindTitle(backtrace.failure);
   if (const ThreadBacktrace* failing = Failing(backtrace)) {
     const Frames frames = WithoutAbortPath(backtrace, *failing);
-    return fmt::format("{} in {}", kind, NameOf(frames.front()));
+    return fmt::format("{}{} in {}", kind, AddressTitle(backtrace.failure),
+                       NameOf(frames.front()));
   }
   return ThreadsDidNotEnd(backtrace.failure) && !backtrace.threads.empty()
              ? fmt::format("{} in {}", kind, HangTitle(backtrace))
              : kind;
+}
+
+}  // namespace
+
+std::string FailureTitle(const Backtrace& backtrace) {
+  const std::string message = MessageTitle(backtrace.message);
+  const std::string place = PlaceTitle(backtrace);
+  const std::string what =
+      message.empty() ? place : fmt::format("{} ({})", message, place);
+  return backtrace.program.name.empty()
+             ? what
+             : fmt::format("{}: {}",
+                           backtrace.program.name.substr(0, kTitleNameBytesMax),
+                           what);
 }
 
 }  // namespace clew::decoder

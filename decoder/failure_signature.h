@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <string>
 
+#include "common/bundle_facts.h"
 #include "decoder/backtrace.h"
 
 namespace clew::decoder {
@@ -12,28 +13,40 @@ namespace clew::decoder {
 // its SHA-256. Neither addresses nor numbers of threads are in it, so
 // recordings of one bug agree, whatever their seeds were.
 //
-//     clew failure 1
+//     clew failure 2
 //     signal 6
-//     8e63e3ca95c06d9204bc94213eea241fc207bc8b Deposit
-//     93ac61ec5a8eb1396f9fbd350e3169a558528a40 +0x271c9
+//     bank Deposit
+//     libwork.so +0x1c of 0x74
 //
-// The first line is the version of these rules. Then the kind: "signal N",
-// "exit N", "hang", "none". Then the failing thread's first kSignatureFrames
-// frames, innermost first, without those of the abort path; a run of equal ones
-// counts as one. A frame is build-id (or the module's name where that is not
-// known) and symbol, or offset where it has none; "?" without a module.
+// The first line is the version of these rules, kSignatureRules. Then the kind:
+// "signal N", "exit N", "hang", "none". Then the failing thread's first
+// kSignatureFrames frames, innermost first, without those of the abort path; a
+// run of equal ones counts as one. A frame is module and symbol; "?" without a
+// module.
+//
+// No build-id is in it, nor an offset in a file, so that a program keeps its
+// groups when it is built again. Of a module's name, what follows ".so" is left
+// out; of a symbol, what a compiler appends to it: the version ("@GLIBC_2.34"),
+// the number of a clone (".part.0", ".cold"), Rust's digest. A frame without a
+// symbol is named by its place in its row of the unwinding table (CodePlace);
+// one of the C library by nothing, as its next version has it elsewhere, and
+// neither has one that no table covers.
 //
 // Of a hang, no thread failed: the lines are those of all threads, of each the
 // first kHangFrames outside the C library, sorted, each once.
 //
 // Not guaranteed: two bugs that are reached by the same functions have one
 // signature; one bug that is reached in two ways has two, as has a bug in two
-// builds of a program, or a bundle with and without its core dump.
+// builds that inline differently, in two of a stripped program whose failing
+// function was changed, or a bundle with and without its core dump.
 inline constexpr size_t kSignatureFrames = 8;
 inline constexpr size_t kHangFrames = 2;
 std::string SignatureText(const Backtrace& backtrace);
 
-// For people, one line: "SIGABRT in Deposit", "hang in Transfer, main".
+// For people, one line: "bank: SIGSEGV at 0x8 in Deposit", "bank: hang in
+// Transfer, main", "bank: Assertion `balance == 30' failed (SIGABRT in main)".
+// An address is told only where it is near 0 and not 0, which also stands for
+// none: others are chance.
 std::string FailureTitle(const Backtrace& backtrace);
 
 }  // namespace clew::decoder

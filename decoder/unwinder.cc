@@ -17,6 +17,7 @@
 #include <set>
 
 #include "common/check.h"
+#include "common/path_names.h"
 
 namespace clew::decoder {
 namespace {
@@ -51,6 +52,13 @@ struct EndDwfl {
   void operator()(Dwfl* dwfl) const { dwfl_end(dwfl); }
 };
 
+// The C library, or a program that may have it linked in.
+bool HasCLibrary(const LoadedImage& image) {
+  const std::string name = BaseName(image.path);
+  return name.starts_with("libc.so") || name.starts_with("libc-") ||
+         name.find(".so") == std::string::npos;
+}
+
 // A descriptor of a regular file, or -1.
 int OpenRegular(const std::string& path) {
   const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
@@ -63,6 +71,41 @@ int OpenRegular(const std::string& path) {
 }
 
 }  // namespace
+
+constexpr size_t kSymbolsMax = 1 << 20;
+
+// The row of .eh_frame for `addr`.
+void FindRow(Dwfl_Module* module, uint64_t addr, CodePlace& place) {
+  Dwarf_Addr bias = 0;
+  Dwarf_CFI* table = dwfl_module_eh_cfi(module, &bias);
+  Dwarf_Frame* row = nullptr;
+  if (table == nullptr || dwarf_cfi_addrframe(table, addr - bias, &row) != 0) {
+    return;
+  }
+  const std::unique_ptr<Dwarf_Frame, decltype(&std::free)> owned(row,
+                                                                 std::free);
+  Dwarf_Addr begin = 0;
+  Dwarf_Addr end = 0;
+  (void)dwarf_frame_info(row, &begin, &end, nullptr);
+  place.row_offset = addr - bias - begin;
+  place.row_bytes = end - begin;
+}
+
+// Where the module has the symbol `wanted`; 0: nowhere.
+uint64_t AddressOf(Dwfl_Module* module, const char* wanted) {
+  const int count = dwfl_module_getsymtab(module);
+  for (int i = 0; i < count && static_cast<size_t>(i) < kSymbolsMax; ++i) {
+    GElf_Sym symbol;
+    GElf_Addr addr = 0;
+    const char* name = dwfl_module_getsym_info(module, i, &symbol, &addr,
+                                               nullptr, nullptr, nullptr);
+    if (name != nullptr && std::strcmp(name, wanted) == 0 &&
+        symbol.st_shndx != SHN_UNDEF) {
+      return addr;
+    }
+  }
+  return 0;
+}
 
 struct Unwinder::Session {
   const LoadedImages& images;
@@ -102,6 +145,31 @@ struct Unwinder::Session {
   bool ReadWord(uint64_t addr, Dwarf_Word& word) {
     return !Late() && core->Read(TraceeAddr(addr),
                                  std::as_writable_bytes(std::span(&word, 1)));
+  }
+
+  // Of the abort_msg_s that the word at `pointer` points to: its size, itself
+  // included, and text up to a NUL.
+  std::string TextAt(uint64_t pointer) const {
+    uint64_t at = 0;
+    uint32_t size_bytes = 0;
+    if (!core->Read(TraceeAddr(pointer),
+                    std::as_writable_bytes(std::span(&at, 1))) ||
+        !core->Read(TraceeAddr(at),
+                    std::as_writable_bytes(std::span(&size_bytes, 1)))) {
+      return "";
+    }
+    std::string text;
+    char c = 0;
+    for (uint64_t i = sizeof size_bytes;
+         i < size_bytes && text.size() < kMessageBytesMax; ++i) {
+      if (!core->Read(TraceeAddr(at + i),
+                      std::as_writable_bytes(std::span(&c, 1))) ||
+          c == '\0') {
+        break;
+      }
+      text += c;
+    }
+    return text;
   }
 
   bool SetRegisters(Dwfl_Thread* to) const {
@@ -253,6 +321,8 @@ CodePlace Unwinder::Find(TraceeAddr at) {
   // The symbol before a place is not one that covers it.
   if (name != nullptr && offset < symbol.st_size) {
     place.symbol.assign(name, strnlen(name, kNameBytesMax));
+  } else {
+    FindRow(module, at.as_int(), place);
   }
   Dwfl_Line* line = session.HasLines(module)
                         ? dwfl_module_getsrc(module, at.as_int())
@@ -263,6 +333,24 @@ CodePlace Unwinder::Find(TraceeAddr at) {
     place.file = file == nullptr ? "" : std::string(file, strnlen(file, 4096));
   }
   return place;
+}
+
+std::string Unwinder::AbortMessage() {
+  Session& session = *session_;
+  if (session.core == nullptr || session.dwfl == nullptr) {
+    return "";
+  }
+  uint64_t pointer = 0;
+  for (const LoadedImage& image : session.images.all()) {
+    Dwfl_Module* module =
+        image.file.empty() || !HasCLibrary(image)
+            ? nullptr
+            : dwfl_addrmodule(session.dwfl.get(), image.begin.as_int());
+    if (module != nullptr && pointer == 0) {
+      pointer = AddressOf(module, "__abort_msg");
+    }
+  }
+  return pointer == 0 ? "" : session.TextAt(pointer);
 }
 
 std::string ReadableName(const std::string& symbol) {

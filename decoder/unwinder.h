@@ -19,6 +19,11 @@ struct CodePlace {
   std::string symbol;  // as in the symbol table; empty: none covers the place
   std::string file;    // source file; empty: no line information
   int line = 0;
+  // Of a place without a symbol: the stretch of its function that has one row
+  // in the unwinding table, how far into it the place is, and its length. They
+  // stay when the function moves. Both 0: not known.
+  uint64_t row_offset = 0;
+  uint64_t row_bytes = 0;
 };
 
 // Call stacks and names, by the unwinding tables (.eh_frame, .debug_frame),
@@ -62,6 +67,13 @@ class Unwinder {
   Stack Unwind(const CoreThread& thread, size_t frames_max,
                Clock::time_point deadline);
   CodePlace Find(TraceeAddr place);
+  // What the C library last said before it called abort: the text of a failed
+  // assertion, "double free or corruption (top)". Empty: nothing, or the dump
+  // has it not.
+  //
+  // Source: glibc include/stdlib.h, "struct abort_msg_s", and __abort_msg.
+  std::string AbortMessage();
+  static constexpr size_t kMessageBytesMax = 1024;
 
  private:
   struct Session;

@@ -11,6 +11,7 @@
 #include "common/schedule.h"
 #include "process/recording.h"
 #include "symbolic/constructive_search.h"
+#include "symbolic/races.h"
 #include "symbolic/window_search.h"
 
 namespace clew::symbolic {
@@ -44,6 +45,7 @@ struct SolveReport {
   uint64_t insns = 0;
   uint64_t outputs_differing = 0;  // output calls with other bytes
   double seconds = 0;
+  std::vector<Race> races;            // kWitness
   std::vector<std::string> conflict;  // kUnsat: evidence that conflicts
   // kUnknown: what ended the search, how far each engine came, why a search
   // that refuted all it tried proves nothing, and what may help.

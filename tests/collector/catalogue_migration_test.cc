@@ -146,6 +146,80 @@ TEST(CatalogueMigrationTest, Version2LosesNothingAndTellsOfNewGroups) {
   EXPECT_EQ(queue->Count()->waiting, 1u);
 }
 
+// A group of version 1, whose signature is of the first rules, is taken in as a
+// whole by the group of what its representative is now.
+TEST(CatalogueMigrationTest, GroupsOfEarlierRulesStayWhole) {
+  const TempFolder folder;
+  const std::string path = folder / "catalogue.sqlite";
+  MakeVersion1(path);
+  const auto opened = Catalogue::Open(path);
+  ASSERT_TRUE(opened.has_value()) << opened.error().message;
+  Catalogue& catalogue = **opened;
+  const BundleId old = BundleOf(1).id;
+  const Analysis now = {.signature = SignatureOf(9),
+                        .title = "bank: SIGABRT",
+                        .backtraces = "{}",
+                        .program = "bank",
+                        .version = "aa"};
+  // Another of the old group, and a new bundle that the next build sent.
+  ASSERT_EQ(*catalogue.TakeForAnalysis(), BundleOf(2).id);
+  ASSERT_TRUE(
+      catalogue.SetAnalysis(BundleOf(2).id, {.signature = SignatureOf(1),
+                                             .title = "",
+                                             .backtraces = "{}",
+                                             .rules = 1}));
+  NewBundle next = BundleOf(3);
+  ASSERT_TRUE(catalogue.Add(next));
+  ASSERT_EQ(*catalogue.TakeForAnalysis(), next.id);
+  Analysis of_next = now;
+  of_next.version = "bb";
+  ASSERT_TRUE(catalogue.SetAnalysis(next.id, of_next));
+  EXPECT_EQ(catalogue.Groups({})->total, 2u);
+  // Broken off, it is taken again; its state is none of this.
+  ASSERT_TRUE(catalogue.SetSolved(old, {.state = BundleState::kWitness}));
+  ASSERT_EQ(*catalogue.TakeForAnalysis(), old);
+  EXPECT_EQ(*catalogue.TakeForAnalysis(), std::nullopt);
+  ASSERT_TRUE(catalogue.SetSolved(old, {.state = BundleState::kStored}));
+  ASSERT_EQ(*catalogue.TakeForAnalysis(), old);
+  EXPECT_EQ((*catalogue.Bundle(old))->state, BundleState::kWitness);
+  ASSERT_TRUE(catalogue.SetAnalysis(old, now));
+
+  EXPECT_EQ(*catalogue.TakeForAnalysis(), std::nullopt);
+  EXPECT_EQ(catalogue.Groups({})->total, 1u);
+  const auto group = catalogue.Group(SignatureOf(9));
+  ASSERT_TRUE(group && *group);
+  EXPECT_EQ((*group)->bundles, 3u);
+  EXPECT_EQ((*group)->state, BundleState::kWitness);
+  EXPECT_EQ((*group)->representative, old);
+  EXPECT_EQ((*group)->first_seen_s, 5);
+  EXPECT_EQ((*group)->program, "bank");
+  EXPECT_EQ((*group)->versions, 2u);
+  EXPECT_EQ((*catalogue.Bundle(BundleOf(2).id))->signature, SignatureOf(9));
+  EXPECT_EQ(*catalogue.PresentSignature(SignatureOf(1)), SignatureOf(9));
+}
+
+// What cannot be analysed any more keeps the group that it has.
+TEST(CatalogueMigrationTest, AGroupOfEarlierRulesIsTriedThreeTimes) {
+  const TempFolder folder;
+  const std::string path = folder / "catalogue.sqlite";
+  MakeVersion1(path);
+  for (int i = 0; i < 3; ++i) {  // the collector ends each time
+    const auto opened = Catalogue::Open(path);
+    ASSERT_EQ(*(*opened)->TakeForAnalysis(),
+              i == 0 ? BundleOf(2).id : BundleOf(1).id);
+    if (i == 0) {
+      ASSERT_TRUE((*opened)->SetAnalysis(BundleOf(2).id,
+                                         AnalysisByKind("hang", "bank")));
+      ASSERT_EQ(*(*opened)->TakeForAnalysis(), BundleOf(1).id);
+    }
+  }
+  const auto opened = Catalogue::Open(path);
+  EXPECT_EQ(*(*opened)->TakeForAnalysis(), std::nullopt);
+  ASSERT_TRUE(
+      (*opened)->SetAnalysis(BundleOf(1).id, AnalysisByKind("abort", "bank")));
+  EXPECT_EQ((*(*opened)->Bundle(BundleOf(1).id))->signature, SignatureOf(1));
+}
+
 TEST(CatalogueMigrationTest, Version1WithOtherTablesIsRefused) {
   const TempFolder folder;
   const std::string path = folder / "catalogue.sqlite";

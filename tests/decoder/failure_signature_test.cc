@@ -60,19 +60,19 @@ Backtrace Deadlock() {
 
 TEST(SignatureTest, IsTheTextThatTheHeaderSpecifies) {
   EXPECT_EQ(SignatureText(Assertion()),
-            "clew failure 1\n"
+            "clew failure 2\n"
             "signal 6\n"
-            "id-bank Check\n"
-            "id-bank main\n"
-            "id-libc.so.6 __libc_start_main\n"
-            "id-bank _start\n");
+            "bank Check\n"
+            "bank main\n"
+            "libc.so __libc_start_main\n"
+            "bank _start\n");
   EXPECT_EQ(SignatureText(Deadlock()),
-            "clew failure 1\n"
+            "clew failure 2\n"
             "hang\n"
-            "id-app Left\n"
-            "id-app Right\n"
-            "id-app Run\n"
-            "id-app main\n");
+            "app Left\n"
+            "app Right\n"
+            "app Run\n"
+            "app main\n");
   EXPECT_EQ(FailureTitle(Assertion()), "SIGABRT in Check");
   EXPECT_EQ(FailureTitle(Deadlock()), "hang in Left, Right, main");
 }
@@ -121,6 +121,69 @@ TEST(SignatureTest, StaysWhenARunDiffersInAccidents) {
   EXPECT_EQ(SignatureText(deep), eight);
 }
 
+// A program that was built again, its libraries, too.
+TEST(SignatureTest, StaysInTheNextBuild) {
+  const auto next_build = [](Backtrace b) {
+    for (ThreadBacktrace& thread : b.threads) {
+      for (BacktraceFrame& frame : thread.frames) {
+        frame.build_id += "-next";
+        frame.offset += 0x40;
+        frame.line += 1;
+      }
+    }
+    return b;
+  };
+  for (const Backtrace& before : {Assertion(), Deadlock()}) {
+    EXPECT_EQ(SignatureText(next_build(before)), SignatureText(before));
+  }
+  // Names that change with a build, old and new.
+  const std::pair<const char*, const char*> symbols[] = {
+      {"Check.part.0", "Check"},
+      {"Check.constprop.1", "Check.isra.0.cold"},
+      {"Check@@BANK_1", "Check@@BANK_2"},
+      {"_ZN4bank5check17h0123456789abcdefE",
+       "_ZN4bank5check17hfedcba9876543210E"}};
+  for (const auto& [old_name, new_name] : symbols) {
+    Backtrace before = Assertion();
+    Backtrace after = Assertion();
+    before.threads[0].frames[5].symbol = old_name;
+    after.threads[0].frames[5].symbol = new_name;
+    EXPECT_EQ(SignatureText(after), SignatureText(before)) << new_name;
+  }
+  // Without symbols: a function that moved, the C library's next version.
+  Backtrace stripped = Assertion();
+  auto& frames = stripped.threads[0].frames;
+  frames[5] = Frame("bank", "");
+  frames[5].row_offset = 0x20;
+  frames[5].row_bytes = 0x80;
+  frames[6] = Frame("libcrypto.so.3", "f");
+  frames[7] = Frame("libc.so.6", "");
+  EXPECT_THAT(SignatureText(stripped),
+              testing::HasSubstr("bank +0x20 of 0x80\nlibcrypto.so f\n"
+                                 "libc.so ?\n"));
+  EXPECT_EQ(SignatureText(next_build(stripped)), SignatureText(stripped));
+}
+
+TEST(SignatureTest, TitleHasProgramAndWhatItSaid) {
+  Backtrace said = Assertion();
+  said.program.name = "bank";
+  EXPECT_EQ(FailureTitle(said), "bank: SIGABRT in Check");
+  said.message = "bank: /src/bank.c:62: main: Assertion `a == b' failed.\n";
+  EXPECT_EQ(FailureTitle(said),
+            "bank: Assertion `a == b' failed (SIGABRT in Check)");
+  said.message = "double free or corruption (top)\n";
+  EXPECT_EQ(FailureTitle(said),
+            "bank: double free or corruption (top) (SIGABRT in Check)");
+  said.message = std::string(4000, 'x');
+  EXPECT_LT(FailureTitle(said).size(), 400u);
+  Backtrace fault = Assertion();
+  fault.failure.signal = 11;
+  fault.failure.addr = TraceeAddr(8);
+  EXPECT_EQ(FailureTitle(fault), "SIGSEGV at 0x8 in Check");
+  fault.failure.addr = TraceeAddr(0x7f0000001000);
+  EXPECT_EQ(FailureTitle(fault), "SIGSEGV in Check");
+}
+
 TEST(SignatureTest, ChangesWithWhatFailed) {
   const std::vector<Change> changes = {
       {"signal", [](Backtrace& b) { b.failure.signal = 11; }},
@@ -131,12 +194,12 @@ TEST(SignatureTest, ChangesWithWhatFailed) {
        }},
       {"function",
        [](Backtrace& b) { b.threads[0].frames[5].symbol = "Other"; }},
-      {"build",
-       [](Backtrace& b) { b.threads[0].frames[5].build_id = "other"; }},
+      {"module", [](Backtrace& b) { b.threads[0].frames[5].module = "other"; }},
       {"caller", [](Backtrace& b) { b.threads[0].frames[6].symbol = "Other"; }},
       {"function without a name at another place", [](Backtrace& b) {
          b.threads[0].frames[5].symbol = "";
-         b.threads[0].frames[5].offset = 0x200;
+         b.threads[0].frames[5].row_offset = 0x20;
+         b.threads[0].frames[5].row_bytes = 0x80;
        }}};
   std::vector<std::string> texts = {SignatureText(Assertion())};
   for (const Change& change : changes) {
@@ -151,13 +214,13 @@ TEST(SignatureTest, ChangesWithWhatFailed) {
 TEST(SignatureTest, AProgramsOwnFunctionsAreNotTheAbortPath) {
   Backtrace own = Assertion();
   own.threads[0].frames = {Frame("bank", "abort"), Frame("bank", "main")};
-  EXPECT_THAT(SignatureText(own), testing::HasSubstr("id-bank abort\n"));
+  EXPECT_THAT(SignatureText(own), testing::HasSubstr("bank abort\n"));
   own.modules = {"bank"};  // linked statically: then it is the C library's
   EXPECT_THAT(SignatureText(own),
-              testing::Not(testing::HasSubstr("id-bank abort\n")));
+              testing::Not(testing::HasSubstr("bank abort\n")));
   // A stack that is nothing else is kept.
   own.threads[0].frames = {Frame("bank", "abort")};
-  EXPECT_THAT(SignatureText(own), testing::HasSubstr("id-bank abort\n"));
+  EXPECT_THAT(SignatureText(own), testing::HasSubstr("bank abort\n"));
 }
 
 TEST(SignatureTest, OfAHangDoesNotDependOnOrderOrNumberOfThreads) {
@@ -171,7 +234,7 @@ TEST(SignatureTest, OfAHangDoesNotDependOnOrderOrNumberOfThreads) {
 
 TEST(SignatureTest, WhatAFileSaysCannotForgeLines) {
   Backtrace forged = Assertion();
-  forged.threads[0].frames[5].symbol = "Check\nid-bank main";
+  forged.threads[0].frames[5].symbol = "Check\nbank main";
   forged.threads[0].frames.erase(forged.threads[0].frames.begin() + 6);
   EXPECT_NE(SignatureText(forged), SignatureText(Assertion()));
 }

@@ -52,6 +52,83 @@ nlohmann::json Backtrace(const std::string& bundle) {
   return json.is_object() ? json : nlohmann::json::object();
 }
 
+// As `strip` leaves it: no symbol, another build-id's program all the same.
+std::string Stripped(const Scratch& scratch, const std::string& program,
+                     const std::string& folder) {
+  std::filesystem::create_directory(scratch.Path(folder));
+  const std::string path = scratch.Path(
+      folder + "/" + std::filesystem::path(program).filename().string());
+  const ProgramOutput output = Run({"/usr/bin/strip", "-o", path, program}, 10);
+  EXPECT_EQ(output.exit_status, 0) << output.text;
+  return path;
+}
+
+// The same program with one constant more, with symbols and without.
+TEST(FailureTest, TheNextBuildHasTheSameSignatureAndAnotherVersion) {
+  const Scratch scratch;
+  const std::string programs[][2] = {
+      {Tracee("bank"), Tracee("next/bank")},
+      {Stripped(scratch, Tracee("bank"), "old"),
+       Stripped(scratch, Tracee("next/bank"), "new")}};
+  for (const auto& builds : programs) {
+    std::set<std::string> signatures;
+    std::set<std::string> versions;
+    for (const std::string& program : builds) {
+      const std::string bundle =
+          scratch.Path(fmt::format("{}.clew", versions.size()));
+      std::filesystem::remove_all(bundle);
+      const ProgramOutput recorded = Clew({"record", "--until-fail", "--seed",
+                                           "1", "-o", bundle, "--", program});
+      ASSERT_EQ(recorded.exit_status, kExitFinding) << recorded.text;
+      const auto json = Backtrace(bundle);
+      EXPECT_EQ(json.value("program", ""), "bank");
+      signatures.insert(json.value("signature", ""));
+      versions.insert(json.value("version", ""));
+    }
+    EXPECT_EQ(signatures.size(), 1u) << builds[0];
+    EXPECT_EQ(versions.size(), 2u) << builds[0];
+  }
+}
+
+// The lines of the program that have this text, from 1 on.
+std::set<int> LinesWith(const std::string& file, const std::string& text) {
+  std::set<int> lines;
+  std::ifstream source(file);
+  std::string line;
+  for (int number = 1; std::getline(source, line); ++number) {
+    if (line.find(text) != std::string::npos) {
+      lines.insert(number);
+    }
+  }
+  return lines;
+}
+
+TEST(FailureTest, AWitnessNamesTheLinesThatRaced) {
+  const Scratch scratch;
+  const std::string bundle = scratch.Path("bank.clew");
+  ASSERT_NO_FATAL_FAILURE(Record(bundle, "bank", "1"));
+  const auto json = Json({"solve", "--json", bundle}, kExitOk);
+  ASSERT_FALSE(json["races"].empty()) << json.dump();
+  const auto& accesses = json["races"][0]["accesses"];
+  ASSERT_EQ(accesses.size(), 3u);
+  for (const auto& access : accesses) {
+    EXPECT_EQ(access.value("variable", ""), "balance") << access.dump();
+    EXPECT_NE(access.value("function", ""), "");
+  }
+  // A reads, B writes, A writes: what B paid in is lost.
+  EXPECT_EQ(accesses[0].value("kind", ""), "read");
+  EXPECT_NE(accesses[1].value("kind", ""), "read");
+  EXPECT_EQ(accesses[2].value("kind", ""), "write");
+  EXPECT_EQ(accesses[0]["thread"], accesses[2]["thread"]);
+  EXPECT_NE(accesses[0]["thread"], accesses[1]["thread"]);
+  EXPECT_EQ(accesses[2].value("value", 0), accesses[0].value("value", 0) + 10);
+  const std::string file = accesses[2].value("file", "");
+  EXPECT_THAT(LinesWith(file, "RACY-WRITE: balance"),
+              Contains(accesses[2].value("line", 0)));
+  EXPECT_THAT(LinesWith(file, "long seen ="),
+              Contains(accesses[0].value("line", 0)));
+}
+
 TEST(FailureTest, OneBugHasOneSignature) {
   const Scratch scratch;
   std::map<std::string, std::set<std::string>> signatures;
@@ -72,9 +149,10 @@ TEST(FailureTest, OneBugHasOneSignature) {
     all.insert(found.begin(), found.end());
   }
   EXPECT_EQ(all.size(), signatures.size());
-  EXPECT_EQ(titles["bank"], "SIGABRT in main");
-  EXPECT_EQ(titles["uaf"], "SIGSEGV in Read");
-  EXPECT_EQ(titles["deadlock"], "hang in Teller, main");
+  EXPECT_EQ(titles["bank"],
+            "bank: Assertion `balance == expected' failed (SIGABRT in main)");
+  EXPECT_EQ(titles["uaf"], "uaf: SIGSEGV in Read");
+  EXPECT_EQ(titles["deadlock"], "deadlock: hang in Teller, main");
 }
 
 TEST(FailureTest, BacktracesAreJsonAndTextOfOneShape) {
@@ -105,7 +183,7 @@ TEST(FailureTest, BacktracesAreJsonAndTextOfOneShape) {
   // Without a dump: the failing instruction, its function by its image.
   std::filesystem::remove(bundle + "/core");
   const auto without = Backtrace(bundle);
-  EXPECT_EQ(without.value("title", ""), "SIGSEGV in Read");
+  EXPECT_EQ(without.value("title", ""), "uaf: SIGSEGV in Read");
   EXPECT_EQ(without["threads"].size(), 1u);
 }
 
@@ -288,11 +366,15 @@ class SecretTest : public ::testing::Test {
 TEST_F(SecretTest, AreGoneAndTheBundleIsSolvedAndReplayed) {
   EXPECT_THAT(Leaks(), Contains("core"));
   EXPECT_THAT(Leaks(), Contains("start.pb"));
-  const auto before = Backtrace(bundle_);
+  auto before = Backtrace(bundle_);
+  EXPECT_THAT(before.value("message", ""), HasSubstr("Assertion"));
   Redact(
       "environment drop *TOKEN*\narguments drop-after --password\n"
       "core keep [stack],file\ncore drop all\n");
   EXPECT_THAT(Leaks(), ::testing::IsEmpty());
+  // What the program said lay in memory that is dropped; nothing else changes.
+  before["message"] = "";
+  before["title"] = "bank: SIGABRT in main";
   EXPECT_EQ(Backtrace(bundle_), before);
 
   const auto check = Json({"check", "--json", bundle_}, kExitOk);

@@ -14,6 +14,9 @@ enum { kClerks = 3, kSmallSum = 10 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static long balance;
+#ifdef BANK_MESSAGE  // the next version of the program has one constant more
+const char bank_message[] = BANK_MESSAGE;
+#endif
 static int deposits = 24;
 
 static void Deposit(long sum) {

@@ -86,6 +86,24 @@ Result<std::optional<Analysis>> FakeCatalogue::AnalysisOf(
   return found == analyses.end() ? std::nullopt : std::optional(found->second);
 }
 
+Result<std::vector<VersionCount>> FakeCatalogue::VersionsOf(const std::string&,
+                                                            uint64_t) const {
+  CLEW_RETURN_IF_ERROR(Check());
+  return versions;
+}
+
+Result<std::vector<DayCount>> FakeCatalogue::DaysOf(const std::string&,
+                                                    int64_t) const {
+  CLEW_RETURN_IF_ERROR(Check());
+  return days;
+}
+
+Result<std::string> FakeCatalogue::RacesOf(const BundleId& id) const {
+  CLEW_RETURN_IF_ERROR(Check());
+  const auto found = races.find(id);
+  return found == races.end() ? std::string() : found->second;
+}
+
 Result<CatalogueCounts> FakeCatalogue::Counts() const {
   CLEW_RETURN_IF_ERROR(Check());
   CatalogueCounts counts;

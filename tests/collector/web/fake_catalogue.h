@@ -45,6 +45,21 @@ class FakeCatalogue final : public Catalogue {
   Result<std::optional<Analysis>> AnalysisOf(const BundleId& id) const override;
   Result<CatalogueCounts> Counts() const override;
 
+  Status Change(const std::string&, const GroupChange&) override { return {}; }
+  Result<std::string> PresentSignature(
+      const std::string& signature) const override {
+    return signature;
+  }
+  Result<std::vector<VersionCount>> VersionsOf(const std::string&,
+                                               uint64_t) const override;
+  Result<std::vector<DayCount>> DaysOf(const std::string&,
+                                       int64_t) const override;
+  Result<std::string> RacesOf(const BundleId& id) const override;
+
+  std::map<BundleId, std::string> races;
+  std::vector<VersionCount> versions;  // of every group, as the next
+  std::vector<DayCount> days;
+
  private:
   Status Check() const;
 };
