@@ -125,6 +125,7 @@ void Daemon::Apply(const Config& config) {
   prepare_.SetOptions({.clew = config.clew,
                        .clewd = parts_.clewd,
                        .redaction = config.redaction,
+                       .journalctl = config.journalctl,
                        .limits = {.memory_bytes = config.check_memory_bytes,
                                   .cpu_s = config.check_s,
                                   .time_ms = config.check_s * 1000}});

@@ -184,7 +184,7 @@ Result<bool> Pipeline::Judge(const std::string& name) {
   const std::string folder = parts_.spool.Path(Stage::kChecking, name);
   CLEW_RETURN_IF_ERROR(TakeOver(folder));
   CLEW_ASSIGN_OR_RETURN(facts, ReadFacts(folder));
-  if (facts.has_trigger) {
+  if (facts.trigger) {
     return true;  // ours, or adopted before we were killed
   }
   return Admit(name, facts);
