@@ -296,6 +296,19 @@ Json NotVerifiedJson(const Manifest& manifest) {
   return paths;
 }
 
+Json ToJson(const Journal& journal) {
+  Json lines = Json::array();
+  for (const JournalLine& line : journal.lines) {
+    lines.push_back({{"at_us", line.at_us},
+                     {"process", line.process},
+                     {"unit", line.unit},
+                     {"program", line.program},
+                     {"priority", line.priority},
+                     {"message", line.message}});
+  }
+  return {{"lines", std::move(lines)}, {"none_because", journal.why}};
+}
+
 Json ToJson(const Manifest& manifest, const Trace& trace,
             const Summary& summary) {
   Json threads = Json::array();
@@ -349,6 +362,7 @@ Json ToJson(const Manifest& manifest, const Trace& trace,
           {"redactions", manifest.redactions},
           {"unlogged_inputs", manifest.unlogged_inputs},
           {"trace_dropped", manifest.trace_dropped},
+          {"journal", ToJson(manifest.journal)},
           {"backtraces", summary.backtraces},
           {"no_backtraces_because", summary.no_backtraces_because}};
 }
@@ -446,6 +460,21 @@ void PrintFacts(const Manifest& manifest) {
   }
 }
 
+// At the end, as there are many lines.
+void PrintJournal(const Journal& journal) {
+  if (!journal.why.empty()) {
+    fmt::print("\nno lines of the host's journal: {:?}\n", journal.why);
+  }
+  if (!journal.lines.empty()) {
+    fmt::print("\njournal of the host:\n");
+  }
+  for (const JournalLine& line : journal.lines) {
+    fmt::print("  {}.{:06} {:?}[{}]: {:?}\n", line.at_us / 1'000'000,
+               line.at_us % 1'000'000, line.program, line.process,
+               line.message);
+  }
+}
+
 void PrintText(const Manifest& manifest, const Trace& trace,
                const Summary& summary) {
   const auto line = [](const char* label, const std::string& text) {
@@ -493,6 +522,7 @@ void PrintText(const Manifest& manifest, const Trace& trace,
   }
   PrintMissing(summary);
   PrintNotVerified(manifest);
+  PrintJournal(manifest.journal);
   if (!summary.backtraces.empty()) {
     fmt::print("\n{}", summary.backtraces);
   } else if (!summary.no_backtraces_because.empty()) {

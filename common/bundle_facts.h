@@ -32,6 +32,24 @@ struct Trigger {
   bool operator==(const Trigger&) const = default;
 };
 
+// A line of the host's journal.
+struct JournalLine {
+  int64_t at_us = 0;  // wall clock since 1970
+  int32_t process = 0;
+  std::string unit;
+  std::string program;
+  uint32_t priority = 6;
+  std::string message;
+  bool operator==(const JournalLine&) const = default;
+};
+
+// What was found of it; `why` says why it is nothing.
+struct Journal {
+  std::vector<JournalLine> lines;  // oldest first
+  std::string why;
+  bool operator==(const Journal&) const = default;
+};
+
 // Whether a bundle can be expected to be solved.
 struct Sufficiency {
   uint32_t score = 0;  // 0..100

@@ -97,6 +97,7 @@ Status ReadLimits(const Reader& reader, Config& config) {
 Status ReadPipeline(const Reader& reader, Config& config) {
   CLEW_RETURN_IF_ERROR(reader.file.Text("", "clew", &config.clew));
   CLEW_RETURN_IF_ERROR(reader.file.Text("", "redaction", &config.redaction));
+  CLEW_RETURN_IF_ERROR(reader.file.Text("", "journalctl", &config.journalctl));
   CLEW_RETURN_IF_ERROR(reader.Seconds("check_time", 1, kDayS, &config.check_s));
   CLEW_RETURN_IF_ERROR(reader.Bytes("check_memory", 256 << 20, kSpoolBytesMax,
                                     &config.check_memory_bytes));
@@ -124,6 +125,7 @@ Status CheckPath(const Reader& reader, const char* key,
 Status CheckPaths(const Reader& reader, const Config& config) {
   CLEW_RETURN_IF_ERROR(CheckPath(reader, "clew", config.clew));
   CLEW_RETURN_IF_ERROR(CheckPath(reader, "redaction", config.redaction));
+  CLEW_RETURN_IF_ERROR(CheckPath(reader, "journalctl", config.journalctl));
   return CheckPath(reader, "upload_config", config.upload_config);
 }
 

@@ -56,6 +56,7 @@ struct Config {
 
   std::string clew = "/usr/bin/clew";
   std::string redaction;  // a file of rules; empty: the built-in ones
+  std::string journalctl = "/usr/bin/journalctl";  // empty: no journal
   uint64_t check_s = 300;
   uint64_t check_memory_bytes = uint64_t{2} << 30;
 

@@ -67,10 +67,11 @@ Daemon::Daemon(DaemonParts parts, const Config& config, Spool spool)
       random_(Seed(parts_.clock)),
       prepare_(parts_.loop),
       upload_(parts_.loop),
-      pipeline_({parts_.loop, parts_.clock, spool_, admission_, parts_.log,
-                 counters_, last_error_,
-                 [this](uint64_t bound) { return random_.Below(bound); }},
-                prepare_, nullptr, config_.upload_retry_s * 1000),
+      pipeline_(
+          {parts_.loop, parts_.clock, spool_, admission_, parts_.log, counters_,
+           last_error_, [this](uint64_t bound) { return random_.Below(bound); },
+           parts_.proc},
+          prepare_, nullptr, config_.upload_retry_s * 1000),
       reporter_(
           parts_.loop, [this](uint64_t bound) { return random_.Below(bound); },
           [this](const std::string& why) { Reported(why); }),
@@ -107,7 +108,7 @@ Status Daemon::WatchIncoming() {
   inotify_ = Fd(inotify_init1(IN_CLOEXEC | IN_NONBLOCK));
   if (inotify_.get() < 0 ||
       inotify_add_watch(inotify_.get(), spool_.Folder(Stage::kIncoming).c_str(),
-                        IN_MOVED_TO | IN_ONLYDIR) < 0) {
+                        IN_MOVED_TO | IN_CREATE | IN_ONLYDIR) < 0) {
     return SystemError(errno, fmt::format("cannot watch {:?}",
                                           spool_.Folder(Stage::kIncoming)));
   }
@@ -131,6 +132,7 @@ void Daemon::Apply(const Config& config) {
   prepare_.SetOptions({.clew = config.clew,
                        .clewd = parts_.clewd,
                        .redaction = config.redaction,
+                       .journalctl = config.journalctl,
                        .limits = {.memory_bytes = config.check_memory_bytes,
                                   .cpu_s = config.check_s,
                                   .time_ms = config.check_s * 1000}});
@@ -476,6 +478,12 @@ Result<std::string> Daemon::EndSoftwareUnit(const std::string& partial,
   if (access(begun.c_str(), F_OK) != 0) {
     return LimitReached("the program of {} is being started; try again",
                         name.subject);
+  }
+  // Whoever writes to incoming/ may name any process.
+  if (spool_.OwnerOf(Stage::kIncoming, partial) !=
+      LookAt(parts_.proc, name.process).user) {
+    return InvalidArgument("process {} is not of the user who records {}",
+                           name.process, partial);
   }
   const auto programs = ChildrenNamed(parts_.proc, name.process, kQemuName);
   if (programs.size() != 1) {

@@ -32,7 +32,11 @@ Result<BundleFacts> ReadFacts(const std::string& folder) {
   facts.signal = manifest.failure().signal();
   facts.hang = manifest.failure().kind() == pb::Failure::KIND_HANG;
   facts.failed = manifest.failure().kind() != pb::Failure::KIND_NONE;
-  facts.has_trigger = manifest.has_trigger();
+  if (manifest.has_trigger()) {
+    const pb::Trigger& from = manifest.trigger();
+    facts.trigger = Trigger{
+        .unit = from.unit(), .process = from.process(), .at_ns = from.at_ns()};
+  }
   return facts;
 }
 

@@ -2,8 +2,10 @@
 #define CLEW_DAEMON_FACTS_H_
 
 #include <cstdint>
+#include <optional>
 #include <string>
 
+#include "common/bundle_facts.h"
 #include "common/result.h"
 
 namespace clew::daemon {
@@ -16,7 +18,8 @@ struct BundleFacts {
   int signal = 0;
   bool hang = false;
   bool failed = false;
-  bool has_trigger = false;
+  // Of who saved it: unit, process and time, not the kind.
+  std::optional<Trigger> trigger;
 };
 
 // Reads `folder`/manifest.pb. kCorruptInput: not there, too large, or no such

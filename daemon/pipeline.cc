@@ -1,9 +1,12 @@
 #include "daemon/pipeline.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <utility>
 
 #include "daemon/facts.h"
+#include "daemon/process_facts.h"
 #include "daemon/takeover.h"
 #include "recorder/manifest_edit.h"
 
@@ -43,8 +46,28 @@ uint64_t Pipeline::retry_in_ms() const {
 }
 
 void Pipeline::Kick() {
+  NoteWriters();
   PrepareNext();
   UploadNext();
+}
+
+// Who records a bundle of an own name tells its unit by its cgroup, and is gone
+// when the bundle is whole.
+void Pipeline::NoteWriters() {
+  for (const std::string& partial : parts_.spool.Writing()) {
+    const auto parsed = ParseName(partial);
+    const auto owner = parts_.spool.OwnerOf(Stage::kIncoming, partial);
+    const std::string name = partial.substr(0, partial.rfind(".partial"));
+    if (!parsed || !owner || *owner == geteuid() ||
+        of_their_unit_.contains(name) ||
+        of_their_unit_.size() >= kRequestedMax) {
+      continue;
+    }
+    const ProcessFacts facts = LookAt(parts_.proc, parsed->process);
+    if (facts.exists && facts.user == *owner && facts.unit == parsed->subject) {
+      of_their_unit_.insert(name);
+    }
+  }
 }
 
 void Pipeline::Later(uint64_t delay_ms) {
@@ -182,21 +205,27 @@ bool Pipeline::Adopt(const std::string& name) {
 
 Result<bool> Pipeline::Judge(const std::string& name) {
   const std::string folder = parts_.spool.Path(Stage::kChecking, name);
+  const auto origin = parts_.spool.OriginOf(name);
   CLEW_RETURN_IF_ERROR(TakeOver(folder));
   CLEW_ASSIGN_OR_RETURN(facts, ReadFacts(folder));
-  if (facts.has_trigger) {
+  if (facts.trigger && !origin) {
     return true;  // ours, or adopted before we were killed
   }
-  return Admit(name, facts);
+  CLEW_ASSIGN_OR_RETURN(admitted, Admit(name, facts, origin));
+  CLEW_RETURN_IF_ERROR(parts_.spool.ForgetOrigin(name));
+  return admitted;
 }
 
-// A bundle of a software unit, which nobody asked us about before.
-Result<bool> Pipeline::Admit(const std::string& name,
-                             const BundleFacts& facts) {
+// A bundle of a software unit, which nobody asked us about before. What another
+// user says in it of a trigger counts nothing, and a unit only if its recorder
+// was seen there.
+Result<bool> Pipeline::Admit(const std::string& name, const BundleFacts& facts,
+                             std::optional<uid_t> origin) {
   const BundleName parsed = ParseName(name).value_or(BundleName());
-  const FailureKey key{parsed.subject, facts.signal};
+  const bool of_unit = of_their_unit_.erase(name) > 0 || !origin;
+  const FailureKey key{parsed.subject, facts.signal, origin.value_or(0)};
   const uint64_t now_ms = parts_.clock.MonotonicMs();
-  const bool requested = requested_.erase(parsed.process) > 0;
+  const bool requested = of_unit && requested_.erase(parsed.process) > 0;
   ++parts_.counters.triggers;
   // Names are unique, so no other bundle of this process is its duplicate.
   const Admitted admitted =
@@ -212,7 +241,7 @@ Result<bool> Pipeline::Admit(const std::string& name,
   const Trigger trigger{.kind = requested    ? TriggerKind::kRequest
                                 : facts.hang ? TriggerKind::kHang
                                              : TriggerKind::kUnitFailed,
-                        .unit = parsed.subject,
+                        .unit = of_unit ? parsed.subject : "",
                         .process = parsed.process,
                         .at_ns = parts_.clock.WallNs(),
                         .not_saved = parts_.admission.Saved(key, 0, now_ms)};

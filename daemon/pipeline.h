@@ -65,6 +65,7 @@ class Pipeline {
     // pause before the next attempt to send, so that hosts which lost their
     // collector at one moment do not all come back at one moment.
     std::function<uint64_t(uint64_t)> below;
+    std::string proc = "/proc";
   };
   static constexpr uint64_t kRetryMsMax = 3'600'000;
   static constexpr uint64_t kDiskRetryMs = 10'000;
@@ -122,7 +123,9 @@ class Pipeline {
   bool Adopt(const std::string& name);
   // True if the bundle is to be prepared.
   Result<bool> Judge(const std::string& name);
-  Result<bool> Admit(const std::string& name, const struct BundleFacts& facts);
+  Result<bool> Admit(const std::string& name, const struct BundleFacts& facts,
+                     std::optional<uid_t> origin);
+  void NoteWriters();
   void Prepared(const std::string& name, const WorkEnd& end);
   void Ready(const Place& place, const WorkEnd& end);
   void UploadNext();
@@ -144,6 +147,9 @@ class Pipeline {
   std::map<std::string, uint64_t> attempts_;  // of what is in ready/
   std::map<std::string, uint64_t> declines_;  // of them
   std::set<int32_t> requested_;
+  // Bundles of others of which the recorder was seen in the unit that their
+  // name claims, while it ran.
+  std::set<std::string> of_their_unit_;
 };
 
 }  // namespace clew::daemon

@@ -7,6 +7,7 @@
 #include <cerrno>
 
 #include "common/file.h"
+#include "daemon/journal.h"
 #include "recorder/redaction.h"
 #include "recorder/redaction_rules.h"
 
@@ -55,6 +56,7 @@ bool TakeNothingOut(const recorder::RedactionRules& rules) {
 }  // namespace
 
 Status RedactBundle(const std::string& folder, const std::string& rules) {
+  CLEW_RETURN_IF_ERROR(TakeJournal(PosixFileSystem(), folder));
   CLEW_ASSIGN_OR_RETURN(parsed, ReadRules(rules));
   if (TakeNothingOut(parsed)) {
     return {};  // not even a core dump that nobody can read is in the way

@@ -307,12 +307,58 @@ Result<std::string> Spool::MoveAs(const std::string& name, Stage from, Stage to,
   CLEW_RETURN_IF_ERROR(files_->SyncDirectory(Folder(from)));
   if (HasReasons(from)) {
     CLEW_RETURN_IF_ERROR(files_->RemoveAll(WhyPath(Path(from, name))));
+  } else if (from == Stage::kChecking) {
+    CLEW_RETURN_IF_ERROR(ForgetOrigin(name));
   }
   return as;
 }
 
 Result<std::string> Spool::Move(const std::string& name, Stage from, Stage to) {
-  return MoveAs(name, from, to, FreeName(name, from));
+  const std::string as = FreeName(name, from);
+  if (from == Stage::kIncoming) {
+    CLEW_RETURN_IF_ERROR(NoteOrigin(name, as));
+  }
+  return MoveAs(name, from, to, as);
+}
+
+std::optional<uid_t> Spool::OwnerOf(Stage stage, std::string_view name) const {
+  struct stat info = {};
+  if (lstat(Path(stage, name).c_str(), &info) != 0) {
+    return std::nullopt;
+  }
+  return info.st_uid;
+}
+
+std::string Spool::OriginPath(const std::string& name) const {
+  return Path(Stage::kChecking, name) + ".from";
+}
+
+Status Spool::NoteOrigin(const std::string& name, const std::string& as) {
+  const uid_t owner = OwnerOf(Stage::kIncoming, name).value_or(geteuid());
+  if (owner == geteuid()) {
+    return ForgetOrigin(as);
+  }
+  const std::string text = fmt::format("{}", owner);
+  return WriteWholeFile(*files_, OriginPath(as),
+                        std::as_bytes(std::span(text)));
+}
+
+std::optional<uid_t> Spool::OriginOf(const std::string& name) const {
+  if (!Exists(OriginPath(name))) {
+    return std::nullopt;
+  }
+  const auto bytes = ReadWholeFile(OriginPath(name));
+  const std::string_view text =
+      bytes ? std::string_view(reinterpret_cast<const char*>(bytes->data()),
+                               bytes->size())
+            : std::string_view();
+  // A note that cannot be read is nobody's whom we trust.
+  return ParseNumber<uid_t>(text).value_or(UINT32_MAX);
+}
+
+Status Spool::ForgetOrigin(const std::string& name) {
+  return Exists(OriginPath(name)) ? files_->RemoveAll(OriginPath(name))
+                                  : Status();
 }
 
 Result<std::string> Spool::SetAside(const std::string& name, Stage from,
@@ -341,6 +387,8 @@ Status Spool::Remove(const std::string& name, Stage stage) {
   CLEW_RETURN_IF_ERROR(files_->SyncDirectory(Folder(stage)));
   if (HasReasons(stage)) {
     CLEW_RETURN_IF_ERROR(files_->RemoveAll(WhyPath(Path(stage, name))));
+  } else if (stage == Stage::kChecking) {
+    CLEW_RETURN_IF_ERROR(ForgetOrigin(name));
   }
   return files_->RemoveAll(trash);
 }

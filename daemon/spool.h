@@ -94,6 +94,13 @@ class Spool {
   // name, the nanoseconds in it are counted up until there is none.
   [[nodiscard]] Result<std::string> Move(const std::string& name, Stage from,
                                          Stage to);
+  // Who owns what is there; nullopt: it is not.
+  std::optional<uid_t> OwnerOf(Stage stage, std::string_view name) const;
+  // Whose a bundle of checking/ was in incoming/, if not ours: Move notes it
+  // before the bundle is there, so that no end of the daemon loses it.
+  std::optional<uid_t> OriginOf(const std::string& name) const;
+  // It is ours from now on.
+  [[nodiscard]] Status ForgetOrigin(const std::string& name);
   // To refused/ or stuck/, with the reason beside it. Returns as Move does.
   [[nodiscard]] Result<std::string> SetAside(const std::string& name,
                                              Stage from, Stage to,
@@ -136,6 +143,8 @@ class Spool {
   uint64_t RoomBeside(uint64_t used, uint64_t free) const;
   bool IsTaken(const std::string& name, Stage except) const;
   std::string FreeName(const std::string& name, Stage from) const;
+  std::string OriginPath(const std::string& name) const;
+  Status NoteOrigin(const std::string& name, const std::string& as);
   Result<std::string> MoveAs(const std::string& name, Stage from, Stage to,
                              const std::string& as);
 

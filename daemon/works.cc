@@ -6,6 +6,9 @@
 
 #include <utility>
 
+#include "daemon/facts.h"
+#include "daemon/journal.h"
+
 namespace clew::daemon {
 namespace {
 
@@ -55,11 +58,45 @@ Status PrepareWork::Start(const std::string& folder,
                           std::function<void(const WorkEnd&)> done) {
   folder_ = folder;
   done_ = std::move(done);
+  return AskJournal();
+}
+
+// First, since a journal has no room for ever.
+Status PrepareWork::AskJournal() {
+  CLEW_ASSIGN_OR_RETURN(facts, ReadFacts(folder_));
+  DropJournal(folder_);
+  if (options_.journalctl.empty() || !facts.trigger ||
+      (facts.trigger->process <= 0 && facts.trigger->unit.empty())) {
+    return BeginRenewal();
+  }
+  constexpr ChildLimits kLimits = {.cpu_s = 10, .time_ms = 10'000};
+  CLEW_ASSIGN_OR_RETURN(
+      child,
+      Child::Start(loop_, JournalCommand(options_.journalctl, *facts.trigger),
+                   kLimits, [this](const ChildEnd& end) { Asked(end); }));
+  child_ = std::move(child);
+  return {};
+}
+
+// A bundle is worth keeping without it.
+void PrepareWork::Asked(const ChildEnd& end) {
+  const bool told = end.exit_status == kExitOk;
+  Status next = KeepJournal(folder_, told ? end.output : "",
+                            told ? "the journal has no line of it" : end.Why());
+  if (next) {
+    next = BeginRenewal();
+  }
+  if (!next) {
+    Finish({WorkEnd::What::kRetry, next.error().message});
+  }
+}
+
+Status PrepareWork::BeginRenewal() {
   CLEW_ASSIGN_OR_RETURN(
       child,
       Child::Start(
           loop_,
-          {options_.clewd, "renew", folder, fmt::to_string(parser_.user),
+          {options_.clewd, "renew", folder_, fmt::to_string(parser_.user),
            fmt::to_string(parser_.group)},
           options_.limits, [this](const ChildEnd& end) { Renewed(end); }));
   child_ = std::move(child);

@@ -25,7 +25,8 @@ class PrepareWork final : public BundleWork {
   struct Options {
     std::string clew;  // programs
     std::string clewd;
-    std::string redaction;  // rules; empty: the built-in ones
+    std::string redaction;   // rules; empty: the built-in ones
+    std::string journalctl;  // empty: nobody looks into the journal
     ChildLimits limits;
   };
   explicit PrepareWork(Loop& loop);
@@ -34,6 +35,9 @@ class PrepareWork final : public BundleWork {
                std::function<void(const WorkEnd&)> done) override;
 
  private:
+  Status AskJournal();
+  void Asked(const ChildEnd& end);
+  Status BeginRenewal();
   void Renewed(const ChildEnd& end);
   void Redacted(const ChildEnd& end);
   void Checked(const ChildEnd& end);

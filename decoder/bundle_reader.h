@@ -70,6 +70,7 @@ struct Manifest {
   std::optional<Sufficiency> sufficiency;
   std::vector<std::string> redactions;       // one line a rule that applied
   std::vector<std::string> unlogged_inputs;  // a phrase for each cause
+  Journal journal;                           // of the host, about the failure
   std::string trace_dropped;  // why there is none; empty: there is
   uint64_t digest = 0;        // of manifest.pb
 };

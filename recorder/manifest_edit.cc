@@ -50,6 +50,20 @@ void Apply(const Sufficiency& from, pb::Sufficiency& to) {
   }
 }
 
+void Apply(const Journal& from, pb::Manifest& to) {
+  to.clear_journal();
+  to.set_no_journal(from.why);
+  for (const JournalLine& line : from.lines) {
+    pb::JournalLine& added = *to.add_journal();
+    added.set_at_us(line.at_us);
+    added.set_process(line.process);
+    added.set_unit(line.unit);
+    added.set_program(line.program);
+    added.set_priority(line.priority);
+    added.set_message(line.message);
+  }
+}
+
 void Apply(const ManifestEdits& edits, pb::Manifest& manifest) {
   if (edits.trigger) {
     Apply(*edits.trigger, *manifest.mutable_trigger());
@@ -62,6 +76,9 @@ void Apply(const ManifestEdits& edits, pb::Manifest& manifest) {
     for (const std::string& word : *edits.command) {
       manifest.add_command(word);
     }
+  }
+  if (edits.journal) {
+    Apply(*edits.journal, manifest);
   }
   for (const std::string& line : edits.redactions) {
     manifest.add_redactions(line);

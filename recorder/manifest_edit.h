@@ -16,6 +16,7 @@ struct ManifestEdits {
   std::optional<Trigger> trigger = {};
   std::optional<Sufficiency> sufficiency = {};
   std::optional<std::vector<std::string>> command = {};
+  std::optional<Journal> journal = {};
   std::vector<std::string> redactions = {};  // added to those that are there
 };
 

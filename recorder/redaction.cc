@@ -174,6 +174,44 @@ class Redaction {
     }
   }
 
+  // Messages of the journal: options and names in their words, and values that
+  // were found elsewhere.
+  Journal RedactedJournal() const {
+    Journal journal{.lines = {}, .why = manifest_.no_journal()};
+    for (const pb::JournalLine& line : manifest_.journal()) {
+      journal.lines.push_back({.at_us = line.at_us(),
+                               .process = line.process(),
+                               .unit = line.unit(),
+                               .program = line.program(),
+                               .priority = line.priority(),
+                               .message = RedactedText(line.message())});
+    }
+    return journal;
+  }
+
+  std::string RedactedText(std::string text) const {
+    for (const auto& [value, skip] : searched_) {
+      for (size_t at = text.find(value); at != std::string::npos;
+           at = text.find(value, at + value.size())) {
+        text.replace(at + skip, value.size() - skip, value.size() - skip,
+                     kFill);
+      }
+    }
+    std::vector<std::string> words;
+    std::vector<size_t> begins;
+    for (size_t at = 0; at <= text.size();) {
+      const size_t end = std::min(text.find(' ', at), text.size());
+      begins.push_back(at);
+      words.push_back(text.substr(at, end - at));
+      at = end + 1;
+    }
+    for (const auto& [index, from, pattern] : rules_.DroppedIn(words)) {
+      const size_t size = words[index].size() - from;
+      text.replace(begins[index] + from, size, size, kFill);
+    }
+    return text;
+  }
+
   // The bytes of `word`, which is at `addr` (0: not known), from `from` on.
   bool AddValue(uint64_t addr, const std::string& word, size_t from) {
     const std::string text = word.substr(from);
@@ -424,8 +462,12 @@ class Redaction {
         edits.redactions.push_back(line);
       }
     }
-    return edits.redactions.empty() ? Status()
-                                    : EditManifest(files_, folder_, edits);
+    if (manifest_.journal_size() > 0) {
+      edits.journal = RedactedJournal();
+    }
+    return edits.redactions.empty() && !edits.journal
+               ? Status()
+               : EditManifest(files_, folder_, edits);
   }
 
   // Core dump and start state come last: the next call finds the values in them

@@ -172,6 +172,19 @@ Result<Sufficiency> ToSufficiency(const pb::Sufficiency& from,
                      .reasons = {from.reasons().begin(), from.reasons().end()}};
 }
 
+Journal ToJournal(const pb::Manifest& from) {
+  Journal journal{.lines = {}, .why = from.no_journal()};
+  for (const pb::JournalLine& line : from.journal()) {
+    journal.lines.push_back({.at_us = line.at_us(),
+                             .process = line.process(),
+                             .unit = line.unit(),
+                             .program = line.program(),
+                             .priority = line.priority(),
+                             .message = line.message()});
+  }
+  return journal;
+}
+
 }  // namespace
 
 bool ParseMessage(std::span<const std::byte> bytes,
@@ -244,6 +257,7 @@ Result<Manifest> ToManifest(const pb::Manifest& from, const std::string& where,
   manifest.unlogged_inputs.assign(from.unlogged_inputs().begin(),
                                   from.unlogged_inputs().end());
   manifest.trace_dropped = from.trace_dropped();
+  manifest.journal = ToJournal(from);
   for (const pb::Image& image : from.images()) {
     CLEW_ASSIGN_OR_RETURN(converted, ToImage(image, where, bundle_path));
     manifest.images.push_back(std::move(converted));

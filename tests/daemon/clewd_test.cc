@@ -520,6 +520,62 @@ TEST_F(SidebandTest, KilledWhileSavingItLeavesNothingHalf) {
   EXPECT_TRUE(NamesIn(Spool("ready")).empty());
 }
 
+// The journal is a script: it notes what it was asked, and tells of a secret,
+// of what is no text, of what is no JSON, and more than is wanted.
+TEST_F(SidebandTest, LinesOfTheJournalAreInTheBundleWithoutSecrets) {
+  WriteText(
+      At("journalctl"),
+      "#!/bin/sh\necho \"$@\" > " + At("journal-asked") +
+          "\necho '{\"__REALTIME_TIMESTAMP\":\"1700000000000002\",\"_PID\":"
+          "\"17\",\"_SYSTEMD_UNIT\":\"a.service\",\"PRIORITY\":\"3\","
+          "\"SYSLOG_IDENTIFIER\":\"sleep\",\"MESSAGE\":\"login with "
+          "--password=open-sesame for bob\"}'\n"
+          "echo '{\"__REALTIME_TIMESTAMP\":\"1700000000000001\","
+          "\"MESSAGE\":[1,2,255]}'\necho '{\"MESS'\necho '[]'\n");
+  chmod(At("journalctl").c_str(), 0755);
+  Configure(
+      "source = sideband\nsideband_only = yes\nmerge = 0\n"
+      "spool_bytes = 1G\njournalctl = " +
+      At("journalctl") + "\n");
+  WriteText(At("rules"), "arguments drop-after --password\n");
+  ASSERT_TRUE(Ask(At("run/clew/clewd.sock"), ReloadRequest(), 2000));
+  Process victim({"/bin/sleep", "1000"}, At("victim"));
+  ASSERT_TRUE(WaitUntil([&] { return IsSleep(victim.id()); }));
+  ASSERT_TRUE(Ask(At("run/clew/clewd.sock"),
+                  SnapshotRequest{victim.id(), "", false, ""}, 2000));
+  const pb::Manifest manifest = OnlyReady();
+  EXPECT_NE(
+      ReadText(At("journal-asked")).find(fmt::format("_PID={}", victim.id())),
+      std::string::npos)
+      << ReadText(At("journal-asked"));
+  ASSERT_EQ(manifest.journal_size(), 2) << manifest.ShortDebugString();
+  EXPECT_EQ(manifest.journal(0).at_us(), 1'700'000'000'000'001);
+  EXPECT_EQ(manifest.journal(0).message(), "(bytes that are no text)");
+  EXPECT_EQ(manifest.journal(1).process(), 17);
+  EXPECT_EQ(manifest.journal(1).unit(), "a.service");
+  EXPECT_EQ(manifest.journal(1).program(), "sleep");
+  EXPECT_EQ(manifest.journal(1).priority(), 3u);
+  EXPECT_EQ(manifest.journal(1).message(),
+            "login with --password=xxxxxxxxxxx for bob");
+  EXPECT_FALSE(std::filesystem::exists(folder_ + "/journal.json"));
+}
+
+TEST_F(SidebandTest, AJournalThatIsNotThereIsSaid) {
+  Configure(
+      "source = sideband\nsideband_only = yes\nmerge = 0\n"
+      "spool_bytes = 1G\njournalctl = /nowhere/journalctl\n");
+  ASSERT_TRUE(Ask(At("run/clew/clewd.sock"), ReloadRequest(), 2000));
+  Process victim({"/bin/sleep", "1000"}, At("victim"));
+  ASSERT_TRUE(WaitUntil([&] { return IsSleep(victim.id()); }));
+  ASSERT_TRUE(Ask(At("run/clew/clewd.sock"),
+                  SnapshotRequest{victim.id(), "", false, ""}, 2000));
+  const pb::Manifest manifest = OnlyReady();
+  EXPECT_EQ(manifest.journal_size(), 0);
+  EXPECT_NE(manifest.no_journal().find("/nowhere/journalctl"),
+            std::string::npos)
+      << manifest.no_journal();
+}
+
 // Core dumps that never end hold at most half of the saves: those of others go
 // on, and what is refused is counted.
 TEST_F(SidebandTest, SlowCoreDumpsOfOneUserDoNotHoldUpThoseOfAnother) {

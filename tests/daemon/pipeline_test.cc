@@ -385,5 +385,67 @@ TEST_F(PipelineTest, TheBudgetIsKeptAndLossCounted) {
   EXPECT_EQ(life.counters.lost, 1u);
 }
 
+// What a stranger says: a trigger of its own, of a unit that is not its.
+TEST_F(PipelineTest, AStrangersTriggerAndUnitCountNothing) {
+  if (geteuid() != 0) {
+    GTEST_SKIP() << "needs root, to make files of another user";
+  }
+  Life life(root(), clock_);
+  const auto arrive = [&](const std::string& name) {
+    const std::string folder = root() + "/incoming/" + name;
+    Arrive(name);
+    pb::Manifest manifest = ManifestIn("incoming/" + name);
+    manifest.mutable_trigger()->set_kind(pb::Trigger::KIND_REQUEST);
+    manifest.mutable_trigger()->set_unit("nginx.service");
+    testing::WriteText(folder + "/manifest.pb", manifest.SerializeAsString());
+    ASSERT_EQ(chown(folder.c_str(), 65534, 65534), 0);
+  };
+  for (const char* name : {"nginx.service~1~7.clew", "nginx.service~2~7.clew",
+                           "nginx.service~3~7.clew"}) {
+    arrive(name);
+  }
+  life.pipeline->Kick();
+  const pb::Trigger trigger =
+      ManifestIn("checking/nginx.service~1~7.clew").trigger();
+  EXPECT_EQ(trigger.kind(), pb::Trigger::KIND_UNIT_FAILED);
+  EXPECT_EQ(trigger.unit(), "");
+  life.prepare.End();
+  life.prepare.End();
+  EXPECT_FALSE(life.prepare.running());
+  EXPECT_EQ(life.counters.refused_rate, 1u) << "two of one user and name";
+  EXPECT_EQ(life.admission.Ask({"nginx.service", 6}, 0, clock_.MonotonicMs()),
+            Admitted::kYes)
+      << "the unit's own rate is used up";
+  EXPECT_TRUE(testing::NamesIn(root() + "/checking").empty());
+}
+
+// Killed between taking it over and judging it.
+TEST_F(PipelineTest, AStrangersBundleStaysOneAcrossADeathOfTheDaemon) {
+  if (geteuid() != 0) {
+    GTEST_SKIP() << "needs root, to make files of another user";
+  }
+  {
+    const Life life(root(), clock_);
+    Arrive(kName);
+    const std::string folder = root() + "/incoming/" + kName;
+    pb::Manifest manifest = ManifestIn(std::string("incoming/") + kName);
+    manifest.mutable_trigger()->set_unit("nginx.service");
+    testing::WriteText(folder + "/manifest.pb", manifest.SerializeAsString());
+    ASSERT_EQ(chown(folder.c_str(), 65534, 65534), 0);
+  }
+  {
+    Life life(root(), clock_);
+    ASSERT_TRUE(
+        life.spool.Move(kName, Stage::kIncoming, Stage::kChecking).has_value());
+    ASSERT_EQ(chown((root() + "/checking/" + kName).c_str(), 0, 0), 0);
+    EXPECT_EQ(life.spool.OriginOf(kName), 65534u);
+  }
+  Life life(root(), clock_);
+  life.pipeline->Kick();
+  EXPECT_EQ(life.counters.triggers, 1u);
+  EXPECT_EQ(ManifestIn(std::string("checking/") + kName).trigger().unit(), "");
+  EXPECT_EQ(life.spool.OriginOf(kName), std::nullopt);
+}
+
 }  // namespace
 }  // namespace clew::daemon
