@@ -17,6 +17,8 @@ scenario() {
   expect_line "clew daemon units" "$(clew daemon units)" 'nginx\.service .*'
   expect_line "clewd --check-config" \
     "$(clewd --check-config /etc/clew/clewd.conf 2>&1)" '.*\[unit nginx\].*'
+  expect_line "the journal" "$(journalctl --no-pager -o cat -u clewd)" \
+    'event=config .*\[unit nginx\].*'
   [[ -d "$spool/ready/kept~1~1.clew" ]] || wrong "a waiting bundle is gone"
   rmdir "$spool/ready/kept~1~1.clew"
   cp unedited /etc/clew/clewd.conf
