@@ -36,7 +36,7 @@ walk() {
   last_block >look
   expect_line "the guide's first commands" "$(cat packages/walk)" 'apt install .*'
   expect_line "the guide's last commands" "$(cat look)" 'clew get .*'
-  (cd packages && timeout 150 bash -ex walk) >walked 2>&1 || {
+  (cd packages && timeout 240 bash -ex walk) >walked 2>&1 || {
     wrong "the guide's commands fail; they said:"
     tail -n 20 walked >&2
     return 1
