@@ -4,6 +4,7 @@
 #include <string>
 
 #include "cli/report.h"
+#include "common/result.h"
 #include "daemon/protocol.h"
 
 namespace clew::cli {
@@ -14,7 +15,10 @@ struct AskOptions {
   bool json = false;       // the reply as it is
 };
 
-// Asks clewd, waits at most 10 s, prints the reply with `show` or as JSON.
+// Asks clewd, waits at most 10 s. kSystem: it does not answer.
+[[nodiscard]] Result<Json> AskDaemon(const AskOptions& options,
+                                     const daemon::Request& request);
+// The same, and prints the reply with `show` or as JSON.
 // Returns the exit code.
 [[nodiscard]] int AskDaemon(const AskOptions& options,
                             const daemon::Request& request,

@@ -7,6 +7,7 @@
 #include "cli/ask_daemon.h"
 #include "cli/daemon_status.h"
 #include "cli/report.h"
+#include "cli/report_host.h"
 #include "cli/subcommands.h"
 #include "common/file.h"
 #include "daemon/core_pattern.h"
@@ -24,6 +25,7 @@ Examples:
   clew daemon units
   clew daemon reload
   clew daemon retry                    # bundles that are stuck, see status
+  clew daemon report                   # the collector's page of hosts has it
   clew daemon install-core-pattern     # core dumps go to clewd, too
   clew daemon uninstall-core-pattern   # what was there before is put back
 )";
@@ -92,6 +94,14 @@ void AddDaemon(Command& app, int& exit_code) {
                          [](const Json&) { fmt::print("reloaded\n"); });
       },
       exit_code);
+  auto collector = std::make_shared<CollectorOptions>();
+  AddCollectorOptions(
+      *Add(
+          *command, "report", "tell the collector now how this host does",
+          shared,
+          [options, collector] { return ReportHost(*options, *collector); },
+          exit_code),
+      *collector);
   auto bundle = std::make_shared<std::string>();
   Add(
       *command, "retry", "have bundles that are stuck prepared again", shared,

@@ -348,6 +348,7 @@ Json ToJson(const Manifest& manifest, const Trace& trace,
           {"sufficiency", ToJson(manifest.sufficiency)},
           {"redactions", manifest.redactions},
           {"unlogged_inputs", manifest.unlogged_inputs},
+          {"trace_dropped", manifest.trace_dropped},
           {"backtraces", summary.backtraces},
           {"no_backtraces_because", summary.no_backtraces_because}};
 }
@@ -422,7 +423,7 @@ void PrintNotVerified(const Manifest& manifest) {
   }
 }
 
-// What was added to the manifest after the recording.
+// What only a few manifests have.
 void PrintFacts(const Manifest& manifest) {
   if (manifest.trigger) {
     fmt::print("{:<13} {}\n", "saved for", Describe(*manifest.trigger));
@@ -436,6 +437,9 @@ void PrintFacts(const Manifest& manifest) {
   }
   for (const std::string& line : manifest.redactions) {
     fmt::print("{:<13} {:?}\n", "redacted", line);
+  }
+  if (!manifest.trace_dropped.empty()) {
+    fmt::print("{:<13} {:?}\n", "trace dropped", manifest.trace_dropped);
   }
   for (const std::string& phrase : manifest.unlogged_inputs) {
     fmt::print("{:<13} {:?}\n", "inputs lack", phrase);

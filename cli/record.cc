@@ -14,6 +14,7 @@
 #include "cli/subcommands.h"
 #include "common/progress.h"
 #include "machine/coverage.h"
+#include "recorder/perf/event_config.h"
 #include "recorder/plugin_file.h"
 
 namespace clew::cli {
@@ -46,6 +47,7 @@ struct Options {
   std::string source = "qemu";
   std::string fail_on;
   std::string timing = "mtc";
+  std::string size_limit;
   const Option* until_fail = nullptr;
   uint32_t tries = 0;  // 0: not given, or given without a number
   bool json = false;
@@ -68,6 +70,7 @@ Json ToJson(const Options& options, const recorder::RecordOutcome& outcome) {
   json["handovers"] = outcome.handovers;
   json["context_switches"] = outcome.switches;
   json["pt_bytes"] = outcome.pt_bytes;
+  json["trace_dropped"] = outcome.dropped;
   json["unknown_instructions"] = Json::array();
   for (const recorder::UnknownInsn& unknown : outcome.unknown_insns) {
     json["unknown_instructions"].push_back(UnknownText(unknown));
@@ -99,6 +102,11 @@ Result<recorder::RecordOutcome> Run(Options& options) {
     CLEW_ASSIGN_OR_RETURN(rule, recorder::ParseFailOn(options.fail_on));
     options.record.fail_on = rule;
   }
+  if (!options.size_limit.empty()) {
+    CLEW_ASSIGN_OR_RETURN(
+        bytes, recorder::perf::ParseBytes("--size-limit", options.size_limit));
+    options.record.size_limit_bytes = bytes;
+  }
   options.record.timing = options.timing != "none";
   CLEW_ASSIGN_OR_RETURN(plugin, recorder::FindPlugin());
   options.record.plugin_path = plugin;
@@ -116,9 +124,9 @@ Result<recorder::RecordOutcome> Run(Options& options) {
 
 // Options of the software source alone that were given, or empty.
 std::string SoftwareOnly(const Command& command) {
-  for (const char* name :
-       {"--until-fail", "--only-if-failed", "--no-core-on-exit", "--seed",
-        "--cores", "--quantum", "--timing", "--cyc", "--psb-period"}) {
+  for (const char* name : {"--until-fail", "--only-if-failed", "--size-limit",
+                           "--no-core-on-exit", "--seed", "--cores",
+                           "--quantum", "--timing", "--cyc", "--psb-period"}) {
     if (command.CountOf(name) > 0) {
       return name;
     }
@@ -191,6 +199,11 @@ void AddRunOptions(Command& command, Options& options) {
                      "instruction, and its waits for others), so that a busy "
                      "host does not matter; with --source perf of real time, "
                      "and what was not launched is recorded so long");
+  command.add_option("--size-limit", options.size_limit,
+                     "bytes of trace and inputs (512M, 4G) after which they "
+                     "are dropped: the program goes on, and its failure leaves "
+                     "a bundle with core dump and images alone; with none, "
+                     "there is no limit");
   command.add_flag("--only-if-failed", record.keep_only_if_failed,
                    "keep no bundle of a run that did not fail");
   command.add_flag("!--no-core-on-exit", record.core_on_exit,

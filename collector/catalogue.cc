@@ -14,13 +14,12 @@ namespace {
 constexpr std::array<std::string_view, kBundleStates> kStateNames = {
     "stored", "analysing", "solving", "witness", "contradiction", "unsolved"};
 
-// The last component of the first word.
+}  // namespace
+
 std::string_view ProgramOf(std::string_view command) {
   const std::string_view word = command.substr(0, command.find(' '));
   return word.substr(word.rfind('/') + 1);
 }
-
-}  // namespace
 
 std::string_view ToString(BundleState state) {
   return kStateNames.at(static_cast<size_t>(state));

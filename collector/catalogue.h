@@ -60,6 +60,9 @@ struct Analysis {
   std::string backtraces;  // the JSON document, as printed; empty: none
 };
 
+// The program's name in a command line: the last component of its first word.
+std::string_view ProgramOf(std::string_view command);
+
 // Of a bundle that no backtrace could be made of: signature and title by the
 // kind of its failure and the program alone.
 Analysis AnalysisByKind(std::string_view failure, std::string_view command);

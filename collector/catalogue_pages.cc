@@ -106,18 +106,6 @@ Status AddHosts(Database& database, GroupRow& row) {
       row.hosts);
 }
 
-// The pattern of LIKE that finds `text` anywhere.
-std::string PatternOf(const std::string& text) {
-  std::string pattern = "%";
-  for (const char c : CleanLine(text, kNameBytesMax)) {
-    if (c == '%' || c == '_' || c == '\\') {
-      pattern += '\\';
-    }
-    pattern += c;
-  }
-  return pattern + "%";
-}
-
 int64_t Offset(uint64_t offset) {
   return static_cast<int64_t>(std::min<uint64_t>(offset, INT64_MAX));
 }
@@ -171,7 +159,7 @@ Result<Page<GroupRow>> SqliteCatalogue::Groups(const GroupQuery& query) const {
   CLEW_ASSIGN_OR_RETURN(transaction,
                         Transaction::Begin(database, Transaction::Kind::kRead));
   const std::string where(query.text.empty() ? "" : kGroupMatches);
-  const std::string pattern = PatternOf(query.text);
+  const std::string pattern = LikePattern(query.text);
   Page<GroupRow> page;
   {
     Query count = database.Prepare("SELECT count(*) FROM groups" + where);

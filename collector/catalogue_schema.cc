@@ -62,10 +62,40 @@ constexpr std::string_view kVersion2[] = {
     "ALTER TABLE bundles ADD COLUMN not_before_s INTEGER NOT NULL DEFAULT 0",
 };
 
+// `notifications` wait to be sent. `notification_limit` has one row: how many
+// may wait (0: nobody wants them), and how many had no room. `host_reports` has
+// what each host said of itself last.
+constexpr std::string_view kVersion3[] = {
+    "CREATE TABLE notifications("
+    "number INTEGER PRIMARY KEY, kind INTEGER NOT NULL, "
+    "signature TEXT NOT NULL, title TEXT NOT NULL, bundle BLOB NOT NULL, "
+    "command TEXT NOT NULL, version TEXT NOT NULL, failure TEXT NOT NULL, "
+    "host TEXT NOT NULL, unit TEXT NOT NULL, bundles INTEGER NOT NULL, "
+    "first_seen_s INTEGER NOT NULL, last_seen_s INTEGER NOT NULL, "
+    "queued_at_s INTEGER NOT NULL, attempts INTEGER NOT NULL DEFAULT 0, "
+    "not_before_s INTEGER NOT NULL DEFAULT 0) STRICT",
+    "CREATE INDEX notifications_by_time ON notifications(not_before_s, number)",
+    "CREATE TABLE notification_limit("
+    "id INTEGER PRIMARY KEY CHECK(id = 1), most INTEGER NOT NULL, "
+    "dropped INTEGER NOT NULL) STRICT",
+    "INSERT INTO notification_limit VALUES(1, 0, 0)",
+    "CREATE TABLE host_reports("
+    "host TEXT PRIMARY KEY, seen_s INTEGER NOT NULL, "
+    "version TEXT NOT NULL, state TEXT NOT NULL, source TEXT NOT NULL, "
+    "source_error TEXT NOT NULL, units_error TEXT NOT NULL, "
+    "last_error TEXT NOT NULL, last_error_s INTEGER NOT NULL, "
+    "uptime_s INTEGER NOT NULL, "
+    "spool_bundles INTEGER NOT NULL, spool_bytes INTEGER NOT NULL, "
+    "spool_bytes_max INTEGER NOT NULL, stuck INTEGER NOT NULL, "
+    "refused INTEGER NOT NULL, saved INTEGER NOT NULL, "
+    "not_saved INTEGER NOT NULL, uploaded INTEGER NOT NULL, "
+    "lost INTEGER NOT NULL) STRICT, WITHOUT ROWID",
+};
+
 // What makes version N of version N - 1, in order. What a collector has made
 // once is never changed here: a new version goes behind the others.
-constexpr std::array<std::span<const std::string_view>, 2> kMigrations = {
-    kVersion1, kVersion2};
+constexpr std::array<std::span<const std::string_view>, 3> kMigrations = {
+    kVersion1, kVersion2, kVersion3};
 constexpr auto kVersion = static_cast<int64_t>(kMigrations.size());
 
 // NORMAL: a transaction is whole after a power cut, though the last ones may be

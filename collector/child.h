@@ -26,7 +26,10 @@ struct ChildRequest {
   std::string folder;                  // current folder, the only one to write
   ChildLimits limits;
   bool may_fork = false;  // threads are allowed in any case
-  int stop_fd = -1;       // readable: kill it; -1: none
+  // See ConfinementRequest.
+  std::vector<std::string> readable{};
+  bool may_connect = false;
+  int stop_fd = -1;  // readable: kill it; -1: none
 };
 
 enum class ChildEnd : uint8_t { kExited, kSignal, kLimit, kStopped };

@@ -235,11 +235,12 @@ Result<pid_t> Fork(const ChildRequest& request, const Confinement& confinement,
 
 Result<ChildProcess> ChildProcess::Start(const ChildRequest& request) {
   CLEW_CHECK(!request.arguments.empty(), "no program");
-  CLEW_ASSIGN_OR_RETURN(confinement,
-                        Confinement::Make({.program = request.arguments[0],
-                                           .folder = request.folder,
-                                           .may_fork = request.may_fork,
-                                           .readable = {}}));
+  CLEW_ASSIGN_OR_RETURN(
+      confinement, Confinement::Make({.program = request.arguments[0],
+                                      .folder = request.folder,
+                                      .may_fork = request.may_fork,
+                                      .readable = request.readable,
+                                      .may_connect = request.may_connect}));
   CLEW_ASSIGN_OR_RETURN(streams, MakeStreams());
   CLEW_ASSIGN_OR_RETURN(pid, Fork(request, confinement, streams));
   ChildProcess process(pid);

@@ -17,6 +17,7 @@
 #include "collector/catalogue.h"
 #include "collector/daily_usage.h"
 #include "collector/grpc_server.h"
+#include "collector/host_table.h"
 #include "collector/intake.h"
 #include "collector/jobs.h"
 #include "collector/retention.h"
@@ -26,6 +27,7 @@
 #include "collector/service.h"
 #include "collector/service_metrics.h"
 #include "collector/socket.h"
+#include "collector/start_notifier.h"
 #include "collector/web/server.h"
 #include "common/file.h"
 #include "common/shell_quote.h"
@@ -127,9 +129,11 @@ struct Collector::Parts {
   Log& log;
   Storage storage;
   std::unique_ptr<RetentionClock> clock;
+  std::unique_ptr<HostTable> hosts;
   std::unique_ptr<DailyUsage> usage;
   std::unique_ptr<Authenticator> authenticator;
   std::unique_ptr<JobRunner> jobs;
+  std::unique_ptr<Notifier> notifier;  // nullptr: nobody wants to know
   std::unique_ptr<Service> service;
   std::unique_ptr<Scrubber> scrubber;
   std::unique_ptr<web::Server> web;
@@ -183,6 +187,7 @@ Status Collector::Parts::StartService() {
   options.wall_s = [this] { return std::max(Wall_s(), clock->now_s()); };
   options.steady_s = Steady_s;
   options.committed = [this] { jobs->Wake(); };
+  options.hosts = hosts.get();
   options.audit = [this](std::string_view event, const Caller& caller,
                          const BundleId& bundle) {
     log.Write(Log::Priority::kInfo, event,
@@ -247,6 +252,10 @@ Status Collector::Parts::StartWeb() {
                                     AddServiceMetrics(*service, writer);
                                     if (jobs != nullptr) {
                                       AddJobMetrics(jobs->counts(), writer);
+                                    }
+                                    if (notifier != nullptr) {
+                                      AddNotifierMetrics(notifier->counts(),
+                                                         writer);
                                     }
                                   }));
   web = std::move(started);
@@ -368,6 +377,11 @@ Status Collector::Parts::Start() {
   }
   CLEW_RETURN_IF_ERROR(StartClock());
   CLEW_RETURN_IF_ERROR(StartJobs());
+  CLEW_ASSIGN_OR_RETURN(started, StartNotifier(config, log));
+  notifier = std::move(started);
+  CLEW_ASSIGN_OR_RETURN(table,
+                        HostTable::Open(config.data + "/catalogue.sqlite"));
+  hosts = std::move(table);
   CLEW_RETURN_IF_ERROR(StartService());
   StartScrubber();
   CLEW_RETURN_IF_ERROR(WhenFree([this] { return StartWeb(); }));
@@ -392,7 +406,12 @@ uint16_t Collector::web_port() const {
   return parts_->web != nullptr ? parts_->web->port() : uint16_t{0};
 }
 
-Status Collector::Reload() { return parts_->authenticator->Reload(); }
+Status Collector::Reload() {
+  CLEW_RETURN_IF_ERROR(parts_->authenticator->Reload());
+  return parts_->notifier == nullptr
+             ? Status()
+             : ReloadSecret(parts_->config, *parts_->notifier);
+}
 
 void Collector::CheckAlive() const {
   (void)parts_->service->clients().bundles_in_flight();
@@ -420,6 +439,9 @@ void Collector::Stop() {
   }
   if (parts.jobs != nullptr) {
     parts.jobs->Stop();
+  }
+  if (parts.notifier != nullptr) {
+    parts.notifier->Stop();
   }
   if (parts.usage == nullptr) {
     return;

@@ -23,7 +23,8 @@ class Collector {
 
   uint16_t port() const;
   uint16_t web_port() const;  // 0: none
-  // Tokens and authorities are read again; on failure the old ones hold.
+  // Tokens, authorities and the webhook's secret are read again; what could
+  // not be read stays as it was.
   [[nodiscard]] Status Reload();
   // Does not return while the collector is stuck.
   void CheckAlive() const;

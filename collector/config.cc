@@ -20,7 +20,18 @@ Status ReadNetwork(ConfigFile& file, CollectorConfig* config) {
       file.Flag("", "insecure_loopback", &config->insecure_loopback));
   CLEW_RETURN_IF_ERROR(file.Text("", "web", &config->web));
   CLEW_RETURN_IF_ERROR(file.Words("", "web_names", &config->web_names));
-  return file.Text("", "address", &config->address);
+  CLEW_RETURN_IF_ERROR(file.Text("", "address", &config->address));
+  return file.Text("", "web_url", &config->web_url);
+}
+
+Status ReadWebhook(ConfigFile& file, CollectorConfig* config) {
+  CLEW_RETURN_IF_ERROR(file.Text("", "webhook", &config->webhook));
+  CLEW_RETURN_IF_ERROR(
+      file.Text("", "webhook_secret", &config->webhook_secret));
+  CLEW_RETURN_IF_ERROR(file.Text("", "webhook_ca", &config->webhook_ca));
+  CLEW_RETURN_IF_ERROR(
+      file.Text("", "webhook_program", &config->webhook_program));
+  return file.Number("", "webhook_tries", 1, 100, &config->webhook_tries);
 }
 
 Status ReadLimits(ConfigFile& file, CollectorConfig* config) {
@@ -94,6 +105,17 @@ const char* const kConfigHelp =
                                   put a proxy before it. Empty: none
   web_names =                     names by which browsers ask for the page
   address =                       HOST:PORT for the command lines on the page
+  web_url =                       https://clew.example.com, where people reach
+                                  the page; for links in notifications
+  webhook =                       http or https; new and reopened groups are
+                                  posted there. Empty: nowhere
+  webhook_secret =                file with the key of their signatures, which
+                                  others may not read. Read again on SIGHUP
+  webhook_ca =                    PEM, who vouches for the receiver; empty: the
+                                  system's authorities
+  webhook_program = /usr/lib/clew/clew-webhook
+  webhook_tries = 12              of one notification, with pauses from 10 s to
+                                  1 h in between
   store_bytes_max = 100G          of chunks and lists
   disk_free_bytes_min = 1G        that stay free on the disk
   host_bytes_per_day = 10G        of one host, by the day in UTC
@@ -124,6 +146,7 @@ Result<CollectorConfig> ReadCollectorConfig(const std::string& path) {
   CLEW_ASSIGN_OR_RETURN(file, ConfigFile::Read(path));
   CollectorConfig config;
   CLEW_RETURN_IF_ERROR(ReadNetwork(file, &config));
+  CLEW_RETURN_IF_ERROR(ReadWebhook(file, &config));
   CLEW_RETURN_IF_ERROR(ReadLimits(file, &config));
   CLEW_RETURN_IF_ERROR(ReadJobs(file, &config));
   CLEW_RETURN_IF_ERROR(file.Finish());

@@ -27,6 +27,13 @@ struct CollectorConfig {
   std::string web = "127.0.0.1:7791";  // empty: none
   std::vector<std::string> web_names;
   std::string address;  // for command lines on the pages
+  std::string web_url;  // of the page, for people; for links to it
+
+  std::string webhook;  // url; empty: none
+  std::string webhook_secret;
+  std::string webhook_ca;
+  std::string webhook_program = "/usr/lib/clew/clew-webhook";
+  uint64_t webhook_tries = 12;
 
   uint64_t store_bytes_max = uint64_t{100} << 30;
   uint64_t disk_free_bytes_min = uint64_t{1} << 30;

@@ -142,6 +142,13 @@ class Endpoint final : public pb::Collector::Service {
     });
   }
 
+  grpc::Status Report(ServerContext* context, const pb::ReportRequest* request,
+                      pb::ReportReply* reply) override {
+    return Unary(*context, "Report", reply, [&](const Caller& caller) {
+      return service_.Report(caller, *request);
+    });
+  }
+
   grpc::Status Put(
       ServerContext* context,
       grpc::ServerReaderWriter<pb::PutAck, pb::PutPart>* stream) override {

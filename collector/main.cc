@@ -15,6 +15,7 @@
 #include "collector/collector.h"
 #include "collector/config.h"
 #include "collector/log.h"
+#include "collector/start_notifier.h"
 #include "common/result.h"
 
 namespace clew::collector {
@@ -23,12 +24,13 @@ namespace {
 constexpr const char* kFooter = R"(
 Signals:
   SIGTERM  ends transfers, saves, exits
-  SIGHUP   reads tokens and client_ca again
+  SIGHUP   reads tokens, client_ca and webhook_secret again
 
 Examples:
   clew-collector                         as the unit runs it
   clew-collector token web1 >>/etc/clew/collector.d/tokens
   clew-collector check
+  clew-collector test-webhook
   clew-collector --config ./collector.conf
 )";
 
@@ -122,6 +124,12 @@ Status PrintToken(const std::string& host) {
   return {};
 }
 
+Status TestWebhook(const CollectorConfig& config) {
+  CLEW_RETURN_IF_ERROR(SendTestNotification(config));
+  fmt::print("the webhook accepted a test notification\n");
+  return {};
+}
+
 // What the command line asks for.
 struct Request {
   std::string config = kCollectorConfig;
@@ -145,6 +153,8 @@ int Main(int argc, char** argv) {
   auto* remove = app.add_subcommand(
       "remove", "remove a bundle; the collector must not run");
   remove->add_option("id", request.id, "64 digits")->required();
+  auto* test = app.add_subcommand(
+      "test-webhook", "send a test notification; the collector may run");
   try {
     app.parse(argc, argv);
   } catch (const CLI::Success& help) {
@@ -156,12 +166,15 @@ int Main(int argc, char** argv) {
   if (token->parsed()) {
     return Report(PrintToken(request.host));
   }
-  if (!check->parsed() && !remove->parsed()) {
+  if (!check->parsed() && !remove->parsed() && !test->parsed()) {
     return Report(Run(request.config));
   }
   const auto config = ReadCollectorConfig(request.config);
   if (!config) {
     return Report(std::unexpected(config.error()));
+  }
+  if (test->parsed()) {
+    return Report(TestWebhook(*config));
   }
   return Report(check->parsed() ? CheckStore(*config)
                                 : RemoveBundle(*config, request.id));

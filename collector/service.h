@@ -16,6 +16,7 @@
 #include "collector/catalogue.h"
 #include "collector/clients.h"
 #include "collector/daily_usage.h"
+#include "collector/host_table.h"
 #include "collector/schedule_store.h"
 #include "common/result.h"
 
@@ -36,6 +37,8 @@ class ListReply;
 class ListRequest;
 class PutAck;
 class PutPart;
+class ReportReply;
+class ReportRequest;
 class StatusReply;
 }  // namespace clew::pb
 
@@ -77,6 +80,7 @@ class Service {
     std::function<int64_t()> wall_s;         // since 1970
     std::function<uint64_t()> steady_s;      // never goes back
     std::function<void()> committed;         // a bundle is in the catalogue
+    HostTable* hosts = nullptr;  // nullptr: reports of hosts are not kept
     // Who did what to a bundle: "committed", "fetched", "deleted", "checked".
     std::function<void(std::string_view event, const Caller& caller,
                        const BundleId& bundle)>
@@ -103,6 +107,9 @@ class Service {
       const Caller& caller, const pb::DeleteRequest& request);
   [[nodiscard]] Result<pb::CheckReply> Check(const Caller& caller,
                                              const pb::CheckRequest& request);
+
+  [[nodiscard]] Result<pb::ReportReply> Report(
+      const Caller& caller, const pb::ReportRequest& request);
 
   // One Put call. What was received of a chunk when it ends is kept for the
   // next call of that host.

@@ -24,6 +24,23 @@ void AddServiceMetrics(const Service& service, web::MetricsWriter& writer) {
                static_cast<double>(service.clients().chunks_parked()));
 }
 
+void AddNotifierMetrics(const NotifierCounts& counts,
+                        web::MetricsWriter& writer) {
+  const auto counter = [&](const char* name, const char* help, uint64_t value) {
+    writer.Counter(name, help, static_cast<double>(value));
+  };
+  counter("clew_notifications_sent_total", "That the webhook accepted",
+          counts.sent);
+  counter("clew_notification_failures_total", "Attempts that failed",
+          counts.failed);
+  counter("clew_notifications_given_up_total", "After the last attempt",
+          counts.given_up);
+  counter("clew_notifications_dropped_total",
+          "The queue was full; since the catalogue was made", counts.dropped);
+  writer.Gauge("clew_notifications_waiting", "To be sent",
+               static_cast<double>(counts.waiting));
+}
+
 void AddJobMetrics(const JobCounts& counts, web::MetricsWriter& writer) {
   const auto counter = [&](const char* name, const char* help, double value) {
     writer.Counter(name, help, value);

@@ -2,6 +2,7 @@
 #define CLEW_COLLECTOR_SERVICE_METRICS_H_
 
 #include "collector/jobs.h"
+#include "collector/notifier.h"
 #include "collector/service.h"
 #include "collector/web/metrics.h"
 
@@ -9,6 +10,8 @@ namespace clew::collector {
 
 // The figures of the service and of the jobs, for /metrics.
 void AddServiceMetrics(const Service& service, web::MetricsWriter& writer);
+void AddNotifierMetrics(const NotifierCounts& counts,
+                        web::MetricsWriter& writer);
 void AddJobMetrics(const JobCounts& counts, web::MetricsWriter& writer);
 
 }  // namespace clew::collector

@@ -1,4 +1,5 @@
-// What engineers do to what is stored: Service::Delete and Check.
+// What engineers do to what is stored: Service::Delete and Check; and what
+// hosts say of themselves: Report.
 
 #include "collector/service.h"
 #include "proto/collector.pb.h"
@@ -55,6 +56,34 @@ Result<pb::CheckReply> Service::Check(const Caller& caller,
   }
   reply.set_bytes_read(bytes_read);
   return reply;
+}
+
+Result<pb::ReportReply> Service::Report(const Caller& caller,
+                                        const pb::ReportRequest& request) {
+  if (options_.hosts == nullptr) {
+    return pb::ReportReply();
+  }
+  const transfer::HostReport report{
+      .version = request.version(),
+      .state = request.state(),
+      .source = request.source(),
+      .source_error = request.source_error(),
+      .units_error = request.units_error(),
+      .last_error = request.last_error(),
+      .last_error_at_s = request.last_error_at_s(),
+      .uptime_s = request.uptime_s(),
+      .spool_bundles = request.spool_bundles(),
+      .spool_bytes = request.spool_bytes(),
+      .spool_bytes_max = request.spool_bytes_max(),
+      .stuck = request.stuck(),
+      .refused = request.refused(),
+      .saved = request.saved(),
+      .not_saved = request.not_saved(),
+      .uploaded = request.uploaded(),
+      .lost = request.lost()};
+  CLEW_RETURN_IF_ERROR(
+      options_.hosts->Put(caller.host, report, options_.wall_s()));
+  return pb::ReportReply();
 }
 
 }  // namespace clew::collector

@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "collector/notification_queue.h"
 #include "collector/text.h"
 
 namespace clew::collector {
@@ -157,6 +158,12 @@ Status SqliteCatalogue::Leave(const BundleId& id,
       .Run();
 }
 
+Result<bool> SqliteCatalogue::HasGroup(const std::string& signature) {
+  Query query = writer_.Prepare("SELECT 1 FROM groups WHERE signature = ?");
+  query.Text(signature);
+  return query.Next();
+}
+
 // Puts a bundle without a signature into a group.
 Status SqliteCatalogue::Join(const BundleId& id, const Analysis& analysis) {
   CLEW_RETURN_IF_ERROR(
@@ -171,6 +178,7 @@ Status SqliteCatalogue::Join(const BundleId& id, const Analysis& analysis) {
                    "ON CONFLICT DO UPDATE SET bundles = bundles + 1")
           .Blob(id.bytes())
           .Run());
+  CLEW_ASSIGN_OR_RETURN(known, HasGroup(analysis.signature));
   CLEW_RETURN_IF_ERROR(
       writer_
           .Prepare("INSERT INTO groups(signature, title, bundles, host_count, "
@@ -190,7 +198,9 @@ Status SqliteCatalogue::Join(const BundleId& id, const Analysis& analysis) {
           .Text(Line(analysis.title))
           .Text(CleanUtf8(analysis.backtraces))
           .Run());
-  return RefreshGroup(writer_, analysis.signature);
+  CLEW_RETURN_IF_ERROR(RefreshGroup(writer_, analysis.signature));
+  return known ? Status()
+               : QueueNotification(writer_, {NotificationKind::kNewGroup, id});
 }
 
 Status SqliteCatalogue::SetState(const BundleId& id, BundleState state) {

@@ -52,6 +52,7 @@ class SqliteCatalogue final : public Catalogue {
   // All of these: REQUIRES: write_mutex_ is held, within a transaction.
   [[nodiscard]] Status Join(const BundleId& id, const Analysis& analysis);
   [[nodiscard]] Status Leave(const BundleId& id, const std::string& signature);
+  [[nodiscard]] Result<bool> HasGroup(const std::string& signature);
   // nullopt: no such bundle.
   [[nodiscard]] Result<std::optional<std::string>> SignatureOf(
       const BundleId& id);

@@ -8,6 +8,8 @@
 namespace clew::collector {
 namespace {
 
+constexpr size_t kPatternBytesMax = 255;
+
 constexpr std::string_view kReplacement = "\xef\xbf\xbd";  // U+FFFD
 constexpr std::string_view kEllipsis = "\xe2\x80\xa6";     // U+2026
 
@@ -104,6 +106,17 @@ std::string CleanLine(std::string_view text_untrusted, size_t bytes_max) {
     }
   }
   return clean;
+}
+
+std::string LikePattern(std::string_view text_untrusted) {
+  std::string pattern = "%";
+  for (const char c : CleanLine(text_untrusted, kPatternBytesMax)) {
+    if (c == '%' || c == '_' || c == '\\') {
+      pattern += '\\';
+    }
+    pattern += c;
+  }
+  return pattern + "%";
 }
 
 }  // namespace clew::collector

@@ -15,6 +15,10 @@ std::string CleanUtf8(std::string_view text_untrusted);
 // The result is never longer than `bytes_max`. REQUIRES: bytes_max >= 3.
 std::string CleanLine(std::string_view text_untrusted, size_t bytes_max);
 
+// The pattern of SQL's LIKE, with the escape '\\', that finds `text` anywhere;
+// of a long text the begin.
+std::string LikePattern(std::string_view text_untrusted);
+
 }  // namespace clew::collector
 
 #endif  // CLEW_COLLECTOR_TEXT_H_

@@ -12,8 +12,6 @@
 #include <cstdint>
 #include <utility>
 
-#include "common/syscall_filter.h"
-
 namespace clew {
 namespace {
 
@@ -27,7 +25,8 @@ struct RulesetAttributes {
   uint64_t handled_access_net;  // since ABI 4
   uint64_t scoped;              // since ABI 6
 };
-constexpr uint64_t kNetBindAndConnectTcp = 3;
+constexpr uint64_t kNetBindTcp = 1;
+constexpr uint64_t kNetConnectTcp = 2;
 constexpr uint64_t kScopeAbstractSocketsAndSignals = 3;
 constexpr uint64_t kTruncate = 1 << 14;  // since ABI 3
 constexpr uint64_t kIoctlDev = 1 << 15;  // since ABI 5
@@ -62,11 +61,12 @@ uint64_t HandledAccess(int version) {
          (version >= 5 ? kIoctlDev : 0);
 }
 
-int MakeRuleset(int version) {
+int MakeRuleset(int version, bool may_connect) {
   RulesetAttributes attributes = {HandledAccess(version), 0, 0};
   size_t size = sizeof(uint64_t);
   if (version >= 4) {
-    attributes.handled_access_net = kNetBindAndConnectTcp;
+    attributes.handled_access_net =
+        kNetBindTcp | (may_connect ? 0 : kNetConnectTcp);
     size = 2 * sizeof(uint64_t);
   }
   if (version >= 6) {
@@ -143,21 +143,23 @@ int DropCapabilities() {
 }  // namespace
 
 Result<Confinement> Confinement::Make(const ConfinementRequest& request) {
+  const SyscallNeeds needs = {.fork = request.may_fork,
+                              .network = request.may_connect};
   const int version = LandlockVersion();
   if (version == 0) {
-    return Confinement(-1, request.may_fork);
+    return Confinement(-1, needs);
   }
-  const int fd = MakeRuleset(version);
+  const int fd = MakeRuleset(version, request.may_connect);
   if (fd < 0) {
     return SystemError(errno, "cannot make a Landlock ruleset");
   }
-  Confinement confinement(fd, request.may_fork);
+  Confinement confinement(fd, needs);
   CLEW_RETURN_IF_ERROR(AllowAll({fd, HandledAccess(version)}, request));
   return confinement;
 }
 
 Confinement::Confinement(Confinement&& other) noexcept
-    : ruleset_(std::exchange(other.ruleset_, -1)), may_fork_(other.may_fork_) {}
+    : ruleset_(std::exchange(other.ruleset_, -1)), needs_(other.needs_) {}
 
 Confinement::~Confinement() {
   if (ruleset_ >= 0) {
@@ -175,7 +177,7 @@ int Confinement::Enter() const {
   if (const int error = DropCapabilities(); error != 0) {
     return error;
   }
-  return EnterSyscallFilter(may_fork_);
+  return EnterSyscallFilter(needs_);
 }
 
 }  // namespace clew

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "common/result.h"
+#include "common/syscall_filter.h"
 
 namespace clew {
 
@@ -12,7 +13,9 @@ struct ConfinementRequest {
   std::string program;  // absolute paths
   std::string folder;   // the only one to write
   bool may_fork = false;
-  std::vector<std::string> readable;  // files beside the system's
+  // Files beside the system's, and folders of such.
+  std::vector<std::string> readable;
+  bool may_connect = false;  // to other hosts, by TCP and UDP
 };
 
 // What a child that parses hostile bytes may do no more, made ready before the
@@ -23,12 +26,13 @@ struct ConfinementRequest {
 // By seccomp (common/syscall_filter.h), whatever else the kernel has: neither
 // sockets, tracing, signals to others, scheduling, owners, modes nor times of
 // files, other namespaces, nor anything that is not on a list of what a program
-// needs.
+// needs. With `may_connect`, sockets of IP that connect.
 //
 // By Landlock, as far as the kernel has it: plain files below `folder` may be
 // read, made, cut and removed, `program` and the system's programs and
 // libraries be read and run, `readable` be read, nothing else be opened; no
-// TCP; no signal to others than its own. An ABI before the third leaves cutting
+// TCP (with `may_connect`, none that listens); no signal to others than its
+// own. An ABI before the third leaves cutting
 // of files to seccomp, which lets only writers cut.
 class Confinement {
  public:
@@ -48,10 +52,10 @@ class Confinement {
   int ruleset_fd() const { return ruleset_; }
 
  private:
-  Confinement(int ruleset, bool may_fork)
-      : ruleset_(ruleset), may_fork_(may_fork) {}
+  Confinement(int ruleset, SyscallNeeds needs)
+      : ruleset_(ruleset), needs_(needs) {}
   int ruleset_;  // -1: none
-  bool may_fork_;
+  SyscallNeeds needs_;
 };
 
 }  // namespace clew

@@ -25,7 +25,9 @@
 #include <linux/seccomp.h>
 #include <sched.h>
 #include <signal.h>
+#include <sys/ioctl.h>
 #include <sys/prctl.h>
+#include <sys/socket.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -71,6 +73,13 @@ constexpr std::array kAllowed = {
     SYS_nanosleep, SYS_clock_nanosleep, SYS_alarm, SYS_setitimer,
     SYS_getitimer};
 
+// Of whoever connects: what a resolver and a client of HTTP call.
+constexpr std::array kAllowedOfNetwork = {
+    SYS_connect,     SYS_sendto,      SYS_recvfrom,   SYS_sendmsg,
+    SYS_recvmsg,     SYS_sendmmsg,    SYS_recvmmsg,   SYS_shutdown,
+    SYS_getsockname, SYS_getpeername, SYS_getsockopt, SYS_setsockopt,
+    SYS_socketpair};
+
 // Of threads, fork and posix_spawn. CLONE_PARENT, above all, is not among them:
 // it would make a process of the caller's parent.
 constexpr uint32_t kCloneFlags =
@@ -83,6 +92,8 @@ constexpr std::initializer_list<uint32_t> kFcntlCommands = {
 // What C and C++ libraries ask of streams; no terminal is written to by any.
 constexpr std::initializer_list<uint32_t> kIoctlCommands = {TCGETS, TIOCGWINSZ,
                                                             FIONREAD};
+constexpr std::initializer_list<uint32_t> kNetworkIoctlCommands = {
+    TCGETS, TIOCGWINSZ, FIONREAD, FIONBIO};
 constexpr std::initializer_list<uint32_t> kPrctlOptions = {
     PR_SET_NAME, PR_GET_NAME, PR_CAPBSET_READ, PR_GET_DUMPABLE, PR_SET_VMA};
 
@@ -209,6 +220,13 @@ constexpr void AddSignalRules(Filter& filter, uint32_t process) {
   AllowArguments(filter, SYS_tgkill, 0, {process}, EPERM);
 }
 
+constexpr void AddNetworkRules(Filter& filter) {
+  for (const long number : kAllowedOfNetwork) {
+    filter.ReturnIfEqual(static_cast<uint32_t>(number), kAllow);
+  }
+  AllowArguments(filter, SYS_socket, 0, {AF_INET, AF_INET6}, EAFNOSUPPORT);
+}
+
 // What is not ours to filter ends the process.
 constexpr void KillOtherAbis(Filter& filter) {
   filter.Load(offsetof(seccomp_data, arch));
@@ -217,7 +235,7 @@ constexpr void KillOtherAbis(Filter& filter) {
   filter.ReturnIfAnyOf(kX32Bit, SECCOMP_RET_KILL_PROCESS);
 }
 
-constexpr Filter MakeFilter(bool may_fork, uint32_t process) {
+constexpr Filter MakeFilter(SyscallNeeds needs, uint32_t process) {
   Filter filter;
   KillOtherAbis(filter);
   for (const long number : kAllowed) {
@@ -226,11 +244,16 @@ constexpr Filter MakeFilter(bool may_fork, uint32_t process) {
   AddOpenRule(filter, SYS_open, 1);
   AddOpenRule(filter, SYS_openat, 2);
   AllowArguments(filter, SYS_fcntl, 1, kFcntlCommands, EPERM);
-  AllowArguments(filter, SYS_ioctl, 1, kIoctlCommands, ENOTTY);
+  AllowArguments(filter, SYS_ioctl, 1,
+                 needs.network ? kNetworkIoctlCommands : kIoctlCommands,
+                 ENOTTY);
   AllowArguments(filter, SYS_prlimit64, 0, {0}, EPERM);  // the caller
   AddPrctlRule(filter);
   AddSignalRules(filter, process);
-  AddProcessRules(filter, may_fork);
+  AddProcessRules(filter, needs.fork);
+  if (needs.network) {
+    AddNetworkRules(filter);
+  }
   filter.ReturnIfAbove(kNewestKnown, Refusal(ENOSYS));
   filter.Return(kRefuse);
   return filter;
@@ -238,8 +261,8 @@ constexpr Filter MakeFilter(bool may_fork, uint32_t process) {
 
 }  // namespace
 
-int EnterSyscallFilter(bool may_fork) {
-  Filter filter = MakeFilter(may_fork, static_cast<uint32_t>(getpid()));
+int EnterSyscallFilter(SyscallNeeds needs) {
+  Filter filter = MakeFilter(needs, static_cast<uint32_t>(getpid()));
   const sock_fprog program = filter.Program();
   return prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) == 0 ? 0 : errno;
 }

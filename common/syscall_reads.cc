@@ -241,7 +241,7 @@ static_assert(std::ranges::is_sorted(kRows, {}, &Row::number));
 
 // The operations whose argument 3 is a time limit and no number.
 bool HasTimeLimit(uint64_t operation) {
-  switch (operation & FUTEX_CMD_MASK) {
+  switch (static_cast<int>(operation) & FUTEX_CMD_MASK) {
     case FUTEX_WAIT:
     case FUTEX_LOCK_PI:
     case FUTEX_WAIT_BITSET:

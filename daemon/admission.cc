@@ -27,6 +27,8 @@ std::string_view ToString(Admitted admitted) {
       return "rate_failure is reached for this program and signal";
     case Admitted::kRateOfAll:
       return "rate_all is reached";
+    case Admitted::kRateOfUser:
+      return "this user's half of rate_all is reached";
   }
   return "";
 }
@@ -53,7 +55,19 @@ Admitted Admission::Ask(const FailureKey& key, int32_t process,
   if (Within(saved_ms_, now_ms) >= limits_.all) {
     return Admitted::kRateOfAll;
   }
+  if (SavedOf(key.user, now_ms) >= ShareOf(key.user, limits_.all)) {
+    return Admitted::kRateOfUser;
+  }
   return Admitted::kYes;
+}
+
+uint64_t Admission::SavedOf(uint32_t user, uint64_t now_ms) const {
+  uint64_t count = 0;
+  for (size_t i = 0; i < saved_ms_.size(); ++i) {
+    const bool counts = saved_ms_[i] + limits_.period_ms > now_ms;
+    count += counts && saved_users_[i] == user ? 1 : 0;
+  }
+  return count;
 }
 
 void Admission::Remember(std::deque<uint64_t>& times_ms, uint64_t limit,
@@ -86,6 +100,10 @@ uint64_t Admission::Saved(const FailureKey& key, int32_t process,
   Failure& failure = See(key, process, now_ms);
   Remember(failure.saved_ms, limits_.per_failure, now_ms);
   Remember(saved_ms_, limits_.all, now_ms);
+  saved_users_.push_back(key.user);
+  while (saved_users_.size() > saved_ms_.size()) {
+    saved_users_.pop_front();
+  }
   const uint64_t not_saved = failure.not_saved;
   failure.not_saved = 0;
   return not_saved;

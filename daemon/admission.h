@@ -13,6 +13,7 @@ namespace clew::daemon {
 struct FailureKey {
   std::string program;  // or unit
   int signal = 0;       // 0: none
+  uint32_t user = 0;    // who ran it; what others name so is another failure
   auto operator<=>(const FailureKey&) const = default;
 };
 
@@ -21,8 +22,14 @@ enum class Admitted : uint8_t {
   kDuplicate,      // the same process just now
   kRateOfFailure,  // too many of that program and signal
   kRateOfAll,
+  kRateOfUser,  // too many of a user who is not root
 };
 std::string_view ToString(Admitted admitted);
+
+// What one user may have of what all share: a stranger leaves half to others.
+inline uint64_t ShareOf(uint32_t user, uint64_t all) {
+  return user == 0 ? all : (all + 1) / 2;
+}
 
 struct AdmissionLimits {
   uint64_t per_failure = 2;
@@ -58,6 +65,7 @@ class Admission {
     uint64_t seen_ms = 0;
   };
   uint64_t Within(const std::deque<uint64_t>& times_ms, uint64_t now_ms) const;
+  uint64_t SavedOf(uint32_t user, uint64_t now_ms) const;
   void Remember(std::deque<uint64_t>& times_ms, uint64_t limit,
                 uint64_t now_ms) const;
   Failure& See(const FailureKey& key, int32_t process, uint64_t now_ms);
@@ -66,6 +74,7 @@ class Admission {
   std::map<FailureKey, Failure> failures_;
   std::map<int32_t, uint64_t> processes_;  // seen when
   std::deque<uint64_t> saved_ms_;
+  std::deque<uint32_t> saved_users_;  // of each of saved_ms_
 };
 
 }  // namespace clew::daemon

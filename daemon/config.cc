@@ -80,6 +80,12 @@ Status ReadLimits(const Reader& reader, Config& config) {
                                     &config.disk_free_bytes));
   CLEW_RETURN_IF_ERROR(
       reader.Bytes("core_bytes", 0, kSpoolBytesMax, &config.core_bytes));
+  CLEW_RETURN_IF_ERROR(reader.Bytes("software_bytes", 1 << 20, kSpoolBytesMax,
+                                    &config.software_bytes));
+  CLEW_RETURN_IF_ERROR(reader.Bytes("incoming_user_bytes", 1 << 20,
+                                    kSpoolBytesMax,
+                                    &config.incoming_user_bytes));
+  CLEW_RETURN_IF_ERROR(reader.Number("saves", 1, kSavesMax, &config.saves));
   CLEW_RETURN_IF_ERROR(
       reader.Number("rate_failure", 1, 1000, &config.rate_failure));
   CLEW_RETURN_IF_ERROR(reader.Number("rate_all", 1, 1000, &config.rate_all));
@@ -101,6 +107,8 @@ Status ReadPipeline(const Reader& reader, Config& config) {
       reader.Seconds("upload_time", 1, 7 * kDayS, &config.upload_s));
   CLEW_RETURN_IF_ERROR(
       reader.Seconds("upload_retry", 1, 3600, &config.upload_retry_s));
+  CLEW_RETURN_IF_ERROR(
+      reader.Seconds("report_period", 0, kDayS, &config.report_s));
   return reader.Seconds("unit_poll", 1, 3600, &config.unit_poll_s);
 }
 

@@ -30,6 +30,7 @@ struct WatchedUnit {
   bool operator==(const WatchedUnit&) const = default;
 };
 inline constexpr size_t kUnitsMax = 64;
+inline constexpr size_t kSavesMax = 8;
 
 // /etc/clew/clewd.conf; deploy's example explains each key to people. Defaults
 // are those of a key that is not there.
@@ -43,7 +44,11 @@ struct Config {
   uint64_t spool_bytes = uint64_t{10} << 30;
   uint64_t disk_free_bytes = uint64_t{1} << 30;  // left to others
   uint64_t core_bytes = uint64_t{4} << 30;       // of one core dump
+  uint64_t software_bytes = uint64_t{2} << 30;   // of one software recording
+  // In incoming/, of one user who is not the one that clewd runs as.
+  uint64_t incoming_user_bytes = uint64_t{6} << 30;
 
+  uint64_t saves = 4;             // at once; a user who is not root has half
   uint64_t rate_failure = 2;      // bundles of one program and signal,
   uint64_t rate_all = 20;         // and of all,
   uint64_t rate_period_s = 3600;  // within this time
@@ -58,6 +63,8 @@ struct Config {
   std::string upload_config = "/etc/clew/client.conf";
   uint64_t upload_s = 3600;
   uint64_t upload_retry_s = 10;  // the first time; doubled up to an hour
+
+  uint64_t report_s = 300;  // 0: the collector is not told how we do
 
   uint64_t unit_poll_s = 2;
   std::vector<WatchedUnit> units;

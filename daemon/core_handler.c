@@ -102,11 +102,15 @@ static int ReceiveAnswer(int fd, char* line, size_t size) {
   return passed;
 }
 
-// In the child: the pipe to the file, blocks of zeros as holes. Its exit status
-// says whether everything is there.
+// In the child: the pipe to the file, blocks of zeros as holes, which cost no
+// disk; with them it may be half as long again as `bytes_max`, since whoever
+// sends and reads the file meets them as bytes. Its exit status says whether
+// everything is there.
 static int CopyToFile(int from, int file, uint64_t bytes_max) {
   static char bytes[kPageBytes];
+  const uint64_t size_max = bytes_max + bytes_max / 2;
   uint64_t size = 0;
+  uint64_t written = 0;
   for (;;) {
     size_t have = 0;
     while (have < sizeof(bytes)) {
@@ -125,10 +129,14 @@ static int CopyToFile(int from, int file, uint64_t bytes_max) {
     if (have == 0) {
       return ftruncate(file, (off_t)size) == 0 ? 0 : 1;
     }
-    if (have > bytes_max - size) {
+    if (have > size_max - size) {
       return 1;
     }
     if (!IsZero(bytes, have)) {
+      written += have;
+      if (written > bytes_max) {
+        return 1;
+      }
       if (lseek(file, (off_t)size, SEEK_SET) < 0 ||
           !WriteAll(file, bytes, have)) {
         return 1;

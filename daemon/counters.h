@@ -7,23 +7,24 @@
 namespace clew::daemon {
 
 // Since the start of clewd: name, and what it means to an operator.
-#define CLEW_DAEMON_COUNTERS(X)                                           \
-  X(triggers, "failures and requests noticed")                            \
-  X(saved, "bundles that became ready to be sent")                        \
-  X(duplicates, "triggers of a process that had one just before")         \
-  X(refused_rate, "not saved: rate_failure or rate_all was reached")      \
-  X(refused_busy, "not saved: another bundle was being saved")            \
-  X(refused_budget, "not saved: no room in the spool")                    \
-  X(refused_no_source, "not saved: no trace is being recorded")           \
-  X(save_failures, "not saved: the trace or the disk failed")             \
-  X(refused_bundles, "bundles in refused/: broken, or never to be taken") \
-  X(stuck, "bundles in stuck/: what is tried failed again and again")     \
-  X(unchecked, "sent without a sufficiency score: the check failed")      \
-  X(cores_cut, "core dumps left out: too large, or the copy broke")       \
-  X(uploaded, "bundles that the collector acknowledged")                  \
-  X(upload_failures, "attempts to send that will be repeated")            \
-  X(evicted, "sent or refused bundles removed to make room")              \
-  X(junk, "of other names in incoming/, removed after a day")             \
+#define CLEW_DAEMON_COUNTERS(X)                                              \
+  X(triggers, "failures and requests noticed")                               \
+  X(saved, "bundles that became ready to be sent")                           \
+  X(duplicates, "triggers of a process that had one just before")            \
+  X(refused_rate, "not saved: rate_failure or rate_all was reached")         \
+  X(refused_busy, "not saved: saves, or half of them for one user, at work") \
+  X(refused_budget, "not saved: no room in the spool")                       \
+  X(refused_no_source, "not saved: no trace is being recorded")              \
+  X(save_failures, "not saved: the trace or the disk failed")                \
+  X(refused_bundles, "bundles in refused/: broken, or never to be taken")    \
+  X(stuck, "bundles in stuck/: what is tried failed again and again")        \
+  X(unchecked, "sent without a sufficiency score: the check failed")         \
+  X(cores_cut, "core dumps left out: too large, or the copy broke")          \
+  X(uploaded, "bundles that the collector acknowledged")                     \
+  X(upload_failures, "attempts to send that will be repeated")               \
+  X(evicted, "sent or refused bundles removed to make room")                 \
+  X(junk, "of other names in incoming/, removed after a day")                \
+  X(over_quota, "removed from incoming/: incoming_user_bytes was reached")   \
   X(lost, "bundles removed to make room before they were sent")
 
 struct Counters {

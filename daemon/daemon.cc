@@ -71,6 +71,9 @@ Daemon::Daemon(DaemonParts parts, const Config& config, Spool spool)
                  counters_, last_error_,
                  [this](uint64_t bound) { return random_.Below(bound); }},
                 prepare_, nullptr, config_.upload_retry_s * 1000),
+      reporter_(
+          parts_.loop, [this](uint64_t bound) { return random_.Below(bound); },
+          [this](const std::string& why) { Reported(why); }),
       units_(parts_.units, parts_.paths.cgroup),
       started_ns_(parts_.clock.MonotonicNs()),
       saver_(parts_.loop, parts_.clock) {}
@@ -136,6 +139,11 @@ void Daemon::Apply(const Config& config) {
                       .time_ms = config.upload_s * 1000});
   pipeline_.SetUpload(config.upload ? &upload_ : nullptr,
                       config.upload_retry_s * 1000);
+  reporter_.SetOptions(
+      {.arguments = {config.clew, "daemon", "report", "--root",
+                     parts_.paths.root + "/", "--client-config",
+                     config.upload_config},
+       .period_ms = config.upload ? config.report_s * 1000 : 0});
 }
 
 Status Daemon::Reload() {
@@ -206,16 +214,7 @@ void Daemon::CloseAfterOneSave() {
 
 void Daemon::Tend() {
   tend_timer_ = parts_.loop.After(kTendMs, [this] { Tend(); });
-  if (const Status cleaned = spool_.RemoveDeadWriters(); !cleaned) {
-    Note("spool-failed", cleaned.error());
-  }
-  if (const auto junk = spool_.RemoveOldJunk(parts_.clock.WallNs()); !junk) {
-    Note("spool-failed", junk.error());
-  } else if (*junk > 0) {
-    counters_.junk += *junk;
-    parts_.log.Write(Level::kInfo, "junk-removed",
-                     {{"count", fmt::format("{}", *junk)}});
-  }
+  TendIncoming();
   // Also what an inotify queue that ran over did not tell.
   pipeline_.Kick();
   if (source_ != nullptr && !saver_.busy()) {
@@ -225,6 +224,28 @@ void Daemon::Tend() {
     }
   }
   ShowState();
+}
+
+void Daemon::TendIncoming() {
+  if (const Status cleaned = spool_.RemoveDeadWriters(); !cleaned) {
+    Note("spool-failed", cleaned.error());
+  }
+  if (const auto gone = spool_.EnforceQuota(config_.incoming_user_bytes);
+      !gone) {
+    Note("spool-failed", gone.error());
+  } else if (!gone->empty()) {
+    counters_.over_quota += gone->size();
+    parts_.log.Write(Level::kWarning, "over-quota",
+                     {{"count", fmt::format("{}", gone->size())},
+                      {"oldest", gone->front()}});
+  }
+  if (const auto junk = spool_.RemoveOldJunk(parts_.clock.WallNs()); !junk) {
+    Note("spool-failed", junk.error());
+  } else if (*junk > 0) {
+    counters_.junk += *junk;
+    parts_.log.Write(Level::kInfo, "junk-removed",
+                     {{"count", fmt::format("{}", *junk)}});
+  }
 }
 
 void Daemon::LookAtUnits() {
@@ -280,6 +301,15 @@ void Daemon::Note(std::string_view event, const Error& error) {
   last_error_ = {parts_.clock.WallNs(), error.message};
   parts_.log.Once(Level::kError, event, error.message,
                   {{"why", error.message}});
+}
+
+// No error of this host's: bundles that cannot be sent tell of those.
+void Daemon::Reported(const std::string& why) {
+  if (why.empty()) {
+    parts_.log.Over("report-failed", "");
+    return;
+  }
+  parts_.log.Once(Level::kInfo, "report-failed", "", {{"why", why}});
 }
 
 void Daemon::Stop() {
@@ -351,19 +381,21 @@ Answer Daemon::OnRequest(ConnectionId connection, const Peer& peer,
   } else if (const auto* core = std::get_if<CoreRequest>(&request)) {
     answer = Handle(peer, connection, *core);
   } else if (const auto* done = std::get_if<CoreDoneRequest>(&request)) {
-    if (core_connection_ == connection) {
-      core_connection_.reset();
-      saver_.CoreEnded(done->whole);
-    }
+    EndCoreCopy(connection, done->whole);
     answer.line = OkReply();
   }
   return answer;
 }
 
 void Daemon::OnClosed(ConnectionId connection) {
-  if (core_connection_ == connection) {
-    core_connection_.reset();
-    saver_.CoreEnded(false);
+  EndCoreCopy(connection, false);
+}
+
+void Daemon::EndCoreCopy(ConnectionId connection, bool whole) {
+  const auto copy = core_copies_.find(connection);
+  if (copy != core_copies_.end()) {
+    saver_.CoreEnded(copy->second, whole);
+    core_copies_.erase(copy);
   }
 }
 
@@ -393,7 +425,7 @@ Answer Daemon::Handle(const Peer& peer, ConnectionId connection,
     answer.line = ErrorReply(begun.error());
     return answer;
   }
-  core_connection_ = connection;
+  core_copies_[connection] = begun->id;
   answer.line =
       fmt::format("{{\"ok\":true,\"bytes_max\":{}}}\n", begun->core_bytes_max);
   answer.descriptor = std::move(begun->core);
@@ -500,15 +532,27 @@ Status Daemon::MayBegin(const Noticed& noticed, const FailureKey& key) {
                    "the source has no PT; sideband_only = yes in clewd.conf "
                    "saves without"});
   }
-  if (saver_.busy()) {
+  if (IsBusyFor(key.user)) {
     return refuse(counters_.refused_busy,
-                  {ErrorCode::kLimit, "another bundle is being saved"});
+                  {ErrorCode::kLimit,
+                   fmt::format("{} bundles are being saved (saves in "
+                               "clewd.conf; half of them for one user)",
+                               at_work_.size())});
   }
   return {};
 }
 
-// Room for the trace is needed, a core dump gets what is left.
-Result<uint64_t> Daemon::MakeRoomFor(bool core, uint64_t memory_bytes) {
+// Nothing begins that would keep a new source, or the end, waiting.
+bool Daemon::IsBusyFor(uint32_t user) const {
+  const auto own = static_cast<uint64_t>(std::ranges::count_if(
+      at_work_, [&](const auto& save) { return save.second.user == user; }));
+  return stopping_ || reopen_source_ || at_work_.size() >= config_.saves ||
+         own >= ShareOf(user, config_.saves);
+}
+
+// Room for the trace is needed, a core dump gets what is left. What saves at
+// work may write is not room, also where it is written already.
+Result<Daemon::Room> Daemon::MakeRoomFor(bool core, uint64_t memory_bytes) {
   const uint64_t trace_bytes = source_->save_bytes_max();
   // Of a process that is not known, as much as a core dump may have.
   const uint64_t core_bytes =
@@ -516,15 +560,22 @@ Result<uint64_t> Daemon::MakeRoomFor(bool core, uint64_t memory_bytes) {
           ? config_.core_bytes
           : std::min(config_.core_bytes, memory_bytes + kCoreBesidesMemory);
   const uint64_t wanted = trace_bytes + (core ? core_bytes : 0);
-  CLEW_RETURN_IF_ERROR(pipeline_.MakeRoom(wanted));
-  const uint64_t room = spool_.Room();
+  uint64_t promised = 0;
+  for (const auto& [id, save] : at_work_) {
+    promised += save.bytes;
+  }
+  CLEW_RETURN_IF_ERROR(pipeline_.MakeRoom(wanted + promised));
+  uint64_t room = spool_.Room();
+  room -= std::min(room, promised);
   if (room < trace_bytes) {
     return LimitReached(
         "the spool has room for {} bytes, a trace may need {}; raise "
         "spool_bytes or make room on the disk",
         room, trace_bytes);
   }
-  return std::min(config_.core_bytes, room - trace_bytes);
+  return Room{
+      .core_bytes_max = std::min(config_.core_bytes, room - trace_bytes),
+      .bytes = std::min(wanted, room)};
 }
 
 Result<Daemon::Begun> Daemon::Begin(const Noticed& noticed) {
@@ -534,7 +585,7 @@ Result<Daemon::Begun> Daemon::Begin(const Noticed& noticed) {
                                  : LookAt(parts_.proc, noticed.process);
   const std::string unit = noticed.unit.empty() ? facts.unit : noticed.unit;
   const std::string program = facts.program.empty() ? unit : facts.program;
-  const FailureKey key{program, noticed.failure.signal};
+  const FailureKey key{program, noticed.failure.signal, facts.user};
   ++counters_.triggers;
   CLEW_RETURN_IF_ERROR(MayBegin(noticed, key));
   const auto room = MakeRoomFor(noticed.core, facts.memory_bytes);
@@ -549,7 +600,7 @@ Result<Daemon::Begun> Daemon::Begin(const Noticed& noticed) {
       {program.empty() ? "process" : program, at_ns, noticed.process});
   SaveJob job;
   job.bundle = spool_.Path(Stage::kIncoming, name);
-  job.expect_core = noticed.core && *room >= kCoreRoomMin;
+  job.expect_core = noticed.core && room->core_bytes_max >= kCoreRoomMin;
   job.triggered_ns = now_ns;
   job.order = {.trigger = {.kind = noticed.kind,
                            .unit = unit,
@@ -562,22 +613,26 @@ Result<Daemon::Begun> Daemon::Begin(const Noticed& noticed) {
     job.order.trigger.not_saved =
         admission_.Saved(key, noticed.process, now_ns / 1'000'000);
   }
-  auto core =
-      saver_.Start(*source_, std::move(job),
-                   [this, name](const SaveEnd& end) { Saved(name, end); });
-  if (!core) {
+  auto started = saver_.Start(
+      *source_, std::move(job),
+      [this, name](Saver::Id id, const SaveEnd& end) { Saved(id, name, end); });
+  if (!started) {
     ++counters_.save_failures;
-    Note("save-failed", core.error());
-    return std::unexpected(core.error());
+    Note("save-failed", started.error());
+    return std::unexpected(started.error());
   }
+  at_work_[started->id] = {.user = facts.user, .bytes = room->bytes};
   if (noticed.process != 0) {
     source_->Witness(noticed.process);
   }
-  return Begun{name, std::move(*core), *room};
+  return Begun{name, started->id, std::move(started->core),
+               room->core_bytes_max};
 }
 
-void Daemon::Saved(const std::string& name, const SaveEnd& end) {
-  core_connection_.reset();
+void Daemon::Saved(Saver::Id id, const std::string& name, const SaveEnd& end) {
+  at_work_.erase(id);
+  std::erase_if(core_copies_,
+                [&](const auto& copy) { return copy.second == id; });
   counters_.cores_cut += end.core_cut ? 1 : 0;
   if (end.status) {
     times_ = {.first_byte_us = end.first_byte_us,
@@ -595,10 +650,10 @@ void Daemon::Saved(const std::string& name, const SaveEnd& end) {
     Note("save-failed", end.status.error());
   }
   CloseAfterOneSave();
-  if (std::exchange(reopen_source_, false)) {
+  if (!saver_.busy() && std::exchange(reopen_source_, false)) {
     OpenTheSource();
   }
-  if (stopping_) {
+  if (stopping_ && !saver_.busy()) {
     parts_.loop.Stop();
     return;
   }

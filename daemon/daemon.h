@@ -20,6 +20,7 @@
 #include "daemon/loop.h"
 #include "daemon/paths.h"
 #include "daemon/pipeline.h"
+#include "daemon/reporter.h"
 #include "daemon/saver.h"
 #include "daemon/source.h"
 #include "daemon/spool.h"
@@ -78,8 +79,15 @@ class Daemon final : public ControlHandler {
   };
   struct Begun {
     std::string name;
+    Saver::Id id = 0;
     Fd core;
     uint64_t core_bytes_max = 0;
+  };
+
+  // A save at work.
+  struct AtWork {
+    uint32_t user = 0;
+    uint64_t bytes = 0;  // that it may write
   };
 
   Daemon(DaemonParts parts, const Config& config, Spool spool);
@@ -90,19 +98,28 @@ class Daemon final : public ControlHandler {
   Status OpenForOneSave();
   void CloseAfterOneSave();
   void Tend();
+  void TendIncoming();
   void LookAtUnits();
   void TellUnitErrors();
   void ShowState();
 
   Answer Handle(const Peer& peer, ConnectionId connection,
                 const CoreRequest& request);
+  void EndCoreCopy(ConnectionId connection, bool whole);
   Result<std::string> Snapshot(const SnapshotRequest& request);
   Result<std::string> EndSoftwareUnit(const std::string& partial, bool end);
   Result<Begun> Begin(const Noticed& noticed);
   Status MayBegin(const Noticed& noticed, const FailureKey& key);
-  Result<uint64_t> MakeRoomFor(bool core, uint64_t memory_bytes);
-  void Saved(const std::string& name, const SaveEnd& end);
+  bool IsBusyFor(uint32_t user) const;
+  // What the core dump may have at most, and what room is kept for.
+  struct Room {
+    uint64_t core_bytes_max = 0;
+    uint64_t bytes = 0;
+  };
+  Result<Room> MakeRoomFor(bool core, uint64_t memory_bytes);
+  void Saved(Saver::Id id, const std::string& name, const SaveEnd& end);
   void Note(std::string_view event, const Error& error);
+  void Reported(const std::string& why);
 
   DaemonParts parts_;
   Config config_;
@@ -115,13 +132,15 @@ class Daemon final : public ControlHandler {
   PrepareWork prepare_;
   UploadWork upload_;
   Pipeline pipeline_;
+  Reporter reporter_;
   UnitWatch units_;
   std::unique_ptr<PtSource> source_;
   std::string source_error_;
   bool for_one_save_ = false;   // source_ goes with the save
   bool reopen_source_ = false;  // once nothing is being saved
   Fd inotify_;
-  std::optional<ConnectionId> core_connection_;
+  std::map<ConnectionId, Saver::Id> core_copies_;
+  std::map<Saver::Id, AtWork> at_work_;
   Loop::TimerId tend_timer_ = 0;
   Loop::TimerId unit_timer_ = 0;
   Loop::TimerId source_timer_ = 0;

@@ -4,7 +4,7 @@
 
 namespace clew::daemon {
 
-Paths::Paths(std::string root) {
+Paths::Paths(std::string where) : root(std::move(where)) {
   while (!root.empty() && root.back() == '/') {
     root.pop_back();
   }

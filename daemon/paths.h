@@ -5,11 +5,12 @@
 
 namespace clew::daemon {
 
-// Where things are on a host; all below `root`, which tests choose.
+// Where things are on a host; all below `where`, which tests choose.
 struct Paths {
   // "/" or an absolute folder. REQUIRES: not empty.
-  explicit Paths(std::string root);
+  explicit Paths(std::string where);
 
+  std::string root;                 // "" for "/"
   std::string config;               // /etc/clew/clewd.conf
   std::string socket;               // /run/clew/clewd.sock
   std::string state;                // /var/lib/clew

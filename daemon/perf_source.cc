@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <chrono>
 #include <condition_variable>
+#include <deque>
 #include <filesystem>
 #include <fstream>
 #include <mutex>
-#include <optional>
 #include <utility>
 #include <vector>
 
@@ -23,6 +23,8 @@ using recorder::ScannedProcess;
 constexpr const char* kProc = "/proc";
 // Save waits so long for a witness.
 constexpr std::chrono::seconds kWitnessTime{5};
+// As many saves as there may be at once. Each holds files open.
+constexpr size_t kWitnessesMax = kSavesMax;
 // Of one bundle; images beyond are listed as missing.
 constexpr uint64_t kImageBytesMax = uint64_t{1} << 30;
 
@@ -93,9 +95,7 @@ class PerfSource final : public PtSource {
     CLEW_ASSIGN_OR_RETURN(
         capture,
         recording_.NewCapture(bundle.files(), bundle.folder() + "/perf.data"));
-    FirstByteSink sink(capture, first_byte);
-    CLEW_RETURN_IF_ERROR(recording_.session().Snapshot(sink));
-    ++saves_;
+    CLEW_RETURN_IF_ERROR(Snapshot(capture, first_byte));
     const int32_t process = order.trigger.process;
     Witnessed witnessed = process == 0 ? Witnessed() : AwaitWitness(process);
     CLEW_RETURN_IF_ERROR(AddHost(process, witnessed, capture));
@@ -134,13 +134,17 @@ class PerfSource final : public PtSource {
                                       error)
             .string();
     const std::scoped_lock lock(mutex_);
-    witnessed_ = std::move(witnessed);
+    witnessed_.push_back(std::move(witnessed));
+    if (witnessed_.size() > kWitnessesMax) {
+      witnessed_.pop_front();  // of a save that failed before it asked
+    }
     has_witness_.notify_all();
   }
 
   Status Tend() override { return recording_.FollowCores(nullptr); }
 
   SourceStatus status() const override {
+    const std::scoped_lock lock(session_mutex_);
     const auto counts = recording_.session().counts();
     return {.cores = static_cast<uint32_t>(recording_.session().cores().size()),
             .ring_bytes = RingBytes(),
@@ -155,10 +159,33 @@ class PerfSource final : public PtSource {
 
   Witnessed AwaitWitness(int32_t process) {
     std::unique_lock lock(mutex_);
-    const bool came = has_witness_.wait_for(lock, kWitnessTime, [&] {
-      return witnessed_ && witnessed_->process == process;
+    auto found = witnessed_.end();
+    has_witness_.wait_for(lock, kWitnessTime, [&] {
+      found = std::ranges::find(witnessed_, process, &Witnessed::process);
+      return found != witnessed_.end();
     });
-    return came ? std::move(*std::exchange(witnessed_, {})) : Witnessed();
+    if (found == witnessed_.end()) {
+      return {};
+    }
+    Witnessed witnessed = std::move(*found);
+    witnessed_.erase(found);
+    return witnessed;
+  }
+
+  // One after another: each stops the rings and starts them again.
+  Status Snapshot(recorder::PerfCapture& capture,
+                  const std::function<void()>& first_byte) {
+    FirstByteSink sink(capture, first_byte);
+    const std::scoped_lock lock(session_mutex_);
+    CLEW_RETURN_IF_ERROR(recording_.session().Snapshot(sink));
+    ++saves_;
+    return {};
+  }
+
+  std::vector<ScannedProcess> ScanHost(const std::vector<int32_t>& processes,
+                                       recorder::HeldImages* held) {
+    const std::scoped_lock lock(scan_mutex_);
+    return scanner_.Scan(processes, held);
   }
 
   // What runs, and the process that does not any more. Without one, images of
@@ -168,19 +195,21 @@ class PerfSource final : public PtSource {
     auto others = recorder::AllProcesses(kProc);
     std::erase(others, process);
     auto* held = process == 0 ? &witnessed.held : nullptr;
-    CLEW_RETURN_IF_ERROR(AddProcesses(scanner_.Scan(others, held), capture));
+    CLEW_RETURN_IF_ERROR(AddProcesses(ScanHost(others, held), capture));
     return AddProcesses(witnessed.processes, capture);
   }
 
   recorder::PerfRecording recording_;
   const bool has_pt_;
   const uint64_t core_bytes_;                 // of rings, per CPU
-  recorder::ProcessScanner scanner_;          // of the thread that saves
+  std::mutex scan_mutex_;                     // guards the next
+  recorder::ProcessScanner scanner_;          // of the threads that save
   recorder::ProcessScanner witness_scanner_;  // of the loop's
+  mutable std::mutex session_mutex_;          // guards the rings, and the next
   uint64_t saves_ = 0;
-  std::mutex mutex_;
+  std::mutex mutex_;  // guards the next two
   std::condition_variable has_witness_;
-  std::optional<Witnessed> witnessed_;
+  std::deque<Witnessed> witnessed_;
 };
 
 }  // namespace

@@ -32,17 +32,19 @@ std::string ProgramOf(const std::string& folder) {
   return program.substr(program.rfind('/') + 1);
 }
 
-// proc(5), /proc/PID/status: "VmRSS:	  123 kB".
-uint64_t MemoryOf(const std::string& folder) {
+// proc(5), /proc/PID/status: "VmRSS:	  123 kB", "Uid:	real
+// effective	...".
+void ReadStatus(const std::string& folder, ProcessFacts* facts) {
   std::ifstream file(folder + "/status");
-  uint64_t kilobytes = 0;
   std::string line;
   while (std::getline(file, line)) {
+    const char* value = line.c_str() + line.find(':') + 1;
     if (line.starts_with("VmRSS:") || line.starts_with("VmSwap:")) {
-      kilobytes += strtoull(line.c_str() + line.find(':') + 1, nullptr, 10);
+      facts->memory_bytes += strtoull(value, nullptr, 10) * 1024;
+    } else if (line.starts_with("Uid:")) {
+      facts->user = static_cast<uint32_t>(strtoul(value, nullptr, 10));
     }
   }
-  return kilobytes * 1024;
 }
 
 }  // namespace
@@ -70,7 +72,7 @@ ProcessFacts LookAt(const std::string& proc, int32_t process) {
     return facts;
   }
   facts.program = ProgramOf(folder);
-  facts.memory_bytes = MemoryOf(folder);
+  ReadStatus(folder, &facts);
   facts.unit = UnitOfCgroup(FirstLine(folder + "/cgroup"));
   return facts;
 }

@@ -12,6 +12,7 @@ struct ProcessFacts {
   bool exists = false;
   std::string program;        // base name of the executable
   std::string unit;           // systemd's, by its cgroup; "a.service"
+  uint32_t user = 0;          // who started it (real user id)
   uint64_t memory_bytes = 0;  // resident and swapped; 0: not known
 };
 ProcessFacts LookAt(const std::string& proc, int32_t process);

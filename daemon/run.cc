@@ -11,6 +11,7 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <cstdlib>
@@ -37,7 +38,8 @@ constexpr const char* kUsage =
 
 Runs COMMAND under software PT; if it fails, clewd gets a bundle. OPTIONs go to
 'clew record': --cores N, --quantum N, --fail-on exit!=0, --timeout S, --seed N
-(by default another one each time). Exit status: as that of 'clew record', 0 the
+(by default another one each time), --size-limit BYTES (software_bytes in
+/etc/clew/clewd.conf). Exit status: as that of 'clew record', 0 the
 run did not fail, 1 it failed. $CLEW names the program clew; /usr/bin/clew.
 
 Example, in a drop-in of a unit:
@@ -87,13 +89,16 @@ Status CheckSpool(const std::string& folder) {
   return {};
 }
 
-bool HasSeed(const std::vector<std::string>& options) {
-  for (const std::string& option : options) {
-    if (option.starts_with("--seed")) {
-      return true;
-    }
-  }
-  return false;
+bool Has(const std::vector<std::string>& options, std::string_view name) {
+  return std::ranges::any_of(options, [&](const std::string& option) {
+    return option.starts_with(name);
+  });
+}
+
+// One that cannot be read is clewd's to complain of.
+std::string SizeLimit(const Plan& plan) {
+  const auto config = ReadConfig(Paths(plan.root).config);
+  return fmt::format("{}", config.value_or(Config()).software_bytes);
 }
 
 std::string RandomSeed() {
@@ -120,8 +125,11 @@ std::vector<std::string> RecordCommand(const Plan& plan,
                                     "record", "--only-if-failed", "-o",
                                     folder + "/" + name};
   words.insert(words.end(), plan.options.begin(), plan.options.end());
-  if (!HasSeed(plan.options)) {
+  if (!Has(plan.options, "--seed")) {
     words.insert(words.end(), {"--seed", RandomSeed()});
+  }
+  if (!Has(plan.options, "--size-limit")) {
+    words.insert(words.end(), {"--size-limit", SizeLimit(plan)});
   }
   words.emplace_back("--");
   words.insert(words.end(), plan.command.begin(), plan.command.end());

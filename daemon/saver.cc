@@ -8,48 +8,49 @@
 #include <memory>
 #include <utility>
 
-#include "common/check.h"
 #include "recorder/manifest_edit.h"
 
 namespace clew::daemon {
 
 Saver::~Saver() {
-  if (thread_.joinable()) {
-    CoreEnded(false);
-    thread_.join();
+  for (auto& [id, running] : saves_) {
+    running->core.End(false);
+  }
+  for (auto& [id, running] : saves_) {
+    running->thread.join();
   }
 }
 
-Result<Fd> Saver::Start(PtSource& source, SaveJob job,
-                        std::function<void(const SaveEnd&)> done) {
-  CLEW_CHECK(!busy(), "two bundles are saved at once");
+Result<Saver::Started> Saver::Start(PtSource& source, SaveJob job, Done done) {
   CLEW_ASSIGN_OR_RETURN(
       writer, recorder::BundleWriter::Create(PosixFileSystem(), job.bundle));
-  Fd core;
+  Started started{.id = ++last_id_, .core = Fd()};
   if (job.expect_core) {
     const std::string path = writer.folder() + "/core";
-    core =
+    started.core =
         Fd(open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
-    if (core.get() < 0) {
+    if (started.core.get() < 0) {
       return SystemError(errno, fmt::format("cannot create {:?}", path));
     }
   }
-  core_whole_.reset();
+  Running& running = *(saves_[started.id] = std::make_unique<Running>());
   // shared_ptr: std::function wants to be copied.
   auto bundle = std::make_shared<recorder::BundleWriter>(std::move(writer));
-  thread_ = std::thread([this, &source, bundle = std::move(bundle),
-                         job = std::move(job), done = std::move(done)] {
-    const SaveEnd end = Save(source, *bundle, job);
-    loop_.Post([this, end, done] {
-      thread_.join();
-      done(end);
+  running.thread = std::thread([this, &source, &running, id = started.id,
+                                bundle = std::move(bundle),
+                                job = std::move(job), done = std::move(done)] {
+    const SaveEnd end = Save(source, *bundle, job, running.core);
+    loop_.Post([this, id, end, done] {
+      saves_.at(id)->thread.join();
+      saves_.erase(id);
+      done(id, end);
     });
   });
-  return core;
+  return started;
 }
 
 SaveEnd Saver::Save(PtSource& source, recorder::BundleWriter& bundle,
-                    const SaveJob& job) {
+                    const SaveJob& job, CoreCopy& core) const {
   SaveEnd end;
   const auto since_us = [&] {
     return (clock_.MonotonicNs() - job.triggered_ns) / 1000;
@@ -60,7 +61,7 @@ SaveEnd Saver::Save(PtSource& source, recorder::BundleWriter& bundle,
         end.first_byte_us = since_us();
       }
     }));
-    CLEW_RETURN_IF_ERROR(AddCore(bundle, job, &end.core_cut));
+    CLEW_RETURN_IF_ERROR(AddCore(bundle, job, core, &end.core_cut));
     recorder::ManifestEdits edits;
     edits.trigger = job.order.trigger;
     CLEW_RETURN_IF_ERROR(
@@ -73,29 +74,36 @@ SaveEnd Saver::Save(PtSource& source, recorder::BundleWriter& bundle,
 }
 
 Status Saver::AddCore(recorder::BundleWriter& bundle, const SaveJob& job,
-                      bool* core_cut) {
+                      CoreCopy& core, bool* core_cut) {
   if (!job.expect_core) {
     return {};
   }
-  if (WaitForCore(job.core_ms_max)) {
+  if (core.Wait(job.core_ms_max)) {
     return bundle.Sync("core");
   }
   *core_cut = true;
   return bundle.files().RemoveAll(bundle.folder() + "/core");
 }
 
-bool Saver::WaitForCore(uint64_t wait_ms) {
+bool Saver::CoreCopy::Wait(uint64_t wait_ms) {
   std::unique_lock lock(mutex_);
-  core_ended_.wait_for(lock, std::chrono::milliseconds(wait_ms),
-                       [&] { return core_whole_.has_value(); });
-  return core_whole_.value_or(false);
+  ended_.wait_for(lock, std::chrono::milliseconds(wait_ms),
+                  [&] { return whole_.has_value(); });
+  return whole_.value_or(false);
 }
 
-void Saver::CoreEnded(bool whole) {
+void Saver::CoreCopy::End(bool whole) {
   const std::scoped_lock lock(mutex_);
-  if (!core_whole_) {
-    core_whole_ = whole;
-    core_ended_.notify_all();
+  if (!whole_) {
+    whole_ = whole;
+    ended_.notify_all();
+  }
+}
+
+void Saver::CoreEnded(Id id, bool whole) {
+  const auto running = saves_.find(id);
+  if (running != saves_.end()) {
+    running->second->core.End(whole);
   }
 }
 

@@ -4,6 +4,8 @@
 #include <condition_variable>
 #include <cstdint>
 #include <functional>
+#include <map>
+#include <memory>
 #include <mutex>
 #include <optional>
 #include <string>
@@ -32,40 +34,58 @@ struct SaveEnd {
   uint64_t saved_us = 0;       // from the trigger to the durable bundle
 };
 
-// Saves one bundle at a time, in a thread of its own: the source's trace, and
-// the core dump that somebody else writes to a descriptor meanwhile. The bundle
-// is there whole or not at all. Not thread-safe.
+// Saves bundles, each in a thread of its own, as many at once as are started:
+// the source's trace, and the core dump that somebody else writes to a
+// descriptor meanwhile. A bundle is there whole or not at all. Not thread-safe.
 class Saver {
  public:
   // Both must outlive it.
   Saver(Loop& loop, Clock& clock) : loop_(loop), clock_(clock) {}
   Saver(const Saver&) = delete;
   Saver& operator=(const Saver&) = delete;
-  // Waits for the thread; a core dump that is not whole yet is left out.
+  // Waits for the threads; a core dump that is not whole yet is left out.
   ~Saver();
 
-  bool busy() const { return thread_.joinable(); }
-  // Returns the core dump's file, empty, where one is expected; `done` is
-  // called once, from the loop. `source` must live until then.
-  // REQUIRES: !busy().
-  [[nodiscard]] Result<Fd> Start(PtSource& source, SaveJob job,
-                                 std::function<void(const SaveEnd&)> done);
-  // The copy of the core dump is over; without effect after the first call.
-  void CoreEnded(bool whole);
+  using Id = uint64_t;
+  using Done = std::function<void(Id, const SaveEnd&)>;
+  struct Started {
+    Id id = 0;
+    Fd core;  // its file, empty, where one is expected
+  };
+
+  bool busy() const { return !saves_.empty(); }
+  // `done` is called once, from the loop, when the save is none of those at
+  // work any more. `source` must live until then.
+  [[nodiscard]] Result<Started> Start(PtSource& source, SaveJob job, Done done);
+  // The copy of the core dump is over; without effect after the first call, or
+  // after the save.
+  void CoreEnded(Id id, bool whole);
 
  private:
+  // The copy of a core dump, between two threads.
+  class CoreCopy {
+   public:
+    void End(bool whole);
+    bool Wait(uint64_t wait_ms);
+
+   private:
+    std::mutex mutex_;
+    std::condition_variable ended_;
+    std::optional<bool> whole_;
+  };
+  struct Running {
+    CoreCopy core;
+    std::thread thread;
+  };
   SaveEnd Save(PtSource& source, recorder::BundleWriter& bundle,
-               const SaveJob& job);
-  Status AddCore(recorder::BundleWriter& bundle, const SaveJob& job,
-                 bool* core_cut);
-  bool WaitForCore(uint64_t wait_ms);
+               const SaveJob& job, CoreCopy& core) const;
+  static Status AddCore(recorder::BundleWriter& bundle, const SaveJob& job,
+                        CoreCopy& core, bool* core_cut);
 
   Loop& loop_;
   Clock& clock_;
-  std::thread thread_;
-  std::mutex mutex_;
-  std::condition_variable core_ended_;
-  std::optional<bool> core_whole_;
+  Id last_id_ = 0;
+  std::map<Id, std::unique_ptr<Running>> saves_;
 };
 
 }  // namespace clew::daemon

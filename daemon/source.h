@@ -35,8 +35,8 @@ class PtSource {
   virtual uint64_t save_bytes_max() const = 0;
   // Stops recording on all CPUs first, calls `first_byte` before the first byte
   // is read, writes perf.data, images and manifest.pb to `bundle`, and records
-  // again, whatever failed. From any thread; until it returns Witness
-  // alone may be called.
+  // again, whatever failed. From any threads, several at once; meanwhile
+  // Witness and status alone may be called otherwise.
   [[nodiscard]] virtual Status Save(
       const SaveOrder& order, recorder::BundleWriter& bundle,
       const std::function<void()>& first_byte) = 0;

@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <filesystem>
+#include <tuple>
 #include <utility>
 
 #include "common/check.h"
@@ -72,6 +73,11 @@ bool WriterIsDead(const std::string& folder) {
   const bool dead = flock(fd, LOCK_EX | LOCK_NB) == 0;
   close(fd);
   return dead;
+}
+
+bool HasLock(const std::string& folder) {
+  struct stat info = {};
+  return lstat((folder + "/lock").c_str(), &info) == 0;
 }
 
 std::vector<std::string> NamesIn(const std::string& folder) {
@@ -413,10 +419,8 @@ Result<std::vector<Evicted>> Spool::MakeRoom(uint64_t bytes,
 std::vector<std::string> Spool::JunkNames() const {
   std::vector<std::string> names = NamesIn(Folder(Stage::kIncoming));
   std::erase_if(names, [&](const std::string& name) {
-    struct stat info = {};
-    const std::string lock = Path(Stage::kIncoming, name) + "/lock";
     return ParseName(name) &&
-           (!name.ends_with(kPartial) || lstat(lock.c_str(), &info) == 0);
+           (!name.ends_with(kPartial) || HasLock(Path(Stage::kIncoming, name)));
   });
   return names;
 }
@@ -443,6 +447,52 @@ Result<uint64_t> Spool::RemoveOldJunk(int64_t now_ns) {
     }
   }
   return count;
+}
+
+// What somebody else has in incoming/.
+struct Spool::Guest {
+  std::string name;
+  uint64_t bytes = 0;
+  bool growing = false;
+  int64_t changed_s = 0;  // its owner cannot set it (inode(7))
+};
+
+std::map<uid_t, std::vector<Spool::Guest>> Spool::Guests() const {
+  std::map<uid_t, std::vector<Guest>> guests;
+  for (const std::string& name : NamesIn(Folder(Stage::kIncoming))) {
+    const std::string path = Path(Stage::kIncoming, name);
+    struct stat info = {};
+    if (lstat(path.c_str(), &info) == 0 && info.st_uid != geteuid()) {
+      guests[info.st_uid].push_back(
+          {.name = name,
+           .bytes = DiskBytes(path),
+           .growing = name.ends_with(kPartial) && HasLock(path),
+           .changed_s = info.st_ctim.tv_sec});
+    }
+  }
+  return guests;
+}
+
+Result<std::vector<std::string>> Spool::EnforceQuota(uint64_t bytes) {
+  std::vector<std::string> gone;
+  for (auto& [user, guests] : Guests()) {
+    uint64_t used = 0;
+    for (const Guest& guest : guests) {
+      used += guest.bytes;
+    }
+    std::ranges::sort(guests, {}, [](const Guest& guest) {
+      return std::tuple(guest.growing, guest.changed_s, guest.name);
+    });
+    for (const Guest& guest : guests) {
+      if (used <= bytes) {
+        break;
+      }
+      CLEW_RETURN_IF_ERROR(Remove(guest.name, Stage::kIncoming));
+      used -= guest.bytes;
+      gone.push_back(guest.name);
+    }
+  }
+  return gone;
 }
 
 }  // namespace clew::daemon

@@ -1,6 +1,8 @@
 #ifndef CLEW_DAEMON_SPOOL_H_
 #define CLEW_DAEMON_SPOOL_H_
 
+#include <sys/types.h>
+
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -118,12 +120,18 @@ class Spool {
   // Removes junk that did not change for kJunkAgeS before `now_ns`. Returns how
   // many.
   [[nodiscard]] Result<uint64_t> RemoveOldJunk(int64_t now_ns);
+  // Removes of each user but ours who has more than `bytes` in incoming/ what
+  // is oldest by the time of its last change, and what has a live writer last,
+  // until it is no more. Returns the names of what is gone.
+  [[nodiscard]] Result<std::vector<std::string>> EnforceQuota(uint64_t bytes);
 
  private:
   Spool(FileSystem& files, std::string root, SpoolLimits limits, int lock_fd);
   Status MakeFolders();
   Status EmptyTrash();
   std::vector<std::string> JunkNames() const;
+  struct Guest;
+  std::map<uid_t, std::vector<Guest>> Guests() const;
   uint64_t OwnBytes() const;
   uint64_t RoomBeside(uint64_t used, uint64_t free) const;
   bool IsTaken(const std::string& name, Stage except) const;

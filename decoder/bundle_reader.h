@@ -70,7 +70,8 @@ struct Manifest {
   std::optional<Sufficiency> sufficiency;
   std::vector<std::string> redactions;       // one line a rule that applied
   std::vector<std::string> unlogged_inputs;  // a phrase for each cause
-  uint64_t digest = 0;                       // of manifest.pb
+  std::string trace_dropped;  // why there is none; empty: there is
+  uint64_t digest = 0;        // of manifest.pb
 };
 
 // Reads a bundle directory. Every byte of it is suspect: what breaks the format

@@ -36,6 +36,10 @@ class Checker {
       : bundle_(bundle), limits_(limits), progress_(progress) {}
 
   SufficiencyReport Check() {
+    if (const std::string& why = bundle_.manifest().trace_dropped;
+        !why.empty()) {
+      Lacks(fmt::format("the trace was dropped: {}", why));
+    }
     CheckTrace();
     CheckStart();
     CheckInputs();

@@ -77,6 +77,9 @@ clew_package(
   "The server that hosts send their bundles to: stores them once, groups equal
 failures, solves one of each group, and shows them on a web page."
   DEPENDS
-  "clew (= ${PROJECT_VERSION}), systemd")
+  "clew (= ${PROJECT_VERSION}), systemd"
+  # For a webhook whose receiver has a certificate of a public authority.
+  RECOMMENDS
+  "ca-certificates")
 
 include(CPack)

@@ -191,6 +191,15 @@ Status JoinInputs(BundleWriter& bundle) {
   return out->Sync();
 }
 
+// What a replay begins with. Without a trace it leads nowhere.
+Status AddReplay(BundleWriter& bundle, const Outcome& outcome) {
+  if (!outcome.dropped.empty()) {
+    return bundle.files().RemoveAll(StartPath(bundle.folder()));
+  }
+  CLEW_RETURN_IF_ERROR(JoinInputs(bundle));
+  return bundle.Sync("start.pb");
+}
+
 }  // namespace
 
 Result<uint64_t> Assemble(BundleWriter& bundle, const RecordOptions& options,
@@ -201,14 +210,13 @@ Result<uint64_t> Assemble(BundleWriter& bundle, const RecordOptions& options,
   CLEW_RETURN_IF_ERROR(AddGenerated(bundle, generated, images));
   CLEW_ASSIGN_OR_RETURN(
       pt_bytes, WritePerfData(bundle, options, session, images, generated));
-  CLEW_RETURN_IF_ERROR(JoinInputs(bundle));
+  CLEW_RETURN_IF_ERROR(AddReplay(bundle, outcome));
   std::vector<ImageInfo> list;
   list.reserve(images.size());
   for (const auto& [path, image] : images) {
     list.push_back(image);
   }
   CLEW_RETURN_IF_ERROR(CopyImages(bundle, list));
-  CLEW_RETURN_IF_ERROR(bundle.Sync("start.pb"));
   if (outcome.has_core) {
     CLEW_RETURN_IF_ERROR(bundle.Sync("core"));
   }

@@ -25,7 +25,6 @@ struct Piece {
 };
 
 Result<Piece> ReadPiece(ByteReader& reader) {
-  Piece piece;
   CLEW_ASSIGN_OR_RETURN(time, reader.Read<uint64_t>("time"));
   CLEW_ASSIGN_OR_RETURN(addr, reader.Read<uint64_t>("addr"));
   CLEW_ASSIGN_OR_RETURN(size_bytes, reader.Read<uint64_t>("size_bytes"));

@@ -91,6 +91,7 @@ Status WriteManifest(BundleWriter& bundle, const RecordOptions& options,
   for (const std::string& phrase : outcome.unlogged_inputs) {
     manifest.add_unlogged_inputs(phrase);
   }
+  manifest.set_trace_dropped(outcome.dropped);
   const std::string bytes = manifest.SerializeAsString();
   return bundle.Write("manifest.pb", std::as_bytes(std::span(bytes)));
 }

@@ -53,6 +53,7 @@ Result<Session> MakeSession(const RecordOptions& options,
   session.encoder.mtc_period = options.mtc_period;
   session.encoder.tsc_ctc_numerator = kTscTicksPerCrystalTick;
   session.encoder.tsc_ctc_denominator = 1;
+  session.size_limit_bytes = options.size_limit_bytes;
   session.timeout_s = options.timeout_s;
   session.fail_on = options.fail_on;
   session.core_on_exit = options.core_on_exit && !options.keep_only_if_failed;
@@ -178,6 +179,7 @@ Result<RecordOutcome> Record(const RecordOptions& options) {
   CLEW_ASSIGN_OR_RETURN(outcome, ReadOutcome(session, wait_status));
 
   RecordOutcome result{.failure = outcome.failure,
+                       .dropped = outcome.dropped,
                        .insns = outcome.insns,
                        .handovers = outcome.handovers,
                        .switches = outcome.switches,

@@ -34,6 +34,10 @@ struct RecordOptions {
   // for each instruction, and real time while none of its threads can run. A
   // run that takes longer ends as FailureKind::kTimeLimit. 0: no limit.
   uint32_t timeout_s = 0;
+  // Of trace and inputs together while the program runs; a bundle of them needs
+  // as much again for a moment. Beyond it they are dropped, and the program
+  // goes on (Outcome::dropped). 0: no limit.
+  uint64_t size_limit_bytes = 0;
   bool core_on_exit = true;  // a core dump also of a run that did not fail
   bool keep_only_if_failed = false;  // no bundle of such a run
   // True for an instruction that can be replayed; absent: nobody asks.
@@ -50,7 +54,8 @@ struct UnknownInsn {
 
 struct RecordOutcome {
   Failure failure;
-  bool kept = false;  // the bundle exists
+  bool kept = false;    // the bundle exists
+  std::string dropped;  // why it has no trace; empty: it has
   uint64_t insns = 0;
   uint64_t handovers = 0;
   uint64_t switches = 0;

@@ -32,6 +32,28 @@ Result<RemoteBundle> ToRow(const pb::StoredBundle& from) {
                       .why = from.why()};
 }
 
+pb::ReportRequest RequestOf(const HostReport& report) {
+  pb::ReportRequest request;
+  request.set_version(report.version);
+  request.set_state(report.state);
+  request.set_source(report.source);
+  request.set_source_error(report.source_error);
+  request.set_units_error(report.units_error);
+  request.set_uptime_s(report.uptime_s);
+  request.set_spool_bundles(report.spool_bundles);
+  request.set_spool_bytes(report.spool_bytes);
+  request.set_spool_bytes_max(report.spool_bytes_max);
+  request.set_stuck(report.stuck);
+  request.set_refused(report.refused);
+  request.set_saved(report.saved);
+  request.set_not_saved(report.not_saved);
+  request.set_uploaded(report.uploaded);
+  request.set_lost(report.lost);
+  request.set_last_error(report.last_error);
+  request.set_last_error_at_s(report.last_error_at_s);
+  return request;
+}
+
 Result<BundleId> IdOf(const std::string& bytes) {
   if (bytes.size() != Sha256::kBytes) {
     return CorruptInput(
@@ -136,6 +158,23 @@ Result<RemoteCheck> Client::Check(std::string_view prefix) {
   return RemoteCheck{.id = id,
                      .bytes_read = reply.bytes_read(),
                      .faults = {reply.faults().begin(), reply.faults().end()}};
+}
+
+Result<bool> Client::Report(const HostReport& report) {
+  const pb::ReportRequest request = RequestOf(report);
+  bool taken = false;
+  uint64_t attempts = 0;
+  CLEW_RETURN_IF_ERROR(connection_->Retry(
+      [&](Connection::Attempt*) -> Status {
+        Connection::Call call(*connection_, connection_->options().call_ms_max);
+        pb::ReportReply reply;
+        const grpc::Status status =
+            connection_->stub().Report(call.context(), request, &reply);
+        taken = status.error_code() != grpc::StatusCode::UNIMPLEMENTED;
+        return taken ? connection_->ToStatus(status) : Status();
+      },
+      &attempts));
+  return taken;
 }
 
 }  // namespace clew::transfer

@@ -13,6 +13,7 @@
 #include "common/progress.h"
 #include "common/result.h"
 #include "transfer/file_list.h"
+#include "transfer/host_report.h"
 #include "transfer/sha256.h"
 
 namespace clew::transfer {
@@ -143,6 +144,10 @@ class Client {
   [[nodiscard]] Result<BundleId> Delete(std::string_view prefix);
   // Has the collector read every byte of it. Errors as Delete.
   [[nodiscard]] Result<RemoteCheck> Check(std::string_view prefix);
+
+  // Tells how this host's daemon does. False: the collector is of an earlier
+  // version and does not want to know.
+  [[nodiscard]] Result<bool> Report(const HostReport& report);
 
   // Ends the running call and every later one.
   void Cancel();

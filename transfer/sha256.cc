@@ -1,6 +1,7 @@
 #include "transfer/sha256.h"
 
 #include <openssl/evp.h>
+#include <openssl/hmac.h>
 
 #include <cstdint>
 #include <utility>
@@ -45,6 +46,19 @@ Sha256::Value Sha256Of(std::span<const std::byte> bytes) {
   Sha256 digest;
   digest.Add(bytes);
   return digest.Finish();
+}
+
+Sha256::Value HmacSha256(std::span<const std::byte> key,
+                         std::span<const std::byte> bytes) {
+  Sha256::Value value;
+  unsigned size = 0;
+  const unsigned char* made =
+      HMAC(EVP_sha256(), key.data(), static_cast<int>(key.size()),
+           reinterpret_cast<const unsigned char*>(bytes.data()), bytes.size(),
+           reinterpret_cast<unsigned char*>(value.data()), &size);
+  CLEW_CHECK(made != nullptr && size == Sha256::kBytes,
+             "HMAC-SHA256 has {} bytes", size);
+  return value;
 }
 
 std::optional<Sha256::Value> FromHex(std::string_view text) {

@@ -37,6 +37,9 @@ class Sha256 {
 };
 
 Sha256::Value Sha256Of(std::span<const std::byte> bytes);
+// RFC 2104.
+Sha256::Value HmacSha256(std::span<const std::byte> key,
+                         std::span<const std::byte> bytes);
 
 // ToHex's 64 digits back; anything else is nullopt.
 std::optional<Sha256::Value> FromHex(std::string_view text);

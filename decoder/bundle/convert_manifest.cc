@@ -243,6 +243,7 @@ Result<Manifest> ToManifest(const pb::Manifest& from, const std::string& where,
                              from.redactions().end());
   manifest.unlogged_inputs.assign(from.unlogged_inputs().begin(),
                                   from.unlogged_inputs().end());
+  manifest.trace_dropped = from.trace_dropped();
   for (const pb::Image& image : from.images()) {
     CLEW_ASSIGN_OR_RETURN(converted, ToImage(image, where, bundle_path));
     manifest.images.push_back(std::move(converted));

@@ -12,22 +12,37 @@
 
 namespace clew::recorder {
 
-Result<RawFile> RawFile::Create(const std::string& path) {
+namespace {
+
+// What an empty file costs a disk at least.
+constexpr uint64_t kFileBytes = 4096;
+
+}  // namespace
+
+Result<RawFile> RawFile::Create(const std::string& path, SizeLimit* limit) {
+  if (limit != nullptr && limit->dropped()) {
+    return RawFile(path, -1, limit);
+  }
   const int fd =
       open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
   if (fd < 0) {
     return SystemError(errno, fmt::format("cannot create {:?}", path));
   }
-  return RawFile(path, TakeDescriptor(fd));
+  if (limit != nullptr) {
+    limit->Add(kFileBytes);
+  }
+  return RawFile(path, TakeDescriptor(fd), limit);
 }
 
-RawFile::RawFile(std::string path, int fd) : path_(std::move(path)), fd_(fd) {
+RawFile::RawFile(std::string path, int fd, SizeLimit* limit)
+    : path_(std::move(path)), fd_(fd), limit_(limit) {
   buffer_.reserve(kBufferBytes);
 }
 
 RawFile::RawFile(RawFile&& other) noexcept
     : path_(std::move(other.path_)),
       fd_(std::exchange(other.fd_, -1)),
+      limit_(other.limit_),
       size_bytes_(other.size_bytes_),
       status_(std::move(other.status_)),
       buffer_(std::move(other.buffer_)) {}
@@ -35,6 +50,7 @@ RawFile::RawFile(RawFile&& other) noexcept
 RawFile& RawFile::operator=(RawFile&& other) noexcept {
   std::swap(path_, other.path_);
   std::swap(fd_, other.fd_);
+  std::swap(limit_, other.limit_);
   std::swap(size_bytes_, other.size_bytes_);
   std::swap(status_, other.status_);
   std::swap(buffer_, other.buffer_);
@@ -76,6 +92,9 @@ void RawFile::Flush() {
 
 Status RawFile::Close() {
   Flush();
+  if (fd_ < 0) {
+    return status_;
+  }
   if (CloseOwnDescriptor(std::exchange(fd_, -1)) != 0 && status_) {
     status_ = SystemError(errno, fmt::format("cannot close {:?}", path_));
   }
@@ -84,14 +103,48 @@ Status RawFile::Close() {
 
 void RawFile::Abandon() {
   buffer_.clear();
-  CloseOwnDescriptor(std::exchange(fd_, -1));
+  if (fd_ >= 0) {
+    CloseOwnDescriptor(std::exchange(fd_, -1));
+  }
+}
+
+Status RawFile::BeginAnew() {
+  buffer_.clear();
+  limit_ = nullptr;
+  size_bytes_ = 0;
+  if (ftruncate(fd_, 0) != 0 || lseek(fd_, 0, SEEK_SET) != 0) {
+    return SystemError(errno, fmt::format("cannot empty {:?}", path_));
+  }
+  return {};
+}
+
+// Gives the disk back what the file had.
+bool RawFile::IsDropped() {
+  if (limit_ == nullptr || !limit_->dropped()) {
+    return false;
+  }
+  if (fd_ >= 0) {
+    (void)!ftruncate(fd_, 0);  // what stays is within the limit
+  }
+  return true;
+}
+
+void RawFile::Fail(const Error& error) {
+  if (limit_ != nullptr) {
+    limit_->Drop(error.message);
+  } else {
+    status_ = std::unexpected(error);
+  }
 }
 
 void RawFile::WriteOut(std::span<const std::byte> bytes) {
-  while (!bytes.empty() && status_) {
+  if (limit_ != nullptr) {
+    limit_->Add(bytes.size());
+  }
+  while (!IsDropped() && !bytes.empty() && status_) {
     const ssize_t written = write(fd_, bytes.data(), bytes.size());
     if (written < 0 && errno != EINTR) {
-      status_ = SystemError(errno, fmt::format("cannot write {:?}", path_));
+      Fail(SystemError(errno, fmt::format("cannot write {:?}", path_)).error());
     } else if (written > 0) {
       bytes = bytes.subspan(static_cast<size_t>(written));
     }

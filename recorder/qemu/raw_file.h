@@ -10,6 +10,7 @@
 
 #include "common/result.h"
 #include "recorder/pt_encoder/pt_sink.h"
+#include "recorder/qemu/size_limit.h"
 
 namespace clew::recorder {
 
@@ -18,12 +19,16 @@ namespace clew::recorder {
 // go out when a buffer of fixed size is full.
 //
 // A write that fails (disk full) is remembered: status() tells, and later bytes
-// are dropped. Not thread-safe.
+// are dropped. A file that counts towards a SizeLimit drops the recording
+// instead, and is empty from then on. Not thread-safe.
 class RawFile {
  public:
   static constexpr size_t kBufferBytes = 64 * 1024;
 
-  [[nodiscard]] static Result<RawFile> Create(const std::string& path);
+  // `limit` outlives the file; nullptr: it counts nowhere. Where it has dropped
+  // the recording, no file is made.
+  [[nodiscard]] static Result<RawFile> Create(const std::string& path,
+                                              SizeLimit* limit = nullptr);
   RawFile(RawFile&& other) noexcept;
   RawFile& operator=(RawFile&& other) noexcept;
   RawFile(const RawFile&) = delete;
@@ -40,15 +45,20 @@ class RawFile {
   // Closes, and drops what is buffered: in a copy of the process, whose
   // original goes on to write the file.
   void Abandon();
+  // Drops what the file has, and counts nowhere from now on.
+  [[nodiscard]] Status BeginAnew();
   const Status& status() const { return status_; }
   uint64_t size_bytes() const { return size_bytes_; }
 
  private:
-  RawFile(std::string path, int fd);
+  RawFile(std::string path, int fd, SizeLimit* limit);
   void WriteOut(std::span<const std::byte> bytes);
+  bool IsDropped();
+  void Fail(const Error& error);
 
   std::string path_;
-  int fd_ = -1;
+  int fd_ = -1;  // -1: closed, or never made
+  SizeLimit* limit_ = nullptr;
   uint64_t size_bytes_ = 0;
   Status status_;
   std::vector<std::byte> buffer_;

@@ -83,15 +83,17 @@ std::string FormatSession(const Session& s) {
   return fmt::format(
       "folder={}\ncores={}\nquantum={}\nslice_min={}\nslice_max={}\nseed={}\n"
       "psb={}\ntsc={:d}\nmtc={:d}\ncyc={:d}\nmtc_period={}\nnumerator={}\n"
-      "denominator={}\ntimeout={}\ncore_on_exit={:d}\nvirtual_tsc={:d}\n"
+      "denominator={}\nsize_limit={}\ntimeout={}\ncore_on_exit={:d}\nvirtual_"
+      "tsc={:d}\n"
       "turns={}\nfail_rule={}\nfail_status={}\n",
       OneLine(s.folder), s.scheduler.cores, s.scheduler.quantum_insns,
       s.scheduler.slice_min_ticks, s.scheduler.slice_max_ticks,
       s.scheduler.seed, s.encoder.psb_period_bytes, s.encoder.tsc,
       s.encoder.mtc, s.encoder.cyc, s.encoder.mtc_period,
-      s.encoder.tsc_ctc_numerator, s.encoder.tsc_ctc_denominator, s.timeout_s,
-      s.core_on_exit, s.virtual_tsc, OneLine(s.turns_path),
-      static_cast<int>(s.fail_on.rule), s.fail_on.status);
+      s.encoder.tsc_ctc_numerator, s.encoder.tsc_ctc_denominator,
+      s.size_limit_bytes, s.timeout_s, s.core_on_exit, s.virtual_tsc,
+      OneLine(s.turns_path), static_cast<int>(s.fail_on.rule),
+      s.fail_on.status);
 }
 
 Result<Session> ParseSession(std::string_view text) {
@@ -112,6 +114,7 @@ Result<Session> ParseSession(std::string_view text) {
   CLEW_RETURN_IF_ERROR(fields.Number("numerator", s.encoder.tsc_ctc_numerator));
   CLEW_RETURN_IF_ERROR(
       fields.Number("denominator", s.encoder.tsc_ctc_denominator));
+  CLEW_RETURN_IF_ERROR(fields.Number("size_limit", s.size_limit_bytes));
   CLEW_RETURN_IF_ERROR(fields.Number("timeout", s.timeout_s));
   CLEW_RETURN_IF_ERROR(fields.Number("core_on_exit", s.core_on_exit));
   CLEW_RETURN_IF_ERROR(fields.Number("virtual_tsc", s.virtual_tsc));
@@ -172,12 +175,14 @@ std::string FormatOutcome(const Outcome& o) {
   return unlogged +
          fmt::format(
              "kind={}\nsignal={}\nstatus={}\nthread={}\nip={}\naddr={}\n"
-             "refusal={}\nhas_core={:d}\ninsns={}\nhandovers={}\nswitches={}\n"
+             "refusal={}\ndropped={}\nhas_core={:d}\ninsns={}\nhandovers={}"
+             "\nswitches={}\n"
              "inputs_unknown={}\nregisters_exact={:d}\nend=1\n",
              static_cast<int>(o.failure.kind), o.failure.signal,
              o.failure.exit_status, o.failure.thread, o.failure.ip,
-             o.failure.addr, OneLine(o.refusal), o.has_core, o.insns,
-             o.handovers, o.switches, o.inputs_unknown, o.registers_exact);
+             o.failure.addr, OneLine(o.refusal), OneLine(o.dropped), o.has_core,
+             o.insns, o.handovers, o.switches, o.inputs_unknown,
+             o.registers_exact);
 }
 
 Result<Outcome> ParseOutcome(std::string_view text) {
@@ -200,6 +205,8 @@ Result<Outcome> ParseOutcome(std::string_view text) {
   o.failure.addr = TraceeAddr(value);
   CLEW_ASSIGN_OR_RETURN(refusal, fields.Text("refusal"));
   o.refusal = refusal;
+  CLEW_ASSIGN_OR_RETURN(dropped, fields.Text("dropped"));
+  o.dropped = dropped;
   CLEW_RETURN_IF_ERROR(fields.Number("has_core", o.has_core));
   CLEW_RETURN_IF_ERROR(fields.Number("insns", o.insns));
   CLEW_RETURN_IF_ERROR(fields.Number("handovers", o.handovers));

@@ -31,6 +31,7 @@ struct Session {
   std::string folder;  // absolute; raw files go below it
   SchedulerConfig scheduler;
   EncoderConfig encoder;
+  uint64_t size_limit_bytes = 0;  // of all raw files (SizeLimit); 0: none
   uint32_t timeout_s = 0;  // of the program's time (watch.cc); 0: no limit
   FailOn fail_on;
   bool core_on_exit =
@@ -63,6 +64,8 @@ struct Outcome {
   Failure failure;
   // Why the recording was given up; empty if it is whole.
   std::string refusal;
+  // Why there is neither trace nor inputs of it (SizeLimit); empty: they are.
+  std::string dropped;
   bool has_core = false;
   uint64_t insns = 0;  // retired by all threads
   uint64_t handovers = 0;

@@ -93,16 +93,16 @@ TEST(CatalogueDamageTest, RefusesALaterVersion) {
 TEST(CatalogueDamageTest, RefusesOtherTables) {
   const TempFolder folder;
   Alter(folder / "c", "DROP INDEX bundles_by_host");
-  ExpectRefused(folder / "c", "is not that of version 2");
+  ExpectRefused(folder / "c", "is not that of version 3");
   Alter(folder / "d", "CREATE TABLE more(x TEXT)");
-  ExpectRefused(folder / "d", "is not that of version 2");
+  ExpectRefused(folder / "d", "is not that of version 3");
   // One that runs when a bundle is added.
   Alter(folder / "e",
         "CREATE TRIGGER t AFTER INSERT ON bundles BEGIN "
         "DELETE FROM bundles; END");
-  ExpectRefused(folder / "e", "is not that of version 2");
+  ExpectRefused(folder / "e", "is not that of version 3");
   Alter(folder / "f", "DROP INDEX groups_to_solve");
-  ExpectRefused(folder / "f", "11 tables and indices, version 2 has 12");
+  ExpectRefused(folder / "f", "table or index 11 is not that of version 3");
 }
 
 TEST(CatalogueDamageTest, AFolderThatIsNotThereIsAFailureOfTheSystem) {

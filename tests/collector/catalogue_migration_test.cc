@@ -3,8 +3,10 @@
 // version was released with, filled as that version filled them.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <time.h>
 
 #include "collector/catalogue.h"
+#include "collector/notification_queue.h"
 #include "collector/sqlite.h"
 #include "tests/collector/catalogue_model.h"
 #include "tests/collector/samples.h"
@@ -55,6 +57,12 @@ constexpr const char* kVersion1[] = {
     "to_solve) WHERE to_solve IS NOT NULL",
     "PRAGMA application_id = 0x636c6577",
     "PRAGMA user_version = 1",
+};
+
+// What version 2 added, to the letter.
+constexpr const char* kVersion2[] = {
+    "ALTER TABLE bundles ADD COLUMN not_before_s INTEGER NOT NULL DEFAULT 0",
+    "PRAGMA user_version = 2",
 };
 
 // A bundle that waits to be solved, in a group, and one not analysed.
@@ -111,6 +119,31 @@ TEST(CatalogueMigrationTest, Version1LosesNothingAndWorksOn) {
     ASSERT_TRUE(catalogue.PutOff(BundleOf(1).id, 0));
     ASSERT_TRUE(catalogue.PutOff(BundleOf(2).id, 0));
   }
+}
+
+TEST(CatalogueMigrationTest, Version2LosesNothingAndTellsOfNewGroups) {
+  const TempFolder folder;
+  const std::string path = folder / "catalogue.sqlite";
+  MakeVersion1(path);
+  {
+    auto database = Database::Open(path, Database::Mode::kReadWriteCreate);
+    for (const char* statement : kVersion2) {
+      ASSERT_TRUE(database->Execute(statement)) << statement;
+    }
+  }
+  const auto catalogue = Catalogue::Open(path);
+  ASSERT_TRUE(catalogue.has_value()) << catalogue.error().message;
+  EXPECT_EQ((*catalogue)->Counts()->bundles, 2u);
+  auto queue = NotificationQueue::Open(path, 10);
+  ASSERT_TRUE(queue.has_value()) << queue.error().message;
+  NewBundle bundle = BundleOf(3);
+  bundle.received_at_s = time(nullptr);
+  ASSERT_TRUE((*catalogue)->Add(bundle));
+  ASSERT_TRUE((*catalogue)
+                  ->SetAnalysis(bundle.id, {.signature = SignatureOf(3),
+                                            .title = "",
+                                            .backtraces = ""}));
+  EXPECT_EQ(queue->Count()->waiting, 1u);
 }
 
 TEST(CatalogueMigrationTest, Version1WithOtherTablesIsRefused) {

@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/capability.h>
+#include <netinet/in.h>
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
@@ -79,6 +80,17 @@ static void Tell(const char* what, long result) {
 }
 
 static void* Nothing(void* argument) { return argument; }
+
+static void TryNetwork(void) {
+  Tell("ipv4", socket(AF_INET, SOCK_STREAM, 0));
+  Tell("ipv6", socket(AF_INET6, SOCK_DGRAM, 0));
+  Tell("unix", socket(AF_UNIX, SOCK_STREAM, 0));
+  Tell("netlink", socket(AF_NETLINK, SOCK_RAW, 0));
+  const int fd = socket(AF_INET, SOCK_STREAM, 0);
+  struct sockaddr_in address = {.sin_family = AF_INET};
+  Tell("bind", bind(fd, (struct sockaddr*)&address, sizeof(address)));
+  Tell("listen", listen(fd, 1));
+}
 
 static void TryAll(char** paths) {
   Tell("socket", socket(AF_INET, SOCK_STREAM, 0));
@@ -371,6 +383,8 @@ static int Act(const char* mode, char** arguments) {
     for (;;) {
       pause();
     }
+  } else if (strcmp(mode, "network") == 0) {
+    TryNetwork();
   } else if (strcmp(mode, "try") == 0) {
     TryAll(arguments);
   } else if (strcmp(mode, "attack calls") == 0) {

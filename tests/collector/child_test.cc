@@ -298,7 +298,7 @@ std::string RunFilteredOnly(const TempFolder& folder, const char* mode,
     const int fd = open(said.c_str(), O_CREAT | O_WRONLY | O_TRUNC, 0600);
     dup2(fd, STDOUT_FILENO);
     prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
-    if (EnterSyscallFilter(true) == 0) {
+    if (EnterSyscallFilter({.fork = true}) == 0) {
       execl(CLEW_CHILD_PROBE, CLEW_CHILD_PROBE, mode, victim.c_str(), nullptr);
     }
     _exit(99);
@@ -331,6 +331,32 @@ TEST(ChildTest, MayEndItselfBySignal) {
     const ChildOutcome outcome = RunIt(request);
     EXPECT_EQ(outcome.end, ChildEnd::kSignal) << mode;
     EXPECT_EQ(outcome.signal, SIGABRT) << mode;
+  }
+}
+
+TEST(ChildTest, ConnectsWhereItMayAndNeverListens) {
+  const TempFolder folder;
+  ChildRequest request = Probe(folder, {"network"});
+  request.may_connect = true;
+  EXPECT_EQ(RunIt(request).output,
+            "ipv4: done\nipv6: done\n"
+            "unix: Address family not supported by protocol\n"
+            "netlink: Address family not supported by protocol\n"
+            "bind: Operation not permitted\nlisten: Operation not permitted\n");
+  // All else is as without the network.
+  const TempFolder other;
+  WriteFiles(other.path(), {{"token", "secret"}});
+  ChildRequest attempt = Probe(folder, {"try", other / "token"});
+  attempt.may_connect = true;
+  const std::string output = RunIt(attempt).output;
+  for (const char* what : {"ptrace", "kill parent", "io_uring", "fork"}) {
+    EXPECT_THAT(output,
+                HasSubstr(fmt::format("{}: Operation not permitted\n", what)));
+  }
+  if (FilesAreLimited()) {
+    EXPECT_THAT(output, HasSubstr("\nread: Permission denied\n"));
+    attempt.readable = {other.path()};
+    EXPECT_THAT(RunIt(attempt).output, HasSubstr("\nread: done\n"));
   }
 }
 

@@ -600,5 +600,27 @@ TEST_F(ServiceTest, AListHasALimit) {
   EXPECT_THAT(list.error().message, HasSubstr("at most 1000"));
 }
 
+TEST_F(ServiceTest, AReportIsOfWhoeverCalls) {
+  Open();
+  CLEW_CHECK(Catalogue::Open(folder() + "/hosts.sqlite").has_value(), "");
+  const auto table = HostTable::Open(folder() + "/hosts.sqlite");
+  ASSERT_TRUE(table.has_value());
+  pb::ReportRequest request;
+  request.set_version("0.1.0");
+  request.set_stuck(2);
+  // Where reports are not kept.
+  EXPECT_TRUE(service().Report(kWeb1, request).has_value());
+  options.hosts = table->get();
+  Open();
+  EXPECT_TRUE(service().Report(kWeb1, request).has_value());
+  EXPECT_TRUE(service().Report(kWeb2, request).has_value());
+  const auto page = (*table)->Hosts({}, wall_s);
+  ASSERT_EQ(page->rows.size(), 2u);
+  EXPECT_EQ(page->rows[0].host, "web1");
+  EXPECT_EQ(page->rows[0].stuck, 2u);
+  EXPECT_EQ(page->rows[0].seen_s, wall_s);
+  EXPECT_EQ(page->rows[1].host, "web2");
+}
+
 }  // namespace
 }  // namespace clew::collector

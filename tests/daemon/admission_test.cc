@@ -96,5 +96,27 @@ TEST(AdmissionTest, NoPeriodHasMoreThanTheLimits) {
   }
 }
 
+// A stranger who gives programs names of all kinds, and that of a service.
+TEST(AdmissionTest, AUserLeavesHalfToOthersAndTheirNamesAlone) {
+  Admission admission({.per_failure = 2, .all = 6, .period_ms = 1000});
+  const auto save = [&](const FailureKey& key) {
+    const Admitted admitted = admission.Ask(key, 0, 0);
+    if (admitted == Admitted::kYes) {
+      (void)admission.Saved(key, 0, 0);
+    }
+    return admitted;
+  };
+  EXPECT_EQ(save({"nginx", 11, 1000}), Admitted::kYes);
+  EXPECT_EQ(save({"nginx", 11, 1000}), Admitted::kYes);
+  EXPECT_EQ(save({"nginx", 11, 1000}), Admitted::kRateOfFailure);
+  EXPECT_EQ(save({"a", 11, 1000}), Admitted::kYes);
+  EXPECT_EQ(save({"b", 11, 1000}), Admitted::kRateOfUser);
+  EXPECT_EQ(save({"nginx", 11, 33}), Admitted::kYes);
+  EXPECT_EQ(save({"nginx", 11, 0}), Admitted::kYes);
+  EXPECT_EQ(save({"c", 11, 0}), Admitted::kYes) << "root may have all";
+  EXPECT_EQ(save({"d", 11, 0}), Admitted::kRateOfAll);
+  EXPECT_EQ(admission.Ask({"b", 11, 1000}, 0, 1000), Admitted::kYes);
+}
+
 }  // namespace
 }  // namespace clew::daemon

@@ -16,6 +16,7 @@
 
 #include <algorithm>
 #include <array>
+#include <chrono>
 #include <cstring>
 #include <filesystem>
 #include <memory>
@@ -112,9 +113,9 @@ class ClewdTest : public ::testing::Test {
     return At("var/lib/clew/spool/" + name);
   }
   void Configure(const std::string& text) const {
-    WriteText(At("etc/clew/clewd.conf"), "clew = " + At("clew") +
-                                             "\nredaction = " + At("rules") +
-                                             "\ndisk_free_bytes = 0\n" + text);
+    WriteText(At("etc/clew/clewd.conf"),
+              "clew = " + At("clew") + "\nredaction = " + At("rules") +
+                  "\ndisk_free_bytes = 0\nreport_period = 0\n" + text);
     WriteText(At("rules"), "# the core dumps here are none\n");
   }
   void Start(const std::vector<std::string>& environment = {}) {
@@ -210,7 +211,7 @@ TEST_F(ClewdTest, ASecondOneIsRefusedAndAWrongConfigurationIsToldWithItsLine) {
   Configure("ring = 5\n");
   const auto reply = Ask(At("run/clew/clewd.sock"), ReloadRequest(), 2000);
   ASSERT_FALSE(reply.has_value());
-  EXPECT_NE(reply.error().message.find("clewd.conf:4:"), std::string::npos)
+  EXPECT_NE(reply.error().message.find("clewd.conf:5:"), std::string::npos)
       << reply.error().message;
   EXPECT_NE(Status()["last_error"]["message"], "");
   Process check(
@@ -287,7 +288,8 @@ TEST_F(ClewdTest, ClewdRunLeavesABundleOrRunsTheProgramAlone) {
       "record --only-if-failed -o " + Spool("incoming/a.service~");
   EXPECT_TRUE(recorded.starts_with(begin)) << recorded;
   EXPECT_TRUE(
-      recorded.ends_with(".clew --cores 2 --seed 5 -- /bin/echo -- x\n"))
+      recorded.ends_with(".clew --cores 2 --seed 5 --size-limit "
+                         "2147483648 -- /bin/echo -- x\n"))
       << recorded;
   EXPECT_EQ(run({"a/b", "--", "/bin/true"}), kExitUsage);
   EXPECT_EQ(run({"a.service", "/bin/true"}), kExitUsage);
@@ -314,7 +316,7 @@ class SidebandTest : public ClewdTest {
     }
     Configure(
         "source = sideband\nsideband_only = yes\nmerge = 0\n"
-        "spool_bytes = 1G\n");
+        "rate_failure = 1000\nrate_all = 1000\nspool_bytes = 1G\n");
     Start();
     if (Status()["state"] == "off") {
       GTEST_SKIP() << Status()["source"]["error"];
@@ -334,6 +336,9 @@ class SidebandTest : public ClewdTest {
          id, id, id, "0", "0", "1", std::to_string(signal), "1700000000",
          "18446744073709551615", "host", "victim"},
         At("handler"), {}, input);
+  }
+  static bool IsSleep(pid_t process) {
+    return ReadText(fmt::format("/proc/{}/comm", process)) == "sleep\n";
   }
   pb::Manifest OnlyReady() {
     EXPECT_TRUE(WaitUntil([&] { return NamesIn(Spool("ready")).size() == 1; }))
@@ -513,6 +518,93 @@ TEST_F(SidebandTest, KilledWhileSavingItLeavesNothingHalf) {
   Start();
   EXPECT_TRUE(NamesIn(Spool("incoming")).empty());
   EXPECT_TRUE(NamesIn(Spool("ready")).empty());
+}
+
+// Core dumps that never end hold at most half of the saves: those of others go
+// on, and what is refused is counted.
+TEST_F(SidebandTest, SlowCoreDumpsOfOneUserDoNotHoldUpThoseOfAnother) {
+  if (geteuid() != 0) {
+    GTEST_SKIP() << "needs root, to run a program as another user";
+  }
+  const auto run_as = [&](const std::string& user) {
+    return std::make_unique<Process>(
+        std::vector<std::string>{"/usr/bin/setpriv", "--reuid", user,
+                                 "--clear-groups", "/bin/sleep", "1000"},
+        At("victim"));
+  };
+  std::array<int, 2> ends = {};
+  ASSERT_EQ(pipe2(ends.data(), O_CLOEXEC), 0);
+  const Fd never_ends(ends[0]);
+  const Fd writer(ends[1]);
+  std::vector<std::unique_ptr<Process>> victims;
+  std::vector<std::unique_ptr<Process>> handlers;
+  for (uint64_t i = 0; i < 6; ++i) {
+    victims.push_back(run_as("65534"));
+    ASSERT_TRUE(WaitUntil([&] { return IsSleep(victims.back()->id()); }));
+    handlers.push_back(std::unique_ptr<Process>(new Process(
+        Handler(victims.back()->id(), SIGSEGV + static_cast<int>(i % 2),
+                never_ends.get()))));
+    ASSERT_TRUE(WaitUntil([&] {
+      const json counters = Status()["counters"];
+      return counters["triggers"] == i + 1 || counters["refused_busy"] == i;
+    }));
+  }
+  ASSERT_TRUE(WaitUntil([&] { return Status()["counters"]["triggers"] == 6; }));
+  EXPECT_EQ(Status()["counters"]["refused_busy"], 4);
+  const auto other = run_as("65533");
+  ASSERT_TRUE(WaitUntil([&] { return IsSleep(other->id()); }));
+  const auto began = std::chrono::steady_clock::now();
+  DumpCore(other->id(), "core of the other", SIGSEGV);
+  const pb::Manifest manifest = OnlyReady();
+  EXPECT_LT(std::chrono::steady_clock::now() - began, std::chrono::seconds(2));
+  EXPECT_EQ(manifest.trigger().process(), other->id());
+  EXPECT_EQ(ReadText(folder_ + "/core"), "core of the other");
+  EXPECT_EQ(Status()["counters"]["refused_busy"], 4);
+}
+
+// CLEW_STORM_CRASHES of them, or 20; 20 a second, and no rate limits them.
+TEST_F(SidebandTest, OfAStormNothingIsHalfAndAllIsCounted) {
+  const char* wanted = getenv("CLEW_STORM_CRASHES");
+  const uint64_t crashes =
+      wanted == nullptr ? 20 : strtoull(wanted, nullptr, 10);
+  const std::string core = "core" + std::string(2'000'000, 'c') + "end";
+  WriteText(At("core"), core);
+  std::vector<std::unique_ptr<Process>> all;
+  for (uint64_t i = 0; i < crashes; ++i) {
+    all.push_back(std::make_unique<Process>(
+        std::vector<std::string>{"/bin/sleep", "1000"}, At("victim")));
+    const Fd input(open(At("core").c_str(), O_RDONLY));
+    ASSERT_TRUE(WaitUntil([&] { return IsSleep(all.back()->id()); }));
+    all.push_back(std::unique_ptr<Process>(
+        new Process(Handler(all.back()->id(), SIGSEGV, input.get()))));
+    usleep(50'000);
+  }
+  for (size_t i = 1; i < all.size(); i += 2) {
+    EXPECT_TRUE(all[i]->EndsWithin(20'000));
+  }
+  const auto told = [&] {
+    const json status = Status();
+    const json& counters = status["counters"];
+    return counters["saved"].get<uint64_t>() +
+           counters["refused_busy"].get<uint64_t>() +
+           counters["refused_rate"].get<uint64_t>() +
+           counters["refused_budget"].get<uint64_t>() +
+           status["clients_refused"].get<uint64_t>();
+  };
+  EXPECT_TRUE(WaitUntil([&] { return told() == crashes; }, 60'000)) << told();
+  const json status = Status();
+  RecordProperty("saved", status["counters"]["saved"].dump());
+  EXPECT_GT(status["counters"]["saved"], 1);
+  EXPECT_EQ(status["counters"]["cores_cut"], 0);
+  EXPECT_EQ(status["counters"]["save_failures"], 0);
+  EXPECT_TRUE(NamesIn(Spool("incoming")).empty());
+  for (const std::string& name : NamesIn(Spool("ready"))) {
+    EXPECT_TRUE(ReadText(Spool("ready/" + name) + "/core") == core) << name;
+    pb::Manifest manifest;
+    EXPECT_TRUE(manifest.ParseFromString(
+        ReadText(Spool("ready/" + name) + "/manifest.pb")));
+  }
+  fmt::print("storm of {}: {}\n", crashes, status["counters"].dump());
 }
 
 TEST_F(SidebandTest, ASnapshotAndAHangAreSavedAndAReloadKeepsTheRing) {

@@ -32,7 +32,8 @@ TEST(ConfigTest, EveryKeyIsTaken) {
   const auto config = ParseConfig(
       "source = sideband\nsideband_only = yes\npt_buffer = 8M\n"
       "data_buffer = 64K\nsource_retry = 5s\nspool_bytes = 2G\n"
-      "disk_free_bytes = 3M\ncore_bytes = 5M\nrate_failure = 3\n"
+      "disk_free_bytes = 3M\ncore_bytes = 5M\nsoftware_bytes = 6M\n"
+      "incoming_user_bytes = 7M\nsaves = 7\nrate_failure = 3\n"
       "rate_all = 4\nrate_period = 2m\nmerge = 0\nclew = /opt/clew\n"
       "redaction = /etc/r\ncheck_time = 9s\ncheck_memory = 1G\nupload = on\n"
       "upload_config = /etc/u\nupload_time = 8s\nupload_retry = 7s\n"
@@ -49,6 +50,9 @@ TEST(ConfigTest, EveryKeyIsTaken) {
   wanted.spool_bytes = uint64_t{2} << 30;
   wanted.disk_free_bytes = 3 << 20;
   wanted.core_bytes = 5 << 20;
+  wanted.software_bytes = 6 << 20;
+  wanted.incoming_user_bytes = 7 << 20;
+  wanted.saves = 7;
   wanted.rate_failure = 3;
   wanted.rate_all = 4;
   wanted.rate_period_s = 120;

@@ -306,6 +306,20 @@ TEST_F(CoreHandlerTest, AFileHasHolesForZeros) {
   EXPECT_LT(BytesOnDisk("core.here"), 100'000);
 }
 
+TEST_F(CoreHandlerTest, TheLimitOfTheSpoolsCopyIsOfItsDiskAndLessOfItsHoles) {
+  for (const auto& [size, whole] :
+       {std::pair(1'400'000, true), {1'600'000, false}}) {
+    std::string core(static_cast<size_t>(size), '\0');
+    core.back() = 'x';
+    WriteText(At("core"), core);
+    std::filesystem::remove(At("spooled"));
+    Daemon daemon(scratch_.root(), Daemon::Mood::kGives, 1'000'000);
+    Run();
+    EXPECT_EQ(daemon.done.whole, whole) << size;
+    EXPECT_LT(BytesOnDisk("spooled"), 100'000);
+  }
+}
+
 TEST_F(CoreHandlerTest, AProgramsNameLeadsIntoNoOtherFolder) {
   std::filesystem::create_directories(At("cores/here"));
   SetPattern(At("cores/here/%e/core"));

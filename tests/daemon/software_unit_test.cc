@@ -58,12 +58,21 @@ class SoftwareUnitTest : public ::testing::Test {
   }
   // As systemd would start a.service.
   std::unique_ptr<Process> StartUnit(const std::string& program,
-                                     const std::string& seed, int input = -1) {
+                                     const std::string& seed, int input = -1,
+                                     const std::string& argument = "") {
+    std::vector<std::string> words = {testing::Program("clewd-run"),
+                                      "--root",
+                                      scratch_.root(),
+                                      "a.service",
+                                      "--seed",
+                                      seed,
+                                      "--",
+                                      program};
+    if (!argument.empty()) {
+      words.push_back(argument);
+    }
     return std::make_unique<Process>(
-        std::vector<std::string>{testing::Program("clewd-run"), "--root",
-                                 scratch_.root(), "a.service", "--seed", seed,
-                                 "--", program},
-        At("unit"),
+        words, At("unit"),
         std::vector<std::string>{"CLEW=" + testing::Program("clew"),
                                  std::string("DB_PASSWORD=") + kSecret},
         input);
@@ -119,6 +128,27 @@ TEST_F(SoftwareUnitTest, ACrashBecomesABundleAlsoIfClewdIsKilledMeanwhile) {
   EXPECT_GT(manifest.redactions_size(), 0);
   EXPECT_EQ(NamesIn(Spool("ready")).size(), 1u);
   EXPECT_TRUE(NamesIn(Spool("checking")).empty());
+}
+
+// The limit is that of clewd.conf, which clewd-run reads.
+TEST_F(SoftwareUnitTest, BeyondSoftwareBytesTheUnitGoesOnWithoutATrace) {
+  testing::WriteText(
+      At("etc/clew/clewd.conf"),
+      ReadText(At("etc/clew/clewd.conf")) + "software_bytes = 1M\n");
+  const auto unit = StartUnit(testing::Program("../tests/recorder/programs/"
+                                               "recorder_tracee_endings"),
+                              "1", -1, "beyond");
+  EXPECT_EQ(WEXITSTATUS(unit->Wait()), 1) << ReadText(At("unit"));
+  EXPECT_NE(ReadText(At("unit")).find("the recording is dropped"),
+            std::string::npos)
+      << ReadText(At("unit"));
+  const pb::Manifest manifest = Ready();
+  EXPECT_NE(manifest.trace_dropped().find("1048576 bytes"), std::string::npos)
+      << manifest.trace_dropped();
+  EXPECT_EQ(manifest.trigger().kind(), pb::Trigger::KIND_UNIT_FAILED);
+  EXPECT_EQ(manifest.failure().signal(), SIGABRT);
+  EXPECT_EQ(manifest.sufficiency().score(), 0u);
+  EXPECT_FALSE(ReadText(folder_ + "/core").empty());
 }
 
 TEST_F(SoftwareUnitTest, APersonCanOnlyEndARunningOne) {

@@ -185,6 +185,43 @@ TEST(SpoolTest, JunkIsCountedAndRemovedWhenItIsOld) {
             (std::vector<std::string>{"a~1~1.clew", "c~1~1.clew.partial"}));
 }
 
+// Of user 65534 a recording that grows, two bundles and junk; of 65533 a
+// bundle; and one of ours.
+TEST(SpoolTest, OneUsersShareOfIncomingIsLimited) {
+  if (geteuid() != 0) {
+    GTEST_SKIP() << "needs root, to make files of other users";
+  }
+  const Scratch scratch;
+  Spool spool = OpenSpool(scratch.Path("spool"));
+  const std::string growing = "a~1~1.clew.partial";
+  Put(spool, Stage::kIncoming, growing, 100);
+  WriteText(spool.Path(Stage::kIncoming, growing) + "/lock", "");
+  for (const char* name :
+       {"b~1~1.clew", "c~1~1.clew", "junk", "other~1~1.clew", "own~1~1.clew"}) {
+    Put(spool, Stage::kIncoming, name, 100);
+  }
+  const auto give = [&](const std::string& name, uid_t user) {
+    ASSERT_EQ(chown(spool.Path(Stage::kIncoming, name).c_str(), user, user), 0);
+  };
+  for (const std::string name : {growing.c_str(), "b~1~1.clew", "c~1~1.clew"}) {
+    give(name, 65534);
+  }
+  give("other~1~1.clew", 65533);
+  sleep(1);  // by the time of the last change junk is the newest
+  give("junk", 65534);
+  const auto gone = [&](uint64_t kilobytes) {
+    return spool.EnforceQuota(kilobytes << 10)
+        .value_or(std::vector<std::string>{"failed"});
+  };
+  using Names = std::vector<std::string>;
+  EXPECT_EQ(gone(500), Names());
+  EXPECT_EQ(gone(350), Names{"b~1~1.clew"});
+  EXPECT_EQ(gone(150), (Names{"c~1~1.clew", "junk"}));
+  EXPECT_EQ(gone(110), Names());
+  EXPECT_EQ(gone(50), (Names{"other~1~1.clew", growing}));
+  EXPECT_EQ(NamesIn(spool.Folder(Stage::kIncoming)), Names{"own~1~1.clew"});
+}
+
 TEST(SpoolTest, ALockThatIsALinkIsNotFollowed) {
   const Scratch scratch;
   Spool spool = OpenSpool(scratch.Path("spool"));

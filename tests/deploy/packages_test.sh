@@ -73,7 +73,7 @@ check_control() {
   expect_line "Depends of clewd" "$(field clewd Depends)" \
     ".*clew \\(= $version\\).*libsystemd0.*"
   expect_line "Depends of clew-collector" "$(field clew-collector Depends)" \
-    ".*clew \\(= $version\\).*libgrpc\\+\\+1.51.*"
+    ".*clew \\(= $version\\).*libcurl4.*libgrpc\\+\\+1.51.*"
   expect_same "scripts of clewd" "$(scripts_of clewd)" \
     '-rwxr-xr-x root/root postinst
 -rwxr-xr-x root/root postrm

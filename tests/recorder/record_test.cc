@@ -403,6 +403,38 @@ TEST_F(RecordTest, AReservationThatQemuCouldNotBearIsRefused) {
   EXPECT_THAT(outcome.error().message, HasSubstr("maps 16384.0 GiB at once"));
 }
 
+// Threads, and far more trace than is allowed, then a failure.
+TEST_F(RecordTest, BeyondItsSizeLimitTheProgramGoesOnAndItsFailureIsKept) {
+  RecordOptions options = Options({Tracee("endings"), "beyond"});
+  options.size_limit_bytes = 128 << 10;
+  const auto outcome = Record(options);
+  ASSERT_TRUE(outcome.has_value()) << outcome.error().message;
+  EXPECT_EQ(outcome->failure.signal, SIGABRT);
+  EXPECT_THAT(outcome->dropped, HasSubstr("size limit of 131072 bytes"));
+  EXPECT_GT(outcome->insns, 20'000'000u);
+  pb::Manifest manifest;
+  std::ifstream in(options.output + "/manifest.pb", std::ios::binary);
+  ASSERT_TRUE(manifest.ParseFromIstream(&in));
+  EXPECT_EQ(manifest.trace_dropped(), outcome->dropped);
+  EXPECT_GT(manifest.images_size(), 1) << "program and libraries";
+  for (const char* file : {"start.pb", "inputs.pb", "raw"}) {
+    EXPECT_FALSE(fs::exists(options.output + "/" + file)) << file;
+  }
+  EXPECT_LT(fs::file_size(options.output + "/perf.data"), 16u << 10);
+  const std::string threads = Gdb("thread apply all backtrace");
+  EXPECT_THAT(threads, HasSubstr(" main (argc"));
+  EXPECT_THAT(threads, HasSubstr("LoopForEver"));
+}
+
+TEST_F(RecordTest, ARunWithinItsSizeLimitIsWhole) {
+  RecordOptions options = Options({Tracee("endings"), "abort"});
+  options.size_limit_bytes = 64 << 20;
+  const auto outcome = Record(options);
+  ASSERT_TRUE(outcome.has_value()) << outcome.error().message;
+  EXPECT_EQ(outcome->dropped, "");
+  EXPECT_TRUE(fs::exists(options.output + "/start.pb"));
+}
+
 // A core dump of this program is longer than its files may be here.
 TEST_F(RecordTest, OnlyARunThatIsKeptWritesACoreDump) {
   rlimit before = {};

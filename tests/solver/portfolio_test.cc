@@ -271,7 +271,7 @@ TEST(PortfolioTest, Z3EndsAtItsTimeWhereNobodyMayKillIt) {
   ASSERT_GE(confined, 0);
   if (confined == 0) {
     prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
-    if (EnterSyscallFilter(/*may_fork=*/true) != 0) {
+    if (EnterSyscallFilter({.fork = true}) != 0) {
       _exit(9);
     }
     const auto answer = SolveWithZ3(toy.trace, z3);

@@ -134,17 +134,11 @@ void Recording::Finish(const Failure& failure) {
         return t != nullptr && t->block != nullptr && t->stop_index > 0 &&
                !t->held.has_value();
       });
-  if (const Status closed = CloseThreads(clock_); !closed && status) {
+  if (const Status closed = CloseFiles(); !closed && status) {
     status = closed;
   }
-  if (const Status closed = tracer_->Close(); !closed && status) {
-    status = closed;
-  }
-  if (const Status closed = blocks_.CloseCodeList(); !closed && status) {
-    status = closed;
-  }
-  if (const Status closed = raw_code_.Close(); !closed && status) {
-    status = closed;
+  if (limit_->dropped()) {
+    outcome.dropped = limit_->why();
   }
   outcome.inputs_unknown = unreadable_bytes_ > 0 ? 1 : 0;
   outcome.unlogged_inputs = files_.Unlogged();
@@ -153,6 +147,37 @@ void Recording::Finish(const Failure& failure) {
   }
   WriteOutcome(outcome);
   Leave(failure);
+}
+
+Status Recording::CloseFiles() {
+  Status status = CloseThreads(clock_);
+  if (status && limit_->dropped()) {
+    status = NameWhatIsThere();
+  }
+  for (const Status& closed :
+       {tracer_->Close(), blocks_.CloseCodeList(), raw_code_.Close()}) {
+    status = status ? closed : status;
+  }
+  return status;
+}
+
+// In the place of dropped events: without threads and mappings nobody reads the
+// core dump.
+Status Recording::NameWhatIsThere() {
+  CLEW_RETURN_IF_ERROR(tracer_->BeginAnew());
+  CLEW_ASSIGN_OR_RETURN(regions, ListRegions(QemuPageProtection(), stack_addr_,
+                                             brk_, memory_end_));
+  const Tid main(getpid());
+  tracer_->Comm(0, main, clock_, true, program_);
+  for (const ExecMapping& mapping : CodeOfFiles(regions)) {
+    tracer_->Mmap(0, main, clock_, mapping);
+  }
+  for (const Thread* thread : by_slot_) {
+    if (thread != nullptr && thread->inputs && thread->tid != main) {
+      tracer_->Fork(0, main, thread->tid, clock_);
+    }
+  }
+  return {};
 }
 
 Status Recording::CloseThreads(uint64_t now) {

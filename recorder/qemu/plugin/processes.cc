@@ -67,6 +67,7 @@ void Recording::BecomeChild() {
     }
   }
   g_runner = Runner();
+  limit_->Abandon();
   tracer_->Abandon();
   blocks_.Abandon();
   outcome_.Abandon();

@@ -110,8 +110,8 @@ class Recording {
 
  private:
   Recording(const Session& session, GuestMemory memory,
-            std::unique_ptr<Tracer> tracer, RawFile outcome, RawFile raw_code,
-            RawFile code_list);
+            std::unique_ptr<SizeLimit> limit, std::unique_ptr<Tracer> tracer,
+            RawFile outcome, RawFile raw_code, RawFile code_list);
 
   // turns.cc. All but WaitForTurn, Wake, Begin and Settle REQUIRE the
   // lock.
@@ -203,6 +203,8 @@ class Recording {
   [[noreturn]] void Finish(const Failure& failure);
   [[noreturn]] void FinishAs(FailureKind kind);
   Status CloseThreads(uint64_t now);
+  Status CloseFiles();
+  Status NameWhatIsThere();
   Status CloseThread(Thread& thread, uint64_t now);
   Status WriteCoreFile(const Failure& failure);
   CoreThread CoreRegisters(const Thread& thread) const;
@@ -224,6 +226,7 @@ class Recording {
 
   Session session_;
   GuestMemory memory_;
+  std::unique_ptr<SizeLimit> limit_;  // of the files below but the outcome
   std::unique_ptr<Tracer> tracer_;
   RawFile outcome_;
   BlockTable blocks_;

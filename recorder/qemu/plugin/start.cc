@@ -132,7 +132,8 @@ void Recording::NameInitialMappings(const Thread& me,
 }
 
 void Recording::OpenInputs(Thread& thread) {
-  auto file = RawFile::Create(RawInputsPath(session_.folder, thread.tid));
+  auto file =
+      RawFile::Create(RawInputsPath(session_.folder, thread.tid), limit_.get());
   if (!file) {
     GiveUp(file.error().message);
   }
@@ -142,10 +143,12 @@ void Recording::OpenInputs(Thread& thread) {
 Recording* g_recording = nullptr;
 
 Recording::Recording(const Session& session, GuestMemory memory,
+                     std::unique_ptr<SizeLimit> limit,
                      std::unique_ptr<Tracer> tracer, RawFile outcome,
                      RawFile raw_code, RawFile code_list)
     : session_(session),
       memory_(std::move(memory)),
+      limit_(std::move(limit)),
       tracer_(std::move(tracer)),
       outcome_(std::move(outcome)),
       blocks_(HotPathCallbacks(), std::move(code_list)),
@@ -156,14 +159,16 @@ Recording::Recording(const Session& session, GuestMemory memory,
 
 Result<std::unique_ptr<Recording>> Recording::Create(const Session& session) {
   CLEW_ASSIGN_OR_RETURN(memory, GuestMemory::Open(QemuPageProtection()));
-  CLEW_ASSIGN_OR_RETURN(tracer, Tracer::Create(session));
+  auto limit = std::make_unique<SizeLimit>(session.size_limit_bytes);
+  CLEW_ASSIGN_OR_RETURN(tracer, Tracer::Create(session, *limit));
   CLEW_ASSIGN_OR_RETURN(outcome, RawFile::Create(OutcomePath(session.folder)));
-  CLEW_ASSIGN_OR_RETURN(raw_code, RawFile::Create(RawCodePath(session.folder)));
-  CLEW_ASSIGN_OR_RETURN(code_list,
-                        RawFile::Create(CodeListPath(session.folder)));
+  CLEW_ASSIGN_OR_RETURN(
+      raw_code, RawFile::Create(RawCodePath(session.folder), limit.get()));
+  CLEW_ASSIGN_OR_RETURN(
+      code_list, RawFile::Create(CodeListPath(session.folder), limit.get()));
   return std::unique_ptr<Recording>(new Recording(
-      session, std::move(memory), std::move(tracer), std::move(outcome),
-      std::move(raw_code), std::move(code_list)));
+      session, std::move(memory), std::move(limit), std::move(tracer),
+      std::move(outcome), std::move(raw_code), std::move(code_list)));
 }
 
 }  // namespace clew::recorder

@@ -282,9 +282,6 @@ void Recording::RecordSyscall(Thread& me, int64_t result) {
   }
   files_.Follow(me.call, result);
   me.inputs->Add(input, writes);
-  if (!me.inputs->file().status()) {
-    Refuse(me.inputs->file().status().error().message);
-  }
 }
 
 void Recording::AfterSyscall(Thread& me, int64_t result) {

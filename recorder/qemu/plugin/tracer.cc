@@ -9,11 +9,14 @@
 
 namespace clew::recorder {
 
-Result<std::unique_ptr<Tracer>> Tracer::Create(const Session& session) {
-  CLEW_ASSIGN_OR_RETURN(events, RawFile::Create(RawEventsPath(session.folder)));
+Result<std::unique_ptr<Tracer>> Tracer::Create(const Session& session,
+                                               SizeLimit& limit) {
+  CLEW_ASSIGN_OR_RETURN(events,
+                        RawFile::Create(RawEventsPath(session.folder), &limit));
   std::unique_ptr<Tracer> tracer(new Tracer(std::move(events)));
   for (uint32_t i = 0; i < session.scheduler.cores; ++i) {
-    CLEW_ASSIGN_OR_RETURN(file, RawFile::Create(RawPtPath(session.folder, i)));
+    CLEW_ASSIGN_OR_RETURN(
+        file, RawFile::Create(RawPtPath(session.folder, i), &limit));
     Core core;
     core.sink = std::make_unique<RawFileSink>(std::move(file));
     core.encoder = std::make_unique<CoreEncoder>(session.encoder, *core.sink);

@@ -34,7 +34,7 @@ struct ExecMapping {
 class Tracer {
  public:
   [[nodiscard]] static Result<std::unique_ptr<Tracer>> Create(
-      const Session& session);
+      const Session& session, SizeLimit& limit);
 
   CoreEncoder& encoder(uint32_t core) { return *cores_[core].encoder; }
 
@@ -54,6 +54,8 @@ class Tracer {
   }
   uint64_t switches() const { return switches_; }
 
+  // Drops all that was said of threads and mappings, for them to be said anew.
+  [[nodiscard]] Status BeginAnew() { return events_.BeginAnew(); }
   // Writes everything out. Nothing may be called afterwards.
   [[nodiscard]] Status Close();
   // Writes nothing and closes. Nothing may be called afterwards.

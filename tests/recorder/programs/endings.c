@@ -79,6 +79,29 @@ static void Interrupt(void) {
   pthread_join(worker, NULL);
 }
 
+static void* LoopForEver(void* unused) {
+  for (;;) {
+    ++sink;
+  }
+  return unused;
+}
+
+// After some time beside another thread, and after threads that came and went.
+static void FailLate(void) {
+  pthread_t other;
+  pthread_create(&other, NULL, LoopForEver, NULL);
+  for (int i = 0; i < 5000000; ++i) {
+    sink += i & 1;
+  }
+  for (int i = 0; i < 10; ++i) {
+    pthread_t brief;
+    handled = 7;
+    pthread_create(&brief, NULL, Work, NULL);
+    pthread_join(brief, NULL);
+  }
+  abort();
+}
+
 // Waits for ever, for something outside: for a pipe's other end, or in a call
 // that does not often wait.
 static void WaitOutside(const char* fifo) {
@@ -127,6 +150,8 @@ int main(int argc, char** argv) {
     sink = 5 / (argc - 2);
   } else if (strcmp(how, "abort") == 0) {
     abort();
+  } else if (strcmp(how, "beyond") == 0) {
+    FailLate();
   } else if (strcmp(how, "term") == 0) {
     raise(SIGTERM);
   } else if (strcmp(how, "handled") == 0) {

@@ -100,6 +100,7 @@ TEST(SessionTest, SurvivesTheRoundTrip) {
   session.encoder.mtc = false;
   session.encoder.mtc_period = 3;
   session.timeout_s = 17;
+  session.size_limit_bytes = uint64_t{5} << 32;
   session.core_on_exit = false;
   session.fail_on = {.rule = FailOn::Rule::kDiffers, .status = 7};
   const std::string text = FormatSession(session);
@@ -109,6 +110,7 @@ TEST(SessionTest, SurvivesTheRoundTrip) {
   EXPECT_EQ(parsed->folder, session.folder);
   EXPECT_EQ(parsed->scheduler.seed, UINT64_MAX);
   EXPECT_FALSE(parsed->encoder.mtc);
+  EXPECT_EQ(parsed->size_limit_bytes, uint64_t{5} << 32);
   EXPECT_TRUE(parsed->fail_on.Matches(0));
   EXPECT_FALSE(parsed->fail_on.Matches(7));
   EXPECT_FALSE(ParseSession("folder=x\ncores=y\n").has_value());
@@ -119,12 +121,14 @@ TEST(OutcomeTest, ATruncatedOneIsRefused) {
   outcome.failure.kind = FailureKind::kSignal;
   outcome.failure.ip = TraceeAddr(0x1234);
   outcome.refusal = "two\nlines";
+  outcome.dropped = "too\nlarge";
   outcome.unlogged_inputs = {"a = b", "c\nd"};
   const std::string text = FormatOutcome(outcome);
   const auto parsed = ParseOutcome(text);
   ASSERT_TRUE(parsed.has_value()) << parsed.error().message;
   EXPECT_EQ(parsed->failure.ip, outcome.failure.ip);
   EXPECT_EQ(parsed->refusal, "two lines");
+  EXPECT_EQ(parsed->dropped, "too large");
   EXPECT_EQ(parsed->unlogged_inputs,
             (std::vector<std::string>{"a = b", "c d"}));
   for (size_t i = 0; i + 2 < text.size(); ++i) {

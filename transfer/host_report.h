@@ -1,0 +1,33 @@
+#ifndef CLEW_TRANSFER_HOST_REPORT_H_
+#define CLEW_TRANSFER_HOST_REPORT_H_
+
+#include <cstdint>
+#include <string>
+
+namespace clew::transfer {
+
+// What clewd says of itself and its host: ReportRequest of
+// proto/collector.proto explains each.
+struct HostReport {
+  std::string version{};
+  std::string state{};
+  std::string source{};
+  std::string source_error{};
+  std::string units_error{};
+  std::string last_error{};
+  int64_t last_error_at_s = 0;
+  uint64_t uptime_s = 0;
+  uint64_t spool_bundles = 0;
+  uint64_t spool_bytes = 0;
+  uint64_t spool_bytes_max = 0;
+  uint64_t stuck = 0;
+  uint64_t refused = 0;
+  uint64_t saved = 0;
+  uint64_t not_saved = 0;
+  uint64_t uploaded = 0;
+  uint64_t lost = 0;
+};
+
+}  // namespace clew::transfer
+
+#endif  // CLEW_TRANSFER_HOST_REPORT_H_
