@@ -8,7 +8,7 @@ scenario() {
   main_pid=$(systemctl show --value -p MainPID clewd)
   cp /etc/clew/clewd.conf unedited
   printf 'rate_all = 21\n[unit nginx]\n' >>/etc/clew/clewd.conf
-  mkdir -p "$spool/ready/kept~1~1.clew"
+  mkdir -p "${spool:?}/ready/kept~1~1.clew"
   expect_status 0 dpkg --force-unsafe-io --force-confold --install packages/*.deb
   await 20 "clewd is active" systemctl --quiet is-active clewd
   [[ "$(systemctl show --value -p MainPID clewd)" != "$main_pid" ]] ||
@@ -17,8 +17,10 @@ scenario() {
   expect_line "clew daemon units" "$(clew daemon units)" 'nginx\.service .*'
   expect_line "clewd --check-config" \
     "$(clewd --check-config /etc/clew/clewd.conf 2>&1)" '.*\[unit nginx\].*'
-  [[ -d "$spool/ready/kept~1~1.clew" ]] || wrong "a waiting bundle is gone"
-  rmdir "$spool/ready/kept~1~1.clew"
+  expect_line "the journal" "$(journalctl --no-pager -o cat -u clewd)" \
+    'event=config .*\[unit nginx\].*'
+  [[ -d "${spool:?}/ready/kept~1~1.clew" ]] || wrong "a waiting bundle is gone"
+  rmdir "${spool:?}/ready/kept~1~1.clew"
   cp unedited /etc/clew/clewd.conf
   expect_line "clewd.service" "$(systemctl show -p NeedDaemonReload clewd)" \
     'NeedDaemonReload=no'

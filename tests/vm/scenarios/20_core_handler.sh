@@ -32,9 +32,10 @@ crash() {
 }
 
 check_own_core() {
-  await 10 "the handler from before has the core" \
-    gdb --batch -ex bt -c /var/tmp/crash/core
-  expect_line "gdb" \
-    "$(gdb --batch -c /var/tmp/crash/core 2>&1)" '.*SIGSEGV.*'
+  await 20 "the handler from before has the core" readable_core
   rm -f /var/tmp/crash/core
+}
+
+readable_core() {
+  gdb --batch -c /var/tmp/crash/core 2>&1 | grep SIGSEGV
 }
