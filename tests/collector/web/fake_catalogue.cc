@@ -305,6 +305,10 @@ void FillWithFleet(FakeCatalogue& catalogue) {
       BundleState::kStored,  BundleState::kContradiction,
       BundleState::kWitness, BundleState::kAnalysing};
   Random random(7);
+  for (int64_t day = 0; day < 30; day += 2) {
+    catalogue.days.push_back(
+        {.day = kNow_s / 86400 - day, .bundles = 1 + random.Below(40)});
+  }
   for (uint64_t i = 0; i < 120; ++i) {
     BundleRow bundle = SampleBundle(i);
     bundle.state = kStates[random.Below(kStates.size())];
@@ -324,6 +328,15 @@ void FillWithFleet(FakeCatalogue& catalogue) {
     }
     group.first_seen_s =
         group.last_seen_s - static_cast<int64_t>(random.Below(30 * 86400));
+    if (bundle.state == BundleState::kWitness) {
+      catalogue.races[bundle.id] = SampleRaces("balance");
+    }
+    group.program = bundle.program = "bank";
+    group.first_version = "5c0fc84b2d19a0a4be4d1d8e5dfe1be9";
+    group.mark = {.resolved = i % 7 == 1,
+                  .reopened_in = i % 7 == 0 ? "77ab01e9d3f0" : ""};
+    catalogue.versions = {{.version = "77ab01e9d3f0"},
+                          {.version = group.first_version}};
     catalogue.bundles.push_back(bundle);
     catalogue.groups.push_back(group);
     catalogue.analyses[bundle.id] = {.signature = bundle.signature,
