@@ -145,8 +145,7 @@ Error MayBeRemoved(Error error) {
   error.code = ErrorCode::kCorruptInput;
   error.message +=
       "; stop the collector and remove it with its -wal and -shm: it is made "
-      "again from the stored bundles, but for what engineers said of groups, "
-      "which the journal has (\"group changed\")";
+      "again from the stored bundles, but for what engineers said of groups";
   return error;
 }
 

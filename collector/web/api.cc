@@ -28,7 +28,14 @@ json GroupAsJson(const GroupRow& group) {
                  {"last_seen_s", group.last_seen_s},
                  {"state", StateName(group.state)},
                  {"why", group.why},
-                 {"representative", nullptr}};
+                 {"representative", nullptr},
+                 {"program", group.program},
+                 {"first_version", group.first_version},
+                 {"last_version", group.last_version},
+                 {"resolved", group.mark.resolved},
+                 {"resolved_in", group.mark.resolved_in},
+                 {"reopened_in", group.mark.reopened_in},
+                 {"note", group.mark.note}};
   if (group.representative) {
     object["representative"] = group.representative->hex();
   }
@@ -42,6 +49,8 @@ json RowAsJson(const BundleRow& row) {
                  {"unit", row.unit},
                  {"command", row.command},
                  {"source", row.source},
+                 {"program", row.program},
+                 {"version", row.version},
                  {"failure", row.failure},
                  {"recorded_at_s", row.recorded_at_s},
                  {"received_at_s", row.received_at_s},

@@ -104,7 +104,43 @@ json ParseJson(std::string_view text) {
       /*allow_exceptions=*/false);
 }
 
+AccessSeen AccessOf(const json& object) {
+  AccessSeen access = {.thread = 0,
+                       .kind = StringOf(object, "kind"),
+                       .place = FrameOf(object),
+                       .variable = StringOf(object, "variable"),
+                       .addr = NumberOf(object, "addr"),
+                       .value = NumberOf(object, "value")};
+  const json* thread = Find(object, "thread");
+  if (thread != nullptr && thread->is_number_integer()) {
+    access.thread = thread->get<int64_t>();
+  }
+  return access;
+}
+
 }  // namespace
+
+std::vector<AccessesSeen> ParseRaces(std::string_view json_untrusted) {
+  const json document = ParseJson(json_untrusted);
+  std::vector<AccessesSeen> races;
+  if (!document.is_array()) {
+    return races;
+  }
+  for (const json& race : document) {
+    const json* accesses = Find(race, "accesses");
+    if (accesses == nullptr || !accesses->is_array() ||
+        races.size() == kRacesMax) {
+      continue;
+    }
+    AccessesSeen& seen = races.emplace_back();
+    for (const json& access : *accesses) {
+      if (seen.size() < kAccessesMax) {
+        seen.push_back(AccessOf(access));
+      }
+    }
+  }
+  return races;
+}
 
 Backtraces ParseBacktraces(std::string_view json_untrusted) {
   const json document = ParseJson(json_untrusted);

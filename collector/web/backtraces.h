@@ -37,6 +37,20 @@ inline constexpr size_t kThreadsMax = 256;
 inline constexpr size_t kNotesMax = 16;
 inline constexpr size_t kBacktracesDepthMax = 8;  // of JSON in JSON
 
+// What `clew solve --json` says of the races of a witness, likewise.
+struct AccessSeen {
+  int64_t thread = 0;
+  std::string kind;  // "read", "write", "read-modify-write"
+  Frame place;
+  std::string variable;  // empty: not known
+  uint64_t addr = 0;
+  uint64_t value = 0;
+};
+using AccessesSeen = std::vector<AccessSeen>;  // in the witness's order
+inline constexpr size_t kRacesMax = 4;
+inline constexpr size_t kAccessesMax = 8;
+std::vector<AccessesSeen> ParseRaces(std::string_view json_untrusted);
+
 // Takes anything; what has another type than it should is left out.
 Backtraces ParseBacktraces(std::string_view json_untrusted);
 

@@ -6,6 +6,7 @@
 #include "collector/web/format.h"
 #include "collector/web/http.h"
 #include "collector/web/pages.h"
+#include "collector/web/races.h"
 #include "collector/web/tables.h"
 #include "collector/web/threads.h"
 
@@ -50,6 +51,8 @@ void WriteFacts(HtmlWriter& html, const PageContext& context,
   html.Element("h2", "Facts");
   html.In("dl", {{"class", "facts"}}, [&] {
     WriteGroupFact(html, details);
+    WriteFact(html, "Program", row.program);
+    WriteFact(html, "Version", row.version);
     WriteFact(html, "Failure", row.failure);
     html.Element("dt", "Host");
     html.In("dd", {}, [&] {
@@ -205,6 +208,7 @@ std::string BundlePage(const PageContext& context,
               [&] { WriteCommands(html, context, details.row); });
       html.In("section", {}, [&] { WriteFacts(html, context, details); });
     });
+    WriteRaces(html, details.races);
     html.Element("h2", "Threads");
     WriteThreads(html, details.analysis);
     WriteFiles(html, details);

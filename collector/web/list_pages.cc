@@ -16,6 +16,8 @@
 namespace clew::collector::web {
 namespace {
 
+constexpr size_t kDateDigits = 10;  // "2026-11-20"
+
 void WriteCounts(HtmlWriter& html, const CatalogueCounts& counts) {
   html.Element(
       "p", {{"class", "summary"}},
@@ -64,9 +66,37 @@ void WriteSearch(HtmlWriter& html, const std::string& text) {
           });
 }
 
+const char* StatusName(std::optional<bool> resolved) {
+  return !resolved ? "" : *resolved ? "resolved" : "open";
+}
+
+// Open groups, resolved ones, or both, of what is searched for.
+void WriteStatusLinks(HtmlWriter& html, const GroupQuery& query) {
+  const std::pair<const char*, std::optional<bool>> links[] = {
+      {"all", std::nullopt}, {"open", false}, {"resolved", true}};
+  html.In("ul", {{"class", "states"}, {"aria-label", "Groups by status"}}, [&] {
+    for (const auto& [name, resolved] : links) {
+      html.In("li", {}, [&] {
+        html.Element("a",
+                     {{"href", "/?" + FieldOf("q", query.text) +
+                                   FieldOf("program", query.program) +
+                                   FieldOf("status", StatusName(resolved))},
+                      {"class", resolved == query.resolved ? "chosen" : ""}},
+                     name);
+      });
+    }
+    if (!query.program.empty()) {
+      html.In("li", {}, [&] {
+        html.Text("of program ");
+        html.Foreign(query.program);
+      });
+    }
+  });
+}
+
 void WriteNoGroups(HtmlWriter& html, const PageContext& context,
                    const GroupQuery& query, const CatalogueCounts& counts) {
-  if (!query.text.empty()) {
+  if (!query.text.empty() || !query.program.empty() || query.resolved) {
     WriteEmpty(html, "No group matches.", [&] {
       html.Text("Searched are titles, hosts and units for ");
       html.In("q", {}, [&] { html.Foreign(query.text); });
@@ -89,40 +119,40 @@ void WriteNoGroups(HtmlWriter& html, const PageContext& context,
   }
 }
 
-std::string QueryOf(const BundleQuery& query) {
-  std::string text = "?";
-  if (!query.host.empty()) {
-    text += "host=" + PercentEncode(query.host) + "&";
-  }
-  if (query.state) {
-    text += fmt::format("state={}&", StateName(*query.state));
-  }
-  return text;
-}
+struct Field {
+  const char* name;
+  const char* label;
+  const std::string& value;
+};
 
-void WriteBundleList(HtmlWriter& html, const PageContext& context,
-                     const std::string& path, const BundleQuery& query,
-                     const Page<BundleRow>& bundles) {
-  WriteBundleTable(html, context, bundles.rows);
-  WritePaging(html, query.offset, bundles.rows.size(), bundles.total,
-              path + QueryOf(query));
-}
-
-// What a list of bundles leaves out, and a way to all.
-void WriteFilter(HtmlWriter& html, const BundleQuery& query) {
-  if (query.host.empty() && !query.state) {
-    return;
-  }
-  html.In("p", {{"class", "filter"}}, [&] {
-    html.Text("Only");
+// What bundles are filtered by; `state` and paging are links beside it.
+void WriteFilter(HtmlWriter& html, const BundleQuery& query,
+                 const std::string& since) {
+  const Field fields[] = {{"program", "Program", query.program},
+                          {"version", "Version", query.version},
+                          {"failure", "Failure", query.failure},
+                          {"unit", "Unit", query.unit},
+                          {"host", "Host", query.host},
+                          {"since", "Since", since}};
+  html.In("form", {{"class", "filters"}, {"action", "/bundles"}}, [&] {
+    for (const Field& field : fields) {
+      html.In("label", {}, [&] {
+        html.Element("span", field.label);
+        html.Void(
+            "input",
+            {{"name", field.name},
+             {"value", field.value},
+             {"maxlength", "200"},
+             {"placeholder",
+              std::string_view(field.name) == "since" ? "2026-11-20" : ""}});
+      });
+    }
     if (query.state) {
-      html.Text(fmt::format(" {}", StateName(*query.state)));
+      html.Void("input", {{"type", "hidden"},
+                          {"name", "state"},
+                          {"value", std::string(StateName(*query.state))}});
     }
-    if (!query.host.empty()) {
-      html.Text(" of host ");
-      html.Foreign(query.host);
-    }
-    html.Text(". ");
+    html.Element("button", {{"type", "submit"}}, "Filter");
     html.Element("a", {{"href", "/bundles"}}, "Show all");
   });
 }
@@ -139,70 +169,16 @@ std::string GroupsPage(const PageContext& context, const GroupQuery& query,
     });
     WriteCounts(html, counts);
     WriteStates(html, counts, std::nullopt);
+    WriteStatusLinks(html, query);
     if (groups.rows.empty()) {
       WriteNoGroups(html, context, query, counts);
       return;
     }
     WriteGroupTable(html, context, groups.rows);
-    WritePaging(
-        html, query.offset, groups.rows.size(), groups.total,
-        query.text.empty() ? "/?" : "/?q=" + PercentEncode(query.text) + "&");
-  });
-}
-
-std::string GroupPage(const PageContext& context, const GroupRow& group,
-                      const std::optional<Analysis>& analysis,
-                      const BundleQuery& query,
-                      const Page<BundleRow>& bundles) {
-  const std::string title = group.title.empty() ? "no title" : group.title;
-  return WritePage(title, Section::kGroups, [&](HtmlWriter& html) {
-    html.In("p", {{"class", "crumbs"}},
-            [&] { html.Element("a", {{"href", "/"}}, "Groups"); });
-    WriteHeading(html, title);
-    html.In("p", {{"class", "summary"}}, [&] {
-      WriteState(html, group.state, group.why);
-      html.Text(fmt::format(" {} on {}",
-                            Plural(group.bundles, "bundle", "bundles"),
-                            Plural(group.host_count, "host", "hosts")));
-    });
-    if (group.representative) {
-      html.In("p", {}, [&] {
-        html.In("a",
-                {{"class", "button"},
-                 {"href", "/bundles/" + group.representative->hex()}},
-                [&] {
-                  html.Text(group.state == BundleState::kWitness
-                                ? "Replay this failure"
-                                : "Open the bundle that has come furthest");
-                });
-      });
-    }
-    html.In("dl", {{"class", "facts"}}, [&] {
-      html.Element("dt", "First seen");
-      html.In("dd", {},
-              [&] { WriteTime(html, group.first_seen_s, context.now_s); });
-      html.Element("dt", "Last seen");
-      html.In("dd", {},
-              [&] { WriteTime(html, group.last_seen_s, context.now_s); });
-      html.Element("dt", "Hosts");
-      html.In("dd", {}, [&] { WriteHosts(html, group, kGroupHostsMax); });
-      html.Element("dt", "Signature");
-      html.In("dd", {}, [&] {
-        html.Element("code", {{"class", "id"}}, group.signature);
-      });
-    });
-    WriteFailingThread(html, analysis);
-    html.Element("h2", "Bundles");
-    if (bundles.rows.empty()) {
-      WriteEmpty(html, "Nothing on this page.", [&] {
-        html.Element("a",
-                     {{"href", "/groups/" + PercentEncode(group.signature)}},
-                     "To the first page");
-      });
-      return;
-    }
-    WriteBundleList(html, context, "/groups/" + PercentEncode(group.signature),
-                    query, bundles);
+    WritePaging(html, query.offset, groups.rows.size(), groups.total,
+                "/?" + FieldOf("q", query.text) +
+                    FieldOf("program", query.program) +
+                    FieldOf("status", StatusName(query.resolved)));
   });
 }
 
@@ -213,7 +189,10 @@ std::string BundlesPage(const PageContext& context, const BundleQuery& query,
     html.Element("h1", "Bundles");
     WriteCounts(html, counts);
     WriteStates(html, counts, query.state);
-    WriteFilter(html, query);
+    WriteFilter(html, query,
+                query.since_s == 0
+                    ? ""
+                    : FormatTimeIso(query.since_s).substr(0, kDateDigits));
     if (!bundles.rows.empty()) {
       WriteBundleList(html, context, "/bundles", query, bundles);
     } else if (counts.bundles == 0) {

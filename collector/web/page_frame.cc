@@ -7,6 +7,7 @@
 #include <span>
 
 #include "collector/web/format.h"
+#include "collector/web/http.h"
 #include "common/check.h"
 #include "common/digest.h"
 
@@ -115,6 +116,36 @@ void WriteHeading(HtmlWriter& html, std::string_view text) {
   constexpr size_t kLongBytes = 100;
   html.In("h1", {{"class", text.size() > kLongBytes ? "long" : ""}},
           [&] { html.Foreign(text); });
+}
+
+std::string FieldOf(const char* name, std::string_view value) {
+  return value.empty() ? "" : fmt::format("{}={}&", name, PercentEncode(value));
+}
+
+std::string Plural(uint64_t count, std::string_view one,
+                   std::string_view many) {
+  return fmt::format("{} {}", FormatCount(count), count == 1 ? one : many);
+}
+
+std::string ShortVersion(std::string_view version) {
+  return std::string(version.substr(0, kShortIdDigits));
+}
+
+void WriteMark(HtmlWriter& html, const GroupMark& mark) {
+  if (mark.resolved) {
+    html.In("span", {{"class", "mark resolved"}}, [&] {
+      html.Text("resolved");
+      if (!mark.resolved_in.empty()) {
+        html.Text(" in ");
+        html.Foreign(ShortVersion(mark.resolved_in));
+      }
+    });
+  } else if (!mark.reopened_in.empty()) {
+    html.In("span", {{"class", "mark again"}}, [&] {
+      html.Text("seen again in ");
+      html.Foreign(ShortVersion(mark.reopened_in));
+    });
+  }
 }
 
 void WriteState(HtmlWriter& html, BundleState state, std::string_view why) {

@@ -46,6 +46,14 @@ std::optional<BundleState> StateNamed(std::string_view name);
 
 // The page's heading, of a text from outside; smaller where it is long.
 void WriteHeading(HtmlWriter& html, std::string_view text);
+// "name=value&", encoded, of a query; empty where the value is.
+std::string FieldOf(const char* name, std::string_view value);
+// "3 hosts".
+std::string Plural(uint64_t count, std::string_view one, std::string_view many);
+// The first digits of a version.
+std::string ShortVersion(std::string_view version);
+// Whether a group is resolved, or seen again; nothing of one that is open.
+void WriteMark(HtmlWriter& html, const GroupMark& mark);
 // The state with its colour, and `why` (a line for people) if not empty.
 void WriteState(HtmlWriter& html, BundleState state, std::string_view why);
 // A time in UTC and how long ago that was.

@@ -20,9 +20,16 @@ namespace clew::collector::web {
 std::string GroupsPage(const PageContext& context, const GroupQuery& query,
                        const Page<GroupRow>& groups,
                        const CatalogueCounts& counts);
-// `analysis` is of the group's representative.
-std::string GroupPage(const PageContext& context, const GroupRow& group,
-                      const std::optional<Analysis>& analysis,
+// What is known of a group beside its row.
+struct GroupDetails {
+  GroupRow row;
+  std::optional<Analysis> analysis;  // of the representative, as the races
+  std::string races;
+  std::vector<VersionCount> versions;  // latest first; at most kVersionsShown
+  std::vector<DayCount> days;
+};
+inline constexpr uint64_t kVersionsShown = 8;
+std::string GroupPage(const PageContext& context, const GroupDetails& group,
                       const BundleQuery& query, const Page<BundleRow>& bundles);
 std::string BundlesPage(const PageContext& context, const BundleQuery& query,
                         const Page<BundleRow>& bundles,
@@ -31,6 +38,7 @@ std::string BundlesPage(const PageContext& context, const BundleQuery& query,
 struct BundleDetails {
   BundleRow row;
   std::optional<Analysis> analysis;
+  std::string races;
   std::optional<FileList> files;
   std::string files_missing_why;  // where `files` is nullopt
   bool damaged = false;           // the store has lost a part of it

@@ -8,6 +8,7 @@
 
 #include "collector/web/api.h"
 #include "collector/web/page_frame.h"
+#include "collector/web/races.h"
 #include "common/parse_number.h"
 
 namespace clew::collector::web {
@@ -69,6 +70,34 @@ constexpr const char* kBadPage =
     "page: wanted a number from 1 to 1000000";  // kPageMax
 static_assert(kPageMax == 1'000'000);
 
+// 0 of nothing; nullopt: neither "2026-11-20" nor seconds since 1970.
+std::optional<int64_t> SinceOf(std::string_view text) {
+  constexpr int64_t kSecondsMax = int64_t{1} << 40;
+  if (text.empty()) {
+    return 0;
+  }
+  if (text.size() == 10 && text[4] == '-' && text[7] == '-') {
+    const auto year = ParseNumber<int>(text.substr(0, 4));
+    const auto month = ParseNumber<unsigned>(text.substr(5, 2));
+    const auto day = ParseNumber<unsigned>(text.substr(8, 2));
+    if (!year || !month || !day) {
+      return std::nullopt;
+    }
+    const std::chrono::year_month_day date{std::chrono::year(*year),
+                                           std::chrono::month(*month),
+                                           std::chrono::day(*day)};
+    return date.ok() && *year >= 1970
+               ? std::optional<int64_t>(
+                     std::chrono::sys_seconds(std::chrono::sys_days(date))
+                         .time_since_epoch()
+                         .count())
+               : std::nullopt;
+  }
+  const auto seconds = ParseNumber<int64_t>(text);
+  return seconds && *seconds >= 0 && *seconds <= kSecondsMax ? seconds
+                                                             : std::nullopt;
+}
+
 // Signatures are digests, too.
 bool IsSignature(std::string_view text) {
   return transfer::FromHex(text).has_value();
@@ -85,8 +114,17 @@ std::expected<GroupQuery, Response> GroupQueryOf(const Target& target) {
     return std::unexpected(BadRequest(fmt::format(
         "q: {} bytes, wanted at most {}", text.size(), kSearchBytesMax)));
   }
-  return GroupQuery{
-      .offset = *offset, .limit = kRowsPerPage, .text = std::string(text)};
+  const std::string_view status = Field(target, "status");
+  if (!status.empty() && status != "open" && status != "resolved") {
+    return std::unexpected(BadRequest("status: wanted open or resolved"));
+  }
+  return GroupQuery{.offset = *offset,
+                    .limit = kRowsPerPage,
+                    .text = std::string(text),
+                    .program = std::string(Field(target, "program")),
+                    .resolved = status.empty()
+                                    ? std::nullopt
+                                    : std::optional(status == "resolved")};
 }
 
 // HostQuery of a target, or what is wrong with it.
@@ -200,28 +238,54 @@ Result<Response> Site::Group(const Target& target,
   if (!offset) {
     return BadRequest(kBadPage);
   }
+  // Links to a group that another has taken in go on working.
+  CLEW_ASSIGN_OR_RETURN(present,
+                        catalogue_.PresentSignature(std::string(signature)));
   const BundleQuery query{.offset = *offset,
                           .limit = kRowsPerPage,
-                          .signature = std::string(signature),
+                          .signature = std::move(present),
                           .host = {},
                           .state = std::nullopt};
   CLEW_ASSIGN_OR_RETURN(group, catalogue_.Group(query.signature));
   if (!group) {
     return NotFound("There is no such group.");
   }
+  CLEW_ASSIGN_OR_RETURN(details, DetailsOf(std::move(*group)));
   CLEW_ASSIGN_OR_RETURN(bundles, catalogue_.Bundles(query));
-  std::optional<Analysis> analysis;
-  if (group->representative) {
-    CLEW_ASSIGN_OR_RETURN(found, catalogue_.AnalysisOf(*group->representative));
-    analysis = std::move(found);
+  return HtmlResponse(GroupPage(Context(), details, query, bundles));
+}
+
+Result<GroupDetails> Site::DetailsOf(GroupRow group) const {
+  GroupDetails details;
+  details.row = std::move(group);
+  if (details.row.representative) {
+    const BundleId& id = *details.row.representative;
+    CLEW_ASSIGN_OR_RETURN(analysis, catalogue_.AnalysisOf(id));
+    CLEW_ASSIGN_OR_RETURN(races, catalogue_.RacesOf(id));
+    details.analysis = std::move(analysis);
+    details.races = std::move(races);
   }
-  return HtmlResponse(GroupPage(Context(), *group, analysis, query, bundles));
+  const std::string& signature = details.row.signature;
+  CLEW_ASSIGN_OR_RETURN(versions,
+                        catalogue_.VersionsOf(signature, kVersionsShown));
+  constexpr int64_t kDay_s = 24 * 60 * 60;
+  CLEW_ASSIGN_OR_RETURN(
+      days,
+      catalogue_.DaysOf(signature, options_.now_s() / kDay_s - kDaysShown + 1));
+  details.versions = std::move(versions);
+  details.days = std::move(days);
+  return details;
 }
 
 Result<Response> Site::Bundles(const Target& target) const {
   const auto offset = OffsetOf(target);
   if (!offset) {
     return BadRequest(kBadPage);
+  }
+  const auto since_s = SinceOf(Field(target, "since"));
+  if (!since_s) {
+    return BadRequest(
+        "since: wanted a date as 2026-11-20, or seconds since 1970");
   }
   const std::string_view state_name = Field(target, "state");
   const auto state = StateNamed(state_name);
@@ -234,7 +298,12 @@ Result<Response> Site::Bundles(const Target& target) const {
                           .limit = kRowsPerPage,
                           .signature = {},
                           .host = std::string(Field(target, "host")),
-                          .state = state};
+                          .state = state,
+                          .program = std::string(Field(target, "program")),
+                          .version = std::string(Field(target, "version")),
+                          .unit = std::string(Field(target, "unit")),
+                          .failure = std::string(Field(target, "failure")),
+                          .since_s = *since_s};
   CLEW_ASSIGN_OR_RETURN(bundles, catalogue_.Bundles(query));
   CLEW_ASSIGN_OR_RETURN(counts, catalogue_.Counts());
   return HtmlResponse(BundlesPage(Context(), query, bundles, counts));
@@ -251,8 +320,10 @@ Result<BundleDetails> Site::DetailsOf(std::string_view id) const {
     return InvalidArgument("There is no such bundle.");
   }
   CLEW_ASSIGN_OR_RETURN(analysis, catalogue_.AnalysisOf(*bundle_id));
+  CLEW_ASSIGN_OR_RETURN(races, catalogue_.RacesOf(*bundle_id));
   BundleDetails details{.row = std::move(*row),
                         .analysis = std::move(analysis),
+                        .races = std::move(races),
                         .files = std::nullopt,
                         .files_missing_why = {},
                         .damaged = store_.IsDamaged(*bundle_id)};

@@ -26,9 +26,11 @@ inline constexpr uint64_t kHostBundlesMax = 5000;
 
 // From requests to answers:
 //
-//     /                    groups; ?q=TEXT, ?page=N
+//     /                    groups; ?q=TEXT, ?program=P, ?status=open or
+//                          resolved, ?page=N
 //     /groups/<signature>  one group with its bundles; ?page=N
-//     /bundles             ?host=H, ?state=S, ?page=N
+//     /bundles             ?host=H, ?state=S, ?program=P, ?version=V, ?unit=U,
+//                          ?failure=F, ?since=DATE, ?page=N
 //     /bundles/<id>        one bundle
 //     /hosts               what they said, ?q=TEXT, ?health=H, ?page=N; what
 //                          they sent, by the latest kHostBundlesMax bundles
@@ -73,6 +75,7 @@ class Site {
   std::string HealthText() const;
   [[nodiscard]] Status CheckHealth() const;
   [[nodiscard]] Result<BundleDetails> DetailsOf(std::string_view id) const;
+  [[nodiscard]] Result<GroupDetails> DetailsOf(GroupRow group) const;
   PageContext Context() const;
 
   const Options options_;

@@ -43,7 +43,10 @@ void WriteGroupRow(HtmlWriter& html, const PageContext& context,
   WriteCell(html, kLastSeen,
             [&] { WriteTime(html, group.last_seen_s, context.now_s); });
   WriteCell(html, kHosts, [&] { WriteHosts(html, group, kHostsShown); });
-  WriteCell(html, kStatus, [&] { WriteState(html, group.state, group.why); });
+  WriteCell(html, kStatus, [&] {
+    WriteState(html, group.state, group.why);
+    WriteMark(html, group.mark);
+  });
 }
 
 void WriteBundleRow(HtmlWriter& html, const PageContext& context,
@@ -129,6 +132,27 @@ void WriteGroupTable(HtmlWriter& html, const PageContext& context,
                          [&] { WriteGroupRow(html, context, group); });
                }
              });
+}
+
+namespace {
+
+std::string QueryOf(const BundleQuery& query) {
+  return "?" + FieldOf("host", query.host) +
+         FieldOf("state", query.state ? StateName(*query.state) : "") +
+         FieldOf("program", query.program) + FieldOf("version", query.version) +
+         FieldOf("unit", query.unit) + FieldOf("failure", query.failure) +
+         FieldOf("since", query.since_s == 0 ? std::string()
+                                             : std::to_string(query.since_s));
+}
+
+}  // namespace
+
+void WriteBundleList(HtmlWriter& html, const PageContext& context,
+                     const std::string& path, const BundleQuery& query,
+                     const Page<BundleRow>& bundles) {
+  WriteBundleTable(html, context, bundles.rows);
+  WritePaging(html, query.offset, bundles.rows.size(), bundles.total,
+              path + QueryOf(query));
 }
 
 void WriteBundleTable(HtmlWriter& html, const PageContext& context,

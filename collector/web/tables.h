@@ -34,6 +34,11 @@ void WriteGroupTable(HtmlWriter& html, const PageContext& context,
 void WriteBundleTable(HtmlWriter& html, const PageContext& context,
                       const std::vector<BundleRow>& bundles);
 
+// The rows, and links to the pages around; `path` is that of the page.
+void WriteBundleList(HtmlWriter& html, const PageContext& context,
+                     const std::string& path, const BundleQuery& query,
+                     const Page<BundleRow>& bundles);
+
 }  // namespace clew::collector::web
 
 #endif  // CLEW_COLLECTOR_WEB_TABLES_H_

@@ -11,7 +11,6 @@
 #include "collector/web/tables.h"
 
 namespace clew::collector::web {
-namespace {
 
 std::string PlaceOf(const Frame& frame) {
   if (frame.file.empty()) {
@@ -20,6 +19,8 @@ std::string PlaceOf(const Frame& frame) {
   return frame.line == 0 ? frame.file
                          : fmt::format("{}:{}", frame.file, frame.line);
 }
+
+namespace {
 
 constexpr Column kNumber{"#", "index"};
 constexpr Column kFunction{"Function", "function"};

@@ -2,11 +2,16 @@
 #define CLEW_COLLECTOR_WEB_THREADS_H_
 
 #include <optional>
+#include <string>
 
 #include "collector/catalogue.h"
+#include "collector/web/backtraces.h"
 #include "collector/web/html.h"
 
 namespace clew::collector::web {
+
+// "bank.c:27"; empty: not known.
+std::string PlaceOf(const Frame& frame);
 
 // All threads of a bundle with their stacks, the failing one open; or why there
 // are none.

@@ -287,7 +287,8 @@ static void TellBacktraces(char group) {
   char signature[65] = {0};
   memset(signature, group, 64);
   printf(
-      "{\"signature\": \"%s\", \"title\": \"SIGABRT in group %c\", "
+      "{\"signature_rules\":2,\"signature\": \"%s\", \"title\": \"SIGABRT in "
+      "group %c\", "
       "\"threads\": []}\n",
       signature, group);
 }
@@ -344,7 +345,7 @@ static int ActAsClew(const char* command, const char* bundle) {
   } else if (strcmp(mode, "garbage") == 0) {
     printf("[[[[");
   } else if (strcmp(mode, "no signature") == 0) {
-    printf("{\"signature\": 7, \"title\": []}");
+    printf("{\"signature_rules\":2,\"signature\": 7, \"title\": []}");
   } else if (strcmp(mode, "fail") == 0) {
     fprintf(stderr, "clew: perf.data: offset 0x8: \x1b[31mbroken\n");
     return 4;

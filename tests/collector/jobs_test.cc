@@ -418,6 +418,25 @@ class FlakyCatalogue final : public Catalogue {
     return real_.AnalysisOf(id);
   }
   Result<CatalogueCounts> Counts() const override { return real_.Counts(); }
+  Status Change(const std::string& signature,
+                const GroupChange& change) override {
+    return real_.Change(signature, change);
+  }
+  Result<std::string> PresentSignature(
+      const std::string& signature) const override {
+    return real_.PresentSignature(signature);
+  }
+  Result<std::vector<VersionCount>> VersionsOf(const std::string& signature,
+                                               uint64_t most) const override {
+    return real_.VersionsOf(signature, most);
+  }
+  Result<std::vector<DayCount>> DaysOf(const std::string& signature,
+                                       int64_t first_day) const override {
+    return real_.DaysOf(signature, first_day);
+  }
+  Result<std::string> RacesOf(const BundleId& id) const override {
+    return real_.RacesOf(id);
+  }
 
  private:
   Status Spend() {

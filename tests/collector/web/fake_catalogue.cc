@@ -193,7 +193,29 @@ std::string SampleBacktraces() {
       .dump();
 }
 
+std::string SampleRaces(const std::string& name) {
+  using nlohmann::json;
+  const auto access = [&](int thread, const char* kind, int line, int value) {
+    json object = SampleFrame("Deposit", "bank", 0x11c6, "bank.c", line);
+    object.update({{"thread", thread},
+                   {"kind", kind},
+                   {"variable", name},
+                   {"addr", 0x404050},
+                   {"value", value}});
+    return object;
+  };
+  json race = {{"accesses", json::array({access(11, "read", 26, 1940),
+                                         access(12, "write", 22, 2040),
+                                         access(11, "write", 27, 1950)})}};
+  return json::array({race, race})
+      .dump(-1, ' ', false, json::error_handler_t::ignore);
+}
+
 void FillWithOne(FakeCatalogue& catalogue) {
+  catalogue.races[SampleId(0)] = SampleRaces("balance");
+  catalogue.versions = {{.version = "5c0fc84b2d19a0a4be4d1d8e5dfe1be9"}};
+  catalogue.days = {{.day = kNow_s / 86400, .bundles = 3},
+                    {.day = 1, .bundles = 1}};
   catalogue.bundles = {SampleBundle(0)};
   catalogue.groups = {SampleGroup(0)};
   catalogue.analyses[SampleId(0)] = {.signature = SampleSignature(0),
@@ -251,6 +273,17 @@ void FillWithHostileNames(FakeCatalogue& catalogue) {
         .title = text,
         .backtraces = document.dump(-1, ' ', false,
                                     nlohmann::json::error_handler_t::ignore)};
+    catalogue.races[bundle.id] = SampleRaces(text);
+    group.program = text;
+    group.first_version = text;
+    group.mark = {.resolved = number % 2 == 0,
+                  .resolved_in = text,
+                  .reopened_in = text,
+                  .note = text,
+                  .by = text};
+    bundle.program = text;
+    bundle.version = text;
+    catalogue.versions = {{.version = text}};
     catalogue.bundles.push_back(bundle);
     catalogue.groups.push_back(group);
     ++number;
@@ -272,6 +305,10 @@ void FillWithFleet(FakeCatalogue& catalogue) {
       BundleState::kStored,  BundleState::kContradiction,
       BundleState::kWitness, BundleState::kAnalysing};
   Random random(7);
+  for (int64_t day = 0; day < 30; day += 2) {
+    catalogue.days.push_back(
+        {.day = kNow_s / 86400 - day, .bundles = 1 + random.Below(40)});
+  }
   for (uint64_t i = 0; i < 120; ++i) {
     BundleRow bundle = SampleBundle(i);
     bundle.state = kStates[random.Below(kStates.size())];
@@ -291,6 +328,15 @@ void FillWithFleet(FakeCatalogue& catalogue) {
     }
     group.first_seen_s =
         group.last_seen_s - static_cast<int64_t>(random.Below(30 * 86400));
+    if (bundle.state == BundleState::kWitness) {
+      catalogue.races[bundle.id] = SampleRaces("balance");
+    }
+    group.program = bundle.program = "bank";
+    group.first_version = "5c0fc84b2d19a0a4be4d1d8e5dfe1be9";
+    group.mark = {.resolved = i % 7 == 1,
+                  .reopened_in = i % 7 == 0 ? "77ab01e9d3f0" : ""};
+    catalogue.versions = {{.version = "77ab01e9d3f0"},
+                          {.version = group.first_version}};
     catalogue.bundles.push_back(bundle);
     catalogue.groups.push_back(group);
     catalogue.analyses[bundle.id] = {.signature = bundle.signature,

@@ -74,6 +74,8 @@ BundleId SampleId(uint64_t number);
 BundleRow SampleBundle(uint64_t number);
 GroupRow SampleGroup(uint64_t number);
 std::string SampleBacktraces();
+// A lost update, as `clew solve --json` tells it; `name` is the variable.
+std::string SampleRaces(const std::string& name);
 
 // One group with one solved bundle.
 void FillWithOne(FakeCatalogue& catalogue);

@@ -103,6 +103,27 @@ TEST_F(SiteTest, AGroupIsListedWithCountsTimesHostsAndStatus) {
   EXPECT_THAT(text, HasSubstr("no answer within 300 s"));
 }
 
+TEST_F(SiteTest, AGroupSaysWhichLinesRacedInWhichVersions) {
+  FillWithOne(data_.catalogue);
+  GroupRow& group = data_.catalogue.groups[0];
+  group.program = "bank";
+  group.first_version = "5c0fc84b2d19a0a4be4d1d8e5dfe1be9";
+  group.mark = {.reopened_in = "beef", .note = "see #12", .by = "ann"};
+  const std::string text = Text("/groups/" + group.signature);
+  for (const char* wanted :
+       {"The race: balance", "what thread 12 wrote in between is lost",
+        "read balance = 1940", "bank.c:26", "write balance = 2040", "bank.c:22",
+        "bank.c:27", "first seen in version 5c0fc84b2d19", "seen again in beef",
+        "see #12", "3 bundles in 30 days"}) {
+    EXPECT_THAT(text, HasSubstr(wanted));
+  }
+  EXPECT_THAT(Text("/bundles/" + SampleId(0).hex()), HasSubstr("bank.c:27"));
+  EXPECT_THAT(Text("/bundles?since=2026-11-19&program=bank"),
+              HasSubstr("Bundles"));
+  EXPECT_EQ(Get("/bundles?since=2026-13-19").status, 400);
+  EXPECT_EQ(Get("/?status=maybe").status, 400);
+}
+
 TEST_F(SiteTest, ASolvedBundleSaysHowToReplayIt) {
   const std::string id = data_.AddStored().hex();
   const std::string text = Text("/bundles/" + id);
