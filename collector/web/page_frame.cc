@@ -122,11 +122,6 @@ std::string FieldOf(const char* name, std::string_view value) {
   return value.empty() ? "" : fmt::format("{}={}&", name, PercentEncode(value));
 }
 
-std::string Plural(uint64_t count, std::string_view one,
-                   std::string_view many) {
-  return fmt::format("{} {}", FormatCount(count), count == 1 ? one : many);
-}
-
 std::string ShortVersion(std::string_view version) {
   return std::string(version.substr(0, kShortIdDigits));
 }

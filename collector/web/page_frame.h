@@ -48,8 +48,6 @@ std::optional<BundleState> StateNamed(std::string_view name);
 void WriteHeading(HtmlWriter& html, std::string_view text);
 // "name=value&", encoded, of a query; empty where the value is.
 std::string FieldOf(const char* name, std::string_view value);
-// "3 hosts".
-std::string Plural(uint64_t count, std::string_view one, std::string_view many);
 // The first digits of a version.
 std::string ShortVersion(std::string_view version);
 // Whether a group is resolved, or seen again; nothing of one that is open.
