@@ -58,17 +58,30 @@ std::optional<transfer::Sha256::Value> FingerprintOf(std::string_view word) {
   return transfer::FromHex(digits);
 }
 
+struct Line {
+  size_t number;  // from 1
+  std::vector<std::string_view> words;
+};
+
+// Those with words.
+std::vector<Line> LinesOf(std::string_view text) {
+  std::vector<Line> lines;
+  for (size_t number = 1; !text.empty(); ++number) {
+    const size_t end = std::min(text.find('\n'), text.size());
+    auto words = WordsOf(text.substr(0, end));
+    text.remove_prefix(std::min(end + 1, text.size()));
+    if (!words.empty()) {
+      lines.push_back({number, std::move(words)});
+    }
+  }
+  return lines;
+}
+
 }  // namespace
 
 Result<Tokens> Tokens::Parse(std::string_view text, const std::string& file) {
   Tokens tokens;
-  for (size_t number = 1; !text.empty(); ++number) {
-    const size_t end = std::min(text.find('\n'), text.size());
-    const auto words = WordsOf(text.substr(0, end));
-    text.remove_prefix(std::min(end + 1, text.size()));
-    if (words.empty()) {
-      continue;
-    }
+  for (const auto& [number, words] : LinesOf(text)) {
     const auto digest =
         words.size() == 2 ? transfer::FromHex(words[1]) : std::nullopt;
     if (!digest || !transfer::IsHostName(words[0])) {
@@ -104,13 +117,7 @@ std::optional<std::string> Tokens::HostOf(
 Result<DeniedCertificates> DeniedCertificates::Parse(std::string_view text,
                                                      const std::string& file) {
   DeniedCertificates denied;
-  for (size_t number = 1; !text.empty(); ++number) {
-    const size_t end = std::min(text.find('\n'), text.size());
-    const auto words = WordsOf(text.substr(0, end));
-    text.remove_prefix(std::min(end + 1, text.size()));
-    if (words.empty()) {
-      continue;
-    }
+  for (const auto& [number, words] : LinesOf(text)) {
     const auto fingerprint =
         words.size() == 1 ? FingerprintOf(words[0]) : std::nullopt;
     if (!fingerprint) {

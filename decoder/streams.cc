@@ -52,7 +52,8 @@ struct TraceStreams::Core final : CoreSink {
   // A gap not yet in its slices, as it may go on, and the index of the first.
   std::optional<CoreGap> pending;
   uint32_t pending_index = 0;
-  StreamStats& stats;  // of this core, in the streams
+  uint32_t pending_codes = 0;  // named in it besides the first
+  StreamStats& stats;          // of this core, in the streams
 };
 
 namespace {
@@ -387,6 +388,7 @@ void TraceStreams::TakeGap(Core& core, CoreGap& gap) {
   }
   core.pending_index = core.attribution.index();
   core.pending = std::move(gap);
+  core.pending_codes = 0;
 }
 
 // A process without code would be a gap for each stretch of user mode: where
@@ -407,11 +409,15 @@ bool TraceStreams::ExtendGap(Core& core, const CoreGap& gap) {
 
 // The gap that waits is of this code, too: the first few are named.
 void TraceStreams::NameAlso(Core& core, TraceeAddr ip) const {
-  constexpr size_t kDetailBytesMax = 1000;
+  constexpr uint32_t kCodesMax = 8;
+  if (core.pending_codes == kCodesMax) {
+    return;
+  }
   std::string& detail = core.pending->detail;
   const std::string code = DescribeCode(core, ip);
-  if (detail.size() < kDetailBytesMax && detail.find(code) == detail.npos) {
+  if (detail.find(code) == detail.npos) {
     detail += fmt::format("; {} at {:#x}", code, ip);
+    ++core.pending_codes;
   }
 }
 

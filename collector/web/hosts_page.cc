@@ -34,23 +34,6 @@ std::string PathOf(const HostQuery& query) {
   return path;
 }
 
-void WriteHostSearch(HtmlWriter& html, const std::string& text) {
-  html.In("form",
-          {{"class", "search"}, {"role", "search"}, {"action", "/hosts"}}, [&] {
-            html.Element("label", {{"for", "q"}}, "Search");
-            html.Void("input", {{"type", "search"},
-                                {"id", "q"},
-                                {"name", "q"},
-                                {"value", text},
-                                {"maxlength", "200"},
-                                {"placeholder", "host"}});
-            html.Element("button", {{"type", "submit"}}, "Search");
-            if (!text.empty()) {
-              html.Element("a", {{"href", "/hosts"}}, "all hosts");
-            }
-          });
-}
-
 void WriteHealth(HtmlWriter& html, HostHealth health) {
   const std::string name(ToString(health));
   html.Element("span", {{"class", "state " + name}}, name);
@@ -237,7 +220,10 @@ std::string HostsPage(const PageContext& context, const HostReports& reports,
   return WritePage("Hosts", Section::kHosts, [&](HtmlWriter& html) {
     html.In("div", {{"class", "title"}}, [&] {
       html.Element("h1", "Hosts");
-      WriteHostSearch(html, reports.query.text);
+      WriteSearch(html, {.path = "/hosts",
+                         .text = reports.query.text,
+                         .placeholder = "host",
+                         .all = "all hosts"});
     });
     const bool filtered = IsFiltered(reports.query);
     if (Total(reports.counts) > 0) {

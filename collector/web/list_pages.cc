@@ -49,23 +49,6 @@ void WriteStates(HtmlWriter& html, const CatalogueCounts& counts,
   });
 }
 
-void WriteSearch(HtmlWriter& html, const std::string& text) {
-  html.In("form", {{"class", "search"}, {"role", "search"}, {"action", "/"}},
-          [&] {
-            html.Element("label", {{"for", "q"}}, "Search");
-            html.Void("input", {{"type", "search"},
-                                {"id", "q"},
-                                {"name", "q"},
-                                {"value", text},
-                                {"maxlength", "200"},
-                                {"placeholder", "function, host or unit"}});
-            html.Element("button", {{"type", "submit"}}, "Search");
-            if (!text.empty()) {
-              html.Element("a", {{"href", "/"}}, "all groups");
-            }
-          });
-}
-
 const char* StatusName(std::optional<bool> resolved) {
   return !resolved ? "" : *resolved ? "resolved" : "open";
 }
@@ -165,7 +148,10 @@ std::string GroupsPage(const PageContext& context, const GroupQuery& query,
   return WritePage("Groups", Section::kGroups, [&](HtmlWriter& html) {
     html.In("div", {{"class", "title"}}, [&] {
       html.Element("h1", "Failures");
-      WriteSearch(html, query.text);
+      WriteSearch(html, {.path = "/",
+                         .text = query.text,
+                         .placeholder = "function, host or unit",
+                         .all = "all groups"});
     });
     WriteCounts(html, counts);
     WriteStates(html, counts, std::nullopt);

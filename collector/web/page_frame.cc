@@ -178,6 +178,24 @@ void WriteEmpty(HtmlWriter& html, std::string_view what,
   });
 }
 
+void WriteSearch(HtmlWriter& html, const Search& search) {
+  html.In("form",
+          {{"class", "search"}, {"role", "search"}, {"action", search.path}},
+          [&] {
+            html.Element("label", {{"for", "q"}}, "Search");
+            html.Void("input", {{"type", "search"},
+                                {"id", "q"},
+                                {"name", "q"},
+                                {"value", search.text},
+                                {"maxlength", "200"},
+                                {"placeholder", search.placeholder}});
+            html.Element("button", {{"type", "submit"}}, "Search");
+            if (!search.text.empty()) {
+              html.Element("a", {{"href", search.path}}, search.all);
+            }
+          });
+}
+
 void WriteUploadAdvice(HtmlWriter& html, const PageContext& context) {
   html.Text("Record a failing run and send it: ");
   html.Element("code",

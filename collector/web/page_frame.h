@@ -63,6 +63,14 @@ inline constexpr size_t kShortIdDigits = 12;
 void WriteEmpty(HtmlWriter& html, std::string_view what,
                 const std::function<void()>& advice);
 
+// The search of a list at `path`; `all` leads back to the whole list.
+struct Search {
+  std::string path;
+  std::string text;  // that is searched for; empty: nothing
+  std::string placeholder;
+  std::string all;
+};
+void WriteSearch(HtmlWriter& html, const Search& search);
 // How a first bundle gets here.
 void WriteUploadAdvice(HtmlWriter& html, const PageContext& context);
 
