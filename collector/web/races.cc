@@ -145,9 +145,9 @@ void WriteDays(HtmlWriter& html, const PageContext& context,
       total += day.bundles;
     }
   }
-  const std::string label =
-      fmt::format("{} bundles in {} days, at most {} on one",
-                  FormatCount(total), kDaysShown, FormatCount(most));
+  const std::string label = fmt::format("{} in {} days, at most {} on one",
+                                        Plural(total, "bundle", "bundles"),
+                                        kDaysShown, FormatCount(most));
   html.In("figure", {{"class", "days"}}, [&] {
     html.In("svg",
             {{"viewBox", fmt::format("0 0 {} 48", kDaysShown * 10)},
