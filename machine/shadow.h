@@ -6,10 +6,10 @@
 #include <memory>
 #include <unordered_map>
 
+#include "constraints/expr.h"
 #include "machine/cpu.h"
 #include "machine/memory.h"
 #include "machine/registers.h"
-#include "symbolic/constraints/expr.h"
 
 namespace clew::machine {
 

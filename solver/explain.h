@@ -4,8 +4,8 @@
 #include <optional>
 #include <vector>
 
+#include "constraints/trace.h"
 #include "solver/search.h"
-#include "symbolic/constraints/trace.h"
 
 namespace clew::solver {
 

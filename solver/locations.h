@@ -4,8 +4,8 @@
 #include <cstdint>
 #include <vector>
 
+#include "constraints/trace.h"
 #include "solver/must_order.h"
-#include "symbolic/constraints/trace.h"
 
 namespace clew::solver {
 

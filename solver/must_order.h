@@ -5,7 +5,7 @@
 #include <optional>
 #include <vector>
 
-#include "symbolic/constraints/trace.h"
+#include "constraints/trace.h"
 
 namespace clew::solver {
 

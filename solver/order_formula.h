@@ -5,9 +5,9 @@
 #include <cstdint>
 #include <span>
 
+#include "constraints/trace.h"
 #include "solver/locations.h"
 #include "solver/must_order.h"
-#include "symbolic/constraints/trace.h"
 
 // The formulas of CLAP and H3 over one order variable an access, generated as a
 // stream, so that they can be counted without being built.

@@ -4,10 +4,10 @@
 #include <cstdint>
 #include <vector>
 
+#include "constraints/trace.h"
 #include "solver/acyclic_graph.h"
 #include "solver/locations.h"
 #include "solver/must_order.h"
-#include "symbolic/constraints/trace.h"
 
 namespace clew::solver {
 

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "symbolic/constraints/executor.h"
+#include "constraints/executor.h"
 
 // What all engines that run the program have in common.
 

@@ -10,10 +10,10 @@
 
 #include "common/progress.h"
 #include "common/result.h"
+#include "constraints/executor.h"
+#include "constraints/trace.h"
 #include "solver/locations.h"
 #include "solver/search.h"
-#include "symbolic/constraints/executor.h"
-#include "symbolic/constraints/trace.h"
 
 // The portfolio: all engines, in growing slices of time.
 

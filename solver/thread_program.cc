@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <unordered_map>
 
-#include "symbolic/constraints/expr_eval.h"
+#include "constraints/expr_eval.h"
 
 namespace clew::solver {
 

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "common/result.h"
-#include "symbolic/constraints/trace.h"
+#include "constraints/trace.h"
 
 namespace clew::solver {
 

@@ -8,10 +8,10 @@
 #include <utility>
 #include <vector>
 
+#include "constraints/executor.h"
+#include "constraints/trace.h"
 #include "solver/must_order.h"
 #include "solver/thread_program.h"
-#include "symbolic/constraints/executor.h"
-#include "symbolic/constraints/trace.h"
 
 namespace clew::solver {
 

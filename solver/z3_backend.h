@@ -6,10 +6,10 @@
 #include <utility>
 #include <vector>
 
+#include "constraints/expr_eval.h"
+#include "constraints/trace.h"
 #include "solver/order_formula.h"
 #include "solver/search.h"
-#include "symbolic/constraints/expr_eval.h"
-#include "symbolic/constraints/trace.h"
 
 namespace clew::solver {
 

@@ -10,9 +10,9 @@
 
 #include "common/result.h"
 #include "common/schedule.h"
+#include "constraints/expr.h"
+#include "constraints/trace.h"
 #include "process/process.h"
-#include "symbolic/constraints/expr.h"
-#include "symbolic/constraints/trace.h"
 
 namespace clew::symbolic {
 

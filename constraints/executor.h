@@ -1,5 +1,5 @@
-#ifndef CLEW_SYMBOLIC_CONSTRAINTS_EXECUTOR_H_
-#define CLEW_SYMBOLIC_CONSTRAINTS_EXECUTOR_H_
+#ifndef CLEW_CONSTRAINTS_EXECUTOR_H_
+#define CLEW_CONSTRAINTS_EXECUTOR_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -106,4 +106,4 @@ using StepOrder = std::vector<uint32_t>;
 
 }  // namespace clew::constraints
 
-#endif  // CLEW_SYMBOLIC_CONSTRAINTS_EXECUTOR_H_
+#endif  // CLEW_CONSTRAINTS_EXECUTOR_H_

@@ -1,5 +1,5 @@
-#ifndef CLEW_SYMBOLIC_CONSTRAINTS_EXPR_H_
-#define CLEW_SYMBOLIC_CONSTRAINTS_EXPR_H_
+#ifndef CLEW_CONSTRAINTS_EXPR_H_
+#define CLEW_CONSTRAINTS_EXPR_H_
 
 #include <array>
 #include <cstddef>
@@ -165,4 +165,4 @@ uint64_t ApplyOp(const Expr& e, uint64_t a, uint64_t b, uint64_t c);
 
 }  // namespace clew::constraints
 
-#endif  // CLEW_SYMBOLIC_CONSTRAINTS_EXPR_H_
+#endif  // CLEW_CONSTRAINTS_EXPR_H_

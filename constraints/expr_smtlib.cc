@@ -3,7 +3,7 @@
 #include <iterator>
 #include <string_view>
 
-#include "symbolic/constraints/expr_eval.h"
+#include "constraints/expr_eval.h"
 
 namespace clew::constraints {
 namespace {

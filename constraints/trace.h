@@ -1,5 +1,5 @@
-#ifndef CLEW_SYMBOLIC_CONSTRAINTS_TRACE_H_
-#define CLEW_SYMBOLIC_CONSTRAINTS_TRACE_H_
+#ifndef CLEW_CONSTRAINTS_TRACE_H_
+#define CLEW_CONSTRAINTS_TRACE_H_
 
 #include <cstdint>
 #include <optional>
@@ -9,7 +9,7 @@
 #include "common/access.h"
 #include "common/result.h"
 #include "common/units.h"
-#include "symbolic/constraints/expr.h"
+#include "constraints/expr.h"
 
 // Everything a formula about an interleaving needs, as plain values. It says:
 // these accesses, in this order within each thread, under sequential
@@ -151,4 +151,4 @@ using AccessOrder = std::vector<uint32_t>;
 
 }  // namespace clew::constraints
 
-#endif  // CLEW_SYMBOLIC_CONSTRAINTS_TRACE_H_
+#endif  // CLEW_CONSTRAINTS_TRACE_H_

@@ -1,5 +1,5 @@
-#ifndef CLEW_SYMBOLIC_CONSTRAINTS_EXPR_EVAL_H_
-#define CLEW_SYMBOLIC_CONSTRAINTS_EXPR_EVAL_H_
+#ifndef CLEW_CONSTRAINTS_EXPR_EVAL_H_
+#define CLEW_CONSTRAINTS_EXPR_EVAL_H_
 
 #include <cstdint>
 #include <optional>
@@ -8,7 +8,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "symbolic/constraints/expr.h"
+#include "constraints/expr.h"
 
 namespace clew::constraints {
 
@@ -59,4 +59,4 @@ std::string ToText(const Expr* e, size_t chars_max = 200);
 
 }  // namespace clew::constraints
 
-#endif  // CLEW_SYMBOLIC_CONSTRAINTS_EXPR_EVAL_H_
+#endif  // CLEW_CONSTRAINTS_EXPR_EVAL_H_

@@ -1,7 +1,7 @@
 #include <bit>
 
 #include "common/check.h"
-#include "symbolic/constraints/expr.h"
+#include "constraints/expr.h"
 
 namespace clew::constraints {
 namespace {

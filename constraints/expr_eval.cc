@@ -1,4 +1,4 @@
-#include "symbolic/constraints/expr_eval.h"
+#include "constraints/expr_eval.h"
 
 #include <algorithm>
 #include <unordered_set>

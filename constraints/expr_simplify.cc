@@ -1,7 +1,7 @@
 #include <utility>
 
 #include "common/check.h"
-#include "symbolic/constraints/expr.h"
+#include "constraints/expr.h"
 
 // The building functions, each with the identities it applies. Folding of
 // constants is in ExprPool::Intern. Identities are oriented so that nodes only

@@ -1,4 +1,4 @@
-#include "symbolic/constraints/expr.h"
+#include "constraints/expr.h"
 
 #include <algorithm>
 #include <utility>

@@ -1,11 +1,11 @@
-#include "symbolic/constraints/trace.h"
+#include "constraints/trace.h"
 
 #include <algorithm>
 #include <map>
 #include <unordered_set>
 #include <utility>
 
-#include "symbolic/constraints/expr_eval.h"
+#include "constraints/expr_eval.h"
 
 namespace clew::constraints {
 namespace {
