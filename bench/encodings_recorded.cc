@@ -11,7 +11,7 @@
 
 #include "bench/cpu_time.h"
 #include "cli/bundle_recording.h"
-#include "process/recording.h"
+#include "follower/recording.h"
 #include "recorder/record.h"
 #include "symbolic/guess_run.h"
 #include "symbolic/solve.h"
@@ -71,7 +71,7 @@ Result<NamedBundle> RecordOne(const std::string& folder,
 
 // A recording as constraints, and what they live on.
 struct RecordedTrace {
-  std::unique_ptr<process::Session> session;
+  std::unique_ptr<follower::Session> session;
   constraints::ExprPool pool;
   symbolic::BuiltTrace built;
 };
@@ -81,7 +81,7 @@ struct StreamCounts {
   uint64_t gaps = 0;
 };
 
-Result<StreamCounts> CountStreams(const process::Recording& recording) {
+Result<StreamCounts> CountStreams(const follower::Recording& recording) {
   CLEW_ASSIGN_OR_RETURN(streams, recording.open_streams());
   StreamCounts counts;
   for (const Tid thread : streams->threads()) {
@@ -100,12 +100,12 @@ Result<StreamCounts> CountStreams(const process::Recording& recording) {
 
 // Along `steps`, else along the guess.
 Result<std::unique_ptr<RecordedTrace>> BuildRecordedTrace(
-    const process::Recording& recording,
+    const follower::Recording& recording,
     const std::vector<ScheduleStep>& steps) {
   auto trace = std::make_unique<RecordedTrace>();
-  CLEW_ASSIGN_OR_RETURN(session, process::Session::Open(recording));
+  CLEW_ASSIGN_OR_RETURN(session, follower::Session::Open(recording));
   trace->session = std::move(session);
-  const process::Process& start = trace->session->start();
+  const follower::Process& start = trace->session->start();
   symbolic::WordTable words(start.thread_count(), recording.clock_slack_ticks);
   const auto learned = symbolic::LearnAlongPaths(
       *symbolic::FirstPoint(start, recording.clock_slack_ticks, {}),
@@ -123,7 +123,7 @@ Result<std::unique_ptr<RecordedTrace>> BuildRecordedTrace(
 }
 
 // Why the trace says less than the recording; empty if it does not.
-Result<std::string> WhatIsMissing(const process::Recording& recording,
+Result<std::string> WhatIsMissing(const follower::Recording& recording,
                                   const symbolic::BuiltTrace& built) {
   CLEW_ASSIGN_OR_RETURN(counts, CountStreams(recording));
   if (counts.gaps == 0 && counts.insns == built.insns_run) {

@@ -17,7 +17,7 @@
 #include <unordered_set>
 
 #include "cli/bundle_recording.h"
-#include "process/recording.h"
+#include "follower/recording.h"
 #include "symbolic/guess_run.h"
 #include "symbolic/trace_builder.h"
 #include "symbolic/word_table.h"
@@ -47,7 +47,7 @@ void Row(const char* name, int rounds,
              best, static_cast<double>(insns) / best / 1e6);
 }
 
-Result<uint64_t> Pull(const process::Recording& recording) {
+Result<uint64_t> Pull(const follower::Recording& recording) {
   CLEW_ASSIGN_OR_RETURN(streams, recording.open_streams());
   uint64_t insns = 0;
   for (const Tid thread : streams->threads()) {
@@ -64,9 +64,9 @@ Result<uint64_t> Pull(const process::Recording& recording) {
   return insns;
 }
 
-Result<uint64_t> Follow(const process::Recording& recording,
+Result<uint64_t> Follow(const follower::Recording& recording,
                         symbolic::WordTable* words) {
-  CLEW_ASSIGN_OR_RETURN(session, process::Session::Open(recording));
+  CLEW_ASSIGN_OR_RETURN(session, follower::Session::Open(recording));
   symbolic::GuessRunner runner(recording.failure, words, {}, nullptr);
   CLEW_ASSIGN_OR_RETURN(outcome, runner.Run(symbolic::FirstPoint(
                                      session->start().Forced(),
@@ -74,9 +74,9 @@ Result<uint64_t> Follow(const process::Recording& recording,
   return outcome.retired_total;
 }
 
-Result<uint64_t> Trace(const process::Recording& recording,
+Result<uint64_t> Trace(const follower::Recording& recording,
                        const std::unordered_set<uint64_t>& words) {
-  CLEW_ASSIGN_OR_RETURN(session, process::Session::Open(recording));
+  CLEW_ASSIGN_OR_RETURN(session, follower::Session::Open(recording));
   constraints::ExprPool pool;
   CLEW_ASSIGN_OR_RETURN(
       built,
@@ -92,7 +92,7 @@ int Main(const std::string& bundle_path, int rounds) {
     fmt::print(stderr, "follow: {}\n", bundle.error().message);
     return ExitCodeOf(bundle.error().code);
   }
-  const process::Recording& recording = (*bundle)->recording;
+  const follower::Recording& recording = (*bundle)->recording;
   Row("streams, no machine", rounds, [&] { return Pull(recording); });
   Row("followed", rounds, [&] { return Follow(recording, nullptr); });
   symbolic::WordTable words(64, recording.clock_slack_ticks);

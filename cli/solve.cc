@@ -23,7 +23,7 @@ struct SolveArguments {
   std::string bundle;
   double time_limit_s = 60;
   uint64_t seed = 1;
-  uint64_t tape_items = process::TapeLimits().items_max;
+  uint64_t tape_items = follower::TapeLimits().items_max;
   bool verbose = false;
   bool json = false;
 };
@@ -184,7 +184,7 @@ void PrintSearch(const symbolic::SolveReport& report) {
   }
 }
 
-void PrintMemory(const process::MemoryComparison& memory, bool verbose) {
+void PrintMemory(const follower::MemoryComparison& memory, bool verbose) {
   if (memory.bytes_compared == 0) {
     fmt::print("  memory           no core dump to compare with\n");
     return;
@@ -202,7 +202,7 @@ void PrintMemory(const process::MemoryComparison& memory, bool verbose) {
   }
 }
 
-void PrintRegisters(const process::RegisterComparison& registers) {
+void PrintRegisters(const follower::RegisterComparison& registers) {
   if (registers.compared == 0) {
     return;
   }
@@ -223,7 +223,7 @@ void PrintLines(const char* label, const std::vector<std::string>& lines) {
 }
 
 void PrintFurthest(const symbolic::SolveReport& report) {
-  const process::Contradiction& furthest = report.windows.furthest;
+  const follower::Contradiction& furthest = report.windows.furthest;
   fmt::print(
       "  furthest run     after {} instructions: {}{}\n",
       report.windows.furthest_insns,

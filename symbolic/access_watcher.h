@@ -5,8 +5,8 @@
 #include <limits>
 #include <optional>
 
+#include "follower/process.h"
 #include "machine/cpu.h"
-#include "process/process.h"
 #include "symbolic/word_table.h"
 
 namespace clew::symbolic {
@@ -17,7 +17,7 @@ namespace clew::symbolic {
 class AccessWatcher : public machine::AccessObserver {
  public:
   // Both are borrowed.
-  AccessWatcher(const process::Process& process, WordTable& words)
+  AccessWatcher(const follower::Process& process, WordTable& words)
       : process_(process), words_(words) {}
 
   // Before each Process::Run.
@@ -29,7 +29,7 @@ class AccessWatcher : public machine::AccessObserver {
   std::optional<uint64_t> last_read() const { return last_read_; }
 
   bool OnAccess(const machine::ObservedAccess& access) final {
-    const process::ThreadState& state = process_.thread(thread_);
+    const follower::ThreadState& state = process_.thread(thread_);
     if (thread_ != block_thread_ || state.block != block_position_) {
       RefreshBlock(state);
     }
@@ -54,7 +54,7 @@ class AccessWatcher : public machine::AccessObserver {
  private:
   // Of words that the table has as shared.
   virtual void OnSharedWord(const WordAccess& /*access*/) {}
-  void RefreshBlock(const process::ThreadState& state) {
+  void RefreshBlock(const follower::ThreadState& state) {
     block_thread_ = thread_;
     block_position_ = state.block;
     const auto block = process_.NextBlock(thread_);
@@ -64,7 +64,7 @@ class AccessWatcher : public machine::AccessObserver {
     }
   }
 
-  const process::Process& process_;
+  const follower::Process& process_;
   WordTable& words_;
   size_t thread_ = 0;
   size_t block_thread_ = std::numeric_limits<size_t>::max();

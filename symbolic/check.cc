@@ -2,20 +2,20 @@
 
 #include <algorithm>
 
-#include "process/verdict.h"
+#include "follower/verdict.h"
 #include "symbolic/order_rules.h"
 
 namespace clew::symbolic {
 namespace {
 
-using process::Process;
+using follower::Process;
 
 // One step, block by block, so that time and core order are checked for each.
 Result<std::optional<std::string>> RunStep(Process& process, OrderRules& rules,
                                            size_t thread, uint64_t until) {
   while (process.thread(thread).retired < until) {
     CLEW_ASSIGN_OR_RETURN(permitted, rules.Permits(process, thread));
-    const process::ThreadState& state = process.thread(thread);
+    const follower::ThreadState& state = process.thread(thread);
     if (!permitted) {
       return fmt::format(
           "thread {} after {} instructions: the schedule runs it against the "
@@ -27,7 +27,7 @@ Result<std::optional<std::string>> RunStep(Process& process, OrderRules& rules,
         state.retired + block->insn_count - state.block_done;
     CLEW_ASSIGN_OR_RETURN(advance,
                           process.Run(thread, std::min(until, block_end)));
-    if (auto wrong = process::WhyNotReached(process, thread, advance)) {
+    if (auto wrong = follower::WhyNotReached(process, thread, advance)) {
       return wrong;
     }
   }
@@ -42,10 +42,10 @@ bool AgreesWithCore(const CheckReport& report) {
          report.registers.equal == report.registers.compared;
 }
 
-Result<CheckReport> CheckSchedule(const process::Recording& recording,
+Result<CheckReport> CheckSchedule(const follower::Recording& recording,
                                   const std::vector<ScheduleStep>& steps,
                                   ProgressSink* progress) {
-  CLEW_ASSIGN_OR_RETURN(session, process::Session::Open(recording));
+  CLEW_ASSIGN_OR_RETURN(session, follower::Session::Open(recording));
   Process process = session->start();
   process.mutable_memory().EnableDigest();
   OrderRules rules(process, recording.clock_slack_ticks);
@@ -65,18 +65,18 @@ Result<CheckReport> CheckSchedule(const process::Recording& recording,
       report.disagreement = std::move(*wrong);
       return report;
     }
-    const process::ThreadState& state = process.thread(*thread);
+    const follower::ThreadState& state = process.thread(*thread);
     session->tape().Forget(*thread, state.block, state.input);
     if (progress != nullptr) {
       progress->Update(process.retired_total(), 0);
     }
   }
-  CLEW_ASSIGN_OR_RETURN(wrong, process::CheckEnd(process, recording.failure));
+  CLEW_ASSIGN_OR_RETURN(wrong, follower::CheckEnd(process, recording.failure));
   report.disagreement = std::move(wrong);
   // After the failing instruction: a REP that faults has made iterations.
   report.registers =
-      process::CompareRegisters(process, recording.core_registers);
-  report.memory = process::CompareMemory(process.memory(), recording.core);
+      follower::CompareRegisters(process, recording.core_registers);
+  report.memory = follower::CompareMemory(process.memory(), recording.core);
   report.memory_digest = process.memory().digest();
   report.outputs_differing = process.outputs_differing();
   report.insns = process.retired_total();

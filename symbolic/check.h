@@ -9,7 +9,7 @@
 #include "common/progress.h"
 #include "common/result.h"
 #include "common/schedule.h"
-#include "process/recording.h"
+#include "follower/recording.h"
 
 namespace clew::symbolic {
 
@@ -18,8 +18,8 @@ struct CheckReport {
   // Empty: the schedule agrees with every recorded path, system call, order by
   // time and core, and the failure. Otherwise what does not agree, and where.
   std::optional<std::string> disagreement;
-  process::MemoryComparison memory;       // with the core dump, if there is one
-  process::RegisterComparison registers;  // the same
+  follower::MemoryComparison memory;  // with the core dump, if there is one
+  follower::RegisterComparison registers;  // the same
   uint64_t memory_digest = 0;
   uint64_t outputs_differing = 0;
   uint64_t insns = 0;
@@ -32,8 +32,8 @@ bool AgreesWithCore(const CheckReport& report);
 // with nothing of the search's state. A schedule is a witness only if this
 // finds no disagreement.
 [[nodiscard]] Result<CheckReport> CheckSchedule(
-    const process::Recording& recording, const std::vector<ScheduleStep>& steps,
-    ProgressSink* progress);
+    const follower::Recording& recording,
+    const std::vector<ScheduleStep>& steps, ProgressSink* progress);
 
 }  // namespace clew::symbolic
 

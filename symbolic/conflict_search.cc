@@ -10,7 +10,7 @@
 
 namespace clew::symbolic {
 
-using process::Advance;
+using follower::Advance;
 using End = ConflictSearchReport::End;
 
 namespace {
@@ -34,7 +34,7 @@ void DropIf(std::shared_ptr<const std::vector<T>>& list, Drop drop) {
 
 }  // namespace
 
-ConflictSearch::ConflictSearch(const process::Process& start,
+ConflictSearch::ConflictSearch(const follower::Process& start,
                                const OrderRules& rules, const Guess& guess,
                                const Failure& failure, WordTable& words,
                                const ConflictSearchOptions& options)
@@ -186,7 +186,7 @@ Result<ConflictSearch::StepEnd> ConflictSearch::Step(Node& node,
   CLEW_ASSIGN_OR_RETURN(key, guess_.KeyOf(process_, thread));
   node.key = nodes_.empty() ? key : std::max(key, nodes_.back().key + kKeyStep);
   set_thread(thread);
-  const process::ThreadState& state = process_.thread(thread);
+  const follower::ThreadState& state = process_.thread(thread);
   if (state.wait_addr != 0) {  // whose wake it was is a choice, too
     accesses_.push_back({.at = {thread, state.retired},
                          .word = state.wait_addr / 8,
@@ -207,7 +207,7 @@ Result<ConflictSearch::StepEnd> ConflictSearch::Step(Node& node,
 // Through the next contested instruction and on to the one after, as long as
 // time permits. False: a contradiction.
 Result<bool> ConflictSearch::RunStep(uint32_t thread) {
-  const process::ThreadState& state = process_.thread(thread);
+  const follower::ThreadState& state = process_.thread(thread);
   const uint64_t next =
       std::min(table_.NextContested(thread, state.retired + 1),
                state.retired + kStepInsnsMax);
@@ -236,7 +236,7 @@ Result<bool> ConflictSearch::RunStep(uint32_t thread) {
 // Takes the step back.
 void ConflictSearch::Hold(Node& node, uint32_t thread) {
   ++report_.contradictions;
-  const process::Contradiction& why = process_.contradiction();
+  const follower::Contradiction& why = process_.contradiction();
   Held held = {.at = {thread, node.retired}, .words = {}, .blamed = {}};
   for (size_t i = node.accesses; i < accesses_.size(); ++i) {
     if (Reads(accesses_[i].kind)) {

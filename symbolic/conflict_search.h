@@ -14,7 +14,7 @@
 #include "common/inputs.h"
 #include "common/result.h"
 #include "common/schedule.h"
-#include "process/process.h"
+#include "follower/process.h"
 #include "symbolic/access_watcher.h"
 #include "symbolic/guess.h"
 #include "symbolic/guess_run.h"
@@ -59,7 +59,7 @@ struct ConflictSearchReport {
   uint64_t contradictions = 0;
   uint64_t back_jumps = 0;
   uint64_t furthest_retired = 0;
-  process::Contradiction furthest;  // the contradiction met there
+  follower::Contradiction furthest;  // the contradiction met there
 };
 
 // Depth-first search over the order of contested instructions, on the machine,
@@ -78,7 +78,7 @@ struct ConflictSearchReport {
 class ConflictSearch final : private AccessWatcher {
  public:
   // All borrowed. `words` must know what is contested ahead.
-  ConflictSearch(const process::Process& start, const OrderRules& rules,
+  ConflictSearch(const follower::Process& start, const OrderRules& rules,
                  const Guess& guess, const Failure& failure, WordTable& words,
                  const ConflictSearchOptions& options);
   ConflictSearch(const ConflictSearch&) = delete;
@@ -117,7 +117,7 @@ class ConflictSearch final : private AccessWatcher {
 
   // A state from which a step was taken.
   struct Node {
-    process::Process::Mark mark = 0;
+    follower::Process::Mark mark = 0;
     OrderRules::Progress progress;
     std::shared_ptr<const std::vector<Held>> held;
     std::shared_ptr<const std::vector<Decision>> decisions;
@@ -168,7 +168,7 @@ class ConflictSearch final : private AccessWatcher {
   const Failure& failure_;
   WordTable& table_;
   ConflictSearchOptions options_;
-  process::Process process_;
+  follower::Process process_;
   OrderRules rules_;
   Guess guess_;
   std::vector<Node> nodes_;

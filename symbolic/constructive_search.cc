@@ -43,7 +43,7 @@ std::vector<OrderEdge> EdgesOf(const BuiltTrace& built,
 
 }  // namespace
 
-Result<ConstructiveReport> ConstructiveSearch(const process::Process& start,
+Result<ConstructiveReport> ConstructiveSearch(const follower::Process& start,
                                               const Failure& failure,
                                               uint64_t clock_slack_ticks,
                                               WordTable& words, Cuts& cuts,

@@ -8,7 +8,7 @@
 #include "common/inputs.h"
 #include "common/result.h"
 #include "common/schedule.h"
-#include "process/process.h"
+#include "follower/process.h"
 #include "solver/solve.h"
 #include "symbolic/cuts.h"
 #include "symbolic/edges.h"
@@ -37,7 +37,7 @@ struct ConstructiveReport {
 // Recordings with few contested accesses are also put to Z3, and unsat is
 // explained by evidence. `options.seconds` bounds all rounds together.
 [[nodiscard]] Result<ConstructiveReport> ConstructiveSearch(
-    const process::Process& start, const Failure& failure,
+    const follower::Process& start, const Failure& failure,
     uint64_t clock_slack_ticks, WordTable& words, Cuts& cuts,
     solver::SolveOptions options);
 

@@ -6,7 +6,7 @@
 
 namespace clew::symbolic {
 
-std::vector<std::string> DoubtsAtOnce(const process::Recording& recording,
+std::vector<std::string> DoubtsAtOnce(const follower::Recording& recording,
                                       const WordTable& words) {
   std::vector<std::string> doubts = recording.unlogged_inputs;
   if (recording.has_store_buffers) {
@@ -22,8 +22,9 @@ std::vector<std::string> DoubtsAtOnce(const process::Recording& recording,
   return doubts;
 }
 
-std::vector<std::string> DoubtsOf(const process::Recording& recording,
-                                  process::Tape& tape, const WordTable& words) {
+std::vector<std::string> DoubtsOf(const follower::Recording& recording,
+                                  follower::Tape& tape,
+                                  const WordTable& words) {
   std::vector<std::string> doubts = DoubtsAtOnce(recording, words);
   const auto effects = UnorderedKernelEffects(tape, words);
   if (!effects) {

@@ -4,23 +4,23 @@
 #include <string>
 #include <vector>
 
-#include "process/recording.h"
-#include "process/tape.h"
+#include "follower/recording.h"
+#include "follower/tape.h"
 #include "symbolic/word_table.h"
 
 namespace clew::symbolic {
 
 // Those of the following that are known without reading the inputs; also told
 // where the search has not refuted anything.
-std::vector<std::string> DoubtsAtOnce(const process::Recording& recording,
+std::vector<std::string> DoubtsAtOnce(const follower::Recording& recording,
                                       const WordTable& words);
 
 // Why a search that has refuted every choice proves nothing about the recorded
 // run: phrases for people. Empty: the evidence contradicts itself. This is the
 // one place that stands between a refutation and the word "unsat"
 // (docs/design/solve.md, "When unsat is said").
-std::vector<std::string> DoubtsOf(const process::Recording& recording,
-                                  process::Tape& tape, const WordTable& words);
+std::vector<std::string> DoubtsOf(const follower::Recording& recording,
+                                  follower::Tape& tape, const WordTable& words);
 
 }  // namespace clew::symbolic
 

@@ -6,7 +6,7 @@
 #include <optional>
 
 #include "common/result.h"
-#include "process/process.h"
+#include "follower/process.h"
 #include "symbolic/order_rules.h"
 
 namespace clew::symbolic {
@@ -22,7 +22,7 @@ struct Earliest {
 // thread's next block. A thread whose next block is far off is not looked at:
 // finding it would mean decoding all that ran on its core meanwhile.
 template <class MayGo, class KeyOf>
-Result<std::optional<Earliest>> FindEarliest(const process::Process& process,
+Result<std::optional<Earliest>> FindEarliest(const follower::Process& process,
                                              OrderRules& rules, MayGo may_go,
                                              KeyOf key_of) {
   std::optional<Earliest> best;

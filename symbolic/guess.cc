@@ -7,17 +7,17 @@
 
 namespace clew::symbolic {
 
-Guess::Guess(const process::Process& process, GuessOptions options)
+Guess::Guess(const follower::Process& process, GuessOptions options)
     : options_(options), groups_(process.thread_count()) {}
 
-Result<const Guess::Group*> Guess::GroupOf(const process::Process& process,
+Result<const Guess::Group*> Guess::GroupOf(const follower::Process& process,
                                            size_t thread) {
-  const process::ThreadState& state = process.thread(thread);
+  const follower::ThreadState& state = process.thread(thread);
   Group& group = groups_[thread];
   if (state.block >= group.first_block && state.block < group.end_block) {
     return &group;
   }
-  process::Tape& tape = process.tape();
+  follower::Tape& tape = process.tape();
   CLEW_ASSIGN_OR_RETURN(first_at, tape.Block(thread, state.block));
   CLEW_CHECK(first_at != nullptr, "no guess at the end of a stream");
   const StreamBlock first = *first_at;
@@ -55,7 +55,7 @@ Result<const Guess::Group*> Guess::GroupOf(const process::Process& process,
   return &group;
 }
 
-Result<double> Guess::KeyOf(const process::Process& process, size_t thread) {
+Result<double> Guess::KeyOf(const follower::Process& process, size_t thread) {
   CLEW_ASSIGN_OR_RETURN(group, GroupOf(process, thread));
   const double share =
       static_cast<double>(process.thread(thread).retired - group->first_insn) /
@@ -63,13 +63,13 @@ Result<double> Guess::KeyOf(const process::Process& process, size_t thread) {
   return group->begin_tick + share * (group->end_tick - group->begin_tick);
 }
 
-Result<uint64_t> Guess::GroupEnd(const process::Process& process,
+Result<uint64_t> Guess::GroupEnd(const follower::Process& process,
                                  size_t thread) {
   CLEW_ASSIGN_OR_RETURN(group, GroupOf(process, thread));
   return group->first_insn + group->insn_count;
 }
 
-Result<uint64_t> Guess::GrainEnd(const process::Process& process,
+Result<uint64_t> Guess::GrainEnd(const follower::Process& process,
                                  size_t thread) {
   CLEW_ASSIGN_OR_RETURN(group, GroupOf(process, thread));
   const uint64_t retired = process.thread(thread).retired;

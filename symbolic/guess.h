@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "common/result.h"
-#include "process/process.h"
+#include "follower/process.h"
 
 namespace clew::symbolic {
 
@@ -25,19 +25,19 @@ struct GuessOptions {
 // process.
 class Guess {
  public:
-  explicit Guess(const process::Process& process, GuessOptions options);
+  explicit Guess(const follower::Process& process, GuessOptions options);
 
   // Estimated tick of the thread's next instruction. REQUIRES: its stream has
   // not ended.
-  [[nodiscard]] Result<double> KeyOf(const process::Process& process,
+  [[nodiscard]] Result<double> KeyOf(const follower::Process& process,
                                      size_t thread);
   // The end of the stretch with the same lower time bound, as
   // ThreadState::retired.
-  [[nodiscard]] Result<uint64_t> GroupEnd(const process::Process& process,
+  [[nodiscard]] Result<uint64_t> GroupEnd(const follower::Process& process,
                                           size_t thread);
   // How far the thread may run in one go: the end of its grain or of that
   // stretch.
-  [[nodiscard]] Result<uint64_t> GrainEnd(const process::Process& process,
+  [[nodiscard]] Result<uint64_t> GrainEnd(const follower::Process& process,
                                           size_t thread);
 
  private:
@@ -50,7 +50,7 @@ class Guess {
     double begin_tick = 0;
     double end_tick = 0;
   };
-  Result<const Group*> GroupOf(const process::Process& process, size_t thread);
+  Result<const Group*> GroupOf(const follower::Process& process, size_t thread);
 
   GuessOptions options_;
   std::vector<Group> groups_;  // by thread

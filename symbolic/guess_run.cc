@@ -57,7 +57,7 @@ class Run {
                   .until_insn = std::min(LimitOf(thread), end)};
   }
 
-  Result<process::Advance> Step(const Choice& choice) {
+  Result<follower::Advance> Step(const Choice& choice) {
     if (learner_) {
       learner_->set_thread(choice.thread);
     }
@@ -112,7 +112,7 @@ class Run {
     }
     oldest->previous.reset();
     for (size_t i = 0; i < process_.thread_count(); ++i) {
-      const process::ThreadState& state = oldest->process.thread(i);
+      const follower::ThreadState& state = oldest->process.thread(i);
       process_.tape().Forget(i, state.block, state.input);
     }
   }
@@ -126,7 +126,7 @@ class Run {
             .all_ended = all_ended};
   }
 
-  process::Process& process() { return process_; }
+  follower::Process& process() { return process_; }
 
  private:
   bool Past(const InsnRef& ref) const {
@@ -155,7 +155,7 @@ class Run {
     }
   }
 
-  process::Process process_;
+  follower::Process process_;
   OrderRules rules_;
   Guess guess_;
   std::vector<OrderEdge> edges_;
@@ -172,7 +172,7 @@ RunHistory::~RunHistory() {
   }
 }
 
-std::shared_ptr<RunPoint> FirstPoint(const process::Process& start,
+std::shared_ptr<RunPoint> FirstPoint(const follower::Process& start,
                                      uint64_t clock_slack_ticks,
                                      GuessOptions options) {
   return std::make_shared<RunPoint>(
@@ -213,7 +213,7 @@ Result<RunOutcome> GuessRunner::Run(std::shared_ptr<RunPoint> from,
       break;
     }
     CLEW_ASSIGN_OR_RETURN(advance, run.Step(*choice));
-    if (advance.stop == process::Advance::Stop::kContradiction) {
+    if (advance.stop == follower::Advance::Stop::kContradiction) {
       end = RunOutcome::End::kContradiction;
     }
     CLEW_CHECK(end || advance.insns_retired > 0,

@@ -12,7 +12,7 @@
 #include "common/progress.h"
 #include "common/result.h"
 #include "common/schedule.h"
-#include "process/process.h"
+#include "follower/process.h"
 #include "symbolic/edges.h"
 #include "symbolic/guess.h"
 #include "symbolic/order_rules.h"
@@ -37,7 +37,7 @@ struct RunHistory {
 // differently from some point on shares what came before. The further back, the
 // fewer are kept.
 struct RunPoint {
-  process::Process process;
+  follower::Process process;
   OrderRules rules;
   Guess guess;
   std::shared_ptr<RunHistory> history;
@@ -46,7 +46,7 @@ struct RunPoint {
 };
 
 // The first point of a recording.
-std::shared_ptr<RunPoint> FirstPoint(const process::Process& start,
+std::shared_ptr<RunPoint> FirstPoint(const follower::Process& start,
                                      uint64_t clock_slack_ticks,
                                      GuessOptions options);
 
@@ -58,7 +58,7 @@ struct RunOutcome {
     kCutOff,         // GuessRunOptions::insns_max or the deadline
   };
   End end = End::kStuck;
-  process::Contradiction contradiction;
+  follower::Contradiction contradiction;
   std::shared_ptr<RunPoint> last;   // the last point before the end
   std::vector<ScheduleStep> steps;  // since `last`
   uint64_t retired_total = 0;

@@ -7,12 +7,12 @@
 #include <set>
 #include <utility>
 
-#include "process/syscalls.h"
+#include "follower/syscalls.h"
 
 namespace clew::symbolic {
 namespace {
 
-using process::Tape;
+using follower::Tape;
 
 constexpr uint64_t kSysMadvise = 28;
 // linux/mman.h, asm-generic/mman-common.h
@@ -101,17 +101,17 @@ class Reader {
   }
   void OnCall(const SyscallInput& call) {
     // A thread that exits reads nothing of what it has discarded.
-    if (call.number == process::kSysExit) {
+    if (call.number == follower::kSysExit) {
       discarded_.reset();
     }
     KeepDiscarded();
-    if (process::MayBlock(call.number)) {
+    if (follower::MayBlock(call.number)) {
       AddWrites(Kind::kWrites, call.writes);
     }
     if (Failed(call)) {
       return;
     }
-    if (call.number == process::kSysClone) {
+    if (call.number == follower::kSysClone) {
       if (const auto child = tape_.IndexOf(
               Tid(static_cast<int32_t>(call.result.value_or(0))))) {
         origins_[*child] = {.parent = thread_, .input = at_};
@@ -122,17 +122,17 @@ class Reader {
   void OnMapping(const SyscallInput& call) {
     const auto& args = call.args;
     switch (call.number) {
-      case process::kSysMunmap:
+      case follower::kSysMunmap:
         return Add(Kind::kUnmaps, args[0], args[1]);
-      case process::kSysMremap:
+      case follower::kSysMremap:
         return Add(Kind::kUnmaps, args[0], args[1]);
-      case process::kSysMmap:
+      case follower::kSysMmap:
         return Add(Kind::kUnmaps, args[0],
                    (args[3] & kMapFixed) != 0 ? args[1] : 0);
-      case process::kSysMprotect:
+      case follower::kSysMprotect:
         return Add(Kind::kProtects, args[0],
                    (args[2] & kReadWrite) == kReadWrite ? 0 : args[1]);
-      case process::kSysBrk: {
+      case follower::kSysBrk: {
         const auto brk = static_cast<uint64_t>(call.result.value_or(0));
         Add(Kind::kUnmaps, brk, brk_ > brk ? brk_ - brk : 0);
         brk_ = brk;

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "common/result.h"
-#include "process/tape.h"
+#include "follower/tape.h"
 #include "symbolic/word_table.h"
 
 namespace clew::symbolic {
@@ -17,7 +17,7 @@ namespace clew::symbolic {
 // where any thread does). A first mapping is none: nobody can have accessed the
 // range before it. kUnsupported: inputs are missing.
 [[nodiscard]] Result<std::vector<std::string>> UnorderedKernelEffects(
-    process::Tape& tape, const WordTable& words);
+    follower::Tape& tape, const WordTable& words);
 
 }  // namespace clew::symbolic
 

@@ -5,12 +5,12 @@
 #include <utility>
 
 #include "common/check.h"
-#include "process/verdict.h"
+#include "follower/verdict.h"
 
 namespace clew::symbolic {
 
 using constraints::StepResult;
-using process::Advance;
+using follower::Advance;
 
 namespace {
 
@@ -19,7 +19,7 @@ constexpr size_t kCulpritsMax = 4;
 
 }  // namespace
 
-MachineExecutor::MachineExecutor(const process::Process& start,
+MachineExecutor::MachineExecutor(const follower::Process& start,
                                  const Failure& failure,
                                  uint64_t clock_slack_ticks, WordTable& words,
                                  Cuts cuts, GuessOptions guess)
@@ -99,7 +99,7 @@ StepResult MachineExecutor::Step(uint32_t thread) {
   if (!Enabled(thread)) {
     return error_ ? Contradict(thread) : StepResult::kBlocked;
   }
-  const process::ThreadState& state = process_.thread(thread);
+  const follower::ThreadState& state = process_.thread(thread);
   const auto at = contested_[thread].find(state.retired);
   const uint64_t next = NextStop(thread, state.retired + 1);
   const Begin begin = BeginOf(thread);
@@ -130,7 +130,7 @@ StepResult MachineExecutor::Step(uint32_t thread) {
 }
 
 MachineExecutor::Begin MachineExecutor::BeginOf(uint32_t thread) const {
-  const process::ThreadState& state = process_.thread(thread);
+  const follower::ThreadState& state = process_.thread(thread);
   return {.insn = state.retired,
           .block = state.block,
           .block_insn = state.retired - state.block_done,
@@ -160,7 +160,7 @@ void MachineExecutor::NoteExposed(uint32_t thread, const Begin& begin) {
   const uint64_t end = process_.thread(thread).retired;
   const auto read = watcher_.last_read();
   const bool faults =
-      process_.contradiction().kind == process::Contradiction::Kind::kFault &&
+      process_.contradiction().kind == follower::Contradiction::Kind::kFault &&
       end >= first;
   const bool reads = read && *read >= first;
   if ((reads || faults) && OthersEnabled(thread)) {
@@ -209,9 +209,9 @@ StepResult MachineExecutor::Contradict(uint32_t thread) {
     contradiction_.text = error_->message;
     return StepResult::kContradiction;
   }
-  const process::Contradiction& found = process_.contradiction();
+  const follower::Contradiction& found = process_.contradiction();
   contradiction_.ip = TraceeAddr(found.ip);
-  contradiction_.text = process::Describe(found);
+  contradiction_.text = follower::Describe(found);
   const auto& steps = steps_[thread];
   for (size_t i = steps.size();
        i > 0 && contradiction_.culprits.size() < kCulpritsMax; --i) {

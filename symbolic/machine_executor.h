@@ -10,7 +10,7 @@
 #include "common/result.h"
 #include "common/schedule.h"
 #include "constraints/executor.h"
-#include "process/process.h"
+#include "follower/process.h"
 #include "symbolic/access_watcher.h"
 #include "symbolic/cuts.h"
 #include "symbolic/guess.h"
@@ -33,7 +33,7 @@ class MachineExecutor final : public constraints::Executor {
  public:
   // `failure` and `words` are borrowed. Leaves marks on its own copy of
   // `start`.
-  MachineExecutor(const process::Process& start, const Failure& failure,
+  MachineExecutor(const follower::Process& start, const Failure& failure,
                   uint64_t clock_slack_ticks, WordTable& words, Cuts cuts,
                   GuessOptions guess);
   ~MachineExecutor() override;
@@ -65,7 +65,7 @@ class MachineExecutor final : public constraints::Executor {
 
  private:
   struct Undo {
-    process::Process::Mark process;
+    follower::Process::Mark process;
     OrderRules::Progress progress;
     std::vector<size_t> steps;  // by thread
   };
@@ -96,7 +96,7 @@ class MachineExecutor final : public constraints::Executor {
   T Value(const Result<T>& result, T otherwise) const;
 
   const Failure& failure_;
-  process::Process process_;
+  follower::Process process_;
   mutable OrderRules rules_;
   mutable Guess guess_;
   std::vector<WordTable::Contested> contested_;  // by thread

@@ -6,7 +6,7 @@
 
 namespace clew::symbolic {
 
-OrderRules::OrderRules(const process::Process& process, uint64_t slack_ticks)
+OrderRules::OrderRules(const follower::Process& process, uint64_t slack_ticks)
     : slack_ticks_(slack_ticks), slices_(&process.tape().slices()) {
   std::map<uint32_t, size_t> dense;
   std::vector<std::vector<uint32_t>> by_thread(process.thread_count());
@@ -39,7 +39,7 @@ OrderRules::OrderRules(const process::Process& process, uint64_t slack_ticks)
   }
 }
 
-Result<bool> OrderRules::Permits(const process::Process& process,
+Result<bool> OrderRules::Permits(const follower::Process& process,
                                  size_t thread) {
   CLEW_ASSIGN_OR_RETURN(own, process.NextBlock(thread));
   if (own == nullptr) {
@@ -61,7 +61,7 @@ Result<bool> OrderRules::Permits(const process::Process& process,
   return CorePermits(process, slice);
 }
 
-Result<bool> OrderRules::Complete(const process::Process& process,
+Result<bool> OrderRules::Complete(const follower::Process& process,
                                   uint32_t slice) const {
   const TscTicks end = (*slices_)[slice].time.hi;
   if (process.NextIsAfter(slice_thread_[slice],
@@ -73,7 +73,7 @@ Result<bool> OrderRules::Complete(const process::Process& process,
          slice_ordinal_[block->slice] > slice_ordinal_[slice];
 }
 
-Result<bool> OrderRules::CorePermits(const process::Process& process,
+Result<bool> OrderRules::CorePermits(const follower::Process& process,
                                      uint32_t slice) {
   const auto& order = cores_[slice_core_[slice]];
   size_t& complete = complete_[slice_core_[slice]];

@@ -6,7 +6,7 @@
 
 #include "common/result.h"
 #include "common/stream.h"
-#include "process/process.h"
+#include "follower/process.h"
 
 namespace clew::symbolic {
 
@@ -24,11 +24,11 @@ class OrderRules {
  public:
   // `process` gives slices and thread numbers. `slack_ticks`: how far apart
   // clocks of two cores may be (bundle.proto, Timing.clock_slack_ticks).
-  OrderRules(const process::Process& process, uint64_t slack_ticks);
+  OrderRules(const follower::Process& process, uint64_t slack_ticks);
 
   // Whether time and core order permit the thread's next instruction now.
   // False at the end of its stream.
-  [[nodiscard]] Result<bool> Permits(const process::Process& process,
+  [[nodiscard]] Result<bool> Permits(const follower::Process& process,
                                      size_t thread);
 
   // How many slices of each core are known to be over, to go back to.
@@ -37,8 +37,8 @@ class OrderRules {
   void set_progress(const Progress& progress) { complete_ = progress; }
 
  private:
-  Result<bool> Complete(const process::Process& process, uint32_t slice) const;
-  Result<bool> CorePermits(const process::Process& process, uint32_t slice);
+  Result<bool> Complete(const follower::Process& process, uint32_t slice) const;
+  Result<bool> CorePermits(const follower::Process& process, uint32_t slice);
 
   static constexpr size_t kNoThread = ~size_t{0};
   static constexpr size_t kNoCore = ~size_t{0};

@@ -6,8 +6,8 @@
 #include <unordered_map>
 #include <utility>
 
-#include "process/process.h"
-#include "process/verdict.h"
+#include "follower/process.h"
+#include "follower/verdict.h"
 
 namespace clew::symbolic {
 namespace {
@@ -57,7 +57,7 @@ const Seen* Intruder(const ThreadHistory& history, const Seen& second) {
 
 class Watcher final : public machine::AccessObserver {
  public:
-  Watcher(const process::Process& process, const RaceLimits& limits)
+  Watcher(const follower::Process& process, const RaceLimits& limits)
       : process_(process), limits_(limits) {}
 
   void set_thread(size_t thread) { thread_ = thread; }
@@ -149,7 +149,7 @@ class Watcher final : public machine::AccessObserver {
     }
   }
 
-  const process::Process& process_;
+  const follower::Process& process_;
   const RaceLimits& limits_;
   size_t thread_ = 0;
   uint64_t order_ = 0;
@@ -158,11 +158,11 @@ class Watcher final : public machine::AccessObserver {
 
 }  // namespace
 
-Result<std::vector<Race>> FindRaces(const process::Recording& recording,
+Result<std::vector<Race>> FindRaces(const follower::Recording& recording,
                                     const std::vector<ScheduleStep>& steps,
                                     const RaceLimits& limits) {
-  CLEW_ASSIGN_OR_RETURN(session, process::Session::Open(recording));
-  process::Process process = session->start();
+  CLEW_ASSIGN_OR_RETURN(session, follower::Session::Open(recording));
+  follower::Process process = session->start();
   Watcher watcher(process, limits);
   process.set_observer(&watcher);
   for (const ScheduleStep& step : steps) {
@@ -173,10 +173,10 @@ Result<std::vector<Race>> FindRaces(const process::Recording& recording,
     }
     watcher.set_thread(*thread);
     CLEW_ASSIGN_OR_RETURN(advance, process.Run(*thread, step.until_insn));
-    if (const auto wrong = process::WhyNotReached(process, *thread, advance)) {
+    if (const auto wrong = follower::WhyNotReached(process, *thread, advance)) {
       return InvalidArgument("no witness: {}", *wrong);
     }
-    const process::ThreadState& state = process.thread(*thread);
+    const follower::ThreadState& state = process.thread(*thread);
     session->tape().Forget(*thread, state.block, state.input);
   }
   return watcher.Races();

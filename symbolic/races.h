@@ -7,7 +7,7 @@
 #include "common/access.h"
 #include "common/result.h"
 #include "common/schedule.h"
-#include "process/recording.h"
+#include "follower/recording.h"
 
 namespace clew::symbolic {
 
@@ -47,8 +47,8 @@ struct RaceLimits {
 
 // Runs `steps`, a witness of `recording`, and returns its races, best first.
 [[nodiscard]] Result<std::vector<Race>> FindRaces(
-    const process::Recording& recording, const std::vector<ScheduleStep>& steps,
-    const RaceLimits& limits = {});
+    const follower::Recording& recording,
+    const std::vector<ScheduleStep>& steps, const RaceLimits& limits = {});
 
 }  // namespace clew::symbolic
 

@@ -32,8 +32,9 @@ WitnessGrade GradeOf(const CheckReport& check) {
 // the recording as a whole.
 class Portfolio {
  public:
-  Portfolio(const process::Recording& recording, const process::Process& start,
-            const SolveOptions& options, ProgressSink* progress)
+  Portfolio(const follower::Recording& recording,
+            const follower::Process& start, const SolveOptions& options,
+            ProgressSink* progress)
       : recording_(recording),
         start_(start),
         options_(options),
@@ -280,8 +281,8 @@ class Portfolio {
     report.schedule.engine = std::move(engine);
   }
 
-  const process::Recording& recording_;
-  const process::Process& start_;
+  const follower::Recording& recording_;
+  const follower::Process& start_;
   const SolveOptions& options_;
   ProgressSink* progress_;
   solver::Deadline deadline_;
@@ -299,11 +300,11 @@ class Portfolio {
 
 }  // namespace
 
-Result<SolveReport> Solve(const process::Recording& recording,
+Result<SolveReport> Solve(const follower::Recording& recording,
                           const SolveOptions& options, ProgressSink* progress) {
   const auto start = Clock::now();
   CLEW_ASSIGN_OR_RETURN(session,
-                        process::Session::Open(recording, options.tape));
+                        follower::Session::Open(recording, options.tape));
   SolveReport report;
   CLEW_RETURN_IF_ERROR(
       Portfolio(recording, session->start(), options, progress).Run(report));

@@ -9,7 +9,7 @@
 #include "common/progress.h"
 #include "common/result.h"
 #include "common/schedule.h"
-#include "process/recording.h"
+#include "follower/recording.h"
 #include "symbolic/constructive_search.h"
 #include "symbolic/races.h"
 #include "symbolic/window_search.h"
@@ -23,7 +23,7 @@ using solver::Verdict;
 
 struct SolveOptions {
   double time_limit_s = 60;
-  process::TapeLimits tape;
+  follower::TapeLimits tape;
   WindowSearchOptions windows;
   // Ambiguity and evidence are measured of recordings up to this length, at
   // some million instructions a second.
@@ -40,8 +40,8 @@ struct SolveReport {
   // Bits of choice and of evidence; absent for recordings too large to write
   // down as constraints.
   std::optional<solver::Ambiguity> ambiguity;
-  process::MemoryComparison memory;
-  process::RegisterComparison registers;
+  follower::MemoryComparison memory;
+  follower::RegisterComparison registers;
   uint64_t insns = 0;
   uint64_t outputs_differing = 0;  // output calls with other bytes
   double seconds = 0;
@@ -57,7 +57,7 @@ struct SolveReport {
 
 // Finds an interleaving that explains the recording: facts, guess, run, refine;
 // then has it checked independently. A kWitness report has passed that check.
-[[nodiscard]] Result<SolveReport> Solve(const process::Recording& recording,
+[[nodiscard]] Result<SolveReport> Solve(const follower::Recording& recording,
                                         const SolveOptions& options,
                                         ProgressSink* progress);
 

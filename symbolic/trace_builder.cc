@@ -10,9 +10,9 @@
 #include <unordered_map>
 #include <utility>
 
+#include "follower/engine.h"
+#include "follower/syscalls.h"
 #include "machine/shadow.h"
-#include "process/engine.h"
-#include "process/syscalls.h"
 #include "symbolic/earliest.h"
 #include "symbolic/guess.h"
 #include "symbolic/order_rules.h"
@@ -38,9 +38,9 @@ constexpr int kPassesMax = 8;
 constexpr uint64_t kAdvancesPerLook = 256;  // at the clock
 
 // Runs all threads on shadow machines and collects the trace.
-class Builder final : public process::Engine, public machine::ShadowObserver {
+class Builder final : public follower::Engine, public machine::ShadowObserver {
  public:
-  Builder(const process::Process& start,
+  Builder(const follower::Process& start,
           const std::unordered_set<uint64_t>& words, ExprPool& pool,
           const TraceBuilderOptions& options)
       : process_(start.Forced()),
@@ -97,17 +97,17 @@ class Builder final : public process::Engine, public machine::ShadowObserver {
   }
   void OnDeparted(size_t /*thread*/) override { built_.consistent = false; }
   void OnSyscall(size_t thread, const SyscallInput& call) override {
-    running_[thread].in_call = !process::MayBlock(call.number) &&
-                               call.number != process::kSysRtSigreturn;
+    running_[thread].in_call = !follower::MayBlock(call.number) &&
+                               call.number != follower::kSysRtSigreturn;
     NoteOtherCall(thread, call);
     machine::ShadowMachine& cpu = MachineOf(thread);
     Demand(thread, cpu.GprShadow(kRax), call.number, 64);
-    const process::ArgumentBits bits =
-        process::BitsOfArguments(call.number, call.args);
+    const follower::ArgumentBits bits =
+        follower::BitsOfArguments(call.number, call.args);
     for (size_t i = 0; i < bits.size(); ++i) {
       Demand(thread, cpu.GprShadow(kArguments[i]), call.args[i], bits[i]);
     }
-    if (call.number == process::kSysFutex &&
+    if (call.number == follower::kSysFutex &&
         IsWait(call.args[1] & kFutexCommandMask) &&
         words_.contains(call.args[0] / 8)) {
       AddFutexRead(thread, call);
@@ -298,7 +298,7 @@ class Builder final : public process::Engine, public machine::ShadowObserver {
         std::chrono::steady_clock::now() >= options_.deadline) {
       return LimitReached("no time left to write down a formula");
     }
-    return advance.stop != process::Advance::Stop::kContradiction;
+    return advance.stop != follower::Advance::Stop::kContradiction;
   }
 
   // The address of this access depends on traced words. (An indirect jump's
@@ -338,8 +338,8 @@ class Builder final : public process::Engine, public machine::ShadowObserver {
   void NoteOtherCall(size_t thread, const SyscallInput& call) {
     const auto& gpr = process_.thread(thread).registers.gpr;
     bool same = gpr[kRax] == call.number;
-    const process::ArgumentBits bits =
-        process::BitsOfArguments(call.number, call.args);
+    const follower::ArgumentBits bits =
+        follower::BitsOfArguments(call.number, call.args);
     for (size_t i = 0; i < bits.size(); ++i) {
       const uint64_t differs = gpr[kArguments[i]] ^ call.args[i];
       same = same && (bits[i] == 0 || differs << (64 - bits[i]) == 0);
@@ -520,7 +520,7 @@ class Builder final : public process::Engine, public machine::ShadowObserver {
     });
   }
 
-  process::Process process_;
+  follower::Process process_;
   const std::unordered_set<uint64_t>& words_;
   ExprPool& pool_;
   TraceBuilderOptions options_;
@@ -546,7 +546,7 @@ class Builder final : public process::Engine, public machine::ShadowObserver {
 }  // namespace
 
 // Tracing a word may show that another has to be.
-Result<BuiltTrace> BuildTrace(const process::Process& start,
+Result<BuiltTrace> BuildTrace(const follower::Process& start,
                               const std::unordered_set<uint64_t>& contested,
                               ExprPool& pool,
                               const TraceBuilderOptions& options) {
@@ -566,7 +566,7 @@ Result<BuiltTrace> BuildTrace(const process::Process& start,
 }
 
 constraints::AccessOrder AccessOrderOf(const BuiltTrace& built,
-                                       const process::Tape& tape,
+                                       const follower::Tape& tape,
                                        std::span<const ScheduleStep> steps) {
   std::vector<size_t> next(built.insns.size());
   constraints::AccessOrder order;

@@ -23,7 +23,7 @@ const std::span<const WindowSearch::Variant> WindowSearch::kVariants = [] {
   return std::span<const Variant>(kAll);
 }();
 
-WindowSearch::WindowSearch(const process::Process& start,
+WindowSearch::WindowSearch(const follower::Process& start,
                            const Failure& failure, uint64_t clock_slack_ticks,
                            const WindowSearchOptions& options,
                            ProgressSink* progress)
@@ -183,7 +183,7 @@ bool WindowSearch::Finish(const RunPoint& last,
   return true;
 }
 
-void WindowSearch::Note(const process::Contradiction& why, uint64_t insns) {
+void WindowSearch::Note(const follower::Contradiction& why, uint64_t insns) {
   if (insns >= report_.furthest_insns) {
     report_.furthest = why;
     report_.furthest_insns = insns;

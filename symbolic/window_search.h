@@ -40,9 +40,9 @@ struct WindowSearchReport {
   uint64_t search_steps = 0;    // ConflictSearchReport, over all searches
   uint64_t contradictions = 0;  // met by guess and searches
   uint64_t back_jumps = 0;
-  uint64_t insns_run = 0;           // by the guess, and to learn
-  process::Contradiction furthest;  // the latest contradiction
-  uint64_t furthest_insns = 0;      // of all threads, before it
+  uint64_t insns_run = 0;            // by the guess, and to learn
+  follower::Contradiction furthest;  // the latest contradiction
+  uint64_t furthest_insns = 0;       // of all threads, before it
 };
 
 // Runs the guess, fast, until something contradicts it; searches a window
@@ -55,7 +55,7 @@ struct WindowSearchReport {
 class WindowSearch {
  public:
   // `start` and `failure` are borrowed, and `progress`, which may be nullptr.
-  WindowSearch(const process::Process& start, const Failure& failure,
+  WindowSearch(const follower::Process& start, const Failure& failure,
                uint64_t clock_slack_ticks, const WindowSearchOptions& options,
                ProgressSink* progress);
   WindowSearch(const WindowSearch&) = delete;
@@ -102,9 +102,9 @@ class WindowSearch {
   Result<bool> Search();
   void Count(const ConflictSearchReport& found);
   bool Finish(const RunPoint& last, const std::vector<ScheduleStep>& steps);
-  void Note(const process::Contradiction& why, uint64_t insns);
+  void Note(const follower::Contradiction& why, uint64_t insns);
 
-  const process::Process& start_;
+  const follower::Process& start_;
   const Failure& failure_;
   uint64_t slack_ticks_;
   WindowSearchOptions options_;

@@ -7,7 +7,7 @@
 
 #include <gtest/gtest.h>
 
-#include "process/recording.h"
+#include "follower/recording.h"
 #include "symbolic/check.h"
 #include "tests/symbolic/guest_cases.h"
 #include "tests/symbolic/guest_racy.h"
@@ -26,7 +26,7 @@ using End = ConflictSearchReport::End;
 struct Opened {
   explicit Opened(const GuestRecording& guest)
       : recording(guest.recording()),
-        session(std::move(process::Session::Open(recording).value())),
+        session(std::move(follower::Session::Open(recording).value())),
         words(session->start().thread_count(), recording.clock_slack_ticks),
         first(FirstPoint(session->start(), recording.clock_slack_ticks, {})) {
     LearnAlongPaths(*first, ~uint64_t{0}, recording.failure, words, nullptr);
@@ -37,8 +37,8 @@ struct Opened {
                                             words, options);
   }
 
-  const process::Recording& recording;
-  std::unique_ptr<process::Session> session;
+  const follower::Recording& recording;
+  std::unique_ptr<follower::Session> session;
   WordTable words;
   std::shared_ptr<RunPoint> first;
 };
@@ -185,21 +185,21 @@ TEST(ConflictSearchTest, GoesOnAfterDeadlinesAsIfThereHadBeenNone) {
   }
 }
 
-void RunSteps(process::Process& process,
+void RunSteps(follower::Process& process,
               const std::vector<ScheduleStep>& steps) {
   for (const ScheduleStep& step : steps) {
     const auto thread = process.tape().IndexOf(step.thread);
     ASSERT_TRUE(thread);
     const auto advance = process.Run(*thread, step.until_insn);
     ASSERT_TRUE(advance) << advance.error().message;
-    ASSERT_EQ(advance->stop, process::Advance::Stop::kReached);
+    ASSERT_EQ(advance->stop, follower::Advance::Stop::kReached);
   }
 }
 
 // From each point, the steps up to every later one lead to its state.
 void CheckPoints(const std::vector<std::shared_ptr<RunPoint>>& points) {
   for (size_t i = 0; i < points.size(); ++i) {
-    process::Process process = points[i]->process;
+    follower::Process process = points[i]->process;
     process.mutable_memory().EnableRelativeDigest();
     for (size_t later = i + 1; later < points.size(); ++later) {
       RunSteps(process, points[later]->history->steps);
@@ -210,7 +210,7 @@ void CheckPoints(const std::vector<std::shared_ptr<RunPoint>>& points) {
                   points[later]->process.thread(t).retired);
       }
       // Both digests count from the state of points[i].
-      process::Process wanted = points[later]->process;
+      follower::Process wanted = points[later]->process;
       EXPECT_EQ(process.StateDigest() - process.memory().digest(),
                 wanted.StateDigest() - wanted.memory().digest());
       EXPECT_EQ(

@@ -10,7 +10,7 @@
 #include <algorithm>
 
 #include "common/digest.h"
-#include "process/recording.h"
+#include "follower/recording.h"
 #include "symbolic/check.h"
 #include "symbolic/earliest.h"
 #include "tests/symbolic/guest_cases.h"
@@ -23,15 +23,15 @@ using testing::GuestRecording;
 using testing::kGuestCases;
 using testing::RecordCase;
 
-std::unique_ptr<process::Session> Open(const GuestRecording& guest) {
-  auto session = process::Session::Open(guest.recording());
+std::unique_ptr<follower::Session> Open(const GuestRecording& guest) {
+  auto session = follower::Session::Open(guest.recording());
   EXPECT_TRUE(session) << session.error().message;
   return std::move(*session);
 }
 
 // Steps of the true schedule, cut into pieces of at most `piece` instructions.
 template <class Visit>
-void AlongTheTruth(const GuestRecording& guest, process::Process& process,
+void AlongTheTruth(const GuestRecording& guest, follower::Process& process,
                    uint64_t piece, Visit visit) {
   for (const ScheduleStep& step : guest.truth().schedule) {
     const size_t thread = process.tape().IndexOf(step.thread).value();
@@ -41,7 +41,7 @@ void AlongTheTruth(const GuestRecording& guest, process::Process& process,
           thread,
           std::min(step.until_insn, process.thread(thread).retired + piece));
       ASSERT_TRUE(advance) << advance.error().message;
-      ASSERT_EQ(advance->stop, process::Advance::Stop::kReached)
+      ASSERT_EQ(advance->stop, follower::Advance::Stop::kReached)
           << process.contradiction().text;
     }
   }
@@ -53,7 +53,7 @@ TEST(GuessTest, KeysLieWithinTheBoundsAndGrow) {
       SCOPED_TRACE(fmt::format("{}, seed {}", guest_case.name, seed));
       const GuestRecording guest = RecordCase(guest_case, seed);
       const auto session = Open(guest);
-      process::Process process = session->start();
+      follower::Process process = session->start();
       Guess guess(process, {.seed = seed, .grain_insns = 16});
       std::vector<double> last(process.thread_count(), 0);
       AlongTheTruth(guest, process, 3, [&] {
@@ -83,7 +83,7 @@ TEST(GuessTest, KeysLieWithinTheBoundsAndGrow) {
 }
 
 // Looks at everybody.
-Result<std::optional<Earliest>> SlowEarliest(const process::Process& process,
+Result<std::optional<Earliest>> SlowEarliest(const follower::Process& process,
                                              OrderRules& rules, Guess& guess,
                                              uint64_t allowed) {
   std::optional<Earliest> best;
@@ -110,8 +110,8 @@ TEST(EarliestTest, ItIsTheOneThatLookingAtEverybodyFinds) {
       const GuestRecording guest = RecordCase(guest_case, seed, 64);
       const auto session = Open(guest);
       const auto slow_session = Open(guest);
-      process::Process process = session->start();
-      process::Process slow_process = slow_session->start();
+      follower::Process process = session->start();
+      follower::Process slow_process = slow_session->start();
       OrderRules rules(process, 0);
       OrderRules slow_rules(slow_process, 0);
       Guess guess(process, {});
@@ -141,7 +141,7 @@ TEST(EarliestTest, ItIsTheOneThatLookingAtEverybodyFinds) {
         const auto ran = process.Run(thread, until);
         const auto slow_ran = slow_process.Run(thread, until);
         ASSERT_TRUE(ran && slow_ran);
-        if (ran->stop == process::Advance::Stop::kContradiction) {
+        if (ran->stop == follower::Advance::Stop::kContradiction) {
           break;
         }
       }
@@ -159,8 +159,8 @@ std::vector<std::shared_ptr<RunPoint>> PointsOf(const RunOutcome& outcome) {
   return points;
 }
 
-std::shared_ptr<RunPoint> FirstWithDigest(const process::Process& start) {
-  process::Process copy = start;
+std::shared_ptr<RunPoint> FirstWithDigest(const follower::Process& start) {
+  follower::Process copy = start;
   copy.mutable_memory().EnableDigest();
   return FirstPoint(copy, 0, {});
 }
@@ -180,7 +180,7 @@ TEST(GuessRunTest, TheStepsUpToAPointLeadToItsState) {
       const auto points = PointsOf(*outcome);
       ASSERT_EQ(points.front(), first);
       for (const auto& point : points) {
-        process::Process process = first->process;
+        follower::Process process = first->process;
         for (const ScheduleStep& step : CollectSteps(*point, {})) {
           const auto advance = process.Run(
               process.tape().IndexOf(step.thread).value(), step.until_insn);
@@ -233,7 +233,7 @@ TEST(GuessRunTest, IsCutOffWhereItIsToldTo) {
 
 // How much `thread` had retired after each step is what the edges are about.
 bool Keeps(const std::vector<ScheduleStep>& steps,
-           const process::Process& process, const OrderEdge& edge) {
+           const follower::Process& process, const OrderEdge& edge) {
   uint64_t before = 0;
   for (const ScheduleStep& step : steps) {
     const size_t thread = process.tape().IndexOf(step.thread).value();
@@ -253,7 +253,7 @@ TEST(GuessRunTest, EdgesAreKeptAsFarAsTheRunComes) {
     SCOPED_TRACE(seed);
     const GuestRecording guest = RecordCase(kGuestCases[2], seed, 4096);
     const auto session = Open(guest);
-    const process::Process& start = session->start();
+    const follower::Process& start = session->start();
     GuessRunner runner(guest.recording().failure, nullptr, {}, nullptr);
     const auto first = FirstPoint(start, 0, {});
     const auto plain = runner.Run(first);

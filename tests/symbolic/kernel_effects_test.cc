@@ -67,7 +67,7 @@ SyscallInput Read() {
 std::vector<std::string> Told(const Inputs& inputs, uint32_t thread) {
   NoStreams streams;
   MappedInputs source(inputs);
-  process::Tape tape(streams, source);
+  follower::Tape tape(streams, source);
   WordTable words(2, 0);
   for (const uint64_t addr : {kRange, kRange + 0x1000}) {
     words.Note({.at = {thread, 1},

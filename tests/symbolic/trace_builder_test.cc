@@ -7,7 +7,7 @@
 
 #include <gtest/gtest.h>
 
-#include "process/recording.h"
+#include "follower/recording.h"
 #include "solver/checker.h"
 #include "symbolic/guess_run.h"
 #include "symbolic/window_search.h"
@@ -27,7 +27,7 @@ using testing::RecordCase;
 struct Built {
   explicit Built(const GuestRecording& guest,
                  std::span<const ScheduleStep> along = {})
-      : session(std::move(process::Session::Open(guest.recording()).value())),
+      : session(std::move(follower::Session::Open(guest.recording()).value())),
         words(session->start().thread_count(), 0) {
     LearnAlongPaths(*FirstPoint(session->start(), 0, {}), ~uint64_t{0},
                     guest.recording().failure, words, nullptr);
@@ -36,7 +36,7 @@ struct Built {
                 .value();
   }
 
-  std::unique_ptr<process::Session> session;
+  std::unique_ptr<follower::Session> session;
   WordTable words;
   constraints::ExprPool pool;
   BuiltTrace trace;

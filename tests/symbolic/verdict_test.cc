@@ -6,7 +6,7 @@
 // which it has to refute unless one doubt is added.
 #include <gtest/gtest.h>
 
-#include "process/recording.h"
+#include "follower/recording.h"
 #include "symbolic/constructive_search.h"
 #include "symbolic/doubts.h"
 #include "symbolic/guess_run.h"
@@ -34,9 +34,9 @@ constexpr uint64_t kWindowTicks[] = {1024, 128, 32};
 
 // The search of the whole recording alone.
 struct Whole {
-  Whole(const process::Recording& recording, double seconds,
+  Whole(const follower::Recording& recording, double seconds,
         WordTableLimits limits = {})
-      : session(std::move(process::Session::Open(recording).value())),
+      : session(std::move(follower::Session::Open(recording).value())),
         words(session->start().thread_count(), recording.clock_slack_ticks,
               limits),
         cuts(session->start().thread_count()) {
@@ -51,7 +51,7 @@ struct Whole {
             .value();
   }
 
-  std::unique_ptr<process::Session> session;
+  std::unique_ptr<follower::Session> session;
   WordTable words;
   Cuts cuts;
   ConstructiveReport report;
@@ -85,7 +85,7 @@ GuestRecording RecordFalse() {
   return guest;
 }
 
-SolveReport MustSolve(const process::Recording& recording) {
+SolveReport MustSolve(const follower::Recording& recording) {
   SolveOptions options;
   options.time_limit_s = 20;
   return Solve(recording, options, nullptr).value();
@@ -101,7 +101,7 @@ TEST(VerdictTest, AContradictionOfOneThreadAloneIsUnsatAndNamed) {
 
 TEST(VerdictTest, AnInputThatTheLogLacksForbidsUnsatAndIsTold) {
   const GuestRecording guest = RecordFalse();
-  process::Recording recording = guest.recording();
+  follower::Recording recording = guest.recording();
   recording.unlogged_inputs = {"/tmp/db is mapped shared"};
   const SolveReport report = MustSolve(recording);
   EXPECT_EQ(report.verdict, Verdict::kUnknown);
@@ -114,7 +114,7 @@ TEST(VerdictTest, AnInputThatTheLogLacksForbidsUnsatAndIsTold) {
 TEST(VerdictTest, WhatIsInDoubtIsToldWhereTheSearchHasNotEnded) {
   const GuestRecording guest =
       testing::RecordCase({"racy index", testing::GuestRacyIndex, 120}, 20, 32);
-  process::Recording recording = guest.recording();
+  follower::Recording recording = guest.recording();
   recording.unlogged_inputs = {"/tmp/db is mapped shared"};
   SolveOptions options;
   options.time_limit_s = 0;
@@ -126,7 +126,7 @@ TEST(VerdictTest, WhatIsInDoubtIsToldWhereTheSearchHasNotEnded) {
 
 TEST(VerdictTest, AProcessorWithStoreBuffersForbidsUnsat) {
   const GuestRecording guest = RecordFalse();
-  process::Recording recording = guest.recording();
+  follower::Recording recording = guest.recording();
   recording.has_store_buffers = true;
   const SolveReport report = MustSolve(recording);
   EXPECT_EQ(report.verdict, Verdict::kUnknown);
