@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
+#include "follower/order_rules.h"
 #include "follower/verdict.h"
-#include "symbolic/order_rules.h"
 
 namespace clew::symbolic {
 namespace {
@@ -11,7 +11,8 @@ namespace {
 using follower::Process;
 
 // One step, block by block, so that time and core order are checked for each.
-Result<std::optional<std::string>> RunStep(Process& process, OrderRules& rules,
+Result<std::optional<std::string>> RunStep(Process& process,
+                                           follower::OrderRules& rules,
                                            size_t thread, uint64_t until) {
   while (process.thread(thread).retired < until) {
     CLEW_ASSIGN_OR_RETURN(permitted, rules.Permits(process, thread));
@@ -48,7 +49,7 @@ Result<CheckReport> CheckSchedule(const follower::Recording& recording,
   CLEW_ASSIGN_OR_RETURN(session, follower::Session::Open(recording));
   Process process = session->start();
   process.mutable_memory().EnableDigest();
-  OrderRules rules(process, recording.clock_slack_ticks);
+  follower::OrderRules rules(process, recording.clock_slack_ticks);
   CheckReport report;
   for (const ScheduleStep& step : steps) {
     const auto thread = session->tape().IndexOf(step.thread);

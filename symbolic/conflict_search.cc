@@ -6,7 +6,7 @@
 
 #include "common/check.h"
 #include "common/digest.h"
-#include "symbolic/earliest.h"
+#include "follower/earliest.h"
 
 namespace clew::symbolic {
 
@@ -35,7 +35,8 @@ void DropIf(std::shared_ptr<const std::vector<T>>& list, Drop drop) {
 }  // namespace
 
 ConflictSearch::ConflictSearch(const follower::Process& start,
-                               const OrderRules& rules, const Guess& guess,
+                               const follower::OrderRules& rules,
+                               const follower::Guess& guess,
                                const Failure& failure, WordTable& words,
                                const ConflictSearchOptions& options)
     : AccessWatcher(process_, words),
@@ -148,7 +149,7 @@ Result<bool> ConflictSearch::TryFrom(Node& node) {
 Result<std::optional<uint32_t>> ConflictSearch::Pick(const Node& node) {
   CLEW_ASSIGN_OR_RETURN(
       earliest,
-      FindEarliest(
+      follower::FindEarliest(
           process_, rules_,
           [&](size_t t) {
             const auto thread = static_cast<uint32_t>(t);

@@ -14,11 +14,11 @@
 #include "common/inputs.h"
 #include "common/result.h"
 #include "common/schedule.h"
+#include "follower/guess.h"
+#include "follower/order_rules.h"
 #include "follower/process.h"
 #include "symbolic/access_watcher.h"
-#include "symbolic/guess.h"
 #include "symbolic/guess_run.h"
-#include "symbolic/order_rules.h"
 #include "symbolic/word_set.h"
 #include "symbolic/word_table.h"
 
@@ -78,9 +78,10 @@ struct ConflictSearchReport {
 class ConflictSearch final : private AccessWatcher {
  public:
   // All borrowed. `words` must know what is contested ahead.
-  ConflictSearch(const follower::Process& start, const OrderRules& rules,
-                 const Guess& guess, const Failure& failure, WordTable& words,
-                 const ConflictSearchOptions& options);
+  ConflictSearch(const follower::Process& start,
+                 const follower::OrderRules& rules,
+                 const follower::Guess& guess, const Failure& failure,
+                 WordTable& words, const ConflictSearchOptions& options);
   ConflictSearch(const ConflictSearch&) = delete;
   ConflictSearch& operator=(const ConflictSearch&) = delete;
 
@@ -118,7 +119,7 @@ class ConflictSearch final : private AccessWatcher {
   // A state from which a step was taken.
   struct Node {
     follower::Process::Mark mark = 0;
-    OrderRules::Progress progress;
+    follower::OrderRules::Progress progress;
     std::shared_ptr<const std::vector<Held>> held;
     std::shared_ptr<const std::vector<Decision>> decisions;
     size_t accesses = 0;          // of the log, before it
@@ -169,8 +170,8 @@ class ConflictSearch final : private AccessWatcher {
   WordTable& table_;
   ConflictSearchOptions options_;
   follower::Process process_;
-  OrderRules rules_;
-  Guess guess_;
+  follower::OrderRules rules_;
+  follower::Guess guess_;
   std::vector<Node> nodes_;
   std::vector<WordAccess> accesses_;           // to shared words
   std::vector<std::vector<size_t>> nodes_of_;  // by thread

@@ -6,8 +6,8 @@
 #include <utility>
 
 #include "common/check.h"
+#include "follower/earliest.h"
 #include "symbolic/access_watcher.h"
-#include "symbolic/earliest.h"
 
 namespace clew::symbolic {
 namespace {
@@ -42,7 +42,7 @@ class Run {
   // The enabled thread that is earliest in the guess; nullopt: none.
   Result<std::optional<Choice>> Choose() {
     CLEW_ASSIGN_OR_RETURN(
-        earliest, FindEarliest(
+        earliest, follower::FindEarliest(
                       process_, rules_,
                       [this](size_t t) {
                         return LimitOf(t) > process_.thread(t).retired;
@@ -156,8 +156,8 @@ class Run {
   }
 
   follower::Process process_;
-  OrderRules rules_;
-  Guess guess_;
+  follower::OrderRules rules_;
+  follower::Guess guess_;
   std::vector<OrderEdge> edges_;
   std::shared_ptr<RunPoint> last_;
   std::vector<ScheduleStep> steps_;
@@ -174,11 +174,11 @@ RunHistory::~RunHistory() {
 
 std::shared_ptr<RunPoint> FirstPoint(const follower::Process& start,
                                      uint64_t clock_slack_ticks,
-                                     GuessOptions options) {
+                                     follower::GuessOptions options) {
   return std::make_shared<RunPoint>(
       RunPoint{.process = start,
-               .rules = OrderRules(start, clock_slack_ticks),
-               .guess = Guess(start, options),
+               .rules = follower::OrderRules(start, clock_slack_ticks),
+               .guess = follower::Guess(start, options),
                .history = nullptr,
                .previous = nullptr});
 }

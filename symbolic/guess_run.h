@@ -12,10 +12,10 @@
 #include "common/progress.h"
 #include "common/result.h"
 #include "common/schedule.h"
+#include "follower/guess.h"
+#include "follower/order_rules.h"
 #include "follower/process.h"
 #include "symbolic/edges.h"
-#include "symbolic/guess.h"
-#include "symbolic/order_rules.h"
 #include "symbolic/word_table.h"
 
 namespace clew::symbolic {
@@ -38,8 +38,8 @@ struct RunHistory {
 // fewer are kept.
 struct RunPoint {
   follower::Process process;
-  OrderRules rules;
-  Guess guess;
+  follower::OrderRules rules;
+  follower::Guess guess;
   std::shared_ptr<RunHistory> history;
   // nullptr: the beginning, or nothing before is kept (keep_insns).
   std::shared_ptr<RunPoint> previous;
@@ -48,7 +48,7 @@ struct RunPoint {
 // The first point of a recording.
 std::shared_ptr<RunPoint> FirstPoint(const follower::Process& start,
                                      uint64_t clock_slack_ticks,
-                                     GuessOptions options);
+                                     follower::GuessOptions options);
 
 struct RunOutcome {
   enum class End : uint8_t {

@@ -22,7 +22,7 @@ constexpr size_t kCulpritsMax = 4;
 MachineExecutor::MachineExecutor(const follower::Process& start,
                                  const Failure& failure,
                                  uint64_t clock_slack_ticks, WordTable& words,
-                                 Cuts cuts, GuessOptions guess)
+                                 Cuts cuts, follower::GuessOptions guess)
     : failure_(failure),
       process_(start),
       rules_(process_, clock_slack_ticks),

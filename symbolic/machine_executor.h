@@ -10,11 +10,11 @@
 #include "common/result.h"
 #include "common/schedule.h"
 #include "constraints/executor.h"
+#include "follower/guess.h"
+#include "follower/order_rules.h"
 #include "follower/process.h"
 #include "symbolic/access_watcher.h"
 #include "symbolic/cuts.h"
-#include "symbolic/guess.h"
-#include "symbolic/order_rules.h"
 #include "symbolic/word_table.h"
 
 namespace clew::symbolic {
@@ -35,7 +35,7 @@ class MachineExecutor final : public constraints::Executor {
   // `start`.
   MachineExecutor(const follower::Process& start, const Failure& failure,
                   uint64_t clock_slack_ticks, WordTable& words, Cuts cuts,
-                  GuessOptions guess);
+                  follower::GuessOptions guess);
   ~MachineExecutor() override;
   MachineExecutor(const MachineExecutor&) = delete;
   MachineExecutor& operator=(const MachineExecutor&) = delete;
@@ -66,7 +66,7 @@ class MachineExecutor final : public constraints::Executor {
  private:
   struct Undo {
     follower::Process::Mark process;
-    OrderRules::Progress progress;
+    follower::OrderRules::Progress progress;
     std::vector<size_t> steps;  // by thread
   };
   // What a thread's step read, for culprits.
@@ -97,8 +97,8 @@ class MachineExecutor final : public constraints::Executor {
 
   const Failure& failure_;
   follower::Process process_;
-  mutable OrderRules rules_;
-  mutable Guess guess_;
+  mutable follower::OrderRules rules_;
+  mutable follower::Guess guess_;
   std::vector<WordTable::Contested> contested_;  // by thread
   Cuts cuts_;
   Cuts exposed_;

@@ -10,12 +10,12 @@
 #include <unordered_map>
 #include <utility>
 
+#include "follower/earliest.h"
 #include "follower/engine.h"
+#include "follower/guess.h"
+#include "follower/order_rules.h"
 #include "follower/syscalls.h"
 #include "machine/shadow.h"
-#include "symbolic/earliest.h"
-#include "symbolic/guess.h"
-#include "symbolic/order_rules.h"
 
 namespace clew::symbolic {
 
@@ -268,11 +268,11 @@ class Builder final : public follower::Engine, public machine::ShadowObserver {
   }
 
   Status FollowGuess() {
-    OrderRules rules(process_, options_.clock_slack_ticks);
-    Guess guess(process_, {});
+    follower::OrderRules rules(process_, options_.clock_slack_ticks);
+    follower::Guess guess(process_, {});
     while (true) {
       CLEW_ASSIGN_OR_RETURN(
-          next, FindEarliest(
+          next, follower::FindEarliest(
                     process_, rules, [](size_t) { return true; },
                     [&](size_t t) { return guess.KeyOf(process_, t); }));
       if (!next) {

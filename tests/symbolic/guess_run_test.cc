@@ -10,9 +10,9 @@
 #include <algorithm>
 
 #include "common/digest.h"
+#include "follower/earliest.h"
 #include "follower/recording.h"
 #include "symbolic/check.h"
-#include "symbolic/earliest.h"
 #include "tests/symbolic/guest_cases.h"
 
 namespace clew::symbolic {
@@ -54,7 +54,7 @@ TEST(GuessTest, KeysLieWithinTheBoundsAndGrow) {
       const GuestRecording guest = RecordCase(guest_case, seed);
       const auto session = Open(guest);
       follower::Process process = session->start();
-      Guess guess(process, {.seed = seed, .grain_insns = 16});
+      follower::Guess guess(process, {.seed = seed, .grain_insns = 16});
       std::vector<double> last(process.thread_count(), 0);
       AlongTheTruth(guest, process, 3, [&] {
         for (size_t t = 0; t < process.thread_count(); ++t) {
@@ -74,7 +74,7 @@ TEST(GuessTest, KeysLieWithinTheBoundsAndGrow) {
           ASSERT_GT(*grain_end, process.thread(t).retired);
           ASSERT_LE(*grain_end, *group_end);
           // A guess of its own, in the middle of a run, says the same.
-          Guess fresh(process, {.seed = seed, .grain_insns = 16});
+          follower::Guess fresh(process, {.seed = seed, .grain_insns = 16});
           ASSERT_EQ(*fresh.GrainEnd(process, t), *grain_end);
         }
       });
@@ -83,10 +83,10 @@ TEST(GuessTest, KeysLieWithinTheBoundsAndGrow) {
 }
 
 // Looks at everybody.
-Result<std::optional<Earliest>> SlowEarliest(const follower::Process& process,
-                                             OrderRules& rules, Guess& guess,
-                                             uint64_t allowed) {
-  std::optional<Earliest> best;
+Result<std::optional<follower::Earliest>> SlowEarliest(
+    const follower::Process& process, follower::OrderRules& rules,
+    follower::Guess& guess, uint64_t allowed) {
+  std::optional<follower::Earliest> best;
   for (size_t t = 0; t < process.thread_count(); ++t) {
     CLEW_ASSIGN_OR_RETURN(can_run, process.CanRun(t));
     if (!can_run || (allowed >> t & 1) == 0) {
@@ -95,7 +95,7 @@ Result<std::optional<Earliest>> SlowEarliest(const follower::Process& process,
     CLEW_ASSIGN_OR_RETURN(permitted, rules.Permits(process, t));
     CLEW_ASSIGN_OR_RETURN(key, guess.KeyOf(process, t));
     if (permitted && (!best || key < best->key)) {
-      best = Earliest{.thread = t, .key = key};
+      best = follower::Earliest{.thread = t, .key = key};
     }
   }
   return best;
@@ -112,14 +112,14 @@ TEST(EarliestTest, ItIsTheOneThatLookingAtEverybodyFinds) {
       const auto slow_session = Open(guest);
       follower::Process process = session->start();
       follower::Process slow_process = slow_session->start();
-      OrderRules rules(process, 0);
-      OrderRules slow_rules(slow_process, 0);
-      Guess guess(process, {});
-      Guess slow_guess(slow_process, {});
+      follower::OrderRules rules(process, 0);
+      follower::OrderRules slow_rules(slow_process, 0);
+      follower::Guess guess(process, {});
+      follower::Guess slow_guess(slow_process, {});
       Random random(seed);
       for (int step = 0; step < 3000; ++step) {
         const uint64_t allowed = random.Below(16) == 0 ? random.Next() : ~0ull;
-        const auto fast = FindEarliest(
+        const auto fast = follower::FindEarliest(
             process, rules, [&](size_t t) { return (allowed >> t & 1) != 0; },
             [&](size_t t) { return guess.KeyOf(process, t); });
         const auto slow =

@@ -2,7 +2,7 @@
 // the true schedule of a trace of a whole host is permitted.
 // Method: guest recordings; slices of a thread without a stream are put before
 // every slice of every core. Oracle: the schedule that really happened.
-#include "symbolic/order_rules.h"
+#include "follower/order_rules.h"
 
 #include <gtest/gtest.h>
 

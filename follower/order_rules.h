@@ -1,5 +1,5 @@
-#ifndef CLEW_SYMBOLIC_ORDER_RULES_H_
-#define CLEW_SYMBOLIC_ORDER_RULES_H_
+#ifndef CLEW_FOLLOWER_ORDER_RULES_H_
+#define CLEW_FOLLOWER_ORDER_RULES_H_
 
 #include <cstdint>
 #include <vector>
@@ -8,7 +8,7 @@
 #include "common/stream.h"
 #include "follower/process.h"
 
-namespace clew::symbolic {
+namespace clew::follower {
 
 // The order facts that hold whatever any value is: time, and the order of
 // slices on each core. (Creation of threads and futexes are in the process.)
@@ -24,12 +24,11 @@ class OrderRules {
  public:
   // `process` gives slices and thread numbers. `slack_ticks`: how far apart
   // clocks of two cores may be (bundle.proto, Timing.clock_slack_ticks).
-  OrderRules(const follower::Process& process, uint64_t slack_ticks);
+  OrderRules(const Process& process, uint64_t slack_ticks);
 
   // Whether time and core order permit the thread's next instruction now.
   // False at the end of its stream.
-  [[nodiscard]] Result<bool> Permits(const follower::Process& process,
-                                     size_t thread);
+  [[nodiscard]] Result<bool> Permits(const Process& process, size_t thread);
 
   // How many slices of each core are known to be over, to go back to.
   using Progress = std::vector<size_t>;
@@ -37,8 +36,8 @@ class OrderRules {
   void set_progress(const Progress& progress) { complete_ = progress; }
 
  private:
-  Result<bool> Complete(const follower::Process& process, uint32_t slice) const;
-  Result<bool> CorePermits(const follower::Process& process, uint32_t slice);
+  Result<bool> Complete(const Process& process, uint32_t slice) const;
+  Result<bool> CorePermits(const Process& process, uint32_t slice);
 
   static constexpr size_t kNoThread = ~size_t{0};
   static constexpr size_t kNoCore = ~size_t{0};
@@ -52,6 +51,6 @@ class OrderRules {
   std::vector<size_t> slice_core_;            // by slice id: dense core number
 };
 
-}  // namespace clew::symbolic
+}  // namespace clew::follower
 
-#endif  // CLEW_SYMBOLIC_ORDER_RULES_H_
+#endif  // CLEW_FOLLOWER_ORDER_RULES_H_

@@ -1,12 +1,12 @@
-#include "symbolic/order_rules.h"
+#include "follower/order_rules.h"
 
 #include <algorithm>
 #include <map>
 #include <utility>
 
-namespace clew::symbolic {
+namespace clew::follower {
 
-OrderRules::OrderRules(const follower::Process& process, uint64_t slack_ticks)
+OrderRules::OrderRules(const Process& process, uint64_t slack_ticks)
     : slack_ticks_(slack_ticks), slices_(&process.tape().slices()) {
   std::map<uint32_t, size_t> dense;
   std::vector<std::vector<uint32_t>> by_thread(process.thread_count());
@@ -39,8 +39,7 @@ OrderRules::OrderRules(const follower::Process& process, uint64_t slack_ticks)
   }
 }
 
-Result<bool> OrderRules::Permits(const follower::Process& process,
-                                 size_t thread) {
+Result<bool> OrderRules::Permits(const Process& process, size_t thread) {
   CLEW_ASSIGN_OR_RETURN(own, process.NextBlock(thread));
   if (own == nullptr) {
     return false;
@@ -61,7 +60,7 @@ Result<bool> OrderRules::Permits(const follower::Process& process,
   return CorePermits(process, slice);
 }
 
-Result<bool> OrderRules::Complete(const follower::Process& process,
+Result<bool> OrderRules::Complete(const Process& process,
                                   uint32_t slice) const {
   const TscTicks end = (*slices_)[slice].time.hi;
   if (process.NextIsAfter(slice_thread_[slice],
@@ -73,8 +72,7 @@ Result<bool> OrderRules::Complete(const follower::Process& process,
          slice_ordinal_[block->slice] > slice_ordinal_[slice];
 }
 
-Result<bool> OrderRules::CorePermits(const follower::Process& process,
-                                     uint32_t slice) {
+Result<bool> OrderRules::CorePermits(const Process& process, uint32_t slice) {
   const auto& order = cores_[slice_core_[slice]];
   size_t& complete = complete_[slice_core_[slice]];
   while (complete < order.size() && order[complete] != slice) {
@@ -87,4 +85,4 @@ Result<bool> OrderRules::CorePermits(const follower::Process& process,
   return true;
 }
 
-}  // namespace clew::symbolic
+}  // namespace clew::follower

@@ -1,15 +1,15 @@
-#ifndef CLEW_SYMBOLIC_EARLIEST_H_
-#define CLEW_SYMBOLIC_EARLIEST_H_
+#ifndef CLEW_FOLLOWER_EARLIEST_H_
+#define CLEW_FOLLOWER_EARLIEST_H_
 
 #include <bitset>
 #include <cstddef>
 #include <optional>
 
 #include "common/result.h"
+#include "follower/order_rules.h"
 #include "follower/process.h"
-#include "symbolic/order_rules.h"
 
-namespace clew::symbolic {
+namespace clew::follower {
 
 struct Earliest {
   size_t thread = 0;
@@ -22,7 +22,7 @@ struct Earliest {
 // thread's next block. A thread whose next block is far off is not looked at:
 // finding it would mean decoding all that ran on its core meanwhile.
 template <class MayGo, class KeyOf>
-Result<std::optional<Earliest>> FindEarliest(const follower::Process& process,
+Result<std::optional<Earliest>> FindEarliest(const Process& process,
                                              OrderRules& rules, MayGo may_go,
                                              KeyOf key_of) {
   std::optional<Earliest> best;
@@ -58,6 +58,6 @@ Result<std::optional<Earliest>> FindEarliest(const follower::Process& process,
   return best;
 }
 
-}  // namespace clew::symbolic
+}  // namespace clew::follower
 
-#endif  // CLEW_SYMBOLIC_EARLIEST_H_
+#endif  // CLEW_FOLLOWER_EARLIEST_H_

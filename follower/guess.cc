@@ -1,23 +1,23 @@
-#include "symbolic/guess.h"
+#include "follower/guess.h"
 
 #include <algorithm>
 
 #include "common/check.h"
 #include "common/digest.h"
 
-namespace clew::symbolic {
+namespace clew::follower {
 
-Guess::Guess(const follower::Process& process, GuessOptions options)
+Guess::Guess(const Process& process, GuessOptions options)
     : options_(options), groups_(process.thread_count()) {}
 
-Result<const Guess::Group*> Guess::GroupOf(const follower::Process& process,
+Result<const Guess::Group*> Guess::GroupOf(const Process& process,
                                            size_t thread) {
-  const follower::ThreadState& state = process.thread(thread);
+  const ThreadState& state = process.thread(thread);
   Group& group = groups_[thread];
   if (state.block >= group.first_block && state.block < group.end_block) {
     return &group;
   }
-  follower::Tape& tape = process.tape();
+  Tape& tape = process.tape();
   CLEW_ASSIGN_OR_RETURN(first_at, tape.Block(thread, state.block));
   CLEW_CHECK(first_at != nullptr, "no guess at the end of a stream");
   const StreamBlock first = *first_at;
@@ -55,7 +55,7 @@ Result<const Guess::Group*> Guess::GroupOf(const follower::Process& process,
   return &group;
 }
 
-Result<double> Guess::KeyOf(const follower::Process& process, size_t thread) {
+Result<double> Guess::KeyOf(const Process& process, size_t thread) {
   CLEW_ASSIGN_OR_RETURN(group, GroupOf(process, thread));
   const double share =
       static_cast<double>(process.thread(thread).retired - group->first_insn) /
@@ -63,14 +63,12 @@ Result<double> Guess::KeyOf(const follower::Process& process, size_t thread) {
   return group->begin_tick + share * (group->end_tick - group->begin_tick);
 }
 
-Result<uint64_t> Guess::GroupEnd(const follower::Process& process,
-                                 size_t thread) {
+Result<uint64_t> Guess::GroupEnd(const Process& process, size_t thread) {
   CLEW_ASSIGN_OR_RETURN(group, GroupOf(process, thread));
   return group->first_insn + group->insn_count;
 }
 
-Result<uint64_t> Guess::GrainEnd(const follower::Process& process,
-                                 size_t thread) {
+Result<uint64_t> Guess::GrainEnd(const Process& process, size_t thread) {
   CLEW_ASSIGN_OR_RETURN(group, GroupOf(process, thread));
   const uint64_t retired = process.thread(thread).retired;
   const uint64_t grain = std::max<uint64_t>(options_.grain_insns, 2);
@@ -80,4 +78,4 @@ Result<uint64_t> Guess::GrainEnd(const follower::Process& process,
                   group->first_insn + group->insn_count);
 }
 
-}  // namespace clew::symbolic
+}  // namespace clew::follower

@@ -1,5 +1,5 @@
-#ifndef CLEW_SYMBOLIC_GUESS_H_
-#define CLEW_SYMBOLIC_GUESS_H_
+#ifndef CLEW_FOLLOWER_GUESS_H_
+#define CLEW_FOLLOWER_GUESS_H_
 
 #include <cstdint>
 #include <optional>
@@ -8,7 +8,7 @@
 #include "common/result.h"
 #include "follower/process.h"
 
-namespace clew::symbolic {
+namespace clew::follower {
 
 struct GuessOptions {
   uint64_t seed = 1;
@@ -25,19 +25,18 @@ struct GuessOptions {
 // process.
 class Guess {
  public:
-  explicit Guess(const follower::Process& process, GuessOptions options);
+  explicit Guess(const Process& process, GuessOptions options);
 
   // Estimated tick of the thread's next instruction. REQUIRES: its stream has
   // not ended.
-  [[nodiscard]] Result<double> KeyOf(const follower::Process& process,
-                                     size_t thread);
+  [[nodiscard]] Result<double> KeyOf(const Process& process, size_t thread);
   // The end of the stretch with the same lower time bound, as
   // ThreadState::retired.
-  [[nodiscard]] Result<uint64_t> GroupEnd(const follower::Process& process,
+  [[nodiscard]] Result<uint64_t> GroupEnd(const Process& process,
                                           size_t thread);
   // How far the thread may run in one go: the end of its grain or of that
   // stretch.
-  [[nodiscard]] Result<uint64_t> GrainEnd(const follower::Process& process,
+  [[nodiscard]] Result<uint64_t> GrainEnd(const Process& process,
                                           size_t thread);
 
  private:
@@ -50,12 +49,12 @@ class Guess {
     double begin_tick = 0;
     double end_tick = 0;
   };
-  Result<const Group*> GroupOf(const follower::Process& process, size_t thread);
+  Result<const Group*> GroupOf(const Process& process, size_t thread);
 
   GuessOptions options_;
   std::vector<Group> groups_;  // by thread
 };
 
-}  // namespace clew::symbolic
+}  // namespace clew::follower
 
-#endif  // CLEW_SYMBOLIC_GUESS_H_
+#endif  // CLEW_FOLLOWER_GUESS_H_
