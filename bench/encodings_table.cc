@@ -6,7 +6,7 @@
 #include <cstdio>
 
 #include "bench/cpu_time.h"
-#include "solver/checker.h"
+#include "constraints/check_order.h"
 #include "solver/z3_backend.h"
 
 namespace clew::bench {
@@ -23,8 +23,8 @@ Status Check(const ConstraintTrace& trace, const solver::Z3Options& options,
   for (const auto& [var, value] : answer.unknowns) {
     unknowns.Set(var, value);
   }
-  return solver::CheckOrder(solver::WhatEncodingUses(trace, options),
-                            answer.order, unknowns);
+  return constraints::CheckOrder(solver::WhatEncodingUses(trace, options),
+                                 answer.order, unknowns);
 }
 
 // Why there is no witness.

@@ -2,14 +2,15 @@
 
 #include <algorithm>
 
+#include "constraints/trace_executor.h"
 #include "solver/depth_first.h"
-#include "solver/trace_executor.h"
 #include "solver/z3_backend.h"
 
 namespace clew::solver {
 
 using constraints::ConstraintTrace;
 using constraints::GroupId;
+using constraints::TraceExecutor;
 
 namespace {
 

@@ -7,6 +7,10 @@
 namespace clew::solver {
 
 using constraints::ConstraintTrace;
+using constraints::Location;
+using constraints::Locations;
+using constraints::MustOrder;
+using constraints::OrderSources;
 
 namespace {
 

@@ -5,9 +5,9 @@
 #include <cstdint>
 #include <span>
 
+#include "constraints/locations.h"
+#include "constraints/must_order.h"
 #include "constraints/trace.h"
-#include "solver/locations.h"
-#include "solver/must_order.h"
 
 // The formulas of CLAP and H3 over one order variable an access, generated as a
 // stream, so that they can be counted without being built.
@@ -21,7 +21,7 @@ enum class Encoding : uint8_t {
   kReadFrom,  // Booleans and an acyclicity theory: not an order formula
 };
 const char* ToString(Encoding encoding);
-OrderSources SourcesOf(Encoding encoding);
+constraints::OrderSources SourcesOf(Encoding encoding);
 
 struct OrderAtom {  // O_before < O_after, neither certain nor impossible
   uint32_t before;
@@ -42,7 +42,8 @@ class FormulaSink {
   virtual ~FormulaSink() = default;
   virtual void BeginRead(uint32_t location, uint32_t read,
                          size_t demand_index) = 0;
-  virtual void BeginMatch(uint32_t write) = 0;  // or Locations::kInitial
+  virtual void BeginMatch(
+      uint32_t write) = 0;  // or constraints::Locations::kInitial
   virtual void Unit(std::span<const Alternative> alternatives) = 0;
   virtual void EndMatch() = 0;
   virtual void EndRead() = 0;
@@ -53,7 +54,8 @@ class FormulaSink {
 // Streams the read-write constraints of all reads and final demands. A unit
 // without alternatives is false; units that are certain are left out.
 void GenerateReadWrite(const constraints::ConstraintTrace& trace,
-                       const MustOrder& order, const Locations& locations,
+                       const constraints::MustOrder& order,
+                       const constraints::Locations& locations,
                        Encoding encoding, FormulaSink& sink);
 
 struct FormulaCounts {

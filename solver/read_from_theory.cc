@@ -4,6 +4,9 @@
 
 namespace clew::solver {
 
+using constraints::Locations;
+using constraints::MustOrder;
+
 using Reasons = AcyclicGraph::Reasons;
 constexpr uint32_t kNoReason = AcyclicGraph::kNoReason;
 

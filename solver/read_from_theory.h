@@ -4,10 +4,10 @@
 #include <cstdint>
 #include <vector>
 
+#include "constraints/locations.h"
+#include "constraints/must_order.h"
 #include "constraints/trace.h"
 #include "solver/acyclic_graph.h"
-#include "solver/locations.h"
-#include "solver/must_order.h"
 
 namespace clew::solver {
 
@@ -22,8 +22,9 @@ class ReadFromTheory {
   struct Literal {
     enum class Kind : uint8_t { kReadFrom, kWriteOrder };
     Kind kind;
-    uint32_t a;         // kReadFrom: the read; kWriteOrder: one write
-    uint32_t b;         // the write, or Locations::kInitial; the other write
+    uint32_t a;  // kReadFrom: the read; kWriteOrder: one write
+    uint32_t
+        b;  // the write, or constraints::Locations::kInitial; the other write
     uint32_t location;  // kReadFrom
     // The Boolean says "deviates from the guess": it is false where the
     // statement is true.
@@ -32,7 +33,8 @@ class ReadFromTheory {
 
   // All are borrowed. `guess` lists all accesses in a possible order.
   ReadFromTheory(const constraints::ConstraintTrace& trace,
-                 const MustOrder& order, const Locations& locations,
+                 const constraints::MustOrder& order,
+                 const constraints::Locations& locations,
                  const std::vector<uint32_t>& guess);
 
   // Makes a Boolean known to the theory; returns its number.
@@ -85,8 +87,8 @@ class ReadFromTheory {
   bool KnownBefore(uint32_t first, uint32_t second, uint32_t& literal) const;
 
   const constraints::ConstraintTrace& trace_;
-  const MustOrder& order_;
-  const Locations& locations_;
+  const constraints::MustOrder& order_;
+  const constraints::Locations& locations_;
   AcyclicGraph graph_;
   std::vector<Literal> literals_;
   std::vector<std::vector<Reader>> readers_;  // by write

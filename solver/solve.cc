@@ -4,18 +4,22 @@
 #include <memory>
 
 #include "common/check.h"
+#include "constraints/check_order.h"
+#include "constraints/trace_executor.h"
 #include "solver/beam.h"
-#include "solver/checker.h"
 #include "solver/depth_first.h"
 #include "solver/explain.h"
 #include "solver/repair.h"
-#include "solver/trace_executor.h"
 #include "solver/z3_backend.h"
 
 namespace clew::solver {
 
+using constraints::CheckOrder;
 using constraints::ConstraintTrace;
 using constraints::Executor;
+using constraints::MeasureAmbiguity;
+using constraints::ToAccessOrder;
+using constraints::TraceExecutor;
 
 namespace {
 

@@ -11,8 +11,8 @@
 #include "common/progress.h"
 #include "common/result.h"
 #include "constraints/executor.h"
+#include "constraints/locations.h"
 #include "constraints/trace.h"
-#include "solver/locations.h"
 #include "solver/search.h"
 
 // The portfolio: all engines, in growing slices of time.
@@ -63,7 +63,7 @@ struct SolveReport {
   std::vector<std::string> conflicting_labels;
   std::string why;  // for kUnknown
   // Present if there is a complete trace.
-  std::optional<Ambiguity> ambiguity;
+  std::optional<constraints::Ambiguity> ambiguity;
   std::vector<EngineRun> runs;
   SearchStats stats;
   uint64_t clauses = 0;

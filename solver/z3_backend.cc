@@ -9,7 +9,7 @@
 #include <unordered_map>
 
 #include "common/check.h"
-#include "solver/guess.h"
+#include "constraints/guess_keys.h"
 #include "solver/read_from_theory.h"
 
 // The only file that knows Z3 (4.8.12). What its behaviour forces on us:
@@ -29,6 +29,11 @@ using constraints::ConstraintTrace;
 using constraints::Expr;
 using constraints::ExprOp;
 using constraints::GroupId;
+using constraints::GuessedOrder;
+using constraints::GuessKeys;
+using constraints::Location;
+using constraints::Locations;
+using constraints::MustOrder;
 using constraints::TraceAccess;
 
 Z3Answer Unknown(std::string why) {

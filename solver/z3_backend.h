@@ -20,7 +20,7 @@ struct Z3Options {
   // Leave values, conditions and final memory out: order and read-from only.
   bool order_only = false;
   // Which certain orders to use; by default what the encoding stands for.
-  OrderSources sources = SourcesOf(Encoding::kReadFrom);
+  constraints::OrderSources sources = SourcesOf(Encoding::kReadFrom);
 };
 
 struct Z3Answer {

@@ -229,7 +229,7 @@ class Portfolio {
                     .along = report.schedule.steps});
     if (built) {  // otherwise it is too large, and there is no figure
       report.ambiguity =
-          solver::MeasureAmbiguity(WithoutAssumptions(*built), {});
+          constraints::MeasureAmbiguity(WithoutAssumptions(*built), {});
     }
   }
 

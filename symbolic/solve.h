@@ -39,7 +39,7 @@ struct SolveReport {
   uint64_t contested = 0;  // contested instructions known
   // Bits of choice and of evidence; absent for recordings too large to write
   // down as constraints.
-  std::optional<solver::Ambiguity> ambiguity;
+  std::optional<constraints::Ambiguity> ambiguity;
   follower::MemoryComparison memory;
   follower::RegisterComparison registers;
   uint64_t insns = 0;

@@ -13,11 +13,11 @@
 #include <map>
 
 #include "cli/bundle_recording.h"
+#include "constraints/check_order.h"
 #include "decoder/streams.h"
 #include "follower/timed_streams.h"
 #include "follower/verdict.h"
 #include "recorder/record.h"
-#include "solver/checker.h"
 #include "symbolic/check.h"
 #include "symbolic/guess_run.h"
 #include "symbolic/trace_builder.h"
@@ -336,7 +336,7 @@ TEST_P(TruthTest, TheTrueScheduleSatisfiesItsFormula) {
   EXPECT_TRUE(built->consistent);
   const Status valid = constraints::Validate(built->trace);
   ASSERT_TRUE(valid.has_value()) << valid.error().message;
-  const Status holds = solver::CheckOrder(
+  const Status holds = constraints::CheckOrder(
       built->trace, symbolic::AccessOrderOf(*built, (*session)->tape(), steps));
   EXPECT_TRUE(holds.has_value()) << holds.error().message;
 }

@@ -8,11 +8,11 @@
 
 #include <cstdlib>
 
+#include "constraints/check_order.h"
+#include "constraints/trace_executor.h"
 #include "solver/beam.h"
-#include "solver/checker.h"
 #include "solver/depth_first.h"
 #include "solver/repair.h"
-#include "solver/trace_executor.h"
 #include "solver/z3_backend.h"
 #include "tests/support/brute_force.h"
 #include "tests/support/toy_programs.h"
@@ -20,6 +20,9 @@
 namespace clew::solver {
 namespace {
 
+using constraints::CheckOrder;
+using constraints::ToAccessOrder;
+using constraints::TraceExecutor;
 using testing::MakeToy;
 using testing::Toy;
 using testing::ToyOptions;

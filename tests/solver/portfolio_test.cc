@@ -16,10 +16,10 @@
 
 #include "common/sanitizer.h"
 #include "common/syscall_filter.h"
-#include "solver/checker.h"
+#include "constraints/check_order.h"
+#include "constraints/trace_executor.h"
 #include "solver/explain.h"
 #include "solver/solve.h"
-#include "solver/trace_executor.h"
 #include "solver/z3_backend.h"
 #include "tests/support/brute_force.h"
 #include "tests/support/random_traces.h"
@@ -28,6 +28,8 @@
 namespace clew::solver {
 namespace {
 
+using constraints::CheckOrder;
+using constraints::TraceExecutor;
 using testing::ToyTrace;
 
 constexpr uint64_t kStepsMax = 1'000'000;

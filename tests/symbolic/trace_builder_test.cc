@@ -7,8 +7,8 @@
 
 #include <gtest/gtest.h>
 
+#include "constraints/check_order.h"
 #include "follower/recording.h"
-#include "solver/checker.h"
 #include "symbolic/guess_run.h"
 #include "symbolic/window_search.h"
 #include "tests/symbolic/guest_cases.h"
@@ -47,7 +47,7 @@ std::string Disagreement(const Built& built,
                          const std::vector<ScheduleStep>& steps) {
   const auto order = AccessOrderOf(built.trace, built.session->tape(), steps);
   EXPECT_EQ(order.size(), built.trace.trace.access_count());
-  const Status status = solver::CheckOrder(built.trace.trace, order);
+  const Status status = constraints::CheckOrder(built.trace.trace, order);
   return status ? "" : status.error().message;
 }
 

@@ -1,12 +1,9 @@
-#include "solver/must_order.h"
+#include "constraints/must_order.h"
 
 #include <algorithm>
 #include <map>
 
-namespace clew::solver {
-
-using constraints::AccessRef;
-using constraints::ConstraintTrace;
+namespace clew::constraints {
 
 namespace {
 
@@ -40,7 +37,7 @@ std::optional<MustOrder> MustOrder::Compute(const ConstraintTrace& trace,
   ConstraintTrace tightened;
   if (sources.use_time) {
     tightened = trace;
-    constraints::TightenTimes(tightened);
+    TightenTimes(tightened);
     if (HasEmptyInterval(tightened)) {
       return std::nullopt;
     }
@@ -84,7 +81,7 @@ void MustOrder::AddTimeEdges(const ConstraintTrace& trace) {
            ++i) {
         const auto& access = trace.threads[t].accesses[i];
         while (passed < theirs.size() &&
-               constraints::OrderedByTime(trace, theirs[passed], access)) {
+               OrderedByTime(trace, theirs[passed], access)) {
           ++passed;
         }
         if (passed > last) {
@@ -106,7 +103,7 @@ void MustOrder::AddCoreEdges(const ConstraintTrace& trace) {
   std::map<std::pair<CoreId, uint32_t>, Range> ranges;  // by (core, on_core)
   for (uint32_t id = 0; id < refs_.size(); ++id) {
     const uint32_t slice = trace.At(refs_[id]).slice;
-    if (slice != constraints::kNoSlice) {
+    if (slice != kNoSlice) {
       const auto& where = trace.slices[slice];
       ranges.try_emplace({where.core, where.on_core}, Range{id, id})
           .first->second.last = id;
@@ -158,4 +155,4 @@ bool MustOrder::Close() {
   return ready.size() == count;
 }
 
-}  // namespace clew::solver
+}  // namespace clew::constraints

@@ -1,13 +1,9 @@
-#include "solver/locations.h"
+#include "constraints/locations.h"
 
 #include <algorithm>
 #include <cmath>
 
-namespace clew::solver {
-
-using constraints::ConstraintTrace;
-using constraints::Expr;
-using constraints::ExprOp;
+namespace clew::constraints {
 
 namespace {
 
@@ -184,4 +180,4 @@ Ambiguity MeasureAmbiguity(const ConstraintTrace& trace, OrderSources sources) {
   return result;
 }
 
-}  // namespace clew::solver
+}  // namespace clew::constraints

@@ -1,5 +1,5 @@
-#ifndef CLEW_SOLVER_MUST_ORDER_H_
-#define CLEW_SOLVER_MUST_ORDER_H_
+#ifndef CLEW_CONSTRAINTS_MUST_ORDER_H_
+#define CLEW_CONSTRAINTS_MUST_ORDER_H_
 
 #include <cstdint>
 #include <optional>
@@ -7,7 +7,7 @@
 
 #include "constraints/trace.h"
 
-namespace clew::solver {
+namespace clew::constraints {
 
 // Which evidence may order accesses before any search.
 struct OrderSources {
@@ -22,15 +22,15 @@ class MustOrder {
  public:
   // nullopt if the certain orders contradict each other (a cycle, or a time
   // interval that program order leaves empty). REQUIRES: a valid trace.
-  static std::optional<MustOrder> Compute(
-      const constraints::ConstraintTrace& trace, OrderSources sources);
+  static std::optional<MustOrder> Compute(const ConstraintTrace& trace,
+                                          OrderSources sources);
 
   // Accesses by one number, thread by thread in program order.
   uint32_t access_count() const { return static_cast<uint32_t>(refs_.size()); }
-  uint32_t IdOf(constraints::AccessRef ref) const {
+  uint32_t IdOf(AccessRef ref) const {
     return first_id_[ref.thread] + ref.index;
   }
-  constraints::AccessRef RefOf(uint32_t id) const { return refs_[id]; }
+  AccessRef RefOf(uint32_t id) const { return refs_[id]; }
 
   // a is certainly before b; false for a == b.
   bool Before(uint32_t a, uint32_t b) const {
@@ -51,21 +51,20 @@ class MustOrder {
   const std::vector<Edge>& edges() const { return edges_; }
 
  private:
-  explicit MustOrder(const constraints::ConstraintTrace& trace);
-  void CollectEdges(const constraints::ConstraintTrace& trace,
-                    OrderSources sources);
-  void AddTimeEdges(const constraints::ConstraintTrace& trace);
-  void AddCoreEdges(const constraints::ConstraintTrace& trace);
+  explicit MustOrder(const ConstraintTrace& trace);
+  void CollectEdges(const ConstraintTrace& trace, OrderSources sources);
+  void AddTimeEdges(const ConstraintTrace& trace);
+  void AddCoreEdges(const ConstraintTrace& trace);
   bool Close();
   void Inherit(uint32_t from, uint32_t to);
 
   uint32_t thread_count_;
   std::vector<uint32_t> first_id_;
-  std::vector<constraints::AccessRef> refs_;
+  std::vector<AccessRef> refs_;
   std::vector<uint32_t> clock_;
   std::vector<Edge> edges_;
 };
 
-}  // namespace clew::solver
+}  // namespace clew::constraints
 
-#endif  // CLEW_SOLVER_MUST_ORDER_H_
+#endif  // CLEW_CONSTRAINTS_MUST_ORDER_H_

@@ -1,5 +1,5 @@
-#ifndef CLEW_SOLVER_THREAD_PROGRAM_H_
-#define CLEW_SOLVER_THREAD_PROGRAM_H_
+#ifndef CLEW_CONSTRAINTS_THREAD_PROGRAM_H_
+#define CLEW_CONSTRAINTS_THREAD_PROGRAM_H_
 
 #include <cstdint>
 #include <vector>
@@ -7,13 +7,13 @@
 #include "common/result.h"
 #include "constraints/trace.h"
 
-namespace clew::solver {
+namespace clew::constraints {
 
 inline constexpr uint32_t kNoSlot = ~uint32_t{0};
 
 // One operation on a thread's values.
 struct SlotOp {
-  const constraints::Expr* e;
+  const Expr* e;
   uint32_t target;
   std::array<uint32_t, 3> operands;  // slots; kNoSlot where there is none
 };
@@ -51,9 +51,9 @@ struct ThreadProgram {
 
 // REQUIRES: a valid trace. kUnsupported if the thread's expressions mention an
 // unknown: only Z3 can choose values.
-[[nodiscard]] Result<ThreadProgram> CompileThread(
-    const constraints::ConstraintTrace& trace, uint32_t thread);
+[[nodiscard]] Result<ThreadProgram> CompileThread(const ConstraintTrace& trace,
+                                                  uint32_t thread);
 
-}  // namespace clew::solver
+}  // namespace clew::constraints
 
-#endif  // CLEW_SOLVER_THREAD_PROGRAM_H_
+#endif  // CLEW_CONSTRAINTS_THREAD_PROGRAM_H_

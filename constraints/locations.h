@@ -1,13 +1,13 @@
-#ifndef CLEW_SOLVER_LOCATIONS_H_
-#define CLEW_SOLVER_LOCATIONS_H_
+#ifndef CLEW_CONSTRAINTS_LOCATIONS_H_
+#define CLEW_CONSTRAINTS_LOCATIONS_H_
 
 #include <cstdint>
 #include <vector>
 
+#include "constraints/must_order.h"
 #include "constraints/trace.h"
-#include "solver/must_order.h"
 
-namespace clew::solver {
+namespace clew::constraints {
 
 // A piece of memory that accesses share: a whole word where all accesses that
 // overlap it have its address and size, else a single byte.
@@ -22,7 +22,7 @@ struct Location {
 class Locations {
  public:
   // Both are borrowed. REQUIRES: a valid trace.
-  Locations(const constraints::ConstraintTrace& trace, const MustOrder& order);
+  Locations(const ConstraintTrace& trace, const MustOrder& order);
 
   const std::vector<Location>& all() const { return locations_; }
   // Locations of an access or of a final demand: consecutive, ascending.
@@ -71,9 +71,8 @@ struct Ambiguity {
 // write it returns, given only the certain order. Evidence E: for each
 // condition the bits it fixes: the width of what an equality with a constant
 // compares, 1 for any other; final memory counts with its bits.
-Ambiguity MeasureAmbiguity(const constraints::ConstraintTrace& trace,
-                           OrderSources sources);
+Ambiguity MeasureAmbiguity(const ConstraintTrace& trace, OrderSources sources);
 
-}  // namespace clew::solver
+}  // namespace clew::constraints
 
-#endif  // CLEW_SOLVER_LOCATIONS_H_
+#endif  // CLEW_CONSTRAINTS_LOCATIONS_H_

@@ -1,20 +1,12 @@
-#include "solver/checker.h"
+#include "constraints/check_order.h"
 
 #include <algorithm>
 #include <map>
 #include <unordered_map>
 #include <vector>
 
-namespace clew::solver {
+namespace clew::constraints {
 namespace {
-
-using constraints::AccessOrder;
-using constraints::AccessRef;
-using constraints::Assignment;
-using constraints::ConstraintTrace;
-using constraints::Evaluator;
-using constraints::Expr;
-using constraints::TraceAccess;
 
 class OperationalMachine {
  public:
@@ -81,7 +73,7 @@ class OperationalMachine {
   }
 
   Status CheckSlice(AccessRef at, const TraceAccess& access) {
-    if (access.slice == constraints::kNoSlice) {
+    if (access.slice == kNoSlice) {
       return {};
     }
     const auto& slice = trace_.slices[access.slice];
@@ -151,7 +143,7 @@ class OperationalMachine {
         return InvalidArgument(
             "thread {} after {} accesses: {} does not hold: {}", path.thread,
             path.after_accesses, trace_.groups[path.group.as_int()].label,
-            constraints::ToText(path.condition));
+            ToText(path.condition));
       }
     }
     return {};
@@ -185,4 +177,4 @@ Status CheckOrder(const ConstraintTrace& trace, const AccessOrder& order,
   return OperationalMachine(trace, unknowns).Run(order);
 }
 
-}  // namespace clew::solver
+}  // namespace clew::constraints

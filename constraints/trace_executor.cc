@@ -1,4 +1,4 @@
-#include "solver/trace_executor.h"
+#include "constraints/trace_executor.h"
 
 #include <algorithm>
 #include <queue>
@@ -7,14 +7,9 @@
 
 #include "common/check.h"
 #include "common/digest.h"
-#include "solver/guess.h"
+#include "constraints/guess_keys.h"
 
-namespace clew::solver {
-
-using constraints::ConstraintTrace;
-using constraints::Expr;
-using constraints::NextStep;
-using constraints::StepResult;
+namespace clew::constraints {
 
 namespace {
 
@@ -39,7 +34,7 @@ TraceExecutor::TraceExecutor(const ConstraintTrace& trace, OrderSources sources)
 
 Result<std::unique_ptr<TraceExecutor>> TraceExecutor::Create(
     const ConstraintTrace& trace, OrderSources sources) {
-  CLEW_RETURN_IF_ERROR(constraints::Validate(trace));
+  CLEW_RETURN_IF_ERROR(Validate(trace));
   for (const auto& initial : trace.initial) {
     if (!initial.value->is_const()) {
       return Unsupported("initial memory at {:#x} is not known", initial.addr);
@@ -254,9 +249,8 @@ const ThreadProgram::Check* TraceExecutor::RunOps(
   };
   for (uint32_t i = at.ops_begin; i < at.ops_end; ++i) {
     const SlotOp& op = program.ops[i];
-    slots[op.target] =
-        constraints::ApplyOp(*op.e, value(op.operands[0]),
-                             value(op.operands[1]), value(op.operands[2]));
+    slots[op.target] = ApplyOp(*op.e, value(op.operands[0]),
+                               value(op.operands[1]), value(op.operands[2]));
   }
   for (uint32_t i = at.checks_begin; i < at.checks_end; ++i) {
     if (slots[program.checks[i].slot] != 1) {
@@ -319,7 +313,7 @@ void TraceExecutor::RollBack(Mark mark) {
   }
 }
 
-const constraints::Contradiction& TraceExecutor::last_contradiction() const {
+const Contradiction& TraceExecutor::last_contradiction() const {
   if (failed_ != nullptr) {
     contradiction_ = {failed_->thread, failed_->ip, {}, {}};
     contradiction_.text =
@@ -343,7 +337,7 @@ void TraceExecutor::AddCulprits(uint32_t thread, const Expr* condition) const {
   while (!open.empty() && contradiction_.culprits.size() < kCulpritsMax) {
     const Expr* e = open.top();
     open.pop();
-    if (e->op == constraints::ExprOp::kVar) {
+    if (e->op == ExprOp::kVar) {
       const uint32_t index = read_at_.at(e);
       const auto& access = trace_.threads[thread].accesses[index];
       contradiction_.culprits.push_back(
@@ -368,7 +362,7 @@ uint64_t TraceExecutor::EndViolations() {
           fmt::format("memory at {:#x} ends as {:#x}, recorded {:#x}",
                       trace_.final_memory[demand.index].addr,
                       Load(demand.byte, demand.size_bytes), demand.value);
-      contradiction_.culprits.push_back({constraints::kNoThread, ~uint64_t{0},
+      contradiction_.culprits.push_back({kNoThread, ~uint64_t{0},
                                          trace_.final_memory[demand.index].addr,
                                          demand.size_bytes});
     }
@@ -382,8 +376,6 @@ uint64_t TraceExecutor::EndViolations() {
   return violations;
 }
 
-constraints::AccessOrder ToAccessOrder(const constraints::StepOrder& steps) {
-  return steps;
-}
+AccessOrder ToAccessOrder(const StepOrder& steps) { return steps; }
 
-}  // namespace clew::solver
+}  // namespace clew::constraints

@@ -1,12 +1,12 @@
-#include "solver/guess.h"
+#include "constraints/guess_keys.h"
 
 #include <functional>
 #include <queue>
 #include <utility>
 
-namespace clew::solver {
+namespace clew::constraints {
 
-std::vector<double> GuessKeys(const constraints::ConstraintTrace& trace) {
+std::vector<double> GuessKeys(const ConstraintTrace& trace) {
   std::vector<double> keys;
   for (const auto& thread : trace.threads) {
     const auto& accesses = thread.accesses;
@@ -57,4 +57,4 @@ std::vector<uint32_t> GuessedOrder(const MustOrder& order,
   return result;
 }
 
-}  // namespace clew::solver
+}  // namespace clew::constraints

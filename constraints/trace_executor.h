@@ -1,5 +1,5 @@
-#ifndef CLEW_SOLVER_TRACE_EXECUTOR_H_
-#define CLEW_SOLVER_TRACE_EXECUTOR_H_
+#ifndef CLEW_CONSTRAINTS_TRACE_EXECUTOR_H_
+#define CLEW_CONSTRAINTS_TRACE_EXECUTOR_H_
 
 #include <cstdint>
 #include <map>
@@ -9,33 +9,33 @@
 #include <vector>
 
 #include "constraints/executor.h"
+#include "constraints/must_order.h"
+#include "constraints/thread_program.h"
 #include "constraints/trace.h"
-#include "solver/must_order.h"
-#include "solver/thread_program.h"
 
-namespace clew::solver {
+namespace clew::constraints {
 
 // Runs a constraint trace as if it were the program: one access a Step, values
 // computed from what is read. For toy instances, benchmarks, and traces whose
 // unknowns are all reads.
-class TraceExecutor final : public constraints::Executor {
+class TraceExecutor final : public Executor {
  public:
   // kUnsupported if the trace has unknowns; kInvalidArgument if it is not
   // valid. The trace must outlive the executor.
   [[nodiscard]] static Result<std::unique_ptr<TraceExecutor>> Create(
-      const constraints::ConstraintTrace& trace, OrderSources sources = {});
+      const ConstraintTrace& trace, OrderSources sources = {});
 
   uint32_t thread_count() const override;
   bool Finished(uint32_t thread) const override;
   bool Enabled(uint32_t thread) const override;
-  constraints::NextStep Next(uint32_t thread) const override;
-  constraints::StepResult Step(uint32_t thread) override;
+  NextStep Next(uint32_t thread) const override;
+  StepResult Step(uint32_t thread) override;
   Mark SetMark() override { return undo_.size(); }
   void RollBack(Mark mark) override;
   uint64_t StateDigest() const override { return digest_; }
   double GuessKey(uint32_t thread) const override;
   uint64_t EndViolations() override;
-  const constraints::Contradiction& last_contradiction() const override;
+  const Contradiction& last_contradiction() const override;
 
  private:
   // Bytes that are accessed, numbered densely and in order of address, so that
@@ -56,8 +56,7 @@ class TraceExecutor final : public constraints::Executor {
     uint32_t index;
   };
 
-  TraceExecutor(const constraints::ConstraintTrace& trace,
-                OrderSources sources);
+  TraceExecutor(const ConstraintTrace& trace, OrderSources sources);
   Status Prepare();
   void PlaceBytes();
   void FillMemory();
@@ -73,12 +72,12 @@ class TraceExecutor final : public constraints::Executor {
   uint64_t Load(uint32_t byte, uint32_t size) const;
   void Store(uint32_t byte, uint32_t size, uint64_t value);
   void UpdateDigest(uint32_t thread, const AccessProgram& at);
-  void AddCulprits(uint32_t thread, const constraints::Expr* condition) const;
+  void AddCulprits(uint32_t thread, const Expr* condition) const;
   uint32_t IdOf(uint32_t thread) const {
     return first_[thread] + next_[thread];
   }
 
-  const constraints::ConstraintTrace& trace_;
+  const ConstraintTrace& trace_;
   OrderSources sources_;
   std::vector<ThreadProgram> programs_;
   std::vector<MustOrder> order_;  // one, or none if contradictory
@@ -90,7 +89,7 @@ class TraceExecutor final : public constraints::Executor {
   std::vector<double> keys_;  // by access id
   std::vector<Demand> demands_;
   std::map<uint64_t, uint32_t> cluster_of_addr_;  // first byte -> dense number
-  std::unordered_map<const constraints::Expr*, uint32_t> read_at_;
+  std::unordered_map<const Expr*, uint32_t> read_at_;
 
   std::vector<uint32_t> next_;
   mutable std::vector<std::vector<uint64_t>> slots_;  // by thread
@@ -98,13 +97,13 @@ class TraceExecutor final : public constraints::Executor {
   std::vector<Undo> undo_;
   uint64_t digest_ = 0;
   // The condition that failed; told in full only if asked for.
-  const constraints::PathCondition* failed_ = nullptr;
-  mutable constraints::Contradiction contradiction_;
+  const PathCondition* failed_ = nullptr;
+  mutable Contradiction contradiction_;
 };
 
 // The order of accesses that a step order of a TraceExecutor stands for.
-constraints::AccessOrder ToAccessOrder(const constraints::StepOrder& steps);
+AccessOrder ToAccessOrder(const StepOrder& steps);
 
-}  // namespace clew::solver
+}  // namespace clew::constraints
 
-#endif  // CLEW_SOLVER_TRACE_EXECUTOR_H_
+#endif  // CLEW_CONSTRAINTS_TRACE_EXECUTOR_H_

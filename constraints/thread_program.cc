@@ -1,15 +1,11 @@
-#include "solver/thread_program.h"
+#include "constraints/thread_program.h"
 
 #include <algorithm>
 #include <unordered_map>
 
 #include "constraints/expr_eval.h"
 
-namespace clew::solver {
-
-using constraints::ConstraintTrace;
-using constraints::Expr;
-using constraints::ExprOp;
+namespace clew::constraints {
 
 namespace {
 
@@ -56,7 +52,7 @@ class Compiler {
         roots.push_back(path.condition);
       }
     }
-    for (const Expr* e : constraints::ReachableNodes(roots)) {
+    for (const Expr* e : ReachableNodes(roots)) {
       slots_[e] = static_cast<uint32_t>(nodes_.size());
       nodes_.push_back({e, -1, -1});
     }
@@ -194,7 +190,7 @@ class Compiler {
 
   const ConstraintTrace& trace_;
   uint32_t thread_;
-  const std::vector<constraints::TraceAccess>& accesses_;
+  const std::vector<TraceAccess>& accesses_;
   std::unordered_map<const Expr*, uint32_t> slots_;
   std::unordered_map<const Expr*, uint32_t> read_at_;
   std::vector<Node> nodes_;
@@ -208,4 +204,4 @@ Result<ThreadProgram> CompileThread(const ConstraintTrace& trace,
   return Compiler(trace, thread).Compile();
 }
 
-}  // namespace clew::solver
+}  // namespace clew::constraints
