@@ -11,6 +11,7 @@
 
 #include "bench/cpu_time.h"
 #include "cli/bundle_recording.h"
+#include "constraints/verdict.h"
 #include "follower/recording.h"
 #include "recorder/record.h"
 #include "symbolic/guess_run.h"
@@ -135,7 +136,7 @@ Result<std::string> WhatIsMissing(const follower::Recording& recording,
 
 std::string NoteOf(const symbolic::SolveReport& report) {
   switch (report.verdict) {
-    case symbolic::Verdict::kWitness:
+    case constraints::Verdict::kWitness:
       return fmt::format(
           "checked, {}, {}", report.schedule.engine,
           report.schedule.grade == WitnessGrade::kMemoryExact
@@ -143,9 +144,9 @@ std::string NoteOf(const symbolic::SolveReport& report) {
               : fmt::format(
                     "path-exact, {} bytes of memory differ",
                     report.memory.bytes_compared - report.memory.bytes_equal));
-    case symbolic::Verdict::kUnsat:
+    case constraints::Verdict::kUnsat:
       return report.conflict.empty() ? "" : report.conflict.front();
-    case symbolic::Verdict::kUnknown:
+    case constraints::Verdict::kUnknown:
       break;
   }
   return report.reason;

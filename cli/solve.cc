@@ -13,6 +13,7 @@
 #include "cli/subcommands.h"
 #include "common/progress.h"
 #include "common/shell_quote.h"
+#include "constraints/verdict.h"
 
 namespace clew::cli {
 namespace {
@@ -260,7 +261,7 @@ void PrintRace(const NamedRaces& races) {
 void PrintText(const SolveArguments& arguments, const Solved& solved) {
   const symbolic::SolveReport& report = solved.report;
   switch (report.verdict) {
-    case symbolic::Verdict::kWitness:
+    case constraints::Verdict::kWitness:
       fmt::print("{}: witness found, {}\n", arguments.bundle,
                  GradeName(report.schedule.grade));
       fmt::print("  engine           {}, {:.2f} s\n", report.schedule.engine,
@@ -268,18 +269,18 @@ void PrintText(const SolveArguments& arguments, const Solved& solved) {
       fmt::print("  instructions     {}, schedule of {} steps\n", report.insns,
                  report.schedule.steps.size());
       break;
-    case symbolic::Verdict::kUnsat:
+    case constraints::Verdict::kUnsat:
       fmt::print("{}: no interleaving agrees with the evidence\n",
                  arguments.bundle);
       PrintLines("in conflict", report.conflict);
       PrintFurthest(report);
       break;
-    case symbolic::Verdict::kUnknown:
+    case constraints::Verdict::kUnknown:
       PrintUnknown(arguments, report);
       break;
   }
   PrintSearch(report);
-  if (report.verdict == symbolic::Verdict::kWitness) {
+  if (report.verdict == constraints::Verdict::kWitness) {
     PrintMemory(report.memory, arguments.verbose);
     PrintRegisters(report.registers);
     PrintRace(solved.races);
@@ -294,11 +295,11 @@ void PrintText(const SolveArguments& arguments, const Solved& solved) {
 
 int ExitCodeOf(const symbolic::SolveReport& report) {
   switch (report.verdict) {
-    case symbolic::Verdict::kWitness:
+    case constraints::Verdict::kWitness:
       return kExitOk;
-    case symbolic::Verdict::kUnsat:
+    case constraints::Verdict::kUnsat:
       return kExitFinding;
-    case symbolic::Verdict::kUnknown:
+    case constraints::Verdict::kUnknown:
       break;
   }
   return kExitLimit;
@@ -316,7 +317,7 @@ Result<Solved> SolveBundle(const SolveArguments& arguments) {
   TerminalProgress progress("solve", "insn");
   CLEW_ASSIGN_OR_RETURN(report,
                         symbolic::Solve(opened->recording, options, &progress));
-  if (report.verdict == symbolic::Verdict::kWitness) {
+  if (report.verdict == constraints::Verdict::kWitness) {
     CLEW_RETURN_IF_ERROR(
         opened->bundle.WriteSchedule(PosixFileSystem(), report.schedule, {}));
   }

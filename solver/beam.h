@@ -6,6 +6,8 @@
 #include <unordered_map>
 #include <vector>
 
+#include "common/deadline.h"
+#include "constraints/verdict.h"
 #include "solver/search.h"
 
 namespace clew::solver {
@@ -62,7 +64,7 @@ class Beam {
   uint32_t NewNode(Node node);
   void Reset();
   bool LimitReached();
-  SearchAnswer Finish(Verdict verdict, const char* why);
+  SearchAnswer Finish(constraints::Verdict verdict, const char* why);
 
   constraints::Executor& executor_;
   BeamOptions options_;

@@ -10,6 +10,7 @@ namespace clew::solver {
 using constraints::Culprit;
 using constraints::Executor;
 using constraints::StepResult;
+using constraints::Verdict;
 
 namespace {
 

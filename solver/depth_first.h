@@ -4,7 +4,9 @@
 #include <cstdint>
 #include <vector>
 
+#include "common/deadline.h"
 #include "common/digest.h"
+#include "constraints/verdict.h"
 #include "solver/digest_set.h"
 #include "solver/search.h"
 
@@ -67,7 +69,7 @@ class DepthFirst {
   void UpdateHolds();
   bool IsHeld(uint32_t thread) const;
   bool LimitReached(const Deadline& deadline);
-  SearchAnswer Finish(Verdict verdict, const char* why);
+  SearchAnswer Finish(constraints::Verdict verdict, const char* why);
 
   constraints::Executor& executor_;
   DigestSet& dead_;

@@ -11,6 +11,7 @@ namespace clew::solver {
 using constraints::ConstraintTrace;
 using constraints::GroupId;
 using constraints::TraceExecutor;
+using constraints::Verdict;
 
 namespace {
 

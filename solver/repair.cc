@@ -10,6 +10,7 @@ using constraints::Culprit;
 using constraints::Executor;
 using constraints::kNoThread;
 using constraints::StepResult;
+using constraints::Verdict;
 
 namespace {
 

@@ -4,7 +4,9 @@
 #include <cstdint>
 #include <vector>
 
+#include "common/deadline.h"
 #include "common/digest.h"
+#include "constraints/verdict.h"
 #include "solver/search.h"
 
 namespace clew::solver {
@@ -98,7 +100,7 @@ class Repair {
   void Resume();
   bool Accept();
   void TakeAttempt();
-  SearchAnswer Finish(Verdict verdict, const char* why);
+  SearchAnswer Finish(constraints::Verdict verdict, const char* why);
 
   constraints::Executor& executor_;
   RepairOptions options_;

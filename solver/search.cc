@@ -8,31 +8,6 @@ using constraints::Executor;
 using constraints::NextStep;
 using constraints::StepResult;
 
-const char* ToString(Verdict verdict) {
-  switch (verdict) {
-    case Verdict::kWitness:
-      return "witness";
-    case Verdict::kUnsat:
-      return "unsat";
-    case Verdict::kUnknown:
-      return "unknown";
-  }
-  return "?";
-}
-
-Deadline::Deadline(double seconds)
-    : end_(Clock::now() + std::chrono::duration_cast<Clock::duration>(
-                              std::chrono::duration<double>(seconds))) {}
-
-double Deadline::seconds_left() const {
-  return std::max(0.0,
-                  std::chrono::duration<double>(end_ - Clock::now()).count());
-}
-
-Deadline Deadline::Within(double seconds) const {
-  return Deadline(std::min(seconds, seconds_left()));
-}
-
 void SearchStats::Add(const SearchStats& other) {
   nodes += other.nodes;
   steps += other.steps;

@@ -1,37 +1,16 @@
 #ifndef CLEW_SOLVER_SEARCH_H_
 #define CLEW_SOLVER_SEARCH_H_
 
-#include <chrono>
 #include <cstdint>
 #include <string>
 #include <vector>
 
 #include "constraints/executor.h"
+#include "constraints/verdict.h"
 
 // What all engines that run the program have in common.
 
 namespace clew::solver {
-
-enum class Verdict : uint8_t {
-  kWitness,  // an order that the executor accepted up to its end
-  kUnsat,    // no order exists (up to collisions of 64-bit state digests)
-  kUnknown,  // a limit was reached or the engine is not complete
-};
-const char* ToString(Verdict verdict);
-
-class Deadline {
- public:
-  explicit Deadline(double seconds);
-  bool passed() const { return Clock::now() >= end_; }
-  double seconds_left() const;
-  std::chrono::steady_clock::time_point time() const { return end_; }
-  // The earlier of this one and `seconds` from now.
-  Deadline Within(double seconds) const;
-
- private:
-  using Clock = std::chrono::steady_clock;
-  Clock::time_point end_;
-};
 
 struct SearchStats {
   uint64_t nodes = 0;  // states at which a choice was made
@@ -45,7 +24,7 @@ struct SearchStats {
 };
 
 struct SearchAnswer {
-  Verdict verdict = Verdict::kUnknown;
+  constraints::Verdict verdict = constraints::Verdict::kUnknown;
   constraints::StepOrder witness;
   std::string why;  // for kUnknown
   SearchStats stats;

@@ -4,6 +4,7 @@
 #include <memory>
 
 #include "common/check.h"
+#include "common/deadline.h"
 #include "constraints/check_order.h"
 #include "constraints/trace_executor.h"
 #include "solver/beam.h"
@@ -20,6 +21,7 @@ using constraints::Executor;
 using constraints::MeasureAmbiguity;
 using constraints::ToAccessOrder;
 using constraints::TraceExecutor;
+using constraints::Verdict;
 
 namespace {
 

@@ -13,6 +13,7 @@
 #include "constraints/executor.h"
 #include "constraints/locations.h"
 #include "constraints/trace.h"
+#include "constraints/verdict.h"
 #include "solver/search.h"
 
 // The portfolio: all engines, in growing slices of time.
@@ -43,14 +44,14 @@ struct SolveOptions {
 // One run of one engine, for the report.
 struct EngineRun {
   std::string engine;
-  Verdict verdict = Verdict::kUnknown;
+  constraints::Verdict verdict = constraints::Verdict::kUnknown;
   std::string why;
   SearchStats stats;
   uint64_t clauses = 0;
 };
 
 struct SolveReport {
-  Verdict verdict = Verdict::kUnknown;
+  constraints::Verdict verdict = constraints::Verdict::kUnknown;
   std::string engine;  // whose answer it is
   // For kWitness: what the executor was stepped through (it stands at the end
   // of it), or, from Z3, an order of the trace's accesses and values of its

@@ -9,6 +9,7 @@
 #include <unordered_map>
 
 #include "common/check.h"
+#include "common/deadline.h"
 #include "constraints/guess_keys.h"
 #include "solver/read_from_theory.h"
 
@@ -35,6 +36,7 @@ using constraints::Location;
 using constraints::Locations;
 using constraints::MustOrder;
 using constraints::TraceAccess;
+using constraints::Verdict;
 
 Z3Answer Unknown(std::string why) {
   Z3Answer answer;

@@ -8,6 +8,7 @@
 
 #include "constraints/expr_eval.h"
 #include "constraints/trace.h"
+#include "constraints/verdict.h"
 #include "solver/order_formula.h"
 #include "solver/search.h"
 
@@ -24,7 +25,7 @@ struct Z3Options {
 };
 
 struct Z3Answer {
-  Verdict verdict = Verdict::kUnknown;
+  constraints::Verdict verdict = constraints::Verdict::kUnknown;
   constraints::AccessOrder order;  // for kWitness
   // For kWitness: values of the unknowns, by variable.
   std::vector<std::pair<constraints::VarId, uint64_t>> unknowns;

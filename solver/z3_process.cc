@@ -16,13 +16,17 @@
 #include <string>
 
 #include "common/byte_reader.h"
+#include "common/deadline.h"
 #include "common/sanitizer.h"
+#include "constraints/verdict.h"
 #include "solver/z3_backend.h"
 
 // Runs Z3 in a child: the answer comes back through a pipe.
 
 namespace clew::solver {
 namespace {
+
+using constraints::Verdict;
 
 constexpr int kOutOfMemory = 3;  // exit status of the child
 constexpr double kGraceSeconds = 0.5;

@@ -3,11 +3,15 @@
 #include <unordered_map>
 #include <utility>
 
+#include "common/deadline.h"
+#include "constraints/verdict.h"
 #include "symbolic/machine_executor.h"
 #include "symbolic/trace_builder.h"
 
 namespace clew::symbolic {
 namespace {
+
+using constraints::Verdict;
 
 // Beyond this many contested instructions no formula is made.
 constexpr uint64_t kFormulaContestedMax = 20'000;
@@ -48,7 +52,7 @@ Result<ConstructiveReport> ConstructiveSearch(const follower::Process& start,
                                               uint64_t clock_slack_ticks,
                                               WordTable& words, Cuts& cuts,
                                               solver::SolveOptions options) {
-  const solver::Deadline deadline(options.seconds);
+  const Deadline deadline(options.seconds);
   ConstructiveReport report;
   while (!deadline.passed()) {
     const uint64_t known = words.learned();
@@ -80,7 +84,7 @@ Result<ConstructiveReport> ConstructiveSearch(const follower::Process& start,
     ++report.rounds;
     ++options.seed;
     report.answer = std::move(answer);
-    if (report.answer.verdict == solver::Verdict::kWitness) {
+    if (report.answer.verdict == Verdict::kWitness) {
       if (report.answer.accesses) {
         report.edges = EdgesOf(built, *report.answer.accesses);
         return report;
@@ -89,13 +93,13 @@ Result<ConstructiveReport> ConstructiveSearch(const follower::Process& start,
       report.steps = executor.ScheduleOf(report.answer.steps);
       return report;
     }
-    const bool refuted = report.answer.verdict == solver::Verdict::kUnsat;
+    const bool refuted = report.answer.verdict == Verdict::kUnsat;
     const bool learned = words.learned() != known;
     report.exhausted = refuted && !learned && executor.exposed().count() == 0;
     if (report.exhausted && words.accesses_dropped() == 0) {
       return report;
     }
-    report.answer.verdict = solver::Verdict::kUnknown;
+    report.answer.verdict = Verdict::kUnknown;
     if (report.exhausted || (!refuted && !learned)) {
       return report;
     }

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "common/check.h"
+#include "common/deadline.h"
 #include "symbolic/check.h"
 #include "symbolic/cuts.h"
 #include "symbolic/doubts.h"
@@ -13,6 +14,8 @@
 
 namespace clew::symbolic {
 namespace {
+
+using constraints::Verdict;
 
 using Clock = std::chrono::steady_clock;
 
@@ -122,7 +125,7 @@ class Portfolio {
   // what others choose there is other. Each has a short turn for every
   // contradiction. Who came furthest is gone on with.
   void SearchAnew(SolveReport& report, double seconds) {
-    const solver::Deadline end(std::min(seconds, deadline_.seconds_left()));
+    const Deadline end(std::min(seconds, deadline_.seconds_left()));
     while (learned_ && !refuted_ && !windows_error_ && !end.passed() &&
            report.verdict == Verdict::kUnknown) {
       auto windows = NewWindows(options_.windows.seed + ++restarts_);
@@ -285,7 +288,7 @@ class Portfolio {
   const follower::Process& start_;
   const SolveOptions& options_;
   ProgressSink* progress_;
-  solver::Deadline deadline_;
+  Deadline deadline_;
   std::unique_ptr<WindowSearch> windows_;  // who came furthest
   uint64_t restarts_ = 0;
   WordTable words_;

@@ -9,6 +9,7 @@
 #include "common/progress.h"
 #include "common/result.h"
 #include "common/schedule.h"
+#include "constraints/verdict.h"
 #include "follower/recording.h"
 #include "symbolic/constructive_search.h"
 #include "symbolic/races.h"
@@ -19,7 +20,6 @@ namespace clew::symbolic {
 // kUnsat: it is proven that the evidence contradicts itself, and
 // SolveReport::conflict says where. kUnknown: all else; SolveReport::reason
 // says what ended the search.
-using solver::Verdict;
 
 struct SolveOptions {
   double time_limit_s = 60;
@@ -31,7 +31,7 @@ struct SolveOptions {
 };
 
 struct SolveReport {
-  Verdict verdict = Verdict::kUnknown;
+  constraints::Verdict verdict = constraints::Verdict::kUnknown;
   Schedule schedule;           // kWitness
   WindowSearchReport windows;  // of the search that came furthest
   uint64_t restarts = 0;       // of the window search, by other seeds

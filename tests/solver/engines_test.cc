@@ -8,8 +8,10 @@
 
 #include <cstdlib>
 
+#include "common/deadline.h"
 #include "constraints/check_order.h"
 #include "constraints/trace_executor.h"
+#include "constraints/verdict.h"
 #include "solver/beam.h"
 #include "solver/depth_first.h"
 #include "solver/repair.h"
@@ -23,6 +25,7 @@ namespace {
 using constraints::CheckOrder;
 using constraints::ToAccessOrder;
 using constraints::TraceExecutor;
+using constraints::Verdict;
 using testing::MakeToy;
 using testing::Toy;
 using testing::ToyOptions;

@@ -14,10 +14,12 @@
 #include <cstdlib>
 #include <vector>
 
+#include "common/deadline.h"
 #include "common/sanitizer.h"
 #include "common/syscall_filter.h"
 #include "constraints/check_order.h"
 #include "constraints/trace_executor.h"
+#include "constraints/verdict.h"
 #include "solver/explain.h"
 #include "solver/solve.h"
 #include "solver/z3_backend.h"
@@ -30,6 +32,7 @@ namespace {
 
 using constraints::CheckOrder;
 using constraints::TraceExecutor;
+using constraints::Verdict;
 using testing::ToyTrace;
 
 constexpr uint64_t kStepsMax = 1'000'000;

@@ -7,6 +7,7 @@
 
 #include <gtest/gtest.h>
 
+#include "constraints/verdict.h"
 #include "symbolic/check.h"
 #include "tests/symbolic/guest_cases.h"
 #include "tests/symbolic/guest_racy.h"
@@ -14,6 +15,7 @@
 namespace clew::symbolic {
 namespace {
 
+using constraints::Verdict;
 using testing::FalsifyPath;
 using testing::GuestCase;
 using testing::GuestRecording;

@@ -4,6 +4,8 @@
 // which the search of the whole may solve or leave, and not refute; and of a
 // recording whose evidence was falsified before there was a second thread,
 // which it has to refute unless one doubt is added.
+#include "constraints/verdict.h"
+
 #include <gtest/gtest.h>
 
 #include "follower/recording.h"
@@ -17,6 +19,7 @@
 namespace clew::symbolic {
 namespace {
 
+using constraints::Verdict;
 using testing::GuestCase;
 using testing::GuestRecorderOptions;
 using testing::GuestRecording;
