@@ -4,7 +4,7 @@
 
 #include "bench/cpu_time.h"
 #include "constraints/verdict.h"
-#include "solver/solve.h"
+#include "solver/portfolio.h"
 #include "tests/support/toy_programs.h"
 
 namespace clew::bench {
@@ -84,7 +84,7 @@ std::vector<Instance> HarderInstances() {
 
 Row SolveDefault(const Instance& instance, const testing::ToyTrace& toy,
                  double seconds) {
-  solver::SolveOptions options;
+  solver::PortfolioOptions options;
   options.seconds = seconds;
   Row row{.instance = instance.name,
           .method = "default",

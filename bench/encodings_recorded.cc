@@ -14,8 +14,8 @@
 #include "constraints/verdict.h"
 #include "follower/recording.h"
 #include "recorder/record.h"
-#include "symbolic/guess_run.h"
-#include "symbolic/solve.h"
+#include "solver/search/guess_run.h"
+#include "solver/solve.h"
 #include "symbolic/trace_builder.h"
 
 namespace clew::bench {
@@ -107,9 +107,9 @@ Result<std::unique_ptr<RecordedTrace>> BuildRecordedTrace(
   CLEW_ASSIGN_OR_RETURN(session, follower::Session::Open(recording));
   trace->session = std::move(session);
   const follower::Process& start = trace->session->start();
-  symbolic::WordTable words(start.thread_count(), recording.clock_slack_ticks);
-  const auto learned = symbolic::LearnAlongPaths(
-      *symbolic::FirstPoint(start, recording.clock_slack_ticks, {}),
+  solver::WordTable words(start.thread_count(), recording.clock_slack_ticks);
+  const auto learned = solver::LearnAlongPaths(
+      *solver::FirstPoint(start, recording.clock_slack_ticks, {}),
       kLearnInsnsMax, recording.failure, words, nullptr);
   if (!learned.to_the_end) {
     return LimitReached("too long to learn all contested accesses of");
@@ -134,7 +134,7 @@ Result<std::string> WhatIsMissing(const follower::Recording& recording,
                      built.insns_run, counts.insns, counts.gaps);
 }
 
-std::string NoteOf(const symbolic::SolveReport& report) {
+std::string NoteOf(const solver::SolveReport& report) {
   switch (report.verdict) {
     case constraints::Verdict::kWitness:
       return fmt::format(
@@ -152,12 +152,12 @@ std::string NoteOf(const symbolic::SolveReport& report) {
   return report.reason;
 }
 
-Result<symbolic::SolveReport> SolveBundle(const std::string& path,
-                                          double seconds) {
+Result<solver::SolveReport> SolveBundle(const std::string& path,
+                                        double seconds) {
   CLEW_ASSIGN_OR_RETURN(opened, cli::OpenRecording(path));
-  symbolic::SolveOptions options;
+  solver::SolveOptions options;
   options.time_limit_s = seconds;
-  return symbolic::Solve(opened->recording, options, nullptr);
+  return solver::Solve(opened->recording, options, nullptr);
 }
 
 // All that `clew solve` does but writing the schedule, which is returned; empty

@@ -8,7 +8,7 @@
 #include "bench/cpu_time.h"
 #include "constraints/check_order.h"
 #include "constraints/verdict.h"
-#include "solver/z3_backend.h"
+#include "solver/smt/z3_backend.h"
 
 namespace clew::bench {
 namespace {

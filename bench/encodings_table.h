@@ -9,7 +9,7 @@
 
 #include "common/result.h"
 #include "constraints/trace.h"
-#include "solver/order_formula.h"
+#include "solver/smt/order_formula.h"
 
 namespace clew::bench {
 

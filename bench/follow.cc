@@ -18,9 +18,9 @@
 
 #include "cli/bundle_recording.h"
 #include "follower/recording.h"
-#include "symbolic/guess_run.h"
+#include "solver/search/guess_run.h"
+#include "solver/search/word_table.h"
 #include "symbolic/trace_builder.h"
-#include "symbolic/word_table.h"
 
 namespace clew {
 namespace {
@@ -65,12 +65,12 @@ Result<uint64_t> Pull(const follower::Recording& recording) {
 }
 
 Result<uint64_t> Follow(const follower::Recording& recording,
-                        symbolic::WordTable* words) {
+                        solver::WordTable* words) {
   CLEW_ASSIGN_OR_RETURN(session, follower::Session::Open(recording));
-  symbolic::GuessRunner runner(recording.failure, words, {}, nullptr);
-  CLEW_ASSIGN_OR_RETURN(outcome, runner.Run(symbolic::FirstPoint(
-                                     session->start().Forced(),
-                                     recording.clock_slack_ticks, {})));
+  solver::GuessRunner runner(recording.failure, words, {}, nullptr);
+  CLEW_ASSIGN_OR_RETURN(
+      outcome, runner.Run(solver::FirstPoint(session->start().Forced(),
+                                             recording.clock_slack_ticks, {})));
   return outcome.retired_total;
 }
 
@@ -95,7 +95,7 @@ int Main(const std::string& bundle_path, int rounds) {
   const follower::Recording& recording = (*bundle)->recording;
   Row("streams, no machine", rounds, [&] { return Pull(recording); });
   Row("followed", rounds, [&] { return Follow(recording, nullptr); });
-  symbolic::WordTable words(64, recording.clock_slack_ticks);
+  solver::WordTable words(64, recording.clock_slack_ticks);
   Row("followed, accesses learned", 2,
       [&] { return Follow(recording, &words); });
   const auto contested = words.ContestedWords();

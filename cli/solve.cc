@@ -1,4 +1,4 @@
-#include "symbolic/solve.h"
+#include "solver/solve.h"
 
 #include <fmt/format.h>
 
@@ -84,12 +84,12 @@ Json ToJson(const NamedRaces& races) {
 
 // What a search found, with the names of what it is about.
 struct Solved {
-  symbolic::SolveReport report;
+  solver::SolveReport report;
   NamedRaces races;
 };
 
 Json ToJson(const SolveArguments& arguments, const Solved& solved) {
-  const symbolic::SolveReport& report = solved.report;
+  const solver::SolveReport& report = solved.report;
   Json json;
   json["bundle"] = arguments.bundle;
   json["verdict"] = ToString(report.verdict);
@@ -149,7 +149,7 @@ Json ToJson(const SolveArguments& arguments, const Solved& solved) {
   return json;
 }
 
-void PrintSearch(const symbolic::SolveReport& report) {
+void PrintSearch(const solver::SolveReport& report) {
   fmt::print(
       "  guess            the first one {} the evidence\n",
       report.windows.guess_was_enough ? "agrees with all" : "contradicts");
@@ -223,7 +223,7 @@ void PrintLines(const char* label, const std::vector<std::string>& lines) {
   }
 }
 
-void PrintFurthest(const symbolic::SolveReport& report) {
+void PrintFurthest(const solver::SolveReport& report) {
   const follower::Contradiction& furthest = report.windows.furthest;
   fmt::print(
       "  furthest run     after {} instructions: {}{}\n",
@@ -236,7 +236,7 @@ void PrintFurthest(const symbolic::SolveReport& report) {
 
 // Why there is no answer, and what may help.
 void PrintUnknown(const SolveArguments& arguments,
-                  const symbolic::SolveReport& report) {
+                  const solver::SolveReport& report) {
   fmt::print("{}: no answer after {:.1f} s ({}); no schedule claimed\n",
              arguments.bundle, report.seconds, report.reason);
   PrintFurthest(report);
@@ -259,7 +259,7 @@ void PrintRace(const NamedRaces& races) {
 }
 
 void PrintText(const SolveArguments& arguments, const Solved& solved) {
-  const symbolic::SolveReport& report = solved.report;
+  const solver::SolveReport& report = solved.report;
   switch (report.verdict) {
     case constraints::Verdict::kWitness:
       fmt::print("{}: witness found, {}\n", arguments.bundle,
@@ -293,7 +293,7 @@ void PrintText(const SolveArguments& arguments, const Solved& solved) {
   }
 }
 
-int ExitCodeOf(const symbolic::SolveReport& report) {
+int ExitCodeOf(const solver::SolveReport& report) {
   switch (report.verdict) {
     case constraints::Verdict::kWitness:
       return kExitOk;
@@ -307,7 +307,7 @@ int ExitCodeOf(const symbolic::SolveReport& report) {
 
 Result<Solved> SolveBundle(const SolveArguments& arguments) {
   CLEW_ASSIGN_OR_RETURN(opened, OpenRecording(arguments.bundle));
-  symbolic::SolveOptions options;
+  solver::SolveOptions options;
   options.time_limit_s = arguments.time_limit_s;
   options.tape.items_max = arguments.tape_items;
   options.windows.seed = arguments.seed;
@@ -316,7 +316,7 @@ Result<Solved> SolveBundle(const SolveArguments& arguments) {
   }
   TerminalProgress progress("solve", "insn");
   CLEW_ASSIGN_OR_RETURN(report,
-                        symbolic::Solve(opened->recording, options, &progress));
+                        solver::Solve(opened->recording, options, &progress));
   if (report.verdict == constraints::Verdict::kWitness) {
     CLEW_RETURN_IF_ERROR(
         opened->bundle.WriteSchedule(PosixFileSystem(), report.schedule, {}));

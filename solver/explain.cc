@@ -3,8 +3,8 @@
 #include <algorithm>
 
 #include "constraints/trace_executor.h"
-#include "solver/depth_first.h"
-#include "solver/z3_backend.h"
+#include "solver/search/depth_first.h"
+#include "solver/smt/z3_backend.h"
 
 namespace clew::solver {
 

@@ -7,7 +7,7 @@
 #include "common/deadline.h"
 #include "constraints/trace.h"
 #include "constraints/verdict.h"
-#include "solver/search.h"
+#include "solver/search/search_path.h"
 
 namespace clew::solver {
 

@@ -18,8 +18,8 @@
 #include "follower/timed_streams.h"
 #include "follower/verdict.h"
 #include "recorder/record.h"
-#include "symbolic/check.h"
-#include "symbolic/guess_run.h"
+#include "solver/check.h"
+#include "solver/search/guess_run.h"
 #include "symbolic/trace_builder.h"
 #include "tests/e2e/clew_command.h"
 #include "tests/e2e/true_schedule.h"
@@ -108,8 +108,8 @@ TEST_P(TruthTest, EveryInstructionRetiredWithinItsInterval) {
 }
 
 TEST_P(TruthTest, TheTrueScheduleIsAWitness) {
-  const auto report = symbolic::CheckSchedule(recording_->recording,
-                                              TrueSchedule(turns_), nullptr);
+  const auto report = solver::CheckSchedule(recording_->recording,
+                                            TrueSchedule(turns_), nullptr);
   ASSERT_TRUE(report.has_value()) << report.error().message;
   EXPECT_EQ(report->disagreement.value_or(""), "");
   EXPECT_EQ(report->outputs_differing, 0u);
@@ -138,14 +138,14 @@ TEST_P(TruthTest, WithAnotherFailureTheTrueScheduleIsNone) {
     // Without an address, any access might be that of a SIGBUS.
     recording.failure.addr =
         signal == truth.signal ? truth.addr : TraceeAddr(kNowhere);
-    const auto report = symbolic::CheckSchedule(recording, steps, nullptr);
+    const auto report = solver::CheckSchedule(recording, steps, nullptr);
     ASSERT_TRUE(report.has_value()) << report.error().message;
     EXPECT_EQ(report->disagreement.has_value(), signal != truth.signal)
         << report->disagreement.value_or("");
   }
   recording.failure = truth;
   recording.failure.ip = TraceeAddr(truth.ip.as_int() + 1);
-  EXPECT_TRUE(symbolic::CheckSchedule(recording, steps, nullptr)->disagreement);
+  EXPECT_TRUE(solver::CheckSchedule(recording, steps, nullptr)->disagreement);
 }
 
 class ChannelTest : public TruthTest {};
@@ -154,10 +154,10 @@ TEST_P(ChannelTest, ARegisterThatDiffersFromTheCoreDumpIsTold) {
   follower::Recording& recording = recording_->recording;
   const auto steps = TrueSchedule(turns_);
   EXPECT_TRUE(
-      AgreesWithCore(*symbolic::CheckSchedule(recording, steps, nullptr)));
+      AgreesWithCore(*solver::CheckSchedule(recording, steps, nullptr)));
   ASSERT_FALSE(recording.core_registers.empty());
   recording.core_registers[0].gpr[kRbx] ^= 1;
-  const auto report = symbolic::CheckSchedule(recording, steps, nullptr);
+  const auto report = solver::CheckSchedule(recording, steps, nullptr);
   EXPECT_FALSE(report->disagreement);
   EXPECT_FALSE(AgreesWithCore(*report));
   ASSERT_EQ(report->registers.differences.size(), 1u);
@@ -320,10 +320,9 @@ TEST_P(TruthTest, TheTrueScheduleSatisfiesItsFormula) {
   ASSERT_TRUE(session.has_value()) << session.error().message;
   const follower::Process& start = (*session)->start();
   const uint64_t slack = recording.clock_slack_ticks;
-  symbolic::WordTable words(start.thread_count(), slack);
-  symbolic::LearnAlongPaths(*symbolic::FirstPoint(start, slack, {}),
-                            kFormulaInsnsMax, recording.failure, words,
-                            nullptr);
+  solver::WordTable words(start.thread_count(), slack);
+  solver::LearnAlongPaths(*solver::FirstPoint(start, slack, {}),
+                          kFormulaInsnsMax, recording.failure, words, nullptr);
   if (insns_ > kFormulaInsnsMax) {
     GTEST_SKIP() << insns_ << " instructions are too many for a formula";
   }

@@ -9,15 +9,19 @@
 
 #include "constraints/check_order.h"
 #include "follower/recording.h"
-#include "symbolic/guess_run.h"
-#include "symbolic/window_search.h"
-#include "tests/symbolic/guest_cases.h"
-#include "tests/symbolic/guest_racy.h"
-#include "tests/symbolic/guest_straddle.h"
+#include "solver/search/guess_run.h"
+#include "solver/search/window_search.h"
+#include "tests/support/guest_cases.h"
+#include "tests/support/guest_racy.h"
+#include "tests/support/guest_straddle.h"
 
 namespace clew::symbolic {
 namespace {
 
+using solver::FirstPoint;
+using solver::LearnAlongPaths;
+using solver::WindowSearch;
+using solver::WordTable;
 using testing::GuestCase;
 using testing::GuestRecording;
 using testing::kGuestCases;
