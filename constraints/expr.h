@@ -92,7 +92,6 @@ class ExprPool {
   // REQUIRES: the variable was made by this pool.
   const Expr* Var(VarId id) const;
   const std::string& VarName(VarId id) const;
-  size_t var_count() const { return vars_.size(); }
 
   // REQUIRES: operands of equal width.
   const Expr* Add(const Expr* a, const Expr* b);
@@ -132,8 +131,6 @@ class ExprPool {
   // More nodes than the pool was made for: stop building. (Making nodes still
   // works, so that one instruction can be completed.)
   bool full() const { return nodes_.size() >= nodes_max_; }
-  // REQUIRES: id < node_count().
-  const Expr* NodeAt(uint32_t id) const { return &nodes_[id]; }
 
  private:
   // A place of the hash table: open addressing, linear probing, at most half

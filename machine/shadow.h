@@ -29,7 +29,6 @@ class ShadowMemory {
   void Store(uint64_t addr, uint32_t size_bytes, const Expr* expr);
   // For writes that did not come from the CPU (system calls, Memory::Poke).
   void Forget(uint64_t addr, uint64_t size_bytes);
-  size_t shadowed_bytes() const { return shadowed_bytes_; }
 
  private:
   // Byte `index` of `expr`, counted from the least significant.

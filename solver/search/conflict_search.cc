@@ -70,7 +70,6 @@ void ConflictSearch::OnSharedWord(const WordAccess& access) {
 Result<ConflictSearchReport> ConflictSearch::Run(Clock::time_point deadline) {
   deadline_ = deadline;
   process_.set_observer(this);
-  report_.end = End::kRefuted;
   while (true) {
     if (OutOfBudget()) {
       report_.end =
@@ -82,12 +81,10 @@ Result<ConflictSearchReport> ConflictSearch::Run(Clock::time_point deadline) {
       report_.end = End::kReached;
       break;
     }
-    CLEW_ASSIGN_OR_RETURN(went_on, GoOn());
-    if (witness_) {
-      report_.end = End::kWitness;
-      break;
-    }
-    if (!went_on) {
+    CLEW_ASSIGN_OR_RETURN(outcome, GoOn());
+    if (outcome != Outcome::kWentOn) {
+      report_.end =
+          outcome == Outcome::kWitness ? End::kWitness : End::kRefuted;
       break;
     }
   }
@@ -95,8 +92,8 @@ Result<ConflictSearchReport> ConflictSearch::Run(Clock::time_point deadline) {
   return report_;
 }
 
-// One step further, or back to where another one can be tried. False: refuted.
-Result<bool> ConflictSearch::GoOn() {
+// Goes one step further, or back to where another one can be tried.
+Result<ConflictSearch::Outcome> ConflictSearch::GoOn() {
   if (process_.retired_total() < report_.furthest_retired) {
     const auto dead = dead_.find(DigestNow());
     if (dead != dead_.end()) {
@@ -109,15 +106,14 @@ Result<bool> ConflictSearch::GoOn() {
   node.held = held_;
   node.decisions = decisions_;
   node.accesses = accesses_.size();
-  CLEW_ASSIGN_OR_RETURN(stepped, TryFrom(node));
-  if (stepped) {
+  CLEW_ASSIGN_OR_RETURN(outcome, TryFrom(node));
+  if (outcome == Outcome::kNothing) {
+    return GoBack(WhyNot(node));
+  }
+  if (outcome == Outcome::kWentOn) {
     Push(std::move(node));
-    return true;
   }
-  if (witness_) {
-    return true;
-  }
-  return GoBack(WhyNot(node));
+  return outcome;
 }
 
 void ConflictSearch::Push(Node node) {
@@ -127,20 +123,19 @@ void ConflictSearch::Push(Node node) {
 }
 
 // Takes the first step from the node's state that does not contradict.
-Result<bool> ConflictSearch::TryFrom(Node& node) {
+Result<ConflictSearch::Outcome> ConflictSearch::TryFrom(Node& node) {
   while (true) {
     CLEW_ASSIGN_OR_RETURN(thread, Pick(node));
     if (!thread) {
-      CLEW_ASSIGN_OR_RETURN(at_end, AtEnd(node));
-      witness_ = at_end;
-      return false;
+      CLEW_ASSIGN_OR_RETURN(at_end, IsAtEnd(node));
+      return at_end ? Outcome::kWitness : Outcome::kNothing;
     }
     CLEW_ASSIGN_OR_RETURN(end, Step(node, *thread));
     if (end == StepEnd::kDone) {
-      return true;
+      return Outcome::kWentOn;
     }
     if (overtaken_) {
-      return false;
+      return Outcome::kNothing;
     }
   }
 }
@@ -195,19 +190,19 @@ Result<ConflictSearch::StepEnd> ConflictSearch::Step(Node& node,
                          .lo_tick = 0,
                          .hi_tick = 0});
   }
-  CLEW_ASSIGN_OR_RETURN(done, RunStep(thread));
-  if (!done) {
+  CLEW_ASSIGN_OR_RETURN(end, RunStep(thread));
+  if (end == StepEnd::kHeld) {
     Hold(node, thread);
-    return StepEnd::kHeld;
+    return end;
   }
   Release(thread, node.accesses);
   Conclude(thread, node.accesses);
-  return StepEnd::kDone;
+  return end;
 }
 
 // Through the next contested instruction and on to the one after, as long as
-// time permits. False: a contradiction.
-Result<bool> ConflictSearch::RunStep(uint32_t thread) {
+// time permits. Returns kHeld at a contradiction.
+Result<ConflictSearch::StepEnd> ConflictSearch::RunStep(uint32_t thread) {
   const follower::ThreadState& state = process_.thread(thread);
   const uint64_t next =
       std::min(table_.NextContested(thread, state.retired + 1),
@@ -217,21 +212,21 @@ Result<bool> ConflictSearch::RunStep(uint32_t thread) {
     CLEW_ASSIGN_OR_RETURN(advance,
                           process_.Run(thread, std::min(next, group_end)));
     if (advance.stop == Advance::Stop::kContradiction) {
-      return false;
+      return StepEnd::kHeld;
     }
     if (advance.stop != Advance::Stop::kReached) {
-      return true;
+      break;
     }
     CLEW_ASSIGN_OR_RETURN(can_run, process_.CanRun(thread));
     if (!can_run) {
-      return true;
+      break;
     }
     CLEW_ASSIGN_OR_RETURN(permitted, rules_.Permits(process_, thread));
     if (!permitted) {
-      return true;
+      break;
     }
   }
-  return true;
+  return StepEnd::kDone;
 }
 
 // Takes the step back.
@@ -322,14 +317,14 @@ void ConflictSearch::Remember(const Conflict& conflict) {
 }
 
 // Unwinds to the last step that touched what is to blame, or that a decision
-// led to which still keeps a thread waiting, and tries otherwise there. False:
-// there is none.
-Result<bool> ConflictSearch::GoBack(Conflict conflict) {
+// led to which still keeps a thread waiting, and tries otherwise there. Returns
+// kNothing if there is no such step.
+Result<ConflictSearch::Outcome> ConflictSearch::GoBack(Conflict conflict) {
   bool jumped = false;
   // Not interrupted by the deadline: what is to blame would be lost.
   while (!nodes_.empty()) {
     if (report_.steps >= options_.steps_max) {
-      return true;
+      return Outcome::kWentOn;
     }
     const bool waits = std::ranges::any_of(*decisions_, [&](const auto& d) {
       return d.node == nodes_.size() - 1;
@@ -361,17 +356,16 @@ Result<bool> ConflictSearch::GoBack(Conflict conflict) {
     if (!node.decided) {
       node.tried.push_back(node.thread);
     }
-    CLEW_ASSIGN_OR_RETURN(stepped, TryOtherwise(node));
-    if (stepped) {
+    CLEW_ASSIGN_OR_RETURN(outcome, TryOtherwise(node));
+    if (outcome == Outcome::kWentOn) {
       Push(std::move(node));
-      return true;
     }
-    if (witness_) {
-      return true;
+    if (outcome != Outcome::kNothing) {
+      return outcome;
     }
     conflict = WhyNot(node);
   }
-  return false;
+  return Outcome::kNothing;
 }
 
 // The step of the node's thread may have come too early for a held thread,
@@ -396,8 +390,8 @@ void ConflictSearch::Decide(Node& node, const Conflict& conflict) {
   }
 }
 
-// From the node's state. False: nothing is left to try.
-Result<bool> ConflictSearch::TryOtherwise(Node& node) {
+// Tries the node's pending decisions, then its other threads, from its state.
+Result<ConflictSearch::Outcome> ConflictSearch::TryOtherwise(Node& node) {
   while (!node.pending.empty()) {
     auto decisions = std::make_shared<std::vector<Decision>>(*node.decisions);
     decisions->push_back(std::move(node.pending.back()));
@@ -405,17 +399,17 @@ Result<bool> ConflictSearch::TryOtherwise(Node& node) {
     decisions_ = std::move(decisions);
     node.decided = true;
     std::vector<uint32_t> tried = std::exchange(node.tried, {});
-    CLEW_ASSIGN_OR_RETURN(stepped, TryFrom(node));
+    CLEW_ASSIGN_OR_RETURN(outcome, TryFrom(node));
     node.tried = std::move(tried);
-    if (stepped || witness_) {
-      return stepped;
+    if (outcome != Outcome::kNothing) {
+      return outcome;
     }
     node.conflict.Add(WhyNot(node));
     Restore(node);
   }
   node.decided = false;
   if (!options_.plain_alternatives) {
-    return false;
+    return Outcome::kNothing;
   }
   return TryFrom(node);
 }
@@ -493,8 +487,8 @@ void ConflictSearch::BlameSteps(uint32_t thread, WordSet& words) const {
   }
 }
 
-// Nobody can go on. True: it is the end, and it is as recorded.
-Result<bool> ConflictSearch::AtEnd(Node& node) {
+// Nobody can go on. Returns whether it is the end, and as recorded.
+Result<bool> ConflictSearch::IsAtEnd(Node& node) {
   CLEW_ASSIGN_OR_RETURN(all_ended, process_.AllEnded());
   if (!all_ended) {
     return false;

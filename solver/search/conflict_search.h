@@ -134,22 +134,28 @@ class ConflictSearch final : private AccessWatcher {
     Conflict conflict;
   };
   enum class StepEnd : uint8_t { kDone, kHeld };
+  // What came of trying to go on from a state.
+  enum class Outcome : uint8_t {
+    kWentOn,   // a step was taken, or a limit ended the attempt
+    kWitness,  // every stream has ended, and the failure agrees
+    kNothing,  // every choice contradicts
+  };
 
   void OnSharedWord(const WordAccess& access) override;
 
-  Result<bool> GoOn();
+  Result<Outcome> GoOn();
   void Push(Node node);
-  Result<bool> TryFrom(Node& node);
+  Result<Outcome> TryFrom(Node& node);
   Result<std::optional<uint32_t>> Pick(const Node& node);
   Result<StepEnd> Step(Node& node, uint32_t thread);
-  Result<bool> RunStep(uint32_t thread);
+  Result<StepEnd> RunStep(uint32_t thread);
   void Hold(Node& node, uint32_t thread);
   void Release(uint32_t writer, size_t accesses);
   void Conclude(uint32_t writer, size_t accesses);
   void Restore(Node& node);
   void Remember(const Conflict& conflict);
-  Result<bool> GoBack(Conflict conflict);
-  Result<bool> TryOtherwise(Node& node);
+  Result<Outcome> GoBack(Conflict conflict);
+  Result<Outcome> TryOtherwise(Node& node);
   void Decide(Node& node, const Conflict& conflict);
   bool Touches(const Node& node, const WordSet& words) const;
   bool Wrote(size_t accesses, const WordSet& words) const;
@@ -160,7 +166,7 @@ class ConflictSearch final : private AccessWatcher {
   std::pair<size_t, size_t> AccessesOf(size_t node) const;
   uint64_t DigestNow() const;
   void BlameSteps(uint32_t thread, WordSet& words) const;
-  Result<bool> AtEnd(Node& node);
+  Result<bool> IsAtEnd(Node& node);
   bool MustWait(uint32_t thread) const;
   bool OutOfBudget();
   Result<double> KeyOf(uint32_t thread);
@@ -186,7 +192,6 @@ class ConflictSearch final : private AccessWatcher {
   ConflictSearchReport report_;
   Clock::time_point deadline_;
   uint64_t budget_checks_ = 0;
-  bool witness_ = false;
 };
 
 }  // namespace clew::solver
