@@ -15,6 +15,25 @@
 #include "solver/search/window_search.h"
 #include "solver/whole_search.h"
 
+// From a recording to a schedule. The layers, from below:
+//
+//   constraints/     expressions, traces of constraints, the executor's
+//                    interface; certain order, the checker of orders
+//   follower/        the recorded process, run on the machine by a schedule;
+//                    the guess, and what time and cores permit
+//   symbolic/        writes the constraints of a followed run down
+//   solver/search/   engines that run the program: the guess and windows around
+//                    its contradictions (window_search); depth-first, repair
+//                    and beam over the executor's interface
+//   solver/smt/      formulas, and Z3 in a process of its own
+//   solver/          Portfolio: engines in turns on one executor. SearchWhole:
+//                    the portfolio on the whole recording, in rounds. Solve,
+//                    below: who takes turns when. CheckSchedule: the judge
+//
+// Nearly every recording that was solved was solved by the guess or by window
+// search; the others are for what has no beginning, thin evidence and proofs
+// that no order fits.
+
 namespace clew::solver {
 
 // kUnsat: it is proven that the evidence contradicts itself, and

@@ -63,18 +63,38 @@ struct ConflictSearchReport {
 };
 
 // Depth-first search over the order of contested instructions, on the machine,
-// from one state on. A step runs a thread through its next contested
-// instruction and on to the one after, or a thousand further. A thread whose
-// step contradicts the evidence is held until another thread writes what the
-// step read. Where nobody can go on, the words that the held threads read are
-// to blame: the search goes back to the last step that touched one of them and
-// tries another thread there; steps in between are not tried in other orders
-// (conflict-directed backjumping; Prosser, "Hybrid algorithms for the
-// constraint satisfaction problem", 1993). States found dead are remembered
-// with what was to blame.
+// from one state on, with conflict-directed backjumping (Prosser, "Hybrid
+// algorithms for the constraint satisfaction problem", 1993).
 //
-// Not complete: blame follows words, and values only as far back as
-// blamed_steps.
+// A step runs a thread through its next contested instruction and on to the one
+// after, or a thousand further. Each thread whose turn it is, by the guess,
+// takes one:
+//
+//   - a step that contradicts the evidence is taken back, and its thread is
+//     *held* until another thread writes a word that the step read;
+//   - where nobody may go on, the words that the held threads read, in that
+//     step and the blamed_steps before it, are the *conflict set*. The search
+//     unwinds to the latest step that touched one of them. Steps that it
+//     unwinds on the way are not tried in other orders;
+//   - there it makes a *decision*: that step's thread waits until the held
+//     thread's step has retired. With plain_alternatives it tries the other
+//     threads one by one instead.
+//
+// Invariants: every step of the path agrees with the evidence; a state in
+// `dead_` was left with nothing to try, and the conflict set that it was left
+// with stands beside it.
+//
+// Worked example. x is 0. A runs x = 1; x = 2. B runs r = x and was recorded to
+// take a branch that wants r == 1. C writes y.
+//
+//     guess     A: x = 1 --> A: x = 2 --> C: y = 7 --> B: r = 2, contradiction
+//               node 0       node 1       node 2       B is held for {x}
+//     dead end  conflict set {x}; node 2 touched only y: it is jumped over
+//     node 1    decision: A waits before x = 2 until B has read x
+//     then      A: x = 1 --> C: y = 7 --> B: r = 1 --> A: x = 2     witness
+//
+// Not complete: a conflict set follows words, and values only as far back as
+// blamed_steps; of the decisions at a node some are tried.
 class ConflictSearch final : private AccessWatcher {
  public:
   // All borrowed. `words` must know what is contested ahead.

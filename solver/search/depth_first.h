@@ -24,9 +24,29 @@ struct DepthFirstOptions {
   uint64_t seed = 0;
 };
 
-// Depth-first search over choices in guess order. States from which every way
-// on has failed are remembered in `dead`; they stay so across searches of the
-// same executor, whatever the options.
+// Depth-first search over choices in guess order: stateless but for digests,
+// as the executor goes back by undoing.
+//
+// Steps that touch nothing contested are taken at once (SearchPath::Advance).
+// What is left is a tree whose nodes are states in which each thread that can
+// go on stands before a contested step, and whose edges say who takes it:
+//
+//               s0
+//            A /  \ B            frames_: the path, with what is left to try
+//            s1    s2
+//         B / \ A   \ A
+//         s3   X     s3         X: contradiction; s3 is reached twice
+//
+// Invariant: from a state in `dead` every way on has failed. So s3, once left,
+// ends the way over s2 at once: two orders of steps that do not conflict lead
+// to one digest, and that is what keeps the tree small. Dead states stay so
+// across searches of the same executor, whatever the options.
+//
+// With back_jumps, a contradiction goes back to the last choice that can have
+// caused it, by the executor's culprits: where a culprit's read was taken, too
+// early, or the last write of another thread before it. What is jumped over
+// counts as skipped, not as dead. With holds_per_1000, some choices hold a
+// thread back for a while, against the guess.
 //
 // Leaves the executor as it found it, except with a witness, where it stands
 // at the end of it. kUnsat is returned only if every choice was refuted.

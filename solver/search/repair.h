@@ -27,6 +27,18 @@ struct RepairOptions {
 // keeps its order as far as it can. A run that gets at least as far (at the
 // end: with at most as many violations) becomes the current one.
 //
+// Worked example: A and B each run t = x; x = t + 1, and x was 1 at the end,
+// which says that an update was lost.
+//
+//     current run   A: t = x   A: x = 1   B: t = x   B: x = 2    x is not 1
+//     move          the last read of x is B's: A's write, which it read, is
+//                   held back until B has read
+//     new run       A: t = x   B: t = x   A: x = 1   B: x = 1    witness
+//
+// Invariant: the current run's score never falls but by starting anew, and each
+// run is one that the executor took, so that a run to the end without a
+// violation is a witness.
+//
 // Best where few choices of the guess are wrong and for evidence at the end
 // (final memory, a wrong sum). Never proves anything: no kUnsat.
 class Repair {

@@ -48,8 +48,31 @@ struct WindowSearchReport {
 // Runs the guess, fast, until something contradicts it; searches a window
 // around that place for an order that does not (ConflictSearch), and goes on
 // with the guess behind it. A window without an answer is followed by one that
-// begins further back. Memory follows the window and the points kept, not the
-// length of the recording.
+// begins further back:
+//
+//     instructions of all threads -->
+//
+//     p0        p1      p2   p3  p4    points that the guess kept
+//     |----- guess ----------------X        X: the contradiction
+//                            |--W1----->|   goal: beyond_insns behind X
+//                       |-------W2----->|   twice as far back
+//                                       |----- guess ---- ...
+//
+// Why behind X: a state that merely comes past X may already be one that
+// nothing leads on from. Of each window several variants of the search are run
+// (kVariants), each with a limit of steps that grows with the window.
+//
+// Invariant: point_ can be reached from the start by steps that agree with all
+// evidence before it; its history says by which.
+//
+// Worked example. Two threads add to a counter, 3,000,000 instructions in. At
+// 3,000,500 a thread reads 8 where it was recorded to branch on 7. W1 begins at
+// the last point 10,000 instructions or more before that; its search swaps the
+// two additions and comes to 3,020,500 without a contradiction: the guess goes
+// on there. Nothing before 2,990,500 was looked at again.
+//
+// Memory follows the window and the points kept, not the length of the
+// recording.
 //
 // Never gives up by itself, and refutes nothing.
 class WindowSearch {
