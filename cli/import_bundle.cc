@@ -9,17 +9,18 @@
 #include <optional>
 #include <utility>
 
+#include "bundle/zstd/unzstd.h"
 #include "cli/import_input.h"
 #include "common/build_id.h"
 #include "common/path_names.h"
 #include "common/scratch_folder.h"
 #include "decoder/perf_data/cpu_id.h"
-#include "decoder/unzstd.h"
 #include "recorder/vdso.h"
 
 namespace clew::cli {
 namespace {
 
+using bundle::IsZstd;
 using decoder::CoreDump;
 using decoder::ImageMatch;
 using decoder::ImageSearch;
@@ -154,7 +155,7 @@ Status CopyCore(BundleWriter& bundle, const std::string& path,
                 ProgressSink* progress) {
   CLEW_ASSIGN_OR_RETURN(input, ImportInput::Open(path));
   CLEW_ASSIGN_OR_RETURN(file, MappedFile::Open(path));
-  const char* name = decoder::IsZstd(file.bytes()) ? "core.zst" : "core";
+  const char* name = IsZstd(file.bytes()) ? "core.zst" : "core";
   CLEW_RETURN_IF_ERROR(recorder::CopyInto(bundle, name, input.fd(), path,
                                           input.size_bytes(), progress));
   return {};

@@ -13,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "bundle/zstd/unzstd.h"
 #include "cli/failure_text.h"
 #include "cli/report.h"
 #include "cli/run_program.h"
@@ -25,11 +26,12 @@
 #include "decoder/bundle_reader.h"
 #include "decoder/input_counts.h"
 #include "decoder/thread_counts.h"
-#include "decoder/unzstd.h"
 
 namespace clew::cli {
 namespace {
 
+using bundle::IsZstd;
+using bundle::Unzstd;
 using decoder::Bundle;
 using decoder::Manifest;
 using decoder::StreamStats;
@@ -132,11 +134,11 @@ Status MakeSysroot(const Manifest& manifest, const std::string& root) {
 Result<std::string> PlainCore(const Bundle& bundle, const std::string& folder) {
   std::string path = bundle.core_path();
   CLEW_ASSIGN_OR_RETURN(file, MappedFile::Open(path));
-  if (!decoder::IsZstd(file.bytes())) {
+  if (!IsZstd(file.bytes())) {
     return path;
   }
   CLEW_ASSIGN_OR_RETURN(
-      plain, decoder::Unzstd(file.bytes(), path, decoder::CoreDump::kSizeMax));
+      plain, Unzstd(file.bytes(), path, decoder::CoreDump::kSizeMax));
   std::string unpacked = folder + "/core";
   CLEW_RETURN_IF_ERROR(WriteWholeFile(PosixFileSystem(), unpacked, plain));
   return unpacked;

@@ -4,7 +4,7 @@
 #include <limits>
 
 #include "common/check.h"
-#include "decoder/wide.h"
+#include "common/wide.h"
 
 namespace clew::decoder {
 namespace {

@@ -6,11 +6,14 @@
 #include <cstring>
 #include <utility>
 
+#include "bundle/zstd/unzstd.h"
 #include "common/byte_reader.h"
-#include "decoder/unzstd.h"
 
 namespace clew::decoder {
 namespace {
+
+using bundle::IsZstd;
+using bundle::Unzstd;
 
 // linux/elfcore.h, struct elf_prstatus for x86-64.
 constexpr uint64_t kPrstatusBytes = 336;

@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include "recorder/byte_builder.h"
+#include "common/byte_builder.h"
 #include "recorder/perf_data_writer.h"
 #include "recorder/perf_file_format.h"
 

@@ -6,8 +6,8 @@
 #include <optional>
 #include <utility>
 
+#include "common/byte_builder.h"
 #include "common/check.h"
-#include "recorder/byte_builder.h"
 #include "recorder/perf_data_header.h"
 
 namespace clew::recorder {

@@ -9,8 +9,8 @@
 #include <string>
 #include <vector>
 
+#include "common/byte_builder.h"
 #include "common/units.h"
-#include "recorder/byte_builder.h"
 
 // The parts of a perf.data file that are not from the kernel.
 //

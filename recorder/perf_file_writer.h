@@ -9,10 +9,10 @@
 #include <string>
 #include <vector>
 
+#include "common/byte_builder.h"
 #include "common/file.h"
 #include "common/result.h"
 #include "common/units.h"
-#include "recorder/byte_builder.h"
 #include "recorder/perf_file_format.h"
 
 namespace clew::recorder {

@@ -6,9 +6,9 @@
 #include <string_view>
 #include <vector>
 
+#include "common/byte_builder.h"
 #include "common/result.h"
 #include "common/units.h"
-#include "recorder/byte_builder.h"
 #include "recorder/perf/events.h"
 
 // Records as the kernel lays them out.

@@ -8,9 +8,9 @@
 #include <string>
 #include <vector>
 
+#include "bundle/zstd/unzstd.h"
 #include "common/byte_reader.h"
 #include "common/result.h"
-#include "decoder/unzstd.h"
 
 namespace clew::decoder {
 
@@ -42,7 +42,7 @@ class PackedRecords {
   Status TakeWhole(const Taker& take);
 
   std::string name_;
-  ZstdStream stream_;
+  bundle::ZstdStream stream_;
   std::vector<std::byte> waiting_;  // the beginning of the next record
   uint64_t offset_ = 0;             // of waiting_, in what comes out
 };

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "decoder/wide.h"
+#include "common/wide.h"
 
 namespace clew::decoder {
 namespace {

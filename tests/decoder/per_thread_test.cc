@@ -25,7 +25,7 @@ namespace clew::decoder {
 namespace {
 
 namespace fs = std::filesystem;
-using recorder::ByteBuilder;
+
 using recorder::CoreEncoder;
 using recorder::EnableCause;
 

@@ -1,4 +1,4 @@
-#include "decoder/unzstd.h"
+#include "bundle/zstd/unzstd.h"
 
 #include <zstd.h>
 
@@ -7,7 +7,7 @@
 
 #include "common/check.h"
 
-namespace clew::decoder {
+namespace clew::bundle {
 
 bool IsZstd(std::span<const std::byte> bytes) {
   uint32_t magic = 0;
@@ -77,4 +77,4 @@ Result<std::vector<std::byte>> Unzstd(std::span<const std::byte> bytes,
   return out;
 }
 
-}  // namespace clew::decoder
+}  // namespace clew::bundle

@@ -1,5 +1,5 @@
-#ifndef CLEW_RECORDER_BYTE_BUILDER_H_
-#define CLEW_RECORDER_BYTE_BUILDER_H_
+#ifndef CLEW_COMMON_BYTE_BUILDER_H_
+#define CLEW_COMMON_BYTE_BUILDER_H_
 
 #include <bit>
 #include <concepts>
@@ -10,7 +10,7 @@
 #include <type_traits>
 #include <vector>
 
-namespace clew::recorder {
+namespace clew {
 
 static_assert(std::endian::native == std::endian::little);
 
@@ -44,6 +44,6 @@ class ByteBuilder {
   std::vector<std::byte> bytes_;
 };
 
-}  // namespace clew::recorder
+}  // namespace clew
 
-#endif  // CLEW_RECORDER_BYTE_BUILDER_H_
+#endif  // CLEW_COMMON_BYTE_BUILDER_H_

@@ -1,5 +1,5 @@
-#ifndef CLEW_DECODER_UNZSTD_H_
-#define CLEW_DECODER_UNZSTD_H_
+#ifndef CLEW_BUNDLE_ZSTD_UNZSTD_H_
+#define CLEW_BUNDLE_ZSTD_UNZSTD_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -11,7 +11,7 @@
 
 #include "common/result.h"
 
-namespace clew::decoder {
+namespace clew::bundle {
 
 // Whether `bytes` begin a zstd frame (RFC 8878, "Magic_Number").
 bool IsZstd(std::span<const std::byte> bytes);
@@ -50,6 +50,6 @@ class ZstdStream {
     std::span<const std::byte> bytes, const std::string& name,
     uint64_t size_max);
 
-}  // namespace clew::decoder
+}  // namespace clew::bundle
 
-#endif  // CLEW_DECODER_UNZSTD_H_
+#endif  // CLEW_BUNDLE_ZSTD_UNZSTD_H_
