@@ -31,6 +31,8 @@
 namespace clew::decoder {
 namespace {
 
+using bundle::PerfData;
+
 enum class Order : uint8_t { kTime, kThread, kLibipt };
 constexpr std::pair<Order, const char*> kOrders[] = {
     {Order::kTime, "time"},

@@ -11,18 +11,22 @@
 #include <utility>
 #include <vector>
 
+#include "bundle/perf_data/pt_stream.h"
 #include "cli/report.h"
 #include "cli/subcommands.h"
 #include "decoder/bundle_reader.h"
 #include "decoder/image_search.h"
 #include "decoder/pt/packet.h"
-#include "decoder/pt_stream.h"
 #include "decoder/streams.h"
 #include "decoder/thread_passes.h"
 
 namespace clew::cli {
 namespace {
 
+using bundle::IsStreamOfThread;
+using bundle::PerfData;
+using bundle::StreamName;
+using bundle::ThreadOfStream;
 using decoder::AuxPiece;
 using decoder::CoreTrace;
 using decoder::Packet;
@@ -122,7 +126,7 @@ void WarnOfUnknownCpu(const Trace& trace) {
 Result<std::unique_ptr<Trace>> OpenTrace(const std::string& path) {
   struct stat status;
   if (stat(path.c_str(), &status) == 0 && S_ISREG(status.st_mode)) {
-    CLEW_ASSIGN_OR_RETURN(data, decoder::PerfData::Open(path));
+    CLEW_ASSIGN_OR_RETURN(data, PerfData::Open(path));
     decoder::ImageSearch search;
     decoder::TraceConfig config;
     config.resolve_image = search.Resolver();
@@ -155,13 +159,13 @@ const char* CauseName(GapCause cause) {
 
 // Of a thread's own stream there is no core.
 Json JsonCore(CoreId core) {
-  return decoder::IsStreamOfThread(core) ? Json() : Json(core.as_int());
+  return IsStreamOfThread(core) ? Json() : Json(core.as_int());
 }
 
 Json JsonStream(CoreId core) {
   Json json = {{"core", JsonCore(core)}};
-  if (decoder::IsStreamOfThread(core)) {
-    json["thread"] = decoder::ThreadOfStream(core).as_int();
+  if (IsStreamOfThread(core)) {
+    json["thread"] = ThreadOfStream(core).as_int();
   }
   return json;
 }
@@ -169,7 +173,7 @@ Json JsonStream(CoreId core) {
 // "thread 4711 core 3"; of a thread's own stream the thread alone.
 std::string Where(const Slice& slice) {
   const std::string thread = fmt::format("thread {}", slice.thread);
-  return decoder::IsStreamOfThread(slice.core)
+  return IsStreamOfThread(slice.core)
              ? thread
              : fmt::format("{} core {}", thread, slice.core);
 }
@@ -188,8 +192,7 @@ void PrintPacket(Output& out, CoreId core, uint64_t aux_offset,
     element["packet"] = text;
     out.Element(element);
   } else {
-    out.Line(fmt::format("{} {:#010x} {}", decoder::StreamName(core),
-                         aux_offset, text));
+    out.Line(fmt::format("{} {:#010x} {}", StreamName(core), aux_offset, text));
   }
 }
 
@@ -203,7 +206,7 @@ void PrintBadBytes(Output& out, CoreId core, uint64_t offset, uint64_t bytes,
     out.Element(element);
   } else {
     out.Line(fmt::format("{} {:#010x} {} bytes are no packets: {}",
-                         decoder::StreamName(core), offset, bytes, why));
+                         StreamName(core), offset, bytes, why));
   }
 }
 

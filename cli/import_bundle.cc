@@ -9,23 +9,26 @@
 #include <optional>
 #include <utility>
 
+#include "bundle/perf_data/cpu_id.h"
 #include "bundle/zstd/unzstd.h"
 #include "cli/import_input.h"
 #include "common/build_id.h"
 #include "common/path_names.h"
 #include "common/scratch_folder.h"
-#include "decoder/perf_data/cpu_id.h"
 #include "recorder/vdso.h"
 
 namespace clew::cli {
 namespace {
 
+using bundle::EventAttr;
 using bundle::IsZstd;
+using bundle::ParseCpuId;
+using bundle::PerfData;
+using bundle::PerfFeatures;
+using bundle::PtInfoRecord;
 using decoder::CoreDump;
 using decoder::ImageMatch;
 using decoder::ImageSearch;
-using decoder::PerfData;
-using decoder::PtInfoRecord;
 using decoder::Trace;
 using recorder::BundleWriter;
 using recorder::ImportedImage;
@@ -109,7 +112,7 @@ uint64_t LostRecords(const Trace& trace) {
 // The event's configuration: bits that AUXTRACE_INFO says the place of.
 void SetConfiguration(const Trace& trace, ImportedRun& run) {
   const PtInfoRecord& info = trace.pt_info();
-  for (const decoder::EventAttr& attr : trace.data().attrs()) {
+  for (const EventAttr& attr : trace.data().attrs()) {
     if (attr.type == info.pmu_type) {
       run.mtc = (attr.config & info.mtc_bit) != 0;
       run.tsc = (attr.config & info.tsc_bit) != 0;
@@ -162,7 +165,7 @@ Status CopyCore(BundleWriter& bundle, const std::string& path,
 }
 
 // What `perf inject` writes has the features of the host that it ran on.
-bool IsInjected(const decoder::PerfFeatures& features) {
+bool IsInjected(const PerfFeatures& features) {
   return features.command.size() > 1 && features.command[1] == "inject";
 }
 
@@ -175,7 +178,7 @@ bool IsInjected(const MappedFile& copy, const std::string& name) {
 }
 
 // Why errata may be taken for those of another CPU; empty if they are not.
-std::string DoubtOfCpu(const decoder::PerfFeatures& features) {
+std::string DoubtOfCpu(const PerfFeatures& features) {
   constexpr const char* kWhatToDo =
       "wrong errata make gaps: give the recording one with --cpu";
   if (IsInjected(features)) {
@@ -189,7 +192,7 @@ std::string DoubtOfCpu(const decoder::PerfFeatures& features) {
         "the recording does not name its CPU, as if perf had been killed; {}",
         kWhatToDo);
   }
-  return decoder::ParseCpuId(features.cpu_id).is_intel
+  return ParseCpuId(features.cpu_id).is_intel
              ? ""
              : fmt::format(
                    "the CPU that the recording names, {:?}, has no Intel PT; "
@@ -200,7 +203,7 @@ std::string DoubtOfCpu(const decoder::PerfFeatures& features) {
 // Reads the copy, so that what was checked is what the bundle has.
 Result<std::unique_ptr<Trace>> LoadCopy(const MappedFile& copy,
                                         const std::string& name,
-                                        std::optional<decoder::CpuIdentity> cpu,
+                                        std::optional<CpuIdentity> cpu,
                                         ImageSearch& search) {
   CLEW_ASSIGN_OR_RETURN(data, PerfData::Over(copy.bytes(), name));
   decoder::TraceConfig config;
@@ -217,11 +220,11 @@ Result<std::unique_ptr<Trace>> LoadCopy(const MappedFile& copy,
   return trace;
 }
 
-Result<std::optional<decoder::CpuIdentity>> CpuOf(const std::string& text) {
+Result<std::optional<CpuIdentity>> CpuOf(const std::string& text) {
   if (text.empty()) {
-    return std::optional<decoder::CpuIdentity>();
+    return std::optional<CpuIdentity>();
   }
-  const auto cpu = decoder::ParseCpuId(text);
+  const auto cpu = ParseCpuId(text);
   if (!cpu.is_intel) {
     return InvalidArgument(
         "no CPU with Intel PT: {:?}; wanted as perf names it, "
@@ -303,7 +306,7 @@ ImportedRun DescribeRun(const Trace& trace,
                         const std::vector<ImageMatch>& images,
                         const CoreDump* core) {
   ImportedRun run;
-  const decoder::CpuIdentity& cpu = trace.cpu();
+  const CpuIdentity& cpu = trace.cpu();
   run.cpu_is_intel = cpu.is_intel;
   run.cpu_family = cpu.family;
   run.cpu_model = cpu.model;
@@ -311,7 +314,7 @@ ImportedRun DescribeRun(const Trace& trace,
   run.cores = static_cast<uint32_t>(trace.cores().size());
   SetTiming(trace, run);
   SetConfiguration(trace, run);
-  const decoder::PerfFeatures& features = trace.data().features();
+  const PerfFeatures& features = trace.data().features();
   run.host = features.host;
   run.os_release = features.os_release;
   run.cpu_description = features.cpu_description;

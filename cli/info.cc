@@ -31,6 +31,8 @@ namespace clew::cli {
 namespace {
 
 using bundle::IsZstd;
+using bundle::MmapRecord;
+using bundle::ToPerfNanos;
 using bundle::Unzstd;
 using decoder::Bundle;
 using decoder::Manifest;
@@ -322,7 +324,7 @@ Json ToJson(const Manifest& manifest, const Trace& trace,
                        {"gaps", thread.gaps}});
   }
   Json missing = Json::array();
-  for (const decoder::MmapRecord& mapping : summary.images_missing.needed) {
+  for (const MmapRecord& mapping : summary.images_missing.needed) {
     missing.push_back(
         {{"path", mapping.path}, {"build_id", ToHex(mapping.build_id)}});
   }
@@ -400,7 +402,7 @@ void PrintInputs(const std::optional<decoder::InputCounts>& inputs) {
   }
 }
 
-bool IsOfKernel(const decoder::MmapRecord& mapping) { return mapping.pid < 0; }
+bool IsOfKernel(const MmapRecord& mapping) { return mapping.pid < 0; }
 
 void PrintMissing(const Summary& summary) {
   const decoder::MissingImages& missing = summary.images_missing;
@@ -412,7 +414,7 @@ void PrintMissing(const Summary& summary) {
         missing.needed.size(), of_kernel,
         std::ranges::all_of(missing.needed, IsOfKernel) ? "" : "; the others:");
   }
-  for (const decoder::MmapRecord& mapping : missing.needed) {
+  for (const MmapRecord& mapping : missing.needed) {
     if (!IsOfKernel(mapping)) {
       fmt::print(
           "  {}, build-id {}\n", mapping.path,
@@ -550,8 +552,7 @@ Status RunInfo(const InfoOptions& options) {
   summary.ticks = Ticks(*trace, source == decoder::BundleSource::kImported ||
                                     source == decoder::BundleSource::kPerf);
   summary.nanos =
-      decoder::ToPerfNanos(TscTicks(summary.ticks), trace->conversion())
-          .as_int() -
+      ToPerfNanos(TscTicks(summary.ticks), trace->conversion()).as_int() -
       trace->conversion().zero;
   summary.has_pt = trace->has_pt();
   summary.cores = trace->cores().size();

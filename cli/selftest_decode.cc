@@ -21,6 +21,8 @@ extern "C" const char clew_selftest_loop[];
 namespace clew::cli {
 namespace {
 
+using bundle::PerfData;
+
 constexpr uint64_t kRounds = 10'000;
 
 [[gnu::noinline, gnu::noclone]] void RunLoop(uint64_t rounds) {
@@ -61,7 +63,7 @@ Status RecordLoop(recorder::perf::PerfKernel& kernel, const std::string& sys,
 
 Result<uint64_t> CountExecutions(const std::string& perf_data, Tid thread,
                                  TraceeAddr ip) {
-  CLEW_ASSIGN_OR_RETURN(data, decoder::PerfData::Open(perf_data));
+  CLEW_ASSIGN_OR_RETURN(data, PerfData::Open(perf_data));
   decoder::ImageSearch search;
   decoder::TraceConfig config;
   config.resolve_image = search.Resolver();

@@ -7,6 +7,8 @@
 namespace clew::decoder {
 namespace {
 
+using bundle::MmapRecord;
+
 constexpr TscTicks kTimeOfScan{0};
 
 }  // namespace

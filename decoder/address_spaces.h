@@ -39,7 +39,8 @@ class AddressSpaces {
   bool several() const { return several_; }
 
   // `file`: of the code; empty if there is none.
-  void AddMapping(const MmapRecord& mapping, TscTicks time, std::string file);
+  void AddMapping(const bundle::MmapRecord& mapping, TscTicks time,
+                  std::string file);
   // At time 0 the child has only what is told of itself.
   void AddFork(int32_t parent, int32_t child, TscTicks time);
   void AddExec(int32_t process, TscTicks time);
@@ -50,7 +51,7 @@ class AddressSpaces {
   // What is mapped there. Borrows from this object. Cost: its mappings.
   CodeMap MapOf(SpaceId space) const;
   // All mappings without a file, each path and build-id once.
-  std::vector<MmapRecord> Missing() const;
+  std::vector<bundle::MmapRecord> Missing() const;
 
  private:
   enum class Kind : uint8_t { kMapping, kFork, kExec };

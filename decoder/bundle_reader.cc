@@ -5,14 +5,18 @@
 #include <limits>
 #include <utility>
 
+#include "bundle/perf_data/file_kind.h"
 #include "common/digest.h"
 #include "common/shell_quote.h"
 #include "decoder/bundle/convert.h"
 #include "decoder/bundle/input_log.h"
-#include "decoder/perf_data/file_kind.h"
 
 namespace clew::decoder {
 namespace {
+
+using bundle::IsPerfData;
+using bundle::MmapRecord;
+using bundle::PerfData;
 
 constexpr std::string_view kPartialSuffix = ".partial";
 

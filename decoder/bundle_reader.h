@@ -53,7 +53,7 @@ struct Manifest {
   CpuIdentity cpu;
   uint32_t core_count = 0;
   uint64_t clock_slack_ticks = 0;
-  TscConversion conversion;
+  bundle::TscConversion conversion;
   std::vector<std::string> command;
   std::string working_directory;
   int64_t recorded_at_s = 0;

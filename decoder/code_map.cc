@@ -7,6 +7,8 @@
 namespace clew::decoder {
 namespace {
 
+using bundle::MmapRecord;
+
 bool Contains(const MmapRecord& mapping, TraceeAddr addr) {
   return addr >= mapping.addr &&
          addr.as_int() - mapping.addr.as_int() < mapping.size_bytes;

@@ -7,9 +7,9 @@
 #include <string>
 #include <vector>
 
+#include "bundle/perf_data/records.h"
 #include "common/result.h"
 #include "common/units.h"
-#include "decoder/perf_data/records.h"
 #include "decoder/pt/flow.h"
 
 namespace clew::decoder {
@@ -20,7 +20,7 @@ using ImageResolver = std::function<std::string(const MmapRecord&)>;
 
 // A mapping of code, from `time` on.
 struct CodeMapping {
-  MmapRecord mapping;
+  bundle::MmapRecord mapping;
   TscTicks time;
   std::string file;  // that holds the code; empty: none
 };
@@ -50,10 +50,10 @@ class CodeMap {
   // was.
   std::string first_path() const;
   // Where no file was found, each path and build-id once.
-  std::vector<MmapRecord> Missing() const;
+  std::vector<bundle::MmapRecord> Missing() const;
 
  private:
-  bool Overlaps(const MmapRecord& mapping) const;
+  bool Overlaps(const bundle::MmapRecord& mapping) const;
   void MapOne(const CodeMapping& of, CodeImage& image);
 
   std::vector<const CodeMapping*> initial_;

@@ -10,6 +10,8 @@
 namespace clew::decoder {
 namespace {
 
+using bundle::ToPerfNanos;
+
 constexpr uint64_t kAtFailureNanos = 1'000'000'000;
 // Gaps that are told apart.
 constexpr size_t kPlacesMax = 1 << 20;

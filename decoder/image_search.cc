@@ -15,6 +15,8 @@
 namespace clew::decoder {
 namespace {
 
+using bundle::MmapRecord;
+
 namespace fs = std::filesystem;
 
 // perf's process of what the kernel has mapped.

@@ -70,7 +70,7 @@ class ImageSearch {
   // no code where one mapping has it is tried for the others, too: of a program
   // that asks for no protection of its stack the kernel maps everything as code
   // (READ_IMPLIES_EXEC). Valid until the next call.
-  const ImageMatch& Find(const MmapRecord& mapping);
+  const ImageMatch& Find(const bundle::MmapRecord& mapping);
   // The answers so far, in the order of the first questions.
   const std::vector<ImageMatch>& matches() const { return matches_; }
   // Of matches(), those with a file that was taken by its path alone.
@@ -94,10 +94,11 @@ class ImageSearch {
     size_t match = 0;  // in matches_
     std::set<uint64_t> offsets;
   };
-  void Search(const MmapRecord& mapping, ImageMatch& match) const;
-  void SearchVdso(const MmapRecord& mapping, ImageMatch& match) const;
-  void SearchByBuildId(const MmapRecord& mapping, ImageMatch& match) const;
-  void SearchByPath(const MmapRecord& mapping, ImageMatch& match) const;
+  void Search(const bundle::MmapRecord& mapping, ImageMatch& match) const;
+  void SearchVdso(const bundle::MmapRecord& mapping, ImageMatch& match) const;
+  void SearchByBuildId(const bundle::MmapRecord& mapping,
+                       ImageMatch& match) const;
+  void SearchByPath(const bundle::MmapRecord& mapping, ImageMatch& match) const;
   std::vector<std::string> NearestTo(const std::string& path) const;
 
   std::vector<Known> known_;

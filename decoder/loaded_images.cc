@@ -7,14 +7,18 @@
 #include <string_view>
 #include <utility>
 
+#include "bundle/perf_data/perf_data.h"
 #include "common/build_id.h"
 #include "common/file.h"
 #include "common/hex.h"
 #include "decoder/code_file.h"
-#include "decoder/perf_data/perf_data.h"
 
 namespace clew::decoder {
 namespace {
+
+using bundle::MmapRecord;
+using bundle::PerfData;
+using bundle::Record;
 
 using Bytes = std::span<const std::byte>;
 

@@ -14,6 +14,8 @@
 namespace clew::decoder {
 namespace {
 
+using bundle::MmapRecord;
+
 constexpr uint32_t kDecodesPoints = 10;
 constexpr uint32_t kNoGapsAtFailurePoints = 20;
 constexpr uint32_t kNoGapsPoints = 10;

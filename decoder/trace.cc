@@ -4,11 +4,32 @@
 #include <bit>
 #include <utility>
 
-#include "decoder/perf_data/cpu_id.h"
-#include "decoder/pt_stream.h"
+#include "bundle/perf_data/cpu_id.h"
+#include "bundle/perf_data/pt_stream.h"
 
 namespace clew::decoder {
 namespace {
+
+using bundle::AuxRecord;
+using bundle::AuxtraceRecord;
+using bundle::CommRecord;
+using bundle::EventAttr;
+using bundle::IdIndexRecord;
+using bundle::IsStreamOfThread;
+using bundle::ItraceStartRecord;
+using bundle::LostRecord;
+using bundle::MmapRecord;
+using bundle::ParseCpuId;
+using bundle::PerfData;
+using bundle::PtInfoRecord;
+using bundle::Record;
+using bundle::RecordTypeName;
+using bundle::SampleId;
+using bundle::StreamOfThread;
+using bundle::SwitchRecord;
+using bundle::TaskRecord;
+using bundle::TimeConvRecord;
+using bundle::ToTsc;
 
 // perf pads AUXTRACE data to a multiple of 8 bytes, which the offset of the
 // next one does not count.

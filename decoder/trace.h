@@ -8,12 +8,12 @@
 #include <string>
 #include <vector>
 
+#include "bundle/perf_data/clock.h"
+#include "bundle/perf_data/perf_data.h"
 #include "common/stream.h"
 #include "common/units.h"
 #include "decoder/address_spaces.h"
-#include "decoder/clock.h"
 #include "decoder/code_map.h"
-#include "decoder/perf_data/perf_data.h"
 #include "decoder/pt/core_decoder.h"
 #include "decoder/slices.h"
 
@@ -68,7 +68,7 @@ struct SidebandLoss {
 class Trace {
  public:
   [[nodiscard]] static Result<std::unique_ptr<Trace>> Load(
-      PerfData data, const TraceConfig& config);
+      bundle::PerfData data, const TraceConfig& config);
 
   const std::vector<CoreTrace>& cores() const { return cores_; }
   const std::vector<Slice>& slices() const { return slices_; }
@@ -80,13 +80,13 @@ class Trace {
   // trace of one process, all.
   CodeMap CodeOf(Tid thread) const;
   const TimingConfig& timing() const { return timing_; }
-  const TscConversion& conversion() const { return conversion_; }
+  const bundle::TscConversion& conversion() const { return conversion_; }
   const CpuIdentity& cpu() const { return cpu_; }
   // False: there are no PT bytes, and pt_info() is empty.
   bool has_pt() const { return has_pt_info_; }
   // As AUXTRACE_INFO says.
-  const PtInfoRecord& pt_info() const { return pt_info_; }
-  const PerfData& data() const { return data_; }
+  const bundle::PtInfoRecord& pt_info() const { return pt_info_; }
+  const bundle::PerfData& data() const { return data_; }
   bool tsc_at_switches() const { return config_.tsc_at_switches; }
   const std::map<Tid, ThreadInfo>& threads() const { return threads_; }
   const std::vector<SidebandLoss>& losses() const { return losses_; }
@@ -101,37 +101,41 @@ class Trace {
     uint64_t offset = 0;
     std::string reason;
   };
-  Trace(PerfData data, const TraceConfig& config)
+  Trace(bundle::PerfData data, const TraceConfig& config)
       : data_(std::move(data)), config_(config) {}
   Status ReadRecords();
-  Status OnFirstPass(const Record& record);
-  Status SetClock(const TimeConvRecord& conv, const Record& record);
-  Status SetPtInfo(const PtInfoRecord& info, const Record& record);
-  void ReadTiming(const PtInfoRecord& info);
-  void OnRecord(const Record& record);
-  void OnTask(const TaskRecord& task, const SampleId& sample);
-  void OnComm(const CommRecord& comm, const SampleId& sample);
-  void NoteProcess(const MmapRecord& mapping);
+  Status OnFirstPass(const bundle::Record& record);
+  Status SetClock(const bundle::TimeConvRecord& conv,
+                  const bundle::Record& record);
+  Status SetPtInfo(const bundle::PtInfoRecord& info,
+                   const bundle::Record& record);
+  void ReadTiming(const bundle::PtInfoRecord& info);
+  void OnRecord(const bundle::Record& record);
+  void OnTask(const bundle::TaskRecord& task, const bundle::SampleId& sample);
+  void OnComm(const bundle::CommRecord& comm, const bundle::SampleId& sample);
+  void NoteProcess(const bundle::MmapRecord& mapping);
   void FindSpaces();
-  TscTicks CodeTime(const SampleId& sample) const;
+  TscTicks CodeTime(const bundle::SampleId& sample) const;
   int32_t ProcessOf(Tid thread) const;
-  void OnSwitch(const SwitchRecord& change, const SampleId& sample);
-  void OnItraceStart(const ItraceStartRecord& start, const SampleId& sample);
-  void OnAux(const AuxRecord& aux, const Record& record);
-  std::optional<CoreId> StreamOf(const SampleId& sample) const;
-  TscInterval TimeOf(const SampleId& sample) const;
+  void OnSwitch(const bundle::SwitchRecord& change,
+                const bundle::SampleId& sample);
+  void OnItraceStart(const bundle::ItraceStartRecord& start,
+                     const bundle::SampleId& sample);
+  void OnAux(const bundle::AuxRecord& aux, const bundle::Record& record);
+  std::optional<CoreId> StreamOf(const bundle::SampleId& sample) const;
+  TscInterval TimeOf(const bundle::SampleId& sample) const;
   Status BuildPieces();
-  Status BuildCore(CoreId core, std::vector<AuxtraceRecord> parts);
-  Result<std::span<const std::byte>> Join(std::span<const AuxtraceRecord> run,
-                                          uint64_t bytes);
+  Status BuildCore(CoreId core, std::vector<bundle::AuxtraceRecord> parts);
+  Result<std::span<const std::byte>> Join(
+      std::span<const bundle::AuxtraceRecord> run, uint64_t bytes);
   void AddPieces(CoreTrace& trace, AuxPiece piece);
 
-  PerfData data_;
+  bundle::PerfData data_;
   TraceConfig config_;
   CpuIdentity cpu_;
   bool has_pt_info_ = false;
-  PtInfoRecord pt_info_;
-  TscConversion conversion_;
+  bundle::PtInfoRecord pt_info_;
+  bundle::TscConversion conversion_;
   TimingConfig timing_;
   bool per_thread_ = false;                  // each thread has its own stream
   std::map<uint64_t, Tid> thread_of_event_;  // of ID_INDEX
@@ -144,7 +148,7 @@ class Trace {
   std::map<Tid, ThreadInfo> threads_;
   std::vector<SidebandLoss> losses_;
   std::map<uint32_t, uint64_t> record_counts_;
-  std::vector<AuxtraceRecord> auxtrace_;
+  std::vector<bundle::AuxtraceRecord> auxtrace_;
   std::map<CoreId, std::vector<AuxHole>> holes_;
   std::vector<std::vector<std::byte>> joined_;
   uint64_t joined_bytes_ = 0;
@@ -152,7 +156,7 @@ class Trace {
 
 // Code files that a trace's mappings name and that were not found.
 struct MissingImages {
-  std::vector<MmapRecord> needed;
+  std::vector<bundle::MmapRecord> needed;
   size_t others = 0;  // of other processes alone
 };
 

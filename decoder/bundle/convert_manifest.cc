@@ -9,6 +9,8 @@
 namespace clew::decoder {
 namespace {
 
+using bundle::TscConversion;
+
 constexpr uint32_t kFormatVersion = 1;
 constexpr size_t kBuildIdBytesMax = 64;
 constexpr uint32_t kCoresMax = 65536;

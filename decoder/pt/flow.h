@@ -9,6 +9,7 @@
 #include <span>
 #include <string>
 
+#include "common/cpu_identity.h"
 #include "common/result.h"
 #include "common/units.h"
 #include "decoder/pt/packet_walk.h"
@@ -57,15 +58,6 @@ class CodeImage {
   friend class FlowReader;
   friend class InstructionWalker;
   std::unique_ptr<Impl> impl_;
-};
-
-// The CPU that made the trace, for its errata.
-struct CpuIdentity {
-  bool is_intel = false;
-  uint16_t family = 0;
-  uint8_t model = 0;
-  uint8_t stepping = 0;
-  bool operator==(const CpuIdentity&) const = default;
 };
 
 enum class FlowKind : uint8_t {

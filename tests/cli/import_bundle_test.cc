@@ -70,7 +70,7 @@ TEST_F(ImportBundleTest, TheManifestSaysWhatTheFileSays) {
   ASSERT_TRUE(opened) << opened.error().message;
   const decoder::Manifest& manifest = opened->manifest();
   EXPECT_EQ(manifest.source, decoder::BundleSource::kImported);
-  const decoder::CpuIdentity m7_6y75 = {
+  const CpuIdentity m7_6y75 = {
       .is_intel = true, .family = 6, .model = 78, .stepping = 3};
   EXPECT_EQ(manifest.cpu, m7_6y75);
   EXPECT_EQ(manifest.core_count, 2u);

@@ -9,6 +9,8 @@
 namespace clew::decoder {
 namespace {
 
+using bundle::MmapRecord;
+
 constexpr uint64_t kPage = 4096;
 constexpr TscTicks kEnd(UINT64_MAX);
 

@@ -1,7 +1,7 @@
 // Goal: a time becomes exactly the TSC values that have it. Oracle: every TSC
 // value of a small domain, through ToPerfNanos; zeros around 0, since the
 // kernel's may stand for a negative number.
-#include "decoder/clock.h"
+#include "bundle/perf_data/clock.h"
 
 #include <gtest/gtest.h>
 
@@ -9,6 +9,10 @@
 
 namespace clew::decoder {
 namespace {
+
+using bundle::ToPerfNanos;
+using bundle::ToTsc;
+using bundle::TscConversion;
 
 constexpr uint64_t kTscs = 300;
 

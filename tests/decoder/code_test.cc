@@ -20,6 +20,8 @@ namespace {
 
 namespace fs = std::filesystem;
 namespace packets = recorder::packets;
+using bundle::MmapRecord;
+using bundle::PerfData;
 using packets::IpPacket;
 
 constexpr uint64_t kBase = 0x400000;

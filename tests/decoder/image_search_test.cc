@@ -23,6 +23,7 @@ namespace clew::decoder {
 namespace {
 
 namespace fs = std::filesystem;
+using bundle::MmapRecord;
 using testing::ElementsAre;
 using testing::HasSubstr;
 

@@ -4,7 +4,7 @@
 // Method: a capture of a real CPU whose kernel records are compressed here, in
 // bodies of random sizes; the capture itself is the oracle. A recording of this
 // host's perf -z against `perf report -D`, where perf can record.
-#include "decoder/perf_data/packed_records.h"
+#include "bundle/perf_data/packed_records.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -14,15 +14,19 @@
 #include <cstring>
 #include <map>
 
+#include "bundle/perf_data/perf_data.h"
 #include "common/digest.h"
 #include "common/file.h"
 #include "common/scratch_folder.h"
-#include "decoder/perf_data/perf_data.h"
 #include "decoder/trace.h"
 
 namespace clew::decoder {
 namespace {
 
+using bundle::PackedRecords;
+using bundle::PerfData;
+using bundle::Record;
+using bundle::RecordTypeName;
 using testing::HasSubstr;
 
 constexpr const char* kFile = CLEW_TEST_DATA "/perf-intel-pt-4.14/perf.data";

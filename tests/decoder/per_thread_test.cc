@@ -12,8 +12,8 @@
 #include <array>
 #include <filesystem>
 
+#include "bundle/perf_data/pt_stream.h"
 #include "common/file.h"
-#include "decoder/pt_stream.h"
 #include "decoder/streams.h"
 #include "recorder/perf/event_config.h"
 #include "recorder/perf_file_format.h"
@@ -26,6 +26,10 @@ namespace {
 
 namespace fs = std::filesystem;
 
+using bundle::IsStreamOfThread;
+using bundle::MmapRecord;
+using bundle::PerfData;
+using bundle::StreamName;
 using recorder::CoreEncoder;
 using recorder::EnableCause;
 

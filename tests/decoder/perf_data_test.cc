@@ -3,20 +3,26 @@
 // Method: counts against Debian 12's perf (of the captures in tests/data);
 // truncation and bit flips of the captures, seed printed.
 
-#include "decoder/perf_data/perf_data.h"
+#include "bundle/perf_data/perf_data.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <map>
 
+#include "bundle/perf_data/cpu_id.h"
 #include "common/digest.h"
-#include "decoder/perf_data/cpu_id.h"
 #include "decoder/pt/packet.h"
 #include "decoder/trace.h"
 
 namespace clew::decoder {
 namespace {
+
+using bundle::MmapRecord;
+using bundle::ParseCpuId;
+using bundle::PerfData;
+using bundle::PerfFeatures;
+using bundle::Record;
 
 constexpr const char* kFile = CLEW_TEST_DATA "/perf-intel-pt-4.14/perf.data";
 constexpr const char* kPiped =

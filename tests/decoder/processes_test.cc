@@ -26,6 +26,8 @@ namespace clew::decoder {
 namespace {
 
 namespace fs = std::filesystem;
+using bundle::MmapRecord;
+using bundle::PerfData;
 using recorder::EnableCause;
 
 constexpr uint64_t kBase = 0x400000;

@@ -9,14 +9,17 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "bundle/perf_data/cpu_id.h"
 #include "common/digest.h"
-#include "decoder/perf_data/cpu_id.h"
 #include "recorder/perf_data_writer.h"
 #include "tests/decoder/perf_script.h"
 #include "tests/decoder/synthetic.h"
 
 namespace clew::decoder {
 namespace {
+
+using bundle::ParseCpuId;
+using bundle::PerfData;
 
 // What a stream adds up to.
 struct Checked {

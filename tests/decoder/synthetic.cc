@@ -13,6 +13,8 @@
 namespace clew::decoder {
 namespace {
 
+using bundle::MmapRecord;
+using bundle::PerfData;
 using recorder::EnableCause;
 
 constexpr uint64_t kCodeBase = 0x400000;

@@ -36,6 +36,8 @@ namespace clew::e2e {
 namespace {
 
 namespace fs = std::filesystem;
+using bundle::MmapRecord;
+using bundle::PerfData;
 using nlohmann::json;
 using testing::HasSubstr;
 using testing::Not;
@@ -231,10 +233,10 @@ class ImportFormsTest : public testing::Test {
 
   // The one mapping of the vDSO.
   static uint64_t VdsoAddr(const Recording& recording) {
-    auto data = decoder::PerfData::Open(recording.perf_data);
+    auto data = PerfData::Open(recording.perf_data);
     uint64_t addr = 0;
     EXPECT_TRUE(data && data->ForEachRecord([&](const auto& record) -> Status {
-      const auto* map = std::get_if<decoder::MmapRecord>(&record.body);
+      const auto* map = std::get_if<MmapRecord>(&record.body);
       addr =
           map != nullptr && map->path == "[vdso]" ? map->addr.as_int() : addr;
       return {};

@@ -1,7 +1,7 @@
 // perf.data: records, then packets and control flow of its PT bytes, without
 // code.
 
-#include "decoder/perf_data/perf_data.h"
+#include "bundle/perf_data/perf_data.h"
 
 #include <cstddef>
 #include <cstdint>

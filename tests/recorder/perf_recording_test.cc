@@ -26,6 +26,7 @@ namespace clew::recorder {
 namespace {
 
 namespace fs = std::filesystem;
+using bundle::PerfData;
 using decoder::Synthetic;
 using decoder::TrueInsn;
 using perf::PtSysfs;
@@ -290,7 +291,7 @@ class PerfRecordingTest : public testing::Test {
     // As our encoder writes.
     config.branches_before_timing = true;
     config.tsc_at_switches = true;
-    auto data = decoder::PerfData::Open(perf_data());
+    auto data = PerfData::Open(perf_data());
     EXPECT_TRUE(data) << data.error().message;
     auto trace = decoder::Trace::Load(std::move(*data), config);
     EXPECT_TRUE(trace) << trace.error().message;
@@ -483,7 +484,7 @@ TEST_F(PerfRecordingTest, ACoreThatComesAgainIsBehindAHole) {
   head.events.push_back({.attr = {}, .name = "intel_pt//u", .ids = {1}});
   head.events.back().attr.type = 8;
   ASSERT_OK(capture->Finish(head, BuildPtInfo(info).bytes(), nullptr));
-  auto data = decoder::PerfData::Open(perf_data());
+  auto data = PerfData::Open(perf_data());
   ASSERT_OK(data);
   const auto trace = decoder::Trace::Load(std::move(*data), {});
   ASSERT_OK(trace);

@@ -1,11 +1,11 @@
-#ifndef CLEW_DECODER_PERF_DATA_FILE_KIND_H_
-#define CLEW_DECODER_PERF_DATA_FILE_KIND_H_
+#ifndef CLEW_BUNDLE_PERF_DATA_FILE_KIND_H_
+#define CLEW_BUNDLE_PERF_DATA_FILE_KIND_H_
 
 #include <cstddef>
 #include <span>
 #include <string>
 
-namespace clew::decoder {
+namespace clew::bundle {
 
 // Whether a file begins as a perf.data of this host's byte order does.
 bool IsPerfData(std::span<const std::byte> file);
@@ -15,6 +15,6 @@ bool IsPerfData(std::span<const std::byte> file);
 // if by its first bytes it could be anything.
 std::string DescribeOtherFile(std::span<const std::byte> file);
 
-}  // namespace clew::decoder
+}  // namespace clew::bundle
 
-#endif  // CLEW_DECODER_PERF_DATA_FILE_KIND_H_
+#endif  // CLEW_BUNDLE_PERF_DATA_FILE_KIND_H_

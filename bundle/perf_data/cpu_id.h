@@ -1,11 +1,11 @@
-#ifndef CLEW_DECODER_PERF_DATA_CPU_ID_H_
-#define CLEW_DECODER_PERF_DATA_CPU_ID_H_
+#ifndef CLEW_BUNDLE_PERF_DATA_CPU_ID_H_
+#define CLEW_BUNDLE_PERF_DATA_CPU_ID_H_
 
 #include <string_view>
 
-#include "decoder/pt/flow.h"
+#include "common/cpu_identity.h"
 
-namespace clew::decoder {
+namespace clew::bundle {
 
 // The CPU that perf's CPUID feature names: "GenuineIntel,6,78,3", in decimal
 // vendor, family, model and stepping, the extended ones included. Any other
@@ -14,6 +14,6 @@ namespace clew::decoder {
 // Source: linux/tools/perf/arch/x86/util/header.c, get_cpuid.
 CpuIdentity ParseCpuId(std::string_view text);
 
-}  // namespace clew::decoder
+}  // namespace clew::bundle
 
-#endif  // CLEW_DECODER_PERF_DATA_CPU_ID_H_
+#endif  // CLEW_BUNDLE_PERF_DATA_CPU_ID_H_

@@ -1,8 +1,8 @@
-#include "decoder/perf_data/packed_records.h"
+#include "bundle/perf_data/packed_records.h"
 
-#include "decoder/perf_data/record_parser.h"
+#include "bundle/perf_data/record_parser.h"
 
-namespace clew::decoder {
+namespace clew::bundle {
 
 PackedRecords::PackedRecords(const std::string& name, uint64_t bytes_max)
     : name_(name + ", decompressed"), stream_(name, bytes_max) {}
@@ -46,4 +46,4 @@ Status PackedRecords::Finish() const {
       name_, offset_, waiting_.size());
 }
 
-}  // namespace clew::decoder
+}  // namespace clew::bundle

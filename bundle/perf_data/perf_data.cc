@@ -1,13 +1,13 @@
-#include "decoder/perf_data/perf_data.h"
+#include "bundle/perf_data/perf_data.h"
 
 #include <bit>
 #include <utility>
 
-#include "decoder/perf_data/file_kind.h"
-#include "decoder/perf_data/packed_records.h"
-#include "decoder/perf_data/record_parser.h"
+#include "bundle/perf_data/file_kind.h"
+#include "bundle/perf_data/packed_records.h"
+#include "bundle/perf_data/record_parser.h"
 
-namespace clew::decoder {
+namespace clew::bundle {
 namespace {
 
 constexpr uint64_t kMagic = 0x32454c4946524550;         // "PERFILE2"
@@ -286,4 +286,4 @@ Status PerfData::ReadAttrRecord(ByteReader& body) {
   return {};
 }
 
-}  // namespace clew::decoder
+}  // namespace clew::bundle

@@ -1,11 +1,11 @@
-#include "decoder/perf_data/file_kind.h"
+#include "bundle/perf_data/file_kind.h"
 
 #include <algorithm>
 #include <array>
 #include <cstdint>
 #include <string_view>
 
-namespace clew::decoder {
+namespace clew::bundle {
 namespace {
 
 using Bytes = std::span<const std::byte>;
@@ -63,4 +63,4 @@ std::string DescribeOtherFile(Bytes file) {
   return "nothing known";
 }
 
-}  // namespace clew::decoder
+}  // namespace clew::bundle

@@ -1,5 +1,5 @@
-#ifndef CLEW_DECODER_PERF_DATA_FEATURES_H_
-#define CLEW_DECODER_PERF_DATA_FEATURES_H_
+#ifndef CLEW_BUNDLE_PERF_DATA_FEATURES_H_
+#define CLEW_BUNDLE_PERF_DATA_FEATURES_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -11,7 +11,7 @@
 #include "common/byte_reader.h"
 #include "common/result.h"
 
-namespace clew::decoder {
+namespace clew::bundle {
 
 // What perf notes of the recording beside its records. Empty: not told. The
 // bytes of texts are as in the file, so perhaps no UTF-8.
@@ -45,6 +45,6 @@ inline constexpr uint32_t kFeaturesEnd = 12;  // we know none from here on
 [[nodiscard]] Status ReadBuildIdRecord(uint16_t misc, ByteReader& body,
                                        PerfFeatures& features);
 
-}  // namespace clew::decoder
+}  // namespace clew::bundle
 
-#endif  // CLEW_DECODER_PERF_DATA_FEATURES_H_
+#endif  // CLEW_BUNDLE_PERF_DATA_FEATURES_H_

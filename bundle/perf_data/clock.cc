@@ -1,4 +1,4 @@
-#include "decoder/clock.h"
+#include "bundle/perf_data/clock.h"
 
 #include <algorithm>
 #include <limits>
@@ -6,7 +6,7 @@
 #include "common/check.h"
 #include "common/wide.h"
 
-namespace clew::decoder {
+namespace clew::bundle {
 namespace {
 
 uint64_t Saturated(Wide value) {
@@ -43,4 +43,4 @@ TscInterval ToTsc(PerfNanos time, const TscConversion& conversion) {
           TscTicks(Saturated(first))};
 }
 
-}  // namespace clew::decoder
+}  // namespace clew::bundle

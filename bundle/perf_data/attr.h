@@ -1,14 +1,14 @@
-#ifndef CLEW_DECODER_PERF_DATA_ATTR_H_
-#define CLEW_DECODER_PERF_DATA_ATTR_H_
+#ifndef CLEW_BUNDLE_PERF_DATA_ATTR_H_
+#define CLEW_BUNDLE_PERF_DATA_ATTR_H_
 
 #include <cstdint>
 #include <vector>
 
+#include "bundle/perf_data/records.h"
 #include "common/byte_reader.h"
 #include "common/result.h"
-#include "decoder/perf_data/records.h"
 
-namespace clew::decoder {
+namespace clew::bundle {
 
 // What we need of a perf_event_attr (linux/perf_event.h).
 struct EventAttr {
@@ -35,6 +35,6 @@ const EventAttr* AttrOfRecord(const std::vector<EventAttr>& attrs,
                                             uint64_t file_offset,
                                             SampleId& sample);
 
-}  // namespace clew::decoder
+}  // namespace clew::bundle
 
-#endif  // CLEW_DECODER_PERF_DATA_ATTR_H_
+#endif  // CLEW_BUNDLE_PERF_DATA_ATTR_H_

@@ -1,10 +1,10 @@
-#include "decoder/perf_data/features.h"
+#include "bundle/perf_data/features.h"
 
 #include <utility>
 
-#include "decoder/perf_data/record_parser.h"
+#include "bundle/perf_data/record_parser.h"
 
-namespace clew::decoder {
+namespace clew::bundle {
 namespace {
 
 constexpr uint32_t kFeatureHostName = 3;
@@ -105,4 +105,4 @@ Status ReadBuildIdRecord(uint16_t misc, ByteReader& body,
   return {};
 }
 
-}  // namespace clew::decoder
+}  // namespace clew::bundle

@@ -1,11 +1,11 @@
-#ifndef CLEW_DECODER_CLOCK_H_
-#define CLEW_DECODER_CLOCK_H_
+#ifndef CLEW_BUNDLE_PERF_DATA_CLOCK_H_
+#define CLEW_BUNDLE_PERF_DATA_CLOCK_H_
 
 #include <cstdint>
 
 #include "common/units.h"
 
-namespace clew::decoder {
+namespace clew::bundle {
 
 // How perf's clock follows from the TSC:
 //
@@ -25,6 +25,6 @@ PerfNanos ToPerfNanos(TscTicks tsc, const TscConversion& conversion);
 // conversion.shift < 64.
 TscInterval ToTsc(PerfNanos time, const TscConversion& conversion);
 
-}  // namespace clew::decoder
+}  // namespace clew::bundle
 
-#endif  // CLEW_DECODER_CLOCK_H_
+#endif  // CLEW_BUNDLE_PERF_DATA_CLOCK_H_

@@ -1,9 +1,9 @@
-#include "decoder/perf_data/attr.h"
+#include "bundle/perf_data/attr.h"
 
 #include <algorithm>
 #include <cstring>
 
-namespace clew::decoder {
+namespace clew::bundle {
 namespace {
 
 // linux/perf_event.h, enum perf_event_sample_format.
@@ -122,4 +122,4 @@ Result<uint64_t> ReadSampleId(const EventAttr& attr,
   return size;
 }
 
-}  // namespace clew::decoder
+}  // namespace clew::bundle

@@ -1,5 +1,5 @@
-#ifndef CLEW_DECODER_PERF_DATA_PERF_DATA_H_
-#define CLEW_DECODER_PERF_DATA_PERF_DATA_H_
+#ifndef CLEW_BUNDLE_PERF_DATA_PERF_DATA_H_
+#define CLEW_BUNDLE_PERF_DATA_PERF_DATA_H_
 
 #include <cstdint>
 #include <functional>
@@ -8,14 +8,14 @@
 #include <string>
 #include <vector>
 
+#include "bundle/perf_data/attr.h"
+#include "bundle/perf_data/features.h"
+#include "bundle/perf_data/record_parser.h"
+#include "bundle/perf_data/records.h"
 #include "common/file.h"
 #include "common/result.h"
-#include "decoder/perf_data/attr.h"
-#include "decoder/perf_data/features.h"
-#include "decoder/perf_data/record_parser.h"
-#include "decoder/perf_data/records.h"
 
-namespace clew::decoder {
+namespace clew::bundle {
 
 class PackedRecords;
 
@@ -95,6 +95,6 @@ class PerfData {
   uint64_t data_size_ = 0;
 };
 
-}  // namespace clew::decoder
+}  // namespace clew::bundle
 
-#endif  // CLEW_DECODER_PERF_DATA_PERF_DATA_H_
+#endif  // CLEW_BUNDLE_PERF_DATA_PERF_DATA_H_

@@ -1,5 +1,5 @@
-#ifndef CLEW_DECODER_PERF_DATA_RECORDS_H_
-#define CLEW_DECODER_PERF_DATA_RECORDS_H_
+#ifndef CLEW_BUNDLE_PERF_DATA_RECORDS_H_
+#define CLEW_BUNDLE_PERF_DATA_RECORDS_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -17,7 +17,7 @@
 // those perf itself writes, tools/perf/Documentation/perf.data-file-format.txt
 // and tools/perf/util/intel-pt.h.
 
-namespace clew::decoder {
+namespace clew::bundle {
 
 // What the kernel appends to its records (attr.sample_id_all). A field is
 // absent where attr.sample_type did not ask for it.
@@ -137,6 +137,6 @@ struct Record {
 // perf's name of a record type, "SWITCH"; "type 99" where it has none.
 std::string RecordTypeName(uint32_t type);
 
-}  // namespace clew::decoder
+}  // namespace clew::bundle
 
-#endif  // CLEW_DECODER_PERF_DATA_RECORDS_H_
+#endif  // CLEW_BUNDLE_PERF_DATA_RECORDS_H_

@@ -1,11 +1,11 @@
-#include "decoder/perf_data/record_parser.h"
+#include "bundle/perf_data/record_parser.h"
 
 #include <array>
 #include <string_view>
 
-#include "decoder/pt_stream.h"
+#include "bundle/perf_data/pt_stream.h"
 
-namespace clew::decoder {
+namespace clew::bundle {
 namespace {
 
 // linux/perf_event.h, PERF_RECORD_MISC_*.
@@ -334,4 +334,4 @@ Result<AuxtraceRecord> ParseAuxtrace(ByteReader& body,
                         .bytes = {}};
 }
 
-}  // namespace clew::decoder
+}  // namespace clew::bundle

@@ -1,9 +1,9 @@
-#include "decoder/perf_data/cpu_id.h"
+#include "bundle/perf_data/cpu_id.h"
 
 #include <charconv>
 #include <system_error>
 
-namespace clew::decoder {
+namespace clew::bundle {
 namespace {
 
 constexpr std::string_view kIntel = "GenuineIntel";
@@ -34,4 +34,4 @@ CpuIdentity ParseCpuId(std::string_view text) {
   return known ? cpu : CpuIdentity{};
 }
 
-}  // namespace clew::decoder
+}  // namespace clew::bundle

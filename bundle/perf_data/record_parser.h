@@ -1,13 +1,13 @@
-#ifndef CLEW_DECODER_PERF_DATA_RECORD_PARSER_H_
-#define CLEW_DECODER_PERF_DATA_RECORD_PARSER_H_
+#ifndef CLEW_BUNDLE_PERF_DATA_RECORD_PARSER_H_
+#define CLEW_BUNDLE_PERF_DATA_RECORD_PARSER_H_
 
 #include <cstdint>
 
+#include "bundle/perf_data/records.h"
 #include "common/byte_reader.h"
 #include "common/result.h"
-#include "decoder/perf_data/records.h"
 
-namespace clew::decoder {
+namespace clew::bundle {
 
 // enum perf_event_type and enum perf_user_event_type.
 inline constexpr uint32_t kRecordMmap = 1;
@@ -54,6 +54,6 @@ inline constexpr uint64_t kRecordHeaderBytes = 8;
 [[nodiscard]] Result<AuxtraceRecord> ParseAuxtrace(ByteReader& body,
                                                    uint64_t& size_untrusted);
 
-}  // namespace clew::decoder
+}  // namespace clew::bundle
 
-#endif  // CLEW_DECODER_PERF_DATA_RECORD_PARSER_H_
+#endif  // CLEW_BUNDLE_PERF_DATA_RECORD_PARSER_H_

@@ -1,5 +1,5 @@
-#ifndef CLEW_DECODER_PERF_DATA_PACKED_RECORDS_H_
-#define CLEW_DECODER_PERF_DATA_PACKED_RECORDS_H_
+#ifndef CLEW_BUNDLE_PERF_DATA_PACKED_RECORDS_H_
+#define CLEW_BUNDLE_PERF_DATA_PACKED_RECORDS_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -12,7 +12,7 @@
 #include "common/byte_reader.h"
 #include "common/result.h"
 
-namespace clew::decoder {
+namespace clew::bundle {
 
 // The records that `perf record -z` packed. The bodies of a file's COMPRESSED
 // records, one behind another, are one zstd stream of records, any of which
@@ -47,6 +47,6 @@ class PackedRecords {
   uint64_t offset_ = 0;             // of waiting_, in what comes out
 };
 
-}  // namespace clew::decoder
+}  // namespace clew::bundle
 
-#endif  // CLEW_DECODER_PERF_DATA_PACKED_RECORDS_H_
+#endif  // CLEW_BUNDLE_PERF_DATA_PACKED_RECORDS_H_

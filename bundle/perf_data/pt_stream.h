@@ -1,5 +1,5 @@
-#ifndef CLEW_DECODER_PT_STREAM_H_
-#define CLEW_DECODER_PT_STREAM_H_
+#ifndef CLEW_BUNDLE_PERF_DATA_PT_STREAM_H_
+#define CLEW_BUNDLE_PERF_DATA_PT_STREAM_H_
 
 #include <fmt/format.h>
 
@@ -12,7 +12,7 @@
 // --per-thread, for each thread, wherever that runs. The CoreId of a thread's
 // own stream has a bit that no core's number has; the others are its Tid.
 
-namespace clew::decoder {
+namespace clew::bundle {
 
 inline constexpr uint32_t kThreadStreamBit = 1u << 31;
 
@@ -37,6 +37,6 @@ inline std::string StreamName(CoreId stream) {
              : fmt::format("core {}", stream);
 }
 
-}  // namespace clew::decoder
+}  // namespace clew::bundle
 
-#endif  // CLEW_DECODER_PT_STREAM_H_
+#endif  // CLEW_BUNDLE_PERF_DATA_PT_STREAM_H_
