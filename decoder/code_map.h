@@ -16,7 +16,7 @@ namespace clew::decoder {
 
 // Finds the file that holds the code of a mapping: the path of a readable file,
 // or empty.
-using ImageResolver = std::function<std::string(const MmapRecord&)>;
+using ImageResolver = std::function<std::string(const bundle::MmapRecord&)>;
 
 // A mapping of code, from `time` on.
 struct CodeMapping {

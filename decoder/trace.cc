@@ -73,12 +73,10 @@ Status Trace::ReadRecords() {
 Status Trace::OnFirstPass(const Record& record) {
   ++record_counts_[record.type];
   if (const auto* info = std::get_if<PtInfoRecord>(&record.body)) {
-    return SetPtInfo(*info, record);
-  }
-  if (const auto* conv = std::get_if<TimeConvRecord>(&record.body)) {
-    return SetClock(*conv, record);
-  }
-  if (const auto* mmap = std::get_if<MmapRecord>(&record.body)) {
+    SetPtInfo(*info);
+  } else if (const auto* time = std::get_if<TimeConvRecord>(&record.body)) {
+    conversion_ = time->conversion;
+  } else if (const auto* mmap = std::get_if<MmapRecord>(&record.body)) {
     NoteProcess(*mmap);
   } else if (const auto* aux = std::get_if<AuxtraceRecord>(&record.body)) {
     per_thread_ = per_thread_ || IsStreamOfThread(aux->core);
@@ -113,23 +111,10 @@ void Trace::NoteProcess(const MmapRecord& mapping) {
   first_process_ = first_process_ == 0 ? mapping.pid : first_process_;
 }
 
-Status Trace::SetPtInfo(const PtInfoRecord& info, const Record& record) {
+void Trace::SetPtInfo(const PtInfoRecord& info) {
   has_pt_info_ = true;
   pt_info_ = info;
-  return info.time_known ? SetClock(info.time, record) : Status();
-}
-
-Status Trace::SetClock(const TimeConvRecord& conv, const Record& record) {
-  if (conv.shift >= 64 || conv.mult == 0 || conv.mult > UINT32_MAX) {
-    return CorruptInput(
-        "{}: offset {:#x}: time_shift is {}, time_mult is {}; wanted below 64, "
-        "and 1..{}",
-        data_.name(), record.file_offset, conv.shift, conv.mult, UINT32_MAX);
-  }
-  conversion_ = {.shift = static_cast<uint32_t>(conv.shift),
-                 .mult = static_cast<uint32_t>(conv.mult),
-                 .zero = conv.zero};
-  return {};
+  conversion_ = info.clock.value_or(conversion_);
 }
 
 // The MTC period is a field of the event's configuration (the mask says where).

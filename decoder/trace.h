@@ -105,10 +105,7 @@ class Trace {
       : data_(std::move(data)), config_(config) {}
   Status ReadRecords();
   Status OnFirstPass(const bundle::Record& record);
-  Status SetClock(const bundle::TimeConvRecord& conv,
-                  const bundle::Record& record);
-  Status SetPtInfo(const bundle::PtInfoRecord& info,
-                   const bundle::Record& record);
+  void SetPtInfo(const bundle::PtInfoRecord& info);
   void ReadTiming(const bundle::PtInfoRecord& info);
   void OnRecord(const bundle::Record& record);
   void OnTask(const bundle::TaskRecord& task, const bundle::SampleId& sample);

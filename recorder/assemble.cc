@@ -8,14 +8,20 @@
 #include <map>
 #include <vector>
 
+#include "bundle/perf_data/perf_data_writer.h"
+#include "recorder/encoder_description.h"
 #include "recorder/generated_image.h"
 #include "recorder/images.h"
 #include "recorder/manifest.h"
-#include "recorder/perf_data_writer.h"
 #include "recorder/raw_events.h"
 
 namespace clew::recorder {
 namespace {
+
+using bundle::PerfDataConfig;
+using bundle::PerfDataWriter;
+using bundle::PerfMapping;
+using bundle::RecordOrigin;
 
 uint64_t FileBytes(const std::string& path) {
   struct stat info = {};
@@ -163,7 +169,7 @@ Result<uint64_t> WritePerfData(BundleWriter& bundle,
                                const GeneratedImage& generated) {
   PerfDataConfig config;
   config.core_count = session.scheduler.cores;
-  config.encoder = session.encoder;
+  DescribeEncoder(session.encoder, config);
   config.command = options.command;
   CLEW_ASSIGN_OR_RETURN(
       writer, PerfDataWriter::Create(bundle.files(),

@@ -14,6 +14,7 @@
 namespace clew::recorder {
 namespace {
 
+using bundle::PtInfo;
 using perf::FirstLine;
 
 struct CpuidLeaf {

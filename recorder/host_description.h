@@ -4,8 +4,8 @@
 #include <cstdint>
 #include <string>
 
+#include "bundle/perf_data/file_format.h"
 #include "recorder/perf/pmu.h"
-#include "recorder/perf_file_format.h"
 
 namespace clew::recorder {
 
@@ -34,7 +34,7 @@ HostDescription DescribeHost(const std::string& proc);
 // What a decoder has to know of `pmu` to read traces of `attr`: clock ratios
 // from max_nonturbo_ratio and tsc_art_ratio in its folder, or from CPUID leaf
 // 15H where the kernel does not tell (0 where neither does).
-PtInfo DescribePt(const perf::Pmu& pmu);
+bundle::PtInfo DescribePt(const perf::Pmu& pmu);
 
 }  // namespace clew::recorder
 

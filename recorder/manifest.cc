@@ -4,8 +4,8 @@
 #include <filesystem>
 #include <system_error>
 
+#include "bundle/perf_data/perf_data_writer.h"
 #include "proto/bundle.pb.h"
-#include "recorder/perf_data_writer.h"
 
 namespace clew::recorder {
 namespace {
@@ -14,7 +14,7 @@ constexpr uint32_t kFormatVersion = 1;
 
 void SetTiming(const Session& session, pb::Timing& timing) {
   const EncoderConfig& encoder = session.encoder;
-  const PerfClock clock;
+  const bundle::TscConversion clock;
   timing.set_time_shift(clock.shift);
   timing.set_time_mult(clock.mult);
   timing.set_time_zero(clock.zero);

@@ -8,15 +8,21 @@
 namespace clew::recorder {
 namespace {
 
+using bundle::CommBody;
+using bundle::kPerfRecordBytesMax;
+using bundle::MmapBody;
+using bundle::MmapMisc;
+using bundle::PerfFileHead;
+using bundle::PerfFileWriter;
+using bundle::PerfMapping;
+using bundle::PerfRecordBytes;
+using bundle::PutPerfRecord;
+using bundle::TaskBody;
+using bundle::TaskId;
+using bundle::TscConversion;
+
 // Between what a core traced before it went and after it came again.
 constexpr uint64_t kHoleBytes = 4096;
-
-uint64_t ToTsc(uint64_t nanos, const PerfClock& clock) {
-  __extension__ typedef unsigned __int128 Wide;
-  const Wide ticks =
-      (Wide{nanos - clock.zero} << clock.shift) / std::max(clock.mult, 1u);
-  return static_cast<uint64_t>(ticks);
-}
 
 }  // namespace
 
@@ -154,11 +160,12 @@ Status PerfCapture::AddMapping(const TaskId& task, const PerfMapping& mapping) {
 
 Status PerfCapture::Finish(const PerfFileHead& head,
                            std::span<const std::byte> first_records,
-                           const PerfClock* clock) {
+                           const TscConversion* clock) {
   std::map<CoreId, uint64_t> references;
   for (const auto& [core, of] : cores_) {
     if (clock != nullptr && of.last_nanos != 0) {
-      references[core] = ToTsc(of.last_nanos, *clock);
+      references[core] =
+          bundle::ToTsc(PerfNanos(of.last_nanos), *clock).lo.as_int();
     }
   }
   return writer_.Finish(head, first_records, references);

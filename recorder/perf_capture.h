@@ -9,11 +9,11 @@
 #include <utility>
 #include <vector>
 
+#include "bundle/perf_data/perf_file_writer.h"
+#include "bundle/perf_data/record_builder.h"
 #include "common/file.h"
 #include "common/result.h"
 #include "recorder/perf/core_rings.h"
-#include "recorder/perf_file_writer.h"
-#include "recorder/perf_records.h"
 
 namespace clew::recorder {
 
@@ -54,10 +54,11 @@ class PerfCapture final : public perf::SessionSink {
   // Threads and mappings that were there before, as records of time `nanos`
   // with `event_id`, from now on.
   void SetOrigin(uint64_t nanos, uint64_t event_id);
-  [[nodiscard]] Status AddThread(const TaskId& task, const TaskId& parent,
+  [[nodiscard]] Status AddThread(const bundle::TaskId& task,
+                                 const bundle::TaskId& parent,
                                  std::string_view name);
-  [[nodiscard]] Status AddMapping(const TaskId& task,
-                                  const PerfMapping& mapping);
+  [[nodiscard]] Status AddMapping(const bundle::TaskId& task,
+                                  const bundle::PerfMapping& mapping);
 
   // As PerfFileWriter::EndRound.
   [[nodiscard]] Status EndRound() { return writer_.EndRound(); }
@@ -66,9 +67,9 @@ class PerfCapture final : public perf::SessionSink {
   void RestartCore(CoreId core);
 
   // `clock`: of perf, if it is that of the TSC.
-  [[nodiscard]] Status Finish(const PerfFileHead& head,
+  [[nodiscard]] Status Finish(const bundle::PerfFileHead& head,
                               std::span<const std::byte> first_records,
-                              const PerfClock* clock);
+                              const bundle::TscConversion* clock);
 
   const CaptureCounts& counts() const { return counts_; }
   // CPUs that a record or a byte came from.
@@ -89,14 +90,15 @@ class PerfCapture final : public perf::SessionSink {
     uint64_t end = 0;   // of its bytes, base included
     uint64_t last_nanos = 0;
   };
-  explicit PerfCapture(PerfFileWriter writer) : writer_(std::move(writer)) {}
+  explicit PerfCapture(bundle::PerfFileWriter writer)
+      : writer_(std::move(writer)) {}
   Status AddOwn(uint32_t type, uint16_t misc, const ByteBuilder& body,
-                const TaskId& task);
+                const bundle::TaskId& task);
   Status AddShifted(const perf::RecordView& record, uint64_t base);
   void NoteMapping(int32_t process, MappedImage image);
   void NoteTask(const perf::TaskEvent& task);
 
-  PerfFileWriter writer_;
+  bundle::PerfFileWriter writer_;
   CaptureCounts counts_;
   std::map<CoreId, Core> cores_;
   std::map<MappedImage, std::set<int32_t>> images_;

@@ -6,6 +6,11 @@
 namespace clew::recorder {
 namespace {
 
+using bundle::BuildPtInfo;
+using bundle::BuildTimeConv;
+using bundle::PerfFileHead;
+using bundle::PtInfo;
+
 // For FollowCores between snapshots, when a CPU that goes hands on nothing.
 class NoSink final : public perf::SessionSink {
  public:
@@ -35,8 +40,7 @@ Result<PerfRecording> PerfRecording::Open(perf::PerfKernel& kernel,
   CLEW_ASSIGN_OR_RETURN(session, perf::Session::Open(kernel, options));
   PerfRecording recording(std::move(session), std::move(options));
   if (auto clock = recording.session_.Conversion()) {
-    recording.clock_ = PerfClock{
-        .shift = clock->shift, .mult = clock->mult, .zero = clock->zero};
+    recording.clock_ = *clock;
   } else if (recording.options_.pt) {
     return std::unexpected(std::move(clock).error());
   }

@@ -42,9 +42,9 @@ class PerfRecording {
   const perf::Session& session() const { return session_; }
   const HostDescription& host() const { return host_; }
   // Absent: perf's clock is not that of the TSC here.
-  const std::optional<PerfClock>& clock() const { return clock_; }
+  const std::optional<bundle::TscConversion>& clock() const { return clock_; }
   // Absent without PT.
-  const std::optional<PtInfo>& pt_info() const { return pt_info_; }
+  const std::optional<bundle::PtInfo>& pt_info() const { return pt_info_; }
 
   // An empty perf.data; `files` must outlive it.
   [[nodiscard]] Result<PerfCapture> NewCapture(FileSystem& files,
@@ -70,8 +70,8 @@ class PerfRecording {
   perf::Session session_;
   perf::SessionOptions options_;
   HostDescription host_;
-  std::optional<PerfClock> clock_;
-  std::optional<PtInfo> pt_info_;
+  std::optional<bundle::TscConversion> clock_;
+  std::optional<bundle::PtInfo> pt_info_;
   // Of all CPUs that ever were recorded.
   std::set<uint64_t> sideband_ids_;
   std::set<uint64_t> pt_ids_;

@@ -19,6 +19,9 @@
 namespace clew::recorder {
 namespace {
 
+using bundle::PerfMapping;
+using bundle::TaskId;
+
 constexpr size_t kBuildIdsMax = 100'000;  // that are kept
 constexpr size_t kMappingsMax = 100'000;  // of a process
 constexpr std::string_view kDeleted = " (deleted)";

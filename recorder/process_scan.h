@@ -34,7 +34,7 @@ struct ScannedProcess {
   int32_t process = 0;
   int32_t parent = 0;
   std::vector<ScannedThread> threads;
-  std::vector<PerfMapping> mappings;  // the executable ones
+  std::vector<bundle::PerfMapping> mappings;  // the executable ones
 };
 
 // Looks at processes again and again; a file's build-id is read once. Memory:
@@ -59,7 +59,8 @@ class ProcessScanner {
   using FileKey = std::tuple<std::string, uint64_t, std::string>;
   std::vector<uint8_t> BuildIdOf(int32_t process, const MapsLine& line,
                                  HeldImages* held);
-  std::vector<PerfMapping> MappingsOf(int32_t process, HeldImages* held);
+  std::vector<bundle::PerfMapping> MappingsOf(int32_t process,
+                                              HeldImages* held);
 
   std::string proc_;
   std::map<FileKey, std::vector<uint8_t>> build_ids_;

@@ -12,10 +12,13 @@ namespace clew::bundle {
 //   ns = zero + ((tsc * mult) >> shift)
 //
 // Source: linux/perf_event.h, perf_event_mmap_page::time_zero.
+//
+// The default makes a TSC tick one nanosecond, so both directions are exact.
 struct TscConversion {
   uint32_t shift = 0;  // below 64
   uint32_t mult = 1;   // > 0
   uint64_t zero = 0;
+  bool operator==(const TscConversion&) const = default;
 };
 
 PerfNanos ToPerfNanos(TscTicks tsc, const TscConversion& conversion);

@@ -166,11 +166,24 @@ Result<RecordBody> ParseIdIndex(ByteReader& body) {
   return index;
 }
 
+Result<TscConversion> CheckedConversion(const ByteReader& body, uint64_t shift,
+                                        uint64_t mult, uint64_t zero) {
+  if (shift >= 64 || mult == 0 || mult > UINT32_MAX) {
+    return body.Corrupt(
+        "time_shift is {}, time_mult is {}; wanted below 64, and 1..{}", shift,
+        mult, UINT32_MAX);
+  }
+  return TscConversion{.shift = static_cast<uint32_t>(shift),
+                       .mult = static_cast<uint32_t>(mult),
+                       .zero = zero};
+}
+
 Result<RecordBody> ParseTimeConv(ByteReader& body) {
   CLEW_ASSIGN_OR_RETURN(shift, body.Read<uint64_t>("time_shift"));
   CLEW_ASSIGN_OR_RETURN(mult, body.Read<uint64_t>("time_mult"));
   CLEW_ASSIGN_OR_RETURN(zero, body.Read<uint64_t>("time_zero"));
-  return TimeConvRecord{.shift = shift, .mult = mult, .zero = zero};
+  CLEW_ASSIGN_OR_RETURN(conversion, CheckedConversion(body, shift, mult, zero));
+  return TimeConvRecord{.conversion = conversion};
 }
 
 // The order of tools/perf/util/intel-pt.h, from INTEL_PT_PMU_TYPE on. Older
@@ -211,11 +224,15 @@ Result<RecordBody> ParseAuxtraceInfo(ByteReader& body) {
     CLEW_ASSIGN_OR_RETURN(value, body.Read<uint64_t>("auxtrace_info priv"));
     field = value;
   }
+  std::optional<TscConversion> clock;
+  if (fields[kCapUserTimeZero] != 0) {
+    CLEW_ASSIGN_OR_RETURN(
+        conversion, CheckedConversion(body, fields[kTimeShift],
+                                      fields[kTimeMult], fields[kTimeZero]));
+    clock = conversion;
+  }
   return PtInfoRecord{.pmu_type = fields[kPmuType],
-                      .time = {.shift = fields[kTimeShift],
-                               .mult = fields[kTimeMult],
-                               .zero = fields[kTimeZero]},
-                      .time_known = fields[kCapUserTimeZero] != 0,
+                      .clock = clock,
                       .mtc_bit = fields[kMtcBit],
                       .mtc_freq_mask = fields[kMtcFreqBits],
                       .tsc_bit = fields[kTscBit],

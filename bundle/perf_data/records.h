@@ -9,6 +9,7 @@
 #include <variant>
 #include <vector>
 
+#include "bundle/perf_data/clock.h"
 #include "common/units.h"
 
 // The records of Linux's perf.data that a trace needs, as plain values.
@@ -84,21 +85,18 @@ struct LostRecord {
 };
 
 struct TimeConvRecord {
-  uint64_t shift = 0;
-  uint64_t mult = 0;
-  uint64_t zero = 0;
+  TscConversion conversion;
 };
 
 // AUXTRACE_INFO of intel_pt.
 struct PtInfoRecord {
   uint64_t pmu_type = 0;
-  TimeConvRecord time;
-  bool time_known = false;     // cap_user_time_zero
-  uint64_t mtc_bit = 0;        // in attr.config: MTC packets on
-  uint64_t mtc_freq_mask = 0;  // in attr.config: the MTC period
-  uint64_t tsc_bit = 0;        // in attr.config
-  uint64_t cyc_bit = 0;        // in attr.config
-  uint64_t ctc_numerator = 0;  // TSC ticks = CTC ticks * n / d
+  std::optional<TscConversion> clock;  // absent: not that of the TSC
+  uint64_t mtc_bit = 0;                // in attr.config: MTC packets on
+  uint64_t mtc_freq_mask = 0;          // in attr.config: the MTC period
+  uint64_t tsc_bit = 0;                // in attr.config
+  uint64_t cyc_bit = 0;                // in attr.config
+  uint64_t ctc_numerator = 0;          // TSC ticks = CTC ticks * n / d
   uint64_t ctc_denominator = 0;
   uint64_t max_nonturbo_ratio = 0;
   bool snapshot = false;

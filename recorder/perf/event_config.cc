@@ -198,7 +198,7 @@ Result<uint64_t> ParseBufferBytes(std::string_view text) {
 Result<perf_event_attr> PtAttr(const Pmu& pmu, const PtOptions& options) {
   CLEW_RETURN_IF_ERROR(CheckBuffer(options.buffer_bytes));
   CLEW_RETURN_IF_ERROR(CheckOutput(pmu));
-  perf_event_attr attr = BaseAttr();
+  perf_event_attr attr = bundle::BaseAttr();
   attr.type = pmu.type();
   attr.exclude_kernel = options.kernel ? 0 : 1;
   if (!options.snapshot) {
@@ -230,35 +230,8 @@ Result<std::string> FilterText(const Pmu& pmu, const PtOptions& options) {
   return fmt::format("{}", fmt::join(options.filters, ","));
 }
 
-perf_event_attr BaseAttr() {
-  perf_event_attr attr = {};
-  attr.size = sizeof(attr);
-  attr.sample_period = 1;  // perf_event_open refuses AUX wake-ups without
-  // IP is in no sample_id; perf wants it of an event to print what PT tells.
-  attr.sample_type = kSampleIdType | PERF_SAMPLE_IP;
-  attr.sample_id_all = 1;
-  attr.disabled = 1;
-  attr.exclude_hv = 1;
-  return attr;
-}
-
-perf_event_attr SidebandRecordsAttr() {
-  perf_event_attr attr = BaseAttr();
-  attr.type = PERF_TYPE_SOFTWARE;
-  attr.config = PERF_COUNT_SW_DUMMY;
-  attr.exclude_kernel = 1;
-  attr.context_switch = 1;
-  attr.mmap = 1;
-  attr.mmap2 = 1;
-  attr.build_id = 1;
-  attr.comm = 1;
-  attr.comm_exec = 1;
-  attr.task = 1;
-  return attr;
-}
-
 perf_event_attr SidebandAttr(const SidebandOptions& options) {
-  perf_event_attr attr = SidebandRecordsAttr();
+  perf_event_attr attr = bundle::SidebandRecordsAttr();
   attr.inherit = options.inherit ? 1 : 0;
   attr.enable_on_exec = options.enable_on_exec ? 1 : 0;
   attr.write_backward = options.overwrite ? 1 : 0;

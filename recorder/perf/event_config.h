@@ -65,16 +65,7 @@ struct PtOptions {
 [[nodiscard]] Result<std::string> FilterText(const Pmu& pmu,
                                              const PtOptions& options);
 
-// What every event of ours is: kSampleIdType behind each record, on perf's own
-// clock (use_clockid is not set), which perf_event_mmap_page converts to TSC.
-// Starts disabled.
-perf_event_attr BaseAttr();
-
-// The software event that brings what is needed to understand PT: context
-// switches, mmaps with build-ids, names, forks and exits. A BaseAttr.
-perf_event_attr SidebandRecordsAttr();
-
-// The same with a ring and the threads that it follows.
+// SidebandRecordsAttr with a ring and the threads that it follows.
 struct SidebandOptions {
   bool inherit = false;         // children of the thread, too
   bool enable_on_exec = false;  // REQUIRES: inherit

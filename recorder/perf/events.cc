@@ -6,6 +6,9 @@
 namespace clew::recorder::perf {
 namespace {
 
+using bundle::kSampleIdBytes;
+using bundle::OwnSampleId;
+
 constexpr size_t kBuildIdBytesMax = 20;  // perf_event.h, PERF_RECORD_MMAP2
 
 // Takes fields from the front; a field that is not there is zero and makes
@@ -51,8 +54,8 @@ class Fields {
   bool ok_ = true;
 };
 
-SampleId TakeSampleId(Fields& fields) {
-  SampleId id;
+OwnSampleId TakeSampleId(Fields& fields) {
+  OwnSampleId id;
   id.process = fields.Take<int32_t>();
   id.thread = Tid(fields.Take<int32_t>());
   id.time = PerfNanos(fields.Take<uint64_t>());

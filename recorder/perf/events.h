@@ -9,27 +9,12 @@
 #include <string_view>
 #include <variant>
 
+#include "bundle/perf_data/own_events.h"
 #include "common/result.h"
 #include "common/units.h"
 #include "recorder/perf/data_ring.h"
 
 namespace clew::recorder::perf {
-
-// What our events put behind every record: attr.sample_id_all with this
-// sample_type (perf_event.h, struct sample_id).
-inline constexpr uint64_t kSampleIdType = PERF_SAMPLE_TID | PERF_SAMPLE_TIME |
-                                          PERF_SAMPLE_CPU |
-                                          PERF_SAMPLE_IDENTIFIER;
-inline constexpr size_t kSampleIdBytes = 32;
-
-// Who, when and where of a record.
-struct SampleId {
-  int32_t process = 0;  // -1 where the task is already gone
-  Tid thread;
-  PerfNanos time;
-  CoreId core;
-  uint64_t event_id = 0;  // PERF_EVENT_IOC_ID
-};
 
 // Bytes [offset, offset + size) of the AUX ring were written.
 struct AuxEvent {
@@ -82,7 +67,7 @@ struct OtherEvent {
 
 // Texts and spans in it point into the record.
 struct Event {
-  SampleId id;
+  bundle::OwnSampleId id;
   std::variant<OtherEvent, AuxEvent, LostEvent, LostSamplesEvent,
                ItraceStartEvent, SwitchEvent, CommEvent, TaskEvent, MmapEvent>
       body;

@@ -19,9 +19,10 @@ constexpr int kConversionTries = 1000;
 
 // The page changes under us: `lock` is odd or different then. Each field is
 // read with acquire, so that `lock` is read again behind all of them.
-std::optional<TimeConversion> TryConversion(const perf_event_mmap_page& page) {
+std::optional<bundle::TscConversion> TryConversion(
+    const perf_event_mmap_page& page) {
   const uint32_t before = __atomic_load_n(&page.lock, __ATOMIC_ACQUIRE);
-  const TimeConversion read = {
+  const bundle::TscConversion read = {
       .shift = __atomic_load_n(&page.time_shift, __ATOMIC_ACQUIRE),
       .mult = __atomic_load_n(&page.time_mult, __ATOMIC_ACQUIRE),
       .zero = __atomic_load_n(&page.time_zero, __ATOMIC_ACQUIRE)};
@@ -280,7 +281,7 @@ Result<EventIds> Session::Ids() const {
   return ids;
 }
 
-Result<TimeConversion> Session::Conversion() const {
+Result<bundle::TscConversion> Session::Conversion() const {
   if (cores_.empty()) {
     return InvalidArgument("no core is recorded");
   }
@@ -292,7 +293,14 @@ Result<TimeConversion> Session::Conversion() const {
         "/sys/devices/system/clocksource/clocksource0/current_clocksource)");
   }
   for (int i = 0; i < kConversionTries; ++i) {
-    if (const auto conversion = TryConversion(page)) {
+    const auto conversion = TryConversion(page);
+    if (conversion && (conversion->mult == 0 || conversion->shift >= 64)) {
+      return Unsupported(
+          "perf's clock: time_mult is {}, time_shift is {}; wanted more than "
+          "0, and below 64",
+          conversion->mult, conversion->shift);
+    }
+    if (conversion) {
       return *conversion;
     }
   }

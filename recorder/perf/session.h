@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "bundle/perf_data/clock.h"
 #include "common/result.h"
 #include "common/units.h"
 #include "recorder/perf/core_rings.h"
@@ -35,14 +36,6 @@ struct SessionOptions {
   uint64_t data_bytes = 512 << 10;  // per CPU, a power of two of pages
   std::string sys = "/sys";         // where CPUs and the PMU are looked up
   std::string proc = "/proc";       // for messages about permissions
-};
-
-// ns = zero + ((tsc * mult) >> shift)   (perf_event.h, time_zero)
-struct TimeConversion {
-  uint16_t shift = 0;
-  uint32_t mult = 0;
-  uint64_t zero = 0;
-  bool operator==(const TimeConversion&) const = default;
 };
 
 // Of all CPUs, those that have gone included.
@@ -102,7 +95,7 @@ class Session {
   const std::string& filter_text() const { return plan_.filter_text; }
   // kUnsupported: the kernel's clock is not that of the TSC here
   // (cap_user_time_zero is clear).
-  [[nodiscard]] Result<TimeConversion> Conversion() const;
+  [[nodiscard]] Result<bundle::TscConversion> Conversion() const;
 
  private:
   Session(PerfKernel& kernel, SessionOptions options);

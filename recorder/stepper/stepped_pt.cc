@@ -6,8 +6,14 @@
 #include <sstream>
 #include <utility>
 
+#include "recorder/encoder_description.h"
+
 namespace clew::recorder {
 namespace {
+
+using bundle::PerfDataConfig;
+using bundle::PerfDataWriter;
+using bundle::RecordOrigin;
 
 // Ticks that the kernel takes for a switch. As little as possible: then a
 // reader that estimates times shows where it is wrong.
@@ -17,18 +23,21 @@ constexpr uint64_t kSwitchTicks = 1;
 
 Result<std::unique_ptr<SteppedPt>> SteppedPt::Create(
     FileSystem& files, const std::string& perf_data_path,
-    const PerfDataConfig& config) {
+    const EncoderConfig& encoder, PerfDataConfig config) {
+  CLEW_RETURN_IF_ERROR(Validate(encoder));
+  DescribeEncoder(encoder, config);
   CLEW_ASSIGN_OR_RETURN(writer,
                         PerfDataWriter::Create(files, perf_data_path, config));
-  return std::unique_ptr<SteppedPt>(
-      new SteppedPt(files, perf_data_path, config, std::move(writer)));
+  return std::unique_ptr<SteppedPt>(new SteppedPt(
+      files, perf_data_path, encoder, config.core_count, std::move(writer)));
 }
 
 SteppedPt::SteppedPt(FileSystem& files, std::string path,
-                     const PerfDataConfig& config, PerfDataWriter writer)
+                     const EncoderConfig& encoder, uint32_t core_count,
+                     PerfDataWriter writer)
     : files_(files), path_(std::move(path)), writer_(std::move(writer)) {
-  for (uint32_t i = 0; i < config.core_count; ++i) {
-    cores_.push_back(std::make_unique<Core>(config.encoder));
+  for (uint32_t i = 0; i < core_count; ++i) {
+    cores_.push_back(std::make_unique<Core>(encoder));
   }
 }
 

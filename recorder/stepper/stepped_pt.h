@@ -8,8 +8,8 @@
 #include <unordered_map>
 #include <vector>
 
+#include "bundle/perf_data/perf_data_writer.h"
 #include "common/file.h"
-#include "recorder/perf_data_writer.h"
 #include "recorder/pt_encoder/core_encoder.h"
 #include "recorder/stepper/stepper.h"
 
@@ -20,10 +20,11 @@ namespace clew::recorder {
 // also passes on a switch, so that no two records on a core have the same time.
 class SteppedPt final : public StepObserver {
  public:
-  // `files` must outlive it.
+  // `files` must outlive it. Every core's PT is `encoder`'s; what `config` says
+  // of it is set here. kInvalidArgument: a value is out of its range.
   [[nodiscard]] static Result<std::unique_ptr<SteppedPt>> Create(
       FileSystem& files, const std::string& perf_data_path,
-      const PerfDataConfig& config);
+      const EncoderConfig& encoder, bundle::PerfDataConfig config = {});
 
   void OnThread(Tid thread, Tid parent) override;
   void OnSwitchIn(Tid thread) override;
@@ -59,10 +60,10 @@ class SteppedPt final : public StepObserver {
     CoreEncoder encoder;
     std::vector<uint64_t> ips;
   };
-  SteppedPt(FileSystem& files, std::string path, const PerfDataConfig& config,
-            PerfDataWriter writer);
+  SteppedPt(FileSystem& files, std::string path, const EncoderConfig& encoder,
+            uint32_t core_count, bundle::PerfDataWriter writer);
 
-  RecordOrigin Origin(Tid thread) const;
+  bundle::RecordOrigin Origin(Tid thread) const;
   Core& current() { return *cores_[core_.as_int()]; }
   void Retire(TraceeAddr ip);
   void AddMapping(const std::string& line);
@@ -70,7 +71,7 @@ class SteppedPt final : public StepObserver {
 
   FileSystem& files_;
   std::string path_;
-  PerfDataWriter writer_;
+  bundle::PerfDataWriter writer_;
   std::vector<std::unique_ptr<Core>> cores_;
   std::unordered_map<Tid, CoreId> core_of_;
   std::unordered_map<Tid, Tid> parent_of_;

@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include <optional>
+#include <random>
 
 namespace clew::decoder {
 namespace {
@@ -40,6 +41,19 @@ void ExpectSame(const TscConversion& of, int64_t nanos) {
     EXPECT_LT(ToPerfNanos(got.lo, of).as_int() - of.zero, uint64_t(nanos));
     EXPECT_GT(ToPerfNanos(got.hi, of).as_int() - of.zero, uint64_t(nanos));
     EXPECT_EQ(got.lo.as_int() + 1, got.hi.as_int());
+  }
+}
+
+TEST(ClockTest, ConvertsAsTheKernelSaysItDoes) {
+  EXPECT_EQ(ToPerfNanos(TscTicks(123456789), {}), PerfNanos(123456789));
+  const TscConversion clock = {10, 431, 1000};
+  std::mt19937_64 random(1);
+  for (int i = 0; i < 1000; ++i) {
+    const uint64_t tsc = random() >> (10 + random() % 50);
+    // (tsc * mult) >> shift without losing the upper bits.
+    const uint64_t expected =
+        1000 + (tsc >> 10) * 431 + (((tsc & 1023) * 431) >> 10);
+    EXPECT_EQ(ToPerfNanos(TscTicks(tsc), clock), PerfNanos(expected));
   }
 }
 

@@ -10,9 +10,9 @@
 #include <array>
 #include <filesystem>
 
+#include "bundle/perf_data/perf_data_writer.h"
 #include "common/file.h"
 #include "decoder/streams.h"
-#include "recorder/perf_data_writer.h"
 #include "recorder/pt_encoder/packets.h"
 
 namespace clew::decoder {
@@ -22,11 +22,13 @@ namespace fs = std::filesystem;
 namespace packets = recorder::packets;
 using bundle::MmapRecord;
 using bundle::PerfData;
+using bundle::PerfDataWriter;
+using bundle::RecordOrigin;
 using packets::IpPacket;
 
 constexpr uint64_t kBase = 0x400000;
 constexpr uint64_t kOther = 0x600000;
-const recorder::RecordOrigin kOrigin = {
+const RecordOrigin kOrigin = {
     .process = 7, .thread = Tid(7), .time = TscTicks(500), .core = CoreId(0)};
 
 class CodeTest : public testing::Test {
@@ -34,10 +36,10 @@ class CodeTest : public testing::Test {
   CodeTest() {
     std::string pattern = fs::temp_directory_path() / "clew-code-XXXXXX";
     folder_ = mkdtemp(pattern.data());
-    auto writer = recorder::PerfDataWriter::Create(PosixFileSystem(),
-                                                   folder_ + "/perf.data", {});
+    auto writer =
+        PerfDataWriter::Create(PosixFileSystem(), folder_ + "/perf.data", {});
     EXPECT_TRUE(writer) << writer.error().message;
-    writer_ = std::make_unique<recorder::PerfDataWriter>(std::move(*writer));
+    writer_ = std::make_unique<PerfDataWriter>(std::move(*writer));
     EXPECT_TRUE(writer_->AddComm(kOrigin, "code", true));
     EXPECT_TRUE(writer_->AddSwitchIn(kOrigin));
   }
@@ -113,7 +115,7 @@ class CodeTest : public testing::Test {
   }
 
   std::string folder_;
-  std::unique_ptr<recorder::PerfDataWriter> writer_;
+  std::unique_ptr<PerfDataWriter> writer_;
   std::array<uint8_t, 512> bytes_ = {};
   uint8_t* pos_ = bytes_.data();
   uint64_t last_ip_ = 0;

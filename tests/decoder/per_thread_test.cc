@@ -12,12 +12,12 @@
 #include <array>
 #include <filesystem>
 
+#include "bundle/perf_data/file_format.h"
 #include "bundle/perf_data/pt_stream.h"
+#include "bundle/perf_data/record_builder.h"
 #include "common/file.h"
 #include "decoder/streams.h"
 #include "recorder/perf/event_config.h"
-#include "recorder/perf_file_format.h"
-#include "recorder/perf_records.h"
 #include "recorder/pt_encoder/core_encoder.h"
 #include "tests/decoder/perf_script.h"
 
@@ -26,10 +26,19 @@ namespace {
 
 namespace fs = std::filesystem;
 
+using bundle::BuildFeatures;
+using bundle::BuildHead;
+using bundle::BuildPtInfo;
+using bundle::BuildTimeConv;
+using bundle::CommBody;
 using bundle::IsStreamOfThread;
+using bundle::MmapBody;
 using bundle::MmapRecord;
 using bundle::PerfData;
+using bundle::PerfFileEvent;
+using bundle::PerfFileHead;
 using bundle::StreamName;
+using bundle::TscConversion;
 using recorder::CoreEncoder;
 using recorder::EnableCause;
 
@@ -122,18 +131,18 @@ class PerThreadTest : public testing::TestWithParam<Form> {
   void PutFirst() {
     constexpr size_t kPerCpuMmaps = 8 + 8 + 9 * 8;  // of AUXTRACE_INFO
     const ByteBuilder info =
-        recorder::BuildPtInfo({.pmu_type = kPtType,
-                               .clock = recorder::PerfClock(),
-                               .tsc_bit = 1u << 10,
-                               .no_return_compression_bit = 1u << 11,
-                               .have_sched_switch = 0,
-                               .mtc_bit = 1u << 9,
-                               .mtc_period_bits = 0xfu << 14,
-                               .tsc_ctc_numerator = config_.tsc_ctc_numerator,
-                               .tsc_ctc_denominator = 1,
-                               .cyc_bit = 1u << 1,
-                               .max_nonturbo_ratio = config_.tsc_bus_ratio,
-                               .filter = {}});
+        BuildPtInfo({.pmu_type = kPtType,
+                     .clock = TscConversion(),
+                     .tsc_bit = 1u << 10,
+                     .no_return_compression_bit = 1u << 11,
+                     .have_sched_switch = 0,
+                     .mtc_bit = 1u << 9,
+                     .mtc_period_bits = 0xfu << 14,
+                     .tsc_ctc_numerator = config_.tsc_ctc_numerator,
+                     .tsc_ctc_denominator = 1,
+                     .cyc_bit = 1u << 1,
+                     .max_nonturbo_ratio = config_.tsc_bus_ratio,
+                     .filter = {}});
     records_.PutBytes(info.bytes().first(kPerCpuMmaps)).Put(uint64_t{0});
     records_.PutBytes(info.bytes().subspan(kPerCpuMmaps + 8));
     ByteBuilder index;
@@ -145,7 +154,7 @@ class PerThreadTest : public testing::TestWithParam<Form> {
       }
     }
     PutOwn(69, index);
-    PutOwn(79, BodyOf(recorder::BuildTimeConv(recorder::PerfClock())));
+    PutOwn(79, BodyOf(BuildTimeConv(TscConversion())));
   }
   static ByteBuilder BodyOf(const ByteBuilder& record) {
     ByteBuilder body;
@@ -155,16 +164,14 @@ class PerThreadTest : public testing::TestWithParam<Form> {
 
   void PutSideband(uint64_t cut_off) {
     for (const TestThread* thread : {&one_, &two_}) {
-      Put(PERF_RECORD_COMM, 0,
-          recorder::CommBody({kProcess, thread->tid}, "twins"), thread->tid, 0,
-          one_.EventId(1));
+      Put(PERF_RECORD_COMM, 0, CommBody({kProcess, thread->tid}, "twins"),
+          thread->tid, 0, one_.EventId(1));
     }
-    auto mapping =
-        recorder::MmapBody({kProcess, one_.tid}, {.addr = TraceeAddr(kBase),
-                                                  .size_bytes = kCode.size(),
-                                                  .prot = 5,
-                                                  .path = code_path(),
-                                                  .build_id = {}});
+    auto mapping = MmapBody({kProcess, one_.tid}, {.addr = TraceeAddr(kBase),
+                                                   .size_bytes = kCode.size(),
+                                                   .prot = 5,
+                                                   .path = code_path(),
+                                                   .build_id = {}});
     EXPECT_TRUE(mapping);
     Put(PERF_RECORD_MMAP2, PERF_RECORD_MISC_USER, *mapping, one_.tid, 0,
         one_.EventId(1));
@@ -196,8 +203,8 @@ class PerThreadTest : public testing::TestWithParam<Form> {
     records_.PutBytes(pt).PutZeros(padded - pt.size());
   }
 
-  recorder::PerfFileHead Head() const {
-    perf_event_attr pt = recorder::perf::BaseAttr();
+  PerfFileHead Head() const {
+    perf_event_attr pt = bundle::BaseAttr();
     pt.sample_type &= ~uint64_t{PERF_SAMPLE_CPU};
     pt.type = kPtType;
     pt.config = recorder::PerfConfigBits(config_);
@@ -216,8 +223,8 @@ class PerThreadTest : public testing::TestWithParam<Form> {
   }
 
   // ATTR records stand for a pipe's header; features for a file's end.
-  void PutAttrs(const recorder::PerfFileHead& head) {
-    for (recorder::PerfFileEvent event : head.events) {
+  void PutAttrs(const PerfFileHead& head) {
+    for (PerfFileEvent event : head.events) {
       event.attr.size = PERF_ATTR_SIZE_VER7;
       ByteBuilder body;
       body.PutBytes(
@@ -231,7 +238,7 @@ class PerThreadTest : public testing::TestWithParam<Form> {
 
   // `cut_off`: PT of the second thread was lost behind so many bytes.
   void Write(uint64_t cut_off = 0) {
-    const recorder::PerfFileHead head = Head();
+    const PerfFileHead head = Head();
     const bool pipe = GetParam() == Form::kPipe;
     if (pipe) {
       PutAttrs(head);
@@ -239,7 +246,7 @@ class PerThreadTest : public testing::TestWithParam<Form> {
     PutFirst();
     PutSideband(cut_off);
     std::vector<uint64_t> offsets;
-    const uint64_t at = recorder::BuildHead(head, 0).size();
+    const uint64_t at = BuildHead(head, 0).size();
     PutPt(one_, offsets, at);
     PutPt(two_, offsets, at);
     ByteBuilder file;
@@ -247,12 +254,11 @@ class PerThreadTest : public testing::TestWithParam<Form> {
       file.PutBytes(std::as_bytes(std::span(std::string_view("PERFILE2"))));
       file.Put(uint64_t{16});
     } else {
-      file.PutBytes(recorder::BuildHead(head, records_.size()).bytes());
+      file.PutBytes(BuildHead(head, records_.size()).bytes());
     }
     file.PutBytes(records_.bytes());
     if (!pipe) {
-      file.PutBytes(
-          recorder::BuildFeatures(head, file.size(), offsets).bytes());
+      file.PutBytes(BuildFeatures(head, file.size(), offsets).bytes());
     }
     EXPECT_TRUE(WriteWholeFile(PosixFileSystem(), perf_data(), file.bytes()));
   }

@@ -15,11 +15,12 @@
 #include <memory>
 #include <optional>
 
+#include "bundle/perf_data/perf_data_writer.h"
 #include "common/digest.h"
 #include "common/file.h"
 #include "decoder/gap_counts.h"
 #include "decoder/streams.h"
-#include "recorder/perf_data_writer.h"
+#include "recorder/encoder_description.h"
 #include "recorder/pt_encoder/core_encoder.h"
 
 namespace clew::decoder {
@@ -28,6 +29,9 @@ namespace {
 namespace fs = std::filesystem;
 using bundle::MmapRecord;
 using bundle::PerfData;
+using bundle::PerfDataConfig;
+using bundle::PerfDataWriter;
+using bundle::RecordOrigin;
 using recorder::EnableCause;
 
 constexpr uint64_t kBase = 0x400000;
@@ -73,13 +77,13 @@ class ProcessesTest : public testing::Test {
       EXPECT_TRUE(WriteWholeFile(PosixFileSystem(), PathOf(program),
                                  ProgramBytes(program)));
     }
-    recorder::PerfDataConfig config;
+    PerfDataConfig config;
     config.core_count = 2;
-    config.encoder = encoder_;
-    auto writer = recorder::PerfDataWriter::Create(PosixFileSystem(),
-                                                   perf_data(), config);
+    recorder::DescribeEncoder(encoder_, config);
+    auto writer =
+        PerfDataWriter::Create(PosixFileSystem(), perf_data(), config);
     EXPECT_TRUE(writer) << writer.error().message;
-    writer_ = std::make_unique<recorder::PerfDataWriter>(std::move(*writer));
+    writer_ = std::make_unique<PerfDataWriter>(std::move(*writer));
     for (uint32_t i = 0; i < cores_.size(); ++i) {
       cores_[i].id = CoreId(i);
       cores_[i].encoder =
@@ -93,7 +97,7 @@ class ProcessesTest : public testing::Test {
   std::string PathOf(unsigned program) const {
     return fmt::format("{}/program{}", folder_, program);
   }
-  recorder::RecordOrigin Origin(const Task& task, const TestCore& core) const {
+  RecordOrigin Origin(const Task& task, const TestCore& core) const {
     return {.process = task.process,
             .thread = task.thread,
             .time = TscTicks(now_),
@@ -297,7 +301,7 @@ class ProcessesTest : public testing::Test {
 
   std::string folder_;
   recorder::EncoderConfig encoder_;
-  std::unique_ptr<recorder::PerfDataWriter> writer_;
+  std::unique_ptr<PerfDataWriter> writer_;
   std::array<TestCore, 2> cores_;
   std::deque<Task> tasks_;
   std::map<Tid, std::vector<TraceeAddr>> truth_;

@@ -10,8 +10,8 @@
 #include <gtest/gtest.h>
 
 #include "bundle/perf_data/cpu_id.h"
+#include "bundle/perf_data/perf_data_writer.h"
 #include "common/digest.h"
-#include "recorder/perf_data_writer.h"
 #include "tests/decoder/perf_script.h"
 #include "tests/decoder/synthetic.h"
 
@@ -20,6 +20,7 @@ namespace {
 
 using bundle::ParseCpuId;
 using bundle::PerfData;
+using bundle::PerfDataConfig;
 
 // What a stream adds up to.
 struct Checked {
@@ -353,7 +354,7 @@ TEST(StreamsTest, TheCpuIsWhatTheFileSaysUnlessItsOwnerKnowsBetter) {
     return (*trace)->cpu();
   };
   TraceConfig config = synthetic->Config();
-  EXPECT_EQ(load(config), ParseCpuId(recorder::PerfDataConfig().cpu_id));
+  EXPECT_EQ(load(config), ParseCpuId(PerfDataConfig().cpu_id));
   EXPECT_TRUE(load(config).is_intel);
   config.cpu = CpuIdentity{};
   EXPECT_FALSE(load(config).is_intel);

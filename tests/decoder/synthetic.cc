@@ -5,9 +5,10 @@
 
 #include <filesystem>
 
+#include "bundle/perf_data/perf_data_writer.h"
 #include "common/digest.h"
 #include "common/file.h"
-#include "recorder/perf_data_writer.h"
+#include "recorder/encoder_description.h"
 #include "recorder/pt_encoder/core_encoder.h"
 
 namespace clew::decoder {
@@ -15,6 +16,9 @@ namespace {
 
 using bundle::MmapRecord;
 using bundle::PerfData;
+using bundle::PerfDataConfig;
+using bundle::PerfDataWriter;
+using bundle::RecordOrigin;
 using recorder::EnableCause;
 
 constexpr uint64_t kCodeBase = 0x400000;
@@ -190,13 +194,13 @@ class Machine {
 
  private:
   Status Start() {
-    recorder::PerfDataConfig config;
+    PerfDataConfig config;
     config.core_count = config_.cores;
-    config.encoder = config_.encoder;
+    recorder::DescribeEncoder(config_.encoder, config);
     CLEW_ASSIGN_OR_RETURN(
-        writer, recorder::PerfDataWriter::Create(PosixFileSystem(),
-                                                 out_.perf_path, config));
-    writer_ = std::make_unique<recorder::PerfDataWriter>(std::move(writer));
+        writer,
+        PerfDataWriter::Create(PosixFileSystem(), out_.perf_path, config));
+    writer_ = std::make_unique<PerfDataWriter>(std::move(writer));
     for (uint32_t i = 0; i < config_.threads; ++i) {
       Thread thread;
       thread.tid = Tid(kProcess + static_cast<int32_t>(i));
@@ -231,7 +235,7 @@ class Machine {
                               .build_id = {1, 2, 3, 4}});
   }
 
-  recorder::RecordOrigin Origin(const Thread& thread, const Core& core) const {
+  RecordOrigin Origin(const Thread& thread, const Core& core) const {
     return {.process = kProcess,
             .thread = thread.tid,
             .time = TscTicks(now_),
@@ -430,7 +434,7 @@ class Machine {
   Random random_;
   Program program_;
   Synthetic& out_;
-  std::unique_ptr<recorder::PerfDataWriter> writer_;
+  std::unique_ptr<PerfDataWriter> writer_;
   std::vector<Thread> threads_;
   std::vector<Core> cores_;
   std::map<Tid, bool> after_syscall_;

@@ -38,6 +38,7 @@ namespace {
 namespace fs = std::filesystem;
 using bundle::MmapRecord;
 using bundle::PerfData;
+using bundle::PerfDataConfig;
 using nlohmann::json;
 using testing::HasSubstr;
 using testing::Not;
@@ -124,12 +125,12 @@ struct Recording {
 
   void Record(const std::string& program, uint32_t cores = 1,
               const recorder::EncoderConfig& encoder = {}) {
-    recorder::PerfDataConfig config;
-    config.encoder = encoder;
+    PerfDataConfig config;
     config.core_count = cores;
     config.command = {program};
     config.cpu_id = kCpu;
-    auto pt = recorder::SteppedPt::Create(PosixFileSystem(), perf_data, config);
+    auto pt = recorder::SteppedPt::Create(PosixFileSystem(), perf_data, encoder,
+                                          config);
     ASSERT_TRUE(pt) << pt.error().message;
     const auto run =
         recorder::RunStepped({.command = {program}, .environment = {}}, **pt);

@@ -32,6 +32,7 @@ namespace clew::recorder {
 namespace {
 
 namespace fs = std::filesystem;
+using bundle::PerfMapping;
 using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::Not;

@@ -4,7 +4,7 @@
 // Method: golden fields read back by position; every k-th operation failing.
 // That perf itself reads such files is perf_script_test's.
 
-#include "recorder/perf_data_writer.h"
+#include "bundle/perf_data/perf_data_writer.h"
 
 #include <gtest/gtest.h>
 #include <linux/perf_event.h>
@@ -14,9 +14,16 @@
 
 #include "common/digest.h"
 #include "common/file.h"
+#include "recorder/encoder_description.h"
 
 namespace clew::recorder {
 namespace {
+
+using bundle::kAuxFlagTruncated;
+using bundle::PerfDataConfig;
+using bundle::PerfDataWriter;
+using bundle::PerfMapping;
+using bundle::RecordOrigin;
 
 using Bytes = std::vector<std::byte>;
 
@@ -93,6 +100,7 @@ constexpr RecordOrigin kOrigin = {100, Tid(101), TscTicks(5000), CoreId(1)};
 PerfDataConfig TwoCores() {
   PerfDataConfig config;
   config.core_count = 2;
+  DescribeEncoder({}, config);
   config.command = {"./server", "--port", "80"};
   return config;
 }
@@ -222,21 +230,8 @@ TEST_F(PerfDataWriterTest, RefusesWhatDoesNotFit) {
   config.core_count = 0;
   EXPECT_FALSE(PerfDataWriter::Create(PosixFileSystem(), path_, config));
   config = TwoCores();
-  config.encoder.mtc_period = 16;
+  config.tsc_ctc_denominator = 0;
   EXPECT_FALSE(PerfDataWriter::Create(PosixFileSystem(), path_, config));
-}
-
-TEST(PerfClockTest, ConvertsAsTheKernelSaysItDoes) {
-  EXPECT_EQ(ToPerfNanos(TscTicks(123456789), {}), PerfNanos(123456789));
-  const PerfClock clock = {10, 431, 1000};
-  Random random(1);
-  for (int i = 0; i < 1000; ++i) {
-    const uint64_t tsc = random.Next() >> (10 + random.Below(50));
-    // (tsc * mult) >> shift without losing the upper bits.
-    const uint64_t expected =
-        1000 + (tsc >> 10) * 431 + (((tsc & 1023) * 431) >> 10);
-    EXPECT_EQ(ToPerfNanos(TscTicks(tsc), clock), PerfNanos(expected));
-  }
 }
 
 // Fails operation number `failing` and all after it.

@@ -1,7 +1,7 @@
 // Goal: a failing disk is told by whichever call noticed it; files beside the
 // result are gone once it is whole; a round without records is none.
 // Method: every k-th operation on files fails.
-#include "recorder/perf_file_writer.h"
+#include "bundle/perf_data/perf_file_writer.h"
 
 #include <gtest/gtest.h>
 #include <stdlib.h>
@@ -13,6 +13,9 @@
 
 namespace clew::recorder {
 namespace {
+
+using bundle::PerfFileHead;
+using bundle::PerfFileWriter;
 
 namespace fs = std::filesystem;
 

@@ -26,7 +26,10 @@ namespace clew::recorder {
 namespace {
 
 namespace fs = std::filesystem;
+using bundle::BuildPtInfo;
 using bundle::PerfData;
+using bundle::PerfFileHead;
+using bundle::PtInfo;
 using decoder::Synthetic;
 using decoder::TrueInsn;
 using perf::PtSysfs;

@@ -14,7 +14,7 @@ namespace clew::recorder::perf {
 namespace {
 
 constexpr uint64_t kHeaderBytes = sizeof(perf_event_header);
-constexpr uint64_t kLostBytes = kHeaderBytes + 16 + kSampleIdBytes;
+constexpr uint64_t kLostBytes = kHeaderBytes + 16 + bundle::kSampleIdBytes;
 
 std::byte* MapShared(size_t bytes) {
   void* memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE,
@@ -48,7 +48,8 @@ bool FakeRing::HasRoomFor(uint64_t bytes) const {
 }
 
 bool FakeRing::HasRoom(size_t body_bytes) const {
-  return HasRoomFor(kHeaderBytes + body_bytes + kSampleIdBytes + kLostBytes);
+  return HasRoomFor(kHeaderBytes + body_bytes + bundle::kSampleIdBytes +
+                    kLostBytes);
 }
 
 void FakeRing::Put(uint64_t& at, std::span<const std::byte> bytes) {
@@ -67,8 +68,8 @@ void FakeRing::PutRecord(uint64_t& at, uint32_t type,
                          std::span<const std::byte> body) {
   perf_event_header header = {};
   header.type = type;
-  header.size =
-      static_cast<uint16_t>(kHeaderBytes + body.size() + kSampleIdBytes);
+  header.size = static_cast<uint16_t>(kHeaderBytes + body.size() +
+                                      bundle::kSampleIdBytes);
   const std::array<uint64_t, 4> sample_id = {0, tried_, 0, 1};
   Put(at, std::as_bytes(std::span(&header, 1)));
   Put(at, body);
@@ -77,7 +78,7 @@ void FakeRing::PutRecord(uint64_t& at, uint32_t type,
 
 bool FakeRing::OutputUnlessPaused(uint32_t type,
                                   std::span<const std::byte> body) {
-  const uint64_t size = kHeaderBytes + body.size() + kSampleIdBytes +
+  const uint64_t size = kHeaderBytes + body.size() + bundle::kSampleIdBytes +
                         (lost_ > 0 ? kLostBytes : 0);
   const bool forward = mode_ == RingMode::kForward;
   if (paused_.load() || size > data_bytes_ || (forward && !HasRoomFor(size))) {

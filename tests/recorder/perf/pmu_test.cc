@@ -150,7 +150,7 @@ TEST_F(PmuTest, DefaultIsUserCodeWithTscMtcAndBranches) {
   EXPECT_EQ(attr->exclude_hv, 1u);
   EXPECT_EQ(attr->disabled, 1u);
   EXPECT_EQ(attr->sample_id_all, 1u);
-  EXPECT_EQ(attr->sample_type, kSampleIdType | PERF_SAMPLE_IP);
+  EXPECT_EQ(attr->sample_type, bundle::kSampleIdType | PERF_SAMPLE_IP);
   EXPECT_EQ(attr->use_clockid, 0u);
   EXPECT_EQ(attr->write_backward, 0u);
   EXPECT_EQ(attr->aux_watermark, 1u << 20);

@@ -25,7 +25,7 @@ std::vector<std::byte> MakeRecord(uint32_t type, std::span<const uint64_t> body,
   perf_event_header header = {};
   header.type = type;
   header.size = static_cast<uint16_t>(sizeof(header) + body.size_bytes() +
-                                      kSampleIdBytes);
+                                      bundle::kSampleIdBytes);
   const std::array<uint64_t, 4> id = {0, nanos, core.as_int(), 0};
   std::vector<std::byte> record;
   const auto put = [&record](std::span<const std::byte> bytes) {

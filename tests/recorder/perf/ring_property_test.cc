@@ -192,9 +192,10 @@ class Checker final : public RecordSink, public AuxSink, public AuxGapSink {
     return overwritten_ != nullptr && *overwritten_ > overwritten_seen_;
   }
   static Status CheckBody(const RecordView& record, uint64_t number) {
-    const auto body = record.bytes.subspan(
-        sizeof(perf_event_header),
-        record.bytes.size() - sizeof(perf_event_header) - kSampleIdBytes);
+    const auto body =
+        record.bytes.subspan(sizeof(perf_event_header),
+                             record.bytes.size() - sizeof(perf_event_header) -
+                                 bundle::kSampleIdBytes);
     for (size_t i = 0; i * 8 < body.size(); ++i) {
       uint64_t word;
       std::memcpy(&word, body.data() + i * 8, 8);

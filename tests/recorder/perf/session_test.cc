@@ -62,24 +62,24 @@ struct Recorder final : SessionSink {
   }
   void OnGap(CoreId, const AuxGap&) override { ADD_FAILURE(); }
 
-  void Take(const SampleId&, const TaskEvent& task) {
+  void Take(const bundle::OwnSampleId&, const TaskEvent& task) {
     (task.exit ? exits : forks).push_back(task);
   }
-  void Take(const SampleId&, const CommEvent& comm) {
+  void Take(const bundle::OwnSampleId&, const CommEvent& comm) {
     names[comm.thread].emplace_back(comm.name);
     execs += comm.exec ? 1 : 0;
   }
-  void Take(const SampleId& id, const SwitchEvent& event) {
+  void Take(const bundle::OwnSampleId& id, const SwitchEvent& event) {
     ++(event.out ? outs : ins)[id.thread];
   }
-  void Take(const SampleId&, const MmapEvent& mmap) {
+  void Take(const bundle::OwnSampleId&, const MmapEvent& mmap) {
     mmaps.push_back(
         {std::string(mmap.path), {mmap.build_id.begin(), mmap.build_id.end()}});
   }
-  void Take(const SampleId&, const LostEvent& lost) {
+  void Take(const bundle::OwnSampleId&, const LostEvent& lost) {
     lost_count += lost.count;
   }
-  void Take(const SampleId&, const auto&) {}
+  void Take(const bundle::OwnSampleId&, const auto&) {}
 
   struct Mapped {
     std::string path;

@@ -18,6 +18,8 @@
 namespace clew::recorder {
 namespace {
 
+using bundle::PerfDataConfig;
+
 using Branch = std::pair<uint64_t, uint64_t>;  // from, to; 0: outside
 using Branches = std::map<int32_t, std::vector<Branch>>;
 
@@ -123,9 +125,8 @@ class PerfScriptTest : public testing::Test {
     const std::string path = folder_ + "/perf.data";
     PerfDataConfig config;
     config.core_count = core_count;
-    config.encoder = encoder;
     config.command = {program};
-    auto pt = SteppedPt::Create(PosixFileSystem(), path, config);
+    auto pt = SteppedPt::Create(PosixFileSystem(), path, encoder, config);
     ASSERT_TRUE(pt.has_value());
     BranchLog log(**pt);
     StepperOptions options;

@@ -49,6 +49,11 @@ CodeImage ImageOf(const std::string& path) {
   return image;
 }
 
+struct Cores {
+  uint32_t core_count = 1;
+  EncoderConfig encoder;
+};
+
 struct Stepped {
   SteppedRun run;
   std::unique_ptr<SteppedPt> pt;
@@ -62,10 +67,12 @@ class StepperTest : public testing::Test {
   }
   void TearDown() override { std::filesystem::remove_all(folder_); }
 
-  Stepped Step(const std::string& name, const PerfDataConfig& config,
+  Stepped Step(const std::string& name, const Cores& config,
                uint32_t quantum_insns) {
-    auto pt =
-        SteppedPt::Create(PosixFileSystem(), folder_ + "/perf.data", config);
+    bundle::PerfDataConfig perf_data;
+    perf_data.core_count = config.core_count;
+    auto pt = SteppedPt::Create(PosixFileSystem(), folder_ + "/perf.data",
+                                config.encoder, perf_data);
     EXPECT_TRUE(pt.has_value());
     StepperOptions options;
     options.command = {ProgramPath(name)};
@@ -79,7 +86,7 @@ class StepperTest : public testing::Test {
   }
 
   void ExpectPtGivesBack(const Stepped& stepped, const std::string& name,
-                         const PerfDataConfig& config) {
+                         const Cores& config) {
     const CodeImage image = ImageOf(ProgramPath(name));
     for (uint32_t core = 0; core < config.core_count; ++core) {
       SCOPED_TRACE(testing::Message() << name << ", core " << core);
@@ -99,7 +106,7 @@ class StepperTest : public testing::Test {
 };
 
 TEST_F(StepperTest, PtGivesBackControlFlowWithoutLibc) {
-  PerfDataConfig config;
+  Cores config;
   const Stepped stepped = Step("branches", config, 500);
   EXPECT_EQ(stepped.run.failure.exit_status, 0);
   EXPECT_EQ(stepped.run.failure.kind, FailureKind::kNone);
@@ -110,7 +117,7 @@ TEST_F(StepperTest, PtGivesBackControlFlowWithoutLibc) {
 
 TEST_F(StepperTest, PtGivesBackThreadsOnTwoCores) {
   for (const uint32_t quantum : {1u, 7u, 300u}) {
-    PerfDataConfig config;
+    Cores config;
     config.core_count = 2;
     config.encoder.psb_period_bytes = 512;
     const Stepped stepped = Step("threads", config, quantum);
@@ -122,7 +129,7 @@ TEST_F(StepperTest, PtGivesBackThreadsOnTwoCores) {
 }
 
 TEST_F(StepperTest, PtGivesBackAProgramWithLibc) {
-  PerfDataConfig config;
+  Cores config;
   config.encoder.cyc = true;
   const Stepped stepped = Step("libc_user", config, 5000);
   EXPECT_EQ(stepped.run.failure.exit_status, 0);
@@ -131,7 +138,7 @@ TEST_F(StepperTest, PtGivesBackAProgramWithLibc) {
 }
 
 TEST_F(StepperTest, AFaultIsAFailureAtItsInstruction) {
-  PerfDataConfig config;
+  Cores config;
   const Stepped stepped = Step("fault", config, 500);
   EXPECT_EQ(stepped.run.failure.kind, FailureKind::kSignal);
   EXPECT_EQ(stepped.run.failure.signal, SIGSEGV);
@@ -140,7 +147,7 @@ TEST_F(StepperTest, AFaultIsAFailureAtItsInstruction) {
 }
 
 TEST_F(StepperTest, RunsAreRepeatable) {
-  PerfDataConfig config;
+  Cores config;
   config.core_count = 2;
   const Stepped first = Step("threads", config, 50);
   const Stepped second = Step("threads", config, 50);

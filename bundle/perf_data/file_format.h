@@ -1,5 +1,5 @@
-#ifndef CLEW_RECORDER_PERF_FILE_FORMAT_H_
-#define CLEW_RECORDER_PERF_FILE_FORMAT_H_
+#ifndef CLEW_BUNDLE_PERF_DATA_FILE_FORMAT_H_
+#define CLEW_BUNDLE_PERF_DATA_FILE_FORMAT_H_
 
 #include <linux/perf_event.h>
 
@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "bundle/perf_data/clock.h"
 #include "common/byte_builder.h"
 #include "common/units.h"
 
@@ -17,19 +18,7 @@
 // Source: Linux, tools/perf/Documentation/perf.data-file-format.txt, and
 // tools/perf/util/header.h, struct perf_file_header.
 
-namespace clew::recorder {
-
-// The clock conversion that TIME_CONV and AUXTRACE_INFO announce:
-//
-//   ns = zero + ((tsc * mult) >> shift)     (perf_event.h, time_zero)
-//
-// The default makes a TSC tick one nanosecond, so both directions are exact.
-struct PerfClock {
-  uint16_t shift = 0;
-  uint32_t mult = 1;
-  uint64_t zero = 0;
-};
-PerfNanos ToPerfNanos(TscTicks tsc, const PerfClock& clock);
+namespace clew::bundle {
 
 struct PerfFileEvent {
   perf_event_attr attr = {};  // its size field is set by the writer
@@ -56,7 +45,7 @@ struct PerfFileHead {
 // hardware has no such field.
 struct PtInfo {
   uint32_t pmu_type = 0;
-  std::optional<PerfClock> clock;  // absent: not that of the TSC
+  std::optional<TscConversion> clock;  // absent: not that of the TSC
   uint64_t tsc_bit = 0;
   uint64_t no_return_compression_bit = 0;
   // Threads are told by SWITCH records (2) or SWITCH_CPU_WIDE ones (3).
@@ -83,7 +72,7 @@ ByteBuilder BuildFeatures(const PerfFileHead& head, uint64_t data_end,
 
 // AUXTRACE_INFO and TIME_CONV, which come before all other records.
 ByteBuilder BuildPtInfo(const PtInfo& info);
-ByteBuilder BuildTimeConv(const PerfClock& clock);
+ByteBuilder BuildTimeConv(const TscConversion& clock);
 
 // The head of an AUXTRACE record, behind which `bytes` of PT follow.
 struct AuxtraceHead {
@@ -95,6 +84,6 @@ struct AuxtraceHead {
 };
 ByteBuilder BuildAuxtraceHead(const AuxtraceHead& head);
 
-}  // namespace clew::recorder
+}  // namespace clew::bundle
 
-#endif  // CLEW_RECORDER_PERF_FILE_FORMAT_H_
+#endif  // CLEW_BUNDLE_PERF_DATA_FILE_FORMAT_H_

@@ -1,9 +1,9 @@
-#include "recorder/perf_file_format.h"
+#include "bundle/perf_data/file_format.h"
 
 #include <array>
 #include <utility>
 
-namespace clew::recorder {
+namespace clew::bundle {
 namespace {
 
 constexpr uint64_t kHeaderBytes = 104;
@@ -146,14 +146,6 @@ ByteBuilder BuildRecord(uint32_t type, const ByteBuilder& body) {
 
 }  // namespace
 
-PerfNanos ToPerfNanos(TscTicks tsc, const PerfClock& clock) {
-  // As perf_event.h, perf_event_mmap_page::time_zero, has it.
-  const uint64_t quotient = tsc.as_int() >> clock.shift;
-  const uint64_t remainder = tsc.as_int() & ((uint64_t{1} << clock.shift) - 1);
-  return PerfNanos(clock.zero + quotient * clock.mult +
-                   ((remainder * clock.mult) >> clock.shift));
-}
-
 ByteBuilder BuildHead(const PerfFileHead& head, uint64_t data_bytes) {
   const uint64_t attrs_offset = kHeaderBytes + IdBytes(head);
   const uint64_t attrs_bytes = head.events.size() * kFileAttrBytes;
@@ -195,7 +187,8 @@ ByteBuilder BuildFeatures(const PerfFileHead& head, uint64_t data_end,
 ByteBuilder BuildPtInfo(const PtInfo& info) {
   constexpr uint32_t kAuxtraceInfo = 70;  // PERF_RECORD_AUXTRACE_INFO
   constexpr uint32_t kAuxtraceIntelPt = 1;
-  const PerfClock clock = info.clock.value_or(PerfClock{0, 0, 0});
+  const TscConversion clock =
+      info.clock.value_or(TscConversion{.shift = 0, .mult = 0, .zero = 0});
   ByteBuilder filter;
   if (!info.filter.empty()) {
     filter.PutPaddedText(info.filter, 8);
@@ -226,7 +219,7 @@ ByteBuilder BuildPtInfo(const PtInfo& info) {
   return BuildRecord(kAuxtraceInfo, body);
 }
 
-ByteBuilder BuildTimeConv(const PerfClock& clock) {
+ByteBuilder BuildTimeConv(const TscConversion& clock) {
   constexpr uint32_t kTimeConv = 79;  // PERF_RECORD_TIME_CONV
   ByteBuilder body;
   body.Put(uint64_t{clock.shift}).Put(uint64_t{clock.mult}).Put(clock.zero);
@@ -243,4 +236,4 @@ ByteBuilder BuildAuxtraceHead(const AuxtraceHead& head) {
   return BuildRecord(kAuxtrace, body);
 }
 
-}  // namespace clew::recorder
+}  // namespace clew::bundle

@@ -1,15 +1,15 @@
-#ifndef CLEW_RECORDER_PERF_DATA_HEADER_H_
-#define CLEW_RECORDER_PERF_DATA_HEADER_H_
+#ifndef CLEW_BUNDLE_PERF_DATA_PERF_DATA_HEADER_H_
+#define CLEW_BUNDLE_PERF_DATA_PERF_DATA_HEADER_H_
 
 #include <cstdint>
 
+#include "bundle/perf_data/file_format.h"
+#include "bundle/perf_data/perf_data_writer.h"
 #include "common/byte_builder.h"
-#include "recorder/perf_data_writer.h"
-#include "recorder/perf_file_format.h"
 
 // What the perf.data of a software source says of itself.
 
-namespace clew::recorder {
+namespace clew::bundle {
 
 // Type of the intel_pt event, as sysfs would tell it, and of its companion, a
 // software event that carries the sideband.
@@ -24,6 +24,6 @@ PerfFileHead HeadOf(const PerfDataConfig& config);
 // AUXTRACE_INFO and TIME_CONV, which come before all other records.
 ByteBuilder BuildFirstRecords(const PerfDataConfig& config);
 
-}  // namespace clew::recorder
+}  // namespace clew::bundle
 
-#endif  // CLEW_RECORDER_PERF_DATA_HEADER_H_
+#endif  // CLEW_BUNDLE_PERF_DATA_PERF_DATA_HEADER_H_

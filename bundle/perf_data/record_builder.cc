@@ -1,4 +1,4 @@
-#include "recorder/perf_records.h"
+#include "bundle/perf_data/record_builder.h"
 
 #include <linux/perf_event.h>
 
@@ -6,7 +6,7 @@
 
 #include "common/check.h"
 
-namespace clew::recorder {
+namespace clew::bundle {
 namespace {
 
 constexpr size_t kBuildIdBytes = 20;
@@ -14,11 +14,11 @@ constexpr size_t kBuildIdBytes = 20;
 }  // namespace
 
 size_t PerfRecordBytes(const ByteBuilder& body) {
-  return sizeof(perf_event_header) + body.size() + perf::kSampleIdBytes;
+  return sizeof(perf_event_header) + body.size() + kSampleIdBytes;
 }
 
 void PutPerfRecord(ByteBuilder& out, uint32_t type, uint16_t misc,
-                   const ByteBuilder& body, const perf::SampleId& id) {
+                   const ByteBuilder& body, const OwnSampleId& id) {
   const size_t bytes = PerfRecordBytes(body);
   CLEW_CHECK(bytes <= kPerfRecordBytesMax, "a record of {} bytes", bytes);
   out.Put(type).Put(misc).Put(static_cast<uint16_t>(bytes));
@@ -70,4 +70,4 @@ uint16_t MmapMisc(const PerfMapping& mapping) {
   return static_cast<uint16_t>(misc);
 }
 
-}  // namespace clew::recorder
+}  // namespace clew::bundle

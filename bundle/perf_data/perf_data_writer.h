@@ -1,5 +1,5 @@
-#ifndef CLEW_RECORDER_PERF_DATA_WRITER_H_
-#define CLEW_RECORDER_PERF_DATA_WRITER_H_
+#ifndef CLEW_BUNDLE_PERF_DATA_PERF_DATA_WRITER_H_
+#define CLEW_BUNDLE_PERF_DATA_PERF_DATA_WRITER_H_
 
 #include <array>
 #include <cstddef>
@@ -9,19 +9,23 @@
 #include <string_view>
 #include <vector>
 
+#include "bundle/perf_data/file_format.h"
+#include "bundle/perf_data/record_builder.h"
 #include "common/file.h"
 #include "common/result.h"
 #include "common/units.h"
-#include "recorder/perf_file_format.h"
-#include "recorder/perf_records.h"
-#include "recorder/pt_encoder/encoder_config.h"
 
-namespace clew::recorder {
+namespace clew::bundle {
 
 struct PerfDataConfig {
   uint32_t core_count = 1;
-  EncoderConfig encoder;  // of every core
-  PerfClock clock;
+  // What made the PT, every core's: perf_event_attr::config of intel_pt, and
+  // ratios as PtInfo has them.
+  uint64_t pt_config = 0;
+  uint32_t tsc_ctc_numerator = 0;  // 0 and 0: not known
+  uint32_t tsc_ctc_denominator = 0;
+  uint64_t max_nonturbo_ratio = 0;
+  TscConversion clock;
   std::vector<std::string> command;  // argv of the recorded program
   std::string host_name = "localhost";
   std::string os_release = "6.1.0";
@@ -101,6 +105,6 @@ class PerfDataWriter {
   std::unique_ptr<Impl> impl_;
 };
 
-}  // namespace clew::recorder
+}  // namespace clew::bundle
 
-#endif  // CLEW_RECORDER_PERF_DATA_WRITER_H_
+#endif  // CLEW_BUNDLE_PERF_DATA_PERF_DATA_WRITER_H_

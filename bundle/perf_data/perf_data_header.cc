@@ -1,8 +1,8 @@
-#include "recorder/perf_data_header.h"
+#include "bundle/perf_data/perf_data_header.h"
 
-#include "recorder/perf/event_config.h"
+#include "bundle/perf_data/own_events.h"
 
-namespace clew::recorder {
+namespace clew::bundle {
 namespace {
 
 // As the kernel's events would be set up: of a program that is launched, and
@@ -16,9 +16,9 @@ perf_event_attr OfLaunched(perf_event_attr attr) {
 }
 
 perf_event_attr IntelPtAttr(const PerfDataConfig& config) {
-  perf_event_attr attr = OfLaunched(perf::BaseAttr());
+  perf_event_attr attr = OfLaunched(BaseAttr());
   attr.type = kIntelPtType;
-  attr.config = PerfConfigBits(config.encoder);
+  attr.config = config.pt_config;
   return attr;
 }
 
@@ -45,7 +45,7 @@ uint64_t SidebandEventId(const PerfDataConfig& config, CoreId core) {
 
 PerfFileHead HeadOf(const PerfDataConfig& config) {
   return {.events = {Event(config, 0, IntelPtAttr(config), "intel_pt//u"),
-                     Event(config, 1, OfLaunched(perf::SidebandRecordsAttr()),
+                     Event(config, 1, OfLaunched(SidebandRecordsAttr()),
                            "dummy:u")},
           .host_name = config.host_name,
           .os_release = config.os_release,
@@ -59,7 +59,6 @@ PerfFileHead HeadOf(const PerfDataConfig& config) {
 }
 
 ByteBuilder BuildFirstRecords(const PerfDataConfig& config) {
-  const EncoderConfig& encoder = config.encoder;
   ByteBuilder out =
       BuildPtInfo({.pmu_type = kIntelPtType,
                    .clock = config.clock,
@@ -67,13 +66,13 @@ ByteBuilder BuildFirstRecords(const PerfDataConfig& config) {
                    .no_return_compression_bit = 1u << 11,
                    .mtc_bit = 1u << 9,
                    .mtc_period_bits = 0xfu << 14,
-                   .tsc_ctc_numerator = encoder.tsc_ctc_numerator,
-                   .tsc_ctc_denominator = encoder.tsc_ctc_denominator,
+                   .tsc_ctc_numerator = config.tsc_ctc_numerator,
+                   .tsc_ctc_denominator = config.tsc_ctc_denominator,
                    .cyc_bit = 1u << 1,
-                   .max_nonturbo_ratio = encoder.tsc_bus_ratio,
+                   .max_nonturbo_ratio = config.max_nonturbo_ratio,
                    .filter = {}});
   out.PutBytes(BuildTimeConv(config.clock).bytes());
   return out;
 }
 
-}  // namespace clew::recorder
+}  // namespace clew::bundle

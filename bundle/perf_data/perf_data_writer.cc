@@ -1,4 +1,4 @@
-#include "recorder/perf_data_writer.h"
+#include "bundle/perf_data/perf_data_writer.h"
 
 #include <linux/perf_event.h>
 
@@ -6,11 +6,11 @@
 #include <optional>
 #include <utility>
 
+#include "bundle/perf_data/perf_data_header.h"
 #include "common/byte_builder.h"
 #include "common/check.h"
-#include "recorder/perf_data_header.h"
 
-namespace clew::recorder {
+namespace clew::bundle {
 namespace {
 
 constexpr size_t kBufferBytes = size_t{256} << 10;
@@ -29,10 +29,14 @@ TaskId TaskOf(const RecordOrigin& origin) {
 }
 
 Status ValidateConfig(const PerfDataConfig& config) {
-  CLEW_RETURN_IF_ERROR(Validate(config.encoder));
   if (config.core_count < 1 || config.core_count > kCoresMax) {
     return InvalidArgument("perf.data: core_count is {}, wanted 1 to {}",
                            config.core_count, kCoresMax);
+  }
+  if ((config.tsc_ctc_numerator == 0) != (config.tsc_ctc_denominator == 0)) {
+    return InvalidArgument(
+        "perf.data: TSC/CTC ratio is {}/{}, wanted both 0 or neither",
+        config.tsc_ctc_numerator, config.tsc_ctc_denominator);
   }
   if (config.clock.mult == 0 || config.clock.shift > 32) {
     return InvalidArgument(
@@ -265,4 +269,4 @@ Status PerfDataWriter::AddAuxtrace(CoreId core, const std::string& pt_path) {
 
 Status PerfDataWriter::Finish() { return impl_->Finish(); }
 
-}  // namespace clew::recorder
+}  // namespace clew::bundle

@@ -1,5 +1,5 @@
-#ifndef CLEW_RECORDER_PERF_FILE_WRITER_H_
-#define CLEW_RECORDER_PERF_FILE_WRITER_H_
+#ifndef CLEW_BUNDLE_PERF_DATA_PERF_FILE_WRITER_H_
+#define CLEW_BUNDLE_PERF_DATA_PERF_FILE_WRITER_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -9,13 +9,13 @@
 #include <string>
 #include <vector>
 
+#include "bundle/perf_data/file_format.h"
 #include "common/byte_builder.h"
 #include "common/file.h"
 #include "common/result.h"
 #include "common/units.h"
-#include "recorder/perf_file_format.h"
 
-namespace clew::recorder {
+namespace clew::bundle {
 
 // Writes a perf.data file of records and PT bytes as they come from the kernel,
 // unchanged.
@@ -88,6 +88,6 @@ class PerfFileWriter {
   uint64_t pt_bytes_ = 0;
 };
 
-}  // namespace clew::recorder
+}  // namespace clew::bundle
 
-#endif  // CLEW_RECORDER_PERF_FILE_WRITER_H_
+#endif  // CLEW_BUNDLE_PERF_DATA_PERF_FILE_WRITER_H_

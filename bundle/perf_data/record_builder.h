@@ -1,21 +1,21 @@
-#ifndef CLEW_RECORDER_PERF_RECORDS_H_
-#define CLEW_RECORDER_PERF_RECORDS_H_
+#ifndef CLEW_BUNDLE_PERF_DATA_RECORD_BUILDER_H_
+#define CLEW_BUNDLE_PERF_DATA_RECORD_BUILDER_H_
 
 #include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "bundle/perf_data/own_events.h"
 #include "common/byte_builder.h"
 #include "common/result.h"
 #include "common/units.h"
-#include "recorder/perf/events.h"
 
 // Records as the kernel lays them out.
 //
 // Source: linux/perf_event.h, enum perf_event_type.
 
-namespace clew::recorder {
+namespace clew::bundle {
 
 struct PerfMapping {
   TraceeAddr addr;
@@ -42,7 +42,7 @@ size_t PerfRecordBytes(const ByteBuilder& body);
 
 // Appends such a record. REQUIRES: it has at most kPerfRecordBytesMax bytes.
 void PutPerfRecord(ByteBuilder& out, uint32_t type, uint16_t misc,
-                   const ByteBuilder& body, const perf::SampleId& id);
+                   const ByteBuilder& body, const OwnSampleId& id);
 
 // PERF_RECORD_COMM: its body, as of those below.
 ByteBuilder CommBody(const TaskId& task, std::string_view name);
@@ -56,6 +56,6 @@ ByteBuilder TaskBody(const TaskId& task, const TaskId& parent, uint64_t nanos);
                                            const PerfMapping& mapping);
 uint16_t MmapMisc(const PerfMapping& mapping);
 
-}  // namespace clew::recorder
+}  // namespace clew::bundle
 
-#endif  // CLEW_RECORDER_PERF_RECORDS_H_
+#endif  // CLEW_BUNDLE_PERF_DATA_RECORD_BUILDER_H_

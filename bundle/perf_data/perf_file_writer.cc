@@ -1,4 +1,4 @@
-#include "recorder/perf_file_writer.h"
+#include "bundle/perf_data/perf_file_writer.h"
 
 #include <algorithm>
 #include <array>
@@ -6,7 +6,7 @@
 
 #include "common/check.h"
 
-namespace clew::recorder {
+namespace clew::bundle {
 namespace {
 
 constexpr size_t kBufferBytes = size_t{256} << 10;
@@ -169,4 +169,4 @@ Status PerfFileWriter::Finish(const PerfFileHead& head,
   return out->Sync();
 }
 
-}  // namespace clew::recorder
+}  // namespace clew::bundle
