@@ -131,7 +131,7 @@ void WriteBundles(HtmlWriter& html, const PageContext& context,
     });
     return;
   }
-  WriteBundleList(html, context, path, query, bundles);
+  WriteBundleList(html, context, path + "?", query.offset, bundles);
 }
 
 }  // namespace
