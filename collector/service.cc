@@ -255,8 +255,8 @@ Result<pb::ListReply> Service::List(const Caller& caller,
           {.offset = request.offset(),
            .limit = request.limit() == 0 ? kListRowsDefault : request.limit(),
            .signature = request.signature(),
-           .host = caller.reads_all ? request.host() : caller.host,
-           .state = std::nullopt}));
+           .filter = {.host =
+                          caller.reads_all ? request.host() : caller.host}}));
   pb::ListReply reply;
   for (const BundleRow& row : page.rows) {
     pb::StoredBundle* out = reply.add_bundles();

@@ -131,7 +131,7 @@ void WriteBundles(HtmlWriter& html, const PageContext& context,
     });
     return;
   }
-  WriteBundleList(html, context, path, query, bundles);
+  WriteBundleList(html, context, path + "?", query.offset, bundles);
 }
 
 }  // namespace
@@ -140,7 +140,7 @@ std::string GroupPage(const PageContext& context, const GroupDetails& group,
                       const BundleQuery& query,
                       const Page<BundleRow>& bundles) {
   const GroupRow& row = group.row;
-  const std::string title = row.title.empty() ? "no title" : row.title;
+  const std::string title = TitleOf(row);
   return WritePage(title, Section::kGroups, [&](HtmlWriter& html) {
     html.In("p", {{"class", "crumbs"}},
             [&] { html.Element("a", {{"href", "/"}}, "Groups"); });
@@ -149,8 +149,10 @@ std::string GroupPage(const PageContext& context, const GroupDetails& group,
     WriteNote(html, context, row.mark);
     WriteOpenButton(html, row);
     WriteRaces(html, group.races);
-    WriteDays(html, context, group.days);
-    WriteFacts(html, context, group);
+    html.In("div", {{"class", "columns facts-first"}}, [&] {
+      html.In("section", {}, [&] { WriteFacts(html, context, group); });
+      html.In("section", {}, [&] { WriteDays(html, context, group.days); });
+    });
     WriteFailingThread(html, group.analysis);
     WriteBundles(html, context, row, query, bundles);
   });
