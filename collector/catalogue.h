@@ -257,9 +257,13 @@ class Catalogue {
   // of a version that is the one it was resolved in or that the collector saw
   // first after that one; where it was resolved in none that was seen, of one
   // that was not seen then. It outlives the last bundle of the group, and not
-  // the file. kInvalidArgument: no such group.
+  // the file. What is so already stays as it is. kInvalidArgument: no such
+  // group.
   [[nodiscard]] virtual Status Change(const std::string& signature,
                                       const GroupChange& change) = 0;
+  // Signatures of groups that begin with `prefix`, ascending, at most `most`.
+  [[nodiscard]] virtual Result<std::vector<std::string>> SignaturesWith(
+      const std::string& prefix, uint64_t most) const = 0;
   // The group that has taken in one of earlier rules; `signature` if none has.
   [[nodiscard]] virtual Result<std::string> PresentSignature(
       const std::string& signature) const = 0;
