@@ -60,12 +60,10 @@ Status RunScrub(const ScrubOptions& options) {
 
 void AddScrub(Command& app, int& exit_code) {
   auto options = std::make_shared<ScrubOptions>();
-  AddId(
-      *AddCollectorCommand(
-          app,
-          {"scrub", "have the collector read a bundle from its disk", kFooter},
-          options, &RunScrub, exit_code),
-      options->id);
+  Command* command = AddCollectorCommand(
+      app, {"scrub", "have the collector read a bundle from its disk", kFooter},
+      options, &RunScrub, exit_code);
+  AddId(*command, options->id);
 }
 
 }  // namespace clew::cli
