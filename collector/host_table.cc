@@ -80,6 +80,8 @@ Result<std::unique_ptr<HostTable>> HostTable::Open(const std::string& path,
                                                    uint64_t hosts_max) {
   CLEW_ASSIGN_OR_RETURN(database,
                         Database::Open(path, Database::Mode::kReadWriteCreate));
+  // A report that a power cut takes is told again.
+  CLEW_RETURN_IF_ERROR(database.Execute("PRAGMA synchronous = NORMAL"));
   return std::unique_ptr<HostTable>(
       new HostTable(std::move(database), hosts_max));
 }

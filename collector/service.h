@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "collector/bundle_store.h"
+#include "collector/call_pace.h"
 #include "collector/catalogue.h"
 #include "collector/clients.h"
 #include "collector/daily_usage.h"
@@ -243,6 +244,7 @@ class Service {
   ScheduleStore& schedules_;
   DailyUsage& usage_;
   Clients clients_;
+  CallPace reports_;
   ServiceCounts counts_;
   const uint64_t started_s_;
   std::atomic<uint64_t> expired_s_;

@@ -40,6 +40,7 @@ Result<pb::ReportReply> Service::Report(const Caller& caller,
   if (options_.hosts == nullptr) {
     return pb::ReportReply();
   }
+  CLEW_RETURN_IF_ERROR(reports_.Take(caller.host, options_.steady_s()));
   CLEW_RETURN_IF_ERROR(options_.hosts->Put(
       caller.host, transfer::FromProto(request), options_.wall_s()));
   return pb::ReportReply();

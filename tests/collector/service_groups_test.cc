@@ -291,5 +291,21 @@ TEST_F(ServiceGroupsTest, HostsAreListedAsTheyReported) {
               HasSubstr("wanted \"fine\""));
 }
 
+// Each costs a write to the catalogue, which all others wait for.
+TEST_F(ServiceGroupsTest, AHostThatReportsWithoutEndIsSlowedDown) {
+  uint64_t taken = 0;
+  for (int i = 0; i < 1000; ++i) {
+    const auto reply = service().Report(kHost, {});
+    taken += reply ? 1 : 0;
+    if (!reply) {
+      EXPECT_EQ(reply.error().code, ErrorCode::kSystem) << "it tries again";
+    }
+  }
+  EXPECT_EQ(taken, CallPace::kBurst);
+  EXPECT_TRUE(service().Report(kReader, {}).has_value());
+  ++steady_s;
+  EXPECT_TRUE(service().Report(kHost, {}).has_value());
+}
+
 }  // namespace
 }  // namespace clew::collector
