@@ -160,26 +160,35 @@ struct Page {
   uint64_t total = 0;
 };
 
+// Bundles that have all of this; what is empty says nothing.
+struct BundleFilter {
+  std::string host{};
+  std::string program{};
+  std::string version{};  // or the first digits of a build-id
+  std::string unit{};     // with or without ".service"
+  std::string failure{};  // "signal 6 (SIGABRT)", "signal 6" or "SIGABRT"
+  int64_t since_s = 0;    // received then or later
+  int64_t until_s = 0;    // received before that; 0: no end
+  bool empty() const;
+};
+
 struct GroupQuery {
   uint64_t offset = 0;
   uint64_t limit = 50;
   // In title, host or unit, whatever the case of ASCII letters; empty: all.
   std::string text{};
-  std::string program{};           // empty: all
   std::optional<bool> resolved{};  // absent: both
+  bool reopened = false;           // those alone that were seen again
+  std::optional<BundleState> state{};
+  // Groups of which one bundle, still here, has all of this.
+  BundleFilter filter{};
 };
 struct BundleQuery {
   uint64_t offset = 0;
   uint64_t limit = 50;
   std::string signature{};  // empty: all
-  std::string host{};       // empty: all
   std::optional<BundleState> state{};
-  // The same; a version by its first digits.
-  std::string program{};
-  std::string version{};
-  std::string unit{};
-  std::string failure{};
-  int64_t since_s = 0;  // received then or later
+  BundleFilter filter{};
 };
 
 struct CatalogueCounts {
@@ -187,7 +196,8 @@ struct CatalogueCounts {
   uint64_t groups = 0;
   uint64_t hosts = 0;
   uint64_t bytes = 0;  // of all bundles, shared chunks counted in each
-  std::vector<uint64_t> by_state;  // index: BundleState
+  std::vector<uint64_t> by_state;           // index: BundleState
+  std::vector<uint64_t> groups_by_state{};  // the same
 };
 
 // The bundles of a collector with what was found out about them, in SQLite

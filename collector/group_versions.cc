@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "collector/catalogue_filter.h"
 #include "collector/notification_queue.h"
 #include "collector/sqlite_catalogue.h"
 #include "collector/text.h"
@@ -124,15 +125,26 @@ Result<std::string> SqliteCatalogue::RacesOf(const BundleId& id) const {
 
 // ---- Engineers
 
+// The rank of a version of the group's program; 0: none such was seen. What is
+// the same text goes before a build-id that only begins so.
+Result<int64_t> SqliteCatalogue::RankOf(const std::string& signature,
+                                        const std::string& version) {
+  if (version.empty()) {
+    return 0;
+  }
+  Query query = writer_.Prepare(
+      fmt::format("SELECT v.rank FROM versions AS v JOIN groups AS g "
+                  "ON g.program = v.program WHERE g.signature = ? AND {} "
+                  "ORDER BY version = ? DESC, v.rank LIMIT 1",
+                  kIsVersion));
+  query.Text(signature).Text(version).Text(version).Text(version).Text(version);
+  return IntOf(query);
+}
+
 // The rank from which on a version reopens the group.
 Result<int64_t> SqliteCatalogue::BoundaryOf(const std::string& signature,
                                             const std::string& version) {
-  Query named = writer_.Prepare(
-      "SELECT ifnull(min(v.rank), 0) FROM versions AS v JOIN groups AS g "
-      "ON g.program = v.program WHERE g.signature = ?1 AND ?2 <> '' "
-      "AND substr(v.version, 1, length(?2)) = ?2");
-  named.Text(signature).Text(version);
-  CLEW_ASSIGN_OR_RETURN(rank, IntOf(named));
+  CLEW_ASSIGN_OR_RETURN(rank, RankOf(signature, version));
   if (rank > 0) {
     return rank;
   }

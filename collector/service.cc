@@ -266,12 +266,12 @@ Result<pb::ListReply> Service::List(const Caller& caller,
         caller.host, request.host());
   }
   CLEW_ASSIGN_OR_RETURN(
-      page, catalogue_.Bundles(
-                {.offset = request.offset(),
-                 .limit = limit,
-                 .signature = request.signature(),
-                 .host = caller.reads_all ? request.host() : caller.host,
-                 .state = std::nullopt}));
+      page,
+      catalogue_.Bundles({.offset = request.offset(),
+                          .limit = limit,
+                          .signature = request.signature(),
+                          .filter = {.host = caller.reads_all ? request.host()
+                                                              : caller.host}}));
   pb::ListReply reply;
   for (const BundleRow& row : page.rows) {
     pb::StoredBundle* out = reply.add_bundles();

@@ -120,7 +120,7 @@ Result<pb::ListGroupsReply> Service::ListGroups(
   GroupQuery query{.offset = request.offset(),
                    .limit = limit,
                    .text = request.text(),
-                   .program = request.program()};
+                   .filter = {.program = request.program()}};
   if (request.has_resolved()) {
     query.resolved = request.resolved();
   }

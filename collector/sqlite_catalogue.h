@@ -82,6 +82,8 @@ class SqliteCatalogue final : public Catalogue {
   [[nodiscard]] Status TakeIn(const std::string& former,
                               const Analysis& analysis);
   [[nodiscard]] Result<std::optional<BundleId>> TakeForRegrouping();
+  [[nodiscard]] Result<int64_t> RankOf(const std::string& signature,
+                                       const std::string& version);
   [[nodiscard]] Result<int64_t> BoundaryOf(const std::string& signature,
                                            const std::string& version);
   [[nodiscard]] Status Resolve(const std::string& signature,

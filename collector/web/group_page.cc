@@ -143,7 +143,7 @@ void WriteBundles(HtmlWriter& html, const PageContext& context,
     });
     return;
   }
-  WriteBundleList(html, context, path, query, bundles);
+  WriteBundleList(html, context, path + "?", query.offset, bundles);
 }
 
 }  // namespace

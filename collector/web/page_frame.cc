@@ -122,6 +122,15 @@ std::string FieldOf(const char* name, std::string_view value) {
   return value.empty() ? "" : fmt::format("{}={}&", name, PercentEncode(value));
 }
 
+void WriteHiddenFields(HtmlWriter& html, const AddressFields& fields) {
+  for (const auto& [name, value] : fields) {
+    if (!value.empty()) {
+      html.Void("input",
+                {{"type", "hidden"}, {"name", name}, {"value", value}});
+    }
+  }
+}
+
 std::string ShortVersion(std::string_view version) {
   return std::string(version.substr(0, kShortIdDigits));
 }
@@ -182,6 +191,7 @@ void WriteSearch(HtmlWriter& html, const Search& search) {
   html.In("form",
           {{"class", "search"}, {"role", "search"}, {"action", search.path}},
           [&] {
+            WriteHiddenFields(html, search.kept);
             html.Element("label", {{"for", "q"}}, "Search");
             html.Void("input", {{"type", "search"},
                                 {"id", "q"},

@@ -6,6 +6,8 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 #include "collector/catalogue.h"
 #include "collector/web/html.h"
@@ -48,6 +50,10 @@ std::optional<BundleState> StateNamed(std::string_view name);
 void WriteHeading(HtmlWriter& html, std::string_view text);
 // "name=value&", encoded, of a query; empty where the value is.
 std::string FieldOf(const char* name, std::string_view value);
+// Fields of an address, in the order in which it has them.
+using AddressFields = std::vector<std::pair<const char*, std::string>>;
+// The same for a form that keeps them; empty ones are left out.
+void WriteHiddenFields(HtmlWriter& html, const AddressFields& fields);
 // The first digits of a version.
 std::string ShortVersion(std::string_view version);
 // Whether a group is resolved, or seen again; nothing of one that is open.
@@ -69,6 +75,7 @@ struct Search {
   std::string text;  // that is searched for; empty: nothing
   std::string placeholder;
   std::string all;
+  AddressFields kept{};  // that the search leaves as they are
 };
 void WriteSearch(HtmlWriter& html, const Search& search);
 // How a first bundle gets here.

@@ -134,25 +134,11 @@ void WriteGroupTable(HtmlWriter& html, const PageContext& context,
              });
 }
 
-namespace {
-
-std::string QueryOf(const BundleQuery& query) {
-  return "?" + FieldOf("host", query.host) +
-         FieldOf("state", query.state ? StateName(*query.state) : "") +
-         FieldOf("program", query.program) + FieldOf("version", query.version) +
-         FieldOf("unit", query.unit) + FieldOf("failure", query.failure) +
-         FieldOf("since", query.since_s == 0 ? std::string()
-                                             : std::to_string(query.since_s));
-}
-
-}  // namespace
-
 void WriteBundleList(HtmlWriter& html, const PageContext& context,
-                     const std::string& path, const BundleQuery& query,
+                     const std::string& address, uint64_t offset,
                      const Page<BundleRow>& bundles) {
   WriteBundleTable(html, context, bundles.rows);
-  WritePaging(html, query.offset, bundles.rows.size(), bundles.total,
-              path + QueryOf(query));
+  WritePaging(html, offset, bundles.rows.size(), bundles.total, address);
 }
 
 void WriteBundleTable(HtmlWriter& html, const PageContext& context,

@@ -34,9 +34,10 @@ void WriteGroupTable(HtmlWriter& html, const PageContext& context,
 void WriteBundleTable(HtmlWriter& html, const PageContext& context,
                       const std::vector<BundleRow>& bundles);
 
-// The rows, and links to the pages around; `path` is that of the page.
+// The rows from `offset` on, and links to the pages around; `address` is that
+// of the page and ends in '?' or '&'.
 void WriteBundleList(HtmlWriter& html, const PageContext& context,
-                     const std::string& path, const BundleQuery& query,
+                     const std::string& address, uint64_t offset,
                      const Page<BundleRow>& bundles);
 
 }  // namespace clew::collector::web
