@@ -1,5 +1,7 @@
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <ctime>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -29,7 +31,7 @@ Exit codes:
   3  the collector cannot be reached, or this host may not
 
 Examples:
-  clew group list --open
+  clew group list --open --program bank --signal SIGABRT --days 7
   clew group show 9be0c3
   clew group resolve 9be0c3
   clew group resolve 9be0c3 --in 41d7a2 --note 'locks the account, see #12'
@@ -38,12 +40,15 @@ Examples:
 )";
 constexpr const char* kSubFooter = "'clew help group' has examples.\n";
 
+constexpr uint64_t kDaysMax = 36'500;
+
 struct ListOptions {
   CollectorOptions collector;
   transfer::RemoteGroupQuery query;
   RowRange range;
   bool open = false;
   bool resolved = false;
+  uint64_t days = 0;  // 0: at any time
   bool json = false;
 };
 
@@ -174,6 +179,13 @@ Status RunList(const ListOptions& options) {
   if (options.open != options.resolved) {
     query.resolved = options.resolved;
   }
+  if (options.days > 0) {
+    constexpr int64_t kDay_s = 24 * 60 * 60;
+    const auto now_s = static_cast<int64_t>(std::time(nullptr));
+    query.since_s =
+        std::max(int64_t{1}, now_s - kDay_s * static_cast<int64_t>(std::min(
+                                                  options.days, kDaysMax)));
+  }
   CLEW_ASSIGN_OR_RETURN(page, FetchRows(options.collector, options.range, query,
                                         &transfer::Client::ListGroups));
   if (!options.json) {
@@ -229,10 +241,22 @@ void AddGroupList(Command& parent, int& exit_code) {
       &RunList, exit_code);
   command->add_flag("--open", options->open, "only those not resolved");
   command->add_flag("--resolved", options->resolved, "only resolved ones");
-  command->add_option("--program", options->query.program,
-                      "only of this program");
-  command->add_option("--text", options->query.text,
+  transfer::RemoteGroupQuery& query = options->query;
+  command->add_flag("--reopened", query.reopened, "only those seen again");
+  command->add_option("--state", query.state, "only in this state")
+      ->check(IsMember{{"stored", "analysing", "solving", "witness",
+                        "contradiction", "unsolved"}});
+  command->add_option("--text", query.text,
                       "only with this in title, host or unit");
+  command->add_option("--program", query.program, "only of this program");
+  command->add_option("--version", query.version,
+                      "only seen in this version, or first digits of it");
+  command->add_option("--signal", query.failure,
+                      "only of this failure: SIGABRT, 'signal 6', ...");
+  command->add_option("--host", query.host, "only seen on this host");
+  command->add_option("--unit", query.unit, "only seen in this unit");
+  command->add_option("--days", options->days,
+                      "only seen in the last so many days");
   AddRowRange(*command, options->range);
 }
 

@@ -27,6 +27,7 @@ enum class BundleState : uint8_t {
 inline constexpr size_t kBundleStates = 6;
 // "stored", "analysing", ...
 std::string_view ToString(BundleState state);
+std::optional<BundleState> StateNamed(std::string_view name);
 
 // Longer text is cut and ends in an ellipsis; what is no UTF-8, or a control
 // character, becomes U+FFFD.

@@ -76,6 +76,13 @@ std::string_view ToString(HostHealth health) {
   return kHealthNames.at(static_cast<size_t>(health));
 }
 
+std::optional<HostHealth> HealthNamed(std::string_view name) {
+  const auto* found = std::ranges::find(kHealthNames, name);
+  return found == kHealthNames.end() ? std::nullopt
+                                     : std::optional(static_cast<HostHealth>(
+                                           found - kHealthNames.begin()));
+}
+
 Result<std::unique_ptr<HostTable>> HostTable::Open(const std::string& path,
                                                    uint64_t hosts_max) {
   CLEW_ASSIGN_OR_RETURN(database,

@@ -42,6 +42,33 @@ void FillGroup(const GroupRow& row, pb::Group* out) {
   FillMark(row.mark, out);
 }
 
+Result<std::optional<BundleState>> StateOf(const std::string& name_untrusted) {
+  const auto state = StateNamed(name_untrusted);
+  if (!state && !name_untrusted.empty()) {
+    return InvalidArgument("{:?} is no state of a bundle",
+                           CleanLine(name_untrusted, kNameBytesMax));
+  }
+  return state;
+}
+
+Result<GroupQuery> QueryOf(const pb::ListGroupsRequest& request) {
+  CLEW_ASSIGN_OR_RETURN(state, StateOf(request.state()));
+  GroupQuery query{.offset = request.offset(),
+                   .text = request.text(),
+                   .reopened = request.reopened(),
+                   .state = state,
+                   .filter = {.host = request.host(),
+                              .program = request.program(),
+                              .version = request.version(),
+                              .unit = request.unit(),
+                              .failure = request.failure(),
+                              .since_s = request.since_s()}};
+  if (request.has_resolved()) {
+    query.resolved = request.resolved();
+  }
+  return query;
+}
+
 // What would be changed or cut is refused: people shall read what was written.
 Status CheckLine(std::string_view what, std::string_view text_untrusted,
                  size_t bytes_max) {
@@ -117,13 +144,8 @@ Result<pb::ListGroupsReply> Service::ListGroups(
     const Caller& caller, const pb::ListGroupsRequest& request) {
   CLEW_RETURN_IF_ERROR(MustReadAll(caller, "groups"));
   CLEW_ASSIGN_OR_RETURN(limit, RowsOfPage(request.limit(), kGroupRowsMax));
-  GroupQuery query{.offset = request.offset(),
-                   .limit = limit,
-                   .text = request.text(),
-                   .filter = {.program = request.program()}};
-  if (request.has_resolved()) {
-    query.resolved = request.resolved();
-  }
+  CLEW_ASSIGN_OR_RETURN(query, QueryOf(request));
+  query.limit = limit;
   CLEW_ASSIGN_OR_RETURN(page, catalogue_.Groups(query));
   pb::ListGroupsReply reply;
   for (const GroupRow& row : page.rows) {

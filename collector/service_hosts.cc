@@ -12,18 +12,13 @@ namespace {
 constexpr uint32_t kHostRowsMax = 500;
 
 Result<std::optional<HostHealth>> HealthOf(const std::string& name_untrusted) {
-  if (name_untrusted.empty()) {
-    return std::nullopt;
+  const auto health = HealthNamed(name_untrusted);
+  if (!health && !name_untrusted.empty()) {
+    return InvalidArgument(
+        "health is {:?}, wanted \"fine\", \"trouble\" or \"silent\"",
+        CleanLine(name_untrusted, kWordBytesMax));
   }
-  for (const HostHealth health :
-       {HostHealth::kFine, HostHealth::kTrouble, HostHealth::kSilent}) {
-    if (ToString(health) == name_untrusted) {
-      return health;
-    }
-  }
-  return InvalidArgument(
-      "health is {:?}, wanted \"fine\", \"trouble\" or \"silent\"",
-      CleanLine(name_untrusted, kWordBytesMax));
+  return health;
 }
 
 void FillHost(const HostRow& row, pb::HostStatus* out) {

@@ -47,6 +47,13 @@ Result<RemotePage<RemoteGroup>> Client::ListGroups(
   request.set_limit(query.limit);
   request.set_text(query.text);
   request.set_program(query.program);
+  request.set_reopened(query.reopened);
+  request.set_state(query.state);
+  request.set_version(query.version);
+  request.set_failure(query.failure);
+  request.set_host(query.host);
+  request.set_unit(query.unit);
+  request.set_since_s(query.since_s);
   if (query.resolved) {
     request.set_resolved(*query.resolved);
   }

@@ -38,8 +38,16 @@ struct RemoteGroupQuery {
   uint64_t offset = 0;
   uint32_t limit = 50;             // 1..500
   std::string text{};              // empty: all
-  std::string program{};           // empty: all
   std::optional<bool> resolved{};  // absent: both
+  bool reopened = false;           // only those seen again
+  std::string state{};             // empty: all
+  // One bundle of the group has all of this; empty or 0: all.
+  std::string program{};
+  std::string version{};
+  std::string failure{};
+  std::string host{};
+  std::string unit{};
+  int64_t since_s = 0;
 };
 
 struct RemoteVersion {

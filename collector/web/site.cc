@@ -151,12 +151,7 @@ std::expected<HostQuery, Response> HostQueryOf(const Target& target) {
     return std::unexpected(shared.error());
   }
   const std::string_view name = Field(target, "health");
-  std::optional<HostHealth> health;
-  for (size_t i = 0; i < kHostHealths; ++i) {
-    if (name == ToString(static_cast<HostHealth>(i))) {
-      health = static_cast<HostHealth>(i);
-    }
-  }
+  const auto health = HealthNamed(name);
   if (!name.empty() && !health) {
     return std::unexpected(
         BadRequest("health: wanted fine, trouble or silent"));
