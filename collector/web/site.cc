@@ -218,6 +218,9 @@ Result<Response> Site::Page(const Target& target) {
   if (path == "/api/groups.json") {
     return GroupsJson(target);
   }
+  if (path == "/api/hosts.json") {
+    return HostsJson(target);
+  }
   if (path.starts_with(kGroups)) {
     return Group(target, path.substr(kGroups.size()));
   }
@@ -404,6 +407,15 @@ Result<Response> Site::Hosts(const Target& target) const {
   CLEW_ASSIGN_OR_RETURN(reports, ReportsOf(*query));
   CLEW_ASSIGN_OR_RETURN(uses, Uses());
   return HtmlResponse(HostsPage(Context(), reports, uses));
+}
+
+Result<Response> Site::HostsJson(const Target& target) const {
+  const auto query = HostQueryOf(target);
+  if (!query) {
+    return query.error();
+  }
+  CLEW_ASSIGN_OR_RETURN(reports, ReportsOf(*query));
+  return Response{.content_type = kJson, .body = HostsAsJson(reports.page)};
 }
 
 Result<Response> Site::Metrics() {
