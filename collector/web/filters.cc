@@ -25,8 +25,7 @@ struct FieldWords {
 };
 constexpr std::array kFields = {
     FieldWords{"program", "Program", &FilterFields::program, "text", "bank"},
-    FieldWords{"version", "Version", &FilterFields::version, "text",
-               "1.4.2, or a build-id's digits"},
+    FieldWords{"version", "Version", &FilterFields::version, "text", "1.4.2"},
     FieldWords{"failure", "Signal", &FilterFields::failure, "text", "SIGSEGV"},
     FieldWords{"unit", "Unit", &FilterFields::unit, "text", "bank.service"},
     FieldWords{"host", "Host", &FilterFields::host, "text", "web-01.example"},

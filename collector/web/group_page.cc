@@ -152,7 +152,7 @@ std::string GroupPage(const PageContext& context, const GroupDetails& group,
                       const BundleQuery& query,
                       const Page<BundleRow>& bundles) {
   const GroupRow& row = group.row;
-  const std::string title = row.title.empty() ? "no title" : row.title;
+  const std::string title = TitleOf(row);
   return WritePage(title, Section::kGroups, [&](HtmlWriter& html) {
     html.In("p", {{"class", "crumbs"}},
             [&] { html.Element("a", {{"href", "/"}}, "Groups"); });
@@ -162,8 +162,10 @@ std::string GroupPage(const PageContext& context, const GroupDetails& group,
     WriteMarkCommand(html, context, row);
     WriteOpenButton(html, row);
     WriteRaces(html, group.races);
-    WriteDays(html, context, group.days);
-    WriteFacts(html, context, group);
+    html.In("div", {{"class", "columns facts-first"}}, [&] {
+      html.In("section", {}, [&] { WriteFacts(html, context, group); });
+      html.In("section", {}, [&] { WriteDays(html, context, group.days); });
+    });
     WriteFailingThread(html, group.analysis);
     WriteBundles(html, context, row, query, bundles);
   });

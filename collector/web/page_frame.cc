@@ -6,6 +6,7 @@
 #include <array>
 #include <span>
 
+#include "collector/text.h"
 #include "collector/web/format.h"
 #include "collector/web/http.h"
 #include "common/check.h"
@@ -13,6 +14,8 @@
 
 namespace clew::collector::web {
 namespace {
+
+constexpr size_t kShortVersionBytes = 48;
 
 struct StateWords {
   BundleState state;
@@ -127,7 +130,25 @@ void WriteHiddenFields(HtmlWriter& html, const AddressFields& fields) {
 }
 
 std::string ShortVersion(std::string_view version) {
-  return std::string(version.substr(0, kShortIdDigits));
+  const bool digits =
+      version.find_first_not_of("0123456789abcdef") == std::string_view::npos;
+  if (digits) {
+    return std::string(version.substr(0, kShortIdDigits));
+  }
+  return CleanLine(version, kShortVersionBytes);
+}
+
+std::string TitleOf(std::string_view title, std::string_view program,
+                    std::string_view version) {
+  if (program.empty()) {
+    return std::string(title);
+  }
+  const std::string prefix = fmt::format("{}: ", program);
+  if (title.starts_with(prefix)) {
+    title.remove_prefix(prefix.size());
+  }
+  return fmt::format("{}{}{}: {}", program, version.empty() ? "" : " ",
+                     ShortVersion(version), title);
 }
 
 void WriteMark(HtmlWriter& html, const GroupMark& mark) {

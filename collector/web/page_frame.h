@@ -52,8 +52,13 @@ std::string FieldOf(const char* name, std::string_view value);
 using AddressFields = std::vector<std::pair<const char*, std::string>>;
 // The same for a form that keeps them; empty ones are left out.
 void WriteHiddenFields(HtmlWriter& html, const AddressFields& fields);
-// The first digits of a version.
+// A version as a line has room for it: the first digits of a build-id, of a
+// long text the begin.
 std::string ShortVersion(std::string_view version);
+// "bank 1.4.2: SIGABRT in Deposit" of "bank: SIGABRT in Deposit", which may
+// lack the program. What is empty is left out.
+std::string TitleOf(std::string_view title, std::string_view program,
+                    std::string_view version);
 // Whether a group is resolved, or seen again; nothing of one that is open.
 void WriteMark(HtmlWriter& html, const GroupMark& mark);
 // The state with its colour, and `why` (a line for people) if not empty.

@@ -29,11 +29,10 @@ constexpr size_t kHostsShown = 1;
 void WriteGroupRow(HtmlWriter& html, const PageContext& context,
                    const GroupRow& group) {
   WriteCell(html, kFailure, [&] {
-    html.In(
-        "a",
-        {{"class", "name"},
-         {"href", "/groups/" + PercentEncode(group.signature)}},
-        [&] { html.Foreign(group.title.empty() ? "no title" : group.title); });
+    html.In("a",
+            {{"class", "name"},
+             {"href", "/groups/" + PercentEncode(group.signature)}},
+            [&] { html.Foreign(TitleOf(group)); });
     html.Text(" ");
     WriteShortId(html, group.signature);
   });
@@ -52,10 +51,8 @@ void WriteGroupRow(HtmlWriter& html, const PageContext& context,
 void WriteBundleRow(HtmlWriter& html, const PageContext& context,
                     const BundleRow& bundle) {
   WriteCell(html, kBundle, [&] {
-    html.In(
-        "a", {{"class", "name"}, {"href", "/bundles/" + bundle.id.hex()}}, [&] {
-          html.Foreign(bundle.failure.empty() ? "no failure" : bundle.failure);
-        });
+    html.In("a", {{"class", "name"}, {"href", "/bundles/" + bundle.id.hex()}},
+            [&] { html.Foreign(TitleOf(bundle)); });
     html.Text(" ");
     WriteShortId(html, bundle.id.hex());
   });
@@ -107,6 +104,16 @@ void WriteCell(HtmlWriter& html, const Column& column,
            {"class", column.css_class},
            {"data-label", column.name}},
           [&] { html.In("div", {}, content); });
+}
+
+std::string TitleOf(const GroupRow& group) {
+  return TitleOf(group.title.empty() ? "no title" : group.title, group.program,
+                 group.last_version);
+}
+
+std::string TitleOf(const BundleRow& bundle) {
+  return TitleOf(bundle.failure.empty() ? "no failure" : bundle.failure,
+                 bundle.program, bundle.version);
 }
 
 void WriteHosts(HtmlWriter& html, const GroupRow& group, size_t most) {

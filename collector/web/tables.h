@@ -26,6 +26,10 @@ void WriteTable(HtmlWriter& html, const char* label, Columns columns,
 void WriteCell(HtmlWriter& html, const Column& column,
                const std::function<void()>& content);
 
+// What a group or a bundle is called: program, latest version, what failed.
+std::string TitleOf(const GroupRow& group);
+std::string TitleOf(const BundleRow& bundle);
+
 // The first `most` hosts of a group, as links, and how many more there are.
 void WriteHosts(HtmlWriter& html, const GroupRow& group, size_t most);
 

@@ -301,9 +301,9 @@ void FillWithHostileNames(FakeCatalogue& catalogue) {
 
 void FillWithFleet(FakeCatalogue& catalogue) {
   static constexpr std::array kTitles = {
-      "SIGSEGV in Cache::Evict",
+      "bank: Assertion `balance == expected' failed (SIGABRT in main)",
+      "bank: SIGSEGV at 0x18 in Cache::Evict",
       "SIGABRT in std::mutex::unlock",
-      "SIGABRT in main (assertion of balance)",
       "hang in Scheduler::Drain",
       "SIGSEGV in std::vector<Order>::push_back",
       "SIGBUS in MappedLog::Append",
@@ -342,6 +342,7 @@ void FillWithFleet(FakeCatalogue& catalogue) {
     }
     group.program = bundle.program = "bank";
     group.first_version = "5c0fc84b2d19a0a4be4d1d8e5dfe1be9";
+    group.last_version = bundle.version = "77ab01e9d3f05c3b9f1e2d4c5b6a7988";
     group.mark = {.resolved = i % 7 == 1,
                   .reopened_in = i % 7 == 0 ? "77ab01e9d3f0" : ""};
     catalogue.versions = {{.version = "77ab01e9d3f0"},

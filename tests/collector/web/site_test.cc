@@ -125,6 +125,26 @@ TEST_F(SiteTest, AGroupSaysWhichLinesRacedInWhichVersions) {
   EXPECT_EQ(Get("/?status=maybe").status, 400);
 }
 
+TEST_F(SiteTest, ATitleHasProgramVersionAndWhatFailed) {
+  const std::string failed = "Assertion `a == b' failed (SIGABRT in main)";
+  FillWithOne(data_.catalogue);
+  GroupRow& group = data_.catalogue.groups[0];
+  group.title = "bank: " + failed;
+  group.program = "bank";
+  group.first_version = "1.4.1";
+  group.last_version = "1.4.2-1+deb12u1";
+  const std::string wanted = "bank 1.4.2-1+deb12u1: " + failed;
+  EXPECT_THAT(Text("/"), HasSubstr(wanted));
+  EXPECT_THAT(Text("/groups/" + group.signature), HasSubstr(wanted));
+  BundleRow& bundle = data_.catalogue.bundles[0];
+  bundle.program = "bank";
+  bundle.version = "5c0fc84b2d19a0a4be4d1d8e5dfe1be92f5d43a1";
+  data_.catalogue.analyses.begin()->second.title = failed;  // without program
+  EXPECT_THAT(Text("/bundles/" + bundle.id.hex()),
+              HasSubstr("bank 5c0fc84b2d19: " + failed));
+  EXPECT_THAT(Text("/bundles"), HasSubstr("bank 5c0fc84b2d19: signal 6"));
+}
+
 TEST_F(SiteTest, ASolvedBundleSaysHowToReplayIt) {
   const std::string id = data_.AddStored().hex();
   const std::string text = Text("/bundles/" + id);
