@@ -83,17 +83,19 @@ std::string MarkInWords(const RemoteGroup& group) {
   return "open";
 }
 
+// The fields that /api/groups.json has, with its names.
 Json ToJson(const RemoteGroup& group) {
-  return {{"group", group.signature},
+  return {{"signature", group.signature},
           {"title", group.title},
           {"program", group.program},
           {"bundles", group.bundles},
-          {"hosts", group.hosts},
+          {"host_count", group.hosts},
           {"first_seen_s", group.first_seen_s},
           {"last_seen_s", group.last_seen_s},
           {"state", group.state},
           {"why", group.why},
-          {"representative", group.representative},
+          {"representative",
+           group.representative.empty() ? Json() : Json(group.representative)},
           {"first_version", group.first_version},
           {"last_version", group.last_version},
           {"resolved", group.resolved},

@@ -159,7 +159,7 @@ class GroupStoryTest : public testing::Test {
     EXPECT_LE(list["total"], 1) << list;
     return list["total"] == 0 ? Json{{"bundles", 0}} : list["groups"][0];
   }
-  std::string Id() const { return Group()["group"]; }
+  std::string Id() const { return Group()["signature"]; }
   std::string Page() const {
     const auto page = httplib::Client("127.0.0.1", web_port_)
                           .Get(("/groups/" + Id()).c_str());

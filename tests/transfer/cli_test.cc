@@ -122,7 +122,7 @@ TEST_F(CliTest, AnEngineerResolvesAndReopensAGroup) {
     const ProgramOutput listed = Configured("group list --json");
     ASSERT_EQ(listed.exit_status, 0) << listed.text;
     const Json list = Json::parse(listed.text, nullptr, false);
-    id = list["total"] == 1 ? list["groups"][0]["group"] : "";
+    id = list["total"] == 1 ? list["groups"][0]["signature"] : "";
   }
   ASSERT_EQ(id.size(), 64u) << collector_.log();
   const std::string some = id.substr(0, 12);
