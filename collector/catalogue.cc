@@ -1,5 +1,6 @@
 #include "collector/catalogue.h"
 
+#include <algorithm>
 #include <array>
 #include <utility>
 
@@ -23,6 +24,13 @@ std::string_view ProgramOf(std::string_view command) {
 
 std::string_view ToString(BundleState state) {
   return kStateNames.at(static_cast<size_t>(state));
+}
+
+std::optional<BundleState> StateNamed(std::string_view name) {
+  const auto* found = std::ranges::find(kStateNames, name);
+  return found == kStateNames.end() ? std::nullopt
+                                    : std::optional(static_cast<BundleState>(
+                                          found - kStateNames.begin()));
 }
 
 Analysis AnalysisByKind(std::string_view failure, std::string_view command) {

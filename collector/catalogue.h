@@ -27,6 +27,7 @@ enum class BundleState : uint8_t {
 inline constexpr size_t kBundleStates = 6;
 // "stored", "analysing", ...
 std::string_view ToString(BundleState state);
+std::optional<BundleState> StateNamed(std::string_view name);
 
 // Longer text is cut and ends in an ellipsis; what is no UTF-8, or a control
 // character, becomes U+FFFD.
@@ -267,9 +268,13 @@ class Catalogue {
   // of a version that is the one it was resolved in or that the collector saw
   // first after that one; where it was resolved in none that was seen, of one
   // that was not seen then. It outlives the last bundle of the group, and not
-  // the file. kInvalidArgument: no such group.
+  // the file. What is so already stays as it is. kInvalidArgument: no such
+  // group.
   [[nodiscard]] virtual Status Change(const std::string& signature,
                                       const GroupChange& change) = 0;
+  // Signatures of groups that begin with `prefix`, ascending, at most `most`.
+  [[nodiscard]] virtual Result<std::vector<std::string>> SignaturesWith(
+      const std::string& prefix, uint64_t most) const = 0;
   // The group that has taken in one of earlier rules; `signature` if none has.
   [[nodiscard]] virtual Result<std::string> PresentSignature(
       const std::string& signature) const = 0;

@@ -134,10 +134,16 @@ constexpr std::string_view kVersion5[] = {
     "CREATE INDEX groups_by_state ON groups(state)",
 };
 
+// When a group was resolved; a note that is left later does not change it.
+constexpr std::string_view kVersion6[] = {
+    "ALTER TABLE marks ADD COLUMN resolved_at_s INTEGER NOT NULL DEFAULT 0",
+    "UPDATE marks SET resolved_at_s = at_s",
+};
+
 // What makes version N of version N - 1, in order. What a collector has made
 // once is never changed here: a new version goes behind the others.
-constexpr std::array<std::span<const std::string_view>, 5> kMigrations = {
-    kVersion1, kVersion2, kVersion3, kVersion4, kVersion5};
+constexpr std::array<std::span<const std::string_view>, 6> kMigrations = {
+    kVersion1, kVersion2, kVersion3, kVersion4, kVersion5, kVersion6};
 constexpr auto kVersion = static_cast<int64_t>(kMigrations.size());
 
 // NORMAL: a transaction is whole after a power cut, though the last ones may be

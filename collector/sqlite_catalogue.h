@@ -57,6 +57,8 @@ class SqliteCatalogue final : public Catalogue {
 
   Status Change(const std::string& signature,
                 const GroupChange& change) override;
+  Result<std::vector<std::string>> SignaturesWith(const std::string& prefix,
+                                                  uint64_t most) const override;
   Result<std::string> PresentSignature(
       const std::string& signature) const override;
   Result<std::vector<VersionCount>> VersionsOf(const std::string& signature,
@@ -86,6 +88,9 @@ class SqliteCatalogue final : public Catalogue {
                                            const std::string& version);
   [[nodiscard]] Status Resolve(const std::string& signature,
                                const std::string& version);
+  [[nodiscard]] Status Reopen(const std::string& signature);
+  [[nodiscard]] Status ChangeMark(const std::string& signature,
+                                  const GroupChange& change);
   // nullopt: no such bundle.
   [[nodiscard]] Result<std::optional<std::string>> SignatureOf(
       const BundleId& id);

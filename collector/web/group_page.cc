@@ -40,6 +40,18 @@ void WriteSummary(HtmlWriter& html, const GroupRow& group) {
   });
 }
 
+// The page changes nothing: a command does.
+void WriteMarkCommand(HtmlWriter& html, const PageContext& context,
+                      const GroupRow& group) {
+  html.In("p", {{"class", "muted"}}, [&] {
+    html.Text(group.mark.resolved ? "To open it again: "
+                                  : "Once it is mended: ");
+    html.Element("code", fmt::format("clew group {} {}{}",
+                                     group.mark.resolved ? "reopen" : "resolve",
+                                     context.client_options, group.signature));
+  });
+}
+
 void WriteNote(HtmlWriter& html, const PageContext& context,
                const GroupMark& mark) {
   if (mark.note.empty()) {
@@ -147,6 +159,7 @@ std::string GroupPage(const PageContext& context, const GroupDetails& group,
     WriteHeading(html, title);
     WriteSummary(html, row);
     WriteNote(html, context, row.mark);
+    WriteMarkCommand(html, context, row);
     WriteOpenButton(html, row);
     WriteRaces(html, group.races);
     html.In("div", {{"class", "columns facts-first"}}, [&] {

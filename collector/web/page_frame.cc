@@ -110,11 +110,6 @@ std::string WritePage(std::string_view title, Section section,
 
 std::string_view StateName(BundleState state) { return WordsOf(state).name; }
 
-std::optional<BundleState> StateNamed(std::string_view name) {
-  const auto* found = std::ranges::find(kStates, name, &StateWords::name);
-  return found == kStates.end() ? std::nullopt : std::optional(found->state);
-}
-
 void WriteHeading(HtmlWriter& html, std::string_view text) {
   constexpr size_t kLongBytes = 100;
   html.In("h1", {{"class", text.size() > kLongBytes ? "long" : ""}},

@@ -3,7 +3,6 @@
 
 #include <cstdint>
 #include <functional>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -42,9 +41,8 @@ enum class Section : uint8_t { kGroups, kBundles, kHosts, kNone };
 std::string WritePage(std::string_view title, Section section,
                       const std::function<void(HtmlWriter&)>& main);
 
-// One word for a state ("witness"), as in a query, and back.
+// One word for a state ("witness"), as in a query.
 std::string_view StateName(BundleState state);
-std::optional<BundleState> StateNamed(std::string_view name);
 
 // The page's heading, of a text from outside; smaller where it is long.
 void WriteHeading(HtmlWriter& html, std::string_view text);

@@ -151,12 +151,7 @@ std::expected<HostQuery, Response> HostQueryOf(const Target& target) {
     return std::unexpected(shared.error());
   }
   const std::string_view name = Field(target, "health");
-  std::optional<HostHealth> health;
-  for (size_t i = 0; i < kHostHealths; ++i) {
-    if (name == ToString(static_cast<HostHealth>(i))) {
-      health = static_cast<HostHealth>(i);
-    }
-  }
+  const auto health = HealthNamed(name);
   if (!name.empty() && !health) {
     return std::unexpected(
         BadRequest("health: wanted fine, trouble or silent"));
@@ -222,6 +217,9 @@ Result<Response> Site::Page(const Target& target) {
   }
   if (path == "/api/groups.json") {
     return GroupsJson(target);
+  }
+  if (path == "/api/hosts.json") {
+    return HostsJson(target);
   }
   if (path.starts_with(kGroups)) {
     return Group(target, path.substr(kGroups.size()));
@@ -409,6 +407,15 @@ Result<Response> Site::Hosts(const Target& target) const {
   CLEW_ASSIGN_OR_RETURN(reports, ReportsOf(*query));
   CLEW_ASSIGN_OR_RETURN(uses, Uses());
   return HtmlResponse(HostsPage(Context(), reports, uses));
+}
+
+Result<Response> Site::HostsJson(const Target& target) const {
+  const auto query = HostQueryOf(target);
+  if (!query) {
+    return query.error();
+  }
+  CLEW_ASSIGN_OR_RETURN(reports, ReportsOf(*query));
+  return Response{.content_type = kJson, .body = HostsAsJson(reports.page)};
 }
 
 Result<Response> Site::Metrics() {

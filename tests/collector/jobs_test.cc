@@ -422,6 +422,10 @@ class FlakyCatalogue final : public Catalogue {
                 const GroupChange& change) override {
     return real_.Change(signature, change);
   }
+  Result<std::vector<std::string>> SignaturesWith(
+      const std::string& prefix, uint64_t most) const override {
+    return real_.SignaturesWith(prefix, most);
+  }
   Result<std::string> PresentSignature(
       const std::string& signature) const override {
     return real_.PresentSignature(signature);

@@ -46,6 +46,10 @@ class FakeCatalogue final : public Catalogue {
   Result<CatalogueCounts> Counts() const override;
 
   Status Change(const std::string&, const GroupChange&) override { return {}; }
+  Result<std::vector<std::string>> SignaturesWith(const std::string&,
+                                                  uint64_t) const override {
+    return std::vector<std::string>{};
+  }
   Result<std::string> PresentSignature(
       const std::string& signature) const override {
     return signature;

@@ -294,6 +294,12 @@ TEST_F(SiteTest, HostsThatWantAttentionComeFirstAndSayWhy) {
   EXPECT_THAT(Text("/hosts?q=nowhere"), HasSubstr("No host matches"));
   EXPECT_THAT(Get("/metrics").body,
               HasSubstr("\nclew_hosts_by_health{health=\"silent\"} 25\n"));
+  const json list =
+      json::parse(Get("/api/hosts.json?health=trouble&q=web-0005").body);
+  ASSERT_EQ(list["total"], 1) << list;
+  EXPECT_EQ(list["hosts"][0]["host"], "web-0005.example");
+  EXPECT_EQ(list["hosts"][0]["health"], "trouble");
+  EXPECT_EQ(Get("/api/hosts.json?page=0").status, 400);
   EXPECT_EQ(Get("/hosts?health=well").status, 400);
   EXPECT_EQ(Get("/hosts?page=0").status, 400);
 }
