@@ -77,6 +77,10 @@ Daemon::Daemon(DaemonParts parts, const Config& config, Spool spool)
           [this](const std::string& why) { Reported(why); }),
       units_(parts_.units, parts_.paths.cgroup),
       started_ns_(parts_.clock.MonotonicNs()),
+      late_answers_(parts_.loop,
+                    [this](ConnectionId connection, Answer answer) {
+                      control_->Send(connection, std::move(answer));
+                    }),
       saver_(parts_.loop, parts_.clock) {}
 
 Daemon::~Daemon() {
@@ -390,6 +394,7 @@ Answer Daemon::OnRequest(ConnectionId connection, const Peer& peer,
 }
 
 void Daemon::OnClosed(ConnectionId connection) {
+  late_answers_.Forget(connection);
   EndCoreCopy(connection, false);
 }
 
@@ -432,7 +437,12 @@ Answer Daemon::Handle(const Peer& peer, ConnectionId connection,
       fmt::format("{{\"ok\":true,\"bytes_max\":{}}}\n", begun->core_bytes_max);
   answer.descriptor = std::move(begun->core);
   answer.hold = true;
-  return answer;
+  if (!begun->witnessed.is_open()) {
+    return answer;
+  }
+  // The process is there until the handler has its answer.
+  late_answers_.Add(connection, std::move(begun->witnessed), std::move(answer));
+  return {};
 }
 
 Result<std::string> Daemon::Snapshot(const SnapshotRequest& request) {
@@ -630,11 +640,12 @@ Result<Daemon::Begun> Daemon::Begin(const Noticed& noticed) {
     return std::unexpected(started.error());
   }
   at_work_[started->id] = {.user = facts.user, .bytes = room->bytes};
+  Begun begun{name, started->id, std::move(started->core), room->core_bytes_max,
+              Fd()};
   if (noticed.process != 0) {
-    source_->Witness(noticed.process);
+    begun.witnessed = source_->Witness(noticed.process, facts.user);
   }
-  return Begun{name, started->id, std::move(started->core),
-               room->core_bytes_max};
+  return begun;
 }
 
 void Daemon::Saved(Saver::Id id, const std::string& name, const SaveEnd& end) {
@@ -642,6 +653,7 @@ void Daemon::Saved(Saver::Id id, const std::string& name, const SaveEnd& end) {
   std::erase_if(core_copies_,
                 [&](const auto& copy) { return copy.second == id; });
   counters_.cores_cut += end.core_cut ? 1 : 0;
+  counters_.unanswered += end.report.unanswered;
   if (end.status) {
     times_ = {.first_byte_us = end.first_byte_us,
               .first_byte_us_max =

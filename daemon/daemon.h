@@ -16,6 +16,7 @@
 #include "daemon/config.h"
 #include "daemon/control.h"
 #include "daemon/counters.h"
+#include "daemon/late_answers.h"
 #include "daemon/log.h"
 #include "daemon/loop.h"
 #include "daemon/paths.h"
@@ -82,6 +83,7 @@ class Daemon final : public ControlHandler {
     Saver::Id id = 0;
     Fd core;
     uint64_t core_bytes_max = 0;
+    Fd witnessed;  // as PtSource::Witness
   };
 
   // A save at work.
@@ -146,6 +148,7 @@ class Daemon final : public ControlHandler {
   Loop::TimerId source_timer_ = 0;
   bool stopping_ = false;
   uint64_t started_ns_ = 0;
+  LateAnswers late_answers_;
   std::unique_ptr<ControlServer> control_;
   Saver saver_;  // last: its thread uses what is above
 };
