@@ -21,6 +21,7 @@
 #include "daemon/loop.h"
 #include "daemon/paths.h"
 #include "daemon/pipeline.h"
+#include "daemon/process_facts.h"
 #include "daemon/reporter.h"
 #include "daemon/saver.h"
 #include "daemon/source.h"
@@ -118,7 +119,8 @@ class Daemon final : public ControlHandler {
     uint64_t core_bytes_max = 0;
     uint64_t bytes = 0;
   };
-  Result<Room> MakeRoomFor(bool core, uint64_t memory_bytes);
+  uint64_t CoreBytesOf(const Noticed& noticed, const ProcessFacts& facts) const;
+  Result<Room> MakeRoomFor(uint64_t core_bytes);
   void Saved(Saver::Id id, const std::string& name, const SaveEnd& end);
   void Note(std::string_view event, const Error& error);
   void Reported(const std::string& why);

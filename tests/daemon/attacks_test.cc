@@ -5,137 +5,46 @@
 // which must be a bundle within 2 s.
 #include <elf.h>
 #include <fcntl.h>
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <chrono>
 #include <cstring>
 #include <filesystem>
-#include <functional>
+#include <fstream>
 #include <memory>
 #include <string>
 #include <thread>
 #include <utility>
 #include <vector>
 
-#include "daemon/control.h"
-#include "daemon/spool.h"
-#include "proto/bundle.pb.h"
-#include "tests/daemon/clewd_fixture.h"
+#include "tests/daemon/attack_fixture.h"
 #include "tests/daemon/silent_files.h"
 #include "tests/daemon/support.h"
 
 namespace clew::daemon {
 namespace {
 
-using testing::json;
+using testing::AttackTest;
+using testing::kNobody;
+using testing::MapsCode;
 using testing::NamesIn;
 using testing::Process;
 using testing::ReadText;
 using testing::SilentFiles;
+using testing::SteadyClock;
+using testing::Stranger;
 using testing::WaitUntil;
 using testing::WriteText;
-using Clock = std::chrono::steady_clock;
-
-constexpr uid_t kNobody = 65534;
-constexpr uid_t kOther = 65533;
-constexpr std::chrono::seconds kOthersWaitMax{2};
-
-bool MapsCode(const std::string& path) {
-  const Fd fd(open(path.c_str(), O_RDONLY | O_CLOEXEC));
-  return mmap(nullptr, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE, fd.get(), 0) !=
-         MAP_FAILED;
-}
-
-// A process of nobody's, if we may make one: does its deeds, then waits.
-class Stranger {
- public:
-  explicit Stranger(const std::function<bool()>& deeds) {
-    std::array<int, 2> ends = {};
-    EXPECT_EQ(pipe2(ends.data(), O_CLOEXEC), 0);
-    id_ = fork();
-    if (id_ == 0) {
-      // On a stack of its own: the other one's beginning has the arguments.
-      std::thread([&] { Act(deeds, ends[1]); }).join();
-    }
-    close(ends[1]);
-    char byte = 0;
-    EXPECT_EQ(read(ends[0], &byte, 1), 1) << "the attack cannot be made";
-    close(ends[0]);
-  }
-  explicit Stranger(const std::vector<std::string>& files)
-      : Stranger([&] { return std::ranges::all_of(files, MapsCode); }) {}
-  ~Stranger() {
-    kill(id_, SIGKILL);
-    waitpid(id_, nullptr, 0);
-  }
-  Stranger(const Stranger&) = delete;
-  Stranger& operator=(const Stranger&) = delete;
-  pid_t id() const { return id_; }
-
- private:
-  [[noreturn]] static void Act(const std::function<bool()>& deeds, int done) {
-    const bool can =
-        (geteuid() != 0 || setresuid(kNobody, kNobody, kNobody) == 0) &&
-        prctl(PR_SET_DUMPABLE, 1) == 0 && deeds();
-    (void)!write(done, "m", can ? 1 : 0);
-    close(done);
-    for (;;) {
-      pause();
-    }
-  }
-  pid_t id_ = 0;
-};
-
-class AttackTest : public testing::SidebandTest {
- protected:
-  // A program of another user's.
-  std::unique_ptr<Process> Bystander() const {
-    std::vector<std::string> words = {"/bin/sleep", "1000"};
-    if (geteuid() == 0) {
-      words.insert(words.begin(), {"/usr/bin/setpriv", "--reuid",
-                                   std::to_string(kOther), "--clear-groups"});
-    }
-    auto process = std::make_unique<Process>(words, At("victim"));
-    EXPECT_TRUE(WaitUntil([&] { return IsSleep(process->id()); }));
-    return process;
-  }
-  // Those in ready/ that are of the program sleep.
-  std::vector<std::string> ReadySleeps() const {
-    auto names = NamesIn(Spool("ready"));
-    std::erase_if(names, [](const std::string& name) {
-      return !name.starts_with("sleep~");
-    });
-    return names;
-  }
-  // The crash of another user's program becomes a bundle in time, with its
-  // mappings, and clewd answers meanwhile.
-  void ExpectOthersAreSaved() {
-    const auto bystander = Bystander();
-    const size_t before = ReadySleeps().size();
-    const auto began = Clock::now();
-    DumpCore(bystander->id(), "core of another", SIGSEGV);
-    ASSERT_TRUE(WaitUntil([&] { return ReadySleeps().size() > before; }))
-        << ReadText(At("log"));
-    EXPECT_LT(Clock::now() - began, kOthersWaitMax);
-    const std::string folder = Spool("ready/" + ReadySleeps().back());
-    EXPECT_EQ(ReadText(folder + "/core"), "core of another");
-    pb::Manifest manifest;
-    ASSERT_TRUE(manifest.ParseFromString(ReadText(folder + "/manifest.pb")));
-    EXPECT_GT(manifest.images_size(), 0) << manifest.ShortDebugString();
-    EXPECT_TRUE(manifest.command_size() > 0 &&
-                manifest.command(0) == "/bin/sleep")
-        << manifest.ShortDebugString();
-  }
-};
 
 std::string ElfHeader(uint16_t header_count) {
   Elf64_Ehdr header = {};
@@ -162,13 +71,7 @@ TEST_F(AttackTest, APathThatBecameALinkTakesNoOtherFileAlong) {
   }
   DumpCore(victim.id(), "core", SIGSEGV);
   OnlyReady();
-  for (const auto& entry :
-       std::filesystem::recursive_directory_iterator(folder_)) {
-    if (entry.is_regular_file()) {
-      EXPECT_EQ(ReadText(entry.path()).find(secret), std::string::npos)
-          << entry.path();
-    }
-  }
+  ExpectNowhere(secret);
 }
 
 TEST_F(AttackTest, AFileWithNotesWithoutEndHoldsNothingUp) {
@@ -226,9 +129,9 @@ TEST_F(SilentAttackTest, ABystanderHoldsNobodyUp) {
 TEST_F(SilentAttackTest, ItsOwnCrashHoldsNobodyUp) {
   const Stranger stranger([&] { return MapsSilence(); });
   DumpCore(stranger.id(), "core of a stranger", SIGSEGV);
-  const auto asked = Clock::now();
+  const auto asked = SteadyClock::now();
   EXPECT_EQ(Status()["ok"], true);
-  EXPECT_LT(Clock::now() - asked, std::chrono::seconds(1));
+  EXPECT_LT(SteadyClock::now() - asked, std::chrono::seconds(1));
   ExpectOthersAreSaved();
   // It has a bundle, too, without what could not be known.
   ASSERT_TRUE(WaitUntil([&] { return NamesIn(Spool("ready")).size() == 2; }))
@@ -237,91 +140,271 @@ TEST_F(SilentAttackTest, ItsOwnCrashHoldsNobodyUp) {
   EXPECT_TRUE(clewd_->EndsWithin(5000)) << "it cannot end";
 }
 
-// Core dumps that never end hold at most half of the saves: those of others go
-// on, and what is refused is counted.
-TEST_F(AttackTest, SlowCoreDumpsOfOneUserDoNotHoldUpThoseOfAnother) {
-  if (geteuid() != 0) {
-    GTEST_SKIP() << "needs root, to run a program as another user";
-  }
-  const auto run_as = [&](const std::string& user) {
-    return std::make_unique<Process>(
-        std::vector<std::string>{"/usr/bin/setpriv", "--reuid", user,
-                                 "--clear-groups", "/bin/sleep", "1000"},
-        At("victim"));
+// ELF headers that ask for more than there is in the world, and files that are
+// nearly all hole.
+TEST_F(AttackTest, HeadersThatAskForEverythingAndHolesCostNothing) {
+  constexpr uint64_t kHuge = uint64_t{1} << 60;
+  Elf64_Ehdr header = {};
+  std::memcpy(&header, ElfHeader(1).data(), sizeof header);
+  Elf64_Phdr notes = {};
+  notes.p_type = PT_NOTE;
+  notes.p_offset = sizeof header + sizeof notes;
+  notes.p_filesz = kHuge;
+  const auto bytes = [](const auto& of) {
+    return std::string(reinterpret_cast<const char*>(&of), sizeof of);
   };
-  std::array<int, 2> ends = {};
-  ASSERT_EQ(pipe2(ends.data(), O_CLOEXEC), 0);
-  const Fd never_ends(ends[0]);
-  const Fd writer(ends[1]);
-  std::vector<std::unique_ptr<Process>> victims;
-  std::vector<std::unique_ptr<Process>> handlers;
-  for (uint64_t i = 0; i < 6; ++i) {
-    victims.push_back(run_as("65534"));
-    ASSERT_TRUE(WaitUntil([&] { return IsSleep(victims.back()->id()); }));
-    handlers.push_back(std::unique_ptr<Process>(new Process(
-        Handler(victims.back()->id(), SIGSEGV + static_cast<int>(i % 2),
-                never_ends.get()))));
-    ASSERT_TRUE(WaitUntil([&] {
-      const json counters = Status()["counters"];
-      return counters["triggers"] == i + 1 || counters["refused_busy"] == i;
-    }));
+  WriteText(At("notes.so"), bytes(header) + bytes(notes));
+  header.e_phoff = kHuge;
+  WriteText(At("headers.so"), bytes(header) + bytes(notes));
+  // One too large for a bundle, one that fits.
+  for (const auto& [name, size_bytes] :
+       {std::pair("tebibyte.so", uint64_t{1} << 40),
+        std::pair("hole.so", uint64_t{200} << 20)}) {
+    WriteText(At(name), ElfHeader(0) + "x");
+    std::error_code error;
+    std::filesystem::resize_file(At(name), size_bytes, error);
+    ASSERT_FALSE(error) << error.message();
   }
-  ASSERT_TRUE(WaitUntil([&] { return Status()["counters"]["triggers"] == 6; }));
-  EXPECT_EQ(Status()["counters"]["refused_busy"], 4);
-  const auto other = run_as("65533");
-  ASSERT_TRUE(WaitUntil([&] { return IsSleep(other->id()); }));
-  const auto began = std::chrono::steady_clock::now();
-  DumpCore(other->id(), "core of the other", SIGSEGV);
-  const pb::Manifest manifest = OnlyReady();
-  EXPECT_LT(std::chrono::steady_clock::now() - began, std::chrono::seconds(2));
-  EXPECT_EQ(manifest.trigger().process(), other->id());
-  EXPECT_EQ(ReadText(folder_ + "/core"), "core of the other");
-  EXPECT_EQ(Status()["counters"]["refused_busy"], 4);
+  const Stranger victim(
+      {At("notes.so"), At("headers.so"), At("tebibyte.so"), At("hole.so")});
+  DumpCore(victim.id(), "core", SIGSEGV);
+  ExpectOthersAreSaved();
+  EXPECT_TRUE(
+      WaitUntil([&] { return NamesIn(Spool("ready")).size() == 2; }, 20'000))
+      << ReadText(At("log"));
+  EXPECT_LT(Status()["spool"]["bytes"], uint64_t{32} << 20);
 }
 
-// CLEW_STORM_CRASHES of them, or 20; 20 a second, and no rate limits them.
-TEST_F(AttackTest, OfAStormNothingIsHalfAndAllIsCounted) {
-  const char* wanted = getenv("CLEW_STORM_CRASHES");
-  const uint64_t crashes =
-      wanted == nullptr ? 20 : strtoull(wanted, nullptr, 10);
-  const std::string core = "core" + std::string(2'000'000, 'c') + "end";
-  WriteText(At("core"), core);
-  std::vector<std::unique_ptr<Process>> all;
-  for (uint64_t i = 0; i < crashes; ++i) {
-    all.push_back(std::make_unique<Process>(
-        std::vector<std::string>{"/bin/sleep", "1000"}, At("victim")));
-    const Fd input(open(At("core").c_str(), O_RDONLY));
-    ASSERT_TRUE(WaitUntil([&] { return IsSleep(all.back()->id()); }));
-    all.push_back(std::unique_ptr<Process>(
-        new Process(Handler(all.back()->id(), SIGSEGV, input.get()))));
-    usleep(50'000);
+// Its path leads elsewhere each time that somebody looks.
+TEST_F(AttackTest, APathThatIsSwappedAllTheTimeTakesNoOtherFileAlong) {
+  const std::string secret = fmt::format("of root alone, {}", getpid());
+  WriteText(At("secret"), ElfHeader(0) + secret);
+  chmod(At("secret").c_str(), 0600);
+  std::filesystem::create_directory(At("home"));
+  chmod(At("home").c_str(), 0777);
+  const std::string lib = At("home/lib.so");
+  const Stranger swapper([&] {
+    std::ofstream(At("home/own")) << ElfHeader(0) << "own";
+    (void)!symlink(At("secret").c_str(), At("home/link").c_str());
+    (void)!mkfifo(At("home/fifo").c_str(), 0666);
+    (void)!link(At("home/own").c_str(), lib.c_str());
+    return MapsCode(lib) && [&] {
+      std::thread([&] {
+        SwapForEver({"own", "link", "fifo", "own"});
+      }).detach();
+      return true;
+    }();
+  });
+  for (size_t i = 1; i <= 3; ++i) {
+    const Stranger victim(std::vector{At("home/own")});
+    DumpCore(swapper.id(), "core of the swapper", SIGSEGV);
+    DumpCore(victim.id(), "core", SIGSEGV);
+    ASSERT_TRUE(WaitUntil([&] {
+      return NamesIn(Spool("ready")).size() == 2 * i;
+    })) << ReadText(At("log"));
   }
-  for (size_t i = 1; i < all.size(); i += 2) {
-    EXPECT_TRUE(all[i]->EndsWithin(20'000));
+  ExpectOthersAreSaved();
+  ExpectNowhere(secret);
+  EXPECT_EQ(Status()["counters"]["save_failures"], 0);
+}
+
+TEST_F(AttackTest, WhatItCallsItselfForgesNoLineAndBreaksNothing) {
+  std::filesystem::create_directory(At("home"));
+  chmod(At("home").c_str(), 0777);
+  const std::string forged = "\nevent=saved bundle=forged\n\"} \xff\x1b[2J";
+  const std::string lib = At("home/lib" + forged.substr(0, 20) + ".so");
+  const Stranger victim([&] {
+    std::ofstream(lib) << ElfHeader(0) << "x";
+    return prctl(PR_SET_NAME, forged.c_str()) == 0 && MapsCode(lib) &&
+           chdir(At("home").c_str()) == 0;
+  });
+  DumpCore(victim.id(), "core", SIGSEGV, forged);
+  // Two mebibytes of arguments, more than a manifest has room for.
+  std::vector<std::string> words = {"/bin/sleep", "1000"};
+  for (int i = 0; i < 20; ++i) {
+    words.push_back(std::string(100'000, '0') + forged);
   }
-  const auto told = [&] {
-    const json status = Status();
-    const json& counters = status["counters"];
-    return counters["saved"].get<uint64_t>() +
-           counters["refused_busy"].get<uint64_t>() +
-           counters["refused_rate"].get<uint64_t>() +
-           counters["refused_budget"].get<uint64_t>() +
-           status["clients_refused"].get<uint64_t>();
+  Process talker(words, At("victim"));
+  ASSERT_TRUE(WaitUntil([&] { return IsSleep(talker.id()); }));
+  DumpCore(talker.id(), "core", SIGSEGV);
+  EXPECT_TRUE(WaitUntil([&] { return NamesIn(Spool("ready")).size() == 2; }))
+      << ReadText(At("log"));
+  EXPECT_EQ(ReadText(At("log")).find("\nevent=saved bundle=forged"),
+            std::string::npos);
+  EXPECT_EQ(Status()["ok"], true);
+  ExpectOthersAreSaved();
+}
+
+TEST_F(AttackTest, ThousandsOfMappingsWithLongNamesHoldNobodyUp) {
+  std::filesystem::create_directory(At("home"));
+  chmod(At("home").c_str(), 0777);
+  const auto deeds = [&] {
+    std::string folder = At("home");
+    while (folder.size() < 3'700) {
+      folder += "/" + std::string(250, 'd');
+      (void)!mkdir(folder.c_str(), 0777);
+    }
+    const std::string lib = folder + "/" + std::to_string(getpid());
+    std::ofstream(lib) << ElfHeader(0) << "x";
+    for (int i = 0; i < 20'000; ++i) {
+      if (!MapsCode(lib)) {
+        return false;
+      }
+    }
+    return true;
   };
-  EXPECT_TRUE(WaitUntil([&] { return told() == crashes; }, 60'000)) << told();
-  const json status = Status();
-  RecordProperty("saved", status["counters"]["saved"].dump());
-  EXPECT_GT(status["counters"]["saved"], 1);
-  EXPECT_EQ(status["counters"]["cores_cut"], 0);
-  EXPECT_EQ(status["counters"]["save_failures"], 0);
-  EXPECT_TRUE(NamesIn(Spool("incoming")).empty());
-  for (const std::string& name : NamesIn(Spool("ready"))) {
-    EXPECT_TRUE(ReadText(Spool("ready/" + name) + "/core") == core) << name;
-    pb::Manifest manifest;
-    EXPECT_TRUE(manifest.ParseFromString(
-        ReadText(Spool("ready/" + name) + "/manifest.pb")));
+  std::vector<std::unique_ptr<Stranger>> strangers;
+  for (int i = 0; i < 3; ++i) {
+    strangers.push_back(std::make_unique<Stranger>(deeds));
   }
-  fmt::print("storm of {}: {}\n", crashes, status["counters"].dump());
+  ExpectOthersAreSaved();
+  const std::string folder = Spool("ready/" + NamesIn(Spool("ready")).at(0));
+  EXPECT_LT(std::filesystem::file_size(folder + "/perf.data"),
+            uint64_t{64} << 20);
+  DumpCore(strangers[0]->id(), "core", SIGSEGV);
+  ExpectOthersAreSaved();
+}
+
+TEST_F(AttackTest, AProcessThatIsGoneWhileItIsSavedHoldsNobodyUp) {
+  for (int i = 0; i < 10; ++i) {
+    auto victim = std::make_unique<Stranger>(std::vector<std::string>());
+    const pid_t id = victim->id();
+    std::thread killer([&] {
+      usleep(static_cast<useconds_t>(i) * 3'000);
+      victim.reset();
+    });
+    DumpCore(id, "core", SIGSEGV);
+    killer.join();
+  }
+  ExpectOthersAreSaved();
+  const auto told = [&] {
+    const auto counters = Status()["counters"];
+    return counters["saved"].get<int>() + counters["refused_busy"].get<int>();
+  };
+  EXPECT_TRUE(WaitUntil([&] { return told() == 11; }, 20'000)) << Status();
+  EXPECT_EQ(Status()["counters"]["save_failures"], 0);
+  EXPECT_EQ(Status()["counters"]["unanswered"], 0);
+}
+
+// ---- What is put into incoming/, and what is read there
+
+class IncomingAttackTest : public AttackTest {
+ protected:
+  void SetUp() override {
+    AttackTest::SetUp();
+    if (IsSkipped()) {
+      return;
+    }
+    if (geteuid() != 0) {
+      GTEST_SKIP() << "needs root, to be another user";
+    }
+    // As the packages make it for the users of recorded units.
+    chmod(Spool("incoming").c_str(), 01777);
+    for (const char* folder :
+         {"var", "var/lib", "var/lib/clew", "var/lib/clew/spool"}) {
+      chmod(At(folder).c_str(), 0711);
+    }
+  }
+  // No file or folder of a bundle can be opened.
+  void ExpectClosedTo(uid_t user) const {
+    std::vector<std::string> paths;
+    for (const char* stage : {"incoming", "ready"}) {
+      for (const auto& entry :
+           std::filesystem::recursive_directory_iterator(Spool(stage))) {
+        paths.push_back(entry.path());
+      }
+    }
+    EXPECT_GE(paths.size(), 3u);
+    const Stranger stranger([&] {
+      return getuid() == user &&
+             std::ranges::none_of(paths, [](const std::string& path) {
+               return open(path.c_str(), O_RDONLY) >= 0 ||
+                      open(path.c_str(), O_WRONLY) >= 0;
+             });
+    });
+  }
+  std::string Mine(const std::string& name) const {
+    return Spool("incoming/" + name);
+  }
+};
+
+TEST_F(IncomingAttackTest, WhatIsNoFileOfItsOwnIsTakenFromNobody) {
+  const std::string secret = fmt::format("of root alone, {}", getpid());
+  WriteText(At("secret"), secret);
+  chmod(At("secret").c_str(), 0600);
+  WriteText(At("public"), "everybody's");
+  chmod(At("public").c_str(), 0644);
+  const Stranger stranger([&] {
+    const auto make = [&](int i, const auto& fill) {
+      const std::string folder = Mine(fmt::format("evil~{0}~{0}.clew", i));
+      testing::MakeBundle(folder + ".x", 6);
+      fill(folder + ".x");
+      return rename((folder + ".x").c_str(), folder.c_str()) == 0;
+    };
+    return make(1,
+                [&](const std::string& at) {
+                  (void)!symlink(At("secret").c_str(),
+                                 (at + "/perf.data").c_str());
+                }) &&
+           make(2,
+                [](const std::string& at) {
+                  (void)!mkfifo((at + "/perf.data").c_str(), 0666);
+                }) &&
+           make(3,
+                [](const std::string& at) {
+                  (void)!link((at + "/core").c_str(), (at + "/raw").c_str());
+                }) &&
+           make(4,
+                [](const std::string& at) {
+                  sockaddr_un address = {};
+                  address.sun_family = AF_UNIX;
+                  (at + "/s").copy(address.sun_path,
+                                   sizeof address.sun_path - 1);
+                  const int fd = socket(AF_UNIX, SOCK_STREAM, 0);
+                  (void)!bind(fd, reinterpret_cast<sockaddr*>(&address),
+                              sizeof address);
+                }) &&
+           make(5,
+                [](const std::string& at) {
+                  std::string deep = at;
+                  for (int i = 0; i < 300; ++i) {
+                    deep += "/d";
+                    mkdir(deep.c_str(), 0777);
+                  }
+                }) &&
+           symlink("/etc", Mine("evil~6~6.clew").c_str()) == 0 &&
+           mkfifo(Mine("evil~7~7.clew").c_str(), 0666) == 0 &&
+           mkdir(Mine("evil~8~8.clew.partial").c_str(), 0777) == 0 &&
+           symlink(At("secret").c_str(),
+                   Mine("evil~8~8.clew.partial/lock").c_str()) == 0;
+  });
+  ExpectOthersAreSaved();
+  ASSERT_TRUE(WaitUntil(
+      [&] {
+        return NamesIn(Spool("incoming")).size() == 1 &&
+               NamesIn(Spool("checking")).empty();
+      },
+      20'000))
+      << ReadText(At("log"));
+  EXPECT_EQ(NamesIn(Spool("ready")).size(), 1u);
+  ExpectNowhere(secret);
+  EXPECT_EQ(ReadText(At("secret")), secret);
+  EXPECT_TRUE(std::filesystem::exists("/etc/passwd"));
+}
+
+// H6: bundles are their makers' alone, from the first byte.
+TEST_F(IncomingAttackTest, NothingOfASaveCanBeReadByOthers) {
+  const auto victim = Bystander();
+  std::array<int, 2> ends = {};
+  ASSERT_EQ(pipe2(ends.data(), O_CLOEXEC), 0);
+  Process handler = Handler(victim->id(), SIGSEGV, ends[0]);
+  ASSERT_EQ(write(ends[1], "core of another", 15), 15);
+  ASSERT_TRUE(WaitUntil([&] { return Status()["state"] == "saving"; }));
+  ExpectClosedTo(kNobody);
+  close(ends[1]);
+  close(ends[0]);
+  EXPECT_TRUE(WaitUntil([&] { return NamesIn(Spool("ready")).size() == 1; }));
+  ExpectClosedTo(kNobody);
 }
 
 }  // namespace

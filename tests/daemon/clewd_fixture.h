@@ -98,17 +98,19 @@ class SidebandTest : public ClewdTest {
     }
   }
   // Feeds the handler a core dump of `process`, as the kernel would.
-  void DumpCore(pid_t process, const std::string& core, int signal) {
+  void DumpCore(pid_t process, const std::string& core, int signal,
+                const std::string& comm = "victim") {
     WriteText(At("core"), core);
     const Fd input(open(At("core").c_str(), O_RDONLY));
-    Handler(process, signal, input.get()).Wait();
+    Handler(process, signal, input.get(), comm).Wait();
   }
   // As the kernel starts it, with the core dump in `input`.
-  Process Handler(pid_t process, int signal, int input) {
+  Process Handler(pid_t process, int signal, int input,
+                  const std::string& comm = "victim") {
     const std::string id = std::to_string(process);
     return Process({Program("clew-core-handler"), "--root", scratch_.root(), id,
                     id, id, id, "0", "0", "1", std::to_string(signal),
-                    "1700000000", "18446744073709551615", "host", "victim"},
+                    "1700000000", "18446744073709551615", "host", comm},
                    At("handler"), {}, input);
   }
   static bool IsSleep(pid_t process) {
