@@ -12,7 +12,7 @@ ReadWritePaths=${spool:?}/incoming"
   await 60 "the failure is saved" saved ofuser.service || return 0
   local bundle
   bundle=$(saved ofuser.service | head -n 1)
-  expect_line "clew info" "$(clew info "$bundle")" '.*unit ofuser\.service.*'
+  expect_line "clew info" "$(clew info "$bundle")" 'saved for .*unit "ofuser\.service".*'
   expect_same "owner and mode" \
     "$(stat -c '%U %a' "$bundle" "$bundle/manifest.pb")" "root 700
 root 600"
