@@ -220,15 +220,21 @@ TEST_F(AttackTest, WhatItCallsItselfForgesNoLineAndBreaksNothing) {
   });
   DumpCore(victim.id(), "core", SIGSEGV, forged);
   // Two mebibytes of arguments, more than a manifest has room for.
-  std::vector<std::string> words = {"/bin/sleep", "1000"};
+  std::vector<std::string> words = {"/bin/sh", "-c", "sleep 1000; true"};
   for (int i = 0; i < 20; ++i) {
     words.push_back(std::string(100'000, '0') + forged);
   }
   Process talker(words, At("victim"));
-  ASSERT_TRUE(WaitUntil([&] { return IsSleep(talker.id()); }));
+  const std::string told = fmt::format("/proc/{}/cmdline", talker.id());
+  ASSERT_TRUE(WaitUntil([&] { return ReadText(told).size() > 2'000'000; }));
   DumpCore(talker.id(), "core", SIGSEGV);
   EXPECT_TRUE(WaitUntil([&] { return NamesIn(Spool("ready")).size() == 2; }))
       << ReadText(At("log"));
+  for (const std::string& name : NamesIn(Spool("ready"))) {
+    EXPECT_LT(
+        std::filesystem::file_size(Spool("ready/" + name + "/manifest.pb")),
+        uint64_t{128} << 10);
+  }
   EXPECT_EQ(ReadText(At("log")).find("\nevent=saved bundle=forged"),
             std::string::npos);
   EXPECT_EQ(Status()["ok"], true);
@@ -263,6 +269,15 @@ TEST_F(AttackTest, ThousandsOfMappingsWithLongNamesHoldNobodyUp) {
             uint64_t{64} << 20);
   DumpCore(strangers[0]->id(), "core", SIGSEGV);
   ExpectOthersAreSaved();
+  // Its own has what was asked for, too.
+  ASSERT_TRUE(WaitUntil([&] { return NamesIn(Spool("ready")).size() == 3; }))
+      << ReadText(At("log"));
+  pb::Manifest manifest;
+  ASSERT_TRUE(manifest.ParseFromString(ReadText(
+      Spool("ready/" + NamesIn(Spool("ready")).at(0) + "/manifest.pb"))));
+  ASSERT_EQ(manifest.trigger().process(), strangers[0]->id());
+  EXPECT_TRUE(manifest.command(0).find('/') != std::string::npos)
+      << manifest.command(0);
 }
 
 TEST_F(AttackTest, AProcessThatIsGoneWhileItIsSavedHoldsNobodyUp) {
