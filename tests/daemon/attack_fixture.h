@@ -18,6 +18,7 @@
 #include <thread>
 #include <vector>
 
+#include "daemon/spool.h"
 #include "tests/daemon/clewd_fixture.h"
 
 namespace clew::daemon::testing {
@@ -87,13 +88,15 @@ class AttackTest : public SidebandTest {
     EXPECT_TRUE(WaitUntil([&] { return IsSleep(process->id()); }));
     return process;
   }
-  // Those in ready/ that are of the program sleep.
-  std::vector<std::string> ReadySleeps() const {
-    auto names = NamesIn(Spool("ready"));
-    std::erase_if(names, [](const std::string& name) {
-      return !name.starts_with("sleep~");
-    });
-    return names;
+  // That in ready/ of this process, or none.
+  std::string ReadyOf(pid_t process) const {
+    for (const std::string& name : NamesIn(Spool("ready"))) {
+      const auto parsed = ParseName(name);
+      if (parsed && parsed->process == process) {
+        return Spool("ready/" + name);
+      }
+    }
+    return "";
   }
   void ExpectNowhere(const std::string& secret) const {
     for (const auto& entry :
@@ -117,13 +120,12 @@ class AttackTest : public SidebandTest {
   // mappings, and clewd answers meanwhile.
   void ExpectOthersAreSaved() {
     const auto bystander = Bystander();
-    const size_t before = ReadySleeps().size();
     const auto began = SteadyClock::now();
     DumpCore(bystander->id(), "core of another", SIGSEGV);
-    ASSERT_TRUE(WaitUntil([&] { return ReadySleeps().size() > before; }))
+    ASSERT_TRUE(WaitUntil([&] { return !ReadyOf(bystander->id()).empty(); }))
         << ReadText(At("log"));
     EXPECT_LT(SteadyClock::now() - began, kOthersWaitMax);
-    const std::string folder = Spool("ready/" + ReadySleeps().back());
+    const std::string folder = ReadyOf(bystander->id());
     EXPECT_EQ(ReadText(folder + "/core"), "core of another");
     pb::Manifest manifest;
     ASSERT_TRUE(manifest.ParseFromString(ReadText(folder + "/manifest.pb")));

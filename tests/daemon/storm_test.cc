@@ -10,6 +10,7 @@
 
 #include <array>
 #include <cstdlib>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -22,6 +23,7 @@ namespace {
 
 using testing::AttackTest;
 using testing::json;
+using testing::kNobody;
 using testing::NamesIn;
 using testing::Process;
 using testing::ReadText;
@@ -71,48 +73,108 @@ TEST_F(AttackTest, SlowCoreDumpsOfOneUserDoNotHoldUpThoseOfAnother) {
 }
 
 // CLEW_STORM_CRASHES of them, or 20; 20 a second, and no rate limits them.
-TEST_F(AttackTest, OfAStormNothingIsHalfAndAllIsCounted) {
-  const char* wanted = getenv("CLEW_STORM_CRASHES");
-  const uint64_t crashes =
-      wanted == nullptr ? 20 : strtoull(wanted, nullptr, 10);
-  const std::string core = "core" + std::string(2'000'000, 'c') + "end";
-  WriteText(At("core"), core);
-  std::vector<std::unique_ptr<Process>> all;
-  for (uint64_t i = 0; i < crashes; ++i) {
-    all.push_back(std::make_unique<Process>(
-        std::vector<std::string>{"/bin/sleep", "1000"}, At("victim")));
-    const Fd input(open(At("core").c_str(), O_RDONLY));
-    ASSERT_TRUE(WaitUntil([&] { return IsSleep(all.back()->id()); }));
-    all.push_back(std::unique_ptr<Process>(
-        new Process(Handler(all.back()->id(), SIGSEGV, input.get()))));
-    usleep(50'000);
+class StormTest : public AttackTest {
+ protected:
+  static uint64_t Crashes() {
+    const char* wanted = getenv("CLEW_STORM_CRASHES");
+    return wanted == nullptr ? 20 : strtoull(wanted, nullptr, 10);
   }
-  for (size_t i = 1; i < all.size(); i += 2) {
-    EXPECT_TRUE(all[i]->EndsWithin(20'000));
+  // Crashes of `users`, one after the other; `midway` is called at half.
+  void Storm(const std::vector<uid_t>& users,
+             const std::function<void()>& midway) {
+    WriteText(At("core"), core_);
+    std::vector<std::unique_ptr<Process>> handlers;
+    for (uint64_t i = 0; i < Crashes(); ++i) {
+      victims_.push_back(RunAs(users[i % users.size()]));
+      const Fd input(open(At("core").c_str(), O_RDONLY | O_CLOEXEC));
+      handlers.push_back(std::unique_ptr<Process>(
+          new Process(Handler(victims_.back()->id(), SIGSEGV, input.get()))));
+      usleep(50'000);
+      if (i == Crashes() / 2) {
+        midway();
+      }
+    }
+    for (const auto& handler : handlers) {
+      EXPECT_TRUE(handler->EndsWithin(20'000));
+    }
   }
-  const auto told = [&] {
-    const json status = Status();
-    const json& counters = status["counters"];
-    return counters["saved"].get<uint64_t>() +
-           counters["refused_busy"].get<uint64_t>() +
-           counters["refused_rate"].get<uint64_t>() +
-           counters["refused_budget"].get<uint64_t>() +
-           status["clients_refused"].get<uint64_t>();
-  };
-  EXPECT_TRUE(WaitUntil([&] { return told() == crashes; }, 60'000)) << told();
-  const json status = Status();
-  RecordProperty("saved", status["counters"]["saved"].dump());
-  EXPECT_GT(status["counters"]["saved"], 1);
-  EXPECT_EQ(status["counters"]["cores_cut"], 0);
-  EXPECT_EQ(status["counters"]["save_failures"], 0);
-  EXPECT_TRUE(NamesIn(Spool("incoming")).empty());
-  for (const std::string& name : NamesIn(Spool("ready"))) {
-    EXPECT_TRUE(ReadText(Spool("ready/" + name) + "/core") == core) << name;
+  std::unique_ptr<Process> RunAs(uid_t user) {
+    std::vector<std::string> words = {"/bin/sleep", "1000"};
+    if (user != geteuid()) {
+      words.insert(words.begin(), {"/usr/bin/setpriv", "--reuid",
+                                   std::to_string(user), "--clear-groups"});
+    }
+    auto process = std::make_unique<Process>(words, At("victim"));
+    EXPECT_TRUE(WaitUntil([&] { return IsSleep(process->id()); }));
+    return process;
+  }
+  // Of all triggers, whole in ready/ or counted.
+  void ExpectAllAreTold(uint64_t crashes) {
+    const auto told = [&] {
+      const json status = Status();
+      const json& counters = status["counters"];
+      return counters["saved"].get<uint64_t>() +
+             counters["refused_busy"].get<uint64_t>() +
+             counters["refused_rate"].get<uint64_t>() +
+             counters["refused_budget"].get<uint64_t>() +
+             status["clients_refused"].get<uint64_t>();
+    };
+    EXPECT_TRUE(WaitUntil([&] { return told() == crashes; }, 60'000)) << told();
+    const json counters = Status()["counters"];
+    RecordProperty("counters", counters.dump());
+    EXPECT_GT(counters["saved"], 1);
+    EXPECT_EQ(counters["cores_cut"], 0);
+    EXPECT_EQ(counters["save_failures"], 0);
+    EXPECT_TRUE(NamesIn(Spool("incoming")).empty());
+    EXPECT_EQ(NamesIn(Spool("ready")).size(), counters["saved"]);
+    fmt::print(
+        "storm of {}: {} saved, {} refused as busy, {} otherwise; "
+        "at most {} ms\n",
+        crashes, counters["saved"].dump(), counters["refused_busy"].dump(),
+        counters["refused_rate"].get<uint64_t>() +
+            counters["refused_budget"].get<uint64_t>(),
+        Status()["source"]["saved_us_max"].get<uint64_t>() / 1000);
+  }
+  void ExpectWhole(const std::string& name) {
+    const std::string core = ReadText(Spool("ready/" + name) + "/core");
+    EXPECT_TRUE(core == core_ || core == "core of another") << name;
     pb::Manifest manifest;
     EXPECT_TRUE(manifest.ParseFromString(
         ReadText(Spool("ready/" + name) + "/manifest.pb")));
   }
-  fmt::print("storm of {}: {}\n", crashes, status["counters"].dump());
+  const std::string core_ = "core" + std::string(2'000'000, 'c') + "end";
+  std::vector<std::unique_ptr<Process>> victims_;
+};
+
+TEST_F(StormTest, NothingIsHalfAndAllIsCounted) {
+  Storm({geteuid()}, [] {});
+  ExpectAllAreTold(Crashes());
+  for (const std::string& name : NamesIn(Spool("ready"))) {
+    ExpectWhole(name);
+  }
+}
+
+TEST_F(StormTest, OfOneUserItLeavesRoomForAnother) {
+  if (geteuid() != 0) {
+    GTEST_SKIP() << "needs root, to run programs as other users";
+  }
+  Storm({kNobody}, [&] { ExpectOthersAreSaved(); });
+  ExpectAllAreTold(Crashes() + 1);
+  for (const std::string& name : NamesIn(Spool("ready"))) {
+    ExpectWhole(name);
+  }
+}
+
+TEST_F(StormTest, OfManyUsersEachIsSaved) {
+  if (geteuid() != 0) {
+    GTEST_SKIP() << "needs root, to run programs as other users";
+  }
+  const std::vector<uid_t> users = {60001, 60002, 60003, 60004, 60005};
+  Storm(users, [&] { ExpectOthersAreSaved(); });
+  ExpectAllAreTold(Crashes() + 1);
+  for (const std::string& name : NamesIn(Spool("ready"))) {
+    ExpectWhole(name);
+  }
 }
 
 }  // namespace
