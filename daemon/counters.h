@@ -20,6 +20,7 @@ namespace clew::daemon {
   X(stuck, "bundles in stuck/: what is tried failed again and again")        \
   X(unchecked, "sent without a sufficiency score: the check failed")         \
   X(cores_cut, "core dumps left out: too large, or the copy broke")          \
+  X(unanswered, "looks at processes of the host that had no answer in time") \
   X(uploaded, "bundles that the collector acknowledged")                     \
   X(upload_failures, "attempts to send that will be repeated")               \
   X(evicted, "sent or refused bundles removed to make room")                 \

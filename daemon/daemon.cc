@@ -13,7 +13,6 @@
 #include <variant>
 
 #include "daemon/notify.h"
-#include "daemon/process_facts.h"
 #include "daemon/redact.h"
 
 namespace clew::daemon {
@@ -77,6 +76,10 @@ Daemon::Daemon(DaemonParts parts, const Config& config, Spool spool)
           [this](const std::string& why) { Reported(why); }),
       units_(parts_.units, parts_.paths.cgroup),
       started_ns_(parts_.clock.MonotonicNs()),
+      late_answers_(parts_.loop,
+                    [this](ConnectionId connection, Answer answer) {
+                      control_->Send(connection, std::move(answer));
+                    }),
       saver_(parts_.loop, parts_.clock) {}
 
 Daemon::~Daemon() {
@@ -125,6 +128,7 @@ void Daemon::Apply(const Config& config) {
   config_ = config;
   for (const std::string& warning : config.warnings) {
     parts_.log.Write(Level::kWarning, "config", {{"why", warning}});
+    last_error_ = {parts_.clock.WallNs(), warning};
   }
   spool_.SetLimits({config.spool_bytes, config.disk_free_bytes});
   admission_.SetLimits(LimitsOf(config));
@@ -390,6 +394,7 @@ Answer Daemon::OnRequest(ConnectionId connection, const Peer& peer,
 }
 
 void Daemon::OnClosed(ConnectionId connection) {
+  late_answers_.Forget(connection);
   EndCoreCopy(connection, false);
 }
 
@@ -432,7 +437,12 @@ Answer Daemon::Handle(const Peer& peer, ConnectionId connection,
       fmt::format("{{\"ok\":true,\"bytes_max\":{}}}\n", begun->core_bytes_max);
   answer.descriptor = std::move(begun->core);
   answer.hold = true;
-  return answer;
+  if (!begun->witnessed.is_open()) {
+    return answer;
+  }
+  // The process is there until the handler has its answer.
+  late_answers_.Add(connection, std::move(begun->witnessed), std::move(answer));
+  return {};
 }
 
 Result<std::string> Daemon::Snapshot(const SnapshotRequest& request) {
@@ -558,16 +568,31 @@ bool Daemon::IsBusyFor(uint32_t user) const {
          own >= ShareOf(user, config_.saves);
 }
 
+// What a core dump may take. Of a process that was killed in its dump there is
+// only what is on the way already: others are not to make room for more. The
+// first thread may have ended, and has no memory then (proc_pid_status(5)).
+uint64_t Daemon::CoreBytesOf(const Noticed& noticed,
+                             const ProcessFacts& facts) const {
+  if (!noticed.core) {
+    return 0;
+  }
+  if (!facts.exists) {
+    return kCoreBesidesMemory;
+  }
+  const uint64_t memory_bytes =
+      facts.memory_bytes != 0
+          ? facts.memory_bytes
+          : LookAt(parts_.proc, noticed.failure.thread.as_int()).memory_bytes;
+  return memory_bytes == 0
+             ? config_.core_bytes
+             : std::min(config_.core_bytes, memory_bytes + kCoreBesidesMemory);
+}
+
 // Room for the trace is needed, a core dump gets what is left. What saves at
 // work may write is not room, also where it is written already.
-Result<Daemon::Room> Daemon::MakeRoomFor(bool core, uint64_t memory_bytes) {
+Result<Daemon::Room> Daemon::MakeRoomFor(uint64_t core_bytes) {
   const uint64_t trace_bytes = source_->save_bytes_max();
-  // Of a process that is not known, as much as a core dump may have.
-  const uint64_t core_bytes =
-      memory_bytes == 0
-          ? config_.core_bytes
-          : std::min(config_.core_bytes, memory_bytes + kCoreBesidesMemory);
-  const uint64_t wanted = trace_bytes + (core ? core_bytes : 0);
+  const uint64_t wanted = trace_bytes + core_bytes;
   uint64_t promised = 0;
   for (const auto& [id, save] : at_work_) {
     promised += save.bytes;
@@ -596,7 +621,7 @@ Result<Daemon::Begun> Daemon::Begin(const Noticed& noticed) {
   const FailureKey key{program, noticed.failure.signal, facts.user};
   ++counters_.triggers;
   CLEW_RETURN_IF_ERROR(MayBegin(noticed, key));
-  const auto room = MakeRoomFor(noticed.core, facts.memory_bytes);
+  const auto room = MakeRoomFor(CoreBytesOf(noticed, facts));
   if (!room) {
     ++counters_.refused_budget;
     admission_.NotSaved(key, noticed.process, now_ns / 1'000'000);
@@ -630,11 +655,12 @@ Result<Daemon::Begun> Daemon::Begin(const Noticed& noticed) {
     return std::unexpected(started.error());
   }
   at_work_[started->id] = {.user = facts.user, .bytes = room->bytes};
+  Begun begun{name, started->id, std::move(started->core), room->core_bytes_max,
+              Fd()};
   if (noticed.process != 0) {
-    source_->Witness(noticed.process);
+    begun.witnessed = source_->Witness(noticed.process, facts.user);
   }
-  return Begun{name, started->id, std::move(started->core),
-               room->core_bytes_max};
+  return begun;
 }
 
 void Daemon::Saved(Saver::Id id, const std::string& name, const SaveEnd& end) {
@@ -642,6 +668,7 @@ void Daemon::Saved(Saver::Id id, const std::string& name, const SaveEnd& end) {
   std::erase_if(core_copies_,
                 [&](const auto& copy) { return copy.second == id; });
   counters_.cores_cut += end.core_cut ? 1 : 0;
+  counters_.unanswered += end.report.unanswered;
   if (end.status) {
     times_ = {.first_byte_us = end.first_byte_us,
               .first_byte_us_max =
