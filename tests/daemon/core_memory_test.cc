@@ -76,6 +76,9 @@ class CoreMemoryTest : public CoreHandlerTest {
     if (IsSkipped()) {
       return;
     }
+    if (geteuid() != 0) {
+      GTEST_SKIP() << "needs root, as the kernel starts the handler";
+    }
     signal(SIGPIPE, SIG_IGN);
     fs::create_directories(At("twin"));
     WriteText(At("twin/file"), std::string(10 * kPageBytes + 33, 'F'));
