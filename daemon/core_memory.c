@@ -125,9 +125,11 @@ bool ReadDumpHead(int pipe, struct DumpHead* head) {
          ReadUpTo(pipe, head, head->memory_at + kPageBytes);
 }
 
+// Of the thread that dumps: the first one may have exited, and then has no
+// memory any more.
 static int OpenOf(const struct Dump* dump, const char* name) {
   char path[64];
-  snprintf(path, sizeof(path), "/proc/%s/%s", ValueOf(dump, 'P'), name);
+  snprintf(path, sizeof(path), "/proc/%s/%s", ValueOf(dump, 'I'), name);
   return open(path, O_RDONLY | O_CLOEXEC);
 }
 
