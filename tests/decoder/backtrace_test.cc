@@ -192,6 +192,7 @@ TEST_F(BacktraceTest, HasEveryCallOfEveryThreadWithItsLine) {
   EXPECT_EQ(backtrace.program.build_id,
             backtrace.threads[0].frames[0].build_id);
   EXPECT_EQ(backtrace.message, "");
+  EXPECT_EQ(backtrace.program.version, "1.4.2-1");
   ASSERT_THAT(backtrace.threads, SizeIs(3));
   for (size_t i = 1; i < 3; ++i) {
     EXPECT_FALSE(backtrace.threads[i].failed);
@@ -287,6 +288,35 @@ TEST_F(BacktraceTest, OnlyAnAssertionOfTheProgramsTextIsFound) {
   // Without the image nothing tells whose text it is.
   std::filesystem::remove(program_);
   EXPECT_FALSE(FindAssertion(*Bundle::Open(folder_))->has_value());
+}
+
+// Notes that strangers wrote; the build-id is what is left.
+TEST_F(BacktraceTest, AVersionIsPlainTextOfThePackageNote) {
+  DumpByGdb("abort");
+  MakeBundle();
+  const std::string whole = ReadText(program_);
+  const std::string note = "\"version\":\"1.4.2-1\"";
+  const size_t at = whole.find(note);
+  ASSERT_NE(at, std::string::npos);
+  const std::string build_id = Read().program.build_id;
+  for (const auto& [text, wanted] :
+       std::vector<std::pair<std::string, std::string>>{
+           {"\"version\":\"<b>42\"", "<b>42"},
+           {"\"version\":\"1\\u0007 2\"", build_id},
+           {"\"version\":\"1\xff.2-1\"", build_id},
+           {"\"version\":7", build_id},
+           {"\"version\":", build_id},
+           {"\"ver\":\"\"", build_id}}) {
+    std::string changed = text;
+    changed.resize(note.size(), ' ');
+    WriteText(program_, std::string(whole).replace(at, note.size(), changed));
+    EXPECT_EQ(Read().program.version, wanted) << text;
+  }
+  // A note that says that it is longer than the file.
+  std::string longer = whole;
+  longer.replace(whole.find("FDO") - 8, 4, "\xff\xff\xff\x7f");
+  WriteText(program_, longer);
+  EXPECT_EQ(Read().program.version, build_id);
 }
 
 // What redaction kept is shown where the dump has it no more.

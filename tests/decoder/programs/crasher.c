@@ -13,6 +13,14 @@ static pthread_barrier_t started;
 static volatile int sink;
 static void (*volatile nowhere)(void);
 
+// As ld --package-metadata writes it.
+#define PACKAGE "{\"type\":\"deb\",\"name\":\"bank\",\"version\":\"1.4.2-1\"}"
+__attribute__((section(".note.package"), used,
+               aligned(4))) static const struct {
+  unsigned name_size, text_size, type;
+  char name[4], text[sizeof PACKAGE];
+} package = {4, sizeof PACKAGE, 0xcafe1a7e, "FDO", PACKAGE};
+
 #define OUT_OF_LINE __attribute__((noinline, noclone))
 
 OUT_OF_LINE static void Innermost(volatile int* where) {
