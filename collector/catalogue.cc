@@ -46,10 +46,11 @@ Analysis AnalysisByKind(std::string_view failure, std::string_view command) {
       .program = program};
 }
 
-Result<std::unique_ptr<Catalogue>> Catalogue::Open(const std::string& path) {
+Result<std::unique_ptr<Catalogue>> Catalogue::Open(const std::string& path,
+                                                   Check check) {
   CLEW_ASSIGN_OR_RETURN(database,
                         Database::Open(path, Database::Mode::kReadWriteCreate));
-  CLEW_RETURN_IF_ERROR(PrepareCatalogue(database, path));
+  CLEW_RETURN_IF_ERROR(PrepareCatalogue(database, path, check));
   return std::make_unique<SqliteCatalogue>(path, std::move(database));
 }
 

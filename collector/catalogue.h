@@ -2,6 +2,7 @@
 #define CLEW_COLLECTOR_CATALOGUE_H_
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -215,9 +216,21 @@ class Catalogue {
   // kSystem; kCorruptInput: damaged, no database of ours, or of a later
   // version; the message says that it may be removed and is made again.
   // REQUIRES: nobody else has it open.
+  enum class Check : uint8_t {
+    kPages,   // the whole file is read
+    kSchema,  // CheckPages is to be called; the file may be large
+  };
   [[nodiscard]] static Result<std::unique_ptr<Catalogue>> Open(
-      const std::string& path);
+      const std::string& path, Check check = Check::kPages);
   virtual ~Catalogue() = default;
+
+  // Reads the whole file, and waits for nobody. kCorruptInput: as Open's; found
+  // once, Health says so from then on. `go_on` is asked between tables; where
+  // it says no, the rest is left out.
+  [[nodiscard]] virtual Status CheckPages(
+      const std::function<bool()>& go_on) = 0;
+  // What CheckPages found.
+  [[nodiscard]] virtual Status Health() const = 0;
 
   // Twice is once: the first one stays.
   [[nodiscard]] virtual Status Add(const NewBundle& bundle) = 0;

@@ -107,8 +107,11 @@ Result<Storage> OpenStorage(const CollectorConfig& config,
                             const BundleStore::Options& options) {
   Storage storage;
   CLEW_ASSIGN_OR_RETURN(store, BundleStore::Open(PosixFileSystem(), options));
-  CLEW_ASSIGN_OR_RETURN(catalogue,
-                        Catalogue::Open(config.data + "/catalogue.sqlite"));
+  CLEW_ASSIGN_OR_RETURN(
+      catalogue,
+      Catalogue::Open(config.data + "/catalogue.sqlite",
+                      options.read_later ? Catalogue::Check::kSchema
+                                         : Catalogue::Check::kPages));
   CLEW_ASSIGN_OR_RETURN(
       schedules,
       ScheduleStore::Open(PosixFileSystem(), config.data + "/schedules"));

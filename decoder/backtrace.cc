@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "common/path_names.h"
+#include "decoder/assertion.h"
 #include "decoder/loaded_images.h"
 #include "decoder/unwinder.h"
 
@@ -130,6 +131,12 @@ FailedProgram ProgramOf(const Bundle& bundle, const LoadedImages& images,
   return {.name = BaseName(image->path), .build_id = image->build_id};
 }
 
+// What redaction kept, if it is what it should be.
+std::string KeptAssertion(const Bundle& bundle) {
+  const auto kept = ParseAssertion(bundle.manifest().assertion);
+  return kept ? ToString(*kept) : "";
+}
+
 Result<Backtrace> FromCore(const Bundle& bundle, const CoreDump& core,
                            const BacktraceLimits& limits) {
   CLEW_ASSIGN_OR_RETURN(images, LoadedImages::FromCore(bundle, core));
@@ -151,6 +158,9 @@ Result<Backtrace> FromCore(const Bundle& bundle, const CoreDump& core,
   if (backtrace.failure.kind == FailureKind::kSignal &&
       backtrace.failure.signal == SIGABRT) {
     backtrace.message = reader.AbortMessage();
+    if (backtrace.message.empty()) {
+      backtrace.message = KeptAssertion(bundle);
+    }
   }
   if (backtrace.threads.size() < threads.size()) {
     backtrace.notes.push_back(

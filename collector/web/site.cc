@@ -474,6 +474,7 @@ Result<Response> Site::Metrics() {
 
 // The catalogue is asked for its latest bundle, the store for its files.
 Status Site::CheckHealth() const {
+  CLEW_RETURN_IF_ERROR(catalogue_.Health());
   CLEW_ASSIGN_OR_RETURN(latest, catalogue_.Bundles({.limit = 1}));
   for (const BundleRow& bundle : latest.rows) {
     const auto list = store_.ReadList(bundle.id);

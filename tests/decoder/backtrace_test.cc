@@ -20,6 +20,7 @@
 #include <set>
 
 #include "common/build_id.h"
+#include "decoder/assertion.h"
 #include "decoder/failure_signature.h"
 #include "proto/bundle.pb.h"
 
@@ -257,6 +258,51 @@ TEST_F(BacktraceTest, SignaturesTellFailuresApartAndNothingElse) {
               HasSubstr("signal 6\ndecoder_crasher main\n"));
   EXPECT_THAT(*by_way["heap"].begin(), Not(HasSubstr(" raise\n")));
   EXPECT_THAT(*by_way["heap"].begin(), Not(HasSubstr(" abort\n")));
+}
+
+TEST_F(BacktraceTest, OnlyAnAssertionOfTheProgramsTextIsFound) {
+  const auto found = [this](const std::string& way) {
+    std::filesystem::remove_all(Path("images"));
+    DumpByGdb(way);
+    MakeBundle();
+    const auto bundle = Bundle::Open(folder_);
+    auto assertion = FindAssertion(*bundle);
+    EXPECT_TRUE(assertion) << assertion.error().message;
+    return assertion && *assertion ? ToString(**assertion) : "none";
+  };
+  const std::string wanted =
+      fmt::format("{}:{}: main: Assertion `sink == 7' failed",
+                  CLEW_CRASHER_SOURCE, LineOf("// ASSERT"));
+  EXPECT_EQ(found("assert"), wanted);
+  EXPECT_EQ(Read().message, fmt::format("decoder_crasher: {}.\n", wanted));
+  // Messages of another kind, and of the form whose text is not the program's.
+  EXPECT_EQ(found("heap"), "none");
+  EXPECT_EQ(found("abort"), "none");
+  EXPECT_EQ(found("store"), "none");
+  EXPECT_EQ(found("forge 'password=hunter2' bank.c main"), "none");
+  const std::string forge =
+      fmt::format("forge 'sink == 7' {} ", CLEW_CRASHER_SOURCE);
+  EXPECT_EQ(found(forge + "hunter2"), "none");
+  EXPECT_NE(found(forge + "main"), "none");
+  // Without the image nothing tells whose text it is.
+  std::filesystem::remove(program_);
+  EXPECT_FALSE(FindAssertion(*Bundle::Open(folder_))->has_value());
+}
+
+// What redaction kept is shown where the dump has it no more.
+TEST_F(BacktraceTest, AKeptAssertionIsTheMessage) {
+  const std::string kept = "bank.c:62: main: Assertion `a == b' failed";
+  DumpByGdb("abort");
+  for (const auto& [text, wanted] :
+       {std::pair(kept, kept), std::pair(kept + "<b>", std::string()),
+        std::pair(std::string("hunter2"), std::string())}) {
+    MakeBundle();
+    pb::Manifest manifest;
+    ASSERT_TRUE(manifest.ParseFromString(ReadText(Path("manifest.pb"))));
+    manifest.set_assertion(text);
+    WriteText(Path("manifest.pb"), manifest.SerializeAsString());
+    EXPECT_EQ(Read().message, wanted);
+  }
 }
 
 TEST_F(BacktraceTest, LimitsCutOffAndSaySo) {

@@ -22,8 +22,11 @@ class FakeCatalogue final : public Catalogue {
   std::vector<BundleRow> bundles;  // latest first
   std::map<BundleId, Analysis> analyses;
   std::atomic<bool> fails = false;
+  Status health;
   std::function<void()> on_query;  // called first by each query; may block
 
+  Status CheckPages(const std::function<bool()>&) override { return {}; }
+  Status Health() const override { return health; }
   Status Add(const NewBundle&) override { return {}; }
   Status Remove(const BundleId&) override { return {}; }
   Result<std::optional<BundleId>> TakeForAnalysis() override {

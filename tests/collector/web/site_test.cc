@@ -125,6 +125,14 @@ TEST_F(SiteTest, AGroupSaysWhichLinesRacedInWhichVersions) {
   EXPECT_EQ(Get("/?status=maybe").status, 400);
 }
 
+TEST_F(SiteTest, ADamagedCatalogueIsNotHealthy) {
+  EXPECT_EQ(Get("/healthz").status, 200);
+  data_.catalogue.health = CorruptInput("catalogue.sqlite: damaged");
+  EXPECT_EQ(Get("/healthz").status, 503);
+  EXPECT_THAT(Get("/healthz").body, HasSubstr("catalogue.sqlite: damaged"));
+  EXPECT_EQ(Get("/").status, 200);
+}
+
 TEST_F(SiteTest, ATitleHasProgramVersionAndWhatFailed) {
   const std::string failed = "Assertion `a == b' failed (SIGABRT in main)";
   FillWithOne(data_.catalogue);
