@@ -40,18 +40,6 @@ void WriteSummary(HtmlWriter& html, const GroupRow& group) {
   });
 }
 
-// The page changes nothing: a command does.
-void WriteMarkCommand(HtmlWriter& html, const PageContext& context,
-                      const GroupRow& group) {
-  html.In("p", {{"class", "muted"}}, [&] {
-    html.Text(group.mark.resolved ? "To open it again: "
-                                  : "Once it is mended: ");
-    html.Element("code", fmt::format("clew group {} {}{}",
-                                     group.mark.resolved ? "reopen" : "resolve",
-                                     context.client_options, group.signature));
-  });
-}
-
 void WriteNote(HtmlWriter& html, const PageContext& context,
                const GroupMark& mark) {
   if (mark.note.empty()) {
@@ -112,6 +100,19 @@ void WriteVersions(HtmlWriter& html, const GroupDetails& group) {
   });
 }
 
+// The page changes nothing: a command does.
+void WriteMarkCommand(HtmlWriter& html, const PageContext& context,
+                      const GroupRow& group) {
+  constexpr size_t kDigits = 12;
+  html.Element("dt", group.mark.resolved ? "To reopen" : "To resolve");
+  html.In("dd", {}, [&] {
+    html.Element("code", fmt::format("clew group {} {}{}",
+                                     group.mark.resolved ? "reopen" : "resolve",
+                                     context.client_options,
+                                     group.signature.substr(0, kDigits)));
+  });
+}
+
 void WriteFacts(HtmlWriter& html, const PageContext& context,
                 const GroupDetails& group) {
   html.In("dl", {{"class", "facts"}}, [&] {
@@ -129,6 +130,7 @@ void WriteFacts(HtmlWriter& html, const PageContext& context,
     html.In("dd", {}, [&] {
       html.Element("code", {{"class", "id"}}, group.row.signature);
     });
+    WriteMarkCommand(html, context, group.row);
   });
 }
 
@@ -159,7 +161,6 @@ std::string GroupPage(const PageContext& context, const GroupDetails& group,
     WriteHeading(html, title);
     WriteSummary(html, row);
     WriteNote(html, context, row.mark);
-    WriteMarkCommand(html, context, row);
     WriteOpenButton(html, row);
     WriteRaces(html, group.races);
     html.In("div", {{"class", "columns facts-first"}}, [&] {
