@@ -25,7 +25,7 @@ namespace clew::daemon {
   X(upload_failures, "attempts to send that will be repeated")               \
   X(evicted, "sent or refused bundles removed to make room")                 \
   X(junk, "of other names in incoming/, removed after a day")                \
-  X(over_quota, "removed from incoming/: incoming_user_bytes was reached")   \
+  X(over_quota, "removed from incoming/: more than one user may have there") \
   X(lost, "bundles removed to make room before they were sent")
 
 struct Counters {

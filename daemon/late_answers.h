@@ -17,8 +17,9 @@ namespace clew::daemon {
 class LateAnswers {
  public:
   using ConnectionId = ControlHandler::ConnectionId;
-  // Less than what the handler waits.
-  static constexpr uint64_t kWaitMs = 1'000;
+  // A quarter of what the handler waits: a core dump is worth more than the
+  // images, and its process mostly lives until all of it is read.
+  static constexpr uint64_t kWaitMs = 500;
 
   // `loop` must outlive it.
   LateAnswers(Loop& loop, std::function<void(ConnectionId, Answer)> send)

@@ -98,6 +98,8 @@ class PerfSource final : public PtSource {
     run.failure = order.failure;
     run.core_registers_exact = order.trigger.kind == TriggerKind::kCore;
     run.image_bytes_max = kImageBytesMax;
+    // Without PT there is nothing to decode, and a host has many programs.
+    run.images = has_pt_ || process != 0;
     if (process != 0) {
       run.image_processes = {process};
     }
@@ -206,7 +208,7 @@ class PerfSource final : public PtSource {
   // What runs, and the process that does not any more.
   Status AddHost(int32_t process, Witnessed& witnessed,
                  recorder::PerfCapture& capture, SaveReport& said) {
-    HostLook look(process == 0);
+    HostLook look(process == 0 && has_pt_);
     for (const int32_t other : recorder::AllProcesses(kProc)) {
       if (other != process) {
         look.Add(other);

@@ -411,6 +411,7 @@ TEST_F(SidebandTest, ASnapshotAndAHangAreSavedAndAReloadKeepsTheRing) {
   ASSERT_TRUE(manifest.ParseFromString(ReadText(
       Spool("ready/" + NamesIn(Spool("ready")).at(0) + "/manifest.pb"))));
   EXPECT_EQ(manifest.trigger().kind(), pb::Trigger::KIND_HANG);
+  EXPECT_EQ(manifest.images_size(), 0) << "of which process?";
   EXPECT_EQ(manifest.trigger().unit(), "b.service");
 }
 
