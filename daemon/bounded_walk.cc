@@ -42,7 +42,7 @@ const char* Next(const Listing& listing, WalkBudget& budget) {
 
 uint64_t BytesAt(int in, const char* name, int depth, WalkBudget& budget) {
   struct stat info = {};
-  if (fstatat(in, name, &info, AT_SYMLINK_NOFOLLOW) != 0) {
+  if (in == -1 || fstatat(in, name, &info, AT_SYMLINK_NOFOLLOW) != 0) {
     return 0;
   }
   uint64_t bytes = static_cast<uint64_t>(info.st_blocks) * kBlockBytes;

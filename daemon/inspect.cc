@@ -137,7 +137,7 @@ bool Receive(std::span<char> out) {
   while (done < out.size()) {
     const ssize_t count =
         recv(STDIN_FILENO, out.data() + done, out.size() - done, 0);
-    if (count <= 0 && errno != EINTR) {
+    if (count == 0 || (count < 0 && errno != EINTR)) {
       return false;
     }
     done += count > 0 ? static_cast<size_t>(count) : 0;
