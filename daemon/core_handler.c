@@ -16,11 +16,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include "daemon/core_memory.h"
 #include "daemon/core_next.h"
 #include "daemon/core_spool.h"
+#include "daemon/core_watch.h"
 
 enum {
   kBlockBytes = 65536,
@@ -28,27 +30,71 @@ enum {
   kHeldBackBytes = 2 * kPipeBytes,
 };
 
+// Of a child that reads the memory, in memory shared with it.
+struct Work {
+  const struct Dump* dump;
+  const struct DumpHead* head;
+  struct Next next;
+  _Atomic uint64_t progress;
+};
+
 static bool PutInNext(void* to, const char* bytes, size_t size) {
-  struct Next* const next = to;
-  PassOn(next, bytes, size);
-  return next->fd >= 0 && next->written < next->limit;
+  struct Work* const work = to;
+  PassOn(&work->next, bytes, size);
+  atomic_fetch_add(&work->progress, 1);
+  return work->next.fd >= 0 && work->next.written < work->next.limit;
 }
 
 static bool SkipInNext(void* to, uint64_t size) {
-  PassHole(to, size);
+  struct Work* const work = to;
+  PassHole(&work->next, size);
+  atomic_fetch_add(&work->progress, 1);
   return true;
+}
+
+static enum DumpEnd CopyToNext(void* context) {
+  struct Work* const work = context;
+  const struct DumpSink sink = {
+      .put = PutInNext, .skip = SkipInNext, .to = work};
+  struct DumpMemory memory;
+  return OpenDumpMemory(work->dump, STDIN_FILENO, work->head, &memory)
+             ? CopyDump(work->head, &memory, sink)
+             : kDumpUnreadable;
+}
+
+static enum DumpEnd OpenOnly(void* context) {
+  const struct Work* const work = context;
+  struct DumpMemory memory;
+  return OpenDumpMemory(work->dump, STDIN_FILENO, work->head, &memory)
+             ? kDumpWhole
+             : kDumpUnreadable;
+}
+
+// NULL: there is no memory for it.
+static struct Work* MakeWork(const struct Dump* dump,
+                             const struct DumpHead* head,
+                             const struct Next* next) {
+  struct Work* const work = mmap(NULL, sizeof(*work), PROT_READ | PROT_WRITE,
+                                 MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  if (work == MAP_FAILED) {
+    return NULL;
+  }
+  *work = (struct Work){.dump = dump, .head = head, .next = *next};
+  return work;
 }
 
 static enum DumpEnd PassMemoryOn(const struct Dump* dump,
                                  const struct DumpHead* head,
                                  struct Next* next) {
-  const struct DumpSink sink = {
-      .put = PutInNext, .skip = SkipInNext, .to = next};
-  struct DumpMemory memory;
-  const enum DumpEnd end = OpenDumpMemory(dump, STDIN_FILENO, head, &memory)
-                               ? CopyDump(head, &memory, sink)
-                               : kDumpUnreadable;
-  CloseDumpMemory(&memory);
+  struct Work* const work = MakeWork(dump, head, next);
+  if (work == NULL) {
+    return kDumpUnreadable;
+  }
+  const enum DumpEnd end = RunWatched(CopyToNext, work, &work->progress);
+  if (end != kDumpUnreadable) {
+    *next = work->next;
+  }
+  munmap(work, sizeof(*work));
   return end;
 }
 
@@ -117,12 +163,15 @@ static void PassOnAndCopy(const struct Dump* dump, const struct DumpHead* head,
   }
 }
 
-static bool MemoryIsThere(const struct Dump* dump,
-                          const struct DumpHead* head) {
-  struct DumpMemory memory;
-  const bool there = OpenDumpMemory(dump, STDIN_FILENO, head, &memory);
-  CloseDumpMemory(&memory);
-  return there;
+static bool MemoryIsThere(const struct Dump* dump, const struct DumpHead* head,
+                          const struct Next* next) {
+  struct Work* const work = MakeWork(dump, head, next);
+  if (work == NULL) {
+    return false;
+  }
+  const enum DumpEnd end = RunWatched(OpenOnly, work, &work->progress);
+  munmap(work, sizeof(*work));
+  return end == kDumpWhole;
 }
 
 // Returns the length of the dump.
@@ -130,7 +179,7 @@ static uint64_t Take(const struct Dump* dump, struct Next* next,
                      struct Spool* spool) {
   struct DumpHead head;
   const bool copying =
-      ReadDumpHead(STDIN_FILENO, &head) && MemoryIsThere(dump, &head);
+      ReadDumpHead(STDIN_FILENO, &head) && MemoryIsThere(dump, &head, next);
   uint64_t total = head.dump_bytes;
   if (copying && next->process > 0) {
     PassOnAndCopy(dump, &head, next, spool);

@@ -7,7 +7,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/pidfd.h>
+#include <sys/sysmacros.h>
+#include <sys/uio.h>
 #include <unistd.h>
+
+#include "daemon/core_devices.h"
 
 enum {
   kPageBytes = 4096,
@@ -30,6 +35,8 @@ struct Mapping {
   // Pages that are not in the page table are zeros, and the kernel leaves them
   // out; of a file, of shared memory and of the vDSO it brings them in.
   bool anonymous;
+  bool of_file;  // also shared memory and huge pages, which are files inside
+  uint64_t device;
 };
 
 // Reads until there are `size` bytes of the dump.
@@ -146,9 +153,11 @@ static bool AddMapping(struct DumpMemory* memory, const char* line) {
   unsigned long begin = 0;
   unsigned long end = 0;
   unsigned long inode = 0;
+  unsigned int major = 0;
+  unsigned int minor = 0;
   char read_bit = '-';
-  if (sscanf(line, "%lx-%lx %c%*3c %*x %*x:%*x %lu", &begin, &end, &read_bit,
-             &inode) != 4) {
+  if (sscanf(line, "%lx-%lx %c%*3c %*x %x:%x %lu", &begin, &end, &read_bit,
+             &major, &minor, &inode) != 6) {
     return false;
   }
   if ((memory->count & (memory->count - 1)) == 0) {  // full: 1, 2, 4, 8...
@@ -164,7 +173,9 @@ static bool AddMapping(struct DumpMemory* memory, const char* line) {
       (struct Mapping){.begin = begin,
                        .end = end,
                        .readable = read_bit == 'r',
-                       .anonymous = IsAnonymous(line, inode)};
+                       .anonymous = IsAnonymous(line, inode),
+                       .of_file = inode != 0 || strchr(line, '/') != NULL,
+                       .device = makedev(major, minor)};
   return true;
 }
 
@@ -199,46 +210,46 @@ static ssize_t ReadMemory(const struct DumpMemory* memory, uint64_t addr,
   return count;
 }
 
-// Whether the kernel still stands in the pipe. As it did after the files of
-// /proc were opened, they are of the process that dies: its number is not given
-// to another before that.
-static bool WriterWaits(int pipe) {
-  struct pollfd wait = {.fd = pipe, .events = POLLIN};
-  return poll(&wait, 1, 0) >= 0 && (wait.revents & (POLLHUP | POLLERR)) == 0;
+static bool IsAlive(const struct DumpMemory* memory) {
+  struct pollfd end = {.fd = memory->process_fd, .events = POLLIN};
+  return poll(&end, 1, 0) == 0;
 }
 
-// The page that the pipe has given, too.
-static bool FirstPageAgrees(const struct DumpHead* head,
-                            const struct DumpMemory* memory) {
-  uint32_t first = 0;
-  while (HeaderAt(head, first).p_type != PT_LOAD ||
-         HeaderAt(head, first).p_filesz == 0) {
-    ++first;
-  }
-  char page[kPageBytes] = {0};
-  const ssize_t count =
-      ReadMemory(memory, HeaderAt(head, first).p_vaddr, page, sizeof(page));
-  return count != 0 &&
-         memcmp(page, head->bytes + head->memory_at, sizeof(page)) == 0;
+// The same for pages of a file. One that is not in memory may be a stranger's
+// to give, by FUSE, and he may never do so: reading mem cannot be killed while
+// it waits for that, process_vm_readv can (mm/gup.c, FAULT_FLAG_KILLABLE). It
+// obeys the mapping's protection, and goes by a number, which was no other
+// process's meanwhile if that one is alive afterwards.
+static ssize_t ReadFilePages(const struct DumpMemory* memory, uint64_t addr,
+                             char* bytes, size_t size) {
+  const struct iovec to = {.iov_base = bytes, .iov_len = size};
+  const struct iovec from = {.iov_base = (void*)(uintptr_t)addr,
+                             .iov_len = size};
+  const ssize_t count = process_vm_readv(memory->process, &to, 1, &from, 1, 0);
+  const bool is_hole = count < 0 && errno == EFAULT;
+  return IsAlive(memory) && (count > 0 || is_hole) ? count : 0;
 }
 
-bool OpenDumpMemory(const struct Dump* dump, int pipe,
-                    const struct DumpHead* head, struct DumpMemory* memory) {
-  *memory = (struct DumpMemory){.mem = OpenOf(dump, "mem"),
-                                .pagemap = OpenOf(dump, "pagemap")};
-  return memory->mem >= 0 && memory->pagemap >= 0 &&
-         ReadMappings(dump, memory) && WriterWaits(pipe) &&
-         FirstPageAgrees(head, memory);
+// The last answer is kept: most files of a process are on one device.
+static bool IsAnswered(struct DumpMemory* memory, uint64_t device) {
+  if (!memory->has_device || memory->device != device) {
+    memory->has_device = true;
+    memory->device = device;
+    memory->is_answered = IsAnsweredByKernel(device);
+  }
+  return memory->is_answered;
 }
 
-void CloseDumpMemory(struct DumpMemory* memory) {
-  if (memory->mem >= 0) {
-    close(memory->mem);
+// 0: it cannot be had. Less than 0: not this page.
+static ssize_t ReadMapping(struct DumpMemory* memory,
+                           const struct Mapping* mapping, uint64_t addr,
+                           char* bytes, size_t size) {
+  if (!mapping->of_file) {
+    return ReadMemory(memory, addr, bytes, size);
   }
-  if (memory->pagemap >= 0) {
-    close(memory->pagemap);
-  }
-  free(memory->mappings);
+  return mapping->readable && IsAnswered(memory, mapping->device)
+             ? ReadFilePages(memory, addr, bytes, size)
+             : 0;
 }
 
 // The mapping at the address, or the next one behind it; NULL: there is none.
@@ -252,16 +263,66 @@ static const struct Mapping* FindMapping(struct DumpMemory* memory,
   return memory->last < memory->count ? &memory->mappings[memory->last] : NULL;
 }
 
+// Whether the kernel still stands in the pipe. As it did after the files of
+// /proc were opened, they are of the process that dies: its number is not given
+// to another before that.
+static bool WriterWaits(int pipe) {
+  struct pollfd wait = {.fd = pipe, .events = POLLIN};
+  return poll(&wait, 1, 0) >= 0 && (wait.revents & (POLLHUP | POLLERR)) == 0;
+}
+
+// The page that the pipe has given, too.
+static bool FirstPageAgrees(const struct DumpHead* head,
+                            struct DumpMemory* memory) {
+  uint32_t first = 0;
+  while (HeaderAt(head, first).p_type != PT_LOAD ||
+         HeaderAt(head, first).p_filesz == 0) {
+    ++first;
+  }
+  char page[kPageBytes] = {0};
+  const uint64_t addr = HeaderAt(head, first).p_vaddr;
+  const struct Mapping* const mapping = FindMapping(memory, addr);
+  return mapping != NULL && mapping->begin <= addr &&
+         ReadMapping(memory, mapping, addr, page, sizeof(page)) != 0 &&
+         memcmp(page, head->bytes + head->memory_at, sizeof(page)) == 0;
+}
+
+bool OpenDumpMemory(const struct Dump* dump, int pipe,
+                    const struct DumpHead* head, struct DumpMemory* memory) {
+  const pid_t process = (pid_t)atol(ValueOf(dump, 'P'));
+  *memory = (struct DumpMemory){.process = process,
+                                .process_fd = pidfd_open(process, 0),
+                                .mem = OpenOf(dump, "mem"),
+                                .pagemap = OpenOf(dump, "pagemap")};
+  return memory->process_fd >= 0 && memory->mem >= 0 && memory->pagemap >= 0 &&
+         ReadMappings(dump, memory) && WriterWaits(pipe) &&
+         FirstPageAgrees(head, memory);
+}
+
+void CloseDumpMemory(struct DumpMemory* memory) {
+  if (memory->process_fd >= 0) {
+    close(memory->process_fd);
+  }
+  if (memory->mem >= 0) {
+    close(memory->mem);
+  }
+  if (memory->pagemap >= 0) {
+    close(memory->pagemap);
+  }
+  free(memory->mappings);
+}
+
 // A range that may have pages which cannot be read: behind the end of a file,
 // guard pages, broken memory. The kernel leaves those out. `certain`: there is
 // none such.
-static enum DumpEnd CopyPages(const struct DumpMemory* memory, uint64_t addr,
+static enum DumpEnd CopyPages(struct DumpMemory* memory,
+                              const struct Mapping* mapping, uint64_t addr,
                               uint64_t size, bool certain,
                               struct DumpSink sink) {
   static char bytes[kBlockBytes];
   while (size > 0) {
     const size_t part = size < sizeof(bytes) ? (size_t)size : sizeof(bytes);
-    const ssize_t count = ReadMemory(memory, addr, bytes, part);
+    const ssize_t count = ReadMapping(memory, mapping, addr, bytes, part);
     if (count == 0 || (count < 0 && certain)) {
       return kDumpUnreadable;
     }
@@ -286,7 +347,7 @@ static enum Page PageOf(uint64_t entry) {
 }
 
 // Pages of one kind at once.
-static enum DumpEnd CopyRun(const struct DumpMemory* memory,
+static enum DumpEnd CopyRun(struct DumpMemory* memory,
                             const struct Mapping* mapping, enum Page page,
                             uint64_t addr, uint64_t size,
                             struct DumpSink sink) {
@@ -296,10 +357,10 @@ static enum DumpEnd CopyRun(const struct DumpMemory* memory,
   // Where reading is forbidden it takes FOLL_FORCE, which a kernel may refuse
   // (proc_mem.force_override): then the pipe alone has the page.
   const bool certain = page == kThere || !mapping->readable;
-  return CopyPages(memory, addr, size, certain, sink);
+  return CopyPages(memory, mapping, addr, size, certain, sink);
 }
 
-static enum DumpEnd CopyAnonymous(const struct DumpMemory* memory,
+static enum DumpEnd CopyAnonymous(struct DumpMemory* memory,
                                   const struct Mapping* mapping, uint64_t addr,
                                   uint64_t size, struct DumpSink sink) {
   static uint64_t entries[kEntriesAtOnce];
@@ -344,8 +405,9 @@ static enum DumpEnd CopyLoad(struct DumpMemory* memory, uint64_t addr,
     const uint64_t room = mapping->end - addr;
     const uint64_t part = size < room ? size : room;
     const enum DumpEnd end =
-        mapping->anonymous ? CopyAnonymous(memory, mapping, addr, part, sink)
-                           : CopyPages(memory, addr, part, false, sink);
+        mapping->anonymous
+            ? CopyAnonymous(memory, mapping, addr, part, sink)
+            : CopyPages(memory, mapping, addr, part, false, sink);
     if (end != kDumpWhole) {
       return end;
     }

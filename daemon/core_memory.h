@@ -5,6 +5,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #include "daemon/core_next.h"
 
@@ -64,13 +65,20 @@ enum DumpEnd {
 // caller's.
 bool ReadDumpHead(int pipe, struct DumpHead* head);
 
-// The process's memory. Who forks opens it anew: files have one position.
+// The process's memory. Reading it may take as long as a stranger wants
+// (core_watch.h), and ends by SIGKILL. Who forks opens it anew: files have one
+// position.
 struct DumpMemory {
+  pid_t process;
+  int process_fd;  // says whether `process` is still that one
   int mem;
   int pagemap;
   struct Mapping* mappings;  // by address
   size_t count;
   size_t last;  // where the last one was found
+  bool has_device;
+  uint64_t device;   // the last one asked for: whether its pages come by
+  bool is_answered;  // themselves
 };
 
 // Returns false if it is not that of the process that writes to the pipe, or

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,9 +14,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "daemon/core_watch.h"
+
 enum {
   kAnswerMs = 2000,
-  kStallMs = 10000,
   kFinishMs = 60000,
   kPageBytes = 4096,
   kSignOfLifeBytes = 1 << 20,
@@ -243,6 +245,7 @@ enum DumpEnd WaitForCopy(struct Spool* spool) {
     struct pollfd wait = {.fd = spool->pipe, .events = POLLIN};
     const int ready = poll(&wait, 1, kStallMs);
     if (ready == 0 || (ready < 0 && errno != EINTR)) {
+      kill(spool->process, SIGKILL);
       spool->cut = true;
       return kDumpRefused;
     }
