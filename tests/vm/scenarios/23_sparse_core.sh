@@ -7,23 +7,29 @@ scenario() {
   restart_clewd "source = none
 rate_failure = 100"
   local kernel_ms handler_ms alone_ms
-  die_sparse # the first one reads the program
-  kernel_ms=$(die_sparse)
+  kernel_ms=$(best_of_three)
   mv /var/tmp/sparse/core /var/tmp/sparse/of_the_kernel
   expect_status 0 systemctl start clew-core-pattern
-  handler_ms=$(die_sparse)
+  handler_ms=$(best_of_three)
   compare_cores
   await 40 "the core dump is saved" saved sparse_crash
   systemctl stop clewd
-  alone_ms=$(die_sparse)
+  alone_ms=$(best_of_three)
   compare_cores
   echo "4 GiB sparse: kernel $kernel_ms ms, handler and clewd $handler_ms ms," \
     "handler alone $alone_ms ms"
-  [[ $handler_ms -le $((2 * kernel_ms)) ]] ||
-    wrong "the handler takes $handler_ms ms, the kernel $kernel_ms ms"
+  [[ $handler_ms -le $((2 * kernel_ms)) && $alone_ms -le $((2 * kernel_ms)) ]] ||
+    wrong "the handler takes more than twice the kernel's time"
   systemctl start clewd
   systemctl stop clew-core-pattern
   rm -rf /var/tmp/sparse
+}
+
+# best_of_three: of die_sparse; the first one reads programs.
+best_of_three() {
+  for _ in 1 2 3; do
+    die_sparse
+  done | sort -n | head -n 1
 }
 
 # die_sparse: prints how long the process takes to its end, in ms.
