@@ -118,7 +118,7 @@ static bool IsTaken(const Elf64_Ehdr* header) {
 
 bool ReadDumpHead(int pipe, struct DumpHead* head) {
   Elf64_Ehdr header;
-  *head = (struct DumpHead){.dump_bytes = sizeof(header)};
+  *head = (struct DumpHead){.bytes = NULL};
   if (!ReadUpTo(pipe, head, sizeof(header))) {
     return false;
   }
@@ -127,7 +127,7 @@ bool ReadDumpHead(int pipe, struct DumpHead* head) {
     return false;
   }
   head->loads = header.e_phnum;
-  head->dump_bytes += head->loads * sizeof(Elf64_Phdr);
+  head->dump_bytes = sizeof(header) + head->loads * sizeof(Elf64_Phdr);
   return ReadUpTo(pipe, head, head->dump_bytes) && TakeLayout(head) &&
          ReadUpTo(pipe, head, head->memory_at + kPageBytes);
 }

@@ -191,7 +191,7 @@ TEST_F(CoreMemoryTest, OfAProcessThatIsGoneThePipeCounts) {
 TEST_F(CoreMemoryTest, ADumpThatEndsEarlyIsNotCalledWhole) {
   kill(twin_, SIGKILL);
   for (const size_t bytes :
-       {size_t{10}, size_t{5000}, kPageBytes * 100, dump_.size() / 2}) {
+       {size_t{64}, size_t{5000}, kPageBytes * 100, dump_.size() / 2}) {
     fs::remove(At("spooled"));
     DaemonDouble daemon(scratch_.root(), DaemonDouble::Mood::kGives);
     EXPECT_EQ(Handle(twin_, bytes), bytes);
