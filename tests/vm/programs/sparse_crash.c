@@ -5,9 +5,8 @@
 
 int main(int argc, char** argv) {
   const size_t bytes = (size_t)(argc > 1 ? atoi(argv[1]) : 4) << 30;
-  char* const memory =
-      mmap(NULL, bytes, PROT_READ | PROT_WRITE,
-           MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  char* const memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
+                            MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (memory == MAP_FAILED) {
     return 2;
   }
