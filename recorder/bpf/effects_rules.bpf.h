@@ -57,7 +57,7 @@ static __noinline void CopyWritten(struct effects* effects,
     size = bytes;
   } else if (written->size == kRawResult) {
     size = (__u64)result * bytes;
-  } else if (written->size == kRawArg) {
+  } else if (written->size == kRawCounted) {
     size = other * bytes;
   } else if (written->size == kRawFdSet) {
     size = (state->args[0] + 63) / 64 * 8;
