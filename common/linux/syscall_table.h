@@ -117,6 +117,7 @@ enum class SpecialEffect : uint8_t {
   kMessageControl,
   kMessageReceive,  // argument 1: a type, then `result` bytes
   kSharedMemory,    // shmat: all of the segment, at `result`
+  kSharedMemoryControl,
 };
 
 inline constexpr size_t kSyscallArguments = 6;

@@ -142,6 +142,10 @@ static __noinline void CopySpecial(struct effects* effects,
     case kRawSharedMemory:
       effects->unknown |= 1u << kRawMappedFile;
       break;
+    case kRawSharedMemoryControl:
+      CopyRange(effects, state->args[2],
+                SharedMemoryControlBytes(state->args[1]));
+      break;
     case kRawFailsOnly:
       effects->unknown |= 1u << kRawNotInTable;
       break;

@@ -144,7 +144,8 @@ enum RawSpecial {
   kRawMessageControl = 12,
   kRawMessageReceive = 13,
   kRawSharedMemory = 14,
-  kRawFailsOnly = 15,
+  kRawSharedMemoryControl = 15,
+  kRawFailsOnly = 16,
 };
 
 #define CLEW_RAW_NO_LIMIT 255

@@ -40,6 +40,8 @@ static_assert(static_cast<int>(SpecialEffect::kMessageReceive) ==
               kRawMessageReceive);
 static_assert(static_cast<int>(SpecialEffect::kSharedMemory) ==
               kRawSharedMemory);
+static_assert(static_cast<int>(SpecialEffect::kSharedMemoryControl) ==
+              kRawSharedMemoryControl);
 
 RawRule FromRow(const SyscallRow& row) {
   RawRule rule = {};

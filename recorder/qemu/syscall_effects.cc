@@ -288,6 +288,9 @@ Status AddSpecial(const SyscallCall& call, uint64_t result,
     case SpecialEffect::kMessageReceive:
       AddRange(call.args[1], sizeof(long) + result, ranges);
       return {};
+    case SpecialEffect::kSharedMemoryControl:
+      AddSharedMemoryControl(call, ranges);
+      return {};
     case SpecialEffect::kSharedMemory:
       return AddSharedMemory(call, result, ranges);
   }

@@ -16,6 +16,7 @@
 #include <sys/msg.h>
 #include <sys/prctl.h>
 #include <sys/sem.h>
+#include <sys/shm.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -152,6 +153,24 @@ TEST_F(SyscallTest, QueuesWaitWhereTheyAreEmptyOrFull) {
               ElementsAre(MemoryRange{kBuffer, 120}));
   EXPECT_THAT(Writes(__NR_msgctl, {queue, IPC_RMID, 0}, 0), IsEmpty());
   EXPECT_EQ(msgctl(id, IPC_RMID, nullptr), 0);
+}
+
+TEST_F(SyscallTest, TheStateOfASharedSegmentIsWritten) {
+  const int id = shmget(IPC_PRIVATE, 12345, 0600);
+  ASSERT_GE(id, 0) << strerror(errno);
+  const auto segment = static_cast<uint64_t>(id);
+  std::memset(At(kBuffer), 0x5a, kPageBytes);
+  ASSERT_EQ(shmctl(id, IPC_STAT, static_cast<shmid_ds*>(At(kBuffer))), 0);
+  EXPECT_THAT(Writes(__NR_shmctl, {segment, IPC_STAT, kBuffer}, 0),
+              ElementsAre(MemoryRange{kBuffer, 112}));
+  EXPECT_EQ(memory_.Load<uint64_t>(kBuffer + 112), 0x5a5a5a5a5a5a5a5a);
+  EXPECT_NE(memory_.Load<uint64_t>(kBuffer + 104), 0x5a5a5a5a5a5a5a5a);
+  EXPECT_THAT(Writes(__NR_shmctl, {0, IPC_INFO, kBuffer}, 0),
+              ElementsAre(MemoryRange{kBuffer, 72}));
+  EXPECT_THAT(Writes(__NR_shmctl, {0, SHM_INFO, kBuffer}, 0),
+              ElementsAre(MemoryRange{kBuffer, 48}));
+  EXPECT_THAT(Writes(__NR_shmctl, {segment, IPC_RMID, 0}, 0), IsEmpty());
+  EXPECT_EQ(shmctl(id, IPC_RMID, nullptr), 0);
 }
 
 TEST_F(SyscallTest, AMessageOfAPosixQueueHasAPriority) {
