@@ -30,23 +30,23 @@
 
 // NOLINTBEGIN(cppcoreguidelines-macro-usage): a name and a __NR_ of one word
 #define CLEW_CALL(call, widths, ...) \
-  {.number = __NR_##call,            \
-   .name = #call,                    \
+  {.name = #call,                    \
+   .number = __NR_##call,            \
    .arguments = widths,              \
    .effects = KnownEffects::kAll __VA_OPT__(, ) __VA_ARGS__}
 #define CLEW_CALL_NATIVE(call, widths, ...) \
-  {.number = __NR_##call,                   \
-   .name = #call,                           \
+  {.name = #call,                           \
+   .number = __NR_##call,                   \
    .arguments = widths,                     \
    .effects = KnownEffects::kNativeOnly __VA_OPT__(, ) __VA_ARGS__}
 #define CLEW_CALL_FAILING(call, widths, ...) \
-  {.number = __NR_##call,                    \
-   .name = #call,                            \
+  {.name = #call,                            \
+   .number = __NR_##call,                    \
    .arguments = widths,                      \
    .effects = KnownEffects::kOfFailure __VA_OPT__(, ) __VA_ARGS__}
 #define CLEW_CALL_UNKNOWN(call, widths, ...) \
-  {.number = __NR_##call,                    \
-   .name = #call,                            \
+  {.name = #call,                            \
+   .number = __NR_##call,                    \
    .arguments = widths,                      \
    .effects = KnownEffects::kNone __VA_OPT__(, ) __VA_ARGS__}
 // NOLINTEND(cppcoreguidelines-macro-usage)

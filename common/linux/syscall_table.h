@@ -123,8 +123,8 @@ enum class SpecialEffect : uint8_t {
 inline constexpr size_t kSyscallArguments = 6;
 
 struct SyscallRow {
-  uint16_t number = 0;
   const char* name = nullptr;
+  uint16_t number = 0;
   // One letter for each argument, by how many of its register's bits the kernel
   // looks at: l 64 (pointer, long, size_t), i 32 (int, descriptor, id),
   // h 16 (umode_t), b 8 (exit status), - none. Empty also where Linux 6.1 has
