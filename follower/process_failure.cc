@@ -1,10 +1,11 @@
 // The end of a recorded run, and whether the machine comes to the same one.
+#include <asm/unistd_64.h>
+
 #include <algorithm>
 #include <array>
 #include <csignal>
 
 #include "follower/process.h"
-#include "follower/syscalls.h"
 #include "follower/thread_cpu.h"
 
 namespace clew::follower {
@@ -79,10 +80,10 @@ Result<bool> Process::SentSignal(size_t thread, const Failure& failure) const {
   }
   const auto signal = static_cast<uint64_t>(failure.signal);
   switch (call->number) {
-    case kSysTgkill:
+    case __NR_tgkill:
       return call->args[2] == signal;
-    case kSysKill:
-    case kSysTkill:
+    case __NR_kill:
+    case __NR_tkill:
       return call->args[1] == signal;
     default:
       return false;

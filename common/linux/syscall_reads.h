@@ -1,5 +1,5 @@
-#ifndef CLEW_COMMON_SYSCALL_READS_H_
-#define CLEW_COMMON_SYSCALL_READS_H_
+#ifndef CLEW_COMMON_LINUX_SYSCALL_READS_H_
+#define CLEW_COMMON_LINUX_SYSCALL_READS_H_
 
 #include <array>
 #include <cstddef>
@@ -13,6 +13,12 @@
 // moment: when the SYSCALL instruction has retired and nothing of the call has
 // happened yet. What other threads change later does not count, though the
 // kernel may read so late that it sees it.
+//
+// Not looked at is what depends on more than SyscallRow::reads can say: ioctl,
+// fcntl, prctl, semctl, shmctl, msgctl, keyctl, bpf, the io_ calls, the set
+// behind pselect6's last argument, sched_setattr, mq_open's attributes. Of
+// execve and execveat only the path counts: the strings of arguments and
+// environment may be redacted in a bundle.
 
 namespace clew {
 
@@ -33,7 +39,7 @@ class ProgramMemory {
 // Of one call; what lies behind is left out.
 inline constexpr uint64_t kSyscallReadBytesMax = 64u << 20;
 
-// What the call reads, in the order of the table: structures come before what
+// What the call reads, in the order of its row: structures come before what
 // they point to. Empty for calls that read nothing, and for those of which the
 // table does not say. Ranges may be unreadable; behind a structure that is,
 // nothing is looked for.
@@ -49,4 +55,4 @@ std::optional<uint64_t> DigestOfReads(std::span<const MemoryRange> ranges,
 
 }  // namespace clew
 
-#endif  // CLEW_COMMON_SYSCALL_READS_H_
+#endif  // CLEW_COMMON_LINUX_SYSCALL_READS_H_
