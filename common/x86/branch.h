@@ -105,9 +105,10 @@ constexpr BranchClass ClassIn0F(uint8_t code, std::optional<uint8_t> modrm) {
     case 0x34:  // SYSENTER, SYSEXIT
     case 0x35:
       return BranchClass::kFar;
-    case 0x01:  // VMCALL, VMLAUNCH, VMRESUME
-      return modrm && *modrm >= 0xc1 && *modrm <= 0xc3 ? BranchClass::kFar
-                                                       : BranchClass::kNone;
+    case 0x01:  // VMCALL, VMLAUNCH, VMRESUME; UIRET (#UD without F3)
+      return modrm && ((*modrm >= 0xc1 && *modrm <= 0xc3) || *modrm == 0xec)
+                 ? BranchClass::kFar
+                 : BranchClass::kNone;
     default:
       return BranchClass::kNone;
   }
