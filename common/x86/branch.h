@@ -30,9 +30,16 @@ constexpr bool TransfersControl(BranchClass branch_class) {
          branch_class != BranchClass::kRepString;
 }
 
+// Whether its target is an offset in the instruction.
+constexpr bool IsRelative(BranchClass branch_class) {
+  return branch_class == BranchClass::kConditional ||
+         branch_class == BranchClass::kDirectJump ||
+         branch_class == BranchClass::kDirectCall;
+}
+
 struct Branch {
   BranchClass branch_class = BranchClass::kNone;
-  // Where a kConditional (if taken), kDirectJump or kDirectCall goes, as an
+  // Where one that IsRelative goes (a kConditional if it is taken), as an
   // offset from the next instruction; 0 for the others.
   int64_t displacement = 0;
 
@@ -153,9 +160,7 @@ constexpr Branch ClassifyBranch(std::span<const uint8_t> insn) {
   const auto operands = insn.subspan(opcode.bytes);
   Branch branch{ClassOf(
       opcode, operands.empty() ? std::nullopt : std::optional(operands[0]))};
-  if (branch.branch_class == BranchClass::kConditional ||
-      branch.branch_class == BranchClass::kDirectJump ||
-      branch.branch_class == BranchClass::kDirectCall) {
+  if (IsRelative(branch.branch_class)) {
     const std::optional<int64_t> displacement = SignedNumber(operands);
     return displacement ? Branch{branch.branch_class, *displacement} : Branch{};
   }
