@@ -12,13 +12,13 @@
 
 #include "common/digest.h"
 #include "common/syscalls.h"
+#include "common/x86/page.h"
 
 namespace clew {
 namespace {
 
 constexpr uint64_t kTextBytesMax = 4096;  // PATH_MAX, limits.h
 constexpr uint64_t kVectorMax = 1024;     // UIO_MAXIOV, linux/uio.h
-constexpr uint64_t kPageBytes = 4096;
 
 // How much is read at a pointer argument, if that is not null.
 enum class Extent : uint8_t {

@@ -23,6 +23,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "common/x86/page.h"
 #include "daemon/core_next.h"
 
 enum {
@@ -30,7 +31,6 @@ enum {
   kStallMs = 10000,
   kFinishMs = 60000,
   kBlockBytes = 65536,
-  kPageBytes = 4096,
 };
 
 // The core dump's file in clewd's spool.
@@ -107,7 +107,7 @@ static int ReceiveAnswer(int fd, char* line, size_t size) {
 // sends and reads the file meets them as bytes. Its exit status says whether
 // everything is there.
 static int CopyToFile(int from, int file, uint64_t bytes_max) {
-  static char bytes[kPageBytes];
+  static char bytes[CLEW_PAGE_BYTES];
   const uint64_t size_max = bytes_max + bytes_max / 2;
   uint64_t size = 0;
   uint64_t written = 0;
