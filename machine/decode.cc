@@ -317,7 +317,8 @@ Decoded Decoder::Decode(uint64_t ip, std::span<const std::byte> bytes) {
   insn.length = layout.length;
   SetOperands(raw, insn);
   ApplyLayout(layout, insn);
-  const x86::Branch branch = x86::ClassifyBranch(code.first(insn.length));
+  const x86::Branch branch =
+      x86::ClassifyBranch(layout.opcode, code.first(insn.length));
   RepairSizes(insn);
   RepairTarget(branch, insn);
   RepairImmediates(code.first(insn.length), insn);

@@ -176,7 +176,8 @@ constexpr OpcodeStatus TakeVex(InsnBytes& bytes, Opcode& opcode) {
 constexpr OpcodeStatus TakeEvex(InsnBytes& bytes, Opcode& opcode) {
   const std::optional<uint8_t> first = bytes.Take();
   const std::optional<uint8_t> second = bytes.Take();
-  if (!bytes.Take()) {
+  const std::optional<uint8_t> third = bytes.Take();
+  if (!first || !second || !third) {
     return OpcodeStatus::kTruncated;
   }
   const uint8_t map = *first & 0x0f;
