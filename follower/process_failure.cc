@@ -5,6 +5,7 @@
 #include <array>
 #include <csignal>
 
+#include "common/x86/page.h"
 #include "follower/process.h"
 #include "follower/thread_cpu.h"
 
@@ -48,12 +49,12 @@ bool IsOfInstruction(int32_t signal) {
 class PageWatcher final : public machine::AccessObserver {
  public:
   explicit PageWatcher(uint64_t addr)
-      : any_(addr == 0), page_(addr / machine::kPageBytes) {}
+      : any_(addr == 0), page_(addr / kPageBytes) {}
   bool OnAccess(const machine::ObservedAccess& access) override {
     const uint64_t last = access.addr + access.size_bytes - 1;
-    touched_ = touched_ || any_ ||
-               (access.addr / machine::kPageBytes <= page_ &&
-                page_ <= last / machine::kPageBytes);
+    touched_ =
+        touched_ || any_ ||
+        (access.addr / kPageBytes <= page_ && page_ <= last / kPageBytes);
     return true;
   }
   bool touched() const { return touched_; }

@@ -15,6 +15,7 @@
 #include "common/linux/argument_bits.h"
 #include "common/linux/futex_command.h"
 #include "common/linux/syscall_table.h"
+#include "common/x86/page.h"
 #include "follower/process.h"
 #include "follower/thread_cpu.h"
 #include "machine/fxsave.h"
@@ -25,7 +26,7 @@ namespace {
 constexpr uint64_t kMapFailedFrom = static_cast<uint64_t>(-4095);
 
 uint64_t PageUp(uint64_t addr) {
-  return (addr + machine::kPageBytes - 1) & ~(machine::kPageBytes - 1);
+  return (addr + kPageBytes - 1) & ~(kPageBytes - 1);
 }
 
 // Byte offsets in the frame that rt_sigreturn finds at rsp, a struct ucontext.
@@ -314,10 +315,9 @@ void Process::ApplyMappings(const SyscallInput& call) {
 // Memory that has no file behind it reads zero afterwards. Of what has one, the
 // recorder wrote down the contents.
 void Process::Discard(uint64_t addr, uint64_t size_bytes) {
-  for (uint64_t page = addr; page < addr + size_bytes;
-       page += machine::kPageBytes) {
+  for (uint64_t page = addr; page < addr + size_bytes; page += kPageBytes) {
     if (const auto prot = memory_.ProtectionAt(page)) {
-      memory_.Map(page, machine::kPageBytes, *prot);
+      memory_.Map(page, kPageBytes, *prot);
     }
   }
 }

@@ -8,13 +8,13 @@
 #include "common/digest.h"
 #include "common/linux/futex_command.h"
 #include "common/linux/syscall_table.h"
+#include "common/x86/page.h"
 
 namespace clew {
 namespace {
 
 constexpr uint64_t kTextBytesMax = 4096;  // PATH_MAX, limits.h
 constexpr uint64_t kVectorMax = 1024;     // UIO_MAXIOV, linux/uio.h
-constexpr uint64_t kPageBytes = 4096;
 
 // The operations whose argument 3 is a time limit and no number.
 bool HasTimeLimit(uint64_t operation) {

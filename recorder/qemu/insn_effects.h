@@ -1,5 +1,5 @@
-#ifndef CLEW_RECORDER_QEMU_INSN_SCAN_H_
-#define CLEW_RECORDER_QEMU_INSN_SCAN_H_
+#ifndef CLEW_RECORDER_QEMU_INSN_EFFECTS_H_
+#define CLEW_RECORDER_QEMU_INSN_EFFECTS_H_
 
 #include <cstdint>
 #include <span>
@@ -9,7 +9,7 @@ namespace clew::recorder {
 // True if the instruction of 64-bit mode reads or writes memory other than by
 // pushing, popping or an address based on RSP: where a thread switch can
 // matter. LEA, NOP and prefetches have a memory operand but access nothing.
-// Unknown encodings count as accesses. Instructions of x86-64-v2 (no VEX).
+// Bytes that are no whole instruction count as an access.
 //
 // Source: Intel SDM vol. 2, "Opcode Map" and "Instruction Format".
 bool AccessesSharedMemory(std::span<const uint8_t> insn);
@@ -20,4 +20,4 @@ InputInsn ClassifyInput(std::span<const uint8_t> insn);
 
 }  // namespace clew::recorder
 
-#endif  // CLEW_RECORDER_QEMU_INSN_SCAN_H_
+#endif  // CLEW_RECORDER_QEMU_INSN_EFFECTS_H_

@@ -1,10 +1,11 @@
-// Goal: ClassifyInsn agrees with libipt on every instruction.
-// Method: a linear sweep over the code of libc (what follows data in it may be
-// no code, which is as good), and random bytes behind random prefixes. Direct
-// targets are covered by core_encoder_test, whose programs run through them.
-// Oracle: libipt's instruction decoder.
-
-#include "recorder/pt_encoder/branch_class.h"
+// Goal: lengths and branch classes agree with libipt, which decodes what the
+// encoder writes, on every instruction.
+// Method: every opcode of one and two bytes with every ModRM byte; a linear
+// sweep over the code of libc (what follows data in it may be no code, which is
+// as good); random bytes behind random prefixes. Direct targets are covered by
+// core_encoder_test, whose programs run through them.
+// Oracle: libipt's instruction decoder. Lengths are compared where Capstone
+// knows the instruction.
 
 #include <dlfcn.h>
 #include <elf.h>
@@ -17,10 +18,16 @@
 
 #include "common/digest.h"
 #include "common/file.h"
+#include "common/x86/branch.h"
+#include "common/x86/layout.h"
+#include "tests/common/x86/capstone_oracle.h"
 #include "tests/recorder/pt_encoder/ipt_decode.h"
 
-namespace clew::recorder {
+namespace clew::x86 {
 namespace {
+
+using recorder::CodeImage;
+using recorder::CodeRegion;
 
 int AsIptClass(BranchClass branch_class) {
   switch (branch_class) {
@@ -62,18 +69,35 @@ std::string Hex(std::span<const uint8_t> bytes) {
   return text;
 }
 
+// `insn` is what libipt takes for the instruction that `code` begins with. The
+// length of what no CPU executes is anybody's guess; Capstone knows only what
+// one does.
+void ExpectLength(std::span<const uint8_t> insn,
+                  std::span<const uint8_t> code) {
+  static CapstoneOracle capstone;
+  const Layout layout = ScanLayout(code);
+  // PadLock of CPUs by VIA; libipt knows those by Intel.
+  const bool padlock = layout.opcode.IsLegacy(OpcodeMap::k0F) &&
+                       (layout.opcode.code & 0xfe) == 0xa6;
+  if (layout.status != LayoutStatus::kUndefined && !padlock &&
+      capstone.Disassemble(code)) {
+    EXPECT_EQ(layout.length, insn.size()) << Hex(insn);
+  }
+}
+
 // Classifies the instruction at `offset` both ways; returns its size, 0 if
 // libipt cannot decode it.
 size_t CompareAt(const CodeImage& image, size_t offset,
                  std::map<BranchClass, int>& counts) {
   const CodeRegion& region = image[0];
-  const auto ipt = ClassifyWithIpt(image, region.addr + offset);
+  const auto ipt = recorder::ClassifyWithIpt(image, region.addr + offset);
   if (!ipt) {
     return 0;
   }
   const auto insn = std::span(region.bytes).subspan(offset, ipt->size);
-  const BranchClass ours = ClassifyInsn(insn).branch_class;
+  const BranchClass ours = ClassifyBranch(insn).branch_class;
   EXPECT_EQ(AsIptClass(ours), Merged(ipt->iclass)) << Hex(insn);
+  ExpectLength(insn, std::span(region.bytes).subspan(offset));
   ++counts[ours];
   return ipt->size;
 }
@@ -121,6 +145,22 @@ TEST(BranchClassTest, AgreesWithLibiptOnLibc) {
   EXPECT_GT(counts[BranchClass::kRepString], 10);
 }
 
+TEST(BranchClassTest, AgreesWithLibiptOnEveryOpcodeAndModRm) {
+  std::map<BranchClass, int> counts;
+  const std::vector<uint8_t> heads[] = {
+      {}, {0xf3}, {0x0f}, {0xf3, 0x0f}, {0x66, 0x0f}, {0xf2, 0x48, 0x0f}};
+  for (const std::vector<uint8_t>& head : heads) {
+    CodeImage image = {{0x1000, head}};
+    image[0].bytes.resize(kInsnBytesMax);
+    for (unsigned both = 0; both < 0x10000; ++both) {
+      image[0].bytes[head.size()] = static_cast<uint8_t>(both >> 8);
+      image[0].bytes[head.size() + 1] = static_cast<uint8_t>(both);
+      CompareAt(image, 0, counts);
+    }
+  }
+  EXPECT_EQ(counts.size(), 9u);
+}
+
 TEST(BranchClassTest, AgreesWithLibiptOnRandomBytes) {
   constexpr uint64_t kSeed = 11;
   SCOPED_TRACE(kSeed);
@@ -144,7 +184,7 @@ TEST(BranchClassTest, AgreesWithLibiptOnRandomBytes) {
 TEST(BranchClassTest, Targets) {
   const auto target = [](std::initializer_list<uint8_t> bytes) {
     const std::vector<uint8_t> insn(bytes);
-    return ClassifyInsn(insn).DirectTarget(TraceeAddr(0x1000)).as_int();
+    return ClassifyBranch(insn).DirectTarget(TraceeAddr(0x1000)).as_int();
   };
   EXPECT_EQ(target({0x74, 0xfe}), 0xffeu);
   EXPECT_EQ(target({0x0f, 0x84, 0x00, 0x01, 0x00, 0x00}), 0x1100u);
@@ -165,9 +205,10 @@ TEST(BranchClassTest, PartsOfInstructionsAreNothing) {
                                          {0xe8, 1, 2, 3},
                                          {0x0f, 0x84},
                                          {0x0f, 0x01}}) {
-    EXPECT_EQ(ClassifyInsn(part).branch_class, BranchClass::kNone) << Hex(part);
+    EXPECT_EQ(ClassifyBranch(part).branch_class, BranchClass::kNone)
+        << Hex(part);
   }
 }
 
 }  // namespace
-}  // namespace clew::recorder
+}  // namespace clew::x86
