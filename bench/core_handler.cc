@@ -31,6 +31,7 @@
 
 #include "common/exec_arguments.h"
 #include "common/fd.h"
+#include "common/x86/page.h"
 #include "daemon/clock.h"
 #include "daemon/control.h"
 
@@ -38,7 +39,6 @@ namespace clew::daemon {
 namespace {
 
 namespace fs = std::filesystem;
-constexpr size_t kPageBytes = 4096;
 
 double SecondsOf(const auto& work) {
   const auto begin = std::chrono::steady_clock::now();

@@ -3,12 +3,14 @@
 #include <fmt/format.h>
 
 #include "bench/cpu_time.h"
-#include "solver/solve.h"
+#include "constraints/verdict.h"
+#include "solver/portfolio.h"
 #include "tests/support/toy_programs.h"
 
 namespace clew::bench {
 namespace {
 
+using constraints::Verdict;
 using testing::Toy;
 
 struct Instance {
@@ -82,7 +84,7 @@ std::vector<Instance> HarderInstances() {
 
 Row SolveDefault(const Instance& instance, const testing::ToyTrace& toy,
                  double seconds) {
-  solver::SolveOptions options;
+  solver::PortfolioOptions options;
   options.seconds = seconds;
   Row row{.instance = instance.name,
           .method = "default",
@@ -96,9 +98,9 @@ Row SolveDefault(const Instance& instance, const testing::ToyTrace& toy,
     return row;
   }
   row.seconds = report->seconds;
-  row.verdict = solver::ToString(report->verdict);
+  row.verdict = ToString(report->verdict);
   const auto& ambiguity = report->ambiguity;
-  row.note = report->verdict == solver::Verdict::kWitness && ambiguity
+  row.note = report->verdict == Verdict::kWitness && ambiguity
                  ? fmt::format("checked, {}, {} choices, A {:.2f} E {:.2f}",
                                report->engine, report->stats.nodes,
                                ambiguity->per_read_ambiguity(),

@@ -11,10 +11,11 @@
 
 #include "bench/cpu_time.h"
 #include "cli/bundle_recording.h"
-#include "process/recording.h"
+#include "constraints/verdict.h"
+#include "follower/recording.h"
 #include "recorder/record.h"
-#include "symbolic/guess_run.h"
-#include "symbolic/solve.h"
+#include "solver/search/guess_run.h"
+#include "solver/solve.h"
 #include "symbolic/trace_builder.h"
 
 namespace clew::bench {
@@ -71,7 +72,7 @@ Result<NamedBundle> RecordOne(const std::string& folder,
 
 // A recording as constraints, and what they live on.
 struct RecordedTrace {
-  std::unique_ptr<process::Session> session;
+  std::unique_ptr<follower::Session> session;
   constraints::ExprPool pool;
   symbolic::BuiltTrace built;
 };
@@ -81,7 +82,7 @@ struct StreamCounts {
   uint64_t gaps = 0;
 };
 
-Result<StreamCounts> CountStreams(const process::Recording& recording) {
+Result<StreamCounts> CountStreams(const follower::Recording& recording) {
   CLEW_ASSIGN_OR_RETURN(streams, recording.open_streams());
   StreamCounts counts;
   for (const Tid thread : streams->threads()) {
@@ -100,15 +101,15 @@ Result<StreamCounts> CountStreams(const process::Recording& recording) {
 
 // Along `steps`, else along the guess.
 Result<std::unique_ptr<RecordedTrace>> BuildRecordedTrace(
-    const process::Recording& recording,
+    const follower::Recording& recording,
     const std::vector<ScheduleStep>& steps) {
   auto trace = std::make_unique<RecordedTrace>();
-  CLEW_ASSIGN_OR_RETURN(session, process::Session::Open(recording));
+  CLEW_ASSIGN_OR_RETURN(session, follower::Session::Open(recording));
   trace->session = std::move(session);
-  const process::Process& start = trace->session->start();
-  symbolic::WordTable words(start.thread_count(), recording.clock_slack_ticks);
-  const auto learned = symbolic::LearnAlongPaths(
-      *symbolic::FirstPoint(start, recording.clock_slack_ticks, {}),
+  const follower::Process& start = trace->session->start();
+  solver::WordTable words(start.thread_count(), recording.clock_slack_ticks);
+  const auto learned = solver::LearnAlongPaths(
+      *solver::FirstPoint(start, recording.clock_slack_ticks, {}),
       kLearnInsnsMax, recording.failure, words, nullptr);
   if (!learned.to_the_end) {
     return LimitReached("too long to learn all contested accesses of");
@@ -123,7 +124,7 @@ Result<std::unique_ptr<RecordedTrace>> BuildRecordedTrace(
 }
 
 // Why the trace says less than the recording; empty if it does not.
-Result<std::string> WhatIsMissing(const process::Recording& recording,
+Result<std::string> WhatIsMissing(const follower::Recording& recording,
                                   const symbolic::BuiltTrace& built) {
   CLEW_ASSIGN_OR_RETURN(counts, CountStreams(recording));
   if (counts.gaps == 0 && counts.insns == built.insns_run) {
@@ -133,9 +134,9 @@ Result<std::string> WhatIsMissing(const process::Recording& recording,
                      built.insns_run, counts.insns, counts.gaps);
 }
 
-std::string NoteOf(const symbolic::SolveReport& report) {
+std::string NoteOf(const solver::SolveReport& report) {
   switch (report.verdict) {
-    case symbolic::Verdict::kWitness:
+    case constraints::Verdict::kWitness:
       return fmt::format(
           "checked, {}, {}", report.schedule.engine,
           report.schedule.grade == WitnessGrade::kMemoryExact
@@ -143,20 +144,20 @@ std::string NoteOf(const symbolic::SolveReport& report) {
               : fmt::format(
                     "path-exact, {} bytes of memory differ",
                     report.memory.bytes_compared - report.memory.bytes_equal));
-    case symbolic::Verdict::kUnsat:
+    case constraints::Verdict::kUnsat:
       return report.conflict.empty() ? "" : report.conflict.front();
-    case symbolic::Verdict::kUnknown:
+    case constraints::Verdict::kUnknown:
       break;
   }
   return report.reason;
 }
 
-Result<symbolic::SolveReport> SolveBundle(const std::string& path,
-                                          double seconds) {
+Result<solver::SolveReport> SolveBundle(const std::string& path,
+                                        double seconds) {
   CLEW_ASSIGN_OR_RETURN(opened, cli::OpenRecording(path));
-  symbolic::SolveOptions options;
+  solver::SolveOptions options;
   options.time_limit_s = seconds;
-  return symbolic::Solve(opened->recording, options, nullptr);
+  return solver::Solve(opened->recording, options, nullptr);
 }
 
 // All that `clew solve` does but writing the schedule, which is returned; empty

@@ -6,15 +6,16 @@
 #include <cstdio>
 
 #include "bench/cpu_time.h"
-#include "solver/checker.h"
-#include "solver/z3_backend.h"
+#include "constraints/check_order.h"
+#include "constraints/verdict.h"
+#include "solver/smt/z3_backend.h"
 
 namespace clew::bench {
 namespace {
 
 using constraints::ConstraintTrace;
+using constraints::Verdict;
 using solver::Encoding;
-using solver::Verdict;
 
 // What Z3 found, against the part of the trace that the encoding uses.
 Status Check(const ConstraintTrace& trace, const solver::Z3Options& options,
@@ -23,8 +24,8 @@ Status Check(const ConstraintTrace& trace, const solver::Z3Options& options,
   for (const auto& [var, value] : answer.unknowns) {
     unknowns.Set(var, value);
   }
-  return solver::CheckOrder(solver::WhatEncodingUses(trace, options),
-                            answer.order, unknowns);
+  return constraints::CheckOrder(solver::WhatEncodingUses(trace, options),
+                                 answer.order, unknowns);
 }
 
 // Why there is no witness.
@@ -132,7 +133,7 @@ Row SolveEncoding(const std::string& instance, const ConstraintTrace& trace,
     return row;
   }
   row.seconds = answer->seconds;
-  row.verdict = solver::ToString(answer->verdict);
+  row.verdict = ToString(answer->verdict);
   row.note = NoteOf(trace, *answer);
   if (answer->verdict == Verdict::kWitness) {
     const Status checked = Check(trace, options, *answer);

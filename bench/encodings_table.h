@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "common/result.h"
-#include "solver/order_formula.h"
-#include "symbolic/constraints/trace.h"
+#include "constraints/trace.h"
+#include "solver/smt/order_formula.h"
 
 namespace clew::bench {
 

@@ -17,10 +17,10 @@
 #include <unordered_set>
 
 #include "cli/bundle_recording.h"
-#include "process/recording.h"
-#include "symbolic/guess_run.h"
+#include "follower/recording.h"
+#include "solver/search/guess_run.h"
+#include "solver/search/word_table.h"
 #include "symbolic/trace_builder.h"
-#include "symbolic/word_table.h"
 
 namespace clew {
 namespace {
@@ -47,7 +47,7 @@ void Row(const char* name, int rounds,
              best, static_cast<double>(insns) / best / 1e6);
 }
 
-Result<uint64_t> Pull(const process::Recording& recording) {
+Result<uint64_t> Pull(const follower::Recording& recording) {
   CLEW_ASSIGN_OR_RETURN(streams, recording.open_streams());
   uint64_t insns = 0;
   for (const Tid thread : streams->threads()) {
@@ -64,19 +64,19 @@ Result<uint64_t> Pull(const process::Recording& recording) {
   return insns;
 }
 
-Result<uint64_t> Follow(const process::Recording& recording,
-                        symbolic::WordTable* words) {
-  CLEW_ASSIGN_OR_RETURN(session, process::Session::Open(recording));
-  symbolic::GuessRunner runner(recording.failure, words, {}, nullptr);
-  CLEW_ASSIGN_OR_RETURN(outcome, runner.Run(symbolic::FirstPoint(
-                                     session->start().Forced(),
-                                     recording.clock_slack_ticks, {})));
+Result<uint64_t> Follow(const follower::Recording& recording,
+                        solver::WordTable* words) {
+  CLEW_ASSIGN_OR_RETURN(session, follower::Session::Open(recording));
+  solver::GuessRunner runner(recording.failure, words, {}, nullptr);
+  CLEW_ASSIGN_OR_RETURN(
+      outcome, runner.Run(solver::FirstPoint(session->start().Forced(),
+                                             recording.clock_slack_ticks, {})));
   return outcome.retired_total;
 }
 
-Result<uint64_t> Trace(const process::Recording& recording,
+Result<uint64_t> Trace(const follower::Recording& recording,
                        const std::unordered_set<uint64_t>& words) {
-  CLEW_ASSIGN_OR_RETURN(session, process::Session::Open(recording));
+  CLEW_ASSIGN_OR_RETURN(session, follower::Session::Open(recording));
   constraints::ExprPool pool;
   CLEW_ASSIGN_OR_RETURN(
       built,
@@ -92,10 +92,10 @@ int Main(const std::string& bundle_path, int rounds) {
     fmt::print(stderr, "follow: {}\n", bundle.error().message);
     return ExitCodeOf(bundle.error().code);
   }
-  const process::Recording& recording = (*bundle)->recording;
+  const follower::Recording& recording = (*bundle)->recording;
   Row("streams, no machine", rounds, [&] { return Pull(recording); });
   Row("followed", rounds, [&] { return Follow(recording, nullptr); });
-  symbolic::WordTable words(64, recording.clock_slack_ticks);
+  solver::WordTable words(64, recording.clock_slack_ticks);
   Row("followed, accesses learned", 2,
       [&] { return Follow(recording, &words); });
   const auto contested = words.ContestedWords();

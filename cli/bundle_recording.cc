@@ -48,9 +48,9 @@ Status CheckHasRun(const decoder::Bundle& bundle) {
   return {};
 }
 
-std::vector<process::CoreRegisters> RegistersOf(
+std::vector<follower::CoreRegisters> RegistersOf(
     const decoder::CoreDump& dump, const decoder::Manifest& manifest) {
-  std::vector<process::CoreRegisters> registers;
+  std::vector<follower::CoreRegisters> registers;
   for (const decoder::CoreThread& thread : dump.threads()) {
     if (manifest.core_registers_exact ||
         thread.thread == manifest.failure.thread) {
@@ -76,7 +76,7 @@ Result<std::unique_ptr<BundleRecording>> OpenRecording(
   opened->core = std::move(core);
   CLEW_ASSIGN_OR_RETURN(start, opened->bundle.ReadStart());
 
-  process::Recording& recording = opened->recording;
+  follower::Recording& recording = opened->recording;
   recording.start = std::move(start);
   recording.failure = opened->bundle.manifest().failure;
   recording.clock_slack_ticks = opened->bundle.manifest().clock_slack_ticks;

@@ -9,7 +9,7 @@
 #include "decoder/bundle_reader.h"
 #include "decoder/core_dump.h"
 #include "decoder/trace.h"
-#include "process/recording.h"
+#include "follower/recording.h"
 
 namespace clew::cli {
 
@@ -23,7 +23,7 @@ struct BundleRecording {
   decoder::Bundle bundle;
   std::unique_ptr<decoder::Trace> trace;
   std::optional<decoder::CoreDump> core;
-  process::Recording recording;
+  follower::Recording recording;
 };
 
 // Errors as of decoder::Bundle; kUnsupported: it was imported, and so lacks

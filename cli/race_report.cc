@@ -15,7 +15,7 @@ namespace {
 using decoder::LoadedImages;
 
 NamedAccess Named(const LoadedImages& images, decoder::Unwinder& unwinder,
-                  const symbolic::RaceAccess& race) {
+                  const solver::RaceAccess& race) {
   NamedAccess named = {.access = race};
   if (const auto* image = images.Find(race.access.ip)) {
     decoder::CodePlace place = unwinder.Find(race.access.ip);
@@ -58,15 +58,14 @@ bool HasSource(const std::vector<NamedAccess>& race) {
 }  // namespace
 
 std::vector<std::vector<NamedAccess>> NameRaces(
-    const BundleRecording& recording,
-    const std::vector<symbolic::Race>& races) {
+    const BundleRecording& recording, const std::vector<solver::Race>& races) {
   const auto read = ImagesOf(recording);
   const LoadedImages images = read ? *read : LoadedImages();
   decoder::Unwinder unwinder(images, nullptr);
   std::vector<std::vector<NamedAccess>> named;
-  for (const symbolic::Race& race : races) {
+  for (const solver::Race& race : races) {
     auto& accesses = named.emplace_back();
-    for (const symbolic::RaceAccess& access : race) {
+    for (const solver::RaceAccess& access : race) {
       accesses.push_back(Named(images, unwinder, access));
     }
   }

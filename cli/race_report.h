@@ -5,13 +5,13 @@
 #include <vector>
 
 #include "cli/bundle_recording.h"
-#include "symbolic/races.h"
+#include "solver/races.h"
 
 namespace clew::cli {
 
 // An access with what the images in the bundle say of it.
 struct NamedAccess {
-  symbolic::RaceAccess access;
+  solver::RaceAccess access;
   std::string function = {};  // empty: not known
   std::string file = {};      // source; empty: not known
   int line = 0;
@@ -23,7 +23,7 @@ struct NamedAccess {
 // Names are left out where images cannot be read. Where source lines of some
 // races are known, the others are left out: those of libraries' insides.
 std::vector<std::vector<NamedAccess>> NameRaces(
-    const BundleRecording& recording, const std::vector<symbolic::Race>& races);
+    const BundleRecording& recording, const std::vector<solver::Race>& races);
 
 // "writes 110 to balance", without who and where.
 std::string Describe(const NamedAccess& access);

@@ -1,4 +1,4 @@
-#include "symbolic/solve.h"
+#include "solver/solve.h"
 
 #include <fmt/format.h>
 
@@ -13,6 +13,7 @@
 #include "cli/subcommands.h"
 #include "common/progress.h"
 #include "common/shell_quote.h"
+#include "constraints/verdict.h"
 
 namespace clew::cli {
 namespace {
@@ -23,7 +24,7 @@ struct SolveArguments {
   std::string bundle;
   double time_limit_s = 60;
   uint64_t seed = 1;
-  uint64_t tape_items = process::TapeLimits().items_max;
+  uint64_t tape_items = follower::TapeLimits().items_max;
   bool verbose = false;
   bool json = false;
 };
@@ -83,12 +84,12 @@ Json ToJson(const NamedRaces& races) {
 
 // What a search found, with the names of what it is about.
 struct Solved {
-  symbolic::SolveReport report;
+  solver::SolveReport report;
   NamedRaces races;
 };
 
 Json ToJson(const SolveArguments& arguments, const Solved& solved) {
-  const symbolic::SolveReport& report = solved.report;
+  const solver::SolveReport& report = solved.report;
   Json json;
   json["bundle"] = arguments.bundle;
   json["verdict"] = ToString(report.verdict);
@@ -148,7 +149,7 @@ Json ToJson(const SolveArguments& arguments, const Solved& solved) {
   return json;
 }
 
-void PrintSearch(const symbolic::SolveReport& report) {
+void PrintSearch(const solver::SolveReport& report) {
   fmt::print(
       "  guess            the first one {} the evidence\n",
       report.windows.guess_was_enough ? "agrees with all" : "contradicts");
@@ -184,7 +185,7 @@ void PrintSearch(const symbolic::SolveReport& report) {
   }
 }
 
-void PrintMemory(const process::MemoryComparison& memory, bool verbose) {
+void PrintMemory(const follower::MemoryComparison& memory, bool verbose) {
   if (memory.bytes_compared == 0) {
     fmt::print("  memory           no core dump to compare with\n");
     return;
@@ -202,7 +203,7 @@ void PrintMemory(const process::MemoryComparison& memory, bool verbose) {
   }
 }
 
-void PrintRegisters(const process::RegisterComparison& registers) {
+void PrintRegisters(const follower::RegisterComparison& registers) {
   if (registers.compared == 0) {
     return;
   }
@@ -222,8 +223,8 @@ void PrintLines(const char* label, const std::vector<std::string>& lines) {
   }
 }
 
-void PrintFurthest(const symbolic::SolveReport& report) {
-  const process::Contradiction& furthest = report.windows.furthest;
+void PrintFurthest(const solver::SolveReport& report) {
+  const follower::Contradiction& furthest = report.windows.furthest;
   fmt::print(
       "  furthest run     after {} instructions: {}{}\n",
       report.windows.furthest_insns,
@@ -235,7 +236,7 @@ void PrintFurthest(const symbolic::SolveReport& report) {
 
 // Why there is no answer, and what may help.
 void PrintUnknown(const SolveArguments& arguments,
-                  const symbolic::SolveReport& report) {
+                  const solver::SolveReport& report) {
   fmt::print("{}: no answer after {:.1f} s ({}); no schedule claimed\n",
              arguments.bundle, report.seconds, report.reason);
   PrintFurthest(report);
@@ -258,9 +259,9 @@ void PrintRace(const NamedRaces& races) {
 }
 
 void PrintText(const SolveArguments& arguments, const Solved& solved) {
-  const symbolic::SolveReport& report = solved.report;
+  const solver::SolveReport& report = solved.report;
   switch (report.verdict) {
-    case symbolic::Verdict::kWitness:
+    case constraints::Verdict::kWitness:
       fmt::print("{}: witness found, {}\n", arguments.bundle,
                  GradeName(report.schedule.grade));
       fmt::print("  engine           {}, {:.2f} s\n", report.schedule.engine,
@@ -268,18 +269,18 @@ void PrintText(const SolveArguments& arguments, const Solved& solved) {
       fmt::print("  instructions     {}, schedule of {} steps\n", report.insns,
                  report.schedule.steps.size());
       break;
-    case symbolic::Verdict::kUnsat:
+    case constraints::Verdict::kUnsat:
       fmt::print("{}: no interleaving agrees with the evidence\n",
                  arguments.bundle);
       PrintLines("in conflict", report.conflict);
       PrintFurthest(report);
       break;
-    case symbolic::Verdict::kUnknown:
+    case constraints::Verdict::kUnknown:
       PrintUnknown(arguments, report);
       break;
   }
   PrintSearch(report);
-  if (report.verdict == symbolic::Verdict::kWitness) {
+  if (report.verdict == constraints::Verdict::kWitness) {
     PrintMemory(report.memory, arguments.verbose);
     PrintRegisters(report.registers);
     PrintRace(solved.races);
@@ -292,13 +293,13 @@ void PrintText(const SolveArguments& arguments, const Solved& solved) {
   }
 }
 
-int ExitCodeOf(const symbolic::SolveReport& report) {
+int ExitCodeOf(const solver::SolveReport& report) {
   switch (report.verdict) {
-    case symbolic::Verdict::kWitness:
+    case constraints::Verdict::kWitness:
       return kExitOk;
-    case symbolic::Verdict::kUnsat:
+    case constraints::Verdict::kUnsat:
       return kExitFinding;
-    case symbolic::Verdict::kUnknown:
+    case constraints::Verdict::kUnknown:
       break;
   }
   return kExitLimit;
@@ -306,7 +307,7 @@ int ExitCodeOf(const symbolic::SolveReport& report) {
 
 Result<Solved> SolveBundle(const SolveArguments& arguments) {
   CLEW_ASSIGN_OR_RETURN(opened, OpenRecording(arguments.bundle));
-  symbolic::SolveOptions options;
+  solver::SolveOptions options;
   options.time_limit_s = arguments.time_limit_s;
   options.tape.items_max = arguments.tape_items;
   options.windows.seed = arguments.seed;
@@ -315,8 +316,8 @@ Result<Solved> SolveBundle(const SolveArguments& arguments) {
   }
   TerminalProgress progress("solve", "insn");
   CLEW_ASSIGN_OR_RETURN(report,
-                        symbolic::Solve(opened->recording, options, &progress));
-  if (report.verdict == symbolic::Verdict::kWitness) {
+                        solver::Solve(opened->recording, options, &progress));
+  if (report.verdict == constraints::Verdict::kWitness) {
     CLEW_RETURN_IF_ERROR(
         opened->bundle.WriteSchedule(PosixFileSystem(), report.schedule, {}));
   }

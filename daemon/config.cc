@@ -9,13 +9,13 @@
 #include <utility>
 
 #include "common/config_file.h"
+#include "common/x86/page.h"
 
 namespace clew::daemon {
 namespace {
 
 constexpr std::string_view kUnitSection = "unit ";
 constexpr std::string_view kServiceSuffix = ".service";
-constexpr uint64_t kPageBytes = 4096;
 constexpr uint64_t kRingBytesMax = uint64_t{1} << 30;
 constexpr uint64_t kSpoolBytesMax = uint64_t{1} << 50;
 constexpr uint64_t kDayS = 24 * 3600;

@@ -12,10 +12,11 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
+#include "common/x86/page.h"
 #include "daemon/core_devices.h"
 
 enum {
-  kPageBytes = 4096,
+  kPageBytes = CLEW_PAGE_BYTES,
   kBlockBytes = 65536,
   kEntriesAtOnce = 65536,  // of pagemap: 256 MiB of memory
 };

@@ -14,12 +14,13 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "common/x86/page.h"
 #include "daemon/core_watch.h"
 
 enum {
   kAnswerMs = 2000,
   kFinishMs = 60000,
-  kPageBytes = 4096,
+  kPageBytes = CLEW_PAGE_BYTES,
   kSignOfLifeBytes = 1 << 20,
 };
 

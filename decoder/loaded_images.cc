@@ -10,6 +10,7 @@
 #include "common/build_id.h"
 #include "common/file.h"
 #include "common/hex.h"
+#include "common/x86/page.h"
 #include "decoder/code_file.h"
 #include "decoder/perf_data/perf_data.h"
 
@@ -18,7 +19,6 @@ namespace {
 
 using Bytes = std::span<const std::byte>;
 
-constexpr uint64_t kPageBytes = 4096;
 constexpr std::string_view kDeleted = " (deleted)";
 
 // A mapping of a file.

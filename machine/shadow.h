@@ -6,10 +6,10 @@
 #include <memory>
 #include <unordered_map>
 
+#include "constraints/expr.h"
 #include "machine/cpu.h"
 #include "machine/memory.h"
 #include "machine/registers.h"
-#include "symbolic/constraints/expr.h"
 
 namespace clew::machine {
 
@@ -29,7 +29,6 @@ class ShadowMemory {
   void Store(uint64_t addr, uint32_t size_bytes, const Expr* expr);
   // For writes that did not come from the CPU (system calls, Memory::Poke).
   void Forget(uint64_t addr, uint64_t size_bytes);
-  size_t shadowed_bytes() const { return shadowed_bytes_; }
 
  private:
   // Byte `index` of `expr`, counted from the least significant.

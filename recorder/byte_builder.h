@@ -22,13 +22,6 @@ class ByteBuilder {
   ByteBuilder& Put(Int value) {
     return PutBytes(std::as_bytes(std::span(&value, 1)));
   }
-  // A structure without padding, as the kernel lays it out.
-  template <class Plain>
-    requires std::is_trivially_copyable_v<Plain> &&
-             std::has_unique_object_representations_v<Plain>
-  ByteBuilder& PutPlain(const Plain& value) {
-    return PutBytes(std::as_bytes(std::span(&value, 1)));
-  }
   ByteBuilder& PutBytes(std::span<const std::byte> bytes) {
     bytes_.insert(bytes_.end(), bytes.begin(), bytes.end());
     return *this;

@@ -45,7 +45,6 @@ class PerfRecording {
   const std::optional<PerfClock>& clock() const { return clock_; }
   // Absent without PT.
   const std::optional<PtInfo>& pt_info() const { return pt_info_; }
-  bool has_snapshots() const { return options_.snapshot; }
 
   // An empty perf.data; `files` must outlive it.
   [[nodiscard]] Result<PerfCapture> NewCapture(FileSystem& files,

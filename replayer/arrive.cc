@@ -1,12 +1,12 @@
 #include "replayer/arrive.h"
 
-#include "process/engine.h"
+#include "follower/engine.h"
 
 namespace clew::replayer {
 namespace {
 
 // Stops before the first instruction, which is when the kernel's part is done.
-class StopAtOnce final : public process::Engine {
+class StopAtOnce final : public follower::Engine {
  public:
   machine::Stop Run(size_t, uint64_t) override {
     machine::Stop stop;
@@ -23,8 +23,8 @@ class StopAtOnce final : public process::Engine {
 
 }  // namespace
 
-Result<bool> Arrive(process::Process& process, size_t thread) {
-  const process::ThreadState& state = process.thread(thread);
+Result<bool> Arrive(follower::Process& process, size_t thread) {
+  const follower::ThreadState& state = process.thread(thread);
   CLEW_ASSIGN_OR_RETURN(next, process.NextBlock(thread));
   if (next == nullptr || state.block_done != 0 ||
       state.registers.rip == next->ip.as_int()) {
@@ -35,7 +35,7 @@ Result<bool> Arrive(process::Process& process, size_t thread) {
   const auto advance = process.Run(thread, state.retired + 1);
   process.set_engine(nullptr);
   CLEW_RETURN_IF_ERROR(advance);
-  if (advance->stop != process::Advance::Stop::kObserver) {
+  if (advance->stop != follower::Advance::Stop::kObserver) {
     return CorruptInput(
         "the replay diverges: thread {} after {} instructions: {}",
         process.tid(thread), state.retired, process.contradiction().text);

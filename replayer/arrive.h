@@ -4,7 +4,7 @@
 #include <cstddef>
 
 #include "common/result.h"
-#include "process/process.h"
+#include "follower/process.h"
 
 namespace clew::replayer {
 
@@ -13,7 +13,7 @@ namespace clew::replayer {
 // again. Retires nothing. Returns whether there was anything to do.
 // REQUIRES: the thread is the next to retire an instruction. kCorruptInput: the
 // replay diverges. Otherwise as Process::Run.
-[[nodiscard]] Result<bool> Arrive(process::Process& process, size_t thread);
+[[nodiscard]] Result<bool> Arrive(follower::Process& process, size_t thread);
 
 }  // namespace clew::replayer
 

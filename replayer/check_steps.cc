@@ -3,7 +3,7 @@
 namespace clew::replayer {
 
 Status CheckSteps(const std::vector<ScheduleStep>& steps,
-                  const process::Tape& tape) {
+                  const follower::Tape& tape) {
   for (size_t i = 0; i < steps.size(); ++i) {
     if (!tape.IndexOf(steps[i].thread)) {
       return CorruptInput(

@@ -5,7 +5,7 @@
 
 #include "common/result.h"
 #include "common/schedule.h"
-#include "process/tape.h"
+#include "follower/tape.h"
 
 namespace clew::replayer {
 
@@ -13,7 +13,7 @@ namespace clew::replayer {
 // recording does not have, or of a kind that sequential consistency does not
 // know. Takes no account of how far the steps go.
 [[nodiscard]] Status CheckSteps(const std::vector<ScheduleStep>& steps,
-                                const process::Tape& tape);
+                                const follower::Tape& tape);
 
 }  // namespace clew::replayer
 

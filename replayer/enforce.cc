@@ -6,13 +6,13 @@
 
 #include "common/check.h"
 #include "common/digest.h"
-#include "process/verdict.h"
+#include "follower/verdict.h"
 #include "replayer/check_steps.h"
 
 namespace clew::replayer {
 namespace {
 
-using process::Process;
+using follower::Process;
 
 // Instructions between two looks at the progress.
 constexpr uint64_t kProgressInsns = 1'000'000;
@@ -25,7 +25,7 @@ Result<std::optional<std::string>> RunStep(Process& process, size_t thread,
     const uint64_t chunk =
         std::min(until, process.thread(thread).retired + kProgressInsns);
     CLEW_ASSIGN_OR_RETURN(advance, process.Run(thread, chunk));
-    if (auto wrong = process::WhyNotReached(process, thread, advance)) {
+    if (auto wrong = follower::WhyNotReached(process, thread, advance)) {
       return wrong;
     }
     if (progress != nullptr) {
@@ -35,7 +35,7 @@ Result<std::optional<std::string>> RunStep(Process& process, size_t thread,
   return std::nullopt;
 }
 
-Result<std::optional<std::string>> RunSteps(process::Session& session,
+Result<std::optional<std::string>> RunSteps(follower::Session& session,
                                             Process& process,
                                             const Schedule& schedule,
                                             ProgressSink* progress) {
@@ -48,7 +48,7 @@ Result<std::optional<std::string>> RunSteps(process::Session& session,
     if (wrong) {
       return std::move(wrong);
     }
-    const process::ThreadState& state = process.thread(*thread);
+    const follower::ThreadState& state = process.thread(*thread);
     session.tape().Forget(*thread, state.block, state.input);
   }
   return std::nullopt;
@@ -56,10 +56,10 @@ Result<std::optional<std::string>> RunSteps(process::Session& session,
 
 }  // namespace
 
-Result<EnforceReport> Enforce(const process::Recording& recording,
+Result<EnforceReport> Enforce(const follower::Recording& recording,
                               const Schedule& schedule, OutputSink* output,
                               ProgressSink* progress) {
-  CLEW_ASSIGN_OR_RETURN(session, process::Session::Open(recording));
+  CLEW_ASSIGN_OR_RETURN(session, follower::Session::Open(recording));
   CLEW_RETURN_IF_ERROR(CheckSteps(schedule.steps, session->tape()));
   Process process = session->start();
   process.mutable_memory().EnableDigest();
@@ -78,7 +78,7 @@ Result<EnforceReport> Enforce(const process::Recording& recording,
   report.memory_digest = process.memory().digest();
   report.outputs_differing = process.outputs_differing();
   if (!report.divergence) {
-    CLEW_ASSIGN_OR_RETURN(end, process::CheckEnd(process, recording.failure));
+    CLEW_ASSIGN_OR_RETURN(end, follower::CheckEnd(process, recording.failure));
     report.divergence = std::move(end);
   }
   return report;

@@ -8,7 +8,7 @@
 #include "common/progress.h"
 #include "common/result.h"
 #include "common/schedule.h"
-#include "process/recording.h"
+#include "follower/recording.h"
 #include "replayer/target.h"
 
 namespace clew::replayer {
@@ -25,11 +25,10 @@ struct EnforceReport {
 
 // Runs the schedule once, forwards, as fast as it goes; keeps nothing that is
 // behind. Output of the program goes to `output`; both pointers are borrowed
-// and may be nullptr. Errors as of process::Process; a divergence is none.
-[[nodiscard]] Result<EnforceReport> Enforce(const process::Recording& recording,
-                                            const Schedule& schedule,
-                                            OutputSink* output,
-                                            ProgressSink* progress);
+// and may be nullptr. Errors as of follower::Process; a divergence is none.
+[[nodiscard]] Result<EnforceReport> Enforce(
+    const follower::Recording& recording, const Schedule& schedule,
+    OutputSink* output, ProgressSink* progress);
 
 // Tells two lists of steps apart.
 uint64_t StepsDigest(const std::vector<ScheduleStep>& steps);

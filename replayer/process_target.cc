@@ -5,8 +5,9 @@
 #include <utility>
 
 #include "common/check.h"
+#include "common/x86/page.h"
+#include "follower/verdict.h"
 #include "machine/cpu.h"
-#include "process/verdict.h"
 #include "replayer/arrive.h"
 #include "replayer/check_steps.h"
 #include "replayer/start_stack.h"
@@ -21,10 +22,10 @@ std::string BaseName(const std::string& path) {
 }  // namespace
 
 Result<std::unique_ptr<ProcessTarget>> ProcessTarget::Open(
-    const process::Recording& recording, const std::vector<ScheduleStep>& steps,
-    ProcessTargetOptions options) {
+    const follower::Recording& recording,
+    const std::vector<ScheduleStep>& steps, ProcessTargetOptions options) {
   CLEW_ASSIGN_OR_RETURN(session,
-                        process::Session::Open(recording, options.limits, {}));
+                        follower::Session::Open(recording, options.limits, {}));
   CLEW_RETURN_IF_ERROR(CheckSteps(steps, session->tape()));
   CLEW_ASSIGN_OR_RETURN(index, ScheduleIndex::Create(steps));
   StartStack stack =
@@ -39,7 +40,7 @@ Result<std::unique_ptr<ProcessTarget>> ProcessTarget::Open(
   return target;
 }
 
-ProcessTarget::ProcessTarget(std::unique_ptr<process::Session> session,
+ProcessTarget::ProcessTarget(std::unique_ptr<follower::Session> session,
                              ScheduleIndex index, Failure failure,
                              ProcessTargetOptions options)
     : session_(std::move(session)),
@@ -138,7 +139,7 @@ Result<RunStop> ProcessTarget::RunBlock(size_t thread, uint64_t until,
                         process_.tid(thread));
   }
   const StreamBlock block = *next;
-  const process::ThreadState& state = process_.thread(thread);
+  const follower::ThreadState& state = process_.thread(thread);
   uint64_t block_end = state.retired + block.insn_count - state.block_done;
   if (context.monitor != nullptr && NextChangesMemory(thread)) {
     block_end = state.retired + 1;  // so that the change has its position
@@ -164,7 +165,7 @@ Result<RunStop> ProcessTarget::StepBlock(size_t thread, uint64_t until,
                                          RunContext& context) {
   CLEW_ASSIGN_OR_RETURN(next, process_.NextBlock(thread));
   const StreamBlock block = *next;
-  const process::ThreadState& state = process_.thread(thread);
+  const follower::ThreadState& state = process_.thread(thread);
   const bool whole =
       state.block_done == 0 && state.retired + block.insn_count == until &&
       state.registers.rip == block.ip.as_int() && !block_ips_.Knows(block);
@@ -193,8 +194,8 @@ Result<RunStop> ProcessTarget::StepBlock(size_t thread, uint64_t until,
 // it; all else is a divergence.
 Status ProcessTarget::Advance(size_t thread, uint64_t until) {
   CLEW_ASSIGN_OR_RETURN(advance, process_.Run(thread, until));
-  const auto wrong = process::WhyNotReached(process_, thread, advance);
-  if (!wrong || advance.stop == process::Advance::Stop::kObserver) {
+  const auto wrong = follower::WhyNotReached(process_, thread, advance);
+  if (!wrong || advance.stop == follower::Advance::Stop::kObserver) {
     return {};
   }
   return CorruptInput("the replay diverges: {}", *wrong);
@@ -203,7 +204,7 @@ Status ProcessTarget::Advance(size_t thread, uint64_t until) {
 // Whether the kernel may change memory before the thread's next instruction: a
 // call returns. (A signal has been delivered by now.)
 bool ProcessTarget::NextChangesMemory(size_t thread) const {
-  return process_.thread(thread).phase == process::ThreadPhase::kInCall;
+  return process_.thread(thread).phase == follower::ThreadPhase::kInCall;
 }
 
 std::optional<Tid> ProcessTarget::ThreadAt(Position position) const {
@@ -236,7 +237,7 @@ size_t ProcessTarget::IndexOf(Tid thread) const {
 // A thread that exited is still shown once nothing is left to run, so that
 // there is always one to look at.
 bool ProcessTarget::Exists(size_t thread) const {
-  using process::ThreadPhase;
+  using follower::ThreadPhase;
   const ThreadPhase phase = process_.thread(thread).phase;
   if (phase == ThreadPhase::kGone && position() == end() && end() > 0) {
     return PlaceAt(end() - 1).thread == process_.tid(thread);
@@ -272,8 +273,8 @@ std::optional<machine::Fault> ProcessTarget::FailingFault() const {
   if (position() != end() || failure_.kind != FailureKind::kSignal || !thread) {
     return std::nullopt;
   }
-  const process::ThreadState& state = process_.thread(*thread);
-  if (state.phase != process::ThreadPhase::kRunning) {
+  const follower::ThreadState& state = process_.thread(*thread);
+  if (state.phase != follower::ThreadPhase::kRunning) {
     return machine::Fault{};
   }
   machine::Registers registers = state.registers;
@@ -290,8 +291,8 @@ size_t ProcessTarget::ReadMemory(TraceeAddr addr,
   size_t done = 0;
   while (done < bytes.size()) {
     const uint64_t at = addr.as_int() + done;
-    const size_t size = std::min<size_t>(
-        machine::kPageBytes - at % machine::kPageBytes, bytes.size() - done);
+    const size_t size =
+        std::min<size_t>(kPageBytes - at % kPageBytes, bytes.size() - done);
     if (at < addr.as_int() ||
         !process_.memory().Peek(at, bytes.subspan(done, size))) {
       break;

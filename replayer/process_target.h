@@ -11,7 +11,7 @@
 
 #include "common/result.h"
 #include "common/schedule.h"
-#include "process/recording.h"
+#include "follower/recording.h"
 #include "replayer/block_ips.h"
 #include "replayer/schedule_index.h"
 #include "replayer/target.h"
@@ -20,7 +20,7 @@
 namespace clew::replayer {
 
 struct ProcessTargetOptions {
-  process::TapeLimits limits;
+  follower::TapeLimits limits;
   // The recorded program's path; empty: the file that is mapped at the entry
   // point.
   std::string exec_path;
@@ -36,7 +36,7 @@ class ProcessTarget final : public ReplayTarget {
   // `recording` is borrowed while opening only. kCorruptInput: the schedule
   // does not fit the recording. Otherwise as Session::Open.
   [[nodiscard]] static Result<std::unique_ptr<ProcessTarget>> Open(
-      const process::Recording& recording,
+      const follower::Recording& recording,
       const std::vector<ScheduleStep>& steps, ProcessTargetOptions options);
 
   Position position() const override { return process_.retired_total(); }
@@ -60,12 +60,12 @@ class ProcessTarget final : public ReplayTarget {
   void set_output(OutputSink* sink) override { output_ = sink; }
 
   // The process as it is now, for comparing with evidence.
-  const process::Process& process() const { return process_; }
+  const follower::Process& process() const { return process_; }
 
  private:
   struct Checkpoint final : State {
-    explicit Checkpoint(const process::Process& now) : process(now) {}
-    process::Process process;
+    explicit Checkpoint(const follower::Process& now) : process(now) {}
+    follower::Process process;
   };
   // What one call of Run needs on the way.
   struct RunContext {
@@ -74,7 +74,7 @@ class ProcessTarget final : public ReplayTarget {
     bool pass_first;
   };
 
-  ProcessTarget(std::unique_ptr<process::Session> session, ScheduleIndex index,
+  ProcessTarget(std::unique_ptr<follower::Session> session, ScheduleIndex index,
                 Failure failure, ProcessTargetOptions options);
 
   // `until` counts the thread's own instructions in these.
@@ -89,8 +89,8 @@ class ProcessTarget final : public ReplayTarget {
   ScheduleIndex::Place PlaceAt(Position position) const;
   size_t IndexOf(Tid thread) const;
 
-  std::unique_ptr<process::Session> session_;
-  process::Process process_;
+  std::unique_ptr<follower::Session> session_;
+  follower::Process process_;
   ScheduleIndex index_;
   Failure failure_;
   ProcessTargetOptions options_;

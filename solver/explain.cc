@@ -2,14 +2,16 @@
 
 #include <algorithm>
 
-#include "solver/depth_first.h"
-#include "solver/trace_executor.h"
-#include "solver/z3_backend.h"
+#include "constraints/trace_executor.h"
+#include "solver/search/depth_first.h"
+#include "solver/smt/z3_backend.h"
 
 namespace clew::solver {
 
 using constraints::ConstraintTrace;
 using constraints::GroupId;
+using constraints::TraceExecutor;
+using constraints::Verdict;
 
 namespace {
 

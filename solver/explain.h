@@ -4,8 +4,10 @@
 #include <optional>
 #include <vector>
 
-#include "solver/search.h"
-#include "symbolic/constraints/trace.h"
+#include "common/deadline.h"
+#include "constraints/trace.h"
+#include "constraints/verdict.h"
+#include "solver/search/search_path.h"
 
 namespace clew::solver {
 
@@ -16,8 +18,9 @@ struct DecideOptions {
 
 // Whether the trace has a witness: by search, then by Z3; kUnknown when the
 // time is over. REQUIRES: a valid trace.
-Verdict Decide(const constraints::ConstraintTrace& trace,
-               const DecideOptions& options, const Deadline& deadline);
+constraints::Verdict Decide(const constraints::ConstraintTrace& trace,
+                            const DecideOptions& options,
+                            const Deadline& deadline);
 
 // The evidence groups that conflict: a set that is contradictory by itself and
 // from which, as far as the time allowed to find out, none can be left away.

@@ -1,349 +1,335 @@
 #include "solver/solve.h"
 
 #include <algorithm>
-#include <memory>
+#include <chrono>
+#include <utility>
 
 #include "common/check.h"
-#include "solver/beam.h"
-#include "solver/checker.h"
-#include "solver/depth_first.h"
-#include "solver/explain.h"
-#include "solver/repair.h"
-#include "solver/trace_executor.h"
-#include "solver/z3_backend.h"
+#include "common/deadline.h"
+#include "solver/check.h"
+#include "solver/doubts.h"
+#include "solver/search/cuts.h"
+#include "solver/search/window_search.h"
+#include "symbolic/trace_builder.h"
 
 namespace clew::solver {
-
-using constraints::ConstraintTrace;
-using constraints::Executor;
-
 namespace {
 
-constexpr uint32_t kHoldsPer1000[] = {5, 50, 200};
-constexpr int kFirstBeamRound = 1;
-constexpr int kFirstZ3Round = 2;
+using constraints::Verdict;
+using symbolic::BuildTrace;
+using symbolic::WithoutAssumptions;
 
-class Portfolio {
+using Clock = std::chrono::steady_clock;
+
+// Longer recordings are neither written down as constraints nor searched as a
+// whole.
+constexpr uint64_t kWholeInsnsMax = 20'000'000;
+constexpr uint64_t kMeasureContestedMax = 50'000;
+constexpr double kFirstWindowTurnS = 2;
+constexpr double kFirstWholeTurnS = 1;
+
+WitnessGrade GradeOf(const CheckReport& check) {
+  return AgreesWithCore(check) ? WitnessGrade::kMemoryExact
+                               : WitnessGrade::kPathExact;
+}
+
+// Runs the engines in turn: the guess, windows around what contradicts it, and
+// the recording as a whole.
+class Strategy {
  public:
-  Portfolio(Executor& executor, const TraceProvider& provider,
-            const SolveOptions& options)
-      : executor_(executor),
-        provider_(provider),
+  Strategy(const follower::Recording& recording, const follower::Process& start,
+           const SolveOptions& options, ProgressSink* progress)
+      : recording_(recording),
+        start_(start),
         options_(options),
-        deadline_(options.seconds),
-        dead_(options.memory_bytes_max / 4),
-        directed_dead_(options.memory_bytes_max / 4),
-        slice_seconds_(options.first_slice_seconds) {}
+        progress_(progress),
+        deadline_(options.time_limit_s),
+        windows_(NewWindows(options.windows.seed)),
+        words_(start.thread_count(), recording.clock_slack_ticks),
+        cuts_(start.thread_count()) {}
 
-  Result<SolveReport> Run() {
-    bool done = false;
-    for (int round = 0; !done && !LimitReached(); ++round) {
-      CLEW_ASSIGN_OR_RETURN(answered, RunRound(round));
-      done = answered;
-      slice_seconds_ *= 2;
-    }
-    CLEW_RETURN_IF_ERROR(Conclude());
-    return std::move(report_);
-  }
-
- private:
-  bool LimitReached() {
-    if (deadline_.passed()) {
-      report_.why = "time limit";
-    } else if (report_.stats.nodes >= options_.nodes_max) {
-      report_.why = "node limit";
-    } else if (!HasOtherThanZ3() && !options_.use_z3) {
-      report_.why = "no engine is allowed";
-    } else {
-      return false;
-    }
-    return true;
-  }
-
-  // True if there is an answer.
-  Result<bool> RunRound(int round) {
-    if (options_.use_search && SearchOn()) {
-      return true;
-    }
-    if (options_.use_repair && RunRepair()) {
-      return true;
-    }
-    if (options_.use_search && round > 0 && SearchWithHolds(round)) {
-      return true;
-    }
-    if (options_.use_beam && round >= kFirstBeamRound && RunBeam()) {
-      return true;
-    }
-    return UsesZ3() && round >= kFirstZ3Round ? RunZ3() : Result<bool>(false);
-  }
-
-  bool UsesZ3() const { return options_.use_z3 && !z3_ended_; }
-
-  // An error of Z3, or of what it needs, ends Z3 alone, where there are others.
-  Result<bool> RunZ3() {
-    auto answered = AskZ3();
-    if (answered || !HasOtherThanZ3()) {
-      return answered;
-    }
-    z3_ended_ = true;
-    report_.runs.push_back({.engine = "z3",
-                            .verdict = Verdict::kUnknown,
-                            .why = answered.error().message,
-                            .stats = {},
-                            .clauses = 0});
-    return false;
-  }
-
-  bool HasOtherThanZ3() const {
-    return options_.use_search || options_.use_repair || options_.use_beam;
-  }
-
-  Deadline Slice() const { return deadline_.Within(slice_seconds_); }
-
-  bool Take(const char* engine, SearchAnswer answer, double seconds) {
-    answer.stats.seconds = seconds;
-    report_.stats.Add(answer.stats);
-    report_.runs.push_back(
-        {engine, answer.verdict, answer.why, answer.stats, 0});
-    if (answer.stats.deepest >= deepest_) {
-      deepest_ = answer.stats.deepest;
-      report_.deepest_contradiction = answer.deepest_contradiction;
-    }
-    if (options_.progress != nullptr) {
-      options_.progress->Update(report_.stats.nodes, 0);
-    }
-    if (answer.verdict == Verdict::kUnknown) {
-      return false;
-    }
-    report_.verdict = answer.verdict;
-    report_.engine = engine;
-    report_.steps = std::move(answer.witness);
-    return true;
-  }
-
-  bool Search(const char* engine, DepthFirst& search) {
-    const Deadline slice = Slice();
-    const double start = deadline_.seconds_left();
-    SearchAnswer answer = search.Run(slice);
-    return Take(engine, std::move(answer), start - deadline_.seconds_left());
-  }
-
-  // The ones that go on where they were.
-  bool SearchOn() {
-    if (!search_) {
-      DepthFirstOptions options;
-      options.nodes_max = options_.nodes_max;
-      search_.emplace(executor_, dead_, options);
-      options.back_jumps = true;
-      directed_.emplace(executor_, directed_dead_, options);
-    }
-    return Search("search", *search_) ||
-           (!directed_->exhausted() && Search("directed", *directed_));
-  }
-
-  bool SearchWithHolds(int round) {
-    DepthFirstOptions options;
-    options.nodes_max = NodesLeft();
-    options.holds_per_1000 =
-        kHoldsPer1000[static_cast<size_t>(round) % std::size(kHoldsPer1000)];
-    options.seed = options_.seed + static_cast<uint64_t>(round);
-    options.back_jumps = round % 2 == 0;
-    DepthFirst search(executor_, dead_, options);
-    return Search("search with holds", search);
-  }
-
-  bool RunRepair() {
-    if (!repair_) {
-      RepairOptions repair;
-      repair.seed = options_.seed;
-      repair.moves_max = options_.nodes_max;
-      repair_.emplace(executor_, repair);
-    }
-    const Deadline slice = Slice();
-    const double start = deadline_.seconds_left();
-    SearchAnswer answer = repair_->Run(slice);
-    return Take("repair", std::move(answer), start - deadline_.seconds_left());
-  }
-
-  bool RunBeam() {
-    const Deadline slice = Slice();
-    const double start = deadline_.seconds_left();
-    BeamOptions beam;
-    beam.memory_bytes_max = options_.memory_bytes_max / 2;
-    beam.nodes_max = NodesLeft();
-    SearchAnswer answer = Beam(executor_, beam, slice).Run();
-    return Take("beam", std::move(answer), start - deadline_.seconds_left());
-  }
-
-  uint64_t NodesLeft() const {
-    return options_.nodes_max -
-           std::min(options_.nodes_max, report_.stats.nodes);
-  }
-
-  // nullptr if there is none.
-  Result<const ConstraintTrace*> Trace() {
-    if (!asked_ && provider_) {
-      asked_ = true;
-      CLEW_ASSIGN_OR_RETURN(trace, provider_());
-      CLEW_RETURN_IF_ERROR(constraints::Validate(trace));
-      trace_ = std::move(trace);
-    }
-    return trace_ ? &*trace_ : nullptr;
-  }
-
-  Result<bool> AskZ3() {
-    CLEW_ASSIGN_OR_RETURN(trace, Trace());
-    if (trace == nullptr || trace->access_count() > options_.z3_accesses_max) {
-      return false;
-    }
-    Z3Options z3;
-    z3.seconds = Slice().seconds_left();
-    z3.memory_bytes_max = options_.memory_bytes_max;
-    CLEW_ASSIGN_OR_RETURN(answer, SolveWithZ3(*trace, z3));
-    return TakeZ3(*trace, answer);
-  }
-
-  bool TakeZ3(const ConstraintTrace& trace, const Z3Answer& answer) {
-    report_.clauses = std::max(report_.clauses, answer.clauses);
-    EngineRun run{"z3", answer.verdict, answer.why, {}, answer.clauses};
-    run.stats.seconds = answer.seconds;
-    if (answer.verdict == Verdict::kWitness) {
-      constraints::Assignment unknowns;
-      for (const auto& [var, value] : answer.unknowns) {
-        unknowns.Set(var, value);
-      }
-      const Status checked = CheckOrder(trace, answer.order, unknowns);
-      if (!checked) {  // it is known to return wrong models
-        run.verdict = Verdict::kUnknown;
-        run.why = "the checker refused its model: " + checked.error().message;
-      }
-    }
-    if (answer.verdict == Verdict::kUnsat && !options_.trace_is_complete) {
-      run.verdict = Verdict::kUnknown;
-      run.why = "unsat, but only for the addresses of this trace";
-    }
-    report_.runs.push_back(run);
-    if (run.verdict == Verdict::kUnknown) {
-      return false;
-    }
-    report_.verdict = run.verdict;
-    report_.engine = "z3";
-    report_.conflicting = answer.conflicting;
-    if (run.verdict == Verdict::kWitness) {
-      report_.accesses = answer.order;
-      report_.unknowns = answer.unknowns;
-    }
-    return true;
-  }
-
-  Status Conclude() {
-    report_.seconds = options_.seconds - deadline_.seconds_left();
-    report_.why = report_.verdict == Verdict::kUnknown ? report_.why : "";
-    if (!options_.trace_is_complete) {
-      return {};  // what it says is not what the program does
-    }
-    CLEW_ASSIGN_OR_RETURN(trace, Trace());
-    if (trace == nullptr) {
-      return {};
-    }
-    report_.ambiguity = MeasureAmbiguity(*trace, {});
-    if (report_.verdict == Verdict::kUnsat) {
-      Explain(*trace);
+  // Sets verdict, schedule steps and engine, or why there is none. An error of
+  // an engine ends that engine; of the last one, the search.
+  Status Run(SolveReport& report) {
+    TryGuess(report);
+    CLEW_RETURN_IF_ERROR(Alternate(report));
+    report.windows = windows_->report();
+    report.restarts = restarts_;
+    Measure(report);
+    report.contested = words_.contested_count();
+    if (report.verdict == Verdict::kUnknown) {
+      Explain(report);
     }
     return {};
   }
 
-  void Explain(const ConstraintTrace& trace) {
-    const Deadline deadline(options_.explain_seconds);
-    DecideOptions decide;
-    decide.memory_bytes_max = options_.memory_bytes_max;
-    decide.use_z3 = options_.use_z3;
-    if (auto groups = ExplainUnsat(trace, decide, deadline)) {
-      report_.conflicting = std::move(*groups);
-    }
-    for (constraints::GroupId group : report_.conflicting) {
-      report_.conflicting_labels.push_back(trace.groups[group.as_int()].label);
-    }
-  }
-
-  Executor& executor_;
-  const TraceProvider& provider_;
-  const SolveOptions& options_;
-  Deadline deadline_;
-  DigestSet dead_;
-  DigestSet directed_dead_;
-  std::optional<DepthFirst> search_;
-  // Its own set of dead states: one met in another's set would not tell it
-  // where to jump.
-  std::optional<DepthFirst> directed_;
-  std::optional<Repair> repair_;
-  double slice_seconds_;
-  uint64_t deepest_ = 0;
-  bool asked_ = false;
-  bool z3_ended_ = false;
-  std::optional<ConstraintTrace> trace_;
-  SolveReport report_;
-};
-
-// For a trace that cannot be executed: a program without any step.
-class NothingToRun final : public Executor {
- public:
-  uint32_t thread_count() const override { return 0; }
-  bool Finished(uint32_t) const override { return true; }
-  bool Enabled(uint32_t) const override { return false; }
-  constraints::NextStep Next(uint32_t) const override { return {}; }
-  constraints::StepResult Step(uint32_t) override {
-    return constraints::StepResult::kBlocked;
-  }
-  Mark SetMark() override { return 0; }
-  void RollBack(Mark) override {}
-  uint64_t StateDigest() const override { return 0; }
-  double GuessKey(uint32_t) const override { return 0; }
-  const constraints::Contradiction& last_contradiction() const override {
-    return contradiction_;
-  }
-
  private:
-  constraints::Contradiction contradiction_;
-};
+  void TryGuess(SolveReport& report) {
+    const auto found = windows_->TryGuess(options_.time_limit_s);
+    if (!found) {
+      windows_error_ = found.error();
+    } else if (*found) {
+      Accept(report, windows_->report().steps, "guess");
+    }
+  }
 
-Result<SolveReport> SolveWithUnknowns(const TraceProvider& provider,
-                                      SolveOptions options) {
-  options.use_search = options.use_repair = options.use_beam = false;
-  options.first_slice_seconds = options.seconds;
-  options.z3_accesses_max = ~uint64_t{0};
-  NothingToRun nothing;
-  return Portfolio(nothing, provider, options).Run();
-}
+  std::unique_ptr<WindowSearch> NewWindows(uint64_t seed) const {
+    WindowSearchOptions options = options_.windows;
+    options.seed = seed;
+    return std::make_unique<WindowSearch>(start_, recording_.failure,
+                                          recording_.clock_slack_ticks, options,
+                                          progress_);
+  }
+
+  // Windows as long as they come further; turns for all once they do not,
+  // shorter ones first.
+  Status Alternate(SolveReport& report) {
+    double window_turn_s = kFirstWindowTurnS;
+    double whole_turn_s = kFirstWholeTurnS;
+    while (report.verdict == Verdict::kUnknown && !deadline_.passed()) {
+      if (!windows_error_ && SearchWindows(report, *windows_, window_turn_s)) {
+        continue;
+      }
+      if (report.verdict != Verdict::kUnknown) {
+        return {};
+      }
+      TryWhole(report, whole_turn_s);
+      if (refuted_ || (windows_error_ && whole_is_over_)) {
+        break;
+      }
+      SearchAnew(report, window_turn_s);
+      window_turn_s *= 3;
+      whole_turn_s *= 3;
+    }
+    return windows_error_ && !refuted_ && whole_is_over_
+               ? Status(std::unexpected(*windows_error_))
+               : Status();
+  }
+
+  // Whether a contradiction was left behind.
+  bool SearchWindows(SolveReport& report, WindowSearch& windows,
+                     double seconds) {
+    const uint64_t stretches = windows.report().stretches;
+    const auto found = windows.Run(std::min(seconds, deadline_.seconds_left()));
+    if (!found) {
+      windows_error_ = found.error();
+      return false;
+    }
+    if (*found) {
+      Accept(report, windows.report().steps, "window search");
+    }
+    return windows.report().stretches > stretches;
+  }
+
+  // From the beginning, by other seeds, for about so long: where a search gets
+  // stuck is chance, because it keeps what it chose long before, and most of
+  // what others choose there is other. Each has a short turn for every
+  // contradiction. Who came furthest is gone on with.
+  void SearchAnew(SolveReport& report, double seconds) {
+    const Deadline end(std::min(seconds, deadline_.seconds_left()));
+    while (learned_ && !refuted_ && !windows_error_ && !end.passed() &&
+           report.verdict == Verdict::kUnknown) {
+      auto windows = NewWindows(options_.windows.seed + ++restarts_);
+      while (SearchWindows(report, *windows, kFirstWindowTurnS) &&
+             report.verdict == Verdict::kUnknown && !deadline_.passed()) {
+      }
+      if (report.verdict != Verdict::kUnknown ||
+          windows->report().furthest_insns >
+              windows_->report().furthest_insns) {
+        windows_ = std::move(windows);
+      }
+    }
+  }
+
+  // What is shared and contested, unless the recording is longer than that or
+  // its beginning was forgotten. True: it is known.
+  bool Learn(uint64_t insns_max,
+             Clock::time_point deadline = Clock::time_point::max()) {
+    if (!learned_ && start_.tape().HasBeginning()) {
+      const auto first = FirstPoint(start_, recording_.clock_slack_ticks, {});
+      const LearnReport learned = LearnAlongPaths(
+          *first, insns_max, recording_.failure, words_, progress_, deadline);
+      learned_ = learned.to_the_end;
+      insns_learned_ = learned.insns_run / 2;  // in two passes
+    }
+    return learned_;
+  }
+
+  void TryWhole(SolveReport& report, double seconds) {
+    if (whole_is_over_ || deadline_.passed()) {
+      return;
+    }
+    if (!Learn(kWholeInsnsMax, deadline_.time())) {
+      whole_is_over_ = true;
+      return;
+    }
+    const Status searched =
+        Construct(report, std::min(seconds, deadline_.seconds_left()));
+    if (!searched) {
+      whole_error_ = searched.error();
+      whole_is_over_ = true;
+    }
+  }
+
+  Status Construct(SolveReport& report, double seconds) {
+    PortfolioOptions options;
+    options.seconds = seconds;
+    options.seed = options_.windows.seed;
+    CLEW_ASSIGN_OR_RETURN(found, SearchWhole(start_, recording_.failure,
+                                             recording_.clock_slack_ticks,
+                                             words_, cuts_, options));
+    report.constructive = std::move(found);
+    const PortfolioReport& answer = report.constructive.answer;
+    if (report.constructive.edges) {
+      return TryEdges(report, *report.constructive.edges);
+    }
+    if (answer.verdict == Verdict::kWitness) {
+      Accept(report, report.constructive.steps, answer.engine);
+    } else if (report.constructive.exhausted) {
+      Judge(report);
+    }
+    return {};
+  }
+
+  // Every choice was refuted. If accesses were dropped, an order may have been
+  // missed that a window finds.
+  void Judge(SolveReport& report) {
+    whole_is_over_ = true;
+    refuted_ = report.constructive.answer.verdict == Verdict::kUnsat;
+    report.doubts = DoubtsOf(recording_, start_.tape(), words_);
+    if (refuted_ && report.doubts.empty()) {
+      report.verdict = Verdict::kUnsat;
+      report.conflict.push_back(
+          report.constructive.answer.deepest_contradiction);
+    }
+  }
+
+  // Z3 found this order; whether the machine can follow it shows here.
+  Status TryEdges(SolveReport& report, const std::vector<OrderEdge>& edges) {
+    GuessRunner runner(recording_.failure, nullptr, {}, progress_);
+    CLEW_ASSIGN_OR_RETURN(
+        outcome,
+        runner.Run(FirstPoint(start_, recording_.clock_slack_ticks, {}),
+                   edges));
+    if (outcome.end == RunOutcome::End::kWitness) {
+      Accept(report, CollectSteps(*outcome.last, outcome.steps),
+             report.constructive.answer.engine);
+    }
+    return {};
+  }
+
+  // How much was open, and how much the evidence said.
+  void Measure(SolveReport& report) {
+    if (!Learn(options_.measure_insns_max) ||
+        insns_learned_ > options_.measure_insns_max ||
+        words_.contested_count() > kMeasureContestedMax) {
+      return;
+    }
+    constraints::ExprPool pool;
+    const auto built =
+        BuildTrace(start_, words_.ContestedWords(), pool,
+                   {.clock_slack_ticks = recording_.clock_slack_ticks,
+                    .along = report.schedule.steps});
+    if (built) {  // otherwise it is too large, and there is no figure
+      report.ambiguity =
+          constraints::MeasureAmbiguity(WithoutAssumptions(*built), {});
+    }
+  }
+
+  // Why there is no answer.
+  void Explain(SolveReport& report) const {
+    report.reason =
+        refuted_ ? "every order was refuted, which is no proof here"
+                 : fmt::format("time limit of {:.0f} s", options_.time_limit_s);
+    if (report.doubts.empty()) {
+      report.doubts = DoubtsAtOnce(recording_, words_);
+    }
+    report.engines = {ToldOfWindows(), ToldOfWhole(report.constructive)};
+    if (!refuted_) {
+      report.advice = {
+          "a longer --time-limit",
+          "a recording with finer timing packets (clew record --cyc, or a "
+          "smaller --mtc-period)"};
+    }
+  }
+  std::string ToldOfWindows() const {
+    const WindowSearchReport& windows = windows_->report();
+    return fmt::format(
+        "window search: {} instructions without contradiction, {} windows, "
+        "{} restarts{}",
+        windows.furthest_insns, windows.windows, restarts_,
+        windows_error_ ? "; ended: " + windows_error_->message : "");
+  }
+  std::string ToldOfWhole(const WholeSearchReport& whole) const {
+    if (whole_error_) {
+      return "whole recording: ended: " + whole_error_->message;
+    }
+    if (!learned_) {
+      return fmt::format(
+          "whole recording: not searched, it is longer than {} instructions or "
+          "its paths cannot be followed to the end",
+          kWholeInsnsMax);
+    }
+    return fmt::format(
+        "whole recording: {} states of {} contested instructions and {} cuts, "
+        "{}",
+        whole.answer.stats.nodes, whole.contested, whole.cuts,
+        whole.exhausted ? "every choice refuted" : "choices left");
+  }
+
+  static void Accept(SolveReport& report, std::vector<ScheduleStep> steps,
+                     std::string engine) {
+    report.verdict = Verdict::kWitness;
+    report.schedule.steps = std::move(steps);
+    report.schedule.engine = std::move(engine);
+  }
+
+  const follower::Recording& recording_;
+  const follower::Process& start_;
+  const SolveOptions& options_;
+  ProgressSink* progress_;
+  Deadline deadline_;
+  std::unique_ptr<WindowSearch> windows_;  // who came furthest
+  uint64_t restarts_ = 0;
+  WordTable words_;
+  Cuts cuts_;
+  bool learned_ = false;
+  uint64_t insns_learned_ = 0;
+  bool whole_is_over_ = false;  // nothing would come of another turn
+  bool refuted_ = false;        // every choice, and nothing was dropped
+  std::optional<Error> windows_error_;
+  std::optional<Error> whole_error_;
+};
 
 }  // namespace
 
-Result<SolveReport> Solve(Executor& executor, const TraceProvider& provider,
-                          const SolveOptions& options) {
-  return Portfolio(executor, provider, options).Run();
-}
-
-Result<SolveReport> SolveTrace(const ConstraintTrace& trace,
-                               const SolveOptions& its_options) {
-  SolveOptions options = its_options;
-  options.trace_is_complete = true;
-  const TraceProvider provider = [&]() -> Result<ConstraintTrace> {
-    return trace;
-  };
-  auto executor = TraceExecutor::Create(trace);
-  if (!executor) {
-    return executor.error().code == ErrorCode::kUnsupported
-               ? SolveWithUnknowns(provider, options)
-               : std::unexpected(executor.error());
+Result<SolveReport> Solve(const follower::Recording& recording,
+                          const SolveOptions& options, ProgressSink* progress) {
+  const auto start = Clock::now();
+  CLEW_ASSIGN_OR_RETURN(session,
+                        follower::Session::Open(recording, options.tape));
+  SolveReport report;
+  CLEW_RETURN_IF_ERROR(
+      Strategy(recording, session->start(), options, progress).Run(report));
+  if (report.verdict == Verdict::kWitness) {
+    CLEW_ASSIGN_OR_RETURN(
+        check, CheckSchedule(recording, report.schedule.steps, progress));
+    CLEW_CHECK(!check.disagreement, "the checker refuses the witness: {}",
+               *check.disagreement);
+    report.schedule.grade = GradeOf(check);
+    report.schedule.memory_bytes_compared = check.memory.bytes_compared;
+    report.schedule.memory_bytes_equal = check.memory.bytes_equal;
+    report.schedule.final_memory_digest = check.memory_digest;
+    report.memory = std::move(check.memory);
+    report.registers = std::move(check.registers);
+    report.outputs_differing = check.outputs_differing;
+    report.insns = check.insns;
+    // For people: without them the witness is as good.
+    report.races = FindRaces(recording, report.schedule.steps)
+                       .value_or(std::vector<Race>());
   }
-  CLEW_ASSIGN_OR_RETURN(report, Solve(**executor, provider, options));
-  if (report.verdict == Verdict::kWitness && !report.accesses) {
-    report.accesses = ToAccessOrder(report.steps);
-    const Status checked = CheckOrder(trace, *report.accesses);
-    CLEW_CHECK(checked.has_value(), "{} found an order that is none: {}",
-               report.engine, checked.error().message);
-  }
-  return std::move(report);
+  report.seconds = std::chrono::duration<double>(Clock::now() - start).count();
+  return report;
 }
 
 }  // namespace clew::solver

@@ -2,97 +2,83 @@
 #define CLEW_SOLVER_SOLVE_H_
 
 #include <cstdint>
-#include <functional>
 #include <optional>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "common/progress.h"
 #include "common/result.h"
-#include "solver/locations.h"
-#include "solver/search.h"
-#include "symbolic/constraints/executor.h"
-#include "symbolic/constraints/trace.h"
+#include "common/schedule.h"
+#include "constraints/verdict.h"
+#include "follower/recording.h"
+#include "solver/races.h"
+#include "solver/search/window_search.h"
+#include "solver/whole_search.h"
 
-// The portfolio: all engines, in growing slices of time.
+// From a recording to a schedule. The layers, from below:
+//
+//   constraints/     expressions, traces of constraints, the executor's
+//                    interface; certain order, the checker of orders
+//   follower/        the recorded process, run on the machine by a schedule;
+//                    the guess, and what time and cores permit
+//   symbolic/        writes the constraints of a followed run down
+//   solver/search/   engines that run the program: the guess and windows around
+//                    its contradictions (window_search); depth-first, repair
+//                    and beam over the executor's interface
+//   solver/smt/      formulas, and Z3 in a process of its own
+//   solver/          Portfolio: engines in turns on one executor. SearchWhole:
+//                    the portfolio on the whole recording, in rounds. Solve,
+//                    below: who takes turns when. CheckSchedule: the judge
+//
+// Nearly every recording that was solved was solved by the guess or by window
+// search; the others are for what has no beginning, thin evidence and proofs
+// that no order fits.
 
 namespace clew::solver {
 
-struct SolveOptions {
-  double seconds = 60;
-  uint64_t nodes_max = 500'000'000;  // over all engines
-  uint64_t memory_bytes_max = uint64_t{1} << 30;
-  uint64_t seed = 1;
-  bool use_search = true;
-  bool use_repair = true;
-  bool use_beam = true;
-  bool use_z3 = true;
-  // Z3 is asked only about traces with at most this many accesses.
-  uint64_t z3_accesses_max = 20'000;
-  // Whatever the order, the program makes the accesses of the trace. If not
-  // (addresses depend on reads), Z3's unsat is not one of the program, and the
-  // trace explains nothing.
-  bool trace_is_complete = false;
-  // How long to look for the groups that conflict, once unsat is known.
-  double explain_seconds = 10;
-  double first_slice_seconds = 0.25;  // of each engine; doubled every round
-  ProgressSink* progress = nullptr;   // borrowed; nodes against nodes_max
-};
+// kUnsat: it is proven that the evidence contradicts itself, and
+// SolveReport::conflict says where. kUnknown: all else; SolveReport::reason
+// says what ended the search.
 
-// One run of one engine, for the report.
-struct EngineRun {
-  std::string engine;
-  Verdict verdict = Verdict::kUnknown;
-  std::string why;
-  SearchStats stats;
-  uint64_t clauses = 0;
+struct SolveOptions {
+  double time_limit_s = 60;
+  follower::TapeLimits tape;
+  WindowSearchOptions windows;
+  // Ambiguity and evidence are measured of recordings up to this length, at
+  // some million instructions a second.
+  uint64_t measure_insns_max = 2'000'000;
 };
 
 struct SolveReport {
-  Verdict verdict = Verdict::kUnknown;
-  std::string engine;  // whose answer it is
-  // For kWitness: what the executor was stepped through (it stands at the end
-  // of it), or, from Z3, an order of the trace's accesses and values of its
-  // unknowns; the checker has accepted the latter.
-  constraints::StepOrder steps;
-  std::optional<constraints::AccessOrder> accesses;
-  std::vector<std::pair<constraints::VarId, uint64_t>> unknowns;
-  // For kUnsat: the evidence that conflicts; empty if it was not found out.
-  std::vector<constraints::GroupId> conflicting;
-  std::vector<std::string> conflicting_labels;
-  std::string why;  // for kUnknown
-  // Present if there is a complete trace.
-  std::optional<Ambiguity> ambiguity;
-  std::vector<EngineRun> runs;
-  SearchStats stats;
-  uint64_t clauses = 0;
+  constraints::Verdict verdict = constraints::Verdict::kUnknown;
+  Schedule schedule;           // kWitness
+  WindowSearchReport windows;  // of the search that came furthest
+  uint64_t restarts = 0;       // of the window search, by other seeds
+  WholeSearchReport constructive;
+  uint64_t contested = 0;  // contested instructions known
+  // Bits of choice and of evidence; absent for recordings too large to write
+  // down as constraints.
+  std::optional<constraints::Ambiguity> ambiguity;
+  follower::MemoryComparison memory;
+  follower::RegisterComparison registers;
+  uint64_t insns = 0;
+  uint64_t outputs_differing = 0;  // output calls with other bytes
   double seconds = 0;
-  std::string deepest_contradiction;
+  std::vector<Race> races;            // kWitness
+  std::vector<std::string> conflict;  // kUnsat: evidence that conflicts
+  // kUnknown: what ended the search, how far each engine came, why a search
+  // that refuted all it tried proves nothing, and what may help.
+  std::string reason;
+  std::vector<std::string> engines;
+  std::vector<std::string> doubts;
+  std::vector<std::string> advice;
 };
 
-// Asked at most once, when Z3 or an explanation needs the trace. Its error, or
-// an invalid trace, ends Z3 and is told in SolveReport::runs. The
-// expressions in it must live until Solve returns.
-using TraceProvider = std::function<Result<constraints::ConstraintTrace>()>;
-
-// Finds an order of steps that the executor accepts. `provider` may be empty:
-// then without Z3, ambiguity and explanation. The executor must stand at its
-// start; without a witness it is left there.
-//
-// Promises: a witness was executed to its end without contradiction; unsat
-// comes from a search that refuted every choice (up to collisions of 64-bit
-// digests) or, for a complete trace, from Z3; all else is unknown. An Error
-// means that the question could not be put: a complete trace is invalid, or the
-// only engine that is allowed has failed.
-[[nodiscard]] Result<SolveReport> Solve(constraints::Executor& executor,
-                                        const TraceProvider& provider,
-                                        const SolveOptions& options);
-
-// The same for a trace alone; a witness has `accesses`, accepted by the
-// checker. Traces with unknowns go to Z3 at once.
-[[nodiscard]] Result<SolveReport> SolveTrace(
-    const constraints::ConstraintTrace& trace, const SolveOptions& options);
+// Finds an interleaving that explains the recording: facts, guess, run, refine;
+// then has it checked independently. A kWitness report has passed that check.
+[[nodiscard]] Result<SolveReport> Solve(const follower::Recording& recording,
+                                        const SolveOptions& options,
+                                        ProgressSink* progress);
 
 }  // namespace clew::solver
 

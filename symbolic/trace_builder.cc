@@ -1,7 +1,10 @@
 #include "symbolic/trace_builder.h"
 
+#include <asm/unistd_64.h>
+
 #include <algorithm>
 #include <array>
+#include <cerrno>
 #include <cstring>
 #include <memory>
 #include <optional>
@@ -10,12 +13,14 @@
 #include <unordered_map>
 #include <utility>
 
+#include "common/linux/argument_bits.h"
+#include "common/linux/futex_command.h"
+#include "common/linux/syscall_table.h"
+#include "follower/earliest.h"
+#include "follower/engine.h"
+#include "follower/guess.h"
+#include "follower/order_rules.h"
 #include "machine/shadow.h"
-#include "process/engine.h"
-#include "process/syscalls.h"
-#include "symbolic/earliest.h"
-#include "symbolic/guess.h"
-#include "symbolic/order_rules.h"
 
 namespace clew::symbolic {
 
@@ -32,15 +37,13 @@ using machine::ObservedAccess;
 namespace {
 
 constexpr std::array<Gpr, 6> kArguments = {kRdi, kRsi, kRdx, kR10, kR8, kR9};
-constexpr uint64_t kFutexCommandMask = 0x7f;
-constexpr int64_t kEagain = 11;
 constexpr int kPassesMax = 8;
 constexpr uint64_t kAdvancesPerLook = 256;  // at the clock
 
 // Runs all threads on shadow machines and collects the trace.
-class Builder final : public process::Engine, public machine::ShadowObserver {
+class Builder final : public follower::Engine, public machine::ShadowObserver {
  public:
-  Builder(const process::Process& start,
+  Builder(const follower::Process& start,
           const std::unordered_set<uint64_t>& words, ExprPool& pool,
           const TraceBuilderOptions& options)
       : process_(start.Forced()),
@@ -97,18 +100,16 @@ class Builder final : public process::Engine, public machine::ShadowObserver {
   }
   void OnDeparted(size_t /*thread*/) override { built_.consistent = false; }
   void OnSyscall(size_t thread, const SyscallInput& call) override {
-    running_[thread].in_call = !process::MayBlock(call.number) &&
-                               call.number != process::kSysRtSigreturn;
+    running_[thread].in_call =
+        !SyscallMayBlock(call.number) && call.number != __NR_rt_sigreturn;
     NoteOtherCall(thread, call);
     machine::ShadowMachine& cpu = MachineOf(thread);
     Demand(thread, cpu.GprShadow(kRax), call.number, 64);
-    const process::ArgumentBits bits =
-        process::BitsOfArguments(call.number, call.args);
+    const ArgumentBits bits = BitsOfArguments(call.number, call.args);
     for (size_t i = 0; i < bits.size(); ++i) {
       Demand(thread, cpu.GprShadow(kArguments[i]), call.args[i], bits[i]);
     }
-    if (call.number == process::kSysFutex &&
-        IsWait(call.args[1] & kFutexCommandMask) &&
+    if (call.number == __NR_futex && IsWait(FutexCommand(call.args[1])) &&
         words_.contains(call.args[0] / 8)) {
       AddFutexRead(thread, call);
     }
@@ -268,11 +269,11 @@ class Builder final : public process::Engine, public machine::ShadowObserver {
   }
 
   Status FollowGuess() {
-    OrderRules rules(process_, options_.clock_slack_ticks);
-    Guess guess(process_, {});
+    follower::OrderRules rules(process_, options_.clock_slack_ticks);
+    follower::Guess guess(process_, {});
     while (true) {
       CLEW_ASSIGN_OR_RETURN(
-          next, FindEarliest(
+          next, follower::FindEarliest(
                     process_, rules, [](size_t) { return true; },
                     [&](size_t t) { return guess.KeyOf(process_, t); }));
       if (!next) {
@@ -298,7 +299,7 @@ class Builder final : public process::Engine, public machine::ShadowObserver {
         std::chrono::steady_clock::now() >= options_.deadline) {
       return LimitReached("no time left to write down a formula");
     }
-    return advance.stop != process::Advance::Stop::kContradiction;
+    return advance.stop != follower::Advance::Stop::kContradiction;
   }
 
   // The address of this access depends on traced words. (An indirect jump's
@@ -338,8 +339,7 @@ class Builder final : public process::Engine, public machine::ShadowObserver {
   void NoteOtherCall(size_t thread, const SyscallInput& call) {
     const auto& gpr = process_.thread(thread).registers.gpr;
     bool same = gpr[kRax] == call.number;
-    const process::ArgumentBits bits =
-        process::BitsOfArguments(call.number, call.args);
+    const ArgumentBits bits = BitsOfArguments(call.number, call.args);
     for (size_t i = 0; i < bits.size(); ++i) {
       const uint64_t differs = gpr[kArguments[i]] ^ call.args[i];
       same = same && (bits[i] == 0 || differs << (64 - bits[i]) == 0);
@@ -347,7 +347,9 @@ class Builder final : public process::Engine, public machine::ShadowObserver {
     built_.consistent = built_.consistent && same;
   }
 
-  static bool IsWait(uint64_t command) { return command == 0 || command == 9; }
+  static bool IsWait(int command) {
+    return command == FUTEX_WAIT || command == FUTEX_WAIT_BITSET;
+  }
 
   void AddGroups() {
     for (size_t i = 0; i < process_.thread_count(); ++i) {
@@ -508,7 +510,7 @@ class Builder final : public process::Engine, public machine::ShadowObserver {
     Add(thread, access, InsnBefore(thread));
     const Expr* equal =
         pool_.Eq(access.read_value, pool_.Const(call.args[2], 32));
-    AddCondition(thread, call.result == -kEagain ? pool_.Not(equal) : equal,
+    AddCondition(thread, call.result == -EAGAIN ? pool_.Not(equal) : equal,
                  nullptr, syscall_groups_[thread],
                  process_.thread(thread).registers.rip);
   }
@@ -520,7 +522,7 @@ class Builder final : public process::Engine, public machine::ShadowObserver {
     });
   }
 
-  process::Process process_;
+  follower::Process process_;
   const std::unordered_set<uint64_t>& words_;
   ExprPool& pool_;
   TraceBuilderOptions options_;
@@ -546,7 +548,7 @@ class Builder final : public process::Engine, public machine::ShadowObserver {
 }  // namespace
 
 // Tracing a word may show that another has to be.
-Result<BuiltTrace> BuildTrace(const process::Process& start,
+Result<BuiltTrace> BuildTrace(const follower::Process& start,
                               const std::unordered_set<uint64_t>& contested,
                               ExprPool& pool,
                               const TraceBuilderOptions& options) {
@@ -566,7 +568,7 @@ Result<BuiltTrace> BuildTrace(const process::Process& start,
 }
 
 constraints::AccessOrder AccessOrderOf(const BuiltTrace& built,
-                                       const process::Tape& tape,
+                                       const follower::Tape& tape,
                                        std::span<const ScheduleStep> steps) {
   std::vector<size_t> next(built.insns.size());
   constraints::AccessOrder order;

@@ -10,9 +10,9 @@
 
 #include "common/result.h"
 #include "common/schedule.h"
-#include "process/process.h"
-#include "symbolic/constraints/expr.h"
-#include "symbolic/constraints/trace.h"
+#include "constraints/expr.h"
+#include "constraints/trace.h"
+#include "follower/process.h"
 
 namespace clew::symbolic {
 
@@ -44,7 +44,7 @@ struct BuiltTrace {
 
 // The accesses of the trace in the order of a schedule.
 constraints::AccessOrder AccessOrderOf(const BuiltTrace& built,
-                                       const process::Tape& tape,
+                                       const follower::Tape& tape,
                                        std::span<const ScheduleStep> steps);
 
 // The trace without conditions that are no evidence, to measure what it says.
@@ -65,7 +65,7 @@ constraints::ConstraintTrace WithoutAssumptions(const BuiltTrace& built);
 // `pool` is borrowed and must outlive the trace. kLimit: more than accesses_max
 // accesses, or the deadline.
 [[nodiscard]] Result<BuiltTrace> BuildTrace(
-    const process::Process& start, const std::unordered_set<uint64_t>& words,
+    const follower::Process& start, const std::unordered_set<uint64_t>& words,
     constraints::ExprPool& pool, const TraceBuilderOptions& options);
 
 }  // namespace clew::symbolic

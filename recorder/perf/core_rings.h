@@ -89,7 +89,6 @@ class CoreRings {
   // nullptr without PT.
   const DataRing* pt_data() const { return pt_ ? &pt_->group.ring : nullptr; }
   const CoreCounts& counts() const { return counts_; }
-  const AuxCounts& aux_counts() const { return ledger_.counts(); }
 
  private:
   class Forward;

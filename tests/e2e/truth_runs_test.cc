@@ -22,7 +22,7 @@
 #include "cli/bundle_recording.h"
 #include "common/fd.h"
 #include "recorder/record.h"
-#include "symbolic/check.h"
+#include "solver/check.h"
 #include "tests/e2e/clew_command.h"
 #include "tests/e2e/true_schedule.h"
 
@@ -163,7 +163,7 @@ Result<std::string> RefusalOfTruth(const Trial& trial) {
   CLEW_ASSIGN_OR_RETURN(opened, cli::OpenRecording(trial.options.output));
   CLEW_ASSIGN_OR_RETURN(
       report,
-      symbolic::CheckSchedule(opened->recording, TrueSchedule(turns), nullptr));
+      solver::CheckSchedule(opened->recording, TrueSchedule(turns), nullptr));
   if (report.disagreement) {
     return *report.disagreement;
   }

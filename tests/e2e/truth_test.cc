@@ -13,13 +13,13 @@
 #include <map>
 
 #include "cli/bundle_recording.h"
+#include "constraints/check_order.h"
 #include "decoder/streams.h"
-#include "process/timed_streams.h"
-#include "process/verdict.h"
+#include "follower/timed_streams.h"
+#include "follower/verdict.h"
 #include "recorder/record.h"
-#include "solver/checker.h"
-#include "symbolic/check.h"
-#include "symbolic/guess_run.h"
+#include "solver/check.h"
+#include "solver/search/guess_run.h"
 #include "symbolic/trace_builder.h"
 #include "tests/e2e/clew_command.h"
 #include "tests/e2e/true_schedule.h"
@@ -80,7 +80,7 @@ TEST_P(TruthTest, EveryInstructionRetiredWithinItsInterval) {
   ASSERT_TRUE(decoded.has_value()) << decoded.error().message;
   auto inputs = recording_->recording.open_inputs();
   ASSERT_TRUE(inputs.has_value()) << inputs.error().message;
-  process::TimedStreams streams(**decoded, **inputs);
+  follower::TimedStreams streams(**decoded, **inputs);
   uint64_t insns = 0;
   for (const auto& [tid, ticks] : truth) {
     insns += ticks.size();
@@ -108,8 +108,8 @@ TEST_P(TruthTest, EveryInstructionRetiredWithinItsInterval) {
 }
 
 TEST_P(TruthTest, TheTrueScheduleIsAWitness) {
-  const auto report = symbolic::CheckSchedule(recording_->recording,
-                                              TrueSchedule(turns_), nullptr);
+  const auto report = solver::CheckSchedule(recording_->recording,
+                                            TrueSchedule(turns_), nullptr);
   ASSERT_TRUE(report.has_value()) << report.error().message;
   EXPECT_EQ(report->disagreement.value_or(""), "");
   EXPECT_EQ(report->outputs_differing, 0u);
@@ -127,7 +127,7 @@ TEST_P(TruthTest, TheTrueScheduleIsAWitness) {
 }
 
 TEST_P(TruthTest, WithAnotherFailureTheTrueScheduleIsNone) {
-  process::Recording& recording = recording_->recording;
+  follower::Recording& recording = recording_->recording;
   if (recording.failure.kind != FailureKind::kSignal) {
     GTEST_SKIP() << "ends without a signal";
   }
@@ -138,26 +138,26 @@ TEST_P(TruthTest, WithAnotherFailureTheTrueScheduleIsNone) {
     // Without an address, any access might be that of a SIGBUS.
     recording.failure.addr =
         signal == truth.signal ? truth.addr : TraceeAddr(kNowhere);
-    const auto report = symbolic::CheckSchedule(recording, steps, nullptr);
+    const auto report = solver::CheckSchedule(recording, steps, nullptr);
     ASSERT_TRUE(report.has_value()) << report.error().message;
     EXPECT_EQ(report->disagreement.has_value(), signal != truth.signal)
         << report->disagreement.value_or("");
   }
   recording.failure = truth;
   recording.failure.ip = TraceeAddr(truth.ip.as_int() + 1);
-  EXPECT_TRUE(symbolic::CheckSchedule(recording, steps, nullptr)->disagreement);
+  EXPECT_TRUE(solver::CheckSchedule(recording, steps, nullptr)->disagreement);
 }
 
 class ChannelTest : public TruthTest {};
 
 TEST_P(ChannelTest, ARegisterThatDiffersFromTheCoreDumpIsTold) {
-  process::Recording& recording = recording_->recording;
+  follower::Recording& recording = recording_->recording;
   const auto steps = TrueSchedule(turns_);
   EXPECT_TRUE(
-      AgreesWithCore(*symbolic::CheckSchedule(recording, steps, nullptr)));
+      AgreesWithCore(*solver::CheckSchedule(recording, steps, nullptr)));
   ASSERT_FALSE(recording.core_registers.empty());
   recording.core_registers[0].gpr[kRbx] ^= 1;
-  const auto report = symbolic::CheckSchedule(recording, steps, nullptr);
+  const auto report = solver::CheckSchedule(recording, steps, nullptr);
   EXPECT_FALSE(report->disagreement);
   EXPECT_FALSE(AgreesWithCore(*report));
   ASSERT_EQ(report->registers.differences.size(), 1u);
@@ -171,10 +171,10 @@ TEST_P(ChannelTest, ARegisterThatDiffersFromTheCoreDumpIsTold) {
 // Method: whoever takes is run before whoever puts, as far as it goes. The
 // program makes its threads in that order.
 TEST_P(ChannelTest, WhoTakesWaitsForWhoPuts) {
-  using process::Advance;
-  auto session = process::Session::Open(recording_->recording);
+  using follower::Advance;
+  auto session = follower::Session::Open(recording_->recording);
   ASSERT_TRUE(session.has_value()) << session.error().message;
-  process::Process process = (*session)->start();
+  follower::Process process = (*session)->start();
   std::map<Tid, size_t> threads;
   for (size_t i = 0; i < process.thread_count(); ++i) {
     threads.emplace(process.tid(i), i);
@@ -186,9 +186,10 @@ TEST_P(ChannelTest, WhoTakesWaitsForWhoPuts) {
     ASSERT_TRUE(advance.has_value()) << advance.error().message;
     EXPECT_EQ(advance->stop, thread == last ? Advance::Stop::kStreamEnded
                                             : Advance::Stop::kBlocked)
-        << process::Describe(process.contradiction());
-    EXPECT_EQ(process.thread(thread).taking.channel == process::Channels::kNone,
-              thread == last);
+        << follower::Describe(process.contradiction());
+    EXPECT_EQ(
+        process.thread(thread).taking.channel == follower::Channels::kNone,
+        thread == last);
   }
   const size_t of_pipe = std::next(threads.begin(), 2)->second;
   EXPECT_TRUE(process.CanRun(of_pipe).value_or(false));
@@ -200,11 +201,11 @@ INSTANTIATE_TEST_SUITE_P(
     [](const auto& parameter) { return parameter.param.name; });
 
 // Runs the first thread until it has made the other two.
-void CreateAll(process::Process& process) {
-  while (process.thread(2).phase == process::ThreadPhase::kNotCreated) {
+void CreateAll(follower::Process& process) {
+  while (process.thread(2).phase == follower::ThreadPhase::kNotCreated) {
     ASSERT_EQ(process.Run(0, process.thread(0).retired + 1)->stop,
-              process::Advance::Stop::kReached)
-        << process::Describe(process.contradiction());
+              follower::Advance::Stop::kReached)
+        << follower::Describe(process.contradiction());
   }
 }
 
@@ -215,10 +216,10 @@ class SignalOrderTest : public TruthTest {};
 // Method: the thread that is sent three signals runs as far as it goes before
 // the one that sends them.
 TEST_P(SignalOrderTest, WhoIsSignalledWaitsForWhoSends) {
-  using process::Advance;
-  auto session = process::Session::Open(recording_->recording);
+  using follower::Advance;
+  auto session = follower::Session::Open(recording_->recording);
   ASSERT_TRUE(session.has_value()) << session.error().message;
-  process::Process process = (*session)->start();
+  follower::Process process = (*session)->start();
   process.mutable_memory().EnableDigest();
   ASSERT_EQ(process.thread_count(), 3u);
   const auto run = [&](size_t thread, uint64_t until) {
@@ -231,7 +232,7 @@ TEST_P(SignalOrderTest, WhoIsSignalledWaitsForWhoSends) {
     SCOPED_TRACE(signals);
     EXPECT_EQ(run(1, UINT64_MAX), Advance::Stop::kBlocked);
     EXPECT_FALSE(process.CanRun(1).value_or(true));
-    const process::Process::Mark mark = process.SetMark();
+    const follower::Process::Mark mark = process.SetMark();
     const uint64_t waits = process.StateDigest();
     const auto send_one = [&] {
       while (!process.CanRun(1).value_or(true)) {
@@ -259,10 +260,10 @@ class ReadsTest : public TruthTest {};
 // before it, though nothing else does; and the search finds it out.
 // Method: both orders on one recording.
 TEST_P(ReadsTest, ACallThatIsGivenOtherMemoryContradicts) {
-  using process::Advance;
-  auto session = process::Session::Open(recording_->recording);
+  using follower::Advance;
+  auto session = follower::Session::Open(recording_->recording);
   ASSERT_TRUE(session.has_value()) << session.error().message;
-  process::Process process = (*session)->start();
+  follower::Process process = (*session)->start();
   ASSERT_EQ(process.thread_count(), 3u);
   CreateAll(process);
   // Both wait to be let go by main.
@@ -281,7 +282,7 @@ TEST_P(ReadsTest, ACallThatIsGivenOtherMemoryContradicts) {
     }
     return stop;
   };
-  const process::Process::Mark mark = process.SetMark();
+  const follower::Process::Mark mark = process.SetMark();
   int possible = 0;
   for (const auto& order : {std::array{1, 2}, std::array{2, 1}}) {
     bool contradicts = false;
@@ -314,15 +315,14 @@ INSTANTIATE_TEST_SUITE_P(Programs, ReadsTest,
 // The constraints of a recording, written down at the addresses of what truly
 // happened, hold in its order.
 TEST_P(TruthTest, TheTrueScheduleSatisfiesItsFormula) {
-  const process::Recording& recording = recording_->recording;
-  auto session = process::Session::Open(recording);
+  const follower::Recording& recording = recording_->recording;
+  auto session = follower::Session::Open(recording);
   ASSERT_TRUE(session.has_value()) << session.error().message;
-  const process::Process& start = (*session)->start();
+  const follower::Process& start = (*session)->start();
   const uint64_t slack = recording.clock_slack_ticks;
-  symbolic::WordTable words(start.thread_count(), slack);
-  symbolic::LearnAlongPaths(*symbolic::FirstPoint(start, slack, {}),
-                            kFormulaInsnsMax, recording.failure, words,
-                            nullptr);
+  solver::WordTable words(start.thread_count(), slack);
+  solver::LearnAlongPaths(*solver::FirstPoint(start, slack, {}),
+                          kFormulaInsnsMax, recording.failure, words, nullptr);
   if (insns_ > kFormulaInsnsMax) {
     GTEST_SKIP() << insns_ << " instructions are too many for a formula";
   }
@@ -335,7 +335,7 @@ TEST_P(TruthTest, TheTrueScheduleSatisfiesItsFormula) {
   EXPECT_TRUE(built->consistent);
   const Status valid = constraints::Validate(built->trace);
   ASSERT_TRUE(valid.has_value()) << valid.error().message;
-  const Status holds = solver::CheckOrder(
+  const Status holds = constraints::CheckOrder(
       built->trace, symbolic::AccessOrderOf(*built, (*session)->tape(), steps));
   EXPECT_TRUE(holds.has_value()) << holds.error().message;
 }

@@ -17,7 +17,7 @@
 #include <cstring>
 #include <map>
 
-#include "symbolic/constraints/expr_eval.h"
+#include "constraints/expr_eval.h"
 #include "tests/machine/forms.h"
 
 namespace clew::machine {

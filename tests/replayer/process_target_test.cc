@@ -5,6 +5,7 @@
 // recorder's own final memory. Seeds are printed.
 #include "replayer/process_target.h"
 
+#include <asm/unistd_64.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -12,7 +13,6 @@
 #include <set>
 
 #include "common/digest.h"
-#include "process/syscalls.h"
 #include "replayer/enforce.h"
 #include "replayer/start_stack.h"
 #include "replayer/timeline.h"
@@ -253,8 +253,7 @@ class WritingKernel final : public InputSource {
     auto record = inputs_->Next(thread);
     if (record && *record && thread == thread_) {
       auto* const call = std::get_if<SyscallInput>(&**record);
-      if (call != nullptr && call->result &&
-          call->number != process::kSysFutex) {
+      if (call != nullptr && call->result && call->number != __NR_futex) {
         ++written_;
         const auto bytes = std::as_bytes(std::span(&written_, 1));
         call->writes.push_back(
@@ -281,7 +280,7 @@ TEST_P(KernelWatchTest, AWatchpointFindsWhatTheKernelWrites) {
   const GuestRecording guest = Record(kPrograms[0], 1, true);
   const uint64_t addr = reinterpret_cast<uint64_t>(&kernel_word);
   const Tid first = guest.truth().schedule.front().thread;
-  process::Recording recording = guest.recording();
+  follower::Recording recording = guest.recording();
   recording.open_inputs = [&]() -> Result<std::unique_ptr<InputSource>> {
     CLEW_ASSIGN_OR_RETURN(inputs, guest.recording().open_inputs());
     return std::make_unique<WritingKernel>(std::move(inputs), first, addr);

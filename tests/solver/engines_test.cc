@@ -8,18 +8,24 @@
 
 #include <cstdlib>
 
-#include "solver/beam.h"
-#include "solver/checker.h"
-#include "solver/depth_first.h"
-#include "solver/repair.h"
-#include "solver/trace_executor.h"
-#include "solver/z3_backend.h"
+#include "common/deadline.h"
+#include "constraints/check_order.h"
+#include "constraints/trace_executor.h"
+#include "constraints/verdict.h"
+#include "solver/search/beam.h"
+#include "solver/search/depth_first.h"
+#include "solver/search/repair.h"
+#include "solver/smt/z3_backend.h"
 #include "tests/support/brute_force.h"
 #include "tests/support/toy_programs.h"
 
 namespace clew::solver {
 namespace {
 
+using constraints::CheckOrder;
+using constraints::ToAccessOrder;
+using constraints::TraceExecutor;
+using constraints::Verdict;
 using testing::MakeToy;
 using testing::Toy;
 using testing::ToyOptions;

@@ -4,7 +4,7 @@
 // expressions at all widths. Oracles: definitions over wide integers written
 // down here, and Z3 for the text.
 
-#include "symbolic/constraints/expr.h"
+#include "constraints/expr.h"
 
 #include <gtest/gtest.h>
 #include <z3++.h>
@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "common/digest.h"
-#include "symbolic/constraints/expr_eval.h"
+#include "constraints/expr_eval.h"
 
 namespace clew::constraints {
 namespace {

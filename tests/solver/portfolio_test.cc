@@ -4,6 +4,8 @@
 // Method: property against enumeration (for unknowns: of all their values as
 // well); for explanations, removal of what they name.
 
+#include "solver/portfolio.h"
+
 #include <gtest/gtest.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
@@ -14,13 +16,14 @@
 #include <cstdlib>
 #include <vector>
 
+#include "common/deadline.h"
 #include "common/sanitizer.h"
 #include "common/syscall_filter.h"
-#include "solver/checker.h"
+#include "constraints/check_order.h"
+#include "constraints/trace_executor.h"
+#include "constraints/verdict.h"
 #include "solver/explain.h"
-#include "solver/solve.h"
-#include "solver/trace_executor.h"
-#include "solver/z3_backend.h"
+#include "solver/smt/z3_backend.h"
 #include "tests/support/brute_force.h"
 #include "tests/support/random_traces.h"
 #include "tests/support/toy_programs.h"
@@ -28,6 +31,9 @@
 namespace clew::solver {
 namespace {
 
+using constraints::CheckOrder;
+using constraints::TraceExecutor;
+using constraints::Verdict;
 using testing::ToyTrace;
 
 constexpr uint64_t kStepsMax = 1'000'000;
@@ -37,14 +43,16 @@ uint64_t StartSeed() {
   return text == nullptr ? 4711 : std::strtoull(text, nullptr, 0);
 }
 
-SolveReport MustSolve(const ToyTrace& toy, const SolveOptions& options) {
+PortfolioReport MustSolve(const ToyTrace& toy,
+                          const PortfolioOptions& options) {
   auto report = SolveTrace(toy.trace, options);
   EXPECT_TRUE(report.has_value()) << report.error().message;
-  return report ? *report : SolveReport{};
+  return report ? *report : PortfolioReport{};
 }
 
 // The verdict is right, and a witness stands.
-void ExpectRight(const ToyTrace& toy, const SolveReport& report, bool truth) {
+void ExpectRight(const ToyTrace& toy, const PortfolioReport& report,
+                 bool truth) {
   ASSERT_NE(report.verdict, Verdict::kUnknown) << report.why;
   EXPECT_EQ(report.verdict == Verdict::kWitness, truth) << report.engine;
   if (report.verdict == Verdict::kWitness) {
@@ -117,7 +125,7 @@ TEST(PortfolioTest, AnExplanationConflictsByItselfAndNeedsEveryGroup) {
     options.window = 8;
     ToyTrace toy = MakeToy(options);
     (void)testing::Falsify(toy, seed);
-    const SolveReport report = MustSolve(toy, {});
+    const PortfolioReport report = MustSolve(toy, {});
     if (report.verdict != Verdict::kUnsat) {
       continue;
     }
@@ -203,9 +211,9 @@ TEST(PortfolioTest, EnginesShareAnExecutorWithoutTouchingForgottenMarks) {
     ASSERT_TRUE(inner.has_value());
     StrictMarks executor(**inner);
     const uint64_t start = executor.StateDigest();
-    const auto report =
-        Solve(executor, {},
-              {.seconds = 2, .use_z3 = false, .first_slice_seconds = 0.02});
+    const auto report = RunPortfolio(
+        executor, {},
+        {.seconds = 2, .use_z3 = false, .first_slice_seconds = 0.02});
     ASSERT_TRUE(report.has_value());
     if (report->verdict != Verdict::kWitness) {
       EXPECT_GT(report->runs.size(), 10u);
@@ -219,13 +227,13 @@ TEST(PortfolioTest, LimitsEndInUnknownWithAReason) {
   options.iterations = 200;
   options.evidence_bits = 1;  // without times: out of reach
   const ToyTrace toy = MakeToy(options);
-  SolveOptions limits = {.seconds = 1.5, .use_z3 = false};
-  const SolveReport by_time = MustSolve(toy, limits);
+  PortfolioOptions limits = {.seconds = 1.5, .use_z3 = false};
+  const PortfolioReport by_time = MustSolve(toy, limits);
   EXPECT_EQ(by_time.verdict, Verdict::kUnknown);
   EXPECT_EQ(by_time.why, "time limit");
   EXPECT_LT(by_time.seconds, 10);
   limits = {.seconds = 60, .nodes_max = 1000, .use_z3 = false};
-  const SolveReport by_nodes = MustSolve(toy, limits);
+  const PortfolioReport by_nodes = MustSolve(toy, limits);
   EXPECT_EQ(by_nodes.verdict, Verdict::kUnknown);
   EXPECT_EQ(by_nodes.why, "node limit");
 }
@@ -327,14 +335,14 @@ TEST(PortfolioTest, AnErrorOfTheTraceEndsZ3Alone) {
       },
       [&]() -> Result<constraints::ConstraintTrace> { return invalid; }};
   for (const TraceProvider& provider : providers) {
-    const auto found = Solve(**executor, provider, {});
+    const auto found = RunPortfolio(**executor, provider, {});
     ASSERT_TRUE(found.has_value()) << found.error().message;
     EXPECT_EQ(found->verdict, Verdict::kWitness);
     (*executor)->RollBack(0);
 
-    SolveOptions only_z3;
+    PortfolioOptions only_z3;
     only_z3.use_search = only_z3.use_repair = only_z3.use_beam = false;
-    EXPECT_FALSE(Solve(**executor, provider, only_z3).has_value());
+    EXPECT_FALSE(RunPortfolio(**executor, provider, only_z3).has_value());
   }
 }
 
@@ -347,11 +355,11 @@ TEST(PortfolioTest, ItIsToldThatZ3EndedWithAnError) {
   } while (testing::HasWitness(toy.trace, kStepsMax).value_or(true));
   auto executor = TraceExecutor::Create(toy.trace);
   ASSERT_TRUE(executor.has_value());
-  SolveOptions options;
+  PortfolioOptions options;
   options.seconds = 0.3;
   options.first_slice_seconds = 0.001;
   options.use_search = options.use_beam = false;  // repair refutes nothing
-  const auto report = Solve(
+  const auto report = RunPortfolio(
       **executor,
       []() -> Result<constraints::ConstraintTrace> {
         return Unsupported("no trace today");

@@ -3,7 +3,7 @@
 #include <map>
 #include <vector>
 
-#include "symbolic/constraints/expr_eval.h"
+#include "constraints/expr_eval.h"
 
 namespace clew::testing {
 namespace {

@@ -4,8 +4,8 @@
 #include <cstdint>
 #include <optional>
 
-#include "symbolic/constraints/expr_eval.h"
-#include "symbolic/constraints/trace.h"
+#include "constraints/expr_eval.h"
+#include "constraints/trace.h"
 
 namespace clew::testing {
 

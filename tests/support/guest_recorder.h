@@ -9,7 +9,7 @@
 #include "common/inputs.h"
 #include "common/schedule.h"
 #include "common/stream.h"
-#include "process/recording.h"
+#include "follower/recording.h"
 
 namespace clew::testing {
 
@@ -53,7 +53,7 @@ class GuestRecording {
   static GuestRecording Make(void (*entry)(uint64_t), uint64_t argument,
                              const GuestRecorderOptions& options);
 
-  const process::Recording& recording() const { return recording_; }
+  const follower::Recording& recording() const { return recording_; }
   const GuestTruth& truth() const { return truth_; }
   // For tests that falsify evidence.
   std::map<Tid, std::vector<StreamBlock>>& blocks() { return data_->blocks; }
@@ -69,7 +69,7 @@ class GuestRecording {
     std::map<Tid, std::vector<InputRecord>> inputs;
   };
   std::shared_ptr<Data> data_ = std::make_shared<Data>();
-  process::Recording recording_;
+  follower::Recording recording_;
   GuestTruth truth_;
 };
 

@@ -3,7 +3,7 @@
 #include <array>
 
 #include "common/digest.h"
-#include "symbolic/constraints/expr_eval.h"
+#include "constraints/expr_eval.h"
 
 namespace clew::testing {
 namespace {

@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "symbolic/constraints/expr.h"
-#include "symbolic/constraints/trace.h"
+#include "constraints/expr.h"
+#include "constraints/trace.h"
 
 // Small concurrent programs that are run once under a random scheduler and
 // written down as constraint traces, the way a recording would give them: paths

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "common/digest.h"
-#include "symbolic/constraints/expr_eval.h"
+#include "constraints/expr_eval.h"
 #include "tests/support/toy_programs.h"
 
 namespace clew::testing {

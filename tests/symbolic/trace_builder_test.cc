@@ -7,17 +7,21 @@
 
 #include <gtest/gtest.h>
 
-#include "process/recording.h"
-#include "solver/checker.h"
-#include "symbolic/guess_run.h"
-#include "symbolic/window_search.h"
-#include "tests/symbolic/guest_cases.h"
-#include "tests/symbolic/guest_racy.h"
-#include "tests/symbolic/guest_straddle.h"
+#include "constraints/check_order.h"
+#include "follower/recording.h"
+#include "solver/search/guess_run.h"
+#include "solver/search/window_search.h"
+#include "tests/support/guest_cases.h"
+#include "tests/support/guest_racy.h"
+#include "tests/support/guest_straddle.h"
 
 namespace clew::symbolic {
 namespace {
 
+using solver::FirstPoint;
+using solver::LearnAlongPaths;
+using solver::WindowSearch;
+using solver::WordTable;
 using testing::GuestCase;
 using testing::GuestRecording;
 using testing::kGuestCases;
@@ -27,7 +31,7 @@ using testing::RecordCase;
 struct Built {
   explicit Built(const GuestRecording& guest,
                  std::span<const ScheduleStep> along = {})
-      : session(std::move(process::Session::Open(guest.recording()).value())),
+      : session(std::move(follower::Session::Open(guest.recording()).value())),
         words(session->start().thread_count(), 0) {
     LearnAlongPaths(*FirstPoint(session->start(), 0, {}), ~uint64_t{0},
                     guest.recording().failure, words, nullptr);
@@ -36,7 +40,7 @@ struct Built {
                 .value();
   }
 
-  std::unique_ptr<process::Session> session;
+  std::unique_ptr<follower::Session> session;
   WordTable words;
   constraints::ExprPool pool;
   BuiltTrace trace;
@@ -47,7 +51,7 @@ std::string Disagreement(const Built& built,
                          const std::vector<ScheduleStep>& steps) {
   const auto order = AccessOrderOf(built.trace, built.session->tape(), steps);
   EXPECT_EQ(order.size(), built.trace.trace.access_count());
-  const Status status = solver::CheckOrder(built.trace.trace, order);
+  const Status status = constraints::CheckOrder(built.trace.trace, order);
   return status ? "" : status.error().message;
 }
 

@@ -1,0 +1,23 @@
+#ifndef CLEW_CONSTRAINTS_CHECK_ORDER_H_
+#define CLEW_CONSTRAINTS_CHECK_ORDER_H_
+
+#include <cstdint>
+
+#include "common/result.h"
+#include "constraints/expr_eval.h"
+#include "constraints/trace.h"
+
+namespace clew::constraints {
+
+// The independent checker: a memory of bytes on which the accesses are carried
+// out one after another in the claimed order. Shares nothing with the engines
+// but the trace. An Error says which access or evidence does not agree.
+//
+// `unknowns` gives the values of variables that no access reads.
+[[nodiscard]] Status CheckOrder(const ConstraintTrace& trace,
+                                const AccessOrder& order,
+                                const Assignment& unknowns = {});
+
+}  // namespace clew::constraints
+
+#endif  // CLEW_CONSTRAINTS_CHECK_ORDER_H_

@@ -1,0 +1,109 @@
+#ifndef CLEW_CONSTRAINTS_EXECUTOR_H_
+#define CLEW_CONSTRAINTS_EXECUTOR_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "common/access.h"
+#include "common/units.h"
+
+// The interface through which the search runs the program: "execute this step
+// now", with undo. It hides machine and recording.
+
+namespace clew::constraints {
+
+enum class StepResult : uint8_t {
+  kOk,
+  kFinished,       // done, and it was the thread's last one
+  kContradiction,  // evidence violated; see Executor::last_contradiction()
+  kBlocked,        // not Enabled; nothing has happened
+};
+
+inline constexpr uint32_t kNoThread = ~uint32_t{0};
+
+// A read on whose value a contradiction depended.
+struct Culprit {
+  // kNoThread: no read, but what the memory at `word` is at the end.
+  uint32_t thread = 0;
+  // The thread's step that made the read: the number of successful Steps of
+  // that thread on this path before it.
+  uint64_t step = 0;
+  TraceeAddr word;  // the address read
+  uint32_t size_bytes = 8;
+};
+
+struct Contradiction {
+  uint32_t thread = 0;
+  TraceeAddr ip;
+  std::string text;  // what was found and what was recorded
+  // May be incomplete or empty; it guides the search and proves nothing.
+  std::vector<Culprit> culprits;
+};
+
+// What a thread would do next, in the current state.
+struct NextStep {
+  AccessKind kind = AccessKind::kRead;
+  std::optional<TraceeAddr> word;  // unknown if not looked at yet
+  uint32_t size_bytes = 8;
+  TscInterval time;
+  // False: no choice is lost by taking it now. Either nothing that another
+  // thread may still do before or after it conflicts with it, or it changes
+  // nothing and what was recorded of it holds now (a spin, a failed
+  // compare-and-swap). Such steps the search takes at once.
+  bool contested = true;
+};
+
+// A deterministic program at some point of some interleaving. Threads are
+// numbered from 0. Everything depends on the sequence of Steps alone.
+//
+// Not thread-safe. Undo memory grows with the path, not with the search.
+class Executor {
+ public:
+  using Mark = size_t;
+
+  virtual ~Executor() = default;
+
+  virtual uint32_t thread_count() const = 0;
+  virtual bool Finished(uint32_t thread) const = 0;
+  // Time, core order and synchronisation facts permit the thread's next step.
+  // A finished thread is not enabled.
+  virtual bool Enabled(uint32_t thread) const = 0;
+  // REQUIRES: !Finished(thread).
+  virtual NextStep Next(uint32_t thread) const = 0;
+
+  // Runs the thread through its next contested access and then eagerly up to,
+  // and not including, its following contested access (or to its end). After
+  // kContradiction the state is not defined until RollBack.
+  virtual StepResult Step(uint32_t thread) = 0;
+
+  // Marks are rolled back in LIFO order: RollBack(m) restores the state at
+  // SetMark and forgets all marks set after it; m itself stays valid.
+  virtual Mark SetMark() = 0;
+  virtual void RollBack(Mark mark) = 0;
+
+  // Equal states (positions of all threads, and all memory and registers on
+  // which anything to come may depend) have equal digests.
+  virtual uint64_t StateDigest() const = 0;
+
+  // Where the thread's next step lies in the time-merged guess; smaller is
+  // earlier; comparable between threads. REQUIRES: !Finished(thread).
+  virtual double GuessKey(uint32_t thread) const = 0;
+
+  // All threads are finished: how much of what is demanded of the end (final
+  // memory) does not hold; 0 is a witness. If above 0, last_contradiction()
+  // says what.
+  virtual uint64_t EndViolations() { return 0; }
+
+  // Valid after kContradiction or EndViolations() > 0, until the next Step.
+  virtual const Contradiction& last_contradiction() const = 0;
+};
+
+// One thread number per Step.
+using StepOrder = std::vector<uint32_t>;
+
+}  // namespace clew::constraints
+
+#endif  // CLEW_CONSTRAINTS_EXECUTOR_H_

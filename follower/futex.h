@@ -1,0 +1,51 @@
+#ifndef CLEW_FOLLOWER_FUTEX_H_
+#define CLEW_FOLLOWER_FUTEX_H_
+
+#include <cstdint>
+#include <map>
+
+namespace clew::follower {
+
+// Who sleeps on which futex word, as far as recorded results tell.
+//
+// A recorded wake says how many it woke, not whom: it leaves permits, and a
+// waiter that was recorded to return 0 needs one to go on. Waiters recorded to
+// end otherwise (time-out, signal) may stop waiting at any time, so they bound
+// a wake's count from above only.
+//
+// Copyable; a copy is a checkpoint. Not thread-safe.
+class FutexTable {
+ public:
+  // A thread begins to wait. `needs_wake`: it was recorded to return 0, or
+  // never to return.
+  void Wait(uint64_t addr, bool needs_wake);
+
+  // Whether a waiter that needs a wake may return now.
+  bool MayReturn(uint64_t addr) const;
+
+  // A waiter returns; REQUIRES: MayReturn(addr) if it needs a wake.
+  void Return(uint64_t addr, bool needs_wake);
+
+  // A wake for at most `wanted` waiters that was recorded to wake `woken`.
+  // False, with nothing changed, if no such outcome is possible now.
+  bool Wake(uint64_t addr, uint64_t wanted, uint64_t woken);
+
+  // The kernel's wake of one waiter, if any, when a thread exits
+  // (set_tid_address(2), CLONE_CHILD_CLEARTID).
+  void WakeOnExit(uint64_t addr);
+
+  // Equal tables have equal digests.
+  uint64_t Digest() const;
+
+ private:
+  struct Word {
+    uint64_t strict = 0;   // waiters that need a wake
+    uint64_t loose = 0;    // waiters that may leave by themselves
+    uint64_t permits = 0;  // wakes not yet used by a waiter
+  };
+  std::map<uint64_t, Word> words_;
+};
+
+}  // namespace clew::follower
+
+#endif  // CLEW_FOLLOWER_FUTEX_H_

@@ -1,0 +1,367 @@
+#include "follower/process.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "common/check.h"
+#include "common/digest.h"
+#include "follower/thread_cpu.h"
+
+namespace clew::follower {
+
+namespace {
+
+// Maps the start state's segments and fills them.
+Status LoadSegments(const StartState& start, machine::Memory& memory) {
+  for (const StartSegment& segment : start.segments) {
+    memory.Map(segment.addr.as_int(), segment.size_bytes, segment.prot);
+    if (segment.bytes.size() > segment.size_bytes ||
+        !memory.Poke(segment.addr.as_int(), segment.bytes)) {
+      return CorruptInput(
+          "start.pb: segment at {:#x}: {} bytes of contents, the segment has "
+          "{}",
+          segment.addr, segment.bytes.size(), segment.size_bytes);
+    }
+  }
+  return {};
+}
+
+machine::Registers StartRegisters(const StartState& start) {
+  machine::Registers registers;
+  registers.gpr = start.gpr;
+  registers.rip = start.rip.as_int();
+  registers.rflags = start.rflags;
+  registers.fs_base = start.fs_base;
+  registers.gs_base = start.gs_base;
+  registers.mxcsr = start.mxcsr;
+  registers.x87.control = start.x87_control;
+  return registers;
+}
+
+}  // namespace
+
+Process::Process(Tape& tape, machine::CodeCache& code, ProcessOptions options)
+    : tape_(&tape),
+      code_(&code),
+      options_(options),
+      threads_(tape.thread_count()) {}
+
+Result<Process> Process::Start(const StartState& start, Tape& tape,
+                               machine::CodeCache& code,
+                               ProcessOptions options) {
+  Process process(tape, code, options);
+  CLEW_RETURN_IF_ERROR(LoadSegments(start, process.memory_));
+  process.brk_ = start.brk.as_int();
+  process.signals_ = SentSignals(start.thread);
+  const auto first = tape.IndexOf(start.thread);
+  if (!first) {
+    return CorruptInput(
+        "start.pb: thread {} has no stream in perf.data, which has {} threads",
+        start.thread, tape.thread_count());
+  }
+  ThreadState& state = process.threads_[*first];
+  state.registers = StartRegisters(start);
+  state.phase = ThreadPhase::kRunning;
+  return process;
+}
+
+Process Process::Forced() const {
+  Process copy = *this;
+  copy.options_.force_path = true;
+  for (ThreadState& state : copy.threads_) {
+    state.wait_addr = 0;
+    state.needs_wake = false;
+    state.taking = {};
+  }
+  return copy;
+}
+
+Result<Advance> Process::Run(size_t thread, uint64_t until_insn) {
+  SaveForUndo(thread);
+  ThreadState& state = threads_[thread];
+  const uint64_t before = state.retired;
+  ThreadCpu cpu(*this, thread);
+  Advance advance;
+  while (state.retired < until_insn) {
+    CLEW_ASSIGN_OR_RETURN(begun, BeginBlock(thread));
+    if (begun) {
+      advance.stop = *begun;
+      break;
+    }
+    CLEW_ASSIGN_OR_RETURN(stopped, RunInBlock(thread, cpu, until_insn));
+    if (stopped) {
+      advance.stop = *stopped;
+      break;
+    }
+    if (stops_asleep_ && state.needs_wake) {
+      advance.stop = Advance::Stop::kBlocked;
+      break;
+    }
+  }
+  advance.insns_retired = state.retired - before;
+  retired_total_ += advance.insns_retired;
+  return advance;
+}
+
+Result<std::optional<Advance::Stop>> Process::BeginBlock(size_t thread) {
+  ThreadState& state = threads_[thread];
+  if (state.phase == ThreadPhase::kNotCreated) {
+    return Advance::Stop::kBlocked;
+  }
+  CLEW_ASSIGN_OR_RETURN(block, tape_->Block(thread, state.block));
+  if (block == nullptr || state.phase == ThreadPhase::kGone) {
+    return Advance::Stop::kStreamEnded;
+  }
+  CLEW_ASSIGN_OR_RETURN(awaits, AwaitsSignal(thread, *block));
+  if (awaits) {
+    return Advance::Stop::kBlocked;
+  }
+  if (state.phase == ThreadPhase::kInCall) {
+    if (!MayReturn(state)) {
+      return Advance::Stop::kBlocked;
+    }
+    CLEW_ASSIGN_OR_RETURN(returned, ReturnFromCall(thread));
+    if (!returned) {
+      return Advance::Stop::kContradiction;
+    }
+  }
+  if (state.block_done == 0 && state.registers.rip != block->ip.as_int()) {
+    CLEW_ASSIGN_OR_RETURN(delivered, DeliverSignals(thread, *block));
+    if (!delivered) {
+      return Advance::Stop::kContradiction;
+    }
+  }
+  return std::nullopt;
+}
+
+Result<std::optional<Advance::Stop>> Process::RunInBlock(size_t thread,
+                                                         ThreadCpu& cpu,
+                                                         uint64_t until_insn) {
+  ThreadState& state = threads_[thread];
+  CLEW_ASSIGN_OR_RETURN(block_at, tape_->Block(thread, state.block));
+  const StreamBlock block = *block_at;
+  const uint64_t wanted = std::min<uint64_t>(
+      block.insn_count - state.block_done, until_insn - state.retired);
+  const machine::Stop stop = cpu.Run(wanted);
+  if (observer_ != nullptr && stop.kind == machine::StopKind::kSyscall) {
+    CLEW_RETURN_IF_ERROR(ObserveSyscall(thread, stop.insns_retired - 1));
+  }
+  state.retired += stop.insns_retired;
+  state.block_done += static_cast<uint32_t>(stop.insns_retired);
+  switch (stop.kind) {
+    case machine::StopKind::kBudget:
+      return EndBlock(thread, block);
+    case machine::StopKind::kObserver: {
+      CLEW_ASSIGN_OR_RETURN(ended, EndBlock(thread, block));
+      return ended.value_or(Advance::Stop::kObserver);
+    }
+    case machine::StopKind::kNondeterministic: {
+      CLEW_ASSIGN_OR_RETURN(done, CompleteNondeterministic(thread, cpu));
+      return done ? EndBlock(thread, block) : Advance::Stop::kContradiction;
+    }
+    case machine::StopKind::kSyscall:
+      break;
+    case machine::StopKind::kFault:
+      if (options_.force_path) {
+        return ForceOn(thread, block);
+      }
+      Contradict(
+          Contradiction::Kind::kFault, thread,
+          fmt::format("the machine faults ({} {:#x}), the recorded run "
+                      "did not",
+                      stop.fault.write ? "write" : "access", stop.fault.addr));
+      return Advance::Stop::kContradiction;
+    case machine::StopKind::kUnsupported:
+      return Unsupported("thread {}: {}", tid(thread), stop.detail);
+  }
+  if (state.block_done != block.insn_count) {
+    Contradict(Contradiction::Kind::kPath, thread,
+               "a system call where the recorded run had none");
+    return Advance::Stop::kContradiction;
+  }
+  ++state.block;
+  state.block_done = 0;
+  CLEW_ASSIGN_OR_RETURN(entered, EnterSyscall(thread));
+  return entered ? std::nullopt : std::optional(Advance::Stop::kContradiction);
+}
+
+// Moves on to the next block where this one is done, and compares the path.
+// After an interruption the comparison waits until a signal may be delivered.
+Result<std::optional<Advance::Stop>> Process::EndBlock(
+    size_t thread, const StreamBlock& block) {
+  ThreadState& state = threads_[thread];
+  if (state.block_done != block.insn_count) {
+    return std::nullopt;
+  }
+  ++state.block;
+  state.block_done = 0;
+  if (block.interrupted) {
+    return std::nullopt;
+  }
+  CLEW_ASSIGN_OR_RETURN(next, tape_->Block(thread, state.block));
+  if (next != nullptr && next->ip.as_int() != state.registers.rip) {
+    if (options_.force_path) {
+      state.registers.rip = next->ip.as_int();
+      if (engine_ != nullptr) {
+        engine_->OnForced(thread);
+      }
+      return std::nullopt;
+    }
+    Contradict(Contradiction::Kind::kPath, thread,
+               fmt::format("goes on at {:#x}, the recorded run went on at "
+                           "{:#x}",
+                           state.registers.rip, next->ip));
+    return Advance::Stop::kContradiction;
+  }
+  return std::nullopt;
+}
+
+// Skips what is left of a block.
+Result<std::optional<Advance::Stop>> Process::ForceOn(
+    size_t thread, const StreamBlock& block) {
+  ThreadState& state = threads_[thread];
+  if (engine_ != nullptr) {
+    engine_->OnDeparted(thread);
+  }
+  state.retired += block.insn_count - state.block_done;
+  ++state.block;
+  state.block_done = 0;
+  CLEW_ASSIGN_OR_RETURN(next, tape_->Block(thread, state.block));
+  if (next != nullptr) {
+    state.registers.rip = next->ip.as_int();
+  }
+  return std::nullopt;
+}
+
+Result<bool> Process::CompleteNondeterministic(size_t thread, ThreadCpu& cpu) {
+  ThreadState& state = threads_[thread];
+  CLEW_ASSIGN_OR_RETURN(record, tape_->Input(thread, state.input));
+  const auto* const input =
+      record == nullptr ? nullptr : std::get_if<InsnInput>(record);
+  if (input == nullptr || input->ip.as_int() != state.registers.rip) {
+    return Contradict(Contradiction::Kind::kPath, thread,
+                      "an instruction whose result is not in the input log");
+  }
+  cpu.CompleteInsn(*input);
+  ++state.input;
+  ++state.retired;
+  ++state.block_done;
+  return true;
+}
+
+Result<const StreamBlock*> Process::NextBlock(size_t thread) const {
+  return tape_->Block(thread, threads_[thread].block);
+}
+
+Result<bool> Process::CanRun(size_t thread) const {
+  const ThreadState& state = threads_[thread];
+  if (state.phase == ThreadPhase::kNotCreated ||
+      state.phase == ThreadPhase::kGone) {
+    return false;
+  }
+  if (state.phase == ThreadPhase::kInCall && !MayReturn(state)) {
+    return false;
+  }
+  CLEW_ASSIGN_OR_RETURN(block, NextBlock(thread));
+  if (block == nullptr) {
+    return false;
+  }
+  CLEW_ASSIGN_OR_RETURN(awaits, AwaitsSignal(thread, *block));
+  return !awaits;
+}
+
+// Those at hand first: the others may have to be decoded.
+Result<bool> Process::AllEnded() const {
+  for (const bool on_tape : {true, false}) {
+    for (size_t thread = 0; thread < threads_.size(); ++thread) {
+      if (NextIsOnTape(thread) == on_tape) {
+        CLEW_ASSIGN_OR_RETURN(block, NextBlock(thread));
+        if (block != nullptr) {
+          return false;
+        }
+      }
+    }
+  }
+  return true;
+}
+
+bool Process::Contradict(Contradiction::Kind kind, size_t thread,
+                         std::string text) {
+  const ThreadState& state = threads_[thread];
+  contradiction_ = {.kind = kind,
+                    .thread = thread,
+                    .tid = tid(thread),
+                    .insn_index = state.retired,
+                    .ip = state.registers.rip,
+                    .text = std::move(text)};
+  return false;
+}
+
+Process::Mark Process::SetMark() {
+  undo_.marks.push_back(
+      {.undo_size = undo_.entries.size(), .memory = memory_.SetMark()});
+  return undo_.marks.size() - 1;
+}
+
+void Process::RollBack(Mark mark) {
+  auto& [entries, marks] = undo_;
+  CLEW_CHECK(mark < marks.size(), "mark {} of {}", mark, marks.size());
+  const MarkEntry entry = marks[mark];
+  while (entries.size() > entry.undo_size) {
+    UndoEntry& saved = entries.back();
+    threads_[saved.thread] = saved.state;
+    if (saved.futexes) {
+      futexes_ = std::move(*saved.futexes);
+    }
+    if (saved.channels) {
+      channels_ = std::move(*saved.channels);
+    }
+    if (saved.signals) {
+      signals_ = std::move(*saved.signals);
+    }
+    brk_ = saved.brk;
+    outputs_differing_ = saved.outputs_differing;
+    retired_total_ = saved.retired_total;
+    entries.pop_back();
+  }
+  memory_.RollBack(entry.memory);
+  marks.resize(mark + 1);
+}
+
+void Process::DropMarks() {
+  undo_.Clear();
+  memory_.DropMarks();
+}
+
+void Process::SaveForUndo(size_t thread) {
+  if (!undo_.marks.empty()) {
+    undo_.entries.push_back({.thread = thread,
+                             .state = threads_[thread],
+                             .futexes = std::nullopt,
+                             .channels = std::nullopt,
+                             .signals = std::nullopt,
+                             .brk = brk_,
+                             .outputs_differing = outputs_differing_,
+                             .retired_total = retired_total_});
+  }
+}
+
+void Process::SaveFutexesForUndo() {
+  if (!undo_.entries.empty() && !undo_.entries.back().futexes) {
+    undo_.entries.back().futexes = futexes_;
+  }
+}
+
+uint64_t Process::StateDigest() const {
+  uint64_t digest =
+      memory_.digest() + futexes_.Digest() + channels_.Digest() + MixBits(brk_);
+  for (size_t i = 0; i < threads_.size(); ++i) {
+    const ThreadState& state = threads_[i];
+    digest +=
+        MixBits(machine::DigestOf(state.registers) ^ MixBits(state.retired) ^
+                MixBits(i * 8 + static_cast<uint64_t>(state.phase)));
+  }
+  return digest;
+}
+
+}  // namespace clew::follower

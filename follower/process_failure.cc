@@ -1,0 +1,156 @@
+// The end of a recorded run, and whether the machine comes to the same one.
+#include <asm/unistd_64.h>
+
+#include <algorithm>
+#include <array>
+#include <csignal>
+
+#include "common/x86/page.h"
+#include "follower/process.h"
+#include "follower/thread_cpu.h"
+
+namespace clew::follower {
+namespace {
+
+// The signal that Linux makes of a fault; 0 for none. It is the same fault only
+// if it is the same signal. Source: linux arch/x86/kernel/traps.c, mm/fault.c.
+int32_t SignalOf(machine::FaultKind kind) {
+  switch (kind) {
+    case machine::FaultKind::kNone:
+      return 0;
+    case machine::FaultKind::kUnmapped:
+    case machine::FaultKind::kProtection:
+    case machine::FaultKind::kGeneral:
+      return SIGSEGV;
+    case machine::FaultKind::kDivide:
+      return SIGFPE;
+    case machine::FaultKind::kIllegal:
+      return SIGILL;
+    case machine::FaultKind::kBreakpoint:
+      return SIGTRAP;
+  }
+  return 0;
+}
+
+// Page faults alone say which access it was.
+bool HasAddress(machine::FaultKind kind) {
+  return kind == machine::FaultKind::kUnmapped ||
+         kind == machine::FaultKind::kProtection;
+}
+
+// Signals that an instruction brings about. Any other one was sent.
+bool IsOfInstruction(int32_t signal) {
+  constexpr std::array kSignals = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP};
+  return std::ranges::find(kSignals, signal) != kSignals.end();
+}
+
+// Whether an instruction accesses a page; any page for address 0, which is that
+// of a SIGBUS where the recorder does not know it (QEMU's user mode).
+class PageWatcher final : public machine::AccessObserver {
+ public:
+  explicit PageWatcher(uint64_t addr)
+      : any_(addr == 0), page_(addr / kPageBytes) {}
+  bool OnAccess(const machine::ObservedAccess& access) override {
+    const uint64_t last = access.addr + access.size_bytes - 1;
+    touched_ =
+        touched_ || any_ ||
+        (access.addr / kPageBytes <= page_ && page_ <= last / kPageBytes);
+    return true;
+  }
+  bool touched() const { return touched_; }
+
+ private:
+  bool any_;
+  uint64_t page_;
+  bool touched_ = false;
+};
+
+}  // namespace
+
+// The thread's last recorded act was to send itself the failing signal (abort,
+// raise), and it is where that call returns.
+Result<bool> Process::SentSignal(size_t thread, const Failure& failure) const {
+  const ThreadState& state = threads_[thread];
+  if (state.input == 0 || state.registers.rip != failure.ip.as_int()) {
+    return false;
+  }
+  CLEW_ASSIGN_OR_RETURN(record, tape_->Input(thread, state.input - 1));
+  const auto* const call = std::get_if<SyscallInput>(record);
+  if (call == nullptr) {
+    return false;
+  }
+  const auto signal = static_cast<uint64_t>(failure.signal);
+  switch (call->number) {
+    case __NR_tgkill:
+      return call->args[2] == signal;
+    case __NR_kill:
+    case __NR_tkill:
+      return call->args[1] == signal;
+    default:
+      return false;
+  }
+}
+
+// A file's end lies before the page that the mapping has there (SIGBUS): of the
+// machine's memory it is a page like others.
+bool Process::TouchesPage(size_t thread, uint64_t addr) const {
+  Process probe = *this;
+  PageWatcher watcher(addr);
+  probe.set_engine(nullptr);
+  probe.set_observer(&watcher);
+  (void)ThreadCpu(probe, thread).Run(1);  // what it touched says enough
+  return watcher.touched();
+}
+
+Result<std::optional<Contradiction>> Process::CheckFailure(
+    const Failure& failure) {
+  const auto blame = tape_->IndexOf(failure.thread);
+  if (failure.kind != FailureKind::kSignal || !blame) {
+    return std::nullopt;
+  }
+  ThreadState& state = threads_[*blame];
+  CLEW_ASSIGN_OR_RETURN(sent, SentSignal(*blame, failure));
+  if (sent || state.phase != ThreadPhase::kRunning) {
+    return std::nullopt;
+  }
+  const bool same_place = state.registers.rip == failure.ip.as_int();
+  if (!IsOfInstruction(failure.signal)) {
+    return same_place ? std::nullopt : Otherwise(*blame, failure, {});
+  }
+  if (failure.signal == SIGBUS && same_place &&
+      TouchesPage(*blame, failure.addr.as_int())) {
+    return std::nullopt;
+  }
+  SaveForUndo(*blame);
+  ThreadCpu cpu(*this, *blame);
+  const machine::Stop stop = cpu.Run(1);
+  if (stop.kind == machine::StopKind::kUnsupported) {
+    return Unsupported("thread {}: {}", failure.thread, stop.detail);
+  }
+  const bool same_access =
+      !HasAddress(stop.fault.kind) || stop.fault.addr == failure.addr.as_int();
+  if (SignalOf(stop.fault.kind) == failure.signal && same_place &&
+      same_access) {
+    return std::nullopt;
+  }
+  return Otherwise(*blame, failure, stop.fault);
+}
+
+// The contradiction that the machine ends with `fault` instead.
+std::optional<Contradiction> Process::Otherwise(size_t thread,
+                                                const Failure& failure,
+                                                const machine::Fault& fault) {
+  const std::string machine =
+      fault.kind == machine::FaultKind::kNone
+          ? "does not fault"
+          : fmt::format("faults (signal {}, access to {:#x})",
+                        SignalOf(fault.kind), fault.addr);
+  Contradict(Contradiction::Kind::kFault, thread,
+             fmt::format("the recorded run failed at {:#x} (signal {}, access "
+                         "to {:#x}), the machine {} at {:#x}",
+                         failure.ip, failure.signal, failure.addr, machine,
+                         threads_[thread].registers.rip));
+  return contradiction_;
+}
+
+}  // namespace clew::follower

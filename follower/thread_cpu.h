@@ -1,0 +1,42 @@
+#ifndef CLEW_FOLLOWER_THREAD_CPU_H_
+#define CLEW_FOLLOWER_THREAD_CPU_H_
+
+#include <optional>
+
+#include "follower/process.h"
+
+namespace clew::follower {
+
+// The concrete machine, or the engine that was plugged in.
+class Process::ThreadCpu {
+ public:
+  ThreadCpu(Process& process, size_t thread)
+      : engine_(process.engine_), thread_(thread) {
+    if (engine_ == nullptr) {
+      machine_
+          .emplace(process.threads_[thread].registers, process.memory_,
+                   *process.code_)
+          .set_observer(process.observer_);
+    }
+  }
+  machine::Stop Run(uint64_t max_insns) {
+    return machine_ ? machine_->Run(max_insns)
+                    : engine_->Run(thread_, max_insns);
+  }
+  void CompleteInsn(const InsnInput& input) {
+    if (machine_) {
+      machine_->CompleteInsn(input);
+    } else {
+      engine_->CompleteInsn(thread_, input);
+    }
+  }
+
+ private:
+  Engine* engine_;
+  size_t thread_;
+  std::optional<machine::Machine> machine_;  // where there is no engine
+};
+
+}  // namespace clew::follower
+
+#endif  // CLEW_FOLLOWER_THREAD_CPU_H_

@@ -1,0 +1,185 @@
+#include "solver/races.h"
+
+#include <algorithm>
+#include <optional>
+#include <tuple>
+#include <unordered_map>
+#include <utility>
+
+#include "follower/process.h"
+#include "follower/verdict.h"
+
+namespace clew::solver {
+namespace {
+
+struct Seen {
+  RaceAccess what;
+  uint64_t order = 0;  // in the witness; 0: none
+};
+
+bool IsWrite(const Seen& seen) { return Writes(seen.what.access.kind); }
+
+// What one thread did to a word last, and others since.
+struct ThreadHistory {
+  size_t thread = 0;
+  Seen last = {};
+  Seen read_since = {};   // by another thread
+  Seen write_since = {};  // the same
+};
+
+// Better candidates compare less.
+struct Candidate {
+  bool is_triple = false;
+  bool loses_write = false;
+  uint64_t distance_insns = 0;  // of the outer accesses
+  uint64_t order = 0;           // of the last access
+  std::vector<Seen> accesses = {};
+
+  auto Key() const {
+    return std::tuple(!is_triple, !loses_write, distance_insns, ~order);
+  }
+};
+
+struct Word {
+  bool atomic = false;  // somebody's read-modify-write
+  std::vector<ThreadHistory> threads = {};
+  std::optional<Candidate> best = {};
+};
+
+// Which access in between makes the pair what no order of the two threads'
+// pairs could; nullptr: none.
+const Seen* Intruder(const ThreadHistory& history, const Seen& second) {
+  const bool reads_intrude = IsWrite(history.last) && IsWrite(second);
+  const Seen& intruder =
+      reads_intrude ? history.read_since : history.write_since;
+  return intruder.order == 0 ? nullptr : &intruder;
+}
+
+class Watcher final : public machine::AccessObserver {
+ public:
+  Watcher(const follower::Process& process, const RaceLimits& limits)
+      : process_(process), limits_(limits) {}
+
+  void set_thread(size_t thread) { thread_ = thread; }
+
+  bool OnAccess(const machine::ObservedAccess& access) override {
+    const Seen seen = {
+        .what = {.access = {.thread = process_.tid(thread_),
+                            .insn_index = process_.thread(thread_).retired +
+                                          access.insn_offset,
+                            .ip = TraceeAddr(access.ip),
+                            .addr = TraceeAddr(access.addr),
+                            .size_bytes = access.size_bytes,
+                            .kind = access.kind},
+                 .value = access.value},
+        .order = ++order_};
+    const auto found = words_.find(access.addr / 8);
+    if (found != words_.end()) {
+      Note(found->second, seen);
+    } else if (words_.size() < limits_.words_max) {
+      Note(words_[access.addr / 8], seen);
+    }
+    return false;
+  }
+
+  // The best ones.
+  std::vector<Race> Races() const {
+    std::vector<const Word*> raced;
+    for (const auto& [number, word] : words_) {
+      if (word.best) {
+        raced.push_back(&word);
+      }
+    }
+    std::ranges::sort(raced, [](const Word* a, const Word* b) {
+      return std::pair(a->atomic, a->best->Key()) <
+             std::pair(b->atomic, b->best->Key());
+    });
+    std::vector<Race> races;
+    for (const Word* word : raced) {
+      if (races.size() == limits_.races_max) {
+        break;
+      }
+      Race& race = races.emplace_back();
+      for (const Seen& seen : word->best->accesses) {
+        race.push_back(seen.what);
+      }
+    }
+    return races;
+  }
+
+ private:
+  void Note(Word& word, const Seen& seen) const {
+    word.atomic =
+        word.atomic || seen.what.access.kind == AccessKind::kReadModifyWrite;
+    auto own = std::ranges::find(word.threads, thread_, &ThreadHistory::thread);
+    if (own == word.threads.end()) {
+      word.threads.push_back({.thread = thread_});
+      own = word.threads.end() - 1;
+    }
+    Compare(word, *own, seen);
+    *own = {.thread = thread_, .last = seen};
+    for (ThreadHistory& other : word.threads) {
+      if (other.thread != thread_) {
+        (IsWrite(seen) ? other.write_since : other.read_since) = seen;
+      }
+    }
+  }
+
+  void Compare(Word& word, const ThreadHistory& own, const Seen& seen) const {
+    const Seen* intruder = own.last.order == 0 ? nullptr : Intruder(own, seen);
+    if (intruder != nullptr) {
+      Offer(word, {.is_triple = true,
+                   .loses_write = !IsWrite(own.last) && IsWrite(seen),
+                   .distance_insns = seen.what.access.insn_index -
+                                     own.last.what.access.insn_index,
+                   .order = seen.order,
+                   .accesses = {own.last, *intruder, seen}});
+    }
+    for (const ThreadHistory& other : word.threads) {
+      if (other.thread != thread_ && other.last.order != 0 &&
+          (IsWrite(other.last) || IsWrite(seen))) {
+        Offer(word, {.order = seen.order, .accesses = {other.last, seen}});
+      }
+    }
+  }
+
+  static void Offer(Word& word, Candidate candidate) {
+    if (!word.best || candidate.Key() < word.best->Key()) {
+      word.best = std::move(candidate);
+    }
+  }
+
+  const follower::Process& process_;
+  const RaceLimits& limits_;
+  size_t thread_ = 0;
+  uint64_t order_ = 0;
+  std::unordered_map<uint64_t, Word> words_;  // by address / 8
+};
+
+}  // namespace
+
+Result<std::vector<Race>> FindRaces(const follower::Recording& recording,
+                                    const std::vector<ScheduleStep>& steps,
+                                    const RaceLimits& limits) {
+  CLEW_ASSIGN_OR_RETURN(session, follower::Session::Open(recording));
+  follower::Process process = session->start();
+  Watcher watcher(process, limits);
+  process.set_observer(&watcher);
+  for (const ScheduleStep& step : steps) {
+    const auto thread = session->tape().IndexOf(step.thread);
+    if (!thread) {
+      return InvalidArgument("a step of thread {}, which has no stream",
+                             step.thread);
+    }
+    watcher.set_thread(*thread);
+    CLEW_ASSIGN_OR_RETURN(advance, process.Run(*thread, step.until_insn));
+    if (const auto wrong = follower::WhyNotReached(process, *thread, advance)) {
+      return InvalidArgument("no witness: {}", *wrong);
+    }
+    const follower::ThreadState& state = process.thread(*thread);
+    session->tape().Forget(*thread, state.block, state.input);
+  }
+  return watcher.Races();
+}
+
+}  // namespace clew::solver

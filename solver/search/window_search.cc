@@ -1,0 +1,193 @@
+#include "solver/search/window_search.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "common/digest.h"
+
+namespace clew::solver {
+namespace {
+
+constexpr uint64_t kLearnAheadInsns = 32'000;  // some timing windows
+// Steps of a search for each instruction up to the goal.
+constexpr uint64_t kInsnsPerStep = 8;
+
+}  // namespace
+
+// No one of them is best: locks are mostly settled by trying other threads,
+// data behind locks by letting the held thread go first.
+const std::span<const WindowSearch::Variant> WindowSearch::kVariants = [] {
+  static constexpr Variant kAll[] = {
+      {true, 2, 0, false}, {true, 2, 0, true},    {false, 2, 0, false},
+      {true, 8, 0, false}, {true, 2, 512, false}, {false, 4, 2048, false}};
+  return std::span<const Variant>(kAll);
+}();
+
+WindowSearch::WindowSearch(const follower::Process& start,
+                           const Failure& failure, uint64_t clock_slack_ticks,
+                           const WindowSearchOptions& options,
+                           ProgressSink* progress)
+    : start_(start),
+      failure_(failure),
+      slack_ticks_(clock_slack_ticks),
+      options_(options),
+      progress_(progress),
+      point_(FirstPoint(start, clock_slack_ticks, {.seed = options.seed})),
+      beyond_insns_(options.beyond_insns) {}
+
+Result<bool> WindowSearch::TryGuess(double seconds) {
+  SetDeadline(seconds);
+  CLEW_ASSIGN_OR_RETURN(found, RunGuess());
+  report_.guess_was_enough = found;
+  return found;
+}
+
+void WindowSearch::SetDeadline(double seconds) {
+  deadline_ = Clock::now() + std::chrono::duration_cast<Clock::duration>(
+                                 std::chrono::duration<double>(seconds));
+}
+
+Result<bool> WindowSearch::Run(double seconds) {
+  SetDeadline(seconds);
+  bool found = report_.found;
+  while (!found && Clock::now() < deadline_) {
+    CLEW_ASSIGN_OR_RETURN(done, obstacle_ ? SearchWindow() : RunGuess());
+    found = done;
+  }
+  return found;
+}
+
+Result<bool> WindowSearch::RunGuess() {
+  GuessRunOptions options = options_.run;
+  options.deadline = deadline_;
+  GuessRunner runner(failure_, nullptr, options, progress_);
+  ++report_.stretches;
+  CLEW_ASSIGN_OR_RETURN(outcome, runner.Run(point_));
+  report_.insns_run += runner.insns_run();
+  if (outcome.end == RunOutcome::End::kWitness) {
+    return Finish(*outcome.last, outcome.steps);
+  }
+  if (outcome.end == RunOutcome::End::kCutOff) {
+    point_ = outcome.last;
+    return false;
+  }
+  ++report_.contradictions;
+  Note(outcome.contradiction, outcome.retired_total);
+  Meet(outcome);
+  return false;
+}
+
+void WindowSearch::Meet(const RunOutcome& outcome) {
+  const uint64_t at = outcome.retired_total;
+  const bool close = at < passed_ + 2 * beyond_insns_;
+  beyond_insns_ = close ? std::min(2 * beyond_insns_, options_.beyond_insns_max)
+                        : options_.beyond_insns;
+  obstacle_ = Obstacle{.at = at,
+                       .goal = at + beyond_insns_,
+                       .from = outcome.last,
+                       .back = options_.first_back_insns,
+                       .steps_max = options_.first_steps_max,
+                       .words = std::nullopt,
+                       .variant = 0,
+                       .search = nullptr,
+                       .counted = {}};
+}
+
+void WindowSearch::BeginWindow() {
+  Obstacle& obstacle = *obstacle_;
+  auto& from = obstacle.from;
+  while (from->previous != nullptr &&
+         obstacle.at - from->process.retired_total() < obstacle.back) {
+    from = from->previous;
+  }
+  ++report_.windows;
+  obstacle.variant = 0;
+  obstacle.words.emplace(start_.thread_count(), slack_ticks_);
+  report_.insns_run +=
+      LearnAlongPaths(
+          *from,
+          obstacle.goal - from->process.retired_total() + kLearnAheadInsns,
+          failure_, *obstacle.words, progress_)
+          .insns_run;
+}
+
+// One search of the window; the next window after the last one.
+Result<bool> WindowSearch::SearchWindow() {
+  Obstacle& obstacle = *obstacle_;
+  if (obstacle.search) {
+    return Search();
+  }
+  if (!obstacle.words) {
+    BeginWindow();
+  } else if (obstacle.variant == kVariants.size()) {
+    obstacle.back *= 2;
+    obstacle.steps_max *= 2;
+    BeginWindow();
+  }
+  BeginSearch(kVariants[obstacle.variant++]);
+  return Search();
+}
+
+void WindowSearch::BeginSearch(const Variant& variant) {
+  Obstacle& obstacle = *obstacle_;
+  const RunPoint& from = *obstacle.from;
+  ConflictSearchOptions options;
+  options.goal_retired = obstacle.goal;
+  options.steps_max =
+      obstacle.steps_max +
+      (obstacle.goal - from.process.retired_total()) / kInsnsPerStep;
+  options.plain_alternatives = variant.plain_alternatives;
+  options.blamed_steps = variant.blamed_steps;
+  options.jitter_ticks = variant.jitter_ticks;
+  options.keeps_order = variant.keeps_order;
+  options.seed = options_.seed ^ MixBits(report_.search_steps);
+  obstacle.search = std::make_unique<ConflictSearch>(
+      from.process, from.rules, from.guess, failure_, *obstacle.words, options);
+  obstacle.counted = {};
+}
+
+Result<bool> WindowSearch::Search() {
+  Obstacle& obstacle = *obstacle_;
+  CLEW_ASSIGN_OR_RETURN(found, obstacle.search->Run(deadline_));
+  Count(found);
+  using End = ConflictSearchReport::End;
+  if (found.end == End::kDeadline) {
+    return false;
+  }
+  if (found.end == End::kRefuted || found.end == End::kLimit) {
+    obstacle.search.reset();
+    return false;
+  }
+  point_ = obstacle.search->TakePoints(obstacle.from);
+  passed_ = point_->process.retired_total();
+  obstacle_.reset();
+  return found.end == End::kWitness && Finish(*point_, {});
+}
+
+void WindowSearch::Count(const ConflictSearchReport& found) {
+  ConflictSearchReport& counted = obstacle_->counted;
+  report_.search_steps += found.steps - counted.steps;
+  report_.contradictions += found.contradictions - counted.contradictions;
+  report_.back_jumps += found.back_jumps - counted.back_jumps;
+  counted = found;
+  Note(found.furthest, found.furthest_retired);
+  if (progress_ != nullptr) {
+    progress_->Update(report_.furthest_insns, 0);
+  }
+}
+
+bool WindowSearch::Finish(const RunPoint& last,
+                          const std::vector<ScheduleStep>& steps) {
+  report_.steps = CollectSteps(last, steps);
+  report_.found = true;
+  return true;
+}
+
+void WindowSearch::Note(const follower::Contradiction& why, uint64_t insns) {
+  if (insns >= report_.furthest_insns) {
+    report_.furthest = why;
+    report_.furthest_insns = insns;
+  }
+}
+
+}  // namespace clew::solver

@@ -1,0 +1,145 @@
+#ifndef CLEW_SOLVER_SEARCH_WINDOW_SEARCH_H_
+#define CLEW_SOLVER_SEARCH_WINDOW_SEARCH_H_
+
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "common/inputs.h"
+#include "common/progress.h"
+#include "common/result.h"
+#include "common/schedule.h"
+#include "solver/search/conflict_search.h"
+#include "solver/search/guess_run.h"
+
+namespace clew::solver {
+
+struct WindowSearchOptions {
+  GuessRunOptions run;
+  // How far before a contradiction the first window begins; doubled with each
+  // further one.
+  uint64_t first_back_insns = 10'000;
+  // How far behind a contradiction a window must come; doubled, up to the
+  // maximum, where contradictions follow one another closely.
+  uint64_t beyond_insns = 20'000;
+  uint64_t beyond_insns_max = 40'000;
+  // Steps of each search in the first window; doubled with each further one.
+  uint64_t first_steps_max = 300'000;
+  uint64_t seed = 1;
+};
+
+struct WindowSearchReport {
+  bool found = false;
+  std::vector<ScheduleStep> steps;
+  bool guess_was_enough = false;
+  uint64_t stretches = 0;       // that the guess ran
+  uint64_t windows = 0;         // begun, learned and searched
+  uint64_t search_steps = 0;    // ConflictSearchReport, over all searches
+  uint64_t contradictions = 0;  // met by guess and searches
+  uint64_t back_jumps = 0;
+  uint64_t insns_run = 0;            // by the guess, and to learn
+  follower::Contradiction furthest;  // the latest contradiction
+  uint64_t furthest_insns = 0;       // of all threads, before it
+};
+
+// Runs the guess, fast, until something contradicts it; searches a window
+// around that place for an order that does not (ConflictSearch), and goes on
+// with the guess behind it. A window without an answer is followed by one that
+// begins further back:
+//
+//     instructions of all threads -->
+//
+//     p0        p1      p2   p3  p4    points that the guess kept
+//     |----- guess ----------------X        X: the contradiction
+//                            |--W1----->|   goal: beyond_insns behind X
+//                       |-------W2----->|   twice as far back
+//                                       |----- guess ---- ...
+//
+// Why behind X: a state that merely comes past X may already be one that
+// nothing leads on from. Of each window several variants of the search are run
+// (kVariants), each with a limit of steps that grows with the window.
+//
+// Invariant: point_ can be reached from the start by steps that agree with all
+// evidence before it; its history says by which.
+//
+// Worked example. Two threads add to a counter, 3,000,000 instructions in. At
+// 3,000,500 a thread reads 8 where it was recorded to branch on 7. W1 begins at
+// the last point 10,000 instructions or more before that; its search swaps the
+// two additions and comes to 3,020,500 without a contradiction: the guess goes
+// on there. Nothing before 2,990,500 was looked at again.
+//
+// Memory follows the window and the points kept, not the length of the
+// recording.
+//
+// Never gives up by itself, and refutes nothing.
+class WindowSearch {
+ public:
+  // `start` and `failure` are borrowed, and `progress`, which may be nullptr.
+  WindowSearch(const follower::Process& start, const Failure& failure,
+               uint64_t clock_slack_ticks, const WindowSearchOptions& options,
+               ProgressSink* progress);
+  WindowSearch(const WindowSearch&) = delete;
+  WindowSearch& operator=(const WindowSearch&) = delete;
+
+  // The first stretch of the guess, for at most some `seconds`. True: it is a
+  // witness.
+  [[nodiscard]] Result<bool> TryGuess(double seconds);
+  // Goes on for some `seconds`; may be called again. True: found.
+  [[nodiscard]] Result<bool> Run(double seconds);
+
+  const WindowSearchReport& report() const { return report_; }
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  struct Variant {
+    bool plain_alternatives;
+    size_t blamed_steps;
+    uint64_t jitter_ticks;
+    bool keeps_order;
+  };
+  static const std::span<const Variant> kVariants;
+
+  // A contradiction of the guess, and how far the windows before it are.
+  struct Obstacle {
+    uint64_t at = 0;    // instructions retired by all
+    uint64_t goal = 0;  // to come to
+    std::shared_ptr<RunPoint> from;
+    uint64_t back = 0;
+    uint64_t steps_max = 0;
+    std::optional<WordTable> words;  // learned from `from` on
+    size_t variant = 0;              // next
+    // The search that a deadline interrupted, and what report_ has of it.
+    std::unique_ptr<ConflictSearch> search;
+    ConflictSearchReport counted;
+  };
+
+  void SetDeadline(double seconds);
+  Result<bool> RunGuess();
+  void Meet(const RunOutcome& outcome);
+  void BeginWindow();
+  Result<bool> SearchWindow();
+  void BeginSearch(const Variant& variant);
+  Result<bool> Search();
+  void Count(const ConflictSearchReport& found);
+  bool Finish(const RunPoint& last, const std::vector<ScheduleStep>& steps);
+  void Note(const follower::Contradiction& why, uint64_t insns);
+
+  const follower::Process& start_;
+  const Failure& failure_;
+  uint64_t slack_ticks_;
+  WindowSearchOptions options_;
+  ProgressSink* progress_;
+  Clock::time_point deadline_;
+  std::shared_ptr<RunPoint> point_;  // where the guess goes on
+  std::optional<Obstacle> obstacle_;
+  uint64_t beyond_insns_;
+  uint64_t passed_ = 0;  // the last goal that was reached
+  WindowSearchReport report_;
+};
+
+}  // namespace clew::solver
+
+#endif  // CLEW_SOLVER_SEARCH_WINDOW_SEARCH_H_

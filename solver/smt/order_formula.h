@@ -1,0 +1,73 @@
+#ifndef CLEW_SOLVER_SMT_ORDER_FORMULA_H_
+#define CLEW_SOLVER_SMT_ORDER_FORMULA_H_
+
+#include <array>
+#include <cstdint>
+#include <span>
+
+#include "constraints/locations.h"
+#include "constraints/must_order.h"
+#include "constraints/trace.h"
+
+// The formulas of CLAP and H3 over one order variable an access, generated as a
+// stream, so that they can be counted without being built.
+
+namespace clew::solver {
+
+enum class Encoding : uint8_t {
+  kClap,      // for each match, every other write: before it or after the read
+  kCore,      // for each match and core (or thread), the place in its chain
+  kTime,      // kCore on what time leaves
+  kReadFrom,  // Booleans and an acyclicity theory: not an order formula
+};
+const char* ToString(Encoding encoding);
+constraints::OrderSources SourcesOf(Encoding encoding);
+
+struct OrderAtom {  // O_before < O_after, neither certain nor impossible
+  uint32_t before;
+  uint32_t after;
+};
+
+// A conjunction of at most two atoms.
+struct Alternative {
+  std::array<OrderAtom, 2> atoms;
+  uint32_t count = 0;
+};
+
+// Takes the formula: for each read (and each final demand) and each of its
+// locations a disjunction of matches; a match is a conjunction of its value and
+// of units; a unit is a disjunction of alternatives.
+class FormulaSink {
+ public:
+  virtual ~FormulaSink() = default;
+  virtual void BeginRead(uint32_t location, uint32_t read,
+                         size_t demand_index) = 0;
+  virtual void BeginMatch(
+      uint32_t write) = 0;  // or constraints::Locations::kInitial
+  virtual void Unit(std::span<const Alternative> alternatives) = 0;
+  virtual void EndMatch() = 0;
+  virtual void EndRead() = 0;
+  // Asked after each read; true ends the generation.
+  virtual bool stop() const { return false; }
+};
+
+// Streams the read-write constraints of all reads and final demands. A unit
+// without alternatives is false; units that are certain are left out.
+void GenerateReadWrite(const constraints::ConstraintTrace& trace,
+                       const constraints::MustOrder& order,
+                       const constraints::Locations& locations,
+                       Encoding encoding, FormulaSink& sink);
+
+struct FormulaCounts {
+  uint64_t variables = 0;    // order variables, or Booleans for kReadFrom
+  uint64_t constraints = 0;  // all
+  uint64_t read_write = 0;   // of these, about what reads return
+};
+
+// Counts without building. Takes time in proportion to the result.
+FormulaCounts CountFormula(const constraints::ConstraintTrace& trace,
+                           Encoding encoding);
+
+}  // namespace clew::solver
+
+#endif  // CLEW_SOLVER_SMT_ORDER_FORMULA_H_

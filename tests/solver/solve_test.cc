@@ -1,0 +1,105 @@
+// Goal: from paths, inputs and rough times alone, Solve finds a schedule that
+// an independent run accepts, for runs that fail and runs that do not; and it
+// claims none where the evidence was falsified.
+// Method: property, seeded interleavings of small guest programs. Oracle: the
+// guest recorder's own truth, and the independent checker.
+#include "solver/solve.h"
+
+#include <gtest/gtest.h>
+
+#include "constraints/verdict.h"
+#include "solver/check.h"
+#include "tests/support/guest_cases.h"
+#include "tests/support/guest_racy.h"
+
+namespace clew::solver {
+namespace {
+
+using constraints::Verdict;
+using testing::FalsifyPath;
+using testing::GuestCase;
+using testing::GuestRecording;
+using testing::kGuestCases;
+using testing::RecordCase;
+
+TEST(CheckScheduleTest, AcceptsWhatHappenedAndEndsInItsMemory) {
+  for (const GuestCase& guest_case : kGuestCases) {
+    for (uint64_t seed = 1; seed <= 10; ++seed) {
+      SCOPED_TRACE(fmt::format("{}, seed {}", guest_case.name, seed));
+      const GuestRecording guest = RecordCase(guest_case, seed);
+      ASSERT_GT(guest.truth().insns, 100u);
+      const auto report =
+          CheckSchedule(guest.recording(), guest.truth().schedule, nullptr);
+      ASSERT_TRUE(report) << report.error().message;
+      EXPECT_EQ(report->disagreement.value_or(""), "");
+      EXPECT_EQ(report->memory_digest, guest.truth().memory_digest);
+      EXPECT_EQ(report->insns, guest.truth().insns);
+    }
+  }
+}
+
+TEST(CheckScheduleTest, RefusesAStepAgainstTheOrderOfTime) {
+  const GuestRecording guest = RecordCase(kGuestCases[0], 3, 64);
+  auto steps = guest.truth().schedule;
+  const Tid last = steps.back().thread;
+  // Runs one thread to its end before the others have begun.
+  uint64_t end = 0;
+  for (const ScheduleStep& step : steps) {
+    end = step.thread == last ? step.until_insn : end;
+  }
+  steps.insert(
+      steps.begin(),
+      {.kind = ScheduleStep::Kind::kRun, .thread = last, .until_insn = end});
+  const auto report = CheckSchedule(guest.recording(), steps, nullptr);
+  ASSERT_TRUE(report) << report.error().message;
+  EXPECT_TRUE(report->disagreement);
+}
+
+TEST(SolveTest, FindsAWitnessForEveryRecordedRun) {
+  uint64_t guess_failed = 0;
+  for (const GuestCase& guest_case : kGuestCases) {
+    for (uint64_t seed = 1; seed <= 10; ++seed) {
+      SCOPED_TRACE(fmt::format("{}, seed {}", guest_case.name, seed));
+      const GuestRecording guest = RecordCase(guest_case, seed);
+      SolveOptions options;
+      options.time_limit_s = 5;
+      const auto report = Solve(guest.recording(), options, nullptr);
+      ASSERT_TRUE(report) << report.error().message;
+      EXPECT_EQ(report->verdict, Verdict::kWitness)
+          << report->reason << "; windows: " << report->windows.furthest.text
+          << "; constructive: "
+          << report->constructive.answer.deepest_contradiction;
+      guess_failed += report->windows.guess_was_enough ? 0 : 1;
+    }
+  }
+  // Otherwise the search was not tested.
+  EXPECT_GT(guess_failed, 5u);
+}
+
+TEST(SolveTest, BeginsAnewByOtherSeedsWhereItIsStuck) {
+  GuestRecording guest =
+      RecordCase({"racy index", testing::GuestRacyIndex, 200}, 1, 8192);
+  FalsifyPath(guest);
+  SolveOptions options;
+  options.time_limit_s = 7;
+  const auto report = Solve(guest.recording(), options, nullptr);
+  ASSERT_TRUE(report) << report.error().message;
+  EXPECT_NE(report->verdict, Verdict::kWitness);
+  EXPECT_GT(report->restarts, 0u);
+}
+
+TEST(SolveTest, ClaimsNothingWhereAPathWasFalsified) {
+  for (uint64_t seed = 1; seed <= 5; ++seed) {
+    SCOPED_TRACE(seed);
+    GuestRecording guest = RecordCase(kGuestCases[1], seed);
+    FalsifyPath(guest);
+    SolveOptions options;
+    options.time_limit_s = 3;
+    const auto report = Solve(guest.recording(), options, nullptr);
+    ASSERT_TRUE(report) << report.error().message;
+    EXPECT_NE(report->verdict, Verdict::kWitness);
+  }
+}
+
+}  // namespace
+}  // namespace clew::solver

@@ -1,0 +1,155 @@
+// Goal: unsat is never said of a run that happened, nor where there is a doubt;
+// it is said where nothing stands against it.
+// Method: property over seeded guest recordings whose races are hard to see,
+// which the search of the whole may solve or leave, and not refute; and of a
+// recording whose evidence was falsified before there was a second thread,
+// which it has to refute unless one doubt is added.
+#include "constraints/verdict.h"
+
+#include <gtest/gtest.h>
+
+#include "follower/recording.h"
+#include "solver/doubts.h"
+#include "solver/search/guess_run.h"
+#include "solver/solve.h"
+#include "solver/whole_search.h"
+#include "tests/support/guest_cases.h"
+#include "tests/support/guest_racy.h"
+
+namespace clew::solver {
+namespace {
+
+using constraints::Verdict;
+using testing::GuestCase;
+using testing::GuestRecorderOptions;
+using testing::GuestRecording;
+
+constexpr GuestCase kRacyCases[] = {
+    {"racy index", testing::GuestRacyIndex, 12},
+    {"long racy index", testing::GuestRacyIndex, 120},
+    {"polling", testing::GuestPolling, 3},
+    {"results", testing::GuestLeavesResults, 8},
+    {"order violation", testing::GuestOrderViolation, 4},
+    {"deadlock", testing::GuestDeadlock, 6},
+};
+
+constexpr uint64_t kWindowTicks[] = {1024, 128, 32};
+
+// The search of the whole recording alone.
+struct Whole {
+  Whole(const follower::Recording& recording, double seconds,
+        WordTableLimits limits = {})
+      : session(std::move(follower::Session::Open(recording).value())),
+        words(session->start().thread_count(), recording.clock_slack_ticks,
+              limits),
+        cuts(session->start().thread_count()) {
+    LearnAlongPaths(
+        *FirstPoint(session->start(), recording.clock_slack_ticks, {}),
+        ~uint64_t{0}, recording.failure, words, nullptr);
+    solver::PortfolioOptions options;
+    options.seconds = seconds;
+    report = SearchWhole(session->start(), recording.failure,
+                         recording.clock_slack_ticks, words, cuts, options)
+                 .value();
+  }
+
+  std::unique_ptr<follower::Session> session;
+  WordTable words;
+  Cuts cuts;
+  WholeSearchReport report;
+};
+
+TEST(VerdictTest, WhatHappenedIsNeverRefuted) {
+  uint64_t cut = 0;
+  for (const GuestCase& guest_case : kRacyCases) {
+    uint64_t found = 0;
+    for (uint64_t seed = 1; seed <= 24; ++seed) {
+      SCOPED_TRACE(fmt::format("{}, seed {}", guest_case.name, seed));
+      const GuestRecording guest =
+          RecordCase(guest_case, seed, kWindowTicks[seed % 3]);
+      const Whole whole(guest.recording(), 0.4);
+      EXPECT_NE(whole.report.answer.verdict, Verdict::kUnsat);
+      EXPECT_FALSE(whole.report.exhausted);
+      found += whole.report.answer.verdict == Verdict::kWitness ? 1 : 0;
+      cut += whole.cuts.count();
+    }
+    fmt::print("{}: {} of 24 found\n", guest_case.name, found);
+    EXPECT_GT(found, 0u) << guest_case.name;
+  }
+  EXPECT_GT(cut, 0u);  // otherwise the rule was not tested
+}
+
+// The first branch of the first thread goes where no instruction is.
+GuestRecording RecordFalse() {
+  GuestRecording guest = RecordCase(testing::kGuestCases[0], 1);
+  auto& blocks = guest.blocks().begin()->second;
+  blocks[1].ip = TraceeAddr(blocks[1].ip.as_int() + 1);
+  return guest;
+}
+
+SolveReport MustSolve(const follower::Recording& recording) {
+  SolveOptions options;
+  options.time_limit_s = 20;
+  return Solve(recording, options, nullptr).value();
+}
+
+TEST(VerdictTest, AContradictionOfOneThreadAloneIsUnsatAndNamed) {
+  const SolveReport report = MustSolve(RecordFalse().recording());
+  EXPECT_EQ(report.verdict, Verdict::kUnsat);
+  ASSERT_EQ(report.conflict.size(), 1u);
+  EXPECT_NE(report.conflict[0].find("thread 100 "), std::string::npos)
+      << report.conflict[0];
+}
+
+TEST(VerdictTest, AnInputThatTheLogLacksForbidsUnsatAndIsTold) {
+  const GuestRecording guest = RecordFalse();
+  follower::Recording recording = guest.recording();
+  recording.unlogged_inputs = {"/tmp/db is mapped shared"};
+  const SolveReport report = MustSolve(recording);
+  EXPECT_EQ(report.verdict, Verdict::kUnknown);
+  EXPECT_EQ(report.doubts, recording.unlogged_inputs);
+  EXPECT_LT(report.seconds, 15);  // nothing is left to be searched
+  EXPECT_NE(report.reason, "");
+  EXPECT_EQ(report.engines.size(), 2u);
+}
+
+TEST(VerdictTest, WhatIsInDoubtIsToldWhereTheSearchHasNotEnded) {
+  const GuestRecording guest =
+      testing::RecordCase({"racy index", testing::GuestRacyIndex, 120}, 20, 32);
+  follower::Recording recording = guest.recording();
+  recording.unlogged_inputs = {"/tmp/db is mapped shared"};
+  SolveOptions options;
+  options.time_limit_s = 0;
+  const SolveReport report = Solve(recording, options, nullptr).value();
+  ASSERT_EQ(report.verdict, Verdict::kUnknown);
+  EXPECT_EQ(report.doubts, recording.unlogged_inputs);
+  EXPECT_FALSE(report.advice.empty());
+}
+
+TEST(VerdictTest, AProcessorWithStoreBuffersForbidsUnsat) {
+  const GuestRecording guest = RecordFalse();
+  follower::Recording recording = guest.recording();
+  recording.has_store_buffers = true;
+  const SolveReport report = MustSolve(recording);
+  EXPECT_EQ(report.verdict, Verdict::kUnknown);
+  EXPECT_EQ(report.doubts.size(), 1u);
+}
+
+TEST(VerdictTest, ATableOverItsLimitForbidsUnsat) {
+  const GuestRecording guest = RecordFalse();
+  for (const WordTableLimits& limits :
+       {WordTableLimits{.words_max = 4}, WordTableLimits{.kept_max = 4}}) {
+    const Whole whole(guest.recording(), 5, limits);
+    EXPECT_TRUE(whole.report.exhausted);
+    EXPECT_EQ(whole.report.answer.verdict, Verdict::kUnknown);
+    const auto doubts =
+        DoubtsOf(guest.recording(), whole.session->tape(), whole.words);
+    ASSERT_EQ(doubts.size(), 1u);
+    EXPECT_NE(doubts[0].find("more than are kept"), std::string::npos);
+  }
+  const Whole unlimited(guest.recording(), 5);
+  EXPECT_EQ(unlimited.report.answer.verdict, Verdict::kUnsat);
+}
+
+}  // namespace
+}  // namespace clew::solver

@@ -1,0 +1,137 @@
+// Goal: the window search alone finds a witness for every recorded run, in
+// turns of any length; it never has one that the checker refuses.
+// Method: property; seeded guest recordings with time windows of several sizes.
+// Oracle: the independent checker.
+#include "solver/search/window_search.h"
+
+#include <gtest/gtest.h>
+
+#include "follower/recording.h"
+#include "solver/check.h"
+#include "tests/support/guest_cases.h"
+
+namespace clew::solver {
+namespace {
+
+using testing::FalsifyPath;
+using testing::GuestCase;
+using testing::GuestRecording;
+using testing::kGuestCases;
+using testing::RecordCase;
+
+constexpr uint64_t kSeeds = 8;
+
+// Turns of `turn_s` seconds until found, at most `turns_max` of them; the
+// witness, if there is one, has been checked.
+Result<WindowSearchReport> Search(const GuestRecording& guest, double turn_s,
+                                  int turns_max,
+                                  const WindowSearchOptions& options = {}) {
+  CLEW_ASSIGN_OR_RETURN(session, follower::Session::Open(guest.recording()));
+  WindowSearch search(session->start(), guest.recording().failure,
+                      guest.recording().clock_slack_ticks, options, nullptr);
+  CLEW_ASSIGN_OR_RETURN(found, search.TryGuess(turn_s));
+  for (int turn = 0; !found && turn < turns_max; ++turn) {
+    CLEW_ASSIGN_OR_RETURN(done, search.Run(turn_s));
+    found = done;
+  }
+  EXPECT_EQ(search.report().found, found);
+  if (found) {
+    CLEW_ASSIGN_OR_RETURN(check, CheckSchedule(guest.recording(),
+                                               search.report().steps, nullptr));
+    EXPECT_EQ(check.disagreement.value_or(""), "");
+    EXPECT_EQ(check.insns, guest.truth().insns);
+  }
+  return search.report();
+}
+
+TEST(WindowSearchTest, FindsAWitnessForEveryRecordedRun) {
+  uint64_t searched = 0;
+  for (const GuestCase& guest_case : kGuestCases) {
+    for (const uint64_t window_ticks : {256u, 1024u, 4096u}) {
+      for (uint64_t seed = 1; seed <= kSeeds; ++seed) {
+        SCOPED_TRACE(fmt::format("{}, window {}, seed {}", guest_case.name,
+                                 window_ticks, seed));
+        const GuestRecording guest = RecordCase(guest_case, seed, window_ticks);
+        const auto report = Search(guest, 10, 1);
+        ASSERT_TRUE(report) << report.error().message;
+        EXPECT_TRUE(report->found)
+            << report->windows << " windows; " << report->furthest.text;
+        searched += report->windows > 0 ? 1 : 0;
+      }
+    }
+  }
+  // Otherwise only the guess was tested.
+  EXPECT_GT(searched, 20u);
+}
+
+// A short turn ends in the middle of a search, which goes on in the next one.
+TEST(WindowSearchTest, ManyShortTurnsDoAsWellAsALongOne) {
+  uint64_t searched = 0;
+  for (const GuestCase& guest_case : kGuestCases) {
+    for (uint64_t seed = 1; seed <= kSeeds / 2; ++seed) {
+      SCOPED_TRACE(fmt::format("{}, seed {}", guest_case.name, seed));
+      const GuestRecording guest = RecordCase(guest_case, seed);
+      const auto report = Search(guest, 0.001, 10'000);
+      ASSERT_TRUE(report) << report.error().message;
+      EXPECT_TRUE(report->found) << report->windows << " windows";
+      searched += report->windows > 0 ? 1 : 0;
+    }
+  }
+  EXPECT_GT(searched, 5u);
+}
+
+// Windows and stretches of a few hundred instructions: many seams.
+TEST(WindowSearchTest, SmallWindowsAndStretchesJoinToAWitness) {
+  WindowSearchOptions options;
+  options.run.point_insns = 100;
+  options.first_back_insns = 100;
+  options.beyond_insns = 50;
+  options.beyond_insns_max = 200;
+  uint64_t windows = 0;
+  for (const GuestCase& guest_case : kGuestCases) {
+    for (uint64_t seed = 1; seed <= kSeeds; ++seed) {
+      SCOPED_TRACE(fmt::format("{}, seed {}", guest_case.name, seed));
+      const GuestRecording guest = RecordCase(guest_case, seed);
+      const auto report = Search(guest, 60, 1, options);
+      ASSERT_TRUE(report) << report.error().message;
+      EXPECT_TRUE(report->found) << report->windows << " windows";
+      windows += report->windows;
+    }
+  }
+  EXPECT_GT(windows, 40u);
+}
+
+TEST(WindowSearchTest, HasNoWitnessWhereAPathWasFalsified) {
+  for (const GuestCase& guest_case : kGuestCases) {
+    for (uint64_t seed = 1; seed <= 2; ++seed) {
+      SCOPED_TRACE(fmt::format("{}, seed {}", guest_case.name, seed));
+      GuestRecording guest = RecordCase(guest_case, seed);
+      FalsifyPath(guest);
+      const auto report = Search(guest, 0.1, 3);
+      ASSERT_TRUE(report) << report.error().message;
+      EXPECT_FALSE(report->found);
+      EXPECT_GT(report->contradictions, 0u);
+      EXPECT_NE(report->furthest.text, "");
+    }
+  }
+}
+
+// What the kernel is said to have done may be possible otherwise; then the
+// witness is one of the falsified recording (Search checks it).
+TEST(WindowSearchTest, HasOnlyTrueWitnessesWhereACallWasFalsified) {
+  uint64_t refused = 0;
+  for (uint64_t seed = 1; seed <= 8; ++seed) {
+    SCOPED_TRACE(seed);
+    GuestRecording guest = RecordCase(kGuestCases[1], seed);
+    for (auto& [tid, records] : guest.inputs()) {
+      auto& call = std::get<SyscallInput>(records[records.size() / 2]);
+      call.result = call.result.value_or(0) == 0 ? 1 : 0;
+    }
+    const auto report = Search(guest, 0.1, 3);
+    refused += report && report->found ? 0 : 1;
+  }
+  EXPECT_GT(refused, 0u);
+}
+
+}  // namespace
+}  // namespace clew::solver

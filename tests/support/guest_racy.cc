@@ -1,0 +1,137 @@
+#include "tests/support/guest_racy.h"
+
+#include <atomic>
+
+#include "tests/support/guest_recorder.h"
+
+namespace clew::testing {
+namespace {
+
+constexpr uint64_t kYield = 24;
+constexpr uint64_t kExitGroup = 231;
+constexpr uint64_t kThreads = 2;
+constexpr uint64_t kCells = 16;
+
+alignas(16) char stacks[kThreads][4096];
+std::atomic<uint64_t> finished;
+volatile uint64_t cells[kCells];
+volatile uint64_t odd[kThreads];
+volatile uint64_t results[8 * kThreads];
+std::atomic<uint64_t> top;
+volatile uint64_t below[256 * kThreads];
+volatile uint64_t flag;
+volatile uint64_t message;
+
+uint64_t Mix(uint64_t value) {
+  value *= 0x9e3779b97f4a7c15u;
+  return value ^ (value >> 29);
+}
+
+void Pause(uint64_t turns) {
+  for (uint64_t i = 0; i < turns; ++i) {
+    asm volatile("");
+  }
+}
+
+void RunAll(void (*worker)(uint64_t), uint64_t rounds) {
+  for (uint64_t id = 0; id < kThreads; ++id) {
+    GuestSpawn(worker, rounds * kThreads + id,
+               stacks[id] + sizeof(stacks[id]) - 64);
+  }
+  while (finished.load() != kThreads) {
+    GuestSyscall(kYield, 0, 0, 0);
+  }
+}
+
+[[noreturn]] void Exit(uint64_t status) {
+  GuestSyscall(kExitGroup, status, 0, 0);
+  __builtin_unreachable();
+}
+
+void IndexWorker(uint64_t argument) {
+  const uint64_t id = argument % kThreads;
+  uint64_t value = id + 1;
+  for (uint64_t i = 0; i < argument / kThreads; ++i) {
+    value = Mix(value + cells[value % kCells]);
+    if ((value & 64) != 0) {
+      odd[id] = odd[id] + 1;
+    }
+    const uint64_t cell = value % kCells;
+    value = Mix(value + cells[cell]);
+    cells[cell] = value;
+  }
+  finished.fetch_add(1);
+}
+
+void PushWorker(uint64_t argument) {
+  const uint64_t id = argument % kThreads;
+  for (uint64_t i = 0; i < argument / kThreads; ++i) {
+    const uint64_t mine = 1 + i * kThreads + id;
+    uint64_t old = top.load();
+    do {
+      below[mine] = old;
+    } while (!top.compare_exchange_strong(old, mine));
+    Pause(4);
+  }
+  finished.fetch_add(1);
+}
+
+void PollWorker(uint64_t argument) {
+  const uint64_t rounds = argument / kThreads;
+  if (argument % kThreads == 0) {
+    for (uint64_t i = 1; i <= rounds; ++i) {
+      Pause(40);
+      flag = i;
+      message = i;
+    }
+  } else {
+    for (uint64_t i = 1; i <= rounds; ++i) {
+      while (flag < i) {
+      }
+      if (message != i) {
+        odd[0] = odd[0] + 1;
+      }
+    }
+  }
+  finished.fetch_add(1);
+}
+
+void ResultWorker(uint64_t argument) {
+  const uint64_t id = argument % kThreads;
+  for (uint64_t i = 0; i < argument / kThreads; ++i) {
+    cells[0] = cells[0] + 1;
+  }
+  results[8 * id] = cells[0] * 3;
+  finished.fetch_add(1);
+}
+
+}  // namespace
+
+void GuestPushes(uint64_t rounds) {
+  RunAll(PushWorker, rounds);
+  Exit(0);
+}
+
+void GuestRacyIndex(uint64_t rounds) {
+  RunAll(IndexWorker, rounds);
+  Exit(0);
+}
+
+void GuestPolling(uint64_t rounds) {
+  RunAll(PollWorker, rounds);
+  Exit(odd[0] == 0 ? 0 : 1);
+}
+
+void GuestLeavesResults(uint64_t rounds) {
+  RunAll(ResultWorker, rounds);
+  Pause(2000);
+  uint64_t status = 0;
+  for (uint64_t id = 0; id < kThreads; ++id) {
+    if ((results[8 * id] & 1) != 0) {
+      ++status;
+    }
+  }
+  Exit(status);
+}
+
+}  // namespace clew::testing

@@ -1,0 +1,26 @@
+#ifndef CLEW_TESTS_SUPPORT_GUEST_RACY_H_
+#define CLEW_TESTS_SUPPORT_GUEST_RACY_H_
+
+#include <cstdint>
+
+// Guest programs for the recorder of tests/support whose races are of the kinds
+// that a search misses most easily.
+namespace clew::testing {
+
+extern "C" {
+// What a thread reads says where it reads and writes next; a branch tells one
+// bit of each value.
+void GuestRacyIndex(uint64_t rounds);
+// Threads push onto one stack by a load and a compare-and-exchange, as malloc's
+// bins are filled.
+void GuestPushes(uint64_t rounds);
+// One thread polls a flag for a long time; what it finds behind it may be old.
+void GuestPolling(uint64_t rounds);
+// Threads leave racy values in words of their own; the first thread branches on
+// them when all others are long gone.
+void GuestLeavesResults(uint64_t rounds);
+}
+
+}  // namespace clew::testing
+
+#endif  // CLEW_TESTS_SUPPORT_GUEST_RACY_H_
