@@ -1,9 +1,14 @@
 // What the core dump of a process of 4 GiB, eight pages of it touched, costs:
 // the kernel's own, to a file; a pipe that is read and dropped, which is what
-// any handler costs the dying process; and clew-core-handler, to a file as the
-// kernel would, and to clewd's spool beside it. The kernel writes to a pipe a
-// page of zeros for each page of a hole (fs/coredump.c, __dump_skip); so does
-// what feeds the handler here, from the kernel's own core file.
+// any handler that reads it costs the dying process; and clew-core-handler, to
+// a file as the kernel would, and to clewd's spool beside it; and to a program
+// that handled core dumps before, which reads and drops them.
+//
+// Real: the kernel's dump, the handler, the memory that it reads, of a process
+// that is stopped after a twin of it has died. Not real: who writes to the
+// pipe, page by page and with a page of zeros for each page of a hole, as the
+// kernel does (fs/coredump.c, __dump_skip), is this program, from the twin's
+// core file. tests/vm has the whole of it.
 //
 //   bench_core_handler [GIB]
 #include <fcntl.h>
@@ -17,6 +22,7 @@
 #include <algorithm>
 #include <array>
 #include <chrono>
+#include <csignal>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -25,6 +31,7 @@
 
 #include "common/exec_arguments.h"
 #include "common/fd.h"
+#include "common/x86/page.h"
 #include "daemon/clock.h"
 #include "daemon/control.h"
 
@@ -32,7 +39,6 @@ namespace clew::daemon {
 namespace {
 
 namespace fs = std::filesystem;
-constexpr size_t kPageBytes = 4096;
 
 double SecondsOf(const auto& work) {
   const auto begin = std::chrono::steady_clock::now();
@@ -41,7 +47,7 @@ double SecondsOf(const auto& work) {
       .count();
 }
 
-[[noreturn]] void DieSparse(uint64_t bytes) {
+void TouchSparse(uint64_t bytes) {
   const rlimit all = {RLIM_INFINITY, RLIM_INFINITY};
   setrlimit(RLIMIT_CORE, &all);
   auto* memory = static_cast<char*>(
@@ -50,18 +56,43 @@ double SecondsOf(const auto& work) {
   for (uint64_t i = 0; i < 8; ++i) {
     memory[bytes / 8 * i] = 1;
   }
-  std::abort();
 }
 
 void Wait(pid_t process) { waitpid(process, nullptr, 0); }
 
-void DumpByKernel(uint64_t bytes) {
-  const pid_t process = fork();
-  if (process == 0) {
-    DieSparse(bytes);
+// A process with such memory, stopped, and the core file of its twin.
+class Sparse {
+ public:
+  explicit Sparse(uint64_t bytes) : process_(fork()) {
+    if (process_ == 0) {
+      TouchSparse(bytes);
+      raise(SIGSTOP);
+      const pid_t twin = fork();
+      if (twin == 0) {
+        std::abort();
+      }
+      Wait(twin);
+      raise(SIGSTOP);
+      _exit(0);
+    }
+    waitpid(process_, nullptr, WUNTRACED);
   }
-  Wait(process);
-}
+  ~Sparse() {
+    kill(process_, SIGKILL);
+    Wait(process_);
+  }
+  Sparse(const Sparse&) = delete;
+  Sparse& operator=(const Sparse&) = delete;
+  // Lets the twin die.
+  void Dump() const {
+    kill(process_, SIGCONT);
+    waitpid(process_, nullptr, WUNTRACED);
+  }
+  pid_t process() const { return process_; }
+
+ private:
+  pid_t process_;
+};
 
 // "core", "core.1234": in the current folder.
 std::string FindCore() {
@@ -127,8 +158,8 @@ double TimeOf(const std::vector<std::string>& reader, const std::string& core) {
   });
 }
 
-std::vector<std::string> HandlerIn(const std::string& root) {
-  const std::string pid = std::to_string(getpid());
+std::vector<std::string> HandlerIn(const std::string& root, pid_t process) {
+  const std::string pid = std::to_string(process);
   return {CLEW_BENCH_CORE_HANDLER,
           "--root",
           root,
@@ -192,7 +223,9 @@ int Main(uint64_t gib) {
   fs::create_directories("var/lib/clew");
   fs::create_directories("run/clew");
   std::ofstream("var/lib/clew/core_pattern.before") << root << "/passed\n";
-  const double kernel = SecondsOf([&] { DumpByKernel(gib << 30); });
+  signal(SIGPIPE, SIG_IGN);
+  const Sparse sparse(gib << 30);
+  const double kernel = SecondsOf([&] { sparse.Dump(); });
   const std::string core = FindCore();
   if (core.empty()) {
     fmt::print(stderr,
@@ -205,14 +238,20 @@ int Main(uint64_t gib) {
   const double pipe =
       TimeOf({"dd", "of=/dev/null", "bs=64k", "status=none"}, core);
   Print("a pipe, read and dropped", pipe, "");
-  const double file = TimeOf(HandlerIn(root), core);
+  const std::vector<std::string> handler = HandlerIn(root, sparse.process());
+  const double file = TimeOf(handler, core);
   Print("handler, to a file", file, "passed");
   {
     const Spool spool(root);
-    const double both = TimeOf(HandlerIn(root), core);
+    const double both = TimeOf(handler, core);
     Print("handler, to a file and the spool", both, "spooled");
-    fmt::print("handler / pipe: {:.2f} without, {:.2f} with the spool\n",
-               file / pipe, both / pipe);
+    fmt::print("handler / kernel: {:.2f} without, {:.2f} with the spool\n",
+               file / kernel, both / kernel);
+    std::ofstream("var/lib/clew/core_pattern.before")
+        << "|/usr/bin/dd of=/dev/null bs=64k status=none\n";
+    const double program = TimeOf(handler, core);
+    Print("handler, to a program and the spool", program, "spooled");
+    fmt::print("handler / pipe, with a program: {:.2f}\n", program / pipe);
   }
   fs::current_path("/");
   fs::remove_all(root);

@@ -14,6 +14,7 @@
 
 #include <CLI/CLI.hpp>
 #include <chrono>
+#include <csignal>
 #include <cstdint>
 #include <filesystem>
 #include <fstream>
@@ -25,6 +26,8 @@
 #include "collector/catalogue.h"
 #include "collector/stored_list.h"
 #include "common/check.h"
+#include "common/digest.h"
+#include "common/signal_text.h"
 #include "proto/bundle.pb.h"
 #include "tests/collector/catalogue_model.h"
 #include "tests/collector/samples.h"
@@ -40,6 +43,8 @@ using transfer::CollectorProcess;
 constexpr int kImages = 19;
 constexpr uint64_t kBundlesOfGroup = 5;
 constexpr uint64_t kHosts = 1000;
+constexpr uint64_t kPrograms = 40;
+constexpr uint64_t kVersions = 300;
 constexpr int kLoads = 5;
 constexpr std::chrono::minutes kReadLimit{10};
 
@@ -63,6 +68,11 @@ Files FilesOf(uint64_t number) {
 
 std::string HostOf(uint64_t number) {
   return fmt::format("host-{:03}.example", number % kHosts);
+}
+
+// A build-id.
+std::string VersionOf(uint64_t number) {
+  return fmt::format("{:040x}", MixBits(number % kVersions));
 }
 
 void WriteFile(const std::string& path, std::span<const std::byte> bytes) {
@@ -112,15 +122,20 @@ void Fill(const std::string& data, uint64_t bundles) {
     NewBundle bundle = BundleOf(i);
     bundle.id = writer.Add(i);
     bundle.host = HostOf(i);
+    bundle.unit = fmt::format("service-{}.service", i % kPrograms);
+    bundle.failure = SignalText(i % 3 == 0 ? SIGABRT : SIGSEGV);
     CLEW_CHECK((*catalogue)->Add(bundle).has_value(), "not added");
     const uint64_t group = i % (bundles / kBundlesOfGroup + 1);
-    CLEW_CHECK((*catalogue)
-                   ->SetAnalysis(bundle.id,
-                                 {.signature = SignatureOf(group),
-                                  .title = fmt::format("SIGSEGV in F{}", group),
-                                  .backtraces = std::string(2000, 'b')})
-                   .has_value(),
-               "not analysed");
+    CLEW_CHECK(
+        (*catalogue)
+            ->SetAnalysis(bundle.id,
+                          {.signature = SignatureOf(group),
+                           .title = fmt::format("SIGSEGV in F{}", group),
+                           .backtraces = std::string(2000, 'b'),
+                           .program = fmt::format("service-{}", i % kPrograms),
+                           .version = VersionOf(i)})
+            .has_value(),
+        "not analysed");
   }
 }
 
@@ -148,10 +163,14 @@ double SlowestLoad(httplib::Client& client, const std::string& path) {
 
 void PrintPages(uint16_t port, const char* when) {
   httplib::Client client("127.0.0.1", port);
-  for (const char* path : {"/", "/?page=2", "/?q=F77", "/bundles",
-                           "/bundles?host=host-007.example", "/hosts",
-                           "/metrics", "/healthz", "/api/groups.json"}) {
-    fmt::print("{:<16} {:<34} {:>10.1f} ms\n", when, path,
+  for (const char* path :
+       {"/", "/?page=2", "/?q=F77", "/?q=host", "/?q=nowhere",
+        "/?program=service-7", "/?failure=SIGABRT&host=host-007.example",
+        "/?since=1970-01-02", "/?unit=service-7&until=2100-01-01&state=stored",
+        "/bundles", "/bundles?host=host-007.example",
+        "/bundles?failure=SIGABRT", "/hosts", "/metrics", "/healthz",
+        "/api/groups.json"}) {
+    fmt::print("{:<16} {:<47} {:>7.1f} ms\n", when, path,
                SlowestLoad(client, path));
     std::fflush(stdout);
   }
@@ -176,12 +195,12 @@ void Measure(const std::string& folder, uint16_t web_port) {
          "store_bytes_max = 1T\nscrub_bytes_per_s = 0\n";
   const auto begin = Clock::now();
   CLEW_CHECK(collector.Start(), "no collector");
-  fmt::print("{:<51} {:>10.2f} s\n", "start to ready", SecondsSince(begin));
+  fmt::print("{:<61} {:>10.2f} s\n", "start to ready", SecondsSince(begin));
   PrintPages(web_port, "after the start");
-  fmt::print("{:<51} {:>10.2f} s\n", "start to all read",
+  fmt::print("{:<61} {:>10.2f} s\n", "start to all read",
              WaitUntilRead(collector, begin));
   PrintPages(web_port, "all read");
-  fmt::print("{:<51} {:>10.1f} MB\n", "peak memory",
+  fmt::print("{:<61} {:>10.1f} MB\n", "peak memory",
              static_cast<double>(collector.PeakResidentBytes()) / 1e6);
   collector.Kill();
 }

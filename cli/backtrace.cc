@@ -83,7 +83,7 @@ Json ToJson(const Backtrace& backtrace, const Heading& heading) {
           {"signature_rules", kSignatureRules},
           {"title", heading.title},
           {"program", backtrace.program.name},
-          {"version", backtrace.program.build_id},
+          {"version", backtrace.program.version},
           {"message", backtrace.message},
           {"threads", std::move(threads)},
           {"notes", backtrace.notes}};

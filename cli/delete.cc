@@ -4,10 +4,8 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
-#include "cli/collector_options.h"
-#include "cli/report.h"
+#include "cli/collector_command.h"
 #include "cli/subcommands.h"
-#include "transfer/client.h"
 
 namespace clew::cli {
 namespace {
@@ -47,16 +45,10 @@ Status RunDelete(const DeleteOptions& options) {
 
 void AddDelete(Command& app, int& exit_code) {
   auto options = std::make_shared<DeleteOptions>();
-  Command* command =
-      app.add_subcommand("delete", "remove a bundle from the collector");
-  command
-      ->add_option("id", options->id, "the first digits of its id, 4 or more")
-      ->required();
-  AddCollectorOptions(*command, options->collector);
-  command->add_flag("--json", options->json, "one JSON document");
-  command->footer(kFooter);
-  command->callback(
-      [=, &exit_code] { exit_code = ReportStatus(RunDelete(*options)); });
+  Command* command = AddCollectorCommand(
+      app, {"delete", "remove a bundle from the collector", kFooter}, options,
+      &RunDelete, exit_code);
+  AddId(*command, options->id);
 }
 
 }  // namespace clew::cli

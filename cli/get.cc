@@ -4,7 +4,7 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
-#include "cli/collector_options.h"
+#include "cli/collector_command.h"
 #include "cli/report.h"
 #include "cli/subcommands.h"
 #include "common/file.h"
@@ -13,8 +13,6 @@
 
 namespace clew::cli {
 namespace {
-
-constexpr size_t kIdDigits = 12;
 
 constexpr const char* kFooter =
     R"(The folder appears whole, every digest checked, or not at all. With it comes
@@ -40,9 +38,8 @@ struct GetOptions {
 
 Status RunGet(const GetOptions& options) {
   CLEW_ASSIGN_OR_RETURN(client, MakeClient(options.collector));
-  const std::string out = options.out.empty()
-                              ? options.id.substr(0, kIdDigits) + ".clew"
-                              : options.out;
+  const std::string out =
+      options.out.empty() ? ShortId(options.id) + ".clew" : options.out;
   TerminalProgress progress("get", "bytes");
   CLEW_ASSIGN_OR_RETURN(
       id, client->Get(options.id, out, PosixFileSystem(), &progress));

@@ -4,10 +4,8 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
-#include "cli/collector_options.h"
-#include "cli/report.h"
+#include "cli/collector_command.h"
 #include "cli/subcommands.h"
-#include "transfer/client.h"
 
 namespace clew::cli {
 namespace {
@@ -62,16 +60,10 @@ Status RunScrub(const ScrubOptions& options) {
 
 void AddScrub(Command& app, int& exit_code) {
   auto options = std::make_shared<ScrubOptions>();
-  Command* command = app.add_subcommand(
-      "scrub", "have the collector read a bundle from its disk");
-  command
-      ->add_option("id", options->id, "the first digits of its id, 4 or more")
-      ->required();
-  AddCollectorOptions(*command, options->collector);
-  command->add_flag("--json", options->json, "one JSON document");
-  command->footer(kFooter);
-  command->callback(
-      [=, &exit_code] { exit_code = ReportStatus(RunScrub(*options)); });
+  Command* command = AddCollectorCommand(
+      app, {"scrub", "have the collector read a bundle from its disk", kFooter},
+      options, &RunScrub, exit_code);
+  AddId(*command, options->id);
 }
 
 }  // namespace clew::cli

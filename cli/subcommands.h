@@ -20,6 +20,8 @@ void AddCheck(Command& app, int& exit_code);
 void AddUpload(Command& app, int& exit_code);
 void AddList(Command& app, int& exit_code);
 void AddGet(Command& app, int& exit_code);
+void AddGroup(Command& app, int& exit_code);
+void AddHosts(Command& app, int& exit_code);
 void AddDelete(Command& app, int& exit_code);
 void AddScrub(Command& app, int& exit_code);
 void AddSnapshot(Command& app, int& exit_code);

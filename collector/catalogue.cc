@@ -1,5 +1,6 @@
 #include "collector/catalogue.h"
 
+#include <algorithm>
 #include <array>
 #include <utility>
 
@@ -25,6 +26,13 @@ std::string_view ToString(BundleState state) {
   return kStateNames.at(static_cast<size_t>(state));
 }
 
+std::optional<BundleState> StateNamed(std::string_view name) {
+  const auto* found = std::ranges::find(kStateNames, name);
+  return found == kStateNames.end() ? std::nullopt
+                                    : std::optional(static_cast<BundleState>(
+                                          found - kStateNames.begin()));
+}
+
 Analysis AnalysisByKind(std::string_view failure, std::string_view command) {
   const std::string what =
       failure.empty() ? "unknown failure" : CleanLine(failure, kNameBytesMax);
@@ -38,10 +46,11 @@ Analysis AnalysisByKind(std::string_view failure, std::string_view command) {
       .program = program};
 }
 
-Result<std::unique_ptr<Catalogue>> Catalogue::Open(const std::string& path) {
+Result<std::unique_ptr<Catalogue>> Catalogue::Open(const std::string& path,
+                                                   Check check) {
   CLEW_ASSIGN_OR_RETURN(database,
                         Database::Open(path, Database::Mode::kReadWriteCreate));
-  CLEW_RETURN_IF_ERROR(PrepareCatalogue(database, path));
+  CLEW_RETURN_IF_ERROR(PrepareCatalogue(database, path, check));
   return std::make_unique<SqliteCatalogue>(path, std::move(database));
 }
 

@@ -2,6 +2,7 @@
 #define CLEW_COLLECTOR_CATALOGUE_H_
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -27,6 +28,7 @@ enum class BundleState : uint8_t {
 inline constexpr size_t kBundleStates = 6;
 // "stored", "analysing", ...
 std::string_view ToString(BundleState state);
+std::optional<BundleState> StateNamed(std::string_view name);
 
 // Longer text is cut and ends in an ellipsis; what is no UTF-8, or a control
 // character, becomes U+FFFD.
@@ -160,26 +162,35 @@ struct Page {
   uint64_t total = 0;
 };
 
+// Bundles that have all of this; what is empty says nothing.
+struct BundleFilter {
+  std::string host{};
+  std::string program{};
+  std::string version{};  // or the first digits of a build-id
+  std::string unit{};     // with or without ".service"
+  std::string failure{};  // "signal 6 (SIGABRT)", "signal 6" or "SIGABRT"
+  int64_t since_s = 0;    // received then or later
+  int64_t until_s = 0;    // received before that; 0: no end
+  bool empty() const;
+};
+
 struct GroupQuery {
   uint64_t offset = 0;
   uint64_t limit = 50;
   // In title, host or unit, whatever the case of ASCII letters; empty: all.
   std::string text{};
-  std::string program{};           // empty: all
   std::optional<bool> resolved{};  // absent: both
+  bool reopened = false;           // those alone that were seen again
+  std::optional<BundleState> state{};
+  // Groups of which one bundle, still here, has all of this.
+  BundleFilter filter{};
 };
 struct BundleQuery {
   uint64_t offset = 0;
   uint64_t limit = 50;
   std::string signature{};  // empty: all
-  std::string host{};       // empty: all
   std::optional<BundleState> state{};
-  // The same; a version by its first digits.
-  std::string program{};
-  std::string version{};
-  std::string unit{};
-  std::string failure{};
-  int64_t since_s = 0;  // received then or later
+  BundleFilter filter{};
 };
 
 struct CatalogueCounts {
@@ -187,7 +198,8 @@ struct CatalogueCounts {
   uint64_t groups = 0;
   uint64_t hosts = 0;
   uint64_t bytes = 0;  // of all bundles, shared chunks counted in each
-  std::vector<uint64_t> by_state;  // index: BundleState
+  std::vector<uint64_t> by_state;           // index: BundleState
+  std::vector<uint64_t> groups_by_state{};  // the same
 };
 
 // The bundles of a collector with what was found out about them, in SQLite
@@ -204,9 +216,21 @@ class Catalogue {
   // kSystem; kCorruptInput: damaged, no database of ours, or of a later
   // version; the message says that it may be removed and is made again.
   // REQUIRES: nobody else has it open.
+  enum class Check : uint8_t {
+    kPages,   // the whole file is read
+    kSchema,  // CheckPages is to be called; the file may be large
+  };
   [[nodiscard]] static Result<std::unique_ptr<Catalogue>> Open(
-      const std::string& path);
+      const std::string& path, Check check = Check::kPages);
   virtual ~Catalogue() = default;
+
+  // Reads the whole file, and waits for nobody. kCorruptInput: as Open's; found
+  // once, Health says so from then on. `go_on` is asked between tables; where
+  // it says no, the rest is left out.
+  [[nodiscard]] virtual Status CheckPages(
+      const std::function<bool()>& go_on) = 0;
+  // What CheckPages found.
+  [[nodiscard]] virtual Status Health() const = 0;
 
   // Twice is once: the first one stays.
   [[nodiscard]] virtual Status Add(const NewBundle& bundle) = 0;
@@ -257,9 +281,13 @@ class Catalogue {
   // of a version that is the one it was resolved in or that the collector saw
   // first after that one; where it was resolved in none that was seen, of one
   // that was not seen then. It outlives the last bundle of the group, and not
-  // the file. kInvalidArgument: no such group.
+  // the file. What is so already stays as it is. kInvalidArgument: no such
+  // group.
   [[nodiscard]] virtual Status Change(const std::string& signature,
                                       const GroupChange& change) = 0;
+  // Signatures of groups that begin with `prefix`, ascending, at most `most`.
+  [[nodiscard]] virtual Result<std::vector<std::string>> SignaturesWith(
+      const std::string& prefix, uint64_t most) const = 0;
   // The group that has taken in one of earlier rules; `signature` if none has.
   [[nodiscard]] virtual Result<std::string> PresentSignature(
       const std::string& signature) const = 0;

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "collector/catalogue_filter.h"
 #include "collector/sqlite_catalogue.h"
 #include "collector/text.h"
 
@@ -24,13 +25,6 @@ constexpr std::string_view kGroupColumns =
     "ifnull(resolved, 0), ifnull(resolved_in, ''), ifnull(reopened_in, ''), "
     "ifnull(note, ''), ifnull(by, ''), ifnull(at_s, 0) "
     "FROM groups LEFT JOIN marks USING(signature)";
-constexpr std::string_view kGroupMatches =
-    "(?1 = '' OR title LIKE ?1 ESCAPE '\\' OR EXISTS (SELECT 1 FROM places "
-    "WHERE places.signature = groups.signature AND "
-    "(host LIKE ?1 ESCAPE '\\' OR unit LIKE ?1 ESCAPE '\\'))) "
-    "AND (?2 = '' OR program = ?2) "
-    "AND (?3 < 0 OR ifnull(resolved, 0) = ?3)";
-
 Result<BundleId> IdAt(const Query& query, int column) {
   const auto bytes = query.BlobAt(column);
   if (bytes.size() != Sha256::kBytes) {
@@ -146,88 +140,78 @@ Result<uint64_t> CountOf(Database& database, std::string_view sql) {
   return CountOf(query);
 }
 
-// The WHERE of a query for bundles, and its parameters.
-struct BundleFilter {
-  explicit BundleFilter(const BundleQuery& wanted) : query(wanted) {
-    Add(!query.signature.empty(), "signature = ?");
-    Add(!query.host.empty(), "host = ?");
-    Add(query.state.has_value(), "state = ?");
-    Add(!query.program.empty(), "program = ?");
-    Add(!query.version.empty(), "version >= ? AND version < ?");
-    Add(!query.unit.empty(), "unit = ?");
-    Add(!query.failure.empty(), "failure = ?");
-    Add(query.since_s > 0, "received_at_s >= ?");
+Status CountGroups(Database& database, CatalogueCounts& counts) {
+  counts.groups_by_state.resize(kBundleStates);
+  Query query =
+      database.Prepare("SELECT state, count(*) FROM groups GROUP BY state");
+  while (true) {
+    CLEW_ASSIGN_OR_RETURN(found, query.Next());
+    if (!found) {
+      return {};
+    }
+    CLEW_ASSIGN_OR_RETURN(state, StateAt(query, 0));
+    const auto count = static_cast<uint64_t>(query.IntAt(1));
+    counts.groups_by_state[static_cast<size_t>(state)] = count;
+    counts.groups += count;
   }
-  void Add(bool wanted, std::string_view condition) {
-    if (wanted) {
-      where += where.empty() ? " WHERE " : " AND ";
-      where += condition;
+}
+
+// nullopt: no such.
+Result<std::optional<GroupRow>> ReadGroup(Database& database,
+                                          const std::string& signature) {
+  std::vector<GroupRow> rows;
+  {
+    Query query =
+        database.Prepare(fmt::format("{} WHERE signature = ?", kGroupColumns));
+    query.Text(signature);
+    CLEW_RETURN_IF_ERROR(ReadRows(query, &GroupAt, rows));
+  }
+  for (GroupRow& row : rows) {
+    CLEW_RETURN_IF_ERROR(AddHosts(database, row));
+  }
+  return rows.empty() ? std::nullopt : std::optional(std::move(rows[0]));
+}
+
+// The signatures of a page, and how many match in all.
+Result<Page<std::string>> FindGroups(Database& database,
+                                     const GroupQuery& query) {
+  const Where where = WhereOf(query);
+  const bool marked = query.resolved || query.reopened;
+  Query found = database.Prepare(fmt::format(
+      "SELECT groups.signature FROM groups INDEXED BY groups_to_find{}{} "
+      "ORDER BY last_seen_s DESC, groups.signature",
+      marked ? " LEFT JOIN marks ON marks.signature = groups.signature" : "",
+      where.sql()));
+  where.Bind(found);
+  const uint64_t limit = std::min(query.limit, kPageRowsMax);
+  Page<std::string> page;
+  for (;; ++page.total) {
+    CLEW_ASSIGN_OR_RETURN(more, found.Next());
+    if (!more) {
+      return page;
+    }
+    if (page.total >= query.offset && page.rows.size() < limit) {
+      page.rows.push_back(found.TextAt(0));
     }
   }
-  void Bind(Query& statement) const {
-    if (!query.signature.empty()) {
-      statement.Text(query.signature);
-    }
-    if (!query.host.empty()) {
-      statement.Text(CleanLine(query.host, kNameBytesMax));
-    }
-    if (query.state) {
-      statement.Int(static_cast<int64_t>(*query.state));
-    }
-    if (!query.program.empty()) {
-      statement.Text(CleanLine(query.program, kNameBytesMax));
-    }
-    if (!query.version.empty()) {
-      const std::string version = CleanLine(query.version, kNameBytesMax);
-      statement.Text(version).Text(version + '\x7f');
-    }
-    if (!query.unit.empty()) {
-      statement.Text(CleanLine(query.unit, kNameBytesMax));
-    }
-    if (!query.failure.empty()) {
-      statement.Text(CleanLine(query.failure, kLineBytesMax));
-    }
-    if (query.since_s > 0) {
-      statement.Int(query.since_s);
-    }
-  }
-  const BundleQuery& query;
-  std::string where;
-};
+}
 
 }  // namespace
 
+// Those that match are found once, in order, by an index that has all that is
+// looked at; only the rows of the page are read.
 Result<Page<GroupRow>> SqliteCatalogue::Groups(const GroupQuery& query) const {
   CLEW_ASSIGN_OR_RETURN(lease, readers_.Take());
   Database& database = lease.database();
   CLEW_ASSIGN_OR_RETURN(transaction,
                         Transaction::Begin(database, Transaction::Kind::kRead));
-  const bool filtered =
-      !query.text.empty() || !query.program.empty() || query.resolved;
-  const std::string where =
-      filtered ? fmt::format(" WHERE {}", kGroupMatches) : "";
-  const std::string pattern = LikePattern(query.text);
-  const int64_t resolved = query.resolved ? int64_t{*query.resolved} : -1;
-  const std::string program = CleanLine(query.program, kNameBytesMax);
-  Page<GroupRow> page;
-  {
-    Query count = database.Prepare(
-        "SELECT count(*) FROM groups LEFT JOIN marks USING(signature)" + where);
-    Query rows = database.Prepare(
-        fmt::format("{}{} ORDER BY last_seen_s DESC, signature "
-                    "LIMIT ? OFFSET ?",
-                    kGroupColumns, where));
-    if (!where.empty()) {
-      count.Text(pattern).Text(program).Int(resolved);
-      rows.Text(pattern).Text(program).Int(resolved);
+  CLEW_ASSIGN_OR_RETURN(found, FindGroups(database, query));
+  Page<GroupRow> page{.rows = {}, .total = found.total};
+  for (const std::string& signature : found.rows) {
+    CLEW_ASSIGN_OR_RETURN(row, ReadGroup(database, signature));
+    if (row) {
+      page.rows.push_back(std::move(*row));
     }
-    rows.Int(Limit(query.limit)).Int(Offset(query.offset));
-    CLEW_ASSIGN_OR_RETURN(total, CountOf(count));
-    page.total = total;
-    CLEW_RETURN_IF_ERROR(ReadRows(rows, &GroupAt, page.rows));
-  }
-  for (GroupRow& row : page.rows) {
-    CLEW_RETURN_IF_ERROR(AddHosts(database, row));
   }
   CLEW_RETURN_IF_ERROR(transaction.Commit());
   return page;
@@ -239,16 +223,16 @@ Result<Page<BundleRow>> SqliteCatalogue::Bundles(
   Database& database = lease.database();
   CLEW_ASSIGN_OR_RETURN(transaction,
                         Transaction::Begin(database, Transaction::Kind::kRead));
-  const BundleFilter filter(query);
+  const Where where = WhereOf(query);
   Page<BundleRow> page;
   {
     Query count =
-        database.Prepare("SELECT count(*) FROM bundles" + filter.where);
+        database.Prepare("SELECT count(*) FROM bundles" + where.sql());
     Query rows = database.Prepare(
         fmt::format("{}{} ORDER BY received_at_s DESC, id LIMIT ? OFFSET ?",
-                    kBundleColumns, filter.where));
-    filter.Bind(count);
-    filter.Bind(rows);
+                    kBundleColumns, where.sql()));
+    where.Bind(count);
+    where.Bind(rows);
     rows.Int(Limit(query.limit)).Int(Offset(query.offset));
     CLEW_ASSIGN_OR_RETURN(total, CountOf(count));
     page.total = total;
@@ -264,18 +248,9 @@ Result<std::optional<GroupRow>> SqliteCatalogue::Group(
   Database& database = lease.database();
   CLEW_ASSIGN_OR_RETURN(transaction,
                         Transaction::Begin(database, Transaction::Kind::kRead));
-  std::vector<GroupRow> rows;
-  {
-    Query query =
-        database.Prepare(fmt::format("{} WHERE signature = ?", kGroupColumns));
-    query.Text(signature);
-    CLEW_RETURN_IF_ERROR(ReadRows(query, &GroupAt, rows));
-  }
-  for (GroupRow& row : rows) {
-    CLEW_RETURN_IF_ERROR(AddHosts(database, row));
-  }
+  CLEW_ASSIGN_OR_RETURN(row, ReadGroup(database, signature));
   CLEW_RETURN_IF_ERROR(transaction.Commit());
-  return rows.empty() ? std::nullopt : std::optional(std::move(rows[0]));
+  return std::move(row);
 }
 
 Result<std::optional<BundleRow>> SqliteCatalogue::Bundle(
@@ -329,11 +304,9 @@ Result<CatalogueCounts> SqliteCatalogue::Counts() const {
       counts.bytes += static_cast<uint64_t>(std::min(query.RealAt(2), 1e18));
     }
   }
-  CLEW_ASSIGN_OR_RETURN(groups,
-                        CountOf(database, "SELECT count(*) FROM groups"));
+  CLEW_RETURN_IF_ERROR(CountGroups(database, counts));
   CLEW_ASSIGN_OR_RETURN(
       hosts, CountOf(database, "SELECT count(DISTINCT host) FROM bundles"));
-  counts.groups = groups;
   counts.hosts = hosts;
   CLEW_RETURN_IF_ERROR(transaction.Commit());
   return counts;

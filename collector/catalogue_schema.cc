@@ -125,10 +125,25 @@ constexpr std::string_view kVersion4[] = {
     "id BLOB PRIMARY KEY, races TEXT NOT NULL) STRICT",
 };
 
+// `groups_to_find` has what groups are listed and searched by, in the order of
+// a list, so that a search reads it and not the rows.
+constexpr std::string_view kVersion5[] = {
+    "DROP INDEX groups_by_time",
+    "CREATE INDEX groups_to_find ON groups("
+    "last_seen_s DESC, signature, state, title)",
+    "CREATE INDEX groups_by_state ON groups(state)",
+};
+
+// When a group was resolved; a note that is left later does not change it.
+constexpr std::string_view kVersion6[] = {
+    "ALTER TABLE marks ADD COLUMN resolved_at_s INTEGER NOT NULL DEFAULT 0",
+    "UPDATE marks SET resolved_at_s = at_s",
+};
+
 // What makes version N of version N - 1, in order. What a collector has made
 // once is never changed here: a new version goes behind the others.
-constexpr std::array<std::span<const std::string_view>, 4> kMigrations = {
-    kVersion1, kVersion2, kVersion3, kVersion4};
+constexpr std::array<std::span<const std::string_view>, 6> kMigrations = {
+    kVersion1, kVersion2, kVersion3, kVersion4, kVersion5, kVersion6};
 constexpr auto kVersion = static_cast<int64_t>(kMigrations.size());
 
 // NORMAL: a transaction is whole after a power cut, though the last ones may be
@@ -141,12 +156,15 @@ constexpr std::string_view kSettings =
     "PRAGMA cache_size = -4096;"              // KiB
     "PRAGMA journal_size_limit = 16777216;";  // bytes, of the WAL at rest
 
-Error MayBeRemoved(Error error) {
-  error.code = ErrorCode::kCorruptInput;
+Status WithRemedy(Status checked) {
+  if (checked || checked.error().code != ErrorCode::kCorruptInput) {
+    return checked;
+  }
+  Error error = std::move(checked).error();
   error.message +=
       "; stop the collector and remove it with its -wal and -shm: it is made "
       "again from the stored bundles, but for what engineers said of groups";
-  return error;
+  return std::unexpected(std::move(error));
 }
 
 Result<int64_t> Setting(Database& database, std::string_view sql) {
@@ -231,8 +249,10 @@ Status CheckSchema(Database& database, const std::string& path,
   return {};
 }
 
-Status CheckPages(Database& database, const std::string& path) {
-  Query query = database.Prepare("PRAGMA quick_check(1)");
+// `pragma` is a quick_check.
+Status CheckPages(Database& database, const std::string& path,
+                  const std::string& pragma) {
+  Query query = database.Prepare(pragma);
   CLEW_ASSIGN_OR_RETURN(row, query.Next());
   const std::string found = row ? query.TextAt(0) : "no answer";
   if (found != "ok") {
@@ -255,7 +275,34 @@ Status UseWal(Database& database, const std::string& path) {
   return {};
 }
 
-Status CheckAll(Database& database, const std::string& path) {
+Result<std::vector<std::string>> TablesOf(Database& database) {
+  Query query = database.Prepare(
+      "SELECT name FROM sqlite_schema WHERE type = 'table' ORDER BY rowid");
+  std::vector<std::string> tables;
+  while (true) {
+    CLEW_ASSIGN_OR_RETURN(row, query.Next());
+    if (!row) {
+      return tables;
+    }
+    tables.push_back(query.TextAt(0));
+  }
+}
+
+Status CheckTables(Database& database, const std::string& path,
+                   const std::function<bool()>& go_on) {
+  CLEW_ASSIGN_OR_RETURN(tables, TablesOf(database));
+  for (const std::string& table : tables) {
+    if (!go_on()) {
+      return {};
+    }
+    CLEW_RETURN_IF_ERROR(CheckPages(
+        database, path, fmt::format("PRAGMA quick_check({})", table)));
+  }
+  return {};
+}
+
+Status CheckAll(Database& database, const std::string& path,
+                Catalogue::Check check) {
   CLEW_ASSIGN_OR_RETURN(empty, IsEmpty(database));
   int64_t version = 0;
   if (!empty) {
@@ -265,18 +312,22 @@ Status CheckAll(Database& database, const std::string& path) {
   CLEW_RETURN_IF_ERROR(UseWal(database, path));
   CLEW_RETURN_IF_ERROR(database.Execute(std::string(kSettings)));
   CLEW_RETURN_IF_ERROR(CheckSchema(database, path, version));
-  CLEW_RETURN_IF_ERROR(CheckPages(database, path));
+  if (check == Catalogue::Check::kPages) {
+    CLEW_RETURN_IF_ERROR(CheckPages(database, path, "PRAGMA quick_check(1)"));
+  }
   return version < kVersion ? Migrate(database, version) : Status();
 }
 
 }  // namespace
 
-Status PrepareCatalogue(Database& database, const std::string& path) {
-  auto checked = CheckAll(database, path);
-  if (!checked && checked.error().code == ErrorCode::kCorruptInput) {
-    return std::unexpected(MayBeRemoved(std::move(checked).error()));
-  }
-  return checked;
+Status PrepareCatalogue(Database& database, const std::string& path,
+                        Catalogue::Check check) {
+  return WithRemedy(CheckAll(database, path, check));
+}
+
+Status CheckCataloguePages(Database& database, const std::string& path,
+                           const std::function<bool()>& go_on) {
+  return WithRemedy(CheckTables(database, path, go_on));
 }
 
 }  // namespace clew::collector

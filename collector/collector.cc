@@ -107,8 +107,11 @@ Result<Storage> OpenStorage(const CollectorConfig& config,
                             const BundleStore::Options& options) {
   Storage storage;
   CLEW_ASSIGN_OR_RETURN(store, BundleStore::Open(PosixFileSystem(), options));
-  CLEW_ASSIGN_OR_RETURN(catalogue,
-                        Catalogue::Open(config.data + "/catalogue.sqlite"));
+  CLEW_ASSIGN_OR_RETURN(
+      catalogue,
+      Catalogue::Open(config.data + "/catalogue.sqlite",
+                      options.read_later ? Catalogue::Check::kSchema
+                                         : Catalogue::Check::kPages));
   CLEW_ASSIGN_OR_RETURN(
       schedules,
       ScheduleStore::Open(PosixFileSystem(), config.data + "/schedules"));
@@ -140,6 +143,7 @@ struct Collector::Parts {
   // What a killed collector held, a child that it had just forked holds a
   // moment longer: until it is scheduled to close what is not its own.
   [[nodiscard]] Status WhenFree(const std::function<Status()>& take);
+  void Audited(const AuditEvent& event);
   void Failed(const FailedCall& call);
   void KeepHouse();
   [[nodiscard]] Status Retain();
@@ -209,11 +213,7 @@ Status Collector::Parts::StartService() {
   options.steady_s = Steady_s;
   options.committed = [this] { jobs->Wake(); };
   options.hosts = hosts.get();
-  options.audit = [this](std::string_view event, const Caller& caller,
-                         const BundleId& bundle) {
-    log.Write(Log::Priority::kInfo, event,
-              {{"host", caller.host}, {"bundle", bundle.hex()}});
-  };
+  options.audit = [this](const AuditEvent& event) { Audited(event); };
   service = std::make_unique<Service>(
       options, *storage.store, *storage.catalogue, *storage.schedules, *usage);
   return {};
@@ -282,6 +282,16 @@ Status Collector::Parts::StartWeb() {
                                   }));
   web = std::move(started);
   return {};
+}
+
+void Collector::Parts::Audited(const AuditEvent& event) {
+  std::vector<Log::Field> fields = {{"host", event.caller.host},
+                                    {"peer", event.caller.peer},
+                                    {event.of, event.id}};
+  if (!event.version.empty()) {
+    fields.emplace_back("version", event.version);
+  }
+  log.Write(Log::Priority::kInfo, event.what, fields);
 }
 
 void Collector::Parts::Failed(const FailedCall& call) {

@@ -194,7 +194,11 @@ void Connections::ForgetClosed() {
   }
 }
 
-// Whoever got the connection notices its end, and closes it.
+// Whoever got the connection notices its end, and closes it. If that happens
+// between the look at the inode and shutdown(), the number may be that of a
+// socket of the web page or of sd_notify() by then: one request or one message
+// to systemd is lost, and both come again. A duplicate of each descriptor would
+// rule this out and cost as many descriptors again as there are connections.
 bool Connections::EndOldestStranger(const std::string& network) {
   auto oldest = connections_.end();
   for (auto at = connections_.begin(); at != connections_.end(); ++at) {

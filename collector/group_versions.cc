@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "collector/catalogue_filter.h"
 #include "collector/notification_queue.h"
 #include "collector/sqlite_catalogue.h"
 #include "collector/text.h"
@@ -56,7 +57,7 @@ Status SqliteCatalogue::ReopenIfSeenAgain(const BundleId& id,
         "SELECT 1 FROM marks AS m JOIN bundles AS b ON b.id = ?1 "
         "JOIN versions AS v ON v.program = b.program AND v.version = b.version "
         "WHERE m.signature = ?2 AND m.resolved = 1 AND v.rank >= m.boundary "
-        "AND b.received_at_s >= m.at_s");
+        "AND b.received_at_s >= m.resolved_at_s");
     query.Blob(id.bytes()).Text(analysis.signature);
     CLEW_ASSIGN_OR_RETURN(seen_again, query.Next());
     if (!seen_again) {
@@ -124,15 +125,26 @@ Result<std::string> SqliteCatalogue::RacesOf(const BundleId& id) const {
 
 // ---- Engineers
 
+// The rank of a version of the group's program; 0: none such was seen. What is
+// the same text goes before a build-id that only begins so.
+Result<int64_t> SqliteCatalogue::RankOf(const std::string& signature,
+                                        const std::string& version) {
+  if (version.empty()) {
+    return 0;
+  }
+  Query query = writer_.Prepare(
+      fmt::format("SELECT v.rank FROM versions AS v JOIN groups AS g "
+                  "ON g.program = v.program WHERE g.signature = ? AND {} "
+                  "ORDER BY version = ? DESC, v.rank LIMIT 1",
+                  kIsVersion));
+  query.Text(signature).Text(version).Text(version).Text(version).Text(version);
+  return IntOf(query);
+}
+
 // The rank from which on a version reopens the group.
 Result<int64_t> SqliteCatalogue::BoundaryOf(const std::string& signature,
                                             const std::string& version) {
-  Query named = writer_.Prepare(
-      "SELECT ifnull(min(v.rank), 0) FROM versions AS v JOIN groups AS g "
-      "ON g.program = v.program WHERE g.signature = ?1 AND ?2 <> '' "
-      "AND substr(v.version, 1, length(?2)) = ?2");
-  named.Text(signature).Text(version);
-  CLEW_ASSIGN_OR_RETURN(rank, IntOf(named));
+  CLEW_ASSIGN_OR_RETURN(rank, RankOf(signature, version));
   if (rank > 0) {
     return rank;
   }
@@ -144,17 +156,54 @@ Result<int64_t> SqliteCatalogue::BoundaryOf(const std::string& signature,
   return latest + 1;
 }
 
+// What is resolved so already stays: what came since counts against it.
 Status SqliteCatalogue::Resolve(const std::string& signature,
                                 const std::string& version) {
   CLEW_ASSIGN_OR_RETURN(boundary, BoundaryOf(signature, version));
   return writer_
       .Prepare(
-          "UPDATE marks SET resolved = 1, resolved_in = ?, boundary = ?, "
-          "reopened_in = '' WHERE signature = ?")
+          "UPDATE marks SET resolved = 1, resolved_in = ?1, boundary = ?2, "
+          "resolved_at_s = at_s, reopened_in = '' WHERE signature = ?3 "
+          "AND NOT (resolved = 1 AND resolved_in = ?1)")
       .Text(version)
       .Int(boundary)
       .Text(signature)
       .Run();
+}
+
+Status SqliteCatalogue::Reopen(const std::string& signature) {
+  return writer_
+      .Prepare(
+          "UPDATE marks SET resolved = 0, resolved_in = '' "
+          "WHERE signature = ?")
+      .Text(signature)
+      .Run();
+}
+
+Status SqliteCatalogue::ChangeMark(const std::string& signature,
+                                   const GroupChange& change) {
+  CLEW_RETURN_IF_ERROR(
+      writer_
+          .Prepare("INSERT INTO marks(signature, by, at_s) VALUES(?, ?, ?) "
+                   "ON CONFLICT DO UPDATE SET by = excluded.by, "
+                   "at_s = excluded.at_s")
+          .Text(signature)
+          .Text(CleanLine(change.by, kNameBytesMax))
+          .Int(change.at_s)
+          .Run());
+  if (change.note) {
+    CLEW_RETURN_IF_ERROR(
+        writer_.Prepare("UPDATE marks SET note = ? WHERE signature = ?")
+            .Text(CleanLine(*change.note, kNoteBytesMax))
+            .Text(signature)
+            .Run());
+  }
+  if (!change.resolved) {
+    return {};
+  }
+  return *change.resolved
+             ? Resolve(signature, CleanLine(change.version, kNameBytesMax))
+             : Reopen(signature);
 }
 
 Status SqliteCatalogue::Change(const std::string& signature,
@@ -169,33 +218,7 @@ Status SqliteCatalogue::Change(const std::string& signature,
     if (!known) {
       return InvalidArgument("there is no group {:?}", signature);
     }
-    CLEW_RETURN_IF_ERROR(
-        writer_
-            .Prepare("INSERT INTO marks(signature, by, at_s) VALUES(?, ?, ?) "
-                     "ON CONFLICT DO UPDATE SET by = excluded.by, "
-                     "at_s = excluded.at_s")
-            .Text(signature)
-            .Text(CleanLine(change.by, kNameBytesMax))
-            .Int(change.at_s)
-            .Run());
-    if (change.note) {
-      CLEW_RETURN_IF_ERROR(
-          writer_.Prepare("UPDATE marks SET note = ? WHERE signature = ?")
-              .Text(CleanLine(*change.note, kNoteBytesMax))
-              .Text(signature)
-              .Run());
-    }
-    if (change.resolved && *change.resolved) {
-      CLEW_RETURN_IF_ERROR(
-          Resolve(signature, CleanLine(change.version, kNameBytesMax)));
-    } else if (change.resolved) {
-      CLEW_RETURN_IF_ERROR(
-          writer_
-              .Prepare("UPDATE marks SET resolved = 0, resolved_in = '' "
-                       "WHERE signature = ?")
-              .Text(signature)
-              .Run());
-    }
+    CLEW_RETURN_IF_ERROR(ChangeMark(signature, change));
     return transaction.Commit();
   }();
   (void)writer_.Execute("PRAGMA synchronous = NORMAL");  // FULL is safer still
@@ -288,6 +311,24 @@ Status SqliteCatalogue::TakeIn(const std::string& former,
       .Text(CleanLine(analysis.program, kNameBytesMax))
       .Text(analysis.signature)
       .Run();
+}
+
+Result<std::vector<std::string>> SqliteCatalogue::SignaturesWith(
+    const std::string& prefix, uint64_t most) const {
+  CLEW_ASSIGN_OR_RETURN(lease, readers_.Take());
+  // Digits are below the sign that ends the range.
+  Query query = lease.database().Prepare(
+      "SELECT signature FROM groups WHERE signature >= ?1 AND "
+      "signature < ?1 || '~' ORDER BY signature LIMIT ?2");
+  query.Text(prefix).Int(static_cast<int64_t>(std::min(most, kPageRowsMax)));
+  std::vector<std::string> signatures;
+  while (true) {
+    CLEW_ASSIGN_OR_RETURN(found, query.Next());
+    if (!found) {
+      return signatures;
+    }
+    signatures.push_back(query.TextAt(0));
+  }
 }
 
 Result<std::string> SqliteCatalogue::PresentSignature(

@@ -177,10 +177,40 @@ class Endpoint final : public pb::Collector::Service {
     });
   }
 
+  grpc::Status ListGroups(ServerContext* context,
+                          const pb::ListGroupsRequest* request,
+                          pb::ListGroupsReply* reply) override {
+    return Unary(*context, "ListGroups", reply, [&](const Caller& caller) {
+      return service_.ListGroups(caller, *request);
+    });
+  }
+  grpc::Status GetGroup(ServerContext* context,
+                        const pb::GetGroupRequest* request,
+                        pb::GetGroupReply* reply) override {
+    return Unary(*context, "GetGroup", reply, [&](const Caller& caller) {
+      return service_.GetGroup(caller, *request);
+    });
+  }
+  grpc::Status ChangeGroup(ServerContext* context,
+                           const pb::ChangeGroupRequest* request,
+                           pb::ChangeGroupReply* reply) override {
+    return Unary(*context, "ChangeGroup", reply, [&](const Caller& caller) {
+      return service_.ChangeGroup(caller, *request);
+    });
+  }
+
   grpc::Status Report(ServerContext* context, const pb::ReportRequest* request,
                       pb::ReportReply* reply) override {
     return Unary(*context, "Report", reply, [&](const Caller& caller) {
       return service_.Report(caller, *request);
+    });
+  }
+
+  grpc::Status ListHosts(ServerContext* context,
+                         const pb::ListHostsRequest* request,
+                         pb::ListHostsReply* reply) override {
+    return Unary(*context, "ListHosts", reply, [&](const Caller& caller) {
+      return service_.ListHosts(caller, *request);
     });
   }
 
@@ -228,6 +258,7 @@ class Endpoint final : public pb::Collector::Service {
       return caller;
     }
     identified_(context.peer());
+    caller->peer = context.peer();
     if (std::string_view(call) != "Hello") {
       const auto spoken =
           service_.CheckProtocol(Metadata(context, kProtocolKey));

@@ -76,10 +76,19 @@ std::string_view ToString(HostHealth health) {
   return kHealthNames.at(static_cast<size_t>(health));
 }
 
+std::optional<HostHealth> HealthNamed(std::string_view name) {
+  const auto* found = std::ranges::find(kHealthNames, name);
+  return found == kHealthNames.end() ? std::nullopt
+                                     : std::optional(static_cast<HostHealth>(
+                                           found - kHealthNames.begin()));
+}
+
 Result<std::unique_ptr<HostTable>> HostTable::Open(const std::string& path,
                                                    uint64_t hosts_max) {
   CLEW_ASSIGN_OR_RETURN(database,
                         Database::Open(path, Database::Mode::kReadWriteCreate));
+  // A report that a power cut takes is told again.
+  CLEW_RETURN_IF_ERROR(database.Execute("PRAGMA synchronous = NORMAL"));
   return std::unique_ptr<HostTable>(
       new HostTable(std::move(database), hosts_max));
 }

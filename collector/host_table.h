@@ -31,6 +31,7 @@ enum class HostHealth : uint8_t {
 };
 inline constexpr size_t kHostHealths = 3;
 std::string_view ToString(HostHealth health);  // "fine", "trouble", "silent"
+std::optional<HostHealth> HealthNamed(std::string_view name);
 
 struct HostRow : transfer::HostReport {
   std::string host;

@@ -108,11 +108,8 @@ Result<pb::Manifest> ReadManifest(ChunkStore& chunks, const FileList& list) {
 Result<std::set<BundleId>> IdsIn(const Catalogue& catalogue) {
   std::set<BundleId> ids;
   for (uint64_t offset = 0;; offset += kRowsAtOnce) {
-    CLEW_ASSIGN_OR_RETURN(page, catalogue.Bundles({.offset = offset,
-                                                   .limit = kRowsAtOnce,
-                                                   .signature = "",
-                                                   .host = "",
-                                                   .state = std::nullopt}));
+    CLEW_ASSIGN_OR_RETURN(
+        page, catalogue.Bundles({.offset = offset, .limit = kRowsAtOnce}));
     for (const BundleRow& row : page.rows) {
       ids.insert(row.id);
     }

@@ -14,7 +14,7 @@ namespace {
 
 constexpr uint64_t kExpirePeriod_s = 600;
 constexpr size_t kReceiptsAtOnce = 100;
-constexpr uint32_t kListRowsDefault = 50;
+constexpr uint32_t kPageRowsDefault = 50;
 
 std::span<const std::byte> BytesOf(const std::string& text) {
   return std::as_bytes(std::span(text));
@@ -236,12 +236,28 @@ Status Service::Store(const Caller& caller, const FileList& list) {
   return Enter(list, caller.host);
 }
 
+Result<uint64_t> Service::RowsOfPage(uint32_t asked, uint32_t most) {
+  if (asked > most) {
+    return InvalidArgument("limit is {}, at most {} rows are listed at once",
+                           asked, most);
+  }
+  return asked == 0 ? kPageRowsDefault : asked;
+}
+
+Status Service::MustReadAll(const Caller& caller, std::string_view what) {
+  if (caller.reads_all) {
+    return {};
+  }
+  return Unsupported(
+      "host {:?} may not see {}, which are of all hosts; name it in 'readers' "
+      "of the collector's configuration",
+      caller.host, what);
+}
+
 Result<pb::ListReply> Service::List(const Caller& caller,
                                     const pb::ListRequest& request) {
-  if (request.limit() > options_.list_rows_max) {
-    return InvalidArgument("limit is {}, at most {} bundles are listed at once",
-                           request.limit(), options_.list_rows_max);
-  }
+  CLEW_ASSIGN_OR_RETURN(limit,
+                        RowsOfPage(request.limit(), options_.list_rows_max));
   if (!caller.reads_all && !request.host().empty() &&
       request.host() != caller.host) {
     return Unsupported(
@@ -251,12 +267,11 @@ Result<pb::ListReply> Service::List(const Caller& caller,
   }
   CLEW_ASSIGN_OR_RETURN(
       page,
-      catalogue_.Bundles(
-          {.offset = request.offset(),
-           .limit = request.limit() == 0 ? kListRowsDefault : request.limit(),
-           .signature = request.signature(),
-           .host = caller.reads_all ? request.host() : caller.host,
-           .state = std::nullopt}));
+      catalogue_.Bundles({.offset = request.offset(),
+                          .limit = limit,
+                          .signature = request.signature(),
+                          .filter = {.host = caller.reads_all ? request.host()
+                                                              : caller.host}}));
   pb::ListReply reply;
   for (const BundleRow& row : page.rows) {
     pb::StoredBundle* out = reply.add_bundles();

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "collector/bundle_store.h"
+#include "collector/call_pace.h"
 #include "collector/catalogue.h"
 #include "collector/clients.h"
 #include "collector/daily_usage.h"
@@ -23,16 +24,24 @@
 namespace clew::pb {
 class BeginReply;
 class BeginRequest;
+class ChangeGroupReply;
+class ChangeGroupRequest;
 class CheckReply;
 class CheckRequest;
 class CommitReply;
 class CommitRequest;
 class DeleteReply;
 class DeleteRequest;
+class GetGroupReply;
+class GetGroupRequest;
 class GetPart;
 class GetRequest;
 class HelloReply;
 class HelloRequest;
+class ListGroupsReply;
+class ListGroupsRequest;
+class ListHostsReply;
+class ListHostsRequest;
 class ListReply;
 class ListRequest;
 class PutAck;
@@ -50,7 +59,19 @@ inline constexpr uint32_t kProtocol = 1;  // the one that is spoken here
 struct Caller {
   std::string host;
   bool reads_all = false;  // sees the bundles of other hosts, too
-  bool engineer = false;   // may delete and check what it sees
+  bool engineer = false;   // may delete and check what it sees, change groups
+  std::string peer{};      // its address, for the journal
+};
+
+// Who did what to what.
+struct AuditEvent {
+  // Of a bundle "committed", "fetched", "deleted", "checked"; of a group
+  // "resolved", "reopened", "noted".
+  std::string_view what;
+  const Caller& caller;
+  std::string_view of;  // "bundle", "group"
+  std::string id;
+  std::string version{};  // in which a group was resolved; empty: none
 };
 
 // What was done since the start. For /metrics.
@@ -81,10 +102,7 @@ class Service {
     std::function<uint64_t()> steady_s;      // never goes back
     std::function<void()> committed;         // a bundle is in the catalogue
     HostTable* hosts = nullptr;  // nullptr: reports of hosts are not kept
-    // Who did what to a bundle: "committed", "fetched", "deleted", "checked".
-    std::function<void(std::string_view event, const Caller& caller,
-                       const BundleId& bundle)>
-        audit;
+    std::function<void(const AuditEvent& event)> audit;
   };
 
   // All must outlive the service.
@@ -108,8 +126,19 @@ class Service {
   [[nodiscard]] Result<pb::CheckReply> Check(const Caller& caller,
                                              const pb::CheckRequest& request);
 
+  // collector/service_groups.cc.
+  [[nodiscard]] Result<pb::ListGroupsReply> ListGroups(
+      const Caller& caller, const pb::ListGroupsRequest& request);
+  [[nodiscard]] Result<pb::GetGroupReply> GetGroup(
+      const Caller& caller, const pb::GetGroupRequest& request);
+  [[nodiscard]] Result<pb::ChangeGroupReply> ChangeGroup(
+      const Caller& caller, const pb::ChangeGroupRequest& request);
+
+  // collector/service_hosts.cc.
   [[nodiscard]] Result<pb::ReportReply> Report(
       const Caller& caller, const pb::ReportRequest& request);
+  [[nodiscard]] Result<pb::ListHostsReply> ListHosts(
+      const Caller& caller, const pb::ListHostsRequest& request);
 
   // One Put call. What was received of a chunk when it ends is kept for the
   // next call of that host.
@@ -186,12 +215,26 @@ class Service {
   [[nodiscard]] Status Enter(const FileList& list, const std::string& host);
   [[nodiscard]] Result<BundleId> Find(const Caller& caller,
                                       const std::string& prefix) const;
-  void Audit(std::string_view event, const Caller& caller,
+  void Audit(std::string_view what, const Caller& caller,
              const BundleId& bundle) const {
+    Audit({.what = what, .caller = caller, .of = "bundle", .id = bundle.hex()});
+  }
+  void Audit(const AuditEvent& event) const {
     if (options_.audit) {
-      options_.audit(event, caller, bundle);
+      options_.audit(event);
     }
   }
+  // `what` they do: "delete bundles". kUnsupported.
+  [[nodiscard]] static Status MustBeEngineer(const Caller& caller,
+                                             std::string_view what);
+  // `what` they see: "groups". kUnsupported.
+  [[nodiscard]] static Status MustReadAll(const Caller& caller,
+                                          std::string_view what);
+  // Rows of a page, where `asked` says how many; 0: as many as usual.
+  [[nodiscard]] static Result<uint64_t> RowsOfPage(uint32_t asked,
+                                                   uint32_t most);
+  // The one group whose signature begins so.
+  [[nodiscard]] Result<GroupRow> FindGroup(const std::string& prefix) const;
   [[nodiscard]] Result<bool> MaySee(const Caller& caller,
                                     const BundleId& id) const;
 
@@ -201,6 +244,7 @@ class Service {
   ScheduleStore& schedules_;
   DailyUsage& usage_;
   Clients clients_;
+  CallPace reports_;
   ServiceCounts counts_;
   const uint64_t started_s_;
   std::atomic<uint64_t> expired_s_;

@@ -5,21 +5,12 @@
 #include <string_view>
 #include <utility>
 
+#include "collector/id_prefix.h"
 #include "collector/service.h"
 #include "proto/collector.pb.h"
 
 namespace clew::collector {
 namespace {
-
-constexpr size_t kPrefixDigitsMin = 4;
-constexpr size_t kPrefixDigitsMax = 2 * Sha256::kBytes;
-
-bool IsPrefix(std::string_view text) {
-  return text.size() >= kPrefixDigitsMin && text.size() <= kPrefixDigitsMax &&
-         std::ranges::all_of(text, [](char c) {
-           return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f');
-         });
-}
 
 // File by file, chunk by chunk.
 std::vector<ChunkRef> InOrder(const FileList& list) {
@@ -54,12 +45,7 @@ Result<bool> Service::MaySee(const Caller& caller, const BundleId& id) const {
 // What the caller may not see is not there for it.
 Result<BundleId> Service::Find(const Caller& caller,
                                const std::string& prefix) const {
-  if (!IsPrefix(prefix)) {
-    return InvalidArgument(
-        "{:?} is no bundle's id, wanted {} to {} lower-case hexadecimal "
-        "digits; 'clew list' prints them",
-        prefix.substr(0, kPrefixDigitsMax), kPrefixDigitsMin, kPrefixDigitsMax);
-  }
+  CLEW_RETURN_IF_ERROR(CheckIdPrefix(prefix, "bundle", "clew list"));
   CLEW_ASSIGN_OR_RETURN(ids, store_.WithPrefix(prefix));
   std::optional<BundleId> found;
   for (const BundleId& id : ids) {

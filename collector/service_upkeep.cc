@@ -1,30 +1,25 @@
-// What engineers do to what is stored: Service::Delete and Check; and what
-// hosts say of themselves: Report.
+// What engineers do to what is stored: Service::Delete and Check.
 
 #include "collector/service.h"
 #include "proto/collector.pb.h"
 
 namespace clew::collector {
-namespace {
-
-Status MustBeEngineer(const Caller& caller, std::string_view what) {
+Status Service::MustBeEngineer(const Caller& caller, std::string_view what) {
   if (caller.engineer) {
     return {};
   }
   return Unsupported(
-      "host {:?} may not {} bundles; name it in 'engineers' of the collector's "
+      "host {:?} may not {}; name it in 'engineers' of the collector's "
       "configuration",
       caller.host, what);
 }
-
-}  // namespace
 
 // By its whole id also what is not listed: a damaged list, or what an earlier
 // attempt began. In the order of retention: what is listed is there. After a
 // crash in between it is listed again.
 Result<pb::DeleteReply> Service::Delete(const Caller& caller,
                                         const pb::DeleteRequest& request) {
-  CLEW_RETURN_IF_ERROR(MustBeEngineer(caller, "delete"));
+  CLEW_RETURN_IF_ERROR(MustBeEngineer(caller, "delete bundles"));
   std::optional<BundleId> id = BundleId::Parse(request.id());
   if (!id) {
     CLEW_ASSIGN_OR_RETURN(found, Find(caller, request.id()));
@@ -42,7 +37,7 @@ Result<pb::DeleteReply> Service::Delete(const Caller& caller,
 
 Result<pb::CheckReply> Service::Check(const Caller& caller,
                                       const pb::CheckRequest& request) {
-  CLEW_RETURN_IF_ERROR(MustBeEngineer(caller, "check"));
+  CLEW_RETURN_IF_ERROR(MustBeEngineer(caller, "check bundles"));
   CLEW_ASSIGN_OR_RETURN(id, Find(caller, request.id()));
   Audit("checked", caller, id);
   CLEW_ASSIGN_OR_RETURN(list, store_.ReadList(id));
@@ -57,34 +52,6 @@ Result<pb::CheckReply> Service::Check(const Caller& caller,
   }
   reply.set_bytes_read(bytes_read);
   return reply;
-}
-
-Result<pb::ReportReply> Service::Report(const Caller& caller,
-                                        const pb::ReportRequest& request) {
-  if (options_.hosts == nullptr) {
-    return pb::ReportReply();
-  }
-  const transfer::HostReport report{
-      .version = request.version(),
-      .state = request.state(),
-      .source = request.source(),
-      .source_error = request.source_error(),
-      .units_error = request.units_error(),
-      .last_error = request.last_error(),
-      .last_error_at_s = request.last_error_at_s(),
-      .uptime_s = request.uptime_s(),
-      .spool_bundles = request.spool_bundles(),
-      .spool_bytes = request.spool_bytes(),
-      .spool_bytes_max = request.spool_bytes_max(),
-      .stuck = request.stuck(),
-      .refused = request.refused(),
-      .saved = request.saved(),
-      .not_saved = request.not_saved(),
-      .uploaded = request.uploaded(),
-      .lost = request.lost()};
-  CLEW_RETURN_IF_ERROR(
-      options_.hosts->Put(caller.host, report, options_.wall_s()));
-  return pb::ReportReply();
 }
 
 }  // namespace clew::collector

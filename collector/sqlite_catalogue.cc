@@ -90,6 +90,22 @@ Status RefreshGroup(Database& database, const std::string& signature) {
       .Run();
 }
 
+Status SqliteCatalogue::CheckPages(const std::function<bool()>& go_on) {
+  CLEW_RETURN_IF_ERROR(Health());
+  CLEW_ASSIGN_OR_RETURN(lease, readers_.Take());
+  const Status found = CheckCataloguePages(lease.database(), path_, go_on);
+  if (!found && found.error().code == ErrorCode::kCorruptInput) {
+    const std::lock_guard lock(health_mutex_);
+    health_ = found;
+  }
+  return found;
+}
+
+Status SqliteCatalogue::Health() const {
+  const std::lock_guard lock(health_mutex_);
+  return health_;
+}
+
 Status SqliteCatalogue::Add(const NewBundle& bundle) {
   const std::lock_guard lock(write_mutex_);
   Query query = writer_.Prepare(

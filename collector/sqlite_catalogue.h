@@ -2,6 +2,7 @@
 #define CLEW_COLLECTOR_SQLITE_CATALOGUE_H_
 
 #include <cstdint>
+#include <functional>
 #include <mutex>
 #include <optional>
 #include <set>
@@ -17,7 +18,12 @@ namespace clew::collector {
 // Gives `database` our schema where it has none, and checks it. The message of
 // a failure is that of Catalogue::Open.
 [[nodiscard]] Status PrepareCatalogue(Database& database,
-                                      const std::string& path);
+                                      const std::string& path,
+                                      Catalogue::Check check);
+// Catalogue::CheckPages.
+[[nodiscard]] Status CheckCataloguePages(Database& database,
+                                         const std::string& path,
+                                         const std::function<bool()>& go_on);
 
 // Which of two states is further: the greater number.
 int64_t ProgressOf(BundleState state);
@@ -36,8 +42,10 @@ static_assert(kPutOffMax_s == 3600);
 class SqliteCatalogue final : public Catalogue {
  public:
   SqliteCatalogue(const std::string& path, Database writer)
-      : writer_(std::move(writer)), readers_(path) {}
+      : path_(path), writer_(std::move(writer)), readers_(path) {}
 
+  Status CheckPages(const std::function<bool()>& go_on) override;
+  Status Health() const override;
   Status Add(const NewBundle& bundle) override;
   Status Remove(const BundleId& id) override;
   Result<std::optional<BundleId>> TakeForAnalysis() override;
@@ -57,6 +65,8 @@ class SqliteCatalogue final : public Catalogue {
 
   Status Change(const std::string& signature,
                 const GroupChange& change) override;
+  Result<std::vector<std::string>> SignaturesWith(const std::string& prefix,
+                                                  uint64_t most) const override;
   Result<std::string> PresentSignature(
       const std::string& signature) const override;
   Result<std::vector<VersionCount>> VersionsOf(const std::string& signature,
@@ -80,10 +90,15 @@ class SqliteCatalogue final : public Catalogue {
   [[nodiscard]] Status TakeIn(const std::string& former,
                               const Analysis& analysis);
   [[nodiscard]] Result<std::optional<BundleId>> TakeForRegrouping();
+  [[nodiscard]] Result<int64_t> RankOf(const std::string& signature,
+                                       const std::string& version);
   [[nodiscard]] Result<int64_t> BoundaryOf(const std::string& signature,
                                            const std::string& version);
   [[nodiscard]] Status Resolve(const std::string& signature,
                                const std::string& version);
+  [[nodiscard]] Status Reopen(const std::string& signature);
+  [[nodiscard]] Status ChangeMark(const std::string& signature,
+                                  const GroupChange& change);
   // nullopt: no such bundle.
   [[nodiscard]] Result<std::optional<std::string>> SignatureOf(
       const BundleId& id);
@@ -93,6 +108,9 @@ class SqliteCatalogue final : public Catalogue {
   [[nodiscard]] Status GiveUp(const BundleId& id);
   [[nodiscard]] Status ReturnOne(const BundleId& id, bool give_up);
 
+  const std::string path_;
+  mutable std::mutex health_mutex_;
+  Status health_;
   std::mutex write_mutex_;
   Database writer_;
   std::set<BundleId> regrouping_;  // taken, and not analysed yet

@@ -7,6 +7,8 @@ namespace clew::collector {
 Result<Reconciled> ReadStore(BundleStore& store, Catalogue& catalogue,
                              int64_t now_s,
                              const std::function<bool()>& go_on) {
+  // What is removed goes by what the catalogue says.
+  CLEW_RETURN_IF_ERROR(catalogue.CheckPages(go_on));
   CLEW_RETURN_IF_ERROR(store.ReadAll(go_on));
   CLEW_ASSIGN_OR_RETURN(done, Reconcile(store, catalogue, now_s, go_on));
   store.AllowRemovals();

@@ -16,8 +16,9 @@
 
 namespace clew::collector {
 
-// Reads a store that was opened with read_later, makes the catalogue say what
-// it has, and allows removals then. `go_on` as BundleStore::ReadAll has it.
+// Checks the catalogue's file, reads a store that was opened with read_later,
+// makes the catalogue say what it has, and allows removals then. `go_on` as
+// BundleStore::ReadAll has it.
 [[nodiscard]] Result<Reconciled> ReadStore(BundleStore& store,
                                            Catalogue& catalogue, int64_t now_s,
                                            const std::function<bool()>& go_on);

@@ -7,6 +7,7 @@
 #include <bit>
 #include <cstdint>
 #include <cstring>
+#include <string_view>
 
 #include "common/byte_reader.h"
 #include "common/digest.h"
@@ -18,16 +19,26 @@ using Bytes = std::span<const std::byte>;
 
 uint64_t Padded(uint64_t size) { return (size + 3) & ~uint64_t{3}; }
 
-// The build-id among the notes, or empty.
-Result<std::vector<std::byte>> FindAmong(ByteReader notes) {
+// A kind of note; longer ones of it are taken for none.
+struct NoteKind {
+  uint32_t type;
+  std::string_view owner;
+  size_t bytes_max;
+};
+constexpr NoteKind kBuildId = {NT_GNU_BUILD_ID, "GNU", kBuildIdBytesMax};
+constexpr NoteKind kPackage = {0xcafe1a7e, "FDO", kPackageNoteBytesMax};
+
+// The first such one among the notes, or empty.
+Result<std::vector<std::byte>> FindAmong(ByteReader notes,
+                                         const NoteKind& kind) {
   while (!notes.at_end()) {
     CLEW_ASSIGN_OR_RETURN(name_size, notes.Read<uint32_t>("n_namesz"));
     CLEW_ASSIGN_OR_RETURN(desc_size, notes.Read<uint32_t>("n_descsz"));
     CLEW_ASSIGN_OR_RETURN(type, notes.Read<uint32_t>("n_type"));
     CLEW_ASSIGN_OR_RETURN(name, notes.ReadText(Padded(name_size), "name"));
     CLEW_ASSIGN_OR_RETURN(desc, notes.ReadBytes(desc_size, "description"));
-    if (type == NT_GNU_BUILD_ID && name == "GNU" &&
-        desc_size <= kBuildIdBytesMax) {
+    if (type == kind.type && name == kind.owner &&
+        desc_size <= kind.bytes_max) {
       return std::vector<std::byte>(desc.begin(), desc.end());
     }
     CLEW_RETURN_IF_ERROR(notes.Skip(
@@ -54,7 +65,8 @@ std::vector<Phdr> HeadersAt(const ReadBytesAt& read, uint64_t offset,
 }
 
 template <class Ehdr, class Phdr>
-std::vector<std::byte> FindIn(const ReadBytesAt& read, uint64_t size_bytes) {
+std::vector<std::byte> FindIn(const ReadBytesAt& read, uint64_t size_bytes,
+                              const NoteKind& kind) {
   Ehdr ehdr;
   if (!ReadAs(read, 0, ehdr)) {
     return {};
@@ -70,7 +82,7 @@ std::vector<std::byte> FindIn(const ReadBytesAt& read, uint64_t size_bytes) {
     if (!read(phdr.p_offset, notes)) {
       return {};
     }
-    const auto found = FindAmong(ByteReader(notes, "notes"));
+    const auto found = FindAmong(ByteReader(notes, "notes"), kind);
     if (found && !found->empty()) {
       return *found;
     }
@@ -78,9 +90,8 @@ std::vector<std::byte> FindIn(const ReadBytesAt& read, uint64_t size_bytes) {
   return {};
 }
 
-}  // namespace
-
-std::vector<std::byte> BuildIdOf(const ReadBytesAt& read, uint64_t size_bytes) {
+std::vector<std::byte> NoteOf(const ReadBytesAt& read, uint64_t size_bytes,
+                              const NoteKind& kind) {
   std::array<unsigned char, EI_NIDENT> ident;
   if (!ReadAs(read, 0, ident) ||
       std::memcmp(ident.data(), ELFMAG, SELFMAG) != 0) {
@@ -88,15 +99,15 @@ std::vector<std::byte> BuildIdOf(const ReadBytesAt& read, uint64_t size_bytes) {
   }
   switch (ident[EI_CLASS]) {
     case ELFCLASS32:
-      return FindIn<Elf32_Ehdr, Elf32_Phdr>(read, size_bytes);
+      return FindIn<Elf32_Ehdr, Elf32_Phdr>(read, size_bytes, kind);
     case ELFCLASS64:
-      return FindIn<Elf64_Ehdr, Elf64_Phdr>(read, size_bytes);
+      return FindIn<Elf64_Ehdr, Elf64_Phdr>(read, size_bytes, kind);
     default:
       return {};
   }
 }
 
-std::vector<std::byte> BuildIdOf(Bytes elf) {
+std::vector<std::byte> NoteOf(Bytes elf, const NoteKind& kind) {
   const auto read = [elf](uint64_t offset, std::span<std::byte> out) {
     if (offset > elf.size() || elf.size() - offset < out.size()) {
       return false;
@@ -104,7 +115,22 @@ std::vector<std::byte> BuildIdOf(Bytes elf) {
     std::ranges::copy(elf.subspan(offset, out.size()), out.begin());
     return true;
   };
-  return BuildIdOf(read, elf.size());
+  return NoteOf(read, elf.size(), kind);
+}
+
+}  // namespace
+
+std::vector<std::byte> BuildIdOf(const ReadBytesAt& read, uint64_t size_bytes) {
+  return NoteOf(read, size_bytes, kBuildId);
+}
+
+std::vector<std::byte> BuildIdOf(Bytes elf) { return NoteOf(elf, kBuildId); }
+
+std::string PackageNoteOf(Bytes elf) {
+  const std::vector<std::byte> note = NoteOf(elf, kPackage);
+  const std::string text(reinterpret_cast<const char*>(note.data()),
+                         note.size());
+  return text.substr(0, text.find('\0'));  // padded
 }
 
 std::vector<std::byte> ImageIdOf(Bytes file) {

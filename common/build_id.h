@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <functional>
 #include <span>
+#include <string>
 #include <vector>
 
 namespace clew {
@@ -31,6 +32,16 @@ std::vector<std::byte> BuildIdOf(std::span<const std::byte> elf);
 // The same of a file of `size_bytes` that `read` reads, and that may change
 // meanwhile.
 std::vector<std::byte> BuildIdOf(const ReadBytesAt& read, uint64_t size_bytes);
+
+// Most bytes of a package note that are taken.
+inline constexpr size_t kPackageNoteBytesMax = 4096;
+// The JSON text of an ELF file's note about the package that it is of, as it
+// stands there; empty as of BuildIdOf, and of one longer than
+// kPackageNoteBytesMax. Linkers write it (ld --package-metadata).
+//
+// Source: systemd, "Package Metadata for Executable Files": type 0xcafe1a7e,
+// owner "FDO".
+std::string PackageNoteOf(std::span<const std::byte> elf);
 
 // What names a file in a bundle (Image.build_id): its build-id, or where it has
 // none the 8 bytes of its Digest, least significant first.

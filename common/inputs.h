@@ -34,8 +34,8 @@ struct SyscallInput {
   // and Digest(). Absent for calls that output nothing.
   std::optional<uint64_t> output_digest;
   uint64_t output_bytes = 0;
-  // DigestOfReads() (common/syscall_reads.h) of the memory that the call was
-  // given to read, when it was entered. Absent: it is not known.
+  // DigestOfReads() (common/linux/syscall_reads.h) of the memory that the call
+  // was given to read, when it was entered. Absent: it is not known.
   std::optional<uint64_t> read_digest;
   // When the kernel was entered and left: SYSCALL retired at or before the
   // first, the thread's next instruction after the second. 0: not known.

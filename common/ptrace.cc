@@ -16,6 +16,7 @@
 #include <utility>
 
 #include "common/exec_arguments.h"
+#include "common/x86/page.h"
 
 namespace clew {
 namespace {
@@ -193,7 +194,6 @@ Result<TraceeAddr> TracedProcess::InsnPointer(Tid thread) const {
 size_t TracedProcess::ReadMemory(TraceeAddr addr,
                                  std::span<uint8_t> bytes) const {
   // Page by page, because a transfer stops before a part that is not mapped.
-  constexpr uint64_t kPageBytes = 4096;
   size_t done = 0;
   while (done < bytes.size()) {
     const uint64_t from = addr.as_int() + done;

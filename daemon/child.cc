@@ -51,24 +51,6 @@ void Limit(__rlimit_resource resource, uint64_t most) {
   }
 }
 
-// CAP_SYS_ADMIN is for opening perf events alone (clewd.service), and those who
-// read bundles or talk to the collector do not. Under no_new_privs an execve
-// permits root's programs nothing that was not permitted before it
-// (security/commoncap.c, cap_bprm_creds_from_file). Async-signal-safe.
-bool DropAdministration() {
-  __user_cap_header_struct header = {_LINUX_CAPABILITY_VERSION_3, 0};
-  std::array<__user_cap_data_struct, _LINUX_CAPABILITY_U32S_3> sets = {};
-  if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0 ||
-      syscall(SYS_capget, &header, sets.data()) != 0) {
-    return false;
-  }
-  auto& low = sets[CAP_TO_INDEX(CAP_SYS_ADMIN)];
-  low.effective &= ~CAP_TO_MASK(CAP_SYS_ADMIN);
-  low.permitted &= ~CAP_TO_MASK(CAP_SYS_ADMIN);
-  low.inheritable &= ~CAP_TO_MASK(CAP_SYS_ADMIN);
-  return syscall(SYS_capset, &header, sets.data()) == 0;
-}
-
 void Say(const char* text) { (void)!write(STDERR_FILENO, text, strlen(text)); }
 
 // Says on standard error at which step there was no program to become.
@@ -196,6 +178,24 @@ bool ReadSome(int fd, std::string* text) {
 }
 
 }  // namespace
+
+// CAP_SYS_ADMIN is for opening perf events alone (clewd.service), and those who
+// read bundles or talk to the collector do not. Under no_new_privs an execve
+// permits root's programs nothing that was not permitted before it
+// (security/commoncap.c, cap_bprm_creds_from_file).
+bool DropAdministration() {
+  __user_cap_header_struct header = {_LINUX_CAPABILITY_VERSION_3, 0};
+  std::array<__user_cap_data_struct, _LINUX_CAPABILITY_U32S_3> sets = {};
+  if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0 ||
+      syscall(SYS_capget, &header, sets.data()) != 0) {
+    return false;
+  }
+  auto& low = sets[CAP_TO_INDEX(CAP_SYS_ADMIN)];
+  low.effective &= ~CAP_TO_MASK(CAP_SYS_ADMIN);
+  low.permitted &= ~CAP_TO_MASK(CAP_SYS_ADMIN);
+  low.inheritable &= ~CAP_TO_MASK(CAP_SYS_ADMIN);
+  return syscall(SYS_capset, &header, sets.data()) == 0;
+}
 
 std::string ChildEnd::Why() const {
   if (timed_out) {

@@ -16,6 +16,10 @@
 
 namespace clew::daemon {
 
+// Gives up CAP_SYS_ADMIN, for this process and all that it becomes. False:
+// errno says why not. Async-signal-safe.
+bool DropAdministration();
+
 struct ChildLimits {
   uint64_t memory_bytes = 0;  // of address space; 0: as ours
   uint64_t cpu_s = 0;         // 0: none

@@ -9,13 +9,13 @@
 #include <utility>
 
 #include "common/config_file.h"
+#include "common/x86/page.h"
 
 namespace clew::daemon {
 namespace {
 
 constexpr std::string_view kUnitSection = "unit ";
 constexpr std::string_view kServiceSuffix = ".service";
-constexpr uint64_t kPageBytes = 4096;
 constexpr uint64_t kRingBytesMax = uint64_t{1} << 30;
 constexpr uint64_t kSpoolBytesMax = uint64_t{1} << 50;
 constexpr uint64_t kDayS = 24 * 3600;
@@ -159,14 +159,26 @@ Result<std::string> ReadUnitName(const Reader& reader,
   if (!HasUnitType(name)) {
     name += kServiceSuffix;
   }
-  if (!IsService(name) || !IsUnitName(name)) {
-    return InvalidArgument(
-        "{}: section [{}]: {:?} is no service's name; only services are "
-        "watched, wanted [unit NAME.service], of a template an instance of it, "
-        "[unit NAME@INSTANCE.service]",
-        reader.source, section, section.substr(kUnitSection.size()));
+  if (!IsUnitName(name)) {
+    return InvalidArgument("{}: section [{}]: the name is too long",
+                           reader.source, section);
   }
   return name;
+}
+
+// Only services fail as clewd understands it. One section of another kind is no
+// reason to watch nothing, and earlier versions took them.
+bool IsWatchable(const Reader& reader, const std::string& section,
+                 const WatchedUnit& unit, Config& config) {
+  if (IsService(unit.name)) {
+    return true;
+  }
+  config.warnings.push_back(fmt::format(
+      "{}: section [{}] is left out: {:?} is no service; write "
+      "[unit NAME.service], of a template an instance of it, "
+      "[unit NAME@INSTANCE.service], of a timer the service that it starts",
+      reader.source, section, unit.name));
+  return false;
 }
 
 Result<WatchedUnit> ReadUnit(const Reader& reader, const std::string& section) {
@@ -201,7 +213,8 @@ bool IsSecondName(const Reader& reader, const std::string& section,
 Status ReadUnits(const Reader& reader, Config& config) {
   for (const std::string& section : reader.file.sections()) {
     CLEW_ASSIGN_OR_RETURN(unit, ReadUnit(reader, section));
-    if (!IsSecondName(reader, section, unit, config)) {
+    if (IsWatchable(reader, section, unit, config) &&
+        !IsSecondName(reader, section, unit, config)) {
       config.units.push_back(unit);
     }
   }

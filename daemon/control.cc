@@ -249,6 +249,15 @@ void ControlServer::Reply(uint64_t id, Client& client, Answer answer) {
   Patience(id, client, answer.hold);
 }
 
+void ControlServer::Send(ControlHandler::ConnectionId connection,
+                         Answer answer) {
+  const auto at = clients_.find(connection);
+  if (at != clients_.end()) {
+    Reply(connection, at->second, std::move(answer));
+    Ready(connection, 0);
+  }
+}
+
 bool ControlServer::Write(Client& client) {
   while (!client.output.empty()) {
     const ssize_t sent =

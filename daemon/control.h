@@ -26,7 +26,7 @@ struct Peer {
 };
 
 struct Answer {
-  std::string line;  // with its newline
+  std::string line;  // with its newline; empty: Send has it later
   Fd descriptor;     // handed over with the line; usually none
   // The connection stays without a time limit until the next request.
   bool hold = false;
@@ -62,6 +62,10 @@ class ControlServer {
   ControlServer(const ControlServer&) = delete;
   ControlServer& operator=(const ControlServer&) = delete;
   ~ControlServer();
+
+  // The answer to a request that had none. Nothing happens if the connection is
+  // closed.
+  void Send(ControlHandler::ConnectionId connection, Answer answer);
 
   uint64_t refused() const { return refused_; }  // by credentials or number
 

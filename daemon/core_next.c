@@ -12,7 +12,12 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { kPatternMax = 4096, kArgumentsMax = 64, kHoleBytes = 4096 };
+enum {
+  kPatternMax = 4096,
+  kArgumentsMax = 64,
+  kHoleBytes = 4096,
+  kMoveBytes = 1 << 20,  // what the pipe to a handler holds, too
+};
 
 const char* ValueOf(const struct Dump* dump, char specifier) {
   const char* at = strchr(CORE_SPECIFIERS, specifier);
@@ -122,6 +127,7 @@ static void StartHandler(const struct Dump* dump, char* pattern,
   }
   close(ends[0]);
   next->fd = ends[1];
+  (void)fcntl(next->fd, F_SETPIPE_SZ, kMoveBytes);
 }
 
 // A folder of the process, by a link of /proc; -1 with a complaint.
@@ -271,6 +277,32 @@ void PassOn(struct Next* next, const char* bytes, size_t size) {
     }
     bytes += part;
     size -= part;
+  }
+}
+
+ssize_t MoveOn(struct Next* next, int from) {
+  ssize_t size = 0;
+  do {
+    size = next->fd < 0 ? 0 : splice(from, NULL, next->fd, NULL, kMoveBytes, 0);
+  } while (size < 0 && errno == EINTR);
+  if (size < 0) {
+    GiveUp(next);
+    return 0;
+  }
+  return size;
+}
+
+void PassHole(struct Next* next, uint64_t size) {
+  if (next->written < next->limit) {
+    next->size += size;
+  }
+}
+
+void Rewind(struct Next* next) {
+  next->size = 0;
+  next->written = 0;
+  if (next->fd >= 0 && ftruncate(next->fd, 0) != 0) {
+    GiveUp(next);
   }
 }
 

@@ -39,6 +39,13 @@ struct Next OpenNext(const struct Dump* dump);
 // The next bytes. In a file blocks of zeros are holes, as the kernel's dumps
 // have them for memory that was never touched.
 void PassOn(struct Next* next, const char* bytes, size_t size);
+// What comes next from a pipe, to a handler. Returns how much; 0 at the end,
+// and where nobody takes it any more. REQUIRES: a handler.
+ssize_t MoveOn(struct Next* next, int from);
+// So many zeros, in a file. REQUIRES: no handler.
+void PassHole(struct Next* next, uint64_t size);
+// Empties the file. REQUIRES: no handler.
+void Rewind(struct Next* next);
 // Its core dump is over; it may end while others still write. False: it is not
 // whole.
 bool CloseNext(struct Next* next);

@@ -20,11 +20,12 @@ namespace clew::daemon {
   X(stuck, "bundles in stuck/: what is tried failed again and again")        \
   X(unchecked, "sent without a sufficiency score: the check failed")         \
   X(cores_cut, "core dumps left out: too large, or the copy broke")          \
+  X(unanswered, "looks at processes of the host that had no answer in time") \
   X(uploaded, "bundles that the collector acknowledged")                     \
   X(upload_failures, "attempts to send that will be repeated")               \
   X(evicted, "sent or refused bundles removed to make room")                 \
   X(junk, "of other names in incoming/, removed after a day")                \
-  X(over_quota, "removed from incoming/: incoming_user_bytes was reached")   \
+  X(over_quota, "removed from incoming/: more than one user may have there") \
   X(lost, "bundles removed to make room before they were sent")
 
 struct Counters {

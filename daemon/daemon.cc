@@ -13,7 +13,6 @@
 #include <variant>
 
 #include "daemon/notify.h"
-#include "daemon/process_facts.h"
 #include "daemon/redact.h"
 
 namespace clew::daemon {
@@ -21,10 +20,6 @@ namespace {
 
 // qemu-user's program, as the kernel cuts its name (comm, 15 bytes).
 constexpr const char* kQemuName = "qemu-x86_64";
-// Less is not worth a bundle.
-constexpr uint64_t kCoreRoomMin = 1 << 20;
-// Headers, registers, and mapped files that a core dump may have, too.
-constexpr uint64_t kCoreBesidesMemory = 64 << 20;
 
 AdmissionLimits LimitsOf(const Config& config) {
   return {.per_failure = config.rate_failure,
@@ -77,6 +72,10 @@ Daemon::Daemon(DaemonParts parts, const Config& config, Spool spool)
           [this](const std::string& why) { Reported(why); }),
       units_(parts_.units, parts_.paths.cgroup),
       started_ns_(parts_.clock.MonotonicNs()),
+      late_answers_(parts_.loop,
+                    [this](ConnectionId connection, Answer answer) {
+                      control_->Send(connection, std::move(answer));
+                    }),
       saver_(parts_.loop, parts_.clock) {}
 
 Daemon::~Daemon() {
@@ -125,6 +124,7 @@ void Daemon::Apply(const Config& config) {
   config_ = config;
   for (const std::string& warning : config.warnings) {
     parts_.log.Write(Level::kWarning, "config", {{"why", warning}});
+    last_error_ = {parts_.clock.WallNs(), warning};
   }
   spool_.SetLimits({config.spool_bytes, config.disk_free_bytes});
   admission_.SetLimits(LimitsOf(config));
@@ -231,6 +231,14 @@ void Daemon::Tend() {
 void Daemon::TendIncoming() {
   if (const Status cleaned = spool_.RemoveDeadWriters(); !cleaned) {
     Note("spool-failed", cleaned.error());
+  }
+  (void)spool_.SweepTrash();
+  if (spool_.IsIncomingTooLarge()) {
+    Note("incoming-too-large",
+         {ErrorCode::kLimit,
+          fmt::format("{:?} has more than {} entries: some are not looked at "
+                      "until others are removed",
+                      spool_.Folder(Stage::kIncoming), Spool::kWalkMax)});
   }
   if (const auto gone = spool_.EnforceQuota(config_.incoming_user_bytes);
       !gone) {
@@ -390,6 +398,7 @@ Answer Daemon::OnRequest(ConnectionId connection, const Peer& peer,
 }
 
 void Daemon::OnClosed(ConnectionId connection) {
+  late_answers_.Forget(connection);
   EndCoreCopy(connection, false);
 }
 
@@ -432,7 +441,12 @@ Answer Daemon::Handle(const Peer& peer, ConnectionId connection,
       fmt::format("{{\"ok\":true,\"bytes_max\":{}}}\n", begun->core_bytes_max);
   answer.descriptor = std::move(begun->core);
   answer.hold = true;
-  return answer;
+  if (!begun->witnessed.is_open()) {
+    return answer;
+  }
+  // The process is there until the handler has its answer.
+  late_answers_.Add(connection, std::move(begun->witnessed), std::move(answer));
+  return {};
 }
 
 Result<std::string> Daemon::Snapshot(const SnapshotRequest& request) {
@@ -498,175 +512,6 @@ Result<std::string> Daemon::EndSoftwareUnit(const std::string& partial,
   parts_.log.Write(Level::kInfo, "ended", {{"unit", name.subject}});
   return fmt::format("{{\"ok\":true,\"bundle\":\"{}\"}}\n",
                      partial.substr(0, partial.rfind(".partial")));
-}
-
-// --- Saving ---
-
-Status Daemon::MayBegin(const Noticed& noticed, const FailureKey& key) {
-  const uint64_t now_ms = parts_.clock.MonotonicMs();
-  const bool asked_for = noticed.kind == TriggerKind::kRequest;
-  const Admitted admitted =
-      asked_for ? Admitted::kYes : admission_.Ask(key, noticed.process, now_ms);
-  const auto refuse = [&](uint64_t& counter, Error error) -> Status {
-    ++counter;
-    if (!asked_for && admitted != Admitted::kDuplicate) {
-      admission_.NotSaved(key, noticed.process, now_ms);
-    }
-    return std::unexpected(std::move(error));
-  };
-  if (admitted != Admitted::kYes) {
-    return refuse(admitted == Admitted::kDuplicate ? counters_.duplicates
-                                                   : counters_.refused_rate,
-                  {ErrorCode::kLimit, std::string(ToString(admitted))});
-  }
-  if (source_ == nullptr && noticed.core &&
-      config_.source == SourceKind::kNone) {
-    if (const Status opened = OpenForOneSave(); !opened) {
-      return refuse(counters_.refused_no_source, opened.error());
-    }
-  }
-  if (source_ == nullptr) {
-    return refuse(
-        counters_.refused_no_source,
-        {ErrorCode::kUnsupported,
-         source_error_.empty()
-             ? "no trace is being recorded: source = none in clewd.conf, and "
-               "no unit of that name runs under clewd-run"
-             : "no trace is being recorded: " + source_error_});
-  }
-  if (!source_->has_pt() && !config_.sideband_only && !for_one_save_) {
-    return refuse(counters_.refused_no_source,
-                  {ErrorCode::kUnsupported,
-                   "the source has no PT; sideband_only = yes in clewd.conf "
-                   "saves without"});
-  }
-  if (IsBusyFor(key.user)) {
-    return refuse(counters_.refused_busy,
-                  {ErrorCode::kLimit,
-                   fmt::format("{} bundles are being saved (saves in "
-                               "clewd.conf; half of them for one user)",
-                               at_work_.size())});
-  }
-  return {};
-}
-
-// Nothing begins that would keep a new source, or the end, waiting.
-bool Daemon::IsBusyFor(uint32_t user) const {
-  const auto own = static_cast<uint64_t>(std::ranges::count_if(
-      at_work_, [&](const auto& save) { return save.second.user == user; }));
-  return stopping_ || reopen_source_ || at_work_.size() >= config_.saves ||
-         own >= ShareOf(user, config_.saves);
-}
-
-// Room for the trace is needed, a core dump gets what is left. What saves at
-// work may write is not room, also where it is written already.
-Result<Daemon::Room> Daemon::MakeRoomFor(bool core, uint64_t memory_bytes) {
-  const uint64_t trace_bytes = source_->save_bytes_max();
-  // Of a process that is not known, as much as a core dump may have.
-  const uint64_t core_bytes =
-      memory_bytes == 0
-          ? config_.core_bytes
-          : std::min(config_.core_bytes, memory_bytes + kCoreBesidesMemory);
-  const uint64_t wanted = trace_bytes + (core ? core_bytes : 0);
-  uint64_t promised = 0;
-  for (const auto& [id, save] : at_work_) {
-    promised += save.bytes;
-  }
-  CLEW_RETURN_IF_ERROR(pipeline_.MakeRoom(wanted + promised));
-  uint64_t room = spool_.Room();
-  room -= std::min(room, promised);
-  if (room < trace_bytes) {
-    return LimitReached(
-        "the spool has room for {} bytes, a trace may need {}; raise "
-        "spool_bytes or make room on the disk",
-        room, trace_bytes);
-  }
-  return Room{
-      .core_bytes_max = std::min(config_.core_bytes, room - trace_bytes),
-      .bytes = std::min(wanted, room)};
-}
-
-Result<Daemon::Begun> Daemon::Begin(const Noticed& noticed) {
-  const uint64_t now_ns = parts_.clock.MonotonicNs();
-  const ProcessFacts facts = noticed.process == 0
-                                 ? ProcessFacts()
-                                 : LookAt(parts_.proc, noticed.process);
-  const std::string unit = noticed.unit.empty() ? facts.unit : noticed.unit;
-  const std::string program = facts.program.empty() ? unit : facts.program;
-  const FailureKey key{program, noticed.failure.signal, facts.user};
-  ++counters_.triggers;
-  CLEW_RETURN_IF_ERROR(MayBegin(noticed, key));
-  const auto room = MakeRoomFor(noticed.core, facts.memory_bytes);
-  if (!room) {
-    ++counters_.refused_budget;
-    admission_.NotSaved(key, noticed.process, now_ns / 1'000'000);
-    Note("no-room", room.error());
-    return std::unexpected(room.error());
-  }
-  const int64_t at_ns = parts_.clock.WallNs();
-  const std::string name = FormatName(
-      {program.empty() ? "process" : program, at_ns, noticed.process});
-  SaveJob job;
-  job.bundle = spool_.Path(Stage::kIncoming, name);
-  job.expect_core = noticed.core && room->core_bytes_max >= kCoreRoomMin;
-  job.triggered_ns = now_ns;
-  job.order = {.trigger = {.kind = noticed.kind,
-                           .unit = unit,
-                           .process = noticed.process,
-                           .at_ns = at_ns,
-                           .not_saved = 0},
-               .program = program,
-               .failure = noticed.failure};
-  if (noticed.kind != TriggerKind::kRequest) {
-    job.order.trigger.not_saved =
-        admission_.Saved(key, noticed.process, now_ns / 1'000'000);
-  }
-  auto started = saver_.Start(
-      *source_, std::move(job),
-      [this, name](Saver::Id id, const SaveEnd& end) { Saved(id, name, end); });
-  if (!started) {
-    ++counters_.save_failures;
-    Note("save-failed", started.error());
-    return std::unexpected(started.error());
-  }
-  at_work_[started->id] = {.user = facts.user, .bytes = room->bytes};
-  if (noticed.process != 0) {
-    source_->Witness(noticed.process);
-  }
-  return Begun{name, started->id, std::move(started->core),
-               room->core_bytes_max};
-}
-
-void Daemon::Saved(Saver::Id id, const std::string& name, const SaveEnd& end) {
-  at_work_.erase(id);
-  std::erase_if(core_copies_,
-                [&](const auto& copy) { return copy.second == id; });
-  counters_.cores_cut += end.core_cut ? 1 : 0;
-  if (end.status) {
-    times_ = {.first_byte_us = end.first_byte_us,
-              .first_byte_us_max =
-                  std::max(times_.first_byte_us_max, end.first_byte_us),
-              .saved_us = end.saved_us,
-              .saved_us_max = std::max(times_.saved_us_max, end.saved_us)};
-    parts_.log.Write(Level::kInfo, "saved",
-                     {{"bundle", name},
-                      {"first_byte_us", fmt::format("{}", end.first_byte_us)},
-                      {"saved_us", fmt::format("{}", end.saved_us)},
-                      {"core", end.core_cut ? "cut" : "whole"}});
-  } else {
-    ++counters_.save_failures;
-    Note("save-failed", end.status.error());
-  }
-  CloseAfterOneSave();
-  if (!saver_.busy() && std::exchange(reopen_source_, false)) {
-    OpenTheSource();
-  }
-  if (stopping_ && !saver_.busy()) {
-    parts_.loop.Stop();
-    return;
-  }
-  pipeline_.Kick();
-  ShowState();
 }
 
 }  // namespace clew::daemon

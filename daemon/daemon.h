@@ -16,10 +16,12 @@
 #include "daemon/config.h"
 #include "daemon/control.h"
 #include "daemon/counters.h"
+#include "daemon/late_answers.h"
 #include "daemon/log.h"
 #include "daemon/loop.h"
 #include "daemon/paths.h"
 #include "daemon/pipeline.h"
+#include "daemon/process_facts.h"
 #include "daemon/reporter.h"
 #include "daemon/saver.h"
 #include "daemon/source.h"
@@ -82,6 +84,7 @@ class Daemon final : public ControlHandler {
     Saver::Id id = 0;
     Fd core;
     uint64_t core_bytes_max = 0;
+    Fd witnessed;  // as PtSource::Witness
   };
 
   // A save at work.
@@ -116,7 +119,8 @@ class Daemon final : public ControlHandler {
     uint64_t core_bytes_max = 0;
     uint64_t bytes = 0;
   };
-  Result<Room> MakeRoomFor(bool core, uint64_t memory_bytes);
+  uint64_t CoreBytesOf(const Noticed& noticed, const ProcessFacts& facts) const;
+  Result<Room> MakeRoomFor(uint64_t core_bytes);
   void Saved(Saver::Id id, const std::string& name, const SaveEnd& end);
   void Note(std::string_view event, const Error& error);
   void Reported(const std::string& why);
@@ -146,6 +150,7 @@ class Daemon final : public ControlHandler {
   Loop::TimerId source_timer_ = 0;
   bool stopping_ = false;
   uint64_t started_ns_ = 0;
+  LateAnswers late_answers_;
   std::unique_ptr<ControlServer> control_;
   Saver saver_;  // last: its thread uses what is above
 };

@@ -19,6 +19,7 @@
 
 #include "common/parse_number.h"
 #include "daemon/daemon.h"
+#include "daemon/inspect.h"
 #include "daemon/notify.h"
 #include "daemon/perf_source.h"
 #include "daemon/redact.h"
@@ -34,6 +35,7 @@ constexpr const char* kUsage =
        clewd --try-sources
        clewd redact BUNDLE [RULES]
        clewd renew BUNDLE UID GID
+       clewd inspect
        clewd --version
 
 Saves failures of this host's services as bundles and sends them to a
@@ -193,6 +195,9 @@ int Main(const std::vector<std::string>& arguments) {
   }
   if (first == "renew" && count == 4) {
     return RenewAs(arguments[1], arguments[2], arguments[3]);
+  }
+  if (first == "inspect" && count == 1) {
+    return ExitOf(Inspect());
   }
   if (first == "--version" && count == 1) {
     fmt::print("clewd {}\n", CLEW_VERSION);

@@ -4,12 +4,13 @@
 #include <chrono>
 #include <condition_variable>
 #include <deque>
-#include <filesystem>
-#include <fstream>
+#include <memory>
 #include <mutex>
 #include <utility>
 #include <vector>
 
+#include "daemon/host_look.h"
+#include "daemon/inspector.h"
 #include "recorder/perf_bundle.h"
 #include "recorder/perf_capture.h"
 #include "recorder/perf_recording.h"
@@ -18,10 +19,8 @@
 namespace clew::daemon {
 namespace {
 
-using recorder::ScannedProcess;
-
 constexpr const char* kProc = "/proc";
-// Save waits so long for a witness.
+// Save waits so long for what is known of its process.
 constexpr std::chrono::seconds kWitnessTime{5};
 // As many saves as there may be at once. Each holds files open.
 constexpr size_t kWitnessesMax = kSavesMax;
@@ -31,20 +30,10 @@ constexpr uint64_t kImageBytesMax = uint64_t{1} << 30;
 // What procfs told of a process while it was there.
 struct Witnessed {
   int32_t process = 0;
-  std::vector<ScannedProcess> processes;  // one, or none
-  std::vector<std::string> command;
-  std::string working_directory;
-  recorder::HeldImages held;
+  uint32_t user = 0;
+  std::unique_ptr<Inspector> inspector;  // has its files; nullptr: none
+  pb::LookedAt looked;
 };
-
-std::vector<std::string> CommandOf(int32_t process) {
-  std::ifstream file(fmt::format("{}/{}/cmdline", kProc, process));
-  std::vector<std::string> words;
-  for (std::string word; std::getline(file, word, '\0');) {
-    words.push_back(word);
-  }
-  return words;
-}
 
 // Hands everything on, and tells of the first.
 class FirstByteSink final : public recorder::perf::SessionSink {
@@ -81,64 +70,63 @@ class PerfSource final : public PtSource {
       : recording_(std::move(recording)),
         has_pt_(config.source == SourceKind::kPerf),
         core_bytes_((has_pt_ ? config.pt_buffer_bytes : 0) +
-                    config.data_buffer_bytes),
-        scanner_(kProc),
-        witness_scanner_(kProc) {}
+                    config.data_buffer_bytes) {}
 
   bool has_pt() const override { return has_pt_; }
 
   // A perf.data is put together of files beside it (PerfFileWriter).
   uint64_t save_bytes_max() const override { return 2 * RingBytes(); }
 
-  Status Save(const SaveOrder& order, recorder::BundleWriter& bundle,
-              const std::function<void()>& first_byte) override {
+  Result<SaveReport> Save(const SaveOrder& order,
+                          recorder::BundleWriter& bundle,
+                          const std::function<void()>& first_byte) override {
     CLEW_ASSIGN_OR_RETURN(
         capture,
         recording_.NewCapture(bundle.files(), bundle.folder() + "/perf.data"));
     CLEW_RETURN_IF_ERROR(Snapshot(capture, first_byte));
     const int32_t process = order.trigger.process;
-    Witnessed witnessed = process == 0 ? Witnessed() : AwaitWitness(process);
-    CLEW_RETURN_IF_ERROR(AddHost(process, witnessed, capture));
-    const std::vector<std::string> command = witnessed.command.empty()
-                                                 ? std::vector{order.program}
-                                                 : witnessed.command;
+    SaveReport said;
+    Witnessed witnessed =
+        process == 0 ? Witnessed() : AwaitWitness(process, said);
+    CLEW_RETURN_IF_ERROR(AddHost(process, witnessed, capture, said));
+    const std::vector<std::string> command = CommandOf(order, witnessed);
     CLEW_RETURN_IF_ERROR(recording_.WriteFile(capture, command));
     recorder::PerfRun run;
     run.command = command;
-    run.working_directory = witnessed.working_directory;
+    run.working_directory = witnessed.looked.working_directory();
     run.started_at_s = order.trigger.at_ns / 1'000'000'000;
     run.failure = order.failure;
     run.core_registers_exact = order.trigger.kind == TriggerKind::kCore;
     run.image_bytes_max = kImageBytesMax;
-    run.held = std::move(witnessed.held);
-    run.image_rights = recorder::ImageRights::kAnyone;
+    // Without PT there is nothing to decode, and a host has many programs.
+    run.images = has_pt_ || process != 0;
     if (process != 0) {
       run.image_processes = {process};
     }
+    InspectedImages images = ImagesOf(process, witnessed);
+    run.image_source = &images;
     CLEW_ASSIGN_OR_RETURN(
         report, recorder::WritePerfBundle(bundle, recording_, capture, run));
     (void)report;  // the manifest lists what is missing
-    return {};
+    return said;
   }
 
-  void Witness(int32_t process) override {
-    Witnessed witnessed{.process = process,
-                        .processes = {},
-                        .command = CommandOf(process),
-                        .working_directory = {},
-                        .held = {}};
-    witnessed.processes = witness_scanner_.Scan({process}, &witnessed.held);
-    std::error_code error;
-    witnessed.working_directory =
-        std::filesystem::read_symlink(fmt::format("{}/{}/cwd", kProc, process),
-                                      error)
-            .string();
+  Fd Witness(int32_t process, uint32_t user) override {
+    Witnessed witnessed{
+        .process = process, .user = user, .inspector = nullptr, .looked = {}};
+    Fd noted;
+    auto inspector = Inspector::Start(user);
+    if (inspector && (*inspector)->BeginLook(process, true)) {
+      noted = (*inspector)->TakeFirstAnswer();
+      witnessed.inspector = std::move(*inspector);
+    }
     const std::scoped_lock lock(mutex_);
     witnessed_.push_back(std::move(witnessed));
     if (witnessed_.size() > kWitnessesMax) {
       witnessed_.pop_front();  // of a save that failed before it asked
     }
     has_witness_.notify_all();
+    return noted;
   }
 
   Status Tend() override { return recording_.FollowCores(nullptr); }
@@ -157,10 +145,26 @@ class PerfSource final : public PtSource {
     return recording_.session().cores().size() * core_bytes_;
   }
 
-  Witnessed AwaitWitness(int32_t process) {
+  Witnessed AwaitWitness(int32_t process, SaveReport& said) {
+    const auto end = std::chrono::steady_clock::now() + kWitnessTime;
+    Witnessed witnessed = TakeWitness(process, end);
+    if (witnessed.inspector == nullptr) {
+      ++said.unanswered;
+      return witnessed;
+    }
+    auto reply = witnessed.inspector->Receive(end);
+    if (reply) {
+      witnessed.looked = std::move(*reply->mutable_process());
+    } else {
+      ++said.unanswered;
+    }
+    return witnessed;
+  }
+
+  Witnessed TakeWitness(int32_t process, Inspector::Time end) {
     std::unique_lock lock(mutex_);
     auto found = witnessed_.end();
-    has_witness_.wait_for(lock, kWitnessTime, [&] {
+    has_witness_.wait_until(lock, end, [&] {
       found = std::ranges::find(witnessed_, process, &Witnessed::process);
       return found != witnessed_.end();
     });
@@ -182,30 +186,49 @@ class PerfSource final : public PtSource {
     return {};
   }
 
-  std::vector<ScannedProcess> ScanHost(const std::vector<int32_t>& processes,
-                                       recorder::HeldImages* held) {
-    const std::scoped_lock lock(scan_mutex_);
-    return scanner_.Scan(processes, held);
+  // The program's name, where no more is known.
+  static std::vector<std::string> CommandOf(const SaveOrder& order,
+                                            const Witnessed& witnessed) {
+    const auto& words = witnessed.looked.command();
+    if (words.empty()) {
+      return {order.program};
+    }
+    return {words.begin(), words.end()};
   }
 
-  // What runs, and the process that does not any more. Without one, images of
-  // all are wanted.
+  // Without a process those of all are wanted, as far as the last look at them
+  // holds them. Files of a process that did not answer are not tried again.
+  static InspectedImages ImagesOf(int32_t process, Witnessed& witnessed) {
+    const bool answered = process == 0 || (witnessed.inspector != nullptr &&
+                                           !witnessed.inspector->is_over());
+    return {witnessed.user, std::move(witnessed.inspector),
+            answered ? InspectedImages::kReplacedMax : 0};
+  }
+
+  // What runs, and the process that does not any more.
   Status AddHost(int32_t process, Witnessed& witnessed,
-                 recorder::PerfCapture& capture) {
-    auto others = recorder::AllProcesses(kProc);
-    std::erase(others, process);
-    auto* held = process == 0 ? &witnessed.held : nullptr;
-    CLEW_RETURN_IF_ERROR(AddProcesses(ScanHost(others, held), capture));
-    return AddProcesses(witnessed.processes, capture);
+                 recorder::PerfCapture& capture, SaveReport& said) {
+    HostLook look(process == 0 && has_pt_);
+    for (const int32_t other : recorder::AllProcesses(kProc)) {
+      if (other != process) {
+        look.Add(other);
+      }
+    }
+    CLEW_RETURN_IF_ERROR(look.Run([&](int32_t of, const pb::LookedAt& looked) {
+      return AddProcesses({Scanned(of, looked)}, capture);
+    }));
+    said.unanswered += look.unanswered();
+    if (process == 0) {
+      witnessed.inspector = look.TakeInspector();
+      return {};
+    }
+    return AddProcesses({Scanned(process, witnessed.looked)}, capture);
   }
 
   recorder::PerfRecording recording_;
   const bool has_pt_;
-  const uint64_t core_bytes_;                 // of rings, per CPU
-  std::mutex scan_mutex_;                     // guards the next
-  recorder::ProcessScanner scanner_;          // of the threads that save
-  recorder::ProcessScanner witness_scanner_;  // of the loop's
-  mutable std::mutex session_mutex_;          // guards the rings, and the next
+  const uint64_t core_bytes_;         // of rings, per CPU
+  mutable std::mutex session_mutex_;  // guards the rings, and the next
   uint64_t saves_ = 0;
   std::mutex mutex_;  // guards the next two
   std::condition_variable has_witness_;

@@ -8,6 +8,9 @@
 
 #include "common/file.h"
 #include "daemon/journal.h"
+#include "decoder/assertion.h"
+#include "decoder/bundle_reader.h"
+#include "recorder/manifest_edit.h"
 #include "recorder/redaction.h"
 #include "recorder/redaction_rules.h"
 
@@ -47,6 +50,22 @@ Result<recorder::RedactionRules> ReadRules(const std::string& path) {
       path);
 }
 
+// The text of a failed assertion is in memory that rules may drop, and may be
+// sent. Kept before anything is dropped, so a second call has it, too. What
+// cannot be read has none, and is for Redact to refuse.
+Status KeepAssertion(const std::string& folder) {
+  const auto bundle = decoder::Bundle::Open(folder);
+  if (!bundle || !bundle->manifest().assertion.empty()) {
+    return {};
+  }
+  const auto found = decoder::FindAssertion(*bundle);
+  if (!found || !*found) {
+    return {};
+  }
+  return recorder::EditManifest(PosixFileSystem(), folder,
+                                {.assertion = ToString(**found)});
+}
+
 bool TakeNothingOut(const recorder::RedactionRules& rules) {
   return !rules.has_core_rules() && !rules.has_environment_rules() &&
          !rules.has_argument_rules() && !rules.drops_start() &&
@@ -60,6 +79,9 @@ Status RedactBundle(const std::string& folder, const std::string& rules) {
   CLEW_ASSIGN_OR_RETURN(parsed, ReadRules(rules));
   if (TakeNothingOut(parsed)) {
     return {};  // not even a core dump that nobody can read is in the way
+  }
+  if (parsed.has_core_rules()) {
+    CLEW_RETURN_IF_ERROR(KeepAssertion(folder));
   }
   CLEW_ASSIGN_OR_RETURN(lines,
                         recorder::Redact(PosixFileSystem(), folder, parsed));

@@ -56,11 +56,12 @@ SaveEnd Saver::Save(PtSource& source, recorder::BundleWriter& bundle,
     return (clock_.MonotonicNs() - job.triggered_ns) / 1000;
   };
   const auto run = [&]() -> Status {
-    CLEW_RETURN_IF_ERROR(source.Save(job.order, bundle, [&] {
+    CLEW_ASSIGN_OR_RETURN(report, source.Save(job.order, bundle, [&] {
       if (end.first_byte_us == 0) {
         end.first_byte_us = since_us();
       }
     }));
+    end.report = report;
     CLEW_RETURN_IF_ERROR(AddCore(bundle, job, core, &end.core_cut));
     recorder::ManifestEdits edits;
     edits.trigger = job.order.trigger;

@@ -28,8 +28,9 @@ struct SaveJob {
 };
 
 struct SaveEnd {
-  Status status;               // an error: there is no bundle
-  bool core_cut = false;       // expected, and left out
+  Status status;          // an error: there is no bundle
+  bool core_cut = false;  // expected, and left out
+  SaveReport report;
   uint64_t first_byte_us = 0;  // from the trigger; 0: it failed before
   uint64_t saved_us = 0;       // from the trigger to the durable bundle
 };

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "common/bundle_facts.h"
+#include "common/fd.h"
 #include "common/inputs.h"
 #include "common/result.h"
 #include "recorder/bundle_writer.h"
@@ -26,6 +27,10 @@ struct SourceStatus {
   uint64_t saves = 0;
 };
 
+struct SaveReport {
+  uint64_t unanswered = 0;  // processes that could not be looked at in time
+};
+
 // Keeps the last seconds of trace in memory. Recording from when it is made.
 class PtSource {
  public:
@@ -37,13 +42,14 @@ class PtSource {
   // is read, writes perf.data, images and manifest.pb to `bundle`, and records
   // again, whatever failed. From any threads, several at once; meanwhile
   // Witness and status alone may be called otherwise.
-  [[nodiscard]] virtual Status Save(
+  [[nodiscard]] virtual Result<SaveReport> Save(
       const SaveOrder& order, recorder::BundleWriter& bundle,
       const std::function<void()>& first_byte) = 0;
   // Once for each Save with a process, while it is at work, from the loop's
-  // thread: notes what procfs tells of the process, which may be gone soon.
-  // Save waits for it.
-  virtual void Witness(int32_t process) = 0;
+  // thread: begins to note what procfs tells of the process, which may be gone
+  // soon, and is of `user`. Does not wait; Save does. The descriptor hangs up
+  // when all is noted, or will not be; none: there is nothing to wait for.
+  virtual Fd Witness(int32_t process, uint32_t user) = 0;
   // Now and then: follows CPUs that come and go.
   [[nodiscard]] virtual Status Tend() = 0;
   virtual SourceStatus status() const = 0;

@@ -14,7 +14,9 @@
 
 #include "common/check.h"
 #include "common/parse_number.h"
+#include "daemon/bounded_walk.h"
 #include "daemon/config.h"
+#include "daemon/takeover.h"
 
 namespace clew::daemon {
 namespace {
@@ -29,7 +31,6 @@ constexpr size_t kSubjectMax = 200;
 constexpr time_t kNewLockS = 5;
 constexpr int kLockTries = 40;
 constexpr useconds_t kLockPauseUs = 50'000;
-constexpr uint64_t kBlockBytes = 512;  // stat(2), st_blocks
 
 Result<int> LockFile(const std::string& path) {
   const int fd = open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
@@ -81,13 +82,8 @@ bool HasLock(const std::string& folder) {
 }
 
 std::vector<std::string> NamesIn(const std::string& folder) {
-  std::vector<std::string> names;
-  std::error_code error;
-  for (fs::directory_iterator at(folder, error), end; !error && at != end;
-       at.increment(error)) {
-    names.push_back(at->path().filename().string());
-  }
-  return names;
+  WalkBudget budget(Spool::kWalkMax);
+  return NamesIn(folder, budget);
 }
 
 template <class Number>
@@ -164,19 +160,14 @@ std::optional<BundleName> ParseName(std::string_view name) {
   return parsed;
 }
 
+namespace {
+
 uint64_t DiskBytes(const std::string& path) {
-  struct stat info = {};
-  if (lstat(path.c_str(), &info) != 0) {
-    return 0;
-  }
-  uint64_t bytes = static_cast<uint64_t>(info.st_blocks) * kBlockBytes;
-  if (S_ISDIR(info.st_mode)) {
-    for (const std::string& name : NamesIn(path)) {
-      bytes += DiskBytes(fmt::format("{}/{}", path, name));
-    }
-  }
-  return bytes;
+  WalkBudget budget(Spool::kWalkMax);
+  return DiskBytes(path, budget);
 }
+
+}  // namespace
 
 Result<Spool> Spool::Open(FileSystem& files, std::string root,
                           SpoolLimits limits) {
@@ -188,7 +179,7 @@ Result<Spool> Spool::Open(FileSystem& files, std::string root,
   CLEW_ASSIGN_OR_RETURN(lock, LockFile(root + "/lock"));
   Spool spool(files, std::move(root), limits, lock);
   CLEW_RETURN_IF_ERROR(spool.MakeFolders());
-  CLEW_RETURN_IF_ERROR(spool.EmptyTrash());
+  (void)spool.SweepTrash();  // the rest later
   CLEW_RETURN_IF_ERROR(spool.RemoveDeadWriters());
   return spool;
 }
@@ -205,6 +196,7 @@ Spool::Spool(Spool&& other) noexcept
       root_(std::move(other.root_)),
       limits_(other.limits_),
       lock_fd_(std::exchange(other.lock_fd_, -1)),
+      thrown_away_(other.thrown_away_),
       bytes_(std::move(other.bytes_)) {}
 
 Spool::~Spool() {
@@ -230,19 +222,18 @@ Status Spool::MakeFolders() {
   return files_->SyncDirectory(root_);
 }
 
-Status Spool::EmptyTrash() {
-  const std::string trash = root_ + "/" + std::string(kTrash);
-  for (const std::string& name : NamesIn(trash)) {
-    CLEW_RETURN_IF_ERROR(files_->RemoveAll(fmt::format("{}/{}", trash, name)));
-  }
-  return {};
+std::string Spool::Trash() const { return fmt::format("{}/{}", root_, kTrash); }
+
+bool Spool::SweepTrash() {
+  WalkBudget budget(kSweepMax);
+  return EmptySome(Trash(), budget);
 }
 
 Status Spool::RemoveDeadWriters() {
   for (const std::string& name : NamesIn(Folder(Stage::kIncoming))) {
     const std::string path = Path(Stage::kIncoming, name);
     if (name.ends_with(kPartial) && WriterIsDead(path)) {
-      CLEW_RETURN_IF_ERROR(files_->RemoveAll(path));
+      CLEW_RETURN_IF_ERROR(ThrowAway(path, name));
     }
   }
   return {};
@@ -379,9 +370,30 @@ std::string Spool::WhyAside(const std::string& name, Stage stage) const {
   return {reinterpret_cast<const char*>(bytes->data()), bytes->size() - 1};
 }
 
+// Of strangers, so of any size and depth: what is left of it after SweepTrash
+// is there the next time. Not durable; it would be thrown away again.
+Status Spool::ThrowAway(const std::string& path, const std::string& name) {
+  struct stat info = {};
+  if (lstat(path.c_str(), &info) == 0 && !S_ISDIR(info.st_mode)) {
+    return files_->RemoveAll(path);
+  }
+  std::string trash;
+  do {
+    trash = fmt::format("{}/{}.{}", Trash(), name.substr(0, kSubjectMax),
+                        ++thrown_away_);
+  } while (Exists(trash));
+  return files_->Rename(path, trash);
+}
+
 Status Spool::Remove(const std::string& name, Stage stage) {
   bytes_.erase(name);
-  const std::string trash = fmt::format("{}/{}/{}", root_, kTrash, name);
+  if (stage == Stage::kIncoming || stage == Stage::kRefused) {
+    CLEW_RETURN_IF_ERROR(ThrowAway(Path(stage, name), name));
+    (void)SweepTrash();
+    return HasReasons(stage) ? files_->RemoveAll(WhyPath(Path(stage, name)))
+                             : Status();
+  }
+  const std::string trash = fmt::format("{}/{}", Trash(), name);
   CLEW_RETURN_IF_ERROR(files_->RemoveAll(trash));
   CLEW_RETURN_IF_ERROR(files_->Rename(Path(stage, name), trash));
   CLEW_RETURN_IF_ERROR(files_->SyncDirectory(Folder(stage)));
@@ -502,6 +514,7 @@ struct Spool::Guest {
   std::string name;
   uint64_t bytes = 0;
   bool growing = false;
+  bool is_bundle = true;  // as far as number and depth of its files go
   int64_t changed_s = 0;  // its owner cannot set it (inode(7))
 };
 
@@ -511,10 +524,13 @@ std::map<uid_t, std::vector<Spool::Guest>> Spool::Guests() const {
     const std::string path = Path(Stage::kIncoming, name);
     struct stat info = {};
     if (lstat(path.c_str(), &info) == 0 && info.st_uid != geteuid()) {
+      WalkBudget budget(kTakenFilesMax);
+      const uint64_t bytes = DiskBytes(path, budget);
       guests[info.st_uid].push_back(
           {.name = name,
-           .bytes = DiskBytes(path),
+           .bytes = bytes,
            .growing = name.ends_with(kPartial) && HasLock(path),
+           .is_bundle = !budget.is_cut(),
            .changed_s = info.st_ctim.tv_sec});
     }
   }
@@ -529,18 +545,29 @@ Result<std::vector<std::string>> Spool::EnforceQuota(uint64_t bytes) {
       used += guest.bytes;
     }
     std::ranges::sort(guests, {}, [](const Guest& guest) {
-      return std::tuple(guest.growing, guest.changed_s, guest.name);
+      return std::tuple(guest.is_bundle, guest.growing, guest.changed_s,
+                        guest.name);
     });
+    size_t count = guests.size();
     for (const Guest& guest : guests) {
-      if (used <= bytes) {
+      if (guest.is_bundle && used <= bytes && count <= kGuestsMax) {
         break;
       }
-      CLEW_RETURN_IF_ERROR(Remove(guest.name, Stage::kIncoming));
+      CLEW_RETURN_IF_ERROR(
+          ThrowAway(Path(Stage::kIncoming, guest.name), guest.name));
       used -= guest.bytes;
+      --count;
       gone.push_back(guest.name);
     }
   }
+  (void)SweepTrash();
   return gone;
+}
+
+bool Spool::IsIncomingTooLarge() const {
+  WalkBudget budget(kWalkMax);
+  (void)NamesIn(Folder(Stage::kIncoming), budget);
+  return budget.is_cut();
 }
 
 }  // namespace clew::daemon

@@ -61,13 +61,20 @@ struct Evicted {
 
 // The folders of the spool. Every move is durable when it returns: a rename,
 // then both folders synced. A removal first moves to the folder trash/, so that
-// a bundle is in a stage whole or not at all; Open empties that.
+// a bundle is in a stage whole or not at all; SweepTrash empties that.
 //
 // One process at a time has a spool. Errors are kSystem and name the path. Not
 // thread-safe.
 class Spool {
  public:
   static constexpr int64_t kJunkAgeS = 24 * 3600;
+  // Entries that are looked at in one go, where others may make them: what is
+  // beyond is seen when these are gone.
+  static constexpr size_t kWalkMax = 20'000;
+  // And that are removed.
+  static constexpr size_t kSweepMax = 20'000;
+  // Entries of incoming/ that one user may have.
+  static constexpr size_t kGuestsMax = 1'000;
 
   // Makes the folders that are not there; removes what dead writers left in
   // incoming/. kInvalidArgument: another process has it. `files` must outlive
@@ -122,20 +129,27 @@ class Spool {
   // never removed. Returns those gone; Room() tells whether it was enough.
   [[nodiscard]] Result<std::vector<Evicted>> MakeRoom(uint64_t bytes,
                                                       std::string_view keep);
+  // More than kWalkMax entries.
+  bool IsIncomingTooLarge() const;
+  // Goes on with what is being thrown away. True: nothing is left.
+  bool SweepTrash();
   // Removes unlocked partial folders.
   [[nodiscard]] Status RemoveDeadWriters();
   // Removes junk that did not change for kJunkAgeS before `now_ns`. Returns how
   // many.
   [[nodiscard]] Result<uint64_t> RemoveOldJunk(int64_t now_ns);
-  // Removes of each user but ours who has more than `bytes` in incoming/ what
-  // is oldest by the time of its last change, and what has a live writer last,
-  // until it is no more. Returns the names of what is gone.
+  // Removes of each user but ours who has more than `bytes` or kGuestsMax
+  // entries in incoming/ what is oldest by the time of its last change, and
+  // what has a live writer last, until it is no more; and at once what has more
+  // files, or folders in folders, than a bundle. Returns the names of what is
+  // gone.
   [[nodiscard]] Result<std::vector<std::string>> EnforceQuota(uint64_t bytes);
 
  private:
   Spool(FileSystem& files, std::string root, SpoolLimits limits, int lock_fd);
   Status MakeFolders();
-  Status EmptyTrash();
+  std::string Trash() const;
+  Status ThrowAway(const std::string& path, const std::string& name);
   std::vector<std::string> JunkNames() const;
   struct Guest;
   std::map<uid_t, std::vector<Guest>> Guests() const;
@@ -152,12 +166,10 @@ class Spool {
   std::string root_;
   SpoolLimits limits_;
   int lock_fd_;
+  uint64_t thrown_away_ = 0;
   // Of bundles that do not change any more; filled when asked.
   mutable std::map<std::string, uint64_t> bytes_;
 };
-
-// Bytes on disk of a file or a tree; what vanishes meanwhile counts nothing.
-uint64_t DiskBytes(const std::string& path);
 
 }  // namespace clew::daemon
 

@@ -1,12 +1,8 @@
 #include "decoder/attribution.h"
 
+#include "common/x86/opcode.h"
+
 namespace clew::decoder {
-namespace {
-
-// No instruction of x86 is longer (SDM vol. 2, "Instruction Format").
-constexpr uint64_t kInsnBytesMax = 15;
-
-}  // namespace
 
 // Slices that ended before are over.
 void Attribution::SkipUntil(TscTicks time) {
@@ -76,7 +72,7 @@ bool Attribution::NextIsExec() const {
 // fault or for an unfinished REP.
 bool Attribution::GoesOn(TraceeAddr ip) const {
   return resume_ip_ && ip >= *resume_ip_ &&
-         ip.as_int() - resume_ip_->as_int() <= kInsnBytesMax;
+         ip.as_int() - resume_ip_->as_int() <= x86::kInsnBytesMax;
 }
 
 void Attribution::OnBlock(const CoreBlock& block) { resume_ip_ = block.end_ip; }

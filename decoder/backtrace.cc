@@ -2,12 +2,16 @@
 
 #include <algorithm>
 #include <csignal>
+#include <nlohmann/json.hpp>
 #include <optional>
 #include <set>
 #include <span>
 #include <utility>
 
+#include "common/build_id.h"
+#include "common/file.h"
 #include "common/path_names.h"
+#include "decoder/assertion.h"
 #include "decoder/loaded_images.h"
 #include "decoder/unwinder.h"
 
@@ -112,6 +116,29 @@ void ListModules(const LoadedImages& images, Backtrace& backtrace) {
   backtrace.modules.assign(names.begin(), names.end());
 }
 
+// "version" of the package note, a JSON object.
+std::string PackageVersionIn(const std::string& file) {
+  const auto bytes = MappedFile::Open(file);
+  const auto note = nlohmann::json::parse(
+      bytes ? PackageNoteOf(bytes->bytes()) : "", nullptr, false);
+  if (!note.is_object() || !note.contains("version") ||
+      !note["version"].is_string()) {
+    return "";
+  }
+  std::string version = note["version"];
+  const bool plain =
+      std::ranges::all_of(version, [](char c) { return c >= ' ' && c <= '~'; });
+  return plain && version.size() <= kVersionBytesMax ? version : "";
+}
+
+FailedProgram ProgramIn(const LoadedImage& image) {
+  const std::string version =
+      image.file.empty() ? "" : PackageVersionIn(image.file);
+  return {.name = BaseName(image.path),
+          .build_id = image.build_id,
+          .version = version.empty() ? image.build_id : version};
+}
+
 // The image with the entry point; where no dump tells it, that by whose name
 // the program was called.
 FailedProgram ProgramOf(const Bundle& bundle, const LoadedImages& images,
@@ -127,7 +154,13 @@ FailedProgram ProgramOf(const Bundle& bundle, const LoadedImages& images,
   if (image == nullptr) {
     return {.name = command.empty() ? "" : BaseName(command.front())};
   }
-  return {.name = BaseName(image->path), .build_id = image->build_id};
+  return ProgramIn(*image);
+}
+
+// What redaction kept, if it is what it should be.
+std::string KeptAssertion(const Bundle& bundle) {
+  const auto kept = ParseAssertion(bundle.manifest().assertion);
+  return kept ? ToString(*kept) : "";
 }
 
 Result<Backtrace> FromCore(const Bundle& bundle, const CoreDump& core,
@@ -151,6 +184,9 @@ Result<Backtrace> FromCore(const Bundle& bundle, const CoreDump& core,
   if (backtrace.failure.kind == FailureKind::kSignal &&
       backtrace.failure.signal == SIGABRT) {
     backtrace.message = reader.AbortMessage();
+    if (backtrace.message.empty()) {
+      backtrace.message = KeptAssertion(bundle);
+    }
   }
   if (backtrace.threads.size() < threads.size()) {
     backtrace.notes.push_back(

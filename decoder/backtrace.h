@@ -50,7 +50,11 @@ struct ThreadBacktrace {
 struct FailedProgram {
   std::string name = {};      // base name; empty: not known
   std::string build_id = {};  // hexadecimal; empty: not known
+  // What its package note says, at most kVersionBytesMax of printable ASCII,
+  // or else the build-id.
+  std::string version = {};
 };
+inline constexpr size_t kVersionBytesMax = 100;
 
 struct Backtrace {
   Failure failure;

@@ -71,6 +71,7 @@ struct Manifest {
   std::vector<std::string> redactions;       // one line a rule that applied
   std::vector<std::string> unlogged_inputs;  // a phrase for each cause
   Journal journal;                           // of the host, about the failure
+  std::string assertion;      // that ended the run, kept by redaction
   std::string trace_dropped;  // why there is none; empty: there is
   uint64_t digest = 0;        // of manifest.pb
 };

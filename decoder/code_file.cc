@@ -6,13 +6,12 @@
 #include <cstring>
 
 #include "common/load_at.h"
+#include "common/x86/page.h"
 
 namespace clew::decoder {
 namespace {
 
 using Bytes = std::span<const std::byte>;
-
-constexpr uint64_t kPageBytes = 4096;
 
 struct Elf32 {
   using Ehdr = Elf32_Ehdr;

@@ -11,6 +11,7 @@
 #include "common/build_id.h"
 #include "common/file.h"
 #include "common/hex.h"
+#include "common/x86/page.h"
 #include "decoder/code_file.h"
 
 namespace clew::decoder {
@@ -22,7 +23,6 @@ using bundle::Record;
 
 using Bytes = std::span<const std::byte>;
 
-constexpr uint64_t kPageBytes = 4096;
 constexpr std::string_view kDeleted = " (deleted)";
 
 // A mapping of a file.

@@ -1,5 +1,10 @@
 #include "follower/channels.h"
 
+#include <asm/unistd_64.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <sys/socket.h>
+
 #include <algorithm>
 #include <array>
 #include <cstring>
@@ -9,15 +14,10 @@
 
 #include "common/check.h"
 #include "common/digest.h"
-#include "follower/syscalls.h"
 
 namespace clew::follower {
 namespace {
 
-constexpr uint64_t kCloneThread = 0x00010000;  // linux/sched.h
-constexpr uint64_t kMsgPeek = 2;               // linux/socket.h
-constexpr uint64_t kDupfd = 0;                 // linux/fcntl.h
-constexpr uint64_t kDupfdCloexec = 1030;
 constexpr uint64_t kControlBytesAt = 40;  // msghdr, msg_controllen
 constexpr uint64_t kUnbounded = std::numeric_limits<uint64_t>::max() / 2;
 
@@ -60,40 +60,40 @@ bool MayNameDescriptor(const machine::Memory& memory, uint64_t path) {
 
 bool Channels::Concerns(uint64_t number) {
   switch (number) {
-    case kSysRead:
-    case kSysReadv:
-    case kSysRecvfrom:
-    case kSysRecvmsg:
-    case kSysWrite:
-    case kSysWritev:
-    case kSysSendto:
-    case kSysSendmsg:
-    case kSysSendmmsg:
-    case kSysSendfile:
-    case kSysSplice:
-    case kSysTee:
-    case kSysVmsplice:
-    case kSysOpen:
-    case kSysOpenat:
-    case kSysOpenat2:
-    case kSysClose:
-    case kSysCloseRange:
-    case kSysPipe:
-    case kSysPipe2:
-    case kSysSocketpair:
-    case kSysEventfd:
-    case kSysEventfd2:
-    case kSysDup:
-    case kSysDup2:
-    case kSysDup3:
-    case kSysFcntl:
-    case kSysClone:
-    case kSysClone3:
-    case kSysFork:
-    case kSysVfork:
-    case kSysIoSubmit:
-    case kSysIoUringSetup:
-    case kSysPidfdGetfd:
+    case __NR_read:
+    case __NR_readv:
+    case __NR_recvfrom:
+    case __NR_recvmsg:
+    case __NR_write:
+    case __NR_writev:
+    case __NR_sendto:
+    case __NR_sendmsg:
+    case __NR_sendmmsg:
+    case __NR_sendfile:
+    case __NR_splice:
+    case __NR_tee:
+    case __NR_vmsplice:
+    case __NR_open:
+    case __NR_openat:
+    case __NR_openat2:
+    case __NR_close:
+    case __NR_close_range:
+    case __NR_pipe:
+    case __NR_pipe2:
+    case __NR_socketpair:
+    case __NR_eventfd:
+    case __NR_eventfd2:
+    case __NR_dup:
+    case __NR_dup2:
+    case __NR_dup3:
+    case __NR_fcntl:
+    case __NR_clone:
+    case __NR_clone3:
+    case __NR_fork:
+    case __NR_vfork:
+    case __NR_io_submit:
+    case __NR_io_uring_setup:
+    case __NR_pidfd_getfd:
       return true;
     default:
       return false;
@@ -138,7 +138,7 @@ void Channels::Put(const SyscallInput& call, uint64_t fd,
   uint64_t amount =
       call.result ? static_cast<uint64_t>(*call.result) : kUnbounded;
   if (channel.counts_value) {
-    amount = call.number == kSysWrite
+    amount = call.number == __NR_write
                  ? Load<uint64_t>(memory, call.args[1]).value_or(kUnbounded)
                  : kUnbounded;
   }
@@ -149,41 +149,41 @@ void Channels::Put(const SyscallInput& call, uint64_t fd,
 void Channels::Enter(const SyscallInput& call, const machine::Memory& memory) {
   const auto& args = call.args;
   switch (call.number) {
-    case kSysSendmsg:
+    case __NR_sendmsg:
       if (Load<uint64_t>(memory, args[1] + kControlBytesAt) != 0u) {
         ForgetAll();  // may send a descriptor away
       }
       return Put(call, args[0], memory);
-    case kSysWrite:
-    case kSysWritev:
-    case kSysSendto:
-    case kSysSendfile:
-    case kSysVmsplice:
+    case __NR_write:
+    case __NR_writev:
+    case __NR_sendto:
+    case __NR_sendfile:
+    case __NR_vmsplice:
       return Put(call, args[0], memory);
-    case kSysTee:
+    case __NR_tee:
       return Put(call, args[1], memory);
-    case kSysSplice:
+    case __NR_splice:
       return Put(call, args[2], memory);
-    case kSysClose:
+    case __NR_close:
       return Close(args[0]);
-    case kSysDup2:
-    case kSysDup3:
+    case __NR_dup2:
+    case __NR_dup3:
       return args[0] == args[1] ? void() : Close(args[1]);
-    case kSysOpen:
+    case __NR_open:
       return MayNameDescriptor(memory, args[0]) ? ForgetAll() : void();
-    case kSysOpenat:
-    case kSysOpenat2:
+    case __NR_openat:
+    case __NR_openat2:
       return MayNameDescriptor(memory, args[1]) ? ForgetAll() : void();
-    case kSysClone:
-      return (args[0] & kCloneThread) == 0 ? ForgetAll() : void();
-    case kSysCloseRange:
-    case kSysSendmmsg:
-    case kSysClone3:
-    case kSysFork:
-    case kSysVfork:
-    case kSysIoSubmit:
-    case kSysIoUringSetup:
-    case kSysPidfdGetfd:
+    case __NR_clone:
+      return (args[0] & CLONE_THREAD) == 0 ? ForgetAll() : void();
+    case __NR_close_range:
+    case __NR_sendmmsg:
+    case __NR_clone3:
+    case __NR_fork:
+    case __NR_vfork:
+    case __NR_io_submit:
+    case __NR_io_uring_setup:
+    case __NR_pidfd_getfd:
       return call.result.value_or(0) < 0 ? void() : ForgetAll();
     default:
       return;
@@ -209,25 +209,25 @@ void Channels::Return(const SyscallInput& call) {
     return;
   }
   switch (call.number) {
-    case kSysPipe:
-    case kSysPipe2:
+    case __NR_pipe:
+    case __NR_pipe2:
       return MakePair(call, args[0], false);
-    case kSysSocketpair:
+    case __NR_socketpair:
       return MakePair(call, args[3], true);
-    case kSysEventfd:
-    case kSysEventfd2: {
+    case __NR_eventfd:
+    case __NR_eventfd2: {
       const Id id = Add(args[0] & 0xffffffff, true);
       ends_[static_cast<int>(result)] = {.takes = id, .puts = id};
       return;
     }
-    case kSysFcntl:
-      if (args[1] != kDupfd && args[1] != kDupfdCloexec) {
+    case __NR_fcntl:
+      if (args[1] != F_DUPFD && args[1] != F_DUPFD_CLOEXEC) {
         return;
       }
       [[fallthrough]];
-    case kSysDup:
-    case kSysDup2:
-    case kSysDup3:
+    case __NR_dup:
+    case __NR_dup2:
+    case __NR_dup3:
       ends_[static_cast<int>(result)] = EndOf(args[0]);
       return;
     default:
@@ -237,9 +237,9 @@ void Channels::Return(const SyscallInput& call) {
 
 Channels::Taking Channels::Source(const SyscallInput& call) const {
   const bool takes =
-      call.number == kSysRead || call.number == kSysReadv ||
-      (call.number == kSysRecvmsg && (call.args[2] & kMsgPeek) == 0) ||
-      (call.number == kSysRecvfrom && (call.args[3] & kMsgPeek) == 0);
+      call.number == __NR_read || call.number == __NR_readv ||
+      (call.number == __NR_recvmsg && (call.args[2] & MSG_PEEK) == 0) ||
+      (call.number == __NR_recvfrom && (call.args[3] & MSG_PEEK) == 0);
   const Id id = takes ? EndOf(call.args[0]).takes : kNone;
   const int64_t result = call.result.value_or(0);
   if (id == kNone || result <= 0) {

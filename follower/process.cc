@@ -38,30 +38,6 @@ machine::Registers StartRegisters(const StartState& start) {
   return registers;
 }
 
-uint64_t DigestOf(const machine::Registers& registers) {
-  uint64_t digest = MixBits(registers.rip);
-  const auto add = [&digest](uint64_t word) {
-    digest = MixBits(digest * 0x9e3779b97f4a7c15u + word);
-  };
-  std::ranges::for_each(registers.gpr, add);
-  add(registers.rflags);
-  add(registers.fs_base);
-  add(registers.gs_base);
-  add(registers.mxcsr);
-  for (const machine::Vec128& vector : registers.xmm) {
-    add(vector.q[0]);
-    add(vector.q[1]);
-  }
-  for (const machine::Float80& value : registers.x87.regs) {
-    add(value.significand);
-    add(value.sign_exponent);
-  }
-  add(registers.x87.control);
-  add(registers.x87.status);
-  add(registers.x87.tag);
-  return digest;
-}
-
 }  // namespace
 
 Process::Process(Tape& tape, machine::CodeCache& code, ProcessOptions options)
@@ -381,8 +357,9 @@ uint64_t Process::StateDigest() const {
       memory_.digest() + futexes_.Digest() + channels_.Digest() + MixBits(brk_);
   for (size_t i = 0; i < threads_.size(); ++i) {
     const ThreadState& state = threads_[i];
-    digest += MixBits(DigestOf(state.registers) ^ MixBits(state.retired) ^
-                      MixBits(i * 8 + static_cast<uint64_t>(state.phase)));
+    digest +=
+        MixBits(machine::DigestOf(state.registers) ^ MixBits(state.retired) ^
+                MixBits(i * 8 + static_cast<uint64_t>(state.phase)));
   }
   return digest;
 }

@@ -1,10 +1,12 @@
 // The end of a recorded run, and whether the machine comes to the same one.
+#include <asm/unistd_64.h>
+
 #include <algorithm>
 #include <array>
 #include <csignal>
 
+#include "common/x86/page.h"
 #include "follower/process.h"
-#include "follower/syscalls.h"
 #include "follower/thread_cpu.h"
 
 namespace clew::follower {
@@ -47,12 +49,12 @@ bool IsOfInstruction(int32_t signal) {
 class PageWatcher final : public machine::AccessObserver {
  public:
   explicit PageWatcher(uint64_t addr)
-      : any_(addr == 0), page_(addr / machine::kPageBytes) {}
+      : any_(addr == 0), page_(addr / kPageBytes) {}
   bool OnAccess(const machine::ObservedAccess& access) override {
     const uint64_t last = access.addr + access.size_bytes - 1;
-    touched_ = touched_ || any_ ||
-               (access.addr / machine::kPageBytes <= page_ &&
-                page_ <= last / machine::kPageBytes);
+    touched_ =
+        touched_ || any_ ||
+        (access.addr / kPageBytes <= page_ && page_ <= last / kPageBytes);
     return true;
   }
   bool touched() const { return touched_; }
@@ -79,10 +81,10 @@ Result<bool> Process::SentSignal(size_t thread, const Failure& failure) const {
   }
   const auto signal = static_cast<uint64_t>(failure.signal);
   switch (call->number) {
-    case kSysTgkill:
+    case __NR_tgkill:
       return call->args[2] == signal;
-    case kSysKill:
-    case kSysTkill:
+    case __NR_kill:
+    case __NR_tkill:
       return call->args[1] == signal;
     default:
       return false;

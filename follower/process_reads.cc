@@ -4,10 +4,9 @@
 #include <array>
 
 #include "common/digest.h"
-#include "common/syscall_reads.h"
-#include "common/syscalls.h"
+#include "common/linux/syscall_reads.h"
+#include "common/linux/syscall_table.h"
 #include "follower/process.h"
-#include "follower/syscalls.h"
 
 namespace clew::follower {
 namespace {
@@ -21,12 +20,11 @@ struct OutputVector {
 };
 std::optional<OutputVector> OutputVectorOf(const SyscallInput& call,
                                            const machine::Memory& memory) {
-  switch (call.number) {
-    case kSysWritev:
-    case kSysPwritev:
-    case kSysPwritev2:
+  const SyscallRow* const row = FindSyscall(call.number);
+  switch (row == nullptr ? SyscallOutput::kNone : row->output) {
+    case SyscallOutput::kVector:
       return OutputVector{.addr = call.args[1], .count = call.args[2]};
-    case kSysSendmsg: {
+    case SyscallOutput::kMessage: {
       constexpr uint64_t kVectorAt = 16;  // msghdr, msg_iov and msg_iovlen
       OutputVector vector;
       const bool mapped =
@@ -34,9 +32,11 @@ std::optional<OutputVector> OutputVectorOf(const SyscallInput& call,
                       std::as_writable_bytes(std::span(&vector, 1)));
       return mapped ? vector : OutputVector();
     }
-    default:
-      return std::nullopt;
+    case SyscallOutput::kNone:
+    case SyscallOutput::kBuffer:
+      break;
   }
+  return std::nullopt;
 }
 
 class MachineMemory final : public ProgramMemory {

@@ -1,44 +1,32 @@
 // The kernel's side of a recorded process: what system calls did, from the
 // input log, and which of their recorded results are possible now.
+#include <asm/prctl.h>
+#include <asm/unistd_64.h>
+#include <sched.h>
+#include <sys/mman.h>
+#include <sys/shm.h>
+
 #include <algorithm>
 #include <array>
+#include <cerrno>
 #include <cstring>
 
 #include "common/check.h"
-#include "common/syscalls.h"
+#include "common/linux/argument_bits.h"
+#include "common/linux/futex_command.h"
+#include "common/linux/syscall_table.h"
+#include "common/x86/page.h"
 #include "follower/process.h"
-#include "follower/syscalls.h"
 #include "follower/thread_cpu.h"
 #include "machine/fxsave.h"
 
 namespace clew::follower {
 namespace {
 
-constexpr int64_t kEagain = 11;
-
-// linux/futex.h
-constexpr uint64_t kFutexCommandMask = 0x7f;
-enum FutexCommand : uint64_t {
-  kFutexWait = 0,
-  kFutexWake = 1,
-  kFutexWaitBitset = 9,
-  kFutexWakeBitset = 10,
-};
-
-// linux/sched.h
-constexpr uint64_t kCloneThread = 0x00010000;
-constexpr uint64_t kCloneSetTls = 0x00080000;
-// asm/prctl.h
-constexpr uint64_t kArchSetGs = 0x1001;
-constexpr uint64_t kArchSetFs = 0x1002;
-// linux/shm.h
-constexpr uint64_t kShmRdonly = 010000;
-// linux/mman.h
-constexpr uint64_t kMadvDontneed = 4;
 constexpr uint64_t kMapFailedFrom = static_cast<uint64_t>(-4095);
 
 uint64_t PageUp(uint64_t addr) {
-  return (addr + machine::kPageBytes - 1) & ~(machine::kPageBytes - 1);
+  return (addr + kPageBytes - 1) & ~(kPageBytes - 1);
 }
 
 // Byte offsets in the frame that rt_sigreturn finds at rsp, a struct ucontext.
@@ -67,14 +55,14 @@ Status Process::ObserveSyscall(size_t thread, uint64_t insn_offset) {
   if (call->read_digest) {
     ObserveReads(threads_[thread].registers.rip, insn_offset, *call);
   }
-  if (call->number == kSysFutex) {
+  if (call->number == __NR_futex) {
     observer_->OnAccess({.ip = threads_[thread].registers.rip,
                          .insn_offset = insn_offset,
                          .addr = call->args[0],
                          .value = 0,
                          .size_bytes = sizeof(uint32_t),
                          .kind = AccessKind::kReadModifyWrite});
-  } else if (!MayBlock(call->number)) {
+  } else if (!SyscallMayBlock(call->number)) {
     ObserveWrites(insn_offset, call->writes);
   }
   return {};
@@ -116,15 +104,15 @@ Result<bool> Process::EnterSyscall(size_t thread) {
   EnterChannels(thread, *call);
   EnterSentSignals(*call);
   switch (call->number) {
-    case kSysExit:
-    case kSysExitGroup:
+    case __NR_exit:
+    case __NR_exit_group:
       Exit(thread, *call);
       return true;
-    case kSysRtSigreturn:
+    case __NR_rt_sigreturn:
       ++state.input;
       CLEW_RETURN_IF_ERROR(ReturnFromSignal(thread));
       return true;
-    case kSysFutex:
+    case __NR_futex:
       if (!options_.force_path) {
         return EnterFutex(thread, *call);
       }
@@ -132,7 +120,7 @@ Result<bool> Process::EnterSyscall(size_t thread) {
     default:
       break;
   }
-  if (MayBlock(call->number) || !call->result) {
+  if (SyscallMayBlock(call->number) || !call->result) {
     state.phase = ThreadPhase::kInCall;
     state.needs_wake = state.taking.channel != Channels::kNone;
     state.wait_addr =
@@ -169,14 +157,14 @@ bool Process::MatchesRecord(size_t thread, const SyscallInput& call) {
 Result<bool> Process::EnterFutex(size_t thread, const SyscallInput& call) {
   ThreadState& state = threads_[thread];
   const uint64_t addr = call.args[0];
-  switch (call.args[1] & kFutexCommandMask) {
-    case kFutexWait:
-    case kFutexWaitBitset: {
+  switch (FutexCommand(call.args[1])) {
+    case FUTEX_WAIT:
+    case FUTEX_WAIT_BITSET: {
       uint32_t value = 0;
       const bool mapped =
           memory_.Peek(addr, std::as_writable_bytes(std::span(&value, 1)));
       const bool equal = mapped && value == static_cast<uint32_t>(call.args[2]);
-      const bool refused = call.result == -kEagain;
+      const bool refused = call.result == -EAGAIN;
       if (equal == refused) {
         return Contradict(
             Contradiction::Kind::kFutex, thread,
@@ -195,8 +183,8 @@ Result<bool> Process::EnterFutex(size_t thread, const SyscallInput& call) {
       futexes_.Wait(addr, state.needs_wake);
       return true;
     }
-    case kFutexWake:
-    case kFutexWakeBitset: {
+    case FUTEX_WAKE:
+    case FUTEX_WAKE_BITSET: {
       if (call.result && *call.result >= 0) {
         SaveFutexesForUndo();
         const auto woken = static_cast<uint64_t>(*call.result);
@@ -212,7 +200,7 @@ Result<bool> Process::EnterFutex(size_t thread, const SyscallInput& call) {
     }
     default:
       return Unsupported("thread {}: futex command {} at {:#x}", tid(thread),
-                         call.args[1] & kFutexCommandMask, state.registers.rip);
+                         FutexCommand(call.args[1]), state.registers.rip);
   }
 }
 
@@ -236,7 +224,7 @@ Result<bool> Process::ReturnFromCall(size_t thread) {
   state.wait_addr = 0;
   state.needs_wake = false;
   state.phase = ThreadPhase::kRunning;
-  if (observer_ != nullptr && call.number != kSysFutex) {
+  if (observer_ != nullptr && call.number != __NR_futex) {
     ObserveWrites(0, call.writes);
   }
   return FinishCall(thread, call);
@@ -248,13 +236,13 @@ Result<bool> Process::FinishCall(size_t thread, const SyscallInput& call) {
   const uint64_t result = static_cast<uint64_t>(call.result.value_or(0));
   if (result < kMapFailedFrom) {
     ApplyMappings(call);
-    if (call.number == kSysArchPrctl && call.args[0] == kArchSetFs) {
+    if (call.number == __NR_arch_prctl && call.args[0] == ARCH_SET_FS) {
       state.registers.fs_base = call.args[1];
-    } else if (call.number == kSysArchPrctl && call.args[0] == kArchSetGs) {
+    } else if (call.number == __NR_arch_prctl && call.args[0] == ARCH_SET_GS) {
       state.registers.gs_base = call.args[1];
     }
     // A child process is not of this recording.
-    if (call.number == kSysClone && (call.args[0] & kCloneThread) != 0) {
+    if (call.number == __NR_clone && (call.args[0] & CLONE_THREAD) != 0) {
       const Tid child(static_cast<int32_t>(result));
       CLEW_RETURN_IF_ERROR(CreateThread(thread, child, call));
     }
@@ -273,30 +261,30 @@ void Process::ApplyMappings(const SyscallInput& call) {
   const uint64_t result = static_cast<uint64_t>(call.result.value_or(0));
   const auto& args = call.args;
   switch (call.number) {
-    case kSysMmap:
+    case __NR_mmap:
       memory_.Map(result, args[1], static_cast<uint32_t>(args[2] & 7));
       break;
-    case kSysMunmap:
+    case __NR_munmap:
       memory_.Unmap(args[0], args[1]);
       break;
     // All of the segment is written. shmdt does not say how much it takes away,
     // and takes nothing here: such recordings are never said to contradict.
-    case kSysShmat:
+    case __NR_shmat:
       if (!call.writes.empty()) {
         memory_.Map(
             result, call.writes[0].bytes.size(),
-            (args[2] & kShmRdonly) != 0 ? kProtRead : kProtRead | kProtWrite);
+            (args[2] & SHM_RDONLY) != 0 ? kProtRead : kProtRead | kProtWrite);
       }
       break;
-    case kSysMprotect:
+    case __NR_mprotect:
       memory_.Protect(args[0], args[1], static_cast<uint32_t>(args[2] & 7));
       break;
-    case kSysMadvise:
-      if (static_cast<uint32_t>(args[2]) == kMadvDontneed) {
+    case __NR_madvise:
+      if (static_cast<uint32_t>(args[2]) == MADV_DONTNEED) {
         Discard(args[0], PageUp(args[1]));
       }
       break;
-    case kSysMremap:
+    case __NR_mremap:
       if (result != args[0]) {
         memory_.Move(args[0], result, std::min(args[1], args[2]));
       }
@@ -310,7 +298,7 @@ void Process::ApplyMappings(const SyscallInput& call) {
                       PageUp(args[1]) - PageUp(args[2]));
       }
       break;
-    case kSysBrk:
+    case __NR_brk:
       if (PageUp(result) > PageUp(brk_)) {
         memory_.Map(PageUp(brk_), PageUp(result) - PageUp(brk_),
                     kProtRead | kProtWrite);
@@ -327,10 +315,9 @@ void Process::ApplyMappings(const SyscallInput& call) {
 // Memory that has no file behind it reads zero afterwards. Of what has one, the
 // recorder wrote down the contents.
 void Process::Discard(uint64_t addr, uint64_t size_bytes) {
-  for (uint64_t page = addr; page < addr + size_bytes;
-       page += machine::kPageBytes) {
+  for (uint64_t page = addr; page < addr + size_bytes; page += kPageBytes) {
     if (const auto prot = memory_.ProtectionAt(page)) {
-      memory_.Map(page, machine::kPageBytes, *prot);
+      memory_.Map(page, kPageBytes, *prot);
     }
   }
 }
@@ -368,7 +355,7 @@ Status Process::CreateThread(size_t parent, Tid child_tid,
   if (call.args[1] != 0) {
     state.registers.gpr[kRsp] = call.args[1];
   }
-  if ((call.args[0] & kCloneSetTls) != 0) {
+  if ((call.args[0] & CLONE_SETTLS) != 0) {
     state.registers.fs_base = call.args[4];
   }
   state.phase = ThreadPhase::kRunning;

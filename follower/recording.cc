@@ -4,6 +4,8 @@
 #include <array>
 #include <utility>
 
+#include "common/x86/page.h"
+
 namespace clew::follower {
 namespace {
 
@@ -51,12 +53,11 @@ Result<std::unique_ptr<Session>> Session::Open(const Recording& recording,
 MemoryComparison CompareMemory(const machine::Memory& memory,
                                std::span<const CoreMemory> core) {
   MemoryComparison result;
-  std::array<std::byte, machine::kPageBytes> page;
+  std::array<std::byte, kPageBytes> page;
   for (const CoreMemory& segment : core) {
-    for (uint64_t done = 0; done < segment.bytes.size();
-         done += machine::kPageBytes) {
+    for (uint64_t done = 0; done < segment.bytes.size(); done += kPageBytes) {
       const uint64_t size =
-          std::min<uint64_t>(machine::kPageBytes, segment.bytes.size() - done);
+          std::min<uint64_t>(kPageBytes, segment.bytes.size() - done);
       const auto found = std::span(page).first(size);
       const uint64_t addr = segment.addr + done;
       if (!memory.Peek(addr, found)) {

@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "common/check.h"
-#include "common/syscalls.h"
+#include "common/linux/syscall_table.h"
 
 namespace clew::follower {
 

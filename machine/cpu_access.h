@@ -43,9 +43,9 @@ template <class D>
 uint64_t Cpu<D>::LinearAddress(const Insn& insn, V<uint64_t> offset) {
   const uint64_t addr = d_.ConcretiseAddress(offset);
   switch (insn.mem.segment) {
-    case MemOperand::Segment::kNone:
+    case x86::Segment::kNone:
       return addr;
-    case MemOperand::Segment::kFs:
+    case x86::Segment::kFs:
       return addr + regs_.fs_base;
     default:
       return addr + regs_.gs_base;

@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <utility>
 
+#include "common/x86/opcode.h"
 #include "machine/block_cache.h"
 #include "machine/cpu_core.h"
 #include "machine/insn/families.h"
@@ -80,7 +81,7 @@ template <class D>
 Block<D> BlockCache<D>::Build(const Memory& memory, uint64_t ip) {
   Block<D> block;
   for (bool more = true; more;) {
-    std::array<std::byte, kInsnBytesMax> bytes;
+    std::array<std::byte, x86::kInsnBytesMax> bytes;
     const size_t size = memory.Fetch(ip, bytes);
     const Decoded decoded = decoder_.Decode(ip, std::span(bytes).first(size));
     Op<D> op = MakeOp(decoded, ip);
@@ -99,7 +100,7 @@ Block<D> BlockCache<D>::Build(const Memory& memory, uint64_t ip) {
 
 template <class D>
 std::string BlockCache<D>::Describe(const Memory& memory, uint64_t ip) {
-  std::array<std::byte, kInsnBytesMax> bytes;
+  std::array<std::byte, x86::kInsnBytesMax> bytes;
   const size_t size = memory.Fetch(ip, bytes);
   return decoder_.Describe(ip, std::span(bytes).first(size));
 }

@@ -9,10 +9,16 @@
 #include <utility>
 
 #include "common/check.h"
-#include "machine/prefixes.h"
+#include "common/x86/branch.h"
+#include "common/x86/layout.h"
 
 namespace clew::machine {
 namespace {
+
+using x86::Layout;
+using x86::LayoutStatus;
+using x86::Opcode;
+using x86::OpcodeMap;
 
 // Operands of the registers of one width, in the order of their numbers.
 struct RegisterClass {
@@ -120,27 +126,15 @@ void SetOperands(const cs_insn& raw, Insn& insn) {
 }
 
 // Targets of relative branches; Capstone cuts some of them to 16 bits.
-void RepairTarget(std::span<const std::byte> bytes, Insn& insn) {
-  const uint8_t first = insn.opcode[0];
-  const bool rel8 = (first & 0xf0) == 0x70 || first == 0xeb ||
-                    (first >= 0xe0 && first <= 0xe3);
-  const bool rel32 = first == 0xe8 || first == 0xe9 ||
-                     (first == 0x0f && (insn.opcode[1] & 0xf0) == 0x80);
-  if (rel8) {
-    insn.imm = static_cast<int8_t>(bytes.back());
-  } else if (rel32 && bytes.size() > 4) {
-    int32_t displacement;
-    std::memcpy(&displacement, bytes.last(4).data(), 4);
-    insn.imm = displacement;
-  } else {
-    return;
+void RepairTarget(const x86::Branch& branch, Insn& insn) {
+  if (x86::IsRelative(branch.branch_class)) {
+    insn.imm = branch.displacement + static_cast<int64_t>(insn.next_ip());
   }
-  insn.imm += static_cast<int64_t>(insn.next_ip());
 }
 
 // Capstone spells the predicate of CMPPS and its kin into the mnemonic and
 // drops the immediate; ENTER has two immediates.
-void RepairImmediates(std::span<const std::byte> bytes, Insn& insn) {
+void RepairImmediates(std::span<const uint8_t> bytes, Insn& insn) {
   if (insn.opcode[0] == 0x0f && insn.opcode[1] == 0xc2 && insn.op_count < 3) {
     insn.op[insn.op_count++] = {OperandKind::kImm, 1, 0};
     insn.imm = static_cast<int64_t>(bytes.back());
@@ -159,15 +153,6 @@ void RepairSizes(Insn& insn) {
   }
 }
 
-// Near branches with a 32-bit displacement: with 67 and REX.W Capstone takes
-// it for a 16-bit one.
-bool LengthIsRight(const Prefixes& prefixes, size_t size) {
-  const uint8_t opcode = prefixes.opcode[0];
-  const bool near32 = opcode == 0xe8 || opcode == 0xe9 ||
-                      (opcode == 0x0f && (prefixes.opcode[1] & 0xf0) == 0x80);
-  return !near32 || size == prefixes.length + 4;
-}
-
 // LOCK needs memory to write to. (Most other misuse is unknown to Capstone.)
 bool LockIsIllegal(const Insn& insn) {
   const bool hint = insn.opcode[0] == 0x0f && insn.opcode[1] >= 0x18 &&
@@ -176,25 +161,90 @@ bool LockIsIllegal(const Insn& insn) {
   return insn.lock && (hint || (!insn.op[0].is_mem() && !exchange));
 }
 
+// Opcodes of the 0F map for which 66, F2, F3 are no mandatory prefixes.
+bool IsIntegerOpcode(uint8_t code) {
+  return (code >= 0x40 && code <= 0x4f) || (code >= 0x80 && code <= 0xb7) ||
+         code == 0xba || code == 0xbb || code == 0xbe || code == 0xbf ||
+         code == 0xc0 || code == 0xc1 || (code >= 0xc8 && code <= 0xcf);
+}
+
+// Prefixes that no compiler makes and Capstone reads wrongly: a REX that does
+// nothing; 66 together with F2 or F3 where neither is a mandatory prefix (it
+// gets the operand size wrong, but for string instructions).
+bool IsMisread(const Opcode& opcode) {
+  const x86::Prefixes& prefixes = opcode.prefixes;
+  const bool string = opcode.IsLegacy(OpcodeMap::kOneByte) &&
+                      opcode.code >= 0xa4 && opcode.code <= 0xaf;
+  const bool mandatory = opcode.IsLegacy(OpcodeMap::k0F)
+                             ? !IsIntegerOpcode(opcode.code)
+                             : !opcode.IsLegacy(OpcodeMap::kOneByte);
+  return prefixes.ignored_rex ||
+         (prefixes.operand_size && (prefixes.rep || prefixes.repne) &&
+          !string && !mandatory);
+}
+
+// The opcode's bytes, as they are encoded.
+std::array<uint8_t, 3> OpcodeBytes(const Opcode& opcode) {
+  switch (opcode.map) {
+    case OpcodeMap::k0F:
+      return {0x0f, opcode.code, 0};
+    case OpcodeMap::k0F38:
+      return {0x0f, 0x38, opcode.code};
+    case OpcodeMap::k0F3A:
+      return {0x0f, 0x3a, opcode.code};
+    default:
+      return {opcode.code, 0, 0};
+  }
+}
+
+// Fills the fields of `insn` that the bytes up to ModRM decide.
+void ApplyLayout(const Layout& layout, Insn& insn) {
+  const x86::Prefixes& prefixes = layout.opcode.prefixes;
+  insn.lock = prefixes.lock;
+  insn.rep = prefixes.rep;
+  insn.repne = prefixes.repne;
+  insn.opsize = prefixes.operand_size;
+  insn.addr32 = prefixes.address_size;
+  insn.rex_w = prefixes.w();
+  insn.operand_size_bytes = insn.rex_w ? 8 : insn.opsize ? 2 : 4;
+  insn.mem.segment = prefixes.segment;
+  insn.opcode = OpcodeBytes(layout.opcode);
+  insn.modrm = layout.modrm.value_or(0);
+}
+
 // RDSSPD and RDSSPQ, which Capstone does not know and every C++ throw executes
 // (libgcc's unwinder). They do nothing where there is no shadow stack: the CPU
 // that the recorder presents has none.
-bool IsShadowStackRead(const Prefixes& prefixes,
-                       std::span<const std::byte> bytes) {
-  if (!prefixes.rep || prefixes.opcode[0] != 0x0f ||
-      prefixes.opcode[1] != 0x1e || prefixes.length >= bytes.size()) {
-    return false;
-  }
-  return (static_cast<uint8_t>(bytes[prefixes.length]) & 0xf8) == 0xc8;
+bool IsShadowStackRead(const Layout& layout) {
+  return layout.opcode.prefixes.rep && layout.opcode.IsLegacy(OpcodeMap::k0F) &&
+         layout.opcode.code == 0x1e && layout.modrm &&
+         (*layout.modrm & 0xf8) == 0xc8;
 }
 
-void DecodeShadowStackRead(uint64_t ip, const Prefixes& prefixes,
-                           Decoded& result) {
+Decoded DecodeShadowStackRead(uint64_t ip, const Layout& layout) {
+  Decoded result;
   result.insn.ip = ip;
-  result.insn.length = static_cast<uint8_t>(prefixes.length + 1);
-  ApplyPrefixes(prefixes, result.insn);
+  result.insn.length = layout.length;
+  ApplyLayout(layout, result.insn);
   result.mnemonic = "nop";
   result.status = DecodeStatus::kOk;
+  return result;
+}
+
+// What the layout alone tells: kOk if the rest is for Capstone to say.
+DecodeStatus StatusOf(const Layout& layout) {
+  if (layout.status == LayoutStatus::kTruncated) {
+    return DecodeStatus::kTooShort;
+  }
+  const bool legacy = layout.opcode.encoding == x86::Encoding::kLegacy;
+  if (layout.status == LayoutStatus::kUndefined &&
+      (legacy || layout.opcode.prefixes.lock)) {
+    return DecodeStatus::kIllegal;
+  }
+  if (!legacy) {  // other undefined ones may be defined on a later CPU
+    return DecodeStatus::kUnknown;
+  }
+  return IsMisread(layout.opcode) ? DecodeStatus::kUnknown : DecodeStatus::kOk;
 }
 
 std::string_view Name(csh handle, const cs_insn& raw, const Insn& insn) {
@@ -226,7 +276,7 @@ struct Decoder::Impl {
 
   bool Disassemble(uint64_t ip, std::span<const std::byte> bytes) {
     const auto* code = reinterpret_cast<const uint8_t*>(bytes.data());
-    size_t size = std::min(bytes.size(), kInsnBytesMax);
+    size_t size = std::min(bytes.size(), x86::kInsnBytesMax);
     return cs_disasm_iter(handle, &code, &size, &ip, raw);
   }
 
@@ -240,48 +290,47 @@ Decoder::Decoder(Decoder&&) noexcept = default;
 Decoder& Decoder::operator=(Decoder&&) noexcept = default;
 
 Decoded Decoder::Decode(uint64_t ip, std::span<const std::byte> bytes) {
-  bytes = bytes.first(std::min(bytes.size(), kInsnBytesMax));
+  const std::span code(reinterpret_cast<const uint8_t*>(bytes.data()),
+                       bytes.size());
+  const Layout layout = x86::ScanLayout(code);
   Decoded result;
-  const Prefixes prefixes = ScanPrefixes(bytes);
-  if (prefixes.illegal) {
-    result.status = DecodeStatus::kIllegal;
+  result.status = StatusOf(layout);
+  if (result.status != DecodeStatus::kOk) {
     return result;
   }
-  if (prefixes.misread) {
-    result.status = DecodeStatus::kUnknown;
-    return result;
-  }
-  if (IsShadowStackRead(prefixes, bytes)) {
-    DecodeShadowStackRead(ip, prefixes, result);
-    return result;
+  if (IsShadowStackRead(layout)) {
+    return DecodeShadowStackRead(ip, layout);
   }
   if (!impl_->Disassemble(ip, bytes)) {
     // LOCK is only for instructions that Capstone knows.
-    result.status = bytes.size() < kInsnBytesMax ? DecodeStatus::kTooShort
-                    : prefixes.lock              ? DecodeStatus::kIllegal
-                                                 : DecodeStatus::kUnknown;
+    result.status = layout.opcode.prefixes.lock ? DecodeStatus::kIllegal
+                                                : DecodeStatus::kUnknown;
     return result;
   }
   const cs_insn& raw = *impl_->raw;
+  if (raw.size != layout.length) {  // where Capstone reads it wrongly
+    result.status = DecodeStatus::kUnknown;
+    return result;
+  }
   Insn& insn = result.insn;
   insn.ip = ip;
-  insn.length = static_cast<uint8_t>(raw.size);
-  insn.modrm = raw.detail->x86.modrm;
+  insn.length = layout.length;
   SetOperands(raw, insn);
-  ApplyPrefixes(prefixes, insn);
+  ApplyLayout(layout, insn);
+  const x86::Branch branch =
+      x86::ClassifyBranch(layout.opcode, code.first(insn.length));
   RepairSizes(insn);
-  RepairTarget(bytes.first(insn.length), insn);
-  RepairImmediates(bytes.first(insn.length), insn);
+  RepairTarget(branch, insn);
+  RepairImmediates(code.first(insn.length), insn);
   result.mnemonic = Name(impl_->handle, raw, insn);
-  result.ends_block = EndsBlock(insn);
-  result.status = LockIsIllegal(insn)                 ? DecodeStatus::kIllegal
-                  : LengthIsRight(prefixes, raw.size) ? DecodeStatus::kOk
-                                                      : DecodeStatus::kUnknown;
+  result.ends_block = x86::TransfersControl(branch.branch_class);
+  result.status =
+      LockIsIllegal(insn) ? DecodeStatus::kIllegal : DecodeStatus::kOk;
   return result;
 }
 
 std::string Decoder::Describe(uint64_t ip, std::span<const std::byte> bytes) {
-  bytes = bytes.first(std::min(bytes.size(), kInsnBytesMax));
+  bytes = bytes.first(std::min(bytes.size(), x86::kInsnBytesMax));
   std::string text = "unknown instruction";
   if (impl_->Disassemble(ip, bytes)) {
     bytes = bytes.first(impl_->raw->size);

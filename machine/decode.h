@@ -12,13 +12,13 @@
 
 namespace clew::machine {
 
-inline constexpr size_t kInsnBytesMax = 15;
-
 enum class DecodeStatus : uint8_t {
   kOk,
   kTooShort,  // the bytes end within the instruction
   kIllegal,   // UD2 and encodings that raise #UD on every x86-64 CPU
-  kUnknown,   // bytes the disassembler does not know
+  // What the machine does not run: VEX and EVEX; bytes that the disassembler
+  // does not know or reads wrongly.
+  kUnknown,
 };
 
 struct Decoded {
@@ -37,8 +37,8 @@ class Decoder {
   Decoder(Decoder&&) noexcept;
   Decoder& operator=(Decoder&&) noexcept;
 
-  // The instruction that `bytes` (at most kInsnBytesMax are looked at) begin
-  // with, at address `ip`.
+  // The instruction that `bytes` (at most x86::kInsnBytesMax are looked at)
+  // begin with, at address `ip`.
   Decoded Decode(uint64_t ip, std::span<const std::byte> bytes);
 
   // For messages: "vaddps ymm0, ymm1, ymm2 at 0x401000 (c5 f4 58 c2)".

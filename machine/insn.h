@@ -7,6 +7,8 @@
 #include <string_view>
 #include <unordered_map>
 
+#include "common/x86/opcode.h"
+
 namespace clew::machine {
 
 // A decoded instruction in the form that handlers read: small, plain, the same
@@ -40,12 +42,11 @@ struct Operand {
 // are folded into disp.
 struct MemOperand {
   static constexpr uint8_t kNoReg = 0xff;
-  enum class Segment : uint8_t { kNone, kFs, kGs };
   int64_t disp = 0;
   uint8_t base = kNoReg;  // clew::Gpr
   uint8_t index = kNoReg;
   uint8_t shift = 0;
-  Segment segment = Segment::kNone;
+  x86::Segment segment = x86::Segment::kNone;
 };
 
 struct Insn {

@@ -7,9 +7,10 @@
 #include <map>
 #include <memory>
 
+#include "common/x86/page.h"
+
 namespace clew::machine {
 
-inline constexpr uint64_t kPageBytes = 4096;
 inline constexpr unsigned kPageShift = 12;
 
 struct Page {

@@ -43,6 +43,10 @@ struct Registers {
   bool operator==(const Registers&) const = default;
 };
 
+// A digest of all fields. States that differ in any one have, but for
+// accidents, another digest: the search takes equal ones for one dead state.
+uint64_t DigestOf(const Registers& registers);
+
 // Bits of rflags.
 inline constexpr uint64_t kFlagCarry = 1u << 0;
 inline constexpr uint64_t kFlagParity = 1u << 2;

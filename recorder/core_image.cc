@@ -9,11 +9,11 @@
 
 #include "common/byte_reader.h"
 #include "common/check.h"
+#include "common/x86/page.h"
 
 namespace clew::recorder {
 namespace {
 
-constexpr uint64_t kPageBytes = 4096;
 constexpr size_t kWriteBytes = size_t{1} << 20;
 
 // Linux, Documentation/arch/x86/xstate.rst and arch/x86/kernel/fpu/regset.c:

@@ -42,6 +42,7 @@ struct FileUser {
   // By owner, groups and mode, of a regular file. An access control list that
   // takes a right away from one user of a group is not looked at.
   bool MayRead(const struct stat& info) const;
+  bool operator==(const FileUser&) const = default;
 };
 // Fsuid, fsgid and groups, of /proc/PID/status.
 [[nodiscard]] Result<FileUser> FileUserOf(const std::string& proc,

@@ -22,17 +22,15 @@ std::string ImageStore::CopyPath() const {
   return bundle_->folder() + "/" + kCopyName;
 }
 
-Result<StoredImage> ImageStore::Store(const ImageFile& file,
-                                      const std::string& path,
-                                      const std::vector<uint8_t>& build_id) {
-  CLEW_ASSIGN_OR_RETURN(copy, bundle_->files().Create(CopyPath()));
-  CLEW_ASSIGN_OR_RETURN(whole, file.CopyTo(*copy));
-  if (!whole) {
+Result<StoredImage> ImageStore::Store(ImageSource& source,
+                                      const MappedImage& image,
+                                      uint64_t bytes_max) {
+  CLEW_ASSIGN_OR_RETURN(why, source.CopyTo(image, bytes_max, CopyPath()));
+  if (!why.empty()) {
     CLEW_RETURN_IF_ERROR(bundle_->files().RemoveAll(CopyPath()));
-    return StoredImage{.info = {}, .why = "it was cut while it was copied"};
+    return StoredImage{.info = {}, .why = why};
   }
-  CLEW_RETURN_IF_ERROR(copy->Sync());
-  return Adopt(path, build_id);
+  return Adopt(image.path, image.build_id);
 }
 
 Result<StoredImage> ImageStore::StoreVdso(

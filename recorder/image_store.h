@@ -8,8 +8,9 @@
 
 #include "common/result.h"
 #include "recorder/bundle_writer.h"
-#include "recorder/image_file.h"
+#include "recorder/image_source.h"
 #include "recorder/images.h"
+#include "recorder/perf_capture.h"
 
 namespace clew::recorder {
 
@@ -27,12 +28,12 @@ class ImageStore {
   // Makes images/. `bundle` must outlive it.
   [[nodiscard]] static Result<ImageStore> Create(BundleWriter& bundle);
 
-  // Copies `file`, which was mapped as `path`. Not stored: it was cut or
-  // changed meanwhile, or has another build-id than `build_id` (empty: not
-  // known). The same build under the same name is there once.
-  [[nodiscard]] Result<StoredImage> Store(const ImageFile& file,
-                                          const std::string& path,
-                                          const std::vector<uint8_t>& build_id);
+  // Copies `image` from `source`, at most `bytes_max` bytes. Not stored: it is
+  // gone, was cut or changed meanwhile, or has another build-id than the image
+  // (empty: not known). The same build under the same name is there once.
+  [[nodiscard]] Result<StoredImage> Store(ImageSource& source,
+                                          const MappedImage& image,
+                                          uint64_t bytes_max);
   // The vDSO of this process; see DescribeImage.
   [[nodiscard]] Result<StoredImage> StoreVdso(
       const std::vector<uint8_t>& build_id);

@@ -80,6 +80,9 @@ void Apply(const ManifestEdits& edits, pb::Manifest& manifest) {
   if (edits.journal) {
     Apply(*edits.journal, manifest);
   }
+  if (edits.assertion) {
+    manifest.set_assertion(*edits.assertion);
+  }
   for (const std::string& line : edits.redactions) {
     manifest.add_redactions(line);
   }

@@ -17,6 +17,7 @@ struct ManifestEdits {
   std::optional<Sufficiency> sufficiency = {};
   std::optional<std::vector<std::string>> command = {};
   std::optional<Journal> journal = {};
+  std::optional<std::string> assertion = {};
   std::vector<std::string> redactions = {};  // added to those that are there
 };
 

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "common/result.h"
+#include "common/x86/page.h"
 
 namespace clew::recorder {
 
@@ -43,7 +44,7 @@ struct StackString {
 // Arguments and environment of a process as its stack had them at the start.
 struct InitialStack {
   // Linux: binfmts.h, MAX_ARG_STRLEN; and more strings than ARG_MAX allows.
-  static constexpr size_t kStringBytesMax = 32 * 4096;
+  static constexpr size_t kStringBytesMax = 32 * kPageBytes;
   static constexpr size_t kStringsMax = 1 << 20;
 
   std::vector<StackString> arguments;

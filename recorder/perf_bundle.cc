@@ -41,37 +41,24 @@ struct Candidate {
   uint64_t size_bytes = 0;
 };
 
-// Calls `use` with the file that `image` is read from.
-template <class Use>
-auto WithFile(const MappedImage& image, const PerfRun& run, const Use& use)
-    -> decltype(use(std::declval<const ImageFile&>())) {
-  if (const ImageFile* held = run.held.Find(image.path, image.build_id)) {
-    return use(*held);
-  }
-  CLEW_ASSIGN_OR_RETURN(file, ImageFile::AtPath(image.path, run.image_rights));
-  return use(file);
-}
-
-Result<uint64_t> SizeOf(const MappedImage& image, const PerfRun& run) {
+Result<uint64_t> SizeOf(const MappedImage& image, ImageSource& source) {
   if (image.path == kVdsoPath) {
     return OwnVdso().size();
   }
-  return WithFile(image, run, [](const ImageFile& file) -> Result<uint64_t> {
-    return file.size_bytes();
-  });
+  return source.SizeOf(image);
 }
 
 // Smallest first. Files are opened again when they are copied: there may be
 // more than a process may have open.
 std::vector<Candidate> FindImages(const PerfCapture& capture,
-                                  const PerfRun& run,
+                                  const PerfRun& run, ImageSource& source,
                                   PerfBundleReport& report) {
   std::vector<Candidate> candidates;
   for (const auto& [image, users] : capture.images()) {
     if (!run.images || !IsWanted(users, run) || !IsCode(image.path)) {
       continue;
     }
-    const auto size_bytes = SizeOf(image, run);
+    const auto size_bytes = SizeOf(image, source);
     if (size_bytes) {
       candidates.push_back({.image = &image, .size_bytes = *size_bytes});
     } else {
@@ -83,17 +70,11 @@ std::vector<Candidate> FindImages(const PerfCapture& capture,
 }
 
 Result<StoredImage> StoreFile(ImageStore& store, const MappedImage& image,
-                              const PerfRun& run, uint64_t bytes_max) {
+                              ImageSource& source, uint64_t bytes_max) {
   if (image.path == kVdsoPath) {
     return store.StoreVdso(image.build_id);
   }
-  return WithFile(image, run,
-                  [&](const ImageFile& file) -> Result<StoredImage> {
-                    if (file.size_bytes() > bytes_max) {
-                      return StoredImage{.info = {}, .why = "it grew"};
-                    }
-                    return store.Store(file, image.path, image.build_id);
-                  });
+  return store.Store(source, image, bytes_max);
 }
 
 bool Has(const PerfBundleReport& report, const ImageInfo& image) {
@@ -104,8 +85,11 @@ bool Has(const PerfBundleReport& report, const ImageInfo& image) {
 
 Status StoreImages(BundleWriter& bundle, const PerfCapture& capture,
                    const PerfRun& run, PerfBundleReport& report) {
+  FilesHere here(bundle.files(), &run.held, run.image_rights);
+  ImageSource& source = run.image_source == nullptr ? here : *run.image_source;
   CLEW_ASSIGN_OR_RETURN(store, ImageStore::Create(bundle));
-  for (const auto& [image, size_bytes] : FindImages(capture, run, report)) {
+  for (const auto& [image, size_bytes] :
+       FindImages(capture, run, source, report)) {
     const uint64_t left = run.image_bytes_max - report.image_bytes;
     if (size_bytes > left) {
       report.missing.push_back(
@@ -113,7 +97,7 @@ Status StoreImages(BundleWriter& bundle, const PerfCapture& capture,
            fmt::format("more than {} bytes of images", run.image_bytes_max)});
       continue;
     }
-    CLEW_ASSIGN_OR_RETURN(stored, StoreFile(store, *image, run, left));
+    CLEW_ASSIGN_OR_RETURN(stored, StoreFile(store, *image, source, left));
     if (!stored.why.empty()) {
       report.missing.push_back({image->path, stored.why});
     } else if (!Has(report, stored.info)) {

@@ -9,7 +9,7 @@
 #include "common/inputs.h"
 #include "common/result.h"
 #include "recorder/bundle_writer.h"
-#include "recorder/image_file.h"
+#include "recorder/image_source.h"
 #include "recorder/images.h"
 #include "recorder/perf_capture.h"
 #include "recorder/perf_recording.h"
@@ -31,6 +31,8 @@ struct PerfRun {
   // for at their path, with these rights.
   HeldImages held;
   ImageRights image_rights = ImageRights::kOwn;
+  // Where they are read from instead; must outlive the call.
+  ImageSource* image_source = nullptr;
   // The smallest files come first; what is left over is listed as missing.
   uint64_t image_bytes_max = uint64_t{4} << 30;
 };

@@ -138,10 +138,10 @@ std::optional<ProcessScanner::MapsLine> ProcessScanner::ParseMapsLine(
 
 std::vector<uint8_t> ProcessScanner::BuildIdOf(int32_t process,
                                                const MapsLine& line,
-                                               HeldImages* held) {
+                                               Opened* opened) {
   const FileKey key(line.name.device, line.name.inode, line.name.path);
   const auto known = build_ids_.find(key);
-  if (known != build_ids_.end() && held == nullptr) {
+  if (known != build_ids_.end() && opened == nullptr) {
     return known->second;
   }
   auto file = ImageFile::OfMapping(proc_, process, line.name);
@@ -152,31 +152,44 @@ std::vector<uint8_t> ProcessScanner::BuildIdOf(int32_t process,
   if (!line.name.path.ends_with(kDeleted) && build_ids_.size() < kBuildIdsMax) {
     build_ids_.emplace(key, id);
   }
-  if (file && held != nullptr) {
-    const auto user = FileUserOf(proc_, process);
-    if (user && file->IsReadableBy(*user)) {
-      held->Add(line.name.path, std::move(*file));
-    }
+  if (file && opened != nullptr && opened->size() < HeldImages::kFilesMax) {
+    opened->emplace_back(line.name.path, std::move(*file));
   }
   return id;
 }
 
 std::vector<PerfMapping> ProcessScanner::MappingsOf(int32_t process,
-                                                    HeldImages* held) {
+                                                    Opened* opened) {
   std::vector<PerfMapping> mappings;
   std::ifstream maps(fmt::format("{}/{}/maps", proc_, process));
   size_t files = 0;
-  for (std::string text;
-       mappings.size() < kMappingsMax && std::getline(maps, text);) {
+  size_t path_bytes = 0;
+  for (std::string text; mappings.size() < kMappingsMax &&
+                         path_bytes < kPathBytesMax &&
+                         std::getline(maps, text);) {
     auto line = ParseMapsLine(text);
     if (line && line->executable) {
       if (line->is_file && ++files <= kFilesMax) {
-        line->mapping.build_id = BuildIdOf(process, *line, held);
+        line->mapping.build_id = BuildIdOf(process, *line, opened);
       }
+      path_bytes += line->mapping.path.size();
       mappings.push_back(std::move(line->mapping));
     }
   }
   return mappings;
+}
+
+void ProcessScanner::Hold(int32_t process, const FileUser& before,
+                          Opened opened, HeldImages& held) const {
+  const auto user = FileUserOf(proc_, process);
+  if (!user || *user != before) {
+    return;
+  }
+  for (auto& [path, file] : opened) {
+    if (file.IsReadableBy(*user)) {
+      held.Add(path, std::move(file));
+    }
+  }
 }
 
 std::vector<ScannedProcess> ProcessScanner::Scan(
@@ -184,10 +197,17 @@ std::vector<ScannedProcess> ProcessScanner::Scan(
   std::vector<ScannedProcess> list;
   for (const int32_t process : processes) {
     const std::string folder = fmt::format("{}/{}", proc_, process);
-    ScannedProcess of{.process = process,
-                      .parent = ParentOf(folder),
-                      .threads = ReadThreads(folder),
-                      .mappings = MappingsOf(process, held)};
+    const auto user = held == nullptr ? FileUser() : FileUserOf(proc_, process);
+    Opened opened;
+    ScannedProcess of{
+        .process = process,
+        .parent = ParentOf(folder),
+        .threads = ReadThreads(folder),
+        .mappings =
+            MappingsOf(process, held != nullptr && user ? &opened : nullptr)};
+    if (held != nullptr && user) {
+      Hold(process, *user, std::move(opened), *held);
+    }
     if (!of.threads.empty()) {
       list.push_back(std::move(of));
     }

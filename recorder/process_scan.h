@@ -39,16 +39,20 @@ struct ScannedProcess {
 
 // Looks at processes again and again; a file's build-id is read once. Memory:
 // one entry per mapped file. Work for a process is bounded, whatever it maps:
-// its first kFilesMax files are looked at, as ImageFile does. Not thread-safe.
+// its first kFilesMax files are looked at, as ImageFile does, and its mappings
+// are told as long as their paths have no more than kPathBytesMax together. Not
+// thread-safe.
 class ProcessScanner {
  public:
   static constexpr size_t kFilesMax = 1000;
+  static constexpr size_t kPathBytesMax = size_t{1} << 20;
 
   explicit ProcessScanner(std::string proc) : proc_(std::move(proc)) {}
 
   // A process that is gone is left out; one whose mappings may not be read has
   // none. Into `held`, if given, goes each mapped file that its process may
   // read itself: a program that one may execute and not read stays where it is.
+  // One that changes its user meanwhile is trusted with none.
   std::vector<ScannedProcess> Scan(const std::vector<int32_t>& processes,
                                    HeldImages* held = nullptr);
 
@@ -57,10 +61,13 @@ class ProcessScanner {
   static std::optional<MapsLine> ParseMapsLine(std::string_view line);
   // Of a mapped file: what tells it from others, wherever its path leads.
   using FileKey = std::tuple<std::string, uint64_t, std::string>;
+  // Files of one process that are open, and their paths.
+  using Opened = std::vector<std::pair<std::string, ImageFile>>;
   std::vector<uint8_t> BuildIdOf(int32_t process, const MapsLine& line,
-                                 HeldImages* held);
-  std::vector<bundle::PerfMapping> MappingsOf(int32_t process,
-                                              HeldImages* held);
+                                 Opened* opened);
+  std::vector<bundle::PerfMapping> MappingsOf(int32_t process, Opened* opened);
+  void Hold(int32_t process, const FileUser& before, Opened opened,
+            HeldImages& held) const;
 
   std::string proc_;
   std::map<FileKey, std::vector<uint8_t>> build_ids_;

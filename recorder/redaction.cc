@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "common/file.h"
+#include "common/x86/page.h"
 #include "proto/bundle.pb.h"
 #include "recorder/core_image.h"
 #include "recorder/manifest_edit.h"
@@ -21,8 +22,7 @@ namespace {
 
 constexpr char kFill = 'x';
 constexpr size_t kNamesMax = 20;  // that a line lists
-constexpr uint64_t kPageBytes = 4096;
-constexpr int kRspIndex = 4;  // in Start.gpr
+constexpr int kRspIndex = 4;      // in Start.gpr
 
 // A value that is taken out, and where the kernel put it (0: not known).
 struct Value {

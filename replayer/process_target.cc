@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "common/check.h"
+#include "common/x86/page.h"
 #include "follower/verdict.h"
 #include "machine/cpu.h"
 #include "replayer/arrive.h"
@@ -290,8 +291,8 @@ size_t ProcessTarget::ReadMemory(TraceeAddr addr,
   size_t done = 0;
   while (done < bytes.size()) {
     const uint64_t at = addr.as_int() + done;
-    const size_t size = std::min<size_t>(
-        machine::kPageBytes - at % machine::kPageBytes, bytes.size() - done);
+    const size_t size =
+        std::min<size_t>(kPageBytes - at % kPageBytes, bytes.size() - done);
     if (at < addr.as_int() ||
         !process_.memory().Peek(at, bytes.subspan(done, size))) {
       break;

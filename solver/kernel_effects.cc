@@ -1,26 +1,22 @@
 #include "solver/kernel_effects.h"
 
+#include <asm/unistd_64.h>
 #include <fmt/format.h>
+#include <sys/mman.h>
 
 #include <map>
 #include <optional>
 #include <set>
 #include <utility>
 
-#include "follower/syscalls.h"
+#include "common/linux/syscall_table.h"
 
 namespace clew::solver {
 namespace {
 
 using follower::Tape;
 
-constexpr uint64_t kSysMadvise = 28;
-// linux/mman.h, asm-generic/mman-common.h
-constexpr uint64_t kMapFixed = 0x10;
 constexpr uint64_t kReadWrite = kProtRead | kProtWrite;
-constexpr uint64_t kMadvDontneed = 4;
-constexpr uint64_t kMadvFree = 8;
-constexpr uint64_t kMadvRemove = 9;
 
 struct KernelEffect {
   enum class Kind : uint8_t {
@@ -45,8 +41,8 @@ bool Failed(const SyscallInput& call) {
 }
 
 bool Discards(uint64_t advice) {
-  return advice == kMadvDontneed || advice == kMadvFree ||
-         advice == kMadvRemove;
+  return advice == MADV_DONTNEED || advice == MADV_FREE ||
+         advice == MADV_REMOVE;
 }
 
 // Where each thread comes from: who created it, with which of its inputs.
@@ -101,17 +97,17 @@ class Reader {
   }
   void OnCall(const SyscallInput& call) {
     // A thread that exits reads nothing of what it has discarded.
-    if (call.number == follower::kSysExit) {
+    if (call.number == __NR_exit) {
       discarded_.reset();
     }
     KeepDiscarded();
-    if (follower::MayBlock(call.number)) {
+    if (SyscallMayBlock(call.number)) {
       AddWrites(Kind::kWrites, call.writes);
     }
     if (Failed(call)) {
       return;
     }
-    if (call.number == follower::kSysClone) {
+    if (call.number == __NR_clone) {
       if (const auto child = tape_.IndexOf(
               Tid(static_cast<int32_t>(call.result.value_or(0))))) {
         origins_[*child] = {.parent = thread_, .input = at_};
@@ -122,23 +118,23 @@ class Reader {
   void OnMapping(const SyscallInput& call) {
     const auto& args = call.args;
     switch (call.number) {
-      case follower::kSysMunmap:
+      case __NR_munmap:
         return Add(Kind::kUnmaps, args[0], args[1]);
-      case follower::kSysMremap:
+      case __NR_mremap:
         return Add(Kind::kUnmaps, args[0], args[1]);
-      case follower::kSysMmap:
+      case __NR_mmap:
         return Add(Kind::kUnmaps, args[0],
-                   (args[3] & kMapFixed) != 0 ? args[1] : 0);
-      case follower::kSysMprotect:
+                   (args[3] & MAP_FIXED) != 0 ? args[1] : 0);
+      case __NR_mprotect:
         return Add(Kind::kProtects, args[0],
                    (args[2] & kReadWrite) == kReadWrite ? 0 : args[1]);
-      case follower::kSysBrk: {
+      case __NR_brk: {
         const auto brk = static_cast<uint64_t>(call.result.value_or(0));
         Add(Kind::kUnmaps, brk, brk_ > brk ? brk_ - brk : 0);
         brk_ = brk;
         return;
       }
-      case kSysMadvise:
+      case __NR_madvise:
         if (Discards(args[2])) {
           discarded_ = KernelEffect{.kind = Kind::kDiscards,
                                     .thread = thread_,

@@ -1,7 +1,10 @@
 #include "symbolic/trace_builder.h"
 
+#include <asm/unistd_64.h>
+
 #include <algorithm>
 #include <array>
+#include <cerrno>
 #include <cstring>
 #include <memory>
 #include <optional>
@@ -10,11 +13,13 @@
 #include <unordered_map>
 #include <utility>
 
+#include "common/linux/argument_bits.h"
+#include "common/linux/futex_command.h"
+#include "common/linux/syscall_table.h"
 #include "follower/earliest.h"
 #include "follower/engine.h"
 #include "follower/guess.h"
 #include "follower/order_rules.h"
-#include "follower/syscalls.h"
 #include "machine/shadow.h"
 
 namespace clew::symbolic {
@@ -32,8 +37,6 @@ using machine::ObservedAccess;
 namespace {
 
 constexpr std::array<Gpr, 6> kArguments = {kRdi, kRsi, kRdx, kR10, kR8, kR9};
-constexpr uint64_t kFutexCommandMask = 0x7f;
-constexpr int64_t kEagain = 11;
 constexpr int kPassesMax = 8;
 constexpr uint64_t kAdvancesPerLook = 256;  // at the clock
 
@@ -97,18 +100,16 @@ class Builder final : public follower::Engine, public machine::ShadowObserver {
   }
   void OnDeparted(size_t /*thread*/) override { built_.consistent = false; }
   void OnSyscall(size_t thread, const SyscallInput& call) override {
-    running_[thread].in_call = !follower::MayBlock(call.number) &&
-                               call.number != follower::kSysRtSigreturn;
+    running_[thread].in_call =
+        !SyscallMayBlock(call.number) && call.number != __NR_rt_sigreturn;
     NoteOtherCall(thread, call);
     machine::ShadowMachine& cpu = MachineOf(thread);
     Demand(thread, cpu.GprShadow(kRax), call.number, 64);
-    const follower::ArgumentBits bits =
-        follower::BitsOfArguments(call.number, call.args);
+    const ArgumentBits bits = BitsOfArguments(call.number, call.args);
     for (size_t i = 0; i < bits.size(); ++i) {
       Demand(thread, cpu.GprShadow(kArguments[i]), call.args[i], bits[i]);
     }
-    if (call.number == follower::kSysFutex &&
-        IsWait(call.args[1] & kFutexCommandMask) &&
+    if (call.number == __NR_futex && IsWait(FutexCommand(call.args[1])) &&
         words_.contains(call.args[0] / 8)) {
       AddFutexRead(thread, call);
     }
@@ -338,8 +339,7 @@ class Builder final : public follower::Engine, public machine::ShadowObserver {
   void NoteOtherCall(size_t thread, const SyscallInput& call) {
     const auto& gpr = process_.thread(thread).registers.gpr;
     bool same = gpr[kRax] == call.number;
-    const follower::ArgumentBits bits =
-        follower::BitsOfArguments(call.number, call.args);
+    const ArgumentBits bits = BitsOfArguments(call.number, call.args);
     for (size_t i = 0; i < bits.size(); ++i) {
       const uint64_t differs = gpr[kArguments[i]] ^ call.args[i];
       same = same && (bits[i] == 0 || differs << (64 - bits[i]) == 0);
@@ -347,7 +347,9 @@ class Builder final : public follower::Engine, public machine::ShadowObserver {
     built_.consistent = built_.consistent && same;
   }
 
-  static bool IsWait(uint64_t command) { return command == 0 || command == 9; }
+  static bool IsWait(int command) {
+    return command == FUTEX_WAIT || command == FUTEX_WAIT_BITSET;
+  }
 
   void AddGroups() {
     for (size_t i = 0; i < process_.thread_count(); ++i) {
@@ -508,7 +510,7 @@ class Builder final : public follower::Engine, public machine::ShadowObserver {
     Add(thread, access, InsnBefore(thread));
     const Expr* equal =
         pool_.Eq(access.read_value, pool_.Const(call.args[2], 32));
-    AddCondition(thread, call.result == -kEagain ? pool_.Not(equal) : equal,
+    AddCondition(thread, call.result == -EAGAIN ? pool_.Not(equal) : equal,
                  nullptr, syscall_groups_[thread],
                  process_.thread(thread).registers.rip);
   }

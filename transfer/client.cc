@@ -32,28 +32,6 @@ Result<RemoteBundle> ToRow(const pb::StoredBundle& from) {
                       .why = from.why()};
 }
 
-pb::ReportRequest RequestOf(const HostReport& report) {
-  pb::ReportRequest request;
-  request.set_version(report.version);
-  request.set_state(report.state);
-  request.set_source(report.source);
-  request.set_source_error(report.source_error);
-  request.set_units_error(report.units_error);
-  request.set_uptime_s(report.uptime_s);
-  request.set_spool_bundles(report.spool_bundles);
-  request.set_spool_bytes(report.spool_bytes);
-  request.set_spool_bytes_max(report.spool_bytes_max);
-  request.set_stuck(report.stuck);
-  request.set_refused(report.refused);
-  request.set_saved(report.saved);
-  request.set_not_saved(report.not_saved);
-  request.set_uploaded(report.uploaded);
-  request.set_lost(report.lost);
-  request.set_last_error(report.last_error);
-  request.set_last_error_at_s(report.last_error_at_s);
-  return request;
-}
-
 Result<BundleId> IdOf(const std::string& bytes) {
   if (bytes.size() != Sha256::kBytes) {
     return CorruptInput(
@@ -76,42 +54,26 @@ Result<std::unique_ptr<Client>> Client::Create(const ClientOptions& options) {
 
 void Client::Cancel() { connection_->Cancel(); }
 
-Result<RemotePage> Client::List(const RemoteQuery& query) {
+Result<RemotePage<RemoteBundle>> Client::List(const RemoteQuery& query) {
   pb::ListRequest request;
   request.set_offset(query.offset);
   request.set_limit(query.limit);
   request.set_host(query.host);
   request.set_signature(query.signature);
-  pb::ListReply reply;
-  uint64_t attempts = 0;
-  CLEW_RETURN_IF_ERROR(connection_->Retry(
-      [&](Connection::Attempt*) -> Status {
-        CLEW_ASSIGN_OR_RETURN(
-            got, connection_->Ask(&Connection::Stub::List, request));
-        reply = std::move(got);
-        return {};
-      },
-      &attempts));
-  RemotePage page;
+  CLEW_ASSIGN_OR_RETURN(
+      reply, connection_->AskAgain(&Connection::Stub::List, request));
+  RemotePage<RemoteBundle> page;
   page.total = reply.total();
   for (const pb::StoredBundle& from : reply.bundles()) {
     CLEW_ASSIGN_OR_RETURN(row, ToRow(from));
-    page.bundles.push_back(std::move(row));
+    page.rows.push_back(std::move(row));
   }
   return page;
 }
 
 Result<RemoteStatus> Client::GetStatus() {
-  pb::StatusReply reply;
-  uint64_t attempts = 0;
-  CLEW_RETURN_IF_ERROR(connection_->Retry(
-      [&](Connection::Attempt*) -> Status {
-        CLEW_ASSIGN_OR_RETURN(got, connection_->Ask(&Connection::Stub::Status,
-                                                    pb::StatusRequest()));
-        reply = std::move(got);
-        return {};
-      },
-      &attempts));
+  CLEW_ASSIGN_OR_RETURN(reply, connection_->AskAgain(&Connection::Stub::Status,
+                                                     pb::StatusRequest()));
   return RemoteStatus{
       .collector = reply.collector(),
       .host = connection_->hello().host(),
@@ -128,32 +90,16 @@ Result<RemoteStatus> Client::GetStatus() {
 Result<BundleId> Client::Delete(std::string_view prefix) {
   pb::DeleteRequest request;
   request.set_id(std::string(prefix));
-  pb::DeleteReply reply;
-  uint64_t attempts = 0;
-  CLEW_RETURN_IF_ERROR(connection_->Retry(
-      [&](Connection::Attempt*) -> Status {
-        CLEW_ASSIGN_OR_RETURN(
-            got, connection_->Ask(&Connection::Stub::Delete, request));
-        reply = std::move(got);
-        return {};
-      },
-      &attempts));
+  CLEW_ASSIGN_OR_RETURN(
+      reply, connection_->AskAgain(&Connection::Stub::Delete, request));
   return IdOf(reply.bundle());
 }
 
 Result<RemoteCheck> Client::Check(std::string_view prefix) {
   pb::CheckRequest request;
   request.set_id(std::string(prefix));
-  pb::CheckReply reply;
-  uint64_t attempts = 0;
-  CLEW_RETURN_IF_ERROR(connection_->Retry(
-      [&](Connection::Attempt*) -> Status {
-        CLEW_ASSIGN_OR_RETURN(
-            got, connection_->Ask(&Connection::Stub::Check, request));
-        reply = std::move(got);
-        return {};
-      },
-      &attempts));
+  CLEW_ASSIGN_OR_RETURN(
+      reply, connection_->AskAgain(&Connection::Stub::Check, request));
   CLEW_ASSIGN_OR_RETURN(id, IdOf(reply.bundle()));
   return RemoteCheck{.id = id,
                      .bytes_read = reply.bytes_read(),
@@ -161,7 +107,8 @@ Result<RemoteCheck> Client::Check(std::string_view prefix) {
 }
 
 Result<bool> Client::Report(const HostReport& report) {
-  const pb::ReportRequest request = RequestOf(report);
+  pb::ReportRequest request;
+  ToProto(report, &request);
   bool taken = false;
   uint64_t attempts = 0;
   CLEW_RETURN_IF_ERROR(connection_->Retry(

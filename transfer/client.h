@@ -14,6 +14,7 @@
 #include "common/result.h"
 #include "transfer/file_list.h"
 #include "transfer/host_report.h"
+#include "transfer/remote_groups.h"
 #include "transfer/sha256.h"
 
 namespace clew::transfer {
@@ -64,9 +65,10 @@ struct RemoteQuery {
   std::string signature;  // empty: all
 };
 
+template <class Row>
 struct RemotePage {
-  std::vector<RemoteBundle> bundles;  // latest first
-  uint64_t total = 0;                 // of all that match
+  std::vector<Row> rows;
+  uint64_t total = 0;  // of all that match
 };
 
 struct RemoteStatus {
@@ -129,7 +131,8 @@ class Client {
   [[nodiscard]] Status Upload(const std::string& folder, const FileList& list,
                               ProgressSink* progress,
                               UploadStats* stats = nullptr);
-  [[nodiscard]] Result<RemotePage> List(const RemoteQuery& query);
+  // Latest first.
+  [[nodiscard]] Result<RemotePage<RemoteBundle>> List(const RemoteQuery& query);
   // Fetches the bundle whose id begins with `prefix` (4 to 64 hexadecimal
   // digits, one bundle) as the folder `out`: written as `out`.partial, every
   // digest checked, synced, renamed; on failure not there, or whole and its
@@ -144,6 +147,20 @@ class Client {
   [[nodiscard]] Result<BundleId> Delete(std::string_view prefix);
   // Has the collector read every byte of it. Errors as Delete.
   [[nodiscard]] Result<RemoteCheck> Check(std::string_view prefix);
+
+  // Groups, that seen last first; of one its versions, too. `prefix` is of its
+  // signature, as in Get. kInvalidArgument: no such group, or several.
+  // kUnsupported: we may not see what is of all hosts.
+  [[nodiscard]] Result<RemotePage<RemoteGroup>> ListGroups(
+      const RemoteGroupQuery& query);
+  [[nodiscard]] Result<RemoteGroupDetails> GetGroup(std::string_view prefix);
+  // The group as it is then. What is so already stays as it is. Errors as
+  // GetGroup; kInvalidArgument: a text that is too long or not one line.
+  [[nodiscard]] Result<RemoteGroup> ChangeGroup(
+      std::string_view prefix, const RemoteGroupChange& change);
+  // Hosts that want attention first. kUnsupported: as ListGroups.
+  [[nodiscard]] Result<RemotePage<RemoteHost>> ListHosts(
+      const RemoteHostQuery& query);
 
   // Tells how this host's daemon does. False: the collector is of an earlier
   // version and does not want to know.

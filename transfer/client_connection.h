@@ -72,6 +72,23 @@ class Client::Connection {
     bool advanced = false;  // it brought the work further
     bool local = false;     // it failed on this host: no use to try again
   };
+  // Ask, tried again as Retry does.
+  template <class Request, class Reply>
+  [[nodiscard]] Result<Reply> AskAgain(
+      grpc::Status (Stub::*method)(grpc::ClientContext*, const Request&,
+                                   Reply*),
+      const Request& request) {
+    Reply reply;
+    uint64_t attempts = 0;
+    CLEW_RETURN_IF_ERROR(Retry(
+        [&](Attempt*) -> Status {
+          CLEW_ASSIGN_OR_RETURN(got, Ask(method, request));
+          reply = std::move(got);
+          return {};
+        },
+        &attempts));
+    return reply;
+  }
   // Runs `attempt` until it succeeds, is refused, or has failed attempts_max
   // times in a row without an advance. `*attempts` counts them.
   [[nodiscard]] Status Retry(

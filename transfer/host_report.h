@@ -4,6 +4,10 @@
 #include <cstdint>
 #include <string>
 
+namespace clew::pb {
+class ReportRequest;
+}  // namespace clew::pb
+
 namespace clew::transfer {
 
 // What clewd says of itself and its host: ReportRequest of
@@ -27,6 +31,9 @@ struct HostReport {
   uint64_t uploaded = 0;
   uint64_t lost = 0;
 };
+
+void ToProto(const HostReport& report, pb::ReportRequest* out);
+HostReport FromProto(const pb::ReportRequest& request);
 
 }  // namespace clew::transfer
 

@@ -66,6 +66,29 @@ json RowAsJson(const BundleRow& row) {
   return object;
 }
 
+json HostAsJson(const HostRow& host) {
+  return {{"host", host.host},
+          {"seen_at_s", host.seen_s},
+          {"health", ToString(host.health)},
+          {"version", host.version},
+          {"state", host.state},
+          {"source", host.source},
+          {"source_error", host.source_error},
+          {"units_error", host.units_error},
+          {"last_error", host.last_error},
+          {"last_error_at_s", host.last_error_at_s},
+          {"uptime_s", host.uptime_s},
+          {"spool_bundles", host.spool_bundles},
+          {"spool_bytes", host.spool_bytes},
+          {"spool_bytes_max", host.spool_bytes_max},
+          {"stuck", host.stuck},
+          {"refused", host.refused},
+          {"saved", host.saved},
+          {"not_saved", host.not_saved},
+          {"uploaded", host.uploaded},
+          {"lost", host.lost}};
+}
+
 json FrameAsJson(const Frame& frame) {
   return {{"function", frame.function}, {"module", frame.module},
           {"build_id", frame.build_id}, {"offset", frame.offset},
@@ -98,6 +121,14 @@ std::string GroupsAsJson(const Page<GroupRow>& groups) {
     rows.push_back(GroupAsJson(group));
   }
   return Dump({{"total", groups.total}, {"groups", std::move(rows)}});
+}
+
+std::string HostsAsJson(const Page<HostRow>& hosts) {
+  json rows = json::array();
+  for (const HostRow& host : hosts.rows) {
+    rows.push_back(HostAsJson(host));
+  }
+  return Dump({{"total", hosts.total}, {"hosts", std::move(rows)}});
 }
 
 std::string BundleAsJson(const BundleDetails& details) {

@@ -148,11 +148,12 @@ void WriteFiles(HtmlWriter& html, const BundleDetails& details) {
   });
 }
 
-std::string TitleOf(const BundleDetails& details) {
+std::string HeadingOf(const BundleDetails& details) {
   if (details.analysis && !details.analysis->title.empty()) {
-    return details.analysis->title;
+    return TitleOf(details.analysis->title, details.row.program,
+                   details.row.version);
   }
-  return details.row.failure.empty() ? "Bundle" : details.row.failure;
+  return TitleOf(details.row);
 }
 
 void WriteOutcome(HtmlWriter& html, const BundleRow& row) {
@@ -196,19 +197,19 @@ void WriteCrumbs(HtmlWriter& html, const BundleRow& row) {
 
 std::string BundlePage(const PageContext& context,
                        const BundleDetails& details) {
-  const std::string title = TitleOf(details);
+  const std::string title = HeadingOf(details);
   return WritePage(title, Section::kBundles, [&](HtmlWriter& html) {
     WriteCrumbs(html, details.row);
     WriteHeading(html, title);
     html.In("p", {{"class", "summary"}},
             [&] { WriteOutcome(html, details.row); });
     WriteDamage(html, context, details.row);
+    WriteRaces(html, details.races);
     html.In("div", {{"class", "columns"}}, [&] {
       html.In("section", {},
               [&] { WriteCommands(html, context, details.row); });
       html.In("section", {}, [&] { WriteFacts(html, context, details); });
     });
-    WriteRaces(html, details.races);
     html.Element("h2", "Threads");
     WriteThreads(html, details.analysis);
     WriteFiles(html, details);

@@ -100,6 +100,19 @@ void WriteVersions(HtmlWriter& html, const GroupDetails& group) {
   });
 }
 
+// The page changes nothing: a command does.
+void WriteMarkCommand(HtmlWriter& html, const PageContext& context,
+                      const GroupRow& group) {
+  constexpr size_t kDigits = 12;
+  html.Element("dt", group.mark.resolved ? "To reopen" : "To resolve");
+  html.In("dd", {}, [&] {
+    html.Element("code", fmt::format("clew group {} {}{}",
+                                     group.mark.resolved ? "reopen" : "resolve",
+                                     context.client_options,
+                                     group.signature.substr(0, kDigits)));
+  });
+}
+
 void WriteFacts(HtmlWriter& html, const PageContext& context,
                 const GroupDetails& group) {
   html.In("dl", {{"class", "facts"}}, [&] {
@@ -117,6 +130,7 @@ void WriteFacts(HtmlWriter& html, const PageContext& context,
     html.In("dd", {}, [&] {
       html.Element("code", {{"class", "id"}}, group.row.signature);
     });
+    WriteMarkCommand(html, context, group.row);
   });
 }
 
@@ -131,7 +145,7 @@ void WriteBundles(HtmlWriter& html, const PageContext& context,
     });
     return;
   }
-  WriteBundleList(html, context, path, query, bundles);
+  WriteBundleList(html, context, path + "?", query.offset, bundles);
 }
 
 }  // namespace
@@ -140,7 +154,7 @@ std::string GroupPage(const PageContext& context, const GroupDetails& group,
                       const BundleQuery& query,
                       const Page<BundleRow>& bundles) {
   const GroupRow& row = group.row;
-  const std::string title = row.title.empty() ? "no title" : row.title;
+  const std::string title = TitleOf(row);
   return WritePage(title, Section::kGroups, [&](HtmlWriter& html) {
     html.In("p", {{"class", "crumbs"}},
             [&] { html.Element("a", {{"href", "/"}}, "Groups"); });
@@ -149,8 +163,10 @@ std::string GroupPage(const PageContext& context, const GroupDetails& group,
     WriteNote(html, context, row.mark);
     WriteOpenButton(html, row);
     WriteRaces(html, group.races);
-    WriteDays(html, context, group.days);
-    WriteFacts(html, context, group);
+    html.In("div", {{"class", "columns facts-first"}}, [&] {
+      html.In("section", {}, [&] { WriteFacts(html, context, group); });
+      html.In("section", {}, [&] { WriteDays(html, context, group.days); });
+    });
     WriteFailingThread(html, group.analysis);
     WriteBundles(html, context, row, query, bundles);
   });

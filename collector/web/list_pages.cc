@@ -1,9 +1,11 @@
 #include <fmt/format.h>
 
-#include <algorithm>
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 #include "collector/web/format.h"
 #include "collector/web/http.h"
@@ -16,8 +18,6 @@
 namespace clew::collector::web {
 namespace {
 
-constexpr size_t kDateDigits = 10;  // "2026-11-20"
-
 void WriteCounts(HtmlWriter& html, const CatalogueCounts& counts) {
   html.Element(
       "p", {{"class", "summary"}},
@@ -27,65 +27,117 @@ void WriteCounts(HtmlWriter& html, const CatalogueCounts& counts) {
                   FormatBytes(counts.bytes)));
 }
 
-// The states that bundles are in, each a link to those bundles.
-void WriteStates(HtmlWriter& html, const CatalogueCounts& counts,
-                 std::optional<BundleState> chosen) {
-  html.In("ul", {{"class", "states"}, {"aria-label", "Bundles by state"}}, [&] {
-    for (size_t i = 0; i < kBundleStates && i < counts.by_state.size(); ++i) {
+// How many are in each state, each a link to those; `counts` are by state.
+void WriteStates(HtmlWriter& html, const char* label,
+                 const std::vector<uint64_t>& counts,
+                 std::optional<BundleState> chosen,
+                 const std::function<std::string(std::string_view)>& link) {
+  html.In("ul", {{"class", "states"}, {"aria-label", label}}, [&] {
+    for (size_t i = 0; i < kBundleStates && i < counts.size(); ++i) {
       const auto state = static_cast<BundleState>(i);
-      if (counts.by_state[i] == 0 && state != chosen) {
+      if (counts[i] == 0 && state != chosen) {
         continue;
       }
       html.In("li", {}, [&] {
         html.In("a",
-                {{"href", fmt::format("/bundles?state={}", StateName(state))},
+                {{"href", link(state == chosen ? "" : StateName(state))},
                  {"class", state == chosen ? "chosen" : ""}},
                 [&] {
                   WriteState(html, state, "");
-                  html.Text(" " + FormatCount(counts.by_state[i]));
+                  html.Text(" " + FormatCount(counts[i]));
                 });
       });
     }
   });
 }
 
-const char* StatusName(std::optional<bool> resolved) {
-  return !resolved ? "" : *resolved ? "resolved" : "open";
+std::string StateField(std::optional<BundleState> state) {
+  return state ? std::string(StateName(*state)) : "";
 }
 
-// Open groups, resolved ones, or both, of what is searched for.
-void WriteStatusLinks(HtmlWriter& html, const GroupQuery& query) {
-  const std::pair<const char*, std::optional<bool>> links[] = {
-      {"all", std::nullopt}, {"open", false}, {"resolved", true}};
+// ---- Groups
+
+constexpr const char* kGroupsPath = "/";
+
+std::string StatusOf(const GroupQuery& query) {
+  if (query.reopened) {
+    return "reopened";
+  }
+  return !query.resolved ? "" : *query.resolved ? "resolved" : "open";
+}
+
+// What the address of a list of groups has beside the filter.
+AddressFields GroupFields(const GroupQuery& query, std::string_view status,
+                          std::string_view state) {
+  return {{"q", query.text},
+          {"status", std::string(status)},
+          {"state", std::string(state)}};
+}
+AddressFields GroupFields(const GroupQuery& query) {
+  return GroupFields(query, StatusOf(query), StateField(query.state));
+}
+
+std::string GroupsLink(const AddressFields& others,
+                       const FilterFields& fields) {
+  return std::string(kGroupsPath) + "?" + AddressOf(others, fields);
+}
+
+// Open groups, resolved ones, those seen again, or all.
+void WriteStatusLinks(HtmlWriter& html, const GroupQuery& query,
+                      const FilterFields& fields) {
+  constexpr std::pair<const char*, const char*> kLinks[] = {
+      {"all", ""},
+      {"open", "open"},
+      {"seen again", "reopened"},
+      {"resolved", "resolved"}};
   html.In("ul", {{"class", "states"}, {"aria-label", "Groups by status"}}, [&] {
-    for (const auto& [name, resolved] : links) {
+    for (const auto& [name, status] : kLinks) {
       html.In("li", {}, [&] {
         html.Element("a",
-                     {{"href", "/?" + FieldOf("q", query.text) +
-                                   FieldOf("program", query.program) +
-                                   FieldOf("status", StatusName(resolved))},
-                      {"class", resolved == query.resolved ? "chosen" : ""}},
+                     {{"href", GroupsLink(GroupFields(query, status,
+                                                      StateField(query.state)),
+                                          fields)},
+                      {"class", status == StatusOf(query) ? "chosen" : ""}},
                      name);
-      });
-    }
-    if (!query.program.empty()) {
-      html.In("li", {}, [&] {
-        html.Text("of program ");
-        html.Foreign(query.program);
       });
     }
   });
 }
 
-void WriteNoGroups(HtmlWriter& html, const PageContext& context,
-                   const GroupQuery& query, const CatalogueCounts& counts) {
-  if (!query.text.empty() || !query.program.empty() || query.resolved) {
-    WriteEmpty(html, "No group matches.", [&] {
+void WriteGroupFilters(HtmlWriter& html, const GroupQuery& query,
+                       const FilterFields& fields,
+                       const CatalogueCounts& counts) {
+  WriteStates(html, "Groups by state", counts.groups_by_state, query.state,
+              [&](std::string_view state) {
+                return GroupsLink(GroupFields(query, StatusOf(query), state),
+                                  fields);
+              });
+  WriteStatusLinks(html, query, fields);
+  WriteFilterForm(html, kGroupsPath, GroupFields(query), fields);
+  WriteFiltersInUse(html, kGroupsPath, GroupFields(query), fields);
+}
+
+bool IsFiltered(const GroupQuery& query) {
+  return !query.text.empty() || query.resolved || query.reopened ||
+         query.state || !query.filter.empty();
+}
+
+void WriteNoMatch(HtmlWriter& html, const GroupQuery& query) {
+  WriteEmpty(html, "No group matches.", [&] {
+    if (!query.text.empty()) {
       html.Text("Searched are titles, hosts and units for ");
       html.In("q", {}, [&] { html.Foreign(query.text); });
       html.Text(". ");
-      html.Element("a", {{"href", "/"}}, "Show all groups");
-    });
+    }
+    html.Text("A group matches that has all of what is chosen above. ");
+    html.Element("a", {{"href", kGroupsPath}}, "Show all groups");
+  });
+}
+
+void WriteNoGroups(HtmlWriter& html, const PageContext& context,
+                   const GroupQuery& query, const CatalogueCounts& counts) {
+  if (query.offset == 0 && IsFiltered(query)) {
+    WriteNoMatch(html, query);
   } else if (counts.bundles == 0) {
     WriteEmpty(html, "No bundle yet.",
                [&] { WriteUploadAdvice(html, context); });
@@ -97,98 +149,86 @@ void WriteNoGroups(HtmlWriter& html, const PageContext& context,
     });
   } else {
     WriteEmpty(html, "Nothing on this page.", [&] {
-      html.Element("a", {{"href", "/"}}, "To the first page");
+      html.Element("a", {{"href", kGroupsPath}}, "To the first page");
     });
   }
 }
 
-struct Field {
-  const char* name;
-  const char* label;
-  const std::string& value;
-};
+// ---- Bundles
 
-// What bundles are filtered by; `state` and paging are links beside it.
-void WriteFilter(HtmlWriter& html, const BundleQuery& query,
-                 const std::string& since) {
-  const Field fields[] = {{"program", "Program", query.program},
-                          {"version", "Version", query.version},
-                          {"failure", "Failure", query.failure},
-                          {"unit", "Unit", query.unit},
-                          {"host", "Host", query.host},
-                          {"since", "Since", since}};
-  html.In("form", {{"class", "filters"}, {"action", "/bundles"}}, [&] {
-    for (const Field& field : fields) {
-      html.In("label", {}, [&] {
-        html.Element("span", field.label);
-        html.Void(
-            "input",
-            {{"name", field.name},
-             {"value", field.value},
-             {"maxlength", "200"},
-             {"placeholder",
-              std::string_view(field.name) == "since" ? "2026-11-20" : ""}});
-      });
-    }
-    if (query.state) {
-      html.Void("input", {{"type", "hidden"},
-                          {"name", "state"},
-                          {"value", std::string(StateName(*query.state))}});
-    }
-    html.Element("button", {{"type", "submit"}}, "Filter");
-    html.Element("a", {{"href", "/bundles"}}, "Show all");
+constexpr const char* kBundlesPath = "/bundles";
+
+void WriteBundleFilters(HtmlWriter& html, const BundleQuery& query,
+                        const FilterFields& fields,
+                        const CatalogueCounts& counts) {
+  WriteStates(html, "Bundles by state", counts.by_state, query.state,
+              [&](std::string_view state) {
+                return std::string(kBundlesPath) + "?" +
+                       AddressOf({{"state", std::string(state)}}, fields);
+              });
+  const AddressFields others = {{"state", StateField(query.state)}};
+  WriteFilterForm(html, kBundlesPath, others, fields);
+  WriteFiltersInUse(html, kBundlesPath, others, fields);
+}
+
+void WriteNoBundles(HtmlWriter& html, const PageContext& context,
+                    const CatalogueCounts& counts) {
+  if (counts.bundles == 0) {
+    WriteEmpty(html, "No bundle yet.",
+               [&] { WriteUploadAdvice(html, context); });
+    return;
+  }
+  WriteEmpty(html, "No bundle matches, or none on this page.", [&] {
+    html.Element("a", {{"href", kBundlesPath}}, "Show all bundles");
   });
 }
 
 }  // namespace
 
 std::string GroupsPage(const PageContext& context, const GroupQuery& query,
-                       const Page<GroupRow>& groups,
+                       const FilterFields& fields, const Page<GroupRow>& groups,
                        const CatalogueCounts& counts) {
   return WritePage("Groups", Section::kGroups, [&](HtmlWriter& html) {
+    AddressFields kept = GroupFields({.resolved = query.resolved,
+                                      .reopened = query.reopened,
+                                      .state = query.state});
+    AddFields(fields, kept);
     html.In("div", {{"class", "title"}}, [&] {
       html.Element("h1", "Failures");
-      WriteSearch(html, {.path = "/",
+      WriteSearch(html, {.path = kGroupsPath,
                          .text = query.text,
                          .placeholder = "function, host or unit",
-                         .all = "all groups"});
+                         .all = "all groups",
+                         .kept = kept});
     });
     WriteCounts(html, counts);
-    WriteStates(html, counts, std::nullopt);
-    WriteStatusLinks(html, query);
+    WriteGroupFilters(html, query, fields, counts);
     if (groups.rows.empty()) {
       WriteNoGroups(html, context, query, counts);
       return;
     }
     WriteGroupTable(html, context, groups.rows);
     WritePaging(html, query.offset, groups.rows.size(), groups.total,
-                "/?" + FieldOf("q", query.text) +
-                    FieldOf("program", query.program) +
-                    FieldOf("status", StatusName(query.resolved)));
+                GroupsLink(GroupFields(query), fields));
   });
 }
 
 std::string BundlesPage(const PageContext& context, const BundleQuery& query,
+                        const FilterFields& fields,
                         const Page<BundleRow>& bundles,
                         const CatalogueCounts& counts) {
   return WritePage("Bundles", Section::kBundles, [&](HtmlWriter& html) {
     html.Element("h1", "Bundles");
     WriteCounts(html, counts);
-    WriteStates(html, counts, query.state);
-    WriteFilter(html, query,
-                query.since_s == 0
-                    ? ""
-                    : FormatTimeIso(query.since_s).substr(0, kDateDigits));
-    if (!bundles.rows.empty()) {
-      WriteBundleList(html, context, "/bundles", query, bundles);
-    } else if (counts.bundles == 0) {
-      WriteEmpty(html, "No bundle yet.",
-                 [&] { WriteUploadAdvice(html, context); });
-    } else {
-      WriteEmpty(html, "No bundle matches, or none on this page.", [&] {
-        html.Element("a", {{"href", "/bundles"}}, "Show all bundles");
-      });
+    WriteBundleFilters(html, query, fields, counts);
+    if (bundles.rows.empty()) {
+      WriteNoBundles(html, context, counts);
+      return;
     }
+    const std::string address =
+        std::string(kBundlesPath) + "?" +
+        AddressOf({{"state", StateField(query.state)}}, fields);
+    WriteBundleList(html, context, address, query.offset, bundles);
   });
 }
 

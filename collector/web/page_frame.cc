@@ -6,6 +6,7 @@
 #include <array>
 #include <span>
 
+#include "collector/text.h"
 #include "collector/web/format.h"
 #include "collector/web/http.h"
 #include "common/check.h"
@@ -13,6 +14,8 @@
 
 namespace clew::collector::web {
 namespace {
+
+constexpr size_t kShortVersionBytes = 48;
 
 struct StateWords {
   BundleState state;
@@ -107,11 +110,6 @@ std::string WritePage(std::string_view title, Section section,
 
 std::string_view StateName(BundleState state) { return WordsOf(state).name; }
 
-std::optional<BundleState> StateNamed(std::string_view name) {
-  const auto* found = std::ranges::find(kStates, name, &StateWords::name);
-  return found == kStates.end() ? std::nullopt : std::optional(found->state);
-}
-
 void WriteHeading(HtmlWriter& html, std::string_view text) {
   constexpr size_t kLongBytes = 100;
   html.In("h1", {{"class", text.size() > kLongBytes ? "long" : ""}},
@@ -122,8 +120,35 @@ std::string FieldOf(const char* name, std::string_view value) {
   return value.empty() ? "" : fmt::format("{}={}&", name, PercentEncode(value));
 }
 
+void WriteHiddenFields(HtmlWriter& html, const AddressFields& fields) {
+  for (const auto& [name, value] : fields) {
+    if (!value.empty()) {
+      html.Void("input",
+                {{"type", "hidden"}, {"name", name}, {"value", value}});
+    }
+  }
+}
+
 std::string ShortVersion(std::string_view version) {
-  return std::string(version.substr(0, kShortIdDigits));
+  const bool digits =
+      version.find_first_not_of("0123456789abcdef") == std::string_view::npos;
+  if (digits) {
+    return std::string(version.substr(0, kShortIdDigits));
+  }
+  return CleanLine(version, kShortVersionBytes);
+}
+
+std::string TitleOf(std::string_view title, std::string_view program,
+                    std::string_view version) {
+  if (program.empty()) {
+    return std::string(title);
+  }
+  const std::string prefix = fmt::format("{}: ", program);
+  if (title.starts_with(prefix)) {
+    title.remove_prefix(prefix.size());
+  }
+  return fmt::format("{}{}{}: {}", program, version.empty() ? "" : " ",
+                     ShortVersion(version), title);
 }
 
 void WriteMark(HtmlWriter& html, const GroupMark& mark) {
@@ -182,6 +207,7 @@ void WriteSearch(HtmlWriter& html, const Search& search) {
   html.In("form",
           {{"class", "search"}, {"role", "search"}, {"action", search.path}},
           [&] {
+            WriteHiddenFields(html, search.kept);
             html.Element("label", {{"for", "q"}}, "Search");
             html.Void("input", {{"type", "search"},
                                 {"id", "q"},

@@ -3,9 +3,10 @@
 
 #include <cstdint>
 #include <functional>
-#include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 #include "collector/catalogue.h"
 #include "collector/web/html.h"
@@ -40,16 +41,24 @@ enum class Section : uint8_t { kGroups, kBundles, kHosts, kNone };
 std::string WritePage(std::string_view title, Section section,
                       const std::function<void(HtmlWriter&)>& main);
 
-// One word for a state ("witness"), as in a query, and back.
+// One word for a state ("witness"), as in a query.
 std::string_view StateName(BundleState state);
-std::optional<BundleState> StateNamed(std::string_view name);
 
 // The page's heading, of a text from outside; smaller where it is long.
 void WriteHeading(HtmlWriter& html, std::string_view text);
 // "name=value&", encoded, of a query; empty where the value is.
 std::string FieldOf(const char* name, std::string_view value);
-// The first digits of a version.
+// Fields of an address, in the order in which it has them.
+using AddressFields = std::vector<std::pair<const char*, std::string>>;
+// The same for a form that keeps them; empty ones are left out.
+void WriteHiddenFields(HtmlWriter& html, const AddressFields& fields);
+// A version as a line has room for it: the first digits of a build-id, of a
+// long text the begin.
 std::string ShortVersion(std::string_view version);
+// "bank 1.4.2: SIGABRT in Deposit" of "bank: SIGABRT in Deposit", which may
+// lack the program. What is empty is left out.
+std::string TitleOf(std::string_view title, std::string_view program,
+                    std::string_view version);
 // Whether a group is resolved, or seen again; nothing of one that is open.
 void WriteMark(HtmlWriter& html, const GroupMark& mark);
 // The state with its colour, and `why` (a line for people) if not empty.
@@ -69,6 +78,7 @@ struct Search {
   std::string text;  // that is searched for; empty: nothing
   std::string placeholder;
   std::string all;
+  AddressFields kept{};  // that the search leaves as they are
 };
 void WriteSearch(HtmlWriter& html, const Search& search);
 // How a first bundle gets here.

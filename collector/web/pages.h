@@ -10,6 +10,7 @@
 
 #include "collector/catalogue.h"
 #include "collector/host_table.h"
+#include "collector/web/filters.h"
 #include "collector/web/page_frame.h"
 
 namespace clew::collector::web {
@@ -17,8 +18,9 @@ namespace clew::collector::web {
 // The pages, as functions of what they show. Every text from outside is
 // escaped by HtmlWriter.
 
+// `fields` are those that the query's filter was made of.
 std::string GroupsPage(const PageContext& context, const GroupQuery& query,
-                       const Page<GroupRow>& groups,
+                       const FilterFields& fields, const Page<GroupRow>& groups,
                        const CatalogueCounts& counts);
 // What is known of a group beside its row.
 struct GroupDetails {
@@ -32,6 +34,7 @@ inline constexpr uint64_t kVersionsShown = 8;
 std::string GroupPage(const PageContext& context, const GroupDetails& group,
                       const BundleQuery& query, const Page<BundleRow>& bundles);
 std::string BundlesPage(const PageContext& context, const BundleQuery& query,
+                        const FilterFields& fields,
                         const Page<BundleRow>& bundles,
                         const CatalogueCounts& counts);
 

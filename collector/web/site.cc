@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "collector/web/api.h"
+#include "collector/web/filters.h"
 #include "collector/web/page_frame.h"
 #include "collector/web/races.h"
 #include "common/parse_number.h"
@@ -70,41 +71,40 @@ constexpr const char* kBadPage =
     "page: wanted a number from 1 to 1000000";  // kPageMax
 static_assert(kPageMax == 1'000'000);
 
-// 0 of nothing; nullopt: neither "2026-11-20" nor seconds since 1970.
-std::optional<int64_t> SinceOf(std::string_view text) {
-  constexpr int64_t kSecondsMax = int64_t{1} << 40;
-  if (text.empty()) {
-    return 0;
-  }
-  if (text.size() == 10 && text[4] == '-' && text[7] == '-') {
-    const auto year = ParseNumber<int>(text.substr(0, 4));
-    const auto month = ParseNumber<unsigned>(text.substr(5, 2));
-    const auto day = ParseNumber<unsigned>(text.substr(8, 2));
-    if (!year || !month || !day) {
-      return std::nullopt;
-    }
-    const std::chrono::year_month_day date{std::chrono::year(*year),
-                                           std::chrono::month(*month),
-                                           std::chrono::day(*day)};
-    return date.ok() && *year >= 1970
-               ? std::optional<int64_t>(
-                     std::chrono::sys_seconds(std::chrono::sys_days(date))
-                         .time_since_epoch()
-                         .count())
-               : std::nullopt;
-  }
-  const auto seconds = ParseNumber<int64_t>(text);
-  return seconds && *seconds >= 0 && *seconds <= kSecondsMax ? seconds
-                                                             : std::nullopt;
-}
-
 // Signatures are digests, too.
 bool IsSignature(std::string_view text) {
   return transfer::FromHex(text).has_value();
 }
 
-// GroupQuery of a target, or what is wrong with it.
-std::expected<GroupQuery, Response> GroupQueryOf(const Target& target) {
+FilterFields FieldsIn(const Target& target) {
+  return FieldsOf([&](const char* name) { return Field(target, name); });
+}
+
+// The filter that the fields of a target make, or what is wrong with them.
+std::expected<BundleFilter, Response> FilterIn(const Target& target,
+                                               int64_t now_s) {
+  auto filter = FilterOf(FieldsIn(target), now_s);
+  if (!filter) {
+    return std::unexpected(BadRequest(filter.error()));
+  }
+  return *std::move(filter);
+}
+
+// ?state=...; empty where there is none.
+std::expected<std::optional<BundleState>, Response> StateOf(
+    const Target& target) {
+  const std::string_view name = Field(target, "state");
+  const auto state = StateNamed(name);
+  if (!name.empty() && !state) {
+    return std::unexpected(
+        BadRequest("state: wanted stored, analysing, solving, witness, "
+                   "contradiction or unsolved"));
+  }
+  return state;
+}
+
+// What all lists have: ?page= and ?q=, or what is wrong with them.
+std::expected<GroupQuery, Response> SearchOf(const Target& target) {
   const auto offset = OffsetOf(target);
   if (!offset) {
     return std::unexpected(BadRequest(kBadPage));
@@ -114,32 +114,44 @@ std::expected<GroupQuery, Response> GroupQueryOf(const Target& target) {
     return std::unexpected(BadRequest(fmt::format(
         "q: {} bytes, wanted at most {}", text.size(), kSearchBytesMax)));
   }
-  const std::string_view status = Field(target, "status");
-  if (!status.empty() && status != "open" && status != "resolved") {
-    return std::unexpected(BadRequest("status: wanted open or resolved"));
+  return GroupQuery{
+      .offset = *offset, .limit = kRowsPerPage, .text = std::string(text)};
+}
+
+// GroupQuery of a target, or what is wrong with it.
+std::expected<GroupQuery, Response> GroupQueryOf(const Target& target,
+                                                 int64_t now_s) {
+  auto query = SearchOf(target);
+  const auto state = StateOf(target);
+  auto filter = FilterIn(target, now_s);
+  if (!query || !state || !filter) {
+    return std::unexpected(!query   ? query.error()
+                           : !state ? state.error()
+                                    : filter.error());
   }
-  return GroupQuery{.offset = *offset,
-                    .limit = kRowsPerPage,
-                    .text = std::string(text),
-                    .program = std::string(Field(target, "program")),
-                    .resolved = status.empty()
-                                    ? std::nullopt
-                                    : std::optional(status == "resolved")};
+  const std::string_view status = Field(target, "status");
+  if (!status.empty() && status != "open" && status != "resolved" &&
+      status != "reopened") {
+    return std::unexpected(
+        BadRequest("status: wanted open, resolved or reopened"));
+  }
+  query->reopened = status == "reopened";
+  if (status == "open" || status == "resolved") {
+    query->resolved = status == "resolved";
+  }
+  query->state = *state;
+  query->filter = *std::move(filter);
+  return query;
 }
 
 // HostQuery of a target, or what is wrong with it.
 std::expected<HostQuery, Response> HostQueryOf(const Target& target) {
-  const auto shared = GroupQueryOf(target);  // page and q
+  const auto shared = SearchOf(target);
   if (!shared) {
     return std::unexpected(shared.error());
   }
   const std::string_view name = Field(target, "health");
-  std::optional<HostHealth> health;
-  for (size_t i = 0; i < kHostHealths; ++i) {
-    if (name == ToString(static_cast<HostHealth>(i))) {
-      health = static_cast<HostHealth>(i);
-    }
-  }
+  const auto health = HealthNamed(name);
   if (!name.empty() && !health) {
     return std::unexpected(
         BadRequest("health: wanted fine, trouble or silent"));
@@ -206,6 +218,9 @@ Result<Response> Site::Page(const Target& target) {
   if (path == "/api/groups.json") {
     return GroupsJson(target);
   }
+  if (path == "/api/hosts.json") {
+    return HostsJson(target);
+  }
   if (path.starts_with(kGroups)) {
     return Group(target, path.substr(kGroups.size()));
   }
@@ -220,13 +235,14 @@ Result<Response> Site::Page(const Target& target) {
 }
 
 Result<Response> Site::Groups(const Target& target) const {
-  const auto query = GroupQueryOf(target);
+  const auto query = GroupQueryOf(target, options_.now_s());
   if (!query) {
     return query.error();
   }
   CLEW_ASSIGN_OR_RETURN(groups, catalogue_.Groups(*query));
   CLEW_ASSIGN_OR_RETURN(counts, catalogue_.Counts());
-  return HtmlResponse(GroupsPage(Context(), *query, groups, counts));
+  return HtmlResponse(
+      GroupsPage(Context(), *query, FieldsIn(target), groups, counts));
 }
 
 Result<Response> Site::Group(const Target& target,
@@ -243,9 +259,7 @@ Result<Response> Site::Group(const Target& target,
                         catalogue_.PresentSignature(std::string(signature)));
   const BundleQuery query{.offset = *offset,
                           .limit = kRowsPerPage,
-                          .signature = std::move(present),
-                          .host = {},
-                          .state = std::nullopt};
+                          .signature = std::move(present)};
   CLEW_ASSIGN_OR_RETURN(group, catalogue_.Group(query.signature));
   if (!group) {
     return NotFound("There is no such group.");
@@ -282,31 +296,19 @@ Result<Response> Site::Bundles(const Target& target) const {
   if (!offset) {
     return BadRequest(kBadPage);
   }
-  const auto since_s = SinceOf(Field(target, "since"));
-  if (!since_s) {
-    return BadRequest(
-        "since: wanted a date as 2026-11-20, or seconds since 1970");
-  }
-  const std::string_view state_name = Field(target, "state");
-  const auto state = StateNamed(state_name);
-  if (!state_name.empty() && !state) {
-    return BadRequest(
-        "state: wanted stored, analysing, solving, witness, "
-        "contradiction or unsolved");
+  const auto state = StateOf(target);
+  auto filter = FilterIn(target, options_.now_s());
+  if (!state || !filter) {
+    return state ? filter.error() : state.error();
   }
   const BundleQuery query{.offset = *offset,
                           .limit = kRowsPerPage,
-                          .signature = {},
-                          .host = std::string(Field(target, "host")),
-                          .state = state,
-                          .program = std::string(Field(target, "program")),
-                          .version = std::string(Field(target, "version")),
-                          .unit = std::string(Field(target, "unit")),
-                          .failure = std::string(Field(target, "failure")),
-                          .since_s = *since_s};
+                          .state = *state,
+                          .filter = *std::move(filter)};
   CLEW_ASSIGN_OR_RETURN(bundles, catalogue_.Bundles(query));
   CLEW_ASSIGN_OR_RETURN(counts, catalogue_.Counts());
-  return HtmlResponse(BundlesPage(Context(), query, bundles, counts));
+  return HtmlResponse(
+      BundlesPage(Context(), query, FieldsIn(target), bundles, counts));
 }
 
 // kInvalidArgument: no such bundle.
@@ -359,7 +361,7 @@ Result<Response> Site::BundleJson(std::string_view id) const {
 }
 
 Result<Response> Site::GroupsJson(const Target& target) const {
-  const auto query = GroupQueryOf(target);
+  const auto query = GroupQueryOf(target, options_.now_s());
   if (!query) {
     return query.error();
   }
@@ -371,12 +373,9 @@ Result<HostUses> Site::Uses() const {
   constexpr uint64_t kBatch = 500;
   HostUses uses;
   while (uses.bundles_read < kHostBundlesMax) {
-    CLEW_ASSIGN_OR_RETURN(bundles,
-                          catalogue_.Bundles({.offset = uses.bundles_read,
-                                              .limit = kBatch,
-                                              .signature = {},
-                                              .host = {},
-                                              .state = std::nullopt}));
+    CLEW_ASSIGN_OR_RETURN(
+        bundles,
+        catalogue_.Bundles({.offset = uses.bundles_read, .limit = kBatch}));
     uses.bundles_total = bundles.total;
     for (const BundleRow& bundle : bundles.rows) {
       uses.Add(bundle);
@@ -408,6 +407,15 @@ Result<Response> Site::Hosts(const Target& target) const {
   CLEW_ASSIGN_OR_RETURN(reports, ReportsOf(*query));
   CLEW_ASSIGN_OR_RETURN(uses, Uses());
   return HtmlResponse(HostsPage(Context(), reports, uses));
+}
+
+Result<Response> Site::HostsJson(const Target& target) const {
+  const auto query = HostQueryOf(target);
+  if (!query) {
+    return query.error();
+  }
+  CLEW_ASSIGN_OR_RETURN(reports, ReportsOf(*query));
+  return Response{.content_type = kJson, .body = HostsAsJson(reports.page)};
 }
 
 Result<Response> Site::Metrics() {
@@ -466,11 +474,8 @@ Result<Response> Site::Metrics() {
 
 // The catalogue is asked for its latest bundle, the store for its files.
 Status Site::CheckHealth() const {
-  CLEW_ASSIGN_OR_RETURN(latest, catalogue_.Bundles({.offset = 0,
-                                                    .limit = 1,
-                                                    .signature = {},
-                                                    .host = {},
-                                                    .state = std::nullopt}));
+  CLEW_RETURN_IF_ERROR(catalogue_.Health());
+  CLEW_ASSIGN_OR_RETURN(latest, catalogue_.Bundles({.limit = 1}));
   for (const BundleRow& bundle : latest.rows) {
     const auto list = store_.ReadList(bundle.id);
     // It may just have been removed; the catalogue follows.

@@ -37,7 +37,8 @@ inline constexpr uint64_t kHostBundlesMax = 5000;
 //     /metrics             Prometheus text format 0.0.4
 //     /healthz             200 if store and catalogue answer, else 503;
 //                          first line "ok" or "damaged", then figures
-//     /api/groups.json     as /, /api/bundles/<id>.json as /bundles/<id>
+//     /api/groups.json     as /, /api/bundles/<id>.json as /bundles/<id>,
+//                          /api/hosts.json as /hosts
 //
 // Thread-safe.
 class Site {
@@ -67,6 +68,7 @@ class Site {
   [[nodiscard]] Result<Response> OneBundle(std::string_view id) const;
   [[nodiscard]] Result<Response> BundleJson(std::string_view id) const;
   [[nodiscard]] Result<Response> GroupsJson(const Target& target) const;
+  [[nodiscard]] Result<Response> HostsJson(const Target& target) const;
   [[nodiscard]] Result<Response> Hosts(const Target& target) const;
   [[nodiscard]] Result<HostReports> ReportsOf(const HostQuery& query) const;
   [[nodiscard]] Result<HostUses> Uses() const;

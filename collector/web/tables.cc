@@ -29,11 +29,10 @@ constexpr size_t kHostsShown = 1;
 void WriteGroupRow(HtmlWriter& html, const PageContext& context,
                    const GroupRow& group) {
   WriteCell(html, kFailure, [&] {
-    html.In(
-        "a",
-        {{"class", "name"},
-         {"href", "/groups/" + PercentEncode(group.signature)}},
-        [&] { html.Foreign(group.title.empty() ? "no title" : group.title); });
+    html.In("a",
+            {{"class", "name"},
+             {"href", "/groups/" + PercentEncode(group.signature)}},
+            [&] { html.Foreign(TitleOf(group)); });
     html.Text(" ");
     WriteShortId(html, group.signature);
   });
@@ -52,10 +51,8 @@ void WriteGroupRow(HtmlWriter& html, const PageContext& context,
 void WriteBundleRow(HtmlWriter& html, const PageContext& context,
                     const BundleRow& bundle) {
   WriteCell(html, kBundle, [&] {
-    html.In(
-        "a", {{"class", "name"}, {"href", "/bundles/" + bundle.id.hex()}}, [&] {
-          html.Foreign(bundle.failure.empty() ? "no failure" : bundle.failure);
-        });
+    html.In("a", {{"class", "name"}, {"href", "/bundles/" + bundle.id.hex()}},
+            [&] { html.Foreign(TitleOf(bundle)); });
     html.Text(" ");
     WriteShortId(html, bundle.id.hex());
   });
@@ -109,6 +106,16 @@ void WriteCell(HtmlWriter& html, const Column& column,
           [&] { html.In("div", {}, content); });
 }
 
+std::string TitleOf(const GroupRow& group) {
+  return TitleOf(group.title.empty() ? "no title" : group.title, group.program,
+                 group.last_version);
+}
+
+std::string TitleOf(const BundleRow& bundle) {
+  return TitleOf(bundle.failure.empty() ? "no failure" : bundle.failure,
+                 bundle.program, bundle.version);
+}
+
 void WriteHosts(HtmlWriter& html, const GroupRow& group, size_t most) {
   const size_t shown = std::min(group.hosts.size(), most);
   for (size_t i = 0; i < shown; ++i) {
@@ -134,25 +141,11 @@ void WriteGroupTable(HtmlWriter& html, const PageContext& context,
              });
 }
 
-namespace {
-
-std::string QueryOf(const BundleQuery& query) {
-  return "?" + FieldOf("host", query.host) +
-         FieldOf("state", query.state ? StateName(*query.state) : "") +
-         FieldOf("program", query.program) + FieldOf("version", query.version) +
-         FieldOf("unit", query.unit) + FieldOf("failure", query.failure) +
-         FieldOf("since", query.since_s == 0 ? std::string()
-                                             : std::to_string(query.since_s));
-}
-
-}  // namespace
-
 void WriteBundleList(HtmlWriter& html, const PageContext& context,
-                     const std::string& path, const BundleQuery& query,
+                     const std::string& address, uint64_t offset,
                      const Page<BundleRow>& bundles) {
   WriteBundleTable(html, context, bundles.rows);
-  WritePaging(html, query.offset, bundles.rows.size(), bundles.total,
-              path + QueryOf(query));
+  WritePaging(html, offset, bundles.rows.size(), bundles.total, address);
 }
 
 void WriteBundleTable(HtmlWriter& html, const PageContext& context,

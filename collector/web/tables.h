@@ -26,6 +26,10 @@ void WriteTable(HtmlWriter& html, const char* label, Columns columns,
 void WriteCell(HtmlWriter& html, const Column& column,
                const std::function<void()>& content);
 
+// What a group or a bundle is called: program, latest version, what failed.
+std::string TitleOf(const GroupRow& group);
+std::string TitleOf(const BundleRow& bundle);
+
 // The first `most` hosts of a group, as links, and how many more there are.
 void WriteHosts(HtmlWriter& html, const GroupRow& group, size_t most);
 
@@ -34,9 +38,10 @@ void WriteGroupTable(HtmlWriter& html, const PageContext& context,
 void WriteBundleTable(HtmlWriter& html, const PageContext& context,
                       const std::vector<BundleRow>& bundles);
 
-// The rows, and links to the pages around; `path` is that of the page.
+// The rows from `offset` on, and links to the pages around; `address` is that
+// of the page and ends in '?' or '&'.
 void WriteBundleList(HtmlWriter& html, const PageContext& context,
-                     const std::string& path, const BundleQuery& query,
+                     const std::string& address, uint64_t offset,
                      const Page<BundleRow>& bundles);
 
 }  // namespace clew::collector::web

@@ -141,6 +141,7 @@ void WriteFailingThread(HtmlWriter& html,
   const Backtraces backtraces = ParseBacktraces(analysis->backtraces);
   // Failed ones come first.
   if (!backtraces.threads.empty() && backtraces.threads.front().failed) {
+    html.Element("h2", "Where it failed");
     WriteThread(html, backtraces.threads.front());
   }
 }

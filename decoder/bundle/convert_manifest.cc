@@ -259,6 +259,7 @@ Result<Manifest> ToManifest(const pb::Manifest& from, const std::string& where,
   manifest.unlogged_inputs.assign(from.unlogged_inputs().begin(),
                                   from.unlogged_inputs().end());
   manifest.trace_dropped = from.trace_dropped();
+  manifest.assertion = from.assertion();
   manifest.journal = ToJournal(from);
   for (const pb::Image& image : from.images()) {
     CLEW_ASSIGN_OR_RETURN(converted, ToImage(image, where, bundle_path));

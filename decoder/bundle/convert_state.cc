@@ -1,12 +1,12 @@
 #include <algorithm>
 #include <string_view>
 
+#include "common/x86/page.h"
 #include "decoder/bundle/convert.h"
 
 namespace clew::decoder {
 namespace {
 
-constexpr uint64_t kPageBytes = 4096;
 constexpr int kGprCount = 16;
 constexpr int kSyscallArgs = 6;
 

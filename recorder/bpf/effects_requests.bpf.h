@@ -125,6 +125,22 @@ static __always_inline __u64 MessageControlBytes(__u64 command) {
   }
 }
 
+// linux/shm.h
+static __always_inline __u64 SharedMemoryControlBytes(__u64 command) {
+  switch ((__u32)command & ~IPC_64) {
+    case 2:   // IPC_STAT, struct shmid64_ds
+    case 13:  // SHM_STAT
+    case 15:  // SHM_STAT_ANY
+      return 112;
+    case 3:  // IPC_INFO, struct shminfo64
+      return 72;
+    case 14:  // SHM_INFO, struct shm_info
+      return 48;
+    default:
+      return 0;
+  }
+}
+
 static __always_inline void CopyOrUnknown(struct effects* effects, __u64 addr,
                                           __u64 bytes) {
   if (bytes == BYTES_UNKNOWN) {

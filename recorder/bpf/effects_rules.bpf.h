@@ -57,7 +57,7 @@ static __noinline void CopyWritten(struct effects* effects,
     size = bytes;
   } else if (written->size == kRawResult) {
     size = (__u64)result * bytes;
-  } else if (written->size == kRawArg) {
+  } else if (written->size == kRawCounted) {
     size = other * bytes;
   } else if (written->size == kRawFdSet) {
     size = (state->args[0] + 63) / 64 * 8;
@@ -141,6 +141,10 @@ static __noinline void CopySpecial(struct effects* effects,
       break;
     case kRawSharedMemory:
       effects->unknown |= 1u << kRawMappedFile;
+      break;
+    case kRawSharedMemoryControl:
+      CopyRange(effects, state->args[2],
+                SharedMemoryControlBytes(state->args[1]));
       break;
     case kRawFailsOnly:
       effects->unknown |= 1u << kRawNotInTable;

@@ -106,18 +106,19 @@ struct RawEnd {
   struct RawHead head;
 };
 
-// How much memory a call writes: Size of recorder/qemu/syscall_table.h.
+// How much memory a call writes: Extent of common/linux/syscall_table.h.
 enum RawSize {
   kRawNone = 0,
   kRawFixed = 1,
-  kRawResult = 2,
-  kRawArg = 3,
-  kRawLengthAt = 4,
-  kRawVector = 5,
-  kRawFdSet = 6,
+  kRawCounted = 2,
+  kRawFdSet = 3,
+  kRawVector = 4,
+  kRawResult = 5,
+  kRawLengthAt = 6,
   kRawOnInterrupt = 7,
 };
 
+// SyscallOutput of common/linux/syscall_table.h.
 enum RawOutputKind {
   kRawNoOutput = 0,
   kRawOutputBuffer = 1,
@@ -125,7 +126,8 @@ enum RawOutputKind {
   kRawOutputMessage = 3,
 };
 
-// Special of recorder/qemu/syscall_table.h.
+// SpecialEffect of common/linux/syscall_table.h, and one for calls of which
+// only the failure is known.
 enum RawSpecial {
   kRawNotSpecial = 0,
   kRawIoctl = 1,
@@ -138,11 +140,12 @@ enum RawSpecial {
   kRawReceiveMessage = 8,
   kRawReceiveMessages = 9,
   kRawSendMessages = 10,
-  kRawFailsOnly = 11,
-  kRawSemaphoreControl = 12,
-  kRawMessageControl = 13,
-  kRawMessageReceive = 14,
-  kRawSharedMemory = 15,
+  kRawSemaphoreControl = 11,
+  kRawMessageControl = 12,
+  kRawMessageReceive = 13,
+  kRawSharedMemory = 14,
+  kRawSharedMemoryControl = 15,
+  kRawFailsOnly = 16,
 };
 
 #define CLEW_RAW_NO_LIMIT 255

@@ -8,8 +8,7 @@
 namespace clew::recorder::bpf {
 
 // What the kernel's side is told about the call `number`: the row of
-// recorder/qemu/syscall_table.h, and a few calls that only native programs
-// make. `known` is 0 for a call that nobody wrote down.
+// common/linux/syscall_table.h. `known` is 0 for a call that nobody wrote down.
 RawRule RuleFor(uint64_t number);
 
 }  // namespace clew::recorder::bpf

@@ -4,10 +4,11 @@
 
 #include <utility>
 
+#include "common/x86/page.h"
+
 namespace clew::recorder::perf {
 namespace {
 
-constexpr uint64_t kPageBytes = 4096;  // of x86-64
 // AUX, ITRACE_START and LOST records alone.
 constexpr uint64_t kPtDataBytes = 16 * kPageBytes;
 

@@ -7,13 +7,13 @@
 #include <limits>
 
 #include "common/parse_number.h"
+#include "common/x86/page.h"
 #include "recorder/perf/events.h"
 #include "recorder/perf/sysfs.h"
 
 namespace clew::recorder::perf {
 namespace {
 
-constexpr uint64_t kPageBytes = 4096;  // of x86-64
 constexpr uint32_t kDefaultPeriod = 3;
 constexpr unsigned kBitmapBits = 16;  // SDM: CPUID leaf 14H, sub-leaf 1
 

@@ -8,13 +8,13 @@
 #include <cerrno>
 #include <utility>
 
+#include "common/x86/page.h"
 #include "recorder/perf/sysfs.h"
 
 namespace clew::recorder::perf {
 namespace {
 
-constexpr uint64_t kPageBytes = 4096;  // of x86-64
-constexpr uint64_t kWakeupShare = 8;   // of the data ring
+constexpr uint64_t kWakeupShare = 8;  // of the data ring
 constexpr int kConversionTries = 1000;
 
 // The page changes under us: `lock` is odd or different then. Each field is

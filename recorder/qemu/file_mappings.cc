@@ -69,7 +69,7 @@ std::optional<FileRange> WrittenRange(const SyscallCall& call, uint64_t bytes,
   const int first = static_cast<int>(args[0]);
   const int third = static_cast<int>(args[2]);
   constexpr uint64_t kAtPosition = UINT64_MAX;
-  switch (call.rule->file_change) {
+  switch (call.row->file_change) {
     case FileChange::kNone:
       return std::nullopt;
     case FileChange::kAtPosition:

@@ -25,7 +25,7 @@ struct FileRange {
 };
 
 // What `call`, which returned `result` just now, changed of the contents of a
-// regular file, as its descriptor and its row (SyscallRule::file_change) tell.
+// regular file, as its descriptor and its row (SyscallRow::file_change) tell.
 // nullopt: nothing. Of what lies behind the file's end only the rest of the
 // last page is told.
 std::optional<FileRange> ChangedFile(const SyscallCall& call, int64_t result,

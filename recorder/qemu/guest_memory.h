@@ -11,11 +11,11 @@
 #include <vector>
 
 #include "common/result.h"
+#include "common/x86/page.h"
 #include "recorder/qemu/raw_file.h"
 
 namespace clew::recorder {
 
-inline constexpr uint64_t kPageBytes = 4096;
 constexpr uint64_t RoundUpToPage(uint64_t bytes) {
   return (bytes + kPageBytes - 1) / kPageBytes * kPageBytes;
 }

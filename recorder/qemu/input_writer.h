@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "common/inputs.h"
-#include "common/syscall_reads.h"
+#include "common/linux/syscall_reads.h"
 #include "recorder/qemu/guest_memory.h"
 #include "recorder/qemu/raw_file.h"
 #include "recorder/qemu/wire.h"

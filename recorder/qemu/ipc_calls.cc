@@ -12,13 +12,18 @@
 namespace clew::recorder {
 namespace {
 
-// linux/sem.h, asm/sembuf.h and linux/msg.h, asm/msgbuf.h for x86-64; glibc's
-// structures are the kernel's here.
+// linux/sem.h, asm/sembuf.h, linux/msg.h, asm/msgbuf.h, linux/shm.h,
+// asm/shmbuf.h for x86-64; glibc's structures are the kernel's here.
 constexpr uint64_t kSemaphoreStateBytes = sizeof(semid_ds);
 constexpr uint64_t kQueueStateBytes = sizeof(msqid_ds);
-static_assert(kSemaphoreStateBytes == 104 && kQueueStateBytes == 120);
+constexpr uint64_t kSegmentStateBytes = sizeof(shmid_ds);
+static_assert(kSemaphoreStateBytes == 104 && kQueueStateBytes == 120 &&
+              kSegmentStateBytes == 112);
 constexpr uint64_t kSemaphoreLimitsBytes = sizeof(seminfo);
 constexpr uint64_t kQueueLimitsBytes = sizeof(msginfo);
+constexpr uint64_t kSegmentLimitsBytes = sizeof(shminfo);
+constexpr uint64_t kSegmentUseBytes = sizeof(shm_info);
+static_assert(kSegmentLimitsBytes == 72 && kSegmentUseBytes == 48);
 // The command of old programs may say that its structures are the new ones.
 constexpr uint64_t kIpc64 = 0x100;
 
@@ -114,6 +119,22 @@ void AddMessageControl(const SyscallCall& call,
     case IPC_INFO:
     case MSG_INFO:
       return Add(call.args[2], kQueueLimitsBytes, ranges);
+    default:
+      return;
+  }
+}
+
+void AddSharedMemoryControl(const SyscallCall& call,
+                            std::vector<MemoryRange>& ranges) {
+  switch (call.args[1] & ~kIpc64 & UINT32_MAX) {
+    case IPC_STAT:
+    case SHM_STAT:
+    case SHM_STAT_ANY:
+      return Add(call.args[2], kSegmentStateBytes, ranges);
+    case IPC_INFO:
+      return Add(call.args[2], kSegmentLimitsBytes, ranges);
+    case SHM_INFO:
+      return Add(call.args[2], kSegmentUseBytes, ranges);
     default:
       return;
   }

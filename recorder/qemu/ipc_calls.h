@@ -16,11 +16,13 @@ bool SemaphoresMayBlock(const SyscallCall& call, const GuestMemory& memory);
 bool MessageSendMayBlock(const SyscallCall& call);
 bool MessageReceiveMayBlock(const SyscallCall& call);
 
-// semctl and msgctl, which succeeded.
+// semctl, msgctl and shmctl, which succeeded.
 void AddSemaphoreControl(const SyscallCall& call,
                          std::vector<MemoryRange>& ranges);
 void AddMessageControl(const SyscallCall& call,
                        std::vector<MemoryRange>& ranges);
+void AddSharedMemoryControl(const SyscallCall& call,
+                            std::vector<MemoryRange>& ranges);
 
 // shmat, which gave `addr`. kUnsupported: how long the segment is, the program
 // may not know.

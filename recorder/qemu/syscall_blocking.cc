@@ -1,8 +1,8 @@
 #include <fcntl.h>
-#include <linux/futex.h>
 #include <poll.h>
 #include <sys/stat.h>
 
+#include "common/linux/futex_command.h"
 #include "recorder/qemu/ipc_calls.h"
 #include "recorder/qemu/syscall_effects.h"
 
@@ -27,8 +27,8 @@ bool WriteMayBlock(const SyscallCall& call) {
   if (IsPlainFile(fd)) {
     return false;
   }
-  const bool small =
-      call.rule->output == Output::kBuffer && call.args[2] <= kPipeAtomicBytes;
+  const bool small = call.row->output == SyscallOutput::kBuffer &&
+                     call.args[2] <= kPipeAtomicBytes;
   return !small || !PollsAs(fd, POLLOUT);
 }
 
@@ -45,8 +45,11 @@ bool FutexMayBlock(const SyscallCall& call, const GuestMemory& memory) {
 }  // namespace
 
 bool MayBlock(const SyscallCall& call, const GuestMemory& memory) {
+  if (call.row->effects != KnownEffects::kAll) {
+    return false;  // it fails
+  }
   const int fd = static_cast<int>(call.args[0]);
-  switch (call.rule->blocking) {
+  switch (call.row->blocking) {
     case Blocking::kNever:
       return false;
     case Blocking::kReadable:
@@ -83,7 +86,7 @@ FutexCall ParseFutex(const std::array<uint64_t, 6>& args) {
                  .addr2 = args[4],
                  .value = static_cast<uint32_t>(args[2]),
                  .value2 = static_cast<uint32_t>(args[3])};
-  switch (static_cast<int>(args[1]) & FUTEX_CMD_MASK) {
+  switch (FutexCommand(args[1])) {
     case FUTEX_WAIT_BITSET:
       call.bitset = static_cast<uint32_t>(args[5]);
       [[fallthrough]];

@@ -16,7 +16,6 @@
 #include <cstddef>
 #include <span>
 
-#include "common/syscalls.h"
 #include "recorder/qemu/ipc_calls.h"
 #include "recorder/qemu/request_table.h"
 
@@ -53,6 +52,10 @@ void AddVector(uint64_t array, uint64_t count, uint64_t total,
   }
 }
 
+uint64_t ArgumentOf(const SyscallCall& call, size_t index) {
+  return SyscallArgument(*call.row, call.args, index);
+}
+
 void AddRange(uint64_t addr, uint64_t size_bytes,
               std::vector<MemoryRange>& ranges) {
   if (addr != 0 && size_bytes > 0) {
@@ -60,7 +63,7 @@ void AddRange(uint64_t addr, uint64_t size_bytes,
   }
 }
 
-void AddLengthAt(const SyscallCall& call, const Written& written,
+void AddLengthAt(const SyscallCall& call, const Pointee& written,
                  const GuestMemory& memory, std::vector<MemoryRange>& ranges) {
   const uint64_t at = call.args[written.other];
   const auto after = memory.Load<uint32_t>(at);
@@ -72,33 +75,32 @@ void AddLengthAt(const SyscallCall& call, const Written& written,
   AddRange(at, 4, ranges);
 }
 
-void AddWritten(const SyscallCall& call, const Written& written, int64_t result,
+void AddWritten(const SyscallCall& call, const Pointee& written, int64_t result,
                 const GuestMemory& memory, std::vector<MemoryRange>& ranges) {
   const uint64_t addr = call.args[written.arg];
   const auto count = static_cast<uint64_t>(std::max<int64_t>(result, 0));
-  const uint64_t other = call.args[written.other];
-  if (written.size == Size::kOnInterrupt) {
+  const uint64_t other = ArgumentOf(call, written.other);
+  if (written.extent == Extent::kOnInterrupt) {
     AddRange(addr, result == -EINTR ? written.bytes : 0, ranges);
     return;
   }
   if (result < 0) {
     return;
   }
-  switch (written.size) {
-    case Size::kFixed:
+  switch (written.extent) {
+    case Extent::kFixed:
       return AddRange(addr, written.bytes, ranges);
-    case Size::kResult:
-      return AddRange(addr, count * written.bytes, ranges);
-    case Size::kArg:
+    case Extent::kResult:
+      return AddRange(addr, std::min(count, other) * written.bytes, ranges);
+    case Extent::kCounted:
       return AddRange(addr, other * written.bytes, ranges);
-    case Size::kLengthAt:
+    case Extent::kLengthAt:
       return AddLengthAt(call, written, memory, ranges);
-    case Size::kVector:
+    case Extent::kVector:
       return AddVector(addr, other, count, memory, ranges);
-    case Size::kFdSet:
-      return AddRange(addr, (call.args[0] + 63) / 64 * 8, ranges);
-    case Size::kNone:
-    case Size::kOnInterrupt:
+    case Extent::kFdSet:
+      return AddRange(addr, (ArgumentOf(call, 0) + 63) / 64 * 8, ranges);
+    default:
       return;
   }
 }
@@ -241,76 +243,74 @@ void AddFutex(const SyscallCall& call, std::vector<MemoryRange>& ranges) {
   }
 }
 
-// Rows with Special. `result` >= 0.
+// Rows with a SpecialEffect. `result` >= 0.
 Status AddSpecial(const SyscallCall& call, uint64_t result,
                   const GuestMemory& memory, std::vector<MemoryRange>& ranges) {
-  switch (call.rule->special) {
-    case Special::kNone:
+  switch (call.row->special) {
+    case SpecialEffect::kNone:
       return {};
-    case Special::kIoctl:
+    case SpecialEffect::kIoctl:
       return AddIoctl(call, memory, ranges);
-    case Special::kFcntl:
+    case SpecialEffect::kFcntl:
       AddRange(call.args[2], FcntlBytes(call.args[1]), ranges);
       return {};
-    case Special::kPrctl:
+    case SpecialEffect::kPrctl:
       return AddPrctl(call, memory, ranges);
-    case Special::kArchPrctl:
+    case SpecialEffect::kArchPrctl:
       if (call.args[0] == ARCH_GET_FS || call.args[0] == ARCH_GET_GS) {
         AddRange(call.args[1], 8, ranges);
       }
       return {};
-    case Special::kMmap:
+    case SpecialEffect::kMmap:
       AddMapped(call, result, ranges);
       return {};
-    case Special::kClone:
+    case SpecialEffect::kClone:
       AddClone(call, ranges);
       return {};
-    case Special::kFutex:
+    case SpecialEffect::kFutex:
       AddFutex(call, ranges);
       return {};
-    case Special::kReceiveMessage:
+    case SpecialEffect::kReceiveMessage:
       AddReceivedMessage(call.args[1], result, memory, ranges);
       return {};
-    case Special::kReceiveMessages:
+    case SpecialEffect::kReceiveMessages:
       AddReceivedMessages(call, result, memory, ranges);
       return {};
-    case Special::kSendMessages:
+    case SpecialEffect::kSendMessages:
       AddSentMessages(call, result, ranges);
       return {};
-    case Special::kSemaphoreControl:
+    case SpecialEffect::kSemaphoreControl:
       AddSemaphoreControl(call, ranges);
       return {};
-    case Special::kMessageControl:
+    case SpecialEffect::kMessageControl:
       AddMessageControl(call, ranges);
       return {};
-    case Special::kMessageReceive:
+    case SpecialEffect::kMessageReceive:
       AddRange(call.args[1], sizeof(long) + result, ranges);
       return {};
-    case Special::kSharedMemory:
+    case SpecialEffect::kSharedMemoryControl:
+      AddSharedMemoryControl(call, ranges);
+      return {};
+    case SpecialEffect::kSharedMemory:
       return AddSharedMemory(call, result, ranges);
-    case Special::kFailsOnly:
-      return Unsupported(
-          "system call {} ({}) succeeded; its effects are not "
-          "known to the recorder; run the program so that it does without",
-          SyscallName(call.number), call.number);
   }
   return {};
 }
 
 void AddOutput(const SyscallCall& call, int64_t result,
                const GuestMemory& memory, SyscallEffects& effects) {
-  effects.has_output = call.rule->output != Output::kNone && result >= 0;
+  effects.has_output = call.row->output != SyscallOutput::kNone && result >= 0;
   if (!effects.has_output) {
     return;
   }
   const auto count = static_cast<uint64_t>(result);
   uint64_t vector = call.args[1];
   uint64_t entries = call.args[2];
-  if (call.rule->output == Output::kBuffer) {
+  if (call.row->output == SyscallOutput::kBuffer) {
     AddRange(call.args[1], count, effects.output);
     return;
   }
-  if (call.rule->output == Output::kMessage) {
+  if (call.row->output == SyscallOutput::kMessage) {
     vector = memory.Load<uint64_t>(call.args[1] + 16).value_or(0);
     entries = memory.Load<uint64_t>(call.args[1] + 24).value_or(0);
   }
@@ -331,6 +331,18 @@ Status RefuseSharedMemory(const SyscallCall& call) {
   return {};
 }
 
+bool IsKnown(const SyscallCall& call) {
+  return call.row->effects == KnownEffects::kAll;
+}
+
+// What QEMU 7.2 lets only fail.
+std::unexpected<Error> Succeeded(const SyscallCall& call) {
+  return Unsupported(
+      "system call {} ({}) succeeded; its effects are not known to the "
+      "recorder; run the program so that it does without",
+      SyscallName(call.number), call.number);
+}
+
 }  // namespace
 
 bool MakesProcess(const SyscallCall& call) {
@@ -342,18 +354,18 @@ Result<SyscallCall> BeginSyscall(uint64_t number,
                                  const std::array<uint64_t, 6>& args,
                                  const GuestMemory& memory) {
   SyscallCall call;
-  call.rule = FindSyscall(number);
+  call.row = FindSyscall(number);
   call.number = number;
   call.args = args;
-  if (call.rule == nullptr) {
+  if (call.row == nullptr || call.row->effects == KnownEffects::kNone) {
     return Unsupported(
         "system call {} ({}) is not known to the recorder; run the program so "
         "that it does without",
         SyscallName(number), number);
   }
   CLEW_RETURN_IF_ERROR(RefuseSharedMemory(call));
-  for (const Written& written : call.rule->writes) {
-    if (written.size == Size::kLengthAt && args[written.other] != 0) {
+  for (const Pointee& written : call.row->writes) {
+    if (written.extent == Extent::kLengthAt && args[written.other] != 0) {
       call.length_before =
           memory.Load<uint32_t>(args[written.other]).value_or(0);
     }
@@ -372,7 +384,10 @@ SyscallReads ReadsOf(const SyscallCall& call, const GuestMemory& memory) {
 Result<SyscallEffects> EffectsOf(const SyscallCall& call, int64_t result,
                                  const GuestMemory& memory) {
   SyscallEffects effects;
-  for (const Written& written : call.rule->writes) {
+  if (!IsKnown(call)) {
+    return result < 0 ? Result<SyscallEffects>(effects) : Succeeded(call);
+  }
+  for (const Pointee& written : call.row->writes) {
     AddWritten(call, written, result, memory, effects.writes);
   }
   AddOutput(call, result, memory, effects);

@@ -6,20 +6,20 @@
 #include <optional>
 #include <vector>
 
+#include "common/linux/syscall_reads.h"
+#include "common/linux/syscall_table.h"
 #include "common/result.h"
-#include "common/syscall_reads.h"
 #include "recorder/qemu/guest_memory.h"
 #include "recorder/qemu/input_writer.h"
-#include "recorder/qemu/syscall_table.h"
 
 namespace clew::recorder {
 
 // A call with what must be known from before it ran.
 struct SyscallCall {
-  const SyscallRule* rule = nullptr;
+  const SyscallRow* row = nullptr;
   uint64_t number = 0;
   std::array<uint64_t, 6> args = {};
-  uint32_t length_before = 0;  // for Size::kLengthAt
+  uint32_t length_before = 0;  // for Extent::kLengthAt
   TscTicks entered_tsc;        // 0: not to be recorded
   std::optional<uint64_t> read_digest = {};
 };

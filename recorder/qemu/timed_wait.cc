@@ -1,8 +1,9 @@
 #include "recorder/qemu/timed_wait.h"
 
-#include <linux/futex.h>
 #include <sys/syscall.h>
 #include <time.h>
+
+#include "common/linux/futex_command.h"
 
 namespace clew::recorder {
 namespace {
@@ -16,7 +17,7 @@ struct Limit {
 
 std::optional<Limit> FutexLimit(const SyscallCall& call) {
   const int operation = static_cast<int>(call.args[1]);
-  switch (operation & FUTEX_CMD_MASK) {
+  switch (FutexCommand(call.args[1])) {
     case FUTEX_WAIT:
       return Limit{.addr = call.args[3]};
     case FUTEX_WAIT_BITSET:

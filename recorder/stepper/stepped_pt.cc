@@ -93,20 +93,20 @@ void SteppedPt::OnInsn(const SteppedInsn& insn) {
   Retire(insn.ip);
   CoreEncoder& encoder = current().encoder;
   switch (insn.branch_class) {
-    case BranchClass::kConditional:
+    case x86::BranchClass::kConditional:
       // Taken and not taken are the same to a branch of the next instruction.
       encoder.Conditional(insn.next_ip != insn.fall_through, insn.next_ip);
       break;
-    case BranchClass::kDirectCall:
+    case x86::BranchClass::kDirectCall:
       encoder.DirectCall(insn.fall_through, insn.next_ip);
       break;
-    case BranchClass::kIndirectJump:
+    case x86::BranchClass::kIndirectJump:
       encoder.IndirectJump(insn.next_ip);
       break;
-    case BranchClass::kIndirectCall:
+    case x86::BranchClass::kIndirectCall:
       encoder.IndirectCall(insn.fall_through, insn.next_ip);
       break;
-    case BranchClass::kReturn:
+    case x86::BranchClass::kReturn:
       encoder.Return(insn.next_ip);
       break;
     default:

@@ -10,7 +10,6 @@
 #include <unordered_map>
 
 #include "common/ptrace.h"
-#include "recorder/stepper/branch_length.h"
 
 namespace clew::recorder {
 namespace {
@@ -155,8 +154,8 @@ class Stepper {
       thread.in_kernel = false;
     }
     const SteppedInsn insn = Decode(thread.ip);
-    return insn.branch_class == BranchClass::kFar ? StepFar(thread, insn)
-                                                  : StepNear(thread, insn);
+    return insn.branch_class == x86::BranchClass::kFar ? StepFar(thread, insn)
+                                                       : StepNear(thread, insn);
   }
 
   // To the first instruction of the handler; if there is none, to the end.
@@ -220,7 +219,7 @@ class Stepper {
   }
 
   Result<After> StepNear(Thread& thread, SteppedInsn insn) {
-    const bool repeats = insn.branch_class == BranchClass::kRepString;
+    const bool repeats = insn.branch_class == x86::BranchClass::kRepString;
     for (;;) {
       CLEW_RETURN_IF_ERROR(process_.SingleStep(thread.tid, 0));
       CLEW_ASSIGN_OR_RETURN(stop, process_.Wait(thread.tid, true));
@@ -257,17 +256,16 @@ class Stepper {
     if (known != decoded_.end()) {
       return known->second;
     }
-    uint8_t bytes[kInsnBytesMax] = {};
+    uint8_t bytes[x86::kInsnBytesMax] = {};
     const size_t got = process_.ReadMemory(ip, bytes);
     const std::span<const uint8_t> code = std::span(bytes).first(got);
-    const size_t length = BranchLength(code);
-    const ClassifiedInsn classified =
-        ClassifyInsn(length != 0 ? code.first(length) : code);
+    const size_t length = x86::ScanLayout(code).length;
+    const x86::Branch branch = x86::ClassifyBranch(code.first(length));
     SteppedInsn insn;
     insn.ip = ip;
-    insn.branch_class = classified.branch_class;
+    insn.branch_class = branch.branch_class;
     insn.fall_through = TraceeAddr(ip.as_int() + length);
-    insn.target = classified.DirectTarget(insn.fall_through);
+    insn.target = branch.DirectTarget(insn.fall_through);
     decoded_.emplace(ip, insn);
     return insn;
   }

@@ -8,7 +8,7 @@
 #include "common/inputs.h"
 #include "common/result.h"
 #include "common/units.h"
-#include "recorder/pt_encoder/branch_class.h"
+#include "common/x86/branch.h"
 
 namespace clew::recorder {
 
@@ -25,7 +25,7 @@ struct StepperOptions {
 // An instruction that retired.
 struct SteppedInsn {
   TraceeAddr ip;
-  BranchClass branch_class = BranchClass::kNone;
+  x86::BranchClass branch_class = x86::BranchClass::kNone;
   TraceeAddr fall_through;  // of branches: the next instruction in memory
   TraceeAddr target;        // of direct branches
   TraceeAddr next_ip;       // where the thread goes on; not for kFar

@@ -93,16 +93,16 @@ TEST(CatalogueDamageTest, RefusesALaterVersion) {
 TEST(CatalogueDamageTest, RefusesOtherTables) {
   const TempFolder folder;
   Alter(folder / "c", "DROP INDEX bundles_by_host");
-  ExpectRefused(folder / "c", "is not that of version 4");
+  ExpectRefused(folder / "c", "is not that of version 6");
   Alter(folder / "d", "CREATE TABLE more(x TEXT)");
-  ExpectRefused(folder / "d", "is not that of version 4");
+  ExpectRefused(folder / "d", "is not that of version 6");
   // One that runs when a bundle is added.
   Alter(folder / "e",
         "CREATE TRIGGER t AFTER INSERT ON bundles BEGIN "
         "DELETE FROM bundles; END");
-  ExpectRefused(folder / "e", "is not that of version 4");
+  ExpectRefused(folder / "e", "is not that of version 6");
   Alter(folder / "f", "DROP INDEX groups_to_solve");
-  ExpectRefused(folder / "f", "table or index 11 is not that of version 4");
+  ExpectRefused(folder / "f", "table or index 10 is not that of version 6");
 }
 
 TEST(CatalogueDamageTest, AFolderThatIsNotThereIsAFailureOfTheSystem) {
@@ -122,7 +122,8 @@ void Use(Catalogue& catalogue) {
   (void)catalogue.Groups({.text = "F1"});
   (void)catalogue.Groups({});
   (void)catalogue.Bundles({.limit = 1000});
-  (void)catalogue.Bundles({.signature = SignatureOf(1), .host = "web-1"});
+  (void)catalogue.Bundles(
+      {.signature = SignatureOf(1), .filter = {.host = "web-1"}});
   (void)catalogue.Counts();
   (void)catalogue.ReturnTaken();
   for (uint64_t i = 0; i < 20; ++i) {

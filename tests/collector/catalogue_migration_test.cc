@@ -5,6 +5,8 @@
 #include <gtest/gtest.h>
 #include <time.h>
 
+#include <span>
+
 #include "collector/catalogue.h"
 #include "collector/notification_queue.h"
 #include "collector/sqlite.h"
@@ -65,13 +67,75 @@ constexpr const char* kVersion2[] = {
     "PRAGMA user_version = 2",
 };
 
+// What versions 3 and 4 added, to the letter.
+constexpr const char* kVersion3[] = {
+    "CREATE TABLE notifications("
+    "number INTEGER PRIMARY KEY, kind INTEGER NOT NULL, "
+    "signature TEXT NOT NULL, title TEXT NOT NULL, bundle BLOB NOT NULL, "
+    "command TEXT NOT NULL, version TEXT NOT NULL, failure TEXT NOT NULL, "
+    "host TEXT NOT NULL, unit TEXT NOT NULL, bundles INTEGER NOT NULL, "
+    "first_seen_s INTEGER NOT NULL, last_seen_s INTEGER NOT NULL, "
+    "queued_at_s INTEGER NOT NULL, attempts INTEGER NOT NULL DEFAULT 0, "
+    "not_before_s INTEGER NOT NULL DEFAULT 0) STRICT",
+    "CREATE INDEX notifications_by_time ON notifications(not_before_s, number)",
+    "CREATE TABLE notification_limit("
+    "id INTEGER PRIMARY KEY CHECK(id = 1), most INTEGER NOT NULL, "
+    "dropped INTEGER NOT NULL) STRICT",
+    "INSERT INTO notification_limit VALUES(1, 0, 0)",
+    "CREATE TABLE host_reports("
+    "host TEXT PRIMARY KEY, seen_s INTEGER NOT NULL, "
+    "version TEXT NOT NULL, state TEXT NOT NULL, source TEXT NOT NULL, "
+    "source_error TEXT NOT NULL, units_error TEXT NOT NULL, "
+    "last_error TEXT NOT NULL, last_error_s INTEGER NOT NULL, "
+    "uptime_s INTEGER NOT NULL, "
+    "spool_bundles INTEGER NOT NULL, spool_bytes INTEGER NOT NULL, "
+    "spool_bytes_max INTEGER NOT NULL, stuck INTEGER NOT NULL, "
+    "refused INTEGER NOT NULL, saved INTEGER NOT NULL, "
+    "not_saved INTEGER NOT NULL, uploaded INTEGER NOT NULL, "
+    "lost INTEGER NOT NULL) STRICT, WITHOUT ROWID",
+    "PRAGMA user_version = 3",
+};
+constexpr const char* kVersion4[] = {
+    "ALTER TABLE bundles ADD COLUMN program TEXT NOT NULL DEFAULT ''",
+    "ALTER TABLE bundles ADD COLUMN version TEXT NOT NULL DEFAULT ''",
+    "ALTER TABLE groups ADD COLUMN program TEXT NOT NULL DEFAULT ''",
+    "ALTER TABLE groups ADD COLUMN rules INTEGER NOT NULL DEFAULT 1",
+    "ALTER TABLE groups ADD COLUMN tries INTEGER NOT NULL DEFAULT 0",
+    "CREATE INDEX groups_by_rules ON groups(rules)",
+    "CREATE INDEX bundles_by_day ON bundles(signature, seen_s)",
+    "CREATE INDEX bundles_to_filter ON bundles(received_at_s DESC, id, "
+    "program, version, unit, failure, host, state, signature)",
+    "CREATE TABLE versions("
+    "program TEXT NOT NULL, version TEXT NOT NULL, rank INTEGER NOT NULL, "
+    "PRIMARY KEY(program, version)) STRICT, WITHOUT ROWID",
+    "CREATE TABLE group_versions("
+    "signature TEXT NOT NULL, version TEXT NOT NULL, rank INTEGER NOT NULL, "
+    "first_seen_s INTEGER NOT NULL, last_seen_s INTEGER NOT NULL, "
+    "PRIMARY KEY(signature, version)) STRICT, WITHOUT ROWID",
+    "CREATE TABLE marks("
+    "signature TEXT PRIMARY KEY, resolved INTEGER NOT NULL DEFAULT 0, "
+    "resolved_in TEXT NOT NULL DEFAULT '', boundary INTEGER NOT NULL "
+    "DEFAULT 0, reopened_in TEXT NOT NULL DEFAULT '', "
+    "note TEXT NOT NULL DEFAULT '', by TEXT NOT NULL DEFAULT '', "
+    "at_s INTEGER NOT NULL DEFAULT 0) STRICT, WITHOUT ROWID",
+    "CREATE TABLE former_signatures("
+    "former TEXT PRIMARY KEY, present TEXT NOT NULL) STRICT, WITHOUT ROWID",
+    "CREATE TABLE races("
+    "id BLOB PRIMARY KEY, races TEXT NOT NULL) STRICT",
+    "PRAGMA user_version = 4",
+};
+
+void Execute(Database& database, std::span<const char* const> statements) {
+  for (const char* statement : statements) {
+    ASSERT_TRUE(database.Execute(statement)) << statement;
+  }
+}
+
 // A bundle that waits to be solved, in a group, and one not analysed.
 void MakeVersion1(const std::string& path) {
   auto database = Database::Open(path, Database::Mode::kReadWriteCreate);
   ASSERT_TRUE(database.has_value());
-  for (const char* statement : kVersion1) {
-    ASSERT_TRUE(database->Execute(statement)) << statement;
-  }
+  Execute(*database, kVersion1);
   for (const uint64_t i : {1, 2}) {
     const NewBundle bundle = BundleOf(i);
     ASSERT_TRUE(
@@ -127,9 +191,7 @@ TEST(CatalogueMigrationTest, Version2LosesNothingAndTellsOfNewGroups) {
   MakeVersion1(path);
   {
     auto database = Database::Open(path, Database::Mode::kReadWriteCreate);
-    for (const char* statement : kVersion2) {
-      ASSERT_TRUE(database->Execute(statement)) << statement;
-    }
+    Execute(*database, kVersion2);
   }
   const auto catalogue = Catalogue::Open(path);
   ASSERT_TRUE(catalogue.has_value()) << catalogue.error().message;
@@ -144,6 +206,44 @@ TEST(CatalogueMigrationTest, Version2LosesNothingAndTellsOfNewGroups) {
                                             .title = "",
                                             .backtraces = ""}));
   EXPECT_EQ(queue->Count()->waiting, 1u);
+}
+
+// What an engineer said stays said, and counts from when it was.
+TEST(CatalogueMigrationTest, Version4KeepsWhatEngineersSaid) {
+  const TempFolder folder;
+  const std::string path = folder / "catalogue.sqlite";
+  MakeVersion1(path);
+  {
+    auto database = Database::Open(path, Database::Mode::kReadWriteCreate);
+    Execute(*database, kVersion2);
+    Execute(*database, kVersion3);
+    Execute(*database, kVersion4);
+    ASSERT_TRUE(
+        database
+            ->Prepare("INSERT INTO marks(signature, resolved, boundary, note, "
+                      "by, at_s) VALUES(?, 1, 1, 'see #12', 'ann', 100)")
+            .Text(SignatureOf(1))
+            .Run());
+  }
+  const auto catalogue = Catalogue::Open(path);
+  ASSERT_TRUE(catalogue.has_value()) << catalogue.error().message;
+  const auto mark = [&] {
+    return (*(*catalogue)->Group(SignatureOf(1)))->mark;
+  };
+  EXPECT_EQ(mark().note, "see #12");
+  EXPECT_TRUE(mark().resolved);
+  for (const int64_t received_s : {99, 100}) {
+    NewBundle bundle = BundleOf(static_cast<uint64_t>(received_s));
+    bundle.received_at_s = received_s;
+    ASSERT_TRUE((*catalogue)->Add(bundle));
+    ASSERT_TRUE((*catalogue)
+                    ->SetAnalysis(bundle.id, {.signature = SignatureOf(1),
+                                              .title = "",
+                                              .backtraces = "{}",
+                                              .program = "bank",
+                                              .version = "aa"}));
+    EXPECT_EQ(mark().resolved, received_s < 100) << received_s;
+  }
 }
 
 // A group of version 1, whose signature is of the first rules, is taken in as a

@@ -249,7 +249,7 @@ std::vector<BundleRow> CatalogueModel::Bundles(const BundleQuery& query) const {
   for (const auto& [id, entry] : entries_) {
     const BundleRow& row = entry.row;
     if ((query.signature.empty() || row.signature == query.signature) &&
-        (query.host.empty() || row.host == query.host) &&
+        (query.filter.host.empty() || row.host == query.filter.host) &&
         (!query.state || row.state == *query.state)) {
       rows.push_back(row);
     }

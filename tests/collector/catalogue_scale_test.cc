@@ -117,13 +117,15 @@ TEST(CatalogueScaleTest, EveryQueryOfAPageIsBelow20Milliseconds) {
     return page && page->rows.size() == 50;
   });
   Measure("bundles of a host", [&] {
-    const auto page = catalogue.Bundles({.host = "host-7.example.org"});
+    const auto page =
+        catalogue.Bundles({.filter = {.host = "host-7.example.org"}});
     return page && page->total > 0;
   });
   Measure("stored bundles of a group and a host", [&] {
-    const auto page = catalogue.Bundles({.signature = large,
-                                         .host = "host-7.example.org",
-                                         .state = BundleState::kStored});
+    const auto page =
+        catalogue.Bundles({.signature = large,
+                           .state = BundleState::kStored,
+                           .filter = {.host = "host-7.example.org"}});
     return page.has_value();
   });
   Measure("bundles with a witness", [&] {

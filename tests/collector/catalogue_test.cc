@@ -82,11 +82,11 @@ class Pair {
     }
     CompareBundles({.limit = 1000});
     CompareBundles({.limit = 1000, .signature = SignatureOf(1)});
-    CompareBundles({.limit = 1000, .host = "web-1"});
+    CompareBundles({.limit = 1000, .filter = {.host = "web-1"}});
     CompareBundles({.limit = 1000,
                     .signature = SignatureOf(0),
-                    .host = "web-0",
-                    .state = BundleState::kStored});
+                    .state = BundleState::kStored,
+                    .filter = {.host = "web-0"}});
     CompareBundles({.limit = 1000, .state = BundleState::kUnsolved});
     const auto counts = catalogue_->Counts();
     ASSERT_TRUE(counts) << counts.error().message;
@@ -305,7 +305,7 @@ TEST(CatalogueTest, TextOfStrangersIsDataAndCut) {
   EXPECT_EQ((*stored)->backtraces, "{\"title\":\"\ufffd\"}");
   // As it was given, and as it is shown.
   for (const std::string& host : {bundle.host, (*row)->host}) {
-    const auto found = catalogue->Bundles({.host = host});
+    const auto found = catalogue->Bundles({.filter = {.host = host}});
     ASSERT_TRUE(found);
     EXPECT_EQ(found->total, 1u);
   }

@@ -65,11 +65,13 @@ TEST_F(GroupVersionsTest, TellsTheFirstAndTheLastVersion) {
   EXPECT_EQ((*versions)[1].version, "aaaa");
   EXPECT_EQ((*versions)[1].first_seen_s, 100);
   EXPECT_EQ((*versions)[1].last_seen_s, 300);
-  EXPECT_EQ(catalogue_->Bundles({.program = "bank", .version = "bb"})->total,
-            1u);
-  EXPECT_EQ(catalogue_->Bundles({.since_s = 200})->total, 2u);
-  EXPECT_EQ(catalogue_->Groups({.program = "bank"})->total, 1u);
-  EXPECT_EQ(catalogue_->Groups({.program = "other"})->total, 0u);
+  EXPECT_EQ(
+      catalogue_->Bundles({.filter = {.program = "bank", .version = "bb"}})
+          ->total,
+      1u);
+  EXPECT_EQ(catalogue_->Bundles({.filter = {.since_s = 200}})->total, 2u);
+  EXPECT_EQ(catalogue_->Groups({.filter = {.program = "bank"}})->total, 1u);
+  EXPECT_EQ(catalogue_->Groups({.filter = {.program = "other"}})->total, 0u);
   const auto days = catalogue_->DaysOf(signature_, 0);
   ASSERT_TRUE(days && days->size() == 1);
   EXPECT_EQ((*days)[0].bundles, 4u);

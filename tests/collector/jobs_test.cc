@@ -377,6 +377,10 @@ TEST_F(Jobs, AFailingDiskPutsOffAndThenIsAnOutcome) {
 class FlakyCatalogue final : public Catalogue {
  public:
   explicit FlakyCatalogue(Catalogue& real) : real_(real) {}
+  Status CheckPages(const std::function<bool()>& go_on) override {
+    return real_.CheckPages(go_on);
+  }
+  Status Health() const override { return real_.Health(); }
   Status Add(const NewBundle& bundle) override { return real_.Add(bundle); }
   Status Remove(const BundleId& id) override { return real_.Remove(id); }
   Result<std::optional<BundleId>> TakeForAnalysis() override {
@@ -421,6 +425,10 @@ class FlakyCatalogue final : public Catalogue {
   Status Change(const std::string& signature,
                 const GroupChange& change) override {
     return real_.Change(signature, change);
+  }
+  Result<std::vector<std::string>> SignaturesWith(
+      const std::string& prefix, uint64_t most) const override {
+    return real_.SignaturesWith(prefix, most);
   }
   Result<std::string> PresentSignature(
       const std::string& signature) const override {

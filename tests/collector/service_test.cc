@@ -179,10 +179,10 @@ TEST_F(ServiceTest, ABundleWithoutAReceiptGetsOneFromItsRow) {
 TEST_F(ServiceTest, EngineersAloneDeleteAndCheckAndAllIsAudited) {
   const Caller engineer{.host = "ann", .reads_all = true, .engineer = true};
   std::string audit;
-  options.audit = [&](std::string_view event, const Caller& caller,
-                      const BundleId& bundle) {
-    audit += fmt::format("{} {} {}\n", event, caller.host,
-                         bundle.hex().substr(0, 4));
+  options.audit = [&](const AuditEvent& event) {
+    EXPECT_EQ(event.of, "bundle");
+    audit += fmt::format("{} {} {}\n", event.what, event.caller.host,
+                         event.id.substr(0, 4));
   };
   Open();
   const Sample first = ServiceSample("first", "libc");

@@ -3,7 +3,7 @@
 // Method: calls whose buffer ends where memory ends: one that the kernel takes,
 // and the same without the last byte, which is EFAULT. Oracle: the kernel. What
 // depends on contents (texts, vectors, messages) is laid out in memory.
-#include "common/syscall_reads.h"
+#include "common/linux/syscall_reads.h"
 
 #include <fcntl.h>
 #include <gmock/gmock.h>

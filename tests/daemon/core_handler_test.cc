@@ -23,6 +23,7 @@
 #include "common/check.h"
 #include "common/digest.h"
 #include "daemon/control.h"
+#include "tests/daemon/core_handler_fixture.h"
 #include "tests/daemon/support.h"
 
 namespace clew::daemon {
@@ -33,68 +34,6 @@ using testing::ReadText;
 using testing::Scratch;
 using testing::WriteText;
 
-// Random bytes with blocks of zeros between them, the last one short.
-std::string MakeCore(size_t bytes) {
-  std::string core(bytes, '\0');
-  Random random(7);
-  for (size_t at = 0; at + 8 <= bytes; at += 8) {
-    const uint64_t word = (at >> 16) % 2 == 0 ? random.Next() : 0;
-    std::memcpy(core.data() + at, &word, sizeof(word));
-  }
-  return core;
-}
-
-// clewd as far as the handler sees it.
-class Daemon final : public ControlHandler {
- public:
-  enum class Mood { kGives, kRefuses, kClosesFile };
-  Daemon(const std::string& root, Mood mood, uint64_t bytes_max = 1 << 30)
-      : file_(root + "/spooled"),
-        mood_(mood),
-        bytes_max_(bytes_max),
-        server_(ControlServer::Open(*loop_, *this,
-                                    {.path = root + "/run/clew/clewd.sock",
-                                     .group = "clew",
-                                     .patience_ms = 5000})) {
-    CLEW_CHECK(server_.has_value(), "{}", server_.error().message);
-    thread_ = std::thread([this] { (void)loop_->Run(); });
-  }
-  ~Daemon() override {
-    loop_->Post([this] { loop_->Stop(); });
-    thread_.join();
-  }
-  Answer OnRequest(ConnectionId, const Peer&, const Request& request) override {
-    Answer answer{.line = OkReply(), .descriptor = {}, .hold = false};
-    if (const auto* core = std::get_if<CoreRequest>(&request)) {
-      asked = *core;
-      if (mood_ == Mood::kRefuses) {
-        answer.line = ErrorReply({ErrorCode::kLimit, "not now"});
-        return answer;
-      }
-      const int flags = mood_ == Mood::kGives ? O_RDWR : O_RDONLY;
-      answer.line =
-          fmt::format("{{\"ok\":true,\"bytes_max\":{}}}\n", bytes_max_);
-      answer.descriptor = Fd(open(file_.c_str(), flags | O_CREAT, 0600));
-      answer.hold = true;
-    } else if (const auto* end = std::get_if<CoreDoneRequest>(&request)) {
-      done = *end;
-    }
-    return answer;
-  }
-  void OnClosed(ConnectionId) override {}
-
-  CoreRequest asked;
-  CoreDoneRequest done;
-
- private:
-  std::string file_;
-  Mood mood_;
-  uint64_t bytes_max_;
-  std::unique_ptr<Loop> loop_ = *Loop::Make(SystemClock());
-  Result<std::unique_ptr<ControlServer>> server_;
-  std::thread thread_;
-};
-
 // Never asked: its loop does not run.
 class SilentHandler final : public ControlHandler {
  public:
@@ -104,51 +43,10 @@ class SilentHandler final : public ControlHandler {
   void OnClosed(ConnectionId) override {}
 };
 
-class CoreHandlerTest : public ::testing::Test {
- protected:
-  static constexpr const char* kNoLimit = "18446744073709551615";
-
-  void SetUp() override {
-    if (getenv("CLEW_BINARY_DIR") == nullptr) {
-      GTEST_SKIP() << "run by ctest, which sets CLEW_BINARY_DIR";
-    }
-    WriteText(At("core"), core_);
-    // The handler from before: notes its arguments, keeps what it gets.
-    WriteText(At("before"), "#!/bin/sh\necho \"$@\" > " + At("arguments") +
-                                "\ncat > " + At("passed") + "\nexit 3\n");
-    chmod(At("before").c_str(), 0700);
-    SetPattern("|" + At("before") + " %P %s %e 100%% %E%");
-  }
-  std::string At(const std::string& name) const { return scratch_.Path(name); }
-  void SetPattern(const std::string& pattern) const {
-    WriteText(At("var/lib/clew/core_pattern.before"), pattern + "\n");
-  }
-  // As the kernel starts it; returns the exit status.
-  int Run(const std::string& limit = kNoLimit,
-          const std::string& comm = "a \"b\"", pid_t process = getpid()) {
-    const Fd input(open(At("core").c_str(), O_RDONLY));
-    const std::string pid = std::to_string(process);
-    Process handler(
-        {testing::Program("clew-core-handler"), "--root", scratch_.root(), pid,
-         pid, pid, pid, std::to_string(getuid()), std::to_string(getgid()), "1",
-         "11", "1700000000", limit, "host", comm},
-        At("output"), {}, input.get());
-    return WEXITSTATUS(handler.Wait());
-  }
-  int64_t BytesOnDisk(const std::string& name) const {
-    struct stat info = {};
-    EXPECT_EQ(stat(At(name).c_str(), &info), 0);
-    return info.st_blocks * 512;
-  }
-
-  Scratch scratch_;
-  const std::string core_ = MakeCore((3 << 20) + 1001);
-};
-
 TEST_F(CoreHandlerTest, BothGetEveryByteOf100Megabytes) {
   const std::string core = MakeCore(100'000'000);
   WriteText(At("core"), core);
-  Daemon daemon(scratch_.root(), Daemon::Mood::kGives);
+  DaemonDouble daemon(scratch_.root(), DaemonDouble::Mood::kGives);
   EXPECT_EQ(Run(), 3) << "the exit status of the handler from before";
   EXPECT_TRUE(ReadText(At("passed")) == core);
   EXPECT_TRUE(ReadText(At("spooled")) == core);
@@ -215,7 +113,7 @@ TEST_F(CoreHandlerTest, ASoftLimitOfZeroKeepsCoreFilesAwayAndNotClewd) {
   const LimitedProcess process({0, own.rlim_max});
   SetPattern(At("cores/%p"));
   std::filesystem::create_directories(At("cores"));
-  Daemon daemon(scratch_.root(), Daemon::Mood::kGives);
+  DaemonDouble daemon(scratch_.root(), DaemonDouble::Mood::kGives);
   Run("0", "comm", process.pid());
   EXPECT_TRUE(ReadText(At("spooled")) == core_);
   EXPECT_TRUE(daemon.done.whole);
@@ -224,7 +122,7 @@ TEST_F(CoreHandlerTest, ASoftLimitOfZeroKeepsCoreFilesAwayAndNotClewd) {
 
 TEST_F(CoreHandlerTest, AProcessThatWantsNoCoreDumpHasNoneInTheSpool) {
   const LimitedProcess process({0, 0});
-  Daemon daemon(scratch_.root(), Daemon::Mood::kGives);
+  DaemonDouble daemon(scratch_.root(), DaemonDouble::Mood::kGives);
   EXPECT_EQ(Run("0", "comm", process.pid()), 3);
   EXPECT_TRUE(ReadText(At("passed")) == core_)
       << "a pipe gets it all the same, as from the kernel";
@@ -233,7 +131,7 @@ TEST_F(CoreHandlerTest, AProcessThatWantsNoCoreDumpHasNoneInTheSpool) {
 }
 
 TEST_F(CoreHandlerTest, WhenClewdRefusesTheCoreGoesOn) {
-  Daemon daemon(scratch_.root(), Daemon::Mood::kRefuses);
+  DaemonDouble daemon(scratch_.root(), DaemonDouble::Mood::kRefuses);
   EXPECT_EQ(Run(), 3);
   EXPECT_TRUE(ReadText(At("passed")) == core_);
   EXPECT_EQ(daemon.done, CoreDoneRequest()) << "there was no copy";
@@ -256,9 +154,10 @@ TEST_F(CoreHandlerTest, AHungClewdCostsTwoSeconds) {
 
 TEST_F(CoreHandlerTest, ASpoolThatFailsOrIsTooSmallCutsItsOwnCopyAlone) {
   for (const bool small : {true, false}) {
-    Daemon daemon(scratch_.root(),
-                  small ? Daemon::Mood::kGives : Daemon::Mood::kClosesFile,
-                  small ? 1 << 20 : 1 << 30);
+    DaemonDouble daemon(
+        scratch_.root(),
+        small ? DaemonDouble::Mood::kGives : DaemonDouble::Mood::kClosesFile,
+        small ? 1 << 20 : 1 << 30);
     EXPECT_EQ(Run(), 3);
     EXPECT_TRUE(ReadText(At("passed")) == core_);
     EXPECT_FALSE(daemon.done.whole);
@@ -267,7 +166,7 @@ TEST_F(CoreHandlerTest, ASpoolThatFailsOrIsTooSmallCutsItsOwnCopyAlone) {
 
 TEST_F(CoreHandlerTest, AHandlerFromBeforeThatDiesDoesNotStopOurCopy) {
   SetPattern("|/bin/true");
-  Daemon daemon(scratch_.root(), Daemon::Mood::kGives);
+  DaemonDouble daemon(scratch_.root(), DaemonDouble::Mood::kGives);
   EXPECT_EQ(Run(), 0);
   EXPECT_TRUE(ReadText(At("spooled")) == core_);
   EXPECT_TRUE(daemon.done.whole);
@@ -313,7 +212,7 @@ TEST_F(CoreHandlerTest, TheLimitOfTheSpoolsCopyIsOfItsDiskAndLessOfItsHoles) {
     core.back() = 'x';
     WriteText(At("core"), core);
     std::filesystem::remove(At("spooled"));
-    Daemon daemon(scratch_.root(), Daemon::Mood::kGives, 1'000'000);
+    DaemonDouble daemon(scratch_.root(), DaemonDouble::Mood::kGives, 1'000'000);
     Run();
     EXPECT_EQ(daemon.done.whole, whole) << size;
     EXPECT_LT(BytesOnDisk("spooled"), 100'000);

@@ -6,8 +6,10 @@
 #include "daemon/spool.h"
 
 #include <fcntl.h>
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <sys/file.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -220,6 +222,67 @@ TEST(SpoolTest, OneUsersShareOfIncomingIsLimited) {
   EXPECT_EQ(gone(110), Names());
   EXPECT_EQ(gone(50), (Names{"other~1~1.clew", growing}));
   EXPECT_EQ(NamesIn(spool.Folder(Stage::kIncoming)), Names{"own~1~1.clew"});
+}
+
+// Folders in folders, more than there may be descriptors and longer than a
+// path.
+TEST(SpoolTest, FoldersWithoutEndAreRemovedAndKeepNobodyFromStarting) {
+  constexpr int kDepth = 3000;
+  const Scratch scratch;
+  rlimit before = {};
+  getrlimit(RLIMIT_NOFILE, &before);
+  const rlimit few = {128, before.rlim_max};
+  ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &few), 0);
+  {
+    Spool spool = OpenSpool(scratch.Path("spool"));
+    const std::string top = spool.Path(Stage::kIncoming, "a~1~1.clew.partial");
+    WriteText(top + "/lock", "");
+    const timespec old[2] = {{1, 0}, {1, 0}};
+    ASSERT_EQ(utimensat(AT_FDCWD, (top + "/lock").c_str(), old, 0), 0);
+    Fd at(open(top.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
+    for (int i = 0; i < kDepth; ++i) {
+      ASSERT_EQ(mkdirat(at.get(), "d", 0777), 0);
+      at = Fd(openat(at.get(), "d", O_PATH | O_DIRECTORY | O_CLOEXEC));
+    }
+    EXPECT_GT(spool.UsedBytes(), 0u);
+  }
+  Spool again = OpenSpool(scratch.Path("spool"));
+  EXPECT_TRUE(NamesIn(again.Folder(Stage::kIncoming)).empty());
+  EXPECT_TRUE(again.SweepTrash());
+  EXPECT_TRUE(NamesIn(scratch.Path("spool/trash")).empty());
+  setrlimit(RLIMIT_NOFILE, &before);
+}
+
+TEST(SpoolTest, ManyFilesOfAUserAreLookedAtInPartsAndGo) {
+  if (geteuid() != 0) {
+    GTEST_SKIP() << "needs root, to make files of other users";
+  }
+  constexpr int kFiles = 2 * Spool::kWalkMax;
+  const Scratch scratch;
+  Spool spool = OpenSpool(scratch.Path("spool"));
+  const auto make = [&](const std::string& name) {
+    close(open(name.c_str(), O_CREAT | O_WRONLY | O_CLOEXEC, 0600));
+    ASSERT_EQ(chown(name.c_str(), 65534, 65534), 0);
+  };
+  for (int i = 0; i < kFiles; ++i) {
+    make(spool.Path(Stage::kIncoming, fmt::format("a{0}~{0}~1.clew", i)));
+  }
+  // More than a bundle has.
+  const std::string large = spool.Path(Stage::kIncoming, "large");
+  fs::create_directory(large);
+  for (int i = 0; i < 5000; ++i) {
+    make(fmt::format("{}/{}", large, i));
+  }
+  ASSERT_EQ(chown(large.c_str(), 65534, 65534), 0);
+  EXPECT_TRUE(spool.IsIncomingTooLarge());
+  EXPECT_LE(spool.List(Stage::kIncoming).size(), Spool::kWalkMax);
+  for (int round = 0; round < 4; ++round) {
+    ASSERT_TRUE(spool.EnforceQuota(UINT64_MAX).has_value());
+  }
+  EXPECT_FALSE(spool.IsIncomingTooLarge());
+  EXPECT_EQ(NamesIn(spool.Folder(Stage::kIncoming)).size(), Spool::kGuestsMax);
+  EXPECT_FALSE(fs::exists(large));
+  EXPECT_TRUE(spool.SweepTrash());
 }
 
 TEST(SpoolTest, ALockThatIsALinkIsNotFollowed) {

@@ -20,6 +20,7 @@
 #include <set>
 
 #include "common/build_id.h"
+#include "decoder/assertion.h"
 #include "decoder/failure_signature.h"
 #include "proto/bundle.pb.h"
 
@@ -191,6 +192,7 @@ TEST_F(BacktraceTest, HasEveryCallOfEveryThreadWithItsLine) {
   EXPECT_EQ(backtrace.program.build_id,
             backtrace.threads[0].frames[0].build_id);
   EXPECT_EQ(backtrace.message, "");
+  EXPECT_EQ(backtrace.program.version, "1.4.2-1");
   ASSERT_THAT(backtrace.threads, SizeIs(3));
   for (size_t i = 1; i < 3; ++i) {
     EXPECT_FALSE(backtrace.threads[i].failed);
@@ -257,6 +259,80 @@ TEST_F(BacktraceTest, SignaturesTellFailuresApartAndNothingElse) {
               HasSubstr("signal 6\ndecoder_crasher main\n"));
   EXPECT_THAT(*by_way["heap"].begin(), Not(HasSubstr(" raise\n")));
   EXPECT_THAT(*by_way["heap"].begin(), Not(HasSubstr(" abort\n")));
+}
+
+TEST_F(BacktraceTest, OnlyAnAssertionOfTheProgramsTextIsFound) {
+  const auto found = [this](const std::string& way) {
+    std::filesystem::remove_all(Path("images"));
+    DumpByGdb(way);
+    MakeBundle();
+    const auto bundle = Bundle::Open(folder_);
+    auto assertion = FindAssertion(*bundle);
+    EXPECT_TRUE(assertion) << assertion.error().message;
+    return assertion && *assertion ? ToString(**assertion) : "none";
+  };
+  const std::string wanted =
+      fmt::format("{}:{}: main: Assertion `sink == 7' failed",
+                  CLEW_CRASHER_SOURCE, LineOf("// ASSERT"));
+  EXPECT_EQ(found("assert"), wanted);
+  EXPECT_EQ(Read().message, fmt::format("decoder_crasher: {}.\n", wanted));
+  // Messages of another kind, and of the form whose text is not the program's.
+  EXPECT_EQ(found("heap"), "none");
+  EXPECT_EQ(found("abort"), "none");
+  EXPECT_EQ(found("store"), "none");
+  EXPECT_EQ(found("forge 'password=hunter2' bank.c main"), "none");
+  const std::string forge =
+      fmt::format("forge 'sink == 7' {} ", CLEW_CRASHER_SOURCE);
+  EXPECT_EQ(found(forge + "hunter2"), "none");
+  EXPECT_NE(found(forge + "main"), "none");
+  // Without the image nothing tells whose text it is.
+  std::filesystem::remove(program_);
+  EXPECT_FALSE(FindAssertion(*Bundle::Open(folder_))->has_value());
+}
+
+// Notes that strangers wrote; the build-id is what is left.
+TEST_F(BacktraceTest, AVersionIsPlainTextOfThePackageNote) {
+  DumpByGdb("abort");
+  MakeBundle();
+  const std::string whole = ReadText(program_);
+  const std::string note = "\"version\":\"1.4.2-1\"";
+  const size_t at = whole.find(note);
+  ASSERT_NE(at, std::string::npos);
+  const std::string build_id = Read().program.build_id;
+  for (const auto& [text, wanted] :
+       std::vector<std::pair<std::string, std::string>>{
+           {"\"version\":\"<b>42\"", "<b>42"},
+           {"\"version\":\"1\\u0007 2\"", build_id},
+           {"\"version\":\"1\xff.2-1\"", build_id},
+           {"\"version\":7", build_id},
+           {"\"version\":", build_id},
+           {"\"ver\":\"\"", build_id}}) {
+    std::string changed = text;
+    changed.resize(note.size(), ' ');
+    WriteText(program_, std::string(whole).replace(at, note.size(), changed));
+    EXPECT_EQ(Read().program.version, wanted) << text;
+  }
+  // A note that says that it is longer than the file.
+  std::string longer = whole;
+  longer.replace(whole.find("FDO") - 8, 4, "\xff\xff\xff\x7f");
+  WriteText(program_, longer);
+  EXPECT_EQ(Read().program.version, build_id);
+}
+
+// What redaction kept is shown where the dump has it no more.
+TEST_F(BacktraceTest, AKeptAssertionIsTheMessage) {
+  const std::string kept = "bank.c:62: main: Assertion `a == b' failed";
+  DumpByGdb("abort");
+  for (const auto& [text, wanted] :
+       {std::pair(kept, kept), std::pair(kept + "<b>", std::string()),
+        std::pair(std::string("hunter2"), std::string())}) {
+    MakeBundle();
+    pb::Manifest manifest;
+    ASSERT_TRUE(manifest.ParseFromString(ReadText(Path("manifest.pb"))));
+    manifest.set_assertion(text);
+    WriteText(Path("manifest.pb"), manifest.SerializeAsString());
+    EXPECT_EQ(Read().message, wanted);
+  }
 }
 
 TEST_F(BacktraceTest, LimitsCutOffAndSaySo) {

@@ -2,10 +2,11 @@
 // every argument that means something agrees, and whatever the others are.
 // Method: a guest recording followed along its true schedule, with one bit of
 // one recorded argument flipped: every argument, lowest and highest bit.
+#include <asm/unistd_64.h>
 #include <gtest/gtest.h>
 
+#include "common/linux/argument_bits.h"
 #include "follower/recording.h"
-#include "follower/syscalls.h"
 #include "tests/support/guest_programs.h"
 #include "tests/support/guest_recorder.h"
 
@@ -45,8 +46,8 @@ TEST(ArgumentCheckTest, EveryBitThatCountsIsComparedAndNoOther) {
       for (size_t i = 0; i < bits.size(); ++i) {
         for (const unsigned bit : {0u, 31u, 63u}) {
           // Other operations of the call have other arguments.
-          const bool selects = call.number == kSysFutex && i == 1;
-          if (selects || (call.number == kSysClone && i == 0)) {
+          const bool selects = call.number == __NR_futex && i == 1;
+          if (selects || (call.number == __NR_clone && i == 0)) {
             continue;
           }
           call.args[i] ^= uint64_t{1} << bit;
@@ -57,8 +58,8 @@ TEST(ArgumentCheckTest, EveryBitThatCountsIsComparedAndNoOther) {
       }
     }
   }
-  EXPECT_TRUE(flips.contains(kSysFutex) && flips.contains(kSysClone) &&
-              flips.contains(kSysExitGroup));
+  EXPECT_TRUE(flips.contains(__NR_futex) && flips.contains(__NR_clone) &&
+              flips.contains(__NR_exit_group));
 }
 
 }  // namespace

@@ -104,6 +104,8 @@ class Stranger {
   void Commit();
   void Get();
   void List();
+  void Groups();
+  void Hosts();
   void Restart();
 
   ServiceFixture& fixture_;
@@ -166,13 +168,52 @@ void Stranger::List() {
   Look(fixture_.service().List(caller_, Mutate(request)));
 }
 
+// As a reader, or an engineer whose client sends what it likes.
+void Stranger::Groups() {
+  const Caller engineer{.host = "ann", .reads_all = true, .engineer = true};
+  const Caller& caller = input_.Byte() % 2 == 0 ? engineer : caller_;
+  const Analysis found = AnalysisByKind("signal 6 (SIGABRT)", "./server");
+  const auto bundle = fixture_.catalogue().TakeForAnalysis();
+  CLEW_CHECK(bundle.has_value(), "nothing can be taken");
+  CLEW_CHECK(!*bundle || fixture_.catalogue().SetAnalysis(**bundle, found),
+             "not analysed");
+  pb::ListGroupsRequest list;
+  list.set_text(input_.Bytes());
+  list.set_version(input_.Bytes());
+  list.set_failure(input_.Bytes());
+  list.set_since_s(static_cast<int64_t>(input_.Word()));
+  Look(fixture_.service().ListGroups(caller, Mutate(list)));
+  pb::ChangeGroupRequest change;
+  change.set_id(found.signature.substr(0, input_.Byte()));
+  change.set_change(
+      static_cast<pb::ChangeGroupRequest::Change>(input_.Byte() % 4));
+  change.set_version(input_.Bytes());
+  change.set_note(input_.Bytes());
+  change = Mutate(change);
+  Look(fixture_.service().ChangeGroup(caller, change));
+  Look(fixture_.service().ChangeGroup(caller, change));
+  pb::GetGroupRequest get;
+  get.set_id(change.id());
+  Look(fixture_.service().GetGroup(caller, get));
+}
+
+// What a host says of itself, a reader sees.
+void Stranger::Hosts() {
+  pb::ReportRequest report;
+  (void)report.ParseFromString(input_.Bytes());  // what it could make of it
+  Look(fixture_.service().Report(caller_, report));
+  pb::ListHostsRequest list;
+  (void)list.ParseFromString(input_.Bytes());
+  Look(fixture_.service().ListHosts({.host = "desk", .reads_all = true}, list));
+}
+
 void Stranger::Restart() {
   session_.reset();
   fixture_.Open();
 }
 
 void Stranger::Step() {
-  switch (input_.Byte() % 10) {
+  switch (input_.Byte() % 12) {
     case 0:
       return Begin();
     case 1:
@@ -196,8 +237,12 @@ void Stranger::Step() {
       CLEW_CHECK(fixture_.service().Housekeeping().has_value(),
                  "housekeeping failed");
       return;
-    default:
+    case 9:
       return Restart();
+    case 10:
+      return Groups();
+    default:
+      return Hosts();
   }
 }
 
@@ -227,6 +272,11 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   ServiceFixture fixture;
   fixture.budget_bytes = clew::collector::kBudgetBytes;
   fixture.options.clients.chunks_in_flight_max = 2;
+  fixture.Open();
+  const auto hosts = clew::collector::HostTable::Open(fixture.folder() +
+                                                      "/data/catalogue.sqlite");
+  CLEW_CHECK(hosts.has_value(), "no table of hosts");
+  fixture.options.hosts = hosts->get();
   fixture.Open();
   Input input(std::span(data, size));
   {

@@ -19,7 +19,7 @@ constexpr uint64_t kCode = 0x10000;
 
 // Padded with zeros, as memory behind it is.
 std::vector<std::byte> Insn(const std::vector<uint8_t>& opcode) {
-  std::vector<std::byte> bytes(kInsnBytesMax);
+  std::vector<std::byte> bytes(x86::kInsnBytesMax);
   for (size_t i = 0; i < opcode.size(); ++i) {
     bytes[i] = std::byte{opcode[i]};
   }

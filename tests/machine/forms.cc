@@ -65,7 +65,7 @@ std::vector<uint8_t> Opcode(int map, uint8_t opcode) {
 // Appends what may be an immediate and cuts to what the decoder takes.
 bool Complete(std::vector<uint8_t>& code, Random& random, Decoded& decoded) {
   static Decoder decoder;
-  while (code.size() < kInsnBytesMax) {
+  while (code.size() < x86::kInsnBytesMax) {
     code.push_back(static_cast<uint8_t>(random.Next()));
   }
   decoded = decoder.Decode(kCodeAt, std::as_bytes(std::span(code)));

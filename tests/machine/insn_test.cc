@@ -335,6 +335,38 @@ TEST_F(MachineTest, FetchFaultsWhereNothingIsExecutable) {
   EXPECT_EQ(stop.fault.addr, kCodeAt + kPageBytes);
 }
 
+TEST_F(MachineTest, AWholeInstructionAtTheEndOfAPageIsNotCutOff) {
+  // Bytes that Capstone does not know: 0f 38 ad is no opcode.
+  const Bytes code = {0x0f, 0x38, 0xad, 0xd8};
+  regs_.rip = kCodeAt + kPageBytes - code.size();
+  ASSERT_TRUE(memory_.Poke(regs_.rip, std::as_bytes(std::span(code))));
+  EXPECT_EQ(machine_.Run(1).kind, StopKind::kUnsupported);
+}
+
+TEST_F(MachineTest, WhatCapstoneReadsWronglyIsRefused) {
+  // RET imm16 with REX.W and 66 or 67: 7 bytes to Capstone, 5 to CPUs.
+  for (const uint8_t prefix : Bytes{0x66, 0x67}) {
+    SetCode({prefix, 0x48, 0xc2, 0x08, 0x00, 0x90, 0x90, 0x90});
+    regs_.rip = kCodeAt;
+    EXPECT_EQ(machine_.Run(1).kind, StopKind::kUnsupported);
+  }
+}
+
+TEST_F(MachineTest, VexAndEvexAreRefusedUnlessUndefined) {
+  const Bytes refused[] = {{0xc5, 0xf5, 0xfe, 0x00},
+                           {0xc4, 0xe2, 0x78, 0xf2, 0x00},
+                           {0x62, 0xf1, 0x7c, 0x48, 0x10, 0x40, 0x01}};
+  for (const Bytes& code : refused) {
+    SetCode(code);
+    regs_.rip = kCodeAt;
+    EXPECT_EQ(machine_.Run(1).kind, StopKind::kUnsupported);
+    Bytes locked = {0xf0};
+    locked.insert(locked.end(), code.begin(), code.end());
+    SetCode(locked);
+    EXPECT_EQ(machine_.Run(1).fault.kind, FaultKind::kIllegal);
+  }
+}
+
 TEST_F(MachineTest, UnsupportedNamesTheInstruction) {
   SetCode({0x90, 0xc5, 0xf4, 0x58, 0xc2});
   const Stop stop = machine_.Run(10);

@@ -113,6 +113,13 @@ class ImageFileTest : public testing::Test {
     EXPECT_TRUE(bundle) << bundle.error().message;
     return std::move(*bundle);
   }
+  static HeldImages Hold(const std::string& path) {
+    auto file = ImageFile::AtPath(path, ImageRights::kAnyone);
+    EXPECT_TRUE(file) << file.error().message;
+    HeldImages held;
+    held.Add(path, std::move(*file));
+    return held;
+  }
   static std::string WhyNot(const std::string& path, ImageRights rights) {
     const auto file = ImageFile::AtPath(path, rights);
     return file ? "" : file.error().message;
@@ -266,15 +273,16 @@ TEST_F(ImageFileTest, HeadersWithoutEndCostMilliseconds) {
 
 TEST_F(ImageFileTest, AFileThatIsCutWhileItIsOpenIsMissing) {
   const std::string path = Make("cut", ElfFile('a'));
-  const auto image = ImageFile::AtPath(path, ImageRights::kAnyone);
-  ASSERT_TRUE(image) << image.error().message;
-  EXPECT_EQ(image->BuildId(), Id('a'));
+  HeldImages held = Hold(path);
+  FilesHere source(PosixFileSystem(), &held, ImageRights::kAnyone);
+  const ImageFile* image = held.Find(path, Id('a'));
+  ASSERT_NE(image, nullptr);
   fs::resize_file(path, 70);
   EXPECT_THAT(image->BuildId(), IsEmpty());
   BundleWriter bundle = NewBundle();
   auto store = ImageStore::Create(bundle);
   ASSERT_TRUE(store) << store.error().message;
-  const auto stored = store->Store(*image, path, Id('a'));
+  const auto stored = store->Store(source, {path, Id('a')}, UINT64_MAX);
   ASSERT_TRUE(stored) << stored.error().message;
   EXPECT_THAT(stored->why, HasSubstr("cut"));
   EXPECT_TRUE(fs::is_empty(bundle.folder() + "/images"));
@@ -282,19 +290,19 @@ TEST_F(ImageFileTest, AFileThatIsCutWhileItIsOpenIsMissing) {
 
 TEST_F(ImageFileTest, WhatIsStoredIsOfTheBuildThatTheCopyIs) {
   const std::string path = Make("lib.so", ElfFile('a'));
-  const auto image = ImageFile::AtPath(path, ImageRights::kAnyone);
-  ASSERT_TRUE(image) << image.error().message;
+  HeldImages held = Hold(path);
+  FilesHere source(PosixFileSystem(), &held, ImageRights::kAnyone);
   // Written over while it is open.
   Make("lib.so", ElfFile('b'));
   BundleWriter bundle = NewBundle();
   auto store = ImageStore::Create(bundle);
   ASSERT_TRUE(store) << store.error().message;
-  const auto other = store->Store(*image, path, Id('a'));
+  const auto other = store->Store(source, {path, Id('a')}, UINT64_MAX);
   ASSERT_TRUE(other) << other.error().message;
   EXPECT_THAT(other->why, HasSubstr("another build"));
   EXPECT_TRUE(fs::is_empty(bundle.folder() + "/images"));
   for (int i = 0; i < 2; ++i) {
-    const auto stored = store->Store(*image, path, {});
+    const auto stored = store->Store(source, {path, {}}, UINT64_MAX);
     ASSERT_TRUE(stored) << stored.error().message;
     EXPECT_EQ(stored->why, "");
     EXPECT_EQ(stored->info.build_id, Id('b'));

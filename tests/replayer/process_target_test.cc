@@ -5,6 +5,7 @@
 // recorder's own final memory. Seeds are printed.
 #include "replayer/process_target.h"
 
+#include <asm/unistd_64.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -12,7 +13,6 @@
 #include <set>
 
 #include "common/digest.h"
-#include "follower/syscalls.h"
 #include "replayer/enforce.h"
 #include "replayer/start_stack.h"
 #include "replayer/timeline.h"
@@ -253,8 +253,7 @@ class WritingKernel final : public InputSource {
     auto record = inputs_->Next(thread);
     if (record && *record && thread == thread_) {
       auto* const call = std::get_if<SyscallInput>(&**record);
-      if (call != nullptr && call->result &&
-          call->number != follower::kSysFutex) {
+      if (call != nullptr && call->result && call->number != __NR_futex) {
         ++written_;
         const auto bytes = std::as_bytes(std::span(&written_, 1));
         call->writes.push_back(

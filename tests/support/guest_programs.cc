@@ -1,5 +1,8 @@
 #include "tests/support/guest_programs.h"
 
+#include <asm/unistd_64.h>
+#include <linux/futex.h>
+
 #include <atomic>
 
 #include "tests/support/guest_recorder.h"
@@ -13,15 +16,10 @@ std::atomic<uint32_t> spin_lock;
 std::atomic<uint32_t> mutexes[2];
 uint64_t* volatile shared_pointer;
 
-constexpr uint64_t kFutex = 202;
-constexpr uint64_t kYield = 24;
-constexpr uint64_t kExitGroup = 231;
-constexpr uint64_t kFutexWait = 128;  // FUTEX_WAIT | FUTEX_PRIVATE_FLAG
-constexpr uint64_t kFutexWake = 129;
-
 void Finish() {
   finished.fetch_add(1);
-  GuestSyscall(kFutex, reinterpret_cast<uint64_t>(&finished), kFutexWake, 1);
+  GuestSyscall(__NR_futex, reinterpret_cast<uint64_t>(&finished),
+               FUTEX_WAKE_PRIVATE, 1);
 }
 
 void RunAll(void (*worker)(uint64_t), uint64_t rounds) {
@@ -33,14 +31,14 @@ void RunAll(void (*worker)(uint64_t), uint64_t rounds) {
 void WaitForAll() {
   uint32_t seen = finished.load();
   while (seen != kGuestThreads) {
-    GuestSyscall(kFutex, reinterpret_cast<uint64_t>(&finished), kFutexWait,
-                 seen);
+    GuestSyscall(__NR_futex, reinterpret_cast<uint64_t>(&finished),
+                 FUTEX_WAIT_PRIVATE, seen);
     seen = finished.load();
   }
 }
 
 [[noreturn]] void Exit(uint64_t status) {
-  GuestSyscall(kExitGroup, status, 0, 0);
+  GuestSyscall(__NR_exit_group, status, 0, 0);
   __builtin_unreachable();
 }
 
@@ -55,21 +53,23 @@ void Lock(std::atomic<uint32_t>& mutex) {
     state = mutex.exchange(2);
   }
   while (state != 0) {
-    GuestSyscall(kFutex, reinterpret_cast<uint64_t>(&mutex), kFutexWait, 2);
+    GuestSyscall(__NR_futex, reinterpret_cast<uint64_t>(&mutex),
+                 FUTEX_WAIT_PRIVATE, 2);
     state = mutex.exchange(2);
   }
 }
 
 void Unlock(std::atomic<uint32_t>& mutex) {
   if (mutex.exchange(0) == 2) {
-    GuestSyscall(kFutex, reinterpret_cast<uint64_t>(&mutex), kFutexWake, 1);
+    GuestSyscall(__NR_futex, reinterpret_cast<uint64_t>(&mutex),
+                 FUTEX_WAKE_PRIVATE, 1);
   }
 }
 
 void SpinWorker(uint64_t rounds) {
   for (uint64_t i = 0; i < rounds; ++i) {
     while (spin_lock.exchange(1) != 0) {
-      GuestSyscall(kYield, 0, 0, 0);
+      GuestSyscall(__NR_sched_yield, 0, 0, 0);
     }
     guest_counter = guest_counter + 1;
     spin_lock.store(0, std::memory_order_release);

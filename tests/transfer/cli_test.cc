@@ -113,6 +113,52 @@ TEST_F(CliTest, AnEngineerChecksAndDeletes) {
   EXPECT_THAT(Configured("list").text, HasSubstr("0 of 0 bundles"));
 }
 
+// Without a backtrace the bundle's group is that of its failure's kind.
+TEST_F(CliTest, AnEngineerResolvesAndReopensAGroup) {
+  ASSERT_TRUE(collector_.Start());
+  ASSERT_EQ(Configured("upload b.clew").exit_status, 0);
+  std::string id;
+  for (int i = 0; i < 1000 && id.empty(); ++i) {
+    const ProgramOutput listed = Configured("group list --json");
+    ASSERT_EQ(listed.exit_status, 0) << listed.text;
+    const Json list = Json::parse(listed.text, nullptr, false);
+    id = list["total"] == 1 ? list["groups"][0]["signature"] : "";
+  }
+  ASSERT_EQ(id.size(), 64u) << collector_.log();
+  const std::string some = id.substr(0, 12);
+  EXPECT_THAT(Configured("group list --open").text, HasSubstr(some));
+  EXPECT_THAT(Configured("group list --program other").text,
+              HasSubstr("0 of 0 groups"));
+  const ProgramOutput refused = Configured("group resolve " + some);
+  EXPECT_EQ(refused.exit_status, 3);
+  EXPECT_THAT(refused.text, HasSubstr("'engineers'"));
+  collector_.Stop();
+  std::ofstream(collector_.config_file(), std::ios::app)
+      << "engineers = localhost\n";
+  ASSERT_TRUE(collector_.Start());
+  EXPECT_EQ(Configured("group resolve 0123456789").exit_status, 2);
+  EXPECT_EQ(Configured("group note " + some + " '\x1b[2J'").exit_status, 2);
+  EXPECT_EQ(Configured("group frobnicate").exit_status, 2);
+  for (int i = 0; i < 2; ++i) {
+    const ProgramOutput resolved =
+        Configured("group resolve " + some + " --in 1.4.2");
+    EXPECT_EQ(resolved.exit_status, 0) << resolved.text;
+    EXPECT_THAT(resolved.text, HasSubstr("resolved in version 1.4.2"));
+  }
+  EXPECT_THAT(Configured("group note " + some + " 'see #12'").text,
+              HasSubstr("see #12"));
+  EXPECT_THAT(Configured("group list --open").text, HasSubstr("0 of 0 groups"));
+  const ProgramOutput reopened =
+      Configured("group reopen " + some + " --note ''");
+  EXPECT_EQ(reopened.exit_status, 0) << reopened.text;
+  const ProgramOutput shown = Configured("group show " + some + " --json");
+  const Json group = Json::parse(shown.text, nullptr, false);
+  EXPECT_EQ(group["resolved"], false) << shown.text;
+  EXPECT_EQ(group["note"], "");
+  EXPECT_EQ(group["changed_by"], "localhost");
+  EXPECT_THAT(Configured("group show " + some).text, HasSubstr(id));
+}
+
 TEST_F(CliTest, TheOptionComesBeforeTheEnvironmentAndThatBeforeTheFile) {
   ASSERT_TRUE(collector_.Start());
   const std::string address = collector_.address();

@@ -7,6 +7,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <fstream>
@@ -50,7 +51,12 @@ CollectorProcess::CollectorProcess(const std::string& folder,
                                    const std::vector<std::string>& lines)
     : folder_(folder), port_(FreePort()) {
   std::ofstream config(config_file());
-  config << "data = " << data() << "\nlisten = " << address() << "\nweb =\n";
+  config << "data = " << data() << "\nlisten = " << address() << "\n";
+  if (std::ranges::none_of(lines, [](const std::string& line) {
+        return line.starts_with("web = ");
+      })) {
+    config << "web =\n";
+  }
   for (const std::string& line : lines) {
     config << line << "\n";
   }

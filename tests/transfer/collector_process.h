@@ -17,8 +17,8 @@ uint16_t FreePort();
 // with the thread that started it.
 class CollectorProcess {
  public:
-  // `lines` go to its configuration file, behind data, listen and web. The
-  // port stays the same over restarts.
+  // `lines` go to its configuration file, behind data and listen; it has a web
+  // page if one of them says `web = `. The port stays the same over restarts.
   CollectorProcess(const std::string& folder,
                    const std::vector<std::string>& lines);
   CollectorProcess(const CollectorProcess&) = delete;

@@ -10,8 +10,10 @@
 #include <atomic>
 #include <filesystem>
 #include <fstream>
+#include <nlohmann/json.hpp>
 #include <string>
 
+#include "cli/run_program.h"
 #include "collector/host_table.h"
 #include "common/check.h"
 #include "proto/collector.grpc.pb.h"
@@ -22,6 +24,7 @@
 namespace clew::transfer {
 namespace {
 
+using cli::ProgramOutput;
 using collector::HostRow;
 using daemon::testing::Process;
 using daemon::testing::Program;
@@ -50,6 +53,17 @@ class HostReportTest : public testing::Test {
         host_.Path("log"));
   }
 
+  // `clew <line>` to that collector.
+  static ProgramOutput Clew(const CollectorProcess& collector,
+                            const std::string& line) {
+    return cli::RunProgram(
+               {"sh", "-c",
+                fmt::format("{} {} --insecure-loopback "
+                            "--collector {} 2>&1",
+                            Program("clew"), line, collector.address())})
+        .value_or(ProgramOutput{.exit_status = -1, .text = ""});
+  }
+
   Scratch host_;
   std::unique_ptr<Process> clewd_;
 };
@@ -73,6 +87,18 @@ TEST_F(HostReportTest, TheCollectorKnowsHowTheDaemonDoes) {
   EXPECT_EQ(row.source, "none");
   EXPECT_GT(row.spool_bytes_max, 0u);
   EXPECT_LE(std::abs(row.seen_s - time(nullptr)), 60);
+  // As an operator asks for it.
+  const ProgramOutput listed = Clew(process, "hosts --json --health fine");
+  ASSERT_EQ(listed.exit_status, 0) << listed.text;
+  const auto list = nlohmann::json::parse(listed.text, nullptr, false);
+  ASSERT_EQ(list["total"], 1) << listed.text;
+  EXPECT_EQ(list["hosts"][0]["host"], "localhost");
+  EXPECT_EQ(list["hosts"][0]["version"], CLEW_VERSION);
+  EXPECT_EQ(list["hosts"][0]["spool_bytes_max"], row.spool_bytes_max);
+  EXPECT_THAT(Clew(process, "hosts").text, HasSubstr("1 of 1 hosts"));
+  EXPECT_THAT(Clew(process, "hosts --health silent").text,
+              HasSubstr("0 of 0 hosts"));
+  EXPECT_EQ(Clew(process, "hosts --health ill").exit_status, 2);
   // And again.
   EXPECT_TRUE(WaitUntil([&] { return rows()[0].uptime_s > row.uptime_s; }));
   EXPECT_THAT(ReadText(host_.Path("log")), Not(HasSubstr("report-failed")));

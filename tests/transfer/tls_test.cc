@@ -148,9 +148,9 @@ TEST_F(TlsTest, CertificatesAndTokensSayWhoItIsAndABundleComesBack) {
   EXPECT_EQ(status->bundles, 1u);
   const auto list = (*desk)->List({});
   ASSERT_TRUE(list.has_value()) << list.error().message;
-  ASSERT_EQ(list->bundles.size(), 1u);
-  EXPECT_EQ(list->bundles[0].host, "web1");
-  EXPECT_EQ(list->bundles[0].id, *sent);
+  ASSERT_EQ(list->rows.size(), 1u);
+  EXPECT_EQ(list->rows[0].host, "web1");
+  EXPECT_EQ(list->rows[0].id, *sent);
   const auto got = (*desk)->Get(sent->hex().substr(0, 12), folder_ / "out",
                                 PosixFileSystem(), nullptr);
   ASSERT_TRUE(got.has_value()) << got.error().message;

@@ -79,7 +79,7 @@ run_machine() {
   nice timeout --kill-after=5 "$4" qemu-system-x86_64 \
     -accel tcg,thread=multi -cpu max -smp "${CLEW_VM_CPUS:-2}" -m 4096 \
     -nodefaults -nographic -no-reboot -serial stdio "${boot[@]}" \
-    -append "console=ttyS0 quiet panic=-1 mitigations=off" \
+    -append "console=ttyS0 quiet panic=-1 mitigations=off no_timer_check" \
     -fsdev "$host,multidevs=remap" \
     -device virtio-9p-pci,fsdev=host,mount_tag=host \
     -fsdev "$shared,multidevs=remap" \

@@ -15,7 +15,8 @@
 # CLEW_VM_SECONDS: for all of it; default 900.
 # CLEW_VM_KEEP=yes: keep the shared folder, with console, output and journal.
 #
-# The last line is "N passed, N failed"; exit status 3: cannot be run here.
+# The last line is "N passed, N failed"; exit status 77: cannot be run here, and
+# why.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 # shellcheck source=tests/vm/machine.sh
@@ -25,8 +26,8 @@ cache=$(realpath -m "$2")
 
 # cannot <why>
 cannot() {
-  echo "tests/vm/run.sh: $1" >&2
-  exit 3
+  echo "skipped: $1"
+  exit 77
 }
 
 # fill_shared: what the machine gets.
@@ -69,7 +70,7 @@ report() {
 
 [[ "$(id -u)" -eq 0 ]] || cannot "not root; the host's files must be readable"
 command -v qemu-system-x86_64 >/dev/null ||
-  cannot "no qemu-system-x86_64; tools/setup --vm installs it"
+  cannot "no qemu-system-x86_64; tools/setup installs it"
 kernel=$(vm_kernel "$cache") || cannot "no Debian kernel to run"
 scratch=$(mktemp -d)
 cleanup() {

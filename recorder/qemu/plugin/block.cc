@@ -8,11 +8,10 @@
 #include <algorithm>
 #include <span>
 
+#include "common/x86/page.h"
+
 namespace clew::recorder {
 namespace {
-
-constexpr uint64_t kPageMask = 0xfff;
-constexpr uint64_t kInsnBytesMax = 15;
 
 // The bytes are read from memory: for an instruction that crosses a page QEMU's
 // own copy is short.
@@ -25,7 +24,7 @@ std::span<const uint8_t> BytesOf(const qemu_plugin_insn* insn) {
 
 void DescribeLast(const qemu_plugin_insn* last, Block& block) {
   const std::span<const uint8_t> bytes = BytesOf(last);
-  const ClassifiedInsn insn = ClassifyInsn(bytes);
+  const x86::Branch insn = x86::ClassifyBranch(bytes);
   block.branch_class = insn.branch_class;
   block.last_ip = qemu_plugin_insn_vaddr(last);
   block.next_ip = block.last_ip + bytes.size();
@@ -33,7 +32,7 @@ void DescribeLast(const qemu_plugin_insn* last, Block& block) {
   block.last_input = ClassifyInput(bytes);
   block.last_may_be_put_off =
       block.insn_count > 1 &&
-      (block.last_ip & kPageMask) > kPageMask - kInsnBytesMax;
+      block.last_ip % kPageBytes >= kPageBytes - x86::kInsnBytesMax;
 }
 
 }  // namespace

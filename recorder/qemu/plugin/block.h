@@ -13,9 +13,9 @@
 #include <utility>
 #include <vector>
 
-#include "recorder/pt_encoder/branch_class.h"
+#include "common/x86/branch.h"
 #include "recorder/qemu/code_list.h"
-#include "recorder/qemu/insn_scan.h"
+#include "recorder/qemu/insn_effects.h"
 #include "recorder/qemu/plugin/qemu_api.h"
 
 namespace clew::recorder {
@@ -26,7 +26,7 @@ namespace clew::recorder {
 struct Block {
   uint64_t ip = 0;
   uint32_t insn_count = 0;
-  BranchClass branch_class = BranchClass::kNone;
+  x86::BranchClass branch_class = x86::BranchClass::kNone;
   // QEMU 7.2 counts an instruction that it then puts off because it crosses
   // into the next page; the next block is at last_ip if it did.
   bool last_may_be_put_off = false;

@@ -39,7 +39,7 @@ void RecordInput(const InputPoint& point, GuestEnv env) {
 // True if QEMU left `last` in its midst because it wrote into a page that it is
 // in: QEMU goes on with the instruction that wrote, alone in a block.
 [[gnu::noinline]] bool LeftEarly(const Block& last, const Block& next) {
-  return next.insn_count == 1 && next.branch_class == BranchClass::kNone &&
+  return next.insn_count == 1 && next.branch_class == x86::BranchClass::kNone &&
          next.ip != last.target && last.IndexOf(next.ip) < last.insn_count;
 }
 

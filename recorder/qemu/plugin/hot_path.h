@@ -15,7 +15,8 @@ namespace clew::recorder {
 // True if `next` is one more iteration of the REP instruction that `block`
 // ends with: QEMU enters the instruction anew for each.
 inline bool IsNextIteration(const Block& block, uint64_t next) {
-  return block.branch_class == BranchClass::kRepString && next == block.last_ip;
+  return block.branch_class == x86::BranchClass::kRepString &&
+         next == block.last_ip;
 }
 
 // Tells the core's trace how `block` ended, now that execution goes on at
@@ -29,25 +30,25 @@ inline void CloseBlock(const Block& block, uint64_t next) {
   encoder.AdvanceTime(TscTicks(g_runner.block_end));
   const TraceeAddr to(next);
   switch (block.branch_class) {
-    case BranchClass::kConditional:
+    case x86::BranchClass::kConditional:
       encoder.Conditional(next != block.next_ip, to);
       break;
-    case BranchClass::kDirectCall:
+    case x86::BranchClass::kDirectCall:
       encoder.DirectCall(TraceeAddr(block.next_ip), to);
       break;
-    case BranchClass::kIndirectCall:
+    case x86::BranchClass::kIndirectCall:
       encoder.IndirectCall(TraceeAddr(block.next_ip), to);
       break;
-    case BranchClass::kIndirectJump:
+    case x86::BranchClass::kIndirectJump:
       encoder.IndirectJump(to);
       break;
-    case BranchClass::kReturn:
+    case x86::BranchClass::kReturn:
       encoder.Return(to);
       break;
-    case BranchClass::kNone:
-    case BranchClass::kRepString:
-    case BranchClass::kDirectJump:
-    case BranchClass::kFar:
+    case x86::BranchClass::kNone:
+    case x86::BranchClass::kRepString:
+    case x86::BranchClass::kDirectJump:
+    case x86::BranchClass::kFar:
       break;
   }
 }

@@ -164,7 +164,7 @@ void Recording::EndSyscall(unsigned vcpu, int64_t result) {
 
 void Recording::CheckSyscallBlock() {
   if (g_runner.block == nullptr ||
-      g_runner.block->branch_class != BranchClass::kFar) {
+      g_runner.block->branch_class != x86::BranchClass::kFar) {
     GiveUp("a system call without a SYSCALL instruction");
   }
 }

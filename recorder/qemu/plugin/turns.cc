@@ -133,7 +133,7 @@ void Recording::EndTurn(uint64_t index) {
 void Recording::Block(Thread& me) {
   const uint64_t now = g_runner.block_end;
   const FutexCall futex = ParseFutex(me.call.args);
-  const bool futex_wait = me.call.rule->blocking == Blocking::kFutex;
+  const bool futex_wait = me.call.row->blocking == Blocking::kFutex;
   std::unique_lock lock(mutex_);
   g_runner = Runner();
   me.state = Thread::State::kBlocked;
@@ -160,7 +160,7 @@ void Recording::AwaitReturn(Thread& me, int64_t result) {
   {
     const std::lock_guard lock(mutex_);
     me.arrived = true;
-    if (me.call.rule->blocking == Blocking::kFutex) {
+    if (me.call.row->blocking == Blocking::kFutex) {
       ArriveFromFutex(me, result);
     } else {
       MakeReady(me);

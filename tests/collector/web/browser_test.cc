@@ -136,7 +136,10 @@ TEST_F(BrowserTest, PicturesForPeople) {
       {"hostile", hostile.Url("/")},
       {"hostile-bundle", hostile.Url("/bundles/" + SampleId(10).hex())},
       {"fleet", fleet.Url("/")},
+      {"filtered", fleet.Url("/?program=bank&last=7d&state=unsolved")},
+      {"no-match", fleet.Url("/?q=nothing&program=other&unit=x.service")},
       {"group", fleet.Url("/groups/" + SampleSignature(0))},
+      {"race", fleet.Url("/bundles/" + SampleId(0).hex())},
       {"bundles", fleet.Url("/bundles?state=unsolved")},
       {"hosts", fleet.Url("/hosts")},
       {"missing", fleet.Url("/nowhere")}};
@@ -153,10 +156,10 @@ TEST_F(BrowserTest, PicturesForPeople) {
                          "--blink-settings=preferredColorScheme=0"),
               0u);
     EXPECT_GT(
-        Screenshot(shot.url, base + "-narrow.png", "--window-size=390,1400"),
+        Screenshot(shot.url, base + "-narrow.png", "--window-size=375,1400"),
         0u);
     EXPECT_GT(Screenshot(shot.url, base + "-narrow-dark.png",
-                         "--window-size=390,1400 "
+                         "--window-size=375,1400 "
                          "--blink-settings=preferredColorScheme=0"),
               0u);
   }

@@ -46,22 +46,27 @@ Status FakeCatalogue::Check() const {
 Result<Page<GroupRow>> FakeCatalogue::Groups(const GroupQuery& query) const {
   CLEW_RETURN_IF_ERROR(Check());
   std::vector<GroupRow> found;
-  std::ranges::copy_if(
-      groups, std::back_inserter(found),
-      [&](const GroupRow& group) { return group.title.contains(query.text); });
+  std::ranges::copy_if(groups, std::back_inserter(found),
+                       [&](const GroupRow& group) {
+                         return group.title.contains(query.text) &&
+                                (query.filter.program.empty() ||
+                                 group.program == query.filter.program) &&
+                                (!query.state || group.state == *query.state);
+                       });
   return Cut(found, query.offset, query.limit);
 }
 
 Result<Page<BundleRow>> FakeCatalogue::Bundles(const BundleQuery& query) const {
   CLEW_RETURN_IF_ERROR(Check());
   std::vector<BundleRow> found;
-  std::ranges::copy_if(
-      bundles, std::back_inserter(found), [&](const BundleRow& bundle) {
-        return (query.signature.empty() ||
-                bundle.signature == query.signature) &&
-               (query.host.empty() || bundle.host == query.host) &&
-               (!query.state || bundle.state == *query.state);
-      });
+  std::ranges::copy_if(bundles, std::back_inserter(found),
+                       [&](const BundleRow& bundle) {
+                         return (query.signature.empty() ||
+                                 bundle.signature == query.signature) &&
+                                (query.filter.host.empty() ||
+                                 bundle.host == query.filter.host) &&
+                                (!query.state || bundle.state == *query.state);
+                       });
   return Cut(found, query.offset, query.limit);
 }
 
@@ -116,6 +121,10 @@ Result<CatalogueCounts> FakeCatalogue::Counts() const {
     hosts.insert(bundle.host);
   }
   counts.groups = groups.size();
+  counts.groups_by_state.resize(kBundleStates);
+  for (const GroupRow& group : groups) {
+    ++counts.groups_by_state[static_cast<size_t>(group.state)];
+  }
   counts.hosts = hosts.size();
   return counts;
 }
@@ -292,9 +301,9 @@ void FillWithHostileNames(FakeCatalogue& catalogue) {
 
 void FillWithFleet(FakeCatalogue& catalogue) {
   static constexpr std::array kTitles = {
-      "SIGSEGV in Cache::Evict",
+      "bank: Assertion `balance == expected' failed (SIGABRT in main)",
+      "bank: SIGSEGV at 0x18 in Cache::Evict",
       "SIGABRT in std::mutex::unlock",
-      "SIGABRT in main (assertion of balance)",
       "hang in Scheduler::Drain",
       "SIGSEGV in std::vector<Order>::push_back",
       "SIGBUS in MappedLog::Append",
@@ -333,6 +342,7 @@ void FillWithFleet(FakeCatalogue& catalogue) {
     }
     group.program = bundle.program = "bank";
     group.first_version = "5c0fc84b2d19a0a4be4d1d8e5dfe1be9";
+    group.last_version = bundle.version = "77ab01e9d3f05c3b9f1e2d4c5b6a7988";
     group.mark = {.resolved = i % 7 == 1,
                   .reopened_in = i % 7 == 0 ? "77ab01e9d3f0" : ""};
     catalogue.versions = {{.version = "77ab01e9d3f0"},

@@ -22,8 +22,11 @@ class FakeCatalogue final : public Catalogue {
   std::vector<BundleRow> bundles;  // latest first
   std::map<BundleId, Analysis> analyses;
   std::atomic<bool> fails = false;
+  Status health;
   std::function<void()> on_query;  // called first by each query; may block
 
+  Status CheckPages(const std::function<bool()>&) override { return {}; }
+  Status Health() const override { return health; }
   Status Add(const NewBundle&) override { return {}; }
   Status Remove(const BundleId&) override { return {}; }
   Result<std::optional<BundleId>> TakeForAnalysis() override {
@@ -46,6 +49,10 @@ class FakeCatalogue final : public Catalogue {
   Result<CatalogueCounts> Counts() const override;
 
   Status Change(const std::string&, const GroupChange&) override { return {}; }
+  Result<std::vector<std::string>> SignaturesWith(const std::string&,
+                                                  uint64_t) const override {
+    return std::vector<std::string>{};
+  }
   Result<std::string> PresentSignature(
       const std::string& signature) const override {
     return signature;

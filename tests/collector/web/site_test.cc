@@ -18,6 +18,7 @@
 #include <string>
 
 #include "collector/web/backtraces.h"
+#include "collector/web/filters.h"
 #include "common/digest.h"
 #include "tests/collector/web/html_tokens.h"
 #include "tests/collector/web/served_site.h"
@@ -122,6 +123,34 @@ TEST_F(SiteTest, AGroupSaysWhichLinesRacedInWhichVersions) {
               HasSubstr("Bundles"));
   EXPECT_EQ(Get("/bundles?since=2026-13-19").status, 400);
   EXPECT_EQ(Get("/?status=maybe").status, 400);
+}
+
+TEST_F(SiteTest, ADamagedCatalogueIsNotHealthy) {
+  EXPECT_EQ(Get("/healthz").status, 200);
+  data_.catalogue.health = CorruptInput("catalogue.sqlite: damaged");
+  EXPECT_EQ(Get("/healthz").status, 503);
+  EXPECT_THAT(Get("/healthz").body, HasSubstr("catalogue.sqlite: damaged"));
+  EXPECT_EQ(Get("/").status, 200);
+}
+
+TEST_F(SiteTest, ATitleHasProgramVersionAndWhatFailed) {
+  const std::string failed = "Assertion `a == b' failed (SIGABRT in main)";
+  FillWithOne(data_.catalogue);
+  GroupRow& group = data_.catalogue.groups[0];
+  group.title = "bank: " + failed;
+  group.program = "bank";
+  group.first_version = "1.4.1";
+  group.last_version = "1.4.2-1+deb12u1";
+  const std::string wanted = "bank 1.4.2-1+deb12u1: " + failed;
+  EXPECT_THAT(Text("/"), HasSubstr(wanted));
+  EXPECT_THAT(Text("/groups/" + group.signature), HasSubstr(wanted));
+  BundleRow& bundle = data_.catalogue.bundles[0];
+  bundle.program = "bank";
+  bundle.version = "5c0fc84b2d19a0a4be4d1d8e5dfe1be92f5d43a1";
+  data_.catalogue.analyses.begin()->second.title = failed;  // without program
+  EXPECT_THAT(Text("/bundles/" + bundle.id.hex()),
+              HasSubstr("bank 5c0fc84b2d19: " + failed));
+  EXPECT_THAT(Text("/bundles"), HasSubstr("bank 5c0fc84b2d19: signal 6"));
 }
 
 TEST_F(SiteTest, ASolvedBundleSaysHowToReplayIt) {
@@ -273,6 +302,12 @@ TEST_F(SiteTest, HostsThatWantAttentionComeFirstAndSayWhy) {
   EXPECT_THAT(Text("/hosts?q=nowhere"), HasSubstr("No host matches"));
   EXPECT_THAT(Get("/metrics").body,
               HasSubstr("\nclew_hosts_by_health{health=\"silent\"} 25\n"));
+  const json list =
+      json::parse(Get("/api/hosts.json?health=trouble&q=web-0005").body);
+  ASSERT_EQ(list["total"], 1) << list;
+  EXPECT_EQ(list["hosts"][0]["host"], "web-0005.example");
+  EXPECT_EQ(list["hosts"][0]["health"], "trouble");
+  EXPECT_EQ(Get("/api/hosts.json?page=0").status, 400);
   EXPECT_EQ(Get("/hosts?health=well").status, 400);
   EXPECT_EQ(Get("/hosts?page=0").status, 400);
 }
@@ -286,6 +321,63 @@ TEST_F(SiteTest, WhatAHostSaysOfItselfStaysText) {
         kNow_s));
     EXPECT_EQ(TokensOf(Get("/hosts").body).tags.size(), plain) << hostile;
   }
+}
+
+// What a visitor chose stays while they go on choosing, and on other pages.
+TEST_F(SiteTest, FiltersStayInEveryAddress) {
+  FillWithFleet(data_.catalogue);
+  const std::string chosen = "program=bank&failure=SIGABRT&last=7d&";
+  for (const std::string list : {"/?q=i&", "/bundles?"}) {
+    const std::string next = LinkOf(list + chosen, "next");
+    EXPECT_EQ(next, list + chosen + "page=2");
+    EXPECT_EQ(Get(next).status, 200);
+    EXPECT_THAT(Text(list + chosen), HasSubstr("Signal: SIGABRT"));
+    const std::string body = Get(list + chosen).body;
+    EXPECT_THAT(body, HasSubstr("value=\"bank\""));
+    EXPECT_THAT(body, HasSubstr("failure=SIGABRT&amp;last=7d&amp;\""))
+        << "a link without the program";
+  }
+  EXPECT_THAT(Text("/?q=i&state=witness&status=open"), HasSubstr("witness"));
+  EXPECT_EQ(LinkOf("/?state=witness&q=i&" + chosen, "next"), "");
+  const std::string both = Get("/?state=witness&status=open&" + chosen).body;
+  EXPECT_THAT(both, HasSubstr("status=resolved&amp;state=witness&amp;program"));
+  // The search keeps what was chosen, and so does the form.
+  EXPECT_THAT(both, HasSubstr("type=\"hidden\" name=\"failure\" "
+                              "value=\"SIGABRT\""));
+  EXPECT_THAT(both, HasSubstr("type=\"hidden\" name=\"state\" "
+                              "value=\"witness\""));
+}
+
+TEST_F(SiteTest, NoMatchSaysWhatWasChosenAndHowToGoBack) {
+  FillWithFleet(data_.catalogue);
+  const std::string text = Text("/?program=other&unit=bank&q=i");
+  EXPECT_THAT(text, HasSubstr("No group matches."));
+  EXPECT_THAT(text, HasSubstr("Program: other"));
+  EXPECT_THAT(text, HasSubstr("Unit: bank"));
+  EXPECT_THAT(text, HasSubstr("Clear filters"));
+  EXPECT_THAT(text, HasSubstr("Show all groups"));
+  EXPECT_THAT(text, HasSubstr("seen is when the collector received it"));
+}
+
+TEST_F(SiteTest, TimesAreDatesSecondsOrTheLastDays) {
+  FillWithFleet(data_.catalogue);
+  for (const char* list : {"/?", "/bundles?", "/api/groups.json?"}) {
+    for (const char* good :
+         {"last=24h", "last=30d&since=2026-11-19", "until=2026-11-20",
+          "since=1795176000&until=1795176001", "since=&until=&last="}) {
+      EXPECT_EQ(Get(std::string(list) + good).status, 200) << list << good;
+    }
+    for (const char* bad :
+         {"last=8d", "since=2026-13-19", "until=2026-02-30", "until=-1",
+          "since=1969-12-31", "until=99999999999999999999", "state=fine"}) {
+      EXPECT_EQ(Get(std::string(list) + bad).status, 400) << list << bad;
+    }
+  }
+  EXPECT_EQ(FilterOf({.last = "24h"}, kNow_s)->since_s, kNow_s - 86400);
+  EXPECT_EQ(FilterOf({.last = "30d", .since = "2026-11-19"}, kNow_s)->since_s,
+            kNow_s - 36 * 3600);
+  EXPECT_EQ(FilterOf({.until = "2026-11-20"}, kNow_s)->until_s,
+            kNow_s + 12 * 3600);
 }
 
 TEST_F(SiteTest, ListsHavePages) {

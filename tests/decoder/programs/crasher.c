@@ -1,5 +1,7 @@
 // Fails in one of several ways, with two more threads that wait, one in its own
 // function. Each way is a chain of calls that the test knows by name.
+#undef NDEBUG
+#include <assert.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
@@ -10,6 +12,14 @@
 static pthread_barrier_t started;
 static volatile int sink;
 static void (*volatile nowhere)(void);
+
+// As ld --package-metadata writes it.
+#define PACKAGE "{\"type\":\"deb\",\"name\":\"bank\",\"version\":\"1.4.2-1\"}"
+__attribute__((section(".note.package"), used,
+               aligned(4))) static const struct {
+  unsigned name_size, text_size, type;
+  char name[4], text[sizeof PACKAGE];
+} package = {4, sizeof PACKAGE, 0xcafe1a7e, "FDO", PACKAGE};
 
 #define OUT_OF_LINE __attribute__((noinline, noclone))
 
@@ -67,6 +77,11 @@ int main(int argc, char** argv) {
     char* volatile block = malloc(100);
     free(block);
     free(block);  // the C library finds it, and aborts
+  } else if (strcmp(way, "assert") == 0) {
+    assert(sink == 7);  // ASSERT
+  } else if (strcmp(way, "forge") == 0 && argc == 5) {
+    // As assert() does, with texts of the command line.
+    __assert_fail(argv[2], argv[3], 7, argv[4]);
   } else {
     abort();
   }

@@ -113,6 +113,9 @@ static void Segment(void) {
   Check(first != (void*)-1, "shmat");
   strcpy(first + 4990, "kept");
   Check(shmdt(first) == 0, "shmdt");
+  struct shmid_ds state = {0};
+  Check(shmctl(id, IPC_STAT, &state) == 0 && state.shm_segsz == 5000,
+        "its size");
   const char* again = shmat(id, NULL, SHM_RDONLY);
   Check(shmctl(id, IPC_RMID, NULL) == 0, "shmctl");
   Check(again != (void*)-1 && strcmp(again + 4990, "kept") == 0, "kept");

@@ -144,8 +144,8 @@ void RandomProgram::AddRegion(Random& random, uint64_t addr, int blocks) {
       }
       const std::optional<IptInsn> ipt = ClassifyWithIpt({region}, ip);
       CLEW_CHECK(ipt, "libipt knows no instruction at {:#x}", ip);
-      const auto insn =
-          ClassifyInsn(std::span(region.bytes).subspan(offset, ipt->size));
+      const auto insn = x86::ClassifyBranch(
+          std::span(region.bytes).subspan(offset, ipt->size));
       const uint64_t next = ip + ipt->size;
       insns_[ip] = {insn.branch_class, next,
                     insn.DirectTarget(TraceeAddr(next)).as_int()};
@@ -221,10 +221,10 @@ class Runner {
   void Step() {
     const RandomProgram::Insn& insn = program_.At(ip_);
     ++now_;
-    const bool branch = insn.branch_class != BranchClass::kNone &&
-                        insn.branch_class != BranchClass::kRepString &&
-                        insn.branch_class != BranchClass::kDirectJump &&
-                        insn.branch_class != BranchClass::kDirectCall;
+    const bool branch = insn.branch_class != x86::BranchClass::kNone &&
+                        insn.branch_class != x86::BranchClass::kRepString &&
+                        insn.branch_class != x86::BranchClass::kDirectJump &&
+                        insn.branch_class != x86::BranchClass::kDirectCall;
     execution_.steps.push_back({ip_, now_, event_time_, branch});
     if (branch) {
       Advance();
@@ -235,38 +235,38 @@ class Runner {
   void Retire(const RandomProgram::Insn& insn) {
     const TraceeAddr next(insn.next_ip);
     switch (insn.branch_class) {
-      case BranchClass::kNone:
-      case BranchClass::kRepString:
+      case x86::BranchClass::kNone:
+      case x86::BranchClass::kRepString:
         ip_ = insn.next_ip;
         break;
-      case BranchClass::kConditional: {
+      case x86::BranchClass::kConditional: {
         const bool taken = PerThousand(700);
         ip_ = taken ? insn.target : insn.next_ip;
         encoder_.Conditional(taken, TraceeAddr(ip_));
         break;
       }
-      case BranchClass::kDirectJump:
+      case x86::BranchClass::kDirectJump:
         ip_ = insn.target;
         break;
-      case BranchClass::kDirectCall:
+      case x86::BranchClass::kDirectCall:
         ip_ = insn.target;
         calls_.push_back(insn.next_ip);
         encoder_.DirectCall(next, TraceeAddr(ip_));
         break;
-      case BranchClass::kIndirectJump:
+      case x86::BranchClass::kIndirectJump:
         ip_ = program_.RandomBlock(random_);
         encoder_.IndirectJump(TraceeAddr(ip_));
         break;
-      case BranchClass::kIndirectCall:
+      case x86::BranchClass::kIndirectCall:
         ip_ = program_.RandomBlock(random_);
         calls_.push_back(insn.next_ip);
         encoder_.IndirectCall(next, TraceeAddr(ip_));
         break;
-      case BranchClass::kReturn:
+      case x86::BranchClass::kReturn:
         ip_ = ReturnTarget();
         encoder_.Return(TraceeAddr(ip_));
         break;
-      case BranchClass::kFar:
+      case x86::BranchClass::kFar:
         ip_ = insn.next_ip;
         encoder_.FarTransfer();
         Resume();

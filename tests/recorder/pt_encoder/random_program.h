@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "common/digest.h"
-#include "recorder/pt_encoder/branch_class.h"
+#include "common/x86/branch.h"
 #include "recorder/pt_encoder/core_encoder.h"
 #include "tests/recorder/pt_encoder/ipt_decode.h"
 
@@ -19,7 +19,7 @@ namespace clew::recorder {
 class RandomProgram {
  public:
   struct Insn {
-    BranchClass branch_class = BranchClass::kNone;
+    x86::BranchClass branch_class = x86::BranchClass::kNone;
     uint64_t next_ip = 0;
     uint64_t target = 0;  // of direct branches
   };

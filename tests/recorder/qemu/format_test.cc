@@ -17,7 +17,7 @@
 #include "proto/bundle.pb.h"
 #include "recorder/qemu/code_list.h"
 #include "recorder/qemu/input_writer.h"
-#include "recorder/qemu/insn_scan.h"
+#include "recorder/qemu/insn_effects.h"
 #include "recorder/qemu/session.h"
 #include "recorder/raw_events.h"
 
@@ -149,7 +149,7 @@ TEST(RawEventTest, PathsMayHoldBlanksAndBadLinesAreRefused) {
   }
 }
 
-TEST(InsnScanTest, FindsAccessesOtherThanToTheStack) {
+TEST(InsnEffectsTest, FindsAccessesOtherThanToTheStack) {
   const std::vector<std::pair<std::vector<uint8_t>, bool>> kCases = {
       {{0x8b, 0x00}, true},                          // mov eax, [rax]
       {{0x8b, 0xc1}, false},                         // mov eax, ecx
@@ -166,6 +166,15 @@ TEST(InsnScanTest, FindsAccessesOtherThanToTheStack) {
       {{0xff, 0x20}, true},                          // jmp [rax]
       {{0xe8, 0, 0, 0, 0}, false},                   // call
       {{0xc7, 0x05, 0, 0, 0, 0, 0, 0, 0, 0}, true},  // mov [rip], imm32
+      {{0xc5, 0xf5, 0xfe, 0x00}, true},              // vpaddd ymm0, ymm1, [rax]
+      {{0xc5, 0xf5, 0xfe, 0xc0}, false},             // vpaddd ymm0, ymm1, ymm0
+      {{0xc5, 0xf8, 0x77}, false},                   // vzeroupper
+      {{0xc5, 0xf8, 0x10, 0x04, 0x24}, false},       // vmovups xmm0, [rsp]
+      {{0xc4, 0xc1, 0x78, 0x10, 0x04, 0x24}, true},  // vmovups xmm0, [r12]
+      {{0x62, 0xf1, 0x7c, 0x48, 0x10, 0x00}, true},  // vmovups zmm0, [rax]
+      {{}, true},                                    // cut off
+      {{0x8b}, true},
+      {{0xc5, 0xf8}, true},
   };
   for (const auto& [bytes, accesses] : kCases) {
     EXPECT_EQ(AccessesSharedMemory(bytes), accesses)
@@ -173,12 +182,18 @@ TEST(InsnScanTest, FindsAccessesOtherThanToTheStack) {
   }
 }
 
-TEST(InsnScanTest, FindsInstructionsWithResultsFromOutside) {
+TEST(InsnEffectsTest, FindsInstructionsWithResultsFromOutside) {
   using V = std::vector<uint8_t>;
   EXPECT_EQ(ClassifyInput(V{0x0f, 0xa2}), InputInsn::kCpuid);
   EXPECT_EQ(ClassifyInput(V{0x0f, 0x31}), InputInsn::kRdtsc);
   EXPECT_EQ(ClassifyInput(V{0x48, 0x0f, 0xc7, 0xf0}), InputInsn::kOther);
+  EXPECT_EQ(ClassifyInput(V{0x0f, 0x01, 0xf9}), InputInsn::kOther);
   EXPECT_EQ(ClassifyInput(V{0x0f, 0xaf, 0xc1}), InputInsn::kNone);
+  EXPECT_EQ(ClassifyInput(V{0x0f, 0x01, 0xf8}), InputInsn::kNone) << "swapgs";
+  EXPECT_EQ(ClassifyInput(V{0x0f, 0xc7, 0x0f}), InputInsn::kNone)
+      << "cmpxchg8b";
+  EXPECT_EQ(ClassifyInput(V{0xc5, 0xf8, 0xa2}), InputInsn::kNone) << "VEX";
+  EXPECT_EQ(ClassifyInput(V{0x0f}), InputInsn::kNone) << "cut off";
 }
 
 }  // namespace

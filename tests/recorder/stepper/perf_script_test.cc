@@ -38,10 +38,10 @@ class BranchLog final : public StepObserver {
   }
   void OnInsn(const SteppedInsn& insn) override {
     switch (insn.branch_class) {
-      case BranchClass::kNone:
-      case BranchClass::kRepString:
+      case x86::BranchClass::kNone:
+      case x86::BranchClass::kRepString:
         break;
-      case BranchClass::kConditional:
+      case x86::BranchClass::kConditional:
         if (insn.next_ip != insn.fall_through) {
           Add(insn.ip, insn.next_ip);
         }

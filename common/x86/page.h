@@ -1,0 +1,19 @@
+#ifndef CLEW_COMMON_X86_PAGE_H_
+#define CLEW_COMMON_X86_PAGE_H_
+
+// The smallest page of x86-64, in which mappings, protections and faults are
+// counted. A macro, because the core handler (daemon/) is C; C++ uses the
+// constant.
+#define CLEW_PAGE_BYTES 4096
+
+#ifdef __cplusplus
+#include <cstdint>
+
+namespace clew {
+
+inline constexpr uint64_t kPageBytes = CLEW_PAGE_BYTES;
+
+}  // namespace clew
+#endif
+
+#endif  // CLEW_COMMON_X86_PAGE_H_

@@ -1,0 +1,45 @@
+#ifndef CLEW_DAEMON_CORE_SPOOL_H_
+#define CLEW_DAEMON_CORE_SPOOL_H_
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "daemon/core_memory.h"
+#include "daemon/core_next.h"
+
+// Of clew-core-handler: the core dump's file in clewd's spool. A child writes
+// it, so that a slow disk there holds up nobody else. C, and part of no
+// library.
+
+struct Spool {
+  int socket;  // -1: clewd wants none
+  int file;    // -1: the same
+  uint64_t bytes_max;
+  int pipe;          // to the child, what it writes; or from it, that it lives
+  pid_t process;     // the child
+  bool cut;          // the child failed, or was left behind
+  bool ended_early;  // the dump itself
+};
+
+// Asks clewd, which answers within two seconds or has no copy.
+struct Spool AskDaemon(const struct Dump* dump);
+
+// The child writes what Keep gives it.
+void StartKeeping(struct Spool* spool);
+void Keep(struct Spool* spool, const char* bytes, size_t size);
+
+// The child takes the dump from the process's memory.
+void StartCopyingMemory(struct Spool* spool, const struct Dump* dump,
+                        const struct DumpHead* head);
+// Waits for it as long as it comes further. Returns kDumpWhole also where there
+// is no child.
+enum DumpEnd WaitForCopy(struct Spool* spool);
+// Empties the file, so that StartKeeping may be called.
+void BeginAgain(struct Spool* spool);
+
+// Tells clewd how it ended, with the length of the dump.
+void FinishSpool(struct Spool* spool, uint64_t bytes);
+
+#endif  // CLEW_DAEMON_CORE_SPOOL_H_

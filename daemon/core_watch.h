@@ -1,0 +1,21 @@
+#ifndef CLEW_DAEMON_CORE_WATCH_H_
+#define CLEW_DAEMON_CORE_WATCH_H_
+
+#include <stdatomic.h>
+#include <stdint.h>
+
+#include "daemon/core_memory.h"
+
+// Of clew-core-handler: whatever touches the dying process may wait for a
+// stranger, as for the FUSE server of a file that it has mapped. A child does
+// it. C, and part of no library.
+
+enum { kStallMs = 10000 };
+
+// Runs `work` in a child, which is killed once `progress`, in shared memory,
+// stands still for kStallMs. Returns what `work` does, and kDumpUnreadable for
+// a child that was killed.
+enum DumpEnd RunWatched(enum DumpEnd (*work)(void*), void* context,
+                        const _Atomic uint64_t* progress);
+
+#endif  // CLEW_DAEMON_CORE_WATCH_H_

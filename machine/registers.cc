@@ -1,0 +1,64 @@
+#include "machine/registers.h"
+
+#include "common/digest.h"
+
+namespace clew::machine {
+namespace {
+
+// Structured bindings name every field: one more in the struct, and this does
+// not compile until it is digested too.
+class RegisterDigest {
+ public:
+  void Add(uint64_t word) {
+    digest_ = MixBits(digest_ * 0x9e3779b97f4a7c15u + word);
+  }
+  void Add(const Vec128& value) {
+    const auto& [q] = value;
+    AddAll(q);
+  }
+  void Add(const Float80& value) {
+    const auto& [significand, sign_exponent] = value;
+    Add(significand);
+    Add(sign_exponent);
+  }
+  void Add(const X87& x87) {
+    const auto& [regs, control, status, tag] = x87;
+    AddAll(regs);
+    Add(control);
+    Add(status);
+    Add(tag);
+  }
+  void Add(const Registers& registers) {
+    const auto& [gpr, rip, rflags, fs_base, gs_base, xmm, mxcsr, x87] =
+        registers;
+    AddAll(gpr);
+    Add(rip);
+    Add(rflags);
+    Add(fs_base);
+    Add(gs_base);
+    AddAll(xmm);
+    Add(mxcsr);
+    Add(x87);
+  }
+
+  uint64_t value() const { return digest_; }
+
+ private:
+  void AddAll(const auto& values) {
+    for (const auto& value : values) {
+      Add(value);
+    }
+  }
+
+  uint64_t digest_ = 0;
+};
+
+}  // namespace
+
+uint64_t DigestOf(const Registers& registers) {
+  RegisterDigest digest;
+  digest.Add(registers);
+  return digest.value();
+}
+
+}  // namespace clew::machine

@@ -1,0 +1,67 @@
+#include "recorder/qemu/insn_effects.h"
+
+#include "common/x86/layout.h"
+
+namespace clew::recorder {
+namespace {
+
+using x86::Layout;
+using x86::Opcode;
+using x86::OpcodeMap;
+
+// LEA; NOP and prefetches.
+bool OnlyNamesMemory(const Opcode& opcode) {
+  const uint8_t c = opcode.code;
+  return (opcode.IsLegacy(OpcodeMap::kOneByte) && c == 0x8d) ||
+         (opcode.IsLegacy(OpcodeMap::k0F) &&
+          (c == 0x0d || (c >= 0x18 && c <= 0x1f)));
+}
+
+// String instructions, MOV with a 64-bit address, XLAT.
+bool HasImplicitMemory(const Opcode& opcode) {
+  const uint8_t c = opcode.code;
+  return opcode.IsLegacy(OpcodeMap::kOneByte) &&
+         ((c >= 0xa0 && c <= 0xa7) || (c >= 0xaa && c <= 0xaf) || c == 0xd7);
+}
+
+// REQUIRES: layout.names_memory().
+bool BaseIsRsp(const Layout& layout) {
+  return layout.sib && (*layout.sib & 7) == 4 && !layout.opcode.prefixes.b();
+}
+
+}  // namespace
+
+bool AccessesSharedMemory(std::span<const uint8_t> insn) {
+  const Layout layout = x86::ScanLayout(insn);
+  const Opcode& opcode = layout.opcode;
+  if (opcode.status != x86::OpcodeStatus::kWhole || HasImplicitMemory(opcode)) {
+    return true;
+  }
+  if (!layout.takes_modrm || OnlyNamesMemory(opcode)) {
+    return false;
+  }
+  return !layout.modrm || (layout.names_memory() && !BaseIsRsp(layout));
+}
+
+InputInsn ClassifyInput(std::span<const uint8_t> insn) {
+  const Layout layout = x86::ScanLayout(insn);
+  if (!layout.opcode.IsLegacy(OpcodeMap::k0F)) {
+    return InputInsn::kNone;
+  }
+  const uint8_t modrm = layout.modrm.value_or(0);
+  switch (layout.opcode.code) {
+    case 0xa2:
+      return InputInsn::kCpuid;
+    case 0x31:
+      return InputInsn::kRdtsc;
+    case 0x01:  // RDTSCP, XGETBV
+      return modrm == 0xf9 || modrm == 0xd0 ? InputInsn::kOther
+                                            : InputInsn::kNone;
+    case 0xc7:  // RDRAND, RDSEED
+      return modrm >= 0xf0 ? InputInsn::kOther : InputInsn::kNone;
+    default:
+      return InputInsn::kNone;
+  }
+}
+
+}  // namespace clew::recorder

@@ -1,0 +1,23 @@
+#ifndef CLEW_RECORDER_QEMU_INSN_EFFECTS_H_
+#define CLEW_RECORDER_QEMU_INSN_EFFECTS_H_
+
+#include <cstdint>
+#include <span>
+
+namespace clew::recorder {
+
+// True if the instruction of 64-bit mode reads or writes memory other than by
+// pushing, popping or an address based on RSP: where a thread switch can
+// matter. LEA, NOP and prefetches have a memory operand but access nothing.
+// Bytes that are no whole instruction count as an access.
+//
+// Source: Intel SDM vol. 2, "Opcode Map" and "Instruction Format".
+bool AccessesSharedMemory(std::span<const uint8_t> insn);
+
+// Instructions whose result user mode cannot compute.
+enum class InputInsn : uint8_t { kNone, kCpuid, kRdtsc, kOther };
+InputInsn ClassifyInput(std::span<const uint8_t> insn);
+
+}  // namespace clew::recorder
+
+#endif  // CLEW_RECORDER_QEMU_INSN_EFFECTS_H_

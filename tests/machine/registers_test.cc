@@ -1,0 +1,44 @@
+// Goal: registers that differ anywhere have different digests.
+// Method: exhaustive over the bytes of the struct: each byte that takes part in
+// operator== (which the compiler writes) is changed alone.
+// Oracle: operator==.
+
+#include "machine/registers.h"
+
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <set>
+
+namespace clew::machine {
+namespace {
+
+TEST(RegistersTest, EveryFieldChangesTheDigest) {
+  const Registers start;
+  std::set<uint64_t> digests = {DigestOf(start)};
+  size_t padding = 0;
+  for (size_t i = 0; i < sizeof(Registers); ++i) {
+    Registers changed = start;
+    reinterpret_cast<unsigned char*>(&changed)[i] ^= 0x40;
+    if (changed == start) {
+      EXPECT_EQ(DigestOf(changed), DigestOf(start)) << "padding at " << i;
+      ++padding;
+      continue;
+    }
+    EXPECT_TRUE(digests.insert(DigestOf(changed)).second) << "byte " << i;
+  }
+  // Behind each Float80's 10 bytes, and behind mxcsr and x87.tag.
+  EXPECT_LE(padding, 8 * 6 + 8u);
+}
+
+TEST(RegistersTest, EqualValuesAtDifferentPlacesHaveDifferentDigests) {
+  Registers a;
+  Registers b;
+  a.gpr[kRax] = 1;
+  b.gpr[kRcx] = 1;
+  EXPECT_NE(DigestOf(a), DigestOf(b));
+  EXPECT_EQ(DigestOf(a), DigestOf(Registers(a)));
+}
+
+}  // namespace
+}  // namespace clew::machine
