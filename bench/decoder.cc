@@ -24,13 +24,15 @@
 
 #include "bench/cpu_time.h"
 #include "bench/libipt_blocks.h"
-#include "decoder/bundle_reader.h"
+#include "bundle/bundle.h"
+#include "decoder/bundle_trace.h"
 #include "decoder/image_search.h"
 #include "decoder/streams.h"
 
 namespace clew::decoder {
 namespace {
 
+using bundle::Bundle;
 using bundle::PerfData;
 
 enum class Order : uint8_t { kTime, kThread, kLibipt };
@@ -123,7 +125,7 @@ void PrintRow(const char* order, const Measured& measured) {
 Result<std::unique_ptr<Trace>> Load(const std::string& path) {
   if (std::filesystem::is_directory(path)) {
     CLEW_ASSIGN_OR_RETURN(bundle, Bundle::Open(path));
-    return bundle.ReadTrace();
+    return ReadTrace(bundle);
   }
   CLEW_ASSIGN_OR_RETURN(data, PerfData::Open(path));
   ImageSearch search;

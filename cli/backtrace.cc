@@ -9,16 +9,17 @@
 #include <span>
 #include <string>
 
+#include "bundle/bundle.h"
 #include "cli/report.h"
 #include "cli/subcommands.h"
 #include "common/hex.h"
-#include "decoder/bundle_reader.h"
 #include "decoder/failure_signature.h"
 #include "transfer/sha256.h"
 
 namespace clew::cli {
 namespace {
 
+using bundle::Bundle;
 using decoder::Backtrace;
 using decoder::BacktraceFrame;
 using decoder::ThreadBacktrace;
@@ -138,7 +139,7 @@ Status Choose(const std::string& bundle, int32_t tid, Backtrace& backtrace) {
 }
 
 Status RunBacktrace(const Options& options) {
-  CLEW_ASSIGN_OR_RETURN(bundle, decoder::Bundle::Open(options.bundle));
+  CLEW_ASSIGN_OR_RETURN(bundle, Bundle::Open(options.bundle));
   CLEW_ASSIGN_OR_RETURN(
       backtrace,
       decoder::ReadBacktrace(

@@ -3,15 +3,24 @@
 #include <unistd.h>
 
 #include "common/file.h"
+#include "decoder/bundle_trace.h"
 #include "decoder/code_file.h"
 #include "decoder/streams.h"
 
 namespace clew::cli {
 namespace {
 
+using bundle::Bundle;
+using bundle::BundleImage;
+using bundle::BundleSource;
+using bundle::CoreDump;
+using bundle::CoreSegment;
+using bundle::CoreThread;
+using bundle::Manifest;
+
 // Of a bundle without a start state: what more stands in the way.
-Status CheckIs64Bit(const decoder::Bundle& bundle) {
-  for (const decoder::BundleImage& image : bundle.manifest().images) {
+Status CheckIs64Bit(const Bundle& bundle) {
+  for (const BundleImage& image : bundle.manifest().images) {
     const auto file = MappedFile::Open(image.file);
     if (file && decoder::Is32Bit(file->bytes())) {
       return Unsupported(
@@ -23,13 +32,13 @@ Status CheckIs64Bit(const decoder::Bundle& bundle) {
   return {};
 }
 
-Status CheckHasRun(const decoder::Bundle& bundle) {
+Status CheckHasRun(const Bundle& bundle) {
   const bool has_start =
       access((bundle.path() + "/start.pb").c_str(), F_OK) == 0;
   if (!has_start) {
     CLEW_RETURN_IF_ERROR(CheckIs64Bit(bundle));
   }
-  if (bundle.manifest().source == decoder::BundleSource::kImported) {
+  if (bundle.manifest().source == BundleSource::kImported) {
     return Unsupported(
         "{}: was imported from perf.data: it lacks the state at its first "
         "instruction (start.pb) and what came in from outside (inputs.pb), so "
@@ -37,7 +46,7 @@ Status CheckHasRun(const decoder::Bundle& bundle) {
         "it, and what `clew record` makes has both",
         bundle.path());
   }
-  if (bundle.manifest().source == decoder::BundleSource::kPerf && !has_start) {
+  if (bundle.manifest().source == BundleSource::kPerf && !has_start) {
     return Unsupported(
         "{}: was recorded in hardware: it lacks the state at its first "
         "instruction (start.pb), so it cannot be solved or replayed; `clew "
@@ -48,10 +57,10 @@ Status CheckHasRun(const decoder::Bundle& bundle) {
   return {};
 }
 
-std::vector<follower::CoreRegisters> RegistersOf(
-    const decoder::CoreDump& dump, const decoder::Manifest& manifest) {
+std::vector<follower::CoreRegisters> RegistersOf(const CoreDump& dump,
+                                                 const Manifest& manifest) {
   std::vector<follower::CoreRegisters> registers;
-  for (const decoder::CoreThread& thread : dump.threads()) {
+  for (const CoreThread& thread : dump.threads()) {
     if (manifest.core_registers_exact ||
         thread.thread == manifest.failure.thread) {
       registers.push_back({.thread = thread.thread,
@@ -67,10 +76,10 @@ std::vector<follower::CoreRegisters> RegistersOf(
 
 Result<std::unique_ptr<BundleRecording>> OpenRecording(
     const std::string& bundle_path) {
-  CLEW_ASSIGN_OR_RETURN(bundle, decoder::Bundle::Open(bundle_path));
+  CLEW_ASSIGN_OR_RETURN(bundle, Bundle::Open(bundle_path));
   CLEW_RETURN_IF_ERROR(CheckHasRun(bundle));
   auto opened = std::make_unique<BundleRecording>(std::move(bundle));
-  CLEW_ASSIGN_OR_RETURN(trace, opened->bundle.ReadTrace());
+  CLEW_ASSIGN_OR_RETURN(trace, decoder::ReadTrace(opened->bundle));
   opened->trace = std::move(trace);
   CLEW_ASSIGN_OR_RETURN(core, opened->bundle.ReadCore());
   opened->core = std::move(core);
@@ -81,7 +90,7 @@ Result<std::unique_ptr<BundleRecording>> OpenRecording(
   recording.failure = opened->bundle.manifest().failure;
   recording.clock_slack_ticks = opened->bundle.manifest().clock_slack_ticks;
   recording.has_store_buffers =
-      opened->bundle.manifest().source == decoder::BundleSource::kPerf;
+      opened->bundle.manifest().source == BundleSource::kPerf;
   recording.unlogged_inputs = opened->bundle.manifest().unlogged_inputs;
   if (const uint64_t unknown = opened->bundle.manifest().inputs_unknown) {
     recording.unlogged_inputs.push_back(fmt::format(
@@ -89,7 +98,7 @@ Result<std::unique_ptr<BundleRecording>> OpenRecording(
   }
   if (const auto& dump = opened->core) {
     recording.core_registers = RegistersOf(*dump, opened->bundle.manifest());
-    for (const decoder::CoreSegment& segment : dump->segments()) {
+    for (const CoreSegment& segment : dump->segments()) {
       recording.core.push_back({segment.addr.as_int(), segment.bytes});
     }
   }

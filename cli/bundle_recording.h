@@ -5,9 +5,9 @@
 #include <optional>
 #include <string>
 
+#include "bundle/bundle.h"
+#include "bundle/core_dump/core_dump.h"
 #include "common/result.h"
-#include "decoder/bundle_reader.h"
-#include "decoder/core_dump.h"
 #include "decoder/trace.h"
 #include "follower/recording.h"
 
@@ -16,13 +16,13 @@ namespace clew::cli {
 // A bundle as solving and replaying take it. Owns what `recording` borrows, so
 // it stays in one place and outlives every use of it.
 struct BundleRecording {
-  explicit BundleRecording(decoder::Bundle from) : bundle(std::move(from)) {}
+  explicit BundleRecording(bundle::Bundle from) : bundle(std::move(from)) {}
   BundleRecording(const BundleRecording&) = delete;
   BundleRecording& operator=(const BundleRecording&) = delete;
 
-  decoder::Bundle bundle;
+  bundle::Bundle bundle;
   std::unique_ptr<decoder::Trace> trace;
-  std::optional<decoder::CoreDump> core;
+  std::optional<bundle::CoreDump> core;
   follower::Recording recording;
 };
 

@@ -5,17 +5,19 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
+#include "bundle/bundle.h"
+#include "bundle/manifest/manifest_edit.h"
 #include "cli/report.h"
 #include "cli/subcommands.h"
 #include "common/file.h"
 #include "common/progress.h"
-#include "decoder/bundle_reader.h"
 #include "decoder/sufficiency.h"
-#include "recorder/manifest_edit.h"
 
 namespace clew::cli {
 namespace {
 
+using bundle::Bundle;
+using bundle::EditManifest;
 using decoder::SufficiencyReport;
 
 constexpr const char* kFooter =
@@ -76,7 +78,7 @@ int ExitCodeOf(const SufficiencyReport& report) {
 }
 
 Result<SufficiencyReport> Check(const Options& options) {
-  CLEW_ASSIGN_OR_RETURN(bundle, decoder::Bundle::Open(options.bundle));
+  CLEW_ASSIGN_OR_RETURN(bundle, Bundle::Open(options.bundle));
   TerminalProgress progress("check", "insn");
   return decoder::CheckSufficiency(
       bundle, {.time_max = std::chrono::seconds(options.time_limit_s)},
@@ -94,9 +96,8 @@ int RunCheck(const Options& options) {
     PrintReport(*report);
   }
   if (options.write) {
-    const Status written =
-        recorder::EditManifest(PosixFileSystem(), options.bundle,
-                               {.sufficiency = report->sufficiency});
+    const Status written = EditManifest(PosixFileSystem(), options.bundle,
+                                        {.sufficiency = report->sufficiency});
     if (!written) {
       return ReportError(written.error());
     }

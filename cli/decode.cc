@@ -11,10 +11,11 @@
 #include <utility>
 #include <vector>
 
+#include "bundle/bundle.h"
 #include "bundle/perf_data/pt_stream.h"
 #include "cli/report.h"
 #include "cli/subcommands.h"
-#include "decoder/bundle_reader.h"
+#include "decoder/bundle_trace.h"
 #include "decoder/image_search.h"
 #include "decoder/pt/packet.h"
 #include "decoder/streams.h"
@@ -23,6 +24,7 @@
 namespace clew::cli {
 namespace {
 
+using bundle::Bundle;
 using bundle::IsStreamOfThread;
 using bundle::PerfData;
 using bundle::StreamName;
@@ -135,8 +137,8 @@ Result<std::unique_ptr<Trace>> OpenTrace(const std::string& path) {
     WarnOfUnknownCpu(*trace);
     return std::move(trace);
   }
-  CLEW_ASSIGN_OR_RETURN(bundle, decoder::Bundle::Open(path));
-  return bundle.ReadTrace();
+  CLEW_ASSIGN_OR_RETURN(bundle, Bundle::Open(path));
+  return decoder::ReadTrace(bundle);
 }
 
 std::string HexAddr(TraceeAddr addr) { return fmt::format("{:#x}", addr); }

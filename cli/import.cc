@@ -109,11 +109,11 @@ Json ToJson(const Options& options, const ImportReport& report) {
   json["format"] = report.pipe_format ? "pipe" : "file";
   json["perf_data_bytes"] = report.perf_data_bytes;
   json["pt_bytes"] = report.pt_bytes;
-  json["cores"] = report.run.cores;
+  json["cores"] = report.manifest.core_count;
   json["streams"] = report.streams;
   json["slices"] = report.slices;
-  json["host"] = report.run.host;
-  json["command"] = report.run.command;
+  json["host"] = report.manifest.origin.host;
+  json["command"] = report.manifest.command;
   for (const decoder::RecordCount& record : report.records) {
     json["records"][record.name] = record.count;
   }
@@ -127,9 +127,9 @@ Json ToJson(const Options& options, const ImportReport& report) {
     json["images"].push_back(ToJson(image, options.import.core));
   }
   json["core"] = report.has_core;
-  json["failure"] = FailureJson(report.run.failure);
-  json["loss"] = {{"aux_bytes", report.run.lost_aux_bytes},
-                  {"records", report.run.lost_records}};
+  json["failure"] = FailureJson(report.manifest.failure);
+  json["loss"] = {{"aux_bytes", report.manifest.lost_aux_bytes},
+                  {"records", report.manifest.lost_records}};
   json["warnings"] = report.warnings;
   return json;
 }
@@ -166,9 +166,9 @@ void PrintText(const Options& options, const ImportReport& report) {
              WithMagnitude(static_cast<double>(report.pt_bytes)),
              report.streams, report.slices);
   fmt::print("  failure        {}\n",
-             Describe(report.run.failure, report.has_core));
+             Describe(report.manifest.failure, report.has_core));
   fmt::print("  loss           {} AUX bytes, {} records\n",
-             report.run.lost_aux_bytes, report.run.lost_records);
+             report.manifest.lost_aux_bytes, report.manifest.lost_records);
   fmt::print(
       "  images         {} found, {} of them not verified, {} missing, {} "
       "files "

@@ -20,19 +20,22 @@
 namespace clew::cli {
 namespace {
 
+using bundle::BundleImage;
+using bundle::BundleSource;
+using bundle::BundleWriter;
+using bundle::CoreDump;
+using bundle::CoreThread;
 using bundle::EventAttr;
 using bundle::IsZstd;
+using bundle::Manifest;
 using bundle::ParseCpuId;
 using bundle::PerfData;
 using bundle::PerfFeatures;
 using bundle::PtInfoRecord;
-using decoder::CoreDump;
+using bundle::PtTiming;
 using decoder::ImageMatch;
 using decoder::ImageSearch;
 using decoder::Trace;
-using recorder::BundleWriter;
-using recorder::ImportedImage;
-using recorder::ImportedRun;
 
 constexpr size_t kCoresMax = 65536;    // of a manifest
 constexpr size_t kNameBytesMax = 255;  // of a file, NAME_MAX
@@ -53,36 +56,32 @@ bool HasFileName(const ImageMatch& match) {
          name.size() <= kNameBytesMax;
 }
 
-std::vector<uint8_t> Octets(std::span<const std::byte> bytes) {
-  const auto* first = reinterpret_cast<const uint8_t*>(bytes.data());
-  return {first, first + bytes.size()};
-}
-
 // What the file that was taken by its path tells of its build. False: it
 // cannot be read any more.
-bool DescribeUnverified(ImportedImage& image) {
+bool DescribeUnverified(BundleImage& image) {
   const auto file = MappedFile::Open(image.file);
   if (!file) {
     return false;
   }
   image.not_verified = true;
   image.has_build_id = !BuildIdOf(file->bytes()).empty();
-  image.build_id = Octets(ImageIdOf(file->bytes()));
+  const auto id = ImageIdOf(file->bytes());
+  image.build_id.assign(id.begin(), id.end());
   return true;
 }
 
 // Images that the manifest can name: those with a file's name, and a build-id
 // or a file.
-std::vector<ImportedImage> NamedImages(const std::vector<ImageMatch>& matches) {
-  std::vector<ImportedImage> images;
+std::vector<BundleImage> NamedImages(const std::vector<ImageMatch>& matches) {
+  std::vector<BundleImage> images;
   for (const ImageMatch& match : matches) {
     if (!HasFileName(match)) {
       continue;
     }
-    ImportedImage image = {.path = match.path,
-                           .build_id = Octets(match.build_id),
-                           .file = match.file,
-                           .size_bytes = 0};
+    BundleImage image = {.path = match.path,
+                         .build_id = match.build_id,
+                         .has_build_id = true,
+                         .file = match.file};
     if (!image.build_id.empty() || DescribeUnverified(image)) {
       image.size_bytes = image.file.empty() ? 0 : SizeOf(image.file);
       images.push_back(std::move(image));
@@ -109,28 +108,23 @@ uint64_t LostRecords(const Trace& trace) {
   return records;
 }
 
-// The event's configuration: bits that AUXTRACE_INFO says the place of.
-void SetConfiguration(const Trace& trace, ImportedRun& run) {
+// Of the event's configuration, bits that AUXTRACE_INFO says the place of.
+PtTiming TimingOf(const Trace& trace) {
   const PtInfoRecord& info = trace.pt_info();
+  PtTiming timing = {
+      .tsc_ctc_numerator = trace.timing().ctc_numerator,
+      .tsc_ctc_denominator = trace.timing().ctc_denominator,
+      .mtc_period = trace.timing().mtc_period,
+      .max_nonturbo_ratio = static_cast<uint32_t>(
+          std::min<uint64_t>(info.max_nonturbo_ratio, UINT32_MAX))};
   for (const EventAttr& attr : trace.data().attrs()) {
     if (attr.type == info.pmu_type) {
-      run.mtc = (attr.config & info.mtc_bit) != 0;
-      run.tsc = (attr.config & info.tsc_bit) != 0;
-      run.cyc = (attr.config & info.cyc_bit) != 0;
+      timing.mtc = (attr.config & info.mtc_bit) != 0;
+      timing.tsc = (attr.config & info.tsc_bit) != 0;
+      timing.cyc = (attr.config & info.cyc_bit) != 0;
     }
   }
-  run.max_nonturbo_ratio = static_cast<uint32_t>(
-      std::min<uint64_t>(info.max_nonturbo_ratio, UINT32_MAX));
-  run.snapshot = info.snapshot;
-}
-
-void SetTiming(const Trace& trace, ImportedRun& run) {
-  run.time_shift = trace.conversion().shift;
-  run.time_mult = trace.conversion().mult;
-  run.time_zero = trace.conversion().zero;
-  run.tsc_ctc_numerator = trace.timing().ctc_numerator;
-  run.tsc_ctc_denominator = trace.timing().ctc_denominator;
-  run.mtc_period = trace.timing().mtc_period;
+  return timing;
 }
 
 int32_t SignalOf(const CoreDump& core) {
@@ -262,7 +256,7 @@ ImportReport Report(const Trace& trace, const ImageSearch& search,
   report.slices = trace.slices().size();
   report.records = trace.RecordCounts();
   report.images = search.matches();
-  report.run = DescribeRun(trace, search.matches(), core);
+  report.manifest = DescribeRun(trace, search.matches(), core);
   report.has_core = core != nullptr;
   report.warnings = trace.data().feature_faults();
   if (const size_t unverified = search.CountUnverified(); unverified > 0) {
@@ -283,7 +277,7 @@ ImportReport Report(const Trace& trace, const ImageSearch& search,
 }  // namespace
 
 Failure FailureOf(const CoreDump& core) {
-  const decoder::CoreThread& thread = core.threads().front();
+  const CoreThread& thread = core.threads().front();
   const int32_t signal = SignalOf(core);
   Failure failure;
   if (std::ranges::find(kCoreSignals, signal) == kCoreSignals.end()) {
@@ -302,32 +296,30 @@ Failure FailureOf(const CoreDump& core) {
   return failure;
 }
 
-ImportedRun DescribeRun(const Trace& trace,
-                        const std::vector<ImageMatch>& images,
-                        const CoreDump* core) {
-  ImportedRun run;
-  const CpuIdentity& cpu = trace.cpu();
-  run.cpu_is_intel = cpu.is_intel;
-  run.cpu_family = cpu.family;
-  run.cpu_model = cpu.model;
-  run.cpu_stepping = cpu.stepping;
-  run.cores = static_cast<uint32_t>(trace.cores().size());
-  SetTiming(trace, run);
-  SetConfiguration(trace, run);
+Manifest DescribeRun(const Trace& trace, const std::vector<ImageMatch>& images,
+                     const CoreDump* core) {
   const PerfFeatures& features = trace.data().features();
-  run.host = features.host;
-  run.os_release = features.os_release;
-  run.cpu_description = features.cpu_description;
-  run.perf_version = features.perf_version;
-  run.command = features.command;
-  run.lost_aux_bytes = LostAuxBytes(trace);
-  run.lost_records = LostRecords(trace);
-  run.images = NamedImages(images);
+  Manifest manifest;
+  manifest.source = BundleSource::kImported;
+  manifest.cpu = trace.cpu();
+  manifest.core_count = static_cast<uint32_t>(trace.cores().size());
+  manifest.conversion = trace.conversion();
+  manifest.timing = TimingOf(trace);
+  manifest.origin = {.host = features.host,
+                     .os_release = features.os_release,
+                     .cpu = features.cpu_description,
+                     .perf_version = features.perf_version,
+                     .snapshot = trace.pt_info().snapshot};
+  manifest.command = features.command;
+  manifest.lost_aux_bytes = LostAuxBytes(trace);
+  manifest.lost_records = LostRecords(trace);
+  manifest.images = NamedImages(images);
   if (core != nullptr) {
-    run.failure = FailureOf(*core);
-    run.core_registers_exact = run.failure.kind == FailureKind::kSignal;
+    manifest.failure = FailureOf(*core);
+    manifest.core_registers_exact =
+        manifest.failure.kind == FailureKind::kSignal;
   }
-  return run;
+  return manifest;
 }
 
 Result<ImportReport> ImportBundle(FileSystem& files,
@@ -367,7 +359,7 @@ Result<ImportReport> ImportBundle(FileSystem& files,
       !cpu && !doubt.empty()) {
     report.warnings.push_back(doubt);
   }
-  CLEW_RETURN_IF_ERROR(recorder::WriteImport(bundle, report.run));
+  CLEW_RETURN_IF_ERROR(recorder::WriteImport(bundle, report.manifest));
   CLEW_RETURN_IF_ERROR(bundle.Publish());
   return report;
 }

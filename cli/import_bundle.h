@@ -5,10 +5,10 @@
 #include <string>
 #include <vector>
 
+#include "bundle/core_dump/core_dump.h"
 #include "common/file.h"
 #include "common/progress.h"
 #include "common/result.h"
-#include "decoder/core_dump.h"
 #include "decoder/image_search.h"
 #include "decoder/trace.h"
 #include "recorder/import.h"
@@ -33,7 +33,7 @@ struct ImportReport {
   uint64_t slices = 0;
   std::vector<decoder::RecordCount> records;
   std::vector<decoder::ImageMatch> images;
-  recorder::ImportedRun run;
+  bundle::Manifest manifest;
   bool has_core = false;
   // Trouble that did not stop the import.
   std::vector<std::string> warnings;
@@ -52,13 +52,13 @@ struct ImportReport {
 
 // What the manifest is to say of `trace`, its images and, unless null, its core
 // dump.
-recorder::ImportedRun DescribeRun(
-    const decoder::Trace& trace, const std::vector<decoder::ImageMatch>& images,
-    const decoder::CoreDump* core);
+bundle::Manifest DescribeRun(const decoder::Trace& trace,
+                             const std::vector<decoder::ImageMatch>& images,
+                             const bundle::CoreDump* core);
 
 // How the process ended, by its core dump: kNone where it was not made by a
 // signal that dumps core.
-Failure FailureOf(const decoder::CoreDump& core);
+Failure FailureOf(const bundle::CoreDump& core);
 
 }  // namespace clew::cli
 

@@ -13,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "bundle/bundle.h"
 #include "bundle/zstd/unzstd.h"
 #include "cli/failure_text.h"
 #include "cli/report.h"
@@ -23,19 +24,22 @@
 #include "common/progress.h"
 #include "common/scratch_folder.h"
 #include "common/shell_quote.h"
-#include "decoder/bundle_reader.h"
+#include "decoder/bundle_trace.h"
 #include "decoder/input_counts.h"
 #include "decoder/thread_counts.h"
 
 namespace clew::cli {
 namespace {
 
+using bundle::Bundle;
+using bundle::BundleImage;
+using bundle::BundleSource;
+using bundle::CoreDump;
 using bundle::IsZstd;
+using bundle::Manifest;
 using bundle::MmapRecord;
 using bundle::ToPerfNanos;
 using bundle::Unzstd;
-using decoder::Bundle;
-using decoder::Manifest;
 using decoder::StreamStats;
 using decoder::Trace;
 
@@ -69,17 +73,17 @@ struct Summary {
   std::string no_backtraces_because;
 };
 
-std::string SourceText(decoder::BundleSource source) {
+std::string SourceText(BundleSource source) {
   switch (source) {
-    case decoder::BundleSource::kPerf:
+    case BundleSource::kPerf:
       return "hardware (perf)";
-    case decoder::BundleSource::kQemu:
+    case BundleSource::kQemu:
       return "software (qemu)";
-    case decoder::BundleSource::kStepper:
+    case BundleSource::kStepper:
       return "software (stepper)";
-    case decoder::BundleSource::kImported:
+    case BundleSource::kImported:
       return "imported (perf.data)";
-    case decoder::BundleSource::kUnknown:
+    case BundleSource::kUnknown:
       break;
   }
   return "unknown";
@@ -113,7 +117,7 @@ Result<decoder::TraceCounts> CountEverything(const Trace& trace) {
 
 // A file tree in which gdb finds each image at the path that it had.
 Status MakeSysroot(const Manifest& manifest, const std::string& root) {
-  for (const decoder::BundleImage& image : manifest.images) {
+  for (const BundleImage& image : manifest.images) {
     const auto relative =
         std::filesystem::path(image.path).lexically_normal().relative_path();
     if (relative.empty() || *relative.begin() == "..") {
@@ -139,8 +143,7 @@ Result<std::string> PlainCore(const Bundle& bundle, const std::string& folder) {
   if (!IsZstd(file.bytes())) {
     return path;
   }
-  CLEW_ASSIGN_OR_RETURN(
-      plain, Unzstd(file.bytes(), path, decoder::CoreDump::kSizeMax));
+  CLEW_ASSIGN_OR_RETURN(plain, Unzstd(file.bytes(), path, CoreDump::kSizeMax));
   std::string unpacked = folder + "/core";
   CLEW_RETURN_IF_ERROR(WriteWholeFile(PosixFileSystem(), unpacked, plain));
   return unpacked;
@@ -150,7 +153,7 @@ Result<std::string> PlainCore(const Bundle& bundle, const std::string& folder) {
 // program may know it by another name of its folder (/lib for /usr/lib).
 std::string SearchPath(const Manifest& manifest) {
   std::string folders;
-  for (const decoder::BundleImage& image : manifest.images) {
+  for (const BundleImage& image : manifest.images) {
     folders += folders.empty() ? "" : ":";
     folders += std::filesystem::path(image.file).parent_path().string();
   }
@@ -292,7 +295,7 @@ Json ToJson(const std::optional<decoder::InputCounts>& inputs) {
 
 Json NotVerifiedJson(const Manifest& manifest) {
   Json paths = Json::array();
-  for (const decoder::BundleImage& image : manifest.images) {
+  for (const BundleImage& image : manifest.images) {
     if (image.not_verified) {
       paths.push_back(image.path);
     }
@@ -429,7 +432,7 @@ void PrintMissing(const Summary& summary) {
 
 void PrintNotVerified(const Manifest& manifest) {
   bool first = true;
-  for (const decoder::BundleImage& image : manifest.images) {
+  for (const BundleImage& image : manifest.images) {
     if (image.not_verified) {
       fmt::print("{}  {}\n",
                  std::exchange(first, false)
@@ -484,11 +487,10 @@ void PrintText(const Manifest& manifest, const Trace& trace,
   const auto line = [](const char* label, const std::string& text) {
     fmt::print("{:<13} {}\n", label, text);
   };
-  const bool imported = manifest.source == decoder::BundleSource::kImported;
+  const bool imported = manifest.source == BundleSource::kImported;
   line("command", ShellQuote(manifest.command));
   // Only our software sources choose by a seed.
-  const bool has_seed =
-      !imported && manifest.source != decoder::BundleSource::kPerf;
+  const bool has_seed = !imported && manifest.source != BundleSource::kPerf;
   line("source",
        fmt::format("{}, {}{}", SourceText(manifest.source), manifest.producer,
                    has_seed ? fmt::format(", seed {}", manifest.seed) : ""));
@@ -497,10 +499,9 @@ void PrintText(const Manifest& manifest, const Trace& trace,
                              manifest.origin.os_release, manifest.origin.cpu));
   }
   // Of what was not launched nobody saw the end.
-  const bool unknown =
-      manifest.failure.kind == FailureKind::kNone &&
-      (imported || (manifest.source == decoder::BundleSource::kPerf &&
-                    manifest.failure.thread == Tid(0)));
+  const bool unknown = manifest.failure.kind == FailureKind::kNone &&
+                       (imported || (manifest.source == BundleSource::kPerf &&
+                                     manifest.failure.thread == Tid(0)));
   line("failure", unknown ? "not known" : FailureDetails(manifest.failure));
   line("duration",
        fmt::format("{} ticks, {:.3f} ms of recorded time", summary.ticks,
@@ -546,11 +547,11 @@ Status CountInputs(const Bundle& bundle, Summary& summary) {
 
 Status RunInfo(const InfoOptions& options) {
   CLEW_ASSIGN_OR_RETURN(bundle, Bundle::Open(options.bundle));
-  CLEW_ASSIGN_OR_RETURN(trace, bundle.ReadTrace());
+  CLEW_ASSIGN_OR_RETURN(trace, decoder::ReadTrace(bundle));
   Summary summary;
   const auto source = bundle.manifest().source;
-  summary.ticks = Ticks(*trace, source == decoder::BundleSource::kImported ||
-                                    source == decoder::BundleSource::kPerf);
+  summary.ticks = Ticks(*trace, source == BundleSource::kImported ||
+                                    source == BundleSource::kPerf);
   summary.nanos =
       ToPerfNanos(TscTicks(summary.ticks), trace->conversion()).as_int() -
       trace->conversion().zero;

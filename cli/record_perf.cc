@@ -9,21 +9,23 @@
 #include <optional>
 #include <utility>
 
+#include "bundle/core_dump/core_dump.h"
+#include "bundle/manifest/bundle_writer.h"
 #include "cli/import_bundle.h"
-#include "decoder/core_dump.h"
-#include "recorder/bundle_writer.h"
 #include "recorder/core_pattern.h"
 #include "recorder/import.h"
 
 namespace clew::cli {
 namespace {
 
-using recorder::BundleWriter;
+using bundle::BundleWriter;
+using bundle::CoreDump;
+using bundle::CoreThread;
 using recorder::PerfRecorded;
 using recorder::PerfRun;
 
-bool HasThread(const decoder::CoreDump& core, Tid thread) {
-  for (const decoder::CoreThread& of : core.threads()) {
+bool HasThread(const CoreDump& core, Tid thread) {
+  for (const CoreThread& of : core.threads()) {
     if (of.thread == thread) {
       return true;
     }
@@ -32,8 +34,7 @@ bool HasThread(const decoder::CoreDump& core, Tid thread) {
 }
 
 // The dump at `path`, if it is of this run.
-Result<decoder::CoreDump> OpenCore(const std::string& path,
-                                   const PerfRun& run) {
+Result<CoreDump> OpenCore(const std::string& path, const PerfRun& run) {
   struct stat info = {};
   if (stat(path.c_str(), &info) != 0) {
     return SystemError(errno, fmt::format("there is no core dump {:?}", path));
@@ -41,7 +42,7 @@ Result<decoder::CoreDump> OpenCore(const std::string& path,
   if (info.st_mtime < run.started_at_s) {
     return InvalidArgument("{:?} is older than the recording", path);
   }
-  CLEW_ASSIGN_OR_RETURN(core, decoder::CoreDump::Open(path));
+  CLEW_ASSIGN_OR_RETURN(core, CoreDump::Open(path));
   // The main thread has the number of the process.
   if (!HasThread(core, run.failure.thread)) {
     return InvalidArgument("{:?} is of another process", path);

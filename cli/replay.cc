@@ -27,6 +27,8 @@
 namespace clew::cli {
 namespace {
 
+using bundle::Bundle;
+using bundle::BundleImage;
 using replayer::EnforceReport;
 
 constexpr const char* kFooter =
@@ -72,7 +74,7 @@ class StdoutSink final : public replayer::OutputSink {
   }
 };
 
-Result<Schedule> ReadSchedule(const decoder::Bundle& bundle) {
+Result<Schedule> ReadSchedule(const Bundle& bundle) {
   CLEW_ASSIGN_OR_RETURN(schedule, bundle.ReadSchedule());
   if (!schedule) {
     return InvalidArgument(
@@ -247,7 +249,7 @@ Result<int> RunUnderGdb(const ReplayOptions& options,
   CLEW_ASSIGN_OR_RETURN(target, OpenTarget(opened, schedule));
   replayer::Timeline timeline(*target);
   replayer::ImageFiles files;
-  for (const decoder::BundleImage& image : opened.bundle.manifest().images) {
+  for (const BundleImage& image : opened.bundle.manifest().images) {
     files.Add(image.path, image.file);
   }
   const bool failed = opened.recording.failure.kind != FailureKind::kNone;

@@ -9,14 +9,15 @@
 #include <cstdlib>
 #include <nlohmann/json.hpp>
 
+#include "bundle/manifest/manifest_edit.h"
 #include "common/fd.h"
+#include "common/utf8.h"
 #include "daemon/config.h"
-#include "recorder/manifest_edit.h"
-#include "recorder/utf8.h"
 
 namespace clew::daemon {
 namespace {
 
+using bundle::EditManifest;
 using nlohmann::json;
 
 constexpr int64_t kBeforeS = 60;
@@ -37,7 +38,7 @@ std::string TextOf(const json& line, const char* field, size_t bytes_max) {
   if (!found->is_string()) {
     return "(bytes that are no text)";
   }
-  return recorder::Utf8(found->get<std::string>().substr(0, bytes_max));
+  return Utf8(found->get<std::string>().substr(0, bytes_max));
 }
 
 int64_t NumberOf(const json& line, const char* field) {
@@ -125,13 +126,12 @@ Status TakeJournal(FileSystem& files, const std::string& folder) {
                               bytes.size());
   Journal journal;
   if (text.starts_with(kNone)) {
-    journal.why =
-        recorder::Utf8(std::string(text.substr(1, kJournalMessageBytesMax)));
+    journal.why = Utf8(std::string(text.substr(1, kJournalMessageBytesMax)));
   } else {
     journal.lines = Parse(text);
   }
   CLEW_RETURN_IF_ERROR(
-      recorder::EditManifest(files, folder, {.journal = std::move(journal)}));
+      EditManifest(files, folder, {.journal = std::move(journal)}));
   CLEW_RETURN_IF_ERROR(files.RemoveAll(path));
   return files.SyncDirectory(folder);
 }

@@ -19,6 +19,9 @@
 namespace clew::daemon {
 namespace {
 
+using bundle::BundleWriter;
+using recorder::ScannedProcess;
+
 constexpr const char* kProc = "/proc";
 // Save waits so long for what is known of its process.
 constexpr std::chrono::seconds kWitnessTime{5};
@@ -78,7 +81,7 @@ class PerfSource final : public PtSource {
   uint64_t save_bytes_max() const override { return 2 * RingBytes(); }
 
   Result<SaveReport> Save(const SaveOrder& order,
-                          recorder::BundleWriter& bundle,
+                          BundleWriter& bundle,
                           const std::function<void()>& first_byte) override {
     CLEW_ASSIGN_OR_RETURN(
         capture,

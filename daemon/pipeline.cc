@@ -5,13 +5,16 @@
 #include <algorithm>
 #include <utility>
 
+#include "bundle/manifest/manifest_edit.h"
 #include "daemon/facts.h"
 #include "daemon/process_facts.h"
 #include "daemon/takeover.h"
-#include "recorder/manifest_edit.h"
 
 namespace clew::daemon {
 namespace {
+
+using bundle::EditManifest;
+using bundle::ManifestEdits;
 
 constexpr size_t kRequestedMax = 64;
 
@@ -245,9 +248,9 @@ Result<bool> Pipeline::Admit(const std::string& name, const BundleFacts& facts,
                         .process = parsed.process,
                         .at_ns = parts_.clock.WallNs(),
                         .not_saved = parts_.admission.Saved(key, 0, now_ms)};
-  recorder::ManifestEdits edits;
+  ManifestEdits edits;
   edits.trigger = trigger;
-  CLEW_RETURN_IF_ERROR(recorder::EditManifest(
+  CLEW_RETURN_IF_ERROR(EditManifest(
       PosixFileSystem(), parts_.spool.Path(Stage::kChecking, name), edits));
   return true;
 }

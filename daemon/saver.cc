@@ -8,9 +8,13 @@
 #include <memory>
 #include <utility>
 
-#include "recorder/manifest_edit.h"
+#include "bundle/manifest/manifest_edit.h"
 
 namespace clew::daemon {
+
+using bundle::BundleWriter;
+using bundle::EditManifest;
+using bundle::ManifestEdits;
 
 Saver::~Saver() {
   for (auto& [id, running] : saves_) {
@@ -22,8 +26,8 @@ Saver::~Saver() {
 }
 
 Result<Saver::Started> Saver::Start(PtSource& source, SaveJob job, Done done) {
-  CLEW_ASSIGN_OR_RETURN(
-      writer, recorder::BundleWriter::Create(PosixFileSystem(), job.bundle));
+  CLEW_ASSIGN_OR_RETURN(writer,
+                        BundleWriter::Create(PosixFileSystem(), job.bundle));
   Started started{.id = ++last_id_, .core = Fd()};
   if (job.expect_core) {
     const std::string path = writer.folder() + "/core";
@@ -35,7 +39,7 @@ Result<Saver::Started> Saver::Start(PtSource& source, SaveJob job, Done done) {
   }
   Running& running = *(saves_[started.id] = std::make_unique<Running>());
   // shared_ptr: std::function wants to be copied.
-  auto bundle = std::make_shared<recorder::BundleWriter>(std::move(writer));
+  auto bundle = std::make_shared<BundleWriter>(std::move(writer));
   running.thread = std::thread([this, &source, &running, id = started.id,
                                 bundle = std::move(bundle),
                                 job = std::move(job), done = std::move(done)] {
@@ -49,8 +53,8 @@ Result<Saver::Started> Saver::Start(PtSource& source, SaveJob job, Done done) {
   return started;
 }
 
-SaveEnd Saver::Save(PtSource& source, recorder::BundleWriter& bundle,
-                    const SaveJob& job, CoreCopy& core) const {
+SaveEnd Saver::Save(PtSource& source, BundleWriter& bundle, const SaveJob& job,
+                    CoreCopy& core) const {
   SaveEnd end;
   const auto since_us = [&] {
     return (clock_.MonotonicNs() - job.triggered_ns) / 1000;
@@ -63,10 +67,10 @@ SaveEnd Saver::Save(PtSource& source, recorder::BundleWriter& bundle,
     }));
     end.report = report;
     CLEW_RETURN_IF_ERROR(AddCore(bundle, job, core, &end.core_cut));
-    recorder::ManifestEdits edits;
+    ManifestEdits edits;
     edits.trigger = job.order.trigger;
     CLEW_RETURN_IF_ERROR(
-        recorder::EditManifest(PosixFileSystem(), bundle.folder(), edits));
+        EditManifest(PosixFileSystem(), bundle.folder(), edits));
     return bundle.Publish();
   };
   end.status = run();
@@ -74,8 +78,8 @@ SaveEnd Saver::Save(PtSource& source, recorder::BundleWriter& bundle,
   return end;
 }
 
-Status Saver::AddCore(recorder::BundleWriter& bundle, const SaveJob& job,
-                      CoreCopy& core, bool* core_cut) {
+Status Saver::AddCore(BundleWriter& bundle, const SaveJob& job, CoreCopy& core,
+                      bool* core_cut) {
   if (!job.expect_core) {
     return {};
   }

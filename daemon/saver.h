@@ -78,9 +78,9 @@ class Saver {
     CoreCopy core;
     std::thread thread;
   };
-  SaveEnd Save(PtSource& source, recorder::BundleWriter& bundle,
+  SaveEnd Save(PtSource& source, bundle::BundleWriter& bundle,
                const SaveJob& job, CoreCopy& core) const;
-  static Status AddCore(recorder::BundleWriter& bundle, const SaveJob& job,
+  static Status AddCore(bundle::BundleWriter& bundle, const SaveJob& job,
                         CoreCopy& core, bool* core_cut);
 
   Loop& loop_;

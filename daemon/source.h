@@ -5,11 +5,11 @@
 #include <functional>
 #include <string>
 
+#include "bundle/manifest/bundle_writer.h"
 #include "common/bundle_facts.h"
 #include "common/fd.h"
 #include "common/inputs.h"
 #include "common/result.h"
-#include "recorder/bundle_writer.h"
 
 namespace clew::daemon {
 
@@ -43,7 +43,7 @@ class PtSource {
   // again, whatever failed. From any threads, several at once; meanwhile
   // Witness and status alone may be called otherwise.
   [[nodiscard]] virtual Result<SaveReport> Save(
-      const SaveOrder& order, recorder::BundleWriter& bundle,
+      const SaveOrder& order, bundle::BundleWriter& bundle,
       const std::function<void()>& first_byte) = 0;
   // Once for each Save with a process, while it is at work, from the loop's
   // thread: begins to note what procfs tells of the process, which may be gone

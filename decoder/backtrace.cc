@@ -18,6 +18,10 @@
 namespace clew::decoder {
 namespace {
 
+using bundle::Bundle;
+using bundle::CoreDump;
+using bundle::CoreThread;
+
 using Clock = Unwinder::Clock;
 
 BacktraceFrame FrameAt(const LoadedImages& images, Unwinder& unwinder,

@@ -7,10 +7,10 @@
 #include <string>
 #include <vector>
 
+#include "bundle/bundle.h"
 #include "common/inputs.h"
 #include "common/result.h"
 #include "common/units.h"
-#include "decoder/bundle_reader.h"
 
 namespace clew::decoder {
 
@@ -20,7 +20,7 @@ struct BacktraceLimits {
   size_t threads_max = 4096;
   size_t frames_max = 128;  // of a thread
   std::chrono::milliseconds time_max{20'000};
-  uint64_t core_bytes_max = CoreDump::kSizeMax;
+  uint64_t core_bytes_max = bundle::CoreDump::kSizeMax;
 };
 
 struct BacktraceFrame {
@@ -76,7 +76,7 @@ struct Backtrace {
 // No limit is an Error but core_bytes_max (kLimit). kCorruptInput: the core
 // dump, or without one perf.data, breaks its format. The images may be damaged
 // in any way: a stack then ends where nothing tells how to go on.
-[[nodiscard]] Result<Backtrace> ReadBacktrace(const Bundle& bundle,
+[[nodiscard]] Result<Backtrace> ReadBacktrace(const bundle::Bundle& bundle,
                                               const BacktraceLimits& limits);
 
 }  // namespace clew::decoder

@@ -4,11 +4,14 @@
 #include <limits>
 #include <variant>
 
+#include "bundle/input_log.h"
 #include "common/inputs.h"
-#include "decoder/bundle/input_log.h"
 
 namespace clew::decoder {
 namespace {
+
+using bundle::Bundle;
+using bundle::InputLog;
 
 // Numbers of a file may be anything.
 void AddTo(uint64_t& sum, uint64_t more) {

@@ -6,8 +6,8 @@
 #include <map>
 #include <string>
 
+#include "bundle/bundle.h"
 #include "common/result.h"
-#include "decoder/bundle_reader.h"
 
 namespace clew::decoder {
 
@@ -32,7 +32,7 @@ struct InputCounts {
 
 // Reads all of it. Errors as of Bundle::OpenInputs; kCorruptInput also where a
 // record breaks the format.
-[[nodiscard]] Result<InputCounts> CountInputs(const Bundle& bundle);
+[[nodiscard]] Result<InputCounts> CountInputs(const bundle::Bundle& bundle);
 
 }  // namespace clew::decoder
 

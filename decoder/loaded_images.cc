@@ -17,6 +17,10 @@
 namespace clew::decoder {
 namespace {
 
+using bundle::Bundle;
+using bundle::BundleImage;
+using bundle::CoreDump;
+using bundle::CoreMapping;
 using bundle::MmapRecord;
 using bundle::PerfData;
 using bundle::Record;

@@ -6,10 +6,10 @@
 #include <string>
 #include <vector>
 
+#include "bundle/bundle.h"
+#include "bundle/core_dump/core_dump.h"
 #include "common/result.h"
 #include "common/units.h"
-#include "decoder/bundle_reader.h"
-#include "decoder/core_dump.h"
 
 namespace clew::decoder {
 
@@ -38,10 +38,11 @@ class LoadedImages {
   static constexpr size_t kHeadersMax = 1024;
 
   // Of the core dump's list of files. Where it has none, as FromTrace.
-  [[nodiscard]] static Result<LoadedImages> FromCore(const Bundle& bundle,
-                                                     const CoreDump& core);
+  [[nodiscard]] static Result<LoadedImages> FromCore(
+      const bundle::Bundle& bundle, const bundle::CoreDump& core);
   // Of the mappings in perf.data, the last one at each place. kCorruptInput.
-  [[nodiscard]] static Result<LoadedImages> FromTrace(const Bundle& bundle);
+  [[nodiscard]] static Result<LoadedImages> FromTrace(
+      const bundle::Bundle& bundle);
 
   const std::vector<LoadedImage>& all() const { return images_; }
   // Null if no file was mapped there.

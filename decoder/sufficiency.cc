@@ -9,11 +9,15 @@
 #include "common/build_id.h"
 #include "common/file.h"
 #include "common/hex.h"
+#include "decoder/bundle_trace.h"
 #include "decoder/input_counts.h"
 
 namespace clew::decoder {
 namespace {
 
+using bundle::Bundle;
+using bundle::BundleImage;
+using bundle::Manifest;
 using bundle::MmapRecord;
 
 constexpr uint32_t kDecodesPoints = 10;
@@ -83,7 +87,7 @@ class Checker {
   }
 
   void CheckTrace() {
-    const auto trace = bundle_.ReadTrace();
+    const auto trace = ReadTrace(bundle_);
     if (!trace) {
       LacksFile(trace.error(), "nothing decodes");
       return;

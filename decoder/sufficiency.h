@@ -3,10 +3,10 @@
 
 #include <cstdint>
 
+#include "bundle/bundle.h"
 #include "common/bundle_facts.h"
 #include "common/progress.h"
 #include "common/result.h"
-#include "decoder/bundle_reader.h"
 #include "decoder/gap_counts.h"
 
 namespace clew::decoder {
@@ -41,7 +41,7 @@ struct SufficiencyReport {
 // A file that breaks its format counts as absent, and is a reason; so this
 // fails only if the manifest cannot be read, which `bundle` did before. Memory:
 // as TraceStreams. `progress` may be null.
-SufficiencyReport CheckSufficiency(const Bundle& bundle,
+SufficiencyReport CheckSufficiency(const bundle::Bundle& bundle,
                                    const DecodeLimits& limits,
                                    ProgressSink* progress);
 

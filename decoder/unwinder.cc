@@ -22,6 +22,9 @@
 namespace clew::decoder {
 namespace {
 
+using bundle::CoreDump;
+using bundle::CoreThread;
+
 // System V ABI, AMD64 supplement, "DWARF Register Number Mapping"; 16 is the
 // return address.
 constexpr std::array<Gpr, 16> kDwarfOrder = {kRax, kRdx, kRcx, kRbx, kRsi, kRdi,

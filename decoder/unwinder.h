@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
+#include "bundle/core_dump/core_dump.h"
 #include "common/units.h"
-#include "decoder/core_dump.h"
 #include "decoder/loaded_images.h"
 
 namespace clew::decoder {
@@ -58,13 +58,13 @@ class Unwinder {
   };
 
   // Both must outlive the object.
-  Unwinder(const LoadedImages& images, const CoreDump* core);
+  Unwinder(const LoadedImages& images, const bundle::CoreDump* core);
   ~Unwinder();
   Unwinder(const Unwinder&) = delete;
   Unwinder& operator=(const Unwinder&) = delete;
 
   // REQUIRES: there is a core dump.
-  Stack Unwind(const CoreThread& thread, size_t frames_max,
+  Stack Unwind(const bundle::CoreThread& thread, size_t frames_max,
                Clock::time_point deadline);
   CodePlace Find(TraceeAddr place);
   // What the C library last said before it called abort: the text of a failed

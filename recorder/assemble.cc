@@ -8,6 +8,7 @@
 #include <map>
 #include <vector>
 
+#include "bundle/manifest/manifest_writer.h"
 #include "bundle/perf_data/perf_data_writer.h"
 #include "recorder/encoder_description.h"
 #include "recorder/generated_image.h"
@@ -18,6 +19,7 @@
 namespace clew::recorder {
 namespace {
 
+using bundle::BundleWriter;
 using bundle::PerfDataConfig;
 using bundle::PerfDataWriter;
 using bundle::PerfMapping;
@@ -226,7 +228,8 @@ Result<uint64_t> Assemble(BundleWriter& bundle, const RecordOptions& options,
   if (outcome.has_core) {
     CLEW_RETURN_IF_ERROR(bundle.Sync("core"));
   }
-  CLEW_RETURN_IF_ERROR(WriteManifest(bundle, options, session, outcome, list));
+  CLEW_RETURN_IF_ERROR(bundle::WriteManifest(
+      bundle, DescribeRecording(options, session, outcome, list)));
   CLEW_RETURN_IF_ERROR(bundle.files().RemoveAll(RawFolder(bundle.folder())));
   return pt_bytes;
 }

@@ -1,8 +1,8 @@
 #ifndef CLEW_RECORDER_ASSEMBLE_H_
 #define CLEW_RECORDER_ASSEMBLE_H_
 
+#include "bundle/manifest/bundle_writer.h"
 #include "common/result.h"
-#include "recorder/bundle_writer.h"
 #include "recorder/qemu/session.h"
 #include "recorder/record.h"
 
@@ -11,7 +11,7 @@ namespace clew::recorder {
 // Makes the bundle's files out of what the plugin left in its folder:
 // perf.data, inputs.pb, images/, manifest.pb; then removes the raw files. All
 // files are synced afterwards. Returns the number of PT bytes.
-[[nodiscard]] Result<uint64_t> Assemble(BundleWriter& bundle,
+[[nodiscard]] Result<uint64_t> Assemble(bundle::BundleWriter& bundle,
                                         const RecordOptions& options,
                                         const Session& session,
                                         const Outcome& outcome);

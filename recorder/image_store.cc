@@ -8,6 +8,8 @@
 namespace clew::recorder {
 namespace {
 
+using bundle::BundleWriter;
+
 // No build-id in hexadecimal, so in nobody's way.
 constexpr const char* kCopyName = "images/copy";
 

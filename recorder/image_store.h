@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "bundle/manifest/bundle_writer.h"
 #include "common/result.h"
-#include "recorder/bundle_writer.h"
 #include "recorder/image_source.h"
 #include "recorder/images.h"
 #include "recorder/perf_capture.h"
@@ -26,7 +26,7 @@ struct StoredImage {
 class ImageStore {
  public:
   // Makes images/. `bundle` must outlive it.
-  [[nodiscard]] static Result<ImageStore> Create(BundleWriter& bundle);
+  [[nodiscard]] static Result<ImageStore> Create(bundle::BundleWriter& bundle);
 
   // Copies `image` from `source`, at most `bytes_max` bytes. Not stored: it is
   // gone, was cut or changed meanwhile, or has another build-id than the image
@@ -39,13 +39,13 @@ class ImageStore {
       const std::vector<uint8_t>& build_id);
 
  private:
-  explicit ImageStore(BundleWriter& bundle) : bundle_(&bundle) {}
+  explicit ImageStore(bundle::BundleWriter& bundle) : bundle_(&bundle) {}
   std::string CopyPath() const;
   Result<StoredImage> Adopt(const std::string& path,
                             const std::vector<uint8_t>& build_id);
   Status MoveCopy(const ImageInfo& image);
 
-  BundleWriter* bundle_;
+  bundle::BundleWriter* bundle_;
   std::set<std::string> made_;  // folders and files below the bundle's
 };
 

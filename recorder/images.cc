@@ -12,6 +12,8 @@
 namespace clew::recorder {
 namespace {
 
+using bundle::BundleWriter;
+
 std::vector<uint8_t> Octets(std::span<const std::byte> bytes) {
   const auto* first = reinterpret_cast<const uint8_t*>(bytes.data());
   return {first, first + bytes.size()};

@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
+#include "bundle/manifest/bundle_writer.h"
 #include "common/result.h"
-#include "recorder/bundle_writer.h"
 
 namespace clew::recorder {
 
@@ -36,7 +36,7 @@ std::vector<uint8_t> ImageIdOf(std::span<const std::byte> file);
 // Makes images/ and copies each file to images/<build-id in hex>/ under
 // ImageFileName; what two of them would put there is copied once. kSystem also
 // if a file is no longer the one that was described.
-[[nodiscard]] Status CopyImages(BundleWriter& bundle,
+[[nodiscard]] Status CopyImages(bundle::BundleWriter& bundle,
                                 const std::vector<ImageInfo>& images);
 
 }  // namespace clew::recorder

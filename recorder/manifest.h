@@ -3,26 +3,21 @@
 
 #include <vector>
 
-#include "common/result.h"
-#include "recorder/bundle_writer.h"
+#include "bundle/manifest/manifest.h"
 #include "recorder/images.h"
 #include "recorder/qemu/session.h"
 #include "recorder/record.h"
 
-namespace clew::pb {
-class Failure;
-}
-
 namespace clew::recorder {
 
-void SetFailure(const Failure& failure, pb::Failure& to);
-
-// Writes manifest.pb of a recording by the QEMU plugin.
-[[nodiscard]] Status WriteManifest(BundleWriter& bundle,
-                                   const RecordOptions& options,
+// What manifest.pb of a recording by the QEMU plugin says.
+bundle::Manifest DescribeRecording(const RecordOptions& options,
                                    const Session& session,
                                    const Outcome& outcome,
                                    const std::vector<ImageInfo>& images);
+
+// The manifest's entry of a file that is in the bundle.
+bundle::BundleImage DescribeCopied(const ImageInfo& image);
 
 }  // namespace clew::recorder
 

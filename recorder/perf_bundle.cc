@@ -5,17 +5,17 @@
 #include <optional>
 #include <utility>
 
+#include "bundle/manifest/manifest_writer.h"
 #include "common/path_names.h"
-#include "proto/bundle.pb.h"
 #include "recorder/image_store.h"
 #include "recorder/manifest.h"
-#include "recorder/utf8.h"
 #include "recorder/vdso.h"
 
 namespace clew::recorder {
 namespace {
 
-constexpr uint32_t kFormatVersion = 1;
+using bundle::BundleWriter;
+
 constexpr size_t kNameBytesMax = 255;  // of a file, NAME_MAX
 
 bool IsWanted(const std::set<int32_t>& users, const PerfRun& run) {
@@ -108,15 +108,11 @@ Status StoreImages(BundleWriter& bundle, const PerfCapture& capture,
   return {};
 }
 
-void SetCpu(const PerfRecording& recording, const PerfCapture& capture,
-            pb::Cpu& cpu) {
-  const CpuDescription& host = recording.host().cpu;
-  cpu.set_vendor(host.is_intel() ? pb::Cpu::VENDOR_INTEL
-                                 : pb::Cpu::VENDOR_UNKNOWN);
-  cpu.set_family(host.family);
-  cpu.set_model(host.model);
-  cpu.set_stepping(host.stepping);
-  cpu.set_cores(static_cast<uint32_t>(capture.core_count()));
+CpuIdentity CpuOf(const CpuDescription& host) {
+  return {.is_intel = host.is_intel(),
+          .family = static_cast<uint16_t>(host.family),
+          .model = static_cast<uint8_t>(host.model),
+          .stepping = static_cast<uint8_t>(host.stepping)};
 }
 
 uint32_t FieldOf(uint64_t config, uint64_t mask) {
@@ -125,75 +121,64 @@ uint32_t FieldOf(uint64_t config, uint64_t mask) {
              : static_cast<uint32_t>((config & mask) >> std::countr_zero(mask));
 }
 
-void SetTiming(const PerfRecording& recording, pb::Timing& timing) {
-  if (const auto& clock = recording.clock()) {
-    timing.set_time_shift(clock->shift);
-    timing.set_time_mult(clock->mult);
-    timing.set_time_zero(clock->zero);
-  }
+bundle::PtTiming TimingOf(const PerfRecording& recording) {
   const auto& info = recording.pt_info();
   const auto& attr = recording.session().pt_attr();
   if (!info || !attr) {
-    return;
+    return {};
   }
   const uint64_t config = attr->config;
-  timing.set_tsc_ctc_numerator(info->tsc_ctc_numerator);
-  timing.set_tsc_ctc_denominator(info->tsc_ctc_denominator);
-  timing.set_mtc_period(FieldOf(config, info->mtc_period_bits));
-  timing.set_mtc((config & info->mtc_bit) != 0);
-  timing.set_tsc((config & info->tsc_bit) != 0);
-  timing.set_cyc((config & info->cyc_bit) != 0);
-  timing.set_max_nonturbo_ratio(static_cast<uint32_t>(
-      std::min<uint64_t>(info->max_nonturbo_ratio, UINT32_MAX)));
+  return {.tsc_ctc_numerator = info->tsc_ctc_numerator,
+          .tsc_ctc_denominator = info->tsc_ctc_denominator,
+          .mtc_period = FieldOf(config, info->mtc_period_bits),
+          .mtc = (config & info->mtc_bit) != 0,
+          .tsc = (config & info->tsc_bit) != 0,
+          .cyc = (config & info->cyc_bit) != 0,
+          .max_nonturbo_ratio = static_cast<uint32_t>(
+              std::min<uint64_t>(info->max_nonturbo_ratio, UINT32_MAX))};
 }
 
-void AddImages(const PerfCapture& capture, const PerfBundleReport& report,
-               pb::Manifest& manifest) {
-  std::set<std::string> copied;
+// Those that were copied, and those that are missing, as far as a build-id
+// names them.
+std::vector<bundle::BundleImage> ListImages(const PerfCapture& capture,
+                                            const PerfBundleReport& report) {
+  std::vector<bundle::BundleImage> list;
   for (const ImageInfo& image : report.images) {
-    copied.insert(image.path);
-    pb::Image& to = *manifest.add_images();
-    to.set_path(Utf8(image.path));
-    to.set_build_id(image.build_id.data(), image.build_id.size());
-    to.set_has_build_id(image.has_build_id);
-    to.set_size_bytes(image.size_bytes);
+    list.push_back(DescribeCopied(image));
   }
-  // Those that are missing, as far as a build-id names them.
   std::set<std::string> missing;
   for (const MissingImage& image : report.missing) {
     missing.insert(image.path);
   }
   for (const auto& [image, users] : capture.images()) {
     if (missing.contains(image.path) && !image.build_id.empty()) {
-      pb::Image& to = *manifest.add_images();
-      to.set_path(Utf8(image.path));
-      to.set_build_id(image.build_id.data(), image.build_id.size());
-      to.set_has_build_id(true);
+      list.push_back(DescribeCopied({.path = image.path,
+                                     .build_id = image.build_id,
+                                     .has_build_id = true}));
     }
   }
+  return list;
 }
 
-std::string ManifestOf(const PerfRecording& recording,
-                       const PerfCapture& capture, const PerfRun& run,
-                       const PerfBundleReport& report) {
-  pb::Manifest manifest;
-  manifest.set_format_version(kFormatVersion);
-  manifest.set_producer("clew " CLEW_VERSION);
-  manifest.set_source(pb::Manifest::SOURCE_PERF);
-  SetCpu(recording, capture, *manifest.mutable_cpu());
-  SetTiming(recording, *manifest.mutable_timing());
-  for (const std::string& word : run.command) {
-    manifest.add_command(Utf8(word));
-  }
-  manifest.set_working_directory(Utf8(run.working_directory));
-  manifest.set_recorded_at_s(run.started_at_s);
-  SetFailure(run.failure, *manifest.mutable_failure());
-  manifest.set_core_registers_exact(run.core_registers_exact);
-  manifest.mutable_loss()->set_aux_bytes(capture.counts().gap_bytes);
-  manifest.mutable_loss()->set_records(capture.counts().lost_records);
-  manifest.mutable_loss()->set_inputs_unknown(run.inputs_unknown);
-  AddImages(capture, report, manifest);
-  return manifest.SerializeAsString();
+bundle::Manifest ManifestOf(const PerfRecording& recording,
+                            const PerfCapture& capture, const PerfRun& run,
+                            const PerfBundleReport& report) {
+  bundle::Manifest manifest;
+  manifest.source = bundle::BundleSource::kPerf;
+  manifest.cpu = CpuOf(recording.host().cpu);
+  manifest.core_count = static_cast<uint32_t>(capture.core_count());
+  manifest.conversion = recording.clock().value_or(bundle::TscConversion());
+  manifest.timing = TimingOf(recording);
+  manifest.command = run.command;
+  manifest.working_directory = run.working_directory;
+  manifest.recorded_at_s = run.started_at_s;
+  manifest.failure = run.failure;
+  manifest.core_registers_exact = run.core_registers_exact;
+  manifest.lost_aux_bytes = capture.counts().gap_bytes;
+  manifest.lost_records = capture.counts().lost_records;
+  manifest.inputs_unknown = run.inputs_unknown;
+  manifest.images = ListImages(capture, report);
+  return manifest;
 }
 
 }  // namespace
@@ -204,9 +189,8 @@ Result<PerfBundleReport> WritePerfBundle(BundleWriter& bundle,
                                          const PerfRun& run) {
   PerfBundleReport report;
   CLEW_RETURN_IF_ERROR(StoreImages(bundle, capture, run, report));
-  const std::string bytes = ManifestOf(recording, capture, run, report);
-  CLEW_RETURN_IF_ERROR(
-      bundle.Write("manifest.pb", std::as_bytes(std::span(bytes))));
+  CLEW_RETURN_IF_ERROR(bundle::WriteManifest(
+      bundle, ManifestOf(recording, capture, run, report)));
   return report;
 }
 

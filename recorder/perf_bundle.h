@@ -6,9 +6,9 @@
 #include <string>
 #include <vector>
 
+#include "bundle/manifest/bundle_writer.h"
 #include "common/inputs.h"
 #include "common/result.h"
-#include "recorder/bundle_writer.h"
 #include "recorder/image_source.h"
 #include "recorder/images.h"
 #include "recorder/perf_capture.h"
@@ -53,7 +53,7 @@ struct PerfBundleReport {
 // that is not held, is the file that is at its path now. What is not there any
 // more, or may not be read, is listed.
 [[nodiscard]] Result<PerfBundleReport> WritePerfBundle(
-    BundleWriter& bundle, const PerfRecording& recording,
+    bundle::BundleWriter& bundle, const PerfRecording& recording,
     const PerfCapture& capture, const PerfRun& run);
 
 }  // namespace clew::recorder

@@ -6,16 +6,18 @@
 #include <algorithm>
 #include <cstdlib>
 
+#include "bundle/manifest/bundle_writer.h"
 #include "common/file.h"
 #include "common/signal_text.h"
 #include "recorder/assemble.h"
-#include "recorder/bundle_writer.h"
 #include "recorder/launch.h"
 #include "recorder/qemu/session.h"
 #include "recorder/raw_events.h"
 
 namespace clew::recorder {
 namespace {
+
+using bundle::BundleWriter;
 
 constexpr uint32_t kCoresMax = 64;
 constexpr uint32_t kQuantumMax = 1'000'000;

@@ -9,16 +9,22 @@
 #include <span>
 #include <utility>
 
+#include "bundle/manifest/message.h"
+#include "bundle/manifest/manifest_edit.h"
+#include "bundle/manifest/whole_file.h"
 #include "common/file.h"
 #include "common/x86/page.h"
 #include "proto/bundle.pb.h"
 #include "recorder/core_image.h"
-#include "recorder/manifest_edit.h"
 #include "recorder/memory_view.h"
-#include "recorder/whole_file.h"
 
 namespace clew::recorder {
 namespace {
+
+using bundle::EditManifest;
+using bundle::ManifestEdits;
+using bundle::ReadMessage;
+using bundle::ReplaceMessage;
 
 constexpr char kFill = 'x';
 constexpr size_t kNamesMax = 20;  // that a line lists

@@ -3,6 +3,7 @@
 // for texts; a signal that ends no process is no failure.
 // Method: exhaustive: the real file system below one that fails from its k-th
 // operation on, for every k; core dumps made field by field.
+#include "bundle/manifest/manifest_writer.h"
 #include "cli/import_bundle.h"
 
 #include <elf.h>
@@ -16,7 +17,8 @@
 #include <cstring>
 #include <filesystem>
 
-#include "decoder/bundle_reader.h"
+#include "bundle/bundle.h"
+#include "decoder/bundle_trace.h"
 #include "tests/support/core_maker.h"
 #include "tests/support/failing_files.h"
 
@@ -24,6 +26,10 @@ namespace clew::cli {
 namespace {
 
 namespace fs = std::filesystem;
+using bundle::Bundle;
+using bundle::BundleSource;
+using bundle::CoreDump;
+using bundle::Manifest;
 using testing::FailingFiles;
 
 constexpr const char* kCapture = CLEW_TEST_DATA "/perf-intel-pt-4.14/perf.data";
@@ -49,9 +55,9 @@ TEST_F(ImportBundleTest, AnyFailureLeavesNoBundleOrACompleteOne) {
     finished = ImportBundle(files, {kCapture, bundle, ""}, nullptr).has_value();
     EXPECT_TRUE(!finished || fs::exists(bundle)) << operations;
     if (fs::exists(bundle)) {
-      const auto opened = decoder::Bundle::Open(bundle);
+      const auto opened = Bundle::Open(bundle);
       ASSERT_TRUE(opened) << opened.error().message;
-      EXPECT_TRUE(opened->ReadTrace()) << operations;
+      EXPECT_TRUE(decoder::ReadTrace(*opened)) << operations;
       EXPECT_EQ(fs::file_size(bundle + "/perf.data"), fs::file_size(kCapture));
     }
     // What is left behind is in nobody's way.
@@ -66,10 +72,10 @@ TEST_F(ImportBundleTest, AnyFailureLeavesNoBundleOrACompleteOne) {
 TEST_F(ImportBundleTest, TheManifestSaysWhatTheFileSays) {
   const std::string bundle = root_ + "/a.clew";
   ASSERT_TRUE(ImportBundle(PosixFileSystem(), {kCapture, bundle, ""}, nullptr));
-  const auto opened = decoder::Bundle::Open(bundle);
+  const auto opened = Bundle::Open(bundle);
   ASSERT_TRUE(opened) << opened.error().message;
-  const decoder::Manifest& manifest = opened->manifest();
-  EXPECT_EQ(manifest.source, decoder::BundleSource::kImported);
+  const Manifest& manifest = opened->manifest();
+  EXPECT_EQ(manifest.source, BundleSource::kImported);
   const CpuIdentity m7_6y75 = {
       .is_intel = true, .family = 6, .model = 78, .stepping = 3};
   EXPECT_EQ(manifest.cpu, m7_6y75);
@@ -89,7 +95,7 @@ TEST_F(ImportBundleTest, TheCpuIsThatOfTheCallerIfGiven) {
   options.cpu = "GenuineIntel,6,158,10";
   const auto report = ImportBundle(PosixFileSystem(), options, nullptr);
   ASSERT_TRUE(report) << report.error().message;
-  EXPECT_EQ(report->run.cpu_model, 158u);
+  EXPECT_EQ(report->manifest.cpu.model, 158u);
   options.output = root_ + "/b.clew";
   options.cpu = "AuthenticAMD,25,33,0";
   const auto refused = ImportBundle(PosixFileSystem(), options, nullptr);
@@ -99,14 +105,16 @@ TEST_F(ImportBundleTest, TheCpuIsThatOfTheCallerIfGiven) {
 }
 
 TEST_F(ImportBundleTest, TextsMayBeAnyBytes) {
-  recorder::ImportedRun run;
-  run.host = "caf\xc3\xa9 \xff\xc0\x80\xed\xa0\x80 \xf0\x9f\xa7\xb6 \xe2\x82";
-  run.images.push_back({.path = "/x/\xfe", .build_id = {1}, .file = {}});
-  const std::string bytes = recorder::ImportManifest(run);
+  bundle::Manifest manifest;
+  manifest.source = bundle::BundleSource::kImported;
+  manifest.origin.host =
+      "caf\xc3\xa9 \xff\xc0\x80\xed\xa0\x80 \xf0\x9f\xa7\xb6 \xe2\x82";
+  manifest.images.push_back({.path = "/x/\xfe", .build_id = {std::byte{1}}});
+  const std::string bytes = bundle::ManifestBytes(manifest);
   fs::create_directories(root_ + "/a.clew");
   ASSERT_TRUE(WriteWholeFile(PosixFileSystem(), root_ + "/a.clew/manifest.pb",
                              std::as_bytes(std::span(bytes))));
-  const auto opened = decoder::Bundle::Open(root_ + "/a.clew");
+  const auto opened = Bundle::Open(root_ + "/a.clew");
   ASSERT_TRUE(opened) << opened.error().message;
   EXPECT_EQ(opened->manifest().origin.host,
             "caf\xc3\xa9 ?????? \xf0\x9f\xa7\xb6 ??");
@@ -134,8 +142,7 @@ std::string MakeCore(int16_t cursig, int32_t signal, int32_t code,
 
 Failure FailureOfCore(int16_t cursig, int32_t signal, int32_t code) {
   const std::string bytes = MakeCore(cursig, signal, code, 0xdead);
-  const auto core =
-      decoder::CoreDump::Over(std::as_bytes(std::span(bytes)), "core");
+  const auto core = CoreDump::Over(std::as_bytes(std::span(bytes)), "core");
   EXPECT_TRUE(core) << core.error().message;
   return FailureOf(*core);
 }

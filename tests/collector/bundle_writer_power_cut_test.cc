@@ -7,7 +7,7 @@
 
 #include <filesystem>
 
-#include "recorder/bundle_writer.h"
+#include "bundle/manifest/bundle_writer.h"
 #include "tests/collector/samples.h"
 #include "tests/support/power_cut_files.h"
 
@@ -15,6 +15,7 @@ namespace clew::recorder {
 namespace {
 
 namespace fs = std::filesystem;
+using bundle::BundleWriter;
 using collector::Bytes;
 using collector::Files;
 using collector::ReadFiles;

@@ -27,6 +27,9 @@
 namespace clew::decoder {
 namespace {
 
+using bundle::Bundle;
+using bundle::CoreDump;
+using bundle::CoreMapping;
 using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::Gt;

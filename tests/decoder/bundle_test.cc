@@ -3,6 +3,10 @@
 // Method: messages made here by protobuf; one fault at a time; then truncation
 // and bit flips, seed printed.
 
+#include "bundle/manifest/convert.h"
+#include "bundle/manifest/message.h"
+#include "bundle/bundle.h"
+
 #include <elf.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -14,16 +18,24 @@
 #include <cstring>
 #include <filesystem>
 
+#include "bundle/convert.h"
+#include "bundle/input_log.h"
+#include "bundle/manifest/wire_fault.h"
 #include "common/digest.h"
-#include "decoder/bundle/convert.h"
-#include "decoder/bundle/input_log.h"
-#include "decoder/bundle/wire_fault.h"
-#include "decoder/bundle_reader.h"
 #include "tests/support/core_maker.h"
 
 namespace clew::decoder {
 namespace {
 
+using bundle::Bundle;
+using bundle::BundleSource;
+using bundle::CoreDump;
+using bundle::FindWireFault;
+using bundle::InputLog;
+using bundle::ParseMessage;
+using bundle::ToInput;
+using bundle::ToManifest;
+using bundle::ToStart;
 using testing::HasSubstr;
 
 pb::Manifest GoodManifest() {

@@ -14,14 +14,17 @@
 #include <optional>
 #include <vector>
 
+#include "bundle/bundle.h"
 #include "common/file.h"
-#include "decoder/bundle_reader.h"
+#include "decoder/bundle_trace.h"
 #include "decoder/pt/packet.h"
 #include "decoder/streams.h"
 #include "tests/e2e/clew_command.h"
 
 namespace clew::e2e {
 namespace {
+
+using bundle::Bundle;
 
 constexpr size_t kFlipsTriedMax = 400;
 constexpr size_t kFlipsSolvedMax = 6;
@@ -45,8 +48,8 @@ std::optional<BranchBit> NewestBranch(const decoder::Packet& packet,
 // The newest branch of every TNT packet of the bundle.
 std::vector<BranchBit> FindBranches(const std::string& bundle_path) {
   std::vector<BranchBit> branches;
-  auto bundle = decoder::Bundle::Open(bundle_path);
-  auto trace = bundle->ReadTrace();
+  auto bundle = Bundle::Open(bundle_path);
+  auto trace = decoder::ReadTrace(*bundle);
   const auto file = ReadWholeFile(bundle->perf_data_path());
   for (const decoder::CoreTrace& core : (*trace)->cores()) {
     for (const decoder::AuxPiece& piece : core.pieces) {
@@ -75,8 +78,8 @@ void Flip(const std::string& perf_data, const BranchBit& branch) {
 
 // Every thread's stream, to its end, without a gap.
 bool DecodesWhole(const std::string& bundle_path) {
-  const auto bundle = decoder::Bundle::Open(bundle_path);
-  const auto trace = bundle->ReadTrace();
+  const auto bundle = Bundle::Open(bundle_path);
+  const auto trace = decoder::ReadTrace(*bundle);
   if (!trace) {
     return false;
   }

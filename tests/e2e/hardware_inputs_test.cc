@@ -24,10 +24,10 @@
 #include <span>
 #include <variant>
 
+#include "bundle/bundle.h"
 #include "common/file.h"
 #include "common/inputs.h"
 #include "common/result.h"
-#include "decoder/bundle_reader.h"
 #include "recorder/perf_record.h"
 #include "tests/e2e/hardware_fixture.h"
 #include "tests/recorder/bpf/truth.h"
@@ -36,7 +36,7 @@ namespace clew::e2e {
 namespace {
 
 namespace fs = std::filesystem;
-using decoder::Bundle;
+using bundle::Bundle;
 using nlohmann::json;
 using testing::HasSubstr;
 

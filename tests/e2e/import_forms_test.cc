@@ -21,8 +21,9 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
+#include "bundle/bundle.h"
 #include "common/result.h"
-#include "decoder/bundle_reader.h"
+#include "decoder/bundle_trace.h"
 #include "decoder/loaded_images.h"
 #include "decoder/streams.h"
 #include "decoder/unwinder.h"
@@ -36,6 +37,7 @@ namespace clew::e2e {
 namespace {
 
 namespace fs = std::filesystem;
+using bundle::Bundle;
 using bundle::MmapRecord;
 using bundle::PerfData;
 using bundle::PerfDataConfig;
@@ -202,8 +204,8 @@ class ImportFormsTest : public testing::Test {
     uint64_t gaps = 0;
   };
   static Result<Decoded> DecodeAll(const std::string& path) {
-    CLEW_ASSIGN_OR_RETURN(bundle, decoder::Bundle::Open(path));
-    CLEW_ASSIGN_OR_RETURN(trace, bundle.ReadTrace());
+    CLEW_ASSIGN_OR_RETURN(bundle, Bundle::Open(path));
+    CLEW_ASSIGN_OR_RETURN(trace, decoder::ReadTrace(bundle));
     CLEW_ASSIGN_OR_RETURN(streams, decoder::TraceStreams::Create(*trace, {}));
     Decoded decoded;
     for (const Tid thread : streams->threads()) {
@@ -550,7 +552,7 @@ TEST_F(ImportFormsTest, CodeOf32BitsIsDecodedAndNamedAndNotSolved) {
   EXPECT_EQ(decoded.gaps, 0u);
   EXPECT_TRUE(decoded.ips == recording.truth);
 
-  const auto bundle = decoder::Bundle::Open(Path("a.clew"));
+  const auto bundle = Bundle::Open(Path("a.clew"));
   ASSERT_TRUE(bundle) << bundle.error().message;
   const auto images = decoder::LoadedImages::FromTrace(*bundle);
   ASSERT_TRUE(images) << images.error().message;

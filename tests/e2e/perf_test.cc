@@ -7,9 +7,10 @@
 #include <algorithm>
 #include <fstream>
 
+#include "bundle/bundle.h"
 #include "common/digest.h"
 #include "common/result.h"
-#include "decoder/bundle_reader.h"
+#include "decoder/bundle_trace.h"
 #include "decoder/streams.h"
 #include "tests/decoder/perf_script.h"
 #include "tests/e2e/clew_command.h"
@@ -17,6 +18,7 @@
 namespace clew::e2e {
 namespace {
 
+using bundle::Bundle;
 using decoder::Branch;
 using decoder::Branches;
 
@@ -51,9 +53,9 @@ class PerfTest : public testing::TestWithParam<const char*> {
     }
   }
   void ExpectPerfAgrees(const std::string& bundle_path) {
-    auto bundle = decoder::Bundle::Open(bundle_path);
+    auto bundle = Bundle::Open(bundle_path);
     ASSERT_TRUE(bundle.has_value()) << bundle.error().message;
-    auto trace = bundle->ReadTrace();
+    auto trace = decoder::ReadTrace(*bundle);
     ASSERT_TRUE(trace.has_value()) << trace.error().message;
     auto streams = decoder::TraceStreams::Create(**trace, {});
     ASSERT_TRUE(streams.has_value()) << streams.error().message;

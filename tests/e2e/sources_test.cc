@@ -6,7 +6,8 @@
 
 #include <vector>
 
-#include "decoder/bundle_reader.h"
+#include "bundle/bundle.h"
+#include "decoder/bundle_trace.h"
 #include "decoder/streams.h"
 #include "recorder/record.h"
 #include "recorder/stepper/stepper.h"
@@ -14,6 +15,8 @@
 
 namespace clew::e2e {
 namespace {
+
+using bundle::Bundle;
 
 using Ips = std::vector<uint64_t>;
 
@@ -50,8 +53,8 @@ Result<Ips> Stepped(const std::string& program) {
 }
 
 Result<Ips> Decoded(const std::string& bundle_path) {
-  CLEW_ASSIGN_OR_RETURN(bundle, decoder::Bundle::Open(bundle_path));
-  CLEW_ASSIGN_OR_RETURN(trace, bundle.ReadTrace());
+  CLEW_ASSIGN_OR_RETURN(bundle, Bundle::Open(bundle_path));
+  CLEW_ASSIGN_OR_RETURN(trace, decoder::ReadTrace(bundle));
   CLEW_ASSIGN_OR_RETURN(streams, decoder::TraceStreams::Create(*trace, {}));
   Ips ips;
   for (const Tid tid : streams->threads()) {

@@ -6,11 +6,13 @@
 #include <cstdint>
 #include <span>
 
+#include "bundle/manifest/convert.h"
+#include "bundle/manifest/message.h"
+#include "bundle/convert.h"
+#include "bundle/core_dump/core_dump.h"
+#include "bundle/input_log.h"
+#include "bundle/manifest/wire_fault.h"
 #include "common/check.h"
-#include "decoder/bundle/convert.h"
-#include "decoder/bundle/input_log.h"
-#include "decoder/bundle/wire_fault.h"
-#include "decoder/core_dump.h"
 
 namespace {
 

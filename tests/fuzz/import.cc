@@ -8,12 +8,15 @@
 #include <cstring>
 #include <span>
 
+#include "bundle/manifest/manifest_writer.h"
+#include "bundle/manifest/convert.h"
+#include "bundle/manifest/message.h"
+#include "bundle/convert.h"
+#include "bundle/core_dump/core_dump.h"
 #include "cli/import_bundle.h"
 #include "common/build_id.h"
 #include "common/check.h"
-#include "decoder/bundle/convert.h"
 #include "decoder/code_file.h"
-#include "decoder/core_dump.h"
 #include "decoder/trace.h"
 
 namespace {
@@ -21,8 +24,8 @@ namespace {
 using namespace clew;           // NOLINT: a fuzz target is one function
 using namespace clew::decoder;  // NOLINT
 
-void CheckManifest(const recorder::ImportedRun& run) {
-  const std::string bytes = recorder::ImportManifest(run);
+void CheckManifest(const bundle::Manifest& written) {
+  const std::string bytes = bundle::ManifestBytes(written);
   pb::Manifest message;
   CLEW_CHECK(ParseMessage(std::as_bytes(std::span(bytes)), message),
              "import writes what is no message");
@@ -30,7 +33,7 @@ void CheckManifest(const recorder::ImportedRun& run) {
   CLEW_CHECK(manifest.has_value(), "import writes what no reader accepts: {}",
              manifest ? "" : manifest.error().message);
   CLEW_CHECK(manifest->source == BundleSource::kImported &&
-                 manifest->images.size() == run.images.size(),
+                 manifest->images.size() == written.images.size(),
              "the manifest lost something");
 }
 

@@ -3,7 +3,7 @@
 // Method: exhaustive: the real file system below a decorator that fails from
 // its k-th operation on (and so also the clean-up), for every k; then once more
 // with a recorder that starts over what is left.
-#include "recorder/bundle_writer.h"
+#include "bundle/manifest/bundle_writer.h"
 
 #include <gtest/gtest.h>
 #include <stdlib.h>
@@ -16,6 +16,7 @@ namespace clew::recorder {
 namespace {
 
 namespace fs = std::filesystem;
+using bundle::BundleWriter;
 using testing::FailingFiles;
 
 class Folder {

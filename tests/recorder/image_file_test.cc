@@ -32,6 +32,7 @@ namespace clew::recorder {
 namespace {
 
 namespace fs = std::filesystem;
+using bundle::BundleWriter;
 using bundle::PerfMapping;
 using testing::HasSubstr;
 using testing::IsEmpty;

@@ -17,6 +17,7 @@ namespace clew::recorder {
 namespace {
 
 namespace fs = std::filesystem;
+using bundle::BundleWriter;
 using testing::HasSubstr;
 
 class ImagesTest : public testing::Test {

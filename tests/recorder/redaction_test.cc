@@ -18,9 +18,9 @@
 #include <filesystem>
 #include <functional>
 
-#include "decoder/core_dump.h"
+#include "bundle/core_dump/core_dump.h"
+#include "bundle/manifest/manifest_edit.h"
 #include "proto/bundle.pb.h"
-#include "recorder/manifest_edit.h"
 #include "tests/support/core_maker.h"
 #include "tests/support/failing_files.h"
 #include "tests/support/stack_page.h"
@@ -28,6 +28,9 @@
 namespace clew::recorder {
 namespace {
 
+using bundle::CoreDump;
+using bundle::EditManifest;
+using bundle::ManifestEdits;
 using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
@@ -187,9 +190,7 @@ class RedactionTest : public ::testing::Test {
   Result<std::vector<std::string>> Apply(const std::string& text) {
     return Apply(text, PosixFileSystem());
   }
-  Result<decoder::CoreDump> Core() const {
-    return decoder::CoreDump::Open(folder_ + "/core");
-  }
+  Result<CoreDump> Core() const { return CoreDump::Open(folder_ + "/core"); }
   std::string folder_;
 };
 

@@ -15,8 +15,8 @@
 #include <set>
 #include <vector>
 
+#include "bundle/input_log.h"
 #include "common/file.h"
-#include "decoder/bundle/input_log.h"
 #include "recorder/bpf/input_recording.h"
 #include "tests/recorder/bpf/truth.h"
 #include "tests/recorder/bpf/watched_program.h"
@@ -49,7 +49,7 @@ std::vector<LoggedCall> ReadCalls(const std::string& folder, int index,
                                   const std::string& inputs) {
   constexpr size_t kRecord = sizeof(TruthCall) + 2 * TRUTH_ARENA_BYTES;
   const auto bytes = ReadWholeFile(folder + "/truth." + std::to_string(index));
-  auto log = decoder::InputLog::Open(inputs);
+  auto log = bundle::InputLog::Open(inputs);
   std::vector<LoggedCall> calls;
   if (!bytes || !log) {
     ADD_FAILURE() << folder << ": no truth or no log";

@@ -15,9 +15,9 @@
 #include <iterator>
 #include <sstream>
 
+#include "bundle/input_log.h"
 #include "common/digest.h"
 #include "common/file.h"
-#include "decoder/bundle/input_log.h"
 #include "recorder/bpf/cgroup.h"
 #include "recorder/bpf/input_recording.h"
 #include "tests/recorder/bpf/truth.h"
@@ -26,10 +26,11 @@
 namespace clew::recorder::bpf {
 namespace {
 
+using bundle::InputLog;
 using ::testing::HasSubstr;
 
 // The thread's next record; behind the last one, an unknown of no calls.
-InputRecord NextOf(decoder::InputLog& log, Tid thread) {
+InputRecord NextOf(InputLog& log, Tid thread) {
   const auto next = log.Next(thread);
   EXPECT_TRUE(next) << next.error().message;
   const InputRecord end = UnknownInput{.count = 0, .cause = ""};
@@ -110,7 +111,7 @@ class InputLogTest : public ::testing::Test {
     return call;
   }
   std::vector<InputRecord> Read(int32_t thread) {
-    auto log = decoder::InputLog::Over(file_.bytes, "inputs.pb");
+    auto log = InputLog::Over(file_.bytes, "inputs.pb");
     EXPECT_TRUE(log) << log.error().message;
     std::vector<InputRecord> records;
     while (true) {
@@ -222,7 +223,7 @@ TEST_F(InputLogTest, BehindTheLimitEachThreadIsToldOnce) {
 
 // --- The whole way, on the kernel that runs the test.
 
-void CheckTimes(const ScratchFolder& folder, decoder::InputLog& log) {
+void CheckTimes(const ScratchFolder& folder, InputLog& log) {
   constexpr size_t kRecord = sizeof(TruthCall) + 2 * TRUTH_ARENA_BYTES;
   const auto bytes = ReadWholeFile(folder.path() + "/truth.0");
   ASSERT_TRUE(bytes) << bytes.error().message;
@@ -270,13 +271,13 @@ TEST(InputRecordingTest, InputsOfARealProgramWithTheirTimes) {
   ASSERT_EQ(program.status(), 0);
   EXPECT_EQ(summary->counts.lost_total(), 0u);
   EXPECT_GT(summary->log.calls, 800u);
-  auto log = decoder::InputLog::Open(path);
+  auto log = InputLog::Open(path);
   ASSERT_TRUE(log) << log.error().message;
   EXPECT_EQ((*log)->threads().size(), 5u);
   CheckTimes(folder, **log);
   // The first thing that a program does is set up its heap; execve is not
   // there.
-  auto main_log = decoder::InputLog::Open(path);
+  auto main_log = InputLog::Open(path);
   ASSERT_TRUE(main_log) << main_log.error().message;
   const InputRecord first = NextOf(**main_log, Tid(program.process()));
   EXPECT_EQ(std::get<SyscallInput>(first).number, unsigned{__NR_brk});
@@ -296,7 +297,7 @@ TEST(InputRecordingTest, BeginsWithTheProgramThatIsExecuted) {
     ASSERT_TRUE(recording->Poll(10));
   }
   ASSERT_TRUE(recording->Finish());
-  auto log = decoder::InputLog::Open(path);
+  auto log = InputLog::Open(path);
   ASSERT_TRUE(log) << log.error().message;
   std::vector<uint64_t> marks;
   bool executed = false;

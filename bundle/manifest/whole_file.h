@@ -1,5 +1,5 @@
-#ifndef CLEW_RECORDER_WHOLE_FILE_H_
-#define CLEW_RECORDER_WHOLE_FILE_H_
+#ifndef CLEW_BUNDLE_MANIFEST_WHOLE_FILE_H_
+#define CLEW_BUNDLE_MANIFEST_WHOLE_FILE_H_
 
 #include <cstddef>
 #include <span>
@@ -12,13 +12,9 @@ namespace google::protobuf {
 class MessageLite;
 }
 
-// Files of a bundle that are read, changed and written again.
+// Files of a bundle that are written again.
 
-namespace clew::recorder {
-
-// Reads a message. kCorruptInput: the file is none of this type.
-[[nodiscard]] Status ReadMessage(const std::string& path,
-                                 google::protobuf::MessageLite& message);
+namespace clew::bundle {
 
 // Replaces `folder`/`name`: afterwards, and whatever ends the program, it has
 // the old bytes or the new ones, through `name`.partial, synced and renamed.
@@ -31,6 +27,6 @@ namespace clew::recorder {
     FileSystem& files, const std::string& folder, const std::string& name,
     const google::protobuf::MessageLite& message);
 
-}  // namespace clew::recorder
+}  // namespace clew::bundle
 
-#endif  // CLEW_RECORDER_WHOLE_FILE_H_
+#endif  // CLEW_BUNDLE_MANIFEST_WHOLE_FILE_H_

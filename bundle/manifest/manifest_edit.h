@@ -1,5 +1,5 @@
-#ifndef CLEW_RECORDER_MANIFEST_EDIT_H_
-#define CLEW_RECORDER_MANIFEST_EDIT_H_
+#ifndef CLEW_BUNDLE_MANIFEST_MANIFEST_EDIT_H_
+#define CLEW_BUNDLE_MANIFEST_MANIFEST_EDIT_H_
 
 #include <optional>
 #include <string>
@@ -9,7 +9,7 @@
 #include "common/file.h"
 #include "common/result.h"
 
-namespace clew::recorder {
+namespace clew::bundle {
 
 // What is to change in a manifest; what is absent stays as it is.
 struct ManifestEdits {
@@ -32,6 +32,6 @@ struct ManifestEdits {
 [[nodiscard]] Status EditManifest(FileSystem& files, const std::string& folder,
                                   const ManifestEdits& edits);
 
-}  // namespace clew::recorder
+}  // namespace clew::bundle
 
-#endif  // CLEW_RECORDER_MANIFEST_EDIT_H_
+#endif  // CLEW_BUNDLE_MANIFEST_MANIFEST_EDIT_H_

@@ -1,5 +1,5 @@
-#ifndef CLEW_DECODER_BUNDLE_INPUT_LOG_H_
-#define CLEW_DECODER_BUNDLE_INPUT_LOG_H_
+#ifndef CLEW_BUNDLE_INPUT_LOG_H_
+#define CLEW_BUNDLE_INPUT_LOG_H_
 
 #include <cstdint>
 #include <map>
@@ -12,7 +12,7 @@
 #include "common/inputs.h"
 #include "common/result.h"
 
-namespace clew::decoder {
+namespace clew::bundle {
 
 // inputs.pb, per thread. One pass over the lengths finds the records of each
 // thread; a record is parsed when it is pulled. Not thread-safe.
@@ -44,6 +44,6 @@ class InputLog final : public InputSource {
   std::map<Tid, Thread> threads_;
 };
 
-}  // namespace clew::decoder
+}  // namespace clew::bundle
 
-#endif  // CLEW_DECODER_BUNDLE_INPUT_LOG_H_
+#endif  // CLEW_BUNDLE_INPUT_LOG_H_

@@ -1,5 +1,5 @@
-#ifndef CLEW_RECORDER_BUNDLE_WRITER_H_
-#define CLEW_RECORDER_BUNDLE_WRITER_H_
+#ifndef CLEW_BUNDLE_MANIFEST_BUNDLE_WRITER_H_
+#define CLEW_BUNDLE_MANIFEST_BUNDLE_WRITER_H_
 
 #include <cstddef>
 #include <span>
@@ -9,7 +9,7 @@
 #include "common/file.h"
 #include "common/result.h"
 
-namespace clew::recorder {
+namespace clew::bundle {
 
 // A bundle being written. `<out>.partial/`, locked: a recorder is writing;
 // unlocked: it died, and the next one removes it; no reader opens it. `<out>/`:
@@ -55,6 +55,6 @@ class BundleWriter {
   bool published_ = false;
 };
 
-}  // namespace clew::recorder
+}  // namespace clew::bundle
 
-#endif  // CLEW_RECORDER_BUNDLE_WRITER_H_
+#endif  // CLEW_BUNDLE_MANIFEST_BUNDLE_WRITER_H_

@@ -1,38 +1,12 @@
-#include "recorder/whole_file.h"
+#include "bundle/manifest/whole_file.h"
 
 #include <google/protobuf/message_lite.h>
 
-#include <limits>
 #include <memory>
 
-namespace clew::recorder {
-namespace {
+#include "bundle/manifest/message.h"
 
-constexpr size_t kMessageBytesMax = std::numeric_limits<int32_t>::max();
-
-bool Parse(std::span<const std::byte> bytes,
-           google::protobuf::MessageLite& message) {
-  // protobuf writes what it finds wrong to stderr; our caller has an Error for
-  // that.
-  static const auto silenced = google::protobuf::SetLogHandler(nullptr);
-  (void)silenced;
-  return bytes.size() <= kMessageBytesMax &&
-         message.ParseFromArray(bytes.data(), static_cast<int>(bytes.size()));
-}
-
-}  // namespace
-
-Status ReadMessage(const std::string& path,
-                   google::protobuf::MessageLite& message) {
-  CLEW_ASSIGN_OR_RETURN(file, MappedFile::Open(path));
-  if (!Parse(file.bytes(), message)) {
-    return CorruptInput(
-        "{}: its {} bytes are no {} message; 'clew info' says where", path,
-        file.bytes().size(), message.GetTypeName());
-  }
-  return {};
-}
-
+namespace clew::bundle {
 Status ReplaceFile(FileSystem& files, const std::string& folder,
                    const std::string& name, std::span<const std::byte> bytes) {
   const std::string path = folder + "/" + name;
@@ -52,7 +26,7 @@ Status ReplaceMessage(FileSystem& files, const std::string& folder,
   const std::unique_ptr<google::protobuf::MessageLite> again(message.New());
   if (message.ByteSizeLong() > kMessageBytesMax ||
       !message.SerializeToString(&bytes) ||
-      !Parse(std::as_bytes(std::span(bytes)), *again)) {
+      !ParseMessage(std::as_bytes(std::span(bytes)), *again)) {
     return InvalidArgument(
         "{}/{}: what is to be written could not be read again: a string is "
         "not UTF-8, or the whole too large; nothing was changed",
@@ -61,4 +35,4 @@ Status ReplaceMessage(FileSystem& files, const std::string& folder,
   return ReplaceFile(files, folder, name, std::as_bytes(std::span(bytes)));
 }
 
-}  // namespace clew::recorder
+}  // namespace clew::bundle

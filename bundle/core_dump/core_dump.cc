@@ -1,4 +1,4 @@
-#include "decoder/core_dump.h"
+#include "bundle/core_dump/core_dump.h"
 
 #include <elf.h>
 
@@ -9,7 +9,7 @@
 #include "bundle/zstd/unzstd.h"
 #include "common/byte_reader.h"
 
-namespace clew::decoder {
+namespace clew::bundle {
 namespace {
 
 using bundle::IsZstd;
@@ -333,4 +333,4 @@ bool CoreDump::Read(TraceeAddr addr, std::span<std::byte> out) const {
   return true;
 }
 
-}  // namespace clew::decoder
+}  // namespace clew::bundle

@@ -1,12 +1,12 @@
-#ifndef CLEW_DECODER_BUNDLE_VARINT_H_
-#define CLEW_DECODER_BUNDLE_VARINT_H_
+#ifndef CLEW_BUNDLE_MANIFEST_VARINT_H_
+#define CLEW_BUNDLE_MANIFEST_VARINT_H_
 
 #include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <span>
 
-namespace clew::decoder {
+namespace clew::bundle {
 
 inline constexpr uint32_t kVarintBytesMax = 10;
 
@@ -27,6 +27,6 @@ inline std::optional<uint64_t> ReadVarint(
   return std::nullopt;
 }
 
-}  // namespace clew::decoder
+}  // namespace clew::bundle
 
-#endif  // CLEW_DECODER_BUNDLE_VARINT_H_
+#endif  // CLEW_BUNDLE_MANIFEST_VARINT_H_

@@ -1,5 +1,5 @@
-#ifndef CLEW_DECODER_CORE_DUMP_H_
-#define CLEW_DECODER_CORE_DUMP_H_
+#ifndef CLEW_BUNDLE_CORE_DUMP_CORE_DUMP_H_
+#define CLEW_BUNDLE_CORE_DUMP_CORE_DUMP_H_
 
 #include <array>
 #include <cstddef>
@@ -14,7 +14,7 @@
 #include "common/result.h"
 #include "common/units.h"
 
-namespace clew::decoder {
+namespace clew::bundle {
 
 // Registers of one thread (NT_PRSTATUS).
 struct CoreThread {
@@ -112,6 +112,6 @@ class CoreDump {
   TraceeAddr entry_;
 };
 
-}  // namespace clew::decoder
+}  // namespace clew::bundle
 
-#endif  // CLEW_DECODER_CORE_DUMP_H_
+#endif  // CLEW_BUNDLE_CORE_DUMP_CORE_DUMP_H_

@@ -1,4 +1,4 @@
-#include "decoder/bundle/wire_fault.h"
+#include "bundle/manifest/wire_fault.h"
 
 #include <fmt/format.h>
 
@@ -6,9 +6,9 @@
 #include <string_view>
 #include <utility>
 
-#include "decoder/bundle/varint.h"
+#include "bundle/manifest/varint.h"
 
-namespace clew::decoder {
+namespace clew::bundle {
 namespace {
 
 using google::protobuf::Descriptor;
@@ -226,4 +226,4 @@ std::optional<WireFault> FindWireFault(std::span<const std::byte> bytes,
   return std::move(walker).fault();
 }
 
-}  // namespace clew::decoder
+}  // namespace clew::bundle

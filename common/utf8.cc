@@ -1,9 +1,9 @@
-#include "recorder/utf8.h"
+#include "common/utf8.h"
 
 #include <cstddef>
 #include <cstdint>
 
-namespace clew::recorder {
+namespace clew {
 namespace {
 
 // How many bytes the UTF-8 character at the front of `text` has; 0 if there is
@@ -50,4 +50,4 @@ std::string Utf8(std::string_view text) {
   return valid;
 }
 
-}  // namespace clew::recorder
+}  // namespace clew

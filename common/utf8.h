@@ -1,14 +1,14 @@
-#ifndef CLEW_RECORDER_UTF8_H_
-#define CLEW_RECORDER_UTF8_H_
+#ifndef CLEW_COMMON_UTF8_H_
+#define CLEW_COMMON_UTF8_H_
 
 #include <string>
 #include <string_view>
 
-namespace clew::recorder {
+namespace clew {
 
 // protobuf's strings are UTF-8; each other byte of `text` becomes "?".
 std::string Utf8(std::string_view text);
 
-}  // namespace clew::recorder
+}  // namespace clew
 
-#endif  // CLEW_RECORDER_UTF8_H_
+#endif  // CLEW_COMMON_UTF8_H_

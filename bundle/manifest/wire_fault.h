@@ -1,5 +1,5 @@
-#ifndef CLEW_DECODER_BUNDLE_WIRE_FAULT_H_
-#define CLEW_DECODER_BUNDLE_WIRE_FAULT_H_
+#ifndef CLEW_BUNDLE_MANIFEST_WIRE_FAULT_H_
+#define CLEW_BUNDLE_MANIFEST_WIRE_FAULT_H_
 
 #include <google/protobuf/descriptor.h>
 
@@ -11,7 +11,7 @@
 
 // Says what protobuf does not: where bytes stop being a message.
 
-namespace clew::decoder {
+namespace clew::bundle {
 
 struct WireFault {
   uint64_t offset = 0;  // in the bytes
@@ -27,6 +27,6 @@ struct WireFault {
 std::optional<WireFault> FindWireFault(
     std::span<const std::byte> bytes, const google::protobuf::Descriptor& type);
 
-}  // namespace clew::decoder
+}  // namespace clew::bundle
 
-#endif  // CLEW_DECODER_BUNDLE_WIRE_FAULT_H_
+#endif  // CLEW_BUNDLE_MANIFEST_WIRE_FAULT_H_

@@ -1,10 +1,9 @@
+#include "bundle/convert.h"
+
 #include <algorithm>
 #include <string_view>
 
-#include "common/x86/page.h"
-#include "decoder/bundle/convert.h"
-
-namespace clew::decoder {
+namespace clew::bundle {
 namespace {
 
 constexpr int kGprCount = 16;
@@ -258,4 +257,4 @@ pb::Schedule FromSchedule(const Schedule& from) {
   return to;
 }
 
-}  // namespace clew::decoder
+}  // namespace clew::bundle

@@ -1,48 +1,25 @@
-#include "decoder/bundle_reader.h"
+#include "bundle/bundle.h"
 
 #include <sys/stat.h>
 
-#include <limits>
 #include <utility>
 
+#include "bundle/convert.h"
+#include "bundle/input_log.h"
+#include "bundle/manifest/convert.h"
+#include "bundle/manifest/message.h"
 #include "bundle/perf_data/file_kind.h"
 #include "common/digest.h"
 #include "common/shell_quote.h"
-#include "decoder/bundle/convert.h"
-#include "decoder/bundle/input_log.h"
 
-namespace clew::decoder {
+namespace clew::bundle {
 namespace {
-
-using bundle::IsPerfData;
-using bundle::MmapRecord;
-using bundle::PerfData;
 
 constexpr std::string_view kPartialSuffix = ".partial";
 
 bool Exists(const std::string& path) {
   struct stat status;
   return stat(path.c_str(), &status) == 0;
-}
-
-template <class Message>
-Status Parse(std::span<const std::byte> bytes, const std::string& name,
-             Message& message) {
-  constexpr size_t kBytesMax = std::numeric_limits<int32_t>::max();
-  if (bytes.size() > kBytesMax) {
-    return CorruptInput("{}: has {} bytes, wanted at most {}", name,
-                        bytes.size(), kBytesMax);
-  }
-  if (!ParseMessage(bytes, message)) {
-    return NoMessage(bytes, message, name);
-  }
-  return {};
-}
-
-template <class Message>
-Status ParseFile(const std::string& path, Message& message) {
-  CLEW_ASSIGN_OR_RETURN(file, MappedFile::Open(path));
-  return Parse(file.bytes(), path, message);
 }
 
 std::string WithoutSlash(std::string path) {
@@ -77,7 +54,9 @@ Result<Bundle> Bundle::Open(const std::string& given) {
   }
   CLEW_ASSIGN_OR_RETURN(file, MappedFile::Open(manifest_path));
   pb::Manifest message;
-  CLEW_RETURN_IF_ERROR(Parse(file.bytes(), manifest_path, message));
+  if (!ParseMessage(file.bytes(), message)) {
+    return NoMessage(file.bytes(), message, manifest_path);
+  }
   CLEW_ASSIGN_OR_RETURN(manifest, ToManifest(message, manifest_path, path));
   bundle.manifest_ = std::move(manifest);
   bundle.manifest_.digest = Digest(file.bytes());
@@ -96,7 +75,7 @@ std::string Bundle::ImageOf(const std::string& path) const {
 Result<StartState> Bundle::ReadStart() const {
   const std::string path = path_ + "/start.pb";
   pb::Start message;
-  CLEW_RETURN_IF_ERROR(ParseFile(path, message));
+  CLEW_RETURN_IF_ERROR(ReadMessage(path, message));
   return ToStart(message, path);
 }
 
@@ -123,37 +102,13 @@ Result<std::optional<CoreDump>> Bundle::ReadCore() const {
   return std::optional<CoreDump>(std::move(dump));
 }
 
-// A mapping's image is found by its build-id, or by its path where the record
-// has no build-id.
-Result<std::unique_ptr<Trace>> Bundle::ReadTrace() const {
-  CLEW_ASSIGN_OR_RETURN(data, PerfData::Open(perf_data_path()));
-  TraceConfig config;
-  config.cpu = manifest_.cpu;
-  config.branches_before_timing = manifest_.source == BundleSource::kQemu ||
-                                  manifest_.source == BundleSource::kStepper;
-  config.tsc_at_switches = config.branches_before_timing;
-  config.sideband_alone = manifest_.source == BundleSource::kPerf;
-  config.resolve_image = [this](const MmapRecord& mapping) {
-    for (const BundleImage& image : manifest_.images) {
-      const bool same = mapping.build_id.empty()
-                            ? image.path == mapping.path
-                            : image.build_id == mapping.build_id;
-      if (same && Exists(image.file)) {
-        return image.file;
-      }
-    }
-    return std::string();
-  };
-  return Trace::Load(std::move(data), config);
-}
-
 Result<std::optional<Schedule>> Bundle::ReadSchedule() const {
   const std::string path = path_ + "/schedule.pb";
   if (!Exists(path)) {
     return std::optional<Schedule>();
   }
   pb::Schedule message;
-  CLEW_RETURN_IF_ERROR(ParseFile(path, message));
+  CLEW_RETURN_IF_ERROR(ReadMessage(path, message));
   if (message.manifest_digest() != manifest_.digest) {
     return CorruptInput(
         "{}: manifest_digest is {:#x}, this recording's is {:#x}; solve again",
@@ -169,7 +124,7 @@ Result<std::vector<std::string>> Bundle::ReadScheduleNotes() const {
     return std::vector<std::string>();
   }
   pb::Schedule message;
-  CLEW_RETURN_IF_ERROR(ParseFile(path, message));
+  CLEW_RETURN_IF_ERROR(ReadMessage(path, message));
   return std::vector<std::string>(message.notes().begin(),
                                   message.notes().end());
 }
@@ -192,4 +147,4 @@ Status Bundle::WriteSchedule(FileSystem& files, const Schedule& schedule,
   return files.SyncDirectory(path_);
 }
 
-}  // namespace clew::decoder
+}  // namespace clew::bundle

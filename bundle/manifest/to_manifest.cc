@@ -1,17 +1,15 @@
 #include <limits>
 #include <string_view>
 
+#include "bundle/manifest/convert.h"
 #include "common/hex.h"
 #include "common/path_names.h"
-#include "decoder/bundle/convert.h"
-#include "decoder/bundle/wire_fault.h"
 
-namespace clew::decoder {
+namespace clew::bundle {
 namespace {
 
 using bundle::TscConversion;
 
-constexpr uint32_t kFormatVersion = 1;
 constexpr size_t kBuildIdBytesMax = 64;
 constexpr uint32_t kCoresMax = 65536;
 
@@ -126,6 +124,16 @@ Result<TscConversion> ToConversion(const pb::Timing& from,
                        .zero = from.time_zero()};
 }
 
+PtTiming ToTiming(const pb::Timing& from) {
+  return {.tsc_ctc_numerator = from.tsc_ctc_numerator(),
+          .tsc_ctc_denominator = from.tsc_ctc_denominator(),
+          .mtc_period = from.mtc_period(),
+          .mtc = from.mtc(),
+          .tsc = from.tsc(),
+          .cyc = from.cyc(),
+          .max_nonturbo_ratio = from.max_nonturbo_ratio()};
+}
+
 BundleOrigin ToOrigin(const pb::Origin& from) {
   return {.host = from.host(),
           .os_release = from.os_release(),
@@ -189,28 +197,6 @@ Journal ToJournal(const pb::Manifest& from) {
 
 }  // namespace
 
-bool ParseMessage(std::span<const std::byte> bytes,
-                  google::protobuf::MessageLite& message) {
-  // protobuf writes what it finds wrong to stderr; our caller has an Error for
-  // that.
-  static const auto silenced = google::protobuf::SetLogHandler(nullptr);
-  (void)silenced;
-  return message.ParseFromArray(bytes.data(), static_cast<int>(bytes.size()));
-}
-
-std::unexpected<Error> NoMessage(std::span<const std::byte> bytes,
-                                 const google::protobuf::Message& wanted,
-                                 const std::string& where,
-                                 uint64_t base_offset) {
-  const auto fault = FindWireFault(bytes, *wanted.GetDescriptor());
-  if (!fault) {
-    return CorruptInput("{}: offset {:#x}: its {} bytes are no {} message",
-                        where, base_offset, bytes.size(), wanted.GetTypeName());
-  }
-  return CorruptInput("{}: offset {:#x}: {}", where,
-                      base_offset + fault->offset, fault->message);
-}
-
 Result<Manifest> ToManifest(const pb::Manifest& from, const std::string& where,
                             const std::string& bundle_path) {
   if (from.format_version() == 0) {
@@ -235,6 +221,7 @@ Result<Manifest> ToManifest(const pb::Manifest& from, const std::string& where,
   manifest.core_count = from.cpu().cores();
   manifest.clock_slack_ticks = from.timing().clock_slack_ticks();
   manifest.conversion = conversion;
+  manifest.timing = ToTiming(from.timing());
   manifest.command.assign(from.command().begin(), from.command().end());
   manifest.working_directory = from.working_directory();
   manifest.recorded_at_s = from.recorded_at_s();
@@ -258,6 +245,7 @@ Result<Manifest> ToManifest(const pb::Manifest& from, const std::string& where,
                              from.redactions().end());
   manifest.unlogged_inputs.assign(from.unlogged_inputs().begin(),
                                   from.unlogged_inputs().end());
+  manifest.assertion = from.assertion();
   manifest.trace_dropped = from.trace_dropped();
   manifest.assertion = from.assertion();
   manifest.journal = ToJournal(from);
@@ -268,4 +256,4 @@ Result<Manifest> ToManifest(const pb::Manifest& from, const std::string& where,
   return manifest;
 }
 
-}  // namespace clew::decoder
+}  // namespace clew::bundle

@@ -1,5 +1,5 @@
-#ifndef CLEW_DECODER_BUNDLE_READER_H_
-#define CLEW_DECODER_BUNDLE_READER_H_
+#ifndef CLEW_BUNDLE_BUNDLE_H_
+#define CLEW_BUNDLE_BUNDLE_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -8,73 +8,15 @@
 #include <string>
 #include <vector>
 
-#include "common/bundle_facts.h"
+#include "bundle/core_dump/core_dump.h"
+#include "bundle/manifest/manifest.h"
 #include "common/file.h"
 #include "common/inputs.h"
 #include "common/result.h"
 #include "common/schedule.h"
 #include "common/units.h"
-#include "decoder/core_dump.h"
-#include "decoder/streams.h"
-#include "decoder/trace.h"
 
-namespace clew::decoder {
-
-enum class BundleSource : uint8_t {
-  kUnknown,
-  kPerf,
-  kQemu,
-  kStepper,
-  kImported,  // no start state, no inputs
-};
-
-struct BundleImage {
-  std::string path;  // at recording time
-  std::vector<std::byte> build_id;
-  bool has_build_id = false;
-  bool not_verified = false;  // taken by its path alone
-  uint64_t size_bytes = 0;
-  std::string file;  // where it is in the bundle; it may be missing there
-};
-
-// Where an imported recording was made; empty: not known.
-struct BundleOrigin {
-  std::string host;
-  std::string os_release;
-  std::string cpu;
-  std::string perf_version;
-  bool snapshot = false;
-};
-
-// manifest.pb, as plain values; proto/bundle.proto is the specification.
-struct Manifest {
-  std::string producer;
-  BundleSource source = BundleSource::kUnknown;
-  CpuIdentity cpu;
-  uint32_t core_count = 0;
-  uint64_t clock_slack_ticks = 0;
-  bundle::TscConversion conversion;
-  std::vector<std::string> command;
-  std::string working_directory;
-  int64_t recorded_at_s = 0;
-  Failure failure;
-  std::vector<BundleImage> images;
-  uint64_t lost_aux_bytes = 0;
-  uint64_t lost_records = 0;
-  uint64_t inputs_unknown = 0;
-  uint64_t seed = 0;
-  uint32_t quantum_insns = 0;
-  bool core_registers_exact = false;
-  BundleOrigin origin;
-  std::optional<Trigger> trigger;
-  std::optional<Sufficiency> sufficiency;
-  std::vector<std::string> redactions;       // one line a rule that applied
-  std::vector<std::string> unlogged_inputs;  // a phrase for each cause
-  Journal journal;                           // of the host, about the failure
-  std::string assertion;      // that ended the run, kept by redaction
-  std::string trace_dropped;  // why there is none; empty: there is
-  uint64_t digest = 0;        // of manifest.pb
-};
+namespace clew::bundle {
 
 // Reads a bundle directory. Every byte of it is suspect: what breaks the format
 // is kCorruptInput with file, place, what was found and wanted; a format
@@ -101,7 +43,6 @@ class Bundle {
   [[nodiscard]] Result<std::optional<CoreDump>> ReadCore() const;
   // `name`.core or core.zst, whichever is there; empty if neither.
   std::string core_path() const;
-  [[nodiscard]] Result<std::unique_ptr<Trace>> ReadTrace() const;
 
   // Absent if nothing was solved yet. kCorruptInput also if it belongs to
   // another recording.
@@ -119,6 +60,6 @@ class Bundle {
   Manifest manifest_;
 };
 
-}  // namespace clew::decoder
+}  // namespace clew::bundle
 
-#endif  // CLEW_DECODER_BUNDLE_READER_H_
+#endif  // CLEW_BUNDLE_BUNDLE_H_

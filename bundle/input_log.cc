@@ -1,12 +1,13 @@
-#include "decoder/bundle/input_log.h"
+#include "bundle/input_log.h"
 
 #include <limits>
 #include <utility>
 
-#include "decoder/bundle/convert.h"
-#include "decoder/bundle/varint.h"
+#include "bundle/convert.h"
+#include "bundle/manifest/message.h"
+#include "bundle/manifest/varint.h"
 
-namespace clew::decoder {
+namespace clew::bundle {
 namespace {
 
 // Protobuf's own limit on a message.
@@ -113,4 +114,4 @@ std::vector<Tid> InputLog::threads() const {
   return tids;
 }
 
-}  // namespace clew::decoder
+}  // namespace clew::bundle

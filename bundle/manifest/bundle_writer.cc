@@ -1,4 +1,4 @@
-#include "recorder/bundle_writer.h"
+#include "bundle/manifest/bundle_writer.h"
 
 #include <fcntl.h>
 #include <sys/file.h>
@@ -11,7 +11,7 @@
 
 #include "common/file.h"
 
-namespace clew::recorder {
+namespace clew::bundle {
 namespace {
 
 // The lock lives beside the bundle's files and goes with its holder.
@@ -114,4 +114,4 @@ Status BundleWriter::Publish() {
       std::filesystem::path(out_).parent_path().string());
 }
 
-}  // namespace clew::recorder
+}  // namespace clew::bundle

@@ -1,0 +1,41 @@
+#ifndef CLEW_BUNDLE_MANIFEST_MESSAGE_H_
+#define CLEW_BUNDLE_MANIFEST_MESSAGE_H_
+
+#include <google/protobuf/message.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <expected>
+#include <span>
+#include <string>
+
+#include "common/result.h"
+
+// Protobuf messages of a bundle, from bytes that nobody vouches for.
+
+namespace clew::bundle {
+
+// The most bytes that protobuf reads as one message.
+inline constexpr size_t kMessageBytesMax = INT32_MAX;
+
+// Parses a message; false if the bytes are none, or more than
+// kMessageBytesMax. Unlike protobuf's own, it prints nothing.
+bool ParseMessage(std::span<const std::byte> bytes,
+                  google::protobuf::MessageLite& message);
+
+// Why ParseMessage refused `bytes` as a message of the type of `wanted`,
+// located at the field: "<where>: offset 0x1f: Manifest.producer: length is
+// 300, only 12 bytes are left". `base_offset` is where in the file the bytes
+// begin.
+[[nodiscard]] std::unexpected<Error> NoMessage(
+    std::span<const std::byte> bytes, const google::protobuf::Message& wanted,
+    const std::string& where, uint64_t base_offset = 0);
+
+// Reads the file at `path` as a message. kCorruptInput: it is none of this
+// type; the message says where.
+[[nodiscard]] Status ReadMessage(const std::string& path,
+                                 google::protobuf::Message& message);
+
+}  // namespace clew::bundle
+
+#endif  // CLEW_BUNDLE_MANIFEST_MESSAGE_H_
