@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <string_view>
 
+#include "common/x86/page.h"
+
 namespace clew::bundle {
 namespace {
 

@@ -26,7 +26,7 @@ struct BundleRecording {
   follower::Recording recording;
 };
 
-// Errors as of decoder::Bundle; kUnsupported: it was imported, and so lacks
+// Errors as of bundle::Bundle; kUnsupported: it was imported, and so lacks
 // what solving and replaying begin with.
 [[nodiscard]] Result<std::unique_ptr<BundleRecording>> OpenRecording(
     const std::string& bundle_path);

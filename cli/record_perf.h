@@ -27,7 +27,7 @@ struct HardwareReport {
 
 // Records with perf_event, and inputs if `inputs` says how, into the bundle
 // `output`, which is there whole or not at all. Errors as of
-// recorder::RecordWithPerf, MakeInputTap and recorder::BundleWriter.
+// recorder::RecordWithPerf, MakeInputTap and bundle::BundleWriter.
 [[nodiscard]] Result<HardwareReport> RecordHardware(
     recorder::perf::PerfKernel& kernel, FileSystem& files,
     const recorder::PerfRecordOptions& options,

@@ -57,7 +57,7 @@ std::string WorkingDirectoryOf(int32_t process) {
       .string();
 }
 
-void Fill(const recorder::PerfMapping& from, pb::LookedMapping& to) {
+void Fill(const bundle::PerfMapping& from, pb::LookedMapping& to) {
   to.set_addr(from.addr.as_int());
   to.set_size_bytes(from.size_bytes);
   to.set_file_offset(from.file_offset);

@@ -6,11 +6,11 @@
 #include <array>
 #include <cerrno>
 
+#include "bundle/bundle.h"
+#include "bundle/manifest/manifest_edit.h"
 #include "common/file.h"
 #include "daemon/journal.h"
 #include "decoder/assertion.h"
-#include "decoder/bundle_reader.h"
-#include "recorder/manifest_edit.h"
 #include "recorder/redaction.h"
 #include "recorder/redaction_rules.h"
 
@@ -54,7 +54,7 @@ Result<recorder::RedactionRules> ReadRules(const std::string& path) {
 // sent. Kept before anything is dropped, so a second call has it, too. What
 // cannot be read has none, and is for Redact to refuse.
 Status KeepAssertion(const std::string& folder) {
-  const auto bundle = decoder::Bundle::Open(folder);
+  const auto bundle = bundle::Bundle::Open(folder);
   if (!bundle || !bundle->manifest().assertion.empty()) {
     return {};
   }
@@ -62,8 +62,8 @@ Status KeepAssertion(const std::string& folder) {
   if (!found || !*found) {
     return {};
   }
-  return recorder::EditManifest(PosixFileSystem(), folder,
-                                {.assertion = ToString(**found)});
+  return bundle::EditManifest(PosixFileSystem(), folder,
+                              {.assertion = ToString(**found)});
 }
 
 bool TakeNothingOut(const recorder::RedactionRules& rules) {

@@ -111,12 +111,12 @@ std::string ToString(const Assertion& assertion) {
                      assertion.expression, kEnd);
 }
 
-Result<std::optional<Assertion>> FindAssertion(const Bundle& bundle) {
+Result<std::optional<Assertion>> FindAssertion(const bundle::Bundle& bundle) {
   const std::string path = bundle.core_path();
   if (path.empty() || !Aborted(bundle.manifest().failure)) {
     return std::nullopt;
   }
-  CLEW_ASSIGN_OR_RETURN(core, CoreDump::Open(path));
+  CLEW_ASSIGN_OR_RETURN(core, bundle::CoreDump::Open(path));
   CLEW_ASSIGN_OR_RETURN(images, LoadedImages::FromCore(bundle, core));
   Unwinder unwinder(images, &core);
   auto assertion = ParseAssertion(unwinder.AbortMessage());

@@ -5,8 +5,8 @@
 #include <string>
 #include <string_view>
 
+#include "bundle/bundle.h"
 #include "common/result.h"
-#include "decoder/bundle_reader.h"
 
 // The text of a failed assertion: file, line, function and expression. A
 // program's source has all of them, so they may leave a host where its memory
@@ -45,7 +45,7 @@ std::string ToString(const Assertion& assertion);
 // The assertion that ended the run, by the core dump and the images. nullopt:
 // none, or one that no image has. Errors as ReadBacktrace.
 [[nodiscard]] Result<std::optional<Assertion>> FindAssertion(
-    const Bundle& bundle);
+    const bundle::Bundle& bundle);
 
 }  // namespace clew::decoder
 

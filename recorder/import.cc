@@ -39,8 +39,8 @@ Status CopyImages(BundleWriter& bundle,
       continue;
     }
     CLEW_ASSIGN_OR_RETURN(file, MappedFile::Open(image.file));
-    if (!std::ranges::equal(std::as_bytes(std::span(ImageIdOf(file.bytes()))),
-                            image.build_id)) {
+    const std::vector<uint8_t> id = ImageIdOf(file.bytes());
+    if (!std::ranges::equal(std::as_bytes(std::span(id)), image.build_id)) {
       return SystemError(
           EBUSY,
           fmt::format("{:?} was replaced during the import; import again",

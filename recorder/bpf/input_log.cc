@@ -58,25 +58,25 @@ void Delimit(const pb::Input& input, std::string& record) {
 
 }  // namespace
 
-InputLog::InputLog(WritableFile& file, const ClockSamples& clock,
-                   const InputLogOptions& options)
+InputLogWriter::InputLogWriter(WritableFile& file, const ClockSamples& clock,
+                               const InputLogOptions& options)
     : file_(file),
       clock_(options.tsc_times ? &clock : nullptr),
       options_(options),
       begun_(!options.from_exec) {}
 
-bool InputLog::Wants(const ThreadName& who) const {
+bool InputLogWriter::Wants(const ThreadName& who) const {
   return begun_ && who.process == options_.process;
 }
 
-Status InputLog::Append(const std::string& record) {
+Status InputLogWriter::Append(const std::string& record) {
   CLEW_RETURN_IF_ERROR(file_.Append(std::as_bytes(std::span(record))));
   counts_.bytes += record.size();
   return {};
 }
 
-Status InputLog::AppendUnknown(const ThreadName& who, uint64_t count,
-                               Causes causes, const InputCall* call) {
+Status InputLogWriter::AppendUnknown(const ThreadName& who, uint64_t count,
+                                     Causes causes, const InputCall* call) {
   counts_.unknown += count;
   pb::Input input;
   input.set_thread(who.thread.as_int());
@@ -91,7 +91,7 @@ Status InputLog::AppendUnknown(const ThreadName& who, uint64_t count,
 }
 
 // One record for each thread; what follows it is counted alone.
-Status InputLog::AppendPastLimit(const ThreadName& who, uint64_t count) {
+Status InputLogWriter::AppendPastLimit(const ThreadName& who, uint64_t count) {
   if (!past_limit_.insert(who.thread.as_int()).second) {
     counts_.unknown += count;
     return {};
@@ -101,7 +101,7 @@ Status InputLog::AppendPastLimit(const ThreadName& who, uint64_t count) {
   return AppendUnknown(who, count, causes, nullptr);
 }
 
-Status InputLog::OnCall(const InputCall& call) {
+Status InputLogWriter::OnCall(const InputCall& call) {
   if (call.who.process == options_.process && IsExec(call.number) &&
       call.result == 0 && !begun_) {
     begun_ = true;
@@ -130,7 +130,7 @@ Status InputLog::OnCall(const InputCall& call) {
 
 // Signals without a handler change nothing but by ending the process. What the
 // kernel pushed for a handler, and with which registers it began, is not seen.
-Status InputLog::OnSignal(const InputSignal& signal) {
+Status InputLogWriter::OnSignal(const InputSignal& signal) {
   if (!Wants(signal.who) || signal.handler < kHandlerMin) {
     return {};
   }
@@ -142,7 +142,7 @@ Status InputLog::OnSignal(const InputSignal& signal) {
   return AppendUnknown(signal.who, 1, causes, nullptr);
 }
 
-Status InputLog::OnLoss(const InputLoss& loss) {
+Status InputLogWriter::OnLoss(const InputLoss& loss) {
   if (!Wants(loss.who)) {
     return {};
   }
@@ -152,6 +152,6 @@ Status InputLog::OnLoss(const InputLoss& loss) {
   return AppendUnknown(loss.who, loss.count, loss.causes, nullptr);
 }
 
-Status InputLog::OnThreadEnd(const ThreadName&) { return {}; }
+Status InputLogWriter::OnThreadEnd(const ThreadName&) { return {}; }
 
 }  // namespace clew::recorder::bpf

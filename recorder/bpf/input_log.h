@@ -33,11 +33,11 @@ struct InputLogCounts {
 // known whole becomes an Unknown record at its place, never a guess.
 //
 // Not thread-safe.
-class InputLog final : public InputSink {
+class InputLogWriter final : public InputSink {
  public:
   // Both are borrowed and must outlive the log.
-  InputLog(WritableFile& file, const ClockSamples& clock,
-           const InputLogOptions& options);
+  InputLogWriter(WritableFile& file, const ClockSamples& clock,
+                 const InputLogOptions& options);
 
   [[nodiscard]] Status OnCall(const InputCall& call) override;
   [[nodiscard]] Status OnSignal(const InputSignal& signal) override;

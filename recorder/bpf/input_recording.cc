@@ -15,8 +15,8 @@ Result<InputRecording> InputRecording::Start(FileSystem& files,
   CLEW_ASSIGN_OR_RETURN(file, files.Create(path));
   recording.file_ = std::move(file);
   recording.clock_ = std::make_unique<ClockSamples>();
-  recording.log_ =
-      std::make_unique<InputLog>(*recording.file_, *recording.clock_, log);
+  recording.log_ = std::make_unique<InputLogWriter>(*recording.file_,
+                                                    *recording.clock_, log);
   CLEW_RETURN_IF_ERROR(recording.source_->Start());
   return recording;
 }

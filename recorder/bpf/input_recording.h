@@ -47,7 +47,7 @@ class InputRecording {
 
   std::unique_ptr<ClockSamples> clock_;
   std::unique_ptr<WritableFile> file_;
-  std::unique_ptr<InputLog> log_;
+  std::unique_ptr<InputLogWriter> log_;
   std::unique_ptr<InputSource> source_;
 };
 

@@ -209,7 +209,7 @@ class PerThreadTest : public testing::TestWithParam<Form> {
     pt.type = kPtType;
     pt.config = recorder::PerfConfigBits(config_);
     pt.exclude_kernel = 1;
-    perf_event_attr dummy = recorder::perf::SidebandRecordsAttr();
+    perf_event_attr dummy = bundle::SidebandRecordsAttr();
     dummy.sample_type &= ~uint64_t{PERF_SAMPLE_CPU};
     return {.events = {{pt, "intel_pt//u", {one_.EventId(0), two_.EventId(0)}},
                        {dummy, "dummy:u", {one_.EventId(1), two_.EventId(1)}}},
@@ -375,7 +375,7 @@ TEST(PerThreadRecordTest, NeitherCoreNorThreadIsAnError) {
     body.PutZeros(24).Put(uint32_t{0}).Put(int32_t{tid}).Put(int32_t{cpu});
     ByteReader reader(body.bytes(), "perf.data");
     uint64_t size = 0;
-    const auto auxtrace = ParseAuxtrace(reader, size);
+    const auto auxtrace = bundle::ParseAuxtrace(reader, size);
     ASSERT_FALSE(auxtrace);
     EXPECT_THAT(auxtrace.error().message, testing::HasSubstr("auxtrace cpu"));
   }

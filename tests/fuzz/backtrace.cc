@@ -75,7 +75,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const size_t first = std::min<size_t>(core_bytes, rest.size());
   folder.Write("/core", rest.first(first));
   folder.Write("/images/01/p", rest.subspan(first));
-  const auto bundle = Bundle::Open(folder.path());
+  const auto bundle = bundle::Bundle::Open(folder.path());
   CLEW_CHECK(bundle.has_value(), "{}", bundle.error().message);
   const auto backtrace =
       ReadBacktrace(*bundle, {.threads_max = 16,

@@ -6,17 +6,17 @@
 #include <cstdint>
 #include <span>
 
-#include "bundle/manifest/convert.h"
-#include "bundle/manifest/message.h"
 #include "bundle/convert.h"
 #include "bundle/core_dump/core_dump.h"
 #include "bundle/input_log.h"
+#include "bundle/manifest/convert.h"
+#include "bundle/manifest/message.h"
 #include "bundle/manifest/wire_fault.h"
 #include "common/check.h"
 
 namespace {
 
-using namespace clew::decoder;  // NOLINT: a fuzz target is one function
+using namespace clew::bundle;  // NOLINT: a fuzz target is one function
 
 bool Parses(std::span<const std::byte> bytes,
             google::protobuf::Message& message) {

@@ -8,11 +8,11 @@
 #include <cstring>
 #include <span>
 
-#include "bundle/manifest/manifest_writer.h"
-#include "bundle/manifest/convert.h"
-#include "bundle/manifest/message.h"
 #include "bundle/convert.h"
 #include "bundle/core_dump/core_dump.h"
+#include "bundle/manifest/convert.h"
+#include "bundle/manifest/manifest_writer.h"
+#include "bundle/manifest/message.h"
 #include "cli/import_bundle.h"
 #include "common/build_id.h"
 #include "common/check.h"
@@ -22,6 +22,7 @@
 namespace {
 
 using namespace clew;           // NOLINT: a fuzz target is one function
+using namespace clew::bundle;   // NOLINT
 using namespace clew::decoder;  // NOLINT
 
 void CheckManifest(const bundle::Manifest& written) {

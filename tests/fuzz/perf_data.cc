@@ -16,7 +16,7 @@ using namespace clew;           // NOLINT: a fuzz target is one function
 using namespace clew::decoder;  // NOLINT
 
 Status DecodeAll(std::span<const std::byte> bytes) {
-  CLEW_ASSIGN_OR_RETURN(data, PerfData::Over(bytes, "fuzz"));
+  CLEW_ASSIGN_OR_RETURN(data, bundle::PerfData::Over(bytes, "fuzz"));
   CLEW_ASSIGN_OR_RETURN(trace, Trace::Load(std::move(data), {}));
   CLEW_ASSIGN_OR_RETURN(streams, TraceStreams::Create(*trace, {}));
   for (const Tid tid : streams->threads()) {

@@ -26,11 +26,10 @@
 namespace clew::recorder::bpf {
 namespace {
 
-using bundle::InputLog;
 using ::testing::HasSubstr;
 
 // The thread's next record; behind the last one, an unknown of no calls.
-InputRecord NextOf(InputLog& log, Tid thread) {
+InputRecord NextOf(bundle::InputLog& log, Tid thread) {
   const auto next = log.Next(thread);
   EXPECT_TRUE(next) << next.error().message;
   const InputRecord end = UnknownInput{.count = 0, .cause = ""};
@@ -111,7 +110,7 @@ class InputLogTest : public ::testing::Test {
     return call;
   }
   std::vector<InputRecord> Read(int32_t thread) {
-    auto log = InputLog::Over(file_.bytes, "inputs.pb");
+    auto log = bundle::InputLog::Over(file_.bytes, "inputs.pb");
     EXPECT_TRUE(log) << log.error().message;
     std::vector<InputRecord> records;
     while (true) {
@@ -128,7 +127,7 @@ class InputLogTest : public ::testing::Test {
 };
 
 TEST_F(InputLogTest, ACallComesBackAsItWas) {
-  InputLog log(file_, clock_, {.process = 5});
+  InputLogWriter log(file_, clock_, {.process = 5});
   const std::string_view text = "hello";
   const MemoryPiece pieces[] = {
       {TraceeAddr(0x1000), std::as_bytes(std::span(text))}};
@@ -160,7 +159,7 @@ TEST_F(InputLogTest, ACallComesBackAsItWas) {
 }
 
 TEST_F(InputLogTest, WhatIsNotKnownWholeIsUnknownAtItsPlace) {
-  InputLog log(file_, clock_, {.process = 5});
+  InputLogWriter log(file_, clock_, {.process = 5});
   const ThreadName who = {.process = 5, .thread = Tid(7)};
   ASSERT_TRUE(log.OnCall(Call(7, 39, 5)));
   Causes full;
@@ -189,7 +188,7 @@ TEST_F(InputLogTest, WhatIsNotKnownWholeIsUnknownAtItsPlace) {
 }
 
 TEST_F(InputLogTest, OthersAndWhatCameBeforeExecAreLeftOut) {
-  InputLog log(file_, clock_, {.process = 5, .from_exec = true});
+  InputLogWriter log(file_, clock_, {.process = 5, .from_exec = true});
   InputCall other = Call(8, 59, 0);
   other.who.process = 6;
   ASSERT_TRUE(log.OnCall(other));
@@ -206,7 +205,7 @@ TEST_F(InputLogTest, OthersAndWhatCameBeforeExecAreLeftOut) {
 }
 
 TEST_F(InputLogTest, BehindTheLimitEachThreadIsToldOnce) {
-  InputLog log(file_, clock_, {.process = 5, .bytes_max = 10});
+  InputLogWriter log(file_, clock_, {.process = 5, .bytes_max = 10});
   for (const int32_t thread : {7, 8}) {
     for (int i = 0; i < 5; ++i) {
       ASSERT_TRUE(log.OnCall(Call(thread, 39, i)));
@@ -223,7 +222,7 @@ TEST_F(InputLogTest, BehindTheLimitEachThreadIsToldOnce) {
 
 // --- The whole way, on the kernel that runs the test.
 
-void CheckTimes(const ScratchFolder& folder, InputLog& log) {
+void CheckTimes(const ScratchFolder& folder, bundle::InputLog& log) {
   constexpr size_t kRecord = sizeof(TruthCall) + 2 * TRUTH_ARENA_BYTES;
   const auto bytes = ReadWholeFile(folder.path() + "/truth.0");
   ASSERT_TRUE(bytes) << bytes.error().message;
@@ -271,13 +270,13 @@ TEST(InputRecordingTest, InputsOfARealProgramWithTheirTimes) {
   ASSERT_EQ(program.status(), 0);
   EXPECT_EQ(summary->counts.lost_total(), 0u);
   EXPECT_GT(summary->log.calls, 800u);
-  auto log = InputLog::Open(path);
+  auto log = bundle::InputLog::Open(path);
   ASSERT_TRUE(log) << log.error().message;
   EXPECT_EQ((*log)->threads().size(), 5u);
   CheckTimes(folder, **log);
   // The first thing that a program does is set up its heap; execve is not
   // there.
-  auto main_log = InputLog::Open(path);
+  auto main_log = bundle::InputLog::Open(path);
   ASSERT_TRUE(main_log) << main_log.error().message;
   const InputRecord first = NextOf(**main_log, Tid(program.process()));
   EXPECT_EQ(std::get<SyscallInput>(first).number, unsigned{__NR_brk});
@@ -297,7 +296,7 @@ TEST(InputRecordingTest, BeginsWithTheProgramThatIsExecuted) {
     ASSERT_TRUE(recording->Poll(10));
   }
   ASSERT_TRUE(recording->Finish());
-  auto log = InputLog::Open(path);
+  auto log = bundle::InputLog::Open(path);
   ASSERT_TRUE(log) << log.error().message;
   std::vector<uint64_t> marks;
   bool executed = false;
