@@ -80,8 +80,7 @@ class PerfSource final : public PtSource {
   // A perf.data is put together of files beside it (PerfFileWriter).
   uint64_t save_bytes_max() const override { return 2 * RingBytes(); }
 
-  Result<SaveReport> Save(const SaveOrder& order,
-                          BundleWriter& bundle,
+  Result<SaveReport> Save(const SaveOrder& order, BundleWriter& bundle,
                           const std::function<void()>& first_byte) override {
     CLEW_ASSIGN_OR_RETURN(
         capture,

@@ -9,8 +9,8 @@
 #include <span>
 #include <utility>
 
-#include "bundle/manifest/message.h"
 #include "bundle/manifest/manifest_edit.h"
+#include "bundle/manifest/message.h"
 #include "bundle/manifest/whole_file.h"
 #include "common/file.h"
 #include "common/x86/page.h"

@@ -149,7 +149,9 @@ TEST(ManifestTest, EveryTriggerIsReadAsItWasWritten) {
 
 TEST(ManifestTest, TextsOfAnyBytesCanBeReadAgain) {
   Manifest manifest = Filled();
-  manifest.command = {"./server", "a\xff" "b"};
+  manifest.command = {"./server",
+                      "a\xff"
+                      "b"};
   manifest.working_directory = "/\xc0";
   const auto read = Read(ManifestBytes(manifest));
   ASSERT_TRUE(read) << read.error().message;

@@ -3,7 +3,6 @@
 // for texts; a signal that ends no process is no failure.
 // Method: exhaustive: the real file system below one that fails from its k-th
 // operation on, for every k; core dumps made field by field.
-#include "bundle/manifest/manifest_writer.h"
 #include "cli/import_bundle.h"
 
 #include <elf.h>
@@ -18,6 +17,7 @@
 #include <filesystem>
 
 #include "bundle/bundle.h"
+#include "bundle/manifest/manifest_writer.h"
 #include "decoder/bundle_trace.h"
 #include "tests/support/core_maker.h"
 #include "tests/support/failing_files.h"

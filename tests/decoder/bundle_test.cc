@@ -3,8 +3,6 @@
 // Method: messages made here by protobuf; one fault at a time; then truncation
 // and bit flips, seed printed.
 
-#include "bundle/manifest/convert.h"
-#include "bundle/manifest/message.h"
 #include "bundle/bundle.h"
 
 #include <elf.h>
@@ -20,6 +18,8 @@
 
 #include "bundle/convert.h"
 #include "bundle/input_log.h"
+#include "bundle/manifest/convert.h"
+#include "bundle/manifest/message.h"
 #include "bundle/manifest/wire_fault.h"
 #include "common/digest.h"
 #include "tests/support/core_maker.h"
