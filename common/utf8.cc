@@ -1,49 +1,59 @@
 #include "common/utf8.h"
 
-#include <cstddef>
-#include <cstdint>
+#include <array>
 
 namespace clew {
 namespace {
 
-// How many bytes the UTF-8 character at the front of `text` has; 0 if there is
-// none. (RFC 3629: no surrogates, nothing overlong, at most U+10FFFF.)
-size_t CharacterBytes(std::string_view text) {
-  const auto byte = [text](size_t i) {
-    return i < text.size() ? static_cast<uint8_t>(text[i]) : uint8_t{0};
-  };
-  const auto follows = [byte](size_t i, uint8_t from, uint8_t to) {
-    return byte(i) >= from && byte(i) <= to;
-  };
-  const uint8_t lead = byte(0);
+// How many bytes a character has that begins with `lead`; 0: none begins so.
+size_t BytesAfterLead(unsigned char lead) {
   if (lead < 0x80) {
     return 1;
   }
   if (lead >= 0xc2 && lead <= 0xdf) {
-    return follows(1, 0x80, 0xbf) ? 2 : 0;
+    return 2;
   }
   if (lead >= 0xe0 && lead <= 0xef) {
-    const uint8_t from = lead == 0xe0 ? 0xa0 : 0x80;
-    const uint8_t to = lead == 0xed ? 0x9f : 0xbf;
-    return follows(1, from, to) && follows(2, 0x80, 0xbf) ? 3 : 0;
+    return 3;
   }
-  if (lead >= 0xf0 && lead <= 0xf4) {
-    const uint8_t from = lead == 0xf0 ? 0x90 : 0x80;
-    const uint8_t to = lead == 0xf4 ? 0x8f : 0xbf;
-    return follows(1, from, to) && follows(2, 0x80, 0xbf) &&
-                   follows(3, 0x80, 0xbf)
-               ? 4
-               : 0;
-  }
-  return 0;
+  return lead >= 0xf0 && lead <= 0xf4 ? 4 : 0;
+}
+
+// By how many bytes it takes: the least code that may be written so.
+constexpr std::array<char32_t, 5> kLeastCode = {0, 0, 0x80, 0x800, 0x10000};
+
+bool IsCharacter(char32_t code, size_t bytes) {
+  return code >= kLeastCode[bytes] && code <= 0x10ffff &&
+         !(code >= 0xd800 && code <= 0xdfff);
 }
 
 }  // namespace
 
+Utf8Character FirstCharacter(std::string_view text) {
+  if (text.empty()) {
+    return {};
+  }
+  const auto lead = static_cast<unsigned char>(text[0]);
+  const size_t bytes = BytesAfterLead(lead);
+  if (bytes == 0 || bytes > text.size()) {
+    return {};
+  }
+  char32_t code = bytes == 1 ? lead : lead & (0x7fU >> bytes);
+  for (size_t i = 1; i < bytes; ++i) {
+    const auto next = static_cast<unsigned char>(text[i]);
+    if ((next & 0xc0) != 0x80) {
+      return {};
+    }
+    code = code << 6 | (next & 0x3f);
+  }
+  return IsCharacter(code, bytes) ? Utf8Character{code, bytes}
+                                  : Utf8Character{};
+}
+
 std::string Utf8(std::string_view text) {
   std::string valid;
   while (!text.empty()) {
-    const size_t bytes = CharacterBytes(text);
+    const size_t bytes = FirstCharacter(text).bytes;
     valid += bytes == 0 ? "?" : text.substr(0, bytes);
     text.remove_prefix(bytes == 0 ? 1 : bytes);
   }

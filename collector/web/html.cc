@@ -2,59 +2,14 @@
 
 #include <fmt/format.h>
 
-#include <array>
-#include <cstdint>
 #include <iterator>
 #include <utility>
 
 #include "common/check.h"
+#include "common/utf8.h"
 
 namespace clew::collector::web {
 namespace {
-
-struct Decoded {
-  char32_t code;
-  size_t bytes;  // 0: no UTF-8 here
-};
-
-// How many bytes a sequence has that begins with `lead`; 0: none begins so.
-size_t SequenceBytes(unsigned char lead) {
-  if (lead < 0x80) {
-    return 1;
-  }
-  if (lead >= 0xc2 && lead <= 0xdf) {
-    return 2;
-  }
-  if (lead >= 0xe0 && lead <= 0xef) {
-    return 3;
-  }
-  return lead >= 0xf0 && lead <= 0xf4 ? 4 : 0;
-}
-
-// Table 3-7, "Well-Formed UTF-8 Byte Sequences", of the Unicode standard.
-Decoded DecodeUtf8(std::string_view text) {
-  const auto lead = static_cast<unsigned char>(text[0]);
-  const size_t bytes = SequenceBytes(lead);
-  if (bytes == 0 || bytes > text.size()) {
-    return {0, 0};
-  }
-  if (bytes == 1) {
-    return {lead, 1};
-  }
-  char32_t code = lead & (0x7fU >> bytes);
-  for (size_t i = 1; i < bytes; ++i) {
-    const auto next = static_cast<unsigned char>(text[i]);
-    if ((next & 0xc0) != 0x80) {
-      return {0, 0};
-    }
-    code = code << 6 | (next & 0x3f);
-  }
-  static constexpr std::array<char32_t, 5> kLeast = {0, 0, 0x80, 0x800,
-                                                     0x10000};
-  const bool valid = code >= kLeast[bytes] && code <= 0x10ffff &&
-                     !(code >= 0xd800 && code <= 0xdfff);
-  return valid ? Decoded{code, bytes} : Decoded{0, 0};
-}
 
 // Controls, marks and overrides of direction, line separators, characters
 // without width, and those that are none.
@@ -102,7 +57,7 @@ std::string EscapeHtml(std::string_view text) {
   out.reserve(text.size());
   size_t at = 0;
   while (at < text.size() && at < kTextBytesMax) {
-    const Decoded decoded = DecodeUtf8(text.substr(at));
+    const Utf8Character decoded = FirstCharacter(text.substr(at));
     if (decoded.bytes == 0) {
       fmt::format_to(std::back_inserter(out), "\\x{:02x}",
                      static_cast<unsigned char>(text[at]));
