@@ -168,6 +168,7 @@ struct Failure {
   Tid thread;               // the one that failed; 0 where none is to blame
   TraceeAddr ip;            // the failing instruction (after it, for a SYSCALL)
   TraceeAddr addr;          // what SIGSEGV and SIGBUS accessed
+  bool operator==(const Failure&) const = default;
 };
 
 }  // namespace clew
