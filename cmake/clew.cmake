@@ -62,6 +62,16 @@ function(clew_component path)
     target_link_libraries(${target} PUBLIC ${used_target})
   endforeach()
   clew_check_includes("${path}" "${path};${ARG_USES}" ${ARG_SOURCES})
+  set_property(GLOBAL APPEND_STRING PROPERTY clew_parts
+                                             "${path} ${ARG_USES}\n")
+endfunction()
+
+# Writes parts.txt into the build folder: a line for each component, its path
+# and what it uses. A test compares it with docs/design/overview.md.
+function(clew_write_parts)
+  get_property(parts GLOBAL PROPERTY clew_parts)
+  string(REPLACE ";" " " parts "${parts}")
+  file(WRITE ${PROJECT_BINARY_DIR}/parts.txt "${parts}")
 endfunction()
 
 # clew_test(<name> SOURCES <.cc> [USES <components>] [LIBS <foreign>]
@@ -70,6 +80,8 @@ endfunction()
 function(clew_test name)
   cmake_parse_arguments(ARG "" "TIMEOUT" "SOURCES;USES;LIBS;LABELS" ${ARGN})
   add_executable(${name} ${ARG_SOURCES})
+  # Half of what compiling a test costs at -O2 -g; a backtrace still has lines.
+  target_compile_options(${name} PRIVATE $<$<CONFIG:RelWithDebInfo>:-O1 -g1>)
   target_link_libraries(${name} PRIVATE clew_options GTest::gmock
                                         GTest::gtest GTest::gtest_main
                                         ${ARG_LIBS})

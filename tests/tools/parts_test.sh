@@ -1,0 +1,46 @@
+#!/usr/bin/env bash
+# Goal: what docs/design/overview.md says a part uses is what CMake knows.
+# Method: the table's last column against parts.txt, which configuring writes:
+# every part, every use, `common` aside, in both directions.
+#
+#   parts_test.sh SOURCE_FOLDER BUILD_FOLDER
+set -euo pipefail
+source_folder=$1
+build=$2
+
+# From the table: "part: use use", sorted.
+from_table() {
+  # shellcheck disable=SC2016  # the backquotes are the table's
+  sed -n 's#^| `\([a-z]*\)/` |.*| \([a-z, ]*\)|$#\1:\2#p' \
+    "$source_folder/docs/design/overview.md" |
+    while IFS=: read -r part uses; do
+      printf '%s:%s\n' "$part" \
+        "$(tr ',' '\n' <<<"$uses" | tr -d ' ' | sort -u | xargs)"
+    done | grep -v '^deploy:' | sort
+}
+
+# From CMake, by folder of the top level. Generated parts (proto) have no line.
+from_cmake() {
+  {
+    echo proto
+    awk '{
+      split($1, own, "/")
+      print own[1]
+      for (i = 2; i <= NF; ++i) {
+        split($i, used, "/")
+        sub(/_grpc$/, "", used[1])
+        if (used[1] != own[1] && used[1] != "common") print own[1], used[1]
+      }
+    }' "$build/parts.txt"
+  } | sort -u |
+    awk '{ uses[$1] = uses[$1] (NF > 1 ? " " $2 : "") }
+         END { for (part in uses) print part ":" uses[part] }' |
+    sed 's/: /:/' | sort
+}
+
+if ! diff <(from_table) <(from_cmake); then
+  echo "left: docs/design/overview.md; right: CMake's USES" >&2
+  echo "0 passed, 1 failed"
+  exit 1
+fi
+echo "$(from_cmake | wc -l) passed, 0 failed"
