@@ -1,9 +1,5 @@
 #include "collector/bundle_store.h"
 
-#include <fcntl.h>
-#include <sys/file.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <cerrno>
 #include <filesystem>
@@ -15,6 +11,7 @@
 
 #include "common/check.h"
 #include "common/file.h"
+#include "common/lock_file.h"
 #include "common/path_names.h"
 
 namespace clew::collector {
@@ -31,14 +28,9 @@ Status MakeDurableFolder(FileSystem& files, const std::string& path) {
   return files.SyncDirectory(ParentFolder(path));
 }
 
-Result<int> Lock(const std::string& folder) {
-  const std::string path = folder + "/lock";
-  const int fd = open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
-  if (fd < 0) {
-    return SystemError(errno, fmt::format("cannot create {:?}", path));
-  }
-  if (flock(fd, LOCK_EX | LOCK_NB) != 0) {
-    close(fd);
+Result<Fd> Lock(const std::string& folder) {
+  CLEW_ASSIGN_OR_RETURN(lock, TryLockFile(folder + "/lock"));
+  if (!lock.is_open()) {
     return std::unexpected(
         Error{ErrorCode::kSystem,
               fmt::format("{:?} is open in another collector; stop that one or "
@@ -46,7 +38,7 @@ Result<int> Lock(const std::string& folder) {
                           folder),
               EWOULDBLOCK});
   }
-  return fd;
+  return std::move(lock);
 }
 
 std::string ListName(const BundleId& id) {
@@ -62,19 +54,18 @@ std::optional<BundleId> IdOfListFile(std::string_view name) {
 
 }  // namespace
 
-BundleStore::BundleStore(FileSystem& files, const Options& options, int lock_fd)
+BundleStore::BundleStore(FileSystem& files, const Options& options, Fd lock)
     : files_(files),
       options_(options),
-      lock_fd_(lock_fd),
+      lock_(std::move(lock)),
       budget_(options.budget_bytes) {}
-
-BundleStore::~BundleStore() { close(lock_fd_); }
 
 Result<std::unique_ptr<BundleStore>> BundleStore::Open(FileSystem& files,
                                                        const Options& options) {
   CLEW_RETURN_IF_ERROR(MakeDurableFolder(files, options.folder));
-  CLEW_ASSIGN_OR_RETURN(lock_fd, Lock(options.folder));
-  std::unique_ptr<BundleStore> store(new BundleStore(files, options, lock_fd));
+  CLEW_ASSIGN_OR_RETURN(lock, Lock(options.folder));
+  std::unique_ptr<BundleStore> store(
+      new BundleStore(files, options, std::move(lock)));
   CLEW_RETURN_IF_ERROR(store->Recover());
   return store;
 }

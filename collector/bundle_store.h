@@ -15,6 +15,7 @@
 #include "collector/chunk_store.h"
 #include "collector/disk_budget.h"
 #include "collector/stored_list.h"
+#include "common/fd.h"
 #include "common/file.h"
 #include "common/result.h"
 #include "transfer/file_list.h"
@@ -74,7 +75,6 @@ class BundleStore {
       FileSystem& files, const Options& options);
   BundleStore(const BundleStore&) = delete;
   BundleStore& operator=(const BundleStore&) = delete;
-  ~BundleStore();
 
   // Reads every list and finds every chunk, while others use the store. Until
   // it has succeeded, a bundle that is named is read when it is named;
@@ -153,7 +153,7 @@ class BundleStore {
   void SetScrubbed(int64_t wall_s);
 
  private:
-  BundleStore(FileSystem& files, const Options& options, int lock_fd);
+  BundleStore(FileSystem& files, const Options& options, Fd lock);
   struct Bundle {
     uint64_t size_bytes = 0;
     size_t file_count = 0;
@@ -196,7 +196,7 @@ class BundleStore {
 
   FileSystem& files_;
   const Options options_;
-  const int lock_fd_;
+  Fd lock_;
   DiskBudget budget_;
   std::unique_ptr<ChunkStore> chunks_;
 

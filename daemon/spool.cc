@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "common/check.h"
+#include "common/lock_file.h"
 #include "common/parse_number.h"
 #include "daemon/bounded_walk.h"
 #include "daemon/config.h"
@@ -29,25 +30,16 @@ constexpr std::string_view kTrash = "trash";
 // With the rest of a name below the 255 bytes of a file system.
 constexpr size_t kSubjectMax = 200;
 constexpr time_t kNewLockS = 5;
-constexpr int kLockTries = 40;
-constexpr useconds_t kLockPauseUs = 50'000;
+// A child of a clewd that was killed may hold the lock a moment longer.
+constexpr std::chrono::seconds kLockWait{2};
 
-Result<int> LockFile(const std::string& path) {
-  const int fd = open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
-  if (fd < 0) {
-    return SystemError(errno, fmt::format("cannot open {:?}", path));
-  }
-  // A child of a clewd that was killed may hold it a moment longer.
-  int tries = 0;
-  while (flock(fd, LOCK_EX | LOCK_NB) != 0 && tries++ < kLockTries) {
-    usleep(kLockPauseUs);
-  }
-  if (tries > kLockTries) {
-    close(fd);
+Result<Fd> Lock(const std::string& path) {
+  CLEW_ASSIGN_OR_RETURN(lock, TryLockFile(path, kLockWait));
+  if (!lock.is_open()) {
     return InvalidArgument("{:?} is held by another process; is clewd running?",
                            path);
   }
-  return fd;
+  return std::move(lock);
 }
 
 // A recorder holds the lock in its folder while it lives. A folder without one
@@ -176,34 +168,19 @@ Result<Spool> Spool::Open(FileSystem& files, std::string root,
   if (error) {
     return SystemError(error.value(), fmt::format("cannot make {:?}", root));
   }
-  CLEW_ASSIGN_OR_RETURN(lock, LockFile(root + "/lock"));
-  Spool spool(files, std::move(root), limits, lock);
+  CLEW_ASSIGN_OR_RETURN(lock, Lock(root + "/lock"));
+  Spool spool(files, std::move(root), limits, std::move(lock));
   CLEW_RETURN_IF_ERROR(spool.MakeFolders());
   (void)spool.SweepTrash();  // the rest later
   CLEW_RETURN_IF_ERROR(spool.RemoveDeadWriters());
   return spool;
 }
 
-Spool::Spool(FileSystem& files, std::string root, SpoolLimits limits,
-             int lock_fd)
+Spool::Spool(FileSystem& files, std::string root, SpoolLimits limits, Fd lock)
     : files_(&files),
       root_(std::move(root)),
       limits_(limits),
-      lock_fd_(lock_fd) {}
-
-Spool::Spool(Spool&& other) noexcept
-    : files_(other.files_),
-      root_(std::move(other.root_)),
-      limits_(other.limits_),
-      lock_fd_(std::exchange(other.lock_fd_, -1)),
-      thrown_away_(other.thrown_away_),
-      bytes_(std::move(other.bytes_)) {}
-
-Spool::~Spool() {
-  if (lock_fd_ >= 0) {
-    close(lock_fd_);
-  }
-}
+      lock_(std::move(lock)) {}
 
 Status Spool::MakeFolders() {
   std::vector<std::string> folders = {root_ + "/" + std::string(kTrash)};

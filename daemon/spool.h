@@ -11,6 +11,7 @@
 #include <string_view>
 #include <vector>
 
+#include "common/fd.h"
 #include "common/file.h"
 #include "common/result.h"
 
@@ -81,11 +82,10 @@ class Spool {
   // the spool.
   [[nodiscard]] static Result<Spool> Open(FileSystem& files, std::string root,
                                           SpoolLimits limits);
-  Spool(Spool&& other) noexcept;
+  Spool(Spool&& other) noexcept = default;
   Spool& operator=(Spool&&) = delete;
   Spool(const Spool&) = delete;
   Spool& operator=(const Spool&) = delete;
-  ~Spool();
 
   void SetLimits(SpoolLimits limits) { limits_ = limits; }
   std::string Folder(Stage stage) const;
@@ -146,7 +146,7 @@ class Spool {
   [[nodiscard]] Result<std::vector<std::string>> EnforceQuota(uint64_t bytes);
 
  private:
-  Spool(FileSystem& files, std::string root, SpoolLimits limits, int lock_fd);
+  Spool(FileSystem& files, std::string root, SpoolLimits limits, Fd lock);
   Status MakeFolders();
   std::string Trash() const;
   Status ThrowAway(const std::string& path, const std::string& name);
@@ -165,7 +165,7 @@ class Spool {
   FileSystem* files_;
   std::string root_;
   SpoolLimits limits_;
-  int lock_fd_;
+  Fd lock_;
   uint64_t thrown_away_ = 0;
   // Of bundles that do not change any more; filled when asked.
   mutable std::map<std::string, uint64_t> bytes_;

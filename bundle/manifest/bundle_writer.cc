@@ -1,31 +1,22 @@
 #include "bundle/manifest/bundle_writer.h"
 
-#include <fcntl.h>
-#include <sys/file.h>
-#include <unistd.h>
-
-#include <cerrno>
 #include <filesystem>
 #include <utility>
 #include <vector>
 
 #include "common/file.h"
+#include "common/lock_file.h"
 
 namespace clew::bundle {
 namespace {
 
 // The lock lives beside the bundle's files and goes with its holder.
-Result<int> Lock(const std::string& folder) {
-  const std::string path = folder + "/lock";
-  const int fd = open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
-  if (fd < 0) {
-    return SystemError(errno, fmt::format("cannot create {:?}", path));
-  }
-  if (flock(fd, LOCK_EX | LOCK_NB) != 0) {
-    close(fd);
+Result<Fd> Lock(const std::string& folder) {
+  CLEW_ASSIGN_OR_RETURN(lock, TryLockFile(folder + "/lock"));
+  if (!lock.is_open()) {
     return InvalidArgument("{:?} is being written by another recorder", folder);
   }
-  return fd;
+  return std::move(lock);
 }
 
 std::string Absolute(const std::string& path) {
@@ -51,7 +42,7 @@ Result<BundleWriter> BundleWriter::Create(FileSystem& files,
     // A recorder died here, unless it still holds the lock.
     CLEW_ASSIGN_OR_RETURN(lock, Lock(partial));
     const Status removed = files.RemoveAll(partial);
-    close(lock);
+    lock.Close();
     CLEW_RETURN_IF_ERROR(removed);
   }
   CLEW_RETURN_IF_ERROR(files.CreateDirectory(partial));
@@ -60,31 +51,20 @@ Result<BundleWriter> BundleWriter::Create(FileSystem& files,
     (void)files.RemoveAll(partial);  // the first error is the one to report
     return std::unexpected(lock.error());
   }
-  return BundleWriter(files, path, *lock);
+  return BundleWriter(files, path, *std::move(lock));
 }
 
-BundleWriter::BundleWriter(FileSystem& files, std::string out, int lock_fd)
+BundleWriter::BundleWriter(FileSystem& files, std::string out, Fd lock)
     : files_(files),
       out_(std::move(out)),
       partial_(out_ + ".partial"),
-      lock_fd_(lock_fd) {}
-
-BundleWriter::BundleWriter(BundleWriter&& other) noexcept
-    : files_(other.files_),
-      out_(std::move(other.out_)),
-      partial_(std::move(other.partial_)),
-      folders_(std::move(other.folders_)),
-      lock_fd_(std::exchange(other.lock_fd_, -1)),
-      published_(other.published_) {}
+      lock_(std::move(lock)) {}
 
 BundleWriter::~BundleWriter() {
-  if (lock_fd_ < 0) {
-    return;  // moved from
-  }
-  if (!published_) {
+  const bool moved_from = !lock_.is_open();
+  if (!moved_from && !published_) {
     (void)files_.RemoveAll(partial_);  // nobody is left to tell
   }
-  close(lock_fd_);
 }
 
 Status BundleWriter::Write(const std::string& name,

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "common/fd.h"
 #include "common/file.h"
 #include "common/result.h"
 
@@ -23,7 +24,7 @@ class BundleWriter {
   // `files` must outlive the writer.
   [[nodiscard]] static Result<BundleWriter> Create(FileSystem& files,
                                                    const std::string& out);
-  BundleWriter(BundleWriter&& other) noexcept;
+  BundleWriter(BundleWriter&& other) noexcept = default;
   BundleWriter& operator=(BundleWriter&&) = delete;
   BundleWriter(const BundleWriter&) = delete;
   BundleWriter& operator=(const BundleWriter&) = delete;
@@ -45,13 +46,13 @@ class BundleWriter {
   [[nodiscard]] Status Publish();
 
  private:
-  BundleWriter(FileSystem& files, std::string out, int lock_fd);
+  BundleWriter(FileSystem& files, std::string out, Fd lock);
 
   FileSystem& files_;
   std::string out_;
   std::string partial_;
   std::vector<std::string> folders_;  // made, to be synced
-  int lock_fd_ = -1;
+  Fd lock_;
   bool published_ = false;
 };
 
