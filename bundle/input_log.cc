@@ -1,6 +1,5 @@
 #include "bundle/input_log.h"
 
-#include <limits>
 #include <utility>
 
 #include "bundle/convert.h"
@@ -10,8 +9,6 @@
 namespace clew::bundle {
 namespace {
 
-// Protobuf's own limit on a message.
-constexpr uint64_t kRecordBytesMax = std::numeric_limits<int32_t>::max();
 constexpr uint8_t kThreadTag = 8;  // field 1, varint
 
 // The thread of a record. Writers put fields in order of number; a record that
@@ -56,7 +53,7 @@ Result<std::span<const std::byte>> InputLog::RecordAt(uint64_t& offset) const {
     return CorruptInput("{}: offset {:#x}: record length is no varint", name_,
                         start);
   }
-  if (*size > kRecordBytesMax || *size > bytes_.size() - offset) {
+  if (*size > kMessageBytesMax || *size > bytes_.size() - offset) {
     return CorruptInput(
         "{}: offset {:#x}: record length is {}, the file has {} bytes left",
         name_, start, *size, bytes_.size() - offset);

@@ -12,9 +12,6 @@
 namespace clew::bundle {
 namespace {
 
-using bundle::IsZstd;
-using bundle::Unzstd;
-
 // linux/elfcore.h, struct elf_prstatus for x86-64.
 constexpr uint64_t kPrstatusBytes = 336;
 constexpr uint64_t kCursigOffset = 12;

@@ -2,10 +2,6 @@
 
 #include <sys/stat.h>
 
-#include <limits>
-#include <memory>
-#include <span>
-
 #include "bundle/manifest/convert.h"
 #include "bundle/manifest/message.h"
 #include "bundle/manifest/whole_file.h"

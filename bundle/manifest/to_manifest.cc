@@ -8,8 +8,6 @@
 namespace clew::bundle {
 namespace {
 
-using bundle::TscConversion;
-
 constexpr size_t kBuildIdBytesMax = 64;
 constexpr uint32_t kCoresMax = 65536;
 
