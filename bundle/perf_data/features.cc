@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "bundle/perf_data/record_parser.h"
+#include "common/build_id.h"
 
 namespace clew::bundle {
 namespace {
@@ -15,7 +16,6 @@ constexpr uint32_t kFeatureCpuId = 9;
 constexpr uint32_t kFeatureCommand = 11;
 // PERF_RECORD_MISC_BUILD_ID_SIZE: the byte behind the id is its size.
 constexpr uint16_t kMiscBuildIdSize = 1u << 15;
-constexpr uint64_t kBuildIdBytesMax = 20;
 constexpr std::string_view kKernel = "[kernel.kallsyms]";
 
 // perf's strings: a length, which counts the padding, and as many bytes.

@@ -4,6 +4,7 @@
 #include <string_view>
 
 #include "bundle/perf_data/pt_stream.h"
+#include "common/build_id.h"
 
 namespace clew::bundle {
 namespace {
@@ -14,7 +15,6 @@ constexpr uint16_t kMiscCommExec = 1u << 13;
 constexpr uint16_t kMiscSwitchOut = 1u << 13;
 constexpr uint16_t kMiscMmapBuildId = 1u << 14;
 constexpr uint32_t kProtExecute = 4;
-constexpr uint64_t kBuildIdBytesMax = 20;
 // PERF_AUX_FLAG_*.
 constexpr uint64_t kAuxTruncated = 1;
 constexpr uint64_t kAuxOverwrite = 2;
