@@ -14,8 +14,8 @@ using bundle::Bundle;
 using bundle::BundleImage;
 using bundle::BundleSource;
 using bundle::CoreDump;
-using bundle::CoreSegment;
-using bundle::CoreThread;
+using bundle::DumpSegment;
+using bundle::DumpThread;
 using bundle::Manifest;
 
 // Of a bundle without a start state: what more stands in the way.
@@ -60,7 +60,7 @@ Status CheckHasRun(const Bundle& bundle) {
 std::vector<follower::CoreRegisters> RegistersOf(const CoreDump& dump,
                                                  const Manifest& manifest) {
   std::vector<follower::CoreRegisters> registers;
-  for (const CoreThread& thread : dump.threads()) {
+  for (const DumpThread& thread : dump.threads()) {
     if (manifest.core_registers_exact ||
         thread.thread == manifest.failure.thread) {
       registers.push_back({.thread = thread.thread,
@@ -98,7 +98,7 @@ Result<std::unique_ptr<BundleRecording>> OpenRecording(
   }
   if (const auto& dump = opened->core) {
     recording.core_registers = RegistersOf(*dump, opened->bundle.manifest());
-    for (const CoreSegment& segment : dump->segments()) {
+    for (const DumpSegment& segment : dump->segments()) {
       recording.core.push_back({segment.addr.as_int(), segment.bytes});
     }
   }

@@ -24,7 +24,7 @@ using bundle::BundleImage;
 using bundle::BundleSource;
 using bundle::BundleWriter;
 using bundle::CoreDump;
-using bundle::CoreThread;
+using bundle::DumpThread;
 using bundle::EventAttr;
 using bundle::IsZstd;
 using bundle::Manifest;
@@ -277,7 +277,7 @@ ImportReport Report(const Trace& trace, const ImageSearch& search,
 }  // namespace
 
 Failure FailureOf(const CoreDump& core) {
-  const CoreThread& thread = core.threads().front();
+  const DumpThread& thread = core.threads().front();
   const int32_t signal = SignalOf(core);
   Failure failure;
   if (std::ranges::find(kCoreSignals, signal) == kCoreSignals.end()) {

@@ -20,12 +20,12 @@ namespace {
 
 using bundle::BundleWriter;
 using bundle::CoreDump;
-using bundle::CoreThread;
+using bundle::DumpThread;
 using recorder::PerfRecorded;
 using recorder::PerfRun;
 
 bool HasThread(const CoreDump& core, Tid thread) {
-  for (const CoreThread& of : core.threads()) {
+  for (const DumpThread& of : core.threads()) {
     if (of.thread == thread) {
       return true;
     }

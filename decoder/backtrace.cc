@@ -20,7 +20,7 @@ namespace {
 
 using bundle::Bundle;
 using bundle::CoreDump;
-using bundle::CoreThread;
+using bundle::DumpThread;
 
 using Clock = Unwinder::Clock;
 
@@ -51,9 +51,9 @@ BacktraceFrame FrameAt(const LoadedImages& images, Unwinder& unwinder,
 // does), that which the dump has first, as the kernel writes it. None where no
 // thread is to blame.
 std::optional<size_t> FailingThread(const Failure& failure,
-                                    const std::vector<CoreThread>& threads) {
+                                    const std::vector<DumpThread>& threads) {
   const auto named =
-      std::ranges::find(threads, failure.thread, &CoreThread::thread);
+      std::ranges::find(threads, failure.thread, &DumpThread::thread);
   if (!HasFailingThread(failure.kind)) {
     return std::nullopt;
   }
@@ -69,7 +69,7 @@ class Reader {
         deadline_(Clock::now() + limits.time_max),
         unwinder_(images, &core) {}
 
-  void Add(const CoreThread& thread, bool failed, Backtrace& to) {
+  void Add(const DumpThread& thread, bool failed, Backtrace& to) {
     Unwinder::Stack stack =
         unwinder_.Unwind(thread, limits_.frames_max, deadline_);
     ThreadBacktrace& backtrace = to.threads.emplace_back(ThreadBacktrace{
@@ -171,7 +171,7 @@ Result<Backtrace> FromCore(const Bundle& bundle, const CoreDump& core,
                            const BacktraceLimits& limits) {
   CLEW_ASSIGN_OR_RETURN(images, LoadedImages::FromCore(bundle, core));
   Backtrace backtrace = {.failure = bundle.manifest().failure};
-  const std::vector<CoreThread>& threads = core.threads();
+  const std::vector<DumpThread>& threads = core.threads();
   const auto failing = FailingThread(backtrace.failure, threads);
   Reader reader(images, core, limits);
   if (failing) {

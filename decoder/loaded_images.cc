@@ -20,7 +20,7 @@ namespace {
 using bundle::Bundle;
 using bundle::BundleImage;
 using bundle::CoreDump;
-using bundle::CoreMapping;
+using bundle::DumpMapping;
 using bundle::MmapRecord;
 using bundle::PerfData;
 using bundle::Record;
@@ -201,7 +201,7 @@ namespace {
 
 // The build-id that the mapped file's own headers say in memory.
 std::vector<std::byte> BuildIdInMemory(const CoreDump& core,
-                                       const CoreMapping& mapping) {
+                                       const DumpMapping& mapping) {
   std::vector<std::byte> page(
       std::min<uint64_t>(mapping.size_bytes, kPageBytes));
   if (mapping.file_offset != 0 || !core.Read(mapping.addr, page)) {
@@ -227,7 +227,7 @@ Result<LoadedImages> LoadedImages::FromCore(const Bundle& bundle,
   // The first page of a file comes before the others of it.
   std::map<std::string, std::vector<std::byte>> build_ids;
   Builder builder(bundle);
-  for (const CoreMapping& mapping : core.mappings()) {
+  for (const DumpMapping& mapping : core.mappings()) {
     const std::string path = WithoutDeleted(mapping.path);
     if (mapping.file_offset == 0) {
       build_ids[path] = BuildIdInMemory(core, mapping);

@@ -23,7 +23,7 @@ namespace clew::decoder {
 namespace {
 
 using bundle::CoreDump;
-using bundle::CoreThread;
+using bundle::DumpThread;
 
 // System V ABI, AMD64 supplement, "DWARF Register Number Mapping"; 16 is the
 // return address.
@@ -118,7 +118,7 @@ struct Unwinder::Session {
   std::set<const Dwfl_Module*> without_lines = {};
 
   // Of the stack that is being unwound.
-  CoreThread thread = {};
+  DumpThread thread = {};
   size_t frames_max = 0;
   Clock::time_point deadline = {};
   Stack* stack = nullptr;
@@ -289,7 +289,7 @@ Unwinder::Unwinder(const LoadedImages& images, const CoreDump* core)
 
 Unwinder::~Unwinder() = default;
 
-Unwinder::Stack Unwinder::Unwind(const CoreThread& thread, size_t frames_max,
+Unwinder::Stack Unwinder::Unwind(const DumpThread& thread, size_t frames_max,
                                  Clock::time_point deadline) {
   Session& session = *session_;
   CLEW_CHECK(session.core != nullptr, "no memory to unwind");

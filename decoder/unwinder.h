@@ -64,7 +64,7 @@ class Unwinder {
   Unwinder& operator=(const Unwinder&) = delete;
 
   // REQUIRES: there is a core dump.
-  Stack Unwind(const bundle::CoreThread& thread, size_t frames_max,
+  Stack Unwind(const bundle::DumpThread& thread, size_t frames_max,
                Clock::time_point deadline);
   CodePlace Find(TraceeAddr place);
   // What the C library last said before it called abort: the text of a failed

@@ -9,22 +9,25 @@
 #include <span>
 #include <utility>
 
+#include "bundle/core_dump/dump_rewriter.h"
 #include "bundle/manifest/manifest_edit.h"
 #include "bundle/manifest/message.h"
 #include "bundle/manifest/whole_file.h"
 #include "common/file.h"
+#include "common/patch.h"
 #include "common/x86/page.h"
 #include "proto/bundle.pb.h"
-#include "recorder/core_image.h"
 #include "recorder/memory_view.h"
 
 namespace clew::recorder {
 namespace {
 
+using bundle::DumpRewriter;
 using bundle::EditManifest;
 using bundle::ManifestEdits;
 using bundle::ReadMessage;
 using bundle::ReplaceMessage;
+using bundle::RewrittenSegment;
 
 constexpr char kFill = 'x';
 constexpr size_t kNamesMax = 20;  // that a line lists
@@ -51,6 +54,16 @@ std::string Listed(const std::set<std::string>& names) {
     text += fmt::format("{}{:?}", text.empty() ? "" : ", ", name);
   }
   return text;
+}
+
+MemoryView MemoryOf(const DumpRewriter& core) {
+  std::vector<MemoryPart> parts;
+  for (const RewrittenSegment& segment : core.segments()) {
+    parts.push_back({.addr = segment.header.p_vaddr,
+                     .bytes = core.BytesOf(segment),
+                     .writable = (segment.header.p_flags & PF_W) != 0});
+  }
+  return MemoryView(std::move(parts));
 }
 
 class Redaction {
@@ -97,7 +110,7 @@ class Redaction {
     }
     CLEW_RETURN_IF_ERROR(ReadMessage(Path("manifest.pb"), manifest_));
     if (Exists(Path("core"))) {
-      CLEW_ASSIGN_OR_RETURN(core, CoreImage::Open(Path("core")));
+      CLEW_ASSIGN_OR_RETURN(core, DumpRewriter::Open(Path("core")));
       core_.emplace(std::move(core));
     }
     if (Exists(Path("start.pb"))) {
@@ -130,7 +143,7 @@ class Redaction {
       AddStackValues(stack);
     }
     if (core_) {
-      auto stack = FindInitialStack(core_->Memory(), core_->auxv());
+      auto stack = FindInitialStack(MemoryOf(*core_), core_->auxv());
       if (!stack && start_ == nullptr &&
           !rules_.DropsSegment(SegmentKind::kStack, "")) {
         return Unsupported(
@@ -293,7 +306,7 @@ class Redaction {
     return {};
   }
 
-  SegmentKind KindOf(const CoreSegment& segment, bool heap) const {
+  SegmentKind KindOf(const RewrittenSegment& segment, bool heap) const {
     if (segment.holds_stack) {
       return SegmentKind::kStack;
     }
@@ -317,14 +330,14 @@ class Redaction {
     const uint64_t heap_at = (brk + kPageBytes - 1) / kPageBytes * kPageBytes;
     auto& segments = core_->segments();
     SpreadStacks(segments);
-    const CoreSegment* before = nullptr;
+    const RewrittenSegment* before = nullptr;
     bool before_is_heap = false;
-    for (CoreSegment& segment : segments) {
+    for (RewrittenSegment& segment : segments) {
       const Elf64_Phdr& header = segment.header;
       const bool heap =
           brk != 0 && segment.path.empty() &&
           (brk - header.p_vaddr < header.p_memsz || header.p_vaddr == heap_at ||
-           (before_is_heap && CoreImage::Continues(*before, segment)));
+           (before_is_heap && DumpRewriter::Continues(*before, segment)));
       const SegmentKind kind = KindOf(segment, heap);
       segment.dropped =
           header.p_filesz != 0 && rules_.DropsSegment(kind, segment.path);
@@ -341,16 +354,16 @@ class Redaction {
   }
 
   // A stack may be in several segments, with zeros left out between them.
-  static void SpreadStacks(std::vector<CoreSegment>& segments) {
+  static void SpreadStacks(std::vector<RewrittenSegment>& segments) {
     for (size_t i = 1; i < segments.size(); ++i) {
       segments[i].holds_stack |=
           segments[i - 1].holds_stack &&
-          CoreImage::Continues(segments[i - 1], segments[i]);
+          DumpRewriter::Continues(segments[i - 1], segments[i]);
     }
     for (size_t i = segments.size(); i-- > 1;) {
       segments[i - 1].holds_stack |=
           segments[i].holds_stack &&
-          CoreImage::Continues(segments[i - 1], segments[i]);
+          DumpRewriter::Continues(segments[i - 1], segments[i]);
     }
   }
 
@@ -372,7 +385,7 @@ class Redaction {
     if (!core_) {
       return {};
     }
-    for (const CoreSegment& segment : core_->segments()) {
+    for (const RewrittenSegment& segment : core_->segments()) {
       if (segment.dropped || (segment.header.p_flags & PF_W) == 0) {
         continue;
       }
@@ -388,25 +401,25 @@ class Redaction {
 
   // The note has the first 80 bytes of the command line, so perhaps a part of a
   // value.
-  void AddArgumentsNote(const CoreImage& core,
+  void AddArgumentsNote(const DumpRewriter& core,
                         std::vector<Patch>& patches) const {
     if (!options_.empty()) {
-      AddZeros(core, {core.arguments_offset(), core.arguments_bytes()},
-               patches);
+      AddZeros(core, core.arguments(), patches);
     }
   }
 
   // Registers hold parts of what was copied or compared last.
-  void AddRegisterNotes(const CoreImage& core,
+  void AddRegisterNotes(const DumpRewriter& core,
                         std::vector<Patch>& patches) const {
-    for (const CoreImage::Range& range : core.vector_registers()) {
+    for (const DumpRewriter::Range& range : core.vector_registers()) {
       if (!values_.empty()) {
         AddZeros(core, range, patches);
       }
     }
   }
 
-  static void AddZeros(const CoreImage& core, const CoreImage::Range& range,
+  static void AddZeros(const DumpRewriter& core,
+                       const DumpRewriter::Range& range,
                        std::vector<Patch>& patches) {
     std::vector<std::byte> zeros(range.bytes);
     if (!std::ranges::equal(core.bytes().subspan(range.offset, range.bytes),
@@ -546,7 +559,7 @@ class Redaction {
   const std::string& folder_;
   const RedactionRules& rules_;
   pb::Manifest manifest_;
-  std::optional<CoreImage> core_;
+  std::optional<DumpRewriter> core_;
   std::unique_ptr<pb::Start> start_;
   std::vector<Value> values_;
   std::map<std::string, size_t> searched_;  // and how much of it stays

@@ -15,6 +15,7 @@
 
 #include "common/fd.h"
 #include "common/inputs.h"
+#include "common/user_registers.h"
 #include "recorder/qemu/start_writer.h"
 
 namespace clew::recorder {
@@ -51,23 +52,10 @@ class Notes {
 
 user_regs_struct ToUserRegs(const CoreThread& t) {
   user_regs_struct r = {};
-  r.rax = t.gpr[kRax];
+  for (size_t i = 0; i < kUserGprs.size(); ++i) {
+    r.*kUserGprs[i] = t.gpr[i];
+  }
   r.orig_rax = ~0ull;  // not in a system call that gdb should restart
-  r.rcx = t.gpr[kRcx];
-  r.rdx = t.gpr[kRdx];
-  r.rbx = t.gpr[kRbx];
-  r.rsp = t.gpr[kRsp];
-  r.rbp = t.gpr[kRbp];
-  r.rsi = t.gpr[kRsi];
-  r.rdi = t.gpr[kRdi];
-  r.r8 = t.gpr[kR8];
-  r.r9 = t.gpr[kR9];
-  r.r10 = t.gpr[kR10];
-  r.r11 = t.gpr[kR11];
-  r.r12 = t.gpr[kR12];
-  r.r13 = t.gpr[kR13];
-  r.r14 = t.gpr[kR14];
-  r.r15 = t.gpr[kR15];
   r.rip = t.rip;
   r.eflags = t.rflags;
   r.fs_base = t.fs_base;

@@ -29,7 +29,7 @@ namespace {
 
 using bundle::Bundle;
 using bundle::CoreDump;
-using bundle::CoreMapping;
+using bundle::DumpMapping;
 using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::Gt;
@@ -123,7 +123,7 @@ class BacktraceTest : public ::testing::Test {
     failure->set_thread(core->threads()[0].thread.as_int());
     failure->set_ip(core->threads()[0].rip.as_int());
     std::set<std::string> seen;
-    for (const CoreMapping& mapping : core->mappings()) {
+    for (const DumpMapping& mapping : core->mappings()) {
       if (seen.insert(mapping.path).second) {
         AddImage(mapping.path, manifest);
       }
