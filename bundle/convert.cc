@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <string_view>
 
+#include "common/bytes.h"
 #include "common/x86/page.h"
 
 namespace clew::bundle {
@@ -10,11 +11,6 @@ namespace {
 
 constexpr int kGprCount = 16;
 constexpr int kSyscallArgs = 6;
-
-std::vector<std::byte> ToBytes(const std::string& from) {
-  const auto bytes = std::as_bytes(std::span(from));
-  return {bytes.begin(), bytes.end()};
-}
 
 Result<StartSegment> ToSegment(const pb::Segment& from,
                                const std::string& where) {

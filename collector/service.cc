@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "collector/intake.h"
+#include "common/bytes.h"
 #include "proto/collector.pb.h"
 
 namespace clew::collector {
@@ -16,14 +17,6 @@ constexpr uint64_t kExpirePeriod_s = 600;
 constexpr size_t kReceiptsAtOnce = 100;
 constexpr uint32_t kPageRowsDefault = 50;
 
-std::span<const std::byte> BytesOf(const std::string& text) {
-  return std::as_bytes(std::span(text));
-}
-
-std::string TextOf(std::span<const std::byte> bytes) {
-  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
-}
-
 // The id in a message of a stranger.
 template <class Id>
 Result<Id> IdOf(const std::string& bytes_untrusted, std::string_view what) {
@@ -31,7 +24,7 @@ Result<Id> IdOf(const std::string& bytes_untrusted, std::string_view what) {
     return InvalidArgument("{} has {} bytes, wanted {}", what,
                            bytes_untrusted.size(), Sha256::kBytes);
   }
-  return Id(BytesOf(bytes_untrusted));
+  return Id(AsBytes(bytes_untrusted));
 }
 
 // A full disk is no failure of the moment.
@@ -48,7 +41,7 @@ Status NamingFullDisk(Status status) {
 }
 
 void FillRow(const BundleRow& row, pb::StoredBundle* out) {
-  out->set_id(TextOf(row.id.bytes()));
+  out->set_id(ToText(row.id.bytes()));
   out->set_host(row.host);
   out->set_unit(row.unit);
   out->set_command(row.command);
@@ -145,7 +138,7 @@ void Service::AddMissing(const Caller& caller,
                          auto* reply) const {
   for (const ChunkRef& chunk : missing) {
     pb::MissingChunk* out = reply->add_missing();
-    out->set_chunk(TextOf(chunk.id.bytes()));
+    out->set_chunk(ToText(chunk.id.bytes()));
     out->set_received_bytes(clients_.ParkedBytes(caller.host, chunk.id));
   }
 }
@@ -154,10 +147,10 @@ Result<pb::BeginReply> Service::Begin(const Caller& caller,
                                       const pb::BeginRequest& request) {
   ++counts_.begins;
   CLEW_ASSIGN_OR_RETURN(
-      list, FileList::Parse(BytesOf(request.files()), options_.lists));
+      list, FileList::Parse(AsBytes(request.files()), options_.lists));
   store_.chunks().Verify(list.Chunks());
   pb::BeginReply reply;
-  reply.set_bundle(TextOf(list.id().bytes()));
+  reply.set_bundle(ToText(list.id().bytes()));
   if (store_.IsWhole(list.id())) {
     CLEW_RETURN_IF_ERROR(Enter(list, caller.host));
     reply.set_stored(true);
@@ -344,7 +337,7 @@ pb::PutAck Service::PutSession::Acknowledge(const ChunkId& chunk) {
   acknowledged_ = chunk;
   ++service_.counts_.chunks;
   pb::PutAck ack;
-  ack.set_chunk(TextOf(chunk.bytes()));
+  ack.set_chunk(ToText(chunk.bytes()));
   return ack;
 }
 
@@ -356,7 +349,7 @@ Status Service::PutSession::Take(const pb::PutPart& part, ChunkUpload& upload) {
         service_.usage_.Check(caller_.host, std::min(end - before, end)));
   }
   CLEW_RETURN_IF_ERROR(
-      NamingFullDisk(upload.Put(part.offset(), BytesOf(part.data()))));
+      NamingFullDisk(upload.Put(part.offset(), AsBytes(part.data()))));
   const uint64_t fresh = upload.received_bytes() - before;
   service_.usage_.Add(caller_.host, fresh);
   service_.counts_.bytes_received += fresh;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "common/bytes.h"
 #include "recorder/image_file.h"
 
 namespace clew::daemon {
@@ -19,14 +20,13 @@ recorder::ScannedProcess Scanned(int32_t process, const pb::LookedAt& looked) {
         {.thread = thread.thread(), .name = thread.name()});
   }
   for (const pb::LookedMapping& mapping : looked.mappings()) {
-    const std::string& id = mapping.build_id();
     scanned.mappings.push_back({.addr = TraceeAddr(mapping.addr()),
                                 .size_bytes = mapping.size_bytes(),
                                 .file_offset = mapping.file_offset(),
                                 .prot = mapping.prot(),
                                 .flags = mapping.flags(),
                                 .path = mapping.path(),
-                                .build_id = {id.begin(), id.end()}});
+                                .build_id = ToBytes(mapping.build_id())});
   }
   return scanned;
 }

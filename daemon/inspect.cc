@@ -16,6 +16,7 @@
 #include <utility>
 #include <vector>
 
+#include "common/bytes.h"
 #include "common/file.h"
 #include "common/sanitizer.h"
 #include "daemon/child.h"
@@ -68,8 +69,7 @@ void Fill(const bundle::PerfMapping& from, pb::LookedMapping& to) {
 }
 
 recorder::MappedImage ImageOf(const pb::ImageRequest& request) {
-  return {.path = request.path(),
-          .build_id = {request.build_id().begin(), request.build_id().end()}};
+  return {.path = request.path(), .build_id = ToBytes(request.build_id())};
 }
 
 class Answers {

@@ -8,6 +8,7 @@
 #include <map>
 #include <vector>
 
+#include "bundle/manifest/images.h"
 #include "bundle/manifest/manifest_writer.h"
 #include "bundle/perf_data/perf_data_writer.h"
 #include "recorder/encoder_description.h"
@@ -15,10 +16,12 @@
 #include "recorder/images.h"
 #include "recorder/manifest.h"
 #include "recorder/raw_events.h"
+#include "recorder/vdso.h"
 
 namespace clew::recorder {
 namespace {
 
+using bundle::BundleImage;
 using bundle::BundleWriter;
 using bundle::PerfDataConfig;
 using bundle::PerfDataWriter;
@@ -32,9 +35,9 @@ uint64_t FileBytes(const std::string& path) {
 }
 
 // All files that an event says were mapped executable, once each.
-Result<std::map<std::string, ImageInfo>> FindImages(
+Result<std::map<std::string, BundleImage>> FindImages(
     const std::string& events_path) {
-  std::map<std::string, ImageInfo> images;
+  std::map<std::string, BundleImage> images;
   CLEW_RETURN_IF_ERROR(
       ForEachRawEvent(events_path, [&](const RawEvent& event) -> Status {
         if (event.kind != RawEvent::Kind::kMmap ||
@@ -50,7 +53,7 @@ Result<std::map<std::string, ImageInfo>> FindImages(
 
 // Code that the program made is an image like any other.
 Status AddGenerated(BundleWriter& bundle, const GeneratedImage& generated,
-                    std::map<std::string, ImageInfo>& images) {
+                    std::map<std::string, BundleImage>& images) {
   if (generated.bytes.empty()) {
     return {};
   }
@@ -67,7 +70,7 @@ Status AddGenerated(BundleWriter& bundle, const GeneratedImage& generated,
 class Sideband {
  public:
   Sideband(PerfDataWriter& writer,
-           const std::map<std::string, ImageInfo>& images,
+           const std::map<std::string, BundleImage>& images,
            const Session& session)
       : writer_(writer),
         images_(images),
@@ -157,7 +160,7 @@ class Sideband {
   }
 
   PerfDataWriter& writer_;
-  const std::map<std::string, ImageInfo>& images_;
+  const std::map<std::string, BundleImage>& images_;
   const Session& session_;
   std::vector<bool> traced_;  // by core
   int32_t process_ = 0;
@@ -167,7 +170,7 @@ class Sideband {
 Result<uint64_t> WritePerfData(BundleWriter& bundle,
                                const RecordOptions& options,
                                const Session& session,
-                               const std::map<std::string, ImageInfo>& images,
+                               const std::map<std::string, BundleImage>& images,
                                const GeneratedImage& generated) {
   PerfDataConfig config;
   config.core_count = session.scheduler.cores;
@@ -219,12 +222,12 @@ Result<uint64_t> Assemble(BundleWriter& bundle, const RecordOptions& options,
   CLEW_ASSIGN_OR_RETURN(
       pt_bytes, WritePerfData(bundle, options, session, images, generated));
   CLEW_RETURN_IF_ERROR(AddReplay(bundle, outcome));
-  std::vector<ImageInfo> list;
+  std::vector<BundleImage> list;
   list.reserve(images.size());
   for (const auto& [path, image] : images) {
     list.push_back(image);
   }
-  CLEW_RETURN_IF_ERROR(CopyImages(bundle, list));
+  CLEW_RETURN_IF_ERROR(bundle::CopyImages(bundle, list, OwnVdso()));
   if (outcome.has_core) {
     CLEW_RETURN_IF_ERROR(bundle.Sync("core"));
   }

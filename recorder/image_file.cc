@@ -199,14 +199,12 @@ bool ImageFile::IsReadableBy(const FileUser& user) const {
   return fstat(fd_.get(), &info) == 0 && user.MayRead(info);
 }
 
-std::vector<uint8_t> ImageFile::BuildId() const {
-  const auto id = clew::BuildIdOf(
+std::vector<std::byte> ImageFile::BuildId() const {
+  return BuildIdOf(
       [this](uint64_t offset, std::span<std::byte> out) {
         return ReadAt(fd_.get(), offset, out);
       },
       size_bytes_);
-  const auto* first = reinterpret_cast<const uint8_t*>(id.data());
-  return {first, first + id.size()};
 }
 
 Result<bool> ImageFile::CopyTo(WritableFile& to) const {
@@ -231,8 +229,8 @@ void HeldImages::Add(std::string_view path, ImageFile file) {
   }
 }
 
-const ImageFile* HeldImages::Find(std::string_view path,
-                                  const std::vector<uint8_t>& build_id) const {
+const ImageFile* HeldImages::Find(
+    std::string_view path, const std::vector<std::byte>& build_id) const {
   const auto [begin, end] =
       files_.equal_range(std::string(WithoutDeleted(path)));
   for (auto at = begin; at != end; ++at) {

@@ -63,8 +63,8 @@ class ImageFile {
 
   uint64_t size_bytes() const { return size_bytes_; }
   bool IsReadableBy(const FileUser& user) const;
-  // As clew::BuildIdOf, with its bounds on work.
-  std::vector<uint8_t> BuildId() const;
+  // As BuildIdOf, with its bounds on work.
+  std::vector<std::byte> BuildId() const;
   // Appends size_bytes(). False: the file is shorter now, or cannot be read.
   [[nodiscard]] Result<bool> CopyTo(WritableFile& to) const;
 
@@ -86,11 +86,11 @@ class HeldImages {
   void Add(std::string_view path, ImageFile file);
   // That of this build-id, or any if that is empty; nullptr: none.
   const ImageFile* Find(std::string_view path,
-                        const std::vector<uint8_t>& build_id) const;
+                        const std::vector<std::byte>& build_id) const;
 
  private:
   struct Held {
-    std::vector<uint8_t> build_id;
+    std::vector<std::byte> build_id;
     ImageFile file;
   };
   std::multimap<std::string, Held> files_;

@@ -1,14 +1,16 @@
 #include "recorder/image_store.h"
 
 #include "common/file.h"
-#include "common/hex.h"
 #include "common/path_names.h"
+#include "recorder/images.h"
 #include "recorder/vdso.h"
 
 namespace clew::recorder {
 namespace {
 
+using bundle::BundleImage;
 using bundle::BundleWriter;
+using bundle::ImageFolder;
 
 // No build-id in hexadecimal, so in nobody's way.
 constexpr const char* kCopyName = "images/copy";
@@ -16,8 +18,8 @@ constexpr const char* kCopyName = "images/copy";
 }  // namespace
 
 Result<ImageStore> ImageStore::Create(BundleWriter& bundle) {
-  CLEW_RETURN_IF_ERROR(bundle.MakeFolder("images"));
-  return ImageStore(bundle);
+  CLEW_ASSIGN_OR_RETURN(folder, ImageFolder::Create(bundle));
+  return ImageStore(bundle, std::move(folder));
 }
 
 std::string ImageStore::CopyPath() const {
@@ -36,20 +38,20 @@ Result<StoredImage> ImageStore::Store(ImageSource& source,
 }
 
 Result<StoredImage> ImageStore::StoreVdso(
-    const std::vector<uint8_t>& build_id) {
+    const std::vector<std::byte>& build_id) {
   CLEW_RETURN_IF_ERROR(bundle_->Write(kCopyName, OwnVdso()));
   return Adopt(std::string(kVdsoPath), build_id);
 }
 
 Result<StoredImage> ImageStore::Adopt(const std::string& path,
-                                      const std::vector<uint8_t>& build_id) {
+                                      const std::vector<std::byte>& build_id) {
   StoredImage stored;
   auto described = DescribeImageAs(path, CopyPath());
   if (!described) {
     return std::unexpected(described.error());
   }
   stored.info = std::move(*described);
-  stored.info.source.clear();
+  stored.info.file.clear();
   if (!build_id.empty() && stored.info.build_id != build_id) {
     stored.why = "the file there now is of another build";
     CLEW_RETURN_IF_ERROR(bundle_->files().RemoveAll(CopyPath()));
@@ -59,16 +61,12 @@ Result<StoredImage> ImageStore::Adopt(const std::string& path,
   return stored;
 }
 
-Status ImageStore::MoveCopy(const ImageInfo& image) {
-  const std::string folder = "images/" + ToHex(image.build_id);
-  const std::string name = folder + "/" + ImageFileName(image.path);
-  if (!made_.insert(name).second) {
+Status ImageStore::MoveCopy(const BundleImage& image) {
+  CLEW_ASSIGN_OR_RETURN(name, folder_.NewName(image.path, image.build_id));
+  if (!name) {
     return bundle_->files().RemoveAll(CopyPath());
   }
-  if (made_.insert(folder).second) {
-    CLEW_RETURN_IF_ERROR(bundle_->MakeFolder(folder));
-  }
-  return bundle_->files().Rename(CopyPath(), bundle_->folder() + "/" + name);
+  return bundle_->files().Rename(CopyPath(), bundle_->folder() + "/" + *name);
 }
 
 }  // namespace clew::recorder

@@ -1,22 +1,23 @@
 #ifndef CLEW_RECORDER_IMAGE_STORE_H_
 #define CLEW_RECORDER_IMAGE_STORE_H_
 
+#include <cstddef>
 #include <cstdint>
-#include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "bundle/manifest/bundle_writer.h"
+#include "bundle/manifest/images.h"
 #include "common/result.h"
 #include "recorder/image_source.h"
-#include "recorder/images.h"
 #include "recorder/perf_capture.h"
 
 namespace clew::recorder {
 
 // What became of an image: it, or why it is not in the bundle.
 struct StoredImage {
-  ImageInfo info;
+  bundle::BundleImage info;
   std::string why = {};  // empty: it is
 };
 
@@ -36,17 +37,18 @@ class ImageStore {
                                           uint64_t bytes_max);
   // The vDSO of this process; see DescribeImage.
   [[nodiscard]] Result<StoredImage> StoreVdso(
-      const std::vector<uint8_t>& build_id);
+      const std::vector<std::byte>& build_id);
 
  private:
-  explicit ImageStore(bundle::BundleWriter& bundle) : bundle_(&bundle) {}
+  ImageStore(bundle::BundleWriter& bundle, bundle::ImageFolder folder)
+      : bundle_(&bundle), folder_(std::move(folder)) {}
   std::string CopyPath() const;
   Result<StoredImage> Adopt(const std::string& path,
-                            const std::vector<uint8_t>& build_id);
-  Status MoveCopy(const ImageInfo& image);
+                            const std::vector<std::byte>& build_id);
+  Status MoveCopy(const bundle::BundleImage& image);
 
   bundle::BundleWriter* bundle_;
-  std::set<std::string> made_;  // folders and files below the bundle's
+  bundle::ImageFolder folder_;
 };
 
 }  // namespace clew::recorder

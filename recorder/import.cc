@@ -2,54 +2,19 @@
 
 #include <unistd.h>
 
-#include <algorithm>
 #include <cerrno>
-#include <set>
 
+#include "bundle/manifest/images.h"
 #include "bundle/manifest/manifest_writer.h"
 #include "common/file.h"
-#include "common/hex.h"
-#include "common/path_names.h"
-#include "common/utf8.h"
-#include "recorder/images.h"
 
 namespace clew::recorder {
 namespace {
 
-using bundle::BundleImage;
 using bundle::BundleWriter;
 using bundle::Manifest;
 
 constexpr size_t kCopyBytes = size_t{1} << 20;
-
-Status CopyImages(BundleWriter& bundle,
-                  const std::vector<BundleImage>& images) {
-  CLEW_RETURN_IF_ERROR(bundle.MakeFolder("images"));
-  std::set<std::string> made;
-  for (const BundleImage& image : images) {
-    if (image.file.empty()) {
-      continue;
-    }
-    const std::string folder = "images/" + ToHex(image.build_id);
-    if (made.insert(folder).second) {
-      CLEW_RETURN_IF_ERROR(bundle.MakeFolder(folder));
-    }
-    const std::string name = folder + "/" + ImageFileName(Utf8(image.path));
-    if (!made.insert(name).second) {
-      continue;
-    }
-    CLEW_ASSIGN_OR_RETURN(file, MappedFile::Open(image.file));
-    const std::vector<uint8_t> id = ImageIdOf(file.bytes());
-    if (!std::ranges::equal(std::as_bytes(std::span(id)), image.build_id)) {
-      return SystemError(
-          EBUSY,
-          fmt::format("{:?} was replaced during the import; import again",
-                      image.file));
-    }
-    CLEW_RETURN_IF_ERROR(bundle.Write(name, file.bytes()));
-  }
-  return {};
-}
 
 }  // namespace
 
@@ -83,7 +48,7 @@ Result<uint64_t> CopyInto(BundleWriter& bundle, const std::string& name, int fd,
 }
 
 Status WriteImport(BundleWriter& bundle, const Manifest& manifest) {
-  CLEW_RETURN_IF_ERROR(CopyImages(bundle, manifest.images));
+  CLEW_RETURN_IF_ERROR(bundle::CopyImages(bundle, manifest.images, {}));
   return bundle::WriteManifest(bundle, manifest);
 }
 

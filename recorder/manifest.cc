@@ -23,20 +23,9 @@ std::string WorkingDirectory() {
 
 }  // namespace
 
-bundle::BundleImage DescribeCopied(const ImageInfo& image) {
-  bundle::BundleImage to = {.path = image.path,
-                            .build_id = {},
-                            .has_build_id = image.has_build_id,
-                            .size_bytes = image.size_bytes};
-  const auto build_id = std::as_bytes(std::span(image.build_id));
-  to.build_id.assign(build_id.begin(), build_id.end());
-  return to;
-}
-
-bundle::Manifest DescribeRecording(const RecordOptions& options,
-                                   const Session& session,
-                                   const Outcome& outcome,
-                                   const std::vector<ImageInfo>& images) {
+bundle::Manifest DescribeRecording(
+    const RecordOptions& options, const Session& session,
+    const Outcome& outcome, const std::vector<bundle::BundleImage>& images) {
   bundle::Manifest manifest;
   manifest.source = bundle::BundleSource::kQemu;
   manifest.core_count = session.scheduler.cores;
@@ -45,9 +34,7 @@ bundle::Manifest DescribeRecording(const RecordOptions& options,
   manifest.working_directory = WorkingDirectory();
   manifest.recorded_at_s = std::time(nullptr);
   manifest.failure = outcome.failure;
-  for (const ImageInfo& image : images) {
-    manifest.images.push_back(DescribeCopied(image));
-  }
+  manifest.images = images;
   manifest.inputs_unknown = outcome.inputs_unknown;
   manifest.seed = session.scheduler.seed;
   manifest.quantum_insns =

@@ -14,6 +14,7 @@
 namespace clew::recorder {
 namespace {
 
+using bundle::BundleImage;
 using bundle::BundleWriter;
 
 constexpr size_t kNameBytesMax = 255;  // of a file, NAME_MAX
@@ -77,8 +78,8 @@ Result<StoredImage> StoreFile(ImageStore& store, const MappedImage& image,
   return store.Store(source, image, bytes_max);
 }
 
-bool Has(const PerfBundleReport& report, const ImageInfo& image) {
-  return std::ranges::any_of(report.images, [&](const ImageInfo& other) {
+bool Has(const PerfBundleReport& report, const BundleImage& image) {
+  return std::ranges::any_of(report.images, [&](const BundleImage& other) {
     return other.path == image.path && other.build_id == image.build_id;
   });
 }
@@ -140,21 +141,18 @@ bundle::PtTiming TimingOf(const PerfRecording& recording) {
 
 // Those that were copied, and those that are missing, as far as a build-id
 // names them.
-std::vector<bundle::BundleImage> ListImages(const PerfCapture& capture,
-                                            const PerfBundleReport& report) {
-  std::vector<bundle::BundleImage> list;
-  for (const ImageInfo& image : report.images) {
-    list.push_back(DescribeCopied(image));
-  }
+std::vector<BundleImage> ListImages(const PerfCapture& capture,
+                                    const PerfBundleReport& report) {
+  std::vector<BundleImage> list = report.images;
   std::set<std::string> missing;
   for (const MissingImage& image : report.missing) {
     missing.insert(image.path);
   }
   for (const auto& [image, users] : capture.images()) {
     if (missing.contains(image.path) && !image.build_id.empty()) {
-      list.push_back(DescribeCopied({.path = image.path,
-                                     .build_id = image.build_id,
-                                     .has_build_id = true}));
+      list.push_back({.path = image.path,
+                      .build_id = image.build_id,
+                      .has_build_id = true});
     }
   }
   return list;

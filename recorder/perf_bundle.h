@@ -43,7 +43,7 @@ struct MissingImage {
 };
 
 struct PerfBundleReport {
-  std::vector<ImageInfo> images;  // copied
+  std::vector<bundle::BundleImage> images;  // copied
   uint64_t image_bytes = 0;
   std::vector<MissingImage> missing;
 };

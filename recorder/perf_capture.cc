@@ -39,11 +39,9 @@ Status PerfCapture::OnEvent(CoreId core, const perf::RecordView& record,
   of.last_nanos = std::max(of.last_nanos, event.id.time.as_int());
   if (const auto* mmap = std::get_if<perf::MmapEvent>(&event.body)) {
     if ((mmap->prot & PROT_EXEC) != 0) {
-      MappedImage image{.path = std::string(mmap->path), .build_id = {}};
-      for (const std::byte byte : mmap->build_id) {
-        image.build_id.push_back(static_cast<uint8_t>(byte));
-      }
-      NoteMapping(mmap->process, std::move(image));
+      NoteMapping(mmap->process,
+                  {.path = std::string(mmap->path),
+                   .build_id = {mmap->build_id.begin(), mmap->build_id.end()}});
     }
   } else if (std::holds_alternative<perf::SwitchEvent>(event.body)) {
     if (ran_.size() < kMappingsMax) {

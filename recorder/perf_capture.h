@@ -20,7 +20,7 @@ namespace clew::recorder {
 // A file that processes had mapped executable.
 struct MappedImage {
   std::string path;
-  std::vector<uint8_t> build_id;  // empty: none was told
+  std::vector<std::byte> build_id;  // empty: none was told
   auto operator<=>(const MappedImage&) const = default;
 };
 

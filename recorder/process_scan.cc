@@ -136,16 +136,16 @@ std::optional<ProcessScanner::MapsLine> ProcessScanner::ParseMapsLine(
   return parsed;
 }
 
-std::vector<uint8_t> ProcessScanner::BuildIdOf(int32_t process,
-                                               const MapsLine& line,
-                                               Opened* opened) {
+std::vector<std::byte> ProcessScanner::BuildIdOf(int32_t process,
+                                                 const MapsLine& line,
+                                                 Opened* opened) {
   const FileKey key(line.name.device, line.name.inode, line.name.path);
   const auto known = build_ids_.find(key);
   if (known != build_ids_.end() && opened == nullptr) {
     return known->second;
   }
   auto file = ImageFile::OfMapping(proc_, process, line.name);
-  std::vector<uint8_t> id;
+  std::vector<std::byte> id;
   if (file) {
     id = file->BuildId();
   }

@@ -63,14 +63,14 @@ class ProcessScanner {
   using FileKey = std::tuple<std::string, uint64_t, std::string>;
   // Files of one process that are open, and their paths.
   using Opened = std::vector<std::pair<std::string, ImageFile>>;
-  std::vector<uint8_t> BuildIdOf(int32_t process, const MapsLine& line,
-                                 Opened* opened);
+  std::vector<std::byte> BuildIdOf(int32_t process, const MapsLine& line,
+                                   Opened* opened);
   std::vector<bundle::PerfMapping> MappingsOf(int32_t process, Opened* opened);
   void Hold(int32_t process, const FileUser& before, Opened opened,
             HeldImages& held) const;
 
   std::string proc_;
-  std::map<FileKey, std::vector<uint8_t>> build_ids_;
+  std::map<FileKey, std::vector<std::byte>> build_ids_;
 };
 
 // Adds them to `capture`, as perf does it: FORK and COMM for each thread, MMAP2

@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "common/bytes.h"
 #include "transfer/client_connection.h"
 
 namespace clew::transfer {
@@ -13,7 +14,7 @@ Result<RemoteBundle> ToRow(const pb::StoredBundle& from) {
     return CorruptInput("the collector's list has an id of {} bytes, wanted {}",
                         from.id().size(), Sha256::kBytes);
   }
-  return RemoteBundle{.id = BundleId(ToSpan(from.id())),
+  return RemoteBundle{.id = BundleId(AsBytes(from.id())),
                       .host = from.host(),
                       .unit = from.unit(),
                       .command = from.command(),
@@ -38,7 +39,7 @@ Result<BundleId> IdOf(const std::string& bytes) {
         "the collector's reply has an id of {} bytes, wanted {}", bytes.size(),
         Sha256::kBytes);
   }
-  return BundleId(ToSpan(bytes));
+  return BundleId(AsBytes(bytes));
 }
 
 }  // namespace

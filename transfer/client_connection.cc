@@ -8,6 +8,7 @@
 #include <random>
 #include <utility>
 
+#include "common/bytes.h"
 #include "common/file.h"
 #include "transfer/certificate.h"
 #include "transfer/grpc_log.h"
@@ -43,7 +44,7 @@ Status CheckAddress(const ClientOptions& options) {
 
 Result<std::string> ReadText(const std::string& path) {
   CLEW_ASSIGN_OR_RETURN(bytes, ReadWholeFile(path));
-  return ToBytes(bytes);
+  return ToText(bytes);
 }
 
 Result<std::string> ReadToken(const std::string& path) {

@@ -115,14 +115,6 @@ class Client::Connection {
   std::set<grpc::ClientContext*> running_;
 };
 
-// Bytes of a message, and back.
-inline std::string ToBytes(std::span<const std::byte> bytes) {
-  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
-}
-inline std::span<const std::byte> ToSpan(const std::string& bytes) {
-  return std::as_bytes(std::span(bytes));
-}
-
 }  // namespace clew::transfer
 
 #endif  // CLEW_TRANSFER_CLIENT_CONNECTION_H_

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "common/bytes.h"
 #include "common/check.h"
 #include "common/file.h"
 #include "common/path_names.h"
@@ -103,13 +104,14 @@ Status FolderWriter::OpenNext() {
 
 Status FolderWriter::TakeChunk(const std::string& bytes_untrusted) {
   const FileEntry& entry = list().files()[next_file_ - 1];
-  if (ChunkId(Sha256Of(ToSpan(bytes_untrusted))) != entry.chunks[next_chunk_]) {
+  if (ChunkId(Sha256Of(AsBytes(bytes_untrusted))) !=
+      entry.chunks[next_chunk_]) {
     return CorruptInput(
         "{}: chunk {} came with another digest than the bundle's list says; "
         "have the collector's disk checked with 'clew-collector check'",
         entry.path, next_chunk_);
   }
-  CLEW_RETURN_IF_ERROR(file_->Append(ToSpan(bytes_untrusted)));
+  CLEW_RETURN_IF_ERROR(file_->Append(AsBytes(bytes_untrusted)));
   bytes_taken_ += bytes_untrusted.size();
   ++chunks_taken_;
   if (++next_chunk_ == entry.chunks.size()) {
@@ -146,7 +148,7 @@ Status FolderWriter::Finish(const std::optional<std::string>& schedule) {
   file_.reset();
   if (schedule) {
     CLEW_RETURN_IF_ERROR(WriteWholeFile(
-        files_, folder_ + "/" + std::string(kSchedule), ToSpan(*schedule)));
+        files_, folder_ + "/" + std::string(kSchedule), AsBytes(*schedule)));
   }
   for (const std::string& path : folders_) {
     CLEW_RETURN_IF_ERROR(files_.SyncDirectory(path));
@@ -185,7 +187,7 @@ class Downloader {
 };
 
 Status Downloader::Head(const pb::GetPart& part) {
-  CLEW_ASSIGN_OR_RETURN(list, FileList::Parse(ToSpan(part.files())));
+  CLEW_ASSIGN_OR_RETURN(list, FileList::Parse(AsBytes(part.files())));
   if (!list.id().hex().starts_with(prefix_) ||
       (writer_.begun() && writer_.list().id() != list.id())) {
     return CorruptInput("the collector sends bundle {}, asked for was {}",
@@ -224,7 +226,7 @@ Status Downloader::Finish() {
   if (schedule_bytes_ == 0) {
     return writer_.Finish(std::nullopt);
   }
-  if (ToBytes(Sha256Of(ToSpan(schedule_))) != schedule_digest_) {
+  if (ToText(Sha256Of(AsBytes(schedule_))) != schedule_digest_) {
     return CorruptInput(
         "the schedule that the collector found came with another digest than "
         "announced");

@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "common/bytes.h"
 #include "common/hex.h"
 #include "transfer/client.h"
 #include "transfer/client_connection.h"
@@ -19,7 +20,7 @@ RemoteGroup ToGroup(const pb::Group& from) {
           .last_seen_s = from.last_seen_s(),
           .state = from.state(),
           .why = from.why(),
-          .representative = ToHex(ToSpan(from.representative())),
+          .representative = ToHex(AsBytes(from.representative())),
           .first_version = from.first_version(),
           .last_version = from.last_version(),
           .resolved = from.resolved(),

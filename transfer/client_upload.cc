@@ -13,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "common/bytes.h"
 #include "transfer/client_connection.h"
 
 namespace clew::transfer {
@@ -79,12 +80,12 @@ Result<std::vector<Missing>> MissingOf(const Reply& reply,
   std::vector<Missing> missing;
   for (const pb::MissingChunk& chunk : reply.missing()) {
     if (chunk.chunk().size() != Sha256::kBytes ||
-        !places.contains(ChunkId(ToSpan(chunk.chunk())))) {
+        !places.contains(ChunkId(AsBytes(chunk.chunk())))) {
       return CorruptInput(
           "the collector asks for a chunk that the bundle has "
           "not");
     }
-    missing.push_back({.id = ChunkId(ToSpan(chunk.chunk())),
+    missing.push_back({.id = ChunkId(AsBytes(chunk.chunk())),
                        .received_bytes = chunk.received_bytes()});
   }
   return missing;
@@ -140,9 +141,9 @@ void Uploader::CountMissing(const std::vector<Missing>& missing) {
 
 Status Uploader::Run(Attempt* told) {
   pb::BeginRequest begin;
-  begin.set_files(ToBytes(list_.Encode()));
+  begin.set_files(ToText(list_.Encode()));
   CLEW_ASSIGN_OR_RETURN(begun, connection_.Ask(&Stub::Begin, begin));
-  if (begun.bundle() != ToBytes(list_.id().bytes())) {
+  if (begun.bundle() != ToText(list_.id().bytes())) {
     return CorruptInput("the collector gives the bundle another id than {}",
                         list_.id().hex());
   }
@@ -179,7 +180,7 @@ Status Uploader::Write(Stream& stream, const Missing& chunk) {
   const uint64_t part_bytes = std::clamp<uint64_t>(
       connection_.hello().part_bytes_max(), 1, kPartBytesMax);
   pb::PutPart part;
-  part.set_chunk(ToBytes(chunk.id.bytes()));
+  part.set_chunk(ToText(chunk.id.bytes()));
   uint64_t offset = std::min(chunk.received_bytes, place.size_bytes - 1);
   while (offset < place.size_bytes) {
     const uint64_t size = std::min(part_bytes, place.size_bytes - offset);
@@ -201,7 +202,7 @@ void Uploader::Acknowledge(Stream& stream, Attempt* told) {
     if (ack.chunk().size() != Sha256::kBytes) {
       continue;
     }
-    const auto place = places_.find(ChunkId(ToSpan(ack.chunk())));
+    const auto place = places_.find(ChunkId(AsBytes(ack.chunk())));
     if (place == places_.end()) {
       continue;
     }

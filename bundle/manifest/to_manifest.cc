@@ -2,6 +2,7 @@
 #include <string_view>
 
 #include "bundle/manifest/convert.h"
+#include "common/bytes.h"
 #include "common/hex.h"
 #include "common/path_names.h"
 
@@ -101,8 +102,7 @@ Result<BundleImage> ToImage(const pb::Image& from, const std::string& where,
   }
   BundleImage image;
   image.path = from.path();
-  const auto bytes = std::as_bytes(std::span(from.build_id()));
-  image.build_id.assign(bytes.begin(), bytes.end());
+  image.build_id = ToBytes(from.build_id());
   image.has_build_id = from.has_build_id();
   image.not_verified = from.not_verified();
   image.size_bytes = from.size_bytes();

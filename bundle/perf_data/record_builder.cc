@@ -56,7 +56,7 @@ Result<ByteBuilder> MmapBody(const TaskId& task, const PerfMapping& mapping) {
     body.PutZeros(24);  // device, inode, generation
   } else {
     body.Put(static_cast<uint8_t>(mapping.build_id.size())).PutZeros(3);
-    body.PutBytes(std::as_bytes(std::span(mapping.build_id)));
+    body.PutBytes(mapping.build_id);
     body.PutZeros(kBuildIdBytes - mapping.build_id.size());
   }
   body.Put(mapping.prot).Put(mapping.flags).PutPaddedText(mapping.path, 8);

@@ -25,7 +25,7 @@ struct PerfMapping {
   uint32_t flags = 2;  // MAP_PRIVATE
   std::string path;    // or "[vdso]", "//anon"
   // NT_GNU_BUILD_ID, at most 20 bytes; empty where the file has none.
-  std::vector<uint8_t> build_id;
+  std::vector<std::byte> build_id;
 };
 
 // A thread and the process that it is of.

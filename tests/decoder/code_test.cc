@@ -54,7 +54,7 @@ class CodeTest : public testing::Test {
                                             .file_offset = file_offset,
                                             .prot = 5,
                                             .path = path,
-                                            .build_id = {1}}));
+                                            .build_id = {std::byte{1}}}));
   }
 
   // PSB+ outside of user mode, for code of `bits`.

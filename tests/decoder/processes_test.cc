@@ -127,7 +127,7 @@ class ProcessesTest : public testing::Test {
                            .prot = 5,
                            .flags = 2,
                            .path = PathOf(task.program),
-                           .build_id = {static_cast<uint8_t>(task.program)}}));
+                           .build_id = {static_cast<std::byte>(task.program)}}));
   }
   Task Fork(const Task& parent, TestCore& core, int32_t child,
             int32_t child_process) {

@@ -225,14 +225,15 @@ class Machine {
   Status Map(const std::string& path, uint64_t addr,
              const std::vector<std::byte>& code) {
     CLEW_RETURN_IF_ERROR(WriteWholeFile(PosixFileSystem(), path, code));
-    return writer_->AddMmap2(Origin(threads_[0], cores_[0]),
-                             {.addr = TraceeAddr(addr),
-                              .size_bytes = code.size(),
-                              .file_offset = 0,
-                              .prot = 5,
-                              .flags = 2,
-                              .path = path,
-                              .build_id = {1, 2, 3, 4}});
+    return writer_->AddMmap2(
+        Origin(threads_[0], cores_[0]),
+        {.addr = TraceeAddr(addr),
+         .size_bytes = code.size(),
+         .file_offset = 0,
+         .prot = 5,
+         .flags = 2,
+         .path = path,
+         .build_id = {std::byte{1}, std::byte{2}, std::byte{3}, std::byte{4}}});
   }
 
   RecordOrigin Origin(const Thread& thread, const Core& core) const {

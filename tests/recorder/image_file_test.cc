@@ -63,8 +63,8 @@ std::string ElfFile(char id) {
   return file;
 }
 
-std::vector<uint8_t> Id(char id) {
-  return std::vector<uint8_t>(kIdBytes, static_cast<uint8_t>(id));
+std::vector<std::byte> Id(char id) {
+  return std::vector<std::byte>(kIdBytes, static_cast<std::byte>(id));
 }
 
 class ImageFileTest : public testing::Test {

@@ -11,13 +11,18 @@
 #include <filesystem>
 #include <fstream>
 
+#include "bundle/manifest/images.h"
+#include "common/build_id.h"
 #include "common/hex.h"
+#include "recorder/vdso.h"
 
 namespace clew::recorder {
 namespace {
 
 namespace fs = std::filesystem;
+using bundle::BundleImage;
 using bundle::BundleWriter;
+using bundle::CopyImages;
 using testing::HasSubstr;
 
 class ImagesTest : public testing::Test {
@@ -32,23 +37,23 @@ class ImagesTest : public testing::Test {
   std::string Path(const std::string& name) const {
     return folder_ + "/" + name;
   }
-  ImageInfo Describe(const std::string& name) const {
+  BundleImage Describe(const std::string& name) const {
     auto image = DescribeImage(Path(name));
     EXPECT_TRUE(image) << image.error().message;
-    return image.value_or(ImageInfo());
+    return image.value_or(BundleImage());
   }
 
   std::string folder_;
 };
 
 TEST_F(ImagesTest, TwoNamesOfOneBuildAreBothCopied) {
-  const std::vector<ImageInfo> images = {Describe("one"), Describe("two"),
-                                         Describe("one")};
+  const std::vector<BundleImage> images = {Describe("one"), Describe("two"),
+                                           Describe("one")};
   ASSERT_TRUE(images[0].has_build_id);
   ASSERT_EQ(images[0].build_id, images[1].build_id);
   auto bundle = BundleWriter::Create(PosixFileSystem(), Path("b"));
   ASSERT_TRUE(bundle) << bundle.error().message;
-  const Status copied = CopyImages(*bundle, images);
+  const Status copied = CopyImages(*bundle, images, OwnVdso());
   ASSERT_TRUE(copied) << copied.error().message;
   const std::string at =
       bundle->folder() + "/images/" + ToHex(images[0].build_id) + "/";
@@ -62,7 +67,7 @@ TEST_F(ImagesTest, TheVdsoIsCopiedFromOurOwnMemory) {
   EXPECT_TRUE(image->has_build_id);
   auto bundle = BundleWriter::Create(PosixFileSystem(), Path("b"));
   ASSERT_TRUE(bundle) << bundle.error().message;
-  const Status copied = CopyImages(*bundle, {*image});
+  const Status copied = CopyImages(*bundle, {*image}, OwnVdso());
   ASSERT_TRUE(copied) << copied.error().message;
   const auto file = ReadWholeFile(bundle->folder() + "/images/" +
                                   ToHex(image->build_id) + "/_vdso_");
@@ -77,12 +82,12 @@ TEST_F(ImagesTest, TheVdsoIsCopiedFromOurOwnMemory) {
 }
 
 TEST_F(ImagesTest, AFileThatWasReplacedIsTold) {
-  const ImageInfo image = Describe("one");
+  const BundleImage image = Describe("one");
   fs::remove(Path("one"));
   std::ofstream(Path("one")) << "something else";
   auto bundle = BundleWriter::Create(PosixFileSystem(), Path("b"));
   ASSERT_TRUE(bundle) << bundle.error().message;
-  const Status copied = CopyImages(*bundle, {image});
+  const Status copied = CopyImages(*bundle, {image}, OwnVdso());
   ASSERT_FALSE(copied);
   EXPECT_THAT(copied.error().message, HasSubstr("was replaced"));
 }

@@ -108,12 +108,13 @@ PerfDataConfig TwoCores() {
 // One record of each kind.
 Status AddAll(PerfDataWriter& writer) {
   CLEW_RETURN_IF_ERROR(writer.AddComm(kOrigin, "server", true));
-  CLEW_RETURN_IF_ERROR(writer.AddMmap2(kOrigin, {.addr = TraceeAddr(0x401000),
-                                                 .size_bytes = 0x2000,
-                                                 .file_offset = 0x1000,
-                                                 .prot = 5,
-                                                 .path = "/bin/server",
-                                                 .build_id = {1, 2, 3}}));
+  CLEW_RETURN_IF_ERROR(writer.AddMmap2(
+      kOrigin, {.addr = TraceeAddr(0x401000),
+                .size_bytes = 0x2000,
+                .file_offset = 0x1000,
+                .prot = 5,
+                .path = "/bin/server",
+                .build_id = {std::byte{1}, std::byte{2}, std::byte{3}}}));
   CLEW_RETURN_IF_ERROR(writer.AddFork(kOrigin, 100, Tid(102)));
   CLEW_RETURN_IF_ERROR(writer.AddSwitchIn(kOrigin));
   CLEW_RETURN_IF_ERROR(writer.AddItraceStart(kOrigin));
