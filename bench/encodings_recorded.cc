@@ -10,8 +10,8 @@
 #include <memory>
 
 #include "bench/cpu_time.h"
-#include "cli/bundle_recording.h"
 #include "constraints/verdict.h"
+#include "follower/bundle/bundle_recording.h"
 #include "follower/recording.h"
 #include "recorder/record.h"
 #include "solver/search/guess_run.h"
@@ -154,7 +154,7 @@ std::string NoteOf(const solver::SolveReport& report) {
 
 Result<solver::SolveReport> SolveBundle(const std::string& path,
                                         double seconds) {
-  CLEW_ASSIGN_OR_RETURN(opened, cli::OpenRecording(path));
+  CLEW_ASSIGN_OR_RETURN(opened, follower::OpenRecording(path));
   solver::SolveOptions options;
   options.time_limit_s = seconds;
   return solver::Solve(opened->recording, options, nullptr);
@@ -211,7 +211,7 @@ void AddWithoutTrace(const std::string& instance, const std::string& why,
 Status MeasureTrace(const NamedBundle& bundle, const Settings& settings,
                     const std::vector<ScheduleStep>& steps, Table& table,
                     Row& row) {
-  CLEW_ASSIGN_OR_RETURN(opened, cli::OpenRecording(bundle.path));
+  CLEW_ASSIGN_OR_RETURN(opened, follower::OpenRecording(bundle.path));
   CLEW_ASSIGN_OR_RETURN(trace, BuildRecordedTrace(opened->recording, steps));
   const symbolic::BuiltTrace& built = trace->built;
   CLEW_ASSIGN_OR_RETURN(missing, WhatIsMissing(opened->recording, built));

@@ -16,7 +16,7 @@
 #include <string_view>
 #include <unordered_set>
 
-#include "cli/bundle_recording.h"
+#include "follower/bundle/bundle_recording.h"
 #include "follower/recording.h"
 #include "solver/search/guess_run.h"
 #include "solver/search/word_table.h"
@@ -87,7 +87,7 @@ Result<uint64_t> Trace(const follower::Recording& recording,
 }
 
 int Main(const std::string& bundle_path, int rounds) {
-  const auto bundle = cli::OpenRecording(bundle_path);
+  const auto bundle = follower::OpenRecording(bundle_path);
   if (!bundle) {
     fmt::print(stderr, "follow: {}\n", bundle.error().message);
     return ExitCodeOf(bundle.error().code);

@@ -12,7 +12,7 @@
 #include <system_error>
 
 #include "cli/run_program.h"
-#include "cli/selftest_decode.h"
+#include "recorder/selftest/known_loop.h"
 #ifdef CLEW_RECORDER_BPF
 #include "recorder/bpf/input_source.h"
 #endif
@@ -206,7 +206,7 @@ std::vector<recorder::perf::SelfTestStep> TestHardware(const HostRoots& roots) {
     return step.name == "pt trace" && step.outcome == StepOutcome::kPassed;
   });
   if (has_pt) {
-    const auto seen = DecodeKnownLoop(kernel, roots.sys, roots.proc);
+    const auto seen = recorder::DecodeKnownLoop(kernel, roots.sys, roots.proc);
     decode.outcome = seen ? StepOutcome::kPassed : StepOutcome::kFailed;
     decode.detail = seen ? *seen : seen.error().message;
   }

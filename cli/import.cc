@@ -5,12 +5,12 @@
 #include <string>
 
 #include "cli/failure_text.h"
-#include "cli/import_bundle.h"
 #include "cli/report.h"
 #include "cli/subcommands.h"
 #include "common/hex.h"
 #include "common/path_names.h"
 #include "common/progress.h"
+#include "importer/import_bundle.h"
 
 namespace clew::cli {
 namespace {
@@ -51,7 +51,7 @@ Examples:
 )";
 
 struct Options {
-  ImportOptions import;
+  importer::ImportOptions import;
   bool json = false;
 };
 
@@ -63,7 +63,7 @@ struct ImageCounts {
   uint64_t refused = 0;
 };
 
-ImageCounts CountImages(const ImportReport& report) {
+ImageCounts CountImages(const importer::ImportReport& report) {
   ImageCounts counts;
   for (const ImageMatch& image : report.images) {
     ++(image.file.empty() ? counts.missing : counts.found);
@@ -102,7 +102,7 @@ Json ToJson(const ImageMatch& image, const std::string& core) {
   return json;
 }
 
-Json ToJson(const Options& options, const ImportReport& report) {
+Json ToJson(const Options& options, const importer::ImportReport& report) {
   const ImageCounts counts = CountImages(report);
   Json json;
   json["bundle"] = options.import.output;
@@ -156,7 +156,7 @@ void PrintImage(const ImageMatch& image) {
   }
 }
 
-void PrintText(const Options& options, const ImportReport& report) {
+void PrintText(const Options& options, const importer::ImportReport& report) {
   const ImageCounts counts = CountImages(report);
   fmt::print("{}: imported {}, {}B in {} format\n", options.import.output,
              options.import.perf_data,
@@ -190,7 +190,7 @@ void PrintText(const Options& options, const ImportReport& report) {
 int RunImport(const Options& options) {
   const auto report = [&] {
     TerminalProgress progress("import", "B");
-    return ImportBundle(PosixFileSystem(), options.import, &progress);
+    return importer::ImportBundle(PosixFileSystem(), options.import, &progress);
   }();
   if (!report) {
     return ReportError(report.error());

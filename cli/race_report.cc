@@ -32,7 +32,7 @@ NamedAccess Named(const LoadedImages& images, decoder::Unwinder& unwinder,
   return named;
 }
 
-Result<LoadedImages> ImagesOf(const BundleRecording& recording) {
+Result<LoadedImages> ImagesOf(const follower::BundleRecording& recording) {
   return recording.core
              ? LoadedImages::FromCore(recording.bundle, *recording.core)
              : LoadedImages::FromTrace(recording.bundle);
@@ -58,7 +58,8 @@ bool HasSource(const std::vector<NamedAccess>& race) {
 }  // namespace
 
 std::vector<std::vector<NamedAccess>> NameRaces(
-    const BundleRecording& recording, const std::vector<solver::Race>& races) {
+    const follower::BundleRecording& recording,
+    const std::vector<solver::Race>& races) {
   const auto read = ImagesOf(recording);
   const LoadedImages images = read ? *read : LoadedImages();
   decoder::Unwinder unwinder(images, nullptr);

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "cli/bundle_recording.h"
+#include "follower/bundle/bundle_recording.h"
 #include "solver/races.h"
 
 namespace clew::cli {
@@ -23,7 +23,8 @@ struct NamedAccess {
 // Names are left out where images cannot be read. Where source lines of some
 // races are known, the others are left out: those of libraries' insides.
 std::vector<std::vector<NamedAccess>> NameRaces(
-    const BundleRecording& recording, const std::vector<solver::Race>& races);
+    const follower::BundleRecording& recording,
+    const std::vector<solver::Race>& races);
 
 // "writes 110 to balance", without who and where.
 std::string Describe(const NamedAccess& access);

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "cli/failure_text.h"
-#include "cli/record_hardware.h"
+#include "cli/hardware_command.h"
 #include "cli/report.h"
 #include "cli/subcommands.h"
 #include "common/progress.h"

@@ -11,13 +11,13 @@
 #include <string>
 #include <vector>
 
-#include "cli/bundle_recording.h"
 #include "cli/failure_text.h"
 #include "cli/report.h"
 #include "cli/run_program.h"
 #include "cli/subcommands.h"
 #include "common/progress.h"
 #include "common/shell_quote.h"
+#include "follower/bundle/bundle_recording.h"
 #include "replayer/enforce.h"
 #include "replayer/gdb/launch.h"
 #include "replayer/gdb/server.h"
@@ -108,7 +108,8 @@ void CompareMemory(const Schedule& schedule, EnforceReport& report) {
   }
 }
 
-Result<int> RunOnce(const ReplayOptions& options, const BundleRecording& opened,
+Result<int> RunOnce(const ReplayOptions& options,
+                    const follower::BundleRecording& opened,
                     const Schedule& schedule) {
   StdoutSink sink;
   std::optional<TerminalProgress> progress;
@@ -202,7 +203,7 @@ Result<int> RunCheck(const ReplayOptions& options) {
 // --- under gdb
 
 Result<std::unique_ptr<replayer::ProcessTarget>> OpenTarget(
-    const BundleRecording& opened, const Schedule& schedule) {
+    const follower::BundleRecording& opened, const Schedule& schedule) {
   replayer::ProcessTargetOptions options;
   for (const auto& [tid, thread] : opened.trace->threads()) {
     options.names[tid] = thread.name;
@@ -244,7 +245,7 @@ Status ServeOnStdio(replayer::Timeline& timeline, replayer::ImageFiles& files) {
 }
 
 Result<int> RunUnderGdb(const ReplayOptions& options,
-                        const BundleRecording& opened,
+                        const follower::BundleRecording& opened,
                         const Schedule& schedule) {
   CLEW_ASSIGN_OR_RETURN(target, OpenTarget(opened, schedule));
   replayer::Timeline timeline(*target);
@@ -274,7 +275,7 @@ Result<int> RunUnderGdb(const ReplayOptions& options,
 }
 
 Result<int> Replay(const ReplayOptions& options) {
-  CLEW_ASSIGN_OR_RETURN(opened, OpenRecording(options.bundle));
+  CLEW_ASSIGN_OR_RETURN(opened, follower::OpenRecording(options.bundle));
   CLEW_ASSIGN_OR_RETURN(schedule, ReadSchedule(opened->bundle));
   if (options.check > 0) {
     return RunCheck(options);

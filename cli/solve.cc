@@ -7,13 +7,13 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
-#include "cli/bundle_recording.h"
 #include "cli/race_report.h"
 #include "cli/report.h"
 #include "cli/subcommands.h"
 #include "common/progress.h"
 #include "common/shell_quote.h"
 #include "constraints/verdict.h"
+#include "follower/bundle/bundle_recording.h"
 
 namespace clew::cli {
 namespace {
@@ -306,7 +306,7 @@ int ExitCodeOf(const solver::SolveReport& report) {
 }
 
 Result<Solved> SolveBundle(const SolveArguments& arguments) {
-  CLEW_ASSIGN_OR_RETURN(opened, OpenRecording(arguments.bundle));
+  CLEW_ASSIGN_OR_RETURN(opened, follower::OpenRecording(arguments.bundle));
   solver::SolveOptions options;
   options.time_limit_s = arguments.time_limit_s;
   options.tape.items_max = arguments.tape_items;

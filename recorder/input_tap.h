@@ -8,7 +8,8 @@
 namespace clew::recorder {
 
 // Records what comes into one process from outside while perf records where its
-// threads go. What does it is the caller's: cli/record_inputs.h has one.
+// threads go. recorder/hardware/input_thread.h has one with eBPF.
+// has one.
 //
 //   Start, { Check } ..., Finish
 class InputTap {

@@ -1,5 +1,8 @@
 #include "bundle/manifest/bundle_writer.h"
 
+#include <unistd.h>
+
+#include <cerrno>
 #include <filesystem>
 #include <utility>
 #include <vector>
@@ -9,6 +12,8 @@
 
 namespace clew::bundle {
 namespace {
+
+constexpr size_t kCopyBytes = size_t{1} << 20;
 
 // The lock lives beside the bundle's files and goes with its holder.
 Result<Fd> Lock(const std::string& folder) {
@@ -70,6 +75,35 @@ BundleWriter::~BundleWriter() {
 Status BundleWriter::Write(const std::string& name,
                            std::span<const std::byte> bytes) {
   return WriteWholeFile(files_, partial_ + "/" + name, bytes);
+}
+
+Result<uint64_t> BundleWriter::CopyFrom(const std::string& name, int fd,
+                                        const std::string& source,
+                                        uint64_t total,
+                                        ProgressSink* progress) {
+  CLEW_ASSIGN_OR_RETURN(file, files_.Create(partial_ + "/" + name));
+  std::vector<std::byte> buffer(kCopyBytes);
+  uint64_t copied = 0;
+  while (true) {
+    const ssize_t got = read(fd, buffer.data(), buffer.size());
+    if (got < 0 && errno == EINTR) {
+      continue;
+    }
+    if (got < 0) {
+      return SystemError(errno, fmt::format("cannot read {}", source));
+    }
+    if (got == 0) {
+      break;
+    }
+    const auto bytes = static_cast<size_t>(got);
+    CLEW_RETURN_IF_ERROR(file->Append(std::span(buffer).first(bytes)));
+    copied += bytes;
+    if (progress != nullptr) {
+      progress->Update(copied, total);
+    }
+  }
+  CLEW_RETURN_IF_ERROR(file->Sync());
+  return copied;
 }
 
 Status BundleWriter::MakeFolder(const std::string& name) {

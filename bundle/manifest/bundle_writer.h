@@ -2,12 +2,14 @@
 #define CLEW_BUNDLE_MANIFEST_BUNDLE_WRITER_H_
 
 #include <cstddef>
+#include <cstdint>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "common/fd.h"
 #include "common/file.h"
+#include "common/progress.h"
 #include "common/result.h"
 
 namespace clew::bundle {
@@ -37,6 +39,13 @@ class BundleWriter {
   // Writes one file below the folder, synced.
   [[nodiscard]] Status Write(const std::string& name,
                              std::span<const std::byte> bytes);
+  // Copies what `fd` gives until its end to the file `name`, synced; returns
+  // how many bytes. Memory: one buffer. `source` names it in messages; `total`
+  // is its size for `progress` (may be null), 0 if not known.
+  [[nodiscard]] Result<uint64_t> CopyFrom(const std::string& name, int fd,
+                                          const std::string& source,
+                                          uint64_t total,
+                                          ProgressSink* progress);
   // Makes a folder below the folder.
   [[nodiscard]] Status MakeFolder(const std::string& name);
   // Syncs a file below the folder that another process wrote.

@@ -19,8 +19,8 @@
 #include <nlohmann/json.hpp>
 #include <random>
 
-#include "cli/bundle_recording.h"
 #include "common/fd.h"
+#include "follower/bundle/bundle_recording.h"
 #include "recorder/record.h"
 #include "solver/check.h"
 #include "tests/e2e/clew_command.h"
@@ -160,7 +160,7 @@ Result<recorder::RecordOutcome> Record(const Trial& trial) {
 // Why the checker refuses what truly happened; empty if it does not.
 Result<std::string> RefusalOfTruth(const Trial& trial) {
   CLEW_ASSIGN_OR_RETURN(turns, ReadTurns(trial.options.turns_path));
-  CLEW_ASSIGN_OR_RETURN(opened, cli::OpenRecording(trial.options.output));
+  CLEW_ASSIGN_OR_RETURN(opened, follower::OpenRecording(trial.options.output));
   CLEW_ASSIGN_OR_RETURN(
       report,
       solver::CheckSchedule(opened->recording, TrueSchedule(turns), nullptr));

@@ -12,9 +12,9 @@
 #include <filesystem>
 #include <map>
 
-#include "cli/bundle_recording.h"
 #include "constraints/check_order.h"
 #include "decoder/streams.h"
+#include "follower/bundle/bundle_recording.h"
 #include "follower/timed_streams.h"
 #include "follower/verdict.h"
 #include "recorder/record.h"
@@ -63,7 +63,7 @@ class TruthTest : public testing::TestWithParam<Case> {
     auto turns = ReadTurns(options.turns_path);
     ASSERT_TRUE(turns.has_value()) << turns.error().message;
     turns_ = std::move(*turns);
-    auto opened = cli::OpenRecording(options.output);
+    auto opened = follower::OpenRecording(options.output);
     ASSERT_TRUE(opened.has_value()) << opened.error().message;
     recording_ = std::move(*opened);
   }
@@ -71,7 +71,7 @@ class TruthTest : public testing::TestWithParam<Case> {
   const Scratch scratch_;
   uint64_t insns_ = 0;  // as the recorder reports them
   std::vector<Turn> turns_;
-  std::unique_ptr<cli::BundleRecording> recording_;
+  std::unique_ptr<follower::BundleRecording> recording_;
 };
 
 TEST_P(TruthTest, EveryInstructionRetiredWithinItsInterval) {

@@ -13,11 +13,11 @@
 #include "bundle/manifest/convert.h"
 #include "bundle/manifest/manifest_writer.h"
 #include "bundle/manifest/message.h"
-#include "cli/import_bundle.h"
 #include "common/build_id.h"
 #include "common/check.h"
 #include "decoder/code_file.h"
 #include "decoder/trace.h"
+#include "importer/import_bundle.h"
 
 namespace {
 
@@ -60,9 +60,9 @@ Status Import(std::span<const std::byte> perf_data,
     return std::string();
   };
   CLEW_ASSIGN_OR_RETURN(trace, Trace::Load(std::move(data), config));
-  CheckManifest(cli::DescribeRun(*trace, images, nullptr));
+  CheckManifest(importer::DescribeRun(*trace, images, nullptr));
   CLEW_ASSIGN_OR_RETURN(core, CoreDump::Over(core_bytes, "core"));
-  CheckManifest(cli::DescribeRun(*trace, images, &core));
+  CheckManifest(importer::DescribeRun(*trace, images, &core));
   LookAtImage(core.vdso());
   return {};
 }

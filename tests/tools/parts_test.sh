@@ -11,7 +11,7 @@ build=$2
 # From the table: "part: use use", sorted.
 from_table() {
   # shellcheck disable=SC2016  # the backquotes are the table's
-  sed -n 's#^| `\([a-z]*\)/` |.*| \([a-z, ]*\)|$#\1:\2#p' \
+  sed -n 's#^| `\([a-z/]*\)/` |.*| \([a-z, ]*\)|$#\1:\2#p' \
     "$source_folder/docs/design/overview.md" |
     while IFS=: read -r part uses; do
       printf '%s:%s\n' "$part" \
@@ -19,17 +19,22 @@ from_table() {
     done | grep -v '^deploy:' | sort
 }
 
-# From CMake, by folder of the top level. Generated parts (proto) have no line.
+# From CMake, by folder of the top level, but for those below it that have a row
+# of their own. Generated parts (proto) have no line.
 from_cmake() {
   {
     echo proto
-    awk '{
-      split($1, own, "/")
-      print own[1]
+    awk -v rows="$(from_table | sed -n 's#^\([a-z]*/[a-z]*\):.*#\1#p' | xargs)" '
+    BEGIN { split(rows, list, " "); for (i in list) has_row[list[i]] = 1 }
+    {
+      part = $1
+      if (!(part in has_row)) sub(/\/.*/, "", part)
+      print part
       for (i = 2; i <= NF; ++i) {
-        split($i, used, "/")
-        sub(/_grpc$/, "", used[1])
-        if (used[1] != own[1] && used[1] != "common") print own[1], used[1]
+        used = $i
+        sub(/_grpc$/, "", used)
+        sub(/\/.*/, "", used)
+        if (used != part && used != "common") print part, used
       }
     }' "$build/parts.txt"
   } | sort -u |

@@ -1,4 +1,4 @@
-#include "cli/record_hardware.h"
+#include "cli/hardware_command.h"
 
 #include <fmt/format.h>
 #include <signal.h>
@@ -8,9 +8,9 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/failure_text.h"
-#include "cli/record_perf.h"
 #include "cli/report.h"
 #include "common/result.h"
+#include "recorder/hardware/record_hardware.h"
 
 namespace clew::cli {
 namespace {
@@ -77,16 +77,16 @@ Result<recorder::PerfRecordOptions> ToRecordOptions(
   return options;
 }
 
-Result<std::optional<InputsOptions>> ToInputsOptions(
+Result<std::optional<recorder::InputsOptions>> ToInputsOptions(
     const HardwareOptions& given) {
   if (!given.inputs) {
     if (!given.inputs_buffer.empty() || !given.inputs_rate.empty()) {
       return InvalidArgument(
           "--inputs-buffer and --inputs-rate are of --inputs: give that, too");
     }
-    return std::optional<InputsOptions>();
+    return std::optional<recorder::InputsOptions>();
   }
-  InputsOptions options;
+  recorder::InputsOptions options;
   if (!given.inputs_buffer.empty()) {
     CLEW_ASSIGN_OR_RETURN(bytes, recorder::perf::ParseBytes(
                                      "--inputs-buffer", given.inputs_buffer));
@@ -107,7 +107,8 @@ std::string Describe(const HardwareOptions& options, const Failure& failure) {
              : OutcomeText(failure);
 }
 
-Json ToJson(const HardwareOptions& options, const HardwareReport& report) {
+Json ToJson(const HardwareOptions& options,
+            const recorder::HardwareReport& report) {
   Json json;
   json["bundle"] = options.output;
   json["failure"] = FailureJson(report.failure);
@@ -132,7 +133,8 @@ Json ToJson(const HardwareOptions& options, const HardwareReport& report) {
   return json;
 }
 
-void PrintReport(const HardwareOptions& options, const HardwareReport& report) {
+void PrintReport(const HardwareOptions& options,
+                 const recorder::HardwareReport& report) {
   fmt::print(
       stderr, "clew: {}: {}; {}, {} records, {} images{}{}\n", options.output,
       Describe(options, report.failure),
@@ -146,7 +148,7 @@ void PrintReport(const HardwareOptions& options, const HardwareReport& report) {
       report.has_core ? ", core dump" : "");
 }
 
-void WarnOf(const InputsReport& inputs) {
+void WarnOf(const recorder::InputsReport& inputs) {
   if (inputs.ring_full > 0) {
     Warn(
         fmt::format("{} calls lost: the ring of inputs was full; a larger "
@@ -161,7 +163,7 @@ void WarnOf(const InputsReport& inputs) {
   }
 }
 
-void WarnOf(const HardwareReport& report) {
+void WarnOf(const recorder::HardwareReport& report) {
   const recorder::CaptureCounts& counts = report.counts;
   if (report.inputs) {
     WarnOf(*report.inputs);
@@ -269,9 +271,9 @@ int RunHardware(const HardwareOptions& options) {
   if (options.process != 0) {
     RaiseFileLimit();
   }
-  const auto report =
-      RecordHardware(recorder::perf::RealPerfKernel(), PosixFileSystem(),
-                     *record, *inputs, options.output);
+  const auto report = recorder::RecordHardware(recorder::perf::RealPerfKernel(),
+                                               PosixFileSystem(), *record,
+                                               *inputs, options.output);
   if (!report) {
     return ReportError(Hint(report.error()));
   }

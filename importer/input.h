@@ -1,5 +1,5 @@
-#ifndef CLEW_CLI_IMPORT_INPUT_H_
-#define CLEW_CLI_IMPORT_INPUT_H_
+#ifndef CLEW_IMPORTER_INPUT_H_
+#define CLEW_IMPORTER_INPUT_H_
 
 #include <cstdint>
 #include <string>
@@ -7,7 +7,7 @@
 
 #include "common/result.h"
 
-namespace clew::cli {
+namespace clew::importer {
 
 // An open file to copy from; closed when destroyed.
 class ImportInput {
@@ -38,6 +38,6 @@ class ImportInput {
   bool is_regular_ = false;
 };
 
-}  // namespace clew::cli
+}  // namespace clew::importer
 
-#endif  // CLEW_CLI_IMPORT_INPUT_H_
+#endif  // CLEW_IMPORTER_INPUT_H_

@@ -1,5 +1,5 @@
-#ifndef CLEW_CLI_RECORD_HARDWARE_H_
-#define CLEW_CLI_RECORD_HARDWARE_H_
+#ifndef CLEW_CLI_HARDWARE_COMMAND_H_
+#define CLEW_CLI_HARDWARE_COMMAND_H_
 
 #include <cstdint>
 #include <optional>
@@ -44,4 +44,4 @@ bool HasHardwareOptions(const Command& command);
 
 }  // namespace clew::cli
 
-#endif  // CLEW_CLI_RECORD_HARDWARE_H_
+#endif  // CLEW_CLI_HARDWARE_COMMAND_H_

@@ -1,4 +1,4 @@
-#include "cli/bundle_recording.h"
+#include "follower/bundle/bundle_recording.h"
 
 #include <unistd.h>
 
@@ -7,7 +7,7 @@
 #include "decoder/code_file.h"
 #include "decoder/streams.h"
 
-namespace clew::cli {
+namespace clew::follower {
 namespace {
 
 using bundle::Bundle;
@@ -57,9 +57,9 @@ Status CheckHasRun(const Bundle& bundle) {
   return {};
 }
 
-std::vector<follower::CoreRegisters> RegistersOf(const CoreDump& dump,
-                                                 const Manifest& manifest) {
-  std::vector<follower::CoreRegisters> registers;
+std::vector<CoreRegisters> RegistersOf(const CoreDump& dump,
+                                       const Manifest& manifest) {
+  std::vector<CoreRegisters> registers;
   for (const DumpThread& thread : dump.threads()) {
     if (manifest.core_registers_exact ||
         thread.thread == manifest.failure.thread) {
@@ -85,7 +85,7 @@ Result<std::unique_ptr<BundleRecording>> OpenRecording(
   opened->core = std::move(core);
   CLEW_ASSIGN_OR_RETURN(start, opened->bundle.ReadStart());
 
-  follower::Recording& recording = opened->recording;
+  Recording& recording = opened->recording;
   recording.start = std::move(start);
   recording.failure = opened->bundle.manifest().failure;
   recording.clock_slack_ticks = opened->bundle.manifest().clock_slack_ticks;
@@ -112,4 +112,4 @@ Result<std::unique_ptr<BundleRecording>> OpenRecording(
   return opened;
 }
 
-}  // namespace clew::cli
+}  // namespace clew::follower

@@ -1,5 +1,5 @@
-#ifndef CLEW_CLI_BUNDLE_RECORDING_H_
-#define CLEW_CLI_BUNDLE_RECORDING_H_
+#ifndef CLEW_FOLLOWER_BUNDLE_BUNDLE_RECORDING_H_
+#define CLEW_FOLLOWER_BUNDLE_BUNDLE_RECORDING_H_
 
 #include <memory>
 #include <optional>
@@ -11,7 +11,7 @@
 #include "decoder/trace.h"
 #include "follower/recording.h"
 
-namespace clew::cli {
+namespace clew::follower {
 
 // A bundle as solving and replaying take it. Owns what `recording` borrows, so
 // it stays in one place and outlives every use of it.
@@ -23,7 +23,7 @@ struct BundleRecording {
   bundle::Bundle bundle;
   std::unique_ptr<decoder::Trace> trace;
   std::optional<bundle::CoreDump> core;
-  follower::Recording recording;
+  Recording recording;
 };
 
 // Errors as of bundle::Bundle; kUnsupported: it was imported, and so lacks
@@ -31,6 +31,6 @@ struct BundleRecording {
 [[nodiscard]] Result<std::unique_ptr<BundleRecording>> OpenRecording(
     const std::string& bundle_path);
 
-}  // namespace clew::cli
+}  // namespace clew::follower
 
-#endif  // CLEW_CLI_BUNDLE_RECORDING_H_
+#endif  // CLEW_FOLLOWER_BUNDLE_BUNDLE_RECORDING_H_

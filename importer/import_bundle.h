@@ -1,19 +1,19 @@
-#ifndef CLEW_CLI_IMPORT_BUNDLE_H_
-#define CLEW_CLI_IMPORT_BUNDLE_H_
+#ifndef CLEW_IMPORTER_IMPORT_BUNDLE_H_
+#define CLEW_IMPORTER_IMPORT_BUNDLE_H_
 
 #include <cstdint>
 #include <string>
 #include <vector>
 
 #include "bundle/core_dump/core_dump.h"
+#include "bundle/manifest/manifest.h"
 #include "common/file.h"
 #include "common/progress.h"
 #include "common/result.h"
 #include "decoder/image_search.h"
 #include "decoder/trace.h"
-#include "recorder/import.h"
 
-namespace clew::cli {
+namespace clew::importer {
 
 struct ImportOptions {
   std::string perf_data;  // "-": standard input
@@ -56,10 +56,6 @@ bundle::Manifest DescribeRun(const decoder::Trace& trace,
                              const std::vector<decoder::ImageMatch>& images,
                              const bundle::CoreDump* core);
 
-// How the process ended, by its core dump: kNone where it was not made by a
-// signal that dumps core.
-Failure FailureOf(const bundle::CoreDump& core);
+}  // namespace clew::importer
 
-}  // namespace clew::cli
-
-#endif  // CLEW_CLI_IMPORT_BUNDLE_H_
+#endif  // CLEW_IMPORTER_IMPORT_BUNDLE_H_

@@ -1,4 +1,4 @@
-#include "cli/record_perf.h"
+#include "recorder/hardware/record_hardware.h"
 
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -10,19 +10,17 @@
 #include <utility>
 
 #include "bundle/core_dump/core_dump.h"
+#include "bundle/core_dump/dump_failure.h"
 #include "bundle/manifest/bundle_writer.h"
-#include "cli/import_bundle.h"
 #include "recorder/core_pattern.h"
-#include "recorder/import.h"
 
-namespace clew::cli {
+namespace clew::recorder {
 namespace {
 
 using bundle::BundleWriter;
 using bundle::CoreDump;
 using bundle::DumpThread;
-using recorder::PerfRecorded;
-using recorder::PerfRun;
+using bundle::FailureOf;
 
 bool HasThread(const CoreDump& core, Tid thread) {
   for (const DumpThread& of : core.threads()) {
@@ -55,8 +53,7 @@ Status CopyFile(BundleWriter& bundle, const std::string& path) {
   if (fd.get() < 0) {
     return SystemError(errno, fmt::format("cannot open {:?}", path));
   }
-  CLEW_RETURN_IF_ERROR(
-      recorder::CopyInto(bundle, "core", fd.get(), path, 0, nullptr));
+  CLEW_RETURN_IF_ERROR(bundle.CopyFrom("core", fd.get(), path, 0, nullptr));
   return {};
 }
 
@@ -66,11 +63,10 @@ Status TakeCore(BundleWriter& bundle, const std::string& proc,
   PerfRun& run = recorded.run;
   CLEW_ASSIGN_OR_RETURN(
       path,
-      recorder::CorePath(
-          proc, {.process = run.failure.thread.as_int(),
-                 .signal = run.failure.signal,
-                 .program = run.command.empty() ? "" : run.command.front(),
-                 .working_directory = run.working_directory}));
+      CorePath(proc, {.process = run.failure.thread.as_int(),
+                      .signal = run.failure.signal,
+                      .program = run.command.empty() ? "" : run.command.front(),
+                      .working_directory = run.working_directory}));
   CLEW_ASSIGN_OR_RETURN(core, OpenCore(path, run));
   CLEW_RETURN_IF_ERROR(CopyFile(bundle, path));
   const Failure told = FailureOf(core);
@@ -86,11 +82,10 @@ Status TakeCore(BundleWriter& bundle, const std::string& proc,
 }  // namespace
 
 Result<HardwareReport> RecordHardware(
-    recorder::perf::PerfKernel& kernel, FileSystem& files,
-    const recorder::PerfRecordOptions& given,
+    perf::PerfKernel& kernel, FileSystem& files, const PerfRecordOptions& given,
     const std::optional<InputsOptions>& inputs, const std::string& output) {
   CLEW_ASSIGN_OR_RETURN(bundle, BundleWriter::Create(files, output));
-  recorder::PerfRecordOptions options = given;
+  PerfRecordOptions options = given;
   std::unique_ptr<ReportingTap> tap;
   if (inputs) {
     CLEW_ASSIGN_OR_RETURN(
@@ -99,8 +94,8 @@ Result<HardwareReport> RecordHardware(
     options.inputs = tap.get();
   }
   CLEW_ASSIGN_OR_RETURN(
-      recorded, recorder::RecordWithPerf(kernel, files, options,
-                                         bundle.folder() + "/perf.data"));
+      recorded,
+      RecordWithPerf(kernel, files, options, bundle.folder() + "/perf.data"));
   HardwareReport report;
   if (tap) {
     report.inputs = tap->report();
@@ -119,8 +114,8 @@ Result<HardwareReport> RecordHardware(
       report.has_pt || options.process != 0 || !options.command.empty();
   recorded.run.image_processes = recorded.capture.ProcessesThatRan();
   CLEW_ASSIGN_OR_RETURN(
-      images, recorder::WritePerfBundle(bundle, recorded.recording,
-                                        recorded.capture, recorded.run));
+      images, WritePerfBundle(bundle, recorded.recording, recorded.capture,
+                              recorded.run));
   CLEW_RETURN_IF_ERROR(bundle.Publish());
   report.failure = recorded.run.failure;
   report.pt_bytes = recorded.capture.pt_bytes();
@@ -129,4 +124,4 @@ Result<HardwareReport> RecordHardware(
   return report;
 }
 
-}  // namespace clew::cli
+}  // namespace clew::recorder

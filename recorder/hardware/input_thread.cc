@@ -1,4 +1,4 @@
-#include "cli/record_inputs.h"
+#include "recorder/hardware/input_thread.h"
 
 #ifdef CLEW_RECORDER_BPF
 
@@ -12,10 +12,10 @@
 
 #include "recorder/bpf/input_recording.h"
 
-namespace clew::cli {
+namespace clew::recorder {
 namespace {
 
-using recorder::bpf::InputRecording;
+using bpf::InputRecording;
 
 // A call's times are exact to a thousandth of this.
 constexpr int kPollMs = 10;
@@ -70,8 +70,8 @@ class BpfInputTap final : public ReportingTap {
     report_.calls = summary.log.calls;
     report_.unknown = summary.log.unknown + summary.counts.untracked;
     report_.bytes = summary.log.bytes;
-    report_.ring_full = summary.counts.lost[recorder::bpf::kRawRingFull];
-    report_.over_rate = summary.counts.lost[recorder::bpf::kRawBudget];
+    report_.ring_full = summary.counts.lost[bpf::kRawRingFull];
+    report_.over_rate = summary.counts.lost[bpf::kRawBudget];
     return report_.unknown;
   }
 
@@ -106,11 +106,11 @@ Result<std::unique_ptr<ReportingTap>> MakeInputTap(
   return std::make_unique<BpfInputTap>(files, path, options);
 }
 
-}  // namespace clew::cli
+}  // namespace clew::recorder
 
 #else
 
-namespace clew::cli {
+namespace clew::recorder {
 
 Result<std::unique_ptr<ReportingTap>> MakeInputTap(FileSystem&,
                                                    const std::string&,
@@ -120,6 +120,6 @@ Result<std::unique_ptr<ReportingTap>> MakeInputTap(FileSystem&,
       "and build again, or record without inputs");
 }
 
-}  // namespace clew::cli
+}  // namespace clew::recorder
 
 #endif

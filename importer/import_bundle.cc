@@ -1,31 +1,32 @@
-#include "cli/import_bundle.h"
-
-#include <signal.h>
+#include "importer/import_bundle.h"
 
 #include <algorithm>
-#include <array>
 #include <filesystem>
 #include <memory>
 #include <optional>
 #include <utility>
 
+#include "bundle/core_dump/dump_failure.h"
+#include "bundle/manifest/bundle_writer.h"
+#include "bundle/manifest/images.h"
+#include "bundle/manifest/manifest_writer.h"
 #include "bundle/perf_data/cpu_id.h"
 #include "bundle/zstd/unzstd.h"
-#include "cli/import_input.h"
 #include "common/build_id.h"
 #include "common/path_names.h"
 #include "common/scratch_folder.h"
+#include "importer/input.h"
 #include "recorder/vdso.h"
 
-namespace clew::cli {
+namespace clew::importer {
 namespace {
 
 using bundle::BundleImage;
 using bundle::BundleSource;
 using bundle::BundleWriter;
 using bundle::CoreDump;
-using bundle::DumpThread;
 using bundle::EventAttr;
+using bundle::FailureOf;
 using bundle::IsZstd;
 using bundle::Manifest;
 using bundle::ParseCpuId;
@@ -33,17 +34,13 @@ using bundle::PerfData;
 using bundle::PerfFeatures;
 using bundle::PtInfoRecord;
 using bundle::PtTiming;
+using bundle::SignalOf;
 using decoder::ImageMatch;
 using decoder::ImageSearch;
 using decoder::Trace;
 
 constexpr size_t kCoresMax = 65536;    // of a manifest
 constexpr size_t kNameBytesMax = 255;  // of a file, NAME_MAX
-// signal(7), action "Core".
-constexpr std::array kCoreSignals = {SIGQUIT, SIGILL, SIGTRAP, SIGABRT,
-                                     SIGBUS,  SIGFPE, SIGSEGV, SIGXCPU,
-                                     SIGXFSZ, SIGSYS};
-
 uint64_t SizeOf(const std::string& path) {
   std::error_code error;
   const auto size = std::filesystem::file_size(path, error);
@@ -127,11 +124,6 @@ PtTiming TimingOf(const Trace& trace) {
   return timing;
 }
 
-int32_t SignalOf(const CoreDump& core) {
-  const int32_t signal = core.threads().front().signal;
-  return signal != 0 || !core.signal() ? signal : core.signal()->signal;
-}
-
 void Warn(const CoreDump& core, const Trace& trace, ImportReport& report) {
   const Failure failure = FailureOf(core);
   if (failure.kind == FailureKind::kNone) {
@@ -153,8 +145,8 @@ Status CopyCore(BundleWriter& bundle, const std::string& path,
   CLEW_ASSIGN_OR_RETURN(input, ImportInput::Open(path));
   CLEW_ASSIGN_OR_RETURN(file, MappedFile::Open(path));
   const char* name = IsZstd(file.bytes()) ? "core.zst" : "core";
-  CLEW_RETURN_IF_ERROR(recorder::CopyInto(bundle, name, input.fd(), path,
-                                          input.size_bytes(), progress));
+  CLEW_RETURN_IF_ERROR(
+      bundle.CopyFrom(name, input.fd(), path, input.size_bytes(), progress));
   return {};
 }
 
@@ -276,26 +268,6 @@ ImportReport Report(const Trace& trace, const ImageSearch& search,
 
 }  // namespace
 
-Failure FailureOf(const CoreDump& core) {
-  const DumpThread& thread = core.threads().front();
-  const int32_t signal = SignalOf(core);
-  Failure failure;
-  if (std::ranges::find(kCoreSignals, signal) == kCoreSignals.end()) {
-    return failure;
-  }
-  failure.kind = FailureKind::kSignal;
-  failure.signal = signal;
-  failure.thread = thread.thread;
-  failure.ip = thread.rip;
-  // Only of a fault that the kernel raised does si_addr tell an access.
-  const auto& info = core.signal();
-  if (info && info->signal == signal && info->code > 0 &&
-      (signal == SIGSEGV || signal == SIGBUS)) {
-    failure.addr = info->addr;
-  }
-  return failure;
-}
-
 Manifest DescribeRun(const Trace& trace, const std::vector<ImageMatch>& images,
                      const CoreDump* core) {
   const PerfFeatures& features = trace.data().features();
@@ -341,9 +313,9 @@ Result<ImportReport> ImportBundle(FileSystem& files,
   CLEW_RETURN_IF_ERROR(
       AddVdsos(core ? &*core : nullptr, scratch.path(), search));
   CLEW_ASSIGN_OR_RETURN(bundle, BundleWriter::Create(files, options.output));
-  CLEW_ASSIGN_OR_RETURN(
-      bytes, recorder::CopyInto(bundle, "perf.data", input.fd(), input.path(),
-                                input.size_bytes(), progress));
+  CLEW_ASSIGN_OR_RETURN(bytes,
+                        bundle.CopyFrom("perf.data", input.fd(), input.path(),
+                                        input.size_bytes(), progress));
   CLEW_ASSIGN_OR_RETURN(copy, MappedFile::Open(bundle.folder() + "/perf.data"));
   CLEW_ASSIGN_OR_RETURN(trace, LoadCopy(copy, input.path(), cpu, search));
   if (trace->cores().size() > kCoresMax) {
@@ -359,9 +331,10 @@ Result<ImportReport> ImportBundle(FileSystem& files,
       !cpu && !doubt.empty()) {
     report.warnings.push_back(doubt);
   }
-  CLEW_RETURN_IF_ERROR(recorder::WriteImport(bundle, report.manifest));
+  CLEW_RETURN_IF_ERROR(bundle::CopyImages(bundle, report.manifest.images, {}));
+  CLEW_RETURN_IF_ERROR(bundle::WriteManifest(bundle, report.manifest));
   CLEW_RETURN_IF_ERROR(bundle.Publish());
   return report;
 }
 
-}  // namespace clew::cli
+}  // namespace clew::importer

@@ -1,25 +1,25 @@
-#ifndef CLEW_CLI_RECORD_PERF_H_
-#define CLEW_CLI_RECORD_PERF_H_
+#ifndef CLEW_RECORDER_HARDWARE_RECORD_HARDWARE_H_
+#define CLEW_RECORDER_HARDWARE_RECORD_HARDWARE_H_
 
 #include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
 
-#include "cli/record_inputs.h"
 #include "common/file.h"
 #include "common/result.h"
+#include "recorder/hardware/input_thread.h"
 #include "recorder/perf_record.h"
 
-namespace clew::cli {
+namespace clew::recorder {
 
 struct HardwareReport {
   Failure failure;
   bool has_pt = false;
   bool has_core = false;
   uint64_t pt_bytes = 0;
-  recorder::CaptureCounts counts;
-  recorder::PerfBundleReport images;
+  CaptureCounts counts;
+  PerfBundleReport images;
   std::optional<InputsReport> inputs;  // if they were wanted
   // Trouble that did not stop the recording.
   std::vector<std::string> warnings;
@@ -27,12 +27,12 @@ struct HardwareReport {
 
 // Records with perf_event, and inputs if `inputs` says how, into the bundle
 // `output`, which is there whole or not at all. Errors as of
-// recorder::RecordWithPerf, MakeInputTap and bundle::BundleWriter.
+// RecordWithPerf, MakeInputTap and bundle::BundleWriter.
 [[nodiscard]] Result<HardwareReport> RecordHardware(
-    recorder::perf::PerfKernel& kernel, FileSystem& files,
-    const recorder::PerfRecordOptions& options,
+    perf::PerfKernel& kernel, FileSystem& files,
+    const PerfRecordOptions& options,
     const std::optional<InputsOptions>& inputs, const std::string& output);
 
-}  // namespace clew::cli
+}  // namespace clew::recorder
 
-#endif  // CLEW_CLI_RECORD_PERF_H_
+#endif  // CLEW_RECORDER_HARDWARE_RECORD_HARDWARE_H_

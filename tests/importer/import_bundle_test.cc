@@ -3,7 +3,7 @@
 // for texts; a signal that ends no process is no failure.
 // Method: exhaustive: the real file system below one that fails from its k-th
 // operation on, for every k; core dumps made field by field.
-#include "cli/import_bundle.h"
+#include "importer/import_bundle.h"
 
 #include <elf.h>
 #include <gmock/gmock.h>
@@ -17,12 +17,13 @@
 #include <filesystem>
 
 #include "bundle/bundle.h"
+#include "bundle/core_dump/dump_failure.h"
 #include "bundle/manifest/manifest_writer.h"
 #include "decoder/bundle_trace.h"
 #include "tests/support/core_maker.h"
 #include "tests/support/failing_files.h"
 
-namespace clew::cli {
+namespace clew::importer {
 namespace {
 
 namespace fs = std::filesystem;
@@ -144,7 +145,7 @@ Failure FailureOfCore(int16_t cursig, int32_t signal, int32_t code) {
   const std::string bytes = MakeCore(cursig, signal, code, 0xdead);
   const auto core = CoreDump::Over(std::as_bytes(std::span(bytes)), "core");
   EXPECT_TRUE(core) << core.error().message;
-  return FailureOf(*core);
+  return bundle::FailureOf(*core);
 }
 
 TEST(FailureOfTest, IsTheSignalWithTheAddressOfAFault) {
@@ -174,4 +175,4 @@ TEST(FailureOfTest, ASignalThatDumpsNoCoreIsNoFailure) {
 }
 
 }  // namespace
-}  // namespace clew::cli
+}  // namespace clew::importer

@@ -1,4 +1,4 @@
-#include "cli/selftest_decode.h"
+#include "recorder/selftest/known_loop.h"
 
 #include <fmt/format.h>
 #include <sys/syscall.h>
@@ -18,7 +18,7 @@
 // the trace. Once in the program, since a name is.
 extern "C" const char clew_selftest_loop[];
 
-namespace clew::cli {
+namespace clew::recorder {
 namespace {
 
 using bundle::PerfData;
@@ -38,23 +38,22 @@ constexpr uint64_t kRounds = 10'000;
 
 int32_t OwnThread() { return static_cast<int32_t>(syscall(SYS_gettid)); }
 
-Status RecordLoop(recorder::perf::PerfKernel& kernel, const std::string& sys,
+Status RecordLoop(perf::PerfKernel& kernel, const std::string& sys,
                   const std::string& proc, const std::string& perf_data) {
-  recorder::perf::SessionOptions options;
+  perf::SessionOptions options;
   options.threads = {OwnThread()};
-  options.pt = recorder::perf::PtOptions();
+  options.pt = perf::PtOptions();
   options.sys = sys;
   options.proc = proc;
-  CLEW_ASSIGN_OR_RETURN(
-      recording, recorder::PerfRecording::Open(kernel, std::move(options)));
+  CLEW_ASSIGN_OR_RETURN(recording,
+                        PerfRecording::Open(kernel, std::move(options)));
   CLEW_ASSIGN_OR_RETURN(capture,
                         recording.NewCapture(PosixFileSystem(), perf_data));
   CLEW_RETURN_IF_ERROR(recording.session().Enable());
   RunLoop(kRounds);
   CLEW_RETURN_IF_ERROR(recording.session().Disable());
-  recorder::ProcessScanner scanner(proc);
-  CLEW_RETURN_IF_ERROR(
-      recorder::AddProcesses(scanner.Scan({getpid()}), capture));
+  ProcessScanner scanner(proc);
+  CLEW_RETURN_IF_ERROR(AddProcesses(scanner.Scan({getpid()}), capture));
   CLEW_RETURN_IF_ERROR(recording.FinishFull(capture));
   return recording.WriteFile(capture, {"clew", "doctor", "--selftest"});
 }
@@ -88,7 +87,7 @@ Result<uint64_t> CountExecutions(const std::string& perf_data, Tid thread,
   }
 }
 
-Result<std::string> DecodeKnownLoop(recorder::perf::PerfKernel& kernel,
+Result<std::string> DecodeKnownLoop(perf::PerfKernel& kernel,
                                     const std::string& sys,
                                     const std::string& proc) {
   CLEW_ASSIGN_OR_RETURN(scratch, ScratchFolder::Make("clew-doctor"));
@@ -106,4 +105,4 @@ Result<std::string> DecodeKnownLoop(recorder::perf::PerfKernel& kernel,
                      rounds);
 }
 
-}  // namespace clew::cli
+}  // namespace clew::recorder

@@ -1,4 +1,4 @@
-#include "cli/import_input.h"
+#include "importer/input.h"
 
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -7,7 +7,7 @@
 #include <cerrno>
 #include <filesystem>
 
-namespace clew::cli {
+namespace clew::importer {
 namespace {
 
 namespace fs = std::filesystem;
@@ -72,4 +72,4 @@ ImportInput::~ImportInput() {
   }
 }
 
-}  // namespace clew::cli
+}  // namespace clew::importer

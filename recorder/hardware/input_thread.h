@@ -1,5 +1,5 @@
-#ifndef CLEW_CLI_RECORD_INPUTS_H_
-#define CLEW_CLI_RECORD_INPUTS_H_
+#ifndef CLEW_RECORDER_HARDWARE_INPUT_THREAD_H_
+#define CLEW_RECORDER_HARDWARE_INPUT_THREAD_H_
 
 #include <cstdint>
 #include <memory>
@@ -9,7 +9,7 @@
 #include "common/result.h"
 #include "recorder/input_tap.h"
 
-namespace clew::cli {
+namespace clew::recorder {
 
 // Of `clew record --source perf --inputs`.
 struct InputsOptions {
@@ -27,7 +27,7 @@ struct InputsReport {
   uint64_t over_rate = 0;
 };
 
-class ReportingTap : public recorder::InputTap {
+class ReportingTap : public InputTap {
  public:
   // After Finish.
   virtual InputsReport report() const = 0;
@@ -41,6 +41,6 @@ class ReportingTap : public recorder::InputTap {
 [[nodiscard]] Result<std::unique_ptr<ReportingTap>> MakeInputTap(
     FileSystem& files, const std::string& path, const InputsOptions& options);
 
-}  // namespace clew::cli
+}  // namespace clew::recorder
 
-#endif  // CLEW_CLI_RECORD_INPUTS_H_
+#endif  // CLEW_RECORDER_HARDWARE_INPUT_THREAD_H_

@@ -2,7 +2,7 @@
 // was executed. Method: a kernel of the test's own, whose PT of the known loop
 // is made by our encoder, once as it was executed and once with a round too
 // few.
-#include "cli/selftest_decode.h"
+#include "recorder/selftest/known_loop.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -17,11 +17,8 @@
 
 extern "C" const char clew_selftest_loop[];
 
-namespace clew::cli {
+namespace clew::recorder {
 namespace {
-
-using recorder::CoreEncoder;
-using recorder::EnableCause;
 
 constexpr uint64_t kRounds = 10'000;  // of the self-test
 constexpr uint64_t kDecBytes = 3;     // of "dec %rax"
@@ -30,8 +27,8 @@ constexpr uint64_t kLoopBytes = 5;    // and "jnz" back to it
 // The PT of a thread that begins at the loop, and is interrupted behind it.
 std::vector<uint8_t> PtOfLoop(uint64_t rounds) {
   const auto loop = reinterpret_cast<uint64_t>(clew_selftest_loop);
-  recorder::VectorSink sink;
-  recorder::EncoderConfig config;
+  VectorSink sink;
+  EncoderConfig config;
   config.mtc_period = 3;  // the recorder's default
   CoreEncoder encoder(config, sink);
   uint64_t now = 1000;
@@ -62,7 +59,7 @@ std::vector<std::byte> SwitchIn() {
 }
 
 // Has traced the loop by the time that it is told to stop.
-class LoopKernel final : public recorder::perf::PtKernel {
+class LoopKernel final : public perf::PtKernel {
  public:
   explicit LoopKernel(uint64_t rounds) : rounds_(rounds) {}
   Status Control(const Fd& event, unsigned long request, unsigned long argument,
@@ -81,7 +78,7 @@ class LoopKernel final : public recorder::perf::PtKernel {
 
 TEST(SelftestDecodeTest, PassesIfTheTraceHasWhatWasExecuted) {
   ASSERT_EQ(static_cast<uint8_t>(clew_selftest_loop[kDecBytes]), 0x75) << "jnz";
-  const recorder::perf::PtSysfs sysfs(1);
+  const perf::PtSysfs sysfs(1);
   LoopKernel whole(kRounds);
   const auto passed = DecodeKnownLoop(whole, sysfs.root(), "/proc");
   ASSERT_TRUE(passed) << passed.error().message;
@@ -93,4 +90,4 @@ TEST(SelftestDecodeTest, PassesIfTheTraceHasWhatWasExecuted) {
 }
 
 }  // namespace
-}  // namespace clew::cli
+}  // namespace clew::recorder
