@@ -119,15 +119,15 @@ class ProcessesTest : public testing::Test {
     Tick(core, 50);
   }
   void Map(const Task& task, TestCore& core) {
-    EXPECT_TRUE(
-        writer_->AddMmap2(Origin(task, core),
-                          {.addr = TraceeAddr(kBase),
-                           .size_bytes = ProgramBytes(task.program).size(),
-                           .file_offset = 0,
-                           .prot = 5,
-                           .flags = 2,
-                           .path = PathOf(task.program),
-                           .build_id = {static_cast<std::byte>(task.program)}}));
+    EXPECT_TRUE(writer_->AddMmap2(
+        Origin(task, core),
+        {.addr = TraceeAddr(kBase),
+         .size_bytes = ProgramBytes(task.program).size(),
+         .file_offset = 0,
+         .prot = 5,
+         .flags = 2,
+         .path = PathOf(task.program),
+         .build_id = {static_cast<std::byte>(task.program)}}));
   }
   Task Fork(const Task& parent, TestCore& core, int32_t child,
             int32_t child_process) {
