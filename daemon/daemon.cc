@@ -13,7 +13,7 @@
 #include <variant>
 
 #include "daemon/notify.h"
-#include "daemon/redact.h"
+#include "daemon/rules.h"
 
 namespace clew::daemon {
 namespace {
@@ -131,6 +131,7 @@ void Daemon::Apply(const Config& config) {
   units_.SetUnits(config.units);
   prepare_.SetOptions({.clew = config.clew,
                        .clewd = parts_.clewd,
+                       .redact = RedactProgram(parts_.clewd),
                        .redaction = config.redaction,
                        .journalctl = config.journalctl,
                        .limits = {.memory_bytes = config.check_memory_bytes,

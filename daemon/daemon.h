@@ -42,7 +42,7 @@ struct DaemonParts {
   Log& log;
   Paths paths;
   std::string proc = "/proc";
-  std::string clewd;  // our own program, for `clewd redact`
+  std::string clewd;  // our own program
   OpenSource open_source;
   UnitManager* units = nullptr;  // nullptr: there is no systemd
 };

@@ -22,7 +22,7 @@
 #include "daemon/inspect.h"
 #include "daemon/notify.h"
 #include "daemon/perf_source.h"
-#include "daemon/redact.h"
+#include "daemon/rules.h"
 #include "daemon/takeover.h"
 #include "daemon/try_sources.h"
 
@@ -152,6 +152,20 @@ int RenewAs(const std::string& bundle, const std::string& user,
   return ExitOf(Renew(bundle, {*uid, *gid}));
 }
 
+// For who tries rules: the program that this one starts for each bundle.
+int Redact(const std::vector<std::string>& arguments) {
+  std::string program = RedactProgram(OwnProgram());
+  std::vector<char*> words = {program.data()};
+  std::vector<std::string> given(arguments.begin() + 1, arguments.end());
+  for (std::string& word : given) {
+    words.push_back(word.data());
+  }
+  words.push_back(nullptr);
+  execv(program.c_str(), words.data());
+  return Fail(
+      SystemError(errno, fmt::format("cannot start {}", program)).error());
+}
+
 int PrintSources() {
   const auto config = ReadCheckedConfig(Paths("/").config);
   if (!config) {
@@ -191,7 +205,7 @@ int Main(const std::vector<std::string>& arguments) {
     return PrintSources();
   }
   if (first == "redact" && (count == 2 || count == 3)) {
-    return ExitOf(RedactBundle(arguments[1], count == 3 ? arguments[2] : ""));
+    return Redact(arguments);
   }
   if (first == "renew" && count == 4) {
     return RenewAs(arguments[1], arguments[2], arguments[3]);

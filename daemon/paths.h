@@ -21,6 +21,10 @@ struct Paths {
   std::string cgroup;               // /sys/fs/cgroup
 };
 
+// Returns the path of clewd-redact: beside `clewd`, as in a build folder, else
+// in ../lib/clew from there, as packages put it.
+std::string RedactProgram(const std::string& clewd);
+
 }  // namespace clew::daemon
 
 #endif  // CLEW_DAEMON_PATHS_H_

@@ -122,7 +122,7 @@ void PrepareWork::Renewed(const ChildEnd& end) {
     Finish(Failed("copy", end));
     return;
   }
-  std::vector<std::string> arguments = {options_.clewd, "redact", "."};
+  std::vector<std::string> arguments = {options_.redact, "."};
   if (!options_.redaction.empty()) {
     arguments.push_back("-");  // only we may be able to read them
   }

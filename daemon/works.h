@@ -17,7 +17,7 @@ namespace clew::daemon {
 // the child.
 
 // `clewd renew`, so that nobody else has a file of the bundle open; redaction
-// by `clewd redact`; both must succeed; then `clew check`, without which a
+// by clewd-redact; both must succeed; then `clew check`, without which a
 // bundle is sent, too: it may be the one that shows our bug. Refused is what
 // either calls corrupt.
 class PrepareWork final : public BundleWork {
@@ -25,6 +25,7 @@ class PrepareWork final : public BundleWork {
   struct Options {
     std::string clew;  // programs
     std::string clewd;
+    std::string redact;
     std::string redaction;   // rules; empty: the built-in ones
     std::string journalctl;  // empty: nobody looks into the journal
     ChildLimits limits;

@@ -72,6 +72,7 @@ check_programs() {
   expect_status 0 inside clew-collector --help
   expect_status 0 inside clew help daemon
   expect_status 0 inside test -x /usr/lib/clew/clew-core-handler
+  expect_status 0 inside clewd redact --help
 }
 
 # A recording of an installed program by an installed clew.

@@ -16,7 +16,7 @@
 
 #include "common/file.h"
 #include "common/result.h"
-#include "daemon/redact.h"
+#include "daemon/redact/redact.h"
 #include "tests/e2e/clew_command.h"
 
 namespace clew::e2e {

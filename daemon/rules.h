@@ -1,10 +1,11 @@
-#ifndef CLEW_DAEMON_REDACT_H_
-#define CLEW_DAEMON_REDACT_H_
+#ifndef CLEW_DAEMON_RULES_H_
+#define CLEW_DAEMON_RULES_H_
 
 #include <string>
 
 #include "common/result.h"
 #include "daemon/config.h"
+#include "recorder/redaction_rules.h"
 
 namespace clew::daemon {
 
@@ -35,15 +36,14 @@ inline constexpr const char* kBuiltInRules =
     "*authorization,*bearer,*jwt,*cookie,*[-_.]pem,dsn,*[-_.]dsn,"
     "*database[-_.]ur[il],*db[-_.]ur[il],*connection[-_.]string\n";
 
-// Redacts a bundle by the rules in the file `rules`, or kBuiltInRules where
-// that is empty. Errors as of recorder::Redact; rules that are not valid are
-// kInvalidArgument. Rules that cannot be applied leave the bundle as it was.
-[[nodiscard]] Status RedactBundle(const std::string& folder,
-                                  const std::string& rules);
+// Returns the rules in the file `path`; "-": in standard input; empty:
+// kBuiltInRules. Fails with kInvalidArgument if they are not valid.
+[[nodiscard]] Result<recorder::RedactionRules> ReadRules(
+    const std::string& path);
 
 // ReadConfig, and a look at the rules that it names.
 [[nodiscard]] Result<Config> ReadCheckedConfig(const std::string& path);
 
 }  // namespace clew::daemon
 
-#endif  // CLEW_DAEMON_REDACT_H_
+#endif  // CLEW_DAEMON_RULES_H_

@@ -3,7 +3,7 @@
 // Method: a bundle with a manifest and a core dump whose stack has each name
 // with a value of its own; both files are searched for the values.
 
-#include "daemon/redact.h"
+#include "daemon/redact/redact.h"
 
 #include <elf.h>
 #include <fmt/format.h>
