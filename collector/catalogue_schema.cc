@@ -31,8 +31,8 @@ constexpr std::string_view kVersion1[] = {
     "solve_seconds REAL NOT NULL DEFAULT 0) STRICT",
     "CREATE INDEX bundles_by_time ON bundles(received_at_s DESC, id)",
     "CREATE INDEX bundles_by_host ON bundles(host, received_at_s DESC, id)",
-    "CREATE INDEX bundles_by_state "
-    "ON bundles(state, received_at_s DESC, id, size_bytes)",
+    ("CREATE INDEX bundles_by_state "
+     "ON bundles(state, received_at_s DESC, id, size_bytes)"),
     "CREATE INDEX bundles_by_group "
     "ON bundles(signature, received_at_s DESC, id)",
     "CREATE INDEX bundles_by_progress ON bundles("
@@ -75,9 +75,9 @@ constexpr std::string_view kVersion3[] = {
     "queued_at_s INTEGER NOT NULL, attempts INTEGER NOT NULL DEFAULT 0, "
     "not_before_s INTEGER NOT NULL DEFAULT 0) STRICT",
     "CREATE INDEX notifications_by_time ON notifications(not_before_s, number)",
-    "CREATE TABLE notification_limit("
-    "id INTEGER PRIMARY KEY CHECK(id = 1), most INTEGER NOT NULL, "
-    "dropped INTEGER NOT NULL) STRICT",
+    ("CREATE TABLE notification_limit("
+     "id INTEGER PRIMARY KEY CHECK(id = 1), most INTEGER NOT NULL, "
+     "dropped INTEGER NOT NULL) STRICT"),
     "INSERT INTO notification_limit VALUES(1, 0, 0)",
     "CREATE TABLE host_reports("
     "host TEXT PRIMARY KEY, seen_s INTEGER NOT NULL, "
@@ -104,8 +104,8 @@ constexpr std::string_view kVersion4[] = {
     "ALTER TABLE groups ADD COLUMN tries INTEGER NOT NULL DEFAULT 0",
     "CREATE INDEX groups_by_rules ON groups(rules)",
     "CREATE INDEX bundles_by_day ON bundles(signature, seen_s)",
-    "CREATE INDEX bundles_to_filter ON bundles(received_at_s DESC, id, "
-    "program, version, unit, failure, host, state, signature)",
+    ("CREATE INDEX bundles_to_filter ON bundles(received_at_s DESC, id, "
+     "program, version, unit, failure, host, state, signature)"),
     "CREATE TABLE versions("
     "program TEXT NOT NULL, version TEXT NOT NULL, rank INTEGER NOT NULL, "
     "PRIMARY KEY(program, version)) STRICT, WITHOUT ROWID",

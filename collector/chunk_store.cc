@@ -128,8 +128,11 @@ bool ChunkStore::IsTrusted(const ChunkId& chunk) const {
   const uint64_t now_s = options_.now_s();
   const std::lock_guard lock(mutex_);
   const auto at = chunks_.find(chunk);
-  return at != chunks_.end() && at->second.sound_s &&
-         now_s - *at->second.sound_s < kTrust_s;
+  if (at == chunks_.end()) {
+    return false;
+  }
+  const auto& sound_s = at->second.sound_s;
+  return sound_s && now_s - *sound_s < kTrust_s;
 }
 
 void ChunkStore::Verify(std::span<const ChunkRef> chunks) {

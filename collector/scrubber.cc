@@ -134,10 +134,12 @@ bool Scrubber::Walk() {
     const auto step = walk.Step();
     Count(step);
     progress_.last = walk.last();
-    if (step && !*step) {
+    // What could not be read counts as a chunk.
+    const std::optional<uint64_t> read = step ? *step : kChunkBytes;
+    if (!read) {
       break;
     }
-    const uint64_t bytes = std::max(step ? **step : kChunkBytes, kStepBytes);
+    const uint64_t bytes = std::max(*read, kStepBytes);
     if (!Rest(static_cast<double>(bytes) /
               static_cast<double>(options_.bytes_per_s))) {
       progress_.begin_s = progress_.last ? progress_.begin_s : 0;

@@ -32,8 +32,8 @@ bool IsKey(std::string_view text) {
 std::optional<uint64_t> LeadingNumber(std::string_view text,
                                       std::string_view* rest) {
   uint64_t number = 0;
-  const auto end = text.data() + text.size();
-  const auto [at, error] = std::from_chars(text.data(), end, number);
+  const auto [at, error] =
+      std::from_chars(text.data(), text.data() + text.size(), number);
   if (error != std::errc()) {
     return std::nullopt;
   }

@@ -154,7 +154,7 @@ int Main(std::vector<std::string> words) {
                ready.error().message);
     Become(plan->command);
   }
-  Become(std::move(record));
+  Become(record);
 }
 
 }  // namespace

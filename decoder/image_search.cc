@@ -47,8 +47,12 @@ size_t SharedComponents(const fs::path& a, const fs::path& b) {
   size_t shared = 0;
   auto of_a = a.end();
   auto of_b = b.end();
-  while (of_a != a.begin() && of_b != b.begin() && *--of_a == *--of_b) {
-    ++shared;
+  for (; of_a != a.begin() && of_b != b.begin(); ++shared) {
+    --of_a;
+    --of_b;
+    if (*of_a != *of_b) {
+      break;
+    }
   }
   return shared;
 }

@@ -403,17 +403,17 @@ bool TraceStreams::ExtendGap(Core& core, const CoreGap& gap) {
   core.stats.gap_bytes += bytes - core.pending->bytes;
   core.pending->bytes = bytes;
   core.pending->time.hi = std::max(core.pending->time.hi, gap.time.hi);
-  NameAlso(core, gap.ip);
+  NameAlso(core, *core.pending, gap.ip);
   return true;
 }
 
 // The gap that waits is of this code, too: the first few are named.
-void TraceStreams::NameAlso(Core& core, TraceeAddr ip) const {
+void TraceStreams::NameAlso(Core& core, CoreGap& gap, TraceeAddr ip) const {
   constexpr uint32_t kCodesMax = 8;
   if (core.pending_codes == kCodesMax) {
     return;
   }
-  std::string& detail = core.pending->detail;
+  std::string& detail = gap.detail;
   const std::string code = DescribeCode(core, ip);
   if (detail.find(code) == detail.npos) {
     detail += fmt::format("; {} at {:#x}", code, ip);
@@ -432,7 +432,8 @@ void TraceStreams::FlushGap(Core& core) {
   if (!core.pending) {
     return;
   }
-  const CoreGap gap = *std::exchange(core.pending, std::nullopt);
+  const CoreGap gap = *std::move(core.pending);
+  core.pending.reset();
   for (uint32_t i = core.pending_index; i < core.slices.size(); ++i) {
     const Slice& slice = core.slices[i];
     if (slice.time.lo > gap.time.hi) {

@@ -110,7 +110,7 @@ class TraceStreams final : public StreamSource {
   void TakeBlock(Core& core, const CoreBlock& block);
   void TakeGap(Core& core, CoreGap& gap);
   bool ExtendGap(Core& core, const CoreGap& gap);
-  void NameAlso(Core& core, TraceeAddr ip) const;
+  void NameAlso(Core& core, CoreGap& gap, TraceeAddr ip) const;
   void FlushGapOfOtherSlice(Core& core);
   void FlushGap(Core& core);
   void AddLossGaps();

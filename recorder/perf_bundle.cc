@@ -148,6 +148,7 @@ std::vector<BundleImage> ListImages(const PerfCapture& capture,
   for (const MissingImage& image : report.missing) {
     missing.insert(image.path);
   }
+  list.reserve(list.size() + missing.size());
   for (const auto& [image, users] : capture.images()) {
     if (missing.contains(image.path) && !image.build_id.empty()) {
       list.push_back({.path = image.path,

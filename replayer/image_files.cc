@@ -30,11 +30,12 @@ bool BeginsWith(std::span<const std::byte> contents,
 
 }  // namespace
 
-void ImageFiles::Add(std::string recorded_path, std::string stored_path) {
+void ImageFiles::Add(const std::string& recorded_path,
+                     const std::string& stored_path) {
   std::string path = Normal(recorded_path);
   std::string base = BaseName(path);
   if (stored_.emplace(std::move(path), stored_path).second) {
-    base_names_.emplace(std::move(base), std::move(stored_path));
+    base_names_.emplace(std::move(base), stored_path);
   }
 }
 

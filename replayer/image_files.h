@@ -22,7 +22,7 @@ class ImageFiles {
  public:
   // The file that was `recorded_path` is kept as `stored_path`. The first of
   // several for one path counts.
-  void Add(std::string recorded_path, std::string stored_path);
+  void Add(const std::string& recorded_path, const std::string& stored_path);
 
   // Contents, borrowed. The path may be another than the kernel reported for
   // the file's mapping. In this order, the file is found that

@@ -141,13 +141,18 @@ Status Timeline::Seek(Position position) {
   return ReturnTo(here, SaveLadder(position));
 }
 
+Tid Timeline::ThreadAt(Position position) const {
+  const auto thread = target_.ThreadAt(position);
+  CLEW_CHECK(thread.has_value(), "no thread retires at {}", position);
+  return *thread;
+}
+
 Result<TimelineStop> Timeline::Stopped(const RunStop& stop) const {
   if (stop.end == RunEnd::kWatchpoint) {
-    return TimelineStop{StopCause::kWatchpoint,
-                        *target_.ThreadAt(position() - 1), stop.watch};
+    return TimelineStop{StopCause::kWatchpoint, ThreadAt(position() - 1),
+                        stop.watch};
   }
-  return TimelineStop{
-      StopCause::kBreakpoint, *target_.ThreadAt(position()), {}};
+  return TimelineStop{StopCause::kBreakpoint, ThreadAt(position()), {}};
 }
 
 Result<TimelineStop> Timeline::RunForward(const StopPoints& points,
@@ -185,7 +190,7 @@ Result<TimelineStop> Timeline::ForwardTo(const StopPoints& points,
       return TimelineStop{StopCause::kInterrupted, CurrentThread(), {}};
     }
   }
-  if (stepping) {
+  if (step && stepping) {
     return TimelineStop{StopCause::kStep, *step, {}};
   }
   return TimelineStop{StopCause::kEnd, CurrentThread(), {}};
@@ -224,9 +229,9 @@ Result<TimelineStop> Timeline::RunBackward(const StopPoints& points,
     if (!hit) {
       CLEW_RETURN_IF_ERROR(ReturnTo(start, std::unexpected(hit.error())));
     }
-    if (*hit) {
-      CLEW_RETURN_IF_ERROR(Seek((*hit)->position));
-      return (*hit)->stop;
+    if (const auto& found = *hit) {
+      CLEW_RETURN_IF_ERROR(Seek(found->position));
+      return found->stop;
     }
     upper = lower;
     if (options_.progress != nullptr) {

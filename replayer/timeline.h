@@ -111,6 +111,8 @@ class Timeline {
                                  std::optional<Tid> step,
                                  const Interrupted& interrupted);
   Result<std::optional<Hit>> LastHit(Position until, const StopPoints& points);
+  // REQUIRES: the position is not the end.
+  Tid ThreadAt(Position position) const;
   Result<TimelineStop> Stopped(const RunStop& stop) const;
   Status ReturnTo(Position position, Status status);
 

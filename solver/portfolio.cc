@@ -139,9 +139,10 @@ class Portfolio {
     if (!search_) {
       DepthFirstOptions options;
       options.nodes_max = options_.nodes_max;
-      search_.emplace(executor_, dead_, options);
+      search_ = std::make_unique<DepthFirst>(executor_, dead_, options);
       options.back_jumps = true;
-      directed_.emplace(executor_, directed_dead_, options);
+      directed_ =
+          std::make_unique<DepthFirst>(executor_, directed_dead_, options);
     }
     return Search("search", *search_) ||
            (!directed_->exhausted() && Search("directed", *directed_));
@@ -278,10 +279,10 @@ class Portfolio {
   Deadline deadline_;
   DigestSet dead_;
   DigestSet directed_dead_;
-  std::optional<DepthFirst> search_;
+  std::unique_ptr<DepthFirst> search_;
   // Its own set of dead states: one met in another's set would not tell it
   // where to jump.
-  std::optional<DepthFirst> directed_;
+  std::unique_ptr<DepthFirst> directed_;
   std::optional<Repair> repair_;
   double slice_seconds_;
   uint64_t deepest_ = 0;

@@ -84,23 +84,25 @@ class Watcher final : public machine::AccessObserver {
 
   // The best ones.
   std::vector<Race> Races() const {
-    std::vector<const Word*> raced;
+    struct Raced {
+      bool atomic;
+      const Candidate* best;
+      auto Key() const { return std::pair(atomic, best->Key()); }
+    };
+    std::vector<Raced> raced;
     for (const auto& [number, word] : words_) {
       if (word.best) {
-        raced.push_back(&word);
+        raced.push_back({word.atomic, &*word.best});
       }
     }
-    std::ranges::sort(raced, [](const Word* a, const Word* b) {
-      return std::pair(a->atomic, a->best->Key()) <
-             std::pair(b->atomic, b->best->Key());
-    });
+    std::ranges::sort(raced, {}, &Raced::Key);
     std::vector<Race> races;
-    for (const Word* word : raced) {
+    for (const Raced& word : raced) {
       if (races.size() == limits_.races_max) {
         break;
       }
       Race& race = races.emplace_back();
-      for (const Seen& seen : word->best->accesses) {
+      for (const Seen& seen : word.best->accesses) {
         race.push_back(seen.what);
       }
     }

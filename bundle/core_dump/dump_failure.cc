@@ -17,7 +17,8 @@ constexpr std::array kCoreSignals = {SIGQUIT, SIGILL, SIGTRAP, SIGABRT,
 
 int32_t SignalOf(const CoreDump& core) {
   const int32_t signal = core.threads().front().signal;
-  return signal != 0 || !core.signal() ? signal : core.signal()->signal;
+  const auto& info = core.signal();
+  return signal != 0 || !info ? signal : info->signal;
 }
 
 Failure FailureOf(const CoreDump& core) {

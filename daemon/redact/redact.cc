@@ -20,11 +20,10 @@ Status KeepAssertion(const std::string& folder) {
     return {};
   }
   const auto found = decoder::FindAssertion(*bundle);
-  if (!found || !*found) {
-    return {};
-  }
-  return bundle::EditManifest(PosixFileSystem(), folder,
-                              {.assertion = ToString(**found)});
+  const auto assertion = found ? *found : std::nullopt;
+  return assertion ? bundle::EditManifest(PosixFileSystem(), folder,
+                                          {.assertion = ToString(*assertion)})
+                   : Status();
 }
 
 bool TakeNothingOut(const recorder::RedactionRules& rules) {

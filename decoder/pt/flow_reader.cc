@@ -80,7 +80,7 @@ class FlowReader::Impl {
 
   void Next(FlowStep& step) {
     step = FlowStep{};
-    if (resumed_ && TellResumed(step)) {
+    if (resumed_ && TellResumed(*resumed_, step)) {
       return;
     }
     do {
@@ -146,8 +146,7 @@ class FlowReader::Impl {
 
   // What a window begins with, unless it goes on in user mode. Then the caller
   // may set other code before the window is looked at.
-  bool TellResumed(FlowStep& step) {
-    const ResumePoint point = *resumed_;
+  bool TellResumed(const ResumePoint& point, FlowStep& step) {
     if (point.kind != ResumePoint::Kind::kInside && !told_) {
       pos_ = std::max(pos_, point.end);
       step.ip = point.ip;

@@ -20,7 +20,8 @@ bool ResumeWindow::Begin(const ResumePoint& point, std::optional<uint64_t> seam,
   }
   // A window begins behind the one before it.
   const bool same = filled_ && end == end_;
-  stop_bytes_ = seam && seam_ip ? kStopBytes : 0;
+  const bool has_stop = seam && seam_ip;
+  stop_bytes_ = has_stop ? kStopBytes : 0;
   seam_ = seam;
   begin_ = point.end;
   end_ = end;
@@ -29,7 +30,7 @@ bool ResumeWindow::Begin(const ResumePoint& point, std::optional<uint64_t> seam,
     std::memcpy(buffer_.data() + at, bytes_.data() + point.end,
                 end - point.end);
     filled_ = true;
-    if (stop_bytes_ > 0) {
+    if (has_stop) {
       WriteStop(buffer_.data() + copied_end(), *seam_ip);
     }
   }

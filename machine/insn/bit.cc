@@ -27,7 +27,9 @@ uint64_t BitAddress(Cpu<D>& cpu, const Insn& insn, U offset) {
   uint64_t addr = cpu.d().ConcretiseAddress(cpu.Offset(insn));
   if (insn.op[1].is_reg()) {
     constexpr unsigned kWidth = 8 * sizeof(U);
-    const auto bits = static_cast<int64_t>(static_cast<Signed<U>>(offset));
+    constexpr unsigned kUnused = 64 - kWidth;
+    const auto bits =
+        static_cast<int64_t>(uint64_t{offset} << kUnused) >> kUnused;
     const int64_t units = bits >> std::countr_zero(kWidth);
     addr += static_cast<uint64_t>(units) * sizeof(U);
   }

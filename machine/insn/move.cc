@@ -150,8 +150,8 @@ void Bswap(Cpu<D>& cpu, const Insn& insn) {
   const auto value = cpu.template GetReg<U>(insn.op[0].reg);
   auto result = d.Const(U{0});
   for (unsigned i = 0; i < sizeof(U); ++i) {
-    const auto byte =
-        d.And(d.Shr(value, d.Const(static_cast<U>(8 * i))), d.Const(U{0xff}));
+    const auto byte = d.And(d.Shr(value, d.Const(static_cast<U>(U{8} * i))),
+                            d.Const(U{0xff}));
     const unsigned place = 8 * static_cast<unsigned>(sizeof(U) - 1 - i);
     result = d.Or(result, d.Shl(byte, d.Const(static_cast<U>(place))));
   }

@@ -4,8 +4,8 @@
 
 #include <signal.h>
 
+#include <memory>
 #include <mutex>
-#include <optional>
 #include <stop_token>
 #include <thread>
 #include <utility>
@@ -51,7 +51,7 @@ class BpfInputTap final : public ReportingTap {
                               {.follow_children = false,
                                .ring_bytes = options_.ring_bytes,
                                .bytes_per_second = options_.bytes_per_second}));
-    recording_.emplace(std::move(recording));
+    recording_ = std::make_unique<InputRecording>(std::move(recording));
     const WithoutSignals guard;
     poller_ = std::jthread([this](const std::stop_token& stop) { Poll(stop); });
     return {};
@@ -92,7 +92,7 @@ class BpfInputTap final : public ReportingTap {
   FileSystem& files_;
   const std::string path_;
   const InputsOptions options_;
-  std::optional<InputRecording> recording_;
+  std::unique_ptr<InputRecording> recording_;
   InputsReport report_;
   std::mutex mutex_;
   Status status_;        // of the poller

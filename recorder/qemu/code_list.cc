@@ -16,9 +16,9 @@ std::string Hex(std::span<const uint8_t> bytes) {
 
 template <class T>
 bool ParseHex(std::string_view text, T& to) {
-  const char* end = text.data() + text.size();
-  const auto [at, error] = std::from_chars(text.data(), end, to, 16);
-  return error == std::errc() && at == end;
+  const auto [at, error] =
+      std::from_chars(text.data(), text.data() + text.size(), to, 16);
+  return error == std::errc() && at == text.data() + text.size();
 }
 
 Result<CodeInsn> ParseLine(const std::string& line) {

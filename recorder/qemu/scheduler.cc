@@ -62,7 +62,9 @@ std::optional<Scheduler::Turn> Scheduler::Next(uint64_t now_ticks) {
     active.push_back(last_core_);
   }
   last_core_ = active[random_.Below(active.size())];
-  return Turn{.thread = *cores_[last_core_].current,
+  const auto& chosen = cores_[last_core_].current;
+  CLEW_CHECK(chosen.has_value(), "core {} has no thread", last_core_);
+  return Turn{.thread = *chosen,
               .core = last_core_,
               .insns = 1 + random_.Below(2 * config_.quantum_insns - 1)};
 }

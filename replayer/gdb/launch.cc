@@ -45,25 +45,35 @@ class Child {
   ~Child() {
     if (pid_ > 0) {
       ::kill(pid_, SIGKILL);
-      Wait(0);
+      WaitForEnd();
     }
   }
-  // The exit status, or nullopt if it still runs (only with WNOHANG).
-  std::optional<int> Wait(int flags) {
+  // Returns the exit status when it has ended.
+  int WaitForEnd() {
     int status = 0;
-    pid_t got = 0;
-    do {
-      got = ::waitpid(pid_, &status, flags);
-    } while (got < 0 && errno == EINTR);
-    if (got == 0) {
-      return std::nullopt;
-    }
-    pid_ = -1;
-    return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+    Wait(0, status);
+    return ExitOf(status);
+  }
+  // Returns the exit status, or nullopt if it still runs.
+  std::optional<int> Look() {
+    int status = 0;
+    return Wait(WNOHANG, status) ? std::optional(ExitOf(status)) : std::nullopt;
   }
 
  private:
   explicit Child(pid_t pid) : pid_(pid) {}
+  // Whether it has ended, and its status.
+  bool Wait(int flags, int& status) {
+    pid_t got = 0;
+    do {
+      got = ::waitpid(pid_, &status, flags);
+    } while (got < 0 && errno == EINTR);
+    pid_ = got == 0 ? pid_ : -1;
+    return got != 0;
+  }
+  static int ExitOf(int status) {
+    return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+  }
   pid_t pid_;
 };
 
@@ -108,7 +118,7 @@ Result<Fd> AcceptFrom(const Fd& listener, Child& child) {
     if (::poll(&poll, 1, kLookMs) > 0) {
       return Accept(listener);
     }
-    if (const auto status = child.Wait(WNOHANG)) {
+    if (const auto status = child.Look()) {
       return SystemError(
           ECONNABORTED,
           fmt::format("gdb left with status {} before it connected", *status));
@@ -159,7 +169,7 @@ Result<int> RunGdb(const LaunchOptions& options, Timeline& timeline,
     // Closed here, so that gdb does not wait for a reply when it goes on.
     connection = Fd();
   }
-  return *child.Wait(0);
+  return child.WaitForEnd();
 }
 
 }  // namespace clew::replayer::gdb

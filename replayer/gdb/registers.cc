@@ -178,11 +178,7 @@ std::string_view TargetXml() { return kXml; }
 
 size_t RegisterCount() { return kCount; }
 
-std::optional<std::string> RegisterHex(const machine::Registers& registers,
-                                       size_t number) {
-  if (number >= kCount) {
-    return std::nullopt;
-  }
+std::string RegisterHex(const machine::Registers& registers, size_t number) {
   if (number < kRip) {
     return Hex(registers.gpr[kGeneralOrder[number - kGeneral]]);
   }
@@ -218,7 +214,7 @@ std::optional<std::string> RegisterHex(const machine::Registers& registers,
 std::string AllRegistersHex(const machine::Registers& registers) {
   std::string text;
   for (size_t number = 0; number < kCount; ++number) {
-    text += *RegisterHex(registers, number);
+    text += RegisterHex(registers, number);
   }
   return text;
 }

@@ -23,10 +23,9 @@ size_t RegisterCount();
 
 // Register `number` in hexadecimal, in memory order; "xx..." for one that is
 // not recorded (segment selectors are constants of the kernel, orig_rax and
-// the x87 instruction and operand pointers are not kept). nullopt: no such
-// number.
-std::optional<std::string> RegisterHex(const machine::Registers& registers,
-                                       size_t number);
+// the x87 instruction and operand pointers are not kept).
+// REQUIRES: number < RegisterCount().
+std::string RegisterHex(const machine::Registers& registers, size_t number);
 
 // All registers in order, as the g packet has them.
 std::string AllRegistersHex(const machine::Registers& registers);

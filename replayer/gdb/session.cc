@@ -154,10 +154,10 @@ std::string Session::ReadAllRegisters() const {
 std::string Session::ReadRegister(FieldReader fields) const {
   const auto number = fields.TakeHex();
   const auto registers = timeline_.target().ReadRegisters(GeneralThread());
-  if (!number || !registers) {
+  if (!number || *number >= RegisterCount() || !registers) {
     return std::string(kBadRequest);
   }
-  return RegisterHex(*registers, *number).value_or(std::string(kBadRequest));
+  return RegisterHex(*registers, *number);
 }
 
 std::string Session::ReadMemory(FieldReader fields) const {

@@ -34,7 +34,7 @@ constexpr std::array<std::pair<int, int>, 12> kRenumbered = {
 std::string Expedite(const machine::Registers& registers) {
   std::string text;
   for (const size_t number : {kRegisterRbp, kRegisterRsp, kRegisterRip}) {
-    text += fmt::format("{:02x}:{};", number, *RegisterHex(registers, number));
+    text += fmt::format("{:02x}:{};", number, RegisterHex(registers, number));
   }
   return text;
 }

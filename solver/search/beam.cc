@@ -107,6 +107,7 @@ bool Beam::CutLevel(Level& level, size_t width) {
     return false;
   }
   std::vector<double> scores;
+  scores.reserve(level.nodes.size());
   for (uint32_t node : level.nodes) {
     scores.push_back(nodes_[node].log_paths);
   }

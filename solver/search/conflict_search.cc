@@ -359,6 +359,7 @@ Result<ConflictSearch::Outcome> ConflictSearch::GoBack(Conflict conflict) {
     CLEW_ASSIGN_OR_RETURN(outcome, TryOtherwise(node));
     if (outcome == Outcome::kWentOn) {
       Push(std::move(node));
+      return outcome;
     }
     if (outcome != Outcome::kNothing) {
       return outcome;
@@ -449,7 +450,9 @@ std::pair<size_t, size_t> ConflictSearch::AccessesOf(size_t node) const {
 // others might still have gone on: the state is not known to be dead.
 ConflictSearch::Conflict ConflictSearch::WhyNot(const Node& node) {
   if (overtaken_) {
-    return *std::exchange(overtaken_, std::nullopt);
+    Conflict conflict = *std::move(overtaken_);
+    overtaken_.reset();
+    return conflict;
   }
   Conflict conflict = DeadEnd(node);
   Remember(conflict);

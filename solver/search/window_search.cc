@@ -51,7 +51,8 @@ Result<bool> WindowSearch::Run(double seconds) {
   SetDeadline(seconds);
   bool found = report_.found;
   while (!found && Clock::now() < deadline_) {
-    CLEW_ASSIGN_OR_RETURN(done, obstacle_ ? SearchWindow() : RunGuess());
+    CLEW_ASSIGN_OR_RETURN(done,
+                          obstacle_ ? SearchWindow(*obstacle_) : RunGuess());
     found = done;
   }
   return found;
@@ -82,19 +83,19 @@ void WindowSearch::Meet(const RunOutcome& outcome) {
   const bool close = at < passed_ + 2 * beyond_insns_;
   beyond_insns_ = close ? std::min(2 * beyond_insns_, options_.beyond_insns_max)
                         : options_.beyond_insns;
-  obstacle_ = Obstacle{.at = at,
-                       .goal = at + beyond_insns_,
-                       .from = outcome.last,
-                       .back = options_.first_back_insns,
-                       .steps_max = options_.first_steps_max,
-                       .words = std::nullopt,
-                       .variant = 0,
-                       .search = nullptr,
-                       .counted = {}};
+  obstacle_ =
+      std::make_unique<Obstacle>(Obstacle{.at = at,
+                                          .goal = at + beyond_insns_,
+                                          .from = outcome.last,
+                                          .back = options_.first_back_insns,
+                                          .steps_max = options_.first_steps_max,
+                                          .words = nullptr,
+                                          .variant = 0,
+                                          .search = nullptr,
+                                          .counted = {}});
 }
 
-void WindowSearch::BeginWindow() {
-  Obstacle& obstacle = *obstacle_;
+void WindowSearch::BeginWindow(Obstacle& obstacle) {
   auto& from = obstacle.from;
   while (from->previous != nullptr &&
          obstacle.at - from->process.retired_total() < obstacle.back) {
@@ -102,7 +103,8 @@ void WindowSearch::BeginWindow() {
   }
   ++report_.windows;
   obstacle.variant = 0;
-  obstacle.words.emplace(start_.thread_count(), slack_ticks_);
+  obstacle.words =
+      std::make_unique<WordTable>(start_.thread_count(), slack_ticks_);
   report_.insns_run +=
       LearnAlongPaths(
           *from,
@@ -112,24 +114,22 @@ void WindowSearch::BeginWindow() {
 }
 
 // One search of the window; the next window after the last one.
-Result<bool> WindowSearch::SearchWindow() {
-  Obstacle& obstacle = *obstacle_;
+Result<bool> WindowSearch::SearchWindow(Obstacle& obstacle) {
   if (obstacle.search) {
-    return Search();
+    return Search(obstacle);
   }
   if (!obstacle.words) {
-    BeginWindow();
+    BeginWindow(obstacle);
   } else if (obstacle.variant == kVariants.size()) {
     obstacle.back *= 2;
     obstacle.steps_max *= 2;
-    BeginWindow();
+    BeginWindow(obstacle);
   }
-  BeginSearch(kVariants[obstacle.variant++]);
-  return Search();
+  BeginSearch(obstacle, kVariants[obstacle.variant++]);
+  return Search(obstacle);
 }
 
-void WindowSearch::BeginSearch(const Variant& variant) {
-  Obstacle& obstacle = *obstacle_;
+void WindowSearch::BeginSearch(Obstacle& obstacle, const Variant& variant) {
   const RunPoint& from = *obstacle.from;
   ConflictSearchOptions options;
   options.goal_retired = obstacle.goal;
@@ -146,10 +146,9 @@ void WindowSearch::BeginSearch(const Variant& variant) {
   obstacle.counted = {};
 }
 
-Result<bool> WindowSearch::Search() {
-  Obstacle& obstacle = *obstacle_;
+Result<bool> WindowSearch::Search(Obstacle& obstacle) {
   CLEW_ASSIGN_OR_RETURN(found, obstacle.search->Run(deadline_));
-  Count(found);
+  Count(obstacle.counted, found);
   using End = ConflictSearchReport::End;
   if (found.end == End::kDeadline) {
     return false;
@@ -164,8 +163,8 @@ Result<bool> WindowSearch::Search() {
   return found.end == End::kWitness && Finish(*point_, {});
 }
 
-void WindowSearch::Count(const ConflictSearchReport& found) {
-  ConflictSearchReport& counted = obstacle_->counted;
+void WindowSearch::Count(ConflictSearchReport& counted,
+                         const ConflictSearchReport& found) {
   report_.search_steps += found.steps - counted.steps;
   report_.contradictions += found.contradictions - counted.contradictions;
   report_.back_jumps += found.back_jumps - counted.back_jumps;

@@ -109,8 +109,8 @@ class WindowSearch {
     std::shared_ptr<RunPoint> from;
     uint64_t back = 0;
     uint64_t steps_max = 0;
-    std::optional<WordTable> words;  // learned from `from` on
-    size_t variant = 0;              // next
+    std::unique_ptr<WordTable> words;  // learned from `from` on; null: not yet
+    size_t variant = 0;                // next
     // The search that a deadline interrupted, and what report_ has of it.
     std::unique_ptr<ConflictSearch> search;
     ConflictSearchReport counted;
@@ -119,11 +119,11 @@ class WindowSearch {
   void SetDeadline(double seconds);
   Result<bool> RunGuess();
   void Meet(const RunOutcome& outcome);
-  void BeginWindow();
-  Result<bool> SearchWindow();
-  void BeginSearch(const Variant& variant);
-  Result<bool> Search();
-  void Count(const ConflictSearchReport& found);
+  void BeginWindow(Obstacle& obstacle);
+  Result<bool> SearchWindow(Obstacle& obstacle);
+  void BeginSearch(Obstacle& obstacle, const Variant& variant);
+  Result<bool> Search(Obstacle& obstacle);
+  void Count(ConflictSearchReport& counted, const ConflictSearchReport& found);
   bool Finish(const RunPoint& last, const std::vector<ScheduleStep>& steps);
   void Note(const follower::Contradiction& why, uint64_t insns);
 
@@ -134,7 +134,7 @@ class WindowSearch {
   ProgressSink* progress_;
   Clock::time_point deadline_;
   std::shared_ptr<RunPoint> point_;  // where the guess goes on
-  std::optional<Obstacle> obstacle_;
+  std::unique_ptr<Obstacle> obstacle_;
   uint64_t beyond_insns_;
   uint64_t passed_ = 0;  // the last goal that was reached
   WindowSearchReport report_;

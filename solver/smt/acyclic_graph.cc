@@ -86,6 +86,7 @@ void AcyclicGraph::Reorder() {
   std::vector<uint32_t> nodes = backward_;
   nodes.insert(nodes.end(), forward_.begin(), forward_.end());
   std::vector<uint32_t> places;
+  places.reserve(nodes.size());
   for (uint32_t node : nodes) {
     places.push_back(place_[node]);
   }

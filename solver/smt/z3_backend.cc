@@ -309,6 +309,7 @@ class Problem {
   void TakeUnknowns(Z3Answer& answer) {
     const z3::model model = solver.get_model();
     std::vector<const Expr*> roots;
+    roots.reserve(trace.initial.size() + trace.path.size());
     for (const auto& initial : trace.initial) {
       roots.push_back(initial.value);
     }
@@ -413,6 +414,7 @@ class OrderEncoding final : public FormulaSink {
   void TakeOrder(Z3Answer& answer) {
     const z3::model model = problem_.solver.get_model();
     std::vector<std::pair<int64_t, uint32_t>> placed;
+    placed.reserve(places_.size());
     for (uint32_t id = 0; id < places_.size(); ++id) {
       placed.emplace_back(model.eval(places_[id], true).get_numeral_int64(),
                           id);
@@ -495,6 +497,7 @@ class ReadFromEncoding {
     }
     conflict_ = true;  // until pop
     std::vector<unsigned> ids;
+    ids.reserve(reasons.size());
     for (uint32_t reason : reasons) {
       ids.push_back(id_of_literal_[reason]);
     }

@@ -20,7 +20,6 @@
 namespace clew::collector {
 namespace {
 
-using testing::ElementsAre;
 using testing::HasSubstr;
 
 std::unique_ptr<Catalogue> OpenIn(const TempFolder& folder) {

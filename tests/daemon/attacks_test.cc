@@ -382,7 +382,7 @@ TEST_F(IncomingAttackTest, WhatIsNoFileOfItsOwnIsTakenFromNobody) {
            make(5,
                 [](const std::string& at) {
                   std::string deep = at;
-                  for (int i = 0; i < 300; ++i) {
+                  while (deep.size() < at.size() + 600) {
                     deep += "/d";
                     mkdir(deep.c_str(), 0777);
                   }

@@ -29,9 +29,7 @@
 namespace clew::daemon {
 namespace {
 
-using testing::Process;
 using testing::ReadText;
-using testing::Scratch;
 using testing::WriteText;
 
 // Never asked: its loop does not run.

@@ -134,7 +134,8 @@ std::string MakeCore(int16_t cursig, int32_t signal, int32_t code,
   siginfo_t info = {};
   info.si_signo = signal;
   info.si_code = code;
-  std::memcpy(&info.si_addr, &fault_addr, sizeof fault_addr);
+  std::memcpy(static_cast<void*>(&info.si_addr), &fault_addr,
+              sizeof fault_addr);
   CoreMaker core;
   core.AddNote(NT_PRSTATUS, BytesOf(status));
   core.AddNote(NT_SIGINFO, BytesOf(info));

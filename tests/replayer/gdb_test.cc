@@ -241,8 +241,8 @@ TEST_F(GdbTest, ARunThatExitsEndsWithHistory) {
 TEST_F(GdbTest, InterruptReachesARunThatIsLong) {
   const std::string printed =
       Gdb({"python import threading, os, signal",
-           "python threading.Timer(0.3, lambda: os.kill(os.getpid(), "
-           "signal.SIGINT)).start()",
+           ("python threading.Timer(0.3, lambda: os.kill(os.getpid(), "
+            "signal.SIGINT)).start()"),
            "watch *(long*)0x600800", "continue", "p $_siginfo.si_signo"},
           0, 2'000'000);
   EXPECT_THAT(printed, HasSubstr("SIGINT"));

@@ -44,7 +44,7 @@ uint64_t Expected(ExprOp op, uint64_t a, uint64_t b, uint32_t w) {
     case ExprOp::kSub:
       return Cut(Wide{a} - b, w);
     case ExprOp::kMul:
-      return Cut(static_cast<Wide>(a * b), w);
+      return Cut(Wide{a * b}, w);
     case ExprOp::kUdiv:
       return b == 0 ? WidthMask(w) : a / b;
     case ExprOp::kUrem:

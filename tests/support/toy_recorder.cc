@@ -7,7 +7,6 @@
 namespace clew::testing {
 namespace {
 
-using constraints::AccessRef;
 using constraints::EvidenceKind;
 
 constexpr uint64_t kToyBase = 0x10000;

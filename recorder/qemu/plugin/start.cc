@@ -36,9 +36,12 @@ InitialStack ReadInitialStack(uint64_t rsp, const GuestMemory& memory) {
   constexpr size_t kTextMax = 4096;
   InitialStack stack;
   uint64_t at = rsp + 8;
-  for (; memory.Load<uint64_t>(at).value_or(0) != 0; at += 8) {
-    stack.arguments.push_back(
-        memory.Text(*memory.Load<uint64_t>(at), kTextMax));
+  for (;; at += 8) {
+    const uint64_t argument = memory.Load<uint64_t>(at).value_or(0);
+    if (argument == 0) {
+      break;
+    }
+    stack.arguments.push_back(memory.Text(argument, kTextMax));
   }
   at += 8;
   while (memory.Load<uint64_t>(at).value_or(0) != 0) {
@@ -137,7 +140,8 @@ void Recording::OpenInputs(Thread& thread) {
   if (!file) {
     GiveUp(file.error().message);
   }
-  thread.inputs.emplace(thread.tid, std::move(*file), memory_);
+  thread.inputs =
+      std::make_unique<InputWriter>(thread.tid, std::move(*file), memory_);
 }
 
 Recording* g_recording = nullptr;

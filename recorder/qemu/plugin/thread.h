@@ -9,6 +9,7 @@
 #include <array>
 #include <atomic>
 #include <cstdint>
+#include <memory>
 #include <optional>
 
 #include "common/units.h"
@@ -41,7 +42,7 @@ struct Thread {
   uint32_t core = 0;
   CPUState* cpu = nullptr;
   GuestEnv env;
-  std::optional<InputWriter> inputs;
+  std::unique_ptr<InputWriter> inputs;
 
   // The block that it is in, nullptr between a system call and the next block;
   // and where in it, while others have the turn.

@@ -33,7 +33,6 @@ namespace {
 
 using std::chrono::milliseconds;
 using ::testing::HasSubstr;
-using ::testing::Not;
 using ::testing::StartsWith;
 
 Fd Connect(uint16_t port, int receive_bytes = 0) {
