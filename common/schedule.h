@@ -1,6 +1,7 @@
 #ifndef CLEW_COMMON_SCHEDULE_H_
 #define CLEW_COMMON_SCHEDULE_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -16,8 +17,10 @@ namespace clew {
 struct ScheduleStep {
   enum class Kind : uint8_t {
     kRun,
-    kFlush,  // the oldest store in the thread's buffer becomes visible (TSO,
-             // PSO); until_insn is the store's instruction. Not made under SC.
+    // The thread's buffer takes a step: its stores up to that of instruction
+    // `until_insn`, which is counted in, become visible, the oldest first. Not
+    // made under sequential consistency.
+    kFlush,
   };
   Kind kind = Kind::kRun;
   Tid thread;
@@ -43,6 +46,28 @@ enum class WitnessGrade : uint8_t {
   kNone,         // no witness
   kPathExact,    // every recorded path, system call and the failure
   kMemoryExact,  // and the core dump: memory, byte for byte, and registers
+};
+
+// Returns `steps`, which are runs, as the same order under any memory model: no
+// store is still to be seen when another thread runs.
+inline std::vector<ScheduleStep> FlushedAfterEachRun(
+    const std::vector<ScheduleStep>& steps) {
+  std::vector<ScheduleStep> flushed;
+  flushed.reserve(2 * steps.size());
+  for (const ScheduleStep& step : steps) {
+    flushed.push_back(step);
+    flushed.push_back({.kind = ScheduleStep::Kind::kFlush,
+                       .thread = step.thread,
+                       .until_insn = step.until_insn});
+  }
+  return flushed;
+}
+
+// Who may take a step: a thread, or the buffer in which its stores wait.
+struct Actor {
+  ScheduleStep::Kind kind = ScheduleStep::Kind::kRun;
+  size_t thread = 0;  // index
+  bool operator==(const Actor&) const = default;
 };
 
 // A total order that the replayer can enforce, and how it was found.

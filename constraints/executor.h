@@ -17,7 +17,7 @@ namespace clew::constraints {
 
 enum class StepResult : uint8_t {
   kOk,
-  kFinished,       // done, and it was the thread's last one
+  kFinished,       // done, and it was the actor's last one
   kContradiction,  // evidence violated; see Executor::last_contradiction()
   kBlocked,        // not Enabled; nothing has happened
 };
@@ -43,7 +43,7 @@ struct Contradiction {
   std::vector<Culprit> culprits;
 };
 
-// What a thread would do next, in the current state.
+// What an actor would do next, in the current state.
 struct NextStep {
   AccessKind kind = AccessKind::kRead;
   std::optional<TraceeAddr> word;  // unknown if not looked at yet
@@ -56,8 +56,11 @@ struct NextStep {
   bool contested = true;
 };
 
-// A deterministic program at some point of some interleaving. Threads are
-// numbered from 0. Everything depends on the sequence of Steps alone.
+// A deterministic program at some point of some interleaving. Who may take a
+// step is an actor: a thread or, under a memory model in which stores wait, the
+// buffer of one (machine/store_buffer.h). The search asks no more of it than is
+// said here. Actors are numbered from 0, threads first. Everything depends on
+// the sequence of Steps alone.
 //
 // Not thread-safe. Undo memory grows with the path, not with the search.
 class Executor {
@@ -66,18 +69,20 @@ class Executor {
 
   virtual ~Executor() = default;
 
-  virtual uint32_t thread_count() const = 0;
-  virtual bool Finished(uint32_t thread) const = 0;
-  // Time, core order and synchronisation facts permit the thread's next step.
-  // A finished thread is not enabled.
-  virtual bool Enabled(uint32_t thread) const = 0;
-  // REQUIRES: !Finished(thread).
-  virtual NextStep Next(uint32_t thread) const = 0;
+  virtual uint32_t actor_count() const = 0;
+  virtual bool Finished(uint32_t actor) const = 0;
+  // Time, core order and synchronisation facts permit the actor's next step.
+  // A finished actor is not enabled; a buffer in which nothing waits is
+  // neither.
+  virtual bool Enabled(uint32_t actor) const = 0;
+  // REQUIRES: !Finished(actor).
+  virtual NextStep Next(uint32_t actor) const = 0;
 
-  // Runs the thread through its next contested access and then eagerly up to,
-  // and not including, its following contested access (or to its end). After
-  // kContradiction the state is not defined until RollBack.
-  virtual StepResult Step(uint32_t thread) = 0;
+  // Runs a thread through its next contested access and then eagerly up to, and
+  // not including, its following contested access (or to its end); lets the
+  // oldest store leave a buffer. After kContradiction the state is not defined
+  // until RollBack.
+  virtual StepResult Step(uint32_t actor) = 0;
 
   // Marks are rolled back in LIFO order: RollBack(m) restores the state at
   // SetMark and forgets all marks set after it; m itself stays valid.
@@ -88,11 +93,11 @@ class Executor {
   // which anything to come may depend) have equal digests.
   virtual uint64_t StateDigest() const = 0;
 
-  // Where the thread's next step lies in the time-merged guess; smaller is
-  // earlier; comparable between threads. REQUIRES: !Finished(thread).
-  virtual double GuessKey(uint32_t thread) const = 0;
+  // Where the actor's next step lies in the time-merged guess; smaller is
+  // earlier; comparable between actors. REQUIRES: !Finished(actor).
+  virtual double GuessKey(uint32_t actor) const = 0;
 
-  // All threads are finished: how much of what is demanded of the end (final
+  // All actors are finished: how much of what is demanded of the end (final
   // memory) does not hold; 0 is a witness. If above 0, last_contradiction()
   // says what.
   virtual uint64_t EndViolations() { return 0; }
@@ -101,7 +106,7 @@ class Executor {
   virtual const Contradiction& last_contradiction() const = 0;
 };
 
-// One thread number per Step.
+// One actor number per Step.
 using StepOrder = std::vector<uint32_t>;
 
 }  // namespace clew::constraints

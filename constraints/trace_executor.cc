@@ -47,7 +47,7 @@ Result<std::unique_ptr<TraceExecutor>> TraceExecutor::Create(
 
 Status TraceExecutor::Prepare() {
   uint32_t count = 0;
-  for (uint32_t t = 0; t < thread_count(); ++t) {
+  for (uint32_t t = 0; t < actor_count(); ++t) {
     CLEW_ASSIGN_OR_RETURN(program, CompileThread(trace_, t));
     slots_.push_back(program.start);
     programs_.push_back(std::move(program));
@@ -149,7 +149,7 @@ void TraceExecutor::FindConflictsOf(
     const auto end = std::ranges::partition_point(list, [&](uint32_t index) {
       return order_.empty() || !order_[0].Before(id, first_[other] + index);
     });
-    conflict_end_[size_t{id} * thread_count() + other] =
+    conflict_end_[size_t{id} * actor_count() + other] =
         end == list.begin() ? 0 : *(end - 1) + 1;
   }
 }
@@ -159,8 +159,8 @@ void TraceExecutor::FindConflicts() {
   for (const Place& place : places_) {
     clusters = std::max(clusters, place.cluster + 1);
   }
-  conflict_end_.assign(places_.size() * thread_count(), 0);
-  for (uint32_t u = 0; u < thread_count(); ++u) {
+  conflict_end_.assign(places_.size() * actor_count(), 0);
+  for (uint32_t u = 0; u < actor_count(); ++u) {
     std::vector<std::vector<uint32_t>> all(clusters);
     std::vector<std::vector<uint32_t>> writes(clusters);
     const auto& accesses = trace_.threads[u].accesses;
@@ -171,7 +171,7 @@ void TraceExecutor::FindConflicts() {
         writes[cluster].push_back(i);
       }
     }
-    for (uint32_t t = 0; t < thread_count(); ++t) {
+    for (uint32_t t = 0; t < actor_count(); ++t) {
       if (t != u) {
         FindConflictsOf(t, u, all, writes);
       }
@@ -179,7 +179,7 @@ void TraceExecutor::FindConflicts() {
   }
 }
 
-uint32_t TraceExecutor::thread_count() const {
+uint32_t TraceExecutor::actor_count() const {
   return static_cast<uint32_t>(trace_.threads.size());
 }
 
@@ -191,7 +191,7 @@ bool TraceExecutor::Enabled(uint32_t thread) const {
   if (Finished(thread) || order_.empty()) {
     return false;
   }
-  for (uint32_t u = 0; u < thread_count(); ++u) {
+  for (uint32_t u = 0; u < actor_count(); ++u) {
     if (order_[0].CountBefore(IdOf(thread), u) > next_[u]) {
       return false;
     }
@@ -200,9 +200,9 @@ bool TraceExecutor::Enabled(uint32_t thread) const {
 }
 
 bool TraceExecutor::IsContested(uint32_t thread) const {
-  const size_t row = size_t{IdOf(thread)} * thread_count();
+  const size_t row = size_t{IdOf(thread)} * actor_count();
   bool contested = false;
-  for (uint32_t u = 0; u < thread_count(); ++u) {
+  for (uint32_t u = 0; u < actor_count(); ++u) {
     contested |= next_[u] < conflict_end_[row + u];
   }
   if (!contested) {

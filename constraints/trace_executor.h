@@ -25,7 +25,7 @@ class TraceExecutor final : public Executor {
   [[nodiscard]] static Result<std::unique_ptr<TraceExecutor>> Create(
       const ConstraintTrace& trace, OrderSources sources = {});
 
-  uint32_t thread_count() const override;
+  uint32_t actor_count() const override;
   bool Finished(uint32_t thread) const override;
   bool Enabled(uint32_t thread) const override;
   NextStep Next(uint32_t thread) const override;

@@ -62,6 +62,11 @@ Result<Process> Process::Start(const StartState& start, Tape& tape,
   ThreadState& state = process.threads_[*first];
   state.registers = StartRegisters(start);
   state.phase = ThreadPhase::kRunning;
+  if (options.model != nullptr) {
+    for (ThreadState& of : process.threads_) {
+      of.buffer = machine::HeldBuffer(options.model->NewBuffer());
+    }
+  }
   return process;
 }
 
@@ -72,6 +77,16 @@ Process Process::Forced() const {
     state.wait_addr = 0;
     state.needs_wake = false;
     state.taking = {};
+  }
+  return copy;
+}
+
+Process Process::SequentiallyConsistent() const {
+  Process copy = *this;
+  copy.options_.model = nullptr;
+  for (size_t thread = 0; thread < threads_.size(); ++thread) {
+    CLEW_CHECK(!OldestStore(thread), "a store of thread {} waits", tid(thread));
+    copy.threads_[thread].buffer = {};
   }
   return copy;
 }
@@ -103,6 +118,44 @@ Result<Advance> Process::Run(size_t thread, uint64_t until_insn) {
   return advance;
 }
 
+Result<Advance> Process::Take(size_t thread, const ScheduleStep& step) {
+  if (step.kind == ScheduleStep::Kind::kRun) {
+    return Run(thread, step.until_insn);
+  }
+  SaveForUndo(thread);
+  Flush(thread, step.until_insn);
+  return Advance{};
+}
+
+size_t Process::actor_count() const {
+  return options_.model == nullptr ? threads_.size() : 2 * threads_.size();
+}
+
+Actor Process::actor(size_t number) const {
+  return number < threads_.size()
+             ? Actor{ScheduleStep::Kind::kRun, number}
+             : Actor{ScheduleStep::Kind::kFlush, number - threads_.size()};
+}
+
+std::optional<machine::WaitingStore> Process::OldestStore(size_t thread) const {
+  const machine::StoreBuffer* const buffer = threads_[thread].buffer.get();
+  return buffer == nullptr ? std::nullopt : buffer->Oldest();
+}
+
+void Process::Flush(size_t thread, uint64_t until_insn) {
+  for (auto store = OldestStore(thread); store && store->insn < until_insn;
+       store = OldestStore(thread)) {
+    threads_[thread].buffer.get()->Flush(memory_);
+  }
+}
+
+// The kernel finds what the thread has stored.
+void Process::DrainBuffer(size_t thread) {
+  if (machine::StoreBuffer* const buffer = threads_[thread].buffer.get()) {
+    buffer->Drain(memory_);
+  }
+}
+
 Result<std::optional<Advance::Stop>> Process::BeginBlock(size_t thread) {
   ThreadState& state = threads_[thread];
   if (state.phase == ThreadPhase::kNotCreated) {
@@ -126,6 +179,7 @@ Result<std::optional<Advance::Stop>> Process::BeginBlock(size_t thread) {
     }
   }
   if (state.block_done == 0 && state.registers.rip != block->ip.as_int()) {
+    DrainBuffer(thread);
     CLEW_ASSIGN_OR_RETURN(delivered, DeliverSignals(thread, *block));
     if (!delivered) {
       return Advance::Stop::kContradiction;
@@ -181,6 +235,7 @@ Result<std::optional<Advance::Stop>> Process::RunInBlock(size_t thread,
   }
   ++state.block;
   state.block_done = 0;
+  DrainBuffer(thread);
   CLEW_ASSIGN_OR_RETURN(entered, EnterSyscall(thread));
   return entered ? std::nullopt : std::optional(Advance::Stop::kContradiction);
 }
@@ -242,6 +297,7 @@ Result<bool> Process::CompleteNondeterministic(size_t thread, ThreadCpu& cpu) {
     return Contradict(Contradiction::Kind::kPath, thread,
                       "an instruction whose result is not in the input log");
   }
+  DrainBuffer(thread);  // CPUID serialises
   cpu.CompleteInsn(*input);
   ++state.input;
   ++state.retired;
@@ -272,6 +328,11 @@ Result<bool> Process::CanRun(size_t thread) const {
 
 // Those at hand first: the others may have to be decoded.
 Result<bool> Process::AllEnded() const {
+  for (size_t thread = 0; thread < threads_.size(); ++thread) {
+    if (OldestStore(thread)) {
+      return false;
+    }
+  }
   for (const bool on_tape : {true, false}) {
     for (size_t thread = 0; thread < threads_.size(); ++thread) {
       if (NextIsOnTape(thread) == on_tape) {
@@ -360,6 +421,9 @@ uint64_t Process::StateDigest() const {
     digest +=
         MixBits(machine::DigestOf(state.registers) ^ MixBits(state.retired) ^
                 MixBits(i * 8 + static_cast<uint64_t>(state.phase)));
+    if (const machine::StoreBuffer* const buffer = state.buffer.get()) {
+      digest += MixBits(buffer->Digest() ^ MixBits(i));
+    }
   }
   return digest;
 }

@@ -12,6 +12,7 @@
 
 #include "common/inputs.h"
 #include "common/result.h"
+#include "common/schedule.h"
 #include "common/sent_signals.h"
 #include "common/stream.h"
 #include "follower/channels.h"
@@ -21,6 +22,7 @@
 #include "machine/cpu.h"
 #include "machine/memory.h"
 #include "machine/registers.h"
+#include "machine/store_buffer.h"
 
 namespace clew::follower {
 
@@ -62,7 +64,8 @@ struct ThreadState {
   // memory has.
   uint64_t wait_addr = 0;
   bool needs_wake = false;  // kInCall: may return only when another has acted
-  Channels::Taking taking;  // kInCall: what it takes from a channel
+  machine::HeldBuffer buffer;  // where its stores wait; none without a model
+  Channels::Taking taking;     // kInCall: what it takes from a channel
 };
 
 struct Advance {
@@ -85,6 +88,8 @@ struct ProcessOptions {
   // sleeps: values may then be wrong, but most addresses are right. For finding
   // out which memory is shared before any schedule is known.
   bool force_path = false;
+  // nullptr: sequential consistency. Borrowed.
+  const machine::MemoryModel* model = nullptr;
 };
 
 // Receives what the program wrote, as it is written.
@@ -93,7 +98,9 @@ using OutputSink =
 
 // A recorded process on the machine: threads, memory, and the kernel's effects
 // from the input log. Each thread follows its recorded stream; who runs when is
-// the caller's choice, an instruction at a time if need be.
+// the caller's choice, an instruction at a time if need be. Under a memory
+// model the buffers in which stores wait may run, too (machine/store_buffer.h):
+// actors are the threads, and behind them their buffers, where there are any.
 //
 // Promise: the same sequence of Run calls gives the same states on every host.
 // A copy is a checkpoint (memory pages are shared until written; the tape is
@@ -109,6 +116,9 @@ class Process {
 
   // A copy with ProcessOptions::force_path.
   Process Forced() const;
+  // A copy without a memory model: what runs it steps threads alone.
+  // REQUIRES: no store waits.
+  Process SequentiallyConsistent() const;
 
   size_t thread_count() const { return threads_.size(); }
   Tid tid(size_t thread) const { return tape_->tid(thread); }
@@ -125,6 +135,16 @@ class Process {
   // know, a gap), kLimit (tape).
   [[nodiscard]] Result<Advance> Run(size_t thread, uint64_t until_insn);
 
+  // Takes one step of a schedule, of a thread or of its buffer, as Run. Of a
+  // buffer that has nothing left to do it is kReached as well.
+  [[nodiscard]] Result<Advance> Take(size_t thread, const ScheduleStep& step);
+
+  // Twice thread_count() under a memory model with buffers.
+  size_t actor_count() const;
+  Actor actor(size_t number) const;
+  // The store with which the thread's buffer would go on; nullopt: none waits.
+  std::optional<machine::WaitingStore> OldestStore(size_t thread) const;
+
   // The block that holds the thread's next instruction, or nullptr at the end
   // of its stream. Holds until the tape is used again.
   [[nodiscard]] Result<const StreamBlock*> NextBlock(size_t thread) const;
@@ -139,7 +159,7 @@ class Process {
   // Whether Run would make progress (created, not asleep, stream not ended).
   [[nodiscard]] Result<bool> CanRun(size_t thread) const;
 
-  // Whether every stream has ended.
+  // Whether every stream has ended, and no store waits.
   [[nodiscard]] Result<bool> AllEnded() const;
 
   // Compares the end of the run with the recorded failure: the faulting
@@ -238,6 +258,8 @@ class Process {
   void EnterSentSignals(const SyscallInput& call);
   void SaveSignalsForUndo();
   Result<bool> CompleteNondeterministic(size_t thread, ThreadCpu& cpu);
+  void Flush(size_t thread, uint64_t until_insn);
+  void DrainBuffer(size_t thread);
 
   // System calls (follower/process_syscalls.cc).
   Result<bool> EnterSyscall(size_t thread);

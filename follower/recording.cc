@@ -33,6 +33,7 @@ void ComparePage(uint64_t addr, std::span<const std::byte> found,
 Result<std::unique_ptr<Session>> Session::Open(const Recording& recording,
                                                TapeLimits limits,
                                                ProcessOptions options) {
+  options.model = recording.model;
   std::unique_ptr<Session> session(new Session());
   CLEW_ASSIGN_OR_RETURN(streams, recording.open_streams());
   session->streams_ = std::move(streams);

@@ -43,6 +43,9 @@ struct Recording {
   // Recorded on a processor, whose threads may see each other's stores later
   // than the machine's do: no proof that an order is impossible is one of it.
   bool has_store_buffers = false;
+  // How stores wait when the recording is solved, checked and replayed;
+  // nullptr: they do not. Borrowed.
+  const machine::MemoryModel* model = nullptr;
   std::function<Result<std::unique_ptr<StreamSource>>()> open_streams;
   std::function<Result<std::unique_ptr<InputSource>>()> open_inputs;
 };

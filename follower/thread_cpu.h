@@ -11,7 +11,9 @@ namespace clew::follower {
 class Process::ThreadCpu {
  public:
   ThreadCpu(Process& process, size_t thread)
-      : engine_(process.engine_), thread_(thread) {
+      : engine_(process.engine_),
+        state_(process.threads_[thread]),
+        thread_(thread) {
     if (engine_ == nullptr) {
       machine_
           .emplace(process.threads_[thread].registers, process.memory_,
@@ -20,6 +22,9 @@ class Process::ThreadCpu {
     }
   }
   machine::Stop Run(uint64_t max_insns) {
+    if (auto* const buffer = state_.buffer.get(); buffer && machine_) {
+      machine_->set_store_buffer(buffer, state_.retired);
+    }
     return machine_ ? machine_->Run(max_insns)
                     : engine_->Run(thread_, max_insns);
   }
@@ -33,6 +38,7 @@ class Process::ThreadCpu {
 
  private:
   Engine* engine_;
+  const ThreadState& state_;
   size_t thread_;
   std::optional<machine::Machine> machine_;  // where there is no engine
 };

@@ -30,6 +30,11 @@ Result<std::optional<std::string>> CheckEnd(Process& process,
       return fmt::format("the schedule ends, thread {} does not",
                          process.tid(i));
     }
+    if (const auto store = process.OldestStore(i)) {
+      return fmt::format(
+          "the schedule ends, a store of thread {} to {:#x} waits",
+          process.tid(i), store->addr);
+    }
   }
   CLEW_ASSIGN_OR_RETURN(differs, process.CheckFailure(failure));
   return differs ? std::optional(Describe(*differs)) : std::nullopt;

@@ -27,4 +27,8 @@ void Machine::set_observer(AccessObserver* observer) {
   cpu_->set_observer(observer);
 }
 
+void Machine::set_store_buffer(StoreBuffer* buffer, uint64_t insn) {
+  cpu_->set_store_buffer(buffer, insn);
+}
+
 }  // namespace clew::machine

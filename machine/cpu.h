@@ -9,6 +9,7 @@
 #include "common/inputs.h"
 #include "machine/memory.h"
 #include "machine/registers.h"
+#include "machine/store_buffer.h"
 
 namespace clew::machine {
 
@@ -112,6 +113,9 @@ class Machine {
 
   // Borrowed. nullptr: none, the fast path.
   void set_observer(AccessObserver* observer);
+  // Where the thread's stores wait, and how many instructions it had retired
+  // before the next Run. Borrowed. nullptr: nowhere, the fast path.
+  void set_store_buffer(StoreBuffer* buffer, uint64_t insn);
 
  private:
   std::unique_ptr<Cpu<Concrete>> cpu_;

@@ -78,11 +78,58 @@ void Cpu<D>::Write(const Insn& insn, const Operand& operand, V<U> value) {
   }
 }
 
+// The bytes of an integer, or of what is one behind the other.
+template <class T>
+std::span<std::byte> BytesIn(T& value) {
+  if constexpr (std::is_integral_v<T>) {
+    return std::as_writable_bytes(std::span(&value, 1));
+  } else {
+    return std::as_writable_bytes(std::span(value));
+  }
+}
+template <class T>
+std::span<const std::byte> BytesIn(const T& value) {
+  if constexpr (std::is_integral_v<T>) {
+    return std::as_bytes(std::span(&value, 1));
+  } else {
+    return std::as_bytes(std::span(value));
+  }
+}
+
+template <class D>
+template <class T>
+bool Cpu<D>::LoadPlain(uint64_t addr, T& value) {
+  if (!memory_.Load(addr, value)) [[unlikely]] {
+    return false;
+  }
+  if (buffer_ != nullptr) [[unlikely]] {
+    buffer_->Forward(addr, BytesIn(value));
+  }
+  return true;
+}
+
+template <class D>
+template <class T>
+bool Cpu<D>::StorePlain(uint64_t addr, const T& value) {
+  if (buffer_ == nullptr) [[likely]] {
+    return memory_.Store(addr, value);
+  }
+  const auto bytes = BytesIn(value);
+  if (!memory_.CanStore(addr, bytes.size())) {
+    return false;
+  }
+  buffer_->Store({.insn = first_insn_ + CurrentOffset(),
+                  .addr = addr,
+                  .size_bytes = static_cast<uint32_t>(bytes.size())},
+                 bytes, memory_);
+  return true;
+}
+
 template <class D>
 template <class U>
 typename D::template V<U> Cpu<D>::Load(uint64_t addr) {
   U value = 0;
-  if (!memory_.Load(addr, value)) [[unlikely]] {
+  if (!LoadPlain(addr, value)) [[unlikely]] {
     RaiseAccess(addr, sizeof(U), false);
     return d_.Const(U{0});
   }
@@ -96,7 +143,7 @@ template <class D>
 template <class U>
 bool Cpu<D>::Store(uint64_t addr, V<U> value) {
   const U plain = d_.Value(value);
-  if (!memory_.Store(addr, plain)) [[unlikely]] {
+  if (!StorePlain(addr, plain)) [[unlikely]] {
     RaiseAccess(addr, sizeof(U), true);
     return false;
   }
@@ -111,6 +158,7 @@ bool Cpu<D>::Store(uint64_t addr, V<U> value) {
 template <class D>
 template <class U>
 typename D::template V<U> Cpu<D>::LoadForUpdate(uint64_t addr) {
+  Fence();
   U value = 0;
   if (!CheckStore(addr, sizeof(U)) || !memory_.Load(addr, value)) {
     RaiseAccess(addr, sizeof(U), true);
@@ -134,7 +182,7 @@ void Cpu<D>::StoreUpdate(uint64_t addr, V<U> value) {
 
 template <class D>
 bool Cpu<D>::LoadBytes(uint64_t addr, std::span<std::byte> bytes) {
-  if (!memory_.Load(addr, bytes)) {
+  if (!LoadPlain(addr, bytes)) {
     RaiseAccess(addr, bytes.size(), false);
     return false;
   }
@@ -149,7 +197,7 @@ bool Cpu<D>::LoadBytes(uint64_t addr, std::span<std::byte> bytes) {
 
 template <class D>
 bool Cpu<D>::StoreBytes(uint64_t addr, std::span<const std::byte> bytes) {
-  if (!memory_.Store(addr, bytes)) {
+  if (!StorePlain(addr, bytes)) {
     RaiseAccess(addr, bytes.size(), true);
     return false;
   }
@@ -165,6 +213,7 @@ bool Cpu<D>::StoreBytes(uint64_t addr, std::span<const std::byte> bytes) {
 
 template <class D>
 bool Cpu<D>::LoadBytesForUpdate(uint64_t addr, std::span<std::byte> bytes) {
+  Fence();
   if (!CheckStore(addr, bytes.size()) || !memory_.Load(addr, bytes)) {
     RaiseAccess(addr, bytes.size(), true);
     return false;
@@ -229,7 +278,7 @@ typename Cpu<D>::Halves Cpu<D>::ReadHalves(const Insn& insn,
   if (faulted()) {
     return halves;
   }
-  if (!memory_.Load(addr, plain)) [[unlikely]] {
+  if (!LoadPlain(addr, plain)) [[unlikely]] {
     RaiseAccess(addr, 16, false);
     return halves;
   }
@@ -264,7 +313,7 @@ void Cpu<D>::WriteHalves(const Insn& insn, const Operand& operand,
   if (faulted()) {
     return;
   }
-  if (!memory_.Store(addr, plain)) [[unlikely]] {
+  if (!StorePlain(addr, plain)) [[unlikely]] {
     RaiseAccess(addr, 16, true);
     return;
   }

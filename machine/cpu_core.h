@@ -12,6 +12,7 @@
 #include "machine/insn/x87_stack.h"
 #include "machine/memory.h"
 #include "machine/registers.h"
+#include "machine/store_buffer.h"
 
 namespace clew::machine {
 
@@ -124,8 +125,15 @@ class Cpu {
   // An access of the current instruction, for observers.
   ObservedAccess MakeAccess(uint64_t addr, uint64_t value, uint64_t size_bytes,
                             AccessKind kind) const;
-  // True if each access has to be reported on its own.
-  bool observed() const { return observer_ != nullptr; }
+  // True if each access has to be made on its own: it is reported, or its store
+  // waits.
+  bool one_by_one() const { return observer_ != nullptr || buffer_ != nullptr; }
+  // Lets the stores that wait leave.
+  void Fence() {
+    if (buffer_ != nullptr) [[unlikely]] {
+      buffer_->Drain(memory_);
+    }
+  }
   // Raises what an access there would raise; true if it would succeed.
   bool CheckLoad(uint64_t addr, uint64_t size_bytes);
   bool CheckStore(uint64_t addr, uint64_t size_bytes);
@@ -181,6 +189,11 @@ class Cpu {
   Stop Run(uint64_t max_insns);
   void CompleteInsn(const InsnInput& input);
   void set_observer(AccessObserver* observer) { observer_ = observer; }
+  // `insn`: instructions that the thread had retired before the next Run.
+  void set_store_buffer(StoreBuffer* buffer, uint64_t insn) {
+    buffer_ = buffer;
+    first_insn_ = insn;
+  }
   // The instruction being executed, and where that is kept.
   const Insn* current() const { return current_; }
   const Insn* const* current_place() const { return &current_; }
@@ -193,6 +206,12 @@ class Cpu {
   uint64_t CurrentOffset() const;
   void Observe(uint64_t addr, uint64_t value, uint64_t size_bytes,
                AccessKind kind);
+  // Memory as the thread sees it; false, with nothing changed, if a byte may
+  // not be accessed. T: an integer, or a span or array of bytes or integers.
+  template <class T>
+  bool LoadPlain(uint64_t addr, T& value);
+  template <class T>
+  bool StorePlain(uint64_t addr, const T& value);
   void RaiseAccess(uint64_t addr, uint64_t size_bytes, bool write);
   // Where a 16-byte operand is; raises kGeneral if it has to be aligned.
   uint64_t VecAddress(const Insn& insn, bool unaligned, bool write);
@@ -210,6 +229,8 @@ class Cpu {
   const Op<D>* block_begin_ = nullptr;
   uint64_t retired_before_block_ = 0;  // by this Run call
   AccessObserver* observer_ = nullptr;
+  StoreBuffer* buffer_ = nullptr;
+  uint64_t first_insn_ = 0;
   uint64_t code_version_ = 0;
 };
 

@@ -5,15 +5,15 @@
 
 #include "common/result.h"
 #include "common/schedule.h"
-#include "follower/tape.h"
+#include "follower/process.h"
 
 namespace clew::replayer {
 
-// kCorruptInput, with the number of the step: a step of a thread that the
-// recording does not have, or of a kind that sequential consistency does not
-// know. Takes no account of how far the steps go.
+// Fails with kCorruptInput, with the number of the step, if it is one of a
+// thread that the process does not have, or of a store buffer that its memory
+// model does not have. Takes no account of how far the steps go.
 [[nodiscard]] Status CheckSteps(const std::vector<ScheduleStep>& steps,
-                                const follower::Tape& tape);
+                                const follower::Process& process);
 
 }  // namespace clew::replayer
 

@@ -1,66 +1,22 @@
 #include "replayer/enforce.h"
 
-#include <algorithm>
 #include <array>
 #include <span>
 
-#include "common/check.h"
 #include "common/digest.h"
+#include "follower/run_schedule.h"
 #include "follower/verdict.h"
 #include "replayer/check_steps.h"
 
 namespace clew::replayer {
-namespace {
 
 using follower::Process;
-
-// Instructions between two looks at the progress.
-constexpr uint64_t kProgressInsns = 1'000'000;
-
-// nullopt: the thread has retired `until` instructions.
-Result<std::optional<std::string>> RunStep(Process& process, size_t thread,
-                                           uint64_t until,
-                                           ProgressSink* progress) {
-  while (process.thread(thread).retired < until) {
-    const uint64_t chunk =
-        std::min(until, process.thread(thread).retired + kProgressInsns);
-    CLEW_ASSIGN_OR_RETURN(advance, process.Run(thread, chunk));
-    if (auto wrong = follower::WhyNotReached(process, thread, advance)) {
-      return wrong;
-    }
-    if (progress != nullptr) {
-      progress->Update(process.retired_total(), 0);
-    }
-  }
-  return std::nullopt;
-}
-
-Result<std::optional<std::string>> RunSteps(follower::Session& session,
-                                            Process& process,
-                                            const Schedule& schedule,
-                                            ProgressSink* progress) {
-  for (const ScheduleStep& step : schedule.steps) {
-    const auto thread = session.tape().IndexOf(step.thread);
-    CLEW_CHECK(thread.has_value(), "CheckSteps let thread {} pass",
-               step.thread);
-    CLEW_ASSIGN_OR_RETURN(wrong,
-                          RunStep(process, *thread, step.until_insn, progress));
-    if (wrong) {
-      return std::move(wrong);
-    }
-    const follower::ThreadState& state = process.thread(*thread);
-    session.tape().Forget(*thread, state.block, state.input);
-  }
-  return std::nullopt;
-}
-
-}  // namespace
 
 Result<EnforceReport> Enforce(const follower::Recording& recording,
                               const Schedule& schedule, OutputSink* output,
                               ProgressSink* progress) {
   CLEW_ASSIGN_OR_RETURN(session, follower::Session::Open(recording));
-  CLEW_RETURN_IF_ERROR(CheckSteps(schedule.steps, session->tape()));
+  CLEW_RETURN_IF_ERROR(CheckSteps(schedule.steps, session->start()));
   Process process = session->start();
   process.mutable_memory().EnableDigest();
   if (output != nullptr) {
@@ -72,7 +28,8 @@ Result<EnforceReport> Enforce(const follower::Recording& recording,
         });
   }
   EnforceReport report;
-  CLEW_ASSIGN_OR_RETURN(wrong, RunSteps(*session, process, schedule, progress));
+  CLEW_ASSIGN_OR_RETURN(wrong, follower::RunSchedule(process, schedule.steps,
+                                                     {.progress = progress}));
   report.divergence = std::move(wrong);
   report.insns = process.retired_total();
   report.memory_digest = process.memory().digest();

@@ -26,7 +26,7 @@ Result<std::unique_ptr<ProcessTarget>> ProcessTarget::Open(
     const std::vector<ScheduleStep>& steps, ProcessTargetOptions options) {
   CLEW_ASSIGN_OR_RETURN(session,
                         follower::Session::Open(recording, options.limits, {}));
-  CLEW_RETURN_IF_ERROR(CheckSteps(steps, session->tape()));
+  CLEW_RETURN_IF_ERROR(CheckSteps(steps, session->start()));
   CLEW_ASSIGN_OR_RETURN(index, ScheduleIndex::Create(steps));
   StartStack stack =
       ReadStartStack(session->start().memory(), recording.start.gpr[kRsp]);
@@ -77,6 +77,7 @@ Result<RunStop> ProcessTarget::Run(Position until, const StopPoints& points,
   RunContext context{points, monitor ? &*monitor : nullptr, pass_first};
   RunStop stop;
   while (position() < until && stop.end == RunEnd::kPosition) {
+    CLEW_RETURN_IF_ERROR(Flush());
     const ScheduleIndex::Place place = PlaceAt(position());
     const uint64_t insns = std::min(until, place.run_end) - position();
     const size_t thread = IndexOf(place.thread);
@@ -94,8 +95,9 @@ Result<RunStop> ProcessTarget::Run(Position until, const StopPoints& points,
 }
 
 // A position's state is that of the moment right before its instruction, with
-// what the kernel does to bring the thread there done.
+// what buffers and the kernel do before it done.
 Status ProcessTarget::ArriveAtNext(const RunContext& context, RunStop& stop) {
+  CLEW_RETURN_IF_ERROR(Flush());
   if (position() == end()) {
     return {};
   }
@@ -105,6 +107,14 @@ Status ProcessTarget::ArriveAtNext(const RunContext& context, RunStop& stop) {
     if (const auto hit = context.monitor->Check()) {
       stop = {RunEnd::kWatchpoint, *hit};
     }
+  }
+  return {};
+}
+
+// The steps of store buffers that come here; a second time they do nothing.
+Status ProcessTarget::Flush() {
+  for (const ScheduleStep& step : index_.FlushesAt(position())) {
+    CLEW_RETURN_IF_ERROR(process_.Take(IndexOf(step.thread), step));
   }
   return {};
 }

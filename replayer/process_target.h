@@ -84,6 +84,7 @@ class ProcessTarget final : public ReplayTarget {
   Status Advance(size_t thread, uint64_t until);
   bool NextChangesMemory(size_t thread) const;
   Status ArriveAtNext(const RunContext& context, RunStop& stop);
+  Status Flush();
   bool Exists(size_t thread) const;
   // REQUIRES: position < end(), a thread of the schedule.
   ScheduleIndex::Place PlaceAt(Position position) const;

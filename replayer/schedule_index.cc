@@ -17,6 +17,7 @@ Result<ScheduleIndex> ScheduleIndex::Create(
   for (size_t i = 0; i < steps.size(); ++i) {
     const ScheduleStep& step = steps[i];
     if (step.kind != ScheduleStep::Kind::kRun) {
+      index.flushes_[index.end_].push_back(step);
       continue;
     }
     uint64_t& before = retired[step.thread];
@@ -50,6 +51,13 @@ std::optional<ScheduleIndex::Place> ScheduleIndex::At(uint64_t position) const {
   const auto after = std::ranges::upper_bound(runs_, position, {}, &Run::begin);
   const Run& run = *std::prev(after);
   return Place{run.thread, run.thread_begin + (position - run.begin), run.end};
+}
+
+std::span<const ScheduleStep> ScheduleIndex::FlushesAt(
+    uint64_t position) const {
+  const auto found = flushes_.find(position);
+  return found == flushes_.end() ? std::span<const ScheduleStep>()
+                                 : found->second;
 }
 
 std::optional<uint64_t> ScheduleIndex::LastBefore(Tid thread,

@@ -2,7 +2,9 @@
 #define CLEW_REPLAYER_SCHEDULE_INDEX_H_
 
 #include <cstdint>
+#include <map>
 #include <optional>
+#include <span>
 #include <unordered_map>
 #include <vector>
 
@@ -32,6 +34,10 @@ class ScheduleIndex {
   };
   std::optional<Place> At(uint64_t position) const;
 
+  // The steps of store buffers between the instructions before `position` and
+  // the one that runs there.
+  std::span<const ScheduleStep> FlushesAt(uint64_t position) const;
+
   std::optional<uint64_t> LastBefore(Tid thread, uint64_t position) const;
   std::optional<uint64_t> FirstFrom(Tid thread, uint64_t position) const;
 
@@ -47,6 +53,7 @@ class ScheduleIndex {
 
   std::vector<Run> runs_;  // ascending, without holes or empty ones
   std::unordered_map<Tid, std::vector<uint32_t>> runs_of_;  // into runs_
+  std::map<uint64_t, std::vector<ScheduleStep>> flushes_;   // by position
   uint64_t end_ = 0;
 };
 

@@ -295,7 +295,7 @@ class Portfolio {
 // For a trace that cannot be executed: a program without any step.
 class NothingToRun final : public Executor {
  public:
-  uint32_t thread_count() const override { return 0; }
+  uint32_t actor_count() const override { return 0; }
   bool Finished(uint32_t) const override { return true; }
   bool Enabled(uint32_t) const override { return false; }
   constraints::NextStep Next(uint32_t) const override { return {}; }

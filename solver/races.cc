@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "follower/process.h"
-#include "follower/verdict.h"
+#include "follower/run_schedule.h"
 
 namespace clew::solver {
 namespace {
@@ -167,19 +167,13 @@ Result<std::vector<Race>> FindRaces(const follower::Recording& recording,
   follower::Process process = session->start();
   Watcher watcher(process, limits);
   process.set_observer(&watcher);
-  for (const ScheduleStep& step : steps) {
-    const auto thread = session->tape().IndexOf(step.thread);
-    if (!thread) {
-      return InvalidArgument("a step of thread {}, which has no stream",
-                             step.thread);
-    }
-    watcher.set_thread(*thread);
-    CLEW_ASSIGN_OR_RETURN(advance, process.Run(*thread, step.until_insn));
-    if (const auto wrong = follower::WhyNotReached(process, *thread, advance)) {
-      return InvalidArgument("no witness: {}", *wrong);
-    }
-    const follower::ThreadState& state = process.thread(*thread);
-    session->tape().Forget(*thread, state.block, state.input);
+  CLEW_ASSIGN_OR_RETURN(
+      wrong, follower::RunSchedule(process, steps,
+                                   {.before_step = [&watcher](size_t thread) {
+                                     watcher.set_thread(thread);
+                                   }}));
+  if (wrong) {
+    return InvalidArgument("no witness: {}", *wrong);
   }
   return watcher.Races();
 }

@@ -41,6 +41,7 @@ class Strategy {
            const SolveOptions& options, ProgressSink* progress)
       : recording_(recording),
         start_(start),
+        plain_start_(start.SequentiallyConsistent()),
         options_(options),
         progress_(progress),
         deadline_(options.time_limit_s),
@@ -69,14 +70,14 @@ class Strategy {
     if (!found) {
       windows_error_ = found.error();
     } else if (*found) {
-      Accept(report, windows_->report().steps, "guess");
+      AcceptPlain(report, windows_->report().steps, "guess");
     }
   }
 
   std::unique_ptr<WindowSearch> NewWindows(uint64_t seed) const {
     WindowSearchOptions options = options_.windows;
     options.seed = seed;
-    return std::make_unique<WindowSearch>(start_, recording_.failure,
+    return std::make_unique<WindowSearch>(plain_start_, recording_.failure,
                                           recording_.clock_slack_ticks, options,
                                           progress_);
   }
@@ -116,7 +117,7 @@ class Strategy {
       return false;
     }
     if (*found) {
-      Accept(report, windows.report().steps, "window search");
+      AcceptPlain(report, windows.report().steps, "window search");
     }
     return windows.report().stretches > stretches;
   }
@@ -146,7 +147,8 @@ class Strategy {
   bool Learn(uint64_t insns_max,
              Clock::time_point deadline = Clock::time_point::max()) {
     if (!learned_ && start_.tape().HasBeginning()) {
-      const auto first = FirstPoint(start_, recording_.clock_slack_ticks, {});
+      const auto first =
+          FirstPoint(plain_start_, recording_.clock_slack_ticks, {});
       const LearnReport learned = LearnAlongPaths(
           *first, insns_max, recording_.failure, words_, progress_, deadline);
       learned_ = learned.to_the_end;
@@ -209,11 +211,11 @@ class Strategy {
     GuessRunner runner(recording_.failure, nullptr, {}, progress_);
     CLEW_ASSIGN_OR_RETURN(
         outcome,
-        runner.Run(FirstPoint(start_, recording_.clock_slack_ticks, {}),
+        runner.Run(FirstPoint(plain_start_, recording_.clock_slack_ticks, {}),
                    edges));
     if (outcome.end == RunOutcome::End::kWitness) {
-      Accept(report, CollectSteps(*outcome.last, outcome.steps),
-             report.constructive.answer.engine);
+      AcceptPlain(report, CollectSteps(*outcome.last, outcome.steps),
+                  report.constructive.answer.engine);
     }
     return {};
   }
@@ -227,7 +229,7 @@ class Strategy {
     }
     constraints::ExprPool pool;
     const auto built =
-        BuildTrace(start_, words_.ContestedWords(), pool,
+        BuildTrace(plain_start_, words_.ContestedWords(), pool,
                    {.clock_slack_ticks = recording_.clock_slack_ticks,
                     .along = report.schedule.steps});
     if (built) {  // otherwise it is too large, and there is no figure
@@ -277,6 +279,13 @@ class Strategy {
         whole.exhausted ? "every choice refuted" : "choices left");
   }
 
+  void AcceptPlain(SolveReport& report, const std::vector<ScheduleStep>& steps,
+                   std::string engine) const {
+    Accept(report,
+           recording_.model == nullptr ? steps : FlushedAfterEachRun(steps),
+           std::move(engine));
+  }
+
   static void Accept(SolveReport& report, std::vector<ScheduleStep> steps,
                      std::string engine) {
     report.verdict = Verdict::kWitness;
@@ -286,6 +295,9 @@ class Strategy {
 
   const follower::Recording& recording_;
   const follower::Process& start_;
+  // For engines that know sequential consistency alone. What they find is an
+  // order of every model; that they find none says nothing.
+  const follower::Process plain_start_;
   const SolveOptions& options_;
   ProgressSink* progress_;
   Deadline deadline_;

@@ -75,7 +75,9 @@ Result<WholeSearchReport> SearchWhole(const follower::Process& start,
       built = std::move(trace);
       return built.trace;
     };
-    const bool small = report.contested <= kFormulaContestedMax;
+    // A formula knows sequential consistency alone.
+    const bool small = report.contested <= kFormulaContestedMax &&
+                       start.actor_count() == start.thread_count();
     CLEW_ASSIGN_OR_RETURN(
         answer,
         RunPortfolio(executor, small ? provider : TraceProvider(), options));

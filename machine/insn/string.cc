@@ -123,7 +123,7 @@ struct Scas {
 // other.
 template <class D, class U>
 uint64_t BulkCount(Cpu<D>& cpu, uint64_t count, uint64_t to, uint64_t from) {
-  if (D::kShadow || cpu.observed() ||
+  if (D::kShadow || cpu.one_by_one() ||
       (cpu.regs().rflags & kFlagDirection) != 0) {
     return 0;
   }

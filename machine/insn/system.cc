@@ -45,6 +45,11 @@ constexpr uint64_t kSahfFlags =
     kFlagCarry | kFlagParity | kFlagAdjust | kFlagZero | kFlagSign;
 
 template <class D>
+void Fence(Cpu<D>& cpu, const Insn&) {
+  cpu.Fence();
+}
+
+template <class D>
 void Lahf(Cpu<D>& cpu, const Insn&) {
   cpu.flags().ConcretiseAll();
   const uint64_t image = (cpu.regs().rflags & kSahfFlags) | 2;
@@ -70,9 +75,11 @@ void RegisterSystem(HandlerTable<D>& table) {
   for (const char* name :
        {"nop", "pause", "endbr64", "endbr32", "prefetch", "prefetchw",
         "prefetchwt1", "prefetchnta", "prefetcht0", "prefetcht1", "prefetcht2",
-        "lfence", "mfence", "sfence"}) {
+        "lfence"}) {
     table[name] = Always<D, &Nop<D>>;
   }
+  table["mfence"] = Always<D, &Fence<D>>;
+  table["sfence"] = Always<D, &Fence<D>>;
   for (const char* name :
        {"cpuid", "rdtsc", "rdtscp", "xgetbv", "rdrand", "rdseed"}) {
     table[name] = Always<D, &Nondeterministic<D>>;

@@ -149,7 +149,7 @@ bool Beam::Expand(uint32_t node) {
   MoveTo(node);
   const SearchPath::Mark here = standing_.back().mark;
   const double log_paths = nodes_[node].log_paths;
-  for (uint32_t t = 0; t < executor_.thread_count(); ++t) {
+  for (uint32_t t = 0; t < executor_.actor_count(); ++t) {
     if (!executor_.Enabled(t)) {
       continue;
     }

@@ -125,7 +125,7 @@ void DepthFirst::PushFrame(const SearchPath::Mark& mark, uint64_t digest) {
   frames_.push_back({mark, digest, choices_.size(), choices_.size(), false});
   UpdateHolds();
   std::vector<std::pair<std::pair<bool, double>, uint32_t>> order;
-  for (uint32_t t = 0; t < executor_.thread_count(); ++t) {
+  for (uint32_t t = 0; t < executor_.actor_count(); ++t) {
     if (executor_.Enabled(t)) {
       order.push_back({{IsHeld(t), executor_.GuessKey(t)}, t});
     }
@@ -227,7 +227,7 @@ void DepthFirst::UpdateHolds() {
   if (options_.holds_per_1000 == 0) {
     return;
   }
-  const size_t threads = executor_.thread_count();
+  const size_t threads = executor_.actor_count();
   const size_t depth = frames_.size();
   while (held_until_.size() < (depth + 1) * threads) {
     const size_t now = held_until_.size() / threads;
@@ -244,7 +244,7 @@ void DepthFirst::UpdateHolds() {
 }
 
 bool DepthFirst::IsHeld(uint32_t thread) const {
-  const size_t threads = executor_.thread_count();
+  const size_t threads = executor_.actor_count();
   const size_t depth = frames_.size();
   return options_.holds_per_1000 != 0 &&
          held_until_[depth * threads + thread] > depth;

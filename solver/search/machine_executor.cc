@@ -29,7 +29,7 @@ MachineExecutor::MachineExecutor(const follower::Process& start,
       guess_(process_, guess),
       cuts_(std::move(cuts)),
       exposed_(start.thread_count()),
-      steps_(start.thread_count()),
+      steps_(start.actor_count()),
       watcher_(process_, words) {
   for (uint32_t i = 0; i < start.thread_count(); ++i) {
     contested_.push_back(words.contested(i));
@@ -51,16 +51,25 @@ T MachineExecutor::Value(const Result<T>& result, T otherwise) const {
   return *result;
 }
 
-uint32_t MachineExecutor::thread_count() const {
-  return static_cast<uint32_t>(process_.thread_count());
+uint32_t MachineExecutor::actor_count() const {
+  return static_cast<uint32_t>(process_.actor_count());
 }
 
-bool MachineExecutor::Finished(uint32_t thread) const {
+bool MachineExecutor::Finished(uint32_t number) const {
+  const auto [kind, thread] = process_.actor(number);
+  if (kind == ScheduleStep::Kind::kFlush) {
+    return Finished(static_cast<uint32_t>(thread)) &&
+           !process_.OldestStore(thread);
+  }
   const StreamBlock* const none = nullptr;
   return Value(process_.NextBlock(thread), none) == nullptr;
 }
 
-bool MachineExecutor::Enabled(uint32_t thread) const {
+bool MachineExecutor::Enabled(uint32_t number) const {
+  const auto [kind, thread] = process_.actor(number);
+  if (kind == ScheduleStep::Kind::kFlush) {
+    return !error_ && process_.OldestStore(thread).has_value();
+  }
   return !error_ && Value(process_.CanRun(thread), false) &&
          Value(rules_.Permits(process_, thread), false);
 }
@@ -72,8 +81,17 @@ uint64_t MachineExecutor::NextStop(uint32_t thread, uint64_t insn) const {
   return std::min(contested, cuts_.Next(thread, insn));
 }
 
-constraints::NextStep MachineExecutor::Next(uint32_t thread) const {
+constraints::NextStep MachineExecutor::Next(uint32_t number) const {
+  const auto [kind, thread] = process_.actor(number);
   constraints::NextStep next;
+  if (kind == ScheduleStep::Kind::kFlush) {
+    next.kind = AccessKind::kWrite;
+    if (const auto store = process_.OldestStore(thread)) {
+      next.word = TraceeAddr(store->addr / 8 * 8);
+      next.size_bytes = store->size_bytes;
+    }
+    return next;
+  }
   const StreamBlock* const none = nullptr;
   const StreamBlock* const block = Value(process_.NextBlock(thread), none);
   if (block != nullptr) {
@@ -95,10 +113,32 @@ constraints::NextStep MachineExecutor::Next(uint32_t thread) const {
   return next;
 }
 
-StepResult MachineExecutor::Step(uint32_t thread) {
-  if (!Enabled(thread)) {
-    return error_ ? Contradict(thread) : StepResult::kBlocked;
+StepResult MachineExecutor::Step(uint32_t number) {
+  const auto [kind, thread] = process_.actor(number);
+  if (!Enabled(number)) {
+    return error_ ? Contradict(static_cast<uint32_t>(thread))
+                  : StepResult::kBlocked;
   }
+  return kind == ScheduleStep::Kind::kFlush
+             ? Flush(number)
+             : RunThread(static_cast<uint32_t>(thread));
+}
+
+// The oldest store of the thread leaves its buffer.
+StepResult MachineExecutor::Flush(uint32_t number) {
+  const size_t thread = process_.actor(number).thread;
+  steps_[number].push_back({});
+  const auto store = process_.OldestStore(thread);
+  CLEW_CHECK(store.has_value(), "no store of thread {} waits",
+             process_.tid(thread));
+  (void)Value(process_.Take(thread, {.kind = ScheduleStep::Kind::kFlush,
+                                     .thread = process_.tid(thread),
+                                     .until_insn = store->insn + 1}),
+              Advance());
+  return Finished(number) ? StepResult::kFinished : StepResult::kOk;
+}
+
+StepResult MachineExecutor::RunThread(uint32_t thread) {
   const follower::ThreadState& state = process_.thread(thread);
   const auto at = contested_[thread].find(state.retired);
   const uint64_t next = NextStop(thread, state.retired + 1);
@@ -139,7 +179,7 @@ MachineExecutor::Begin MachineExecutor::BeginOf(uint32_t thread) const {
 }
 
 bool MachineExecutor::OthersEnabled(uint32_t thread) const {
-  for (uint32_t other = 0; other < thread_count(); ++other) {
+  for (uint32_t other = 0; other < actor_count(); ++other) {
     if (other != thread && Enabled(other)) {
       return true;
     }
@@ -249,8 +289,12 @@ void MachineExecutor::RollBack(Mark mark) {
 
 uint64_t MachineExecutor::StateDigest() const { return process_.StateDigest(); }
 
-double MachineExecutor::GuessKey(uint32_t thread) const {
-  return Value(guess_.KeyOf(process_, thread), 0.0);
+// The guess lets every store leave at once.
+double MachineExecutor::GuessKey(uint32_t number) const {
+  const auto [kind, thread] = process_.actor(number);
+  return kind == ScheduleStep::Kind::kFlush
+             ? -std::numeric_limits<double>::infinity()
+             : Value(guess_.KeyOf(process_, thread), 0.0);
 }
 
 uint64_t MachineExecutor::EndViolations() {
@@ -274,10 +318,18 @@ const constraints::Contradiction& MachineExecutor::last_contradiction() const {
 std::vector<ScheduleStep> MachineExecutor::ScheduleOf(
     const constraints::StepOrder& order) {
   std::vector<ScheduleStep> steps;
-  for (const uint32_t thread : order) {
-    CLEW_CHECK(Step(thread) != StepResult::kContradiction,
+  for (const uint32_t number : order) {
+    const auto [kind, thread] = process_.actor(number);
+    const auto store = process_.OldestStore(thread);
+    CLEW_CHECK(Step(number) != StepResult::kContradiction,
                "a witness contradicts itself: {}", contradiction_.text);
-    AppendRun(steps, process_.tid(thread), process_.thread(thread).retired);
+    if (kind == ScheduleStep::Kind::kRun) {
+      AppendRun(steps, process_.tid(thread), process_.thread(thread).retired);
+    } else if (store) {
+      steps.push_back({.kind = kind,
+                       .thread = process_.tid(thread),
+                       .until_insn = store->insn + 1});
+    }
   }
   return steps;
 }

@@ -40,15 +40,15 @@ class MachineExecutor final : public constraints::Executor {
   MachineExecutor(const MachineExecutor&) = delete;
   MachineExecutor& operator=(const MachineExecutor&) = delete;
 
-  uint32_t thread_count() const override;
-  bool Finished(uint32_t thread) const override;
-  bool Enabled(uint32_t thread) const override;
-  constraints::NextStep Next(uint32_t thread) const override;
-  constraints::StepResult Step(uint32_t thread) override;
+  uint32_t actor_count() const override;
+  bool Finished(uint32_t number) const override;
+  bool Enabled(uint32_t number) const override;
+  constraints::NextStep Next(uint32_t number) const override;
+  constraints::StepResult Step(uint32_t number) override;
   Mark SetMark() override;
   void RollBack(Mark mark) override;
   uint64_t StateDigest() const override;
-  double GuessKey(uint32_t thread) const override;
+  double GuessKey(uint32_t number) const override;
   uint64_t EndViolations() override;
   const constraints::Contradiction& last_contradiction() const override;
 
@@ -67,7 +67,7 @@ class MachineExecutor final : public constraints::Executor {
   struct Undo {
     follower::Process::Mark process;
     follower::OrderRules::Progress progress;
-    std::vector<size_t> steps;  // by thread
+    std::vector<size_t> steps;  // by actor
   };
   // What a thread's step read, for culprits.
   struct StepRead {
@@ -83,6 +83,8 @@ class MachineExecutor final : public constraints::Executor {
     bool contested = false;   // a choice between known conflicts
   };
 
+  constraints::StepResult RunThread(uint32_t thread);
+  constraints::StepResult Flush(uint32_t number);
   Begin BeginOf(uint32_t thread) const;
   uint64_t NextStop(uint32_t thread, uint64_t insn) const;
   bool OthersEnabled(uint32_t thread) const;
@@ -102,7 +104,7 @@ class MachineExecutor final : public constraints::Executor {
   std::vector<WordTable::Contested> contested_;  // by thread
   Cuts cuts_;
   Cuts exposed_;
-  std::vector<std::vector<StepRead>> steps_;  // by thread
+  std::vector<std::vector<StepRead>> steps_;  // by actor
   std::vector<Undo> marks_;
   AccessWatcher watcher_;
   constraints::Contradiction contradiction_;

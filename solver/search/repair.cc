@@ -93,13 +93,13 @@ void Repair::BackToStart() {
   attempt_.contradiction = {};
   path_.RollBack(marks_[0]);
   marks_.resize(1);
-  waits_.assign(executor_.thread_count(), Wait{});
+  waits_.assign(executor_.actor_count(), Wait{});
   same_as_current_ = 0;
 }
 
 uint32_t Repair::NextByGuess(uint32_t except) const {
   uint32_t best = kNoThread;
-  for (uint32_t t = 0; t < executor_.thread_count(); ++t) {
+  for (uint32_t t = 0; t < executor_.actor_count(); ++t) {
     if (t != except && !waits_[t].waits && executor_.Enabled(t) &&
         (best == kNoThread ||
          executor_.GuessKey(t) < executor_.GuessKey(best))) {
@@ -149,7 +149,7 @@ void Repair::FinishAttempt(bool contradicted) {
   attempt_.witness = false;
   attempt_.score = path_.log().size();
   bool finished = !contradicted;
-  for (uint32_t t = 0; t < executor_.thread_count(); ++t) {
+  for (uint32_t t = 0; t < executor_.actor_count(); ++t) {
     finished &= executor_.Finished(t);
   }
   if (finished) {
@@ -277,7 +277,7 @@ void Repair::GoTo(size_t position) {
   const size_t mark = std::min(same / kMarkEvery, marks_.size() - 1);
   path_.RollBack(marks_[mark]);
   marks_.resize(mark + 1);
-  waits_.assign(executor_.thread_count(), Wait{});
+  waits_.assign(executor_.actor_count(), Wait{});
   while (path_.log().size() < position) {
     const Taken taken = TakeStep(current_.log[path_.log().size()].thread);
     CLEW_CHECK(taken == Taken::kStep, "a run did not repeat itself at step {}",
@@ -357,7 +357,7 @@ void Repair::Try(const Hold& hold) {
   GoTo(hold.from);
   attempt_.contradiction = {};
   Following state = {true, random_.Below(kShiftOneIn) != 0,
-                     std::vector<uint64_t>(executor_.thread_count(), 0)};
+                     std::vector<uint64_t>(executor_.actor_count(), 0)};
   bool consistent = true;
   for (size_t i = hold.from; consistent && i < current_.log.size(); ++i) {
     consistent = FollowStep(current_.log[i].thread, hold, state);

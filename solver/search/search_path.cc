@@ -19,7 +19,7 @@ void SearchStats::Add(const SearchStats& other) {
 }
 
 SearchPath::SearchPath(Executor& executor)
-    : executor_(executor), positions_(executor.thread_count()) {}
+    : executor_(executor), positions_(executor.actor_count()) {}
 
 StepResult SearchPath::Step(uint32_t thread, uint32_t frame) {
   const NextStep next = executor_.Next(thread);
@@ -68,7 +68,7 @@ SearchPath::Outcome SearchPath::Advance(uint32_t frame) {
   contradicted_ = false;
   for (bool progress = true; progress;) {
     progress = false;
-    for (uint32_t t = 0; t < executor_.thread_count(); ++t) {
+    for (uint32_t t = 0; t < executor_.actor_count(); ++t) {
       if (!RunEagerly(t, frame, progress)) {
         return Outcome::kDead;
       }
@@ -79,7 +79,7 @@ SearchPath::Outcome SearchPath::Advance(uint32_t frame) {
 
 SearchPath::Outcome SearchPath::AtRest() {
   bool all_finished = true;
-  for (uint32_t t = 0; t < executor_.thread_count(); ++t) {
+  for (uint32_t t = 0; t < executor_.actor_count(); ++t) {
     if (executor_.Enabled(t)) {
       return Outcome::kChoice;
     }

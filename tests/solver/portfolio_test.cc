@@ -154,7 +154,7 @@ class StrictMarks final : public constraints::Executor {
  public:
   explicit StrictMarks(constraints::Executor& inner) : inner_(inner) {}
 
-  uint32_t thread_count() const override { return inner_.thread_count(); }
+  uint32_t actor_count() const override { return inner_.actor_count(); }
   bool Finished(uint32_t t) const override { return inner_.Finished(t); }
   bool Enabled(uint32_t t) const override {
     EXPECT_FALSE(undefined_) << "used after a contradiction";

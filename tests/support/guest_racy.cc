@@ -21,6 +21,8 @@ std::atomic<uint64_t> top;
 volatile uint64_t below[256 * kThreads];
 volatile uint64_t flag;
 volatile uint64_t message;
+volatile uint64_t own[kThreads];
+volatile uint64_t seen[kThreads];
 
 uint64_t Mix(uint64_t value) {
   value *= 0x9e3779b97f4a7c15u;
@@ -46,6 +48,21 @@ void RunAll(void (*worker)(uint64_t), uint64_t rounds) {
 [[noreturn]] void Exit(uint64_t status) {
   GuestSyscall(kExitGroup, status, 0, 0);
   __builtin_unreachable();
+}
+
+void StoreWorker(uint64_t argument) {
+  const uint64_t id = argument % kThreads;
+  const auto between = static_cast<StoreBarrier>(argument / kThreads);
+  own[id] = 1;
+  if (between == StoreBarrier::kFence) {
+    asm volatile("mfence" ::: "memory");
+  } else if (between == StoreBarrier::kLocked) {
+    top.fetch_add(1);
+  } else if (between == StoreBarrier::kCall) {
+    GuestSyscall(kYield, 0, 0, 0);
+  }
+  seen[id] = own[1 - id];
+  finished.fetch_add(1);
 }
 
 void IndexWorker(uint64_t argument) {
@@ -120,6 +137,11 @@ void GuestRacyIndex(uint64_t rounds) {
 void GuestPolling(uint64_t rounds) {
   RunAll(PollWorker, rounds);
   Exit(odd[0] == 0 ? 0 : 1);
+}
+
+void GuestStoreBuffering(uint64_t between) {
+  RunAll(StoreWorker, between);
+  Exit(0);
 }
 
 void GuestLeavesResults(uint64_t rounds) {

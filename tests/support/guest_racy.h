@@ -7,6 +7,8 @@
 // that a search misses most easily.
 namespace clew::testing {
 
+enum class StoreBarrier : uint64_t { kNone, kFence, kLocked, kCall };
+
 extern "C" {
 // What a thread reads says where it reads and writes next; a branch tells one
 // bit of each value.
@@ -19,6 +21,9 @@ void GuestPolling(uint64_t rounds);
 // Threads leave racy values in words of their own; the first thread branches on
 // them when all others are long gone.
 void GuestLeavesResults(uint64_t rounds);
+// Each of two threads stores into a word of its own and reads the other's, with
+// a StoreBarrier between; no path depends on what it reads.
+void GuestStoreBuffering(uint64_t between);
 }
 
 }  // namespace clew::testing

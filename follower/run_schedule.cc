@@ -1,0 +1,96 @@
+#include "follower/run_schedule.h"
+
+#include <algorithm>
+
+#include "follower/verdict.h"
+
+namespace clew::follower {
+namespace {
+
+constexpr uint64_t kProgressInsns = 1'000'000;
+
+class Runner {
+ public:
+  Runner(Process& process, const ScheduleRunOptions& options)
+      : process_(process), options_(options) {}
+
+  Result<std::optional<std::string>> Take(size_t thread, ScheduleStep step) {
+    const uint64_t end = step.until_insn;
+    if (step.kind != ScheduleStep::Kind::kRun) {
+      return TakePart(thread, step);
+    }
+    while (process_.thread(thread).retired < end) {
+      CLEW_ASSIGN_OR_RETURN(wrong, EndOfPart(thread, end, step.until_insn));
+      if (!wrong) {
+        CLEW_ASSIGN_OR_RETURN(left, TakePart(thread, step));
+        wrong = std::move(left);
+      }
+      if (wrong) {
+        return std::move(wrong);
+      }
+    }
+    return std::nullopt;
+  }
+
+ private:
+  // Sets how far the thread runs before the rules or the progress are asked
+  // again; what it returns is why it may not run.
+  Result<std::optional<std::string>> EndOfPart(size_t thread, uint64_t end,
+                                               uint64_t& until) {
+    const ThreadState& state = process_.thread(thread);
+    until = std::min(end, state.retired + kProgressInsns);
+    if (options_.rules == nullptr) {
+      return std::nullopt;
+    }
+    CLEW_ASSIGN_OR_RETURN(permitted, options_.rules->Permits(process_, thread));
+    if (!permitted) {
+      return fmt::format(
+          "thread {} after {} instructions: the schedule runs it against the "
+          "order of time or core, or past its end",
+          process_.tid(thread), state.retired);
+    }
+    CLEW_ASSIGN_OR_RETURN(block, process_.NextBlock(thread));
+    until = std::min(end, state.retired + block->insn_count - state.block_done);
+    return std::nullopt;
+  }
+
+  Result<std::optional<std::string>> TakePart(size_t thread,
+                                              const ScheduleStep& part) {
+    CLEW_ASSIGN_OR_RETURN(advance, process_.Take(thread, part));
+    if (options_.progress != nullptr) {
+      options_.progress->Update(process_.retired_total(), 0);
+    }
+    return WhyNotReached(process_, thread, advance);
+  }
+
+  Process& process_;
+  const ScheduleRunOptions& options_;
+};
+
+}  // namespace
+
+Result<std::optional<std::string>> RunSchedule(
+    Process& process, const std::vector<ScheduleStep>& steps,
+    const ScheduleRunOptions& options) {
+  Runner runner(process, options);
+  for (const ScheduleStep& step : steps) {
+    const auto thread = process.tape().IndexOf(step.thread);
+    if (!thread) {
+      return fmt::format(
+          "the schedule has a step of thread {}, which has no stream",
+          step.thread);
+    }
+    if (options.before_step) {
+      options.before_step(*thread);
+    }
+    CLEW_ASSIGN_OR_RETURN(wrong, runner.Take(*thread, step));
+    if (wrong) {
+      return std::move(wrong);
+    }
+    const ThreadState& state = process.thread(*thread);
+    process.tape().Forget(*thread, state.block, state.input);
+  }
+  return std::nullopt;
+}
+
+}  // namespace clew::follower
