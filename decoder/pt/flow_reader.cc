@@ -150,7 +150,7 @@ class FlowReader::Impl {
 
   // What a window begins with, unless it goes on in user mode. Then the caller
   // may set other code before the window is looked at.
-  bool TellResumed(const ResumePoint& point, FlowStep& step) {
+  bool TellResumed(ResumePoint point, FlowStep& step) {
     if (point.kind != ResumePoint::Kind::kInside && !told_) {
       pos_ = std::max(pos_, point.end);
       step.ip = point.ip;
