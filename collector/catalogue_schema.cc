@@ -18,43 +18,43 @@ constexpr int kApplicationId = 0x636c6577;  // "clew"
 // `groups` count it. A group's row is made of these by RefreshGroup, so that a
 // page need not; `to_solve` is the bundle that TakeForSolving would give.
 constexpr std::string_view kVersion1[] = {
-    "CREATE TABLE bundles("
-    "id BLOB PRIMARY KEY, host TEXT NOT NULL, unit TEXT NOT NULL, "
-    "command TEXT NOT NULL, source TEXT NOT NULL, failure TEXT NOT NULL, "
-    "recorded_at_s INTEGER NOT NULL, received_at_s INTEGER NOT NULL, "
-    "seen_s INTEGER NOT NULL, size_bytes INTEGER NOT NULL, "
-    "sufficiency INTEGER, fit INTEGER NOT NULL, "
-    "state INTEGER NOT NULL DEFAULT 0, progress INTEGER NOT NULL DEFAULT 0, "
-    "attempts INTEGER NOT NULL DEFAULT 0, "
-    "signature TEXT NOT NULL DEFAULT '', grade TEXT NOT NULL DEFAULT '', "
-    "why TEXT NOT NULL DEFAULT '', "
-    "solve_seconds REAL NOT NULL DEFAULT 0) STRICT",
+    ("CREATE TABLE bundles("
+     "id BLOB PRIMARY KEY, host TEXT NOT NULL, unit TEXT NOT NULL, "
+     "command TEXT NOT NULL, source TEXT NOT NULL, failure TEXT NOT NULL, "
+     "recorded_at_s INTEGER NOT NULL, received_at_s INTEGER NOT NULL, "
+     "seen_s INTEGER NOT NULL, size_bytes INTEGER NOT NULL, "
+     "sufficiency INTEGER, fit INTEGER NOT NULL, "
+     "state INTEGER NOT NULL DEFAULT 0, progress INTEGER NOT NULL DEFAULT 0, "
+     "attempts INTEGER NOT NULL DEFAULT 0, "
+     "signature TEXT NOT NULL DEFAULT '', grade TEXT NOT NULL DEFAULT '', "
+     "why TEXT NOT NULL DEFAULT '', "
+     "solve_seconds REAL NOT NULL DEFAULT 0) STRICT"),
     "CREATE INDEX bundles_by_time ON bundles(received_at_s DESC, id)",
     "CREATE INDEX bundles_by_host ON bundles(host, received_at_s DESC, id)",
     ("CREATE INDEX bundles_by_state "
      "ON bundles(state, received_at_s DESC, id, size_bytes)"),
-    "CREATE INDEX bundles_by_group "
-    "ON bundles(signature, received_at_s DESC, id)",
-    "CREATE INDEX bundles_by_progress ON bundles("
-    "signature, progress DESC, fit DESC, received_at_s DESC, id)",
-    "CREATE INDEX bundles_to_analyse ON bundles(received_at_s, id) "
-    "WHERE state = 0 AND signature = ''",
-    "CREATE TABLE analyses("
-    "id BLOB PRIMARY KEY, title TEXT NOT NULL, "
-    "backtraces TEXT NOT NULL) STRICT",
-    "CREATE TABLE places("
-    "signature TEXT NOT NULL, host TEXT NOT NULL, unit TEXT NOT NULL, "
-    "bundles INTEGER NOT NULL, "
-    "PRIMARY KEY(signature, host, unit)) STRICT, WITHOUT ROWID",
-    "CREATE TABLE groups("
-    "signature TEXT PRIMARY KEY, title TEXT NOT NULL, "
-    "bundles INTEGER NOT NULL, host_count INTEGER NOT NULL, "
-    "first_seen_s INTEGER NOT NULL, last_seen_s INTEGER NOT NULL, "
-    "state INTEGER NOT NULL, why TEXT NOT NULL, representative BLOB, "
-    "to_solve BLOB) STRICT, WITHOUT ROWID",
+    ("CREATE INDEX bundles_by_group "
+     "ON bundles(signature, received_at_s DESC, id)"),
+    ("CREATE INDEX bundles_by_progress ON bundles("
+     "signature, progress DESC, fit DESC, received_at_s DESC, id)"),
+    ("CREATE INDEX bundles_to_analyse ON bundles(received_at_s, id) "
+     "WHERE state = 0 AND signature = ''"),
+    ("CREATE TABLE analyses("
+     "id BLOB PRIMARY KEY, title TEXT NOT NULL, "
+     "backtraces TEXT NOT NULL) STRICT"),
+    ("CREATE TABLE places("
+     "signature TEXT NOT NULL, host TEXT NOT NULL, unit TEXT NOT NULL, "
+     "bundles INTEGER NOT NULL, "
+     "PRIMARY KEY(signature, host, unit)) STRICT, WITHOUT ROWID"),
+    ("CREATE TABLE groups("
+     "signature TEXT PRIMARY KEY, title TEXT NOT NULL, "
+     "bundles INTEGER NOT NULL, host_count INTEGER NOT NULL, "
+     "first_seen_s INTEGER NOT NULL, last_seen_s INTEGER NOT NULL, "
+     "state INTEGER NOT NULL, why TEXT NOT NULL, representative BLOB, "
+     "to_solve BLOB) STRICT, WITHOUT ROWID"),
     "CREATE INDEX groups_by_time ON groups(last_seen_s DESC, signature)",
-    "CREATE INDEX groups_to_solve ON groups(last_seen_s DESC, signature, "
-    "to_solve) WHERE to_solve IS NOT NULL",
+    ("CREATE INDEX groups_to_solve ON groups(last_seen_s DESC, signature, "
+     "to_solve) WHERE to_solve IS NOT NULL"),
 };
 
 // A job that the system made fail is not taken again before `not_before_s`.
@@ -66,30 +66,30 @@ constexpr std::string_view kVersion2[] = {
 // may wait (0: nobody wants them), and how many had no room. `host_reports` has
 // what each host said of itself last.
 constexpr std::string_view kVersion3[] = {
-    "CREATE TABLE notifications("
-    "number INTEGER PRIMARY KEY, kind INTEGER NOT NULL, "
-    "signature TEXT NOT NULL, title TEXT NOT NULL, bundle BLOB NOT NULL, "
-    "command TEXT NOT NULL, version TEXT NOT NULL, failure TEXT NOT NULL, "
-    "host TEXT NOT NULL, unit TEXT NOT NULL, bundles INTEGER NOT NULL, "
-    "first_seen_s INTEGER NOT NULL, last_seen_s INTEGER NOT NULL, "
-    "queued_at_s INTEGER NOT NULL, attempts INTEGER NOT NULL DEFAULT 0, "
-    "not_before_s INTEGER NOT NULL DEFAULT 0) STRICT",
+    ("CREATE TABLE notifications("
+     "number INTEGER PRIMARY KEY, kind INTEGER NOT NULL, "
+     "signature TEXT NOT NULL, title TEXT NOT NULL, bundle BLOB NOT NULL, "
+     "command TEXT NOT NULL, version TEXT NOT NULL, failure TEXT NOT NULL, "
+     "host TEXT NOT NULL, unit TEXT NOT NULL, bundles INTEGER NOT NULL, "
+     "first_seen_s INTEGER NOT NULL, last_seen_s INTEGER NOT NULL, "
+     "queued_at_s INTEGER NOT NULL, attempts INTEGER NOT NULL DEFAULT 0, "
+     "not_before_s INTEGER NOT NULL DEFAULT 0) STRICT"),
     "CREATE INDEX notifications_by_time ON notifications(not_before_s, number)",
     ("CREATE TABLE notification_limit("
      "id INTEGER PRIMARY KEY CHECK(id = 1), most INTEGER NOT NULL, "
      "dropped INTEGER NOT NULL) STRICT"),
     "INSERT INTO notification_limit VALUES(1, 0, 0)",
-    "CREATE TABLE host_reports("
-    "host TEXT PRIMARY KEY, seen_s INTEGER NOT NULL, "
-    "version TEXT NOT NULL, state TEXT NOT NULL, source TEXT NOT NULL, "
-    "source_error TEXT NOT NULL, units_error TEXT NOT NULL, "
-    "last_error TEXT NOT NULL, last_error_s INTEGER NOT NULL, "
-    "uptime_s INTEGER NOT NULL, "
-    "spool_bundles INTEGER NOT NULL, spool_bytes INTEGER NOT NULL, "
-    "spool_bytes_max INTEGER NOT NULL, stuck INTEGER NOT NULL, "
-    "refused INTEGER NOT NULL, saved INTEGER NOT NULL, "
-    "not_saved INTEGER NOT NULL, uploaded INTEGER NOT NULL, "
-    "lost INTEGER NOT NULL) STRICT, WITHOUT ROWID",
+    ("CREATE TABLE host_reports("
+     "host TEXT PRIMARY KEY, seen_s INTEGER NOT NULL, "
+     "version TEXT NOT NULL, state TEXT NOT NULL, source TEXT NOT NULL, "
+     "source_error TEXT NOT NULL, units_error TEXT NOT NULL, "
+     "last_error TEXT NOT NULL, last_error_s INTEGER NOT NULL, "
+     "uptime_s INTEGER NOT NULL, "
+     "spool_bundles INTEGER NOT NULL, spool_bytes INTEGER NOT NULL, "
+     "spool_bytes_max INTEGER NOT NULL, stuck INTEGER NOT NULL, "
+     "refused INTEGER NOT NULL, saved INTEGER NOT NULL, "
+     "not_saved INTEGER NOT NULL, uploaded INTEGER NOT NULL, "
+     "lost INTEGER NOT NULL) STRICT, WITHOUT ROWID"),
 };
 
 // `rules` are those that a group's signature goes by; what was made before they
@@ -106,31 +106,31 @@ constexpr std::string_view kVersion4[] = {
     "CREATE INDEX bundles_by_day ON bundles(signature, seen_s)",
     ("CREATE INDEX bundles_to_filter ON bundles(received_at_s DESC, id, "
      "program, version, unit, failure, host, state, signature)"),
-    "CREATE TABLE versions("
-    "program TEXT NOT NULL, version TEXT NOT NULL, rank INTEGER NOT NULL, "
-    "PRIMARY KEY(program, version)) STRICT, WITHOUT ROWID",
-    "CREATE TABLE group_versions("
-    "signature TEXT NOT NULL, version TEXT NOT NULL, rank INTEGER NOT NULL, "
-    "first_seen_s INTEGER NOT NULL, last_seen_s INTEGER NOT NULL, "
-    "PRIMARY KEY(signature, version)) STRICT, WITHOUT ROWID",
-    "CREATE TABLE marks("
-    "signature TEXT PRIMARY KEY, resolved INTEGER NOT NULL DEFAULT 0, "
-    "resolved_in TEXT NOT NULL DEFAULT '', boundary INTEGER NOT NULL "
-    "DEFAULT 0, reopened_in TEXT NOT NULL DEFAULT '', "
-    "note TEXT NOT NULL DEFAULT '', by TEXT NOT NULL DEFAULT '', "
-    "at_s INTEGER NOT NULL DEFAULT 0) STRICT, WITHOUT ROWID",
-    "CREATE TABLE former_signatures("
-    "former TEXT PRIMARY KEY, present TEXT NOT NULL) STRICT, WITHOUT ROWID",
-    "CREATE TABLE races("
-    "id BLOB PRIMARY KEY, races TEXT NOT NULL) STRICT",
+    ("CREATE TABLE versions("
+     "program TEXT NOT NULL, version TEXT NOT NULL, rank INTEGER NOT NULL, "
+     "PRIMARY KEY(program, version)) STRICT, WITHOUT ROWID"),
+    ("CREATE TABLE group_versions("
+     "signature TEXT NOT NULL, version TEXT NOT NULL, rank INTEGER NOT NULL, "
+     "first_seen_s INTEGER NOT NULL, last_seen_s INTEGER NOT NULL, "
+     "PRIMARY KEY(signature, version)) STRICT, WITHOUT ROWID"),
+    ("CREATE TABLE marks("
+     "signature TEXT PRIMARY KEY, resolved INTEGER NOT NULL DEFAULT 0, "
+     "resolved_in TEXT NOT NULL DEFAULT '', boundary INTEGER NOT NULL "
+     "DEFAULT 0, reopened_in TEXT NOT NULL DEFAULT '', "
+     "note TEXT NOT NULL DEFAULT '', by TEXT NOT NULL DEFAULT '', "
+     "at_s INTEGER NOT NULL DEFAULT 0) STRICT, WITHOUT ROWID"),
+    ("CREATE TABLE former_signatures("
+     "former TEXT PRIMARY KEY, present TEXT NOT NULL) STRICT, WITHOUT ROWID"),
+    ("CREATE TABLE races("
+     "id BLOB PRIMARY KEY, races TEXT NOT NULL) STRICT"),
 };
 
 // `groups_to_find` has what groups are listed and searched by, in the order of
 // a list, so that a search reads it and not the rows.
 constexpr std::string_view kVersion5[] = {
     "DROP INDEX groups_by_time",
-    "CREATE INDEX groups_to_find ON groups("
-    "last_seen_s DESC, signature, state, title)",
+    ("CREATE INDEX groups_to_find ON groups("
+     "last_seen_s DESC, signature, state, title)"),
     "CREATE INDEX groups_by_state ON groups(state)",
 };
 

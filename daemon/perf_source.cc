@@ -20,7 +20,6 @@ namespace clew::daemon {
 namespace {
 
 using bundle::BundleWriter;
-using recorder::ScannedProcess;
 
 constexpr const char* kProc = "/proc";
 // Save waits so long for what is known of its process.

@@ -14,7 +14,6 @@ std::span<const std::byte> OwnVdso() {
   if (begin == 0) {
     return {};
   }
-  // NOLINTNEXTLINE(performance-no-int-to-ptr): getauxval gives a number.
   const auto* const bytes = reinterpret_cast<const std::byte*>(begin);
   const auto* const head = reinterpret_cast<const Elf64_Ehdr*>(bytes);
   uint64_t end = head->e_shoff + uint64_t{head->e_shnum} * sizeof(Elf64_Shdr);

@@ -96,6 +96,10 @@ class FlowReader::Impl {
 
  private:
   bool in_window() const { return decoder_ != main_.get(); }
+  // The PSB that a window ends at; none outside of one.
+  std::optional<uint64_t> window_seam() const {
+    return in_window() ? window_->seam() : std::nullopt;
+  }
 
   uint64_t Position() const {
     const uint64_t offset = decoder_->Offset();
@@ -146,7 +150,7 @@ class FlowReader::Impl {
 
   // What a window begins with, unless it goes on in user mode. Then the caller
   // may set other code before the window is looked at.
-  bool TellResumed(const ResumePoint& point, FlowStep& step) {
+  bool TellResumed(ResumePoint point, FlowStep& step) {
     if (point.kind != ResumePoint::Kind::kInside && !told_) {
       pos_ = std::max(pos_, point.end);
       step.ip = point.ip;
@@ -178,8 +182,7 @@ class FlowReader::Impl {
     const bool no_code = status_ == -pte_nomap;
     step.error =
         no_code ? FlowErrorKind::kCodeMissing : FlowErrorKind::kBadPacket;
-    const bool at_end =
-        status_ == -pte_eos && !(in_window() && window_->seam());
+    const bool at_end = status_ == -pte_eos && !window_seam();
     resumable_ = no_code || status_ == -pte_retstack_empty;
     in_user_mode_ = true;
     step.proven = no_code && insns_before == 0 && walk_.TipLedTo(ip, pos_);
@@ -206,8 +209,8 @@ class FlowReader::Impl {
         step.ip = TraceeAddr(event.variant.disabled.ip);
         return Finish(step, FlowKind::kDisabled);
       case ptev_async_disabled:
-        if (IsStop()) {
-          return CrossSeam(step);
+        if (const auto psb = window_seam(); psb && IsStop()) {
+          return CrossSeam(*psb, step);
         }
         step.ip = TraceeAddr(event.variant.async_disabled.at);
         return Finish(step, FlowKind::kInterrupted);
@@ -222,16 +225,16 @@ class FlowReader::Impl {
     }
   }
 
-  // The event just read is the made-up end of a window.
+  // The event just read is the made-up end of the window.
+  // REQUIRES: in_window().
   bool IsStop() const {
-    return in_window() && window_->has_stop() &&
-           (status_ & pts_event_pending) == 0 &&
+    return window_->has_stop() && (status_ & pts_event_pending) == 0 &&
            decoder_->Offset() == window_->buffer().size();
   }
 
   // The seam's PSB+ proves what ran before.
-  void CrossSeam(FlowStep& step) {
-    if (!SyncMain(*window_->seam())) {
+  void CrossSeam(uint64_t psb, FlowStep& step) {
+    if (!SyncMain(psb)) {
       return FinishError(step, TraceeAddr());
     }
     Finish(step, FlowKind::kProven);
@@ -239,14 +242,15 @@ class FlowReader::Impl {
 
   // No packet is left that could prove what libipt would go on with.
   void AtEnd(FlowStep& step) {
-    if (!in_window() || !window_->seam()) {
+    const auto psb = window_seam();
+    if (!psb) {
       return Finish(step, FlowKind::kEnd);
     }
     if ((status_ & pts_ip_suppressed) == 0) {
       status_ = -pte_bad_packet;  // in user mode, of which the PSB+ is silent
       return FinishError(step, TraceeAddr());
     }
-    CrossSeam(step);
+    CrossSeam(*psb, step);
   }
 
   void NextBlock(FlowStep& step) {

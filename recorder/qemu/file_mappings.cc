@@ -230,7 +230,6 @@ std::vector<MemoryRange> FileMappings::NotDiscarded(
   for (uint64_t page = call.args[0]; page < end; page += kPageBytes) {
     std::array<uint64_t, kPageBytes / sizeof(uint64_t)> words = {};
     unsigned char resident = 1;
-    // NOLINTNEXTLINE(performance-no-int-to-ptr): a program's, so a number
     (void)mincore(reinterpret_cast<void*>(page), kPageBytes, &resident);
     const bool read = ((resident & 1) != 0 || IsMapped(page)) &&
                       memory.Read(page, words.data(), kPageBytes);

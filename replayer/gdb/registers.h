@@ -2,7 +2,6 @@
 #define CLEW_REPLAYER_GDB_REGISTERS_H_
 
 #include <cstddef>
-#include <optional>
 #include <string>
 #include <string_view>
 

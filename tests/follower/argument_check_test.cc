@@ -13,7 +13,6 @@
 namespace clew::follower {
 namespace {
 
-using clew::testing::GuestRecorderOptions;
 using clew::testing::GuestRecording;
 
 // What the follower objects to along the true schedule; empty: nothing.

@@ -21,7 +21,6 @@ namespace {
 
 using constraints::Verdict;
 using testing::GuestCase;
-using testing::GuestRecorderOptions;
 using testing::GuestRecording;
 
 constexpr GuestCase kRacyCases[] = {

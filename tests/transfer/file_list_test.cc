@@ -21,7 +21,6 @@ namespace fs = std::filesystem;
 using collector::Bytes;
 using collector::Files;
 using collector::Sample;
-using collector::SmallSample;
 using collector::TempFolder;
 using collector::WriteFiles;
 using ::testing::HasSubstr;

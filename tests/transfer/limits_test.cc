@@ -26,7 +26,6 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 using Stream = grpc::ClientReaderWriter<pb::PutPart, pb::PutAck>;
-using testing::HasSubstr;
 
 constexpr size_t kThreads = 8;
 

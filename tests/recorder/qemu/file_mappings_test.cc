@@ -116,7 +116,6 @@ TEST_F(FileMappingsTest, HolesAndTruncationsAreChangesToo) {
 }
 
 TEST_F(FileMappingsTest, OfDiscardedMemoryThatIsToldWhichIsNotZero) {
-  // NOLINTNEXTLINE(performance-no-int-to-ptr): a program's, so a number
   void* at =
       mmap(reinterpret_cast<void*>(kAt), 4 * kPageBytes, PROT_READ | PROT_WRITE,
            MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);

@@ -26,7 +26,6 @@ namespace {
 
 TEST(InputWriterTest, GeneratedCodeReadsARecordedCall) {
   constexpr uint64_t kAddr = 0x10000000;
-  // NOLINTNEXTLINE(performance-no-int-to-ptr): a program's, so a number
   void* const wanted = reinterpret_cast<void*>(kAddr);
   void* page = mmap(wanted, kPageBytes, PROT_READ | PROT_WRITE,
                     MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);

@@ -36,10 +36,7 @@ using testing::IsEmpty;
 
 class SyscallTest : public testing::Test {
  protected:
-  static void* At(uint64_t addr) {
-    // NOLINTNEXTLINE(performance-no-int-to-ptr): a program's, so a number
-    return reinterpret_cast<void*>(addr);
-  }
+  static void* At(uint64_t addr) { return reinterpret_cast<void*>(addr); }
   void SetUp() override {
     void* page = mmap(At(kBuffer), kPageBytes, PROT_READ | PROT_WRITE,
                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
