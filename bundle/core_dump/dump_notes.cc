@@ -76,7 +76,7 @@ Result<DumpSignal> ReadDumpSignal(const DumpNote& note,
   CLEW_ASSIGN_OR_RETURN(info, ReadStruct<siginfo_t>(note, name, "NT_SIGINFO"));
   uint64_t addr = 0;
   static_assert(sizeof addr == sizeof info.si_addr);
-  std::memcpy(&addr, &info.si_addr, sizeof addr);
+  std::memcpy(&addr, static_cast<const void*>(&info.si_addr), sizeof addr);
   return DumpSignal{
       .signal = info.si_signo, .code = info.si_code, .addr = TraceeAddr(addr)};
 }
