@@ -11,6 +11,12 @@ namespace clew::follower {
 
 namespace {
 
+std::optional<Advance::Stop> StopOf(Followed followed) {
+  return followed == Followed::kAsRecorded
+             ? std::nullopt
+             : std::optional(Advance::Stop::kContradiction);
+}
+
 // Maps the start state's segments and fills them.
 Status LoadSegments(const StartState& start, machine::Memory& memory) {
   for (const StartSegment& segment : start.segments) {
@@ -174,16 +180,14 @@ Result<std::optional<Advance::Stop>> Process::BeginBlock(size_t thread) {
       return Advance::Stop::kBlocked;
     }
     CLEW_ASSIGN_OR_RETURN(returned, ReturnFromCall(thread));
-    if (!returned) {
+    if (returned == Followed::kContradiction) {
       return Advance::Stop::kContradiction;
     }
   }
   if (state.block_done == 0 && state.registers.rip != block->ip.as_int()) {
     DrainBuffer(thread);
     CLEW_ASSIGN_OR_RETURN(delivered, DeliverSignals(thread, *block));
-    if (!delivered) {
-      return Advance::Stop::kContradiction;
-    }
+    return StopOf(delivered);
   }
   return std::nullopt;
 }
@@ -211,7 +215,8 @@ Result<std::optional<Advance::Stop>> Process::RunInBlock(size_t thread,
     }
     case machine::StopKind::kNondeterministic: {
       CLEW_ASSIGN_OR_RETURN(done, CompleteNondeterministic(thread, cpu));
-      return done ? EndBlock(thread, block) : Advance::Stop::kContradiction;
+      return done == Followed::kAsRecorded ? EndBlock(thread, block)
+                                           : StopOf(done);
     }
     case machine::StopKind::kSyscall:
       break;
@@ -219,25 +224,23 @@ Result<std::optional<Advance::Stop>> Process::RunInBlock(size_t thread,
       if (options_.force_path) {
         return ForceOn(thread, block);
       }
-      Contradict(
+      return StopOf(Contradict(
           Contradiction::Kind::kFault, thread,
           fmt::format("the machine faults ({} {:#x}), the recorded run "
                       "did not",
-                      stop.fault.write ? "write" : "access", stop.fault.addr));
-      return Advance::Stop::kContradiction;
+                      stop.fault.write ? "write" : "access", stop.fault.addr)));
     case machine::StopKind::kUnsupported:
       return Unsupported("thread {}: {}", tid(thread), stop.detail);
   }
   if (state.block_done != block.insn_count) {
-    Contradict(Contradiction::Kind::kPath, thread,
-               "a system call where the recorded run had none");
-    return Advance::Stop::kContradiction;
+    return StopOf(Contradict(Contradiction::Kind::kPath, thread,
+                             "a system call where the recorded run had none"));
   }
   ++state.block;
   state.block_done = 0;
   DrainBuffer(thread);
   CLEW_ASSIGN_OR_RETURN(entered, EnterSyscall(thread));
-  return entered ? std::nullopt : std::optional(Advance::Stop::kContradiction);
+  return StopOf(entered);
 }
 
 // Moves on to the next block where this one is done, and compares the path.
@@ -262,11 +265,10 @@ Result<std::optional<Advance::Stop>> Process::EndBlock(
       }
       return std::nullopt;
     }
-    Contradict(Contradiction::Kind::kPath, thread,
-               fmt::format("goes on at {:#x}, the recorded run went on at "
-                           "{:#x}",
-                           state.registers.rip, next->ip));
-    return Advance::Stop::kContradiction;
+    return StopOf(Contradict(
+        Contradiction::Kind::kPath, thread,
+        fmt::format("goes on at {:#x}, the recorded run went on at {:#x}",
+                    state.registers.rip, next->ip)));
   }
   return std::nullopt;
 }
@@ -288,7 +290,8 @@ Result<std::optional<Advance::Stop>> Process::ForceOn(
   return std::nullopt;
 }
 
-Result<bool> Process::CompleteNondeterministic(size_t thread, ThreadCpu& cpu) {
+Result<Followed> Process::CompleteNondeterministic(size_t thread,
+                                                   ThreadCpu& cpu) {
   ThreadState& state = threads_[thread];
   CLEW_ASSIGN_OR_RETURN(record, tape_->Input(thread, state.input));
   const auto* const input =
@@ -302,7 +305,7 @@ Result<bool> Process::CompleteNondeterministic(size_t thread, ThreadCpu& cpu) {
   ++state.input;
   ++state.retired;
   ++state.block_done;
-  return true;
+  return Followed::kAsRecorded;
 }
 
 Result<const StreamBlock*> Process::NextBlock(size_t thread) const {
@@ -346,8 +349,8 @@ Result<bool> Process::AllEnded() const {
   return true;
 }
 
-bool Process::Contradict(Contradiction::Kind kind, size_t thread,
-                         std::string text) {
+Followed Process::Contradict(Contradiction::Kind kind, size_t thread,
+                             std::string text) {
   const ThreadState& state = threads_[thread];
   contradiction_ = {.kind = kind,
                     .thread = thread,
@@ -355,7 +358,7 @@ bool Process::Contradict(Contradiction::Kind kind, size_t thread,
                     .insn_index = state.retired,
                     .ip = state.registers.rip,
                     .text = std::move(text)};
-  return false;
+  return Followed::kContradiction;
 }
 
 Process::Mark Process::SetMark() {

@@ -44,6 +44,12 @@ struct Contradiction {
   std::string text;         // for people, without the place
 };
 
+// Whether a step went as it was recorded.
+enum class Followed : uint8_t {
+  kAsRecorded,
+  kContradiction,  // Process::contradiction() says which
+};
+
 enum class ThreadPhase : uint8_t {
   kNotCreated,
   kRunning,  // in user mode
@@ -250,24 +256,25 @@ class Process {
   Result<std::optional<Advance::Stop>> EndBlock(size_t thread,
                                                 const StreamBlock& block);
   // Signals (follower/process_signals.cc).
-  Result<bool> DeliverSignals(size_t thread, const StreamBlock& block);
+  Result<Followed> DeliverSignals(size_t thread, const StreamBlock& block);
   Result<size_t> SignalsUntil(size_t thread, TraceeAddr handler) const;
   Result<bool> WereSent(size_t thread, size_t signals) const;
   Result<bool> AwaitsSignal(size_t thread, const StreamBlock& block) const;
   Status EnterHandler(size_t thread);
   void EnterSentSignals(const SyscallInput& call);
   void SaveSignalsForUndo();
-  Result<bool> CompleteNondeterministic(size_t thread, ThreadCpu& cpu);
+  Result<Followed> CompleteNondeterministic(size_t thread, ThreadCpu& cpu);
   void Flush(size_t thread, uint64_t until_insn);
   void DrainBuffer(size_t thread);
 
   // System calls (follower/process_syscalls.cc).
-  Result<bool> EnterSyscall(size_t thread);
-  Result<bool> EnterFutex(size_t thread, const SyscallInput& call);
-  Result<bool> FinishCall(size_t thread, const SyscallInput& call);
-  bool MatchesRecord(size_t thread, const SyscallInput& call);
-  bool ReadsAsRecorded(size_t thread, const SyscallInput& call);
-  bool CheckOutput(size_t thread, const SyscallInput& call);
+  Result<Followed> EnterSyscall(size_t thread);
+  Result<Followed> EnterFutex(size_t thread, const SyscallInput& call);
+  Result<Followed> FinishCall(size_t thread, const SyscallInput& call);
+  Followed CheckCall(size_t thread, const SyscallInput& call);
+  Followed CheckArguments(size_t thread, const SyscallInput& call);
+  Followed CheckReads(size_t thread, const SyscallInput& call);
+  Followed CheckOutput(size_t thread, const SyscallInput& call);
   Result<std::vector<std::byte>> CollectOutput(const SyscallInput& call) const;
   void ApplyMappings(const SyscallInput& call);
   void Discard(uint64_t addr, uint64_t size_bytes);
@@ -279,7 +286,7 @@ class Process {
   Status CreateThread(size_t parent, Tid child_tid, const SyscallInput& call);
   Status ReturnFromSignal(size_t thread);
   void Exit(size_t thread, const SyscallInput& call);
-  Result<bool> ReturnFromCall(size_t thread);
+  Result<Followed> ReturnFromCall(size_t thread);
 
   // The end (follower/process_failure.cc).
   Result<bool> SentSignal(size_t thread, const Failure& failure) const;
@@ -289,7 +296,8 @@ class Process {
 
   Result<std::optional<Advance::Stop>> ForceOn(size_t thread,
                                                const StreamBlock& block);
-  bool Contradict(Contradiction::Kind kind, size_t thread, std::string text);
+  Followed Contradict(Contradiction::Kind kind, size_t thread,
+                      std::string text);
   void SaveForUndo(size_t thread);
   void SaveFutexesForUndo();
   void EnterChannels(size_t thread, const SyscallInput& call);

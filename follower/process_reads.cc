@@ -66,14 +66,16 @@ void Process::ObserveReads(uint64_t ip, uint64_t insn_offset,
   }
 }
 
-bool Process::ReadsAsRecorded(size_t thread, const SyscallInput& call) {
+Followed Process::CheckReads(size_t thread, const SyscallInput& call) {
   if (!call.read_digest) {
-    return true;
+    return Followed::kAsRecorded;
   }
   const MachineMemory memory(memory_);
   const auto ranges = ReadsOfSyscall(call.number, call.args, memory);
-  return DigestOfReads(ranges, memory) == call.read_digest ||
-         Contradict(Contradiction::Kind::kSyscall, thread,
+  if (DigestOfReads(ranges, memory) == call.read_digest) {
+    return Followed::kAsRecorded;
+  }
+  return Contradict(Contradiction::Kind::kSyscall, thread,
                     fmt::format("{} is given other memory to read than "
                                 "recorded, {} bytes at {:#x} first",
                                 SyscallName(call.number),
@@ -81,9 +83,9 @@ bool Process::ReadsAsRecorded(size_t thread, const SyscallInput& call) {
                                 ranges.empty() ? 0 : ranges[0].addr));
 }
 
-bool Process::CheckOutput(size_t thread, const SyscallInput& call) {
+Followed Process::CheckOutput(size_t thread, const SyscallInput& call) {
   if (!call.output_digest) {
-    return true;
+    return Followed::kAsRecorded;
   }
   const auto bytes = CollectOutput(call);
   const bool same = bytes && Digest(*bytes) == *call.output_digest;
@@ -98,7 +100,7 @@ bool Process::CheckOutput(size_t thread, const SyscallInput& call) {
   if (output_ && bytes) {
     output_(tid(thread), static_cast<int>(call.args[0]), *bytes);
   }
-  return true;
+  return Followed::kAsRecorded;
 }
 
 // The bytes that an output call reads from the process.

@@ -62,7 +62,8 @@ Result<bool> Process::AwaitsSignal(size_t thread,
   return !sent;
 }
 
-Result<bool> Process::DeliverSignals(size_t thread, const StreamBlock& block) {
+Result<Followed> Process::DeliverSignals(size_t thread,
+                                         const StreamBlock& block) {
   ThreadState& state = threads_[thread];
   CLEW_ASSIGN_OR_RETURN(count, SignalsUntil(thread, block.ip));
   if (count == 0) {
@@ -71,7 +72,7 @@ Result<bool> Process::DeliverSignals(size_t thread, const StreamBlock& block) {
         engine_->OnDeparted(thread);
       }
       state.registers.rip = block.ip.as_int();
-      return true;
+      return Followed::kAsRecorded;
     }
     return Contradict(
         Contradiction::Kind::kPath, thread,
@@ -81,7 +82,7 @@ Result<bool> Process::DeliverSignals(size_t thread, const StreamBlock& block) {
   for (size_t i = 0; i < count; ++i) {
     CLEW_RETURN_IF_ERROR(EnterHandler(thread));
   }
-  return true;
+  return Followed::kAsRecorded;
 }
 
 // REQUIRES: the thread's next input is a signal.

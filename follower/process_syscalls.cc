@@ -83,7 +83,7 @@ void Process::ObserveWrites(uint64_t insn_offset,
   }
 }
 
-Result<bool> Process::EnterSyscall(size_t thread) {
+Result<Followed> Process::EnterSyscall(size_t thread) {
   ThreadState& state = threads_[thread];
   CLEW_ASSIGN_OR_RETURN(record, tape_->Input(thread, state.input));
   const auto* const call =
@@ -94,9 +94,8 @@ Result<bool> Process::EnterSyscall(size_t thread) {
                                   SyscallName(state.registers.gpr[kRax])));
   }
   if (!options_.force_path &&
-      (!MatchesRecord(thread, *call) || !ReadsAsRecorded(thread, *call) ||
-       !CheckOutput(thread, *call))) {
-    return false;
+      CheckCall(thread, *call) == Followed::kContradiction) {
+    return Followed::kContradiction;
   }
   if (engine_ != nullptr) {
     engine_->OnSyscall(thread, *call);
@@ -107,11 +106,11 @@ Result<bool> Process::EnterSyscall(size_t thread) {
     case __NR_exit:
     case __NR_exit_group:
       Exit(thread, *call);
-      return true;
+      return Followed::kAsRecorded;
     case __NR_rt_sigreturn:
       ++state.input;
       CLEW_RETURN_IF_ERROR(ReturnFromSignal(thread));
-      return true;
+      return Followed::kAsRecorded;
     case __NR_futex:
       if (!options_.force_path) {
         return EnterFutex(thread, *call);
@@ -125,12 +124,22 @@ Result<bool> Process::EnterSyscall(size_t thread) {
     state.needs_wake = state.taking.channel != Channels::kNone;
     state.wait_addr =
         state.needs_wake ? Channels::WaitAddr(state.taking.channel) : 0;
-    return true;
+    return Followed::kAsRecorded;
   }
   return FinishCall(thread, *call);
 }
 
-bool Process::MatchesRecord(size_t thread, const SyscallInput& call) {
+// Arguments first: they say where the rest is.
+Followed Process::CheckCall(size_t thread, const SyscallInput& call) {
+  Followed followed = CheckArguments(thread, call);
+  if (followed == Followed::kAsRecorded) {
+    followed = CheckReads(thread, call);
+  }
+  return followed == Followed::kAsRecorded ? CheckOutput(thread, call)
+                                           : followed;
+}
+
+Followed Process::CheckArguments(size_t thread, const SyscallInput& call) {
   static constexpr std::array<Gpr, 6> kArguments = {kRdi, kRsi, kRdx,
                                                     kR10, kR8,  kR9};
   const auto& gpr = threads_[thread].registers.gpr;
@@ -151,10 +160,10 @@ bool Process::MatchesRecord(size_t thread, const SyscallInput& call) {
                       call.args[i]));
     }
   }
-  return true;
+  return Followed::kAsRecorded;
 }
 
-Result<bool> Process::EnterFutex(size_t thread, const SyscallInput& call) {
+Result<Followed> Process::EnterFutex(size_t thread, const SyscallInput& call) {
   ThreadState& state = threads_[thread];
   const uint64_t addr = call.args[0];
   switch (FutexCommand(call.args[1])) {
@@ -181,7 +190,7 @@ Result<bool> Process::EnterFutex(size_t thread, const SyscallInput& call) {
       state.needs_wake = !call.result || *call.result == 0;
       SaveFutexesForUndo();
       futexes_.Wait(addr, state.needs_wake);
-      return true;
+      return Followed::kAsRecorded;
     }
     case FUTEX_WAKE:
     case FUTEX_WAKE_BITSET: {
@@ -204,7 +213,7 @@ Result<bool> Process::EnterFutex(size_t thread, const SyscallInput& call) {
   }
 }
 
-Result<bool> Process::ReturnFromCall(size_t thread) {
+Result<Followed> Process::ReturnFromCall(size_t thread) {
   ThreadState& state = threads_[thread];
   CLEW_ASSIGN_OR_RETURN(record, tape_->Input(thread, state.input));
   const SyscallInput call = std::get<SyscallInput>(*record);
@@ -231,7 +240,7 @@ Result<bool> Process::ReturnFromCall(size_t thread) {
 }
 
 // Applies result and effects; the thread is back in user mode afterwards.
-Result<bool> Process::FinishCall(size_t thread, const SyscallInput& call) {
+Result<Followed> Process::FinishCall(size_t thread, const SyscallInput& call) {
   ThreadState& state = threads_[thread];
   const uint64_t result = static_cast<uint64_t>(call.result.value_or(0));
   if (result < kMapFailedFrom) {
@@ -254,7 +263,7 @@ Result<bool> Process::FinishCall(size_t thread, const SyscallInput& call) {
   if (engine_ != nullptr) {
     engine_->OnReturn(thread, call);
   }
-  return true;
+  return Followed::kAsRecorded;
 }
 
 void Process::ApplyMappings(const SyscallInput& call) {

@@ -65,7 +65,7 @@ class Builder final : public follower::Engine, public machine::ShadowObserver {
   Result<BuiltTrace> Build() {
     process_.set_engine(this);
     CLEW_ASSIGN_OR_RETURN(followed, FollowOrder());
-    if (followed) {
+    if (followed == follower::Followed::kAsRecorded) {
       CLEW_RETURN_IF_ERROR(FollowGuess());
     }
     DropDanglingFacts();
@@ -254,18 +254,18 @@ class Builder final : public follower::Engine, public machine::ShadowObserver {
 
   ConstraintTrace& trace() { return built_.trace; }
 
-  // Along options_.along. False: not even the forced path goes on.
-  Result<bool> FollowOrder() {
+  // Along options_.along, until not even the forced path goes on.
+  Result<follower::Followed> FollowOrder() {
     for (const ScheduleStep& step : options_.along) {
       const auto thread = process_.tape().IndexOf(step.thread);
       if (thread) {
-        CLEW_ASSIGN_OR_RETURN(goes_on, Advance(*thread, step.until_insn));
-        if (!goes_on) {
-          return false;
+        CLEW_ASSIGN_OR_RETURN(followed, Advance(*thread, step.until_insn));
+        if (followed == follower::Followed::kContradiction) {
+          return followed;
         }
       }
     }
-    return true;
+    return follower::Followed::kAsRecorded;
   }
 
   Status FollowGuess() {
@@ -280,14 +280,14 @@ class Builder final : public follower::Engine, public machine::ShadowObserver {
         return {};
       }
       CLEW_ASSIGN_OR_RETURN(end, guess.GrainEnd(process_, next->thread));
-      CLEW_ASSIGN_OR_RETURN(goes_on, Advance(next->thread, end));
-      if (!goes_on) {
+      CLEW_ASSIGN_OR_RETURN(followed, Advance(next->thread, end));
+      if (followed == follower::Followed::kContradiction) {
         return {};
       }
     }
   }
 
-  Result<bool> Advance(size_t thread, uint64_t until_insn) {
+  Result<follower::Followed> Advance(size_t thread, uint64_t until_insn) {
     CLEW_ASSIGN_OR_RETURN(advance, process_.Run(thread, until_insn));
     if (access_count_ > options_.accesses_max || pool_.full()) {
       return LimitReached(
@@ -299,7 +299,9 @@ class Builder final : public follower::Engine, public machine::ShadowObserver {
         std::chrono::steady_clock::now() >= options_.deadline) {
       return LimitReached("no time left to write down a formula");
     }
-    return advance.stop != follower::Advance::Stop::kContradiction;
+    return advance.stop == follower::Advance::Stop::kContradiction
+               ? follower::Followed::kContradiction
+               : follower::Followed::kAsRecorded;
   }
 
   // The address of this access depends on traced words. (An indirect jump's
