@@ -110,8 +110,8 @@ void Recording::LetBeInterrupted(Thread& me, const SyscallCall& call) {
     return;
   }
   {
-    const std::lock_guard lock(mutex_);
-    if (!ReleaseSignalled(sent->tid, sent->signal)) {
+    const Locked lock = turn_lock_.Take();
+    if (!ReleaseSignalled(lock, sent->tid, sent->signal)) {
       return;
     }
   }
@@ -159,7 +159,7 @@ void Recording::Hold(Thread& me, const TimedWait& wait) {
   const uint64_t now = g_runner.block_end - 1;
   Sleeper next = nullptr;
   {
-    const std::lock_guard lock(mutex_);
+    const Locked lock = turn_lock_.Take();
     CoreEncoder& encoder = tracer_->encoder(me.core);
     encoder.AdvanceTime(TscTicks(now));
     encoder.Interrupt(TraceeAddr(block.IpOf(index)));
@@ -174,7 +174,7 @@ void Recording::Hold(Thread& me, const TimedWait& wait) {
     next_deadline_ns_ = std::min(next_deadline_ns_, wait.deadline_ns);
     scheduler_.Leave(me.slot);
     g_runner = Runner();
-    next = GrantNext(now);
+    next = GrantNext(lock, now);
   }
   Wake(next);
   WaitWhileHeld(me);
@@ -193,11 +193,11 @@ void Recording::WaitWhileHeld(Thread& me) {
     if (woken < 0 && errno == ETIMEDOUT) {
       Sleeper next = nullptr;
       {
-        const std::lock_guard lock(mutex_);
+        const Locked lock = turn_lock_.Take();
         if (idle_) {
-          PassIdleTime();
+          PassIdleTime(lock);
           next = next_deadline_ns_ <= virtual_clock_.Now(clock_)
-                     ? GrantNext(clock_)
+                     ? GrantNext(lock, clock_)
                      : nullptr;
         }
       }
@@ -207,16 +207,16 @@ void Recording::WaitWhileHeld(Thread& me) {
   me.turn.store(0, std::memory_order_relaxed);
 }
 
-void Recording::PassIdleTime() {
+void Recording::PassIdleTime(const Locked& /*lock*/) {
   const uint64_t now = HostNs();
   virtual_clock_.Skip(now - idle_since_ns_);
   idle_since_ns_ = now;
 }
 
-void Recording::BeginIdle() { idle_since_ns_ = HostNs(); }
+void Recording::BeginIdle(const Locked& /*lock*/) { idle_since_ns_ = HostNs(); }
 
 // Where nobody can run, and nothing but time can change that.
-void Recording::SkipToDeadline(uint64_t now_ticks) {
+void Recording::SkipToDeadline(const Locked& lock, uint64_t now_ticks) {
   const bool outside =
       uses_timers_ ||
       std::any_of(by_slot_.begin(), by_slot_.end(), [](const Thread* t) {
@@ -226,35 +226,37 @@ void Recording::SkipToDeadline(uint64_t now_ticks) {
   if (!outside && next_deadline_ns_ != VirtualClock::kNever) {
     const uint64_t now = virtual_clock_.Now(now_ticks);
     virtual_clock_.Skip(next_deadline_ns_ - std::min(next_deadline_ns_, now));
-    ReleaseDue(now_ticks);
+    ReleaseDue(lock, now_ticks);
   }
 }
 
-void Recording::ReleaseDue(uint64_t now_ticks) {
+void Recording::ReleaseDue(const Locked& lock, uint64_t now_ticks) {
   const uint64_t now = virtual_clock_.Now(now_ticks);
   if (now >= next_deadline_ns_) {
-    ReleaseIf([now](const Thread& t) { return t.held->deadline_ns <= now; });
+    ReleaseIf(lock,
+              [now](const Thread& t) { return t.held->deadline_ns <= now; });
   }
 }
 
 // A call may have woken who waits for the word at `addr`.
-void Recording::ReleaseChanged(uint64_t addr) {
+void Recording::ReleaseChanged(const Locked& lock, uint64_t addr) {
   if (!held_.empty()) {
-    ReleaseIf([&](const Thread& t) {
+    ReleaseIf(lock, [&](const Thread& t) {
       return t.held->futex_addr == addr && t.held->Changed(memory_);
     });
   }
 }
 
 // Thread `tid` if it is held and `signal` interrupts it. False: not so.
-bool Recording::ReleaseSignalled(uint64_t tid, uint64_t signal) {
+bool Recording::ReleaseSignalled(const Locked& lock, uint64_t tid,
+                                 uint64_t signal) {
   if (signal == 0 || signal >= actions_.size() ||
       actions_[signal].handler == kSigDefault ||
       actions_[signal].handler == kSigIgnore) {
     return false;
   }
   bool released = false;
-  ReleaseIf([&](Thread& t) {
+  ReleaseIf(lock, [&](Thread& t) {
     t.interrupted = static_cast<uint64_t>(t.tid.as_int()) == tid &&
                     (t.signal_mask >> (signal - 1) & 1) == 0;
     released = released || t.interrupted;
@@ -265,7 +267,7 @@ bool Recording::ReleaseSignalled(uint64_t tid, uint64_t signal) {
 
 // In the order in which they came to be held.
 template <class Condition>
-void Recording::ReleaseIf(const Condition& condition) {
+void Recording::ReleaseIf(const Locked& lock, const Condition& condition) {
   std::vector<Thread*> kept;
   next_deadline_ns_ = VirtualClock::kNever;
   for (Thread* thread : held_) {
@@ -275,7 +277,7 @@ void Recording::ReleaseIf(const Condition& condition) {
       kept.push_back(thread);
     } else {
       thread->held.reset();
-      MakeReady(*thread);
+      MakeReady(lock, *thread);
     }
   }
   held_ = std::move(kept);

@@ -192,7 +192,7 @@ void Recording::ExitThread(Thread& me) {
   const uint64_t now = g_runner.block_end;
   tracer_->Exit(me.core, me.tid, me.parent, now);
   tracer_->SwitchOut(me.core, me.tid, now, false);
-  const std::lock_guard lock(mutex_);
+  const Locked lock = turn_lock_.Take();
   clock_ = now;
   scheduler_.Leave(me.slot);
   me.state = Thread::State::kGone;
@@ -338,8 +338,8 @@ void Recording::AfterClone(Thread& me, int64_t result) {
   }
   OpenInputs(child);
   tracer_->Fork(me.core, me.tid, child.tid, g_runner.block_end);
-  const std::lock_guard lock(mutex_);
-  MakeReady(child);
+  const Locked lock = turn_lock_.Take();
+  MakeReady(lock, child);
 }
 
 void Recording::AfterFutex(Thread& me, int64_t result) {
@@ -348,10 +348,10 @@ void Recording::AfterFutex(Thread& me, int64_t result) {
     return;
   }
   const auto count = static_cast<uint64_t>(result);
-  const std::lock_guard lock(mutex_);
-  ReleaseChanged(call.addr);
+  const Locked lock = turn_lock_.Take();
+  ReleaseChanged(lock, call.addr);
   if (call.kind == FutexCall::Kind::kWakeOp) {
-    ReleaseChanged(call.addr2);
+    ReleaseChanged(lock, call.addr2);
   }
   if (count == 0) {
     return;
@@ -378,7 +378,7 @@ void Recording::AfterFutex(Thread& me, int64_t result) {
       break;
   }
   for (const auto slot : woken) {
-    MakeReady(*by_slot_[slot]);
+    MakeReady(lock, *by_slot_[slot]);
   }
 }
 
