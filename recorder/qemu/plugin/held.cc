@@ -169,9 +169,7 @@ void Recording::Hold(Thread& me, const TimedWait& wait) {
     me.state = Thread::State::kBlocked;
     me.arrived = false;
     me.waits_forever = false;
-    me.held = wait;
-    held_.push_back(&me);
-    next_deadline_ns_ = std::min(next_deadline_ns_, wait.deadline_ns);
+    held_.Add(lock, me, wait);
     scheduler_.Leave(me.slot);
     g_runner = Runner();
     next = GrantNext(lock, now);
@@ -196,7 +194,7 @@ void Recording::WaitWhileHeld(Thread& me) {
         const Locked lock = turn_lock_.Take();
         if (idle_) {
           PassIdleTime(lock);
-          next = next_deadline_ns_ <= virtual_clock_.Now(clock_)
+          next = held_.next_deadline_ns(lock) <= virtual_clock_.Now(clock_)
                      ? GrantNext(lock, clock_)
                      : nullptr;
         }
@@ -223,27 +221,29 @@ void Recording::SkipToDeadline(const Locked& lock, uint64_t now_ticks) {
         return t != nullptr && t->state == Thread::State::kBlocked &&
                !t->held.has_value() && !t->waits_forever;
       });
-  if (!outside && next_deadline_ns_ != VirtualClock::kNever) {
+  const uint64_t deadline = held_.next_deadline_ns(lock);
+  if (!outside && deadline != VirtualClock::kNever) {
     const uint64_t now = virtual_clock_.Now(now_ticks);
-    virtual_clock_.Skip(next_deadline_ns_ - std::min(next_deadline_ns_, now));
+    virtual_clock_.Skip(deadline - std::min(deadline, now));
     ReleaseDue(lock, now_ticks);
   }
 }
 
 void Recording::ReleaseDue(const Locked& lock, uint64_t now_ticks) {
   const uint64_t now = virtual_clock_.Now(now_ticks);
-  if (now >= next_deadline_ns_) {
-    ReleaseIf(lock,
-              [now](const Thread& t) { return t.held->deadline_ns <= now; });
+  if (now >= held_.next_deadline_ns(lock)) {
+    MakeReady(lock, held_.TakeIf(lock, [now](const Thread& t) {
+      return t.held->deadline_ns <= now;
+    }));
   }
 }
 
 // A call may have woken who waits for the word at `addr`.
 void Recording::ReleaseChanged(const Locked& lock, uint64_t addr) {
-  if (!held_.empty()) {
-    ReleaseIf(lock, [&](const Thread& t) {
+  if (!held_.empty(lock)) {
+    MakeReady(lock, held_.TakeIf(lock, [&](const Thread& t) {
       return t.held->futex_addr == addr && t.held->Changed(memory_);
-    });
+    }));
   }
 }
 
@@ -255,32 +255,20 @@ bool Recording::ReleaseSignalled(const Locked& lock, uint64_t tid,
       actions_[signal].handler == kSigIgnore) {
     return false;
   }
-  bool released = false;
-  ReleaseIf(lock, [&](Thread& t) {
+  const std::vector<Thread*> released = held_.TakeIf(lock, [&](Thread& t) {
     t.interrupted = static_cast<uint64_t>(t.tid.as_int()) == tid &&
                     (t.signal_mask >> (signal - 1) & 1) == 0;
-    released = released || t.interrupted;
     return t.interrupted;
   });
-  return released;
+  MakeReady(lock, released);
+  return !released.empty();
 }
 
-// In the order in which they came to be held.
-template <class Condition>
-void Recording::ReleaseIf(const Locked& lock, const Condition& condition) {
-  std::vector<Thread*> kept;
-  next_deadline_ns_ = VirtualClock::kNever;
-  for (Thread* thread : held_) {
-    if (thread->held.has_value() && !condition(*thread)) {
-      next_deadline_ns_ =
-          std::min(next_deadline_ns_, thread->held->deadline_ns);
-      kept.push_back(thread);
-    } else {
-      thread->held.reset();
-      MakeReady(lock, *thread);
-    }
+void Recording::MakeReady(const Locked& lock,
+                          const std::vector<Thread*>& threads) {
+  for (Thread* thread : threads) {
+    MakeReady(lock, *thread);
   }
-  held_ = std::move(kept);
 }
 
 // Clocks that the program reads show the virtual one. The kernel has just

@@ -22,6 +22,7 @@
 #include "recorder/qemu/futex_model.h"
 #include "recorder/qemu/generated_code.h"
 #include "recorder/qemu/guest_memory.h"
+#include "recorder/qemu/plugin/held_threads.h"
 #include "recorder/qemu/plugin/thread.h"
 #include "recorder/qemu/plugin/tracer.h"
 #include "recorder/qemu/plugin/turn_lock.h"
@@ -157,8 +158,7 @@ class Recording {
   void ReleaseDue(const Locked& lock, uint64_t now_ticks);
   void ReleaseChanged(const Locked& lock, uint64_t addr);
   bool ReleaseSignalled(const Locked& lock, uint64_t tid, uint64_t signal);
-  template <class Condition>
-  void ReleaseIf(const Locked& lock, const Condition& condition);
+  void MakeReady(const Locked& lock, const std::vector<Thread*>& threads);
 
   // signals.cc
   struct Delivery;
@@ -242,8 +242,7 @@ class Recording {
   FutexModel futexes_;
   FileMappings files_;
   VirtualClock virtual_clock_;
-  std::vector<Thread*> held_;  // in the order in which they came
-  uint64_t next_deadline_ns_ = VirtualClock::kNever;  // of those held
+  HeldThreads held_;
   uint64_t idle_since_ns_ = 0;  // by the host's clock; as far as it was counted
   std::array<std::unique_ptr<Thread>, kThreadsMax> by_vcpu_;
   std::vector<Thread*> by_slot_;    // nullptr: ended
