@@ -250,9 +250,8 @@ void Recording::ReleaseChanged(const Locked& lock, uint64_t addr) {
 // Thread `tid` if it is held and `signal` interrupts it. False: not so.
 bool Recording::ReleaseSignalled(const Locked& lock, uint64_t tid,
                                  uint64_t signal) {
-  if (signal == 0 || signal >= actions_.size() ||
-      actions_[signal].handler == kSigDefault ||
-      actions_[signal].handler == kSigIgnore) {
+  const SignalAction* const action = actions_.Find(signal);
+  if (action == nullptr || !action->is_handled()) {
     return false;
   }
   const std::vector<Thread*> released = held_.TakeIf(lock, [&](Thread& t) {

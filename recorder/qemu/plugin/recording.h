@@ -23,6 +23,7 @@
 #include "recorder/qemu/generated_code.h"
 #include "recorder/qemu/guest_memory.h"
 #include "recorder/qemu/plugin/held_threads.h"
+#include "recorder/qemu/plugin/signal_actions.h"
 #include "recorder/qemu/plugin/thread.h"
 #include "recorder/qemu/plugin/tracer.h"
 #include "recorder/qemu/plugin/turn_lock.h"
@@ -272,14 +273,7 @@ class Recording {
   std::string program_;
   std::string arguments_;
 
-  static constexpr uint64_t kSigDefault = 0;
-  static constexpr uint64_t kSigIgnore = 1;
-  struct Action {
-    uint64_t handler = 0;
-    uint64_t flags = 0;
-    uint64_t restorer = 0;
-  };
-  std::array<Action, 65> actions_ = {};
+  SignalActions actions_;
   SentSignals sent_signals_{Tid(getpid())};
 };
 
