@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "recorder/qemu/plugin/hot_path.h"
 #include "recorder/qemu/plugin/recording.h"
@@ -47,7 +48,7 @@ bool IsFaultSignal(int signal) {
 }  // namespace
 
 void Recording::EndByExit(int32_t status) {
-  mutex_.lock();
+  Locked lock = turn_lock_.Take();
   Thread& me = *g_runner.thread;
   clock_ = g_runner.block_end;
   Failure failure;
@@ -56,11 +57,11 @@ void Recording::EndByExit(int32_t status) {
   failure.exit_status = status;
   failure.thread = me.tid;
   failure.ip = TraceeAddr(me.env.rip());
-  Finish(failure);
+  Finish(std::move(lock), failure);
 }
 
 void Recording::EndBySignal(int32_t signal) {
-  mutex_.lock();
+  Locked lock = turn_lock_.Take();
   Thread& me = *g_runner.thread;
   CloseBlockBySignal(me, signal);
   clock_ = g_runner.block_end;
@@ -72,7 +73,7 @@ void Recording::EndBySignal(int32_t signal) {
   if (signal == SIGSEGV || signal == SIGBUS) {
     failure.addr = TraceeAddr(me.env.fault_addr());
   }
-  Finish(failure);
+  Finish(std::move(lock), failure);
 }
 
 // QEMU has restored rip to the instruction that faulted, or that comes next.
@@ -96,9 +97,9 @@ void Recording::CloseBlockBySignal(Thread& me, int32_t signal) {
 }
 
 void Recording::EndByTimeLimit(uint64_t now) {
-  mutex_.lock();
+  Locked lock = turn_lock_.Take();
   clock_ = now;
-  FinishAs(FailureKind::kTimeLimit);
+  FinishAs(std::move(lock), FailureKind::kTimeLimit);
 }
 
 void Recording::Refuse(const std::string& why) { GiveUp(why); }
@@ -111,13 +112,13 @@ void Recording::GiveUp(const std::string& why) {
 }
 
 // No thread is to blame.
-void Recording::FinishAs(FailureKind kind) {
+void Recording::FinishAs(Locked lock, FailureKind kind) {
   Failure failure;
   failure.kind = kind;
-  Finish(failure);
+  Finish(std::move(lock), failure);
 }
 
-void Recording::Finish(const Failure& failure) {
+void Recording::Finish(Locked /*lock*/, const Failure& failure) {
   Outcome outcome;
   outcome.failure = failure;
   outcome.insns = clock_ - kFirstTick;

@@ -110,8 +110,8 @@ void Recording::LetBeInterrupted(Thread& me, const SyscallCall& call) {
     return;
   }
   {
-    const std::lock_guard lock(mutex_);
-    if (!ReleaseSignalled(sent->tid, sent->signal)) {
+    const Locked lock = turn_lock_.Take();
+    if (!ReleaseSignalled(lock, sent->tid, sent->signal)) {
       return;
     }
   }
@@ -159,7 +159,7 @@ void Recording::Hold(Thread& me, const TimedWait& wait) {
   const uint64_t now = g_runner.block_end - 1;
   Sleeper next = nullptr;
   {
-    const std::lock_guard lock(mutex_);
+    const Locked lock = turn_lock_.Take();
     CoreEncoder& encoder = tracer_->encoder(me.core);
     encoder.AdvanceTime(TscTicks(now));
     encoder.Interrupt(TraceeAddr(block.IpOf(index)));
@@ -169,12 +169,10 @@ void Recording::Hold(Thread& me, const TimedWait& wait) {
     me.state = Thread::State::kBlocked;
     me.arrived = false;
     me.waits_forever = false;
-    me.held = wait;
-    held_.push_back(&me);
-    next_deadline_ns_ = std::min(next_deadline_ns_, wait.deadline_ns);
+    held_.Add(lock, me, wait);
     scheduler_.Leave(me.slot);
     g_runner = Runner();
-    next = GrantNext(now);
+    next = GrantNext(lock, now);
   }
   Wake(next);
   WaitWhileHeld(me);
@@ -193,11 +191,11 @@ void Recording::WaitWhileHeld(Thread& me) {
     if (woken < 0 && errno == ETIMEDOUT) {
       Sleeper next = nullptr;
       {
-        const std::lock_guard lock(mutex_);
+        const Locked lock = turn_lock_.Take();
         if (idle_) {
-          PassIdleTime();
-          next = next_deadline_ns_ <= virtual_clock_.Now(clock_)
-                     ? GrantNext(clock_)
+          PassIdleTime(lock);
+          next = held_.next_deadline_ns(lock) <= virtual_clock_.Now(clock_)
+                     ? GrantNext(lock, clock_)
                      : nullptr;
         }
       }
@@ -207,78 +205,69 @@ void Recording::WaitWhileHeld(Thread& me) {
   me.turn.store(0, std::memory_order_relaxed);
 }
 
-void Recording::PassIdleTime() {
+void Recording::PassIdleTime(const Locked& /*lock*/) {
   const uint64_t now = HostNs();
   virtual_clock_.Skip(now - idle_since_ns_);
   idle_since_ns_ = now;
 }
 
-void Recording::BeginIdle() { idle_since_ns_ = HostNs(); }
+void Recording::BeginIdle(const Locked& /*lock*/) { idle_since_ns_ = HostNs(); }
 
 // Where nobody can run, and nothing but time can change that.
-void Recording::SkipToDeadline(uint64_t now_ticks) {
+void Recording::SkipToDeadline(const Locked& lock, uint64_t now_ticks) {
   const bool outside =
       uses_timers_ ||
       std::any_of(by_slot_.begin(), by_slot_.end(), [](const Thread* t) {
         return t != nullptr && t->state == Thread::State::kBlocked &&
                !t->held.has_value() && !t->waits_forever;
       });
-  if (!outside && next_deadline_ns_ != VirtualClock::kNever) {
+  const uint64_t deadline = held_.next_deadline_ns(lock);
+  if (!outside && deadline != VirtualClock::kNever) {
     const uint64_t now = virtual_clock_.Now(now_ticks);
-    virtual_clock_.Skip(next_deadline_ns_ - std::min(next_deadline_ns_, now));
-    ReleaseDue(now_ticks);
+    virtual_clock_.Skip(deadline - std::min(deadline, now));
+    ReleaseDue(lock, now_ticks);
   }
 }
 
-void Recording::ReleaseDue(uint64_t now_ticks) {
+void Recording::ReleaseDue(const Locked& lock, uint64_t now_ticks) {
   const uint64_t now = virtual_clock_.Now(now_ticks);
-  if (now >= next_deadline_ns_) {
-    ReleaseIf([now](const Thread& t) { return t.held->deadline_ns <= now; });
+  if (now >= held_.next_deadline_ns(lock)) {
+    MakeReady(lock, held_.TakeIf(lock, [now](const Thread& t) {
+      return t.held->deadline_ns <= now;
+    }));
   }
 }
 
 // A call may have woken who waits for the word at `addr`.
-void Recording::ReleaseChanged(uint64_t addr) {
-  if (!held_.empty()) {
-    ReleaseIf([&](const Thread& t) {
+void Recording::ReleaseChanged(const Locked& lock, uint64_t addr) {
+  if (!held_.empty(lock)) {
+    MakeReady(lock, held_.TakeIf(lock, [&](const Thread& t) {
       return t.held->futex_addr == addr && t.held->Changed(memory_);
-    });
+    }));
   }
 }
 
 // Thread `tid` if it is held and `signal` interrupts it. False: not so.
-bool Recording::ReleaseSignalled(uint64_t tid, uint64_t signal) {
-  if (signal == 0 || signal >= actions_.size() ||
-      actions_[signal].handler == kSigDefault ||
-      actions_[signal].handler == kSigIgnore) {
+bool Recording::ReleaseSignalled(const Locked& lock, uint64_t tid,
+                                 uint64_t signal) {
+  const SignalAction* const action = actions_.Find(signal);
+  if (action == nullptr || !action->is_handled()) {
     return false;
   }
-  bool released = false;
-  ReleaseIf([&](Thread& t) {
+  const std::vector<Thread*> released = held_.TakeIf(lock, [&](Thread& t) {
     t.interrupted = static_cast<uint64_t>(t.tid.as_int()) == tid &&
                     (t.signal_mask >> (signal - 1) & 1) == 0;
-    released = released || t.interrupted;
     return t.interrupted;
   });
-  return released;
+  MakeReady(lock, released);
+  return !released.empty();
 }
 
-// In the order in which they came to be held.
-template <class Condition>
-void Recording::ReleaseIf(const Condition& condition) {
-  std::vector<Thread*> kept;
-  next_deadline_ns_ = VirtualClock::kNever;
-  for (Thread* thread : held_) {
-    if (thread->held.has_value() && !condition(*thread)) {
-      next_deadline_ns_ =
-          std::min(next_deadline_ns_, thread->held->deadline_ns);
-      kept.push_back(thread);
-    } else {
-      thread->held.reset();
-      MakeReady(*thread);
-    }
+void Recording::MakeReady(const Locked& lock,
+                          const std::vector<Thread*>& threads) {
+  for (Thread* thread : threads) {
+    MakeReady(lock, *thread);
   }
-  held_ = std::move(kept);
 }
 
 // Clocks that the program reads show the virtual one. The kernel has just

@@ -22,8 +22,11 @@
 #include "recorder/qemu/futex_model.h"
 #include "recorder/qemu/generated_code.h"
 #include "recorder/qemu/guest_memory.h"
+#include "recorder/qemu/plugin/held_threads.h"
+#include "recorder/qemu/plugin/signal_actions.h"
 #include "recorder/qemu/plugin/thread.h"
 #include "recorder/qemu/plugin/tracer.h"
+#include "recorder/qemu/plugin/turn_lock.h"
 #include "recorder/qemu/scheduler.h"
 #include "recorder/qemu/session.h"
 #include "recorder/qemu/timed_wait.h"
@@ -113,14 +116,13 @@ class Recording {
             std::unique_ptr<SizeLimit> limit, std::unique_ptr<Tracer> tracer,
             RawFile outcome, RawFile raw_code, RawFile code_list);
 
-  // turns.cc. All but WaitForTurn, Wake, Begin and Settle REQUIRE the
-  // lock.
+  // turns.cc
   // The `turn` of a thread that has it and may sleep; nullptr: none does.
   using Sleeper = std::atomic<uint32_t>*;
   // The caller wakes what is returned once it has released the lock, which the
   // sleeper may want before the caller runs again.
-  Sleeper GrantNext(uint64_t now);
-  void MakeReady(Thread& thread);
+  Sleeper GrantNext(const Locked& lock, uint64_t now);
+  void MakeReady(const Locked& lock, Thread& thread);
   // Where a thread waits: in QEMU, at the start of its first block, or in
   // translated code that it goes on with.
   enum class Waits : uint8_t { kOutside, kAtFirstBlock, kInsideBlock };
@@ -128,12 +130,15 @@ class Recording {
   void Wake(Sleeper sleeper);
   void Begin(Thread& me);
   void Settle(const Thread& me);
-  bool AllWaitForever() const;
+  bool AllWaitForever(const Locked& lock) const;
+  // Ends the recording if nobody will ever have the turn; else lets go of the
+  // lock.
+  void EndIfHung(Locked lock);
   static void AwaitAsleep(const Thread& sleeper);
   void StartMainThread(Thread& me, uint64_t ip);
   void AwaitReturn(Thread& me, int64_t result);
-  void ArriveFromFutex(Thread& me, int64_t result);
-  void ReadyArrived();
+  void ArriveFromFutex(const Locked& lock, Thread& me, int64_t result);
+  void ReadyArrived(const Locked& lock);
   Thread& ThreadOf(unsigned vcpu);
 
   // held.cc
@@ -148,15 +153,13 @@ class Recording {
   bool SetTimeLimit(Thread& me, uint64_t addr, const timespec& limit);
   void RestoreTimeLimit(Thread& me);
   void ShowVirtualTime(const Thread& me);
-  // These REQUIRE the lock.
-  void BeginIdle();
-  void PassIdleTime();
-  void SkipToDeadline(uint64_t now_ticks);
-  void ReleaseDue(uint64_t now_ticks);
-  void ReleaseChanged(uint64_t addr);
-  bool ReleaseSignalled(uint64_t tid, uint64_t signal);
-  template <class Condition>
-  void ReleaseIf(const Condition& condition);
+  void BeginIdle(const Locked& lock);
+  void PassIdleTime(const Locked& lock);
+  void SkipToDeadline(const Locked& lock, uint64_t now_ticks);
+  void ReleaseDue(const Locked& lock, uint64_t now_ticks);
+  void ReleaseChanged(const Locked& lock, uint64_t addr);
+  bool ReleaseSignalled(const Locked& lock, uint64_t tid, uint64_t signal);
+  void MakeReady(const Locked& lock, const std::vector<Thread*>& threads);
 
   // signals.cc
   struct Delivery;
@@ -199,9 +202,9 @@ class Recording {
   // ending.cc
   [[noreturn]] void EndByTimeLimit(uint64_t now);
   void CloseBlockBySignal(Thread& me, int32_t signal);
-  // REQUIRE the lock, which is never released.
-  [[noreturn]] void Finish(const Failure& failure);
-  [[noreturn]] void FinishAs(FailureKind kind);
+  // Keep the lock for good.
+  [[noreturn]] void Finish(Locked lock, const Failure& failure);
+  [[noreturn]] void FinishAs(Locked lock, FailureKind kind);
   Status CloseThreads(uint64_t now);
   Status CloseFiles();
   Status NameWhatIsThere();
@@ -235,13 +238,12 @@ class Recording {
   GeneratedCode code_;
   RawFile raw_code_;
   std::vector<uint64_t> versions_shown_;  // of code_, by core
-  std::mutex mutex_;
+  TurnLock turn_lock_;
   Scheduler scheduler_;
   FutexModel futexes_;
   FileMappings files_;
   VirtualClock virtual_clock_;
-  std::vector<Thread*> held_;  // in the order in which they came
-  uint64_t next_deadline_ns_ = VirtualClock::kNever;  // of those held
+  HeldThreads held_;
   uint64_t idle_since_ns_ = 0;  // by the host's clock; as far as it was counted
   std::array<std::unique_ptr<Thread>, kThreadsMax> by_vcpu_;
   std::vector<Thread*> by_slot_;    // nullptr: ended
@@ -271,14 +273,7 @@ class Recording {
   std::string program_;
   std::string arguments_;
 
-  static constexpr uint64_t kSigDefault = 0;
-  static constexpr uint64_t kSigIgnore = 1;
-  struct Action {
-    uint64_t handler = 0;
-    uint64_t flags = 0;
-    uint64_t restorer = 0;
-  };
-  std::array<Action, 65> actions_ = {};
+  SignalActions actions_;
   SentSignals sent_signals_{Tid(getpid())};
 };
 

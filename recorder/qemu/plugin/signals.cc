@@ -86,9 +86,10 @@ struct Recording::Delivery {
 // frame as QEMU makes it is at a multiple of 16, and is moved when the handler
 // is entered (Align).
 bool Recording::IsDelivery(const Delivery& entry) const {
-  return entry.rdi > 0 && entry.rdi < actions_.size() &&
-         actions_[entry.rdi].handler == entry.ip && entry.rsp % 16 == 0 &&
-         memory_.Load<uint64_t>(entry.rsp) == actions_[entry.rdi].restorer &&
+  const SignalAction* const action = actions_.Find(entry.rdi);
+  return action != nullptr && action->handler == entry.ip &&
+         entry.rsp % 16 == 0 &&
+         memory_.Load<uint64_t>(entry.rsp) == action->restorer &&
          memory_.Load<ucontext_t>(entry.rsp + kContextOffset).has_value();
 }
 
@@ -132,7 +133,7 @@ bool Recording::EnterHandler(const clew::recorder::Block& block, GuestEnv env) {
 // siginfo finds none: QEMU does not write it then.
 SentTo Recording::SentToOf(const Delivery& entry) const {
   const auto info = memory_.Load<siginfo_t>(entry.rsi);
-  const bool told = (actions_[entry.rdi].flags & SA_SIGINFO) != 0 && info;
+  const bool told = actions_.TakesInfo(entry.rdi) && info;
   if (told && !(IsSentByCall(info->si_code) && info->si_pid == getpid())) {
     return SentTo::kUnknown;
   }
@@ -177,7 +178,7 @@ void Recording::Deliver(Delivery& entry) {
 // kernel, leaves the frame's siginfo as it finds the stack if the handler does
 // not ask for it; a signal that tells of a fault is then taken for one.
 int Recording::CodeOf(const Delivery& entry) const {
-  if ((actions_[entry.rdi].flags & SA_SIGINFO) == 0) {
+  if (!actions_.TakesInfo(entry.rdi)) {
     return 1;
   }
   const auto info = memory_.Load<siginfo_t>(entry.rsi);

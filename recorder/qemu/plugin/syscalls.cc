@@ -192,7 +192,7 @@ void Recording::ExitThread(Thread& me) {
   const uint64_t now = g_runner.block_end;
   tracer_->Exit(me.core, me.tid, me.parent, now);
   tracer_->SwitchOut(me.core, me.tid, now, false);
-  const std::lock_guard lock(mutex_);
+  const Locked lock = turn_lock_.Take();
   clock_ = now;
   scheduler_.Leave(me.slot);
   me.state = Thread::State::kGone;
@@ -227,9 +227,9 @@ void Recording::EndIfDeadly(Thread& me) {
   const uint64_t target = number == __NR_kill     ? 0
                           : number == __NR_tgkill ? args[1]
                                                   : args[0];
-  if (aimed_here && signal > 0 && signal < actions_.size() &&
-      actions_[signal].handler == kSigDefault && !Blocks(target, signal) &&
-      EndsProcessAtOnce(static_cast<int>(signal))) {
+  const SignalAction* const action = actions_.Find(signal);
+  if (aimed_here && action != nullptr && action->is_default() &&
+      !Blocks(target, signal) && EndsProcessAtOnce(static_cast<int>(signal))) {
     EndBySignal(static_cast<int32_t>(signal));
   }
 }
@@ -338,8 +338,8 @@ void Recording::AfterClone(Thread& me, int64_t result) {
   }
   OpenInputs(child);
   tracer_->Fork(me.core, me.tid, child.tid, g_runner.block_end);
-  const std::lock_guard lock(mutex_);
-  MakeReady(child);
+  const Locked lock = turn_lock_.Take();
+  MakeReady(lock, child);
 }
 
 void Recording::AfterFutex(Thread& me, int64_t result) {
@@ -348,10 +348,10 @@ void Recording::AfterFutex(Thread& me, int64_t result) {
     return;
   }
   const auto count = static_cast<uint64_t>(result);
-  const std::lock_guard lock(mutex_);
-  ReleaseChanged(call.addr);
+  const Locked lock = turn_lock_.Take();
+  ReleaseChanged(lock, call.addr);
   if (call.kind == FutexCall::Kind::kWakeOp) {
-    ReleaseChanged(call.addr2);
+    ReleaseChanged(lock, call.addr2);
   }
   if (count == 0) {
     return;
@@ -378,7 +378,7 @@ void Recording::AfterFutex(Thread& me, int64_t result) {
       break;
   }
   for (const auto slot : woken) {
-    MakeReady(*by_slot_[slot]);
+    MakeReady(lock, *by_slot_[slot]);
   }
 }
 
@@ -406,18 +406,12 @@ void Recording::AfterMmap(Thread& me, int64_t result) {
   MapCode(mapping);
 }
 
-// The kernel's sigaction: handler, flags, restorer, mask.
 void Recording::AfterSigaction(const Thread& me) {
   const uint64_t signal = me.call.args[0];
-  const auto action = memory_.Load<std::array<uint64_t, 3>>(me.call.args[1]);
-  if (me.call.args[1] == 0 || !action.has_value() ||
-      signal >= actions_.size()) {
-    return;
-  }
-  actions_[signal] = {
-      .handler = (*action)[0], .flags = (*action)[1], .restorer = (*action)[2]};
-  if ((*action)[0] != kSigDefault && (*action)[0] != kSigIgnore) {
-    blocks_.AddHandler((*action)[0]);
+  const auto action = memory_.Load<SignalAction>(me.call.args[1]);
+  if (me.call.args[1] != 0 && action.has_value() &&
+      actions_.Set(signal, *action) && action->is_handled()) {
+    blocks_.AddHandler(action->handler);
   }
 }
 

@@ -12,6 +12,7 @@
 #include <algorithm>
 #include <array>
 #include <cstdlib>
+#include <utility>
 
 #include "common/check.h"
 #include "recorder/qemu/plugin/recording.h"
@@ -56,7 +57,7 @@ void Recording::AddThread(unsigned vcpu) {
   if (vcpu >= kThreadsMax) {
     GiveUp(fmt::format("more than {} threads at once", kThreadsMax));
   }
-  const std::lock_guard lock(mutex_);
+  const Locked lock = turn_lock_.Take();
   auto thread = std::make_unique<Thread>();
   thread->vcpu = vcpu;
   thread->cpu = qemu_get_cpu(static_cast<int>(vcpu));
@@ -95,9 +96,9 @@ void Recording::StartMainThread(Thread& me, uint64_t ip) {
   if (const Status status = WriteStartState(me, ip); !status) {
     GiveUp(status.error().message);
   }
-  const std::lock_guard lock(mutex_);
-  MakeReady(me);
-  GrantNext(clock_);  // to itself
+  const Locked lock = turn_lock_.Take();
+  MakeReady(lock, me);
+  GrantNext(lock, clock_);  // to itself
 }
 
 void Recording::EndTurn(uint64_t index) {
@@ -112,7 +113,7 @@ void Recording::EndTurn(uint64_t index) {
   }
   Sleeper next = nullptr;
   {
-    const std::lock_guard lock(mutex_);
+    const Locked lock = turn_lock_.Take();
     if (scheduler_.SliceOver(me.slot, now)) {
       CoreEncoder& encoder = tracer_->encoder(me.core);
       encoder.AdvanceTime(TscTicks(now));
@@ -121,7 +122,7 @@ void Recording::EndTurn(uint64_t index) {
       me.state = Thread::State::kWaiting;
       scheduler_.Preempt(me.slot);
     }
-    next = GrantNext(now);
+    next = GrantNext(lock, now);
   }
   Wake(next);
   WaitForTurn(me, Waits::kInsideBlock);
@@ -134,7 +135,7 @@ void Recording::Block(Thread& me) {
   const uint64_t now = g_runner.block_end;
   const FutexCall futex = ParseFutex(me.call.args);
   const bool futex_wait = me.call.row->blocking == Blocking::kFutex;
-  std::unique_lock lock(mutex_);
+  Locked lock = turn_lock_.Take();
   g_runner = Runner();
   me.state = Thread::State::kBlocked;
   me.gave_turn = true;
@@ -146,28 +147,24 @@ void Recording::Block(Thread& me) {
     futexes_.Wait(me.slot, futex.addr, futex.bitset);
     unsettled_.push_back(&me);
   }
-  const Sleeper next = GrantNext(now);
-  if (idle_ && AllWaitForever()) {
-    lock.release();
-    FinishAs(FailureKind::kHang);
-  }
-  lock.unlock();
+  const Sleeper next = GrantNext(lock, now);
+  EndIfHung(std::move(lock));
   Wake(next);
 }
 
 void Recording::AwaitReturn(Thread& me, int64_t result) {
   Sleeper next = nullptr;
   {
-    const std::lock_guard lock(mutex_);
+    const Locked lock = turn_lock_.Take();
     me.arrived = true;
     if (me.call.row->blocking == Blocking::kFutex) {
-      ArriveFromFutex(me, result);
+      ArriveFromFutex(lock, me, result);
     } else {
-      MakeReady(me);
+      MakeReady(lock, me);
     }
     if (idle_) {
-      PassIdleTime();
-      next = GrantNext(clock_);
+      PassIdleTime(lock);
+      next = GrantNext(lock, clock_);
     }
   }
   Wake(next);
@@ -180,17 +177,18 @@ void Recording::AwaitReturn(Thread& me, int64_t result) {
 // the sleeper may be faster, and then that call is still to tell; or it may
 // have slept no longer when the call seemed to wake it, so that another one was
 // woken.
-void Recording::ArriveFromFutex(Thread& me, int64_t result) {
+void Recording::ArriveFromFutex(const Locked& lock, Thread& me,
+                                int64_t result) {
   const FutexCall call = ParseFutex(me.call.args);
   const bool thought_asleep = me.state == Thread::State::kBlocked;
   if (thought_asleep && result == 0) {
     futexes_.MarkWoken(me.slot);
   } else if (thought_asleep) {
     futexes_.Remove(me.slot);
-    MakeReady(me);
+    MakeReady(lock, me);
   } else if (result != 0) {
     for (const auto slot : futexes_.Wake(call.addr, 1, UINT32_MAX)) {
-      MakeReady(*by_slot_[slot]);
+      MakeReady(lock, *by_slot_[slot]);
     }
   }
 }
@@ -202,22 +200,18 @@ void Recording::ForgetThread(unsigned vcpu) {
     return;  // a CPU whose thread never ran, or that runs in another process
   }
   RecordExit(me);
-  std::unique_lock lock(mutex_);
+  Locked lock = turn_lock_.Take();
   leaving_.push_back(me.tid);
   for (const auto slot :
        futexes_.Wake(me.clear_tid_addr, UINT64_MAX, UINT32_MAX)) {
-    MakeReady(*by_slot_[slot]);
+    MakeReady(lock, *by_slot_[slot]);
   }
-  ReleaseChanged(me.clear_tid_addr);
+  ReleaseChanged(lock, me.clear_tid_addr);
   g_runner = Runner();
   by_slot_[me.slot] = nullptr;
   by_vcpu_[vcpu].reset();
-  const Sleeper next = GrantNext(clock_);
-  if (idle_ && AllWaitForever()) {
-    lock.release();
-    FinishAs(FailureKind::kHang);
-  }
-  lock.unlock();
+  const Sleeper next = GrantNext(lock, clock_);
+  EndIfHung(std::move(lock));
   Wake(next);
 }
 
@@ -232,26 +226,26 @@ void Recording::OnFlush() {
   }
 }
 
-void Recording::MakeReady(Thread& thread) {
+void Recording::MakeReady(const Locked& /*lock*/, Thread& thread) {
   thread.state = Thread::State::kWaiting;
   scheduler_.Ready(thread.slot);
 }
 
-Recording::Sleeper Recording::GrantNext(uint64_t now) {
+Recording::Sleeper Recording::GrantNext(const Locked& lock, uint64_t now) {
   clock_ = now;
-  ReleaseDue(now);
+  ReleaseDue(lock, now);
   auto turn = scheduler_.Next(now);
   if (!turn.has_value()) {
-    ReadyArrived();
+    ReadyArrived(lock);
     turn = scheduler_.Next(now);
   }
   if (!turn.has_value()) {
-    SkipToDeadline(now);
+    SkipToDeadline(lock, now);
     turn = scheduler_.Next(now);
   }
   idle_ = !turn.has_value();
   if (idle_) {
-    BeginIdle();
+    BeginIdle(lock);
     return nullptr;
   }
   Thread& next = *by_slot_[turn->thread];
@@ -273,12 +267,12 @@ void Recording::Wake(Sleeper sleeper) {
 
 // Sleepers that the kernel woke without a call that was seen, for example from
 // another process.
-void Recording::ReadyArrived() {
+void Recording::ReadyArrived(const Locked& lock) {
   for (Thread* thread : by_slot_) {
     if (thread != nullptr && thread->state == Thread::State::kBlocked &&
         thread->arrived) {
       futexes_.Remove(thread->slot);
-      MakeReady(*thread);
+      MakeReady(lock, *thread);
     }
   }
 }
@@ -354,12 +348,18 @@ void Recording::AwaitAsleep(const Thread& sleeper) {
   }
 }
 
-bool Recording::AllWaitForever() const {
+bool Recording::AllWaitForever(const Locked& /*lock*/) const {
   return !uses_timers_ &&
          std::all_of(by_slot_.begin(), by_slot_.end(), [](const Thread* t) {
            return t == nullptr || (t->state == Thread::State::kBlocked &&
                                    t->waits_forever && !t->arrived);
          });
+}
+
+void Recording::EndIfHung(Locked lock) {
+  if (idle_ && AllWaitForever(lock)) {
+    FinishAs(std::move(lock), FailureKind::kHang);
+  }
 }
 
 }  // namespace clew::recorder

@@ -14,6 +14,7 @@
 #include <atomic>
 #include <cstdlib>
 #include <string_view>
+#include <utility>
 
 #include "recorder/qemu/plugin/recording.h"
 
@@ -116,20 +117,23 @@ void Recording::WatchTime() {
 // Threads that wake up meanwhile do not get far: AwaitEnd. The lock is taken
 // already if the recording is ending.
 void Recording::EndIfWaiting(uint64_t now) {
-  if (!TimeIsOver(now) || !mutex_.try_lock()) {
+  if (!TimeIsOver(now)) {
+    return;
+  }
+  auto lock = turn_lock_.TryTake();
+  if (!lock) {
     return;
   }
   ending_ = true;
   if (!AnyThreadRuns() && now == Ticks()) {
     clock_ = now;
-    FinishAs(FailureKind::kTimeLimit);
+    FinishAs(*std::move(lock), FailureKind::kTimeLimit);
   }
   ending_ = false;
-  mutex_.unlock();
 }
 
 void Recording::EndIfStuck() {
-  if (mutex_.try_lock()) {
+  if (const auto lock = turn_lock_.TryTake()) {
     GiveUp(
         fmt::format("qemu-x86_64 ran for {} s of CPU time without an "
                     "instruction of the program",
@@ -140,7 +144,7 @@ void Recording::EndIfStuck() {
 // After a call that did not give the turn away.
 void Recording::AwaitEnd() {
   if (ending_) {
-    const std::lock_guard lock(mutex_);
+    const Locked lock = turn_lock_.Take();
   }
 }
 
