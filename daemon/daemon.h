@@ -24,6 +24,7 @@
 #include "daemon/process_facts.h"
 #include "daemon/reporter.h"
 #include "daemon/saver.h"
+#include "daemon/saves_at_work.h"
 #include "daemon/source.h"
 #include "daemon/spool.h"
 #include "daemon/status.h"
@@ -87,12 +88,6 @@ class Daemon final : public ControlHandler {
     Fd witnessed;  // as PtSource::Witness
   };
 
-  // A save at work.
-  struct AtWork {
-    uint32_t user = 0;
-    uint64_t bytes = 0;  // that it may write
-  };
-
   Daemon(DaemonParts parts, const Config& config, Spool spool);
   Status Open();
   Status WatchIncoming();
@@ -144,7 +139,7 @@ class Daemon final : public ControlHandler {
   bool reopen_source_ = false;  // once nothing is being saved
   Fd inotify_;
   std::map<ConnectionId, Saver::Id> core_copies_;
-  std::map<Saver::Id, AtWork> at_work_;
+  SavesAtWork at_work_;
   Loop::TimerId tend_timer_ = 0;
   Loop::TimerId unit_timer_ = 0;
   Loop::TimerId source_timer_ = 0;

@@ -59,17 +59,14 @@ Status Daemon::MayBegin(const Noticed& noticed, const FailureKey& key) {
                   {ErrorCode::kLimit,
                    fmt::format("{} bundles are being saved (saves in "
                                "clewd.conf; half of them for one user)",
-                               at_work_.size())});
+                               at_work_.count())});
   }
   return {};
 }
 
 // Nothing begins that would keep a new source, or the end, waiting.
 bool Daemon::IsBusyFor(uint32_t user) const {
-  const auto own = static_cast<uint64_t>(std::ranges::count_if(
-      at_work_, [&](const auto& save) { return save.second.user == user; }));
-  return stopping_ || reopen_source_ || at_work_.size() >= config_.saves ||
-         own >= ShareOf(user, config_.saves);
+  return stopping_ || reopen_source_ || at_work_.IsFullFor(user, config_.saves);
 }
 
 // What a core dump may take. Of a process that was killed in its dump there is
@@ -92,15 +89,11 @@ uint64_t Daemon::CoreBytesOf(const Noticed& noticed,
              : std::min(config_.core_bytes, memory_bytes + kCoreBesidesMemory);
 }
 
-// Room for the trace is needed, a core dump gets what is left. What saves at
-// work may write is not room, also where it is written already.
+// Room for the trace is needed, a core dump gets what is left.
 Result<Daemon::Room> Daemon::MakeRoomFor(uint64_t core_bytes) {
   const uint64_t trace_bytes = source_->save_bytes_max();
   const uint64_t wanted = trace_bytes + core_bytes;
-  uint64_t promised = 0;
-  for (const auto& [id, save] : at_work_) {
-    promised += save.bytes;
-  }
+  const uint64_t promised = at_work_.bytes_max();
   CLEW_RETURN_IF_ERROR(pipeline_.MakeRoom(wanted + promised));
   uint64_t room = spool_.Room();
   room -= std::min(room, promised);
@@ -158,7 +151,7 @@ Result<Daemon::Begun> Daemon::Begin(const Noticed& noticed) {
     Note("save-failed", started.error());
     return std::unexpected(started.error());
   }
-  at_work_[started->id] = {.user = facts.user, .bytes = room->bytes};
+  at_work_.Add(started->id, facts.user, room->bytes);
   Begun begun{name, started->id, std::move(started->core), room->core_bytes_max,
               Fd()};
   if (noticed.process != 0) {
@@ -168,7 +161,7 @@ Result<Daemon::Begun> Daemon::Begin(const Noticed& noticed) {
 }
 
 void Daemon::Saved(Saver::Id id, const std::string& name, const SaveEnd& end) {
-  at_work_.erase(id);
+  at_work_.Remove(id);
   std::erase_if(core_copies_,
                 [&](const auto& copy) { return copy.second == id; });
   counters_.cores_cut += end.core_cut ? 1 : 0;

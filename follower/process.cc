@@ -361,35 +361,27 @@ Followed Process::Contradict(Contradiction::Kind kind, size_t thread,
   return Followed::kContradiction;
 }
 
-Process::Mark Process::SetMark() {
-  undo_.marks.push_back(
-      {.undo_size = undo_.entries.size(), .memory = memory_.SetMark()});
-  return undo_.marks.size() - 1;
-}
+Process::Mark Process::SetMark() { return undo_.SetMark(memory_.SetMark()); }
 
 void Process::RollBack(Mark mark) {
-  auto& [entries, marks] = undo_;
-  CLEW_CHECK(mark < marks.size(), "mark {} of {}", mark, marks.size());
-  const MarkEntry entry = marks[mark];
-  while (entries.size() > entry.undo_size) {
-    UndoEntry& saved = entries.back();
-    threads_[saved.thread] = saved.state;
-    if (saved.futexes) {
-      futexes_ = std::move(*saved.futexes);
-    }
-    if (saved.channels) {
-      channels_ = std::move(*saved.channels);
-    }
-    if (saved.signals) {
-      signals_ = std::move(*saved.signals);
-    }
-    brk_ = saved.brk;
-    outputs_differing_ = saved.outputs_differing;
-    retired_total_ = saved.retired_total;
-    entries.pop_back();
+  memory_.RollBack(
+      undo_.RollBack(mark, [this](UndoEntry& saved) { PutBack(saved); }));
+}
+
+void Process::PutBack(UndoEntry& saved) {
+  threads_[saved.thread] = saved.state;
+  if (saved.futexes) {
+    futexes_ = std::move(*saved.futexes);
   }
-  memory_.RollBack(entry.memory);
-  marks.resize(mark + 1);
+  if (saved.channels) {
+    channels_ = std::move(*saved.channels);
+  }
+  if (saved.signals) {
+    signals_ = std::move(*saved.signals);
+  }
+  brk_ = saved.brk;
+  outputs_differing_ = saved.outputs_differing;
+  retired_total_ = saved.retired_total;
 }
 
 void Process::DropMarks() {
@@ -398,21 +390,15 @@ void Process::DropMarks() {
 }
 
 void Process::SaveForUndo(size_t thread) {
-  if (!undo_.marks.empty()) {
-    undo_.entries.push_back({.thread = thread,
-                             .state = threads_[thread],
-                             .futexes = std::nullopt,
-                             .channels = std::nullopt,
-                             .signals = std::nullopt,
-                             .brk = brk_,
-                             .outputs_differing = outputs_differing_,
-                             .retired_total = retired_total_});
-  }
-}
-
-void Process::SaveFutexesForUndo() {
-  if (!undo_.entries.empty() && !undo_.entries.back().futexes) {
-    undo_.entries.back().futexes = futexes_;
+  if (undo_.has_marks()) {
+    undo_.Add({.thread = thread,
+               .state = threads_[thread],
+               .futexes = std::nullopt,
+               .channels = std::nullopt,
+               .signals = std::nullopt,
+               .brk = brk_,
+               .outputs_differing = outputs_differing_,
+               .retired_total = retired_total_});
   }
 }
 

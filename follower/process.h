@@ -2,7 +2,6 @@
 #define CLEW_FOLLOWER_PROCESS_H_
 
 #include <cstdint>
-#include <deque>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -19,6 +18,7 @@
 #include "follower/engine.h"
 #include "follower/futex.h"
 #include "follower/tape.h"
+#include "follower/undo_log.h"
 #include "machine/cpu.h"
 #include "machine/memory.h"
 #include "machine/registers.h"
@@ -221,32 +221,6 @@ class Process {
     uint64_t outputs_differing;
     uint64_t retired_total;
   };
-  struct MarkEntry {
-    size_t undo_size;
-    machine::Memory::Mark memory;
-  };
-  // A copy is empty.
-  struct UndoLog {
-    std::deque<UndoEntry> entries;
-    std::vector<MarkEntry> marks;
-
-    UndoLog() = default;
-    UndoLog(const UndoLog&) {}
-    UndoLog(UndoLog&&) noexcept = default;
-    UndoLog& operator=(const UndoLog& other) {
-      if (this != &other) {
-        Clear();
-      }
-      return *this;
-    }
-    UndoLog& operator=(UndoLog&&) noexcept = default;
-    ~UndoLog() = default;
-    void Clear() {
-      entries.clear();
-      marks.clear();
-    }
-  };
-
   Process(Tape& tape, machine::CodeCache& code, ProcessOptions options);
 
   // One call each of Run's loop.
@@ -262,7 +236,6 @@ class Process {
   Result<bool> AwaitsSignal(size_t thread, const StreamBlock& block) const;
   Status EnterHandler(size_t thread);
   void EnterSentSignals(const SyscallInput& call);
-  void SaveSignalsForUndo();
   Result<Followed> CompleteNondeterministic(size_t thread, ThreadCpu& cpu);
   void Flush(size_t thread, uint64_t until_insn);
   void DrainBuffer(size_t thread);
@@ -299,10 +272,9 @@ class Process {
   Followed Contradict(Contradiction::Kind kind, size_t thread,
                       std::string text);
   void SaveForUndo(size_t thread);
-  void SaveFutexesForUndo();
+  void PutBack(UndoEntry& saved);
   void EnterChannels(size_t thread, const SyscallInput& call);
   void ReturnToChannels(const SyscallInput& call);
-  void SaveChannelsForUndo();
   bool MayReturn(const ThreadState& state) const;
 
   Tape* tape_;
@@ -323,7 +295,7 @@ class Process {
   OutputSink output_;
   uint64_t outputs_differing_ = 0;
   uint64_t retired_total_ = 0;
-  UndoLog undo_;
+  UndoLog<UndoEntry, machine::Memory::Mark> undo_;
 };
 
 }  // namespace clew::follower

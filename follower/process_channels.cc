@@ -7,7 +7,7 @@ namespace clew::follower {
 void Process::EnterChannels(size_t thread, const SyscallInput& call) {
   threads_[thread].taking = {};
   if (!options_.force_path && Channels::Concerns(call.number)) {
-    SaveChannelsForUndo();
+    undo_.KeepOnce(&UndoEntry::channels, channels_);
     channels_.Enter(call, memory_);
     threads_[thread].taking = channels_.Source(call);
   }
@@ -15,14 +15,8 @@ void Process::EnterChannels(size_t thread, const SyscallInput& call) {
 
 void Process::ReturnToChannels(const SyscallInput& call) {
   if (!options_.force_path && Channels::Concerns(call.number)) {
-    SaveChannelsForUndo();
+    undo_.KeepOnce(&UndoEntry::channels, channels_);
     channels_.Return(call);
-  }
-}
-
-void Process::SaveChannelsForUndo() {
-  if (!undo_.entries.empty() && !undo_.entries.back().channels) {
-    undo_.entries.back().channels = channels_;
   }
 }
 

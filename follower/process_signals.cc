@@ -92,7 +92,7 @@ Status Process::EnterHandler(size_t thread) {
   const SignalInput entry = std::get<SignalInput>(*record);
   CLEW_RETURN_IF_ERROR(ApplyWrites(thread, entry.writes));
   if (!options_.force_path) {
-    SaveSignalsForUndo();
+    undo_.KeepOnce(&UndoEntry::signals, signals_);
     signals_.Handle(tid(thread), entry.number, entry.sent_to);
   }
   machine::Registers& registers = state.registers;
@@ -109,14 +109,8 @@ Status Process::EnterHandler(size_t thread) {
 
 void Process::EnterSentSignals(const SyscallInput& call) {
   if (!options_.force_path && SentSignals::Concerns(call.number)) {
-    SaveSignalsForUndo();
+    undo_.KeepOnce(&UndoEntry::signals, signals_);
     signals_.Enter(call.number, call.args);
-  }
-}
-
-void Process::SaveSignalsForUndo() {
-  if (!undo_.entries.empty() && !undo_.entries.back().signals) {
-    undo_.entries.back().signals = signals_;
   }
 }
 

@@ -188,14 +188,14 @@ Result<Followed> Process::EnterFutex(size_t thread, const SyscallInput& call) {
       state.phase = ThreadPhase::kInCall;
       state.wait_addr = addr;
       state.needs_wake = !call.result || *call.result == 0;
-      SaveFutexesForUndo();
+      undo_.KeepOnce(&UndoEntry::futexes, futexes_);
       futexes_.Wait(addr, state.needs_wake);
       return Followed::kAsRecorded;
     }
     case FUTEX_WAKE:
     case FUTEX_WAKE_BITSET: {
       if (call.result && *call.result >= 0) {
-        SaveFutexesForUndo();
+        undo_.KeepOnce(&UndoEntry::futexes, futexes_);
         const auto woken = static_cast<uint64_t>(*call.result);
         if (!futexes_.Wake(addr, call.args[2], woken)) {
           return Contradict(
@@ -223,11 +223,11 @@ Result<Followed> Process::ReturnFromCall(size_t thread) {
                                   SyscallName(call.number)));
   }
   if (state.taking.channel != Channels::kNone) {
-    SaveChannelsForUndo();
+    undo_.KeepOnce(&UndoEntry::channels, channels_);
     channels_.Take(state.taking);
     state.taking = {};
   } else if (state.wait_addr != 0) {
-    SaveFutexesForUndo();
+    undo_.KeepOnce(&UndoEntry::futexes, futexes_);
     futexes_.Return(state.wait_addr, state.needs_wake);
   }
   state.wait_addr = 0;
@@ -376,7 +376,7 @@ Status Process::CreateThread(size_t parent, Tid child_tid,
 
 void Process::Exit(size_t thread, const SyscallInput& call) {
   ThreadState& state = threads_[thread];
-  SaveFutexesForUndo();
+  undo_.KeepOnce(&UndoEntry::futexes, futexes_);
   for (const MemoryWrite& write : call.writes) {
     if (memory_.Poke(write.addr.as_int(), write.bytes)) {
       futexes_.WakeOnExit(write.addr.as_int());
