@@ -19,6 +19,7 @@
 #include "cli/report.h"
 #include "cli/run_program.h"
 #include "cli/subcommands.h"
+#include "common/child_process.h"
 #include "common/file.h"
 #include "common/hex.h"
 #include "common/progress.h"
@@ -197,7 +198,7 @@ void AddBacktraces(const Bundle& bundle, const Trace& trace, Summary& summary) {
     summary.no_backtraces_because = "the bundle has no core dump";
     return;
   }
-  if (FindInPath("gdb").empty()) {
+  if (!FindProgram("gdb")) {
     summary.no_backtraces_because = "no gdb here; install it";
     return;
   }

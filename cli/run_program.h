@@ -21,9 +21,6 @@ struct ProgramOutput {
 [[nodiscard]] Result<ProgramOutput> RunProgram(
     const std::vector<std::string>& arguments);
 
-// Where PATH finds `name`; empty if nowhere.
-std::string FindInPath(const std::string& name);
-
 }  // namespace clew::cli
 
 #endif  // CLEW_CLI_RUN_PROGRAM_H_

@@ -2,7 +2,6 @@
 
 #include <fcntl.h>
 #include <signal.h>
-#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -17,6 +16,7 @@
 #include <vector>
 
 #include "common/check.h"
+#include "common/child_process.h"
 #include "common/confinement.h"
 #include "common/exec_arguments.h"
 
@@ -36,20 +36,10 @@ Result<Fd> MoveUp(Fd fd) {
   return high;
 }
 
-struct Pipe {
-  Fd read;
-  Fd write;
-};
-
-Result<Pipe> MakePipe() {
-  int fds[2];
-  if (pipe2(fds, O_CLOEXEC) != 0) {
-    return SystemError(errno, "cannot make a pipe");
-  }
-  Fd read_end(fds[0]);
-  Fd write_end(fds[1]);
-  CLEW_ASSIGN_OR_RETURN(read, MoveUp(std::move(read_end)));
-  CLEW_ASSIGN_OR_RETURN(write, MoveUp(std::move(write_end)));
+Result<Pipe> MakeHighPipe() {
+  CLEW_ASSIGN_OR_RETURN(low, MakePipe());
+  CLEW_ASSIGN_OR_RETURN(read, MoveUp(std::move(low.read_end)));
+  CLEW_ASSIGN_OR_RETURN(write, MoveUp(std::move(low.write_end)));
   return Pipe{std::move(read), std::move(write)};
 }
 
@@ -67,11 +57,6 @@ struct Launch {
   int failure_fd;
   pid_t parent;
 };
-
-bool SetLimit(__rlimit_resource resource, uint64_t soft, uint64_t hard) {
-  const rlimit limit = {soft, hard};
-  return setrlimit(resource, &limit) == 0;
-}
 
 bool SetLimits(const ChildLimits& limits) {
   return SetLimit(RLIMIT_CPU, limits.cpu_s, limits.cpu_s + 1) &&
@@ -101,11 +86,6 @@ bool SetDescriptors(const Launch& launch) {
          dup2(launch.output_fd, STDOUT_FILENO) >= 0 &&
          dup2(launch.error_fd, STDERR_FILENO) >= 0 &&
          dup3(launch.failure_fd, kFailureFd, O_CLOEXEC) >= 0;
-}
-
-// Dies with its parent, which may be gone already.
-bool DieWithParent(pid_t parent) {
-  return prctl(PR_SET_PDEATHSIG, SIGKILL) == 0 && getppid() == parent;
 }
 
 bool CloseRange(int first, int last) {
@@ -196,9 +176,9 @@ struct Streams {
 };
 
 Result<Streams> MakeStreams() {
-  CLEW_ASSIGN_OR_RETURN(output, MakePipe());
-  CLEW_ASSIGN_OR_RETURN(errors, MakePipe());
-  CLEW_ASSIGN_OR_RETURN(failure, MakePipe());
+  CLEW_ASSIGN_OR_RETURN(output, MakeHighPipe());
+  CLEW_ASSIGN_OR_RETURN(errors, MakeHighPipe());
+  CLEW_ASSIGN_OR_RETURN(failure, MakeHighPipe());
   return Streams{std::move(output), std::move(errors), std::move(failure)};
 }
 
@@ -217,9 +197,9 @@ Result<pid_t> Fork(const ChildRequest& request, const Confinement& confinement,
                          .arguments = ExecArguments(request.arguments),
                          .environment = ExecArguments(environment),
                          .null_fd = null_high.get(),
-                         .output_fd = streams.output.write.get(),
-                         .error_fd = streams.errors.write.get(),
-                         .failure_fd = streams.failure.write.get(),
+                         .output_fd = streams.output.write_end.get(),
+                         .error_fd = streams.errors.write_end.get(),
+                         .failure_fd = streams.failure.write_end.get(),
                          .parent = getpid()};
   const pid_t pid = fork();
   if (pid < 0) {
@@ -249,11 +229,11 @@ Result<ChildProcess> ChildProcess::Start(const ChildRequest& request) {
     return SystemError(errno, "cannot wait for a process (pidfd_open)");
   }
   for (Pipe* pipe : {&streams.output, &streams.errors, &streams.failure}) {
-    pipe->write.Close();
+    pipe->write_end.Close();
   }
-  CLEW_RETURN_IF_ERROR(ReadFailure(streams.failure.read.get(), request));
-  process.output_ = std::move(streams.output.read);
-  process.errors_ = std::move(streams.errors.read);
+  CLEW_RETURN_IF_ERROR(ReadFailure(streams.failure.read_end.get(), request));
+  process.output_ = std::move(streams.output.read_end);
+  process.errors_ = std::move(streams.errors.read_end);
   return process;
 }
 

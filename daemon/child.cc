@@ -18,6 +18,7 @@
 #include <cstring>
 #include <utility>
 
+#include "common/child_process.h"
 #include "common/confinement.h"
 #include "common/exec_arguments.h"
 #include "common/sanitizer.h"
@@ -27,27 +28,17 @@ namespace {
 
 constexpr int kCannotRun = 127;
 
-struct Pipe {
-  Fd read_end;
-  Fd write_end;
-};
-
-Result<Pipe> MakePipe() {
-  std::array<int, 2> ends = {};
-  if (pipe2(ends.data(), O_CLOEXEC) != 0) {
-    return SystemError(errno, "cannot make a pipe");
-  }
-  Pipe made{Fd(ends[0]), Fd(ends[1])};
+Result<Pipe> MakeOutput() {
+  CLEW_ASSIGN_OR_RETURN(made, MakePipe());
   if (fcntl(made.read_end.get(), F_SETFL, O_NONBLOCK) != 0) {
     return SystemError(errno, "cannot set up a pipe");
   }
-  return made;
+  return std::move(made);
 }
 
 void Limit(__rlimit_resource resource, uint64_t most) {
   if (most > 0) {
-    const rlimit limit = {most, most};
-    setrlimit(resource, &limit);
+    (void)SetLimit(resource, most, most);
   }
 }
 
@@ -77,10 +68,9 @@ struct Launch {
 };
 
 // Between fork and exec, so async-signal-safe calls only.
-void DieWithParent(pid_t parent) {
-  prctl(PR_SET_PDEATHSIG, SIGKILL);
-  if (getppid() != parent) {
-    _exit(kCannotRun);  // it is dead already
+void DieWithoutParent(pid_t parent) {
+  if (!DieWithParent(parent)) {
+    _exit(kCannotRun);
   }
 }
 
@@ -99,7 +89,7 @@ void EnterCell(const Launch& launch) {
   if (!BecomeUser(*launch.cell)) {
     CannotRun(program, "other user; needs CAP_SETUID and CAP_SETGID");
   }
-  DieWithParent(launch.parent);  // prctl(2): forgotten with the user
+  DieWithoutParent(launch.parent);  // prctl(2): forgotten with the user
   if (syscall(SYS_close_range, STDERR_FILENO + 1, ~0U, CLOSE_RANGE_CLOEXEC) !=
       0) {
     CannotRun(program, "descriptors");
@@ -121,15 +111,14 @@ void SetUp(const Launch& launch) {
   dup2(launch.input, STDIN_FILENO);
   dup2(launch.output, STDOUT_FILENO);
   dup2(launch.errors, STDERR_FILENO);
-  const rlimit no_core = {};
-  setrlimit(RLIMIT_CORE, &no_core);
+  (void)SetLimit(RLIMIT_CORE, 0, 0);
   // A program with AddressSanitizer could not even start.
   Limit(RLIMIT_AS, kAddressSanitizer ? 0 : launch.limits.memory_bytes);
   Limit(RLIMIT_CPU, launch.limits.cpu_s);
 }
 
 [[noreturn]] void Become(const Launch& launch) {
-  DieWithParent(launch.parent);
+  DieWithoutParent(launch.parent);
   SetUp(launch);
   const char* program = launch.arguments[0];
   if (launch.cell != nullptr) {
@@ -231,8 +220,8 @@ Status Child::Begin(const std::vector<std::string>& arguments,
                     const ChildLimits& limits,
                     const std::optional<ChildCell>& cell) {
   CLEW_ASSIGN_OR_RETURN(input, OpenInput(cell));
-  CLEW_ASSIGN_OR_RETURN(output, MakePipe());
-  CLEW_ASSIGN_OR_RETURN(errors, MakePipe());
+  CLEW_ASSIGN_OR_RETURN(output, MakeOutput());
+  CLEW_ASSIGN_OR_RETURN(errors, MakeOutput());
   CLEW_ASSIGN_OR_RETURN(confinement, MakeConfinement(arguments[0], cell));
   const std::vector<std::string> environment = {"PATH=/usr/bin:/bin",
                                                 "LC_ALL=C.UTF-8", "TMPDIR=."};
@@ -300,8 +289,7 @@ void Child::Ended() {
     return;
   }
   process_ = -1;
-  end_.exit_status =
-      WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+  end_.exit_status = ExitStatusOf(status);
   loop_.Cancel(std::exchange(timer_, 0));
   loop_.Forget(handle_.get());
   // What it wrote last; a grandchild may hold the pipes open for ever. Bounded

@@ -20,10 +20,6 @@ struct Launch {
   Session session;
 };
 
-// Path of the program that `name` names, as execvp finds it.
-// kInvalidArgument: nowhere, or not executable.
-[[nodiscard]] Result<std::string> FindProgram(const std::string& name);
-
 // kUnsupported unless `path` is an x86-64 ELF program.
 [[nodiscard]] Status CheckProgram(const std::string& path);
 

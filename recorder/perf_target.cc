@@ -1,24 +1,22 @@
 #include "recorder/perf_target.h"
 
-#include <fcntl.h>
 #include <fmt/format.h>
 #include <poll.h>
 #include <signal.h>
-#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <cerrno>
 #include <filesystem>
 #include <fstream>
 #include <system_error>
 #include <utility>
 
-#include "recorder/launch.h"
+#include "common/child_process.h"
+#include "common/exec_arguments.h"
 
 namespace clew::recorder {
 namespace {
@@ -29,21 +27,12 @@ constexpr int kExecFailed = 127;
 constexpr int kCgroupDepthMax = 8;
 constexpr size_t kCgroupsMax = 100'000;
 
-struct sigaction g_interrupt_before;
-
-void IgnoreInterrupt() {
-  struct sigaction ignore = {};
-  ignore.sa_handler = SIG_IGN;
-  sigaction(SIGINT, &ignore, &g_interrupt_before);
-}
-
-void RestoreInterrupt() { sigaction(SIGINT, &g_interrupt_before, nullptr); }
-
 // In the child, between fork and exec: nothing may allocate here.
-[[noreturn]] void WaitAndExec(int go, const char* path,
-                              char* const* arguments) {
-  prctl(PR_SET_PDEATHSIG, SIGKILL);
-  RestoreInterrupt();
+[[noreturn]] void WaitAndExec(int go, const char* path, char* const* arguments,
+                              pid_t parent) {
+  if (!DieWithParent(parent)) {
+    _exit(kExecFailed);
+  }
   rlimit cores = {};
   getrlimit(RLIMIT_CORE, &cores);
   cores.rlim_cur = cores.rlim_max;
@@ -64,28 +53,19 @@ void RestoreInterrupt() { sigaction(SIGINT, &g_interrupt_before, nullptr); }
 Result<HeldProgram> HeldProgram::Start(
     const std::vector<std::string>& command) {
   CLEW_ASSIGN_OR_RETURN(path, FindProgram(command.at(0)));
-  std::vector<std::string> words = command;
-  std::vector<char*> arguments;
-  arguments.reserve(words.size() + 1);
-  for (std::string& word : words) {
-    arguments.push_back(word.data());
-  }
-  arguments.push_back(nullptr);
-  std::array<int, 2> go = {};
-  if (pipe2(go.data(), O_CLOEXEC) != 0) {
-    return SystemError(errno, "cannot make a pipe");
-  }
-  const Fd read_end(go[0]);
+  const std::vector<char*> arguments = ExecArguments(command);
+  CLEW_ASSIGN_OR_RETURN(go, MakePipe());
   HeldProgram program;
-  program.go_ = Fd(go[1]);
-  IgnoreInterrupt();
+  program.go_ = std::move(go.write_end);
+  program.ignore_ = std::make_unique<IgnoreInterrupt>();
+  const pid_t parent = getpid();
   program.process_ = fork();
   if (program.process_ == 0) {
-    close(go[1]);
-    WaitAndExec(go[0], path.c_str(), arguments.data());
+    close(program.go_.get());
+    program.ignore_->RestoreInChild();
+    WaitAndExec(go.read_end.get(), path.c_str(), arguments.data(), parent);
   }
   if (program.process_ < 0) {
-    RestoreInterrupt();
     return SystemError(errno, "cannot start a process");
   }
   CLEW_ASSIGN_OR_RETURN(ended, EndOfProcess(program.process_));
@@ -96,13 +76,13 @@ Result<HeldProgram> HeldProgram::Start(
 HeldProgram::HeldProgram(HeldProgram&& other) noexcept
     : process_(std::exchange(other.process_, -1)),
       go_(std::move(other.go_)),
-      ended_(std::move(other.ended_)) {}
+      ended_(std::move(other.ended_)),
+      ignore_(std::move(other.ignore_)) {}
 
 HeldProgram::~HeldProgram() {
   if (process_ > 0) {
     Kill(SIGKILL);
     (void)waitpid(process_, nullptr, 0);
-    RestoreInterrupt();
   }
 }
 
@@ -122,7 +102,7 @@ Result<std::optional<int>> HeldProgram::TryWait() {
     return SystemError(errno, "cannot wait for the program");
   }
   process_ = -1;
-  RestoreInterrupt();
+  ignore_.reset();
   return std::optional(status);
 }
 

@@ -4,10 +4,12 @@
 #include <sys/types.h>
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "common/child_process.h"
 #include "common/fd.h"
 #include "common/result.h"
 #include "recorder/perf/kernel.h"
@@ -44,6 +46,7 @@ class HeldProgram {
   pid_t process_ = -1;
   Fd go_;
   Fd ended_;
+  std::unique_ptr<IgnoreInterrupt> ignore_;  // while it runs
 };
 
 // A file descriptor that can be read once the process has ended.

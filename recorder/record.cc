@@ -7,6 +7,7 @@
 #include <cstdlib>
 
 #include "bundle/manifest/bundle_writer.h"
+#include "common/child_process.h"
 #include "common/file.h"
 #include "common/signal_text.h"
 #include "recorder/assemble.h"

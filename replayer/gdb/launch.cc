@@ -3,7 +3,6 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
-#include <spawn.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -12,28 +11,13 @@
 #include <span>
 #include <utility>
 
+#include "common/child_process.h"
 #include "common/file.h"
 #include "replayer/gdb/commands.h"
 #include "replayer/gdb/server.h"
 
 namespace clew::replayer::gdb {
 namespace {
-
-// SIGINT from the terminal reaches us and gdb; gdb decides what it means.
-class IgnoreInterrupt {
- public:
-  IgnoreInterrupt() {
-    struct sigaction ignore = {};
-    ignore.sa_handler = SIG_IGN;
-    ::sigaction(SIGINT, &ignore, &before_);
-  }
-  ~IgnoreInterrupt() { ::sigaction(SIGINT, &before_, nullptr); }
-  IgnoreInterrupt(const IgnoreInterrupt&) = delete;
-  IgnoreInterrupt& operator=(const IgnoreInterrupt&) = delete;
-
- private:
-  struct sigaction before_ = {};
-};
 
 // gdb as a child process: ended and reaped when this goes.
 class Child {
@@ -52,17 +36,18 @@ class Child {
   int WaitForEnd() {
     int status = 0;
     Wait(0, status);
-    return ExitOf(status);
+    return ExitStatusOf(status);
   }
   // Returns the exit status, or nullopt if it still runs.
   std::optional<int> Look() {
     int status = 0;
-    return Wait(WNOHANG, status) ? std::optional(ExitOf(status)) : std::nullopt;
+    return Wait(WNOHANG, status) ? std::optional(ExitStatusOf(status))
+                                 : std::nullopt;
   }
 
  private:
   explicit Child(pid_t pid) : pid_(pid) {}
-  // Whether it has ended, and its status.
+  // Whether it has ended, and its wait status.
   bool Wait(int flags, int& status) {
     pid_t got = 0;
     do {
@@ -71,43 +56,25 @@ class Child {
     pid_ = got == 0 ? pid_ : -1;
     return got != 0;
   }
-  static int ExitOf(int status) {
-    return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
-  }
   pid_t pid_;
 };
 
 Result<Child> Child::Start(const LaunchOptions& options,
                            const std::vector<std::string>& arguments) {
-  std::vector<char*> argv;
-  argv.push_back(const_cast<char*>(options.gdb.c_str()));
-  for (const std::string& argument : arguments) {
-    argv.push_back(const_cast<char*>(argument.c_str()));
-  }
-  argv.push_back(nullptr);
-
-  posix_spawnattr_t attributes;
-  ::posix_spawnattr_init(&attributes);
-  sigset_t interrupt;
-  ::sigemptyset(&interrupt);
-  ::sigaddset(&interrupt, SIGINT);
-  ::posix_spawnattr_setsigdefault(&attributes, &interrupt);
-  ::posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGDEF);
-  posix_spawn_file_actions_t actions;
-  ::posix_spawn_file_actions_init(&actions);
+  std::vector<std::string> command = {options.gdb};
+  command.insert(command.end(), arguments.begin(), arguments.end());
+  SpawnOptions spawn;
+  spawn.default_interrupt = true;
+  spawn.failure = "cannot start " + options.gdb + " (Debian package gdb)";
+  Fd null;
   if (options.batch) {
-    ::posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null",
-                                       O_RDONLY, 0);
+    null = Fd(::open("/dev/null", O_RDONLY | O_CLOEXEC));
+    if (!null.is_open()) {
+      return SystemError(errno, "cannot open /dev/null");
+    }
+    spawn.input = null.get();
   }
-  pid_t pid = -1;
-  const int failed = ::posix_spawnp(&pid, options.gdb.c_str(), &actions,
-                                    &attributes, argv.data(), environ);
-  ::posix_spawn_file_actions_destroy(&actions);
-  ::posix_spawnattr_destroy(&attributes);
-  if (failed != 0) {
-    return SystemError(failed,
-                       "cannot start " + options.gdb + " (Debian package gdb)");
-  }
+  CLEW_ASSIGN_OR_RETURN(pid, SpawnProgram(command, spawn));
   return Child(pid);
 }
 
@@ -159,6 +126,7 @@ Result<int> RunGdb(const LaunchOptions& options, Timeline& timeline,
                    ImageFiles& files) {
   CLEW_ASSIGN_OR_RETURN(folder, GdbFolder::Make());
   CLEW_ASSIGN_OR_RETURN(listener, ListenUnix(folder.socket()));
+  // SIGINT from the terminal reaches us and gdb; gdb decides what it means.
   const IgnoreInterrupt ignore;
   CLEW_ASSIGN_OR_RETURN(
       child, Child::Start(options, GdbArguments(options, folder.commands())));

@@ -1,7 +1,6 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
-#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/time.h>
 #include <sys/wait.h>
@@ -16,6 +15,7 @@
 #include <string>
 
 #include "common/byte_reader.h"
+#include "common/child_process.h"
 #include "common/deadline.h"
 #include "common/sanitizer.h"
 #include "constraints/verdict.h"
@@ -120,8 +120,7 @@ void EndAfter(double seconds) {
 [[noreturn]] void RunChild(int fd, pid_t parent,
                            const constraints::ConstraintTrace& trace,
                            const Z3Options& options) {
-  prctl(PR_SET_PDEATHSIG, SIGKILL);
-  if (getppid() != parent) {
+  if (!DieWithParent(parent)) {
     _exit(1);
   }
   EndAfter(options.seconds + kGraceSeconds);
@@ -130,12 +129,11 @@ void EndAfter(double seconds) {
   if (null >= 0) {
     dup2(null, STDERR_FILENO);
   }
-  const rlimit memory = {options.memory_bytes_max, options.memory_bytes_max};
   if (!kAddressSanitizer) {
-    setrlimit(RLIMIT_AS, &memory);
+    (void)SetLimit(RLIMIT_AS, options.memory_bytes_max,
+                   options.memory_bytes_max);
   }
-  const rlimit no_core = {0, 0};
-  setrlimit(RLIMIT_CORE, &no_core);
+  (void)SetLimit(RLIMIT_CORE, 0, 0);
   try {
     WriteAll(fd, Encode(SolveWithZ3InProcess(trace, options)));
   } catch (const std::bad_alloc&) {
@@ -210,9 +208,8 @@ Result<Z3Answer> SolveWithZ3(const constraints::ConstraintTrace& trace,
   if (!in_time) {
     kill(child, SIGKILL);
   }
-  int status = 0;
-  while (waitpid(child, &status, 0) < 0 && errno == EINTR) {
-  }
+  // Where SIGCHLD is ignored there is no status: what it wrote decides.
+  const int status = WaitForChild(child).value_or(0);
   Result<Z3Answer> answer = Conclude(in_time, status, bytes);
   if (answer) {
     answer->seconds = options.seconds + kGraceSeconds - deadline.seconds_left();

@@ -7,6 +7,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "common/child_process.h"
 #include "common/result.h"
 #include "tests/e2e/clew_command.h"
 
@@ -46,7 +47,7 @@ TEST(GeneratedCode, ThatIsReplacedNeedsTimingPackets) {
 }
 
 TEST(GeneratedCode, OfAnExpressionThatGitSearchesFor) {
-  const std::string git = cli::FindInPath("git");
+  const std::string git = FindProgram("git").value_or("");
   if (git.empty()) {
     GTEST_SKIP() << "git is not installed";
   }

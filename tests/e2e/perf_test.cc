@@ -8,6 +8,7 @@
 #include <fstream>
 
 #include "bundle/bundle.h"
+#include "common/child_process.h"
 #include "common/digest.h"
 #include "common/result.h"
 #include "decoder/bundle_trace.h"
@@ -87,7 +88,7 @@ INSTANTIATE_TEST_SUITE_P(Programs, PerfTest,
 class PerfOnRealProgramTest : public PerfTest {};
 
 TEST_F(PerfOnRealProgramTest, FindsOurBranchesInPbzip2) {
-  const std::string program = cli::FindInPath("pbzip2");
+  const std::string program = FindProgram("pbzip2").value_or("");
   if (program.empty()) {
     GTEST_SKIP() << "no pbzip2";
   }

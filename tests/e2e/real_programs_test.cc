@@ -10,6 +10,7 @@
 #include <nlohmann/json.hpp>
 #include <ostream>
 
+#include "common/child_process.h"
 #include "common/digest.h"
 #include "common/result.h"
 #include "tests/e2e/clew_command.h"
@@ -54,7 +55,7 @@ class RealProgramTest : public testing::TestWithParam<Real> {
   // The command with the input's path, and the path of the program itself.
   std::vector<std::string> Command() {
     std::vector<std::string> command = GetParam().command;
-    command[0] = cli::FindInPath(command[0]);
+    command[0] = FindProgram(command[0]).value_or("");
     for (std::string& argument : command) {
       argument = argument == "INPUT" ? scratch_.Path("input") : argument;
     }
