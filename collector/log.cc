@@ -2,32 +2,10 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <optional>
-
 namespace clew::collector {
-namespace {
-
-// A value that needs no quotes stays as it is.
-std::string Quoted(const std::string& value) {
-  const bool plain = !value.empty() && std::ranges::all_of(value, [](char c) {
-    return c > ' ' && c < 0x7f && c != '"' && c != '\\' && c != '=';
-  });
-  return plain ? value : fmt::format("{:?}", value);
-}
-
-}  // namespace
-
 void Log::Write(Priority priority, std::string_view event,
                 const std::vector<Field>& fields) {
-  std::string line = priorities_
-                         ? fmt::format("<{}>", static_cast<int>(priority))
-                         : std::string();
-  line += fmt::format("event={}", event);
-  for (const auto& [name, value] : fields) {
-    line += fmt::format(" {}={}", name, Quoted(value));
-  }
-  line += '\n';
+  const std::string line = EventLine(priority, priorities_, event, fields);
   const std::lock_guard lock(mutex_);
   // A log that cannot be written has nowhere to say so.
   std::fwrite(line.data(), 1, line.size(), out_);

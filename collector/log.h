@@ -11,19 +11,17 @@
 #include <utility>
 #include <vector>
 
+#include "common/event_line.h"
+
 namespace clew::collector {
 
-// The collector's log: one line an event, for people and for journald:
-//
-//     <4>event=refused call=Begin host=web1 message="quota exceeded: ..."
-//
-// "<N>" is the priority (sd-daemon(3)), there only where journald reads. An
-// event that repeats is written once in a while and counted in between.
-// Thread-safe.
+// The collector's log: events, each a line (common/event_line), with priorities
+// only where journald reads. An event that repeats is written once in a while
+// and counted in between. Thread-safe.
 class Log {
  public:
-  enum class Priority : uint8_t { kError = 3, kWarning = 4, kInfo = 6 };
-  using Field = std::pair<std::string_view, std::string>;
+  using Priority = clew::Priority;
+  using Field = EventField;
   static constexpr uint64_t kRepeatPeriod_s = 60;
   static constexpr size_t kConditionsMax = 1024;
 

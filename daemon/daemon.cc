@@ -123,7 +123,7 @@ Status Daemon::WatchIncoming() {
 void Daemon::Apply(const Config& config) {
   config_ = config;
   for (const std::string& warning : config.warnings) {
-    parts_.log.Write(Level::kWarning, "config", {{"why", warning}});
+    parts_.log.Write(Priority::kWarning, "config", {{"why", warning}});
     last_error_ = {parts_.clock.WallNs(), warning};
   }
   spool_.SetLimits({config.spool_bytes, config.disk_free_bytes});
@@ -157,7 +157,8 @@ Status Daemon::Reload() {
   }
   const bool same = SameSource(*config, config_);
   Apply(*config);
-  parts_.log.Write(Level::kInfo, "reloaded", {{"ring", same ? "kept" : "new"}});
+  parts_.log.Write(Priority::kInfo, "reloaded",
+                   {{"ring", same ? "kept" : "new"}});
   if (!same) {
     reopen_source_ = saver_.busy();
     if (!reopen_source_) {
@@ -179,12 +180,12 @@ void Daemon::OpenTheSource() {
     if (source) {
       source_ = std::move(*source);
       parts_.log.Over("source-failed", "");
-      parts_.log.Write(Level::kInfo, "recording",
+      parts_.log.Write(Priority::kInfo, "recording",
                        {{"source", std::string(ToString(config_.source))}});
     } else {
       source_error_ = source.error().message;
       last_error_ = {parts_.clock.WallNs(), source_error_};
-      parts_.log.Once(Level::kError, "source-failed", "",
+      parts_.log.Once(Priority::kError, "source-failed", "",
                       {{"why", source_error_}});
       source_timer_ = parts_.loop.After(config_.source_retry_s * 1000,
                                         [this] { OpenTheSource(); });
@@ -246,7 +247,7 @@ void Daemon::TendIncoming() {
     Note("spool-failed", gone.error());
   } else if (!gone->empty()) {
     counters_.over_quota += gone->size();
-    parts_.log.Write(Level::kWarning, "over-quota",
+    parts_.log.Write(Priority::kWarning, "over-quota",
                      {{"count", fmt::format("{}", gone->size())},
                       {"oldest", gone->front()}});
   }
@@ -254,7 +255,7 @@ void Daemon::TendIncoming() {
     Note("spool-failed", junk.error());
   } else if (*junk > 0) {
     counters_.junk += *junk;
-    parts_.log.Write(Level::kInfo, "junk-removed",
+    parts_.log.Write(Priority::kInfo, "junk-removed",
                      {{"count", fmt::format("{}", *junk)}});
   }
 }
@@ -269,7 +270,7 @@ void Daemon::LookAtUnits() {
                           .failure = event.failure,
                           .core = false};
     if (const auto begun = Begin(noticed); !begun) {
-      parts_.log.Once(Level::kWarning, "not-saved", event.unit,
+      parts_.log.Once(Priority::kWarning, "not-saved", event.unit,
                       {{"unit", event.unit}, {"why", begun.error().message}});
     }
   }
@@ -282,7 +283,7 @@ void Daemon::TellUnitErrors() {
     parts_.log.Over("units-not-watched", "");
   } else {
     last_error_ = {parts_.clock.WallNs(), units_.error()};
-    parts_.log.Once(Level::kError, "units-not-watched", "",
+    parts_.log.Once(Priority::kError, "units-not-watched", "",
                     {{"why", units_.error()}});
     return;
   }
@@ -292,7 +293,7 @@ void Daemon::TellUnitErrors() {
       continue;
     }
     last_error_ = {parts_.clock.WallNs(), report.error};
-    parts_.log.Once(Level::kWarning, "unit-not-watched", report.watched.name,
+    parts_.log.Once(Priority::kWarning, "unit-not-watched", report.watched.name,
                     {{"unit", report.watched.name}, {"why", report.error}});
   }
 }
@@ -310,7 +311,7 @@ void Daemon::ShowState() {
 
 void Daemon::Note(std::string_view event, const Error& error) {
   last_error_ = {parts_.clock.WallNs(), error.message};
-  parts_.log.Once(Level::kError, event, error.message,
+  parts_.log.Once(Priority::kError, event, error.message,
                   {{"why", error.message}});
 }
 
@@ -320,7 +321,7 @@ void Daemon::Reported(const std::string& why) {
     parts_.log.Over("report-failed", "");
     return;
   }
-  parts_.log.Once(Level::kInfo, "report-failed", "", {{"why", why}});
+  parts_.log.Once(Priority::kInfo, "report-failed", "", {{"why", why}});
 }
 
 void Daemon::Stop() {
@@ -432,7 +433,7 @@ Answer Daemon::Handle(const Peer& peer, ConnectionId connection,
   if (!begun) {
     CloseAfterOneSave();
     parts_.log.Once(
-        Level::kWarning, "not-saved", request.comm,
+        Priority::kWarning, "not-saved", request.comm,
         {{"program", request.comm}, {"why", begun.error().message}});
     answer.line = ErrorReply(begun.error());
     return answer;
@@ -465,7 +466,7 @@ Result<std::string> Daemon::Snapshot(const SnapshotRequest& request) {
   if (request.process != 0 && !LookAt(parts_.proc, request.process).exists) {
     return InvalidArgument("there is no process {}", request.process);
   }
-  parts_.log.Write(Level::kInfo, "snapshot",
+  parts_.log.Write(Priority::kInfo, "snapshot",
                    {{"unit", request.unit},
                     {"process", fmt::format("{}", request.process)},
                     {"reason", request.reason}});
@@ -510,7 +511,7 @@ Result<std::string> Daemon::EndSoftwareUnit(const std::string& partial,
                        fmt::format("cannot end process {}", programs.front()));
   }
   pipeline_.ExpectRequested(name.process);
-  parts_.log.Write(Level::kInfo, "ended", {{"unit", name.subject}});
+  parts_.log.Write(Priority::kInfo, "ended", {{"unit", name.subject}});
   return fmt::format("{{\"ok\":true,\"bundle\":\"{}\"}}\n",
                      partial.substr(0, partial.rfind(".partial")));
 }

@@ -172,7 +172,7 @@ void Daemon::Saved(Saver::Id id, const std::string& name, const SaveEnd& end) {
                   std::max(times_.first_byte_us_max, end.first_byte_us),
               .saved_us = end.saved_us,
               .saved_us_max = std::max(times_.saved_us_max, end.saved_us)};
-    parts_.log.Write(Level::kInfo, "saved",
+    parts_.log.Write(Priority::kInfo, "saved",
                      {{"bundle", name},
                       {"first_byte_us", fmt::format("{}", end.first_byte_us)},
                       {"saved_us", fmt::format("{}", end.saved_us)},

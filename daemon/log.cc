@@ -4,19 +4,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <cstdlib>
 
 namespace clew::daemon {
 namespace {
-
-bool IsPlain(std::string_view value) {
-  return !value.empty() && std::ranges::all_of(value, [](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
-           (c >= '0' && c <= '9') ||
-           std::string_view("._:/~@+,-").find(c) != std::string_view::npos;
-  });
-}
 
 bool IsPowerOfTen(uint64_t number) {
   while (number >= 10 && number % 10 == 0) {
@@ -25,31 +16,17 @@ bool IsPowerOfTen(uint64_t number) {
   return number == 1;
 }
 
-void Append(std::string& line, std::string_view key, std::string_view value) {
-  line += line.empty() ? "" : " ";
-  line += key;
-  line += '=';
-  line += IsPlain(value) ? std::string(value) : fmt::format("{:?}", value);
-}
-
 }  // namespace
 
-void Log::Write(Level level, std::string_view event,
+void Log::Write(Priority priority, std::string_view event,
                 std::initializer_list<Field> fields) {
-  std::string line;
-  Append(line, "event", event);
-  for (const auto& [key, value] : fields) {
-    Append(line, key, value);
-  }
-  if (journald_) {
-    line.insert(0, fmt::format("<{}>", static_cast<int>(level)));
-  }
-  line += '\n';
+  const std::string line =
+      EventLine(priority, journald_, event, {fields.begin(), fields.size()});
   // Nobody is left to tell.
   (void)!write(fd_, line.data(), line.size());
 }
 
-void Log::Once(Level level, std::string_view event, std::string_view what,
+void Log::Once(Priority priority, std::string_view event, std::string_view what,
                std::initializer_list<Field> fields) {
   const std::string key = fmt::format("{} {}", event, what);
   if (times_.size() >= kConditionsMax && !times_.contains(key)) {
@@ -59,9 +36,9 @@ void Log::Once(Level level, std::string_view event, std::string_view what,
   if (!IsPowerOfTen(times)) {
     return;
   }
-  Write(level, event, fields);
+  Write(priority, event, fields);
   if (times > 1) {
-    Write(level, event, {{"times", fmt::format("{}", times)}});
+    Write(priority, event, {{"times", fmt::format("{}", times)}});
   }
 }
 

@@ -119,7 +119,7 @@ Status Serve(const std::string& root) {
   if (sd_booted() > 0) {
     systemd = SystemdByDbus();
   } else {
-    log.Write(Level::kInfo, "no-systemd", {});
+    log.Write(Priority::kInfo, "no-systemd", {});
   }
   CLEW_ASSIGN_OR_RETURN(daemon, Daemon::Start({.loop = *loop,
                                                .clock = SystemClock(),
@@ -131,12 +131,12 @@ Status Serve(const std::string& root) {
                                               config));
   CLEW_RETURN_IF_ERROR(signals.Watch(*loop, *daemon));
   Notify("READY=1");
-  log.Write(Level::kInfo, "started", {{"version", CLEW_VERSION}});
+  log.Write(Priority::kInfo, "started", {{"version", CLEW_VERSION}});
   if (const uint64_t period_ms = WatchdogPeriodMs(); period_ms > 0) {
     FeedWatchdog(*loop, period_ms);
   }
   CLEW_RETURN_IF_ERROR(loop->Run());
-  log.Write(Level::kInfo, "stopped", {});
+  log.Write(Priority::kInfo, "stopped", {});
   return {};
 }
 

@@ -89,7 +89,7 @@ void Pipeline::Later(uint64_t delay_ms) {
 void Pipeline::Trouble(std::string_view event, const std::string& name,
                        const std::string& why) {
   parts_.last_error = {parts_.clock.WallNs(), fmt::format("{}: {}", name, why)};
-  parts_.log.Once(Level::kWarning, event, why,
+  parts_.log.Once(Priority::kWarning, event, why,
                   {{"bundle", name}, {"why", why}});
 }
 
@@ -236,7 +236,7 @@ Result<bool> Pipeline::Admit(const std::string& name, const BundleFacts& facts,
   if (admitted != Admitted::kYes) {
     ++parts_.counters.refused_rate;
     parts_.admission.NotSaved(key, 0, now_ms);
-    parts_.log.Once(Level::kWarning, "not-saved", parsed.subject,
+    parts_.log.Once(Priority::kWarning, "not-saved", parsed.subject,
                     {{"subject", parsed.subject},
                      {"why", std::string(ToString(admitted))}});
     return false;
@@ -310,7 +310,7 @@ void Pipeline::Ready(const Place& place, const WorkEnd& end) {
     return;
   }
   ++parts_.counters.saved;
-  parts_.log.Write(Level::kInfo, "ready", {{"bundle", *moved}});
+  parts_.log.Write(Priority::kInfo, "ready", {{"bundle", *moved}});
   if (const Status room = MakeRoom(1); !room) {
     Trouble("spool-failed", "", room.error().message);
   }
@@ -322,7 +322,7 @@ Status Pipeline::MakeRoom(uint64_t bytes) {
     const bool unsent =
         bundle.stage == Stage::kReady || bundle.stage == Stage::kStuck;
     ++(unsent ? parts_.counters.lost : parts_.counters.evicted);
-    parts_.log.Write(unsent ? Level::kWarning : Level::kInfo, "evicted",
+    parts_.log.Write(unsent ? Priority::kWarning : Priority::kInfo, "evicted",
                      {{"bundle", bundle.name},
                       {"from", std::string(FolderOf(bundle.stage))}});
   }
@@ -396,7 +396,7 @@ Status Pipeline::FileSent(const Place& place, const WorkEnd& end) {
   CLEW_RETURN_IF_ERROR(
       parts_.spool.Move(place.name, place.stage, Stage::kUploaded));
   ++parts_.counters.uploaded;
-  parts_.log.Write(Level::kInfo, "uploaded", {{"bundle", place.name}});
+  parts_.log.Write(Priority::kInfo, "uploaded", {{"bundle", place.name}});
   return {};
 }
 
