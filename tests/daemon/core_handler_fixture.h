@@ -8,7 +8,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <chrono>
+#include <condition_variable>
 #include <cstring>
+#include <mutex>
+#include <optional>
 #include <string>
 #include <thread>
 
@@ -63,16 +67,32 @@ class DaemonDouble final : public ControlHandler {
       answer.descriptor = Fd(open(file_.c_str(), flags | O_CREAT, 0600));
       answer.hold = true;
     } else if (const auto* end = std::get_if<CoreDoneRequest>(&request)) {
-      done = *end;
+      const std::lock_guard lock(mutex_);
+      done_ = *end;
+      told_.notify_all();
     }
     return answer;
   }
   void OnClosed(ConnectionId) override {}
 
   CoreRequest asked;
-  CoreDoneRequest done;
+  // What the handler said at its end, which may come after it is gone; nothing
+  // if it says nothing for some seconds.
+  CoreDoneRequest Done() {
+    std::unique_lock lock(mutex_);
+    (void)told_.wait_for(lock, std::chrono::seconds(5),
+                         [this] { return done_.has_value(); });
+    return done_.value_or(CoreDoneRequest());
+  }
+  bool WasTold() {
+    const std::lock_guard lock(mutex_);
+    return done_.has_value();
+  }
 
  private:
+  std::mutex mutex_;
+  std::condition_variable told_;
+  std::optional<CoreDoneRequest> done_;
   std::string file_;
   Mood mood_;
   uint64_t bytes_max_;

@@ -49,8 +49,8 @@ TEST_F(CoreHandlerTest, BothGetEveryByteOf100Megabytes) {
   EXPECT_TRUE(ReadText(At("passed")) == core);
   EXPECT_TRUE(ReadText(At("spooled")) == core);
   EXPECT_LT(BytesOnDisk("spooled"), 60'000'000) << "half of it is zeros";
-  EXPECT_TRUE(daemon.done.whole);
-  EXPECT_EQ(daemon.done.bytes, core.size());
+  EXPECT_TRUE(daemon.Done().whole);
+  EXPECT_EQ(daemon.Done().bytes, core.size());
   EXPECT_EQ(daemon.asked.process, getpid());
   EXPECT_EQ(daemon.asked.signal, 11);
   EXPECT_EQ(daemon.asked.comm, "a ?b?");
@@ -114,7 +114,7 @@ TEST_F(CoreHandlerTest, ASoftLimitOfZeroKeepsCoreFilesAwayAndNotClewd) {
   DaemonDouble daemon(scratch_.root(), DaemonDouble::Mood::kGives);
   Run("0", "comm", process.pid());
   EXPECT_TRUE(ReadText(At("spooled")) == core_);
-  EXPECT_TRUE(daemon.done.whole);
+  EXPECT_TRUE(daemon.Done().whole);
   EXPECT_TRUE(std::filesystem::is_empty(At("cores")));
 }
 
@@ -132,7 +132,7 @@ TEST_F(CoreHandlerTest, WhenClewdRefusesTheCoreGoesOn) {
   DaemonDouble daemon(scratch_.root(), DaemonDouble::Mood::kRefuses);
   EXPECT_EQ(Run(), 3);
   EXPECT_TRUE(ReadText(At("passed")) == core_);
-  EXPECT_EQ(daemon.done, CoreDoneRequest()) << "there was no copy";
+  EXPECT_FALSE(daemon.WasTold()) << "there was no copy";
 }
 
 TEST_F(CoreHandlerTest, AHungClewdCostsTwoSeconds) {
@@ -158,7 +158,7 @@ TEST_F(CoreHandlerTest, ASpoolThatFailsOrIsTooSmallCutsItsOwnCopyAlone) {
         small ? 1 << 20 : 1 << 30);
     EXPECT_EQ(Run(), 3);
     EXPECT_TRUE(ReadText(At("passed")) == core_);
-    EXPECT_FALSE(daemon.done.whole);
+    EXPECT_FALSE(daemon.Done().whole);
   }
 }
 
@@ -167,7 +167,7 @@ TEST_F(CoreHandlerTest, AHandlerFromBeforeThatDiesDoesNotStopOurCopy) {
   DaemonDouble daemon(scratch_.root(), DaemonDouble::Mood::kGives);
   EXPECT_EQ(Run(), 0);
   EXPECT_TRUE(ReadText(At("spooled")) == core_);
-  EXPECT_TRUE(daemon.done.whole);
+  EXPECT_TRUE(daemon.Done().whole);
 }
 
 TEST_F(CoreHandlerTest, AFilePatternMakesTheFile) {
@@ -212,7 +212,7 @@ TEST_F(CoreHandlerTest, TheLimitOfTheSpoolsCopyIsOfItsDiskAndLessOfItsHoles) {
     std::filesystem::remove(At("spooled"));
     DaemonDouble daemon(scratch_.root(), DaemonDouble::Mood::kGives, 1'000'000);
     Run();
-    EXPECT_EQ(daemon.done.whole, whole) << size;
+    EXPECT_EQ(daemon.Done().whole, whole) << size;
     EXPECT_LT(BytesOnDisk("spooled"), 100'000);
   }
 }

@@ -153,8 +153,8 @@ TEST_F(CoreMemoryTest, TheSpoolsCopyIsTheSameBesideAFileAndAlone) {
     DaemonDouble daemon(scratch_.root(), DaemonDouble::Mood::kGives);
     EXPECT_LT(Handle(), kFewBytes);
     EXPECT_TRUE(ReadText(At("spooled")) == dump_) << Difference("spooled");
-    EXPECT_TRUE(daemon.done.whole);
-    EXPECT_EQ(daemon.done.bytes, dump_.size());
+    EXPECT_TRUE(daemon.Done().whole);
+    EXPECT_EQ(daemon.Done().bytes, dump_.size());
   }
 }
 
@@ -165,7 +165,7 @@ TEST_F(CoreMemoryTest, AProgramFromBeforeGetsThePipeAndTheSpoolTheMemory) {
   EXPECT_EQ(status_, 3) << "the exit status of the program";
   EXPECT_TRUE(ReadText(At("passed")) == dump_) << Difference("passed");
   EXPECT_TRUE(ReadText(At("spooled")) == dump_) << Difference("spooled");
-  EXPECT_TRUE(daemon.done.whole);
+  EXPECT_TRUE(daemon.Done().whole);
 }
 
 TEST_F(CoreMemoryTest, OfAProcessThatDoesNotWriteThePipeCounts) {
@@ -173,7 +173,7 @@ TEST_F(CoreMemoryTest, OfAProcessThatDoesNotWriteThePipeCounts) {
   EXPECT_EQ(Handle(getpid(), dump_.size()), dump_.size());
   EXPECT_TRUE(IsMade()) << Difference("cores/made");
   EXPECT_TRUE(ReadText(At("spooled")) == dump_) << Difference("spooled");
-  EXPECT_TRUE(daemon.done.whole);
+  EXPECT_TRUE(daemon.Done().whole);
 }
 
 TEST_F(CoreMemoryTest, OfAProcessThatIsGoneThePipeCounts) {
@@ -184,7 +184,7 @@ TEST_F(CoreMemoryTest, OfAProcessThatIsGoneThePipeCounts) {
   DaemonDouble daemon(scratch_.root(), DaemonDouble::Mood::kGives);
   EXPECT_EQ(Handle(), dump_.size());
   EXPECT_TRUE(ReadText(At("spooled")) == dump_) << Difference("spooled");
-  EXPECT_TRUE(daemon.done.whole);
+  EXPECT_TRUE(daemon.Done().whole);
 }
 
 // The kernel goes away in the midst of a dump if somebody kills the process.
@@ -196,7 +196,7 @@ TEST_F(CoreMemoryTest, ADumpThatEndsEarlyIsNotCalledWhole) {
     DaemonDouble daemon(scratch_.root(), DaemonDouble::Mood::kGives);
     EXPECT_EQ(Handle(twin_, bytes), bytes);
     EXPECT_TRUE(ReadText(At("spooled")) == dump_.substr(0, bytes));
-    EXPECT_FALSE(daemon.done.whole) << bytes;
+    EXPECT_FALSE(daemon.Done().whole) << bytes;
   }
 }
 
