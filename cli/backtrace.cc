@@ -10,6 +10,7 @@
 #include <string>
 
 #include "bundle/bundle.h"
+#include "cli/backtrace_text.h"
 #include "cli/report.h"
 #include "cli/subcommands.h"
 #include "common/hex.h"
@@ -90,40 +91,9 @@ Json ToJson(const Backtrace& backtrace, const Heading& heading) {
           {"notes", backtrace.notes}};
 }
 
-// Names come from files that may be anybody's: no terminal obeys them.
-std::string Printable(const std::string& text) {
-  const std::string quoted = fmt::format("{:?}", text);
-  return quoted.substr(1, quoted.size() - 2);
-}
-
-std::string Describe(const BacktraceFrame& frame) {
-  std::string text = frame.function.empty() ? "??" : Printable(frame.function);
-  if (!frame.file.empty()) {
-    text += fmt::format(" at {}:{}", Printable(frame.file), frame.line);
-  } else if (!frame.module.empty()) {
-    text +=
-        fmt::format(" from {}+{:#x}", Printable(frame.module), frame.offset);
-  }
-  return text;
-}
-
 void PrintText(const Backtrace& backtrace, const Heading& heading) {
-  fmt::print("{}\nsignature {}\n", Printable(heading.title), heading.signature);
-  for (const ThreadBacktrace& thread : backtrace.threads) {
-    fmt::print("\nThread {}{}:\n", thread.thread,
-               thread.failed ? " (failed)" : "");
-    for (size_t i = 0; i < thread.frames.size(); ++i) {
-      fmt::print("#{:<3} {:#018x} in {}\n", i, thread.frames[i].pc,
-                 Describe(thread.frames[i]));
-    }
-    if (thread.cut_off) {
-      fmt::print("(more stack frames follow)\n");
-    }
-  }
-  fmt::print("{}", backtrace.notes.empty() ? "" : "\n");
-  for (const std::string& note : backtrace.notes) {
-    fmt::print("note: {}\n", Printable(note));
-  }
+  fmt::print("{}\nsignature {}\n\n{}", Printable(heading.title),
+             heading.signature, StacksText(backtrace));
 }
 
 Status Choose(const std::string& bundle, int32_t tid, Backtrace& backtrace) {

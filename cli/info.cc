@@ -2,29 +2,24 @@
 
 #include <algorithm>
 #include <array>
-#include <cerrno>
 #include <ctime>
 #include <filesystem>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
-#include <span>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "bundle/bundle.h"
-#include "bundle/zstd/unzstd.h"
+#include "cli/backtrace_text.h"
 #include "cli/failure_text.h"
 #include "cli/report.h"
-#include "cli/run_program.h"
 #include "cli/subcommands.h"
-#include "common/child_process.h"
-#include "common/file.h"
 #include "common/hex.h"
 #include "common/progress.h"
-#include "common/scratch_folder.h"
 #include "common/shell_quote.h"
+#include "decoder/backtrace.h"
 #include "decoder/bundle_trace.h"
 #include "decoder/input_counts.h"
 #include "decoder/thread_counts.h"
@@ -35,12 +30,9 @@ namespace {
 using bundle::Bundle;
 using bundle::BundleImage;
 using bundle::BundleSource;
-using bundle::CoreDump;
-using bundle::IsZstd;
 using bundle::Manifest;
 using bundle::MmapRecord;
 using bundle::ToPerfNanos;
-using bundle::Unzstd;
 using decoder::StreamStats;
 using decoder::Trace;
 
@@ -53,6 +45,8 @@ Examples:
   clew info --no-backtraces fail.clew
   clew info --json fail.clew | jq .threads
 )";
+
+constexpr size_t kFramesMax = 40;  // of a thread
 
 struct InfoOptions {
   std::string bundle;
@@ -116,98 +110,17 @@ Result<decoder::TraceCounts> CountEverything(const Trace& trace) {
   return decoder::CountThreads(trace, {}, &progress);
 }
 
-// A file tree in which gdb finds each image at the path that it had.
-Status MakeSysroot(const Manifest& manifest, const std::string& root) {
-  for (const BundleImage& image : manifest.images) {
-    const auto relative =
-        std::filesystem::path(image.path).lexically_normal().relative_path();
-    if (relative.empty() || *relative.begin() == "..") {
-      continue;
-    }
-    std::error_code error;
-    const auto at = std::filesystem::path(root) / relative;
-    std::filesystem::create_directories(at.parent_path(), error);
-    std::filesystem::create_symlink(std::filesystem::absolute(image.file), at,
-                                    error);
-    if (error && error != std::errc::file_exists) {
-      return SystemError(error.value(),
-                         fmt::format("cannot link {:?}", at.string()));
-    }
-  }
-  return {};
-}
-
-// gdb reads no zstd: unpacks the dump into `folder` if need be.
-Result<std::string> PlainCore(const Bundle& bundle, const std::string& folder) {
-  std::string path = bundle.core_path();
-  CLEW_ASSIGN_OR_RETURN(file, MappedFile::Open(path));
-  if (!IsZstd(file.bytes())) {
-    return path;
-  }
-  CLEW_ASSIGN_OR_RETURN(plain, Unzstd(file.bytes(), path, CoreDump::kSizeMax));
-  std::string unpacked = folder + "/core";
-  CLEW_RETURN_IF_ERROR(WriteWholeFile(PosixFileSystem(), unpacked, plain));
-  return unpacked;
-}
-
-// Where gdb looks for a library by its base name, if not at its path: the
-// program may know it by another name of its folder (/lib for /usr/lib).
-std::string SearchPath(const Manifest& manifest) {
-  std::string folders;
-  for (const BundleImage& image : manifest.images) {
-    folders += folders.empty() ? "" : ":";
-    folders += std::filesystem::path(image.file).parent_path().string();
-  }
-  return folders;
-}
-
-Result<std::string> RunGdb(const Bundle& bundle, const std::string& program) {
-  CLEW_ASSIGN_OR_RETURN(scratch, ScratchFolder::Make("clew-info"));
-  const std::string root = scratch.path() + "/root";
-  CLEW_RETURN_IF_ERROR(MakeSysroot(bundle.manifest(), root));
-  CLEW_ASSIGN_OR_RETURN(core, PlainCore(bundle, scratch.path()));
-  std::vector<std::string> command = {
-      "gdb",
-      "-nx",
-      "-batch",
-      "-iex",
-      "set auto-load off",
-      "-iex",
-      "set debuginfod enabled off",
-      "-ex",
-      "set sysroot " + root,
-      "-ex",
-      "set solib-search-path " + SearchPath(bundle.manifest())};
-  if (const std::string image = bundle.ImageOf(program); !image.empty()) {
-    command.insert(command.end(), {"-ex", "file " + image});
-  }
-  command.insert(command.end(), {"-ex", "core-file " + core, "-ex",
-                                 "thread apply all backtrace 40"});
-  CLEW_ASSIGN_OR_RETURN(output, RunProgram(command));
-  return output.text;
-}
-
-// From the first "Thread" on: what gdb says before is about files.
-std::string BacktracesIn(const std::string& text) {
-  const size_t start = text.find("\nThread ");
-  return start == std::string::npos ? text : text.substr(start + 1);
-}
-
-void AddBacktraces(const Bundle& bundle, const Trace& trace, Summary& summary) {
+void AddBacktraces(const Bundle& bundle, Summary& summary) {
   if (bundle.core_path().empty()) {
     summary.no_backtraces_because = "the bundle has no core dump";
     return;
   }
-  if (!FindProgram("gdb")) {
-    summary.no_backtraces_because = "no gdb here; install it";
-    return;
-  }
-  const auto text = RunGdb(
-      bundle, trace.CodeOf(bundle.manifest().failure.thread).first_path());
-  if (text) {
-    summary.backtraces = BacktracesIn(*text);
+  const auto backtrace =
+      decoder::ReadBacktrace(bundle, {.frames_max = kFramesMax});
+  if (backtrace) {
+    summary.backtraces = StacksText(*backtrace);
   } else {
-    summary.no_backtraces_because = text.error().message;
+    summary.no_backtraces_because = backtrace.error().message;
   }
 }
 
@@ -570,7 +483,7 @@ Status RunInfo(const InfoOptions& options) {
   if (options.no_backtraces) {
     summary.no_backtraces_because = "not asked for";
   } else {
-    AddBacktraces(bundle, *trace, summary);
+    AddBacktraces(bundle, summary);
   }
   if (options.json) {
     PrintJson(ToJson(bundle.manifest(), *trace, summary));
@@ -588,7 +501,7 @@ void AddInfo(Command& app, int& exit_code) {
   command->add_option("bundle", options->bundle, "bundle folder")->required();
   command->add_flag("--json", options->json, "one JSON document");
   command->add_flag("--no-backtraces", options->no_backtraces,
-                    "do not run gdb on the core dump");
+                    "leave out the call stacks of the core dump");
   command->footer(kFooter);
   command->callback(
       [=, &exit_code] { exit_code = ReportStatus(RunInfo(*options)); });
