@@ -387,9 +387,8 @@ Answer Daemon::OnRequest(ConnectionId connection, const Peer& peer,
     answer.line = reply ? *reply : ErrorReply(reply.error());
   } else if (const auto* retry = std::get_if<RetryRequest>(&request)) {
     const auto count = pipeline_.BringBack(retry->bundle);
-    answer.line = count
-                      ? fmt::format("{{\"ok\":true,\"bundles\":{}}}\n", *count)
-                      : ErrorReply(count.error());
+    answer.line =
+        count ? OkReply("bundles", *count) : ErrorReply(count.error());
   } else if (const auto* core = std::get_if<CoreRequest>(&request)) {
     answer = Handle(peer, connection, *core);
   } else if (const auto* done = std::get_if<CoreDoneRequest>(&request)) {
@@ -439,8 +438,7 @@ Answer Daemon::Handle(const Peer& peer, ConnectionId connection,
     return answer;
   }
   core_copies_[connection] = begun->id;
-  answer.line =
-      fmt::format("{{\"ok\":true,\"bytes_max\":{}}}\n", begun->core_bytes_max);
+  answer.line = OkReply("bytes_max", begun->core_bytes_max);
   answer.descriptor = std::move(begun->core);
   answer.hold = true;
   if (!begun->witnessed.is_open()) {
@@ -475,7 +473,7 @@ Result<std::string> Daemon::Snapshot(const SnapshotRequest& request) {
                                       .unit = request.unit,
                                       .failure = {},
                                       .core = false}));
-  return fmt::format("{{\"ok\":true,\"bundle\":\"{}\"}}\n", begun.name);
+  return OkReply("bundle", begun.name);
 }
 
 Result<std::string> Daemon::EndSoftwareUnit(const std::string& partial,
@@ -512,8 +510,7 @@ Result<std::string> Daemon::EndSoftwareUnit(const std::string& partial,
   }
   pipeline_.ExpectRequested(name.process);
   parts_.log.Write(Priority::kInfo, "ended", {{"unit", name.subject}});
-  return fmt::format("{{\"ok\":true,\"bundle\":\"{}\"}}\n",
-                     partial.substr(0, partial.rfind(".partial")));
+  return OkReply("bundle", partial.substr(0, partial.rfind(".partial")));
 }
 
 }  // namespace clew::daemon

@@ -230,7 +230,15 @@ std::string FormatRequest(const Request& request) {
   return Line(std::visit(Formatter(), request));
 }
 
-std::string OkReply() { return "{\"ok\":true}\n"; }
+std::string OkReply() { return Line({{"ok", true}}); }
+
+std::string OkReply(std::string_view field, uint64_t value) {
+  return Line({{"ok", true}, {field, value}});
+}
+
+std::string OkReply(std::string_view field, const std::string& value) {
+  return Line({{"ok", true}, {field, value}});
+}
 
 std::string ErrorReply(const Error& error) {
   const char* name = "";

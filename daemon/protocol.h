@@ -66,6 +66,9 @@ std::string FormatRequest(const Request& request);
 // {"ok":true} and {"ok":false,"code":...,"error":...}, with the newline. What
 // is no UTF-8 in a message becomes U+FFFD.
 std::string OkReply();
+// With one field more.
+std::string OkReply(std::string_view field, uint64_t value);
+std::string OkReply(std::string_view field, const std::string& value);
 std::string ErrorReply(const Error& error);
 
 // What a client got: the line if it says ok, else its error.

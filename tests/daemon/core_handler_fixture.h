@@ -62,8 +62,7 @@ class DaemonDouble final : public ControlHandler {
         return answer;
       }
       const int flags = mood_ == Mood::kGives ? O_RDWR : O_RDONLY;
-      answer.line =
-          fmt::format("{{\"ok\":true,\"bytes_max\":{}}}\n", bytes_max_);
+      answer.line = OkReply("bytes_max", bytes_max_);
       answer.descriptor = Fd(open(file_.c_str(), flags | O_CREAT, 0600));
       answer.hold = true;
     } else if (const auto* end = std::get_if<CoreDoneRequest>(&request)) {
