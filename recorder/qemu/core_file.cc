@@ -50,7 +50,7 @@ class Notes {
   std::vector<std::byte> bytes_;
 };
 
-user_regs_struct ToUserRegs(const CoreThread& t) {
+user_regs_struct ToUserRegs(const DumpedThread& t) {
   user_regs_struct r = {};
   for (size_t i = 0; i < kUserGprs.size(); ++i) {
     r.*kUserGprs[i] = t.gpr[i];
@@ -65,7 +65,7 @@ user_regs_struct ToUserRegs(const CoreThread& t) {
   return r;
 }
 
-elf_prstatus PrStatus(const CoreDump& dump, const CoreThread& thread) {
+elf_prstatus PrStatus(const DumpedProcess& dump, const DumpedThread& thread) {
   elf_prstatus status = {};
   status.pr_info.si_signo = dump.signal;
   status.pr_cursig = static_cast<short>(dump.signal);
@@ -76,7 +76,7 @@ elf_prstatus PrStatus(const CoreDump& dump, const CoreThread& thread) {
   return status;
 }
 
-elf_prpsinfo PrPsInfo(const CoreDump& dump) {
+elf_prpsinfo PrPsInfo(const DumpedProcess& dump) {
   elf_prpsinfo info = {};
   info.pr_sname = 'R';
   info.pr_pid = dump.process;
@@ -106,7 +106,8 @@ std::vector<std::byte> FileNote(std::span<const GuestRegion> regions) {
   return note;
 }
 
-Notes MakeNotes(const CoreDump& dump, std::span<const GuestRegion> regions) {
+Notes MakeNotes(const DumpedProcess& dump,
+                std::span<const GuestRegion> regions) {
   Notes notes;
   for (size_t i = 0; i < dump.threads.size(); ++i) {
     notes.AddStruct(NT_PRSTATUS, PrStatus(dump, dump.threads[i]));
@@ -265,7 +266,7 @@ void AppendSegments(RawFile& file, uint64_t notes_at, uint64_t notes_bytes,
 
 }  // namespace
 
-Status WriteCore(const std::string& path, const CoreDump& dump,
+Status WriteCore(const std::string& path, const DumpedProcess& dump,
                  std::span<const GuestRegion> regions,
                  const GuestMemory& memory) {
   const Notes notes = MakeNotes(dump, regions);

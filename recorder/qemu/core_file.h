@@ -15,7 +15,7 @@
 namespace clew::recorder {
 
 // Registers of a thread for a core dump.
-struct CoreThread {
+struct DumpedThread {
   Tid thread;
   std::array<uint64_t, 16> gpr = {};  // indexed by Gpr (common/inputs.h)
   uint64_t rip = 0;
@@ -24,14 +24,15 @@ struct CoreThread {
   uint64_t gs_base = 0;
 };
 
-struct CoreDump {
+// What a core dump says of its process.
+struct DumpedProcess {
   int32_t process = 0;
   int32_t signal = 0;       // 0: the process did not die of one
   uint64_t fault_addr = 0;  // of SIGSEGV, SIGBUS
   std::string program;      // base name
   std::string arguments;    // as ps shows them
   std::vector<std::byte> auxv;
-  std::vector<CoreThread> threads;  // the failing one first
+  std::vector<DumpedThread> threads;  // the failing one first
 };
 
 // Zero pages are left out of the file where at least this many bytes of them
@@ -45,7 +46,8 @@ inline constexpr uint64_t kCoreZeroRunBytes = 256 * 1024;
 // Writes an ELF core dump of the program, as the kernel would, that gdb opens:
 // NT_PRSTATUS for each thread, NT_PRPSINFO, NT_SIGINFO, NT_AUXV, NT_FILE, and a
 // PT_LOAD for every region. Source: elf.h; linux/elfcore.h; core(5).
-[[nodiscard]] Status WriteCore(const std::string& path, const CoreDump& dump,
+[[nodiscard]] Status WriteCore(const std::string& path,
+                               const DumpedProcess& dump,
                                std::span<const GuestRegion> regions,
                                const GuestMemory& memory);
 

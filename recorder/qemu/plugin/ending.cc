@@ -40,11 +40,6 @@ constexpr int kRefusedExitStatus = 125;   // the recorder stopped the program
   ExitProcess(128 + signal);
 }
 
-bool IsFaultSignal(int signal) {
-  return signal == SIGSEGV || signal == SIGBUS || signal == SIGFPE ||
-         signal == SIGILL || signal == SIGTRAP;
-}
-
 }  // namespace
 
 void Recording::EndByExit(int32_t status) {
@@ -212,11 +207,11 @@ Status Recording::CloseThread(Thread& thread, uint64_t now) {
   return thread.inputs->file().Close();
 }
 
-CoreThread Recording::CoreRegisters(const Thread& thread) const {
+DumpedThread Recording::DumpedRegisters(const Thread& thread) const {
   if (thread.env.words() == nullptr) {
     return thread.first_registers;
   }
-  CoreThread registers = thread.env.Registers(thread.tid);
+  DumpedThread registers = thread.env.Registers(thread.tid);
   if (thread.held.has_value()) {
     registers.rip = thread.block->IpOf(thread.stop_index);
   } else if (thread.block != nullptr) {
@@ -229,7 +224,7 @@ CoreThread Recording::CoreRegisters(const Thread& thread) const {
 }
 
 Status Recording::WriteCoreFile(const Failure& failure) {
-  CoreDump dump;
+  DumpedProcess dump;
   dump.process = getpid();
   dump.signal = failure.signal;
   dump.fault_addr = failure.addr.as_int();
@@ -241,7 +236,7 @@ Status Recording::WriteCoreFile(const Failure& failure) {
         thread->state == Thread::State::kGone) {
       continue;  // ended, or still in the call that makes it
     }
-    const CoreThread registers = CoreRegisters(*thread);
+    const DumpedThread registers = DumpedRegisters(*thread);
     const bool first = thread->tid == failure.thread;
     dump.threads.insert(first ? dump.threads.begin() : dump.threads.end(),
                         registers);

@@ -33,7 +33,7 @@ std::array<uint64_t, 16> GuestEnv::Gprs() const {
   return gprs;
 }
 
-CoreThread GuestEnv::Registers(Tid thread) const {
+DumpedThread GuestEnv::Registers(Tid thread) const {
   return {.thread = thread,
           .gpr = Gprs(),
           .rip = rip(),

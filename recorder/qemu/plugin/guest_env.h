@@ -36,7 +36,7 @@ class GuestEnv {
   uint64_t rflags() const;
   const uint64_t* words() const { return env_; }
   std::array<uint64_t, 16> Gprs() const;
-  CoreThread Registers(Tid thread) const;
+  DumpedThread Registers(Tid thread) const;
 
   // Empty if the layout is as expected at the first block, which is at `ip`.
   std::string CheckLayout(uint64_t ip) const;

@@ -210,7 +210,7 @@ class Recording {
   Status NameWhatIsThere();
   Status CloseThread(Thread& thread, uint64_t now);
   Status WriteCoreFile(const Failure& failure);
-  CoreThread CoreRegisters(const Thread& thread) const;
+  DumpedThread DumpedRegisters(const Thread& thread) const;
   void WriteOutcome(const Outcome& outcome);
   [[noreturn]] void Leave(const Failure& failure);
 

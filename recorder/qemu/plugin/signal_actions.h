@@ -29,6 +29,12 @@ struct SignalAction {
   static constexpr uint64_t kIgnore = 1;   // SIG_IGN
 };
 
+// Whether the CPU raises it, for an instruction.
+inline bool IsFaultSignal(int signal) {
+  return signal == SIGSEGV || signal == SIGBUS || signal == SIGFPE ||
+         signal == SIGILL || signal == SIGTRAP;
+}
+
 // The actions of a process, by the number of the signal.
 class SignalActions {
  public:

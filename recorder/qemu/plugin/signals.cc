@@ -23,11 +23,6 @@ constexpr uint64_t kContextOffset = 8;
 constexpr uint64_t kFrameBytesMax = 4096;
 constexpr uint64_t kRedZoneBytes = 128;
 
-bool IsFaultSignal(int signal) {
-  return signal == SIGSEGV || signal == SIGBUS || signal == SIGFPE ||
-         signal == SIGILL || signal == SIGTRAP;
-}
-
 bool IsSentByCall(int code) {
   return code == SI_USER || code == SI_TKILL || code == SI_QUEUE;
 }

@@ -25,9 +25,9 @@ namespace clew::recorder {
 namespace {
 
 // Of the thread that clone(2) with `args` makes.
-CoreThread FirstRegisters(const GuestEnv& parent, Tid child,
-                          const std::array<uint64_t, 6>& args) {
-  CoreThread registers = parent.Registers(child);
+DumpedThread FirstRegisters(const GuestEnv& parent, Tid child,
+                            const std::array<uint64_t, 6>& args) {
+  DumpedThread registers = parent.Registers(child);
   registers.gpr[kRax] = 0;
   if (args[1] != 0) {
     registers.gpr[kRsp] = args[1];

@@ -51,7 +51,7 @@ struct Thread {
   // The registers at the start of `block`.
   std::array<uint64_t, 16> block_gprs = {};
   // Those with which it was made; its own are in `env` once it has run.
-  CoreThread first_registers;
+  DumpedThread first_registers;
   // How its core's trace goes on at its next block.
   EnableCause enable_cause = EnableCause::kSwitchIn;
 
