@@ -181,7 +181,7 @@ TEST(PacketWalkTest, OfACoreThatDoesNotDeferEachTipIsAPlace) {
   const auto seed =
       static_cast<uint64_t>(testing::UnitTest::GetInstance()->random_seed());
   Random random(seed);
-  for (const uint64_t interval : {5, 20, 100, 1000}) {
+  for (const uint64_t interval : {5u, 20u, 100u, 1000u}) {
     SCOPED_TRACE(fmt::format("seed {} interval {}", seed, interval));
     const Core plain = RunLong(/*defers=*/false, interval, random);
     EXPECT_EQ(PlacesInside(plain, true).size(), plain.is_place().size());

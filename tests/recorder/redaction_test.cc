@@ -351,7 +351,7 @@ TEST_F(RedactionTest, WhatCannotBeAppliedIsRefusedAndNothingChanges) {
   EXPECT_THAT(refusal("core drop all"), HasSubstr("left as it is"));
   // Two segments, and notes and headers, that are the same bytes of the file.
   core = CoreFile();
-  const auto header_at = [](int index) {
+  const auto header_at = [](size_t index) {
     return sizeof(Elf64_Ehdr) + index * sizeof(Elf64_Phdr);
   };
   const size_t offset_at = offsetof(Elf64_Phdr, p_offset);
