@@ -124,22 +124,6 @@ void AddBacktraces(const Bundle& bundle, Summary& summary) {
   }
 }
 
-const char* TriggerText(TriggerKind kind) {
-  switch (kind) {
-    case TriggerKind::kUnknown:
-      return "unknown";
-    case TriggerKind::kCore:
-      return "core dump";
-    case TriggerKind::kUnitFailed:
-      return "failed unit";
-    case TriggerKind::kHang:
-      return "hang";
-    case TriggerKind::kRequest:
-      return "request";
-  }
-  return "unknown";
-}
-
 // UTC, to the second; raw nanoseconds where no calendar has it.
 std::string UtcText(int64_t at_ns) {
   const std::time_t seconds = at_ns / 1'000'000'000;
@@ -153,8 +137,8 @@ std::string UtcText(int64_t at_ns) {
 }
 
 std::string Describe(const Trigger& trigger) {
-  std::string text = fmt::format("{}, at {}", TriggerText(trigger.kind),
-                                 UtcText(trigger.at_ns));
+  std::string text =
+      fmt::format("{}, at {}", ToString(trigger.kind), UtcText(trigger.at_ns));
   if (!trigger.unit.empty()) {
     text += fmt::format(", unit {:?}", trigger.unit);
   }
@@ -171,7 +155,7 @@ Json ToJson(const std::optional<Trigger>& trigger) {
   if (!trigger) {
     return nullptr;
   }
-  return {{"kind", TriggerText(trigger->kind)},
+  return {{"kind", ToString(trigger->kind)},
           {"unit", trigger->unit},
           {"process", trigger->process},
           {"at_ns", trigger->at_ns},

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 // What is added to a bundle's manifest after the recording; the specification
@@ -14,13 +15,17 @@ namespace clew {
 // decoder/failure_signature.h. Signatures of other rules are other signatures.
 inline constexpr int kSignatureRules = 2;
 
+// Numbers are those of proto/bundle.proto, Trigger.Kind.
 enum class TriggerKind : uint8_t {
   kUnknown,
   kCore,
   kUnitFailed,
   kHang,
   kRequest,
+  kLast = kRequest,
 };
+// For people: "core dump".
+std::string_view ToString(TriggerKind kind);
 
 // Why a daemon saved a bundle.
 struct Trigger {

@@ -1,5 +1,9 @@
 // Also keeps the headers without code of their own compiling on their own.
+#include <array>
+#include <cstddef>
+
 #include "common/access.h"
+#include "common/bundle_facts.h"
 #include "common/inputs.h"
 #include "common/schedule.h"
 #include "common/stream.h"
@@ -21,6 +25,13 @@ std::string_view ToString(FailureKind kind) {
       return "time limit";
   }
   return "unknown";
+}
+
+std::string_view ToString(TriggerKind kind) {
+  constexpr std::array<std::string_view, 5> kNames = {
+      "unknown", "core dump", "failed unit", "hang", "request"};
+  static_assert(kNames.size() == static_cast<size_t>(TriggerKind::kLast) + 1);
+  return kNames.at(static_cast<size_t>(kind));
 }
 
 }  // namespace clew

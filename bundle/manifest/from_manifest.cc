@@ -36,20 +36,9 @@ pb::Failure::Kind ToProto(FailureKind kind) {
   return pb::Failure::KIND_NONE;
 }
 
+static_assert(pb::Trigger::Kind_MAX == static_cast<int>(TriggerKind::kLast));
 pb::Trigger::Kind ToProto(TriggerKind kind) {
-  switch (kind) {
-    case TriggerKind::kUnknown:
-      return pb::Trigger::KIND_UNKNOWN;
-    case TriggerKind::kCore:
-      return pb::Trigger::KIND_CORE;
-    case TriggerKind::kUnitFailed:
-      return pb::Trigger::KIND_UNIT_FAILED;
-    case TriggerKind::kHang:
-      return pb::Trigger::KIND_HANG;
-    case TriggerKind::kRequest:
-      return pb::Trigger::KIND_REQUEST;
-  }
-  return pb::Trigger::KIND_UNKNOWN;
+  return static_cast<pb::Trigger::Kind>(kind);
 }
 
 void SetCpu(const Manifest& from, pb::Cpu& to) {

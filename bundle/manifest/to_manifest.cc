@@ -142,21 +142,12 @@ BundleOrigin ToOrigin(const pb::Origin& from) {
 
 Result<TriggerKind> ToTriggerKind(pb::Trigger::Kind kind,
                                   const std::string& where) {
-  switch (kind) {
-    case pb::Trigger::KIND_UNKNOWN:
-      return TriggerKind::kUnknown;
-    case pb::Trigger::KIND_CORE:
-      return TriggerKind::kCore;
-    case pb::Trigger::KIND_UNIT_FAILED:
-      return TriggerKind::kUnitFailed;
-    case pb::Trigger::KIND_HANG:
-      return TriggerKind::kHang;
-    case pb::Trigger::KIND_REQUEST:
-      return TriggerKind::kRequest;
-    default:
-      return CorruptInput("{}: trigger.kind is {}, wanted 0..4", where,
-                          static_cast<int>(kind));
+  if (!pb::Trigger::Kind_IsValid(kind)) {
+    return CorruptInput("{}: trigger.kind is {}, wanted 0..{}", where,
+                        static_cast<int>(kind),
+                        static_cast<int>(TriggerKind::kLast));
   }
+  return static_cast<TriggerKind>(kind);
 }
 
 Result<Trigger> ToTrigger(const pb::Trigger& from, const std::string& where) {
