@@ -17,6 +17,7 @@
 #include <string_view>
 #include <vector>
 
+#include "common/exec_arguments.h"
 #include "common/parse_number.h"
 #include "daemon/daemon.h"
 #include "daemon/inspect.h"
@@ -154,16 +155,12 @@ int RenewAs(const std::string& bundle, const std::string& user,
 
 // For who tries rules: the program that this one starts for each bundle.
 int Redact(const std::vector<std::string>& arguments) {
-  std::string program = RedactProgram(OwnProgram());
-  std::vector<char*> words = {program.data()};
-  std::vector<std::string> given(arguments.begin() + 1, arguments.end());
-  for (std::string& word : given) {
-    words.push_back(word.data());
-  }
-  words.push_back(nullptr);
-  execv(program.c_str(), words.data());
+  std::vector<std::string> words = arguments;
+  words[0] = RedactProgram(OwnProgram());
+  const std::vector<char*> pointers = ExecArguments(words);
+  execv(pointers[0], pointers.data());
   return Fail(
-      SystemError(errno, fmt::format("cannot start {}", program)).error());
+      SystemError(errno, fmt::format("cannot start {}", words[0])).error());
 }
 
 int PrintSources() {

@@ -41,6 +41,7 @@ using decoder::Trace;
 
 constexpr size_t kCoresMax = 65536;    // of a manifest
 constexpr size_t kNameBytesMax = 255;  // of a file, NAME_MAX
+
 uint64_t SizeOf(const std::string& path) {
   std::error_code error;
   const auto size = std::filesystem::file_size(path, error);
@@ -62,8 +63,7 @@ bool DescribeUnverified(BundleImage& image) {
   }
   image.not_verified = true;
   image.has_build_id = !BuildIdOf(file->bytes()).empty();
-  const auto id = ImageIdOf(file->bytes());
-  image.build_id.assign(id.begin(), id.end());
+  image.build_id = ImageIdOf(file->bytes());
   return true;
 }
 
