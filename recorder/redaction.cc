@@ -327,7 +327,7 @@ class Redaction {
           "anonymous, which includes it",
           folder_);
     }
-    const uint64_t heap_at = (brk + kPageBytes - 1) / kPageBytes * kPageBytes;
+    const uint64_t heap_at = RoundUpToPage(brk);
     auto& segments = core_->segments();
     SpreadStacks(segments);
     const RewrittenSegment* before = nullptr;

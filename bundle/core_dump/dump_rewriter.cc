@@ -16,10 +16,6 @@ namespace {
 constexpr uint64_t kXcr0Offset = 464;
 constexpr uint64_t kXcr0End = 472;
 
-uint64_t RoundUp(uint64_t bytes, uint64_t unit) {
-  return (bytes + unit - 1) / unit * unit;
-}
-
 }  // namespace
 
 Result<DumpRewriter> DumpRewriter::Open(const std::string& path) {
@@ -159,7 +155,7 @@ std::span<const std::byte> DumpRewriter::BytesOf(
 Status DumpRewriter::Write(WritableFile& to, std::vector<Patch> patches) const {
   // Program headers and the ELF header are changed like other bytes of the
   // head.
-  const uint64_t memory_at = RoundUp(head_bytes_, kPageBytes);
+  const uint64_t memory_at = RoundUpToPage(head_bytes_);
   uint64_t at = memory_at;
   std::vector<Patch> head;
   const auto put = [&head](uint64_t offset, const auto& value) {
@@ -175,7 +171,7 @@ Status DumpRewriter::Write(WritableFile& to, std::vector<Patch> patches) const {
     Elf64_Phdr header = segments_[i].header;
     header.p_filesz = segments_[i].dropped ? 0 : header.p_filesz;
     header.p_offset = at;
-    at += RoundUp(header.p_filesz, kPageBytes);
+    at += RoundUpToPage(header.p_filesz);
     put(layout_.header.e_phoff + header_index_[i] * sizeof header, header);
   }
   for (Patch& patch : patches) {
@@ -188,8 +184,7 @@ Status DumpRewriter::Write(WritableFile& to, std::vector<Patch> patches) const {
   CLEW_RETURN_IF_ERROR(AppendPatched(to, bytes().first(head_bytes_), 0, head));
   const std::vector<std::byte> zeros(kPageBytes);
   const auto pad = [&](uint64_t written) {
-    return to.Append(
-        std::span(zeros).first(RoundUp(written, kPageBytes) - written));
+    return to.Append(std::span(zeros).first(RoundUpToPage(written) - written));
   };
   CLEW_RETURN_IF_ERROR(pad(head_bytes_));
   for (const RewrittenSegment& segment : segments_) {

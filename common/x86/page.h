@@ -13,6 +13,10 @@ namespace clew {
 
 inline constexpr uint64_t kPageBytes = CLEW_PAGE_BYTES;
 
+constexpr uint64_t RoundUpToPage(uint64_t bytes) {
+  return (bytes + kPageBytes - 1) / kPageBytes * kPageBytes;
+}
+
 }  // namespace clew
 #endif
 

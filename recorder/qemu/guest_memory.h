@@ -16,9 +16,6 @@
 
 namespace clew::recorder {
 
-constexpr uint64_t RoundUpToPage(uint64_t bytes) {
-  return (bytes + kPageBytes - 1) / kPageBytes * kPageBytes;
-}
 // qemu-x86_64 keeps the program's memory below, at its own addresses, and
 // itself above, where the program has only what it asked for by address.
 inline constexpr uint64_t kGuestEnd = 0x500000000000;
