@@ -37,6 +37,34 @@ std::vector<FutexModel::Slot> FutexModel::Wake(uint64_t addr, uint64_t count,
   return woken;
 }
 
+std::vector<FutexModel::Slot> FutexModel::WakeBy(const FutexCall& call,
+                                                 uint64_t result) {
+  if (result == 0) {
+    return {};
+  }
+  const uint64_t first = std::min<uint64_t>(call.value, result);
+  switch (call.kind) {
+    case FutexCall::Kind::kWake:
+      return Wake(call.addr, result, call.bitset);
+    case FutexCall::Kind::kRequeue: {
+      std::vector<Slot> woken = Wake(call.addr, first, UINT32_MAX);
+      Requeue(call.addr, call.addr2, call.value2);
+      return woken;
+    }
+    case FutexCall::Kind::kWakeOp: {
+      std::vector<Slot> woken = Wake(call.addr, first, UINT32_MAX);
+      const auto more = Wake(call.addr2, result - woken.size(), UINT32_MAX);
+      woken.insert(woken.end(), more.begin(), more.end());
+      return woken;
+    }
+    case FutexCall::Kind::kWait:
+    case FutexCall::Kind::kPi:
+    case FutexCall::Kind::kOther:
+      return {};
+  }
+  return {};
+}
+
 void FutexModel::Requeue(uint64_t from, uint64_t to, uint64_t count) {
   std::vector<Sleeper> moved;
   for (auto it = sleepers_.begin();

@@ -5,6 +5,8 @@
 #include <deque>
 #include <vector>
 
+#include "recorder/qemu/syscall_effects.h"
+
 namespace clew::recorder {
 
 // Who sleeps on which futex, in the order of falling asleep, which is the order
@@ -21,6 +23,9 @@ class FutexModel {
   // marked ones, then the first. They sleep no longer. In order of falling
   // asleep.
   std::vector<Slot> Wake(uint64_t addr, uint64_t count, uint32_t bitset);
+  // As Wake, for all that `call` did, which is no wait: the kernel returned
+  // `result`, how many it woke and moved.
+  std::vector<Slot> WakeBy(const FutexCall& call, uint64_t result);
   // Moves up to `count` sleepers from one address to the end of the other's.
   void Requeue(uint64_t from, uint64_t to, uint64_t count);
   // `thread` woke for a reason of its own (time limit, signal), if it slept.

@@ -32,7 +32,7 @@ struct Session {
   SchedulerConfig scheduler;
   EncoderConfig encoder;
   uint64_t size_limit_bytes = 0;  // of all raw files (SizeLimit); 0: none
-  uint32_t timeout_s = 0;  // of the program's time (watch.cc); 0: no limit
+  uint32_t timeout_s = 0;  // of the program's time (ProgramTime); 0: no limit
   FailOn fail_on;
   bool core_on_exit =
       true;                 // write a core dump of a run that did not fail, too

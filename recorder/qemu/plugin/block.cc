@@ -9,6 +9,7 @@
 #include <span>
 
 #include "common/x86/page.h"
+#include "recorder/qemu/plugin/guest_env.h"
 
 namespace clew::recorder {
 namespace {
@@ -17,9 +18,7 @@ namespace {
 // own copy is short.
 std::span<const uint8_t> BytesOf(const qemu_plugin_insn* insn) {
   const uint64_t addr = qemu_plugin_insn_vaddr(insn);
-  // NOLINTNEXTLINE(performance-no-int-to-ptr): the guest's memory is our own
-  const auto* at = reinterpret_cast<const uint8_t*>(addr);
-  return {at, qemu_plugin_insn_size(insn)};
+  return {GuestPointer<const uint8_t>(addr), qemu_plugin_insn_size(insn)};
 }
 
 void DescribeLast(const qemu_plugin_insn* last, Block& block) {
@@ -93,7 +92,6 @@ void BlockTable::AddMemoryPoints(qemu_plugin_tb* tb, Block& block) {
   for (uint32_t i = 1; i < block.insn_count; ++i) {
     qemu_plugin_insn* insn = qemu_plugin_tb_get_insn(tb, i);
     if (AccessesSharedMemory(BytesOf(insn))) {
-      // NOLINTNEXTLINE(performance-no-int-to-ptr): a number, never followed
       auto* const index = reinterpret_cast<void*>(uintptr_t{i});
       qemu_plugin_register_vcpu_insn_exec_cb(insn, callbacks_.on_memory,
                                              kQemuCallbackNoRegs, index);

@@ -3,30 +3,22 @@
 //
 // This file is part of the module that is loaded into QEMU.
 
+#include "recorder/qemu/plugin/ending.h"
+
 #include <signal.h>
-#include <stdio.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <utility>
 
 #include "recorder/qemu/plugin/hot_path.h"
-#include "recorder/qemu/plugin/recording.h"
-
-// How a recording ends: everything is written out, then the process ends as the
-// program did.
+#include "recorder/qemu/plugin/outcome_file.h"
+#include "recorder/qemu/plugin/signal_actions.h"
 
 namespace clew::recorder {
 namespace {
 
 constexpr int kTimedOutExitStatus = 124;  // as timeout(1)
-constexpr int kRefusedExitStatus = 125;   // the recorder stopped the program
-
-[[noreturn]] void ExitProcess(int status) {
-  syscall(SYS_exit_group, status);
-  __builtin_unreachable();
-}
 
 [[noreturn]] void DieBySignal(int signal) {
   struct sigaction action = {};
@@ -40,26 +32,50 @@ constexpr int kRefusedExitStatus = 125;   // the recorder stopped the program
   ExitProcess(128 + signal);
 }
 
+// False for threads that are in the midst of a block, whose registers are those
+// at its start.
+bool HasExactRegisters(const Thread* thread) {
+  return thread->block == nullptr || thread->stop_index == 0 ||
+         thread->held.has_value();
+}
+
+DumpedThread DumpedRegisters(const Thread& thread) {
+  if (thread.env.words() == nullptr) {
+    return thread.first_registers;
+  }
+  DumpedThread registers = thread.env.Registers(thread.tid);
+  if (thread.held.has_value()) {
+    registers.rip = thread.block->IpOf(thread.stop_index);
+  } else if (thread.block != nullptr) {
+    registers.rip = thread.block->ip;
+    if (thread.stop_index > 0) {
+      registers.gpr = thread.block_gprs;
+    }
+  }
+  return registers;
+}
+
 }  // namespace
 
-void Recording::EndByExit(int32_t status) {
-  Locked lock = turn_lock_.Take();
-  Thread& me = *g_runner.thread;
-  clock_ = g_runner.block_end;
+void Ending::EndByExit(int32_t status) {
+  Locked lock = parts_.turns.Lock();
+  const Thread& me = *g_runner.thread;
+  parts_.time.set_turn_end(g_runner.block_end);
   Failure failure;
-  failure.kind = session_.fail_on.Matches(status) ? FailureKind::kExit
-                                                  : FailureKind::kNone;
+  failure.kind = parts_.context.session.fail_on.Matches(status)
+                     ? FailureKind::kExit
+                     : FailureKind::kNone;
   failure.exit_status = status;
   failure.thread = me.tid;
   failure.ip = TraceeAddr(me.env.rip());
   Finish(std::move(lock), failure);
 }
 
-void Recording::EndBySignal(int32_t signal) {
-  Locked lock = turn_lock_.Take();
+void Ending::EndBySignal(int32_t signal) {
+  Locked lock = parts_.turns.Lock();
   Thread& me = *g_runner.thread;
   CloseBlockBySignal(me, signal);
-  clock_ = g_runner.block_end;
+  parts_.time.set_turn_end(g_runner.block_end);
   Failure failure;
   failure.kind = FailureKind::kSignal;
   failure.signal = signal;
@@ -72,8 +88,8 @@ void Recording::EndBySignal(int32_t signal) {
 }
 
 // QEMU has restored rip to the instruction that faulted, or that comes next.
-void Recording::CloseBlockBySignal(Thread& me, int32_t signal) {
-  const clew::recorder::Block* last = g_runner.block;
+void Ending::CloseBlockBySignal(Thread& me, int32_t signal) {
+  const Block* last = g_runner.block;
   me.block = nullptr;
   if (last == nullptr) {
     return;  // right after a system call: the trace is off
@@ -91,67 +107,56 @@ void Recording::CloseBlockBySignal(Thread& me, int32_t signal) {
   g_runner.block = nullptr;
 }
 
-void Recording::EndByTimeLimit(uint64_t now) {
-  Locked lock = turn_lock_.Take();
-  clock_ = now;
-  FinishAs(std::move(lock), FailureKind::kTimeLimit);
-}
-
-void Recording::Refuse(const std::string& why) { GiveUp(why); }
-
-void Recording::GiveUp(const std::string& why) {
-  Outcome outcome;
-  outcome.refusal = why;
-  WriteOutcome(outcome);
-  ExitProcess(kRefusedExitStatus);
-}
-
-// No thread is to blame.
-void Recording::FinishAs(Locked lock, FailureKind kind) {
+void Ending::EndAs(Locked lock, FailureKind kind, uint64_t now) {
+  parts_.time.set_turn_end(now);
   Failure failure;
   failure.kind = kind;
   Finish(std::move(lock), failure);
 }
 
-void Recording::Finish(Locked /*lock*/, const Failure& failure) {
-  Outcome outcome;
-  outcome.failure = failure;
-  outcome.insns = clock_ - kFirstTick;
-  outcome.handovers = handovers_;
-  outcome.switches = tracer_->switches();
-  tracer_->Turn(Tid(0), clock_);
+void Ending::Finish(Locked /*lock*/, const Failure& failure) {
+  Context& context = parts_.context;
+  Outcome outcome = Describe(failure);
+  context.tracer->Turn(Tid(0), parts_.time.turn_end());
   Status status;
-  if (failure.kind != FailureKind::kNone || session_.core_on_exit) {
+  if (failure.kind != FailureKind::kNone || context.session.core_on_exit) {
     status = WriteCoreFile(failure);
     outcome.has_core = status.has_value();
   }
-  outcome.registers_exact =
-      std::none_of(by_slot_.begin(), by_slot_.end(), [](const Thread* t) {
-        return t != nullptr && t->block != nullptr && t->stop_index > 0 &&
-               !t->held.has_value();
-      });
   if (const Status closed = CloseFiles(); !closed && status) {
     status = closed;
   }
-  if (limit_->dropped()) {
-    outcome.dropped = limit_->why();
+  if (context.limit->dropped()) {
+    outcome.dropped = context.limit->why();
   }
-  outcome.inputs_unknown = unreadable_bytes_ > 0 ? 1 : 0;
-  outcome.unlogged_inputs = files_.Unlogged();
+  outcome.inputs_unknown = parts_.inputs.lacks_bytes() ? 1 : 0;
   if (!status) {
     outcome.refusal = status.error().message;
   }
-  WriteOutcome(outcome);
+  context.outcome.Write(outcome);
   Leave(failure);
 }
 
-Status Recording::CloseFiles() {
-  Status status = CloseThreads(clock_);
-  if (status && limit_->dropped()) {
+// What is known of it before the files are closed.
+Outcome Ending::Describe(const Failure& failure) const {
+  Outcome outcome;
+  outcome.failure = failure;
+  outcome.insns = ProgramTime::InsnsUntil(parts_.time.turn_end());
+  outcome.handovers = parts_.turns.handovers();
+  outcome.switches = parts_.context.tracer->switches();
+  outcome.registers_exact =
+      std::ranges::all_of(parts_.threads.all(), HasExactRegisters);
+  outcome.unlogged_inputs = parts_.files.Unlogged();
+  return outcome;
+}
+
+Status Ending::CloseFiles() {
+  Context& context = parts_.context;
+  Status status = CloseThreads();
+  if (status && context.limit->dropped()) {
     status = NameWhatIsThere();
   }
-  for (const Status& closed :
-       {tracer_->Close(), blocks_.CloseCodeList(), raw_code_.Close()}) {
+  for (const Status& closed : {context.tracer->Close(), parts_.code.Close()}) {
     status = status ? closed : status;
   }
   return status;
@@ -159,35 +164,31 @@ Status Recording::CloseFiles() {
 
 // In the place of dropped events: without threads and mappings nobody reads the
 // core dump.
-Status Recording::NameWhatIsThere() {
-  CLEW_RETURN_IF_ERROR(tracer_->BeginAnew());
-  CLEW_ASSIGN_OR_RETURN(regions, ListRegions(QemuPageProtection(), stack_addr_,
-                                             brk_, memory_end_));
+Status Ending::NameWhatIsThere() {
+  Tracer& tracer = *parts_.context.tracer;
+  CLEW_RETURN_IF_ERROR(tracer.BeginAnew());
+  CLEW_ASSIGN_OR_RETURN(regions, parts_.start.Regions());
   const Tid main(getpid());
-  tracer_->Comm(0, main, clock_, true, program_);
-  for (const ExecMapping& mapping : CodeOfFiles(regions)) {
-    tracer_->Mmap(0, main, clock_, mapping);
-  }
-  for (const Thread* thread : by_slot_) {
-    if (thread != nullptr && thread->inputs && thread->tid != main) {
-      tracer_->Fork(0, main, thread->tid, clock_);
+  const uint64_t now = parts_.time.turn_end();
+  parts_.start.NameMappings(main, regions, now);
+  for (const Thread* thread : parts_.threads.all()) {
+    if (thread->inputs && thread->tid != main) {
+      tracer.Fork(0, main, thread->tid, now);
     }
   }
   return {};
 }
 
-Status Recording::CloseThreads(uint64_t now) {
+Status Ending::CloseThreads() {
   Status status;
-  for (Thread* thread : by_slot_) {
-    if (thread != nullptr) {
-      const Status closed = CloseThread(*thread, now);
-      status = status ? closed : status;
-    }
+  for (Thread* thread : parts_.threads.all()) {
+    const Status closed = CloseThread(*thread);
+    status = status ? closed : status;
   }
   return status;
 }
 
-Status Recording::CloseThread(Thread& thread, uint64_t now) {
+Status Ending::CloseThread(Thread& thread) {
   if (!thread.inputs) {
     return {};  // it never ran
   }
@@ -195,67 +196,39 @@ Status Recording::CloseThread(Thread& thread, uint64_t now) {
     thread.inputs->Add(InputOf(thread.call), {});
   }
   if (thread.state == Thread::State::kOnCore) {
-    CoreEncoder& encoder = tracer_->encoder(thread.core);
+    Tracer& tracer = *parts_.context.tracer;
+    const uint64_t now = parts_.time.turn_end();
+    CoreEncoder& encoder = tracer.encoder(thread.core);
     const bool running = encoder.enabled() && thread.block != nullptr;
     if (running) {
       encoder.AdvanceTime(TscTicks(now));
       encoder.Interrupt(TraceeAddr(thread.block->IpOf(thread.stop_index)));
     }
-    tracer_->SwitchOut(thread.core, thread.tid, now, running);
+    tracer.SwitchOut(thread.core, thread.tid, now, running);
   }
-  unreadable_bytes_ += thread.inputs->unreadable_bytes();
-  return thread.inputs->file().Close();
+  return parts_.inputs.Close(thread);
 }
 
-DumpedThread Recording::DumpedRegisters(const Thread& thread) const {
-  if (thread.env.words() == nullptr) {
-    return thread.first_registers;
-  }
-  DumpedThread registers = thread.env.Registers(thread.tid);
-  if (thread.held.has_value()) {
-    registers.rip = thread.block->IpOf(thread.stop_index);
-  } else if (thread.block != nullptr) {
-    registers.rip = thread.block->ip;
-    if (thread.stop_index > 0) {
-      registers.gpr = thread.block_gprs;
-    }
-  }
-  return registers;
-}
-
-Status Recording::WriteCoreFile(const Failure& failure) {
-  DumpedProcess dump;
-  dump.process = getpid();
+Status Ending::WriteCoreFile(const Failure& failure) {
+  const Context& context = parts_.context;
+  DumpedProcess dump = parts_.start.Describe();
   dump.signal = failure.signal;
   dump.fault_addr = failure.addr.as_int();
-  dump.program = program_;
-  dump.arguments = arguments_;
-  dump.auxv = auxv_;
-  for (const Thread* thread : by_slot_) {
-    if (thread == nullptr || thread->state == Thread::State::kNew ||
+  for (const Thread* thread : parts_.threads.all()) {
+    if (thread->state == Thread::State::kNew ||
         thread->state == Thread::State::kGone) {
       continue;  // ended, or still in the call that makes it
     }
-    const DumpedThread registers = DumpedRegisters(*thread);
     const bool first = thread->tid == failure.thread;
     dump.threads.insert(first ? dump.threads.begin() : dump.threads.end(),
-                        registers);
+                        DumpedRegisters(*thread));
   }
-  CLEW_ASSIGN_OR_RETURN(regions, ListRegions(QemuPageProtection(), stack_addr_,
-                                             brk_, memory_end_));
-  return WriteCore(CorePath(session_.folder), dump, regions, memory_);
+  CLEW_ASSIGN_OR_RETURN(regions, parts_.start.Regions());
+  return WriteCore(CorePath(context.session.folder), dump, regions,
+                   context.memory);
 }
 
-// Into a file that is open since the start: the program may have given up the
-// right to make one.
-void Recording::WriteOutcome(const Outcome& outcome) {
-  outcome_.Append(FormatOutcome(outcome));
-  if (const Status closed = outcome_.Close(); !closed) {
-    fprintf(stderr, "clew-qemu-plugin: %s\n", closed.error().message.c_str());
-  }
-}
-
-void Recording::Leave(const Failure& failure) {
+void Ending::Leave(const Failure& failure) {
   switch (failure.kind) {
     case FailureKind::kSignal:
       DieBySignal(failure.signal);

@@ -15,6 +15,12 @@
 
 namespace clew::recorder {
 
+// Memory of the guest is our own, at its own addresses.
+template <class T>
+T* GuestPointer(uint64_t addr) {
+  return reinterpret_cast<T*>(addr);
+}
+
 // QEMU's state of an x86 CPU (CPUX86State), which is what %rbp holds while
 // translated code runs and so in a callback from it. QEMU 7.2 offers plugins no
 // registers, so the layout is used directly and tested at the start

@@ -55,7 +55,7 @@ struct Thread {
   // How its core's trace goes on at its next block.
   EnableCause enable_cause = EnableCause::kSwitchIn;
 
-  // Held before its SYSCALL (held.cc).
+  // Held before its SYSCALL (timed_waits.h).
   std::optional<TimedWait> held;
   // What the call's time limit was, while the kernel is shown another.
   std::optional<timespec> time_limit;

@@ -3,122 +3,61 @@
 //
 // This file is part of the module that is loaded into QEMU.
 
-#include <fcntl.h>
+#include "recorder/qemu/plugin/turns.h"
+
 #include <linux/futex.h>
-#include <sched.h>
 #include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
-#include <cstdlib>
+#include <cerrno>
 #include <utility>
 
-#include "common/check.h"
-#include "recorder/qemu/plugin/recording.h"
-
-// Who has the turn, and how it goes from one thread to another.
+#include "recorder/qemu/plugin/qemu_api.h"
 
 namespace clew::recorder {
 namespace {
 
-void FutexWait(std::atomic<uint32_t>& word, uint32_t while_value) {
-  syscall(SYS_futex, &word, FUTEX_WAIT_PRIVATE, while_value, nullptr, nullptr,
-          0);
-}
-
-// True if the kernel shows `tid` asleep in a call that waits for a futex or for
-// time, or no such thread.
-bool IsAsleep(Tid tid) {
-  const std::string path = fmt::format("/proc/self/task/{}/syscall", tid);
-  const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC);
-  if (fd < 0) {
-    return true;
-  }
-  std::array<char, 64> text = {};
-  const ssize_t got = read(fd, text.data(), text.size() - 1);
-  close(fd);
-  const long number = got <= 0 ? SYS_futex : strtol(text.data(), nullptr, 10);
-  return number == SYS_futex || number == SYS_nanosleep ||
-         number == SYS_clock_nanosleep;
+// Returns false if `limit`, nullptr: none, is over.
+bool FutexWait(std::atomic<uint32_t>& word, uint32_t while_value,
+               const timespec* limit) {
+  return syscall(SYS_futex, &word, FUTEX_WAIT_PRIVATE, while_value, limit,
+                 nullptr, 0) == 0 ||
+         errno != ETIMEDOUT;
 }
 
 }  // namespace
 
 Runner g_runner;
 
-Thread& Recording::ThreadOf(unsigned vcpu) {
-  CLEW_CHECK(vcpu < kThreadsMax && by_vcpu_[vcpu] != nullptr,
-             "no thread for virtual CPU {}", vcpu);
-  return *by_vcpu_[vcpu];
+void Turns::Start(Thread& me) {
+  const Locked lock = Lock();
+  MakeReady(lock, me);
+  GrantNext(lock, time_.turn_end());  // to itself
 }
 
-void Recording::AddThread(unsigned vcpu) {
-  if (vcpu >= kThreadsMax) {
-    GiveUp(fmt::format("more than {} threads at once", kThreadsMax));
-  }
-  const Locked lock = turn_lock_.Take();
-  auto thread = std::make_unique<Thread>();
-  thread->vcpu = vcpu;
-  thread->cpu = qemu_get_cpu(static_cast<int>(vcpu));
-  thread->slot = static_cast<Scheduler::Slot>(by_slot_.size());
-  by_slot_.push_back(thread.get());
-  newborn_ = thread.get();
-  by_vcpu_[vcpu] = std::move(thread);
+void Turns::AddReady(Thread& child) {
+  const Locked lock = Lock();
+  MakeReady(lock, child);
 }
 
-bool Recording::EnterThread(unsigned vcpu, uint64_t ip, GuestEnv env) {
-  if (is_child_) {
-    return false;  // into QEMU's loop, which drops the callbacks
-  }
-  Thread& me = ThreadOf(vcpu);
-  me.env = env;
-  if (!started_) {
-    started_ = true;
-    StartMainThread(me, ip);
-  }
+bool Turns::Enter(Thread& me) {
   const uint32_t flushes = flushes_;
   WaitForTurn(me, Waits::kAtFirstBlock);
   Begin(me);
   return flushes == flushes_;
 }
 
-void Recording::StartMainThread(Thread& me, uint64_t ip) {
-  if (const std::string why = me.env.CheckLayout(ip); !why.empty()) {
-    GiveUp(
-        fmt::format("this QEMU keeps registers elsewhere than version 7.2 "
-                    "({}); install Debian 12's qemu-user",
-                    why));
-  }
-  newborn_ = nullptr;
-  me.tid = Tid(static_cast<int32_t>(syscall(SYS_gettid)));
-  OpenInputs(me);
-  if (const Status status = WriteStartState(me, ip); !status) {
-    GiveUp(status.error().message);
-  }
-  const Locked lock = turn_lock_.Take();
-  MakeReady(lock, me);
-  GrantNext(lock, clock_);  // to itself
-}
-
-void Recording::EndTurn(uint64_t index) {
-  Thread& me = *g_runner.thread;
-  const clew::recorder::Block& block = *g_runner.block;
+void Turns::EndTurn(Thread& me) {
+  const uint64_t index = me.stop_index;
   const uint64_t now = g_runner.block_start + index;
   const uint64_t rest = g_runner.block_end - now;
-  me.block = &block;
-  me.stop_index = index;
-  if (TimeIsOver(now)) {
-    EndByTimeLimit(now);
-  }
   Sleeper next = nullptr;
   {
-    const Locked lock = turn_lock_.Take();
+    const Locked lock = Lock();
     if (scheduler_.SliceOver(me.slot, now)) {
-      CoreEncoder& encoder = tracer_->encoder(me.core);
-      encoder.AdvanceTime(TscTicks(now));
-      encoder.Interrupt(TraceeAddr(block.IpOf(index)));
-      tracer_->SwitchOut(me.core, me.tid, now, true);
+      LeaveCoreAt(me, index, now);
       me.state = Thread::State::kWaiting;
       scheduler_.Preempt(me.slot);
     }
@@ -127,35 +66,65 @@ void Recording::EndTurn(uint64_t index) {
   Wake(next);
   WaitForTurn(me, Waits::kInsideBlock);
   Begin(me);
-  g_runner.block_start = clock_ - index;
-  g_runner.block_end = clock_ + rest;
+  g_runner.block_start = time_.turn_end() - index;
+  g_runner.block_end = time_.turn_end() + rest;
 }
 
-void Recording::Block(Thread& me) {
+// As an interrupt takes it from its core before instruction `index`.
+void Turns::LeaveCoreAt(Thread& me, uint64_t index, uint64_t now) {
+  CoreEncoder& encoder = context_.tracer->encoder(me.core);
+  encoder.AdvanceTime(TscTicks(now));
+  encoder.Interrupt(TraceeAddr(me.block->IpOf(index)));
+  context_.tracer->SwitchOut(me.core, me.tid, now, true);
+}
+
+void Turns::Hold(Thread& me, const TimedWait& wait) {
+  me.block = g_runner.block;
+  const uint64_t index = me.block->insn_count - 1;
+  const uint64_t now = g_runner.block_end - 1;
+  Sleeper next = nullptr;
+  {
+    const Locked lock = Lock();
+    LeaveCoreAt(me, index, now);
+    me.stop_index = index;
+    me.state = Thread::State::kBlocked;
+    me.arrived = false;
+    me.waits_forever = false;
+    held_.Add(lock, me, wait);
+    scheduler_.Leave(me.slot);
+    g_runner = Runner();
+    next = GrantNext(lock, now);
+  }
+  Wake(next);
+  WaitWhileHeld(me);
+  Begin(me);
+  g_runner.block_start = time_.turn_end() - index;
+  g_runner.block_end = time_.turn_end() + 1;
+}
+
+std::optional<Locked> Turns::Block(Thread& me) {
   const uint64_t now = g_runner.block_end;
   const FutexCall futex = ParseFutex(me.call.args);
   const bool futex_wait = me.call.row->blocking == Blocking::kFutex;
-  Locked lock = turn_lock_.Take();
+  Locked lock = Lock();
   g_runner = Runner();
   me.state = Thread::State::kBlocked;
   me.gave_turn = true;
   me.arrived = false;
   me.waits_forever = futex_wait && !futex.timed;
-  tracer_->SwitchOut(me.core, me.tid, now, false);
+  context_.tracer->SwitchOut(me.core, me.tid, now, false);
   scheduler_.Leave(me.slot);
   if (futex_wait) {
     futexes_.Wait(me.slot, futex.addr, futex.bitset);
-    unsettled_.push_back(&me);
+    settling_.AddSleeper(lock, me);
   }
-  const Sleeper next = GrantNext(lock, now);
-  EndIfHung(std::move(lock));
-  Wake(next);
+  return GrantNextUnlessHung(std::move(lock), now);
 }
 
-void Recording::AwaitReturn(Thread& me, int64_t result) {
+void Turns::AwaitReturn(Thread& me, int64_t result) {
   Sleeper next = nullptr;
   {
-    const Locked lock = turn_lock_.Take();
+    const Locked lock = Lock();
     me.arrived = true;
     if (me.call.row->blocking == Blocking::kFutex) {
       ArriveFromFutex(lock, me, result);
@@ -163,8 +132,8 @@ void Recording::AwaitReturn(Thread& me, int64_t result) {
       MakeReady(lock, me);
     }
     if (idle_) {
-      PassIdleTime(lock);
-      next = GrantNext(lock, clock_);
+      time_.PassIdle(lock);
+      next = GrantNext(lock, time_.turn_end());
     }
   }
   Wake(next);
@@ -173,12 +142,11 @@ void Recording::AwaitReturn(Thread& me, int64_t result) {
   me.gave_turn = false;
 }
 
-// Usually the call that wakes a sleeper has said so before (AfterFutex). But
+// Usually the call that wakes a sleeper has said so before (FutexReturned). But
 // the sleeper may be faster, and then that call is still to tell; or it may
 // have slept no longer when the call seemed to wake it, so that another one was
 // woken.
-void Recording::ArriveFromFutex(const Locked& lock, Thread& me,
-                                int64_t result) {
+void Turns::ArriveFromFutex(const Locked& lock, Thread& me, int64_t result) {
   const FutexCall call = ParseFutex(me.call.args);
   const bool thought_asleep = me.state == Thread::State::kBlocked;
   if (thought_asleep && result == 0) {
@@ -188,51 +156,68 @@ void Recording::ArriveFromFutex(const Locked& lock, Thread& me,
     MakeReady(lock, me);
   } else if (result != 0) {
     for (const auto slot : futexes_.Wake(call.addr, 1, UINT32_MAX)) {
-      MakeReady(lock, *by_slot_[slot]);
+      MakeReady(lock, threads_.InSlot(slot));
     }
   }
 }
 
-void Recording::ForgetThread(unsigned vcpu) {
-  Thread& me = ThreadOf(vcpu);
-  if (me.state != Thread::State::kGone) {
-    me.cpu = nullptr;
-    return;  // a CPU whose thread never ran, or that runs in another process
-  }
-  RecordExit(me);
-  Locked lock = turn_lock_.Take();
-  leaving_.push_back(me.tid);
+void Turns::Exit(Thread& me) {
+  const uint64_t now = g_runner.block_end;
+  context_.tracer->Exit(me.core, me.tid, me.parent, now);
+  context_.tracer->SwitchOut(me.core, me.tid, now, false);
+  const Locked lock = Lock();
+  time_.set_turn_end(now);
+  scheduler_.Leave(me.slot);
+  me.state = Thread::State::kGone;
+}
+
+std::optional<Locked> Turns::Forget(Thread& me) {
+  Locked lock = Lock();
+  settling_.AddLeaving(lock, me.tid);
   for (const auto slot :
        futexes_.Wake(me.clear_tid_addr, UINT64_MAX, UINT32_MAX)) {
-    MakeReady(lock, *by_slot_[slot]);
+    MakeReady(lock, threads_.InSlot(slot));
   }
   ReleaseChanged(lock, me.clear_tid_addr);
   g_runner = Runner();
-  by_slot_[me.slot] = nullptr;
-  by_vcpu_[vcpu].reset();
-  const Sleeper next = GrantNext(lock, clock_);
-  EndIfHung(std::move(lock));
-  Wake(next);
+  threads_.Remove(me);
+  return GrantNextUnlessHung(std::move(lock), time_.turn_end());
 }
 
-// Making the first thread does that, when the new one may be waiting at its
-// first block. A thread inside a block would return into code that is gone.
-void Recording::OnFlush() {
-  ++flushes_;
-  if (parked_ > 0 && !is_child_) {
-    GiveUp(
-        "QEMU dropped its translations while several threads ran; the program "
-        "has more code than the recorder can follow");
+void Turns::FutexReturned(const FutexCall& call, int64_t result) {
+  if (result < 0 || call.kind == FutexCall::Kind::kWait) {
+    return;
+  }
+  const Locked lock = Lock();
+  ReleaseChanged(lock, call.addr);
+  if (call.kind == FutexCall::Kind::kWakeOp) {
+    ReleaseChanged(lock, call.addr2);
+  }
+  for (const auto slot : futexes_.WakeBy(call, static_cast<uint64_t>(result))) {
+    MakeReady(lock, threads_.InSlot(slot));
   }
 }
 
-void Recording::MakeReady(const Locked& /*lock*/, Thread& thread) {
+bool Turns::ReleaseIf(const std::function<bool(Thread&)>& interrupted) {
+  const Locked lock = Lock();
+  const std::vector<Thread*> released = held_.TakeIf(lock, interrupted);
+  MakeReady(lock, released);
+  return !released.empty();
+}
+
+void Turns::MakeReady(const Locked& /*lock*/, Thread& thread) {
   thread.state = Thread::State::kWaiting;
   scheduler_.Ready(thread.slot);
 }
 
-Recording::Sleeper Recording::GrantNext(const Locked& lock, uint64_t now) {
-  clock_ = now;
+void Turns::MakeReady(const Locked& lock, const std::vector<Thread*>& threads) {
+  for (Thread* thread : threads) {
+    MakeReady(lock, *thread);
+  }
+}
+
+Turns::Sleeper Turns::GrantNext(const Locked& lock, uint64_t now) {
+  time_.set_turn_end(now);
   ReleaseDue(lock, now);
   auto turn = scheduler_.Next(now);
   if (!turn.has_value()) {
@@ -245,10 +230,10 @@ Recording::Sleeper Recording::GrantNext(const Locked& lock, uint64_t now) {
   }
   idle_ = !turn.has_value();
   if (idle_) {
-    BeginIdle(lock);
+    time_.BeginIdle(lock);
     return nullptr;
   }
-  Thread& next = *by_slot_[turn->thread];
+  Thread& next = threads_.InSlot(turn->thread);
   next.core = turn->core;
   deadline_ = now + turn->insns;
   handovers_ += last_slot_ != next.slot ? 1 : 0;
@@ -259,25 +244,44 @@ Recording::Sleeper Recording::GrantNext(const Locked& lock, uint64_t now) {
 
 // Its thread may be gone already, if it saw its turn without being woken: only
 // the address counts.
-void Recording::Wake(Sleeper sleeper) {
+void Turns::Wake(Sleeper sleeper) {
   if (sleeper != nullptr) {
     syscall(SYS_futex, sleeper, FUTEX_WAKE_PRIVATE, 1, nullptr, nullptr, 0);
   }
 }
 
+std::optional<Locked> Turns::GrantNextUnlessHung(Locked lock, uint64_t now) {
+  const Sleeper next = GrantNext(lock, now);
+  if (idle_ && AllWaitForever(lock)) {
+    return lock;
+  }
+  {
+    const Locked released = std::move(lock);
+  }
+  Wake(next);
+  return std::nullopt;
+}
+
+bool Turns::AllWaitForever(const Locked& /*lock*/) const {
+  return !uses_timers_ &&
+         std::ranges::all_of(threads_.all(), [](const Thread* t) {
+           return t->state == Thread::State::kBlocked && t->waits_forever &&
+                  !t->arrived;
+         });
+}
+
 // Sleepers that the kernel woke without a call that was seen, for example from
 // another process.
-void Recording::ReadyArrived(const Locked& lock) {
-  for (Thread* thread : by_slot_) {
-    if (thread != nullptr && thread->state == Thread::State::kBlocked &&
-        thread->arrived) {
+void Turns::ReadyArrived(const Locked& lock) {
+  for (Thread* thread : threads_.all()) {
+    if (thread->state == Thread::State::kBlocked && thread->arrived) {
       futexes_.Remove(thread->slot);
       MakeReady(lock, *thread);
     }
   }
 }
 
-void Recording::WaitForTurn(Thread& me, Waits where) {
+void Turns::WaitForTurn(Thread& me, Waits where) {
   const bool inside_cpu = where != Waits::kOutside;
   const int parked = where == Waits::kInsideBlock ? 1 : 0;
   if (me.turn.load(std::memory_order_acquire) == 0) {
@@ -286,7 +290,7 @@ void Recording::WaitForTurn(Thread& me, Waits where) {
       cpu_exec_end(me.cpu);
     }
     while (me.turn.load(std::memory_order_acquire) == 0) {
-      FutexWait(me.turn, 0);
+      FutexWait(me.turn, 0, nullptr);
     }
     if (inside_cpu) {
       cpu_exec_start(me.cpu);
@@ -296,25 +300,50 @@ void Recording::WaitForTurn(Thread& me, Waits where) {
   me.turn.store(0, std::memory_order_relaxed);
 }
 
-void Recording::Begin(Thread& me) {
-  Settle(me);
-  tracer_->Turn(me.tid, clock_);
-  CoreEncoder& encoder = tracer_->encoder(me.core);
+// Real time counts only while nobody can run and something outside is waited
+// for.
+void Turns::WaitWhileHeld(Thread& me) {
+  constexpr timespec kPoll = {.tv_sec = 0, .tv_nsec = 2'000'000};
+  while (me.turn.load(std::memory_order_acquire) == 0) {
+    if (!FutexWait(me.turn, 0, &kPoll)) {
+      Wake(PassIdleTime());
+    }
+  }
+  me.turn.store(0, std::memory_order_relaxed);
+}
+
+Turns::Sleeper Turns::PassIdleTime() {
+  const Locked lock = Lock();
+  if (!idle_) {
+    return nullptr;
+  }
+  time_.PassIdle(lock);
+  const uint64_t now = time_.turn_end();
+  return held_.next_deadline_ns(lock) <= time_.clock().Now(now)
+             ? GrantNext(lock, now)
+             : nullptr;
+}
+
+void Turns::Begin(Thread& me) {
+  settling_.Await(me);
+  const uint64_t now = time_.turn_end();
+  context_.tracer->Turn(me.tid, now);
+  CoreEncoder& encoder = context_.tracer->encoder(me.core);
   g_runner = {.vcpu = me.vcpu,
               .thread = &me,
               .block = me.block,
               .encoder = &encoder,
-              .block_start = clock_,
-              .block_end = clock_,
+              .block_start = now,
+              .block_end = now,
               .deadline = deadline_};
   if (me.state == Thread::State::kOnCore) {
-    encoder.AdvanceTime(TscTicks(clock_));
+    encoder.AdvanceTime(TscTicks(now));
     return;
   }
   me.state = Thread::State::kOnCore;
-  tracer_->SwitchIn(me.core, me.tid, clock_);
+  context_.tracer->SwitchIn(me.core, me.tid, now);
   me.enable_cause = EnableCause::kSwitchIn;
-  versions_shown_[me.core] = code_.latest_version();
+  code_.ShowAll(me.core);
   if (me.block != nullptr) {
     encoder.Enable(TraceeAddr(me.block->IpOf(me.stop_index)),
                    EnableCause::kSwitchIn);
@@ -322,43 +351,35 @@ void Recording::Begin(Thread& me) {
   }
 }
 
-// Threads that went to sleep in a futex must be asleep before anybody can
-// change its value or wake it: else the order in which the kernel sees them
-// would be left to the host. A thread that ended must be gone: QEMU is about to
-// clear its id in memory and to wake who waits for that.
-void Recording::Settle(const Thread& me) {
-  for (const Thread* sleeper : unsettled_) {
-    if (sleeper != &me) {
-      AwaitAsleep(*sleeper);
-    }
-  }
-  unsettled_.clear();
-  for (const Tid tid : leaving_) {
-    const std::string task = fmt::format("/proc/self/task/{}", tid);
-    while (access(task.c_str(), F_OK) == 0) {
-      sched_yield();
-    }
-  }
-  leaving_.clear();
-}
-
-void Recording::AwaitAsleep(const Thread& sleeper) {
-  while (!sleeper.arrived && !IsAsleep(sleeper.tid)) {
-    sched_yield();
+// Where nobody can run, and nothing but time can change that.
+void Turns::SkipToDeadline(const Locked& lock, uint64_t now) {
+  const bool outside =
+      uses_timers_ || std::ranges::any_of(threads_.all(), [](const Thread* t) {
+        return t->state == Thread::State::kBlocked && !t->held.has_value() &&
+               !t->waits_forever;
+      });
+  const uint64_t deadline = held_.next_deadline_ns(lock);
+  if (!outside && deadline != VirtualClock::kNever) {
+    time_.SkipTo(lock, deadline, now);
+    ReleaseDue(lock, now);
   }
 }
 
-bool Recording::AllWaitForever(const Locked& /*lock*/) const {
-  return !uses_timers_ &&
-         std::all_of(by_slot_.begin(), by_slot_.end(), [](const Thread* t) {
-           return t == nullptr || (t->state == Thread::State::kBlocked &&
-                                   t->waits_forever && !t->arrived);
-         });
+void Turns::ReleaseDue(const Locked& lock, uint64_t now) {
+  const uint64_t now_ns = time_.clock().Now(now);
+  if (now_ns >= held_.next_deadline_ns(lock)) {
+    MakeReady(lock, held_.TakeIf(lock, [now_ns](const Thread& t) {
+      return t.held->deadline_ns <= now_ns;
+    }));
+  }
 }
 
-void Recording::EndIfHung(Locked lock) {
-  if (idle_ && AllWaitForever(lock)) {
-    FinishAs(std::move(lock), FailureKind::kHang);
+// A call may have woken who waits for the word at `addr`.
+void Turns::ReleaseChanged(const Locked& lock, uint64_t addr) {
+  if (!held_.empty(lock)) {
+    MakeReady(lock, held_.TakeIf(lock, [&](const Thread& t) {
+      return t.held->futex_addr == addr && t.held->Changed(context_.memory);
+    }));
   }
 }
 

@@ -355,6 +355,27 @@ TEST(FutexModelTest, WakesInOrderOfFallingAsleep) {
   EXPECT_TRUE(model.Sleeps(3));
 }
 
+TEST(FutexModelTest, ACallWakesAndMovesWhomItSays) {
+  FutexModel model;
+  for (uint32_t i = 0; i < 5; ++i) {
+    model.Wait(i, 100, UINT32_MAX);
+  }
+  const FutexCall requeue{.kind = FutexCall::Kind::kRequeue,
+                          .addr = 100,
+                          .addr2 = 200,
+                          .value = 1,
+                          .value2 = 2};
+  EXPECT_THAT(model.WakeBy(requeue, 0), ElementsAre());
+  EXPECT_THAT(model.Wake(200, 9, UINT32_MAX), ElementsAre());
+  EXPECT_THAT(model.WakeBy(requeue, 3), ElementsAre(0));
+  const FutexCall wake_op{
+      .kind = FutexCall::Kind::kWakeOp, .addr = 100, .addr2 = 200, .value = 1};
+  EXPECT_THAT(model.WakeBy(wake_op, 2), ElementsAre(3, 1));
+  const FutexCall wake{.kind = FutexCall::Kind::kWake, .addr = 200};
+  EXPECT_THAT(model.WakeBy(wake, 1), ElementsAre(2));
+  EXPECT_TRUE(model.Sleeps(4));
+}
+
 TEST(FutexModelTest, SleepersKnownToBeWokenComeFirst) {
   FutexModel model;
   for (uint32_t i = 0; i < 3; ++i) {

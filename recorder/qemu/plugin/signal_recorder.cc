@@ -3,6 +3,9 @@
 //
 // This file is part of the module that is loaded into QEMU.
 
+#include "recorder/qemu/plugin/signal_recorder.h"
+
+#include <asm/unistd_64.h>
 #include <signal.h>
 #include <ucontext.h>
 #include <unistd.h>
@@ -11,8 +14,8 @@
 #include <array>
 #include <cstring>
 
+#include "recorder/qemu/plugin/guest_env.h"
 #include "recorder/qemu/plugin/hot_path.h"
-#include "recorder/qemu/plugin/recording.h"
 
 namespace clew::recorder {
 namespace {
@@ -43,11 +46,17 @@ uint64_t FrameBytes(uint64_t frame, uint64_t interrupted_rsp) {
   return same_stack ? end - frame : least;
 }
 
-// Memory of the guest is our own, at its own addresses.
-template <class T>
-T* At(uint64_t addr) {
-  // NOLINTNEXTLINE(performance-no-int-to-ptr)
-  return reinterpret_cast<T*>(addr);
+// Signals whose default is not to end the process, and those whose end QEMU
+// itself brings about (interpose.cc).
+bool EndsProcessAtOnce(int signal) {
+  constexpr std::array<int, 16> kOthers = {
+      SIGCHLD, SIGURG, SIGWINCH, SIGCONT, SIGSTOP, SIGTSTP, SIGTTIN, SIGTTOU,
+      SIGABRT, SIGFPE, SIGILL,   SIGQUIT, SIGSEGV, SIGTRAP, SIGBUS,  0};
+  return std::find(kOthers.begin(), kOthers.end(), signal) == kOthers.end();
+}
+
+bool BlockedBy(const Thread& thread, uint64_t signal) {
+  return (thread.signal_mask >> (signal - 1) & 1) != 0;
 }
 
 }  // namespace
@@ -55,7 +64,7 @@ T* At(uint64_t addr) {
 // Registers at the start of a signal's handler. Where a second signal is
 // handled before the first one's handler has run, those of the first are in the
 // second's frame.
-struct Recording::Delivery {
+struct SignalRecorder::Delivery {
   uint64_t ip = 0;
   uint64_t rsp = 0;  // the frame
   uint64_t rdi = 0;  // the signal
@@ -63,7 +72,9 @@ struct Recording::Delivery {
   uint64_t rdx = 0;
   uint64_t rax = 0;
 
-  ucontext_t& context() const { return *At<ucontext_t>(rsp + kContextOffset); }
+  ucontext_t& context() const {
+    return *GuestPointer<ucontext_t>(rsp + kContextOffset);
+  }
   uint64_t interrupted(int greg) const {
     return static_cast<uint64_t>(context().uc_mcontext.gregs[greg]);
   }
@@ -80,33 +91,36 @@ struct Recording::Delivery {
 // False: a function that is called, or a loop that goes back to its start. A
 // frame as QEMU makes it is at a multiple of 16, and is moved when the handler
 // is entered (Align).
-bool Recording::IsDelivery(const Delivery& entry) const {
+bool SignalRecorder::IsDelivery(const Delivery& entry) const {
   const SignalAction* const action = actions_.Find(entry.rdi);
   return action != nullptr && action->handler == entry.ip &&
          entry.rsp % 16 == 0 &&
-         memory_.Load<uint64_t>(entry.rsp) == action->restorer &&
-         memory_.Load<ucontext_t>(entry.rsp + kContextOffset).has_value();
+         context_.memory.Load<uint64_t>(entry.rsp) == action->restorer &&
+         context_.memory.Load<ucontext_t>(entry.rsp + kContextOffset)
+             .has_value();
 }
 
 // System V ABI, AMD64 supplement, "The Stack Frame": rsp + 8 is a multiple of
 // 16 where a function is entered. QEMU 7.2 makes rsp itself one. So all of the
 // frame that lies below the FPU state moves down: the context points to that,
 // and rt_sigreturn finds the context by rsp.
-void Recording::Align(Delivery& entry) {
+void SignalRecorder::Align(Delivery& entry) {
   constexpr uint64_t kStep = 8;
   const uint64_t size_bytes = entry.rsi + sizeof(siginfo_t) - entry.rsp;
   const uint64_t to = entry.rsp - kStep;
   if (size_bytes > kFrameBytesMax ||
       (page_get_flags(to) & kQemuPageWrite) == 0) {
-    Refuse(fmt::format("no room for a signal handler's frame at {:#x}", to));
+    context_.GiveUp(
+        fmt::format("no room for a signal handler's frame at {:#x}", to));
   }
-  std::memmove(At<char>(to), At<char>(entry.rsp), size_bytes);
+  std::memmove(GuestPointer<char>(to), GuestPointer<char>(entry.rsp),
+               size_bytes);
   entry.rsp -= kStep;
   entry.rsi -= kStep;
   entry.rdx -= kStep;
 }
 
-bool Recording::EnterHandler(const clew::recorder::Block& block, GuestEnv env) {
+bool SignalRecorder::EnterHandler(const Block& block, GuestEnv env) {
   Delivery entry{.ip = block.ip,
                  .rsp = env.gpr(kRsp),
                  .rdi = env.gpr(kRdi),
@@ -126,8 +140,8 @@ bool Recording::EnterHandler(const clew::recorder::Block& block, GuestEnv env) {
 
 // As far as the books of what was sent allow it. A handler that takes no
 // siginfo finds none: QEMU does not write it then.
-SentTo Recording::SentToOf(const Delivery& entry) const {
-  const auto info = memory_.Load<siginfo_t>(entry.rsi);
+SentTo SignalRecorder::SentToOf(const Delivery& entry) const {
+  const auto info = context_.memory.Load<siginfo_t>(entry.rsi);
   const bool told = actions_.TakesInfo(entry.rdi) && info;
   if (told && !(IsSentByCall(info->si_code) && info->si_pid == getpid())) {
     return SentTo::kUnknown;
@@ -135,14 +149,14 @@ SentTo Recording::SentToOf(const Delivery& entry) const {
   const Tid thread = g_runner.thread->tid;
   const auto signal = static_cast<int32_t>(entry.rdi);
   for (const SentTo sent_to : {SentTo::kThread, SentTo::kProcess}) {
-    if (sent_signals_.MayHandle(thread, signal, sent_to)) {
+    if (sent_.MayHandle(thread, signal, sent_to)) {
       return sent_to;
     }
   }
   return SentTo::kUnknown;
 }
 
-void Recording::Deliver(Delivery& entry) {
+void SignalRecorder::Deliver(Delivery& entry) {
   Align(entry);
   Delivery earlier = entry.Interrupted();
   if (IsDelivery(earlier)) {
@@ -164,7 +178,7 @@ void Recording::Deliver(Delivery& entry) {
   input.rdx = entry.rdx;
   input.rax = entry.rax;
   input.sent_to = SentToOf(entry);
-  sent_signals_.Handle(g_runner.thread->tid, input.number, input.sent_to);
+  sent_.Handle(g_runner.thread->tid, input.number, input.sent_to);
   g_runner.thread->inputs->Add(
       input, {{entry.rsp, FrameBytes(entry.rsp, entry.interrupted(REG_RSP))}});
 }
@@ -172,16 +186,16 @@ void Recording::Deliver(Delivery& entry) {
 // siginfo_t::si_code: above 0 if the signal comes from the kernel. QEMU, as the
 // kernel, leaves the frame's siginfo as it finds the stack if the handler does
 // not ask for it; a signal that tells of a fault is then taken for one.
-int Recording::CodeOf(const Delivery& entry) const {
+int SignalRecorder::CodeOf(const Delivery& entry) const {
   if (!actions_.TakesInfo(entry.rdi)) {
     return 1;
   }
-  const auto info = memory_.Load<siginfo_t>(entry.rsi);
+  const auto info = context_.memory.Load<siginfo_t>(entry.rsi);
   return info.has_value() ? info->si_code : 0;
 }
 
-void Recording::CloseBlockByDelivery(const Delivery& entry) {
-  const clew::recorder::Block* last = g_runner.block;
+void SignalRecorder::CloseBlockByDelivery(const Delivery& entry) {
+  const Block* last = g_runner.block;
   if (last == nullptr) {
     return;  // right after a system call: the trace is off
   }
@@ -194,6 +208,66 @@ void Recording::CloseBlockByDelivery(const Delivery& entry) {
   }
   g_runner.encoder->AdvanceTime(TscTicks(g_runner.block_end));
   g_runner.encoder->Interrupt(TraceeAddr(ip));
+}
+
+std::optional<int32_t> SignalRecorder::DeadlySignal(
+    const SyscallCall& call) const {
+  const uint64_t number = call.number;
+  const auto& args = call.args;
+  const auto own = static_cast<uint64_t>(getpid());
+  const bool aimed_here = (number == __NR_kill && args[0] == own) ||
+                          (number == __NR_tgkill && args[0] == own) ||
+                          number == __NR_tkill;
+  const uint64_t signal = number == __NR_tgkill ? args[2] : args[1];
+  const uint64_t target = number == __NR_kill     ? 0
+                          : number == __NR_tgkill ? args[1]
+                                                  : args[0];
+  const SignalAction* const action = actions_.Find(signal);
+  const bool ends = aimed_here && action != nullptr && action->is_default() &&
+                    !Blocks(target, signal) &&
+                    EndsProcessAtOnce(static_cast<int>(signal));
+  return ends ? std::optional(static_cast<int32_t>(signal)) : std::nullopt;
+}
+
+// True if thread `target_tid`, or every thread where it is 0, blocks `signal`.
+bool SignalRecorder::Blocks(uint64_t target_tid, uint64_t signal) const {
+  return std::ranges::all_of(threads_.all(), [&](const Thread* t) {
+    const bool meant =
+        target_tid == 0 || static_cast<uint64_t>(t->tid.as_int()) == target_tid;
+    return !meant || BlockedBy(*t, signal);
+  });
+}
+
+bool SignalRecorder::Interrupts(const Thread& thread, uint64_t signal) const {
+  const SignalAction* const action = actions_.Find(signal);
+  return action != nullptr && action->is_handled() &&
+         !BlockedBy(thread, signal);
+}
+
+std::optional<uint64_t> SignalRecorder::ActionChanged(const SyscallCall& call) {
+  const auto action = context_.memory.Load<SignalAction>(call.args[1]);
+  const bool handled = call.args[1] != 0 && action.has_value() &&
+                       actions_.Set(call.args[0], *action) &&
+                       action->is_handled();
+  return handled ? std::optional(action->handler) : std::nullopt;
+}
+
+void SignalRecorder::MaskChanged(Thread& me) const {
+  const auto set = context_.memory.Load<uint64_t>(me.call.args[1]);
+  if (me.call.args[1] == 0 || !set.has_value()) {
+    return;
+  }
+  switch (me.call.args[0]) {
+    case SIG_BLOCK:
+      me.signal_mask |= *set;
+      return;
+    case SIG_UNBLOCK:
+      me.signal_mask &= ~*set;
+      return;
+    default:
+      me.signal_mask = *set;
+      return;
+  }
 }
 
 }  // namespace clew::recorder

@@ -3,26 +3,21 @@
 //
 // This file is part of the module that is loaded into QEMU.
 
+#include "recorder/qemu/plugin/time_limit_watch.h"
+
 #include <dirent.h>
 #include <fcntl.h>
+#include <fmt/format.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
-#include <atomic>
 #include <cstdlib>
+#include <string>
 #include <string_view>
 #include <utility>
-
-#include "recorder/qemu/plugin/recording.h"
-
-// The time limit. It counts what the program itself takes: its instructions, by
-// the virtual clock, and the real time in which none of its threads can run,
-// because all wait for something outside. How fast the host is does not matter,
-// and a program that waits for nothing outside ends at the same instruction
-// each time. Time that is skipped (SkipToDeadline) does not count.
 
 namespace clew::recorder {
 namespace {
@@ -80,32 +75,17 @@ bool AnyThreadRuns() {
 
 }  // namespace
 
-bool Recording::TimeIsOver(uint64_t now_ticks) const {
-  return session_.timeout_s > 0 &&
-         (now_ticks - kFirstTick) * VirtualClock::kNsPerTick + waited_ns_ >=
-             session_.timeout_s * kNsPerSecond;
-}
-
-// Any thread.
-uint64_t Recording::Ticks() {
-  const uint64_t turn_began =
-      std::atomic_ref(clock_).load(std::memory_order_relaxed);
-  const uint64_t block_ends =
-      std::atomic_ref(g_runner.block_end).load(std::memory_order_relaxed);
-  return std::max(turn_began, block_ends);
-}
-
-void Recording::WatchTime() {
+void TimeLimitWatch::Run() {
   uint64_t ticks = 0;
   uint64_t cpu_ns = 0;
   for (;;) {
     Pause();
-    const uint64_t now = Ticks();
-    if (now != ticks || now == kFirstTick) {
+    const uint64_t now = time_.Ticks();
+    if (now != ticks || !ProgramTime::HasBegun(now)) {
       ticks = now;
       cpu_ns = CpuNs();
     } else if (!AnyThreadRuns()) {
-      waited_ns_ += kPeriodNs;
+      time_.CountWaiting(kPeriodNs);
       cpu_ns = CpuNs();
       EndIfWaiting(now);
     } else if (CpuNs() - cpu_ns > kStuckNs) {
@@ -116,35 +96,33 @@ void Recording::WatchTime() {
 
 // Threads that wake up meanwhile do not get far: AwaitEnd. The lock is taken
 // already if the recording is ending.
-void Recording::EndIfWaiting(uint64_t now) {
-  if (!TimeIsOver(now)) {
+void TimeLimitWatch::EndIfWaiting(uint64_t ticks) {
+  if (!time_.IsOver(ticks)) {
     return;
   }
-  auto lock = turn_lock_.TryTake();
+  auto lock = turns_.TryLock();
   if (!lock) {
     return;
   }
-  ending_ = true;
-  if (!AnyThreadRuns() && now == Ticks()) {
-    clock_ = now;
-    FinishAs(*std::move(lock), FailureKind::kTimeLimit);
+  ends_ = true;
+  if (!AnyThreadRuns() && ticks == time_.Ticks()) {
+    ending_.EndAs(*std::move(lock), FailureKind::kTimeLimit, ticks);
   }
-  ending_ = false;
+  ends_ = false;
 }
 
-void Recording::EndIfStuck() {
-  if (const auto lock = turn_lock_.TryTake()) {
-    GiveUp(
+void TimeLimitWatch::EndIfStuck() {
+  if (const auto lock = turns_.TryLock()) {
+    context_.GiveUp(
         fmt::format("qemu-x86_64 ran for {} s of CPU time without an "
                     "instruction of the program",
                     kStuckNs / kNsPerSecond));
   }
 }
 
-// After a call that did not give the turn away.
-void Recording::AwaitEnd() {
-  if (ending_) {
-    const Locked lock = turn_lock_.Take();
+void TimeLimitWatch::AwaitEnd() {
+  if (ends_) {
+    const Locked lock = turns_.Lock();
   }
 }
 

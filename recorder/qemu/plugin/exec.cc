@@ -1,0 +1,73 @@
+// Copyright (C) the clew authors.
+// SPDX-License-Identifier: GPL-2.0-or-later
+//
+// This file is part of the module that is loaded into QEMU.
+
+#include "recorder/qemu/plugin/exec.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <fstream>
+
+#include "common/exec_arguments.h"
+#include "recorder/qemu/exec_call.h"
+#include "recorder/qemu/plugin/pin.h"
+
+namespace clew::recorder {
+namespace {
+
+std::vector<std::string> OwnCommandLine() {
+  std::ifstream file("/proc/self/cmdline");
+  std::vector<std::string> words;
+  for (std::string word; std::getline(file, word, '\0');) {
+    words.push_back(word);
+  }
+  return words;
+}
+
+std::string OwnVariable(const char* name) {
+  const char* value = getenv(name);
+  return value == nullptr ? "" : value;
+}
+
+// Of every thread: there will be one, and it makes its own.
+Status RemoveInputs(const std::string& folder) {
+  CLEW_ASSIGN_OR_RETURN(paths, FindRawInputs(folder));
+  for (const std::string& path : paths) {
+    if (unlink(path.c_str()) != 0) {
+      return SystemError(errno, fmt::format("cannot remove {:?}", path));
+    }
+  }
+  return {};
+}
+
+}  // namespace
+
+void RecordExec(Context& context, const SyscallCall& call) {
+  const auto& args = call.args;
+  const auto exec =
+      ResolveScripts(ReadExecCall(args[0], args[1], args[2], context.memory));
+  if (!exec && exec.error().code == ErrorCode::kInvalidArgument) {
+    return;
+  }
+  if (!exec) {
+    context.GiveUp(exec.error().message);
+  }
+  const auto line = QemuCommandLine(OwnCommandLine(), *exec);
+  const auto environment = QemuEnvironment(*exec, OwnVariable("LD_PRELOAD"),
+                                           OwnVariable(kSessionVariable));
+  if (const Status removed = RemoveInputs(context.session.folder); !removed) {
+    context.GiveUp(removed.error().message);
+  }
+  Unpin();
+  execve("/proc/self/exe", ExecArguments(line).data(),
+         ExecArguments(environment).data());
+  context.GiveUp(fmt::format("execve of {:?}: cannot start QEMU again: {}",
+                             exec->path, strerror(errno)));
+}
+
+}  // namespace clew::recorder

@@ -1,0 +1,22 @@
+// Copyright (C) the clew authors.
+// SPDX-License-Identifier: GPL-2.0-or-later
+//
+// This file is part of the module that is loaded into QEMU.
+
+#ifndef CLEW_RECORDER_QEMU_PLUGIN_EXEC_H_
+#define CLEW_RECORDER_QEMU_PLUGIN_EXEC_H_
+
+#include "recorder/qemu/plugin/context.h"
+#include "recorder/qemu/syscall_effects.h"
+
+namespace clew::recorder {
+
+// `call` is execve(2), and is about to be made. QEMU would let the host run the
+// program, unrecorded. So it is run by a QEMU in this process that records it
+// from its start; what was recorded so far is dropped. Returns where the kernel
+// will refuse the call.
+void RecordExec(Context& context, const SyscallCall& call);
+
+}  // namespace clew::recorder
+
+#endif  // CLEW_RECORDER_QEMU_PLUGIN_EXEC_H_
