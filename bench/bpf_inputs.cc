@@ -108,7 +108,7 @@ std::optional<Child> Start(const Kind& kind) {
 
 struct Measured {
   std::vector<double> nanos;  // sorted
-  InputCounts counts;
+  KernelInputCounts counts;
 };
 
 // `watch` says who: nothing, another process or the child.
@@ -119,14 +119,14 @@ Result<Measured> Measure(const Kind& kind, Watched watched, uint64_t budget) {
   if (!child) {
     return SystemError(errno, "cannot start a child");
   }
-  std::unique_ptr<InputSource> source;
+  std::unique_ptr<KernelInputSource> source;
   CountingSink sink;
   if (watched != Watched::kNothing) {
     const pid_t who = watched == Watched::kChild ? child->process : getppid();
-    CLEW_ASSIGN_OR_RETURN(opened,
-                          InputSource::Open({.processes = {who},
-                                             .ring_bytes = 64 << 20,
-                                             .bytes_per_second = budget}));
+    CLEW_ASSIGN_OR_RETURN(
+        opened, KernelInputSource::Open({.processes = {who},
+                                         .ring_bytes = 64 << 20,
+                                         .bytes_per_second = budget}));
     source = std::move(opened);
     CLEW_RETURN_IF_ERROR(source->Start());
   }

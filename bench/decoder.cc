@@ -90,7 +90,7 @@ Status PullByTime(TraceStreams& streams) {
   return PullThreads(streams);
 }
 
-Result<StreamStats> Decode(const Trace& trace, Order order) {
+Result<StreamStats> Decode(const PerfTrace& trace, Order order) {
   if (order == Order::kLibipt) {
     return CountBlocksOfLibipt(trace);
   }
@@ -100,7 +100,7 @@ Result<StreamStats> Decode(const Trace& trace, Order order) {
   return streams->stats();
 }
 
-Result<Measured> Measure(const Trace& trace, Order order) {
+Result<Measured> Measure(const PerfTrace& trace, Order order) {
   const double cpu_before = CpuSeconds();
   const auto start = std::chrono::steady_clock::now();
   CLEW_ASSIGN_OR_RETURN(stats, Decode(trace, order));
@@ -122,7 +122,7 @@ void PrintRow(const char* order, const Measured& measured) {
       stats.buffered_items_peak);
 }
 
-Result<std::unique_ptr<Trace>> Load(const std::string& path) {
+Result<std::unique_ptr<PerfTrace>> Load(const std::string& path) {
   if (std::filesystem::is_directory(path)) {
     CLEW_ASSIGN_OR_RETURN(bundle, Bundle::Open(path));
     return ReadTrace(bundle);
@@ -131,7 +131,7 @@ Result<std::unique_ptr<Trace>> Load(const std::string& path) {
   ImageSearch search;
   TraceConfig config;
   config.resolve_image = search.Resolver();
-  return Trace::Load(std::move(data), config);
+  return PerfTrace::Load(std::move(data), config);
 }
 
 double Median(std::vector<double> values) {

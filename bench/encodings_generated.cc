@@ -89,7 +89,7 @@ Row SolveDefault(const Instance& instance, const testing::ToyTrace& toy,
   Row row{.instance = instance.name,
           .method = "default",
           .accesses = toy.trace.access_count()};
-  row.counts = solver::CountFormula(toy.trace, solver::Encoding::kReadFrom);
+  row.counts = solver::CountFormula(toy.trace, solver::EncodingKind::kReadFrom);
   const double cpu_before = CpuSeconds();
   const auto report = solver::SolveTrace(toy.trace, options);
   row.cpu_seconds = CpuSeconds() - cpu_before;

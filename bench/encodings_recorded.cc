@@ -72,7 +72,7 @@ Result<NamedBundle> RecordOne(const std::string& folder,
 
 // A recording as constraints, and what they live on.
 struct RecordedTrace {
-  std::unique_ptr<follower::Session> session;
+  std::unique_ptr<follower::OpenedRecording> session;
   constraints::ExprPool pool;
   symbolic::BuiltTrace built;
 };
@@ -104,7 +104,7 @@ Result<std::unique_ptr<RecordedTrace>> BuildRecordedTrace(
     const follower::Recording& recording,
     const std::vector<ScheduleStep>& steps) {
   auto trace = std::make_unique<RecordedTrace>();
-  CLEW_ASSIGN_OR_RETURN(session, follower::Session::Open(recording));
+  CLEW_ASSIGN_OR_RETURN(session, follower::OpenedRecording::Open(recording));
   trace->session = std::move(session);
   const follower::Process& start = trace->session->start();
   solver::WordTable words(start.thread_count(), recording.clock_slack_ticks);
@@ -216,7 +216,8 @@ Status MeasureTrace(const NamedBundle& bundle, const Settings& settings,
   const symbolic::BuiltTrace& built = trace->built;
   CLEW_ASSIGN_OR_RETURN(missing, WhatIsMissing(opened->recording, built));
   row.accesses = built.trace.access_count();
-  row.counts = solver::CountFormula(built.trace, solver::Encoding::kReadFrom);
+  row.counts =
+      solver::CountFormula(built.trace, solver::EncodingKind::kReadFrom);
   const Form form =
       settings.form == Form::kPublished ? bundle.published : settings.form;
   MeasureFormulas(bundle.name, built, form == Form::kOrder, missing, settings,

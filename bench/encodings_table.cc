@@ -15,7 +15,7 @@ namespace {
 
 using constraints::ConstraintTrace;
 using constraints::Verdict;
-using solver::Encoding;
+using solver::EncodingKind;
 
 // What Z3 found, against the part of the trace that the encoding uses.
 Status Check(const ConstraintTrace& trace, const solver::Z3Options& options,
@@ -101,9 +101,9 @@ Status Table::WriteJson(const std::string& path) const {
   return {};
 }
 
-std::optional<Encoding> EncodingCalled(const std::string& method) {
-  for (const Encoding encoding :
-       {Encoding::kClap, Encoding::kCore, Encoding::kTime}) {
+std::optional<EncodingKind> EncodingCalled(const std::string& method) {
+  for (const EncodingKind encoding :
+       {EncodingKind::kClap, EncodingKind::kCore, EncodingKind::kTime}) {
     if (method == solver::ToString(encoding)) {
       return encoding;
     }
@@ -112,7 +112,7 @@ std::optional<Encoding> EncodingCalled(const std::string& method) {
 }
 
 Row SolveEncoding(const std::string& instance, const ConstraintTrace& trace,
-                  bool order_only, Encoding encoding,
+                  bool order_only, EncodingKind encoding,
                   const Settings& settings) {
   solver::Z3Options options;
   options.encoding = encoding;

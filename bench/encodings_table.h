@@ -64,13 +64,13 @@ class Table {
 };
 
 // nullopt for "default" and names of nothing.
-std::optional<solver::Encoding> EncodingCalled(const std::string& method);
+std::optional<solver::EncodingKind> EncodingCalled(const std::string& method);
 
 // Counts the formula of `trace`, puts it to Z3 in a child process and checks
 // the answer. `order_only`: values, conditions and final memory are left out.
 Row SolveEncoding(const std::string& instance,
                   const constraints::ConstraintTrace& trace, bool order_only,
-                  solver::Encoding encoding, const Settings& settings);
+                  solver::EncodingKind encoding, const Settings& settings);
 
 }  // namespace clew::bench
 

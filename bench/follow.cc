@@ -66,7 +66,7 @@ Result<uint64_t> Pull(const follower::Recording& recording) {
 
 Result<uint64_t> Follow(const follower::Recording& recording,
                         solver::WordTable* words) {
-  CLEW_ASSIGN_OR_RETURN(session, follower::Session::Open(recording));
+  CLEW_ASSIGN_OR_RETURN(session, follower::OpenedRecording::Open(recording));
   solver::GuessRunner runner(recording.failure, words, {}, nullptr);
   CLEW_ASSIGN_OR_RETURN(
       outcome, runner.Run(solver::FirstPoint(session->start().Forced(),
@@ -76,7 +76,7 @@ Result<uint64_t> Follow(const follower::Recording& recording,
 
 Result<uint64_t> Trace(const follower::Recording& recording,
                        const std::unordered_set<uint64_t>& words) {
-  CLEW_ASSIGN_OR_RETURN(session, follower::Session::Open(recording));
+  CLEW_ASSIGN_OR_RETURN(session, follower::OpenedRecording::Open(recording));
   constraints::ExprPool pool;
   CLEW_ASSIGN_OR_RETURN(
       built,

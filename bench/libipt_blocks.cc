@@ -14,7 +14,7 @@ using DecoderPtr =
     std::unique_ptr<pt_block_decoder, decltype(&pt_blk_free_decoder)>;
 
 // What stays the same from the start.
-Status MapCode(const Trace& trace, pt_image_section_cache* cache,
+Status MapCode(const PerfTrace& trace, pt_image_section_cache* cache,
                pt_image* image) {
   const SpaceId space =
       trace.spaces().At(trace.slices().front().process, TscTicks(0));
@@ -63,9 +63,9 @@ void CountPiece(const AuxPiece& piece, pt_image* image, StreamStats& stats) {
 
 }  // namespace
 
-Result<StreamStats> CountBlocksOfLibipt(const Trace& trace) {
+Result<StreamStats> CountBlocksOfLibipt(const PerfTrace& trace) {
   const CachePtr cache(pt_iscache_alloc(nullptr), &pt_iscache_free);
-  pt_iscache_set_limit(cache.get(), CodeCache::kDefaultLimitBytes);
+  pt_iscache_set_limit(cache.get(), SectionCache::kDefaultLimitBytes);
   const ImagePtr image(pt_image_alloc(nullptr), &pt_image_free);
   CLEW_RETURN_IF_ERROR(MapCode(trace, cache.get(), image.get()));
   StreamStats stats;

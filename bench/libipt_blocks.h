@@ -8,7 +8,7 @@ namespace clew::decoder {
 
 // libipt's block decoder over the PT of a trace of one process, with nothing
 // made of its blocks; each piece up to its first error.
-[[nodiscard]] Result<StreamStats> CountBlocksOfLibipt(const Trace& trace);
+[[nodiscard]] Result<StreamStats> CountBlocksOfLibipt(const PerfTrace& trace);
 
 }  // namespace clew::decoder
 

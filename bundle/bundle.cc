@@ -4,9 +4,9 @@
 
 #include <utility>
 
-#include "bundle/convert.h"
+#include "bundle/convert_inputs.h"
 #include "bundle/input_log.h"
-#include "bundle/manifest/convert.h"
+#include "bundle/manifest/convert_manifest.h"
 #include "bundle/manifest/message.h"
 #include "bundle/perf_data/file_kind.h"
 #include "common/digest.h"

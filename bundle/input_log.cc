@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "bundle/convert.h"
+#include "bundle/convert_inputs.h"
 #include "bundle/manifest/message.h"
 #include "bundle/manifest/varint.h"
 

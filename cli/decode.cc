@@ -32,8 +32,8 @@ using bundle::ThreadOfStream;
 using decoder::AuxPiece;
 using decoder::CoreTrace;
 using decoder::Packet;
+using decoder::PerfTrace;
 using decoder::ThreadPasses;
-using decoder::Trace;
 using decoder::TraceStreams;
 
 // Blocks that wait while other threads are printed: 16 to 48 bytes each.
@@ -117,7 +117,7 @@ void WarnOfUnverified(const decoder::ImageSearch& search) {
   }
 }
 
-void WarnOfUnknownCpu(const Trace& trace) {
+void WarnOfUnknownCpu(const PerfTrace& trace) {
   if (trace.data().features().cpu_id.empty()) {
     Warn(
         "the recording does not name its CPU, and wrong errata make gaps: "
@@ -125,14 +125,14 @@ void WarnOfUnknownCpu(const Trace& trace) {
   }
 }
 
-Result<std::unique_ptr<Trace>> OpenTrace(const std::string& path) {
+Result<std::unique_ptr<PerfTrace>> OpenTrace(const std::string& path) {
   struct stat status;
   if (stat(path.c_str(), &status) == 0 && S_ISREG(status.st_mode)) {
     CLEW_ASSIGN_OR_RETURN(data, PerfData::Open(path));
     decoder::ImageSearch search;
     decoder::TraceConfig config;
     config.resolve_image = search.Resolver();
-    CLEW_ASSIGN_OR_RETURN(trace, Trace::Load(std::move(data), config));
+    CLEW_ASSIGN_OR_RETURN(trace, PerfTrace::Load(std::move(data), config));
     WarnOfUnverified(search);
     WarnOfUnknownCpu(*trace);
     return std::move(trace);
@@ -245,7 +245,7 @@ uint64_t PrintPiece(Output& out, CoreId core, const AuxPiece& piece,
   return bad_bytes;
 }
 
-Status PrintPackets(const Trace& trace, const DecodeOptions& options) {
+Status PrintPackets(const PerfTrace& trace, const DecodeOptions& options) {
   Output out(options);
   uint64_t packets = 0;
   uint64_t bad_bytes = 0;
@@ -274,7 +274,7 @@ Status PrintPackets(const Trace& trace, const DecodeOptions& options) {
 
 class ItemPrinter {
  public:
-  ItemPrinter(const Trace& trace, const DecodeOptions& options)
+  ItemPrinter(const PerfTrace& trace, const DecodeOptions& options)
       : trace_(trace), options_(options), out_(options) {}
 
   void Restart() { out_.Restart(); }
@@ -391,7 +391,7 @@ class ItemPrinter {
     }
   }
 
-  const Trace& trace_;
+  const PerfTrace& trace_;
   const DecodeOptions& options_;
   Output out_;
 };
@@ -421,7 +421,7 @@ Status PrintCore(TraceStreams& streams, CoreId core, ItemPrinter& printer) {
 }
 
 // One after another, decoding as often as it takes to hold only few blocks.
-Status PrintEveryThread(const Trace& trace, ItemPrinter& printer) {
+Status PrintEveryThread(const PerfTrace& trace, ItemPrinter& printer) {
   CLEW_ASSIGN_OR_RETURN(
       passes,
       ThreadPasses::Create(trace, {.buffered_items_max = kWaitingBlocksMax}));
@@ -433,7 +433,7 @@ Status PrintEveryThread(const Trace& trace, ItemPrinter& printer) {
   return {};
 }
 
-Status PrintItems(const Trace& trace, const DecodeOptions& options) {
+Status PrintItems(const PerfTrace& trace, const DecodeOptions& options) {
   ItemPrinter printer(trace, options);
   if (!options.core && !options.thread) {
     return PrintEveryThread(trace, printer);
@@ -472,7 +472,7 @@ void PrintSlice(Output& out, const Slice& slice) {
 }
 
 // Thread by thread, each in order of time; or those of a core.
-Status PrintSlices(const Trace& trace, const DecodeOptions& options) {
+Status PrintSlices(const PerfTrace& trace, const DecodeOptions& options) {
   std::map<Tid, std::vector<const Slice*>> by_thread;
   for (const Slice& slice : trace.slices()) {
     if ((!options.thread || slice.thread == Tid(*options.thread)) &&

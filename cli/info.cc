@@ -33,8 +33,8 @@ using bundle::BundleSource;
 using bundle::Manifest;
 using bundle::MmapRecord;
 using bundle::ToPerfNanos;
+using decoder::PerfTrace;
 using decoder::StreamStats;
-using decoder::Trace;
 
 constexpr const char* kFooter = R"(Exit codes:
   0  the summary is printed, with or without gaps in the trace
@@ -86,7 +86,7 @@ std::string SourceText(BundleSource source) {
 
 // The span of time in which slices have an end, in ticks. On hardware, a slice
 // that began before the recording has 0 as its beginning.
-uint64_t Ticks(const Trace& trace, bool hardware) {
+uint64_t Ticks(const PerfTrace& trace, bool hardware) {
   uint64_t first = UINT64_MAX;
   uint64_t last = 0;
   for (const Slice& slice : trace.slices()) {
@@ -99,13 +99,13 @@ uint64_t Ticks(const Trace& trace, bool hardware) {
   return last > first ? last - first : 0;
 }
 
-std::string NameOf(const Trace& trace, Tid thread) {
+std::string NameOf(const PerfTrace& trace, Tid thread) {
   const auto named = trace.threads().find(thread);
   return named == trace.threads().end() ? std::string() : named->second.name;
 }
 
 // Decodes everything: what each thread did and where it cannot be known.
-Result<decoder::TraceCounts> CountEverything(const Trace& trace) {
+Result<decoder::TraceCounts> CountEverything(const PerfTrace& trace) {
   TerminalProgress progress("decode", "insn");
   return decoder::CountThreads(trace, {}, &progress);
 }
@@ -214,7 +214,7 @@ Json ToJson(const Journal& journal) {
   return {{"lines", std::move(lines)}, {"none_because", journal.why}};
 }
 
-Json ToJson(const Manifest& manifest, const Trace& trace,
+Json ToJson(const Manifest& manifest, const PerfTrace& trace,
             const Summary& summary) {
   Json threads = Json::array();
   for (const decoder::ThreadCount& thread : summary.counts.threads) {
@@ -380,7 +380,7 @@ void PrintJournal(const Journal& journal) {
   }
 }
 
-void PrintText(const Manifest& manifest, const Trace& trace,
+void PrintText(const Manifest& manifest, const PerfTrace& trace,
                const Summary& summary) {
   const auto line = [](const char* label, const std::string& text) {
     fmt::print("{:<13} {}\n", label, text);

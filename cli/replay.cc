@@ -19,8 +19,8 @@
 #include "common/shell_quote.h"
 #include "follower/bundle/bundle_recording.h"
 #include "replayer/enforce.h"
-#include "replayer/gdb/launch.h"
-#include "replayer/gdb/server.h"
+#include "replayer/gdb/gdb_server.h"
+#include "replayer/gdb/launch_gdb.h"
 #include "replayer/process_target.h"
 #include "replayer/timeline.h"
 

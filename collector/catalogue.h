@@ -157,7 +157,7 @@ inline constexpr int64_t kClockSlack_s = 24 * 60 * 60;
 
 // What a page of a list has. `total` is of all that match.
 template <class Row>
-struct Page {
+struct ListPage {
   std::vector<Row> rows;
   uint64_t total = 0;
 };
@@ -262,10 +262,10 @@ class Catalogue {
   [[nodiscard]] virtual Status ReturnTaken() = 0;
 
   // That last seen first.
-  [[nodiscard]] virtual Result<Page<GroupRow>> Groups(
+  [[nodiscard]] virtual Result<ListPage<GroupRow>> Groups(
       const GroupQuery& query) const = 0;
   // That received last first, and by id where several were.
-  [[nodiscard]] virtual Result<Page<BundleRow>> Bundles(
+  [[nodiscard]] virtual Result<ListPage<BundleRow>> Bundles(
       const BundleQuery& query) const = 0;
   // nullopt: no such.
   [[nodiscard]] virtual Result<std::optional<GroupRow>> Group(

@@ -173,8 +173,8 @@ Result<std::optional<GroupRow>> ReadGroup(Database& database,
 }
 
 // The signatures of a page, and how many match in all.
-Result<Page<std::string>> FindGroups(Database& database,
-                                     const GroupQuery& query) {
+Result<ListPage<std::string>> FindGroups(Database& database,
+                                         const GroupQuery& query) {
   const Where where = WhereOf(query);
   const bool marked = query.resolved || query.reopened;
   Query found = database.Prepare(fmt::format(
@@ -184,7 +184,7 @@ Result<Page<std::string>> FindGroups(Database& database,
       where.sql()));
   where.Bind(found);
   const uint64_t limit = std::min(query.limit, kPageRowsMax);
-  Page<std::string> page;
+  ListPage<std::string> page;
   for (;; ++page.total) {
     CLEW_ASSIGN_OR_RETURN(more, found.Next());
     if (!more) {
@@ -200,13 +200,14 @@ Result<Page<std::string>> FindGroups(Database& database,
 
 // Those that match are found once, in order, by an index that has all that is
 // looked at; only the rows of the page are read.
-Result<Page<GroupRow>> SqliteCatalogue::Groups(const GroupQuery& query) const {
+Result<ListPage<GroupRow>> SqliteCatalogue::Groups(
+    const GroupQuery& query) const {
   CLEW_ASSIGN_OR_RETURN(lease, readers_.Take());
   Database& database = lease.database();
   CLEW_ASSIGN_OR_RETURN(transaction,
                         Transaction::Begin(database, Transaction::Kind::kRead));
   CLEW_ASSIGN_OR_RETURN(found, FindGroups(database, query));
-  Page<GroupRow> page{.rows = {}, .total = found.total};
+  ListPage<GroupRow> page{.rows = {}, .total = found.total};
   for (const std::string& signature : found.rows) {
     CLEW_ASSIGN_OR_RETURN(row, ReadGroup(database, signature));
     if (row) {
@@ -217,14 +218,14 @@ Result<Page<GroupRow>> SqliteCatalogue::Groups(const GroupQuery& query) const {
   return page;
 }
 
-Result<Page<BundleRow>> SqliteCatalogue::Bundles(
+Result<ListPage<BundleRow>> SqliteCatalogue::Bundles(
     const BundleQuery& query) const {
   CLEW_ASSIGN_OR_RETURN(lease, readers_.Take());
   Database& database = lease.database();
   CLEW_ASSIGN_OR_RETURN(transaction,
                         Transaction::Begin(database, Transaction::Kind::kRead));
   const Where where = WhereOf(query);
-  Page<BundleRow> page;
+  ListPage<BundleRow> page;
   {
     Query count =
         database.Prepare("SELECT count(*) FROM bundles" + where.sql());

@@ -143,14 +143,15 @@ Status HostTable::ForgetBeyondMax() {
       .Run();
 }
 
-Result<Page<HostRow>> HostTable::Hosts(const HostQuery& query, int64_t now_s) {
+Result<ListPage<HostRow>> HostTable::Hosts(const HostQuery& query,
+                                           int64_t now_s) {
   const std::lock_guard lock(mutex_);
   CLEW_ASSIGN_OR_RETURN(
       transaction, Transaction::Begin(database_, Transaction::Kind::kRead));
   const std::string from =
       fmt::format("FROM (SELECT *, {} AS health FROM host_reports) WHERE {}",
                   kHealth, kMatches);
-  Page<HostRow> page;
+  ListPage<HostRow> page;
   {
     Query count = database_.Prepare("SELECT count(*) " + from);
     BindMatch(count, query, now_s);

@@ -63,8 +63,8 @@ class HostTable {
   [[nodiscard]] Status Put(const std::string& host,
                            const transfer::HostReport& report, int64_t now_s);
   // Silent ones first, then those in trouble; of equals that seen last first.
-  [[nodiscard]] Result<Page<HostRow>> Hosts(const HostQuery& query,
-                                            int64_t now_s);
+  [[nodiscard]] Result<ListPage<HostRow>> Hosts(const HostQuery& query,
+                                                int64_t now_s);
   [[nodiscard]] Result<HostCounts> Counts(int64_t now_s);
 
  private:

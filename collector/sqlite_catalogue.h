@@ -55,8 +55,8 @@ class SqliteCatalogue final : public Catalogue {
   Status PutOff(const BundleId& id, int64_t seconds) override;
   Status ReturnTaken() override;
 
-  Result<Page<GroupRow>> Groups(const GroupQuery& query) const override;
-  Result<Page<BundleRow>> Bundles(const BundleQuery& query) const override;
+  Result<ListPage<GroupRow>> Groups(const GroupQuery& query) const override;
+  Result<ListPage<BundleRow>> Bundles(const BundleQuery& query) const override;
   Result<std::optional<GroupRow>> Group(
       const std::string& signature) const override;
   Result<std::optional<BundleRow>> Bundle(const BundleId& id) const override;

@@ -24,8 +24,9 @@ enum class StepResult : uint8_t {
 
 inline constexpr uint32_t kNoThread = ~uint32_t{0};
 
-// A read on whose value a contradiction depended.
-struct Culprit {
+// A read on whose value a contradiction depended: an element of its conflict
+// set.
+struct ConflictRead {
   // kNoThread: no read, but what the memory at `word` is at the end.
   uint32_t thread = 0;
   // The thread's step that made the read: the number of successful Steps of
@@ -39,8 +40,9 @@ struct Contradiction {
   uint32_t thread = 0;
   TraceeAddr ip;
   std::string text;  // what was found and what was recorded
-  // May be incomplete or empty; it guides the search and proves nothing.
-  std::vector<Culprit> culprits;
+  // What other values would have avoided it. May be incomplete or empty; it
+  // guides the search and proves nothing.
+  std::vector<ConflictRead> conflict_set;
 };
 
 // What an actor would do next, in the current state.

@@ -13,7 +13,7 @@ namespace clew::constraints {
 
 namespace {
 
-constexpr size_t kCulpritsMax = 64;
+constexpr size_t kConflictReadsMax = 64;
 
 uint64_t ByteDigest(uint32_t byte, uint8_t value) {
   return MixBits((uint64_t{byte} << 8 | value) ^ 0x1111'1111'1111'1111u);
@@ -319,14 +319,15 @@ const Contradiction& TraceExecutor::last_contradiction() const {
     contradiction_.text =
         fmt::format("{}: a recorded condition does not hold",
                     trace_.groups[failed_->group.as_int()].label);
-    AddCulprits(failed_->thread, failed_->condition);
+    AddConflictReads(failed_->thread, failed_->condition);
   }
   return contradiction_;
 }
 
 // The latest reads first: variables have been made in order of reading, or
 // nearly so, and later nodes have larger ids.
-void TraceExecutor::AddCulprits(uint32_t thread, const Expr* condition) const {
+void TraceExecutor::AddConflictReads(uint32_t thread,
+                                     const Expr* condition) const {
   const auto earlier = [](const Expr* a, const Expr* b) {
     return a->id < b->id;
   };
@@ -334,13 +335,14 @@ void TraceExecutor::AddCulprits(uint32_t thread, const Expr* condition) const {
       open(earlier);
   std::unordered_set<const Expr*> seen;
   open.push(condition);
-  while (!open.empty() && contradiction_.culprits.size() < kCulpritsMax) {
+  while (!open.empty() &&
+         contradiction_.conflict_set.size() < kConflictReadsMax) {
     const Expr* e = open.top();
     open.pop();
     if (e->op == ExprOp::kVar) {
       const uint32_t index = read_at_.at(e);
       const auto& access = trace_.threads[thread].accesses[index];
-      contradiction_.culprits.push_back(
+      contradiction_.conflict_set.push_back(
           {thread, index, access.addr, access.size_bytes});
     }
     for (const Expr* operand : e->operands) {
@@ -362,9 +364,9 @@ uint64_t TraceExecutor::EndViolations() {
           fmt::format("memory at {:#x} ends as {:#x}, recorded {:#x}",
                       trace_.final_memory[demand.index].addr,
                       Load(demand.byte, demand.size_bytes), demand.value);
-      contradiction_.culprits.push_back({kNoThread, ~uint64_t{0},
-                                         trace_.final_memory[demand.index].addr,
-                                         demand.size_bytes});
+      contradiction_.conflict_set.push_back(
+          {kNoThread, ~uint64_t{0}, trace_.final_memory[demand.index].addr,
+           demand.size_bytes});
     }
   }
   for (const auto& path : trace_.path) {

@@ -72,7 +72,7 @@ class TraceExecutor final : public Executor {
   uint64_t Load(uint32_t byte, uint32_t size) const;
   void Store(uint32_t byte, uint32_t size, uint64_t value);
   void UpdateDigest(uint32_t thread, const AccessProgram& at);
-  void AddCulprits(uint32_t thread, const Expr* condition) const;
+  void AddConflictReads(uint32_t thread, const Expr* condition) const;
   uint32_t IdOf(uint32_t thread) const {
     return first_[thread] + next_[thread];
   }

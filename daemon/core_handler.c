@@ -102,7 +102,7 @@ static enum DumpEnd PassMemoryOn(const struct Dump* dump,
 // empty. REQUIRES: there is no program from before.
 static bool FilesFromMemory(const struct Dump* dump,
                             const struct DumpHead* head, struct Next* next,
-                            struct Spool* spool) {
+                            struct CoreSpool* spool) {
   StartCopyingMemory(spool, dump, head);
   const enum DumpEnd passed =
       next->fd < 0 ? kDumpWhole : PassMemoryOn(dump, head, next);
@@ -119,7 +119,7 @@ static bool FilesFromMemory(const struct Dump* dump,
 // What was read of the dump, and then the pipe, to everybody. Returns the
 // length of the dump.
 static uint64_t FromPipe(const struct DumpHead* head, struct Next* next,
-                         struct Spool* spool) {
+                         struct CoreSpool* spool) {
   static char bytes[kBlockBytes];
   const char* part = head->bytes;
   ssize_t size = (ssize_t)head->size;
@@ -145,7 +145,7 @@ static uint64_t FromPipe(const struct DumpHead* head, struct Next* next,
 // may not go before its memory was copied: until then more is left of the dump
 // than the pipe holds.
 static void PassOnAndCopy(const struct Dump* dump, const struct DumpHead* head,
-                          struct Next* next, struct Spool* spool) {
+                          struct Next* next, struct CoreSpool* spool) {
   StartCopyingMemory(spool, dump, head);
   (void)fcntl(STDIN_FILENO, F_SETPIPE_SZ, kPipeBytes);
   PassOn(next, head->bytes, head->size);
@@ -176,7 +176,7 @@ static bool MemoryIsThere(const struct Dump* dump, const struct DumpHead* head,
 
 // Returns the length of the dump.
 static uint64_t Take(const struct Dump* dump, struct Next* next,
-                     struct Spool* spool) {
+                     struct CoreSpool* spool) {
   struct DumpHead head;
   const bool copying =
       ReadDumpHead(STDIN_FILENO, &head) && MemoryIsThere(dump, &head, next);
@@ -208,7 +208,7 @@ int main(int argc, char** argv) {
   memcpy(dump.value, argv + 1, sizeof(dump.value));
   signal(SIGPIPE, SIG_IGN);
   // clewd first: it reads /proc of the process, and stops the trace.
-  struct Spool spool = AskDaemon(&dump);
+  struct CoreSpool spool = AskDaemon(&dump);
   struct Next next = OpenNext(&dump);
   const bool wanted = next.fd >= 0 || spool.file >= 0;
   const uint64_t total = wanted ? Take(&dump, &next, &spool) : 0;

@@ -170,12 +170,12 @@ static int CopyPipe(int from, struct Copy* copy) {
   }
 }
 
-static struct Copy CopyOf(const struct Spool* spool, int life) {
+static struct Copy CopyOf(const struct CoreSpool* spool, int life) {
   return (struct Copy){
       .file = spool->file, .bytes_max = spool->bytes_max, .life = life};
 }
 
-void StartKeeping(struct Spool* spool) {
+void StartKeeping(struct CoreSpool* spool) {
   int ends[2];
   if (spool->file < 0) {
     return;
@@ -215,7 +215,7 @@ static int CopyMemory(const struct Dump* dump, const struct DumpHead* head,
   return EndOf(copy, CopyDump(head, &memory, sink));
 }
 
-void StartCopyingMemory(struct Spool* spool, const struct Dump* dump,
+void StartCopyingMemory(struct CoreSpool* spool, const struct Dump* dump,
                         const struct DumpHead* head) {
   int ends[2];
   if (spool->file < 0) {
@@ -236,7 +236,7 @@ void StartCopyingMemory(struct Spool* spool, const struct Dump* dump,
   spool->cut = spool->process < 0;
 }
 
-enum DumpEnd WaitForCopy(struct Spool* spool) {
+enum DumpEnd WaitForCopy(struct CoreSpool* spool) {
   if (spool->process <= 0) {
     return kDumpWhole;
   }
@@ -260,7 +260,7 @@ enum DumpEnd WaitForCopy(struct Spool* spool) {
   return WIFEXITED(status) ? (enum DumpEnd)WEXITSTATUS(status) : kDumpRefused;
 }
 
-void BeginAgain(struct Spool* spool) {
+void BeginAgain(struct CoreSpool* spool) {
   if (spool->pipe >= 0) {
     close(spool->pipe);
     spool->pipe = -1;
@@ -299,8 +299,8 @@ static bool WantsNone(const struct Dump* dump) {
   return strtoull(ValueOf(dump, 'c'), NULL, 10) == 0 && HardLimitIsZero(dump);
 }
 
-struct Spool AskDaemon(const struct Dump* dump) {
-  struct Spool spool = {.socket = -1, .file = -1, .pipe = -1};
+struct CoreSpool AskDaemon(const struct Dump* dump) {
+  struct CoreSpool spool = {.socket = -1, .file = -1, .pipe = -1};
   if (WantsNone(dump)) {
     return spool;
   }
@@ -320,7 +320,7 @@ struct Spool AskDaemon(const struct Dump* dump) {
   return spool;
 }
 
-void Keep(struct Spool* spool, const char* bytes, size_t size) {
+void Keep(struct CoreSpool* spool, const char* bytes, size_t size) {
   while (size > 0 && spool->pipe >= 0) {
     const ssize_t written = write(spool->pipe, bytes, size);
     if (written > 0) {
@@ -338,7 +338,7 @@ void Keep(struct Spool* spool, const char* bytes, size_t size) {
 }
 
 // Waits for the child, which has a pipe full to write, then leaves it behind.
-static bool IsKept(const struct Spool* spool) {
+static bool IsKept(const struct CoreSpool* spool) {
   for (int waited_ms = 0; waited_ms < kFinishMs; waited_ms += 10) {
     int status = 0;
     if (waitpid(spool->process, &status, WNOHANG) == spool->process) {
@@ -349,7 +349,7 @@ static bool IsKept(const struct Spool* spool) {
   return false;
 }
 
-void FinishSpool(struct Spool* spool, uint64_t bytes) {
+void FinishSpool(struct CoreSpool* spool, uint64_t bytes) {
   if (spool->socket < 0 || spool->file < 0) {
     return;
   }

@@ -13,7 +13,7 @@
 // it, so that a slow disk there holds up nobody else. C, and part of no
 // library.
 
-struct Spool {
+struct CoreSpool {
   int socket;  // -1: clewd wants none
   int file;    // -1: the same
   uint64_t bytes_max;
@@ -24,22 +24,22 @@ struct Spool {
 };
 
 // Asks clewd, which answers within two seconds or has no copy.
-struct Spool AskDaemon(const struct Dump* dump);
+struct CoreSpool AskDaemon(const struct Dump* dump);
 
 // The child writes what Keep gives it.
-void StartKeeping(struct Spool* spool);
-void Keep(struct Spool* spool, const char* bytes, size_t size);
+void StartKeeping(struct CoreSpool* spool);
+void Keep(struct CoreSpool* spool, const char* bytes, size_t size);
 
 // The child takes the dump from the process's memory.
-void StartCopyingMemory(struct Spool* spool, const struct Dump* dump,
+void StartCopyingMemory(struct CoreSpool* spool, const struct Dump* dump,
                         const struct DumpHead* head);
 // Waits for it as long as it comes further. Returns kDumpWhole also where there
 // is no child.
-enum DumpEnd WaitForCopy(struct Spool* spool);
+enum DumpEnd WaitForCopy(struct CoreSpool* spool);
 // Empties the file, so that StartKeeping may be called.
-void BeginAgain(struct Spool* spool);
+void BeginAgain(struct CoreSpool* spool);
 
 // Tells clewd how it ended, with the length of the dump.
-void FinishSpool(struct Spool* spool, uint64_t bytes);
+void FinishSpool(struct CoreSpool* spool, uint64_t bytes);
 
 #endif  // CLEW_DAEMON_CORE_SPOOL_H_

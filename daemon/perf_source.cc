@@ -47,7 +47,8 @@ class FirstByteSink final : public recorder::perf::SessionSink {
     Tell();
     return to_.OnEvent(core, record, event);
   }
-  Status OnAux(CoreId core, const recorder::perf::AuxPiece& piece) override {
+  Status OnAux(CoreId core,
+               const recorder::perf::AuxRingPiece& piece) override {
     Tell();
     return to_.OnAux(core, piece);
   }
@@ -239,7 +240,7 @@ class PerfSource final : public PtSource {
 }  // namespace
 
 Result<std::unique_ptr<PtSource>> OpenPerfSource(const Config& config) {
-  recorder::perf::SessionOptions options;
+  recorder::perf::PerfSessionOptions options;
   options.snapshot = true;
   options.data_bytes = config.data_buffer_bytes;
   if (config.source == SourceKind::kPerf) {

@@ -23,7 +23,7 @@ bool Exists(const std::string& path) { return access(path.c_str(), F_OK) == 0; }
 
 // A mapping's image is found by its build-id, or by its path where the record
 // has no build-id.
-Result<std::unique_ptr<Trace>> ReadTrace(const Bundle& bundle) {
+Result<std::unique_ptr<PerfTrace>> ReadTrace(const Bundle& bundle) {
   const Manifest& manifest = bundle.manifest();
   CLEW_ASSIGN_OR_RETURN(data, PerfData::Open(bundle.perf_data_path()));
   TraceConfig config;
@@ -43,7 +43,7 @@ Result<std::unique_ptr<Trace>> ReadTrace(const Bundle& bundle) {
     }
     return std::string();
   };
-  return Trace::Load(std::move(data), config);
+  return PerfTrace::Load(std::move(data), config);
 }
 
 }  // namespace clew::decoder

@@ -5,12 +5,12 @@
 
 #include "bundle/bundle.h"
 #include "common/result.h"
-#include "decoder/trace.h"
+#include "decoder/perf_trace.h"
 
 namespace clew::decoder {
 
 // Loads the trace of `bundle`, which must outlive it. Errors as of Bundle.
-[[nodiscard]] Result<std::unique_ptr<Trace>> ReadTrace(
+[[nodiscard]] Result<std::unique_ptr<PerfTrace>> ReadTrace(
     const bundle::Bundle& bundle);
 
 }  // namespace clew::decoder

@@ -17,7 +17,7 @@ constexpr uint64_t kAtFailureNanos = 1'000'000'000;
 constexpr size_t kPlacesMax = 1 << 20;
 
 // The process of a thread when it last had a core; 0: not known.
-int32_t ProcessOf(const Trace& trace, Tid thread) {
+int32_t ProcessOf(const PerfTrace& trace, Tid thread) {
   int32_t process = 0;
   TscTicks last{0};
   for (const Slice& slice : trace.slices()) {
@@ -30,7 +30,7 @@ int32_t ProcessOf(const Trace& trace, Tid thread) {
 }
 
 // The last time at which a thread was on a core, in perf's nanoseconds.
-uint64_t EndOf(const Trace& trace) {
+uint64_t EndOf(const PerfTrace& trace) {
   uint64_t end = 0;
   for (const Slice& slice : trace.slices()) {
     const TscTicks last =
@@ -42,7 +42,7 @@ uint64_t EndOf(const Trace& trace) {
 
 class Counter {
  public:
-  Counter(const Trace& trace, Tid failing, const DecodeLimits& limits,
+  Counter(const PerfTrace& trace, Tid failing, const DecodeLimits& limits,
           ProgressSink* progress)
       : trace_(trace),
         limits_(limits),
@@ -133,7 +133,7 @@ class Counter {
     return counts_;
   }
 
-  const Trace& trace_;
+  const PerfTrace& trace_;
   const DecodeLimits& limits_;
   ProgressSink* progress_;
   std::chrono::steady_clock::time_point deadline_;
@@ -145,7 +145,7 @@ class Counter {
 
 }  // namespace
 
-Result<GapCounts> CountGaps(const Trace& trace, Tid failing,
+Result<GapCounts> CountGaps(const PerfTrace& trace, Tid failing,
                             const DecodeLimits& limits,
                             ProgressSink* progress) {
   return Counter(trace, failing, limits, progress).Run();

@@ -7,7 +7,7 @@
 #include "common/progress.h"
 #include "common/result.h"
 #include "common/units.h"
-#include "decoder/trace.h"
+#include "decoder/perf_trace.h"
 
 namespace clew::decoder {
 
@@ -33,7 +33,7 @@ struct GapCounts {
 // whose it is counts. Memory: what a few steps of decoding give, and some tens
 // of bytes for each of the first million gaps; later ones all count. kLimit: a
 // step gave more than limits.buffered_items_max.
-[[nodiscard]] Result<GapCounts> CountGaps(const Trace& trace, Tid failing,
+[[nodiscard]] Result<GapCounts> CountGaps(const PerfTrace& trace, Tid failing,
                                           const DecodeLimits& limits,
                                           ProgressSink* progress);
 

@@ -13,7 +13,7 @@ class CoreSlices {
  public:
   CoreSlices(CoreId core, std::vector<Slice>& out) : core_(core), out_(out) {}
 
-  void OnIn(const SwitchEvent& event) {
+  void OnIn(const SliceBoundary& event) {
     // Tracing began with this very switch: one slice, not an empty one before.
     if (open_ && open_->thread == event.thread &&
         open_->time.lo == event.time.lo) {
@@ -26,7 +26,7 @@ class CoreSlices {
     }
   }
 
-  void OnOut(const SwitchEvent& event) {
+  void OnOut(const SliceBoundary& event) {
     if (!open_ && event.thread > Tid(0)) {
       Open(event, free_since_);
     }
@@ -35,13 +35,13 @@ class CoreSlices {
   }
 
   // Of a thread that is on the core, by its name of from now on.
-  void OnExec(const SwitchEvent& event) {
+  void OnExec(const SliceBoundary& event) {
     OnOut(event);
     Open(event, event.time.lo);
   }
 
   // The trace of the thread that is on the core already begins.
-  void OnStart(const SwitchEvent& event) {
+  void OnStart(const SliceBoundary& event) {
     if (!open_ || open_->thread != event.thread) {
       OnIn(event);
     }
@@ -57,7 +57,7 @@ class CoreSlices {
   }
 
  private:
-  void Open(const SwitchEvent& event, TscTicks since) {
+  void Open(const SliceBoundary& event, TscTicks since) {
     open_ = Slice{.core = core_,
                   .thread = event.thread,
                   .process = std::max(event.process, 0),
@@ -73,7 +73,7 @@ class CoreSlices {
 
 }  // namespace
 
-void SliceBuilder::Add(const SwitchEvent& event) {
+void SliceBuilder::Add(const SliceBoundary& event) {
   events_[event.core].push_back(event);
 }
 
@@ -84,7 +84,7 @@ void SliceBuilder::SetOnlyThread(CoreId core, Tid thread) {
 std::vector<Slice> SliceBuilder::Build() {
   for (const auto& [core, thread] : only_) {
     if (!events_.contains(core)) {
-      events_[core].push_back({.kind = SwitchEvent::Kind::kIn,
+      events_[core].push_back({.kind = SliceBoundary::Kind::kIn,
                                .core = core,
                                .thread = thread,
                                .time = {}});
@@ -93,22 +93,22 @@ std::vector<Slice> SliceBuilder::Build() {
   std::vector<Slice> slices;
   for (auto& [core, events] : events_) {
     std::stable_sort(events.begin(), events.end(),
-                     [](const SwitchEvent& a, const SwitchEvent& b) {
+                     [](const SliceBoundary& a, const SliceBoundary& b) {
                        return a.time.lo < b.time.lo;
                      });
     CoreSlices of_core(core, slices);
-    for (const SwitchEvent& event : events) {
+    for (const SliceBoundary& event : events) {
       switch (event.kind) {
-        case SwitchEvent::Kind::kIn:
+        case SliceBoundary::Kind::kIn:
           of_core.OnIn(event);
           break;
-        case SwitchEvent::Kind::kOut:
+        case SliceBoundary::Kind::kOut:
           of_core.OnOut(event);
           break;
-        case SwitchEvent::Kind::kStart:
+        case SliceBoundary::Kind::kStart:
           of_core.OnStart(event);
           break;
-        case SwitchEvent::Kind::kExec:
+        case SliceBoundary::Kind::kExec:
           of_core.OnExec(event);
           break;
       }

@@ -13,7 +13,7 @@ namespace clew::decoder {
 // A context switch, the beginning of a thread's trace (which counts as one
 // where the core was taken for idle), or an execve, behind which the thread's
 // time is another slice: other code runs there.
-struct SwitchEvent {
+struct SliceBoundary {
   enum class Kind : uint8_t { kIn, kOut, kStart, kExec };
   Kind kind = Kind::kIn;
   CoreId core;
@@ -30,14 +30,14 @@ struct SwitchEvent {
 // The result is ordered by core, then time; ids are indices.
 class SliceBuilder {
  public:
-  void Add(const SwitchEvent& event);
+  void Add(const SliceBoundary& event);
   // A core without any switch event has one slice, of this thread; so does a
   // thread's own stream.
   void SetOnlyThread(CoreId core, Tid thread);
   std::vector<Slice> Build();
 
  private:
-  std::map<CoreId, std::vector<SwitchEvent>> events_;
+  std::map<CoreId, std::vector<SliceBoundary>> events_;
   std::map<CoreId, Tid> only_;
 };
 

@@ -6,7 +6,7 @@
 namespace clew::decoder {
 
 // One more is needed where one is entered and another is looked at.
-SpaceImages::SpaceImages(const AddressSpaces& spaces, CodeCache& cache,
+SpaceImages::SpaceImages(const AddressSpaces& spaces, SectionCache& cache,
                          size_t images_max)
     : spaces_(spaces),
       cache_(cache),

@@ -13,7 +13,7 @@ namespace clew::decoder {
 
 // The code of one space as one core sees it.
 struct SpaceImage {
-  SpaceImage(CodeMap of, CodeCache& cache)
+  SpaceImage(CodeMap of, SectionCache& cache)
       : code(std::move(of)), image(cache), walker(image) {}
 
   SpaceId space = kSpaceUnknown;
@@ -29,7 +29,8 @@ struct SpaceImage {
 class SpaceImages {
  public:
   // `spaces` and `cache` must outlive the object.
-  SpaceImages(const AddressSpaces& spaces, CodeCache& cache, size_t images_max);
+  SpaceImages(const AddressSpaces& spaces, SectionCache& cache,
+              size_t images_max);
 
   // The core runs code of `space` from `time` on, until the next call; the
   // image stays so long.
@@ -45,7 +46,7 @@ class SpaceImages {
   void MakeRoom();
 
   const AddressSpaces& spaces_;
-  CodeCache& cache_;
+  SectionCache& cache_;
   size_t images_max_;
   std::map<SpaceId, std::unique_ptr<SpaceImage>> images_;
   SpaceImage* current_ = nullptr;

@@ -20,7 +20,8 @@ constexpr int kStepsPerAdvance = 64;
 // Hands on to the streams what its decoder finds.
 struct TraceStreams::Core final : CoreSink {
   Core(TraceStreams& owner, const CoreTrace& trace,
-       std::span<const Slice> of_core, SpaceImages of_spaces, const Trace& all)
+       std::span<const Slice> of_core, SpaceImages of_spaces,
+       const PerfTrace& all)
       : streams(owner),
         core(trace.core),
         slices(of_core),
@@ -82,7 +83,7 @@ std::span<const Slice> SlicesOf(const std::vector<Slice>& slices, CoreId core) {
 
 }  // namespace
 
-TraceStreams::TraceStreams(const Trace& trace, const StreamOptions& options)
+TraceStreams::TraceStreams(const PerfTrace& trace, const StreamOptions& options)
     : trace_(trace),
       options_(options),
       code_cache_(options.code_cache_bytes),
@@ -92,7 +93,7 @@ TraceStreams::TraceStreams(const Trace& trace, const StreamOptions& options)
 TraceStreams::~TraceStreams() = default;
 
 Result<std::unique_ptr<TraceStreams>> TraceStreams::Create(
-    const Trace& trace, const StreamOptions& options) {
+    const PerfTrace& trace, const StreamOptions& options) {
   std::unique_ptr<TraceStreams> streams(new TraceStreams(trace, options));
   streams->AddCores();
   streams->AddThreads();

@@ -11,8 +11,8 @@
 
 #include "common/stream.h"
 #include "decoder/item_queue.h"
+#include "decoder/perf_trace.h"
 #include "decoder/pt/flow.h"
-#include "decoder/trace.h"
 
 namespace clew::decoder {
 
@@ -27,7 +27,7 @@ struct StreamOptions {
   bool forget_threads = false;
   // Bytes of code files that libipt keeps mapped; an eighth of that, in
   // addition, for what is decoded of them.
-  uint64_t code_cache_bytes = CodeCache::kDefaultLimitBytes;
+  uint64_t code_cache_bytes = SectionCache::kDefaultLimitBytes;
   // Processes whose code a core has at hand; that of others is put together
   // anew, some microseconds for each mapping. At least 2.
   size_t images_per_core_max = 64;
@@ -59,7 +59,7 @@ class TraceStreams final : public StreamSource {
  public:
   // `trace` must outlive the streams. Code that a file does not have is a gap.
   [[nodiscard]] static Result<std::unique_ptr<TraceStreams>> Create(
-      const Trace& trace, const StreamOptions& options);
+      const PerfTrace& trace, const StreamOptions& options);
   ~TraceStreams() override;
 
   const std::vector<Tid>& threads() const override { return threads_; }
@@ -94,7 +94,7 @@ class TraceStreams final : public StreamSource {
     size_t current = 0;
     bool kept = true;
   };
-  TraceStreams(const Trace& trace, const StreamOptions& options);
+  TraceStreams(const PerfTrace& trace, const StreamOptions& options);
   void AddCores();
   void AddThreads();
   void KeepOnly(const std::vector<Tid>& threads);
@@ -118,9 +118,9 @@ class TraceStreams final : public StreamSource {
   Result<std::optional<StreamItem>> Pop(uint32_t slice);
   bool IsOver(const Slice& slice) const;
 
-  const Trace& trace_;
+  const PerfTrace& trace_;
   StreamOptions options_;
-  CodeCache code_cache_;
+  SectionCache code_cache_;
   std::map<CoreId, std::unique_ptr<Core>> cores_;
   // Slices that NextOnCore is not done with.
   std::map<CoreId, std::span<const Slice>> rest_;

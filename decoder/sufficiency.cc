@@ -153,7 +153,7 @@ class Checker {
     return file && ImageIdOf(file->bytes()) != image.build_id;
   }
 
-  void CheckImages(const Trace& trace) {
+  void CheckImages(const PerfTrace& trace) {
     std::set<std::pair<std::string, std::string>> missing;
     const MissingImages images = FindMissing(trace, Failing());
     for (const MmapRecord& mapping : images.needed) {

@@ -9,7 +9,7 @@ namespace {
 // Blocks between two calls of the progress.
 constexpr uint64_t kBlocksPerUpdate = 4096;
 
-std::map<Tid, ThreadCount> ThreadsOf(const Trace& trace) {
+std::map<Tid, ThreadCount> ThreadsOf(const PerfTrace& trace) {
   std::map<Tid, ThreadCount> threads;
   for (const Slice& slice : trace.slices()) {
     ThreadCount& count = threads[slice.thread];
@@ -21,7 +21,7 @@ std::map<Tid, ThreadCount> ThreadsOf(const Trace& trace) {
 
 }  // namespace
 
-Result<TraceCounts> CountThreads(const Trace& trace,
+Result<TraceCounts> CountThreads(const PerfTrace& trace,
                                  const StreamOptions& options,
                                  ProgressSink* progress) {
   CLEW_ASSIGN_OR_RETURN(streams, TraceStreams::Create(trace, options));

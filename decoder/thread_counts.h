@@ -7,8 +7,8 @@
 #include "common/progress.h"
 #include "common/result.h"
 #include "common/units.h"
+#include "decoder/perf_trace.h"
 #include "decoder/streams.h"
-#include "decoder/trace.h"
 
 namespace clew::decoder {
 
@@ -29,7 +29,7 @@ struct TraceCounts {
 // however unevenly threads go on. Memory: what a few steps of decoding give.
 // `progress` may be null. kLimit: a step gave more than
 // options.buffered_items_max.
-[[nodiscard]] Result<TraceCounts> CountThreads(const Trace& trace,
+[[nodiscard]] Result<TraceCounts> CountThreads(const PerfTrace& trace,
                                                const StreamOptions& options,
                                                ProgressSink* progress);
 

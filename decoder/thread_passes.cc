@@ -28,7 +28,7 @@ void TakeLarger(std::map<CoreId, StreamStats>& into,
 
 }  // namespace
 
-Result<ThreadPasses> ThreadPasses::Create(const Trace& trace,
+Result<ThreadPasses> ThreadPasses::Create(const PerfTrace& trace,
                                           const StreamOptions& options) {
   ThreadPasses passes(trace, options);
   passes.options_.threads.clear();

@@ -21,7 +21,7 @@ class ThreadPasses {
   // `trace` must outlive it. options.threads and .forget_threads are not looked
   // at.
   [[nodiscard]] static Result<ThreadPasses> Create(
-      const Trace& trace, const StreamOptions& options);
+      const PerfTrace& trace, const StreamOptions& options);
 
   // Every thread, in the order in which to ask for them.
   const std::vector<Tid>& threads() const { return threads_; }
@@ -37,11 +37,11 @@ class ThreadPasses {
   uint64_t passes() const { return passes_; }
 
  private:
-  ThreadPasses(const Trace& trace, const StreamOptions& options)
+  ThreadPasses(const PerfTrace& trace, const StreamOptions& options)
       : trace_(&trace), options_(options) {}
   Status Begin();
 
-  const Trace* trace_;
+  const PerfTrace* trace_;
   StreamOptions options_;
   std::vector<Tid> threads_;
   std::unique_ptr<TraceStreams> streams_;

@@ -30,11 +30,10 @@ void ComparePage(uint64_t addr, std::span<const std::byte> found,
 
 }  // namespace
 
-Result<std::unique_ptr<Session>> Session::Open(const Recording& recording,
-                                               TapeLimits limits,
-                                               ProcessOptions options) {
+Result<std::unique_ptr<OpenedRecording>> OpenedRecording::Open(
+    const Recording& recording, TapeLimits limits, ProcessOptions options) {
   options.model = recording.model;
-  std::unique_ptr<Session> session(new Session());
+  std::unique_ptr<OpenedRecording> session(new OpenedRecording());
   CLEW_ASSIGN_OR_RETURN(streams, recording.open_streams());
   session->streams_ = std::move(streams);
   CLEW_ASSIGN_OR_RETURN(call_times, recording.open_inputs());

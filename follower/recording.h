@@ -53,9 +53,9 @@ struct Recording {
 // A recording opened for one use: owns the sources, the tape and the code
 // cache, and the process at its first recorded instruction. Copies of start()
 // must not outlive the session. Movable is not needed: held by unique_ptr.
-class Session {
+class OpenedRecording {
  public:
-  [[nodiscard]] static Result<std::unique_ptr<Session>> Open(
+  [[nodiscard]] static Result<std::unique_ptr<OpenedRecording>> Open(
       const Recording& recording, TapeLimits limits = {},
       ProcessOptions options = {});
 
@@ -63,7 +63,7 @@ class Session {
   Tape& tape() { return *tape_; }
 
  private:
-  Session() = default;
+  OpenedRecording() = default;
   std::unique_ptr<StreamSource> streams_;
   std::unique_ptr<InputSource> call_times_;
   std::unique_ptr<TimedStreams> timed_streams_;

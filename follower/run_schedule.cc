@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "follower/verdict.h"
+#include "follower/describe_run.h"
 
 namespace clew::follower {
 namespace {

@@ -37,7 +37,7 @@ using bundle::PtTiming;
 using bundle::SignalOf;
 using decoder::ImageMatch;
 using decoder::ImageSearch;
-using decoder::Trace;
+using decoder::PerfTrace;
 
 constexpr size_t kCoresMax = 65536;    // of a manifest
 constexpr size_t kNameBytesMax = 255;  // of a file, NAME_MAX
@@ -87,7 +87,7 @@ std::vector<BundleImage> NamedImages(const std::vector<ImageMatch>& matches) {
   return images;
 }
 
-uint64_t LostAuxBytes(const Trace& trace) {
+uint64_t LostAuxBytes(const PerfTrace& trace) {
   uint64_t bytes = 0;
   for (const decoder::CoreTrace& core : trace.cores()) {
     for (const decoder::AuxPiece& piece : core.pieces) {
@@ -97,7 +97,7 @@ uint64_t LostAuxBytes(const Trace& trace) {
   return bytes;
 }
 
-uint64_t LostRecords(const Trace& trace) {
+uint64_t LostRecords(const PerfTrace& trace) {
   uint64_t records = 0;
   for (const decoder::SidebandLoss& loss : trace.losses()) {
     records += loss.records;
@@ -106,7 +106,7 @@ uint64_t LostRecords(const Trace& trace) {
 }
 
 // Of the event's configuration, bits that AUXTRACE_INFO says the place of.
-PtTiming TimingOf(const Trace& trace) {
+PtTiming TimingOf(const PerfTrace& trace) {
   const PtInfoRecord& info = trace.pt_info();
   PtTiming timing = {
       .tsc_ctc_numerator = trace.timing().ctc_numerator,
@@ -124,7 +124,7 @@ PtTiming TimingOf(const Trace& trace) {
   return timing;
 }
 
-void Warn(const CoreDump& core, const Trace& trace, ImportReport& report) {
+void Warn(const CoreDump& core, const PerfTrace& trace, ImportReport& report) {
   const Failure failure = FailureOf(core);
   if (failure.kind == FailureKind::kNone) {
     report.warnings.push_back(fmt::format(
@@ -187,15 +187,15 @@ std::string DoubtOfCpu(const PerfFeatures& features) {
 }
 
 // Reads the copy, so that what was checked is what the bundle has.
-Result<std::unique_ptr<Trace>> LoadCopy(const MappedFile& copy,
-                                        const std::string& name,
-                                        std::optional<CpuIdentity> cpu,
-                                        ImageSearch& search) {
+Result<std::unique_ptr<PerfTrace>> LoadCopy(const MappedFile& copy,
+                                            const std::string& name,
+                                            std::optional<CpuIdentity> cpu,
+                                            ImageSearch& search) {
   CLEW_ASSIGN_OR_RETURN(data, PerfData::Over(copy.bytes(), name));
   decoder::TraceConfig config;
   config.cpu = cpu;
   config.resolve_image = search.Resolver();
-  auto trace = Trace::Load(std::move(data), config);
+  auto trace = PerfTrace::Load(std::move(data), config);
   if (!trace && trace.error().code == ErrorCode::kUnsupported &&
       IsInjected(copy, name)) {
     return Unsupported(
@@ -237,7 +237,7 @@ Status AddVdsos(const CoreDump* core, const std::string& folder,
   return {};
 }
 
-ImportReport Report(const Trace& trace, const ImageSearch& search,
+ImportReport Report(const PerfTrace& trace, const ImageSearch& search,
                     const CoreDump* core) {
   ImportReport report;
   report.pipe_format = trace.data().is_pipe();
@@ -268,7 +268,8 @@ ImportReport Report(const Trace& trace, const ImageSearch& search,
 
 }  // namespace
 
-Manifest DescribeRun(const Trace& trace, const std::vector<ImageMatch>& images,
+Manifest DescribeRun(const PerfTrace& trace,
+                     const std::vector<ImageMatch>& images,
                      const CoreDump* core) {
   const PerfFeatures& features = trace.data().features();
   Manifest manifest;

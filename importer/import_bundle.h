@@ -11,7 +11,7 @@
 #include "common/progress.h"
 #include "common/result.h"
 #include "decoder/image_search.h"
-#include "decoder/trace.h"
+#include "decoder/perf_trace.h"
 
 namespace clew::importer {
 
@@ -52,7 +52,7 @@ struct ImportReport {
 
 // What the manifest is to say of `trace`, its images and, unless null, its core
 // dump.
-bundle::Manifest DescribeRun(const decoder::Trace& trace,
+bundle::Manifest DescribeRun(const decoder::PerfTrace& trace,
                              const std::vector<decoder::ImageMatch>& images,
                              const bundle::CoreDump* core);
 

@@ -11,10 +11,10 @@
 #include "bundle/manifest/images.h"
 #include "bundle/manifest/manifest_writer.h"
 #include "bundle/perf_data/perf_data_writer.h"
+#include "recorder/describe_image.h"
+#include "recorder/describe_recording.h"
 #include "recorder/encoder_description.h"
 #include "recorder/generated_image.h"
-#include "recorder/images.h"
-#include "recorder/manifest.h"
 #include "recorder/raw_events.h"
 #include "recorder/vdso.h"
 
@@ -71,11 +71,11 @@ class Sideband {
  public:
   Sideband(PerfDataWriter& writer,
            const std::map<std::string, BundleImage>& images,
-           const Session& session)
+           const PluginConfig& config)
       : writer_(writer),
         images_(images),
-        session_(session),
-        traced_(session.scheduler.cores, false) {}
+        config_(config),
+        traced_(config.scheduler.cores, false) {}
 
   Status Take(const RawEvent& event) {
     if (process_ == 0) {
@@ -123,8 +123,8 @@ class Sideband {
 
   // The cores' PT, as one record each at the end.
   Status AddTraces(uint64_t& pt_bytes) {
-    for (uint32_t i = 0; i < session_.scheduler.cores; ++i) {
-      const std::string path = RawPtPath(session_.folder, i);
+    for (uint32_t i = 0; i < config_.scheduler.cores; ++i) {
+      const std::string path = RawPtPath(config_.folder, i);
       const uint64_t bytes = FileBytes(path);
       pt_bytes += bytes;
       const RecordOrigin origin{.process = process_,
@@ -161,7 +161,7 @@ class Sideband {
 
   PerfDataWriter& writer_;
   const std::map<std::string, BundleImage>& images_;
-  const Session& session_;
+  const PluginConfig& config_;
   std::vector<bool> traced_;  // by core
   int32_t process_ = 0;
   TscTicks end_;
@@ -169,19 +169,19 @@ class Sideband {
 
 Result<uint64_t> WritePerfData(BundleWriter& bundle,
                                const RecordOptions& options,
-                               const Session& session,
+                               const PluginConfig& config,
                                const std::map<std::string, BundleImage>& images,
                                const GeneratedImage& generated) {
-  PerfDataConfig config;
-  config.core_count = session.scheduler.cores;
-  DescribeEncoder(session.encoder, config);
-  config.command = options.command;
+  PerfDataConfig perf;
+  perf.core_count = config.scheduler.cores;
+  DescribeEncoder(config.encoder, perf);
+  perf.command = options.command;
   CLEW_ASSIGN_OR_RETURN(
       writer, PerfDataWriter::Create(bundle.files(),
-                                     bundle.folder() + "/perf.data", config));
-  Sideband sideband(writer, images, session);
+                                     bundle.folder() + "/perf.data", perf));
+  Sideband sideband(writer, images, config);
   CLEW_RETURN_IF_ERROR(ForEachRawEvent(
-      RawEventsPath(session.folder),
+      RawEventsPath(config.folder),
       [&](const RawEvent& event) { return sideband.Take(event); }));
   CLEW_RETURN_IF_ERROR(sideband.MapGenerated(generated));
   uint64_t pt_bytes = 0;
@@ -214,13 +214,13 @@ Status AddReplay(BundleWriter& bundle, const Outcome& outcome) {
 }  // namespace
 
 Result<uint64_t> Assemble(BundleWriter& bundle, const RecordOptions& options,
-                          const Session& session, const Outcome& outcome) {
-  CLEW_ASSIGN_OR_RETURN(images, FindImages(RawEventsPath(session.folder)));
+                          const PluginConfig& config, const Outcome& outcome) {
+  CLEW_ASSIGN_OR_RETURN(images, FindImages(RawEventsPath(config.folder)));
   CLEW_ASSIGN_OR_RETURN(generated,
-                        MakeGeneratedImage(RawCodePath(session.folder)));
+                        MakeGeneratedImage(RawCodePath(config.folder)));
   CLEW_RETURN_IF_ERROR(AddGenerated(bundle, generated, images));
   CLEW_ASSIGN_OR_RETURN(
-      pt_bytes, WritePerfData(bundle, options, session, images, generated));
+      pt_bytes, WritePerfData(bundle, options, config, images, generated));
   CLEW_RETURN_IF_ERROR(AddReplay(bundle, outcome));
   std::vector<BundleImage> list;
   list.reserve(images.size());
@@ -232,7 +232,7 @@ Result<uint64_t> Assemble(BundleWriter& bundle, const RecordOptions& options,
     CLEW_RETURN_IF_ERROR(bundle.Sync("core"));
   }
   CLEW_RETURN_IF_ERROR(bundle::WriteManifest(
-      bundle, DescribeRecording(options, session, outcome, list)));
+      bundle, DescribeRecording(options, config, outcome, list)));
   CLEW_RETURN_IF_ERROR(bundle.files().RemoveAll(RawFolder(bundle.folder())));
   return pt_bytes;
 }

@@ -3,7 +3,7 @@
 
 #include "bundle/manifest/bundle_writer.h"
 #include "common/result.h"
-#include "recorder/qemu/session.h"
+#include "recorder/qemu/plugin_config.h"
 #include "recorder/record.h"
 
 namespace clew::recorder {
@@ -13,7 +13,7 @@ namespace clew::recorder {
 // files are synced afterwards. Returns the number of PT bytes.
 [[nodiscard]] Result<uint64_t> Assemble(bundle::BundleWriter& bundle,
                                         const RecordOptions& options,
-                                        const Session& session,
+                                        const PluginConfig& config,
                                         const Outcome& outcome);
 
 }  // namespace clew::recorder

@@ -15,7 +15,8 @@ namespace {
 constexpr size_t kCommBytesMax = 15;  // of %e, TASK_COMM_LEN
 
 // nullopt: not known here.
-std::optional<std::string> Expand(char specifier, const DumpedProcess& dumped) {
+std::optional<std::string> Expand(char specifier,
+                                  const CrashedProcess& dumped) {
   switch (specifier) {
     case '%':
       return "%";
@@ -46,7 +47,7 @@ std::optional<std::string> Expand(char specifier, const DumpedProcess& dumped) {
 }  // namespace
 
 Result<std::string> CorePath(const std::string& proc,
-                             const DumpedProcess& dumped) {
+                             const CrashedProcess& dumped) {
   const std::string pattern =
       perf::FirstLine(proc + "/sys/kernel/core_pattern").value_or("");
   if (pattern.empty() || pattern.starts_with('|')) {

@@ -9,7 +9,7 @@
 namespace clew::recorder {
 
 // A process that a signal ended with a core dump.
-struct DumpedProcess {
+struct CrashedProcess {
   int32_t process = 0;
   int32_t signal = 0;
   std::string program;            // its path
@@ -20,7 +20,7 @@ struct DumpedProcess {
 // kUnsupported: it is a pipe, or has specifiers whose values are not known here
 // (all but %p %i %P %I %s %u %g %e %h %%).
 [[nodiscard]] Result<std::string> CorePath(const std::string& proc,
-                                           const DumpedProcess& dumped);
+                                           const CrashedProcess& dumped);
 
 }  // namespace clew::recorder
 

@@ -2,7 +2,7 @@
 
 #include "common/file.h"
 #include "common/path_names.h"
-#include "recorder/images.h"
+#include "recorder/describe_image.h"
 #include "recorder/vdso.h"
 
 namespace clew::recorder {

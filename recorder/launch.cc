@@ -23,11 +23,11 @@ std::vector<std::string> QemuArguments(const Launch& launch) {
       "-cpu",
       kGuestCpu,
       "-seed",
-      fmt::format("{}", launch.session.scheduler.seed & INT32_MAX),
+      fmt::format("{}", launch.config.scheduler.seed & INT32_MAX),
       "-U",
       "LD_PRELOAD",
       "-U",
-      kSessionVariable,
+      kPluginConfigVariable,
       "-0",
       launch.command[0]};
   if (const char* preload = getenv("LD_PRELOAD"); preload != nullptr) {
@@ -78,7 +78,7 @@ Result<int> RunUnderQemu(const Launch& launch) {
   const std::vector<char*> pointers = ExecArguments(args);
   // A terminal sends SIGINT to both; the recorder waits for the end.
   const IgnoreInterrupt ignore;
-  const std::string session = FormatSession(launch.session);
+  const std::string config = FormatPluginConfig(launch.config);
   const pid_t parent = getpid();
   const pid_t child = fork();
   if (child < 0) {
@@ -86,7 +86,7 @@ Result<int> RunUnderQemu(const Launch& launch) {
   }
   if (child == 0) {
     ignore.RestoreInChild();
-    setenv(kSessionVariable, session.c_str(), 1);
+    setenv(kPluginConfigVariable, config.c_str(), 1);
     setenv("LD_PRELOAD", launch.plugin.c_str(), 1);
     ExecQemu(*qemu, pointers, parent);
   }

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "common/result.h"
-#include "recorder/qemu/session.h"
+#include "recorder/qemu/plugin_config.h"
 
 namespace clew::recorder {
 
@@ -17,7 +17,7 @@ struct Launch {
   std::vector<std::string> command;
   std::string program;  // path of command[0]
   std::string plugin;
-  Session session;
+  PluginConfig config;
 };
 
 // kUnsupported unless `path` is an x86-64 ELF program.

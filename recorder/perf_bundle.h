@@ -9,8 +9,8 @@
 #include "bundle/manifest/bundle_writer.h"
 #include "common/inputs.h"
 #include "common/result.h"
+#include "recorder/describe_image.h"
 #include "recorder/image_source.h"
-#include "recorder/images.h"
 #include "recorder/perf_capture.h"
 #include "recorder/perf_recording.h"
 

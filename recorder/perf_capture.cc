@@ -72,7 +72,7 @@ Status PerfCapture::AddShifted(const perf::RecordView& record, uint64_t base) {
   return writer_.AddRecord(copy);
 }
 
-Status PerfCapture::OnAux(CoreId core, const perf::AuxPiece& piece) {
+Status PerfCapture::OnAux(CoreId core, const perf::AuxRingPiece& piece) {
   Core& of = cores_[core];
   const uint64_t offset = of.base + piece.offset;
   CLEW_RETURN_IF_ERROR(writer_.AddPt(core, offset, piece.first, piece.second));

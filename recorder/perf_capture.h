@@ -48,7 +48,7 @@ class PerfCapture final : public perf::SessionSink {
 
   Status OnEvent(CoreId core, const perf::RecordView& record,
                  const perf::Event& event) override;
-  Status OnAux(CoreId core, const perf::AuxPiece& piece) override;
+  Status OnAux(CoreId core, const perf::AuxRingPiece& piece) override;
   void OnGap(CoreId core, const perf::AuxGap& gap) override;
 
   // Threads and mappings that were there before, as records of time `nanos`

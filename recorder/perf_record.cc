@@ -105,7 +105,7 @@ class Recorder {
     return {};
   }
 
-  perf::SessionOptions SessionFor(std::vector<int32_t> threads) const {
+  perf::PerfSessionOptions SessionFor(std::vector<int32_t> threads) const {
     return {.threads = std::move(threads),
             .pt = options_.pt,
             .snapshot = options_.snapshot,
@@ -121,7 +121,7 @@ class Recorder {
     if (options_.process != 0) {
       return OpenAttached();
     }
-    perf::SessionOptions session = SessionFor({});
+    perf::PerfSessionOptions session = SessionFor({});
     session.cgroup = options_.cgroup;
     if (!options_.unit.empty()) {
       CLEW_ASSIGN_OR_RETURN(
@@ -138,7 +138,7 @@ class Recorder {
     process_ = program_->process();
     run_.command = options_.command;
     run_.working_directory = WorkingDirectory(options_.proc + "/self/cwd");
-    perf::SessionOptions session = SessionFor({process_});
+    perf::PerfSessionOptions session = SessionFor({process_});
     session.enable_on_exec = true;
     return PerfRecording::Open(kernel_, std::move(session));
   }

@@ -17,27 +17,27 @@ class NoSink final : public perf::SessionSink {
   Status OnEvent(CoreId, const perf::RecordView&, const perf::Event&) override {
     return {};
   }
-  Status OnAux(CoreId, const perf::AuxPiece&) override { return {}; }
+  Status OnAux(CoreId, const perf::AuxRingPiece&) override { return {}; }
   void OnGap(CoreId, const perf::AuxGap&) override {}
 };
 
 // With SWITCH records of own threads, or of whole CPUs (tools/perf/arch/x86/
 // util/intel-pt.c, have_sched_switch).
-uint64_t SwitchKind(const perf::SessionOptions& options) {
+uint64_t SwitchKind(const perf::PerfSessionOptions& options) {
   return options.threads.empty() ? 3 : 2;
 }
 
 }  // namespace
 
-PerfRecording::PerfRecording(perf::Session session,
-                             perf::SessionOptions options)
+PerfRecording::PerfRecording(perf::PerfSession session,
+                             perf::PerfSessionOptions options)
     : session_(std::move(session)),
       options_(std::move(options)),
       host_(DescribeHost(options_.proc)) {}
 
 Result<PerfRecording> PerfRecording::Open(perf::PerfKernel& kernel,
-                                          perf::SessionOptions options) {
-  CLEW_ASSIGN_OR_RETURN(session, perf::Session::Open(kernel, options));
+                                          perf::PerfSessionOptions options) {
+  CLEW_ASSIGN_OR_RETURN(session, perf::PerfSession::Open(kernel, options));
   PerfRecording recording(std::move(session), std::move(options));
   if (auto clock = recording.session_.Conversion()) {
     recording.clock_ = *clock;

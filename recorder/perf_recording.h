@@ -10,7 +10,7 @@
 #include "common/file.h"
 #include "common/result.h"
 #include "recorder/host_description.h"
-#include "recorder/perf/session.h"
+#include "recorder/perf/perf_session.h"
 #include "recorder/perf_capture.h"
 
 namespace clew::recorder {
@@ -32,14 +32,14 @@ namespace clew::recorder {
 // Not thread-safe. Moves.
 class PerfRecording {
  public:
-  // `kernel` must outlive it. Errors as of perf::Session::Open; kUnsupported
-  // also with PT where perf's clock is not that of the TSC: nothing would tell
-  // which thread an instruction is of.
-  [[nodiscard]] static Result<PerfRecording> Open(perf::PerfKernel& kernel,
-                                                  perf::SessionOptions options);
+  // `kernel` must outlive it. Errors as of perf::PerfSession::Open;
+  // kUnsupported also with PT where perf's clock is not that of the TSC:
+  // nothing would tell which thread an instruction is of.
+  [[nodiscard]] static Result<PerfRecording> Open(
+      perf::PerfKernel& kernel, perf::PerfSessionOptions options);
 
-  perf::Session& session() { return session_; }
-  const perf::Session& session() const { return session_; }
+  perf::PerfSession& session() { return session_; }
+  const perf::PerfSession& session() const { return session_; }
   const HostDescription& host() const { return host_; }
   // Absent: perf's clock is not that of the TSC here.
   const std::optional<bundle::TscConversion>& clock() const { return clock_; }
@@ -51,7 +51,7 @@ class PerfRecording {
                                                const std::string& path) const;
   // Full trace: everything there is, as one round.
   [[nodiscard]] Status Drain(PerfCapture& capture);
-  // As perf::Session::FollowCores. `capture` may be null for snapshots.
+  // As perf::PerfSession::FollowCores. `capture` may be null for snapshots.
   [[nodiscard]] Status FollowCores(PerfCapture* capture);
   // After Disable: the rest of the trace; the session is over.
   [[nodiscard]] Status FinishFull(PerfCapture& capture);
@@ -64,11 +64,11 @@ class PerfRecording {
                                  const std::vector<std::string>& command) const;
 
  private:
-  PerfRecording(perf::Session session, perf::SessionOptions options);
+  PerfRecording(perf::PerfSession session, perf::PerfSessionOptions options);
   Status NoteIds();
 
-  perf::Session session_;
-  perf::SessionOptions options_;
+  perf::PerfSession session_;
+  perf::PerfSessionOptions options_;
   HostDescription host_;
   std::optional<bundle::TscConversion> clock_;
   std::optional<bundle::PtInfo> pt_info_;

@@ -12,7 +12,7 @@
 #include "common/signal_text.h"
 #include "recorder/assemble.h"
 #include "recorder/launch.h"
-#include "recorder/qemu/session.h"
+#include "recorder/qemu/plugin_config.h"
 #include "recorder/raw_events.h"
 
 namespace clew::recorder {
@@ -42,27 +42,27 @@ Status CheckOptions(const RecordOptions& options) {
   return CheckRange("quantum", options.quantum_insns, 1u, kQuantumMax);
 }
 
-Result<Session> MakeSession(const RecordOptions& options,
-                            const std::string& folder) {
-  Session session;
-  session.folder = folder;
-  session.scheduler.cores = options.cores;
-  session.scheduler.quantum_insns = options.quantum_insns;
-  session.scheduler.seed = options.seed;
-  session.encoder.psb_period_bytes = options.psb_period_bytes;
-  session.encoder.tsc = options.timing;
-  session.encoder.mtc = options.timing;
-  session.encoder.cyc = options.cyc && options.timing;
-  session.encoder.mtc_period = options.mtc_period;
-  session.encoder.tsc_ctc_numerator = kTscTicksPerCrystalTick;
-  session.encoder.tsc_ctc_denominator = 1;
-  session.size_limit_bytes = options.size_limit_bytes;
-  session.timeout_s = options.timeout_s;
-  session.fail_on = options.fail_on;
-  session.core_on_exit = options.core_on_exit && !options.keep_only_if_failed;
-  session.turns_path = options.turns_path;
-  CLEW_RETURN_IF_ERROR(Validate(session.encoder));
-  return session;
+Result<PluginConfig> MakeSession(const RecordOptions& options,
+                                 const std::string& folder) {
+  PluginConfig config;
+  config.folder = folder;
+  config.scheduler.cores = options.cores;
+  config.scheduler.quantum_insns = options.quantum_insns;
+  config.scheduler.seed = options.seed;
+  config.encoder.psb_period_bytes = options.psb_period_bytes;
+  config.encoder.tsc = options.timing;
+  config.encoder.mtc = options.timing;
+  config.encoder.cyc = options.cyc && options.timing;
+  config.encoder.mtc_period = options.mtc_period;
+  config.encoder.tsc_ctc_numerator = kTscTicksPerCrystalTick;
+  config.encoder.tsc_ctc_denominator = 1;
+  config.size_limit_bytes = options.size_limit_bytes;
+  config.timeout_s = options.timeout_s;
+  config.fail_on = options.fail_on;
+  config.core_on_exit = options.core_on_exit && !options.keep_only_if_failed;
+  config.turns_path = options.turns_path;
+  CLEW_RETURN_IF_ERROR(Validate(config.encoder));
+  return config;
 }
 
 // The program's own deaths are recorded, whoever sent the signal; so one that
@@ -85,13 +85,13 @@ std::string HowQemuEnded(int status) {
       WEXITSTATUS(status));
 }
 
-Result<Outcome> ReadOutcome(const Session& session, int wait_status) {
-  if (!Exists(RawFolder(session.folder))) {
+Result<Outcome> ReadOutcome(const PluginConfig& config, int wait_status) {
+  if (!Exists(RawFolder(config.folder))) {
     return Unsupported(
         "{:?} was removed while the program ran; no bundle was made",
-        session.folder);
+        config.folder);
   }
-  const auto text = ReadWholeFile(OutcomePath(session.folder));
+  const auto text = ReadWholeFile(OutcomePath(config.folder));
   if (!text || text->empty()) {
     return Unsupported("{}; no bundle was made", HowQemuEnded(wait_status));
   }
@@ -171,15 +171,15 @@ Result<RecordOutcome> Record(const RecordOptions& options) {
   CLEW_RETURN_IF_ERROR(CheckProgram(program));
   CLEW_ASSIGN_OR_RETURN(
       bundle, BundleWriter::Create(PosixFileSystem(), options.output));
-  CLEW_ASSIGN_OR_RETURN(session, MakeSession(options, bundle.folder()));
+  CLEW_ASSIGN_OR_RETURN(config, MakeSession(options, bundle.folder()));
   CLEW_RETURN_IF_ERROR(
       bundle.files().CreateDirectory(RawFolder(bundle.folder())));
   const Launch launch{.command = options.command,
                       .program = program,
                       .plugin = options.plugin_path,
-                      .session = session};
+                      .config = config};
   CLEW_ASSIGN_OR_RETURN(wait_status, RunUnderQemu(launch));
-  CLEW_ASSIGN_OR_RETURN(outcome, ReadOutcome(session, wait_status));
+  CLEW_ASSIGN_OR_RETURN(outcome, ReadOutcome(config, wait_status));
 
   RecordOutcome result{.failure = outcome.failure,
                        .dropped = outcome.dropped,
@@ -195,7 +195,7 @@ Result<RecordOutcome> Record(const RecordOptions& options) {
   }
   CLEW_ASSIGN_OR_RETURN(unknown, FindUnknownInsns(options, bundle.folder()));
   result.unknown_insns = std::move(unknown);
-  CLEW_ASSIGN_OR_RETURN(pt_bytes, Assemble(bundle, options, session, outcome));
+  CLEW_ASSIGN_OR_RETURN(pt_bytes, Assemble(bundle, options, config, outcome));
   result.pt_bytes = pt_bytes;
   CLEW_RETURN_IF_ERROR(bundle.Publish());
   return result;

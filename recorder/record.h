@@ -12,7 +12,7 @@
 #include "common/progress.h"
 #include "common/result.h"
 #include "recorder/qemu/code_list.h"
-#include "recorder/qemu/session.h"
+#include "recorder/qemu/plugin_config.h"
 
 namespace clew::recorder {
 
@@ -43,7 +43,7 @@ struct RecordOptions {
   // True for an instruction that can be replayed; absent: nobody asks.
   std::function<bool(std::span<const std::byte>)> can_replay;
   std::string plugin_path;  // of clew-qemu-plugin.so
-  std::string turns_path;   // for tests; as Session::turns_path
+  std::string turns_path;   // for tests; as PluginConfig::turns_path
 };
 
 // An instruction that a run came to and that cannot be replayed.

@@ -4,8 +4,8 @@
 #include <span>
 
 #include "common/digest.h"
+#include "follower/describe_run.h"
 #include "follower/run_schedule.h"
-#include "follower/verdict.h"
 #include "replayer/check_steps.h"
 
 namespace clew::replayer {
@@ -15,7 +15,7 @@ using follower::Process;
 Result<EnforceReport> Enforce(const follower::Recording& recording,
                               const Schedule& schedule, OutputSink* output,
                               ProgressSink* progress) {
-  CLEW_ASSIGN_OR_RETURN(session, follower::Session::Open(recording));
+  CLEW_ASSIGN_OR_RETURN(session, follower::OpenedRecording::Open(recording));
   CLEW_RETURN_IF_ERROR(CheckSteps(schedule.steps, session->start()));
   Process process = session->start();
   process.mutable_memory().EnableDigest();

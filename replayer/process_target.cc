@@ -6,7 +6,7 @@
 
 #include "common/check.h"
 #include "common/x86/page.h"
-#include "follower/verdict.h"
+#include "follower/describe_run.h"
 #include "machine/cpu.h"
 #include "replayer/arrive.h"
 #include "replayer/check_steps.h"
@@ -24,8 +24,8 @@ std::string BaseName(const std::string& path) {
 Result<std::unique_ptr<ProcessTarget>> ProcessTarget::Open(
     const follower::Recording& recording,
     const std::vector<ScheduleStep>& steps, ProcessTargetOptions options) {
-  CLEW_ASSIGN_OR_RETURN(session,
-                        follower::Session::Open(recording, options.limits, {}));
+  CLEW_ASSIGN_OR_RETURN(
+      session, follower::OpenedRecording::Open(recording, options.limits, {}));
   CLEW_RETURN_IF_ERROR(CheckSteps(steps, session->start()));
   CLEW_ASSIGN_OR_RETURN(index, ScheduleIndex::Create(steps));
   StartStack stack =
@@ -40,7 +40,7 @@ Result<std::unique_ptr<ProcessTarget>> ProcessTarget::Open(
   return target;
 }
 
-ProcessTarget::ProcessTarget(std::unique_ptr<follower::Session> session,
+ProcessTarget::ProcessTarget(std::unique_ptr<follower::OpenedRecording> session,
                              ScheduleIndex index, Failure failure,
                              ProcessTargetOptions options)
     : session_(std::move(session)),
@@ -255,8 +255,8 @@ bool ProcessTarget::Exists(size_t thread) const {
   return phase == ThreadPhase::kRunning || phase == ThreadPhase::kInCall;
 }
 
-std::vector<ThreadInfo> ProcessTarget::Threads() const {
-  std::vector<ThreadInfo> threads;
+std::vector<TargetThread> ProcessTarget::Threads() const {
+  std::vector<TargetThread> threads;
   for (size_t i = 0; i < process_.thread_count(); ++i) {
     if (Exists(i)) {
       const Tid tid = process_.tid(i);

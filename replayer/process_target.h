@@ -34,7 +34,7 @@ struct ProcessTargetOptions {
 class ProcessTarget final : public ReplayTarget {
  public:
   // `recording` is borrowed while opening only. kCorruptInput: the schedule
-  // does not fit the recording. Otherwise as Session::Open.
+  // does not fit the recording. Otherwise as OpenedRecording::Open.
   [[nodiscard]] static Result<std::unique_ptr<ProcessTarget>> Open(
       const follower::Recording& recording,
       const std::vector<ScheduleStep>& steps, ProcessTargetOptions options);
@@ -50,7 +50,7 @@ class ProcessTarget final : public ReplayTarget {
                                      Position position) const override;
   std::optional<Position> FirstFrom(Tid thread,
                                     Position position) const override;
-  std::vector<ThreadInfo> Threads() const override;
+  std::vector<TargetThread> Threads() const override;
   std::optional<machine::Registers> ReadRegisters(Tid thread) const override;
   size_t ReadMemory(TraceeAddr addr, std::span<std::byte> bytes) const override;
   std::string ExecPath() const override { return options_.exec_path; }
@@ -74,8 +74,9 @@ class ProcessTarget final : public ReplayTarget {
     bool pass_first;
   };
 
-  ProcessTarget(std::unique_ptr<follower::Session> session, ScheduleIndex index,
-                Failure failure, ProcessTargetOptions options);
+  ProcessTarget(std::unique_ptr<follower::OpenedRecording> session,
+                ScheduleIndex index, Failure failure,
+                ProcessTargetOptions options);
 
   // `until` counts the thread's own instructions in these.
   Result<RunStop> RunThread(size_t thread, uint64_t until, RunContext& context);
@@ -90,7 +91,7 @@ class ProcessTarget final : public ReplayTarget {
   ScheduleIndex::Place PlaceAt(Position position) const;
   size_t IndexOf(Tid thread) const;
 
-  std::unique_ptr<follower::Session> session_;
+  std::unique_ptr<follower::OpenedRecording> session_;
   follower::Process process_;
   ScheduleIndex index_;
   Failure failure_;

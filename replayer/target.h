@@ -23,7 +23,7 @@ namespace clew::replayer {
 // p-th one (counted from 0) retires; a position names the whole state.
 using Position = uint64_t;
 
-struct ThreadInfo {
+struct TargetThread {
   Tid tid;           // as recorded
   std::string name;  // may be empty
 };
@@ -91,7 +91,7 @@ class ReplayTarget {
 
   // --- The state at position().
   // Threads that exist now, the oldest first; never empty.
-  virtual std::vector<ThreadInfo> Threads() const = 0;
+  virtual std::vector<TargetThread> Threads() const = 0;
   // nullopt: no such thread now.
   virtual std::optional<machine::Registers> ReadRegisters(Tid thread) const = 0;
   // How many bytes from `addr` on could be read, up to bytes.size().

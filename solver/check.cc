@@ -1,8 +1,8 @@
 #include "solver/check.h"
 
+#include "follower/describe_run.h"
 #include "follower/order_rules.h"
 #include "follower/run_schedule.h"
-#include "follower/verdict.h"
 
 namespace clew::solver {
 
@@ -15,7 +15,7 @@ bool AgreesWithCore(const CheckReport& report) {
 Result<CheckReport> CheckSchedule(const follower::Recording& recording,
                                   const std::vector<ScheduleStep>& steps,
                                   ProgressSink* progress) {
-  CLEW_ASSIGN_OR_RETURN(session, follower::Session::Open(recording));
+  CLEW_ASSIGN_OR_RETURN(session, follower::OpenedRecording::Open(recording));
   follower::Process process = session->start();
   process.mutable_memory().EnableDigest();
   follower::OrderRules rules(process, recording.clock_slack_ticks);

@@ -163,7 +163,7 @@ class Watcher final : public machine::AccessObserver {
 Result<std::vector<Race>> FindRaces(const follower::Recording& recording,
                                     const std::vector<ScheduleStep>& steps,
                                     const RaceLimits& limits) {
-  CLEW_ASSIGN_OR_RETURN(session, follower::Session::Open(recording));
+  CLEW_ASSIGN_OR_RETURN(session, follower::OpenedRecording::Open(recording));
   follower::Process process = session->start();
   Watcher watcher(process, limits);
   process.set_observer(&watcher);

@@ -318,8 +318,8 @@ class Strategy {
 Result<SolveReport> Solve(const follower::Recording& recording,
                           const SolveOptions& options, ProgressSink* progress) {
   const auto start = Clock::now();
-  CLEW_ASSIGN_OR_RETURN(session,
-                        follower::Session::Open(recording, options.tape));
+  CLEW_ASSIGN_OR_RETURN(
+      session, follower::OpenedRecording::Open(recording, options.tape));
   SolveReport report;
   CLEW_RETURN_IF_ERROR(
       Strategy(recording, session->start(), options, progress).Run(report));

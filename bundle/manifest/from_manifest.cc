@@ -1,4 +1,4 @@
-#include "bundle/manifest/convert.h"
+#include "bundle/manifest/convert_manifest.h"
 #include "common/utf8.h"
 
 namespace clew::bundle {

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "bundle/perf_data/clock.h"
+#include "bundle/perf_data/tsc_conversion.h"
 #include "common/bundle_facts.h"
 #include "common/cpu_identity.h"
 #include "common/inputs.h"

@@ -2,7 +2,7 @@
 
 #include <sys/stat.h>
 
-#include "bundle/manifest/convert.h"
+#include "bundle/manifest/convert_manifest.h"
 #include "bundle/manifest/message.h"
 #include "bundle/manifest/whole_file.h"
 

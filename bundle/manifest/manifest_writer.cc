@@ -2,7 +2,7 @@
 
 #include <span>
 
-#include "bundle/manifest/convert.h"
+#include "bundle/manifest/convert_manifest.h"
 
 namespace clew::bundle {
 

@@ -1,7 +1,7 @@
 #include <limits>
 #include <string_view>
 
-#include "bundle/manifest/convert.h"
+#include "bundle/manifest/convert_manifest.h"
 #include "common/bytes.h"
 #include "common/hex.h"
 #include "common/path_names.h"

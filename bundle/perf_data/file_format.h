@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "bundle/perf_data/clock.h"
+#include "bundle/perf_data/tsc_conversion.h"
 #include "common/byte_builder.h"
 #include "common/units.h"
 

@@ -9,7 +9,7 @@
 #include <variant>
 #include <vector>
 
-#include "bundle/perf_data/clock.h"
+#include "bundle/perf_data/tsc_conversion.h"
 #include "common/units.h"
 
 // The records of Linux's perf.data that a trace needs, as plain values.

@@ -115,7 +115,7 @@ json BacktracesAsJson(const Backtraces& backtraces) {
 
 }  // namespace
 
-std::string GroupsAsJson(const Page<GroupRow>& groups) {
+std::string GroupsAsJson(const ListPage<GroupRow>& groups) {
   json rows = json::array();
   for (const GroupRow& group : groups.rows) {
     rows.push_back(GroupAsJson(group));
@@ -123,7 +123,7 @@ std::string GroupsAsJson(const Page<GroupRow>& groups) {
   return Dump({{"total", groups.total}, {"groups", std::move(rows)}});
 }
 
-std::string HostsAsJson(const Page<HostRow>& hosts) {
+std::string HostsAsJson(const ListPage<HostRow>& hosts) {
   json rows = json::array();
   for (const HostRow& host : hosts.rows) {
     rows.push_back(HostAsJson(host));

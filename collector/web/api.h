@@ -13,10 +13,10 @@ namespace clew::collector::web {
 
 // {"total":n,"groups":[{"signature","title","bundles","hosts":[..],
 //  "host_count","first_seen_s","last_seen_s","state","why","representative"}]}
-std::string GroupsAsJson(const Page<GroupRow>& groups);
+std::string GroupsAsJson(const ListPage<GroupRow>& groups);
 // {"total":n,"hosts":[{"host","seen_at_s","health", and the fields of
 //  ReportRequest (proto/collector.proto)}]}, as `clew hosts --json`
-std::string HostsAsJson(const Page<HostRow>& hosts);
+std::string HostsAsJson(const ListPage<HostRow>& hosts);
 // {"id","signature","host","unit","command","source","failure",
 //  "recorded_at_s","received_at_s","size_bytes","sufficiency","state","grade",
 //  "why","solve_seconds","files":[{"path","size_bytes"}],"backtraces":{..}}

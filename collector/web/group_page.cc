@@ -136,7 +136,7 @@ void WriteFacts(HtmlWriter& html, const PageContext& context,
 
 void WriteBundles(HtmlWriter& html, const PageContext& context,
                   const GroupRow& group, const BundleQuery& query,
-                  const Page<BundleRow>& bundles) {
+                  const ListPage<BundleRow>& bundles) {
   const std::string path = "/groups/" + PercentEncode(group.signature);
   html.Element("h2", "Bundles");
   if (bundles.rows.empty()) {
@@ -152,7 +152,7 @@ void WriteBundles(HtmlWriter& html, const PageContext& context,
 
 std::string GroupPage(const PageContext& context, const GroupDetails& group,
                       const BundleQuery& query,
-                      const Page<BundleRow>& bundles) {
+                      const ListPage<BundleRow>& bundles) {
   const GroupRow& row = group.row;
   const std::string title = TitleOf(row);
   return WritePage(title, Section::kGroups, [&](HtmlWriter& html) {

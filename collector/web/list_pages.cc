@@ -186,7 +186,8 @@ void WriteNoBundles(HtmlWriter& html, const PageContext& context,
 }  // namespace
 
 std::string GroupsPage(const PageContext& context, const GroupQuery& query,
-                       const FilterFields& fields, const Page<GroupRow>& groups,
+                       const FilterFields& fields,
+                       const ListPage<GroupRow>& groups,
                        const CatalogueCounts& counts) {
   return WritePage("Groups", Section::kGroups, [&](HtmlWriter& html) {
     AddressFields kept = GroupFields({.resolved = query.resolved,
@@ -215,7 +216,7 @@ std::string GroupsPage(const PageContext& context, const GroupQuery& query,
 
 std::string BundlesPage(const PageContext& context, const BundleQuery& query,
                         const FilterFields& fields,
-                        const Page<BundleRow>& bundles,
+                        const ListPage<BundleRow>& bundles,
                         const CatalogueCounts& counts) {
   return WritePage("Bundles", Section::kBundles, [&](HtmlWriter& html) {
     html.Element("h1", "Bundles");

@@ -20,7 +20,8 @@ namespace clew::collector::web {
 
 // `fields` are those that the query's filter was made of.
 std::string GroupsPage(const PageContext& context, const GroupQuery& query,
-                       const FilterFields& fields, const Page<GroupRow>& groups,
+                       const FilterFields& fields,
+                       const ListPage<GroupRow>& groups,
                        const CatalogueCounts& counts);
 // What is known of a group beside its row.
 struct GroupDetails {
@@ -32,10 +33,11 @@ struct GroupDetails {
 };
 inline constexpr uint64_t kVersionsShown = 8;
 std::string GroupPage(const PageContext& context, const GroupDetails& group,
-                      const BundleQuery& query, const Page<BundleRow>& bundles);
+                      const BundleQuery& query,
+                      const ListPage<BundleRow>& bundles);
 std::string BundlesPage(const PageContext& context, const BundleQuery& query,
                         const FilterFields& fields,
-                        const Page<BundleRow>& bundles,
+                        const ListPage<BundleRow>& bundles,
                         const CatalogueCounts& counts);
 
 struct BundleDetails {
@@ -67,7 +69,7 @@ struct HostUses {
 // What hosts said of themselves.
 struct HostReports {
   HostQuery query;
-  Page<HostRow> page;
+  ListPage<HostRow> page;
   HostCounts counts;
 };
 // `uses` are shown on the first page of all hosts.

@@ -194,11 +194,11 @@ Response Site::Route(const Target& target) {
   if (target.path == "/healthz") {
     return Health();
   }
-  Result<Response> response = Page(target);
+  Result<Response> response = ListPage(target);
   return response ? std::move(*response) : ResponseTo(response.error());
 }
 
-Result<Response> Site::Page(const Target& target) {
+Result<Response> Site::ListPage(const Target& target) {
   const std::string_view path = target.path;
   constexpr std::string_view kGroups = "/groups/";
   constexpr std::string_view kBundles = "/bundles/";

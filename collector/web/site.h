@@ -60,7 +60,7 @@ class Site {
 
  private:
   Response Route(const Target& target);
-  [[nodiscard]] Result<Response> Page(const Target& target);
+  [[nodiscard]] Result<Response> ListPage(const Target& target);
   [[nodiscard]] Result<Response> Groups(const Target& target) const;
   [[nodiscard]] Result<Response> Group(const Target& target,
                                        std::string_view signature) const;

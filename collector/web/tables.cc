@@ -143,7 +143,7 @@ void WriteGroupTable(HtmlWriter& html, const PageContext& context,
 
 void WriteBundleList(HtmlWriter& html, const PageContext& context,
                      const std::string& address, uint64_t offset,
-                     const Page<BundleRow>& bundles) {
+                     const ListPage<BundleRow>& bundles) {
   WriteBundleTable(html, context, bundles.rows);
   WritePaging(html, offset, bundles.rows.size(), bundles.total, address);
 }

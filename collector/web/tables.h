@@ -42,7 +42,7 @@ void WriteBundleTable(HtmlWriter& html, const PageContext& context,
 // of the page and ends in '?' or '&'.
 void WriteBundleList(HtmlWriter& html, const PageContext& context,
                      const std::string& address, uint64_t offset,
-                     const Page<BundleRow>& bundles);
+                     const ListPage<BundleRow>& bundles);
 
 }  // namespace clew::collector::web
 

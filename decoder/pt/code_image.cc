@@ -68,7 +68,7 @@ bool NeedsTrace(const pt_insn& insn, int status) {
 
 }  // namespace
 
-CodeImage::Impl::Impl(CodeCache::Impl& cache)
+CodeImage::Impl::Impl(SectionCache::Impl& cache)
     : cache_(cache), image_(pt_image_alloc(nullptr)) {
   CLEW_CHECK(image_ != nullptr, "libipt: out of memory");
 }

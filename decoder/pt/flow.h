@@ -22,13 +22,13 @@ namespace clew::decoder {
 // Sections of code files, mapped and decoded once for all cores. The limit
 // bounds what stays mapped at a time, in bytes; an eighth of it, in addition,
 // what stays decoded. Not thread-safe.
-class CodeCache {
+class SectionCache {
  public:
   static constexpr uint64_t kDefaultLimitBytes = uint64_t{1} << 30;
-  explicit CodeCache(uint64_t limit_bytes = kDefaultLimitBytes);
-  CodeCache(CodeCache&&) noexcept;
-  CodeCache& operator=(CodeCache&&) noexcept;
-  ~CodeCache();
+  explicit SectionCache(uint64_t limit_bytes = kDefaultLimitBytes);
+  SectionCache(SectionCache&&) noexcept;
+  SectionCache& operator=(SectionCache&&) noexcept;
+  ~SectionCache();
 
   class Impl;
 
@@ -41,7 +41,7 @@ class CodeCache {
 class CodeImage {
  public:
   // `cache` must outlive the image.
-  explicit CodeImage(CodeCache& cache);
+  explicit CodeImage(SectionCache& cache);
   CodeImage(CodeImage&&) noexcept;
   CodeImage& operator=(CodeImage&&) noexcept;
   ~CodeImage();

@@ -180,7 +180,7 @@ bool PacketReader::Next(Packet& packet) {
 
 // Code.
 
-CodeCache::Impl::Impl(uint64_t limit_bytes)
+SectionCache::Impl::Impl(uint64_t limit_bytes)
     : cache_(pt_iscache_alloc(nullptr)),
       blocks_(limit_bytes / kBlocksShareOfLimit) {
   CLEW_CHECK(cache_ != nullptr, "libipt: out of memory");
@@ -188,13 +188,13 @@ CodeCache::Impl::Impl(uint64_t limit_bytes)
   pt_iscache_set_limit(cache_.get(), limit_bytes);
 }
 
-CodeCache::CodeCache(uint64_t limit_bytes)
+SectionCache::SectionCache(uint64_t limit_bytes)
     : impl_(std::make_unique<Impl>(limit_bytes)) {}
-CodeCache::CodeCache(CodeCache&&) noexcept = default;
-CodeCache& CodeCache::operator=(CodeCache&&) noexcept = default;
-CodeCache::~CodeCache() = default;
+SectionCache::SectionCache(SectionCache&&) noexcept = default;
+SectionCache& SectionCache::operator=(SectionCache&&) noexcept = default;
+SectionCache::~SectionCache() = default;
 
-CodeImage::CodeImage(CodeCache& cache)
+CodeImage::CodeImage(SectionCache& cache)
     : impl_(std::make_unique<Impl>(*cache.impl_)) {}
 CodeImage::CodeImage(CodeImage&&) noexcept = default;
 CodeImage& CodeImage::operator=(CodeImage&&) noexcept = default;

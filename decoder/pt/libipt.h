@@ -71,7 +71,7 @@ class InsnDecoder {
       decoder_;
 };
 
-class CodeCache::Impl {
+class SectionCache::Impl {
  public:
   explicit Impl(uint64_t limit_bytes);
 
@@ -83,7 +83,7 @@ class CodeCache::Impl {
 
 class CodeImage::Impl {
  public:
-  explicit Impl(CodeCache::Impl& cache);
+  explicit Impl(SectionCache::Impl& cache);
 
   // The code at `ip`, decoded once for all images that have the same there.
   // Good until the next call, of any image. `behind` is the number of the block
@@ -116,7 +116,7 @@ class CodeImage::Impl {
   int Map(const std::string& file_path, uint64_t file_offset,
           uint64_t size_bytes, uint64_t addr);
 
-  CodeCache::Impl& cache_;
+  SectionCache::Impl& cache_;
   ImagePtr image_;
 
  private:

@@ -8,7 +8,7 @@
 #include "bundle/bundle.h"
 #include "bundle/core_dump/core_dump.h"
 #include "common/result.h"
-#include "decoder/trace.h"
+#include "decoder/perf_trace.h"
 #include "follower/recording.h"
 
 namespace clew::follower {
@@ -21,7 +21,7 @@ struct BundleRecording {
   BundleRecording& operator=(const BundleRecording&) = delete;
 
   bundle::Bundle bundle;
-  std::unique_ptr<decoder::Trace> trace;
+  std::unique_ptr<decoder::PerfTrace> trace;
   std::optional<bundle::CoreDump> core;
   Recording recording;
 };

@@ -10,7 +10,7 @@ Result<InputRecording> InputRecording::Start(FileSystem& files,
                                              InputOptions options) {
   InputRecording recording;
   options.processes = {log.process};
-  CLEW_ASSIGN_OR_RETURN(source, InputSource::Open(options));
+  CLEW_ASSIGN_OR_RETURN(source, KernelInputSource::Open(options));
   recording.source_ = std::move(source);
   CLEW_ASSIGN_OR_RETURN(file, files.Create(path));
   recording.file_ = std::move(file);

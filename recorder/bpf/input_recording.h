@@ -8,7 +8,7 @@
 #include "common/file.h"
 #include "common/result.h"
 #include "recorder/bpf/clock_samples.h"
-#include "recorder/bpf/input_log.h"
+#include "recorder/bpf/input_log_writer.h"
 #include "recorder/bpf/input_source.h"
 
 namespace clew::recorder::bpf {
@@ -36,8 +36,8 @@ class InputRecording {
   [[nodiscard]] Status Poll(int timeout_ms);
 
   struct Summary {
-    InputCounts counts;  // of children, too
-    InputLogCounts log;  // of the process
+    KernelInputCounts counts;  // of children, too
+    InputLogCounts log;        // of the process
   };
   // Ends the recording; the file is whole and synced afterwards.
   [[nodiscard]] Result<Summary> Finish();
@@ -48,7 +48,7 @@ class InputRecording {
   std::unique_ptr<ClockSamples> clock_;
   std::unique_ptr<WritableFile> file_;
   std::unique_ptr<InputLogWriter> log_;
-  std::unique_ptr<InputSource> source_;
+  std::unique_ptr<KernelInputSource> source_;
 };
 
 }  // namespace clew::recorder::bpf

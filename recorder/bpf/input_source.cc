@@ -123,7 +123,7 @@ Status CheckOptions(const InputOptions& options) {
   return {};
 }
 
-class BpfInputSource final : public InputSource {
+class BpfInputSource final : public KernelInputSource {
  public:
   BpfInputSource(Skeleton skeleton, const InputOptions& options)
       : skeleton_(std::move(skeleton)),
@@ -138,14 +138,14 @@ class BpfInputSource final : public InputSource {
   int fd() const override { return ring_buffer__epoll_fd(ring_.get()); }
   Status Drain(InputSink& sink) override;
   Status Finish(InputSink& sink) override;
-  InputCounts counts() const override;
+  KernelInputCounts counts() const override;
 
  private:
   static int OnEvent(void* self, void* data, size_t size);
   Status TakeEvent(std::span<const std::byte> bytes);
   Status FillRules();
   Status FinishThreads(InputSink& sink);
-  InputCounts ReadCounts() const;
+  KernelInputCounts ReadCounts() const;
 
   Skeleton skeleton_;
   Ring ring_;
@@ -153,7 +153,7 @@ class BpfInputSource final : public InputSource {
   uint64_t drain_bytes_max_;
   CallAssembler assembler_;
   bool finished_ = false;
-  InputCounts final_counts_;  // once finished
+  KernelInputCounts final_counts_;  // once finished
   // Within Drain.
   InputSink* sink_ = nullptr;
   uint64_t drained_bytes_ = 0;
@@ -284,8 +284,8 @@ Status BpfInputSource::FinishThreads(InputSink& sink) {
   return {};
 }
 
-InputCounts BpfInputSource::ReadCounts() const {
-  InputCounts sum;
+KernelInputCounts BpfInputSource::ReadCounts() const {
+  KernelInputCounts sum;
   const int cpus = libbpf_num_possible_cpus();
   if (cpus <= 0) {
     return sum;
@@ -309,8 +309,8 @@ InputCounts BpfInputSource::ReadCounts() const {
   return sum;
 }
 
-InputCounts BpfInputSource::counts() const {
-  InputCounts counts = finished_ ? final_counts_ : ReadCounts();
+KernelInputCounts BpfInputSource::counts() const {
+  KernelInputCounts counts = finished_ ? final_counts_ : ReadCounts();
   counts.broken = assembler_.broken();
   return counts;
 }
@@ -345,23 +345,23 @@ Result<Skeleton> LoadSkeleton(const InputOptions& options) {
 
 }  // namespace
 
-uint64_t InputCounts::lost_total() const {
+uint64_t KernelInputCounts::lost_total() const {
   return std::accumulate(lost.begin(), lost.end(), uint64_t{0});
 }
 
 Status ProbeInputs() {
-  CLEW_ASSIGN_OR_RETURN(source, InputSource::Open({}));
+  CLEW_ASSIGN_OR_RETURN(source, KernelInputSource::Open({}));
   return source->Start();
 }
 
-Result<std::unique_ptr<InputSource>> InputSource::Open(
+Result<std::unique_ptr<KernelInputSource>> KernelInputSource::Open(
     const InputOptions& options) {
   CLEW_RETURN_IF_ERROR(CheckOptions(options));
   CLEW_RETURN_IF_ERROR(CheckHost());
   CLEW_ASSIGN_OR_RETURN(skeleton, LoadSkeleton(options));
   auto source = std::make_unique<BpfInputSource>(std::move(skeleton), options);
   CLEW_RETURN_IF_ERROR(source->Prepare(options));
-  return std::unique_ptr<InputSource>(std::move(source));
+  return std::unique_ptr<KernelInputSource>(std::move(source));
 }
 
 }  // namespace clew::recorder::bpf

@@ -35,7 +35,7 @@ struct InputOptions {
 
 // What became of every call and signal of the watched threads. After Finish
 // `units` == `reported` + the sum of `lost`.
-struct InputCounts {
+struct KernelInputCounts {
   uint64_t units = 0;  // calls and signals seen
   uint64_t reported = 0;
   std::array<uint64_t, kRawCauses> lost = {};     // not reported, by RawCause
@@ -53,13 +53,13 @@ struct InputCounts {
 [[nodiscard]] Status ProbeInputs();
 
 // Not thread-safe.
-class InputSource {
+class KernelInputSource {
  public:
   // Loads the program; nothing is watched until Start. kInvalidArgument: the
   // options contradict each other. Else as ProbeInputs.
-  [[nodiscard]] static Result<std::unique_ptr<InputSource>> Open(
+  [[nodiscard]] static Result<std::unique_ptr<KernelInputSource>> Open(
       const InputOptions& options);
-  virtual ~InputSource() = default;
+  virtual ~KernelInputSource() = default;
 
   // Watches `process` and, from now on, what it forks. REQUIRES: no cgroup.
   [[nodiscard]] virtual Status AddProcess(int32_t process) = 0;
@@ -77,7 +77,7 @@ class InputSource {
   // of (as calls that did not return) and what was lost last. Afterwards only
   // counts() may be called.
   [[nodiscard]] virtual Status Finish(InputSink& sink) = 0;
-  virtual InputCounts counts() const = 0;
+  virtual KernelInputCounts counts() const = 0;
 };
 
 }  // namespace clew::recorder::bpf

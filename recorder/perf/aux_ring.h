@@ -14,7 +14,7 @@
 namespace clew::recorder::perf {
 
 // Consecutive trace bytes, in the one or two stretches that hold them.
-struct AuxPiece {
+struct AuxRingPiece {
   uint64_t offset = 0;  // of the first byte among all that were delivered
   std::span<const std::byte> first;   // valid during OnAux
   std::span<const std::byte> second;  // empty unless they wrap round
@@ -24,7 +24,7 @@ struct AuxPiece {
 class AuxSink {
  public:
   virtual ~AuxSink() = default;
-  [[nodiscard]] virtual Status OnAux(const AuxPiece& piece) = 0;
+  [[nodiscard]] virtual Status OnAux(const AuxRingPiece& piece) = 0;
 };
 
 // The ring of trace bytes that goes with a DataRing. Allocates nothing but for

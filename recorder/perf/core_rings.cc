@@ -67,7 +67,7 @@ class CoreRings::Forward final : public RecordSink, public AuxSink {
     }
     return {};
   }
-  Status OnAux(const AuxPiece& piece) override {
+  Status OnAux(const AuxRingPiece& piece) override {
     return sink_.OnAux(rings_.core_, piece);
   }
 

@@ -26,7 +26,8 @@ class SessionSink {
   // `event` is what `record` says.
   [[nodiscard]] virtual Status OnEvent(CoreId core, const RecordView& record,
                                        const Event& event) = 0;
-  [[nodiscard]] virtual Status OnAux(CoreId core, const AuxPiece& piece) = 0;
+  [[nodiscard]] virtual Status OnAux(CoreId core,
+                                     const AuxRingPiece& piece) = 0;
   virtual void OnGap(CoreId core, const AuxGap& gap) = 0;
 };
 
@@ -96,12 +97,12 @@ class CoreRings {
   // Events that write to one ring, which belongs to the first.
   struct Group {
     std::vector<Fd> events;
-    Memory memory;
+    MappedMemory memory;
     DataRing ring;
   };
   struct Pt {
     Group group;
-    Memory aux_memory;
+    MappedMemory aux_memory;
     AuxRing aux;
   };
   CoreRings(PerfKernel& kernel, CoreId core, RingMode mode, Group sideband);

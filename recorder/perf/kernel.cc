@@ -52,8 +52,8 @@ class RealKernel final : public PerfKernel {
     return id;
   }
 
-  Result<Memory> Map(const Fd& event, uint64_t offset, size_t bytes,
-                     bool writable) override {
+  Result<MappedMemory> Map(const Fd& event, uint64_t offset, size_t bytes,
+                           bool writable) override {
     void* begin = mmap(nullptr, bytes, PROT_READ | (writable ? PROT_WRITE : 0),
                        MAP_SHARED, event.get(), static_cast<off_t>(offset));
     if (begin == MAP_FAILED) {
@@ -63,7 +63,7 @@ class RealKernel final : public PerfKernel {
                              "it)",
                              bytes));
     }
-    return Memory({static_cast<std::byte*>(begin), bytes});
+    return MappedMemory({static_cast<std::byte*>(begin), bytes});
   }
 
   Status Control(const Fd& event, unsigned long request, unsigned long argument,
@@ -112,12 +112,12 @@ class RealKernel final : public PerfKernel {
 
 }  // namespace
 
-Memory& Memory::operator=(Memory&& other) noexcept {
+MappedMemory& MappedMemory::operator=(MappedMemory&& other) noexcept {
   std::swap(bytes_, other.bytes_);
   return *this;
 }
 
-Memory::~Memory() {
+MappedMemory::~MappedMemory() {
   if (!bytes_.empty()) {
     munmap(bytes_.data(), bytes_.size());
   }

@@ -15,15 +15,16 @@
 namespace clew::recorder::perf {
 
 // Mapped memory, unmapped when destroyed. Moves; the bytes stay where they are.
-class Memory {
+class MappedMemory {
  public:
-  Memory() = default;
-  explicit Memory(std::span<std::byte> bytes) : bytes_(bytes) {}
-  Memory(Memory&& other) noexcept : bytes_(std::exchange(other.bytes_, {})) {}
-  Memory& operator=(Memory&& other) noexcept;
-  Memory(const Memory&) = delete;
-  Memory& operator=(const Memory&) = delete;
-  ~Memory();
+  MappedMemory() = default;
+  explicit MappedMemory(std::span<std::byte> bytes) : bytes_(bytes) {}
+  MappedMemory(MappedMemory&& other) noexcept
+      : bytes_(std::exchange(other.bytes_, {})) {}
+  MappedMemory& operator=(MappedMemory&& other) noexcept;
+  MappedMemory(const MappedMemory&) = delete;
+  MappedMemory& operator=(const MappedMemory&) = delete;
+  ~MappedMemory();
   std::span<std::byte> bytes() const { return bytes_; }
 
  private:
@@ -45,8 +46,9 @@ class PerfKernel {
                                                    const Fd& folder, int core);
   // PERF_EVENT_IOC_ID: what SampleId::event_id says of its records.
   [[nodiscard]] virtual Result<uint64_t> EventId(const Fd& event);
-  [[nodiscard]] virtual Result<Memory> Map(const Fd& event, uint64_t offset,
-                                           size_t bytes, bool writable) = 0;
+  [[nodiscard]] virtual Result<MappedMemory> Map(const Fd& event,
+                                                 uint64_t offset, size_t bytes,
+                                                 bool writable) = 0;
   // PERF_EVENT_IOC_...; `what` names it in messages.
   [[nodiscard]] virtual Status Control(const Fd& event, unsigned long request,
                                        unsigned long argument,

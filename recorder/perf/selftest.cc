@@ -10,8 +10,8 @@
 #include <thread>
 #include <utility>
 
+#include "recorder/perf/perf_session.h"
 #include "recorder/perf/pmu.h"
-#include "recorder/perf/session.h"
 
 namespace clew::recorder::perf {
 namespace {
@@ -43,7 +43,7 @@ class Tally final : public SessionSink {
     }
     return {};
   }
-  Status OnAux(CoreId, const AuxPiece& piece) override {
+  Status OnAux(CoreId, const AuxRingPiece& piece) override {
     aux_bytes += piece.size_bytes();
     has_psb = has_psb || HasPsb(piece.first) || HasPsb(piece.second);
     return {};
@@ -108,15 +108,15 @@ class SelfTest {
     return seen.has_value();
   }
 
-  Result<Session> Open(bool with_pt, bool snapshot) {
-    SessionOptions options = {.threads = {OwnThread()},
-                              .snapshot = snapshot,
-                              .sys = sys_,
-                              .proc = proc_};
+  Result<PerfSession> Open(bool with_pt, bool snapshot) {
+    PerfSessionOptions options = {.threads = {OwnThread()},
+                                  .snapshot = snapshot,
+                                  .sys = sys_,
+                                  .proc = proc_};
     if (with_pt) {
       options.pt = PtOptions{.snapshot = snapshot};
     }
-    return Session::Open(kernel_, std::move(options));
+    return PerfSession::Open(kernel_, std::move(options));
   }
 
   Result<std::string> FindPmu() {

@@ -10,7 +10,7 @@
 #include <cstring>
 #include <string_view>
 
-#include "recorder/qemu/session.h"
+#include "recorder/qemu/plugin_config.h"
 
 namespace clew::recorder {
 namespace {
@@ -155,7 +155,7 @@ std::vector<std::string> QemuEnvironment(const ExecCall& call,
                  return !text.starts_with(kPreload);
                });
   environment.push_back(std::string(kPreload) + preload);
-  environment.push_back(fmt::format("{}={}", kSessionVariable, session));
+  environment.push_back(fmt::format("{}={}", kPluginConfigVariable, session));
   return environment;
 }
 

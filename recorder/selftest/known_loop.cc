@@ -9,8 +9,8 @@
 #include "common/file.h"
 #include "common/scratch_folder.h"
 #include "decoder/image_search.h"
+#include "decoder/perf_trace.h"
 #include "decoder/streams.h"
-#include "decoder/trace.h"
 #include "recorder/perf_recording.h"
 #include "recorder/process_scan.h"
 
@@ -40,7 +40,7 @@ int32_t OwnThread() { return static_cast<int32_t>(syscall(SYS_gettid)); }
 
 Status RecordLoop(perf::PerfKernel& kernel, const std::string& sys,
                   const std::string& proc, const std::string& perf_data) {
-  perf::SessionOptions options;
+  perf::PerfSessionOptions options;
   options.threads = {OwnThread()};
   options.pt = perf::PtOptions();
   options.sys = sys;
@@ -66,7 +66,8 @@ Result<uint64_t> CountExecutions(const std::string& perf_data, Tid thread,
   decoder::ImageSearch search;
   decoder::TraceConfig config;
   config.resolve_image = search.Resolver();
-  CLEW_ASSIGN_OR_RETURN(trace, decoder::Trace::Load(std::move(data), config));
+  CLEW_ASSIGN_OR_RETURN(trace,
+                        decoder::PerfTrace::Load(std::move(data), config));
   CLEW_ASSIGN_OR_RETURN(streams, decoder::TraceStreams::Create(*trace, {}));
   uint64_t count = 0;
   while (true) {

@@ -44,7 +44,7 @@ std::string FaultText(const machine::Fault& fault, const Failure& failure) {
 }
 
 std::string NameOf(const ReplayTarget& target, Tid tid) {
-  for (const ThreadInfo& thread : target.Threads()) {
+  for (const TargetThread& thread : target.Threads()) {
     if (thread.tid == tid && !thread.name.empty()) {
       return fmt::format("thread \"{}\" (tid {})", thread.name, tid);
     }

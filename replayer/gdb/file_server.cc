@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <array>
 
-#include "replayer/gdb/packet.h"
+#include "replayer/gdb/gdb_packet.h"
 #include "replayer/loaded_library.h"
 
 namespace clew::replayer::gdb {

@@ -9,7 +9,7 @@
 #include <string>
 #include <string_view>
 
-#include "replayer/gdb/hex.h"
+#include "replayer/gdb/packet_hex.h"
 #include "replayer/image_files.h"
 #include "replayer/target.h"
 

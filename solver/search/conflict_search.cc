@@ -17,7 +17,7 @@ namespace {
 
 // What is contested is known only so far ahead.
 constexpr uint64_t kStepInsnsMax = 1'000;
-constexpr size_t kHeldBlamedMax = 4;
+constexpr size_t kHeldInConflictMax = 4;
 constexpr size_t kDecisionsMax = 12;
 // Between two steps of a path, in ticks of the guess.
 constexpr double kKeyStep = 1.0 / 1024;
@@ -57,7 +57,7 @@ void ConflictSearch::Conflict::Add(const Conflict& other) {
   words.Add(other.words);
   for (const Held& thread : other.held) {
     const auto same = [&thread](const Held& h) { return h.at == thread.at; };
-    if (held.size() < kHeldBlamedMax && std::ranges::none_of(held, same)) {
+    if (held.size() < kHeldInConflictMax && std::ranges::none_of(held, same)) {
       held.push_back(thread);
     }
   }
@@ -233,7 +233,7 @@ Result<ConflictSearch::StepEnd> ConflictSearch::RunStep(uint32_t thread) {
 void ConflictSearch::Hold(Node& node, uint32_t thread) {
   ++report_.contradictions;
   const follower::Contradiction& why = process_.contradiction();
-  Held held = {.at = {thread, node.retired}, .words = {}, .blamed = {}};
+  Held held = {.at = {thread, node.retired}, .words = {}, .conflict_words = {}};
   for (size_t i = node.accesses; i < accesses_.size(); ++i) {
     if (Reads(accesses_[i].kind)) {
       held.words.Add(accesses_[i].word);
@@ -243,9 +243,9 @@ void ConflictSearch::Hold(Node& node, uint32_t thread) {
     report_.furthest_retired = process_.retired_total();
     report_.furthest = why;
   }
-  held.blamed = held.words;
+  held.conflict_words = held.words;
   Restore(node);
-  BlameSteps(thread, held.blamed);
+  AddReadsOf(thread, held.conflict_words);
   if (WordSet words = Overtaken(held); !words.empty()) {
     overtaken_ = Conflict{.words = std::move(words), .held = {held}};
   }
@@ -316,12 +316,12 @@ void ConflictSearch::Remember(const Conflict& conflict) {
   dead_.emplace(DigestNow(), conflict);
 }
 
-// Unwinds to the last step that touched what is to blame, or that a decision
-// led to which still keeps a thread waiting, and tries otherwise there. Returns
-// kNothing if there is no such step.
+// Unwinds to the last step that touched a word of the conflict set, or that a
+// decision led to which still keeps a thread waiting, and tries otherwise
+// there. Returns kNothing if there is no such step.
 Result<ConflictSearch::Outcome> ConflictSearch::GoBack(Conflict conflict) {
   bool jumped = false;
-  // Not interrupted by the deadline: what is to blame would be lost.
+  // Not interrupted by the deadline: the conflict set would be lost.
   while (!nodes_.empty()) {
     if (report_.steps >= options_.steps_max) {
       return Outcome::kWentOn;
@@ -350,7 +350,7 @@ Result<ConflictSearch::Outcome> ConflictSearch::GoBack(Conflict conflict) {
           node.conflict.words.Add(accesses_[i].word);
         }
       }
-      BlameSteps(node.thread, node.conflict.words);
+      AddReadsOf(node.thread, node.conflict.words);
     }
     Restore(node);
     if (!node.decided) {
@@ -459,11 +459,11 @@ ConflictSearch::Conflict ConflictSearch::WhyNot(const Node& node) {
   return conflict;
 }
 
-// What keeps every thread from going on, or was to blame below.
+// What keeps every thread from going on, or joined the conflict set below.
 ConflictSearch::Conflict ConflictSearch::DeadEnd(const Node& node) const {
   Conflict conflict;
   for (const Held& held : *held_ | std::views::reverse) {
-    conflict.words.Add(held.blamed);
+    conflict.words.Add(held.conflict_words);
     conflict.held.push_back(held);
   }
   for (size_t thread = 0; thread < process_.thread_count(); ++thread) {
@@ -476,9 +476,9 @@ ConflictSearch::Conflict ConflictSearch::DeadEnd(const Node& node) const {
 }
 
 // Adds what the thread's last steps read.
-void ConflictSearch::BlameSteps(uint32_t thread, WordSet& words) const {
+void ConflictSearch::AddReadsOf(uint32_t thread, WordSet& words) const {
   const auto& nodes = nodes_of_[thread];
-  const size_t count = std::min(options_.blamed_steps, nodes.size());
+  const size_t count = std::min(options_.conflict_steps, nodes.size());
   for (size_t i = nodes.size() - count; i < nodes.size(); ++i) {
     const auto [begin, end] = AccessesOf(nodes[i]);
     for (size_t at = begin; at < end; ++at) {
@@ -501,7 +501,7 @@ Result<bool> ConflictSearch::IsAtEnd(Node& node) {
     ++report_.contradictions;
     report_.furthest_retired = process_.retired_total();
     report_.furthest = *differs;
-    BlameSteps(static_cast<uint32_t>(differs->thread), node.conflict.words);
+    AddReadsOf(static_cast<uint32_t>(differs->thread), node.conflict.words);
   }
   return !differs.has_value();
 }

@@ -29,9 +29,9 @@ struct ConflictSearchOptions {
   // held.
   uint64_t goal_retired = ~uint64_t{0};
   uint64_t steps_max = 100'000;
-  // A contradiction is blamed on what the thread read in its last so many
-  // steps. More miss fewer causes and cost more.
-  size_t blamed_steps = 2;
+  // Into the conflict set of a contradiction goes what the thread read in its
+  // last so many steps. More miss fewer causes and cost more.
+  size_t conflict_steps = 2;
   // Where it goes back to, tries the other threads one by one; otherwise lets
   // those go first, by decision, that were held.
   bool plain_alternatives = false;
@@ -50,7 +50,7 @@ struct ConflictSearchReport {
   enum class End : uint8_t {
     kReached,
     kWitness,   // every stream ended and the failure agrees
-    kRefuted,   // no order of contested accesses that it could blame fits
+    kRefuted,   // no order of contested accesses that it knows fits
     kLimit,     // steps_max
     kDeadline,  // Run may be called again
   };
@@ -73,7 +73,7 @@ struct ConflictSearchReport {
 //   - a step that contradicts the evidence is taken back, and its thread is
 //     *held* until another thread writes a word that the step read;
 //   - where nobody may go on, the words that the held threads read, in that
-//     step and the blamed_steps before it, are the *conflict set*. The search
+//     step and the conflict_steps before it, are the *conflict set*. The search
 //     unwinds to the latest step that touched one of them. Steps that it
 //     unwinds on the way are not tried in other orders;
 //   - there it makes a *decision*: that step's thread waits until the held
@@ -94,7 +94,7 @@ struct ConflictSearchReport {
 //     then      A: x = 1 --> C: y = 7 --> B: r = 1 --> A: x = 2     witness
 //
 // Not complete: a conflict set follows words, and values only as far back as
-// blamed_steps; of the decisions at a node some are tried.
+// conflict_steps; of the decisions at a node some are tried.
 class ConflictSearch final : private AccessWatcher {
  public:
   // All borrowed. `words` must know what is contested ahead.
@@ -119,7 +119,7 @@ class ConflictSearch final : private AccessWatcher {
   struct Held {
     InsnRef at;     // where the step began that was taken back
     WordSet words;  // shared ones that it read
-    WordSet blamed;
+    WordSet conflict_words;
   };
   // Until then `waits` does not go on: `first` has retired, or, where that is
   // of the same thread, another thread has written one of `words`.
@@ -129,7 +129,7 @@ class ConflictSearch final : private AccessWatcher {
     WordSet words;
     size_t node = 0;  // where it was made
   };
-  // What is to blame for a dead end.
+  // The conflict set of a dead end.
   struct Conflict {
     WordSet words;
     std::vector<Held> held;  // the threads that were, latest first
@@ -185,7 +185,7 @@ class ConflictSearch final : private AccessWatcher {
   bool WroteWord(size_t accesses, uint64_t word) const;
   std::pair<size_t, size_t> AccessesOf(size_t node) const;
   uint64_t DigestNow() const;
-  void BlameSteps(uint32_t thread, WordSet& words) const;
+  void AddReadsOf(uint32_t thread, WordSet& words) const;
   Result<bool> IsAtEnd(Node& node);
   bool MustWait(uint32_t thread) const;
   bool OutOfBudget();

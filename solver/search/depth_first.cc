@@ -7,7 +7,7 @@
 
 namespace clew::solver {
 
-using constraints::Culprit;
+using constraints::ConflictRead;
 using constraints::Executor;
 using constraints::StepResult;
 using constraints::Verdict;
@@ -15,7 +15,7 @@ using constraints::Verdict;
 namespace {
 
 constexpr uint32_t kHoldShiftMax = 10;  // a hold lasts up to 2^10 choices
-constexpr int kWriterDepth = 1;         // culprits behind a culprit's writer
+constexpr int kWriterDepth = 1;         // reads behind a read's writer
 constexpr size_t kWriterReads = 4;
 constexpr uint64_t kSkippedBytesMax = 64 << 20;
 
@@ -153,8 +153,8 @@ void DepthFirst::PopFrame() {
   }
 }
 
-// Unwinds to the latest frame that can change a culprit, if it is not the
-// last one anyway.
+// Unwinds to the latest frame that can change a read of the conflict set, if it
+// is not the last one anyway.
 void DepthFirst::JumpBack() {
   const size_t target = path_.contradicted() ? JumpTarget() : 0;
   if (target == 0 || target >= frames_.size()) {
@@ -178,14 +178,13 @@ bool DepthFirst::HasAlternative(size_t frame) const {
 
 size_t DepthFirst::JumpTarget() const {
   size_t target = 0;
-  for (const Culprit& culprit : executor_.last_contradiction().culprits) {
-    const size_t position =
-        culprit.thread == constraints::kNoThread
-            ? path_.log().size()
-            : path_.PositionOf(culprit.thread, culprit.step);
+  for (const ConflictRead& read : executor_.last_contradiction().conflict_set) {
+    const size_t position = read.thread == constraints::kNoThread
+                                ? path_.log().size()
+                                : path_.PositionOf(read.thread, read.step);
     target = std::max(
-        target, FrameThatChanges(culprit.thread, position,
-                                 culprit.word.as_int(), culprit.size_bytes, 0));
+        target, FrameThatChanges(read.thread, position, read.word.as_int(),
+                                 read.size_bytes, 0));
   }
   return target;
 }

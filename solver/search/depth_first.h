@@ -43,7 +43,7 @@ struct DepthFirstOptions {
 // across searches of the same executor, whatever the options.
 //
 // With back_jumps, a contradiction goes back to the last choice that can have
-// caused it, by the executor's culprits: where a culprit's read was taken, too
+// caused it, by the conflict set: where one of its reads was taken, too
 // early, or the last write of another thread before it. What is jumped over
 // counts as skipped, not as dead. With holds_per_1000, some choices hold a
 // thread back for a while, against the guess.

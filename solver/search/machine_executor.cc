@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "common/check.h"
-#include "follower/verdict.h"
+#include "follower/describe_run.h"
 
 namespace clew::solver {
 
@@ -15,7 +15,7 @@ using follower::Advance;
 namespace {
 
 constexpr uint64_t kNever = std::numeric_limits<uint64_t>::max();
-constexpr size_t kCulpritsMax = 4;
+constexpr size_t kConflictReadsMax = 4;
 
 }  // namespace
 
@@ -254,9 +254,9 @@ StepResult MachineExecutor::Contradict(uint32_t thread) {
   contradiction_.text = follower::Describe(found);
   const auto& steps = steps_[thread];
   for (size_t i = steps.size();
-       i > 0 && contradiction_.culprits.size() < kCulpritsMax; --i) {
+       i > 0 && contradiction_.conflict_set.size() < kConflictReadsMax; --i) {
     if (steps[i - 1].reads) {
-      contradiction_.culprits.push_back(
+      contradiction_.conflict_set.push_back(
           {.thread = thread,
            .step = i - 1,
            .word = TraceeAddr(steps[i - 1].word * 8),

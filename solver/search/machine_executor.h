@@ -69,7 +69,7 @@ class MachineExecutor final : public constraints::Executor {
     follower::OrderRules::Progress progress;
     std::vector<size_t> steps;  // by actor
   };
-  // What a thread's step read, for culprits.
+  // What a thread's step read, for conflict sets.
   struct StepRead {
     uint64_t word = 0;
     bool reads = false;

@@ -6,7 +6,7 @@
 
 namespace clew::solver {
 
-using constraints::Culprit;
+using constraints::ConflictRead;
 using constraints::Executor;
 using constraints::kNoThread;
 using constraints::StepResult;
@@ -126,9 +126,9 @@ Repair::Taken Repair::TakeStep(uint32_t thread) {
   // If the very step read what does not fit, the thread waits until another
   // one has written there, as a spinning program would.
   attempt_.contradiction = executor_.last_contradiction();
-  for (const Culprit& culprit : attempt_.contradiction.culprits) {
-    if (culprit.thread == thread && culprit.step == path_.StepsOf(thread)) {
-      waits_[thread] = {true, culprit.word.as_int(), culprit.size_bytes};
+  for (const ConflictRead& read : attempt_.contradiction.conflict_set) {
+    if (read.thread == thread && read.step == path_.StepsOf(thread)) {
+      waits_[thread] = {true, read.word.as_int(), read.size_bytes};
       path_.RollBack(mark);
       return Taken::kNothing;
     }
@@ -185,27 +185,28 @@ bool Repair::ChooseMove(Hold& hold) {
   return true;
 }
 
-// A culprit, or any access of a culprit's word, or, without culprits, any.
+// A read of the conflict set, or any access of its word, or, where the set is
+// empty, any.
 bool Repair::ChoosePlace(Place& place) {
   const auto& log = current_.log;
-  const auto& culprits = current_.contradiction.culprits;
-  if (culprits.empty()) {
+  const auto& conflict_set = current_.contradiction.conflict_set;
+  if (conflict_set.empty()) {
     return !log.empty() && PlaceAt(random_.Below(log.size()), place);
   }
-  const Culprit& culprit = culprits[random_.Below(culprits.size())];
-  if (culprit.thread == kNoThread || random_.Below(2) == 0) {
-    return ChooseFromWord(culprit, place);
+  const ConflictRead& read = conflict_set[random_.Below(conflict_set.size())];
+  if (read.thread == kNoThread || random_.Below(2) == 0) {
+    return ChooseFromWord(read, place);
   }
   uint64_t step = 0;
   for (size_t i = 0; i < log.size(); ++i) {
-    if (log[i].thread == culprit.thread && step++ == culprit.step) {
+    if (log[i].thread == read.thread && step++ == read.step) {
       return PlaceAt(i, place);
     }
   }
   // The step that failed is not in the log.
-  place = {log.size(),
-           {culprit.thread, 0, true, false, true, culprit.word.as_int(),
-            culprit.size_bytes}};
+  place = {
+      log.size(),
+      {read.thread, 0, true, false, true, read.word.as_int(), read.size_bytes}};
   return true;
 }
 
@@ -214,11 +215,11 @@ bool Repair::PlaceAt(size_t position, Place& place) const {
   return place.access.has_word;
 }
 
-bool Repair::ChooseFromWord(const Culprit& culprit, Place& place) {
+bool Repair::ChooseFromWord(const ConflictRead& read, Place& place) {
   const auto& log = current_.log;
   uint64_t seen = 0;
   for (size_t i = 0; i < log.size(); ++i) {
-    if (Touches(log[i], culprit.word.as_int(), culprit.size_bytes) &&
+    if (Touches(log[i], read.word.as_int(), read.size_bytes) &&
         random_.Below(++seen) == 0) {
       place = {i, log[i]};
     }

@@ -84,7 +84,7 @@ class Repair {
   };
   bool ChoosePlace(Place& place);
   bool PlaceAt(size_t position, Place& place) const;
-  bool ChooseFromWord(const constraints::Culprit& culprit, Place& place);
+  bool ChooseFromWord(const constraints::ConflictRead& read, Place& place);
   void ChaseWriter(Place& place);
   void FillHold(const Place& place, Hold& hold);
   void Try(const Hold& hold);

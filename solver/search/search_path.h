@@ -63,7 +63,7 @@ class SearchPath {
   // nobody can go on.
   Outcome Advance(uint32_t frame);
   // Whether the last Step or Advance ended in a contradiction, so that the
-  // executor knows culprits. (Asking it for them may be expensive.)
+  // executor knows conflict sets. (Asking it for them may be expensive.)
   bool contradicted() const { return contradicted_; }
 
   Mark SetMark();

@@ -137,7 +137,7 @@ void WindowSearch::BeginSearch(Obstacle& obstacle, const Variant& variant) {
       obstacle.steps_max +
       (obstacle.goal - from.process.retired_total()) / kInsnsPerStep;
   options.plain_alternatives = variant.plain_alternatives;
-  options.blamed_steps = variant.blamed_steps;
+  options.conflict_steps = variant.conflict_steps;
   options.jitter_ticks = variant.jitter_ticks;
   options.keeps_order = variant.keeps_order;
   options.seed = options_.seed ^ MixBits(report_.search_steps);

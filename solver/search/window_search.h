@@ -95,7 +95,7 @@ class WindowSearch {
   using Clock = std::chrono::steady_clock;
   struct Variant {
     bool plain_alternatives;
-    size_t blamed_steps;
+    size_t conflict_steps;
     uint64_t jitter_ticks;
     bool keeps_order;
   };

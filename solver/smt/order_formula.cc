@@ -23,7 +23,8 @@ struct Chain {
 class Generator {
  public:
   Generator(const ConstraintTrace& trace, const MustOrder& order,
-            const Locations& locations, Encoding encoding, FormulaSink& sink)
+            const Locations& locations, EncodingKind encoding,
+            FormulaSink& sink)
       : trace_(trace),
         order_(order),
         locations_(locations),
@@ -54,7 +55,7 @@ class Generator {
     const auto ref = order_.RefOf(access);
     const uint32_t slice = trace_.At(ref).slice;
     const bool by_core =
-        encoding_ != Encoding::kClap && slice != constraints::kNoSlice;
+        encoding_ != EncodingKind::kClap && slice != constraints::kNoSlice;
     return by_core ? uint64_t{1} << 32 | trace_.slices[slice].core.as_int()
                    : ref.thread;
   }
@@ -98,7 +99,7 @@ class Generator {
       One(write, read);
     }
     for (const Chain& chain : chains_) {
-      if (encoding_ == Encoding::kClap) {
+      if (encoding_ == EncodingKind::kClap) {
         PairWise(chain, write, read);
       } else {
         Cut(chain, write, read);
@@ -191,7 +192,7 @@ class Generator {
   const ConstraintTrace& trace_;
   const MustOrder& order_;
   const Locations& locations_;
-  Encoding encoding_;
+  EncodingKind encoding_;
   FormulaSink& sink_;
   std::vector<Chain> chains_;
   std::vector<Alternative> alternatives_;
@@ -241,25 +242,25 @@ FormulaCounts CountReadFrom(const ConstraintTrace& trace,
 
 }  // namespace
 
-const char* ToString(Encoding encoding) {
+const char* ToString(EncodingKind encoding) {
   switch (encoding) {
-    case Encoding::kClap:
+    case EncodingKind::kClap:
       return "clap";
-    case Encoding::kCore:
+    case EncodingKind::kCore:
       return "core";
-    case Encoding::kTime:
+    case EncodingKind::kTime:
       return "time";
-    case Encoding::kReadFrom:
+    case EncodingKind::kReadFrom:
       return "read-from";
   }
   return "?";
 }
 
-OrderSources SourcesOf(Encoding encoding) {
+OrderSources SourcesOf(EncodingKind encoding) {
   switch (encoding) {
-    case Encoding::kClap:
+    case EncodingKind::kClap:
       return {false, false};
-    case Encoding::kCore:
+    case EncodingKind::kCore:
       return {true, false};
     default:
       return {true, true};
@@ -267,18 +268,19 @@ OrderSources SourcesOf(Encoding encoding) {
 }
 
 void GenerateReadWrite(const ConstraintTrace& trace, const MustOrder& order,
-                       const Locations& locations, Encoding encoding,
+                       const Locations& locations, EncodingKind encoding,
                        FormulaSink& sink) {
   Generator(trace, order, locations, encoding, sink).Run();
 }
 
-FormulaCounts CountFormula(const ConstraintTrace& trace, Encoding encoding) {
+FormulaCounts CountFormula(const ConstraintTrace& trace,
+                           EncodingKind encoding) {
   const auto order = MustOrder::Compute(trace, SourcesOf(encoding));
   if (!order) {
     return {};
   }
   const Locations locations(trace, *order);
-  if (encoding == Encoding::kReadFrom) {
+  if (encoding == EncodingKind::kReadFrom) {
     return CountReadFrom(trace, *order, locations);
   }
   CountingSink sink;

@@ -14,14 +14,14 @@
 
 namespace clew::solver {
 
-enum class Encoding : uint8_t {
+enum class EncodingKind : uint8_t {
   kClap,      // for each match, every other write: before it or after the read
   kCore,      // for each match and core (or thread), the place in its chain
   kTime,      // kCore on what time leaves
   kReadFrom,  // Booleans and an acyclicity theory: not an order formula
 };
-const char* ToString(Encoding encoding);
-constraints::OrderSources SourcesOf(Encoding encoding);
+const char* ToString(EncodingKind encoding);
+constraints::OrderSources SourcesOf(EncodingKind encoding);
 
 struct OrderAtom {  // O_before < O_after, neither certain nor impossible
   uint32_t before;
@@ -56,7 +56,7 @@ class FormulaSink {
 void GenerateReadWrite(const constraints::ConstraintTrace& trace,
                        const constraints::MustOrder& order,
                        const constraints::Locations& locations,
-                       Encoding encoding, FormulaSink& sink);
+                       EncodingKind encoding, FormulaSink& sink);
 
 struct FormulaCounts {
   uint64_t variables = 0;    // order variables, or Booleans for kReadFrom
@@ -66,7 +66,7 @@ struct FormulaCounts {
 
 // Counts without building. Takes time in proportion to the result.
 FormulaCounts CountFormula(const constraints::ConstraintTrace& trace,
-                           Encoding encoding);
+                           EncodingKind encoding);
 
 }  // namespace clew::solver
 

@@ -643,7 +643,7 @@ class ReadFromEncoding {
 };
 
 Z3Answer SolveProblem(Problem& problem, const Deadline& deadline) {
-  if (problem.options.encoding != Encoding::kReadFrom) {
+  if (problem.options.encoding != EncodingKind::kReadFrom) {
     return OrderEncoding(problem, deadline).Solve();
   }
   const auto guess = GuessedOrder(problem.order, GuessKeys(problem.trace));
@@ -662,9 +662,9 @@ Z3Answer SolveWithZ3InProcess(const ConstraintTrace& trace,
     return answer;
   }
   z3::set_param("smt.relevancy",
-                options.encoding == Encoding::kReadFrom ? 0 : 2);
+                options.encoding == EncodingKind::kReadFrom ? 0 : 2);
   z3::set_param("smt.phase_selection",
-                options.encoding == Encoding::kReadFrom ? 0 : 3);
+                options.encoding == EncodingKind::kReadFrom ? 0 : 3);
   try {
     Problem problem(trace, *order, options);
     Z3Answer answer = SolveProblem(problem, deadline);

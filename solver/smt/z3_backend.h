@@ -14,13 +14,13 @@
 namespace clew::solver {
 
 struct Z3Options {
-  Encoding encoding = Encoding::kReadFrom;
+  EncodingKind encoding = EncodingKind::kReadFrom;
   double seconds = 60;
   uint64_t memory_bytes_max = uint64_t{4} << 30;
   // Leave values, conditions and final memory out: order and read-from only.
   bool order_only = false;
   // Which certain orders to use; by default what the encoding stands for.
-  constraints::OrderSources sources = SourcesOf(Encoding::kReadFrom);
+  constraints::OrderSources sources = SourcesOf(EncodingKind::kReadFrom);
 };
 
 struct Z3Answer {

@@ -6,7 +6,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "bundle/manifest/convert.h"
+#include "bundle/manifest/convert_manifest.h"
 #include "bundle/manifest/manifest_writer.h"
 #include "bundle/manifest/message.h"
 

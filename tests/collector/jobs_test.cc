@@ -404,10 +404,10 @@ class FlakyCatalogue final : public Catalogue {
     return real_.PutOff(id, seconds);
   }
   Status ReturnTaken() override { return real_.ReturnTaken(); }
-  Result<Page<GroupRow>> Groups(const GroupQuery& query) const override {
+  Result<ListPage<GroupRow>> Groups(const GroupQuery& query) const override {
     return real_.Groups(query);
   }
-  Result<Page<BundleRow>> Bundles(const BundleQuery& query) const override {
+  Result<ListPage<BundleRow>> Bundles(const BundleQuery& query) const override {
     return real_.Bundles(query);
   }
   Result<std::optional<GroupRow>> Group(

@@ -128,7 +128,7 @@ class Tracer {
   Tracer(CodeImage::Impl& image, pt_exec_mode mode, Random& random)
       : image_(image), random_(random), mode_(mode) {}
 
-  Bytes Trace(int steps) {
+  Bytes PerfTrace(int steps) {
     Psb();
     for (int i = 0; i < steps; ++i) {
       Step();
@@ -565,10 +565,11 @@ class BlockWalkTest : public ::testing::Test {
     ASSERT_GE(image.Map(files_[1], 0, kCodeBytes, kCode + kCodeBytes), 0);
   }
 
-  Bytes Trace(CodeCache::Impl& cache, pt_exec_mode mode, Random& random) {
+  Bytes PerfTrace(SectionCache::Impl& cache, pt_exec_mode mode,
+                  Random& random) {
     CodeImage::Impl image(cache);
     Map(image);
-    Bytes bytes = Tracer(image, mode, random).Trace(150);
+    Bytes bytes = Tracer(image, mode, random).PerfTrace(150);
     for (uint64_t damage = random() % 8; damage > 4; --damage) {
       bytes[random() % bytes.size()] = static_cast<uint8_t>(random());
     }
@@ -586,9 +587,9 @@ class BlockWalkTest : public ::testing::Test {
     const CpuIdentity cpu = kCpus[number % std::size(kCpus)];
     const pt_exec_mode mode = kModes[random() % std::size(kModes)];
     // One of its own, as the files change; sometimes with little room.
-    CodeCache::Impl cache(number % 5 == 0 ? 100'000
-                                          : CodeCache::kDefaultLimitBytes);
-    const Bytes bytes = Trace(cache, mode, random);
+    SectionCache::Impl cache(
+        number % 5 == 0 ? 100'000 : SectionCache::kDefaultLimitBytes);
+    const Bytes bytes = PerfTrace(cache, mode, random);
     const auto span = std::as_bytes(std::span(bytes));
     const uint64_t replaced_at = random() % 64;
     const uint64_t replaced_ip = kCode + random() % 8 * kPieceBytes;

@@ -16,9 +16,9 @@
 #include <cstring>
 #include <filesystem>
 
-#include "bundle/convert.h"
+#include "bundle/convert_inputs.h"
 #include "bundle/input_log.h"
-#include "bundle/manifest/convert.h"
+#include "bundle/manifest/convert_manifest.h"
 #include "bundle/manifest/message.h"
 #include "bundle/manifest/wire_fault.h"
 #include "common/digest.h"

@@ -1,12 +1,12 @@
 // Goal: a time becomes exactly the TSC values that have it. Oracle: every TSC
 // value of a small domain, through ToPerfNanos; zeros around 0, since the
 // kernel's may stand for a negative number.
-#include "bundle/perf_data/clock.h"
-
 #include <gtest/gtest.h>
 
 #include <optional>
 #include <random>
+
+#include "bundle/perf_data/tsc_conversion.h"
 
 namespace clew::decoder {
 namespace {

@@ -88,7 +88,8 @@ class CodeTest : public testing::Test {
     TraceConfig config;
     config.branches_before_timing = true;
     config.resolve_image = [](const MmapRecord& of) { return of.path; };
-    auto trace = Trace::Load(*PerfData::Open(folder_ + "/perf.data"), config);
+    auto trace =
+        PerfTrace::Load(*PerfData::Open(folder_ + "/perf.data"), config);
     ASSERT_TRUE(trace) << trace.error().message;
     auto streams = TraceStreams::Create(**trace, {});
     ASSERT_TRUE(streams) << streams.error().message;

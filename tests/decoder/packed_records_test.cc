@@ -18,7 +18,7 @@
 #include "common/digest.h"
 #include "common/file.h"
 #include "common/scratch_folder.h"
-#include "decoder/trace.h"
+#include "decoder/perf_trace.h"
 
 namespace clew::decoder {
 namespace {
@@ -141,12 +141,12 @@ std::string Packed(const std::string& file, uint32_t type, uint64_t seed) {
   return WithData(file, PackData(DataOf(file), type, random));
 }
 
-Result<std::unique_ptr<Trace>> LoadTrace(const std::string& file) {
+Result<std::unique_ptr<PerfTrace>> LoadTrace(const std::string& file) {
   CLEW_ASSIGN_OR_RETURN(data, PerfData::Over(Bytes(file), "packed"));
-  return Trace::Load(std::move(data), {});
+  return PerfTrace::Load(std::move(data), {});
 }
 
-std::vector<std::string> SlicesOf(const Trace& trace) {
+std::vector<std::string> SlicesOf(const PerfTrace& trace) {
   std::vector<std::string> slices;
   for (const Slice& slice : trace.slices()) {
     slices.push_back(fmt::format("{} {} {} [{},{}]", slice.thread,
@@ -156,7 +156,7 @@ std::vector<std::string> SlicesOf(const Trace& trace) {
   return slices;
 }
 
-std::map<std::string, uint64_t> CountsOf(const Trace& trace) {
+std::map<std::string, uint64_t> CountsOf(const PerfTrace& trace) {
   std::map<std::string, uint64_t> counts;
   for (const auto& [name, count] : trace.RecordCounts()) {
     counts[name] = count;

@@ -270,7 +270,7 @@ class PerThreadTest : public testing::TestWithParam<Form> {
     };
     auto data = PerfData::Open(perf_data());
     ASSERT_TRUE(data) << data.error().message;
-    auto trace = Trace::Load(std::move(*data), config);
+    auto trace = PerfTrace::Load(std::move(*data), config);
     ASSERT_TRUE(trace) << trace.error().message;
     trace_ = std::move(*trace);
     auto streams = TraceStreams::Create(*trace_, {});
@@ -308,7 +308,7 @@ class PerThreadTest : public testing::TestWithParam<Form> {
   TestThread one_{Tid(71), config_};
   TestThread two_{Tid(72), config_};
   ByteBuilder records_;
-  std::unique_ptr<Trace> trace_;
+  std::unique_ptr<PerfTrace> trace_;
   std::unique_ptr<TraceStreams> streams_;
   std::vector<Gap> gaps_;
 };

@@ -12,8 +12,8 @@
 
 #include "bundle/perf_data/cpu_id.h"
 #include "common/digest.h"
+#include "decoder/perf_trace.h"
 #include "decoder/pt/packet.h"
-#include "decoder/trace.h"
 
 namespace clew::decoder {
 namespace {
@@ -31,7 +31,7 @@ constexpr const char* kPiped =
 std::map<std::string, uint64_t> CountRecords(const std::string& path) {
   auto data = PerfData::Open(path);
   EXPECT_TRUE(data) << data.error().message;
-  auto trace = Trace::Load(std::move(*data), {});
+  auto trace = PerfTrace::Load(std::move(*data), {});
   EXPECT_TRUE(trace) << trace.error().message;
   std::map<std::string, uint64_t> counts;
   for (const auto& [name, count] : (*trace)->RecordCounts()) {
@@ -41,7 +41,7 @@ std::map<std::string, uint64_t> CountRecords(const std::string& path) {
 }
 
 std::map<std::string, uint64_t> CountPackets(const std::string& path) {
-  auto trace = Trace::Load(*PerfData::Open(path), {});
+  auto trace = PerfTrace::Load(*PerfData::Open(path), {});
   EXPECT_TRUE(trace) << trace.error().message;
   std::map<std::string, uint64_t> counts;
   for (const CoreTrace& core : (*trace)->cores()) {
@@ -124,7 +124,7 @@ TEST(PerfDataTest, PipeFormatHasPerfsPacketCounts) {
 }
 
 TEST(PerfDataTest, ClockAndSizesAreThoseOfTheCapture) {
-  auto trace = Trace::Load(*PerfData::Open(kFile), {});
+  auto trace = PerfTrace::Load(*PerfData::Open(kFile), {});
   ASSERT_TRUE(trace);
   EXPECT_EQ((*trace)->conversion().shift, 31u);
   EXPECT_EQ((*trace)->conversion().mult, 1789569706u);
@@ -141,7 +141,7 @@ TEST(PerfDataTest, ClockAndSizesAreThoseOfTheCapture) {
 // The clock that a TSC packet and a switch record share must not disagree: the
 // whole capture's packets lie between its first and its last record.
 TEST(PerfDataTest, SlicesOfARealCaptureAreInOrder) {
-  auto trace = Trace::Load(*PerfData::Open(kFile), {});
+  auto trace = PerfTrace::Load(*PerfData::Open(kFile), {});
   ASSERT_TRUE(trace);
   const auto& slices = (*trace)->slices();
   ASSERT_GT(slices.size(), 10u);
@@ -156,7 +156,7 @@ TEST(PerfDataTest, SlicesOfARealCaptureAreInOrder) {
 
 TEST(PerfDataTest, TheCpuIsTheCapturesInBothFormats) {
   for (const char* name : {kFile, kPiped}) {
-    auto trace = Trace::Load(*PerfData::Open(name), {});
+    auto trace = PerfTrace::Load(*PerfData::Open(name), {});
     ASSERT_TRUE(trace);
     const CpuIdentity m7_6y75 = {
         .is_intel = true, .family = 6, .model = 78, .stepping = 3};
@@ -220,7 +220,7 @@ TEST(CpuIdTest, IntelsAreKnownAndAnythingElseHasNoErrata) {
 
 Status ReadAll(std::span<const std::byte> bytes) {
   CLEW_ASSIGN_OR_RETURN(data, PerfData::Over(bytes, "hostile"));
-  CLEW_ASSIGN_OR_RETURN(trace, Trace::Load(std::move(data), {}));
+  CLEW_ASSIGN_OR_RETURN(trace, PerfTrace::Load(std::move(data), {}));
   for (const CoreTrace& core : trace->cores()) {
     for (const AuxPiece& piece : core.pieces) {
       PacketReader reader(piece.bytes);

@@ -195,7 +195,7 @@ class ProcessesTest : public testing::Test {
     EXPECT_TRUE(writer_->Finish());
   }
 
-  std::unique_ptr<Trace> LoadTrace() const {
+  std::unique_ptr<PerfTrace> LoadTrace() const {
     TraceConfig config;
     config.branches_before_timing = true;
     config.resolve_image = [](const MmapRecord& mapping) {
@@ -203,7 +203,7 @@ class ProcessesTest : public testing::Test {
     };
     auto data = PerfData::Open(perf_data());
     EXPECT_TRUE(data) << data.error().message;
-    auto trace = Trace::Load(std::move(*data), config);
+    auto trace = PerfTrace::Load(std::move(*data), config);
     EXPECT_TRUE(trace) << trace.error().message;
     return std::move(*trace);
   }

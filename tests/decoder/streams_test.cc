@@ -94,7 +94,7 @@ Checked CheckThread(TraceStreams &streams, Tid tid,
 }
 
 struct Decoded {
-  std::unique_ptr<Trace> trace;
+  std::unique_ptr<PerfTrace> trace;
   std::unique_ptr<TraceStreams> streams;
 };
 
@@ -245,7 +245,7 @@ TEST(StreamsTest, OverflowsAreGapsAndTheRestIsTrue) {
 Status Drain(std::span<const std::byte> bytes, const TraceConfig &config,
              uint64_t &gaps) {
   CLEW_ASSIGN_OR_RETURN(data, PerfData::Over(bytes, "hostile"));
-  CLEW_ASSIGN_OR_RETURN(trace, Trace::Load(std::move(data), config));
+  CLEW_ASSIGN_OR_RETURN(trace, PerfTrace::Load(std::move(data), config));
   CLEW_ASSIGN_OR_RETURN(streams, TraceStreams::Create(*trace, {}));
   for (const Tid tid : streams->threads()) {
     while (true) {
@@ -311,7 +311,7 @@ TEST(StreamsTest, MissingCodeIsAGapThatNamesTheFile) {
   const auto synthetic = MakeSynthetic(config);
   TraceConfig without = synthetic->Config();
   without.resolve_image = {};
-  auto trace = Trace::Load(*PerfData::Open(synthetic->perf_path), without);
+  auto trace = PerfTrace::Load(*PerfData::Open(synthetic->perf_path), without);
   ASSERT_TRUE(trace);
   auto streams = TraceStreams::Create(**trace, {});
   ASSERT_TRUE(streams);
@@ -330,8 +330,8 @@ TEST(StreamsTest, MissingCodeIsAGapThatNamesTheFile) {
 TEST(StreamsTest, ALimitOnWaitingItemsIsAnErrorThatNamesIt) {
   SyntheticConfig config;
   const auto synthetic = MakeSynthetic(config);
-  auto trace =
-      Trace::Load(*PerfData::Open(synthetic->perf_path), synthetic->Config());
+  auto trace = PerfTrace::Load(*PerfData::Open(synthetic->perf_path),
+                               synthetic->Config());
   ASSERT_TRUE(trace);
   auto streams = TraceStreams::Create(
       **trace, {.buffered_items_max = 50, .code_cache_bytes = 1 << 20});
@@ -349,7 +349,7 @@ TEST(StreamsTest, ALimitOnWaitingItemsIsAnErrorThatNamesIt) {
 TEST(StreamsTest, TheCpuIsWhatTheFileSaysUnlessItsOwnerKnowsBetter) {
   const auto synthetic = MakeSynthetic({});
   const auto load = [&](const TraceConfig &config) {
-    auto trace = Trace::Load(*PerfData::Open(synthetic->perf_path), config);
+    auto trace = PerfTrace::Load(*PerfData::Open(synthetic->perf_path), config);
     EXPECT_TRUE(trace);
     return (*trace)->cpu();
   };

@@ -494,13 +494,13 @@ std::unique_ptr<Synthetic> MakeSynthetic(const SyntheticConfig& config) {
   return out;
 }
 
-std::unique_ptr<Trace> LoadTrace(const Synthetic& synthetic,
-                                 bool like_hardware) {
+std::unique_ptr<PerfTrace> LoadTrace(const Synthetic& synthetic,
+                                     bool like_hardware) {
   TraceConfig config = synthetic.Config();
   config.branches_before_timing = !like_hardware;
   auto data = PerfData::Open(synthetic.perf_path);
   EXPECT_TRUE(data) << data.error().message;
-  auto trace = Trace::Load(std::move(*data), config);
+  auto trace = PerfTrace::Load(std::move(*data), config);
   EXPECT_TRUE(trace) << trace.error().message;
   return std::move(*trace);
 }

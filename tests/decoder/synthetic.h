@@ -9,7 +9,7 @@
 
 #include "common/digest.h"
 #include "common/units.h"
-#include "decoder/trace.h"
+#include "decoder/perf_trace.h"
 #include "recorder/pt_encoder/encoder_config.h"
 
 namespace clew::decoder {
@@ -62,8 +62,8 @@ std::unique_ptr<Synthetic> MakeSynthetic(const SyntheticConfig& config);
 
 // What was recorded, as a trace of our software or with what holds of hardware
 // alone. Fails the current test if it is refused.
-std::unique_ptr<Trace> LoadTrace(const Synthetic& synthetic,
-                                 bool like_hardware = false);
+std::unique_ptr<PerfTrace> LoadTrace(const Synthetic& synthetic,
+                                     bool like_hardware = false);
 
 }  // namespace clew::decoder
 

@@ -14,7 +14,7 @@ namespace clew::decoder {
 namespace {
 
 // Some steps of decoding; a gap is in every slice that it may touch.
-uint64_t RoomFor(const Trace& trace) { return 100 + trace.slices().size(); }
+uint64_t RoomFor(const PerfTrace& trace) { return 100 + trace.slices().size(); }
 
 SyntheticConfig Config(uint64_t seed, bool overflows) {
   SyntheticConfig config;

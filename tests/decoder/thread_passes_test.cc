@@ -16,7 +16,9 @@ namespace clew::decoder {
 namespace {
 
 // What one step of decoding may add: a block, or a gap in every slice.
-uint64_t StepItemsMax(const Trace& trace) { return 1 + trace.slices().size(); }
+uint64_t StepItemsMax(const PerfTrace& trace) {
+  return 1 + trace.slices().size();
+}
 
 // An item as text. Where blocks are split may differ between passes (libipt's
 // block cache), so blocks are told by their instructions.
@@ -58,7 +60,7 @@ struct Pulled {
   uint64_t passes = 0;
 };
 
-Pulled PullPasses(const Trace& trace, uint64_t waiting_max) {
+Pulled PullPasses(const PerfTrace& trace, uint64_t waiting_max) {
   Pulled pulled;
   auto passes =
       ThreadPasses::Create(trace, {.buffered_items_max = waiting_max});

@@ -15,8 +15,8 @@
 #include "constraints/check_order.h"
 #include "decoder/streams.h"
 #include "follower/bundle/bundle_recording.h"
+#include "follower/describe_run.h"
 #include "follower/timed_streams.h"
-#include "follower/verdict.h"
 #include "recorder/record.h"
 #include "solver/check.h"
 #include "solver/search/guess_run.h"
@@ -172,7 +172,7 @@ TEST_P(ChannelTest, ARegisterThatDiffersFromTheCoreDumpIsTold) {
 // program makes its threads in that order.
 TEST_P(ChannelTest, WhoTakesWaitsForWhoPuts) {
   using follower::Advance;
-  auto session = follower::Session::Open(recording_->recording);
+  auto session = follower::OpenedRecording::Open(recording_->recording);
   ASSERT_TRUE(session.has_value()) << session.error().message;
   follower::Process process = (*session)->start();
   std::map<Tid, size_t> threads;
@@ -217,7 +217,7 @@ class SignalOrderTest : public TruthTest {};
 // the one that sends them.
 TEST_P(SignalOrderTest, WhoIsSignalledWaitsForWhoSends) {
   using follower::Advance;
-  auto session = follower::Session::Open(recording_->recording);
+  auto session = follower::OpenedRecording::Open(recording_->recording);
   ASSERT_TRUE(session.has_value()) << session.error().message;
   follower::Process process = (*session)->start();
   process.mutable_memory().EnableDigest();
@@ -261,7 +261,7 @@ class ReadsTest : public TruthTest {};
 // Method: both orders on one recording.
 TEST_P(ReadsTest, ACallThatIsGivenOtherMemoryContradicts) {
   using follower::Advance;
-  auto session = follower::Session::Open(recording_->recording);
+  auto session = follower::OpenedRecording::Open(recording_->recording);
   ASSERT_TRUE(session.has_value()) << session.error().message;
   follower::Process process = (*session)->start();
   ASSERT_EQ(process.thread_count(), 3u);
@@ -316,7 +316,7 @@ INSTANTIATE_TEST_SUITE_P(Programs, ReadsTest,
 // happened, hold in its order.
 TEST_P(TruthTest, TheTrueScheduleSatisfiesItsFormula) {
   const follower::Recording& recording = recording_->recording;
-  auto session = follower::Session::Open(recording);
+  auto session = follower::OpenedRecording::Open(recording);
   ASSERT_TRUE(session.has_value()) << session.error().message;
   const follower::Process& start = (*session)->start();
   const uint64_t slack = recording.clock_slack_ticks;

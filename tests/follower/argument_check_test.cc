@@ -17,7 +17,7 @@ using clew::testing::GuestRecording;
 
 // What the follower objects to along the true schedule; empty: nothing.
 std::string Follow(const GuestRecording& guest) {
-  auto session = Session::Open(guest.recording());
+  auto session = OpenedRecording::Open(guest.recording());
   EXPECT_TRUE(session) << session.error().message;
   Process process = (*session)->start();
   for (const ScheduleStep& step : guest.truth().schedule) {

@@ -42,7 +42,7 @@ class ProcessCopyTest : public ::testing::Test {
     options.seed = seed;
     options.merge_blocks = seed % 2 == 0;
     guest_ = GuestRecording::Make(testing::GuestMutexCounter, 8, options);
-    auto session = Session::Open(guest_->recording());
+    auto session = OpenedRecording::Open(guest_->recording());
     ASSERT_TRUE(session) << session.error().message;
     session_ = std::move(*session);
   }
@@ -56,7 +56,7 @@ class ProcessCopyTest : public ::testing::Test {
   }
 
   std::optional<GuestRecording> guest_;
-  std::unique_ptr<Session> session_;
+  std::unique_ptr<OpenedRecording> session_;
 };
 
 TEST_F(ProcessCopyTest, ACopyGoesOnAsTheOriginalDidAndIsLeftAloneByIt) {

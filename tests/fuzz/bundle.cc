@@ -6,10 +6,10 @@
 #include <cstdint>
 #include <span>
 
-#include "bundle/convert.h"
+#include "bundle/convert_inputs.h"
 #include "bundle/core_dump/core_dump.h"
 #include "bundle/input_log.h"
-#include "bundle/manifest/convert.h"
+#include "bundle/manifest/convert_manifest.h"
 #include "bundle/manifest/message.h"
 #include "bundle/manifest/wire_fault.h"
 #include "common/check.h"

@@ -8,8 +8,8 @@
 #include <string_view>
 
 #include "common/check.h"
-#include "replayer/gdb/packet.h"
-#include "replayer/gdb/session.h"
+#include "replayer/gdb/gdb_packet.h"
+#include "replayer/gdb/gdb_session.h"
 #include "tests/replayer/fake_target.h"
 
 namespace {
@@ -19,14 +19,14 @@ using clew::replayer::ImageFiles;
 using clew::replayer::RandomSteps;
 using clew::replayer::Timeline;
 using clew::replayer::ToyThreads;
-using clew::replayer::gdb::Client;
+using clew::replayer::gdb::GdbClient;
+using clew::replayer::gdb::GdbPacketReader;
+using clew::replayer::gdb::GdbSession;
 using clew::replayer::gdb::Incoming;
 using clew::replayer::gdb::kPacketBytesMax;
 using clew::replayer::gdb::MakeFrame;
-using clew::replayer::gdb::PacketReader;
-using clew::replayer::gdb::Session;
 
-class SilentClient final : public Client {
+class SilentClient final : public GdbClient {
  public:
   bool Interrupted() override { return false; }
   void Notify(std::string_view payload) override {
@@ -35,7 +35,7 @@ class SilentClient final : public Client {
 };
 
 // One packet; false once the session is over.
-bool Handle(Session& session, std::string_view packet) {
+bool Handle(GdbSession& session, std::string_view packet) {
   const auto reply = session.Handle(packet);
   CLEW_CHECK(reply.payload.size() <= kPacketBytesMax, "reply of {} bytes",
              reply.payload.size());
@@ -43,8 +43,8 @@ bool Handle(Session& session, std::string_view packet) {
   return !reply.close;
 }
 
-void HandleStream(Session& session, std::span<const std::byte> bytes) {
-  PacketReader reader;
+void HandleStream(GdbSession& session, std::span<const std::byte> bytes) {
+  GdbPacketReader reader;
   while (const auto item = reader.Next(bytes)) {
     if (item->kind == Incoming::Kind::kPacket &&
         !Handle(session, item->payload)) {
@@ -53,7 +53,7 @@ void HandleStream(Session& session, std::span<const std::byte> bytes) {
   }
 }
 
-void HandleLines(Session& session, std::string_view text) {
+void HandleLines(GdbSession& session, std::string_view text) {
   while (!text.empty()) {
     const size_t end = text.find('\n');
     if (!Handle(session, text.substr(0, end))) {
@@ -74,7 +74,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   Timeline timeline(target, {.checkpoint_insns = 32, .checkpoints_max = 4});
   ImageFiles files;
   SilentClient client;
-  Session session(timeline, files, client);
+  GdbSession session(timeline, files, client);
   const auto bytes = std::as_bytes(std::span(data, size)).subspan(1);
   if (data[0] == 'S') {
     HandleStream(session, bytes);

@@ -8,15 +8,15 @@
 #include <cstring>
 #include <span>
 
-#include "bundle/convert.h"
+#include "bundle/convert_inputs.h"
 #include "bundle/core_dump/core_dump.h"
-#include "bundle/manifest/convert.h"
+#include "bundle/manifest/convert_manifest.h"
 #include "bundle/manifest/manifest_writer.h"
 #include "bundle/manifest/message.h"
 #include "common/build_id.h"
 #include "common/check.h"
 #include "decoder/code_file.h"
-#include "decoder/trace.h"
+#include "decoder/perf_trace.h"
 #include "importer/import_bundle.h"
 
 namespace {
@@ -59,7 +59,7 @@ Status Import(std::span<const std::byte> perf_data,
                       .refused = {}});
     return std::string();
   };
-  CLEW_ASSIGN_OR_RETURN(trace, Trace::Load(std::move(data), config));
+  CLEW_ASSIGN_OR_RETURN(trace, PerfTrace::Load(std::move(data), config));
   CheckManifest(importer::DescribeRun(*trace, images, nullptr));
   CLEW_ASSIGN_OR_RETURN(core, CoreDump::Over(core_bytes, "core"));
   CheckManifest(importer::DescribeRun(*trace, images, &core));

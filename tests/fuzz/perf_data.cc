@@ -7,8 +7,8 @@
 #include <cstdint>
 #include <span>
 
+#include "decoder/perf_trace.h"
 #include "decoder/streams.h"
-#include "decoder/trace.h"
 
 namespace {
 
@@ -17,7 +17,7 @@ using namespace clew::decoder;  // NOLINT
 
 Status DecodeAll(std::span<const std::byte> bytes) {
   CLEW_ASSIGN_OR_RETURN(data, bundle::PerfData::Over(bytes, "fuzz"));
-  CLEW_ASSIGN_OR_RETURN(trace, Trace::Load(std::move(data), {}));
+  CLEW_ASSIGN_OR_RETURN(trace, PerfTrace::Load(std::move(data), {}));
   CLEW_ASSIGN_OR_RETURN(streams, TraceStreams::Create(*trace, {}));
   for (const Tid tid : streams->threads()) {
     while (true) {

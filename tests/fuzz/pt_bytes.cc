@@ -42,7 +42,7 @@ struct World {
   }
   ~World() { std::remove(file.c_str()); }
   std::string file;
-  CodeCache cache;
+  SectionCache cache;
   CodeImage image;
 };
 

@@ -1,7 +1,7 @@
 // Goal: images of one build-id under two names are both copied; what is no
 // regular file is refused at once, and a file that was replaced is told.
 // Method: copies of a program of this host; a FIFO that nobody writes to.
-#include "recorder/images.h"
+#include "bundle/manifest/images.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -11,9 +11,9 @@
 #include <filesystem>
 #include <fstream>
 
-#include "bundle/manifest/images.h"
 #include "common/build_id.h"
 #include "common/hex.h"
+#include "recorder/describe_image.h"
 #include "recorder/vdso.h"
 
 namespace clew::recorder {

@@ -16,8 +16,8 @@
 #include <fstream>
 
 #include "common/digest.h"
+#include "decoder/perf_trace.h"
 #include "decoder/streams.h"
-#include "decoder/trace.h"
 #include "tests/decoder/perf_script.h"
 #include "tests/decoder/synthetic.h"
 #include "tests/recorder/perf/pt_kernel.h"
@@ -274,9 +274,9 @@ class PerfRecordingTest : public testing::Test {
   }
   ~PerfRecordingTest() override { fs::remove_all(folder_); }
 
-  perf::SessionOptions Options(const PtSysfs& sysfs, uint64_t aux_bytes,
-                               bool snapshot) const {
-    perf::SessionOptions options;
+  perf::PerfSessionOptions Options(const PtSysfs& sysfs, uint64_t aux_bytes,
+                                   bool snapshot) const {
+    perf::PerfSessionOptions options;
     options.sys = sysfs.root();
     options.snapshot = snapshot;
     options.data_bytes = 64 << 10;
@@ -286,7 +286,7 @@ class PerfRecordingTest : public testing::Test {
   }
 
   struct Loaded {
-    std::unique_ptr<decoder::Trace> trace;
+    std::unique_ptr<decoder::PerfTrace> trace;
     std::unique_ptr<decoder::TraceStreams> streams;
   };
   Loaded Load(const Synthetic& synthetic) const {
@@ -296,7 +296,7 @@ class PerfRecordingTest : public testing::Test {
     config.tsc_at_switches = true;
     auto data = PerfData::Open(perf_data());
     EXPECT_TRUE(data) << data.error().message;
-    auto trace = decoder::Trace::Load(std::move(*data), config);
+    auto trace = decoder::PerfTrace::Load(std::move(*data), config);
     EXPECT_TRUE(trace) << trace.error().message;
     auto streams = decoder::TraceStreams::Create(**trace, {});
     EXPECT_TRUE(streams) << streams.error().message;
@@ -489,7 +489,7 @@ TEST_F(PerfRecordingTest, ACoreThatComesAgainIsBehindAHole) {
   ASSERT_OK(capture->Finish(head, BuildPtInfo(info).bytes(), nullptr));
   auto data = PerfData::Open(perf_data());
   ASSERT_OK(data);
-  const auto trace = decoder::Trace::Load(std::move(*data), {});
+  const auto trace = decoder::PerfTrace::Load(std::move(*data), {});
   ASSERT_OK(trace);
   ASSERT_EQ((*trace)->cores().size(), 1u);
   const auto& pieces = (*trace)->cores()[0].pieces;

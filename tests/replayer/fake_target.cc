@@ -119,8 +119,8 @@ std::optional<Position> FakeTarget::FirstFrom(Tid thread,
   return index_.FirstFrom(thread, position);
 }
 
-std::vector<ThreadInfo> FakeTarget::Threads() const {
-  std::vector<ThreadInfo> threads;
+std::vector<TargetThread> FakeTarget::Threads() const {
+  std::vector<TargetThread> threads;
   for (const ToyThread& thread : threads_) {
     if (thread.born <= position()) {
       threads.push_back({thread.tid, thread.name});
@@ -130,7 +130,7 @@ std::vector<ThreadInfo> FakeTarget::Threads() const {
 }
 
 std::optional<machine::Registers> FakeTarget::ReadRegisters(Tid tid) const {
-  for (const ThreadInfo& thread : Threads()) {
+  for (const TargetThread& thread : Threads()) {
     if (thread.tid == tid) {
       machine::Registers registers;
       registers.rip = NextInsn(tid).ip;

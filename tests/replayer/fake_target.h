@@ -72,7 +72,7 @@ class FakeTarget final : public ReplayTarget {
                                      Position position) const override;
   std::optional<Position> FirstFrom(Tid thread,
                                     Position position) const override;
-  std::vector<ThreadInfo> Threads() const override;
+  std::vector<TargetThread> Threads() const override;
   std::optional<machine::Registers> ReadRegisters(Tid thread) const override;
   size_t ReadMemory(TraceeAddr addr, std::span<std::byte> bytes) const override;
   std::string ExecPath() const override { return exec_path_; }

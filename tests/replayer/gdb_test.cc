@@ -10,7 +10,7 @@
 #include <fstream>
 #include <sstream>
 
-#include "replayer/gdb/launch.h"
+#include "replayer/gdb/launch_gdb.h"
 #include "tests/replayer/fake_target.h"
 
 namespace clew::replayer::gdb {

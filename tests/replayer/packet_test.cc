@@ -2,18 +2,17 @@
 // no bytes of a stranger do any harm. Method: round trips of random payloads
 // (the seed is printed), damage of single bytes, random bytes, and the examples
 // of "Debugging with GDB".
-#include "replayer/gdb/packet.h"
-
 #include <gtest/gtest.h>
 
 #include <vector>
 
 #include "common/digest.h"
+#include "replayer/gdb/gdb_packet.h"
 
 namespace clew::replayer::gdb {
 namespace {
 
-std::vector<Incoming> ReadAll(PacketReader& reader, std::string_view text) {
+std::vector<Incoming> ReadAll(GdbPacketReader& reader, std::string_view text) {
   auto bytes = std::as_bytes(std::span(text));
   std::vector<Incoming> items;
   while (auto item = reader.Next(bytes)) {
@@ -46,7 +45,7 @@ TEST(Packet, WhatIsEscapedAndFramedComesOutAgain) {
     size_t used = 0;
     const std::string frame = MakeFrame(Escape(raw, kPacketBytesMax, used));
     ASSERT_EQ(used, raw.size());
-    PacketReader reader;
+    GdbPacketReader reader;
     const size_t cut = random.Below(frame.size());
     auto items = ReadAll(reader, frame.substr(0, cut));
     ASSERT_TRUE(items.empty());
@@ -66,7 +65,7 @@ TEST(Packet, RepetitionsAreShortenedAndNeverUseReservedCounts) {
     }
     const std::string body = frame.substr(1, frame.size() - 4);
     EXPECT_EQ(body.find_first_of("#$+-"), std::string::npos) << size;
-    PacketReader reader;
+    GdbPacketReader reader;
     const auto items = ReadAll(reader, frame);
     ASSERT_EQ(items.size(), 1u);
     EXPECT_EQ(items[0].payload, raw);
@@ -85,7 +84,7 @@ TEST(Packet, DamageOfAnyByteIsNoticed) {
   for (size_t at = 1; at < frame.size(); ++at) {
     std::string damaged = frame;
     damaged[at] = damaged[at] == 'Q' ? 'R' : 'Q';
-    PacketReader reader;
+    GdbPacketReader reader;
     for (const Incoming& item : ReadAll(reader, damaged)) {
       EXPECT_NE(item.kind, Incoming::Kind::kPacket) << at;
     }
@@ -99,7 +98,7 @@ TEST(Packet, MalformedEscapesAndRepetitionsAreDamage) {
 }
 
 TEST(Packet, AcksAndInterruptsBetweenFrames) {
-  PacketReader reader;
+  GdbPacketReader reader;
   const auto items = ReadAll(reader, "+noise-\x03$?#3f");
   ASSERT_EQ(items.size(), 4u);
   EXPECT_EQ(items[0].kind, Incoming::Kind::kAck);
@@ -109,14 +108,14 @@ TEST(Packet, AcksAndInterruptsBetweenFrames) {
 }
 
 TEST(Packet, AFrameThatStartsAnewReplacesTheOneBefore) {
-  PacketReader reader;
+  GdbPacketReader reader;
   const auto items = ReadAll(reader, "$half$?#3f");
   ASSERT_EQ(items.size(), 1u);
   EXPECT_EQ(items[0].payload, "?");
 }
 
 TEST(Packet, AFrameOverTheLimitIsDamageAndTheNextOneIsRead) {
-  PacketReader reader;
+  GdbPacketReader reader;
   std::string text = MakeFrame("?");
   const std::string body(kPacketBytesMax + 1, 'a');
   const auto items = ReadAll(reader, "$" + body + "#e1" + text);
@@ -137,7 +136,7 @@ TEST(Packet, RandomBytesDoNoHarm) {
   const uint64_t seed = 7;
   SCOPED_TRACE(seed);
   Random random(seed);
-  PacketReader reader;
+  GdbPacketReader reader;
   for (int round = 0; round < 5000; ++round) {
     for (const Incoming& item :
          ReadAll(reader, RandomBytes(random, random.Below(100), 2))) {

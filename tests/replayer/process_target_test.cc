@@ -104,7 +104,7 @@ struct Seen {
 
 Seen Look(const ReplayTarget& target) {
   Seen seen;
-  for (const ThreadInfo& thread : target.Threads()) {
+  for (const TargetThread& thread : target.Threads()) {
     seen.registers.push_back(*target.ReadRegisters(thread.tid));
   }
   std::array<std::byte, sizeof(seen.counter)> bytes = {};

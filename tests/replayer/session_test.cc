@@ -2,8 +2,6 @@
 // stranger gets the stub to crash, to change the replay or to reply with more
 // than a packet. Method: packets and replies by hand, then random ones over the
 // commands' alphabet (seed printed).
-#include "replayer/gdb/session.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -11,8 +9,9 @@
 
 #include "common/digest.h"
 #include "common/hex.h"
-#include "replayer/gdb/packet.h"
-#include "replayer/gdb/registers.h"
+#include "replayer/gdb/gdb_packet.h"
+#include "replayer/gdb/gdb_registers.h"
+#include "replayer/gdb/gdb_session.h"
 #include "tests/replayer/fake_target.h"
 
 namespace clew::replayer::gdb {
@@ -21,7 +20,7 @@ namespace {
 using testing::HasSubstr;
 using testing::StartsWith;
 
-class TestClient final : public Client {
+class TestClient final : public GdbClient {
  public:
   bool Interrupted() override { return interrupt; }
   void Notify(std::string_view payload) override {
@@ -46,7 +45,7 @@ class SessionTest : public testing::Test {
   Timeline timeline_;
   ImageFiles files_;
   TestClient client_;
-  Session session_;
+  GdbSession session_;
 };
 
 TEST_F(SessionTest, NamesWhatItCanDo) {
@@ -221,7 +220,7 @@ TEST_F(SessionTest, NamesOfThreadsCannotForgeXml) {
   threads[0].name = "<a b=\"&\x01\xff>";
   FakeTarget target(threads, {}, {});
   Timeline timeline(target);
-  Session session(timeline, files_, client_);
+  GdbSession session(timeline, files_, client_);
   EXPECT_THAT(session.Handle("qXfer:threads:read::0,1000").payload,
               HasSubstr("name=\"&lt;a b=&quot;&amp;??&gt;\""));
 }

@@ -34,7 +34,7 @@ struct Seen {
 
 Seen Look(const ReplayTarget& target) {
   Seen seen;
-  for (const ThreadInfo& thread : target.Threads()) {
+  for (const TargetThread& thread : target.Threads()) {
     seen.rips.push_back(target.ReadRegisters(thread.tid)->rip);
   }
   seen.shared = Word(target, kToyShared);

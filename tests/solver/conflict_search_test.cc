@@ -26,7 +26,7 @@ using End = ConflictSearchReport::End;
 struct Opened {
   explicit Opened(const GuestRecording& guest)
       : recording(guest.recording()),
-        session(std::move(follower::Session::Open(recording).value())),
+        session(std::move(follower::OpenedRecording::Open(recording).value())),
         words(session->start().thread_count(), recording.clock_slack_ticks),
         first(FirstPoint(session->start(), recording.clock_slack_ticks, {})) {
     LearnAlongPaths(*first, ~uint64_t{0}, recording.failure, words, nullptr);
@@ -38,7 +38,7 @@ struct Opened {
   }
 
   const follower::Recording& recording;
-  std::unique_ptr<follower::Session> session;
+  std::unique_ptr<follower::OpenedRecording> session;
   WordTable words;
   std::shared_ptr<RunPoint> first;
 };
@@ -46,7 +46,7 @@ struct Opened {
 ConflictSearchOptions Variant(int number) {
   ConflictSearchOptions options;
   options.plain_alternatives = number % 2 == 0;
-  options.blamed_steps = number < 2 ? 2 : 8;
+  options.conflict_steps = number < 2 ? 2 : 8;
   options.jitter_ticks = number < 2 ? 0 : 512;
   options.keeps_order = number == 0 || number == 3;
   return options;

@@ -110,7 +110,8 @@ void ExpectAgrees(const ToyTrace& toy, const SearchAnswer& answer,
 
 // Z3 in this process: the instances are small.
 // False if it does not know.
-bool ExpectZ3Agrees(const ToyTrace& toy, Encoding encoding, bool satisfiable) {
+bool ExpectZ3Agrees(const ToyTrace& toy, EncodingKind encoding,
+                    bool satisfiable) {
   Z3Options options;
   options.encoding = encoding;
   options.sources = {true, true};  // all evidence, whatever the encoding
@@ -163,10 +164,10 @@ TEST(EnginesTest, AgreeWithEnumeration) {
     ExpectAgrees(toy, RunWithSharedMemo(toy), *truth, true, "shared memo");
     ExpectAgrees(toy, RunBeam(toy, 4096), *truth, true, "wide beam");
     ExpectAgrees(toy, RunBeam(toy, 1), *truth, false, "narrow beam");
-    z3_unknown += ExpectZ3Agrees(toy, Encoding::kReadFrom, *truth) ? 0 : 1;
+    z3_unknown += ExpectZ3Agrees(toy, EncodingKind::kReadFrom, *truth) ? 0 : 1;
     if (i % 4 < 2) {  // the slow ones
-      z3_unknown += ExpectZ3Agrees(toy, Encoding::kClap, *truth) ? 0 : 1;
-      z3_unknown += ExpectZ3Agrees(toy, Encoding::kTime, *truth) ? 0 : 1;
+      z3_unknown += ExpectZ3Agrees(toy, EncodingKind::kClap, *truth) ? 0 : 1;
+      z3_unknown += ExpectZ3Agrees(toy, EncodingKind::kTime, *truth) ? 0 : 1;
     }
     auto executor = TraceExecutor::Create(toy.trace);
     const Deadline deadline(5);

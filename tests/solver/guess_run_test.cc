@@ -23,8 +23,8 @@ using testing::GuestRecording;
 using testing::kGuestCases;
 using testing::RecordCase;
 
-std::unique_ptr<follower::Session> Open(const GuestRecording& guest) {
-  auto session = follower::Session::Open(guest.recording());
+std::unique_ptr<follower::OpenedRecording> Open(const GuestRecording& guest) {
+  auto session = follower::OpenedRecording::Open(guest.recording());
   EXPECT_TRUE(session) << session.error().message;
   return std::move(*session);
 }

@@ -14,8 +14,8 @@
 #include <vector>
 
 #include "common/digest.h"
+#include "follower/describe_run.h"
 #include "follower/run_schedule.h"
-#include "follower/verdict.h"
 #include "machine/store_buffer.h"
 #include "replayer/enforce.h"
 #include "replayer/process_target.h"
@@ -178,7 +178,7 @@ GuestRecording StoreBuffering(testing::StoreBarrier between) {
 class Explorer {
  public:
   explicit Explorer(const follower::Recording& recording)
-      : session_(follower::Session::Open(recording).value()),
+      : session_(follower::OpenedRecording::Open(recording).value()),
         words_(session_->start().thread_count(), recording.clock_slack_ticks),
         executor_(Learned(recording), recording.failure,
                   recording.clock_slack_ticks, words_,
@@ -228,7 +228,7 @@ class Explorer {
     }
   }
 
-  std::unique_ptr<follower::Session> session_;
+  std::unique_ptr<follower::OpenedRecording> session_;
   WordTable words_;
   std::vector<follower::Process> plain_;
   MachineExecutor executor_;
@@ -315,7 +315,7 @@ TEST(MemoryModelTest, APositionIsOneStateInTheDebugger) {
     auto target = replayer::ProcessTarget::Open(recording, steps, {});
     ASSERT_TRUE(target) << target.error().message;
     const auto begin = (*target)->Save();
-    const auto session = follower::Session::Open(recording).value();
+    const auto session = follower::OpenedRecording::Open(recording).value();
     follower::Process process = session->start();
     for (const ScheduleStep& step : steps) {
       const size_t thread = process.tape().IndexOf(step.thread).value();

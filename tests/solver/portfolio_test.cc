@@ -244,8 +244,8 @@ TEST(PortfolioTest, Z3IsStoppedAtItsTimeAndItsMemory) {
   options.values = false;
   const ToyTrace toy = MakeToy(options);
   Z3Options z3;
-  z3.encoding = Encoding::kClap;
-  z3.sources = SourcesOf(Encoding::kClap);
+  z3.encoding = EncodingKind::kClap;
+  z3.sources = SourcesOf(EncodingKind::kClap);
   z3.order_only = true;
   z3.seconds = 1;
   const auto by_time = SolveWithZ3(toy.trace, z3);
@@ -270,8 +270,8 @@ TEST(PortfolioTest, Z3EndsAtItsTimeWhereNobodyMayKillIt) {
   options.values = false;
   const ToyTrace toy = MakeToy(options);  // too large to be encoded in time
   Z3Options z3;
-  z3.encoding = Encoding::kClap;
-  z3.sources = SourcesOf(Encoding::kClap);
+  z3.encoding = EncodingKind::kClap;
+  z3.sources = SourcesOf(EncodingKind::kClap);
   z3.order_only = true;
   z3.seconds = 0.01;
   const auto start = std::chrono::steady_clock::now();

@@ -38,7 +38,7 @@ constexpr uint64_t kWindowTicks[] = {1024, 128, 32};
 struct Whole {
   Whole(const follower::Recording& recording, double seconds,
         WordTableLimits limits = {})
-      : session(std::move(follower::Session::Open(recording).value())),
+      : session(std::move(follower::OpenedRecording::Open(recording).value())),
         words(session->start().thread_count(), recording.clock_slack_ticks,
               limits),
         cuts(session->start().thread_count()) {
@@ -52,7 +52,7 @@ struct Whole {
                  .value();
   }
 
-  std::unique_ptr<follower::Session> session;
+  std::unique_ptr<follower::OpenedRecording> session;
   WordTable words;
   Cuts cuts;
   WholeSearchReport report;

@@ -26,7 +26,8 @@ constexpr uint64_t kSeeds = 8;
 Result<WindowSearchReport> Search(const GuestRecording& guest, double turn_s,
                                   int turns_max,
                                   const WindowSearchOptions& options = {}) {
-  CLEW_ASSIGN_OR_RETURN(session, follower::Session::Open(guest.recording()));
+  CLEW_ASSIGN_OR_RETURN(session,
+                        follower::OpenedRecording::Open(guest.recording()));
   WindowSearch search(session->start(), guest.recording().failure,
                       guest.recording().clock_slack_ticks, options, nullptr);
   CLEW_ASSIGN_OR_RETURN(found, search.TryGuess(turn_s));

@@ -31,7 +31,8 @@ using testing::RecordCase;
 struct Built {
   explicit Built(const GuestRecording& guest,
                  std::span<const ScheduleStep> along = {})
-      : session(std::move(follower::Session::Open(guest.recording()).value())),
+      : session(std::move(
+            follower::OpenedRecording::Open(guest.recording()).value())),
         words(session->start().thread_count(), 0) {
     LearnAlongPaths(*FirstPoint(session->start(), 0, {}), ~uint64_t{0},
                     guest.recording().failure, words, nullptr);
@@ -40,7 +41,7 @@ struct Built {
                 .value();
   }
 
-  std::unique_ptr<follower::Session> session;
+  std::unique_ptr<follower::OpenedRecording> session;
   WordTable words;
   constraints::ExprPool pool;
   BuiltTrace trace;

@@ -26,7 +26,7 @@ std::span<const std::byte> GuestBytes(uint64_t addr, uint64_t size_bytes) {
 }  // namespace
 
 Result<CodeFiles> CodeFiles::Open(const Context& context) {
-  const std::string& folder = context.session.folder;
+  const std::string& folder = context.config.folder;
   SizeLimit* const limit = context.limit.get();
   CLEW_ASSIGN_OR_RETURN(raw_code, RawFile::Create(RawCodePath(folder), limit));
   CLEW_ASSIGN_OR_RETURN(code_list,
@@ -55,10 +55,10 @@ CodeRecorder::CodeRecorder(Context& context, const ProgramTime& time,
       time_(time),
       blocks_(callbacks, std::move(files.code_list)),
       raw_code_(std::move(files.raw_code)),
-      versions_shown_(context.session.scheduler.cores, 0) {}
+      versions_shown_(context.config.scheduler.cores, 0) {}
 
 void CodeRecorder::Translate(qemu_plugin_tb* tb) {
-  Block& block = blocks_.Translate(tb);
+  TranslationBlock& block = blocks_.Translate(tb);
   const Lock lock(mutex_);
   MapInitialCode(lock);
   const auto look =
@@ -87,7 +87,7 @@ void CodeRecorder::MapInitialCode(const Lock& lock) {
 }
 
 void CodeRecorder::WriteChange(const Lock& /*lock*/, const CodeChange& change) {
-  if (change.replaces && !context_.session.encoder.tsc) {
+  if (change.replaces && !context_.config.encoder.tsc) {
     context_.GiveUp(fmt::format(
         "the program replaced code at {:#x}: without timing packets nothing "
         "tells from when on; record without '--timing none'",
@@ -101,13 +101,13 @@ void CodeRecorder::WriteChange(const Lock& /*lock*/, const CodeChange& change) {
   raw_code_.Append(GuestBytes(change.addr, change.size_bytes));
 }
 
-void CodeRecorder::ShowVersion(const Block& block) {
+void CodeRecorder::ShowVersion(const TranslationBlock& block) {
   Thread& me = *g_runner.thread;
   if (block.code_version <= versions_shown_[me.core]) {
     return;
   }
   versions_shown_[me.core] = block.code_version;
-  if (!context_.session.encoder.tsc) {
+  if (!context_.config.encoder.tsc) {
     return;
   }
   CoreEncoder& encoder = *g_runner.encoder;

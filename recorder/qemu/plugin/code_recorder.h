@@ -12,9 +12,9 @@
 
 #include "common/result.h"
 #include "recorder/qemu/generated_code.h"
-#include "recorder/qemu/plugin/block.h"
 #include "recorder/qemu/plugin/context.h"
 #include "recorder/qemu/plugin/program_time.h"
+#include "recorder/qemu/plugin/translation_block.h"
 #include "recorder/qemu/raw_file.h"
 #include "recorder/qemu/syscall_effects.h"
 
@@ -45,7 +45,7 @@ class CodeRecorder {
   void Translate(qemu_plugin_tb* tb);
   // `block`, which has a code_version, is entered by the thread that has the
   // turn; the block before is closed.
-  void ShowVersion(const Block& block);
+  void ShowVersion(const TranslationBlock& block);
   // A thread goes on on `core`: a reader knows the versions that there are.
   void ShowAll(uint32_t core) {
     versions_shown_[core] = code_.latest_version();

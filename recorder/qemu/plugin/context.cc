@@ -25,12 +25,12 @@ PageProtection QemuPageProtection() {
   };
 }
 
-Result<Context> Context::Open(const Session& session) {
+Result<Context> Context::Open(const PluginConfig& config) {
   CLEW_ASSIGN_OR_RETURN(memory, GuestMemory::Open(QemuPageProtection()));
-  auto limit = std::make_unique<SizeLimit>(session.size_limit_bytes);
-  CLEW_ASSIGN_OR_RETURN(tracer, Tracer::Create(session, *limit));
-  CLEW_ASSIGN_OR_RETURN(outcome, RawFile::Create(OutcomePath(session.folder)));
-  return Context{.session = session,
+  auto limit = std::make_unique<SizeLimit>(config.size_limit_bytes);
+  CLEW_ASSIGN_OR_RETURN(tracer, Tracer::Create(config, *limit));
+  CLEW_ASSIGN_OR_RETURN(outcome, RawFile::Create(OutcomePath(config.folder)));
+  return Context{.config = config,
                  .memory = std::move(memory),
                  .limit = std::move(limit),
                  .tracer = std::move(tracer),

@@ -14,7 +14,7 @@
 #include "recorder/qemu/guest_memory.h"
 #include "recorder/qemu/plugin/outcome_file.h"
 #include "recorder/qemu/plugin/tracer.h"
-#include "recorder/qemu/session.h"
+#include "recorder/qemu/plugin_config.h"
 #include "recorder/qemu/size_limit.h"
 
 namespace clew::recorder {
@@ -25,13 +25,13 @@ PageProtection QemuPageProtection();
 // What every part of a recording stands on: what was asked for, the program's
 // memory, and the files that all of them write.
 struct Context {
-  [[nodiscard]] static Result<Context> Open(const Session& session);
+  [[nodiscard]] static Result<Context> Open(const PluginConfig& config);
 
   [[noreturn]] void GiveUp(const std::string& why) { outcome.GiveUp(why); }
   // Leaves all files to the process of which this is a copy.
   void Abandon();
 
-  Session session;
+  PluginConfig config;
   GuestMemory memory;
   std::unique_ptr<SizeLimit> limit;  // of all files but the outcome
   std::unique_ptr<Tracer> tracer;

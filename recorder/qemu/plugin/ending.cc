@@ -62,7 +62,7 @@ void Ending::EndByExit(int32_t status) {
   const Thread& me = *g_runner.thread;
   parts_.time.set_turn_end(g_runner.block_end);
   Failure failure;
-  failure.kind = parts_.context.session.fail_on.Matches(status)
+  failure.kind = parts_.context.config.fail_on.Matches(status)
                      ? FailureKind::kExit
                      : FailureKind::kNone;
   failure.exit_status = status;
@@ -89,7 +89,7 @@ void Ending::EndBySignal(int32_t signal) {
 
 // QEMU has restored rip to the instruction that faulted, or that comes next.
 void Ending::CloseBlockBySignal(Thread& me, int32_t signal) {
-  const Block* last = g_runner.block;
+  const TranslationBlock* last = g_runner.block;
   me.block = nullptr;
   if (last == nullptr) {
     return;  // right after a system call: the trace is off
@@ -119,7 +119,7 @@ void Ending::Finish(Locked /*lock*/, const Failure& failure) {
   Outcome outcome = Describe(failure);
   context.tracer->Turn(Tid(0), parts_.time.turn_end());
   Status status;
-  if (failure.kind != FailureKind::kNone || context.session.core_on_exit) {
+  if (failure.kind != FailureKind::kNone || context.config.core_on_exit) {
     status = WriteCoreFile(failure);
     outcome.has_core = status.has_value();
   }
@@ -224,7 +224,7 @@ Status Ending::WriteCoreFile(const Failure& failure) {
                         DumpedRegisters(*thread));
   }
   CLEW_ASSIGN_OR_RETURN(regions, parts_.start.Regions());
-  return WriteCore(CorePath(context.session.folder), dump, regions,
+  return WriteCore(CorePath(context.config.folder), dump, regions,
                    context.memory);
 }
 

@@ -59,8 +59,8 @@ void RecordExec(Context& context, const SyscallCall& call) {
   }
   const auto line = QemuCommandLine(OwnCommandLine(), *exec);
   const auto environment = QemuEnvironment(*exec, OwnVariable("LD_PRELOAD"),
-                                           OwnVariable(kSessionVariable));
-  if (const Status removed = RemoveInputs(context.session.folder); !removed) {
+                                           OwnVariable(kPluginConfigVariable));
+  if (const Status removed = RemoveInputs(context.config.folder); !removed) {
     context.GiveUp(removed.error().message);
   }
   Unpin();

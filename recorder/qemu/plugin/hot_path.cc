@@ -7,7 +7,7 @@
 
 #include <algorithm>
 
-#include "recorder/qemu/plugin/recording.h"
+#include "recorder/qemu/plugin/plugin_recorder.h"
 
 namespace clew::recorder {
 namespace {
@@ -16,7 +16,7 @@ namespace {
 // clock instead of the host's, so that a seed says what it reads.
 void RecordInput(const InputPoint& point, GuestEnv env) {
   Thread& me = *g_runner.thread;
-  if (point.kind == InputInsn::kRdtsc && g_recording->virtual_tsc()) {
+  if (point.kind == InputInsn::kRdtsc && g_recorder->virtual_tsc()) {
     const uint64_t now = g_runner.block_start + point.index;
     env.set_gpr(kRax, now & UINT32_MAX);
     env.set_gpr(kRdx, now >> 32);
@@ -28,7 +28,8 @@ void RecordInput(const InputPoint& point, GuestEnv env) {
                   .rdx = env.gpr(kRdx)});
 }
 
-[[gnu::noinline]] void RecordLastInput(const Block& block, GuestEnv env) {
+[[gnu::noinline]] void RecordLastInput(const TranslationBlock& block,
+                                       GuestEnv env) {
   RecordInput({.ip = block.last_ip,
                .kind = block.last_input,
                .index = block.insn_count - 1},
@@ -38,13 +39,15 @@ void RecordInput(const InputPoint& point, GuestEnv env) {
 // After CloseBlock: what happens at a block's end beside branches.
 // True if QEMU left `last` in its midst because it wrote into a page that it is
 // in: QEMU goes on with the instruction that wrote, alone in a block.
-[[gnu::noinline]] bool LeftEarly(const Block& last, const Block& next) {
+[[gnu::noinline]] bool LeftEarly(const TranslationBlock& last,
+                                 const TranslationBlock& next) {
   return next.insn_count == 1 && next.branch_class == x86::BranchClass::kNone &&
          next.ip != last.target && last.IndexOf(next.ip) < last.insn_count;
 }
 
 // Execution goes on from `last` with `next`.
-inline void LeaveBlock(const Block& last, const Block& next, GuestEnv env) {
+inline void LeaveBlock(const TranslationBlock& last,
+                       const TranslationBlock& next, GuestEnv env) {
   if (last.is_generated && LeftEarly(last, next)) [[unlikely]] {
     g_runner.block_end = g_runner.block_start + last.IndexOf(next.ip);
     return;
@@ -65,18 +68,17 @@ inline void LeaveBlock(const Block& last, const Block& next, GuestEnv env) {
 
 extern "C" {
 
-[[gnu::used, gnu::visibility("hidden")]] void ClewOnBlock(unsigned vcpu,
-                                                          const Block* block,
-                                                          uint64_t* env) {
+[[gnu::used, gnu::visibility("hidden")]] void ClewOnBlock(
+    unsigned vcpu, const TranslationBlock* block, uint64_t* env) {
   if (vcpu != g_runner.vcpu) [[unlikely]] {
-    if (!g_recording->EnterThread(vcpu, block->ip, GuestEnv(env))) {
+    if (!g_recorder->EnterThread(vcpu, block->ip, GuestEnv(env))) {
       cpu_loop_exit_noexc(thread_cpu);  // back to QEMU's loop, and here again
     }
   }
   Runner& runner = g_runner;
-  const Block* last = runner.block;
+  const TranslationBlock* last = runner.block;
   if (block->is_handler) [[unlikely]] {
-    if (g_recording->EnterHandler(*block, GuestEnv(env))) {
+    if (g_recorder->EnterHandler(*block, GuestEnv(env))) {
       last = nullptr;
     }
   }
@@ -84,7 +86,7 @@ extern "C" {
   bool may_stop = true;
   if (last == nullptr) [[unlikely]] {
     if (block->code_version != 0) {
-      g_recording->ShowVersion(*block);
+      g_recorder->ShowVersion(*block);
     }
     OpenTrace(block->ip);
   } else if (IsNextIteration(*last, block->ip)) [[unlikely]] {
@@ -93,7 +95,7 @@ extern "C" {
   } else {
     LeaveBlock(*last, *block, GuestEnv(env));
     if (block->code_version != 0) [[unlikely]] {
-      g_recording->ShowVersion(*block);
+      g_recorder->ShowVersion(*block);
     }
   }
   runner.block = block;
@@ -103,7 +105,7 @@ extern "C" {
     std::copy_n(env, 16, runner.thread->block_gprs.begin());
   }
   if (runner.block_start >= runner.deadline && may_stop) [[unlikely]] {
-    g_recording->EndTurn(0);
+    g_recorder->EndTurn(0);
   }
 }
 
@@ -123,7 +125,7 @@ extern "C" {
 [[gnu::visibility("hidden")]] void ClewOnMemory(unsigned, void* data) {
   const auto index = reinterpret_cast<uintptr_t>(data);
   if (g_runner.block_start + index >= g_runner.deadline) [[unlikely]] {
-    g_recording->EndTurn(index);
+    g_recorder->EndTurn(index);
   }
 }
 

@@ -7,21 +7,21 @@
 #define CLEW_RECORDER_QEMU_PLUGIN_HOT_PATH_H_
 
 #include "recorder/pt_encoder/core_encoder.h"
-#include "recorder/qemu/plugin/block.h"
 #include "recorder/qemu/plugin/thread.h"
+#include "recorder/qemu/plugin/translation_block.h"
 
 namespace clew::recorder {
 
 // True if `next` is one more iteration of the REP instruction that `block`
 // ends with: QEMU enters the instruction anew for each.
-inline bool IsNextIteration(const Block& block, uint64_t next) {
+inline bool IsNextIteration(const TranslationBlock& block, uint64_t next) {
   return block.branch_class == x86::BranchClass::kRepString &&
          next == block.last_ip;
 }
 
 // Tells the core's trace how `block` ended, now that execution goes on at
 // `next`; g_runner.block_end becomes the time at which it did.
-inline void CloseBlock(const Block& block, uint64_t next) {
+inline void CloseBlock(const TranslationBlock& block, uint64_t next) {
   CoreEncoder& encoder = *g_runner.encoder;
   if (block.last_may_be_put_off && next == block.last_ip) [[unlikely]] {
     --g_runner.block_end;  // QEMU put the last instruction off

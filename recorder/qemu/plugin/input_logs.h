@@ -27,7 +27,7 @@ class InputLogs {
   // REQUIRES: thread.tid.
   void Open(Thread& thread) {
     auto file =
-        RawFile::Create(RawInputsPath(context_.session.folder, thread.tid),
+        RawFile::Create(RawInputsPath(context_.config.folder, thread.tid),
                         context_.limit.get());
     if (!file) {
       context_.GiveUp(file.error().message);

@@ -16,7 +16,7 @@
 #include <array>
 
 #include "recorder/qemu/own_descriptor.h"
-#include "recorder/qemu/plugin/recording.h"
+#include "recorder/qemu/plugin/plugin_recorder.h"
 
 // Functions of libc that QEMU calls when a signal ends the program, on its way
 // to ending itself. This module is preloaded, so QEMU finds these first; at
@@ -28,7 +28,7 @@ namespace clew::recorder {
 namespace {
 
 bool ProgramIsDying() {
-  return g_recording != nullptr && !g_recording->InSyscall();
+  return g_recorder != nullptr && !g_recorder->InSyscall();
 }
 
 using Syscall = long (*)(long number, ...);
@@ -52,7 +52,7 @@ extern "C" {
 // out: a recording adds nothing to the program's output.
 [[gnu::visibility("default")]] char* strsignal(int signal) noexcept {
   if (ProgramIsDying()) {
-    g_recording->EndBySignal(signal);
+    g_recorder->EndBySignal(signal);
   }
   using Function = char* (*)(int);
   static const auto real =
@@ -63,7 +63,7 @@ extern "C" {
 // Called for every signal that ends the program.
 [[gnu::visibility("default")]] int kill(pid_t process, int signal) noexcept {
   if (process == getpid() && ProgramIsDying()) {
-    g_recording->EndBySignal(signal);
+    g_recorder->EndBySignal(signal);
   }
   return static_cast<int>(syscall(SYS_kill, process, signal));
 }
@@ -73,7 +73,7 @@ extern "C" {
   timespec now = {};
   clock_gettime(CLOCK_REALTIME_COARSE, &now);
   const auto shown =
-      g_recording == nullptr ? std::nullopt : g_recording->SecondsOfCall();
+      g_recorder == nullptr ? std::nullopt : g_recorder->SecondsOfCall();
   const time_t seconds = shown.value_or(now.tv_sec);
   if (to != nullptr) {
     *to = seconds;

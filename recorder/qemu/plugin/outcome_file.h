@@ -9,8 +9,8 @@
 #include <string>
 #include <utility>
 
+#include "recorder/qemu/plugin_config.h"
 #include "recorder/qemu/raw_file.h"
-#include "recorder/qemu/session.h"
 
 namespace clew::recorder {
 

@@ -27,7 +27,7 @@ namespace clew::recorder {
 struct Parts {
   Parts(Context opened, const BlockCallbacks& callbacks, CodeFiles code_files)
       : context(std::move(opened)),
-        time(context.session.timeout_s),
+        time(context.config.timeout_s),
         code(context, time, callbacks, std::move(code_files)),
         turns(context, time, threads, code),
         inputs(context),

@@ -11,8 +11,8 @@
 #include <thread>
 
 #include "recorder/qemu/plugin/pin.h"
+#include "recorder/qemu/plugin/plugin_recorder.h"
 #include "recorder/qemu/plugin/qemu_api.h"
-#include "recorder/qemu/plugin/recording.h"
 
 // What QEMU loads: registers the callbacks.
 
@@ -20,34 +20,34 @@ namespace clew::recorder {
 namespace {
 
 void OnVcpuInit(qemu_plugin_id_t, unsigned vcpu) {
-  g_recording->AddThread(vcpu);
+  g_recorder->AddThread(vcpu);
 }
 
 void OnVcpuExit(qemu_plugin_id_t, unsigned vcpu) {
-  g_recording->ForgetThread(vcpu);
+  g_recorder->ForgetThread(vcpu);
 }
 
 void OnTranslate(qemu_plugin_id_t, qemu_plugin_tb* tb) {
-  g_recording->Translate(tb);
+  g_recorder->Translate(tb);
 }
 
-void OnFlush(qemu_plugin_id_t) { g_recording->OnFlush(); }
+void OnFlush(qemu_plugin_id_t) { g_recorder->OnFlush(); }
 
 void OnSyscall(qemu_plugin_id_t, unsigned vcpu, int64_t number, uint64_t a0,
                uint64_t a1, uint64_t a2, uint64_t a3, uint64_t a4, uint64_t a5,
                uint64_t, uint64_t) {
-  g_recording->BeginSyscall(vcpu, static_cast<uint64_t>(number),
-                            std::array<uint64_t, 6>{a0, a1, a2, a3, a4, a5});
+  g_recorder->BeginSyscall(vcpu, static_cast<uint64_t>(number),
+                           std::array<uint64_t, 6>{a0, a1, a2, a3, a4, a5});
 }
 
 void OnSyscallReturn(qemu_plugin_id_t id, unsigned vcpu, int64_t,
                      int64_t result) {
-  if (g_recording->IsChild(vcpu, result)) {
-    g_recording->BecomeChild();
+  if (g_recorder->IsChild(vcpu, result)) {
+    g_recorder->BecomeChild();
     qemu_plugin_reset(id, nullptr);  // before the next block
     return;
   }
-  g_recording->EndSyscall(vcpu, result);
+  g_recorder->EndSyscall(vcpu, result);
 }
 
 // With every signal blocked: one to the process as a whole, if the kernel gave
@@ -57,20 +57,20 @@ void StartWatch() {
   sigset_t before;
   sigfillset(&all);
   pthread_sigmask(SIG_SETMASK, &all, &before);
-  std::thread([] { g_recording->WatchTime(); }).detach();
+  std::thread([] { g_recorder->WatchTime(); }).detach();
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
 }
 
 Status Install(qemu_plugin_id_t id) {
-  const char* text = getenv(kSessionVariable);
+  const char* text = getenv(kPluginConfigVariable);
   if (text == nullptr) {
-    return InvalidArgument("{} is not set", kSessionVariable);
+    return InvalidArgument("{} is not set", kPluginConfigVariable);
   }
-  CLEW_ASSIGN_OR_RETURN(session, ParseSession(text));
-  CLEW_ASSIGN_OR_RETURN(recording, Recording::Create(session));
-  g_recording = recording.release();  // lives as long as the process
+  CLEW_ASSIGN_OR_RETURN(config, ParsePluginConfig(text));
+  CLEW_ASSIGN_OR_RETURN(recording, PluginRecorder::Create(config));
+  g_recorder = recording.release();  // lives as long as the process
   PinToOneCpu();
-  if (session.timeout_s > 0) {
+  if (config.timeout_s > 0) {
     StartWatch();
   }
   qemu_plugin_register_vcpu_init_cb(id, OnVcpuInit);

@@ -108,7 +108,7 @@ Status ProgramStart::Write(const Thread& me, uint64_t ip, uint64_t now) {
   state.rip = TraceeAddr(ip);
   state.rflags = me.env.rflags();
   state.brk = TraceeAddr(brk_);
-  return WriteStart(StartPath(context_.session.folder), state, regions,
+  return WriteStart(StartPath(context_.config.folder), state, regions,
                     context_.memory);
 }
 

@@ -32,7 +32,8 @@ bool IsSentByCall(int code) {
 
 // True if the signal came from the instruction at `ip` inside `block`, which
 // then did not finish.
-bool FaultedIn(const Block& block, uint64_t ip, int signal, int code) {
+bool FaultedIn(const TranslationBlock& block, uint64_t ip, int signal,
+               int code) {
   return IsFaultSignal(signal) && code > 0 &&
          block.IndexOf(ip) < block.insn_count;
 }
@@ -120,7 +121,7 @@ void SignalRecorder::Align(Delivery& entry) {
   entry.rdx -= kStep;
 }
 
-bool SignalRecorder::EnterHandler(const Block& block, GuestEnv env) {
+bool SignalRecorder::EnterHandler(const TranslationBlock& block, GuestEnv env) {
   Delivery entry{.ip = block.ip,
                  .rsp = env.gpr(kRsp),
                  .rdi = env.gpr(kRdi),
@@ -195,7 +196,7 @@ int SignalRecorder::CodeOf(const Delivery& entry) const {
 }
 
 void SignalRecorder::CloseBlockByDelivery(const Delivery& entry) {
-  const Block* last = g_runner.block;
+  const TranslationBlock* last = g_runner.block;
   if (last == nullptr) {
     return;  // right after a system call: the trace is off
   }

@@ -13,12 +13,12 @@
 #include <optional>
 
 #include "common/sent_signals.h"
-#include "recorder/qemu/plugin/block.h"
 #include "recorder/qemu/plugin/context.h"
 #include "recorder/qemu/plugin/guest_env.h"
 #include "recorder/qemu/plugin/signal_actions.h"
 #include "recorder/qemu/plugin/thread.h"
 #include "recorder/qemu/plugin/thread_table.h"
+#include "recorder/qemu/plugin/translation_block.h"
 #include "recorder/qemu/syscall_effects.h"
 
 namespace clew::recorder {
@@ -34,7 +34,7 @@ class SignalRecorder {
 
   // `block` is a signal handler's start. Records the delivery and returns true
   // if a signal was delivered, and not the function called.
-  bool EnterHandler(const Block& block, GuestEnv env);
+  bool EnterHandler(const TranslationBlock& block, GuestEnv env);
 
   // A system call is entered, which may send a signal.
   void EnterSyscall(uint64_t number, const std::array<uint64_t, 6>& args) {

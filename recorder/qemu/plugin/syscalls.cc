@@ -103,7 +103,7 @@ void Syscalls::Enter(Thread& me, const SyscallCall& call) {
   parts_.signals.EnterSyscall(call.number, call.args);
   me.in_syscall = true;
   me.call = call;
-  if (parts_.context.session.encoder.tsc) {
+  if (parts_.context.config.encoder.tsc) {
     me.call.entered_tsc = TscTicks(g_runner.block_end);
   }
   if (StartsTimer(call.number)) {
@@ -209,7 +209,7 @@ void Syscalls::Record(Thread& me, int64_t result) {
   }
   SyscallInput input = InputOf(me.call);
   input.result = result;
-  if (parts_.context.session.encoder.tsc) {
+  if (parts_.context.config.encoder.tsc) {
     input.left_tsc = TscTicks(g_runner.block_end);
   }
   if (effects->has_output) {
@@ -316,7 +316,7 @@ void Syscalls::ShowVirtualCores(const Thread& me, int64_t result) const {
   }
   auto* mask = GuestPointer<uint8_t>(me.call.args[2]);
   std::memset(mask, 0, static_cast<size_t>(result));
-  for (uint32_t i = 0; i < parts_.context.session.scheduler.cores &&
+  for (uint32_t i = 0; i < parts_.context.config.scheduler.cores &&
                        i / 8 < static_cast<uint64_t>(result);
        ++i) {
     mask[i / 8] = static_cast<uint8_t>(mask[i / 8] | 1u << i % 8);

@@ -15,8 +15,8 @@
 #include "common/units.h"
 #include "recorder/pt_encoder/core_encoder.h"
 #include "recorder/qemu/input_writer.h"
-#include "recorder/qemu/plugin/block.h"
 #include "recorder/qemu/plugin/guest_env.h"
+#include "recorder/qemu/plugin/translation_block.h"
 #include "recorder/qemu/scheduler.h"
 #include "recorder/qemu/syscall_effects.h"
 #include "recorder/qemu/timed_wait.h"
@@ -46,7 +46,7 @@ struct Thread {
 
   // The block that it is in, nullptr between a system call and the next block;
   // and where in it, while others have the turn.
-  const Block* block = nullptr;
+  const TranslationBlock* block = nullptr;
   uint64_t stop_index = 0;
   // The registers at the start of `block`.
   std::array<uint64_t, 16> block_gprs = {};
@@ -84,7 +84,8 @@ struct Runner {
   static constexpr unsigned kNobody = ~0u;
   unsigned vcpu = kNobody;
   Thread* thread = nullptr;
-  const Block* block = nullptr;  // entered last; its end is still open
+  const TranslationBlock* block =
+      nullptr;  // entered last; its end is still open
   CoreEncoder* encoder = nullptr;
   uint64_t block_start = 0;  // when `block` was entered
   uint64_t block_end = 0;    // when its last instruction retires

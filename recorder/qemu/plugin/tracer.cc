@@ -9,21 +9,21 @@
 
 namespace clew::recorder {
 
-Result<std::unique_ptr<Tracer>> Tracer::Create(const Session& session,
+Result<std::unique_ptr<Tracer>> Tracer::Create(const PluginConfig& config,
                                                SizeLimit& limit) {
   CLEW_ASSIGN_OR_RETURN(events,
-                        RawFile::Create(RawEventsPath(session.folder), &limit));
+                        RawFile::Create(RawEventsPath(config.folder), &limit));
   std::unique_ptr<Tracer> tracer(new Tracer(std::move(events)));
-  for (uint32_t i = 0; i < session.scheduler.cores; ++i) {
-    CLEW_ASSIGN_OR_RETURN(
-        file, RawFile::Create(RawPtPath(session.folder, i), &limit));
+  for (uint32_t i = 0; i < config.scheduler.cores; ++i) {
+    CLEW_ASSIGN_OR_RETURN(file,
+                          RawFile::Create(RawPtPath(config.folder, i), &limit));
     Core core;
     core.sink = std::make_unique<RawFileSink>(std::move(file));
-    core.encoder = std::make_unique<CoreEncoder>(session.encoder, *core.sink);
+    core.encoder = std::make_unique<CoreEncoder>(config.encoder, *core.sink);
     tracer->cores_.push_back(std::move(core));
   }
-  if (!session.turns_path.empty()) {
-    CLEW_ASSIGN_OR_RETURN(turns, RawFile::Create(session.turns_path));
+  if (!config.turns_path.empty()) {
+    CLEW_ASSIGN_OR_RETURN(turns, RawFile::Create(config.turns_path));
     tracer->turns_ = std::move(turns);
   }
   return tracer;

@@ -15,8 +15,8 @@
 #include "common/result.h"
 #include "common/units.h"
 #include "recorder/pt_encoder/core_encoder.h"
+#include "recorder/qemu/plugin_config.h"
 #include "recorder/qemu/raw_file.h"
-#include "recorder/qemu/session.h"
 
 namespace clew::recorder {
 
@@ -34,7 +34,7 @@ struct ExecMapping {
 class Tracer {
  public:
   [[nodiscard]] static Result<std::unique_ptr<Tracer>> Create(
-      const Session& session, SizeLimit& limit);
+      const PluginConfig& config, SizeLimit& limit);
 
   CoreEncoder& encoder(uint32_t core) { return *cores_[core].encoder; }
 

@@ -102,7 +102,7 @@ void Turns::Hold(Thread& me, const TimedWait& wait) {
   g_runner.block_end = time_.turn_end() + 1;
 }
 
-std::optional<Locked> Turns::Block(Thread& me) {
+std::optional<Locked> Turns::LetWait(Thread& me) {
   const uint64_t now = g_runner.block_end;
   const FutexCall futex = ParseFutex(me.call.args);
   const bool futex_wait = me.call.row->blocking == Blocking::kFutex;

@@ -33,16 +33,16 @@ namespace clew::recorder {
 // instructions of the program; its copy of the state is g_runner. Every other
 // thread is in one of four places: it waits for its turn in QEMU or in the
 // midst of a block (Enter, EndTurn), it is held before a SYSCALL instruction
-// until a time (Hold), it is inside a system call that may wait (Block), or it
-// is back from that and waits for its turn (AwaitReturn).
+// until a time (Hold), it is inside a system call that may wait (LetWait), or
+// it is back from that and waits for its turn (AwaitReturn).
 //
 //   Ready ──GrantNext──> turn ──EndTurn────────────> Ready
 //     ^                   ├─────Hold───> held ─────> Ready   due, woken, signal
-//     │                   ├─────Block──> in kernel ┐
+//     │                   ├───LetWait─> in kernel ┐
 //     └──AwaitReturn──────┼────────────────────────┘
 //                         └─────Forget             gone
 //
-// Example: A has the turn and makes a futex wait. Block takes its turn away,
+// Example: A has the turn and makes a futex wait. LetWait takes its turn away,
 // and GrantNext gives it to B, which begins once the kernel shows A asleep
 // (Settling). B wakes A by a futex call, which FutexReturned hears of first, so
 // that A is Ready from this tick on, whenever the host lets it come back. A
@@ -56,7 +56,7 @@ class Turns {
         time_(time),
         threads_(threads),
         code_(code),
-        scheduler_(context.session.scheduler) {}
+        scheduler_(context.config.scheduler) {}
 
   [[nodiscard]] Locked Lock() { return lock_.Take(); }
   // nullopt: another thread holds the lock.
@@ -77,13 +77,13 @@ class Turns {
   void Hold(Thread& me, const TimedWait& wait);
   // A system call callback ended, and `me` is about to wait in the kernel.
   // Returns the lock if nobody will ever have the turn.
-  [[nodiscard]] std::optional<Locked> Block(Thread& me);
-  // `me` is back from where Block let it go; returns when it is its turn.
+  [[nodiscard]] std::optional<Locked> LetWait(Thread& me);
+  // `me` is back from where LetWait let it go; returns when it is its turn.
   void AwaitReturn(Thread& me, int64_t result);
   // `me` has made its last system call, and keeps the turn until Forget.
   void Exit(Thread& me);
   // The CPU of `me`, after Exit, is gone, and `me` is no longer. Returns as
-  // Block.
+  // LetWait.
   [[nodiscard]] std::optional<Locked> Forget(Thread& me);
 
   // The futex call of the thread that has the turn returned `result`.

@@ -15,8 +15,9 @@ namespace clew::collector::web {
 namespace {
 
 template <class Row>
-Page<Row> Cut(const std::vector<Row>& rows, uint64_t offset, uint64_t limit) {
-  Page<Row> page;
+ListPage<Row> Cut(const std::vector<Row>& rows, uint64_t offset,
+                  uint64_t limit) {
+  ListPage<Row> page;
   page.total = rows.size();
   for (uint64_t i = offset; i < rows.size() && page.rows.size() < limit; ++i) {
     page.rows.push_back(rows[i]);
@@ -43,7 +44,8 @@ Status FakeCatalogue::Check() const {
   return fails ? SystemError(EIO, "catalogue.sqlite: cannot read") : Status();
 }
 
-Result<Page<GroupRow>> FakeCatalogue::Groups(const GroupQuery& query) const {
+Result<ListPage<GroupRow>> FakeCatalogue::Groups(
+    const GroupQuery& query) const {
   CLEW_RETURN_IF_ERROR(Check());
   std::vector<GroupRow> found;
   std::ranges::copy_if(groups, std::back_inserter(found),
@@ -56,7 +58,8 @@ Result<Page<GroupRow>> FakeCatalogue::Groups(const GroupQuery& query) const {
   return Cut(found, query.offset, query.limit);
 }
 
-Result<Page<BundleRow>> FakeCatalogue::Bundles(const BundleQuery& query) const {
+Result<ListPage<BundleRow>> FakeCatalogue::Bundles(
+    const BundleQuery& query) const {
   CLEW_RETURN_IF_ERROR(Check());
   std::vector<BundleRow> found;
   std::ranges::copy_if(bundles, std::back_inserter(found),

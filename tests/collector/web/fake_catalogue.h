@@ -40,8 +40,8 @@ class FakeCatalogue final : public Catalogue {
   Status PutOff(const BundleId&, int64_t) override { return {}; }
   Status ReturnTaken() override { return {}; }
 
-  Result<Page<GroupRow>> Groups(const GroupQuery& query) const override;
-  Result<Page<BundleRow>> Bundles(const BundleQuery& query) const override;
+  Result<ListPage<GroupRow>> Groups(const GroupQuery& query) const override;
+  Result<ListPage<BundleRow>> Bundles(const BundleQuery& query) const override;
   Result<std::optional<GroupRow>> Group(
       const std::string& signature) const override;
   Result<std::optional<BundleRow>> Bundle(const BundleId& id) const override;

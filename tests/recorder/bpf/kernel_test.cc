@@ -227,7 +227,7 @@ TEST(InputSourceTest, AFloodIsHandedOnOrCountedAtItsPlace) {
               {.ring_bytes = 64 << 10, .bytes_per_second = budget}, sink);
     ASSERT_TRUE(watched) << watched.error().message;
     ASSERT_EQ(watched->status, 0);
-    const InputCounts& counts = watched->counts;
+    const KernelInputCounts& counts = watched->counts;
     EXPECT_EQ(counts.units, counts.reported + counts.lost_total());
     EXPECT_EQ(counts.broken, 0u);
     EXPECT_EQ(counts.untracked, 0u);
@@ -352,7 +352,7 @@ TEST(InputSourceTest, ACgroupIsWatchedWithAllBelowIt) {
   WaitingProgram inside({TraceeProgram("recorder_bpf_habits"), "child"});
   WaitingProgram outside({TraceeProgram("recorder_bpf_habits"), "marks"});
   std::ofstream(cgroup.below() + "/cgroup.procs") << inside.process();
-  const auto source = InputSource::Open({.cgroup = cgroup.folder()});
+  const auto source = KernelInputSource::Open({.cgroup = cgroup.folder()});
   ASSERT_TRUE(source) << source.error().message;
   ASSERT_TRUE((*source)->Start());
   EXPECT_FALSE((*source)->AddProcess(outside.process()));
@@ -375,7 +375,8 @@ TEST(InputSourceTest, CallsThatNeverReturnAreHandedOn) {
     SCOPED_TRACE(killed);
     KeepingSink sink;
     WaitingProgram program({TraceeProgram("recorder_bpf_habits"), "sleep"});
-    const auto source = InputSource::Open({.processes = {program.process()}});
+    const auto source =
+        KernelInputSource::Open({.processes = {program.process()}});
     ASSERT_TRUE(source) << source.error().message;
     ASSERT_TRUE((*source)->Start());
     program.Go();
@@ -398,7 +399,7 @@ TEST(InputSourceTest, CallsThatNeverReturnAreHandedOn) {
     ASSERT_EQ(calls.size(), 1u);
     EXPECT_EQ(calls[0]->number, unsigned{__NR_read});
     EXPECT_EQ(calls[0]->result, std::nullopt);
-    const InputCounts counts = (*source)->counts();
+    const KernelInputCounts counts = (*source)->counts();
     EXPECT_EQ(counts.units, counts.reported);
   }
 }
@@ -446,14 +447,14 @@ TEST(InputSourceTest, OptionsThatMakeNoSenseAreRefused) {
         InputOptions{.call_bytes_max = 1u << 31},
         InputOptions{.threads_max = 0},
         InputOptions{.processes = {1}, .cgroup = "/sys/fs/cgroup"}}) {
-    const auto source = InputSource::Open(options);
+    const auto source = KernelInputSource::Open(options);
     ASSERT_FALSE(source);
     EXPECT_EQ(source.error().code, ErrorCode::kInvalidArgument)
         << source.error().message;
   }
   CLEW_NEEDS_BPF();
-  EXPECT_FALSE(InputSource::Open({.cgroup = "/tmp"}));
-  EXPECT_FALSE(InputSource::Open({.processes = {-1}}));
+  EXPECT_FALSE(KernelInputSource::Open({.cgroup = "/tmp"}));
+  EXPECT_FALSE(KernelInputSource::Open({.processes = {-1}}));
 }
 
 }  // namespace

@@ -1,9 +1,8 @@
-// Goal: the promises of recorder/bpf/input_log.h, clock_samples.h and cgroup.h:
-// what is written is read back by the decoder as it was, the unknown at its
-// place; times on the TSC are sound; cgroups have their depth.
-// Method: hand-made events through the log and the decoder's reader; a clock
-// whose rate is known; and a real program whose own TSC reads enclose each
-// call.
+// Goal: the promises of recorder/bpf/input_log_writer.h, clock_samples.h and
+// cgroup.h: what is written is read back by the decoder as it was, the unknown
+// at its place; times on the TSC are sound; cgroups have their depth. Method:
+// hand-made events through the log and the decoder's reader; a clock whose rate
+// is known; and a real program whose own TSC reads enclose each call.
 #include <asm/unistd_64.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

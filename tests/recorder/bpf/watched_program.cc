@@ -94,7 +94,7 @@ Result<Watched> Watch(const std::vector<std::string>& command,
                       InputOptions options, InputSink& sink) {
   WaitingProgram program(command);
   options.processes = {program.process()};
-  CLEW_ASSIGN_OR_RETURN(source, InputSource::Open(options));
+  CLEW_ASSIGN_OR_RETURN(source, KernelInputSource::Open(options));
   CLEW_RETURN_IF_ERROR(source->Start());
   program.Go();
   while (!program.Ended()) {

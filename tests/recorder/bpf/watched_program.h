@@ -73,7 +73,7 @@ class WaitingProgram {
 };
 
 struct Watched {
-  InputCounts counts;
+  KernelInputCounts counts;
   int status = -1;
 };
 

@@ -33,14 +33,14 @@ class LoggingKernel final : public PerfKernel {
         Log(attr.type == PERF_TYPE_SOFTWARE ? "open sideband" : "open pt"));
     return Fd(memfd_create("event", MFD_CLOEXEC));
   }
-  Result<Memory> Map(const Fd& event, uint64_t offset, size_t bytes,
-                     bool writable) override {
+  Result<MappedMemory> Map(const Fd& event, uint64_t offset, size_t bytes,
+                           bool writable) override {
     CLEW_RETURN_IF_ERROR(Log(std::string(offset == 0 ? "map data" : "map aux") +
                              (writable ? "" : " read-only")));
     (void)!ftruncate(event.get(), static_cast<off_t>(offset + bytes));
     void* begin = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED,
                        event.get(), static_cast<off_t>(offset));
-    Memory memory({static_cast<std::byte*>(begin), bytes});
+    MappedMemory memory({static_cast<std::byte*>(begin), bytes});
     if (offset == 0) {
       auto* page = static_cast<perf_event_mmap_page*>(begin);
       page->data_offset = kPage;
@@ -77,7 +77,7 @@ struct Sink final : SessionSink {
     ++events;
     return {};
   }
-  Status OnAux(CoreId, const AuxPiece& piece) override {
+  Status OnAux(CoreId, const AuxRingPiece& piece) override {
     aux_bytes += piece.size_bytes();
     return {};
   }

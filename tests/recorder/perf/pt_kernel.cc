@@ -64,8 +64,8 @@ Result<uint64_t> PtKernel::EventId(const Fd& event) {
   return Find(event.get()).id;
 }
 
-Result<Memory> PtKernel::Map(const Fd& fd, uint64_t offset, size_t bytes,
-                             bool writable) {
+Result<MappedMemory> PtKernel::Map(const Fd& fd, uint64_t offset, size_t bytes,
+                                   bool writable) {
   CLEW_CHECK(ftruncate(fd.get(), static_cast<off_t>(offset + bytes)) == 0,
              "no memory");
   void* begin = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED,
@@ -88,7 +88,7 @@ Result<Memory> PtKernel::Map(const Fd& fd, uint64_t offset, size_t bytes,
       }
     }
   }
-  return Memory({memory, bytes});
+  return MappedMemory({memory, bytes});
 }
 
 Status PtKernel::Control(const Fd& fd, unsigned long request,

@@ -24,8 +24,8 @@ class PtKernel : public PerfKernel {
   Result<Fd> OpenEvent(const perf_event_attr& attr, int32_t thread,
                        int core) override;
   Result<uint64_t> EventId(const Fd& event) override;
-  Result<Memory> Map(const Fd& event, uint64_t offset, size_t bytes,
-                     bool writable) override;
+  Result<MappedMemory> Map(const Fd& event, uint64_t offset, size_t bytes,
+                           bool writable) override;
   Status Control(const Fd& event, unsigned long request, unsigned long argument,
                  std::string_view what) override;
   Result<Fd> MakePoller() override { return Fd(); }

@@ -32,7 +32,7 @@ class Collector final : public RecordSink, public AuxSink, public AuxGapSink {
     types.push_back(record.type);
     return {};
   }
-  Status OnAux(const AuxPiece& piece) override {
+  Status OnAux(const AuxRingPiece& piece) override {
     aux.assign(piece.first.begin(), piece.first.end());
     aux.insert(aux.end(), piece.second.begin(), piece.second.end());
     aux_offset = piece.offset;

@@ -166,7 +166,7 @@ class Checker final : public RecordSink, public AuxSink, public AuxGapSink {
     }
     return CheckBody(record, number);
   }
-  Status OnAux(const AuxPiece& piece) override {
+  Status OnAux(const AuxRingPiece& piece) override {
     if (piece.offset != aux.size()) {
       return InvalidArgument("AUX bytes at {}, wanted {}", piece.offset,
                              aux.size());

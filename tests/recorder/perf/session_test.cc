@@ -5,8 +5,6 @@
 // comparison with that report, with /proc and with the ELF note of the tracee.
 // CPUs come and go in a sysfs of the test's own. Skipped, with the reason,
 // where perf_event_open is refused.
-#include "recorder/perf/session.h"
-
 #include <elf.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -28,6 +26,7 @@
 #include <vector>
 
 #include "common/file.h"
+#include "recorder/perf/perf_session.h"
 #include "recorder/perf/sysfs.h"
 
 namespace clew::recorder::perf {
@@ -57,7 +56,7 @@ struct Recorder final : SessionSink {
     std::visit([&](const auto& body) { Take(event.id, body); }, event.body);
     return {};
   }
-  Status OnAux(CoreId, const AuxPiece&) override {
+  Status OnAux(CoreId, const AuxRingPiece&) override {
     return InvalidArgument("AUX bytes without PT");
   }
   void OnGap(CoreId, const AuxGap&) override { ADD_FAILURE(); }
@@ -178,15 +177,15 @@ std::vector<std::byte> BuildIdOf(const std::string& path) {
 
 // Why no events can be opened here; empty if they can.
 std::string Refused() {
-  const auto session = Session::Open(RealPerfKernel(),
-                                     {.threads = {static_cast<int>(getpid())}});
+  const auto session = PerfSession::Open(
+      RealPerfKernel(), {.threads = {static_cast<int>(getpid())}});
   return session ? "" : session.error().message;
 }
 
 #define SKIP_WHERE_REFUSED() \
   if (const auto reason = Refused(); !reason.empty()) GTEST_SKIP() << reason
 
-void DrainUntilEnd(Session& session, Child& child, Recorder& recorder) {
+void DrainUntilEnd(PerfSession& session, Child& child, Recorder& recorder) {
   std::atomic<bool> ended = false;
   std::thread joiner([&] {
     (void)child.Join();
@@ -219,7 +218,7 @@ std::vector<Reported> ParseReport(const std::string& text) {
 TEST(SessionTest, TellsThreadsNamesMmapsAndSwitchesOfAProgram) {
   SKIP_WHERE_REFUSED();
   Child child;
-  auto session = Session::Open(
+  auto session = PerfSession::Open(
       RealPerfKernel(), {.threads = {child.pid()}, .enable_on_exec = true});
   ASSERT_TRUE(session) << session.error().message;
   Recorder recorder;
@@ -279,7 +278,8 @@ void SleepOnEachCpu(const std::vector<CoreId>& cores) {
 }
 
 TEST(SessionTest, AFullRingCountsWhatTheKernelDropped) {
-  auto session = Session::Open(RealPerfKernel(), {.data_bytes = kRingBytes});
+  auto session =
+      PerfSession::Open(RealPerfKernel(), {.data_bytes = kRingBytes});
   if (!session) {
     GTEST_SKIP() << session.error().message;
   }
@@ -310,10 +310,11 @@ TEST(SessionTest, AFullRingCountsWhatTheKernelDropped) {
 TEST(SessionTest, SnapshotHasTheNewestRecordsAndPausesOnlyMeanwhile) {
   SKIP_WHERE_REFUSED();
   Child child;
-  auto session = Session::Open(RealPerfKernel(), {.threads = {child.pid()},
-                                                  .enable_on_exec = true,
-                                                  .snapshot = true,
-                                                  .data_bytes = kRingBytes});
+  auto session =
+      PerfSession::Open(RealPerfKernel(), {.threads = {child.pid()},
+                                           .enable_on_exec = true,
+                                           .snapshot = true,
+                                           .data_bytes = kRingBytes});
   ASSERT_TRUE(session) << session.error().message;
   child.Go();
   const auto reports = ParseReport(child.Join());
@@ -369,8 +370,8 @@ TEST(SessionTest, EventsFollowCpusThatComeAndGo) {
   FakeSys sys;
   sys.SetOnline(one);
   Child child;
-  auto session = Session::Open(RealPerfKernel(),
-                               {.threads = {child.pid()}, .sys = sys.root()});
+  auto session = PerfSession::Open(
+      RealPerfKernel(), {.threads = {child.pid()}, .sys = sys.root()});
   ASSERT_TRUE(session) << session.error().message;
   ASSERT_TRUE(session->Enable());
   EXPECT_EQ(session->cores().size(), 1u);
@@ -399,8 +400,8 @@ TEST(SessionTest, EventsFollowCpusThatComeAndGo) {
 
 TEST(SessionTest, ConversionGivesThePageOrSaysThatThereIsNone) {
   SKIP_WHERE_REFUSED();
-  const auto session = Session::Open(RealPerfKernel(),
-                                     {.threads = {static_cast<int>(getpid())}});
+  const auto session = PerfSession::Open(
+      RealPerfKernel(), {.threads = {static_cast<int>(getpid())}});
   ASSERT_TRUE(session) << session.error().message;
   const auto conversion = session->Conversion();
   if (conversion) {
@@ -422,8 +423,8 @@ class RefusingKernel final : public PerfKernel {
     }
     return RealPerfKernel().OpenEvent(attr, thread, core);
   }
-  Result<Memory> Map(const Fd& event, uint64_t offset, size_t bytes,
-                     bool writable) override {
+  Result<MappedMemory> Map(const Fd& event, uint64_t offset, size_t bytes,
+                           bool writable) override {
     return RealPerfKernel().Map(event, offset, bytes, writable);
   }
   Status Control(const Fd& event, unsigned long request, unsigned long argument,
@@ -446,7 +447,7 @@ class RefusingKernel final : public PerfKernel {
 
 TEST(SessionTest, WantOfPermissionSaysWhatWouldHelp) {
   RefusingKernel kernel(0, EACCES);
-  const auto session = Session::Open(kernel, {});
+  const auto session = PerfSession::Open(kernel, {});
   ASSERT_FALSE(session);
   EXPECT_EQ(session.error().code, ErrorCode::kSystem);
   EXPECT_THAT(session.error().message,
@@ -457,16 +458,16 @@ TEST(SessionTest, WantOfPermissionSaysWhatWouldHelp) {
 TEST(SessionTest, PtWithoutPmuAndBadSizesAreRefused) {
   FakeSys sys;
   sys.SetOnline("0");
-  const auto no_pt =
-      Session::Open(RealPerfKernel(), {.pt = PtOptions(), .sys = sys.root()});
+  const auto no_pt = PerfSession::Open(RealPerfKernel(),
+                                       {.pt = PtOptions(), .sys = sys.root()});
   ASSERT_FALSE(no_pt);
   EXPECT_EQ(no_pt.error().code, ErrorCode::kUnsupported);
   EXPECT_THAT(no_pt.error().message, HasSubstr("no intel_pt event source"));
-  const auto size = Session::Open(RealPerfKernel(), {.data_bytes = 5000});
+  const auto size = PerfSession::Open(RealPerfKernel(), {.data_bytes = 5000});
   ASSERT_FALSE(size);
   EXPECT_THAT(size.error().message, HasSubstr("found 5000"));
-  const auto mixed =
-      Session::Open(RealPerfKernel(), {.pt = PtOptions(), .snapshot = true});
+  const auto mixed = PerfSession::Open(RealPerfKernel(),
+                                       {.pt = PtOptions(), .snapshot = true});
   ASSERT_FALSE(mixed);
   EXPECT_EQ(mixed.error().code, ErrorCode::kInvalidArgument);
 }

@@ -18,7 +18,7 @@
 #include "recorder/qemu/code_list.h"
 #include "recorder/qemu/input_writer.h"
 #include "recorder/qemu/insn_effects.h"
-#include "recorder/qemu/session.h"
+#include "recorder/qemu/plugin_config.h"
 #include "recorder/raw_events.h"
 
 namespace clew::recorder {
@@ -93,26 +93,26 @@ TEST(CodeListTest, HasEachInstructionOnceWithItsFirstPlace) {
 }
 
 TEST(SessionTest, SurvivesTheRoundTrip) {
-  Session session;
-  session.folder = "/tmp/a b=c";
-  session.scheduler = {.cores = 3, .quantum_insns = 9, .seed = UINT64_MAX};
-  session.encoder.mtc = false;
-  session.encoder.mtc_period = 3;
-  session.timeout_s = 17;
-  session.size_limit_bytes = uint64_t{5} << 32;
-  session.core_on_exit = false;
-  session.fail_on = {.rule = FailOn::Rule::kDiffers, .status = 7};
-  const std::string text = FormatSession(session);
-  const auto parsed = ParseSession(text);
+  PluginConfig config;
+  config.folder = "/tmp/a b=c";
+  config.scheduler = {.cores = 3, .quantum_insns = 9, .seed = UINT64_MAX};
+  config.encoder.mtc = false;
+  config.encoder.mtc_period = 3;
+  config.timeout_s = 17;
+  config.size_limit_bytes = uint64_t{5} << 32;
+  config.core_on_exit = false;
+  config.fail_on = {.rule = FailOn::Rule::kDiffers, .status = 7};
+  const std::string text = FormatPluginConfig(config);
+  const auto parsed = ParsePluginConfig(text);
   ASSERT_TRUE(parsed.has_value()) << parsed.error().message;
-  EXPECT_EQ(FormatSession(*parsed), text);
-  EXPECT_EQ(parsed->folder, session.folder);
+  EXPECT_EQ(FormatPluginConfig(*parsed), text);
+  EXPECT_EQ(parsed->folder, config.folder);
   EXPECT_EQ(parsed->scheduler.seed, UINT64_MAX);
   EXPECT_FALSE(parsed->encoder.mtc);
   EXPECT_EQ(parsed->size_limit_bytes, uint64_t{5} << 32);
   EXPECT_TRUE(parsed->fail_on.Matches(0));
   EXPECT_FALSE(parsed->fail_on.Matches(7));
-  EXPECT_FALSE(ParseSession("folder=x\ncores=y\n").has_value());
+  EXPECT_FALSE(ParsePluginConfig("folder=x\ncores=y\n").has_value());
 }
 
 TEST(OutcomeTest, ATruncatedOneIsRefused) {

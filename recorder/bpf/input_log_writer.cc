@@ -1,0 +1,157 @@
+#include "recorder/bpf/input_log_writer.h"
+
+#include <asm/unistd_64.h>
+
+#include <algorithm>
+
+#include "proto/bundle.pb.h"
+
+namespace clew::recorder::bpf {
+namespace {
+
+constexpr uint64_t kHandlerMin = 2;  // 0 and 1 are no handlers
+
+bool IsExec(uint64_t number) {
+  return number == __NR_execve || number == __NR_execveat;
+}
+
+// `clock`: null for no times.
+void Fill(const InputCall& from, const ClockSamples* clock, pb::Syscall& to) {
+  to.set_number(from.number);
+  for (const uint64_t arg : from.args) {
+    to.add_args(arg);
+  }
+  to.set_returned(from.result.has_value());
+  to.set_result(from.result.value_or(0));
+  for (const MemoryPiece& piece : from.writes) {
+    pb::Write& write = *to.add_writes();
+    write.set_addr(piece.addr.as_int());
+    write.set_data(piece.bytes.data(), piece.bytes.size());
+  }
+  to.set_has_output(from.output_digest.has_value());
+  to.set_output_digest(from.output_digest.value_or(0));
+  to.set_output_bytes(from.output_bytes);
+  if (clock == nullptr) {
+    return;
+  }
+  // The end of each interval at which what the field says holds for sure.
+  if (const auto entered = clock->ToTsc(from.entered)) {
+    to.set_entered_tsc(entered->hi.as_int());
+  }
+  if (const auto left = clock->ToTsc(from.left); left && from.result) {
+    to.set_left_tsc(left->lo.as_int());
+  }
+}
+
+// With its length before it.
+void Delimit(const pb::Input& input, std::string& record) {
+  const std::string bytes = input.SerializeAsString();
+  record.clear();
+  for (uint64_t rest = bytes.size(); true; rest >>= 7) {
+    record += static_cast<char>((rest & 0x7f) | (rest > 0x7f ? 0x80 : 0));
+    if (rest <= 0x7f) {
+      break;
+    }
+  }
+  record += bytes;
+}
+
+}  // namespace
+
+InputLogWriter::InputLogWriter(WritableFile& file, const ClockSamples& clock,
+                               const InputLogOptions& options)
+    : file_(file),
+      clock_(options.tsc_times ? &clock : nullptr),
+      options_(options),
+      begun_(!options.from_exec) {}
+
+bool InputLogWriter::Wants(const ThreadName& who) const {
+  return begun_ && who.process == options_.process;
+}
+
+Status InputLogWriter::Append(const std::string& record) {
+  CLEW_RETURN_IF_ERROR(file_.Append(std::as_bytes(std::span(record))));
+  counts_.bytes += record.size();
+  return {};
+}
+
+Status InputLogWriter::AppendUnknown(const ThreadName& who, uint64_t count,
+                                     Causes causes, const InputCall* call) {
+  counts_.unknown += count;
+  pb::Input input;
+  input.set_thread(who.thread.as_int());
+  pb::Unknown& unknown = *input.mutable_unknown();
+  unknown.set_count(count);
+  unknown.set_cause(ToString(causes));
+  if (call != nullptr) {
+    Fill(*call, clock_, *unknown.mutable_call());
+  }
+  Delimit(input, record_);
+  return Append(record_);
+}
+
+// One record for each thread; what follows it is counted alone.
+Status InputLogWriter::AppendPastLimit(const ThreadName& who, uint64_t count) {
+  if (!past_limit_.insert(who.thread.as_int()).second) {
+    counts_.unknown += count;
+    return {};
+  }
+  Causes causes;
+  causes.Add(kRawLogLimit);
+  return AppendUnknown(who, count, causes, nullptr);
+}
+
+Status InputLogWriter::OnCall(const InputCall& call) {
+  if (call.who.process == options_.process && IsExec(call.number) &&
+      call.result == 0 && !begun_) {
+    begun_ = true;
+    return {};
+  }
+  if (!Wants(call.who)) {
+    return {};
+  }
+  Causes unknown = call.unknown;
+  if (IsExec(call.number) && call.result == 0) {
+    unknown.Add(kRawExec);
+  }
+  if (counts_.bytes >= options_.bytes_max) {
+    return AppendPastLimit(call.who, 1);
+  }
+  if (!unknown.empty()) {
+    return AppendUnknown(call.who, 1, unknown, &call);
+  }
+  ++counts_.calls;
+  pb::Input input;
+  input.set_thread(call.who.thread.as_int());
+  Fill(call, clock_, *input.mutable_syscall());
+  Delimit(input, record_);
+  return Append(record_);
+}
+
+// Signals without a handler change nothing but by ending the process. What the
+// kernel pushed for a handler, and with which registers it began, is not seen.
+Status InputLogWriter::OnSignal(const InputSignal& signal) {
+  if (!Wants(signal.who) || signal.handler < kHandlerMin) {
+    return {};
+  }
+  if (counts_.bytes >= options_.bytes_max) {
+    return AppendPastLimit(signal.who, 1);
+  }
+  Causes causes;
+  causes.Add(kRawSignalFrame);
+  return AppendUnknown(signal.who, 1, causes, nullptr);
+}
+
+Status InputLogWriter::OnLoss(const InputLoss& loss) {
+  if (!Wants(loss.who)) {
+    return {};
+  }
+  if (counts_.bytes >= options_.bytes_max) {
+    return AppendPastLimit(loss.who, loss.count);
+  }
+  return AppendUnknown(loss.who, loss.count, loss.causes, nullptr);
+}
+
+Status InputLogWriter::OnThreadEnd(const ThreadName&) { return {}; }
+
+}  // namespace clew::recorder::bpf

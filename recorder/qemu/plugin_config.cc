@@ -1,0 +1,225 @@
+#include "recorder/qemu/plugin_config.h"
+
+#include <algorithm>
+#include <charconv>
+#include <filesystem>
+#include <map>
+
+namespace clew::recorder {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::string_view kInputsPrefix = "inputs.";
+
+// Lines "key=value".
+class Fields {
+ public:
+  static Result<Fields> Parse(std::string_view text) {
+    Fields fields;
+    while (!text.empty()) {
+      const size_t end = text.find('\n');
+      const std::string_view line = text.substr(0, end);
+      text = end == text.npos ? "" : text.substr(end + 1);
+      const size_t equals = line.find('=');
+      if (equals == line.npos) {
+        return CorruptInput("line {:?} has no '='", std::string(line));
+      }
+      fields.values_.emplace(line.substr(0, equals), line.substr(equals + 1));
+    }
+    return fields;
+  }
+
+  Result<std::string> Text(const std::string& key) const {
+    const auto found = values_.find(key);
+    if (found == values_.end()) {
+      return CorruptInput("no line {:?}", key);
+    }
+    return found->second;
+  }
+
+  // Reads a number into `to`.
+  template <class T>
+  Status Number(const std::string& key, T& to) const {
+    CLEW_ASSIGN_OR_RETURN(text, Text(key));
+    uint64_t value = 0;
+    const char* end = text.data() + text.size();
+    const auto [at, error] = std::from_chars(text.data(), end, value);
+    if (error != std::errc() || at != end) {
+      return CorruptInput("{}: {:?} is no number", key, text);
+    }
+    to = static_cast<T>(value);
+    return {};
+  }
+
+ private:
+  std::map<std::string, std::string, std::less<>> values_;
+};
+
+std::string OneLine(std::string text) {
+  for (char& c : text) {
+    if (c == '\n') {
+      c = ' ';
+    }
+  }
+  return text;
+}
+
+}  // namespace
+
+bool FailOn::Matches(int32_t exit_status) const {
+  switch (rule) {
+    case Rule::kNever:
+      return false;
+    case Rule::kEquals:
+      return exit_status == status;
+    case Rule::kDiffers:
+      return exit_status != status;
+  }
+  return false;
+}
+
+std::string FormatPluginConfig(const PluginConfig& s) {
+  return fmt::format(
+      "folder={}\ncores={}\nquantum={}\nslice_min={}\nslice_max={}\nseed={}\n"
+      "psb={}\ntsc={:d}\nmtc={:d}\ncyc={:d}\nmtc_period={}\nnumerator={}\n"
+      "denominator={}\nsize_limit={}\ntimeout={}\ncore_on_exit={:d}\nvirtual_"
+      "tsc={:d}\n"
+      "turns={}\nfail_rule={}\nfail_status={}\n",
+      OneLine(s.folder), s.scheduler.cores, s.scheduler.quantum_insns,
+      s.scheduler.slice_min_ticks, s.scheduler.slice_max_ticks,
+      s.scheduler.seed, s.encoder.psb_period_bytes, s.encoder.tsc,
+      s.encoder.mtc, s.encoder.cyc, s.encoder.mtc_period,
+      s.encoder.tsc_ctc_numerator, s.encoder.tsc_ctc_denominator,
+      s.size_limit_bytes, s.timeout_s, s.core_on_exit, s.virtual_tsc,
+      OneLine(s.turns_path), static_cast<int>(s.fail_on.rule),
+      s.fail_on.status);
+}
+
+Result<PluginConfig> ParsePluginConfig(std::string_view text) {
+  CLEW_ASSIGN_OR_RETURN(fields, Fields::Parse(text));
+  PluginConfig s;
+  CLEW_ASSIGN_OR_RETURN(folder, fields.Text("folder"));
+  s.folder = folder;
+  CLEW_RETURN_IF_ERROR(fields.Number("cores", s.scheduler.cores));
+  CLEW_RETURN_IF_ERROR(fields.Number("quantum", s.scheduler.quantum_insns));
+  CLEW_RETURN_IF_ERROR(fields.Number("slice_min", s.scheduler.slice_min_ticks));
+  CLEW_RETURN_IF_ERROR(fields.Number("slice_max", s.scheduler.slice_max_ticks));
+  CLEW_RETURN_IF_ERROR(fields.Number("seed", s.scheduler.seed));
+  CLEW_RETURN_IF_ERROR(fields.Number("psb", s.encoder.psb_period_bytes));
+  CLEW_RETURN_IF_ERROR(fields.Number("tsc", s.encoder.tsc));
+  CLEW_RETURN_IF_ERROR(fields.Number("mtc", s.encoder.mtc));
+  CLEW_RETURN_IF_ERROR(fields.Number("cyc", s.encoder.cyc));
+  CLEW_RETURN_IF_ERROR(fields.Number("mtc_period", s.encoder.mtc_period));
+  CLEW_RETURN_IF_ERROR(fields.Number("numerator", s.encoder.tsc_ctc_numerator));
+  CLEW_RETURN_IF_ERROR(
+      fields.Number("denominator", s.encoder.tsc_ctc_denominator));
+  CLEW_RETURN_IF_ERROR(fields.Number("size_limit", s.size_limit_bytes));
+  CLEW_RETURN_IF_ERROR(fields.Number("timeout", s.timeout_s));
+  CLEW_RETURN_IF_ERROR(fields.Number("core_on_exit", s.core_on_exit));
+  CLEW_RETURN_IF_ERROR(fields.Number("virtual_tsc", s.virtual_tsc));
+  CLEW_RETURN_IF_ERROR(fields.Number("fail_rule", s.fail_on.rule));
+  CLEW_RETURN_IF_ERROR(fields.Number("fail_status", s.fail_on.status));
+  CLEW_ASSIGN_OR_RETURN(turns, fields.Text("turns"));
+  s.turns_path = turns;
+  CLEW_RETURN_IF_ERROR(Validate(s.encoder));
+  return s;
+}
+
+std::string RawFolder(const std::string& folder) { return folder + "/raw"; }
+std::string RawPtPath(const std::string& folder, uint32_t core) {
+  return fmt::format("{}/raw/pt.{}", folder, core);
+}
+std::string RawInputsPath(const std::string& folder, Tid thread) {
+  return fmt::format("{}/{}{}", RawFolder(folder), kInputsPrefix, thread);
+}
+Result<std::vector<std::string>> FindRawInputs(const std::string& folder) {
+  std::error_code error;
+  std::vector<std::string> paths;
+  for (fs::directory_iterator entry(RawFolder(folder), error), end;
+       !error && entry != end; entry.increment(error)) {
+    if (entry->path().filename().string().starts_with(kInputsPrefix)) {
+      paths.push_back(entry->path().string());
+    }
+  }
+  if (error) {
+    return SystemError(error.value(),
+                       fmt::format("cannot list {:?}", RawFolder(folder)));
+  }
+  std::ranges::sort(paths);
+  return paths;
+}
+std::string RawEventsPath(const std::string& folder) {
+  return folder + "/raw/events";
+}
+std::string RawCodePath(const std::string& folder) {
+  return folder + "/raw/code";
+}
+std::string CodeListPath(const std::string& folder) {
+  return folder + "/raw/code_list";
+}
+std::string OutcomePath(const std::string& folder) {
+  return folder + "/raw/outcome";
+}
+std::string StartPath(const std::string& folder) {
+  return folder + "/start.pb";
+}
+std::string CorePath(const std::string& folder) { return folder + "/core"; }
+
+std::string FormatOutcome(const Outcome& o) {
+  std::string unlogged = fmt::format("unlogged={}\n", o.unlogged_inputs.size());
+  for (size_t i = 0; i < o.unlogged_inputs.size(); ++i) {
+    unlogged +=
+        fmt::format("unlogged{}={}\n", i, OneLine(o.unlogged_inputs[i]));
+  }
+  return unlogged +
+         fmt::format(
+             "kind={}\nsignal={}\nstatus={}\nthread={}\nip={}\naddr={}\n"
+             "refusal={}\ndropped={}\nhas_core={:d}\ninsns={}\nhandovers={}"
+             "\nswitches={}\n"
+             "inputs_unknown={}\nregisters_exact={:d}\nend=1\n",
+             static_cast<int>(o.failure.kind), o.failure.signal,
+             o.failure.exit_status, o.failure.thread, o.failure.ip,
+             o.failure.addr, OneLine(o.refusal), OneLine(o.dropped), o.has_core,
+             o.insns, o.handovers, o.switches, o.inputs_unknown,
+             o.registers_exact);
+}
+
+Result<Outcome> ParseOutcome(std::string_view text) {
+  CLEW_ASSIGN_OR_RETURN(fields, Fields::Parse(text));
+  Outcome o;
+  uint64_t value = 0;
+  CLEW_RETURN_IF_ERROR(fields.Number("kind", value));
+  if (value > static_cast<uint64_t>(FailureKind::kTimeLimit)) {
+    return CorruptInput("kind is {}, at most {} is known", value,
+                        static_cast<int>(FailureKind::kTimeLimit));
+  }
+  o.failure.kind = static_cast<FailureKind>(value);
+  CLEW_RETURN_IF_ERROR(fields.Number("signal", o.failure.signal));
+  CLEW_RETURN_IF_ERROR(fields.Number("status", o.failure.exit_status));
+  CLEW_RETURN_IF_ERROR(fields.Number("thread", value));
+  o.failure.thread = Tid(static_cast<int32_t>(value));
+  CLEW_RETURN_IF_ERROR(fields.Number("ip", value));
+  o.failure.ip = TraceeAddr(value);
+  CLEW_RETURN_IF_ERROR(fields.Number("addr", value));
+  o.failure.addr = TraceeAddr(value);
+  CLEW_ASSIGN_OR_RETURN(refusal, fields.Text("refusal"));
+  o.refusal = refusal;
+  CLEW_ASSIGN_OR_RETURN(dropped, fields.Text("dropped"));
+  o.dropped = dropped;
+  CLEW_RETURN_IF_ERROR(fields.Number("has_core", o.has_core));
+  CLEW_RETURN_IF_ERROR(fields.Number("insns", o.insns));
+  CLEW_RETURN_IF_ERROR(fields.Number("handovers", o.handovers));
+  CLEW_RETURN_IF_ERROR(fields.Number("switches", o.switches));
+  CLEW_RETURN_IF_ERROR(fields.Number("inputs_unknown", o.inputs_unknown));
+  CLEW_RETURN_IF_ERROR(fields.Number("registers_exact", o.registers_exact));
+  CLEW_RETURN_IF_ERROR(fields.Number("unlogged", value));
+  for (uint64_t i = 0; i < value; ++i) {
+    CLEW_ASSIGN_OR_RETURN(phrase, fields.Text(fmt::format("unlogged{}", i)));
+    o.unlogged_inputs.push_back(phrase);
+  }
+  CLEW_RETURN_IF_ERROR(fields.Number("end", value));
+  return o;
+}
+
+}  // namespace clew::recorder

@@ -1,0 +1,39 @@
+#ifndef CLEW_REPLAYER_GDB_GDB_REGISTERS_H_
+#define CLEW_REPLAYER_GDB_GDB_REGISTERS_H_
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+
+#include "machine/registers.h"
+
+namespace clew::replayer::gdb {
+
+// The registers of a thread as gdb numbers them: the features core, sse, linux
+// and segments of an x86-64 GNU/Linux target without AVX.
+//
+// Source: gdb 13 gdb/features/i386/64bit-{core,sse,linux,segments}.xml and
+// amd64-linux's target description.
+
+// The target description to give to gdb.
+std::string_view TargetXml();
+
+size_t RegisterCount();
+
+// Register `number` in hexadecimal, in memory order; "xx..." for one that is
+// not recorded (segment selectors are constants of the kernel, orig_rax and
+// the x87 instruction and operand pointers are not kept).
+// REQUIRES: number < RegisterCount().
+std::string RegisterHex(const machine::Registers& registers, size_t number);
+
+// All registers in order, as the g packet has them.
+std::string AllRegistersHex(const machine::Registers& registers);
+
+// Numbers that stop replies carry along.
+inline constexpr size_t kRegisterRbp = 6;
+inline constexpr size_t kRegisterRsp = 7;
+inline constexpr size_t kRegisterRip = 16;
+
+}  // namespace clew::replayer::gdb
+
+#endif  // CLEW_REPLAYER_GDB_GDB_REGISTERS_H_
