@@ -67,8 +67,8 @@ transfer::HostReport ReportOf(const Json& status) {
 Status Tell(const AskOptions& ask, const CollectorOptions& collector) {
   CLEW_ASSIGN_OR_RETURN(status, AskDaemon(ask, daemon::StatusRequest()));
   CLEW_ASSIGN_OR_RETURN(client, MakeClient(collector, kAttempts));
-  CLEW_ASSIGN_OR_RETURN(taken, client->Report(ReportOf(status)));
-  if (!taken) {
+  CLEW_ASSIGN_OR_RETURN(answer, client->Report(ReportOf(status)));
+  if (answer == transfer::ReportAnswer::kUnknownCall) {
     fmt::print("the collector is of an earlier version and takes no reports\n");
   }
   return {};

@@ -10,8 +10,9 @@
 namespace clew::constraints {
 
 // The independent checker: a memory of bytes on which the accesses are carried
-// out one after another in the claimed order. Shares nothing with the engines
-// but the trace. An Error says which access or evidence does not agree.
+// out one after another in the claimed order. Shares with the engines
+// the trace and what its operators mean (ApplyOp), and nothing else. An Error
+// says which access or evidence does not agree.
 //
 // `unknowns` gives the values of variables that no access reads.
 [[nodiscard]] Status CheckOrder(const ConstraintTrace& trace,

@@ -66,10 +66,10 @@ class Strategy {
 
  private:
   void TryGuess(SolveReport& report) {
-    const auto found = windows_->TryGuess(options_.time_limit_s);
-    if (!found) {
-      windows_error_ = found.error();
-    } else if (*found) {
+    const auto turn = windows_->TryGuess(options_.time_limit_s);
+    if (!turn) {
+      windows_error_ = turn.error();
+    } else if (*turn == WindowTurn::kWitness) {
       AcceptPlain(report, windows_->report().steps, "guess");
     }
   }
@@ -111,12 +111,12 @@ class Strategy {
   bool SearchWindows(SolveReport& report, WindowSearch& windows,
                      double seconds) {
     const uint64_t stretches = windows.report().stretches;
-    const auto found = windows.Run(std::min(seconds, deadline_.seconds_left()));
-    if (!found) {
-      windows_error_ = found.error();
+    const auto turn = windows.Run(std::min(seconds, deadline_.seconds_left()));
+    if (!turn) {
+      windows_error_ = turn.error();
       return false;
     }
-    if (*found) {
+    if (*turn == WindowTurn::kWitness) {
       AcceptPlain(report, windows.report().steps, "window search");
     }
     return windows.report().stretches > stretches;

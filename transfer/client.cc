@@ -107,10 +107,10 @@ Result<RemoteCheck> Client::Check(std::string_view prefix) {
                      .faults = {reply.faults().begin(), reply.faults().end()}};
 }
 
-Result<bool> Client::Report(const HostReport& report) {
+Result<ReportAnswer> Client::Report(const HostReport& report) {
   pb::ReportRequest request;
   ToProto(report, &request);
-  bool taken = false;
+  auto answer = ReportAnswer::kUnknownCall;
   uint64_t attempts = 0;
   CLEW_RETURN_IF_ERROR(connection_->Retry(
       [&](Connection::Attempt*) -> Status {
@@ -118,11 +118,15 @@ Result<bool> Client::Report(const HostReport& report) {
         pb::ReportReply reply;
         const grpc::Status status =
             connection_->stub().Report(call.context(), request, &reply);
-        taken = status.error_code() != grpc::StatusCode::UNIMPLEMENTED;
-        return taken ? connection_->ToStatus(status) : Status();
+        if (status.error_code() == grpc::StatusCode::UNIMPLEMENTED) {
+          answer = ReportAnswer::kUnknownCall;
+          return {};
+        }
+        answer = ReportAnswer::kTaken;
+        return connection_->ToStatus(status);
       },
       &attempts));
-  return taken;
+  return answer;
 }
 
 }  // namespace clew::transfer

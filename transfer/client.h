@@ -91,6 +91,12 @@ struct RemoteCheck {
   std::vector<std::string> faults;  // a line each; empty: it is whole
 };
 
+// What the collector did with a report of a host.
+enum class ReportAnswer {
+  kTaken,
+  kUnknownCall,  // it is of an earlier version, which takes no reports
+};
+
 // What an upload cost.
 struct UploadStats {
   uint64_t bytes = 0;       // of the bundle
@@ -162,9 +168,8 @@ class Client {
   [[nodiscard]] Result<RemotePage<RemoteHost>> ListHosts(
       const RemoteHostQuery& query);
 
-  // Tells how this host's daemon does. False: the collector is of an earlier
-  // version and does not want to know.
-  [[nodiscard]] Result<bool> Report(const HostReport& report);
+  // Tells how this host's daemon does.
+  [[nodiscard]] Result<ReportAnswer> Report(const HostReport& report);
 
   // Ends the running call and every later one.
   void Cancel();

@@ -28,7 +28,6 @@
 // number and the name come from the one word, and widths are always there: no
 // row can lack them.
 
-// NOLINTBEGIN(cppcoreguidelines-macro-usage): a name and a __NR_ of one word
 #define CLEW_CALL(call, widths, ...) \
   {.name = #call,                    \
    .number = __NR_##call,            \
@@ -49,7 +48,6 @@
    .number = __NR_##call,                    \
    .arguments = widths,                      \
    .effects = KnownEffects::kNone __VA_OPT__(, ) __VA_ARGS__}
-// NOLINTEND(cppcoreguidelines-macro-usage)
 
 namespace clew::syscall_rows {
 

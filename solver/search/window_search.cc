@@ -35,11 +35,11 @@ WindowSearch::WindowSearch(const follower::Process& start,
       point_(FirstPoint(start, clock_slack_ticks, {.seed = options.seed})),
       beyond_insns_(options.beyond_insns) {}
 
-Result<bool> WindowSearch::TryGuess(double seconds) {
+Result<WindowTurn> WindowSearch::TryGuess(double seconds) {
   SetDeadline(seconds);
-  CLEW_ASSIGN_OR_RETURN(found, RunGuess());
-  report_.guess_was_enough = found;
-  return found;
+  CLEW_ASSIGN_OR_RETURN(turn, RunGuess());
+  report_.guess_was_enough = turn == WindowTurn::kWitness;
+  return turn;
 }
 
 void WindowSearch::SetDeadline(double seconds) {
@@ -47,18 +47,18 @@ void WindowSearch::SetDeadline(double seconds) {
                                  std::chrono::duration<double>(seconds));
 }
 
-Result<bool> WindowSearch::Run(double seconds) {
+Result<WindowTurn> WindowSearch::Run(double seconds) {
   SetDeadline(seconds);
-  bool found = report_.found;
-  while (!found && Clock::now() < deadline_) {
-    CLEW_ASSIGN_OR_RETURN(done,
+  WindowTurn turn = report_.found ? WindowTurn::kWitness : WindowTurn::kNotYet;
+  while (turn == WindowTurn::kNotYet && Clock::now() < deadline_) {
+    CLEW_ASSIGN_OR_RETURN(next,
                           obstacle_ ? SearchWindow(*obstacle_) : RunGuess());
-    found = done;
+    turn = next;
   }
-  return found;
+  return turn;
 }
 
-Result<bool> WindowSearch::RunGuess() {
+Result<WindowTurn> WindowSearch::RunGuess() {
   GuessRunOptions options = options_.run;
   options.deadline = deadline_;
   GuessRunner runner(failure_, nullptr, options, progress_);
@@ -70,12 +70,12 @@ Result<bool> WindowSearch::RunGuess() {
   }
   if (outcome.end == RunOutcome::End::kCutOff) {
     point_ = outcome.last;
-    return false;
+    return WindowTurn::kNotYet;
   }
   ++report_.contradictions;
   Note(outcome.contradiction, outcome.retired_total);
   Meet(outcome);
-  return false;
+  return WindowTurn::kNotYet;
 }
 
 void WindowSearch::Meet(const RunOutcome& outcome) {
@@ -114,7 +114,7 @@ void WindowSearch::BeginWindow(Obstacle& obstacle) {
 }
 
 // One search of the window; the next window after the last one.
-Result<bool> WindowSearch::SearchWindow(Obstacle& obstacle) {
+Result<WindowTurn> WindowSearch::SearchWindow(Obstacle& obstacle) {
   if (obstacle.search) {
     return Search(obstacle);
   }
@@ -146,21 +146,21 @@ void WindowSearch::BeginSearch(Obstacle& obstacle, const Variant& variant) {
   obstacle.counted = {};
 }
 
-Result<bool> WindowSearch::Search(Obstacle& obstacle) {
+Result<WindowTurn> WindowSearch::Search(Obstacle& obstacle) {
   CLEW_ASSIGN_OR_RETURN(found, obstacle.search->Run(deadline_));
   Count(obstacle.counted, found);
   using End = ConflictSearchReport::End;
   if (found.end == End::kDeadline) {
-    return false;
+    return WindowTurn::kNotYet;
   }
   if (found.end == End::kRefuted || found.end == End::kLimit) {
     obstacle.search.reset();
-    return false;
+    return WindowTurn::kNotYet;
   }
   point_ = obstacle.search->TakePoints(obstacle.from);
   passed_ = point_->process.retired_total();
   obstacle_.reset();
-  return found.end == End::kWitness && Finish(*point_, {});
+  return found.end == End::kWitness ? Finish(*point_, {}) : WindowTurn::kNotYet;
 }
 
 void WindowSearch::Count(ConflictSearchReport& counted,
@@ -175,11 +175,11 @@ void WindowSearch::Count(ConflictSearchReport& counted,
   }
 }
 
-bool WindowSearch::Finish(const RunPoint& last,
-                          const std::vector<ScheduleStep>& steps) {
+WindowTurn WindowSearch::Finish(const RunPoint& last,
+                                const std::vector<ScheduleStep>& steps) {
   report_.steps = CollectSteps(last, steps);
   report_.found = true;
-  return true;
+  return WindowTurn::kWitness;
 }
 
 void WindowSearch::Note(const follower::Contradiction& why, uint64_t insns) {

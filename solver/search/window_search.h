@@ -44,6 +44,12 @@ struct WindowSearchReport {
   uint64_t furthest_insns = 0;       // of all threads, before it
 };
 
+// What a turn of a WindowSearch came to.
+enum class WindowTurn {
+  kWitness,  // WindowSearchReport::steps are it
+  kNotYet,   // further turns go on
+};
+
 // Runs the guess, fast, until something contradicts it; searches a window
 // around that place for an order that does not (ConflictSearch), and goes on
 // with the guess behind it. A window without an answer is followed by one that
@@ -83,11 +89,10 @@ class WindowSearch {
   WindowSearch(const WindowSearch&) = delete;
   WindowSearch& operator=(const WindowSearch&) = delete;
 
-  // The first stretch of the guess, for at most some `seconds`. True: it is a
-  // witness.
-  [[nodiscard]] Result<bool> TryGuess(double seconds);
-  // Goes on for some `seconds`; may be called again. True: found.
-  [[nodiscard]] Result<bool> Run(double seconds);
+  // Runs the first stretch of the guess, for at most some `seconds`.
+  [[nodiscard]] Result<WindowTurn> TryGuess(double seconds);
+  // Goes on for some `seconds`; may be called again.
+  [[nodiscard]] Result<WindowTurn> Run(double seconds);
 
   const WindowSearchReport& report() const { return report_; }
 
@@ -116,14 +121,15 @@ class WindowSearch {
   };
 
   void SetDeadline(double seconds);
-  Result<bool> RunGuess();
+  Result<WindowTurn> RunGuess();
   void Meet(const RunOutcome& outcome);
   void BeginWindow(Obstacle& obstacle);
-  Result<bool> SearchWindow(Obstacle& obstacle);
+  Result<WindowTurn> SearchWindow(Obstacle& obstacle);
   void BeginSearch(Obstacle& obstacle, const Variant& variant);
-  Result<bool> Search(Obstacle& obstacle);
+  Result<WindowTurn> Search(Obstacle& obstacle);
   void Count(ConflictSearchReport& counted, const ConflictSearchReport& found);
-  bool Finish(const RunPoint& last, const std::vector<ScheduleStep>& steps);
+  WindowTurn Finish(const RunPoint& last,
+                    const std::vector<ScheduleStep>& steps);
   void Note(const follower::Contradiction& why, uint64_t insns);
 
   const follower::Process& start_;

@@ -30,11 +30,12 @@ Result<WindowSearchReport> Search(const GuestRecording& guest, double turn_s,
                         follower::OpenedRecording::Open(guest.recording()));
   WindowSearch search(session->start(), guest.recording().failure,
                       guest.recording().clock_slack_ticks, options, nullptr);
-  CLEW_ASSIGN_OR_RETURN(found, search.TryGuess(turn_s));
-  for (int turn = 0; !found && turn < turns_max; ++turn) {
-    CLEW_ASSIGN_OR_RETURN(done, search.Run(turn_s));
-    found = done;
+  CLEW_ASSIGN_OR_RETURN(last, search.TryGuess(turn_s));
+  for (int i = 0; last == WindowTurn::kNotYet && i < turns_max; ++i) {
+    CLEW_ASSIGN_OR_RETURN(next, search.Run(turn_s));
+    last = next;
   }
+  const bool found = last == WindowTurn::kWitness;
   EXPECT_EQ(search.report().found, found);
   if (found) {
     CLEW_ASSIGN_OR_RETURN(check, CheckSchedule(guest.recording(),

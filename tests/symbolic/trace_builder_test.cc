@@ -103,9 +103,9 @@ TEST(TraceBuilderTest, EveryConditionHoldsAlongAWitness) {
       const Built built(guest);
       WindowSearch search(built.session->start(), guest.recording().failure, 0,
                           {}, nullptr);
-      const auto found = search.Run(10);
-      ASSERT_TRUE(found) << found.error().message;
-      if (!*found) {
+      const auto turn = search.Run(10);
+      ASSERT_TRUE(turn) << turn.error().message;
+      if (*turn == solver::WindowTurn::kNotYet) {
         continue;
       }
       const std::string wrong = Disagreement(built, search.report().steps);
