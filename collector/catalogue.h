@@ -247,9 +247,11 @@ class Catalogue {
   // kBacktracesBytesMax.
   [[nodiscard]] virtual Status SetAnalysis(const BundleId& id,
                                            const Analysis& analysis) = 0;
-  // One bundle of a group that has none that was tried, or only kUnsolved ones
-  // of a lower sufficiency, marked kSolving: that with the highest sufficiency,
-  // then the latest; of the group last seen. nullopt: none.
+  // Takes the next bundle to solve and marks it kSolving. Chooses the group
+  // that was seen last among those with no attempt yet, or with only kUnsolved
+  // ones of a lower sufficiency; within the group, the bundle with the highest
+  // sufficiency, the latest first. Passes over bundles that were put off.
+  // Returns nullopt if there is none.
   [[nodiscard]] virtual Result<std::optional<BundleId>> TakeForSolving() = 0;
   // One that was removed meanwhile is fine.
   [[nodiscard]] virtual Status SetSolved(const BundleId& id,

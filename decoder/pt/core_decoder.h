@@ -60,9 +60,9 @@ class CoreSink {
   virtual void OnBlock(const CoreBlock& block) = 0;
   virtual void OnEnter(const CoreEnter& enter) = 0;
   virtual void OnGap(CoreGap gap) = 0;
-  // Decoding begins at a PSB: nothing to come is before `time` (0: not known).
-  // What follows may be in the midst of user mode, and then OnEnter comes when
-  // its first block was decoded.
+  // Decoding begins at a PSB. Nothing that is reported from now on retired
+  // before the time given (0: not known). Decoding may begin inside user mode;
+  // OnEnter is then called when the first block has been decoded.
   virtual void OnSync(TscTicks) {}
 };
 
