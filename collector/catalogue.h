@@ -237,10 +237,11 @@ class Catalogue {
   // Absent is fine.
   [[nodiscard]] virtual Status Remove(const BundleId& id) = 0;
 
-  // The bundle to analyse that was received first, marked kAnalysing. Where
-  // there is none, the representative of a group whose signature is of earlier
-  // rules, its state as it is: SetAnalysis then gives the whole group its
-  // present signature, so that no group is torn apart. nullopt: none.
+  // Takes, of the bundles to analyse, the one received first and marks it
+  // kAnalysing. If none waits, returns the representative of a group whose
+  // signature is of earlier rules, and leaves its state as it is: SetAnalysis
+  // then gives the whole group its present signature, so that no group is torn
+  // apart. Returns nullopt if there is neither.
   [[nodiscard]] virtual Result<std::optional<BundleId>> TakeForAnalysis() = 0;
   // kStored again, in the group of its signature. One that was removed
   // meanwhile is fine. kInvalidArgument: not a signature. kLimit:
