@@ -23,8 +23,9 @@ namespace clew::solver {
 //       \--read-from--> R-/           would have returned W2
 //
 // Invariant: whenever "R returns W1" and "W1 is before W2" are both assigned,
-// in either order, the from-read edge is in the graph, with both literals as
-// its reasons. Each of the two looks for the other when it is assigned.
+// in either order, the graph leads from R to W2, by an edge with both literals
+// as its reasons unless the certain order has such a path. Each of the two
+// looks for the other when it is assigned.
 //
 // Worked example: x is 0. A: x = 1 (W1). B: r = x (R1), then s = x (R2), with
 // evidence that r == 1 and s == 0. "R1 returns W1" adds W1 -> R1; "R2 returns
