@@ -35,7 +35,7 @@ struct CallLimits {
 // - where all are taken, a transfer makes way for a newcomer: the slowest of
 //   those that are below the least rate, or else the slowest of the host with
 //   the most, if that host then still has more than the newcomer's had.
-//   Engineers' transfers make way for nobody.
+//   Engineers' transfers never make way.
 //
 // So a host that has nothing waits for no host that has two, and for none that
 // trickles. Thread-safe.

@@ -237,19 +237,22 @@ class Catalogue {
   // Absent is fine.
   [[nodiscard]] virtual Status Remove(const BundleId& id) = 0;
 
-  // The bundle to analyse that was received first, marked kAnalysing. Where
-  // there is none, the representative of a group whose signature is of earlier
-  // rules, its state as it is: SetAnalysis then gives the whole group its
-  // present signature, so that no group is torn apart. nullopt: none.
+  // Takes, of the bundles to analyse, the one received first and marks it
+  // kAnalysing. If none waits, returns the representative of a group whose
+  // signature is of earlier rules, and leaves its state as it is: SetAnalysis
+  // then gives the whole group its present signature, so that no group is torn
+  // apart. Returns nullopt if there is neither.
   [[nodiscard]] virtual Result<std::optional<BundleId>> TakeForAnalysis() = 0;
   // kStored again, in the group of its signature. One that was removed
   // meanwhile is fine. kInvalidArgument: not a signature. kLimit:
   // kBacktracesBytesMax.
   [[nodiscard]] virtual Status SetAnalysis(const BundleId& id,
                                            const Analysis& analysis) = 0;
-  // One bundle of a group that has none that was tried, or only kUnsolved ones
-  // of a lower sufficiency, marked kSolving: that with the highest sufficiency,
-  // then the latest; of the group last seen. nullopt: none.
+  // Takes the next bundle to solve and marks it kSolving. Chooses the group
+  // that was seen last among those with no attempt yet, or with only kUnsolved
+  // ones of a lower sufficiency; within the group, the bundle with the highest
+  // sufficiency, the latest first. Passes over bundles that were put off.
+  // Returns nullopt if there is none.
   [[nodiscard]] virtual Result<std::optional<BundleId>> TakeForSolving() = 0;
   // One that was removed meanwhile is fine.
   [[nodiscard]] virtual Status SetSolved(const BundleId& id,

@@ -143,13 +143,13 @@ class ChunkStore {
   // REQUIRES: held.
   void Release(std::span<const ChunkRef> chunks);
 
-  // Removes those of `chunks` that nobody holds.
+  // Removes those of `chunks` that are not held.
   [[nodiscard]] Status Drop(std::span<const ChunkRef> chunks);
-  // Removes chunks that nobody holds and nobody asked for within keep_s.
+  // Removes chunks that are not held and were not asked for within keep_s.
   // Returns how many. On kSystem the rest is still there.
   [[nodiscard]] Result<size_t> Expire();
 
-  // Chunks that nobody holds, ascending.
+  // Returns the chunks that are not held, ascending.
   std::vector<ChunkRef> Unheld() const;
   // The first chunk behind `last`, by id; nullopt: none. nullopt `last`: the
   // first of all.

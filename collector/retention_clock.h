@@ -29,8 +29,8 @@ class RetentionClock {
   static constexpr int64_t kLagMax_s = 24 * 60 * 60;
 
   // `begin_s` is for the first start: what is known to have passed, such as
-  // when the latest bundle was received. A file that is none of ours is as
-  // none.
+  // when the latest bundle was received. A file that this
+  // class did not write is treated as absent.
   RetentionClock(FileSystem& files, const std::string& path, int64_t begin_s,
                  uint64_t steady_s);
   // The time now. kSystem: cannot be saved; it goes on nevertheless.

@@ -63,7 +63,8 @@ class Scrubber {
     // A line on what was found. From its own thread.
     std::function<void(std::string_view)> report;
   };
-  // A file that is none of ours is as none. `store` must outlive it.
+  // A file that a scrubber did not write is treated as absent. `store` must
+  // outlive it.
   [[nodiscard]] static std::unique_ptr<Scrubber> Start(FileSystem& files,
                                                        const Options& options,
                                                        BundleStore& store);

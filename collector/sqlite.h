@@ -70,9 +70,9 @@ class Database {
   Database& operator=(Database&& other) noexcept;
   ~Database();
 
-  // Prepared once for each `sql`, which is a constant of ours or put together
-  // from such; what comes from outside is bound. REQUIRES: no other Query of
-  // the same text is alive.
+  // Prepared once for each `sql`, which is a constant of the program or put
+  // together from such; values from outside are bound. REQUIRES: no other Query
+  // of the same text is alive.
   Query Prepare(std::string_view sql);
   // Statements without parameters, separated by ";".
   [[nodiscard]] Status Execute(const std::string& sql);

@@ -157,7 +157,7 @@ class ExprPool {
 };
 
 // Applies one operation to known operand values. `e` gives operation and
-// widths; unused values are ignored. REQUIRES: e is no kVar.
+// widths; unused values are ignored. REQUIRES: e is not a kVar.
 uint64_t ApplyOp(const Expr& e, uint64_t a, uint64_t b, uint64_t c);
 
 }  // namespace clew::constraints

@@ -30,7 +30,8 @@ struct LoadSegments {
   bool movable = false;  // the file is not only for the addresses that it names
   std::vector<LoadSegment> all;
 };
-// Empty if `elf` is no such file, or its program headers are cut off.
+// Returns the loadable segments of `elf`; none if it is not such a file, or its
+// program headers are cut off.
 LoadSegments LoadSegmentsOf(std::span<const std::byte> elf);
 // The first one of code that has bytes in the pages of the file's
 // [file_offset, file_offset + size_bytes); null: none.

@@ -29,10 +29,10 @@ struct GapCounts {
 };
 
 // Decodes a whole trace and counts its gaps: those of the process of `failing`,
-// or all if that thread is 0 or never had a core. A gap of which nobody knows
-// whose it is counts. Memory: what a few steps of decoding give, and some tens
-// of bytes for each of the first million gaps; later ones all count. kLimit: a
-// step gave more than limits.buffered_items_max.
+// or all if that thread is 0 or never had a core. Gaps that cannot be
+// attributed to a process are counted too. Memory: what a few steps of decoding
+// give, and some tens of bytes for each of the first million gaps; later ones
+// all count. kLimit: a step gave more than limits.buffered_items_max.
 [[nodiscard]] Result<GapCounts> CountGaps(const PerfTrace& trace, Tid failing,
                                           const DecodeLimits& limits,
                                           ProgressSink* progress);

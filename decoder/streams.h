@@ -22,8 +22,9 @@ struct StreamOptions {
   // The threads whose items are kept; empty: every thread's. Items of others
   // are decoded and counted only.
   std::vector<Tid> threads = {};
-  // At buffered_items_max: false: an error. True: the last of threads() whose
-  // items are kept, but for the one being pulled, is kept no longer.
+  // What to do when buffered_items_max is exceeded. False: fail with kLimit.
+  // True: drop the items of the last of threads() that still has them kept, and
+  // is not the one being pulled; fail with kLimit if there is no such thread.
   bool forget_threads = false;
   // Bytes of code files that libipt keeps mapped; an eighth of that, in
   // addition, for what is decoded of them.

@@ -25,10 +25,6 @@ namespace {
 
 constexpr uint64_t kMapFailedFrom = static_cast<uint64_t>(-4095);
 
-uint64_t PageUp(uint64_t addr) {
-  return (addr + kPageBytes - 1) & ~(kPageBytes - 1);
-}
-
 // Byte offsets in the frame that rt_sigreturn finds at rsp, a struct ucontext.
 // Source: linux arch/x86/include/uapi/asm/sigcontext.h, struct sigcontext_64,
 // and asm-generic/ucontext.h.
@@ -290,7 +286,7 @@ void Process::ApplyMappings(const SyscallInput& call) {
       break;
     case __NR_madvise:
       if (static_cast<uint32_t>(args[2]) == MADV_DONTNEED) {
-        Discard(args[0], PageUp(args[1]));
+        Discard(args[0], RoundUpToPage(args[1]));
       }
       break;
     case __NR_mremap:
@@ -298,21 +294,25 @@ void Process::ApplyMappings(const SyscallInput& call) {
         memory_.Move(args[0], result, std::min(args[1], args[2]));
       }
       if (args[2] > args[1]) {
-        const uint64_t grown = result + PageUp(args[1]);
+        const uint64_t grown = result + RoundUpToPage(args[1]);
         const uint32_t prot =
             memory_.ProtectionAt(result).value_or(kProtRead | kProtWrite);
-        memory_.Map(grown, PageUp(args[2]) - PageUp(args[1]), prot);
-      } else if (PageUp(args[2]) < PageUp(args[1])) {
-        memory_.Unmap((result == args[0] ? result : args[0]) + PageUp(args[2]),
-                      PageUp(args[1]) - PageUp(args[2]));
+        memory_.Map(grown, RoundUpToPage(args[2]) - RoundUpToPage(args[1]),
+                    prot);
+      } else if (RoundUpToPage(args[2]) < RoundUpToPage(args[1])) {
+        memory_.Unmap(
+            (result == args[0] ? result : args[0]) + RoundUpToPage(args[2]),
+            RoundUpToPage(args[1]) - RoundUpToPage(args[2]));
       }
       break;
     case __NR_brk:
-      if (PageUp(result) > PageUp(brk_)) {
-        memory_.Map(PageUp(brk_), PageUp(result) - PageUp(brk_),
+      if (RoundUpToPage(result) > RoundUpToPage(brk_)) {
+        memory_.Map(RoundUpToPage(brk_),
+                    RoundUpToPage(result) - RoundUpToPage(brk_),
                     kProtRead | kProtWrite);
-      } else if (PageUp(result) < PageUp(brk_)) {
-        memory_.Unmap(PageUp(result), PageUp(brk_) - PageUp(result));
+      } else if (RoundUpToPage(result) < RoundUpToPage(brk_)) {
+        memory_.Unmap(RoundUpToPage(result),
+                      RoundUpToPage(brk_) - RoundUpToPage(result));
       }
       brk_ = result;
       break;

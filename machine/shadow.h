@@ -80,7 +80,7 @@ class ShadowObserver {
 struct Shadowed;
 struct ShadowThread;
 
-// As CodeCache, for the shadow domain.
+// As CodeCache (machine/cpu.h), for the shadow domain.
 class ShadowCodeCache {
  public:
   ShadowCodeCache();

@@ -33,8 +33,8 @@ struct CaptureCounts {
   uint64_t mappings_forgotten = 0;  // more than kMappingsMax
 };
 
-// What a session hands on, into a perf.data file, and what the rest of a bundle
-// has to know of it.
+// Writes a session's records to a perf.data file and collects what the rest of
+// the bundle needs to know of them: losses, mapped images, processes that ran.
 //
 // Memory: that of PerfFileWriter, and at most kMappingsMax pairs of image and
 // process. Errors as of PerfFileWriter. Not thread-safe. Moves.

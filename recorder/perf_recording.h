@@ -25,9 +25,9 @@ namespace clew::recorder {
 //
 //   Open, Enable, { FollowCores } ..., NewCapture, TakeSnapshot
 //
-// What runs already when recording begins, or whose records a snapshot has not
-// any more, is for AddProcesses to add to a capture: after Enable or
-// TakeSnapshot, so that nothing falls in between.
+// AddProcesses adds to a capture the processes that were already running when
+// recording began, or whose records a snapshot no longer contains. Call it
+// after Enable or TakeSnapshot, so that no process is missed in between.
 //
 // Not thread-safe. Moves.
 class PerfRecording {

@@ -37,6 +37,8 @@ using machine::ObservedAccess;
 namespace {
 
 constexpr std::array<Gpr, 6> kArguments = {kRdi, kRsi, kRdx, kR10, kR8, kR9};
+// Each pass adds the words through which values came from another thread; what
+// these carry on can show further ones.
 constexpr int kPassesMax = 8;
 constexpr uint64_t kAdvancesPerLook = 256;  // at the clock
 
@@ -116,7 +118,9 @@ class Builder final : public follower::Engine, public machine::ShadowObserver {
   }
   void OnKernelWrite(size_t thread, uint64_t addr,
                      uint64_t size_bytes) override {
+    // What the kernel wrote is as recorded, whatever was stored there before.
     shadow_.Forget(addr, size_bytes);
+    // By words: of a long buffer only some may be traced.
     const uint64_t end = addr + size_bytes;
     while (addr < end) {
       const uint64_t piece = std::min(end - addr, 8 - addr % 8);
@@ -142,6 +146,8 @@ class Builder final : public follower::Engine, public machine::ShadowObserver {
     running_[thread].in_call = false;
   }
   void OnThreadCreated(size_t parent, size_t child) override {
+    // The parent's last access is before the child's first, which is not known
+    // to exist yet: see DropDanglingFacts.
     const auto& accesses = trace().threads[parent].accesses;
     if (!accesses.empty()) {
       trace().order.push_back(
@@ -228,6 +234,8 @@ class Builder final : public follower::Engine, public machine::ShadowObserver {
     if (cause == ConcretiseCause::kAddress) {
       symbolic_address_ip_ = ip;
     }
+    // Behind a departure this run's values are those of no run that is looked
+    // for.
     if (!built_.consistent) {
       return;
     }
@@ -510,6 +518,8 @@ class Builder final : public follower::Engine, public machine::ShadowObserver {
     access.read_value =
         pool_.NewVar(32, fmt::format("t{}_futex", process_.tid(thread)));
     Add(thread, access, InsnBefore(thread));
+    // EAGAIN says that the word was another one; a call that slept, or was
+    // woken, found the expected value.
     const Expr* equal =
         pool_.Eq(access.read_value, pool_.Const(call.args[2], 32));
     AddCondition(thread, call.result == -EAGAIN ? pool_.Not(equal) : equal,

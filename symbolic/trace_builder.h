@@ -59,11 +59,39 @@ constraints::ConstraintTrace WithoutAssumptions(const BuiltTrace& built);
 // back on it, and the condition says what was recorded; values and addresses
 // that do not depend on `words` are those of this one run.
 //
-// Not in the trace: futex wakes (a witness of the formula may wake nobody), so
-// a witness has to be run; unsat holds for the recorded addresses.
+//     machine            shadow                     trace
+//     a concrete run --> an expression beside  -->  accesses, conditions
+//                        each value, nullptr
+//                        where no variable is in it
 //
-// `pool` is borrowed and must outlive the trace. kLimit: more than accesses_max
-// accesses, or the deadline.
+// Invariant: as long as `consistent`, the expressions evaluate to the machine's
+// values if each variable has the value that its read returned in this run.
+// From the first departure on, only what was recorded is asserted, and what the
+// run happened to compute is not.
+//
+// Worked example. x is 0. A: x = 1. B: r = x; if (r == 1) y = r + 1. B was
+// recorded to take the branch, but in this run B comes first and reads 0:
+//
+//     A   write x: 1
+//     B   read x: v0 (a new variable; the machine has 0)
+//         condition v0 == 1: the machine would not branch, so it is put back on
+//         the recorded path and the condition is turned round
+//     B   write y: v0 + 1 (the machine stores 1)
+//
+// A formula of this finds that B reads x after A, though no run did so.
+//
+// A value that one thread stores and another loads must go through a traced
+// word, or the second would have a variable of the first without an access that
+// orders them. Such a word is a crossing; it is added to `words`, and the trace
+// is built anew until there is none.
+//
+// Futex wakes are not in the trace, so a witness of the formula may hold a
+// thread that no call wakes: a witness has to be run. Unsat holds for the
+// recorded addresses.
+//
+// `pool` is borrowed and must outlive the trace. Fails with kLimit if there are
+// more than accesses_max accesses, the pool is full, the deadline has passed,
+// or words keep crossing after several passes.
 [[nodiscard]] Result<BuiltTrace> BuildTrace(
     const follower::Process& start, const std::unordered_set<uint64_t>& words,
     constraints::ExprPool& pool, const TraceBuilderOptions& options);

@@ -1,7 +1,7 @@
 #ifndef CLEW_TRANSFER_CLIENT_CONNECTION_H_
 #define CLEW_TRANSFER_CLIENT_CONNECTION_H_
 
-// Of client*.cc alone: the only header of ours with types of gRPC.
+// Included by client*.cc only: the only header of transfer/ with gRPC types.
 
 #include <grpcpp/grpcpp.h>
 

@@ -77,12 +77,15 @@ bool CoreDecoder::OpenPiece() {
     floor_ = std::max(floor_, edges_->LowerBound(UINT64_MAX));
     backwards_ += edges_->backwards();
   }
+  // What the last piece knew of time holds for this one, which comes after it;
+  // the timing packets in the hole are lost.
   edges_ = std::make_unique<TimingEdges>(piece_->bytes, timing_);
   flow_ = std::make_unique<FlowReader>(piece_->bytes, *image_, cpu_,
                                        !timing_.branches_before_timing);
   enabled_ = false;
   lower_pos_ = 0;
   const auto psb = flow_->SyncAt(0);
+  // Gaps end at the first edge behind them: what was lost retired until then.
   if (!piece_->hole.empty()) {
     AddGap(GapCause::kAuxLost, 0, piece_->hole_bytes, edges_->FirstFrom(0),
            TraceeAddr(), piece_->hole);
@@ -167,6 +170,8 @@ void CoreDecoder::OnBlock(const FlowStep& step) {
 }
 
 void CoreDecoder::ReportBranch(const FlowStep& step, TscTicks lo) {
+  // In this order: Prove moves the older blocks through proven_, which is then
+  // free for this one.
   if (!held_.empty()) {
     Prove(step.pos_after);
   }
@@ -217,6 +222,8 @@ void CoreDecoder::OnStop(const FlowStep& step) {
   }
 }
 
+// libipt had read ahead along code for which no packet came: those blocks may
+// not have retired, so they are dropped and not proven by the OVF.
 void CoreDecoder::OnOverflow(const FlowStep& step) {
   const uint64_t pos = step.pos_before;
   DropUnproven();
@@ -298,7 +305,8 @@ void CoreDecoder::OnEnd() {
   flow_.reset();
 }
 
-// All held blocks retired before the packet T(pos) was made.
+// All held blocks retired before the packet T(pos) was made. Leaves the last of
+// them in proven_, since the event at hand may have cut it short.
 void CoreDecoder::Prove(uint64_t pos) {
   for (CoreBlock& held : held_) {
     held.time.hi = UpperAt(pos);
@@ -318,6 +326,7 @@ void CoreDecoder::DropUnproven() {
 void CoreDecoder::AddGap(GapCause cause, uint64_t pos, uint64_t bytes,
                          std::optional<TscTicks> until, TraceeAddr ip,
                          std::string detail) {
+  // All that follows the gap retired no earlier than what came before it.
   const TscTicks lo = LowerAt(lower_pos_);
   floor_ = lo;
   sink_->OnGap({.cause = cause,

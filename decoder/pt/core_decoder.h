@@ -60,9 +60,9 @@ class CoreSink {
   virtual void OnBlock(const CoreBlock& block) = 0;
   virtual void OnEnter(const CoreEnter& enter) = 0;
   virtual void OnGap(CoreGap gap) = 0;
-  // Decoding begins at a PSB: nothing to come is before `time` (0: not known).
-  // What follows may be in the midst of user mode, and then OnEnter comes when
-  // its first block was decoded.
+  // Decoding begins at a PSB. Nothing that is reported from now on retired
+  // before the time given (0: not known). Decoding may begin inside user mode;
+  // OnEnter is then called when the first block has been decoded.
   virtual void OnSync(TscTicks) {}
 };
 
@@ -70,6 +70,27 @@ class CoreSink {
 // proves that it retired, and a gap is reported wherever that fails; decoding
 // goes on at the next address in the trace, or PSB (PacketWalk). Memory: a few
 // blocks and timing packets and, after the first gap, ResumeWindow::kBytesMax.
+//
+// Blocks wait in two places before they are reported:
+//
+//     FlowReader --> held_ ----> proven_ ----> sink
+//                    retired?    retired;      a packet, or the next block,
+//                                cut short?    says that it was not cut short
+//
+// Invariants: what is in held_ follows what is in proven_, and both follow all
+// that the sink has got; lower bounds never decrease from block to block; after
+// a gap nothing is reported that was decoded before it and not proven.
+//
+// Worked example. A runs through to B, which ends in a conditional branch, and
+// C follows. C is then interrupted.
+//
+//     trace   TSC 1000      TNT (B taken)     TSC 1200     FUP, TIP.PGD (in C)
+//     block A    no packet yet: held_, time [1000, ?]
+//     block B    the TNT bit proves A and B: A is reported, B becomes proven_,
+//                both with time [1000, 1200]
+//     block C    held_, time [1000, ?]: the TNT packet led to it, and the last
+//                edge before that packet is TSC 1000
+//     the stop   proves C and marks it interrupted: B, then C are reported
 //
 // Blocks have sound time bounds: see docs/design/decoder.md. Not thread-safe.
 class CoreDecoder {

@@ -37,8 +37,12 @@ TimingEdges::TimingEdges(std::span<const std::byte> bytes,
   at_end_ = !reader_.SyncAt(0);
 }
 
+// Positions only grow, so each edge is passed once. An edge is dropped as soon
+// as both bounds are past it and both of its keys are known.
 TscTicks TimingEdges::FindLower(uint64_t pos) {
   ScanWhileOpen(pos);
+  // The largest floor: where an MTC is rounded down below an earlier edge, that
+  // one still holds.
   while (lower_index_ < lower_open_ && At(lower_index_).lower_key < pos) {
     last_lower_ = std::max(last_lower_, At(lower_index_).floor_tsc);
     ++lower_index_;
@@ -165,6 +169,8 @@ bool TimingEdges::ScanOne() {
       OnTsc(packet);
       break;
     case PacketType::kTma:
+      // TMA gives the crystal clock at its TSC packet; the TSC has gone on by
+      // the fast counter since that crystal tick (SDM, "TMA Packet").
       if (last_tsc_) {
         base_tsc_ = *last_tsc_ - std::min(*last_tsc_, packet.fast_counter);
         base_ctc_ = packet.value;
@@ -201,6 +207,8 @@ void TimingEdges::OnFlowPacket(const Packet& packet) {
     disables_.push_back(packet.offset);
     next_anew_ = Anew::kNo;
   }
+  // Only the latest can be without a key: the flow packet behind an edge comes
+  // before the next edge.
   if (!cycle_edges_.empty()) {
     CycleEdge& last = cycle_edges_.back();
     last.key = std::min(last.key, packet.offset);
@@ -208,6 +216,8 @@ void TimingEdges::OnFlowPacket(const Packet& packet) {
   if (after_cyc_ && anchored_ && cycle_edges_.size() < kCycleEdgesMax) {
     cycle_edges_.push_back({.offset = packet.offset, .elapsed = elapsed_});
   }
+  // Edges that a TNT packet left open below: this is the second packet of flow
+  // behind them, and what it holds is later for certain.
   for (; lower_open_ < upper_open_; ++lower_open_) {
     edges_[lower_open_ - dropped_].lower_key = packet.offset;
   }
@@ -246,6 +256,8 @@ void TimingEdges::OnMtc(const Packet& packet) {
   }
   const uint32_t bits = std::min(kMtcBits, kTmaBits - config_.mtc_period);
   const uint64_t mask = (uint64_t{1} << bits) - 1;
+  // Only the low bits of the tick are in the packet, so a whole round of lost
+  // packets would not be noticed. OVF and bad bytes clear mtc_known_ for that.
   const uint64_t passed = (packet.value - mtc_count_) & mask;
   if (passed == 0) {
     return;  // the same tick again
@@ -271,6 +283,8 @@ void TimingEdges::OnCyc(const Packet& packet) {
     return;
   }
   after_cyc_ = true;
+  // Some of its cycles passed before the anchor, and how many is not known. To
+  // count none of them loosens both bounds.
   if (std::exchange(cycles_older_, false)) {
     return;
   }
@@ -283,6 +297,8 @@ void TimingEdges::OnCyc(const Packet& packet) {
 
 void TimingEdges::AddAnchor(uint64_t offset, uint64_t floor_tsc,
                             uint64_t ceiling_tsc) {
+  // Even its latest time is before the earliest of an anchor before: clocks do
+  // not go back, so this packet is not believed.
   if (ceiling_tsc < latest_) {
     DropCycleEdges();
     ++backwards_;
@@ -302,6 +318,7 @@ void TimingEdges::AddAnchor(uint64_t offset, uint64_t floor_tsc,
 // before are closed.
 void TimingEdges::AddCycleEdges(uint64_t anchor_ceiling) {
   const uint64_t all = elapsed_;
+  // More cycles than fit into the interval: see the head of the class.
   if (all >> kElapsedBits <= anchor_ceiling - anchor_floor_) {
     for (const CycleEdge& edge : cycle_edges_) {
       const uint64_t left = (all - edge.elapsed) >> kElapsedBits;

@@ -45,7 +45,8 @@ using X87Unary = Float80 (*)(const Float80& a, X87Env& env);
 using X87Constant = Float80 (*)(X87Env& env);
 using X87Compare = void (*)(const Float80& a, const Float80& b, X87Env& env);
 
-// What FCHS, FABS, FXCH, FLD st(i) do is no arithmetic and not here.
+// FCHS and FABS change the sign bit, FXCH and FLD st(i) move registers: none of
+// them is arithmetic, and none is in these lists.
 #define CLEW_X87_BINARY_OPS(X)    \
   X(Fadd, "fadd %%st(1), %%st")   \
   X(Fmul, "fmul %%st(1), %%st")   \

@@ -13,10 +13,6 @@
 namespace clew::recorder {
 namespace {
 
-uint64_t PageUp(uint64_t value) {
-  return (value + kPageBytes - 1) / kPageBytes * kPageBytes;
-}
-
 // `bytes` that end where the descriptor's position is now.
 std::optional<FileRange> BeforePosition(int fd, uint64_t bytes) {
   const off_t position = lseek(fd, 0, SEEK_CUR);
@@ -80,7 +76,8 @@ std::optional<FileRange> WrittenRange(const SyscallCall& call, uint64_t bytes,
     case FileChange::kOfThird:
       return BeforeOffsetAt(third, args[3], bytes, memory);
     case FileChange::kTruncated:
-      return FileRange{.fd = first, .begin = args[1], .end = PageUp(args[1])};
+      return FileRange{
+          .fd = first, .begin = args[1], .end = RoundUpToPage(args[1])};
     case FileChange::kAllocated:
       return Allocated(call, first);
   }
@@ -108,7 +105,7 @@ std::optional<FileRange> ChangedFile(const SyscallCall& call, int64_t result,
     return std::nullopt;
   }
   range->end =
-      std::min(range->end, PageUp(static_cast<uint64_t>(info.st_size)));
+      std::min(range->end, RoundUpToPage(static_cast<uint64_t>(info.st_size)));
   return range->begin < range->end ? range : std::nullopt;
 }
 
@@ -130,12 +127,13 @@ void FileMappings::Follow(const SyscallCall& call, int64_t result) {
     case __NR_mmap:
       return Map(addr, call);
     case __NR_munmap:
-      return Remove(args[0], PageUp(args[1]));
+      return Remove(args[0], RoundUpToPage(args[1]));
     case __NR_shmat:
       segments_.insert(static_cast<int>(args[0]));
       return;
     case __NR_mremap:
-      return Move(args[0], PageUp(args[1]), addr, PageUp(args[2]));
+      return Move(args[0], RoundUpToPage(args[1]), addr,
+                  RoundUpToPage(args[2]));
     default:
       shares_with_children_ |= maps_shared_memory_ && MakesProcess(call);
       return;
@@ -144,7 +142,7 @@ void FileMappings::Follow(const SyscallCall& call, int64_t result) {
 
 void FileMappings::Map(uint64_t addr, const SyscallCall& call) {
   const auto& args = call.args;
-  Remove(addr, PageUp(args[1]));
+  Remove(addr, RoundUpToPage(args[1]));
   const bool is_shared = (args[3] & MAP_SHARED) != 0;
   maps_shared_memory_ |= is_shared && (args[3] & MAP_ANONYMOUS) != 0;
   const int fd = static_cast<int>(args[4]);
@@ -153,7 +151,7 @@ void FileMappings::Map(uint64_t addr, const SyscallCall& call) {
     return;
   }
   mappings_.push_back({.addr = addr,
-                       .size_bytes = PageUp(args[1]),
+                       .size_bytes = RoundUpToPage(args[1]),
                        .file_offset = args[5],
                        .file = *file});
   if (is_shared) {  // MAP_SHARED_VALIDATE has the bit, too
@@ -226,7 +224,7 @@ bool FileMappings::IsMapped(uint64_t addr) const {
 std::vector<MemoryRange> FileMappings::NotDiscarded(
     const SyscallCall& call, const GuestMemory& memory) const {
   std::vector<MemoryRange> ranges;
-  const uint64_t end = call.args[0] + PageUp(call.args[1]);
+  const uint64_t end = call.args[0] + RoundUpToPage(call.args[1]);
   for (uint64_t page = call.args[0]; page < end; page += kPageBytes) {
     std::array<uint64_t, kPageBytes / sizeof(uint64_t)> words = {};
     unsigned char resident = 1;

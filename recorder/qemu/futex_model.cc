@@ -19,6 +19,8 @@ std::vector<FutexModel::Slot> FutexModel::Wake(uint64_t addr, uint64_t count,
   const auto matches = [&](const Sleeper& s) {
     return s.addr == addr && (s.bitset & bitset) != 0;
   };
+  // Marked sleepers use up the count before unmarked ones, wherever they are in
+  // the queue: the kernel has woken them for certain.
   const auto marked = static_cast<uint64_t>(
       std::count_if(sleepers_.begin(), sleepers_.end(),
                     [&](const Sleeper& s) { return matches(s) && s.woken; }));
@@ -65,6 +67,7 @@ std::vector<FutexModel::Slot> FutexModel::WakeBy(const FutexCall& call,
   return {};
 }
 
+// Keeps the order among those that are moved, and drops their marks.
 void FutexModel::Requeue(uint64_t from, uint64_t to, uint64_t count) {
   std::vector<Sleeper> moved;
   for (auto it = sleepers_.begin();

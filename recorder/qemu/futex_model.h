@@ -12,6 +12,21 @@ namespace clew::recorder {
 // Who sleeps on which futex, in the order of falling asleep, which is the order
 // in which the kernel wakes. Fed with every futex call and its result, it tells
 // who was woken without asking the kernel. Not thread-safe.
+//
+// Invariant: sleepers_ is in the order of falling asleep, for each address. A
+// thread that was requeued fell asleep on its new address when it was moved.
+//
+// A woken thread may return before the call that woke it has been recorded.
+// Then it is *marked* and stays where it is: the wake takes the marked ones
+// first, as it is their call, and fills up with the others in order.
+//
+// Worked example. T1, T2 and T3 sleep on one address, in this order.
+//
+//     sleepers_        T1   T2   T3
+//     MarkWoken(T2)    T1   T2*  T3      T2 is back, but by whose call?
+//     Wake(2)          T2 is one of the two, and the first of the others is T1:
+//                      returns T1, T2
+//     sleepers_        T3
 class FutexModel {
  public:
   using Slot = uint32_t;

@@ -17,6 +17,8 @@ namespace {
 // Of a node with its share of the level's vectors and hash table.
 constexpr uint64_t kBytesPerNode = 96;
 
+// log(e^a + e^b), with the larger factored out so that nothing overflows.
+// Counts of paths grow exponentially with the steps and soon exceed a double.
 double LogOfSum(double a, double b) {
   const double most = std::max(a, b);
   return most + std::log(std::exp(a - most) + std::exp(b - most));
@@ -72,6 +74,8 @@ Beam::Round Beam::RunRound(size_t width) {
       NewNode({kNone, 0, 1, 0, 0, executor_.StateDigest(), 0});
   standing_.push_back({nodes_[root].serial, path_.SetMark()});
   levels_[path_.log().size()].nodes.push_back(root);
+  // A choice takes at least one step, so children are of later levels: the
+  // first level gets no further states or paths once it is expanded.
   bool cut = false;
   while (!levels_.empty()) {
     Level level = std::move(levels_.begin()->second);
@@ -100,8 +104,9 @@ bool Beam::LimitReached() {
   return true;
 }
 
-// Keeps the order of the rest, which is the order of the tree, so that moving
-// from one state to the next is short.
+// Keeps the `width` states with the most paths. Those that are kept for
+// certain, and the ties behind them, each stay in the order of the tree, so
+// that moving from one state to the next is short.
 bool Beam::CutLevel(Level& level, size_t width) {
   if (level.nodes.size() <= width) {
     return false;
@@ -113,6 +118,7 @@ bool Beam::CutLevel(Level& level, size_t width) {
   }
   std::ranges::nth_element(
       scores, scores.begin() + static_cast<ptrdiff_t>(width), std::greater<>());
+  // The best score for which there may be no room: at most `width` are above.
   const double limit = scores[width];
   std::vector<uint32_t> kept;
   for (uint32_t node : level.nodes) {
@@ -136,6 +142,8 @@ bool Beam::ExpandLevel(Level& level) {
     if (Expand(node)) {
       return true;
     }
+    // The level's own use. Children have counted theirs, so that the way to
+    // them stays.
     Release(node);
     if (path_.stats().nodes % 256 == 0 && LimitReached()) {
       return false;
@@ -172,6 +180,7 @@ bool Beam::Expand(uint32_t node) {
 void Beam::Keep(uint32_t parent, uint32_t thread, double log_paths) {
   Level& level = levels_[path_.log().size()];
   const uint64_t digest = executor_.StateDigest();
+  // Of equal states the first one's way is kept: any leads to the same future.
   const auto [found, is_new] = level.by_digest.try_emplace(digest, 0);
   if (!is_new) {
     Node& same = nodes_[found->second];
@@ -184,7 +193,9 @@ void Beam::Keep(uint32_t parent, uint32_t thread, double log_paths) {
   level.nodes.push_back(found->second);
 }
 
-// Back to the last common ancestor, then forward by the choices.
+// Back to the last common ancestor, then forward by the choices. Compares
+// serials: an index may have been given to another node since the executor
+// stood there.
 void Beam::MoveTo(uint32_t node) {
   std::vector<uint32_t> way;
   for (uint32_t n = node; n != kNone; n = nodes_[n].parent) {
@@ -218,6 +229,9 @@ uint32_t Beam::NewNode(Node node) {
   return index;
 }
 
+// Drops one use. A node without any is freed, and with it its use of the
+// parent: what is left of the tree are the ways to the states that are still
+// held.
 void Beam::Release(uint32_t node) {
   while (node != kNone && --nodes_[node].uses == 0) {
     free_.push_back(node);

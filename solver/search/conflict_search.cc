@@ -17,6 +17,8 @@ namespace {
 
 // What is contested is known only so far ahead.
 constexpr uint64_t kStepInsnsMax = 1'000;
+// Bound what a dead end is tried against: held threads of a merged conflict
+// set, and decisions at one node. More miss fewer orders and cost more.
 constexpr size_t kHeldInConflictMax = 4;
 constexpr size_t kDecisionsMax = 12;
 // Between two steps of a path, in ticks of the guess.
@@ -94,6 +96,8 @@ Result<ConflictSearchReport> ConflictSearch::Run(Clock::time_point deadline) {
 
 // Goes one step further, or back to where another one can be tried.
 Result<ConflictSearch::Outcome> ConflictSearch::GoOn() {
+  // Dead states are hardly ever beyond the furthest contradiction, and a digest
+  // costs time. One that is missed is only refuted once more.
   if (process_.retired_total() < report_.furthest_retired) {
     const auto dead = dead_.find(DigestNow());
     if (dead != dead_.end()) {
@@ -122,7 +126,8 @@ void ConflictSearch::Push(Node node) {
   nodes_.push_back(std::move(node));
 }
 
-// Takes the first step from the node's state that does not contradict.
+// Takes the first step from the node's state that does not contradict. Ends, as
+// each step that does adds its thread to the held ones, which Pick leaves out.
 Result<ConflictSearch::Outcome> ConflictSearch::TryFrom(Node& node) {
   while (true) {
     CLEW_ASSIGN_OR_RETURN(thread, Pick(node));
@@ -179,6 +184,8 @@ Result<ConflictSearch::StepEnd> ConflictSearch::Step(Node& node,
   node.thread = thread;
   node.retired = process_.thread(thread).retired;
   node.retired_total = process_.retired_total();
+  // Keys grow along a path, also where it leaves the guess: with keeps_order
+  // they repeat this order, and not the guess's.
   CLEW_ASSIGN_OR_RETURN(key, guess_.KeyOf(process_, thread));
   node.key = nodes_.empty() ? key : std::max(key, nodes_.back().key + kKeyStep);
   set_thread(thread);
@@ -229,7 +236,10 @@ Result<ConflictSearch::StepEnd> ConflictSearch::RunStep(uint32_t thread) {
   return StepEnd::kDone;
 }
 
-// Takes the step back.
+// Takes the step back and holds its thread. What it read is collected before
+// Restore, which cuts the log of accesses; the steps before join the set behind
+// it, when the log ends with them again. The node remembers that the thread is
+// held, so that this survives a return to it.
 void ConflictSearch::Hold(Node& node, uint32_t thread) {
   ++report_.contradictions;
   const follower::Contradiction& why = process_.contradiction();
@@ -291,7 +301,8 @@ void ConflictSearch::Restore(Node& node) {
   accesses_.resize(node.accesses);
 }
 
-// Drops decisions that the step has fulfilled.
+// Drops decisions that the step has fulfilled. Nodes before keep the list they
+// had: lists are shared and never changed in place.
 void ConflictSearch::Conclude(uint32_t writer, size_t accesses) {
   DropIf(decisions_, [&](const Decision& decision) {
     if (decision.first.thread != decision.waits.thread) {
@@ -302,6 +313,8 @@ void ConflictSearch::Conclude(uint32_t writer, size_t accesses) {
   });
 }
 
+// Decisions are part of the state: they forbid steps, so that the same memory
+// may be dead with them and alive without. A sum, as their order means nothing.
 uint64_t ConflictSearch::DigestNow() const {
   uint64_t digest = process_.StateDigest();
   for (const Decision& decision : *decisions_) {
@@ -334,6 +347,8 @@ Result<ConflictSearch::Outcome> ConflictSearch::GoBack(Conflict conflict) {
     nodes_of_[node.thread].pop_back();
     const bool touches = Touches(node, conflict.words);
     if (!touches && !(waits && node.decided)) {
+      // Its step touched nothing that is to blame: whenever it is taken, the
+      // held threads read the same.
       Restore(node);
       jumped = true;
       Remember(conflict);
@@ -345,6 +360,8 @@ Result<ConflictSearch::Outcome> ConflictSearch::GoBack(Conflict conflict) {
       if (!options_.plain_alternatives) {
         Decide(node, conflict);
       }
+      // If all else fails here, too, this step is part of why: its words join
+      // the conflict set, so that no jump passes over what led to it.
       for (size_t i = node.accesses; i < accesses_.size(); ++i) {
         if (table_.IsContestedWord(accesses_[i].word)) {
           node.conflict.words.Add(accesses_[i].word);
@@ -399,6 +416,8 @@ Result<ConflictSearch::Outcome> ConflictSearch::TryOtherwise(Node& node) {
     node.pending.pop_back();
     decisions_ = std::move(decisions);
     node.decided = true;
+    // Which threads have failed here says nothing of what they do under another
+    // decision.
     std::vector<uint32_t> tried = std::exchange(node.tried, {});
     CLEW_ASSIGN_OR_RETURN(outcome, TryFrom(node));
     node.tried = std::move(tried);
@@ -552,6 +571,9 @@ std::shared_ptr<RunPoint> ConflictSearch::TakePoints(
         .previous = nullptr}));
   };
   add_point();
+  // Invariant: the process stands at the last point added. The steps to it from
+  // the next earlier point are read off before the process is rolled back
+  // there.
   while (end > begin + back && !nodes_.empty()) {
     size_t kept = nodes_.size();
     while (kept > 0 && nodes_[kept - 1].retired_total + back > end) {

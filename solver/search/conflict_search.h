@@ -121,8 +121,8 @@ class ConflictSearch final : private AccessWatcher {
     WordSet words;  // shared ones that it read
     WordSet conflict_words;
   };
-  // Until then `waits` does not go on: `first` has retired, or, where that is
-  // of the same thread, another thread has written one of `words`.
+  // `waits` is blocked until `first` has retired or, if both are of the same
+  // thread, until another thread has written one of `words`.
   struct Decision {
     InsnRef waits;
     InsnRef first;

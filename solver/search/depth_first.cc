@@ -17,6 +17,7 @@ namespace {
 constexpr uint32_t kHoldShiftMax = 10;  // a hold lasts up to 2^10 choices
 constexpr int kWriterDepth = 1;         // reads behind a read's writer
 constexpr size_t kWriterReads = 4;
+// Where this is full, a state that was jumped over is visited again.
 constexpr uint64_t kSkippedBytesMax = 64 << 20;
 
 }  // namespace
@@ -62,6 +63,7 @@ DepthFirst::Entered DepthFirst::SearchOn(const Deadline& deadline) {
     }
     Frame& frame = frames_.back();
     path_.RollBack(frame.mark);
+    // choices_ is a stack as well: the last frame's choices are its end.
     if (frame.next >= choices_.size()) {
       PopFrame();
       continue;
@@ -69,6 +71,8 @@ DepthFirst::Entered DepthFirst::SearchOn(const Deadline& deadline) {
     const uint32_t thread = choices_[frame.next++];
     const StepResult result =
         path_.Step(thread, static_cast<uint32_t>(frames_.size()));
+    // Blocked is not refuted, but nothing is lost: the thread can take this
+    // step only after another one's, and those are the frame's other choices.
     if (result == StepResult::kBlocked) {
       continue;
     }
@@ -77,6 +81,7 @@ DepthFirst::Entered DepthFirst::SearchOn(const Deadline& deadline) {
     if (entered == Entered::kWitness) {
       return entered;
     }
+    // `frame` may dangle from here on: Enter pushes.
     if (entered == Entered::kRefuted && options_.back_jumps) {
       JumpBack();
     }
@@ -84,7 +89,9 @@ DepthFirst::Entered DepthFirst::SearchOn(const Deadline& deadline) {
   return Entered::kRefuted;
 }
 
-// Steps through the choices again that led to the last frame.
+// Steps through the choices again that led to the last frame. The marks of the
+// former call are void, as other engines have set theirs since. The outcomes
+// need no look: the executor is deterministic, and the digests are compared.
 void DepthFirst::Resume() {
   (void)path_.Advance(0);
   for (size_t i = 0; i < frames_.size(); ++i) {
@@ -99,6 +106,8 @@ void DepthFirst::Resume() {
   }
 }
 
+// Asks for the digest only after Advance: states that differ in steps that
+// touch nothing contested are one by then.
 DepthFirst::Entered DepthFirst::Enter() {
   switch (path_.Advance(static_cast<uint32_t>(frames_.size()))) {
     case SearchPath::Outcome::kWitness:
@@ -112,6 +121,8 @@ DepthFirst::Entered DepthFirst::Enter() {
   if (dead_.Contains(digest)) {
     return Entered::kRefuted;
   }
+  // The parent must not become dead by this: part of what is below it was never
+  // refuted.
   if (skipped_.Contains(digest)) {
     (frames_.empty() ? root_incomplete_ : frames_.back().incomplete) = true;
     return Entered::kRefuted;
@@ -124,6 +135,8 @@ void DepthFirst::PushFrame(const SearchPath::Mark& mark, uint64_t digest) {
   ++path_.stats().nodes;
   frames_.push_back({mark, digest, choices_.size(), choices_.size(), false});
   UpdateHolds();
+  // Held threads come last, but they come: a hold changes the order in which
+  // choices are tried and never what is searched.
   std::vector<std::pair<std::pair<bool, double>, uint32_t>> order;
   for (uint32_t t = 0; t < executor_.actor_count(); ++t) {
     if (executor_.Enabled(t)) {
@@ -154,7 +167,8 @@ void DepthFirst::PopFrame() {
 }
 
 // Unwinds to the latest frame that can change a read of the conflict set, if it
-// is not the last one anyway.
+// is not the last one anyway. A dead or skipped state has no conflict set at
+// hand: from there the search goes back step by step.
 void DepthFirst::JumpBack() {
   const size_t target = path_.contradicted() ? JumpTarget() : 0;
   if (target == 0 || target >= frames_.size()) {
@@ -167,6 +181,7 @@ void DepthFirst::JumpBack() {
   }
 }
 
+// `frame` counts from 1. Its choices end where those of the next frame begin.
 bool DepthFirst::HasAlternative(size_t frame) const {
   if (frame == 0 || frame > frames_.size()) {
     return false;
@@ -176,6 +191,9 @@ bool DepthFirst::HasAlternative(size_t frame) const {
   return frames_[frame - 1].next < end;
 }
 
+// The latest frame over the conflict set: to go back further would skip one
+// that may mend the contradiction. A read that is kNoThread is about the end of
+// the run, where every write counts.
 size_t DepthFirst::JumpTarget() const {
   size_t target = 0;
   for (const ConflictRead& read : executor_.last_contradiction().conflict_set) {

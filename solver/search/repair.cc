@@ -14,8 +14,12 @@ using constraints::Verdict;
 
 namespace {
 
+// Steps between marks: fewer cost memory, more cost steps to be repeated by
+// GoTo.
 constexpr size_t kMarkEvery = 64;
+// More than any count of steps: a run to the end beats all that stopped before.
 constexpr uint64_t kFinishedScore = uint64_t{1} << 62;
+// A worse run is accepted this rarely, to leave a local maximum.
 constexpr uint64_t kAcceptWorseOneIn = 2000;
 constexpr uint64_t kShiftOneIn = 8;  // else the held thread catches up
 constexpr size_t kWriterReads = 4;
@@ -89,6 +93,7 @@ void Repair::TakeAttempt() {
   same_as_current_ = current_.log.size();
 }
 
+// marks_[0] is the start, and is never dropped.
 void Repair::BackToStart() {
   attempt_.contradiction = {};
   path_.RollBack(marks_[0]);
@@ -160,7 +165,9 @@ void Repair::FinishAttempt(bool contradicted) {
   }
 }
 
-// True if the new run is better than any before.
+// Returns whether the new run is better than any since the last start from the
+// guess. An equal one is accepted, too, so that the search can cross a plateau,
+// but it does not count as progress.
 bool Repair::Accept() {
   const bool keep =
       attempt_.score >= current_.score || random_.Below(kAcceptWorseOneIn) == 0;
@@ -217,6 +224,8 @@ bool Repair::PlaceAt(size_t position, Place& place) const {
 
 bool Repair::ChooseFromWord(const ConflictRead& read, Place& place) {
   const auto& log = current_.log;
+  // One pass: the n-th match replaces the choice with probability 1/n, which
+  // makes every match equally likely (reservoir sampling).
   uint64_t seen = 0;
   for (size_t i = 0; i < log.size(); ++i) {
     if (Touches(log[i], read.word.as_int(), read.size_bytes) &&
@@ -248,7 +257,8 @@ void Repair::ChaseWriter(Place& place) {
 }
 
 // Either delays it past the next foreign write, or delays the last foreign
-// access in conflict with it until it is done.
+// access in conflict with it until it is done. Where there is no such access
+// the former is left.
 void Repair::FillHold(const Place& place, Hold& hold) {
   const auto& log = current_.log;
   const Entry& access = place.access;
@@ -263,6 +273,7 @@ void Repair::FillHold(const Place& place, Hold& hold) {
       const auto steps = std::count_if(
           log.begin(), log.begin() + static_cast<ptrdiff_t>(place.position),
           [&](const Entry& e) { return e.thread == access.thread; });
+      // One more than came before `place`: until the access itself is done.
       hold.from = i;
       hold.thread = log[i].thread;
       hold.until_thread = access.thread;
@@ -272,7 +283,9 @@ void Repair::FillHold(const Place& place, Hold& hold) {
   }
 }
 
-// Brings the executor to where the current run was after `position` steps.
+// Brings the executor to where the current run was after `position` steps: back
+// to the last mark on the common prefix, then forward by its log. Forgets which
+// threads wait; each finds out again by its next step.
 void Repair::GoTo(size_t position) {
   const size_t same = std::min(position, same_as_current_);
   const size_t mark = std::min(same / kMarkEvery, marks_.size() - 1);
@@ -314,6 +327,9 @@ bool Repair::StepIfPossible(uint32_t thread, const Hold& hold,
   return taken != Taken::kContradiction;
 }
 
+// Takes owed steps, thread by thread, as far as they are possible now. The held
+// thread takes its own only with catch_up; otherwise it stays behind by what it
+// owes, and all its later steps are shifted.
 bool Repair::CatchUp(const Hold& hold, Following& state) {
   for (uint32_t t = 0; t < state.owed.size(); ++t) {
     while (state.owed[t] > 0 && (t != hold.thread || state.catch_up) &&
@@ -333,6 +349,7 @@ bool Repair::FollowStep(uint32_t thread, const Hold& hold, Following& state) {
     return false;
   }
   if (state.held && NextByGuess(hold.thread) == kNoThread) {
+    // The hold alone would make a deadlock of this.
     state.held = false;  // nobody else can go on
   }
   return CatchUp(hold, state);
@@ -340,6 +357,7 @@ bool Repair::FollowStep(uint32_t thread, const Hold& hold, Following& state) {
 
 // The rest by the guess. False on a contradiction.
 bool Repair::FollowGuess(const Hold& hold, Following& state) {
+  // Behind the end of the old run there is no order to catch up with.
   state.owed.assign(state.owed.size(), 0);
   while (true) {
     const uint32_t thread = NextByGuess(state.held ? hold.thread : kNoThread);

@@ -35,9 +35,10 @@ struct RepairOptions {
 //                   held back until B has read
 //     new run       A: t = x   B: t = x   A: x = 1   B: x = 1    witness
 //
-// Invariant: the current run's score never falls but by starting anew, and each
-// run is one that the executor took, so that a run to the end without a
-// violation is a witness.
+// Invariant: the current run is one that the executor took from its start, so
+// that a run to the end without a violation is a witness. Its score is not
+// monotonic: a worse run is accepted now and then (kAcceptWorseOneIn), and
+// after stale_moves_max moves without a new best score the search starts anew.
 //
 // Best where few choices of the guess are wrong and for evidence at the end
 // (final memory, a wrong sum). Never proves anything: no kUnsat.
@@ -89,8 +90,8 @@ class Repair {
   void FillHold(const Place& place, Hold& hold);
   void Try(const Hold& hold);
   void GoTo(size_t position);
-  // How far a move is. Owed steps are those that the followed run has had and
-  // this one has not: of the held thread, and of those it blocks.
+  // Progress of a move. A step is owed if the current run has taken it and the
+  // new one has not yet, because its thread is held, waits or is blocked.
   struct Following {
     bool held;
     bool catch_up;  // the held thread takes owed steps as soon as released

@@ -14,8 +14,8 @@ constexpr uint64_t kInsnsPerStep = 8;
 
 }  // namespace
 
-// No one of them is best: locks are mostly settled by trying other threads,
-// data behind locks by letting the held thread go first.
+// None of them is best everywhere: locks are mostly settled by trying other
+// threads, data behind locks by letting the held thread go first.
 const std::span<const WindowSearch::Variant> WindowSearch::kVariants = [] {
   static constexpr Variant kAll[] = {
       {true, 2, 0, false}, {true, 2, 0, true},    {false, 2, 0, false},
@@ -78,6 +78,9 @@ Result<WindowTurn> WindowSearch::RunGuess() {
   return WindowTurn::kNotYet;
 }
 
+// Begins an obstacle. One that is met soon behind the last goal suggests that
+// the search came past that one into a state that nothing leads on from, so
+// this window has to reach further.
 void WindowSearch::Meet(const RunOutcome& outcome) {
   const uint64_t at = outcome.retired_total;
   const bool close = at < passed_ + 2 * beyond_insns_;
@@ -95,6 +98,9 @@ void WindowSearch::Meet(const RunOutcome& outcome) {
                                           .counted = {}});
 }
 
+// Goes back to a point that is early enough, or to the first one, and learns
+// what is contested from there on. Learns beyond the goal, because the search
+// needs to know the next contested instruction of each thread when it is there.
 void WindowSearch::BeginWindow(Obstacle& obstacle) {
   auto& from = obstacle.from;
   while (from->previous != nullptr &&
@@ -140,6 +146,7 @@ void WindowSearch::BeginSearch(Obstacle& obstacle, const Variant& variant) {
   options.conflict_steps = variant.conflict_steps;
   options.jitter_ticks = variant.jitter_ticks;
   options.keeps_order = variant.keeps_order;
+  // Differs from search to search, without a clock or chance.
   options.seed = options_.seed ^ MixBits(report_.search_steps);
   obstacle.search = std::make_unique<ConflictSearch>(
       from.process, from.rules, from.guess, failure_, *obstacle.words, options);
@@ -154,9 +161,13 @@ Result<WindowTurn> WindowSearch::Search(Obstacle& obstacle) {
     return WindowTurn::kNotYet;
   }
   if (found.end == End::kRefuted || found.end == End::kLimit) {
+    // Refuted says only that this variant has nothing left to try: the next
+    // variant, or a window that begins earlier, may.
     obstacle.search.reset();
     return WindowTurn::kNotYet;
   }
+  // The new points are linked to the window's first, so that a later window can
+  // begin anywhere before, also inside this one.
   point_ = obstacle.search->TakePoints(obstacle.from);
   passed_ = point_->process.retired_total();
   obstacle_.reset();

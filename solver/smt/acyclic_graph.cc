@@ -34,8 +34,9 @@ void AcyclicGraph::Append(const Reasons& reasons,
   }
 }
 
-// Visits what is reachable from `from` and placed up to `target`; false if
-// `target` is.
+// Visits what is reachable from `from` and placed before `target`; false if
+// `target` is reachable. What is placed behind `target` cannot lead to it, by
+// the invariant, and keeps its place.
 bool AcyclicGraph::SearchForward(uint32_t from, uint32_t target,
                                  std::vector<uint32_t>& conflict) {
   ++now_;
@@ -62,6 +63,7 @@ bool AcyclicGraph::SearchForward(uint32_t from, uint32_t target,
   return true;
 }
 
+// Visits what leads to `from` and is placed behind `place_min`.
 void AcyclicGraph::SearchBackward(uint32_t from, uint32_t place_min) {
   ++now_;
   backward_.assign(1, from);
@@ -116,6 +118,9 @@ bool AcyclicGraph::Add(uint32_t before, uint32_t after, Reasons reasons,
   return true;
 }
 
+// An order of more edges is one of fewer: no place needs to be put back. Edges
+// go in the reverse of the order in which they came, so each is the last of its
+// nodes' lists.
 void AcyclicGraph::RemoveTo(size_t count) {
   while (trail_.size() > count) {
     out_[trail_.back().before].pop_back();

@@ -11,6 +11,21 @@ namespace clew::solver {
 // A directed graph that is kept free of cycles, with a topological order that
 // is repaired locally at each edge, and with undo.
 //
+// Invariant: place_ is a topological order: every edge leads from a lower place
+// to a higher one. An edge that does so already costs nothing. One that leads
+// back is put in by reordering the nodes between its two ends:
+//
+//     places       0   1   2   3             edges a -> c and b -> d
+//     before       a   b   c   d             add d -> a: search forward from a
+//     up
+//                                            to d's place, backward from d
+//     forward {a, c}, backward {b, d}        no cycle, as a does not lead to d
+//     after        b   d   a   c             backward first, each group in its
+//                                            old order, on the same places
+//
+// Were there an edge c -> d, the search forward would come to d: a cycle, whose
+// reasons are those of a -> c, c -> d and of the new edge.
+//
 // Source: D. J. Pearce, P. H. J. Kelly, "A dynamic topological sort algorithm
 // for directed acyclic graphs", Journal of Experimental Algorithmics 11 (2006).
 class AcyclicGraph {

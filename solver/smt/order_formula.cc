@@ -60,6 +60,8 @@ class Generator {
                    : ref.thread;
   }
 
+  // MustOrder orders the accesses of one thread, and, where slices are used as
+  // a source, those of one core: Before is total on each chain.
   std::vector<Chain> ChainsOf(const Location& location) const {
     std::map<uint64_t, std::vector<uint32_t>> by_key;
     for (const auto& writes : location.writes) {
@@ -177,6 +179,7 @@ class Generator {
     sink_.Unit(alternatives_);
   }
 
+  // The initial value is before all accesses, a final demand behind all.
   // Adds a < b to the alternative unless it is certain; false if impossible.
   bool Require(uint32_t a, uint32_t b, Alternative& alternative) const {
     if (a == b || b == Locations::kInitial || a == Locations::kAtEnd ||
@@ -208,6 +211,7 @@ class CountingSink final : public FormulaSink {
   uint64_t count = 0;
 };
 
+// Writes of one thread are ordered, so only pairs of two threads are looked at.
 // Pairs of writes of one location whose order is open.
 uint64_t CountOpenPairs(const Location& location, const MustOrder& order) {
   uint64_t count = 0;
@@ -236,6 +240,7 @@ FormulaCounts CountReadFrom(const ConstraintTrace& trace,
       counts.read_write += candidates + 1;  // values, and one must be chosen
     }
   }
+  // Order constraints are not counted: the theory knows them without a clause.
   counts.constraints = counts.read_write + trace.path.size();
   return counts;
 }

@@ -11,6 +11,24 @@
 
 // The formulas of CLAP and H3 over one order variable an access, generated as a
 // stream, so that they can be counted without being built.
+//
+// Each access has a number O, and they are to be ordered by it. A read R
+// returns the write W if W is before R and every other write of the location is
+// before W or behind R. CLAP says so write by write: two alternatives for each.
+// H3 uses that the writes of one core are ordered already, in a *chain*: those
+// before W are a beginning of it, and those behind R are the rest. So the chain
+// is *cut* at one place, and a cut takes two comparisons, however long the
+// chain:
+//
+//     chain   c1 < c2 < c3            W somewhere else, R returns W
+//     cuts   ^    ^    ^    ^
+//            R<c1                               | none before W
+//                 c1<W and R<c2                 | c1 before W
+//                      c2<W and R<c3            | c1, c2 before W
+//                           c3<W                | all before W
+//
+// What is certain (MustOrder) is left out: an impossible cut is no alternative,
+// and where one cut is certain the whole unit is.
 
 namespace clew::solver {
 

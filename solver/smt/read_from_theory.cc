@@ -32,6 +32,7 @@ uint32_t ReadFromTheory::AddLiteral(const Literal& literal) {
 
 bool ReadFromTheory::AddEdge(uint32_t before, uint32_t after, Reasons reasons,
                              std::vector<uint32_t>& conflict) {
+  // The graph has a path for it, by edges that no Pop removes.
   if (order_.Before(before, after)) {
     return true;
   }
@@ -66,6 +67,9 @@ bool ReadFromTheory::KnownBefore(uint32_t first, uint32_t second,
   return true;
 }
 
+// "Does not return that write" says nothing of the order by itself; that a read
+// returns some write is a clause of the formula. Of two writes one is always
+// first, so both values of a kWriteOrder say something.
 bool ReadFromTheory::Assign(uint32_t number, bool value,
                             std::vector<uint32_t>& conflict) {
   const Literal& literal = literals_[number];
@@ -113,7 +117,7 @@ bool ReadFromTheory::AddReaderEdges(const Literal& literal, uint32_t number,
       return false;
     }
     if (known_by == kNoReason) {
-      break;  // the thread's further ones follow
+      break;  // program order puts the thread's further writes behind `other`
     }
   }
   return true;
@@ -125,6 +129,8 @@ bool ReadFromTheory::AssignWriteOrder(uint32_t first, uint32_t second,
   if (!AddEdge(first, second, {number, kNoReason}, conflict)) {
     return false;
   }
+  // The other half of the invariant: those who return `first` and were assigned
+  // before. A read-modify-write that returns `first` may be `second` itself.
   for (const Reader& reader : readers_[first]) {
     if (reader.read != second && WritesTo(second, reader.location) &&
         !AddEdge(reader.read, second, {reader.literal, number}, conflict)) {

@@ -17,6 +17,20 @@ namespace clew::solver {
 //
 // Edges: program order and all else that is certain; write to its reader;
 // write order; reader to every write after the one it returned.
+//
+//     W1 --write order--> W2          R returns W1, and W1 is before W2:
+//      \                  ^           so R is before W2 ("from-read"), or it
+//       \--read-from--> R-/           would have returned W2
+//
+// Invariant: whenever "R returns W1" and "W1 is before W2" are both assigned,
+// in either order, the graph leads from R to W2, by an edge with both literals
+// as its reasons unless the certain order has such a path. Each of the two
+// looks for the other when it is assigned.
+//
+// Worked example: x is 0. A: x = 1 (W1). B: r = x (R1), then s = x (R2), with
+// evidence that r == 1 and s == 0. "R1 returns W1" adds W1 -> R1; "R2 returns
+// the initial value" adds R2 -> W1. With R1 -> R2 of program order that is a
+// cycle, and the conflict is these two literals: program order needs no reason.
 class ReadFromTheory {
  public:
   struct Literal {
