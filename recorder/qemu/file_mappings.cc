@@ -10,6 +10,8 @@
 #include <algorithm>
 #include <array>
 
+#include "common/x86/page.h"
+
 namespace clew::recorder {
 namespace {
 
