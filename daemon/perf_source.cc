@@ -23,14 +23,14 @@ using bundle::BundleWriter;
 
 constexpr const char* kProc = "/proc";
 // Save waits so long for what is known of its process.
-constexpr std::chrono::seconds kWitnessTime{5};
+constexpr std::chrono::seconds kNoteTime{5};
 // As many saves as there may be at once. Each holds files open.
-constexpr size_t kWitnessesMax = kSavesMax;
+constexpr size_t kNotesMax = kSavesMax;
 // Of one bundle; images beyond are listed as missing.
 constexpr uint64_t kImageBytesMax = uint64_t{1} << 30;
 
 // What procfs told of a process while it was there.
-struct Witnessed {
+struct NotedProcess {
   int32_t process = 0;
   uint32_t user = 0;
   std::unique_ptr<Inspector> inspector;  // has its files; nullptr: none
@@ -88,14 +88,14 @@ class PerfSource final : public PtSource {
     CLEW_RETURN_IF_ERROR(Snapshot(capture, first_byte));
     const int32_t process = order.trigger.process;
     SaveReport said;
-    Witnessed witnessed =
-        process == 0 ? Witnessed() : AwaitWitness(process, said);
-    CLEW_RETURN_IF_ERROR(AddHost(process, witnessed, capture, said));
-    const std::vector<std::string> command = CommandOf(order, witnessed);
+    NotedProcess noted =
+        process == 0 ? NotedProcess() : AwaitNote(process, said);
+    CLEW_RETURN_IF_ERROR(AddHost(process, noted, capture, said));
+    const std::vector<std::string> command = CommandOf(order, noted);
     CLEW_RETURN_IF_ERROR(recording_.WriteFile(capture, command));
     recorder::PerfRun run;
     run.command = command;
-    run.working_directory = witnessed.looked.working_directory();
+    run.working_directory = noted.looked.working_directory();
     run.started_at_s = order.trigger.at_ns / 1'000'000'000;
     run.failure = order.failure;
     run.core_registers_exact = order.trigger.kind == TriggerKind::kCore;
@@ -105,7 +105,7 @@ class PerfSource final : public PtSource {
     if (process != 0) {
       run.image_processes = {process};
     }
-    InspectedImages images = ImagesOf(process, witnessed);
+    InspectedImages images = ImagesOf(process, noted);
     run.image_source = &images;
     CLEW_ASSIGN_OR_RETURN(
         report, recorder::WritePerfBundle(bundle, recording_, capture, run));
@@ -113,25 +113,25 @@ class PerfSource final : public PtSource {
     return said;
   }
 
-  Fd Witness(int32_t process, uint32_t user) override {
-    Witnessed witnessed{
+  Fd NoteProcess(int32_t process, uint32_t user) override {
+    NotedProcess noted{
         .process = process, .user = user, .inspector = nullptr, .looked = {}};
-    Fd noted;
+    Fd all_noted;
     auto inspector = Inspector::Start(user);
     if (inspector && (*inspector)->BeginLook(process, true)) {
-      noted = (*inspector)->TakeFirstAnswer();
-      witnessed.inspector = std::move(*inspector);
+      all_noted = (*inspector)->TakeFirstAnswer();
+      noted.inspector = std::move(*inspector);
     }
     const std::scoped_lock lock(mutex_);
-    witnessed_.push_back(std::move(witnessed));
-    if (witnessed_.size() > kWitnessesMax) {
-      witnessed_.pop_front();  // of a save that failed before it asked
+    noted_.push_back(std::move(noted));
+    if (noted_.size() > kNotesMax) {
+      noted_.pop_front();  // of a save that failed before it asked
     }
-    has_witness_.notify_all();
-    return noted;
+    has_note_.notify_all();
+    return all_noted;
   }
 
-  Status Tend() override { return recording_.FollowCores(nullptr); }
+  Status FollowCpus() override { return recording_.FollowCores(nullptr); }
 
   SourceStatus status() const override {
     const std::scoped_lock lock(session_mutex_);
@@ -147,35 +147,35 @@ class PerfSource final : public PtSource {
     return recording_.session().cores().size() * core_bytes_;
   }
 
-  Witnessed AwaitWitness(int32_t process, SaveReport& said) {
-    const auto end = std::chrono::steady_clock::now() + kWitnessTime;
-    Witnessed witnessed = TakeWitness(process, end);
-    if (witnessed.inspector == nullptr) {
+  NotedProcess AwaitNote(int32_t process, SaveReport& said) {
+    const auto end = std::chrono::steady_clock::now() + kNoteTime;
+    NotedProcess noted = TakeNote(process, end);
+    if (noted.inspector == nullptr) {
       ++said.unanswered;
-      return witnessed;
+      return noted;
     }
-    auto reply = witnessed.inspector->Receive(end);
+    auto reply = noted.inspector->Receive(end);
     if (reply) {
-      witnessed.looked = std::move(*reply->mutable_process());
+      noted.looked = std::move(*reply->mutable_process());
     } else {
       ++said.unanswered;
     }
-    return witnessed;
+    return noted;
   }
 
-  Witnessed TakeWitness(int32_t process, Inspector::Time end) {
+  NotedProcess TakeNote(int32_t process, Inspector::Time end) {
     std::unique_lock lock(mutex_);
-    auto found = witnessed_.end();
-    has_witness_.wait_until(lock, end, [&] {
-      found = std::ranges::find(witnessed_, process, &Witnessed::process);
-      return found != witnessed_.end();
+    auto found = noted_.end();
+    has_note_.wait_until(lock, end, [&] {
+      found = std::ranges::find(noted_, process, &NotedProcess::process);
+      return found != noted_.end();
     });
-    if (found == witnessed_.end()) {
+    if (found == noted_.end()) {
       return {};
     }
-    Witnessed witnessed = std::move(*found);
-    witnessed_.erase(found);
-    return witnessed;
+    NotedProcess noted = std::move(*found);
+    noted_.erase(found);
+    return noted;
   }
 
   // One after another: each stops the rings and starts them again.
@@ -190,8 +190,8 @@ class PerfSource final : public PtSource {
 
   // The program's name, where no more is known.
   static std::vector<std::string> CommandOf(const SaveOrder& order,
-                                            const Witnessed& witnessed) {
-    const auto& words = witnessed.looked.command();
+                                            const NotedProcess& noted) {
+    const auto& words = noted.looked.command();
     if (words.empty()) {
       return {order.program};
     }
@@ -200,15 +200,15 @@ class PerfSource final : public PtSource {
 
   // Without a process those of all are wanted, as far as the last look at them
   // holds them. Files of a process that did not answer are not tried again.
-  static InspectedImages ImagesOf(int32_t process, Witnessed& witnessed) {
-    const bool answered = process == 0 || (witnessed.inspector != nullptr &&
-                                           !witnessed.inspector->is_over());
-    return {witnessed.user, std::move(witnessed.inspector),
+  static InspectedImages ImagesOf(int32_t process, NotedProcess& noted) {
+    const bool answered = process == 0 || (noted.inspector != nullptr &&
+                                           !noted.inspector->is_over());
+    return {noted.user, std::move(noted.inspector),
             answered ? InspectedImages::kReplacedMax : 0};
   }
 
   // What runs, and the process that does not any more.
-  Status AddHost(int32_t process, Witnessed& witnessed,
+  Status AddHost(int32_t process, NotedProcess& noted,
                  recorder::PerfCapture& capture, SaveReport& said) {
     HostLook look(process == 0 && has_pt_);
     for (const int32_t other : recorder::AllProcesses(kProc)) {
@@ -221,10 +221,10 @@ class PerfSource final : public PtSource {
     }));
     said.unanswered += look.unanswered();
     if (process == 0) {
-      witnessed.inspector = look.TakeInspector();
+      noted.inspector = look.TakeInspector();
       return {};
     }
-    return AddProcesses({Scanned(process, witnessed.looked)}, capture);
+    return AddProcesses({Scanned(process, noted.looked)}, capture);
   }
 
   recorder::PerfRecording recording_;
@@ -233,8 +233,8 @@ class PerfSource final : public PtSource {
   mutable std::mutex session_mutex_;  // guards the rings, and the next
   uint64_t saves_ = 0;
   std::mutex mutex_;  // guards the next two
-  std::condition_variable has_witness_;
-  std::deque<Witnessed> witnessed_;
+  std::condition_variable has_note_;
+  std::deque<NotedProcess> noted_;
 };
 
 }  // namespace

@@ -41,7 +41,7 @@ class PtSource {
   // Stops recording on all CPUs first, calls `first_byte` before the first byte
   // is read, writes perf.data, images and manifest.pb to `bundle`, and records
   // again, whatever failed. From any threads, several at once; meanwhile
-  // Witness and status alone may be called otherwise.
+  // NoteProcess and status alone may be called otherwise.
   [[nodiscard]] virtual Result<SaveReport> Save(
       const SaveOrder& order, bundle::BundleWriter& bundle,
       const std::function<void()>& first_byte) = 0;
@@ -49,9 +49,9 @@ class PtSource {
   // thread: begins to note what procfs tells of the process, which may be gone
   // soon, and is of `user`. Does not wait; Save does. The descriptor hangs up
   // when all is noted, or will not be; none: there is nothing to wait for.
-  virtual Fd Witness(int32_t process, uint32_t user) = 0;
-  // Now and then: follows CPUs that come and go.
-  [[nodiscard]] virtual Status Tend() = 0;
+  virtual Fd NoteProcess(int32_t process, uint32_t user) = 0;
+  // To be called now and then: follows CPUs that come and go.
+  [[nodiscard]] virtual Status FollowCpus() = 0;
   virtual SourceStatus status() const = 0;
 };
 

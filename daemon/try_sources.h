@@ -4,7 +4,7 @@
 #include <string>
 
 #include "daemon/config.h"
-#include "daemon/daemon.h"
+#include "daemon/source_keeper.h"
 
 namespace clew::daemon {
 
