@@ -93,14 +93,14 @@ Daemon::Daemon(DaemonParts parts, const Config& config, Spool spool)
 Daemon::~Daemon() { parts_.loop.Cancel(period_timer_); }
 
 Status Daemon::Open() {
-  CLEW_RETURN_IF_ERROR(incoming_.Watch([this] { pipeline_.Kick(); }));
+  CLEW_RETURN_IF_ERROR(incoming_.Watch([this] { pipeline_.LookForWork(); }));
   CLEW_ASSIGN_OR_RETURN(
       control,
       ControlServer::Open(parts_.loop, *this, {.path = parts_.paths.socket}));
   control_ = std::move(control);
   Apply(config_);
   source_.Open();
-  pipeline_.Kick();
+  pipeline_.LookForWork();
   RunPeriodicWork();
   units_.Poll();
   return {};
@@ -148,7 +148,7 @@ Status Daemon::Reload() {
   if (!same) {
     source_.Reopen(triggers_.is_saving());
   }
-  pipeline_.Kick();
+  pipeline_.LookForWork();
   ShowState();
   return {};
 }
@@ -157,7 +157,7 @@ void Daemon::RunPeriodicWork() {
   period_timer_ = parts_.loop.After(kPeriodMs, [this] { RunPeriodicWork(); });
   incoming_.CleanUp();
   // Also what an inotify queue that ran over did not tell.
-  pipeline_.Kick();
+  pipeline_.LookForWork();
   if (!triggers_.is_saving()) {
     source_.RunPeriodicWork();
   }
@@ -180,7 +180,7 @@ void Daemon::SaveEnded() {
     parts_.loop.Stop();
     return;
   }
-  pipeline_.Kick();
+  pipeline_.LookForWork();
   ShowState();
 }
 
@@ -311,7 +311,8 @@ Result<std::string> Daemon::Snapshot(const SnapshotRequest& request) {
     CLEW_ASSIGN_OR_RETURN(bundle, software_units_.End(*partial));
     return OkReply("bundle", bundle);
   }
-  if (request.process != 0 && !LookAt(parts_.proc, request.process).exists) {
+  if (request.process != 0 &&
+      !ReadProcessFacts(parts_.proc, request.process).exists) {
     return InvalidArgument("there is no process {}", request.process);
   }
   parts_.log.Write(Priority::kInfo, "snapshot",

@@ -8,6 +8,7 @@
 #include "common/digest.h"
 #include "common/result.h"
 #include "daemon/admission.h"
+#include "daemon/bundle_jobs.h"
 #include "daemon/clock.h"
 #include "daemon/config.h"
 #include "daemon/control.h"
@@ -27,7 +28,6 @@
 #include "daemon/triggers.h"
 #include "daemon/unit_poller.h"
 #include "daemon/units.h"
-#include "daemon/works.h"
 
 namespace clew::daemon {
 
@@ -87,8 +87,8 @@ class Daemon final : public ControlHandler {
   LastError last_error_;
   Incidents incidents_;
   Random random_;
-  PrepareWork prepare_;
-  UploadWork upload_;
+  PrepareJob prepare_;
+  UploadJob upload_;
   Pipeline pipeline_;
   Reporter reporter_;
   IncomingFolder incoming_;

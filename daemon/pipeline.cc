@@ -20,7 +20,7 @@ constexpr size_t kRequestedMax = 64;
 
 }  // namespace
 
-Pipeline::Pipeline(Parts parts, BundleWork& prepare, BundleWork* upload,
+Pipeline::Pipeline(Parts parts, BundleJob& prepare, BundleJob* upload,
                    uint64_t retry_ms)
     : parts_(std::move(parts)),
       prepare_(prepare),
@@ -30,7 +30,7 @@ Pipeline::Pipeline(Parts parts, BundleWork& prepare, BundleWork* upload,
 
 Pipeline::~Pipeline() { parts_.loop.Cancel(timer_); }
 
-void Pipeline::SetUpload(BundleWork* upload, uint64_t retry_ms) {
+void Pipeline::SetUpload(BundleJob* upload, uint64_t retry_ms) {
   upload_ = upload;
   retry_ms_first_ = retry_ms;
   retry_ms_ = retry_ms;
@@ -48,7 +48,7 @@ uint64_t Pipeline::retry_in_ms() const {
   return retry_at_ms_ - std::min(retry_at_ms_, now_ms);
 }
 
-void Pipeline::Kick() {
+void Pipeline::LookForWork() {
   NoteWriters();
   PrepareNext();
   UploadNext();
@@ -66,7 +66,7 @@ void Pipeline::NoteWriters() {
         of_their_unit_.size() >= kRequestedMax) {
       continue;
     }
-    const ProcessFacts facts = LookAt(parts_.proc, parsed->process);
+    const ProcessFacts facts = ReadProcessFacts(parts_.proc, parsed->process);
     if (facts.exists && facts.user == *owner && facts.unit == parsed->subject) {
       of_their_unit_.insert(name);
     }
@@ -82,7 +82,7 @@ void Pipeline::Later(uint64_t delay_ms) {
   timer_at_ms_ = at_ms;
   timer_ = parts_.loop.After(delay_ms, [this] {
     timer_ = 0;
-    Kick();
+    LookForWork();
   });
 }
 
@@ -172,9 +172,9 @@ void Pipeline::PutOff(const Place& place, std::string_view event,
 // False: nothing can be prepared now.
 bool Pipeline::Adopt(const std::string& name) {
   const Place place{Stage::kChecking, name};
-  const auto wanted = Judge(name);
-  if (!wanted) {
-    const Error& error = wanted.error();
+  const auto fate = Judge(name);
+  if (!fate) {
+    const Error& error = fate.error();
     Status parked;
     if (error.code == ErrorCode::kInvalidArgument ||
         error.code == ErrorCode::kCorruptInput) {
@@ -187,7 +187,7 @@ bool Pipeline::Adopt(const std::string& name) {
     }
     return true;
   }
-  if (!*wanted) {
+  if (*fate == Fate::kRemove) {
     const Status removed = parts_.spool.Remove(name, Stage::kChecking);
     if (!removed) {
       PutOff(place, "spool-failed", removed.error().message);
@@ -197,7 +197,7 @@ bool Pipeline::Adopt(const std::string& name) {
   preparing_ = name;
   const Status started =
       prepare_.Start(parts_.spool.Path(Stage::kChecking, name),
-                     [this, name](const WorkEnd& end) { Prepared(name, end); });
+                     [this, name](const JobEnd& end) { Prepared(name, end); });
   if (!started) {
     preparing_.clear();
     Trouble("prepare-failed", name, started.error().message);
@@ -206,24 +206,25 @@ bool Pipeline::Adopt(const std::string& name) {
   return started.has_value();
 }
 
-Result<bool> Pipeline::Judge(const std::string& name) {
+Result<Pipeline::Fate> Pipeline::Judge(const std::string& name) {
   const std::string folder = parts_.spool.Path(Stage::kChecking, name);
   const auto origin = parts_.spool.OriginOf(name);
   CLEW_RETURN_IF_ERROR(TakeOver(folder));
   CLEW_ASSIGN_OR_RETURN(facts, ReadFacts(folder));
   if (facts.trigger && !origin) {
-    return true;  // ours, or adopted before we were killed
+    return Fate::kPrepare;  // ours, or adopted before we were killed
   }
-  CLEW_ASSIGN_OR_RETURN(admitted, Admit(name, facts, origin));
+  CLEW_ASSIGN_OR_RETURN(fate, Admit(name, facts, origin));
   CLEW_RETURN_IF_ERROR(parts_.spool.ForgetOrigin(name));
-  return admitted;
+  return fate;
 }
 
 // A bundle of a software unit, which nobody asked us about before. What another
 // user says in it of a trigger counts nothing, and a unit only if its recorder
 // was seen there.
-Result<bool> Pipeline::Admit(const std::string& name, const BundleFacts& facts,
-                             std::optional<uid_t> origin) {
+Result<Pipeline::Fate> Pipeline::Admit(const std::string& name,
+                                       const BundleFacts& facts,
+                                       std::optional<uid_t> origin) {
   const BundleName parsed = ParseName(name).value_or(BundleName());
   const bool of_unit = of_their_unit_.erase(name) > 0 || !origin;
   const FailureKey key{parsed.subject, facts.signal, origin.value_or(0)};
@@ -239,7 +240,7 @@ Result<bool> Pipeline::Admit(const std::string& name, const BundleFacts& facts,
     parts_.log.Once(Priority::kWarning, "not-saved", parsed.subject,
                     {{"subject", parsed.subject},
                      {"why", std::string(ToString(admitted))}});
-    return false;
+    return Fate::kRemove;
   }
   const Trigger trigger{.kind = requested    ? TriggerKind::kRequest
                                 : facts.hang ? TriggerKind::kHang
@@ -252,7 +253,7 @@ Result<bool> Pipeline::Admit(const std::string& name, const BundleFacts& facts,
   edits.trigger = trigger;
   CLEW_RETURN_IF_ERROR(EditManifest(
       PosixFileSystem(), parts_.spool.Path(Stage::kChecking, name), edits));
-  return true;
+  return Fate::kPrepare;
 }
 
 Status Pipeline::Park(const Place& place, const std::string& why) {
@@ -280,27 +281,27 @@ Result<uint64_t> Pipeline::BringBack(const std::string& name) {
         "is stuck",
         name);
   }
-  Kick();
+  LookForWork();
   return count;
 }
 
-void Pipeline::Prepared(const std::string& name, const WorkEnd& end) {
+void Pipeline::Prepared(const std::string& name, const JobEnd& end) {
   preparing_.clear();
   const Place place{Stage::kChecking, name};
-  if (end.what == WorkEnd::What::kRetry) {
+  if (end.what == JobEnd::What::kRetry) {
     PutOff(place, "prepare-failed", end.why);
-  } else if (end.what == WorkEnd::What::kRefuse) {
+  } else if (end.what == JobEnd::What::kRefuse) {
     if (const Status parked = Park(place, end.why); !parked) {
       PutOff(place, "spool-failed", parked.error().message);
     }
   } else {
     Ready(place, end);
   }
-  Kick();
+  LookForWork();
 }
 
-void Pipeline::Ready(const Place& place, const WorkEnd& end) {
-  if (end.what == WorkEnd::What::kUnchecked) {
+void Pipeline::Ready(const Place& place, const JobEnd& end) {
+  if (end.what == JobEnd::What::kUnchecked) {
     ++parts_.counters.unchecked;
     Trouble("unchecked", place.name, end.why);
   }
@@ -356,16 +357,16 @@ void Pipeline::UploadNext() {
   uploading_ = name;
   const Status started =
       upload_->Start(parts_.spool.Path(Stage::kReady, name),
-                     [this, name](const WorkEnd& end) { Uploaded(name, end); });
+                     [this, name](const JobEnd& end) { Uploaded(name, end); });
   if (!started) {
-    Uploaded(name, {WorkEnd::What::kRetry, started.error().message});
+    Uploaded(name, {JobEnd::What::kRetry, started.error().message});
   }
 }
 
-void Pipeline::Uploaded(const std::string& name, const WorkEnd& end) {
+void Pipeline::Uploaded(const std::string& name, const JobEnd& end) {
   uploading_.clear();
-  bool again = end.what == WorkEnd::What::kRetry;
-  if (end.what == WorkEnd::What::kDeclined) {
+  bool again = end.what == JobEnd::What::kRetry;
+  if (end.what == JobEnd::What::kDeclined) {
     again = ++declines_[name] < kDeclinesMax;
   }
   if (again) {
@@ -389,8 +390,8 @@ void Pipeline::Uploaded(const std::string& name, const WorkEnd& end) {
   UploadNext();
 }
 
-Status Pipeline::FileSent(const Place& place, const WorkEnd& end) {
-  if (end.what != WorkEnd::What::kDone) {
+Status Pipeline::FileSent(const Place& place, const JobEnd& end) {
+  if (end.what != JobEnd::What::kDone) {
     return Park(place, end.why);
   }
   CLEW_RETURN_IF_ERROR(

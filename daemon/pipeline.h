@@ -20,7 +20,7 @@
 
 namespace clew::daemon {
 
-struct WorkEnd {
+struct JobEnd {
   enum class What : uint8_t {
     kDone,
     kUnchecked,  // of a preparation: done, but the check gave no score
@@ -35,13 +35,13 @@ struct WorkEnd {
 
 // What somebody else does with a bundle: a child process, or a test's fake. One
 // at a time.
-class BundleWork {
+class BundleJob {
  public:
-  virtual ~BundleWork() = default;
+  virtual ~BundleJob() = default;
   // Calls `done` once, from the loop, after this has returned. Until then the
   // folder stays. An error is one of the moment.
   [[nodiscard]] virtual Status Start(
-      const std::string& folder, std::function<void(const WorkEnd&)> done) = 0;
+      const std::string& folder, std::function<void(const JobEnd&)> done) = 0;
 };
 
 // Brings bundles from incoming/ to uploaded/: takes them over, admits them,
@@ -78,7 +78,7 @@ class Pipeline {
   static constexpr uint64_t kJitterDivisor = 2;
 
   // `upload` nullptr: nothing is sent.
-  Pipeline(Parts parts, BundleWork& prepare, BundleWork* upload,
+  Pipeline(Parts parts, BundleJob& prepare, BundleJob* upload,
            uint64_t retry_ms);
   Pipeline(const Pipeline&) = delete;
   Pipeline& operator=(const Pipeline&) = delete;
@@ -86,10 +86,10 @@ class Pipeline {
 
   // Looks at the folders and starts what can be. Cheap where nothing is new;
   // to be called at start and whenever something came to incoming/.
-  void Kick();
+  void LookForWork();
   // The bundle of this process will have been asked for by a person.
   void ExpectRequested(int32_t process);
-  void SetUpload(BundleWork* upload, uint64_t retry_ms);
+  void SetUpload(BundleJob* upload, uint64_t retry_ms);
   // Has what was set aside prepared again: this bundle of stuck/ or refused/;
   // without a name all of stuck/. Returns how many. kInvalidArgument: there is
   // none of that name.
@@ -121,21 +121,22 @@ class Pipeline {
   void PutOff(const Place& place, std::string_view event,
               const std::string& why);
   bool Adopt(const std::string& name);
-  // True if the bundle is to be prepared.
-  Result<bool> Judge(const std::string& name);
-  Result<bool> Admit(const std::string& name, const struct BundleFacts& facts,
+  // What becomes of a bundle that came.
+  enum class Fate : uint8_t { kPrepare, kRemove };
+  Result<Fate> Judge(const std::string& name);
+  Result<Fate> Admit(const std::string& name, const struct BundleFacts& facts,
                      std::optional<uid_t> origin);
   void NoteWriters();
-  void Prepared(const std::string& name, const WorkEnd& end);
-  void Ready(const Place& place, const WorkEnd& end);
+  void Prepared(const std::string& name, const JobEnd& end);
+  void Ready(const Place& place, const JobEnd& end);
   void UploadNext();
-  void Uploaded(const std::string& name, const WorkEnd& end);
-  Status FileSent(const Place& place, const WorkEnd& end);
+  void Uploaded(const std::string& name, const JobEnd& end);
+  Status FileSent(const Place& place, const JobEnd& end);
   Status Park(const Place& place, const std::string& why);
 
   Parts parts_;
-  BundleWork& prepare_;
-  BundleWork* upload_;
+  BundleJob& prepare_;
+  BundleJob* upload_;
   uint64_t retry_ms_first_;
   uint64_t retry_ms_;
   uint64_t retry_at_ms_ = 0;

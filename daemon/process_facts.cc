@@ -64,7 +64,7 @@ std::string UnitOfCgroup(const std::string& path) {
   return "";
 }
 
-ProcessFacts LookAt(const std::string& proc, int32_t process) {
+ProcessFacts ReadProcessFacts(const std::string& proc, int32_t process) {
   const std::string folder = fmt::format("{}/{}", proc, process);
   ProcessFacts facts;
   facts.exists = access(folder.c_str(), F_OK) == 0;

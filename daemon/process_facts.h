@@ -15,7 +15,7 @@ struct ProcessFacts {
   uint32_t user = 0;          // who started it (real user id)
   uint64_t memory_bytes = 0;  // resident and swapped; 0: not known
 };
-ProcessFacts LookAt(const std::string& proc, int32_t process);
+ProcessFacts ReadProcessFacts(const std::string& proc, int32_t process);
 
 // The unit in a line of /proc/PID/cgroup; empty: none.
 std::string UnitOfCgroup(const std::string& path);

@@ -41,7 +41,7 @@ Result<std::string> SoftwareUnits::End(const std::string& partial) {
   }
   // Whoever writes to incoming/ may name any process.
   if (spool_.OwnerOf(Stage::kIncoming, partial) !=
-      LookAt(proc_, name.process).user) {
+      ReadProcessFacts(proc_, name.process).user) {
     return InvalidArgument("process {} is not of the user who records {}",
                            name.process, partial);
   }

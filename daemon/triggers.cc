@@ -89,7 +89,8 @@ uint64_t Triggers::CoreBytesOf(const TriggerEvent& event,
   const uint64_t memory_bytes =
       facts.memory_bytes != 0
           ? facts.memory_bytes
-          : LookAt(parts_.proc, event.failure.thread.as_int()).memory_bytes;
+          : ReadProcessFacts(parts_.proc, event.failure.thread.as_int())
+                .memory_bytes;
   return memory_bytes == 0
              ? config_.core_bytes
              : std::min(config_.core_bytes, memory_bytes + kCoreBesidesMemory);
@@ -123,8 +124,9 @@ Result<StartedSave> Triggers::Begin(const TriggerEvent& event) {
 }
 
 Result<StartedSave> Triggers::TryBegin(const TriggerEvent& event) {
-  const ProcessFacts facts =
-      event.process == 0 ? ProcessFacts() : LookAt(parts_.proc, event.process);
+  const ProcessFacts facts = event.process == 0
+                                 ? ProcessFacts()
+                                 : ReadProcessFacts(parts_.proc, event.process);
   const uint64_t now_ns = parts_.clock.MonotonicNs();
   const std::string unit = event.unit.empty() ? facts.unit : event.unit;
   const std::string program = facts.program.empty() ? unit : facts.program;

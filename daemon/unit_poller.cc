@@ -4,7 +4,7 @@ namespace clew::daemon {
 
 void UnitPoller::Poll() {
   timer_ = parts_.loop.After(config_.unit_poll_s * 1000, [this] { Poll(); });
-  for (const UnitEvent& event : units_.Look(parts_.clock.MonotonicMs())) {
+  for (const UnitEvent& event : units_.Poll(parts_.clock.MonotonicMs())) {
     const auto started = parts_.triggers.Begin({.kind = event.kind,
                                                 .process = event.process,
                                                 .unit = event.unit,

@@ -146,7 +146,7 @@ std::optional<UnitState> UnitWatch::AskAbout(Watched& watched,
   return state ? std::optional(*state) : std::nullopt;
 }
 
-std::vector<UnitEvent> UnitWatch::Look(uint64_t now_ms) {
+std::vector<UnitEvent> UnitWatch::Poll(uint64_t now_ms) {
   std::vector<UnitEvent> events;
   for (auto& [name, watched] : units_) {
     const auto now = AskAbout(watched, now_ms);

@@ -77,7 +77,7 @@ class UnitWatch {
 
   // What is known of units that stay is kept.
   void SetUnits(const std::vector<WatchedUnit>& units);
-  std::vector<UnitEvent> Look(uint64_t now_ms);
+  std::vector<UnitEvent> Poll(uint64_t now_ms);
   std::vector<UnitReport> Report(uint64_t now_ms) const;
   // Why the manager cannot be asked; empty: it answers, or nobody has asked.
   const std::string& error() const { return error_; }

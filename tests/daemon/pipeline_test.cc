@@ -25,7 +25,7 @@ using testing::FakeWork;
 using testing::MakeBundle;
 using testing::NamesIn;
 using testing::Scratch;
-using What = WorkEnd::What;
+using What = JobEnd::What;
 
 constexpr const char* kName = "a.service~1~77.clew";
 
@@ -84,7 +84,7 @@ class PipelineTest : public ::testing::Test {
 TEST_F(PipelineTest, ABundleGoesAllTheWay) {
   Life life(root(), clock_);
   Arrive(kName);
-  life.pipeline->Kick();
+  life.pipeline->LookForWork();
   ASSERT_TRUE(life.prepare.running());
   EXPECT_EQ(life.prepare.folder(), root() + "/checking/" + kName);
   const pb::Trigger trigger =
@@ -100,7 +100,7 @@ TEST_F(PipelineTest, ABundleGoesAllTheWay) {
   EXPECT_EQ(life.In(Stage::kUploaded), std::vector<std::string>{kName});
   EXPECT_EQ(life.counters.saved, 1u);
   EXPECT_EQ(life.counters.uploaded, 1u);
-  life.pipeline->Kick();
+  life.pipeline->LookForWork();
   EXPECT_EQ(life.upload.starts, 1) << "sent again";
 }
 
@@ -113,7 +113,7 @@ TEST_F(PipelineTest, ANewLifeGoesOnAtEveryStep) {
       Life life(root, clock_);
       MakeBundle(root + "/incoming/" + kName, 6);
       if (step > 0) {
-        life.pipeline->Kick();
+        life.pipeline->LookForWork();
       }
       if (step == 2) {
         life.pipeline->SetUpload(nullptr, 1000);
@@ -127,7 +127,7 @@ TEST_F(PipelineTest, ANewLifeGoesOnAtEveryStep) {
     for (int i = 0; step > 0 && i < 2; ++i) {
       next.admission.Saved({"a.service", 6}, 0, clock_.MonotonicMs());
     }
-    next.pipeline->Kick();
+    next.pipeline->LookForWork();
     if (step < 2) {
       ASSERT_TRUE(next.prepare.running());
       next.prepare.End();
@@ -141,7 +141,7 @@ TEST_F(PipelineTest, ANewLifeGoesOnAtEveryStep) {
 TEST_F(PipelineTest, AttemptsAreRepeatedLaterAndLaterUpToAnHour) {
   Life life(root(), clock_);
   Arrive(kName);
-  life.pipeline->Kick();
+  life.pipeline->LookForWork();
   life.prepare.End();
   uint64_t wait_ms = 1000;
   for (int attempt = 1; attempt <= 16; ++attempt) {
@@ -165,7 +165,7 @@ TEST_F(PipelineTest, AttemptsAreRepeatedLaterAndLaterUpToAnHour) {
 TEST_F(PipelineTest, PausesAreShorterByUpToHalfByChance) {
   Life life(root(), clock_);
   Arrive(kName);
-  life.pipeline->Kick();
+  life.pipeline->LookForWork();
   life.prepare.End();
   life.shorter = true;
   uint64_t pause_ms = 1000;
@@ -182,7 +182,7 @@ TEST_F(PipelineTest, ABundleThatFailsDoesNotHoldUpOthers) {
   Life life(root(), clock_);
   Arrive("a.service~1~1.clew");
   Arrive("b.service~2~2.clew");
-  life.pipeline->Kick();
+  life.pipeline->LookForWork();
   life.prepare.End();
   life.prepare.End();
   ASSERT_TRUE(life.upload.folder().ends_with("a.service~1~1.clew"));
@@ -200,7 +200,7 @@ TEST_F(PipelineTest, WhatIsRefusedIsParkedWithTheReason) {
   Arrive("a.service~1~1.clew");
   Arrive("b.service~2~2.clew");
   fs::create_directories(root() + "/incoming/c.service~3~3.clew");
-  life.pipeline->Kick();
+  life.pipeline->LookForWork();
   life.prepare.End({What::kRefuse, "check: broken"});
   life.prepare.End();
   life.upload.End({What::kRefuse, "too large"});
@@ -218,10 +218,10 @@ TEST_F(PipelineTest, WhatIsRefusedIsParkedWithTheReason) {
 TEST_F(PipelineTest, WhatCannotBePreparedIsSetAsideAndHoldsUpNobody) {
   Life life(root(), clock_);
   Arrive("a.service~1~1.clew");
-  life.pipeline->Kick();
+  life.pipeline->LookForWork();
   life.prepare.End({What::kRetry, "redaction: no"});
   Arrive("b.service~2~2.clew");
-  life.pipeline->Kick();
+  life.pipeline->LookForWork();
   ASSERT_TRUE(life.prepare.running()) << "it waits for the other";
   EXPECT_TRUE(life.prepare.folder().ends_with("b.service~2~2.clew"));
   life.prepare.End();
@@ -255,7 +255,7 @@ TEST_F(PipelineTest, WhatCannotBePreparedIsSetAsideAndHoldsUpNobody) {
 TEST_F(PipelineTest, WhatWasRefusedIsBroughtBackByItsName) {
   Life life(root(), clock_);
   Arrive(kName);
-  life.pipeline->Kick();
+  life.pipeline->LookForWork();
   life.prepare.End({What::kRefuse, "no"});
   EXPECT_EQ(life.pipeline->BringBack("").value_or(9), 0u);
   EXPECT_EQ(life.pipeline->BringBack(kName).value_or(9), 1u);
@@ -268,7 +268,7 @@ TEST_F(PipelineTest, TwoOfOneNameAreBothSentOrParked) {
     Life life(scratch_.Path("spool" + std::to_string(int(end))), clock_);
     for (int i = 0; i < 2; ++i) {
       MakeBundle(life.spool.Path(Stage::kIncoming, kName), 6);
-      life.pipeline->Kick();
+      life.pipeline->LookForWork();
       ASSERT_TRUE(life.prepare.running());
       life.prepare.End();
       ASSERT_TRUE(life.upload.running());
@@ -282,7 +282,7 @@ TEST_F(PipelineTest, TwoOfOneNameAreBothSentOrParked) {
 TEST_F(PipelineTest, WhatIsDeclinedAgainAndAgainIsParked) {
   Life life(root(), clock_);
   Arrive(kName);
-  life.pipeline->Kick();
+  life.pipeline->LookForWork();
   life.prepare.End();
   for (uint64_t i = 1; i < Pipeline::kDeclinesMax; ++i) {
     life.upload.End({What::kDeclined, "quota"});
@@ -298,7 +298,7 @@ TEST_F(PipelineTest, ALinkInABundleLeadsNowhere) {
   fs::create_directories(root() + "/making");
   fs::create_symlink("/etc/passwd", root() + "/making/manifest.pb");
   fs::rename(root() + "/making", root() + "/incoming/" + kName);
-  life.pipeline->Kick();
+  life.pipeline->LookForWork();
   EXPECT_FALSE(life.prepare.running());
   EXPECT_EQ(life.In(Stage::kRefused), std::vector<std::string>{kName});
 }
@@ -307,7 +307,7 @@ TEST_F(PipelineTest, BeyondTheRateIsCountedAndToldWithTheNext) {
   Life life(root(), clock_);
   for (int i = 1; i <= 4; ++i) {
     Arrive(fmt::format("a.service~{0}~{0}.clew", i));
-    life.pipeline->Kick();
+    life.pipeline->LookForWork();
     if (life.prepare.running()) {
       life.prepare.End();
     }
@@ -320,7 +320,7 @@ TEST_F(PipelineTest, BeyondTheRateIsCountedAndToldWithTheNext) {
   EXPECT_TRUE(NamesIn(root() + "/incoming").empty());
   life.Advance(3'600'000);
   Arrive("a.service~9~9.clew");
-  life.pipeline->Kick();
+  life.pipeline->LookForWork();
   EXPECT_EQ(ManifestIn("checking/a.service~9~9.clew").trigger().not_saved(),
             2u);
 }
@@ -332,7 +332,7 @@ TEST_F(PipelineTest, WhatAPersonAskedForIsAlwaysTaken) {
   }
   life.pipeline->ExpectRequested(77);
   Arrive(kName);
-  life.pipeline->Kick();
+  life.pipeline->LookForWork();
   ASSERT_TRUE(life.prepare.running());
   EXPECT_EQ(ManifestIn(std::string("checking/") + kName).trigger().kind(),
             pb::Trigger::KIND_REQUEST);
@@ -342,7 +342,7 @@ TEST_F(PipelineTest, AFailedCheckOrStartIsNotTheEnd) {
   Life life(root(), clock_);
   Arrive(kName);
   life.prepare.fails = true;
-  life.pipeline->Kick();
+  life.pipeline->LookForWork();
   EXPECT_FALSE(life.prepare.running());
   life.prepare.fails = false;
   life.Advance(Pipeline::kDiskRetryMs);
@@ -359,7 +359,7 @@ TEST_F(PipelineTest, WhatIsBeingSentIsNotRemoved) {
   Life life(root(), clock_);
   Arrive("a.service~1~1.clew");
   Arrive("b.service~2~2.clew");
-  life.pipeline->Kick();
+  life.pipeline->LookForWork();
   life.prepare.End();
   life.prepare.End();
   ASSERT_TRUE(life.upload.folder().ends_with("a.service~1~1.clew"));
@@ -377,7 +377,7 @@ TEST_F(PipelineTest, TheBudgetIsKeptAndLossCounted) {
     MakeBundle(root() + fmt::format("/incoming/{0}.service~{0}~{0}.clew", i), 6,
                100'000);
     life.spool.SetLimits({.bytes = 150'000, .free_bytes = 0});
-    life.pipeline->Kick();
+    life.pipeline->LookForWork();
     life.prepare.End();
   }
   EXPECT_EQ(life.In(Stage::kReady),
@@ -404,7 +404,7 @@ TEST_F(PipelineTest, AStrangersTriggerAndUnitCountNothing) {
                            "nginx.service~3~7.clew"}) {
     arrive(name);
   }
-  life.pipeline->Kick();
+  life.pipeline->LookForWork();
   const pb::Trigger trigger =
       ManifestIn("checking/nginx.service~1~7.clew").trigger();
   EXPECT_EQ(trigger.kind(), pb::Trigger::KIND_UNIT_FAILED);
@@ -441,7 +441,7 @@ TEST_F(PipelineTest, AStrangersBundleStaysOneAcrossADeathOfTheDaemon) {
     EXPECT_EQ(life.spool.OriginOf(kName), 65534u);
   }
   Life life(root(), clock_);
-  life.pipeline->Kick();
+  life.pipeline->LookForWork();
   EXPECT_EQ(life.counters.triggers, 1u);
   EXPECT_EQ(ManifestIn(std::string("checking/") + kName).trigger().unit(), "");
   EXPECT_EQ(life.spool.OriginOf(kName), std::nullopt);

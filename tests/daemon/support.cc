@@ -74,7 +74,7 @@ void MakeBundle(const std::string& folder, int signal, size_t core_bytes) {
 }
 
 Status FakeWork::Start(const std::string& folder,
-                       std::function<void(const WorkEnd&)> done) {
+                       std::function<void(const JobEnd&)> done) {
   if (fails) {
     return SystemError(EAGAIN, "no process in this test");
   }
@@ -85,7 +85,7 @@ Status FakeWork::Start(const std::string& folder,
   return {};
 }
 
-void FakeWork::End(const WorkEnd& end) {
+void FakeWork::End(const JobEnd& end) {
   const auto done = std::exchange(done_, nullptr);
   done(end);
 }

@@ -53,12 +53,12 @@ sockaddr_un SocketAddress(const std::string& path);
 void MakeBundle(const std::string& folder, int signal, size_t core_bytes = 10);
 
 // Work that ends when the test says so.
-class FakeWork final : public BundleWork {
+class FakeWork final : public BundleJob {
  public:
   Status Start(const std::string& folder,
-               std::function<void(const WorkEnd&)> done) override;
+               std::function<void(const JobEnd&)> done) override;
   // REQUIRES: running().
-  void End(const WorkEnd& end = {});
+  void End(const JobEnd& end = {});
   bool running() const { return done_ != nullptr; }
   const std::string& folder() const { return folder_; }
   int starts = 0;
@@ -66,7 +66,7 @@ class FakeWork final : public BundleWork {
 
  private:
   std::string folder_;
-  std::function<void(const WorkEnd&)> done_;
+  std::function<void(const JobEnd&)> done_;
 };
 
 // Runs the loop until `done` is true; false after `limit_ms` of real time.

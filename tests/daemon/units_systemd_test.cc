@@ -142,8 +142,8 @@ class UnitsSystemdTest : public ::testing::Test {
   }
   // The report of a.service; 0.service is asked before it.
   UnitReport A() const { return watch_.Report(now_ms_).at(1); }
-  std::vector<UnitEvent> Look() {
-    return watch_.Look(now_ms_ += UnitWatch::kPauseMsMax);
+  std::vector<UnitEvent> Poll() {
+    return watch_.Poll(now_ms_ += UnitWatch::kPauseMsMax);
   }
   Scratch scratch_;
   std::unique_ptr<UnitManager> manager_ = SystemdByDbus();
@@ -154,20 +154,20 @@ class UnitsSystemdTest : public ::testing::Test {
 };
 
 TEST_F(UnitsSystemdTest, ARestartOfTheBusIsSurvived) {
-  EXPECT_TRUE(Look().empty());
+  EXPECT_TRUE(Poll().empty());
   EXPECT_NE(watch_.error(), "") << "there is no bus yet";
   StartBus();
-  EXPECT_TRUE(Look().empty());
+  EXPECT_TRUE(Poll().empty());
   ASSERT_TRUE(A().state.has_value()) << A().error;
   EXPECT_TRUE(A().state.value_or(UnitState()).active);
   EXPECT_EQ(watch_.error(), "");
   StopBus();
-  EXPECT_TRUE(Look().empty());
+  EXPECT_TRUE(Poll().empty());
   EXPECT_FALSE(A().state.has_value());
   EXPECT_NE(watch_.error(), "");
   StartBus();
   systemd_->failed = true;
-  const auto events = Look();
+  const auto events = Poll();
   ASSERT_EQ(events.size(), 1u) << A().error;
   EXPECT_EQ(events[0].unit, "a.service");
   EXPECT_EQ(events[0].process, 7);
@@ -176,7 +176,7 @@ TEST_F(UnitsSystemdTest, ARestartOfTheBusIsSurvived) {
 
 TEST_F(UnitsSystemdTest, AUnitThatIsNotThereIsNamedAndHidesNoOther) {
   StartBus();
-  EXPECT_TRUE(Look().empty());
+  EXPECT_TRUE(Poll().empty());
   EXPECT_NE(watch_.Report(now_ms_)[0].error.find("not-found"),
             std::string::npos);
   EXPECT_TRUE(A().state.has_value()) << A().error;
@@ -187,13 +187,13 @@ TEST_F(UnitsSystemdTest, ABusThatIsSilentHoldsNobodyUp) {
   bus_->Signal(SIGSTOP);
   for (int i = 0; i < 2; ++i) {
     const auto begin = std::chrono::steady_clock::now();
-    EXPECT_TRUE(Look().empty());
+    EXPECT_TRUE(Poll().empty());
     EXPECT_LT(std::chrono::steady_clock::now() - begin,
               std::chrono::seconds(2));
     EXPECT_NE(watch_.error(), "");
   }
   bus_->Signal(SIGCONT);
-  EXPECT_TRUE(Look().empty());
+  EXPECT_TRUE(Poll().empty());
   EXPECT_TRUE(A().state.has_value()) << A().error;
 }
 

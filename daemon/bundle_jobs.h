@@ -1,5 +1,5 @@
-#ifndef CLEW_DAEMON_WORKS_H_
-#define CLEW_DAEMON_WORKS_H_
+#ifndef CLEW_DAEMON_BUNDLE_JOBS_H_
+#define CLEW_DAEMON_BUNDLE_JOBS_H_
 
 #include <cstdint>
 #include <functional>
@@ -20,7 +20,7 @@ namespace clew::daemon {
 // by clewd-redact; both must succeed; then `clew check`, without which a
 // bundle is sent, too: it may be the one that shows our bug. Refused is what
 // either calls corrupt.
-class PrepareWork final : public BundleWork {
+class PrepareJob final : public BundleJob {
  public:
   struct Options {
     std::string clew;  // programs
@@ -30,10 +30,10 @@ class PrepareWork final : public BundleWork {
     std::string journalctl;  // empty: nobody looks into the journal
     ChildLimits limits;
   };
-  explicit PrepareWork(Loop& loop);
+  explicit PrepareJob(Loop& loop);
   void SetOptions(Options options) { options_ = std::move(options); }
   Status Start(const std::string& folder,
-               std::function<void(const WorkEnd&)> done) override;
+               std::function<void(const JobEnd&)> done) override;
 
  private:
   Status AskJournal();
@@ -46,28 +46,28 @@ class PrepareWork final : public BundleWork {
   Status Parse(const std::vector<std::string>& arguments,
                const std::string& input,
                std::function<void(const ChildEnd&)> ended);
-  void Finish(const WorkEnd& end);
+  void Finish(const JobEnd& end);
 
   Loop& loop_;
   const Owner parser_;  // of the bundle, while it is parsed
   Options options_;
   std::unique_ptr<Child> child_;
   std::string folder_;
-  std::function<void(const WorkEnd&)> done_;
+  std::function<void(const JobEnd&)> done_;
 };
 
 // `clew upload`.
-class UploadWork final : public BundleWork {
+class UploadJob final : public BundleJob {
  public:
   struct Options {
     std::string clew;
     std::string config;
     uint64_t time_ms = 0;
   };
-  explicit UploadWork(Loop& loop) : loop_(loop) {}
+  explicit UploadJob(Loop& loop) : loop_(loop) {}
   void SetOptions(Options options) { options_ = std::move(options); }
   Status Start(const std::string& folder,
-               std::function<void(const WorkEnd&)> done) override;
+               std::function<void(const JobEnd&)> done) override;
 
  private:
   Loop& loop_;
@@ -77,4 +77,4 @@ class UploadWork final : public BundleWork {
 
 }  // namespace clew::daemon
 
-#endif  // CLEW_DAEMON_WORKS_H_
+#endif  // CLEW_DAEMON_BUNDLE_JOBS_H_

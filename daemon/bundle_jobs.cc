@@ -1,4 +1,4 @@
-#include "daemon/works.h"
+#include "daemon/bundle_jobs.h"
 
 #include <fmt/format.h>
 #include <pwd.h>
@@ -14,17 +14,17 @@ namespace {
 
 // By clew's exit codes (common/result.h). What the disk, the network or the
 // collector's certificate cause is kRetry.
-WorkEnd::What EndOfUpload(int exit_status) {
+JobEnd::What EndOfUpload(int exit_status) {
   switch (exit_status) {
     case kExitOk:
-      return WorkEnd::What::kDone;
+      return JobEnd::What::kDone;
     case kExitCorrupt:
-      return WorkEnd::What::kRefuse;
+      return JobEnd::What::kRefuse;
     case kExitUsage:
     case kExitLimit:
-      return WorkEnd::What::kDeclined;
+      return JobEnd::What::kDeclined;
     default:
-      return WorkEnd::What::kRetry;
+      return JobEnd::What::kRetry;
   }
 }
 
@@ -44,25 +44,25 @@ Owner FindParser() {
 }
 
 // Of a child without which the bundle cannot go on.
-WorkEnd Failed(std::string_view what, const ChildEnd& end) {
-  return {end.exit_status == kExitCorrupt ? WorkEnd::What::kRefuse
-                                          : WorkEnd::What::kRetry,
+JobEnd Failed(std::string_view what, const ChildEnd& end) {
+  return {end.exit_status == kExitCorrupt ? JobEnd::What::kRefuse
+                                          : JobEnd::What::kRetry,
           fmt::format("{}: {}", what, end.Why())};
 }
 
 }  // namespace
 
-PrepareWork::PrepareWork(Loop& loop) : loop_(loop), parser_(FindParser()) {}
+PrepareJob::PrepareJob(Loop& loop) : loop_(loop), parser_(FindParser()) {}
 
-Status PrepareWork::Start(const std::string& folder,
-                          std::function<void(const WorkEnd&)> done) {
+Status PrepareJob::Start(const std::string& folder,
+                         std::function<void(const JobEnd&)> done) {
   folder_ = folder;
   done_ = std::move(done);
   return AskJournal();
 }
 
 // First, since a journal has no room for ever.
-Status PrepareWork::AskJournal() {
+Status PrepareJob::AskJournal() {
   CLEW_ASSIGN_OR_RETURN(facts, ReadFacts(folder_));
   DropJournal(folder_);
   if (options_.journalctl.empty() || !facts.trigger ||
@@ -79,7 +79,7 @@ Status PrepareWork::AskJournal() {
 }
 
 // A bundle is worth keeping without it.
-void PrepareWork::Asked(const ChildEnd& end) {
+void PrepareJob::Asked(const ChildEnd& end) {
   const bool told = end.exit_status == kExitOk;
   Status next = KeepJournal(folder_, told ? end.output : "",
                             told ? "the journal has no line of it" : end.Why());
@@ -87,11 +87,11 @@ void PrepareWork::Asked(const ChildEnd& end) {
     next = BeginRenewal();
   }
   if (!next) {
-    Finish({WorkEnd::What::kRetry, next.error().message});
+    Finish({JobEnd::What::kRetry, next.error().message});
   }
 }
 
-Status PrepareWork::BeginRenewal() {
+Status PrepareJob::BeginRenewal() {
   CLEW_ASSIGN_OR_RETURN(
       child,
       Child::Start(
@@ -104,9 +104,9 @@ Status PrepareWork::BeginRenewal() {
 }
 
 // A confined child in the bundle's folder.
-Status PrepareWork::Parse(const std::vector<std::string>& arguments,
-                          const std::string& input,
-                          std::function<void(const ChildEnd&)> ended) {
+Status PrepareJob::Parse(const std::vector<std::string>& arguments,
+                         const std::string& input,
+                         std::function<void(const ChildEnd&)> ended) {
   const ChildCell cell = {.folder = folder_,
                           .input = input,
                           .user = parser_.user,
@@ -117,7 +117,7 @@ Status PrepareWork::Parse(const std::vector<std::string>& arguments,
   return {};
 }
 
-void PrepareWork::Renewed(const ChildEnd& end) {
+void PrepareJob::Renewed(const ChildEnd& end) {
   if (end.exit_status != kExitOk) {
     Finish(Failed("copy", end));
     return;
@@ -130,11 +130,11 @@ void PrepareWork::Renewed(const ChildEnd& end) {
       Parse(arguments, options_.redaction,
             [this](const ChildEnd& redacted) { Redacted(redacted); });
   if (!started) {
-    Finish({WorkEnd::What::kRetry, started.error().message});
+    Finish({JobEnd::What::kRetry, started.error().message});
   }
 }
 
-void PrepareWork::Redacted(const ChildEnd& end) {
+void PrepareJob::Redacted(const ChildEnd& end) {
   if (end.exit_status != kExitOk) {
     Finish(Failed("redaction", end));
     return;
@@ -143,35 +143,35 @@ void PrepareWork::Redacted(const ChildEnd& end) {
       Parse({options_.clew, "check", "--json", "--write", "."}, "",
             [this](const ChildEnd& checked) { Checked(checked); });
   if (!started) {
-    Finish({WorkEnd::What::kRetry, started.error().message});
+    Finish({JobEnd::What::kRetry, started.error().message});
   }
 }
 
-void PrepareWork::Checked(const ChildEnd& end) {
+void PrepareJob::Checked(const ChildEnd& end) {
   if (end.exit_status == kExitOk || end.exit_status == kExitFinding) {
     Finish({});
     return;
   }
-  Finish({end.exit_status == kExitCorrupt ? WorkEnd::What::kRefuse
-                                          : WorkEnd::What::kUnchecked,
+  Finish({end.exit_status == kExitCorrupt ? JobEnd::What::kRefuse
+                                          : JobEnd::What::kUnchecked,
           "check: " + end.Why()});
 }
 
 // The bundle is ours again. Its parser has ended, and so has nothing open.
-void PrepareWork::Finish(const WorkEnd& end) {
+void PrepareJob::Finish(const JobEnd& end) {
   const Status taken = TakeOver(folder_);
   if (taken) {
     done_(end);
     return;
   }
   done_({taken.error().code == ErrorCode::kInvalidArgument
-             ? WorkEnd::What::kRefuse
-             : WorkEnd::What::kRetry,
+             ? JobEnd::What::kRefuse
+             : JobEnd::What::kRetry,
          taken.error().message});
 }
 
-Status UploadWork::Start(const std::string& folder,
-                         std::function<void(const WorkEnd&)> done) {
+Status UploadJob::Start(const std::string& folder,
+                        std::function<void(const JobEnd&)> done) {
   const ChildLimits limits{.time_ms = options_.time_ms};
   CLEW_ASSIGN_OR_RETURN(
       child,
@@ -180,7 +180,7 @@ Status UploadWork::Start(const std::string& folder,
           {options_.clew, "upload", "--client-config", options_.config, folder},
           limits, [done = std::move(done)](const ChildEnd& end) {
             const auto what = EndOfUpload(end.exit_status);
-            done({what, what == WorkEnd::What::kDone ? "" : end.Why()});
+            done({what, what == JobEnd::What::kDone ? "" : end.Why()});
           }));
   child_ = std::move(child);
   return {};
