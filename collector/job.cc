@@ -72,8 +72,8 @@ Job::~Job() {
   }
 }
 
-ChildRequest Job::Request(std::vector<std::string> arguments,
-                          double wall_s) const {
+ConfinedChildRequest Job::Request(std::vector<std::string> arguments,
+                                  double wall_s) const {
   arguments.insert(arguments.begin(), options_.clew);
   // From its own folder, so that messages do not tell the collector's.
   arguments.push_back(kBundleName);
@@ -89,20 +89,20 @@ ChildRequest Job::Request(std::vector<std::string> arguments,
           .stop_fd = stop_fd_};
 }
 
-Result<ChildOutcome> Job::RunBacktrace() const {
-  ChildRequest request =
+Result<ConfinedChildOutcome> Job::RunBacktrace() const {
+  ConfinedChildRequest request =
       Request({"backtrace", "--json"}, options_.analysis_time_limit_s);
   request.limits.output_bytes = kBacktracesBytesMax;
-  return RunChild(request);
+  return RunConfinedChild(request);
 }
 
-Result<ChildOutcome> Job::RunSolve() const {
-  ChildRequest request =
+Result<ConfinedChildOutcome> Job::RunSolve() const {
+  ConfinedChildRequest request =
       Request({"solve", "--json", "--time-limit",
                fmt::format("{:g}", options_.solve_time_limit_s)},
               options_.solve_time_limit_s + options_.solve_grace_s);
   request.may_fork = true;  // Z3 runs in a process of its own
-  return RunChild(request);
+  return RunConfinedChild(request);
 }
 
 Result<std::vector<std::byte>> Job::ReadSchedule() const {
@@ -125,17 +125,18 @@ Result<std::vector<std::byte>> Job::ReadSchedule() const {
   return ReadAll(file.get(), size_bytes);
 }
 
-std::string Describe(std::string_view command, const ChildOutcome& outcome) {
+std::string Describe(std::string_view command,
+                     const ConfinedChildOutcome& outcome) {
   std::string text;
   switch (outcome.end) {
-    case ChildEnd::kLimit:
+    case ConfinedChildEnd::kLimit:
       return fmt::format("{}: ended by the {}", command, outcome.limit);
-    case ChildEnd::kSignal:
+    case ConfinedChildEnd::kSignal:
       text =
           fmt::format("{}: ended by {}", command, SignalText(outcome.signal));
       break;
-    case ChildEnd::kExited:
-    case ChildEnd::kStopped:
+    case ConfinedChildEnd::kExited:
+    case ConfinedChildEnd::kStopped:
       text = fmt::format("{}: exit status {}", command, outcome.exit_status);
       break;
   }

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "collector/child.h"
+#include "collector/confined_child.h"
 #include "collector/jobs.h"
 
 namespace clew::collector {
@@ -20,8 +20,8 @@ class Job {
 
   // Puts the bundle together in a folder of its own. kLimit: too large.
   [[nodiscard]] Status Prepare(const BundleId& id);
-  [[nodiscard]] Result<ChildOutcome> RunBacktrace() const;
-  [[nodiscard]] Result<ChildOutcome> RunSolve() const;
+  [[nodiscard]] Result<ConfinedChildOutcome> RunBacktrace() const;
+  [[nodiscard]] Result<ConfinedChildOutcome> RunSolve() const;
   // What `clew solve` left. kCorruptInput: nothing, or no plain file. kLimit:
   // larger than ScheduleStore::kScheduleBytesMax.
   [[nodiscard]] Result<std::vector<std::byte>> ReadSchedule() const;
@@ -31,7 +31,8 @@ class Job {
   Job& operator=(const Job&) = delete;
 
  private:
-  ChildRequest Request(std::vector<std::string> arguments, double wall_s) const;
+  ConfinedChildRequest Request(std::vector<std::string> arguments,
+                               double wall_s) const;
   std::string BundleFolder() const;
 
   const JobOptions& options_;
@@ -42,7 +43,8 @@ class Job {
 
 // Why a child that did not end as it should gave nothing: "clew solve: ended by
 // signal 11 (Segmentation fault): ...". REQUIRES: not kStopped.
-std::string Describe(std::string_view command, const ChildOutcome& outcome);
+std::string Describe(std::string_view command,
+                     const ConfinedChildOutcome& outcome);
 
 }  // namespace clew::collector
 

@@ -72,15 +72,15 @@ class Runner final : public JobRunner {
     change(counts_);
   }
 
-  Result<ChildOutcome> RunCounted(const Job& job,
-                                  Result<ChildOutcome> (Job::*run)() const) {
+  Result<ConfinedChildOutcome> RunCounted(
+      const Job& job, Result<ConfinedChildOutcome> (Job::*run)() const) {
     Count([](JobCounts& counts) { ++counts.running; });
     auto outcome = (job.*run)();
     Count([&](JobCounts& counts) {
       --counts.running;
       if (outcome) {
         counts.child_cpu_seconds += outcome->cpu_seconds;
-        counts.limits_hit += outcome->end == ChildEnd::kLimit ? 1 : 0;
+        counts.limits_hit += outcome->end == ConfinedChildEnd::kLimit ? 1 : 0;
       }
     });
     return outcome;
@@ -162,10 +162,11 @@ class Runner final : public JobRunner {
     Job job(options_, store_, pool_->stop_fd());
     CLEW_RETURN_IF_ERROR(job.Prepare(id));
     CLEW_ASSIGN_OR_RETURN(outcome, RunCounted(job, &Job::RunBacktrace));
-    if (outcome.end == ChildEnd::kStopped) {
+    if (outcome.end == ConfinedChildEnd::kStopped) {
       return std::nullopt;
     }
-    if (outcome.end != ChildEnd::kExited || outcome.exit_status != kExitOk) {
+    if (outcome.end != ConfinedChildEnd::kExited ||
+        outcome.exit_status != kExitOk) {
       return CorruptInput("{}", Describe("clew backtrace", outcome));
     }
     CLEW_ASSIGN_OR_RETURN(analysis, ParseBacktraces(outcome.output));
@@ -240,10 +241,10 @@ class Runner final : public JobRunner {
     Job job(options_, store_, pool_->stop_fd());
     CLEW_RETURN_IF_ERROR(job.Prepare(id));
     CLEW_ASSIGN_OR_RETURN(child, RunCounted(job, &Job::RunSolve));
-    if (child.end == ChildEnd::kStopped) {
+    if (child.end == ConfinedChildEnd::kStopped) {
       return SolveOutcome{.state = BundleState::kStored};
     }
-    if (child.end != ChildEnd::kExited) {
+    if (child.end != ConfinedChildEnd::kExited) {
       return SolveOutcome{.state = BundleState::kUnsolved,
                           .why = Describe("clew solve", child),
                           .seconds = child.seconds};

@@ -9,7 +9,7 @@
 #include <charconv>
 #include <span>
 
-#include "collector/child.h"
+#include "collector/confined_child.h"
 #include "collector/job.h"
 #include "collector/text.h"
 #include "common/fd.h"
@@ -74,8 +74,8 @@ class RequestFolder {
   const std::string path_;
 };
 
-ChildRequest RequestOf(const WebhookOptions& options) {
-  ChildRequest request;
+ConfinedChildRequest RequestOf(const WebhookOptions& options) {
+  ConfinedChildRequest request;
   request.arguments = {options.program};
   request.readable = ReadableFiles();
   if (!options.ca_file.empty()) {
@@ -100,11 +100,12 @@ std::unexpected<Error> NotSent(std::string why) {
   return std::unexpected(Error{ErrorCode::kSystem, std::move(why)});
 }
 
-Status Judge(const ChildOutcome& outcome) {
-  if (outcome.end == ChildEnd::kStopped) {
+Status Judge(const ConfinedChildOutcome& outcome) {
+  if (outcome.end == ConfinedChildEnd::kStopped) {
     return SystemError(ECANCELED, "the notification was broken off");
   }
-  if (outcome.end != ChildEnd::kExited || outcome.exit_status != kExitOk) {
+  if (outcome.end != ConfinedChildEnd::kExited ||
+      outcome.exit_status != kExitOk) {
     return NotSent(CleanLine(Describe("clew-webhook", outcome), kWhyBytesMax));
   }
   unsigned status = 0;
@@ -175,7 +176,7 @@ Status PostWebhook(const WebhookOptions& options, std::string_view secret,
       time_s, WebhookSignature(secret, time_s, body));
   const RequestFolder folder(options.folder);
   CLEW_RETURN_IF_ERROR(folder.Fill(options.url, headers, body));
-  CLEW_ASSIGN_OR_RETURN(outcome, RunChild(RequestOf(options)));
+  CLEW_ASSIGN_OR_RETURN(outcome, RunConfinedChild(RequestOf(options)));
   return Judge(outcome);
 }
 

@@ -7,10 +7,10 @@
 //     headers   one a line
 //     body      what is posted
 //
-// It parses what a stranger answers, so it runs confined (collector/child.h)
-// and has neither the secret of the signature nor anything of the store. It
-// goes where the url says and nowhere else: no redirects, no proxies, no
-// cookies, no .netrc, no other protocols.
+// It parses what a stranger answers, so it runs confined
+// (collector/confined_child.h) and has neither the secret of the signature nor
+// anything of the store. It goes where the url says and nowhere else: no
+// redirects, no proxies, no cookies, no .netrc, no other protocols.
 #include <curl/curl.h>
 
 #include <cstddef>

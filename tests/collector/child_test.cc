@@ -1,8 +1,6 @@
 // Goal: a child that was taken over can neither outlive its limits, nor leave
 // anything behind, nor reach what is not its own; and what ended it is told.
 // Method: child_probe.c tries each.
-#include "collector/child.h"
-
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -18,6 +16,7 @@
 #include <sstream>
 #include <thread>
 
+#include "collector/confined_child.h"
 #include "common/check.h"
 #include "common/confinement.h"
 #include "common/syscall_filter.h"
@@ -30,23 +29,24 @@ namespace fs = std::filesystem;
 using testing::AnyOf;
 using testing::HasSubstr;
 
-ChildRequest Probe(const TempFolder& folder,
-                   std::vector<std::string> arguments) {
+ConfinedChildRequest Probe(const TempFolder& folder,
+                           std::vector<std::string> arguments) {
   arguments.insert(arguments.begin(), CLEW_CHILD_PROBE);
   return {.arguments = std::move(arguments),
           .folder = folder.path(),
           .limits = {.wall_s = 20, .cpu_s = 20}};
 }
 
-ChildOutcome RunIt(const ChildRequest& request) {
-  const auto outcome = RunChild(request);
+ConfinedChildOutcome RunIt(const ConfinedChildRequest& request) {
+  const auto outcome = RunConfinedChild(request);
   CLEW_CHECK(outcome.has_value(), "{}", outcome.error().message);
   return *outcome;
 }
 
-void ExpectLimit(const ChildRequest& request, const std::string& limit) {
-  const ChildOutcome outcome = RunIt(request);
-  EXPECT_EQ(outcome.end, ChildEnd::kLimit) << outcome.last_error;
+void ExpectLimit(const ConfinedChildRequest& request,
+                 const std::string& limit) {
+  const ConfinedChildOutcome outcome = RunIt(request);
+  EXPECT_EQ(outcome.end, ConfinedChildEnd::kLimit) << outcome.last_error;
   EXPECT_EQ(outcome.limit, limit);
   EXPECT_LT(outcome.seconds, 15);
 }
@@ -70,11 +70,11 @@ bool DiesWithinSeconds(pid_t pid, int seconds) {
 
 TEST(ChildTest, TellsOutputStatusAndTheLastComplaint) {
   const TempFolder folder;
-  ChildRequest request = Probe(folder, {});
+  ConfinedChildRequest request = Probe(folder, {});
   request.arguments = {"/bin/sh", "-c",
                        "printf hello; echo one >&2; echo two >&2; exit 3"};
-  const ChildOutcome outcome = RunIt(request);
-  EXPECT_EQ(outcome.end, ChildEnd::kExited);
+  const ConfinedChildOutcome outcome = RunIt(request);
+  EXPECT_EQ(outcome.end, ConfinedChildEnd::kExited);
   EXPECT_EQ(outcome.exit_status, 3);
   EXPECT_EQ(outcome.output, "hello");
   EXPECT_EQ(outcome.last_error, "two");
@@ -82,16 +82,16 @@ TEST(ChildTest, TellsOutputStatusAndTheLastComplaint) {
 
 TEST(ChildTest, AProgramThatCannotBeStartedIsAFailureOfTheSystem) {
   const TempFolder folder;
-  ChildRequest request = Probe(folder, {});
+  ConfinedChildRequest request = Probe(folder, {});
   request.arguments = {"/nonexistent/clew"};
-  const auto outcome = RunChild(request);
+  const auto outcome = RunConfinedChild(request);
   ASSERT_FALSE(outcome);
   EXPECT_EQ(outcome.error().code, ErrorCode::kSystem);
   EXPECT_THAT(outcome.error().message,
               HasSubstr("cannot start /nonexistent/clew (exec): No such file"));
   request = Probe(folder, {});
   request.folder = "/nonexistent";
-  const auto nowhere = RunChild(request);
+  const auto nowhere = RunConfinedChild(request);
   ASSERT_FALSE(nowhere);
   EXPECT_THAT(nowhere.error().message, HasSubstr("(current folder)"));
 }
@@ -103,7 +103,7 @@ TEST(ChildTest, FindsNothingOfTheCollector) {
   ASSERT_GE(fd, 3);
   EXPECT_EQ(RunIt(Probe(folder, {"descriptors"})).output, "0 1 2 stdin 0");
   close(fd);
-  ChildRequest request = Probe(folder, {});
+  ConfinedChildRequest request = Probe(folder, {});
   request.arguments = {"/usr/bin/env"};
   EXPECT_EQ(
       RunIt(request).output,
@@ -113,7 +113,7 @@ TEST(ChildTest, FindsNothingOfTheCollector) {
 
 TEST(ChildTest, EveryLimitEndsItAndIsNamed) {
   const TempFolder folder;
-  ChildRequest request = Probe(folder, {"hang"});
+  ConfinedChildRequest request = Probe(folder, {"hang"});
   request.limits.wall_s = 0.2;
   ExpectLimit(request, "wall-clock limit of 0.2 s");
 
@@ -141,25 +141,25 @@ TEST(ChildTest, EveryLimitEndsItAndIsNamed) {
 TEST(ChildTest, AFailureIsNotOfMemoryBecauseTheCollectorIsLarge) {
   const TempFolder folder;
   const std::vector<char> large(48 << 20, 'x');
-  ChildRequest request = Probe(folder, {"complain"});
+  ConfinedChildRequest request = Probe(folder, {"complain"});
   request.limits.memory_bytes = 32 << 20;
-  const ChildOutcome outcome = RunIt(request);
-  EXPECT_EQ(outcome.end, ChildEnd::kExited) << outcome.limit;
+  const ConfinedChildOutcome outcome = RunIt(request);
+  EXPECT_EQ(outcome.end, ConfinedChildEnd::kExited) << outcome.limit;
   EXPECT_EQ(outcome.exit_status, 3);
   EXPECT_EQ(large.back(), 'x');
 }
 
 TEST(ChildTest, OfAFloodOfComplaintsTheLastIsKept) {
   const TempFolder folder;
-  const ChildOutcome outcome = RunIt(Probe(folder, {"complain"}));
+  const ConfinedChildOutcome outcome = RunIt(Probe(folder, {"complain"}));
   EXPECT_EQ(outcome.exit_status, 3);
   EXPECT_EQ(outcome.last_error, "complaint 9999");
 }
 
 TEST(ChildTest, ACrashIsASignalAndLeavesNoCore) {
   const TempFolder folder;
-  const ChildOutcome outcome = RunIt(Probe(folder, {"crash"}));
-  EXPECT_EQ(outcome.end, ChildEnd::kSignal);
+  const ConfinedChildOutcome outcome = RunIt(Probe(folder, {"crash"}));
+  EXPECT_EQ(outcome.end, ConfinedChildEnd::kSignal);
   EXPECT_EQ(outcome.signal, SIGSEGV);
   EXPECT_TRUE(fs::is_empty(folder.path()));
 }
@@ -176,32 +176,32 @@ void ExpectAllDead(const std::string& numbers) {
 // Whether it ends by itself or is ended.
 TEST(ChildTest, NothingItStartedIsLeftBehind) {
   const TempFolder folder;
-  ChildRequest request = Probe(folder, {"leave"});
+  ConfinedChildRequest request = Probe(folder, {"leave"});
   request.may_fork = true;
-  const ChildOutcome ended = RunIt(request);
-  EXPECT_EQ(ended.end, ChildEnd::kExited);
+  const ConfinedChildOutcome ended = RunIt(request);
+  EXPECT_EQ(ended.end, ConfinedChildEnd::kExited);
   ExpectAllDead(ended.output);
 
   request = Probe(folder, {"leave and hang"});
   request.may_fork = true;
   request.limits.wall_s = 1;
-  const ChildOutcome killed = RunIt(request);
-  EXPECT_EQ(killed.end, ChildEnd::kLimit);
+  const ConfinedChildOutcome killed = RunIt(request);
+  EXPECT_EQ(killed.end, ConfinedChildEnd::kLimit);
   ExpectAllDead(killed.output);
 }
 
 TEST(ChildTest, StopsWhenTold) {
   const TempFolder folder;
-  ChildRequest request = Probe(folder, {"hang"});
+  ConfinedChildRequest request = Probe(folder, {"hang"});
   request.stop_fd = eventfd(0, EFD_CLOEXEC);
   std::thread stopper([&] {
     std::this_thread::sleep_for(std::chrono::milliseconds(100));
     EXPECT_EQ(eventfd_write(request.stop_fd, 1), 0);
   });
-  const ChildOutcome outcome = RunIt(request);
+  const ConfinedChildOutcome outcome = RunIt(request);
   stopper.join();
   close(request.stop_fd);
-  EXPECT_EQ(outcome.end, ChildEnd::kStopped);
+  EXPECT_EQ(outcome.end, ConfinedChildEnd::kStopped);
   EXPECT_LT(outcome.seconds, 10);
 }
 
@@ -211,7 +211,7 @@ TEST(ChildTest, DiesWithTheCollector) {
   const pid_t collector = fork();
   ASSERT_GE(collector, 0);
   if (collector == 0) {
-    (void)RunChild(Probe(folder, {"hang"}));
+    (void)RunConfinedChild(Probe(folder, {"hang"}));
     _exit(0);
   }
   pid_t child = 0;
@@ -279,10 +279,11 @@ TEST(ChildTest, ChangesNothingOfOthers) {
   const TempFolder other;
   WriteFiles(other.path(), {{"victim", "content"}});
   for (const bool may_fork : {false, true}) {
-    ChildRequest request = Probe(folder, {AttackMode(), other / "victim"});
+    ConfinedChildRequest request =
+        Probe(folder, {AttackMode(), other / "victim"});
     request.may_fork = may_fork;
-    const ChildOutcome outcome = RunIt(request);
-    EXPECT_EQ(outcome.end, ChildEnd::kExited) << outcome.signal;
+    const ConfinedChildOutcome outcome = RunIt(request);
+    EXPECT_EQ(outcome.end, ConfinedChildEnd::kExited) << outcome.signal;
     ExpectAllRefused(outcome.output, 70);
     EXPECT_EQ(fs::file_size(other / "victim"), 7u);
   }
@@ -326,17 +327,17 @@ TEST(ChildTest, HasNoCapabilityWhoeverStartsIt) {
 TEST(ChildTest, MayEndItselfBySignal) {
   const TempFolder folder;
   for (const char* mode : {"abort", "abort in thread", "abort in process"}) {
-    ChildRequest request = Probe(folder, {mode});
+    ConfinedChildRequest request = Probe(folder, {mode});
     request.may_fork = true;
-    const ChildOutcome outcome = RunIt(request);
-    EXPECT_EQ(outcome.end, ChildEnd::kSignal) << mode;
+    const ConfinedChildOutcome outcome = RunIt(request);
+    EXPECT_EQ(outcome.end, ConfinedChildEnd::kSignal) << mode;
     EXPECT_EQ(outcome.signal, SIGABRT) << mode;
   }
 }
 
 TEST(ChildTest, ConnectsWhereItMayAndNeverListens) {
   const TempFolder folder;
-  ChildRequest request = Probe(folder, {"network"});
+  ConfinedChildRequest request = Probe(folder, {"network"});
   request.may_connect = true;
   EXPECT_EQ(RunIt(request).output,
             "ipv4: done\nipv6: done\n"
@@ -346,7 +347,7 @@ TEST(ChildTest, ConnectsWhereItMayAndNeverListens) {
   // All else is as without the network.
   const TempFolder other;
   WriteFiles(other.path(), {{"token", "secret"}});
-  ChildRequest attempt = Probe(folder, {"try", other / "token"});
+  ConfinedChildRequest attempt = Probe(folder, {"try", other / "token"});
   attempt.may_connect = true;
   const std::string output = RunIt(attempt).output;
   for (const char* what : {"ptrace", "kill parent", "io_uring", "fork"}) {
@@ -362,7 +363,7 @@ TEST(ChildTest, ConnectsWhereItMayAndNeverListens) {
 
 TEST(ChildTest, MayForkWhereItMay) {
   const TempFolder folder;
-  ChildRequest request = Probe(folder, {"try"});
+  ConfinedChildRequest request = Probe(folder, {"try"});
   request.may_fork = true;
   const std::string output = RunIt(request).output;
   EXPECT_THAT(output, HasSubstr("fork: done\n"));
@@ -378,10 +379,10 @@ TEST(ChildTest, RunsInSeveralThreads) {
   for (int t = 0; t < 4; ++t) {
     threads.emplace_back([&, t] {
       for (int i = 0; i < 10; ++i) {
-        ChildRequest request = Probe(folder, {});
+        ConfinedChildRequest request = Probe(folder, {});
         const std::string text = fmt::format("{} {}", t, i);
         request.arguments = {"/bin/echo", text};
-        const auto outcome = RunChild(request);
+        const auto outcome = RunConfinedChild(request);
         ASSERT_TRUE(outcome) << outcome.error().message;
         EXPECT_EQ(outcome->output, text + "\n");
       }

@@ -1,5 +1,5 @@
-#ifndef CLEW_COLLECTOR_CHILD_H_
-#define CLEW_COLLECTOR_CHILD_H_
+#ifndef CLEW_COLLECTOR_CONFINED_CHILD_H_
+#define CLEW_COLLECTOR_CONFINED_CHILD_H_
 
 #include <cstdint>
 #include <string>
@@ -10,7 +10,7 @@
 namespace clew::collector {
 
 // Of each process of a child, but for the first and the last.
-struct ChildLimits {
+struct ConfinedChildLimits {
   double wall_s = 60;
   uint64_t cpu_s = 60;                        // of all its threads; at least 1
   uint64_t memory_bytes = uint64_t{1} << 30;  // RLIMIT_DATA: its own
@@ -21,10 +21,10 @@ struct ChildLimits {
   uint64_t output_bytes = uint64_t{4} << 20;  // standard output
 };
 
-struct ChildRequest {
+struct ConfinedChildRequest {
   std::vector<std::string> arguments;  // [0]: absolute path of the program
   std::string folder;                  // current folder, the only one to write
-  ChildLimits limits;
+  ConfinedChildLimits limits;
   bool may_fork = false;  // threads are allowed in any case
   // See ConfinementRequest.
   std::vector<std::string> readable{};
@@ -32,10 +32,10 @@ struct ChildRequest {
   int stop_fd = -1;  // readable: kill it; -1: none
 };
 
-enum class ChildEnd : uint8_t { kExited, kSignal, kLimit, kStopped };
+enum class ConfinedChildEnd : uint8_t { kExited, kSignal, kLimit, kStopped };
 
-struct ChildOutcome {
-  ChildEnd end = ChildEnd::kExited;
+struct ConfinedChildOutcome {
+  ConfinedChildEnd end = ConfinedChildEnd::kExited;
   int exit_status = 0;     // kExited
   int signal = 0;          // kSignal
   std::string limit;       // kLimit: its name and value, for people
@@ -57,8 +57,9 @@ struct ChildOutcome {
 //
 // That memory ran out is concluded from what it said on standard error.
 // kSystem: it could not be started, or not be waited for. Thread-safe.
-[[nodiscard]] Result<ChildOutcome> RunChild(const ChildRequest& request);
+[[nodiscard]] Result<ConfinedChildOutcome> RunConfinedChild(
+    const ConfinedChildRequest& request);
 
 }  // namespace clew::collector
 
-#endif  // CLEW_COLLECTOR_CHILD_H_
+#endif  // CLEW_COLLECTOR_CONFINED_CHILD_H_

@@ -1,25 +1,26 @@
-#ifndef CLEW_COLLECTOR_CHILD_PROCESS_H_
-#define CLEW_COLLECTOR_CHILD_PROCESS_H_
+#ifndef CLEW_COLLECTOR_CONFINED_PROCESS_H_
+#define CLEW_COLLECTOR_CONFINED_PROCESS_H_
 
 #include <sys/types.h>
 
 #include <utility>
 
-#include "collector/child.h"
+#include "collector/confined_child.h"
 #include "common/fd.h"
 #include "common/result.h"
 
 namespace clew::collector {
 
-// A process that runs a program as RunChild says, killed with its session and
-// reaped for certain. Moves; not thread-safe.
-class ChildProcess {
+// A process that runs a program as RunConfinedChild says, killed with its
+// session and reaped for certain. Moves; not thread-safe.
+class ConfinedProcess {
  public:
   // After success the program runs. kSystem: which step failed.
-  [[nodiscard]] static Result<ChildProcess> Start(const ChildRequest& request);
-  ChildProcess(ChildProcess&& other) noexcept;
-  ChildProcess& operator=(ChildProcess&&) = delete;
-  ~ChildProcess();
+  [[nodiscard]] static Result<ConfinedProcess> Start(
+      const ConfinedChildRequest& request);
+  ConfinedProcess(ConfinedProcess&& other) noexcept;
+  ConfinedProcess& operator=(ConfinedProcess&&) = delete;
+  ~ConfinedProcess();
 
   // Readable once it has ended.
   int pid_fd() const { return pid_fd_.get(); }
@@ -36,7 +37,7 @@ class ChildProcess {
   Ending End();
 
  private:
-  explicit ChildProcess(pid_t pid) : pid_(pid) {}
+  explicit ConfinedProcess(pid_t pid) : pid_(pid) {}
   pid_t pid_;  // -1: reaped
   Fd pid_fd_;
   Fd output_;
@@ -45,4 +46,4 @@ class ChildProcess {
 
 }  // namespace clew::collector
 
-#endif  // CLEW_COLLECTOR_CHILD_PROCESS_H_
+#endif  // CLEW_COLLECTOR_CONFINED_PROCESS_H_

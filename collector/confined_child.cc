@@ -1,4 +1,4 @@
-#include "collector/child.h"
+#include "collector/confined_child.h"
 
 #include <poll.h>
 #include <signal.h>
@@ -12,7 +12,7 @@
 #include <cmath>
 #include <utility>
 
-#include "collector/child_process.h"
+#include "collector/confined_process.h"
 #include "common/fd.h"
 
 namespace clew::collector {
@@ -43,7 +43,7 @@ std::string LastLine(std::string text) {
 // Waits for a child and collects what it says.
 class Watch {
  public:
-  Watch(const ChildRequest& request, ChildProcess& process)
+  Watch(const ConfinedChildRequest& request, ConfinedProcess& process)
       : request_(request),
         pid_fd_(process.pid_fd()),
         output_(process.TakeOutput()),
@@ -51,15 +51,15 @@ class Watch {
         begin_(Clock::now()) {}
 
   // Until it ended, or has to be ended.
-  void UntilEnd(ChildOutcome& outcome) {
-    while (!ended_ && outcome.end == ChildEnd::kExited) {
+  void UntilEnd(ConfinedChildOutcome& outcome) {
+    while (!ended_ && outcome.end == ConfinedChildEnd::kExited) {
       Step(outcome);
     }
     outcome.seconds = Elapsed();
   }
   // What is still in the pipes. REQUIRES: whoever writes to them was killed.
-  void TakeRest(ChildOutcome& outcome) {
-    while (outcome.end == ChildEnd::kExited && HasMore(output_)) {
+  void TakeRest(ConfinedChildOutcome& outcome) {
+    while (outcome.end == ConfinedChildEnd::kExited && HasMore(output_)) {
       TakeOutput(outcome);
     }
     while (HasMore(error_)) {
@@ -74,7 +74,7 @@ class Watch {
     return std::chrono::duration<double>(Clock::now() - begin_).count();
   }
 
-  void Step(ChildOutcome& outcome) {
+  void Step(ConfinedChildOutcome& outcome) {
     const double left_s = request_.limits.wall_s - Elapsed();
     if (left_s <= 0) {
       return Limit(outcome, fmt::format("wall-clock limit of {:g} s",
@@ -96,7 +96,7 @@ class Watch {
       TakeError();
     }
     if (fds[3].revents != 0) {
-      outcome.end = ChildEnd::kStopped;
+      outcome.end = ConfinedChildEnd::kStopped;
     }
     ended_ = fds[0].revents != 0;
   }
@@ -107,12 +107,12 @@ class Watch {
     return fd.get() >= 0 && poll(&ready, 1, kLastWords_ms) == 1;
   }
 
-  static void Limit(ChildOutcome& outcome, std::string limit) {
-    outcome.end = ChildEnd::kLimit;
+  static void Limit(ConfinedChildOutcome& outcome, std::string limit) {
+    outcome.end = ConfinedChildEnd::kLimit;
     outcome.limit = std::move(limit);
   }
 
-  void TakeOutput(ChildOutcome& outcome) {
+  void TakeOutput(ConfinedChildOutcome& outcome) {
     if (!Drain(output_.get(), outcome.output)) {
       output_.Close();
     }
@@ -132,7 +132,7 @@ class Watch {
     }
   }
 
-  const ChildRequest& request_;
+  const ConfinedChildRequest& request_;
   const int pid_fd_;
   Fd output_;
   Fd error_;
@@ -152,8 +152,9 @@ bool RanOutOfMemory(const std::string& errors) {
 }
 
 // The limit that ended it; empty: none.
-std::string LimitBehind(const ChildLimits& limits, const std::string& errors,
-                        const ChildProcess::Ending& ending) {
+std::string LimitBehind(const ConfinedChildLimits& limits,
+                        const std::string& errors,
+                        const ConfinedProcess::Ending& ending) {
   const int signal = WIFSIGNALED(ending.status) ? WTERMSIG(ending.status) : 0;
   if (signal == SIGXCPU ||
       (signal == SIGKILL &&
@@ -169,17 +170,17 @@ std::string LimitBehind(const ChildLimits& limits, const std::string& errors,
   return "";
 }
 
-void SetEnd(ChildOutcome& outcome, const ChildLimits& limits,
-            const std::string& errors, const ChildProcess::Ending& ending) {
+void SetEnd(ConfinedChildOutcome& outcome, const ConfinedChildLimits& limits,
+            const std::string& errors, const ConfinedProcess::Ending& ending) {
   outcome.cpu_seconds = ending.cpu_seconds;
-  if (outcome.end != ChildEnd::kExited) {
+  if (outcome.end != ConfinedChildEnd::kExited) {
     return;
   }
   outcome.limit = LimitBehind(limits, errors, ending);
   if (!outcome.limit.empty()) {
-    outcome.end = ChildEnd::kLimit;
+    outcome.end = ConfinedChildEnd::kLimit;
   } else if (WIFSIGNALED(ending.status)) {
-    outcome.end = ChildEnd::kSignal;
+    outcome.end = ConfinedChildEnd::kSignal;
     outcome.signal = WTERMSIG(ending.status);
   } else {
     outcome.exit_status = WEXITSTATUS(ending.status);
@@ -188,12 +189,13 @@ void SetEnd(ChildOutcome& outcome, const ChildLimits& limits,
 
 }  // namespace
 
-Result<ChildOutcome> RunChild(const ChildRequest& request) {
-  CLEW_ASSIGN_OR_RETURN(process, ChildProcess::Start(request));
-  ChildOutcome outcome;
+Result<ConfinedChildOutcome> RunConfinedChild(
+    const ConfinedChildRequest& request) {
+  CLEW_ASSIGN_OR_RETURN(process, ConfinedProcess::Start(request));
+  ConfinedChildOutcome outcome;
   Watch watch(request, process);
   watch.UntilEnd(outcome);
-  const ChildProcess::Ending ending = process.End();
+  const ConfinedProcess::Ending ending = process.End();
   watch.TakeRest(outcome);
   SetEnd(outcome, request.limits, watch.error_tail(), ending);
   return outcome;

@@ -1,4 +1,4 @@
-#include "collector/child_process.h"
+#include "collector/confined_process.h"
 
 #include <fcntl.h>
 #include <signal.h>
@@ -47,7 +47,7 @@ Result<Pipe> MakeHighPipe() {
 
 // What the child needs, made before the fork.
 struct Launch {
-  const ChildRequest& request;
+  const ConfinedChildRequest& request;
   const Confinement& confinement;
   std::vector<char*> arguments;
   std::vector<char*> environment;
@@ -58,7 +58,7 @@ struct Launch {
   pid_t parent;
 };
 
-bool SetLimits(const ChildLimits& limits) {
+bool SetLimits(const ConfinedChildLimits& limits) {
   return SetLimit(RLIMIT_CPU, limits.cpu_s, limits.cpu_s + 1) &&
          SetLimit(RLIMIT_DATA, limits.memory_bytes, limits.memory_bytes) &&
          SetLimit(RLIMIT_AS, limits.address_bytes, limits.address_bytes) &&
@@ -101,7 +101,7 @@ bool CloseOthers(int kept) {
          CloseRange(std::max(kFailureFd, kept) + 1, kLast);
 }
 
-// The steps by name, as RunChild's message has them.
+// The steps by name, as RunConfinedChild's message has them.
 constexpr std::array<const char*, 8> kSteps = {
     "new session", "parent's death", "signals",     "current folder",
     "descriptors", "limits",         "confinement", "exec"};
@@ -113,7 +113,7 @@ constexpr std::array<const char*, 8> kSteps = {
 }
 
 [[noreturn]] void BecomeChild(const Launch& launch) {
-  const ChildRequest& request = launch.request;
+  const ConfinedChildRequest& request = launch.request;
   // First, since Fail writes there.
   if (!SetDescriptors(launch)) {
     _exit(127);
@@ -150,7 +150,7 @@ constexpr std::array<const char*, 8> kSteps = {
 // ---- The collector.
 
 // What the child could not do before exec.
-Status ReadFailure(int fd, const ChildRequest& request) {
+Status ReadFailure(int fd, const ConfinedChildRequest& request) {
   std::array<int, 2> failure = {};
   ssize_t size = 0;
   do {
@@ -183,8 +183,8 @@ Result<Streams> MakeStreams() {
 }
 
 // The child's number; it has the ends of `streams` that are written to.
-Result<pid_t> Fork(const ChildRequest& request, const Confinement& confinement,
-                   const Streams& streams) {
+Result<pid_t> Fork(const ConfinedChildRequest& request,
+                   const Confinement& confinement, const Streams& streams) {
   Fd null_fd(open("/dev/null", O_RDONLY | O_CLOEXEC));
   if (null_fd.get() < 0) {
     return SystemError(errno, "cannot open /dev/null");
@@ -213,7 +213,8 @@ Result<pid_t> Fork(const ChildRequest& request, const Confinement& confinement,
 
 }  // namespace
 
-Result<ChildProcess> ChildProcess::Start(const ChildRequest& request) {
+Result<ConfinedProcess> ConfinedProcess::Start(
+    const ConfinedChildRequest& request) {
   CLEW_CHECK(!request.arguments.empty(), "no program");
   CLEW_ASSIGN_OR_RETURN(
       confinement, Confinement::Make({.program = request.arguments[0],
@@ -223,7 +224,7 @@ Result<ChildProcess> ChildProcess::Start(const ChildRequest& request) {
                                       .may_connect = request.may_connect}));
   CLEW_ASSIGN_OR_RETURN(streams, MakeStreams());
   CLEW_ASSIGN_OR_RETURN(pid, Fork(request, confinement, streams));
-  ChildProcess process(pid);
+  ConfinedProcess process(pid);
   process.pid_fd_ = Fd(static_cast<int>(syscall(SYS_pidfd_open, pid, 0)));
   if (process.pid_fd() < 0) {
     return SystemError(errno, "cannot wait for a process (pidfd_open)");
@@ -237,20 +238,20 @@ Result<ChildProcess> ChildProcess::Start(const ChildRequest& request) {
   return process;
 }
 
-ChildProcess::ChildProcess(ChildProcess&& other) noexcept
+ConfinedProcess::ConfinedProcess(ConfinedProcess&& other) noexcept
     : pid_(std::exchange(other.pid_, -1)),
       pid_fd_(std::move(other.pid_fd_)),
       output_(std::move(other.output_)),
       errors_(std::move(other.errors_)) {}
 
-ChildProcess::~ChildProcess() {
+ConfinedProcess::~ConfinedProcess() {
   if (pid_ > 0) {
     (void)End();
   }
 }
 
 // Its number cannot be somebody else's before it is reaped.
-ChildProcess::Ending ChildProcess::End() {
+ConfinedProcess::Ending ConfinedProcess::End() {
   kill(-pid_, SIGKILL);  // its session, if it got that far
   kill(pid_, SIGKILL);
   int status = 0;
