@@ -245,19 +245,10 @@ class Process {
   Result<Followed> EnterFutex(size_t thread, const SyscallInput& call);
   Result<Followed> FinishCall(size_t thread, const SyscallInput& call);
   Followed CheckCall(size_t thread, const SyscallInput& call);
-  Followed CheckArguments(size_t thread, const SyscallInput& call);
-  Followed CheckReads(size_t thread, const SyscallInput& call);
   Followed CheckOutput(size_t thread, const SyscallInput& call);
-  Result<std::vector<std::byte>> CollectOutput(const SyscallInput& call) const;
-  void ApplyMappings(const SyscallInput& call);
-  void Discard(uint64_t addr, uint64_t size_bytes);
   Status ObserveSyscall(size_t thread, uint64_t insn_offset);
-  void ObserveReads(uint64_t ip, uint64_t insn_offset,
-                    const SyscallInput& call);
-  void ObserveWrites(uint64_t insn_offset, std::span<const MemoryWrite> writes);
   Status ApplyWrites(size_t thread, std::span<const MemoryWrite> writes);
   Status CreateThread(size_t parent, Tid child_tid, const SyscallInput& call);
-  Status ReturnFromSignal(size_t thread);
   void Exit(size_t thread, const SyscallInput& call);
   Result<Followed> ReturnFromCall(size_t thread);
 

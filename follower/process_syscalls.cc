@@ -3,8 +3,6 @@
 #include <asm/prctl.h>
 #include <asm/unistd_64.h>
 #include <sched.h>
-#include <sys/mman.h>
-#include <sys/shm.h>
 
 #include <algorithm>
 #include <array>
@@ -12,30 +10,20 @@
 #include <cstring>
 
 #include "common/check.h"
-#include "common/linux/argument_bits.h"
+#include "common/digest.h"
 #include "common/linux/futex_command.h"
 #include "common/linux/syscall_table.h"
-#include "common/x86/page.h"
+#include "follower/call_check.h"
+#include "follower/call_mappings.h"
+#include "follower/call_observer.h"
 #include "follower/process.h"
+#include "follower/signal_frame.h"
 #include "follower/thread_cpu.h"
-#include "machine/fxsave.h"
 
 namespace clew::follower {
 namespace {
 
 constexpr uint64_t kMapFailedFrom = static_cast<uint64_t>(-4095);
-
-// Byte offsets in the frame that rt_sigreturn finds at rsp, a struct ucontext.
-// Source: linux arch/x86/include/uapi/asm/sigcontext.h, struct sigcontext_64,
-// and asm-generic/ucontext.h.
-constexpr uint64_t kContextRegisters = 40;
-constexpr std::array<Gpr, 16> kContextOrder = {
-    kR8,  kR9,  kR10, kR11, kR12, kR13, kR14, kR15,
-    kRdi, kRsi, kRbp, kRbx, kRdx, kRax, kRcx, kRsp};
-constexpr size_t kContextRip = 16;
-constexpr size_t kContextFlags = 17;
-constexpr size_t kContextFpstate = 23;
-constexpr size_t kContextWords = 24;
 
 }  // namespace
 
@@ -45,38 +33,11 @@ Status Process::ObserveSyscall(size_t thread, uint64_t insn_offset) {
   CLEW_ASSIGN_OR_RETURN(record, tape_->Input(thread, threads_[thread].input));
   const auto* const call =
       record == nullptr ? nullptr : std::get_if<SyscallInput>(record);
-  if (call == nullptr) {
-    return {};
-  }
-  if (call->read_digest) {
-    ObserveReads(threads_[thread].registers.rip, insn_offset, *call);
-  }
-  if (call->number == __NR_futex) {
-    observer_->OnAccess({.ip = threads_[thread].registers.rip,
-                         .insn_offset = insn_offset,
-                         .addr = call->args[0],
-                         .value = 0,
-                         .size_bytes = sizeof(uint32_t),
-                         .kind = AccessKind::kReadModifyWrite});
-  } else if (!SyscallMayBlock(call->number)) {
-    ObserveWrites(insn_offset, call->writes);
+  if (call != nullptr) {
+    ObserveCall(*observer_, memory_, threads_[thread].registers.rip,
+                insn_offset, *call);
   }
   return {};
-}
-
-void Process::ObserveWrites(uint64_t insn_offset,
-                            std::span<const MemoryWrite> writes) {
-  for (const MemoryWrite& write : writes) {
-    if (!write.bytes.empty()) {
-      observer_->OnAccess(
-          {.ip = 0,
-           .insn_offset = insn_offset,
-           .addr = write.addr.as_int(),
-           .value = 0,
-           .size_bytes = static_cast<uint32_t>(write.bytes.size()),
-           .kind = AccessKind::kWrite});
-    }
-  }
 }
 
 Result<Followed> Process::EnterSyscall(size_t thread) {
@@ -105,7 +66,10 @@ Result<Followed> Process::EnterSyscall(size_t thread) {
       return Followed::kAsRecorded;
     case __NR_rt_sigreturn:
       ++state.input;
-      CLEW_RETURN_IF_ERROR(ReturnFromSignal(thread));
+      if (!RestoreSignalFrame(memory_, state.registers)) {
+        return Unsupported("thread {}: the signal frame at {:#x} is not mapped",
+                           tid(thread), state.registers.gpr[kRsp]);
+      }
       return Followed::kAsRecorded;
     case __NR_futex:
       if (!options_.force_path) {
@@ -127,34 +91,31 @@ Result<Followed> Process::EnterSyscall(size_t thread) {
 
 // Arguments first: they say where the rest is.
 Followed Process::CheckCall(size_t thread, const SyscallInput& call) {
-  Followed followed = CheckArguments(thread, call);
-  if (followed == Followed::kAsRecorded) {
-    followed = CheckReads(thread, call);
+  auto differs = OtherArguments(threads_[thread].registers, call);
+  if (!differs) {
+    differs = OtherReads(memory_, call);
   }
-  return followed == Followed::kAsRecorded ? CheckOutput(thread, call)
-                                           : followed;
+  return differs ? Contradict(Contradiction::Kind::kSyscall, thread,
+                              *std::move(differs))
+                 : CheckOutput(thread, call);
 }
 
-Followed Process::CheckArguments(size_t thread, const SyscallInput& call) {
-  static constexpr std::array<Gpr, 6> kArguments = {kRdi, kRsi, kRdx,
-                                                    kR10, kR8,  kR9};
-  const auto& gpr = threads_[thread].registers.gpr;
-  if (gpr[kRax] != call.number) {
-    return Contradict(
-        Contradiction::Kind::kSyscall, thread,
-        fmt::format("makes system call {}, recorded is {}",
-                    SyscallName(gpr[kRax]), SyscallName(call.number)));
+Followed Process::CheckOutput(size_t thread, const SyscallInput& call) {
+  if (!call.output_digest) {
+    return Followed::kAsRecorded;
   }
-  const ArgumentBits bits = BitsOfArguments(call.number, call.args);
-  for (size_t i = 0; i < bits.size(); ++i) {
-    const uint64_t differing = gpr[kArguments[i]] ^ call.args[i];
-    if (bits[i] != 0 && differing << (64 - bits[i]) != 0) {
-      return Contradict(
-          Contradiction::Kind::kSyscall, thread,
-          fmt::format("argument {} of {} is {:#x}, recorded is {:#x}", i,
-                      SyscallName(call.number), gpr[kArguments[i]],
-                      call.args[i]));
+  const auto bytes = OutputOf(memory_, call);
+  const bool same = bytes && Digest(*bytes) == *call.output_digest;
+  if (!same) {
+    ++outputs_differing_;
+    if (options_.strict_output) {
+      return Contradict(Contradiction::Kind::kOutput, thread,
+                        fmt::format("{} outputs other bytes than recorded",
+                                    SyscallName(call.number)));
     }
+  }
+  if (output_ && bytes) {
+    output_(tid(thread), static_cast<int>(call.args[0]), *bytes);
   }
   return Followed::kAsRecorded;
 }
@@ -230,7 +191,7 @@ Result<Followed> Process::ReturnFromCall(size_t thread) {
   state.needs_wake = false;
   state.phase = ThreadPhase::kRunning;
   if (observer_ != nullptr && call.number != __NR_futex) {
-    ObserveWrites(0, call.writes);
+    ObserveWrites(*observer_, 0, call.writes);
   }
   return FinishCall(thread, call);
 }
@@ -240,7 +201,7 @@ Result<Followed> Process::FinishCall(size_t thread, const SyscallInput& call) {
   ThreadState& state = threads_[thread];
   const uint64_t result = static_cast<uint64_t>(call.result.value_or(0));
   if (result < kMapFailedFrom) {
-    ApplyMappings(call);
+    ApplyMappings(call, memory_, brk_);
     if (call.number == __NR_arch_prctl && call.args[0] == ARCH_SET_FS) {
       state.registers.fs_base = call.args[1];
     } else if (call.number == __NR_arch_prctl && call.args[0] == ARCH_SET_GS) {
@@ -260,75 +221,6 @@ Result<Followed> Process::FinishCall(size_t thread, const SyscallInput& call) {
     engine_->OnReturn(thread, call);
   }
   return Followed::kAsRecorded;
-}
-
-void Process::ApplyMappings(const SyscallInput& call) {
-  const uint64_t result = static_cast<uint64_t>(call.result.value_or(0));
-  const auto& args = call.args;
-  switch (call.number) {
-    case __NR_mmap:
-      memory_.Map(result, args[1], static_cast<uint32_t>(args[2] & 7));
-      break;
-    case __NR_munmap:
-      memory_.Unmap(args[0], args[1]);
-      break;
-    // All of the segment is written. shmdt does not say how much it takes away,
-    // and takes nothing here: such recordings are never said to contradict.
-    case __NR_shmat:
-      if (!call.writes.empty()) {
-        memory_.Map(
-            result, call.writes[0].bytes.size(),
-            (args[2] & SHM_RDONLY) != 0 ? kProtRead : kProtRead | kProtWrite);
-      }
-      break;
-    case __NR_mprotect:
-      memory_.Protect(args[0], args[1], static_cast<uint32_t>(args[2] & 7));
-      break;
-    case __NR_madvise:
-      if (static_cast<uint32_t>(args[2]) == MADV_DONTNEED) {
-        Discard(args[0], RoundUpToPage(args[1]));
-      }
-      break;
-    case __NR_mremap:
-      if (result != args[0]) {
-        memory_.Move(args[0], result, std::min(args[1], args[2]));
-      }
-      if (args[2] > args[1]) {
-        const uint64_t grown = result + RoundUpToPage(args[1]);
-        const uint32_t prot =
-            memory_.ProtectionAt(result).value_or(kProtRead | kProtWrite);
-        memory_.Map(grown, RoundUpToPage(args[2]) - RoundUpToPage(args[1]),
-                    prot);
-      } else if (RoundUpToPage(args[2]) < RoundUpToPage(args[1])) {
-        memory_.Unmap(
-            (result == args[0] ? result : args[0]) + RoundUpToPage(args[2]),
-            RoundUpToPage(args[1]) - RoundUpToPage(args[2]));
-      }
-      break;
-    case __NR_brk:
-      if (RoundUpToPage(result) > RoundUpToPage(brk_)) {
-        memory_.Map(RoundUpToPage(brk_),
-                    RoundUpToPage(result) - RoundUpToPage(brk_),
-                    kProtRead | kProtWrite);
-      } else if (RoundUpToPage(result) < RoundUpToPage(brk_)) {
-        memory_.Unmap(RoundUpToPage(result),
-                      RoundUpToPage(brk_) - RoundUpToPage(result));
-      }
-      brk_ = result;
-      break;
-    default:
-      break;
-  }
-}
-
-// Memory that has no file behind it reads zero afterwards. Of what has one, the
-// recorder wrote down the contents.
-void Process::Discard(uint64_t addr, uint64_t size_bytes) {
-  for (uint64_t page = addr; page < addr + size_bytes; page += kPageBytes) {
-    if (const auto prot = memory_.ProtectionAt(page)) {
-      memory_.Map(page, kPageBytes, *prot);
-    }
-  }
 }
 
 Status Process::ApplyWrites(size_t thread,
@@ -387,33 +279,6 @@ void Process::Exit(size_t thread, const SyscallInput& call) {
   }
   ++state.input;
   state.phase = ThreadPhase::kGone;
-}
-
-Status Process::ReturnFromSignal(size_t thread) {
-  machine::Registers& registers = threads_[thread].registers;
-  std::array<uint64_t, kContextWords> context = {};
-  if (!memory_.Peek(registers.gpr[kRsp] + kContextRegisters,
-                    std::as_writable_bytes(std::span(context)))) {
-    return Unsupported("thread {}: the signal frame at {:#x} is not mapped",
-                       tid(thread), registers.gpr[kRsp]);
-  }
-  for (size_t i = 0; i < kContextOrder.size(); ++i) {
-    registers.gpr[kContextOrder[i]] = context[i];
-  }
-  registers.rip = context[kContextRip];
-  constexpr uint64_t kRestored =
-      machine::kFlagsArithmetic | machine::kFlagDirection | machine::kFlagId;
-  registers.rflags =
-      (registers.rflags & ~kRestored) | (context[kContextFlags] & kRestored);
-  const uint64_t fpstate = context[kContextFpstate];
-  machine::FxsaveArea area;
-  if (fpstate != 0 &&
-      memory_.Peek(fpstate, std::as_writable_bytes(std::span(&area, 1)))) {
-    registers.mxcsr = area.pointers.mxcsr;
-    registers.xmm = area.xmm;
-    machine::RestoreX87(area, registers.x87);
-  }
-  return {};
 }
 
 }  // namespace clew::follower

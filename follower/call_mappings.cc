@@ -1,0 +1,86 @@
+#include "follower/call_mappings.h"
+
+#include <asm/unistd_64.h>
+#include <sys/mman.h>
+#include <sys/shm.h>
+
+#include <algorithm>
+
+#include "common/x86/page.h"
+
+namespace clew::follower {
+namespace {
+
+// Memory that has no file behind it reads zero afterwards. Of what has one, the
+// recorder wrote down the contents.
+void Discard(machine::Memory& memory, uint64_t addr, uint64_t size_bytes) {
+  for (uint64_t page = addr; page < addr + size_bytes; page += kPageBytes) {
+    if (const auto prot = memory.ProtectionAt(page)) {
+      memory.Map(page, kPageBytes, *prot);
+    }
+  }
+}
+
+}  // namespace
+
+void ApplyMappings(const SyscallInput& call, machine::Memory& memory,
+                   uint64_t& brk) {
+  const uint64_t result = static_cast<uint64_t>(call.result.value_or(0));
+  const auto& args = call.args;
+  switch (call.number) {
+    case __NR_mmap:
+      memory.Map(result, args[1], static_cast<uint32_t>(args[2] & 7));
+      break;
+    case __NR_munmap:
+      memory.Unmap(args[0], args[1]);
+      break;
+    // All of the segment is written. shmdt does not say how much it takes away,
+    // and takes nothing here: such recordings are never said to contradict.
+    case __NR_shmat:
+      if (!call.writes.empty()) {
+        memory.Map(
+            result, call.writes[0].bytes.size(),
+            (args[2] & SHM_RDONLY) != 0 ? kProtRead : kProtRead | kProtWrite);
+      }
+      break;
+    case __NR_mprotect:
+      memory.Protect(args[0], args[1], static_cast<uint32_t>(args[2] & 7));
+      break;
+    case __NR_madvise:
+      if (static_cast<uint32_t>(args[2]) == MADV_DONTNEED) {
+        Discard(memory, args[0], RoundUpToPage(args[1]));
+      }
+      break;
+    case __NR_mremap:
+      if (result != args[0]) {
+        memory.Move(args[0], result, std::min(args[1], args[2]));
+      }
+      if (args[2] > args[1]) {
+        const uint64_t grown = result + RoundUpToPage(args[1]);
+        const uint32_t prot =
+            memory.ProtectionAt(result).value_or(kProtRead | kProtWrite);
+        memory.Map(grown, RoundUpToPage(args[2]) - RoundUpToPage(args[1]),
+                   prot);
+      } else if (RoundUpToPage(args[2]) < RoundUpToPage(args[1])) {
+        memory.Unmap(
+            (result == args[0] ? result : args[0]) + RoundUpToPage(args[2]),
+            RoundUpToPage(args[1]) - RoundUpToPage(args[2]));
+      }
+      break;
+    case __NR_brk:
+      if (RoundUpToPage(result) > RoundUpToPage(brk)) {
+        memory.Map(RoundUpToPage(brk),
+                   RoundUpToPage(result) - RoundUpToPage(brk),
+                   kProtRead | kProtWrite);
+      } else if (RoundUpToPage(result) < RoundUpToPage(brk)) {
+        memory.Unmap(RoundUpToPage(result),
+                     RoundUpToPage(brk) - RoundUpToPage(result));
+      }
+      brk = result;
+      break;
+    default:
+      break;
+  }
+}
+
+}  // namespace clew::follower

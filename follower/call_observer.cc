@@ -1,0 +1,62 @@
+#include "follower/call_observer.h"
+
+#include <asm/unistd_64.h>
+
+#include "common/linux/syscall_reads.h"
+#include "common/linux/syscall_table.h"
+#include "follower/machine_memory.h"
+
+namespace clew::follower {
+namespace {
+
+void ObserveReads(machine::AccessObserver& observer,
+                  const machine::Memory& memory, uint64_t ip,
+                  uint64_t insn_offset, const SyscallInput& call) {
+  const MachineMemory bytes(memory);
+  for (const MemoryRange& range :
+       ReadsOfSyscall(call.number, call.args, bytes)) {
+    observer.OnAccess({.ip = ip,
+                       .insn_offset = insn_offset,
+                       .addr = range.addr,
+                       .value = 0,
+                       .size_bytes = static_cast<uint32_t>(range.size_bytes),
+                       .kind = AccessKind::kRead});
+  }
+}
+
+}  // namespace
+
+void ObserveWrites(machine::AccessObserver& observer, uint64_t insn_offset,
+                   std::span<const MemoryWrite> writes) {
+  for (const MemoryWrite& write : writes) {
+    if (!write.bytes.empty()) {
+      observer.OnAccess(
+          {.ip = 0,
+           .insn_offset = insn_offset,
+           .addr = write.addr.as_int(),
+           .value = 0,
+           .size_bytes = static_cast<uint32_t>(write.bytes.size()),
+           .kind = AccessKind::kWrite});
+    }
+  }
+}
+
+void ObserveCall(machine::AccessObserver& observer,
+                 const machine::Memory& memory, uint64_t ip,
+                 uint64_t insn_offset, const SyscallInput& call) {
+  if (call.read_digest) {
+    ObserveReads(observer, memory, ip, insn_offset, call);
+  }
+  if (call.number == __NR_futex) {
+    observer.OnAccess({.ip = ip,
+                       .insn_offset = insn_offset,
+                       .addr = call.args[0],
+                       .value = 0,
+                       .size_bytes = sizeof(uint32_t),
+                       .kind = AccessKind::kReadModifyWrite});
+  } else if (!SyscallMayBlock(call.number)) {
+    ObserveWrites(observer, insn_offset, call.writes);
+  }
+}
+
+}  // namespace clew::follower

@@ -1,0 +1,16 @@
+#ifndef CLEW_FOLLOWER_SIGNAL_FRAME_H_
+#define CLEW_FOLLOWER_SIGNAL_FRAME_H_
+
+#include "machine/memory.h"
+#include "machine/registers.h"
+
+namespace clew::follower {
+
+// Gives `registers` what rt_sigreturn(2) restores of the frame at rsp. Returns
+// false, with nothing changed, if the frame is not mapped.
+bool RestoreSignalFrame(const machine::Memory& memory,
+                        machine::Registers& registers);
+
+}  // namespace clew::follower
+
+#endif  // CLEW_FOLLOWER_SIGNAL_FRAME_H_
