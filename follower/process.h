@@ -240,7 +240,8 @@ class Process {
   void Flush(size_t thread, uint64_t until_insn);
   void DrainBuffer(size_t thread);
 
-  // System calls (follower/process_syscalls.cc).
+  // System calls (follower/process_syscalls.cc); what has no state of the
+  // process stands beside it (follower/call_*.h).
   Result<Followed> EnterSyscall(size_t thread);
   Result<Followed> EnterFutex(size_t thread, const SyscallInput& call);
   Result<Followed> FinishCall(size_t thread, const SyscallInput& call);
