@@ -11,16 +11,15 @@ namespace clew::bench {
 namespace {
 
 using constraints::Verdict;
-using testing::Toy;
+using test::Toy;
 
 struct Instance {
   std::string name;
-  testing::ToyOptions options;
+  test::ToyOptions options;
 };
 
-testing::ToyOptions Options(Toy toy, uint32_t iterations,
-                            uint32_t evidence_bits) {
-  testing::ToyOptions options;
+test::ToyOptions Options(Toy toy, uint32_t iterations, uint32_t evidence_bits) {
+  test::ToyOptions options;
   options.toy = toy;
   options.iterations = iterations;
   options.evidence_bits = evidence_bits;
@@ -49,13 +48,13 @@ std::vector<Instance> HarderInstances() {
   std::vector<Instance> instances;
   const auto add = [&](Toy toy, uint32_t iterations, uint32_t window,
                        uint32_t bits, bool final_memory, bool final_sum) {
-    testing::ToyOptions options = Options(toy, iterations, bits);
+    test::ToyOptions options = Options(toy, iterations, bits);
     options.window = window;
     options.cores = 0;  // a core for each thread: no help from switches
     options.final_memory = final_memory;
     options.final_sum = final_sum;
     instances.push_back(
-        {fmt::format("{}-{}{}{}{}{}", testing::ToString(toy), iterations,
+        {fmt::format("{}-{}{}{}{}{}", test::ToString(toy), iterations,
                      window > 0 ? fmt::format(" g={}", window) : " no time",
                      bits > 0 ? fmt::format(" e={}", bits) : "",
                      final_memory ? " fin" : "", final_sum ? " sum" : ""),
@@ -82,7 +81,7 @@ std::vector<Instance> HarderInstances() {
   return instances;
 }
 
-Row SolveDefault(const Instance& instance, const testing::ToyTrace& toy,
+Row SolveDefault(const Instance& instance, const test::ToyTrace& toy,
                  double seconds) {
   solver::PortfolioOptions options;
   options.seconds = seconds;
@@ -113,7 +112,7 @@ Row SolveDefault(const Instance& instance, const testing::ToyTrace& toy,
 
 void MeasureGenerated(const Settings& settings, Table& table) {
   for (const Instance& instance : Instances(settings.racey)) {
-    const testing::ToyTrace toy = testing::MakeToy(instance.options);
+    const test::ToyTrace toy = test::MakeToy(instance.options);
     for (const std::string& method : settings.methods) {
       const auto encoding = EncodingCalled(method);
       table.Add(encoding ? SolveEncoding(instance.name, toy.trace,
@@ -126,7 +125,7 @@ void MeasureGenerated(const Settings& settings, Table& table) {
 
 void MeasureHarder(const Settings& settings, Table& table) {
   for (const Instance& instance : HarderInstances()) {
-    const testing::ToyTrace toy = testing::MakeToy(instance.options);
+    const test::ToyTrace toy = test::MakeToy(instance.options);
     table.Add(SolveDefault(instance, toy, settings.seconds));
   }
 }

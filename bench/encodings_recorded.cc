@@ -1,12 +1,9 @@
 #include "bench/encodings_recorded.h"
 
-#include <fcntl.h>
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <chrono>
-#include <cstdio>
 #include <memory>
 
 #include "bench/cpu_time.h"
@@ -17,6 +14,7 @@
 #include "solver/search/guess_run.h"
 #include "solver/solve.h"
 #include "symbolic/trace_builder.h"
+#include "tests/support/silence.h"
 
 namespace clew::bench {
 namespace {
@@ -30,32 +28,6 @@ double SecondsSince(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
 }
 
-// While it lives, standard output and error go nowhere.
-class Silence {
- public:
-  Silence() {
-    std::fflush(stdout);
-    const int null = open("/dev/null", O_WRONLY | O_CLOEXEC);
-    for (size_t i = 0; i < std::size(kOutputs); ++i) {
-      saved_[i] = fcntl(kOutputs[i], F_DUPFD_CLOEXEC, 3);
-      dup2(null, kOutputs[i]);
-    }
-    close(null);
-  }
-  ~Silence() {
-    for (size_t i = 0; i < std::size(kOutputs); ++i) {
-      dup2(saved_[i], kOutputs[i]);
-      close(saved_[i]);
-    }
-  }
-  Silence(const Silence&) = delete;
-  Silence& operator=(const Silence&) = delete;
-
- private:
-  static constexpr int kOutputs[] = {STDOUT_FILENO, STDERR_FILENO};
-  int saved_[std::size(kOutputs)];
-};
-
 Result<NamedBundle> RecordOne(const std::string& folder,
                               const std::string& name,
                               std::vector<std::string> command) {
@@ -65,7 +37,7 @@ Result<NamedBundle> RecordOne(const std::string& folder,
       std::string(CLEW_BENCH_PROGRAMS "/") + options.command[0];
   options.output = fmt::format("{}/{}.clew", folder, name);
   options.plugin_path = CLEW_BENCH_PLUGIN;
-  const Silence silence;
+  const test::Silence silence;
   CLEW_RETURN_IF_ERROR(recorder::RecordUntilFail(options, kTriesMax, nullptr));
   return NamedBundle{.name = name, .path = options.output};
 }

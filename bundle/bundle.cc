@@ -118,17 +118,6 @@ Result<std::optional<Schedule>> Bundle::ReadSchedule() const {
   return std::optional<Schedule>(std::move(schedule));
 }
 
-Result<std::vector<std::string>> Bundle::ReadScheduleNotes() const {
-  const std::string path = path_ + "/schedule.pb";
-  if (!Exists(path)) {
-    return std::vector<std::string>();
-  }
-  pb::Schedule message;
-  CLEW_RETURN_IF_ERROR(ReadMessage(path, message));
-  return std::vector<std::string>(message.notes().begin(),
-                                  message.notes().end());
-}
-
 Status Bundle::WriteSchedule(FileSystem& files, const Schedule& schedule,
                              const std::vector<std::string>& notes) const {
   pb::Schedule message = FromSchedule(schedule);

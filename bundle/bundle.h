@@ -18,41 +18,42 @@
 
 namespace clew::bundle {
 
-// Reads a bundle directory. Every byte of it is suspect: what breaks the format
-// is kCorruptInput with file, place, what was found and wanted; a format
-// version that this reader does not know is kUnsupported; a file that is not
-// there is kSystem. Not thread-safe.
+// Reads a bundle directory. Every byte of it is suspect. Every call fails with
+// kCorruptInput, with file, place, what was found and wanted, if a file breaks
+// the format; with kUnsupported if this reader does not know the version of the
+// format; with kSystem if a file is not there. Not thread-safe.
 class Bundle {
  public:
-  // Reads the manifest. kInvalidArgument: `path` is an unfinished recording
-  // (*.partial) or no bundle.
+  // Reads the manifest. Fails with kInvalidArgument if `path` is an unfinished
+  // recording (*.partial) or not a bundle.
   [[nodiscard]] static Result<Bundle> Open(const std::string& path);
 
   const std::string& path() const { return path_; }
   const Manifest& manifest() const { return manifest_; }
   std::string perf_data_path() const { return path_ + "/perf.data"; }
-  // The file of the image at `path` (recording time); empty if there is none.
+  // Returns the file of the image that was at `path` when it was recorded;
+  // empty if there is none.
   std::string ImageOf(const std::string& path) const;
 
-  // kSystem if the bundle has none.
+  // Reads the start state. Fails with kSystem if the bundle has none.
   [[nodiscard]] Result<StartState> ReadStart() const;
-  // Inputs in the order of each thread. Memory: 8 bytes per record, and one
-  // record.
+  // Returns the inputs in the order of each thread. Memory: 8 bytes per record,
+  // and one record.
   [[nodiscard]] Result<std::unique_ptr<InputSource>> OpenInputs() const;
-  // Absent if the bundle has no core dump.
+  // Returns nullopt if the bundle has no core dump.
   [[nodiscard]] Result<std::optional<CoreDump>> ReadCore() const;
-  // `name`.core or core.zst, whichever is there; empty if neither.
+  // Returns the path of the core dump, plain or compressed; empty if there is
+  // none.
   std::string core_path() const;
 
-  // Absent if nothing was solved yet. kCorruptInput also if it belongs to
-  // another recording.
+  // Returns nullopt if nothing was solved yet. Fails with kCorruptInput also if
+  // the schedule belongs to another recording.
   [[nodiscard]] Result<std::optional<Schedule>> ReadSchedule() const;
   // Writes schedule.pb: whole or not at all, through schedule.pb.partial.
   // `notes` are for people.
   [[nodiscard]] Status WriteSchedule(
       FileSystem& files, const Schedule& schedule,
       const std::vector<std::string>& notes) const;
-  [[nodiscard]] Result<std::vector<std::string>> ReadScheduleNotes() const;
 
  private:
   explicit Bundle(std::string path) : path_(std::move(path)) {}

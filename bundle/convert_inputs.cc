@@ -11,6 +11,7 @@ namespace {
 
 constexpr int kGprCount = 16;
 constexpr int kSyscallArgs = 6;
+constexpr uint32_t kQueuesMax = 16;  // of a store buffer
 
 Result<StartSegment> ToSegment(const pb::Segment& from,
                                const std::string& where) {
@@ -212,6 +213,11 @@ Result<Schedule> ToSchedule(const pb::Schedule& from,
       return CorruptInput("{}: grade is {}, wanted 0..2", where,
                           static_cast<int>(from.grade()));
   }
+  if (!pb::Schedule::MemoryModel_IsValid(from.memory_model())) {
+    return CorruptInput("{}: memory_model is {}, wanted 0..2", where,
+                        static_cast<int>(from.memory_model()));
+  }
+  schedule.model = static_cast<MemoryModelKind>(from.memory_model());
   schedule.engine = from.engine();
   schedule.memory_bytes_compared = from.memory_bytes_compared();
   schedule.memory_bytes_equal = from.memory_bytes_equal();
@@ -221,8 +227,13 @@ Result<Schedule> ToSchedule(const pb::Schedule& from,
   }
   schedule.steps.reserve(static_cast<size_t>(from.steps_size()));
   for (const pb::Step& step : from.steps()) {
+    if (step.queue() > kQueuesMax) {
+      return CorruptInput("{}: step {}: queue is {}, wanted 0..{}", where,
+                          schedule.steps.size(), step.queue(), kQueuesMax);
+    }
     schedule.steps.push_back({.kind = step.flush() ? ScheduleStep::Kind::kFlush
                                                    : ScheduleStep::Kind::kRun,
+                              .queue = static_cast<uint16_t>(step.queue()),
                               .thread = Tid(step.thread()),
                               .until_insn = step.until_insn()});
   }
@@ -242,6 +253,7 @@ pb::Schedule FromSchedule(const Schedule& from) {
       to.set_grade(pb::Schedule::GRADE_MEMORY_EXACT);
       break;
   }
+  to.set_memory_model(static_cast<pb::Schedule::MemoryModel>(from.model));
   to.set_engine(from.engine);
   to.set_memory_bytes_compared(from.memory_bytes_compared);
   to.set_memory_bytes_equal(from.memory_bytes_equal);
@@ -251,6 +263,7 @@ pb::Schedule FromSchedule(const Schedule& from) {
     added->set_thread(step.thread.as_int());
     added->set_until_insn(step.until_insn);
     added->set_flush(step.kind == ScheduleStep::Kind::kFlush);
+    added->set_queue(step.queue);
   }
   return to;
 }

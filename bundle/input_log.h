@@ -35,7 +35,8 @@ class InputLog final : public InputSource {
   };
   explicit InputLog(std::string name) : name_(std::move(name)) {}
   Status Index();
-  // The bytes of the record whose length is at `offset`, which moves behind it.
+  // Returns the bytes of the record whose length is at `offset`, which moves
+  // past the record.
   Result<std::span<const std::byte>> RecordAt(uint64_t& offset) const;
 
   std::string name_;

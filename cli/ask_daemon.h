@@ -15,11 +15,11 @@ struct AskOptions {
   bool json = false;       // the reply as it is
 };
 
-// Asks clewd, waits at most 10 s. kSystem: it does not answer.
+// Asks clewd and waits at most 10 s. Fails with kSystem if it does not answer.
 [[nodiscard]] Result<Json> AskDaemon(const AskOptions& options,
                                      const daemon::Request& request);
-// The same, and prints the reply with `show` or as JSON.
-// Returns the exit code.
+// Does the same and prints the reply with `show` or as JSON. Returns the exit
+// code.
 [[nodiscard]] int AskDaemon(const AskOptions& options,
                             const daemon::Request& request,
                             void (*show)(const Json&));

@@ -14,6 +14,7 @@
 #include "cli/report.h"
 #include "cli/subcommands.h"
 #include "common/hex.h"
+#include "common/one_line.h"
 #include "decoder/failure_signature.h"
 #include "transfer/sha256.h"
 
@@ -25,7 +26,7 @@ using decoder::Backtrace;
 using decoder::BacktraceFrame;
 using decoder::ThreadBacktrace;
 
-constexpr const char* kFooter =
+constexpr const char* kBacktraceFooter =
     R"(The stacks come from the core dump, with the images in the bundle; nothing else
 on this host is read. Equal signatures are one group of the collector; what they
 are made of is in docs/design/collector.md.
@@ -41,7 +42,7 @@ Examples:
   clew backtrace --json fail.clew | jq -r .title,.signature
 )";
 
-struct Options {
+struct BacktraceOptions {
   std::string bundle;
   bool json = false;
   std::optional<int32_t> thread;
@@ -108,7 +109,7 @@ Status Choose(const std::string& bundle, int32_t tid, Backtrace& backtrace) {
   return {};
 }
 
-Status RunBacktrace(const Options& options) {
+Status RunBacktrace(const BacktraceOptions& options) {
   CLEW_ASSIGN_OR_RETURN(bundle, Bundle::Open(options.bundle));
   CLEW_ASSIGN_OR_RETURN(
       backtrace,
@@ -131,7 +132,7 @@ Status RunBacktrace(const Options& options) {
 }  // namespace
 
 void AddBacktrace(Command& app, int& exit_code) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<BacktraceOptions>();
   Command* command = app.add_subcommand(
       "backtrace", "print the call stacks at the failure and its signature");
   command->add_option("bundle", options->bundle, "bundle folder")->required();
@@ -146,7 +147,7 @@ void AddBacktrace(Command& app, int& exit_code) {
                    "seconds after which stacks are cut off")
       ->check(Range(1, 3600))
       ->capture_default_str();
-  command->footer(kFooter);
+  command->footer(kBacktraceFooter);
   command->callback(
       [=, &exit_code] { exit_code = ReportStatus(RunBacktrace(*options)); });
 }

@@ -4,6 +4,8 @@
 
 #include <cstddef>
 
+#include "common/one_line.h"
+
 namespace clew::cli {
 namespace {
 
@@ -33,11 +35,6 @@ std::string StackText(const ThreadBacktrace& thread) {
 }
 
 }  // namespace
-
-std::string Printable(const std::string& text) {
-  const std::string quoted = fmt::format("{:?}", text);
-  return quoted.substr(1, quoted.size() - 2);
-}
 
 std::string StacksText(const Backtrace& backtrace) {
   std::string text;

@@ -7,9 +7,6 @@
 
 namespace clew::cli {
 
-// Names come from files that may be anybody's: no terminal obeys them.
-std::string Printable(const std::string& text);
-
 // Returns the stacks of all threads, a line for each frame, with an empty line
 // between threads, and at the end what is missing for them.
 std::string StacksText(const decoder::Backtrace& backtrace);

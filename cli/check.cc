@@ -20,7 +20,7 @@ using bundle::Bundle;
 using bundle::EditManifest;
 using decoder::SufficiencyReport;
 
-constexpr const char* kFooter =
+constexpr const char* kCheckFooter =
     R"(Decodes the whole trace and looks at what else the bundle has. The score is 100
 if nothing is missing; docs/format/bundle.md says how it is made.
 
@@ -37,7 +37,7 @@ Examples:
   clew check --json fail.clew | jq .score
 )";
 
-struct Options {
+struct CheckOptions {
   std::string bundle;
   bool json = false;
   bool write = false;
@@ -77,7 +77,7 @@ int ExitCodeOf(const SufficiencyReport& report) {
   return report.solvable ? kExitOk : kExitFinding;
 }
 
-Result<SufficiencyReport> Check(const Options& options) {
+Result<SufficiencyReport> Check(const CheckOptions& options) {
   CLEW_ASSIGN_OR_RETURN(bundle, Bundle::Open(options.bundle));
   TerminalProgress progress("check", "insn");
   return decoder::CheckSufficiency(
@@ -85,7 +85,7 @@ Result<SufficiencyReport> Check(const Options& options) {
       &progress);
 }
 
-int RunCheck(const Options& options) {
+int RunCheck(const CheckOptions& options) {
   const auto report = Check(options);
   if (!report) {
     return ReportError(report.error());
@@ -108,7 +108,7 @@ int RunCheck(const Options& options) {
 }  // namespace
 
 void AddCheck(Command& app, int& exit_code) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<CheckOptions>();
   Command* command = app.add_subcommand(
       "check", "say whether a bundle has what solving needs");
   command->add_option("bundle", options->bundle, "bundle folder")->required();
@@ -120,7 +120,7 @@ void AddCheck(Command& app, int& exit_code) {
                    "seconds after which decoding ends")
       ->check(Range(1, 86400))
       ->capture_default_str();
-  command->footer(kFooter);
+  command->footer(kCheckFooter);
   command->callback([=, &exit_code] { exit_code = RunCheck(*options); });
 }
 

@@ -49,7 +49,7 @@ void AddRowRange(Command& command, RowRange& range);
 
 inline constexpr uint32_t kRowsAtOnce = 500;  // that a collector gives of each
 
-// What matches `query`, page by page.
+// Fetches what matches `query`, page by page.
 template <class Row, class Query>
 [[nodiscard]] Result<transfer::RemotePage<Row>> FetchRows(
     const CollectorOptions& collector, const RowRange& range, Query query,

@@ -22,10 +22,11 @@ struct CollectorOptions {
 // Adds --collector, --client-config and --insecure-loopback.
 void AddCollectorOptions(Command& command, CollectorOptions& options);
 
-// Whoever waits for a list should not wait long for a collector that is down.
+// A person who waits for a list should not wait long for a collector that is
+// down.
 inline constexpr uint32_t kAttemptsForList = 3;
 
-// kInvalidArgument: no collector is named anywhere.
+// Fails with kInvalidArgument if no collector is named anywhere.
 [[nodiscard]] Result<std::unique_ptr<transfer::Client>> MakeClient(
     const CollectorOptions& options,
     uint32_t attempts_max = transfer::ClientOptions().attempts_max);

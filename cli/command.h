@@ -42,7 +42,7 @@ class Option {
   Option* check(const Range& range);
   Option* check(const IsMember& one_of);
   Option* check(PositiveNumber kind);
-  // How often it was given.
+  // Returns how often it was given.
   size_t count() const;
 
  private:
@@ -71,17 +71,19 @@ class Command {
   void require_subcommand(int count);
   void positionals_at_end();
 
-  // What was given, once the command line has been read.
-  // REQUIRES: there is an option of that name.
+  // Return what was given, once the command line has been read. REQUIRES: there
+  // is an option of that name.
   size_t CountOf(const std::string& name) const;
   bool HasOfGroup(const std::string& group) const;
 
-  // Of the program. Reads the command line, and calls the callback of the
-  // command that it names. Returns the exit status where that is settled: help
-  // was asked for, or the line makes no sense, which is said on stderr.
+  // Reads the command line and calls the callback of the command that it names.
+  // Returns the exit status if the program is to end: help was asked for, or
+  // the line makes no sense, which is said on stderr. REQUIRES: this is the
+  // program.
   std::optional<int> Parse(int argc, char** argv);
   bool HasChosen() const;  // a command was named
-  // The program's help text, that of the command `name`, or nullopt.
+  // Return the help text of the program, or that of the command `name`; nullopt
+  // if there is no such command.
   std::string Help() const;
   std::optional<std::string> HelpOf(const std::string& name) const;
 

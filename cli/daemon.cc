@@ -16,7 +16,7 @@
 namespace clew::cli {
 namespace {
 
-constexpr const char* kFooter =
+constexpr const char* kDaemonFooter =
     R"(Talks to the clewd of this host: root and members of the group clew may.
 
 Examples:
@@ -69,7 +69,7 @@ void AddDaemon(Command& app, int& exit_code) {
   auto options = std::make_shared<AskOptions>();
   Command* command =
       app.add_subcommand("daemon", "what clewd does, and how it is set up");
-  command->footer(kFooter);
+  command->footer(kDaemonFooter);
   command->require_subcommand(1);
   AskOptions& shared = *options;
   Add(

@@ -7,30 +7,11 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
+#include "cli/status_fields.h"
 #include "daemon/counters.h"
 
 namespace clew::cli {
 namespace {
-
-// Of an object that may be something else.
-Json Part(const Json& json, const char* key) {
-  return json.is_object() && json.contains(key) ? json[key] : Json();
-}
-
-uint64_t Number(const Json& json, const char* key) {
-  const Json part = Part(json, key);
-  return part.is_number_unsigned() ? part.get<uint64_t>() : 0;
-}
-
-std::string Text(const Json& json, const char* key) {
-  const Json part = Part(json, key);
-  return part.is_string() ? part.get<std::string>() : "";
-}
-
-bool Flag(const Json& json, const char* key) {
-  const Json part = Part(json, key);
-  return part.is_boolean() && part.get<bool>();
-}
 
 std::string Bytes(uint64_t bytes) {
   constexpr const char* kUnits[] = {"bytes", "KiB", "MiB", "GiB", "TiB"};

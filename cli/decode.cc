@@ -39,7 +39,7 @@ using decoder::TraceStreams;
 // Blocks that wait while other threads are printed: 16 to 48 bytes each.
 constexpr uint64_t kWaitingBlocksMax = uint64_t{4} << 20;
 
-constexpr const char* kFooter =
+constexpr const char* kDecodeFooter =
     R"(Times are TSC ticks: [lo,hi] contains the retirement of the whole block.
 A gap is a counted hole in the trace; nothing is left out silently.
 
@@ -212,7 +212,7 @@ void PrintBadBytes(Output& out, CoreId core, uint64_t offset, uint64_t bytes,
   }
 }
 
-// Returns how many bytes are no packets.
+// Returns how many bytes do not belong to a packet.
 uint64_t PrintPiece(Output& out, CoreId core, const AuxPiece& piece,
                     uint64_t& packets) {
   decoder::PacketReader reader(piece.bytes);
@@ -539,7 +539,7 @@ void AddDecode(Command& app, int& exit_code) {
   command->add_option("--count", options->count,
                       "most items to print of each thread or core");
   command->add_flag("--json", options->json, "one JSON document");
-  command->footer(kFooter);
+  command->footer(kDecodeFooter);
   command->callback(
       [=, &exit_code] { exit_code = ReportStatus(RunDecode(*options)); });
 }

@@ -10,7 +10,7 @@
 namespace clew::cli {
 namespace {
 
-constexpr const char* kFooter =
+constexpr const char* kDeleteFooter =
     R"(The bundle, its schedule and what was found out about it are removed from the
 collector for good, chunks that other bundles need excepted. The collector's
 configuration names who may ('engineers'), and its journal says who did.
@@ -46,8 +46,8 @@ Status RunDelete(const DeleteOptions& options) {
 void AddDelete(Command& app, int& exit_code) {
   auto options = std::make_shared<DeleteOptions>();
   Command* command = AddCollectorCommand(
-      app, {"delete", "remove a bundle from the collector", kFooter}, options,
-      &RunDelete, exit_code);
+      app, {"delete", "remove a bundle from the collector", kDeleteFooter},
+      options, &RunDelete, exit_code);
   AddId(*command, options->id);
 }
 

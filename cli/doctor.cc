@@ -21,7 +21,7 @@ namespace {
 using recorder::perf::SelfTestStep;
 using recorder::perf::StepOutcome;
 
-constexpr const char* kFooter = R"(Exit codes:
+constexpr const char* kDoctorFooter = R"(Exit codes:
   0  recording in software and replay under gdb can work here
   3  something that they need is missing; with --selftest: a step of a
      hardware recording failed or could not be run
@@ -61,8 +61,8 @@ Json ToJson(const std::vector<HostCheck>& checks) {
           {"checks", std::move(list)}};
 }
 
-// Whether the collector of client.conf knows this host. `kInvalidArgument` of
-// MakeClient: none is named, and nobody is called.
+// Checks whether the collector of client.conf knows this host. If MakeClient
+// fails with kInvalidArgument, none is configured and none is called.
 HostCheck CheckCollector() {
   HostCheck check = {.name = "collector"};
   const CollectorOptions options = {.collector = "",
@@ -151,7 +151,7 @@ void AddDoctor(Command& app, int& exit_code) {
   auto selftest = std::make_shared<bool>(false);
   command->add_flag("--selftest", *selftest,
                     "try each step of a hardware recording");
-  command->footer(kFooter);
+  command->footer(kDoctorFooter);
   command->callback([=, &exit_code] {
     exit_code = *selftest ? RunHardwareTest(*json) : RunDoctor(*json);
   });

@@ -14,7 +14,7 @@
 namespace clew::cli {
 namespace {
 
-constexpr const char* kFooter =
+constexpr const char* kGetFooter =
     R"(The folder appears whole, every digest checked, or not at all. With it comes
 the schedule that the collector found, if it found one.
 
@@ -64,7 +64,7 @@ void AddGet(Command& app, int& exit_code) {
                       "folder to make; <id>.clew if not given");
   AddCollectorOptions(*command, options->collector);
   command->add_flag("--json", options->json, "one JSON document");
-  command->footer(kFooter);
+  command->footer(kGetFooter);
   command->callback(
       [=, &exit_code] { exit_code = ReportStatus(RunGet(*options)); });
 }

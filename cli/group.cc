@@ -9,6 +9,7 @@
 
 #include "cli/collector_command.h"
 #include "cli/subcommands.h"
+#include "common/units.h"
 
 namespace clew::cli {
 namespace {
@@ -16,7 +17,7 @@ namespace {
 using transfer::RemoteGroup;
 using transfer::RemoteGroupDetails;
 
-constexpr const char* kFooter =
+constexpr const char* kGroupFooter =
     R"(A group is the bundles whose failures have one signature. Hosts among the
 collector's 'readers' see groups, its 'engineers' change them; the collector's
 journal says who did.
@@ -42,7 +43,7 @@ constexpr const char* kSubFooter = "'clew help group' has examples.\n";
 
 constexpr uint64_t kDaysMax = 36'500;
 
-struct ListOptions {
+struct GroupListOptions {
   CollectorOptions collector;
   transfer::RemoteGroupQuery query;
   RowRange range;
@@ -176,13 +177,12 @@ void PrintDetails(const RemoteGroupDetails& details) {
 
 // ---- What the commands do
 
-Status RunList(const ListOptions& options) {
+Status RunGroupList(const GroupListOptions& options) {
   transfer::RemoteGroupQuery query = options.query;
   if (options.open != options.resolved) {
     query.resolved = options.resolved;
   }
   if (options.days > 0) {
-    constexpr int64_t kDay_s = 24 * 60 * 60;
     const auto now_s = static_cast<int64_t>(std::time(nullptr));
     query.since_s =
         std::max(int64_t{1}, now_s - kDay_s * static_cast<int64_t>(std::min(
@@ -237,10 +237,10 @@ Status RunNote(const GroupOptions& options) {
 // ---- Options
 
 void AddGroupList(Command& parent, int& exit_code) {
-  auto options = std::make_shared<ListOptions>();
+  auto options = std::make_shared<GroupListOptions>();
   Command* command = AddCollectorCommand(
       parent, {"list", "the groups, that seen last first", kSubFooter}, options,
-      &RunList, exit_code);
+      &RunGroupList, exit_code);
   command->add_flag("--open", options->open, "only those not resolved");
   command->add_flag("--resolved", options->resolved, "only resolved ones");
   transfer::RemoteGroupQuery& query = options->query;
@@ -281,7 +281,7 @@ void AddNote(Command& command, GroupOptions& options) {
 void AddGroup(Command& app, int& exit_code) {
   Command* command = app.add_subcommand(
       "group", "what is known and said of failures that are the same");
-  command->footer(kFooter);
+  command->footer(kGroupFooter);
   command->require_subcommand(1);
   AddGroupList(*command, exit_code);
   auto options = std::make_shared<GroupOptions>();

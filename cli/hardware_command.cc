@@ -100,7 +100,7 @@ Result<std::optional<recorder::InputsOptions>> ToInputsOptions(
   return std::optional(options);
 }
 
-// Of what was not launched nobody sees the end.
+// The end of a program that was not launched here is not seen.
 std::string Describe(const HardwareOptions& options, const Failure& failure) {
   return options.command.empty() && failure.kind == FailureKind::kNone
              ? "recorded"

@@ -13,7 +13,7 @@ namespace {
 using transfer::HostReport;
 using transfer::RemoteHost;
 
-constexpr const char* kFooter =
+constexpr const char* kHostsFooter =
     R"(What each clewd said of itself last, those that want attention first: 'silent'
 said nothing for a day; in 'trouble' its source or units have an error, or
 bundles are stuck or were lost. For hosts among the collector's 'readers'. Who
@@ -111,7 +111,7 @@ Status RunHosts(const HostsOptions& options) {
 void AddHosts(Command& app, int& exit_code) {
   auto options = std::make_shared<HostsOptions>();
   Command* command = AddCollectorCommand(
-      app, {"hosts", "how the collector's hosts do", kFooter}, options,
+      app, {"hosts", "how the collector's hosts do", kHostsFooter}, options,
       &RunHosts, exit_code);
   command->add_option("--host", options->query.text,
                       "only with this in the name");

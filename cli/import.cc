@@ -17,7 +17,7 @@ namespace {
 
 using decoder::ImageMatch;
 
-constexpr const char* kFooter =
+constexpr const char* kImportFooter =
     R"(Takes what `perf record -e intel_pt//` wrote, in file format or in pipe format
 (`perf record -o -`, `perf inject`), and makes a bundle that `clew info` and
 `clew decode` read anywhere. The programs and libraries that were mapped are
@@ -50,7 +50,7 @@ Examples:
   perf record -o - -e intel_pt//u ./server | clew import - -o run.clew
 )";
 
-struct Options {
+struct ImportOptions {
   importer::ImportOptions import;
   bool json = false;
 };
@@ -102,7 +102,8 @@ Json ToJson(const ImageMatch& image, const std::string& core) {
   return json;
 }
 
-Json ToJson(const Options& options, const importer::ImportReport& report) {
+Json ToJson(const ImportOptions& options,
+            const importer::ImportReport& report) {
   const ImageCounts counts = CountImages(report);
   Json json;
   json["bundle"] = options.import.output;
@@ -156,7 +157,8 @@ void PrintImage(const ImageMatch& image) {
   }
 }
 
-void PrintText(const Options& options, const importer::ImportReport& report) {
+void PrintText(const ImportOptions& options,
+               const importer::ImportReport& report) {
   const ImageCounts counts = CountImages(report);
   fmt::print("{}: imported {}, {}B in {} format\n", options.import.output,
              options.import.perf_data,
@@ -187,7 +189,7 @@ void PrintText(const Options& options, const importer::ImportReport& report) {
   }
 }
 
-int RunImport(const Options& options) {
+int RunImport(const ImportOptions& options) {
   const auto report = [&] {
     TerminalProgress progress("import", "B");
     return importer::ImportBundle(PosixFileSystem(), options.import, &progress);
@@ -209,7 +211,7 @@ int RunImport(const Options& options) {
 }  // namespace
 
 void AddImport(Command& app, int& exit_code) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<ImportOptions>();
   Command* command =
       app.add_subcommand("import", "make a bundle of Linux perf's perf.data");
   command
@@ -228,7 +230,7 @@ void AddImport(Command& app, int& exit_code) {
                       "CPU of the recording where the file names another, as "
                       "perf does: GenuineIntel,6,78,3");
   command->add_flag("--json", options->json, "report as JSON on stdout");
-  command->footer(kFooter);
+  command->footer(kImportFooter);
   command->callback([=, &exit_code] { exit_code = RunImport(*options); });
 }
 

@@ -36,7 +36,7 @@ using bundle::ToPerfNanos;
 using decoder::PerfTrace;
 using decoder::StreamStats;
 
-constexpr const char* kFooter = R"(Exit codes:
+constexpr const char* kInfoFooter = R"(Exit codes:
   0  the summary is printed, with or without gaps in the trace
   4  the bundle breaks its format
 
@@ -396,7 +396,7 @@ void PrintText(const Manifest& manifest, const PerfTrace& trace,
     line("host", fmt::format("{}, Linux {}, {}", manifest.origin.host,
                              manifest.origin.os_release, manifest.origin.cpu));
   }
-  // Of what was not launched nobody saw the end.
+  // The end of a program that was not launched was not seen.
   const bool unknown = manifest.failure.kind == FailureKind::kNone &&
                        (imported || (manifest.source == BundleSource::kPerf &&
                                      manifest.failure.thread == Tid(0)));
@@ -486,7 +486,7 @@ void AddInfo(Command& app, int& exit_code) {
   command->add_flag("--json", options->json, "one JSON document");
   command->add_flag("--no-backtraces", options->no_backtraces,
                     "leave out the call stacks of the core dump");
-  command->footer(kFooter);
+  command->footer(kInfoFooter);
   command->callback(
       [=, &exit_code] { exit_code = ReportStatus(RunInfo(*options)); });
 }

@@ -10,7 +10,7 @@
 namespace clew::cli {
 namespace {
 
-constexpr const char* kFooter =
+constexpr const char* kListFooter =
     R"(Latest first. A host sees the bundles that it sent; hosts among the
 collector's 'readers' see all.
 
@@ -86,7 +86,7 @@ Status RunList(const ListOptions& options) {
 void AddList(Command& app, int& exit_code) {
   auto options = std::make_shared<ListOptions>();
   Command* command = AddCollectorCommand(
-      app, {"list", "the bundles that the collector has", kFooter}, options,
+      app, {"list", "the bundles that the collector has", kListFooter}, options,
       &RunList, exit_code);
   command->add_option("--host", options->query.host, "only of this host");
   command->add_option("--group", options->query.signature,

@@ -18,7 +18,7 @@ constexpr const char* kAbout =
     "clew records a failing run of a multithreaded program, finds a thread "
     "interleaving that explains it, and replays it under gdb.";
 
-constexpr const char* kFooter = R"(Exit codes:
+constexpr const char* kMainFooter = R"(Exit codes:
    0  done
    1  a finding: the failure was reproduced, a divergence was seen
    2  usage: the request makes no sense
@@ -102,7 +102,7 @@ int FlushOutput(int exit_code) {
 int Main(int argc, char** argv) {
   int exit_code = kExitOk;
   Command app(kAbout, "clew");
-  app.footer(kFooter);
+  app.footer(kMainFooter);
   for (const auto add : kSubcommands) {
     add(app, exit_code);
   }
@@ -117,7 +117,7 @@ int main(int argc, char** argv) {
   try {
     return clew::cli::Main(argc, argv);
   } catch (const std::exception& error) {
-    // Nothing of ours throws; memory ran out, or a library did.
+    // Our own code does not throw: memory ran out, or a library threw.
     std::fprintf(stderr, "clew: bug: %s\n", error.what());
     return clew::kExitBug;
   }

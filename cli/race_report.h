@@ -9,7 +9,7 @@
 
 namespace clew::cli {
 
-// An access with what the images in the bundle say of it.
+// An access, with the names that the images in the bundle give it.
 struct NamedAccess {
   solver::RaceAccess access;
   std::string function = {};  // empty: not known

@@ -23,7 +23,7 @@ namespace {
 constexpr uint32_t kTriesDefault = 1000;
 constexpr size_t kUnknownShownMax = 5;
 
-constexpr const char* kFooter =
+constexpr const char* kRecordFooter =
     R"(Exit status: 0 the run did not fail, 1 it failed (and was recorded), 5 none of
 the runs of --until-fail failed. The program's own output goes where it always
 goes; clew writes one line to stderr.
@@ -41,7 +41,7 @@ Examples:
   clew record --source perf --sideband-only --system-wide --timeout 5 -o s.clew
 )";
 
-struct Options {
+struct RecordOptions {
   recorder::RecordOptions record;
   HardwareOptions hardware;
   std::string source = "qemu";
@@ -61,7 +61,8 @@ std::string UnknownText(const recorder::UnknownInsn& unknown) {
   return unknown.place.empty() ? text : text + ", " + unknown.place;
 }
 
-Json ToJson(const Options& options, const recorder::RecordOutcome& outcome) {
+Json ToJson(const RecordOptions& options,
+            const recorder::RecordOutcome& outcome) {
   Json json;
   json["bundle"] = outcome.kept ? Json(options.record.output) : Json();
   json["failure"] = FailureJson(outcome.failure);
@@ -97,7 +98,7 @@ void WarnOfUnknown(const recorder::RecordOutcome& outcome) {
   }
 }
 
-Result<recorder::RecordOutcome> Run(Options& options) {
+Result<recorder::RecordOutcome> Run(RecordOptions& options) {
   if (!options.fail_on.empty()) {
     CLEW_ASSIGN_OR_RETURN(rule, recorder::ParseFailOn(options.fail_on));
     options.record.fail_on = rule;
@@ -122,7 +123,7 @@ Result<recorder::RecordOutcome> Run(Options& options) {
   return recorder::RecordUntilFail(options.record, tries, &progress);
 }
 
-// Options of the software source alone that were given, or empty.
+// RecordOptions of the software source alone that were given, or empty.
 std::string SoftwareOnly(const Command& command) {
   for (const char* name : {"--until-fail", "--only-if-failed", "--size-limit",
                            "--no-core-on-exit", "--seed", "--cores",
@@ -134,7 +135,7 @@ std::string SoftwareOnly(const Command& command) {
   return {};
 }
 
-int RunPerf(const Command& command, Options& options) {
+int RunPerf(const Command& command, RecordOptions& options) {
   if (const std::string name = SoftwareOnly(command); !name.empty()) {
     return ReportError(
         InvalidArgument("{} is for --source qemu only", name).error());
@@ -151,7 +152,7 @@ int RunPerf(const Command& command, Options& options) {
   return RunHardware(hardware);
 }
 
-int RunRecord(const Command& command, Options& options) {
+int RunRecord(const Command& command, RecordOptions& options) {
   if (options.source == "perf") {
     return RunPerf(command, options);
   }
@@ -182,7 +183,7 @@ int RunRecord(const Command& command, Options& options) {
   return outcome->failure.kind == FailureKind::kNone ? kExitOk : kExitFinding;
 }
 
-void AddRunOptions(Command& command, Options& options) {
+void AddRunOptions(Command& command, RecordOptions& options) {
   recorder::RecordOptions& record = options.record;
   command.add_option("-o,--output", record.output, "the bundle to make")
       ->required();
@@ -210,7 +211,7 @@ void AddRunOptions(Command& command, Options& options) {
                    "no core dump of a run that did not fail");
 }
 
-void AddTraceOptions(Command& command, Options& options) {
+void AddTraceOptions(Command& command, RecordOptions& options) {
   recorder::RecordOptions& record = options.record;
   command.add_option("--seed", record.seed, "of the schedule")
       ->capture_default_str();
@@ -240,10 +241,10 @@ void AddTraceOptions(Command& command, Options& options) {
 }  // namespace
 
 void AddRecord(Command& app, int& exit_code) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<RecordOptions>();
   Command* command =
       app.add_subcommand("record", "run a program and record the run");
-  command->footer(kFooter);
+  command->footer(kRecordFooter);
   command
       ->add_option("--source", options->source,
                    "software PT (qemu) or the hardware's (perf)")

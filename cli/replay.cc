@@ -18,6 +18,7 @@
 #include "common/progress.h"
 #include "common/shell_quote.h"
 #include "follower/bundle/bundle_recording.h"
+#include "machine/memory_models.h"
 #include "replayer/enforce.h"
 #include "replayer/gdb/gdb_server.h"
 #include "replayer/gdb/launch_gdb.h"
@@ -31,7 +32,7 @@ using bundle::Bundle;
 using bundle::BundleImage;
 using replayer::EnforceReport;
 
-constexpr const char* kFooter =
+constexpr const char* kReplayFooter =
     R"(Without an option, gdb opens on the recorded run: at its end if it failed,
 else at its start. Everything works backwards too (reverse-continue,
 reverse-stepi). A replay is read-only. 'monitor seek N|start|end' moves in time,
@@ -74,13 +75,16 @@ class StdoutSink final : public replayer::OutputSink {
   }
 };
 
-Result<Schedule> ReadSchedule(const Bundle& bundle) {
+// The recording is from then on one under the schedule's memory model.
+Result<Schedule> ReadSchedule(follower::BundleRecording& opened) {
+  const Bundle& bundle = opened.bundle;
   CLEW_ASSIGN_OR_RETURN(schedule, bundle.ReadSchedule());
   if (!schedule) {
     return InvalidArgument(
         "{}: no schedule to replay; 'clew solve {}' finds one", bundle.path(),
         bundle.path());
   }
+  opened.recording.model = machine::MemoryModelOf(schedule->model);
   return std::move(*schedule);
 }
 
@@ -276,7 +280,7 @@ Result<int> RunUnderGdb(const ReplayOptions& options,
 
 Result<int> Replay(const ReplayOptions& options) {
   CLEW_ASSIGN_OR_RETURN(opened, follower::OpenRecording(options.bundle));
-  CLEW_ASSIGN_OR_RETURN(schedule, ReadSchedule(opened->bundle));
+  CLEW_ASSIGN_OR_RETURN(schedule, ReadSchedule(*opened));
   if (options.check > 0) {
     return RunCheck(options);
   }
@@ -324,7 +328,7 @@ void AddReplay(Command& app, int& exit_code) {
       ->add_flag("--stdio", options->stdio,
                  "serve gdb's 'target remote | clew replay --stdio ...'")
       ->excludes(listen);
-  command->footer(kFooter);
+  command->footer(kReplayFooter);
   command->callback([=, &exit_code] { exit_code = RunReplay(*options); });
 }
 

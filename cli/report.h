@@ -20,16 +20,15 @@ using Json = nlohmann::ordered_json;
 // Prints "clew: <message>" to stderr and returns the exit code for the cause.
 [[nodiscard]] int ReportError(const Error& error);
 
-// The same for work that ends without a value: kExitOk, or what ReportError
-// returns.
+// Does the same for work that ends without a value. Returns kExitOk, or what
+// ReportError returns.
 [[nodiscard]] int ReportStatus(const Status& status);
 
-// For lines that report trouble and go on: "clew: <message>, proceeding
-// anyway".
+// Prints "clew: <message>, proceeding anyway" to stderr.
 void Warn(std::string_view message);
 
-// One document on stdout, indented, with a final newline. Bytes that are not
-// UTF-8 (file names may hold them) become U+FFFD.
+// Prints one document to stdout, indented, with a final newline. Bytes that are
+// not UTF-8 (file names may hold them) become U+FFFD.
 void PrintJson(const Json& document);
 
 }  // namespace clew::cli

@@ -6,6 +6,8 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
+#include "cli/status_fields.h"
+#include "common/units.h"
 #include "transfer/client.h"
 
 namespace clew::cli {
@@ -13,19 +15,6 @@ namespace {
 
 // The collector hears of the host again soon.
 constexpr uint32_t kAttempts = 2;
-constexpr int64_t kNsPerS = 1'000'000'000;
-
-using Pointer = Json::json_pointer;
-
-// What is not there is 0 or nothing: clewd may be of another version.
-uint64_t Number(const Json& status, const char* path) {
-  const Json found = status.value(Pointer(path), Json());
-  return found.is_number_unsigned() ? found.get<uint64_t>() : 0;
-}
-std::string Text(const Json& status, const char* path) {
-  const Json found = status.value(Pointer(path), Json());
-  return found.is_string() ? found.get<std::string>() : "";
-}
 
 uint64_t Sum(const Json& status, std::initializer_list<const char*> paths) {
   uint64_t sum = 0;
@@ -37,30 +26,32 @@ uint64_t Sum(const Json& status, std::initializer_list<const char*> paths) {
 
 transfer::HostReport ReportOf(const Json& status) {
   transfer::HostReport report;
-  report.version = Text(status, "/version");
-  report.state = Text(status, "/state");
-  report.source = Text(status, "/source/kind");
-  report.source_error = Text(status, "/source/error");
-  report.units_error = Text(status, "/units_error");
-  report.last_error = Text(status, "/last_error/message");
-  const Json at_ns = status.value(Pointer("/last_error/at_ns"), Json());
+  report.version = Text(status, "version");
+  report.state = Text(status, "state");
+  report.source = Text(status, "source/kind");
+  report.source_error = Text(status, "source/error");
+  report.units_error = Text(status, "units_error");
+  report.last_error = Text(status, "last_error/message");
+  const Json at_ns = Part(status, "last_error/at_ns");
   report.last_error_at_s =
-      at_ns.is_number_integer() ? at_ns.get<int64_t>() / kNsPerS : 0;
-  report.uptime_s = Number(status, "/uptime_s");
-  report.stuck = Number(status, "/spool/stuck/bundles");
-  report.refused = Number(status, "/spool/refused/bundles");
-  report.spool_bundles = report.stuck + Sum(status, {"/spool/incoming/bundles",
-                                                     "/spool/checking/bundles",
-                                                     "/spool/ready/bundles"});
-  report.spool_bytes = Number(status, "/spool/bytes");
-  report.spool_bytes_max = Number(status, "/spool/bytes_max");
-  report.saved = Number(status, "/counters/saved");
+      at_ns.is_number_integer()
+          ? at_ns.get<int64_t>() / static_cast<int64_t>(kNsPerSecond)
+          : 0;
+  report.uptime_s = Number(status, "uptime_s");
+  report.stuck = Number(status, "spool/stuck/bundles");
+  report.refused = Number(status, "spool/refused/bundles");
+  report.spool_bundles = report.stuck + Sum(status, {"spool/incoming/bundles",
+                                                     "spool/checking/bundles",
+                                                     "spool/ready/bundles"});
+  report.spool_bytes = Number(status, "spool/bytes");
+  report.spool_bytes_max = Number(status, "spool/bytes_max");
+  report.saved = Number(status, "counters/saved");
   report.not_saved =
-      Sum(status, {"/counters/refused_rate", "/counters/refused_busy",
-                   "/counters/refused_budget", "/counters/refused_no_source",
-                   "/counters/save_failures"});
-  report.uploaded = Number(status, "/counters/uploaded");
-  report.lost = Number(status, "/counters/lost");
+      Sum(status, {"counters/refused_rate", "counters/refused_busy",
+                   "counters/refused_budget", "counters/refused_no_source",
+                   "counters/save_failures"});
+  report.uploaded = Number(status, "counters/uploaded");
+  report.lost = Number(status, "counters/lost");
   return report;
 }
 

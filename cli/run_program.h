@@ -17,7 +17,7 @@ struct ProgramOutput {
 };
 
 // Runs a program found by PATH, without a shell, with stdin and stderr at
-// /dev/null, and waits for its end. kSystem: it cannot be started.
+// /dev/null, and waits for its end. Fails with kSystem if it cannot be started.
 [[nodiscard]] Result<ProgramOutput> RunProgram(
     const std::vector<std::string>& arguments);
 

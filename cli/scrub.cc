@@ -10,7 +10,7 @@
 namespace clew::cli {
 namespace {
 
-constexpr const char* kFooter =
+constexpr const char* kScrubFooter =
     R"(The collector reads every byte of the bundle from its disk. What is damaged
 heals when a host sends the bundle again, or another one that has the same
 chunk. The collector's configuration names who may ask ('engineers').
@@ -61,7 +61,8 @@ Status RunScrub(const ScrubOptions& options) {
 void AddScrub(Command& app, int& exit_code) {
   auto options = std::make_shared<ScrubOptions>();
   Command* command = AddCollectorCommand(
-      app, {"scrub", "have the collector read a bundle from its disk", kFooter},
+      app,
+      {"scrub", "have the collector read a bundle from its disk", kScrubFooter},
       options, &RunScrub, exit_code);
   AddId(*command, options->id);
 }

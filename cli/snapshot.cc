@@ -9,7 +9,7 @@
 namespace clew::cli {
 namespace {
 
-constexpr const char* kFooter =
+constexpr const char* kSnapshotFooter =
     R"(Asks clewd to save the last seconds of trace now, as a bundle. Of a unit that
 runs under clewd-run the recording can only be ended: --end makes the program
 abort, which leaves a bundle, and systemd starts the unit again if its Restart=
@@ -21,7 +21,7 @@ Examples:
   clew snapshot --unit server.service --end
 )";
 
-struct Options {
+struct SnapshotOptions {
   daemon::SnapshotRequest request;
   AskOptions ask;
 };
@@ -29,10 +29,10 @@ struct Options {
 }  // namespace
 
 void AddSnapshot(Command& app, int& exit_code) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<SnapshotOptions>();
   Command* command = app.add_subcommand(
       "snapshot", "have clewd save a process's or unit's trace now");
-  command->footer(kFooter);
+  command->footer(kSnapshotFooter);
   command->add_option("pid", options->request.process, "the process")
       ->check(PositiveNumber());
   command->add_option("--unit", options->request.unit, "the unit");

@@ -14,6 +14,7 @@
 #include "common/shell_quote.h"
 #include "constraints/verdict.h"
 #include "follower/bundle/bundle_recording.h"
+#include "machine/memory_models.h"
 
 namespace clew::cli {
 namespace {
@@ -25,9 +26,12 @@ struct SolveArguments {
   double time_limit_s = 60;
   uint64_t seed = 1;
   uint64_t tape_items = follower::TapeLimits().items_max;
+  std::string memory_model = "sc";
   bool verbose = false;
   bool json = false;
 };
+
+constexpr const char* kAutoModel = "auto";
 
 const char* GradeName(WitnessGrade grade) {
   switch (grade) {
@@ -94,6 +98,11 @@ Json ToJson(const SolveArguments& arguments, const Solved& solved) {
   json["bundle"] = arguments.bundle;
   json["verdict"] = ToString(report.verdict);
   json["grade"] = GradeName(report.schedule.grade);
+  json["memory_model"] = {
+      {"allowed", machine::NameOf(report.model)},
+      {"needed", report.verdict == constraints::Verdict::kWitness
+                     ? Json(machine::NameOf(report.schedule.model))
+                     : Json()}};
   json["engine"] = report.schedule.engine;
   json["seconds"] = report.seconds;
   json["instructions"] = report.insns;
@@ -114,12 +123,13 @@ Json ToJson(const SolveArguments& arguments, const Solved& solved) {
                            {"back_jumps", report.windows.back_jumps},
                            {"instructions_run", report.windows.insns_run}};
   json["constructive"] = {
-      {"rounds", report.constructive.rounds},
-      {"states", report.constructive.answer.stats.nodes},
-      {"steps", report.constructive.answer.stats.steps},
-      {"contradictions", report.constructive.answer.stats.contradictions},
-      {"cuts", report.constructive.cuts},
-      {"every_choice_refuted", report.constructive.exhausted}};
+      {"rounds", report.whole.rounds},
+      {"states", report.whole.answer.stats.nodes},
+      {"steps", report.whole.answer.stats.steps},
+      {"contradictions", report.whole.answer.stats.contradictions},
+      {"cuts", report.whole.cuts},
+      {"clauses", report.whole.answer.clauses},
+      {"every_choice_refuted", report.whole.exhausted}};
   json["outputs_differing"] = report.outputs_differing;
   json["memory_bytes_compared"] = report.memory.bytes_compared;
   json["memory_bytes_equal"] = report.memory.bytes_equal;
@@ -136,7 +146,7 @@ Json ToJson(const SolveArguments& arguments, const Solved& solved) {
         {{"thread", difference.thread.as_int()},
          {"name", difference.name},
          {"machine", difference.machine},
-         {"core", difference.core}});
+         {"core", difference.dumped}});
   }
   if (!report.reason.empty()) {
     json["reason"] = report.reason;
@@ -174,14 +184,13 @@ void PrintSearch(const solver::SolveReport& report) {
   if (report.restarts > 0) {
     fmt::print("  restarts         {}, by other seeds\n", report.restarts);
   }
-  if (report.constructive.rounds > 0) {
+  if (report.whole.rounds > 0) {
     fmt::print(
         "  constructive     {} rounds, {} states, {} steps, {} "
         "contradictions, {} clauses\n",
-        report.constructive.rounds, report.constructive.answer.stats.nodes,
-        report.constructive.answer.stats.steps,
-        report.constructive.answer.stats.contradictions,
-        report.constructive.answer.clauses);
+        report.whole.rounds, report.whole.answer.stats.nodes,
+        report.whole.answer.stats.steps,
+        report.whole.answer.stats.contradictions, report.whole.answer.clauses);
   }
 }
 
@@ -213,7 +222,7 @@ void PrintRegisters(const follower::RegisterComparison& registers) {
     fmt::print(
         "                   differs: {} of thread {}: {:#x}, not {:#x}\n",
         difference.name, difference.thread, difference.machine,
-        difference.core);
+        difference.dumped);
   }
 }
 
@@ -258,20 +267,35 @@ void PrintRace(const NamedRaces& races) {
   }
 }
 
+// Behind what was found: under which memory model, where it is not the
+// strongest.
+std::string NeededModel(const solver::SolveReport& report) {
+  return report.schedule.model == MemoryModelKind::kSc
+             ? ""
+             : fmt::format(", only with store buffers ({})",
+                           machine::NameOf(report.schedule.model));
+}
+std::string RefutedUnder(const solver::SolveReport& report) {
+  return report.model == MemoryModelKind::kSc
+             ? ""
+             : fmt::format(", not even with store buffers ({})",
+                           machine::NameOf(report.model));
+}
+
 void PrintText(const SolveArguments& arguments, const Solved& solved) {
   const solver::SolveReport& report = solved.report;
   switch (report.verdict) {
     case constraints::Verdict::kWitness:
-      fmt::print("{}: witness found, {}\n", arguments.bundle,
-                 GradeName(report.schedule.grade));
+      fmt::print("{}: witness found, {}{}\n", arguments.bundle,
+                 GradeName(report.schedule.grade), NeededModel(report));
       fmt::print("  engine           {}, {:.2f} s\n", report.schedule.engine,
                  report.seconds);
       fmt::print("  instructions     {}, schedule of {} steps\n", report.insns,
                  report.schedule.steps.size());
       break;
     case constraints::Verdict::kUnsat:
-      fmt::print("{}: no interleaving agrees with the evidence\n",
-                 arguments.bundle);
+      fmt::print("{}: no interleaving agrees with the evidence{}\n",
+                 arguments.bundle, RefutedUnder(report));
       PrintLines("in conflict", report.conflict);
       PrintFurthest(report);
       break;
@@ -305,6 +329,14 @@ int ExitCodeOf(const solver::SolveReport& report) {
   return kExitLimit;
 }
 
+std::vector<MemoryModelKind> ModelsOf(const SolveArguments& arguments) {
+  if (arguments.memory_model == kAutoModel) {
+    return {MemoryModelKind::kSc, MemoryModelKind::kTso, MemoryModelKind::kPso};
+  }
+  return {machine::MemoryModelNamed(arguments.memory_model)
+              .value_or(MemoryModelKind::kSc)};
+}
+
 Result<Solved> SolveBundle(const SolveArguments& arguments) {
   CLEW_ASSIGN_OR_RETURN(opened, follower::OpenRecording(arguments.bundle));
   solver::SolveOptions options;
@@ -315,8 +347,9 @@ Result<Solved> SolveBundle(const SolveArguments& arguments) {
     options.measure_insns_max = kVerboseMeasureInsnsMax;
   }
   TerminalProgress progress("solve", "insn");
-  CLEW_ASSIGN_OR_RETURN(report,
-                        solver::Solve(opened->recording, options, &progress));
+  CLEW_ASSIGN_OR_RETURN(
+      report, solver::SolveUnder(opened->recording, ModelsOf(arguments),
+                                 options, &progress));
   if (report.verdict == constraints::Verdict::kWitness) {
     CLEW_RETURN_IF_ERROR(
         opened->bundle.WriteSchedule(PosixFileSystem(), report.schedule, {}));
@@ -349,6 +382,14 @@ void AddSolve(Command& app, int& exit_code) {
       ->add_option("--time-limit", arguments->time_limit_s,
                    "seconds until the search gives up")
       ->capture_default_str();
+  command
+      ->add_option("--memory-model", arguments->memory_model,
+                   "how long other threads may miss a store: sc, tso (store "
+                   "buffers, as on x86), pso (stores to different places also "
+                   "overtake one another), auto (the first of these under "
+                   "which there is a witness)")
+      ->check(IsMember({"sc", "tso", "pso", kAutoModel}))
+      ->capture_default_str();
   command->add_option("--seed", arguments->seed, "seed of the guesses")
       ->capture_default_str();
   command
@@ -370,6 +411,7 @@ void AddSolve(Command& app, int& exit_code) {
       "Examples:\n"
       "  clew solve fail.clew\n"
       "  clew solve --time-limit 300 -v fail.clew\n"
+      "  clew solve --memory-model auto fail.clew\n"
       "  clew solve --json fail.clew | jq .verdict");
   command->callback(
       [arguments, &exit_code] { exit_code = RunSolve(*arguments); });

@@ -13,7 +13,7 @@
 namespace clew::cli {
 namespace {
 
-constexpr const char* kFooter =
+constexpr const char* kUploadFooter =
     R"(Sends only what the collector lacks, and goes on where it was after a break.
 Without a word of where the collector is, /etc/clew/client.conf is read:
   collector = collector.example.com:7790
@@ -74,7 +74,7 @@ void AddUpload(Command& app, int& exit_code) {
   command->add_option("bundle", options->bundle, "bundle folder")->required();
   AddCollectorOptions(*command, options->collector);
   command->add_flag("--json", options->json, "one JSON document");
-  command->footer(kFooter);
+  command->footer(kUploadFooter);
   command->callback(
       [=, &exit_code] { exit_code = ReportStatus(RunUpload(*options)); });
 }

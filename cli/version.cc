@@ -9,7 +9,7 @@
 namespace clew::cli {
 namespace {
 
-constexpr const char* kFooter = R"(Example:
+constexpr const char* kVersionFooter = R"(Example:
   clew version --json
 )";
 
@@ -48,7 +48,7 @@ void AddVersion(Command& app, int& exit_code) {
   Command* command =
       app.add_subcommand("version", "print the version and how it was built");
   command->add_flag("--json", *json, "print JSON");
-  command->footer(kFooter);
+  command->footer(kVersionFooter);
   command->callback([=, &exit_code] { exit_code = RunVersion(*json); });
 }
 

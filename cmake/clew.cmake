@@ -2,7 +2,7 @@
 # components that were added before it, and its files may include, by path from
 # the root, only itself and what it names in USES.
 
-# clew_options: what every target of ours is compiled with.
+# clew_options: what all our targets are compiled with.
 add_library(clew_options INTERFACE)
 target_compile_features(clew_options INTERFACE cxx_std_23)
 target_include_directories(clew_options INTERFACE ${PROJECT_SOURCE_DIR}
@@ -14,6 +14,11 @@ if(CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
   # libstdc++ 12's own std::stable_sort uses a deprecated function; clang says so
   # where it is instantiated, which is our code.
   target_compile_options(clew_options INTERFACE -Wno-deprecated-declarations)
+endif()
+if(CLEW_UNITY AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+  # It takes a type of a file that is compiled with others for one of a header.
+  target_compile_options(
+    clew_options INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-Wno-subobject-linkage>)
 endif()
 if(CLEW_SANITIZE)
   target_compile_options(
@@ -44,14 +49,19 @@ function(clew_check_includes path allowed)
   endforeach()
 endfunction()
 
-# clew_component(<path> SOURCES <.h, .cc> [USES <components>] [LIBS <foreign>])
+# clew_component(<path> SOURCES <.h, .cc> [USES <components>] [LIBS <foreign>]
+#                [FILES_ALONE])
 # A static library, called from the folder <path>/CMakeLists.txt. Sources are
-# relative to that folder.
+# relative to that folder. FILES_ALONE: what links the part takes only those of
+# its files that it calls, with CLEW_UNITY too.
 function(clew_component path)
-  cmake_parse_arguments(ARG "" "" "SOURCES;USES;LIBS" ${ARGN})
+  cmake_parse_arguments(ARG "FILES_ALONE" "" "SOURCES;USES;LIBS" ${ARGN})
   string(MAKE_C_IDENTIFIER clew_${path} target)
   add_library(${target} STATIC ${ARG_SOURCES})
   set_target_properties(${target} PROPERTIES LINKER_LANGUAGE CXX)
+  if(ARG_FILES_ALONE)
+    set_target_properties(${target} PROPERTIES UNITY_BUILD OFF)
+  endif()
   target_link_libraries(${target} PUBLIC clew_options PRIVATE ${ARG_LIBS})
   foreach(used IN LISTS ARG_USES)
     string(MAKE_C_IDENTIFIER clew_${used} used_target)
@@ -64,14 +74,21 @@ function(clew_component path)
   clew_check_includes("${path}" "${path};${ARG_USES}" ${ARG_SOURCES})
   set_property(GLOBAL APPEND_STRING PROPERTY clew_parts
                                              "${path} ${ARG_USES}\n")
+  file(RELATIVE_PATH folder ${PROJECT_SOURCE_DIR} ${CMAKE_CURRENT_SOURCE_DIR})
+  list(TRANSFORM ARG_SOURCES PREPEND "${folder}/")
+  set_property(GLOBAL APPEND_STRING PROPERTY clew_part_files
+                                             "${path} ${ARG_SOURCES}\n")
 endfunction()
 
-# Writes parts.txt into the build folder: a line for each component, its path
-# and what it uses. A test compares it with docs/design/overview.md.
+# Writes into the build folder a line for each component: parts.txt has its path
+# and what it uses, part_files.txt its path and its files. A test compares them
+# with docs/design/overview.md and with what the files include.
 function(clew_write_parts)
-  get_property(parts GLOBAL PROPERTY clew_parts)
-  string(REPLACE ";" " " parts "${parts}")
-  file(WRITE ${PROJECT_BINARY_DIR}/parts.txt "${parts}")
+  foreach(list parts part_files)
+    get_property(lines GLOBAL PROPERTY clew_${list})
+    string(REPLACE ";" " " lines "${lines}")
+    file(WRITE ${PROJECT_BINARY_DIR}/${list}.txt "${lines}")
+  endforeach()
 endfunction()
 
 # clew_test(<name> SOURCES <.cc> [USES <components>] [LIBS <foreign>]

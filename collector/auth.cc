@@ -16,11 +16,6 @@ namespace {
 constexpr std::string_view kBearer = "Bearer ";
 constexpr size_t kTokenBytes = 32;
 
-Result<std::string> ReadText(const std::string& path) {
-  CLEW_ASSIGN_OR_RETURN(bytes, ReadWholeFile(path));
-  return std::string(reinterpret_cast<const char*>(bytes.data()), bytes.size());
-}
-
 // Looks at every byte, wherever the first difference is.
 bool SameDigest(const Sha256::Value& a, const Sha256::Value& b) {
   unsigned difference = 0;
@@ -174,19 +169,19 @@ Status Authenticator::Reload() {
   std::optional<transfer::CertificateAuthority> authority;
   std::optional<Tokens> tokens;
   if (!options_.client_ca_file.empty()) {
-    CLEW_ASSIGN_OR_RETURN(pem, ReadText(options_.client_ca_file));
+    CLEW_ASSIGN_OR_RETURN(pem, ReadWholeText(options_.client_ca_file));
     CLEW_ASSIGN_OR_RETURN(read, transfer::CertificateAuthority::Parse(
                                     pem, options_.client_ca_file));
     authority.emplace(std::move(read));
   }
   if (!options_.tokens_file.empty()) {
-    CLEW_ASSIGN_OR_RETURN(text, ReadText(options_.tokens_file));
+    CLEW_ASSIGN_OR_RETURN(text, ReadWholeText(options_.tokens_file));
     CLEW_ASSIGN_OR_RETURN(read, Tokens::Parse(text, options_.tokens_file));
     tokens.emplace(std::move(read));
   }
   DeniedCertificates denied;
   if (!options_.denied_file.empty()) {
-    CLEW_ASSIGN_OR_RETURN(text, ReadText(options_.denied_file));
+    CLEW_ASSIGN_OR_RETURN(text, ReadWholeText(options_.denied_file));
     CLEW_ASSIGN_OR_RETURN(
         read, DeniedCertificates::Parse(text, options_.denied_file));
     denied = std::move(read);

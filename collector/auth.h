@@ -31,10 +31,12 @@ struct Credentials {
 class Tokens {
  public:
   static constexpr size_t kTokensMax = 65536;
-  // kInvalidArgument: file and line.
+  // Fails with kInvalidArgument, with file and line, if a line is not of this
+  // form or there are more than kTokensMax.
   [[nodiscard]] static Result<Tokens> Parse(std::string_view text,
                                             const std::string& file);
-  // The host of a token. Takes the same time whichever it is, or if none is.
+  // Returns the host of a token; nullopt if it is not known. Takes the same
+  // time in each case.
   std::optional<std::string> HostOf(std::string_view token_untrusted) const;
   size_t size() const { return tokens_.size(); }
 
@@ -53,7 +55,8 @@ class Tokens {
 class DeniedCertificates {
  public:
   static constexpr size_t kDeniedMax = 65536;
-  // kInvalidArgument: file and line.
+  // Fails with kInvalidArgument, with file and line, if a line is not of this
+  // form or there are more than kDeniedMax.
   [[nodiscard]] static Result<DeniedCertificates> Parse(
       std::string_view text, const std::string& file);
   bool Has(const transfer::CertificateHolder& holder) const;
@@ -62,11 +65,12 @@ class DeniedCertificates {
   std::set<transfer::Sha256::Value> fingerprints_;
 };
 
-// A new random token and the line for the tokens file. kSystem.
 struct NewToken {
   std::string token;
-  std::string line;
+  std::string line;  // for the tokens file
 };
+// Makes a random token. Fails with kInvalidArgument if `host` is not the name
+// of a host, and with kSystem if the system gives no random bytes.
 [[nodiscard]] Result<NewToken> MakeToken(const std::string& host);
 
 // Says whose call it is. Thread-safe.
@@ -81,15 +85,15 @@ class Authenticator {
     std::string tokens_file;        // empty: no tokens
     std::string denied_file{};      // empty: no certificate is denied
     std::set<std::string> readers;  // hosts that see all bundles; "*": all do
-    // Hosts that see, delete and check all bundles; "*" is nobody here.
+    // Hosts that see, delete and check all bundles; "*" stands for none here.
     std::set<std::string> engineers{};
     // Without TLS and tokens: everybody is "localhost", sees everything, and is
     // an engineer if `engineers` has "localhost".
     // The listener makes sure that everybody is on this host.
     bool trust_loopback = false;
   };
-  // kInvalidArgument: nothing by which a client could be known, or a file that
-  // makes no sense. kSystem.
+  // Fails with kInvalidArgument if there is nothing by which a client could be
+  // known or a file does not parse, and with kSystem if one cannot be read.
   [[nodiscard]] static Result<std::unique_ptr<Authenticator>> Create(
       const Options& options);
 

@@ -34,7 +34,7 @@ struct StoreReport {
   size_t bundles = 0;
   uint64_t bytes_read = 0;
   std::vector<std::string> faults;  // one line each: what, where
-  std::vector<ChunkRef> orphans;    // whole or not: nobody needs them
+  std::vector<ChunkRef> orphans;    // whole or not; no bundle needs them
 };
 
 // How whole a store is.
@@ -68,86 +68,92 @@ class BundleStore {
     bool read_later = false;
   };
 
-  // Makes the folder where there is none, and recovers what a crash left.
-  // kInvalidArgument: another collector has it open. kSystem.
-  // `files` must outlive the store.
+  // Makes the folder if there is none, and recovers what a crash left. `files`
+  // must outlive the store. Fails with kInvalidArgument if another collector
+  // has the folder open, and with kSystem if it cannot be read or written.
   [[nodiscard]] static Result<std::unique_ptr<BundleStore>> Open(
       FileSystem& files, const Options& options);
   BundleStore(const BundleStore&) = delete;
   BundleStore& operator=(const BundleStore&) = delete;
 
   // Reads every list and finds every chunk, while others use the store. Until
-  // it has succeeded, a bundle that is named is read when it is named;
-  // `List`, `WithoutReceipt`, what is damaged and `used_bytes` know what was
-  // read so far. `go_on` is asked often; where it
-  // says no, kSystem (ECANCELED). kSystem: a folder cannot be read; it may be
-  // called again. One thread at a time.
+  // it has succeeded, a bundle is read when somebody names it, and `List`,
+  // `WithoutReceipt`, `used_bytes` and what is damaged know only what was read
+  // so far. Fails with kSystem if a folder cannot be read, and (ECANCELED) if
+  // `go_on`, which is asked often, returns false; it may then be called again.
+  // One thread at a time.
   [[nodiscard]] Status ReadAll(const std::function<bool()>& go_on);
   bool IsAllRead() const;
-  // Until then Remove refuses: whoever makes the catalogue say what the store
-  // has would bring back what was removed meanwhile. REQUIRES: IsAllRead().
+  // Lets Remove work. Before, it refuses: the catalogue is still being compared
+  // with the store, and what was removed meanwhile would come back.
+  // REQUIRES: IsAllRead().
   void AllowRemovals();
-  // Reads the list of a bundle that ReadAll has not reached, so that what is
-  // damaged of it is known.
+  // Reads the list of a bundle that ReadAll has not reached, so that its damage
+  // is known.
   void Learn(const BundleId& id);
 
   ChunkStore& chunks() { return *chunks_; }
   uint64_t used_bytes() const { return budget_.used_bytes(); }
   uint64_t limit_bytes() const { return budget_.limit_bytes(); }
 
-  // After success the bundle is there, whoever committed it; twice is once.
-  // kInvalidArgument: chunks are missing. kCorruptInput: a chunk of another
-  // size is stored. kLimit: over the budget. kSystem: not made durable; it may
-  // be there after a restart, then whole. The receipt of the first stays.
+  // Stores the bundle. Succeeds also if it is there already; the receipt of the
+  // first commit stays. Fails with kInvalidArgument if chunks are missing, with
+  // kCorruptInput if a chunk is stored with another size, with kLimit if the
+  // budget is exceeded, and with kSystem if the list cannot be made durable:
+  // the bundle may then be there after a restart, and is whole if it is.
   [[nodiscard]] Status Commit(const FileList& list,
                               const Receipt& receipt = {});
-  // nullopt: it was stored before there were receipts. Errors as ReadList.
+  // Returns nullopt if the bundle was stored before there were receipts. Fails
+  // as ReadList does.
   [[nodiscard]] Result<std::optional<Receipt>> ReadReceipt(
       const BundleId& id) const;
-  // Gives a bundle without a receipt one. kInvalidArgument: no such bundle.
+  // Gives a bundle without a receipt one. Fails with kInvalidArgument if there
+  // is no such bundle.
   [[nodiscard]] Status AddReceipt(const BundleId& id, const Receipt& receipt);
-  // Bundles without a receipt, ascending.
+  // Returns the bundles without a receipt, ascending.
   std::vector<BundleId> WithoutReceipt() const;
-  // Whether the bundle is there and nothing that it needs is damaged as far as
-  // is known; reads its list. Where the list is damaged, it is known
+  // Returns whether the bundle is there and, as far as is known, nothing that
+  // it needs is damaged. Reads its list; if that is damaged it is known
   // afterwards, and the next Commit writes it again.
   bool IsWhole(const BundleId& id);
-  // Ascending by id.
+  // Returns the bundles, ascending by id.
   std::vector<StoredBundle> List() const;
-  // Bundles whose id begins with these digits, ascending; also before all is
-  // read. kSystem.
+  // Returns the bundles whose id begins with these digits, ascending, also
+  // before all is read. Fails with kSystem if the folder cannot be read.
   [[nodiscard]] Result<std::vector<BundleId>> WithPrefix(
       std::string_view digits) const;
-  // kInvalidArgument: no such bundle.
+  // Reads the bundle's list. Fails with kInvalidArgument if there is no such
+  // bundle, and with kCorruptInput if the list is damaged.
   [[nodiscard]] Result<FileList> ReadList(const BundleId& id) const;
   // What is written for one job alone need not outlive a power cut.
   enum class Sync : uint8_t { kEverything, kNothing };
   // Writes the bundle's folder as `out`, by way of `out`.partial: whole and
   // durable, or not there; with Sync::kNothing a power cut may take any of it.
-  // Copies: a hard link would let whoever writes to the folder change the
-  // store. kInvalidArgument: no such bundle, or `out` exists. kCorruptInput: a
-  // chunk is damaged. REQUIRES: nobody else writes `out`, and `out` has a
-  // parent folder.
+  // Copies: with a hard link, a write to the folder would change the store.
+  // Fails with kInvalidArgument if there is no such bundle or `out` exists, and
+  // with kCorruptInput if a chunk is damaged. REQUIRES: nobody else writes
+  // `out`, and `out` has a parent folder.
   [[nodiscard]] Status Materialise(const BundleId& id, const std::string& out,
                                    Sync sync = Sync::kEverything);
   // Removes a bundle and the chunks that no other bundle needs; those of a
-  // damaged list stay for Expire. kInvalidArgument: no such bundle. kSystem:
-  // not made durable, or as CheckRemovable; try again.
+  // damaged list stay for Expire. Fails with kInvalidArgument if there is no
+  // such bundle, with kSystem if the removal cannot be made durable, and as
+  // CheckRemovable does; the caller may try again.
   [[nodiscard]] Status Remove(const BundleId& id);
-  // kSystem (EAGAIN): before AllowRemovals.
+  // Fails with kSystem (EAGAIN) before AllowRemovals.
   [[nodiscard]] Status CheckRemovable() const;
-  // Removes chunks that no bundle needs and nobody asked for lately; none while
-  // a list is damaged or not read, since nobody knows what it needs.
+  // Removes chunks that no bundle needs and no client asked for lately. Removes
+  // none while a list is damaged or not read, since what it needs is not known.
   [[nodiscard]] Result<size_t> Expire();
   // Reads every byte of every bundle. Bundles that come or go meanwhile may be
   // left out.
   [[nodiscard]] StoreReport Check();
-  // Lists that no bundle can be made of, by file name, and why.
+  // Returns the damaged lists, by file name, and what is wrong with each.
   std::map<std::string, std::string> Damaged() const;
-  // As far as it is known: Scrubber looks for it.
+  // Returns whether damage of the bundle is known: Scrubber looks for it.
   bool IsDamaged(const BundleId& id) const;
-  // Ascending by id. Cost: once after each change, every chunk of every bundle
-  // is looked at if there is damage at all.
+  // Returns the damaged bundles, ascending by id. Cost: once after each change,
+  // every chunk of every bundle is looked at if there is damage at all.
   std::vector<BundleId> DamagedBundles() const;
   StoreHealth Health() const;
   void SetScrubbed(int64_t wall_s);

@@ -8,6 +8,7 @@
 #include "collector/sqlite_catalogue.h"
 #include "collector/text.h"
 #include "common/hex.h"
+#include "common/path_names.h"
 
 namespace clew::collector {
 namespace {
@@ -17,9 +18,9 @@ constexpr std::array<std::string_view, kBundleStates> kStateNames = {
 
 }  // namespace
 
-std::string_view ProgramOf(std::string_view command) {
+std::string ProgramOf(std::string_view command) {
   const std::string_view word = command.substr(0, command.find(' '));
-  return word.substr(word.rfind('/') + 1);
+  return BaseName(word);
 }
 
 std::string_view ToString(BundleState state) {

@@ -30,8 +30,8 @@ inline constexpr size_t kBundleStates = 6;
 std::string_view ToString(BundleState state);
 std::optional<BundleState> StateNamed(std::string_view name);
 
-// Longer text is cut and ends in an ellipsis; what is no UTF-8, or a control
-// character, becomes U+FFFD.
+// Longer text is cut and ends in an ellipsis; control characters, and bytes
+// that are not UTF-8, become U+FFFD.
 inline constexpr size_t kNameBytesMax = 255;   // host, unit, source, grade
 inline constexpr size_t kLineBytesMax = 1024;  // command, failure, title, why
 // Backtraces beyond it are refused.
@@ -66,11 +66,12 @@ struct Analysis {
   std::string version{};  // of the program, its build-id; empty: not known
 };
 
-// The program's name in a command line: the last component of its first word.
-std::string_view ProgramOf(std::string_view command);
+// Returns the program's name in a command line: the last component of its first
+// word.
+std::string ProgramOf(std::string_view command);
 
-// Of a bundle that no backtrace could be made of: signature and title by the
-// kind of its failure and the program alone.
+// Returns signature and title by the kind of failure and the program alone, for
+// a bundle that no backtrace could be made of.
 Analysis AnalysisByKind(std::string_view failure, std::string_view command);
 
 // What `clew solve` said of a bundle. kStored: the work was broken off, and the
@@ -95,7 +96,7 @@ struct BundleRow : NewBundle {
   std::string version{};
 };
 
-// What engineers say of a group, and what became of it.
+// The mark that engineers gave a group, and what became of it.
 struct GroupMark {
   bool resolved = false;
   // As it was given, which may be a version not seen yet; empty: whatever comes
@@ -104,7 +105,7 @@ struct GroupMark {
   std::string reopened_in{};  // the version that was seen again; empty: none
   std::string note{};
   std::string by{};  // who changed it last
-  int64_t at_s = 0;  // when; 0: nobody ever did
+  int64_t at_s = 0;  // when; 0: never changed
 };
 
 // What an engineer changes; what is absent stays.
@@ -203,38 +204,39 @@ struct CatalogueCounts {
 };
 
 // The bundles of a collector with what was found out about them, in SQLite
-// (WAL). All but what engineers say of groups (Change) and the order of
-// versions can be made again from the bundle store, so it is
-// written through to stable storage only now and then: what a call did survives
-// the death of the collector, and is whole or absent after a power cut. Times
-// are seconds since 1970. A file of an earlier version is brought to the
-// present one when it is opened. Thread-safe; readers do not wait for a writer.
+// (WAL). All but the marks of groups (Change) and the order of versions can be
+// made again from the bundle store, so it is written through to stable storage
+// only now and then: what a call did survives the death of the collector, and
+// is whole or absent after a power cut. Times are seconds since 1970. A file of
+// an earlier version is brought to the present one when it is opened.
+// Thread-safe; readers do not wait for a writer.
 //
-// Every call: kSystem; kCorruptInput: the file is damaged.
+// Every call fails with kSystem if the file cannot be used, and with
+// kCorruptInput if it is damaged.
 class Catalogue {
  public:
-  // kSystem; kCorruptInput: damaged, no database of ours, or of a later
-  // version; the message says that it may be removed and is made again.
-  // REQUIRES: nobody else has it open.
   enum class Check : uint8_t {
     kPages,   // the whole file is read
     kSchema,  // CheckPages is to be called; the file may be large
   };
+  // Opens the file, or makes it. Fails with kCorruptInput if it is damaged, not
+  // a database of this program, or of a later version; the message says that it
+  // may be removed and is made again. REQUIRES: nobody else has it open.
   [[nodiscard]] static Result<std::unique_ptr<Catalogue>> Open(
       const std::string& path, Check check = Check::kPages);
   virtual ~Catalogue() = default;
 
-  // Reads the whole file, and waits for nobody. kCorruptInput: as Open's; found
-  // once, Health says so from then on. `go_on` is asked between tables; where
-  // it says no, the rest is left out.
+  // Reads the whole file and does not wait for other calls. Fails with
+  // kCorruptInput as Open does; Health says so from then on. Leaves out the
+  // rest if `go_on`, which is asked between tables, returns false.
   [[nodiscard]] virtual Status CheckPages(
       const std::function<bool()>& go_on) = 0;
-  // What CheckPages found.
+  // Fails as CheckPages did when it found damage.
   [[nodiscard]] virtual Status Health() const = 0;
 
-  // Twice is once: the first one stays.
+  // Adds a bundle. Does nothing if it is there already.
   [[nodiscard]] virtual Status Add(const NewBundle& bundle) = 0;
-  // Absent is fine.
+  // Removes a bundle. Succeeds if it is not there.
   [[nodiscard]] virtual Status Remove(const BundleId& id) = 0;
 
   // Takes, of the bundles to analyse, the one received first and marks it
@@ -243,9 +245,9 @@ class Catalogue {
   // then gives the whole group its present signature, so that no group is torn
   // apart. Returns nullopt if there is neither.
   [[nodiscard]] virtual Result<std::optional<BundleId>> TakeForAnalysis() = 0;
-  // kStored again, in the group of its signature. One that was removed
-  // meanwhile is fine. kInvalidArgument: not a signature. kLimit:
-  // kBacktracesBytesMax.
+  // Puts the bundle into the group of its signature, as kStored again. Succeeds
+  // if it was removed meanwhile. Fails with kInvalidArgument if the signature
+  // is not one, and with kLimit if the backtraces exceed kBacktracesBytesMax.
   [[nodiscard]] virtual Status SetAnalysis(const BundleId& id,
                                            const Analysis& analysis) = 0;
   // Takes the next bundle to solve and marks it kSolving. Chooses the group
@@ -254,23 +256,24 @@ class Catalogue {
   // sufficiency, the latest first. Passes over bundles that were put off.
   // Returns nullopt if there is none.
   [[nodiscard]] virtual Result<std::optional<BundleId>> TakeForSolving() = 0;
-  // One that was removed meanwhile is fine.
+  // Keeps the outcome. Succeeds if the bundle was removed meanwhile.
   [[nodiscard]] virtual Status SetSolved(const BundleId& id,
                                          const SolveOutcome& outcome) = 0;
-  // As SetSolved with kStored, and it is not taken again for `seconds`, at most
-  // kPutOffMax_s.
+  // Does as SetSolved with kStored; the bundle is not taken again for
+  // `seconds`, at most kPutOffMax_s.
   [[nodiscard]] virtual Status PutOff(const BundleId& id, int64_t seconds) = 0;
-  // Of a crash: kAnalysing and kSolving become kStored again; the third time
-  // kUnsolved, one without a signature by AnalysisByKind.
+  // Returns what was taken before a crash: kAnalysing and kSolving become
+  // kStored again; after kAttemptsMax times kUnsolved, with the signature of
+  // AnalysisByKind if the bundle has none.
   [[nodiscard]] virtual Status ReturnTaken() = 0;
 
-  // That last seen first.
+  // Returns a page of groups, the one that was seen last first.
   [[nodiscard]] virtual Result<ListPage<GroupRow>> Groups(
       const GroupQuery& query) const = 0;
-  // That received last first, and by id where several were.
+  // Returns a page of bundles, the one received last first, then by id.
   [[nodiscard]] virtual Result<ListPage<BundleRow>> Bundles(
       const BundleQuery& query) const = 0;
-  // nullopt: no such.
+  // These return nullopt if there is no such group or bundle.
   [[nodiscard]] virtual Result<std::optional<GroupRow>> Group(
       const std::string& signature) const = 0;
   [[nodiscard]] virtual Result<std::optional<BundleRow>> Bundle(
@@ -279,28 +282,32 @@ class Catalogue {
       const BundleId& id) const = 0;
   [[nodiscard]] virtual Result<CatalogueCounts> Counts() const = 0;
 
-  // What `change` says of a group, on stable storage when it returns. A group
-  // that is resolved is open again once a bundle is received, later than that,
-  // of a version that is the one it was resolved in or that the collector saw
-  // first after that one; where it was resolved in none that was seen, of one
-  // that was not seen then. It outlives the last bundle of the group, and not
-  // the file. What is so already stays as it is. kInvalidArgument: no such
-  // group.
+  // Applies `change` to a group, on stable storage when it returns; what is so
+  // already stays as it is. A resolved group is opened again by a bundle that
+  // is received later and is of the version in which it was resolved, or of one
+  // that the collector saw first after that; if it was resolved in no version
+  // that was seen, of one that was not seen then. The mark outlives the last
+  // bundle of the group, but not the file. Fails with kInvalidArgument if there
+  // is no such group.
   [[nodiscard]] virtual Status Change(const std::string& signature,
                                       const GroupChange& change) = 0;
-  // Signatures of groups that begin with `prefix`, ascending, at most `most`.
+  // Returns the signatures of groups that begin with `prefix`, ascending, at
+  // most `most`.
   [[nodiscard]] virtual Result<std::vector<std::string>> SignaturesWith(
       const std::string& prefix, uint64_t most) const = 0;
-  // The group that has taken in one of earlier rules; `signature` if none has.
+  // Returns the signature of the group that has taken in one of earlier rules;
+  // `signature` if none has.
   [[nodiscard]] virtual Result<std::string> PresentSignature(
       const std::string& signature) const = 0;
-  // Latest first, at most `most`.
+  // Returns the versions of a group's bundles, the latest first, at most
+  // `most`.
   [[nodiscard]] virtual Result<std::vector<VersionCount>> VersionsOf(
       const std::string& signature, uint64_t most) const = 0;
-  // By the time that a group goes by, ascending; days without are left out.
+  // Counts bundles by day, ascending; days without any are left out. Which time
+  // counts is said at GroupRow::first_seen_s.
   [[nodiscard]] virtual Result<std::vector<DayCount>> DaysOf(
       const std::string& signature, int64_t first_day) const = 0;
-  // SolveOutcome::races; empty: none.
+  // Returns SolveOutcome::races; empty if there are none.
   [[nodiscard]] virtual Result<std::string> RacesOf(
       const BundleId& id) const = 0;
 };

@@ -63,8 +63,8 @@ constexpr std::string_view kVersion2[] = {
 };
 
 // `notifications` wait to be sent. `notification_limit` has one row: how many
-// may wait (0: nobody wants them), and how many had no room. `host_reports` has
-// what each host said of itself last.
+// may wait (0: no webhook is configured), and how many had no room.
+// `host_reports` has the last report of each host.
 constexpr std::string_view kVersion3[] = {
     ("CREATE TABLE notifications("
      "number INTEGER PRIMARY KEY, kind INTEGER NOT NULL, "
@@ -180,7 +180,8 @@ Result<bool> IsEmpty(Database& database) {
   return tables == 0 && (id == 0 || id == kApplicationId);
 }
 
-// From what version `from` has to that of ours; all of it or nothing.
+// Changes the tables of version `from` to those of the present version, all of
+// them or none.
 Status Migrate(Database& database, int64_t from) {
   CLEW_ASSIGN_OR_RETURN(
       transaction, Transaction::Begin(database, Transaction::Kind::kWrite));

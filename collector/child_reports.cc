@@ -12,10 +12,10 @@ namespace {
 using Json = nlohmann::json;
 
 constexpr size_t kConflictsShown = 3;
-// Beyond it a number of seconds is no measurement.
+// A larger number of seconds cannot be a measurement.
 constexpr double kSecondsMax = 1e9;
 
-// Discarded where it is no JSON object.
+// Returns a discarded value if `text` is not a JSON object.
 Json Parse(std::string_view text) {
   Json json = Json::parse(text, /*cb=*/nullptr, /*allow_exceptions=*/false);
   return json.is_object() ? json : Json(Json::value_t::discarded);

@@ -246,8 +246,8 @@ Result<std::vector<std::byte>> ChunkStore::Read(const ChunkRef& chunk) {
   return bytes;
 }
 
-// What `chunk` says of its size may be a stranger's: a chunk is judged by the
-// size that it was stored with.
+// The size in `chunk` may come from a stranger, so the bytes are compared with
+// the size that the chunk was stored with.
 Result<std::vector<std::byte>> ChunkStore::ReadOrSetAside(
     const ChunkRef& chunk) {
   const Claim claim(*this, chunk.id);

@@ -38,7 +38,7 @@ class ChunkStore;
 // A chunk on its way in, held by one client; another one that sends the same
 // chunk has an upload of its own, so neither can spoil the other's. Outlives a
 // broken connection: the client asks received_bytes() and goes on from there.
-// Destroyed before Finish, it leaves nothing. Not thread-safe. Moves.
+// If it is destroyed before Finish, nothing stays. Not thread-safe. Moves.
 class ChunkUpload {
  public:
   ChunkUpload(ChunkUpload&& other) noexcept;
@@ -51,14 +51,16 @@ class ChunkUpload {
   uint64_t received_bytes() const { return received_bytes_; }
 
   // Takes the part of the chunk that begins at `offset`. What was received
-  // before is skipped, so a part may be repeated. kInvalidArgument: behind what
-  // was received, or beyond the end; the upload is as before. kSystem: cannot
-  // be written; the upload has begun anew, at offset 0.
+  // before is skipped, so a part may be repeated. Fails with kInvalidArgument,
+  // leaving the upload as it was, if `offset` is after what was received or the
+  // part goes beyond the end; with kSystem, and begins again at offset 0, if
+  // the part cannot be written.
   [[nodiscard]] Status Put(uint64_t offset, std::span<const std::byte> bytes);
-  // After success the chunk is in the store and on stable storage; call it no
-  // more. kInvalidArgument: bytes are missing; the upload is as before.
-  // kCorruptInput: the digest is not the chunk's name; kSystem: cannot be made
-  // durable. After these the upload has begun anew, at offset 0.
+  // Puts the chunk into the store and on stable storage; nothing may be called
+  // afterwards. Fails with kInvalidArgument, leaving the upload as it was, if
+  // bytes are missing; with kCorruptInput if the digest is not the chunk's
+  // name; with kSystem if it cannot be made durable. After these two the upload
+  // begins again at offset 0.
   [[nodiscard]] Status Finish();
 
  private:
@@ -76,8 +78,8 @@ class ChunkUpload {
   uint64_t received_bytes_ = 0;
 };
 
-// Whether an error of a read says that the disk lost or changed the bytes, and
-// not that the system has no memory or descriptors for the moment.
+// Returns whether an error of a read says that the disk lost or changed the
+// bytes, and not that the system has no memory or descriptors for the moment.
 bool IsDamage(const Error& error);
 
 // Chunks under their names:
@@ -106,41 +108,46 @@ class ChunkStore {
     bool read_later = false;
   };
 
-  // Finds what is there; every name that it finds is durable afterwards. All
-  // chunks count as asked for now. REQUIRES: options.folder exists and is
+  // Finds the chunks that are there; every name that it finds is durable
+  // afterwards. All chunks count as asked for now. Fails with kSystem if a
+  // folder cannot be read or synced. REQUIRES: options.folder exists and is
   // durable; `files` and `budget` outlive the store.
   [[nodiscard]] static Result<std::unique_ptr<ChunkStore>> Open(
       FileSystem& files, DiskBudget& budget, Options options);
-  // Finds every chunk. Until then whoever names one finds it by its file, the
-  // budget counts what was found, and After and Unheld know no more.
-  // `go_on` is asked often; where it says no, kSystem (ECANCELED). kSystem: a
-  // folder cannot be read. After either it may be called again.
+  // Finds every chunk. Before, a chunk that is named is looked up by its file,
+  // and the budget, After and Unheld know only what was found so far. Fails
+  // with kSystem if a folder cannot be read, and (ECANCELED) if `go_on`, which
+  // is asked often, returns false; it may then be called again.
   [[nodiscard]] Status ReadAll(const std::function<bool()>& go_on);
-  // Every list was read, so what nobody holds may go; nothing goes before.
+  // Says that every list was read, so that chunks without a holder may be
+  // removed; before, none is.
   void SetHoldersKnown();
 
   // Reads those of `chunks` that are here and that nobody has read or written
-  // for kTrust_s: what is damaged is missing afterwards. To be asked before
-  // somebody is told that they need not be sent. What cannot be tried stays.
+  // for kTrust_s; the damaged ones are missing afterwards. To be called before
+  // a client is told that they need not be sent. A chunk that cannot be tried
+  // stays.
   void Verify(std::span<const ChunkRef> chunks);
-  // Those of `chunks` that must be sent, in order; asks for the others.
+  // Returns those of `chunks` that must be sent, in order; the others count as
+  // asked for now.
   std::vector<ChunkRef> Missing(std::span<const ChunkRef> chunks);
-  // kLimit: over the budget. kInvalidArgument: a size that no chunk has.
-  // The store must outlive the upload.
+  // Begins an upload, which the store must outlive. Fails with kLimit if the
+  // budget is exceeded, and with kInvalidArgument if no chunk has that size.
   [[nodiscard]] Result<ChunkUpload> Begin(const ChunkRef& chunk);
-  // The bytes, their digest checked. kCorruptInput: they are not those of that
-  // name, or the disk cannot read them; the chunk is damaged from then on.
-  // kSystem: it is not there, or cannot be read for another reason.
+  // Returns the bytes, after checking their digest. Fails with kCorruptInput if
+  // they are not those of that name or the disk cannot read them: the chunk is
+  // damaged from then on; with kSystem if it is not there or cannot be read for
+  // another reason.
   [[nodiscard]] Result<std::vector<std::byte>> Read(const ChunkRef& chunk);
 
-  // Keeps all of `chunks` until Release, or none: kInvalidArgument where some
-  // are missing, kCorruptInput where one is damaged or there with another size.
-  // REQUIRES: each once.
+  // Keeps all of `chunks` until Release, or none. Fails with kInvalidArgument
+  // if some are missing, and with kCorruptInput if one is damaged or has
+  // another size. REQUIRES: each is named once.
   [[nodiscard]] Status Hold(std::span<const ChunkRef> chunks);
-  // The same for a list that was stored before this start: what it names and
-  // is not there, or with another size, is damaged.
+  // Does the same for a list that was stored before this start: a chunk that it
+  // names and that is not there, or has another size, is damaged.
   void HoldStored(std::span<const ChunkRef> chunks);
-  // REQUIRES: held.
+  // Undoes one Hold. REQUIRES: `chunks` are held.
   void Release(std::span<const ChunkRef> chunks);
 
   // Removes those of `chunks` that are not held.
@@ -151,26 +158,27 @@ class ChunkStore {
 
   // Returns the chunks that are not held, ascending.
   std::vector<ChunkRef> Unheld() const;
-  // The first chunk behind `last`, by id; nullopt: none. nullopt `last`: the
-  // first of all.
+  // Returns the first chunk after `last`, by id; the first of all if `last` is
+  // nullopt; nullopt if there is none.
   std::optional<ChunkRef> After(const std::optional<ChunkId>& last) const;
 
-  // Reads a chunk from the disk, not from the system's memory; one that is not
-  // right is damaged from then on, and a damaged one whose bytes are right
-  // after all (the disk could not read them for a while) is put back.
-  // kCorruptInput: it is damaged, and removed where nobody holds it. kSystem:
-  // it could not be tried, or is gone.
+  // Reads a chunk from the disk, not from the system's memory. A damaged one
+  // whose bytes are right after all (the disk could not read them for a while)
+  // is put back. Fails with kCorruptInput if the chunk is damaged, as it counts
+  // from then on; it is removed if nobody holds it. Fails with kSystem if it
+  // could not be tried or is gone.
   [[nodiscard]] Status Scrub(const ChunkRef& chunk);
   bool HasDamage(std::span<const ChunkRef> chunks) const;
-  // What was found damaged and is not healed, and why.
+  // Returns what was found damaged and is not healed, and why.
   std::map<ChunkId, std::string> Damaged() const;
-  // Another number after every change of Damaged().
+  // Returns another number after every change of Damaged().
   uint64_t damage_version() const;
-  // Files below chunks/ that are no chunks; found by Open and ReadAll, left
-  // alone. REQUIRES: ReadAll does not run.
+  // Files below chunks/ that are not chunks. Open and ReadAll find them and
+  // leave them alone. REQUIRES: ReadAll does not run.
   const std::vector<std::string>& strangers() const { return strangers_; }
   std::string PathOf(const ChunkId& chunk) const;
-  // For a file that is written and then renamed; another one each time.
+  // Returns a path for a file that is written and then renamed; another one
+  // each time.
   std::string NewIncomingPath();
 
  private:
@@ -194,7 +202,7 @@ class ChunkStore {
   [[nodiscard]] Status Recover();
   [[nodiscard]] Status RecoverShard(const std::string& name,
                                     const std::function<bool()>& go_on);
-  // False: the file is no chunk. REQUIRES: its shard is durable.
+  // Returns false if the file is not a chunk. REQUIRES: its shard is durable.
   bool RecoverChunk(const std::string& shard, const std::string& file);
   [[nodiscard]] Status MakeShard(const std::string& name);
   // The names in it are durable afterwards; nothing the second time.

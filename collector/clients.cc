@@ -51,8 +51,8 @@ Status Clients::Begin(const std::string& host, const FileList& list) {
   return {};
 }
 
-std::optional<FileList> Clients::Begun(const std::string& host,
-                                       const BundleId& id) {
+std::optional<FileList> Clients::ListInFlight(const std::string& host,
+                                              const BundleId& id) {
   const uint64_t now_s = now_s_();
   const std::lock_guard lock(mutex_);
   const auto at = hosts_.find(host);

@@ -17,7 +17,7 @@
 
 namespace clew::collector {
 
-// What is refused for the moment: the client tries again.
+// Refuses for the moment: the client tries again.
 template <class... Args>
 [[nodiscard]] std::unexpected<Error> TryLater(
     fmt::format_string<Args...> format, Args&&... args) {
@@ -28,11 +28,11 @@ template <class... Args>
 
 // What one host may cost the collector.
 struct ClientLimits {
-  size_t bundles_in_flight_max = 8;  // begun and not committed, a host
-  size_t chunks_in_flight_max = 16;  // cut in the middle and kept, a host
+  size_t bundles_in_flight_max = 8;  // of a host: begun and not committed
+  size_t chunks_in_flight_max = 16;  // of a host: received in part and kept
   size_t hosts_in_flight_max = 4096;
-  uint64_t keep_s = 600;  // of what nobody asked for in that time
-  // A bundle begun this long ago makes way for another of its host.
+  uint64_t keep_s = 600;  // after it, what nobody asked for is forgotten
+  // A bundle begun this long ago is dropped for another of its host.
   uint64_t give_way_s = 30;
 };
 
@@ -44,22 +44,28 @@ class Clients {
   Clients(const ClientLimits& limits, std::function<uint64_t()> now_s)
       : limits_(limits), now_s_(std::move(now_s)) {}
 
-  // The bundle's chunks may be sent until Forget, or until nobody asked for
-  // them for keep_s. kSystem (EAGAIN): too many are in flight; later.
+  // Lets the host send the bundle's chunks until Forget, or until nobody has
+  // asked for them for keep_s. Fails with kSystem (EAGAIN) if too many of its
+  // bundles, or too many hosts, are in flight.
   [[nodiscard]] Status Begin(const std::string& host, const FileList& list);
-  // What Begin was given; nullopt: not begun, or forgotten.
-  std::optional<FileList> Begun(const std::string& host, const BundleId& id);
+  // Returns the list that Begin was given; nullopt if the bundle was not begun
+  // or has been forgotten.
+  std::optional<FileList> ListInFlight(const std::string& host,
+                                       const BundleId& id);
   void Forget(const std::string& host, const BundleId& id);
 
-  // The chunk as a bundle in flight of this host names it.
+  // Returns the chunk as a bundle in flight of this host names it; nullopt if
+  // none does.
   std::optional<ChunkRef> Wanted(const std::string& host, const ChunkId& chunk);
 
-  // An upload that Park was given; nullopt: none, or another call has it.
+  // Returns an upload that Park was given; nullopt if there is none or another
+  // call has taken it.
   std::optional<ChunkUpload> TakeParked(const std::string& host,
                                         const ChunkId& chunk);
-  // Keeps what was received of a chunk; the oldest of the host makes way.
+  // Keeps what was received of a chunk, if the host has a bundle in flight.
+  // Drops the host's oldest if there are more than chunks_in_flight_max.
   void Park(const std::string& host, ChunkUpload upload);
-  // Bytes of a parked chunk, 0: none.
+  // Returns how many bytes of the chunk are parked; 0 if it is not.
   uint64_t ParkedBytes(const std::string& host, const ChunkId& chunk) const;
 
   // Forgets what nobody asked for lately.
@@ -83,7 +89,7 @@ class Clients {
     std::list<Parked> parked;  // oldest first
   };
 
-  // Makes room for one bundle more; false: no room.
+  // Makes room for one bundle more. Returns false if there is none.
   bool MakeRoom(Host& host, uint64_t now_s) const;
   void ExpireHost(Host& host, uint64_t now_s, std::list<Parked>& ended) const;
 

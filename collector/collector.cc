@@ -15,6 +15,7 @@
 #include "collector/auth.h"
 #include "collector/bundle_store.h"
 #include "collector/catalogue.h"
+#include "collector/clocks.h"
 #include "collector/daily_usage.h"
 #include "collector/grpc_server.h"
 #include "collector/host_table.h"
@@ -32,6 +33,7 @@
 #include "collector/web/server.h"
 #include "common/file.h"
 #include "common/shell_quote.h"
+#include "transfer/protocol.h"
 
 namespace clew::collector {
 namespace {
@@ -42,14 +44,6 @@ constexpr uint64_t kWorkingPeriod_s = 5;
 constexpr unsigned kGrace_s = 5;
 constexpr std::chrono::seconds kFreeAgain{5};
 constexpr std::chrono::milliseconds kFreeAgainPause{20};
-
-uint64_t Steady_s() {
-  timespec now{};
-  clock_gettime(CLOCK_BOOTTIME, &now);
-  return static_cast<uint64_t>(now.tv_sec);
-}
-
-int64_t Wall_s() { return static_cast<int64_t>(time(nullptr)); }
 
 uint64_t FreeBytes(const std::string& folder) {
   struct statvfs disk{};
@@ -74,7 +68,7 @@ bool IsTaken(const Error& error) {
 }
 
 Status CheckWeb(const std::string& web) {
-  if (web.empty() || IsLoopback(web)) {
+  if (web.empty() || transfer::IsLoopback(web)) {
     return {};
   }
   return InvalidArgument(
@@ -156,7 +150,7 @@ struct Collector::Parts {
   std::unique_ptr<DailyUsage> usage;
   std::unique_ptr<Authenticator> authenticator;
   std::unique_ptr<JobRunner> jobs;
-  std::unique_ptr<Notifier> notifier;  // nullptr: nobody wants to know
+  std::unique_ptr<Notifier> notifier;  // nullptr: no webhook is configured
   std::unique_ptr<Service> service;
   std::unique_ptr<StoreReader> reader;
   std::unique_ptr<Scrubber> scrubber;

@@ -24,7 +24,7 @@ namespace clew::collector {
 namespace {
 
 constexpr int kNice = 10;
-// Descriptors of ours are above those that a program finds open.
+// Our descriptors are above those that a program expects to find open.
 constexpr int kFirstOwnFd = 10;
 constexpr int kFailureFd = 3;  // of the child, until exec
 

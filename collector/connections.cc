@@ -52,7 +52,7 @@ Peer PeerOf6(const sockaddr_in6& from) {
       .network = begin.data()};
 }
 
-// nullopt: nobody is there any more.
+// Returns nullopt if the peer is gone.
 std::optional<Peer> PeerOf(const Fd& fd) {
   sockaddr_storage from{};
   socklen_t size = sizeof from;

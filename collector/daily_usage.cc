@@ -5,11 +5,12 @@
 #include <span>
 #include <system_error>
 
+#include "common/units.h"
+
 namespace clew::collector {
 namespace {
 
-constexpr std::string_view kMagic = "clew usage 1 ";
-constexpr int64_t kDay_s = 24 * 60 * 60;
+constexpr std::string_view kUsageMagic = "clew usage 1 ";
 
 // Takes a number and the one character behind it off `text`.
 template <class T>
@@ -34,11 +35,9 @@ Result<std::unique_ptr<DailyUsage>> DailyUsage::Open(FileSystem& files,
   if (!std::filesystem::exists(options.path, error)) {
     return usage;
   }
-  const auto bytes = ReadWholeFile(options.path);
+  const auto text = ReadWholeText(options.path);
   const Status read =
-      bytes ? usage->Parse(
-                  {reinterpret_cast<const char*>(bytes->data()), bytes->size()})
-            : std::unexpected(bytes.error());
+      text ? usage->Parse(*text) : std::unexpected(text.error());
   if (!read) {
     usage->damage_ = read.error().message;
     usage->changed_ = true;
@@ -55,10 +54,10 @@ Status DailyUsage::Parse(std::string_view text) {
         "begin at 0",
         options_.path, bytes_.size());
   };
-  if (!text.starts_with(kMagic)) {
+  if (!text.starts_with(kUsageMagic)) {
     return corrupt();
   }
-  text.remove_prefix(kMagic.size());
+  text.remove_prefix(kUsageMagic.size());
   if (!TakeNumber(text, '\n', &day_)) {
     day_ = Today();
     return corrupt();
@@ -129,7 +128,7 @@ Status DailyUsage::Save() {
       return {};
     }
     changed_ = false;
-    text = fmt::format("{}{}\n", kMagic, day_);
+    text = fmt::format("{}{}\n", kUsageMagic, day_);
     for (const auto& [host, bytes] : bytes_) {
       text += fmt::format("{} {}\n", bytes, host);
     }

@@ -31,8 +31,8 @@ class DailyUsage {
     std::function<int64_t()> now_s;  // since 1970
   };
 
-  // Of a file that is damaged, what can be read counts, and damage() says so:
-  // counters are no reason to stand still.
+  // Of a damaged file, what can be read counts, and damage() says so: counters
+  // are not worth refusing to start for.
   [[nodiscard]] static Result<std::unique_ptr<DailyUsage>> Open(
       FileSystem& files, const Options& options);
 

@@ -1,5 +1,5 @@
-// Versions of programs, what engineers say of groups, and how groups whose
-// signatures are of earlier rules become present ones.
+// Versions of programs, the marks that engineers give groups, and how groups
+// whose signatures are of earlier rules become present ones.
 #include <algorithm>
 #include <utility>
 

@@ -17,14 +17,15 @@
 #include "proto/collector.grpc.pb.h"
 #include "transfer/certificate.h"
 #include "transfer/grpc_log.h"
+#include "transfer/protocol.h"
 
 namespace clew::collector {
 namespace {
 
 using grpc::ServerContext;
+using transfer::kAuthorizationKey;
+using transfer::kProtocolKey;
 
-constexpr const char* kProtocolKey = "clew-protocol";
-constexpr const char* kAuthorizationKey = "authorization";
 constexpr int kKeepaliveMs = 30'000;
 constexpr int kPingIntervalMinMs = 5'000;
 constexpr std::chrono::milliseconds kShortCall{200};
@@ -317,7 +318,7 @@ class Endpoint final : public pb::Collector::Service {
       call.Moved(part.data().size());
       CLEW_ASSIGN_OR_RETURN(ack, session.Put(part));
       if (ack && !stream->Write(*ack)) {
-        break;  // nobody is there any more
+        break;  // the client is gone
       }
     }
     return {};
@@ -351,16 +352,11 @@ using grpc::experimental::FileWatcherCertificateProvider;
 using grpc::experimental::TlsServerCredentials;
 using grpc::experimental::TlsServerCredentialsOptions;
 
-Result<std::string> ReadText(const std::string& path) {
-  CLEW_ASSIGN_OR_RETURN(bytes, ReadWholeFile(path));
-  return std::string(reinterpret_cast<const char*>(bytes.data()), bytes.size());
-}
-
 // A shared_ptr because gRPC wants one, here and below.
 Result<std::shared_ptr<grpc::ServerCredentials>> MakeCredentials(
     const GrpcServer::Options& options) {
   if (options.insecure_loopback) {
-    if (!IsLoopback(options.listen)) {
+    if (!transfer::IsLoopback(options.listen)) {
       return InvalidArgument(
           "insecure_loopback with {:?}: without TLS only 127.0.0.1, [::1] or "
           "localhost may be listened on; give cert and key",
@@ -373,8 +369,8 @@ Result<std::shared_ptr<grpc::ServerCredentials>> MakeCredentials(
         "cert and key are wanted: the collector speaks TLS; for a try on one "
         "host there is insecure_loopback = yes");
   }
-  CLEW_ASSIGN_OR_RETURN(cert, ReadText(options.cert_file));
-  CLEW_ASSIGN_OR_RETURN(key, ReadText(options.key_file));
+  CLEW_ASSIGN_OR_RETURN(cert, ReadWholeText(options.cert_file));
+  CLEW_ASSIGN_OR_RETURN(key, ReadWholeText(options.key_file));
   CLEW_RETURN_IF_ERROR(
       transfer::CheckKeyPair(cert, options.cert_file, key, options.key_file));
   TlsServerCredentialsOptions tls(
@@ -428,11 +424,6 @@ struct GrpcServer::Parts {
   std::unique_ptr<Connections> connections;  // ends before what it gives to
   uint16_t port = 0;
 };
-
-bool IsLoopback(const std::string& address) {
-  const std::string host = address.substr(0, address.rfind(':'));
-  return host == "127.0.0.1" || host == "[::1]" || host == "localhost";
-}
 
 GrpcServer::GrpcServer(std::unique_ptr<Parts> parts)
     : parts_(std::move(parts)) {}

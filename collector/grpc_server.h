@@ -69,9 +69,6 @@ class GrpcServer {
   std::unique_ptr<Parts> parts_;
 };
 
-// Whether host:port is of this host alone: 127.0.0.1, [::1] or localhost.
-bool IsLoopback(const std::string& address);
-
 }  // namespace clew::collector
 
 #endif  // CLEW_COLLECTOR_GRPC_SERVER_H_

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <limits>
 #include <utility>
 
 #include "collector/text.h"
@@ -21,11 +20,6 @@ constexpr std::string_view kHealth =
 constexpr std::string_view kMatches =
     "(?2 IS NULL OR host LIKE ?2 ESCAPE '\\') AND "
     "(?3 IS NULL OR health = ?3)";
-
-int64_t Clamp(uint64_t value) {
-  constexpr auto kMax = std::numeric_limits<int64_t>::max();
-  return static_cast<int64_t>(std::min<uint64_t>(value, kMax));
-}
 
 uint64_t NumberAt(const Query& query, int column) {
   return static_cast<uint64_t>(query.IntAt(column));
@@ -119,16 +113,16 @@ Status HostTable::Put(const std::string& host,
           .Text(line(report.units_error))
           .Text(line(report.last_error))
           .Int(report.last_error_at_s)
-          .Int(Clamp(report.uptime_s))
-          .Int(Clamp(report.spool_bundles))
-          .Int(Clamp(report.spool_bytes))
-          .Int(Clamp(report.spool_bytes_max))
-          .Int(Clamp(report.stuck))
-          .Int(Clamp(report.refused))
-          .Int(Clamp(report.saved))
-          .Int(Clamp(report.not_saved))
-          .Int(Clamp(report.uploaded))
-          .Int(Clamp(report.lost))
+          .Uint(report.uptime_s)
+          .Uint(report.spool_bundles)
+          .Uint(report.spool_bytes)
+          .Uint(report.spool_bytes_max)
+          .Uint(report.stuck)
+          .Uint(report.refused)
+          .Uint(report.saved)
+          .Uint(report.not_saved)
+          .Uint(report.uploaded)
+          .Uint(report.lost)
           .Run());
   return ForgetBeyondMax();
 }
@@ -139,7 +133,7 @@ Status HostTable::ForgetBeyondMax() {
           "DELETE FROM host_reports WHERE "
           "(SELECT count(*) FROM host_reports) > ?1 AND host = "
           "(SELECT host FROM host_reports ORDER BY seen_s, host LIMIT 1)")
-      .Int(Clamp(hosts_max_))
+      .Uint(hosts_max_)
       .Run();
 }
 
@@ -166,8 +160,7 @@ Result<ListPage<HostRow>> HostTable::Hosts(const HostQuery& query,
                     "LIMIT ?4 OFFSET ?5",
                     from));
     BindMatch(rows, query, now_s);
-    rows.Int(Clamp(std::min(query.limit, kPageRowsMax)))
-        .Int(Clamp(query.offset));
+    rows.Uint(std::min(query.limit, kPageRowsMax)).Uint(query.offset);
     while (true) {
       CLEW_ASSIGN_OR_RETURN(found, rows.Next());
       if (!found) {

@@ -87,9 +87,9 @@ Result<pb::Manifest> ReadManifest(ChunkStore& chunks, const FileList& list) {
   if (file == list.files().end()) {
     return CorruptInput("the bundle has no manifest.pb");
   }
-  if (file->size_bytes > kManifestBytesMax) {
+  if (file->size_bytes > kStoredManifestBytesMax) {
     return LimitReached("manifest.pb has {} bytes, at most {} are taken",
-                        file->size_bytes, kManifestBytesMax);
+                        file->size_bytes, kStoredManifestBytesMax);
   }
   std::string bytes;
   for (size_t i = 0; i < file->chunks.size(); ++i) {

@@ -12,14 +12,18 @@
 
 namespace clew::collector {
 
-inline constexpr uint64_t kManifestBytesMax = uint64_t{16} << 20;
+// Of a manifest that is read here. More than a host's clewd admits, since
+// imported bundles, which no clewd saw, come here, too.
+inline constexpr uint64_t kStoredManifestBytesMax = uint64_t{16} << 20;
 // Texts of a manifest go to the catalogue as CleanLine makes them.
 inline constexpr size_t kCatalogueTextMax = 1024;
 // The host of a bundle that was found without a row.
 inline constexpr const char* kHostNotKnown = "?";
 
-// What the manifest of a bundle, all of whose chunks are stored, says of it.
-// kCorruptInput: no manifest. kLimit: larger than kManifestBytesMax. kSystem.
+// Returns what the manifest says about a bundle. REQUIRES: all chunks of the
+// bundle are stored. Fails with kCorruptInput if it has no valid manifest, with
+// kLimit if that is larger than kStoredManifestBytesMax, and with kSystem
+// if it cannot be read.
 [[nodiscard]] Result<NewBundle> Describe(ChunkStore& chunks,
                                          const FileList& list,
                                          const std::string& host,

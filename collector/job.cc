@@ -12,6 +12,7 @@
 
 #include "common/fd.h"
 #include "common/signal_text.h"
+#include "transfer/protocol.h"
 
 namespace clew::collector {
 namespace {
@@ -85,7 +86,7 @@ ConfinedChildRequest Job::Request(std::vector<std::string> arguments,
                      .memory_bytes = options_.memory_bytes,
                      .address_bytes =
                          options_.memory_bytes + options_.work_bytes_max,
-                     .file_bytes = ScheduleStore::kScheduleBytesMax},
+                     .file_bytes = transfer::kScheduleBytesMax},
           .stop_fd = stop_fd_};
 }
 
@@ -118,9 +119,9 @@ Result<std::vector<std::byte>> Job::ReadSchedule() const {
     return CorruptInput("clew solve: said witness and left no schedule");
   }
   const auto size_bytes = static_cast<uint64_t>(status.st_size);
-  if (size_bytes > ScheduleStore::kScheduleBytesMax) {
+  if (size_bytes > transfer::kScheduleBytesMax) {
     return LimitReached("clew solve: a schedule of {} bytes, at most {}",
-                        size_bytes, ScheduleStore::kScheduleBytesMax);
+                        size_bytes, transfer::kScheduleBytesMax);
   }
   return ReadAll(file.get(), size_bytes);
 }

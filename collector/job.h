@@ -23,7 +23,7 @@ class Job {
   [[nodiscard]] Result<ConfinedChildOutcome> RunBacktrace() const;
   [[nodiscard]] Result<ConfinedChildOutcome> RunSolve() const;
   // What `clew solve` left. kCorruptInput: nothing, or no plain file. kLimit:
-  // larger than ScheduleStore::kScheduleBytesMax.
+  // larger than transfer::kScheduleBytesMax.
   [[nodiscard]] Result<std::vector<std::byte>> ReadSchedule() const;
   // Removes the folder.
   ~Job();

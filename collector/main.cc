@@ -12,6 +12,7 @@
 #include <string>
 
 #include "collector/auth.h"
+#include "collector/clocks.h"
 #include "collector/collector.h"
 #include "collector/config.h"
 #include "collector/log.h"
@@ -35,12 +36,6 @@ Examples:
 )";
 
 constexpr time_t kTick_s = 5;
-
-uint64_t Steady_s() {
-  timespec now{};
-  clock_gettime(CLOCK_BOOTTIME, &now);
-  return static_cast<uint64_t>(now.tv_sec);
-}
 
 int Report(const Status& status) {
   if (status) {
@@ -190,7 +185,7 @@ int main(int argc, char** argv) {
   try {
     return clew::collector::Main(argc, argv);
   } catch (const std::exception& error) {
-    // Nothing of ours throws; memory ran out, or a library did.
+    // Our own code does not throw: memory ran out, or a library threw.
     std::fprintf(stderr, "clew-collector: bug: %s\n", error.what());
     return clew::kExitBug;
   }

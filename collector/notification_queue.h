@@ -40,8 +40,8 @@ struct Notification {
   uint64_t attempts = 0;
 };
 
-// Bundles that were received longer ago are no news: they are in the catalogue
-// again because it was lost.
+// Bundles that were received longer ago are not notified: they are only in the
+// catalogue again because it was lost.
 inline constexpr int64_t kNewsAgeMax_s = 24 * 60 * 60;
 
 // No notification waits longer for its next attempt.
@@ -64,8 +64,9 @@ struct GroupEvent {
 // restarts. One thread's. Every call: kSystem; kCorruptInput.
 class NotificationQueue {
  public:
-  // From now on at most `most` wait; 0: nobody wants to know, and what waited
-  // is forgotten. REQUIRES: Catalogue::Open has made the file.
+  // Opens the queue. From now on at most `most` notifications wait; with 0 none
+  // do, and those that waited are dropped. REQUIRES: Catalogue::Open has made
+  // the file.
   [[nodiscard]] static Result<NotificationQueue> Open(const std::string& path,
                                                       uint64_t most);
 

@@ -11,19 +11,18 @@
 namespace clew::collector {
 namespace {
 
-constexpr std::string_view kMagic = "clew retention clock 1\n";
+constexpr std::string_view kClockMagic = "clew retention clock 1\n";
 
 std::optional<int64_t> Load(const std::string& path) {
-  const auto bytes = ReadWholeFile(path);
+  const auto bytes = ReadWholeText(path);
   if (!bytes) {
     return std::nullopt;
   }
-  std::string_view text(reinterpret_cast<const char*>(bytes->data()),
-                        bytes->size());
-  if (!text.starts_with(kMagic) || !text.ends_with('\n')) {
+  std::string_view text = *bytes;
+  if (!text.starts_with(kClockMagic) || !text.ends_with('\n')) {
     return std::nullopt;
   }
-  text.remove_prefix(kMagic.size());
+  text.remove_prefix(kClockMagic.size());
   text.remove_suffix(text.empty() ? 0 : 1);
   return ParseNumber<int64_t>(text);
 }
@@ -45,7 +44,7 @@ Status RetentionClock::Advance(int64_t wall_s, uint64_t steady_s) {
         static_cast<int64_t>(steady_s - std::exchange(steady_s_, steady_s));
     now_s_ = std::max(now_s_, std::min(wall_s, now_s_ + 2 * passed));
     behind_ = wall_s - now_s_ > kLagMax_s;
-    text = fmt::format("{}{}\n", kMagic, now_s_);
+    text = fmt::format("{}{}\n", kClockMagic, now_s_);
   }
   const std::string partial = path_ + ".partial";
   CLEW_RETURN_IF_ERROR(

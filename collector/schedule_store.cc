@@ -4,6 +4,8 @@
 #include <string_view>
 #include <system_error>
 
+#include "transfer/protocol.h"
+
 namespace clew::collector {
 namespace {
 
@@ -60,9 +62,9 @@ std::string ScheduleStore::PathOf(const BundleId& id) const {
 
 Status ScheduleStore::Put(const BundleId& id,
                           std::span<const std::byte> bytes) {
-  if (bytes.size() > kScheduleBytesMax) {
+  if (bytes.size() > transfer::kScheduleBytesMax) {
     return LimitReached("schedule of bundle {}: {} bytes, at most {} are kept",
-                        id.hex(), bytes.size(), kScheduleBytesMax);
+                        id.hex(), bytes.size(), transfer::kScheduleBytesMax);
   }
   const std::lock_guard lock(mutex_);
   const std::string partial = PathOf(id) + ".partial";
@@ -80,12 +82,6 @@ Result<std::optional<std::vector<std::byte>>> ScheduleStore::Read(
   }
   CLEW_ASSIGN_OR_RETURN(bytes, ReadWholeFile(PathOf(id)));
   return std::optional(std::move(bytes));
-}
-
-std::optional<uint64_t> ScheduleStore::SizeOf(const BundleId& id) const {
-  const std::lock_guard lock(mutex_);
-  const auto found = sizes_.find(id);
-  return found == sizes_.end() ? std::nullopt : std::optional(found->second);
 }
 
 Status ScheduleStore::Remove(const BundleId& id) {

@@ -29,21 +29,19 @@ namespace clew::collector {
 // checked them. Thread-safe.
 class ScheduleStore {
  public:
-  static constexpr uint64_t kScheduleBytesMax = uint64_t{64} << 20;
-
   // Makes the folder where there is none, and removes what a crash left.
   // `files` must outlive the store. kSystem.
   [[nodiscard]] static Result<std::unique_ptr<ScheduleStore>> Open(
       FileSystem& files, const std::string& folder);
 
   // After success on stable storage, in place of an older one. kLimit: larger
-  // than kScheduleBytesMax. kSystem: the older one is there, or the new one.
+  // than transfer::kScheduleBytesMax. kSystem: the older one is there, or the
+  // new one.
   [[nodiscard]] Status Put(const BundleId& id,
                            std::span<const std::byte> bytes);
   // nullopt: none. kSystem.
   [[nodiscard]] Result<std::optional<std::vector<std::byte>>> Read(
       const BundleId& id) const;
-  std::optional<uint64_t> SizeOf(const BundleId& id) const;
   // Absent is fine. kSystem.
   [[nodiscard]] Status Remove(const BundleId& id);
 

@@ -11,7 +11,7 @@
 namespace clew::collector {
 namespace {
 
-constexpr std::string_view kMagic = "clew scrub 1";
+constexpr std::string_view kScrubMagic = "clew scrub 1";
 constexpr double kLook_s = 60;      // whether the next walk is due
 constexpr double kReadPause_s = 1;  // until the store knows what it has
 constexpr int64_t kSavePeriod_s = 60;
@@ -77,27 +77,26 @@ ScrubCounts Scrubber::counts() const {
 }
 
 void Scrubber::Load() {
-  const auto bytes = ReadWholeFile(options_.path);
-  if (!bytes) {
+  const auto saved = ReadWholeText(options_.path);
+  if (!saved) {
     return;
   }
-  std::istringstream text(
-      std::string(reinterpret_cast<const char*>(bytes->data()), bytes->size()));
+  std::istringstream text(*saved);
   std::string magic;
   std::string last;
   Progress read;
-  if (std::getline(text, magic) && magic == kMagic && text >> read.end_s &&
+  if (std::getline(text, magic) && magic == kScrubMagic && text >> read.end_s &&
       text >> read.begin_s && text >> last) {
     read.last = ChunkId::Parse(last);
     progress_ = read;
   }
 }
 
-// A walk that is done twice is no harm, so nothing is synced but the bytes.
+// A walk that is done twice does no harm, so nothing is synced but the bytes.
 void Scrubber::Save() {
-  const std::string text =
-      fmt::format("{}\n{} {} {}\n", kMagic, progress_.end_s, progress_.begin_s,
-                  progress_.last ? progress_.last->hex() : "-");
+  const std::string text = fmt::format(
+      "{}\n{} {} {}\n", kScrubMagic, progress_.end_s, progress_.begin_s,
+      progress_.last ? progress_.last->hex() : "-");
   const std::string partial = options_.path + ".partial";
   if (WriteWholeFile(files_, partial, std::as_bytes(std::span(text)))) {
     (void)files_.Rename(partial, options_.path);

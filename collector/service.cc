@@ -9,6 +9,7 @@
 #include "collector/intake.h"
 #include "common/bytes.h"
 #include "proto/collector.pb.h"
+#include "transfer/protocol.h"
 
 namespace clew::collector {
 namespace {
@@ -27,7 +28,7 @@ Result<Id> IdOf(const std::string& bytes_untrusted, std::string_view what) {
   return Id(AsBytes(bytes_untrusted));
 }
 
-// A full disk is no failure of the moment.
+// A full disk will not pass by itself, so a client must not just try again.
 Status NamingFullDisk(Status status) {
   if (status || status.error().code != ErrorCode::kSystem ||
       (status.error().sys_errno != ENOSPC &&
@@ -75,22 +76,22 @@ Service::Service(const Options& options, BundleStore& store,
 
 Result<pb::HelloReply> Service::Hello(const Caller& caller,
                                       const pb::HelloRequest& request) {
-  if (request.protocol_max() < kProtocol) {
+  if (request.protocol_max() < transfer::kProtocol) {
     return Unsupported(
         "{:?} speaks protocol {} to {}, this collector ({}) speaks {}; install "
         "a newer clew on this host",
         request.client(), request.protocol_min(), request.protocol_max(),
-        options_.program, kProtocol);
+        options_.program, transfer::kProtocol);
   }
-  if (request.protocol_min() > kProtocol) {
+  if (request.protocol_min() > transfer::kProtocol) {
     return Unsupported(
         "{:?} speaks protocol {} to {}, this collector ({}) speaks {}; install "
         "a newer clew-collector",
         request.client(), request.protocol_min(), request.protocol_max(),
-        options_.program, kProtocol);
+        options_.program, transfer::kProtocol);
   }
   pb::HelloReply reply;
-  reply.set_protocol(kProtocol);
+  reply.set_protocol(transfer::kProtocol);
   reply.set_collector(options_.program);
   reply.set_host(caller.host);
   reply.set_part_bytes_max(options_.part_bytes_max);
@@ -100,14 +101,14 @@ Result<pb::HelloReply> Service::Hello(const Caller& caller,
 }
 
 Status Service::CheckProtocol(std::optional<std::string> version) const {
-  if (version == fmt::to_string(kProtocol)) {
+  if (version == fmt::to_string(transfer::kProtocol)) {
     return {};
   }
   return Unsupported(
       "the call is of protocol {}, this collector ({}) speaks {}; install the "
       "same version of clew on both",
       version ? fmt::format("{:?}", *version) : "?", options_.program,
-      kProtocol);
+      transfer::kProtocol);
 }
 
 Status Service::CheckRoom(const Caller& caller, uint64_t bytes) {
@@ -188,7 +189,7 @@ Status Service::Enter(const FileList& list, const std::string& host) {
 Result<pb::CommitReply> Service::Commit(const Caller& caller,
                                         const pb::CommitRequest& request) {
   CLEW_ASSIGN_OR_RETURN(id, IdOf<BundleId>(request.bundle(), "bundle"));
-  const auto list = clients_.Begun(caller.host, id);
+  const auto list = clients_.ListInFlight(caller.host, id);
   if (!list) {
     return TryLater(
         "bundle {} was not begun, or nobody sent a chunk of it for long; begin "

@@ -53,8 +53,6 @@ class StatusReply;
 
 namespace clew::collector {
 
-inline constexpr uint32_t kProtocol = 1;  // the one that is spoken here
-
 // Who calls; from the certificate or the token, never from a message.
 struct Caller {
   std::string host;

@@ -1,4 +1,4 @@
-// Groups of failures: what readers see of them, and what engineers say of them.
+// Groups of failures: what readers see of them, and how engineers mark them.
 
 #include <string_view>
 #include <utility>

@@ -1,4 +1,4 @@
-// What hosts say of themselves: Service::Report and ListHosts.
+// Reports of hosts about themselves: Service::Report and ListHosts.
 
 #include <utility>
 

@@ -2,7 +2,9 @@
 
 #include <sqlite3.h>
 
+#include <algorithm>
 #include <functional>
+#include <limits>
 #include <map>
 #include <utility>
 
@@ -11,7 +13,7 @@
 namespace clew::collector {
 namespace {
 
-// Nobody else has the file open but a person with sqlite3.
+// Only a person with sqlite3 may have the file open as well.
 constexpr int kBusyTimeout_ms = 5000;
 // A value of a stranger is at most a backtrace (kBacktracesBytesMax).
 constexpr int kValueBytesMax = 32 << 20;
@@ -80,6 +82,11 @@ void Query::Bound(int code) {
   if (failure_ == SQLITE_OK) {
     failure_ = code;
   }
+}
+
+Query& Query::Uint(uint64_t value) {
+  constexpr auto kMax = std::numeric_limits<int64_t>::max();
+  return Int(static_cast<int64_t>(std::min<uint64_t>(value, kMax)));
 }
 
 Query& Query::Int(int64_t value) {

@@ -30,6 +30,8 @@ class Query {
   ~Query();
 
   Query& Int(int64_t value);
+  // As the largest that SQLite has, 2^63 - 1, where it is larger.
+  Query& Uint(uint64_t value);
   Query& Real(double value);
   Query& Text(std::string_view value);
   Query& Blob(std::span<const std::byte> value);

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <limits>
 #include <utility>
 #include <vector>
 
@@ -13,11 +12,6 @@ namespace clew::collector {
 namespace {
 
 constexpr int64_t kProgressUnsolved = 2;
-
-int64_t Clamp(uint64_t value) {
-  constexpr auto kMax = std::numeric_limits<int64_t>::max();
-  return static_cast<int64_t>(std::min<uint64_t>(value, kMax));
-}
 
 std::string Name(const std::string& text) {
   return CleanLine(text, kNameBytesMax);
@@ -121,7 +115,7 @@ Status SqliteCatalogue::Add(const NewBundle& bundle) {
       .Int(bundle.recorded_at_s)
       .Int(bundle.received_at_s)
       .Int(SeenAt(bundle))
-      .Int(Clamp(bundle.size_bytes))
+      .Uint(bundle.size_bytes)
       .Int(bundle.sufficiency.value_or(0));
   if (bundle.sufficiency) {
     query.Int(*bundle.sufficiency);

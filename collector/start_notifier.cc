@@ -1,20 +1,15 @@
 #include "collector/start_notifier.h"
 
-#include <time.h>
 #include <unistd.h>
 
-#include <array>
-#include <cerrno>
-#include <cstdlib>
 #include <utility>
 
+#include "collector/clocks.h"
 #include "collector/webhook.h"
-#include "common/file.h"
+#include "common/scratch_folder.h"
 
 namespace clew::collector {
 namespace {
-
-int64_t Wall_s() { return static_cast<int64_t>(time(nullptr)); }
 
 // In `folder`, which is there.
 Result<WebhookOptions> WebhookOf(const CollectorConfig& config,
@@ -88,27 +83,6 @@ Notification TestNotification() {
           .queued_at_s = now_s};
 }
 
-// A folder of its own, since the collector's may be at work; goes with the
-// object.
-class ScratchFolder {
- public:
-  [[nodiscard]] static Result<std::unique_ptr<ScratchFolder>> Make() {
-    std::string path = "/tmp/clew-collector-XXXXXX";
-    if (mkdtemp(path.data()) == nullptr) {
-      return SystemError(errno, "cannot make a folder in /tmp");
-    }
-    return std::make_unique<ScratchFolder>(path);
-  }
-  explicit ScratchFolder(std::string path) : path_(std::move(path)) {}
-  ScratchFolder(const ScratchFolder&) = delete;
-  ScratchFolder& operator=(const ScratchFolder&) = delete;
-  ~ScratchFolder() { (void)PosixFileSystem().RemoveAll(path_); }
-  const std::string& path() const { return path_; }
-
- private:
-  const std::string path_;
-};
-
 }  // namespace
 
 Result<std::unique_ptr<Notifier>> StartNotifier(const CollectorConfig& config,
@@ -139,8 +113,9 @@ Status SendTestNotification(const CollectorConfig& config) {
     return InvalidArgument(
         "the configuration names no webhook; set 'webhook' to a url");
   }
-  CLEW_ASSIGN_OR_RETURN(folder, ScratchFolder::Make());
-  CLEW_ASSIGN_OR_RETURN(webhook, WebhookOf(config, folder->path()));
+  // One of its own, since the collector's may be at work.
+  CLEW_ASSIGN_OR_RETURN(folder, ScratchFolder::Make("clew-collector"));
+  CLEW_ASSIGN_OR_RETURN(webhook, WebhookOf(config, folder.path()));
   CLEW_ASSIGN_OR_RETURN(secret, SecretOf(config));
   return PostWebhook(webhook, secret, Wall_s(),
                      BodyOf(TestNotification(), config.web_url));

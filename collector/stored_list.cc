@@ -17,7 +17,7 @@ using transfer::BundleId;
 using transfer::FileList;
 using transfer::Sha256;
 
-Sha256::Value DigestOf(const BundleId& id, const Receipt& receipt) {
+Sha256::Value ReceiptDigest(const BundleId& id, const Receipt& receipt) {
   constexpr std::string_view kHead = "clew receipt 1\n";
   std::array<std::byte, 8> time{};
   for (size_t i = 0; i < time.size(); ++i) {
@@ -43,7 +43,7 @@ Result<std::optional<Receipt>> ReceiptIn(std::span<const std::byte> bytes,
   }
   Receipt receipt{.host = from.receipt().host(),
                   .received_at_s = from.receipt().received_at_s()};
-  const Sha256::Value digest = DigestOf(id, receipt);
+  const Sha256::Value digest = ReceiptDigest(id, receipt);
   const std::string& found = from.receipt().digest();
   if (receipt.host.empty() ||
       !std::ranges::equal(std::as_bytes(std::span(found)), digest)) {
@@ -62,7 +62,7 @@ std::vector<std::byte> EncodeStored(const FileList& list,
   if (receipt.host.empty()) {
     return bytes;
   }
-  const Sha256::Value digest = DigestOf(list.id(), receipt);
+  const Sha256::Value digest = ReceiptDigest(list.id(), receipt);
   pb::FileList more;
   pb::FileList::Receipt& to = *more.mutable_receipt();
   to.set_host(receipt.host);

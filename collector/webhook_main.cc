@@ -39,7 +39,7 @@ std::optional<std::string> ReadAll(const char* name) {
   return std::string(std::istreambuf_iterator<char>(file), {});
 }
 
-// Nobody reads the answer; one without end is ended.
+// The answer is not used; one that does not end is cut off.
 size_t SkipAnswer(char*, size_t size, size_t count, void* skipped) {
   size_t& bytes = *static_cast<size_t*>(skipped);
   bytes += size * count;

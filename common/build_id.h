@@ -14,6 +14,10 @@ namespace clew {
 // BUILD_ID_SIZE_MAX.
 inline constexpr size_t kBuildIdBytesMax = 20;
 
+// Most bytes of an Image.build_id that readers of bundles take. What is written
+// has kBuildIdBytesMax at most; a later clew may know longer ones.
+inline constexpr size_t kImageIdBytesMax = 64;
+
 // Most bytes of program headers, and of all notes together, that are looked at:
 // a file is whatever its author made of it. Linux runs nothing with more
 // headers (linux/fs/binfmt_elf.c, load_elf_phdrs), and notes that are loaded
@@ -25,9 +29,9 @@ inline constexpr size_t kNoteBytesMax = 64 * 1024;
 using ReadBytesAt =
     std::function<bool(uint64_t offset, std::span<std::byte> out)>;
 
-// The NT_GNU_BUILD_ID note of an ELF file of 32 or 64 bits; empty if it has
-// none, is no such file, or the note is longer than kBuildIdBytesMax (which
-// the kernel takes for none, too). Every offset in it is checked.
+// Returns the NT_GNU_BUILD_ID note of an ELF file of 32 or 64 bits; empty if it
+// has none, is not such a file, or the note is longer than kBuildIdBytesMax
+// (the kernel ignores such a note, too). Every offset in it is checked.
 std::vector<std::byte> BuildIdOf(std::span<const std::byte> elf);
 // The same of a file of `size_bytes` that `read` reads, and that may change
 // meanwhile.

@@ -16,7 +16,7 @@ namespace clew {
 
 }  // namespace clew
 
-// An invariant of ours, checked in release builds too. Takes a message:
+// Checks an invariant of this program, in release builds too. Takes a message:
 // CLEW_CHECK(begin <= end, "slice {} ends before it begins", id);
 #define CLEW_CHECK(condition, ...) \
   ((condition) ? void()            \

@@ -105,12 +105,6 @@ Status ConfigFile::AddSection(std::string_view line, size_t number) {
   return {};
 }
 
-bool ConfigFile::Has(std::string_view section, std::string_view key) const {
-  return std::ranges::any_of(entries_, [&](const Entry& entry) {
-    return entry.section == section && entry.key == key;
-  });
-}
-
 ConfigFile::Entry* ConfigFile::Ask(std::string_view section,
                                    std::string_view key) {
   if (std::ranges::find(known_, key) == known_.end()) {

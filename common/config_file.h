@@ -19,8 +19,8 @@ namespace clew {
 //
 // Keys before the first section are in section "". A program asks for each key
 // that it knows, which leaves the variable alone where the file has no such
-// key, and calls Finish, which refuses what nobody asked for. Every error is
-// kInvalidArgument and names file and line:
+// key, and calls Finish, which refuses keys that were not asked for. Every
+// error is kInvalidArgument and names file and line:
 //
 //     /etc/clew/client.conf:3: port is "x1", wanted a number from 1 to 65535
 //
@@ -40,8 +40,6 @@ class ConfigFile {
 
   // In the order of the file, without "".
   const std::vector<std::string>& sections() const { return sections_; }
-  // Whether any section has the key.
-  bool Has(std::string_view section, std::string_view key) const;
 
   [[nodiscard]] Status Text(std::string_view section, std::string_view key,
                             std::string* value);
@@ -60,7 +58,8 @@ class ConfigFile {
   [[nodiscard]] Status Seconds(std::string_view section, std::string_view key,
                                uint64_t min, uint64_t max, uint64_t* value);
 
-  // Refuses the first key that nobody asked for, naming those that were.
+  // Refuses the first key that was not asked for; the message names those that
+  // were.
   [[nodiscard]] Status Finish() const;
 
  private:

@@ -11,6 +11,7 @@
 #include <system_error>
 #include <utility>
 
+#include "common/bytes.h"
 #include "common/fd.h"
 
 namespace clew {
@@ -191,6 +192,11 @@ Result<std::vector<std::byte>> ReadWholeFile(const std::string& path) {
   }
   bytes.resize(std::min(end, file.size_bytes));
   return bytes;
+}
+
+Result<std::string> ReadWholeText(const std::string& path) {
+  CLEW_ASSIGN_OR_RETURN(bytes, ReadWholeFile(path));
+  return ToText(bytes);
 }
 
 Status WriteWholeFile(FileSystem& files, const std::string& path,

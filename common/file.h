@@ -69,6 +69,8 @@ bool Exists(const std::string& path);
 
 [[nodiscard]] Result<std::vector<std::byte>> ReadWholeFile(
     const std::string& path);
+// The same as text, whatever its bytes are.
+[[nodiscard]] Result<std::string> ReadWholeText(const std::string& path);
 [[nodiscard]] Status WriteWholeFile(FileSystem& files, const std::string& path,
                                     std::span<const std::byte> bytes);
 

@@ -45,7 +45,7 @@ struct SyscallInput {
 
 // Whom a call of the process itself sent a signal to.
 enum class SentTo : uint8_t {
-  kUnknown,  // it came from elsewhere, or nobody knows
+  kUnknown,  // it came from elsewhere, or that is not known
   kThread,   // tkill, tgkill, rt_tgsigqueueinfo
   kProcess,  // kill, rt_sigqueueinfo
 };
@@ -77,8 +77,8 @@ struct InsnInput {
   uint64_t rflags = 0;  // arithmetic flags afterwards (RDRAND, RDSEED)
 };
 
-// Calls and signals of which not everything was recorded: a gap. Nobody may go
-// past it.
+// Calls and signals of which not everything was recorded: a gap. The thread
+// must not be followed past it.
 struct UnknownInput {
   uint64_t count = 1;
   std::string cause;  // for people
@@ -151,7 +151,7 @@ enum class FailureKind : uint8_t {
                // assert)
   kExit,       // a status that --fail-on names
   kHang,       // no thread could go on
-  kTimeLimit,  // the recording's time limit was over; nobody knows more
+  kTimeLimit,  // cut off by the recording's time limit
 };
 // "none", "signal", "exit", "hang", "time limit".
 std::string_view ToString(FailureKind kind);

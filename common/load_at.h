@@ -8,9 +8,9 @@
 
 namespace clew {
 
-// Copies a `T` from `offset` on. False, and `value` as it was, where it does
-// not lie within `bytes`. For bytes whose faults nobody is told; ByteReader
-// names them.
+// Copies a `T` from `offset` on. Returns false, and leaves `value` as it was,
+// if it does not lie within `bytes`. For bytes whose faults are not reported;
+// ByteReader reports them.
 template <class T>
 bool LoadAt(std::span<const std::byte> bytes, uint64_t offset, T& value) {
   if (offset > bytes.size() || bytes.size() - offset < sizeof value) {

@@ -6,6 +6,7 @@ namespace clew {
 namespace {
 
 constexpr std::string_view kNewline = "\\012";
+constexpr std::string_view kDeleted = " (deleted)";
 
 // How sure it is that the file at `path` is the mapped one: 0 is not there. An
 // overlay may show another inode than the file below it has.
@@ -40,6 +41,12 @@ std::string PathOfMapping(std::string_view shown, uint64_t inode) {
   return Likeness(with_newlines, inode) > Likeness(as_shown, inode)
              ? with_newlines
              : as_shown;
+}
+
+bool IsDeleted(std::string_view path) { return path.ends_with(kDeleted); }
+
+std::string_view WithoutDeleted(std::string_view path) {
+  return path.substr(0, path.size() - (IsDeleted(path) ? kDeleted.size() : 0));
 }
 
 }  // namespace clew

@@ -1,5 +1,7 @@
 #include "common/one_line.h"
 
+#include <fmt/format.h>
+
 namespace clew {
 
 std::string EscapeLine(std::string_view text) {
@@ -25,6 +27,11 @@ std::string UnescapeLine(std::string_view line) {
     }
   }
   return text;
+}
+
+std::string Printable(std::string_view text) {
+  const std::string quoted = fmt::format("{:?}", text);
+  return quoted.substr(1, quoted.size() - 2);
 }
 
 }  // namespace clew

@@ -13,6 +13,10 @@ std::string EscapeLine(std::string_view text);
 // What EscapeLine was given. A backslash before anything else stays.
 std::string UnescapeLine(std::string_view line);
 
+// `text` as {:?} writes it, without the quotes: for names that come from files
+// that may be anybody's, which no terminal is to obey.
+std::string Printable(std::string_view text);
+
 }  // namespace clew
 
 #endif  // CLEW_COMMON_ONE_LINE_H_

@@ -5,7 +5,6 @@
 namespace clew {
 namespace {
 
-constexpr size_t kNameBytesMax = 255;  // NAME_MAX
 constexpr std::string_view kNameBytes =
     "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._+@=,~-";
 
@@ -24,12 +23,12 @@ std::string ParentFolder(std::string_view path) {
 }
 
 bool IsImageFileName(std::string_view name) {
-  return !name.empty() && name.size() <= kNameBytesMax && name != "." &&
+  return !name.empty() && name.size() <= kFileNameBytesMax && name != "." &&
          name != ".." && name.find_first_not_of(kNameBytes) == name.npos;
 }
 
 std::string ImageFileName(std::string_view path) {
-  std::string name = BaseName(path).substr(0, kNameBytesMax);
+  std::string name = BaseName(path).substr(0, kFileNameBytesMax);
   std::ranges::replace_if(
       name, [](char byte) { return !kNameBytes.contains(byte); }, '_');
   return name;

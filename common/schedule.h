@@ -22,7 +22,11 @@ struct ScheduleStep {
     // made under sequential consistency.
     kFlush,
   };
+  // Of the numbers that `queue` may have: all queues of the buffer together.
+  static constexpr uint16_t kAllQueues = 0;
   Kind kind = Kind::kRun;
+  // kFlush: the queue of the buffer that takes the step, from 1.
+  uint16_t queue = kAllQueues;
   Tid thread;
   uint64_t until_insn = 0;
   bool operator==(const ScheduleStep&) const = default;
@@ -63,16 +67,25 @@ inline std::vector<ScheduleStep> FlushedAfterEachRun(
   return flushed;
 }
 
-// Who may take a step: a thread, or the buffer in which its stores wait.
+// Who may take a step: a thread, or a queue in which its stores wait.
 struct Actor {
   ScheduleStep::Kind kind = ScheduleStep::Kind::kRun;
-  size_t thread = 0;  // index
+  size_t thread = 0;   // index
+  uint32_t queue = 0;  // kFlush, from 0
   bool operator==(const Actor&) const = default;
+};
+
+// How stores wait (machine/memory_models.h). Numbered as in proto/bundle.proto.
+enum class MemoryModelKind : uint8_t {
+  kSc = 0,
+  kTso = 1,
+  kPso = 2,
 };
 
 // A total order that the replayer can enforce, and how it was found.
 struct Schedule {
   std::vector<ScheduleStep> steps;
+  MemoryModelKind model = MemoryModelKind::kSc;  // under which it is one
   WitnessGrade grade = WitnessGrade::kNone;
   std::string engine;  // which engine found it: guess, search, repair, z3
   uint64_t memory_bytes_compared = 0;  // with the core dump

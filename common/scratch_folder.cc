@@ -23,7 +23,7 @@ Result<ScratchFolder> ScratchFolder::Make(std::string_view name) {
 }
 
 ScratchFolder::~ScratchFolder() {
-  std::error_code ignored;  // what is left is no failure of the work
+  std::error_code ignored;  // leftovers do not make the work fail
   if (!path_.empty()) {
     std::filesystem::remove_all(path_, ignored);
   }

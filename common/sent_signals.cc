@@ -54,24 +54,23 @@ void SentSignals::Send(SentTo sent_to, uint64_t target, uint64_t signal) {
   }
 }
 
-SentSignals::Key SentSignals::SentKey(Tid thread, int32_t signal,
-                                      SentTo sent_to) const {
-  return {.thread = sent_to == SentTo::kProcess ? process_ : thread,
-          .signal = signal,
-          .sent_to = sent_to};
+SentSignals::Key SentSignals::SentKey(Tid thread, const Signal& signal) const {
+  return {.thread = signal.sent_to == SentTo::kProcess ? process_ : thread,
+          .signal = signal.number,
+          .sent_to = signal.sent_to};
 }
 
-bool SentSignals::MayHandle(Tid thread, int32_t signal, SentTo sent_to) const {
-  return sent_to == SentTo::kUnknown ||
-         CountOf(handled_, {thread, signal, sent_to}) <
-             CountOf(sent_, SentKey(thread, signal, sent_to));
+bool SentSignals::MayHandle(Tid thread, const Signal& signal) const {
+  return signal.sent_to == SentTo::kUnknown ||
+         CountOf(handled_, {thread, signal.number, signal.sent_to}) <
+             CountOf(sent_, SentKey(thread, signal));
 }
 
-void SentSignals::Handle(Tid thread, int32_t signal, SentTo sent_to) {
-  CLEW_CHECK(MayHandle(thread, signal, sent_to),
-             "signal {} of thread {} was not sent", signal, thread);
-  if (sent_to != SentTo::kUnknown) {
-    ++handled_[{thread, signal, sent_to}];
+void SentSignals::Handle(Tid thread, const Signal& signal) {
+  CLEW_CHECK(MayHandle(thread, signal), "signal {} of thread {} was not sent",
+             signal.number, thread);
+  if (signal.sent_to != SentTo::kUnknown) {
+    ++handled_[{thread, signal.number, signal.sent_to}];
   }
 }
 

@@ -20,7 +20,7 @@ namespace clew {
 // thread waits for a signal without a handler, or where several threads handle
 // signals of the process; so it refuses nothing that can happen.
 //
-// The recorder keeps the same books: it says of a signal whom it was sent to
+// The recorder keeps the same books: it records to whom a signal was sent
 // (SignalInput::sent_to) only where they allow that.
 //
 // Copyable; a copy is a checkpoint. Not thread-safe.
@@ -33,10 +33,14 @@ class SentSignals {
   static bool Concerns(uint64_t number);
   void Enter(uint64_t number, const std::array<uint64_t, 6>& args);
 
+  struct Signal {
+    int32_t number = 0;
+    SentTo sent_to = SentTo::kUnknown;
+  };
   // Whether `thread` may enter a handler of `signal` now; always for kUnknown.
-  bool MayHandle(Tid thread, int32_t signal, SentTo sent_to) const;
+  bool MayHandle(Tid thread, const Signal& signal) const;
   // REQUIRES: MayHandle.
-  void Handle(Tid thread, int32_t signal, SentTo sent_to);
+  void Handle(Tid thread, const Signal& signal);
 
  private:
   struct Key {
@@ -47,7 +51,7 @@ class SentSignals {
   };
   void Send(SentTo sent_to, uint64_t target, uint64_t signal);
   // Of the process, those of its first thread stand for all.
-  Key SentKey(Tid thread, int32_t signal, SentTo sent_to) const;
+  Key SentKey(Tid thread, const Signal& signal) const;
 
   Tid process_;
   std::map<Key, uint64_t> sent_;

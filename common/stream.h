@@ -48,7 +48,7 @@ enum class GapCause : uint8_t {
   kOverflow,     // OVF packet: the core dropped packets
   kAuxLost,      // AUX bytes missing or truncated
   kCodeMissing,  // no code image for an address
-  kBadPacket,    // bytes that are no packet or contradict the code
+  kBadPacket,    // bytes that are not a packet or contradict the code
   kLostRecords,  // sideband records lost: the thread is not known
 };
 

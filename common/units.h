@@ -37,6 +37,11 @@ using Tid = StrongInt<struct TidTag, int32_t>;
 // A logical CPU, hardware or virtual: one PT stream.
 using CoreId = StrongInt<struct CoreIdTag, uint32_t>;
 
+inline constexpr uint64_t kNsPerSecond = 1'000'000'000;
+inline constexpr int64_t kMinute_s = 60;
+inline constexpr int64_t kHour_s = 60 * kMinute_s;
+inline constexpr int64_t kDay_s = 24 * kHour_s;
+
 // A closed interval of ticks.
 struct TscInterval {
   TscTicks lo;

@@ -9,10 +9,10 @@
 
 namespace clew::constraints {
 
-// The independent checker: a memory of bytes on which the accesses are carried
-// out one after another in the claimed order. Shares with the engines
-// the trace and what its operators mean (ApplyOp), and nothing else. An Error
-// says which access or evidence does not agree.
+// Checks an order independently: carries out the accesses one after another in
+// the claimed order on a memory of bytes. Shares with the engines the trace and
+// what its operators mean (ApplyOp), and nothing else. Fails with
+// kInvalidArgument, which says which access or evidence does not agree.
 //
 // `unknowns` gives the values of variables that no access reads.
 [[nodiscard]] Status CheckOrder(const ConstraintTrace& trace,

@@ -27,7 +27,7 @@ inline constexpr uint32_t kNoThread = ~uint32_t{0};
 // A read on whose value a contradiction depended: an element of its conflict
 // set.
 struct ConflictRead {
-  // kNoThread: no read, but what the memory at `word` is at the end.
+  // kNoThread: not a read, but what memory at `word` holds at the end.
   uint32_t thread = 0;
   // The thread's step that made the read: the number of successful Steps of
   // that thread on this path before it.
@@ -40,8 +40,8 @@ struct Contradiction {
   uint32_t thread = 0;
   TraceeAddr ip;
   std::string text;  // what was found and what was recorded
-  // What other values would have avoided it. May be incomplete or empty; it
-  // guides the search and proves nothing.
+  // The reads of which other values would have avoided it. May be incomplete or
+  // empty; it guides the search and proves nothing.
   std::vector<ConflictRead> conflict_set;
 };
 
@@ -73,15 +73,15 @@ class Executor {
 
   virtual uint32_t actor_count() const = 0;
   virtual bool Finished(uint32_t actor) const = 0;
-  // Time, core order and synchronisation facts permit the actor's next step.
-  // A finished actor is not enabled; a buffer in which nothing waits is
-  // neither.
+  // Returns whether time, core order and synchronisation facts permit the
+  // actor's next step. A finished actor is not enabled, nor is a buffer in
+  // which nothing waits.
   virtual bool Enabled(uint32_t actor) const = 0;
-  // REQUIRES: !Finished(actor).
+  // Returns what the actor would do next. REQUIRES: !Finished(actor).
   virtual NextStep Next(uint32_t actor) const = 0;
 
   // Runs a thread through its next contested access and then eagerly up to, and
-  // not including, its following contested access (or to its end); lets the
+  // not including, its following contested access (or to its end), or lets the
   // oldest store leave a buffer. After kContradiction the state is not defined
   // until RollBack.
   virtual StepResult Step(uint32_t actor) = 0;
@@ -95,16 +95,17 @@ class Executor {
   // which anything to come may depend) have equal digests.
   virtual uint64_t StateDigest() const = 0;
 
-  // Where the actor's next step lies in the time-merged guess; smaller is
-  // earlier; comparable between actors. REQUIRES: !Finished(actor).
+  // Returns where the actor's next step lies in the time-merged guess; smaller
+  // is earlier; comparable between actors. REQUIRES: !Finished(actor).
   virtual double GuessKey(uint32_t actor) const = 0;
 
-  // All actors are finished: how much of what is demanded of the end (final
-  // memory) does not hold; 0 is a witness. If above 0, last_contradiction()
-  // says what.
+  // Returns how much of what is demanded of the end (final memory) does not
+  // hold; 0 is a witness. If it is above 0, last_contradiction() says what.
+  // REQUIRES: all actors are finished.
   virtual uint64_t EndViolations() { return 0; }
 
-  // Valid after kContradiction or EndViolations() > 0, until the next Step.
+  // Returns the last contradiction. Valid after kContradiction or
+  // EndViolations() > 0, until the next Step.
   virtual const Contradiction& last_contradiction() const = 0;
 };
 

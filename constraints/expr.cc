@@ -100,18 +100,13 @@ const Expr* ExprPool::Const(uint64_t value, uint32_t width) {
 }
 
 const Expr* ExprPool::NewVar(uint32_t width, std::string name) {
-  vars_.push_back(Intern(ExprOp::kVar, width, vars_.size(), {}));
+  const Expr* var = Intern(ExprOp::kVar, width, var_names_.size(), {});
   var_names_.push_back(std::move(name));
-  return vars_.back();
-}
-
-const Expr* ExprPool::Var(VarId id) const {
-  CLEW_CHECK(id.as_int() < vars_.size(), "no variable {}", id);
-  return vars_[id.as_int()];
+  return var;
 }
 
 const std::string& ExprPool::VarName(VarId id) const {
-  CLEW_CHECK(id.as_int() < vars_.size(), "no variable {}", id);
+  CLEW_CHECK(id.as_int() < var_names_.size(), "no variable {}", id);
   return var_names_[id.as_int()];
 }
 

@@ -64,10 +64,11 @@ struct Expr {
   VarId var() const { return VarId(static_cast<uint32_t>(value)); }
 };
 
-// Number of operands of each operation: 0 to 3.
+// Returns the number of operands of the operation, 0 to 3.
 size_t OperandCount(ExprOp op);
 
-// The lowest `width` bits set. REQUIRES: width is in 1..64.
+// Returns a value with the lowest `width` bits set. REQUIRES: width is in
+// 1..64.
 constexpr uint64_t WidthMask(uint32_t width) {
   return ~uint64_t{0} >> (kExprWidthMax - width);
 }
@@ -84,16 +85,15 @@ class ExprPool {
   ExprPool(const ExprPool&) = delete;
   ExprPool& operator=(const ExprPool&) = delete;
 
-  // The value is cut to the width.
+  // Makes a constant. The value is cut to the width.
   const Expr* Const(uint64_t value, uint32_t width);
   const Expr* Bool(bool value) { return Const(value ? 1 : 0, 1); }
-  // A new variable; `name` is for people and need not be unique.
+  // Makes a new variable; `name` is for people and need not be unique.
   const Expr* NewVar(uint32_t width, std::string name);
-  // REQUIRES: the variable was made by this pool.
-  const Expr* Var(VarId id) const;
+  // Returns the name of a variable. REQUIRES: this pool made it.
   const std::string& VarName(VarId id) const;
 
-  // REQUIRES: operands of equal width.
+  // Makes the operation of this name. REQUIRES: the operands have equal width.
   const Expr* Add(const Expr* a, const Expr* b);
   const Expr* Sub(const Expr* a, const Expr* b);
   const Expr* Mul(const Expr* a, const Expr* b);
@@ -108,28 +108,29 @@ class ExprPool {
   const Expr* Lshr(const Expr* a, const Expr* b);
   const Expr* Ashr(const Expr* a, const Expr* b);
   const Expr* Eq(const Expr* a, const Expr* b);
-  const Expr* Ne(const Expr* a, const Expr* b) { return Not(Eq(a, b)); }
   const Expr* Ult(const Expr* a, const Expr* b);
   const Expr* Slt(const Expr* a, const Expr* b);
-  // Any of the two-operand operations above, kAdd..kSlt.
+  // Makes any of the two-operand operations above, kAdd..kSlt.
   const Expr* Binary(ExprOp op, const Expr* a, const Expr* b);
 
   const Expr* Not(const Expr* a);
   const Expr* Neg(const Expr* a);
-  // REQUIRES: the sum of the widths is at most 64.
+  // Joins the bits of both. REQUIRES: the sum of the widths is at most 64.
   const Expr* Concat(const Expr* upper, const Expr* lower);
-  // Bits low .. low + width - 1. REQUIRES: they exist.
+  // Takes bits low .. low + width - 1. REQUIRES: they exist.
   const Expr* Extract(const Expr* a, uint32_t low, uint32_t width);
-  // REQUIRES: width >= a->width.
+  // Widens with zeros, or with the sign. REQUIRES: width >= a->width.
   const Expr* Zext(const Expr* a, uint32_t width);
   const Expr* Sext(const Expr* a, uint32_t width);
-  // REQUIRES: condition has width 1; the others have equal width.
+  // Makes a choice. REQUIRES: `condition` has width 1; the others have equal
+  // width.
   const Expr* Ite(const Expr* condition, const Expr* then_value,
                   const Expr* else_value);
 
   size_t node_count() const { return nodes_.size(); }
-  // More nodes than the pool was made for: stop building. (Making nodes still
-  // works, so that one instruction can be completed.)
+  // Returns whether the pool has as many nodes as it was made for: stop
+  // building. (Making nodes still works, so that one instruction can be
+  // completed.)
   bool full() const { return nodes_.size() >= nodes_max_; }
 
  private:
@@ -152,7 +153,6 @@ class ExprPool {
   size_t nodes_max_;
   std::deque<Expr> nodes_;   // a deque: addresses are stable
   std::vector<Slot> table_;  // a power of two of them
-  std::vector<const Expr*> vars_;
   std::vector<std::string> var_names_;
 };
 

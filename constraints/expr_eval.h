@@ -12,11 +12,11 @@
 
 namespace clew::constraints {
 
-// All nodes that the expressions are made of, each once, operands before what
-// uses them. No recursion: safe for chains of any depth.
+// Returns all nodes that the expressions are made of, each once, operands
+// before what uses them. No recursion: safe for chains of any depth.
 std::vector<const Expr*> ReachableNodes(std::span<const Expr* const> roots);
 
-// The variables that the expressions mention, ascending.
+// Returns the variables that the expressions mention, ascending.
 std::vector<VarId> VariablesOf(std::span<const Expr* const> roots);
 std::vector<VarId> VariablesOf(const Expr* root);
 
@@ -37,7 +37,8 @@ class Evaluator {
   // `assignment` must outlive the evaluator.
   explicit Evaluator(const Assignment& assignment) : assignment_(assignment) {}
 
-  // nullopt if a variable that the expression mentions has no value.
+  // Returns the value, or nullopt if a variable that the expression mentions
+  // has none.
   std::optional<uint64_t> Evaluate(const Expr* root);
 
  private:
@@ -48,13 +49,13 @@ class Evaluator {
   std::unordered_map<const Expr*, uint64_t> values_;
 };
 
-// An SMT-LIB 2 script (QF_BV) without (check-sat): declares every variable as
-// v<id>, defines every shared node as e<id>, asserts that every condition is
-// true. REQUIRES: conditions of width 1.
+// Returns an SMT-LIB 2 script (QF_BV) without (check-sat), which declares every
+// variable as v<id>, defines every shared node as e<id>, and asserts that every
+// condition is true. REQUIRES: the conditions have width 1.
 std::string ToSmtLib(const ExprPool& pool,
                      std::span<const Expr* const> conditions);
 
-// For messages, at most `chars_max` characters: "(bvadd v3 #x01)".
+// Returns text for messages, at most `chars_max` characters: "(bvadd v3 #x01)".
 std::string ToText(const Expr* e, size_t chars_max = 200);
 
 }  // namespace clew::constraints

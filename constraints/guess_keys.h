@@ -9,13 +9,13 @@
 
 namespace clew::constraints {
 
-// Where each access (by id) lies in the time-merged guess: accesses of a
-// thread that share an interval are spread evenly over it; so without times
+// Returns where each access (by id) lies in the time-merged guess: accesses of
+// a thread that share an interval are spread evenly over it; so without times
 // all threads advance in proportion to their lengths.
 std::vector<double> GuessKeys(const ConstraintTrace& trace);
 
-// All accesses (by id) in an order that respects what is certain and otherwise
-// follows the keys.
+// Returns all accesses (by id) in an order that respects what is certain and
+// otherwise follows the keys.
 std::vector<uint32_t> GuessedOrder(const MustOrder& order,
                                    const std::vector<double>& keys);
 

@@ -21,7 +21,7 @@ struct Location {
 // Splits memory into locations, for encodings with one read-from per location.
 class Locations {
  public:
-  // Both are borrowed. REQUIRES: a valid trace.
+  // Both are borrowed. REQUIRES: the trace is valid.
   Locations(const ConstraintTrace& trace, const MustOrder& order);
 
   const std::vector<Location>& all() const { return locations_; }
@@ -33,9 +33,9 @@ class Locations {
   Range OfAccess(uint32_t id) const { return of_access_[id]; }
   Range OfDemand(size_t index) const { return of_demand_[index]; }
 
-  // The writes that a read of the location may return, as far as the certain
-  // order tells; kInitial for the initial value. `read` may be kAtEnd: what
-  // memory holds when all is done.
+  // Candidates returns the writes that a read of the location may return, as
+  // far as the certain order tells; kInitial for the initial value. `read` may
+  // be kAtEnd: what memory holds when all is done.
   static constexpr uint32_t kInitial = ~uint32_t{0};
   static constexpr uint32_t kAtEnd = ~uint32_t{0} - 1;
   std::vector<uint32_t> Candidates(uint32_t location, uint32_t read) const;
@@ -43,7 +43,8 @@ class Locations {
  private:
   bool MayBeRead(uint32_t write, uint32_t read,
                  const std::vector<uint32_t>& last_before) const;
-  // Of each thread that has one, its last write certainly before the read.
+  // Returns, for each thread that has one, its last write certainly before the
+  // read.
   std::vector<uint32_t> LastCertain(const Location& location,
                                     uint32_t read) const;
 
@@ -67,10 +68,10 @@ struct Ambiguity {
   }
 };
 
-// Ambiguity A, an upper bound: the bits it takes to say for each read which
-// write it returns, given only the certain order. Evidence E: for each
-// condition the bits it fixes: the width of what an equality with a constant
-// compares, 1 for any other; final memory counts with its bits.
+// Measures ambiguity A, an upper bound: the bits it takes to say for each read
+// which write it returns, given only the certain order; and evidence E: for
+// each condition the bits it fixes: the width of what an equality with a
+// constant compares, 1 for any other; final memory counts with its bits.
 Ambiguity MeasureAmbiguity(const ConstraintTrace& trace, OrderSources sources);
 
 }  // namespace clew::constraints

@@ -20,24 +20,25 @@ struct OrderSources {
 // access: 4 bytes times threads times accesses.
 class MustOrder {
  public:
-  // nullopt if the certain orders contradict each other (a cycle, or a time
-  // interval that program order leaves empty). REQUIRES: a valid trace.
+  // Computes the order. Returns nullopt if the certain orders contradict each
+  // other (a cycle, or a time interval that program order leaves empty).
+  // REQUIRES: the trace is valid.
   static std::optional<MustOrder> Compute(const ConstraintTrace& trace,
                                           OrderSources sources);
 
-  // Accesses by one number, thread by thread in program order.
+  // An access has a number, its id, counted thread by thread in program order.
   uint32_t access_count() const { return static_cast<uint32_t>(refs_.size()); }
   uint32_t IdOf(AccessRef ref) const {
     return first_id_[ref.thread] + ref.index;
   }
   AccessRef RefOf(uint32_t id) const { return refs_[id]; }
 
-  // a is certainly before b; false for a == b.
+  // Returns whether a is certainly before b; false for a == b.
   bool Before(uint32_t a, uint32_t b) const {
     return CountBefore(b, refs_[a].thread) > refs_[a].index;
   }
-  // How many accesses of `thread` are certainly before `id`; for its own
-  // thread, its index.
+  // Returns how many accesses of `thread` are certainly before `id`; for its
+  // own thread, its index.
   uint32_t CountBefore(uint32_t id, uint32_t thread) const {
     return clock_[size_t{id} * thread_count_ + thread];
   }
@@ -46,8 +47,8 @@ class MustOrder {
     uint32_t before;
     uint32_t after;
   };
-  // Pairs whose transitive closure is the whole order; none twice in a row of
-  // a thread.
+  // Returns pairs whose transitive closure is the whole order. Leaves out those
+  // by time that an earlier access of the same thread implies.
   const std::vector<Edge>& edges() const { return edges_; }
 
  private:

@@ -49,8 +49,8 @@ struct ThreadProgram {
   std::vector<uint64_t> start;  // slot values before the first access
 };
 
-// REQUIRES: a valid trace. kUnsupported if the thread's expressions mention an
-// unknown: only Z3 can choose values.
+// Compiles the expressions of one thread. Fails with kUnsupported if they
+// mention an unknown: only Z3 can choose values. REQUIRES: the trace is valid.
 [[nodiscard]] Result<ThreadProgram> CompileThread(const ConstraintTrace& trace,
                                                   uint32_t thread);
 

@@ -57,7 +57,7 @@ struct TraceAccess {
   // Writes: the value, over variables that this thread has read before or, for
   // a read-modify-write, reads now, and over unknowns.
   const Expr* written_value = nullptr;
-  // Retired within; bounds that are not known are 0 and the largest value.
+  // When it retired; bounds that are not known are 0 and the largest value.
   TscInterval time = {TscTicks(0), TscTicks(~uint64_t{0})};
   uint32_t slice = kNoSlice;  // index into ConstraintTrace::slices
   TraceeAddr ip;              // for people
@@ -95,8 +95,8 @@ struct FinalDemand {
   GroupId group;
 };
 
-// Must come out true. Mentions variables that `thread` has read among its
-// first `after_accesses` accesses, and unknowns.
+// A condition that must come out true. It mentions variables that `thread` has
+// read among its first `after_accesses` accesses, and unknowns.
 struct PathCondition {
   const Expr* condition = nullptr;  // width 1
   uint32_t thread = 0;
@@ -116,7 +116,8 @@ struct ConstraintTrace {
   std::vector<EvidenceGroup> groups;
   std::vector<TraceThread> threads;
   std::vector<TraceSlice> slices;
-  // No byte twice. A byte that is accessed and not listed starts as 0.
+  // No byte is listed twice. A byte that is accessed and not listed starts as
+  // 0.
   std::vector<InitialValue> initial;
   std::vector<FinalDemand> final_memory;
   std::vector<PathCondition> path;
@@ -135,10 +136,12 @@ struct ConstraintTrace {
 };
 
 // Checks what the comments above demand: indices, sizes, widths, that a
-// variable is read once and only used afterwards by the same thread.
+// variable is read once and only used afterwards by the same thread. Fails with
+// kInvalidArgument if one does not hold.
 [[nodiscard]] Status Validate(const ConstraintTrace& trace);
 
-// True if the time intervals alone order a before b (of different threads).
+// Returns whether the time intervals alone order a before b (of different
+// threads).
 bool OrderedByTime(const ConstraintTrace& trace, const TraceAccess& a,
                    const TraceAccess& b);
 

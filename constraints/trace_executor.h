@@ -20,8 +20,9 @@ namespace clew::constraints {
 // unknowns are all reads.
 class TraceExecutor final : public Executor {
  public:
-  // kUnsupported if the trace has unknowns; kInvalidArgument if it is not
-  // valid. The trace must outlive the executor.
+  // Makes an executor at its start. Fails with kInvalidArgument if the trace is
+  // not valid, and with kUnsupported if it has unknowns. The trace must outlive
+  // the executor.
   [[nodiscard]] static Result<std::unique_ptr<TraceExecutor>> Create(
       const ConstraintTrace& trace, OrderSources sources = {});
 
@@ -65,8 +66,8 @@ class TraceExecutor final : public Executor {
                        const std::vector<std::vector<uint32_t>>& all,
                        const std::vector<std::vector<uint32_t>>& writes);
   bool IsContested(uint32_t thread) const;
-  // Computes what the access makes known; the failed check, or nullptr. Slots
-  // need no undo: a slot is computed anew when its access is run anew.
+  // Computes what the access makes known. Returns the failed check, or nullptr.
+  // Slots need no undo: a slot is computed again when its access is run again.
   const ThreadProgram::Check* RunOps(uint32_t thread,
                                      const AccessProgram& at) const;
   uint64_t Load(uint32_t byte, uint32_t size) const;
@@ -101,7 +102,8 @@ class TraceExecutor final : public Executor {
   mutable Contradiction contradiction_;
 };
 
-// The order of accesses that a step order of a TraceExecutor stands for.
+// Returns the order of accesses that a step order of a TraceExecutor stands
+// for.
 AccessOrder ToAccessOrder(const StepOrder& steps);
 
 }  // namespace clew::constraints

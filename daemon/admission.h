@@ -46,16 +46,17 @@ class Admission {
   static constexpr size_t kKeysMax = 1024;
 
   explicit Admission(AdmissionLimits limits) : limits_(limits) {}
-  // What was saved so far counts on under the new limits.
+  // What was saved before still counts under the new limits.
   void SetLimits(AdmissionLimits limits) { limits_ = limits; }
 
-  // Whether a bundle may be made; changes nothing. `process` 0: not known, so
-  // never a duplicate.
+  // Returns whether a bundle may be made; changes nothing. A `process` of 0 is
+  // not known, so it is never a duplicate.
   Admitted Ask(const FailureKey& key, int32_t process, uint64_t now_ms) const;
-  // A bundle is made: counts towards the rates. Returns how many of `key` were
-  // not saved since the last one.
+  // Counts a bundle that is made towards the rates. Returns how many failures
+  // of `key` were not saved since the last one.
   uint64_t Saved(const FailureKey& key, int32_t process, uint64_t now_ms);
-  // None is made, for whatever reason. REQUIRES: not a duplicate.
+  // Counts a failure for which no bundle is made. REQUIRES: Ask did not call it
+  // a duplicate.
   void NotSaved(const FailureKey& key, int32_t process, uint64_t now_ms);
 
  private:

@@ -8,12 +8,12 @@
 
 namespace clew::daemon {
 
-// How many entries of folders may still be looked at. Others fill some of them,
-// with millions of files or folders in folders without end.
+// How many entries of folders may still be looked at. Others fill some folders,
+// and may do so with millions of files or with endlessly nested folders.
 class WalkBudget {
  public:
   explicit WalkBudget(size_t entries) : left_(entries) {}
-  // False: no more.
+  // Takes one entry. Returns false if none is left.
   bool Take() {
     if (left_ == 0) {
       cut_ = true;
@@ -22,7 +22,7 @@ class WalkBudget {
     --left_;
     return true;
   }
-  // Something was not looked at.
+  // Returns whether something was not looked at.
   bool is_cut() const { return cut_; }
   void Cut() { cut_ = true; }
 

@@ -27,7 +27,7 @@ class PrepareJob final : public BundleJob {
     std::string clewd;
     std::string redact;
     std::string redaction;   // rules; empty: the built-in ones
-    std::string journalctl;  // empty: nobody looks into the journal
+    std::string journalctl;  // empty: the journal is not read
     ChildLimits limits;
   };
   explicit PrepareJob(Loop& loop);

@@ -16,8 +16,8 @@
 
 namespace clew::daemon {
 
-// Gives up CAP_SYS_ADMIN, for this process and all that it becomes. False:
-// errno says why not. Async-signal-safe.
+// Gives up CAP_SYS_ADMIN, for this process and every program that it executes.
+// Returns false if that fails; errno says why. Async-signal-safe.
 bool DropAdministration();
 
 struct ChildLimits {
@@ -54,8 +54,9 @@ class Child {
   static constexpr size_t kErrorsMax = size_t{4} << 10;
 
   // `arguments[0]` is a path. `done` is called once, from the loop, and may
-  // destroy the child. `loop` must outlive it. kSystem: it cannot be started;
-  // a program that is not there ends with status 127 and a line that says so.
+  // destroy the child. `loop` must outlive it. Fails with kSystem if no process
+  // can be started. A program that does not exist ends with status 127 and a
+  // line that says so.
   [[nodiscard]] static Result<std::unique_ptr<Child>> Start(
       Loop& loop, const std::vector<std::string>& arguments,
       const ChildLimits& limits, std::function<void(const ChildEnd&)> done,

@@ -166,8 +166,8 @@ Result<std::string> ReadUnitName(const Reader& reader,
   return name;
 }
 
-// Only services fail as clewd understands it. One section of another kind is no
-// reason to watch nothing, and earlier versions took them.
+// clewd understands only how services fail. A section of another kind does not
+// keep the others from being watched: earlier versions accepted such sections.
 bool IsWatchable(const Reader& reader, const std::string& section,
                  const WatchedUnit& unit, Config& config) {
   if (IsService(unit.name)) {

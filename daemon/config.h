@@ -73,11 +73,13 @@ struct Config {
   bool operator==(const Config&) const = default;
 };
 
-// kInvalidArgument, with file and line: unknown keys and sections, values out
-// of range, buffers that are no power of two. `source` names the file.
+// Fails with kInvalidArgument, with file and line, if there is an unknown key
+// or section, a value out of range or a buffer size that is not a power of two.
+// `source` names the file.
 [[nodiscard]] Result<Config> ParseConfig(std::string_view text,
                                          const std::string& source);
-// kSystem: cannot be read. No file at all is the defaults.
+// Returns the defaults if there is no such file. Fails with kSystem if it
+// cannot be read.
 [[nodiscard]] Result<Config> ReadConfig(const std::string& path);
 
 // systemd.unit(5): at most 255 of [A-Za-z0-9:_.\-@].

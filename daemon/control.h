@@ -38,7 +38,7 @@ class ControlHandler {
   virtual ~ControlHandler() = default;
   virtual Answer OnRequest(ConnectionId connection, const Peer& peer,
                            const Request& request) = 0;
-  // Nothing comes from it any more.
+  // Called when a connection is closed; no more requests come from it.
   virtual void OnClosed(ConnectionId connection) = 0;
 };
 
@@ -54,17 +54,18 @@ class ControlServer {
  public:
   static constexpr size_t kClientsMax = 16;
 
-  // Makes the folder of the socket, too. Replaces a socket that nobody listens
-  // at. `loop` and `handler` must outlive it. kInvalidArgument: somebody
-  // listens, or the path is too long. kSystem.
+  // Listens at the socket, whose folder is made if needed. Replaces a socket at
+  // which nobody listens. `loop` and `handler` must outlive the server. Fails
+  // with kInvalidArgument if somebody listens there or the path is too long,
+  // and with kSystem if a system call fails.
   [[nodiscard]] static Result<std::unique_ptr<ControlServer>> Open(
       Loop& loop, ControlHandler& handler, ControlOptions options);
   ControlServer(const ControlServer&) = delete;
   ControlServer& operator=(const ControlServer&) = delete;
   ~ControlServer();
 
-  // The answer to a request that had none. Nothing happens if the connection is
-  // closed.
+  // Sends the answer to a request that OnRequest left without one. Does nothing
+  // if the connection is closed.
   void Send(ControlHandler::ConnectionId connection, Answer answer);
 
   uint64_t refused() const { return refused_; }  // by credentials or number
@@ -102,8 +103,9 @@ class ControlServer {
   std::map<uint64_t, Client> clients_;
 };
 
-// Sends one request and waits, at most `wait_ms`, for the reply: the line, if
-// it says ok. kSystem: clewd is not there; the message says what to do.
+// Sends one request and waits at most `wait_ms` for the reply. Returns its line
+// if it says ok, and fails with its error if not. Fails with kSystem if clewd
+// is not there; the message says what to do.
 [[nodiscard]] Result<std::string> Ask(const std::string& socket,
                                       const Request& request, uint64_t wait_ms);
 

@@ -219,8 +219,8 @@ static bool IsAlive(const struct DumpMemory* memory) {
 // The same for pages of a file. One that is not in memory may be a stranger's
 // to give, by FUSE, and he may never do so: reading mem cannot be killed while
 // it waits for that, process_vm_readv can (mm/gup.c, FAULT_FLAG_KILLABLE). It
-// obeys the mapping's protection, and goes by a number, which was no other
-// process's meanwhile if that one is alive afterwards.
+// obeys the mapping's protection, and names the process by a number, which was
+// not another process's meanwhile if that process is alive afterwards.
 static ssize_t ReadFilePages(const struct DumpMemory* memory, uint64_t addr,
                              char* bytes, size_t size) {
   const struct iovec to = {.iov_base = bytes, .iov_len = size};
@@ -298,19 +298,6 @@ bool OpenDumpMemory(const struct Dump* dump, int pipe,
   return memory->process_fd >= 0 && memory->mem >= 0 && memory->pagemap >= 0 &&
          ReadMappings(dump, memory) && WriterWaits(pipe) &&
          FirstPageAgrees(head, memory);
-}
-
-void CloseDumpMemory(struct DumpMemory* memory) {
-  if (memory->process_fd >= 0) {
-    close(memory->process_fd);
-  }
-  if (memory->mem >= 0) {
-    close(memory->mem);
-  }
-  if (memory->pagemap >= 0) {
-    close(memory->pagemap);
-  }
-  free(memory->mappings);
 }
 
 // A range that may have pages which cannot be read: behind the end of a file,

@@ -9,8 +9,8 @@
 
 #include "daemon/core_next.h"
 
-// Of clew-core-handler: a core dump whose memory comes from the dying process
-// itself. C, and part of no library.
+// Part of clew-core-handler: a core dump whose memory comes from the dying
+// process itself. C, and part of no library.
 //
 // The kernel sends a dump through the pipe in the order of an ELF file, and for
 // memory that was never touched it sends zeros, a page at a time
@@ -28,9 +28,9 @@
 // kernel's business), pagemap says which pages there are, mem has the bytes.
 //
 // Invariant: what a sink gets is, byte for byte, what the pipe would have
-// given. Where that cannot be had, because the kernel, the process or the head
-// is other than expected, the answer is false or kUnreadable, and the pipe
-// still has everything behind `head.bytes`.
+// given. If that is not possible, because the kernel, the process or the head
+// is other than expected, the answer is false or kDumpUnreadable, and the pipe
+// still has everything after `head.bytes`.
 //
 // Worked example: 4 GiB of anonymous memory with eight pages touched. The head
 // is 8 KiB, pagemap 8 MiB in 16 reads, mem eight reads; the file gets eight
@@ -58,16 +58,16 @@ enum DumpEnd {
   kDumpUnreadable,  // memory that is there cannot be read
 };
 
-// Reads from the pipe up to the first page of memory. Returns false if the head
-// is none that this handler takes to pieces: of a 32-bit process, of one with
-// 65,535 mappings or more (PN_XNUM), without memory, or not as fs/binfmt_elf.c
-// writes it. `head->bytes` has what was read in any case; free() is the
-// caller's.
+// Reads from the pipe up to the first page of memory. Returns false if this
+// handler cannot take the head to pieces: it is of a 32-bit process or of one
+// with 65,535 mappings or more (PN_XNUM), has no memory, or is not as
+// fs/binfmt_elf.c writes it. `head->bytes` has what was read in any case; the
+// caller frees it.
 bool ReadDumpHead(int pipe, struct DumpHead* head);
 
 // The process's memory. Reading it may take as long as a stranger wants
-// (core_watch.h), and ends by SIGKILL. Who forks opens it anew: files have one
-// position.
+// (core_watch.h), and ends by SIGKILL. After a fork it is to be opened again:
+// the files have one position.
 struct DumpMemory {
   pid_t process;
   int process_fd;  // says whether `process` is still that one
@@ -82,10 +82,10 @@ struct DumpMemory {
 };
 
 // Returns false if it is not that of the process that writes to the pipe, or
-// cannot be had. CloseDumpMemory in any case.
+// cannot be had. What it opens and allocates goes when the caller ends: to be
+// called once, in a child made for it (core_watch.h).
 bool OpenDumpMemory(const struct Dump* dump, int pipe,
                     const struct DumpHead* head, struct DumpMemory* memory);
-void CloseDumpMemory(struct DumpMemory* memory);
 
 // Puts the whole dump into the sink. To be called once.
 enum DumpEnd CopyDump(const struct DumpHead* head, struct DumpMemory* memory,

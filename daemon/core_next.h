@@ -6,8 +6,8 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-// Of clew-core-handler: where core dumps went before, and go on to. C, and part
-// of no library.
+// Part of clew-core-handler: where core dumps went before, and where it passes
+// them on to. C, and part of no library.
 
 // The handler's arguments, in the order of the pattern:
 // %P %p %I %i %u %g %d %s %t %c %h %e.
@@ -19,7 +19,7 @@ struct Dump {
   const char* root;  // what all paths of clew begin with; for tests
 };
 
-// NULL for a specifier that the handler does not have.
+// Returns NULL for a specifier that the handler does not have.
 const char* ValueOf(const struct Dump* dump, char specifier);
 // Prints `what` and errno's text.
 void Complain(const char* what);
@@ -34,22 +34,23 @@ struct Next {
   uint64_t size;     // holes included
 };
 
-// As /var/lib/clew/core_pattern.before says; nowhere if it cannot be had.
+// Opens what /var/lib/clew/core_pattern.before names. Returns one that leads
+// nowhere if it cannot.
 struct Next OpenNext(const struct Dump* dump);
-// The next bytes. In a file blocks of zeros are holes, as the kernel's dumps
-// have them for memory that was never touched.
+// Passes the next bytes on. In a file, blocks of zeros become holes, as the
+// kernel's dumps have them for memory that was never touched.
 void PassOn(struct Next* next, const char* bytes, size_t size);
-// What comes next from a pipe, to a handler. Returns how much; 0 at the end,
-// and where nobody takes it any more. REQUIRES: a handler.
+// Moves bytes from a pipe to a handler. Returns how many; 0 at the end, and if
+// the handler reads no more. REQUIRES: `next` is a handler.
 ssize_t MoveOn(struct Next* next, int from);
-// So many zeros, in a file. REQUIRES: no handler.
+// Passes `size` zeros on. REQUIRES: `next` is not a handler.
 void PassHole(struct Next* next, uint64_t size);
-// Empties the file. REQUIRES: no handler.
+// Empties the file. REQUIRES: `next` is not a handler.
 void Rewind(struct Next* next);
-// Its core dump is over; it may end while others still write. False: it is not
-// whole.
+// Ends the core dump; the handler may end while others still write. Returns
+// false if what was passed on is not whole.
 bool CloseNext(struct Next* next);
-// The exit status: of a handler its own.
+// Returns the exit status: a handler's own if there is one.
 int WaitForNext(const struct Next* next, bool whole);
 
 #endif  // CLEW_DAEMON_CORE_NEXT_H_

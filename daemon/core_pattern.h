@@ -13,18 +13,20 @@ namespace clew::daemon {
 // before kept in paths.core_pattern_before, to which the handler passes every
 // core dump on.
 
-// What the kernel has; without the newline. kSystem.
+// Returns the kernel's pattern without its newline. Fails with kSystem if it
+// cannot be read.
 [[nodiscard]] Result<std::string> ReadCorePattern(const Paths& paths);
-// Whether `pattern` is ours.
+// Returns whether `pattern` is ours.
 bool IsOurPattern(const Paths& paths, const std::string& pattern);
 
-// Keeps the pattern from before, durably, then sets ours. Done already: changes
-// nothing. Returns the pattern from before. kSystem: not permitted, or the
-// handler is not there.
+// Stores the present pattern durably, then sets ours. Changes nothing if ours
+// is set. Returns the pattern from before. Fails with kSystem if we are not
+// permitted or the handler does not exist.
 [[nodiscard]] Result<std::string> InstallCorePattern(FileSystem& files,
                                                      const Paths& paths);
-// Puts back what was there, and forgets it. Returns it; empty: ours was not
-// there. kInvalidArgument: somebody else has set another one, which stays.
+// Puts the stored pattern back and forgets it. Returns it, or an empty string
+// if ours was not set. Fails with kInvalidArgument if somebody else has set
+// another one, which stays.
 [[nodiscard]] Result<std::string> UninstallCorePattern(FileSystem& files,
                                                        const Paths& paths);
 

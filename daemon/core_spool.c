@@ -273,7 +273,7 @@ void BeginAgain(struct CoreSpool* spool) {
   spool->cut = false;
 }
 
-// Whether nobody could have a core dump of the process: its hard limit is 0
+// Returns whether no core dump of the process is allowed: its hard limit is 0
 // (proc(5), /proc/PID/limits), or cannot be read. The process waits in the
 // kernel for us, so it is there.
 static bool HardLimitIsZero(const struct Dump* dump) {
@@ -294,7 +294,7 @@ static bool HardLimitIsZero(const struct Dump* dump) {
 // A soft limit (%c) of 0 is what services and shells of Debian have without
 // asking for it; it keeps core files out of their folders. Who wants no dump at
 // all sets the hard limit, too ("ulimit -c 0" does), or is not dumpable
-// (prctl(2)), and then the kernel starts nobody.
+// (prctl(2)), and then the kernel does not start this program.
 static bool WantsNone(const struct Dump* dump) {
   return strtoull(ValueOf(dump, 'c'), NULL, 10) == 0 && HardLimitIsZero(dump);
 }

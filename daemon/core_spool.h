@@ -9,8 +9,8 @@
 #include "daemon/core_memory.h"
 #include "daemon/core_next.h"
 
-// Of clew-core-handler: the core dump's file in clewd's spool. A child writes
-// it, so that a slow disk there holds up nobody else. C, and part of no
+// Part of clew-core-handler: the core dump's file in clewd's spool. A child
+// writes it, so that a slow disk there holds up nothing else. C, and part of no
 // library.
 
 struct CoreSpool {
@@ -26,15 +26,15 @@ struct CoreSpool {
 // Asks clewd, which answers within two seconds or has no copy.
 struct CoreSpool AskDaemon(const struct Dump* dump);
 
-// The child writes what Keep gives it.
+// Starts a child that writes what Keep passes to it.
 void StartKeeping(struct CoreSpool* spool);
 void Keep(struct CoreSpool* spool, const char* bytes, size_t size);
 
-// The child takes the dump from the process's memory.
+// Starts a child that takes the dump from the process's memory.
 void StartCopyingMemory(struct CoreSpool* spool, const struct Dump* dump,
                         const struct DumpHead* head);
-// Waits for it as long as it comes further. Returns kDumpWhole also where there
-// is no child.
+// Waits for the child as long as it makes progress. Returns kDumpWhole also if
+// there is no child.
 enum DumpEnd WaitForCopy(struct CoreSpool* spool);
 // Empties the file, so that StartKeeping may be called.
 void BeginAgain(struct CoreSpool* spool);

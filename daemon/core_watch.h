@@ -6,9 +6,9 @@
 
 #include "daemon/core_memory.h"
 
-// Of clew-core-handler: whatever touches the dying process may wait for a
-// stranger, as for the FUSE server of a file that it has mapped. A child does
-// it. C, and part of no library.
+// Part of clew-core-handler. Touching the dying process may mean to wait for a
+// stranger, such as the FUSE server of a file that it has mapped. So a child
+// does it. C, and part of no library.
 
 enum { kStallMs = 10000 };
 

@@ -33,8 +33,8 @@ bool SameSource(const Config& a, const Config& b) {
          a.data_buffer_bytes == b.data_buffer_bytes;
 }
 
-// No error of this host's: bundles that cannot be sent tell of those. `why` is
-// empty where the report was sent.
+// Logs no error: if there is one, bundles that cannot be sent show it. `why` is
+// empty if the report was sent.
 void LogReport(Log& log, const std::string& why) {
   if (why.empty()) {
     log.Over("report-failed", "");
@@ -276,7 +276,7 @@ Answer Daemon::Handle(const Peer& peer, ConnectionId connection,
                      .process = request.process,
                      .unit = "",
                      .failure = {},
-                     .core = true};
+                     .with_core_dump = true};
   event.failure.kind = FailureKind::kSignal;
   event.failure.signal = request.signal;
   event.failure.thread = Tid(request.thread);
@@ -289,7 +289,7 @@ Answer Daemon::Handle(const Peer& peer, ConnectionId connection,
   }
   triggers_.AddCoreCopy(connection, save->id);
   answer.line = OkReply("bytes_max", save->core_bytes_max);
-  answer.descriptor = std::move(save->core);
+  answer.descriptor = std::move(save->core_dump);
   answer.hold = true;
   if (!save->noted.is_open()) {
     return answer;
@@ -323,7 +323,7 @@ Result<std::string> Daemon::Snapshot(const SnapshotRequest& request) {
                                                .process = request.process,
                                                .unit = request.unit,
                                                .failure = {},
-                                               .core = false}));
+                                               .with_core_dump = false}));
   return OkReply("bundle", save.name);
 }
 

@@ -48,13 +48,14 @@ struct DaemonParts {
 // the loop's thread.
 class Daemon final : public ControlHandler {
  public:
-  // kInvalidArgument: the configuration, or another clewd runs here. A source
-  // that cannot be opened is no error: it is tried again.
+  // Fails with kInvalidArgument if the configuration is wrong or another clewd
+  // runs here. A source that cannot be opened is not an error: it is tried
+  // again.
   [[nodiscard]] static Result<std::unique_ptr<Daemon>> Start(
       DaemonParts parts, const Config& config);
   ~Daemon() override;
 
-  // Reads the configuration again. An error changes nothing.
+  // Reads the configuration again. Changes nothing if it fails.
   [[nodiscard]] Status Reload();
   // Ends the loop once nothing is being saved, at the latest after kStopMs.
   void Stop();

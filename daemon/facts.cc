@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "common/file.h"
+#include "common/path_names.h"
 #include "proto/bundle.pb.h"
 
 namespace clew::daemon {
@@ -15,9 +16,9 @@ Result<BundleFacts> ReadFacts(const std::string& folder) {
   if (stat(path.c_str(), &info) != 0 || !S_ISREG(info.st_mode)) {
     return CorruptInput("{:?} is no file; this is no bundle", path);
   }
-  if (static_cast<uint64_t>(info.st_size) > kManifestBytesMax) {
+  if (static_cast<uint64_t>(info.st_size) > kAdmittedManifestBytesMax) {
     return CorruptInput("{:?} has {} bytes, a manifest has at most {}", path,
-                        info.st_size, kManifestBytesMax);
+                        info.st_size, kAdmittedManifestBytesMax);
   }
   CLEW_ASSIGN_OR_RETURN(bytes, ReadWholeFile(path));
   pb::Manifest manifest;
@@ -27,7 +28,7 @@ Result<BundleFacts> ReadFacts(const std::string& folder) {
   BundleFacts facts;
   if (manifest.command_size() > 0) {
     const std::string& command = manifest.command(0);
-    facts.program = command.substr(command.rfind('/') + 1);
+    facts.program = BaseName(command);
   }
   facts.signal = manifest.failure().signal();
   facts.hang = manifest.failure().kind() == pb::Failure::KIND_HANG;

@@ -10,7 +10,10 @@
 
 namespace clew::daemon {
 
-inline constexpr size_t kManifestBytesMax = size_t{1} << 20;
+// Of a manifest that the daemon itself reads, before it admits or prepares the
+// bundle. Less than the collector takes: any user of this host may have written
+// it, and the daemon has little memory.
+inline constexpr size_t kAdmittedManifestBytesMax = size_t{1} << 20;
 
 // What admission has to know of a bundle.
 struct BundleFacts {
@@ -18,12 +21,13 @@ struct BundleFacts {
   int signal = 0;
   bool hang = false;
   bool failed = false;
-  // Of who saved it: unit, process and time, not the kind.
+  // What the trigger of whoever saved it says: unit, process and time, not the
+  // kind.
   std::optional<Trigger> trigger;
 };
 
-// Reads `folder`/manifest.pb. kCorruptInput: not there, too large, or no such
-// message.
+// Reads `folder`/manifest.pb. Fails with kCorruptInput if it does not exist, is
+// larger than kAdmittedManifestBytesMax or is not a manifest.
 [[nodiscard]] Result<BundleFacts> ReadFacts(const std::string& folder);
 
 }  // namespace clew::daemon

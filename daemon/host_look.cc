@@ -8,8 +8,6 @@
 
 namespace clew::daemon {
 
-using Clock = std::chrono::steady_clock;
-
 recorder::ScannedProcess Scanned(int32_t process, const pb::LookedAt& looked) {
   recorder::ScannedProcess scanned{.process = process,
                                    .parent = looked.parent(),
@@ -39,7 +37,7 @@ void HostLook::Add(int32_t process) {
 }
 
 Status HostLook::Run(const Use& use) {
-  const auto end = Clock::now() + kTime;
+  const auto end = std::chrono::steady_clock::now() + kTime;
   for (const auto& [user, processes] : processes_) {
     CLEW_RETURN_IF_ERROR(LookAtUser(user, processes, end, use));
   }
@@ -50,13 +48,13 @@ Status HostLook::Run(const Use& use) {
 // itself alone, one of another user's for all of that user.
 Status HostLook::LookAtUser(uid_t user, const std::vector<int32_t>& processes,
                             Inspector::Time end, const Use& use) {
-  auto user_end = std::min(end, Clock::now() + kUserTime);
+  auto user_end = std::min(end, std::chrono::steady_clock::now() + kUserTime);
   bool answers = user == 0 || Inspector::LeftBehind(user) == 0;
   for (const int32_t process : processes) {
     if (user == 0) {
-      user_end = std::min(end, Clock::now() + kUserTime);
+      user_end = std::min(end, std::chrono::steady_clock::now() + kUserTime);
     }
-    const auto reply = answers && Clock::now() < user_end
+    const auto reply = answers && std::chrono::steady_clock::now() < user_end
                            ? LookAt(user, process, user_end)
                            : LimitReached("there was no time");
     answers = answers && (reply || user == 0);

@@ -22,7 +22,7 @@ class Incidents {
     SetLast(error.message);
     log_.Once(Priority::kError, event, error.message, {{"why", error.message}});
   }
-  // For what has a line of its own in the log.
+  // Sets the last error alone, for what has a line of its own in the log.
   void SetLast(const std::string& message) {
     last_ = {clock_.WallNs(), message};
   }

@@ -29,7 +29,6 @@
 namespace clew::daemon {
 namespace {
 
-constexpr const char* kProc = "/proc";
 constexpr uint64_t kMemoryBytes = uint64_t{1} << 30;
 constexpr uint64_t kCpuS = 60;
 // A process may make its arguments as long as it likes; the manifest, which has
@@ -38,7 +37,7 @@ constexpr size_t kCommandBytesMax = 64 << 10;
 constexpr size_t kThreadsMax = 20'000;
 
 std::vector<std::string> CommandOf(int32_t process) {
-  std::ifstream file(fmt::format("{}/{}/cmdline", kProc, process));
+  std::ifstream file(fmt::format("/proc/{}/cmdline", process));
   std::string bytes(kCommandBytesMax, '\0');
   file.read(bytes.data(), static_cast<std::streamsize>(bytes.size()));
   bytes.resize(static_cast<size_t>(file.gcount()));
@@ -53,7 +52,7 @@ std::vector<std::string> CommandOf(int32_t process) {
 
 std::string WorkingDirectoryOf(int32_t process) {
   std::error_code error;
-  return std::filesystem::read_symlink(fmt::format("{}/{}/cwd", kProc, process),
+  return std::filesystem::read_symlink(fmt::format("/proc/{}/cwd", process),
                                        error)
       .string();
 }
@@ -125,7 +124,7 @@ class Answers {
     reply.set_why(why ? *why : why.error().message);
   }
 
-  recorder::ProcessScanner scanner_{kProc};
+  recorder::ProcessScanner scanner_{"/proc"};
   recorder::HeldImages held_;
   SparseFiles files_;
   recorder::FilesHere source_{files_, &held_, recorder::ImageRights::kAnyone};

@@ -15,7 +15,7 @@ namespace clew::daemon {
 [[nodiscard]] Status Inspect();
 
 inline constexpr int kFirstAnswerFd = 3;
-// Of a message.
+// Size of a message, at most.
 inline constexpr size_t kInspectBytesMax = size_t{16} << 20;
 
 }  // namespace clew::daemon

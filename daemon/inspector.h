@@ -16,9 +16,9 @@
 
 namespace clew::daemon {
 
-// Looks at processes and at files that they have mapped, in a child
-// (`clewd inspect`). Whoever reads what a stranger made may wait for ever, and
-// cannot even be killed: a file system that never answers, memory that is such
+// Looks at processes and at files that they have mapped, in a child (`clewd
+// inspect`). Reading what a stranger made may take for ever, and the reader
+// cannot even be killed: a file system may never answer, and memory may be such
 // a file. So a child does it, and is left behind when it does not answer in
 // time.
 //
@@ -33,26 +33,30 @@ class Inspector {
   static constexpr size_t kLeftBehindOfRootMax = 8;
   static constexpr size_t kLeftBehindOfAllMax = 16;
 
-  // Children that were killed and did not end, of `user`.
+  // Returns how many children that looked at processes of `user` were killed
+  // and have not ended.
   static size_t LeftBehind(uid_t user);
-  // One of them looked at this process.
+  // Returns whether one of them looked at this process.
   static bool IsLeftBehind(int32_t looked_at);
 
-  // For processes of `user`. kLimit: too many are left behind. kSystem.
+  // Starts a child that looks at processes of `user`. Fails with kLimit if too
+  // many are left behind, and with kSystem if the child cannot be started.
   [[nodiscard]] static Result<std::unique_ptr<Inspector>> Start(uid_t user);
   ~Inspector();
   Inspector(const Inspector&) = delete;
   Inspector& operator=(const Inspector&) = delete;
 
-  // Whom it looks at from now on.
+  // From now on the processes looked at are those of `user`.
   void SetUser(uid_t user) { user_ = user; }
 
-  // Begins a look, whose answer is for Receive; without waiting.
+  // Begins a look without waiting; Receive gets the answer.
   [[nodiscard]] Status BeginLook(int32_t process, bool hold);
-  // Hangs up when the first answer is there, or none will come; once.
+  // Returns a descriptor that hangs up when the first answer is there, or none
+  // will come. To be called once.
   Fd TakeFirstAnswer() { return std::move(first_answer_); }
-  // kLimit: not until `end`; the child is killed, and this cannot be asked any
-  // more. kSystem: it has ended.
+  // Receive waits for the next answer; Ask sends a request first. Both fail
+  // with kLimit if there is no answer by `end`, and then the child is killed
+  // and cannot be asked any more; with kSystem if the child has ended.
   [[nodiscard]] Result<pb::InspectReply> Receive(Time end);
   [[nodiscard]] Result<pb::InspectReply> Ask(const pb::InspectRequest& request,
                                              Time end);

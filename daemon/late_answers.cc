@@ -15,7 +15,7 @@ void LateAnswers::Add(ConnectionId connection, Fd until, Answer answer) {
   waiting.answer = std::move(answer);
   waiting.timer =
       loop_.After(kWaitMs, [this, connection] { Send(connection); });
-  // Without events: epoll tells of a hang-up in any case. If it cannot, the
+  // Without events: epoll reports a hang-up in any case. If it cannot, the
   // timer does.
   (void)loop_.Watch(waiting.until.get(), 0,
                     [this, connection](uint32_t) { Send(connection); });

@@ -35,7 +35,8 @@ class Log {
   std::map<std::string, uint64_t, std::less<>> times_;
 };
 
-// Whether standard error is journald's (systemd.exec(5), $JOURNAL_STREAM).
+// Returns whether standard error goes to journald (systemd.exec(5),
+// $JOURNAL_STREAM).
 bool ErrorsGoToJournald();
 
 }  // namespace clew::daemon

@@ -103,7 +103,7 @@ class Signals {
   Fd fd_;
 };
 
-// Only the loop says that we live; ends with it.
+// The watchdog is fed from the event loop only, so a hung loop is noticed.
 void FeedWatchdog(Loop& loop, uint64_t period_ms) {
   Notify("WATCHDOG=1");
   loop.After(period_ms, [&loop, period_ms] { FeedWatchdog(loop, period_ms); });

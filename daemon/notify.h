@@ -6,11 +6,12 @@
 
 namespace clew::daemon {
 
-// What a service tells systemd (sd_notify(3)): lines such as READY=1. Nothing
-// happens where nobody listens.
+// Tells systemd `lines` such as READY=1 (sd_notify(3)). Does nothing if nobody
+// listens.
 void Notify(const std::string& lines);
 
-// How often WATCHDOG=1 is to come, half of what systemd allows; 0: never.
+// Returns how often WATCHDOG=1 is to be sent: half of the time that systemd
+// allows, or 0 for never.
 uint64_t WatchdogPeriodMs();
 
 }  // namespace clew::daemon

@@ -21,7 +21,6 @@ namespace {
 
 using bundle::BundleWriter;
 
-constexpr const char* kProc = "/proc";
 // Save waits so long for what is known of its process.
 constexpr std::chrono::seconds kNoteTime{5};
 // As many saves as there may be at once. Each holds files open.
@@ -37,7 +36,7 @@ struct NotedProcess {
   pb::LookedAt looked;
 };
 
-// Hands everything on, and tells of the first.
+// Hands everything on, and calls `first` before the first of it.
 class FirstByteSink final : public recorder::perf::SessionSink {
  public:
   FirstByteSink(recorder::PerfCapture& to, const std::function<void()>& first)
@@ -211,7 +210,7 @@ class PerfSource final : public PtSource {
   Status AddHost(int32_t process, NotedProcess& noted,
                  recorder::PerfCapture& capture, SaveReport& said) {
     HostLook look(process == 0 && has_pt_);
-    for (const int32_t other : recorder::AllProcesses(kProc)) {
+    for (const int32_t other : recorder::AllProcesses("/proc")) {
       if (other != process) {
         look.Add(other);
       }

@@ -10,11 +10,10 @@
 
 namespace clew::daemon {
 
-// Snapshots of perf_event on all CPUs, of PT or of the sideband alone, as
-// `config` says. Records from then on.
-//
-// kUnsupported: no PT here. kSystem: not permitted; the message says what would
-// help.
+// Opens a source that takes snapshots of perf_event on all CPUs, of PT or of
+// the sideband alone, as `config` says. It records from then on. Fails with
+// kUnsupported if this host has no PT, and with kSystem if we are not
+// permitted; the message says what would help.
 [[nodiscard]] Result<std::unique_ptr<PtSource>> OpenPerfSource(
     const Config& config);
 

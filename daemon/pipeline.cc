@@ -219,9 +219,9 @@ Result<Pipeline::Fate> Pipeline::Judge(const std::string& name) {
   return fate;
 }
 
-// A bundle of a software unit, which nobody asked us about before. What another
-// user says in it of a trigger counts nothing, and a unit only if its recorder
-// was seen there.
+// Admits the bundle of a software unit, of which nothing was known before. The
+// trigger that another user wrote into it is ignored, and the unit counts only
+// if its recorder was seen there.
 Result<Pipeline::Fate> Pipeline::Admit(const std::string& name,
                                        const BundleFacts& facts,
                                        std::optional<uid_t> origin) {

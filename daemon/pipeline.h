@@ -61,9 +61,9 @@ class Pipeline {
     Log& log;
     Counters& counters;
     LastError& last_error;
-    // A random number below the bound, which is not 0. Takes that much off a
-    // pause before the next attempt to send, so that hosts which lost their
-    // collector at one moment do not all come back at one moment.
+    // Returns a random number below the bound, which is not 0. That much is
+    // taken off a pause before the next attempt to send, so that hosts which
+    // lost their collector at one moment do not all come back at one moment.
     std::function<uint64_t(uint64_t)> below;
     std::string proc = "/proc";
   };
@@ -87,12 +87,12 @@ class Pipeline {
   // Looks at the folders and starts what can be. Cheap where nothing is new;
   // to be called at start and whenever something came to incoming/.
   void LookForWork();
-  // The bundle of this process will have been asked for by a person.
+  // Notes that a person asked for the bundle of this process.
   void ExpectRequested(int32_t process);
   void SetUpload(BundleJob* upload, uint64_t retry_ms);
-  // Has what was set aside prepared again: this bundle of stuck/ or refused/;
-  // without a name all of stuck/. Returns how many. kInvalidArgument: there is
-  // none of that name.
+  // Has bundles prepared again that were set aside: this one of stuck/ or
+  // refused/, or all of stuck/ if `name` is empty. Returns how many. Fails with
+  // kInvalidArgument if there is none of that name.
   [[nodiscard]] Result<uint64_t> BringBack(const std::string& name);
 
   // Spool::MakeRoom, counted and logged; what is being sent stays.

@@ -7,6 +7,9 @@
 #include <cstdlib>
 #include <fstream>
 
+#include "common/maps_path.h"
+#include "common/path_names.h"
+
 namespace clew::daemon {
 namespace {
 
@@ -24,12 +27,7 @@ std::string ProgramOf(const std::string& folder) {
   if (size <= 0) {
     return FirstLine(folder + "/comm");
   }
-  std::string program(path.data(), static_cast<size_t>(size));
-  constexpr std::string_view kDeleted = " (deleted)";
-  if (program.ends_with(kDeleted)) {
-    program.resize(program.size() - kDeleted.size());
-  }
-  return program.substr(program.rfind('/') + 1);
+  return BaseName(WithoutDeleted({path.data(), static_cast<size_t>(size)}));
 }
 
 // proc(5), /proc/PID/status: "VmRSS:	  123 kB", "Uid:	real

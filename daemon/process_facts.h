@@ -7,7 +7,7 @@
 
 namespace clew::daemon {
 
-// What procfs says of a process; each is empty where it does not.
+// Facts about a process from procfs; those that it does not tell are empty.
 struct ProcessFacts {
   bool exists = false;
   std::string program;        // base name of the executable
@@ -17,10 +17,10 @@ struct ProcessFacts {
 };
 ProcessFacts ReadProcessFacts(const std::string& proc, int32_t process);
 
-// The unit in a line of /proc/PID/cgroup; empty: none.
+// Returns the unit in a line of /proc/PID/cgroup; empty if there is none.
 std::string UnitOfCgroup(const std::string& path);
 
-// Children of a process whose name (comm) is `name`.
+// Returns the children of `process` whose name (comm) is `name`.
 std::vector<int32_t> ChildrenNamed(const std::string& proc, int32_t process,
                                    const std::string& name);
 

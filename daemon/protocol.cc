@@ -137,8 +137,8 @@ Result<Request> ReadCore(Fields& fields) {
   CLEW_RETURN_IF_ERROR(
       fields.Integer("time_s", int64_t{0}, INT64_MAX, &request.time_s));
   CLEW_RETURN_IF_ERROR(fields.Text("comm", &request.comm));
-  if (request.process == 0 || request.signal == 0) {
-    return InvalidArgument("a core dump needs pid and signal");
+  if (request.process == 0 || request.thread == 0 || request.signal == 0) {
+    return InvalidArgument("a core dump needs pid, tid and signal");
   }
   return request;
 }

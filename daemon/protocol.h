@@ -25,7 +25,7 @@ struct UnitsRequest {
 struct ReloadRequest {
   bool operator==(const ReloadRequest&) const = default;
 };
-// Of a process or of a unit, never both.
+// Asks for a snapshot of a process or of a unit, never both.
 struct SnapshotRequest {
   int32_t process = 0;  // 0: `unit` says
   std::string unit;
@@ -33,7 +33,7 @@ struct SnapshotRequest {
   std::string reason;
   bool operator==(const SnapshotRequest&) const = default;
 };
-// Have bundles that were set aside prepared again.
+// Asks to prepare bundles again that were set aside.
 struct RetryRequest {
   std::string bundle;  // empty: all of stuck/
   bool operator==(const RetryRequest&) const = default;
@@ -57,21 +57,23 @@ using Request =
     std::variant<StatusRequest, UnitsRequest, ReloadRequest, SnapshotRequest,
                  RetryRequest, CoreRequest, CoreDoneRequest>;
 
-// One line without its newline. kInvalidArgument: no such request; the message
-// names the field.
+// Reads one line, given without its newline. Fails with kInvalidArgument if it
+// is not a request; the message names the field.
 [[nodiscard]] Result<Request> ParseRequest(std::string_view line);
-// With the newline. What it gives, ParseRequest takes.
+// Returns the line with its newline; ParseRequest reads it back as the same
+// request.
 std::string FormatRequest(const Request& request);
 
-// {"ok":true} and {"ok":false,"code":...,"error":...}, with the newline. What
-// is no UTF-8 in a message becomes U+FFFD.
+// Return {"ok":true} and {"ok":false,"code":...,"error":...}, with the newline.
+// Bytes of a message that are not UTF-8 become U+FFFD.
 std::string OkReply();
 // With one field more.
 std::string OkReply(std::string_view field, uint64_t value);
 std::string OkReply(std::string_view field, const std::string& value);
 std::string ErrorReply(const Error& error);
 
-// What a client got: the line if it says ok, else its error.
+// Returns the line that a client got if it says ok, and fails with the error
+// that it names if not.
 [[nodiscard]] Result<std::string> ParseReply(std::string line);
 
 }  // namespace clew::daemon

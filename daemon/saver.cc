@@ -28,12 +28,12 @@ Saver::~Saver() {
 Result<Saver::Started> Saver::Start(PtSource& source, SaveJob job, Done done) {
   CLEW_ASSIGN_OR_RETURN(writer,
                         BundleWriter::Create(PosixFileSystem(), job.bundle));
-  Started started{.id = ++last_id_, .core = Fd()};
+  Started started{.id = ++last_id_, .core_dump = Fd()};
   if (job.expect_core) {
     const std::string path = writer.folder() + "/core";
-    started.core =
+    started.core_dump =
         Fd(open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
-    if (started.core.get() < 0) {
+    if (started.core_dump.get() < 0) {
       return SystemError(errno, fmt::format("cannot create {:?}", path));
     }
   }

@@ -51,7 +51,7 @@ class Saver {
   using Done = std::function<void(Id, const SaveEnd&)>;
   struct Started {
     Id id = 0;
-    Fd core;  // its file, empty, where one is expected
+    Fd core_dump;  // its file, empty, where one is expected
   };
 
   bool busy() const { return !saves_.empty(); }

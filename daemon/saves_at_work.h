@@ -19,9 +19,9 @@ class SavesAtWork {
   void Remove(Saver::Id id) { saves_.erase(id); }
 
   size_t count() const { return saves_.size(); }
-  // Whether `user` has to wait, where all have `most` saves at once.
+  // Returns whether `user` has to wait if there may be `most` saves at once.
   bool IsFullFor(uint32_t user, uint64_t most) const;
-  // That they may write, all together.
+  // Returns how much all of them together may write.
   uint64_t bytes_max() const;
 
  private:

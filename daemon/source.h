@@ -45,10 +45,11 @@ class PtSource {
   [[nodiscard]] virtual Result<SaveReport> Save(
       const SaveOrder& order, bundle::BundleWriter& bundle,
       const std::function<void()>& first_byte) = 0;
-  // Once for each Save with a process, while it is at work, from the loop's
-  // thread: begins to note what procfs tells of the process, which may be gone
-  // soon, and is of `user`. Does not wait; Save does. The descriptor hangs up
-  // when all is noted, or will not be; none: there is nothing to wait for.
+  // Called once for each Save with a process, while that is at work, from the
+  // loop's thread. Begins to note what procfs tells about the process, which
+  // may be gone soon and belongs to `user`. Does not wait; Save does. Returns a
+  // descriptor that hangs up when everything is noted or will not be; none if
+  // there is nothing to wait for.
   virtual Fd NoteProcess(int32_t process, uint32_t user) = 0;
   // To be called now and then: follows CPUs that come and go.
   [[nodiscard]] virtual Status FollowCpus() = 0;

@@ -45,7 +45,7 @@ class SourceKeeper {
   void RunPeriodicWork();
   // Where no source is asked for, opens the sideband for as long as a save
   // takes: a core dump is worth a bundle, and the sideband brings its mappings,
-  // and so the images without which nobody reads it.
+  // and so the images without which it cannot be read.
   [[nodiscard]] Status OpenForOneSave();
   bool is_for_one_save() const { return for_one_save_; }
   // The configuration asks for another source. `saving`: something is being

@@ -244,8 +244,8 @@ std::vector<std::string> Spool::Writing() const {
   return names;
 }
 
-// In a stage that is ours but `except`; what strangers call theirs in incoming/
-// is no name of ours yet.
+// Looks in the stages that are ours, except `except`; names that strangers gave
+// in incoming/ are not taken.
 bool Spool::IsTaken(const std::string& name, Stage except) const {
   return std::ranges::any_of(kStages, [&](Stage stage) {
     struct stat info = {};
@@ -315,13 +315,9 @@ std::optional<uid_t> Spool::OriginOf(const std::string& name) const {
   if (!Exists(OriginPath(name))) {
     return std::nullopt;
   }
-  const auto bytes = ReadWholeFile(OriginPath(name));
-  const std::string_view text =
-      bytes ? std::string_view(reinterpret_cast<const char*>(bytes->data()),
-                               bytes->size())
-            : std::string_view();
-  // A note that cannot be read is nobody's whom we trust.
-  return ParseNumber<uid_t>(text).value_or(UINT32_MAX);
+  // A note that cannot be read counts as that of a user who is not trusted.
+  return ParseNumber<uid_t>(ReadWholeText(OriginPath(name)).value_or(""))
+      .value_or(UINT32_MAX);
 }
 
 Status Spool::ForgetOrigin(const std::string& name) {
@@ -340,11 +336,8 @@ Result<std::string> Spool::SetAside(const std::string& name, Stage from,
 }
 
 std::string Spool::WhyAside(const std::string& name, Stage stage) const {
-  const auto bytes = ReadWholeFile(WhyPath(Path(stage, name)));
-  if (!bytes || bytes->empty()) {
-    return "";
-  }
-  return {reinterpret_cast<const char*>(bytes->data()), bytes->size() - 1};
+  const auto text = ReadWholeText(WhyPath(Path(stage, name)));
+  return text && !text->empty() ? text->substr(0, text->size() - 1) : "";
 }
 
 // Of strangers, so of any size and depth: what is left of it after SweepTrash

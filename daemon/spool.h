@@ -38,9 +38,10 @@ struct BundleName {
   int32_t process = 0;
   bool operator==(const BundleName&) const = default;
 };
-// Bytes of `subject` that no unit's name has become '_'.
+// Bytes of `subject` that a unit's name cannot have become '_'.
 std::string FormatName(const BundleName& name);
-// nullopt: not of that form. Also of a ".clew.partial".
+// Returns nullopt if `name` is not of that form, as "<name>.clew.partial" is
+// not.
 std::optional<BundleName> ParseName(std::string_view name);
 
 struct SpoolLimits {
@@ -77,9 +78,9 @@ class Spool {
   // Entries of incoming/ that one user may have.
   static constexpr size_t kGuestsMax = 1'000;
 
-  // Makes the folders that are not there; removes what dead writers left in
-  // incoming/. kInvalidArgument: another process has it. `files` must outlive
-  // the spool.
+  // Makes the folders that do not exist; removes what dead writers left in
+  // incoming/. `files` must outlive the spool. Fails with kInvalidArgument if
+  // another process has this spool.
   [[nodiscard]] static Result<Spool> Open(FileSystem& files, std::string root,
                                           SpoolLimits limits);
   Spool(Spool&& other) noexcept = default;
@@ -91,58 +92,62 @@ class Spool {
   std::string Folder(Stage stage) const;
   std::string Path(Stage stage, std::string_view name) const;
 
-  // Names of the bundles in a stage, oldest first; no partial ones. Names that
-  // ParseName does not know are not listed.
+  // Returns the names of the bundles in a stage, oldest first, without partial
+  // ones and without names that ParseName does not know.
   std::vector<std::string> List(Stage stage) const;
-  // Those that are being written, "<name>.partial" with a live writer.
+  // Returns those that are being written: "<name>.partial" with a live writer.
   std::vector<std::string> Writing() const;
 
-  // Returns its name there: where a stage other than incoming/ has one of this
-  // name, the nanoseconds in it are counted up until there is none.
+  // Moves a bundle and returns its name there. If a stage other than incoming/
+  // has one of this name, the nanoseconds in it are counted up until there is
+  // none.
   [[nodiscard]] Result<std::string> Move(const std::string& name, Stage from,
                                          Stage to);
-  // Who owns what is there; nullopt: it is not.
+  // Returns who owns the bundle, or nullopt if it is not there.
   std::optional<uid_t> OwnerOf(Stage stage, std::string_view name) const;
-  // Whose a bundle of checking/ was in incoming/, if not ours: Move notes it
-  // before the bundle is there, so that no end of the daemon loses it.
+  // Returns who owned a bundle of checking/ when it was in incoming/, or
+  // nullopt if it was ours. Move notes it before it moves the bundle, so that
+  // the daemon can end at any time without losing it.
   std::optional<uid_t> OriginOf(const std::string& name) const;
-  // It is ours from now on.
+  // From now on the bundle counts as ours.
   [[nodiscard]] Status ForgetOrigin(const std::string& name);
-  // To refused/ or stuck/, with the reason beside it. Returns as Move does.
+  // Moves a bundle to refused/ or stuck/, with the reason beside it. Returns
+  // what Move does.
   [[nodiscard]] Result<std::string> SetAside(const std::string& name,
                                              Stage from, Stage to,
                                              std::string_view why);
-  // The reason; empty where there is none.
+  // Returns the reason that SetAside stored; empty if there is none.
   std::string WhyAside(const std::string& name, Stage stage) const;
   [[nodiscard]] Status Remove(const std::string& name, Stage stage);
 
   SpoolUse Use(Stage stage) const;
   uint64_t UsedBytes() const;
   uint64_t FreeBytes() const;  // of the disk, for us
-  // How many bytes may still be written, now.
+  // Returns how many bytes may still be written.
   uint64_t Room() const;
-  // What is in incoming/ and no bundle, nor about to be one.
+  // Returns what lies in incoming/ that is not a bundle and is not becoming
+  // one.
   SpoolUse Junk() const;
-  // Removes bundles until there is room for `bytes`, oldest first: those sent,
-  // those refused, those stuck, those ready. Of the latter two, which nobody
-  // else has, none for what is in incoming/: others write there. `keep` is
-  // never removed. Returns those gone; Room() tells whether it was enough.
+  // Removes bundles until there is room for `bytes`: first those sent, then
+  // those refused, stuck and ready, each oldest first. Those stuck or ready
+  // exist nowhere else, so none of them is removed for the sake of what is in
+  // incoming/, where others write. `keep` is never removed. Returns what was
+  // removed; Room() tells whether it was enough.
   [[nodiscard]] Result<std::vector<Evicted>> MakeRoom(uint64_t bytes,
                                                       std::string_view keep);
-  // More than kWalkMax entries.
+  // Returns whether incoming/ has more than kWalkMax entries.
   bool IsIncomingTooLarge() const;
-  // Goes on with what is being thrown away. True: nothing is left.
+  // Removes up to kSweepMax entries of trash/. Returns true if nothing is left.
   bool SweepTrash();
   // Removes unlocked partial folders.
   [[nodiscard]] Status RemoveDeadWriters();
-  // Removes junk that did not change for kJunkAgeS before `now_ns`. Returns how
-  // many.
+  // Removes junk that has not changed for kJunkAgeS seconds before `now_ns`.
+  // Returns how many entries it removed.
   [[nodiscard]] Result<uint64_t> RemoveOldJunk(int64_t now_ns);
-  // Removes of each user but ours who has more than `bytes` or kGuestsMax
-  // entries in incoming/ what is oldest by the time of its last change, and
-  // what has a live writer last, until it is no more; and at once what has more
-  // files, or folders in folders, than a bundle. Returns the names of what is
-  // gone.
+  // Keeps every user but ours within `bytes` and kGuestsMax entries in
+  // incoming/: removes what changed longest ago first, and what has a live
+  // writer last. Removes at once what has more files or more nested folders
+  // than a bundle. Returns the names of what it removed.
   [[nodiscard]] Result<std::vector<std::string>> EnforceQuota(uint64_t bytes);
 
  private:

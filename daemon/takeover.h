@@ -9,17 +9,16 @@
 
 namespace clew::daemon {
 
-// Of one bundle that others wrote.
+// Limits of one bundle that others wrote.
 inline constexpr size_t kTakenFilesMax = 4096;
 inline constexpr int kTakenDepthMax = 4;
 
 // Makes the tree at `folder`, which another user may have written and may still
 // hold open, ours: owner, group and mode (0700, 0600) of every folder and file.
-// Afterwards nobody else can add a name to it.
-//
-// kInvalidArgument, and the tree is to be dropped: a link, a device or the
-// like, a file with two names, more than kTakenFilesMax files or kTakenDepthMax
-// folders in one another. kSystem: we may not, or the disk failed.
+// Afterwards nobody else can add a name to it. Fails with kInvalidArgument, and
+// the tree is to be dropped, if it has a link, a device or the like, a file
+// with two names, more than kTakenFilesMax files or more than kTakenDepthMax
+// nested folders; with kSystem if we are not permitted or the disk fails.
 [[nodiscard]] Status TakeOver(const std::string& folder);
 
 struct Owner {
@@ -28,10 +27,10 @@ struct Owner {
 };
 
 // Replaces every file of a tree that TakeOver made ours by a copy, on stable
-// storage and owned by `owner` as the folders are then. What others hold open
-// or mapped is no file of the tree afterwards. Blocks of the disk are shared
-// where the file system can; holes stay holes. Interrupted, it can be repeated.
-// Errors as TakeOver.
+// storage and owned by `owner` as the folders are then. Files that others hold
+// open or mapped do not belong to the tree afterwards. Blocks of the disk are
+// shared where the file system can; holes stay holes. It can be repeated after
+// an interruption. Fails as TakeOver does.
 [[nodiscard]] Status Renew(const std::string& folder, Owner owner);
 
 }  // namespace clew::daemon

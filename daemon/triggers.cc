@@ -48,7 +48,7 @@ Status Triggers::MayBegin(const TriggerEvent& event, const FailureKey& key) {
 // Fails with kUnsupported if there is no source that would do.
 Status Triggers::NeedsSource(const TriggerEvent& event) {
   SourceKeeper& source = parts_.source;
-  if (source.source() == nullptr && event.core &&
+  if (source.source() == nullptr && event.with_core_dump &&
       config_.source == SourceKind::kNone) {
     CLEW_RETURN_IF_ERROR(source.OpenForOneSave());
   }
@@ -80,7 +80,7 @@ bool Triggers::IsBusyFor(uint32_t user) const {
 // first thread may have ended, and has no memory then (proc_pid_status(5)).
 uint64_t Triggers::CoreBytesOf(const TriggerEvent& event,
                                const ProcessFacts& facts) const {
-  if (!event.core) {
+  if (!event.with_core_dump) {
     return 0;
   }
   if (!facts.exists) {
@@ -160,7 +160,7 @@ Result<StartedSave> Triggers::Start(const TriggerEvent& event,
       FormatName({job.order.program.empty() ? "process" : job.order.program,
                   trigger.at_ns, event.process});
   job.bundle = parts_.spool.Path(Stage::kIncoming, name);
-  job.expect_core = event.core && room.core_bytes_max >= kCoreRoomMin;
+  job.expect_core = event.with_core_dump && room.core_bytes_max >= kCoreRoomMin;
   if (event.kind != TriggerKind::kRequest) {
     trigger.not_saved = parts_.admission.Saved(key, event.process,
                                                job.triggered_ns / 1'000'000);
@@ -175,7 +175,7 @@ Result<StartedSave> Triggers::Start(const TriggerEvent& event,
     return std::unexpected(started.error());
   }
   at_work_.Add(started->id, key.user, room.bytes);
-  StartedSave save{name, started->id, std::move(started->core),
+  StartedSave save{name, started->id, std::move(started->core_dump),
                    room.core_bytes_max, Fd()};
   if (event.process != 0) {
     save.noted = source.NoteProcess(event.process, key.user);

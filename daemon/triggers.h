@@ -34,18 +34,19 @@ struct TriggerEvent {
   int32_t process = 0;  // 0: not known
   std::string unit;
   Failure failure;
-  bool core = false;  // a core dump comes with it
+  bool with_core_dump = false;
 };
 
 struct StartedSave {
   std::string name;  // of the bundle
   Saver::Id id = 0;
-  Fd core;  // the core dump's file, empty, where one is expected
+  Fd core_dump;  // its file, empty, where one is expected
   uint64_t core_bytes_max = 0;
   Fd noted;  // as PtSource::NoteProcess
 };
 
-// What becomes of a trigger: may it be saved, is there room, begin, end.
+// Takes each trigger from the question whether it may be saved, and whether
+// there is room, to the begin and the end of the save.
 class Triggers {
  public:
   struct Parts {
@@ -60,7 +61,8 @@ class Triggers {
     Incidents& incidents;
     std::string proc;  // where procfs is mounted
   };
-  // The parts and `config` outlive this. `ended` is called when a save has.
+  // The parts and `config` outlive this. `ended` is called when a save has
+  // ended.
   Triggers(Parts parts, const Config& config, std::function<void()> ended)
       : parts_(std::move(parts)),
         config_(config),
@@ -71,20 +73,20 @@ class Triggers {
   // (rates, duplicates, saves at work, room) and kUnsupported (no source that
   // would do), and as the source does.
   [[nodiscard]] Result<StartedSave> Begin(const TriggerEvent& event);
-  // The core dump of save `id` is written by whoever is behind `connection`,
-  // until EndCoreCopy, or the end of the save.
+  // Notes that the peer of `connection` writes the core dump of save `id`,
+  // until EndCoreCopy or the end of the save.
   void AddCoreCopy(ControlHandler::ConnectionId connection, Saver::Id id) {
     core_copies_[connection] = id;
   }
   void EndCoreCopy(ControlHandler::ConnectionId connection, bool whole);
-  // Nothing begins from now on.
+  // From now on Begin fails.
   void Stop() { stopped_ = true; }
 
   bool is_saving() const { return saver_.busy(); }
   const SaveTimes& times() const { return times_; }
 
  private:
-  // What the core dump may have at most, and what room is kept for.
+  // How large the core dump may become, and for how much there is room.
   struct Room {
     uint64_t core_bytes_max = 0;
     uint64_t bytes = 0;

@@ -9,7 +9,7 @@ void UnitPoller::Poll() {
                                                 .process = event.process,
                                                 .unit = event.unit,
                                                 .failure = event.failure,
-                                                .core = false});
+                                                .with_core_dump = false});
     if (!started) {
       parts_.log.Once(Priority::kWarning, "not-saved", event.unit,
                       {{"unit", event.unit}, {"why", started.error().message}});

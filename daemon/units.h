@@ -22,7 +22,8 @@ struct UnitState {
   uint64_t restarts = 0;  // by the manager itself, since it was started
   int32_t process = 0;    // its main one; 0: none
   std::string cgroup;     // "/system.slice/a.service"
-  // How the last main process ended; both 0: well, or it runs, or nobody knows.
+  // How the last main process ended. Both are 0 if it ended well, still runs,
+  // or its end is not known.
   int32_t ended_by_signal = 0;
   int32_t exit_status = 0;
 };
@@ -30,22 +31,24 @@ struct UnitState {
 class UnitManager {
  public:
   virtual ~UnitManager() = default;
-  // Makes a new connection, in place of one that there may be. kSystem.
+  // Connects, in place of an earlier connection. Fails with kSystem if the
+  // manager does not answer.
   [[nodiscard]] virtual Status Connect() = 0;
-  // kSystem: the manager does not answer, and Connect is to be called. Any
-  // other error is of this unit alone. REQUIRES: Connect succeeded.
+  // Returns the state of one unit. Fails with kSystem if the manager does not
+  // answer; then Connect is to be called again. Any other error concerns this
+  // unit alone. REQUIRES: Connect succeeded.
   [[nodiscard]] virtual Result<UnitState> Get(const std::string& unit) = 0;
 };
 
-// systemd by D-Bus; a connection and each question take at most 200 ms. Nothing
-// is connected yet.
+// Returns a manager that asks systemd by D-Bus. It is not connected yet;
+// connecting and each question take at most 200 ms.
 std::unique_ptr<UnitManager> SystemdByDbus();
 
 struct UnitEvent {
   std::string unit;
   TriggerKind kind = TriggerKind::kUnitFailed;  // or kHang
   int32_t process = 0;
-  // kNone: it failed and nobody knows how, since it was started again.
+  // kNone if it failed and was started again, so that its end is not known.
   Failure failure = {};
 };
 
@@ -75,11 +78,13 @@ class UnitWatch {
   UnitWatch(UnitManager* manager, std::string cgroup_root)
       : manager_(manager), cgroup_root_(std::move(cgroup_root)) {}
 
-  // What is known of units that stay is kept.
+  // Sets which units to watch. Keeps what is known of those that were watched
+  // before.
   void SetUnits(const std::vector<WatchedUnit>& units);
   std::vector<UnitEvent> Poll(uint64_t now_ms);
   std::vector<UnitReport> Report(uint64_t now_ms) const;
-  // Why the manager cannot be asked; empty: it answers, or nobody has asked.
+  // Returns why the manager cannot be asked; empty if it answers, or was not
+  // asked.
   const std::string& error() const { return error_; }
 
  private:

@@ -20,7 +20,7 @@ inline constexpr SpaceId kSpaceUnknown = UINT32_MAX;
 // What code each process of a trace had where. A FORK gives the child what its
 // parent had then, an execve takes everything away. If all mappings are one
 // process's there is one space, whatever process is asked for: those are the
-// traces that tell of no other.
+// traces in which no other is named.
 //
 // A recorder tells what was there already by records at time 0: the state when
 // it began or, in a snapshot, when it ended; then it is of a process's last

@@ -47,8 +47,9 @@ const Slice* Attribution::OnEnter(const CoreEnter& enter) {
 // behind it at each switch; elsewhere a switch may hide in it, unless the
 // thread goes on where it stopped.
 bool Attribution::IsAnew(const CoreEnter& enter) const {
-  return enter.anew == Anew::kYes ||
-         (enter.anew == Anew::kMaybe && !exact_ && !GoesOn(enter.ip));
+  return enter.switched_on == SwitchedOn::kYes ||
+         (enter.switched_on == SwitchedOn::kMaybe && !exact_ &&
+          !GoesOn(enter.ip));
 }
 
 void Attribution::ByOrder(const CoreEnter& enter) {

@@ -59,10 +59,6 @@ void CodeMap::MapUntil(TscTicks time, CodeImage& image, size_t& next) {
   }
 }
 
-std::string CodeMap::first_path() const {
-  return initial_.empty() ? std::string() : initial_.front()->mapping.path;
-}
-
 std::vector<MmapRecord> CodeMap::Missing() const {
   std::vector<MmapRecord> missing;
   for (const auto* entries : {&initial_, &replacing_}) {

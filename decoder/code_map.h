@@ -46,9 +46,6 @@ class CodeMap {
   std::string Describe(TraceeAddr addr) const;
   // What is mapped from the start.
   const std::vector<const CodeMapping*>& initial() const { return initial_; }
-  // The path that was mapped first, which is the program's; empty if nothing
-  // was.
-  std::string first_path() const;
   // Where no file was found, each path and build-id once.
   std::vector<bundle::MmapRecord> Missing() const;
 

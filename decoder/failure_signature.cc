@@ -9,6 +9,8 @@
 #include <string_view>
 #include <vector>
 
+#include "common/one_line.h"
+
 namespace clew::decoder {
 namespace {
 
@@ -34,7 +36,7 @@ constexpr std::array kAbortPath = {
     "__libc_message", "__libc_message_impl", "__libc_fatal", "malloc_printerr",
     "__fortify_fail", "__fortify_fail_abort", "__chk_fail", "__GI___chk_fail",
     "__stack_chk_fail", "__stack_chk_fail_local",
-    // An exception that nobody catches.
+    // An exception that is not caught.
     "_ZN9__gnu_cxx27__verbose_terminate_handlerEv",
     "_ZN10__cxxabiv111__terminateEPFvvE", "_ZSt9terminatev", "__cxa_throw",
     "__cxa_rethrow", "__cxa_call_terminate", "__cxa_pure_virtual",
@@ -122,19 +124,13 @@ std::string_view StableModule(std::string_view module) {
                                       : module.substr(0, at + kSuffix.size());
 }
 
-// Quoted where it is not a plain word: it is what some file says.
-std::string Quoted(std::string_view text) {
-  const std::string quoted = fmt::format("{:?}", text);
-  return quoted.substr(1, quoted.size() - 2);
-}
-
 std::string LineOf(const BacktraceFrame& frame) {
   if (frame.module.empty()) {
     return "?";
   }
-  const std::string module = Quoted(StableModule(frame.module));
+  const std::string module = Printable(StableModule(frame.module));
   if (!frame.symbol.empty()) {
-    return fmt::format("{} {}", module, Quoted(StableSymbol(frame.symbol)));
+    return fmt::format("{} {}", module, Printable(StableSymbol(frame.symbol)));
   }
   return frame.row_bytes == 0 || IsOneOf(frame.module, kCLibraries)
              ? module + " ?"

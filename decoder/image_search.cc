@@ -9,6 +9,7 @@
 #include "common/build_id.h"
 #include "common/file.h"
 #include "common/hex.h"
+#include "common/maps_path.h"
 #include "common/path_names.h"
 #include "decoder/code_file.h"
 
@@ -21,8 +22,6 @@ namespace fs = std::filesystem;
 
 // perf's process of what the kernel has mapped.
 constexpr int32_t kKernelPid = -1;
-// What the kernel adds to the path of a file that was unlinked.
-constexpr std::string_view kDeleted = " (deleted)";
 
 bool IsRegular(const std::string& path) {
   std::error_code error;
@@ -34,12 +33,6 @@ bool NamesAFile(const std::string& path) {
   const std::string name = BaseName(path);
   return path.starts_with('/') && !path.starts_with("//") && !name.empty() &&
          name != "." && name != "..";
-}
-
-std::string WithoutDeleted(const std::string& path) {
-  return path.ends_with(kDeleted)
-             ? path.substr(0, path.size() - kDeleted.size())
-             : path;
 }
 
 // How many components the ends of two paths have in common.
@@ -245,8 +238,8 @@ void ImageSearch::SearchVdso(const MmapRecord& mapping,
 void ImageSearch::SearchByBuildId(const MmapRecord& mapping,
                                   ImageMatch& match) const {
   Consider(match.path, mapping, match);
-  if (match.path.ends_with(kDeleted)) {
-    Consider(WithoutDeleted(match.path), mapping, match);
+  if (IsDeleted(match.path)) {
+    Consider(std::string(WithoutDeleted(match.path)), mapping, match);
   }
   for (const Known& known : known_) {
     if (known.build_id == match.build_id ||
@@ -259,7 +252,7 @@ void ImageSearch::SearchByBuildId(const MmapRecord& mapping,
 // What has the path of an unlinked file now is another file.
 void ImageSearch::SearchByPath(const MmapRecord& mapping,
                                ImageMatch& match) const {
-  const auto nearest = NearestTo(WithoutDeleted(match.path));
+  const auto nearest = NearestTo(std::string(WithoutDeleted(match.path)));
   if (HaveSameBytes(nearest)) {
     for (const std::string& file : nearest) {
       Consider(file, mapping, match);

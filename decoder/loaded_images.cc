@@ -11,6 +11,7 @@
 #include "common/build_id.h"
 #include "common/file.h"
 #include "common/hex.h"
+#include "common/maps_path.h"
 #include "common/x86/page.h"
 #include "decoder/code_file.h"
 
@@ -26,8 +27,6 @@ using bundle::PerfData;
 using bundle::Record;
 
 using Bytes = std::span<const std::byte>;
-
-constexpr std::string_view kDeleted = " (deleted)";
 
 // A mapping of a file.
 struct Mapping {
@@ -210,13 +209,6 @@ std::vector<std::byte> BuildIdInMemory(const CoreDump& core,
   return BuildIdOf(page);
 }
 
-std::string WithoutDeleted(std::string path) {
-  if (path.ends_with(kDeleted)) {
-    path.resize(path.size() - kDeleted.size());
-  }
-  return path;
-}
-
 }  // namespace
 
 Result<LoadedImages> LoadedImages::FromCore(const Bundle& bundle,
@@ -228,7 +220,7 @@ Result<LoadedImages> LoadedImages::FromCore(const Bundle& bundle,
   std::map<std::string, std::vector<std::byte>> build_ids;
   Builder builder(bundle);
   for (const DumpMapping& mapping : core.mappings()) {
-    const std::string path = WithoutDeleted(mapping.path);
+    const std::string path(WithoutDeleted(mapping.path));
     if (mapping.file_offset == 0) {
       build_ids[path] = BuildIdInMemory(core, mapping);
     }

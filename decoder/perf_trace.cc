@@ -220,7 +220,7 @@ CodeMap PerfTrace::CodeOf(Tid thread) const {
   return spaces_.MapOf(spaces_.At(ProcessOf(thread), TscTicks(UINT64_MAX)));
 }
 
-// A thread's own stream has nobody else's slices.
+// A thread's own stream has no slices of other threads.
 void PerfTrace::OnItraceStart(const ItraceStartRecord& start,
                               const SampleId& sample) {
   if (sample.core && !per_thread_) {

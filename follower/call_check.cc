@@ -47,8 +47,6 @@ std::optional<OutputVector> OutputVectorOf(const SyscallInput& call,
 
 std::optional<std::string> OtherArguments(const machine::Registers& registers,
                                           const SyscallInput& call) {
-  static constexpr std::array<Gpr, 6> kArguments = {kRdi, kRsi, kRdx,
-                                                    kR10, kR8,  kR9};
   const auto& gpr = registers.gpr;
   if (gpr[kRax] != call.number) {
     return fmt::format("makes system call {}, recorded is {}",
@@ -56,10 +54,10 @@ std::optional<std::string> OtherArguments(const machine::Registers& registers,
   }
   const ArgumentBits bits = BitsOfArguments(call.number, call.args);
   for (size_t i = 0; i < bits.size(); ++i) {
-    const uint64_t differing = gpr[kArguments[i]] ^ call.args[i];
+    const uint64_t differing = gpr[kSyscallArguments[i]] ^ call.args[i];
     if (bits[i] != 0 && differing << (64 - bits[i]) != 0) {
       return fmt::format("argument {} of {} is {:#x}, recorded is {:#x}", i,
-                         SyscallName(call.number), gpr[kArguments[i]],
+                         SyscallName(call.number), gpr[kSyscallArguments[i]],
                          call.args[i]);
     }
   }

@@ -1,6 +1,7 @@
 #ifndef CLEW_FOLLOWER_CALL_CHECK_H_
 #define CLEW_FOLLOWER_CALL_CHECK_H_
 
+#include <array>
 #include <cstddef>
 #include <optional>
 #include <string>
@@ -13,18 +14,23 @@
 
 namespace clew::follower {
 
-// Whether a system call is the recorded one. Each returns what differs, for
-// people; nullopt: nothing does.
+// Where a system call has its arguments: x86-64 ABI, "Linux Conventions",
+// "Calling Conventions".
+inline constexpr std::array<Gpr, 6> kSyscallArguments = {kRdi, kRsi, kRdx,
+                                                         kR10, kR8,  kR9};
 
-// Its number, and the bits of its arguments that count.
+// These compare a system call with the recorded one. Each returns what differs,
+// for people, or nullopt if nothing does.
+
+// Compares its number, and the bits of its arguments that count.
 std::optional<std::string> OtherArguments(const machine::Registers& registers,
                                           const SyscallInput& call);
-// What it is given to read, if SyscallInput::read_digest tells of it.
+// Compares what it is given to read, if SyscallInput::read_digest is set.
 std::optional<std::string> OtherReads(const machine::Memory& memory,
                                       const SyscallInput& call);
 
-// The bytes that an output call is given to write, at most 64 MiB. Fails with
-// kInvalidArgument if they are not mapped.
+// Returns the bytes that an output call is given to write, at most 64 MiB.
+// Fails with kInvalidArgument if they are not mapped.
 [[nodiscard]] Result<std::vector<std::byte>> OutputOf(
     const machine::Memory& memory, const SyscallInput& call);
 

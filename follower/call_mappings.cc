@@ -9,19 +9,6 @@
 #include "common/x86/page.h"
 
 namespace clew::follower {
-namespace {
-
-// Memory that has no file behind it reads zero afterwards. Of what has one, the
-// recorder wrote down the contents.
-void Discard(machine::Memory& memory, uint64_t addr, uint64_t size_bytes) {
-  for (uint64_t page = addr; page < addr + size_bytes; page += kPageBytes) {
-    if (const auto prot = memory.ProtectionAt(page)) {
-      memory.Map(page, kPageBytes, *prot);
-    }
-  }
-}
-
-}  // namespace
 
 void ApplyMappings(const SyscallInput& call, machine::Memory& memory,
                    uint64_t& brk) {
@@ -48,7 +35,8 @@ void ApplyMappings(const SyscallInput& call, machine::Memory& memory,
       break;
     case __NR_madvise:
       if (static_cast<uint32_t>(args[2]) == MADV_DONTNEED) {
-        Discard(memory, args[0], RoundUpToPage(args[1]));
+        // Of what has a file behind it, the contents are among the writes.
+        memory.Clear(args[0], args[1]);
       }
       break;
     case __NR_mremap:

@@ -10,16 +10,16 @@
 
 namespace clew::follower {
 
-// What a system call does to memory, as accesses for an observer.
+// These tell an observer what a system call does to memory, as accesses.
 
-// `call` is entered by the SYSCALL at `ip`, the insn_offset-th instruction of
-// the run: a futex call is a read-modify-write of its word, what it is given to
-// read are reads, and what the kernel writes, where the call cannot sleep,
-// writes.
+// Reports the accesses of `call`, which is entered by the SYSCALL at `ip`, the
+// insn_offset-th instruction of the run: a futex call is a read-modify-write of
+// its word, what a call is given to read are reads, and what the kernel writes
+// are writes if the call cannot sleep.
 void ObserveCall(machine::AccessObserver& observer,
                  const machine::Memory& memory, uint64_t ip,
                  uint64_t insn_offset, const SyscallInput& call);
-// Kernel writes, by no instruction of the program.
+// Reports writes of the kernel, which no instruction of the program makes.
 void ObserveWrites(machine::AccessObserver& observer, uint64_t insn_offset,
                    std::span<const MemoryWrite> writes);
 

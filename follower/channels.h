@@ -15,7 +15,7 @@ namespace clew::follower {
 // by calls that were entered before it returns; an eventfd counts its value,
 // the others bytes.
 //
-// Channels that somebody else may know (after a fork, a descriptor sent away,
+// Channels that another process may know (after a fork, a descriptor sent away,
 // a descriptor opened through /proc), those whose taking end was closed, and
 // all descriptors from elsewhere are not constrained.
 //
@@ -24,18 +24,18 @@ class Channels {
  public:
   using Id = uint32_t;
   static constexpr Id kNone = 0;
-  // Stands for a channel among addresses; no memory is there.
+  // Returns an address that stands for the channel; no memory is there.
   static constexpr uint64_t WaitAddr(Id channel) {
     return (uint64_t{1} << 63) + uint64_t{8} * channel;
   }
 
-  // Whether Enter, Return or Source do anything with such a call.
+  // Returns whether Enter, Return or Source do anything with such a call.
   static bool Concerns(uint64_t number);
 
-  // A call is entered: what it puts counts from here on. `memory` holds its
-  // arguments.
+  // Notes that a call is entered: what it puts counts from here on. `memory`
+  // holds its arguments.
   void Enter(const SyscallInput& call, const machine::Memory& memory);
-  // A call has returned: the descriptors that it made.
+  // Notes that a call has returned, and the descriptors that it made.
   void Return(const SyscallInput& call);
 
   // Where the call was recorded to take something, and how much.
@@ -45,7 +45,7 @@ class Channels {
   };
   Taking Source(const SyscallInput& call) const;
   bool MayTake(const Taking& taking) const;
-  // REQUIRES: MayTake.
+  // Takes the amount out of its channel. REQUIRES: MayTake(taking) is true.
   void Take(const Taking& taking);
 
   // Equal channels have equal digests.

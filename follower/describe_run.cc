@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include "follower/failure_check.h"
+
 namespace clew::follower {
 
 std::string Describe(const Contradiction& contradiction) {
@@ -36,7 +38,7 @@ Result<std::optional<std::string>> CheckEnd(Process& process,
           process.tid(i), store->addr);
     }
   }
-  CLEW_ASSIGN_OR_RETURN(differs, process.CheckFailure(failure));
+  CLEW_ASSIGN_OR_RETURN(differs, CheckFailure(process, failure));
   return differs ? std::optional(Describe(*differs)) : std::nullopt;
 }
 

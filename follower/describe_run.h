@@ -13,16 +13,17 @@
 
 namespace clew::follower {
 
-// "thread 4711 at 0x401000 after 17 instructions: ...".
+// Returns "thread 4711 at 0x401000 after 17 instructions: ...".
 std::string Describe(const Contradiction& contradiction);
 
-// Why `thread` is not where Run was to bring it: the contradiction, or that it
-// "cannot go on". nullopt: it is.
+// Returns why `thread` is not where Run was to bring it: the contradiction, or
+// that it "cannot go on". Returns nullopt if it is there.
 std::optional<std::string> WhyNotReached(const Process& process, size_t thread,
                                          const Advance& advance);
 
-// What does not agree at the end of a schedule: a thread whose stream goes on,
-// or the failure. nullopt: all does.
+// Returns what does not agree at the end of a schedule: a thread whose stream
+// goes on, a store that still waits, or the failure. Returns nullopt if all
+// agrees. Fails as Process::NextBlock and CheckFailure do.
 [[nodiscard]] Result<std::optional<std::string>> CheckEnd(
     Process& process, const Failure& failure);
 

@@ -16,11 +16,12 @@ struct Earliest {
   double key = 0;
 };
 
-// The thread with the smallest key among those that may go on, by the process
-// and the order rules, and for which `may_go(thread)` holds; nullopt: none.
-// `key_of(thread)`, a Result<double>, is no smaller than the lower bound of the
-// thread's next block. A thread whose next block is far off is not looked at:
-// finding it would mean decoding all that ran on its core meanwhile.
+// Finds the thread with the smallest key among those that may go on, by the
+// process and the order rules, and for which `may_go(thread)` holds; returns
+// nullopt if there is none. Fails as the process, the rules and `key_of` do.
+// `key_of(thread)`, a Result<double>, must be no smaller than the lower bound
+// of the thread's next block. A thread whose next block is far off is not
+// looked at: finding it would mean decoding all that ran on its core meanwhile.
 template <class MayGo, class KeyOf>
 Result<std::optional<Earliest>> FindEarliest(const Process& process,
                                              OrderRules& rules, MayGo may_go,

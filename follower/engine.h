@@ -16,24 +16,24 @@ namespace clew::follower {
 class Engine {
  public:
   virtual ~Engine() = default;
-  // As machine::Machine, on the process's registers and memory.
+  // These do what machine::Machine does, on the process's registers and memory.
   virtual machine::Stop Run(size_t thread, uint64_t max_insns) = 0;
   virtual void CompleteInsn(size_t thread, const InsnInput& input) = 0;
 
-  // The thread's SYSCALL has retired and the call is about to be entered;
-  // arguments are in registers and memory.
+  // Called when the thread's SYSCALL has retired and the call is about to be
+  // entered; arguments are in registers and memory.
   virtual void OnSyscall(size_t thread, const SyscallInput& call) = 0;
-  // The kernel has written memory on behalf of the thread.
+  // Called when the kernel has written memory on behalf of the thread.
   virtual void OnKernelWrite(size_t thread, uint64_t addr,
                              uint64_t size_bytes) = 0;
-  // The call returned to user mode; rax was set.
+  // Called when the call has returned to user mode and rax is set.
   virtual void OnReturn(size_t thread, const SyscallInput& call) = 0;
   virtual void OnThreadCreated(size_t parent, size_t child) = 0;
-  // With ProcessOptions::force_path: the machine went elsewhere and was put on
-  // the recorded path.
+  // Called, with ProcessOptions::force_path, when the machine went elsewhere
+  // and was put on the recorded path.
   virtual void OnForced(size_t thread) = 0;
-  // The same where it was no branch: a fault, a signal or a system call that
-  // was recorded otherwise.
+  // Called in the same case if it was not a branch but a fault, a signal or a
+  // system call that was recorded otherwise.
   virtual void OnDeparted(size_t /*thread*/) {}
 };
 

@@ -16,21 +16,23 @@ namespace clew::follower {
 // Copyable; a copy is a checkpoint. Not thread-safe.
 class FutexTable {
  public:
-  // A thread begins to wait. `needs_wake`: it was recorded to return 0, or
-  // never to return.
+  // Notes that a thread begins to wait. `needs_wake`: it was recorded to return
+  // 0, or never to return.
   void Wait(uint64_t addr, bool needs_wake);
 
-  // Whether a waiter that needs a wake may return now.
+  // Returns whether a waiter that needs a wake may return now.
   bool MayReturn(uint64_t addr) const;
 
-  // A waiter returns; REQUIRES: MayReturn(addr) if it needs a wake.
+  // Notes that a waiter returns. REQUIRES: MayReturn(addr) is true if it needs
+  // a wake.
   void Return(uint64_t addr, bool needs_wake);
 
-  // A wake for at most `wanted` waiters that was recorded to wake `woken`.
-  // False, with nothing changed, if no such outcome is possible now.
+  // Notes a wake for at most `wanted` waiters that was recorded to wake
+  // `woken`. Returns false, with nothing changed, if no such outcome is
+  // possible now.
   bool Wake(uint64_t addr, uint64_t wanted, uint64_t woken);
 
-  // The kernel's wake of one waiter, if any, when a thread exits
+  // Notes the kernel's wake of one waiter, if any, when a thread exits
   // (set_tid_address(2), CLONE_CHILD_CLEARTID).
   void WakeOnExit(uint64_t addr);
 

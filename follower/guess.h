@@ -22,20 +22,20 @@ struct GuessOptions {
 // instructions. A guess, never evidence: bounds are in OrderRules.
 //
 // Deterministic in the process's state. A copy belongs to a copy of the
-// process.
+// process. Fails as Process::NextBlock does.
 class Guess {
  public:
   explicit Guess(const Process& process, GuessOptions options);
 
-  // Estimated tick of the thread's next instruction. REQUIRES: its stream has
-  // not ended.
+  // Returns the estimated tick of the thread's next instruction. REQUIRES (of
+  // the next two as well): its stream has not ended.
   [[nodiscard]] Result<double> KeyOf(const Process& process, size_t thread);
-  // The end of the stretch with the same lower time bound, as
+  // Returns the end of the stretch with the same lower time bound, as
   // ThreadState::retired.
   [[nodiscard]] Result<uint64_t> GroupEnd(const Process& process,
                                           size_t thread);
-  // How far the thread may run in one go: the end of its grain or of that
-  // stretch.
+  // Returns how far the thread may run in one go: the end of its grain or of
+  // that stretch.
   [[nodiscard]] Result<uint64_t> GrainEnd(const Process& process,
                                           size_t thread);
 

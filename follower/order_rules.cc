@@ -57,11 +57,34 @@ Result<bool> OrderRules::Permits(const Process& process, size_t thread) {
       return false;
     }
   }
+  if (!StoresPermit(process, thread, lo)) {
+    return false;
+  }
   return CorePermits(process, slice);
+}
+
+// A store has left when the slice ends in which it was made.
+bool OrderRules::StoresPermit(const Process& process, size_t thread,
+                              uint64_t lo) const {
+  if (process.queues() == 0 || lo <= slack_ticks_) {
+    return true;
+  }
+  for (size_t other = 0; other < process.thread_count(); ++other) {
+    if (other != thread && process.StoresWait(other) &&
+        lo - slack_ticks_ >
+            (*slices_)[process.thread(other).slice].time.hi.as_int()) {
+      return false;
+    }
+  }
+  return true;
 }
 
 Result<bool> OrderRules::Complete(const Process& process,
                                   uint32_t slice) const {
+  const size_t thread = slice_thread_[slice];
+  if (process.thread(thread).slice == slice && process.StoresWait(thread)) {
+    return false;
+  }
   const TscTicks end = (*slices_)[slice].time.hi;
   if (process.NextIsAfter(slice_thread_[slice],
                           static_cast<double>(end.as_int()))) {

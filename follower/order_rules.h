@@ -18,16 +18,19 @@ namespace clew::follower {
 // Core: a slice begins only after every earlier slice of its core is complete.
 // Slices of threads that have no stream (of other processes, of the kernel)
 // order nothing: those around them are in order anyway.
+// Under a memory model a store has left when the slice ends in which it was
+// made: the kernel that switches the core finds the buffer empty.
 //
 // Follows one run forward; a copy belongs to a copy of the process.
 class OrderRules {
  public:
-  // `process` gives slices and thread numbers. `slack_ticks`: how far apart
-  // clocks of two cores may be (bundle.proto, Timing.clock_slack_ticks).
+  // Takes slices and thread numbers from `process`. `slack_ticks` is how far
+  // apart the clocks of two cores may be (bundle.proto,
+  // Timing.clock_slack_ticks).
   OrderRules(const Process& process, uint64_t slack_ticks);
 
-  // Whether time and core order permit the thread's next instruction now.
-  // False at the end of its stream.
+  // Returns whether time and core order permit the thread's next instruction
+  // now; false at the end of its stream. Fails as Process::NextBlock does.
   [[nodiscard]] Result<bool> Permits(const Process& process, size_t thread);
 
   // How many slices of each core are known to be over, to go back to.
@@ -36,6 +39,7 @@ class OrderRules {
   void set_progress(const Progress& progress) { complete_ = progress; }
 
  private:
+  bool StoresPermit(const Process& process, size_t thread, uint64_t lo) const;
   Result<bool> Complete(const Process& process, uint32_t slice) const;
   Result<bool> CorePermits(const Process& process, uint32_t slice);
 

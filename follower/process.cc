@@ -46,19 +46,20 @@ machine::Registers StartRegisters(const StartState& start) {
 
 }  // namespace
 
-Process::Process(Tape& tape, machine::CodeCache& code, ProcessOptions options)
+Process::Process(Tid id, Tape& tape, machine::CodeCache& code,
+                 ProcessOptions options)
     : tape_(&tape),
       code_(&code),
       options_(options),
-      threads_(tape.thread_count()) {}
+      threads_(tape.thread_count()),
+      kernel_(id) {}
 
 Result<Process> Process::Start(const StartState& start, Tape& tape,
                                machine::CodeCache& code,
                                ProcessOptions options) {
-  Process process(tape, code, options);
+  Process process(start.thread, tape, code, options);
   CLEW_RETURN_IF_ERROR(LoadSegments(start, process.memory_));
   process.brk_ = start.brk.as_int();
-  process.signals_ = SentSignals(start.thread);
   const auto first = tape.IndexOf(start.thread);
   if (!first) {
     return CorruptInput(
@@ -80,9 +81,7 @@ Process Process::Forced() const {
   Process copy = *this;
   copy.options_.force_path = true;
   for (ThreadState& state : copy.threads_) {
-    state.wait_addr = 0;
-    state.needs_wake = false;
-    state.taking = {};
+    state.wait = {};
   }
   return copy;
 }
@@ -91,14 +90,14 @@ Process Process::SequentiallyConsistent() const {
   Process copy = *this;
   copy.options_.model = nullptr;
   for (size_t thread = 0; thread < threads_.size(); ++thread) {
-    CLEW_CHECK(!OldestStore(thread), "a store of thread {} waits", tid(thread));
+    CLEW_CHECK(!StoresWait(thread), "a store of thread {} waits", tid(thread));
     copy.threads_[thread].buffer = {};
   }
   return copy;
 }
 
 Result<Advance> Process::Run(size_t thread, uint64_t until_insn) {
-  SaveForUndo(thread);
+  BeforeChange(thread);
   ThreadState& state = threads_[thread];
   const uint64_t before = state.retired;
   ThreadCpu cpu(*this, thread);
@@ -114,7 +113,7 @@ Result<Advance> Process::Run(size_t thread, uint64_t until_insn) {
       advance.stop = *stopped;
       break;
     }
-    if (stops_asleep_ && state.needs_wake) {
+    if (stops_asleep_ && state.wait.needs_wake) {
       advance.stop = Advance::Stop::kBlocked;
       break;
     }
@@ -128,31 +127,84 @@ Result<Advance> Process::Take(size_t thread, const ScheduleStep& step) {
   if (step.kind == ScheduleStep::Kind::kRun) {
     return Run(thread, step.until_insn);
   }
-  SaveForUndo(thread);
-  Flush(thread, step.until_insn);
+  BeforeChange(thread);
+  Flush(thread, step);
   return Advance{};
 }
 
-size_t Process::actor_count() const {
-  return options_.model == nullptr ? threads_.size() : 2 * threads_.size();
-}
+size_t Process::actor_count() const { return threads_.size() * (1 + queues()); }
 
 Actor Process::actor(size_t number) const {
-  return number < threads_.size()
-             ? Actor{ScheduleStep::Kind::kRun, number}
-             : Actor{ScheduleStep::Kind::kFlush, number - threads_.size()};
+  if (number < threads_.size()) {
+    return {.kind = ScheduleStep::Kind::kRun, .thread = number};
+  }
+  const size_t behind = number - threads_.size();
+  return {.kind = ScheduleStep::Kind::kFlush,
+          .thread = behind % threads_.size(),
+          .queue = static_cast<uint32_t>(behind / threads_.size())};
+}
+
+std::optional<machine::WaitingStore> Process::OldestStore(
+    size_t thread, uint32_t queue) const {
+  const machine::StoreBuffer* const buffer = threads_[thread].buffer.get();
+  return buffer == nullptr ? std::nullopt : buffer->Oldest(queue);
 }
 
 std::optional<machine::WaitingStore> Process::OldestStore(size_t thread) const {
   const machine::StoreBuffer* const buffer = threads_[thread].buffer.get();
-  return buffer == nullptr ? std::nullopt : buffer->Oldest();
+  const auto queue = buffer == nullptr ? std::nullopt : buffer->OldestQueue();
+  return queue ? buffer->Oldest(*queue) : std::nullopt;
 }
 
-void Process::Flush(size_t thread, uint64_t until_insn) {
-  for (auto store = OldestStore(thread); store && store->insn < until_insn;
-       store = OldestStore(thread)) {
-    threads_[thread].buffer.get()->Flush(memory_);
+bool Process::MayLeave(size_t thread, uint32_t queue) const {
+  const machine::StoreBuffer* const buffer = threads_[thread].buffer.get();
+  return buffer != nullptr && buffer->MayLeave(queue);
+}
+
+void Process::Forward(size_t thread, uint64_t addr,
+                      std::span<std::byte> bytes) const {
+  if (StoresWait(thread)) {
+    threads_[thread].buffer.get()->Forward(addr, bytes);
   }
+}
+
+void Process::Flush(size_t thread, const ScheduleStep& step) {
+  machine::StoreBuffer* const buffer = threads_[thread].buffer.get();
+  while (buffer != nullptr) {
+    const auto queue = step.queue == ScheduleStep::kAllQueues
+                           ? buffer->OldestQueue()
+                           : std::optional<uint32_t>(step.queue - 1);
+    const auto store = queue ? buffer->Oldest(*queue) : std::nullopt;
+    if (!store || store->insn >= step.until_insn || !buffer->MayLeave(*queue)) {
+      return;
+    }
+    buffer->Flush(*queue, memory_);
+  }
+}
+
+// Whether the kernel ran on the thread's core before its next instruction: it
+// was switched out, or a signal is handled next.
+Result<bool> Process::EntersKernel(size_t thread) const {
+  const ThreadState& state = threads_[thread];
+  if (state.block_done != 0) {
+    return false;
+  }
+  CLEW_ASSIGN_OR_RETURN(block, tape_->Block(thread, state.block));
+  return block != nullptr &&
+         (block->slice != state.slice ||
+          (!options_.force_path && state.registers.rip != block->ip.as_int()));
+}
+
+Result<bool> Process::WaitsToDrain(size_t thread) const {
+  if (!StoresWait(thread)) {
+    return false;
+  }
+  const ThreadState& state = threads_[thread];
+  if (state.buffer.get()->Full()) {
+    return true;
+  }
+  CLEW_ASSIGN_OR_RETURN(enters, EntersKernel(thread));
+  return enters || machine::NextDrains(state.registers, memory_, *code_);
 }
 
 // The kernel finds what the thread has stored.
@@ -176,7 +228,7 @@ Result<std::optional<Advance::Stop>> Process::BeginBlock(size_t thread) {
     return Advance::Stop::kBlocked;
   }
   if (state.phase == ThreadPhase::kInCall) {
-    if (!MayReturn(state)) {
+    if (!kernel_.MayReturn(state.wait)) {
       return Advance::Stop::kBlocked;
     }
     CLEW_ASSIGN_OR_RETURN(returned, ReturnFromCall(thread));
@@ -184,8 +236,17 @@ Result<std::optional<Advance::Stop>> Process::BeginBlock(size_t thread) {
       return Advance::Stop::kContradiction;
     }
   }
+  if (StoresWait(thread)) {
+    CLEW_ASSIGN_OR_RETURN(enters, EntersKernel(thread));
+    if (enters && stops_to_drain_) {
+      return Advance::Stop::kBlocked;
+    }
+    if (enters) {
+      DrainBuffer(thread);
+    }
+  }
+  state.slice = block->slice;
   if (state.block_done == 0 && state.registers.rip != block->ip.as_int()) {
-    DrainBuffer(thread);
     CLEW_ASSIGN_OR_RETURN(delivered, DeliverSignals(thread, *block));
     return StopOf(delivered);
   }
@@ -209,6 +270,8 @@ Result<std::optional<Advance::Stop>> Process::RunInBlock(size_t thread,
   switch (stop.kind) {
     case machine::StopKind::kBudget:
       return EndBlock(thread, block);
+    case machine::StopKind::kDrain:
+      return Advance::Stop::kBlocked;
     case machine::StopKind::kObserver: {
       CLEW_ASSIGN_OR_RETURN(ended, EndBlock(thread, block));
       return ended.value_or(Advance::Stop::kObserver);
@@ -300,12 +363,18 @@ Result<Followed> Process::CompleteNondeterministic(size_t thread,
     return Contradict(Contradiction::Kind::kPath, thread,
                       "an instruction whose result is not in the input log");
   }
-  DrainBuffer(thread);  // CPUID serialises
   cpu.CompleteInsn(*input);
   ++state.input;
   ++state.retired;
   ++state.block_done;
   return Followed::kAsRecorded;
+}
+
+machine::Stop Process::ExecuteUnrecorded(size_t thread) {
+  BeforeChange(thread);
+  machine::Stop stop = ThreadCpu(*this, thread).Run(1);
+  DrainBuffer(thread);  // the kernel finds what a REP stored before it failed
+  return stop;
 }
 
 Result<const StreamBlock*> Process::NextBlock(size_t thread) const {
@@ -318,7 +387,7 @@ Result<bool> Process::CanRun(size_t thread) const {
       state.phase == ThreadPhase::kGone) {
     return false;
   }
-  if (state.phase == ThreadPhase::kInCall && !MayReturn(state)) {
+  if (state.phase == ThreadPhase::kInCall && !kernel_.MayReturn(state.wait)) {
     return false;
   }
   CLEW_ASSIGN_OR_RETURN(block, NextBlock(thread));
@@ -332,7 +401,7 @@ Result<bool> Process::CanRun(size_t thread) const {
 // Those at hand first: the others may have to be decoded.
 Result<bool> Process::AllEnded() const {
   for (size_t thread = 0; thread < threads_.size(); ++thread) {
-    if (OldestStore(thread)) {
+    if (StoresWait(thread)) {
       return false;
     }
   }
@@ -361,24 +430,19 @@ Followed Process::Contradict(Contradiction::Kind kind, size_t thread,
   return Followed::kContradiction;
 }
 
-Process::Mark Process::SetMark() { return undo_.SetMark(memory_.SetMark()); }
+Process::Mark Process::SetMark() {
+  kernel_.SetMark();
+  return undo_.SetMark(memory_.SetMark());
+}
 
 void Process::RollBack(Mark mark) {
+  kernel_.RollBack(mark);
   memory_.RollBack(
       undo_.RollBack(mark, [this](UndoEntry& saved) { PutBack(saved); }));
 }
 
 void Process::PutBack(UndoEntry& saved) {
   threads_[saved.thread] = saved.state;
-  if (saved.futexes) {
-    futexes_ = std::move(*saved.futexes);
-  }
-  if (saved.channels) {
-    channels_ = std::move(*saved.channels);
-  }
-  if (saved.signals) {
-    signals_ = std::move(*saved.signals);
-  }
   brk_ = saved.brk;
   outputs_differing_ = saved.outputs_differing;
   retired_total_ = saved.retired_total;
@@ -386,30 +450,30 @@ void Process::PutBack(UndoEntry& saved) {
 
 void Process::DropMarks() {
   undo_.Clear();
+  kernel_.DropMarks();
   memory_.DropMarks();
 }
 
-void Process::SaveForUndo(size_t thread) {
+void Process::BeforeChange(size_t thread) {
   if (undo_.has_marks()) {
     undo_.Add({.thread = thread,
                .state = threads_[thread],
-               .futexes = std::nullopt,
-               .channels = std::nullopt,
-               .signals = std::nullopt,
                .brk = brk_,
                .outputs_differing = outputs_differing_,
                .retired_total = retired_total_});
   }
+  threads_[thread].registers_digest.reset();
 }
 
 uint64_t Process::StateDigest() const {
-  uint64_t digest =
-      memory_.digest() + futexes_.Digest() + channels_.Digest() + MixBits(brk_);
+  uint64_t digest = memory_.digest() + kernel_.Digest() + MixBits(brk_);
   for (size_t i = 0; i < threads_.size(); ++i) {
     const ThreadState& state = threads_[i];
-    digest +=
-        MixBits(machine::DigestOf(state.registers) ^ MixBits(state.retired) ^
-                MixBits(i * 8 + static_cast<uint64_t>(state.phase)));
+    if (!state.registers_digest) {
+      state.registers_digest = machine::DigestOf(state.registers);
+    }
+    digest += MixBits(*state.registers_digest ^ MixBits(state.retired) ^
+                      MixBits(i * 8 + static_cast<uint64_t>(state.phase)));
     if (const machine::StoreBuffer* const buffer = state.buffer.get()) {
       digest += MixBits(buffer->Digest() ^ MixBits(i));
     }

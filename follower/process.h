@@ -12,11 +12,9 @@
 #include "common/inputs.h"
 #include "common/result.h"
 #include "common/schedule.h"
-#include "common/sent_signals.h"
 #include "common/stream.h"
-#include "follower/channels.h"
 #include "follower/engine.h"
-#include "follower/futex.h"
+#include "follower/kernel_objects.h"
 #include "follower/tape.h"
 #include "follower/undo_log.h"
 #include "machine/cpu.h"
@@ -61,17 +59,16 @@ enum class ThreadPhase : uint8_t {
 // Everything of one thread that changes; small enough to copy for an undo.
 struct ThreadState {
   machine::Registers registers;
+  // Of the registers, once it was asked for since they last changed.
+  mutable std::optional<uint64_t> registers_digest;
   uint64_t retired = 0;     // instructions since its first recorded one
   uint64_t block = 0;       // position of the current block on the tape
   uint32_t block_done = 0;  // instructions of it that have retired
   uint64_t input = 0;       // position of the next input record
   ThreadPhase phase = ThreadPhase::kNotCreated;
-  // kInCall: futex word it sleeps on, or 0; of a channel, an address that no
-  // memory has.
-  uint64_t wait_addr = 0;
-  bool needs_wake = false;  // kInCall: may return only when another has acted
+  Wait wait;                   // kInCall: what it waits for
+  uint32_t slice = 0;          // of the last instruction
   machine::HeldBuffer buffer;  // where its stores wait; none without a model
-  Channels::Taking taking;     // kInCall: what it takes from a channel
 };
 
 struct Advance {
@@ -106,23 +103,24 @@ using OutputSink =
 // from the input log. Each thread follows its recorded stream; who runs when is
 // the caller's choice, an instruction at a time if need be. Under a memory
 // model the buffers in which stores wait may run, too (machine/store_buffer.h):
-// actors are the threads, and behind them their buffers, where there are any.
+// actors are the threads, and after them their buffers, where there are any.
 //
 // Promise: the same sequence of Run calls gives the same states on every host.
 // A copy is a checkpoint (memory pages are shared until written; the tape is
 // shared). Not thread-safe, not even across copies.
 class Process {
  public:
-  // `tape` and `code` are borrowed and must outlive the process and its copies.
-  // kCorruptInput: the start state does not fit the streams.
+  // Makes the process at its first recorded instruction. `tape` and `code` are
+  // borrowed and must outlive it and its copies. Fails with kCorruptInput if
+  // the start state does not fit the streams.
   [[nodiscard]] static Result<Process> Start(const StartState& start,
                                              Tape& tape,
                                              machine::CodeCache& code,
                                              ProcessOptions options = {});
 
-  // A copy with ProcessOptions::force_path.
+  // Returns a copy with ProcessOptions::force_path, in which no thread waits.
   Process Forced() const;
-  // A copy without a memory model: what runs it steps threads alone.
+  // Returns a copy without a memory model: what runs it steps threads alone.
   // REQUIRES: no store waits.
   Process SequentiallyConsistent() const;
 
@@ -136,67 +134,103 @@ class Process {
   // Runs `thread` until it has retired `until_insn` instructions in all, or
   // something stops it. A system call that may sleep returns with the thread's
   // next instruction, any other one at once. After a contradiction the state is
-  // that of the moment before the step that contradicts.
-  // Errors: kUnsupported (an instruction or system call the machine does not
-  // know, a gap), kLimit (tape).
+  // that of the moment before the step that contradicts. Fails with
+  // kUnsupported if the machine does not know an instruction or a futex
+  // command, if a signal frame is not mapped, or at a gap or an unknown input;
+  // with kLimit if the tape is full; and as the tape's sources do.
   [[nodiscard]] Result<Advance> Run(size_t thread, uint64_t until_insn);
 
-  // Takes one step of a schedule, of a thread or of its buffer, as Run. Of a
-  // buffer that has nothing left to do it is kReached as well.
+  // Takes one step of a schedule, of a thread or of its buffer, as Run does.
+  // The step of a buffer that has nothing left to do is kReached as well.
   [[nodiscard]] Result<Advance> Take(size_t thread, const ScheduleStep& step);
 
-  // Twice thread_count() under a memory model with buffers.
+  // Returns how many queues the buffer of each thread has; 0: none waits, under
+  // sequential consistency.
+  uint32_t queues() const {
+    return options_.model == nullptr ? 0 : options_.model->queues();
+  }
+  // Returns thread_count(), and under a memory model as many more as there are
+  // queues.
   size_t actor_count() const;
   Actor actor(size_t number) const;
-  // The store with which the thread's buffer would go on; nullopt: none waits.
+  // Returns the store with which a queue of the thread's buffer would go on;
+  // nullopt if none waits there. REQUIRES for a memory model: queue <
+  // MemoryModel::queues().
+  std::optional<machine::WaitingStore> OldestStore(size_t thread,
+                                                   uint32_t queue) const;
+  // The same of the buffer, all queues together.
   std::optional<machine::WaitingStore> OldestStore(size_t thread) const;
+  // Returns whether that store may leave before those of other queues.
+  bool MayLeave(size_t thread, uint32_t queue) const;
+  // Returns whether a store of the thread waits.
+  bool StoresWait(size_t thread) const {
+    const machine::StoreBuffer* const buffer = threads_[thread].buffer.get();
+    return buffer != nullptr && !buffer->Empty();
+  }
+  // Returns whether the thread goes on only once stores of it have left: its
+  // buffer is full, or it comes to a fence, a locked instruction, a system
+  // call, a signal or another slice (the kernel has switched).
+  [[nodiscard]] Result<bool> WaitsToDrain(size_t thread) const;
+  // Fills in what the thread itself reads where its stores wait. `bytes` are
+  // what memory has from `addr` on.
+  void Forward(size_t thread, uint64_t addr, std::span<std::byte> bytes) const;
 
-  // The block that holds the thread's next instruction, or nullptr at the end
-  // of its stream. Holds until the tape is used again.
+  // Returns the block that holds the thread's next instruction, or nullptr at
+  // the end of its stream. The pointer holds until the tape is used again.
+  // Fails as Tape::Block does.
   [[nodiscard]] Result<const StreamBlock*> NextBlock(size_t thread) const;
-  // Whether NextBlock needs no decoding.
+  // Returns whether NextBlock needs no decoding.
   bool NextIsOnTape(size_t thread) const {
     return tape_->HasBlock(thread, threads_[thread].block);
   }
-  // NextBlock would need decoding, and is known to begin after `tick`.
+  // Returns whether NextBlock would need decoding and is known to begin after
+  // `tick`.
   bool NextIsAfter(size_t thread, double tick) const {
     return !NextIsOnTape(thread) && tape_->NoneUntil(thread, tick);
   }
-  // Whether Run would make progress (created, not asleep, stream not ended).
+  // Returns whether Run would make progress: the thread is created, its stream
+  // has not ended, and it waits neither in a call nor for a signal. Fails as
+  // NextBlock does.
   [[nodiscard]] Result<bool> CanRun(size_t thread) const;
 
-  // Whether every stream has ended, and no store waits.
+  // Returns whether every stream has ended and no store waits. Fails as
+  // NextBlock does.
   [[nodiscard]] Result<bool> AllEnded() const;
 
-  // Compares the end of the run with the recorded failure: the faulting
-  // instruction brings about the same signal by the same access; of a signal
-  // that was sent, the place is the same. REQUIRES: the streams of all threads
-  // have ended. nullopt: it agrees.
-  [[nodiscard]] Result<std::optional<Contradiction>> CheckFailure(
-      const Failure& failure);
+  // Executes one more instruction of a thread, whatever is recorded of it, and
+  // returns how the machine stopped: an instruction that fails comes after the
+  // end of its thread's stream. The thread's position does not change.
+  machine::Stop ExecuteUnrecorded(size_t thread);
 
   const Contradiction& contradiction() const { return contradiction_; }
 
-  // Runs the instructions instead of the concrete machine; nullptr: none.
-  // Borrowed; copies of the process must not keep it.
+  // Sets what runs the instructions instead of the concrete machine; nullptr:
+  // the machine does. `engine` is borrowed; copies of the process must not keep
+  // it.
   void set_engine(Engine* engine) { engine_ = engine; }
+  // Returns the registers for a change before StateDigest is asked again, or,
+  // by an engine, within Run. What is changed otherwise StateDigest may miss.
   machine::Registers& mutable_registers(size_t thread) {
+    threads_[thread].registers_digest.reset();
     return threads_[thread].registers;
   }
 
-  // Sees the data accesses of every thread, and what system calls do: a futex
-  // call is a read-modify-write of its word by the SYSCALL instruction, what a
-  // call is given to read (SyscallInput::read_digest) are reads by it, other
-  // kernel writes are writes by it, or by the next instruction where the call
-  // may sleep. nullptr: none.
+  // Sets what sees the data accesses of every thread, and what system calls do:
+  // a futex call is a read-modify-write of its word by the SYSCALL instruction,
+  // what a call is given to read (SyscallInput::read_digest) are reads by it,
+  // other kernel writes are writes by it, or by the next instruction where the
+  // call may sleep. nullptr: nothing sees them.
   void set_observer(machine::AccessObserver* observer) { observer_ = observer; }
-  // Run stops (kBlocked) where the thread has fallen asleep on a futex, even if
-  // there is a wake already that it may take.
+  // Makes Run stop (kBlocked) where the thread has fallen asleep on a futex,
+  // even if there is a wake already that it may take.
   void set_stops_asleep(bool stops) { stops_asleep_ = stops; }
+  // Makes Run stop (kBlocked) where WaitsToDrain; otherwise the stores leave
+  // there, as part of the thread's step.
+  void set_stops_to_drain(bool stops) { stops_to_drain_ = stops; }
   void set_output_sink(OutputSink sink) { output_ = std::move(sink); }
 
-  // Undo in LIFO order. Between SetMark and RollBack every change of threads,
-  // memory and futexes is logged. Copies start without marks.
+  // These undo in LIFO order. Between SetMark and RollBack every change of
+  // threads, memory and kernel objects is logged. Copies start without marks.
   using Mark = size_t;
   Mark SetMark();
   void RollBack(Mark mark);
@@ -214,16 +248,13 @@ class Process {
   struct UndoEntry {
     size_t thread;
     ThreadState state;
-    std::optional<FutexTable> futexes;   // if the step touched them
-    std::optional<Channels> channels;    // the same
-    std::optional<SentSignals> signals;  // the same
     uint64_t brk;
     uint64_t outputs_differing;
     uint64_t retired_total;
   };
-  Process(Tape& tape, machine::CodeCache& code, ProcessOptions options);
+  Process(Tid id, Tape& tape, machine::CodeCache& code, ProcessOptions options);
 
-  // One call each of Run's loop.
+  // The parts of Run's loop.
   Result<std::optional<Advance::Stop>> BeginBlock(size_t thread);
   Result<std::optional<Advance::Stop>> RunInBlock(size_t thread, ThreadCpu& cpu,
                                                   uint64_t until_insn);
@@ -231,19 +262,19 @@ class Process {
                                                 const StreamBlock& block);
   // Signals (follower/process_signals.cc).
   Result<Followed> DeliverSignals(size_t thread, const StreamBlock& block);
-  Result<size_t> SignalsUntil(size_t thread, TraceeAddr handler) const;
-  Result<bool> WereSent(size_t thread, size_t signals) const;
   Result<bool> AwaitsSignal(size_t thread, const StreamBlock& block) const;
   Status EnterHandler(size_t thread);
-  void EnterSentSignals(const SyscallInput& call);
   Result<Followed> CompleteNondeterministic(size_t thread, ThreadCpu& cpu);
-  void Flush(size_t thread, uint64_t until_insn);
+  void Flush(size_t thread, const ScheduleStep& step);
+  Result<bool> EntersKernel(size_t thread) const;
   void DrainBuffer(size_t thread);
 
   // System calls (follower/process_syscalls.cc); what has no state of the
   // process stands beside it (follower/call_*.h).
   Result<Followed> EnterSyscall(size_t thread);
   Result<Followed> EnterFutex(size_t thread, const SyscallInput& call);
+  Result<Followed> EnterFutexWait(size_t thread, const SyscallInput& call);
+  Result<Followed> EnterFutexWake(size_t thread, const SyscallInput& call);
   Result<Followed> FinishCall(size_t thread, const SyscallInput& call);
   Followed CheckCall(size_t thread, const SyscallInput& call);
   Followed CheckOutput(size_t thread, const SyscallInput& call);
@@ -253,37 +284,27 @@ class Process {
   void Exit(size_t thread, const SyscallInput& call);
   Result<Followed> ReturnFromCall(size_t thread);
 
-  // The end (follower/process_failure.cc).
-  Result<bool> SentSignal(size_t thread, const Failure& failure) const;
-  bool TouchesPage(size_t thread, uint64_t addr) const;
-  std::optional<Contradiction> Otherwise(size_t thread, const Failure& failure,
-                                         const machine::Fault& fault);
-
   Result<std::optional<Advance::Stop>> ForceOn(size_t thread,
                                                const StreamBlock& block);
   Followed Contradict(Contradiction::Kind kind, size_t thread,
                       std::string text);
-  void SaveForUndo(size_t thread);
+  // Called before a thread's state changes.
+  void BeforeChange(size_t thread);
   void PutBack(UndoEntry& saved);
-  void EnterChannels(size_t thread, const SyscallInput& call);
-  void ReturnToChannels(const SyscallInput& call);
-  bool MayReturn(const ThreadState& state) const;
 
   Tape* tape_;
   machine::CodeCache* code_;
   ProcessOptions options_;
   machine::Memory memory_;
   std::vector<ThreadState> threads_;
-  FutexTable futexes_;
-  Channels channels_;
-  // No part of StateDigest: how many were sent and handled follows from how far
-  // each thread is.
-  SentSignals signals_{Tid(0)};
+  // Not used where the path is forced: no thread waits then.
+  KernelObjects kernel_;
   uint64_t brk_ = 0;
   Contradiction contradiction_;
   machine::AccessObserver* observer_ = nullptr;
   Engine* engine_ = nullptr;
   bool stops_asleep_ = false;
+  bool stops_to_drain_ = false;
   OutputSink output_;
   uint64_t outputs_differing_ = 0;
   uint64_t retired_total_ = 0;

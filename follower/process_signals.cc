@@ -10,43 +10,28 @@ uint64_t NextInUserMode(const ThreadState& state) {
   return state.input + (state.phase == ThreadPhase::kInCall ? 1 : 0);
 }
 
-}  // namespace
-
-// How many signals, the next of its inputs once it is in user mode, lead from
-// its instruction to `handler`: more than one where the first one's handler was
-// interrupted before its first instruction. 0: none do.
-Result<size_t> Process::SignalsUntil(size_t thread, TraceeAddr handler) const {
-  const ThreadState& state = threads_[thread];
-  TraceeAddr ip(state.registers.rip);
-  for (size_t count = 0;; ++count) {
-    CLEW_ASSIGN_OR_RETURN(record,
-                          tape_->Input(thread, NextInUserMode(state) + count));
+// The signals, the next of a thread's inputs once it is in user mode, that lead
+// from its instruction to `handler`: more than one where the first one's
+// handler was interrupted before its first instruction. Empty: none do.
+Result<std::vector<SentSignals::Signal>> SignalsUntil(Tape& tape, size_t thread,
+                                                      const ThreadState& state,
+                                                      TraceeAddr handler) {
+  std::vector<SentSignals::Signal> signals;
+  for (TraceeAddr ip(state.registers.rip); signals.empty() || ip != handler;) {
+    CLEW_ASSIGN_OR_RETURN(
+        record, tape.Input(thread, NextInUserMode(state) + signals.size()));
     const auto* const signal =
         record == nullptr ? nullptr : std::get_if<SignalInput>(record);
     if (signal == nullptr || signal->interrupted_ip != ip) {
-      return 0;
+      return std::vector<SentSignals::Signal>();
     }
+    signals.push_back({.number = signal->number, .sent_to = signal->sent_to});
     ip = signal->handler_ip;
-    if (ip == handler) {
-      return count + 1;
-    }
   }
+  return signals;
 }
 
-// Whether the next so many are sent already.
-Result<bool> Process::WereSent(size_t thread, size_t signals) const {
-  SentSignals books = signals_;
-  for (size_t i = 0; i < signals; ++i) {
-    CLEW_ASSIGN_OR_RETURN(
-        record, tape_->Input(thread, NextInUserMode(threads_[thread]) + i));
-    const auto& signal = std::get<SignalInput>(*record);
-    if (!books.MayHandle(tid(thread), signal.number, signal.sent_to)) {
-      return false;
-    }
-    books.Handle(tid(thread), signal.number, signal.sent_to);
-  }
-  return true;
-}
+}  // namespace
 
 // Whether what the thread does next is to handle a signal that another thread
 // has yet to send. `block` is its next one.
@@ -57,16 +42,15 @@ Result<bool> Process::AwaitsSignal(size_t thread,
       state.registers.rip == block.ip.as_int()) {
     return false;
   }
-  CLEW_ASSIGN_OR_RETURN(signals, SignalsUntil(thread, block.ip));
-  CLEW_ASSIGN_OR_RETURN(sent, WereSent(thread, signals));
-  return !sent;
+  CLEW_ASSIGN_OR_RETURN(signals, SignalsUntil(*tape_, thread, state, block.ip));
+  return !kernel_.MayHandle(tid(thread), signals);
 }
 
 Result<Followed> Process::DeliverSignals(size_t thread,
                                          const StreamBlock& block) {
   ThreadState& state = threads_[thread];
-  CLEW_ASSIGN_OR_RETURN(count, SignalsUntil(thread, block.ip));
-  if (count == 0) {
+  CLEW_ASSIGN_OR_RETURN(signals, SignalsUntil(*tape_, thread, state, block.ip));
+  if (signals.empty()) {
     if (options_.force_path) {
       if (engine_ != nullptr) {
         engine_->OnDeparted(thread);
@@ -79,7 +63,7 @@ Result<Followed> Process::DeliverSignals(size_t thread,
         fmt::format("goes on at {:#x}, the recorded run went on at {:#x}",
                     state.registers.rip, block.ip));
   }
-  for (size_t i = 0; i < count; ++i) {
+  for (size_t i = 0; i < signals.size(); ++i) {
     CLEW_RETURN_IF_ERROR(EnterHandler(thread));
   }
   return Followed::kAsRecorded;
@@ -92,8 +76,8 @@ Status Process::EnterHandler(size_t thread) {
   const SignalInput entry = std::get<SignalInput>(*record);
   CLEW_RETURN_IF_ERROR(ApplyWrites(thread, entry.writes));
   if (!options_.force_path) {
-    undo_.KeepOnce(&UndoEntry::signals, signals_);
-    signals_.Handle(tid(thread), entry.number, entry.sent_to);
+    kernel_.Handle(tid(thread),
+                   {.number = entry.number, .sent_to = entry.sent_to});
   }
   machine::Registers& registers = state.registers;
   registers.rip = entry.handler_ip.as_int();
@@ -105,13 +89,6 @@ Status Process::EnterHandler(size_t thread) {
   registers.rflags &= ~(machine::kFlagDirection | machine::kFlagTrap);
   ++state.input;
   return {};
-}
-
-void Process::EnterSentSignals(const SyscallInput& call) {
-  if (!options_.force_path && SentSignals::Concerns(call.number)) {
-    undo_.KeepOnce(&UndoEntry::signals, signals_);
-    signals_.Enter(call.number, call.args);
-  }
 }
 
 }  // namespace clew::follower

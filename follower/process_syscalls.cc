@@ -12,6 +12,7 @@
 #include "common/check.h"
 #include "common/digest.h"
 #include "common/linux/futex_command.h"
+#include "common/linux/syscall_result.h"
 #include "common/linux/syscall_table.h"
 #include "follower/call_check.h"
 #include "follower/call_mappings.h"
@@ -21,12 +22,6 @@
 #include "follower/thread_cpu.h"
 
 namespace clew::follower {
-namespace {
-
-constexpr uint64_t kMapFailedFrom = static_cast<uint64_t>(-4095);
-
-}  // namespace
-
 // Before the SYSCALL counts as retired, so that it is named as the instruction
 // that accesses.
 Status Process::ObserveSyscall(size_t thread, uint64_t insn_offset) {
@@ -57,8 +52,8 @@ Result<Followed> Process::EnterSyscall(size_t thread) {
   if (engine_ != nullptr) {
     engine_->OnSyscall(thread, *call);
   }
-  EnterChannels(thread, *call);
-  EnterSentSignals(*call);
+  const Wait wait =
+      options_.force_path ? Wait() : kernel_.Enter(*call, memory_);
   switch (call->number) {
     case __NR_exit:
     case __NR_exit_group:
@@ -81,9 +76,7 @@ Result<Followed> Process::EnterSyscall(size_t thread) {
   }
   if (SyscallMayBlock(call->number) || !call->result) {
     state.phase = ThreadPhase::kInCall;
-    state.needs_wake = state.taking.channel != Channels::kNone;
-    state.wait_addr =
-        state.needs_wake ? Channels::WaitAddr(state.taking.channel) : 0;
+    state.wait = wait;
     return Followed::kAsRecorded;
   }
   return FinishCall(thread, *call);
@@ -121,53 +114,54 @@ Followed Process::CheckOutput(size_t thread, const SyscallInput& call) {
 }
 
 Result<Followed> Process::EnterFutex(size_t thread, const SyscallInput& call) {
+  if (IsFutexWait(call.args[1])) {
+    return EnterFutexWait(thread, call);
+  }
+  if (IsFutexWake(call.args[1])) {
+    return EnterFutexWake(thread, call);
+  }
+  return Unsupported("thread {}: futex command {} at {:#x}", tid(thread),
+                     FutexCommand(call.args[1]),
+                     threads_[thread].registers.rip);
+}
+
+Result<Followed> Process::EnterFutexWait(size_t thread,
+                                         const SyscallInput& call) {
   ThreadState& state = threads_[thread];
   const uint64_t addr = call.args[0];
-  switch (FutexCommand(call.args[1])) {
-    case FUTEX_WAIT:
-    case FUTEX_WAIT_BITSET: {
-      uint32_t value = 0;
-      const bool mapped =
-          memory_.Peek(addr, std::as_writable_bytes(std::span(&value, 1)));
-      const bool equal = mapped && value == static_cast<uint32_t>(call.args[2]);
-      const bool refused = call.result == -EAGAIN;
-      if (equal == refused) {
-        return Contradict(
-            Contradiction::Kind::kFutex, thread,
-            fmt::format("futex wait at {:#x} for value {:#x} {}, the word "
-                        "is {:#x}",
-                        addr, call.args[2],
-                        refused ? "was refused" : "was accepted", value));
-      }
-      if (refused) {
-        return FinishCall(thread, call);
-      }
-      state.phase = ThreadPhase::kInCall;
-      state.wait_addr = addr;
-      state.needs_wake = !call.result || *call.result == 0;
-      undo_.KeepOnce(&UndoEntry::futexes, futexes_);
-      futexes_.Wait(addr, state.needs_wake);
-      return Followed::kAsRecorded;
-    }
-    case FUTEX_WAKE:
-    case FUTEX_WAKE_BITSET: {
-      if (call.result && *call.result >= 0) {
-        undo_.KeepOnce(&UndoEntry::futexes, futexes_);
-        const auto woken = static_cast<uint64_t>(*call.result);
-        if (!futexes_.Wake(addr, call.args[2], woken)) {
-          return Contradict(
-              Contradiction::Kind::kFutex, thread,
-              fmt::format("futex wake at {:#x} woke {} of at most {}, which "
-                          "is not possible now",
-                          addr, woken, call.args[2]));
-        }
-      }
-      return FinishCall(thread, call);
-    }
-    default:
-      return Unsupported("thread {}: futex command {} at {:#x}", tid(thread),
-                         FutexCommand(call.args[1]), state.registers.rip);
+  uint32_t value = 0;
+  const bool mapped =
+      memory_.Peek(addr, std::as_writable_bytes(std::span(&value, 1)));
+  const bool equal = mapped && value == static_cast<uint32_t>(call.args[2]);
+  const bool refused = call.result == -EAGAIN;
+  if (equal == refused) {
+    return Contradict(
+        Contradiction::Kind::kFutex, thread,
+        fmt::format("futex wait at {:#x} for value {:#x} {}, the word is {:#x}",
+                    addr, call.args[2],
+                    refused ? "was refused" : "was accepted", value));
   }
+  if (refused) {
+    return FinishCall(thread, call);
+  }
+  state.phase = ThreadPhase::kInCall;
+  state.wait = kernel_.Sleep(addr, !call.result || *call.result == 0);
+  return Followed::kAsRecorded;
+}
+
+Result<Followed> Process::EnterFutexWake(size_t thread,
+                                         const SyscallInput& call) {
+  const uint64_t addr = call.args[0];
+  if (call.result && *call.result >= 0) {
+    const auto woken = static_cast<uint64_t>(*call.result);
+    if (!kernel_.Wake(addr, call.args[2], woken)) {
+      return Contradict(Contradiction::Kind::kFutex, thread,
+                        fmt::format("futex wake at {:#x} woke {} of at most "
+                                    "{}, which is not possible now",
+                                    addr, woken, call.args[2]));
+    }
+  }
+  return FinishCall(thread, call);
 }
 
 Result<Followed> Process::ReturnFromCall(size_t thread) {
@@ -179,16 +173,8 @@ Result<Followed> Process::ReturnFromCall(size_t thread) {
                       fmt::format("{} never returned, yet the thread goes on",
                                   SyscallName(call.number)));
   }
-  if (state.taking.channel != Channels::kNone) {
-    undo_.KeepOnce(&UndoEntry::channels, channels_);
-    channels_.Take(state.taking);
-    state.taking = {};
-  } else if (state.wait_addr != 0) {
-    undo_.KeepOnce(&UndoEntry::futexes, futexes_);
-    futexes_.Return(state.wait_addr, state.needs_wake);
-  }
-  state.wait_addr = 0;
-  state.needs_wake = false;
+  kernel_.EndWait(state.wait);
+  state.wait = {};
   state.phase = ThreadPhase::kRunning;
   if (observer_ != nullptr && call.number != __NR_futex) {
     ObserveWrites(*observer_, 0, call.writes);
@@ -199,8 +185,8 @@ Result<Followed> Process::ReturnFromCall(size_t thread) {
 // Applies result and effects; the thread is back in user mode afterwards.
 Result<Followed> Process::FinishCall(size_t thread, const SyscallInput& call) {
   ThreadState& state = threads_[thread];
-  const uint64_t result = static_cast<uint64_t>(call.result.value_or(0));
-  if (result < kMapFailedFrom) {
+  const int64_t result = call.result.value_or(0);
+  if (!IsErrorResult(result)) {
     ApplyMappings(call, memory_, brk_);
     if (call.number == __NR_arch_prctl && call.args[0] == ARCH_SET_FS) {
       state.registers.fs_base = call.args[1];
@@ -214,8 +200,10 @@ Result<Followed> Process::FinishCall(size_t thread, const SyscallInput& call) {
     }
   }
   CLEW_RETURN_IF_ERROR(ApplyWrites(thread, call.writes));
-  ReturnToChannels(call);
-  state.registers.gpr[kRax] = result;
+  if (!options_.force_path) {
+    kernel_.Leave(call);
+  }
+  state.registers.gpr[kRax] = static_cast<uint64_t>(result);
   ++state.input;
   if (engine_ != nullptr) {
     engine_->OnReturn(thread, call);
@@ -250,7 +238,7 @@ Status Process::CreateThread(size_t parent, Tid child_tid,
   if (state.phase != ThreadPhase::kNotCreated) {
     return CorruptInput("inputs.pb: thread {} is created twice", child_tid);
   }
-  SaveForUndo(*child);
+  BeforeChange(*child);
   state.registers = threads_[parent].registers;
   state.registers.gpr[kRax] = 0;
   if (call.args[1] != 0) {
@@ -268,10 +256,9 @@ Status Process::CreateThread(size_t parent, Tid child_tid,
 
 void Process::Exit(size_t thread, const SyscallInput& call) {
   ThreadState& state = threads_[thread];
-  undo_.KeepOnce(&UndoEntry::futexes, futexes_);
   for (const MemoryWrite& write : call.writes) {
     if (memory_.Poke(write.addr.as_int(), write.bytes)) {
-      futexes_.WakeOnExit(write.addr.as_int());
+      kernel_.WakeOnExit(write.addr.as_int());
       if (engine_ != nullptr) {
         engine_->OnKernelWrite(thread, write.addr.as_int(), write.bytes.size());
       }

@@ -51,10 +51,10 @@ Result<std::unique_ptr<OpenedRecording>> OpenedRecording::Open(
 }
 
 MemoryComparison CompareMemory(const machine::Memory& memory,
-                               std::span<const CoreMemory> core) {
+                               std::span<const CoreMemory> core_dump) {
   MemoryComparison result;
   std::array<std::byte, kPageBytes> page;
-  for (const CoreMemory& segment : core) {
+  for (const CoreMemory& segment : core_dump) {
     for (uint64_t done = 0; done < segment.bytes.size(); done += kPageBytes) {
       const uint64_t size =
           std::min<uint64_t>(kPageBytes, segment.bytes.size() - done);

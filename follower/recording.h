@@ -12,8 +12,8 @@
 #include "common/inputs.h"
 #include "common/result.h"
 #include "common/stream.h"
-#include "follower/core_registers.h"
 #include "follower/process.h"
+#include "follower/register_comparison.h"
 #include "follower/tape.h"
 #include "follower/timed_streams.h"
 #include "machine/cpu.h"
@@ -32,16 +32,17 @@ struct Recording {
   StartState start;
   Failure failure;
   uint64_t clock_slack_ticks = 0;
-  std::vector<CoreMemory> core;  // empty: there is no core dump
+  std::vector<CoreMemory> core_dump;  // empty: there is no core dump
   // Of the core dump: the failing thread's, and the others' if those are as
   // they were at the failure.
-  std::vector<CoreRegisters> core_registers;
+  std::vector<DumpedRegisters> dumped_registers;
   // Why the process may have read what the input log lacks, one phrase for each
   // cause ("/tmp/db is mapped shared and another process may write it"). While
   // there is one, evidence that contradicts itself proves nothing.
   std::vector<std::string> unlogged_inputs;
-  // Recorded on a processor, whose threads may see each other's stores later
-  // than the machine's do: no proof that an order is impossible is one of it.
+  // It was recorded on a processor, whose threads may see each other's stores
+  // later than on the machine: that no order is possible on the machine proves
+  // nothing about it.
   bool has_store_buffers = false;
   // How stores wait when the recording is solved, checked and replayed;
   // nullptr: they do not. Borrowed.
@@ -52,9 +53,11 @@ struct Recording {
 
 // A recording opened for one use: owns the sources, the tape and the code
 // cache, and the process at its first recorded instruction. Copies of start()
-// must not outlive the session. Movable is not needed: held by unique_ptr.
+// must not outlive the session. It need not be movable: it is held by a
+// unique_ptr.
 class OpenedRecording {
  public:
+  // Opens the sources. Fails as they do and as Process::Start does.
   [[nodiscard]] static Result<std::unique_ptr<OpenedRecording>> Open(
       const Recording& recording, TapeLimits limits = {},
       ProcessOptions options = {});
@@ -73,7 +76,8 @@ class OpenedRecording {
   std::unique_ptr<Process> start_;
 };
 
-// How much of the core dump's memory a process has, byte for byte.
+// How much of the core dump's memory a process has, byte for byte. What it has
+// not mapped counts as zeros.
 struct MemoryComparison {
   uint64_t bytes_compared = 0;
   uint64_t bytes_equal = 0;
@@ -85,7 +89,7 @@ struct MemoryComparison {
   static constexpr size_t kDifferencesMax = 64;
 };
 MemoryComparison CompareMemory(const machine::Memory& memory,
-                               std::span<const CoreMemory> core);
+                               std::span<const CoreMemory> core_dump);
 
 }  // namespace clew::follower
 

@@ -16,8 +16,8 @@
 namespace clew::follower {
 
 struct ScheduleRunOptions {
-  // Asked before each block of a thread whether it may run now; nullptr: nobody
-  // is. Borrowed.
+  // Asked before each block of a thread whether it may run now; nullptr: none
+  // is asked. Borrowed.
   OrderRules* rules = nullptr;
   // Called with the thread (index) before each step.
   std::function<void(size_t thread)> before_step = {};
@@ -25,8 +25,9 @@ struct ScheduleRunOptions {
 };
 
 // Takes `steps` on `process`, which is at the start of its recording, and lets
-// its tape forget what is behind. Returns where the run left the recording or
-// the schedule, for people; nullopt: nowhere. Fails as Process::Run does.
+// its tape forget what they have passed. Returns where the run left the
+// recording or the schedule, for people, or nullopt if it left neither. Fails
+// as Process::Run does.
 [[nodiscard]] Result<std::optional<std::string>> RunSchedule(
     Process& process, const std::vector<ScheduleStep>& steps,
     const ScheduleRunOptions& options = {});

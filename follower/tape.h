@@ -33,25 +33,26 @@ class Tape {
 
   size_t thread_count() const { return tids_.size(); }
   Tid tid(size_t thread) const { return tids_[thread]; }
-  // nullopt for a tid that has no stream.
+  // Returns the thread's index; nullopt for a tid that has no stream.
   std::optional<size_t> IndexOf(Tid tid) const;
   const std::vector<Slice>& slices() const { return streams_.slices(); }
 
-  // The item at `position` of the thread's stream; nullptr past its end. The
-  // pointer holds until the next call. kLimit: more than items_max would be
-  // kept. kUnsupported: there is a gap at `position`.
+  // Returns the item at `position` of the thread's stream; nullptr past its
+  // end. The pointer holds until the next call. Fails with kLimit if more than
+  // items_max would be kept, with kUnsupported if there is a gap or code that
+  // is not 64-bit at or before `position`, and as the source does.
   [[nodiscard]] Result<const StreamBlock*> Block(size_t thread,
                                                  uint64_t position);
-  // Whether Block(thread, position) has it at hand.
+  // Returns whether Block(thread, position) has the block at hand.
   bool HasBlock(size_t thread, uint64_t position) const {
     const auto& window = threads_[thread].blocks;
     return position < window.first + window.items.size();
   }
-  // No block that is not at hand begins before.
+  // Returns a time before which no block begins that is not at hand.
   TscTicks NotBefore(size_t thread) const {
     return streams_.NotBefore(tids_[thread]);
   }
-  // Whether that is after `tick`.
+  // Returns whether NotBefore(thread) is after `tick`.
   bool NoneUntil(size_t thread, double tick) const {
     double& bound = threads_[thread].not_before;
     if (bound <= tick) {
@@ -59,16 +60,17 @@ class Tape {
     }
     return bound > tick;
   }
-  // The thread's input record at `position`; nullptr past the last one.
-  // kUnsupported: what came in there is unknown.
+  // Returns the thread's input record at `position`; nullptr past the last one.
+  // Fails with kUnsupported if what came in there is unknown, with kLimit if
+  // more than items_max would be kept, and as the source does.
   [[nodiscard]] Result<const InputRecord*> Input(size_t thread,
                                                  uint64_t position);
 
-  // Items before these positions will not be asked for again, except for the
-  // last input before, which tells what a thread did last.
+  // Drops the items before these positions, which will not be asked for again.
+  // The last input before is kept: it tells what the thread did last.
   void Forget(size_t thread, uint64_t block_position, uint64_t input_position);
 
-  // Nothing was forgotten.
+  // Returns whether no block was forgotten.
   bool HasBeginning() const;
 
  private:

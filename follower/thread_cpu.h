@@ -7,11 +7,12 @@
 
 namespace clew::follower {
 
-// The concrete machine, or the engine that was plugged in.
+// Runs a thread on the concrete machine, or on the engine that was plugged in.
 class Process::ThreadCpu {
  public:
   ThreadCpu(Process& process, size_t thread)
       : engine_(process.engine_),
+        stops_to_drain_(process.stops_to_drain_),
         state_(process.threads_[thread]),
         thread_(thread) {
     if (engine_ == nullptr) {
@@ -23,7 +24,7 @@ class Process::ThreadCpu {
   }
   machine::Stop Run(uint64_t max_insns) {
     if (auto* const buffer = state_.buffer.get(); buffer && machine_) {
-      machine_->set_store_buffer(buffer, state_.retired);
+      machine_->set_store_buffer(buffer, state_.retired, stops_to_drain_);
     }
     return machine_ ? machine_->Run(max_insns)
                     : engine_->Run(thread_, max_insns);
@@ -38,6 +39,7 @@ class Process::ThreadCpu {
 
  private:
   Engine* engine_;
+  bool stops_to_drain_;
   const ThreadState& state_;
   size_t thread_;
   std::optional<machine::Machine> machine_;  // where there is no engine

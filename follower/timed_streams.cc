@@ -114,7 +114,7 @@ Status TimedStreams::NarrowBySyscall(Tid tid, Thread& thread) {
 Result<std::optional<SyscallInput>> TimedStreams::NextSyscall(Tid tid) {
   while (true) {
     CLEW_ASSIGN_OR_RETURN(record, inputs_.Next(tid));
-    // Behind an unknown one nobody knows which call is which.
+    // Behind an unknown one it is not known which call is which.
     if (!record || std::holds_alternative<UnknownInput>(*record)) {
       return std::optional<SyscallInput>();
     }

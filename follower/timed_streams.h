@@ -16,9 +16,9 @@ namespace clew::follower {
 
 // Streams whose times are narrowed by the times of system calls: what a thread
 // retired before a call did so before the kernel was entered, what comes after
-// it after the kernel was left. The call itself, whose effects nobody can see
-// before, has the time of the entry. A time outside of the block's bounds is
-// not used, nor are those of calls behind a gap. Holds back at most what may
+// it after the kernel was left. The call itself, whose effects no thread can
+// see before, has the time of the entry. A time outside of the block's bounds
+// is not used, nor are those of calls after a gap. Holds back at most what may
 // still be narrowed, and no more than kHeldMax blocks a thread.
 //
 // Not thread-safe.
@@ -26,7 +26,7 @@ class TimedStreams final : public StreamSource {
  public:
   static constexpr size_t kHeldMax = 1u << 16;
 
-  // Both are borrowed and must outlive it; the inputs are read to their end.
+  // Both are borrowed and must outlive it. It reads the inputs to their end.
   TimedStreams(StreamSource& streams, InputSource& inputs)
       : streams_(streams), inputs_(inputs) {}
 
@@ -42,7 +42,7 @@ class TimedStreams final : public StreamSource {
  private:
   struct Thread {
     std::deque<StreamItem> held;
-    uint64_t final_count = 0;  // from the front: nothing narrows them any more
+    uint64_t final_count = 0;  // from the front: not narrowed any more
     // Of the last system call whose entry was of use.
     TscTicks entered_tsc;
     TscTicks left_tsc;

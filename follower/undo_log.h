@@ -10,7 +10,7 @@
 
 namespace clew::follower {
 
-// What is to be put back, in LIFO order, as far as to a mark. Without marks
+// Keeps what is to be put back, in LIFO order, as far as a mark. Without marks
 // nothing is kept. `Entry` is what one step changes. A copy is empty.
 template <class Entry, class MemoryMark>
 class UndoLog {
@@ -34,20 +34,11 @@ class UndoLog {
     return marks_.size() - 1;
   }
   bool has_marks() const { return !marks_.empty(); }
-  // REQUIRES: has_marks().
+  // Adds what is to be put back. REQUIRES: has_marks() is true.
   void Add(Entry entry) { entries_.push_back(std::move(entry)); }
 
-  // Keeps `value` in the latest entry's `member`, an optional, unless it is
-  // there already.
-  template <class Member, class Value>
-  void KeepOnce(Member member, const Value& value) {
-    if (!entries_.empty() && !(entries_.back().*member)) {
-      entries_.back().*member = value;
-    }
-  }
-
   // Gives what was added since `mark` to `put_back`, the latest first. The mark
-  // stays, those behind it go. Returns the memory's.
+  // stays, later ones are dropped. Returns what SetMark was given.
   template <class PutBack>
   MemoryMark RollBack(Mark mark, const PutBack& put_back) {
     CLEW_CHECK(mark < marks_.size(), "mark {} of {}", mark, marks_.size());

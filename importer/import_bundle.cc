@@ -28,6 +28,7 @@ using bundle::CoreDump;
 using bundle::EventAttr;
 using bundle::FailureOf;
 using bundle::IsZstd;
+using bundle::kManifestCoresMax;
 using bundle::Manifest;
 using bundle::ParseCpuId;
 using bundle::PerfData;
@@ -39,9 +40,6 @@ using decoder::ImageMatch;
 using decoder::ImageSearch;
 using decoder::PerfTrace;
 
-constexpr size_t kCoresMax = 65536;    // of a manifest
-constexpr size_t kNameBytesMax = 255;  // of a file, NAME_MAX
-
 uint64_t SizeOf(const std::string& path) {
   std::error_code error;
   const auto size = std::filesystem::file_size(path, error);
@@ -51,10 +49,10 @@ uint64_t SizeOf(const std::string& path) {
 bool HasFileName(const ImageMatch& match) {
   const std::string name = BaseName(match.path);
   return !name.empty() && name != "." && name != ".." &&
-         name.size() <= kNameBytesMax;
+         name.size() <= kFileNameBytesMax;
 }
 
-// What the file that was taken by its path tells of its build. False: it
+// Describes the build of a file that was taken by its path. Returns false if it
 // cannot be read any more.
 bool DescribeUnverified(BundleImage& image) {
   const auto file = MappedFile::Open(image.file);
@@ -300,7 +298,7 @@ Result<ImportReport> ImportBundle(FileSystem& files,
                                   ProgressSink* progress) {
   CLEW_ASSIGN_OR_RETURN(input, ImportInput::Open(options.perf_data));
   if (input.is_regular()) {
-    // Refuses what is no perf.data before gigabytes of it are copied.
+    // Refuses what is not a perf.data before gigabytes of it are copied.
     CLEW_RETURN_IF_ERROR(PerfData::Open(input.path()));
   }
   std::optional<CoreDump> core;
@@ -319,9 +317,9 @@ Result<ImportReport> ImportBundle(FileSystem& files,
                                         input.size_bytes(), progress));
   CLEW_ASSIGN_OR_RETURN(copy, MappedFile::Open(bundle.folder() + "/perf.data"));
   CLEW_ASSIGN_OR_RETURN(trace, LoadCopy(copy, input.path(), cpu, search));
-  if (trace->cores().size() > kCoresMax) {
+  if (trace->cores().size() > kManifestCoresMax) {
     return CorruptInput("{}: PT of {} cores, wanted at most {}", input.path(),
-                        trace->cores().size(), kCoresMax);
+                        trace->cores().size(), kManifestCoresMax);
   }
   if (core) {
     CLEW_RETURN_IF_ERROR(CopyCore(bundle, options.core, progress));

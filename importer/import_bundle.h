@@ -40,18 +40,18 @@ struct ImportReport {
 };
 
 // Makes a bundle of a perf.data with intel_pt, in file or pipe format. The
-// bundle is there whole or not at all.
-//
-// kInvalidArgument: the output exists, or an input is of the wrong kind.
-// kCorruptInput: perf.data or the core dump breaks its format. kUnsupported: no
-// Intel PT in it, or compressed records. kSystem: a file cannot be read or
-// written. `progress` may be null.
+// bundle is there whole or not at all. `progress` may be nullptr. Fails with
+// kInvalidArgument if the output exists or an input is of the wrong kind, with
+// kCorruptInput if perf.data or the core dump breaks its format, with
+// kUnsupported if it has no Intel PT or PerfData does not read its form, with
+// kLimit if its compressed records expand to too much, and with kSystem if a
+// file cannot be read or written.
 [[nodiscard]] Result<ImportReport> ImportBundle(FileSystem& files,
                                                 const ImportOptions& options,
                                                 ProgressSink* progress);
 
-// What the manifest is to say of `trace`, its images and, unless null, its core
-// dump.
+// Returns what the manifest is to say about `trace`, its images and, unless
+// null, its core dump.
 bundle::Manifest DescribeRun(const decoder::PerfTrace& trace,
                              const std::vector<decoder::ImageMatch>& images,
                              const bundle::CoreDump* core);

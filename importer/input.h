@@ -12,8 +12,9 @@ namespace clew::importer {
 // An open file to copy from; closed when destroyed.
 class ImportInput {
  public:
-  // "-" is standard input. Of the folder that `perf record --kcore` makes, the
-  // recording in it. kInvalidArgument: another folder, or a bundle.
+  // Opens a file, standard input for "-", or the recording inside the folder
+  // that `perf record --kcore` makes. Fails with kInvalidArgument if `path` is
+  // another folder or a bundle.
   [[nodiscard]] static Result<ImportInput> Open(const std::string& path);
 
   ImportInput(ImportInput&& other) noexcept

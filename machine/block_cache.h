@@ -36,7 +36,7 @@ class BlockCache {
 
   BlockCache();
 
-  // The block at `ip` as memory is now. Lives until the next Find.
+  // Returns the block at `ip` as memory is now. It lives until the next Find.
   const Block<D>& Find(const Memory& memory, uint64_t ip) {
     const Recent& recent = recent_[ip % kRecent];
     if (recent.ip == ip && memory.code_version() == version_) [[likely]] {

@@ -17,10 +17,10 @@ class Coverage {
  public:
   Coverage();
 
-  // True if a Cpu executes the instruction that `bytes` begin with, or faults
-  // as a CPU does; false if it would stop as unsupported.
+  // Returns true if a Cpu executes the instruction that `bytes` begin with, or
+  // faults as a CPU does; false if it would stop as unsupported.
   bool Has(std::span<const std::byte> bytes);
-  // As Decoder::Describe.
+  // Describes it as Decoder::Describe does.
   std::string Describe(uint64_t ip, std::span<const std::byte> bytes) {
     return decoder_.Describe(ip, bytes);
   }

@@ -27,8 +27,14 @@ void Machine::set_observer(AccessObserver* observer) {
   cpu_->set_observer(observer);
 }
 
-void Machine::set_store_buffer(StoreBuffer* buffer, uint64_t insn) {
-  cpu_->set_store_buffer(buffer, insn);
+void Machine::set_store_buffer(StoreBuffer* buffer, uint64_t insn,
+                               bool stops_to_drain) {
+  cpu_->set_store_buffer(buffer, insn, stops_to_drain);
+}
+
+bool NextDrains(const Registers& registers, const Memory& memory,
+                CodeCache& code) {
+  return code.blocks_->Find(memory, registers.rip).ops.front().insn.drains;
 }
 
 }  // namespace clew::machine

@@ -37,7 +37,10 @@ enum class StopKind : uint8_t {
   kFault,             // rip is at the faulting instruction, nothing changed
   kUnsupported,       // an instruction the machine does not know; `detail`
                       // names it with address and bytes
-  kObserver,          // the observer asked to stop, after that instruction
+  kObserver,          // the observer asked to stop, after that instruction;
+                      // or so did a full store buffer
+  kDrain,             // rip is at an instruction that finds the store buffer
+                      // empty, and it is not
 };
 
 struct Stop {
@@ -87,6 +90,7 @@ class CodeCache {
 
  private:
   friend class Machine;
+  friend bool NextDrains(const Registers&, const Memory&, CodeCache&);
   std::unique_ptr<BlockCache<Concrete>> blocks_;
 };
 
@@ -114,12 +118,19 @@ class Machine {
   // Borrowed. nullptr: none, the fast path.
   void set_observer(AccessObserver* observer);
   // Where the thread's stores wait, and how many instructions it had retired
-  // before the next Run. Borrowed. nullptr: nowhere, the fast path.
-  void set_store_buffer(StoreBuffer* buffer, uint64_t insn);
+  // before the next Run. Borrowed. nullptr: nowhere, the fast path. With
+  // `stops_to_drain` nothing leaves the buffer within Run: it ends with kDrain
+  // or, once the buffer is full, with kObserver.
+  void set_store_buffer(StoreBuffer* buffer, uint64_t insn,
+                        bool stops_to_drain);
 
  private:
   std::unique_ptr<Cpu<Concrete>> cpu_;
 };
+
+// Returns whether the instruction at rip finds the store buffer empty.
+bool NextDrains(const Registers& registers, const Memory& memory,
+                CodeCache& code);
 
 }  // namespace clew::machine
 

@@ -114,7 +114,11 @@ bool Cpu<D>::StorePlain(uint64_t addr, const T& value) {
   if (buffer_ == nullptr) [[likely]] {
     return memory_.Store(addr, value);
   }
-  const auto bytes = BytesIn(value);
+  return StoreWaiting(addr, BytesIn(value));
+}
+
+template <class D>
+bool Cpu<D>::StoreWaiting(uint64_t addr, std::span<const std::byte> bytes) {
   if (!memory_.CanStore(addr, bytes.size())) {
     return false;
   }
@@ -122,6 +126,9 @@ bool Cpu<D>::StorePlain(uint64_t addr, const T& value) {
                   .addr = addr,
                   .size_bytes = static_cast<uint32_t>(bytes.size())},
                  bytes, memory_);
+  if (stops_to_drain_ && signal_ < Signal::kObserver && buffer_->Full()) {
+    signal_ = Signal::kObserver;
+  }
   return true;
 }
 

@@ -26,6 +26,7 @@ enum class Signal : uint8_t {
   // It did not:
   kFault,
   kNondeterministic,
+  kDrain,
   kUnsupported,
 };
 
@@ -57,7 +58,7 @@ class Cpu {
   Registers& regs() { return regs_; }
   Flags<D>& flags() { return flags_; }
 
-  // True once this instruction has faulted: change nothing more.
+  // Returns true once this instruction has faulted: change nothing more.
   bool faulted() const { return signal_ >= Signal::kFault; }
   void Raise(FaultKind kind, uint64_t addr = 0, bool write = false) {
     if (!faulted()) {
@@ -80,11 +81,11 @@ class Cpu {
     d_.template SetReg<U>(regs_, offset, value);
   }
 
-  // Where the memory operand is, segment base included.
+  // Returns the address of the memory operand, segment base included.
   uint64_t Address(const Insn& insn) {
     return LinearAddress(insn, Offset(insn));
   }
-  // The address without segment base (LEA), 64 bits.
+  // Returns the address without segment base (LEA), 64 bits.
   V<uint64_t> Offset(const Insn& insn);
   uint64_t LinearAddress(const Insn& insn, V<uint64_t> offset);
 
@@ -95,8 +96,8 @@ class Cpu {
   template <class U>
   void Write(const Insn& insn, const Operand& operand, V<U> value);
 
-  // Memory as integers: one access each. Load returns 0 and raises on a fault,
-  // Store returns false and raises.
+  // Access memory as integers: one access each. On a fault these raise it; Load
+  // then returns 0 and Store false.
   template <class U>
   V<U> Load(uint64_t addr);
   template <class U>
@@ -108,26 +109,27 @@ class Cpu {
   V<U> LoadForUpdate(uint64_t addr);
   template <class U>
   void StoreUpdate(uint64_t addr, V<U> value);
-  // 16 bytes (atomically updated: CMPXCHG16B), or any number up to a page
-  // (FXSAVE): one access each, false and raised on a fault. The shadow is
-  // concretised and cleared.
+  // Access 16 bytes (atomically updated: CMPXCHG16B), or any number up to a
+  // page (FXSAVE): one access each. On a fault these raise it and return false.
+  // The shadow is concretised and cleared.
   bool LoadBytes(uint64_t addr, std::span<std::byte> bytes);
   bool StoreBytes(uint64_t addr, std::span<const std::byte> bytes);
   bool LoadBytesForUpdate(uint64_t addr, std::span<std::byte> bytes);
   void StoreBytesUpdate(uint64_t addr, std::span<const std::byte> bytes);
-  // Whether an access would succeed; nothing is raised.
+  // These return whether an access would succeed, and raise nothing.
   bool CanLoad(uint64_t addr, uint64_t size_bytes) const {
     return memory_.CanLoad(addr, size_bytes);
   }
   bool CanStore(uint64_t addr, uint64_t size_bytes) const {
     return memory_.CanStore(addr, size_bytes);
   }
-  // An access of the current instruction, for observers.
+  // Returns an access of the current instruction, for observers.
   ObservedAccess MakeAccess(uint64_t addr, uint64_t value, uint64_t size_bytes,
                             AccessKind kind) const;
-  // True if each access has to be made on its own: it is reported, or its store
-  // waits.
+  // Returns whether each access has to be made on its own: it is reported, or
+  // its store waits.
   bool one_by_one() const { return observer_ != nullptr || buffer_ != nullptr; }
+  bool stores_wait() const { return buffer_ != nullptr; }
   // Lets the stores that wait leave.
   void Fence() {
     if (buffer_ != nullptr) [[unlikely]] {
@@ -190,9 +192,11 @@ class Cpu {
   void CompleteInsn(const InsnInput& input);
   void set_observer(AccessObserver* observer) { observer_ = observer; }
   // `insn`: instructions that the thread had retired before the next Run.
-  void set_store_buffer(StoreBuffer* buffer, uint64_t insn) {
+  void set_store_buffer(StoreBuffer* buffer, uint64_t insn,
+                        bool stops_to_drain) {
     buffer_ = buffer;
     first_insn_ = insn;
+    stops_to_drain_ = buffer != nullptr && stops_to_drain;
   }
   // The instruction being executed, and where that is kept.
   const Insn* current() const { return current_; }
@@ -201,6 +205,9 @@ class Cpu {
 
  private:
   uint64_t RunBlock(const Block<D>& block, uint64_t budget);
+  // How many instructions of a block to run before the buffer is looked at
+  // again; 0: it has to be empty first.
+  uint64_t BeforeDrain(const Block<D>& block) const;
   Stop MakeStop(uint64_t retired);
   // Instructions this Run call retired before the current one.
   uint64_t CurrentOffset() const;
@@ -212,8 +219,12 @@ class Cpu {
   bool LoadPlain(uint64_t addr, T& value);
   template <class T>
   bool StorePlain(uint64_t addr, const T& value);
+  // The part of it that is not in the way where no store waits.
+  [[gnu::noinline]] bool StoreWaiting(uint64_t addr,
+                                      std::span<const std::byte> bytes);
   void RaiseAccess(uint64_t addr, uint64_t size_bytes, bool write);
-  // Where a 16-byte operand is; raises kGeneral if it has to be aligned.
+  // Returns the address of a 16-byte operand; raises kGeneral if it has to be
+  // aligned and is not.
   uint64_t VecAddress(const Insn& insn, bool unaligned, bool write);
   // A store into executable memory must be seen by the next instruction.
   void NoticeCodeChange();
@@ -231,6 +242,7 @@ class Cpu {
   AccessObserver* observer_ = nullptr;
   StoreBuffer* buffer_ = nullptr;
   uint64_t first_insn_ = 0;
+  bool stops_to_drain_ = false;
   uint64_t code_version_ = 0;
 };
 

@@ -35,6 +35,16 @@ void FetchFault(Cpu<D>& cpu, const Insn& insn) {
 
 }  // namespace run
 
+// Source: Intel SDM volume 3A, 11.10 "Store Buffer", and 8.2.5; XCHG with
+// memory is locked with or without the prefix.
+inline bool Drains(const Decoded& decoded) {
+  const Insn& insn = decoded.insn;
+  const std::string_view name = decoded.mnemonic;
+  return insn.lock || name == "mfence" || name == "sfence" ||
+         name == "syscall" || name == "cpuid" ||
+         (name == "xchg" && (insn.op[0].is_mem() || insn.op[1].is_mem()));
+}
+
 template <class D>
 BlockCache<D>::BlockCache() {
   RegisterAll(handlers_);
@@ -73,6 +83,7 @@ Op<D> BlockCache<D>::MakeOp(const Decoded& decoded, uint64_t ip) const {
     const Handler<D> handler =
         it != handlers_.end() ? it->second(decoded.insn) : nullptr;
     op.run = handler != nullptr ? handler : op.run;
+    op.insn.drains = Drains(decoded);
   }
   return op;
 }
@@ -133,6 +144,14 @@ uint64_t Cpu<D>::RunBlock(const Block<D>& block, uint64_t budget) {
 }
 
 template <class D>
+uint64_t Cpu<D>::BeforeDrain(const Block<D>& block) const {
+  const auto first = std::ranges::find_if(
+      block.ops, [](const Op<D>& op) { return op.insn.drains; });
+  const auto before = static_cast<uint64_t>(first - block.ops.begin());
+  return before == 0 && buffer_->Empty() ? 1 : before;
+}
+
+template <class D>
 uint64_t Cpu<D>::CurrentOffset() const {
   const auto bytes = reinterpret_cast<const char*>(current_) -
                      reinterpret_cast<const char*>(&block_begin_->insn);
@@ -149,7 +168,15 @@ Stop Cpu<D>::Run(uint64_t max_insns) {
     const Block<D>& block = code_.Find(memory_, regs_.rip);
     code_version_ = memory_.code_version();
     retired_before_block_ = retired;
-    retired += RunBlock(block, max_insns - retired);
+    uint64_t budget = max_insns - retired;
+    if (stops_to_drain_) [[unlikely]] {
+      budget = std::min(budget, BeforeDrain(block));
+      if (budget == 0) {
+        signal_ = Signal::kDrain;
+        break;
+      }
+    }
+    retired += RunBlock(block, budget);
     if (signal_ > Signal::kReblock) [[unlikely]] {
       break;
     }
@@ -180,6 +207,9 @@ Stop Cpu<D>::MakeStop(uint64_t retired) {
       break;
     case Signal::kNondeterministic:
       stop.kind = StopKind::kNondeterministic;
+      break;
+    case Signal::kDrain:
+      stop.kind = StopKind::kDrain;
       break;
     case Signal::kUnsupported:
       stop.kind = StopKind::kUnsupported;

@@ -161,7 +161,7 @@ bool LockIsIllegal(const Insn& insn) {
   return insn.lock && (hint || (!insn.op[0].is_mem() && !exchange));
 }
 
-// Opcodes of the 0F map for which 66, F2, F3 are no mandatory prefixes.
+// Opcodes of the 0F map for which 66, F2, F3 are not mandatory prefixes.
 bool IsIntegerOpcode(uint8_t code) {
   return (code >= 0x40 && code <= 0x4f) || (code >= 0x80 && code <= 0xb7) ||
          code == 0xba || code == 0xbb || code == 0xbe || code == 0xbf ||

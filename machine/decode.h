@@ -16,8 +16,8 @@ enum class DecodeStatus : uint8_t {
   kOk,
   kTooShort,  // the bytes end within the instruction
   kIllegal,   // UD2 and encodings that raise #UD on every x86-64 CPU
-  // What the machine does not run: VEX and EVEX; bytes that the disassembler
-  // does not know or reads wrongly.
+  // Not decoded: every other instruction with VEX or EVEX; bytes that Capstone
+  // does not know or reads wrongly. kOk does not promise a handler.
   kUnknown,
 };
 
@@ -37,11 +37,12 @@ class Decoder {
   Decoder(Decoder&&) noexcept;
   Decoder& operator=(Decoder&&) noexcept;
 
-  // The instruction that `bytes` (at most x86::kInsnBytesMax are looked at)
-  // begin with, at address `ip`.
+  // Returns the instruction that `bytes` (at most x86::kInsnBytesMax are looked
+  // at) begin with, at address `ip`.
   Decoded Decode(uint64_t ip, std::span<const std::byte> bytes);
 
-  // For messages: "vaddps ymm0, ymm1, ymm2 at 0x401000 (c5 f4 58 c2)".
+  // Describes it for messages: "vaddps ymm0, ymm1, ymm2 at 0x401000 (c5 f4 58
+  // c2)".
   std::string Describe(uint64_t ip, std::span<const std::byte> bytes);
 
  private:

@@ -91,7 +91,6 @@ class Flags {
     return Sized([&]<class U>() { return OverflowOf<U>(); });
   }
   Bool Parity() { return ParityOf(); }
-  Bool Adjust() { return AdjustOf(); }
 
   // The condition of Jcc, SETcc, CMOVcc: the low four bits of the opcode.
   template <unsigned kCode>

@@ -66,6 +66,7 @@ struct Insn {
   bool opsize : 1 = false;  // 66
   bool addr32 : 1 = false;  // 67
   bool rex_w : 1 = false;
+  bool drains : 1 = false;  // waits until no store of the thread waits
 
   uint64_t next_ip() const { return ip + length; }
 };

@@ -135,9 +135,14 @@ void Memory::SetSlot(uint64_t page_number, PageSlot slot) {
   ForgetInTlb(page_number);
 }
 
+// A thread's stack is 2,048 pages, of which it uses three: that a page stays
+// as it is has to cost next to nothing.
 void Memory::ReplaceSlot(uint64_t page_number, PageSlot slot) {
+  const PageSlot* old = pages_.Find(page_number);
+  if (old != nullptr ? *old == slot : !slot.mapped) {
+    return;
+  }
   if (undo_on_) {
-    const PageSlot* old = pages_.Find(page_number);
     undo_.push_back({page_number, slots_.size(), kSlotEntry});
     slots_.push_back(old != nullptr ? *old : PageSlot());
     // The write TLB may point into a page that the log holds too now.
@@ -179,6 +184,17 @@ void Memory::Protect(uint64_t addr, uint64_t size_bytes, uint32_t prot) {
       slot.prot = prot;
       ReplaceSlot(page, std::move(slot));
     }
+  }
+}
+
+void Memory::Clear(uint64_t addr, uint64_t size_bytes) {
+  if (size_bytes == 0) {
+    return;
+  }
+  const uint64_t end = PageEnd(addr, size_bytes);
+  for (uint64_t page = pages_.FirstMapped(PageOf(addr), end, true); page < end;
+       page = pages_.FirstMapped(page + 1, end, true)) {
+    ReplaceSlot(page, PageSlot{nullptr, pages_.Find(page)->prot, true});
   }
 }
 
@@ -428,20 +444,6 @@ void Memory::EnableRelativeDigest() {
   digest_on_ = true;
   digest_ = 0;
   Retrack();
-}
-
-std::vector<Memory::Range> Memory::Ranges() const {
-  std::vector<Range> ranges;
-  pages_.ForEach([&](uint64_t page_number, const PageSlot& slot) {
-    const uint64_t addr = page_number << kPageShift;
-    if (!ranges.empty() && ranges.back().prot == slot.prot &&
-        ranges.back().addr + ranges.back().size_bytes == addr) {
-      ranges.back().size_bytes += kPageBytes;
-    } else {
-      ranges.push_back({addr, kPageBytes, slot.prot});
-    }
-  });
-  return ranges;
 }
 
 }  // namespace clew::machine

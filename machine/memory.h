@@ -38,14 +38,16 @@ class Memory {
   void Map(uint64_t addr, uint64_t size_bytes, uint32_t prot);
   void Unmap(uint64_t addr, uint64_t size_bytes);
   void Protect(uint64_t addr, uint64_t size_bytes, uint32_t prot);
+  // Lets what is mapped read zero.
+  void Clear(uint64_t addr, uint64_t size_bytes);
   // mremap(2): moves pages with contents and protections. The ranges may not
   // overlap; what was at `to` is replaced, holes stay holes.
   void Move(uint64_t from, uint64_t to, uint64_t size_bytes);
-  // nullopt where nothing is mapped.
+  // Returns the protection of the page; nullopt if nothing is mapped there.
   std::optional<uint32_t> ProtectionAt(uint64_t addr) const;
 
-  // By the CPU: false, with nothing changed, if a byte is not mapped with the
-  // needed protection. Sizes up to a page; may cross pages.
+  // Accesses of the CPU. These return false, with nothing changed, if a byte is
+  // not mapped with the needed protection. Sizes up to a page; may cross pages.
   bool Load(uint64_t addr, std::span<std::byte> bytes) const;
   bool Store(uint64_t addr, std::span<const std::byte> bytes);
   // Integers, the fast path.
@@ -67,17 +69,18 @@ class Memory {
     }
     return Store(addr, std::as_bytes(std::span(&value, 1)));
   }
-  // Whether all bytes may be read or written, with nothing changed.
+  // These return whether all bytes may be read or written.
   bool CanLoad(uint64_t addr, uint64_t size_bytes) const;
   bool CanStore(uint64_t addr, uint64_t size_bytes) const {
     return Hit(write_tlb_[TlbIndex(addr)], addr, size_bytes) ||
            CanStoreSlow(addr, size_bytes);
   }
-  // Code bytes for the decoder; returns how many could be read (needs exec).
+  // Reads code bytes for the decoder. Returns how many could be read: those
+  // that are executable.
   size_t Fetch(uint64_t addr, std::span<std::byte> bytes) const;
 
-  // By kernel and debugger: any size, protection ignored; false, with nothing
-  // changed, if a byte is not mapped.
+  // Accesses of the kernel and the debugger: any size, protection ignored.
+  // These return false, with nothing changed, if a byte is not mapped.
   bool Peek(uint64_t addr, std::span<std::byte> bytes) const;
   bool Poke(uint64_t addr, std::span<const std::byte> bytes);
 
@@ -90,8 +93,8 @@ class Memory {
   // every store once enabled (a few nanoseconds each); equal states have equal
   // digests however they were reached.
   void EnableDigest();
-  // The same, but counted from the state at this call: only states that this
-  // memory goes through from here on can be compared. Costs nothing.
+  // Does the same, but counted from the state at this call: only states that
+  // this memory goes through from here on can be compared. Costs nothing.
   void EnableRelativeDigest();
   uint64_t digest() const { return digest_; }
 
@@ -100,14 +103,6 @@ class Memory {
   // process image with equal versions have equal code: versions are never used
   // twice within a program.
   uint64_t code_version() const { return code_version_; }
-
-  // Mapped ranges of equal protection, ascending.
-  struct Range {
-    uint64_t addr;
-    uint64_t size_bytes;
-    uint32_t prot;
-  };
-  std::vector<Range> Ranges() const;
 
  private:
   static constexpr size_t kTlbEntries = 256;

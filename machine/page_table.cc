@@ -1,5 +1,6 @@
 #include "machine/page_table.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "common/check.h"
@@ -58,13 +59,15 @@ PageSlot PageTable::Replace(uint64_t page_number, PageSlot slot) {
   return old;
 }
 
-uint64_t PageTable::FirstMapped(uint64_t page_number, uint64_t end) const {
+uint64_t PageTable::FirstMapped(uint64_t page_number, uint64_t end,
+                                bool with_bytes) const {
   auto it = chunks_.lower_bound(page_number / kChunkPages);
   for (; it != chunks_.end() && it->first * kChunkPages < end; ++it) {
     const uint64_t first = it->first * kChunkPages;
-    for (uint64_t i = 0; i < kChunkPages; ++i) {
-      const uint64_t page = first + i;
-      if (page >= page_number && page < end && it->second->slots[i].mapped) {
+    const uint64_t last = std::min(end, first + kChunkPages);
+    for (uint64_t page = std::max(first, page_number); page < last; ++page) {
+      const PageSlot& slot = it->second->slots[page - first];
+      if (slot.mapped && (slot.page != nullptr || !with_bytes)) {
         return page;
       }
     }

@@ -23,23 +23,25 @@ struct PageSlot {
   std::shared_ptr<Page> page;  // nullptr: all zero, nothing allocated yet
   uint32_t prot = 0;
   bool mapped = false;
+  bool operator==(const PageSlot&) const = default;
 };
 
-// The bytes that a slot without a page has.
+// Returns the bytes that a slot without a page has.
 const std::byte* ZeroPage();
 
 // Page numbers to slots. A copy is cheap: it shares chunks of 512 slots, and
 // a chunk is copied when one side changes it. Not thread-safe.
 class PageTable {
  public:
-  // nullptr where nothing is mapped.
+  // Returns the slot of a page; nullptr if nothing is mapped there.
   const PageSlot* Find(uint64_t page_number) const;
 
-  // Bytes to read. REQUIRES: mapped.
+  // Returns the bytes to read. REQUIRES: the slot is mapped.
   static const std::byte* Bytes(const PageSlot& slot) {
     return slot.page ? slot.page->bytes.data() : ZeroPage();
   }
-  // Bytes to write, no longer shared with any copy. REQUIRES: mapped.
+  // Returns the bytes to write, no longer shared with any copy. REQUIRES: the
+  // page is mapped.
   std::byte* WritableBytes(uint64_t page_number);
 
   // Replaces a slot; a slot that is not mapped removes it. Returns the old one.
@@ -58,8 +60,11 @@ class PageTable {
     }
   }
 
-  // The first mapped page at or after `page_number` and before `end`, or `end`.
-  uint64_t FirstMapped(uint64_t page_number, uint64_t end) const;
+  // Returns the first page at or after `page_number` and before `end` that is
+  // mapped and, if that is wanted, has bytes of its own; `end` if there is
+  // none.
+  uint64_t FirstMapped(uint64_t page_number, uint64_t end,
+                       bool with_bytes = false) const;
 
  private:
   static constexpr uint64_t kChunkPages = 512;

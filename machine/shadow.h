@@ -22,12 +22,14 @@ class ShadowMemory {
  public:
   explicit ShadowMemory(ExprPool& pool) : pool_(&pool) {}
 
-  // The expression of the little-endian integer of `size_bytes` (1, 2, 4, 8)
-  // at `addr`, whose value is `value`; nullptr if no byte has one.
+  // Returns the expression of the little-endian integer of `size_bytes` (1, 2,
+  // 4, 8) at `addr`, whose value is `value`; nullptr if no byte has one.
   const Expr* Load(uint64_t addr, uint32_t size_bytes, uint64_t value) const;
-  // nullptr: the bytes are plain from now on. `expr` has width 8 * size_bytes.
+  // Gives the bytes the expression `expr`, of width 8 * size_bytes; with
+  // nullptr they are plain from now on.
   void Store(uint64_t addr, uint32_t size_bytes, const Expr* expr);
-  // For writes that did not come from the CPU (system calls, Memory::Poke).
+  // Makes the bytes plain, after a write that did not come from the CPU (a
+  // system call, Memory::Poke).
   void Forget(uint64_t addr, uint64_t size_bytes);
 
  private:
@@ -40,7 +42,7 @@ class ShadowMemory {
   const Cell* Find(uint64_t addr) const;
   void Set(uint64_t addr, Cell cell);
   void Clear(uint64_t addr);
-  // nullptr unless all bytes are one expression, whole and in order.
+  // Returns nullptr unless all bytes are one expression, whole and in order.
   const Expr* Whole(uint64_t addr, uint32_t size_bytes) const;
 
   ExprPool* pool_;

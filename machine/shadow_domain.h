@@ -225,7 +225,7 @@ struct Shadowed {
  private:
   ExprPool& pool() const { return *thread->pool; }
   uint64_t Ip() const { return (*thread->current)->ip; }
-  // A constant expression is no shadow.
+  // A constant expression is not a shadow.
   static const Expr* Keep(const Expr* expr) {
     return expr->is_const() ? nullptr : expr;
   }

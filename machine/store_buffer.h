@@ -7,6 +7,7 @@
 #include <optional>
 #include <span>
 
+#include "common/schedule.h"
 #include "machine/memory.h"
 
 // The seam for memory models.
@@ -18,8 +19,11 @@
 // buffer of one, and an order of a run names both (common/schedule.h).
 //
 //   thread 0 --stores--> buffer 0 --\                 Run: a thread's step
-//            <--loads---------------- memory          Flush: a buffer's step
+//            <--loads---------------- memory          Flush: a queue's step
 //   thread 1 --stores--> buffer 1 --/                 Drain: all, at a fence
+//
+// A buffer has one queue or several; what waits in different queues may become
+// visible in either order. Each queue is an actor of its own.
 //
 // Whoever runs a process sees threads and buffers through follower::Process
 // alone; a process without a model has no buffers, and nothing is asked of one.
@@ -47,17 +51,33 @@ class StoreBuffer {
                      std::span<const std::byte> bytes, Memory& memory) = 0;
   // Puts what waits over `bytes`, which are what memory has from `addr` on.
   virtual void Forward(uint64_t addr, std::span<std::byte> bytes) const = 0;
-  // Returns the store that leaves next; nullopt: none waits.
-  virtual std::optional<WaitingStore> Oldest() const = 0;
-  // Lets that store leave. REQUIRES: one waits.
-  virtual void Flush(Memory& memory) = 0;
+  // Returns the store of a queue that leaves it next; nullopt: none waits
+  // there. REQUIRES for all that take one: queue < MemoryModel::queues().
+  virtual std::optional<WaitingStore> Oldest(uint32_t queue) const = 0;
+  // Returns whether that store may leave now: a store of another queue may have
+  // to be seen before it. False if none waits.
+  virtual bool MayLeave(uint32_t queue) const {
+    return Oldest(queue).has_value();
+  }
+  // Lets that store leave. REQUIRES: it may.
+  virtual void Flush(uint32_t queue, Memory& memory) = 0;
+  // Returns the queue of the store that came first, which may always leave;
+  // nullopt: none waits.
+  virtual std::optional<uint32_t> OldestQueue() const = 0;
+  // Returns whether a further store may find no room and make an older one
+  // leave.
+  virtual bool Full() const { return false; }
   // Returns a digest of what waits, equal for equal contents; 0 for none.
   virtual uint64_t Digest() const = 0;
 
-  // Lets everything leave.
+  // Returns whether the store of that instruction to that address waits.
+  virtual bool Waits(const WaitingStore& /*store*/) const { return false; }
+
+  bool Empty() const { return !OldestQueue(); }
+  // Lets everything leave, in the order in which it came.
   void Drain(Memory& memory) {
-    while (Oldest()) {
-      Flush(memory);
+    while (const auto queue = OldestQueue()) {
+      Flush(*queue, memory);
     }
   }
 };
@@ -68,6 +88,10 @@ class MemoryModel {
   virtual ~MemoryModel() = default;
   // Returns the buffer of a thread, empty.
   virtual std::unique_ptr<StoreBuffer> NewBuffer() const = 0;
+  // Returns how many queues each of its buffers has.
+  virtual uint32_t queues() const { return 1; }
+  // Returns what a schedule calls it: kSc, if no order under it needs it.
+  virtual MemoryModelKind kind() const { return MemoryModelKind::kSc; }
 };
 
 // A buffer that is copied with what it is part of; none under sequential

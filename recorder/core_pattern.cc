@@ -7,6 +7,7 @@
 #include <optional>
 #include <string_view>
 
+#include "common/path_names.h"
 #include "recorder/perf/sysfs.h"
 
 namespace clew::recorder {
@@ -32,8 +33,7 @@ std::optional<std::string> Expand(char specifier,
     case 'g':
       return fmt::format("{}", getgid());
     case 'e':
-      return dumped.program.substr(dumped.program.rfind('/') + 1)
-          .substr(0, kCommBytesMax);
+      return BaseName(dumped.program).substr(0, kCommBytesMax);
     case 'h': {
       utsname name = {};
       uname(&name);

@@ -8,8 +8,8 @@
 
 namespace clew::recorder {
 
-// Returns what the file at `file` is, which was mapped executable as `path`.
-// Fails with kInvalidArgument if it is no regular file.
+// Describes the file at `file`, which was mapped executable as `path`. Fails
+// with kInvalidArgument if it is not a regular file.
 [[nodiscard]] Result<bundle::BundleImage> DescribeImageAs(
     const std::string& path, const std::string& file);
 

@@ -16,21 +16,14 @@
 #include <utility>
 
 #include "common/build_id.h"
+#include "common/maps_path.h"
 
 namespace clew::recorder {
 namespace {
 
-constexpr std::string_view kDeleted = " (deleted)";
 constexpr size_t kChunkBytes = size_t{1} << 20;
 // O_NONBLOCK: a FIFO without a writer is refused, not waited for.
 constexpr int kOpenFlags = O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC;
-
-std::string_view WithoutDeleted(std::string_view path) {
-  if (path.ends_with(kDeleted)) {
-    path.remove_suffix(kDeleted.size());
-  }
-  return path;
-}
 
 std::unexpected<Error> CannotOpen(const std::string& path) {
   return SystemError(errno, fmt::format("cannot open {:?}", path));
@@ -53,7 +46,7 @@ bool ReadAt(int fd, uint64_t offset, std::span<std::byte> out) {
   return true;
 }
 
-// The path that the kernel tells of a mapping has no links in it, so a link
+// The path that the kernel gives for a mapping has no links in it, so a link
 // there was put there later. (openat2(2))
 Result<Fd> OpenBelowRoot(const std::string& root, const std::string& path) {
   const Fd folder(open(root.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
@@ -170,7 +163,7 @@ Result<ImageFile> ImageFile::OfMapping(const std::string& proc, int32_t process,
     return Take(std::move(mapped), name.path);
   }
   // In a mount namespace of its own the path is one of the process's root;
-  // after chroot(2) alone it is still one of ours.
+  // after chroot(2) alone it is still one of our root.
   for (const std::string& root : {folder + "/root", std::string("/")}) {
     auto file = OpenBelowRoot(root, name.path);
     if (file && IsThat(file->get(), name)) {

@@ -12,7 +12,7 @@ using bundle::BundleImage;
 using bundle::BundleWriter;
 using bundle::ImageFolder;
 
-// No build-id in hexadecimal, so in nobody's way.
+// Not a build-id in hexadecimal, so not the name of an image.
 constexpr const char* kCopyName = "images/copy";
 
 }  // namespace

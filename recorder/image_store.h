@@ -21,9 +21,9 @@ struct StoredImage {
   std::string why = {};  // empty: it is
 };
 
-// Images of strangers, into images/ of a bundle. Each is copied first, and what
-// it is is told from the copy, which nobody else can write: so the build-id in
-// the manifest is that of the bytes in the bundle. Errors are those of writing.
+// Copies images of strangers into images/ of a bundle. Each is copied first and
+// identified by its copy, which nobody else can write, so that the build-id in
+// the manifest is that of the bytes in the bundle. Fails as writing does.
 class ImageStore {
  public:
   // Makes images/. `bundle` must outlive it.

@@ -17,8 +17,6 @@ namespace {
 using bundle::BundleImage;
 using bundle::BundleWriter;
 
-constexpr size_t kNameBytesMax = 255;  // of a file, NAME_MAX
-
 bool IsWanted(const std::set<int32_t>& users, const PerfRun& run) {
   return run.image_processes.empty() ||
          std::ranges::any_of(users, [&run](int32_t process) {
@@ -33,7 +31,7 @@ bool IsCode(const std::string& path) {
   }
   return path.starts_with('/') && !path.starts_with("//") &&
          !path.starts_with("/memfd:") &&
-         path.size() - path.rfind('/') - 1 <= kNameBytesMax &&
+         path.size() - path.rfind('/') - 1 <= kFileNameBytesMax &&
          !path.ends_with('/');
 }
 

@@ -144,7 +144,7 @@ class Recorder {
   }
 
   // A thread that is made between the list and the opening of its maker's event
-  // has none of its own: once nobody came meanwhile, nobody is missing.
+  // has none of its own: once no thread came meanwhile, none is missing.
   Result<PerfRecording> OpenAttached() {
     process_ = options_.process;
     run_.command = CommandOf(options_.proc, process_);
@@ -291,7 +291,7 @@ class Recorder {
       CLEW_RETURN_IF_ERROR(recording.session().Enable());
     }
     if (options_.snapshot && program_) {
-      // At its end nobody can ask it any more.
+      // At its end it is too late to look at it.
       last_seen_ = scanner_.Scan(Processes());
     }
     return recording.FollowCores(capture_ ? &*capture_ : nullptr);

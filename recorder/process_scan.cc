@@ -24,7 +24,6 @@ using bundle::TaskId;
 
 constexpr size_t kBuildIdsMax = 100'000;  // that are kept
 constexpr size_t kMappingsMax = 100'000;  // of a process
-constexpr std::string_view kDeleted = " (deleted)";
 
 // The entries of a folder that are numbers.
 std::vector<int32_t> NumbersIn(const std::string& folder) {
@@ -149,7 +148,7 @@ std::vector<std::byte> ProcessScanner::BuildIdOf(int32_t process,
   if (file) {
     id = file->BuildId();
   }
-  if (!line.name.path.ends_with(kDeleted) && build_ids_.size() < kBuildIdsMax) {
+  if (!IsDeleted(line.name.path) && build_ids_.size() < kBuildIdsMax) {
     build_ids_.emplace(key, id);
   }
   if (file && opened != nullptr && opened->size() < HeldImages::kFilesMax) {

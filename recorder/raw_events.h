@@ -34,7 +34,7 @@ struct RawEvent {
   std::string text;  // name or path
 };
 
-// kCorruptInput, naming `line`, if it is no event.
+// Fails with kCorruptInput, naming `line`, if that is not an event.
 [[nodiscard]] Result<RawEvent> ParseRawEvent(const std::string& line);
 
 // Calls `take` for each event of the file, in order; stops at its first error.

@@ -9,6 +9,7 @@
 #include "bundle/manifest/bundle_writer.h"
 #include "common/child_process.h"
 #include "common/file.h"
+#include "common/path_names.h"
 #include "common/signal_text.h"
 #include "recorder/assemble.h"
 #include "recorder/launch.h"
@@ -66,7 +67,7 @@ Result<PluginConfig> MakeSession(const RecordOptions& options,
 }
 
 // The program's own deaths are recorded, whoever sent the signal; so one that
-// is not, by a signal that tells of a fault, is QEMU's.
+// is not, by a signal that reports a fault, is QEMU's.
 bool IsCrash(int signal) {
   return signal == SIGSEGV || signal == SIGBUS || signal == SIGILL ||
          signal == SIGFPE || signal == SIGTRAP || signal == SIGABRT;
@@ -91,13 +92,11 @@ Result<Outcome> ReadOutcome(const PluginConfig& config, int wait_status) {
         "{:?} was removed while the program ran; no bundle was made",
         config.folder);
   }
-  const auto text = ReadWholeFile(OutcomePath(config.folder));
+  const auto text = ReadWholeText(OutcomePath(config.folder));
   if (!text || text->empty()) {
     return Unsupported("{}; no bundle was made", HowQemuEnded(wait_status));
   }
-  CLEW_ASSIGN_OR_RETURN(
-      outcome, ParseOutcome({reinterpret_cast<const char*>(text->data()),
-                             text->size()}));
+  CLEW_ASSIGN_OR_RETURN(outcome, ParseOutcome(*text));
   if (!outcome.refusal.empty()) {
     return Unsupported("{}", outcome.refusal);
   }
@@ -108,8 +107,7 @@ std::string PlaceOf(TraceeAddr ip, const std::vector<RawEvent>& mappings) {
   for (const RawEvent& mapping : mappings) {
     const uint64_t offset = ip.as_int() - mapping.addr;
     if (offset < mapping.size_bytes) {
-      return fmt::format("{}+{:#x}",
-                         mapping.text.substr(mapping.text.rfind('/') + 1),
+      return fmt::format("{}+{:#x}", BaseName(mapping.text),
                          mapping.file_offset + offset);
     }
   }

@@ -40,7 +40,7 @@ struct RecordOptions {
   uint64_t size_limit_bytes = 0;
   bool core_on_exit = true;  // a core dump also of a run that did not fail
   bool keep_only_if_failed = false;  // no bundle of such a run
-  // True for an instruction that can be replayed; absent: nobody asks.
+  // True for an instruction that can be replayed; absent: not asked.
   std::function<bool(std::span<const std::byte>)> can_replay;
   std::string plugin_path;  // of clew-qemu-plugin.so
   std::string turns_path;   // for tests; as PluginConfig::turns_path

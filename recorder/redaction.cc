@@ -82,9 +82,9 @@ class Redaction {
     CLEW_RETURN_IF_ERROR(PlanPlain(perf_data_));
     SayRemoved();
     SayValues();
-    // What is said and not done yet is done by the next call; what is done and
-    // not said, nobody would know of. The command line is where that call finds
-    // the values again.
+    // What the manifest says and is not done yet is done by the next call; what
+    // is done and not in the manifest would stay unknown. The command line is
+    // where that call finds the values again.
     CLEW_RETURN_IF_ERROR(EditRedactions());
     CLEW_RETURN_IF_ERROR(Apply());
     CLEW_RETURN_IF_ERROR(

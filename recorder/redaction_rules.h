@@ -32,7 +32,8 @@ class RedactionRules {
  public:
   static constexpr size_t kTextBytesMax = 64 * 1024;
 
-  // kInvalidArgument, with name and line, if it is no such text.
+  // Fails with kInvalidArgument, naming `name` and line, if `text` is not
+  // valid.
   [[nodiscard]] static Result<RedactionRules> Parse(std::string_view text,
                                                     const std::string& name);
 

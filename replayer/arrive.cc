@@ -1,5 +1,6 @@
 #include "replayer/arrive.h"
 
+#include "follower/describe_run.h"
 #include "follower/engine.h"
 
 namespace clew::replayer {
@@ -36,9 +37,9 @@ Result<bool> Arrive(follower::Process& process, size_t thread) {
   process.set_engine(nullptr);
   CLEW_RETURN_IF_ERROR(advance);
   if (advance->stop != follower::Advance::Stop::kObserver) {
-    return CorruptInput(
-        "the replay diverges: thread {} after {} instructions: {}",
-        process.tid(thread), state.retired, process.contradiction().text);
+    return CorruptInput("the replay diverges: {}",
+                        follower::WhyNotReached(process, thread, *advance)
+                            .value_or("no next instruction was reached"));
   }
   return true;
 }

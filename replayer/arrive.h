@@ -10,9 +10,9 @@ namespace clew::replayer {
 
 // Brings `thread` to its next instruction where the kernel has to: delivers the
 // signal whose handler begins there, or lets the call return that is made
-// again. Retires nothing. Returns whether there was anything to do.
-// REQUIRES: the thread is the next to retire an instruction. kCorruptInput: the
-// replay diverges. Otherwise as Process::Run.
+// again. Retires nothing. Returns whether there was anything to do. Fails with
+// kCorruptInput if the replay diverges, and as Process::Run does. REQUIRES: the
+// thread is the next to retire an instruction.
 [[nodiscard]] Result<bool> Arrive(follower::Process& process, size_t thread);
 
 }  // namespace clew::replayer

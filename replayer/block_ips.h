@@ -24,11 +24,12 @@ class BlockIps {
   // Forgets all if code has changed since the last call.
   void SetCodeVersion(uint64_t version);
 
-  // False only if the block is known to hold no breakpoint.
+  // Returns false only if the block is known to hold no breakpoint.
   bool MayStop(const StreamBlock& block, const StopPoints& points) const;
 
   bool Knows(const StreamBlock& block) const;
-  // REQUIRES: `ips` are the addresses of all instructions of the block.
+  // Remembers `ips`. REQUIRES: they are the addresses of all instructions of
+  // the block.
   void Learn(const StreamBlock& block, std::vector<uint64_t> ips);
 
  private:

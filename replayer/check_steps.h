@@ -11,7 +11,7 @@ namespace clew::replayer {
 
 // Fails with kCorruptInput, with the number of the step, if it is one of a
 // thread that the process does not have, or of a store buffer that its memory
-// model does not have. Takes no account of how far the steps go.
+// model does not have. Does not check how far the steps go.
 [[nodiscard]] Status CheckSteps(const std::vector<ScheduleStep>& steps,
                                 const follower::Process& process);
 

@@ -45,7 +45,7 @@ uint64_t StepsDigest(const std::vector<ScheduleStep>& steps) {
   uint64_t digest = kEmptyDigest;
   for (const ScheduleStep& step : steps) {
     const std::array<uint64_t, 3> words = {
-        static_cast<uint64_t>(step.kind),
+        static_cast<uint64_t>(step.kind) + 2 * uint64_t{step.queue},
         static_cast<uint64_t>(step.thread.as_int()), step.until_insn};
     digest = Digest(std::as_bytes(std::span(words)), digest);
   }

@@ -23,14 +23,16 @@ struct EnforceReport {
   uint64_t outputs_differing = 0;
 };
 
-// Runs the schedule once, forwards, as fast as it goes; keeps nothing that is
-// behind. Output of the program goes to `output`; both pointers are borrowed
-// and may be nullptr. Errors as of follower::Process; a divergence is none.
+// Runs the schedule once, forwards, as fast as it goes; keeps nothing of what
+// it has passed. Output of the program goes to `output`; both pointers are
+// borrowed and may be nullptr. Fails with kCorruptInput if the schedule does
+// not fit the recording, and as OpenedRecording::Open and Process::Run do; a
+// divergence is not an error.
 [[nodiscard]] Result<EnforceReport> Enforce(
     const follower::Recording& recording, const Schedule& schedule,
     OutputSink* output, ProgressSink* progress);
 
-// Tells two lists of steps apart.
+// Returns a digest that tells two lists of steps apart.
 uint64_t StepsDigest(const std::vector<ScheduleStep>& steps);
 
 }  // namespace clew::replayer

@@ -7,15 +7,13 @@
 #include <iterator>
 #include <utility>
 
+#include "common/path_names.h"
+
 namespace clew::replayer {
 namespace {
 
 std::string Normal(std::string_view path) {
   return std::filesystem::path(path).lexically_normal().string();
-}
-
-std::string BaseName(const std::string& path) {
-  return path.substr(path.rfind('/') + 1);
 }
 
 constexpr std::string_view kUsr = "/usr";

@@ -20,17 +20,18 @@ namespace clew::replayer {
 // long as this object lives. Not thread-safe.
 class ImageFiles {
  public:
-  // The file that was `recorded_path` is kept as `stored_path`. The first of
-  // several for one path counts.
+  // Adds the file that was `recorded_path` and is kept as `stored_path`. Of
+  // several for one path the first counts.
   void Add(const std::string& recorded_path, const std::string& stored_path);
 
-  // Contents, borrowed. The path may be another than the kernel reported for
-  // the file's mapping. In this order, the file is found that
+  // Returns the contents, borrowed. The path may be another than the kernel
+  // reported for the file's mapping. In this order, the file is found that
   //   - was recorded by it, or by /lib for /usr/lib (merged /usr) or the like;
   //   - begins with `start`, what the process has in memory of it (empty: it is
   //     not known), if all that do are copies of each other;
   //   - alone has its base name.
-  // kInvalidArgument: no such file was recorded. kSystem: it cannot be read.
+  // Fails with kInvalidArgument if no such file was recorded, and with kSystem
+  // if it cannot be read.
   [[nodiscard]] Result<std::span<const std::byte>> Read(
       std::string_view recorded_path, std::span<const std::byte> start = {});
 
@@ -38,7 +39,7 @@ class ImageFiles {
   using Contents = std::span<const std::byte>;
   const std::string* ByPath(const std::string& recorded_path) const;
   const std::string* ByBaseName(const std::string& recorded_path) const;
-  // nullopt: none, or several that differ.
+  // Returns nullopt if there are none, or several that differ.
   std::optional<Contents> ByStart(Contents start);
   Result<Contents> Map(const std::string& stored_path);
 

@@ -12,8 +12,8 @@
 
 namespace clew::replayer {
 
-// The value that the replayed process has at `addr` now; nullopt where not all
-// of it is mapped. T is plain data, laid out as the process has it.
+// Returns the value that the replayed process has at `addr` now; nullopt if not
+// all of it is mapped. T is plain data, laid out as the process has it.
 template <class T>
 std::optional<T> LoadValue(const ReplayTarget& target, uint64_t addr) {
   std::array<std::byte, sizeof(T)> bytes = {};

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "common/check.h"
+#include "common/path_names.h"
 #include "common/x86/page.h"
 #include "follower/describe_run.h"
 #include "machine/cpu.h"
@@ -13,14 +14,6 @@
 #include "replayer/start_stack.h"
 
 namespace clew::replayer {
-namespace {
-
-std::string BaseName(const std::string& path) {
-  return path.substr(path.rfind('/') + 1);
-}
-
-}  // namespace
-
 Result<std::unique_ptr<ProcessTarget>> ProcessTarget::Open(
     const follower::Recording& recording,
     const std::vector<ScheduleStep>& steps, ProcessTargetOptions options) {
@@ -75,29 +68,33 @@ Result<RunStop> ProcessTarget::Run(Position until, const StopPoints& points,
   }
   process_.set_observer(monitor ? &*monitor : nullptr);
   RunContext context{points, monitor ? &*monitor : nullptr, pass_first};
+  auto stop = RunObserved(until, context);
+  process_.set_observer(nullptr);
+  return stop;
+}
+
+Result<RunStop> ProcessTarget::RunObserved(Position until,
+                                           RunContext& context) {
   RunStop stop;
   while (position() < until && stop.end == RunEnd::kPosition) {
-    CLEW_RETURN_IF_ERROR(Flush());
+    CLEW_RETURN_IF_ERROR(Flush(context, stop));
+    if (stop.end != RunEnd::kPosition) {
+      break;
+    }
     const ScheduleIndex::Place place = PlaceAt(position());
     const uint64_t insns = std::min(until, place.run_end) - position();
-    const size_t thread = IndexOf(place.thread);
-    auto ran = RunThread(thread, place.thread_insn + insns, context);
-    if (!ran) {
-      process_.set_observer(nullptr);
-      return ran;
-    }
-    stop = *ran;
+    CLEW_ASSIGN_OR_RETURN(ran, RunThread(IndexOf(place.thread),
+                                         place.thread_insn + insns, context));
+    stop = ran;
   }
-  const auto moved = ArriveAtNext(context, stop);
-  process_.set_observer(nullptr);
-  CLEW_RETURN_IF_ERROR(moved);
+  CLEW_RETURN_IF_ERROR(ArriveAtNext(context, stop));
   return stop;
 }
 
 // A position's state is that of the moment right before its instruction, with
 // what buffers and the kernel do before it done.
 Status ProcessTarget::ArriveAtNext(const RunContext& context, RunStop& stop) {
-  CLEW_RETURN_IF_ERROR(Flush());
+  CLEW_RETURN_IF_ERROR(Flush(context, stop));
   if (position() == end()) {
     return {};
   }
@@ -105,16 +102,22 @@ Status ProcessTarget::ArriveAtNext(const RunContext& context, RunStop& stop) {
   CLEW_ASSIGN_OR_RETURN(moved, Arrive(process_, IndexOf(next)));
   if (moved && context.monitor != nullptr && stop.end == RunEnd::kPosition) {
     if (const auto hit = context.monitor->Check()) {
-      stop = {RunEnd::kWatchpoint, *hit};
+      stop = {RunEnd::kWatchpoint, *hit, std::nullopt};
     }
   }
   return {};
 }
 
-// The steps of store buffers that come here; a second time they do nothing.
-Status ProcessTarget::Flush() {
+// The steps of store buffers that come here; a second time they do nothing. All
+// are taken, also where one of them stops the run.
+Status ProcessTarget::Flush(const RunContext& context, RunStop& stop) {
   for (const ScheduleStep& step : index_.FlushesAt(position())) {
     CLEW_RETURN_IF_ERROR(process_.Take(IndexOf(step.thread), step));
+    if (context.monitor != nullptr && stop.end == RunEnd::kPosition) {
+      if (const auto hit = context.monitor->Check()) {
+        stop = {RunEnd::kWatchpoint, *hit, step.thread};
+      }
+    }
   }
   return {};
 }
@@ -140,7 +143,7 @@ Result<RunStop> ProcessTarget::RunBlock(size_t thread, uint64_t until,
   CLEW_ASSIGN_OR_RETURN(moved, Arrive(process_, thread));
   if (moved && context.monitor != nullptr) {
     if (const auto hit = context.monitor->Check()) {
-      return RunStop{RunEnd::kWatchpoint, *hit};
+      return RunStop{RunEnd::kWatchpoint, *hit, std::nullopt};
     }
   }
   CLEW_ASSIGN_OR_RETURN(next, process_.NextBlock(thread));
@@ -164,7 +167,7 @@ Result<RunStop> ProcessTarget::RunBlock(size_t thread, uint64_t until,
   CLEW_RETURN_IF_ERROR(Advance(thread, until));
   if (context.monitor != nullptr) {
     if (const auto hit = context.monitor->Check()) {
-      return RunStop{RunEnd::kWatchpoint, *hit};
+      return RunStop{RunEnd::kWatchpoint, *hit, std::nullopt};
     }
   }
   return RunStop{};
@@ -184,13 +187,13 @@ Result<RunStop> ProcessTarget::StepBlock(size_t thread, uint64_t until,
     const uint64_t ip = state.registers.rip;
     if (!std::exchange(context.pass_first, false) &&
         context.points.HasBreakpoint(ip)) {
-      return RunStop{RunEnd::kBreakpoint, {}};
+      return RunStop{RunEnd::kBreakpoint, {}, {}};
     }
     ips.push_back(ip);
     CLEW_RETURN_IF_ERROR(Advance(thread, state.retired + 1));
     if (context.monitor != nullptr) {
       if (const auto hit = context.monitor->Check()) {
-        return RunStop{RunEnd::kWatchpoint, *hit};
+        return RunStop{RunEnd::kWatchpoint, *hit, std::nullopt};
       }
     }
   }
@@ -294,6 +297,15 @@ std::optional<machine::Fault> ProcessTarget::FailingFault() const {
   return stop.kind == machine::StopKind::kUnsupported
              ? std::nullopt
              : std::optional(stop.fault);
+}
+
+size_t ProcessTarget::ReadMemoryOf(Tid thread, TraceeAddr addr,
+                                   std::span<std::byte> bytes) const {
+  const size_t read = ReadMemory(addr, bytes);
+  if (const auto index = session_->tape().IndexOf(thread)) {
+    process_.Forward(*index, addr.as_int(), bytes.first(read));
+  }
+  return read;
 }
 
 size_t ProcessTarget::ReadMemory(TraceeAddr addr,

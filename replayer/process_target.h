@@ -33,8 +33,9 @@ struct ProcessTargetOptions {
 // is seen there is the handler's registers and frame. Not thread-safe.
 class ProcessTarget final : public ReplayTarget {
  public:
-  // `recording` is borrowed while opening only. kCorruptInput: the schedule
-  // does not fit the recording. Otherwise as OpenedRecording::Open.
+  // Makes the target at position 0. `recording` is borrowed while opening only.
+  // Fails with kCorruptInput if the schedule does not fit the recording, and as
+  // OpenedRecording::Open does.
   [[nodiscard]] static Result<std::unique_ptr<ProcessTarget>> Open(
       const follower::Recording& recording,
       const std::vector<ScheduleStep>& steps, ProcessTargetOptions options);
@@ -53,13 +54,15 @@ class ProcessTarget final : public ReplayTarget {
   std::vector<TargetThread> Threads() const override;
   std::optional<machine::Registers> ReadRegisters(Tid thread) const override;
   size_t ReadMemory(TraceeAddr addr, std::span<std::byte> bytes) const override;
+  size_t ReadMemoryOf(Tid thread, TraceeAddr addr,
+                      std::span<std::byte> bytes) const override;
   std::string ExecPath() const override { return options_.exec_path; }
   std::vector<std::byte> Auxv() const override { return auxv_; }
   Failure failure() const override { return failure_; }
   std::optional<machine::Fault> FailingFault() const override;
   void set_output(OutputSink* sink) override { output_ = sink; }
 
-  // The process as it is now, for comparing with evidence.
+  // Returns the process as it is now, for comparing with evidence.
   const follower::Process& process() const { return process_; }
 
  private:
@@ -78,6 +81,8 @@ class ProcessTarget final : public ReplayTarget {
                 ScheduleIndex index, Failure failure,
                 ProcessTargetOptions options);
 
+  // Run, once the watchpoints are watched.
+  Result<RunStop> RunObserved(Position until, RunContext& context);
   // `until` counts the thread's own instructions in these.
   Result<RunStop> RunThread(size_t thread, uint64_t until, RunContext& context);
   Result<RunStop> RunBlock(size_t thread, uint64_t until, RunContext& context);
@@ -85,9 +90,9 @@ class ProcessTarget final : public ReplayTarget {
   Status Advance(size_t thread, uint64_t until);
   bool NextChangesMemory(size_t thread) const;
   Status ArriveAtNext(const RunContext& context, RunStop& stop);
-  Status Flush();
+  Status Flush(const RunContext& context, RunStop& stop);
   bool Exists(size_t thread) const;
-  // REQUIRES: position < end(), a thread of the schedule.
+  // REQUIRES: position < end(); for IndexOf, the thread is in the schedule.
   ScheduleIndex::Place PlaceAt(Position position) const;
   size_t IndexOf(Tid thread) const;
 

@@ -19,14 +19,14 @@ namespace clew::replayer {
 // Each answer is a binary search. Immutable.
 class ScheduleIndex {
  public:
-  // kCorruptInput: a step goes back in its thread, or all together run over
-  // 2^64 instructions.
+  // Fails with kCorruptInput if a step goes back in its thread, if all together
+  // run 2^64 instructions or more, or if there are 2^32 steps or more.
   [[nodiscard]] static Result<ScheduleIndex> Create(
       const std::vector<ScheduleStep>& steps);
 
   uint64_t end() const { return end_; }
 
-  // What runs at `position`: nullopt at or past the end.
+  // At returns what runs at `position`; nullopt at or past the end.
   struct Place {
     Tid thread;
     uint64_t thread_insn = 0;  // instructions the thread retired before
@@ -34,10 +34,12 @@ class ScheduleIndex {
   };
   std::optional<Place> At(uint64_t position) const;
 
-  // The steps of store buffers between the instructions before `position` and
-  // the one that runs there.
+  // Returns the steps of store buffers between the instructions before
+  // `position` and the one that runs there.
   std::span<const ScheduleStep> FlushesAt(uint64_t position) const;
 
+  // Return the thread's last position before, or its first from `position` on;
+  // nullopt if there is none.
   std::optional<uint64_t> LastBefore(Tid thread, uint64_t position) const;
   std::optional<uint64_t> FirstFrom(Tid thread, uint64_t position) const;
 

@@ -19,11 +19,11 @@ struct StartStack {
 };
 
 // Reads upwards from the stack pointer: argc, argv, NULL, envp, NULL, auxv.
-// Empty if that is not what is there (a recording that began later).
-// Source: System V ABI, AMD64 supplement, "Process Initialization".
+// Returns an empty one if that is not what is there (a recording that began
+// later). Source: System V ABI, AMD64 supplement, "Process Initialization".
 StartStack ReadStartStack(const machine::Memory& memory, uint64_t rsp);
 
-// The recorded path of the file mapped at `addr`; empty if none is.
+// Returns the recorded path of the file mapped at `addr`; empty if none is.
 std::string FileAt(const StartState& start, uint64_t addr);
 
 }  // namespace clew::replayer

@@ -34,8 +34,8 @@ class StopPoints {
  public:
   bool empty() const { return breakpoints_.empty() && watchpoints_.empty(); }
 
-  // False, with nothing changed, if there would be too many. Adding twice is
-  // adding once.
+  // Adds a breakpoint; adding one again has no effect. Returns false, with
+  // nothing changed, if there would be too many.
   bool AddBreakpoint(uint64_t ip);
   void RemoveBreakpoint(uint64_t ip);
   bool has_breakpoints() const { return !breakpoints_.empty(); }
@@ -43,7 +43,8 @@ class StopPoints {
     return filter_[Slot(ip)] && breakpoints_.contains(ip);
   }
 
-  // False, with nothing changed, for a bad size or if there would be too many.
+  // Adds a watchpoint; adding one again has no effect. Returns false, with
+  // nothing changed, for a bad size or if there would be too many.
   bool AddWatchpoint(const Watchpoint& watch);
   void RemoveWatchpoint(const Watchpoint& watch);
   const std::vector<Watchpoint>& watchpoints() const { return watchpoints_; }
@@ -57,11 +58,12 @@ class StopPoints {
   std::vector<Watchpoint> watchpoints_;
 };
 
-// True if an access to these bytes touches the watchpoint's; wraps nowhere.
+// Returns whether an access to these bytes touches the watchpoint's. Neither
+// range wraps around at the end of the address space.
 bool Overlaps(const Watchpoint& watch, uint64_t addr, uint64_t size_bytes);
 
-// True if the watchpoint wants to know of an access of this kind (for kWrite:
-// of the write, whether or not it changes the value).
+// Returns whether the watchpoint wants to know of an access of this kind (for
+// kWrite: of the write, whether or not it changes the value).
 bool Wants(WatchKind watch, AccessKind access);
 
 }  // namespace clew::replayer

@@ -149,7 +149,8 @@ Tid Timeline::ThreadAt(Position position) const {
 
 Result<TimelineStop> Timeline::Stopped(const RunStop& stop) const {
   if (stop.end == RunEnd::kWatchpoint) {
-    return TimelineStop{StopCause::kWatchpoint, ThreadAt(position() - 1),
+    return TimelineStop{StopCause::kWatchpoint,
+                        stop.store_of.value_or(ThreadAt(position() - 1)),
                         stop.watch};
   }
   return TimelineStop{StopCause::kBreakpoint, ThreadAt(position()), {}};

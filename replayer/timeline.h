@@ -49,25 +49,25 @@ struct TimelineStop {
 // before. A search backwards runs every instruction it goes over once, and
 // those from the checkpoint to the hit once more.
 //
-// Output is shown only by RunForward: going back and searching are silent.
-// An error (divergence) leaves the timeline where it was, as far as the target
-// can be brought back there. Not thread-safe.
+// Output is shown only by RunForward: going back and searching are silent. Its
+// runs fail as ReplayTarget::Run does. After an error the timeline is where it
+// was, as far as the target can be brought back there. Not thread-safe.
 class Timeline {
  public:
-  // Asked every few milliseconds during long runs; true: stop soon.
+  // Asked every few milliseconds during long runs; true means to stop soon.
   using Interrupted = std::function<bool()>;
 
-  // `target` is borrowed and must outlive the timeline, and nobody else may run
-  // it. REQUIRES: target.position() == 0.
+  // `target` is borrowed and must outlive the timeline, and nothing else may
+  // run it. REQUIRES: target.position() == 0.
   explicit Timeline(ReplayTarget& target, TimelineOptions options = {});
 
   const ReplayTarget& target() const { return target_; }
   Position position() const { return target_.position(); }
 
-  // Where output goes in RunForward; nullptr: nowhere. Borrowed.
+  // Sets where output goes in RunForward; nullptr: nowhere. Borrowed.
   void set_output(OutputSink* sink) { output_ = sink; }
 
-  // REQUIRES: position <= target.end().
+  // Goes to `position`. REQUIRES: position <= target.end().
   [[nodiscard]] Status Seek(Position position);
 
   // Runs until a stop point, or, given `step`, until that thread has retired
@@ -77,17 +77,18 @@ class Timeline {
                                                 std::optional<Tid> step,
                                                 const Interrupted& interrupted);
 
-  // To the last moment before this one at which a thread was at a breakpoint or
-  // about to touch a watchpoint.
+  // Goes to the last moment before this one at which a thread was at a
+  // breakpoint or about to touch a watchpoint; kBegin, at position 0, if there
+  // is none.
   [[nodiscard]] Result<TimelineStop> RunBackward(
       const StopPoints& points, const Interrupted& interrupted);
 
-  // To just before the last instruction that `thread` retired; kBegin, at
+  // Goes to just before the last instruction that `thread` retired; kBegin, at
   // position 0, if there is none.
   [[nodiscard]] Result<TimelineStop> StepBackward(Tid thread);
 
-  // The thread that retires next; at the end the one that failed, or that
-  // retired last.
+  // Returns the thread that retires next; at the end the one that failed, or
+  // that retired last.
   Tid CurrentThread() const;
 
   size_t checkpoint_count() const { return checkpoints_.size(); }
@@ -99,7 +100,7 @@ class Timeline {
     TimelineStop stop;
   };
 
-  // The position of the last checkpoint at or before `position`, loaded.
+  // Loads the last checkpoint at or before `position` and returns its position.
   Position LoadBefore(Position position);
   Position NextCheckpoint() const;
   void SaveCheckpoint();

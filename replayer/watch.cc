@@ -48,7 +48,7 @@ bool WatchMonitor::Hit(Watched& watched) {
   if (!memory_.Peek(watched.watch.addr, now_)) {
     now_.clear();
   }
-  // Memory that comes or goes is no change of a value.
+  // Memory that comes or goes is not a change of a value.
   const bool changed =
       !now_.empty() && !watched.value.empty() && now_ != watched.value;
   const bool remapped = now_.empty() != watched.value.empty();

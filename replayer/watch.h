@@ -19,7 +19,7 @@ namespace clew::replayer {
 // do not, and are seen by comparing only. So Check must be asked after every
 // system call and signal.
 //
-// A write that leaves the value as it was is no hit for WatchKind::kWrite.
+// A write that leaves the value as it was is not a hit for WatchKind::kWrite.
 // Not thread-safe.
 class WatchMonitor final : public machine::AccessObserver {
  public:
@@ -28,7 +28,8 @@ class WatchMonitor final : public machine::AccessObserver {
 
   bool OnAccess(const machine::ObservedAccess& access) override;
 
-  // The watchpoint hit since the last call (the first of several), if any.
+  // Returns the watchpoint hit since the last call (the first of several), if
+  // any.
   std::optional<Watchpoint> Check();
 
  private:

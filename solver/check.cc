@@ -6,7 +6,7 @@
 
 namespace clew::solver {
 
-bool AgreesWithCore(const CheckReport& report) {
+bool AgreesWithCoreDump(const CheckReport& report) {
   return report.memory.bytes_compared > 0 &&
          report.memory.bytes_equal == report.memory.bytes_compared &&
          report.registers.equal == report.registers.compared;
@@ -31,8 +31,9 @@ Result<CheckReport> CheckSchedule(const follower::Recording& recording,
   report.disagreement = std::move(wrong);
   // After the failing instruction: a REP that faults has made iterations.
   report.registers =
-      follower::CompareRegisters(process, recording.core_registers);
-  report.memory = follower::CompareMemory(process.memory(), recording.core);
+      follower::CompareRegisters(process, recording.dumped_registers);
+  report.memory =
+      follower::CompareMemory(process.memory(), recording.core_dump);
   report.memory_digest = process.memory().digest();
   report.outputs_differing = process.outputs_differing();
   report.insns = process.retired_total();

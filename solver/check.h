@@ -18,19 +18,21 @@ struct CheckReport {
   // Empty: the schedule agrees with every recorded path, system call, order by
   // time and core, and the failure. Otherwise what does not agree, and where.
   std::optional<std::string> disagreement;
-  follower::MemoryComparison memory;  // with the core dump, if there is one
-  follower::RegisterComparison registers;  // the same
+  follower::MemoryComparison memory;  // compared with the core dump, if any
+  follower::RegisterComparison registers;  // compared with it, too
   uint64_t memory_digest = 0;
   uint64_t outputs_differing = 0;
   uint64_t insns = 0;
 };
 
-// Whether nothing of the core dump differs, and there is one.
-bool AgreesWithCore(const CheckReport& report);
+// Returns whether there is memory in the core dump and nothing of the dump
+// differs.
+bool AgreesWithCoreDump(const CheckReport& report);
 
 // Runs `steps` from the beginning of the recording on a process of its own,
 // with nothing of the search's state. A schedule is a witness only if this
-// finds no disagreement.
+// finds no disagreement. Fails as OpenedRecording::Open, RunSchedule and
+// CheckEnd do.
 [[nodiscard]] Result<CheckReport> CheckSchedule(
     const follower::Recording& recording,
     const std::vector<ScheduleStep>& steps, ProgressSink* progress);

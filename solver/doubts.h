@@ -10,15 +10,15 @@
 
 namespace clew::solver {
 
-// Those of the following that are known without reading the inputs; also told
-// where the search has not refuted anything.
+// Returns those of the doubts of DoubtsOf that are known without reading the
+// inputs; they are also told if the search has not refuted anything.
 std::vector<std::string> DoubtsAtOnce(const follower::Recording& recording,
                                       const WordTable& words);
 
-// Why a search that has refuted every choice proves nothing about the recorded
-// run: phrases for people. Empty: the evidence contradicts itself. This is the
-// one place that stands between a refutation and the word "unsat"
-// (docs/design/solve.md, "When unsat is said").
+// Returns why a search that has refuted every choice proves nothing about the
+// recorded run: phrases for people. If there are none, the evidence contradicts
+// itself. This is the one place that stands between a refutation and the word
+// "unsat" (docs/design/solve.md, "When unsat is said").
 std::vector<std::string> DoubtsOf(const follower::Recording& recording,
                                   follower::Tape& tape, const WordTable& words);
 

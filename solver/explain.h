@@ -16,21 +16,22 @@ struct DecideOptions {
   bool use_z3 = true;
 };
 
-// Whether the trace has a witness: by search, then by Z3; kUnknown when the
-// time is over. REQUIRES: a valid trace.
+// Decides whether the trace has a witness: by search, then by Z3. Returns
+// kUnknown if the time is over or neither can tell. REQUIRES: the trace is
+// valid.
 constraints::Verdict Decide(const constraints::ConstraintTrace& trace,
                             const DecideOptions& options,
                             const Deadline& deadline);
 
-// The evidence groups that conflict: a set that is contradictory by itself and
-// from which, as far as the time allowed to find out, none can be left away.
-// nullopt if the whole trace was not found contradictory in time. Decides once
-// for each group.
+// Returns the evidence groups that conflict: a set that is contradictory by
+// itself and from which, as far as the time allowed to find out, none can be
+// left away. Returns nullopt if the whole trace was not found contradictory in
+// time. Decides once for the whole trace and once for each group that it uses.
 std::optional<std::vector<constraints::GroupId>> ExplainUnsat(
     const constraints::ConstraintTrace& trace, const DecideOptions& options,
     const Deadline& deadline);
 
-// The trace without the evidence of one group.
+// Returns the trace without the evidence of one group.
 constraints::ConstraintTrace WithoutGroup(
     const constraints::ConstraintTrace& trace, constraints::GroupId group);
 

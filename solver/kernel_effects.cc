@@ -9,6 +9,7 @@
 #include <set>
 #include <utility>
 
+#include "common/linux/syscall_result.h"
 #include "common/linux/syscall_table.h"
 
 namespace clew::solver {
@@ -34,11 +35,6 @@ struct KernelEffect {
 };
 
 using Kind = KernelEffect::Kind;
-
-bool Failed(const SyscallInput& call) {
-  const int64_t result = call.result.value_or(-1);
-  return result < 0 && result >= -4095;
-}
 
 bool Discards(uint64_t advice) {
   return advice == MADV_DONTNEED || advice == MADV_FREE ||
@@ -104,7 +100,7 @@ class Reader {
     if (SyscallMayBlock(call.number)) {
       AddWrites(Kind::kWrites, call.writes);
     }
-    if (Failed(call)) {
+    if (IsErrorResult(call.result.value_or(-1))) {
       return;
     }
     if (call.number == __NR_clone) {
@@ -220,7 +216,8 @@ Result<std::vector<std::string>> UnorderedKernelEffects(
   for (const KernelEffect& effect : effects) {
     const auto threads = Unordered(tape, origins, effect);
     if (threads.empty() || found.contains({effect.thread, effect.kind}) ||
-        !words.IsTouched(effect.addr / 8, (effect.end - 1) / 8, threads)) {
+        !words.IsTouched(WordOf(effect.addr), WordOf(effect.end - 1),
+                         threads)) {
       continue;
     }
     found[{effect.thread, effect.kind}] = fmt::format(

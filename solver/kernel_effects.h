@@ -10,12 +10,13 @@
 
 namespace clew::solver {
 
-// What the kernel did to memory on behalf of a thread, that is no access in the
-// word table, so that when it happened among the accesses of other threads is
-// not searched over: one phrase for each thread and kind, where another thread
-// touches the range that was not created afterwards (or, of discarded pages,
-// where any thread does). A first mapping is none: nobody can have accessed the
-// range before it. kUnsupported: inputs are missing.
+// Returns the kernel's effects on memory, on behalf of a thread, that are not
+// accesses in the word table, so that when they happened among the accesses of
+// other threads is not searched over: one phrase for each thread and kind,
+// where another thread touches the range that was not created afterwards (or,
+// of discarded pages, where any thread does). A first mapping does not count:
+// no thread can have accessed the range before it. Fails as Tape::Input does,
+// with kUnsupported if inputs are missing.
 [[nodiscard]] Result<std::vector<std::string>> UnorderedKernelEffects(
     follower::Tape& tape, const WordTable& words);
 

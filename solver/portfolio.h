@@ -32,8 +32,8 @@ struct PortfolioOptions {
   // Z3 is asked only about traces with at most this many accesses.
   uint64_t z3_accesses_max = 20'000;
   // Whatever the order, the program makes the accesses of the trace. If not
-  // (addresses depend on reads), Z3's unsat is not one of the program, and the
-  // trace explains nothing.
+  // (addresses depend on reads), Z3's unsat does not hold for the program, and
+  // the trace explains nothing.
   bool trace_is_complete = false;
   // How long to look for the groups that conflict, once unsat is known.
   double explain_seconds = 10;
@@ -52,9 +52,9 @@ struct EngineRun {
 
 struct PortfolioReport {
   constraints::Verdict verdict = constraints::Verdict::kUnknown;
-  std::string engine;  // whose answer it is
-  // For kWitness: what the executor was stepped through (it stands at the end
-  // of it), or, from Z3, an order of the trace's accesses and values of its
+  std::string engine;  // that gave the answer
+  // For kWitness: the steps that the executor has taken (it stands at their
+  // end), or, from Z3, an order of the trace's accesses and values of its
   // unknowns; the checker has accepted the latter.
   constraints::StepOrder steps;
   std::optional<constraints::AccessOrder> accesses;
@@ -72,26 +72,29 @@ struct PortfolioReport {
   std::string deepest_contradiction;
 };
 
-// Asked at most once, when Z3 or an explanation needs the trace. Its error, or
-// an invalid trace, ends Z3 and is told in PortfolioReport::runs. The
-// expressions in it must live until RunPortfolio returns.
+// Called at most once, when Z3, the ambiguity or an explanation needs the
+// trace. For Z3, its error or an invalid trace ends Z3 and is told in
+// PortfolioReport::runs, if other engines are allowed. The expressions in it
+// must live until RunPortfolio returns.
 using TraceProvider = std::function<Result<constraints::ConstraintTrace>()>;
 
-// Finds an order of steps that the executor accepts. `provider` may be empty:
-// then without Z3, ambiguity and explanation. The executor must stand at its
+// Finds an order of steps that the executor accepts. If `provider` is empty, it
+// does without Z3, ambiguity and explanation. The executor must stand at its
 // start; without a witness it is left there.
 //
-// Promises: a witness was executed to its end without contradiction; unsat
+// It promises: a witness was executed to its end without contradiction; unsat
 // comes from a search that refuted every choice (up to collisions of 64-bit
-// digests) or, for a complete trace, from Z3; all else is unknown. An Error
-// means that the question could not be put: a complete trace is invalid, or the
-// only engine that is allowed has failed.
+// digests) or, for a complete trace, from Z3; all else is unknown. Fails if the
+// question could not be put: if a complete trace cannot be provided or is
+// invalid, and Z3 has not asked for it before; or if Z3 is the only engine that
+// is allowed, and fails.
 [[nodiscard]] Result<PortfolioReport> RunPortfolio(
     constraints::Executor& executor, const TraceProvider& provider,
     const PortfolioOptions& options);
 
-// The same for a trace alone; a witness has `accesses`, accepted by the
-// checker. Traces with unknowns go to Z3 at once.
+// Does the same for a trace alone; a witness has `accesses`, accepted by the
+// checker. A trace with unknowns is given to Z3 alone. Fails with
+// kInvalidArgument if the trace is not valid, and as RunPortfolio does.
 [[nodiscard]] Result<PortfolioReport> SolveTrace(
     const constraints::ConstraintTrace& trace, const PortfolioOptions& options);
 

@@ -62,8 +62,11 @@ class Watcher final : public machine::AccessObserver {
 
   void set_thread(size_t thread) { thread_ = thread; }
 
+  // A store that waits is one of the order when it has left its buffer, and
+  // what its thread reads there meets no other thread.
   bool OnAccess(const machine::ObservedAccess& access) override {
-    const Seen seen = {
+    Settle();
+    Seen seen = {
         .what = {.access = {.thread = process_.tid(thread_),
                             .insn_index = process_.thread(thread_).retired +
                                           access.insn_offset,
@@ -71,15 +74,28 @@ class Watcher final : public machine::AccessObserver {
                             .addr = TraceeAddr(access.addr),
                             .size_bytes = access.size_bytes,
                             .kind = access.kind},
-                 .value = access.value},
-        .order = ++order_};
-    const auto found = words_.find(access.addr / 8);
-    if (found != words_.end()) {
-      Note(found->second, seen);
-    } else if (words_.size() < limits_.words_max) {
-      Note(words_[access.addr / 8], seen);
+                 .value = access.value}};
+    const machine::StoreBuffer* const buffer =
+        process_.thread(thread_).buffer.get();
+    if (buffer != nullptr && access.kind == AccessKind::kWrite &&
+        buffer->Waits(StoreOf(seen))) {
+      waiting_.push_back({.thread = thread_, .seen = seen});
+    } else if (buffer == nullptr || !IsForwarded(seen)) {
+      Add(thread_, seen);
     }
     return false;
+  }
+
+  // Notes the stores that have left their buffers.
+  void Settle() {
+    std::erase_if(waiting_, [this](Waiting& store) {
+      const auto* const buffer = process_.thread(store.thread).buffer.get();
+      if (buffer->Waits(StoreOf(store.seen))) {
+        return false;
+      }
+      Add(store.thread, store.seen);
+      return true;
+    });
   }
 
   // The best ones.
@@ -110,24 +126,60 @@ class Watcher final : public machine::AccessObserver {
   }
 
  private:
-  void Note(Word& word, const Seen& seen) const {
+  struct Waiting {
+    size_t thread = 0;
+    Seen seen;
+  };
+
+  static machine::WaitingStore StoreOf(const Seen& seen) {
+    const Access& access = seen.what.access;
+    return {.insn = access.insn_index,
+            .addr = access.addr.as_int(),
+            .size_bytes = access.size_bytes};
+  }
+
+  bool IsForwarded(const Seen& seen) const {
+    const Access& access = seen.what.access;
+    return access.kind == AccessKind::kRead &&
+           std::ranges::any_of(waiting_, [&](const Waiting& store) {
+             const Access& stored = store.seen.what.access;
+             return store.thread == thread_ &&
+                    stored.addr.as_int() <
+                        access.addr.as_int() + access.size_bytes &&
+                    access.addr.as_int() <
+                        stored.addr.as_int() + stored.size_bytes;
+           });
+  }
+
+  void Add(size_t thread, Seen seen) {
+    seen.order = ++order_;
+    const uint64_t number = seen.what.access.addr.as_int() / 8;
+    const auto found = words_.find(number);
+    if (found != words_.end()) {
+      Note(found->second, thread, seen);
+    } else if (words_.size() < limits_.words_max) {
+      Note(words_[number], thread, seen);
+    }
+  }
+
+  static void Note(Word& word, size_t thread, const Seen& seen) {
     word.atomic =
         word.atomic || seen.what.access.kind == AccessKind::kReadModifyWrite;
-    auto own = std::ranges::find(word.threads, thread_, &ThreadHistory::thread);
+    auto own = std::ranges::find(word.threads, thread, &ThreadHistory::thread);
     if (own == word.threads.end()) {
-      word.threads.push_back({.thread = thread_});
+      word.threads.push_back({.thread = thread});
       own = word.threads.end() - 1;
     }
     Compare(word, *own, seen);
-    *own = {.thread = thread_, .last = seen};
+    *own = {.thread = thread, .last = seen};
     for (ThreadHistory& other : word.threads) {
-      if (other.thread != thread_) {
+      if (other.thread != thread) {
         (IsWrite(seen) ? other.write_since : other.read_since) = seen;
       }
     }
   }
 
-  void Compare(Word& word, const ThreadHistory& own, const Seen& seen) const {
+  static void Compare(Word& word, const ThreadHistory& own, const Seen& seen) {
     const Seen* intruder = own.last.order == 0 ? nullptr : Intruder(own, seen);
     if (intruder != nullptr) {
       Offer(word, {.is_triple = true,
@@ -138,7 +190,7 @@ class Watcher final : public machine::AccessObserver {
                    .accesses = {own.last, *intruder, seen}});
     }
     for (const ThreadHistory& other : word.threads) {
-      if (other.thread != thread_ && other.last.order != 0 &&
+      if (other.thread != own.thread && other.last.order != 0 &&
           (IsWrite(other.last) || IsWrite(seen))) {
         Offer(word, {.order = seen.order, .accesses = {other.last, seen}});
       }
@@ -155,6 +207,7 @@ class Watcher final : public machine::AccessObserver {
   const RaceLimits& limits_;
   size_t thread_ = 0;
   uint64_t order_ = 0;
+  std::vector<Waiting> waiting_;
   std::unordered_map<uint64_t, Word> words_;  // by address / 8
 };
 
@@ -170,8 +223,10 @@ Result<std::vector<Race>> FindRaces(const follower::Recording& recording,
   CLEW_ASSIGN_OR_RETURN(
       wrong, follower::RunSchedule(process, steps,
                                    {.before_step = [&watcher](size_t thread) {
+                                     watcher.Settle();
                                      watcher.set_thread(thread);
                                    }}));
+  watcher.Settle();
   if (wrong) {
     return InvalidArgument("no witness: {}", *wrong);
   }

@@ -37,7 +37,8 @@ struct RaceAccess {
   Access access;
   uint64_t value = 0;  // the low 8 bytes read or written
 };
-// Two or three accesses in the order of the witness.
+// Two or three accesses in the order of the witness; a store that waited comes
+// when other threads could see it, though it retired before.
 using Race = std::vector<RaceAccess>;
 
 struct RaceLimits {
@@ -46,6 +47,7 @@ struct RaceLimits {
 };
 
 // Runs `steps`, a witness of `recording`, and returns its races, best first.
+// Fails as OpenedRecording::Open and RunSchedule do.
 [[nodiscard]] Result<std::vector<Race>> FindRaces(
     const follower::Recording& recording,
     const std::vector<ScheduleStep>& steps, const RaceLimits& limits = {});

@@ -6,6 +6,7 @@
 
 #include "common/check.h"
 #include "common/deadline.h"
+#include "machine/memory_models.h"
 #include "solver/check.h"
 #include "solver/doubts.h"
 #include "solver/search/cuts.h"
@@ -29,8 +30,8 @@ constexpr double kFirstWindowTurnS = 2;
 constexpr double kFirstWholeTurnS = 1;
 
 WitnessGrade GradeOf(const CheckReport& check) {
-  return AgreesWithCore(check) ? WitnessGrade::kMemoryExact
-                               : WitnessGrade::kPathExact;
+  return AgreesWithCoreDump(check) ? WitnessGrade::kMemoryExact
+                                   : WitnessGrade::kPathExact;
 }
 
 // Runs the engines in turn: the guess, windows around what contradicts it, and
@@ -52,7 +53,9 @@ class Strategy {
   // Sets verdict, schedule steps and engine, or why there is none. An error of
   // an engine ends that engine; of the last one, the search.
   Status Run(SolveReport& report) {
-    TryGuess(report);
+    if (!options_.only_model) {
+      TryGuess(report);
+    }
     CLEW_RETURN_IF_ERROR(Alternate(report));
     report.windows = windows_->report();
     report.restarts = restarts_;
@@ -70,7 +73,7 @@ class Strategy {
     if (!turn) {
       windows_error_ = turn.error();
     } else if (*turn == WindowTurn::kWitness) {
-      AcceptPlain(report, windows_->report().steps, "guess");
+      Accept(report, windows_->report().steps, "guess");
     }
   }
 
@@ -88,17 +91,21 @@ class Strategy {
     double window_turn_s = kFirstWindowTurnS;
     double whole_turn_s = kFirstWholeTurnS;
     while (report.verdict == Verdict::kUnknown && !deadline_.passed()) {
-      if (!windows_error_ && SearchWindows(report, *windows_, window_turn_s)) {
+      if (!options_.only_model && !windows_error_ &&
+          SearchWindows(report, *windows_, window_turn_s)) {
         continue;
       }
       if (report.verdict != Verdict::kUnknown) {
         return {};
       }
       TryWhole(report, whole_turn_s);
-      if (refuted_ || (windows_error_ && whole_is_over_)) {
+      if (refuted_ ||
+          ((windows_error_ || options_.only_model) && whole_is_over_)) {
         break;
       }
-      SearchAnew(report, window_turn_s);
+      if (!options_.only_model) {
+        SearchAnew(report, window_turn_s);
+      }
       window_turn_s *= 3;
       whole_turn_s *= 3;
     }
@@ -117,7 +124,7 @@ class Strategy {
       return false;
     }
     if (*turn == WindowTurn::kWitness) {
-      AcceptPlain(report, windows.report().steps, "window search");
+      Accept(report, windows.report().steps, "window search");
     }
     return windows.report().stretches > stretches;
   }
@@ -180,14 +187,17 @@ class Strategy {
     CLEW_ASSIGN_OR_RETURN(found, SearchWhole(start_, recording_.failure,
                                              recording_.clock_slack_ticks,
                                              words_, cuts_, options));
-    report.constructive = std::move(found);
-    const PortfolioReport& answer = report.constructive.answer;
-    if (report.constructive.edges) {
-      return TryEdges(report, *report.constructive.edges);
+    report.whole = std::move(found);
+    const PortfolioReport& answer = report.whole.answer;
+    if (report.whole.edges) {
+      return TryEdges(report, *report.whole.edges);
     }
     if (answer.verdict == Verdict::kWitness) {
-      Accept(report, report.constructive.steps, answer.engine);
-    } else if (report.constructive.exhausted) {
+      Accept(report, report.whole.steps, answer.engine);
+      if (recording_.model != nullptr) {
+        report.schedule.model = recording_.model->kind();
+      }
+    } else if (report.whole.exhausted) {
       Judge(report);
     }
     return {};
@@ -197,12 +207,11 @@ class Strategy {
   // missed that a window finds.
   void Judge(SolveReport& report) {
     whole_is_over_ = true;
-    refuted_ = report.constructive.answer.verdict == Verdict::kUnsat;
+    refuted_ = report.whole.answer.verdict == Verdict::kUnsat;
     report.doubts = DoubtsOf(recording_, start_.tape(), words_);
     if (refuted_ && report.doubts.empty()) {
       report.verdict = Verdict::kUnsat;
-      report.conflict.push_back(
-          report.constructive.answer.deepest_contradiction);
+      report.conflict.push_back(report.whole.answer.deepest_contradiction);
     }
   }
 
@@ -214,15 +223,18 @@ class Strategy {
         runner.Run(FirstPoint(plain_start_, recording_.clock_slack_ticks, {}),
                    edges));
     if (outcome.end == RunOutcome::End::kWitness) {
-      AcceptPlain(report, CollectSteps(*outcome.last, outcome.steps),
-                  report.constructive.answer.engine);
+      Accept(report, CollectSteps(*outcome.last, outcome.steps),
+             report.whole.answer.engine);
     }
     return {};
   }
 
-  // How much was open, and how much the evidence said.
+  // How much was open, and how much the evidence said. The trace of constraints
+  // knows sequential consistency alone: of a witness that needs more there is
+  // no figure.
   void Measure(SolveReport& report) {
-    if (!Learn(options_.measure_insns_max) ||
+    if (report.schedule.model != MemoryModelKind::kSc ||
+        !Learn(options_.measure_insns_max) ||
         insns_learned_ > options_.measure_insns_max ||
         words_.contested_count() > kMeasureContestedMax) {
       return;
@@ -246,7 +258,7 @@ class Strategy {
     if (report.doubts.empty()) {
       report.doubts = DoubtsAtOnce(recording_, words_);
     }
-    report.engines = {ToldOfWindows(), ToldOfWhole(report.constructive)};
+    report.engines = {ToldOfWindows(), ToldOfWhole(report.whole)};
     if (!refuted_) {
       report.advice = {
           "a longer --time-limit",
@@ -279,16 +291,10 @@ class Strategy {
         whole.exhausted ? "every choice refuted" : "choices left");
   }
 
-  void AcceptPlain(SolveReport& report, const std::vector<ScheduleStep>& steps,
-                   std::string engine) const {
-    Accept(report,
-           recording_.model == nullptr ? steps : FlushedAfterEachRun(steps),
-           std::move(engine));
-  }
-
   static void Accept(SolveReport& report, std::vector<ScheduleStep> steps,
                      std::string engine) {
     report.verdict = Verdict::kWitness;
+    report.schedule.model = MemoryModelKind::kSc;
     report.schedule.steps = std::move(steps);
     report.schedule.engine = std::move(engine);
   }
@@ -321,11 +327,18 @@ Result<SolveReport> Solve(const follower::Recording& recording,
   CLEW_ASSIGN_OR_RETURN(
       session, follower::OpenedRecording::Open(recording, options.tape));
   SolveReport report;
+  if (recording.model != nullptr) {
+    report.model = recording.model->kind();
+  }
   CLEW_RETURN_IF_ERROR(
       Strategy(recording, session->start(), options, progress).Run(report));
   if (report.verdict == Verdict::kWitness) {
+    follower::Recording found_under = recording;
+    if (report.schedule.model == MemoryModelKind::kSc) {
+      found_under.model = nullptr;
+    }
     CLEW_ASSIGN_OR_RETURN(
-        check, CheckSchedule(recording, report.schedule.steps, progress));
+        check, CheckSchedule(found_under, report.schedule.steps, progress));
     CLEW_CHECK(!check.disagreement, "the checker refuses the witness: {}",
                *check.disagreement);
     report.schedule.grade = GradeOf(check);
@@ -337,10 +350,42 @@ Result<SolveReport> Solve(const follower::Recording& recording,
     report.outputs_differing = check.outputs_differing;
     report.insns = check.insns;
     // For people: without them the witness is as good.
-    report.races = FindRaces(recording, report.schedule.steps)
+    report.races = FindRaces(found_under, report.schedule.steps)
                        .value_or(std::vector<Race>());
   }
   report.seconds = std::chrono::duration<double>(Clock::now() - start).count();
+  return report;
+}
+
+Result<SolveReport> SolveUnder(const follower::Recording& recording,
+                               const std::vector<MemoryModelKind>& models,
+                               const SolveOptions& options,
+                               ProgressSink* progress) {
+  const Deadline deadline(options.time_limit_s);
+  follower::Recording under = recording;
+  SolveOptions with = options;
+  SolveReport report;
+  bool refuted = true;  // by each model with buffers so far
+  for (size_t i = 0; i < models.size() && (i == 0 || !deadline.passed()); ++i) {
+    const bool last = i + 1 == models.size();
+    under.model = machine::MemoryModelOf(models[i]);
+    with.only_model = i > 0 && under.model != nullptr;
+    with.time_limit_s = deadline.seconds_left() / (last ? 1 : 2);
+    CLEW_ASSIGN_OR_RETURN(found, Solve(under, with, progress));
+    report = std::move(found);
+    if (report.verdict == Verdict::kWitness) {
+      break;
+    }
+    refuted &= report.verdict == Verdict::kUnsat || under.model == nullptr;
+  }
+  if (report.verdict == Verdict::kUnsat && !refuted) {
+    report.verdict = Verdict::kUnknown;
+    report.reason = fmt::format(
+        "every order under {} was refuted, not every one under the models "
+        "before it",
+        machine::NameOf(report.model));
+  }
+  report.seconds = options.time_limit_s - deadline.seconds_left();
   return report;
 }
 

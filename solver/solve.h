@@ -44,17 +44,23 @@ struct SolveOptions {
   double time_limit_s = 60;
   follower::TapeLimits tape;
   WindowSearchOptions windows;
-  // Ambiguity and evidence are measured of recordings up to this length, at
+  // Ambiguity and evidence are measured for recordings up to this length, at
   // some million instructions a second.
   uint64_t measure_insns_max = 2'000'000;
+  // Engines that know sequential consistency alone are left out: they have had
+  // their time. REQUIRES: the recording has a model.
+  bool only_model = false;
 };
 
 struct SolveReport {
   constraints::Verdict verdict = constraints::Verdict::kUnknown;
+  // The memory model that the search was allowed; Schedule::model is that which
+  // the witness needed.
+  MemoryModelKind model = MemoryModelKind::kSc;
   Schedule schedule;           // kWitness
   WindowSearchReport windows;  // of the search that came furthest
   uint64_t restarts = 0;       // of the window search, by other seeds
-  WholeSearchReport constructive;
+  WholeSearchReport whole;
   uint64_t contested = 0;  // contested instructions known
   // Bits of choice and of evidence; absent for recordings too large to write
   // down as constraints.
@@ -74,8 +80,20 @@ struct SolveReport {
   std::vector<std::string> advice;
 };
 
+// Looks under one memory model after the other, the strongest first, for about
+// half of the time that is left each, the last one for all of it. Recording::
+// model counts for nothing. The report is that of the first model under which
+// there is a witness, or else of the last one that was asked, and kUnsat only
+// if every model with buffers refuted it. Fails as Solve does.
+[[nodiscard]] Result<SolveReport> SolveUnder(
+    const follower::Recording& recording,
+    const std::vector<MemoryModelKind>& models, const SolveOptions& options,
+    ProgressSink* progress);
+
 // Finds an interleaving that explains the recording: facts, guess, run, refine;
 // then has it checked independently. A kWitness report has passed that check.
+// Under Recording::model stores may wait; kUnsat is then relative to it.
+// Fails as OpenedRecording::Open, Process::Run and CheckSchedule do.
 [[nodiscard]] Result<SolveReport> Solve(const follower::Recording& recording,
                                         const SolveOptions& options,
                                         ProgressSink* progress);

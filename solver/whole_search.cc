@@ -1,10 +1,10 @@
 #include "solver/whole_search.h"
 
-#include <unordered_map>
 #include <utility>
 
 #include "common/deadline.h"
 #include "constraints/verdict.h"
+#include "solver/order_edges.h"
 #include "solver/search/machine_executor.h"
 #include "symbolic/trace_builder.h"
 
@@ -17,35 +17,6 @@ using symbolic::BuiltTrace;
 
 // Beyond this many contested instructions no formula is made.
 constexpr uint64_t kFormulaContestedMax = 20'000;
-
-// Of each word, neighbours in the order that belong to different threads and
-// conflict.
-std::vector<OrderEdge> EdgesOf(const BuiltTrace& built,
-                               const constraints::AccessOrder& order) {
-  struct Last {
-    InsnRef at;
-    bool writes = false;
-  };
-  std::unordered_map<uint64_t, Last> last_of_word;
-  std::vector<size_t> next(built.insns.size());
-  std::vector<OrderEdge> edges;
-  for (const uint32_t thread : order) {
-    const size_t index = next[thread]++;
-    const constraints::TraceAccess& access =
-        built.trace.threads[thread].accesses[index];
-    const Last now = {.at = {thread, built.insns[thread][index]},
-                      .writes = Writes(access.kind)};
-    const auto [last, first] =
-        last_of_word.emplace(access.addr.as_int() / 8, now);
-    if (!first) {
-      const Last before = std::exchange(last->second, now);
-      if (before.at.thread != thread && (before.writes || now.writes)) {
-        edges.push_back({.before = before.at, .after = now.at});
-      }
-    }
-  }
-  return edges;
-}
 
 }  // namespace
 
@@ -76,8 +47,8 @@ Result<WholeSearchReport> SearchWhole(const follower::Process& start,
       return built.trace;
     };
     // A formula knows sequential consistency alone.
-    const bool small = report.contested <= kFormulaContestedMax &&
-                       start.actor_count() == start.thread_count();
+    const bool small =
+        report.contested <= kFormulaContestedMax && start.queues() == 0;
     CLEW_ASSIGN_OR_RETURN(
         answer,
         RunPortfolio(executor, small ? provider : TraceProvider(), options));

@@ -25,17 +25,20 @@ struct WholeSearchReport {
   // The last round refuted every choice and learned nothing that would make
   // another one differ.
   bool exhausted = false;
-  // What an order of accesses that Z3 found says about order; to be tried.
+  // The edges of an order of accesses that Z3 found, which a run has yet to
+  // try.
   std::optional<std::vector<OrderEdge>> edges;
 };
 
-// The solver's portfolio over the contested instructions on the machine, in
-// rounds: what a round learns about which instructions are contested, and where
-// steps have to be cut, holds for the next. Unsat: exhausted, and no access was
-// dropped, so no interleaving agrees with the evidence (up to collisions of
-// 64-bit digests, and to what MachineExecutor does not see; solver/doubts.h).
-// Recordings with few contested accesses are also put to Z3, and unsat is
-// explained by evidence. `options.seconds` bounds all rounds together.
+// Runs the portfolio over the contested instructions on the machine, in rounds:
+// what a round learns about which instructions are contested, and where steps
+// have to be cut, holds for the next. The answer is kUnsat only if the search
+// is exhausted and no access was dropped, so that no interleaving agrees with
+// the evidence (up to collisions of 64-bit digests, and to what MachineExecutor
+// does not see; solver/doubts.h). Recordings with few contested accesses are
+// also put to Z3, and unsat is explained by evidence. `options.seconds` bounds
+// all rounds together. Fails as RunPortfolio does, and with
+// MachineExecutor::error().
 [[nodiscard]] Result<WholeSearchReport> SearchWhole(
     const follower::Process& start, const Failure& failure,
     uint64_t clock_slack_ticks, WordTable& words, Cuts& cuts,

@@ -16,6 +16,7 @@
 #include "common/linux/argument_bits.h"
 #include "common/linux/futex_command.h"
 #include "common/linux/syscall_table.h"
+#include "follower/call_check.h"
 #include "follower/earliest.h"
 #include "follower/engine.h"
 #include "follower/guess.h"
@@ -36,7 +37,6 @@ using machine::ObservedAccess;
 
 namespace {
 
-constexpr std::array<Gpr, 6> kArguments = {kRdi, kRsi, kRdx, kR10, kR8, kR9};
 // Each pass adds the words through which values came from another thread; what
 // these carry on can show further ones.
 constexpr int kPassesMax = 8;
@@ -109,9 +109,10 @@ class Builder final : public follower::Engine, public machine::ShadowObserver {
     Demand(thread, cpu.GprShadow(kRax), call.number, 64);
     const ArgumentBits bits = BitsOfArguments(call.number, call.args);
     for (size_t i = 0; i < bits.size(); ++i) {
-      Demand(thread, cpu.GprShadow(kArguments[i]), call.args[i], bits[i]);
+      Demand(thread, cpu.GprShadow(follower::kSyscallArguments[i]),
+             call.args[i], bits[i]);
     }
-    if (call.number == __NR_futex && IsWait(FutexCommand(call.args[1])) &&
+    if (call.number == __NR_futex && IsFutexWait(call.args[1]) &&
         words_.contains(call.args[0] / 8)) {
       AddFutexRead(thread, call);
     }
@@ -347,18 +348,9 @@ class Builder final : public follower::Engine, public machine::ShadowObserver {
 
   // The machine makes another call than the one recorded.
   void NoteOtherCall(size_t thread, const SyscallInput& call) {
-    const auto& gpr = process_.thread(thread).registers.gpr;
-    bool same = gpr[kRax] == call.number;
-    const ArgumentBits bits = BitsOfArguments(call.number, call.args);
-    for (size_t i = 0; i < bits.size(); ++i) {
-      const uint64_t differs = gpr[kArguments[i]] ^ call.args[i];
-      same = same && (bits[i] == 0 || differs << (64 - bits[i]) == 0);
-    }
-    built_.consistent = built_.consistent && same;
-  }
-
-  static bool IsWait(int command) {
-    return command == FUTEX_WAIT || command == FUTEX_WAIT_BITSET;
+    built_.consistent =
+        built_.consistent &&
+        !follower::OtherArguments(process_.thread(thread).registers, call);
   }
 
   void AddGroups() {

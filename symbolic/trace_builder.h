@@ -19,11 +19,11 @@ namespace clew::symbolic {
 struct TraceBuilderOptions {
   uint64_t accesses_max = 200'000;
   uint64_t clock_slack_ticks = 0;
-  // kLimit soon after.
+  // BuildTrace fails with kLimit soon after it.
   std::chrono::steady_clock::time_point deadline =
       std::chrono::steady_clock::time_point::max();
-  // An order to follow as far as it goes; borrowed. Behind it, and where it is
-  // empty, the guess.
+  // An order to follow as far as it goes; borrowed. After it, and if it is
+  // empty, the guess is followed.
   std::span<const ScheduleStep> along = {};
 };
 
@@ -33,31 +33,32 @@ struct BuiltTrace {
   // By thread and access: instructions the thread retired before it.
   std::vector<std::vector<uint64_t>> insns;
   uint64_t insns_run = 0;
-  // The run has never left the recorded paths: its order explains them, and
-  // the assumptions below are true of one run that does.
+  // True if the run has never left the recorded paths: its order explains them,
+  // and the assumptions below are true of one run that does.
   bool consistent = true;
-  // Conditions that are no evidence: that addresses and values came out as in
+  // Conditions that are not evidence: that addresses and values came out as in
   // this run, before it first left the recorded paths. What they came out as
-  // behind that is not asserted.
+  // after that is not asserted.
   std::vector<constraints::GroupId> assumed;
 };
 
-// The accesses of the trace in the order of a schedule.
+// Returns the accesses of the trace in the order of a schedule.
 constraints::AccessOrder AccessOrderOf(const BuiltTrace& built,
                                        const follower::Tape& tape,
                                        std::span<const ScheduleStep> steps);
 
-// The trace without conditions that are no evidence, to measure what it says.
+// Returns the trace without conditions that are not evidence, to measure what
+// it says.
 constraints::ConstraintTrace WithoutAssumptions(const BuiltTrace& built);
 
 // Follows the recorded paths on the shadow machine, in the order of
-// `options.along`, else of the guess, and writes
-// down what a formula needs about the accesses to `words` (address / 8): each
-// read is a variable, each write an expression over what its thread has read,
-// each branch, address and system call argument that depends on one a
-// condition. Where the machine's values leave the recorded path they are put
-// back on it, and the condition says what was recorded; values and addresses
-// that do not depend on `words` are those of this one run.
+// `options.along`, else of the guess, and writes down what a formula needs
+// about the accesses to `words` (address / 8): each read is a variable, each
+// write an expression over what its thread has read, each branch, address and
+// system call argument that depends on one a condition. Where the machine's
+// values leave the recorded path they are put back on it, and the condition
+// says what was recorded; values and addresses that do not depend on `words`
+// are those of this one run.
 //
 //     machine            shadow                     trace
 //     a concrete run --> an expression beside  -->  accesses, conditions
@@ -83,7 +84,7 @@ constraints::ConstraintTrace WithoutAssumptions(const BuiltTrace& built);
 // A value that one thread stores and another loads must go through a traced
 // word, or the second would have a variable of the first without an access that
 // orders them. Such a word is a crossing; it is added to `words`, and the trace
-// is built anew until there is none.
+// is built again until there is none.
 //
 // Futex wakes are not in the trace, so a witness of the formula may hold a
 // thread that no call wakes: a witness has to be run. Unsat holds for the
@@ -91,7 +92,7 @@ constraints::ConstraintTrace WithoutAssumptions(const BuiltTrace& built);
 //
 // `pool` is borrowed and must outlive the trace. Fails with kLimit if there are
 // more than accesses_max accesses, the pool is full, the deadline has passed,
-// or words keep crossing after several passes.
+// or words keep crossing after several passes; and as Process::Run does.
 [[nodiscard]] Result<BuiltTrace> BuildTrace(
     const follower::Process& start, const std::unordered_set<uint64_t>& words,
     constraints::ExprPool& pool, const TraceBuilderOptions& options);

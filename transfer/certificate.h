@@ -12,8 +12,9 @@
 namespace clew::transfer {
 
 // Checks that `cert_pem` is a certificate that is valid now and `key_pem` its
-// key. The files are named in messages. kInvalidArgument: no PEM, or not a
-// pair. kUnsupported: expired, or not valid yet; the message says when.
+// key. The file names are for messages. Fails with kInvalidArgument if either
+// is not PEM or they are not a pair, and with kUnsupported if the certificate
+// has expired or is not valid yet; the message says when.
 [[nodiscard]] Status CheckKeyPair(const std::string& cert_pem,
                                   const std::string& cert_file,
                                   const std::string& key_pem,
@@ -29,17 +30,19 @@ struct CertificateHolder {
 // Whose signature on a client's certificate counts. Immutable; thread-safe.
 class CertificateAuthority {
  public:
-  // kInvalidArgument: no certificate in it; `file` is for the message.
+  // Fails with kInvalidArgument if `pem` has no certificate; `file` is for the
+  // message.
   [[nodiscard]] static Result<CertificateAuthority> Parse(
       const std::string& pem, const std::string& file);
   CertificateAuthority(CertificateAuthority&& other) noexcept;
   CertificateAuthority& operator=(CertificateAuthority&& other) noexcept;
   ~CertificateAuthority();
 
-  // Whose certificate it is: its first DNS name, or else its common name.
-  // `chain_pem_untrusted` has it first, then those between it and the
-  // authority. kUnsupported: not signed by the authority, expired, not for
-  // clients, without a name of [A-Za-z0-9._-]; says what to do.
+  // Returns whom the certificate names: its first DNS name, or else its common
+  // name. `chain_pem_untrusted` has it first, then those between it and the
+  // authority. Fails with kUnsupported if it is not signed by the authority,
+  // has expired, is not for clients or has no name that IsHostName accepts; the
+  // message says what to do.
   [[nodiscard]] Result<CertificateHolder> HolderOf(
       std::string_view chain_pem_untrusted) const;
 
@@ -49,7 +52,7 @@ class CertificateAuthority {
   std::unique_ptr<Store> store_;
 };
 
-// Whether `name` may be a host's: 1 to 253 bytes of [A-Za-z0-9._-].
+// Returns whether `name` may be a host's: 1 to 253 bytes of [A-Za-z0-9._-].
 bool IsHostName(std::string_view name);
 
 }  // namespace clew::transfer

@@ -118,60 +118,67 @@ struct UploadStats {
 // One call at a time; Cancel from any thread.
 class Client {
  public:
-  // Reads certificates and token; connects only when called.
-  // kInvalidArgument: options that contradict each other. kSystem.
+  // Reads the certificates and the token; the first call connects. Fails with
+  // kInvalidArgument if the options contradict each other, and with kSystem if
+  // a file cannot be read.
   [[nodiscard]] static Result<std::unique_ptr<Client>> Create(
       const ClientOptions& options);
   Client(const Client&) = delete;
   Client& operator=(const Client&) = delete;
   ~Client();
 
-  // After success the bundle is on the collector's stable storage. Sends only
-  // what the collector lacks. `progress` and `stats` may be nullptr; progress
-  // is in bytes, called from this thread. REQUIRES: nobody writes to `folder`.
+  // Sends what the collector lacks of the bundle. After success the bundle is
+  // on the collector's stable storage. `progress` and `stats` may be nullptr;
+  // progress is in bytes, called from this thread. REQUIRES: nobody writes to
+  // `folder`.
   [[nodiscard]] Result<BundleId> Upload(const std::string& folder,
                                         ProgressSink* progress,
                                         UploadStats* stats = nullptr);
-  // The same with the list of `folder`, which reads the whole bundle: so the
-  // caller can show how far that is.
+  // Does the same with a list of `folder` that the caller has made. Making it
+  // reads the whole bundle, so the caller can show how far that is.
   [[nodiscard]] Status Upload(const std::string& folder, const FileList& list,
                               ProgressSink* progress,
                               UploadStats* stats = nullptr);
-  // Latest first.
+  // Returns the bundles that match, latest first.
   [[nodiscard]] Result<RemotePage<RemoteBundle>> List(const RemoteQuery& query);
   // Fetches the bundle whose id begins with `prefix` (4 to 64 hexadecimal
-  // digits, one bundle) as the folder `out`: written as `out`.partial, every
-  // digest checked, synced, renamed; on failure not there, or whole and its
-  // name not durable.
-  // kInvalidArgument: no such bundle, several, or `out` exists.
+  // digits, one bundle) as the folder `out`: writes `out`.partial, checks every
+  // digest, syncs and renames. After a failure `out` is not there, or it is
+  // whole and only its name may not be durable. Fails with kInvalidArgument if
+  // no bundle or several have this prefix, or `out` exists.
   [[nodiscard]] Result<BundleId> Get(std::string_view prefix,
                                      const std::string& out, FileSystem& files,
                                      ProgressSink* progress);
   [[nodiscard]] Result<RemoteStatus> GetStatus();
-  // Removes the bundle whose id begins with `prefix`, for good.
-  // kInvalidArgument: no such bundle, or several. kUnsupported: we may not.
+  // Removes the bundle whose id begins with `prefix` from the collector. Fails
+  // with kInvalidArgument if no bundle or several have this prefix, and with
+  // kUnsupported if the collector does not let us.
   [[nodiscard]] Result<BundleId> Delete(std::string_view prefix);
-  // Has the collector read every byte of it. Errors as Delete.
+  // Has the collector read every byte of the bundle. Fails as Delete does.
   [[nodiscard]] Result<RemoteCheck> Check(std::string_view prefix);
 
-  // Groups, that seen last first; of one its versions, too. `prefix` is of its
-  // signature, as in Get. kInvalidArgument: no such group, or several.
-  // kUnsupported: we may not see what is of all hosts.
+  // ListGroups returns groups, the one seen last first; GetGroup returns one
+  // with its versions. `prefix` begins its signature. Both fail with
+  // kUnsupported if the collector does not show us what comes from all hosts,
+  // GetGroup also with kInvalidArgument if no group or several have this
+  // prefix.
   [[nodiscard]] Result<RemotePage<RemoteGroup>> ListGroups(
       const RemoteGroupQuery& query);
   [[nodiscard]] Result<RemoteGroupDetails> GetGroup(std::string_view prefix);
-  // The group as it is then. What is so already stays as it is. Errors as
-  // GetGroup; kInvalidArgument: a text that is too long or not one line.
+  // Changes a group and returns it as it is afterwards. Setting what is set
+  // already changes nothing. Fails as GetGroup does, and with kInvalidArgument
+  // if a text is too long or has more than one line.
   [[nodiscard]] Result<RemoteGroup> ChangeGroup(
       std::string_view prefix, const RemoteGroupChange& change);
-  // Hosts that want attention first. kUnsupported: as ListGroups.
+  // Returns hosts, those that want attention first. Fails with kUnsupported as
+  // ListGroups does.
   [[nodiscard]] Result<RemotePage<RemoteHost>> ListHosts(
       const RemoteHostQuery& query);
 
-  // Tells how this host's daemon does.
+  // Tells the collector how this host's daemon is doing.
   [[nodiscard]] Result<ReportAnswer> Report(const HostReport& report);
 
-  // Ends the running call and every later one.
+  // Makes the running call and every later one fail.
   void Cancel();
 
   class Connection;  // of the implementation

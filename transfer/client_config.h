@@ -20,9 +20,10 @@ inline constexpr const char* kClientConfig = "/etc/clew/client.conf";
 //     token_file = file
 //     insecure_loopback = no  yes: without TLS, to a collector on this host
 //
-// All PEM but the token. An absent file is as an empty one, so that what the
-// command line says is enough. kInvalidArgument names file and line. kSystem:
-// the file is there and cannot be read.
+// All files but the token are PEM. A file that does not exist counts as empty,
+// so that the command line is enough. Fails with kInvalidArgument, which names
+// file and line, if a line is wrong, and with kSystem if the file exists and
+// cannot be read.
 [[nodiscard]] Result<ClientOptions> ReadClientConfig(
     const std::string& path = kClientConfig);
 

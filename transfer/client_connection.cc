@@ -12,17 +12,13 @@
 #include "common/file.h"
 #include "transfer/certificate.h"
 #include "transfer/grpc_log.h"
+#include "transfer/protocol.h"
 
 namespace clew::transfer {
 namespace {
 
 constexpr int kKeepaliveMs = 20'000;
 constexpr int kMessageBytesMax = 8 << 20;
-
-bool IsLoopback(const std::string& address) {
-  const std::string host = address.substr(0, address.rfind(':'));
-  return host == "127.0.0.1" || host == "[::1]" || host == "localhost";
-}
 
 Status CheckAddress(const ClientOptions& options) {
   const size_t colon = options.address.rfind(':');
@@ -42,16 +38,11 @@ Status CheckAddress(const ClientOptions& options) {
   return {};
 }
 
-Result<std::string> ReadText(const std::string& path) {
-  CLEW_ASSIGN_OR_RETURN(bytes, ReadWholeFile(path));
-  return ToText(bytes);
-}
-
 Result<std::string> ReadToken(const std::string& path) {
   if (path.empty()) {
     return "";
   }
-  CLEW_ASSIGN_OR_RETURN(text, ReadText(path));
+  CLEW_ASSIGN_OR_RETURN(text, ReadWholeText(path));
   struct stat status{};
   if (stat(path.c_str(), &status) == 0 && (status.st_mode & S_IROTH) != 0) {
     return InvalidArgument(
@@ -75,12 +66,12 @@ Result<std::shared_ptr<grpc::ChannelCredentials>> MakeCredentials(
   }
   grpc::SslCredentialsOptions tls;
   if (!options.ca_file.empty()) {
-    CLEW_ASSIGN_OR_RETURN(ca, ReadText(options.ca_file));
+    CLEW_ASSIGN_OR_RETURN(ca, ReadWholeText(options.ca_file));
     tls.pem_root_certs = ca;
   }
   if (!options.cert_file.empty()) {
-    CLEW_ASSIGN_OR_RETURN(cert, ReadText(options.cert_file));
-    CLEW_ASSIGN_OR_RETURN(key, ReadText(options.key_file));
+    CLEW_ASSIGN_OR_RETURN(cert, ReadWholeText(options.cert_file));
+    CLEW_ASSIGN_OR_RETURN(key, ReadWholeText(options.key_file));
     const Status pair =
         CheckKeyPair(cert, options.cert_file, key, options.key_file);
     // An expired one is the collector's to refuse: its clock counts.
@@ -124,9 +115,9 @@ std::string OneLine(std::string text) {
 
 Client::Connection::Call::Call(Connection& connection, uint64_t ms_max)
     : connection_(connection) {
-  context_.AddMetadata("clew-protocol", fmt::to_string(kProtocol));
+  context_.AddMetadata(kProtocolKey, fmt::to_string(kProtocol));
   if (!connection.token_.empty()) {
-    context_.AddMetadata("authorization", "Bearer " + connection.token_);
+    context_.AddMetadata(kAuthorizationKey, "Bearer " + connection.token_);
   }
   context_.set_deadline(std::chrono::system_clock::now() +
                         std::chrono::milliseconds(ms_max));

@@ -20,8 +20,6 @@
 
 namespace clew::transfer {
 
-inline constexpr uint32_t kProtocol = 1;
-
 // A channel to the collector, made anew for each attempt, and what Cancel
 // needs. Cancel from any thread; all else from one.
 class Client::Connection {
@@ -47,12 +45,12 @@ class Client::Connection {
 
   const ClientOptions& options() const { return options_; }
   Stub& stub() { return *stub_; }
-  // Of Hello, which is the first call of each attempt.
+  // Returns the answer to Hello, the first call of each attempt.
   const pb::HelloReply& hello() const { return hello_; }
   bool cancelled() const;
   void Cancel();
 
-  // One unary call.
+  // Makes one unary call.
   template <class Request, class Reply>
   [[nodiscard]] Result<Reply> Ask(
       grpc::Status (Stub::*method)(grpc::ClientContext*, const Request&,
@@ -64,7 +62,8 @@ class Client::Connection {
         ToStatus(((*stub_).*method)(call.context(), request, &reply)));
     return reply;
   }
-  // What a call's end means for us: kSystem is worth another attempt.
+  // Returns what the end of a call means for us; kSystem is worth another
+  // attempt.
   [[nodiscard]] Status ToStatus(const grpc::Status& status) const;
 
   // What an attempt tells beside its status.
@@ -72,7 +71,7 @@ class Client::Connection {
     bool advanced = false;  // it brought the work further
     bool local = false;     // it failed on this host: no use to try again
   };
-  // Ask, tried again as Retry does.
+  // Asks as Ask does, and again as Retry does.
   template <class Request, class Reply>
   [[nodiscard]] Result<Reply> AskAgain(
       grpc::Status (Stub::*method)(grpc::ClientContext*, const Request&,
@@ -100,7 +99,7 @@ class Client::Connection {
              std::string token);
   void Connect();
   [[nodiscard]] Status SayHello();
-  // False: cancelled meanwhile.
+  // Waits. Returns false if it was cancelled meanwhile.
   bool Pause(uint64_t ms);
 
   const ClientOptions options_;

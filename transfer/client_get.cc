@@ -13,6 +13,7 @@
 #include "common/file.h"
 #include "common/path_names.h"
 #include "transfer/client_connection.h"
+#include "transfer/protocol.h"
 
 namespace clew::transfer {
 namespace {
@@ -20,7 +21,6 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr uint64_t kGetMsMax = 600'000;  // one call; the next one goes on
-constexpr uint64_t kScheduleBytesMax = uint64_t{64} << 20;
 constexpr std::string_view kSchedule = "schedule.pb";
 
 // Writes a bundle's folder from its chunks as they come, in order of the list;

@@ -6,6 +6,7 @@
 #include <system_error>
 #include <utility>
 
+#include "common/build_id.h"
 #include "common/check.h"
 #include "common/file.h"
 #include "common/path_names.h"
@@ -17,7 +18,6 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr uint32_t kFormatVersion = 1;
-constexpr size_t kBuildIdBytesMax = 64;
 // An unsolved bundle and a solve that died may share a folder.
 constexpr std::string_view kUnfinishedSchedule = "schedule.pb.partial";
 constexpr std::array<std::string_view, 7> kTopNames = {
@@ -31,7 +31,7 @@ uint64_t ChunkCount(uint64_t size_bytes) {
 
 bool IsBuildId(std::string_view text) {
   return !text.empty() && text.size() % 2 == 0 &&
-         text.size() <= 2 * kBuildIdBytesMax &&
+         text.size() <= 2 * kImageIdBytesMax &&
          text.find_first_not_of(kHexDigits) == text.npos;
 }
 

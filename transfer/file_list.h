@@ -40,10 +40,11 @@ struct FileListLimits {
   size_t encoded_bytes_max = size_t{2} << 20;
 };
 
-// Whether `path` is a name that the bundle format has (docs/format/bundle.md,
-// "Files") and that is safe to make a file of: manifest.pb, perf.data,
-// start.pb, inputs.pb, core, core.zst, schedule.pb, images/<build-id>/<name>.
-// kInvalidArgument says what is wrong with it.
+// Succeeds if `path` is a name that the bundle format has
+// (docs/format/bundle.md, "Files") and that is safe to make a file of:
+// manifest.pb, perf.data, start.pb, inputs.pb, core, core.zst, schedule.pb,
+// images/<build-id>/<name>. Fails with kInvalidArgument, which says what is
+// wrong with it.
 [[nodiscard]] Status CheckPath(std::string_view path);
 
 // The files of one bundle by size and content, valid as
@@ -51,26 +52,27 @@ struct FileListLimits {
 class FileList {
  public:
   // Reads every byte of the bundle at `folder`; schedule.pb.partial is left
-  // out. kInvalidArgument: no bundle, or a file in it that the format does not
-  // have. kLimit: too large. kSystem: cannot be read. `progress` is in bytes,
-  // and may be nullptr.
-  // REQUIRES: nobody writes to the folder.
+  // out. `progress` is in bytes, and may be nullptr. Fails with
+  // kInvalidArgument if the folder is not a bundle or holds a file that the
+  // format does not have, with kLimit if it is too large, and with kSystem if
+  // it cannot be read. REQUIRES: nobody writes to the folder.
   [[nodiscard]] static Result<FileList> OfBundle(
       const std::string& folder, const FileListLimits& limits = {},
       ProgressSink* progress = nullptr);
-  // From a stranger. kCorruptInput: breaks the format. kInvalidArgument: a path
-  // that is refused. kLimit: claims more than `limits`. Cost: linear in
+  // Reads a list that a stranger sent. Fails with kCorruptInput if it breaks
+  // the format, with kInvalidArgument if it has a path that CheckPath refuses,
+  // and with kLimit if it claims more than `limits`. The cost is linear in
   // bytes_untrusted.size(), whatever sizes it claims.
   [[nodiscard]] static Result<FileList> Parse(
       std::span<const std::byte> bytes_untrusted,
       const FileListLimits& limits = {});
 
-  // Parse(Encode()) is the same list.
+  // Returns the bytes that Parse reads back as the same list.
   std::vector<std::byte> Encode() const;
   const std::vector<FileEntry>& files() const { return files_; }
   const BundleId& id() const { return id_; }
   uint64_t size_bytes() const { return size_bytes_; }
-  // Each once, ascending.
+  // Returns each chunk once, ascending.
   std::vector<ChunkRef> Chunks() const;
   bool operator==(const FileList&) const = default;
 

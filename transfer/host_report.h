@@ -10,7 +10,7 @@ class ReportRequest;
 
 namespace clew::transfer {
 
-// What clewd says of itself and its host: ReportRequest of
+// What clewd says about itself and its host: ReportRequest of
 // proto/collector.proto explains each.
 struct HostReport {
   std::string version{};

@@ -10,7 +10,7 @@
 
 namespace clew::transfer {
 
-// What a collector tells of all hosts: Group and HostStatus of
+// What a collector tells about all hosts: Group and HostStatus of
 // proto/collector.proto explain each field.
 
 struct RemoteGroup {
@@ -61,7 +61,7 @@ struct RemoteGroupDetails {
   std::vector<RemoteVersion> versions;  // latest first
 };
 
-// What is absent stays.
+// Fields without a value are left as they are.
 struct RemoteGroupChange {
   std::optional<bool> resolved{};
   std::string version{};  // in which it is resolved; empty: what comes next

@@ -25,8 +25,8 @@ struct DumpSegment {
 };
 
 // An x86-64 ELF core dump, plain or compressed with zstd. Every offset and size
-// in it is checked: kCorruptInput. The first thread is the one that failed, as
-// the kernel writes it. Immutable.
+// in it is checked: Open and Over fail with kCorruptInput if one is wrong. The
+// first thread is the one that failed, as the kernel writes it. Immutable.
 class CoreDump {
  public:
   // Most bytes that a compressed one may have.
@@ -45,15 +45,17 @@ class CoreDump {
   const std::vector<DumpMapping>& mappings() const { return mappings_; }
   // Ordered by address; they do not overlap.
   const std::vector<DumpSegment>& segments() const { return segments_; }
-  // The vDSO, where the auxiliary vector says that it was: [addr, its segment's
-  // end), an ELF file if nobody wrote over it. Empty: the dump has it not.
+  // Returns the vDSO: the bytes from where the auxiliary vector says that it
+  // was to the end of its segment. They are an ELF file unless the process
+  // wrote over them. Empty if the dump does not have them.
   std::span<const std::byte> vdso() const;
   TraceeAddr vdso_addr() const { return vdso_addr_; }  // 0: not known
   // Where the program's own code begins (AT_ENTRY); 0: not known.
   TraceeAddr entry() const { return entry_; }
-  // Whether code could run at `addr`; true where the dump has no segment.
+  // Returns whether code could run at `addr`; true if the dump has no segment
+  // there.
   bool MayRunAt(TraceeAddr addr) const;
-  // Copies memory to `out`; false if a byte of it is not in the dump.
+  // Copies memory to `out`. Returns false if a byte of it is not in the dump.
   bool Read(TraceeAddr addr, std::span<std::byte> out) const;
 
  private:

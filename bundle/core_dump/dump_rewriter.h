@@ -25,10 +25,10 @@ struct RewrittenSegment {
   bool dropped = false;      // to be left out when written
 };
 
-// An ELF core dump that is written again with less in it. The dump must be in
-// the order header, program headers, notes, memory, as the kernel, gdb and our
-// recorder write it; another one is kUnsupported, one that breaks the format
-// kCorruptInput. Not thread-safe.
+// An ELF core dump that is written again with less in it. Open fails with
+// kUnsupported unless the dump is in the order header, program headers, notes,
+// memory, as the kernel, gdb and our recorder write it, and with kCorruptInput
+// if it breaks the format. Not thread-safe.
 class DumpRewriter {
  public:
   [[nodiscard]] static Result<DumpRewriter> Open(const std::string& path);
@@ -36,13 +36,13 @@ class DumpRewriter {
   std::vector<RewrittenSegment>& segments() { return segments_; }
   const std::vector<RewrittenSegment>& segments() const { return segments_; }
   std::span<const std::byte> bytes() const { return file_.bytes(); }
-  // Whether both are parts of one mapping of no file: our recorder leaves out
-  // zero pages between such parts.
+  // Returns whether both are parts of one anonymous mapping: our recorder
+  // leaves out zero pages between such parts.
   static bool Continues(const RewrittenSegment& before,
                         const RewrittenSegment& after);
-  // Of a segment, as far as it was dumped.
+  // Returns the bytes of a segment, as far as it was dumped.
   std::span<const std::byte> BytesOf(const RewrittenSegment& segment) const;
-  // NT_AUXV; empty if there is none.
+  // The note NT_AUXV; empty if there is none.
   std::span<const std::byte> auxv() const { return auxv_; }
   struct Range {
     uint64_t offset = 0;
@@ -51,8 +51,8 @@ class DumpRewriter {
   // Where NT_PRPSINFO has the arguments, pr_psargs; 0 bytes if it is not there.
   const Range& arguments() const { return arguments_; }
   // Where notes have vector registers, into which strings are loaded to be
-  // copied and compared. Without the word of them that says which registers
-  // there are.
+  // copied and compared. The word that says which registers there are is left
+  // out.
   const std::vector<Range>& vector_registers() const {
     return vector_registers_;
   }

@@ -22,8 +22,8 @@ namespace clew::bundle {
 // Not thread-safe. Moves.
 class BundleWriter {
  public:
-  // kInvalidArgument: `out` exists, or another recorder is writing it.
-  // `files` must outlive the writer.
+  // Makes the partial folder. `files` must outlive the writer. Fails with
+  // kInvalidArgument if `out` exists or another recorder is writing it.
   [[nodiscard]] static Result<BundleWriter> Create(FileSystem& files,
                                                    const std::string& out);
   BundleWriter(BundleWriter&& other) noexcept = default;

@@ -17,8 +17,8 @@ namespace clew::bundle {
                                           const std::string& where,
                                           const std::string& bundle_path);
 
-// Leaves format_version and producer unset. What is no UTF-8 in texts becomes
-// "?".
+// Leaves format_version and producer unset. Bytes in texts that are not UTF-8
+// become "?".
 pb::Manifest FromManifest(const Manifest& from);
 
 // Parts of FromManifest. What `to` holds otherwise, also in fields that this

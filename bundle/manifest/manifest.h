@@ -17,6 +17,9 @@ namespace clew::bundle {
 // The format that is written, and the latest that is read.
 inline constexpr uint32_t kFormatVersion = 1;
 
+// Most cores of a recording that a manifest may tell.
+inline constexpr uint32_t kManifestCoresMax = 65536;
+
 enum class BundleSource : uint8_t {
   kUnknown,
   kPerf,

@@ -23,12 +23,12 @@ struct ManifestEdits {
 
 // Rewrites `folder`/manifest.pb, which is the old or the new one whole,
 // whatever ends the program: through manifest.pb.partial, synced and renamed.
-// All other fields stay, also those that this version does not know. Strings
-// must be UTF-8 (kInvalidArgument).
+// All other fields stay, also those that this version does not know.
 //
-// kInvalidArgument: the bundle has a schedule.pb, which names the digest of its
-// manifest. kCorruptInput: manifest.pb is no such message. Two edits of one
-// bundle at a time are not kept apart: the later one wins.
+// Fails with kInvalidArgument if a string is not UTF-8 or the bundle has a
+// schedule.pb, which names the digest of its manifest, and with kCorruptInput
+// if manifest.pb is not such a message. Two edits of one bundle at a time are
+// not kept apart: the later one wins.
 [[nodiscard]] Status EditManifest(FileSystem& files, const std::string& folder,
                                   const ManifestEdits& edits);
 

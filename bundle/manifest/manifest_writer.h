@@ -9,9 +9,9 @@
 
 namespace clew::bundle {
 
-// Returns the bytes of manifest.pb: in kFormatVersion and produced by this
-// program, whatever `manifest` says. Texts may be any bytes; what is no UTF-8
-// in them becomes "?".
+// Returns the bytes of manifest.pb. The version is kFormatVersion and the
+// producer this program, whatever `manifest` says. Texts may contain any bytes;
+// those that are not UTF-8 become "?".
 std::string ManifestBytes(const Manifest& manifest);
 
 // Writes manifest.pb, synced.

@@ -2,15 +2,13 @@
 #include <string_view>
 
 #include "bundle/manifest/convert_manifest.h"
+#include "common/build_id.h"
 #include "common/bytes.h"
 #include "common/hex.h"
 #include "common/path_names.h"
 
 namespace clew::bundle {
 namespace {
-
-constexpr size_t kBuildIdBytesMax = 64;
-constexpr uint32_t kCoresMax = 65536;
 
 // Checks one numeric field.
 template <class Int>
@@ -95,10 +93,10 @@ Result<BundleImage> ToImage(const pb::Image& from, const std::string& where,
     return CorruptInput("{}: image path is {:?}, wanted a file's", where,
                         from.path());
   }
-  if (from.build_id().empty() || from.build_id().size() > kBuildIdBytesMax) {
+  if (from.build_id().empty() || from.build_id().size() > kImageIdBytesMax) {
     return CorruptInput("{}: build_id of {:?} has {} bytes, wanted 1..{}",
                         where, from.path(), from.build_id().size(),
-                        kBuildIdBytesMax);
+                        kImageIdBytesMax);
   }
   BundleImage image;
   image.path = from.path();
@@ -202,7 +200,7 @@ Result<Manifest> ToManifest(const pb::Manifest& from, const std::string& where,
   CLEW_ASSIGN_OR_RETURN(conversion, ToConversion(from.timing(), where));
   CLEW_ASSIGN_OR_RETURN(failure, ToFailure(from.failure(), where));
   CLEW_RETURN_IF_ERROR(
-      CheckAtMost(where, "cpu.cores", from.cpu().cores(), kCoresMax));
+      CheckAtMost(where, "cpu.cores", from.cpu().cores(), kManifestCoresMax));
   Manifest manifest;
   manifest.producer = from.producer();
   manifest.source = source;

@@ -21,8 +21,8 @@ namespace clew::bundle {
 [[nodiscard]] Status ReplaceFile(FileSystem& files, const std::string& folder,
                                  const std::string& name,
                                  std::span<const std::byte> bytes);
-// The same with a message. kInvalidArgument: it cannot be written such that it
-// can be read again (a string in it is not UTF-8).
+// Does the same with a message. Fails with kInvalidArgument if it could not be
+// read again (a string in it is not UTF-8).
 [[nodiscard]] Status ReplaceMessage(
     FileSystem& files, const std::string& folder, const std::string& name,
     const google::protobuf::MessageLite& message);

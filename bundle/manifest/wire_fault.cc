@@ -2,11 +2,11 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <string_view>
 #include <utility>
 
 #include "bundle/manifest/varint.h"
+#include "common/utf8.h"
 
 namespace clew::bundle {
 namespace {
@@ -26,37 +26,6 @@ enum WireType : uint8_t {
   kGroupEnd = 4,
   kFixed32 = 5,
 };
-
-// Bytes that continue the UTF-8 sequence that `first` begins, and the range of
-// the one behind it (the Unicode standard, table 3-7).
-struct Utf8Rule {
-  uint8_t first_min, first_max, continuing, next_min, next_max;
-};
-constexpr Utf8Rule kUtf8Rules[] = {
-    {0x00, 0x7f, 0, 0x80, 0xbf}, {0xc2, 0xdf, 1, 0x80, 0xbf},
-    {0xe0, 0xe0, 2, 0xa0, 0xbf}, {0xe1, 0xec, 2, 0x80, 0xbf},
-    {0xed, 0xed, 2, 0x80, 0x9f}, {0xee, 0xef, 2, 0x80, 0xbf},
-    {0xf0, 0xf0, 3, 0x90, 0xbf}, {0xf1, 0xf3, 3, 0x80, 0xbf},
-    {0xf4, 0xf4, 3, 0x80, 0x8f}};
-
-// Length of the UTF-8 sequence at the start of `text`; 0 if there is none.
-size_t Utf8Sequence(std::span<const std::byte> text) {
-  const auto first = static_cast<uint8_t>(text[0]);
-  const auto* rule = std::ranges::find_if(kUtf8Rules, [=](const Utf8Rule& r) {
-    return first >= r.first_min && first <= r.first_max;
-  });
-  if (rule == std::end(kUtf8Rules) || text.size() <= rule->continuing) {
-    return 0;
-  }
-  for (size_t i = 1; i <= rule->continuing; ++i) {
-    const auto byte = static_cast<uint8_t>(text[i]);
-    if (byte < (i == 1 ? rule->next_min : 0x80) ||
-        byte > (i == 1 ? rule->next_max : 0xbf)) {
-      return 0;
-    }
-  }
-  return size_t{1} + rule->continuing;
-}
 
 class Walker {
  public:
@@ -185,9 +154,13 @@ class Walker {
     return true;
   }
 
+  std::string_view AsText(size_t at, size_t end) const {
+    return {reinterpret_cast<const char*>(bytes_.data()) + at, end - at};
+  }
+
   bool Text(const std::string& name, size_t end) {
     while (at_ < end) {
-      const size_t size = Utf8Sequence(bytes_.subspan(at_, end - at_));
+      const size_t size = FirstCharacter(AsText(at_, end)).bytes;
       if (size == 0) {
         return Fault(at_, "{}: byte is {:#04x}, wanted UTF-8", name,
                      static_cast<uint8_t>(bytes_[at_]));

@@ -7,9 +7,9 @@
 
 namespace clew::bundle {
 
-// The CPU that perf's CPUID feature names: "GenuineIntel,6,78,3", in decimal
-// vendor, family, model and stepping, the extended ones included. Any other
-// text, another vendor's too, is a CPU without known errata.
+// Returns the CPU that perf's CPUID feature names: "GenuineIntel,6,78,3", in
+// decimal vendor, family, model and stepping, the extended ones included. Any
+// other text, another vendor's too, gives a CPU without known errata.
 //
 // Source: linux/tools/perf/arch/x86/util/header.c, get_cpuid.
 CpuIdentity ParseCpuId(std::string_view text);

@@ -8,12 +8,6 @@
 namespace clew::bundle {
 namespace {
 
-constexpr uint32_t kFeatureHostName = 3;
-constexpr uint32_t kFeatureOsRelease = 4;
-constexpr uint32_t kFeatureVersion = 5;
-constexpr uint32_t kFeatureCpuDescription = 8;
-constexpr uint32_t kFeatureCpuId = 9;
-constexpr uint32_t kFeatureCommand = 11;
 // PERF_RECORD_MISC_BUILD_ID_SIZE: the byte behind the id is its size.
 constexpr uint16_t kMiscBuildIdSize = 1u << 15;
 constexpr std::string_view kKernel = "[kernel.kallsyms]";

@@ -27,14 +27,27 @@ struct PerfFeatures {
   // NT_GNU_BUILD_ID by the path that MMAP records have.
   std::map<std::string, std::vector<std::byte>> build_ids;
 
-  // The build-id of what is mapped at `path`, empty if not told. All parts of
-  // the kernel ("[kernel.kallsyms]_stext") share one.
+  // Returns the build-id of what is mapped at `path`; empty if it is not known.
+  // All parts of the kernel ("[kernel.kallsyms]_stext") share one.
   std::vector<std::byte> BuildIdOf(const std::string& path) const;
 };
 
-// enum in tools/perf/util/header.h.
-inline constexpr uint32_t kFeatureBuildId = 2;
-inline constexpr uint32_t kFeaturesEnd = 12;  // we know none from here on
+// The number of a feature: HEADER_* in tools/perf/util/header.h.
+enum PerfFeature : uint32_t {
+  kFeatureBuildId = 2,
+  kFeatureHostName = 3,
+  kFeatureOsRelease = 4,
+  kFeatureVersion = 5,
+  kFeatureArch = 6,
+  kFeatureCpuCounts = 7,
+  kFeatureCpuDescription = 8,
+  kFeatureCpuId = 9,
+  kFeatureCommand = 11,
+  kFeatureEvents = 12,
+  kFeaturePmus = 16,
+  kFeatureAuxtrace = 18,
+};
+inline constexpr uint32_t kFeaturesEnd = 12;  // none is read from here on
 
 // Reads the section of a feature; one we have no use for is read over. On an
 // Error `features` is as before, but for build-ids before the fault.

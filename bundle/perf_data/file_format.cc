@@ -3,26 +3,13 @@
 #include <array>
 #include <utility>
 
+#include "bundle/perf_data/features.h"
+
 namespace clew::bundle {
 namespace {
 
 constexpr uint64_t kHeaderBytes = 104;
 constexpr uint64_t kFileAttrBytes = PERF_ATTR_SIZE_VER7 + 16;
-
-// tools/perf/util/header.h, HEADER_...
-enum Feature : unsigned {
-  kFeatureHostName = 3,
-  kFeatureOsRelease = 4,
-  kFeatureVersion = 5,
-  kFeatureArch = 6,
-  kFeatureNrCpus = 7,
-  kFeatureCpuDesc = 8,
-  kFeatureCpuId = 9,
-  kFeatureCmdLine = 11,
-  kFeatureEventDesc = 12,
-  kFeaturePmuMappings = 16,
-  kFeatureAuxtrace = 18,
-};
 
 void PutAttr(ByteBuilder& out, perf_event_attr attr) {
   static_assert(sizeof attr >= PERF_ATTR_SIZE_VER7);
@@ -109,19 +96,20 @@ ByteBuilder AuxtraceFeature(std::span<const uint64_t> offsets) {
 }
 
 // In the order of their numbers, as their table is.
-std::vector<std::pair<Feature, ByteBuilder>> Features(
+std::vector<std::pair<PerfFeature, ByteBuilder>> Features(
     const PerfFileHead& head, std::span<const uint64_t> auxtrace_offsets) {
-  std::vector<std::pair<Feature, ByteBuilder>> features;
+  std::vector<std::pair<PerfFeature, ByteBuilder>> features;
   features.emplace_back(kFeatureHostName, TextFeature(head.host_name));
   features.emplace_back(kFeatureOsRelease, TextFeature(head.os_release));
   features.emplace_back(kFeatureVersion, TextFeature(head.version));
   features.emplace_back(kFeatureArch, TextFeature("x86_64"));
-  features.emplace_back(kFeatureNrCpus, CountsFeature(head));
-  features.emplace_back(kFeatureCpuDesc, TextFeature(head.cpu_description));
+  features.emplace_back(kFeatureCpuCounts, CountsFeature(head));
+  features.emplace_back(kFeatureCpuDescription,
+                        TextFeature(head.cpu_description));
   features.emplace_back(kFeatureCpuId, TextFeature(head.cpu_id));
-  features.emplace_back(kFeatureCmdLine, CommandFeature(head));
-  features.emplace_back(kFeatureEventDesc, EventsFeature(head));
-  features.emplace_back(kFeaturePmuMappings, PmusFeature(head));
+  features.emplace_back(kFeatureCommand, CommandFeature(head));
+  features.emplace_back(kFeatureEvents, EventsFeature(head));
+  features.emplace_back(kFeaturePmus, PmusFeature(head));
   if (head.pt_type != 0) {
     features.emplace_back(kFeatureAuxtrace, AuxtraceFeature(auxtrace_offsets));
   }

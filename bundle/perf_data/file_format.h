@@ -61,6 +61,13 @@ struct PtInfo {
 };
 
 inline constexpr uint64_t kAuxtraceHeadBytes = 48;  // of an AUXTRACE record
+// What PT takes up behind it.
+constexpr uint64_t PaddedTraceBytes(uint64_t pt_bytes) {
+  return (pt_bytes + 7) & ~uint64_t{7};
+}
+
+// A writer of records writes them when it has so many.
+inline constexpr size_t kRecordBufferBytes = size_t{256} << 10;
 
 // Header, ids and attributes: everything before the records.
 ByteBuilder BuildHead(const PerfFileHead& head, uint64_t data_bytes);

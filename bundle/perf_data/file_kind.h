@@ -7,12 +7,12 @@
 
 namespace clew::bundle {
 
-// Whether a file begins as a perf.data of this host's byte order does.
+// Returns whether a file begins as a perf.data of this host's byte order does.
 bool IsPerfData(std::span<const std::byte> file);
 
-// What a file that is no perf.data looks like, and what to do with it, for
-// people: "it looks like gzip: unpack it with gunzip first"; "nothing known"
-// if by its first bytes it could be anything.
+// Describes for people what a file that is not a perf.data looks like, and what
+// to do with it: "it looks like gzip: unpack it with gunzip first"; "nothing
+// known" if by its first bytes it could be anything.
 std::string DescribeOtherFile(std::span<const std::byte> file);
 
 }  // namespace clew::bundle

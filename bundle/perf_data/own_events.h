@@ -28,9 +28,9 @@ struct OwnSampleId {
   uint64_t event_id = 0;  // PERF_EVENT_IOC_ID
 };
 
-// What every event of ours is: kSampleIdType behind each record, on perf's own
-// clock (use_clockid is not set), which perf_event_mmap_page converts to TSC.
-// Starts disabled.
+// Returns the attributes that all our events share: kSampleIdType behind each
+// record, on perf's own clock (use_clockid is not set), which
+// perf_event_mmap_page converts to TSC. The event starts disabled.
 perf_event_attr BaseAttr();
 
 // The software event that brings what is needed to understand PT: context

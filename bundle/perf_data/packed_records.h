@@ -31,11 +31,13 @@ class PackedRecords {
 
   // Unpacks the body of one COMPRESSED record, at `file_offset`, and calls
   // `take` with a reader over each record that is whole, header included.
-  // kCorruptInput: no zstd, or a record's size is none. kLimit: kBytesMax.
+  // Fails with kCorruptInput if the body is not zstd or a record has an
+  // impossible size, and with kLimit after bytes_max bytes.
   using Taker = std::function<Status(ByteReader& record)>;
   [[nodiscard]] Status Unpack(std::span<const std::byte> body,
                               uint64_t file_offset, const Taker& take);
-  // REQUIRES: behind the last one. kCorruptInput: a record is cut off.
+  // Fails with kCorruptInput if the last record is cut off. REQUIRES: the last
+  // COMPRESSED record was unpacked.
   [[nodiscard]] Status Finish() const;
 
  private:

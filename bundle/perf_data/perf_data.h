@@ -23,22 +23,24 @@ class PackedRecords;
 // format (a stream of records). Every byte is suspect: whatever breaks the
 // format is kCorruptInput with file, offset, field, what was found and wanted.
 //
-// kUnsupported: big-endian or a version before PERFILE2. kLimit: records that
-// `perf record -z` compressed are more than PackedRecords::kBytesMax.
+// Fails with kUnsupported if the file is big-endian or of a version before
+// PERFILE2, and with kLimit if the records that `perf record -z` compressed are
+// more than PackedRecords::kBytesMax.
 //
 // The PT bytes are borrowed from the mapped file, never copied. Little-endian
 // x86-64 files only. Not thread-safe.
 class PerfData {
  public:
   [[nodiscard]] static Result<PerfData> Open(const std::string& path);
-  // Over bytes in memory, which must outlive the object; `name` for messages.
+  // Reads bytes in memory, which must outlive the object. `name` is for
+  // messages.
   [[nodiscard]] static Result<PerfData> Over(std::span<const std::byte> bytes,
                                              const std::string& name);
 
   // Calls `visit` for each record in file order, and stops at the first Error,
-  // its own or the visitor's. Reading stays within the bytes of the file. Those
-  // inside of a COMPRESSED record come behind it; their file_offset is that in
-  // what comes out of all such.
+  // its own or the visitor's. Reading stays within the bytes of the file. The
+  // records inside a COMPRESSED record come after it; their file_offset is that
+  // in the decompressed bytes of all such records.
   using Visitor = std::function<Status(const Record&)>;
   [[nodiscard]] Status ForEachRecord(const Visitor& visit);
 

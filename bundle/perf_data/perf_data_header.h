@@ -7,7 +7,7 @@
 #include "bundle/perf_data/perf_data_writer.h"
 #include "common/byte_builder.h"
 
-// What the perf.data of a software source says of itself.
+// The header and the first records of the perf.data of a software source.
 
 namespace clew::bundle {
 

@@ -13,15 +13,12 @@
 namespace clew::bundle {
 namespace {
 
-constexpr size_t kBufferBytes = size_t{256} << 10;
 constexpr uint32_t kCoresMax = 4096;
-
-uint64_t RoundUpTo8(uint64_t bytes) { return (bytes + 7) & ~uint64_t{7}; }
 
 // All PT of a core goes into one record: perf (6.1) takes a packet that goes on
 // in the next record for a bad one.
 uint64_t AuxtraceBytes(uint64_t pt_bytes) {
-  return pt_bytes == 0 ? 0 : kAuxtraceHeadBytes + RoundUpTo8(pt_bytes);
+  return pt_bytes == 0 ? 0 : kAuxtraceHeadBytes + PaddedTraceBytes(pt_bytes);
 }
 
 TaskId TaskOf(const RecordOrigin& origin) {
@@ -83,7 +80,7 @@ class PerfDataWriter::Impl {
                    .event_id = SidebandEventId(config_, origin.core)});
     uint64_t& last = cores_[origin.core.as_int()].last_time;
     last = std::max(last, origin.time.as_int());
-    return buffer_.size() < kBufferBytes ? Status() : FlushRecords();
+    return buffer_.size() < kRecordBufferBytes ? Status() : FlushRecords();
   }
 
   [[nodiscard]] Status AddAuxtrace(CoreId core, const std::string& pt_path) {
@@ -159,7 +156,7 @@ class PerfDataWriter::Impl {
       return {};
     }
     const std::span<const std::byte> pt = entry.pt->bytes();
-    const uint64_t padded = RoundUpTo8(pt.size());
+    const uint64_t padded = PaddedTraceBytes(pt.size());
     auxtrace_offsets_.push_back(next_offset_);
     next_offset_ += kAuxtraceHeadBytes + padded;
     // perf takes the upper byte of the first TSC from it, and takes 0 for none.
@@ -255,12 +252,6 @@ Status PerfDataWriter::AddAux(const RecordOrigin& origin, uint64_t offset_bytes,
   ByteBuilder body;
   body.Put(offset_bytes).Put(size_bytes).Put(flags);
   return impl_->AddRecord(PERF_RECORD_AUX, 0, body, origin);
-}
-
-Status PerfDataWriter::AddLost(const RecordOrigin& origin, uint64_t count) {
-  ByteBuilder body;
-  body.Put(IntelPtEventId(origin.core)).Put(count);
-  return impl_->AddRecord(PERF_RECORD_LOST, 0, body, origin);
 }
 
 Status PerfDataWriter::AddAuxtrace(CoreId core, const std::string& pt_path) {

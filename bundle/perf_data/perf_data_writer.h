@@ -53,13 +53,13 @@ inline constexpr uint64_t kAuxFlagTruncated = 1;  // PERF_AUX_FLAG_TRUNCATED
 // AddAuxtrace and copied by Finish. Memory is bounded by a buffer of fixed
 // size; until Finish, records are in `path`.records.
 //
-// Failure of the file system: kSystem, from whichever call noticed; the writer
-// must then be dropped and leaves files behind for its owner to remove.
+// Each call fails with kSystem if the file system does; the writer must then be
+// dropped and leaves files for its owner to remove.
 // Not thread-safe. Moves.
 class PerfDataWriter {
  public:
-  // `files` must outlive the writer. kInvalidArgument: a value of `config` is
-  // out of its range.
+  // Begins a file. `files` must outlive the writer. Fails with kInvalidArgument
+  // if a value of `config` is out of its range.
   [[nodiscard]] static Result<PerfDataWriter> Create(FileSystem& files,
                                                      const std::string& path,
                                                      PerfDataConfig config);
@@ -67,7 +67,7 @@ class PerfDataWriter {
   PerfDataWriter& operator=(PerfDataWriter&&) noexcept;
   ~PerfDataWriter();
 
-  // A thread's name; `exec` where execve set it.
+  // Adds a thread's name; `exec` says that execve set it.
   [[nodiscard]] Status AddComm(const RecordOrigin& origin,
                                std::string_view name, bool exec);
   [[nodiscard]] Status AddMmap2(const RecordOrigin& origin,
@@ -88,8 +88,6 @@ class PerfDataWriter {
   // Bytes [offset, offset + size) of the core's PT became available.
   [[nodiscard]] Status AddAux(const RecordOrigin& origin, uint64_t offset_bytes,
                               uint64_t size_bytes, uint64_t flags);
-  // `count` records were lost.
-  [[nodiscard]] Status AddLost(const RecordOrigin& origin, uint64_t count);
 
   // All PT bytes of `core` are in the file `pt_path`, which must stay until
   // Finish. At most once per core. An empty file is fine.

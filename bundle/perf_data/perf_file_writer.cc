@@ -9,16 +9,13 @@
 namespace clew::bundle {
 namespace {
 
-constexpr size_t kBufferBytes = size_t{256} << 10;
 constexpr size_t kCopyBytes = size_t{4} << 20;
-
-uint64_t RoundUpTo8(uint64_t bytes) { return (bytes + 7) & ~uint64_t{7}; }
 
 }  // namespace
 
 PerfFileWriter::PerfFileWriter(FileSystem& files, std::string path)
     : files_(&files), path_(std::move(path)) {
-  buffer_.reserve(kBufferBytes + UINT16_MAX);
+  buffer_.reserve(kRecordBufferBytes + UINT16_MAX);
 }
 
 Result<PerfFileWriter> PerfFileWriter::Create(FileSystem& files,
@@ -36,7 +33,7 @@ Status PerfFileWriter::AddRecord(std::span<const std::byte> record) {
              "a record of {} bytes", record.size());
   buffer_.insert(buffer_.end(), record.begin(), record.end());
   round_has_records_ = true;
-  return buffer_.size() < kBufferBytes ? Status() : FlushRecords();
+  return buffer_.size() < kRecordBufferBytes ? Status() : FlushRecords();
 }
 
 Status PerfFileWriter::EndRound() {
@@ -102,7 +99,7 @@ uint64_t PerfFileWriter::DataBytes(
     std::span<const std::byte> first_records) const {
   uint64_t bytes = first_records.size() + record_bytes_;
   for (const Stretch& stretch : stretches_) {
-    bytes += kAuxtraceHeadBytes + RoundUpTo8(stretch.bytes);
+    bytes += kAuxtraceHeadBytes + PaddedTraceBytes(stretch.bytes);
   }
   return bytes;
 }
@@ -126,7 +123,7 @@ Status PerfFileWriter::CopyFile(WritableFile& out, const std::string& path,
 // Filled up with PAD packets, which are zero.
 Status PerfFileWriter::CopyPt(WritableFile& out, const Stretch& stretch,
                               uint64_t reference) {
-  const uint64_t padded = RoundUpTo8(stretch.bytes);
+  const uint64_t padded = PaddedTraceBytes(stretch.bytes);
   const ByteBuilder head = BuildAuxtraceHead({.bytes = padded,
                                               .aux_offset = stretch.offset,
                                               .reference = reference,
@@ -154,7 +151,7 @@ Status PerfFileWriter::Finish(const PerfFileHead& head,
   for (Stretch& stretch : stretches_) {
     stretch.file.reset();
     auxtrace_offsets.push_back(at);
-    at += kAuxtraceHeadBytes + RoundUpTo8(stretch.bytes);
+    at += kAuxtraceHeadBytes + PaddedTraceBytes(stretch.bytes);
     const auto reference = reference_tsc.find(stretch.core);
     CLEW_RETURN_IF_ERROR(
         CopyPt(*out, stretch,

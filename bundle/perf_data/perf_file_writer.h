@@ -26,10 +26,9 @@ namespace clew::bundle {
 // each other become one AUXTRACE record. Memory: one buffer, and some tens of
 // bytes for each stretch of PT.
 //
-// Failure of the file system: kSystem, from whichever call noticed; the writer
-// must then be dropped and leaves files behind for the owner of their folder
-// to remove. AddRecord and AddPt allocate only at a core's first bytes.
-// Not thread-safe. Moves.
+// Each call fails with kSystem if the file system does; the writer must then be
+// dropped and leaves files for the owner of their folder to remove. AddRecord
+// and AddPt allocate only at a core's first bytes. Not thread-safe. Moves.
 class PerfFileWriter {
  public:
   // `files` must outlive the writer.
@@ -38,14 +37,14 @@ class PerfFileWriter {
   PerfFileWriter(PerfFileWriter&&) = default;
   PerfFileWriter& operator=(PerfFileWriter&&) = default;
 
-  // One record, header included.
+  // Adds one record, header included.
   [[nodiscard]] Status AddRecord(std::span<const std::byte> record);
-  // FINISHED_ROUND: every ring was emptied since the last one, so no later
+  // Adds FINISHED_ROUND: every ring was emptied since the last one, so no later
   // record is older than what came before that (tools/perf/util/
-  // ordered-events.h). Nothing is written if there was no record since.
+  // ordered-events.h). Adds nothing if there was no record since.
   [[nodiscard]] Status EndRound();
-  // Bytes [offset, ...) of the core's PT, in one or two stretches. Offsets must
-  // not go back; where they leave a hole a new AUXTRACE record begins.
+  // Adds bytes [offset, ...) of the core's PT, in one or two stretches. Offsets
+  // must not go back; where they leave a hole a new AUXTRACE record begins.
   [[nodiscard]] Status AddPt(CoreId core, uint64_t offset,
                              std::span<const std::byte> first,
                              std::span<const std::byte> second);

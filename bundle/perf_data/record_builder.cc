@@ -4,14 +4,10 @@
 
 #include <span>
 
+#include "common/build_id.h"
 #include "common/check.h"
 
 namespace clew::bundle {
-namespace {
-
-constexpr size_t kBuildIdBytes = 20;
-
-}  // namespace
 
 size_t PerfRecordBytes(const ByteBuilder& body) {
   return sizeof(perf_event_header) + body.size() + kSampleIdBytes;
@@ -43,10 +39,10 @@ ByteBuilder TaskBody(const TaskId& task, const TaskId& parent, uint64_t nanos) {
 }
 
 Result<ByteBuilder> MmapBody(const TaskId& task, const PerfMapping& mapping) {
-  if (mapping.build_id.size() > kBuildIdBytes) {
+  if (mapping.build_id.size() > kBuildIdBytesMax) {
     return InvalidArgument("{:?}: a build-id of {} bytes, wanted at most {}",
                            mapping.path, mapping.build_id.size(),
-                           kBuildIdBytes);
+                           kBuildIdBytesMax);
   }
   ByteBuilder body;
   body.Put(task.process).Put(task.thread.as_int());
@@ -57,7 +53,7 @@ Result<ByteBuilder> MmapBody(const TaskId& task, const PerfMapping& mapping) {
   } else {
     body.Put(static_cast<uint8_t>(mapping.build_id.size())).PutZeros(3);
     body.PutBytes(mapping.build_id);
-    body.PutZeros(kBuildIdBytes - mapping.build_id.size());
+    body.PutZeros(kBuildIdBytesMax - mapping.build_id.size());
   }
   body.Put(mapping.prot).Put(mapping.flags).PutPaddedText(mapping.path, 8);
   return body;

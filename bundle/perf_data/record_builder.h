@@ -37,21 +37,22 @@ struct TaskId {
 // Most bytes of a record, by the type of perf_event_header::size.
 inline constexpr size_t kPerfRecordBytesMax = UINT16_MAX;
 
-// Of a record with this body, with header and sample id.
+// Returns the size of a record with this body, with header and sample id.
 size_t PerfRecordBytes(const ByteBuilder& body);
 
-// Appends such a record. REQUIRES: it has at most kPerfRecordBytesMax bytes.
+// Appends a record. REQUIRES: it has at most kPerfRecordBytesMax bytes.
 void PutPerfRecord(ByteBuilder& out, uint32_t type, uint16_t misc,
                    const ByteBuilder& body, const OwnSampleId& id);
 
-// PERF_RECORD_COMM: its body, as of those below.
+// Each of these returns the body of a record. This one's is PERF_RECORD_COMM.
 ByteBuilder CommBody(const TaskId& task, std::string_view name);
 
 // PERF_RECORD_FORK and _EXIT. `nanos` is the time of perf's clock.
 ByteBuilder TaskBody(const TaskId& task, const TaskId& parent, uint64_t nanos);
 
 // PERF_RECORD_MMAP2, which has a build-id if PERF_RECORD_MISC_MMAP_BUILD_ID is
-// in MmapMisc. kInvalidArgument: the build-id has more than 20 bytes.
+// in MmapMisc. Fails with kInvalidArgument if the build-id has more than 20
+// bytes.
 [[nodiscard]] Result<ByteBuilder> MmapBody(const TaskId& task,
                                            const PerfMapping& mapping);
 uint16_t MmapMisc(const PerfMapping& mapping);

@@ -44,13 +44,13 @@ inline constexpr uint64_t kRecordHeaderBytes = 8;
 
 [[nodiscard]] Result<RecordHeader> ReadRecordHeader(ByteReader& reader);
 
-// Reads the fields of a record. `body` is at the first byte behind the header
-// and ends before the sample id. monostate for a type we have no use for, and
-// for AUXTRACE, whose bytes lie outside the record (see PerfData).
+// Reads the fields of a record. `body` is at the first byte after the header
+// and ends before the sample id. Returns monostate for a type that we do not
+// use, and for AUXTRACE, whose bytes lie outside the record (see PerfData).
 [[nodiscard]] Result<RecordBody> ParseRecordBody(const RecordHeader& header,
                                                  ByteReader& body);
 
-// The fields of AUXTRACE; `size_untrusted` is how many PT bytes follow.
+// Reads the fields of AUXTRACE; `size_untrusted` is how many PT bytes follow.
 [[nodiscard]] Result<AuxtraceRecord> ParseAuxtrace(ByteReader& body,
                                                    uint64_t& size_untrusted);
 

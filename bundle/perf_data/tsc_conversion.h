@@ -23,8 +23,8 @@ struct TscConversion {
 
 PerfNanos ToPerfNanos(TscTicks tsc, const TscConversion& conversion);
 
-// All TSC values of which ToPerfNanos is `time`; where there is none, the ones
-// around it; 0 for a time before that of 0. REQUIRES: conversion.mult > 0,
+// Returns all TSC values of which ToPerfNanos is `time`; the ones around it if
+// there is none; 0 for a time before that of 0. REQUIRES: conversion.mult > 0,
 // conversion.shift < 64.
 TscInterval ToTsc(PerfNanos time, const TscConversion& conversion);
 

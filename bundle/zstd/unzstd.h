@@ -13,7 +13,7 @@
 
 namespace clew::bundle {
 
-// Whether `bytes` begin a zstd frame (RFC 8878, "Magic_Number").
+// Returns whether `bytes` begin a zstd frame (RFC 8878, "Magic_Number").
 bool IsZstd(std::span<const std::byte> bytes);
 
 // Decompresses zstd frames that come in pieces. Memory: the window of the
@@ -27,12 +27,13 @@ class ZstdStream {
   ZstdStream& operator=(ZstdStream&&) = delete;
 
   // Calls `take` with each chunk that comes out; it is borrowed for the call.
-  // Stops at its first Error. `file_offset`: of `bytes`, for messages.
-  // kCorruptInput: no zstd, or damaged. kLimit: more than size_max.
+  // Stops at its first Error. `file_offset` is that of `bytes`, for messages.
+  // Fails with kCorruptInput if the bytes are not zstd or are damaged, and with
+  // kLimit if more than size_max bytes come out.
   using Taker = std::function<Status(std::span<const std::byte>)>;
   [[nodiscard]] Status Unpack(std::span<const std::byte> bytes,
                               uint64_t file_offset, const Taker& take);
-  // No frame is open: what was unpacked ended with one.
+  // Returns whether what was unpacked ended with a whole frame.
   bool is_whole() const { return is_whole_; }
 
  private:

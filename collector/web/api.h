@@ -9,7 +9,7 @@
 namespace clew::collector::web {
 
 // The same as the pages, for programs. Times are seconds since 1970; bytes that
-// are no UTF-8 are U+FFFD.
+// are not UTF-8 are U+FFFD.
 
 // {"total":n,"groups":[{"signature","title","bundles","hosts":[..],
 //  "host_count","first_seen_s","last_seen_s","state","why","representative"}]}

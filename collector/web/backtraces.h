@@ -37,7 +37,7 @@ inline constexpr size_t kThreadsMax = 256;
 inline constexpr size_t kNotesMax = 16;
 inline constexpr size_t kBacktracesDepthMax = 8;  // of JSON in JSON
 
-// What `clew solve --json` says of the races of a witness, likewise.
+// What `clew solve --json` says about the races of a witness, likewise.
 struct AccessSeen {
   int64_t thread = 0;
   std::string kind;  // "read", "write", "read-modify-write"

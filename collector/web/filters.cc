@@ -8,12 +8,11 @@
 #include <optional>
 
 #include "common/parse_number.h"
+#include "common/units.h"
 
 namespace clew::collector::web {
 namespace {
 
-constexpr int64_t kHour_s = 60 * 60;
-constexpr int64_t kDay_s = 24 * kHour_s;
 constexpr int64_t kSecondsMax = int64_t{1} << 40;
 
 struct FieldWords {

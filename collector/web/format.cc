@@ -7,12 +7,10 @@
 #include <cstddef>
 #include <ctime>
 
+#include "common/units.h"
+
 namespace clew::collector::web {
 namespace {
-
-constexpr int64_t kMinute_s = 60;
-constexpr int64_t kHour_s = 60 * kMinute_s;
-constexpr int64_t kDay_s = 24 * kHour_s;
 
 constexpr int64_t kYear10000_s = 253402300800;  // 10000-01-01T00:00:00Z
 constexpr int64_t kYear0_s = -62167219200;
@@ -60,7 +58,7 @@ std::string FormatBytes(uint64_t bytes) {
 std::string FormatCount(uint64_t count) {
   std::string text = std::to_string(count);
   for (size_t left = text.size(); left > 3; left -= 3) {
-    text.insert(left - 3, ",");
+    text.insert(left - 3, 1, ',');
   }
   return text;
 }

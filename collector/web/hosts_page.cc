@@ -17,7 +17,7 @@ namespace {
 constexpr Column kHost{"Host", "host"};
 constexpr Column kStatus{"Status", "complaints"};
 constexpr Column kSeen{"Last seen", "time"};
-constexpr Column kSource{"Source", "words"};
+constexpr Column kTraceSource{"Source", "words"};
 constexpr Column kVersion{"Version", "words"};
 constexpr Column kSpool{"Spool", "words"};
 constexpr Column kSaved{"Saved", "number"};
@@ -113,7 +113,7 @@ void WriteReportRow(HtmlWriter& html, const PageContext& context,
     }
   });
   WriteCell(html, kSeen, [&] { WriteTime(html, host.seen_s, context.now_s); });
-  WriteCell(html, kSource, [&] {
+  WriteCell(html, kTraceSource, [&] {
     html.Foreign(fmt::format("{}, {}", host.source, host.state));
   });
   WriteCell(html, kVersion, [&] { html.Foreign(host.version); });
@@ -124,15 +124,15 @@ void WriteReportRow(HtmlWriter& html, const PageContext& context,
 
 void WriteReports(HtmlWriter& html, const PageContext& context,
                   const HostReports& reports) {
-  WriteTable(
-      html, "Hosts",
-      {kHost, kStatus, kSeen, kSource, kVersion, kSpool, kSaved, kNotSaved},
-      [&] {
-        for (const HostRow& host : reports.page.rows) {
-          html.In("tr", {{"role", "row"}},
-                  [&] { WriteReportRow(html, context, host); });
-        }
-      });
+  WriteTable(html, "Hosts",
+             {kHost, kStatus, kSeen, kTraceSource, kVersion, kSpool, kSaved,
+              kNotSaved},
+             [&] {
+               for (const HostRow& host : reports.page.rows) {
+                 html.In("tr", {{"role", "row"}},
+                         [&] { WriteReportRow(html, context, host); });
+               }
+             });
   WritePaging(html, reports.query.offset, reports.page.rows.size(),
               reports.page.total, PathOf(reports.query));
 }

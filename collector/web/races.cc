@@ -9,17 +9,16 @@
 #include "collector/web/format.h"
 #include "collector/web/tables.h"
 #include "collector/web/threads.h"
+#include "common/units.h"
 
 namespace clew::collector::web {
 namespace {
-
-constexpr int64_t kDay_s = 24 * 60 * 60;
 
 constexpr Column kOrder{"#", "index"};
 constexpr Column kThread{"Thread", "number"};
 constexpr Column kWhat{"Access", "status"};
 constexpr Column kWhere{"Function", "function"};
-constexpr Column kSource{"Source", "place"};
+constexpr Column kAccessSource{"Source", "place"};
 
 std::string VariableOf(const AccessSeen& access) {
   return access.variable.empty() ? fmt::format("{:#x}", access.addr)
@@ -48,7 +47,7 @@ void WriteAccess(HtmlWriter& html, size_t number, const AccessSeen& access) {
       html.Foreign(access.place.function.empty() ? "not known"
                                                  : access.place.function);
     });
-    WriteCell(html, kSource, [&] {
+    WriteCell(html, kAccessSource, [&] {
       const std::string place = PlaceOf(access.place);
       html.Foreign(place.empty() ? fmt::format("{} +{}", access.place.module,
                                                access.place.offset)
@@ -82,7 +81,7 @@ std::string MeaningOf(const AccessesSeen& race) {
 void WriteRace(HtmlWriter& html, const AccessesSeen& race) {
   html.Element("p", {{"class", "what"}}, MeaningOf(race));
   WriteTable(html, "Accesses in the order of the witness",
-             {kOrder, kThread, kWhat, kWhere, kSource}, [&] {
+             {kOrder, kThread, kWhat, kWhere, kAccessSource}, [&] {
                for (size_t i = 0; i < race.size(); ++i) {
                  WriteAccess(html, i + 1, race[i]);
                }

@@ -32,7 +32,8 @@ struct WebOptions {
   std::string client_options;
   uint64_t store_limit_bytes = 0;  // for /metrics; 0: left out
   WebLimits limits;
-  // What hosts say of themselves; must outlive the server. nullptr: nothing.
+  // Reports of hosts about themselves; must outlive the server. nullptr:
+  // nothing.
   HostTable* hosts = nullptr;
   // Seconds since 1970; empty: the system's clock.
   std::function<int64_t()> now_s;

@@ -11,6 +11,7 @@
 #include "collector/web/page_frame.h"
 #include "collector/web/races.h"
 #include "common/parse_number.h"
+#include "common/units.h"
 
 namespace clew::collector::web {
 namespace {
@@ -54,7 +55,7 @@ std::string_view Field(const Target& target, const std::string& name) {
   return found == target.query.end() ? std::string_view() : found->second;
 }
 
-// The offset of ?page=N; nullopt: N is no number in 1..kPageMax.
+// The offset of ?page=N; nullopt if N is not a number in 1..kPageMax.
 std::optional<uint64_t> OffsetOf(const Target& target) {
   const auto found = target.query.find("page");
   if (found == target.query.end()) {
@@ -282,7 +283,6 @@ Result<GroupDetails> Site::DetailsOf(GroupRow group) const {
   const std::string& signature = details.row.signature;
   CLEW_ASSIGN_OR_RETURN(versions,
                         catalogue_.VersionsOf(signature, kVersionsShown));
-  constexpr int64_t kDay_s = 24 * 60 * 60;
   CLEW_ASSIGN_OR_RETURN(
       days,
       catalogue_.DaysOf(signature, options_.now_s() / kDay_s - kDaysShown + 1));
@@ -486,7 +486,7 @@ Status Site::CheckHealth() const {
   return {};
 }
 
-// Damage is no reason to send clients elsewhere: uploads are what heals it.
+// Damage is not a reason to send clients elsewhere: uploads heal it.
 std::string Site::HealthText() const {
   const StoreHealth health = store_.Health();
   const bool whole = health.damaged_chunks == 0 && health.damaged_bundles == 0;

@@ -24,7 +24,7 @@ namespace {
 
 constexpr Column kNumber{"#", "index"};
 constexpr Column kFunction{"Function", "function"};
-constexpr Column kSource{"Source", "place"};
+constexpr Column kFrameSource{"Source", "place"};
 constexpr Column kModule{"Module", "place"};
 
 void WriteFrame(HtmlWriter& html, size_t number, const Frame& frame) {
@@ -37,7 +37,7 @@ void WriteFrame(HtmlWriter& html, size_t number, const Frame& frame) {
         html.Foreign(frame.function);
       }
     });
-    WriteCell(html, kSource, [&] {
+    WriteCell(html, kFrameSource, [&] {
       if (const std::string place = PlaceOf(frame); !place.empty()) {
         html.Foreign(place);
       }
@@ -76,7 +76,7 @@ void WriteFrames(HtmlWriter& html, const ThreadTrace& thread) {
     return;
   }
   WriteTable(html, "Frames, innermost first",
-             {kNumber, kFunction, kSource, kModule}, [&] {
+             {kNumber, kFunction, kFrameSource, kModule}, [&] {
                for (size_t i = 0; i < thread.frames.size(); ++i) {
                  WriteFrame(html, i, thread.frames[i]);
                }

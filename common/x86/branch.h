@@ -154,7 +154,7 @@ constexpr std::optional<int64_t> SignedNumber(std::span<const uint8_t> bytes) {
 // Classifies one instruction of 64-bit user mode. `insn` is exactly its bytes:
 // who has run it knows how long it is, also where CPUs disagree (near branches
 // with 66, which have a displacement of 16 bits on CPUs by AMD and in QEMU).
-// Bytes that are no whole branch are kNone. `opcode` is ScanOpcode(insn).
+// Bytes that are not a whole branch are kNone. `opcode` is ScanOpcode(insn).
 constexpr Branch ClassifyBranch(const Opcode& opcode,
                                 std::span<const uint8_t> insn) {
   const auto operands = insn.subspan(opcode.bytes);

@@ -11,7 +11,7 @@ namespace clew::x86 {
 // What follows an opcode of 64-bit mode, as one letter for each: small letters
 // have no ModRM byte, capitals have one.
 //
-//   .     nothing (also prefixes and escapes, which are no opcodes)
+//   .     nothing (also prefixes and escapes, which are not opcodes)
 //   b w   an immediate or relative target of 1, 2 bytes
 //   z     one of 2 bytes with 66 and without REX.W, else of 4
 //   v     as z, but of 8 bytes with REX.W (MOV to a register)

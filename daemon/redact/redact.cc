@@ -38,7 +38,7 @@ Status RedactBundle(const std::string& folder, const std::string& rules) {
   CLEW_RETURN_IF_ERROR(TakeJournal(PosixFileSystem(), folder));
   CLEW_ASSIGN_OR_RETURN(parsed, ReadRules(rules));
   if (TakeNothingOut(parsed)) {
-    return {};  // not even a core dump that nobody can read is in the way
+    return {};  // not even an unreadable core dump is in the way
   }
   if (parsed.has_core_rules()) {
     CLEW_RETURN_IF_ERROR(KeepAssertion(folder));

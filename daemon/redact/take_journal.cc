@@ -19,7 +19,7 @@ using nlohmann::json;
 
 constexpr size_t kNameBytesMax = 255;
 
-// A field is a string, or an array of bytes where it is no text.
+// A field is a string, or an array of bytes if it is not text.
 std::string TextOf(const json& line, const char* field, size_t bytes_max) {
   const auto found = line.find(field);
   if (found == line.end()) {
@@ -63,9 +63,8 @@ Status TakeJournal(FileSystem& files, const std::string& folder) {
   if (!Exists(path)) {
     return {};
   }
-  CLEW_ASSIGN_OR_RETURN(bytes, ReadWholeFile(path));
-  const std::string_view text(reinterpret_cast<const char*>(bytes.data()),
-                              bytes.size());
+  CLEW_ASSIGN_OR_RETURN(contents, ReadWholeText(path));
+  const std::string_view text = contents;
   Journal journal;
   if (text.starts_with(kNoJournal)) {
     journal.why = Utf8(std::string(text.substr(1, kJournalMessageBytesMax)));

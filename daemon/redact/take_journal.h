@@ -8,9 +8,9 @@
 
 namespace clew::daemon {
 
-// Moves what KeepJournal wrote into the manifest of the bundle; the file is
-// gone then. Without it nothing is done. Repeatable. What is no line of
-// `journalctl -o json` is left out.
+// Moves what KeepJournal wrote into the manifest of the bundle and removes its
+// file; does nothing if there is no such file, so it may be repeated. Lines
+// that are not of `journalctl -o json` are left out.
 [[nodiscard]] Status TakeJournal(FileSystem& files, const std::string& folder);
 
 }  // namespace clew::daemon

@@ -144,8 +144,9 @@ void CoreDecoder::OnBlock(const FlowStep& step) {
   if (!enabled_) {
     // Decoding began at a PSB in the midst of user mode, for which libipt has
     // no event.
-    sink_->OnEnter(
-        {.ip = step.ip, .time = {lo, kTscUnknown}, .anew = Anew::kNo});
+    sink_->OnEnter({.ip = step.ip,
+                    .time = {lo, kTscUnknown},
+                    .switched_on = SwitchedOn::kNo});
     enabled_ = true;
   }
   if (step.ends_in_branch) {
@@ -201,7 +202,7 @@ void CoreDecoder::Enter(const FlowStep& step) {
       {lower_pos_, std::min(step.pos_before, step.pos_after), enable + 1});
   sink_->OnEnter({.ip = step.ip,
                   .time = TimeAt(lower_pos_),
-                  .anew = edges_->EnabledAnew(enable)});
+                  .switched_on = edges_->SwitchedOnAt(enable)});
   enabled_ = true;
 }
 

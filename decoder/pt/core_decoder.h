@@ -42,7 +42,7 @@ struct CoreEnter {  // user mode begins at `ip`, or is resumed after a gap
   TraceeAddr ip;
   TscInterval time;
   // The thread's trace was switched on with it (TimingEdges).
-  Anew anew = Anew::kMaybe;
+  SwitchedOn switched_on = SwitchedOn::kMaybe;
 };
 struct CoreGap {
   GapCause cause = GapCause::kOverflow;

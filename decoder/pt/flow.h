@@ -74,9 +74,9 @@ enum class FlowKind : uint8_t {
 
 enum class FlowErrorKind : uint8_t { kCodeMissing, kBadPacket };
 
-// One step of the control flow. Positions are offsets in the PT bytes. What the
-// step tells of was in packets before `pos_after`; those before it may be also
-// of the next event, but not of more.
+// One step of the control flow. Positions are offsets in the PT bytes. The
+// packets of a step are before `pos_after`; packets before it may also belong
+// to the next event, but not to later ones.
 struct FlowStep {
   FlowKind kind = FlowKind::kEnd;
   bool ip_known = false;

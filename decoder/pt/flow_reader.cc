@@ -165,7 +165,7 @@ class FlowReader::Impl {
     told_ = false;
     resumed_.reset();
     decoder_ = window_decoder_.get();
-    Sync(window_->start());  // NextBlock tells of a failure
+    Sync(window_->start());  // NextBlock reports a failure
     return false;
   }
 

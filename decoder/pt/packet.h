@@ -66,8 +66,8 @@ class PacketReader {
   bool SyncAt(uint64_t offset);
   // Moves to `offset`, which the caller knows to be the start of a packet.
   void SetOffset(uint64_t offset);
-  // False at the end of the bytes, on a packet cut off by it, and on bytes that
-  // are no packet; error() tells them apart. REQUIRES: in sync.
+  // Returns false at the end of the bytes, on a packet cut off by it, and on
+  // bytes that are not a packet; error() tells them apart. REQUIRES: in sync.
   bool Next(Packet& packet);
   // What stopped Next(): null at the end of the bytes, else a text.
   const char* error() const { return error_; }

@@ -163,7 +163,7 @@ std::optional<ResumePoint> PacketWalk::NextPsb(uint64_t offset) const {
   return point;
 }
 
-// What `packet`, tracked already, says of where to go on.
+// Returns where decoding may go on by `packet`, which is tracked already.
 std::optional<ResumePoint> PacketWalk::PointAt(const Packet& packet) const {
   ResumePoint point{.offset = packet.offset,
                     .end = packet.offset + packet.size,

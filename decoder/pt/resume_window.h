@@ -27,8 +27,9 @@ class ResumeWindow {
   // `bytes` must outlive the window.
   explicit ResumeWindow(std::span<const std::byte> bytes);
 
-  // Begins at `point`, which is no PSB. `seam_ip` is the address in the PSB+ at
-  // `seam`. Without a seam, the bytes go on to their end. False: too long.
+  // Begins at `point`, which is not a PSB. `seam_ip` is the address in the PSB+
+  // at `seam`. Without a seam, the bytes go on to their end. Returns false if
+  // there are too many.
   bool Begin(const ResumePoint& point, std::optional<uint64_t> seam,
              std::optional<TraceeAddr> seam_ip);
 

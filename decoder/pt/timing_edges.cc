@@ -186,7 +186,8 @@ bool TimingEdges::ScanOne() {
       return true;
     case PacketType::kCbr:
       OnCbr(packet);
-      next_anew_ = std::max(next_anew_, in_psb_ ? Anew::kMaybe : Anew::kYes);
+      next_switched_on_ = std::max(
+          next_switched_on_, in_psb_ ? SwitchedOn::kMaybe : SwitchedOn::kYes);
       break;
     default:
       break;
@@ -202,10 +203,10 @@ bool TimingEdges::ScanOne() {
 void TimingEdges::OnFlowPacket(const Packet& packet) {
   if (packet.type == PacketType::kTipPge) {
     enables_.push_back(packet.offset);
-    anew_.push_back(next_anew_);
+    switched_on_.push_back(next_switched_on_);
   } else if (packet.type == PacketType::kTipPgd) {
     disables_.push_back(packet.offset);
-    next_anew_ = Anew::kNo;
+    next_switched_on_ = SwitchedOn::kNo;
   }
   // Only the latest can be without a key: the flow packet behind an edge comes
   // before the next edge.
@@ -248,7 +249,7 @@ void TimingEdges::OnTsc(const Packet& packet) {
   AddAnchor(packet.offset, packet.value, packet.value);
 }
 
-// The MTC's crystal ticks since the TMA give its time. Where the ratio is no
+// The MTC's crystal ticks since the TMA give its time. Where the ratio is not a
 // whole number, TMA's own rounding may add a tick either way.
 void TimingEdges::OnMtc(const Packet& packet) {
   if (!mtc_known_) {

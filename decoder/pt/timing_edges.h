@@ -30,7 +30,7 @@ struct TimingConfig {
   bool branches_before_timing = false;
 };
 
-enum class Anew : uint8_t { kNo, kMaybe, kYes };
+enum class SwitchedOn : uint8_t { kNo, kMaybe, kYes };
 
 // The timing packets of one stretch of PT bytes as *edges*: an edge separates
 // the packets of control flow before it, whose instructions retired at its time
@@ -92,8 +92,8 @@ class TimingEdges {
   // decrease from call to call.
   uint64_t LastEnable(uint64_t pos) {
     const uint64_t offset = LastBefore(pos, enables_);
-    while (anew_.size() > enables_.size()) {
-      anew_.pop_front();
+    while (switched_on_.size() > enables_.size()) {
+      switched_on_.pop_front();
     }
     return offset;
   }
@@ -102,9 +102,10 @@ class TimingEdges {
   // Whether the thread's trace was switched on with the TIP.PGE at `offset`,
   // LastEnable's last answer: then a CBR packet came before. In a PSB+ it may
   // have come for that alone.
-  Anew EnabledAnew(uint64_t offset) const {
+  SwitchedOn SwitchedOnAt(uint64_t offset) const {
     const bool known = !enables_.empty() && enables_.front() == offset;
-    return known && !anew_.empty() ? anew_.front() : Anew::kMaybe;
+    return known && !switched_on_.empty() ? switched_on_.front()
+                                          : SwitchedOn::kMaybe;
   }
 
   // Edges that went back in time and were left out.
@@ -173,10 +174,11 @@ class TimingEdges {
   uint64_t elapsed_ = 0;
   std::deque<CycleEdge> cycle_edges_;
 
-  std::deque<uint64_t> enables_;   // offsets of TIP.PGE, from the last on
-  std::deque<uint64_t> disables_;  // of TIP.PGD
-  std::deque<Anew> anew_;          // of each of enables_
-  Anew next_anew_ = Anew::kNo;     // by the CBRs since the last TIP.PGD
+  std::deque<uint64_t> enables_;        // offsets of TIP.PGE, from the last on
+  std::deque<uint64_t> disables_;       // of TIP.PGD
+  std::deque<SwitchedOn> switched_on_;  // of each of enables_
+  // By the CBRs since the last TIP.PGD.
+  SwitchedOn next_switched_on_ = SwitchedOn::kNo;
   std::deque<Edge> edges_;
   uint64_t dropped_ = 0;      // edges before edges_.front()
   uint64_t upper_open_ = 0;   // first edge without upper_key

@@ -57,9 +57,9 @@ Status CheckHasRun(const Bundle& bundle) {
   return {};
 }
 
-std::vector<CoreRegisters> RegistersOf(const CoreDump& dump,
-                                       const Manifest& manifest) {
-  std::vector<CoreRegisters> registers;
+std::vector<DumpedRegisters> RegistersOf(const CoreDump& dump,
+                                         const Manifest& manifest) {
+  std::vector<DumpedRegisters> registers;
   for (const DumpThread& thread : dump.threads()) {
     if (manifest.core_registers_exact ||
         thread.thread == manifest.failure.thread) {
@@ -97,9 +97,9 @@ Result<std::unique_ptr<BundleRecording>> OpenRecording(
         "{} system calls or signals were not recorded whole", unknown));
   }
   if (const auto& dump = opened->core) {
-    recording.core_registers = RegistersOf(*dump, opened->bundle.manifest());
+    recording.dumped_registers = RegistersOf(*dump, opened->bundle.manifest());
     for (const DumpSegment& segment : dump->segments()) {
-      recording.core.push_back({segment.addr.as_int(), segment.bytes});
+      recording.core_dump.push_back({segment.addr.as_int(), segment.bytes});
     }
   }
   const BundleRecording* const held = opened.get();

@@ -26,8 +26,10 @@ struct BundleRecording {
   Recording recording;
 };
 
-// Errors as of bundle::Bundle; kUnsupported: it was imported, and so lacks
-// what solving and replaying begin with.
+// Opens the bundle at `bundle_path`. Fails as bundle::Bundle does, and with
+// kUnsupported if the bundle lacks what solving and replaying begin with: it
+// was imported, or it has no start state and was recorded in hardware or has
+// 32-bit code.
 [[nodiscard]] Result<std::unique_ptr<BundleRecording>> OpenRecording(
     const std::string& bundle_path);
 

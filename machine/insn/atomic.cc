@@ -125,7 +125,8 @@ Handler<D> SelectCmpxchg(const Insn& insn) {
 }
 
 // CMPXCHG8B (U is uint32_t) and CMPXCHG16B (uint64_t): rdx:rax against memory,
-// rcx:rbx into it. One access, taken as locked with or without the prefix.
+// rcx:rbx into it. One access, taken as locked with or without the prefix,
+// unless stores wait: then what it stores without the prefix waits as well.
 template <class D, class U>
 void CmpxchgPair(Cpu<D>& cpu, const Insn& insn) {
   D& d = cpu.d();
@@ -135,8 +136,11 @@ void CmpxchgPair(Cpu<D>& cpu, const Insn& insn) {
     return;
   }
   std::array<U, 2> memory;
-  if (!cpu.LoadBytesForUpdate(addr,
-                              std::as_writable_bytes(std::span(memory)))) {
+  const bool atomic = insn.lock || !cpu.stores_wait();
+  const auto bytes = std::as_writable_bytes(std::span(memory));
+  if (atomic ? !cpu.LoadBytesForUpdate(addr, bytes)
+             : !cpu.LoadBytes(addr, bytes) ||
+                   !cpu.CheckStore(addr, sizeof(memory))) {
     return;
   }
   const auto get = [&](unsigned number) {
@@ -145,7 +149,11 @@ void CmpxchgPair(Cpu<D>& cpu, const Insn& insn) {
   const bool equal = memory == std::array<U, 2>{get(kRax), get(kRdx)};
   const std::array<U, 2> stored =
       equal ? std::array<U, 2>{get(kRbx), get(kRcx)} : memory;
-  cpu.StoreBytesUpdate(addr, std::as_bytes(std::span(stored)));
+  if (atomic) {
+    cpu.StoreBytesUpdate(addr, std::as_bytes(std::span(stored)));
+  } else {
+    cpu.StoreBytes(addr, std::as_bytes(std::span(stored)));
+  }
   if (!equal) {
     cpu.template SetReg<U>(8 * kRax, d.Const(memory[0]));
     cpu.template SetReg<U>(8 * kRdx, d.Const(memory[1]));

@@ -20,6 +20,13 @@ void Nondeterministic(Cpu<D>& cpu, const Insn&) {
   cpu.StopNondeterministic();
 }
 
+// Serialises.
+template <class D>
+void Cpuid(Cpu<D>& cpu, const Insn&) {
+  cpu.Fence();
+  cpu.StopNondeterministic();
+}
+
 template <class D>
 void Privileged(Cpu<D>& cpu, const Insn&) {
   cpu.Raise(FaultKind::kGeneral);
@@ -80,8 +87,8 @@ void RegisterSystem(HandlerTable<D>& table) {
   }
   table["mfence"] = Always<D, &Fence<D>>;
   table["sfence"] = Always<D, &Fence<D>>;
-  for (const char* name :
-       {"cpuid", "rdtsc", "rdtscp", "xgetbv", "rdrand", "rdseed"}) {
+  table["cpuid"] = Always<D, &Cpuid<D>>;
+  for (const char* name : {"rdtsc", "rdtscp", "xgetbv", "rdrand", "rdseed"}) {
     table[name] = Always<D, &Nondeterministic<D>>;
   }
   for (const char* name :

@@ -4,8 +4,8 @@
 #include "machine/vector/vec_op.h"
 
 // Integer operations of MMX and SSE to SSE4.2 on whole registers, without an
-// immediate byte. Each is named after its mnemonic and is what the Intel SDM
-// vol. 2 says of the xmm, xmm form; in namespace mmx of the mm, mm form, with
+// immediate byte. Each is named after its mnemonic and does what the Intel SDM
+// vol. 2 says for the xmm, xmm form; in namespace mmx for the mm, mm form, with
 // the operands in q[0]. None reads or writes MXCSR. (Bitwise logic and moves of
 // halves are in machine/insn/sse_move.cc: they carry a shadow.)
 //

@@ -16,7 +16,6 @@ constexpr int64_t kRestartNoHandler = -514;
 constexpr int64_t kRestartBlock = -516;
 
 constexpr uint64_t kSaRestart = 0x10000000;  // asm/signal.h
-constexpr uint64_t kHandlerMin = 2;          // 0 and 1 are no handlers
 constexpr size_t kUnusedMax = 4096;
 
 bool AsksForRestart(const RawCall& call) {
@@ -136,7 +135,7 @@ void CallAssembler::TakePiece(const PieceEvent& event) {
 // What is due before the unit itself: the call that waited for it, and losses.
 Status CallAssembler::TakeUnit(Thread& thread, const RawHead& head,
                                const RawSignal* signal, InputSink& sink) {
-  const bool no_handler = signal != nullptr && signal->handler < kHandlerMin;
+  const bool no_handler = signal != nullptr && !IsHandler(signal->handler);
   if (thread.holds && (!no_handler || head.lost > 0)) {
     const Next next = head.lost > 0          ? Next::kNobodyKnows
                       : head.kind == kRawEnd ? Next::kEnd

@@ -11,14 +11,14 @@
 
 // What clone, clone3 and futex write: words that threads share with the kernel.
 
-// linux/sched.h; the kernel writes the new thread's number in two places, one
+// The kernel writes the new thread's number in two places, one
 // of them perhaps later than this.
 static __always_inline void AddClone(struct effects* effects, __u64 flags,
                                      __u64 parent, __u64 child, __u32 result) {
-  if ((flags & 0x00100000) != 0) {  // CLONE_PARENT_SETTID
+  if ((flags & CLONE_PARENT_SETTID) != 0) {
     AddWord(effects, parent, result);
   }
-  if ((flags & 0x01000000) != 0) {  // CLONE_CHILD_SETTID
+  if ((flags & CLONE_CHILD_SETTID) != 0) {
     AddWord(effects, child, result);
   }
 }
@@ -31,24 +31,24 @@ static __noinline void CopyClone3(struct effects* effects, __u64 addr,
     return;
   }
   AddClone(effects, args[0], args[3], args[2], result);
-  if ((args[0] & 0x00001000) != 0) {  // CLONE_PIDFD
+  if ((args[0] & CLONE_PIDFD) != 0) {
     CopyRange(effects, args[1], 4);
   }
 }
 
-// linux/futex.h: words that the kernel itself writes.
+// Words that the kernel itself writes.
 static __always_inline void CopyFutex(struct effects* effects,
                                       const struct RawThread* state) {
-  switch (state->args[1] & 0x7f) {
-    case 5:  // FUTEX_WAKE_OP
+  switch ((int)state->args[1] & FUTEX_CMD_MASK) {
+    case FUTEX_WAKE_OP:
       CopyRange(effects, state->args[4], 4);
       break;
-    case 6:   // FUTEX_LOCK_PI
-    case 7:   // FUTEX_UNLOCK_PI
-    case 8:   // FUTEX_TRYLOCK_PI
-    case 11:  // FUTEX_WAIT_REQUEUE_PI
-    case 12:  // FUTEX_CMP_REQUEUE_PI
-    case 13:  // FUTEX_LOCK_PI2
+    case FUTEX_LOCK_PI:
+    case FUTEX_UNLOCK_PI:
+    case FUTEX_TRYLOCK_PI:
+    case FUTEX_WAIT_REQUEUE_PI:
+    case FUTEX_CMP_REQUEUE_PI:
+    case FUTEX_LOCK_PI2:
       CopyRange(effects, state->args[0], 4);
       break;
     default:

@@ -70,10 +70,13 @@ struct InputCall {
   Causes unknown;
 };
 
+// Whether a signal's action is a handler: 0 is the default one, 1 to ignore it.
+constexpr bool IsHandler(uint64_t action) { return action > 1; }
+
 struct InputSignal {
   ThreadName who;
   int32_t number = 0;
-  uint64_t handler = 0;  // 0: the default action, 1: ignored
+  uint64_t handler = 0;  // see IsHandler
   TraceeAddr interrupted_ip = {};
   uint64_t interrupted_sp = 0;
   MonotonicNanos at = {};

@@ -9,8 +9,6 @@
 namespace clew::recorder::bpf {
 namespace {
 
-constexpr uint64_t kHandlerMin = 2;  // 0 and 1 are no handlers
-
 bool IsExec(uint64_t number) {
   return number == __NR_execve || number == __NR_execveat;
 }
@@ -131,7 +129,7 @@ Status InputLogWriter::OnCall(const InputCall& call) {
 // Signals without a handler change nothing but by ending the process. What the
 // kernel pushed for a handler, and with which registers it began, is not seen.
 Status InputLogWriter::OnSignal(const InputSignal& signal) {
-  if (!Wants(signal.who) || signal.handler < kHandlerMin) {
+  if (!Wants(signal.who) || !IsHandler(signal.handler)) {
     return {};
   }
   if (counts_.bytes >= options_.bytes_max) {

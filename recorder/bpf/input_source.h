@@ -64,8 +64,9 @@ class KernelInputSource {
   // Watches `process` and, from now on, what it forks. REQUIRES: no cgroup.
   [[nodiscard]] virtual Status AddProcess(int32_t process) = 0;
   [[nodiscard]] virtual Status Start() = 0;
-  // Waits until an eighth of the ring is full or for `timeout_ms`; true if it
-  // was the ring. Little traffic wakes nobody: Drain now and then.
+  // Waits until an eighth of the ring is full or for `timeout_ms`; returns true
+  // if it was the ring. Little traffic does not wake the caller, so Drain must
+  // be called now and then.
   [[nodiscard]] virtual Result<bool> Wait(int timeout_ms) = 0;
   // Becomes readable when Wait would return true; for an event loop.
   virtual int fd() const = 0;

@@ -67,8 +67,8 @@ static __always_inline struct effects EffectsFor(const struct RawThread* state,
   return effects;
 }
 
-// exit and exit_group: nobody sees them return. The kernel clears the word that
-// others wait for (set_tid_address).
+// exit and exit_group never return. The kernel clears the word that others wait
+// for (set_tid_address).
 static __always_inline void EmitEndingCall(struct RawThread* state,
                                            __u32 thread) {
   struct effects effects = EffectsFor(state, thread);

@@ -39,6 +39,27 @@ enum {
   NR_clone3 = 435,
 };
 
+// linux/futex.h
+enum {
+  FUTEX_WAKE_OP = 5,
+  FUTEX_LOCK_PI = 6,
+  FUTEX_UNLOCK_PI = 7,
+  FUTEX_TRYLOCK_PI = 8,
+  FUTEX_WAIT_REQUEUE_PI = 11,
+  FUTEX_CMP_REQUEUE_PI = 12,
+  FUTEX_LOCK_PI2 = 13,
+  FUTEX_PRIVATE_FLAG = 128,
+  FUTEX_CLOCK_REALTIME = 256,
+  FUTEX_CMD_MASK = ~(FUTEX_PRIVATE_FLAG | FUTEX_CLOCK_REALTIME),
+};
+
+// linux/sched.h
+enum {
+  CLONE_PIDFD = 0x00001000,
+  CLONE_PARENT_SETTID = 0x00100000,
+  CLONE_CHILD_SETTID = 0x01000000,
+};
+
 #define EINTR 4
 #define TS_COMPAT 2  // asm/thread_info.h
 

@@ -23,7 +23,7 @@ enum RawCause {
   kRawBudget = 1,        // more bytes a second than allowed
   kRawTooLong = 2,       // more bytes in one call than allowed
   kRawFault = 3,         // memory of the program could not be read
-  kRawNotInTable = 4,    // nobody wrote down what this call does
+  kRawNotInTable = 4,    // the table does not say what this call does
   kRawBegunBefore = 5,   // the call was entered before the recording began
   kRawCompat = 6,        // a 32-bit system call
   kRawMappedFile = 7,    // the bytes of a file that was mapped

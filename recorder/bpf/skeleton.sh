@@ -1,6 +1,6 @@
 #!/bin/sh
 # skeleton.sh BPFTOOL OBJECT HEADER: wraps a BPF object into a header, whose
-# style is bpftool's and none of ours.
+# style is bpftool's, not ours.
 set -eu
 {
   echo "#pragma GCC system_header"

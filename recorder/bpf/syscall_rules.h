@@ -8,7 +8,8 @@
 namespace clew::recorder::bpf {
 
 // What the kernel's side is told about the call `number`: the row of
-// common/linux/syscall_table.h. `known` is 0 for a call that nobody wrote down.
+// common/linux/syscall_table.h. `known` is 0 for a call whose effects the table
+// does not have.
 RawRule RuleFor(uint64_t number);
 
 }  // namespace clew::recorder::bpf

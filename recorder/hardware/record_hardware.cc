@@ -57,7 +57,7 @@ Status CopyFile(BundleWriter& bundle, const std::string& path) {
   return {};
 }
 
-// What the core dump of a launched program tells of its failure.
+// What the core dump of a launched program tells about its failure.
 Status TakeCore(BundleWriter& bundle, const std::string& proc,
                 PerfRecorded& recorded) {
   PerfRun& run = recorded.run;

@@ -20,7 +20,7 @@ enum class AuxGapCause : uint8_t {
 struct AuxGap {
   AuxGapCause cause = AuxGapCause::kTruncated;
   uint64_t offset_bytes = 0;  // in the core's trace
-  uint64_t size_bytes = 0;    // 0 for kTruncated: nobody counts what is missing
+  uint64_t size_bytes = 0;  // 0 for kTruncated: what is missing is not counted
 };
 
 class AuxGapSink {
@@ -48,8 +48,8 @@ class AuxLedger {
   // The next AUX record. kCorruptInput: it begins within bytes that an earlier
   // one described, or wraps round 64 bits; it is not counted.
   [[nodiscard]] Status OnAuxRecord(const AuxEvent& aux);
-  // Nothing more comes, and `delivered_bytes` came in all. kCorruptInput: AUX
-  // records tell of more.
+  // Nothing more comes, and `delivered_bytes` came in all. Fails with
+  // kCorruptInput if AUX records announced more.
   [[nodiscard]] Status Close(uint64_t delivered_bytes);
 
   const AuxCounts& counts() const { return counts_; }

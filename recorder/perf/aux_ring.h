@@ -38,7 +38,7 @@ class AuxRing {
  public:
   // `page` is the page of the event, with aux_offset and aux_size as they were
   // set for mmap; `area` is what that mmap gave. Both must outlive the ring.
-  // kCorruptInput: sizes differ or are no power of two.
+  // Fails with kCorruptInput if sizes differ or are not a power of two.
   [[nodiscard]] static Result<AuxRing> Create(perf_event_mmap_page& page,
                                               std::span<const std::byte> area,
                                               RingMode mode, std::string name);

@@ -84,7 +84,7 @@ class CoreRings::Forward final : public RecordSink, public AuxSink {
 
 // Where the AUX ring is overwritten an AUX record tells nothing that is still
 // true, and at each switch of a traced thread comes another, until there is no
-// room: what is lost then is no loss.
+// room: what is lost then does not count as a loss.
 class CoreRings::WithoutAux final : public RecordSink {
  public:
   explicit WithoutAux(Forward& forward) : forward_(forward) {}
@@ -198,7 +198,7 @@ Status CoreRings::Disable() {
 }
 
 // Records first: the kernel writes an AUX record before it moves the AUX head,
-// so the bytes that a record tells of are there by the next drain at the
+// so the bytes that a record announces are there by the next drain at the
 // latest.
 Status CoreRings::Drain(SessionSink& sink) {
   Forward forward(*this, sink);

@@ -77,7 +77,7 @@ class CoreRings {
   [[nodiscard]] Status StopOutput();
   [[nodiscard]] Status ReadSnapshot(SessionSink& sink);
   [[nodiscard]] Status ResumeOutput();
-  // No bytes come any more: tells of what the AUX records did not describe.
+  // No more bytes come. Reports those that the AUX records did not describe.
   [[nodiscard]] Status Close(SessionSink& sink);
 
   // Adds the ids of this core's events to `ids`.

@@ -3,13 +3,13 @@
 #include <cstring>
 #include <optional>
 
+#include "common/build_id.h"
+
 namespace clew::recorder::perf {
 namespace {
 
 using bundle::kSampleIdBytes;
 using bundle::OwnSampleId;
-
-constexpr size_t kBuildIdBytesMax = 20;  // perf_event.h, PERF_RECORD_MMAP2
 
 // Takes fields from the front; a field that is not there is zero and makes
 // ok() false for good.

@@ -44,7 +44,7 @@ class PerfKernel {
   // or of the perf_event controller of v1. `folder` is the open folder.
   [[nodiscard]] virtual Result<Fd> OpenCgroupEvent(const perf_event_attr& attr,
                                                    const Fd& folder, int core);
-  // PERF_EVENT_IOC_ID: what SampleId::event_id says of its records.
+  // PERF_EVENT_IOC_ID: the SampleId::event_id of its records.
   [[nodiscard]] virtual Result<uint64_t> EventId(const Fd& event);
   [[nodiscard]] virtual Result<MappedMemory> Map(const Fd& event,
                                                  uint64_t offset, size_t bytes,

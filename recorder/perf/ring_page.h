@@ -39,11 +39,12 @@ struct RingSpans {
 RingSpans SpansOf(std::span<const std::byte> ring, uint64_t begin,
                   uint64_t size);
 
-// The data area that the page of `mapping` announces. `name` ("core 3") is for
-// messages.
+// Returns the data area that the page of `mapping` announces. `name` ("core 3")
+// is for messages.
 //
-// kCorruptInput: the offset or size lie outside of the mapping, the size is no
-// power of two. kUnsupported: the kernel does not announce them.
+// Fails with kCorruptInput if offset or size lie outside of the mapping or the
+// size is not a power of two, and with kUnsupported if the kernel does not
+// announce them.
 [[nodiscard]] Result<std::span<const std::byte>> DataAreaOf(
     std::span<std::byte> mapping, std::string_view name);
 

@@ -32,7 +32,7 @@ inline constexpr uint32_t kMtcBurstMax = 16;
 
 // Writes the Intel PT stream of one core from the events of the user-mode
 // instructions that it retires, as a CPU with branch tracing of user mode only
-// would. Instructions that are no branch, and direct jumps, are no events.
+// would. Direct jumps, and instructions that are not branches, are not events.
 //
 // Order of calls: AdvanceTime with the time at which an instruction retires,
 // then its branch event. What is encoded after a timing packet retired at its

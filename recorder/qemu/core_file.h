@@ -24,7 +24,7 @@ struct DumpedThread {
   uint64_t gs_base = 0;
 };
 
-// What a core dump says of its process.
+// What a core dump says about its process.
 struct DumpedProcess {
   int32_t process = 0;
   int32_t signal = 0;       // 0: the process did not die of one
@@ -39,13 +39,14 @@ struct DumpedProcess {
 // follow one another (their segment has p_memsz > p_filesz).
 inline constexpr uint64_t kCoreZeroRunBytes = 256 * 1024;
 
-// What nobody may write of a file that has code mapped, and is as in that file,
-// is left out but for its first page, as the kernel leaves out file-backed
-// memory (core(5), "Controlling which mappings are written"): images/ has it.
-//
 // Writes an ELF core dump of the program, as the kernel would, that gdb opens:
 // NT_PRSTATUS for each thread, NT_PRPSINFO, NT_SIGINFO, NT_AUXV, NT_FILE, and a
 // PT_LOAD for every region. Source: elf.h; linux/elfcore.h; core(5).
+//
+// Mappings of a file of which code is mapped are left out, but for their first
+// page, if they cannot be written and are as in that file: images/ has it. The
+// kernel leaves out file-backed memory likewise (core(5), "Controlling which
+// mappings are written").
 [[nodiscard]] Status WriteCore(const std::string& path,
                                const DumpedProcess& dump,
                                std::span<const GuestRegion> regions,

@@ -20,9 +20,9 @@ struct ExecCall {
 ExecCall ReadExecCall(uint64_t path, uint64_t arguments, uint64_t environment,
                       const GuestMemory& memory);
 
-// The program that the kernel will run: a script's interpreter in the place of
-// the script. kInvalidArgument: the kernel will refuse the call. kUnsupported:
-// it is no x86-64 program.
+// Returns the program that the kernel will run: for a script, its interpreter.
+// Fails with kInvalidArgument if the kernel will refuse the call, and with
+// kUnsupported if it is not an x86-64 program.
 [[nodiscard]] Result<ExecCall> ResolveScripts(ExecCall call);
 
 // The command line of a QEMU that runs `call` as the QEMU with the command line

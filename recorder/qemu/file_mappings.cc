@@ -161,8 +161,8 @@ void FileMappings::Map(uint64_t addr, const SyscallCall& call) {
   }
 }
 
-// Files that nobody but their owner can be expected to change while they are
-// mapped for reading (the caches of libc) are left out.
+// Files that only their owner can be expected to change while they are mapped
+// for reading (the caches of libc) are left out.
 void FileMappings::Note(int fd, uint64_t prot) {
   struct stat info = {};
   (void)fstat(fd, &info);

@@ -87,9 +87,4 @@ void FutexModel::Remove(Slot thread) {
                 [&](const Sleeper& s) { return s.thread == thread; });
 }
 
-bool FutexModel::Sleeps(Slot thread) const {
-  return std::any_of(sleepers_.begin(), sleepers_.end(),
-                     [&](const Sleeper& s) { return s.thread == thread; });
-}
-
 }  // namespace clew::recorder

@@ -38,14 +38,13 @@ class FutexModel {
   // marked ones, then the first. They sleep no longer. In order of falling
   // asleep.
   std::vector<Slot> Wake(uint64_t addr, uint64_t count, uint32_t bitset);
-  // As Wake, for all that `call` did, which is no wait: the kernel returned
-  // `result`, how many it woke and moved.
+  // Like Wake, for everything that `call`, which is not a wait, did: the kernel
+  // returned `result`, the number of threads that it woke and moved.
   std::vector<Slot> WakeBy(const FutexCall& call, uint64_t result);
   // Moves up to `count` sleepers from one address to the end of the other's.
   void Requeue(uint64_t from, uint64_t to, uint64_t count);
   // `thread` woke for a reason of its own (time limit, signal), if it slept.
   void Remove(Slot thread);
-  bool Sleeps(Slot thread) const;
 
  private:
   struct Sleeper {

@@ -18,7 +18,7 @@ namespace clew::recorder {
 struct CodeChange {
   uint64_t addr = 0;
   uint64_t size_bytes = 0;
-  // Other code was there before; else it was known to nobody.
+  // Other code was there before; false if none was known there.
   bool replaces = false;
   bool operator==(const CodeChange&) const = default;
 };

@@ -9,7 +9,7 @@ namespace clew::recorder {
 // True if the instruction of 64-bit mode reads or writes memory other than by
 // pushing, popping or an address based on RSP: where a thread switch can
 // matter. LEA, NOP and prefetches have a memory operand but access nothing.
-// Bytes that are no whole instruction count as an access.
+// Bytes that are not a whole instruction count as an access.
 //
 // Source: Intel SDM vol. 2, "Opcode Map" and "Instruction Format".
 bool AccessesSharedMemory(std::span<const uint8_t> insn);

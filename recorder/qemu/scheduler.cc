@@ -34,7 +34,7 @@ bool Scheduler::SliceOver(Slot thread, uint64_t now_ticks) {
   if (now_ticks < core.slice_end_ticks) {
     return false;
   }
-  // Where nobody waits, a thread sometimes moves to an idle core.
+  // Where no thread waits, a thread sometimes moves to an idle core.
   if (AnyoneWaits() || (!IdleCores().empty() && random_.Below(4) == 0)) {
     return true;
   }

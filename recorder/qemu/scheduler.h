@@ -24,7 +24,7 @@ struct SchedulerConfig {
 // Decides which thread runs on which virtual core, and which core goes next.
 // One thread runs at any moment; virtual cores that have a thread take turns in
 // small random quanta, which stands for running at the same time. A turn's end
-// is no context switch: the thread stays on its core.
+// is not a context switch: the thread stays on its core.
 //
 // The same calls in the same order give the same decisions on every host.
 // Threads are small numbers that the caller chooses (used as an index).

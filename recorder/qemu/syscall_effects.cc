@@ -117,7 +117,7 @@ uint64_t FcntlBytes(uint64_t command) {
   }
 }
 
-// An argument that is no address of the program's cannot be written through,
+// An argument that is not an address of the program cannot be written through,
 // whatever the request means.
 bool IsAddress(uint64_t argument, const GuestMemory& memory) {
   return memory.Load<std::byte>(argument).has_value();

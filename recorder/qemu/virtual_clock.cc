@@ -1,9 +1,10 @@
 #include "recorder/qemu/virtual_clock.h"
 
+#include "common/units.h"
+
 namespace clew::recorder {
 namespace {
 
-constexpr uint64_t kNsPerSecond = 1'000'000'000;
 // Far beyond any run, and far from overflow.
 constexpr int64_t kSecondsMax = 4'000'000'000;
 

@@ -239,6 +239,10 @@ class Stepper {
       if (repeats && ip == thread.ip) {
         continue;  // the trap flag stops at each iteration
       }
+      if (insn.branch_class == x86::BranchClass::kNone &&
+          ip != insn.fall_through) {
+        insn = PassedOver(insn);
+      }
       insn.next_ip = ip;
       observer_.OnInsn(insn);
       thread.ip = ip;
@@ -248,6 +252,17 @@ class Stepper {
       }
       return After::kGoesOn;
     }
+  }
+
+  // Where a hypervisor executes an instruction (CPUID) in the guest's place,
+  // the trap may come one instruction late: no branch, and yet not where it
+  // goes on. Reports the first of the two; returns the second, which was not
+  // seen alone.
+  SteppedInsn PassedOver(SteppedInsn first) {
+    first.next_ip = first.fall_through;
+    observer_.OnInsn(first);
+    ++run_.insns;
+    return Decode(first.fall_through);
   }
 
   // Code does not change under us: each address is read once.

@@ -6,10 +6,10 @@
 
 namespace clew::replayer::gdb {
 
-// The text of a file for gdb's option -ix, which prepares gdb for the replay
-// that `target remote <remote>` reaches. Program and libraries come from the
-// replay, never from this host; the recorded order of threads holds, so only
-// the thread that the user steps is stepped. New commands:
+// Returns the text of a file for gdb's option -ix, which prepares gdb for the
+// replay that `target remote <remote>` reaches. Program and libraries come from
+// the replay, never from this host; the recorded order of threads holds, so
+// only the thread that the user steps is stepped. New commands:
 //
 //   clew-connect       connects, without gdb's messages about files that it
 //                      reads from the replay

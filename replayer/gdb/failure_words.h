@@ -8,7 +8,8 @@
 
 namespace clew::replayer::gdb {
 
-// How the run ended, and where in time the timeline is, for people: two lines.
+// Returns, for people, how the run ended and where in time the timeline is: two
+// lines.
 //
 //   thread "bank" (tid 4713) failed: signal 11 (SIGSEGV), read of 0x10, where
 //   nothing is mapped, by the instruction at 0x401136          [all one line]

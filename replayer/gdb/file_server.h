@@ -25,7 +25,8 @@ class FileServer {
   FileServer(ImageFiles& files, const ReplayTarget& target)
       : files_(files), target_(target) {}
 
-  // The reply to "vFile:<request>"; empty for a request that is not known.
+  // Returns the reply to "vFile:<request>"; empty for a request that is not
+  // known.
   std::string Handle(std::string_view request_untrusted);
 
  private:

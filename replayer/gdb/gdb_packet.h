@@ -36,13 +36,14 @@ struct Incoming {
   std::string payload;  // escapes and repetitions undone; only for kPacket
 };
 
-// Cuts a byte stream of a stranger into what it means. Bytes outside of frames
-// that mean nothing are skipped, as the protocol wants. Holds at most one frame
-// of kPacketBytesMax bytes. Not thread-safe.
+// Cuts an untrusted byte stream into packets, acknowledgements and interrupts.
+// Bytes outside of frames that mean nothing are skipped, as the protocol wants.
+// Holds at most one frame of kPacketBytesMax bytes. Not thread-safe.
 class GdbPacketReader {
  public:
   // Takes bytes from the front of `bytes_untrusted` up to the end of the first
-  // item; nullopt: all taken, nothing whole yet.
+  // item, and returns that. Returns nullopt if all are taken and no item is
+  // whole yet.
   std::optional<Incoming> Next(std::span<const std::byte>& bytes_untrusted);
 
  private:
@@ -57,16 +58,16 @@ class GdbPacketReader {
   char checksum1_ = 0;
 };
 
-// Undoes escapes and repetitions; nullopt if they are malformed or the result
-// would exceed kPacketBytesMax.
+// Undoes escapes and repetitions. Returns nullopt if they are malformed or the
+// result would exceed kPacketBytesMax.
 std::optional<std::string> Unescape(std::string_view frame_untrusted);
 
-// A frame around `payload`, which must be escaped already where it holds raw
-// bytes; long repetitions are shortened.
+// Returns a frame around `payload`, which must be escaped already where it
+// holds raw bytes; long repetitions are shortened.
 std::string MakeFrame(std::string_view payload);
 
 // Escapes # $ } * for use in a reply. Stops before the result would exceed
-// `bytes_max`; `used` is how much of `raw` is in it.
+// `bytes_max`; sets `used` to how many bytes of `raw` are in it.
 std::string Escape(std::string_view raw, size_t bytes_max, size_t& used);
 
 }  // namespace clew::replayer::gdb

@@ -15,18 +15,18 @@ namespace clew::replayer::gdb {
 // Source: gdb 13 gdb/features/i386/64bit-{core,sse,linux,segments}.xml and
 // amd64-linux's target description.
 
-// The target description to give to gdb.
+// Returns the target description to give to gdb.
 std::string_view TargetXml();
 
 size_t RegisterCount();
 
-// Register `number` in hexadecimal, in memory order; "xx..." for one that is
-// not recorded (segment selectors are constants of the kernel, orig_rax and
-// the x87 instruction and operand pointers are not kept).
-// REQUIRES: number < RegisterCount().
+// Returns register `number` in hexadecimal, in memory order; "xx..." for one
+// that is not recorded (segment selectors are constants of the kernel, orig_rax
+// and the x87 instruction and operand pointers are not kept). REQUIRES: number
+// < RegisterCount().
 std::string RegisterHex(const machine::Registers& registers, size_t number);
 
-// All registers in order, as the g packet has them.
+// Returns all registers in order, as the g packet has them.
 std::string AllRegistersHex(const machine::Registers& registers);
 
 // Numbers that stop replies carry along.

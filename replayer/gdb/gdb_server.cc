@@ -42,7 +42,7 @@ class Connection final : private GdbClient {
 
  private:
   // gdb waits for the reply to its last command, so more than a few items at
-  // once come only from somebody who is no gdb.
+  // once come only from a client that is not gdb.
   static constexpr size_t kQueuedMax = 64;
 
   bool Interrupted() override;

@@ -15,7 +15,7 @@ namespace {
 constexpr std::string_view kOk = "OK";
 constexpr std::string_view kBadRequest = "E01";
 constexpr std::string_view kNoMemory = "E0e";  // as EFAULT
-constexpr std::string_view kReadOnly =
+constexpr std::string_view kRefusedWrite =
     "E.a replay is read-only: what it shows has already happened";
 
 Reply Say(std::string_view payload) {
@@ -57,7 +57,7 @@ Reply GdbSession::Handle(std::string_view packet_untrusted) {
       return Say(ReadRegister(fields));
     case 'G':
     case 'P':
-      return Say(kReadOnly);
+      return Say(kRefusedWrite);
     case 'm':
       return Say(ReadMemory(fields));
     case 'M':
@@ -167,7 +167,8 @@ std::string GdbSession::ReadMemory(FieldReader fields) const {
     return std::string(kBadRequest);
   }
   std::vector<std::byte> bytes(std::min<uint64_t>(*size, kPacketBytesMax / 2));
-  const size_t read = timeline_.target().ReadMemory(TraceeAddr(*addr), bytes);
+  const size_t read = timeline_.target().ReadMemoryOf(GeneralThread(),
+                                                      TraceeAddr(*addr), bytes);
   if (read == 0 && *size != 0) {
     return std::string(kNoMemory);
   }
@@ -181,7 +182,7 @@ std::string GdbSession::WriteMemory(FieldReader fields) const {
     return std::string(kBadRequest);
   }
   // gdb probes for the X packet by writing nothing.
-  return std::string(*size == 0 ? kOk : kReadOnly);
+  return std::string(*size == 0 ? kOk : kRefusedWrite);
 }
 
 std::string GdbSession::SetStopPoint(bool insert, FieldReader fields) {

@@ -21,9 +21,9 @@ namespace clew::replayer::gdb {
 class GdbClient {
  public:
   virtual ~GdbClient() = default;
-  // True once gdb has asked to interrupt, or is gone. Clears the request.
+  // Returns whether gdb has asked to interrupt, or is gone. Clears the request.
   virtual bool Interrupted() = 0;
-  // Sends a packet that is no reply (program output).
+  // Sends a packet that is not a reply (program output).
   virtual void Notify(std::string_view payload) = 0;
 };
 
@@ -34,9 +34,9 @@ struct Reply {
   bool stop_acknowledging = false;  // from the next packet on
 };
 
-// What the stub answers to each packet: a replay as gdb sees it. Read-only:
-// what gdb tries to write to registers or memory is refused, because the run
-// has already happened.
+// Answers each packet of gdb: a replay as gdb sees it. Read-only: what gdb
+// tries to write to registers or memory is refused, because the run has already
+// happened.
 //
 // Any bytes may come as a packet. Not thread-safe.
 class GdbSession final : private OutputSink {
@@ -114,7 +114,7 @@ class GdbSession final : private OutputSink {
   bool tells_hardware_breaks_ = false;      // gdb understands hwbreak:
 };
 
-// gdb's number for a Linux signal: include/gdb/signals.def.
+// Returns gdb's number for a Linux signal: include/gdb/signals.def.
 int GdbSignal(int linux_signal);
 
 }  // namespace clew::replayer::gdb

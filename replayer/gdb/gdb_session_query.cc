@@ -52,15 +52,6 @@ void Put(std::array<char, 128>& to, size_t at, T value) {
   std::memcpy(to.data() + at, &value, sizeof(value));
 }
 
-constexpr std::string_view kMonitorHelp =
-    "position          the number of instructions all threads have retired\n"
-    "seek N|start|end  go there; a gdb that 'clew replay' did not start has "
-    "to\n"
-    "                  be told: maintenance flush register-cache, info "
-    "threads\n"
-    "failure           how the run ended\n"
-    "moved             the thread to look at if the last command was a seek\n";
-
 }  // namespace
 
 Reply GdbSession::HandleQuery(std::string_view packet) {
@@ -235,22 +226,50 @@ std::string GdbSession::Monitor(std::string_view command) {
 }
 
 std::string GdbSession::MonitorText(std::string_view command) {
+  struct MonitorCommand {
+    std::string_view name;
+    std::string_view arguments;  // for the help
+    std::string_view help;       // further lines are indented already
+    std::string (*run)(GdbSession& session, std::string_view arguments);
+  };
+  static constexpr std::array kCommands = {
+      MonitorCommand{"position", "",
+                     "the number of instructions all threads have retired",
+                     [](GdbSession& session, std::string_view) {
+                       const Timeline& timeline = session.timeline_;
+                       return fmt::format("{} of {}\n", timeline.position(),
+                                          timeline.target().end());
+                     }},
+      MonitorCommand{
+          "seek", " N|start|end",
+          "go there; a gdb that 'clew replay' did not start has to\n"
+          "                  be told: maintenance flush register-cache, info "
+          "threads",
+          [](GdbSession& session, std::string_view where) {
+            return session.MonitorSeek(where);
+          }},
+      MonitorCommand{"failure", "", "how the run ended",
+                     [](GdbSession& session, std::string_view) {
+                       return DescribeFailure(session.timeline_);
+                     }},
+      MonitorCommand{"moved", "",
+                     "the thread to look at if the last command was a seek",
+                     [](GdbSession& session, std::string_view) {
+                       return session.MonitorMoved();
+                     }},
+  };
   FieldReader words(command);
-  const std::string_view verb = words.TakeUntil(' ');
-  if (verb == "position") {
-    return fmt::format("{} of {}\n", timeline_.position(),
-                       timeline_.target().end());
+  const std::string_view name = words.TakeUntil(' ');
+  std::string help;
+  for (const MonitorCommand& known : kCommands) {
+    if (known.name == name) {
+      return known.run(*this, words.rest());
+    }
+    help += fmt::format("{:<18}{}\n",
+                        fmt::format("{}{}", known.name, known.arguments),
+                        known.help);
   }
-  if (verb == "seek") {
-    return MonitorSeek(words.rest());
-  }
-  if (verb == "failure") {
-    return DescribeFailure(timeline_);
-  }
-  if (verb == "moved") {
-    return MonitorMoved();
-  }
-  return std::string(kMonitorHelp);
+  return help;
 }
 
 std::string GdbSession::MonitorSeek(std::string_view where) {

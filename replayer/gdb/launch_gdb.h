@@ -23,11 +23,13 @@ struct LaunchOptions {
   bool quiet = false;
 };
 
-// Files for a gdb that is to look at a replay, in a private folder that goes
-// when this goes: one of commands (commands.h), and room for a socket.
+// Files for a gdb that is to look at a replay, in a private folder that is
+// removed with this object: one of commands (commands.h), and room for a
+// socket.
 class GdbFolder {
  public:
-  // The gdb is to connect to `remote`; empty: to socket(). kSystem.
+  // Makes the folder for a gdb that is to connect to `remote`, or to socket()
+  // if that is empty. Fails with kSystem if a file cannot be made.
   [[nodiscard]] static Result<GdbFolder> Make(const std::string& remote = {});
   std::string commands() const { return folder_.path() + "/commands.gdb"; }
   std::string socket() const { return folder_.path() + "/gdb"; }
@@ -39,8 +41,10 @@ class GdbFolder {
 
 // Starts stock gdb on the replay at its present position, serves it through a
 // socket in a private directory, and returns gdb's exit status (128 + n if
-// signal n ended it) once gdb is gone. SIGINT is gdb's while it runs.
-// kSystem: gdb cannot be started, or left before it connected.
+// signal n ended it) once gdb is gone. SIGINT is gdb's while it runs. Fails
+// with kSystem if its files or socket cannot be made, if gdb cannot be started,
+// or if it left before it connected; with kInvalidArgument if the socket's path
+// is too long.
 [[nodiscard]] Result<int> RunGdb(const LaunchOptions& options,
                                  Timeline& timeline, ImageFiles& files);
 

@@ -11,26 +11,27 @@
 
 namespace clew::replayer::gdb {
 
-// nullopt for an odd length or a character that is no hexadecimal digit.
+// Returns the bytes; nullopt for an odd length or a character that is not a
+// hexadecimal digit.
 std::optional<std::string> FromHex(std::string_view digits);
 
 // Takes the fields of a packet one by one from untrusted text. A call that
-// fails takes nothing.
+// fails takes nothing and returns false or nullopt.
 class FieldReader {
  public:
   explicit FieldReader(std::string_view text_untrusted)
       : rest_(text_untrusted) {}
 
-  // True and taken if the text goes on with `wanted`.
+  // Takes `wanted` and returns true if the text goes on with it.
   bool Take(std::string_view wanted);
-  // A hexadecimal number of 1 to 16 digits.
+  // Takes a hexadecimal number of 1 to 16 digits.
   std::optional<uint64_t> TakeHex();
-  // A comma and a hexadecimal number.
+  // Takes a comma and a hexadecimal number, and returns that.
   std::optional<uint64_t> TakeCommaHex();
-  // "-1" (all) or a hexadecimal number that fits a thread id.
+  // Takes "-1" (all) or a hexadecimal number that fits a thread id.
   std::optional<int32_t> TakeThread();
-  // Up to and without `end`, which is taken too; all the rest if it is not
-  // there.
+  // Takes the text up to `end`, and `end`, which is not returned; all the rest
+  // if it is not there.
   std::string_view TakeUntil(char end);
 
   std::string_view rest() const { return rest_; }

@@ -23,10 +23,11 @@ struct TlsVariable {
   uint64_t link_map = 0;  // of its module; 0: the program, if static
 };
 
-// Its address, by the tables that glibc keeps for x86-64. `module_id_desc`:
-// what kModuleIdSymbol is in the program, if that is known; without it only a
-// static program's variables are found.
-// nullopt: the thread has no storage for it (yet), or the tables make no sense.
+// Returns the variable's address, by the tables that glibc keeps for x86-64.
+// `module_id_desc` is the address of kModuleIdSymbol in the program, if that is
+// known; without it only a static program's variables are found. Returns
+// nullopt if the thread does not exist or has no storage for it (yet), or if
+// the tables make no sense.
 std::optional<uint64_t> FindTls(const ReplayTarget& target,
                                 const TlsVariable& variable,
                                 std::optional<uint64_t> module_id_desc);

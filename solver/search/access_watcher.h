@@ -12,20 +12,19 @@
 namespace clew::solver {
 
 // Names each access of the running thread (instruction number, word, time) and
-// teaches it to the word table; who derives from this sees those to shared
-// words.
+// teaches it to the word table; a derived class sees those to shared words.
 class AccessWatcher : public machine::AccessObserver {
  public:
   // Both are borrowed.
   AccessWatcher(const follower::Process& process, WordTable& words)
       : process_(process), words_(words) {}
 
-  // Before each Process::Run.
+  // Sets the running thread; called before each Process::Run.
   void set_thread(size_t thread) {
     thread_ = thread;
     last_read_.reset();
   }
-  // The latest instruction since set_thread that read memory.
+  // Returns the latest instruction since set_thread that read memory, if any.
   std::optional<uint64_t> last_read() const { return last_read_; }
 
   bool OnAccess(const machine::ObservedAccess& access) final {
@@ -35,14 +34,17 @@ class AccessWatcher : public machine::AccessObserver {
     }
     WordAccess seen = {.at = {static_cast<uint32_t>(thread_),
                               state.retired + access.insn_offset},
-                       .word = access.addr / 8,
+                       .word = WordOf(access.addr),
                        .kind = access.kind,
                        .lo_tick = lo_tick_,
                        .hi_tick = hi_tick_};
+    if (access.kind == AccessKind::kWrite) {
+      seen.hi_tick = store_hi_tick_;
+    }
     if (Reads(access.kind)) {
       last_read_ = seen.at.insn;
     }
-    const uint64_t last = (access.addr + access.size_bytes - 1) / 8;
+    const uint64_t last = WordOf(access.addr + access.size_bytes - 1);
     for (; seen.word <= last; ++seen.word) {
       if (words_.Note(seen)) {
         OnSharedWord(seen);
@@ -52,7 +54,7 @@ class AccessWatcher : public machine::AccessObserver {
   }
 
  private:
-  // Of words that the table has as shared.
+  // Sees the accesses to words that the table has as shared.
   virtual void OnSharedWord(const WordAccess& /*access*/) {}
   void RefreshBlock(const follower::ThreadState& state) {
     block_thread_ = thread_;
@@ -61,6 +63,11 @@ class AccessWatcher : public machine::AccessObserver {
     if (block && *block != nullptr) {
       lo_tick_ = (*block)->time.lo.as_int();
       hi_tick_ = (*block)->time.hi.as_int();
+      // A store that waits is seen at the latest when its slice ends.
+      store_hi_tick_ =
+          process_.queues() == 0
+              ? hi_tick_
+              : process_.tape().slices()[(*block)->slice].time.hi.as_int();
     }
   }
 
@@ -71,6 +78,7 @@ class AccessWatcher : public machine::AccessObserver {
   uint64_t block_position_ = 0;
   uint64_t lo_tick_ = 0;
   uint64_t hi_tick_ = 0;
+  uint64_t store_hi_tick_ = 0;
   std::optional<uint64_t> last_read_;
 };
 

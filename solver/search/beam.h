@@ -14,7 +14,7 @@ namespace clew::solver {
 
 struct BeamOptions {
   size_t width_min = 64;
-  size_t width_max = 65'536;  // widened by 4 from the former
+  size_t width_max = 65'536;  // the width grows by 4 up to it
   uint64_t memory_bytes_max = uint64_t{1} << 30;
   uint64_t nodes_max = 200'000'000;
 };

@@ -7,6 +7,7 @@
 #include "common/check.h"
 #include "common/digest.h"
 #include "follower/earliest.h"
+#include "follower/failure_check.h"
 
 namespace clew::solver {
 
@@ -190,9 +191,9 @@ Result<ConflictSearch::StepEnd> ConflictSearch::Step(Node& node,
   node.key = nodes_.empty() ? key : std::max(key, nodes_.back().key + kKeyStep);
   set_thread(thread);
   const follower::ThreadState& state = process_.thread(thread);
-  if (state.wait_addr != 0) {  // whose wake it was is a choice, too
+  if (state.wait.addr != 0) {  // whose wake it was is a choice, too
     accesses_.push_back({.at = {thread, state.retired},
-                         .word = state.wait_addr / 8,
+                         .word = WordOf(state.wait.addr),
                          .kind = AccessKind::kReadModifyWrite,
                          .lo_tick = 0,
                          .hi_tick = 0});
@@ -486,8 +487,9 @@ ConflictSearch::Conflict ConflictSearch::DeadEnd(const Node& node) const {
     conflict.held.push_back(held);
   }
   for (size_t thread = 0; thread < process_.thread_count(); ++thread) {
-    if (process_.thread(thread).needs_wake) {
-      conflict.words.Add(process_.thread(thread).wait_addr / 8);
+    const follower::Wait& wait = process_.thread(thread).wait;
+    if (wait.needs_wake) {
+      conflict.words.Add(WordOf(wait.addr));
     }
   }
   conflict.Add(node.conflict);
@@ -509,13 +511,14 @@ void ConflictSearch::AddReadsOf(uint32_t thread, WordSet& words) const {
   }
 }
 
-// Nobody can go on. Returns whether it is the end, and as recorded.
+// Called when no thread can go on. Returns whether this is the end, and as
+// recorded.
 Result<bool> ConflictSearch::IsAtEnd(Node& node) {
   CLEW_ASSIGN_OR_RETURN(all_ended, process_.AllEnded());
   if (!all_ended) {
     return false;
   }
-  CLEW_ASSIGN_OR_RETURN(differs, process_.CheckFailure(failure_));
+  CLEW_ASSIGN_OR_RETURN(differs, follower::CheckFailure(process_, failure_));
   if (differs) {
     ++report_.contradictions;
     report_.furthest_retired = process_.retired_total();

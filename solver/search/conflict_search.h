@@ -32,17 +32,18 @@ struct ConflictSearchOptions {
   // Into the conflict set of a contradiction goes what the thread read in its
   // last so many steps. More miss fewer causes and cost more.
   size_t conflict_steps = 2;
-  // Where it goes back to, tries the other threads one by one; otherwise lets
-  // those go first, by decision, that were held.
+  // Where the search goes back to, it tries the other threads one by one;
+  // otherwise it lets those that were held go first, by decision.
   bool plain_alternatives = false;
   // Steps that were taken before are taken in the order in which they were
-  // taken last, not as the guess has them: what was settled behind the place
-  // that it goes back to stays settled.
+  // taken last, not as the guess has them: what was settled after the place
+  // that the search goes back to stays settled.
   bool keeps_order = false;
   // Spreads the guess by up to so many ticks; 0: the guess as it is.
   uint64_t jitter_ticks = 0;
   uint64_t seed = 1;
-  // TakePoints: the first point before the end is so many instructions away.
+  // The first point that TakePoints takes before the end is so many
+  // instructions away from it.
   uint64_t first_point_back = 10'000;
 };
 
@@ -72,7 +73,7 @@ struct ConflictSearchReport {
 //
 //   - a step that contradicts the evidence is taken back, and its thread is
 //     *held* until another thread writes a word that the step read;
-//   - where nobody may go on, the words that the held threads read, in that
+//   - where no thread may go on, the words that the held threads read, in that
 //     step and the conflict_steps before it, are the *conflict set*. The search
 //     unwinds to the latest step that touched one of them. Steps that it
 //     unwinds on the way are not tried in other orders;
@@ -106,12 +107,14 @@ class ConflictSearch final : private AccessWatcher {
   ConflictSearch& operator=(const ConflictSearch&) = delete;
 
   using Clock = std::chrono::steady_clock;
-  // Until an end or, about, the deadline. The report is of all calls so far.
+  // Searches until an end or, about, the deadline. The report is of all calls
+  // so far. Fails as Process::Run does.
   [[nodiscard]] Result<ConflictSearchReport> Run(
       Clock::time_point deadline = Clock::time_point::max());
 
-  // After kReached or kWitness, once: where it is, as a point behind `from`,
-  // which is where it started; before it, points at growing distances.
+  // Returns where the search is, as a point after `from`, which is where it
+  // started, with points at growing distances between them. REQUIRES: Run ended
+  // with kReached or kWitness, and this is the first call.
   std::shared_ptr<RunPoint> TakePoints(std::shared_ptr<RunPoint> from);
 
  private:
@@ -206,8 +209,8 @@ class ConflictSearch final : private AccessWatcher {
   std::shared_ptr<const std::vector<Held>> held_;
   std::shared_ptr<const std::vector<Decision>> decisions_;
   std::unordered_map<uint64_t, Conflict> dead_;
-  // Why the latest step contradicted, where waiting would not help; until it is
-  // gone back for.
+  // Why the latest step contradicted, if waiting would not help; set until the
+  // search has gone back.
   std::optional<Conflict> overtaken_;
   ConflictSearchReport report_;
   Clock::time_point deadline_;

@@ -11,7 +11,7 @@ namespace clew::solver {
 
 // Instructions, of each thread, before which a step of the search ends although
 // nothing is known that conflicts with them, so that the other threads may act
-// there. What they would do may lie behind a contradiction and never have been
+// there. What they would do may lie after a contradiction and never have been
 // seen (docs/design/solve.md, "When unsat is said").
 class Cuts {
  public:
@@ -27,8 +27,8 @@ class Cuts {
   bool Contains(size_t thread, uint64_t insn) const {
     return insns_[thread].contains(insn);
   }
-  // The thread's first one at or after `insn`; the largest number if there is
-  // none.
+  // Returns the thread's first one at or after `insn`; the largest number if
+  // there is none.
   uint64_t Next(size_t thread, uint64_t insn) const {
     const auto found = insns_[thread].lower_bound(insn);
     return found == insns_[thread].end() ? std::numeric_limits<uint64_t>::max()

@@ -16,7 +16,6 @@ namespace {
 
 constexpr uint32_t kHoldShiftMax = 10;  // a hold lasts up to 2^10 choices
 constexpr int kWriterDepth = 1;         // reads behind a read's writer
-constexpr size_t kWriterReads = 4;
 // Where this is full, a state that was jumped over is visited again.
 constexpr uint64_t kSkippedBytesMax = 64 << 20;
 

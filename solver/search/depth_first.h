@@ -59,9 +59,10 @@ class DepthFirst {
   DepthFirst(constraints::Executor& executor, DigestSet& dead,
              const DepthFirstOptions& options);
 
-  // The counts in the answer are of this call.
+  // Searches until there is an answer or a limit. The counts in the answer are
+  // of this call.
   SearchAnswer Run(const Deadline& deadline);
-  // Nothing is left to be tried.
+  // Returns whether nothing is left to be tried.
   bool exhausted() const { return started_ && frames_.empty(); }
 
  private:
@@ -81,8 +82,8 @@ class DepthFirst {
   void PopFrame();
   void JumpBack();
   size_t JumpTarget() const;
-  // Frames (1-based, 0 for none) at which another choice would change what
-  // the read at `position` in the log returns.
+  // Returns the frame (1-based, 0 for none) at which another choice would
+  // change what the read at `position` in the log returns.
   size_t FrameThatChanges(uint32_t thread, size_t position, uint64_t word,
                           uint32_t size_bytes, int depth) const;
   bool HasAlternative(size_t frame) const;

@@ -18,7 +18,7 @@ class DigestSet {
     return digest == 0 ? has_zero_ : slots_[Find(digest)] == digest;
   }
 
-  // False if there is no room for one more.
+  // Adds a digest. Returns false if there is no room for one more.
   bool Insert(uint64_t digest) {
     if (digest == 0) {
       has_zero_ = true;

@@ -7,6 +7,7 @@
 
 #include "common/check.h"
 #include "follower/earliest.h"
+#include "follower/failure_check.h"
 #include "solver/search/access_watcher.h"
 
 namespace clew::solver {
@@ -117,9 +118,10 @@ class Run {
     }
   }
 
-  RunOutcome Finish(RunOutcome::End end, bool all_ended) {
+  RunOutcome Finish(RunOutcome::End end, follower::Contradiction contradiction,
+                    bool all_ended) {
     return {.end = end,
-            .contradiction = process_.contradiction(),
+            .contradiction = std::move(contradiction),
             .last = last_,
             .steps = std::move(steps_),
             .retired_total = process_.retired_total(),
@@ -198,6 +200,7 @@ Result<RunOutcome> GuessRunner::Run(std::shared_ptr<RunPoint> from,
   uint64_t next_look = before + kLookInsns;
   std::optional<RunOutcome::End> end;
   bool all_ended = false;
+  follower::Contradiction contradiction;
   while (!end) {
     CLEW_ASSIGN_OR_RETURN(choice, run.Choose());
     if (!choice) {
@@ -207,14 +210,17 @@ Result<RunOutcome> GuessRunner::Run(std::shared_ptr<RunPoint> from,
         end = RunOutcome::End::kStuck;
         break;
       }
-      CLEW_ASSIGN_OR_RETURN(differs, run.process().CheckFailure(failure_));
+      CLEW_ASSIGN_OR_RETURN(differs,
+                            follower::CheckFailure(run.process(), failure_));
       end =
           differs ? RunOutcome::End::kContradiction : RunOutcome::End::kWitness;
+      contradiction = differs.value_or(follower::Contradiction());
       break;
     }
     CLEW_ASSIGN_OR_RETURN(advance, run.Step(*choice));
     if (advance.stop == follower::Advance::Stop::kContradiction) {
       end = RunOutcome::End::kContradiction;
+      contradiction = run.process().contradiction();
     }
     CLEW_CHECK(end || advance.insns_retired > 0,
                "thread {} was chosen and does not go on", choice->thread);
@@ -239,7 +245,7 @@ Result<RunOutcome> GuessRunner::Run(std::shared_ptr<RunPoint> from,
     }
   }
   insns_run_ += run.process().retired_total() - before;
-  return run.Finish(*end, all_ended);
+  return run.Finish(*end, std::move(contradiction), all_ended);
 }
 
 LearnReport LearnAlongPaths(const RunPoint& from, uint64_t insns_max,

@@ -41,11 +41,11 @@ struct RunPoint {
   follower::OrderRules rules;
   follower::Guess guess;
   std::shared_ptr<RunHistory> history;
-  // nullptr: the beginning, or nothing before is kept (keep_insns).
+  // nullptr at the beginning, or if nothing before is kept (keep_insns).
   std::shared_ptr<RunPoint> previous;
 };
 
-// The first point of a recording.
+// Returns the first point of a recording.
 std::shared_ptr<RunPoint> FirstPoint(const follower::Process& start,
                                      uint64_t clock_slack_ticks,
                                      follower::GuessOptions options);
@@ -54,7 +54,7 @@ struct RunOutcome {
   enum class End : uint8_t {
     kWitness,        // every stream ended and the failure agrees
     kContradiction,  // `contradiction` says what
-    kStuck,          // nobody may go on, by edges, time or futexes
+    kStuck,          // no thread may go on, by edges, time or futexes
     kCutOff,         // GuessRunOptions::insns_max or the deadline
   };
   End end = End::kStuck;
@@ -83,11 +83,13 @@ struct GuessRunOptions {
 class GuessRunner {
  public:
   // All borrowed; they must outlive the runner. `words` learns what the run
-  // accesses; nullptr: nothing is learned, several times as fast.
+  // accesses; if it is nullptr, nothing is learned, and the run is several
+  // times as fast.
   GuessRunner(const Failure& failure, WordTable* words, GuessRunOptions options,
               ProgressSink* progress);
 
   // Goes on from `from` (which stays as it is), in an order that keeps `edges`.
+  // Fails as Process::Run and CheckFailure do.
   [[nodiscard]] Result<RunOutcome> Run(std::shared_ptr<RunPoint> from,
                                        std::span<const OrderEdge> edges = {});
 
@@ -102,9 +104,10 @@ class GuessRunner {
 };
 
 // Follows the recorded paths from `from` on by force, for at most `insns_max`
-// instructions and, about, until the deadline, twice: what only the second
-// thread to come shows to be shared, the first one knows then. Where the forced
-// path ends, so does what it teaches.
+// instructions and, about, until the deadline. Does so twice: a word shows to
+// be shared only when a second thread comes to it; the second time this is
+// known for the first thread, too. Nothing is learned past the end of the
+// forced path.
 struct LearnReport {
   uint64_t insns_run = 0;
   bool to_the_end = false;  // of the recording
@@ -115,8 +118,8 @@ LearnReport LearnAlongPaths(const RunPoint& from, uint64_t insns_max,
                             std::chrono::steady_clock::time_point deadline =
                                 std::chrono::steady_clock::time_point::max());
 
-// All steps from the beginning: those up to `last`, and `steps`. Neighbours of
-// one thread are merged.
+// Returns all steps from the beginning: those up to `last`, and `steps`. Merges
+// neighbours of one thread.
 std::vector<ScheduleStep> CollectSteps(const RunPoint& last,
                                        const std::vector<ScheduleStep>& steps);
 

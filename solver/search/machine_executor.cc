@@ -6,6 +6,7 @@
 
 #include "common/check.h"
 #include "follower/describe_run.h"
+#include "follower/failure_check.h"
 
 namespace clew::solver {
 
@@ -31,12 +32,16 @@ MachineExecutor::MachineExecutor(const follower::Process& start,
       exposed_(start.thread_count()),
       steps_(start.actor_count()),
       watcher_(process_, words) {
+  if (process_.queues() != 0) {
+    contested_words_ = words.ContestedWords();
+  }
   for (uint32_t i = 0; i < start.thread_count(); ++i) {
     contested_.push_back(words.contested(i));
   }
   process_.mutable_memory().EnableDigest();
   process_.set_observer(&watcher_);
   process_.set_stops_asleep(true);
+  process_.set_stops_to_drain(true);
 }
 
 MachineExecutor::~MachineExecutor() = default;
@@ -56,21 +61,22 @@ uint32_t MachineExecutor::actor_count() const {
 }
 
 bool MachineExecutor::Finished(uint32_t number) const {
-  const auto [kind, thread] = process_.actor(number);
+  const auto [kind, thread, queue] = process_.actor(number);
   if (kind == ScheduleStep::Kind::kFlush) {
     return Finished(static_cast<uint32_t>(thread)) &&
-           !process_.OldestStore(thread);
+           !process_.OldestStore(thread, queue);
   }
   const StreamBlock* const none = nullptr;
   return Value(process_.NextBlock(thread), none) == nullptr;
 }
 
 bool MachineExecutor::Enabled(uint32_t number) const {
-  const auto [kind, thread] = process_.actor(number);
+  const auto [kind, thread, queue] = process_.actor(number);
   if (kind == ScheduleStep::Kind::kFlush) {
-    return !error_ && process_.OldestStore(thread).has_value();
+    return !error_ && process_.MayLeave(thread, queue);
   }
   return !error_ && Value(process_.CanRun(thread), false) &&
+         !Value(process_.WaitsToDrain(thread), true) &&
          Value(rules_.Permits(process_, thread), false);
 }
 
@@ -82,11 +88,11 @@ uint64_t MachineExecutor::NextStop(uint32_t thread, uint64_t insn) const {
 }
 
 constraints::NextStep MachineExecutor::Next(uint32_t number) const {
-  const auto [kind, thread] = process_.actor(number);
+  const auto [kind, thread, queue] = process_.actor(number);
   constraints::NextStep next;
   if (kind == ScheduleStep::Kind::kFlush) {
     next.kind = AccessKind::kWrite;
-    if (const auto store = process_.OldestStore(thread)) {
+    if (const auto store = process_.OldestStore(thread, queue)) {
       next.word = TraceeAddr(store->addr / 8 * 8);
       next.size_bytes = store->size_bytes;
     }
@@ -101,12 +107,12 @@ constraints::NextStep MachineExecutor::Next(uint32_t number) const {
   next.contested = found != contested_[thread].end();
   if (next.contested) {
     next.kind = found->second.kind;
-    next.word = TraceeAddr(found->second.word * 8);
-  } else if (process_.thread(thread).needs_wake) {
+    next.word = TraceeAddr(found->second.word * kWordBytes / 8 * 8);
+  } else if (process_.thread(thread).wait.needs_wake) {
     // Which of several sleepers a wake was for is not recorded.
     next.contested = true;
     next.kind = AccessKind::kReadModifyWrite;
-    next.word = TraceeAddr(process_.thread(thread).wait_addr);
+    next.word = TraceeAddr(process_.thread(thread).wait.addr);
   } else {
     next.contested = cuts_.Contains(thread, process_.thread(thread).retired);
   }
@@ -114,9 +120,9 @@ constraints::NextStep MachineExecutor::Next(uint32_t number) const {
 }
 
 StepResult MachineExecutor::Step(uint32_t number) {
-  const auto [kind, thread] = process_.actor(number);
+  const auto [kind, thread, queue] = process_.actor(number);
   if (!Enabled(number)) {
-    return error_ ? Contradict(static_cast<uint32_t>(thread))
+    return error_ ? Contradict(static_cast<uint32_t>(thread), {})
                   : StepResult::kBlocked;
   }
   return kind == ScheduleStep::Kind::kFlush
@@ -124,18 +130,48 @@ StepResult MachineExecutor::Step(uint32_t number) {
              : RunThread(static_cast<uint32_t>(thread));
 }
 
-// The oldest store of the thread leaves its buffer.
+// The oldest store of the queue leaves it, and then those that nobody contests.
 StepResult MachineExecutor::Flush(uint32_t number) {
-  const size_t thread = process_.actor(number).thread;
+  const auto [kind, thread, queue] = process_.actor(number);
   steps_[number].push_back({});
-  const auto store = process_.OldestStore(thread);
-  CLEW_CHECK(store.has_value(), "no store of thread {} waits",
-             process_.tid(thread));
-  (void)Value(process_.Take(thread, {.kind = ScheduleStep::Kind::kFlush,
-                                     .thread = process_.tid(thread),
-                                     .until_insn = store->insn + 1}),
-              Advance());
+  TakeFlush(thread, queue);
+  FlushPrivate(thread);
   return Finished(number) ? StepResult::kFinished : StepResult::kOk;
+}
+
+void MachineExecutor::TakeFlush(size_t thread, uint32_t queue) {
+  const auto store = process_.OldestStore(thread, queue);
+  CLEW_CHECK(store.has_value(), "no store of thread {} waits in queue {}",
+             process_.tid(thread), queue);
+  const ScheduleStep step = {.kind = ScheduleStep::Kind::kFlush,
+                             .queue = static_cast<uint16_t>(queue + 1),
+                             .thread = process_.tid(thread),
+                             .until_insn = store->insn + 1};
+  (void)Value(process_.Take(thread, step), Advance());
+  if (log_ != nullptr) {
+    log_->push_back(step);
+  }
+}
+
+bool MachineExecutor::IsContested(const machine::WaitingStore& store) const {
+  const uint64_t last = (store.addr + store.size_bytes - 1) / 8;
+  return contested_words_.contains(store.addr / 8) ||
+         contested_words_.contains(last);
+}
+
+// No choice is lost where stores that nobody contests leave at once.
+void MachineExecutor::FlushPrivate(size_t thread) {
+  bool some = process_.StoresWait(thread);
+  while (some && !error_) {
+    some = false;
+    for (uint32_t queue = 0; queue < process_.queues(); ++queue) {
+      const auto store = process_.OldestStore(thread, queue);
+      if (store && !IsContested(*store) && process_.MayLeave(thread, queue)) {
+        TakeFlush(thread, queue);
+        some = true;
+      }
+    }
+  }
 }
 
 StepResult MachineExecutor::RunThread(uint32_t thread) {
@@ -153,14 +189,21 @@ StepResult MachineExecutor::RunThread(uint32_t thread) {
   while (state.retired < next && Enabled(thread)) {
     const uint64_t end =
         Value(guess_.GroupEnd(process_, thread), state.retired);
+    const uint64_t at_insn = state.retired;
     const Advance advance = Value(
         process_.Run(thread, std::min(next, end)),
         Advance{.stop = Advance::Stop::kContradiction, .insns_retired = 0});
     if (advance.stop == Advance::Stop::kContradiction) {
       NoteExposed(thread, begin);
-      return Contradict(thread);
+      return Contradict(thread, process_.contradiction());
     }
-    if (advance.stop != Advance::Stop::kReached || state.needs_wake) {
+    if (log_ != nullptr) {
+      AppendRun(*log_, process_.tid(thread), state.retired);
+    }
+    FlushPrivate(thread);
+    const bool stored = process_.queues() != 0 && state.retired > at_insn;
+    if ((advance.stop != Advance::Stop::kReached && !stored) ||
+        state.wait.needs_wake) {
       break;
     }
   }
@@ -174,8 +217,8 @@ MachineExecutor::Begin MachineExecutor::BeginOf(uint32_t thread) const {
   return {.insn = state.retired,
           .block = state.block,
           .block_insn = state.retired - state.block_done,
-          .contested =
-              contested_[thread].contains(state.retired) || state.needs_wake};
+          .contested = contested_[thread].contains(state.retired) ||
+                       state.wait.needs_wake};
 }
 
 bool MachineExecutor::OthersEnabled(uint32_t thread) const {
@@ -242,14 +285,14 @@ StreamBlock MachineExecutor::BlockAt(uint32_t thread, uint64_t position) const {
   return block == nullptr ? StreamBlock() : *block;
 }
 
-StepResult MachineExecutor::Contradict(uint32_t thread) {
+StepResult MachineExecutor::Contradict(uint32_t thread,
+                                       const follower::Contradiction& found) {
   contradiction_ = {};
   contradiction_.thread = thread;
   if (error_) {
     contradiction_.text = error_->message;
     return StepResult::kContradiction;
   }
-  const follower::Contradiction& found = process_.contradiction();
   contradiction_.ip = TraceeAddr(found.ip);
   contradiction_.text = follower::Describe(found);
   const auto& steps = steps_[thread];
@@ -259,7 +302,7 @@ StepResult MachineExecutor::Contradict(uint32_t thread) {
       contradiction_.conflict_set.push_back(
           {.thread = thread,
            .step = i - 1,
-           .word = TraceeAddr(steps[i - 1].word * 8),
+           .word = TraceeAddr(steps[i - 1].word * kWordBytes / 8 * 8),
            .size_bytes = 8});
     }
   }
@@ -291,7 +334,7 @@ uint64_t MachineExecutor::StateDigest() const { return process_.StateDigest(); }
 
 // The guess lets every store leave at once.
 double MachineExecutor::GuessKey(uint32_t number) const {
-  const auto [kind, thread] = process_.actor(number);
+  const auto [kind, thread, queue] = process_.actor(number);
   return kind == ScheduleStep::Kind::kFlush
              ? -std::numeric_limits<double>::infinity()
              : Value(guess_.KeyOf(process_, thread), 0.0);
@@ -299,16 +342,17 @@ double MachineExecutor::GuessKey(uint32_t number) const {
 
 uint64_t MachineExecutor::EndViolations() {
   const Mark mark = SetMark();
-  const auto differs = process_.CheckFailure(failure_);
-  const bool violated = !differs || differs->has_value();
-  if (!differs) {
-    error_ = differs.error();
+  auto checked = follower::CheckFailure(process_, failure_);
+  if (!checked) {
+    error_ = checked.error();
+    checked = follower::Contradiction{};
   }
-  if (violated) {
-    (void)Contradict(0);
+  const std::optional<follower::Contradiction>& differs = *checked;
+  if (differs) {
+    (void)Contradict(0, *differs);
   }
   RollBack(mark);
-  return violated ? 1 : 0;
+  return differs ? 1 : 0;
 }
 
 const constraints::Contradiction& MachineExecutor::last_contradiction() const {
@@ -318,19 +362,12 @@ const constraints::Contradiction& MachineExecutor::last_contradiction() const {
 std::vector<ScheduleStep> MachineExecutor::ScheduleOf(
     const constraints::StepOrder& order) {
   std::vector<ScheduleStep> steps;
+  log_ = &steps;
   for (const uint32_t number : order) {
-    const auto [kind, thread] = process_.actor(number);
-    const auto store = process_.OldestStore(thread);
     CLEW_CHECK(Step(number) != StepResult::kContradiction,
                "a witness contradicts itself: {}", contradiction_.text);
-    if (kind == ScheduleStep::Kind::kRun) {
-      AppendRun(steps, process_.tid(thread), process_.thread(thread).retired);
-    } else if (store) {
-      steps.push_back({.kind = kind,
-                       .thread = process_.tid(thread),
-                       .until_insn = store->insn + 1});
-    }
   }
+  log_ = nullptr;
   return steps;
 }
 

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <unordered_set>
 #include <vector>
 
 #include "common/inputs.h"
@@ -21,7 +22,10 @@ namespace clew::solver {
 
 // A recorded process as the search sees it. A step of a thread runs it through
 // its next contested instruction and on to the one after, as far as time and
-// core order permit.
+// core order permit. Under a memory model it ends before an instruction that
+// finds the store buffer empty, such as a fence, if stores wait; those to words
+// that nobody contests leave as parts of steps, each other one is a step of its
+// queue.
 //
 // Which instructions are contested is fixed when the executor is made, and
 // where steps are cut besides. Further contested ones that it meets are learned
@@ -52,15 +56,16 @@ class MachineExecutor final : public constraints::Executor {
   uint64_t EndViolations() override;
   const constraints::Contradiction& last_contradiction() const override;
 
-  // What stopped the machine for good (kUnsupported, kLimit); every step is a
-  // contradiction from then on.
+  // Returns what stopped the machine (kUnsupported, kLimit), if anything did;
+  // every step is a contradiction from then on.
   const std::optional<Error>& error() const { return error_; }
 
-  // Where steps that contradicted read memory while another thread might have
-  // acted first, and no step begins.
+  // Returns where steps that contradicted read memory while another thread
+  // might have acted first, and no step begins.
   const Cuts& exposed() const { return exposed_; }
 
-  // The order as a schedule. REQUIRES: the executor stands at its start.
+  // Takes the steps of `order` and returns them as a schedule. REQUIRES: the
+  // executor stands at its start.
   std::vector<ScheduleStep> ScheduleOf(const constraints::StepOrder& order);
 
  private:
@@ -85,6 +90,9 @@ class MachineExecutor final : public constraints::Executor {
 
   constraints::StepResult RunThread(uint32_t thread);
   constraints::StepResult Flush(uint32_t number);
+  void TakeFlush(size_t thread, uint32_t queue);
+  void FlushPrivate(size_t thread);
+  bool IsContested(const machine::WaitingStore& store) const;
   Begin BeginOf(uint32_t thread) const;
   uint64_t NextStop(uint32_t thread, uint64_t insn) const;
   bool OthersEnabled(uint32_t thread) const;
@@ -93,7 +101,10 @@ class MachineExecutor final : public constraints::Executor {
                     uint64_t end);
   StreamBlock BlockAt(uint32_t thread, uint64_t position) const;
   void Expose(uint32_t thread, uint64_t insn);
-  constraints::StepResult Contradict(uint32_t thread);
+  // Keeps `found`, or the error if there was one, as the last contradiction,
+  // with the reads of `thread` as its conflict set.
+  constraints::StepResult Contradict(uint32_t thread,
+                                     const follower::Contradiction& found);
   template <class T>
   T Value(const Result<T>& result, T otherwise) const;
 
@@ -102,11 +113,14 @@ class MachineExecutor final : public constraints::Executor {
   mutable follower::OrderRules rules_;
   mutable follower::Guess guess_;
   std::vector<WordTable::Contested> contested_;  // by thread
+  // As they were known when the executor was made; empty without a model.
+  std::unordered_set<uint64_t> contested_words_;
   Cuts cuts_;
   Cuts exposed_;
   std::vector<std::vector<StepRead>> steps_;  // by actor
   std::vector<Undo> marks_;
   AccessWatcher watcher_;
+  std::vector<ScheduleStep>* log_ = nullptr;  // where steps are written down
   constraints::Contradiction contradiction_;
   mutable std::optional<Error> error_;
 };

@@ -22,7 +22,6 @@ constexpr uint64_t kFinishedScore = uint64_t{1} << 62;
 // A worse run is accepted this rarely, to leave a local maximum.
 constexpr uint64_t kAcceptWorseOneIn = 2000;
 constexpr uint64_t kShiftOneIn = 8;  // else the held thread catches up
-constexpr size_t kWriterReads = 4;
 
 bool Touches(const SearchPath::Entry& entry, uint64_t word,
              uint32_t size_bytes) {

@@ -14,7 +14,7 @@ namespace clew::solver {
 struct RepairOptions {
   uint64_t seed = 1;
   uint64_t moves_max = 1'000'000;
-  // Moves without progress after which it starts anew from the guess.
+  // Moves without progress after which it starts again from the guess.
   uint64_t stale_moves_max = 20'000;
 };
 
@@ -38,18 +38,19 @@ struct RepairOptions {
 // Invariant: the current run is one that the executor took from its start, so
 // that a run to the end without a violation is a witness. Its score is not
 // monotonic: a worse run is accepted now and then (kAcceptWorseOneIn), and
-// after stale_moves_max moves without a new best score the search starts anew.
+// after stale_moves_max moves without a new best score the search starts again.
 //
 // Best where few choices of the guess are wrong and for evidence at the end
-// (final memory, a wrong sum). Never proves anything: no kUnsat.
+// (final memory, a wrong sum). It proves nothing: it never returns kUnsat.
 class Repair {
  public:
   // The executor is borrowed and must stand at its start.
   Repair(constraints::Executor& executor, const RepairOptions& options);
 
-  // With a witness, the executor stands at its end, otherwise at its start. May
-  // be called again after a time limit and goes on with the run it had. The
-  // counts in the answer are of this call.
+  // Searches until there is a witness or a limit. With a witness, the executor
+  // stands at its end, otherwise at its start. May be called again after a time
+  // limit and then goes on with the run it had. The counts in the answer are of
+  // this call.
   SearchAnswer Run(const Deadline& deadline);
 
  private:
@@ -78,7 +79,7 @@ class Repair {
 
   bool ChooseMove(Hold& hold);
   // An access at a position of the current run's log, or the one that failed
-  // right behind it.
+  // right after it.
   struct Place {
     size_t position;
     Entry access;

@@ -1,6 +1,7 @@
 #ifndef CLEW_SOLVER_SEARCH_SEARCH_PATH_H_
 #define CLEW_SOLVER_SEARCH_SEARCH_PATH_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -11,6 +12,10 @@
 // What all engines that run the program have in common.
 
 namespace clew::solver {
+
+// From a read that is taken back, an engine also looks at so many reads just
+// before the write it got its value from, of the thread that wrote.
+inline constexpr size_t kWriterReads = 4;
 
 struct SearchStats {
   uint64_t nodes = 0;  // states at which a choice was made
@@ -59,22 +64,24 @@ class SearchPath {
 
   enum class Outcome : uint8_t { kChoice, kWitness, kDead };
   // Takes every step that needs no choice. kChoice: some thread is enabled and
-  // each enabled one is at a contested step. kDead: evidence is violated, or
-  // nobody can go on.
+  // each enabled one is at a contested step. kDead: evidence is violated, or no
+  // thread can go on.
   Outcome Advance(uint32_t frame);
-  // Whether the last Step or Advance ended in a contradiction, so that the
-  // executor knows conflict sets. (Asking it for them may be expensive.)
+  // Returns whether the last Step or Advance ended in a contradiction, so that
+  // the executor knows conflict sets. (Asking it for them may be expensive.)
   bool contradicted() const { return contradicted_; }
 
   Mark SetMark();
   void RollBack(const Mark& mark);
 
   const std::vector<Entry>& log() const { return log_; }
-  // Where in the log the thread made its step-th step; log().size() if never.
+  // Returns where in the log the thread made its step-th step; log().size() if
+  // never.
   size_t PositionOf(uint32_t thread, uint64_t step) const;
   uint64_t StepsOf(uint32_t thread) const { return positions_[thread].size(); }
-  // The last write to the range by another thread before `position`;
-  // log().size() if there is none. `thread` may be kNoThread.
+  // Returns the position of the last write to the range by another thread
+  // before `position`; log().size() if there is none. `thread` may be
+  // kNoThread.
   size_t LastForeignWrite(uint32_t thread, uint64_t word, uint32_t size_bytes,
                           size_t position) const;
   constraints::StepOrder Order() const;

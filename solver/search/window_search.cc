@@ -73,15 +73,15 @@ Result<WindowTurn> WindowSearch::RunGuess() {
     return WindowTurn::kNotYet;
   }
   ++report_.contradictions;
-  Note(outcome.contradiction, outcome.retired_total);
-  Meet(outcome);
+  NoteFurthest(outcome.contradiction, outcome.retired_total);
+  BeginObstacle(outcome);
   return WindowTurn::kNotYet;
 }
 
 // Begins an obstacle. One that is met soon behind the last goal suggests that
 // the search came past that one into a state that nothing leads on from, so
 // this window has to reach further.
-void WindowSearch::Meet(const RunOutcome& outcome) {
+void WindowSearch::BeginObstacle(const RunOutcome& outcome) {
   const uint64_t at = outcome.retired_total;
   const bool close = at < passed_ + 2 * beyond_insns_;
   beyond_insns_ = close ? std::min(2 * beyond_insns_, options_.beyond_insns_max)
@@ -156,11 +156,11 @@ void WindowSearch::BeginSearch(Obstacle& obstacle, const Variant& variant) {
 Result<WindowTurn> WindowSearch::Search(Obstacle& obstacle) {
   CLEW_ASSIGN_OR_RETURN(found, obstacle.search->Run(deadline_));
   Count(obstacle.counted, found);
-  using End = ConflictSearchReport::End;
-  if (found.end == End::kDeadline) {
+  if (found.end == ConflictSearchReport::End::kDeadline) {
     return WindowTurn::kNotYet;
   }
-  if (found.end == End::kRefuted || found.end == End::kLimit) {
+  if (found.end == ConflictSearchReport::End::kRefuted ||
+      found.end == ConflictSearchReport::End::kLimit) {
     // Refuted says only that this variant has nothing left to try: the next
     // variant, or a window that begins earlier, may.
     obstacle.search.reset();
@@ -171,7 +171,8 @@ Result<WindowTurn> WindowSearch::Search(Obstacle& obstacle) {
   point_ = obstacle.search->TakePoints(obstacle.from);
   passed_ = point_->process.retired_total();
   obstacle_.reset();
-  return found.end == End::kWitness ? Finish(*point_, {}) : WindowTurn::kNotYet;
+  return found.end == ConflictSearchReport::End::kWitness ? Finish(*point_, {})
+                                                          : WindowTurn::kNotYet;
 }
 
 void WindowSearch::Count(ConflictSearchReport& counted,
@@ -180,7 +181,7 @@ void WindowSearch::Count(ConflictSearchReport& counted,
   report_.contradictions += found.contradictions - counted.contradictions;
   report_.back_jumps += found.back_jumps - counted.back_jumps;
   counted = found;
-  Note(found.furthest, found.furthest_retired);
+  NoteFurthest(found.furthest, found.furthest_retired);
   if (progress_ != nullptr) {
     progress_->Update(report_.furthest_insns, 0);
   }
@@ -193,7 +194,8 @@ WindowTurn WindowSearch::Finish(const RunPoint& last,
   return WindowTurn::kWitness;
 }
 
-void WindowSearch::Note(const follower::Contradiction& why, uint64_t insns) {
+void WindowSearch::NoteFurthest(const follower::Contradiction& why,
+                                uint64_t insns) {
   if (insns >= report_.furthest_insns) {
     report_.furthest = why;
     report_.furthest_insns = insns;

@@ -21,7 +21,7 @@ struct WindowSearchOptions {
   // How far before a contradiction the first window begins; doubled with each
   // further one.
   uint64_t first_back_insns = 10'000;
-  // How far behind a contradiction a window must come; doubled, up to the
+  // How far past a contradiction a window must come; doubled, up to the
   // maximum, where contradictions follow one another closely.
   uint64_t beyond_insns = 20'000;
   uint64_t beyond_insns_max = 40'000;
@@ -52,19 +52,19 @@ enum class WindowTurn {
 
 // Runs the guess, fast, until something contradicts it; searches a window
 // around that place for an order that does not (ConflictSearch), and goes on
-// with the guess behind it. A window without an answer is followed by one that
+// with the guess after it. A window without an answer is followed by one that
 // begins further back:
 //
 //     instructions of all threads -->
 //
 //     p0        p1      p2   p3  p4    points that the guess kept
 //     |----- guess ----------------X        X: the contradiction
-//                            |--W1----->|   goal: beyond_insns behind X
+//                            |--W1----->|   goal: beyond_insns past X
 //                       |-------W2----->|   twice as far back
 //                                       |----- guess ---- ...
 //
-// Why behind X: a state that merely comes past X may already be one that
-// nothing leads on from. Of each window several variants of the search are run
+// The goal is past X because a state just after X may already be one from which
+// nothing leads on. Of each window several variants of the search are run
 // (kVariants), each with a limit of steps that grows with the window.
 //
 // Invariant: point_ can be reached from the start by steps that agree with all
@@ -79,7 +79,8 @@ enum class WindowTurn {
 // Memory follows the window and the points kept, not the length of the
 // recording.
 //
-// Never gives up by itself, and refutes nothing.
+// It never gives up by itself, and refutes nothing. Its turns fail as
+// Process::Run does.
 class WindowSearch {
  public:
   // `start` and `failure` are borrowed, and `progress`, which may be nullptr.
@@ -109,7 +110,7 @@ class WindowSearch {
   // A contradiction of the guess, and how far the windows before it are.
   struct Obstacle {
     uint64_t at = 0;    // instructions retired by all
-    uint64_t goal = 0;  // to come to
+    uint64_t goal = 0;  // to be reached
     std::shared_ptr<RunPoint> from;
     uint64_t back = 0;
     uint64_t steps_max = 0;
@@ -122,7 +123,7 @@ class WindowSearch {
 
   void SetDeadline(double seconds);
   Result<WindowTurn> RunGuess();
-  void Meet(const RunOutcome& outcome);
+  void BeginObstacle(const RunOutcome& outcome);
   void BeginWindow(Obstacle& obstacle);
   Result<WindowTurn> SearchWindow(Obstacle& obstacle);
   void BeginSearch(Obstacle& obstacle, const Variant& variant);
@@ -130,7 +131,7 @@ class WindowSearch {
   void Count(ConflictSearchReport& counted, const ConflictSearchReport& found);
   WindowTurn Finish(const RunPoint& last,
                     const std::vector<ScheduleStep>& steps);
-  void Note(const follower::Contradiction& why, uint64_t insns);
+  void NoteFurthest(const follower::Contradiction& why, uint64_t insns);
 
   const follower::Process& start_;
   const Failure& failure_;

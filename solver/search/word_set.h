@@ -8,7 +8,7 @@
 
 namespace clew::solver {
 
-// A small set of words (address / 8), sorted.
+// A small set of words (WordOf), sorted.
 class WordSet {
  public:
   bool Contains(uint64_t word) const {

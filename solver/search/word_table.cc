@@ -79,6 +79,14 @@ bool WordTable::Note(const WordAccess& access) {
   return word.shared && word.written;
 }
 
+std::unordered_set<uint64_t> WordTable::ContestedWords() const {
+  std::unordered_set<uint64_t> words;
+  for (const uint64_t word : contested_words_) {
+    words.insert(word * kWordBytes / 8);
+  }
+  return words;
+}
+
 uint64_t WordTable::NextContested(uint32_t thread, uint64_t insn) const {
   const auto found = contested_[thread].lower_bound(insn);
   return found == contested_[thread].end()

@@ -14,10 +14,15 @@
 
 namespace clew::solver {
 
+// What conflicts are looked for in: neighbours of an array of int are two
+// words, so that threads which use one each are not taken to share them.
+inline constexpr uint64_t kWordBytes = 4;
+inline uint64_t WordOf(uint64_t addr) { return addr / kWordBytes; }
+
 // A memory access as far as order matters.
 struct WordAccess {
   InsnRef at;
-  uint64_t word = 0;  // address / 8
+  uint64_t word = 0;  // WordOf(address)
   AccessKind kind = AccessKind::kRead;
   uint64_t lo_tick = 0;  // the block's time bounds
   uint64_t hi_tick = 0;
@@ -32,17 +37,17 @@ struct WordTableLimits {
 
 // Which words are shared, and which accesses are contested: conflicting ones of
 // different threads whose times overlap. Learned over all runs of one search;
-// what lies in a future that was rolled back stays in it. Noted twice, in any
-// order, accesses are contested if and only if that is so, as long as
-// accesses_dropped() is 0.
+// what lies in a future that was rolled back stays in it. Once all accesses
+// have been noted twice, in any order, it knows exactly those that are
+// contested, as long as accesses_dropped() is 0.
 //
 // Not thread-safe.
 class WordTable {
  public:
   WordTable(size_t threads, uint64_t slack_ticks, WordTableLimits limits = {});
 
-  // Returns whether the word is shared: touched by two threads, one of them
-  // writing.
+  // Learns of an access. Returns whether the word is shared: touched by two
+  // threads, one of them writing.
   bool Note(const WordAccess& access);
 
   // Contested instructions of one thread with what each accesses (one of its
@@ -51,29 +56,27 @@ class WordTable {
   const Contested& contested(uint32_t thread) const {
     return contested_[thread];
   }
-  // The thread's first contested instruction at or after `insn`; the largest
-  // number if there is none.
+  // Returns the thread's first contested instruction at or after `insn`; the
+  // largest number if there is none.
   uint64_t NextContested(uint32_t thread, uint64_t insn) const;
   uint64_t contested_count() const;
   bool IsContestedWord(uint64_t word) const {
     return contested_words_.contains(word);
   }
-  // Words (address / 8) of contested accesses.
-  const std::unordered_set<uint64_t>& ContestedWords() const {
-    return contested_words_;
-  }
+  // Returns where contested accesses are: addresses / 8, as formulas have it.
+  std::unordered_set<uint64_t> ContestedWords() const;
 
-  // Whether one of these threads touched a word of `first` to `last`. Of shared
-  // words it is not known who did: then, whether `threads` is not empty. Looks
-  // at every word.
+  // Returns whether one of these threads touched a word of `first` to `last`.
+  // It is not known who touched a shared word: there, any thread may have.
+  // Looks at every word of the range, or of the table if that has fewer.
   bool IsTouched(uint64_t first, uint64_t last,
                  const std::set<size_t>& threads) const;
-  // Calls of Note that were not kept because a limit was met: what is contested
-  // may be missed from then on.
+  // Returns the calls of Note that were not kept because a limit was met: what
+  // is contested may be missed from then on.
   uint64_t accesses_dropped() const { return accesses_dropped_; }
-  // Grows whenever a word turns out to be shared or an instruction contested.
-  // A run that leaves it as it was has met no access of another kind than known
-  // before.
+  // Returns a number that grows whenever a word turns out to be shared or an
+  // instruction contested. A run that leaves it as it was has met no access of
+  // a kind that was not known before.
   uint64_t learned() const { return shared_words_ + contested_count(); }
 
  private:
@@ -95,7 +98,7 @@ class WordTable {
     uint64_t longest_ticks = 0;  // hi - lo
   };
   static constexpr uint32_t kNobody = ~uint32_t{0};
-  static constexpr uint64_t kEmpty = ~uint64_t{0};  // no address / 8
+  static constexpr uint64_t kEmpty = ~uint64_t{0};  // no WordOf
   // An entry of the hash table.
   struct Word {
     uint64_t number = kEmpty;
@@ -103,13 +106,14 @@ class WordTable {
     bool shared = false;
     bool written = false;
   };
-  // Of the word, or of the free entry where it would be.
+  // Returns the slot of the word, or the free one where it would be.
   size_t SlotOf(uint64_t number) const;
-  // nullptr: the table is full.
+  // Returns nullptr if the table is full.
   Word* Find(uint64_t number);
   void Grow();
   void NoteShared(const WordAccess& access);
-  // Contested: it, and every group that it conflicts with.
+  // Marks every group that conflicts with `key` as contested. Returns whether
+  // there is one.
   bool Compare(Groups& groups, uint64_t word, const GroupKey& key);
   bool Before(uint64_t hi_tick, uint64_t lo_tick) const;
   bool Conflict(const GroupKey& a, const GroupKey& b) const;

@@ -37,11 +37,13 @@ class AcyclicGraph {
   // that are certain, which AddCertain adds.
   explicit AcyclicGraph(const std::vector<uint32_t>& order);
 
-  // REQUIRES: before comes first in the order given.
+  // Adds an edge that is certain. REQUIRES: `before` comes first in the order
+  // given.
   void AddCertain(uint32_t before, uint32_t after);
 
-  // False if the edge would close a cycle; `conflict` then holds the reasons
-  // of all edges of the cycle (duplicates possible), and nothing has changed.
+  // Adds an edge. Returns false if it would close a cycle; `conflict` then
+  // holds the reasons of all edges of the cycle (duplicates possible), and
+  // nothing has changed.
   bool Add(uint32_t before, uint32_t after, Reasons reasons,
            std::vector<uint32_t>& conflict);
 
@@ -49,7 +51,8 @@ class AcyclicGraph {
   // Removes the latest edges until `count` are left (of those by Add).
   void RemoveTo(size_t count);
 
-  // Smaller is earlier; consistent with every edge.
+  // Returns the node's place in an order that is consistent with every edge;
+  // smaller is earlier.
   uint32_t PlaceOf(uint32_t node) const { return place_[node]; }
 
  private:

@@ -14,9 +14,9 @@
 //
 // Each access has a number O, and they are to be ordered by it. A read R
 // returns the write W if W is before R and every other write of the location is
-// before W or behind R. CLAP says so write by write: two alternatives for each.
+// before W or after R. CLAP says so write by write: two alternatives for each.
 // H3 uses that the writes of one core are ordered already, in a *chain*: those
-// before W are a beginning of it, and those behind R are the rest. So the chain
+// before W are a beginning of it, and those after R are the rest. So the chain
 // is *cut* at one place, and a cut takes two comparisons, however long the
 // chain:
 //
@@ -27,15 +27,15 @@
 //                      c2<W and R<c3            | c1, c2 before W
 //                           c3<W                | all before W
 //
-// What is certain (MustOrder) is left out: an impossible cut is no alternative,
-// and where one cut is certain the whole unit is.
+// What is certain (MustOrder) is left out: an impossible cut is not an
+// alternative, and where one cut is certain the whole unit is.
 
 namespace clew::solver {
 
 enum class EncodingKind : uint8_t {
   kClap,      // for each match, every other write: before it or after the read
   kCore,      // for each match and core (or thread), the place in its chain
-  kTime,      // kCore on what time leaves
+  kTime,      // kCore; the order by time is certain, too
   kReadFrom,  // Booleans and an acyclicity theory: not an order formula
 };
 const char* ToString(EncodingKind encoding);

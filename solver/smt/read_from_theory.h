@@ -11,9 +11,9 @@
 
 namespace clew::solver {
 
-// The order theory behind the Booleans "this read returns that write" and
-// "this write is before that one": whether what is true so far can be put into
-// one order of all accesses. Knows no Z3.
+// The order theory behind the Booleans "this read returns that write" and "this
+// write is before that one": whether what is true so far can be put into one
+// order of all accesses. It knows nothing of Z3.
 //
 // Edges: program order and all else that is certain; write to its reader;
 // write order; reader to every write after the one it returned.
@@ -54,15 +54,15 @@ class ReadFromTheory {
   // Makes a Boolean known to the theory; returns its number.
   uint32_t AddLiteral(const Literal& literal);
 
-  // False if it contradicts what is true already; `conflict` then holds
-  // numbers of literals that cannot all have the values they have. Nothing
-  // more may be assigned until Pop.
+  // Gives the Boolean its value. Returns false if it contradicts what is true
+  // already; `conflict` then holds numbers of literals that cannot all have the
+  // values they have. Nothing more may be assigned until Pop.
   bool Assign(uint32_t literal, bool value, std::vector<uint32_t>& conflict);
 
   void Push();
   void Pop(uint32_t levels);
 
-  // All accesses in an order consistent with everything assigned.
+  // Returns all accesses in an order consistent with everything assigned.
   std::vector<uint32_t> Order() const;
   uint64_t conflicts() const { return conflicts_; }
 
@@ -96,8 +96,8 @@ class ReadFromTheory {
   bool AssignWriteOrder(uint32_t first, uint32_t second, uint32_t number,
                         std::vector<uint32_t>& conflict);
   bool WritesTo(uint32_t access, uint32_t location) const;
-  // The literal by which `first` is before `second`, kNoReason if certain;
-  // false if not known.
+  // Returns whether `first` is known to be before `second`. Sets `literal` to
+  // the one that says so, or to kNoReason if it is certain.
   bool KnownBefore(uint32_t first, uint32_t second, uint32_t& literal) const;
 
   const constraints::ConstraintTrace& trace_;

@@ -43,14 +43,15 @@ struct Z3Answer {
 Z3Answer SolveWithZ3InProcess(const constraints::ConstraintTrace& trace,
                               const Z3Options& options);
 
-// The same in a child process that is killed when its time is over and cannot
-// take more memory than allowed, because Z3 keeps to neither by itself. The
-// caller should have one thread. kSystem if no child can be made.
+// Does the same in a child process that is killed when its time is over and
+// cannot take more memory than allowed, because Z3 keeps to neither by itself.
+// The caller should have one thread. Fails with kSystem if no child can be
+// made, and with kCorruptInput if the child's answer is cut short.
 [[nodiscard]] Result<Z3Answer> SolveWithZ3(
     const constraints::ConstraintTrace& trace, const Z3Options& options);
 
-// A witness of `encoding` need only respect what that encoding uses: the trace
-// without the rest, to check it against.
+// Returns what a witness of `options.encoding` is checked against: the trace
+// without what that encoding does not use, which the witness need not respect.
 constraints::ConstraintTrace WhatEncodingUses(
     const constraints::ConstraintTrace& trace, const Z3Options& options);
 

@@ -152,9 +152,12 @@ bool ReadUntil(int fd, const Deadline& deadline, std::vector<std::byte>& out) {
     if (count == 0 || deadline.passed()) {
       return false;
     }
+    if (count < 0) {
+      continue;  // a signal
+    }
     const ssize_t got = read(fd, buffer.data(), buffer.size());
-    if (got == 0) {
-      return true;
+    if (got == 0 || (got < 0 && errno != EINTR)) {
+      return true;  // what is there is looked at: a cut answer is refused
     }
     if (got > 0) {
       out.insert(out.end(), buffer.begin(), buffer.begin() + got);

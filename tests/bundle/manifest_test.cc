@@ -1,7 +1,7 @@
 // Goal: what is written as manifest.pb is read as the same manifest, whichever
 // source wrote it and however the run ended; later edits keep the rest.
 // Method: property; a manifest in which every field differs from its default,
-// with every source, kind of failure and trigger; texts that are no UTF-8.
+// with every source, kind of failure and trigger; texts that are not UTF-8.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

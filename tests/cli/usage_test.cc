@@ -1,6 +1,6 @@
 // Goal: the program's exit codes and help are what `clew help` says: usage
-// errors exit 2 with one line, help exits 0 and names every code, every
-// command shows an example, a result that cannot be written is no success.
+// errors exit 2 with one line, help exits 0 and names every code, every command
+// shows an example, a result that cannot be written is not a success.
 // Method: runs the built program.
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
-// Goal: only who has a token or a certificate of ours is somebody, and who is
-// refused learns why; a log that repeats is short.
+// Goal: only a client with a token or a certificate of ours is identified, and
+// one that is refused learns why; a log that repeats is short.
 // Method: pairs of input and outcome. Certificates are in
 // tests/transfer/tls_test.cc.
 
@@ -41,7 +41,7 @@ TEST(TokensTest, ATokenIsKnownByItsDigest) {
   EXPECT_EQ(tokens->HostOf(web2->token), "web2");
   EXPECT_EQ(tokens->HostOf(web1->token + "x"), std::nullopt);
   EXPECT_EQ(tokens->HostOf(""), std::nullopt);
-  // The digest, which a thief of the file has, is no token.
+  // The digest, which a thief of the file has, is not a token.
   EXPECT_EQ(tokens->HostOf(web1->line.substr(5)), std::nullopt);
 }
 
@@ -87,7 +87,7 @@ TEST(AuthenticatorTest, TokensAreReadAgainAndABrokenFileChangesNothing) {
   EXPECT_TRUE(identify(web2->token).has_value());
 }
 
-// A reader is none, and "*" is nobody.
+// A reader is not an engineer, and "*" matches none.
 TEST(AuthenticatorTest, EngineersAreNamedOneByOne) {
   const TempFolder folder;
   const std::string file = folder / "tokens";

@@ -1,4 +1,4 @@
-// Goal: a file that is no catalogue, is of a later version or is damaged is
+// Goal: a file that is not a catalogue, is of a later version or is damaged is
 // refused with a message that says what to do, and nothing a damaged one holds
 // brings the collector down; what a call did is there after the collector was
 // killed. Method: files of other kinds; random bytes written over a catalogue;
@@ -195,7 +195,7 @@ void Step(AnyCatalogue& catalogue, uint64_t step) {
   }
 }
 
-// Works from `first` on and tells of each step when it is done.
+// Works from `first` on and reports each step when it is done.
 [[noreturn]] void Work(const std::string& path, uint64_t first, int pipe) {
   auto catalogue = Catalogue::Open(path);
   if (!catalogue) {

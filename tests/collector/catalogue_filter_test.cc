@@ -179,7 +179,7 @@ TEST_F(CatalogueFilterTest, StateStatusTextAndFilterCombine) {
             (std::vector<uint64_t>{2, 0, 0, 1, 0, 0}));
 }
 
-// "1.4" is no begin of "1.4.2": another release.
+// "1.4" does not match "1.4.2", which is another release.
 TEST_F(CatalogueFilterTest, ResolvedInAReleaseIsNotResolvedInOneThatBeginsSo) {
   const auto send = [&](uint64_t number, const char* version) {
     NewBundle bundle = BundleOf(number);

@@ -33,7 +33,7 @@ double CpuMilliseconds() {
 }
 
 // Every tenth group is solved; one group has a tenth of all bundles.
-void Fill(Catalogue& catalogue, uint64_t bundles) {
+void FillWithGroups(Catalogue& catalogue, uint64_t bundles) {
   Random random(1);
   for (uint64_t i = 0; i < bundles; ++i) {
     NewBundle bundle = BundleOf(i);
@@ -82,7 +82,7 @@ TEST(CatalogueScaleTest, EveryQueryOfAPageIsBelow20Milliseconds) {
   ASSERT_TRUE(opened) << opened.error().message;
   Catalogue& catalogue = **opened;
   const double begin_ms = CpuMilliseconds();
-  Fill(catalogue, n);
+  FillWithGroups(catalogue, n);
   std::printf("%d bundles, added and analysed in %.0f ms\n",
               static_cast<int>(n), CpuMilliseconds() - begin_ms);
 

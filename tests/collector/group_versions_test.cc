@@ -11,7 +11,7 @@
 namespace clew::collector {
 namespace {
 
-class GroupVersionsTest : public ::testing::Test {
+class GroupVersionsTest : public testing::Test {
  protected:
   void SetUp() override { Open(); }
   void Open() {

@@ -20,23 +20,21 @@
 #include "tests/collector/catalogue_model.h"
 #include "tests/collector/samples.h"
 #include "tests/support/failing_files.h"
+#include "tests/support/must.h"
 #include "tests/support/power_cut_files.h"
+#include "transfer/protocol.h"
 
 namespace clew::collector {
 namespace {
 
 namespace fs = std::filesystem;
-using ::testing::AllOf;
-using ::testing::HasSubstr;
+using testing::AllOf;
+using testing::HasSubstr;
 
-template <class T>
-T Must(Result<T> result) {
-  CLEW_CHECK(result.has_value(), "{}", result.error().message);
-  return std::move(*result);
-}
+using test::Must;
 
 // A collector without its network.
-class Jobs : public ::testing::Test {
+class Jobs : public testing::Test {
  protected:
   Jobs() {
     store_ = Must(BundleStore::Open(PosixFileSystem(),
@@ -342,7 +340,7 @@ TEST_F(Jobs, AFullDiskPutsOffForAsLongAsItLasts) {
   options_.retry_s_max = 0.02;
   const BundleId id = Add("solve witness\n");
   schedules_.reset();
-  clew::testing::FailingFiles full(1);  // enough to open
+  clew::test::FailingFiles full(1);  // enough to open
   schedules_ = Must(ScheduleStore::Open(full, folder_ / "schedules"));
   Start();
   for (int i = 0; i < 500 && runner_->counts().put_off < 10; ++i) {
@@ -530,7 +528,7 @@ TEST_F(Jobs, OnlyAPlainFileOfTheBundlesFolderIsASchedule) {
   expect_none();
   WriteFiles(bundle, {{"schedule.pb", "a schedule"}});
   EXPECT_EQ(Must(job.ReadSchedule()).size(), 10u);
-  fs::resize_file(schedule, ScheduleStore::kScheduleBytesMax + 1);
+  fs::resize_file(schedule, transfer::kScheduleBytesMax + 1);
   const auto large = job.ReadSchedule();
   ASSERT_FALSE(large);
   EXPECT_EQ(large.error().code, ErrorCode::kLimit);

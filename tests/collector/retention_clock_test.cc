@@ -7,13 +7,13 @@
 
 #include <random>
 
+#include "common/units.h"
 #include "tests/collector/samples.h"
 
 namespace clew::collector {
 namespace {
 
 constexpr int64_t kStart_s = 1'700'000'000;
-constexpr int64_t kDay_s = 86400;
 
 class RetentionClockTest : public testing::Test {
  protected:

@@ -12,24 +12,21 @@
 
 #include "common/check.h"
 #include "common/digest.h"
+#include "common/units.h"
 #include "tests/collector/catalogue_model.h"
 #include "tests/collector/samples.h"
+#include "tests/support/must.h"
 #include "tests/support/power_cut_files.h"
 
 namespace clew::collector {
 namespace {
 
-using ::testing::ElementsAre;
-using ::testing::IsEmpty;
+using testing::ElementsAre;
+using testing::IsEmpty;
 
-constexpr int64_t kDay_s = 86400;
 constexpr size_t kBundleBytes = 1000;  // of each, beside what all share
 
-template <class T>
-T Must(Result<T> result) {
-  CLEW_CHECK(result.has_value(), "{}", result.error().message);
-  return std::move(*result);
-}
+using test::Must;
 
 // A collector's folder. Bundle n was received on day n.
 class Collection {

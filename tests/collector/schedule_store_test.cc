@@ -10,6 +10,7 @@
 #include "common/check.h"
 #include "tests/collector/catalogue_model.h"
 #include "tests/collector/samples.h"
+#include "transfer/protocol.h"
 
 namespace clew::collector {
 namespace {
@@ -42,7 +43,7 @@ TEST(ScheduleStoreTest, GivesWhatWasPutUntilItIsRemoved) {
   EXPECT_FALSE(fs::exists(folder / "s/x.partial"));
   EXPECT_TRUE(fs::exists(folder / "s/readme"));
   EXPECT_EQ(Text(**store, IdOf(1)), "another");
-  EXPECT_EQ((*store)->SizeOf(IdOf(2)), 3u);
+  EXPECT_EQ(Text(**store, IdOf(2)), "two");
   EXPECT_TRUE((*store)->Remove(IdOf(1)));
   EXPECT_TRUE((*store)->Remove(IdOf(1)));
   EXPECT_EQ(Text(**store, IdOf(1)), "none");
@@ -54,7 +55,7 @@ TEST(ScheduleStoreTest, RefusesWhatIsTooLarge) {
   const TempFolder folder;
   const auto store = ScheduleStore::Open(PosixFileSystem(), folder / "s");
   ASSERT_TRUE(store);
-  const std::vector<std::byte> large(ScheduleStore::kScheduleBytesMax + 1);
+  const std::vector<std::byte> large(transfer::kScheduleBytesMax + 1);
   const auto refused = (*store)->Put(IdOf(1), large);
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().code, ErrorCode::kLimit);

@@ -1,7 +1,7 @@
 // Goal: readers see groups and hosts, engineers alone change groups, each
-// change is audited and may be repeated; what is no plain line is refused
+// change is audited and may be repeated; what is not a plain line is refused
 // whole. Method: hand-picked calls of the handlers on a real catalogue, all
-// sizes of texts around their limits, and bytes that are no text.
+// sizes of texts around their limits, and bytes that are not text.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -16,7 +16,7 @@ using pb::ChangeGroupRequest;
 using testing::HasSubstr;
 
 const Caller kHost{.host = "web1"};
-const Caller kReader{.host = "desk", .reads_all = true};
+const Caller kDesk{.host = "desk", .reads_all = true};
 const Caller kEngineer{.host = "ann",
                        .reads_all = true,
                        .engineer = true,
@@ -76,7 +76,7 @@ class ServiceGroupsTest : public testing::Test, public ServiceFixture {
   pb::Group Shown(const std::string& id) {
     pb::GetGroupRequest request;
     request.set_id(id);
-    const auto reply = service().GetGroup(kReader, request);
+    const auto reply = service().GetGroup(kDesk, request);
     EXPECT_TRUE(reply.has_value()) << reply.error().message;
     return reply ? reply->group() : pb::Group();
   }
@@ -97,7 +97,7 @@ class ServiceGroupsTest : public testing::Test, public ServiceFixture {
 
 TEST_F(ServiceGroupsTest, EngineersAloneChangeAndReadersSee) {
   Send(1, "aaaa");
-  for (const Caller& caller : {kHost, kReader}) {
+  for (const Caller& caller : {kHost, kDesk}) {
     const Error refused = Refused(RequestFor(1), caller);
     EXPECT_EQ(refused.code, ErrorCode::kUnsupported);
     EXPECT_THAT(refused.message, HasSubstr("may not change groups"));
@@ -230,7 +230,7 @@ TEST_F(ServiceGroupsTest, ACallThatMakesNoSenseIsRefused) {
   EXPECT_THAT(Refused(reopen).message, HasSubstr("a version is wanted"));
   pb::ListGroupsRequest many;
   many.set_limit(501);
-  EXPECT_FALSE(service().ListGroups(kReader, many).has_value());
+  EXPECT_FALSE(service().ListGroups(kDesk, many).has_value());
 }
 
 TEST_F(ServiceGroupsTest, GroupsAreListedByPagesAndFilters) {
@@ -241,7 +241,7 @@ TEST_F(ServiceGroupsTest, GroupsAreListedByPagesAndFilters) {
   EXPECT_TRUE(Resolve().resolved());
   pb::ListGroupsRequest request;
   request.set_limit(2);
-  const auto first = service().ListGroups(kReader, request);
+  const auto first = service().ListGroups(kDesk, request);
   ASSERT_TRUE(first.has_value());
   EXPECT_EQ(first->total(), 3u);
   ASSERT_EQ(first->groups_size(), 2);
@@ -250,13 +250,13 @@ TEST_F(ServiceGroupsTest, GroupsAreListedByPagesAndFilters) {
   EXPECT_EQ(first->groups(0).first_version(), "aaaa");
   EXPECT_EQ(first->groups(0).last_version(), "bbbb");
   request.set_resolved(true);
-  EXPECT_EQ(service().ListGroups(kReader, request)->total(), 1u);
+  EXPECT_EQ(service().ListGroups(kDesk, request)->total(), 1u);
   request.set_resolved(false);
-  EXPECT_EQ(service().ListGroups(kReader, request)->total(), 2u);
+  EXPECT_EQ(service().ListGroups(kDesk, request)->total(), 2u);
   const auto total = [&](auto set) {
     pb::ListGroupsRequest filtered;
     set(filtered);
-    const auto page = service().ListGroups(kReader, filtered);
+    const auto page = service().ListGroups(kDesk, filtered);
     EXPECT_TRUE(page.has_value()) << page.error().message;
     return page ? page->total() : 99;
   };
@@ -275,10 +275,10 @@ TEST_F(ServiceGroupsTest, GroupsAreListedByPagesAndFilters) {
       << "the change was a second later";
   EXPECT_EQ(total([&](auto& r) { r.set_since_s(wall_s - 1); }), 1u);
   request.set_state("ill");
-  EXPECT_FALSE(service().ListGroups(kReader, request).has_value());
+  EXPECT_FALSE(service().ListGroups(kDesk, request).has_value());
   pb::GetGroupRequest get;
   get.set_id(SignatureOf(1));
-  const auto shown = service().GetGroup(kReader, get);
+  const auto shown = service().GetGroup(kDesk, get);
   ASSERT_TRUE(shown.has_value());
   ASSERT_EQ(shown->versions_size(), 2);
   EXPECT_EQ(shown->versions(0).version(), "bbbb");
@@ -292,8 +292,8 @@ TEST_F(ServiceGroupsTest, HostsAreListedAsTheyReported) {
   report.set_last_error("disk");
   report.set_spool_bytes(7);
   ASSERT_TRUE(service().Report(kHost, report).has_value());
-  ASSERT_TRUE(service().Report(kReader, {}).has_value());
-  const auto all = service().ListHosts(kReader, {});
+  ASSERT_TRUE(service().Report(kDesk, {}).has_value());
+  const auto all = service().ListHosts(kDesk, {});
   ASSERT_TRUE(all.has_value()) << all.error().message;
   ASSERT_EQ(all->hosts_size(), 2);
   EXPECT_EQ(all->hosts(0).host(), "web1") << "in trouble, so it is first";
@@ -303,12 +303,12 @@ TEST_F(ServiceGroupsTest, HostsAreListedAsTheyReported) {
             report.SerializeAsString());
   pb::ListHostsRequest request;
   request.set_health("fine");
-  EXPECT_EQ(service().ListHosts(kReader, request)->hosts(0).host(), "desk");
+  EXPECT_EQ(service().ListHosts(kDesk, request)->hosts(0).host(), "desk");
   request.set_health("");
   request.set_text("WEB");
-  EXPECT_EQ(service().ListHosts(kReader, request)->total(), 1u);
+  EXPECT_EQ(service().ListHosts(kDesk, request)->total(), 1u);
   request.set_health("ill");
-  EXPECT_THAT(service().ListHosts(kReader, request).error().message,
+  EXPECT_THAT(service().ListHosts(kDesk, request).error().message,
               HasSubstr("wanted \"fine\""));
 }
 
@@ -323,7 +323,7 @@ TEST_F(ServiceGroupsTest, AHostThatReportsWithoutEndIsSlowedDown) {
     }
   }
   EXPECT_EQ(taken, CallPace::kBurst);
-  EXPECT_TRUE(service().Report(kReader, {}).has_value());
+  EXPECT_TRUE(service().Report(kDesk, {}).has_value());
   ++steady_s;
   EXPECT_TRUE(service().Report(kHost, {}).has_value());
 }

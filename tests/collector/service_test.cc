@@ -18,6 +18,7 @@
 #include "common/check.h"
 #include "proto/collector_store.pb.h"
 #include "tests/collector/service_fixture.h"
+#include "transfer/protocol.h"
 
 namespace clew::collector {
 namespace {
@@ -326,7 +327,7 @@ TEST_F(ServiceTest, AnotherVersionIsToldWhatToInstall) {
   request.set_protocol_max(7);
   const auto good = service().Hello(kWeb1, request);
   ASSERT_TRUE(good.has_value());
-  EXPECT_EQ(good->protocol(), kProtocol);
+  EXPECT_EQ(good->protocol(), transfer::kProtocol);
   EXPECT_EQ(good->host(), "web1");
   EXPECT_TRUE(service().CheckProtocol("1"));
   EXPECT_FALSE(service().CheckProtocol("2"));

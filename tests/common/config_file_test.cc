@@ -42,8 +42,6 @@ TEST(ConfigFileTest, KeysAreFoundBySectionAndAbsentOnesChangeNothing) {
   EXPECT_EQ(two, "");
   EXPECT_EQ(absent, "as before");
   EXPECT_TRUE(last);
-  EXPECT_TRUE(file.Has("one", "b"));
-  EXPECT_FALSE(file.Has("", "b"));
   EXPECT_THAT(file.sections(), ElementsAre("one", "two"));
   EXPECT_EQ(WhyNot(file.Finish()), "");
 }

@@ -17,7 +17,7 @@ namespace {
 
 using std::chrono::milliseconds;
 
-class LockFileTest : public ::testing::Test {
+class LockFileTest : public testing::Test {
  protected:
   const ScratchFolder folder_ = *ScratchFolder::Make("clew-lock");
   const std::string path_ = folder_.path() + "/lock";

@@ -76,5 +76,15 @@ TEST_F(MapsPathTest, WhatIsNotThereStaysAsItIsShown) {
   EXPECT_EQ(PathOfMapping("", 0), "");
 }
 
+TEST_F(MapsPathTest, AnUnlinkedFileHasTheKernelsMarkBehindItsPath) {
+  const std::string path = Make("a (deleted) b");
+  const std::string shown = Shown(path);
+  EXPECT_FALSE(IsDeleted(shown));
+  EXPECT_EQ(WithoutDeleted(shown), path);
+  EXPECT_TRUE(IsDeleted(path + " (deleted)"));
+  EXPECT_EQ(WithoutDeleted(path + " (deleted)"), path);
+  EXPECT_EQ(WithoutDeleted(""), "");
+}
+
 }  // namespace
 }  // namespace clew

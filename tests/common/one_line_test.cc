@@ -26,5 +26,14 @@ TEST(OneLine, ABackslashOfNobodyStays) {
   EXPECT_EQ(UnescapeLine("a\\b\\"), "a\\b\\");
 }
 
+TEST(OneLine, PrintableTellsATerminalNothing) {
+  EXPECT_EQ(Printable("a plain::word<int>"), "a plain::word<int>");
+  for (int byte = 0; byte < 256; ++byte) {
+    for (const char c : Printable(std::string(1, static_cast<char>(byte)))) {
+      EXPECT_TRUE(c >= ' ' && c < 0x7f) << byte;
+    }
+  }
+}
+
 }  // namespace
 }  // namespace clew

@@ -1,5 +1,5 @@
 // Goal: a scratch folder is new, private, where TMPDIR says, and goes with all
-// in it; a TMPDIR that is no folder is an error.
+// in it; a TMPDIR that is not a folder is an error.
 #include "common/scratch_folder.h"
 
 #include <gtest/gtest.h>

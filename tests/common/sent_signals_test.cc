@@ -18,9 +18,10 @@ constexpr Tid kOther(101);
 class SentSignalsTest : public testing::Test {
  protected:
   bool Handle(Tid thread, int32_t signal, SentTo sent_to) {
-    const bool may = books_.MayHandle(thread, signal, sent_to);
+    const SentSignals::Signal handled = {.number = signal, .sent_to = sent_to};
+    const bool may = books_.MayHandle(thread, handled);
     if (may) {
-      books_.Handle(thread, signal, sent_to);
+      books_.Handle(thread, handled);
     }
     return may;
   }

@@ -21,7 +21,7 @@
 #include "daemon/spool.h"
 #include "tests/daemon/clewd_fixture.h"
 
-namespace clew::daemon::testing {
+namespace clew::daemon::test {
 
 using SteadyClock = std::chrono::steady_clock;
 
@@ -136,6 +136,6 @@ class AttackTest : public SidebandTest {
   }
 };
 
-}  // namespace clew::daemon::testing
+}  // namespace clew::daemon::test
 
 #endif  // CLEW_TESTS_DAEMON_ATTACK_FIXTURE_H_

@@ -34,17 +34,17 @@
 namespace clew::daemon {
 namespace {
 
-using testing::AttackTest;
-using testing::kNobody;
-using testing::MapsCode;
-using testing::NamesIn;
-using testing::Process;
-using testing::ReadText;
-using testing::SilentFiles;
-using testing::SteadyClock;
-using testing::Stranger;
-using testing::WaitUntil;
-using testing::WriteText;
+using test::AttackTest;
+using test::kNobody;
+using test::MapsCode;
+using test::NamesIn;
+using test::Process;
+using test::ReadText;
+using test::SilentFiles;
+using test::SteadyClock;
+using test::Stranger;
+using test::WaitUntil;
+using test::WriteText;
 
 std::string ElfHeader(uint16_t header_count) {
   Elf64_Ehdr header = {};
@@ -355,7 +355,7 @@ TEST_F(IncomingAttackTest, WhatIsNoFileOfItsOwnIsTakenFromNobody) {
   const Stranger stranger([&] {
     const auto make = [&](int i, const auto& fill) {
       const std::string folder = Mine(fmt::format("evil~{0}~{0}.clew", i));
-      testing::MakeBundle(folder + ".x", 6);
+      test::MakeBundle(folder + ".x", 6);
       fill(folder + ".x");
       return rename((folder + ".x").c_str(), folder.c_str()) == 0;
     };

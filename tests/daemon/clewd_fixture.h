@@ -19,12 +19,12 @@
 #include "proto/bundle.pb.h"
 #include "tests/daemon/support.h"
 
-namespace clew::daemon::testing {
+namespace clew::daemon::test {
 
 using nlohmann::json;
 
 // The built clewd below a folder of its own, with a clew that is a script.
-class ClewdTest : public ::testing::Test {
+class ClewdTest : public testing::Test {
  protected:
   void SetUp() override {
     if (getenv("CLEW_BINARY_DIR") == nullptr) {
@@ -127,6 +127,6 @@ class SidebandTest : public ClewdTest {
   std::string folder_;
 };
 
-}  // namespace clew::daemon::testing
+}  // namespace clew::daemon::test
 
 #endif  // CLEW_TESTS_DAEMON_CLEWD_FIXTURE_H_

@@ -38,21 +38,21 @@ namespace clew::daemon {
 namespace {
 
 using nlohmann::json;
-using testing::ClewdTest;
-using testing::MakeBundle;
-using testing::NamesIn;
-using testing::Process;
-using testing::ReadText;
-using testing::SidebandTest;
-using testing::WaitUntil;
-using testing::WriteText;
+using test::ClewdTest;
+using test::MakeBundle;
+using test::NamesIn;
+using test::Process;
+using test::ReadText;
+using test::SidebandTest;
+using test::WaitUntil;
+using test::WriteText;
 
 // What systemd would hear.
 class NotifySocket {
  public:
   explicit NotifySocket(const std::string& path)
       : fd_(socket(AF_UNIX, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0)) {
-    const sockaddr_un address = testing::SocketAddress(path);
+    const sockaddr_un address = test::SocketAddress(path);
     CLEW_CHECK(bind(fd_.get(), reinterpret_cast<const sockaddr*>(&address),
                     sizeof(address)) == 0,
                "cannot bind {}", path);
@@ -147,7 +147,7 @@ TEST_F(ClewdTest, AUnitCannotChangeWhatWasChecked) {
 
 TEST_F(ClewdTest, ASecondOneIsRefusedAndAWrongConfigurationIsToldWithItsLine) {
   Start();
-  Process second({testing::Program("clewd"), "--root", scratch_.root()},
+  Process second({test::Program("clewd"), "--root", scratch_.root()},
                  At("second"));
   EXPECT_EQ(WEXITSTATUS(second.Wait()), kExitUsage);
   EXPECT_NE(ReadText(At("second")).find("is clewd running?"),
@@ -159,7 +159,7 @@ TEST_F(ClewdTest, ASecondOneIsRefusedAndAWrongConfigurationIsToldWithItsLine) {
       << reply.error().message;
   EXPECT_NE(Status()["last_error"]["message"], "");
   Process check(
-      {testing::Program("clewd"), "--check-config", At("etc/clew/clewd.conf")},
+      {test::Program("clewd"), "--check-config", At("etc/clew/clewd.conf")},
       At("second"));
   EXPECT_EQ(WEXITSTATUS(check.Wait()), kExitUsage);
 }
@@ -210,7 +210,7 @@ TEST_F(ClewdTest, KilledAtAnyMomentItLosesNothing) {
 
 TEST_F(ClewdTest, ClewdRunLeavesABundleOrRunsTheProgramAlone) {
   const auto run = [&](const std::vector<std::string>& more) {
-    std::vector<std::string> words = {testing::Program("clewd-run"), "--root",
+    std::vector<std::string> words = {test::Program("clewd-run"), "--root",
                                       scratch_.root()};
     words.insert(words.end(), more.begin(), more.end());
     Process process(words, At("out"), {"CLEW=" + At("record")});
@@ -334,8 +334,8 @@ TEST_F(SidebandTest, KilledWhileSavingItLeavesNothingHalf) {
   EXPECT_TRUE(NamesIn(Spool("ready")).empty());
 }
 
-// The journal is a script: it notes what it was asked, and tells of a secret,
-// of what is no text, of what is no JSON, and more than is wanted.
+// The journal is a script: it notes what it was asked, and prints a secret,
+// bytes that are not text, a line that is not JSON, and more than is wanted.
 TEST_F(SidebandTest, LinesOfTheJournalAreInTheBundleWithoutSecrets) {
   WriteText(
       At("journalctl"),

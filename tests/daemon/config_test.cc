@@ -156,7 +156,7 @@ TEST(ConfigTest, TheInstalledFileShowsEveryKeyWithItsDefault) {
   }
   const std::string path = std::string(source) + "/deploy/etc/clew/clewd.conf";
   const std::string text = std::regex_replace(
-      testing::ReadText(path), std::regex("(^|\n)#(?=[a-z_]+ ?=)"), "$1");
+      test::ReadText(path), std::regex("(^|\n)#(?=[a-z_]+ ?=)"), "$1");
   const std::string without_units = text.substr(0, text.find("#[unit"));
   ASSERT_NE(without_units, "") << path;
   const auto config = ParseConfig(without_units, path);

@@ -1,6 +1,6 @@
 // Goal: the socket answers what it is asked, hands descriptors over, and cuts
-// off clients that are too slow, too many or send what is no request; nothing
-// of that disturbs another client.
+// off clients that are too slow, too many or send what is not a request;
+// nothing of that disturbs another client.
 // Method: real sockets in one loop; clients in a thread.
 #include "daemon/control.h"
 
@@ -21,8 +21,8 @@
 namespace clew::daemon {
 namespace {
 
-using testing::RunUntil;
-using testing::Scratch;
+using test::RunUntil;
+using test::Scratch;
 
 class Handler final : public ControlHandler {
  public:
@@ -48,7 +48,7 @@ class Handler final : public ControlHandler {
   int closed = 0;
 };
 
-class ControlTest : public ::testing::Test {
+class ControlTest : public testing::Test {
  protected:
   void SetUp() override {
     auto server = ControlServer::Open(
@@ -61,7 +61,7 @@ class ControlTest : public ::testing::Test {
 
   Fd Connect() const {
     Fd fd(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
-    const sockaddr_un address = testing::SocketAddress(path());
+    const sockaddr_un address = test::SocketAddress(path());
     CLEW_CHECK(connect(fd.get(), reinterpret_cast<const sockaddr*>(&address),
                        sizeof(address)) == 0,
                "no server");
@@ -117,7 +117,7 @@ TEST_F(ControlTest, ASecondServerIsRefusedAndADeadOnesSocketReplaced) {
   ASSERT_FALSE(second.has_value());
   EXPECT_EQ(second.error().code, ErrorCode::kInvalidArgument);
   server_.reset();
-  testing::WriteText(path(), "");  // as a killed one leaves it
+  test::WriteText(path(), "");  // as a killed one leaves it
   EXPECT_TRUE(
       ControlServer::Open(*loop_, handler_, {.path = path()}).has_value());
 }

@@ -100,7 +100,7 @@ class DaemonDouble final : public ControlHandler {
   std::thread thread_;
 };
 
-class CoreHandlerTest : public ::testing::Test {
+class CoreHandlerTest : public testing::Test {
  protected:
   static constexpr const char* kNoLimit = "18446744073709551615";
 
@@ -108,17 +108,17 @@ class CoreHandlerTest : public ::testing::Test {
     if (getenv("CLEW_BINARY_DIR") == nullptr) {
       GTEST_SKIP() << "run by ctest, which sets CLEW_BINARY_DIR";
     }
-    testing::WriteText(At("core"), core_);
+    test::WriteText(At("core"), core_);
     // The handler from before: notes its arguments, keeps what it gets.
-    testing::WriteText(At("before"), "#!/bin/sh\necho \"$@\" > " +
-                                         At("arguments") + "\ncat > " +
-                                         At("passed") + "\nexit 3\n");
+    test::WriteText(At("before"), "#!/bin/sh\necho \"$@\" > " +
+                                      At("arguments") + "\ncat > " +
+                                      At("passed") + "\nexit 3\n");
     chmod(At("before").c_str(), 0700);
     SetPattern("|" + At("before") + " %P %s %e 100%% %E%");
   }
   std::string At(const std::string& name) const { return scratch_.Path(name); }
   void SetPattern(const std::string& pattern) const {
-    testing::WriteText(At("var/lib/clew/core_pattern.before"), pattern + "\n");
+    test::WriteText(At("var/lib/clew/core_pattern.before"), pattern + "\n");
   }
   // As the kernel starts it; returns the exit status.
   int Run(const std::string& limit = kNoLimit,
@@ -128,8 +128,8 @@ class CoreHandlerTest : public ::testing::Test {
   int RunOn(Fd input, const std::string& limit, const std::string& comm,
             pid_t process) {
     const std::string pid = std::to_string(process);
-    testing::Process handler(
-        {testing::Program("clew-core-handler"), "--root", scratch_.root(), pid,
+    test::Process handler(
+        {test::Program("clew-core-handler"), "--root", scratch_.root(), pid,
          pid, pid, pid, std::to_string(getuid()), std::to_string(getgid()), "1",
          "11", "1700000000", limit, "host", comm},
         At("output"), {}, input.get());
@@ -142,7 +142,7 @@ class CoreHandlerTest : public ::testing::Test {
     return info.st_blocks * 512;
   }
 
-  testing::Scratch scratch_;
+  test::Scratch scratch_;
   const std::string core_ = MakeCore((3 << 20) + 1001);
 };
 

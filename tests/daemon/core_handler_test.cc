@@ -29,8 +29,8 @@
 namespace clew::daemon {
 namespace {
 
-using testing::ReadText;
-using testing::WriteText;
+using test::ReadText;
+using test::WriteText;
 
 // Never asked: its loop does not run.
 class SilentHandler final : public ControlHandler {

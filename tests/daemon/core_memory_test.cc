@@ -28,8 +28,8 @@ namespace clew::daemon {
 namespace {
 
 namespace fs = std::filesystem;
-using testing::ReadText;
-using testing::WriteText;
+using test::ReadText;
+using test::WriteText;
 
 constexpr size_t kPageBytes = 4096;
 constexpr size_t kFewBytes = 1 << 20;  // the head, and what a pipe holds

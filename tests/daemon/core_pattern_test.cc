@@ -16,15 +16,15 @@ namespace {
 
 constexpr const char* kBefore = "|/lib/systemd/systemd-coredump %P %u";
 
-class CorePatternTest : public ::testing::Test {
+class CorePatternTest : public testing::Test {
  protected:
   CorePatternTest() : paths_("/tmp") {
     // The pattern has room for a short path alone.
     root_ = std::filesystem::temp_directory_path().string() + "/cp" +
             std::to_string(getpid());
     paths_ = Paths(root_);
-    testing::WriteText(paths_.core_pattern, std::string(kBefore) + "\n");
-    testing::WriteText(paths_.core_handler, "");
+    test::WriteText(paths_.core_pattern, std::string(kBefore) + "\n");
+    test::WriteText(paths_.core_handler, "");
     std::filesystem::permissions(paths_.core_handler,
                                  std::filesystem::perms::owner_all);
   }
@@ -40,7 +40,7 @@ TEST_F(CorePatternTest, WhatWasThereComesBack) {
   ASSERT_TRUE(before.has_value()) << before.error().message;
   EXPECT_EQ(*before, kBefore);
   EXPECT_TRUE(IsOurPattern(paths_, Now()));
-  EXPECT_EQ(testing::ReadText(paths_.core_pattern_before),
+  EXPECT_EQ(test::ReadText(paths_.core_pattern_before),
             std::string(kBefore) + "\n");
   // Again: what was before is not lost.
   EXPECT_EQ(*InstallCorePattern(PosixFileSystem(), paths_), kBefore);
@@ -51,7 +51,7 @@ TEST_F(CorePatternTest, WhatWasThereComesBack) {
 
 TEST_F(CorePatternTest, WhatOthersSetStays) {
   ASSERT_TRUE(InstallCorePattern(PosixFileSystem(), paths_).has_value());
-  testing::WriteText(paths_.core_pattern, "core.%p\n");
+  test::WriteText(paths_.core_pattern, "core.%p\n");
   const auto removed = UninstallCorePattern(PosixFileSystem(), paths_);
   ASSERT_FALSE(removed.has_value());
   EXPECT_EQ(removed.error().code, ErrorCode::kInvalidArgument);
@@ -71,12 +71,12 @@ TEST_F(CorePatternTest, NeverOursWithoutANoteOfWhatWasBefore) {
   for (int works = 0; !finished; ++works) {
     ASSERT_LT(works, 30) << "never ends";
     std::filesystem::remove(paths_.core_pattern_before);
-    testing::WriteText(paths_.core_pattern, std::string(kBefore) + "\n");
-    clew::testing::FailingFiles files(works);
+    test::WriteText(paths_.core_pattern, std::string(kBefore) + "\n");
+    clew::test::FailingFiles files(works);
     finished = InstallCorePattern(files, paths_).has_value();
     EXPECT_EQ(IsOurPattern(paths_, Now()), finished) << works;
     if (finished) {
-      EXPECT_EQ(testing::ReadText(paths_.core_pattern_before),
+      EXPECT_EQ(test::ReadText(paths_.core_pattern_before),
                 std::string(kBefore) + "\n");
     }
   }

@@ -20,11 +20,11 @@ namespace clew::daemon {
 namespace {
 
 namespace fs = std::filesystem;
-using testing::FakeClock;
-using testing::FakeWork;
-using testing::MakeBundle;
-using testing::NamesIn;
-using testing::Scratch;
+using test::FakeClock;
+using test::FakeWork;
+using test::MakeBundle;
+using test::NamesIn;
+using test::Scratch;
 using What = JobEnd::What;
 
 constexpr const char* kName = "a.service~1~77.clew";
@@ -65,7 +65,7 @@ struct Life {
   std::unique_ptr<Pipeline> pipeline;
 };
 
-class PipelineTest : public ::testing::Test {
+class PipelineTest : public testing::Test {
  protected:
   std::string root() const { return scratch_.Path("spool"); }
   void Arrive(const std::string& name, int signal = 6) const {
@@ -74,7 +74,7 @@ class PipelineTest : public ::testing::Test {
   pb::Manifest ManifestIn(const std::string& folder) const {
     pb::Manifest manifest;
     const std::string path = root() + "/" + folder + "/manifest.pb";
-    CLEW_CHECK(manifest.ParseFromString(testing::ReadText(path)), "{}", path);
+    CLEW_CHECK(manifest.ParseFromString(test::ReadText(path)), "{}", path);
     return manifest;
   }
   Scratch scratch_;
@@ -397,7 +397,7 @@ TEST_F(PipelineTest, AStrangersTriggerAndUnitCountNothing) {
     pb::Manifest manifest = ManifestIn("incoming/" + name);
     manifest.mutable_trigger()->set_kind(pb::Trigger::KIND_REQUEST);
     manifest.mutable_trigger()->set_unit("nginx.service");
-    testing::WriteText(folder + "/manifest.pb", manifest.SerializeAsString());
+    test::WriteText(folder + "/manifest.pb", manifest.SerializeAsString());
     ASSERT_EQ(chown(folder.c_str(), 65534, 65534), 0);
   };
   for (const char* name : {"nginx.service~1~7.clew", "nginx.service~2~7.clew",
@@ -416,7 +416,7 @@ TEST_F(PipelineTest, AStrangersTriggerAndUnitCountNothing) {
   EXPECT_EQ(life.admission.Ask({"nginx.service", 6}, 0, clock_.MonotonicMs()),
             Admitted::kYes)
       << "the unit's own rate is used up";
-  EXPECT_TRUE(testing::NamesIn(root() + "/checking").empty());
+  EXPECT_TRUE(test::NamesIn(root() + "/checking").empty());
 }
 
 // Killed between taking it over and judging it.
@@ -430,7 +430,7 @@ TEST_F(PipelineTest, AStrangersBundleStaysOneAcrossADeathOfTheDaemon) {
     const std::string folder = root() + "/incoming/" + kName;
     pb::Manifest manifest = ManifestIn(std::string("incoming/") + kName);
     manifest.mutable_trigger()->set_unit("nginx.service");
-    testing::WriteText(folder + "/manifest.pb", manifest.SerializeAsString());
+    test::WriteText(folder + "/manifest.pb", manifest.SerializeAsString());
     ASSERT_EQ(chown(folder.c_str(), 65534, 65534), 0);
   }
   {

@@ -56,6 +56,7 @@ TEST(ProtocolTest, WhatIsNoRequestIsRefused) {
       R"({"do":"snapshot","unit":")" + std::string(kTextBytesMax + 1, 'a') +
           "\"}",
       R"({"do":"core","tid":1})",
+      R"({"do":"core","pid":1,"signal":6})",
       R"({"do":"core","pid":1,"tid":1,"signal":65})",
       R"({"do":"core","pid":1,"tid":1,"signal":0})",
       R"({"do":"core-done","bytes":-1})",

@@ -18,7 +18,7 @@
 
 #include "common/fd.h"
 
-namespace clew::daemon::testing {
+namespace clew::daemon::test {
 namespace {
 
 constexpr uint64_t kFileNode = 2;
@@ -142,4 +142,4 @@ SilentFiles::~SilentFiles() {
   }
 }
 
-}  // namespace clew::daemon::testing
+}  // namespace clew::daemon::test

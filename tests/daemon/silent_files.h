@@ -5,7 +5,7 @@
 
 #include <string>
 
-namespace clew::daemon::testing {
+namespace clew::daemon::test {
 
 // A file system with one file, lib.so, which any user may map: its server (a
 // process) answers the first open, and then neither opens nor reads, for ever.
@@ -26,6 +26,6 @@ class SilentFiles {
   pid_t server_ = -1;
 };
 
-}  // namespace clew::daemon::testing
+}  // namespace clew::daemon::test
 
 #endif  // CLEW_TESTS_DAEMON_SILENT_FILES_H_

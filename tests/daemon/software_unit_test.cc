@@ -23,23 +23,23 @@
 namespace clew::daemon {
 namespace {
 
-using testing::NamesIn;
-using testing::Process;
-using testing::ReadText;
-using testing::Scratch;
-using testing::WaitUntil;
+using test::NamesIn;
+using test::Process;
+using test::ReadText;
+using test::Scratch;
+using test::WaitUntil;
 
 constexpr const char* kSecret = "hunter2-and-more";
 
-class SoftwareUnitTest : public ::testing::Test {
+class SoftwareUnitTest : public testing::Test {
  protected:
   void SetUp() override {
     if (getenv("CLEW_BINARY_DIR") == nullptr) {
       GTEST_SKIP() << "run by ctest, which sets CLEW_BINARY_DIR";
     }
-    testing::WriteText(
+    test::WriteText(
         At("etc/clew/clewd.conf"),
-        "clew = " + testing::Program("clew") + "\ndisk_free_bytes = 0\n");
+        "clew = " + test::Program("clew") + "\ndisk_free_bytes = 0\n");
     StartDaemon();
   }
   std::string At(const std::string& name) const { return scratch_.Path(name); }
@@ -49,7 +49,7 @@ class SoftwareUnitTest : public ::testing::Test {
   std::string Socket() const { return At("run/clew/clewd.sock"); }
   void StartDaemon() {
     clewd_ = std::make_unique<Process>(
-        std::vector<std::string>{testing::Program("clewd"), "--root",
+        std::vector<std::string>{test::Program("clewd"), "--root",
                                  scratch_.root()},
         At("log"));
     ASSERT_TRUE(WaitUntil([&] {
@@ -60,7 +60,7 @@ class SoftwareUnitTest : public ::testing::Test {
   std::unique_ptr<Process> StartUnit(const std::string& program,
                                      const std::string& seed, int input = -1,
                                      const std::string& argument = "") {
-    std::vector<std::string> words = {testing::Program("clewd-run"),
+    std::vector<std::string> words = {test::Program("clewd-run"),
                                       "--root",
                                       scratch_.root(),
                                       "a.service",
@@ -73,7 +73,7 @@ class SoftwareUnitTest : public ::testing::Test {
     }
     return std::make_unique<Process>(
         words, At("unit"),
-        std::vector<std::string>{"CLEW=" + testing::Program("clew"),
+        std::vector<std::string>{"CLEW=" + test::Program("clew"),
                                  std::string("DB_PASSWORD=") + kSecret},
         input);
   }
@@ -92,7 +92,7 @@ class SoftwareUnitTest : public ::testing::Test {
   // tests/programs/bank fails under some seeds.
   void FailOnce() {
     for (int seed = 1; seed < 200; ++seed) {
-      const auto unit = StartUnit(testing::Program("../tests/programs/bank"),
+      const auto unit = StartUnit(test::Program("../tests/programs/bank"),
                                   std::to_string(seed));
       if (WEXITSTATUS(unit->Wait()) == 1) {
         return;
@@ -132,11 +132,11 @@ TEST_F(SoftwareUnitTest, ACrashBecomesABundleAlsoIfClewdIsKilledMeanwhile) {
 
 // The limit is that of clewd.conf, which clewd-run reads.
 TEST_F(SoftwareUnitTest, BeyondSoftwareBytesTheUnitGoesOnWithoutATrace) {
-  testing::WriteText(
+  test::WriteText(
       At("etc/clew/clewd.conf"),
       ReadText(At("etc/clew/clewd.conf")) + "software_bytes = 1M\n");
-  const auto unit = StartUnit(testing::Program("../tests/recorder/programs/"
-                                               "recorder_tracee_endings"),
+  const auto unit = StartUnit(test::Program("../tests/recorder/programs/"
+                                            "recorder_tracee_endings"),
                               "1", -1, "beyond");
   EXPECT_EQ(WEXITSTATUS(unit->Wait()), 1) << ReadText(At("unit"));
   EXPECT_NE(ReadText(At("unit")).find("the recording is dropped"),

@@ -28,9 +28,9 @@ namespace clew::daemon {
 namespace {
 
 namespace fs = std::filesystem;
-using testing::NamesIn;
-using testing::Scratch;
-using testing::WriteText;
+using test::NamesIn;
+using test::Scratch;
+using test::WriteText;
 
 constexpr SpoolLimits kNoLimits{.bytes = uint64_t{1} << 40, .free_bytes = 0};
 
@@ -314,7 +314,7 @@ TEST(SpoolTest, TwoOfOneNameLiveTogether) {
       spool.Move("a~7~1.clew", Stage::kIncoming, Stage::kChecking);
   ASSERT_TRUE(moved.has_value()) << moved.error().message;
   EXPECT_EQ(*moved, "a~9~1.clew");
-  EXPECT_EQ(testing::ReadText(spool.Path(Stage::kChecking, *moved) + "/core"),
+  EXPECT_EQ(test::ReadText(spool.Path(Stage::kChecking, *moved) + "/core"),
             std::string(1024, 'c'));
   const auto aside =
       spool.SetAside(last, Stage::kIncoming, Stage::kRefused, "why not");
@@ -331,8 +331,8 @@ std::set<std::string> WhereIs(const std::string& root, const char* name) {
     const std::string path =
         fmt::format("{}/{}/{}", root, FolderOf(stage), name);
     if (fs::exists(path)) {
-      const bool whole = testing::ReadText(path + "/a") == "one" &&
-                         testing::ReadText(path + "/b") == "two";
+      const bool whole = test::ReadText(path + "/a") == "one" &&
+                         test::ReadText(path + "/b") == "two";
       found.insert(whole ? std::string(FolderOf(stage)) : "");
     }
   }
@@ -343,7 +343,7 @@ std::set<std::string> WhereIs(const std::string& root, const char* name) {
 // places of the bundle and whether `work` had ended.
 template <class Work, class Check>
 void CutEverywhere(const Work& work, const Check& check) {
-  constexpr const char* kName = "a~1~1.clew";
+  constexpr const char* kCutBundle = "a~1~1.clew";
   bool finished = false;
   for (int operations = 0; !finished; ++operations) {
     ASSERT_LT(operations, 50) << "never ends";
@@ -358,7 +358,7 @@ void CutEverywhere(const Work& work, const Check& check) {
     auto spool = Spool::Open(files, root, kNoLimits);
     ASSERT_TRUE(spool.has_value()) << spool.error().message;
     files.FailAfter(operations);
-    finished = work(*spool, kName);
+    finished = work(*spool, kCutBundle);
     bool complete = false;
     int outcome = 0;
     ForEveryChoice(
@@ -367,7 +367,7 @@ void CutEverywhere(const Work& work, const Check& check) {
           const std::string after =
               scratch.Path("after" + std::to_string(outcome++));
           files.AfterCut(after, choose);
-          check(WhereIs(after, kName), finished, operations);
+          check(WhereIs(after, kCutBundle), finished, operations);
         },
         &complete);
     EXPECT_GT(outcome, 0);
@@ -436,7 +436,7 @@ TEST(TakeOverTest, WhatOthersHoldOpenIsNoFileOfARenewedTree) {
   ASSERT_TRUE(Renew(scratch.Path("b"), {geteuid(), getegid()}).has_value());
   EXPECT_EQ(pwrite(held.get(), "secret", 6, 0), 6);
   EXPECT_EQ(ftruncate(held.get(), 1), 0);
-  EXPECT_EQ(testing::ReadText(core), "recorded");
+  EXPECT_EQ(test::ReadText(core), "recorded");
   EXPECT_EQ(NamesIn(scratch.Path("b")), std::vector<std::string>{"images"});
   EXPECT_EQ(NamesIn(scratch.Path("b/images")),
             std::vector<std::string>{"core"});

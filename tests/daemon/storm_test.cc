@@ -21,14 +21,14 @@
 namespace clew::daemon {
 namespace {
 
-using testing::AttackTest;
-using testing::json;
-using testing::kNobody;
-using testing::NamesIn;
-using testing::Process;
-using testing::ReadText;
-using testing::WaitUntil;
-using testing::WriteText;
+using test::AttackTest;
+using test::json;
+using test::kNobody;
+using test::NamesIn;
+using test::Process;
+using test::ReadText;
+using test::WaitUntil;
+using test::WriteText;
 
 // Core dumps that never end hold at most half of the saves: those of others go
 // on, and what is refused is counted.

@@ -17,9 +17,10 @@
 
 #include "common/check.h"
 #include "common/exec_arguments.h"
+#include "common/fd.h"
 #include "proto/bundle.pb.h"
 
-namespace clew::daemon::testing {
+namespace clew::daemon::test {
 
 namespace fs = std::filesystem;
 
@@ -47,6 +48,13 @@ sockaddr_un SocketAddress(const std::string& path) {
   CLEW_CHECK(path.size() < sizeof(address.sun_path), "{}: too long", path);
   std::memcpy(address.sun_path, path.data(), path.size());
   return address;
+}
+
+bool Accepts(const std::string& path) {
+  const sockaddr_un address = SocketAddress(path);
+  const Fd client(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  return connect(client.get(), reinterpret_cast<const sockaddr*>(&address),
+                 sizeof(address)) == 0;
 }
 
 std::vector<std::string> NamesIn(const std::string& folder) {
@@ -175,4 +183,4 @@ bool WaitUntil(const std::function<bool()>& done, uint64_t limit_ms) {
   return true;
 }
 
-}  // namespace clew::daemon::testing
+}  // namespace clew::daemon::test

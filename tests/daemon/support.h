@@ -14,7 +14,7 @@
 #include "daemon/loop.h"
 #include "daemon/pipeline.h"
 
-namespace clew::daemon::testing {
+namespace clew::daemon::test {
 
 // A clock that stands still but for Advance.
 class FakeClock final : public Clock {
@@ -47,6 +47,9 @@ std::vector<std::string> NamesIn(const std::string& folder);
 
 // REQUIRES: `path` fits into an address (107 bytes).
 sockaddr_un SocketAddress(const std::string& path);
+
+// Somebody listens at `path`: a socket that is bound is seen before that.
+bool Accepts(const std::string& path);
 
 // A bundle as far as the daemon looks at it: manifest.pb and a core of
 // `core_bytes`.
@@ -99,6 +102,6 @@ std::string Program(const std::string& name);
 // Until `done` is true; false after `limit_ms`.
 bool WaitUntil(const std::function<bool()>& done, uint64_t limit_ms = 10'000);
 
-}  // namespace clew::daemon::testing
+}  // namespace clew::daemon::test
 
 #endif  // CLEW_TESTS_DAEMON_SUPPORT_H_

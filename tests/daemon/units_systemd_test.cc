@@ -22,9 +22,9 @@
 namespace clew::daemon {
 namespace {
 
-using testing::Process;
-using testing::Scratch;
-using testing::WaitUntil;
+using test::Process;
+using test::Scratch;
+using test::WaitUntil;
 
 constexpr const char* kDbus = "/usr/bin/dbus-daemon";
 constexpr const char* kUnits = "/org/freedesktop/systemd1/unit";
@@ -115,7 +115,7 @@ class FakeSystemd {
   std::thread thread_;
 };
 
-class UnitsSystemdTest : public ::testing::Test {
+class UnitsSystemdTest : public testing::Test {
  protected:
   void SetUp() override {
     if (access(kDbus, X_OK) != 0) {
@@ -132,8 +132,8 @@ class UnitsSystemdTest : public ::testing::Test {
                                  "--address=" + address()},
         scratch_.Path("log"));
     ASSERT_TRUE(WaitUntil([this] {
-      return std::filesystem::exists(scratch_.Path("bus"));
-    })) << testing::ReadText(scratch_.Path("log"));
+      return test::Accepts(scratch_.Path("bus"));
+    })) << test::ReadText(scratch_.Path("log"));
     systemd_ = std::make_unique<FakeSystemd>(address());
   }
   void StopBus() {

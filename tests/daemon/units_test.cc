@@ -50,9 +50,9 @@ class FakeManager final : public UnitManager {
   int connections = 0;
 };
 
-class UnitsTest : public ::testing::Test {
+class UnitsTest : public testing::Test {
  protected:
-  testing::Scratch scratch_;
+  test::Scratch scratch_;
   FakeManager manager_;
   UnitWatch watch_{&manager_, scratch_.root()};
 };
@@ -155,7 +155,7 @@ TEST_F(UnitsTest, AHeartbeatThatStopsIsAHangOnce) {
   watch.SetUnits({{"a.service", true, 10, file}});
   EXPECT_TRUE(watch.Poll(0).empty());
   EXPECT_TRUE(watch.Poll(100'000).empty()) << "not there: not started yet";
-  testing::WriteText(file, "1");
+  test::WriteText(file, "1");
   EXPECT_TRUE(watch.Poll(100'000).empty());
   EXPECT_TRUE(watch.Poll(109'999).empty());
   auto events = watch.Poll(110'000);
@@ -179,8 +179,7 @@ TEST_F(UnitsTest, CpuTimeThatDoesNotGrowIsAHangOfAUnitThatRuns) {
        .process = 7,
        .cgroup = "/system.slice/a.service"};
   for (uint64_t now_ms = 0; now_ms < 50'000; now_ms += 5'000) {
-    testing::WriteText(stat,
-                       fmt::format("usage_usec {}\nuser_usec 1\n", now_ms));
+    test::WriteText(stat, fmt::format("usage_usec {}\nuser_usec 1\n", now_ms));
     EXPECT_TRUE(watch_.Poll(now_ms).empty()) << now_ms;
   }
   EXPECT_EQ(watch_.Poll(55'000).size(), 1u);
@@ -190,7 +189,7 @@ TEST_F(UnitsTest, CpuTimeThatDoesNotGrowIsAHangOfAUnitThatRuns) {
 
 TEST_F(UnitsTest, AReloadKeepsWhatIsKnown) {
   const std::string file = scratch_.Path("alive");
-  testing::WriteText(file, "1");
+  test::WriteText(file, "1");
   UnitWatch watch(nullptr, scratch_.root());
   watch.SetUnits({{"a.service", true, 10, file}});
   EXPECT_TRUE(watch.Poll(0).empty());

@@ -116,7 +116,9 @@ TEST(OneAddressSpaceTest, ServesAllIfThereIsNoOther) {
   spaces.Build(false);
   for (const int32_t process : {0, 1, 2}) {
     EXPECT_EQ(spaces.At(process, kEnd), spaces.At(1, TscTicks(0)));
-    EXPECT_EQ(spaces.MapOf(spaces.At(process, kEnd)).first_path(), "program");
+    const CodeMap map = spaces.MapOf(spaces.At(process, kEnd));
+    ASSERT_FALSE(map.initial().empty());
+    EXPECT_EQ(map.initial().front()->mapping.path, "program");
   }
 }
 

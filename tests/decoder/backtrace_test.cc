@@ -30,13 +30,13 @@ namespace {
 using bundle::Bundle;
 using bundle::CoreDump;
 using bundle::DumpMapping;
-using ::testing::Contains;
-using ::testing::ElementsAre;
-using ::testing::Gt;
-using ::testing::HasSubstr;
-using ::testing::IsEmpty;
-using ::testing::Not;
-using ::testing::SizeIs;
+using testing::Contains;
+using testing::ElementsAre;
+using testing::Gt;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::Not;
+using testing::SizeIs;
 
 constexpr const char* kCrasher = CLEW_CRASHER;
 
@@ -70,10 +70,10 @@ int LineOf(const std::string& marker) {
   return 0;
 }
 
-class BacktraceTest : public ::testing::Test {
+class BacktraceTest : public testing::Test {
  protected:
   void SetUp() override {
-    folder_ = ::testing::TempDir() + "clew-backtrace-XXXXXX";
+    folder_ = testing::TempDir() + "clew-backtrace-XXXXXX";
     ASSERT_NE(mkdtemp(folder_.data()), nullptr);
   }
   void TearDown() override { std::filesystem::remove_all(folder_); }

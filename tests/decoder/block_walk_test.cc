@@ -524,7 +524,7 @@ uint64_t ProgramCount() {
   return count == nullptr ? 15 : std::strtoull(count, nullptr, 10);
 }
 
-class BlockWalkTest : public ::testing::Test {
+class BlockWalkTest : public testing::Test {
  protected:
   BlockWalkTest()
       : folder_(std::filesystem::temp_directory_path() /

@@ -176,18 +176,46 @@ TEST_F(BundleTest, ScheduleSurvivesTheRoundTrip) {
   schedule.final_memory_digest = 0xabcdef;
   schedule.steps = {
       {.thread = Tid(7), .until_insn = 5},
-      {.kind = ScheduleStep::Kind::kFlush, .thread = Tid(8), .until_insn = 1}};
+      {.kind = ScheduleStep::Kind::kFlush, .thread = Tid(8), .until_insn = 1},
+      {.kind = ScheduleStep::Kind::kFlush,
+       .queue = 16,
+       .thread = Tid(8),
+       .until_insn = 2}};
+  schedule.model = MemoryModelKind::kPso;
   ASSERT_TRUE(bundle->WriteSchedule(PosixFileSystem(), schedule, {"a note"}));
   const auto read = bundle->ReadSchedule();
   ASSERT_TRUE(read) << read.error().message;
   ASSERT_TRUE(*read);
   const Schedule got = read->value_or(Schedule());
   EXPECT_EQ(got.steps, schedule.steps);
+  EXPECT_EQ(got.model, schedule.model);
   EXPECT_EQ(got.grade, schedule.grade);
   EXPECT_EQ(got.engine, schedule.engine);
   EXPECT_EQ(got.final_memory_digest, schedule.final_memory_digest);
-  EXPECT_THAT(*bundle->ReadScheduleNotes(), testing::ElementsAre("a note"));
+  pb::Schedule written;
+  ASSERT_TRUE(bundle::ReadMessage(path_ + "/schedule.pb", written));
+  EXPECT_THAT(written.notes(), testing::ElementsAre("a note"));
   EXPECT_FALSE(std::filesystem::exists(path_ + "/schedule.pb.partial"));
+}
+
+TEST_F(BundleTest, AScheduleThatNamesNoMemoryModelIsSequentiallyConsistent) {
+  pb::Schedule message;
+  message.add_steps()->set_thread(1);
+  const auto schedule = bundle::ToSchedule(message, "schedule.pb");
+  ASSERT_TRUE(schedule) << schedule.error().message;
+  EXPECT_EQ(schedule->model, MemoryModelKind::kSc);
+  EXPECT_EQ(schedule->steps.front().queue, ScheduleStep::kAllQueues);
+}
+
+TEST_F(BundleTest, RefusesAScheduleWithAnUnknownModelOrQueue) {
+  pb::Schedule message;
+  message.add_steps()->set_queue(17);
+  EXPECT_THAT(bundle::ToSchedule(message, "schedule.pb").error().message,
+              HasSubstr("queue is 17"));
+  message.mutable_steps(0)->set_queue(1);
+  message.set_memory_model(static_cast<pb::Schedule::MemoryModel>(3));
+  EXPECT_THAT(bundle::ToSchedule(message, "schedule.pb").error().message,
+              HasSubstr("memory_model is 3"));
 }
 
 TEST_F(BundleTest, RefusesTheScheduleOfAnotherRecording) {

@@ -44,7 +44,7 @@ void AppendTime(Bytes& bytes, unsigned tsc) {
   Append(bytes, {0x02, 0x73, 0, 0, 0, 0, 0});
 }
 
-// TNT, TIP, CYC, MTC, TSC, OVF and bytes that are no packet, at random.
+// TNT, TIP, CYC, MTC, TSC, OVF and bytes that are not packets, at random.
 Bytes RandomTrace(std::mt19937_64& random) {
   Bytes bytes;
   AppendPsb(bytes);

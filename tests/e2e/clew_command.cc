@@ -108,7 +108,7 @@ Scratch::~Scratch() {
     std::printf("kept: %s\n", root_.c_str());
     return;
   }
-  std::error_code ignored;  // what is left in /tmp is no failure of the test
+  std::error_code ignored;  // leftovers in /tmp do not fail the test
   std::filesystem::remove_all(root_, ignored);
 }
 

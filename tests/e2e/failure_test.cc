@@ -22,10 +22,10 @@
 namespace clew::e2e {
 namespace {
 
-using ::testing::AllOf;
-using ::testing::Contains;
-using ::testing::EndsWith;
-using ::testing::HasSubstr;
+using testing::AllOf;
+using testing::Contains;
+using testing::EndsWith;
+using testing::HasSubstr;
 
 // A failing recording with seeds from `seed` on.
 void Record(const std::string& bundle, const std::string& program,
@@ -190,7 +190,7 @@ TEST(FailureTest, BacktracesAreJsonAndTextOfOneShape) {
 }
 
 // Copies of a bundle with some of its files.
-class SufficiencyTest : public ::testing::Test {
+class SufficiencyTest : public testing::Test {
  protected:
   void SetUp() override {
     bundle_ = scratch_.Path("whole");
@@ -328,7 +328,7 @@ TEST_F(SufficiencyTest, CountsInputsThatAreNotKnown) {
 constexpr const char* kToken = "tok-5e3a91bc77d0";
 constexpr const char* kPassword = "correct-horse-battery";
 
-class SecretTest : public ::testing::Test {
+class SecretTest : public testing::Test {
  protected:
   void SetUp() override {
     bundle_ = scratch_.Path("b");
@@ -375,7 +375,7 @@ TEST_F(SecretTest, AreGoneAndTheBundleIsSolvedAndReplayed) {
   Redact(
       "environment drop *TOKEN*\narguments drop-after --password\n"
       "core keep [stack],file\ncore drop all\n");
-  EXPECT_THAT(Leaks(), ::testing::IsEmpty());
+  EXPECT_THAT(Leaks(), testing::IsEmpty());
   // What the program said lay in memory that is dropped. The assertion's text
   // is the program's, and stays; nothing else changes.
   auto after = Backtrace(bundle_);

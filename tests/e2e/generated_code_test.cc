@@ -14,7 +14,7 @@
 namespace clew::e2e {
 namespace {
 
-using ::testing::HasSubstr;
+using testing::HasSubstr;
 
 void ExpectNoLoss(const std::string& bundle) {
   const ProgramOutput info = Clew({"info", "--json", bundle});

@@ -24,9 +24,9 @@
 namespace clew::e2e {
 namespace {
 
-using ::testing::AllOf;
-using ::testing::HasSubstr;
-using ::testing::Not;
+using testing::AllOf;
+using testing::HasSubstr;
+using testing::Not;
 using Json = nlohmann::json;
 
 constexpr const char* kSecret = "0123456789abcdef0123456789abcdef";

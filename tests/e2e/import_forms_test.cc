@@ -189,7 +189,7 @@ class ImportFormsTest : public testing::Test {
     return json::parse(ReadFile(bundle + ".json"), nullptr, false);
   }
 
-  // What the import's report says of the image with that base name.
+  // What the import's report says about the image with that base name.
   static json ImageOf(const json& report, const std::string& name) {
     for (const json& image : report["images"]) {
       if (fs::path(image["path"].get<std::string>()).filename() == name) {

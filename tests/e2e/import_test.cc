@@ -305,7 +305,7 @@ class ImageTest : public ImportTest {
     return path;
   }
 
-  // What the report says of the image with that base name.
+  // What the report says about the image with that base name.
   static json ImageOf(const json& report, const std::string& name) {
     for (const json& image : report["images"]) {
       if (fs::path(image["path"].get<std::string>()).filename() == name) {

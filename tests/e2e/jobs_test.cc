@@ -19,7 +19,7 @@ namespace {
 
 using collector::BundleId;
 using collector::BundleState;
-using ::testing::HasSubstr;
+using testing::HasSubstr;
 
 template <class T>
 T Must(Result<T> result) {

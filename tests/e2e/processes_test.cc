@@ -13,7 +13,7 @@
 namespace clew::e2e {
 namespace {
 
-using ::testing::HasSubstr;
+using testing::HasSubstr;
 
 class ProcessesTest : public testing::TestWithParam<int> {
  protected:

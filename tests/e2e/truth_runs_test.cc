@@ -1,16 +1,14 @@
 // Goal: no verdict on a run that truly happened is wrong. What is recorded here
 // happened, so "no interleaving agrees" would be false of every recording, an
-// error would be no answer, and a witness has to replay.
+// error would not be an answer, and a witness has to replay.
 // Method: property over seeded recordings of many programs at several timings,
 // CLEW_TRUTH_RUNS of them (30). The true schedule, which the recorder writes
 // down, has to pass the checker; then the built program solves the bundle, for
 // at most CLEW_TRUTH_LIMIT_S seconds (5), and replays what it found. Run
 // number n has the seed CLEW_TRUTH_SEED + n (1), which settles program, timing,
 // cores and quantum.
-#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/resource.h>
-#include <unistd.h>
 
 #include <charconv>
 #include <cstdlib>
@@ -19,12 +17,12 @@
 #include <nlohmann/json.hpp>
 #include <random>
 
-#include "common/fd.h"
 #include "follower/bundle/bundle_recording.h"
 #include "recorder/record.h"
 #include "solver/check.h"
 #include "tests/e2e/clew_command.h"
 #include "tests/e2e/true_schedule.h"
+#include "tests/support/silence.h"
 
 namespace clew::e2e {
 namespace {
@@ -62,30 +60,6 @@ uint64_t FromEnvironment(const char* variable, uint64_t otherwise) {
       << variable << " is '" << text << "', wanted: a number";
   return value;
 }
-
-// Standard output and error of this process at /dev/null: recorded programs
-// write where the recorder does.
-class Hush {
- public:
-  Hush() {
-    const Fd nowhere(open("/dev/null", O_WRONLY | O_CLOEXEC));
-    for (size_t i = 0; i < std::size(kOutputs); ++i) {
-      saved_[i] = Fd(fcntl(kOutputs[i], F_DUPFD_CLOEXEC, 0));
-      EXPECT_GE(dup2(nowhere.get(), kOutputs[i]), 0);
-    }
-  }
-  ~Hush() {
-    for (size_t i = 0; i < std::size(kOutputs); ++i) {
-      dup2(saved_[i].get(), kOutputs[i]);
-    }
-  }
-  Hush(const Hush&) = delete;
-  Hush& operator=(const Hush&) = delete;
-
- private:
-  static constexpr int kOutputs[] = {STDOUT_FILENO, STDERR_FILENO};
-  Fd saved_[std::size(kOutputs)];
-};
 
 // User and system time of the children that have ended.
 double ChildCpuSeconds() {
@@ -147,7 +121,7 @@ Trial Choose(uint64_t seed, const Scratch& scratch) {
 // Every other run is one that fails, if a dozen tries give one.
 Result<recorder::RecordOutcome> Record(const Trial& trial) {
   constexpr uint32_t kTries = 12;
-  const Hush hush;
+  const test::Silence silence;
   if (trial.seed % 2 == 0) {
     auto outcome = recorder::RecordUntilFail(trial.options, kTries, nullptr);
     if (outcome || outcome.error().code != ErrorCode::kLimit) {

@@ -118,7 +118,7 @@ TEST_P(TruthTest, TheTrueScheduleIsAWitness) {
   for (const auto& difference : report->registers.differences) {
     ADD_FAILURE() << fmt::format("{} of thread {}: {:#x}, not {:#x}",
                                  difference.name, difference.thread,
-                                 difference.machine, difference.core);
+                                 difference.machine, difference.dumped);
   }
   for (const auto& difference : report->memory.differences) {
     ADD_FAILURE() << fmt::format("{:#x}: {} bytes differ from the core dump",
@@ -154,12 +154,12 @@ TEST_P(ChannelTest, ARegisterThatDiffersFromTheCoreDumpIsTold) {
   follower::Recording& recording = recording_->recording;
   const auto steps = TrueSchedule(turns_);
   EXPECT_TRUE(
-      AgreesWithCore(*solver::CheckSchedule(recording, steps, nullptr)));
-  ASSERT_FALSE(recording.core_registers.empty());
-  recording.core_registers[0].gpr[kRbx] ^= 1;
+      AgreesWithCoreDump(*solver::CheckSchedule(recording, steps, nullptr)));
+  ASSERT_FALSE(recording.dumped_registers.empty());
+  recording.dumped_registers[0].gpr[kRbx] ^= 1;
   const auto report = solver::CheckSchedule(recording, steps, nullptr);
   EXPECT_FALSE(report->disagreement);
-  EXPECT_FALSE(AgreesWithCore(*report));
+  EXPECT_FALSE(AgreesWithCoreDump(*report));
   ASSERT_EQ(report->registers.differences.size(), 1u);
   EXPECT_EQ(report->registers.equal + 1, report->registers.compared);
   EXPECT_EQ(report->registers.differences[0].name, "rbx");
@@ -188,7 +188,7 @@ TEST_P(ChannelTest, WhoTakesWaitsForWhoPuts) {
                                             : Advance::Stop::kBlocked)
         << follower::Describe(process.contradiction());
     EXPECT_EQ(
-        process.thread(thread).taking.channel == follower::Channels::kNone,
+        process.thread(thread).wait.taking.channel == follower::Channels::kNone,
         thread == last);
   }
   const size_t of_pipe = std::next(threads.begin(), 2)->second;

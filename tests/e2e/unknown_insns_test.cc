@@ -10,8 +10,8 @@
 namespace clew::e2e {
 namespace {
 
-using ::testing::HasSubstr;
-using ::testing::Not;
+using testing::HasSubstr;
+using testing::Not;
 
 ProgramOutput Record(const std::string& bundle,
                      std::vector<std::string> command) {

@@ -13,7 +13,7 @@
 namespace clew::follower {
 namespace {
 
-using clew::testing::GuestRecording;
+using clew::test::GuestRecording;
 
 // What the follower objects to along the true schedule; empty: nothing.
 std::string Follow(const GuestRecording& guest) {
@@ -32,7 +32,7 @@ std::string Follow(const GuestRecording& guest) {
 }
 
 TEST(ArgumentCheckTest, EveryBitThatCountsIsComparedAndNoOther) {
-  auto guest = GuestRecording::Make(testing::GuestMutexCounter, 2, {.seed = 5});
+  auto guest = GuestRecording::Make(test::GuestMutexCounter, 2, {.seed = 5});
   ASSERT_EQ(Follow(guest), "");
   std::map<uint64_t, int> flips;  // by call
   for (auto& [tid, records] : guest.inputs()) {

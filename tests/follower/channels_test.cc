@@ -18,7 +18,7 @@ namespace {
 
 constexpr uint64_t kBuffer = 0x10000;
 
-class ChannelsTest : public ::testing::Test {
+class ChannelsTest : public testing::Test {
  protected:
   void SetUp() override { memory_.Map(kBuffer, 4096, kProtRead | kProtWrite); }
   template <class T>

@@ -15,8 +15,8 @@
 namespace clew::follower {
 namespace {
 
-using clew::testing::GuestRecorderOptions;
-using clew::testing::GuestRecording;
+using clew::test::GuestRecorderOptions;
+using clew::test::GuestRecording;
 
 // Runs the schedule's steps [begin, end); digests after each, if wanted.
 void RunSteps(Process& process, const std::vector<ScheduleStep>& steps,
@@ -35,13 +35,13 @@ void RunSteps(Process& process, const std::vector<ScheduleStep>& steps,
   }
 }
 
-class ProcessCopyTest : public ::testing::Test {
+class ProcessCopyTest : public testing::Test {
  protected:
   void Open(uint64_t seed) {
     GuestRecorderOptions options;
     options.seed = seed;
     options.merge_blocks = seed % 2 == 0;
-    guest_ = GuestRecording::Make(testing::GuestMutexCounter, 8, options);
+    guest_ = GuestRecording::Make(test::GuestMutexCounter, 8, options);
     auto session = OpenedRecording::Open(guest_->recording());
     ASSERT_TRUE(session) << session.error().message;
     session_ = std::move(*session);
@@ -120,15 +120,17 @@ TEST_F(ProcessCopyTest, EveryRegisterCountsInTheDigest) {
   Open(5);
   Process process = Start();
   const uint64_t digest = process.StateDigest();
+  machine::Registers registers = process.thread(0).registers;
   const auto expect_counts = [&](const char* name, auto& field) {
     const auto before = field;
     field = static_cast<std::remove_reference_t<decltype(field)>>(field ^ 1);
+    process.mutable_registers(0) = registers;
     EXPECT_NE(process.StateDigest(), digest) << name;
     field = before;
+    process.mutable_registers(0) = registers;
     EXPECT_EQ(process.StateDigest(), digest) << name;
   };
-  auto& [gpr, rip, rflags, fs_base, gs_base, xmm, mxcsr, x87] =
-      process.mutable_registers(0);
+  auto& [gpr, rip, rflags, fs_base, gs_base, xmm, mxcsr, x87] = registers;
   for (uint64_t& general : gpr) {
     expect_counts("gpr", general);
   }

@@ -14,7 +14,7 @@ namespace clew::follower {
 namespace {
 
 // Its times are those of positions.
-class Streams final : public ScriptedStreams {
+class CountedScript final : public ScriptedStreams {
  public:
   using ScriptedStreams::ScriptedStreams;
   TscTicks NotBefore(Tid) const override {
@@ -30,7 +30,7 @@ StreamItem Block(uint64_t ip) {
 }
 
 TEST(TapeTest, GivesItemsByPositionInAnyOrder) {
-  Streams streams({Block(10), Block(20), Block(30)});
+  CountedScript streams({Block(10), Block(20), Block(30)});
   ScriptedInputs inputs;
   Tape tape(streams, inputs);
   for (const uint64_t position : {2u, 0u, 1u, 2u}) {
@@ -48,7 +48,7 @@ TEST(TapeTest, GivesItemsByPositionInAnyOrder) {
 TEST(TapeTest, CodeOf32BitsIsRefusedByName) {
   StreamBlock block = std::get<StreamBlock>(Block(0x1234));
   block.code_bits = 32;
-  Streams streams({Block(10), block});
+  CountedScript streams({Block(10), block});
   ScriptedInputs inputs;
   Tape tape(streams, inputs);
   ASSERT_TRUE(tape.Block(0, 0));
@@ -60,7 +60,7 @@ TEST(TapeTest, CodeOf32BitsIsRefusedByName) {
 }
 
 TEST(TapeTest, HoldsNoMoreThanItsLimitAndForgettingMakesRoom) {
-  Streams streams({Block(10), Block(20), Block(30)});
+  CountedScript streams({Block(10), Block(20), Block(30)});
   ScriptedInputs inputs;
   Tape tape(streams, inputs, {.items_max = 2});
   ASSERT_TRUE(tape.Block(0, 1));
@@ -74,7 +74,7 @@ TEST(TapeTest, HoldsNoMoreThanItsLimitAndForgettingMakesRoom) {
 }
 
 TEST(TapeTest, KnowsWhatIsAtHandAndWhenTheRestBegins) {
-  Streams streams({Block(10), Block(20), Block(30)});
+  CountedScript streams({Block(10), Block(20), Block(30)});
   ScriptedInputs inputs;
   Tape tape(streams, inputs);
   EXPECT_FALSE(tape.HasBlock(0, 0));
@@ -92,7 +92,7 @@ TEST(TapeTest, KnowsWhatIsAtHandAndWhenTheRestBegins) {
 }
 
 TEST(TapeTest, HasItsBeginningUntilItForgets) {
-  Streams streams({Block(10), Block(20)});
+  CountedScript streams({Block(10), Block(20)});
   ScriptedInputs inputs;
   Tape tape(streams, inputs);
   EXPECT_TRUE(tape.HasBeginning());
@@ -108,7 +108,7 @@ TEST(TapeTest, StopsAtAGapAndSaysWhere) {
   gap.core = CoreId(3);
   gap.aux_offset = 0x1234;
   gap.detail = "overflow";
-  Streams streams({Block(10), gap, Block(30)});
+  CountedScript streams({Block(10), gap, Block(30)});
   ScriptedInputs inputs;
   Tape tape(streams, inputs);
   ASSERT_TRUE(tape.Block(0, 0));
@@ -127,7 +127,7 @@ SyscallInput Getpid(int64_t result) {
 }
 
 TEST(TapeTest, StopsAtAnUnknownInputAndSaysWhereAndWhy) {
-  Streams streams({Block(10)});
+  CountedScript streams({Block(10)});
   ScriptedInputs inputs(
       {Getpid(7),
        UnknownInput{.count = 1, .cause = "the ring was full", .call_number = 0},

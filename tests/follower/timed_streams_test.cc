@@ -18,12 +18,11 @@
 namespace clew::follower {
 namespace {
 
-using clew::testing::GuestRecorderOptions;
-using clew::testing::GuestRecording;
+using clew::test::GuestRecorderOptions;
+using clew::test::GuestRecording;
 
 uint64_t FirstSeed() {
-  return static_cast<uint64_t>(
-      ::testing::UnitTest::GetInstance()->random_seed());
+  return static_cast<uint64_t>(testing::UnitTest::GetInstance()->random_seed());
 }
 
 uint64_t Width(TscInterval time) { return time.hi.as_int() - time.lo.as_int(); }
@@ -81,10 +80,9 @@ TEST(TimedStreamsTest, EveryInstructionStaysInItsNarrowerInterval) {
     options.seed = seed;
     options.merge_blocks = seed % 2 == 0;
     options.window_ticks = uint64_t{64} << seed % 6;
-    GuestRecording guest =
-        GuestRecording::Make(seed % 3 == 0 ? testing::GuestSpinLockCounter
-                                           : testing::GuestMutexCounter,
-                             20, options);
+    GuestRecording guest = GuestRecording::Make(
+        seed % 3 == 0 ? test::GuestSpinLockCounter : test::GuestMutexCounter,
+        20, options);
     auto streams = guest.recording().open_streams();
     auto inputs = guest.recording().open_inputs();
     ASSERT_TRUE(streams && inputs);
@@ -102,7 +100,7 @@ TEST(TimedStreamsTest, EveryInstructionStaysInItsNarrowerInterval) {
 
 // --- Against scripts.
 
-class Streams final : public ScriptedStreams {
+class TimedScript final : public ScriptedStreams {
  public:
   using ScriptedStreams::ScriptedStreams;
   TscTicks NotBefore(Tid) const override {
@@ -139,7 +137,7 @@ struct Outcome {
 };
 
 // All items; NotBefore must have held of every one that came later.
-Outcome Drain(Streams& streams, std::vector<InputRecord> records) {
+Outcome Drain(TimedScript& streams, std::vector<InputRecord> records) {
   ScriptedInputs inputs(std::move(records));
   TimedStreams timed(streams, inputs);
   Outcome outcome;
@@ -177,8 +175,9 @@ TscInterval Time(uint64_t lo, uint64_t hi) {
 }
 
 TEST(TimedStreamsTest, WhatComesBeforeACallEndsAtItsEntryAndTheRestBehindIt) {
-  Streams streams({Block(1, 0, 100), Block(2, 10, 110), Block(3, 10, 110, true),
-                   Block(4, 10, 110), Block(5, 100, 200)});
+  TimedScript streams({Block(1, 0, 100), Block(2, 10, 110),
+                       Block(3, 10, 110, true), Block(4, 10, 110),
+                       Block(5, 100, 200)});
   const Outcome outcome = Drain(streams, {SignalInput(), Call(50, 70)});
   EXPECT_EQ(TimesOf(outcome.items),
             (std::vector{Time(0, 50), Time(10, 50), Time(50, 50), Time(70, 110),
@@ -188,13 +187,13 @@ TEST(TimedStreamsTest, WhatComesBeforeACallEndsAtItsEntryAndTheRestBehindIt) {
 TEST(TimedStreamsTest, TimesThatCannotBeChangeNothing) {
   const std::vector<StreamItem> items = {
       Block(1, 20, 100), Block(2, 20, 110, true), Block(3, 20, 110)};
-  Streams plain(items);
+  TimedScript plain(items);
   const auto unchanged = TimesOf(Drain(plain, {}).items);
   EXPECT_EQ(unchanged, TimesOf(items));
   for (const auto& [entered, left] : std::vector<std::pair<uint64_t, uint64_t>>{
            {0, 0}, {0, 50}, {19, 50}, {111, 50}, {~uint64_t{0}, 50}}) {
     SCOPED_TRACE(entered);
-    Streams streams(items);
+    TimedScript streams(items);
     EXPECT_EQ(TimesOf(Drain(streams, {Call(entered, left)}).items), unchanged);
   }
 }
@@ -202,24 +201,24 @@ TEST(TimedStreamsTest, TimesThatCannotBeChangeNothing) {
 TEST(TimedStreamsTest, ALeavingTimeThatCannotBeLeavesTheEntry) {
   for (const uint64_t left : {uint64_t{0}, uint64_t{40}, uint64_t{111}}) {
     SCOPED_TRACE(left);
-    Streams streams({Block(1, 20, 110, true), Block(2, 20, 110)});
+    TimedScript streams({Block(1, 20, 110, true), Block(2, 20, 110)});
     EXPECT_EQ(TimesOf(Drain(streams, {Call(60, left)}).items),
               (std::vector{Time(60, 60), Time(60, 110)}));
   }
 }
 
 TEST(TimedStreamsTest, ACallBeforeTheOneBeforeChangesNothing) {
-  Streams streams({Block(1, 0, 100, true), Block(2, 0, 100),
-                   Block(3, 0, 100, true), Block(4, 0, 100)});
+  TimedScript streams({Block(1, 0, 100, true), Block(2, 0, 100),
+                       Block(3, 0, 100, true), Block(4, 0, 100)});
   EXPECT_EQ(
       TimesOf(Drain(streams, {Call(60, 70), Call(30, 40)}).items),
       (std::vector{Time(60, 60), Time(70, 100), Time(70, 100), Time(70, 100)}));
 }
 
-// Behind an unknown input nobody knows which call is which.
+// Behind an unknown input it is not known which call is which.
 TEST(TimedStreamsTest, CallsBehindAnUnknownInputAreNotUsed) {
-  Streams streams({Block(1, 0, 100, true), Block(2, 0, 100),
-                   Block(3, 0, 100, true), Block(4, 0, 100)});
+  TimedScript streams({Block(1, 0, 100, true), Block(2, 0, 100),
+                       Block(3, 0, 100, true), Block(4, 0, 100)});
   const Outcome outcome =
       Drain(streams, {Call(30, 40), UnknownInput(), Call(60, 70)});
   EXPECT_EQ(
@@ -227,14 +226,15 @@ TEST(TimedStreamsTest, CallsBehindAnUnknownInputAreNotUsed) {
       (std::vector{Time(30, 30), Time(40, 100), Time(40, 100), Time(40, 100)}));
 }
 
-// Behind a gap nobody knows which call is which; but it is after those before.
+// Behind a gap it is not known which call is which; but it is after those
+// before.
 TEST(TimedStreamsTest, CallsBehindAGapAreNotUsed) {
   Gap gap;
   gap.detail = "overflow";
   const std::vector<StreamItem> items = {
       Block(1, 0, 100, true), Block(2, 0, 100), gap, Block(3, 0, 100, true),
       Block(4, 0, 100)};
-  Streams streams(items);
+  TimedScript streams(items);
   const Outcome outcome = Drain(streams, {Call(30, 40), Call(60, 70)});
   ASSERT_EQ(outcome.items.size(), items.size());
   EXPECT_TRUE(std::holds_alternative<Gap>(outcome.items[2]));
@@ -249,7 +249,7 @@ TEST(TimedStreamsTest, HoldsNoMoreThanItsLimitWhereTimeStandsStill) {
     items.emplace_back(Block(i, 0, 100));
   }
   items.emplace_back(Block(9, 0, 100, true));
-  Streams streams(items);
+  TimedScript streams(items);
   const Outcome outcome = Drain(streams, {Call(60, 70)});
   EXPECT_EQ(outcome.held_max, TimedStreams::kHeldMax);
   const auto times = TimesOf(outcome.items);
@@ -264,14 +264,14 @@ TEST(TimedStreamsTest, HoldsOnlyWhatMayStillBeNarrowed) {
   for (uint64_t i = 0; i < 1000; ++i) {
     items.emplace_back(Block(i, i * 10, i * 10 + 50));
   }
-  Streams streams(items);
+  TimedScript streams(items);
   EXPECT_LE(Drain(streams, {}).held_max, 6u);
   // Where the source knows what is ahead, nothing has to be pulled for it.
   for (StreamItem& item : items) {
     auto& time = std::get<StreamBlock>(item).time;
     time.hi = TscTicks(time.lo.as_int() + 10);
   }
-  Streams knowing(items);
+  TimedScript knowing(items);
   knowing.knows_ahead = true;
   EXPECT_LE(Drain(knowing, {}).held_max, 1u);
 }
@@ -305,7 +305,7 @@ TEST(TimedStreamsTest, NothingIsLostOrTurnedAroundWhateverTheTimesSay) {
     for (size_t i = 0; i < recorded; ++i) {
       records.push_back(Call(random.Below(400), random.Below(400)));
     }
-    Streams streams(items);
+    TimedScript streams(items);
     streams.knows_ahead = random.Below(2) == 0;
     const Outcome outcome = Drain(streams, records);
     ASSERT_EQ(outcome.items.size(), items.size());

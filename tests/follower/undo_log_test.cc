@@ -1,36 +1,30 @@
-// Goal: an undo log gives back what was added since a mark, the latest first,
-// and keeps of a step only what was there before it.
+// Goal: an undo log gives back what was added since a mark, the latest first.
 #include "follower/undo_log.h"
 
 #include <gtest/gtest.h>
 
-#include <optional>
 #include <vector>
 
 namespace clew::follower {
 namespace {
 
-struct Entry {
-  int step = 0;
-  std::optional<int> value;
-};
-using Log = UndoLog<Entry, int>;
+using Log = UndoLog<int, int>;
 
 std::vector<int> StepsBack(Log& log, Log::Mark mark) {
   std::vector<int> steps;
-  log.RollBack(mark, [&](const Entry& entry) { steps.push_back(entry.step); });
+  log.RollBack(mark, [&](int step) { steps.push_back(step); });
   return steps;
 }
 
 TEST(UndoLogTest, GivesBackTheLatestFirstAndKeepsTheMark) {
   Log log;
   const Log::Mark first = log.SetMark(0);
-  log.Add({.step = 1, .value = {}});
+  log.Add(1);
   const Log::Mark second = log.SetMark(0);
-  log.Add({.step = 2, .value = {}});
-  log.Add({.step = 3, .value = {}});
+  log.Add(2);
+  log.Add(3);
   EXPECT_EQ(StepsBack(log, second), (std::vector{3, 2}));
-  log.Add({.step = 4, .value = {}});
+  log.Add(4);
   EXPECT_EQ(StepsBack(log, first), (std::vector{4, 1}));
   EXPECT_TRUE(log.has_marks());
   EXPECT_TRUE(StepsBack(log, first).empty());
@@ -40,19 +34,7 @@ TEST(UndoLogTest, RollingBackGivesTheMarksMemory) {
   Log log;
   const Log::Mark first = log.SetMark(7);
   log.SetMark(8);
-  EXPECT_EQ(log.RollBack(first, [](const Entry&) {}), 7);
-}
-
-TEST(UndoLogTest, KeepsTheFirstValueOfAStep) {
-  Log log;
-  log.KeepOnce(&Entry::value, 1);  // of no step: not kept
-  const Log::Mark mark = log.SetMark(0);
-  log.Add({.step = 1, .value = {}});
-  log.KeepOnce(&Entry::value, 2);
-  log.KeepOnce(&Entry::value, 3);
-  std::optional<int> kept;
-  log.RollBack(mark, [&](const Entry& entry) { kept = entry.value; });
-  EXPECT_EQ(kept, 2);
+  EXPECT_EQ(log.RollBack(first, [](int) {}), 7);
 }
 
 TEST(UndoLogTest, ACopyIsEmpty) {

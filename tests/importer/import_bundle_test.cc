@@ -1,6 +1,6 @@
 // Goal: whatever operation of the file system fails, an import leaves no bundle
 // of that name or a complete one; a manifest holds any bytes that perf.data has
-// for texts; a signal that ends no process is no failure.
+// for texts; a signal that does not end a process is not a failure.
 // Method: exhaustive: the real file system below one that fails from its k-th
 // operation on, for every k; core dumps made field by field.
 #include "importer/import_bundle.h"
@@ -31,14 +31,14 @@ using bundle::Bundle;
 using bundle::BundleSource;
 using bundle::CoreDump;
 using bundle::Manifest;
-using testing::FailingFiles;
+using test::FailingFiles;
 
 constexpr const char* kCapture = CLEW_TEST_DATA "/perf-intel-pt-4.14/perf.data";
 
-class ImportBundleTest : public ::testing::Test {
+class ImportBundleTest : public testing::Test {
  protected:
   void SetUp() override {
-    std::string pattern = ::testing::TempDir() + "clew-import-XXXXXX";
+    std::string pattern = testing::TempDir() + "clew-import-XXXXXX";
     ASSERT_NE(mkdtemp(pattern.data()), nullptr);
     root_ = pattern;
   }
@@ -61,7 +61,7 @@ TEST_F(ImportBundleTest, AnyFailureLeavesNoBundleOrACompleteOne) {
       EXPECT_TRUE(decoder::ReadTrace(*opened)) << operations;
       EXPECT_EQ(fs::file_size(bundle + "/perf.data"), fs::file_size(kCapture));
     }
-    // What is left behind is in nobody's way.
+    // What is left behind is not in the way.
     EXPECT_TRUE(
         finished || fs::exists(bundle) ||
         ImportBundle(PosixFileSystem(), {kCapture, bundle, ""}, nullptr))

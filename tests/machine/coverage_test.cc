@@ -1,4 +1,4 @@
-// Goal: what Coverage says of an instruction is what a Machine does with it.
+// Goal: what Coverage says about an instruction is what a Machine does with it.
 // Method: each opcode of the four maps, with and without prefixes, operands in
 // registers and in memory, run on a Machine.
 #include "machine/coverage.h"

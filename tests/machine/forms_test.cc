@@ -17,6 +17,7 @@
 
 #include "common/sanitizer.h"
 #include "tests/machine/oracle.h"
+#include "tests/support/hex.h"
 
 namespace clew::machine {
 namespace {
@@ -35,14 +36,6 @@ bool NotComparable(std::string_view mnemonic) {
   static const std::set<std::string_view> names = {
       "tzcnt", "lzcnt", "pushf", "pushfq", "popf", "popfq", "int3"};
   return names.contains(mnemonic);
-}
-
-std::string Hex(const std::vector<uint8_t>& code) {
-  std::string text;
-  for (const uint8_t byte : code) {
-    text += fmt::format("{:02x} ", byte);
-  }
-  return text;
 }
 
 bool IsString(std::string_view mnemonic) {
@@ -118,7 +111,7 @@ class FormsTest : public testing::Test {
       if (!difference.empty()) {
         ++failures_[form.mnemonic];
         if (failures_[form.mnemonic] <= 3) {
-          ADD_FAILURE() << form.mnemonic << " " << Hex(form.code) << ": "
+          ADD_FAILURE() << form.mnemonic << " " << test::Hex(form.code) << ": "
                         << difference;
         }
         return true;

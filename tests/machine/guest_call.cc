@@ -66,9 +66,8 @@ GuestCall::GuestCall() {
     }
     const uint64_t size = mapping.end - mapping.begin;
     memory_.Map(mapping.begin, size, mapping.prot);
-    CLEW_CHECK(
-        memory_.Poke(mapping.begin, testing::ReadOwn(mapping.begin, size)),
-        "copy");
+    CLEW_CHECK(memory_.Poke(mapping.begin, test::ReadOwn(mapping.begin, size)),
+               "copy");
   }
 }
 

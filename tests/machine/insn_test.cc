@@ -336,7 +336,7 @@ TEST_F(MachineTest, FetchFaultsWhereNothingIsExecutable) {
 }
 
 TEST_F(MachineTest, AWholeInstructionAtTheEndOfAPageIsNotCutOff) {
-  // Bytes that Capstone does not know: 0f 38 ad is no opcode.
+  // Bytes that Capstone does not know: 0f 38 ad is not an opcode.
   const Bytes code = {0x0f, 0x38, 0xad, 0xd8};
   regs_.rip = kCodeAt + kPageBytes - code.size();
   ASSERT_TRUE(memory_.Poke(regs_.rip, std::as_bytes(std::span(code))));

@@ -80,6 +80,8 @@ class MemoryTest : public testing::Test {
         return ProtectSome(memory, model);
       case 3:
         return PokeSome(memory, model);
+      case 4:
+        return ClearSome(memory, model);
       default:
         return StoreSome(memory, model);
     }
@@ -101,6 +103,15 @@ class MemoryTest : public testing::Test {
     memory.Protect(addr, kPageBytes, prot);
     if (model.contains(addr)) {
       model[addr].prot = prot;
+    }
+  }
+  void ClearSome(Memory& memory, Model& model) {
+    const uint64_t addr = RandomAddr() / kPageBytes * kPageBytes;
+    const uint64_t size = 1 + random_.Below(2 * kPageBytes);
+    memory.Clear(addr, size);
+    const auto end = model.lower_bound(addr + size);
+    for (auto it = model.lower_bound(addr); it != end; ++it) {
+      it->second = ModelPage{.prot = it->second.prot};
     }
   }
   void PokeSome(Memory& memory, Model& model) {

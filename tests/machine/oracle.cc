@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 #include "common/check.h"
 
@@ -197,6 +198,31 @@ Oracle::Oracle() : machine_(regs_, memory_, cache_) {
   for (const int signal : {SIGTRAP, SIGSEGV, SIGBUS, SIGFPE, SIGILL}) {
     Install(signal, OnStop);
   }
+  any_stack_ = EntersWithAnyStack();
+  static bool told = false;
+  if (!any_stack_ && !std::exchange(told, true)) {
+    fmt::print(
+        "this host cannot enter user mode with a stack pointer that is not "
+        "canonical: such states are compared with a canonical one\n");
+  }
+}
+
+// Steps over a NOP.
+bool Oracle::EntersWithAnyStack() {
+  SetCode({});
+  State state;
+  state.regs.gpr[kRsp] = uint64_t{1} << 63;
+  const Outcome outcome = RunOnCpu(state);
+  return outcome.signal == 0 && outcome.state.regs.rip == kCodeAt + 1;
+}
+
+Registers Oracle::Enterable(const Registers& regs) const {
+  constexpr uint64_t kUserHalf = (uint64_t{1} << 47) - 1;
+  Registers enterable = regs;
+  if (!any_stack_) {
+    enterable.gpr[kRsp] &= kUserHalf;
+  }
+  return enterable;
 }
 
 Oracle::~Oracle() {
@@ -221,7 +247,7 @@ void Oracle::SetCode(std::span<const uint8_t> code) {
 Outcome Oracle::RunOnCpu(const State& state) {
   auto* window = reinterpret_cast<std::byte*>(kDataAt);
   std::memcpy(window, state.window.data(), kDataBytes);
-  g_exchange.regs = state.regs;
+  g_exchange.regs = Enterable(state.regs);
   g_exchange.regs.rip = kCodeAt;
   g_exchange.steps_left = kStepsMax;
   raise(kEnter);
@@ -236,7 +262,7 @@ Outcome Oracle::RunOnCpu(const State& state) {
 
 Outcome Oracle::RunOnMachine(const State& state) {
   CLEW_CHECK(memory_.Poke(kDataAt, state.window), "poke");
-  regs_ = state.regs;
+  regs_ = Enterable(state.regs);
   regs_.rip = kCodeAt;
   const Stop stop = machine_.Run(1);
   Outcome outcome;

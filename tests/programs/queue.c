@@ -1,5 +1,7 @@
 // An ordinary bounded queue, right in itself: a lock and two condition
 // variables, producers and consumers. Statistics are kept without the lock.
+//
+// Usage: queue [items [producers consumers]]
 #include <assert.h>
 #include <pthread.h>
 #include <stddef.h>
@@ -7,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { kSlots = 4, kProducers = 3, kConsumers = 2 };
+enum { kSlots = 4, kThreadsMax = 16 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t not_empty = PTHREAD_COND_INITIALIZER;
@@ -16,6 +18,7 @@ static unsigned slots[kSlots];
 static int count, head, tail, over;
 static volatile long served;
 static int items = 20;
+static int producers = 3, consumers = 2;
 
 static unsigned Work(unsigned x) {
   for (int i = 0; i < 50; ++i) {
@@ -72,24 +75,29 @@ int main(int argc, char** argv) {
   if (argc > 1) {
     items = atoi(argv[1]);
   }
-  pthread_t producers[kProducers], consumers[kConsumers];
-  for (long i = 0; i < kProducers; ++i) {
-    pthread_create(&producers[i], NULL, Produce, (void*)i);
+  if (argc > 3) {
+    producers = atoi(argv[2]);
+    consumers = atoi(argv[3]);
   }
-  for (int i = 0; i < kConsumers; ++i) {
-    pthread_create(&consumers[i], NULL, Consume, NULL);
+  assert(producers <= kThreadsMax && consumers <= kThreadsMax);
+  pthread_t produce[kThreadsMax], consume[kThreadsMax];
+  for (long i = 0; i < producers; ++i) {
+    pthread_create(&produce[i], NULL, Produce, (void*)i);
   }
-  for (int i = 0; i < kProducers; ++i) {
-    pthread_join(producers[i], NULL);
+  for (int i = 0; i < consumers; ++i) {
+    pthread_create(&consume[i], NULL, Consume, NULL);
+  }
+  for (int i = 0; i < producers; ++i) {
+    pthread_join(produce[i], NULL);
   }
   pthread_mutex_lock(&lock);
   over = 1;
   pthread_cond_broadcast(&not_empty);
   pthread_mutex_unlock(&lock);
-  for (int i = 0; i < kConsumers; ++i) {
-    pthread_join(consumers[i], NULL);
+  for (int i = 0; i < consumers; ++i) {
+    pthread_join(consume[i], NULL);
   }
-  assert(served == (long)kProducers * items);
+  assert(served == (long)producers * items);
   puts("EXIT-SUCCESS");
   return 0;
 }

@@ -1,16 +1,19 @@
 // A readers-writer lock taken the wrong way: now and then a writer takes it for
 // reading only, and a reader sees half of what it writes.
+//
+// Usage: rwlock [rounds [writers readers]]
 #include <assert.h>
 #include <pthread.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { kWriters = 2, kReaders = 3, kTotal = 100 };
+enum { kThreadsMax = 16, kTotal = 100 };
 
 static pthread_rwlock_t lock = PTHREAD_RWLOCK_INITIALIZER;
 static volatile int left = kTotal / 2, right = kTotal / 2;
 static int rounds = 24;
+static int writers = 2, readers = 3;
 
 static void Move(int sum) {
   left -= sum;
@@ -48,11 +51,16 @@ int main(int argc, char** argv) {
   if (argc > 1) {
     rounds = atoi(argv[1]);
   }
-  pthread_t threads[kWriters + kReaders];
-  for (long i = 0; i < kWriters + kReaders; ++i) {
-    pthread_create(&threads[i], NULL, i < kWriters ? Write : Read, (void*)i);
+  if (argc > 3) {
+    writers = atoi(argv[2]);
+    readers = atoi(argv[3]);
   }
-  for (int i = 0; i < kWriters + kReaders; ++i) {
+  assert(writers + readers <= kThreadsMax);
+  pthread_t threads[kThreadsMax];
+  for (long i = 0; i < writers + readers; ++i) {
+    pthread_create(&threads[i], NULL, i < writers ? Write : Read, (void*)i);
+  }
+  for (int i = 0; i < writers + readers; ++i) {
     pthread_join(threads[i], NULL);
   }
   puts("EXIT-SUCCESS");

@@ -1,15 +1,18 @@
 // A spin lock that tests before it sets, and a deposit in sixteen that does
 // without it.
+//
+// Usage: spin_lock [rounds [threads]]
 #include <assert.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { kThreads = 5 };
+enum { kThreadsMax = 16 };
 
 static volatile int taken;
 static volatile long balance;
 static int rounds = 30;
+static int threads = 5;
 
 static void Lock(void) {
   while (taken || __atomic_exchange_n(&taken, 1, __ATOMIC_ACQUIRE)) {
@@ -43,14 +46,18 @@ int main(int argc, char** argv) {
   if (argc > 1) {
     rounds = atoi(argv[1]);
   }
-  pthread_t threads[kThreads];
-  for (long i = 0; i < kThreads; ++i) {
-    pthread_create(&threads[i], NULL, Work, (void*)i);
+  if (argc > 2) {
+    threads = atoi(argv[2]);
   }
-  for (int i = 0; i < kThreads; ++i) {
-    pthread_join(threads[i], NULL);
+  assert(threads <= kThreadsMax);
+  pthread_t workers[kThreadsMax];
+  for (long i = 0; i < threads; ++i) {
+    pthread_create(&workers[i], NULL, Work, (void*)i);
   }
-  assert(balance == (long)kThreads * rounds);
+  for (int i = 0; i < threads; ++i) {
+    pthread_join(workers[i], NULL);
+  }
+  assert(balance == (long)threads * rounds);
   puts("EXIT-SUCCESS");
   return 0;
 }

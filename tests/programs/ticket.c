@@ -1,16 +1,19 @@
 // A hot atomic ticket. Each ticket's parity is a branch, so that a path tells
 // one bit of every read; the greatest ticket is kept without a lock.
+//
+// Usage: ticket [rounds [threads]]
 #include <assert.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { kThreads = 6 };
+enum { kThreadsMax = 16 };
 
 static long next_ticket;
 static volatile long greatest;
-static long odd[kThreads];
+static long odd[kThreadsMax];
 static int rounds = 40;
+static int threads = 6;
 
 static void* Take(void* id) {
   long mine = 0;
@@ -31,17 +34,21 @@ int main(int argc, char** argv) {
   if (argc > 1) {
     rounds = atoi(argv[1]);
   }
-  pthread_t threads[kThreads];
-  for (long i = 0; i < kThreads; ++i) {
-    pthread_create(&threads[i], NULL, Take, (void*)i);
+  if (argc > 2) {
+    threads = atoi(argv[2]);
+  }
+  assert(threads <= kThreadsMax);
+  pthread_t workers[kThreadsMax];
+  for (long i = 0; i < threads; ++i) {
+    pthread_create(&workers[i], NULL, Take, (void*)i);
   }
   long sum = 0;
-  for (int i = 0; i < kThreads; ++i) {
-    pthread_join(threads[i], NULL);
+  for (int i = 0; i < threads; ++i) {
+    pthread_join(workers[i], NULL);
     sum += odd[i];
   }
-  assert(sum == (long)kThreads * rounds / 2);
-  assert(greatest == (long)kThreads * rounds - 1);
+  assert(sum == (long)threads * rounds / 2);
+  assert(greatest == (long)threads * rounds - 1);
   puts("EXIT-SUCCESS");
   return 0;
 }

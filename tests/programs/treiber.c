@@ -3,6 +3,8 @@
 // successor, and push the node back. Then a node is handed out that somebody
 // else owns.
 //
+// Usage: treiber [rounds [threads]]
+//
 // After: R. K. Treiber, "Systems programming: coping with parallelism", IBM
 // RJ 5118 (1986).
 #include <assert.h>
@@ -11,7 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { kNodes = 8, kThreads = 3 };
+enum { kNodes = 8, kThreadsMax = 16 };
 
 struct Node {
   struct Node* volatile next;
@@ -21,6 +23,7 @@ struct Node {
 static struct Node nodes[kNodes];
 static struct Node* volatile head;
 static int rounds = 30;
+static int threads = 3;
 
 static void Push(struct Node* node) {
   struct Node* seen;
@@ -72,15 +75,19 @@ int main(int argc, char** argv) {
   if (argc > 1) {
     rounds = atoi(argv[1]);
   }
+  if (argc > 2) {
+    threads = atoi(argv[2]);
+  }
+  assert(threads <= kThreadsMax);
   for (int i = 0; i < kNodes; ++i) {
     Push(&nodes[i]);
   }
-  pthread_t threads[kThreads];
-  for (int i = 0; i < kThreads; ++i) {
-    pthread_create(&threads[i], NULL, Work, NULL);
+  pthread_t workers[kThreadsMax];
+  for (int i = 0; i < threads; ++i) {
+    pthread_create(&workers[i], NULL, Work, NULL);
   }
-  for (int i = 0; i < kThreads; ++i) {
-    pthread_join(threads[i], NULL);
+  for (int i = 0; i < threads; ++i) {
+    pthread_join(workers[i], NULL);
   }
   puts("EXIT-SUCCESS");
   return 0;

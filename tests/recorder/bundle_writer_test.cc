@@ -17,7 +17,7 @@ namespace {
 
 namespace fs = std::filesystem;
 using bundle::BundleWriter;
-using testing::FailingFiles;
+using test::FailingFiles;
 
 class Folder {
  public:

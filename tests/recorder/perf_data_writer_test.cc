@@ -120,7 +120,6 @@ Status AddAll(PerfDataWriter& writer) {
   CLEW_RETURN_IF_ERROR(writer.AddItraceStart(kOrigin));
   CLEW_RETURN_IF_ERROR(writer.AddSwitchOut(kOrigin, true));
   CLEW_RETURN_IF_ERROR(writer.AddAux(kOrigin, 64, 128, kAuxFlagTruncated));
-  CLEW_RETURN_IF_ERROR(writer.AddLost(kOrigin, 7));
   return writer.AddExit(kOrigin, 100, Tid(100));
 }
 
@@ -141,7 +140,6 @@ TEST_F(PerfDataWriterTest, RecordsAreAsGiven) {
                                        PERF_RECORD_ITRACE_START,
                                        PERF_RECORD_SWITCH,
                                        PERF_RECORD_AUX,
-                                       PERF_RECORD_LOST,
                                        PERF_RECORD_EXIT};
   ASSERT_EQ(records.size(), types.size());
   for (size_t i = 0; i < types.size(); ++i) {
@@ -175,7 +173,6 @@ TEST_F(PerfDataWriterTest, RecordsAreAsGiven) {
   EXPECT_EQ(At<uint64_t>(file, records[8].offset + 8), 64u);
   EXPECT_EQ(At<uint64_t>(file, records[8].offset + 16), 128u);
   EXPECT_EQ(At<uint64_t>(file, records[8].offset + 24), 1u);
-  EXPECT_EQ(At<uint64_t>(file, records[9].offset + 16), 7u);
   EXPECT_FALSE(std::filesystem::exists(path_ + ".records"));
 }
 

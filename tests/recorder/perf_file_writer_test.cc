@@ -19,7 +19,7 @@ using bundle::PerfFileWriter;
 
 namespace fs = std::filesystem;
 
-class PerfFileWriterTest : public ::testing::Test {
+class PerfFileWriterTest : public testing::Test {
  protected:
   PerfFileWriterTest() {
     std::string pattern = fs::temp_directory_path() / "clew-pfw-XXXXXX";
@@ -56,7 +56,7 @@ TEST_F(PerfFileWriterTest, EveryFileOperationMayFail) {
   int works = 0;
   for (bool done = false; !done; ++works) {
     ASSERT_LT(works, 100) << "it never ends";
-    clew::testing::FailingFiles files(works);
+    clew::test::FailingFiles files(works);
     const Status status = WriteAll(files, path());
     done = status.has_value();
     EXPECT_TRUE(done || status.error().sys_errno == ENOSPC);

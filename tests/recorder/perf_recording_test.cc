@@ -83,7 +83,7 @@ bool IsPsb(std::span<const std::byte> bytes) {
   return true;
 }
 
-// As the kernel tells of switches where it records whole CPUs: with the thread
+// As the kernel reports switches where it records whole CPUs: with the thread
 // that comes or went, here always the idle one.
 std::vector<std::byte> ToCpuWide(const std::vector<std::byte>& record) {
   if (At<uint32_t>(record, 0) != PERF_RECORD_SWITCH) {
@@ -408,7 +408,7 @@ TEST_F(PerfRecordingTest, AFullRingMakesAGapAndTheRestDecodes) {
         holes += piece.hole.empty() ? 0 : 1;
       }
     }
-    // One that nothing came behind any more is no hole.
+    // One behind which nothing came any more is not a hole.
     EXPECT_LE(holes, kernel.truncations());
     EXPECT_GE(holes + 3, kernel.truncations());
     uint64_t insns = 0;

@@ -31,11 +31,11 @@ namespace {
 using bundle::CoreDump;
 using bundle::EditManifest;
 using bundle::ManifestEdits;
-using ::testing::Contains;
-using ::testing::ElementsAre;
-using ::testing::HasSubstr;
-using ::testing::IsEmpty;
-using ::testing::Not;
+using testing::Contains;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::Not;
 
 constexpr uint64_t kStackAt = 0x7000'0000;
 constexpr uint64_t kHeapAt = 0x5000'0000;
@@ -129,7 +129,7 @@ pb::Start StartMessage() {
   return start;
 }
 
-class RedactionTest : public ::testing::Test {
+class RedactionTest : public testing::Test {
  protected:
   void SetUp() override { Make(); }
   void TearDown() override { std::filesystem::remove_all(folder_); }
@@ -137,7 +137,7 @@ class RedactionTest : public ::testing::Test {
   // A new bundle.
   void Make() {
     std::filesystem::remove_all(folder_);
-    folder_ = ::testing::TempDir() + "clew-redaction-XXXXXX";
+    folder_ = testing::TempDir() + "clew-redaction-XXXXXX";
     ASSERT_NE(mkdtemp(folder_.data()), nullptr);
     Write("core", CoreFile());
     Write("start.pb", StartMessage().SerializeAsString());
@@ -198,7 +198,7 @@ TEST_F(RedactionTest, ValuesOfVariablesAreNowhereAndTheRestStays) {
   EXPECT_THAT(FilesWith(kToken), Not(IsEmpty()));
   const auto lines = Apply("environment drop *TOKEN*");
   ASSERT_TRUE(lines) << lines.error().message;
-  EXPECT_THAT(Lines(), ::testing::ElementsAreArray(*lines));
+  EXPECT_THAT(Lines(), testing::ElementsAreArray(*lines));
   EXPECT_THAT(*lines,
               ElementsAre("environment: values of \"API_TOKEN\", \"PIN_TOKEN\"",
                           HasSubstr("copies")));
@@ -312,7 +312,7 @@ TEST_F(RedactionTest, IsRepeatableAfterAFailureAnywhere) {
   for (; !finished; ++works) {
     ASSERT_LT(works, 200);
     Make();
-    testing::FailingFiles files(works);
+    test::FailingFiles files(works);
     finished = Apply(rules, files).has_value();
     ASSERT_TRUE(Apply(rules)) << works;
     EXPECT_THAT(FilesWith(kToken), IsEmpty()) << works;
@@ -448,7 +448,7 @@ TEST_F(RedactionTest, AnEditOfTheManifestIsWholeAndLeavesTheRest) {
   const std::string before = Read("manifest.pb");
   for (int works = 0;; ++works) {
     ASSERT_LT(works, 20);
-    testing::FailingFiles files(works);
+    test::FailingFiles files(works);
     if (EditManifest(files, folder_, edits)) {
       EXPECT_GT(works, 3);
       break;

@@ -22,9 +22,9 @@
 namespace clew::replayer {
 namespace {
 
-using clew::testing::GuestRecorderOptions;
-using clew::testing::GuestRecording;
-using ::testing::HasSubstr;
+using clew::test::GuestRecorderOptions;
+using clew::test::GuestRecording;
+using testing::HasSubstr;
 
 struct Program {
   const char* name;
@@ -33,15 +33,15 @@ struct Program {
 };
 
 constexpr Program kPrograms[] = {
-    {"mutex", clew::testing::GuestMutexCounter, 12},
-    {"lost update", clew::testing::GuestLostUpdate, 20},
-    {"order violation", clew::testing::GuestOrderViolation, 8},
-    {"deadlock", clew::testing::GuestDeadlock, 8},
+    {"mutex", clew::test::GuestMutexCounter, 12},
+    {"lost update", clew::test::GuestLostUpdate, 20},
+    {"order violation", clew::test::GuestOrderViolation, 8},
+    {"deadlock", clew::test::GuestDeadlock, 8},
 };
 
 // Joins the recorder's blocks of one instruction each into longer ones, as a
 // decoder makes them: where an instruction had the same successor every time
-// and is no SYSCALL. Guest code is code of this program, so it can be looked
+// and is not a SYSCALL. Guest code is code of this program, so it can be looked
 // at. `across_branches` joins whatever the successors: not what a decoder does,
 // but good to follow as long as there is no breakpoint.
 void JoinBlocks(GuestRecording& guest, bool across_branches) {
@@ -92,7 +92,7 @@ std::unique_ptr<ProcessTarget> Open(const GuestRecording& guest) {
 }
 
 uint64_t CounterAddr() {
-  return reinterpret_cast<uint64_t>(&clew::testing::guest_counter);
+  return reinterpret_cast<uint64_t>(&clew::test::guest_counter);
 }
 
 // What a debugger could see at one position.
@@ -272,7 +272,7 @@ class WritingKernel final : public InputSource {
 
 volatile uint64_t kernel_word;  // no guest program knows it
 
-class KernelWatchTest : public ::testing::TestWithParam<WatchKind> {};
+class KernelWatchTest : public testing::TestWithParam<WatchKind> {};
 
 // Both what a call writes when it returns at once and what it writes when it
 // returns after others have run; by the value, and by the access.
@@ -319,8 +319,7 @@ TEST_P(KernelWatchTest, AWatchpointFindsWhatTheKernelWrites) {
 }
 
 INSTANTIATE_TEST_SUITE_P(ProcessTarget, KernelWatchTest,
-                         ::testing::Values(WatchKind::kWrite,
-                                           WatchKind::kAccess),
+                         testing::Values(WatchKind::kWrite, WatchKind::kAccess),
                          [](const auto& parameter) {
                            return parameter.param == WatchKind::kWrite
                                       ? "ByValue"

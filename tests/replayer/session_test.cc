@@ -232,7 +232,7 @@ TEST_F(SessionTest, StopPointsHaveLimits) {
     EXPECT_EQ(Ask(fmt::format("Z2,{:x},8", 0x600000 + 8 * i)), "OK");
   }
   EXPECT_EQ(Ask("Z3,600000,8"), "E01");
-  EXPECT_EQ(Ask("Z2,600000,8"), "OK");  // the same again is no new one
+  EXPECT_EQ(Ask("Z2,600000,8"), "OK");  // the same again is not a new one
   EXPECT_EQ(Ask("z2,600000,8"), "OK");
   EXPECT_EQ(Ask("Z3,600000,8"), "OK");
   EXPECT_EQ(Ask("z0,1,1"), "OK");  // removing what is not there

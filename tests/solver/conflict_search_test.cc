@@ -15,11 +15,11 @@
 namespace clew::solver {
 namespace {
 
-using testing::FalsifyPath;
-using testing::GuestCase;
-using testing::GuestRecording;
-using testing::kGuestCases;
-using testing::RecordCase;
+using test::FalsifyPath;
+using test::GuestCase;
+using test::GuestRecording;
+using test::kGuestCases;
+using test::RecordCase;
 using End = ConflictSearchReport::End;
 
 // A recording with all that a search of it borrows.
@@ -108,7 +108,7 @@ Totals SearchRacyIndices(bool keeps_order) {
   ConflictSearchOptions options;
   options.plain_alternatives = true;
   options.keeps_order = keeps_order;
-  return SearchAll({"racy index", testing::GuestRacyIndex, 12}, options);
+  return SearchAll({"racy index", test::GuestRacyIndex, 12}, options);
 }
 
 TEST(ConflictSearchTest, FindsMoreInFewerStepsWhereItKeepsTheOrder) {
@@ -122,7 +122,7 @@ TEST(ConflictSearchTest, FindsMoreInFewerStepsWhereItKeepsTheOrder) {
 // places. Letting the others go on each time finds half of them.
 TEST(ConflictSearchTest, WhoWasOvertakenIsGoneBackForAtOnce) {
   const Totals totals =
-      SearchAll({"pushes", testing::GuestPushes, 40}, Variant(1));
+      SearchAll({"pushes", test::GuestPushes, 40}, Variant(1));
   EXPECT_GE(totals.witnesses, 10u);
   EXPECT_LT(totals.steps, 60'000u);
 }
@@ -132,8 +132,7 @@ TEST(ConflictSearchTest, AFalsifiedPathIsRefutedOrTooMuchNeverFollowed) {
   for (int variant = 0; variant < 2; ++variant) {
     for (uint64_t seed = 1; seed <= 10; ++seed) {
       SCOPED_TRACE(fmt::format("seed {}, variant {}", seed, variant));
-      GuestRecording guest =
-          RecordCase({"", testing::GuestLostUpdate, 2}, seed);
+      GuestRecording guest = RecordCase({"", test::GuestLostUpdate, 2}, seed);
       FalsifyPath(guest);
       Opened opened(guest);
       ConflictSearchOptions options = Variant(variant);

@@ -26,10 +26,10 @@ using constraints::CheckOrder;
 using constraints::ToAccessOrder;
 using constraints::TraceExecutor;
 using constraints::Verdict;
-using testing::MakeToy;
-using testing::Toy;
-using testing::ToyOptions;
-using testing::ToyTrace;
+using test::MakeToy;
+using test::Toy;
+using test::ToyOptions;
+using test::ToyTrace;
 
 constexpr uint64_t kMemoryBytes = 64 << 20;
 
@@ -151,9 +151,9 @@ TEST(EnginesTest, AgreeWithEnumeration) {
     const Status recorded = CheckOrder(toy.trace, toy.recorded);
     ASSERT_TRUE(recorded.has_value()) << recorded.error().message;
     if (i % 2 == 1) {
-      (void)testing::Falsify(toy, start + i);
+      (void)test::Falsify(toy, start + i);
     }
-    const auto truth = testing::HasWitness(toy.trace, 300'000);
+    const auto truth = test::HasWitness(toy.trace, 300'000);
     if (!truth) {
       continue;  // too large to enumerate
     }

@@ -18,10 +18,10 @@
 namespace clew::solver {
 namespace {
 
-using testing::GuestCase;
-using testing::GuestRecording;
-using testing::kGuestCases;
-using testing::RecordCase;
+using test::GuestCase;
+using test::GuestRecording;
+using test::kGuestCases;
+using test::RecordCase;
 
 std::unique_ptr<follower::OpenedRecording> Open(const GuestRecording& guest) {
   auto session = follower::OpenedRecording::Open(guest.recording());
@@ -293,6 +293,21 @@ TEST(GuessRunTest, LearningComesToTheEndOfEveryRecording) {
     }
   }
   EXPECT_GT(contested, 1000u);
+}
+
+// Threads that use neighbours of an array each share nothing.
+TEST(GuessRunTest, NeighboursInAnArrayAreNotShared) {
+  const GuestRecording guest =
+      RecordCase({"neighbours", test::GuestNeighbours, 50}, 1);
+  const auto session = Open(guest);
+  WordTable words(session->start().thread_count(), 0);
+  LearnAlongPaths(*FirstPoint(session->start(), 0, {}), ~uint64_t{0},
+                  guest.recording().failure, words, nullptr);
+  EXPECT_GT(words.contested_count(), 0u);  // what they wait with
+  for (const volatile uint32_t& neighbour : test::guest_neighbours) {
+    EXPECT_FALSE(
+        words.IsContestedWord(WordOf(reinterpret_cast<uintptr_t>(&neighbour))));
+  }
 }
 
 }  // namespace

@@ -71,7 +71,7 @@ std::vector<std::string> Told(const Inputs& inputs, uint32_t thread) {
   WordTable words(2, 0);
   for (const uint64_t addr : {kRange, kRange + 0x1000}) {
     words.Note({.at = {thread, 1},
-                .word = addr / 8,
+                .word = WordOf(addr),
                 .kind = AccessKind::kRead,
                 .lo_tick = 0,
                 .hi_tick = 1});

@@ -9,31 +9,30 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <deque>
 #include <set>
 #include <vector>
 
-#include "common/digest.h"
 #include "follower/describe_run.h"
 #include "follower/run_schedule.h"
+#include "machine/memory_models.h"
 #include "machine/store_buffer.h"
 #include "replayer/enforce.h"
 #include "replayer/process_target.h"
 #include "solver/check.h"
-#include "solver/search/guess_run.h"
-#include "solver/search/machine_executor.h"
 #include "solver/solve.h"
 #include "tests/support/guest_cases.h"
 #include "tests/support/guest_racy.h"
+#include "tests/support/order_explorer.h"
 
 namespace clew::solver {
 namespace {
 
-using constraints::StepResult;
+using Explorer = test::OrderExplorer;
+
 using machine::Memory;
 using machine::StoreBuffer;
 using machine::WaitingStore;
-using testing::GuestRecording;
+using test::GuestRecording;
 
 struct Counts {
   uint64_t stores = 0;
@@ -55,8 +54,11 @@ class CountingBuffer final : public StoreBuffer {
   void Forward(uint64_t, std::span<std::byte>) const override {
     ++counts_.loads;
   }
-  std::optional<WaitingStore> Oldest() const override { return std::nullopt; }
-  void Flush(Memory&) override { ADD_FAILURE() << "nothing waits"; }
+  std::optional<WaitingStore> Oldest(uint32_t) const override {
+    return std::nullopt;
+  }
+  void Flush(uint32_t, Memory&) override { ADD_FAILURE() << "nothing waits"; }
+  std::optional<uint32_t> OldestQueue() const override { return std::nullopt; }
   uint64_t Digest() const override { return 0; }
 
  private:
@@ -75,55 +77,9 @@ class CountingModel final : public machine::MemoryModel {
   mutable Counts counts_;
 };
 
-// Stores leave in the order in which they came (x86's TSO).
-class QueueBuffer final : public StoreBuffer {
- public:
-  std::unique_ptr<StoreBuffer> Clone() const override {
-    return std::make_unique<QueueBuffer>(*this);
-  }
-  void Store(const WaitingStore& store, std::span<const std::byte> bytes,
-             Memory&) override {
-    queue_.push_back({store, {bytes.begin(), bytes.end()}});
-  }
-  void Forward(uint64_t addr, std::span<std::byte> bytes) const override {
-    for (const auto& [store, stored] : queue_) {
-      for (size_t i = 0; i < stored.size(); ++i) {
-        if (const uint64_t at = store.addr + i - addr; at < bytes.size()) {
-          bytes[at] = stored[i];
-        }
-      }
-    }
-  }
-  std::optional<WaitingStore> Oldest() const override {
-    return queue_.empty() ? std::nullopt : std::optional(queue_.front().store);
-  }
-  void Flush(Memory& memory) override {
-    EXPECT_TRUE(memory.Store(queue_.front().store.addr,
-                             std::span<const std::byte>(queue_.front().bytes)));
-    queue_.pop_front();
-  }
-  uint64_t Digest() const override {
-    uint64_t digest = kEmptyDigest;
-    for (const auto& [store, bytes] : queue_) {
-      digest = clew::Digest(bytes, digest ^ MixBits(store.addr));
-    }
-    return queue_.empty() ? 0 : digest;
-  }
-
- private:
-  struct Entry {
-    WaitingStore store;
-    std::vector<std::byte> bytes;
-  };
-  std::deque<Entry> queue_;
-};
-
-class QueueModel final : public machine::MemoryModel {
- public:
-  std::unique_ptr<StoreBuffer> NewBuffer() const override {
-    return std::make_unique<QueueBuffer>();
-  }
-};
+const machine::MemoryModel* Tso() {
+  return machine::MemoryModelOf(MemoryModelKind::kTso);
+}
 
 follower::Recording WithModel(const GuestRecording& guest,
                               const machine::MemoryModel* model) {
@@ -133,7 +89,7 @@ follower::Recording WithModel(const GuestRecording& guest,
 }
 
 TEST(MemoryModelTest, OneThatDelaysNothingIsAskedEverywhereAndChangesNothing) {
-  for (const testing::GuestCase& guest_case : testing::kGuestCases) {
+  for (const test::GuestCase& guest_case : test::kGuestCases) {
     for (uint64_t seed = 1; seed <= 4; ++seed) {
       SCOPED_TRACE(fmt::format("{}, seed {}", guest_case.name, seed));
       const GuestRecording guest = RecordCase(guest_case, seed);
@@ -168,75 +124,11 @@ TEST(MemoryModelTest, OneThatDelaysNothingIsAskedEverywhereAndChangesNothing) {
   }
 }
 
-GuestRecording StoreBuffering(testing::StoreBarrier between) {
-  return GuestRecording::Make(testing::GuestStoreBuffering,
+GuestRecording StoreBuffering(test::StoreBarrier between) {
+  return GuestRecording::Make(test::GuestStoreBuffering,
                               static_cast<uint64_t>(between),
                               {.seed = 3, .window_ticks = 0});
 }
-
-// Every order that the executor permits; each state once.
-class Explorer {
- public:
-  explicit Explorer(const follower::Recording& recording)
-      : session_(follower::OpenedRecording::Open(recording).value()),
-        words_(session_->start().thread_count(), recording.clock_slack_ticks),
-        executor_(Learned(recording), recording.failure,
-                  recording.clock_slack_ticks, words_,
-                  Cuts(session_->start().thread_count()), {}) {
-    origin_ = executor_.SetMark();
-    Explore();
-  }
-
-  // The orders that reach different ends.
-  const std::map<uint64_t, constraints::StepOrder>& ends() const {
-    return ends_;
-  }
-  std::vector<ScheduleStep> ScheduleOf(const constraints::StepOrder& order) {
-    executor_.RollBack(origin_);
-    return executor_.ScheduleOf(order);
-  }
-
- private:
-  const follower::Process& Learned(const follower::Recording& recording) {
-    plain_.push_back(session_->start().SequentiallyConsistent());
-    LearnAlongPaths(*FirstPoint(plain_.back(), 0, {}), ~uint64_t{0},
-                    recording.failure, words_, nullptr);
-    return session_->start();
-  }
-
-  void Explore() {
-    if (!visited_.insert(executor_.StateDigest()).second) {
-      return;
-    }
-    bool all_finished = true;
-    // Buffers first, or a locked instruction has drained them.
-    for (uint32_t actor = executor_.actor_count(); actor-- > 0;) {
-      all_finished &= executor_.Finished(actor);
-      if (executor_.Finished(actor) || !executor_.Enabled(actor)) {
-        continue;
-      }
-      const auto mark = executor_.SetMark();
-      if (executor_.Step(actor) != StepResult::kContradiction) {
-        order_.push_back(actor);
-        Explore();
-        order_.pop_back();
-      }
-      executor_.RollBack(mark);
-    }
-    if (all_finished && executor_.EndViolations() == 0) {
-      ends_.emplace(executor_.StateDigest(), order_);
-    }
-  }
-
-  std::unique_ptr<follower::OpenedRecording> session_;
-  WordTable words_;
-  std::vector<follower::Process> plain_;
-  MachineExecutor executor_;
-  constraints::Executor::Mark origin_ = 0;
-  constraints::StepOrder order_;
-  std::set<uint64_t> visited_;
-  std::map<uint64_t, constraints::StepOrder> ends_;
-};
 
 size_t Ends(const Explorer& explorer) { return explorer.ends().size(); }
 
@@ -244,12 +136,11 @@ size_t Ends(const Explorer& explorer) { return explorer.ends().size(); }
 // (r0, r1), sequential consistency forbids (0, 0), and TSO nothing.
 TEST(MemoryModelTest, AQueueReachesOneOutcomeMoreAndEachIsCheckedAndReplayed) {
   const GuestRecording guest = GuestRecording::Make(
-      testing::GuestStoreBuffering, 0, {.seed = 3, .window_ticks = 0});
+      test::GuestStoreBuffering, 0, {.seed = 3, .window_ticks = 0});
   const Explorer plain(guest.recording());
   EXPECT_EQ(plain.ends().size(), 3u);
 
-  const QueueModel model;
-  const auto recording = WithModel(guest, &model);
+  const auto recording = WithModel(guest, Tso());
   Explorer queued(recording);
   EXPECT_EQ(queued.ends().size(), 4u);
   std::set<uint64_t> memories;
@@ -274,17 +165,16 @@ TEST(MemoryModelTest, AQueueReachesOneOutcomeMoreAndEachIsCheckedAndReplayed) {
 
 TEST(MemoryModelTest, AProcessWithoutBuffersRefusesTheirSteps) {
   const GuestRecording guest = GuestRecording::Make(
-      testing::GuestStoreBuffering, 0, {.seed = 3, .window_ticks = 0});
+      test::GuestStoreBuffering, 0, {.seed = 3, .window_ticks = 0});
   const std::vector<ScheduleStep> steps =
       FlushedAfterEachRun(guest.truth().schedule);
   const auto replay = replayer::Enforce(
       guest.recording(), {.steps = steps, .engine = {}}, nullptr, nullptr);
   ASSERT_FALSE(replay);
-  EXPECT_THAT(replay.error().message, ::testing::HasSubstr("step 1: flush"));
-  const QueueModel model;
+  EXPECT_THAT(replay.error().message, testing::HasSubstr("step 1: flush"));
   const auto with =
-      replayer::Enforce(WithModel(guest, &model),
-                        {.steps = steps, .engine = {}}, nullptr, nullptr);
+      replayer::Enforce(WithModel(guest, Tso()), {.steps = steps, .engine = {}},
+                        nullptr, nullptr);
   ASSERT_TRUE(with) << with.error().message;
   EXPECT_EQ(with->divergence, std::nullopt);
   EXPECT_EQ(with->memory_digest, guest.truth().memory_digest);
@@ -292,13 +182,12 @@ TEST(MemoryModelTest, AProcessWithoutBuffersRefusesTheirSteps) {
 
 // What has to find the stores of the thread lets them leave before it.
 TEST(MemoryModelTest, FencesLockedInstructionsAndCallsDrainTheQueue) {
-  using testing::StoreBarrier;
+  using test::StoreBarrier;
   for (const StoreBarrier between :
        {StoreBarrier::kFence, StoreBarrier::kLocked, StoreBarrier::kCall}) {
     const GuestRecording guest = StoreBuffering(between);
     const Explorer plain(guest.recording());
-    const QueueModel model;
-    const Explorer queued(WithModel(guest, &model));
+    const Explorer queued(WithModel(guest, Tso()));
     EXPECT_EQ(Ends(queued), Ends(plain)) << static_cast<int>(between);
   }
 }
@@ -306,9 +195,8 @@ TEST(MemoryModelTest, FencesLockedInstructionsAndCallsDrainTheQueue) {
 // In the debugger a position is the state behind all steps that come before its
 // instruction, from wherever it is reached.
 TEST(MemoryModelTest, APositionIsOneStateInTheDebugger) {
-  const GuestRecording guest = StoreBuffering(testing::StoreBarrier::kNone);
-  const QueueModel model;
-  const auto recording = WithModel(guest, &model);
+  const GuestRecording guest = StoreBuffering(test::StoreBarrier::kNone);
+  const auto recording = WithModel(guest, Tso());
   Explorer queued(recording);
   for (const auto& [digest, order] : queued.ends()) {
     const std::vector<ScheduleStep> steps = queued.ScheduleOf(order);
@@ -333,6 +221,131 @@ TEST(MemoryModelTest, APositionIsOneStateInTheDebugger) {
       }
     }
   }
+}
+
+// Recordings of runs under TSO that fail only there.
+struct LateCase {
+  const char* name;
+  void (*entry)(uint64_t);
+  uint64_t rounds;
+};
+constexpr LateCase kLateCases[] = {
+    {"increments", test::GuestIncrements, 3},
+    {"dekker", test::GuestDekker, 1},
+    {"peterson", test::GuestPeterson, 1},
+};
+constexpr size_t kLateRecordings = 2;  // of each program
+constexpr uint64_t kLateSeedsMax = 400;
+
+GuestRecording RecordLate(const LateCase& late, uint64_t seed) {
+  return GuestRecording::Make(late.entry, late.rounds,
+                              {.seed = seed,
+                               .quantum_insns_max = 12,
+                               .insns_max = 20'000,
+                               .model = Tso()});
+}
+
+TEST(MemoryModelTest, WhatFailsOnlyWithStoreBuffersIsSolvedOnlyWithThem) {
+  for (const LateCase& late : kLateCases) {
+    size_t failing = 0;
+    for (uint64_t seed = 1; seed <= kLateSeedsMax && failing < kLateRecordings;
+         ++seed) {
+      const GuestRecording guest = RecordLate(late, seed);
+      if (guest.recording().failure.kind != FailureKind::kExit) {
+        continue;
+      }
+      ++failing;
+      SCOPED_TRACE(fmt::format("{}, seed {}", late.name, seed));
+      // The evidence is that of a run under TSO.
+      const auto recording = WithModel(guest, Tso());
+      const auto truth =
+          CheckSchedule(recording, guest.truth().schedule, nullptr);
+      ASSERT_TRUE(truth) << truth.error().message;
+      EXPECT_EQ(truth->disagreement, std::nullopt);
+      EXPECT_EQ(truth->memory_digest, guest.truth().memory_digest);
+
+      SolveOptions options;
+      options.time_limit_s = 3;
+      const auto plain = Solve(guest.recording(), options, nullptr);
+      ASSERT_TRUE(plain) << plain.error().message;
+      EXPECT_NE(plain->verdict, constraints::Verdict::kWitness);
+
+      options.time_limit_s = 60;
+      const auto solved = SolveUnder(
+          guest.recording(), {MemoryModelKind::kSc, MemoryModelKind::kTso},
+          options, nullptr);
+      ASSERT_TRUE(solved) << solved.error().message;
+      ASSERT_EQ(solved->verdict, constraints::Verdict::kWitness);
+      EXPECT_EQ(solved->schedule.model, MemoryModelKind::kTso);
+      const auto check =
+          CheckSchedule(recording, solved->schedule.steps, nullptr);
+      ASSERT_TRUE(check) << check.error().message;
+      EXPECT_EQ(check->disagreement, std::nullopt);
+      const auto replay =
+          replayer::Enforce(recording, solved->schedule, nullptr, nullptr);
+      ASSERT_TRUE(replay) << replay.error().message;
+      EXPECT_EQ(replay->divergence, std::nullopt);
+      fmt::print("{}, seed {}: {} under sc, {} in {:.2f} s under tso\n",
+                 late.name, seed, constraints::ToString(plain->verdict),
+                 constraints::ToString(solved->verdict), solved->seconds);
+    }
+    EXPECT_EQ(failing, kLateRecordings) << late.name;
+  }
+}
+
+// In the debugger a store is seen by its own thread first, and a watchpoint
+// stops where others see it.
+TEST(MemoryModelTest, TheDebuggerShowsTheThreadsViewAndStopsAtFlushes) {
+  const GuestRecording guest = StoreBuffering(test::StoreBarrier::kNone);
+  const auto recording = WithModel(guest, Tso());
+  Explorer queued(recording);
+  size_t late = 0;
+  size_t stops = 0;
+  for (const auto& [digest, order] : queued.ends()) {
+    const std::vector<ScheduleStep> steps = queued.ScheduleOf(order);
+    auto target = replayer::ProcessTarget::Open(recording, steps, {});
+    ASSERT_TRUE(target) << target.error().message;
+    std::optional<std::pair<Tid, machine::WaitingStore>> waiting;
+    const auto begin = (*target)->Save();
+    while ((*target)->position() < (*target)->end() && !waiting) {
+      ASSERT_TRUE((*target)->Run((*target)->position() + 1, {}, false));
+      const follower::Process& process = (*target)->process();
+      for (size_t i = 0; i < process.thread_count(); ++i) {
+        const auto store = process.OldestStore(i);
+        uint64_t value = 0;
+        if (store && process.memory().Load(store->addr, value) && value == 0) {
+          waiting = {process.tid(i), *store};
+        }
+      }
+    }
+    if (!waiting) {
+      continue;
+    }
+    const auto& [thread, store] = *waiting;
+    uint64_t own = 0;
+    uint64_t all = 0;
+    const TraceeAddr addr(store.addr);
+    (*target)->ReadMemoryOf(thread, addr,
+                            std::as_writable_bytes(std::span(&own, 1)));
+    (*target)->ReadMemory(addr, std::as_writable_bytes(std::span(&all, 1)));
+    late += own != all ? 1 : 0;
+    replayer::StopPoints points;
+    points.AddWatchpoint({.addr = store.addr,
+                          .size_bytes = store.size_bytes,
+                          .kind = replayer::WatchKind::kWrite});
+    const auto stop = (*target)->Run((*target)->end(), points, false);
+    ASSERT_TRUE(stop) << stop.error().message;
+    uint64_t now = 0;
+    (*target)->ReadMemory(addr, std::as_writable_bytes(std::span(&now, 1)));
+    if (own != all) {
+      EXPECT_EQ(stop->end, replayer::RunEnd::kWatchpoint);
+      EXPECT_EQ(now, own);
+      stops += stop->store_of == thread ? 1 : 0;
+    }
+    (*target)->Load(*begin);
+  }
+  EXPECT_GT(late, 0u);
+  EXPECT_GT(stops, 0u);
 }
 
 }  // namespace

@@ -13,7 +13,7 @@
 namespace clew::solver {
 namespace {
 
-using clew::testing::GuestRecording;
+using clew::test::GuestRecording;
 
 constexpr Tid kForeign(99'999);
 
@@ -38,7 +38,7 @@ void AddForeignSlices(GuestRecording& guest) {
 TEST(OrderRulesTest, SlicesOfOtherProcessesOrderNothing) {
   for (uint64_t seed = 1; seed <= 8; ++seed) {
     auto guest = GuestRecording::Make(
-        testing::GuestMutexCounter, 6,
+        test::GuestMutexCounter, 6,
         {.seed = seed, .cores = 2, .time_slice_ticks = 300});
     ASSERT_GT(guest.slices().size(), 4u);
     AddForeignSlices(guest);

@@ -34,7 +34,7 @@ namespace {
 using constraints::CheckOrder;
 using constraints::TraceExecutor;
 using constraints::Verdict;
-using testing::ToyTrace;
+using test::ToyTrace;
 
 constexpr uint64_t kStepsMax = 1'000'000;
 
@@ -69,12 +69,12 @@ TEST(PortfolioTest, MixedSizesAgreeWithEnumeration) {
   int counts[2] = {};
   for (uint64_t i = 0; i < 300; ++i) {
     SCOPED_TRACE(fmt::format("CLEW_TEST_SEED={} + {}", StartSeed(), i));
-    ToyTrace toy = testing::MakeRandomTrace(StartSeed() + i, false);
+    ToyTrace toy = test::MakeRandomTrace(StartSeed() + i, false);
     ASSERT_TRUE(CheckOrder(toy.trace, toy.recorded).has_value());
     if (i % 2 == 1) {
-      (void)testing::Falsify(toy, i);
+      (void)test::Falsify(toy, i);
     }
-    const auto truth = testing::HasWitness(toy.trace, kStepsMax);
+    const auto truth = test::HasWitness(toy.trace, kStepsMax);
     ASSERT_TRUE(truth.has_value());
     ++counts[*truth ? 1 : 0];
     ExpectRight(toy, MustSolve(toy, {.explain_seconds = 0}), *truth);
@@ -93,15 +93,15 @@ TEST(PortfolioTest, UnknownMemoryAgreesWithEnumeration) {
   int counts[2] = {};
   for (uint64_t i = 0; i < 24; ++i) {
     SCOPED_TRACE(fmt::format("CLEW_TEST_SEED={} + {}", StartSeed(), i));
-    ToyTrace toy = testing::MakeRandomTrace(StartSeed() + i, true);
+    ToyTrace toy = test::MakeRandomTrace(StartSeed() + i, true);
     if (i % 2 == 1) {
-      (void)testing::Falsify(toy, i);
+      (void)test::Falsify(toy, i);
     }
     bool truth = false;
     for (uint64_t value = 0; value < 256 && !truth; ++value) {
       constraints::Assignment unknown;
       unknown.Set(constraints::VarId(0), value);
-      truth = testing::HasWitness(toy.trace, kStepsMax, unknown).value();
+      truth = test::HasWitness(toy.trace, kStepsMax, unknown).value();
     }
     ++counts[truth ? 1 : 0];
     ExpectRight(toy, MustSolve(toy, {.explain_seconds = 0}), truth);
@@ -117,14 +117,14 @@ TEST(PortfolioTest, AnExplanationConflictsByItselfAndNeedsEveryGroup) {
   int explained = 0;
   for (uint64_t seed = 1; seed <= 12; ++seed) {
     SCOPED_TRACE(fmt::format("seed {}", seed));
-    testing::ToyOptions options;
-    options.toy = seed % 2 == 0 ? testing::Toy::kBbuf : testing::Toy::kSpin;
+    test::ToyOptions options;
+    options.toy = seed % 2 == 0 ? test::Toy::kBbuf : test::Toy::kSpin;
     options.threads = 2;
     options.iterations = 1;
     options.seed = seed;
     options.window = 8;
     ToyTrace toy = MakeToy(options);
-    (void)testing::Falsify(toy, seed);
+    (void)test::Falsify(toy, seed);
     const PortfolioReport report = MustSolve(toy, {});
     if (report.verdict != Verdict::kUnsat) {
       continue;
@@ -202,7 +202,7 @@ class StrictMarks final : public constraints::Executor {
 TEST(PortfolioTest, EnginesShareAnExecutorWithoutTouchingForgottenMarks) {
   for (uint64_t seed = 1; seed <= 4; ++seed) {
     SCOPED_TRACE(fmt::format("seed {}", seed));
-    testing::ToyOptions options;
+    test::ToyOptions options;
     options.iterations = 60;
     options.seed = seed;
     options.evidence_bits = 2;  // without times: every engine gets its turns
@@ -223,7 +223,7 @@ TEST(PortfolioTest, EnginesShareAnExecutorWithoutTouchingForgottenMarks) {
 }
 
 TEST(PortfolioTest, LimitsEndInUnknownWithAReason) {
-  testing::ToyOptions options;
+  test::ToyOptions options;
   options.iterations = 200;
   options.evidence_bits = 1;  // without times: out of reach
   const ToyTrace toy = MakeToy(options);
@@ -239,7 +239,7 @@ TEST(PortfolioTest, LimitsEndInUnknownWithAReason) {
 }
 
 TEST(PortfolioTest, Z3IsStoppedAtItsTimeAndItsMemory) {
-  testing::ToyOptions options;
+  test::ToyOptions options;
   options.iterations = 100;
   options.values = false;
   const ToyTrace toy = MakeToy(options);
@@ -265,7 +265,7 @@ TEST(PortfolioTest, Z3IsStoppedAtItsTimeAndItsMemory) {
 
 // As a child of the collector, which may send no signal to another process.
 TEST(PortfolioTest, Z3EndsAtItsTimeWhereNobodyMayKillIt) {
-  testing::ToyOptions options;
+  test::ToyOptions options;
   options.iterations = 10000;
   options.values = false;
   const ToyTrace toy = MakeToy(options);  // too large to be encoded in time
@@ -292,8 +292,8 @@ TEST(PortfolioTest, Z3EndsAtItsTimeWhereNobodyMayKillIt) {
 }
 
 TEST(CheckerTest, RefusesEveryKindOfWrongOrder) {
-  testing::ToyOptions options;
-  options.toy = testing::Toy::kBbuf;
+  test::ToyOptions options;
+  options.toy = test::Toy::kBbuf;
   options.iterations = 2;
   options.window = 8;
   options.cores = 2;
@@ -308,7 +308,7 @@ TEST(CheckerTest, RefusesEveryKindOfWrongOrder) {
   wrong = toy.recorded;
   std::ranges::stable_sort(wrong);
   EXPECT_FALSE(CheckOrder(toy.trace, wrong).has_value()) << "against time";
-  testing::ToyOptions no_time = options;
+  test::ToyOptions no_time = options;
   no_time.window = 0;
   no_time.cores = 0;
   const ToyTrace other = MakeToy(no_time);
@@ -320,7 +320,7 @@ TEST(CheckerTest, RefusesEveryKindOfWrongOrder) {
 // A trace that breaks its own rules, or cannot be made at all, is no reason to
 // stop looking: the engines that run the program do not need it.
 TEST(PortfolioTest, AnErrorOfTheTraceEndsZ3Alone) {
-  ToyTrace toy = testing::MakeRandomTrace(1, false);
+  ToyTrace toy = test::MakeRandomTrace(1, false);
   auto executor = TraceExecutor::Create(toy.trace);
   ASSERT_TRUE(executor.has_value());
   constraints::ConstraintTrace invalid = toy.trace;
@@ -350,9 +350,9 @@ TEST(PortfolioTest, ItIsToldThatZ3EndedWithAnError) {
   ToyTrace toy;
   uint64_t seed = 0;
   do {
-    toy = testing::MakeRandomTrace(++seed, false);
-    (void)testing::Falsify(toy, seed);
-  } while (testing::HasWitness(toy.trace, kStepsMax).value_or(true));
+    toy = test::MakeRandomTrace(++seed, false);
+    (void)test::Falsify(toy, seed);
+  } while (test::HasWitness(toy.trace, kStepsMax).value_or(true));
   auto executor = TraceExecutor::Create(toy.trace);
   ASSERT_TRUE(executor.has_value());
   PortfolioOptions options;

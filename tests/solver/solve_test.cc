@@ -16,11 +16,11 @@ namespace clew::solver {
 namespace {
 
 using constraints::Verdict;
-using testing::FalsifyPath;
-using testing::GuestCase;
-using testing::GuestRecording;
-using testing::kGuestCases;
-using testing::RecordCase;
+using test::FalsifyPath;
+using test::GuestCase;
+using test::GuestRecording;
+using test::kGuestCases;
+using test::RecordCase;
 
 TEST(CheckScheduleTest, AcceptsWhatHappenedAndEndsInItsMemory) {
   for (const GuestCase& guest_case : kGuestCases) {
@@ -67,8 +67,7 @@ TEST(SolveTest, FindsAWitnessForEveryRecordedRun) {
       ASSERT_TRUE(report) << report.error().message;
       EXPECT_EQ(report->verdict, Verdict::kWitness)
           << report->reason << "; windows: " << report->windows.furthest.text
-          << "; constructive: "
-          << report->constructive.answer.deepest_contradiction;
+          << "; whole: " << report->whole.answer.deepest_contradiction;
       guess_failed += report->windows.guess_was_enough ? 0 : 1;
     }
   }
@@ -78,7 +77,7 @@ TEST(SolveTest, FindsAWitnessForEveryRecordedRun) {
 
 TEST(SolveTest, BeginsAnewByOtherSeedsWhereItIsStuck) {
   GuestRecording guest =
-      RecordCase({"racy index", testing::GuestRacyIndex, 200}, 1, 8192);
+      RecordCase({"racy index", test::GuestRacyIndex, 200}, 1, 8192);
   FalsifyPath(guest);
   SolveOptions options;
   options.time_limit_s = 7;

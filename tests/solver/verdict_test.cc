@@ -20,16 +20,16 @@ namespace clew::solver {
 namespace {
 
 using constraints::Verdict;
-using testing::GuestCase;
-using testing::GuestRecording;
+using test::GuestCase;
+using test::GuestRecording;
 
 constexpr GuestCase kRacyCases[] = {
-    {"racy index", testing::GuestRacyIndex, 12},
-    {"long racy index", testing::GuestRacyIndex, 120},
-    {"polling", testing::GuestPolling, 3},
-    {"results", testing::GuestLeavesResults, 8},
-    {"order violation", testing::GuestOrderViolation, 4},
-    {"deadlock", testing::GuestDeadlock, 6},
+    {"racy index", test::GuestRacyIndex, 12},
+    {"long racy index", test::GuestRacyIndex, 120},
+    {"polling", test::GuestPolling, 3},
+    {"results", test::GuestLeavesResults, 8},
+    {"order violation", test::GuestOrderViolation, 4},
+    {"deadlock", test::GuestDeadlock, 6},
 };
 
 constexpr uint64_t kWindowTicks[] = {1024, 128, 32};
@@ -80,7 +80,7 @@ TEST(VerdictTest, WhatHappenedIsNeverRefuted) {
 
 // The first branch of the first thread goes where no instruction is.
 GuestRecording RecordFalse() {
-  GuestRecording guest = RecordCase(testing::kGuestCases[0], 1);
+  GuestRecording guest = RecordCase(test::kGuestCases[0], 1);
   auto& blocks = guest.blocks().begin()->second;
   blocks[1].ip = TraceeAddr(blocks[1].ip.as_int() + 1);
   return guest;
@@ -114,7 +114,7 @@ TEST(VerdictTest, AnInputThatTheLogLacksForbidsUnsatAndIsTold) {
 
 TEST(VerdictTest, WhatIsInDoubtIsToldWhereTheSearchHasNotEnded) {
   const GuestRecording guest =
-      testing::RecordCase({"racy index", testing::GuestRacyIndex, 120}, 20, 32);
+      test::RecordCase({"racy index", test::GuestRacyIndex, 120}, 20, 32);
   follower::Recording recording = guest.recording();
   recording.unlogged_inputs = {"/tmp/db is mapped shared"};
   SolveOptions options;

@@ -13,11 +13,11 @@
 namespace clew::solver {
 namespace {
 
-using testing::FalsifyPath;
-using testing::GuestCase;
-using testing::GuestRecording;
-using testing::kGuestCases;
-using testing::RecordCase;
+using test::FalsifyPath;
+using test::GuestCase;
+using test::GuestRecording;
+using test::kGuestCases;
+using test::RecordCase;
 
 constexpr uint64_t kSeeds = 8;
 

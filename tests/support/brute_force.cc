@@ -5,7 +5,7 @@
 
 #include "constraints/expr_eval.h"
 
-namespace clew::testing {
+namespace clew::test {
 namespace {
 
 using constraints::Assignment;
@@ -150,4 +150,4 @@ std::optional<bool> HasWitness(const ConstraintTrace& trace, uint64_t steps_max,
   return Enumeration(trace, steps_max, unknowns).Run();
 }
 
-}  // namespace clew::testing
+}  // namespace clew::test

@@ -7,7 +7,7 @@
 #include "constraints/expr_eval.h"
 #include "constraints/trace.h"
 
-namespace clew::testing {
+namespace clew::test {
 
 // Whether any interleaving satisfies the trace, by trying all of them; nullopt
 // if that takes more than `steps_max` steps. Prunes only where evidence is
@@ -16,6 +16,6 @@ std::optional<bool> HasWitness(const constraints::ConstraintTrace& trace,
                                uint64_t steps_max,
                                const constraints::Assignment& unknowns = {});
 
-}  // namespace clew::testing
+}  // namespace clew::test
 
 #endif  // CLEW_TESTS_SUPPORT_BRUTE_FORCE_H_

@@ -9,7 +9,7 @@
 
 #include "common/file.h"
 
-namespace clew::testing {
+namespace clew::test {
 
 // The real file system, whose operations fail, as on a full disk, after the
 // first `works`.
@@ -72,6 +72,6 @@ class FailingFiles final : public FileSystem {
   int left_;
 };
 
-}  // namespace clew::testing
+}  // namespace clew::test
 
 #endif  // CLEW_TESTS_SUPPORT_FAILING_FILES_H_

@@ -7,7 +7,7 @@
 #include "tests/support/guest_recorder.h"
 
 // The guest programs, each with as many rounds as a search needs to be of use.
-namespace clew::testing {
+namespace clew::test {
 
 struct GuestCase {
   const char* name;
@@ -40,6 +40,6 @@ inline void FalsifyPath(GuestRecording& guest) {
   block.ip = TraceeAddr(block.ip.as_int() + 1);
 }
 
-}  // namespace clew::testing
+}  // namespace clew::test
 
 #endif  // CLEW_TESTS_SUPPORT_GUEST_CASES_H_

@@ -7,7 +7,7 @@
 
 #include "tests/support/guest_recorder.h"
 
-namespace clew::testing {
+namespace clew::test {
 namespace {
 
 alignas(16) char stacks[kGuestThreads][16384];
@@ -86,6 +86,15 @@ void MutexWorker(uint64_t rounds) {
   Finish();
 }
 
+void NeighbourWorker(uint64_t rounds) {
+  static std::atomic<uint32_t> taken;
+  const uint32_t own = taken.fetch_add(1);
+  for (uint64_t i = 0; i < rounds; ++i) {
+    guest_neighbours[own] = guest_neighbours[own] + 1;
+  }
+  Finish();
+}
+
 void LostUpdateWorker(uint64_t rounds) {
   for (uint64_t i = 0; i < rounds; ++i) {
     guest_counter = guest_counter + 1;
@@ -122,6 +131,7 @@ void Check(uint64_t rounds) {
 }  // namespace
 
 volatile uint64_t guest_counter;
+volatile uint32_t guest_neighbours[kGuestThreads];
 
 void GuestSpinLockCounter(uint64_t rounds) {
   RunAll(SpinWorker, rounds);
@@ -136,6 +146,12 @@ void GuestMutexCounter(uint64_t rounds) {
 void GuestLostUpdate(uint64_t rounds) {
   RunAll(LostUpdateWorker, rounds);
   Check(rounds);
+}
+
+void GuestNeighbours(uint64_t rounds) {
+  RunAll(NeighbourWorker, rounds);
+  WaitForAll();
+  Exit(0);
 }
 
 void GuestOrderViolation(uint64_t rounds) {
@@ -155,4 +171,4 @@ void GuestDeadlock(uint64_t rounds) {
   Exit(0);
 }
 
-}  // namespace clew::testing
+}  // namespace clew::test

@@ -7,7 +7,7 @@
 // run by the machine. Each starts kGuestThreads threads, waits for them and
 // ends with exit_group(0 if its result is as it should be, else 1). The
 // argument is the number of rounds a thread makes.
-namespace clew::testing {
+namespace clew::test {
 
 inline constexpr int kGuestThreads = 3;
 
@@ -18,10 +18,13 @@ void GuestLostUpdate(uint64_t rounds);       // no lock
 void GuestOrderViolation(uint64_t rounds);   // may use a pointer before it is
                                              // set: faults
 void GuestDeadlock(uint64_t rounds);         // lock order: may hang
+// Each thread has a counter of its own; they lie side by side.
+void GuestNeighbours(uint64_t rounds);
+extern volatile uint32_t guest_neighbours[kGuestThreads];
 // The plain, unlocked counter that GuestLostUpdate increments.
 extern volatile uint64_t guest_counter;
 }
 
-}  // namespace clew::testing
+}  // namespace clew::test
 
 #endif  // CLEW_TESTS_SUPPORT_GUEST_PROGRAMS_H_

@@ -4,7 +4,7 @@
 
 #include "tests/support/guest_recorder.h"
 
-namespace clew::testing {
+namespace clew::test {
 namespace {
 
 constexpr uint64_t kYield = 24;
@@ -18,6 +18,8 @@ volatile uint64_t cells[kCells];
 volatile uint64_t odd[kThreads];
 volatile uint64_t results[8 * kThreads];
 std::atomic<uint64_t> top;
+std::atomic<uint64_t> inside;
+std::atomic<uint64_t> violations;
 volatile uint64_t below[256 * kThreads];
 volatile uint64_t flag;
 volatile uint64_t message;
@@ -62,6 +64,53 @@ void StoreWorker(uint64_t argument) {
     GuestSyscall(kYield, 0, 0, 0);
   }
   seen[id] = own[1 - id];
+  finished.fetch_add(1);
+}
+
+void IncrementWorker(uint64_t argument) {
+  for (uint64_t i = 0; i < argument / kThreads; ++i) {
+    asm volatile("addq $1, %0" : "+m"(cells[0])::"cc");
+  }
+  finished.fetch_add(1);
+}
+
+// What is exclusive. Locked, so that the test itself finds what it looks for.
+void StayInside() {
+  if (inside.fetch_add(1) != 0) {
+    violations.fetch_add(1);
+  }
+  inside.fetch_sub(1);
+}
+
+void DekkerWorker(uint64_t argument) {
+  const uint64_t id = argument % kThreads;
+  for (uint64_t i = 0; i < argument / kThreads; ++i) {
+    own[id] = 1;
+    while (own[1 - id] != 0) {
+      if (flag != id) {
+        own[id] = 0;
+        while (flag != id) {
+        }
+        own[id] = 1;
+      }
+    }
+    StayInside();
+    flag = 1 - id;
+    own[id] = 0;
+  }
+  finished.fetch_add(1);
+}
+
+void PetersonWorker(uint64_t argument) {
+  const uint64_t id = argument % kThreads;
+  for (uint64_t i = 0; i < argument / kThreads; ++i) {
+    own[id] = 1;
+    flag = 1 - id;
+    while (own[1 - id] != 0 && flag == 1 - id) {
+    }
+    StayInside();
+    own[id] = 0;
+  }
   finished.fetch_add(1);
 }
 
@@ -144,6 +193,21 @@ void GuestStoreBuffering(uint64_t between) {
   Exit(0);
 }
 
+void GuestIncrements(uint64_t rounds) {
+  RunAll(IncrementWorker, rounds);
+  Exit(cells[0] == kThreads * rounds ? 0 : 1);
+}
+
+void GuestDekker(uint64_t rounds) {
+  RunAll(DekkerWorker, rounds);
+  Exit(violations.load() == 0 ? 0 : 1);
+}
+
+void GuestPeterson(uint64_t rounds) {
+  RunAll(PetersonWorker, rounds);
+  Exit(violations.load() == 0 ? 0 : 1);
+}
+
 void GuestLeavesResults(uint64_t rounds) {
   RunAll(ResultWorker, rounds);
   Pause(2000);
@@ -156,4 +220,4 @@ void GuestLeavesResults(uint64_t rounds) {
   Exit(status);
 }
 
-}  // namespace clew::testing
+}  // namespace clew::test

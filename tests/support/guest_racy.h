@@ -5,7 +5,7 @@
 
 // Guest programs for the recorder of tests/support whose races are of the kinds
 // that a search misses most easily.
-namespace clew::testing {
+namespace clew::test {
 
 enum class StoreBarrier : uint64_t { kNone, kFence, kLocked, kCall };
 
@@ -24,8 +24,14 @@ void GuestLeavesResults(uint64_t rounds);
 // Each of two threads stores into a word of its own and reads the other's, with
 // a StoreBarrier between; no path depends on what it reads.
 void GuestStoreBuffering(uint64_t between);
+// Two threads count in one instruction without LOCK; fails if one was lost.
+void GuestIncrements(uint64_t rounds);
+// Mutual exclusion by Dekker's and by Peterson's algorithm, without the fences
+// that x86 needs for them; fails if both threads were inside.
+void GuestDekker(uint64_t rounds);
+void GuestPeterson(uint64_t rounds);
 }
 
-}  // namespace clew::testing
+}  // namespace clew::test
 
 #endif  // CLEW_TESTS_SUPPORT_GUEST_RACY_H_

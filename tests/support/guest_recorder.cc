@@ -53,7 +53,7 @@ GuestSyscall:
     .size GuestSyscall, .-GuestSyscall
 )");
 
-namespace clew::testing {
+namespace clew::test {
 namespace {
 
 constexpr uint64_t kStackTop = 0x7000'0000'0000;
@@ -190,6 +190,7 @@ class GuestKernel {
     uint64_t wait_addr = 0;
     uint64_t runs_since = 0;
     bool block_open = false;  // the next instruction may join the last block
+    machine::HeldBuffer buffer = {};
   };
 
   void Load(void (*entry)(uint64_t), uint64_t argument) {
@@ -212,9 +213,61 @@ class GuestKernel {
     main.tid = start.thread;
     main.registers.rip = start.rip.as_int();
     main.registers.gpr = start.gpr;
+    main.buffer = NewBuffer();
     threads_.push_back(main);
     running_.resize(options_.cores);
     slice_.resize(options_.cores);
+  }
+
+  machine::HeldBuffer NewBuffer() const {
+    return options_.model == nullptr
+               ? machine::HeldBuffer()
+               : machine::HeldBuffer(options_.model->NewBuffer());
+  }
+
+  // Lets the oldest store leave, or all.
+  void Flush(Thread& thread, bool all) {
+    machine::StoreBuffer* const buffer = thread.buffer.get();
+    const auto queue = buffer == nullptr ? std::nullopt : buffer->OldestQueue();
+    if (!queue) {
+      return;
+    }
+    const uint64_t until =
+        all ? thread.retired : buffer->Oldest(*queue)->insn + 1;
+    if (options_.model->queues() > 1 && !all) {
+      FlushAnyQueue(thread);
+      return;
+    }
+    WriteDown(thread, 0, until);
+    for (auto next = queue; next && buffer->Oldest(*next)->insn < until;
+         next = buffer->OldestQueue()) {
+      buffer->Flush(*next, memory_);
+    }
+  }
+
+  void FlushAnyQueue(Thread& thread) {
+    machine::StoreBuffer* const buffer = thread.buffer.get();
+    std::vector<uint32_t> queues;
+    for (uint32_t i = 0; i < options_.model->queues(); ++i) {
+      if (buffer->MayLeave(i)) {
+        queues.push_back(i);
+      }
+    }
+    const uint32_t queue = queues[random_.Below(queues.size())];
+    const uint64_t until = buffer->Oldest(queue)->insn + 1;
+    WriteDown(thread, queue + 1, until);
+    while (buffer->MayLeave(queue) && buffer->Oldest(queue)->insn < until) {
+      buffer->Flush(queue, memory_);
+    }
+  }
+
+  void WriteDown(const Thread& thread, uint32_t queue, uint64_t until) {
+    auto& schedule = result_.truth_.schedule;
+    AppendRun(schedule, thread.tid, thread.retired);
+    schedule.push_back({.kind = ScheduleStep::Kind::kFlush,
+                        .queue = static_cast<uint16_t>(queue),
+                        .thread = thread.tid,
+                        .until_insn = until});
   }
 
   uint64_t WindowBegin(uint64_t tick) const {
@@ -273,6 +326,7 @@ class GuestKernel {
   }
 
   void Leave(size_t core) {
+    Flush(threads_[*running_[core]], true);
     result_.data_->slices[slice_[core]].time.hi = TscTicks(tick_);
     running_[core].reset();
   }
@@ -282,6 +336,10 @@ class GuestKernel {
     const uint64_t quantum = 1 + random_.Below(options_.quantum_insns_max);
     for (uint64_t i = 0; i < quantum && !stopped_ && threads_[index].ready;
          ++i) {
+      if (options_.model != nullptr &&
+          random_.Below(options_.flush_one_in) == 0) {
+        Flush(threads_[index], false);
+      }
       StepThread(core, index);
     }
     result_.truth_.schedule.push_back({.kind = ScheduleStep::Kind::kRun,
@@ -293,6 +351,7 @@ class GuestKernel {
     Thread& thread = threads_[index];
     const uint64_t ip = thread.registers.rip;
     machine::Machine cpu(thread.registers, memory_, code_);
+    cpu.set_store_buffer(thread.buffer.get(), thread.retired, false);
     const machine::Stop stop = cpu.Run(1);
     if (stop.kind == machine::StopKind::kFault) {
       result_.recording_.failure = {.kind = FailureKind::kSignal,
@@ -319,6 +378,9 @@ class GuestKernel {
     block.is_syscall = stop.kind == machine::StopKind::kSyscall;
     AddBlock(index, block);
     if (block.is_syscall) {
+      if (thread.buffer.get() != nullptr) {
+        thread.buffer.get()->Drain(memory_);
+      }
       Syscall(index);
     }
   }
@@ -382,6 +444,7 @@ class GuestKernel {
         Thread child;
         child.tid = Tid(kFirstTid + static_cast<int32_t>(threads_.size()));
         child.registers = thread.registers;
+        child.buffer = NewBuffer();
         child.registers.gpr[kRax] = 0;
         child.registers.gpr[kRsp] = call.args[1];
         call.result = child.tid.as_int();
@@ -520,4 +583,4 @@ GuestRecording GuestRecording::Make(void (*entry)(uint64_t), uint64_t argument,
   return result;
 }
 
-}  // namespace clew::testing
+}  // namespace clew::test

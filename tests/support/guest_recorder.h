@@ -10,8 +10,9 @@
 #include "common/schedule.h"
 #include "common/stream.h"
 #include "follower/recording.h"
+#include "machine/store_buffer.h"
 
-namespace clew::testing {
+namespace clew::test {
 
 struct GuestRecorderOptions {
   uint64_t seed = 1;
@@ -26,6 +27,11 @@ struct GuestRecorderOptions {
   // Blocks of several instructions, as the decoder makes them: a block ends
   // with a branch that may go two ways, a system call, a time window, a slice.
   bool merge_blocks = false;
+  // Stores wait as this model says and leave late: one by one, before one of
+  // `flush_one_in` instructions of their thread, and where they have to. Then
+  // truth().schedule has their steps. Borrowed.
+  const machine::MemoryModel* model = nullptr;
+  uint32_t flush_one_in = 40;
 };
 
 // What really happened, to compare with.
@@ -80,6 +86,6 @@ int64_t GuestSpawn(void (*fn)(uint64_t), uint64_t argument, void* stack_top);
 int64_t GuestSyscall(uint64_t number, uint64_t a, uint64_t b, uint64_t c);
 }
 
-}  // namespace clew::testing
+}  // namespace clew::test
 
 #endif  // CLEW_TESTS_SUPPORT_GUEST_RECORDER_H_

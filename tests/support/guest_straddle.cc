@@ -6,7 +6,7 @@
 #include "tests/support/guest_programs.h"
 #include "tests/support/guest_recorder.h"
 
-namespace clew::testing {
+namespace clew::test {
 namespace {
 
 constexpr uint64_t kYield = 24;
@@ -52,4 +52,4 @@ void GuestStraddle(uint64_t rounds) {
                0, 0);
 }
 
-}  // namespace clew::testing
+}  // namespace clew::test

@@ -3,12 +3,12 @@
 
 #include <cstdint>
 
-namespace clew::testing {
+namespace clew::test {
 
 // As those of tests/support/guest_programs.h. Threads read an unlocked counter
 // together with the constant behind it, in the next aligned word.
 extern "C" void GuestStraddle(uint64_t rounds);
 
-}  // namespace clew::testing
+}  // namespace clew::test
 
 #endif  // CLEW_TESTS_SUPPORT_GUEST_STRADDLE_H_

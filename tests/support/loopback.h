@@ -14,7 +14,7 @@
 
 // TCP within this host, for tests.
 
-namespace clew::testing {
+namespace clew::test {
 
 // 127.0.0.1; port 0 is any that is free.
 inline sockaddr_in Loopback(uint16_t port) {
@@ -56,6 +56,6 @@ inline Fd ListenAnywhere(uint16_t& port) {
   return fd;
 }
 
-}  // namespace clew::testing
+}  // namespace clew::test
 
 #endif  // CLEW_TESTS_SUPPORT_LOOPBACK_H_

@@ -8,7 +8,7 @@
 
 #include "common/check.h"
 
-namespace clew::testing {
+namespace clew::test {
 
 // Bytes of the test program's own memory. Not by a plain copy: AddressSanitizer
 // forbids reading the gaps it leaves between variables.
@@ -22,6 +22,6 @@ inline std::vector<std::byte> ReadOwn(uint64_t addr, size_t size_bytes) {
   return bytes;
 }
 
-}  // namespace clew::testing
+}  // namespace clew::test
 
 #endif  // CLEW_TESTS_SUPPORT_OWN_MEMORY_H_

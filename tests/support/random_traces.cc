@@ -5,7 +5,7 @@
 #include "common/digest.h"
 #include "constraints/expr_eval.h"
 
-namespace clew::testing {
+namespace clew::test {
 namespace {
 
 using constraints::EvidenceKind;
@@ -144,4 +144,4 @@ ToyTrace MakeRandomTrace(uint64_t seed, bool has_unknown) {
   return out;
 }
 
-}  // namespace clew::testing
+}  // namespace clew::test

@@ -5,7 +5,7 @@
 
 #include "tests/support/toy_programs.h"
 
-namespace clew::testing {
+namespace clew::test {
 
 // A few accesses of two or three threads to eight bytes, of sizes 1 to 8 that
 // overlap in every way, with values that depend on each other, and evidence
@@ -13,6 +13,6 @@ namespace clew::testing {
 // an unknown: variable 0, of width 8.
 ToyTrace MakeRandomTrace(uint64_t seed, bool has_unknown);
 
-}  // namespace clew::testing
+}  // namespace clew::test
 
 #endif  // CLEW_TESTS_SUPPORT_RANDOM_TRACES_H_

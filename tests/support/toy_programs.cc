@@ -6,7 +6,7 @@
 #include "common/check.h"
 #include "tests/support/toy_recorder.h"
 
-namespace clew::testing {
+namespace clew::test {
 namespace {
 
 using constraints::Expr;
@@ -59,7 +59,8 @@ class ToyProgram {
   // Spins on the lock word with one access a step; true once it is taken.
   bool TryLock(uint32_t word) {
     if (recorder_.Peek(word) != 0) {  // a failed compare-and-swap only reads
-      recorder_.Branch(pool_.Ne(recorder_.Read(word), recorder_.Word(0)));
+      recorder_.Branch(
+          pool_.Not(pool_.Eq(recorder_.Read(word), recorder_.Word(0))));
       return false;
     }
     const Expr* old = recorder_.ReadModifyWrite(
@@ -222,9 +223,9 @@ class Bbuf final : public ToyProgram {
   }
   bool MayProceed(uint32_t t) {
     const Expr* count = recorder_.Read(kCount);
-    return recorder_.Branch(t % 2 == 0
-                                ? pool_.Ult(count, recorder_.Word(kCapacity))
-                                : pool_.Ne(count, recorder_.Word(0)));
+    return recorder_.Branch(
+        t % 2 == 0 ? pool_.Ult(count, recorder_.Word(kCapacity))
+                   : pool_.Not(pool_.Eq(count, recorder_.Word(0))));
   }
   void Step(uint32_t t, ToyThread& thread) override {
     const bool produces = t % 2 == 0;
@@ -507,4 +508,4 @@ bool Falsify(ToyTrace& toy, uint64_t seed) {
   return true;
 }
 
-}  // namespace clew::testing
+}  // namespace clew::test

@@ -13,7 +13,7 @@
 // written down as constraint traces, the way a recording would give them: paths
 // and coarse times, but neither the order nor the values.
 
-namespace clew::testing {
+namespace clew::test {
 
 enum class Toy {
   kRacey,    // two reads and a write at computed addresses, an endless hash
@@ -60,6 +60,6 @@ ToyTrace MakeToy(const ToyOptions& options);
 // value is changed), so that there may be no witness. False if there is none.
 bool Falsify(ToyTrace& toy, uint64_t seed);
 
-}  // namespace clew::testing
+}  // namespace clew::test
 
 #endif  // CLEW_TESTS_SUPPORT_TOY_PROGRAMS_H_

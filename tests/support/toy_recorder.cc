@@ -4,7 +4,7 @@
 
 #include "common/check.h"
 
-namespace clew::testing {
+namespace clew::test {
 namespace {
 
 using constraints::EvidenceKind;
@@ -200,4 +200,4 @@ void ToyRecorder::BeginEpilogue() {
   }
 }
 
-}  // namespace clew::testing
+}  // namespace clew::test

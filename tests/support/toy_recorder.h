@@ -10,7 +10,7 @@
 #include "constraints/expr_eval.h"
 #include "tests/support/toy_programs.h"
 
-namespace clew::testing {
+namespace clew::test {
 
 // Runs a toy's accesses on a concrete memory and writes them down. Words have
 // 32 bits and are numbered; word w is at kToyBase + 4 w.
@@ -72,6 +72,6 @@ class ToyRecorder {
   std::vector<uint32_t> left_;  // accesses until the next switch, by core
 };
 
-}  // namespace clew::testing
+}  // namespace clew::test
 
 #endif  // CLEW_TESTS_SUPPORT_TOY_RECORDER_H_

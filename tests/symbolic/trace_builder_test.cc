@@ -22,10 +22,10 @@ using solver::FirstPoint;
 using solver::LearnAlongPaths;
 using solver::WindowSearch;
 using solver::WordTable;
-using testing::GuestCase;
-using testing::GuestRecording;
-using testing::kGuestCases;
-using testing::RecordCase;
+using test::GuestCase;
+using test::GuestRecording;
+using test::kGuestCases;
+using test::RecordCase;
 
 // A recording as constraints, and what they live on.
 struct Built {
@@ -85,7 +85,7 @@ TEST(TraceBuilderTest, AnAccessOfATracedAndAnotherWordKeepsTheOther) {
   for (uint64_t seed = 1; seed <= 6; ++seed) {
     SCOPED_TRACE(fmt::format("seed {}", seed));
     const GuestRecording guest =
-        RecordCase({"straddle", testing::GuestStraddle, 10}, seed);
+        RecordCase({"straddle", test::GuestStraddle, 10}, seed);
     ASSERT_NE(guest.truth().exit_status, 2);
     const Built built(guest);
     EXPECT_GT(built.trace.trace.path.size(), 20u);
@@ -125,7 +125,7 @@ TEST(TraceBuilderTest, EveryConditionHoldsAlongAWitness) {
 // happened they are right, and all of the formula holds, assumptions included.
 TEST(TraceBuilderTest, AlongWhatHappenedEvenItsAssumptionsHold) {
   uint64_t guesses_wrong = 0;
-  const GuestCase racy = {"racy index", testing::GuestRacyIndex, 40};
+  const GuestCase racy = {"racy index", test::GuestRacyIndex, 40};
   for (const GuestCase& guest_case : {racy, kGuestCases[3], kGuestCases[4]}) {
     for (uint64_t seed = 1; seed <= 6; ++seed) {
       SCOPED_TRACE(fmt::format("{}, seed {}", guest_case.name, seed));
@@ -146,7 +146,7 @@ TEST(TraceBuilderTest, BehindADepartureNoAddressIsAsserted) {
   uint64_t departed = 0;
   for (uint64_t seed = 1; seed <= 6; ++seed) {
     const GuestRecording guest =
-        RecordCase({"racy index", testing::GuestRacyIndex, 40}, seed);
+        RecordCase({"racy index", test::GuestRacyIndex, 40}, seed);
     const Built guessed(guest);
     const Built true_one(guest, guest.truth().schedule);
     const auto assumptions = [](const Built& built) {
@@ -169,7 +169,7 @@ TEST(TraceBuilderTest, WordsThroughWhichValuesCrossThreadsAreTraced) {
   for (uint64_t seed = 1; seed <= 6; ++seed) {
     SCOPED_TRACE(fmt::format("seed {}", seed));
     const GuestRecording guest =
-        RecordCase({"results", testing::GuestLeavesResults, 30}, seed, 64);
+        RecordCase({"results", test::GuestLeavesResults, 30}, seed, 64);
     const Built built(guest);
     const Status valid = constraints::Validate(built.trace.trace);
     EXPECT_TRUE(valid) << valid.error().message;

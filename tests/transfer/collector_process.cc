@@ -37,7 +37,7 @@ uint16_t FreePort() {
   std::uniform_int_distribution<uint16_t> ports(kPortMin, kPortMax);
   for (int i = 0; i < kPortsTried; ++i) {
     const uint16_t port = ports(random);
-    if (testing::Bind(testing::TcpSocket(), port)) {
+    if (test::Bind(test::TcpSocket(), port)) {
       return port;
     }
   }

@@ -107,7 +107,7 @@ CuttingProxy::CuttingProxy(uint16_t to_port, uint64_t mean_bytes, uint64_t seed)
     : to_port_(to_port),
       mean_bytes_(mean_bytes),
       random_(seed),
-      listener_(testing::ListenAnywhere(port_)),
+      listener_(test::ListenAnywhere(port_)),
       acceptor_([this] { Accept(); }) {}
 
 CuttingProxy::~CuttingProxy() {
@@ -137,8 +137,8 @@ void CuttingProxy::Accept() {
 }
 
 void CuttingProxy::Pass(Fd client, uint64_t bytes) {
-  Fd server = testing::TcpSocket();
-  bool open = testing::Connect(server, to_port_);
+  Fd server = test::TcpSocket();
+  bool open = test::Connect(server, to_port_);
   Direction up(client.get(), server.get());
   Direction down(server.get(), client.get());
   while (open && bytes > 0 && !stop_ && !(up.over() && down.over())) {

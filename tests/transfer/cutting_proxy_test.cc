@@ -68,12 +68,12 @@ Received ReceiveAll(const Fd& fd) {
   return all;
 }
 
-class CuttingProxyTest : public ::testing::Test {
+class CuttingProxyTest : public testing::Test {
  protected:
   // Both sides of a connection through `proxy`; none waits for ever.
   void Open(const CuttingProxy& proxy) {
-    client_ = clew::testing::TcpSocket();
-    ASSERT_TRUE(clew::testing::Connect(client_, proxy.port()));
+    client_ = clew::test::TcpSocket();
+    ASSERT_TRUE(clew::test::Connect(client_, proxy.port()));
     server_ = Fd(accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC));
     ASSERT_GE(server_.get(), 0);
     const timeval limit{.tv_sec = 20, .tv_usec = 0};
@@ -87,7 +87,7 @@ class CuttingProxyTest : public ::testing::Test {
   }
 
   uint16_t port_ = 0;
-  Fd listener_ = clew::testing::ListenAnywhere(port_);
+  Fd listener_ = clew::test::ListenAnywhere(port_);
   Fd client_;
   Fd server_;
 };
@@ -144,8 +144,8 @@ TEST_F(CuttingProxyTest, CutsWithAResetBeforeTwiceTheMean) {
 TEST_F(CuttingProxyTest, WhoIsNotThereIsAResetAndNoCut) {
   listener_.Close();
   const CuttingProxy proxy(port_, 1000, 1);
-  const Fd client = clew::testing::TcpSocket();
-  ASSERT_TRUE(clew::testing::Connect(client, proxy.port()));
+  const Fd client = clew::test::TcpSocket();
+  ASSERT_TRUE(clew::test::Connect(client, proxy.port()));
   EXPECT_EQ(ReceiveAll(client).error, ECONNRESET);
   EXPECT_EQ(proxy.cuts(), 0u);
 }

@@ -23,7 +23,7 @@ using collector::Files;
 using collector::Sample;
 using collector::TempFolder;
 using collector::WriteFiles;
-using ::testing::HasSubstr;
+using testing::HasSubstr;
 
 pb::FileList Valid() {
   pb::FileList list;

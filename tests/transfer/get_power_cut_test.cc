@@ -79,7 +79,7 @@ TEST(GetPowerCutTest, EveryCutLeavesAllOrNothing) {
               << "cut " << cuts;
         },
         &complete);
-    // What was left behind is in nobody's way.
+    // What was left behind is not in the way.
     files.Heal();
     if (!fs::exists(disk / "b1.clew")) {
       ASSERT_TRUE(client->Get(id, disk / "b1.clew", files, nullptr));

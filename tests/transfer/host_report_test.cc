@@ -26,12 +26,12 @@ namespace {
 
 using cli::ProgramOutput;
 using collector::HostRow;
-using daemon::testing::Process;
-using daemon::testing::Program;
-using daemon::testing::ReadText;
-using daemon::testing::Scratch;
-using daemon::testing::WaitUntil;
-using daemon::testing::WriteText;
+using daemon::test::Process;
+using daemon::test::Program;
+using daemon::test::ReadText;
+using daemon::test::Scratch;
+using daemon::test::WaitUntil;
+using daemon::test::WriteText;
 using testing::HasSubstr;
 using testing::Not;
 

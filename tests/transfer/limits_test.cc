@@ -1,5 +1,5 @@
-// Goal: a client that holds on to transfers keeps nobody else waiting: so many
-// a host at once, and one that stands still is ended, with what came kept.
+// Goal: a client that holds on to transfers keeps no other client waiting: so
+// many a host at once, and one that stands still is ended, with what came kept.
 // Method: calls by hand against the built clew-collector, then a good client.
 
 #include <gmock/gmock.h>

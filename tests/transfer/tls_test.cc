@@ -161,7 +161,7 @@ TEST_F(TlsTest, CertificatesAndTokensSayWhoItIsAndABundleComesBack) {
       (*desk)->Get(sent->hex(), folder_ / "out", PosixFileSystem(), nullptr);
   ASSERT_FALSE(again.has_value());
   EXPECT_THAT(again.error().message, HasSubstr("exists"));
-  // And who is no reader does not see it.
+  // And a host that is not a reader does not see it.
   const auto web2 = Client::Create(WithToken("web2"));
   ASSERT_TRUE(web2.has_value());
   EXPECT_EQ((*web2)->List({})->total, 0u);

@@ -19,7 +19,7 @@
 
 namespace clew::recorder {
 
-// What QEMU says of a page of the program.
+// Tells what QEMU knows about a page of the program.
 PageProtection QemuPageProtection();
 
 // What every part of a recording stands on: what was asked for, the program's

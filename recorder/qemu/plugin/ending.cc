@@ -162,8 +162,8 @@ Status Ending::CloseFiles() {
   return status;
 }
 
-// In the place of dropped events: without threads and mappings nobody reads the
-// core dump.
+// In the place of dropped events: without threads and mappings the core dump
+// cannot be read.
 Status Ending::NameWhatIsThere() {
   Tracer& tracer = *parts_.context.tracer;
   CLEW_RETURN_IF_ERROR(tracer.BeginAnew());

@@ -29,7 +29,7 @@ class HeldThreads {
   }
 
   bool empty(const Locked& /*lock*/) const { return threads_.empty(); }
-  // On the virtual clock; VirtualClock::kNever: nobody is held.
+  // On the virtual clock; VirtualClock::kNever: no thread is held.
   uint64_t next_deadline_ns(const Locked& /*lock*/) const {
     return next_deadline_ns_;
   }

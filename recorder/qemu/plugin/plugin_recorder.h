@@ -82,7 +82,8 @@ class PluginRecorder {
  private:
   PluginRecorder(Context context, CodeFiles code_files);
   void Start(Thread& me, uint64_t ip);
-  // Where Turns returns the lock, nobody will ever have the turn.
+  // Called with what Turns returned: a lock means that no thread will ever have
+  // the turn.
   void EndIfHung(std::optional<Locked> lock);
 
   Parts parts_;

@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <span>
 
+#include "common/path_names.h"
 #include "recorder/qemu/plugin/code_recorder.h"
 #include "recorder/qemu/start_writer.h"
 
@@ -76,10 +77,6 @@ uint64_t InitialBrk(const InitialStack& stack, const GuestMemory& memory) {
     end = std::max(end, header->p_vaddr + header->p_memsz);
   }
   return RoundUpToPage(bias + end);
-}
-
-std::string BaseName(const std::string& path) {
-  return path.substr(path.rfind('/') + 1);
 }
 
 std::string Join(const std::vector<std::string>& words) {

@@ -7,12 +7,11 @@
 
 #include <time.h>
 
+#include "common/units.h"
 #include "recorder/qemu/plugin/thread.h"
 
 namespace clew::recorder {
 namespace {
-
-constexpr uint64_t kNsPerSecond = 1'000'000'000;
 
 uint64_t HostNs() {
   timespec now = {};

@@ -150,7 +150,7 @@ SentTo SignalRecorder::SentToOf(const Delivery& entry) const {
   const Tid thread = g_runner.thread->tid;
   const auto signal = static_cast<int32_t>(entry.rdi);
   for (const SentTo sent_to : {SentTo::kThread, SentTo::kProcess}) {
-    if (sent_.MayHandle(thread, signal, sent_to)) {
+    if (sent_.MayHandle(thread, {.number = signal, .sent_to = sent_to})) {
       return sent_to;
     }
   }
@@ -179,14 +179,15 @@ void SignalRecorder::Deliver(Delivery& entry) {
   input.rdx = entry.rdx;
   input.rax = entry.rax;
   input.sent_to = SentToOf(entry);
-  sent_.Handle(g_runner.thread->tid, input.number, input.sent_to);
+  sent_.Handle(g_runner.thread->tid,
+               {.number = input.number, .sent_to = input.sent_to});
   g_runner.thread->inputs->Add(
       input, {{entry.rsp, FrameBytes(entry.rsp, entry.interrupted(REG_RSP))}});
 }
 
 // siginfo_t::si_code: above 0 if the signal comes from the kernel. QEMU, as the
 // kernel, leaves the frame's siginfo as it finds the stack if the handler does
-// not ask for it; a signal that tells of a fault is then taken for one.
+// not ask for it; a signal that reports a fault is then taken for one.
 int SignalRecorder::CodeOf(const Delivery& entry) const {
   if (!actions_.TakesInfo(entry.rdi)) {
     return 1;

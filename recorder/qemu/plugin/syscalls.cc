@@ -41,8 +41,8 @@ DumpedThread FirstRegisters(const GuestEnv& parent, Tid child,
   return registers;
 }
 
-uint64_t DigestOf(const std::vector<MemoryRange>& ranges,
-                  const GuestMemory& memory, uint64_t& bytes) {
+uint64_t DigestOfMemory(const std::vector<MemoryRange>& ranges,
+                        const GuestMemory& memory, uint64_t& bytes) {
   uint64_t digest = kEmptyDigest;
   std::array<std::byte, kPageBytes> chunk;
   for (const MemoryRange& range : ranges) {
@@ -129,7 +129,7 @@ bool Syscalls::MayWait(const Thread& me) const {
          MayBlock(me.call, parts_.context.memory);
 }
 
-// Nobody else runs between this and the SYSCALL instruction.
+// No other thread runs between this and the SYSCALL instruction.
 void Syscalls::NoteReads(SyscallCall& call) const {
   const SyscallReads reads = ReadsOf(call, parts_.context.memory);
   if (!parts_.waits.ShowsOtherLimit(reads.ranges)) {
@@ -213,8 +213,8 @@ void Syscalls::Record(Thread& me, int64_t result) {
     input.left_tsc = TscTicks(g_runner.block_end);
   }
   if (effects->has_output) {
-    input.output_digest =
-        DigestOf(effects->output, parts_.context.memory, input.output_bytes);
+    input.output_digest = DigestOfMemory(effects->output, parts_.context.memory,
+                                         input.output_bytes);
   }
   std::vector<MemoryRange> writes = effects->writes;
   for (const MemoryRange& range :

@@ -19,10 +19,11 @@
 #include <string_view>
 #include <utility>
 
+#include "common/units.h"
+
 namespace clew::recorder {
 namespace {
 
-constexpr uint64_t kNsPerSecond = 1'000'000'000;
 constexpr uint64_t kPeriodNs = 50'000'000;
 // CPU time without an instruction after which something is wrong with QEMU or
 // with us.

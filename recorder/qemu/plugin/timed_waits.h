@@ -46,8 +46,8 @@ class TimedWaits {
         turns_(turns),
         signals_(signals) {}
 
-  // Returns when `call` may be made, with what it waits for; nullopt: it is no
-  // such call.
+  // Returns when `call` may be made, with what it waits for; nullopt if it is
+  // not such a call.
   std::optional<TimedWait> HoldUntilDue(Thread& me, const SyscallCall& call);
   // Shows the kernel the time limit with which it is to wait, after
   // HoldUntilDue. Until RestoreLimit the program's memory has another one than

@@ -46,7 +46,7 @@ class Tracer {
             std::string_view name);
   void Mmap(uint32_t core, Tid thread, uint64_t now,
             const ExecMapping& mapping);
-  // `thread` has the turn from now on; 0: nobody, it is the end.
+  // `thread` has the turn from now on; 0: no thread, this is the end.
   void Turn(Tid thread, uint64_t now) {
     if (turns_.has_value()) [[unlikely]] {
       turns_->Append(fmt::format("{} {}\n", thread, now));

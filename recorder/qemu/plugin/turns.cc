@@ -300,7 +300,7 @@ void Turns::WaitForTurn(Thread& me, Waits where) {
   me.turn.store(0, std::memory_order_relaxed);
 }
 
-// Real time counts only while nobody can run and something outside is waited
+// Real time counts only while no thread can run and something outside is waited
 // for.
 void Turns::WaitWhileHeld(Thread& me) {
   constexpr timespec kPoll = {.tv_sec = 0, .tv_nsec = 2'000'000};
@@ -351,7 +351,7 @@ void Turns::Begin(Thread& me) {
   }
 }
 
-// Where nobody can run, and nothing but time can change that.
+// For when no thread can run, and only time can change that.
 void Turns::SkipToDeadline(const Locked& lock, uint64_t now) {
   const bool outside =
       uses_timers_ || std::ranges::any_of(threads_.all(), [](const Thread* t) {

@@ -69,21 +69,21 @@ class Turns {
   // `me`, at its first block, waits for its turn. Returns false if QEMU dropped
   // its translations meanwhile, so that the block must be entered anew.
   bool Enter(Thread& me);
-  // The time of `me`, at stop_index of its block, is up. Others go on; returns
-  // when it is its turn again.
+  // Called when the time of `me`, at stop_index of its block, is up. Others go
+  // on; returns when it is its turn again.
   void EndTurn(Thread& me);
-  // As EndTurn before the last instruction of g_runner.block, but `me` cannot
-  // run until `wait` is over, or somebody releases it.
+  // Like EndTurn before the last instruction of g_runner.block, but `me` cannot
+  // run until `wait` is over or it is woken or interrupted.
   void Hold(Thread& me, const TimedWait& wait);
-  // A system call callback ended, and `me` is about to wait in the kernel.
-  // Returns the lock if nobody will ever have the turn.
+  // Called when a system call callback has ended and `me` is about to wait in
+  // the kernel. Returns the lock if no thread will ever have the turn.
   [[nodiscard]] std::optional<Locked> LetWait(Thread& me);
   // `me` is back from where LetWait let it go; returns when it is its turn.
   void AwaitReturn(Thread& me, int64_t result);
   // `me` has made its last system call, and keeps the turn until Forget.
   void Exit(Thread& me);
-  // The CPU of `me`, after Exit, is gone, and `me` is no longer. Returns as
-  // LetWait.
+  // Called when the CPU of `me` is gone, after Exit; `me` must not be used
+  // afterwards. Returns the lock as LetWait does.
   [[nodiscard]] std::optional<Locked> Forget(Thread& me);
 
   // The futex call of the thread that has the turn returned `result`.
@@ -110,7 +110,7 @@ class Turns {
   // sleeper may want before the caller runs again.
   Sleeper GrantNext(const Locked& lock, uint64_t now);
   static void Wake(Sleeper sleeper);
-  // Grants and wakes, or returns the lock if nobody will ever have the turn.
+  // Grants and wakes, or returns the lock if no thread will ever have the turn.
   std::optional<Locked> GrantNextUnlessHung(Locked lock, uint64_t now);
   bool AllWaitForever(const Locked& lock) const;
 

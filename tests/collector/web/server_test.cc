@@ -32,17 +32,17 @@ namespace clew::collector::web {
 namespace {
 
 using std::chrono::milliseconds;
-using ::testing::HasSubstr;
-using ::testing::StartsWith;
+using testing::HasSubstr;
+using testing::StartsWith;
 
 Fd Connect(uint16_t port, int receive_bytes = 0) {
-  Fd fd = clew::testing::TcpSocket();
+  Fd fd = clew::test::TcpSocket();
   if (receive_bytes != 0) {
     EXPECT_EQ(setsockopt(fd.get(), SOL_SOCKET, SO_RCVBUF, &receive_bytes,
                          sizeof receive_bytes),
               0);
   }
-  EXPECT_TRUE(clew::testing::Connect(fd, port));
+  EXPECT_TRUE(clew::test::Connect(fd, port));
   const timeval timeout{.tv_sec = 20, .tv_usec = 0};
   EXPECT_EQ(
       setsockopt(fd.get(), SOL_SOCKET, SO_RCVTIMEO, &timeout, sizeof timeout),
@@ -142,7 +142,7 @@ TEST(ServerTest, HeadIsGetWithoutTheBody) {
   EXPECT_THAT(Talk(site.port(),
                    "HEAD / HTTP/1.1\r\nHost: localhost\r\n"
                    "Connection: close\r\n\r\n"),
-              ::testing::EndsWith("\r\n\r\n"));
+              testing::EndsWith("\r\n\r\n"));
 }
 
 TEST(ServerTest, RequestsInOnePieceAreAnsweredInOrder) {
@@ -373,7 +373,7 @@ TEST(ServerTest, StopEndsConnectionsAndTwiceIsOnce) {
   site.server().Stop();
   site.server().Stop();
   EXPECT_EQ(ReadAll(fd), "");
-  EXPECT_FALSE(clew::testing::Connect(clew::testing::TcpSocket(), port));
+  EXPECT_FALSE(clew::test::Connect(clew::test::TcpSocket(), port));
 }
 
 TEST(ServerTest, StopWaitsForRequestsAtWork) {

@@ -13,7 +13,7 @@ struct cs_insn;
 
 namespace clew::x86 {
 
-// What Capstone says of one instruction.
+// What Capstone says about one instruction.
 struct CapstoneInsn {
   size_t length = 0;
   BranchClass branch_class = BranchClass::kNone;

@@ -20,6 +20,7 @@
 #include "common/x86/layout.h"
 #include "tests/common/x86/capstone_oracle.h"
 #include "tests/recorder/pt_encoder/ipt_decode.h"
+#include "tests/support/hex.h"
 
 namespace clew::x86 {
 namespace {
@@ -98,14 +99,6 @@ Excuse ExcuseOf(const Layout& layout, size_t capstone_length) {
   return Excuse::kNone;
 }
 
-std::string Hex(std::span<const uint8_t> bytes) {
-  std::string text;
-  for (const uint8_t byte : bytes) {
-    text += fmt::format("{:02x} ", byte);
-  }
-  return text;
-}
-
 class DifferentialTest : public testing::Test {
  protected:
   static uint64_t Seed() {
@@ -146,7 +139,7 @@ class DifferentialTest : public testing::Test {
                                    excuse != Excuse::kNone &&
                                    IptAgrees(bytes, layout);
     if (!excused && ++failures_ < 10) {
-      ADD_FAILURE() << Hex(bytes) << ": " << capstone_.text() << ", "
+      ADD_FAILURE() << test::Hex(bytes) << ": " << capstone_.text() << ", "
                     << known->length << " bytes, class "
                     << static_cast<int>(known->branch_class) << "; ours "
                     << int{layout.length} << ", class "

@@ -62,7 +62,7 @@ static_assert(IsWhole(0x8b, 0x05, 1, 2, 3, 4));        // mov eax, [rip + x]
 static_assert(IsWhole(0x41, 0x8b, 0x45, 0));           // mov eax, [r13 + 0]
 static_assert(IsWhole(0x0f, 0x20, 0x04));              // mov rsp, cr0
 
-// VEX and EVEX: C5, C4 and 62 are no opcodes.
+// VEX and EVEX: C5, C4 and 62 are not opcodes.
 static_assert(IsWhole(0xc5, 0xf8, 0x77));                    // vzeroupper
 static_assert(IsWhole(0xc5, 0xf5, 0xfe, 0x00));              // vpaddd
 static_assert(IsWhole(0xc5, 0xf9, 0x70, 0xc1, 0x1b));        // vpshufd

@@ -22,6 +22,7 @@
 #include "common/x86/layout.h"
 #include "tests/common/x86/capstone_oracle.h"
 #include "tests/recorder/pt_encoder/ipt_decode.h"
+#include "tests/support/hex.h"
 
 namespace clew::x86 {
 namespace {
@@ -61,14 +62,6 @@ int Merged(int iclass) {
   }
 }
 
-std::string Hex(std::span<const uint8_t> bytes) {
-  std::string text;
-  for (const uint8_t byte : bytes) {
-    text += fmt::format("{:02x} ", byte);
-  }
-  return text;
-}
-
 // `insn` is what libipt takes for the instruction that `code` begins with. The
 // length of what no CPU executes is anybody's guess; Capstone knows only what
 // one does.
@@ -81,7 +74,7 @@ void ExpectLength(std::span<const uint8_t> insn,
                        (layout.opcode.code & 0xfe) == 0xa6;
   if (layout.status != LayoutStatus::kUndefined && !padlock &&
       capstone.Disassemble(code)) {
-    EXPECT_EQ(layout.length, insn.size()) << Hex(insn);
+    EXPECT_EQ(layout.length, insn.size()) << test::Hex(insn);
   }
 }
 
@@ -96,7 +89,7 @@ size_t CompareAt(const CodeImage& image, size_t offset,
   }
   const auto insn = std::span(region.bytes).subspan(offset, ipt->size);
   const BranchClass ours = ClassifyBranch(insn).branch_class;
-  EXPECT_EQ(AsIptClass(ours), Merged(ipt->iclass)) << Hex(insn);
+  EXPECT_EQ(AsIptClass(ours), Merged(ipt->iclass)) << test::Hex(insn);
   ExpectLength(insn, std::span(region.bytes).subspan(offset));
   ++counts[ours];
   return ipt->size;
@@ -206,7 +199,7 @@ TEST(BranchClassTest, PartsOfInstructionsAreNothing) {
                                          {0x0f, 0x84},
                                          {0x0f, 0x01}}) {
     EXPECT_EQ(ClassifyBranch(part).branch_class, BranchClass::kNone)
-        << Hex(part);
+        << test::Hex(part);
   }
 }
 

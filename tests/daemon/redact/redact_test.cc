@@ -22,8 +22,8 @@
 namespace clew::daemon {
 namespace {
 
-using ::testing::HasSubstr;
-using ::testing::Not;
+using testing::HasSubstr;
+using testing::Not;
 
 constexpr uint64_t kStackAt = 0x7000'0000;
 const Elf64_auxv_t kAuxv[] = {
@@ -31,10 +31,10 @@ const Elf64_auxv_t kAuxv[] = {
     {.a_type = AT_RANDOM, .a_un = {.a_val = kStackAt + 0x800}},
     {.a_type = AT_NULL, .a_un = {.a_val = 0}}};
 
-class RedactTest : public ::testing::Test {
+class RedactTest : public testing::Test {
  protected:
   RedactTest() {
-    std::string pattern = ::testing::TempDir() + "clew-redact-XXXXXX";
+    std::string pattern = testing::TempDir() + "clew-redact-XXXXXX";
     folder_ = mkdtemp(pattern.data());
   }
   ~RedactTest() override { std::filesystem::remove_all(folder_); }

@@ -17,7 +17,7 @@
 namespace clew::recorder::bpf {
 namespace {
 
-using ::testing::HasSubstr;
+using testing::HasSubstr;
 
 constexpr uint32_t kThread = 7;
 constexpr uint64_t kSaRestart = 0x10000000;
@@ -92,7 +92,7 @@ TEST(EventParserTest, EveryFieldOutOfItsRangeIsRefused) {
   EXPECT_THAT(ParseInputEvent(piece).error().message, HasSubstr("use 2"));
 }
 
-class CallAssemblerTest : public ::testing::Test {
+class CallAssemblerTest : public testing::Test {
  protected:
   void Take(std::span<const std::byte> bytes) {
     const auto event = ParseInputEvent(bytes);
@@ -263,7 +263,7 @@ TEST_F(CallAssemblerTest, AThreadMayGetTheNumberOfOneThatEnded) {
 // Goal: whatever of a thread's units is lost, handed on and lost are all.
 TEST_F(CallAssemblerTest, HandedOnAndLostAreAll) {
   const auto seed =
-      static_cast<uint64_t>(::testing::UnitTest::GetInstance()->random_seed());
+      static_cast<uint64_t>(testing::UnitTest::GetInstance()->random_seed());
   SCOPED_TRACE(seed);
   Random random(seed);
   uint64_t sequence = 0;

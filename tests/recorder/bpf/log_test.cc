@@ -25,7 +25,7 @@
 namespace clew::recorder::bpf {
 namespace {
 
-using ::testing::HasSubstr;
+using testing::HasSubstr;
 
 // The thread's next record; behind the last one, an unknown of no calls.
 InputRecord NextOf(bundle::InputLog& log, Tid thread) {
@@ -62,7 +62,7 @@ ClockSample SampleAt(uint64_t nanos, double drift, uint64_t width) {
 
 TEST(ClockSamplesTest, TheTrueTickIsInTheIntervalAndItIsNarrow) {
   const auto seed =
-      static_cast<uint64_t>(::testing::UnitTest::GetInstance()->random_seed());
+      static_cast<uint64_t>(testing::UnitTest::GetInstance()->random_seed());
   SCOPED_TRACE(seed);
   Random random(seed);
   for (int round = 0; round < 200; ++round) {
@@ -99,7 +99,7 @@ TEST(ClockSamplesTest, TimesBeforeTheFirstSampleHaveNone) {
 
 // --- The log.
 
-class InputLogTest : public ::testing::Test {
+class InputLogTest : public testing::Test {
  protected:
   static InputCall Call(int32_t thread, uint64_t number, int64_t result) {
     InputCall call;
@@ -246,8 +246,8 @@ void CheckTimes(const ScratchFolder& folder, bundle::InputLog& log) {
     width_max = std::max(width_max, width);
     at += kRecord;
   }
-  ::testing::Test::RecordProperty("entered_after_ticks_max",
-                                  std::to_string(width_max));
+  testing::Test::RecordProperty("entered_after_ticks_max",
+                                std::to_string(width_max));
 }
 
 TEST(InputRecordingTest, InputsOfARealProgramWithTheirTimes) {

@@ -102,7 +102,7 @@ CorePlan Plan(RingMode mode) {
   return plan;
 }
 
-// As the kernel tells of records of PT's own ring that found no room.
+// As the kernel reports records of PT's own ring that found no room.
 void PutLost(perf_event_mmap_page* page) {
   const uint64_t header = uint64_t{PERF_RECORD_LOST} | uint64_t{56} << 48;
   const std::array<uint64_t, 7> record = {header, 1, 1000, 0, 0, 3, 1};
@@ -148,7 +148,7 @@ TEST(CoreRingsTest, FullTraceGoesOnAfterATruncationAndTellsTheGap) {
   ASSERT_EQ(sink.gaps.size(), 1u);
   EXPECT_EQ(sink.gaps[0].cause, AuxGapCause::kTruncated);
   EXPECT_EQ(sink.gaps[0].offset_bytes, 150u);
-  // Bytes that no record tells of.
+  // Bytes that no record announces.
   kernel.pages[1]->aux_head = 170;
   ASSERT_TRUE((*rings)->Drain(sink));
   ASSERT_TRUE((*rings)->Close(sink));

@@ -1,6 +1,6 @@
-// Goal: every record type of ours becomes the event that perf_event.h says,
-// and a record cut short anywhere is an error that says where, never a read
-// behind its end.
+// Goal: each of our record types becomes the event that perf_event.h says, and
+// a record cut short anywhere is an error that says where, never a read behind
+// its end.
 // Method: one record of each type, written field by field; then each of them
 // with every shorter body.
 #include "recorder/perf/events.h"

@@ -1,4 +1,4 @@
-// Goal: what sysfs says of intel_pt becomes the bits of perf_event_attr that
+// Goal: what sysfs says about intel_pt becomes the bits of perf_event_attr that
 // the kernel means, and each combination of options that a CPU cannot do is
 // refused with capability, wanted, found, and what to do.
 // Method: folders as the kernel documents them, written by the test: a CPU of

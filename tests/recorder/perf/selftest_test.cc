@@ -1,5 +1,5 @@
-// Goal: the self-test runs what this host can, and says of each other step what
-// is missing; a step whose need is missing is never passed.
+// Goal: the self-test runs what this host can, and says for each other step
+// what is missing; a step whose need is missing is never passed.
 // Method: the real kernel, with a sysfs that has no intel_pt and with one that
 // claims it: then the kernel must refuse the event.
 #include "recorder/perf/selftest.h"

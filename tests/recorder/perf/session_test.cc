@@ -36,7 +36,7 @@ namespace fs = std::filesystem;
 using testing::HasSubstr;
 
 constexpr int kThreads = 8;  // of sideband_tracee.c
-constexpr int kSleeps = 50;
+constexpr int kSwitches = 50;
 constexpr uint64_t kRingBytes = 4096;  // the smallest
 
 std::string TraceePath() {
@@ -240,7 +240,7 @@ TEST(SessionTest, TellsThreadsNamesMmapsAndSwitchesOfAProgram) {
     EXPECT_THAT(recorder.names[tid],
                 testing::ElementsAre("clew-" + std::to_string(report.index)));
     // Its end is one more switch, and the way there may be interrupted.
-    EXPECT_GE(report.switches, uint64_t{kSleeps});
+    EXPECT_GE(report.switches, uint64_t{kSwitches});
     EXPECT_GE(recorder.outs[tid], report.switches);
     EXPECT_LE(recorder.outs[tid], report.switches + 20);
     // The event ends with the task, before the last switch or after.

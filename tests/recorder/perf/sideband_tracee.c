@@ -1,7 +1,8 @@
 // Makes what a recording of it should tell: THREADS threads, one after another
-// named clew-0, clew-1, ..., each of which sleeps SLEEPS times, so that it is
-// switched out at least as often. Prints one line per thread, once all have
-// ended: its number, and how often the kernel says that it was switched out.
+// named clew-0, clew-1, ..., each of which sleeps until the kernel has switched
+// it out kSwitches times; a nap whose timer fires early makes no switch. Prints
+// one line per thread, once all have ended: its number, its thread id, and how
+// often the kernel says that it was switched out.
 #define _GNU_SOURCE  // RUSAGE_THREAD
 #include <pthread.h>
 #include <stdio.h>
@@ -12,7 +13,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { kThreads = 8, kSleeps = 50 };
+enum { kThreads = 8, kSwitches = 50 };
 
 struct Report {
   int index;
@@ -20,19 +21,23 @@ struct Report {
   long switches;
 };
 
+static long Switches(void) {
+  struct rusage usage;
+  getrusage(RUSAGE_THREAD, &usage);
+  return usage.ru_nvcsw + usage.ru_nivcsw;
+}
+
 static void* Run(void* argument) {
   struct Report* report = argument;
   char name[16];
   snprintf(name, sizeof(name), "clew-%d", report->index);
   prctl(PR_SET_NAME, name);
-  for (int i = 0; i < kSleeps; ++i) {
+  while (Switches() < kSwitches) {
     const struct timespec nap = {.tv_nsec = 50000};
     nanosleep(&nap, NULL);
   }
-  struct rusage usage;
-  getrusage(RUSAGE_THREAD, &usage);
   report->tid = syscall(SYS_gettid);
-  report->switches = usage.ru_nvcsw + usage.ru_nivcsw;
+  report->switches = Switches();
   return NULL;
 }
 

@@ -1,6 +1,6 @@
 // Goal: files that count towards a size limit take no more than it together and
-// one buffer each; once over, and once the disk refuses, they are empty and
-// fail nobody.
+// one buffer each; once over, and once the disk refuses, they are empty and do
+// not fail.
 // Method: files in a scratch folder; a disk that refuses is RLIMIT_FSIZE.
 #include "recorder/qemu/size_limit.h"
 

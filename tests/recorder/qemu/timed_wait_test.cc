@@ -1,6 +1,6 @@
 // Goal: the clock that the program is shown and the waits that are decided by
 // it agree: a wait is over exactly when the clock shows its limit, and what the
-// kernel would refuse, or not wait for, is no wait.
+// kernel would refuse, or not wait for, is not a wait.
 // Method: calls whose arguments lie in this process's own memory, where a
 // program's would.
 #include "recorder/qemu/timed_wait.h"

@@ -82,11 +82,11 @@ TEST(SelftestDecodeTest, PassesIfTheTraceHasWhatWasExecuted) {
   LoopKernel whole(kRounds);
   const auto passed = DecodeKnownLoop(whole, sysfs.root(), "/proc");
   ASSERT_TRUE(passed) << passed.error().message;
-  EXPECT_THAT(*passed, ::testing::HasSubstr("10000"));
+  EXPECT_THAT(*passed, testing::HasSubstr("10000"));
   LoopKernel short_of_one(kRounds - 1);
   const auto failed = DecodeKnownLoop(short_of_one, sysfs.root(), "/proc");
   ASSERT_FALSE(failed);
-  EXPECT_THAT(failed.error().message, ::testing::HasSubstr("has 9999 of them"));
+  EXPECT_THAT(failed.error().message, testing::HasSubstr("has 9999 of them"));
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
-#ifndef CLEW_FOLLOWER_CORE_REGISTERS_H_
-#define CLEW_FOLLOWER_CORE_REGISTERS_H_
+#ifndef CLEW_FOLLOWER_REGISTER_COMPARISON_H_
+#define CLEW_FOLLOWER_REGISTER_COMPARISON_H_
 
 #include <array>
 #include <cstdint>
@@ -14,7 +14,7 @@ namespace clew::follower {
 
 // Registers of one thread as the core dump has them, exact for the end of its
 // recorded stream.
-struct CoreRegisters {
+struct DumpedRegisters {
   Tid thread;
   std::array<uint64_t, 16> gpr = {};  // by Gpr
   uint64_t rip = 0;
@@ -31,16 +31,16 @@ struct RegisterComparison {
     Tid thread;
     std::string name;  // "rdx"
     uint64_t machine = 0;
-    uint64_t core = 0;
+    uint64_t dumped = 0;
   };
   std::vector<Difference> differences;
 };
 
-// REQUIRES: the streams of all threads have ended. Threads without a stream are
-// left out.
+// Compares the registers of the threads that have a stream. REQUIRES: the
+// streams of all threads have ended.
 RegisterComparison CompareRegisters(const Process& process,
-                                    std::span<const CoreRegisters> core);
+                                    std::span<const DumpedRegisters> dumped);
 
 }  // namespace clew::follower
 
-#endif  // CLEW_FOLLOWER_CORE_REGISTERS_H_
+#endif  // CLEW_FOLLOWER_REGISTER_COMPARISON_H_

@@ -1,4 +1,4 @@
-#include "follower/core_registers.h"
+#include "follower/register_comparison.h"
 
 namespace clew::follower {
 namespace {
@@ -12,23 +12,23 @@ bool IsOfTheKernel(const ThreadState& state, size_t gpr) {
          (gpr == kRax || gpr == kRcx || gpr == kR11);
 }
 
-void Compare(Tid thread, const char* name, uint64_t machine, uint64_t core,
+void Compare(Tid thread, const char* name, uint64_t machine, uint64_t dumped,
              RegisterComparison& result) {
   ++result.compared;
-  if (machine == core) {
+  if (machine == dumped) {
     ++result.equal;
   } else {
     result.differences.push_back(
-        {.thread = thread, .name = name, .machine = machine, .core = core});
+        {.thread = thread, .name = name, .machine = machine, .dumped = dumped});
   }
 }
 
 }  // namespace
 
 RegisterComparison CompareRegisters(const Process& process,
-                                    std::span<const CoreRegisters> core) {
+                                    std::span<const DumpedRegisters> dumped) {
   RegisterComparison result;
-  for (const CoreRegisters& wanted : core) {
+  for (const DumpedRegisters& wanted : dumped) {
     const auto thread = process.tape().IndexOf(wanted.thread);
     if (!thread) {
       continue;

@@ -1,4 +1,5 @@
-// The end of a recorded run, and whether the machine comes to the same one.
+#include "follower/failure_check.h"
+
 #include <asm/unistd_64.h>
 
 #include <algorithm>
@@ -6,8 +7,6 @@
 #include <csignal>
 
 #include "common/x86/page.h"
-#include "follower/process.h"
-#include "follower/thread_cpu.h"
 
 namespace clew::follower {
 namespace {
@@ -65,16 +64,15 @@ class PageWatcher final : public machine::AccessObserver {
   bool touched_ = false;
 };
 
-}  // namespace
-
 // The thread's last recorded act was to send itself the failing signal (abort,
 // raise), and it is where that call returns.
-Result<bool> Process::SentSignal(size_t thread, const Failure& failure) const {
-  const ThreadState& state = threads_[thread];
+Result<bool> SentSignal(const Process& process, size_t thread,
+                        const Failure& failure) {
+  const ThreadState& state = process.thread(thread);
   if (state.input == 0 || state.registers.rip != failure.ip.as_int()) {
     return false;
   }
-  CLEW_ASSIGN_OR_RETURN(record, tape_->Input(thread, state.input - 1));
+  CLEW_ASSIGN_OR_RETURN(record, process.tape().Input(thread, state.input - 1));
   const auto* const call = std::get_if<SyscallInput>(record);
   if (call == nullptr) {
     return false;
@@ -93,37 +91,59 @@ Result<bool> Process::SentSignal(size_t thread, const Failure& failure) const {
 
 // A file's end lies before the page that the mapping has there (SIGBUS): of the
 // machine's memory it is a page like others.
-bool Process::TouchesPage(size_t thread, uint64_t addr) const {
-  Process probe = *this;
+bool TouchesPage(const Process& process, size_t thread, uint64_t addr) {
+  Process probe = process;
   PageWatcher watcher(addr);
   probe.set_engine(nullptr);
   probe.set_observer(&watcher);
-  (void)ThreadCpu(probe, thread).Run(1);  // what it touched says enough
+  (void)probe.ExecuteUnrecorded(thread);  // what it touched says enough
   return watcher.touched();
 }
 
-Result<std::optional<Contradiction>> Process::CheckFailure(
-    const Failure& failure) {
-  const auto blame = tape_->IndexOf(failure.thread);
-  if (failure.kind != FailureKind::kSignal || !blame) {
+// The machine ends with `fault` instead.
+Contradiction Otherwise(const Process& process, size_t thread,
+                        const Failure& failure, const machine::Fault& fault) {
+  const ThreadState& state = process.thread(thread);
+  const std::string machine =
+      fault.kind == machine::FaultKind::kNone
+          ? "does not fault"
+          : fmt::format("faults (signal {}, access to {:#x})",
+                        SignalOf(fault.kind), fault.addr);
+  return {.kind = Contradiction::Kind::kFault,
+          .thread = thread,
+          .tid = process.tid(thread),
+          .insn_index = state.retired,
+          .ip = state.registers.rip,
+          .text = fmt::format(
+              "the recorded run failed at {:#x} (signal {}, access to {:#x}), "
+              "the machine {} at {:#x}",
+              failure.ip, failure.signal, failure.addr, machine,
+              state.registers.rip)};
+}
+
+}  // namespace
+
+Result<std::optional<Contradiction>> CheckFailure(Process& process,
+                                                  const Failure& failure) {
+  const auto failed = process.tape().IndexOf(failure.thread);
+  if (failure.kind != FailureKind::kSignal || !failed) {
     return std::nullopt;
   }
-  ThreadState& state = threads_[*blame];
-  CLEW_ASSIGN_OR_RETURN(sent, SentSignal(*blame, failure));
+  const ThreadState& state = process.thread(*failed);
+  CLEW_ASSIGN_OR_RETURN(sent, SentSignal(process, *failed, failure));
   if (sent || state.phase != ThreadPhase::kRunning) {
     return std::nullopt;
   }
   const bool same_place = state.registers.rip == failure.ip.as_int();
   if (!IsOfInstruction(failure.signal)) {
-    return same_place ? std::nullopt : Otherwise(*blame, failure, {});
+    return same_place ? std::nullopt
+                      : std::optional(Otherwise(process, *failed, failure, {}));
   }
   if (failure.signal == SIGBUS && same_place &&
-      TouchesPage(*blame, failure.addr.as_int())) {
+      TouchesPage(process, *failed, failure.addr.as_int())) {
     return std::nullopt;
   }
-  SaveForUndo(*blame);
-  ThreadCpu cpu(*this, *blame);
-  const machine::Stop stop = cpu.Run(1);
+  const machine::Stop stop = process.ExecuteUnrecorded(*failed);
   if (stop.kind == machine::StopKind::kUnsupported) {
     return Unsupported("thread {}: {}", failure.thread, stop.detail);
   }
@@ -133,24 +153,7 @@ Result<std::optional<Contradiction>> Process::CheckFailure(
       same_access) {
     return std::nullopt;
   }
-  return Otherwise(*blame, failure, stop.fault);
-}
-
-// The contradiction that the machine ends with `fault` instead.
-std::optional<Contradiction> Process::Otherwise(size_t thread,
-                                                const Failure& failure,
-                                                const machine::Fault& fault) {
-  const std::string machine =
-      fault.kind == machine::FaultKind::kNone
-          ? "does not fault"
-          : fmt::format("faults (signal {}, access to {:#x})",
-                        SignalOf(fault.kind), fault.addr);
-  Contradict(Contradiction::Kind::kFault, thread,
-             fmt::format("the recorded run failed at {:#x} (signal {}, access "
-                         "to {:#x}), the machine {} at {:#x}",
-                         failure.ip, failure.signal, failure.addr, machine,
-                         threads_[thread].registers.rip));
-  return contradiction_;
+  return Otherwise(process, *failed, failure, stop.fault);
 }
 
 }  // namespace clew::follower
