@@ -92,10 +92,13 @@ function(clew_write_parts)
 endfunction()
 
 # clew_test(<name> SOURCES <.cc> [USES <components>] [LIBS <foreign>]
-#           [LABELS <ctest labels>] [TIMEOUT <seconds>])
-# A GoogleTest program, run by ctest as one test. Tests may use every part.
+#           [LABELS <ctest labels>] [TIMEOUT <seconds>] [FULL <tests>])
+# A GoogleTest program, run by ctest as one test. Tests may use every part. What
+# takes long or depends on the machine has the label `full` and runs in
+# `tools/test --all` alone: with LABELS all of the program, with FULL those of its
+# tests that this filter of GoogleTest's names, as a ctest <name>_full.
 function(clew_test name)
-  cmake_parse_arguments(ARG "" "TIMEOUT" "SOURCES;USES;LIBS;LABELS" ${ARGN})
+  cmake_parse_arguments(ARG "" "TIMEOUT;FULL" "SOURCES;USES;LIBS;LABELS" ${ARGN})
   add_executable(${name} ${ARG_SOURCES})
   # Half of what compiling a test costs at -O2 -g; a backtrace still has lines.
   target_compile_options(${name} PRIVATE $<$<CONFIG:RelWithDebInfo>:-O1 -g1>)
@@ -106,17 +109,29 @@ function(clew_test name)
     string(MAKE_C_IDENTIFIER clew_${used} used_target)
     target_link_libraries(${name} PRIVATE ${used_target})
   endforeach()
-  add_test(NAME ${name} COMMAND ${name})
   if(NOT ARG_TIMEOUT)
     set(ARG_TIMEOUT 300)
   endif()
+  if(ARG_FULL)
+    clew_add_gtest(${name} ${name} --gtest_filter=-${ARG_FULL} "${ARG_LABELS}"
+                   ${ARG_TIMEOUT})
+    clew_add_gtest(${name}_full ${name} --gtest_filter=${ARG_FULL}
+                   "${ARG_LABELS};full" ${ARG_TIMEOUT})
+  else()
+    clew_add_gtest(${name} ${name} "" "${ARG_LABELS}" ${ARG_TIMEOUT})
+  endif()
+endfunction()
+
+# clew_add_gtest(<ctest's name> <program> <argument> <labels> <seconds>)
+function(clew_add_gtest name program argument labels timeout)
+  add_test(NAME ${name} COMMAND ${program} ${argument})
   set_tests_properties(
     ${name}
     PROPERTIES
       TIMEOUT
-      ${ARG_TIMEOUT}
+      ${timeout}
       LABELS
-      "${ARG_LABELS}"
+      "${labels}"
       ENVIRONMENT
       "CLEW_SOURCE_DIR=${PROJECT_SOURCE_DIR};CLEW_BINARY_DIR=${PROJECT_BINARY_DIR};LSAN_OPTIONS=suppressions=${PROJECT_SOURCE_DIR}/tests/support/lsan.supp"
   )
