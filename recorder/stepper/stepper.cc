@@ -240,7 +240,7 @@ class Stepper {
         continue;  // the trap flag stops at each iteration
       }
       if (insn.branch_class == x86::BranchClass::kNone &&
-          ip != insn.fall_through) {
+          IsBehindAnother(insn, ip)) {
         insn = PassedOver(insn);
       }
       insn.next_ip = ip;
@@ -252,6 +252,15 @@ class Stepper {
       }
       return After::kGoesOn;
     }
+  }
+
+  // Whether a thread at `ip` has executed more than `insn`, which is no branch.
+  // The scanner knows 64-bit code: of 32-bit code it may take two instructions
+  // for one, because 40 is no prefix there, or not know one at all.
+  static bool IsBehindAnother(const SteppedInsn& insn, TraceeAddr ip) {
+    const bool is_within = insn.ip < ip && ip < insn.fall_through;
+    return ip != insn.fall_through && insn.fall_through != insn.ip &&
+           !is_within;
   }
 
   // Where a hypervisor executes an instruction (CPUID) in the guest's place,
