@@ -15,7 +15,7 @@ if(CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
   # where it is instantiated, which is our code.
   target_compile_options(clew_options INTERFACE -Wno-deprecated-declarations)
 endif()
-if(CLEW_UNITY AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+if(NOT CLEW_ALONE AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   # It takes a type of a file that is compiled with others for one of a header.
   target_compile_options(
     clew_options INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-Wno-subobject-linkage>)
@@ -33,6 +33,40 @@ if(CLEW_SANITIZE)
     # then takes what it has instrumented, as in <regex>, for uninitialised.
     target_compile_options(clew_options INTERFACE -Wno-maybe-uninitialized)
   endif()
+endif()
+
+# clew_headers, clew_test_headers: what most files include, compiled once, with the
+# options of parts and with those of test programs. CLEW_ALONE does without.
+#
+# clew_add_headers(<name> <header> <libraries>...)
+function(clew_add_headers name header)
+  file(WRITE ${PROJECT_BINARY_DIR}/${name}.cc "")
+  add_library(${name} OBJECT EXCLUDE_FROM_ALL ${PROJECT_BINARY_DIR}/${name}.cc)
+  target_link_libraries(${name} PRIVATE clew_options fmt::fmt ${ARGN})
+  target_precompile_headers(${name} PRIVATE ${PROJECT_SOURCE_DIR}/${header})
+endfunction()
+# clew_use_headers(<target> <name>)
+function(clew_use_headers target name)
+  if(NOT CLEW_ALONE)
+    target_precompile_headers(${target} REUSE_FROM ${name})
+    # ccache's manual, "Precompiled headers".
+    if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+      target_compile_options(${target} PRIVATE
+                             $<$<COMPILE_LANGUAGE:CXX>:-fpch-preprocess>)
+    endif()
+  endif()
+endfunction()
+
+# Half of what compiling a test costs at -O2 -g; a backtrace still has lines.
+set(clew_test_options $<$<CONFIG:RelWithDebInfo>:-O1> $<$<CONFIG:RelWithDebInfo>:-g1>)
+if(NOT CLEW_ALONE)
+  clew_add_headers(clew_headers cmake/headers.h)
+  clew_add_headers(clew_test_headers tests/support/headers.h GTest::gmock
+                   GTest::gtest)
+  # As executables are compiled.
+  set_target_properties(clew_test_headers PROPERTIES POSITION_INDEPENDENT_CODE
+                                                     OFF)
+  target_compile_options(clew_test_headers PRIVATE -fPIE ${clew_test_options})
 endif()
 
 # clew_check_includes(<path> <allowed folders> <files>...)
@@ -53,7 +87,7 @@ endfunction()
 #                [FILES_ALONE])
 # A static library, called from the folder <path>/CMakeLists.txt. Sources are
 # relative to that folder. FILES_ALONE: what links the part takes only those of
-# its files that it calls, with CLEW_UNITY too.
+# its files that it calls, which files that are compiled together do not allow.
 function(clew_component path)
   cmake_parse_arguments(ARG "FILES_ALONE" "" "SOURCES;USES;LIBS" ${ARGN})
   string(MAKE_C_IDENTIFIER clew_${path} target)
@@ -71,6 +105,7 @@ function(clew_component path)
     endif()
     target_link_libraries(${target} PUBLIC ${used_target})
   endforeach()
+  clew_use_headers(${target} clew_headers)
   clew_check_includes("${path}" "${path};${ARG_USES}" ${ARG_SOURCES})
   set_property(GLOBAL APPEND_STRING PROPERTY clew_parts
                                              "${path} ${ARG_USES}\n")
@@ -92,16 +127,18 @@ function(clew_write_parts)
 endfunction()
 
 # clew_test(<name> SOURCES <.cc> [USES <components>] [LIBS <foreign>]
-#           [LABELS <ctest labels>] [TIMEOUT <seconds>] [FULL <tests>])
+#           [LABELS <ctest labels>] [TIMEOUT <seconds>]
+#           [FULL <tests>] [FULL_ENVIRONMENT <NAME=value>...])
 # A GoogleTest program, run by ctest as one test. Tests may use every part. What
 # takes long or depends on the machine has the label `full` and runs in
-# `tools/test --all` alone: with LABELS all of the program, with FULL those of its
-# tests that this filter of GoogleTest's names, as a ctest <name>_full.
+# `tools/test --all` alone: with LABELS all of the program; with FULL those of its
+# tests that this filter of GoogleTest's names, as a ctest <name>_full; with
+# FULL_ENVIRONMENT <name>_full has that environment, and without FULL runs all.
 function(clew_test name)
-  cmake_parse_arguments(ARG "" "TIMEOUT;FULL" "SOURCES;USES;LIBS;LABELS" ${ARGN})
+  cmake_parse_arguments(ARG "" "TIMEOUT;FULL"
+                        "SOURCES;USES;LIBS;LABELS;FULL_ENVIRONMENT" ${ARGN})
   add_executable(${name} ${ARG_SOURCES})
-  # Half of what compiling a test costs at -O2 -g; a backtrace still has lines.
-  target_compile_options(${name} PRIVATE $<$<CONFIG:RelWithDebInfo>:-O1 -g1>)
+  target_compile_options(${name} PRIVATE ${clew_test_options})
   target_link_libraries(${name} PRIVATE clew_options GTest::gmock
                                         GTest::gtest GTest::gtest_main
                                         ${ARG_LIBS})
@@ -109,22 +146,42 @@ function(clew_test name)
     string(MAKE_C_IDENTIFIER clew_${used} used_target)
     target_link_libraries(${name} PRIVATE ${used_target})
   endforeach()
+  clew_use_headers(${name} clew_test_headers)
   if(NOT ARG_TIMEOUT)
     set(ARG_TIMEOUT 300)
   endif()
+  set(quick "")
+  set(full "")
   if(ARG_FULL)
-    clew_add_gtest(${name} ${name} --gtest_filter=-${ARG_FULL} "${ARG_LABELS}"
-                   ${ARG_TIMEOUT})
-    clew_add_gtest(${name}_full ${name} --gtest_filter=${ARG_FULL}
-                   "${ARG_LABELS};full" ${ARG_TIMEOUT})
-  else()
-    clew_add_gtest(${name} ${name} "" "${ARG_LABELS}" ${ARG_TIMEOUT})
+    set(quick --gtest_filter=-${ARG_FULL})
+    set(full --gtest_filter=${ARG_FULL})
+  endif()
+  clew_add_gtest(${name} "${name};${quick}" "${ARG_LABELS}" ${ARG_TIMEOUT} "")
+  if(ARG_FULL OR ARG_FULL_ENVIRONMENT)
+    clew_add_gtest(${name}_full "${name};${full}" "${ARG_LABELS};full"
+                   ${ARG_TIMEOUT} "${ARG_FULL_ENVIRONMENT}")
   endif()
 endfunction()
 
-# clew_add_gtest(<ctest's name> <program> <argument> <labels> <seconds>)
-function(clew_add_gtest name program argument labels timeout)
-  add_test(NAME ${name} COMMAND ${program} ${argument})
+# clew_test_support(<name> SOURCES <.cc> [USES <components>] [LIBS <foreign>])
+# A static library of what several test programs share.
+function(clew_test_support name)
+  cmake_parse_arguments(ARG "" "" "SOURCES;USES;LIBS" ${ARGN})
+  add_library(${name} STATIC ${ARG_SOURCES})
+  set_target_properties(${name} PROPERTIES POSITION_INDEPENDENT_CODE OFF)
+  target_compile_options(${name} PRIVATE -fPIE ${clew_test_options})
+  target_link_libraries(${name} PUBLIC clew_options GTest::gmock GTest::gtest
+                                       ${ARG_LIBS})
+  foreach(used IN LISTS ARG_USES)
+    string(MAKE_C_IDENTIFIER clew_${used} used_target)
+    target_link_libraries(${name} PUBLIC ${used_target})
+  endforeach()
+  clew_use_headers(${name} clew_test_headers)
+endfunction()
+
+# clew_add_gtest(<ctest's name> <command> <labels> <seconds> <environment>)
+function(clew_add_gtest name command labels timeout environment)
+  add_test(NAME ${name} COMMAND ${command})
   set_tests_properties(
     ${name}
     PROPERTIES
@@ -133,7 +190,7 @@ function(clew_add_gtest name program argument labels timeout)
       LABELS
       "${labels}"
       ENVIRONMENT
-      "CLEW_SOURCE_DIR=${PROJECT_SOURCE_DIR};CLEW_BINARY_DIR=${PROJECT_BINARY_DIR};LSAN_OPTIONS=suppressions=${PROJECT_SOURCE_DIR}/tests/support/lsan.supp"
+      "CLEW_SOURCE_DIR=${PROJECT_SOURCE_DIR};CLEW_BINARY_DIR=${PROJECT_BINARY_DIR};LSAN_OPTIONS=suppressions=${PROJECT_SOURCE_DIR}/tests/support/lsan.supp;${environment}"
   )
 endfunction()
 

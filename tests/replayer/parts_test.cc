@@ -155,7 +155,8 @@ TEST_F(ImageFilesTest, FilesAreFoundByTheirRecordedNames) {
 // before another file that only has the same base name.
 TEST_F(ImageFilesTest, AFileIsFoundByItsStart) {
   const std::string one = std::string(5000, '1');
-  const std::string two = std::string(4096, '1') + "2";
+  std::string two(4096, '1');
+  two += '2';
   ImageFiles files;
   files.Add("/lib/libone.so.1.0.4", Stored("a", one));
   files.Add("/opt/libone.so.1", Stored("b", "b" + one));
