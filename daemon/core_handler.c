@@ -90,7 +90,8 @@ static enum DumpEnd PassMemoryOn(const struct Dump* dump,
   if (work == NULL) {
     return kDumpUnreadable;
   }
-  const enum DumpEnd end = RunWatched(CopyToNext, work, &work->progress);
+  const enum DumpEnd end =
+      RunWatched(CopyToNext, work, &work->progress, dump->stall_ms);
   if (end != kDumpUnreadable) {
     *next = work->next;
   }
@@ -169,7 +170,8 @@ static bool MemoryIsThere(const struct Dump* dump, const struct DumpHead* head,
   if (work == NULL) {
     return false;
   }
-  const enum DumpEnd end = RunWatched(OpenOnly, work, &work->progress);
+  const enum DumpEnd end =
+      RunWatched(OpenOnly, work, &work->progress, dump->stall_ms);
   munmap(work, sizeof(*work));
   return end == kDumpWhole;
 }
@@ -191,18 +193,31 @@ static uint64_t Take(const struct Dump* dump, struct Next* next,
   return total;
 }
 
-int main(int argc, char** argv) {
-  struct Dump dump = {.root = ""};
-  if (argc == kCoreSpecifierCount + 3 && strcmp(argv[1], "--root") == 0) {
-    dump.root = argv[2];
-    argv += 2;
-    argc -= 2;
+// Options of tests, before what the kernel gives, which begins with a number.
+static void TakeOptions(int* argc, char*** argv, struct Dump* dump) {
+  for (; *argc > kCoreSpecifierCount + 2; *argc -= 2, *argv += 2) {
+    const char* const name = (*argv)[1];
+    char* const value = (*argv)[2];
+    if (strcmp(name, "--root") == 0) {
+      dump->root = value;
+    } else if (strcmp(name, "--patience") == 0) {
+      dump->answer_ms = dump->stall_ms = 1000 * atoi(value);
+    } else {
+      return;
+    }
   }
+}
+
+int main(int argc, char** argv) {
+  struct Dump dump = {.root = "", .answer_ms = kAnswerMs, .stall_ms = kStallMs};
+  TakeOptions(&argc, &argv, &dump);
   if (argc != kCoreSpecifierCount + 1) {
     fprintf(stderr,
-            "usage: clew-core-handler [--root DIR] %%P %%p %%I %%i %%u %%g %%d "
-            "%%s %%t %%c %%h %%e < core\n"
-            "The kernel calls it; see clew daemon install-core-pattern.\n");
+            "usage: clew-core-handler [--root DIR] [--patience S] %%P %%p %%I "
+            "%%i %%u %%g %%d %%s %%t %%c %%h %%e < core\n"
+            "The kernel calls it; see clew daemon install-core-pattern. The "
+            "options are for tests: where clew's files are, and how many "
+            "seconds clewd and children have on a slow machine.\n");
     return 2;
   }
   memcpy(dump.value, argv + 1, sizeof(dump.value));

@@ -17,6 +17,8 @@ enum { kCoreSpecifierCount = sizeof(CORE_SPECIFIERS) - 1 };
 struct Dump {
   char* value[kCoreSpecifierCount];
   const char* root;  // what all paths of clew begin with; for tests
+  int answer_ms;     // clewd has so long to answer
+  int stall_ms;      // children may stand still so long
 };
 
 // Returns NULL for a specifier that the handler does not have.

@@ -15,10 +15,8 @@
 #include <unistd.h>
 
 #include "common/x86/page.h"
-#include "daemon/core_watch.h"
 
 enum {
-  kAnswerMs = 2000,
   kFinishMs = 60000,
   kPageBytes = CLEW_PAGE_BYTES,
   kSignOfLifeBytes = 1 << 20,
@@ -29,7 +27,7 @@ static int ConnectToDaemon(const struct Dump* dump) {
   const int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
   snprintf(address.sun_path, sizeof(address.sun_path), "%s/run/clew/clewd.sock",
            dump->root);
-  const struct timeval wait = {.tv_sec = kAnswerMs / 1000, .tv_usec = 0};
+  const struct timeval wait = {.tv_sec = dump->answer_ms / 1000, .tv_usec = 0};
   setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &wait, sizeof(wait));
   setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &wait, sizeof(wait));
   if (connect(fd, (const struct sockaddr*)&address, sizeof(address)) != 0) {
@@ -244,7 +242,7 @@ enum DumpEnd WaitForCopy(struct CoreSpool* spool) {
   ssize_t count = -1;
   while (count != 0) {
     struct pollfd wait = {.fd = spool->pipe, .events = POLLIN};
-    const int ready = poll(&wait, 1, kStallMs);
+    const int ready = poll(&wait, 1, spool->stall_ms);
     if (ready == 0 || (ready < 0 && errno != EINTR)) {
       kill(spool->process, SIGKILL);
       spool->cut = true;
@@ -300,7 +298,8 @@ static bool WantsNone(const struct Dump* dump) {
 }
 
 struct CoreSpool AskDaemon(const struct Dump* dump) {
-  struct CoreSpool spool = {.socket = -1, .file = -1, .pipe = -1};
+  struct CoreSpool spool = {
+      .socket = -1, .file = -1, .stall_ms = dump->stall_ms, .pipe = -1};
   if (WantsNone(dump)) {
     return spool;
   }
@@ -329,7 +328,8 @@ void Keep(struct CoreSpool* spool, const char* bytes, size_t size) {
       continue;
     }
     struct pollfd wait = {.fd = spool->pipe, .events = POLLOUT};
-    if (errno != EINTR && (errno != EAGAIN || poll(&wait, 1, kStallMs) <= 0)) {
+    if (errno != EINTR &&
+        (errno != EAGAIN || poll(&wait, 1, spool->stall_ms) <= 0)) {
       close(spool->pipe);
       spool->pipe = -1;
       spool->cut = true;

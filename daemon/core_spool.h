@@ -13,17 +13,20 @@
 // writes it, so that a slow disk there holds up nothing else. C, and part of no
 // library.
 
+enum { kAnswerMs = 2000 };
+
 struct CoreSpool {
   int socket;  // -1: clewd wants none
   int file;    // -1: the same
   uint64_t bytes_max;
+  int stall_ms;      // as the dump has it
   int pipe;          // to the child, what it writes; or from it, that it lives
   pid_t process;     // the child
   bool cut;          // the child failed, or was left behind
   bool ended_early;  // the dump itself
 };
 
-// Asks clewd, which answers within two seconds or has no copy.
+// Asks clewd, which answers within `dump->answer_ms` or has no copy.
 struct CoreSpool AskDaemon(const struct Dump* dump);
 
 // Starts a child that writes what Keep passes to it.

@@ -12,10 +12,10 @@
 enum { kLookMs = 500, kEndMs = 1000 };
 
 // False: the child stands still.
-static bool EndsByItself(struct pollfd* child,
-                         const _Atomic uint64_t* progress) {
+static bool EndsByItself(struct pollfd* child, const _Atomic uint64_t* progress,
+                         int stall_ms) {
   uint64_t seen = atomic_load(progress);
-  for (int still_ms = 0; still_ms < kStallMs; still_ms += kLookMs) {
+  for (int still_ms = 0; still_ms < stall_ms; still_ms += kLookMs) {
     if (poll(child, 1, kLookMs) > 0) {
       return true;
     }
@@ -27,7 +27,7 @@ static bool EndsByItself(struct pollfd* child,
 }
 
 enum DumpEnd RunWatched(enum DumpEnd (*work)(void*), void* context,
-                        const _Atomic uint64_t* progress) {
+                        const _Atomic uint64_t* progress, int stall_ms) {
   const pid_t process = fork();
   if (process == 0) {
     prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -35,7 +35,8 @@ enum DumpEnd RunWatched(enum DumpEnd (*work)(void*), void* context,
   }
   struct pollfd child = {.fd = process < 0 ? -1 : pidfd_open(process, 0),
                          .events = POLLIN};
-  if (process > 0 && (child.fd < 0 || !EndsByItself(&child, progress))) {
+  if (process > 0 &&
+      (child.fd < 0 || !EndsByItself(&child, progress, stall_ms))) {
     kill(process, SIGKILL);
     poll(&child, 1, kEndMs);
   }

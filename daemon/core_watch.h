@@ -13,9 +13,9 @@
 enum { kStallMs = 10000 };
 
 // Runs `work` in a child, which is killed once `progress`, in shared memory,
-// stands still for kStallMs. Returns what `work` does, and kDumpUnreadable for
-// a child that was killed.
+// stands still for `stall_ms`. Returns what `work` does, and kDumpUnreadable
+// for a child that was killed.
 enum DumpEnd RunWatched(enum DumpEnd (*work)(void*), void* context,
-                        const _Atomic uint64_t* progress);
+                        const _Atomic uint64_t* progress, int stall_ms);
 
 #endif  // CLEW_DAEMON_CORE_WATCH_H_

@@ -1,6 +1,7 @@
 #include "daemon/host_look.h"
 
 #include <algorithm>
+#include <chrono>
 #include <utility>
 
 #include "common/bytes.h"
@@ -37,7 +38,7 @@ void HostLook::Add(int32_t process) {
 }
 
 Status HostLook::Run(const Use& use) {
-  const auto end = std::chrono::steady_clock::now() + kTime;
+  const auto end = std::chrono::steady_clock::now() + times_.host;
   for (const auto& [user, processes] : processes_) {
     CLEW_RETURN_IF_ERROR(LookAtUser(user, processes, end, use));
   }
@@ -48,11 +49,13 @@ Status HostLook::Run(const Use& use) {
 // itself alone, one of another user's for all of that user.
 Status HostLook::LookAtUser(uid_t user, const std::vector<int32_t>& processes,
                             Inspector::Time end, const Use& use) {
-  auto user_end = std::min(end, std::chrono::steady_clock::now() + kUserTime);
+  auto user_end =
+      std::min(end, std::chrono::steady_clock::now() + times_.host_user);
   bool answers = user == 0 || Inspector::LeftBehind(user) == 0;
   for (const int32_t process : processes) {
     if (user == 0) {
-      user_end = std::min(end, std::chrono::steady_clock::now() + kUserTime);
+      user_end =
+          std::min(end, std::chrono::steady_clock::now() + times_.host_user);
     }
     const auto reply = answers && std::chrono::steady_clock::now() < user_end
                            ? LookAt(user, process, user_end)

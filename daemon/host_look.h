@@ -3,7 +3,6 @@
 
 #include <sys/types.h>
 
-#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -19,17 +18,15 @@ namespace clew::daemon {
 // A reply of `clewd inspect` as recorder has it.
 recorder::ScannedProcess Scanned(int32_t process, const pb::LookedAt& looked);
 
-// A look at many processes, which takes a second and no more than a part of it
-// for those of one user but root, whatever they do: what is left then is not
-// looked at, and counted. Users come in ascending order, root first. Processes
-// of a user of whom an earlier look was left behind are not looked at.
+// A look at many processes, which takes LookTimes::host and no more than a part
+// of it for those of one user but root, whatever they do: what is left then is
+// not looked at, and counted. Users come in ascending order, root first.
+// Processes of a user of whom an earlier look was left behind are not looked
+// at.
 class HostLook {
  public:
-  static constexpr std::chrono::milliseconds kTime{1'000};
-  static constexpr std::chrono::milliseconds kUserTime{250};
-
   // `hold`: the files, for images.
-  explicit HostLook(bool hold) : hold_(hold) {}
+  HostLook(bool hold, const LookTimes& times) : hold_(hold), times_(times) {}
   void Add(int32_t process);
   // Calls `use` with what runs. An error is that of `use`.
   [[nodiscard]] Status Run(
@@ -46,6 +43,7 @@ class HostLook {
                                   Inspector::Time end);
 
   bool hold_;
+  LookTimes times_;
   std::map<uid_t, std::vector<int32_t>> processes_;
   std::unique_ptr<Inspector> inspector_;
   uint64_t unanswered_ = 0;

@@ -260,7 +260,7 @@ Result<pb::InspectReply> InspectedImages::Ask(
   if (inspector_ == nullptr || inspector_->is_over()) {
     CLEW_RETURN_IF_ERROR(Replace());
   }
-  return inspector_->Ask(request, steady_clock::now() + kImageTime);
+  return inspector_->Ask(request, steady_clock::now() + image_time_);
 }
 
 Result<uint64_t> InspectedImages::SizeOf(const recorder::MappedImage& image) {

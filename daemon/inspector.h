@@ -16,6 +16,19 @@
 
 namespace clew::daemon {
 
+// How long looks at processes may take, and where the time of one is over it is
+// left behind.
+struct LookTimes {
+  // At the process that a bundle is saved for.
+  std::chrono::milliseconds own{5'000};
+  // At one of its images, until it is copied.
+  std::chrono::milliseconds image{20'000};
+  // At all other processes of the host.
+  std::chrono::milliseconds host{1'000};
+  // Of that, at the processes of one user; of root's, at each.
+  std::chrono::milliseconds host_user{250};
+};
+
 // Looks at processes and at files that they have mapped, in a child (`clewd
 // inspect`). Reading what a stranger made may take for ever, and the reader
 // cannot even be killed: a file system may never answer, and memory may be such
@@ -76,17 +89,20 @@ class Inspector {
   Fd first_answer_;
 };
 
-// Images that an Inspector copies. One that does not answer for kImageTime is
+// Images that an Inspector copies. One that does not answer for `image_time` is
 // replaced by a new one, which knows no held files, `replaced_max` times.
 class InspectedImages final : public recorder::ImageSource {
  public:
-  static constexpr std::chrono::seconds kImageTime{20};
   static constexpr int kReplacedMax = 3;
 
   // `inspector` may be nullptr.
   InspectedImages(uid_t user, std::unique_ptr<Inspector> inspector,
+                  std::chrono::milliseconds image_time,
                   int replaced_max = kReplacedMax)
-      : user_(user), inspector_(std::move(inspector)), left_(replaced_max) {}
+      : user_(user),
+        inspector_(std::move(inspector)),
+        image_time_(image_time),
+        left_(replaced_max) {}
   Result<uint64_t> SizeOf(const recorder::MappedImage& image) override;
   Result<std::string> CopyTo(const recorder::MappedImage& image,
                              uint64_t bytes_max,
@@ -98,6 +114,7 @@ class InspectedImages final : public recorder::ImageSource {
 
   uid_t user_;
   std::unique_ptr<Inspector> inspector_;
+  std::chrono::milliseconds image_time_;
   int left_;  // replacements
 };
 

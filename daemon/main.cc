@@ -11,8 +11,11 @@
 #include <unistd.h>
 
 #include <array>
+#include <chrono>
+#include <cstdint>
 #include <cstdio>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -21,6 +24,7 @@
 #include "common/parse_number.h"
 #include "daemon/daemon.h"
 #include "daemon/inspect.h"
+#include "daemon/inspector.h"
 #include "daemon/notify.h"
 #include "daemon/perf_source.h"
 #include "daemon/rules.h"
@@ -31,7 +35,7 @@ namespace clew::daemon {
 namespace {
 
 constexpr const char* kUsage =
-    R"(usage: clewd [--root DIR]
+    R"(usage: clewd [--root DIR] [--own-look S] [--host-look S]
        clewd --check-config FILE
        clewd --try-sources
        clewd redact BUNDLE [RULES]
@@ -41,7 +45,9 @@ constexpr const char* kUsage =
 
 Saves failures of this host's services as bundles and sends them to a
 clew-collector. Configuration: /etc/clew/clewd.conf. Control: clew daemon,
-clew snapshot. --root puts all of its files below another folder, for tests.
+clew snapshot. For tests: --root puts all of its files below another folder;
+--own-look and --host-look are the seconds that a look at the process of a
+bundle, and at all others, may take on a slow machine.
 --try-sources opens each source once, as the daemon would, and says why not.
 )";
 
@@ -109,12 +115,46 @@ void FeedWatchdog(Loop& loop, uint64_t period_ms) {
   loop.After(period_ms, [&loop, period_ms] { FeedWatchdog(loop, period_ms); });
 }
 
-Status Serve(const std::string& root) {
+struct ServeOptions {
+  std::string root = "/";
+  LookTimes looks;
+};
+
+// nullopt: it is something else that is wanted.
+std::optional<ServeOptions> ParseServe(const std::vector<std::string>& words) {
+  ServeOptions options;
+  if (words.size() % 2 != 0) {
+    return std::nullopt;
+  }
+  for (size_t i = 0; i < words.size(); i += 2) {
+    const std::string& value = words[i + 1];
+    const auto seconds = ParseNumber<uint16_t>(value);
+    if (words[i] == "--root" && value.starts_with('/')) {
+      options.root = value;
+    } else if (words[i] == "--own-look" && seconds) {
+      options.looks.own = std::chrono::seconds(*seconds);
+      options.looks.image = options.looks.own;
+    } else if (words[i] == "--host-look" && seconds) {
+      options.looks.host = std::chrono::seconds(*seconds);
+      options.looks.host_user = options.looks.host;
+    } else {
+      return std::nullopt;
+    }
+  }
+  return options;
+}
+
+OpenSource SourceOpener(const LookTimes& looks) {
+  return
+      [looks](const Config& config) { return OpenPerfSource(config, looks); };
+}
+
+Status Serve(const ServeOptions& options) {
   CLEW_ASSIGN_OR_RETURN(signals, Signals::Block());
   umask(0077);
   CLEW_ASSIGN_OR_RETURN(loop, Loop::Make(SystemClock()));
   Log log(STDERR_FILENO, ErrorsGoToJournald());
-  const Paths paths(root);
+  const Paths paths(options.root);
   CLEW_ASSIGN_OR_RETURN(config, ReadCheckedConfig(paths.config));
   std::unique_ptr<UnitManager> systemd;
   if (sd_booted() > 0) {
@@ -122,14 +162,15 @@ Status Serve(const std::string& root) {
   } else {
     log.Write(Priority::kInfo, "no-systemd", {});
   }
-  CLEW_ASSIGN_OR_RETURN(daemon, Daemon::Start({.loop = *loop,
-                                               .clock = SystemClock(),
-                                               .log = log,
-                                               .paths = paths,
-                                               .clewd = OwnProgram(),
-                                               .open_source = OpenPerfSource,
-                                               .units = systemd.get()},
-                                              config));
+  CLEW_ASSIGN_OR_RETURN(
+      daemon, Daemon::Start({.loop = *loop,
+                             .clock = SystemClock(),
+                             .log = log,
+                             .paths = paths,
+                             .clewd = OwnProgram(),
+                             .open_source = SourceOpener(options.looks),
+                             .units = systemd.get()},
+                            config));
   CLEW_RETURN_IF_ERROR(signals.Watch(*loop, *daemon));
   Notify("READY=1");
   log.Write(Priority::kInfo, "started", {{"version", CLEW_VERSION}});
@@ -168,7 +209,7 @@ int PrintSources() {
   if (!config) {
     return Fail(config.error());
   }
-  fmt::print("{}", TrySources(OpenPerfSource, *config));
+  fmt::print("{}", TrySources(SourceOpener(LookTimes()), *config));
   return kExitOk;
 }
 
@@ -189,11 +230,8 @@ int CheckConfig(const std::string& path) {
 int Main(const std::vector<std::string>& arguments) {
   const size_t count = arguments.size();
   const std::string first = count > 0 ? arguments[0] : "";
-  if (count == 0) {
-    return ExitOf(Serve("/"));
-  }
-  if (first == "--root" && count == 2 && arguments[1].starts_with('/')) {
-    return ExitOf(Serve(arguments[1]));
+  if (const auto options = ParseServe(arguments)) {
+    return ExitOf(Serve(*options));
   }
   if (first == "--check-config" && count == 2) {
     return CheckConfig(arguments[1]);

@@ -21,8 +21,6 @@ namespace {
 
 using bundle::BundleWriter;
 
-// Save waits so long for what is known of its process.
-constexpr std::chrono::seconds kNoteTime{5};
 // As many saves as there may be at once. Each holds files open.
 constexpr size_t kNotesMax = kSavesMax;
 // Of one bundle; images beyond are listed as missing.
@@ -68,8 +66,10 @@ class FirstByteSink final : public recorder::perf::SessionSink {
 
 class PerfSource final : public PtSource {
  public:
-  PerfSource(recorder::PerfRecording recording, const Config& config)
+  PerfSource(recorder::PerfRecording recording, const Config& config,
+             const LookTimes& times)
       : recording_(std::move(recording)),
+        times_(times),
         has_pt_(config.source == SourceKind::kPerf),
         core_bytes_((has_pt_ ? config.pt_buffer_bytes : 0) +
                     config.data_buffer_bytes) {}
@@ -147,7 +147,7 @@ class PerfSource final : public PtSource {
   }
 
   NotedProcess AwaitNote(int32_t process, SaveReport& said) {
-    const auto end = std::chrono::steady_clock::now() + kNoteTime;
+    const auto end = std::chrono::steady_clock::now() + times_.own;
     NotedProcess noted = TakeNote(process, end);
     if (noted.inspector == nullptr) {
       ++said.unanswered;
@@ -199,17 +199,17 @@ class PerfSource final : public PtSource {
 
   // Without a process those of all are wanted, as far as the last look at them
   // holds them. Files of a process that did not answer are not tried again.
-  static InspectedImages ImagesOf(int32_t process, NotedProcess& noted) {
+  InspectedImages ImagesOf(int32_t process, NotedProcess& noted) const {
     const bool answered = process == 0 || (noted.inspector != nullptr &&
                                            !noted.inspector->is_over());
-    return {noted.user, std::move(noted.inspector),
+    return {noted.user, std::move(noted.inspector), times_.image,
             answered ? InspectedImages::kReplacedMax : 0};
   }
 
   // What runs, and the process that does not any more.
   Status AddHost(int32_t process, NotedProcess& noted,
                  recorder::PerfCapture& capture, SaveReport& said) {
-    HostLook look(process == 0 && has_pt_);
+    HostLook look(process == 0 && has_pt_, times_);
     for (const int32_t other : recorder::AllProcesses("/proc")) {
       if (other != process) {
         look.Add(other);
@@ -227,6 +227,7 @@ class PerfSource final : public PtSource {
   }
 
   recorder::PerfRecording recording_;
+  const LookTimes times_;
   const bool has_pt_;
   const uint64_t core_bytes_;         // of rings, per CPU
   mutable std::mutex session_mutex_;  // guards the rings, and the next
@@ -238,7 +239,8 @@ class PerfSource final : public PtSource {
 
 }  // namespace
 
-Result<std::unique_ptr<PtSource>> OpenPerfSource(const Config& config) {
+Result<std::unique_ptr<PtSource>> OpenPerfSource(const Config& config,
+                                                 const LookTimes& times) {
   recorder::perf::PerfSessionOptions options;
   options.snapshot = true;
   options.data_bytes = config.data_buffer_bytes;
@@ -251,7 +253,7 @@ Result<std::unique_ptr<PtSource>> OpenPerfSource(const Config& config) {
       recording,
       recorder::PerfRecording::Open(recorder::perf::RealPerfKernel(), options));
   CLEW_RETURN_IF_ERROR(recording.session().Enable());
-  return std::make_unique<PerfSource>(std::move(recording), config);
+  return std::make_unique<PerfSource>(std::move(recording), config, times);
 }
 
 }  // namespace clew::daemon

@@ -6,6 +6,7 @@
 
 #include "common/result.h"
 #include "daemon/config.h"
+#include "daemon/inspector.h"
 #include "daemon/source.h"
 
 namespace clew::daemon {
@@ -15,7 +16,7 @@ namespace clew::daemon {
 // kUnsupported if this host has no PT, and with kSystem if we are not
 // permitted; the message says what would help.
 [[nodiscard]] Result<std::unique_ptr<PtSource>> OpenPerfSource(
-    const Config& config);
+    const Config& config, const LookTimes& times);
 
 }  // namespace clew::daemon
 

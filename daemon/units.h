@@ -40,9 +40,12 @@ class UnitManager {
   [[nodiscard]] virtual Result<UnitState> Get(const std::string& unit) = 0;
 };
 
+inline constexpr uint64_t kSystemdAnswerMs = 200;
+
 // Returns a manager that asks systemd by D-Bus. It is not connected yet;
-// connecting and each question take at most 200 ms.
-std::unique_ptr<UnitManager> SystemdByDbus();
+// connecting and each question take at most `answer_ms`.
+std::unique_ptr<UnitManager> SystemdByDbus(
+    uint64_t answer_ms = kSystemdAnswerMs);
 
 struct UnitEvent {
   std::string unit;

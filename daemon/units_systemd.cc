@@ -13,7 +13,6 @@
 namespace clew::daemon {
 namespace {
 
-constexpr uint64_t kAnswerUs = 200'000;
 constexpr const char* kManager = "org.freedesktop.systemd1";
 constexpr const char* kUnit = "org.freedesktop.systemd1.Unit";
 constexpr const char* kService = "org.freedesktop.systemd1.Service";
@@ -27,8 +26,8 @@ using Bus = std::unique_ptr<sd_bus, CloseBus>;
 // Waits for the bus daemon's welcome: one that stays silent is found here, and
 // one that gives up on clients without a name (dbus-daemon(1), auth_timeout)
 // never does so with us.
-Status AwaitReady(sd_bus* bus) {
-  const uint64_t until_ns = SystemClock().MonotonicNs() + kAnswerUs * 1000;
+Status AwaitReady(sd_bus* bus, uint64_t answer_ms) {
+  const uint64_t until_ns = SystemClock().MonotonicNs() + answer_ms * 1'000'000;
   for (int ready = 0; ready <= 0;) {
     const int done = sd_bus_process(bus, nullptr);
     ready = done < 0 ? done : sd_bus_is_ready(bus);
@@ -46,15 +45,15 @@ Status AwaitReady(sd_bus* bus) {
   return {};
 }
 
-Result<Bus> OpenBus() {
+Result<Bus> OpenBus(uint64_t answer_ms) {
   sd_bus* opened = nullptr;
   const int status = sd_bus_open_system(&opened);
   if (status < 0) {
     return SystemError(-status, "cannot reach systemd by D-Bus");
   }
   Bus bus(opened);
-  (void)sd_bus_set_method_call_timeout(opened, kAnswerUs);  // else 25 s
-  CLEW_RETURN_IF_ERROR(AwaitReady(opened));
+  (void)sd_bus_set_method_call_timeout(opened, answer_ms * 1000);  // else 25 s
+  CLEW_RETURN_IF_ERROR(AwaitReady(opened, answer_ms));
   return bus;
 }
 
@@ -90,9 +89,11 @@ class Refusal {
 // Properties as org.freedesktop.systemd1(5) has them.
 class Systemd final : public UnitManager {
  public:
+  explicit Systemd(uint64_t answer_ms) : answer_ms_(answer_ms) {}
+
   Status Connect() override {
     bus_.reset();
-    CLEW_ASSIGN_OR_RETURN(bus, OpenBus());
+    CLEW_ASSIGN_OR_RETURN(bus, OpenBus(answer_ms_));
     bus_ = std::move(bus);
     return {};
   }
@@ -156,13 +157,14 @@ class Systemd final : public UnitManager {
     }
     return value;
   }
+  uint64_t answer_ms_;
   Bus bus_;
 };
 
 }  // namespace
 
-std::unique_ptr<UnitManager> SystemdByDbus() {
-  return std::make_unique<Systemd>();
+std::unique_ptr<UnitManager> SystemdByDbus(uint64_t answer_ms) {
+  return std::make_unique<Systemd>(answer_ms);
 }
 
 }  // namespace clew::daemon
