@@ -2,7 +2,9 @@
 // a file that is not theirs, ends or hangs it, or holds up the saves of others.
 // Method: the built programs; attackers are processes of the user nobody, where
 // the test is root; each attack is followed by the crash of somebody else,
-// which must be a bundle within 2 s.
+// which must become a bundle. A look at the process of a bundle has an hour
+// here (SidebandTest), so nothing that waits for an attacker comes to an end,
+// however slow the machine is.
 #include <elf.h>
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -35,13 +37,13 @@ namespace clew::daemon {
 namespace {
 
 using test::AttackTest;
+using test::kHangMs;
 using test::kNobody;
 using test::MapsCode;
 using test::NamesIn;
 using test::Process;
 using test::ReadText;
 using test::SilentFiles;
-using test::SteadyClock;
 using test::Stranger;
 using test::WaitUntil;
 using test::WriteText;
@@ -129,15 +131,25 @@ TEST_F(SilentAttackTest, ABystanderHoldsNobodyUp) {
 TEST_F(SilentAttackTest, ItsOwnCrashHoldsNobodyUp) {
   const Stranger stranger([&] { return MapsSilence(); });
   DumpCore(stranger.id(), "core of a stranger", SIGSEGV);
-  const auto asked = SteadyClock::now();
-  EXPECT_EQ(Status()["ok"], true);
-  EXPECT_LT(SteadyClock::now() - asked, std::chrono::seconds(1));
+  const auto is_looked_at = [&] {
+    const auto status = Status();
+    return status["ok"] == true && status["state"] == "saving" &&
+           ReadyOf(stranger.id()).empty();
+  };
+  EXPECT_TRUE(is_looked_at());
   ExpectOthersAreSaved();
-  // It has a bundle, too, without what could not be known.
-  ASSERT_TRUE(WaitUntil([&] { return NamesIn(Spool("ready")).size() == 2; }))
-      << ReadText(At("log"));
+  EXPECT_TRUE(is_looked_at()) << "the other one came after it";
+}
+
+// With the time that a look has on a host.
+TEST_F(SilentAttackTest, ItsOwnCrashIsSavedWithoutWhatCannotBeKnown) {
+  StartAgain({});
+  const Stranger stranger([&] { return MapsSilence(); });
+  DumpCore(stranger.id(), "core of a stranger", SIGSEGV);
+  EXPECT_EQ(OnlyReady().trigger().process(), stranger.id());
+  EXPECT_GT(StatusAtRest()["counters"]["unanswered"], 0);
   clewd_->Signal(SIGTERM);
-  EXPECT_TRUE(clewd_->EndsWithin(5000)) << "it cannot end";
+  EXPECT_TRUE(clewd_->Ends()) << "it cannot end";
 }
 
 // ELF headers that ask for more than there is in the world, and files that are
@@ -169,10 +181,9 @@ TEST_F(AttackTest, HeadersThatAskForEverythingAndHolesCostNothing) {
       {At("notes.so"), At("headers.so"), At("tebibyte.so"), At("hole.so")});
   DumpCore(victim.id(), "core", SIGSEGV);
   ExpectOthersAreSaved();
-  EXPECT_TRUE(
-      WaitUntil([&] { return NamesIn(Spool("ready")).size() == 2; }, 20'000))
+  EXPECT_TRUE(WaitUntil([&] { return NamesIn(Spool("ready")).size() == 2; }))
       << ReadText(At("log"));
-  EXPECT_LT(Status()["spool"]["bytes"], uint64_t{32} << 20);
+  EXPECT_LT(StatusAtRest()["spool"]["bytes"], uint64_t{32} << 20);
 }
 
 // Its path leads elsewhere each time that somebody looks.
@@ -202,10 +213,11 @@ TEST_F(AttackTest, APathThatIsSwappedAllTheTimeTakesNoOtherFileAlong) {
     ASSERT_TRUE(WaitUntil([&] {
       return NamesIn(Spool("ready")).size() == 2 * i;
     })) << ReadText(At("log"));
+    (void)StatusAtRest();  // else they are more than one user may have
   }
   ExpectOthersAreSaved();
   ExpectNowhere(secret);
-  EXPECT_EQ(Status()["counters"]["save_failures"], 0);
+  EXPECT_EQ(StatusAtRest()["counters"]["save_failures"], 0);
 }
 
 TEST_F(AttackTest, WhatItCallsItselfForgesNoLineAndBreaksNothing) {
@@ -270,11 +282,12 @@ TEST_F(AttackTest, ThousandsOfMappingsWithLongNamesHoldNobodyUp) {
   DumpCore(strangers[0]->id(), "core", SIGSEGV);
   ExpectOthersAreSaved();
   // Its own has what was asked for, too.
-  ASSERT_TRUE(WaitUntil([&] { return NamesIn(Spool("ready")).size() == 3; }))
+  ASSERT_TRUE(WaitUntil([&] { return !ReadyOf(strangers[0]->id()).empty(); }))
       << ReadText(At("log"));
+  EXPECT_EQ(NamesIn(Spool("ready")).size(), 3u);
   pb::Manifest manifest;
-  ASSERT_TRUE(manifest.ParseFromString(ReadText(
-      Spool("ready/" + NamesIn(Spool("ready")).at(0) + "/manifest.pb"))));
+  ASSERT_TRUE(manifest.ParseFromString(
+      ReadText(ReadyOf(strangers[0]->id()) + "/manifest.pb")));
   ASSERT_EQ(manifest.trigger().process(), strangers[0]->id());
   EXPECT_TRUE(manifest.command(0).find('/') != std::string::npos)
       << manifest.command(0);
@@ -282,16 +295,8 @@ TEST_F(AttackTest, ThousandsOfMappingsWithLongNamesHoldNobodyUp) {
 
 TEST_F(AttackTest, AProcessThatIsGoneWhileItIsSavedHoldsNobodyUp) {
   for (int i = 0; i < 10; ++i) {
-    auto victim = std::make_unique<Stranger>(std::vector<std::string>());
-    const pid_t id = victim->id();
-    std::thread killer([&] {
-      usleep(static_cast<useconds_t>(i) * 3'000);
-      victim.reset();
-    });
-    DumpCore(id, "core", SIGSEGV);
-    killer.join();
+    DumpCoreOfOneThatGoes(3 * i);
   }
-  ExpectOthersAreSaved();
   const auto told = [&] {
     const auto counters = Status()["counters"];
     // Of a process that is gone nobody knows the size, so what several of them
@@ -299,9 +304,26 @@ TEST_F(AttackTest, AProcessThatIsGoneWhileItIsSavedHoldsNobodyUp) {
     return counters["saved"].get<int>() + counters["refused_busy"].get<int>() +
            counters["refused_budget"].get<int>();
   };
-  EXPECT_TRUE(WaitUntil([&] { return told() == 11; }, 20'000)) << Status();
-  EXPECT_EQ(Status()["counters"]["save_failures"], 0);
-  EXPECT_EQ(Status()["counters"]["unanswered"], 0);
+  // One that is gone is nobody's, and counts as root's, who may have all saves
+  // at once: until they end there may be none left for others.
+  EXPECT_TRUE(WaitUntil([&] { return told() == 10; }, 4 * kHangMs)) << Status();
+  (void)StatusAtRest();
+  ExpectOthersAreSaved();
+  EXPECT_TRUE(WaitUntil([&] { return told() == 11; })) << Status();
+  EXPECT_EQ(StatusAtRest()["counters"]["save_failures"], 0);
+}
+
+// One after the other, and with time for looks at all others: what is late
+// would be counted, too.
+TEST_F(AttackTest, AProcessThatIsGoneIsNotOneWithoutAnAnswer) {
+  StartAgain({"--own-look", "3600", "--host-look", "3600"});
+  for (int i = 0; i < 10; ++i) {
+    DumpCoreOfOneThatGoes(3 * i);
+    const auto counters = StatusAtRest()["counters"];
+    EXPECT_EQ(counters["save_failures"], 0);
+    EXPECT_EQ(counters["unanswered"], 0) << i;
+    ASSERT_TRUE(WaitUntil([&] { return LooksAreOver(); }));
+  }
 }
 
 // ---- What is put into incoming/, and what is read there
@@ -397,13 +419,10 @@ TEST_F(IncomingAttackTest, WhatIsNoFileOfItsOwnIsTakenFromNobody) {
                    Mine("evil~8~8.clew.partial/lock").c_str()) == 0;
   });
   ExpectOthersAreSaved();
-  ASSERT_TRUE(WaitUntil(
-      [&] {
-        return NamesIn(Spool("incoming")).size() == 1 &&
-               NamesIn(Spool("checking")).empty();
-      },
-      20'000))
-      << ReadText(At("log"));
+  ASSERT_TRUE(WaitUntil([&] {
+    return NamesIn(Spool("incoming")).size() == 1 &&
+           NamesIn(Spool("checking")).empty();
+  })) << ReadText(At("log"));
   EXPECT_EQ(NamesIn(Spool("ready")).size(), 1u);
   ExpectNowhere(secret);
   EXPECT_EQ(ReadText(At("secret")), secret);

@@ -2,6 +2,7 @@
 #define CLEW_TESTS_DAEMON_CLEWD_FIXTURE_H_
 
 #include <fcntl.h>
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <sys/stat.h>
@@ -64,24 +65,49 @@ class ClewdTest : public testing::Test {
                   "\ndisk_free_bytes = 0\nreport_period = 0\n" + text);
     WriteText(At("rules"), "# the core dumps here are none\n");
   }
-  void Start(const std::vector<std::string>& environment = {}) {
-    clewd_ = std::make_unique<Process>(
-        std::vector<std::string>{Program("clewd"), "--root", scratch_.root()},
-        At("log"), environment);
-    ASSERT_TRUE(WaitUntil([&] {
-      return Ask(At("run/clew/clewd.sock"), StatusRequest(), 1000).has_value();
-    })) << ReadText(At("log"));
+  // Without waiting for anything.
+  void Launch(const std::vector<std::string>& environment = {}) {
+    std::vector<std::string> words = {Program("clewd"), "--root",
+                                      scratch_.root()};
+    words.insert(words.end(), options_.begin(), options_.end());
+    clewd_ = std::make_unique<Process>(words, At("log"), environment);
+  }
+  void Start() {
+    Launch();
+    ASSERT_TRUE(WaitUntil([&] { return Reply(StatusRequest()).has_value(); }))
+        << ReadText(At("log"));
+  }
+  // By SIGKILL, and so that the next one can have the spool.
+  void Kill() {
+    clewd_->Kill();
+    EXPECT_TRUE(BecomesFree(Spool("lock")));
+  }
+  Result<std::string> Reply(const Request& request) const {
+    return Ask(At("run/clew/clewd.sock"), request, kHangMs);
   }
   json Status() const {
-    const auto reply = Ask(At("run/clew/clewd.sock"), StatusRequest(), 2000);
+    const auto reply = Reply(StatusRequest());
     CLEW_CHECK(reply.has_value(), "{}", reply.error().message);
     return json::parse(*reply);
   }
+  // The status once nothing is being saved: a save ends, and is counted, a
+  // moment after its bundle can be seen.
+  json StatusAtRest() const {
+    json status;
+    EXPECT_TRUE(WaitUntil([&] {
+      status = Status();
+      return status["state"] != "saving";
+    })) << status;
+    return status;
+  }
   Scratch scratch_;
+  std::vector<std::string> options_;
   std::unique_ptr<Process> clewd_;
 };
 
-// One that records the sideband; skipped where the kernel does not let it.
+// One that records the sideband; skipped where the kernel does not let it. Its
+// looks at processes and its handlers have time without end: what they find is
+// expected of a slow machine, too.
 class SidebandTest : public ClewdTest {
  protected:
   void SetUp() override {
@@ -91,7 +117,8 @@ class SidebandTest : public ClewdTest {
     }
     Configure(
         "source = sideband\nsideband_only = yes\nmerge = 0\n"
-        "rate_failure = 1000\nrate_all = 1000\nspool_bytes = 1G\n");
+        "rate_failure = 1000\nrate_all = 1000\nspool_bytes = 16G\n");
+    options_ = {"--own-look", "3600"};
     Start();
     if (Status()["state"] == "off") {
       GTEST_SKIP() << Status()["source"]["error"];
@@ -100,21 +127,28 @@ class SidebandTest : public ClewdTest {
   // Feeds the handler a core dump of `process`, as the kernel would.
   void DumpCore(pid_t process, const std::string& core, int signal,
                 const std::string& comm = "victim") {
-    WriteText(At("core"), core);
-    const Fd input(open(At("core").c_str(), O_RDONLY));
+    // A file of its own: handlers may still read another one.
+    const std::string path = At(fmt::format("core.{}", ++cores_));
+    WriteText(path, core);
+    const Fd input(open(path.c_str(), O_RDONLY | O_CLOEXEC));
     Handler(process, signal, input.get(), comm).Wait();
+    std::filesystem::remove(path);
   }
   // As the kernel starts it, with the core dump in `input`.
   Process Handler(pid_t process, int signal, int input,
                   const std::string& comm = "victim") {
     const std::string id = std::to_string(process);
-    return Process({Program("clew-core-handler"), "--root", scratch_.root(), id,
-                    id, id, id, "0", "0", "1", std::to_string(signal),
-                    "1700000000", "18446744073709551615", "host", comm},
-                   At("handler"), {}, input);
+    return Process(
+        {Program("clew-core-handler"), "--root", scratch_.root(), "--patience",
+         "3600", id, id, id, id, "0", "0", "1", std::to_string(signal),
+         "1700000000", "18446744073709551615", "host", comm},
+        At("handler"), {}, input);
   }
+  // It is /bin/sleep and waits: exec and the loader are behind it.
   static bool IsSleep(pid_t process) {
-    return ReadText(fmt::format("/proc/{}/comm", process)) == "sleep\n";
+    const std::string folder = fmt::format("/proc/{}/", process);
+    return ReadText(folder + "cmdline").starts_with("/bin/sleep") &&
+           ReadText(folder + "stat").find(") S ") != std::string::npos;
   }
   pb::Manifest OnlyReady() {
     EXPECT_TRUE(WaitUntil([&] { return NamesIn(Spool("ready")).size() == 1; }))
@@ -125,6 +159,7 @@ class SidebandTest : public ClewdTest {
     return manifest;
   }
   std::string folder_;
+  int cores_ = 0;
 };
 
 }  // namespace clew::daemon::test

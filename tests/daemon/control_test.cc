@@ -21,8 +21,11 @@
 namespace clew::daemon {
 namespace {
 
+using test::kHangMs;
 using test::RunUntil;
 using test::Scratch;
+
+constexpr uint64_t kShortMs = 100;
 
 class Handler final : public ControlHandler {
  public:
@@ -50,10 +53,13 @@ class Handler final : public ControlHandler {
 
 class ControlTest : public testing::Test {
  protected:
-  void SetUp() override {
+  void SetUp() override { Open(kHangMs); }
+  // In place of the one before.
+  void Open(uint64_t patience_ms) {
+    server_.reset();
     auto server = ControlServer::Open(
         *loop_, handler_,
-        {.path = path(), .group = "clew", .patience_ms = 100});
+        {.path = path(), .group = "clew", .patience_ms = patience_ms});
     ASSERT_TRUE(server.has_value()) << server.error().message;
     server_ = std::move(*server);
   }
@@ -95,17 +101,17 @@ class ControlTest : public testing::Test {
 
 TEST_F(ControlTest, AnswersAlsoWhatIsLong) {
   const auto short_reply =
-      Serve([&] { return Ask(path(), StatusRequest(), 2000); });
+      Serve([&] { return Ask(path(), StatusRequest(), kHangMs); });
   ASSERT_TRUE(short_reply.has_value()) << short_reply.error().message;
   const auto long_reply =
-      Serve([&] { return Ask(path(), UnitsRequest(), 2000); });
+      Serve([&] { return Ask(path(), UnitsRequest(), kHangMs); });
   ASSERT_TRUE(long_reply.has_value()) << long_reply.error().message;
   EXPECT_GT(long_reply->size(), 200'000u);
 }
 
 TEST_F(ControlTest, NoDaemonIsAnErrorThatSaysWhatToDo) {
   server_.reset();
-  const auto reply = Ask(path(), StatusRequest(), 2000);
+  const auto reply = Ask(path(), StatusRequest(), kHangMs);
   ASSERT_FALSE(reply.has_value());
   EXPECT_NE(reply.error().message.find("systemctl status clewd"),
             std::string::npos)
@@ -123,6 +129,7 @@ TEST_F(ControlTest, ASecondServerIsRefusedAndADeadOnesSocketReplaced) {
 }
 
 TEST_F(ControlTest, HandsADescriptorOver) {
+  Open(kShortMs);
   std::array<int, 2> ends = {};
   ASSERT_EQ(pipe(ends.data()), 0);
   handler_.core = ends[1];
@@ -147,12 +154,14 @@ TEST_F(ControlTest, HandsADescriptorOver) {
   EXPECT_EQ(read(ends[0], bytes.data(), 10), 4);
   close(passed);
   // Held: no time limit, until it goes by itself.
-  EXPECT_FALSE(RunUntil(*loop_, [&] { return handler_.closed > 0; }, 200));
+  EXPECT_FALSE(
+      RunUntil(*loop_, [&] { return handler_.closed > 0; }, 2 * kShortMs));
   client.Close();
   EXPECT_TRUE(RunUntil(*loop_, [&] { return handler_.closed == 1; }));
 }
 
 TEST_F(ControlTest, WhoSendsNothingOrHalfALineIsCutOff) {
+  Open(kShortMs);
   const Fd silent = Connect();
   const Fd half = Connect();
   ASSERT_EQ(send(half.get(), "{\"do\"", 5, 0), 5);

@@ -15,6 +15,7 @@
 #include <optional>
 #include <string>
 #include <thread>
+#include <vector>
 
 #include "common/check.h"
 #include "common/digest.h"
@@ -45,7 +46,7 @@ class DaemonDouble final : public ControlHandler {
         server_(ControlServer::Open(*loop_, *this,
                                     {.path = root + "/run/clew/clewd.sock",
                                      .group = "clew",
-                                     .patience_ms = 5000})) {
+                                     .patience_ms = test::kHangMs})) {
     CLEW_CHECK(server_.has_value(), "{}", server_.error().message);
     thread_ = std::thread([this] { (void)loop_->Run(); });
   }
@@ -75,12 +76,12 @@ class DaemonDouble final : public ControlHandler {
   void OnClosed(ConnectionId) override {}
 
   CoreRequest asked;
-  // What the handler said at its end, which may come after it is gone; nothing
-  // if it says nothing for some seconds.
+  // What the handler said at its end, which may come after it is gone.
   CoreDoneRequest Done() {
     std::unique_lock lock(mutex_);
-    (void)told_.wait_for(lock, std::chrono::seconds(5),
-                         [this] { return done_.has_value(); });
+    EXPECT_TRUE(told_.wait_for(lock, std::chrono::milliseconds(test::kHangMs),
+                               [this] { return done_.has_value(); }))
+        << "it said nothing";
     return done_.value_or(CoreDoneRequest());
   }
   bool WasTold() {
@@ -128,11 +129,13 @@ class CoreHandlerTest : public testing::Test {
   int RunOn(Fd input, const std::string& limit, const std::string& comm,
             pid_t process) {
     const std::string pid = std::to_string(process);
-    test::Process handler(
-        {test::Program("clew-core-handler"), "--root", scratch_.root(), pid,
-         pid, pid, pid, std::to_string(getuid()), std::to_string(getgid()), "1",
-         "11", "1700000000", limit, "host", comm},
-        At("output"), {}, input.get());
+    std::vector<std::string> words = {test::Program("clew-core-handler"),
+                                      "--root", scratch_.root()};
+    words.insert(words.end(), options_.begin(), options_.end());
+    words.insert(words.end(), {pid, pid, pid, pid, std::to_string(getuid()),
+                               std::to_string(getgid()), "1", "11",
+                               "1700000000", limit, "host", comm});
+    test::Process handler(words, At("output"), {}, input.get());
     input.Close();  // the handler's is the only one
     return WEXITSTATUS(handler.Wait());
   }
@@ -143,6 +146,8 @@ class CoreHandlerTest : public testing::Test {
   }
 
   test::Scratch scratch_;
+  // A slow machine has a copy, too.
+  std::vector<std::string> options_ = {"--patience", "3600"};
   const std::string core_ = MakeCore((3 << 20) + 1001);
 };
 

@@ -96,6 +96,13 @@ class CoreMemoryTest : public CoreHandlerTest {
     SetPattern(At("cores/%e"));
     fs::create_directories(At("cores"));
   }
+  // Until nothing is left of it but its number: a zombie has no memory.
+  void KillTwin() const {
+    kill(twin_, SIGKILL);
+    siginfo_t info = {};
+    ASSERT_EQ(waitid(P_PID, static_cast<id_t>(twin_), &info, WEXITED | WNOWAIT),
+              0);
+  }
   void TearDown() override {
     if (twin_ > 0) {
       kill(twin_, SIGKILL);
@@ -177,10 +184,7 @@ TEST_F(CoreMemoryTest, OfAProcessThatDoesNotWriteThePipeCounts) {
 }
 
 TEST_F(CoreMemoryTest, OfAProcessThatIsGoneThePipeCounts) {
-  kill(twin_, SIGKILL);
-  siginfo_t info = {};
-  ASSERT_EQ(waitid(P_PID, static_cast<id_t>(twin_), &info, WEXITED | WNOWAIT),
-            0);  // a zombie has no memory
+  KillTwin();
   DaemonDouble daemon(scratch_.root(), DaemonDouble::Mood::kGives);
   EXPECT_EQ(Handle(), dump_.size());
   EXPECT_TRUE(ReadText(At("spooled")) == dump_) << Difference("spooled");
@@ -189,7 +193,7 @@ TEST_F(CoreMemoryTest, OfAProcessThatIsGoneThePipeCounts) {
 
 // The kernel goes away in the midst of a dump if somebody kills the process.
 TEST_F(CoreMemoryTest, ADumpThatEndsEarlyIsNotCalledWhole) {
-  kill(twin_, SIGKILL);
+  KillTwin();
   for (const size_t bytes :
        {size_t{64}, size_t{5000}, kPageBytes * 100, dump_.size() / 2}) {
     fs::remove(At("spooled"));

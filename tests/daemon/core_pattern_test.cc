@@ -5,9 +5,11 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdlib>
 #include <filesystem>
 #include <string>
 
+#include "common/check.h"
 #include "tests/daemon/support.h"
 #include "tests/support/failing_files.h"
 
@@ -20,8 +22,8 @@ class CorePatternTest : public testing::Test {
  protected:
   CorePatternTest() : paths_("/tmp") {
     // The pattern has room for a short path alone.
-    root_ = std::filesystem::temp_directory_path().string() + "/cp" +
-            std::to_string(getpid());
+    root_ = std::filesystem::temp_directory_path().string() + "/cpXXXXXX";
+    CLEW_CHECK(mkdtemp(root_.data()) != nullptr, "no folder {}", root_);
     paths_ = Paths(root_);
     test::WriteText(paths_.core_pattern, std::string(kBefore) + "\n");
     test::WriteText(paths_.core_handler, "");

@@ -97,10 +97,13 @@ TEST(SpoolTest, DeadWritersAreRemovedAndLiveOnesStay) {
   for (const std::string& folder : {live, dead, fresh}) {
     WriteText(folder + "/lock", "");
   }
-  for (const std::string& folder : {live, dead}) {
-    const timespec old[2] = {{1, 0}, {1, 0}};
-    ASSERT_EQ(utimensat(AT_FDCWD, (folder + "/lock").c_str(), old, 0), 0);
-  }
+  const auto set_time = [](const std::string& folder, time_t at_s) {
+    const timespec both[2] = {{at_s, 0}, {at_s, 0}};
+    ASSERT_EQ(utimensat(AT_FDCWD, (folder + "/lock").c_str(), both, 0), 0);
+  };
+  set_time(live, 1);
+  set_time(dead, 1);
+  set_time(fresh, time(nullptr) + 3600);  // it stays fresh
   const int fd = open((live + "/lock").c_str(), O_RDWR);
   ASSERT_EQ(flock(fd, LOCK_EX), 0);
   EXPECT_EQ(spool.Writing().size(), 2u);
@@ -145,8 +148,9 @@ TEST(SpoolTest, WhatIsLeftToOthersOnTheDiskIsNotRoom) {
   const Scratch scratch;
   Spool spool = OpenSpool(scratch.Path("spool"));
   EXPECT_GT(spool.Room(), 0u);
-  spool.SetLimits({.bytes = uint64_t{1} << 40,
-                   .free_bytes = spool.FreeBytes() + (1 << 30)});
+  // More than there can be, since others make and remove files meanwhile.
+  spool.SetLimits(
+      {.bytes = uint64_t{1} << 40, .free_bytes = uint64_t{1} << 62});
   EXPECT_EQ(spool.Room(), 0u);
 }
 
@@ -209,8 +213,16 @@ TEST(SpoolTest, OneUsersShareOfIncomingIsLimited) {
     give(name, 65534);
   }
   give("other~1~1.clew", 65533);
-  sleep(1);  // by the time of the last change junk is the newest
-  give("junk", 65534);
+  const auto changed_s = [&](const std::string& name) {
+    struct stat info = {};
+    EXPECT_EQ(stat(spool.Path(Stage::kIncoming, name).c_str(), &info), 0);
+    return info.st_ctim.tv_sec;
+  };
+  // By the second of the last change junk is the newest.
+  ASSERT_TRUE(test::WaitUntil([&] {
+    give("junk", 65534);
+    return changed_s("junk") > changed_s("c~1~1.clew");
+  }));
   const auto gone = [&](uint64_t kilobytes) {
     return spool.EnforceQuota(kilobytes << 10)
         .value_or(std::vector<std::string>{"failed"});

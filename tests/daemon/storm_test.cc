@@ -1,20 +1,25 @@
 // Goal: of many crashes at once nothing is half and all is counted, and no user
 // has more than half of what there is.
 // Method: the built clewd and handlers as the kernel would start them, victims
-// of one user and of many.
+// of one user and of many. How many of a storm are refused is the machine's
+// business: what is expected holds for each number.
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
+#include <chrono>
 #include <cstdlib>
 #include <functional>
 #include <memory>
 #include <string>
 #include <vector>
 
+#include "daemon/control.h"
+#include "daemon/spool.h"
 #include "tests/daemon/attack_fixture.h"
 #include "tests/daemon/support.h"
 
@@ -23,7 +28,9 @@ namespace {
 
 using test::AttackTest;
 using test::json;
+using test::kHangMs;
 using test::kNobody;
+using test::kOther;
 using test::NamesIn;
 using test::Process;
 using test::ReadText;
@@ -61,25 +68,36 @@ TEST_F(AttackTest, SlowCoreDumpsOfOneUserDoNotHoldUpThoseOfAnother) {
   }
   ASSERT_TRUE(WaitUntil([&] { return Status()["counters"]["triggers"] == 6; }));
   EXPECT_EQ(Status()["counters"]["refused_busy"], 4);
+  const auto running = [&] {
+    return std::ranges::count_if(
+        handlers, [](const auto& handler) { return handler->IsRunning(); });
+  };
+  ASSERT_TRUE(WaitUntil([&] { return running() == 2; }));
   const auto other = run_as("65533");
   ASSERT_TRUE(WaitUntil([&] { return IsSleep(other->id()); }));
   const auto began = std::chrono::steady_clock::now();
   DumpCore(other->id(), "core of the other", SIGSEGV);
   const pb::Manifest manifest = OnlyReady();
-  EXPECT_LT(std::chrono::steady_clock::now() - began, std::chrono::seconds(2));
+  PrintSince(began);
+  // What never ends has not ended: nobody waited for it.
+  EXPECT_EQ(Status()["state"], "saving");
+  EXPECT_EQ(running(), 2);
   EXPECT_EQ(manifest.trigger().process(), other->id());
   EXPECT_EQ(ReadText(folder_ + "/core"), "core of the other");
   EXPECT_EQ(Status()["counters"]["refused_busy"], 4);
 }
 
-// CLEW_STORM_CRASHES of them, or 20; 20 a second, and no rate limits them.
+// CLEW_STORM_CRASHES of them, or 20; at most 20 a second, and no rate limits
+// them.
 class StormTest : public AttackTest {
  protected:
   static uint64_t Crashes() {
     const char* wanted = getenv("CLEW_STORM_CRASHES");
     return wanted == nullptr ? 20 : strtoull(wanted, nullptr, 10);
   }
-  // Crashes of `users`, one after the other; `midway` is called at half.
+  // Crashes of `users`, one after the other; `midway` is called at half. The
+  // first one of each user is taken before the next user's, so that all of
+  // these are, if there may be as many saves.
   void Storm(const std::vector<uid_t>& users,
              const std::function<void()>& midway) {
     WriteText(At("core"), core_);
@@ -89,14 +107,29 @@ class StormTest : public AttackTest {
       const Fd input(open(At("core").c_str(), O_RDONLY | O_CLOEXEC));
       handlers.push_back(std::unique_ptr<Process>(
           new Process(Handler(victims_.back()->id(), SIGSEGV, input.get()))));
-      usleep(50'000);
+      if (i < users.size()) {
+        EXPECT_TRUE(WaitUntil([&] { return IsTaken(victims_.back()->id()); }))
+            << ReadText(At("log"));
+      }
+      usleep(50'000);  // the pace, nothing more
       if (i == Crashes() / 2) {
         midway();
       }
     }
     for (const auto& handler : handlers) {
-      EXPECT_TRUE(handler->EndsWithin(20'000));
+      EXPECT_TRUE(handler->Ends());
     }
+  }
+  // A bundle of this process is made, or there.
+  bool IsTaken(pid_t process) const {
+    return std::ranges::any_of(
+        std::array{"incoming", "checking", "ready"}, [&](const char* stage) {
+          return std::ranges::any_of(
+              NamesIn(Spool(stage)), [&](const std::string& name) {
+                const auto parsed = ParseName(name);
+                return parsed && parsed->process == process;
+              });
+        });
   }
   std::unique_ptr<Process> RunAs(uid_t user) {
     std::vector<std::string> words = {"/bin/sleep", "1000"};
@@ -119,8 +152,9 @@ class StormTest : public AttackTest {
              counters["refused_budget"].get<uint64_t>() +
              status["clients_refused"].get<uint64_t>();
     };
-    EXPECT_TRUE(WaitUntil([&] { return told() == crashes; }, 60'000)) << told();
-    const json counters = Status()["counters"];
+    EXPECT_TRUE(WaitUntil([&] { return told() == crashes; }, 5 * kHangMs))
+        << told();
+    const json counters = StatusAtRest()["counters"];
     RecordProperty("counters", counters.dump());
     EXPECT_GT(counters["saved"], 1);
     EXPECT_EQ(counters["cores_cut"], 0);
@@ -170,8 +204,20 @@ TEST_F(StormTest, OfManyUsersEachIsSaved) {
     GTEST_SKIP() << "needs root, to run programs as other users";
   }
   const std::vector<uid_t> users = {60001, 60002, 60003, 60004, 60005};
-  Storm(users, [&] { ExpectOthersAreSaved(); });
+  Configure(
+      "source = sideband\nsideband_only = yes\nmerge = 0\nsaves = 5\n"
+      "rate_failure = 1000\nrate_all = 1000\nspool_bytes = 16G\n");
+  ASSERT_TRUE(Reply(ReloadRequest()));
+  // One more user in the midst of it, who may find all five at work.
+  const auto another = RunAs(kOther);
+  Storm(users, [&] { DumpCore(another->id(), "core of another", SIGSEGV); });
   ExpectAllAreTold(Crashes() + 1);
+  for (size_t i = 0; i < std::min(users.size(), victims_.size()); ++i) {
+    EXPECT_FALSE(ReadyOf(victims_[i]->id()).empty()) << users[i];
+  }
+  // There is room again.
+  ExpectOthersAreSaved();
+  ExpectAllAreTold(Crashes() + 2);
   for (const std::string& name : NamesIn(Spool("ready"))) {
     ExpectWhole(name);
   }

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
@@ -18,6 +19,7 @@
 #include "common/check.h"
 #include "common/exec_arguments.h"
 #include "common/fd.h"
+#include "common/lock_file.h"
 #include "proto/bundle.pb.h"
 
 namespace clew::daemon::test {
@@ -146,7 +148,11 @@ Process::~Process() {
   }
 }
 
-void Process::Signal(int signal) const { kill(process_, signal); }
+void Process::Signal(int signal) const {
+  if (process_ > 0) {  // kill(2): -1 would be everybody
+    kill(process_, signal);
+  }
+}
 
 int Process::Wait() {
   if (process_ > 0) {
@@ -156,15 +162,29 @@ int Process::Wait() {
   return status_;
 }
 
-bool Process::EndsWithin(uint64_t limit_ms) {
-  return WaitUntil(
-      [&] {
-        if (process_ > 0 && waitpid(process_, &status_, WNOHANG) == process_) {
-          process_ = -1;
-        }
-        return process_ < 0;
-      },
-      limit_ms);
+bool Process::Ends() {
+  return WaitUntil([this] { return !IsRunning(); });
+}
+
+void Process::Kill() {
+  Signal(SIGKILL);
+  Wait();
+}
+
+void Process::Stop() const {
+  Signal(SIGSTOP);
+  siginfo_t info = {};
+  CLEW_CHECK(waitid(P_PID, static_cast<id_t>(process_), &info,
+                    WSTOPPED | WEXITED | WNOWAIT) == 0 &&
+                 info.si_code == CLD_STOPPED,
+             "process {} did not stop", process_);
+}
+
+bool Process::IsRunning() {
+  if (process_ > 0 && waitpid(process_, &status_, WNOHANG) == process_) {
+    process_ = -1;
+  }
+  return process_ > 0;
 }
 
 std::string Program(const std::string& name) {
@@ -181,6 +201,11 @@ bool WaitUntil(const std::function<bool()>& done, uint64_t limit_ms) {
     usleep(5000);
   }
   return true;
+}
+
+bool BecomesFree(const std::string& lock) {
+  const auto held = TryLockFile(lock, std::chrono::milliseconds(kHangMs));
+  return held.has_value() && held->is_open();
 }
 
 }  // namespace clew::daemon::test

@@ -16,6 +16,11 @@
 
 namespace clew::daemon::test {
 
+// What must happen is waited for so long. Only what is broken takes longer, on
+// however slow a machine, so no test passes or fails by it; for many things at
+// once it is taken several times.
+inline constexpr uint64_t kHangMs = 120'000;
+
 // A clock that stands still but for Advance.
 class FakeClock final : public Clock {
  public:
@@ -74,7 +79,7 @@ class FakeWork final : public BundleJob {
 
 // Runs the loop until `done` is true; false after `limit_ms` of real time.
 bool RunUntil(Loop& loop, const std::function<bool()>& done,
-              uint64_t limit_ms = 5000);
+              uint64_t limit_ms = kHangMs);
 
 // A child process of the test: standard error and output in a file.
 class Process {
@@ -84,11 +89,17 @@ class Process {
   ~Process();  // kills it
   Process(const Process&) = delete;
   Process& operator=(const Process&) = delete;
+  // Does nothing once its end was waited for.
   void Signal(int signal) const;
   // The wait status; REQUIRES: not called before.
   int Wait();
-  // Ended within `limit_ms`?
-  bool EndsWithin(uint64_t limit_ms);
+  // Waits for its end; false if there is none.
+  bool Ends();
+  // Ends it by SIGKILL.
+  void Kill();
+  // Until it has stopped; SIGCONT lets it go on.
+  void Stop() const;
+  bool IsRunning();
   pid_t id() const { return process_; }
 
  private:
@@ -100,7 +111,12 @@ class Process {
 std::string Program(const std::string& name);
 
 // Until `done` is true; false after `limit_ms`.
-bool WaitUntil(const std::function<bool()>& done, uint64_t limit_ms = 10'000);
+bool WaitUntil(const std::function<bool()>& done, uint64_t limit_ms = kHangMs);
+
+// Until nobody has locked the file. A process that was killed may have children
+// that were about to become other programs; they hold its locks a moment
+// longer.
+bool BecomesFree(const std::string& lock);
 
 }  // namespace clew::daemon::test
 

@@ -35,9 +35,12 @@ static char* Map(size_t size, int flags, int fd) {
   return at;
 }
 
-static void* Sleep(void* unused) {
+static _Atomic int sleepers[kThreads];
+
+static void* Sleep(void* own) {
+  *(_Atomic int*)own = gettid();
   pause();
-  return unused;
+  return NULL;
 }
 
 static void MakeAnonymous(void) {
@@ -88,6 +91,27 @@ static void MakeFiles(const char* path) {
   shared[7 * kPage] = 'w';
 }
 
+// Whether the thread waits in pause (proc(5), /proc/PID/stat: state S), as it
+// does nowhere else once it has told its number.
+static int IsAsleep(int thread) {
+  char path[64];
+  char text[256] = "";
+  snprintf(path, sizeof(path), "/proc/self/task/%d/stat", thread);
+  const int fd = open(path, O_RDONLY | O_CLOEXEC);
+  Check(fd >= 0 && read(fd, text, sizeof(text) - 1) > 0, path);
+  close(fd);
+  return strstr(text, ") S ") != NULL;
+}
+
+// On their way to sleep they write to their stacks.
+static void AwaitSleepers(void) {
+  for (int i = 0; i < kThreads; ++i) {
+    while (sleepers[i] == 0 || !IsAsleep(sleepers[i])) {
+      usleep(1000);
+    }
+  }
+}
+
 // Nothing of this touches memory.
 static void Fork(void) {
   __asm__ volatile(
@@ -120,12 +144,13 @@ int main(int argc, char** argv) {
   Check(setrlimit(RLIMIT_CORE, &all) == 0, "setrlimit");
   for (int i = 0; i < kThreads; ++i) {
     pthread_t thread;
-    Check(pthread_create(&thread, NULL, Sleep, NULL) == 0, "pthread_create");
+    Check(pthread_create(&thread, NULL, Sleep, &sleepers[i]) == 0,
+          "pthread_create");
   }
   MakeAnonymous();
   MakeShared();
   MakeFiles(argv[1]);
-  usleep(100 * 1000);  // for the threads to sleep
+  AwaitSleepers();
   Fork();
   return 2;
 }
