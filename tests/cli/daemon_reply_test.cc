@@ -17,6 +17,9 @@
 namespace clew::cli {
 namespace {
 
+// Only a clew that hangs takes so long.
+constexpr const char* kHangS = "120";
+
 class DaemonReplyTest : public testing::Test {
  protected:
   void SetUp() override {
@@ -54,7 +57,7 @@ class DaemonReplyTest : public testing::Test {
       send(client.get(), answer.data(), answer.size(), MSG_NOSIGNAL);
     });
     const auto output =
-        RunProgram({"timeout", "20", "sh", "-c",
+        RunProgram({"timeout", kHangS, "sh", "-c",
                     clew_ + line + " --root " + root_ + " 2>&1"});
     shutdown(listener_.get(), SHUT_RDWR);  // if nobody came
     clewd.join();
