@@ -11,7 +11,7 @@ here=$(cd "$(dirname "$0")" && pwd)
 . "$here/expect.sh"
 logs=$(mktemp -d)
 trap 'rm -rf "$logs"' EXIT
-TMPDIR=$logs CLEW_BUILD_DIR=$1 CLEW_DEMO_PACKAGES=$2 CLEW_DEMO_SECONDS=180 \
+TMPDIR=$logs CLEW_BUILD_DIR=$1 CLEW_DEMO_PACKAGES=$2 CLEW_DEMO_SECONDS=600 \
   CLEW_DEMO_SCREENSHOT=no "$here/../../tools/demo-service" --built ||
   wrong "tools/demo-service --built: exit status $?"
 expect_same "what the demo left beside its logs" \
