@@ -16,7 +16,7 @@ for script in scenarios/*.sh; do
   printf '=== %s\n' "$name"
   begin_ms=$(date +%s%3N)
   # shellcheck disable=SC2016  # the inner shell expands these
-  timeout --kill-after=5 400 bash -c \
+  timeout --kill-after=5 1800 bash -c \
     '. ./lib.sh; . "$1"; scenario; finish' bash "$script" </dev/null 2>&1
   case $? in
     0) outcome=pass ;;

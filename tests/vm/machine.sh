@@ -76,7 +76,7 @@ run_machine() {
   local boot=(-kernel "$1"/boot/vmlinuz-* -initrd "$2")
   local host=local,id=host,path=/,security_model=none,readonly=on
   local shared=local,id=shared,path=$3,security_model=none
-  nice timeout --kill-after=5 "$4" qemu-system-x86_64 \
+  timeout --kill-after=5 "$4" qemu-system-x86_64 \
     -accel tcg,thread=multi -cpu max -smp "${CLEW_VM_CPUS:-2}" -m 4096 \
     -nodefaults -nographic -no-reboot -serial stdio "${boot[@]}" \
     -append "console=ttyS0 quiet panic=-1 mitigations=off no_timer_check" \

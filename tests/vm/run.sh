@@ -12,7 +12,7 @@
 # those whose name begins with 0.
 # CLEW_VM_BEFORE: a folder with the packages of an earlier version, from which
 # an upgrade is tried.
-# CLEW_VM_SECONDS: for all of it; default 900.
+# CLEW_VM_SECONDS: for all of it; default 3600.
 # CLEW_VM_KEEP=yes: keep the shared folder, with console, output and journal.
 #
 # The last line is "N passed, N failed"; exit status 77: cannot be run here, and
@@ -87,6 +87,6 @@ fill_shared
 make_initrd "$kernel" "$scratch/initrd.gz" "$here/init"
 begin=$SECONDS
 run_machine "$kernel" "$scratch/initrd.gz" "$shared" \
-  "${CLEW_VM_SECONDS:-900}" >"$scratch/console" 2>&1 || true
+  "${CLEW_VM_SECONDS:-3600}" >"$scratch/console" 2>&1 || true
 echo "the machine ran for $((SECONDS - begin)) s"
 report

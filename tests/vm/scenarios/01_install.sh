@@ -6,7 +6,7 @@ scenario() {
     folder=before
   fi
   expect_status 0 dpkg --force-unsafe-io --install $folder/*.deb
-  await 20 "clewd is active" systemctl --quiet is-active clewd
+  await "clewd is active" systemctl --quiet is-active clewd
   expect_line "clewd" "$(systemctl is-enabled clewd)" enabled
   expect_line "clew-collector" "$(systemctl is-active clew-collector)" inactive
   expect_line "state" "$(clew daemon status)" 'clewd .* off, up .*'

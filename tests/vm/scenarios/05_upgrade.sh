@@ -10,7 +10,7 @@ scenario() {
   printf 'rate_all = 21\n[unit nginx]\n' >>/etc/clew/clewd.conf
   mkdir -p "${spool:?}/ready/kept~1~1.clew"
   expect_status 0 dpkg --force-unsafe-io --force-confold --install packages/*.deb
-  await 20 "clewd is active" systemctl --quiet is-active clewd
+  await "clewd is active" systemctl --quiet is-active clewd
   [[ "$(systemctl show --value -p MainPID clewd)" != "$main_pid" ]] ||
     wrong "the old clewd still runs"
   expect_line "clewd.conf" "$(tail -n 2 /etc/clew/clewd.conf)" 'rate_all = 21'

@@ -10,17 +10,30 @@ scenario() {
   expect_status 0 systemctl start clew-core-pattern
   service jailed "/bin/jailed 600" "Type=exec
 RootDirectory=$jail"
-  expect_status 0 systemctl start jailed
-  systemctl kill --signal=SEGV jailed
-  await 40 "the crash is saved" saved jailed || return 0
+  crash_until jailed has_images crash || return 0
   systemctl stop clew-core-pattern
   local bundle
-  bundle=$(saved jailed | head -n 1)
+  bundle=$(saved jailed | sort | tail -n 1)
   expect_status 0 cmp "$jail/bin/jailed" "$(image "$bundle" jailed)"
   expect_status 0 cmp "$jail/lib/x86_64-linux-gnu/libc.so.6" \
     "$(image "$bundle" libc.so.6)"
   expect_line "clew backtrace" "$(clew backtrace "$bundle" 2>&1)" '.*nanosleep.*'
   rm -r "$jail" /usr/bin/jailed
+}
+
+crash() {
+  systemctl reset-failed jailed 2>/dev/null
+  expect_status 0 systemctl start jailed
+  await "jailed sleeps" jailed_sleeps
+  systemctl kill --signal=SEGV jailed
+}
+
+jailed_sleeps() {
+  sleeps "$(systemctl show --value -p MainPID jailed)" jailed
+}
+
+has_images() {
+  [[ -n "$(image "$1" jailed)" && -n "$(image "$1" libc.so.6)" ]]
 }
 
 # make_jail: /bin/jailed is sleep, with the libraries that it needs.

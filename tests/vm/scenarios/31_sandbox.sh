@@ -10,7 +10,7 @@ scenario() {
   echo "clew = /usr/local/bin/sandbox_probe" >>/etc/clew/collector.conf
   expect_status 0 systemctl restart clew-collector
   send_a_bundle
-  await 60 "the probe's group is on the page" probed
+  await "the probe's group is on the page" probed
   expect_line "what was not refused" \
     "$(curl --silent http://127.0.0.1:7791/ | grep -o 'probe:[a-z -]*')" \
     'probe: all refused'
@@ -20,16 +20,17 @@ scenario() {
 }
 
 send_a_bundle() {
-  service probe "/bin/sh -c 'sleep 4; exit 3'"
+  service_until_told probe "exit 3"
   restart_clewd "source = sideband
 sideband_only = yes
 upload = yes
 rate_failure = 100
 [unit probe.service]"
-  await 20 "clewd records" records
+  await "clewd records" records
   systemctl start probe
+  end_service probe
 }
 
 probed() {
-  curl --silent --max-time 5 http://127.0.0.1:7791/ | grep -F 'probe:'
+  curl --silent --max-time 60 http://127.0.0.1:7791/ | grep -F 'probe:'
 }

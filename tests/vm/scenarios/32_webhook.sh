@@ -13,26 +13,27 @@ scenario() {
   printf 'webhook = http://127.0.0.1:7799/clew\nwebhook_secret = %s\n' \
     "$secret" >>"$conf"
   receiver >received 2>&1 &
-  await 20 "the receiver listens" curl --silent http://127.0.0.1:7799/
+  await "the receiver listens" curl --silent http://127.0.0.1:7799/
   expect_status 0 systemctl restart clew-collector
   expect_status 0 setpriv --reuid clew-collector --regid clew-collector \
     --clear-groups clew-collector test-webhook
-  await 20 "the test notification" grep -x 'signed test /clew' received
+  await "the test notification" grep -x 'signed test /clew' received
   crash_of_a_new_kind
-  await 90 "a new group is told" grep -x 'signed new_group /clew' received ||
+  await "a new group is told" grep -x 'signed new_group /clew' received ||
     journalctl --no-pager -o cat -u clew-collector | tail -n 20 >&2
   kill %1
 }
 
 crash_of_a_new_kind() {
-  service hooked "/bin/sh -c 'sleep 4; kill -FPE \$\$\$\$'"
+  service_until_told hooked "kill -FPE \$\$\$\$"
   restart_clewd "source = sideband
 sideband_only = yes
 upload = yes
 rate_failure = 100
 [unit hooked.service]"
-  await 20 "clewd records" records
+  await "clewd records" records
   systemctl start hooked
+  end_service hooked
 }
 
 # receiver: prints a line for each notification.
