@@ -7,12 +7,12 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
-#include <chrono>
-#include <future>
 #include <memory>
 #include <string>
 #include <thread>
 #include <vector>
+
+#include "tests/support/wait_until.h"
 
 namespace clew::collector {
 namespace {
@@ -56,9 +56,24 @@ class CallSlotsTest : public testing::Test {
     return held;
   }
 
+  // The thread of the slots has looked for idle calls, all of it at `now_s`.
+  void WaitForLookAt(uint64_t now_s) {
+    EXPECT_TRUE(clew::test::WaitUntil([&] { return looked_at_s_ == now_s; }));
+    // It has the lock from before it asks for the time until it is done.
+    (void)slots_.running();
+  }
+
   std::atomic<uint64_t> now_s_ = 0;
+  std::atomic<uint64_t> looked_at_s_ = 0;  // by that thread
   std::string why_;
-  CallSlots slots_{kLimits, [this] { return now_s_.load(); }};
+  const std::thread::id test_thread_ = std::this_thread::get_id();
+  CallSlots slots_{kLimits, [this] {
+                     const uint64_t now_s = now_s_;
+                     if (std::this_thread::get_id() != test_thread_) {
+                       looked_at_s_ = now_s;
+                     }
+                     return now_s;
+                   }};
 };
 
 TEST_F(CallSlotsTest, AHostHasSoManyCallsAtOnce) {
@@ -131,30 +146,24 @@ TEST_F(CallSlotsTest, CallsThatDoNotNoticeTheirEndAreBounded) {
   EXPECT_EQ(taken, 16) << "twice the limit";
 }
 
-class IdleCallsTest : public CallSlotsTest {
- protected:
-  // The thread of the slots looks once a second.
-  static bool WaitForEnd(const Held& held) {
-    for (int i = 0; i < 2000 && !held.ended; ++i) {
-      std::this_thread::sleep_for(std::chrono::milliseconds(10));
-    }
-    return held.ended;
-  }
-};
-
-TEST_F(IdleCallsTest, ACallThatStandsStillOrTricklesIsEnded) {
+TEST_F(CallSlotsTest, ACallThatStandsStillOrTricklesIsEnded) {
   const auto idle = Take("a");
   const auto trickling = Take("b");
   const auto busy = Take("c");
-  for (now_s_ = 5; now_s_ < 60; now_s_ += 5) {
+  for (uint64_t now_s = 5; now_s < 60; now_s += 5) {
+    now_s_ = now_s;
     trickling->call->Moved(1);
     busy->call->Moved(6000);
   }
+  now_s_ = 59;
+  WaitForLookAt(59);
   EXPECT_FALSE(idle->ended || trickling->ended || busy->ended);
   trickling->call->Moved(1);
   busy->call->Moved(6000);
-  EXPECT_TRUE(WaitForEnd(*idle));
-  EXPECT_TRUE(WaitForEnd(*trickling)) << "12 bytes in a minute";
+  now_s_ = 60;
+  WaitForLookAt(60);
+  EXPECT_TRUE(idle->ended);
+  EXPECT_TRUE(trickling->ended) << "12 bytes in a minute";
   EXPECT_FALSE(busy->ended) << "1.2 kB a second";
 }
 

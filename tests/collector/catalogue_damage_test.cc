@@ -2,7 +2,7 @@
 // refused with a message that says what to do, and nothing a damaged one holds
 // brings the collector down; what a call did is there after the collector was
 // killed. Method: files of other kinds; random bytes written over a catalogue;
-// SIGKILL at random times in a writer whose operations are known.
+// SIGKILL after random steps of a writer whose operations are known.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <signal.h>
@@ -209,8 +209,10 @@ void Step(AnyCatalogue& catalogue, uint64_t step) {
   }
 }
 
-// Kills a writer after `delay_us`; how many steps it told of.
-uint64_t KillWriter(const std::string& path, uint64_t first,
+// Kills a writer that has told of `steps_min` steps, which is at work on the
+// next one or on one after that; how many it told of. The delay is there to
+// find it at another place in a step each time.
+uint64_t KillWriter(const std::string& path, uint64_t first, uint64_t steps_min,
                     uint64_t delay_us) {
   int pipe_fds[2];
   CLEW_CHECK(pipe(pipe_fds) == 0, "no pipe");
@@ -221,7 +223,10 @@ uint64_t KillWriter(const std::string& path, uint64_t first,
   }
   close(pipe_fds[1]);
   char byte = 0;
-  uint64_t told = read(pipe_fds[0], &byte, 1) == 1 ? 1 : 0;
+  uint64_t told = 0;
+  while (told < steps_min && read(pipe_fds[0], &byte, 1) == 1) {
+    ++told;
+  }
   usleep(static_cast<useconds_t>(delay_us));
   kill(child, SIGKILL);
   while (read(pipe_fds[0], &byte, 1) == 1) {
@@ -251,7 +256,10 @@ TEST(CatalogueDamageTest, WhatACallDidIsThereAfterAKill) {
   Random random(7);
   uint64_t steps = 0;
   for (int kill = 0; kill < 25; ++kill) {
-    const uint64_t told = KillWriter(path, steps, random.Below(9000));
+    const uint64_t steps_min = 1 + random.Below(20);
+    const uint64_t told =
+        KillWriter(path, steps, steps_min, random.Below(9000));
+    ASSERT_GE(told, steps_min) << "the writer ended by itself";
     for (uint64_t i = 0; i < told; ++i) {
       Step(model, steps++);
     }

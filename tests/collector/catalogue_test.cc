@@ -16,6 +16,7 @@
 #include "common/digest.h"
 #include "tests/collector/catalogue_model.h"
 #include "tests/collector/samples.h"
+#include "tests/support/wait_until.h"
 
 namespace clew::collector {
 namespace {
@@ -385,8 +386,12 @@ TEST(CatalogueTest, ReadersBesideAWriterSeeWholeStates) {
   const TempFolder folder;
   const auto catalogue = OpenIn(folder);
   std::atomic<bool> done = false;
+  std::atomic<uint64_t> reads = 0;
   std::thread writer([&] {
     for (uint64_t i = 0; i < 150; ++i) {
+      if (i == 50) {  // not before somebody reads
+        EXPECT_TRUE(clew::test::WaitUntil([&] { return reads > 0; }));
+      }
       EXPECT_TRUE(catalogue->Add(BundleOf(i)));
       EXPECT_TRUE(catalogue->SetAnalysis(IdOf(i), AnalysisOf(0)));
       if (i % 3 == 0) {
@@ -396,7 +401,6 @@ TEST(CatalogueTest, ReadersBesideAWriterSeeWholeStates) {
     done = true;
   });
   std::vector<std::thread> readers;
-  std::atomic<uint64_t> reads = 0;
   for (int i = 0; i < 3; ++i) {
     readers.emplace_back([&] {
       while (!done) {
@@ -416,7 +420,6 @@ TEST(CatalogueTest, ReadersBesideAWriterSeeWholeStates) {
   for (std::thread& reader : readers) {
     reader.join();
   }
-  EXPECT_GT(reads, 0u);
   const auto counts = catalogue->Counts();
   ASSERT_TRUE(counts);
   EXPECT_EQ(counts->bundles, 100u);

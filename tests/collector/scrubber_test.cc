@@ -8,13 +8,15 @@
 #include <atomic>
 #include <chrono>
 #include <filesystem>
+#include <thread>
 
 #include "tests/collector/samples.h"
+#include "tests/support/wait_until.h"
 
 namespace clew::collector {
 namespace {
 
-using Clock = std::chrono::steady_clock;
+using clew::test::WaitUntil;
 
 class ScrubberTest : public testing::Test {
  protected:
@@ -36,25 +38,19 @@ class ScrubberTest : public testing::Test {
                            {.path = folder_ / "scrub",
                             .bytes_per_s = bytes_per_s,
                             .period_s = 1000,
-                            .now_s = [this] { return now_s_.load(); },
+                            .now_s =
+                                [this] {
+                                  ++clock_looks_;
+                                  return now_s_.load();
+                                },
                             .report = {}},
                            *store_);
-  }
-  // False after ten seconds.
-  static bool WaitFor(const std::function<bool()>& condition) {
-    const auto end = Clock::now() + std::chrono::seconds(10);
-    while (!condition()) {
-      if (Clock::now() > end) {
-        return false;
-      }
-      std::this_thread::sleep_for(std::chrono::milliseconds(2));
-    }
-    return true;
   }
 
   const TempFolder folder_;
   uint64_t steady_s_ = 5000;
   std::atomic<int64_t> now_s_ = 1'700'000'000;
+  std::atomic<int> clock_looks_ = 0;  // of scrubbers
   const Sample sample_ = SmallSample("own", "shared");
   std::unique_ptr<BundleStore> store_;
 };
@@ -65,7 +61,8 @@ TEST_F(ScrubberTest, DamageIsFoundAndTheEndIsKnown) {
   Damage();
   EXPECT_EQ(store_->Health().last_scrub_s, 0);
   const auto scrubber = Start(kFast);
-  EXPECT_TRUE(WaitFor([&] { return store_->Health().last_scrub_s == now_s_; }));
+  EXPECT_TRUE(
+      WaitUntil([&] { return store_->Health().last_scrub_s == now_s_; }));
   EXPECT_EQ(scrubber->counts().found, 1u);
   EXPECT_EQ(store_->Health().damaged_chunks, 1u);
   EXPECT_EQ(store_->Health().damaged_bundles, 1u);
@@ -77,30 +74,35 @@ TEST_F(ScrubberTest, AWalkBeginsOnceInAPeriodAlsoOverARestart) {
   {
     const auto scrubber = Start(kFast);
     ASSERT_TRUE(
-        WaitFor([&] { return store_->Health().last_scrub_s == first_s; }));
+        WaitUntil([&] { return store_->Health().last_scrub_s == first_s; }));
   }
   now_s_ += 999;
   Damage();
   {
+    clock_looks_ = 0;
     const auto scrubber = Start(kFast);
-    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    // It asks whether a walk is due; who begins one asks once more.
+    EXPECT_TRUE(WaitUntil([&] { return clock_looks_ > 0; }));
+    scrubber->Stop();
+    EXPECT_EQ(clock_looks_, 1);
     EXPECT_EQ(scrubber->counts().bytes, 0u);
     EXPECT_EQ(store_->Health().last_scrub_s, first_s) << "from the file";
   }
   now_s_ += 1;
   const auto scrubber = Start(kFast);
-  EXPECT_TRUE(WaitFor([&] { return scrubber->counts().found == 1; }));
+  EXPECT_TRUE(WaitUntil([&] { return scrubber->counts().found == 1; }));
 }
 
+// A Stop that sat the rest out would come back after hours.
 TEST_F(ScrubberTest, ARateIsKeptAndAStopDoesNotWait) {
-  const auto begin = Clock::now();
-  {
-    const auto scrubber = Start(/*bytes_per_s=*/1);  // hours for one chunk
-    std::this_thread::sleep_for(std::chrono::milliseconds(50));
-    EXPECT_LE(scrubber->counts().bytes, sample_.list.Chunks()[0].size_bytes);
-    EXPECT_EQ(store_->Health().last_scrub_s, 0);
-  }
-  EXPECT_LT(Clock::now() - begin, std::chrono::seconds(5));
+  const auto scrubber = Start(/*bytes_per_s=*/1);  // hours for one chunk
+  // It has asked whether a walk is due, and when this one began.
+  EXPECT_TRUE(WaitUntil([&] { return clock_looks_ > 1; }));
+  // One that keeps no rate would now read chunks.
+  std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  scrubber->Stop();
+  EXPECT_LE(scrubber->counts().bytes, sample_.list.Chunks()[0].size_bytes);
+  EXPECT_EQ(store_->Health().last_scrub_s, 0);
 }
 
 TEST_F(ScrubberTest, AFileThatIsNoneOfOursIsAsNone) {
@@ -108,7 +110,7 @@ TEST_F(ScrubberTest, AFileThatIsNoneOfOursIsAsNone) {
     WriteFiles(folder_.path(), {{"scrub", text}});
     const auto scrubber = Start(kFast);
     EXPECT_TRUE(
-        WaitFor([&] { return store_->Health().last_scrub_s == now_s_; }));
+        WaitUntil([&] { return store_->Health().last_scrub_s == now_s_; }));
     store_->SetScrubbed(0);
   }
 }

@@ -43,16 +43,25 @@ inline bool Connect(const Fd& fd, uint16_t port) {
                  sizeof(address)) == 0;
 }
 
-// Listens on a port that was free.
-inline Fd ListenAnywhere(uint16_t& port) {
+// Has a port that was free. Nobody listens there, and nobody else can as long
+// as this lives: who connects is refused.
+inline Fd BindAnywhere(uint16_t& port) {
   Fd fd = TcpSocket();
   sockaddr_in address = {};
   socklen_t size = sizeof(address);
-  CLEW_CHECK(Bind(fd, 0) && listen(fd.get(), SOMAXCONN) == 0 &&
+  CLEW_CHECK(Bind(fd, 0) &&
                  getsockname(fd.get(), reinterpret_cast<sockaddr*>(&address),
                              &size) == 0,
-             "cannot listen: {}", std::strerror(errno));
+             "no port: {}", std::strerror(errno));
   port = ntohs(address.sin_port);
+  return fd;
+}
+
+// Listens on a port that was free.
+inline Fd ListenAnywhere(uint16_t& port) {
+  Fd fd = BindAnywhere(port);
+  CLEW_CHECK(listen(fd.get(), SOMAXCONN) == 0, "cannot listen: {}",
+             std::strerror(errno));
   return fd;
 }
 
