@@ -1,6 +1,7 @@
 #include "tests/collector/samples.h"
 
 #include <stdlib.h>
+#include <sys/statvfs.h>
 
 #include <filesystem>
 #include <fstream>
@@ -20,12 +21,23 @@ FileList ListOf(const Files& files) {
   return *list;
 }
 
+// Containers may give all programs together 64 MB in memory; a test alone
+// writes more.
+constexpr uint64_t kRoomBytes = uint64_t{1} << 30;
+
+std::string ParentOfFolders() {
+  constexpr const char* kInMemory = "/dev/shm";
+  struct statvfs disk{};
+  const bool has_room =
+      statvfs(kInMemory, &disk) == 0 &&
+      static_cast<uint64_t>(disk.f_bavail) * disk.f_frsize >= kRoomBytes;
+  return has_room ? kInMemory : fs::temp_directory_path().string();
+}
+
 }  // namespace
 
 TempFolder::TempFolder() {
-  std::string name =
-      (fs::exists("/dev/shm") ? "/dev/shm" : testing::TempDir()) +
-      std::string("/clew-collector-XXXXXX");
+  std::string name = ParentOfFolders() + "/clew-collector-XXXXXX";
   CLEW_CHECK(mkdtemp(name.data()) != nullptr, "no folder {}", name);
   path_ = name;
 }
@@ -44,7 +56,10 @@ void WriteFiles(const std::string& folder, const Files& files) {
   for (const auto& [path, contents] : files) {
     const fs::path file = fs::path(folder) / path;
     fs::create_directories(file.parent_path());
-    std::ofstream(file, std::ios::binary) << contents;
+    std::ofstream out(file, std::ios::binary);
+    out << contents;
+    out.close();
+    CLEW_CHECK(out.good(), "cannot write {}", file.string());
   }
 }
 

@@ -15,8 +15,8 @@
 
 namespace clew::collector {
 
-// A folder of its own, in memory where the system has /dev/shm; removed with
-// the object.
+// A folder of its own, in memory where /dev/shm has room; removed with the
+// object.
 class TempFolder {
  public:
   TempFolder();
