@@ -54,25 +54,43 @@ static void WriteFileForEver(void) {
   Flood(fd);
 }
 
-// Leaves processes behind that try to get away; each prints its number.
-static void LeaveBehind(int depth) {
-  for (int i = 0; i < 3; ++i) {
+enum { kLeftByEach = 3, kLeft = kLeftByEach * (1 + kLeftByEach) };
+
+// Each writes a byte to `told_fd` when it has printed its number.
+static void LeaveSome(int depth, int told_fd) {
+  for (int i = 0; i < kLeftByEach; ++i) {
     if (fork() == 0) {
       signal(SIGTERM, SIG_IGN);
       signal(SIGHUP, SIG_IGN);
       (void)setsid();
       (void)setpgid(0, 0);
       dprintf(1, "%d\n", getpid());
-      if (depth > 0) {
-        LeaveBehind(depth - 1);
+      if (write(told_fd, "", 1) == 1 && depth > 0) {
+        LeaveSome(depth - 1, told_fd);
       }
       for (;;) {
         pause();
       }
     }
   }
-  // Only those that have told their number are looked for.
-  usleep(300 * 1000);
+}
+
+// Leaves kLeft processes behind that try to get away; each prints its number,
+// since only those that have told it are looked for.
+static void LeaveBehind(void) {
+  int told[2];
+  if (pipe(told) != 0) {
+    perror("pipe");
+    exit(1);
+  }
+  LeaveSome(1, told[1]);
+  char byte;
+  for (int i = 0; i < kLeft; ++i) {
+    if (read(told[0], &byte, 1) != 1) {
+      perror("read");
+      exit(1);
+    }
+  }
 }
 
 static void Tell(const char* what, long result) {
@@ -378,9 +396,9 @@ static int Act(const char* mode, char** arguments) {
     }
     return 3;
   } else if (strcmp(mode, "leave") == 0) {
-    LeaveBehind(1);
+    LeaveBehind();
   } else if (strcmp(mode, "leave and hang") == 0) {
-    LeaveBehind(1);
+    LeaveBehind();
     for (;;) {
       pause();
     }

@@ -9,10 +9,8 @@
 
 #include <atomic>
 #include <cerrno>
-#include <chrono>
 #include <filesystem>
 #include <mutex>
-#include <thread>
 
 #include "collector/child_reports.h"
 #include "collector/job.h"
@@ -22,6 +20,7 @@
 #include "tests/support/failing_files.h"
 #include "tests/support/must.h"
 #include "tests/support/power_cut_files.h"
+#include "tests/support/wait_until.h"
 #include "transfer/protocol.h"
 
 namespace clew::collector {
@@ -32,8 +31,15 @@ using testing::AllOf;
 using testing::HasSubstr;
 
 using test::Must;
+using test::WaitUntil;
 
-// A collector without its network.
+// What Start says of a kernel without Landlock is none.
+bool IsTrouble(std::string_view line) {
+  return !line.starts_with("no Landlock in this kernel");
+}
+
+// A collector without its network. No limit of time ends a child, which has low
+// priority and may be slow, unless a test says so.
 class Jobs : public testing::Test {
  protected:
   Jobs() {
@@ -46,13 +52,13 @@ class Jobs : public testing::Test {
     options_.work_folder = folder_ / "work";
     options_.solvers = 2;
     options_.solve_grace_s = 0;
-    options_.solve_time_limit_s = 20;
-    options_.analysis_time_limit_s = 20;
+    options_.solve_time_limit_s = test::kNeverInATest.count();
+    options_.analysis_time_limit_s = test::kNeverInATest.count();
     options_.memory_bytes = 64 << 20;
     options_.retry_s = 0.01;
     options_.report = [this](std::string_view line) {
       const std::lock_guard lock(mutex_);
-      reported_ += std::string(line) + "\n";
+      reported_ += IsTrouble(line) ? std::string(line) + "\n" : "";
     };
   }
 
@@ -73,7 +79,7 @@ class Jobs : public testing::Test {
   }
   void WorkUntilIdle() {
     Start();
-    ASSERT_TRUE(runner_->WaitIdle(60)) << "still at work";
+    ASSERT_TRUE(runner_->WaitIdle(test::kWaitMax_s)) << "still at work";
     EXPECT_TRUE(fs::is_empty(options_.work_folder));
     EXPECT_EQ(runner_->counts().running, 0u);
   }
@@ -94,16 +100,12 @@ class Jobs : public testing::Test {
     const std::lock_guard lock(mutex_);
     return reported_;
   }
-  // Looks for what was put off; false after ten seconds.
+  // Looks for what was put off.
   bool WaitForWitness(const BundleId& id) {
-    for (int i = 0; i < 500; ++i) {
-      if (Row(id).state == BundleState::kWitness) {
-        return true;
-      }
+    return WaitUntil([&] {
       runner_->Wake();
-      std::this_thread::sleep_for(std::chrono::milliseconds(20));
-    }
-    return false;
+      return Row(id).state == BundleState::kWitness;
+    });
   }
   // Alone in its group, unsolved for this reason.
   void ExpectUnsolved(const std::string& mode, const std::string& why) {
@@ -161,7 +163,7 @@ TEST_F(Jobs, WhatIsAddedLaterIsWorkedOnWhenWoken) {
   WorkUntilIdle();
   const BundleId id = Add("solve contradiction\n");
   runner_->Wake();
-  ASSERT_TRUE(runner_->WaitIdle(60));
+  ASSERT_TRUE(runner_->WaitIdle(test::kWaitMax_s));
   EXPECT_EQ(Row(id).state, BundleState::kContradiction);
   EXPECT_EQ(Row(id).why, "one; two");
   EXPECT_EQ(runner_->counts().contradictions, 1u);
@@ -178,18 +180,27 @@ TEST_F(Jobs, ABundleWithHigherSufficiencyIsTriedAfterOneInVain) {
   better.sufficiency = 100;
   ASSERT_TRUE(catalogue_->Add(better));
   runner_->Wake();
-  ASSERT_TRUE(runner_->WaitIdle(60));
+  ASSERT_TRUE(runner_->WaitIdle(test::kWaitMax_s));
   EXPECT_EQ(Row(better.id).state, BundleState::kWitness);
 }
 
 // Of the same program with the same kind of failure; none stays without group.
+// The one that hangs comes alone: its limit could end the others, too.
 TEST_F(Jobs, BundlesWithoutBacktraceAreGroupedByKind) {
+  const auto add = [&](const char* mode) {
+    return Add(fmt::format("backtrace {}\nsolve unknown\n", mode), "/opt/bank");
+  };
+  std::vector<BundleId> ids = {add("hang")};
+  const double long_limit_s = options_.analysis_time_limit_s;
   options_.analysis_time_limit_s = 1;
-  std::vector<BundleId> ids;
-  for (const char* mode : {"fail", "crash", "hang", "flood", "memory",
-                           "garbage", "no signature"}) {
-    ids.push_back(
-        Add(fmt::format("backtrace {}\nsolve unknown\n", mode), "/opt/bank"));
+  WorkUntilIdle();
+  EXPECT_EQ(runner_->counts().analyses_failed, 1u);
+  EXPECT_EQ(runner_->counts().limits_hit, 1u);
+  runner_.reset();
+  options_.analysis_time_limit_s = long_limit_s;
+  for (const char* mode :
+       {"fail", "crash", "flood", "memory", "garbage", "no signature"}) {
+    ids.push_back(add(mode));
   }
   const BundleId good = Add("solve witness\n", "/opt/bank");
   const BundleId other = Add("backtrace fail\nsolve unknown\nx\n", "sink");
@@ -204,8 +215,8 @@ TEST_F(Jobs, BundlesWithoutBacktraceAreGroupedByKind) {
   EXPECT_EQ(group->bundles, ids.size());
   EXPECT_EQ(Row(good).state, BundleState::kWitness);
   EXPECT_NE(Row(other).signature, by_kind.signature);
-  EXPECT_EQ(runner_->counts().analyses_failed, ids.size() + 1);
-  EXPECT_EQ(runner_->counts().limits_hit, 3u);
+  EXPECT_EQ(runner_->counts().analyses_failed, ids.size()) << "with the other";
+  EXPECT_EQ(runner_->counts().limits_hit, 2u);
   EXPECT_THAT(
       Reported(),
       AllOf(HasSubstr("exit status 4: clew: perf.data: offset 0x8: \ufffd[31m"),
@@ -254,16 +265,15 @@ TEST_F(Jobs, ABundleBeyondTheLimitIsUnsolvedWithTheLimitNamed) {
   EXPECT_THAT(Row(id).why, HasSubstr("jobs take at most 10"));
 }
 
+// A child that was waited for until its limit would be unsolved.
 TEST_F(Jobs, StopGivesBackWhatWasAtWork) {
   const BundleId id = Add("solve hang\n");
   Start();
-  while (runner_->counts().analyses == 0 || runner_->counts().running == 0) {
-    std::this_thread::sleep_for(std::chrono::milliseconds(5));
-  }
-  const auto begin = std::chrono::steady_clock::now();
+  EXPECT_TRUE(WaitUntil([&] {
+    return runner_->counts().analyses > 0 && runner_->counts().running > 0;
+  }));
   runner_->Stop();
   runner_->Stop();
-  EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(10));
   EXPECT_EQ(Row(id).state, BundleState::kStored);
   EXPECT_EQ(runner_->counts().solves, 0u);
   const auto again = Must(catalogue_->TakeForSolving());
@@ -287,10 +297,7 @@ TEST_F(Jobs, SeveralBundlesAreAnalysedAtOnce) {
     Add(fmt::format("backtrace hang\ngroup {}\n", i));
   }
   Start();
-  for (int i = 0; i < 500 && runner_->counts().running < 4; ++i) {
-    std::this_thread::sleep_for(std::chrono::milliseconds(10));
-  }
-  EXPECT_EQ(runner_->counts().running, 4u);
+  EXPECT_TRUE(WaitUntil([&] { return runner_->counts().running == 4; }));
   runner_.reset();
 }
 
@@ -343,10 +350,7 @@ TEST_F(Jobs, AFullDiskPutsOffForAsLongAsItLasts) {
   clew::test::FailingFiles full(1);  // enough to open
   schedules_ = Must(ScheduleStore::Open(full, folder_ / "schedules"));
   Start();
-  for (int i = 0; i < 500 && runner_->counts().put_off < 10; ++i) {
-    std::this_thread::sleep_for(std::chrono::milliseconds(20));
-  }
-  EXPECT_GE(runner_->counts().put_off, 10u);
+  EXPECT_TRUE(WaitUntil([&] { return runner_->counts().put_off >= 10; }));
   runner_.reset();
   EXPECT_EQ(Row(id).state, BundleState::kStored);
   schedules_ =
@@ -461,8 +465,9 @@ TEST_F(Jobs, ACatalogueThatFailsNowAndThenLosesNothing) {
     ids.push_back(Add(fmt::format("solve witness\ngroup {}\n", i)));
   }
   FlakyCatalogue flaky(*catalogue_);
+  options_.retry_s_max = 0.05;  // one worker may have many failures in a row
   runner_ = Must(JobRunner::Start(options_, *store_, flaky, *schedules_));
-  ASSERT_TRUE(runner_->WaitIdle(60)) << "still at work";
+  ASSERT_TRUE(runner_->WaitIdle(test::kWaitMax_s)) << "still at work";
   runner_.reset();
   for (const BundleId& id : ids) {
     EXPECT_EQ(Row(id).state, BundleState::kWitness);
@@ -484,9 +489,11 @@ TEST_F(Jobs, AFailureThatPassesCostsTimeAlone) {
         Must(BundleStore::Open(files, StoreOptions(folder.path(), &now_s_)));
     const BundleId id = Add(fmt::format("solve witness\n{}\n", works));
     std::atomic<int> troubles = 0;
-    options_.report = [&](std::string_view) {
-      ++troubles;
-      files.Heal();
+    options_.report = [&](std::string_view line) {
+      if (IsTrouble(line)) {
+        ++troubles;
+        files.Heal();
+      }
     };
     files.FailAfter(works);
     WorkUntilIdle();
