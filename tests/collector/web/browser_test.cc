@@ -53,10 +53,11 @@ class BrowserTest : public testing::Test {
     }
   }
 
-  // Chromium keeps its profile in a folder of the test's own.
+  // Chromium keeps its profile in a folder of the test's own. The limit is for
+  // one that hangs.
   Output Chromium(const std::string& arguments) {
     return RunShell(
-        "timeout 100 chromium --headless --no-sandbox --disable-gpu "
+        "timeout 300 chromium --headless --no-sandbox --disable-gpu "
         "--disable-quic --no-first-run --disable-background-networking "
         "--disable-component-update --disable-sync --disable-extensions "
         "--hide-scrollbars --user-data-dir=" +

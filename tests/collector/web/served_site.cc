@@ -5,6 +5,7 @@
 
 #include "common/check.h"
 #include "common/file.h"
+#include "tests/support/wait_until.h"
 
 namespace clew::collector::web {
 
@@ -63,6 +64,14 @@ BundleId StoreAndCatalogue::AddStored() {
   catalogue.bundles.push_back(row);
   catalogue.groups.push_back(group);
   return row.id;
+}
+
+WebLimits PatientLimits() {
+  WebLimits limits;
+  limits.head_time_max = test::kNeverInATest;
+  limits.idle_time_max = test::kNeverInATest;
+  limits.answer_time_max = test::kNeverInATest;
+  return limits;
 }
 
 ServedSite::ServedSite(const std::function<void(FakeCatalogue&)>& fill,

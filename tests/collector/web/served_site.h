@@ -32,11 +32,14 @@ class StoreAndCatalogue {
   uint64_t store_now_s_ = 0;
 };
 
+// Limits of time that no client of a test reaches, however slow it is.
+WebLimits PatientLimits();
+
 // That behind a server on a free port of the loopback.
 class ServedSite : public StoreAndCatalogue {
  public:
   explicit ServedSite(const std::function<void(FakeCatalogue&)>& fill = {},
-                      const WebLimits& limits = {});
+                      const WebLimits& limits = PatientLimits());
 
   std::string Url(const std::string& path) const;
   uint16_t port() const { return server_->port(); }
