@@ -2,9 +2,12 @@
 // interleavings says, and what it calls a witness the independent checker
 // accepts.
 // Method: property; toys under a random scheduler, half of them with falsified
-// evidence. Oracle: enumeration without any reduction. The seed is printed.
+// evidence. Oracle: enumeration without any reduction. The seed is printed. The
+// limits are of work, and the same on every machine; those of time are for a
+// search that never ends.
 
 #include <gtest/gtest.h>
+#include <z3++.h>
 
 #include <cstdlib>
 
@@ -32,6 +35,10 @@ using test::ToyOptions;
 using test::ToyTrace;
 
 constexpr uint64_t kMemoryBytes = 64 << 20;
+constexpr double kLimitS = 600;
+// Of Z3, in its own count ("rlimit"), for each question: some seconds. A few
+// take a thousand times as long as the others.
+constexpr int kZ3Work = 20'000'000;
 
 uint64_t StartSeed() {
   const char* text = std::getenv("CLEW_TEST_SEED");
@@ -64,7 +71,7 @@ SearchAnswer RunDepthFirst(const ToyTrace& toy, bool back_jumps,
   auto executor = TraceExecutor::Create(toy.trace);
   EXPECT_TRUE(executor.has_value()) << executor.error().message;
   DigestSet dead(kMemoryBytes);
-  const Deadline deadline(20);
+  const Deadline deadline(kLimitS);
   DepthFirstOptions options;
   options.back_jumps = back_jumps;
   options.holds_per_1000 = holds;
@@ -80,7 +87,7 @@ SearchAnswer RunDepthFirst(const ToyTrace& toy, bool back_jumps,
 SearchAnswer RunWithSharedMemo(const ToyTrace& toy) {
   auto executor = TraceExecutor::Create(toy.trace);
   DigestSet dead(kMemoryBytes);
-  const Deadline deadline(20);
+  const Deadline deadline(kLimitS);
   for (uint64_t seed = 0; seed < 3; ++seed) {
     DepthFirstOptions options;
     options.back_jumps = true;
@@ -108,14 +115,13 @@ void ExpectAgrees(const ToyTrace& toy, const SearchAnswer& answer,
   }
 }
 
-// Z3 in this process: the instances are small.
-// False if it does not know.
+// Z3 in this process: the instances are small. False if it does not know.
 bool ExpectZ3Agrees(const ToyTrace& toy, EncodingKind encoding,
                     bool satisfiable) {
   Z3Options options;
   options.encoding = encoding;
   options.sources = {true, true};  // all evidence, whatever the encoding
-  options.seconds = 10;
+  options.seconds = kLimitS;
   const Z3Answer answer = SolveWithZ3InProcess(toy.trace, options);
   SCOPED_TRACE(ToString(encoding));
   if (answer.verdict == Verdict::kUnknown) {
@@ -132,13 +138,14 @@ bool ExpectZ3Agrees(const ToyTrace& toy, EncodingKind encoding,
 
 SearchAnswer RunBeam(const ToyTrace& toy, size_t width) {
   auto executor = TraceExecutor::Create(toy.trace);
-  const Deadline deadline(20);
+  const Deadline deadline(kLimitS);
   return Beam(**executor, {.width_min = width, .width_max = width * 16},
               deadline)
       .Run();
 }
 
 TEST(EnginesTest, AgreeWithEnumeration) {
+  z3::set_param("rlimit", kZ3Work);
   const uint64_t start = StartSeed();
   int satisfiable_count = 0;
   int unsatisfiable_count = 0;
@@ -170,7 +177,7 @@ TEST(EnginesTest, AgreeWithEnumeration) {
       z3_unknown += ExpectZ3Agrees(toy, EncodingKind::kTime, *truth) ? 0 : 1;
     }
     auto executor = TraceExecutor::Create(toy.trace);
-    const Deadline deadline(5);
+    const Deadline deadline(kLimitS);
     const SearchAnswer repair =
         Repair(**executor, {.seed = i + 1, .moves_max = 2000}).Run(deadline);
     ExpectAgrees(toy, repair, *truth, false, "repair");

@@ -7,12 +7,12 @@
 #include "solver/portfolio.h"
 
 #include <gtest/gtest.h>
+#include <signal.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <chrono>
 #include <cstdlib>
 #include <vector>
 
@@ -37,6 +37,9 @@ using constraints::Verdict;
 using test::ToyTrace;
 
 constexpr uint64_t kStepsMax = 1'000'000;
+// Where time is to decide nothing.
+constexpr double kLimitS = 600;
+constexpr double kMicrosecondS = 1e-6;
 
 uint64_t StartSeed() {
   const char* text = std::getenv("CLEW_TEST_SEED");
@@ -125,7 +128,8 @@ TEST(PortfolioTest, AnExplanationConflictsByItselfAndNeedsEveryGroup) {
     options.window = 8;
     ToyTrace toy = MakeToy(options);
     (void)test::Falsify(toy, seed);
-    const PortfolioReport report = MustSolve(toy, {});
+    const PortfolioReport report =
+        MustSolve(toy, {.seconds = kLimitS, .explain_seconds = kLimitS});
     if (report.verdict != Verdict::kUnsat) {
       continue;
     }
@@ -139,7 +143,7 @@ TEST(PortfolioTest, AnExplanationConflictsByItselfAndNeedsEveryGroup) {
         core = WithoutGroup(core, constraints::GroupId(g));
       }
     }
-    const Deadline deadline(20);
+    const Deadline deadline(kLimitS);
     EXPECT_EQ(Decide(core, {}, deadline), Verdict::kUnsat);
     for (constraints::GroupId group : report.conflicting) {
       EXPECT_EQ(Decide(WithoutGroup(core, group), {}, deadline),
@@ -211,9 +215,13 @@ TEST(PortfolioTest, EnginesShareAnExecutorWithoutTouchingForgottenMarks) {
     ASSERT_TRUE(inner.has_value());
     StrictMarks executor(**inner);
     const uint64_t start = executor.StateDigest();
-    const auto report = RunPortfolio(
-        executor, {},
-        {.seconds = 2, .use_z3 = false, .first_slice_seconds = 0.02});
+    // Turns so short at first that each engine has several before the end, on
+    // any machine.
+    const auto report = RunPortfolio(executor, {},
+                                     {.seconds = kLimitS,
+                                      .nodes_max = 50'000,
+                                      .use_z3 = false,
+                                      .first_slice_seconds = kMicrosecondS});
     ASSERT_TRUE(report.has_value());
     if (report->verdict != Verdict::kWitness) {
       EXPECT_GT(report->runs.size(), 10u);
@@ -231,8 +239,8 @@ TEST(PortfolioTest, LimitsEndInUnknownWithAReason) {
   const PortfolioReport by_time = MustSolve(toy, limits);
   EXPECT_EQ(by_time.verdict, Verdict::kUnknown);
   EXPECT_EQ(by_time.why, "time limit");
-  EXPECT_LT(by_time.seconds, 10);
-  limits = {.seconds = 60, .nodes_max = 1000, .use_z3 = false};
+  RecordProperty("seconds", std::to_string(by_time.seconds));
+  limits = {.seconds = kLimitS, .nodes_max = 1000, .use_z3 = false};
   const PortfolioReport by_nodes = MustSolve(toy, limits);
   EXPECT_EQ(by_nodes.verdict, Verdict::kUnknown);
   EXPECT_EQ(by_nodes.why, "node limit");
@@ -251,11 +259,11 @@ TEST(PortfolioTest, Z3IsStoppedAtItsTimeAndItsMemory) {
   const auto by_time = SolveWithZ3(toy.trace, z3);
   ASSERT_TRUE(by_time.has_value());
   EXPECT_EQ(by_time->verdict, Verdict::kUnknown);
-  EXPECT_LT(by_time->seconds, 5);
+  RecordProperty("seconds", std::to_string(by_time->seconds));
   if (kAddressSanitizer) {
     GTEST_SKIP() << "no memory limit under AddressSanitizer";
   }
-  z3.seconds = 30;
+  z3.seconds = kLimitS;
   z3.memory_bytes_max = uint64_t{80} << 20;
   const auto by_memory = SolveWithZ3(toy.trace, z3);
   ASSERT_TRUE(by_memory.has_value());
@@ -263,7 +271,14 @@ TEST(PortfolioTest, Z3IsStoppedAtItsTimeAndItsMemory) {
   EXPECT_NE(by_memory->why.find("memory"), std::string::npos) << by_memory->why;
 }
 
-// As a child of the collector, which may send no signal to another process.
+volatile sig_atomic_t ended_by = 0;  // the signal that ended the last child
+
+void KeepHowAChildEnded(int, siginfo_t* info, void*) {
+  ended_by = info->si_code == CLD_KILLED ? info->si_status : 0;
+}
+
+// As a child of the collector, which may send no signal to another process. Z3
+// has to end itself, in the middle of what it does.
 TEST(PortfolioTest, Z3EndsAtItsTimeWhereNobodyMayKillIt) {
   test::ToyOptions options;
   options.iterations = 10000;
@@ -274,21 +289,25 @@ TEST(PortfolioTest, Z3EndsAtItsTimeWhereNobodyMayKillIt) {
   z3.sources = SourcesOf(EncodingKind::kClap);
   z3.order_only = true;
   z3.seconds = 0.01;
-  const auto start = std::chrono::steady_clock::now();
   const pid_t confined = fork();
   ASSERT_GE(confined, 0);
   if (confined == 0) {
+    struct sigaction action = {};
+    action.sa_sigaction = KeepHowAChildEnded;
+    action.sa_flags = SA_SIGINFO | SA_RESTART;
+    sigaction(SIGCHLD, &action, nullptr);
     prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
     if (EnterSyscallFilter({.fork = true}) != 0) {
       _exit(9);
     }
     const auto answer = SolveWithZ3(toy.trace, z3);
-    _exit(answer && answer->why == "time limit" ? 0 : 1);
+    _exit(!answer || answer->why != "time limit" ? 1
+          : ended_by != SIGALRM                  ? 2
+                                                 : 0);
   }
   int status = 0;
   ASSERT_EQ(waitpid(confined, &status, 0), confined);
   EXPECT_EQ(status, 0);
-  EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(3));
 }
 
 TEST(CheckerTest, RefusesEveryKindOfWrongOrder) {
@@ -356,8 +375,9 @@ TEST(PortfolioTest, ItIsToldThatZ3EndedWithAnError) {
   auto executor = TraceExecutor::Create(toy.trace);
   ASSERT_TRUE(executor.has_value());
   PortfolioOptions options;
-  options.seconds = 0.3;
-  options.first_slice_seconds = 0.001;
+  options.seconds = kLimitS;
+  options.nodes_max = 2000;  // many turns, so that Z3 is among them
+  options.first_slice_seconds = kMicrosecondS;
   options.use_search = options.use_beam = false;  // repair refutes nothing
   const auto report = RunPortfolio(
       **executor,

@@ -34,6 +34,9 @@ constexpr GuestCase kRacyCases[] = {
 
 constexpr uint64_t kWindowTicks[] = {1024, 128, 32};
 
+// Where time is to decide nothing.
+constexpr double kLimitS = 600;
+
 // The search of the whole recording alone.
 struct Whole {
   Whole(const follower::Recording& recording, double seconds,
@@ -62,17 +65,20 @@ TEST(VerdictTest, WhatHappenedIsNeverRefuted) {
   uint64_t cut = 0;
   for (const GuestCase& guest_case : kRacyCases) {
     uint64_t found = 0;
-    for (uint64_t seed = 1; seed <= 24; ++seed) {
-      SCOPED_TRACE(fmt::format("{}, seed {}", guest_case.name, seed));
-      const GuestRecording guest =
-          RecordCase(guest_case, seed, kWindowTicks[seed % 3]);
-      const Whole whole(guest.recording(), 0.4);
-      EXPECT_NE(whole.report.answer.verdict, Verdict::kUnsat);
-      EXPECT_FALSE(whole.report.exhausted);
-      found += whole.report.answer.verdict == Verdict::kWitness ? 1 : 0;
-      cut += whole.cuts.count();
+    // Some are never found: more time only where it was too little for all.
+    for (double seconds = 0.4; found == 0 && seconds < kLimitS; seconds *= 8) {
+      for (uint64_t seed = 1; seed <= 24; ++seed) {
+        SCOPED_TRACE(fmt::format("{}, seed {}", guest_case.name, seed));
+        const GuestRecording guest =
+            RecordCase(guest_case, seed, kWindowTicks[seed % 3]);
+        const Whole whole(guest.recording(), seconds);
+        EXPECT_NE(whole.report.answer.verdict, Verdict::kUnsat);
+        EXPECT_FALSE(whole.report.exhausted);
+        found += whole.report.answer.verdict == Verdict::kWitness ? 1 : 0;
+        cut += whole.cuts.count();
+      }
+      fmt::print("{}: {} of 24 found\n", guest_case.name, found);
     }
-    fmt::print("{}: {} of 24 found\n", guest_case.name, found);
     EXPECT_GT(found, 0u) << guest_case.name;
   }
   EXPECT_GT(cut, 0u);  // otherwise the rule was not tested
@@ -88,7 +94,7 @@ GuestRecording RecordFalse() {
 
 SolveReport MustSolve(const follower::Recording& recording) {
   SolveOptions options;
-  options.time_limit_s = 20;
+  options.time_limit_s = kLimitS;
   return Solve(recording, options, nullptr).value();
 }
 
@@ -107,8 +113,8 @@ TEST(VerdictTest, AnInputThatTheLogLacksForbidsUnsatAndIsTold) {
   const SolveReport report = MustSolve(recording);
   EXPECT_EQ(report.verdict, Verdict::kUnknown);
   EXPECT_EQ(report.doubts, recording.unlogged_inputs);
-  EXPECT_LT(report.seconds, 15);  // nothing is left to be searched
-  EXPECT_NE(report.reason, "");
+  // Not by time: nothing is left to be searched.
+  EXPECT_EQ(report.reason, "every order was refuted, which is no proof here");
   EXPECT_EQ(report.engines.size(), 2u);
 }
 
@@ -138,7 +144,7 @@ TEST(VerdictTest, ATableOverItsLimitForbidsUnsat) {
   const GuestRecording guest = RecordFalse();
   for (const WordTableLimits& limits :
        {WordTableLimits{.words_max = 4}, WordTableLimits{.kept_max = 4}}) {
-    const Whole whole(guest.recording(), 5, limits);
+    const Whole whole(guest.recording(), kLimitS, limits);
     EXPECT_TRUE(whole.report.exhausted);
     EXPECT_EQ(whole.report.answer.verdict, Verdict::kUnknown);
     const auto doubts =
@@ -146,7 +152,7 @@ TEST(VerdictTest, ATableOverItsLimitForbidsUnsat) {
     ASSERT_EQ(doubts.size(), 1u);
     EXPECT_NE(doubts[0].find("more than are kept"), std::string::npos);
   }
-  const Whole unlimited(guest.recording(), 5);
+  const Whole unlimited(guest.recording(), kLimitS);
   EXPECT_EQ(unlimited.report.answer.verdict, Verdict::kUnsat);
 }
 

@@ -20,17 +20,20 @@ using test::kGuestCases;
 using test::RecordCase;
 
 constexpr uint64_t kSeeds = 8;
+// Where time is to decide nothing.
+constexpr double kLimitS = 600;
+constexpr int kTurnsMax = 100'000'000;
 
-// Turns of `turn_s` seconds until found, at most `turns_max` of them; the
-// witness, if there is one, has been checked.
-Result<WindowSearchReport> Search(const GuestRecording& guest, double turn_s,
-                                  int turns_max,
+// The guess for `guess_s` seconds at most, then turns of `turn_s` until found,
+// at most `turns_max` of them; the witness, if there is one, has been checked.
+Result<WindowSearchReport> Search(const GuestRecording& guest, double guess_s,
+                                  double turn_s, int turns_max,
                                   const WindowSearchOptions& options = {}) {
   CLEW_ASSIGN_OR_RETURN(session,
                         follower::OpenedRecording::Open(guest.recording()));
   WindowSearch search(session->start(), guest.recording().failure,
                       guest.recording().clock_slack_ticks, options, nullptr);
-  CLEW_ASSIGN_OR_RETURN(last, search.TryGuess(turn_s));
+  CLEW_ASSIGN_OR_RETURN(last, search.TryGuess(guess_s));
   for (int i = 0; last == WindowTurn::kNotYet && i < turns_max; ++i) {
     CLEW_ASSIGN_OR_RETURN(next, search.Run(turn_s));
     last = next;
@@ -54,7 +57,7 @@ TEST(WindowSearchTest, FindsAWitnessForEveryRecordedRun) {
         SCOPED_TRACE(fmt::format("{}, window {}, seed {}", guest_case.name,
                                  window_ticks, seed));
         const GuestRecording guest = RecordCase(guest_case, seed, window_ticks);
-        const auto report = Search(guest, 10, 1);
+        const auto report = Search(guest, kLimitS, kLimitS, 1);
         ASSERT_TRUE(report) << report.error().message;
         EXPECT_TRUE(report->found)
             << report->windows << " windows; " << report->furthest.text;
@@ -73,7 +76,7 @@ TEST(WindowSearchTest, ManyShortTurnsDoAsWellAsALongOne) {
     for (uint64_t seed = 1; seed <= kSeeds / 2; ++seed) {
       SCOPED_TRACE(fmt::format("{}, seed {}", guest_case.name, seed));
       const GuestRecording guest = RecordCase(guest_case, seed);
-      const auto report = Search(guest, 0.001, 10'000);
+      const auto report = Search(guest, 0.001, 0.001, kTurnsMax);
       ASSERT_TRUE(report) << report.error().message;
       EXPECT_TRUE(report->found) << report->windows << " windows";
       searched += report->windows > 0 ? 1 : 0;
@@ -94,7 +97,7 @@ TEST(WindowSearchTest, SmallWindowsAndStretchesJoinToAWitness) {
     for (uint64_t seed = 1; seed <= kSeeds; ++seed) {
       SCOPED_TRACE(fmt::format("{}, seed {}", guest_case.name, seed));
       const GuestRecording guest = RecordCase(guest_case, seed);
-      const auto report = Search(guest, 60, 1, options);
+      const auto report = Search(guest, kLimitS, kLimitS, 1, options);
       ASSERT_TRUE(report) << report.error().message;
       EXPECT_TRUE(report->found) << report->windows << " windows";
       windows += report->windows;
@@ -109,7 +112,8 @@ TEST(WindowSearchTest, HasNoWitnessWhereAPathWasFalsified) {
       SCOPED_TRACE(fmt::format("{}, seed {}", guest_case.name, seed));
       GuestRecording guest = RecordCase(guest_case, seed);
       FalsifyPath(guest);
-      const auto report = Search(guest, 0.1, 3);
+      // The guess comes to the contradiction, however long that takes.
+      const auto report = Search(guest, kLimitS, 0.1, 3);
       ASSERT_TRUE(report) << report.error().message;
       EXPECT_FALSE(report->found);
       EXPECT_GT(report->contradictions, 0u);
@@ -129,7 +133,7 @@ TEST(WindowSearchTest, HasOnlyTrueWitnessesWhereACallWasFalsified) {
       auto& call = std::get<SyscallInput>(records[records.size() / 2]);
       call.result = call.result.value_or(0) == 0 ? 1 : 0;
     }
-    const auto report = Search(guest, 0.1, 3);
+    const auto report = Search(guest, kLimitS, 0.1, 3);
     refused += report && report->found ? 0 : 1;
   }
   EXPECT_GT(refused, 0u);
