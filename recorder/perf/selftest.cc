@@ -1,6 +1,7 @@
 #include "recorder/perf/selftest.h"
 
 #include <fmt/format.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -16,7 +17,8 @@
 namespace clew::recorder::perf {
 namespace {
 
-constexpr int kSleeps = 10;
+constexpr uint64_t kSwitches = 10;
+constexpr int kSleepsMax = 10'000;
 constexpr int kLoops = 2'000'000;
 constexpr size_t kPsbBytes = 16;
 
@@ -60,8 +62,18 @@ class Tally final : public SessionSink {
   Tid own_ = Tid(OwnThread());
 };
 
+// How often the kernel has switched this thread out.
+uint64_t SwitchesOut() {
+  rusage usage = {};
+  getrusage(RUSAGE_THREAD, &usage);
+  return static_cast<uint64_t>(usage.ru_nvcsw + usage.ru_nivcsw);
+}
+
+// Until the thread was switched out kSwitches times: a timer that fires before
+// the thread has left its CPU, as on a busy host, makes no switch.
 void Sleep() {
-  for (int i = 0; i < kSleeps; ++i) {
+  const uint64_t wanted = SwitchesOut() + kSwitches;
+  for (int i = 0; i < kSleepsMax && SwitchesOut() < wanted; ++i) {
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
   }
 }
@@ -138,12 +150,13 @@ class SelfTest {
     CLEW_RETURN_IF_ERROR(session.Disable());
     Tally tally;
     CLEW_RETURN_IF_ERROR(session.Drain(tally));
-    if (tally.switches < kSleeps) {
+    if (tally.switches < kSwitches) {
       return Unsupported("slept {} times, found {} switches, {} records lost",
-                         kSleeps, tally.switches,
+                         kSwitches, tally.switches,
                          session.counts().lost_records);
     }
-    return fmt::format("slept {} times, {} switches", kSleeps, tally.switches);
+    return fmt::format("slept {} times, {} switches", kSwitches,
+                       tally.switches);
   }
 
   Result<std::string> SnapshotSideband() {
@@ -152,8 +165,8 @@ class SelfTest {
     Sleep();
     Tally tally;
     CLEW_RETURN_IF_ERROR(session.Snapshot(tally));
-    if (tally.switches < kSleeps) {
-      return Unsupported("slept {} times, found {} switches", kSleeps,
+    if (tally.switches < kSwitches) {
+      return Unsupported("slept {} times, found {} switches", kSwitches,
                          tally.switches);
     }
     return fmt::format("{} records", tally.records);

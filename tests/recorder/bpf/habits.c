@@ -1,4 +1,5 @@
-// habits flood THREADS CALLS   threads that call getpid(1), getpid(2), ...
+// habits flood THREADS CALLS   threads that call getpid(1), getpid(2), ...; all
+//                              are there from the first call to the last
 // habits signals               calls that signals interrupt
 // habits child                 a child process that calls getpid(77)
 // habits exec                  getpid(1), then executes itself as "marks"
@@ -28,16 +29,22 @@ static void Mark(long number) {
 }
 
 static long calls;
+static pthread_barrier_t all_began;
+static pthread_barrier_t all_ended;
 
 static void* FloodThread(void* unused) {
+  pthread_barrier_wait(&all_began);
   for (long i = 1; i <= calls; ++i) {
     Mark(i);
   }
+  pthread_barrier_wait(&all_ended);
   return unused;
 }
 
 static int Flood(int threads) {
   pthread_t ids[kThreadsMax];
+  pthread_barrier_init(&all_began, NULL, (unsigned)threads);
+  pthread_barrier_init(&all_ended, NULL, (unsigned)threads);
   for (int i = 0; i < threads; ++i) {
     pthread_create(&ids[i], NULL, FloodThread, NULL);
   }
@@ -47,38 +54,77 @@ static int Flood(int threads) {
   return 0;
 }
 
-static void OnSignal(int number) { (void)number; }
+static volatile sig_atomic_t handled;
+
+static void OnSignal(int number) {
+  (void)number;
+  ++handled;
+}
 
 static int ends[2];
 static volatile int target;
+static volatile int stage;  // the mark behind which it waits, or is about to
+
+static void Reach(int number) {
+  stage = number;
+  Mark(number);
+}
 
 static void* Interrupted(void* unused) {
   char byte = 0;
-  struct timespec span = {.tv_sec = 100};
+  struct timespec span = {.tv_sec = 100000};
   target = gettid();
-  Mark(1);
+  Reach(1);
   if (read(ends[0], &byte, 1) != -1 || errno != EINTR) {  // SIGUSR1
     _exit(4);
   }
-  Mark(2);
+  Reach(2);
   if (read(ends[0], &byte, 1) != 1) {  // SIGUSR2, restarted, then a byte
     _exit(5);
   }
-  Mark(3);
+  Reach(3);
   if (nanosleep(&span, &span) != -1 || errno != EINTR) {  // SIGUSR1
     _exit(6);
   }
-  Mark(4);
-  if (read(ends[0], &byte, 1) != 1) {  // SIGUSR1 with the byte, or after it
+  Reach(4);
+  if (read(ends[0], &byte, 1) != 1) {
     _exit(7);
   }
-  Mark(5);
+  Reach(5);
   return unused;
 }
 
-static void Pause(void) {
-  const struct timespec span = {.tv_nsec = 50000000};
+static void Nap(void) {
+  const struct timespec span = {.tv_nsec = 1000000};
   nanosleep(&span, NULL);
+}
+
+// The kernel's letter for the state of the thread, behind its name (proc(5),
+// /proc/pid/stat).
+static char StateOfTarget(void) {
+  char text[512];
+  snprintf(text, sizeof(text), "/proc/self/task/%d/stat", target);
+  FILE* file = fopen(text, "r");
+  if (file == NULL) {
+    return 0;
+  }
+  text[fread(text, 1, sizeof(text) - 1, file)] = 0;
+  fclose(file);
+  const char* name_end = strrchr(text, ')');
+  return name_end == NULL || name_end[1] == 0 ? 0 : name_end[2];
+}
+
+// It sleeps nowhere else behind that mark.
+static void AwaitAsleepBehind(int mark) {
+  while (stage != mark || StateOfTarget() != 'S') {
+    Nap();
+  }
+}
+
+static void AwaitHandled(int signals) {
+  while (handled < signals) {
+    Nap();
+  }
 }
 
 static int Signals(void) {
@@ -90,17 +136,17 @@ static int Signals(void) {
   if (pipe(ends) != 0 || pthread_create(&thread, NULL, Interrupted, NULL)) {
     return 2;
   }
-  Pause();
+  AwaitAsleepBehind(1);
   tgkill(getpid(), target, SIGUSR1);
-  Pause();
+  AwaitAsleepBehind(2);
   tgkill(getpid(), target, SIGUSR2);
-  Pause();
+  AwaitHandled(2);
   if (write(ends[1], "a", 1) != 1) {
     return 2;
   }
-  Pause();
+  AwaitAsleepBehind(3);
   tgkill(getpid(), target, SIGUSR1);
-  Pause();
+  AwaitAsleepBehind(4);
   if (write(ends[1], "b", 1) != 1) {
     return 2;
   }
