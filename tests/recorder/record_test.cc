@@ -15,6 +15,7 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
@@ -23,6 +24,7 @@
 
 #include "common/file.h"
 #include "proto/bundle.pb.h"
+#include "tests/support/thread_state.h"
 
 namespace clew::recorder {
 namespace {
@@ -264,20 +266,29 @@ TEST_F(RecordTest, AWaitForSomethingOutsideEndsAtTheTimeLimit) {
   }
 }
 
-// What a host that is too busy to run it looks like to the program.
+// What a host that is too busy to run it looks like to the program, for longer
+// than its limit.
 TEST_F(RecordTest, TimeInWhichTheHostDoesNotRunItDoesNotCount) {
   const std::string pid_file = folder_ + "/pid";
   RecordOptions options = Options({Tracee("endings"), "stop", pid_file});
   options.timeout_s = 1;
+  std::atomic<bool> over = false;
   std::thread waker([&] {
     pid_t process = 0;
-    while (!(std::ifstream(pid_file) >> process)) {
+    const auto is_stopped = [&] {
+      return (process != 0 || std::ifstream(pid_file) >> process) &&
+             test::ThreadState(process, process) == 'T';
+    };
+    while (!is_stopped() && !over) {
       usleep(10'000);
     }
     usleep(2'500'000);
-    kill(process, SIGCONT);
+    if (process != 0) {
+      kill(process, SIGCONT);
+    }
   });
   const auto outcome = Record(options);
+  over = true;
   waker.join();
   ASSERT_TRUE(outcome.has_value()) << outcome.error().message;
   EXPECT_EQ(outcome->failure.kind, FailureKind::kNone);
@@ -339,12 +350,19 @@ TEST_F(RecordTest, AProgramThatClosesItsStderrIsRecordedAllTheSame) {
   EXPECT_TRUE(fs::exists(folder_ + "/b.clew/core"));
 }
 
+// It closes every number up to its limit, which some hosts have at a billion.
 TEST_F(RecordTest, AProgramThatClosesAllDescriptorsIsRecordedAllTheSame) {
+  rlimit before = {};
+  ASSERT_EQ(getrlimit(RLIMIT_NOFILE, &before), 0);
+  rlimit limited = before;
+  limited.rlim_cur = std::min<rlim_t>(before.rlim_cur, 4096);
+  ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &limited), 0);
   for (const char* how : {"close_all", "close_range"}) {
     EXPECT_EQ(FailureOf(how).exit_status, 3) << how;
     EXPECT_TRUE(fs::exists(folder_ + "/b.clew/core")) << how;
     fs::remove_all(folder_ + "/b.clew");
   }
+  ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &before), 0);
 }
 
 // What deletes the folder is the program itself here.
@@ -497,6 +515,7 @@ TEST_F(RecordTest, KillNineLeavesNoBundleAndTheNextRecorderTakesOver) {
     _exit(0);
   }
   while (!fs::exists(options.output + ".partial/start.pb")) {
+    ASSERT_EQ(waitpid(child, nullptr, WNOHANG), 0) << "it ended by itself";
     usleep(10'000);
   }
   kill(child, SIGKILL);

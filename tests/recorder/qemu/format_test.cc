@@ -9,11 +9,11 @@
 
 #include <array>
 #include <cstring>
-#include <filesystem>
 #include <fstream>
 #include <vector>
 
 #include "common/file.h"
+#include "common/scratch_folder.h"
 #include "proto/bundle.pb.h"
 #include "recorder/qemu/code_list.h"
 #include "recorder/qemu/input_writer.h"
@@ -32,7 +32,8 @@ TEST(InputWriterTest, GeneratedCodeReadsARecordedCall) {
   ASSERT_NE(page, MAP_FAILED);
   std::memcpy(page, "abcdef", 6);
   const auto memory = GuestMemory::Open();
-  const std::string path = testing::TempDir() + "clew-inputs";
+  const ScratchFolder folder = *ScratchFolder::Make("clew-format");
+  const std::string path = folder.path() + "/inputs";
   InputWriter writer(Tid(42), *RawFile::Create(path), *memory);
   SyscallInput call;
   call.number = 300;
@@ -66,11 +67,11 @@ TEST(InputWriterTest, GeneratedCodeReadsARecordedCall) {
   EXPECT_EQ(read.output_bytes(), 5u);
   EXPECT_EQ(read.read_digest(), UINT64_MAX);
   munmap(page, kPageBytes);
-  std::filesystem::remove(path);
 }
 
 TEST(CodeListTest, HasEachInstructionOnceWithItsFirstPlace) {
-  const std::string path = testing::TempDir() + "clew-code-list";
+  const ScratchFolder folder = *ScratchFolder::Make("clew-format");
+  const std::string path = folder.path() + "/code-list";
   const std::array<uint8_t, 3> first = {0x0f, 0x00, 0xc0};
   const std::array<uint8_t, 1> second = {0x90};
   CodeListWriter writer(*RawFile::Create(path));
@@ -89,7 +90,6 @@ TEST(CodeListTest, HasEachInstructionOnceWithItsFirstPlace) {
     std::ofstream(path) << bad << "\n";
     EXPECT_FALSE(ReadCodeList(path).has_value()) << bad;
   }
-  std::filesystem::remove(path);
 }
 
 TEST(SessionTest, SurvivesTheRoundTrip) {

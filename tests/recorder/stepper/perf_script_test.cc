@@ -4,6 +4,7 @@
 // Debian's perf (linux-perf) against the stepper; skipped where there is none.
 
 #include <gtest/gtest.h>
+#include <sched.h>
 #include <unistd.h>
 
 #include <cstdio>
@@ -134,6 +135,7 @@ class PerfScriptTest : public testing::Test {
         fmt::format("{}/tests/recorder/programs_static/clew_static_{}",
                     std::getenv("CLEW_BINARY_DIR"), program)};
     options.quantum_insns = quantum_insns;
+    options.host_cpu = sched_getcpu();  // one that may be used
     const auto run = RunStepped(options, log);
     ASSERT_TRUE(run.has_value()) << run.error().message;
     ASSERT_TRUE((*pt)->Finish());

@@ -7,6 +7,7 @@
 
 #include <elf.h>
 #include <gtest/gtest.h>
+#include <sched.h>
 
 #include <cstdlib>
 #include <cstring>
@@ -78,6 +79,7 @@ class StepperTest : public testing::Test {
     options.command = {ProgramPath(name)};
     options.environment = {kTunables};
     options.quantum_insns = quantum_insns;
+    options.host_cpu = sched_getcpu();  // one that may be used
     const auto run = RunStepped(options, **pt);
     EXPECT_TRUE(run.has_value()) << run.error().message;
     const Status finished = (*pt)->Finish();
@@ -160,6 +162,7 @@ TEST_F(StepperTest, StopsAtItsLimit) {
   StepperOptions options;
   options.command = {ProgramPath("branches")};
   options.insns_max = 100;
+  options.host_cpu = sched_getcpu();
   const auto run = RunStepped(options, **pt);
   ASSERT_FALSE(run.has_value());
   EXPECT_EQ(run.error().code, ErrorCode::kLimit);
@@ -169,6 +172,7 @@ TEST_F(StepperTest, NamesWhatCannotBeExecuted) {
   auto pt = SteppedPt::Create(PosixFileSystem(), folder_ + "/perf.data", {});
   StepperOptions options;
   options.command = {"/nonexistent"};
+  options.host_cpu = sched_getcpu();
   const auto run = RunStepped(options, **pt);
   ASSERT_FALSE(run.has_value());
   EXPECT_NE(run.error().message.find("/nonexistent"), std::string::npos)
@@ -179,7 +183,7 @@ TEST_F(StepperTest, NamesWhatCannotBeExecuted) {
 // decoding: every instruction, and every iteration of REP but the last.
 TEST_F(StepperTest, SeesEveryInstruction) {
   auto process =
-      TracedProcess::Start({ProgramPath("fault")}, {}, /*host_cpu=*/0);
+      TracedProcess::Start({ProgramPath("fault")}, {}, sched_getcpu());
   ASSERT_TRUE(process.has_value()) << process.error().message;
   std::vector<uint64_t> truth;
   for (;;) {
