@@ -10,6 +10,7 @@
 
 #include <chrono>
 
+#include "common/child_process.h"
 #include "common/scratch_folder.h"
 
 namespace clew {
@@ -40,15 +41,21 @@ TEST_F(LockFileTest, OneHoldsItAndItsEndGivesItBack) {
 TEST_F(LockFileTest, WaitsForAHolderThatDies) {
   auto lock = TryLockFile(path_);
   ASSERT_TRUE(lock && lock->is_open());
+  auto pipe = MakePipe();
+  ASSERT_TRUE(pipe);
   const pid_t child = fork();
   if (child == 0) {
-    usleep(300'000);
+    pipe->write_end.Close();
+    char byte = 0;
+    (void)!read(pipe->read_end.get(), &byte, 1);
+    usleep(200'000);  // so that it mostly dies while it is waited for
     _exit(0);
   }
   lock->Close();  // the child's copy holds it on
   const auto early = TryLockFile(path_, milliseconds(60));
   EXPECT_TRUE(early && !early->is_open());
-  const auto late = TryLockFile(path_, milliseconds(10'000));
+  pipe->write_end.Close();
+  const auto late = TryLockFile(path_, milliseconds(120'000));
   EXPECT_TRUE(late && late->is_open());
   EXPECT_EQ(waitpid(child, nullptr, 0), child);
 }

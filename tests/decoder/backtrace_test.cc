@@ -13,6 +13,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <chrono>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -39,6 +40,8 @@ using testing::Not;
 using testing::SizeIs;
 
 constexpr const char* kCrasher = CLEW_CRASHER;
+// Where time is to decide nothing.
+constexpr std::chrono::milliseconds kUnhurried{600'000};
 
 std::string Text(const std::vector<std::byte>& bytes) {
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
@@ -85,7 +88,7 @@ class BacktraceTest : public testing::Test {
   // The dump of a run of the crasher, by gdb.
   void DumpByGdb(const std::string& way) {
     ASSERT_TRUE(Shell(
-        fmt::format("timeout 60 gdb -nx -batch -iex 'set debuginfod enabled "
+        fmt::format("timeout 600 gdb -nx -batch -iex 'set debuginfod enabled "
                     "off' -ex 'handle SIGUSR1 nostop' -ex run -ex "
                     "'generate-core-file {}' --args {} {}",
                     Path("core"), crasher_, way)));
@@ -155,7 +158,8 @@ class BacktraceTest : public testing::Test {
     }
   }
 
-  Backtrace Read(const BacktraceLimits& limits = {}) const {
+  Backtrace Read(const BacktraceLimits& limits = {
+                     .time_max = kUnhurried}) const {
     const auto bundle = Bundle::Open(folder_);
     EXPECT_TRUE(bundle) << bundle.error().message;
     auto backtrace = ReadBacktrace(*bundle, limits);
@@ -341,13 +345,13 @@ TEST_F(BacktraceTest, AKeptAssertionIsTheMessage) {
 TEST_F(BacktraceTest, LimitsCutOffAndSaySo) {
   DumpByGdb("recurse 300");
   MakeBundle();
-  Backtrace backtrace = Read({.frames_max = 100});
+  Backtrace backtrace = Read({.frames_max = 100, .time_max = kUnhurried});
   EXPECT_THAT(backtrace.threads[0].frames, SizeIs(100));
   EXPECT_TRUE(backtrace.threads[0].cut_off);
-  backtrace = Read({.frames_max = 1000});
+  backtrace = Read({.frames_max = 1000, .time_max = kUnhurried});
   EXPECT_THAT(backtrace.threads[0].frames, SizeIs(Gt(300u)));
   EXPECT_FALSE(backtrace.threads[0].cut_off);
-  backtrace = Read({.threads_max = 2});
+  backtrace = Read({.threads_max = 2, .time_max = kUnhurried});
   EXPECT_THAT(backtrace.threads, SizeIs(2));
   EXPECT_THAT(backtrace.notes, Contains(HasSubstr("1 threads are left out")));
   backtrace = Read({.time_max = std::chrono::milliseconds(0)});
@@ -415,7 +419,7 @@ TEST_F(BacktraceTest, DamagedFilesGiveAnErrorOrAShorterStack) {
     WriteText(program_, bad_image);
     const auto bundle = Bundle::Open(folder_);
     ASSERT_TRUE(bundle);
-    const auto backtrace = ReadBacktrace(*bundle, {});
+    const auto backtrace = ReadBacktrace(*bundle, {.time_max = kUnhurried});
     if (!backtrace) {
       EXPECT_EQ(backtrace.error().code, ErrorCode::kCorruptInput)
           << run << ": " << backtrace.error().message;
