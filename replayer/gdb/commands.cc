@@ -9,6 +9,7 @@ namespace {
 constexpr std::string_view kPlain = R"(set sysroot target:
 set debuginfod enabled off
 set confirm off
+set remotetimeout 600
 
 define clew-connect-aloud
   target remote {}
