@@ -54,6 +54,9 @@ Result<RunStop> FakeTarget::Run(Position until, const StopPoints& points,
                                 bool pass_first) {
   CLEW_CHECK(position() <= until && until <= end(), "run {} to {} of {}",
              position(), until, end());
+  if (before_run_) {
+    before_run_(position());
+  }
   WatchMonitor monitor(points, now_.memory);
   for (; position() < until; pass_first = false) {
     const Tid tid = *ThreadAt(position());

@@ -2,6 +2,7 @@
 #define CLEW_TESTS_REPLAYER_FAKE_TARGET_H_
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -50,6 +51,10 @@ class FakeTarget final : public ReplayTarget {
 
   // From this position on nothing can be retired: Run returns an error.
   void set_diverges_at(Position position) { diverges_at_ = position; }
+  // Called at the beginning of each Run with where it begins.
+  void set_before_run(std::function<void(Position)> call) {
+    before_run_ = std::move(call);
+  }
   // Instructions retired by all runs, to see what a command costs.
   uint64_t work() const { return work_; }
   void set_exec(std::string path, std::vector<std::byte> auxv) {
@@ -101,6 +106,7 @@ class FakeTarget final : public ReplayTarget {
   std::vector<std::byte> auxv_;
   OutputSink* output_ = nullptr;
   std::optional<Position> diverges_at_;
+  std::function<void(Position)> before_run_;
   uint64_t work_ = 0;
   uint64_t fs_base_ = 0;
   std::optional<machine::Fault> fault_;
