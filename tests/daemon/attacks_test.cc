@@ -37,7 +37,6 @@ namespace clew::daemon {
 namespace {
 
 using test::AttackTest;
-using test::kHangMs;
 using test::kNobody;
 using test::MapsCode;
 using test::NamesIn;
@@ -306,7 +305,7 @@ TEST_F(AttackTest, AProcessThatIsGoneWhileItIsSavedHoldsNobodyUp) {
   };
   // One that is gone is nobody's, and counts as root's, who may have all saves
   // at once: until they end there may be none left for others.
-  EXPECT_TRUE(WaitUntil([&] { return told() == 10; }, 4 * kHangMs)) << Status();
+  EXPECT_TRUE(WaitUntil([&] { return told() == 10; }, 4)) << Status();
   (void)StatusAtRest();
   ExpectOthersAreSaved();
   EXPECT_TRUE(WaitUntil([&] { return told() == 11; })) << Status();

@@ -39,7 +39,6 @@ namespace {
 using nlohmann::json;
 using test::BecomesFree;
 using test::ClewdTest;
-using test::kHangMs;
 using test::MakeBundle;
 using test::NamesIn;
 using test::Process;
@@ -198,9 +197,8 @@ TEST_F(ClewdTest, KilledAtAnyMomentItLosesNothing) {
   }
   std::filesystem::remove(At("down"));
   Start();
-  EXPECT_TRUE(
-      WaitUntil([&] { return NamesIn(Spool("uploaded")).size() == kBundles; },
-                4 * kHangMs))
+  EXPECT_TRUE(WaitUntil(
+      [&] { return NamesIn(Spool("uploaded")).size() == kBundles; }, 4))
       << ReadText(At("log"));
   for (const std::string& name : NamesIn(Spool("uploaded"))) {
     EXPECT_EQ(ReadText(Spool("uploaded/" + name + "/core")), "cccccccccc");

@@ -81,8 +81,8 @@ class SoftwareUnitTest : public testing::Test {
   }
   // The bundle that is ready, once it is.
   pb::Manifest Ready() {
-    EXPECT_TRUE(WaitUntil([&] { return NamesIn(Spool("ready")).size() == 1; },
-                          3 * kHangMs))
+    EXPECT_TRUE(
+        WaitUntil([&] { return NamesIn(Spool("ready")).size() == 1; }, 3))
         << ReadText(At("log")) << ReadText(At("unit"));
     pb::Manifest manifest;
     for (const std::string& name : NamesIn(Spool("ready"))) {

@@ -192,17 +192,6 @@ std::string Program(const std::string& name) {
   return std::string(build == nullptr ? "build" : build) + "/bin/" + name;
 }
 
-bool WaitUntil(const std::function<bool()>& done, uint64_t limit_ms) {
-  const uint64_t end_ms = SystemClock().MonotonicMs() + limit_ms;
-  while (!done()) {
-    if (SystemClock().MonotonicMs() > end_ms) {
-      return false;
-    }
-    usleep(5000);
-  }
-  return true;
-}
-
 bool BecomesFree(const std::string& lock) {
   const auto held = TryLockFile(lock, std::chrono::milliseconds(kHangMs));
   return held.has_value() && held->is_open();

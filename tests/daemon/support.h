@@ -4,6 +4,7 @@
 #include <sys/types.h>
 #include <sys/un.h>
 
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -13,13 +14,15 @@
 #include "daemon/clock.h"
 #include "daemon/loop.h"
 #include "daemon/pipeline.h"
+#include "tests/support/wait_until.h"
 
 namespace clew::daemon::test {
 
-// What must happen is waited for so long. Only what is broken takes longer, on
-// however slow a machine, so no test passes or fails by it; for many things at
-// once it is taken several times.
-inline constexpr uint64_t kHangMs = 120'000;
+using clew::test::WaitUntil;
+
+// As it, for limits of the program.
+inline constexpr uint64_t kHangMs =
+    std::chrono::milliseconds(clew::test::kWaitMax).count();
 
 // A clock that stands still but for Advance.
 class FakeClock final : public Clock {
@@ -109,9 +112,6 @@ class Process {
 
 // build/bin/<name>.
 std::string Program(const std::string& name);
-
-// Until `done` is true; false after `limit_ms`.
-bool WaitUntil(const std::function<bool()>& done, uint64_t limit_ms = kHangMs);
 
 // Until nobody has locked the file. A process that was killed may have children
 // that were about to become other programs; they hold its locks a moment

@@ -21,8 +21,8 @@
 #include "common/file.h"
 #include "tests/recorder/bpf/truth.h"
 #include "tests/recorder/bpf/watched_program.h"
-#include "tests/support/await.h"
 #include "tests/support/thread_state.h"
+#include "tests/support/wait_until.h"
 
 namespace clew::recorder::bpf {
 namespace {
@@ -417,13 +417,13 @@ TEST(InputSourceTest, CallsThatNeverReturnAreHandedOn) {
     ASSERT_TRUE(source) << source.error().message;
     ASSERT_TRUE((*source)->Start());
     program.Go();
-    ASSERT_TRUE(test::Await([&] {
+    ASSERT_TRUE(test::WaitUntil([&] {
       EXPECT_TRUE((*source)->Drain(sink));
       return TidWithMark(sink, 8).has_value();
     }));
     const int32_t tid = TidWithMark(sink, 8).value();
     // Behind the mark it waits nowhere but in read.
-    ASSERT_TRUE(test::Await(
+    ASSERT_TRUE(test::WaitUntil(
         [&] { return test::ThreadState(program.process(), tid) == 'S'; }));
     if (killed) {
       ASSERT_EQ(kill(program.process(), SIGKILL), 0);

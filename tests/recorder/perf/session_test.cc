@@ -27,7 +27,7 @@
 
 #include "common/file.h"
 #include "recorder/perf/perf_session.h"
-#include "tests/support/await.h"
+#include "tests/support/wait_until.h"
 
 namespace clew::recorder::perf {
 namespace {
@@ -325,7 +325,7 @@ TEST(SessionTest, AFullRingCountsWhatTheKernelDropped) {
   Recorder recorder;
   ASSERT_TRUE(session->Drain(recorder));
   const uint64_t told = recorder.lost_on[core];
-  ASSERT_TRUE(test::Await([&] {
+  ASSERT_TRUE(test::WaitUntil([&] {
     EXPECT_TRUE(session->Drain(recorder));
     return recorder.lost_on[core] > told;
   }));
