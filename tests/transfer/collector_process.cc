@@ -8,16 +8,19 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <chrono>
+#include <cerrno>
 #include <cstdio>
+#include <cstring>
 #include <fstream>
 #include <iterator>
+#include <mutex>
 #include <random>
 #include <sstream>
-#include <thread>
 
 #include "common/check.h"
+#include "common/fd.h"
 #include "tests/support/loopback.h"
+#include "tests/support/wait_until.h"
 
 namespace clew::transfer {
 namespace {
@@ -28,7 +31,20 @@ namespace {
 constexpr uint16_t kPortMin = 20000;
 constexpr uint16_t kPortMax = 32000;
 constexpr int kPortsTried = 100;
-constexpr std::chrono::seconds kStartTime{30};
+
+// Nobody else gets the port as long as this process lives, but for those that
+// listen with SO_REUSEADDR, as the collector does: two sockets that both have
+// it may be bound to one port where none of them listens yet (socket(7)).
+void Hold(Fd bound) {
+  const int on = 1;
+  CLEW_CHECK(
+      setsockopt(bound.get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on)) == 0,
+      "SO_REUSEADDR: {}", std::strerror(errno));
+  static std::mutex mutex;
+  static std::vector<Fd> held;
+  const std::lock_guard lock(mutex);
+  held.push_back(std::move(bound));
+}
 
 }  // namespace
 
@@ -37,7 +53,9 @@ uint16_t FreePort() {
   std::uniform_int_distribution<uint16_t> ports(kPortMin, kPortMax);
   for (int i = 0; i < kPortsTried; ++i) {
     const uint16_t port = ports(random);
-    if (test::Bind(test::TcpSocket(), port)) {
+    Fd fd = test::TcpSocket();
+    if (test::Bind(fd, port)) {
+      Hold(std::move(fd));
       return port;
     }
   }
@@ -86,12 +104,12 @@ bool CollectorProcess::Start() {
     _exit(127);
   }
   // Not whether the port answers: that may still be a child of the last one.
-  const auto begin = std::chrono::steady_clock::now();
-  while (std::chrono::steady_clock::now() - begin < kStartTime && Lives()) {
-    if (log().find("event=ready ", said_before) != std::string::npos) {
-      return true;
-    }
-    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  const auto is_ready = [&] {
+    return log().find("event=ready ", said_before) != std::string::npos;
+  };
+  if (test::WaitUntil([&] { return is_ready() || !Lives(); }) && running() &&
+      is_ready()) {
+    return true;
   }
   std::fprintf(stderr, "%s --config %s does not run:\n%s\n", binary.c_str(),
                config.c_str(), log().c_str());

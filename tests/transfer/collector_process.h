@@ -9,8 +9,9 @@
 
 namespace clew::transfer {
 
-// A port of this host that is free now, and that the kernel gives to no
-// connection.
+// A port of this host that was free, and that the kernel gives to no
+// connection. Until this process ends, only who listens there with SO_REUSEADDR
+// gets it; as long as nobody does, who connects is refused.
 uint16_t FreePort();
 
 // The built clew-collector as a child process, on a folder of the test's. Ends
@@ -25,8 +26,8 @@ class CollectorProcess {
   CollectorProcess& operator=(const CollectorProcess&) = delete;
   ~CollectorProcess();  // kills it
 
-  // False, with what it said printed, if it does not say that it is ready
-  // within 30 seconds.
+  // False, with what it said printed, if it ends before it says that it is
+  // ready, or says nothing for a minute.
   bool Start();
   void Kill();  // SIGKILL
   // SIGTERM; its exit status.
