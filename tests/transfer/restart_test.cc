@@ -4,10 +4,10 @@
 // has the lock of the folder or the port.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <signal.h>
 #include <sys/file.h>
 #include <unistd.h>
 
-#include <chrono>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -19,6 +19,7 @@
 #include "common/fd.h"
 #include "proto/bundle.pb.h"
 #include "tests/collector/samples.h"
+#include "tests/support/wait_until.h"
 #include "tests/transfer/collector_process.h"
 #include "transfer/client.h"
 
@@ -27,7 +28,7 @@ namespace {
 
 namespace fs = std::filesystem;
 using collector::TempFolder;
-using std::chrono::milliseconds;
+using test::WaitUntil;
 using testing::HasSubstr;
 using testing::Not;
 
@@ -41,18 +42,6 @@ Fd TakePort(uint16_t port) {
   auto fd = collector::ListenOn({.host = "127.0.0.1", .port = port});
   EXPECT_TRUE(fd.has_value()) << fd.error().message;
   return fd ? *std::move(fd) : Fd();
-}
-
-bool HasChild(pid_t parent) {
-  const std::string tasks = "/proc/" + std::to_string(parent) + "/task";
-  for (const auto& task : fs::directory_iterator(tasks)) {
-    std::ifstream children(task.path() / "children");
-    pid_t child = 0;
-    if (children >> child) {
-      return true;
-    }
-  }
-  return false;
 }
 
 class RestartTest : public testing::Test {
@@ -72,6 +61,10 @@ class RestartTest : public testing::Test {
     const auto sent = (*client)->Upload(folder_ / "bundle", nullptr, nullptr);
     ASSERT_TRUE(sent.has_value()) << sent.error().message;
   }
+  // The collector says so in its log.
+  bool Says(const std::string& what) const {
+    return process_.log().find(what) != std::string::npos;
+  }
 
   TempFolder folder_;
   CollectorProcess process_{folder_.path(),
@@ -83,16 +76,16 @@ TEST_F(RestartTest, WhatIsTakenForAMomentIsWaitedFor) {
   process_.Kill();
   Fd lock = TakeLock(process_.data());
   Fd port = TakePort(process_.port());
+  // Each goes when the collector has met it; it waits 5 s.
   std::thread release([&] {
-    std::this_thread::sleep_for(milliseconds(500));
+    EXPECT_TRUE(WaitUntil([&] { return Says("open in another collector"); }));
     lock.Close();
-    std::this_thread::sleep_for(milliseconds(500));
+    EXPECT_TRUE(
+        WaitUntil([&] { return Says("cannot listen on 127.0.0.1 port"); }));
     port.Close();
   });
   EXPECT_TRUE(process_.Start());
   release.join();
-  EXPECT_THAT(process_.log(), HasSubstr("open in another collector"));
-  EXPECT_THAT(process_.log(), HasSubstr("cannot listen on 127.0.0.1 port"));
 }
 
 TEST_F(RestartTest, APortThatIsTakenForGoodIsSaid) {
@@ -112,24 +105,27 @@ TEST_F(RestartTest, AFolderThatIsTakenForGoodIsSaid) {
 }
 
 TEST_F(RestartTest, AChildBeforeExecHoldsNothing) {
-  if (std::string_view(CLEW_SLOW_SETSID).empty()) {
+  if (std::string_view(CLEW_HELD_SETSID).empty()) {
     GTEST_SKIP() << "a sanitizer's library must be the first";
   }
-  setenv("LD_PRELOAD", CLEW_SLOW_SETSID, 1);
+  const std::string held = folder_ / "held";
+  setenv("LD_PRELOAD", CLEW_HELD_SETSID, 1);
+  setenv("CLEW_HELD_SETSID", held.c_str(), 1);
   const bool started = process_.Start();
   unsetenv("LD_PRELOAD");
+  unsetenv("CLEW_HELD_SETSID");
   ASSERT_TRUE(started);
   Upload();
-  while (!HasChild(process_.pid()) && process_.Lives()) {
-    std::this_thread::sleep_for(milliseconds(5));
-  }
-  // It has begun to run; it is not out of setsid for 4 s.
-  std::this_thread::sleep_for(milliseconds(200));
+  pid_t child = 0;
+  ASSERT_TRUE(WaitUntil([&] {
+    std::ifstream(held) >> child;
+    return child > 0;
+  }));
   process_.Kill();
-  const auto begin = std::chrono::steady_clock::now();
   ASSERT_TRUE(process_.Start());
-  EXPECT_LT(std::chrono::steady_clock::now() - begin, milliseconds(3000));
   EXPECT_THAT(process_.log(), Not(HasSubstr("event=waiting")));
+  EXPECT_EQ(kill(child, 0), 0) << "it was there all the time";
+  fs::remove(held);
 }
 
 }  // namespace
