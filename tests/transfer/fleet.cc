@@ -19,6 +19,7 @@
 #include "proto/bundle.pb.h"
 #include "proto/collector.grpc.pb.h"
 #include "tests/collector/samples.h"
+#include "tests/support/wait_until.h"
 #include "transfer/client.h"
 
 namespace clew::transfer {
@@ -29,7 +30,6 @@ using std::chrono::milliseconds;
 
 // A byte so often; less than that would be idle.
 constexpr milliseconds kTrickle{300};
-constexpr milliseconds kHeadStart{1000};
 constexpr milliseconds kAgain{50};
 
 std::string HostName(uint64_t number) { return fmt::format("host-{}", number); }
@@ -152,6 +152,8 @@ void SendOne(Work& work, uint64_t number) {
   options.address = work.collector.address();
   options.insecure_loopback = true;
   options.token_file = TokenFile(work.folder, number);
+  options.attempts_max = work.plan.attempts_max;
+  options.pause_ms_max = work.plan.pause_ms_max;
   const auto begin = Clock::now();
   const auto client = Client::Create(options);
   CLEW_CHECK(client.has_value(), "{}", client.error().message);
@@ -219,7 +221,9 @@ FleetOutcome RunFleet(const CollectorProcess& collector,
     hostile.push_back(std::make_unique<Trickler>(
         collector.address(), TokenFile(folder, host), host, trickled));
   }
-  std::this_thread::sleep_for(kHeadStart);
+  const uint64_t wanted = std::min(hostile.size(), plan.places);
+  CLEW_CHECK(test::WaitUntil([&] { return trickled >= wanted; }),
+             "{} of {} streams trickle", trickled.load(), wanted);
   Work work(collector, folder, plan);
   const auto begin = Clock::now();
   SendAll(work);

@@ -15,7 +15,12 @@ struct FleetPlan {
   uint64_t clients = 64;  // of them at once
   uint64_t hostile = 8;   // hosts beside these that trickle without end
   uint64_t streams = 4;   // of each of those: what a host may have
+  // Streams of hosts that the collector has: 3/8 of its threads_max.
+  uint64_t places = 48;
   uint64_t bundle_bytes = 200'000;
+  // Of a client that is refused again and again.
+  uint32_t attempts_max = 8;
+  uint64_t pause_ms_max = 15'000;
 };
 
 struct FleetOutcome {
@@ -35,8 +40,9 @@ struct FleetOutcome {
 std::vector<std::string> FleetConfig(const std::string& folder,
                                      const FleetPlan& plan);
 
-// Hostile hosts begin first, and have had a second. REQUIRES: the collector was
-// started with FleetConfig of that folder and plan.
+// Hostile hosts begin first, and have had as many streams as they want, or as
+// there are. REQUIRES: the collector was started with FleetConfig of that
+// folder and plan.
 FleetOutcome RunFleet(const CollectorProcess& collector,
                       const std::string& folder, const FleetPlan& plan);
 
