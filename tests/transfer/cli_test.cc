@@ -15,6 +15,7 @@
 #include "cli/run_program.h"
 #include "proto/bundle.pb.h"
 #include "tests/collector/samples.h"
+#include "tests/support/wait_until.h"
 #include "tests/transfer/collector_process.h"
 
 namespace clew::transfer {
@@ -118,13 +119,17 @@ TEST_F(CliTest, AnEngineerResolvesAndReopensAGroup) {
   ASSERT_TRUE(collector_.Start());
   ASSERT_EQ(Configured("upload b.clew").exit_status, 0);
   std::string id;
-  for (int i = 0; i < 1000 && id.empty(); ++i) {
+  ASSERT_TRUE(test::WaitUntil([&] {
     const ProgramOutput listed = Configured("group list --json");
-    ASSERT_EQ(listed.exit_status, 0) << listed.text;
+    EXPECT_EQ(listed.exit_status, 0) << listed.text;
+    if (listed.exit_status != 0) {
+      return true;
+    }
     const Json list = Json::parse(listed.text, nullptr, false);
     id = list["total"] == 1 ? list["groups"][0]["signature"] : "";
-  }
-  ASSERT_EQ(id.size(), 64u) << collector_.log();
+    return !id.empty();
+  })) << collector_.log();
+  ASSERT_EQ(id.size(), 64u);
   const std::string some = id.substr(0, 12);
   EXPECT_THAT(Configured("group list --open").text, HasSubstr(some));
   EXPECT_THAT(Configured("group list --program other").text,

@@ -18,6 +18,7 @@
 #include "common/check.h"
 #include "proto/collector.grpc.pb.h"
 #include "tests/daemon/support.h"
+#include "tests/support/wait_until.h"
 #include "tests/transfer/collector_process.h"
 #include "transfer/client.h"
 
@@ -30,8 +31,8 @@ using daemon::test::Process;
 using daemon::test::Program;
 using daemon::test::ReadText;
 using daemon::test::Scratch;
-using daemon::test::WaitUntil;
 using daemon::test::WriteText;
+using test::WaitUntil;
 using testing::HasSubstr;
 using testing::Not;
 
@@ -106,12 +107,10 @@ TEST_F(HostReportTest, TheCollectorKnowsHowTheDaemonDoes) {
 
 TEST_F(HostReportTest, ACollectorThatIsNotThereIsNoErrorOfTheHost) {
   StartDaemon("127.0.0.1:1");
-  EXPECT_TRUE(WaitUntil(
-      [&] {
-        return ReadText(host_.Path("log")).find("report-failed") !=
-               std::string::npos;
-      },
-      30'000));
+  EXPECT_TRUE(WaitUntil([&] {
+    return ReadText(host_.Path("log")).find("report-failed") !=
+           std::string::npos;
+  }));
 }
 
 // Has the calls of the first version of the protocol, of which it answers one.

@@ -9,7 +9,6 @@
 #include <signal.h>
 #include <sys/stat.h>
 
-#include <chrono>
 #include <filesystem>
 #include <fstream>
 #include <mutex>
@@ -21,6 +20,7 @@
 #include "cli/run_program.h"
 #include "proto/bundle.pb.h"
 #include "tests/collector/samples.h"
+#include "tests/support/wait_until.h"
 #include "tests/transfer/collector_process.h"
 #include "transfer/client.h"
 
@@ -28,7 +28,8 @@ namespace clew::transfer {
 namespace {
 
 using collector::TempFolder;
-using std::chrono::milliseconds;
+using test::kWaitMax;
+using test::WaitUntil;
 using testing::HasSubstr;
 using Json = nlohmann::json;
 
@@ -38,6 +39,10 @@ constexpr const char* kOtherSecret = "another secret, as the receiver has it";
 class CollectorWebhookTest : public testing::Test {
  protected:
   CollectorWebhookTest() {
+    // The confined child that calls has low priority.
+    server_.set_read_timeout(kWaitMax);
+    server_.set_write_timeout(kWaitMax);
+    server_.set_keep_alive_timeout(kWaitMax.count());
     server_.Post("/hook", [this](const httplib::Request& request,
                                  httplib::Response& response) {
       const std::lock_guard lock(mutex_);
@@ -100,14 +105,6 @@ class CollectorWebhookTest : public testing::Test {
     const std::lock_guard lock(mutex_);
     return events_;
   }
-  // Whether `holds` within half a minute.
-  template <class Condition>
-  static bool Soon(Condition holds) {
-    for (int i = 0; i < 3000 && !holds(); ++i) {
-      std::this_thread::sleep_for(milliseconds(10));
-    }
-    return holds();
-  }
   cli::ProgramOutput TestWebhook() const {
     return cli::RunProgram({"sh", "-c",
                             CollectorBinary() + " --config " +
@@ -128,7 +125,8 @@ class CollectorWebhookTest : public testing::Test {
 TEST_F(CollectorWebhookTest, ANewGroupIsTold) {
   ASSERT_TRUE(process_->Start());
   Upload("bank");
-  ASSERT_TRUE(Soon([&] { return events().size() == 1; })) << process_->log();
+  ASSERT_TRUE(WaitUntil([&] { return events().size() == 1; }))
+      << process_->log();
   const Json event = events()[0];
   EXPECT_EQ(event["event"], "new_group");
   EXPECT_EQ(event["program"], "bank");
@@ -141,7 +139,7 @@ TEST_F(CollectorWebhookTest, WhatCouldNotBeSentIsAfterTheNextStart) {
   ReceiverHas(kOtherSecret);
   ASSERT_TRUE(process_->Start());
   Upload("bank");
-  EXPECT_TRUE(Soon([&] {
+  EXPECT_TRUE(WaitUntil([&] {
     return process_->log().find("event=notification_failed") !=
            std::string::npos;
   }));
@@ -149,7 +147,8 @@ TEST_F(CollectorWebhookTest, WhatCouldNotBeSentIsAfterTheNextStart) {
   process_->Kill();
   WriteSecret(kOtherSecret);
   ASSERT_TRUE(process_->Start());
-  EXPECT_TRUE(Soon([&] { return events().size() == 1; })) << process_->log();
+  EXPECT_TRUE(WaitUntil([&] { return events().size() == 1; }))
+      << process_->log();
 }
 
 TEST_F(CollectorWebhookTest, ASecretIsReadAgainOnSighup) {
@@ -157,11 +156,12 @@ TEST_F(CollectorWebhookTest, ASecretIsReadAgainOnSighup) {
   ReceiverHas(kOtherSecret);
   WriteSecret(kOtherSecret);
   process_->Signal(SIGHUP);
-  ASSERT_TRUE(Soon([&] {
+  ASSERT_TRUE(WaitUntil([&] {
     return process_->log().find("event=reloaded") != std::string::npos;
   }));
   Upload("bank");
-  EXPECT_TRUE(Soon([&] { return events().size() == 1; })) << process_->log();
+  EXPECT_TRUE(WaitUntil([&] { return events().size() == 1; }))
+      << process_->log();
 }
 
 TEST_F(CollectorWebhookTest, AnOperatorCanTryIt) {
