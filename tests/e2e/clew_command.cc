@@ -52,15 +52,24 @@ std::string Built(const std::string& path) {
 
 std::string Binary() { return Built("bin/clew"); }
 
-ProgramOutput Clew(std::vector<std::string> arguments, int limit_s) {
+ProgramOutput Clew(std::vector<std::string> arguments) {
   AddProgram(arguments);
-  return Run(arguments, limit_s);
+  return Run(arguments);
 }
 
 ProgramOutput ClewInto(const std::string& file,
-                       std::vector<std::string> arguments, int limit_s) {
+                       std::vector<std::string> arguments) {
   AddProgram(arguments);
-  return RunScript("exec \"$@\" 2>&1 >" + ShellQuote(file), arguments, limit_s);
+  return RunScript("exec \"$@\" 2>&1 >" + ShellQuote(file), arguments,
+                   kLimitSeconds);
+}
+
+ProgramOutput ClewAtLeisure(const std::string& verb,
+                            const std::vector<std::string>& arguments) {
+  std::vector<std::string> all = {verb, "--time-limit",
+                                  std::to_string(kOwnLimitSeconds)};
+  all.insert(all.end(), arguments.begin(), arguments.end());
+  return Clew(all);
 }
 
 std::string Tracee(const std::string& name) {
@@ -76,7 +85,7 @@ std::string FollowRun(const std::vector<std::string>& command, int seed,
   EXPECT_EQ(recorded.exit_status, kExitOk) << recorded.text;
   EXPECT_THAT(recorded.text,
               testing::HasSubstr("did not fail (exit status 0)"));
-  const ProgramOutput solved = Clew({"solve", bundle});
+  const ProgramOutput solved = ClewAtLeisure("solve", {bundle});
   EXPECT_EQ(solved.exit_status, kExitOk) << solved.text;
   EXPECT_THAT(solved.text, testing::HasSubstr("memory-exact"));
   const ProgramOutput replayed = Clew({"replay", "--once", bundle});

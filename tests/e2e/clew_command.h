@@ -14,10 +14,17 @@ using cli::ProgramOutput;
 
 inline constexpr int kTimedOut = 124;  // what timeout(1) returns
 
+// No machine is so slow that what ends by itself takes longer.
+inline constexpr int kLimitSeconds = 2000;
+// For `clew solve` and `clew backtrace`, whose own limits are shorter than what
+// a slow machine may need. Before kLimitSeconds: they say how far they got.
+inline constexpr int kOwnLimitSeconds = 1800;
+
 // Runs a command with both outputs in one text, for at most `limit_s` seconds;
 // the exit status is kTimedOut, or 137 if it did not even react to SIGTERM,
 // after that.
-ProgramOutput Run(const std::vector<std::string>& arguments, int limit_s);
+ProgramOutput Run(const std::vector<std::string>& arguments,
+                  int limit_s = kLimitSeconds);
 
 // build/<path>.
 std::string Built(const std::string& path);
@@ -27,11 +34,15 @@ std::string Binary();
 
 // The same for that program. The command line is printed, so that a failed
 // test shows how to repeat it.
-ProgramOutput Clew(std::vector<std::string> arguments, int limit_s = 60);
+ProgramOutput Clew(std::vector<std::string> arguments);
 
 // The same with standard output in a file, however long.
 ProgramOutput ClewInto(const std::string& file,
-                       std::vector<std::string> arguments, int limit_s = 60);
+                       std::vector<std::string> arguments);
+
+// `clew <verb> --time-limit <kOwnLimitSeconds> <arguments>`.
+ProgramOutput ClewAtLeisure(const std::string& verb,
+                            const std::vector<std::string>& arguments);
 
 // build/tests/programs/<name>.
 std::string Tracee(const std::string& name);

@@ -26,7 +26,7 @@ std::string FailingRun(const Scratch& scratch, const std::string& program) {
   const ProgramOutput recorded =
       Clew({"record", "--until-fail", "-o", bundle, "--", Tracee(program)});
   EXPECT_EQ(recorded.exit_status, kExitFinding) << recorded.text;
-  const ProgramOutput solved = Clew({"solve", bundle});
+  const ProgramOutput solved = ClewAtLeisure("solve", {bundle});
   EXPECT_EQ(solved.exit_status, kExitOk) << solved.text;
   return bundle;
 }
@@ -41,7 +41,7 @@ std::string Gdb(const std::string& bundle,
     arguments.insert(arguments.end(), {"-ex", command});
   }
   arguments.push_back(bundle);
-  return Clew(arguments, 120).text;
+  return Clew(arguments).text;
 }
 
 int Count(const std::string& text, const std::string& pattern) {

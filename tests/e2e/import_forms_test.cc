@@ -8,6 +8,7 @@
 #include <elf.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sched.h>
 #include <sys/procfs.h>
 
 #include <algorithm>
@@ -55,7 +56,7 @@ void WriteFile(const std::string& path, const std::string& bytes) {
 }
 
 ProgramOutput Shell(const std::string& line) {
-  return e2e::Run({"sh", "-c", line}, /*limit_s=*/60);
+  return e2e::Run({"sh", "-c", line});
 }
 
 // Calls the library, and through libc the vDSO, some times.
@@ -134,8 +135,9 @@ struct Recording {
     auto pt = recorder::SteppedPt::Create(PosixFileSystem(), perf_data, encoder,
                                           config);
     ASSERT_TRUE(pt) << pt.error().message;
-    const auto run =
-        recorder::RunStepped({.command = {program}, .environment = {}}, **pt);
+    const auto run = recorder::RunStepped(
+        {.command = {program}, .environment = {}, .host_cpu = sched_getcpu()},
+        **pt);
     ASSERT_TRUE(run) << run.error().message;
     ASSERT_TRUE((*pt)->Finish());
     process = run->process;

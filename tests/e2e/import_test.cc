@@ -46,7 +46,7 @@ void WriteFile(const fs::path& path, const std::string& bytes) {
 }
 
 ProgramOutput Shell(const std::string& line) {
-  return e2e::Run({"sh", "-c", line}, /*limit_s=*/60);
+  return e2e::Run({"sh", "-c", line});
 }
 
 std::string WithoutBuildIds(const std::string& text) {
@@ -559,14 +559,13 @@ class DamageTest : public ImportTest {
     const std::string bundle = scratch_.Path("a.clew");
     WriteFile(input, bytes);
     const ProgramOutput output =
-        e2e::Run({Binary(), "import", input, "-o", bundle}, 60);
+        e2e::Run({Binary(), "import", input, "-o", bundle});
     if (output.exit_status == kExitOk) {
       ++imported_;
       const int status =
-          e2e::Run({Binary(), "decode", bundle, "--as", "none"}, 60)
-              .exit_status;
+          e2e::Run({Binary(), "decode", bundle, "--as", "none"}).exit_status;
       EXPECT_TRUE(status == kExitOk || status == kExitCorrupt) << status;
-      EXPECT_EQ(e2e::Run({Binary(), "info", bundle}, 60).exit_status, status);
+      EXPECT_EQ(e2e::Run({Binary(), "info", bundle}).exit_status, status);
       fs::remove_all(bundle);
       return;
     }

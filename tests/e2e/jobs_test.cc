@@ -49,6 +49,8 @@ struct Collector {
             Must(collector::Catalogue::Open(folder + "/catalogue.sqlite"))) {
     options.clew = Binary();
     options.work_folder = folder + "/work";
+    options.analysis_time_limit_s = kOwnLimitSeconds;
+    options.solve_time_limit_s = kOwnLimitSeconds;
     options.report = [](std::string_view line) {
       std::printf("%.*s\n", static_cast<int>(line.size()), line.data());
     };
@@ -72,7 +74,7 @@ struct Collector {
   void Work() {
     const auto runner = Must(
         collector::JobRunner::Start(options, *store, *catalogue, *schedules));
-    ASSERT_TRUE(runner->WaitIdle(250)) << "still at work";
+    ASSERT_TRUE(runner->WaitIdle(2 * kLimitSeconds)) << "still at work";
   }
   collector::BundleRow Row(const BundleId& id) {
     return Must(catalogue->Bundle(id)).value();
@@ -122,7 +124,7 @@ TEST(JobsTest, AFailingRunIsGroupedSolvedAndReplays) {
   ASSERT_TRUE(schedule);
   ASSERT_TRUE(
       WriteWholeFile(PosixFileSystem(), out + "/schedule.pb", *schedule));
-  const ProgramOutput replayed = Clew({"replay", "--check", "3", out}, 120);
+  const ProgramOutput replayed = Clew({"replay", "--check", "3", out});
   EXPECT_EQ(replayed.exit_status, kExitOk) << replayed.text;
 }
 

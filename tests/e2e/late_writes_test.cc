@@ -17,7 +17,7 @@ TEST(LateWritesTest, AreSeenAtTheReturnOfTheCall) {
       Clew({"record", "--timeout", "100", "-o", bundle, "--",
             Built("tests/recorder/programs/recorder_tracee_late_writes")});
   ASSERT_EQ(recorded.exit_status, kExitOk) << recorded.text;
-  const ProgramOutput solved = Clew({"solve", bundle});
+  const ProgramOutput solved = ClewAtLeisure("solve", {bundle});
   ASSERT_EQ(solved.exit_status, kExitOk) << solved.text;
   const ProgramOutput replayed = Clew({"replay", "--check", "2", bundle});
   EXPECT_EQ(replayed.exit_status, kExitOk) << replayed.text;

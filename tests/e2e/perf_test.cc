@@ -49,7 +49,7 @@ void ExpectSame(Branches perf, Branches ours) {
 class PerfTest : public testing::TestWithParam<const char*> {
  protected:
   void SetUp() override {
-    if (e2e::Run({"perf", "--version"}, 10).exit_status != 0) {
+    if (e2e::Run({"perf", "--version"}).exit_status != 0) {
       GTEST_SKIP() << "no perf (Debian package linux-perf)";
     }
   }
@@ -74,7 +74,7 @@ class PerfTest : public testing::TestWithParam<const char*> {
 TEST_P(PerfTest, FindsOurBranchesInAFailingRun) {
   const std::string bundle = scratch_.Path("fail.clew");
   const ProgramOutput recorded =
-      Clew({"record", "--until-fail", "--timeout", "2", "-o", bundle, "--",
+      Clew({"record", "--until-fail", "--timeout", "100", "-o", bundle, "--",
             Tracee(GetParam())});
   ASSERT_EQ(recorded.exit_status, kExitFinding) << recorded.text;
   ExpectPerfAgrees(bundle);

@@ -3,6 +3,7 @@
 // Method: programs without a C library, whose path does not depend on where
 // they run, one instruction after another. The oracle is the stepper (ptrace).
 #include <gtest/gtest.h>
+#include <sched.h>
 
 #include <vector>
 
@@ -45,9 +46,10 @@ class IpLog final : public recorder::StepObserver {
 
 Result<Ips> Stepped(const std::string& program) {
   IpLog log;
-  CLEW_ASSIGN_OR_RETURN(
-      run,
-      recorder::RunStepped({.command = {program}, .environment = {}}, log));
+  CLEW_ASSIGN_OR_RETURN(run, recorder::RunStepped({.command = {program},
+                                                   .environment = {},
+                                                   .host_cpu = sched_getcpu()},
+                                                  log));
   (void)run;  // how it ended is the recorder's test
   return log.ips();
 }

@@ -212,8 +212,7 @@ class TruthRuns : public testing::Test {
     const uint64_t limit_s = FromEnvironment("CLEW_TRUTH_LIMIT_S", 5);
     const double before = ChildCpuSeconds();
     const ProgramOutput solved = Clew(
-        {"solve", "--json", "--time-limit", fmt::to_string(limit_s), bundle},
-        static_cast<int>(10 * limit_s + 60));
+        {"solve", "--json", "--time-limit", fmt::to_string(limit_s), bundle});
     tally.cpu_s = ChildCpuSeconds() - before;
     const auto json =
         nlohmann::json::parse(solved.text, nullptr, /*allow_exceptions=*/false);
@@ -225,8 +224,7 @@ class TruthRuns : public testing::Test {
       return;
     }
     ASSERT_EQ(verdict, "witness") << "error: " << solved.text;
-    const ProgramOutput replayed =
-        Clew({"replay", "--check", "2", bundle}, 120);
+    const ProgramOutput replayed = Clew({"replay", "--check", "2", bundle});
     ASSERT_EQ(replayed.exit_status, kExitOk)
         << "wrong witness: " << replayed.text;
     tally.solved = 1;

@@ -37,11 +37,11 @@ TEST_P(VerdictTest, WhatHappenedIsNotCalledImpossible) {
   add(GetParam().timing);
   add({"--"});
   add(command);
-  const ProgramOutput recorded = Clew(record, 120);
+  const ProgramOutput recorded = Clew(record);
   ASSERT_TRUE(recorded.exit_status == 0 || recorded.exit_status == 1)
       << recorded.text;
   const ProgramOutput solved =
-      Clew({"solve", "--json", "--time-limit", "6", bundle}, 120);
+      Clew({"solve", "--json", "--time-limit", "6", bundle});
   ASSERT_TRUE(solved.exit_status == kExitOk || solved.exit_status == kExitLimit)
       << solved.text;
   const auto json =

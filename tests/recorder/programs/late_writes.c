@@ -93,7 +93,7 @@ static const struct Case kCases[] = {
 
 static void* Answer(void* argument) {
   const struct Case* const call = argument;
-  usleep(2000);  // the other one waits by now
+  usleep(2000);  // most likely the other one waits by now
   Check(*call->watched == kOld, call->name);
   struct {
     long type;
