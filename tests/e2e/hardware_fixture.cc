@@ -1,6 +1,7 @@
 #include "tests/e2e/hardware_fixture.h"
 
 #include <chrono>
+#include <filesystem>
 #include <thread>
 
 #include "common/result.h"
@@ -28,6 +29,23 @@ nlohmann::json HardwareFixture::Info(const std::string& bundle) {
   const auto run = Clew({"info", "--json", "--no-backtraces", bundle});
   EXPECT_EQ(run.exit_status, kExitOk) << run.text;
   return JsonIn(run.text);
+}
+
+bool HardwareFixture::RecordUntil(
+    const std::string& bundle, std::vector<std::string> target,
+    const std::function<bool()>& has_enough) const {
+  constexpr int kSecondsMax = 256;
+  target.insert(target.end(), {"--timeout", ""});
+  for (int seconds = 1; seconds <= kSecondsMax; seconds *= 4) {
+    std::filesystem::remove_all(bundle);
+    target.back() = std::to_string(seconds);
+    const auto run = Clew(Record(bundle, target));
+    EXPECT_EQ(run.exit_status, kExitOk) << run.text;
+    if (run.exit_status != kExitOk || has_enough()) {
+      return run.exit_status == kExitOk;
+    }
+  }
+  return false;
 }
 
 nlohmann::json JsonIn(const std::string& text) {

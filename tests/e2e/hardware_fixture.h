@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <functional>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
@@ -25,6 +26,11 @@ class HardwareFixture : public testing::Test {
                                   const std::vector<std::string>& more) const;
   // What `clew info --json` says.
   static nlohmann::json Info(const std::string& bundle);
+
+  // Records `target` for a second, and on a busy machine anew for longer, until
+  // the bundle `has_enough`; false if even minutes are not enough.
+  bool RecordUntil(const std::string& bundle, std::vector<std::string> target,
+                   const std::function<bool()>& has_enough) const;
 
   Scratch scratch_;
 

@@ -13,6 +13,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <filesystem>
@@ -23,6 +24,7 @@
 #include <thread>
 
 #include "tests/e2e/hardware_fixture.h"
+#include "tests/support/await.h"
 
 namespace clew::e2e {
 namespace {
@@ -37,6 +39,9 @@ std::string TraceePath() {
 
 class HardwareTest : public HardwareFixture {
  protected:
+  // Of which a thread that naps for a millisecond has some 900 in a second.
+  static constexpr int kSlicesMin = 20;
+
   // How many slices each thread has, by `clew decode --as slices`.
   std::map<int, int> Slices(const std::string& bundle) {
     std::map<int, int> slices;
@@ -58,8 +63,7 @@ class HardwareTest : public HardwareFixture {
     const auto run =
         e2e::Run({"sh", "-c",
                   "perf script --show-switch-events -F tid,event -i " + bundle +
-                      "/perf.data > " + file + " 2>&1"},
-                 60);
+                      "/perf.data > " + file + " 2>&1"});
     EXPECT_EQ(run.exit_status, 0);
     std::map<int, int> outs;
     std::ifstream text(file);
@@ -91,7 +95,6 @@ TEST_F(HardwareTest, ALaunchedProgramHasItsThreadsAndSwitches) {
   for (int index, tid, switches; report >> index >> tid >> switches;) {
     EXPECT_EQ(names[tid], "clew-" + std::to_string(index));
     EXPECT_GE(slices.at(tid), switches);
-    EXPECT_LE(slices.at(tid), switches + 20);
     ++threads;
   }
   EXPECT_EQ(threads, 8);
@@ -154,22 +157,19 @@ TEST_F(HardwareTest, AProcessIsAttachedToWithAllItsThreads) {
   const Sleepers sleepers;
   for (const bool snapshot : {false, true}) {
     const std::string bundle = scratch_.Path(snapshot ? "snapshot" : "full");
-    std::vector<std::string> words = {"--pid", std::to_string(getpid()),
-                                      "--timeout", "1"};
+    std::vector<std::string> words = {"--pid", std::to_string(getpid())};
     if (snapshot) {
       words.emplace_back("--snapshot");
     }
-    const auto run = Clew(Record(bundle, words));
-    ASSERT_EQ(run.exit_status, 0) << run.text;
-    const auto slices = Slices(bundle);
+    ASSERT_TRUE(RecordUntil(bundle, words, [&] {
+      auto slices = Slices(bundle);
+      return std::ranges::all_of(
+          sleepers.tids(), [&](int tid) { return slices[tid] > kSlicesMin; });
+    }));
     std::set<std::string> names;
     const json info = Info(bundle);
     for (const json& thread : info["threads"]) {
       names.insert(thread["name"]);
-    }
-    for (const int tid : sleepers.tids()) {
-      ASSERT_TRUE(slices.contains(tid)) << tid;
-      EXPECT_GT(slices.at(tid), 20) << "of some 900";
     }
     EXPECT_TRUE(names.contains("sleeper-3"));
     EXPECT_THAT(Clew({"info", "--no-backtraces", bundle}).text,
@@ -180,13 +180,16 @@ TEST_F(HardwareTest, AProcessIsAttachedToWithAllItsThreads) {
 TEST_F(HardwareTest, TheWholeHostHasThreadsOfOthers) {
   const Sleepers sleepers;
   const std::string bundle = scratch_.Path("b");
-  const auto run = Clew(Record(bundle, {"--system-wide", "--timeout", "1"}));
-  ASSERT_EQ(run.exit_status, 0) << run.text;
-  const auto slices = Slices(bundle);
-  for (const int tid : sleepers.tids()) {
-    EXPECT_TRUE(slices.contains(tid)) << tid;
+  std::map<int, int> slices;
+  ASSERT_TRUE(RecordUntil(bundle, {"--system-wide"}, [&] {
+    slices = Slices(bundle);
+    return slices.size() > 5 &&
+           std::ranges::all_of(sleepers.tids(),
+                               [&](int tid) { return slices.contains(tid); });
+  }));
+  if (const json lost = Info(bundle)["loss"]["records"]; lost != 0) {
+    GTEST_SKIP() << "this host is so busy that " << lost << " records are lost";
   }
-  EXPECT_GT(slices.size(), 5u);
   const auto of_perf = SwitchesOfPerf(bundle);
   for (const int tid : sleepers.tids()) {
     EXPECT_NEAR(of_perf.at(tid), slices.at(tid), 2);
@@ -225,20 +228,17 @@ TEST_F(HardwareTest, ACgroupIsRecordedAndNobodyElse) {
                                                          {"--unit", name}};
   for (const auto& target : targets) {
     const std::string bundle = scratch_.Path(target[0]);
-    auto words = target;
-    words.insert(words.end(), {"--timeout", "1"});
-    const auto run = Clew(Record(bundle, words));
-    EXPECT_EQ(run.exit_status, 0) << run.text;
-    const auto slices = Slices(bundle);
+    std::map<int, int> slices;
+    EXPECT_TRUE(RecordUntil(bundle, target, [&] {
+      slices = Slices(bundle);
+      return slices[child] > kSlicesMin;
+    }));
     EXPECT_EQ(slices.size(), 1u);
-    EXPECT_TRUE(slices.contains(child) && slices.at(child) > 20);
   }
   kill(child, SIGKILL);
   waitpid(child, nullptr, 0);
-  for (int i = 0; i < 1000 && !fs::remove(folder, error); ++i) {
-    Nap();
-  }
-  EXPECT_FALSE(fs::exists(folder));
+  EXPECT_TRUE(test::Await([&] { return fs::remove(folder, error); }))
+      << error.message();
 }
 
 TEST_F(HardwareTest, ACrashIsAFindingAndItsCoreDumpIsInTheBundle) {
@@ -248,8 +248,7 @@ TEST_F(HardwareTest, ACrashIsAFindingAndItsCoreDumpIsInTheBundle) {
       e2e::Run({"sh", "-c",
                 "cd " + folder + " && ulimit -c unlimited && exec " + Binary() +
                     " record --source perf --sideband-only --json -o b.clew -- "
-                    "sh -c 'kill -SEGV $$'"},
-               60);
+                    "sh -c 'kill -SEGV $$'"});
   EXPECT_EQ(run.exit_status, 1) << run.text;
   const json report = JsonIn(run.text);
   EXPECT_EQ(report["failure"]["kind"], "signal");
