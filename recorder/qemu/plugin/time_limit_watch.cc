@@ -60,7 +60,13 @@ char StateOf(const std::string& task) {
              : text[name_end + 2];
 }
 
-// True if a thread but the caller's runs, or could if it had a CPU.
+// In proc(5)'s letters. R: it runs, or could if it had a CPU. D: it waits for
+// the host's disk, perhaps with what we write.
+bool RunsOrWouldOnAnIdleHost(char state) {
+  return state == 'R' || state == 'D';
+}
+
+// Of all threads but the caller's.
 bool AnyThreadRuns() {
   DIR* tasks = opendir("/proc/self/task");
   if (tasks == nullptr) {
@@ -70,7 +76,8 @@ bool AnyThreadRuns() {
   bool runs = false;
   while (const dirent* task = readdir(tasks)) {
     const std::string name = task->d_name;
-    runs = runs || (name[0] != '.' && name != own && StateOf(name) == 'R');
+    runs = runs || (name[0] != '.' && name != own &&
+                    RunsOrWouldOnAnIdleHost(StateOf(name)));
   }
   (void)closedir(tasks);  // read only
   return runs;
