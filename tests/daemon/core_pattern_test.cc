@@ -3,6 +3,7 @@
 // Method: files below a folder; the k-th operation of the file system fails.
 #include "daemon/core_pattern.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -25,7 +26,7 @@ class CorePatternTest : public testing::Test {
     root_ = std::filesystem::temp_directory_path().string() + "/cpXXXXXX";
     CLEW_CHECK(mkdtemp(root_.data()) != nullptr, "no folder {}", root_);
     paths_ = Paths(root_);
-    test::WriteText(paths_.core_pattern, std::string(kBefore) + "\n");
+    test::WriteText(paths_.core_pattern, fmt::format("{}\n", kBefore));
     test::WriteText(paths_.core_handler, "");
     std::filesystem::permissions(paths_.core_handler,
                                  std::filesystem::perms::owner_all);
@@ -43,7 +44,7 @@ TEST_F(CorePatternTest, WhatWasThereComesBack) {
   EXPECT_EQ(*before, kBefore);
   EXPECT_TRUE(IsOurPattern(paths_, Now()));
   EXPECT_EQ(test::ReadText(paths_.core_pattern_before),
-            std::string(kBefore) + "\n");
+            fmt::format("{}\n", kBefore));
   // Again: what was before is not lost.
   EXPECT_EQ(*InstallCorePattern(PosixFileSystem(), paths_), kBefore);
   EXPECT_EQ(*UninstallCorePattern(PosixFileSystem(), paths_), kBefore);
@@ -73,13 +74,13 @@ TEST_F(CorePatternTest, NeverOursWithoutANoteOfWhatWasBefore) {
   for (int works = 0; !finished; ++works) {
     ASSERT_LT(works, 30) << "never ends";
     std::filesystem::remove(paths_.core_pattern_before);
-    test::WriteText(paths_.core_pattern, std::string(kBefore) + "\n");
+    test::WriteText(paths_.core_pattern, fmt::format("{}\n", kBefore));
     clew::test::FailingFiles files(works);
     finished = InstallCorePattern(files, paths_).has_value();
     EXPECT_EQ(IsOurPattern(paths_, Now()), finished) << works;
     if (finished) {
       EXPECT_EQ(test::ReadText(paths_.core_pattern_before),
-                std::string(kBefore) + "\n");
+                fmt::format("{}\n", kBefore));
     }
   }
 }

@@ -3,6 +3,7 @@
 // ends it; secrets of its environment do not get as far as ready/.
 // Method: the built programs, software PT, real recordings.
 #include <fcntl.h>
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <sys/wait.h>
@@ -76,7 +77,7 @@ class SoftwareUnitTest : public testing::Test {
     return std::make_unique<Process>(
         words, At("unit"),
         std::vector<std::string>{"CLEW=" + test::Program("clew"),
-                                 std::string("DB_PASSWORD=") + kSecret},
+                                 fmt::format("DB_PASSWORD={}", kSecret)},
         input);
   }
   // The bundle that is ready, once it is.
