@@ -18,7 +18,7 @@
 #include <vector>
 
 #include "tests/e2e/clew_command.h"
-#include "tests/support/await.h"
+#include "tests/support/wait_until.h"
 #include "tests/transfer/collector_process.h"
 
 namespace clew::e2e {
@@ -135,7 +135,7 @@ class GroupStoryTest : public testing::Test {
               bundle, "--", Tracee(program)});
     ASSERT_EQ(recorded.exit_status, kExitFinding) << recorded.text;
     ASSERT_EQ(Ask({"upload", bundle}).exit_status, 0);
-    ASSERT_TRUE(test::Await([&] { return Group()["bundles"] == bundles_; }))
+    ASSERT_TRUE(test::WaitUntil([&] { return Group()["bundles"] == bundles_; }))
         << collector_.log();
   }
   // The one group there is.
@@ -200,7 +200,7 @@ TEST_F(GroupStoryTest, ADefectIsFoundResolvedAndComesBack) {
   EXPECT_THAT(Page(), AllOf(HasSubstr("seen again in"),
                             Not(HasSubstr("class=\"mark resolved\""))));
 
-  ASSERT_TRUE(test::Await([&] { return on_call_.calls().size() == 3; }))
+  ASSERT_TRUE(test::WaitUntil([&] { return on_call_.calls().size() == 3; }))
       << collector_.log();
   const std::vector<Call> calls = on_call_.calls();
   std::vector<std::string> events;

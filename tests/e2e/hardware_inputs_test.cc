@@ -31,7 +31,7 @@
 #include "recorder/perf_record.h"
 #include "tests/e2e/hardware_fixture.h"
 #include "tests/recorder/bpf/truth.h"
-#include "tests/support/await.h"
+#include "tests/support/wait_until.h"
 
 namespace clew::e2e {
 namespace {
@@ -308,7 +308,8 @@ TEST_F(HardwareInputsTest, AProcessHasTheInputsOfTheTimeOfTheRecording) {
     return seen.size() > 20u * 16;  // of some 900 numbers in a second
   }));
   const auto size = fs::file_size(file);  // the last may not be there yet
-  ASSERT_TRUE(test::Await([&] { return fs::file_size(file) >= size + 16; }));
+  ASSERT_TRUE(
+      test::WaitUntil([&] { return fs::file_size(file) >= size + 16; }));
   reader.End();
   std::ifstream log(file, std::ios::binary);
   const std::string truth(std::istreambuf_iterator<char>(log), {});
@@ -334,7 +335,7 @@ TEST_F(HardwareInputsTest, ARecorderThatDiesLeavesNoBundle) {
     _exit(127);
   }
   pid_t program = 0;
-  const bool runs = test::Await(
+  const bool runs = test::WaitUntil(
       [&] { return static_cast<bool>(std::ifstream(mark) >> program); });
   const bool has_log = fs::exists(path + ".partial/inputs.pb");
   kill(child, SIGKILL);

@@ -24,7 +24,7 @@
 #include <thread>
 
 #include "tests/e2e/hardware_fixture.h"
-#include "tests/support/await.h"
+#include "tests/support/wait_until.h"
 
 namespace clew::e2e {
 namespace {
@@ -237,7 +237,7 @@ TEST_F(HardwareTest, ACgroupIsRecordedAndNobodyElse) {
   }
   kill(child, SIGKILL);
   waitpid(child, nullptr, 0);
-  EXPECT_TRUE(test::Await([&] { return fs::remove(folder, error); }))
+  EXPECT_TRUE(test::WaitUntil([&] { return fs::remove(folder, error); }))
       << error.message();
 }
 
