@@ -1,8 +1,9 @@
 #ifndef CLEW_CMAKE_HEADERS_H_
 #define CLEW_CMAKE_HEADERS_H_
 
-// What most files of the parts include, compiled once (clew_share_headers). A file
-// includes what it uses all the same: CLEW_ALONE compiles it without this one.
+// What most files of the parts include, compiled once (clew_add_headers). A
+// file includes what it uses all the same: CLEW_ALONE compiles it without this
+// header.
 #include <fmt/format.h>
 
 #include <algorithm>

@@ -27,6 +27,7 @@ class IncludeRuleTest : public testing::Test {
     Write("CMakeLists.txt",
           "cmake_minimum_required(VERSION 3.25)\n"
           "project(x LANGUAGES CXX)\n"
+          "set(CLEW_ALONE ON)\n"
           "include(" +
               source_ +
               "/cmake/clew.cmake)\n"
