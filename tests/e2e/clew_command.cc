@@ -113,7 +113,7 @@ Scratch::Scratch() : failed_before_(testing::Test::HasFailure()) {
 }
 
 Scratch::~Scratch() {
-  if (testing::Test::HasFailure() && !failed_before_) {
+  if (kept_ || (testing::Test::HasFailure() && !failed_before_)) {
     std::printf("kept: %s\n", root_.c_str());
     return;
   }

@@ -65,9 +65,12 @@ class Scratch {
   Scratch(const Scratch&) = delete;
   Scratch& operator=(const Scratch&) = delete;
   std::string Path(const std::string& name) const { return root_ + "/" + name; }
+  // For one that outlives the test that fails.
+  void Keep() { kept_ = true; }
 
  private:
   std::string root_;
+  bool kept_ = false;
   bool failed_before_;
 };
 

@@ -41,42 +41,71 @@ void PrintTo(const Case& c, std::ostream* out) { *out << c.name; }
 
 constexpr uint64_t kNowhere = 0x123000;  // below all mappings
 
+struct Recorded {
+  Scratch scratch;
+  const std::string bundle = scratch.Path("b.clew");
+  uint64_t insns = 0;  // as the recorder reports them
+  std::vector<Turn> turns;
+};
+
+Result<std::unique_ptr<Recorded>> RecordCase(const Case& c,
+                                             const std::string& program) {
+  auto recorded = std::make_unique<Recorded>();
+  recorder::RecordOptions options;
+  options.command = c.command;
+  options.command[0] = program;
+  options.output = recorded->bundle;
+  options.turns_path = recorded->scratch.Path("turns");
+  options.mtc_period = c.mtc_period;
+  options.timeout_s = c.timeout_s;
+  options.plugin_path = Built("bin/clew-qemu-plugin.so");
+  CLEW_ASSIGN_OR_RETURN(
+      outcome, c.fails ? recorder::RecordUntilFail(options, 200, nullptr)
+                       : recorder::Record(options));
+  recorded->insns = outcome.insns;
+  CLEW_ASSIGN_OR_RETURN(turns, ReadTurns(options.turns_path));
+  recorded->turns = std::move(turns);
+  return recorded;
+}
+
+// The tests of a suite share the recording of a case.
 class TruthTest : public testing::TestWithParam<Case> {
  protected:
+  static void TearDownTestSuite() { recorded_.clear(); }
+
   void SetUp() override {
-    recorder::RecordOptions options;
-    options.command = GetParam().command;
-    options.command[0] = Built("tests/" + options.command[0]);
-    if (!std::filesystem::exists(options.command[0])) {
-      GTEST_SKIP() << options.command[0]
-                   << " was not built: configure says why";
+    const Case& c = GetParam();
+    const std::string program = Built("tests/" + c.command[0]);
+    if (!std::filesystem::exists(program)) {
+      GTEST_SKIP() << program << " was not built: configure says why";
     }
-    options.output = scratch_.Path("b.clew");
-    options.turns_path = scratch_.Path("turns");
-    options.mtc_period = GetParam().mtc_period;
-    options.timeout_s = GetParam().timeout_s;
-    options.plugin_path = Built("bin/clew-qemu-plugin.so");
-    const auto outcome = GetParam().fails
-                             ? recorder::RecordUntilFail(options, 200, nullptr)
-                             : recorder::Record(options);
-    ASSERT_TRUE(outcome.has_value()) << outcome.error().message;
-    insns_ = outcome->insns;
-    auto turns = ReadTurns(options.turns_path);
-    ASSERT_TRUE(turns.has_value()) << turns.error().message;
-    turns_ = std::move(*turns);
-    auto opened = follower::OpenRecording(options.output);
+    if (!recorded_.contains(c.name)) {
+      auto recorded = RecordCase(c, program);
+      ASSERT_TRUE(recorded.has_value()) << recorded.error().message;
+      recorded_.emplace(c.name, std::move(*recorded));
+    }
+    auto opened = follower::OpenRecording(recorded().bundle);
     ASSERT_TRUE(opened.has_value()) << opened.error().message;
     recording_ = std::move(*opened);
   }
 
-  const Scratch scratch_;
-  uint64_t insns_ = 0;  // as the recorder reports them
-  std::vector<Turn> turns_;
+  void TearDown() override {
+    if (const auto found = recorded_.find(GetParam().name);
+        found != recorded_.end() && HasFailure()) {
+      found->second->scratch.Keep();
+    }
+  }
+
+  const Recorded& recorded() const { return *recorded_.at(GetParam().name); }
+
   std::unique_ptr<follower::BundleRecording> recording_;
+
+ private:
+  static inline std::map<std::string, std::unique_ptr<Recorded>> recorded_;
 };
 
 TEST_P(TruthTest, EveryInstructionRetiredWithinItsInterval) {
-  const auto truth = TrueTicks(turns_);
+  const auto truth = TrueTicks(recorded().turns);
   auto decoded = decoder::TraceStreams::Create(*recording_->trace, {});
   ASSERT_TRUE(decoded.has_value()) << decoded.error().message;
   auto inputs = recording_->recording.open_inputs();
@@ -105,12 +134,12 @@ TEST_P(TruthTest, EveryInstructionRetiredWithinItsInterval) {
     EXPECT_EQ(done, ticks.size());
   }
   EXPECT_EQ((*decoded)->stats().time_contradictions, 0u);
-  EXPECT_EQ(insns_, insns);
+  EXPECT_EQ(recorded().insns, insns);
 }
 
 TEST_P(TruthTest, TheTrueScheduleIsAWitness) {
-  const auto report = solver::CheckSchedule(recording_->recording,
-                                            TrueSchedule(turns_), nullptr);
+  const auto report = solver::CheckSchedule(
+      recording_->recording, TrueSchedule(recorded().turns), nullptr);
   ASSERT_TRUE(report.has_value()) << report.error().message;
   EXPECT_EQ(report->disagreement.value_or(""), "");
   EXPECT_EQ(report->outputs_differing, 0u);
@@ -132,7 +161,7 @@ TEST_P(TruthTest, WithAnotherFailureTheTrueScheduleIsNone) {
   if (recording.failure.kind != FailureKind::kSignal) {
     GTEST_SKIP() << "ends without a signal";
   }
-  const auto steps = TrueSchedule(turns_);
+  const auto steps = TrueSchedule(recorded().turns);
   const Failure truth = recording.failure;
   for (const int32_t signal : {SIGSEGV, SIGFPE, SIGILL, SIGTRAP, SIGBUS}) {
     recording.failure.signal = signal;
@@ -153,7 +182,7 @@ class ChannelTest : public TruthTest {};
 
 TEST_P(ChannelTest, ARegisterThatDiffersFromTheCoreDumpIsTold) {
   follower::Recording& recording = recording_->recording;
-  const auto steps = TrueSchedule(turns_);
+  const auto steps = TrueSchedule(recorded().turns);
   EXPECT_TRUE(
       AgreesWithCoreDump(*solver::CheckSchedule(recording, steps, nullptr)));
   ASSERT_FALSE(recording.dumped_registers.empty());
@@ -303,8 +332,7 @@ TEST_P(ReadsTest, ACallThatIsGivenOtherMemoryContradicts) {
 }
 
 TEST_P(ReadsTest, TheSearchFindsTheOrder) {
-  const ProgramOutput solved =
-      ClewAtLeisure("solve", {scratch_.Path("b.clew")});
+  const ProgramOutput solved = ClewAtLeisure("solve", {recorded().bundle});
   EXPECT_EQ(solved.exit_status, kExitOk) << solved.text;
 }
 
@@ -325,10 +353,11 @@ TEST_P(TruthTest, TheTrueScheduleSatisfiesItsFormula) {
   solver::WordTable words(start.thread_count(), slack);
   solver::LearnAlongPaths(*solver::FirstPoint(start, slack, {}),
                           kFormulaInsnsMax, recording.failure, words, nullptr);
-  if (insns_ > kFormulaInsnsMax) {
-    GTEST_SKIP() << insns_ << " instructions are too many for a formula";
+  if (recorded().insns > kFormulaInsnsMax) {
+    GTEST_SKIP() << recorded().insns
+                 << " instructions are too many for a formula";
   }
-  const auto steps = TrueSchedule(turns_);
+  const auto steps = TrueSchedule(recorded().turns);
   constraints::ExprPool pool;
   const auto built =
       symbolic::BuildTrace(start, words.ContestedWords(), pool,
