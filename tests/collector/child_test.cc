@@ -69,8 +69,9 @@ void ExpectLimit(const ConfinedChildRequest& request,
 
 // Not a zombie, which its new parent need not have fetched yet.
 bool IsAlive(pid_t pid) {
-  std::ifstream file(fmt::format("/proc/{}/stat", pid));
-  std::string text((std::istreambuf_iterator<char>(file)), {});
+  std::string text;
+  // Not by an iterator: that throws where the process ends meanwhile.
+  std::getline(std::ifstream(fmt::format("/proc/{}/stat", pid)), text, '\0');
   const size_t name_end = text.rfind(')');
   return name_end != std::string::npos && text[name_end + 2] != 'Z' &&
          text[name_end + 2] != 'X';

@@ -50,6 +50,8 @@ class Scratch {
 };
 
 void WriteText(const std::string& path, const std::string& text);
+// What of it can be read: of a process that ends meanwhile, its files in /proc
+// cannot.
 std::string ReadText(const std::string& path);
 std::vector<std::string> NamesIn(const std::string& folder);
 
