@@ -13,7 +13,8 @@ constexpr const char* kVersionFooter = R"(Example:
   clew version --json
 )";
 
-// CLEW_VERSION, CLEW_BUILD_TYPE and CLEW_RECORDER_BPF come from CMake.
+// CLEW_VERSION and CLEW_BUILD_TYPE come from CMake, CLEW_RECORDER_BPF with
+// recorder/bpf.
 #ifdef CLEW_RECORDER_BPF
 constexpr bool kHasBpf = true;
 #else

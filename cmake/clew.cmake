@@ -69,27 +69,36 @@ if(NOT CLEW_ALONE)
   target_compile_options(clew_test_headers PRIVATE -fPIE ${clew_test_options})
 endif()
 
-# clew_check_includes(<path> <allowed folders> <files>...)
-# Refuses, when CMake configures, an include of a folder that is not allowed.
-function(clew_check_includes path allowed)
-  string(REPLACE ";" "|" pattern "${allowed}")
+# clew_check_includes(<path> <parts> <files>...)
+# Refuses, when CMake configures, an include of a folder in which none of these
+# parts has a file. A folder below that of a part may be another part.
+function(clew_check_includes path parts)
+  set(folders "")
+  foreach(part IN LISTS parts)
+    string(MAKE_C_IDENTIFIER clew_${part} target)
+    get_property(of_part GLOBAL PROPERTY ${target}_folders)
+    if(NOT of_part)
+      set(of_part ${part})  # generated, or left out
+    endif()
+    list(APPEND folders ${of_part})
+  endforeach()
+  string(REPLACE ";" "|" pattern "${folders}")
   foreach(file IN LISTS ARGN)
     file(STRINGS ${CMAKE_CURRENT_SOURCE_DIR}/${file} includes
          REGEX "^ *# *include \"")
-    list(FILTER includes EXCLUDE REGEX "\"(${pattern})/")
+    list(FILTER includes EXCLUDE REGEX "\"(${pattern})/[^/]*\"")
     if(includes)
       message(SEND_ERROR "${path}: ${file}: not in USES: ${includes}")
     endif()
   endforeach()
 endfunction()
-
-# clew_component(<path> SOURCES <.h, .cc> [USES <components>] [LIBS <foreign>]
-#                [FILES_ALONE])
+# clew_component(<path> SOURCES <.h, .cc> [USES <components>]
+#                [OPTIONAL <components>] [LIBS <foreign>] [FILES_ALONE])
 # A static library, called from the folder <path>/CMakeLists.txt. Sources are
-# relative to that folder. FILES_ALONE: what links the part takes only those of
+# relative to that folder. OPTIONAL: used where they are built. FILES_ALONE: what links the part takes only those of
 # its files that it calls, which files that are compiled together do not allow.
 function(clew_component path)
-  cmake_parse_arguments(ARG "FILES_ALONE" "" "SOURCES;USES;LIBS" ${ARGN})
+  cmake_parse_arguments(ARG "FILES_ALONE" "" "SOURCES;USES;OPTIONAL;LIBS" ${ARGN})
   string(MAKE_C_IDENTIFIER clew_${path} target)
   add_library(${target} STATIC ${ARG_SOURCES})
   set_target_properties(${target} PROPERTIES LINKER_LANGUAGE CXX)
@@ -105,11 +114,23 @@ function(clew_component path)
     endif()
     target_link_libraries(${target} PUBLIC ${used_target})
   endforeach()
+  foreach(used IN LISTS ARG_OPTIONAL)
+    string(MAKE_C_IDENTIFIER clew_${used} used_target)
+    if(TARGET ${used_target})
+      target_link_libraries(${target} PUBLIC ${used_target})
+      list(APPEND ARG_USES ${used})
+    endif()
+  endforeach()
   clew_use_headers(${target} clew_headers)
-  clew_check_includes("${path}" "${path};${ARG_USES}" ${ARG_SOURCES})
+  file(RELATIVE_PATH folder ${PROJECT_SOURCE_DIR} ${CMAKE_CURRENT_SOURCE_DIR})
+  set(folders ${ARG_SOURCES})
+  list(TRANSFORM folders PREPEND "${folder}/")
+  list(TRANSFORM folders REPLACE "/[^/]*$" "")
+  list(REMOVE_DUPLICATES folders)
+  set_property(GLOBAL PROPERTY ${target}_folders ${folders})
+  clew_check_includes("${path}" "${path};${ARG_USES};${ARG_OPTIONAL}" ${ARG_SOURCES})
   set_property(GLOBAL APPEND_STRING PROPERTY clew_parts
                                              "${path} ${ARG_USES}\n")
-  file(RELATIVE_PATH folder ${PROJECT_SOURCE_DIR} ${CMAKE_CURRENT_SOURCE_DIR})
   list(TRANSFORM ARG_SOURCES PREPEND "${folder}/")
   set_property(GLOBAL APPEND_STRING PROPERTY clew_part_files
                                              "${path} ${ARG_SOURCES}\n")

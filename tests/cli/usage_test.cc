@@ -90,5 +90,15 @@ TEST_F(UsageTest, AResultThatCannotBeWrittenIsNoSuccess) {
             "clew: cannot write to standard output: No space left on device\n");
 }
 
+// CLEW_TEST_HAS_BPF: whether CMake built recorder/bpf.
+TEST_F(UsageTest, WhatWasBuiltIsNotSaidToBeLeftOut) {
+  const bool left_out =
+      Run("version").text.find("left out: inputs by eBPF") != std::string::npos;
+  EXPECT_EQ(left_out, !CLEW_TEST_HAS_BPF);
+  const bool doctor_misses_it =
+      Run("doctor").text.find("left out of this build") != std::string::npos;
+  EXPECT_EQ(doctor_misses_it, !CLEW_TEST_HAS_BPF);
+}
+
 }  // namespace
 }  // namespace clew::cli

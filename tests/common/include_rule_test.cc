@@ -81,6 +81,23 @@ TEST_F(IncludeRuleTest, AnIncludeOfALaterPartIsRefused) {
   EXPECT_TRUE(LogHas("low: b.h: not in USES")) << log_;
 }
 
+TEST_F(IncludeRuleTest, AnIncludeOfAPartBelowOneThatUsesNamesIsRefused) {
+  Write("low/sub/c.h", "");
+  Write("low/sub/CMakeLists.txt", "clew_component(low/sub SOURCES c.h)\n");
+  Write("low/CMakeLists.txt",
+        "clew_component(low SOURCES a.h b.h)\nadd_subdirectory(sub)\n");
+  Write("high/a.h", "#include \"low/sub/c.h\"\n");
+  EXPECT_FALSE(Configures());
+  EXPECT_TRUE(LogHas("high: a.h: not in USES")) << log_;
+}
+
+TEST_F(IncludeRuleTest, AFolderOfAPartIsOfIt) {
+  Write("low/sub/c.h", "");
+  Write("low/CMakeLists.txt", "clew_component(low SOURCES a.h b.h sub/c.h)\n");
+  Write("high/a.h", "#include \"low/sub/c.h\"\n");
+  EXPECT_TRUE(Configures()) << log_;
+}
+
 TEST_F(IncludeRuleTest, AnIncludeRelativeToTheFileIsRefused) {
   Write("low/a.h", "#include \"b.h\"\n");
   EXPECT_FALSE(Configures());
