@@ -23,13 +23,13 @@
 #include <thread>
 #include <vector>
 
-#include "collector/catalogue.h"
-#include "collector/stored_list.h"
+#include "collector/catalogue/catalogue.h"
+#include "collector/store/stored_list.h"
 #include "common/check.h"
 #include "common/digest.h"
 #include "common/signal_text.h"
 #include "proto/bundle.pb.h"
-#include "tests/collector/catalogue_model.h"
+#include "tests/collector/catalogue/catalogue_model.h"
 #include "tests/collector/samples.h"
 #include "tests/transfer/collector_process.h"
 

@@ -11,11 +11,11 @@
 #include <exception>
 #include <string>
 
-#include "collector/auth.h"
 #include "collector/clocks.h"
 #include "collector/collector.h"
 #include "collector/config.h"
 #include "collector/log.h"
+#include "collector/service/auth.h"
 #include "collector/start_notifier.h"
 #include "common/result.h"
 

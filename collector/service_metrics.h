@@ -1,9 +1,9 @@
 #ifndef CLEW_COLLECTOR_SERVICE_METRICS_H_
 #define CLEW_COLLECTOR_SERVICE_METRICS_H_
 
-#include "collector/jobs.h"
-#include "collector/notifier.h"
-#include "collector/service.h"
+#include "collector/jobs/jobs.h"
+#include "collector/notify/notifier.h"
+#include "collector/service/service.h"
 #include "collector/web/metrics.h"
 
 namespace clew::collector {

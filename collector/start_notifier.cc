@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "collector/clocks.h"
-#include "collector/webhook.h"
+#include "collector/notify/webhook.h"
 #include "common/scratch_folder.h"
 
 namespace clew::collector {

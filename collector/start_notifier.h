@@ -5,7 +5,7 @@
 
 #include "collector/config.h"
 #include "collector/log.h"
-#include "collector/notifier.h"
+#include "collector/notify/notifier.h"
 #include "common/result.h"
 
 namespace clew::collector {

@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "collector/catalogue.h"
+#include "collector/catalogue/catalogue.h"
 #include "collector/web/pages.h"
 
 namespace clew::collector::web {

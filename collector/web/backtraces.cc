@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
-#include "collector/catalogue.h"
+#include "collector/catalogue/catalogue.h"
 
 namespace clew::collector::web {
 namespace {

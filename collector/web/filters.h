@@ -7,7 +7,7 @@
 #include <string>
 #include <string_view>
 
-#include "collector/catalogue.h"
+#include "collector/catalogue/catalogue.h"
 #include "collector/web/html.h"
 #include "collector/web/page_frame.h"
 

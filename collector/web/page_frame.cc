@@ -6,7 +6,7 @@
 #include <array>
 #include <span>
 
-#include "collector/text.h"
+#include "collector/catalogue/text.h"
 #include "collector/web/format.h"
 #include "collector/web/http.h"
 #include "common/check.h"

@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "collector/catalogue.h"
+#include "collector/catalogue/catalogue.h"
 #include "collector/web/html.h"
 
 namespace clew::collector::web {

@@ -8,8 +8,8 @@
 #include <string_view>
 #include <vector>
 
-#include "collector/catalogue.h"
-#include "collector/host_table.h"
+#include "collector/catalogue/catalogue.h"
+#include "collector/catalogue/host_table.h"
 #include "collector/web/filters.h"
 #include "collector/web/page_frame.h"
 

@@ -8,9 +8,9 @@
 #include <string>
 #include <vector>
 
-#include "collector/bundle_store.h"
-#include "collector/catalogue.h"
-#include "collector/host_table.h"
+#include "collector/catalogue/catalogue.h"
+#include "collector/catalogue/host_table.h"
+#include "collector/store/bundle_store.h"
 #include "collector/web/limits.h"
 #include "collector/web/metrics.h"
 #include "common/result.h"

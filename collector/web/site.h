@@ -8,8 +8,8 @@
 #include <string_view>
 #include <vector>
 
-#include "collector/bundle_store.h"
-#include "collector/catalogue.h"
+#include "collector/catalogue/catalogue.h"
+#include "collector/store/bundle_store.h"
 #include "collector/web/http.h"
 #include "collector/web/metrics.h"
 #include "collector/web/pages.h"

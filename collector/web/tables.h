@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "collector/catalogue.h"
+#include "collector/catalogue/catalogue.h"
 #include "collector/web/html.h"
 #include "collector/web/page_frame.h"
 

@@ -4,7 +4,7 @@
 #include <optional>
 #include <string>
 
-#include "collector/catalogue.h"
+#include "collector/catalogue/catalogue.h"
 #include "collector/web/backtraces.h"
 #include "collector/web/html.h"
 

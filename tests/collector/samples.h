@@ -8,8 +8,8 @@
 #include <string>
 #include <string_view>
 
-#include "collector/bundle_store.h"
-#include "collector/chunk_store.h"
+#include "collector/store/bundle_store.h"
+#include "collector/store/chunk_store.h"
 #include "tests/support/power_cut_files.h"
 #include "transfer/file_list.h"
 

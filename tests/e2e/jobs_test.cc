@@ -2,7 +2,7 @@
 // its like, solved, and replays from what the collector hands out. Method:
 // `clew record`, the collector's store and jobs with clew itself, which is
 // confined there; another bundle is of no program at all.
-#include "collector/jobs.h"
+#include "collector/jobs/jobs.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -14,7 +14,7 @@
 
 #include "common/check.h"
 #include "proto/collector.pb.h"
-#include "tests/collector/service_fixture.h"
+#include "tests/collector/service/service_fixture.h"
 
 namespace clew::collector {
 namespace {

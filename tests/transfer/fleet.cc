@@ -14,7 +14,7 @@
 #include <random>
 #include <thread>
 
-#include "collector/auth.h"
+#include "collector/service/auth.h"
 #include "common/check.h"
 #include "proto/bundle.pb.h"
 #include "proto/collector.grpc.pb.h"

@@ -14,7 +14,7 @@
 #include <string>
 
 #include "cli/run_program.h"
-#include "collector/host_table.h"
+#include "collector/catalogue/host_table.h"
 #include "common/check.h"
 #include "proto/collector.grpc.pb.h"
 #include "tests/daemon/support.h"

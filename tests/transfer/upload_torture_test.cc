@@ -23,8 +23,8 @@
 #include <thread>
 #include <vector>
 
-#include "collector/bundle_store.h"
-#include "collector/catalogue.h"
+#include "collector/catalogue/catalogue.h"
+#include "collector/store/bundle_store.h"
 #include "common/check.h"
 #include "common/hex.h"
 #include "proto/bundle.pb.h"

@@ -1,7 +1,7 @@
 // Goal: an operator who configures a webhook is told of a new group by the
 // built collector, before and after a restart, and can try it.
 // Method: the built programs, a receiver on loopback, hand-picked.
-#include "collector/webhook.h"
+#include "collector/notify/webhook.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -10,7 +10,7 @@
 #include <string_view>
 #include <vector>
 
-#include "collector/catalogue.h"
+#include "collector/catalogue/catalogue.h"
 
 namespace clew::collector::web {
 

@@ -13,7 +13,7 @@
 
 #include "collector/web/site.h"
 #include "common/sanitizer.h"
-#include "tests/collector/sql_steps.h"
+#include "tests/collector/catalogue/sql_steps.h"
 #include "tests/collector/web/served_site.h"
 
 namespace clew::collector::web {

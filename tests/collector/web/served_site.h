@@ -6,7 +6,7 @@
 #include <memory>
 #include <string>
 
-#include "collector/bundle_store.h"
+#include "collector/store/bundle_store.h"
 #include "collector/web/server.h"
 #include "tests/collector/samples.h"
 #include "tests/collector/web/fake_catalogue.h"
