@@ -32,8 +32,8 @@
 #include "common/exec_arguments.h"
 #include "common/fd.h"
 #include "common/x86/page.h"
-#include "daemon/clock.h"
-#include "daemon/control.h"
+#include "daemon/control/control.h"
+#include "daemon/loop/clock.h"
 
 namespace clew::daemon {
 namespace {

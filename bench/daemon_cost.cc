@@ -26,9 +26,9 @@
 
 #include "common/digest.h"
 #include "common/exec_arguments.h"
-#include "daemon/clock.h"
-#include "daemon/control.h"
-#include "daemon/paths.h"
+#include "daemon/config/paths.h"
+#include "daemon/control/control.h"
+#include "daemon/loop/clock.h"
 
 namespace clew::daemon {
 namespace {

@@ -3,8 +3,8 @@
 #include <nlohmann/json.hpp>
 
 #include "common/check.h"
-#include "daemon/control.h"
-#include "daemon/paths.h"
+#include "daemon/config/paths.h"
+#include "daemon/control/control.h"
 
 namespace clew::cli {
 namespace {

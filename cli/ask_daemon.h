@@ -5,7 +5,7 @@
 
 #include "cli/report.h"
 #include "common/result.h"
-#include "daemon/protocol.h"
+#include "daemon/control/protocol.h"
 
 namespace clew::cli {
 

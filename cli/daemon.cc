@@ -10,8 +10,8 @@
 #include "cli/report_host.h"
 #include "cli/subcommands.h"
 #include "common/file.h"
+#include "daemon/config/paths.h"
 #include "daemon/core_pattern.h"
-#include "daemon/paths.h"
 
 namespace clew::cli {
 namespace {

@@ -8,7 +8,7 @@
 #include <string>
 
 #include "cli/status_fields.h"
-#include "daemon/counters.h"
+#include "daemon/loop/counters.h"
 
 namespace clew::cli {
 namespace {

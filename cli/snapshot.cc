@@ -4,7 +4,7 @@
 #include "cli/ask_daemon.h"
 #include "cli/daemon_status.h"
 #include "cli/subcommands.h"
-#include "daemon/protocol.h"
+#include "daemon/control/protocol.h"
 
 namespace clew::cli {
 namespace {

@@ -15,13 +15,14 @@
 // What every start of a child process needs. SpawnProgram serves where exec
 // follows at once. These fork by themselves, since they do more in the child,
 // and use the steps below:
-//   daemon/child, collector/jobs/confined_process enter a cell or a confinement
-//   recorder/launch, recorder/perf_target   set variables, or wait before exec
-//   solver/smt/z3_process                   goes on in this program, no exec
+//   daemon/loop/child, collector/jobs/confined_process enter a cell or a
+//   confinement recorder/launch, recorder/perf_target   set variables, or wait
+//   before exec solver/smt/z3_process                   goes on in this
+//   program, no exec
 // These share nothing with it: common/ptrace stops the child at its exec;
-// daemon/inspector runs its own file and closes descriptors; daemon/core_next
-// is C, which the kernel starts as root; deploy/supervise links none of our
-// libraries.
+// daemon/source/inspector runs its own file and closes descriptors;
+// daemon/core_handler/core_next is C, which the kernel starts as root;
+// deploy/supervise links none of our libraries.
 
 namespace clew {
 

@@ -5,7 +5,7 @@
 
 #include "common/file.h"
 #include "common/result.h"
-#include "daemon/paths.h"
+#include "daemon/config/paths.h"
 
 namespace clew::daemon {
 

@@ -7,8 +7,8 @@
 #include <utility>
 #include <variant>
 
-#include "daemon/notify.h"
-#include "daemon/rules.h"
+#include "daemon/config/rules.h"
+#include "daemon/loop/notify.h"
 
 namespace clew::daemon {
 namespace {

@@ -22,14 +22,14 @@
 
 #include "common/exec_arguments.h"
 #include "common/parse_number.h"
+#include "daemon/config/rules.h"
 #include "daemon/daemon.h"
-#include "daemon/inspect.h"
-#include "daemon/inspector.h"
-#include "daemon/notify.h"
-#include "daemon/perf_source.h"
-#include "daemon/rules.h"
-#include "daemon/takeover.h"
-#include "daemon/try_sources.h"
+#include "daemon/loop/notify.h"
+#include "daemon/source/inspect.h"
+#include "daemon/source/inspector.h"
+#include "daemon/source/perf_source.h"
+#include "daemon/source/try_sources.h"
+#include "daemon/spool/takeover.h"
 
 namespace clew::daemon {
 namespace {

@@ -22,10 +22,10 @@
 
 #include "common/exec_arguments.h"
 #include "common/result.h"
-#include "daemon/clock.h"
-#include "daemon/config.h"
-#include "daemon/paths.h"
-#include "daemon/spool.h"
+#include "daemon/config/config.h"
+#include "daemon/config/paths.h"
+#include "daemon/loop/clock.h"
+#include "daemon/spool/spool.h"
 
 namespace clew::daemon {
 namespace {

@@ -7,10 +7,10 @@
 #include <utility>
 #include <vector>
 
-#include "daemon/counters.h"
-#include "daemon/source.h"
-#include "daemon/spool.h"
-#include "daemon/units.h"
+#include "daemon/loop/counters.h"
+#include "daemon/source/source.h"
+#include "daemon/spool/spool.h"
+#include "daemon/units/units.h"
 
 namespace clew::daemon {
 

@@ -5,13 +5,13 @@
 #include <string>
 #include <vector>
 
-#include "daemon/clock.h"
-#include "daemon/config.h"
-#include "daemon/incidents.h"
-#include "daemon/log.h"
-#include "daemon/loop.h"
+#include "daemon/config/config.h"
+#include "daemon/loop/clock.h"
+#include "daemon/loop/incidents.h"
+#include "daemon/loop/log.h"
+#include "daemon/loop/loop.h"
 #include "daemon/triggers.h"
-#include "daemon/units.h"
+#include "daemon/units/units.h"
 
 namespace clew::daemon {
 

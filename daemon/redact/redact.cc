@@ -3,8 +3,8 @@
 #include "bundle/bundle.h"
 #include "bundle/manifest/manifest_edit.h"
 #include "common/file.h"
+#include "daemon/config/rules.h"
 #include "daemon/redact/take_journal.h"
-#include "daemon/rules.h"
 #include "decoder/assertion.h"
 #include "recorder/redaction.h"
 

@@ -20,7 +20,7 @@
 #include <thread>
 #include <vector>
 
-#include "daemon/spool.h"
+#include "daemon/spool/spool.h"
 #include "tests/daemon/clewd_fixture.h"
 
 namespace clew::daemon::test {

@@ -16,7 +16,7 @@
 
 #include "common/check.h"
 #include "common/fd.h"
-#include "daemon/control.h"
+#include "daemon/control/control.h"
 #include "proto/bundle.pb.h"
 #include "tests/daemon/support.h"
 

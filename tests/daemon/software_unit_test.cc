@@ -16,8 +16,8 @@
 #include <string>
 
 #include "common/fd.h"
-#include "daemon/control.h"
-#include "daemon/spool.h"
+#include "daemon/control/control.h"
+#include "daemon/spool/spool.h"
 #include "proto/bundle.pb.h"
 #include "tests/daemon/support.h"
 

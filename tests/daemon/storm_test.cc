@@ -18,8 +18,8 @@
 #include <string>
 #include <vector>
 
-#include "daemon/control.h"
-#include "daemon/spool.h"
+#include "daemon/control/control.h"
+#include "daemon/spool/spool.h"
 #include "tests/daemon/attack_fixture.h"
 #include "tests/daemon/support.h"
 

@@ -11,9 +11,9 @@
 #include <string>
 #include <vector>
 
-#include "daemon/clock.h"
-#include "daemon/loop.h"
-#include "daemon/pipeline.h"
+#include "daemon/loop/clock.h"
+#include "daemon/loop/loop.h"
+#include "daemon/pipeline/pipeline.h"
 #include "tests/support/wait_until.h"
 
 namespace clew::daemon::test {

@@ -8,8 +8,8 @@
 #include <string_view>
 
 #include "common/check.h"
-#include "daemon/protocol.h"
-#include "daemon/spool.h"
+#include "daemon/control/protocol.h"
+#include "daemon/spool/spool.h"
 
 using clew::daemon::FormatName;
 using clew::daemon::FormatRequest;
