@@ -50,7 +50,7 @@ Result<recorder::PerfRecordOptions> ToRecordOptions(
   options.seconds = given.timeout_s;
   options.stop = &g_stop;
   if (!given.fail_on.empty()) {
-    CLEW_ASSIGN_OR_RETURN(rule, recorder::ParseFailOn(given.fail_on));
+    CLEW_ASSIGN_OR_RETURN(rule, ParseFailOn(given.fail_on));
     options.fail_on = rule;
   }
   const bool has_pt_options = !given.buffer.empty() || given.mtc_period ||

@@ -12,6 +12,7 @@
 #include "cli/hardware_command.h"
 #include "cli/report.h"
 #include "cli/subcommands.h"
+#include "common/fail_on.h"
 #include "common/progress.h"
 #include "machine/coverage.h"
 #include "recorder/perf/event_config.h"
@@ -100,7 +101,7 @@ void WarnOfUnknown(const recorder::RecordOutcome& outcome) {
 
 Result<recorder::RecordOutcome> Run(RecordOptions& options) {
   if (!options.fail_on.empty()) {
-    CLEW_ASSIGN_OR_RETURN(rule, recorder::ParseFailOn(options.fail_on));
+    CLEW_ASSIGN_OR_RETURN(rule, ParseFailOn(options.fail_on));
     options.record.fail_on = rule;
   }
   if (!options.size_limit.empty()) {

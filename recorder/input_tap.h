@@ -9,7 +9,6 @@ namespace clew::recorder {
 
 // Records what comes into one process from outside while perf records where its
 // threads go. recorder/hardware/input_thread.h has one with eBPF.
-// has one.
 //
 //   Start, { Check } ..., Finish
 class InputTap {

@@ -7,7 +7,6 @@
 
 #include "bundle/manifest/manifest_writer.h"
 #include "common/path_names.h"
-#include "recorder/describe_recording.h"
 #include "recorder/image_store.h"
 #include "recorder/vdso.h"
 

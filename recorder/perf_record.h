@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "common/fail_on.h"
 #include "common/file.h"
 #include "common/result.h"
 #include "recorder/input_tap.h"
@@ -15,7 +16,6 @@
 #include "recorder/perf_bundle.h"
 #include "recorder/perf_capture.h"
 #include "recorder/perf_recording.h"
-#include "recorder/record.h"
 
 namespace clew::recorder {
 

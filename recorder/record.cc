@@ -140,29 +140,6 @@ Result<std::vector<UnknownInsn>> FindUnknownInsns(const RecordOptions& options,
 
 }  // namespace
 
-Result<FailOn> ParseFailOn(const std::string& text) {
-  FailOn fail_on;
-  std::string_view rest = text;
-  if (rest.starts_with("exit!=")) {
-    fail_on.rule = FailOn::Rule::kDiffers;
-    rest.remove_prefix(6);
-  } else if (rest.starts_with("exit=")) {
-    fail_on.rule = FailOn::Rule::kEquals;
-    rest.remove_prefix(5);
-  } else {
-    rest = "";
-  }
-  const std::string number(rest);
-  char* end = nullptr;
-  const long status = strtol(number.c_str(), &end, 10);
-  if (number.empty() || *end != '\0' || status < 0 || status > 255) {
-    return InvalidArgument("{:?} is no rule; write exit!=N or exit=N, N 0..255",
-                           text);
-  }
-  fail_on.status = static_cast<int32_t>(status);
-  return fail_on;
-}
-
 Result<RecordOutcome> Record(const RecordOptions& options) {
   CLEW_RETURN_IF_ERROR(CheckOptions(options));
   CLEW_ASSIGN_OR_RETURN(program, FindProgram(options.command[0]));

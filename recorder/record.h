@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "common/fail_on.h"
 #include "common/inputs.h"
 #include "common/progress.h"
 #include "common/result.h"
@@ -15,9 +16,6 @@
 #include "recorder/qemu/plugin_config.h"
 
 namespace clew::recorder {
-
-// Reads "exit!=N" or "exit=N", N in 0..255.
-[[nodiscard]] Result<FailOn> ParseFailOn(const std::string& text);
 
 struct RecordOptions {
   std::vector<std::string> command;  // argv; [0] is searched for in PATH

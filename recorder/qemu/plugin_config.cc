@@ -67,18 +67,6 @@ std::string OneLine(std::string text) {
 
 }  // namespace
 
-bool FailOn::Matches(int32_t exit_status) const {
-  switch (rule) {
-    case Rule::kNever:
-      return false;
-    case Rule::kEquals:
-      return exit_status == status;
-    case Rule::kDiffers:
-      return exit_status != status;
-  }
-  return false;
-}
-
 std::string FormatPluginConfig(const PluginConfig& s) {
   return fmt::format(
       "folder={}\ncores={}\nquantum={}\nslice_min={}\nslice_max={}\nseed={}\n"

@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "common/fail_on.h"
 #include "common/inputs.h"
 #include "common/result.h"
 #include "recorder/pt_encoder/encoder_config.h"
@@ -18,14 +19,6 @@ namespace clew::recorder {
 // The recorder's wishes, in this environment variable of QEMU (the program does
 // not get to see it) as lines "key=value".
 inline constexpr const char* kPluginConfigVariable = "CLEW_RECORDING";
-
-// Which exit status counts as a failure.
-struct FailOn {
-  enum class Rule : uint8_t { kNever, kEquals, kDiffers };
-  Rule rule = Rule::kNever;
-  int32_t status = 0;
-  bool Matches(int32_t exit_status) const;
-};
 
 struct PluginConfig {
   std::string folder;  // absolute; raw files go below it
