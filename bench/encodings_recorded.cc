@@ -10,7 +10,7 @@
 #include "constraints/verdict.h"
 #include "follower/bundle/bundle_recording.h"
 #include "follower/recording.h"
-#include "recorder/record.h"
+#include "recorder/software/record.h"
 #include "solver/search/guess_run.h"
 #include "solver/solve.h"
 #include "symbolic/trace_builder.h"

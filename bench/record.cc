@@ -5,7 +5,7 @@
 //
 //   build/bench/bench_record [--rounds N] [--json FILE]
 
-#include "recorder/record.h"
+#include "recorder/software/record.h"
 
 #include <fcntl.h>
 #include <fmt/format.h>

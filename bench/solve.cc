@@ -31,7 +31,7 @@
 #include "common/fd.h"
 #include "common/result.h"
 #include "common/scratch_folder.h"
-#include "recorder/record.h"
+#include "recorder/software/record.h"
 #include "tests/support/silence.h"
 
 namespace clew::bench {

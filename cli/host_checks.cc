@@ -18,7 +18,7 @@
 #endif
 #include "recorder/perf/pmu.h"
 #include "recorder/perf/sysfs.h"
-#include "recorder/plugin_file.h"
+#include "recorder/software/plugin_file.h"
 
 namespace clew::cli {
 namespace {

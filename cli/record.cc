@@ -1,4 +1,4 @@
-#include "recorder/record.h"
+#include "recorder/software/record.h"
 
 #include <fmt/format.h>
 
@@ -16,7 +16,7 @@
 #include "common/progress.h"
 #include "machine/coverage.h"
 #include "recorder/perf/event_config.h"
-#include "recorder/plugin_file.h"
+#include "recorder/software/plugin_file.h"
 
 namespace clew::cli {
 namespace {

@@ -16,8 +16,8 @@
 // follows at once. These fork by themselves, since they do more in the child,
 // and use the steps below:
 //   daemon/loop/child, collector/jobs/confined_process enter a cell or a
-//   confinement recorder/launch, recorder/perf_target   set variables, or wait
-//   before exec solver/smt/z3_process                   goes on in this
+//   confinement recorder/software/launch, recorder/perf_target   set variables,
+//   or wait before exec solver/smt/z3_process                   goes on in this
 //   program, no exec
 // These share nothing with it: common/ptrace stops the child at its exec;
 // daemon/source/inspector runs its own file and closes descriptors;

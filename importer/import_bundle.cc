@@ -16,7 +16,7 @@
 #include "common/path_names.h"
 #include "common/scratch_folder.h"
 #include "importer/input.h"
-#include "recorder/vdso.h"
+#include "recorder/images/vdso.h"
 
 namespace clew::importer {
 namespace {

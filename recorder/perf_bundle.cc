@@ -7,8 +7,8 @@
 
 #include "bundle/manifest/manifest_writer.h"
 #include "common/path_names.h"
-#include "recorder/image_store.h"
-#include "recorder/vdso.h"
+#include "recorder/images/image_store.h"
+#include "recorder/images/vdso.h"
 
 namespace clew::recorder {
 namespace {

@@ -9,9 +9,9 @@
 #include "bundle/manifest/bundle_writer.h"
 #include "common/inputs.h"
 #include "common/result.h"
-#include "recorder/describe_image.h"
-#include "recorder/image_source.h"
-#include "recorder/perf_capture.h"
+#include "recorder/images/describe_image.h"
+#include "recorder/images/image_source.h"
+#include "recorder/images/perf_capture.h"
 #include "recorder/perf_recording.h"
 
 namespace clew::recorder {

@@ -15,8 +15,8 @@
 #include <utility>
 
 #include "common/check.h"
+#include "recorder/images/process_scan.h"
 #include "recorder/perf_target.h"
-#include "recorder/process_scan.h"
 
 namespace clew::recorder {
 namespace {

@@ -10,11 +10,11 @@
 #include "common/fail_on.h"
 #include "common/file.h"
 #include "common/result.h"
+#include "recorder/images/perf_capture.h"
 #include "recorder/input_tap.h"
 #include "recorder/perf/event_config.h"
 #include "recorder/perf/kernel.h"
 #include "recorder/perf_bundle.h"
-#include "recorder/perf_capture.h"
 #include "recorder/perf_recording.h"
 
 namespace clew::recorder {

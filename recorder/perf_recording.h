@@ -10,8 +10,8 @@
 #include "common/file.h"
 #include "common/result.h"
 #include "recorder/host_description.h"
+#include "recorder/images/perf_capture.h"
 #include "recorder/perf/perf_session.h"
-#include "recorder/perf_capture.h"
 
 namespace clew::recorder {
 

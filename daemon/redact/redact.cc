@@ -6,7 +6,7 @@
 #include "daemon/config/rules.h"
 #include "daemon/redact/take_journal.h"
 #include "decoder/assertion.h"
-#include "recorder/redaction.h"
+#include "recorder/redaction/redaction.h"
 
 namespace clew::daemon {
 namespace {

@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "common/bytes.h"
-#include "recorder/image_file.h"
+#include "recorder/images/image_file.h"
 
 namespace clew::daemon {
 

@@ -11,7 +11,7 @@
 
 #include "common/result.h"
 #include "daemon/source/inspector.h"
-#include "recorder/process_scan.h"
+#include "recorder/images/process_scan.h"
 
 namespace clew::daemon {
 

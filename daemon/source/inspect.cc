@@ -22,9 +22,9 @@
 #include "daemon/loop/child.h"
 #include "daemon/source/sparse_files.h"
 #include "proto/inspect.pb.h"
-#include "recorder/image_file.h"
-#include "recorder/image_source.h"
-#include "recorder/process_scan.h"
+#include "recorder/images/image_file.h"
+#include "recorder/images/image_source.h"
+#include "recorder/images/process_scan.h"
 
 namespace clew::daemon {
 namespace {

@@ -12,7 +12,7 @@
 #include "common/fd.h"
 #include "common/result.h"
 #include "proto/inspect.pb.h"
-#include "recorder/image_source.h"
+#include "recorder/images/image_source.h"
 
 namespace clew::daemon {
 

@@ -11,10 +11,10 @@
 
 #include "daemon/source/host_look.h"
 #include "daemon/source/inspector.h"
+#include "recorder/images/perf_capture.h"
+#include "recorder/images/process_scan.h"
 #include "recorder/perf_bundle.h"
-#include "recorder/perf_capture.h"
 #include "recorder/perf_recording.h"
-#include "recorder/process_scan.h"
 
 namespace clew::daemon {
 namespace {

@@ -11,8 +11,8 @@
 #include "decoder/image_search.h"
 #include "decoder/perf_trace.h"
 #include "decoder/streams.h"
+#include "recorder/images/process_scan.h"
 #include "recorder/perf_recording.h"
-#include "recorder/process_scan.h"
 
 // The known loop: its first instruction has a name, so that it can be found in
 // the trace. Once in the program, since a name is.

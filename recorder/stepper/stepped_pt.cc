@@ -6,7 +6,7 @@
 #include <sstream>
 #include <utility>
 
-#include "recorder/encoder_description.h"
+#include "recorder/software/encoder_description.h"
 
 namespace clew::recorder {
 namespace {

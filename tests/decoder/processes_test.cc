@@ -20,8 +20,8 @@
 #include "common/file.h"
 #include "decoder/gap_counts.h"
 #include "decoder/streams.h"
-#include "recorder/encoder_description.h"
 #include "recorder/pt_encoder/core_encoder.h"
+#include "recorder/software/encoder_description.h"
 
 namespace clew::decoder {
 namespace {

@@ -8,8 +8,8 @@
 #include "bundle/perf_data/perf_data_writer.h"
 #include "common/digest.h"
 #include "common/file.h"
-#include "recorder/encoder_description.h"
 #include "recorder/pt_encoder/core_encoder.h"
+#include "recorder/software/encoder_description.h"
 
 namespace clew::decoder {
 namespace {

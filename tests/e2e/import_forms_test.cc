@@ -28,9 +28,9 @@
 #include "decoder/loaded_images.h"
 #include "decoder/streams.h"
 #include "decoder/unwinder.h"
+#include "recorder/images/vdso.h"
 #include "recorder/stepper/stepped_pt.h"
 #include "recorder/stepper/stepper.h"
-#include "recorder/vdso.h"
 #include "tests/e2e/clew_command.h"
 #include "tests/support/core_maker.h"
 

@@ -10,7 +10,7 @@
 #include "bundle/bundle.h"
 #include "decoder/bundle_trace.h"
 #include "decoder/streams.h"
-#include "recorder/record.h"
+#include "recorder/software/record.h"
 #include "recorder/stepper/stepper.h"
 #include "tests/e2e/clew_command.h"
 

@@ -18,7 +18,7 @@
 #include <random>
 
 #include "follower/bundle/bundle_recording.h"
-#include "recorder/record.h"
+#include "recorder/software/record.h"
 #include "solver/check.h"
 #include "tests/e2e/clew_command.h"
 #include "tests/e2e/true_schedule.h"

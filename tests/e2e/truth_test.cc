@@ -17,7 +17,7 @@
 #include "follower/bundle/bundle_recording.h"
 #include "follower/describe_run.h"
 #include "follower/timed_streams.h"
-#include "recorder/record.h"
+#include "recorder/software/record.h"
 #include "solver/check.h"
 #include "solver/search/guess_run.h"
 #include "symbolic/trace_builder.h"

@@ -4,7 +4,7 @@
 // the same segments, none of a dropped kind with bytes, and what is kept as it
 // was, but for values in writable memory.
 
-#include "recorder/redaction.h"
+#include "recorder/redaction/redaction.h"
 
 #include <elf.h>
 

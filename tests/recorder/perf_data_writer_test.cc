@@ -14,7 +14,7 @@
 
 #include "common/digest.h"
 #include "common/file.h"
-#include "recorder/encoder_description.h"
+#include "recorder/software/encoder_description.h"
 
 namespace clew::recorder {
 namespace {

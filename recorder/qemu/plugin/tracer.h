@@ -29,8 +29,8 @@ struct ExecMapping {
 };
 
 // The PT streams of all virtual cores and the events beside them, into raw
-// files. An event is one line of text; recorder/raw_events.h reads it. Not
-// thread-safe: called with the turn or the lock.
+// files. An event is one line of text; recorder/software/raw_events.h reads it.
+// Not thread-safe: called with the turn or the lock.
 class Tracer {
  public:
   [[nodiscard]] static Result<std::unique_ptr<Tracer>> Create(

@@ -19,7 +19,7 @@
 #include "recorder/qemu/input_writer.h"
 #include "recorder/qemu/insn_effects.h"
 #include "recorder/qemu/plugin_config.h"
-#include "recorder/raw_events.h"
+#include "recorder/software/raw_events.h"
 
 namespace clew::recorder {
 namespace {

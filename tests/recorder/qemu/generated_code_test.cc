@@ -11,8 +11,8 @@
 #include <random>
 
 #include "common/scratch_folder.h"
-#include "recorder/generated_image.h"
 #include "recorder/qemu/raw_code.h"
+#include "recorder/software/generated_image.h"
 
 namespace clew::recorder {
 namespace {

@@ -1,0 +1,49 @@
+#include "recorder/software/describe_recording.h"
+
+#include <ctime>
+#include <filesystem>
+#include <system_error>
+
+namespace clew::recorder {
+namespace {
+
+bundle::PtTiming TimingOf(const EncoderConfig& encoder) {
+  return {.tsc_ctc_numerator = encoder.tsc_ctc_numerator,
+          .tsc_ctc_denominator = encoder.tsc_ctc_denominator,
+          .mtc_period = encoder.mtc_period,
+          .mtc = encoder.mtc,
+          .tsc = encoder.tsc,
+          .cyc = encoder.cyc};
+}
+
+std::string WorkingDirectory() {
+  std::error_code error;
+  return std::filesystem::current_path(error).string();
+}
+
+}  // namespace
+
+bundle::Manifest DescribeRecording(
+    const RecordOptions& options, const PluginConfig& config,
+    const Outcome& outcome, const std::vector<bundle::BundleImage>& images) {
+  bundle::Manifest manifest;
+  manifest.source = bundle::BundleSource::kQemu;
+  manifest.core_count = config.scheduler.cores;
+  manifest.timing = TimingOf(config.encoder);
+  manifest.command = options.command;
+  manifest.working_directory = WorkingDirectory();
+  manifest.recorded_at_s = std::time(nullptr);
+  manifest.failure = outcome.failure;
+  manifest.images = images;
+  manifest.inputs_unknown = outcome.inputs_unknown;
+  manifest.seed = config.scheduler.seed;
+  manifest.quantum_insns =
+      static_cast<uint32_t>(config.scheduler.quantum_insns);
+  manifest.core_registers_exact = outcome.registers_exact;
+  manifest.unlogged_inputs.assign(outcome.unlogged_inputs.begin(),
+                                  outcome.unlogged_inputs.end());
+  manifest.trace_dropped = outcome.dropped;
+  return manifest;
+}
+
+}  // namespace clew::recorder

@@ -1,0 +1,32 @@
+#ifndef CLEW_RECORDER_SOFTWARE_LAUNCH_H_
+#define CLEW_RECORDER_SOFTWARE_LAUNCH_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "common/result.h"
+#include "recorder/qemu/plugin_config.h"
+
+namespace clew::recorder {
+
+// The CPU that the program sees: x86-64-v2, which is what the machine knows.
+inline constexpr const char* kGuestCpu = "Nehalem";
+
+struct Launch {
+  std::vector<std::string> command;
+  std::string program;  // path of command[0]
+  std::string plugin;
+  PluginConfig config;
+};
+
+// kUnsupported unless `path` is an x86-64 ELF program.
+[[nodiscard]] Status CheckProgram(const std::string& path);
+
+// Runs it to its end and returns the wait status. The child dies with the
+// recorder. kUnsupported: there is no qemu-x86_64.
+[[nodiscard]] Result<int> RunUnderQemu(const Launch& launch);
+
+}  // namespace clew::recorder
+
+#endif  // CLEW_RECORDER_SOFTWARE_LAUNCH_H_

@@ -1,0 +1,39 @@
+#include "recorder/software/plugin_file.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <filesystem>
+
+namespace clew::recorder {
+
+namespace fs = std::filesystem;
+
+std::vector<std::string> PluginPlaces() {
+  constexpr const char* kName = "clew-qemu-plugin.so";
+  if (const char* chosen = getenv("CLEW_PLUGIN"); chosen != nullptr) {
+    return {chosen};
+  }
+  std::error_code error;  // without /proc the places are relative
+  const fs::path folder =
+      fs::read_symlink("/proc/self/exe", error).parent_path();
+  return {(folder / kName).string(),
+          (folder.parent_path() / "lib/clew" / kName).string()};
+}
+
+Result<std::string> FindPlugin() {
+  const std::vector<std::string> places = PluginPlaces();
+  for (const std::string& place : places) {
+    std::error_code error;
+    if (access(place.c_str(), R_OK) == 0 && fs::is_regular_file(place, error)) {
+      return fs::absolute(place, error).string();
+    }
+  }
+  return Unsupported(
+      "no QEMU plugin: not in {}; build the target clew-qemu-plugin, or set "
+      "CLEW_PLUGIN to its path",
+      fmt::join(places, ", "));
+}
+
+}  // namespace clew::recorder

@@ -1,0 +1,195 @@
+#include "recorder/software/record.h"
+
+#include <signal.h>
+#include <sys/wait.h>
+
+#include <algorithm>
+
+#include "bundle/manifest/bundle_writer.h"
+#include "common/child_process.h"
+#include "common/file.h"
+#include "common/path_names.h"
+#include "common/signal_text.h"
+#include "recorder/qemu/plugin_config.h"
+#include "recorder/software/assemble.h"
+#include "recorder/software/launch.h"
+#include "recorder/software/raw_events.h"
+
+namespace clew::recorder {
+namespace {
+
+using bundle::BundleWriter;
+
+constexpr uint32_t kCoresMax = 64;
+constexpr uint32_t kQuantumMax = 1'000'000;
+// With a crystal of 1/64 of the TSC an MTC period of 2^6 is 4096 instructions.
+constexpr uint32_t kTscTicksPerCrystalTick = 64;
+
+template <class T>
+Status CheckRange(const char* name, T value, T least, T most) {
+  if (value < least || value > most) {
+    return InvalidArgument("{} is {}, must be {} to {}", name, value, least,
+                           most);
+  }
+  return {};
+}
+
+Status CheckOptions(const RecordOptions& options) {
+  if (options.command.empty()) {
+    return InvalidArgument("no command to record");
+  }
+  CLEW_RETURN_IF_ERROR(CheckRange("cores", options.cores, 1u, kCoresMax));
+  return CheckRange("quantum", options.quantum_insns, 1u, kQuantumMax);
+}
+
+Result<PluginConfig> MakeSession(const RecordOptions& options,
+                                 const std::string& folder) {
+  PluginConfig config;
+  config.folder = folder;
+  config.scheduler.cores = options.cores;
+  config.scheduler.quantum_insns = options.quantum_insns;
+  config.scheduler.seed = options.seed;
+  config.encoder.psb_period_bytes = options.psb_period_bytes;
+  config.encoder.tsc = options.timing;
+  config.encoder.mtc = options.timing;
+  config.encoder.cyc = options.cyc && options.timing;
+  config.encoder.mtc_period = options.mtc_period;
+  config.encoder.tsc_ctc_numerator = kTscTicksPerCrystalTick;
+  config.encoder.tsc_ctc_denominator = 1;
+  config.size_limit_bytes = options.size_limit_bytes;
+  config.timeout_s = options.timeout_s;
+  config.fail_on = options.fail_on;
+  config.core_on_exit = options.core_on_exit && !options.keep_only_if_failed;
+  config.turns_path = options.turns_path;
+  CLEW_RETURN_IF_ERROR(Validate(config.encoder));
+  return config;
+}
+
+// The program's own deaths are recorded, whoever sent the signal; so one that
+// is not, by a signal that reports a fault, is QEMU's.
+bool IsCrash(int signal) {
+  return signal == SIGSEGV || signal == SIGBUS || signal == SIGILL ||
+         signal == SIGFPE || signal == SIGTRAP || signal == SIGABRT;
+}
+
+std::string HowQemuEnded(int status) {
+  if (WIFSIGNALED(status) && IsCrash(WTERMSIG(status))) {
+    return fmt::format("qemu-x86_64 itself crashed by {}, not the program",
+                       SignalText(WTERMSIG(status)));
+  }
+  if (WIFSIGNALED(status)) {
+    return SignalText(WTERMSIG(status)) + " from outside ended the program";
+  }
+  return fmt::format(
+      "qemu-x86_64 ended with status {} before the recording was complete",
+      WEXITSTATUS(status));
+}
+
+Result<Outcome> ReadOutcome(const PluginConfig& config, int wait_status) {
+  if (!Exists(RawFolder(config.folder))) {
+    return Unsupported(
+        "{:?} was removed while the program ran; no bundle was made",
+        config.folder);
+  }
+  const auto text = ReadWholeText(OutcomePath(config.folder));
+  if (!text || text->empty()) {
+    return Unsupported("{}; no bundle was made", HowQemuEnded(wait_status));
+  }
+  CLEW_ASSIGN_OR_RETURN(outcome, ParseOutcome(*text));
+  if (!outcome.refusal.empty()) {
+    return Unsupported("{}", outcome.refusal);
+  }
+  return outcome;
+}
+
+std::string PlaceOf(TraceeAddr ip, const std::vector<RawEvent>& mappings) {
+  for (const RawEvent& mapping : mappings) {
+    const uint64_t offset = ip.as_int() - mapping.addr;
+    if (offset < mapping.size_bytes) {
+      return fmt::format("{}+{:#x}", BaseName(mapping.text),
+                         mapping.file_offset + offset);
+    }
+  }
+  return {};
+}
+
+Result<std::vector<UnknownInsn>> FindUnknownInsns(const RecordOptions& options,
+                                                  const std::string& folder) {
+  std::vector<UnknownInsn> unknown;
+  CLEW_ASSIGN_OR_RETURN(code, ReadCodeList(CodeListPath(folder)));
+  for (CodeInsn& insn : code) {
+    if (options.can_replay && !options.can_replay(insn.bytes)) {
+      unknown.push_back({.insn = std::move(insn), .place = {}});
+    }
+  }
+  std::vector<RawEvent> mappings;
+  CLEW_RETURN_IF_ERROR(
+      ForEachRawEvent(RawEventsPath(folder), [&](const RawEvent& event) {
+        if (event.kind == RawEvent::Kind::kMmap) {
+          mappings.push_back(event);
+        }
+        return Status();
+      }));
+  for (UnknownInsn& found : unknown) {
+    found.place = PlaceOf(found.insn.ip, mappings);
+  }
+  std::ranges::sort(unknown, {}, [](const auto& u) { return u.insn.ip; });
+  return unknown;
+}
+
+}  // namespace
+
+Result<RecordOutcome> Record(const RecordOptions& options) {
+  CLEW_RETURN_IF_ERROR(CheckOptions(options));
+  CLEW_ASSIGN_OR_RETURN(program, FindProgram(options.command[0]));
+  CLEW_RETURN_IF_ERROR(CheckProgram(program));
+  CLEW_ASSIGN_OR_RETURN(
+      bundle, BundleWriter::Create(PosixFileSystem(), options.output));
+  CLEW_ASSIGN_OR_RETURN(config, MakeSession(options, bundle.folder()));
+  CLEW_RETURN_IF_ERROR(
+      bundle.files().CreateDirectory(RawFolder(bundle.folder())));
+  const Launch launch{.command = options.command,
+                      .program = program,
+                      .plugin = options.plugin_path,
+                      .config = config};
+  CLEW_ASSIGN_OR_RETURN(wait_status, RunUnderQemu(launch));
+  CLEW_ASSIGN_OR_RETURN(outcome, ReadOutcome(config, wait_status));
+
+  RecordOutcome result{.failure = outcome.failure,
+                       .dropped = outcome.dropped,
+                       .insns = outcome.insns,
+                       .handovers = outcome.handovers,
+                       .switches = outcome.switches,
+                       .seed = options.seed,
+                       .unknown_insns = {}};
+  result.kept =
+      !options.keep_only_if_failed || result.failure.kind != FailureKind::kNone;
+  if (!result.kept) {
+    return result;
+  }
+  CLEW_ASSIGN_OR_RETURN(unknown, FindUnknownInsns(options, bundle.folder()));
+  result.unknown_insns = std::move(unknown);
+  CLEW_ASSIGN_OR_RETURN(pt_bytes, Assemble(bundle, options, config, outcome));
+  result.pt_bytes = pt_bytes;
+  CLEW_RETURN_IF_ERROR(bundle.Publish());
+  return result;
+}
+
+Result<RecordOutcome> RecordUntilFail(RecordOptions options, uint32_t tries_max,
+                                      ProgressSink* progress) {
+  options.keep_only_if_failed = true;
+  for (uint32_t i = 0; i < tries_max; ++i) {
+    CLEW_ASSIGN_OR_RETURN(outcome, Record(options));
+    if (outcome.kept) {
+      return outcome;
+    }
+    ++options.seed;
+    if (progress != nullptr) {
+      progress->Update(i + 1, tries_max);
+    }
+  }
+  return LimitReached("none of {} runs failed; seeds {} to {} were tried",
+                      tries_max, options.seed - tries_max, options.seed - 1);
+}
+
+}  // namespace clew::recorder

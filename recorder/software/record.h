@@ -1,0 +1,85 @@
+#ifndef CLEW_RECORDER_SOFTWARE_RECORD_H_
+#define CLEW_RECORDER_SOFTWARE_RECORD_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "common/fail_on.h"
+#include "common/inputs.h"
+#include "common/progress.h"
+#include "common/result.h"
+#include "recorder/qemu/code_list.h"
+#include "recorder/qemu/plugin_config.h"
+
+namespace clew::recorder {
+
+struct RecordOptions {
+  std::vector<std::string> command;  // argv; [0] is searched for in PATH
+  std::string output;                // the bundle to make
+  uint32_t cores = 4;                // virtual ones, 1..64
+  uint64_t seed = 1;                 // of everything that is left to chance
+  uint32_t quantum_insns = 300;      // mean; 1..1000000
+  bool timing = true;                // TSC and MTC packets; off: none
+  uint32_t mtc_period = 6;           // 64 * 2^n instructions between MTCs
+  bool cyc = false;
+  uint32_t psb_period_bytes = 4096;
+  FailOn fail_on;
+  // Of the time in which the program runs or waits for something outside: 10 ns
+  // for each instruction, and real time while none of its threads can run. A
+  // run that takes longer ends as FailureKind::kTimeLimit. 0: no limit.
+  uint32_t timeout_s = 0;
+  // Of trace and inputs together while the program runs; a bundle of them needs
+  // as much again for a moment. Beyond it they are dropped, and the program
+  // goes on (Outcome::dropped). 0: no limit.
+  uint64_t size_limit_bytes = 0;
+  bool core_on_exit = true;  // a core dump also of a run that did not fail
+  bool keep_only_if_failed = false;  // no bundle of such a run
+  // True for an instruction that can be replayed; absent: not asked.
+  std::function<bool(std::span<const std::byte>)> can_replay;
+  std::string plugin_path;  // of clew-qemu-plugin.so
+  std::string turns_path;   // for tests; as PluginConfig::turns_path
+};
+
+// An instruction that a run came to and that cannot be replayed.
+struct UnknownInsn {
+  CodeInsn insn;
+  std::string place;  // "libfoo.so+0x1234"; empty: in no mapped file
+};
+
+struct RecordOutcome {
+  Failure failure;
+  bool kept = false;    // the bundle exists
+  std::string dropped;  // why it has no trace; empty: it has
+  uint64_t insns = 0;
+  uint64_t handovers = 0;
+  uint64_t switches = 0;
+  uint64_t pt_bytes = 0;
+  uint64_t seed = 0;
+  // Of a run that is kept: each sequence of bytes once, by address.
+  std::vector<UnknownInsn> unknown_insns;
+};
+
+// Runs the command under QEMU and makes a bundle of the run. The program's
+// stdin, stdout and stderr are those of the caller. The bundle is there whole
+// or not at all, whatever ends the recorder.
+//
+// kInvalidArgument: an option is out of range, the output exists, the command
+// is not there. kUnsupported: no x86-64 ELF program, or it did something that
+// cannot be recorded (the message says what). kSystem: qemu-x86_64 or the
+// plugin is missing, or the file system failed.
+[[nodiscard]] Result<RecordOutcome> Record(const RecordOptions& options);
+
+// Records with seeds options.seed, +1, ... until a run fails, at most
+// `tries_max` times; bundles of runs that do not fail are dropped. The outcome
+// tells the seed. kLimit: none failed. `progress` may be null.
+[[nodiscard]] Result<RecordOutcome> RecordUntilFail(RecordOptions options,
+                                                    uint32_t tries_max,
+                                                    ProgressSink* progress);
+
+}  // namespace clew::recorder
+
+#endif  // CLEW_RECORDER_SOFTWARE_RECORD_H_
