@@ -40,7 +40,8 @@ std::unexpected<Error> ByteReader::TooShort(std::string_view field,
 
 std::unexpected<Error> ByteReader::CorruptAt(uint64_t file_offset,
                                              std::string_view message) const {
-  return CorruptInput("{}: offset {:#x}: {}", source_, file_offset, message);
+  return CorruptInput("{}{}offset {:#x}: {}", source_,
+                      source_.empty() ? "" : ": ", file_offset, message);
 }
 
 }  // namespace clew

@@ -21,13 +21,15 @@ namespace clew {
 // Not thread-safe.
 class ByteReader {
  public:
-  // `bytes` must outlive the reader. `source` names them in messages;
-  // `base_offset` is where in the source they begin.
+  // `bytes` must outlive the reader. `source` names them in messages, which
+  // begin with the offset where it is empty; `base_offset` is where in the
+  // source they begin.
   ByteReader(std::span<const std::byte> bytes, std::string source,
              uint64_t base_offset = 0);
 
   // Reads one little-endian integer; `field` is its name in the format page.
-  template <std::unsigned_integral T>
+  template <std::integral T>
+    requires(!std::same_as<T, bool>)
   [[nodiscard]] Result<T> Read(std::string_view field) {
     if (remaining_bytes() < sizeof(T)) {
       return TooShort(field, sizeof(T));

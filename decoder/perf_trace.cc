@@ -6,6 +6,7 @@
 
 #include "bundle/perf_data/cpu_id.h"
 #include "bundle/perf_data/pt_stream.h"
+#include "bundle/perf_data/record_type.h"
 
 namespace clew::decoder {
 namespace {
@@ -182,7 +183,7 @@ void PerfTrace::OnTask(const TaskRecord& task, const SampleId& sample) {
 }
 
 void PerfTrace::OnComm(const CommRecord& comm, const SampleId& sample) {
-  threads_[comm.tid] = {comm.pid, comm.tid, comm.name};
+  threads_[comm.tid] = {comm.pid, comm.tid, std::string(comm.name)};
   if (!comm.exec || !spaces_.several()) {
     return;
   }
@@ -234,9 +235,9 @@ void PerfTrace::OnItraceStart(const ItraceStartRecord& start,
 
 void PerfTrace::OnAux(const AuxRecord& aux, const Record& record) {
   const std::optional<CoreId> stream = StreamOf(record.sample);
-  if (aux.truncated && stream) {
+  if (aux.truncated() && stream) {
     holes_[*stream].push_back(
-        {.offset = aux.aux_offset + aux.size_bytes,
+        {.offset = aux.offset_bytes + aux.size_bytes,
          .reason = fmt::format("AUX record at offset {:#x} is marked "
                                "truncated: the AUX area was full",
                                record.file_offset)});

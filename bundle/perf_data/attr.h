@@ -1,10 +1,11 @@
 #ifndef CLEW_BUNDLE_PERF_DATA_ATTR_H_
 #define CLEW_BUNDLE_PERF_DATA_ATTR_H_
 
+#include <cstddef>
 #include <cstdint>
+#include <span>
 #include <vector>
 
-#include "bundle/perf_data/records.h"
 #include "common/byte_reader.h"
 #include "common/result.h"
 
@@ -26,14 +27,6 @@ struct EventAttr {
 // PERF_SAMPLE_IDENTIFIER, else the first. Null if there is none.
 const EventAttr* AttrOfRecord(const std::vector<EventAttr>& attrs,
                               std::span<const std::byte> body);
-
-// Splits the sample id off the end of `body` (a kernel record other than
-// SAMPLE, without its header), and returns how many bytes it took.
-[[nodiscard]] Result<uint64_t> ReadSampleId(const EventAttr& attr,
-                                            std::span<const std::byte> body,
-                                            const std::string& source,
-                                            uint64_t file_offset,
-                                            SampleId& sample);
 
 }  // namespace clew::bundle
 

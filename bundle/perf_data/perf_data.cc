@@ -1,11 +1,15 @@
 #include "bundle/perf_data/perf_data.h"
 
+#include <linux/perf_event.h>
+
 #include <bit>
 #include <utility>
 
 #include "bundle/perf_data/file_kind.h"
 #include "bundle/perf_data/packed_records.h"
 #include "bundle/perf_data/record_parser.h"
+#include "bundle/perf_data/record_type.h"
+#include "bundle/perf_data/sample_id.h"
 
 namespace clew::bundle {
 namespace {
@@ -206,10 +210,12 @@ Result<Record> PerfData::ReadRecord(ByteReader& reader) {
     default:
       break;
   }
-  if (header.type < kRecordUserFirst && header.type != kRecordSample) {
-    if (const EventAttr* attr = AttrOfRecord(attrs_, bytes)) {
-      CLEW_ASSIGN_OR_RETURN(id_bytes, ReadSampleId(*attr, bytes, name_,
-                                                   body_offset, record.sample));
+  if (header.type < kRecordUserFirst && header.type != PERF_RECORD_SAMPLE) {
+    const EventAttr* attr = AttrOfRecord(attrs_, bytes);
+    if (attr != nullptr && attr->sample_id_all) {
+      CLEW_ASSIGN_OR_RETURN(
+          id_bytes, ReadSampleId(attr->sample_type, bytes, name_, body_offset,
+                                 record.sample));
       body =
           ByteReader(bytes.first(bytes.size() - id_bytes), name_, body_offset);
     }

@@ -2,155 +2,45 @@
 
 #include <array>
 #include <string_view>
+#include <type_traits>
 
+#include "bundle/perf_data/kernel_records.h"
 #include "bundle/perf_data/pt_stream.h"
-#include "common/build_id.h"
+#include "bundle/perf_data/record_type.h"
 
 namespace clew::bundle {
 namespace {
 
-// linux/perf_event.h, PERF_RECORD_MISC_*.
-constexpr uint16_t kMiscMmapData = 1u << 13;
-constexpr uint16_t kMiscCommExec = 1u << 13;
-constexpr uint16_t kMiscSwitchOut = 1u << 13;
-constexpr uint16_t kMiscMmapBuildId = 1u << 14;
-constexpr uint32_t kProtExecute = 4;
-// PERF_AUX_FLAG_*.
-constexpr uint64_t kAuxTruncated = 1;
-constexpr uint64_t kAuxOverwrite = 2;
 // tools/perf/util/auxtrace.h, PERF_AUXTRACE_INTEL_PT.
 constexpr uint32_t kAuxtraceIntelPt = 1;
 // perf's `cpu` of what is a thread's, on whichever core.
 constexpr int32_t kNoCore = -1;
 
-Result<int32_t> ReadId(ByteReader& body, std::string_view field) {
-  CLEW_ASSIGN_OR_RETURN(value, body.Read<uint32_t>(field));
-  return static_cast<int32_t>(value);
+MmapRecord Kept(const MmapView& mmap) {
+  return {.pid = mmap.pid,
+          .tid = mmap.tid,
+          .addr = mmap.addr,
+          .size_bytes = mmap.size_bytes,
+          .file_offset = mmap.file_offset,
+          .executable = mmap.executable,
+          .build_id = {mmap.build_id.begin(), mmap.build_id.end()},
+          .path = std::string(mmap.path)};
 }
 
-Status ReadMmapCommon(ByteReader& body, MmapRecord& mmap) {
-  CLEW_ASSIGN_OR_RETURN(pid, ReadId(body, "mmap pid"));
-  CLEW_ASSIGN_OR_RETURN(tid, ReadId(body, "mmap tid"));
-  CLEW_ASSIGN_OR_RETURN(addr, body.Read<uint64_t>("mmap addr"));
-  CLEW_ASSIGN_OR_RETURN(size, body.Read<uint64_t>("mmap len"));
-  CLEW_ASSIGN_OR_RETURN(file_offset, body.Read<uint64_t>("mmap pgoff"));
-  if (addr + size < addr) {
-    return body.Corrupt("mmap at {:#x} with len {:#x} wraps around", addr,
-                        size);
-  }
-  mmap.pid = pid;
-  mmap.tid = Tid(tid);
-  mmap.addr = TraceeAddr(addr);
-  mmap.size_bytes = size;
-  mmap.file_offset = file_offset;
-  return {};
+RecordBody BodyOf(const KernelRecord& record) {
+  return std::visit(
+      [](const auto& body) -> RecordBody {
+        if constexpr (std::is_same_v<decltype(body), const MmapView&>) {
+          return Kept(body);
+        } else {
+          return body;
+        }
+      },
+      record);
 }
 
-Result<RecordBody> ParseMmap(const RecordHeader& header, ByteReader& body) {
-  MmapRecord mmap;
-  CLEW_RETURN_IF_ERROR(ReadMmapCommon(body, mmap));
-  mmap.executable = (header.misc & kMiscMmapData) == 0;
-  CLEW_ASSIGN_OR_RETURN(path,
-                        body.ReadText(body.remaining_bytes(), "mmap filename"));
-  mmap.path = path;
-  return mmap;
-}
-
-Status ReadBuildId(ByteReader& body, MmapRecord& mmap) {
-  CLEW_ASSIGN_OR_RETURN(size, body.Read<uint8_t>("mmap2 build_id_size"));
-  if (size > kBuildIdBytesMax) {
-    return body.Corrupt("mmap2 build_id_size is {}, wanted at most {}", size,
-                        kBuildIdBytesMax);
-  }
-  CLEW_RETURN_IF_ERROR(body.Skip(3, "mmap2 build id padding"));
-  CLEW_ASSIGN_OR_RETURN(bytes,
-                        body.ReadBytes(kBuildIdBytesMax, "mmap2 build_id"));
-  mmap.build_id.assign(bytes.begin(), bytes.begin() + size);
-  return {};
-}
-
-Result<RecordBody> ParseMmap2(const RecordHeader& header, ByteReader& body) {
-  MmapRecord mmap;
-  CLEW_RETURN_IF_ERROR(ReadMmapCommon(body, mmap));
-  if (header.misc & kMiscMmapBuildId) {
-    CLEW_RETURN_IF_ERROR(ReadBuildId(body, mmap));
-  } else {
-    CLEW_RETURN_IF_ERROR(body.Skip(24, "mmap2 device and inode"));
-  }
-  CLEW_ASSIGN_OR_RETURN(prot, body.Read<uint32_t>("mmap2 prot"));
-  CLEW_RETURN_IF_ERROR(body.Skip(4, "mmap2 flags"));
-  CLEW_ASSIGN_OR_RETURN(
-      path, body.ReadText(body.remaining_bytes(), "mmap2 filename"));
-  mmap.executable = (prot & kProtExecute) != 0;
-  mmap.path = path;
-  return mmap;
-}
-
-Result<RecordBody> ParseComm(const RecordHeader& header, ByteReader& body) {
-  CLEW_ASSIGN_OR_RETURN(pid, ReadId(body, "comm pid"));
-  CLEW_ASSIGN_OR_RETURN(tid, ReadId(body, "comm tid"));
-  CLEW_ASSIGN_OR_RETURN(name, body.ReadText(body.remaining_bytes(), "comm"));
-  return CommRecord{.pid = pid,
-                    .tid = Tid(tid),
-                    .name = name,
-                    .exec = (header.misc & kMiscCommExec) != 0};
-}
-
-Result<RecordBody> ParseTask(const RecordHeader& header, ByteReader& body) {
-  CLEW_ASSIGN_OR_RETURN(pid, ReadId(body, "task pid"));
-  CLEW_ASSIGN_OR_RETURN(parent_pid, ReadId(body, "task ppid"));
-  CLEW_ASSIGN_OR_RETURN(tid, ReadId(body, "task tid"));
-  CLEW_ASSIGN_OR_RETURN(parent_tid, ReadId(body, "task ptid"));
-  CLEW_ASSIGN_OR_RETURN(time, body.Read<uint64_t>("task time"));
-  return TaskRecord{.exited = header.type == kRecordExit,
-                    .pid = pid,
-                    .parent_pid = parent_pid,
-                    .tid = Tid(tid),
-                    .parent_tid = Tid(parent_tid),
-                    .time = PerfNanos(time)};
-}
-
-Result<RecordBody> ParseSwitch(const RecordHeader& header, ByteReader& body) {
-  SwitchRecord record{.out = (header.misc & kMiscSwitchOut) != 0,
-                      .other = std::nullopt};
-  if (header.type == kRecordSwitchCpuWide) {
-    CLEW_RETURN_IF_ERROR(body.Skip(4, "switch next_prev_pid"));
-    CLEW_ASSIGN_OR_RETURN(tid, ReadId(body, "switch next_prev_tid"));
-    record.other = Tid(tid);
-  }
-  return record;
-}
-
-Result<RecordBody> ParseAux(ByteReader& body) {
-  CLEW_ASSIGN_OR_RETURN(offset, body.Read<uint64_t>("aux_offset"));
-  CLEW_ASSIGN_OR_RETURN(size, body.Read<uint64_t>("aux_size"));
-  CLEW_ASSIGN_OR_RETURN(flags, body.Read<uint64_t>("aux flags"));
-  if (offset + size < offset) {
-    return body.Corrupt("aux_offset {:#x} with aux_size {:#x} wraps around",
-                        offset, size);
-  }
-  return AuxRecord{.aux_offset = offset,
-                   .size_bytes = size,
-                   .truncated = (flags & kAuxTruncated) != 0,
-                   .overwrite = (flags & kAuxOverwrite) != 0};
-}
-
-Result<RecordBody> ParseItraceStart(ByteReader& body) {
-  CLEW_ASSIGN_OR_RETURN(pid, ReadId(body, "itrace_start pid"));
-  CLEW_ASSIGN_OR_RETURN(tid, ReadId(body, "itrace_start tid"));
-  return ItraceStartRecord{.pid = pid, .tid = Tid(tid)};
-}
-
-Result<RecordBody> ParseLost(const RecordHeader& header, ByteReader& body) {
-  if (header.type == kRecordLost) {
-    CLEW_RETURN_IF_ERROR(body.Skip(8, "lost id"));
-  }
-  CLEW_ASSIGN_OR_RETURN(count, body.Read<uint64_t>("lost count"));
-  return LostRecord{.count = count};
-}
-
-// perf's own, tools/perf/util/event.h, struct id_index_entry: id, idx, cpu,
-// tid. Behind the entries newer perf has more, of virtual machines.
+// tools/perf/util/event.h, struct id_index_entry: id, idx, cpu, tid. Behind the
+// entries newer perf has more, of virtual machines.
 Result<RecordBody> ParseIdIndex(ByteReader& body) {
   CLEW_ASSIGN_OR_RETURN(count, body.Read<uint64_t>("id_index nr"));
   IdIndexRecord index;
@@ -243,46 +133,7 @@ Result<RecordBody> ParseAuxtraceInfo(ByteReader& body) {
                       .snapshot = fields[kSnapshotMode] != 0};
 }
 
-constexpr std::array<std::string_view, 22> kKernelNames = {"",
-                                                           "MMAP",
-                                                           "LOST",
-                                                           "COMM",
-                                                           "EXIT",
-                                                           "THROTTLE",
-                                                           "UNTHROTTLE",
-                                                           "FORK",
-                                                           "READ",
-                                                           "SAMPLE",
-                                                           "MMAP2",
-                                                           "AUX",
-                                                           "ITRACE_START",
-                                                           "LOST_SAMPLES",
-                                                           "SWITCH",
-                                                           "SWITCH_CPU_WIDE",
-                                                           "NAMESPACES",
-                                                           "KSYMBOL",
-                                                           "BPF_EVENT",
-                                                           "CGROUP",
-                                                           "TEXT_POKE",
-                                                           "AUX_OUTPUT_HW_ID"};
-constexpr std::array<std::string_view, 20> kUserNames = {
-    "ATTR",           "EVENT_TYPE", "TRACING_DATA",  "BUILD_ID",
-    "FINISHED_ROUND", "ID_INDEX",   "AUXTRACE_INFO", "AUXTRACE",
-    "AUXTRACE_ERROR", "THREAD_MAP", "CPU_MAP",       "STAT_CONFIG",
-    "STAT",           "STAT_ROUND", "EVENT_UPDATE",  "TIME_CONV",
-    "FEATURE",        "COMPRESSED", "FINISHED_INIT", "COMPRESSED2"};
-
 }  // namespace
-
-std::string RecordTypeName(uint32_t type) {
-  if (type > 0 && type < kKernelNames.size()) {
-    return std::string(kKernelNames[type]);
-  }
-  if (type >= kRecordUserFirst && type - kRecordUserFirst < kUserNames.size()) {
-    return std::string(kUserNames[type - kRecordUserFirst]);
-  }
-  return fmt::format("type {}", type);
-}
 
 Result<RecordHeader> ReadRecordHeader(ByteReader& reader) {
   CLEW_ASSIGN_OR_RETURN(type, reader.Read<uint32_t>("record type"));
@@ -298,33 +149,17 @@ Result<RecordHeader> ReadRecordHeader(ByteReader& reader) {
 Result<RecordBody> ParseRecordBody(const RecordHeader& header,
                                    ByteReader& body) {
   switch (header.type) {
-    case kRecordMmap:
-      return ParseMmap(header, body);
-    case kRecordMmap2:
-      return ParseMmap2(header, body);
-    case kRecordComm:
-      return ParseComm(header, body);
-    case kRecordFork:
-    case kRecordExit:
-      return ParseTask(header, body);
-    case kRecordSwitch:
-    case kRecordSwitchCpuWide:
-      return ParseSwitch(header, body);
-    case kRecordAux:
-      return ParseAux(body);
-    case kRecordItraceStart:
-      return ParseItraceStart(body);
-    case kRecordLost:
-    case kRecordLostSamples:
-      return ParseLost(header, body);
     case kRecordIdIndex:
       return ParseIdIndex(body);
     case kRecordTimeConv:
       return ParseTimeConv(body);
     case kRecordAuxtraceInfo:
       return ParseAuxtraceInfo(body);
-    default:
-      return RecordBody{};
+    default: {
+      CLEW_ASSIGN_OR_RETURN(record,
+                            ParseKernelRecord(header.type, header.misc, body));
+      return BodyOf(record);
+    }
   }
 }
 
@@ -334,8 +169,8 @@ Result<AuxtraceRecord> ParseAuxtrace(ByteReader& body,
   CLEW_ASSIGN_OR_RETURN(offset, body.Read<uint64_t>("auxtrace offset"));
   CLEW_RETURN_IF_ERROR(body.Skip(8, "auxtrace reference"));
   CLEW_RETURN_IF_ERROR(body.Skip(4, "auxtrace idx"));
-  CLEW_ASSIGN_OR_RETURN(tid, ReadId(body, "auxtrace tid"));
-  CLEW_ASSIGN_OR_RETURN(cpu, ReadId(body, "auxtrace cpu"));
+  CLEW_ASSIGN_OR_RETURN(tid, body.Read<int32_t>("auxtrace tid"));
+  CLEW_ASSIGN_OR_RETURN(cpu, body.Read<int32_t>("auxtrace cpu"));
   const bool of_thread = cpu == kNoCore && tid > 0;
   if (cpu < 0 && !of_thread) {
     return body.Corrupt(

@@ -9,29 +9,21 @@
 #include <variant>
 #include <vector>
 
+#include "bundle/perf_data/kernel_records.h"
+#include "bundle/perf_data/sample_id.h"
 #include "bundle/perf_data/tsc_conversion.h"
 #include "common/units.h"
 
-// The records of Linux's perf.data that a trace needs, as plain values.
+// The records of Linux's perf.data that a trace needs, as plain values: the
+// kernel's, and those that perf itself writes.
 //
-// Source: linux/perf_event.h (enum perf_event_type) for kernel records; for
-// those perf itself writes, tools/perf/Documentation/perf.data-file-format.txt
-// and tools/perf/util/intel-pt.h.
+// Source: tools/perf/Documentation/perf.data-file-format.txt and
+// tools/perf/util/intel-pt.h.
 
 namespace clew::bundle {
 
-// What the kernel appends to its records (attr.sample_id_all). A field is
-// absent where attr.sample_type did not ask for it.
-struct SampleId {
-  std::optional<int32_t> pid;
-  std::optional<Tid> tid;
-  std::optional<PerfNanos> time;
-  std::optional<CoreId> core;
-  std::optional<uint64_t> id;  // of the event
-};
-
-// MMAP and MMAP2: a mapping that exists from now on. MMAP does not say how it
-// is protected: executable, unless its misc bit says data.
+// A MmapView that may be kept. Where the record has no build-id it is that of
+// the file's features.
 struct MmapRecord {
   int32_t pid = 0;
   Tid tid;
@@ -39,49 +31,8 @@ struct MmapRecord {
   uint64_t size_bytes = 0;
   uint64_t file_offset = 0;
   bool executable = false;
-  std::vector<std::byte> build_id;  // empty if the record has none
+  std::vector<std::byte> build_id;  // empty if neither has one
   std::string path;
-};
-
-struct CommRecord {
-  int32_t pid = 0;
-  Tid tid;
-  std::string name;
-  bool exec = false;
-};
-
-// FORK and EXIT.
-struct TaskRecord {
-  bool exited = false;
-  int32_t pid = 0;
-  int32_t parent_pid = 0;
-  Tid tid;
-  Tid parent_tid;
-  PerfNanos time;
-};
-
-// SWITCH and SWITCH_CPU_WIDE. SampleId::tid is the thread that goes out or
-// comes in.
-struct SwitchRecord {
-  bool out = false;
-  std::optional<Tid> other;  // CPU_WIDE: who comes in, or went out
-};
-
-struct AuxRecord {
-  uint64_t aux_offset = 0;
-  uint64_t size_bytes = 0;
-  bool truncated = false;
-  bool overwrite = false;
-};
-
-struct ItraceStartRecord {
-  int32_t pid = 0;
-  Tid tid;
-};
-
-// LOST and LOST_SAMPLES.
-struct LostRecord {
-  uint64_t count = 0;
 };
 
 struct TimeConvRecord {
@@ -129,11 +80,10 @@ struct Record {
   uint32_t type = 0;         // enum perf_event_type, or perf's own from 64 on
   uint64_t file_offset = 0;  // of the record's header
   SampleId sample;
-  RecordBody body;  // monostate: read over, of no use to a trace
+  // A text in it is valid while the record is visited. monostate: read over, of
+  // no use to a trace.
+  RecordBody body;
 };
-
-// perf's name of a record type, "SWITCH"; "type 99" where it has none.
-std::string RecordTypeName(uint32_t type);
 
 }  // namespace clew::bundle
 

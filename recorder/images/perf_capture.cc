@@ -37,24 +37,21 @@ Status PerfCapture::OnEvent(CoreId core, const perf::RecordView& record,
   ++counts_.records;
   Core& of = cores_[core];
   of.last_nanos = std::max(of.last_nanos, event.id.time.as_int());
-  if (const auto* mmap = std::get_if<perf::MmapEvent>(&event.body)) {
-    if ((mmap->prot & PROT_EXEC) != 0) {
-      NoteMapping(mmap->process,
+  if (const auto* mmap = std::get_if<bundle::MmapView>(&event.body)) {
+    if (mmap->executable) {
+      NoteMapping(mmap->pid,
                   {.path = std::string(mmap->path),
                    .build_id = {mmap->build_id.begin(), mmap->build_id.end()}});
     }
-  } else if (std::holds_alternative<perf::SwitchEvent>(event.body)) {
+  } else if (std::holds_alternative<bundle::SwitchRecord>(event.body)) {
     if (ran_.size() < kMappingsMax) {
       ran_.insert(event.id.process);
     }
-  } else if (const auto* task = std::get_if<perf::TaskEvent>(&event.body)) {
+  } else if (const auto* task = std::get_if<bundle::TaskRecord>(&event.body)) {
     NoteTask(*task);
-  } else if (const auto* lost = std::get_if<perf::LostEvent>(&event.body)) {
+  } else if (const auto* lost = std::get_if<bundle::LostRecord>(&event.body)) {
     counts_.lost_records += lost->count;
-  } else if (const auto* samples =
-                 std::get_if<perf::LostSamplesEvent>(&event.body)) {
-    counts_.lost_records += samples->count;
-  } else if (std::holds_alternative<perf::AuxEvent>(event.body) &&
+  } else if (std::holds_alternative<bundle::AuxRecord>(event.body) &&
              of.base != 0) {
     return AddShifted(record, of.base);
   }
@@ -102,10 +99,10 @@ void PerfCapture::NoteMapping(int32_t process, MappedImage image) {
   mappings_ += images_[std::move(image)].insert(process).second ? 1 : 0;
 }
 
-void PerfCapture::NoteTask(const perf::TaskEvent& task) {
-  if (!task.exit && task.process != task.parent_process &&
+void PerfCapture::NoteTask(const bundle::TaskRecord& task) {
+  if (!task.exited && task.pid != task.parent_pid &&
       parents_.size() < kMappingsMax) {
-    parents_[task.process] = task.parent_process;
+    parents_[task.pid] = task.parent_pid;
   }
 }
 

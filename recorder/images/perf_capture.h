@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "bundle/perf_data/kernel_records.h"
 #include "bundle/perf_data/perf_file_writer.h"
 #include "bundle/perf_data/record_builder.h"
 #include "common/file.h"
@@ -96,7 +97,7 @@ class PerfCapture final : public perf::SessionSink {
                 const bundle::TaskId& task);
   Status AddShifted(const perf::RecordView& record, uint64_t base);
   void NoteMapping(int32_t process, MappedImage image);
-  void NoteTask(const perf::TaskEvent& task);
+  void NoteTask(const bundle::TaskRecord& task);
 
   bundle::PerfFileWriter writer_;
   CaptureCounts counts_;

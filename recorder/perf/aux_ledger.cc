@@ -19,8 +19,8 @@ void AuxLedger::Undescribed(uint64_t end_bytes) {
   end_bytes_ = end_bytes;
 }
 
-void AuxLedger::CountFlags(const AuxEvent& aux) {
-  if ((aux.flags & PERF_AUX_FLAG_TRUNCATED) != 0) {
+void AuxLedger::CountFlags(const bundle::AuxRecord& aux) {
+  if (aux.truncated()) {
     ++counts_.truncations;
     gaps_->OnGap({.cause = AuxGapCause::kTruncated,
                   .offset_bytes = aux.offset_bytes + aux.size_bytes,
@@ -40,7 +40,7 @@ void AuxLedger::CountFlags(const AuxEvent& aux) {
   }
 }
 
-Status AuxLedger::OnAuxRecord(const AuxEvent& aux) {
+Status AuxLedger::OnAuxRecord(const bundle::AuxRecord& aux) {
   const uint64_t end = aux.offset_bytes + aux.size_bytes;
   if (aux.offset_bytes < end_bytes_ || end < aux.offset_bytes) {
     return CorruptInput(

@@ -4,8 +4,8 @@
 #include <cstdint>
 #include <string>
 
+#include "bundle/perf_data/kernel_records.h"
 #include "common/result.h"
-#include "recorder/perf/events.h"
 
 namespace clew::recorder::perf {
 
@@ -47,7 +47,7 @@ class AuxLedger {
 
   // The next AUX record. kCorruptInput: it begins within bytes that an earlier
   // one described, or wraps round 64 bits; it is not counted.
-  [[nodiscard]] Status OnAuxRecord(const AuxEvent& aux);
+  [[nodiscard]] Status OnAuxRecord(const bundle::AuxRecord& aux);
   // Nothing more comes, and `delivered_bytes` came in all. Fails with
   // kCorruptInput if AUX records announced more.
   [[nodiscard]] Status Close(uint64_t delivered_bytes);
@@ -56,7 +56,7 @@ class AuxLedger {
 
  private:
   void Undescribed(uint64_t end_bytes);
-  void CountFlags(const AuxEvent& aux);
+  void CountFlags(const bundle::AuxRecord& aux);
 
   AuxGapSink* gaps_;
   std::string name_;

@@ -57,12 +57,10 @@ class CoreRings::Forward final : public RecordSink, public AuxSink {
     CLEW_ASSIGN_OR_RETURN(event, ParseEvent(record, rings_.data().name()));
     CLEW_RETURN_IF_ERROR(sink_.OnEvent(rings_.core_, record, event));
     ++rings_.counts_.events;
-    if (const auto* lost = std::get_if<LostEvent>(&event.body)) {
-      rings_.counts_.lost_records += lost->count;
-    } else if (const auto* samples =
-                   std::get_if<LostSamplesEvent>(&event.body)) {
-      rings_.counts_.lost_samples += samples->count;
-    } else if (const auto* aux = std::get_if<AuxEvent>(&event.body)) {
+    if (const auto* lost = std::get_if<bundle::LostRecord>(&event.body)) {
+      (lost->samples ? rings_.counts_.lost_samples
+                     : rings_.counts_.lost_records) += lost->count;
+    } else if (const auto* aux = std::get_if<bundle::AuxRecord>(&event.body)) {
       return OnAuxRecord(*aux);
     }
     return {};
@@ -72,9 +70,8 @@ class CoreRings::Forward final : public RecordSink, public AuxSink {
   }
 
  private:
-  Status OnAuxRecord(const AuxEvent& aux) {
-    rings_.pt_stopped_ =
-        rings_.pt_stopped_ || (aux.flags & PERF_AUX_FLAG_TRUNCATED) != 0;
+  Status OnAuxRecord(const bundle::AuxRecord& aux) {
+    rings_.pt_stopped_ = rings_.pt_stopped_ || aux.truncated();
     return rings_.ledger_.OnAuxRecord(aux);
   }
 

@@ -6,9 +6,9 @@
 #include <bit>
 #include <limits>
 
+#include "bundle/perf_data/own_events.h"
 #include "common/parse_number.h"
 #include "common/x86/page.h"
-#include "recorder/perf/events.h"
 #include "recorder/perf/sysfs.h"
 
 namespace clew::recorder::perf {

@@ -39,7 +39,7 @@ class Tally final : public SessionSink {
  public:
   Status OnEvent(CoreId, const RecordView&, const Event& event) override {
     ++records;
-    const auto* change = std::get_if<SwitchEvent>(&event.body);
+    const auto* change = std::get_if<bundle::SwitchRecord>(&event.body);
     if (change != nullptr && change->out && event.id.thread == own_) {
       ++switches;
     }

@@ -56,6 +56,12 @@ TEST(ByteReaderTest, IntegersAreReadExactlyWhereTheyFit) {
   CheckEverySizeAndOffset<uint64_t>();
 }
 
+TEST(ByteReaderTest, ASignedIntegerKeepsItsSign) {
+  const std::vector<std::byte> bytes(4, std::byte{0xff});
+  ByteReader reader(bytes, "f");
+  EXPECT_EQ(reader.Read<int32_t>("pid").value(), -1);
+}
+
 TEST(ByteReaderTest, AMessageSaysWhereWhatAndHowMuch) {
   const auto bytes = Counting(11);
   ByteReader reader(bytes, "b1.clew/perf.data", 0x100);
@@ -63,6 +69,9 @@ TEST(ByteReaderTest, AMessageSaysWhereWhatAndHowMuch) {
   EXPECT_EQ(reader.Read<uint64_t>("aux_size").error().message,
             "b1.clew/perf.data: offset 0x108: aux_size needs 8 bytes, only 3 "
             "left");
+  ByteReader nameless(bytes, "");
+  EXPECT_EQ(nameless.Skip(12, "header").error().message,
+            "offset 0x0: header needs 12 bytes, only 11 left");
 }
 
 TEST(ByteReaderTest, AHugeCountIsAnErrorAndNoOverflow) {

@@ -15,6 +15,7 @@
 #include <map>
 
 #include "bundle/perf_data/perf_data.h"
+#include "bundle/perf_data/record_type.h"
 #include "common/digest.h"
 #include "common/file.h"
 #include "common/scratch_folder.h"

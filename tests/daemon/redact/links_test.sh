@@ -10,6 +10,7 @@ readers=(
   clew::bundle::Bundle::Open clew::bundle::CoreDump::
   clew::bundle::DumpRewriter:: clew::bundle::ForEachDumpNote
   clew::bundle::ReadDumpLayout clew::bundle::InputLog:: clew::bundle::PerfData::
+  clew::bundle::ParseRecordBody clew::bundle::ReadEventAttr
   clew::bundle::ToSchedule clew::bundle::ToStart clew::bundle::Unzstd
   clew::decoder:: "clew::recorder::Redact(")
 libraries=(libipt libdw libelf libzstd)

@@ -162,7 +162,7 @@ class Checker final : public RecordSink, public AuxSink, public AuxGapSink {
     delivered_bytes += record.bytes.size();
     CLEW_ASSIGN_OR_RETURN(event, ParseEvent(record, "test"));
     const uint64_t number = event.id.time.as_int();
-    if (const auto* lost = std::get_if<LostEvent>(&event.body)) {
+    if (const auto* lost = std::get_if<bundle::LostRecord>(&event.body)) {
       lost_records += lost->count;
       lost_since_ += lost->count;
       return {};
@@ -176,7 +176,7 @@ class Checker final : public RecordSink, public AuxSink, public AuxGapSink {
     lost_since_ = 0;
     last_ = number;
     ++records;
-    if (const auto* told = std::get_if<AuxEvent>(&event.body)) {
+    if (const auto* told = std::get_if<bundle::AuxRecord>(&event.body)) {
       return ledger.OnAuxRecord(*told);
     }
     return CheckBody(record, number);

@@ -61,21 +61,21 @@ struct Recorder final : SessionSink {
   }
   void OnGap(CoreId, const AuxGap&) override { ADD_FAILURE(); }
 
-  void Take(const bundle::OwnSampleId&, const TaskEvent& task) {
-    (task.exit ? exits : forks).push_back(task);
+  void Take(const bundle::OwnSampleId&, const bundle::TaskRecord& task) {
+    (task.exited ? exits : forks).push_back(task);
   }
-  void Take(const bundle::OwnSampleId&, const CommEvent& comm) {
-    names[comm.thread].emplace_back(comm.name);
+  void Take(const bundle::OwnSampleId&, const bundle::CommRecord& comm) {
+    names[comm.tid].emplace_back(comm.name);
     execs += comm.exec ? 1 : 0;
   }
-  void Take(const bundle::OwnSampleId& id, const SwitchEvent& event) {
+  void Take(const bundle::OwnSampleId& id, const bundle::SwitchRecord& event) {
     ++(event.out ? outs : ins)[id.thread];
   }
-  void Take(const bundle::OwnSampleId&, const MmapEvent& mmap) {
+  void Take(const bundle::OwnSampleId&, const bundle::MmapView& mmap) {
     mmaps.push_back(
         {std::string(mmap.path), {mmap.build_id.begin(), mmap.build_id.end()}});
   }
-  void Take(const bundle::OwnSampleId& id, const LostEvent& lost) {
+  void Take(const bundle::OwnSampleId& id, const bundle::LostRecord& lost) {
     lost_count += lost.count;
     lost_on[id.core] += lost.count;
   }
@@ -88,7 +88,7 @@ struct Recorder final : SessionSink {
   std::map<CoreId, PerfNanos> last_time;
   std::map<CoreId, uint64_t> bytes, lost_on;
   uint64_t events = 0, execs = 0, lost_count = 0;
-  std::vector<TaskEvent> forks, exits;
+  std::vector<bundle::TaskRecord> forks, exits;
   std::map<Tid, std::vector<std::string>> names;
   std::map<Tid, uint64_t> ins, outs;
   std::vector<Mapped> mmaps;
@@ -277,8 +277,8 @@ TEST(SessionTest, TellsThreadsNamesMmapsAndSwitchesOfAProgram) {
   EXPECT_LE(outs, child.switches()) << "none came twice";
   for (const Reported& report : reports) {
     const Tid tid(report.tid);
-    const auto is_it = [&](const TaskEvent& task) {
-      return task.thread == tid && task.process == child.pid();
+    const auto is_it = [&](const bundle::TaskRecord& task) {
+      return task.tid == tid && task.pid == child.pid();
     };
     EXPECT_EQ(std::ranges::count_if(recorder.forks, is_it), 1);
     EXPECT_EQ(std::ranges::count_if(recorder.exits, is_it), 1);
@@ -360,9 +360,10 @@ TEST(SessionTest, SnapshotHasTheNewestRecordsAndPausesOnlyMeanwhile) {
   ASSERT_TRUE(status) << status.error().message;
   EXPECT_GT(session->counts().overwritten_bytes, 0u);
   // The process's own end is the newest of all; its first mmaps are gone.
-  EXPECT_TRUE(std::ranges::any_of(recorder.exits, [&](const TaskEvent& task) {
-    return task.thread == Tid(child.pid());
-  }));
+  EXPECT_TRUE(
+      std::ranges::any_of(recorder.exits, [&](const bundle::TaskRecord& task) {
+        return task.tid == Tid(child.pid());
+      }));
   // What came fits in the rings, and one of them was full.
   uint64_t most = 0;
   for (const auto& [core, bytes] : recorder.bytes) {
