@@ -1,13 +1,13 @@
 #ifndef CLEW_MACHINE_CPU_ACCESS_H_
 #define CLEW_MACHINE_CPU_ACCESS_H_
 
-// Operands and memory of Cpu<D>; included by cpu_core.h alone.
+// Operands and memory of Cpu<D>; the run loop is in cpu_run.h.
 
 #include <algorithm>
 #include <array>
 #include <cstring>
 
-#include "machine/cpu_core.h"
+#include "machine/cpu_core.h"  // IWYU pragma: export
 
 namespace clew::machine {
 

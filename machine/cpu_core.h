@@ -38,7 +38,8 @@ template <class D>
 class BlockCache;
 
 // One thread's state and everything handlers use. D is Concrete or Shadowed.
-// Families see the public part up to the line; insn.h says how to add one.
+// Families see the public part up to the line; insn.h says how to add one. Who
+// calls it includes cpu_access.h, which has its bodies.
 template <class D>
 class Cpu {
  public:
@@ -247,7 +248,5 @@ class Cpu {
 };
 
 }  // namespace clew::machine
-
-#include "machine/cpu_access.h"  // IWYU pragma: export
 
 #endif  // CLEW_MACHINE_CPU_CORE_H_

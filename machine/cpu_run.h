@@ -10,7 +10,7 @@
 
 #include "common/x86/opcode.h"
 #include "machine/block_cache.h"
-#include "machine/cpu_core.h"
+#include "machine/cpu_access.h"
 #include "machine/insn/families.h"
 
 namespace clew::machine {

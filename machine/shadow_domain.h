@@ -6,7 +6,7 @@
 #include <cstring>
 #include <span>
 
-#include "machine/cpu_core.h"
+#include "machine/cpu_access.h"
 #include "machine/shadow.h"
 
 namespace clew::machine {

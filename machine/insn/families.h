@@ -1,7 +1,7 @@
 #ifndef CLEW_MACHINE_INSN_FAMILIES_H_
 #define CLEW_MACHINE_INSN_FAMILIES_H_
 
-#include "machine/cpu_core.h"
+#include "machine/cpu_access.h"
 #include "machine/insn.h"
 #include "machine/insn/vector_families.h"
 #include "machine/shadow_domain.h"
