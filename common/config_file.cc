@@ -7,19 +7,10 @@
 #include <utility>
 
 #include "common/file.h"
+#include "common/words.h"
 
 namespace clew {
 namespace {
-
-constexpr std::string_view kBlanks = " \t\r";
-
-std::string_view Trim(std::string_view text) {
-  const size_t begin = text.find_first_not_of(kBlanks);
-  if (begin == std::string_view::npos) {
-    return {};
-  }
-  return text.substr(begin, text.find_last_not_of(kBlanks) - begin + 1);
-}
 
 bool IsKey(std::string_view text) {
   return !text.empty() && std::ranges::all_of(text, [](char c) {
@@ -50,7 +41,8 @@ Result<ConfigFile> ConfigFile::Parse(std::string_view text,
   size_t number = 0;
   while (!text.empty()) {
     const size_t end = std::min(text.find('\n'), text.size());
-    CLEW_RETURN_IF_ERROR(file.Add(Trim(text.substr(0, end)), ++number));
+    CLEW_RETURN_IF_ERROR(
+        file.Add(Trimmed(text.substr(0, end), kLineBlanks), ++number));
     text.remove_prefix(std::min(end + 1, text.size()));
   }
   return file;
@@ -75,7 +67,7 @@ Status ConfigFile::Add(std::string_view line, size_t number) {
     return AddSection(line, number);
   }
   const size_t equals = line.find('=');
-  const std::string_view key = Trim(line.substr(0, equals));
+  const std::string_view key = Trimmed(line.substr(0, equals), kLineBlanks);
   if (equals == std::string_view::npos || !IsKey(key)) {
     return At(number, "{:?} is neither key = value, [section] nor # comment",
               line);
@@ -86,10 +78,11 @@ Status ConfigFile::Add(std::string_view line, size_t number) {
       return At(number, "{} is there already, in line {}", key, entry.line);
     }
   }
-  entries_.push_back({.section = section,
-                      .key = std::string(key),
-                      .value = std::string(Trim(line.substr(equals + 1))),
-                      .line = number});
+  entries_.push_back(
+      {.section = section,
+       .key = std::string(key),
+       .value = std::string(Trimmed(line.substr(equals + 1), kLineBlanks)),
+       .line = number});
   return {};
 }
 
@@ -97,7 +90,7 @@ Status ConfigFile::AddSection(std::string_view line, size_t number) {
   if (line.size() < 3 || line.back() != ']') {
     return At(number, "{:?} is no section, wanted [name]", line);
   }
-  const std::string name(Trim(line.substr(1, line.size() - 2)));
+  const std::string name(Trimmed(line.substr(1, line.size() - 2), kLineBlanks));
   if (std::ranges::find(sections_, name) != sections_.end()) {
     return At(number, "section {:?} is there twice", name);
   }
@@ -136,10 +129,9 @@ Status ConfigFile::Words(std::string_view section, std::string_view key,
   }
   value->clear();
   std::string_view rest = entry->value;
-  while (!rest.empty()) {
-    const size_t end = std::min(rest.find_first_of(kBlanks), rest.size());
-    value->emplace_back(rest.substr(0, end));
-    rest = Trim(rest.substr(end));
+  for (std::string_view word = TakeWord(rest, kLineBlanks); !word.empty();
+       word = TakeWord(rest, kLineBlanks)) {
+    value->emplace_back(word);
   }
   return {};
 }

@@ -9,6 +9,7 @@
 
 #include "common/file.h"
 #include "common/hex.h"
+#include "common/words.h"
 
 namespace clew::collector {
 namespace {
@@ -29,13 +30,9 @@ bool SameDigest(const Sha256::Value& a, const Sha256::Value& b) {
 std::vector<std::string_view> WordsOf(std::string_view line) {
   line = line.substr(0, line.find('#'));
   std::vector<std::string_view> words;
-  constexpr std::string_view kBlanks = " \t\r";
-  for (size_t at = line.find_first_not_of(kBlanks); at != line.npos;
-       at = line.find_first_not_of(kBlanks)) {
-    line.remove_prefix(at);
-    const size_t end = std::min(line.find_first_of(kBlanks), line.size());
-    words.push_back(line.substr(0, end));
-    line.remove_prefix(end);
+  for (std::string_view word = TakeWord(line, kLineBlanks); !word.empty();
+       word = TakeWord(line, kLineBlanks)) {
+    words.push_back(word);
   }
   return words;
 }

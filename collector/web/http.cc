@@ -7,6 +7,8 @@
 #include <ctime>
 #include <iterator>
 
+#include "common/words.h"
+
 namespace clew::collector::web {
 namespace {
 
@@ -110,14 +112,6 @@ std::optional<std::string_view> TakeLine(std::string_view& text) {
   return line;
 }
 
-std::string_view Trim(std::string_view text) {
-  constexpr std::string_view kBlank = " \t";
-  const size_t begin = std::min(text.find_first_not_of(kBlank), text.size());
-  const size_t last = text.find_last_not_of(kBlank);
-  return last == std::string_view::npos ? std::string_view()
-                                        : text.substr(begin, last + 1 - begin);
-}
-
 struct RequestLine {
   std::string_view method, target, version;
 };
@@ -173,7 +167,7 @@ std::optional<Refusal> TakeHeaders(std::string_view text, Request& request) {
     if (colon == line->size() || !IsToken(name)) {
       return Refusal{400, "a header of the request is malformed"};
     }
-    const std::string_view value = Trim(line->substr(colon + 1));
+    const std::string_view value = Trimmed(line->substr(colon + 1));
     if (std::ranges::any_of(value,
                             [](char c) { return IsControl(c) && c != '\t'; })) {
       return Refusal{400, "a header of the request has a control character"};

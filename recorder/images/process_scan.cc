@@ -14,6 +14,7 @@
 
 #include "common/maps_path.h"
 #include "common/parse_number.h"
+#include "common/words.h"
 #include "recorder/perf/sysfs.h"
 
 namespace clew::recorder {
@@ -37,14 +38,6 @@ std::vector<int32_t> NumbersIn(const std::string& folder) {
   }
   std::ranges::sort(numbers);
   return numbers;
-}
-
-std::string_view TakeWord(std::string_view& text) {
-  const size_t begin = std::min(text.find_first_not_of(' '), text.size());
-  text.remove_prefix(begin);
-  const std::string_view word = text.substr(0, text.find(' '));
-  text.remove_prefix(word.size());
-  return word;
 }
 
 uint32_t ProtOf(std::string_view permissions) {

@@ -10,6 +10,7 @@
 #include <cstring>
 #include <string_view>
 
+#include "common/words.h"
 #include "recorder/qemu/plugin_config.h"
 
 namespace clew::recorder {
@@ -53,20 +54,11 @@ Result<std::string> ReadHead(const std::string& path) {
   return std::string(bytes.data(), count < 0 ? 0 : static_cast<size_t>(count));
 }
 
-std::string_view TakeWord(std::string_view& line) {
-  constexpr std::string_view kBlanks = " \t";
-  line.remove_prefix(std::min(line.find_first_not_of(kBlanks), line.size()));
-  const std::string_view word = line.substr(0, line.find_first_of(kBlanks));
-  line.remove_prefix(word.size());
-  return word;
-}
-
 // "#!interpreter argument": the argument is the rest of the line.
 Result<ExecCall> InterpreterOf(std::string_view head, ExecCall script) {
   std::string_view line = head.substr(2, head.find('\n') - 2);
   const std::string interpreter(TakeWord(line));
-  line.remove_prefix(std::min(line.find_first_not_of(" \t"), line.size()));
-  line = line.substr(0, line.find_last_not_of(" \t") + 1);
+  line = Trimmed(line);
   if (interpreter.empty()) {
     return InvalidArgument("{:?} names no interpreter", script.path);
   }
