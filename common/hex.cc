@@ -25,4 +25,17 @@ std::string ToHex(std::string_view text) {
   return ToHex(std::as_bytes(std::span(text)));
 }
 
+bool IsHex(std::string_view text) {
+  return text.find_first_not_of(kDigits) == std::string_view::npos;
+}
+
+std::optional<uint8_t> HexDigitValue(char c) {
+  const char lower =
+      c >= 'A' && c <= 'F' ? static_cast<char>(c - 'A' + 'a') : c;
+  const size_t value = kDigits.find(lower);
+  return value == std::string_view::npos
+             ? std::nullopt
+             : std::optional(static_cast<uint8_t>(value));
+}
+
 }  // namespace clew

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -13,6 +14,12 @@ namespace clew {
 std::string ToHex(std::span<const std::byte> bytes);
 std::string ToHex(std::span<const uint8_t> bytes);
 std::string ToHex(std::string_view text);
+
+// Returns whether all of `text` are digits as ToHex writes them; true of "".
+bool IsHex(std::string_view text);
+
+// Returns the value of a hexadecimal digit of either case, or nullopt.
+std::optional<uint8_t> HexDigitValue(char c);
 
 }  // namespace clew
 

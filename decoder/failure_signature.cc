@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "common/hex.h"
 #include "common/one_line.h"
 
 namespace clew::decoder {
@@ -104,9 +105,8 @@ std::string_view WithoutRustDigest(std::string_view symbol) {
     return symbol;
   }
   const std::string_view end = symbol.substr(symbol.size() - kDigestBytes);
-  const bool is_digest = end.starts_with("17h") && end.ends_with('E') &&
-                         end.substr(3, 16).find_first_not_of(
-                             "0123456789abcdef") == std::string_view::npos;
+  const bool is_digest =
+      end.starts_with("17h") && end.ends_with('E') && IsHex(end.substr(3, 16));
   return is_digest ? symbol.substr(0, symbol.size() - kDigestBytes) : symbol;
 }
 

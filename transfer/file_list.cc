@@ -9,6 +9,7 @@
 #include "common/build_id.h"
 #include "common/check.h"
 #include "common/file.h"
+#include "common/hex.h"
 #include "common/path_names.h"
 #include "proto/collector_store.pb.h"
 
@@ -23,7 +24,6 @@ constexpr std::string_view kUnfinishedSchedule = "schedule.pb.partial";
 constexpr std::array<std::string_view, 7> kTopNames = {
     "core",      "core.zst",    "inputs.pb", "manifest.pb",
     "perf.data", "schedule.pb", "start.pb"};
-constexpr std::string_view kHexDigits = "0123456789abcdef";
 
 uint64_t ChunkCount(uint64_t size_bytes) {
   return size_bytes / kChunkBytes + (size_bytes % kChunkBytes != 0 ? 1 : 0);
@@ -31,8 +31,7 @@ uint64_t ChunkCount(uint64_t size_bytes) {
 
 bool IsBuildId(std::string_view text) {
   return !text.empty() && text.size() % 2 == 0 &&
-         text.size() <= 2 * kImageIdBytesMax &&
-         text.find_first_not_of(kHexDigits) == text.npos;
+         text.size() <= 2 * kImageIdBytesMax && IsHex(text);
 }
 
 // What a message quotes of a stranger's text.

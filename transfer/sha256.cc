@@ -62,17 +62,13 @@ Sha256::Value HmacSha256(std::span<const std::byte> key,
 }
 
 std::optional<Sha256::Value> FromHex(std::string_view text) {
-  constexpr std::string_view kDigits = "0123456789abcdef";
-  if (text.size() != 2 * Sha256::kBytes) {
+  if (text.size() != 2 * Sha256::kBytes || !IsHex(text)) {
     return std::nullopt;
   }
   Sha256::Value value{};
   for (size_t i = 0; i < text.size(); ++i) {
-    const size_t digit = kDigits.find(text[i]);
-    if (digit == std::string_view::npos) {
-      return std::nullopt;
-    }
-    value[i / 2] = value[i / 2] << 4 | static_cast<std::byte>(digit);
+    const std::byte digit{HexDigitValue(text[i]).value_or(0)};
+    value[i / 2] = value[i / 2] << 4 | digit;
   }
   return value;
 }

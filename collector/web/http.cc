@@ -7,6 +7,7 @@
 #include <ctime>
 #include <iterator>
 
+#include "common/hex.h"
 #include "common/words.h"
 
 namespace clew::collector::web {
@@ -36,14 +37,6 @@ bool IsToken(std::string_view text) {
   });
 }
 
-int HexValue(char c) {
-  if (IsDigit(c)) {
-    return c - '0';
-  }
-  const char lower = ToLower(c);
-  return lower >= 'a' && lower <= 'f' ? lower - 'a' + 10 : -1;
-}
-
 std::optional<std::string> PercentDecode(std::string_view text,
                                          bool plus_is_space) {
   std::string out;
@@ -59,12 +52,12 @@ std::optional<std::string> PercentDecode(std::string_view text,
     if (text.size() - i < 3) {
       return std::nullopt;
     }
-    const int high = HexValue(text[i + 1]);
-    const int low = HexValue(text[i + 2]);
-    if (high < 0 || low < 0) {
+    const auto high = HexDigitValue(text[i + 1]);
+    const auto low = HexDigitValue(text[i + 2]);
+    if (!high || !low) {
       return std::nullopt;
     }
-    out += static_cast<char>(high * 16 + low);
+    out += static_cast<char>(*high << 4 | *low);
     i += 2;
   }
   if (std::ranges::any_of(out, IsControl)) {
@@ -243,7 +236,7 @@ std::string_view HostWithoutPort(std::string_view host) {
 bool IsNumeric(std::string_view host, bool in_brackets) {
   return !host.empty() && std::ranges::all_of(host, [&](char c) {
     return IsDigit(c) || c == '.' ||
-           (in_brackets && (c == ':' || HexValue(c) >= 0));
+           (in_brackets && (c == ':' || HexDigitValue(c)));
   });
 }
 

@@ -11,6 +11,7 @@
 #include "collector/web/http.h"
 #include "common/check.h"
 #include "common/digest.h"
+#include "common/hex.h"
 
 namespace clew::collector::web {
 namespace {
@@ -130,9 +131,7 @@ void WriteHiddenFields(HtmlWriter& html, const AddressFields& fields) {
 }
 
 std::string ShortVersion(std::string_view version) {
-  const bool digits =
-      version.find_first_not_of("0123456789abcdef") == std::string_view::npos;
-  if (digits) {
+  if (IsHex(version)) {
     return std::string(version.substr(0, kShortIdDigits));
   }
   return CleanLine(version, kShortVersionBytes);

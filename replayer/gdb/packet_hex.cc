@@ -2,23 +2,9 @@
 
 #include <limits>
 
+#include "common/hex.h"
+
 namespace clew::replayer::gdb {
-namespace {
-
-std::optional<uint8_t> DigitOf(char c) {
-  if (c >= '0' && c <= '9') {
-    return static_cast<uint8_t>(c - '0');
-  }
-  if (c >= 'a' && c <= 'f') {
-    return static_cast<uint8_t>(c - 'a' + 10);
-  }
-  if (c >= 'A' && c <= 'F') {
-    return static_cast<uint8_t>(c - 'A' + 10);
-  }
-  return std::nullopt;
-}
-
-}  // namespace
 
 std::optional<std::string> FromHex(std::string_view digits) {
   if (digits.size() % 2 != 0) {
@@ -27,8 +13,8 @@ std::optional<std::string> FromHex(std::string_view digits) {
   std::string bytes;
   bytes.reserve(digits.size() / 2);
   for (size_t i = 0; i < digits.size(); i += 2) {
-    const auto high = DigitOf(digits[i]);
-    const auto low = DigitOf(digits[i + 1]);
+    const auto high = HexDigitValue(digits[i]);
+    const auto low = HexDigitValue(digits[i + 1]);
     if (!high || !low) {
       return std::nullopt;
     }
@@ -49,7 +35,7 @@ std::optional<uint64_t> FieldReader::TakeHex() {
   uint64_t value = 0;
   size_t used = 0;
   while (used < rest_.size()) {
-    const auto digit = DigitOf(rest_[used]);
+    const auto digit = HexDigitValue(rest_[used]);
     if (!digit) {
       break;
     }

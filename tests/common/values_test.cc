@@ -1,19 +1,22 @@
-// Goal: values with a meaning do not mix; digests, generator, exit codes,
-// messages and magnitudes are what documents and bundles rely on.
+// Goal: values with a meaning do not mix; digests, digits, generator, exit
+// codes, messages and magnitudes are what documents and bundles rely on.
 // Method: compile-time assertions, published test vectors, every enumerator.
 #include <gtest/gtest.h>
 #include <sys/wait.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <limits>
 #include <set>
 #include <span>
+#include <string>
 #include <string_view>
 #include <type_traits>
 #include <unordered_set>
 
 #include "common/check.h"
 #include "common/digest.h"
+#include "common/hex.h"
 #include "common/path_names.h"
 #include "common/progress.h"
 #include "common/result.h"
@@ -60,6 +63,23 @@ TEST(DigestTest, ContinuesWhereTheFirstPartEnded) {
 }
 
 // Vectors: the reference implementation of SplitMix64 with seed 1234567.
+TEST(HexTest, EveryCharacterIsADigitOrNone) {
+  constexpr std::string_view kLower = "0123456789abcdef";
+  constexpr std::string_view kUpper = "0123456789ABCDEF";
+  for (int i = 0; i < 256; ++i) {
+    const auto c = static_cast<char>(i);
+    const size_t value = std::min(kLower.find(c), kUpper.find(c));
+    EXPECT_EQ(HexDigitValue(c).has_value(), value != std::string_view::npos)
+        << i;
+    EXPECT_EQ(HexDigitValue(c).value_or(16), std::min<size_t>(value, 16)) << i;
+    EXPECT_EQ(IsHex(std::string("0f") + c),
+              kLower.find(c) != std::string_view::npos)
+        << i;
+  }
+  EXPECT_TRUE(IsHex(""));
+  EXPECT_TRUE(IsHex(ToHex("any text")));
+}
+
 TEST(RandomTest, IsTheSameOnEveryHost) {
   Random random(1234567);
   EXPECT_EQ(random.Next(), 6457827717110365317u);
