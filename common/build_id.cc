@@ -11,13 +11,12 @@
 
 #include "common/byte_reader.h"
 #include "common/digest.h"
+#include "common/round_up.h"
 
 namespace clew {
 namespace {
 
 using Bytes = std::span<const std::byte>;
-
-uint64_t Padded(uint64_t size) { return (size + 3) & ~uint64_t{3}; }
 
 // A kind of note; longer ones of it are taken for none.
 struct NoteKind {
@@ -35,15 +34,17 @@ Result<std::vector<std::byte>> FindAmong(ByteReader notes,
     CLEW_ASSIGN_OR_RETURN(name_size, notes.Read<uint32_t>("n_namesz"));
     CLEW_ASSIGN_OR_RETURN(desc_size, notes.Read<uint32_t>("n_descsz"));
     CLEW_ASSIGN_OR_RETURN(type, notes.Read<uint32_t>("n_type"));
-    CLEW_ASSIGN_OR_RETURN(name, notes.ReadText(Padded(name_size), "name"));
+    CLEW_ASSIGN_OR_RETURN(name,
+                          notes.ReadText(PaddedNoteBytes(name_size), "name"));
     CLEW_ASSIGN_OR_RETURN(desc, notes.ReadBytes(desc_size, "description"));
     if (type == kind.type && name == kind.owner &&
         desc_size <= kind.bytes_max) {
       return std::vector<std::byte>(desc.begin(), desc.end());
     }
-    CLEW_RETURN_IF_ERROR(notes.Skip(
-        std::min(Padded(desc_size) - desc_size, notes.remaining_bytes()),
-        "padding"));
+    CLEW_RETURN_IF_ERROR(
+        notes.Skip(std::min(PaddedNoteBytes(desc_size) - desc_size,
+                            notes.remaining_bytes()),
+                   "padding"));
   }
   return std::vector<std::byte>();
 }

@@ -5,11 +5,10 @@
 #include <string_view>
 
 #include "common/byte_reader.h"
+#include "common/round_up.h"
 
 namespace clew::bundle {
 namespace {
-
-uint64_t Padded(uint64_t size) { return (size + 3) & ~uint64_t{3}; }
 
 // The bytes of one dump, for reading structures out of them.
 class Source {
@@ -116,13 +115,14 @@ Status ForEachDumpNote(std::span<const std::byte> bytes,
     CLEW_ASSIGN_OR_RETURN(name_size, reader.Read<uint32_t>("n_namesz"));
     CLEW_ASSIGN_OR_RETURN(desc_size, reader.Read<uint32_t>("n_descsz"));
     CLEW_ASSIGN_OR_RETURN(type, reader.Read<uint32_t>("n_type"));
-    CLEW_RETURN_IF_ERROR(reader.Skip(Padded(name_size), "note name"));
+    CLEW_RETURN_IF_ERROR(reader.Skip(PaddedNoteBytes(name_size), "note name"));
     const uint64_t at = reader.file_offset();
     CLEW_ASSIGN_OR_RETURN(desc,
                           reader.ReadBytes(desc_size, "note description"));
-    CLEW_RETURN_IF_ERROR(reader.Skip(
-        std::min(Padded(desc_size) - desc_size, reader.remaining_bytes()),
-        "note padding"));
+    CLEW_RETURN_IF_ERROR(
+        reader.Skip(std::min(PaddedNoteBytes(desc_size) - desc_size,
+                             reader.remaining_bytes()),
+                    "note padding"));
     CLEW_RETURN_IF_ERROR(take({.type = type, .offset = at, .desc = desc}));
   }
   return {};

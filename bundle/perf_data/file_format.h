@@ -11,6 +11,7 @@
 
 #include "bundle/perf_data/tsc_conversion.h"
 #include "common/byte_builder.h"
+#include "common/round_up.h"
 #include "common/units.h"
 
 // The parts of a perf.data file that are not from the kernel.
@@ -63,7 +64,7 @@ struct PtInfo {
 inline constexpr uint64_t kAuxtraceHeadBytes = 48;  // of an AUXTRACE record
 // What PT takes up behind it.
 constexpr uint64_t PaddedTraceBytes(uint64_t pt_bytes) {
-  return (pt_bytes + 7) & ~uint64_t{7};
+  return RoundUp(pt_bytes, 8);
 }
 
 // A writer of records writes them when it has so many.

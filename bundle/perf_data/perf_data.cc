@@ -10,6 +10,7 @@
 #include "bundle/perf_data/record_parser.h"
 #include "bundle/perf_data/record_type.h"
 #include "bundle/perf_data/sample_id.h"
+#include "common/round_up.h"
 
 namespace clew::bundle {
 namespace {
@@ -259,7 +260,7 @@ Status PerfData::ReadOwnRecord(const RecordHeader& header, ByteReader& reader,
     }
     default: {
       CLEW_ASSIGN_OR_RETURN(size, body.Read<uint32_t>("tracing_data size"));
-      return reader.Skip((uint64_t{size} + 7) & ~uint64_t{7}, "tracing data");
+      return reader.Skip(RoundUp(size, 8), "tracing data");
     }
   }
 }

@@ -9,12 +9,14 @@
 #ifdef __cplusplus
 #include <cstdint>
 
+#include "common/round_up.h"
+
 namespace clew {
 
 inline constexpr uint64_t kPageBytes = CLEW_PAGE_BYTES;
 
 constexpr uint64_t RoundUpToPage(uint64_t bytes) {
-  return (bytes + kPageBytes - 1) / kPageBytes * kPageBytes;
+  return RoundUp(bytes, kPageBytes);
 }
 
 }  // namespace clew

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include "common/round_up.h"
+
 namespace clew::recorder {
 namespace {
 
@@ -88,7 +90,7 @@ void PerfCapture::OnGap(CoreId, const perf::AuxGap& gap) {
 
 void PerfCapture::RestartCore(CoreId core) {
   Core& of = cores_[core];
-  of.base = of.end == 0 ? 0 : (of.end + 7) / 8 * 8 + kHoleBytes;
+  of.base = of.end == 0 ? 0 : RoundUp(of.end, 8) + kHoleBytes;
 }
 
 void PerfCapture::NoteMapping(int32_t process, MappedImage image) {

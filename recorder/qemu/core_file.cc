@@ -15,6 +15,7 @@
 
 #include "common/fd.h"
 #include "common/inputs.h"
+#include "common/round_up.h"
 #include "common/user_registers.h"
 #include "recorder/qemu/start_writer.h"
 
@@ -46,7 +47,7 @@ class Notes {
   void Put(std::span<const std::byte> bytes) {
     bytes_.insert(bytes_.end(), bytes.begin(), bytes.end());
   }
-  void Pad() { bytes_.resize((bytes_.size() + 3) / 4 * 4); }
+  void Pad() { bytes_.resize(PaddedNoteBytes(bytes_.size())); }
   std::vector<std::byte> bytes_;
 };
 

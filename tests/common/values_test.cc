@@ -1,5 +1,5 @@
-// Goal: values with a meaning do not mix; digests, digits, generator, exit
-// codes, messages and magnitudes are what documents and bundles rely on.
+// Goal: values with a meaning do not mix; digests, digits, sizes, generator,
+// exit codes, messages and magnitudes are what documents and bundles rely on.
 // Method: compile-time assertions, published test vectors, every enumerator.
 #include <gtest/gtest.h>
 #include <sys/wait.h>
@@ -20,6 +20,7 @@
 #include "common/path_names.h"
 #include "common/progress.h"
 #include "common/result.h"
+#include "common/round_up.h"
 #include "common/units.h"
 
 namespace clew {
@@ -32,6 +33,13 @@ static_assert(!std::is_constructible_v<TscTicks, TraceeAddr>);
 static_assert(!std::equality_comparable_with<TscTicks, PerfNanos>);
 static_assert(TscTicks(1) < TscTicks(2));
 static_assert(TscTicks().as_int() == 0);
+
+static_assert(RoundUp(0, 8) == 0);
+static_assert(RoundUp(1, 8) == 8);
+static_assert(RoundUp(8, 8) == 8);
+static_assert(RoundUp(UINT64_MAX - 4094, 4096) == 0);
+static_assert(RoundUp(UINT64_MAX - 4095, 4096) == UINT64_MAX - 4095);
+static_assert(PaddedNoteBytes(5) == 8);
 
 TEST(StrongIntTest, OrdersHashesAndPrintsAsItsValue) {
   const std::unordered_set<Tid> tids = {Tid(1), Tid(2), Tid(1)};
