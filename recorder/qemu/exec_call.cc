@@ -1,17 +1,17 @@
 #include "recorder/qemu/exec_call.h"
 
-#include <elf.h>
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
-#include <cstring>
+#include <span>
 #include <string_view>
 
 #include "common/words.h"
 #include "recorder/qemu/plugin_config.h"
+#include "recorder/qemu/program_kind.h"
 
 namespace clew::recorder {
 namespace {
@@ -77,13 +77,13 @@ Result<ExecCall> InterpreterOf(std::string_view head, ExecCall script) {
 }
 
 Status CheckElf(const std::string& path, std::string_view head) {
-  Elf64_Ehdr header = {};
-  std::memcpy(&header, head.data(), std::min(head.size(), sizeof(header)));
-  if (std::memcmp(header.e_ident, ELFMAG, SELFMAG) != 0) {
-    return InvalidArgument("{:?} is neither program nor script", path);
-  }
-  if (header.e_ident[EI_CLASS] != ELFCLASS64 || header.e_machine != EM_X86_64) {
-    return Unsupported("execve of {:?}, which is no x86-64 program", path);
+  switch (ProgramKindOf(std::as_bytes(std::span(head)))) {
+    case ProgramKind::kNoElf:
+      return InvalidArgument("{:?} is neither program nor script", path);
+    case ProgramKind::kOtherElf:
+      return Unsupported("execve of {:?}, which is no x86-64 program", path);
+    case ProgramKind::kX86_64:
+      break;
   }
   return {};
 }

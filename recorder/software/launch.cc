@@ -1,16 +1,15 @@
 #include "recorder/software/launch.h"
 
-#include <elf.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <cstdlib>
-#include <cstring>
 
 #include "common/child_process.h"
 #include "common/exec_arguments.h"
 #include "common/file.h"
+#include "recorder/qemu/program_kind.h"
 
 namespace clew::recorder {
 namespace {
@@ -52,18 +51,16 @@ std::vector<std::string> QemuArguments(const Launch& launch) {
 
 Status CheckProgram(const std::string& path) {
   CLEW_ASSIGN_OR_RETURN(file, MappedFile::Open(path));
-  Elf64_Ehdr head = {};
-  if (file.bytes().size() >= sizeof(head)) {
-    std::memcpy(&head, file.bytes().data(), sizeof(head));
-  }
-  if (std::memcmp(head.e_ident, ELFMAG, SELFMAG) != 0) {
-    return Unsupported(
-        "{:?} is no ELF program; if it is a script, record its interpreter "
-        "with the script as argument",
-        path);
-  }
-  if (head.e_ident[EI_CLASS] != ELFCLASS64 || head.e_machine != EM_X86_64) {
-    return Unsupported("{:?} is no x86-64 program", path);
+  switch (ProgramKindOf(file.bytes())) {
+    case ProgramKind::kNoElf:
+      return Unsupported(
+          "{:?} is no ELF program; if it is a script, record its interpreter "
+          "with the script as argument",
+          path);
+    case ProgramKind::kOtherElf:
+      return Unsupported("{:?} is no x86-64 program", path);
+    case ProgramKind::kX86_64:
+      break;
   }
   return {};
 }

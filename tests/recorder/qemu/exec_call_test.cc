@@ -3,12 +3,17 @@
 // hand.
 #include "recorder/qemu/exec_call.h"
 
+#include <elf.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <stdlib.h>
 
 #include <filesystem>
 #include <fstream>
+#include <vector>
+
+#include "common/file.h"
+#include "recorder/qemu/program_kind.h"
 
 namespace clew::recorder {
 namespace {
@@ -38,6 +43,24 @@ class ExecCallTest : public testing::Test {
 
   std::string folder_;
 };
+
+TEST(ProgramKindTest, EveryBeginningOfAProgramIsTold) {
+  constexpr size_t kMagicBytes = 4;
+  constexpr size_t kMachineAt = 18;  // its second byte is 0
+  const auto self = MappedFile::Open("/proc/self/exe");
+  ASSERT_TRUE(self.has_value()) << self.error().message;
+  for (size_t bytes = 0; bytes <= 80; ++bytes) {
+    EXPECT_EQ(ProgramKindOf(self->bytes().first(bytes)),
+              bytes < kMagicBytes   ? ProgramKind::kNoElf
+              : bytes <= kMachineAt ? ProgramKind::kOtherElf
+                                    : ProgramKind::kX86_64)
+        << bytes;
+  }
+  std::vector<std::byte> of_32_bits(self->bytes().begin(),
+                                    self->bytes().begin() + 64);
+  of_32_bits[EI_CLASS] = std::byte{ELFCLASS32};
+  EXPECT_EQ(ProgramKindOf(of_32_bits), ProgramKind::kOtherElf);
+}
 
 TEST_F(ExecCallTest, AProgramIsItself) {
   const auto call =
