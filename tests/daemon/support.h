@@ -14,10 +14,12 @@
 #include "daemon/loop/clock.h"
 #include "daemon/loop/loop.h"
 #include "daemon/pipeline/pipeline.h"
+#include "tests/support/read_text.h"
 #include "tests/support/wait_until.h"
 
 namespace clew::daemon::test {
 
+using clew::test::ReadText;
 using clew::test::WaitUntil;
 
 // As it, for limits of the program.
@@ -50,9 +52,6 @@ class Scratch {
 };
 
 void WriteText(const std::string& path, const std::string& text);
-// What of it can be read: of a process that ends meanwhile, its files in /proc
-// cannot.
-std::string ReadText(const std::string& path);
 std::vector<std::string> NamesIn(const std::string& folder);
 
 // REQUIRES: `path` fits into an address (107 bytes).

@@ -24,6 +24,7 @@
 #include "decoder/assertion.h"
 #include "decoder/failure_signature.h"
 #include "proto/bundle.pb.h"
+#include "tests/support/read_text.h"
 
 namespace clew::decoder {
 namespace {
@@ -31,6 +32,7 @@ namespace {
 using bundle::Bundle;
 using bundle::CoreDump;
 using bundle::DumpMapping;
+using test::ReadText;
 using testing::Contains;
 using testing::ElementsAre;
 using testing::Gt;
@@ -45,11 +47,6 @@ constexpr std::chrono::milliseconds kUnhurried{600'000};
 
 std::string Text(const std::vector<std::byte>& bytes) {
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
-}
-
-std::string ReadText(const std::string& path) {
-  const auto bytes = ReadWholeFile(path);
-  return bytes ? Text(*bytes) : "";
 }
 
 void WriteText(const std::string& path, const std::string& text) {

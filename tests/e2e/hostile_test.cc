@@ -21,11 +21,13 @@
 #include "common/digest.h"
 #include "common/result.h"
 #include "tests/e2e/clew_command.h"
+#include "tests/support/read_text.h"
 
 namespace clew::e2e {
 namespace {
 
 namespace fs = std::filesystem;
+using test::ReadText;
 using testing::ContainsRegex;
 using testing::HasSubstr;
 using testing::Not;
@@ -72,11 +74,6 @@ uint64_t CountFrom(const char* variable, uint64_t otherwise) {
 }
 uint64_t Truncations() { return CountFrom("CLEW_HOSTILE_TRUNCATIONS", 4); }
 uint64_t Flips() { return CountFrom("CLEW_HOSTILE_FLIPS", 15); }
-
-std::string ReadFile(const fs::path& path) {
-  std::ifstream file(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(file), {}};
-}
 
 void WriteFile(const fs::path& path, const std::string& bytes) {
   std::ofstream(path, std::ios::binary | std::ios::trunc) << bytes;
@@ -209,7 +206,7 @@ std::unique_ptr<SolvedBundle> HostileTest::bundle_;
 class DamagedFile {
  public:
   explicit DamagedFile(fs::path path)
-      : path_(std::move(path)), whole_(ReadFile(path_)), random_(size()) {}
+      : path_(std::move(path)), whole_(ReadText(path_)), random_(size()) {}
   ~DamagedFile() { WriteFile(path_, whole_); }
   DamagedFile(const DamagedFile&) = delete;
   DamagedFile& operator=(const DamagedFile&) = delete;

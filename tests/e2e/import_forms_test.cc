@@ -33,6 +33,7 @@
 #include "recorder/stepper/stepper.h"
 #include "tests/e2e/clew_command.h"
 #include "tests/support/core_maker.h"
+#include "tests/support/read_text.h"
 
 namespace clew::e2e {
 namespace {
@@ -43,13 +44,9 @@ using bundle::MmapRecord;
 using bundle::PerfData;
 using bundle::PerfDataConfig;
 using nlohmann::json;
+using test::ReadText;
 using testing::HasSubstr;
 using testing::Not;
-
-std::string ReadFile(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(file), {}};
-}
 
 void WriteFile(const std::string& path, const std::string& bytes) {
   std::ofstream(path, std::ios::binary | std::ios::trunc) << bytes;
@@ -188,7 +185,7 @@ class ImportFormsTest : public testing::Test {
     command.insert(command.end(), more.begin(), more.end());
     const ProgramOutput output = ClewInto(bundle + ".json", command);
     EXPECT_EQ(output.exit_status, kExitOk) << output.text;
-    return json::parse(ReadFile(bundle + ".json"), nullptr, false);
+    return json::parse(ReadText(bundle + ".json"), nullptr, false);
   }
 
   // What the import's report says about the image with that base name.
@@ -330,7 +327,7 @@ TEST_F(ImportFormsTest, TheVdsoComesOutOfTheCoreDump) {
 
 // As a perf that was killed leaves it.
 TEST_F(ImportFormsTest, ARecordingThatNamesNoCpuIsWarnedOf) {
-  std::string bytes = ReadFile(recording_->perf_data);
+  std::string bytes = ReadText(recording_->perf_data);
   const size_t cpu = bytes.find(kCpu);
   ASSERT_NE(cpu, std::string::npos);
   bytes[cpu] = '\0';
@@ -393,7 +390,7 @@ TEST_F(ImportFormsTest, CodeInMemoryThatTheFileLacksIsAGap) {
   ASSERT_EQ(made.exit_status, 0) << made.text;
   Recording recording;
   ASSERT_NO_FATAL_FAILURE(recording.Record(Path("trap")));
-  std::string file = ReadFile(Path("trap"));
+  std::string file = ReadText(Path("trap"));
   const size_t at = file.find("\x90\x90\x90\xcc\x90\x90\x90");
   ASSERT_NE(at, std::string::npos);
   file[at + 3] = '\x90';
@@ -466,7 +463,7 @@ TEST_F(ImportFormsTest, EachThreadHasItsOwnInAPerThreadRecording) {
   const Tid second = recording.truth.rbegin()->first;
   ASSERT_NE(first, second);
   WriteFile(Path("perf.data"),
-            PerThread(ReadFile(recording.perf_data), {first, second}));
+            PerThread(ReadText(recording.perf_data), {first, second}));
   const json report = Import(Path("perf.data"), Path("a.clew"));
   EXPECT_EQ(report["streams"], "2 threads");
   const Decoded decoded = Decode(Path("a.clew"));

@@ -21,12 +21,14 @@
 #include "common/digest.h"
 #include "common/result.h"
 #include "tests/e2e/clew_command.h"
+#include "tests/support/read_text.h"
 
 namespace clew::e2e {
 namespace {
 
 namespace fs = std::filesystem;
 using nlohmann::json;
+using test::ReadText;
 using testing::HasSubstr;
 using testing::Not;
 
@@ -34,11 +36,6 @@ const std::string kFile = CLEW_TEST_DATA "/perf-intel-pt-4.14/perf.data";
 const std::string kPiped = CLEW_TEST_DATA "/perf-intel-pt-4.14/perf.data.piped";
 // Of /lib64/libattr.so.1.1.0 in the first capture, as perf buildid-list tells.
 constexpr const char* kImageName = "libattr.so.1.1.0";
-
-std::string ReadFile(const fs::path& path) {
-  std::ifstream file(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(file), {}};
-}
 
 void WriteFile(const fs::path& path, const std::string& bytes) {
   fs::create_directories(path.parent_path());
@@ -71,14 +68,14 @@ class ImportTest : public testing::Test {
     const std::string file = bundle + ".json";
     const ProgramOutput output = ClewInto(file, command);
     EXPECT_EQ(output.exit_status, kExitOk) << output.text;
-    return json::parse(ReadFile(file), nullptr, /*allow_exceptions=*/false);
+    return json::parse(ReadText(file), nullptr, /*allow_exceptions=*/false);
   }
 
   std::string Decode(const std::string& input, const std::string& as) {
     const std::string file = scratch_.Path("decoded");
     const ProgramOutput output = ClewInto(file, {"decode", input, "--as", as});
     EXPECT_EQ(output.exit_status, kExitOk) << output.text;
-    return ReadFile(file);
+    return ReadText(file);
   }
 
   template <class Edit>
@@ -130,7 +127,7 @@ TEST_F(ImportTest, ABundleDecodesToTheSameAsItsFile) {
     const std::string bundle =
         scratch_.Path(fs::path(input).filename().string() + ".clew");
     Import(input, bundle);
-    EXPECT_TRUE(ReadFile(input) == ReadFile(bundle + "/perf.data"));
+    EXPECT_TRUE(ReadText(input) == ReadText(bundle + "/perf.data"));
     ExpectSameDecoded(input, bundle, std::identity());
   }
 }
@@ -142,7 +139,7 @@ TEST_F(ImportTest, StandardInputGivesTheSameBundle) {
       Shell("cat " + kPiped + " | " + Binary() + " import - -o " + b);
   EXPECT_EQ(output.exit_status, kExitOk) << output.text;
   for (const char* name : {"/perf.data", "/manifest.pb"}) {
-    EXPECT_TRUE(ReadFile(scratch_.Path("a.clew") + name) == ReadFile(b + name))
+    EXPECT_TRUE(ReadText(scratch_.Path("a.clew") + name) == ReadText(b + name))
         << name;
   }
 }
@@ -191,7 +188,7 @@ TEST_F(ImportTest, InfoNamesSourceHostThreadsAndWhatIsMissing) {
   ASSERT_EQ(
       ClewInto(scratch_.Path("info"), {"info", "--json", bundle}).exit_status,
       kExitOk);
-  const std::string all = ReadFile(scratch_.Path("info"));
+  const std::string all = ReadText(scratch_.Path("info"));
   EXPECT_THAT(info.text, HasSubstr("56 of them of the kernel"));
   uint64_t with_build_id = 0;
   for (const json& image : report["images"]) {
@@ -217,7 +214,7 @@ TEST_F(ImportTest, TheDurationIsThatOfTheSwitches) {
   Import(kFile, bundle);
   const std::string file = scratch_.Path("info");
   ASSERT_EQ(ClewInto(file, {"info", "--json", bundle}).exit_status, kExitOk);
-  const json info = json::parse(ReadFile(file), nullptr, false);
+  const json info = json::parse(ReadText(file), nullptr, false);
   EXPECT_GT(info["duration_ns"].get<uint64_t>(), 2'200'000u);
   EXPECT_LT(info["duration_ns"].get<uint64_t>(), 10'000'000u);
 }
@@ -255,7 +252,7 @@ TEST_F(ImportTest, SlicesAreTheTimeLinesOfThreadsOnBothCpus) {
   ASSERT_EQ(ClewInto(file, {"decode", bundle, "--as", "slices", "--json"})
                 .exit_status,
             kExitOk);
-  const json slices = json::parse(ReadFile(file), nullptr, false);
+  const json slices = json::parse(ReadText(file), nullptr, false);
   std::map<int, uint64_t> on_core;
   std::map<int, uint64_t> last;  // by thread
   for (const json& slice : slices["items"]) {
@@ -329,8 +326,8 @@ TEST_F(ImageTest, AreFoundByBuildIdWhateverTheirName) {
   const json report =
       Import(kFile, bundle, {"--images", scratch_.Path("sysroot")});
   EXPECT_EQ(report["images_found"], 1);
-  EXPECT_TRUE(ReadFile(scratch_.Path("sysroot/deep/other-name")) ==
-              ReadFile(bundle + "/images/" + id + "/" + kImageName));
+  EXPECT_TRUE(ReadText(scratch_.Path("sysroot/deep/other-name")) ==
+              ReadText(bundle + "/images/" + id + "/" + kImageName));
   EXPECT_THAT(Clew({"info", bundle}).text, Not(HasSubstr(kImageName)));
 }
 
@@ -363,7 +360,7 @@ TEST_F(ImageTest, WithAllImagesEveryInstructionIsDecoded) {
   for (const std::string& of : {recorded, bundle}) {
     const std::string file = scratch_.Path("info");
     ClewInto(file, {"info", "--json", "--no-backtraces", of});
-    info.push_back(json::parse(ReadFile(file), nullptr, false));
+    info.push_back(json::parse(ReadText(file), nullptr, false));
   }
   EXPECT_GT(info[0]["instructions"].get<uint64_t>(), 10'000u);
   EXPECT_EQ(info[0]["instructions"], info[1]["instructions"]);
@@ -400,7 +397,7 @@ TEST_F(ImageTest, AFolderThatIsNoneIsAUsageError) {
 // Core dumps: tests/fuzz/corpus/bundle_fuzz/core is one behind its first byte.
 
 std::string SomeCore() {
-  return ReadFile(CLEW_TEST_CORPUS "/bundle_fuzz/core").substr(1);
+  return ReadText(CLEW_TEST_CORPUS "/bundle_fuzz/core").substr(1);
 }
 
 TEST_F(ImportTest, ACoreDumpGivesTheFailure) {
@@ -416,7 +413,7 @@ TEST_F(ImportTest, ACoreDumpGivesTheFailure) {
   EXPECT_EQ(report["core"], true);
   EXPECT_EQ(report["failure"]["kind"], "signal");
   EXPECT_EQ(report["failure"]["signal"], 11);
-  EXPECT_TRUE(core == ReadFile(bundle + "/core"));
+  EXPECT_TRUE(core == ReadText(bundle + "/core"));
   EXPECT_THAT(Clew({"info", "--no-backtraces", bundle}).text,
               HasSubstr("signal 11 (SIGSEGV) in thread"));
   // It is of another run, and import says so.
@@ -453,7 +450,7 @@ TEST_F(ImportTest, AnExistingOutputIsLeftAlone) {
   const ProgramOutput output = Clew({"import", kFile, "-o", bundle});
   EXPECT_EQ(output.exit_status, kExitUsage);
   EXPECT_THAT(output.text, HasSubstr("exists; remove it"));
-  EXPECT_EQ(ReadFile(bundle + "/precious"), "x");
+  EXPECT_EQ(ReadText(bundle + "/precious"), "x");
 }
 
 TEST_F(ImportTest, AFolderThatCannotBeWrittenIsNamed) {
@@ -512,13 +509,13 @@ TEST_F(ImportTest, WhatAnInputLooksLikeIsToldWithWhatToDo) {
 
 TEST_F(ImportTest, TheFoldersOfPerfAreToldApart) {
   const std::string bundle = scratch_.Path("a.clew");
-  WriteFile(scratch_.Path("threads/data"), ReadFile(kFile));
+  WriteFile(scratch_.Path("threads/data"), ReadText(kFile));
   WriteFile(scratch_.Path("threads/data.0"), "");
   ProgramOutput output =
       Clew({"import", scratch_.Path("threads"), "-o", bundle});
   EXPECT_EQ(output.exit_status, kExitUsage);
   EXPECT_THAT(output.text, HasSubstr("record without --threads"));
-  WriteFile(scratch_.Path("kcore/data"), ReadFile(kFile));
+  WriteFile(scratch_.Path("kcore/data"), ReadText(kFile));
   fs::create_directories(scratch_.Path("kcore/kcore_dir"));
   EXPECT_EQ(Import(scratch_.Path("kcore"), bundle)["cores"], 2);
   output = Clew({"import", bundle, "-o", scratch_.Path("b.clew")});
@@ -583,7 +580,7 @@ class DamageTest : public ImportTest {
 
 TEST_F(DamageTest, TruncatedFilesAreRefusedOrReadable) {
   for (const std::string& name : {kFile, kPiped}) {
-    const std::string bytes = ReadFile(name);
+    const std::string bytes = ReadText(name);
     for (size_t i = 0; i < 15; ++i) {
       ImportDamaged(bytes.substr(0, bytes.size() * i / 15),
                     fmt::format("{} cut at {}/15", name, i));
@@ -593,7 +590,7 @@ TEST_F(DamageTest, TruncatedFilesAreRefusedOrReadable) {
 }
 
 TEST_F(DamageTest, FlippedBitsAreRefusedOrReadable) {
-  const std::string bytes = ReadFile(kFile);
+  const std::string bytes = ReadText(kFile);
   const auto seed =
       static_cast<uint64_t>(testing::UnitTest::GetInstance()->random_seed());
   Random random(seed);

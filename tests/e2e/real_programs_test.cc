@@ -14,9 +14,12 @@
 #include "common/digest.h"
 #include "common/result.h"
 #include "tests/e2e/clew_command.h"
+#include "tests/support/read_text.h"
 
 namespace clew::e2e {
 namespace {
+
+using test::ReadText;
 
 // "INPUT" stands for the file of generated input.
 struct Real {
@@ -37,11 +40,6 @@ void WriteInput(const std::string& path) {
     file << line;
     bytes += line.size();
   }
-}
-
-std::string ReadFile(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(file), {}};
 }
 
 // What the program wrote to stderr before clew wrote its line. (Those that do
@@ -93,8 +91,8 @@ TEST_P(RealProgramTest, ReplaysToTheRecordedOutput) {
   const ProgramOutput replayed =
       ClewInto(scratch_.Path("replayed"), {"replay", "--once", bundle});
   EXPECT_EQ(replayed.exit_status, kExitOk) << replayed.text;
-  EXPECT_TRUE(ReadFile(scratch_.Path("replayed")) ==
-              OwnStderr(recorded.text) + ReadFile(scratch_.Path("recorded")))
+  EXPECT_TRUE(ReadText(scratch_.Path("replayed")) ==
+              OwnStderr(recorded.text) + ReadText(scratch_.Path("recorded")))
       << "the output differs from the recorded one";
 }
 

@@ -9,16 +9,12 @@
 
 #include "common/check.h"
 #include "common/digest.h"
+#include "tests/support/read_text.h"
 
 namespace clew {
 namespace {
 
 namespace fs = std::filesystem;
-
-std::string Contents(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(file), {}};
-}
 
 // What may be left of a file of which `durable` was synced, `live` written.
 std::vector<std::string> DataAlternatives(const std::string& durable,
@@ -136,7 +132,7 @@ void PowerCutFiles::Adopt(const std::string& path, Node& folder, bool durable) {
       auto node = std::make_shared<Node>();
       node->is_folder = entry.is_directory();
       if (!node->is_folder) {
-        node->live = Contents(entry.path().string());
+        node->live = test::ReadText(entry.path());
         node->durable = durable ? node->live : "";
       }
       if (known.empty() && !durable) {
@@ -217,7 +213,7 @@ Status PowerCutFiles::SyncFile(const std::string& path) {
     node = std::make_shared<Node>();
     SetName(path, node);
   }
-  node->live = node->durable = Contents(path);
+  node->live = node->durable = test::ReadText(path);
   return {};
 }
 

@@ -20,6 +20,7 @@
 #include "common/check.h"
 #include "common/fd.h"
 #include "tests/support/loopback.h"
+#include "tests/support/read_text.h"
 #include "tests/support/wait_until.h"
 
 namespace clew::transfer {
@@ -147,8 +148,7 @@ void CollectorProcess::Signal(int signal) {
 }
 
 std::string CollectorProcess::log() const {
-  std::ifstream file(folder_ + "/log");
-  return {std::istreambuf_iterator<char>(file), {}};
+  return test::ReadText(folder_ + "/log");
 }
 
 uint64_t CollectorProcess::PeakResidentBytes() const {

@@ -10,7 +10,6 @@
 #include <unistd.h>
 
 #include <filesystem>
-#include <fstream>
 
 #include "collector/catalogue/catalogue.h"
 #include "collector/catalogue/sqlite.h"
@@ -18,11 +17,13 @@
 #include "common/digest.h"
 #include "tests/collector/catalogue/catalogue_model.h"
 #include "tests/collector/samples.h"
+#include "tests/support/read_text.h"
 
 namespace clew::collector {
 namespace {
 
 namespace fs = std::filesystem;
+using test::ReadText;
 using testing::HasSubstr;
 
 void ExpectRefused(const std::string& path, const std::string& why) {
@@ -110,11 +111,6 @@ TEST(CatalogueDamageTest, AFolderThatIsNotThereIsAFailureOfTheSystem) {
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().code, ErrorCode::kSystem);
   EXPECT_THAT(refused.error().message, HasSubstr("/nonexistent/c"));
-}
-
-std::string ReadText(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(file), {}};
 }
 
 // Every call; failures are fine as long as they are Results.
