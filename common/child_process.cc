@@ -7,6 +7,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstdlib>
@@ -145,7 +146,12 @@ bool DieWithParent(pid_t parent) {
 }
 
 bool SetLimit(__rlimit_resource resource, uint64_t soft, uint64_t hard) {
-  const rlimit limit = {soft, hard};
+  rlimit limit = {};
+  if (getrlimit(resource, &limit) != 0) {
+    return false;
+  }
+  limit.rlim_cur = std::min<rlim_t>(soft, limit.rlim_max);
+  limit.rlim_max = std::min<rlim_t>(hard, limit.rlim_max);
   return setrlimit(resource, &limit) == 0;
 }
 

@@ -83,7 +83,9 @@ int ExitStatusOf(int wait_status);
 // false if `parent` is gone already. A change of user undoes it (prctl(2)).
 [[nodiscard]] bool DieWithParent(pid_t parent);
 
-// Returns false, with errno, if the limit cannot be set.
+// Sets both limits, or our own hard limit where that is lower: above it the
+// kernel lets nobody without CAP_SYS_RESOURCE (setrlimit(2)). Returns false,
+// with errno, if they cannot be set.
 [[nodiscard]] bool SetLimit(__rlimit_resource resource, uint64_t soft,
                             uint64_t hard);
 

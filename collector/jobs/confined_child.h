@@ -9,7 +9,8 @@
 
 namespace clew::collector {
 
-// Of each process of a child, but for the first and the last.
+// Of each process of a child, but for the first and the last. A hard limit of
+// the collector that is lower holds instead.
 struct ConfinedChildLimits {
   double wall_s = 60;
   uint64_t cpu_s = 60;                        // of all its threads; at least 1

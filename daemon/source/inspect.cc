@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "common/bytes.h"
+#include "common/child_process.h"
 #include "common/file.h"
 #include "common/sanitizer.h"
 #include "daemon/loop/child.h"
@@ -156,20 +157,15 @@ bool Send(const std::string& bytes) {
   return true;
 }
 
-void Limit(__rlimit_resource resource, uint64_t most) {
-  const rlimit limit = {most, most};
-  setrlimit(resource, &limit);
-}
-
 Status Confine() {
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (!DropAdministration()) {
     return SystemError(errno, "cannot give up CAP_SYS_ADMIN");
   }
-  Limit(RLIMIT_CORE, 0);
-  Limit(RLIMIT_CPU, kCpuS);
+  (void)SetLimit(RLIMIT_CORE, 0, 0);
+  (void)SetLimit(RLIMIT_CPU, kCpuS, kCpuS);
   if (!kAddressSanitizer) {
-    Limit(RLIMIT_AS, kMemoryBytes);
+    (void)SetLimit(RLIMIT_AS, kMemoryBytes, kMemoryBytes);
   }
   return {};
 }

@@ -1,14 +1,17 @@
-// Goal: a child starts with what it was given, a program that cannot start is
-// an error of the parent, and PATH is searched as documented.
+// Goal: a child starts with what it was given, under lower limits of the host,
+// too; a program that cannot start is an error of the parent, and PATH is
+// searched as documented.
 // Method: real children, told to report what they see.
 
 #include "common/child_process.h"
 
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <array>
+#include <cstdint>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -74,6 +77,34 @@ TEST(SpawnProgramTest, AnIgnoredInterruptIsTheDefaultOneOnlyOnDemand) {
   const std::string script = "kill -INT $$; echo alive";
   EXPECT_EQ(OutputOf(script, {}), "alive\n");
   EXPECT_EQ(OutputOf(script, {.default_interrupt = true}), "");
+}
+
+// A shell that tells its hard and soft limit of open files, in a child whose
+// hard limit was 100 when it set these.
+std::string OpenFilesUnder100(uint64_t soft, uint64_t hard) {
+  auto pipe = MakePipe();
+  const pid_t child = fork();
+  if (child == 0) {
+    const rlimit own = {100, 100};
+    if (setrlimit(RLIMIT_NOFILE, &own) == 0 &&
+        SetLimit(RLIMIT_NOFILE, soft, hard) &&
+        dup2(pipe->write_end.get(), STDOUT_FILENO) >= 0) {
+      execl("/bin/sh", "sh", "-c", "ulimit -Hn; ulimit -Sn", nullptr);
+    }
+    _exit(1);
+  }
+  pipe->write_end.Close();
+  std::string text = ReadAll(pipe->read_end);
+  EXPECT_EQ(WaitForChild(child).value_or(-1), 0);
+  return text;
+}
+
+// Whether the kernel lets the child raise its hard limit or not.
+TEST(SetLimitTest, AboveTheOwnHardLimitThatOneHolds) {
+  EXPECT_EQ(OpenFilesUnder100(200, 300), "100\n100\n");
+  EXPECT_EQ(OpenFilesUnder100(50, 300), "100\n50\n");
+  EXPECT_EQ(OpenFilesUnder100(RLIM_INFINITY, RLIM_INFINITY), "100\n100\n");
+  EXPECT_EQ(OpenFilesUnder100(20, 50), "50\n20\n");
 }
 
 TEST(ExitStatusTest, ASignalIs128AndItsNumber) {
