@@ -16,6 +16,7 @@
 #include <utility>
 
 #include "common/exec_arguments.h"
+#include "common/process_state.h"
 #include "common/x86/page.h"
 
 namespace clew {
@@ -162,13 +163,9 @@ Result<TraceeStop> TracedProcess::Wait(Tid thread, bool may_block) {
 }
 
 bool TracedProcess::IsAsleep(Tid thread) const {
-  std::ifstream file(fmt::format("/proc/{}/task/{}/stat", process_, thread));
-  std::string line;
-  std::getline(file, line);
-  // The name, in parentheses, may hold anything; the state follows it.
-  const size_t name_end = line.rfind(") ");
-  return name_end != std::string::npos && name_end + 2 < line.size() &&
-         std::string_view("SDZ").contains(line[name_end + 2]);
+  const char state =
+      ProcessState(fmt::format("/proc/{}/task/{}/stat", process_, thread));
+  return state == 'S' || state == 'D' || state == 'Z';
 }
 
 Result<user_regs_struct> TracedProcess::Registers(Tid thread) const {

@@ -6,19 +6,17 @@
 #include "recorder/qemu/plugin/time_limit_watch.h"
 
 #include <dirent.h>
-#include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <cstdlib>
 #include <string>
-#include <string_view>
 #include <utility>
 
+#include "common/process_state.h"
 #include "common/units.h"
 
 namespace clew::recorder {
@@ -40,28 +38,8 @@ void Pause() {
   nanosleep(&period, nullptr);
 }
 
-// The kernel's letter for the state of a thread, behind its name (proc(5),
-// /proc/pid/stat); 0 if it is gone.
-char StateOf(const std::string& task) {
-  const std::string path = "/proc/self/task/" + task + "/stat";
-  const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC);
-  if (fd < 0) {
-    return 0;
-  }
-  std::array<char, 128> bytes;
-  // proc(5) does not let it wait, under a lock either.
-  // NOLINTNEXTLINE(clang-analyzer-unix.BlockInCriticalSection)
-  const ssize_t got = read(fd, bytes.data(), bytes.size());
-  close(fd);
-  const std::string_view text(bytes.data(), got < 0 ? 0 : size_t(got));
-  const size_t name_end = text.rfind(") ");
-  return name_end == text.npos || name_end + 2 >= text.size()
-             ? 0
-             : text[name_end + 2];
-}
-
-// In proc(5)'s letters. R: it runs, or could if it had a CPU. D: it waits for
-// the host's disk, perhaps with what we write.
+// As ProcessState. What waits in state D waits for the host's disk, perhaps
+// with what we write.
 bool RunsOrWouldOnAnIdleHost(char state) {
   return state == 'R' || state == 'D';
 }
@@ -77,7 +55,8 @@ bool AnyThreadRuns() {
   while (const dirent* task = readdir(tasks)) {
     const std::string name = task->d_name;
     runs = runs || (name[0] != '.' && name != own &&
-                    RunsOrWouldOnAnIdleHost(StateOf(name)));
+                    RunsOrWouldOnAnIdleHost(
+                        ProcessState("/proc/self/task/" + name + "/stat")));
   }
   (void)closedir(tasks);  // read only
   return runs;

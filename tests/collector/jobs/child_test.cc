@@ -21,6 +21,7 @@
 #include "common/check.h"
 #include "common/confinement.h"
 #include "common/fd.h"
+#include "common/process_state.h"
 #include "common/syscall_filter.h"
 #include "tests/collector/samples.h"
 #include "tests/support/wait_until.h"
@@ -69,12 +70,8 @@ void ExpectLimit(const ConfinedChildRequest& request,
 
 // Not a zombie, which its new parent need not have fetched yet.
 bool IsAlive(pid_t pid) {
-  std::string text;
-  // Not by an iterator: that throws where the process ends meanwhile.
-  std::getline(std::ifstream(fmt::format("/proc/{}/stat", pid)), text, '\0');
-  const size_t name_end = text.rfind(')');
-  return name_end != std::string::npos && text[name_end + 2] != 'Z' &&
-         text[name_end + 2] != 'X';
+  const char state = ProcessState(fmt::format("/proc/{}/stat", pid));
+  return state != 0 && state != 'Z' && state != 'X';
 }
 
 // Killed is not yet gone.
