@@ -5,18 +5,15 @@
 #include <signal.h>
 #include <spawn.h>
 #include <sys/socket.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <functional>
-#include <mutex>
 #include <utility>
-#include <vector>
 
 #include "daemon/source/inspect.h"
+#include "daemon/source/killed_children.h"
 
 namespace clew::daemon {
 namespace {
@@ -24,40 +21,11 @@ namespace {
 using std::chrono::milliseconds;
 using std::chrono::steady_clock;
 
-struct LeftBehind {
-  pid_t process;
-  uid_t user;
-  int32_t looked_at;
-};
-
-// Killed children that did not end yet: a system call of theirs waits for
-// something that nobody may interrupt. Outlives every source, as they do.
-class LeftBehindList {
- public:
-  static LeftBehindList& Get() {
-    static LeftBehindList list;
-    return list;
-  }
-  void Add(LeftBehind child) {
-    const std::scoped_lock lock(mutex_);
-    list_.push_back(child);
-    Reap();
-  }
-  size_t Count(const std::function<bool(const LeftBehind&)>& wanted) {
-    const std::scoped_lock lock(mutex_);
-    Reap();
-    return static_cast<size_t>(std::ranges::count_if(list_, wanted));
-  }
-
- private:
-  void Reap() {
-    std::erase_if(list_, [](const LeftBehind& child) {
-      return waitpid(child.process, nullptr, WNOHANG) != 0;
-    });
-  }
-  std::mutex mutex_;
-  std::vector<LeftBehind> list_;
-};
+// Outlives every source, as the children do.
+KilledChildren& Killed() {
+  static KilledChildren killed;
+  return killed;
+}
 
 // posix_spawn(3)'s two objects.
 class SpawnSetUp {
@@ -106,12 +74,12 @@ pb::InspectRequest RequestOf(const recorder::MappedImage& image) {
 }  // namespace
 
 size_t Inspector::LeftBehind(uid_t user) {
-  return LeftBehindList::Get().Count(
+  return Killed().LeftBehind(
       [&](const auto& child) { return child.user == user; });
 }
 
 bool Inspector::IsLeftBehind(int32_t looked_at) {
-  return LeftBehindList::Get().Count([&](const auto& child) {
+  return Killed().LeftBehind([&](const auto& child) {
     return child.looked_at == looked_at;
   }) > 0;
 }
@@ -119,7 +87,7 @@ bool Inspector::IsLeftBehind(int32_t looked_at) {
 Result<std::unique_ptr<Inspector>> Inspector::Start(uid_t user) {
   const size_t left = LeftBehind(user);
   if (left >= (user == 0 ? kLeftBehindOfRootMax : kLeftBehindMax) ||
-      LeftBehindList::Get().Count([](const auto&) { return true; }) >=
+      Killed().LeftBehind([](const auto&) { return true; }) >=
           kLeftBehindOfAllMax) {
     return LimitReached(
         "processes of user {} are not looked at: {} looks at them wait for a "
@@ -167,7 +135,9 @@ void Inspector::Abandon() {
   socket_.Close();
   if (process_ > 0) {
     kill(process_, SIGKILL);
-    LeftBehindList::Get().Add({std::exchange(process_, -1), user_, looked_at_});
+    Killed().Add({.process = std::exchange(process_, -1),
+                  .user = user_,
+                  .looked_at = looked_at_});
   }
 }
 

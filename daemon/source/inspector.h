@@ -35,10 +35,11 @@ struct LookTimes {
 // a file. So a child does it, and is left behind when it does not answer in
 // time.
 //
-// Children that were killed and do not end are counted by the user whom they
-// looked at, and one with kLeftBehindMax of them (root: kLeftBehindOfRootMax)
-// is not looked at any more until they end. Nothing here waits longer than it
-// was told. Not thread-safe; may move between threads.
+// Children that were killed and that the kernel cannot end (KilledChildren) are
+// counted by the user whom they looked at, and one with kLeftBehindMax of them
+// (root: kLeftBehindOfRootMax) is not looked at any more until they end.
+// Nothing here waits longer than it was told. Not thread-safe; may move between
+// threads.
 class Inspector {
  public:
   using Time = std::chrono::steady_clock::time_point;
@@ -46,8 +47,8 @@ class Inspector {
   static constexpr size_t kLeftBehindOfRootMax = 8;
   static constexpr size_t kLeftBehindOfAllMax = 16;
 
-  // Returns how many children that looked at processes of `user` were killed
-  // and have not ended.
+  // Returns how many children that looked at processes of `user` are left
+  // behind.
   static size_t LeftBehind(uid_t user);
   // Returns whether one of them looked at this process.
   static bool IsLeftBehind(int32_t looked_at);
