@@ -8,6 +8,7 @@
 
 #include "common/digest.h"
 #include "common/linux/argument_bits.h"
+#include "common/linux/request_table.h"
 #include "common/linux/syscall_reads.h"
 #include "common/linux/syscall_table.h"
 #include "follower/machine_memory.h"
@@ -57,8 +58,8 @@ std::optional<std::string> OtherArguments(const machine::Registers& registers,
     const uint64_t differing = gpr[kSyscallArguments[i]] ^ call.args[i];
     if (bits[i] != 0 && differing << (64 - bits[i]) != 0) {
       return fmt::format("argument {} of {} is {:#x}, recorded is {:#x}", i,
-                         SyscallName(call.number), gpr[kSyscallArguments[i]],
-                         call.args[i]);
+                         CallName(call.number, call.args),
+                         gpr[kSyscallArguments[i]], call.args[i]);
     }
   }
   return std::nullopt;

@@ -4,11 +4,7 @@
 #include <fcntl.h>
 #include <sched.h>
 #include <sys/epoll.h>
-#include <sys/ioctl.h>
 #include <sys/mman.h>
-#include <sys/prctl.h>
-#include <sys/sem.h>
-#include <sys/shm.h>
 #include <sys/wait.h>
 #include <time.h>
 
@@ -16,6 +12,7 @@
 #include <string_view>
 
 #include "common/linux/futex_command.h"
+#include "common/linux/request_table.h"
 #include "common/linux/syscall_table.h"
 
 namespace clew {
@@ -27,7 +24,8 @@ constexpr uint64_t kFutexCommand =
     static_cast<uint32_t>(FutexCommand(UINT64_MAX));
 
 // Another signature (SyscallRow::arguments) of `number`, where argument
-// `selector` masked by `mask` is `value`. The first row that fits counts.
+// `selector` masked by `mask` is `value`. The first row that fits counts, after
+// that of a request (request_table.h).
 struct Variant {
   uint16_t number;
   uint8_t selector;
@@ -36,78 +34,10 @@ struct Variant {
   std::string_view arguments;
 };
 
-// Sources: linux/fcntl.h, asm-generic/ioctls.h, sys/prctl.h, linux/futex.h and
-// their manual pages, fcntl(2), ioctl_tty(2), prctl(2), futex(2), mmap(2),
-// clock_nanosleep(2), epoll_ctl(2), waitid(2), shmctl(2), semctl(2), msgctl(2).
+// Sources: linux/futex.h, and the manual pages mmap(2), futex(2),
+// clock_nanosleep(2), epoll_ctl(2) and waitid(2).
 constexpr Variant kVariants[] = {
     {__NR_mmap, 3, MAP_ANONYMOUS, MAP_ANONYMOUS, "llii-l"},
-    {__NR_ioctl, 1, kLow32, TCSBRK, "iii"},
-    {__NR_ioctl, 1, kLow32, TCXONC, "iii"},
-    {__NR_ioctl, 1, kLow32, TCFLSH, "iii"},
-    {__NR_ioctl, 1, kLow32, TIOCEXCL, "ii"},
-    {__NR_ioctl, 1, kLow32, TIOCNXCL, "ii"},
-    {__NR_ioctl, 1, kLow32, TIOCSCTTY, "iii"},
-    {__NR_ioctl, 1, kLow32, TIOCCONS, "ii"},
-    {__NR_ioctl, 1, kLow32, TIOCNOTTY, "ii"},
-    {__NR_ioctl, 1, kLow32, TCSBRKP, "iii"},
-    {__NR_ioctl, 1, kLow32, TIOCSBRK, "ii"},
-    {__NR_ioctl, 1, kLow32, TIOCCBRK, "ii"},
-    {__NR_ioctl, 1, kLow32, TIOCVHANGUP, "ii"},
-    {__NR_ioctl, 1, kLow32, TIOCGPTPEER, "iii"},
-    {__NR_ioctl, 1, kLow32, FIONCLEX, "ii"},
-    {__NR_ioctl, 1, kLow32, FIOCLEX, "ii"},
-    {__NR_ioctl, 1, 0xffffff00, 0x5400, "iil"},  // other requests of terminals
-    {__NR_ioctl, 1, 0xffffff00, 0x8900, "iil"},  // of sockets
-    {__NR_shmctl, 1, kLow32, IPC_RMID, "ii"},
-    {__NR_shmctl, 1, kLow32, SHM_LOCK, "ii"},
-    {__NR_shmctl, 1, kLow32, SHM_UNLOCK, "ii"},
-    {__NR_semctl, 2, kLow32, IPC_RMID, "i-i"},
-    {__NR_semctl, 2, kLow32, GETPID, "iii"},
-    {__NR_semctl, 2, kLow32, GETVAL, "iii"},
-    {__NR_semctl, 2, kLow32, GETNCNT, "iii"},
-    {__NR_semctl, 2, kLow32, GETZCNT, "iii"},
-    {__NR_semctl, 2, kLow32, SETVAL, "iiii"},
-    {__NR_semctl, 2, 0, 0, "i-il"},  // the others are about the whole set
-    {__NR_msgctl, 1, kLow32, IPC_RMID, "ii"},
-    {__NR_fcntl, 1, kLow32, F_DUPFD, "iii"},
-    {__NR_fcntl, 1, kLow32, F_GETFD, "ii"},
-    {__NR_fcntl, 1, kLow32, F_SETFD, "iii"},
-    {__NR_fcntl, 1, kLow32, F_GETFL, "ii"},
-    {__NR_fcntl, 1, kLow32, F_SETFL, "iii"},
-    {__NR_fcntl, 1, kLow32, F_SETOWN, "iii"},
-    {__NR_fcntl, 1, kLow32, F_GETOWN, "ii"},
-    {__NR_fcntl, 1, kLow32, F_SETSIG, "iii"},
-    {__NR_fcntl, 1, kLow32, F_GETSIG, "ii"},
-    {__NR_fcntl, 1, kLow32, F_SETLEASE, "iii"},
-    {__NR_fcntl, 1, kLow32, F_GETLEASE, "ii"},
-    {__NR_fcntl, 1, kLow32, F_NOTIFY, "iii"},
-    {__NR_fcntl, 1, kLow32, F_DUPFD_CLOEXEC, "iii"},
-    {__NR_fcntl, 1, kLow32, F_SETPIPE_SZ, "iii"},
-    {__NR_fcntl, 1, kLow32, F_GETPIPE_SZ, "ii"},
-    {__NR_fcntl, 1, kLow32, F_ADD_SEALS, "iii"},
-    {__NR_fcntl, 1, kLow32, F_GET_SEALS, "ii"},
-    {__NR_prctl, 0, kLow32, PR_SET_PDEATHSIG, "ii"},
-    {__NR_prctl, 0, kLow32, PR_GET_PDEATHSIG, "il"},
-    {__NR_prctl, 0, kLow32, PR_SET_DUMPABLE, "il"},
-    {__NR_prctl, 0, kLow32, PR_SET_KEEPCAPS, "il"},
-    {__NR_prctl, 0, kLow32, PR_SET_NAME, "il"},
-    {__NR_prctl, 0, kLow32, PR_GET_NAME, "il"},
-    {__NR_prctl, 0, kLow32, PR_SET_SECCOMP, "il"},
-    {__NR_prctl, 0, kLow32, PR_CAPBSET_READ, "il"},
-    {__NR_prctl, 0, kLow32, PR_CAPBSET_DROP, "il"},
-    {__NR_prctl, 0, kLow32, PR_GET_TSC, "il"},
-    {__NR_prctl, 0, kLow32, PR_SET_TSC, "il"},
-    {__NR_prctl, 0, kLow32, PR_SET_TIMERSLACK, "il"},
-    {__NR_prctl, 0, kLow32, PR_SET_CHILD_SUBREAPER, "il"},
-    {__NR_prctl, 0, kLow32, PR_GET_CHILD_SUBREAPER, "il"},
-    {__NR_prctl, 0, kLow32, PR_SET_NO_NEW_PRIVS, "illll"},
-    {__NR_prctl, 0, kLow32, PR_GET_NO_NEW_PRIVS, "illll"},
-    {__NR_prctl, 0, kLow32, PR_SET_THP_DISABLE, "illll"},
-    {__NR_prctl, 0, kLow32, PR_GET_THP_DISABLE, "illll"},
-    {__NR_prctl, 0, kLow32, PR_CAP_AMBIENT, "illll"},
-    {__NR_prctl, 0, kLow32, PR_SET_VMA, "illll"},
-    {__NR_prctl, 0, kLow32, PR_SET_PTRACER, "il"},
-    {__NR_prctl, 0, 0, 0, "i"},  // an option whose arguments are not known
     {__NR_futex, 1, kFutexCommand, FUTEX_WAIT, "liil"},
     {__NR_futex, 1, kFutexCommand, FUTEX_WAKE, "lii"},
     {__NR_futex, 1, kFutexCommand, FUTEX_REQUEUE, "liiil"},
@@ -123,6 +53,14 @@ constexpr Variant kVariants[] = {
     {__NR_clock_nanosleep, 1, TIMER_ABSTIME, TIMER_ABSTIME, "iil"},
     {__NR_epoll_ctl, 1, kLow32, EPOLL_CTL_DEL, "iii"},
     {__NR_waitid, 0, kLow32, P_ALL, "i-lil"},
+    // Requests that have no row: of terminals, of sockets, and those that may
+    // have no argument; options of prctl whose arguments are not known; of the
+    // whole set of semaphores.
+    {__NR_ioctl, 1, 0xffffff00, 0x5400, "iil"},
+    {__NR_ioctl, 1, 0xffffff00, 0x8900, "iil"},
+    {__NR_ioctl, 1, 0, 0, "ii"},
+    {__NR_prctl, 0, 0, 0, "i"},
+    {__NR_semctl, 2, 0, 0, "i-il"},
 };
 
 // Argument `argument` of `number` means something only where argument
@@ -139,20 +77,17 @@ constexpr uint64_t kOpenMakes = O_CREAT | (O_TMPFILE & ~O_DIRECTORY);
 constexpr uint64_t kCloneParentTid = CLONE_PARENT_SETTID | CLONE_PIDFD;
 constexpr uint64_t kCloneChildTid = CLONE_CHILD_CLEARTID | CLONE_CHILD_SETTID;
 constexpr uint64_t kMremapTo = MREMAP_FIXED | MREMAP_DONTUNMAP;
-// The size field of requests made by _IOC. A request without one may have no
-// argument.
-constexpr uint64_t kIoctlSize = uint64_t{_IOC_SIZEMASK} << _IOC_SIZESHIFT;
 
 constexpr Condition kConditions[] = {
-    {__NR_open, 2, 1, kOpenMakes},      {__NR_rt_sigprocmask, 0, 1, kAnyBit},
-    {__NR_ioctl, 2, 1, kIoctlSize},     {__NR_mremap, 4, 3, kMremapTo},
-    {__NR_accept, 2, 1, kAnyBit},       {__NR_sendto, 5, 4, kAnyBit},
-    {__NR_recvfrom, 5, 4, kAnyBit},     {__NR_clone, 2, 0, kCloneParentTid},
-    {__NR_clone, 3, 0, kCloneChildTid}, {__NR_clone, 4, 0, CLONE_SETTLS},
-    {__NR_mq_open, 2, 1, O_CREAT},      {__NR_mq_open, 3, 1, O_CREAT},
-    {__NR_openat, 3, 2, kOpenMakes},    {__NR_ppoll, 4, 3, kAnyBit},
-    {__NR_epoll_pwait, 5, 4, kAnyBit},  {__NR_accept4, 2, 1, kAnyBit},
-    {__NR_membarrier, 2, 1, kAnyBit},   {__NR_epoll_pwait2, 5, 4, kAnyBit},
+    {__NR_open, 2, 1, kOpenMakes},       {__NR_rt_sigprocmask, 0, 1, kAnyBit},
+    {__NR_mremap, 4, 3, kMremapTo},      {__NR_accept, 2, 1, kAnyBit},
+    {__NR_sendto, 5, 4, kAnyBit},        {__NR_recvfrom, 5, 4, kAnyBit},
+    {__NR_clone, 2, 0, kCloneParentTid}, {__NR_clone, 3, 0, kCloneChildTid},
+    {__NR_clone, 4, 0, CLONE_SETTLS},    {__NR_mq_open, 2, 1, O_CREAT},
+    {__NR_mq_open, 3, 1, O_CREAT},       {__NR_openat, 3, 2, kOpenMakes},
+    {__NR_ppoll, 4, 3, kAnyBit},         {__NR_epoll_pwait, 5, 4, kAnyBit},
+    {__NR_accept4, 2, 1, kAnyBit},       {__NR_membarrier, 2, 1, kAnyBit},
+    {__NR_epoll_pwait2, 5, 4, kAnyBit},
 };
 
 uint8_t BitsOf(char argument) {
@@ -191,6 +126,9 @@ const Variant* FindVariant(uint64_t number,
 
 ArgumentBits BitsOfArguments(uint64_t number,
                              const std::array<uint64_t, 6>& args) {
+  if (const auto request = FindRequest(number, args)) {
+    return BitsOf(std::string_view(request->arguments));
+  }
   if (const Variant* const variant = FindVariant(number, args)) {
     return BitsOf(variant->arguments);
   }

@@ -18,7 +18,7 @@ inline constexpr SyscallRow kMemoryCalls[] = {
     CLEW_CALL(madvise, "lli"),
     CLEW_CALL(shmget, "ili"),
     CLEW_CALL(shmat, "ili", .special = SpecialEffect::kSharedMemory),
-    CLEW_CALL(shmctl, "iil", .special = SpecialEffect::kSharedMemoryControl),
+    CLEW_CALL(shmctl, "iil", .special = SpecialEffect::kRequest),
     CLEW_CALL(shmdt, "l"),
     CLEW_CALL(mlock, "ll"),
     CLEW_CALL(munlock, "ll"),

@@ -13,6 +13,7 @@
 //   calls_<area>.h  the rows           syscall_reads.h   what a call reads
 //   syscall_row.h   how one is written argument_bits.h   what of its arguments
 //   syscall_table.h finds a row                          counts
+//   request_table.h what else depends on the request that a call makes
 //
 // Sources: arch/x86/entry/syscalls/syscall_64.tbl, include/linux/syscalls.h and
 // the calls' manual pages. Numbers are the __NR_ of <asm/unistd_64.h>.
@@ -103,21 +104,16 @@ enum class FileChange : uint8_t {
 // each.
 enum class SpecialEffect : uint8_t {
   kNone,
-  kIoctl,
-  kFcntl,
+  kRequest,  // what the row of the request says (request_table.h)
   kMmap,
   kClone,
   kFutex,
-  kPrctl,
   kArchPrctl,
   kReceiveMessage,
   kReceiveMessages,
   kSendMessages,
-  kSemaphoreControl,
-  kMessageControl,
   kMessageReceive,  // argument 1: a type, then `result` bytes
   kSharedMemory,    // shmat: all of the segment, at `result`
-  kSharedMemoryControl,
 };
 
 inline constexpr size_t kSyscallArguments = 6;

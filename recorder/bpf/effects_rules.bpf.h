@@ -82,20 +82,16 @@ static __noinline void CopyWritten(struct effects* effects,
 }
 
 static __noinline void CopySpecial(struct effects* effects,
-                                   const struct RawThread* state, __u8 special,
-                                   __s64 result) {
-  if (state == 0) {
+                                   const struct RawThread* state,
+                                   const struct RawRule* rule, __s64 result) {
+  if (state == 0 || rule == 0) {
     return;
   }
-  switch (special) {
-    case kRawIoctl:
-      CopyOrUnknown(effects, state->args[2], IoctlBytes((__u32)state->args[1]));
-      break;
-    case kRawFcntl:
-      CopyRange(effects, state->args[2], FcntlBytes(state->args[1]));
-      break;
-    case kRawPrctl:
-      CopyOrUnknown(effects, state->args[1], PrctlBytes(state->args[0]));
+  switch (rule->special) {
+    case kRawRequest:
+      CopyRequest(effects, (__u32)state->number,
+                  (__u32)Argument(state, rule->request),
+                  Argument(state, (__u8)(rule->request + 1)));
       break;
     case kRawArchPrctl:
       if (state->args[0] == 0x1003 || state->args[0] == 0x1004) {  // GET
@@ -129,22 +125,11 @@ static __noinline void CopySpecial(struct effects* effects,
     case kRawSendMessages:  // the length sent, in each mmsghdr
       CopyRange(effects, state->args[1], (__u64)result * 64);
       break;
-    case kRawSemaphoreControl:
-      CopyOrUnknown(effects, state->args[3],
-                    SemaphoreControlBytes(state->args[2]));
-      break;
-    case kRawMessageControl:
-      CopyRange(effects, state->args[2], MessageControlBytes(state->args[1]));
-      break;
     case kRawMessageReceive:  // the type, then the text
       CopyRange(effects, state->args[1], 8 + (__u64)result);
       break;
     case kRawSharedMemory:
       effects->unknown |= 1u << kRawMappedFile;
-      break;
-    case kRawSharedMemoryControl:
-      CopyRange(effects, state->args[2],
-                SharedMemoryControlBytes(state->args[1]));
       break;
     case kRawFailsOnly:
       effects->unknown |= 1u << kRawNotInTable;
@@ -193,7 +178,7 @@ static __always_inline void CopyEffects(struct effects* effects,
   CopyWritten(effects, state, &rule->writes[2], result);
   CopyWritten(effects, state, &rule->writes[3], result);
   if (result >= 0 && rule->special != kRawNotSpecial) {
-    CopySpecial(effects, state, rule->special, result);
+    CopySpecial(effects, state, rule, result);
   }
   if (want_outputs && rule->output != kRawNoOutput) {
     CopyOutput(effects, state, rule->output, result);

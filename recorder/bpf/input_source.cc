@@ -144,6 +144,7 @@ class BpfInputSource final : public KernelInputSource {
   static int OnEvent(void* self, void* data, size_t size);
   Status TakeEvent(std::span<const std::byte> bytes);
   Status FillRules();
+  Status FillRequests();
   Status FinishThreads(InputSink& sink);
   KernelInputCounts ReadCounts() const;
 
@@ -172,8 +173,20 @@ Status BpfInputSource::FillRules() {
   return {};
 }
 
+Status BpfInputSource::FillRequests() {
+  for (const RequestRule& rule : RequestRules()) {
+    if (bpf_map__update_elem(skeleton_->maps.requests, &rule.request,
+                             sizeof(rule.request), &rule.bytes,
+                             sizeof(rule.bytes), BPF_ANY) != 0) {
+      return Refused("filling the table of requests", errno);
+    }
+  }
+  return {};
+}
+
 Status BpfInputSource::Prepare(const InputOptions& options) {
   CLEW_RETURN_IF_ERROR(FillRules());
+  CLEW_RETURN_IF_ERROR(FillRequests());
   ring_.reset(ring_buffer__new(bpf_map__fd(skeleton_->maps.ring), OnEvent, this,
                                nullptr));
   if (ring_ == nullptr) {
@@ -337,6 +350,8 @@ Result<Skeleton> LoadSkeleton(const InputOptions& options) {
   bpf_map__set_max_entries(skeleton->maps.ring,
                            static_cast<uint32_t>(options.ring_bytes));
   bpf_map__set_max_entries(skeleton->maps.threads, options.threads_max);
+  bpf_map__set_max_entries(skeleton->maps.requests,
+                           static_cast<uint32_t>(RequestRules().size()));
   if (const int error = inputs_bpf__load(skeleton.get())) {
     return Refused("loading the BPF program", -error);
   }

@@ -30,6 +30,7 @@ enum { BPF_RB_AVAIL_DATA = 0 };
 
 // asm/unistd_64.h
 enum {
+  NR_ioctl = 16,
   NR_clone = 56,
   NR_fork = 57,
   NR_vfork = 58,

@@ -130,22 +130,17 @@ enum RawOutputKind {
 // only the failure is known.
 enum RawSpecial {
   kRawNotSpecial = 0,
-  kRawIoctl = 1,
-  kRawFcntl = 2,
-  kRawMmap = 3,
-  kRawClone = 4,
-  kRawFutex = 5,
-  kRawPrctl = 6,
-  kRawArchPrctl = 7,
-  kRawReceiveMessage = 8,
-  kRawReceiveMessages = 9,
-  kRawSendMessages = 10,
-  kRawSemaphoreControl = 11,
-  kRawMessageControl = 12,
-  kRawMessageReceive = 13,
-  kRawSharedMemory = 14,
-  kRawSharedMemoryControl = 15,
-  kRawFailsOnly = 16,
+  kRawRequest = 1,
+  kRawMmap = 2,
+  kRawClone = 3,
+  kRawFutex = 4,
+  kRawArchPrctl = 5,
+  kRawReceiveMessage = 6,
+  kRawReceiveMessages = 7,
+  kRawSendMessages = 8,
+  kRawMessageReceive = 9,
+  kRawSharedMemory = 10,
+  kRawFailsOnly = 11,
 };
 
 #define CLEW_RAW_NO_LIMIT 255
@@ -163,10 +158,18 @@ struct RawRule {
   uint8_t known;
   uint8_t output;   // RawOutputKind
   uint8_t special;  // RawSpecial
-  uint8_t zero;
+  uint8_t request;  // an argument, for kRawRequest
 };
 
 #define CLEW_RAW_RULES 512
+
+// A request of the call `number`, of which it is known how many bytes the
+// kernel writes at the argument behind it: RequestRow of
+// common/linux/request_table.h.
+struct RawRequest {
+  uint32_t number;
+  uint32_t request;
+};
 
 // Per CPU; the loader adds them up.
 struct RawCounts {
@@ -195,7 +198,7 @@ struct RawThread {
 static_assert(sizeof(RawHead) == 32 && sizeof(RawPiece) == 48 &&
               sizeof(RawCall) == 128 && sizeof(RawSignal) == 88 &&
               sizeof(RawEnd) == 32 && sizeof(RawRule) == 36 &&
-              sizeof(RawThread) == 96);
+              sizeof(RawRequest) == 8 && sizeof(RawThread) == 96);
 }  // namespace clew::recorder::bpf
 #endif
 

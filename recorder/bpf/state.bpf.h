@@ -53,6 +53,13 @@ struct {
 } rules SEC(".maps");
 
 struct {
+  __uint(type, BPF_MAP_TYPE_HASH);
+  __uint(max_entries, 1024);  // the loader sets it
+  __type(key, struct RawRequest);
+  __type(value, __u32);  // bytes
+} requests SEC(".maps");
+
+struct {
   __uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
   __uint(max_entries, 1);
   __type(key, __u32);

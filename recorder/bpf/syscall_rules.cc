@@ -1,5 +1,6 @@
 #include "recorder/bpf/syscall_rules.h"
 
+#include "common/linux/request_table.h"
 #include "common/linux/syscall_table.h"
 
 namespace clew::recorder::bpf {
@@ -19,12 +20,10 @@ static_assert(static_cast<int>(SyscallOutput::kBuffer) == kRawOutputBuffer);
 static_assert(static_cast<int>(SyscallOutput::kVector) == kRawOutputVector);
 static_assert(static_cast<int>(SyscallOutput::kMessage) == kRawOutputMessage);
 static_assert(static_cast<int>(SpecialEffect::kNone) == kRawNotSpecial);
-static_assert(static_cast<int>(SpecialEffect::kIoctl) == kRawIoctl);
-static_assert(static_cast<int>(SpecialEffect::kFcntl) == kRawFcntl);
+static_assert(static_cast<int>(SpecialEffect::kRequest) == kRawRequest);
 static_assert(static_cast<int>(SpecialEffect::kMmap) == kRawMmap);
 static_assert(static_cast<int>(SpecialEffect::kClone) == kRawClone);
 static_assert(static_cast<int>(SpecialEffect::kFutex) == kRawFutex);
-static_assert(static_cast<int>(SpecialEffect::kPrctl) == kRawPrctl);
 static_assert(static_cast<int>(SpecialEffect::kArchPrctl) == kRawArchPrctl);
 static_assert(static_cast<int>(SpecialEffect::kReceiveMessage) ==
               kRawReceiveMessage);
@@ -32,22 +31,19 @@ static_assert(static_cast<int>(SpecialEffect::kReceiveMessages) ==
               kRawReceiveMessages);
 static_assert(static_cast<int>(SpecialEffect::kSendMessages) ==
               kRawSendMessages);
-static_assert(static_cast<int>(SpecialEffect::kSemaphoreControl) ==
-              kRawSemaphoreControl);
-static_assert(static_cast<int>(SpecialEffect::kMessageControl) ==
-              kRawMessageControl);
 static_assert(static_cast<int>(SpecialEffect::kMessageReceive) ==
               kRawMessageReceive);
 static_assert(static_cast<int>(SpecialEffect::kSharedMemory) ==
               kRawSharedMemory);
-static_assert(static_cast<int>(SpecialEffect::kSharedMemoryControl) ==
-              kRawSharedMemoryControl);
 
 RawRule FromRow(const SyscallRow& row) {
   RawRule rule = {};
   rule.known = 1;
   rule.output = static_cast<uint8_t>(row.output);
   rule.special = static_cast<uint8_t>(row.special);
+  if (const RequestCall* const requests = FindRequestCall(row.number)) {
+    rule.request = requests->argument;
+  }
   for (size_t i = 0; i < row.writes.size(); ++i) {
     const Pointee& written = row.writes[i];
     const bool limited =
@@ -75,6 +71,20 @@ RawRule RuleFor(uint64_t number) {
     rule.special = kRawFailsOnly;
   }
   return rule;
+}
+
+std::vector<RequestRule> RequestRules() {
+  std::vector<RequestRule> rules;
+  for (const RequestCall& call : AllRequestCalls()) {
+    for (const RequestRow& row : call.rows) {
+      if (row.extent == RequestExtent::kFixed) {
+        rules.push_back(
+            {.request = {.number = call.number, .request = row.number},
+             .bytes = row.bytes});
+      }
+    }
+  }
+  return rules;
 }
 
 }  // namespace clew::recorder::bpf

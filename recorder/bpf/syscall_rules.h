@@ -2,6 +2,7 @@
 #define CLEW_RECORDER_BPF_SYSCALL_RULES_H_
 
 #include <cstdint>
+#include <vector>
 
 #include "recorder/bpf/raw_event.h"
 
@@ -11,6 +12,15 @@ namespace clew::recorder::bpf {
 // common/linux/syscall_table.h. `known` is 0 for a call whose effects the table
 // does not have.
 RawRule RuleFor(uint64_t number);
+
+// What it is told about requests: the rows of common/linux/request_table.h, but
+// for those whose extent is not fixed. It does not follow these, and takes them
+// for unknown.
+struct RequestRule {
+  RawRequest request;
+  uint32_t bytes = 0;
+};
+std::vector<RequestRule> RequestRules();
 
 }  // namespace clew::recorder::bpf
 

@@ -12,21 +12,6 @@
 namespace clew::recorder {
 namespace {
 
-// linux/sem.h, asm/sembuf.h, linux/msg.h, asm/msgbuf.h, linux/shm.h,
-// asm/shmbuf.h for x86-64; glibc's structures are the kernel's here.
-constexpr uint64_t kSemaphoreStateBytes = sizeof(semid_ds);
-constexpr uint64_t kQueueStateBytes = sizeof(msqid_ds);
-constexpr uint64_t kSegmentStateBytes = sizeof(shmid_ds);
-static_assert(kSemaphoreStateBytes == 104 && kQueueStateBytes == 120 &&
-              kSegmentStateBytes == 112);
-constexpr uint64_t kSemaphoreLimitsBytes = sizeof(seminfo);
-constexpr uint64_t kQueueLimitsBytes = sizeof(msginfo);
-constexpr uint64_t kSegmentLimitsBytes = sizeof(shminfo);
-constexpr uint64_t kSegmentUseBytes = sizeof(shm_info);
-static_assert(kSegmentLimitsBytes == 72 && kSegmentUseBytes == 48);
-// The command of old programs may say that its structures are the new ones.
-constexpr uint64_t kIpc64 = 0x100;
-
 int IdOf(const SyscallCall& call) { return static_cast<int>(call.args[0]); }
 
 std::optional<msqid_ds> QueueState(int id) {
@@ -39,20 +24,6 @@ std::optional<msqid_ds> QueueState(int id) {
 union SemaphoreArgument {
   semid_ds* state;
 };
-
-std::optional<uint64_t> CountSemaphores(int id) {
-  semid_ds state = {};
-  const SemaphoreArgument argument = {.state = &state};
-  return semctl(id, 0, IPC_STAT, argument) == 0
-             ? std::optional<uint64_t>(state.sem_nsems)
-             : std::nullopt;
-}
-
-void Add(uint64_t addr, uint64_t size_bytes, std::vector<MemoryRange>& ranges) {
-  if (addr != 0 && size_bytes > 0) {
-    ranges.push_back({addr, size_bytes});
-  }
-}
 
 }  // namespace
 
@@ -89,55 +60,10 @@ bool MessageReceiveMayBlock(const SyscallCall& call) {
   return !queue.has_value() || queue->msg_qnum == 0 || !any_type;
 }
 
-void AddSemaphoreControl(const SyscallCall& call,
-                         std::vector<MemoryRange>& ranges) {
-  const uint64_t argument = call.args[3];
-  switch (call.args[2] & ~kIpc64 & UINT32_MAX) {
-    case GETALL:
-      return Add(argument,
-                 CountSemaphores(IdOf(call)).value_or(0) * sizeof(uint16_t),
-                 ranges);
-    case IPC_STAT:
-    case SEM_STAT:
-    case SEM_STAT_ANY:
-      return Add(argument, kSemaphoreStateBytes, ranges);
-    case IPC_INFO:
-    case SEM_INFO:
-      return Add(argument, kSemaphoreLimitsBytes, ranges);
-    default:
-      return;
-  }
-}
-
-void AddMessageControl(const SyscallCall& call,
-                       std::vector<MemoryRange>& ranges) {
-  switch (call.args[1] & ~kIpc64 & UINT32_MAX) {
-    case IPC_STAT:
-    case MSG_STAT:
-    case MSG_STAT_ANY:
-      return Add(call.args[2], kQueueStateBytes, ranges);
-    case IPC_INFO:
-    case MSG_INFO:
-      return Add(call.args[2], kQueueLimitsBytes, ranges);
-    default:
-      return;
-  }
-}
-
-void AddSharedMemoryControl(const SyscallCall& call,
-                            std::vector<MemoryRange>& ranges) {
-  switch (call.args[1] & ~kIpc64 & UINT32_MAX) {
-    case IPC_STAT:
-    case SHM_STAT:
-    case SHM_STAT_ANY:
-      return Add(call.args[2], kSegmentStateBytes, ranges);
-    case IPC_INFO:
-      return Add(call.args[2], kSegmentLimitsBytes, ranges);
-    case SHM_INFO:
-      return Add(call.args[2], kSegmentUseBytes, ranges);
-    default:
-      return;
-  }
+uint64_t CountSemaphores(const SyscallCall& call) {
+  semid_ds state = {};
+  const SemaphoreArgument argument = {.state = &state};
+  return semctl(IdOf(call), 0, IPC_STAT, argument) == 0 ? state.sem_nsems : 0;
 }
 
 Status AddSharedMemory(const SyscallCall& call, uint64_t addr,
@@ -149,7 +75,7 @@ Status AddSharedMemory(const SyscallCall& call, uint64_t addr,
         "this user",
         IdOf(call), std::strerror(errno));
   }
-  Add(addr, RoundUpToPage(state.shm_segsz), ranges);
+  ranges.push_back({addr, RoundUpToPage(state.shm_segsz)});
   return {};
 }
 

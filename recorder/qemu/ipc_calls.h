@@ -16,13 +16,9 @@ bool SemaphoresMayBlock(const SyscallCall& call, const GuestMemory& memory);
 bool MessageSendMayBlock(const SyscallCall& call);
 bool MessageReceiveMayBlock(const SyscallCall& call);
 
-// semctl, msgctl and shmctl, which succeeded.
-void AddSemaphoreControl(const SyscallCall& call,
-                         std::vector<MemoryRange>& ranges);
-void AddMessageControl(const SyscallCall& call,
-                       std::vector<MemoryRange>& ranges);
-void AddSharedMemoryControl(const SyscallCall& call,
-                            std::vector<MemoryRange>& ranges);
+// Returns how many semaphores the set of a semctl has, 0 where this host's
+// kernel does not tell.
+uint64_t CountSemaphores(const SyscallCall& call);
 
 // shmat, which gave `addr`. kUnsupported: how long the segment is, the program
 // may not know.

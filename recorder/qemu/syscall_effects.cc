@@ -2,8 +2,6 @@
 
 #include <asm/prctl.h>
 #include <asm/unistd_64.h>
-#include <fcntl.h>
-#include <linux/sockios.h>
 #include <net/if.h>
 #include <sched.h>
 #include <sys/mman.h>
@@ -15,9 +13,11 @@
 #include <cerrno>
 #include <cstddef>
 #include <span>
+#include <string_view>
 
+#include "common/check.h"
+#include "common/linux/request_table.h"
 #include "recorder/qemu/ipc_calls.h"
-#include "recorder/qemu/request_table.h"
 
 namespace clew::recorder {
 namespace {
@@ -105,68 +105,63 @@ void AddWritten(const SyscallCall& call, const Pointee& written, int64_t result,
   }
 }
 
-uint64_t FcntlBytes(uint64_t command) {
-  switch (command) {
-    case F_GETLK:
-    case F_OFD_GETLK:
-      return sizeof(struct flock);
-    case F_GETOWN_EX:
-      return 8;
-    default:
-      return 0;
-  }
-}
-
 // An argument that is not an address of the program cannot be written through,
 // whatever the request means.
 bool IsAddress(uint64_t argument, const GuestMemory& memory) {
   return memory.Load<std::byte>(argument).has_value();
 }
 
-// A struct ifconf: the buffer's length, its address.
-void AddInterfaceList(uint64_t list, const GuestMemory& memory,
-                      std::vector<MemoryRange>& ranges) {
-  constexpr uint64_t kListBytes = sizeof(ifconf);
+// The buffer that a struct ifconf names: its length, then its address.
+void AddInterfaces(uint64_t list, const GuestMemory& memory,
+                   std::vector<MemoryRange>& ranges) {
   const auto length = memory.Load<uint32_t>(list);
   const auto buffer = memory.Load<uint64_t>(list + offsetof(ifconf, ifc_ifcu));
-  AddRange(list, kListBytes, ranges);
   AddRange(buffer.value_or(0), length.value_or(0), ranges);
 }
 
-Status AddIoctl(const SyscallCall& call, const GuestMemory& memory,
-                std::vector<MemoryRange>& ranges) {
-  const auto request = static_cast<uint32_t>(call.args[1]);
-  const uint64_t argument = call.args[2];
-  if (request == SIOCGIFCONF) {
-    AddInterfaceList(argument, memory, ranges);
-    return {};
-  }
-  const auto bytes = IoctlBytes(request);
-  if (!bytes && IsAddress(argument, memory)) {
-    return Unsupported(
-        "ioctl request {:#x} is not known, and its argument {:#x} is an "
-        "address: what the kernel writes there could not be recorded; run the "
-        "program so that it does without the request",
-        request, argument);
-  }
-  AddRange(argument, bytes.value_or(0), ranges);
-  return {};
+// The arguments behind the request; the kernel may write at the first of them.
+std::span<const uint64_t> BehindRequest(const SyscallCall& call,
+                                        const RequestCall& requests) {
+  const size_t arguments = std::string_view(call.row->arguments).size();
+  return std::span(call.args).first(arguments).subspan(requests.argument + 1);
 }
 
-Status AddPrctl(const SyscallCall& call, const GuestMemory& memory,
-                std::vector<MemoryRange>& ranges) {
-  const uint64_t option = call.args[0];
-  const auto bytes = PrctlBytes(option);
-  const auto arguments = std::span(call.args).subspan(1, 4);
+// A request without a row.
+Status RefuseAddresses(const SyscallCall& call, const RequestCall& requests,
+                       const GuestMemory& memory) {
   const auto is_address = [&](uint64_t a) { return IsAddress(a, memory); };
-  if (!bytes && std::ranges::any_of(arguments, is_address)) {
-    return Unsupported(
-        "prctl option {} is not known, and an argument is an address: what "
-        "the kernel writes there could not be recorded; run the program so "
-        "that it does without the option",
-        option);
+  if (std::ranges::none_of(BehindRequest(call, requests), is_address)) {
+    return {};
   }
-  AddRange(arguments[0], bytes.value_or(0), ranges);
+  const uint64_t request = ArgumentOf(call, requests.argument);
+  return Unsupported(
+      "{} request {:#x} ({}) is not known, and an argument is an address: what "
+      "the kernel writes there could not be recorded; run the program so that "
+      "it does without the request",
+      call.row->name, request, request);
+}
+
+Status AddRequest(const SyscallCall& call, const GuestMemory& memory,
+                  std::vector<MemoryRange>& ranges) {
+  const RequestCall* const requests = FindRequestCall(call.number);
+  CLEW_CHECK(requests != nullptr, "{} has no requests", call.row->name);
+  const auto row = FindRequest(call.number, call.args);
+  if (!row) {
+    return RefuseAddresses(call, *requests, memory);
+  }
+  const uint64_t to = BehindRequest(call, *requests).front();
+  switch (row->extent) {
+    case RequestExtent::kFixed:
+      AddRange(to, row->bytes, ranges);
+      break;
+    case RequestExtent::kInterfaceList:
+      AddRange(to, row->bytes, ranges);
+      AddInterfaces(to, memory, ranges);
+      break;
+    case RequestExtent::kSemaphores:
+      AddRange(to, CountSemaphores(call) * row->bytes, ranges);
+      break;
+  }
   return {};
 }
 
@@ -249,13 +244,8 @@ Status AddSpecial(const SyscallCall& call, uint64_t result,
   switch (call.row->special) {
     case SpecialEffect::kNone:
       return {};
-    case SpecialEffect::kIoctl:
-      return AddIoctl(call, memory, ranges);
-    case SpecialEffect::kFcntl:
-      AddRange(call.args[2], FcntlBytes(call.args[1]), ranges);
-      return {};
-    case SpecialEffect::kPrctl:
-      return AddPrctl(call, memory, ranges);
+    case SpecialEffect::kRequest:
+      return AddRequest(call, memory, ranges);
     case SpecialEffect::kArchPrctl:
       if (call.args[0] == ARCH_GET_FS || call.args[0] == ARCH_GET_GS) {
         AddRange(call.args[1], 8, ranges);
@@ -279,17 +269,8 @@ Status AddSpecial(const SyscallCall& call, uint64_t result,
     case SpecialEffect::kSendMessages:
       AddSentMessages(call, result, ranges);
       return {};
-    case SpecialEffect::kSemaphoreControl:
-      AddSemaphoreControl(call, ranges);
-      return {};
-    case SpecialEffect::kMessageControl:
-      AddMessageControl(call, ranges);
-      return {};
     case SpecialEffect::kMessageReceive:
       AddRange(call.args[1], sizeof(long) + result, ranges);
-      return {};
-    case SpecialEffect::kSharedMemoryControl:
-      AddSharedMemoryControl(call, ranges);
       return {};
     case SpecialEffect::kSharedMemory:
       return AddSharedMemory(call, result, ranges);

@@ -12,6 +12,7 @@
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/sem.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -63,6 +64,10 @@ TEST(ArgumentBitsTest, ArgumentsCountAsTheUseOfTheCallSays) {
       {SYS_prctl, {PR_SET_NAME, 1, 2, 3, 4}, {32, 64, 0, 0, 0}},
       {SYS_prctl, {PR_GET_DUMPABLE}, {32, 0}},
       {SYS_prctl, {PR_SET_NO_NEW_PRIVS}, {32, 64, 64, 64, 64}},
+      {SYS_prctl, {12345, 1, 2}, {32, 0, 0}},
+      {SYS_ioctl, {0, 0x54ff}, {32, 32, 64}},
+      {SYS_semctl, {0, 1, IPC_STAT}, {32, 0, 32, 64}},
+      {SYS_semctl, {0, 1, SETVAL}, {32, 32, 32, 32}},
       {SYS_futex, {0, FUTEX_WAKE_PRIVATE}, {64, 32, 32, 0, 0, 0}},
       {SYS_futex, {0, FUTEX_WAIT}, {64, 32, 32, 64, 0, 0}},
       {SYS_futex,

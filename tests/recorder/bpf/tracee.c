@@ -142,6 +142,8 @@ static void Files(struct Worker* w) {
   *lock = (struct flock){.l_type = F_WRLCK};
   CALL3(fcntl, fd, F_GETLK, lock);
   CALL2(fcntl, fd, F_GETFL);
+  CALL3(fcntl, fd, F_GETOWN_EX, At(w, 3040));
+  CALL3(fcntl, fd, F_GET_RW_HINT, At(w, 3048));
   CALL3(ioctl, fd, FIONREAD, At(w, 3100));
   CALL3(ioctl, fd, TCGETS, At(w, 3200));  // ENOTTY
   const long folder = CALL3(open, "/proc/self", O_RDONLY | O_DIRECTORY, 0);
@@ -282,6 +284,10 @@ static void Selves(struct Worker* w) {
   CALL4(rt_sigaction, SIGUSR1, 0, At(w, 3000), 8);
   CALL2(rt_sigpending, At(w, 3100), 8);
   CALL2(prctl, PR_GET_NAME, At(w, 3200));
+  CALL2(prctl, PR_GET_PDEATHSIG, At(w, 3216));
+  CALL2(prctl, PR_GET_CHILD_SUBREAPER, At(w, 3220));
+  CALL2(prctl, PR_GET_TID_ADDRESS, At(w, 3224));
+  CALL2(prctl, PR_GET_SECUREBITS, At(w, 3232));
   struct __user_cap_header_struct* cap =
       (struct __user_cap_header_struct*)At(w, 3300);
   cap->version = _LINUX_CAPABILITY_VERSION_3;

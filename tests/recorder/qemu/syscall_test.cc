@@ -22,6 +22,7 @@
 
 #include <cstring>
 
+#include "common/linux/request_table.h"
 #include "common/linux/syscall_table.h"
 #include "recorder/qemu/futex_model.h"
 #include "recorder/qemu/reservation.h"
@@ -279,7 +280,25 @@ TEST_F(SyscallTest, UnknownRequestsWithoutAnAddressWriteNothing) {
     const auto call = BeginSyscall(__NR_prctl, args, memory_);
     const auto effects = EffectsOf(*call, 0, memory_);
     ASSERT_FALSE(effects.has_value()) << i;
-    EXPECT_THAT(effects.error().message, HasSubstr("prctl option 12345"));
+    EXPECT_THAT(effects.error().message,
+                HasSubstr("prctl request 0x3039 (12345)"));
+  }
+}
+
+TEST_F(SyscallTest, EveryRequestWithARowIsKnown) {
+  for (const RequestCall& call : AllRequestCalls()) {
+    for (const RequestRow& row : call.rows) {
+      std::array<uint64_t, 6> args = {};
+      args[call.argument] = row.number;
+      args[call.argument + 1] = kBuffer;
+      const auto writes = Writes(call.number, args, 0);
+      if (row.bytes == 0) {
+        EXPECT_THAT(writes, IsEmpty()) << row.name;
+      } else if (row.extent == RequestExtent::kFixed) {
+        EXPECT_THAT(writes, ElementsAre(MemoryRange{kBuffer, row.bytes}))
+            << row.name;
+      }
+    }
   }
 }
 

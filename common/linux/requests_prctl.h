@@ -1,0 +1,56 @@
+#ifndef CLEW_COMMON_LINUX_REQUESTS_PRCTL_H_
+#define CLEW_COMMON_LINUX_REQUESTS_PRCTL_H_
+
+#include <sys/prctl.h>
+
+#include "common/linux/request_row.h"
+
+// Rows of the table of requests: options of prctl. Sources: linux/prctl.h, and
+// for the widths kernel/sys.c: of an option that must be given zeros, zeros are
+// looked at, too.
+
+namespace clew::request_rows {
+
+inline constexpr uint16_t kThreadName = 16;  // TASK_COMM_LEN, linux/sched.h
+
+inline constexpr RequestRow kPrctlRequests[] = {
+    CLEW_REQUEST(PR_SET_PDEATHSIG, "ii"),
+    CLEW_REQUEST(PR_GET_PDEATHSIG, "il", .bytes = kInt),
+    CLEW_REQUEST(PR_GET_DUMPABLE, "i"),
+    CLEW_REQUEST(PR_SET_DUMPABLE, "il"),
+    CLEW_REQUEST(PR_GET_KEEPCAPS, "i"),
+    CLEW_REQUEST(PR_SET_KEEPCAPS, "il"),
+    CLEW_REQUEST(PR_GET_TIMING, "i"),
+    CLEW_REQUEST(PR_SET_TIMING, "il"),
+    CLEW_REQUEST(PR_SET_NAME, "il"),
+    CLEW_REQUEST(PR_GET_NAME, "il", .bytes = kThreadName),
+    CLEW_REQUEST(PR_SET_SECCOMP, "il"),
+    CLEW_REQUEST(PR_CAPBSET_READ, "il"),
+    CLEW_REQUEST(PR_CAPBSET_DROP, "il"),
+    CLEW_REQUEST(PR_GET_TSC, "il", .bytes = kInt),
+    CLEW_REQUEST(PR_SET_TSC, "il"),
+    CLEW_REQUEST(PR_GET_SECUREBITS, "i"),
+    CLEW_REQUEST(PR_SET_SECUREBITS, "il"),
+    CLEW_REQUEST(PR_SET_TIMERSLACK, "il"),
+    CLEW_REQUEST(PR_GET_TIMERSLACK, "i"),
+    CLEW_REQUEST(PR_MCE_KILL, "illll"),
+    CLEW_REQUEST(PR_MCE_KILL_GET, "illll"),
+    CLEW_REQUEST(PR_SET_CHILD_SUBREAPER, "il"),
+    CLEW_REQUEST(PR_GET_CHILD_SUBREAPER, "il", .bytes = kInt),
+    CLEW_REQUEST(PR_SET_NO_NEW_PRIVS, "illll"),
+    CLEW_REQUEST(PR_GET_NO_NEW_PRIVS, "illll"),
+    CLEW_REQUEST(PR_GET_TID_ADDRESS, "il", .bytes = kLong),
+    CLEW_REQUEST(PR_SET_THP_DISABLE, "illll"),
+    CLEW_REQUEST(PR_GET_THP_DISABLE, "illll"),
+    CLEW_REQUEST(PR_CAP_AMBIENT, "illll"),
+    CLEW_REQUEST(PR_GET_SPECULATION_CTRL, "illll"),
+    CLEW_REQUEST(PR_SET_SPECULATION_CTRL, "illll"),
+    CLEW_REQUEST(PR_SET_IO_FLUSHER, "illll"),
+    CLEW_REQUEST(PR_GET_IO_FLUSHER, "illll"),
+    CLEW_REQUEST(PR_SET_VMA, "illll"),
+    CLEW_REQUEST(PR_SET_PTRACER, "il"),
+};
+
+}  // namespace clew::request_rows
+
+#endif  // CLEW_COMMON_LINUX_REQUESTS_PRCTL_H_

@@ -1,0 +1,49 @@
+// Goal: the program in the kernel is told all that the tables of calls and of
+// requests know, as far as it can follow them.
+// Method: exhaustive over the rows. That it takes them: kernel_test.cc.
+#include <gtest/gtest.h>
+
+#include <map>
+#include <utility>
+
+#include "common/linux/request_table.h"
+#include "recorder/bpf/syscall_rules.h"
+
+namespace clew::recorder::bpf {
+namespace {
+
+TEST(SyscallRulesTest, EveryCallHasItsRuleUnlessNothingIsKnownOfIt) {
+  for (const SyscallRow& row : AllSyscalls()) {
+    EXPECT_LT(row.number, CLEW_RAW_RULES) << row.name;
+    EXPECT_EQ(RuleFor(row.number).known != 0,
+              row.effects != KnownEffects::kNone)
+        << row.name;
+  }
+}
+
+TEST(SyscallRulesTest, EveryRequestIsToldWhoseExtentIsFixed) {
+  std::map<std::pair<uint32_t, uint32_t>, uint32_t> told;
+  for (const RequestRule& rule : RequestRules()) {
+    told[{rule.request.number, rule.request.request}] = rule.bytes;
+  }
+  size_t fixed = 0;
+  for (const RequestCall& call : AllRequestCalls()) {
+    const RawRule rule = RuleFor(call.number);
+    EXPECT_EQ(rule.special, kRawRequest) << call.number;
+    EXPECT_EQ(rule.request, call.argument) << call.number;
+    for (const RequestRow& row : call.rows) {
+      const auto found = told.find({call.number, row.number});
+      if (row.extent != RequestExtent::kFixed) {
+        EXPECT_EQ(found, told.end()) << row.name;
+        continue;
+      }
+      ++fixed;
+      ASSERT_NE(found, told.end()) << row.name;
+      EXPECT_EQ(found->second, row.bytes) << row.name;
+    }
+  }
+  EXPECT_EQ(told.size(), fixed);
+}
+
+}  // namespace
+}  // namespace clew::recorder::bpf
