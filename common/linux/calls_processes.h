@@ -57,7 +57,7 @@ inline constexpr SyscallRow kProcessCalls[] = {
     CLEW_CALL(sched_get_priority_min, "i"),
     CLEW_CALL(sched_rr_get_interval, "il", .writes = {Fixed(1, kTimespec)}),
     CLEW_CALL(prctl, "illll", .special = SpecialEffect::kRequest),
-    CLEW_CALL(arch_prctl, "il", .special = SpecialEffect::kArchPrctl),
+    CLEW_CALL(arch_prctl, "il", .special = SpecialEffect::kRequest),
     CLEW_CALL(setrlimit, "il", .reads = {Fixed(1, kRlimit)}),
     CLEW_CALL(gettid, ""),
     CLEW_CALL(futex, "liilli", .blocking = Blocking::kFutex,

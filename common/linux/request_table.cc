@@ -20,6 +20,7 @@ constexpr RequestCall kRequestCalls[] = {
     {__NR_ioctl, 1, request_rows::kIoctlRequests},
     {__NR_fcntl, 1, request_rows::kFcntlRequests},
     {__NR_prctl, 0, request_rows::kPrctlRequests},
+    {__NR_arch_prctl, 0, request_rows::kArchPrctlRequests},
     {__NR_semctl, 2, request_rows::kSemctlRequests},
     {__NR_msgctl, 1, request_rows::kMsgctlRequests},
     {__NR_shmctl, 1, request_rows::kShmctlRequests},

@@ -1,16 +1,19 @@
 #ifndef CLEW_COMMON_LINUX_REQUESTS_PRCTL_H_
 #define CLEW_COMMON_LINUX_REQUESTS_PRCTL_H_
 
+#include <asm/prctl.h>
 #include <sys/prctl.h>
 
 #include "common/linux/request_row.h"
 
-// Rows of the table of requests: options of prctl. Sources: linux/prctl.h, and
-// for the widths kernel/sys.c: of an option that must be given zeros, zeros are
-// looked at, too.
+// Rows of the table of requests: options of prctl and arch_prctl. Sources:
+// linux/prctl.h, asm/prctl.h, and for the widths kernel/sys.c and
+// arch/x86/kernel/process_64.c: of an option that must be given zeros, zeros
+// are looked at, too.
 
 namespace clew::request_rows {
 
+inline constexpr uint16_t kFeatures = sizeof(uint64_t);  // of XSAVE
 inline constexpr uint16_t kThreadName = 16;  // TASK_COMM_LEN, linux/sched.h
 
 inline constexpr RequestRow kPrctlRequests[] = {
@@ -49,6 +52,20 @@ inline constexpr RequestRow kPrctlRequests[] = {
     CLEW_REQUEST(PR_GET_IO_FLUSHER, "illll"),
     CLEW_REQUEST(PR_SET_VMA, "illll"),
     CLEW_REQUEST(PR_SET_PTRACER, "il"),
+};
+
+inline constexpr RequestRow kArchPrctlRequests[] = {
+    CLEW_REQUEST(ARCH_SET_GS, "il"),
+    CLEW_REQUEST(ARCH_SET_FS, "il"),
+    CLEW_REQUEST(ARCH_GET_FS, "il", .bytes = kLong),
+    CLEW_REQUEST(ARCH_GET_GS, "il", .bytes = kLong),
+    CLEW_REQUEST(ARCH_GET_CPUID, "i"),
+    CLEW_REQUEST(ARCH_SET_CPUID, "il"),
+    CLEW_REQUEST(ARCH_GET_XCOMP_SUPP, "il", .bytes = kFeatures),
+    CLEW_REQUEST(ARCH_GET_XCOMP_PERM, "il", .bytes = kFeatures),
+    CLEW_REQUEST(ARCH_REQ_XCOMP_PERM, "il"),
+    CLEW_REQUEST(ARCH_GET_XCOMP_GUEST_PERM, "il", .bytes = kFeatures),
+    CLEW_REQUEST(ARCH_REQ_XCOMP_GUEST_PERM, "il"),
 };
 
 }  // namespace clew::request_rows

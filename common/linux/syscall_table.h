@@ -108,7 +108,6 @@ enum class SpecialEffect : uint8_t {
   kMmap,
   kClone,
   kFutex,
-  kArchPrctl,
   kReceiveMessage,
   kReceiveMessages,
   kSendMessages,

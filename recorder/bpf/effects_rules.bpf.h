@@ -93,11 +93,6 @@ static __noinline void CopySpecial(struct effects* effects,
                   (__u32)Argument(state, rule->request),
                   Argument(state, (__u8)(rule->request + 1)));
       break;
-    case kRawArchPrctl:
-      if (state->args[0] == 0x1003 || state->args[0] == 0x1004) {  // GET
-        CopyRange(effects, state->args[1], 8);
-      }
-      break;
     case kRawMmap:
       if ((state->args[3] & 0x20) == 0) {  // not MAP_ANONYMOUS
         effects->unknown |= 1u << kRawMappedFile;

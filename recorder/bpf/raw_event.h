@@ -134,13 +134,12 @@ enum RawSpecial {
   kRawMmap = 2,
   kRawClone = 3,
   kRawFutex = 4,
-  kRawArchPrctl = 5,
-  kRawReceiveMessage = 6,
-  kRawReceiveMessages = 7,
-  kRawSendMessages = 8,
-  kRawMessageReceive = 9,
-  kRawSharedMemory = 10,
-  kRawFailsOnly = 11,
+  kRawReceiveMessage = 5,
+  kRawReceiveMessages = 6,
+  kRawSendMessages = 7,
+  kRawMessageReceive = 8,
+  kRawSharedMemory = 9,
+  kRawFailsOnly = 10,
 };
 
 #define CLEW_RAW_NO_LIMIT 255

@@ -24,7 +24,6 @@ static_assert(static_cast<int>(SpecialEffect::kRequest) == kRawRequest);
 static_assert(static_cast<int>(SpecialEffect::kMmap) == kRawMmap);
 static_assert(static_cast<int>(SpecialEffect::kClone) == kRawClone);
 static_assert(static_cast<int>(SpecialEffect::kFutex) == kRawFutex);
-static_assert(static_cast<int>(SpecialEffect::kArchPrctl) == kRawArchPrctl);
 static_assert(static_cast<int>(SpecialEffect::kReceiveMessage) ==
               kRawReceiveMessage);
 static_assert(static_cast<int>(SpecialEffect::kReceiveMessages) ==

@@ -1,6 +1,5 @@
 #include "recorder/qemu/syscall_effects.h"
 
-#include <asm/prctl.h>
 #include <asm/unistd_64.h>
 #include <net/if.h>
 #include <sched.h>
@@ -246,11 +245,6 @@ Status AddSpecial(const SyscallCall& call, uint64_t result,
       return {};
     case SpecialEffect::kRequest:
       return AddRequest(call, memory, ranges);
-    case SpecialEffect::kArchPrctl:
-      if (call.args[0] == ARCH_GET_FS || call.args[0] == ARCH_GET_GS) {
-        AddRange(call.args[1], 8, ranges);
-      }
-      return {};
     case SpecialEffect::kMmap:
       AddMapped(call, result, ranges);
       return {};

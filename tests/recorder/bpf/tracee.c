@@ -3,6 +3,7 @@
 // arena, into FOLDER/truth.N. With --qemu without recvmmsg, in which
 // qemu-x86_64 7.2 crashes.
 #define _GNU_SOURCE
+#include <asm/prctl.h>
 #include <asm/unistd_64.h>
 #include <fcntl.h>
 #include <linux/capability.h>
@@ -288,6 +289,8 @@ static void Selves(struct Worker* w) {
   CALL2(prctl, PR_GET_CHILD_SUBREAPER, At(w, 3220));
   CALL2(prctl, PR_GET_TID_ADDRESS, At(w, 3224));
   CALL2(prctl, PR_GET_SECUREBITS, At(w, 3232));
+  CALL2(arch_prctl, ARCH_GET_FS, At(w, 3240));
+  CALL2(arch_prctl, ARCH_GET_XCOMP_SUPP, At(w, 3248));
   struct __user_cap_header_struct* cap =
       (struct __user_cap_header_struct*)At(w, 3300);
   cap->version = _LINUX_CAPABILITY_VERSION_3;
