@@ -26,6 +26,7 @@ Reply Say(std::string_view payload) {
 
 GdbSession::GdbSession(Timeline& timeline, ImageFiles& files, GdbClient& client)
     : timeline_(timeline),
+      monitor_{.timeline = timeline},
       client_(client),
       file_server_(files, timeline.target()) {
   timeline_.set_output(this);

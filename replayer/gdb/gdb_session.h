@@ -10,6 +10,7 @@
 #include <string_view>
 
 #include "replayer/gdb/file_server.h"
+#include "replayer/gdb/monitor_commands.h"
 #include "replayer/gdb/packet_hex.h"
 #include "replayer/image_files.h"
 #include "replayer/target.h"
@@ -79,9 +80,6 @@ class GdbSession final : private OutputSink {
   std::string ThreadsXml() const;
   std::string SigInfo() const;
   std::string Monitor(std::string_view command);
-  std::string MonitorText(std::string_view command);
-  std::string MonitorSeek(std::string_view where);
-  std::string MonitorMoved();
 
   // session_run.cc
   std::string ResumeV(FieldReader fields);
@@ -102,6 +100,7 @@ class GdbSession final : private OutputSink {
   };
 
   Timeline& timeline_;
+  MonitorState monitor_;
   GdbClient& client_;
   FileServer file_server_;
   StopPoints points_;
@@ -109,7 +108,6 @@ class GdbSession final : private OutputSink {
   std::optional<uint64_t> module_id_desc_;  // the address of kModuleIdSymbol
   std::optional<Tid> general_thread_;       // Hg
   std::optional<Tid> continue_thread_;      // Hc
-  bool moved_ = false;                      // by `seek`; gdb was not told
   bool tells_software_breaks_ = false;      // gdb understands swbreak:
   bool tells_hardware_breaks_ = false;      // gdb understands hwbreak:
 };

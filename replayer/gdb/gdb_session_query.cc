@@ -3,12 +3,9 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <cstring>
-#include <utility>
 
 #include "common/hex.h"
-#include "replayer/gdb/failure_words.h"
 #include "replayer/gdb/gdb_packet.h"
 #include "replayer/gdb/gdb_registers.h"
 #include "replayer/gdb/gdb_session.h"
@@ -221,80 +218,8 @@ std::string GdbSession::SigInfo() const {
 
 // The empty reply means an unknown command, so no text is "OK".
 std::string GdbSession::Monitor(std::string_view command) {
-  const std::string text = MonitorText(command);
+  const std::string text = RunMonitorCommand(command, monitor_);
   return text.empty() ? "OK" : ToHex(text);
-}
-
-std::string GdbSession::MonitorText(std::string_view command) {
-  struct MonitorCommand {
-    std::string_view name;
-    std::string_view arguments;  // for the help
-    std::string_view help;       // further lines are indented already
-    std::string (*run)(GdbSession& session, std::string_view arguments);
-  };
-  static constexpr std::array kCommands = {
-      MonitorCommand{"position", "",
-                     "the number of instructions all threads have retired",
-                     [](GdbSession& session, std::string_view) {
-                       const Timeline& timeline = session.timeline_;
-                       return fmt::format("{} of {}\n", timeline.position(),
-                                          timeline.target().end());
-                     }},
-      MonitorCommand{
-          "seek", " N|start|end",
-          "go there; a gdb that 'clew replay' did not start has to\n"
-          "                  be told: maintenance flush register-cache, info "
-          "threads",
-          [](GdbSession& session, std::string_view where) {
-            return session.MonitorSeek(where);
-          }},
-      MonitorCommand{"failure", "", "how the run ended",
-                     [](GdbSession& session, std::string_view) {
-                       return DescribeFailure(session.timeline_);
-                     }},
-      MonitorCommand{"moved", "",
-                     "the thread to look at if the last command was a seek",
-                     [](GdbSession& session, std::string_view) {
-                       return session.MonitorMoved();
-                     }},
-  };
-  FieldReader words(command);
-  const std::string_view name = words.TakeUntil(' ');
-  std::string help;
-  for (const MonitorCommand& known : kCommands) {
-    if (known.name == name) {
-      return known.run(*this, words.rest());
-    }
-    help += fmt::format("{:<18}{}\n",
-                        fmt::format("{}{}", known.name, known.arguments),
-                        known.help);
-  }
-  return help;
-}
-
-std::string GdbSession::MonitorSeek(std::string_view where) {
-  const Position end = timeline_.target().end();
-  Position to = 0;
-  if (where == "end") {
-    to = end;
-  } else if (where != "start") {
-    const auto parsed =
-        std::from_chars(where.data(), where.data() + where.size(), to);
-    if (parsed.ec != std::errc() || parsed.ptr != where.data() + where.size() ||
-        to > end) {
-      return fmt::format("seek wants start, end or a number up to {}\n", end);
-    }
-  }
-  const auto moved = timeline_.Seek(to);
-  moved_ = moved.has_value();
-  return moved ? fmt::format("at {} of {}\n", timeline_.position(), end)
-               : fmt::format("clew: {}\n", moved.error().message);
-}
-
-std::string GdbSession::MonitorMoved() {
-  return std::exchange(moved_, false)
-             ? fmt::format("{}\n", timeline_.CurrentThread())
-             : "";
 }
 
 }  // namespace clew::replayer::gdb

@@ -5,7 +5,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cstdlib>
 #include <deque>
+#include <fstream>
+#include <regex>
+#include <set>
+#include <sstream>
 
 #include "common/digest.h"
 #include "common/hex.h"
@@ -30,6 +35,18 @@ class TestClient final : public GdbClient {
   std::deque<std::string> notices;
 };
 
+// The first words of the lines that are not indented.
+std::set<std::string> CommandsIn(const std::string& help) {
+  std::set<std::string> names;
+  std::istringstream lines(help);
+  for (std::string line; std::getline(lines, line);) {
+    if (!line.starts_with(' ')) {
+      names.insert(line.substr(0, line.find(' ')));
+    }
+  }
+  return names;
+}
+
 class SessionTest : public testing::Test {
  protected:
   SessionTest()
@@ -39,6 +56,10 @@ class SessionTest : public testing::Test {
 
   std::string Ask(std::string_view packet) {
     return session_.Handle(packet).payload;
+  }
+  std::string Monitor(std::string_view command) {
+    const std::string reply = Ask("qRcmd," + ToHex(command));
+    return reply == "OK" ? "" : FromHex(reply).value_or("no hex");
   }
 
   FakeTarget target_;
@@ -75,18 +96,45 @@ TEST_F(SessionTest, WritesAreRefusedInWords) {
 }
 
 TEST_F(SessionTest, ASeekIsToldOnceAndKeepsTheThreadThatGdbChose) {
-  const auto monitor = [this](std::string_view command) {
-    const std::string reply = Ask("qRcmd," + ToHex(command));
-    return reply == "OK" ? "" : FromHex(reply).value_or("no hex");
-  };
-  EXPECT_EQ(monitor("moved"), "");
+  EXPECT_EQ(Monitor("moved"), "");
   EXPECT_EQ(Ask("Hg3ea"), "OK");
-  EXPECT_THAT(monitor("seek 7"), StartsWith("at 7 of "));
-  EXPECT_EQ(monitor("moved"), fmt::format("{}\n", timeline_.CurrentThread()));
-  EXPECT_EQ(monitor("moved"), "");
+  EXPECT_THAT(Monitor("seek 7"), StartsWith("at 7 of "));
+  EXPECT_EQ(Monitor("moved"), fmt::format("{}\n", timeline_.CurrentThread()));
+  EXPECT_EQ(Monitor("moved"), "");
   EXPECT_EQ(Ask("qC"), "QC3ea") << "gdb has not chosen another since";
-  EXPECT_THAT(monitor("seek 70000"), StartsWith("seek wants "));
-  EXPECT_EQ(monitor("moved"), "");
+  EXPECT_THAT(Monitor("seek 70000"), StartsWith("seek wants "));
+  EXPECT_EQ(Monitor("moved"), "");
+}
+
+TEST_F(SessionTest, EveryLineOfTheHelpIsACommand) {
+  const std::string help = Monitor("help");
+  EXPECT_THAT(help, StartsWith("position          the number of "));
+  EXPECT_THAT(help, HasSubstr("\nseek N|start|end  go there; "));
+  for (const std::string& name : CommandsIn(help)) {
+    EXPECT_NE(Monitor(name), help) << name;
+  }
+}
+
+// The document's row of `monitor` has them in backquotes, with their arguments.
+TEST_F(SessionTest, TheDocumentListsTheCommandsOfTheHelp) {
+  const char* const source = std::getenv("CLEW_SOURCE_DIR");
+  if (source == nullptr) {
+    GTEST_SKIP() << "run by ctest, which sets CLEW_SOURCE_DIR";
+  }
+  std::ifstream document(std::string(source) + "/docs/design/replayer.md");
+  std::set<std::string> documented;
+  constexpr std::string_view kRow = "| `monitor` |";
+  const std::regex command("`([a-z]+)[^`]*`");
+  for (std::string line; std::getline(document, line);) {
+    if (line.starts_with(kRow)) {
+      line.erase(0, kRow.size());
+      for (std::sregex_iterator at(line.begin(), line.end(), command), end;
+           at != end; ++at) {
+        documented.insert((*at)[1]);
+      }
+    }
+  }
+  EXPECT_EQ(documented, CommandsIn(Monitor("help")));
 }
 
 TEST_F(SessionTest, MemoryIsReadAsFarAsItGoes) {
