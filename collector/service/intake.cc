@@ -51,6 +51,9 @@ std::string SourceOf(const pb::Manifest& manifest) {
   }
 }
 
+// A kind of trigger that is not named here does not compile.
+#pragma GCC diagnostic push
+#pragma GCC diagnostic error "-Wswitch"
 // What is known of a run that has no failure of its own to tell.
 std::string FailureOf(const pb::Trigger& trigger) {
   switch (trigger.kind()) {
@@ -58,10 +61,16 @@ std::string FailureOf(const pb::Trigger& trigger) {
       return "the unit failed";
     case pb::Trigger::KIND_REQUEST:
       return "snapshot";
-    default:
-      return "none";
+    case pb::Trigger::KIND_UNKNOWN:
+    case pb::Trigger::KIND_CORE:  // its failure is a signal
+    case pb::Trigger::KIND_HANG:  // its failure is a hang
+    case pb::Trigger_Kind_Trigger_Kind_INT_MIN_SENTINEL_DO_NOT_USE_:
+    case pb::Trigger_Kind_Trigger_Kind_INT_MAX_SENTINEL_DO_NOT_USE_:
+      break;
   }
+  return "none";  // as for a number that proto/bundle.proto does not have
 }
+#pragma GCC diagnostic pop
 
 std::string FailureOf(const pb::Manifest& manifest) {
   const pb::Failure& failure = manifest.failure();

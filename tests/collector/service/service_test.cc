@@ -16,6 +16,7 @@
 
 #include "collector/service/intake.h"
 #include "common/check.h"
+#include "proto/bundle.pb.h"
 #include "proto/collector_store.pb.h"
 #include "tests/collector/service/service_fixture.h"
 #include "transfer/protocol.h"
@@ -78,6 +79,28 @@ TEST_F(ServiceTest, AnUploadedBundleIsStoredDescribedAndFetched) {
   ASSERT_TRUE(files.has_value()) << files.error().message;
   files->erase("");
   EXPECT_EQ(*files, sample.files);
+}
+
+// Of a bundle whose run has no failure of its own.
+TEST_F(ServiceTest, ATriggerIsShownWhereThereIsNoFailure) {
+  Open();
+  constexpr int kNoKind = pb::Trigger::Kind_MAX + 1;
+  const auto shown = [this](int kind) {
+    pb::Manifest manifest;
+    manifest.mutable_trigger()->set_kind(static_cast<pb::Trigger::Kind>(kind));
+    const Sample sample({{"manifest.pb", manifest.SerializeAsString()},
+                         {"perf.data", "trace"}});
+    const Status sent = Upload(service(), kWeb1, sample);
+    EXPECT_TRUE(sent) << sent.error().message;
+    return RowOf(sample.list.id()).failure;
+  };
+  EXPECT_EQ(shown(pb::Trigger::KIND_UNIT_FAILED), "the unit failed");
+  EXPECT_EQ(shown(pb::Trigger::KIND_REQUEST), "snapshot");
+  for (const int kind :
+       {int{pb::Trigger::KIND_UNKNOWN}, int{pb::Trigger::KIND_CORE},
+        int{pb::Trigger::KIND_HANG}, kNoKind}) {
+    EXPECT_EQ(shown(kind), "none") << kind;
+  }
 }
 
 TEST_F(ServiceTest, ASecondBundleOfTheSameProgramSendsItsOwnChunksOnly) {
