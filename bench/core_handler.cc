@@ -29,8 +29,8 @@
 #include <string>
 #include <thread>
 
-#include "common/exec_arguments.h"
-#include "common/fd.h"
+#include "common/os/exec_arguments.h"
+#include "common/os/fd.h"
 #include "common/x86/page.h"
 #include "daemon/control/control.h"
 #include "daemon/loop/clock.h"

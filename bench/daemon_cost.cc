@@ -25,7 +25,7 @@
 #include <vector>
 
 #include "common/digest.h"
-#include "common/exec_arguments.h"
+#include "common/os/exec_arguments.h"
 #include "daemon/config/paths.h"
 #include "daemon/control/control.h"
 #include "daemon/loop/clock.h"

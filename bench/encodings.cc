@@ -19,7 +19,7 @@
 #include "bench/encodings_generated.h"
 #include "bench/encodings_recorded.h"
 #include "bench/encodings_table.h"
-#include "common/scratch_folder.h"
+#include "common/os/scratch_folder.h"
 
 namespace clew::bench {
 namespace {

@@ -27,10 +27,10 @@
 #include <string>
 #include <vector>
 
-#include "common/child_process.h"
-#include "common/fd.h"
+#include "common/os/child_process.h"
+#include "common/os/fd.h"
+#include "common/os/scratch_folder.h"
 #include "common/result.h"
-#include "common/scratch_folder.h"
 #include "recorder/software/record.h"
 #include "tests/support/silence.h"
 

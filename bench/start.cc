@@ -27,7 +27,7 @@
 #include "collector/store/stored_list.h"
 #include "common/check.h"
 #include "common/digest.h"
-#include "common/signal_text.h"
+#include "common/text/signal_text.h"
 #include "proto/bundle.pb.h"
 #include "tests/collector/catalogue/catalogue_model.h"
 #include "tests/collector/samples.h"

@@ -10,7 +10,7 @@
 #include "bundle/manifest/message.h"
 #include "bundle/perf_data/file_kind.h"
 #include "common/digest.h"
-#include "common/shell_quote.h"
+#include "common/text/shell_quote.h"
 
 namespace clew::bundle {
 namespace {

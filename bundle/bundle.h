@@ -10,8 +10,8 @@
 
 #include "bundle/core_dump/core_dump.h"
 #include "bundle/manifest/manifest.h"
-#include "common/file.h"
 #include "common/inputs.h"
+#include "common/os/file.h"
 #include "common/result.h"
 #include "common/schedule.h"
 #include "common/units.h"

@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "common/file.h"
 #include "common/inputs.h"
+#include "common/os/file.h"
 #include "common/result.h"
 
 namespace clew::bundle {

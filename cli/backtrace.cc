@@ -13,8 +13,8 @@
 #include "cli/backtrace_text.h"
 #include "cli/report.h"
 #include "cli/subcommands.h"
-#include "common/hex.h"
-#include "common/one_line.h"
+#include "common/text/hex.h"
+#include "common/text/one_line.h"
 #include "decoder/failure_signature.h"
 #include "transfer/sha256.h"
 

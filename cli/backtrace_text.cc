@@ -4,7 +4,7 @@
 
 #include <cstddef>
 
-#include "common/one_line.h"
+#include "common/text/one_line.h"
 
 namespace clew::cli {
 namespace {

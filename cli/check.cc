@@ -9,7 +9,7 @@
 #include "bundle/manifest/manifest_edit.h"
 #include "cli/report.h"
 #include "cli/subcommands.h"
-#include "common/file.h"
+#include "common/os/file.h"
 #include "common/progress.h"
 #include "decoder/sufficiency.h"
 

@@ -9,7 +9,7 @@
 #include "cli/report.h"
 #include "cli/report_host.h"
 #include "cli/subcommands.h"
-#include "common/file.h"
+#include "common/os/file.h"
 #include "daemon/config/paths.h"
 #include "daemon/core_pattern.h"
 

@@ -4,7 +4,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "common/signal_text.h"
+#include "common/text/signal_text.h"
 
 namespace clew::cli {
 

@@ -7,7 +7,7 @@
 #include "cli/collector_command.h"
 #include "cli/report.h"
 #include "cli/subcommands.h"
-#include "common/file.h"
+#include "common/os/file.h"
 #include "common/progress.h"
 #include "transfer/client.h"
 

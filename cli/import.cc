@@ -7,9 +7,9 @@
 #include "cli/failure_text.h"
 #include "cli/report.h"
 #include "cli/subcommands.h"
-#include "common/hex.h"
-#include "common/path_names.h"
 #include "common/progress.h"
+#include "common/text/hex.h"
+#include "common/text/path_names.h"
 #include "importer/import_bundle.h"
 
 namespace clew::cli {

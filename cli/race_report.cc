@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <functional>
 
-#include "common/path_names.h"
+#include "common/text/path_names.h"
 #include "decoder/loaded_images.h"
 #include "decoder/unwinder.h"
 

@@ -16,7 +16,7 @@
 #include "cli/run_program.h"
 #include "cli/subcommands.h"
 #include "common/progress.h"
-#include "common/shell_quote.h"
+#include "common/text/shell_quote.h"
 #include "follower/bundle/bundle_recording.h"
 #include "machine/memory_models.h"
 #include "replayer/enforce.h"

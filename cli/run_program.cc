@@ -7,8 +7,8 @@
 #include <array>
 #include <cerrno>
 
-#include "common/child_process.h"
-#include "common/fd.h"
+#include "common/os/child_process.h"
+#include "common/os/fd.h"
 
 namespace clew::cli {
 namespace {

@@ -11,7 +11,7 @@
 #include "cli/report.h"
 #include "cli/subcommands.h"
 #include "common/progress.h"
-#include "common/shell_quote.h"
+#include "common/text/shell_quote.h"
 #include "constraints/verdict.h"
 #include "follower/bundle/bundle_recording.h"
 #include "machine/memory_models.h"

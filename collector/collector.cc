@@ -31,8 +31,8 @@
 #include "collector/upkeep/retention_clock.h"
 #include "collector/upkeep/scrubber.h"
 #include "collector/web/server.h"
-#include "common/file.h"
-#include "common/shell_quote.h"
+#include "common/os/file.h"
+#include "common/text/shell_quote.h"
 #include "transfer/protocol.h"
 
 namespace clew::collector {

@@ -1,6 +1,6 @@
 #include "collector/config.h"
 
-#include "common/config_file.h"
+#include "common/text/config_file.h"
 
 namespace clew::collector {
 namespace {

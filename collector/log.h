@@ -11,13 +11,13 @@
 #include <utility>
 #include <vector>
 
-#include "common/event_line.h"
+#include "common/text/event_line.h"
 
 namespace clew::collector {
 
-// The collector's log: events, each a line (common/event_line), with priorities
-// only where journald reads. An event that repeats is written once in a while
-// and counted in between. Thread-safe.
+// The collector's log: events, each a line (common/text/event_line), with
+// priorities only where journald reads. An event that repeats is written once
+// in a while and counted in between. Thread-safe.
 class Log {
  public:
   using Priority = clew::Priority;

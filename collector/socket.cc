@@ -9,7 +9,7 @@
 #include <memory>
 #include <optional>
 
-#include "common/parse_number.h"
+#include "common/text/parse_number.h"
 
 namespace clew::collector {
 Result<SocketAddress> ParseAddress(std::string_view key,

@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-#include "common/fd.h"
+#include "common/os/fd.h"
 #include "common/result.h"
 
 namespace clew::collector {

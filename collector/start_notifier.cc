@@ -6,7 +6,7 @@
 
 #include "collector/clocks.h"
 #include "collector/notify/webhook.h"
-#include "common/scratch_folder.h"
+#include "common/os/scratch_folder.h"
 
 namespace clew::collector {
 namespace {

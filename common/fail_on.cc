@@ -2,7 +2,7 @@
 
 #include <string_view>
 
-#include "common/parse_number.h"
+#include "common/text/parse_number.h"
 
 namespace clew {
 

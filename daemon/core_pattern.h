@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "common/file.h"
+#include "common/os/file.h"
 #include "common/result.h"
 #include "daemon/config/paths.h"
 

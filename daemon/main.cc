@@ -20,8 +20,8 @@
 #include <string_view>
 #include <vector>
 
-#include "common/exec_arguments.h"
-#include "common/parse_number.h"
+#include "common/os/exec_arguments.h"
+#include "common/text/parse_number.h"
 #include "daemon/config/rules.h"
 #include "daemon/daemon.h"
 #include "daemon/loop/notify.h"

@@ -20,7 +20,7 @@
 #include <string_view>
 #include <vector>
 
-#include "common/exec_arguments.h"
+#include "common/os/exec_arguments.h"
 #include "common/result.h"
 #include "daemon/config/config.h"
 #include "daemon/config/paths.h"

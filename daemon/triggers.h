@@ -7,8 +7,8 @@
 #include <string>
 
 #include "common/bundle_facts.h"
-#include "common/fd.h"
 #include "common/inputs.h"
+#include "common/os/fd.h"
 #include "common/result.h"
 #include "daemon/config/config.h"
 #include "daemon/control/control.h"

@@ -7,7 +7,7 @@
 #include <cstring>
 #include <span>
 
-#include "common/file.h"
+#include "common/os/file.h"
 #include "decoder/loaded_images.h"
 #include "decoder/unwinder.h"
 

@@ -9,8 +9,8 @@
 #include <utility>
 
 #include "common/build_id.h"
-#include "common/file.h"
-#include "common/path_names.h"
+#include "common/os/file.h"
+#include "common/text/path_names.h"
 #include "decoder/assertion.h"
 #include "decoder/loaded_images.h"
 #include "decoder/unwinder.h"

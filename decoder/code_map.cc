@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "common/hex.h"
+#include "common/text/hex.h"
 
 namespace clew::decoder {
 namespace {

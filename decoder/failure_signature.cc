@@ -9,8 +9,8 @@
 #include <string_view>
 #include <vector>
 
-#include "common/hex.h"
-#include "common/one_line.h"
+#include "common/text/hex.h"
+#include "common/text/one_line.h"
 
 namespace clew::decoder {
 namespace {

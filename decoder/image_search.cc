@@ -7,10 +7,10 @@
 #include <system_error>
 
 #include "common/build_id.h"
-#include "common/file.h"
-#include "common/hex.h"
-#include "common/maps_path.h"
-#include "common/path_names.h"
+#include "common/os/file.h"
+#include "common/os/maps_path.h"
+#include "common/text/hex.h"
+#include "common/text/path_names.h"
 #include "decoder/code_file.h"
 
 namespace clew::decoder {

@@ -9,9 +9,9 @@
 
 #include "bundle/perf_data/perf_data.h"
 #include "common/build_id.h"
-#include "common/file.h"
-#include "common/hex.h"
-#include "common/maps_path.h"
+#include "common/os/file.h"
+#include "common/os/maps_path.h"
+#include "common/text/hex.h"
 #include "common/x86/page.h"
 #include "decoder/code_file.h"
 

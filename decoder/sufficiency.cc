@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "common/build_id.h"
-#include "common/file.h"
-#include "common/hex.h"
+#include "common/os/file.h"
+#include "common/text/hex.h"
 #include "decoder/bundle_trace.h"
 #include "decoder/input_counts.h"
 

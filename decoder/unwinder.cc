@@ -17,7 +17,7 @@
 #include <set>
 
 #include "common/check.h"
-#include "common/path_names.h"
+#include "common/text/path_names.h"
 
 namespace clew::decoder {
 namespace {

@@ -13,8 +13,8 @@
 #include "bundle/perf_data/cpu_id.h"
 #include "bundle/zstd/unzstd.h"
 #include "common/build_id.h"
-#include "common/path_names.h"
-#include "common/scratch_folder.h"
+#include "common/os/scratch_folder.h"
+#include "common/text/path_names.h"
 #include "importer/input.h"
 #include "recorder/images/vdso.h"
 

@@ -7,7 +7,7 @@
 
 #include "bundle/core_dump/core_dump.h"
 #include "bundle/manifest/manifest.h"
-#include "common/file.h"
+#include "common/os/file.h"
 #include "common/progress.h"
 #include "common/result.h"
 #include "decoder/image_search.h"

@@ -7,7 +7,7 @@
 #include <optional>
 #include <string_view>
 
-#include "common/path_names.h"
+#include "common/text/path_names.h"
 #include "recorder/perf/sysfs.h"
 
 namespace clew::recorder {

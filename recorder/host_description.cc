@@ -8,7 +8,7 @@
 #include <cstring>
 #include <fstream>
 
-#include "common/parse_number.h"
+#include "common/text/parse_number.h"
 #include "recorder/perf/sysfs.h"
 
 namespace clew::recorder {

@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "bundle/manifest/manifest_writer.h"
-#include "common/path_names.h"
+#include "common/text/path_names.h"
 #include "recorder/images/image_store.h"
 #include "recorder/images/vdso.h"
 

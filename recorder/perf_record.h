@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "common/fail_on.h"
-#include "common/file.h"
+#include "common/os/file.h"
 #include "common/result.h"
 #include "recorder/images/perf_capture.h"
 #include "recorder/input_tap.h"

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "common/file.h"
+#include "common/os/file.h"
 #include "common/result.h"
 #include "recorder/host_description.h"
 #include "recorder/images/perf_capture.h"

@@ -15,8 +15,8 @@
 #include <system_error>
 #include <utility>
 
-#include "common/child_process.h"
-#include "common/exec_arguments.h"
+#include "common/os/child_process.h"
+#include "common/os/exec_arguments.h"
 
 namespace clew::recorder {
 namespace {

@@ -9,8 +9,8 @@
 #include <string>
 #include <vector>
 
-#include "common/child_process.h"
-#include "common/fd.h"
+#include "common/os/child_process.h"
+#include "common/os/fd.h"
 #include "common/result.h"
 #include "recorder/perf/kernel.h"
 

@@ -7,7 +7,7 @@
 #include <iterator>
 #include <utility>
 
-#include "common/path_names.h"
+#include "common/text/path_names.h"
 
 namespace clew::replayer {
 namespace {

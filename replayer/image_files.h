@@ -10,7 +10,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "common/file.h"
+#include "common/os/file.h"
 #include "common/result.h"
 
 namespace clew::replayer {

@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "common/check.h"
-#include "common/path_names.h"
+#include "common/text/path_names.h"
 #include "common/x86/page.h"
 #include "follower/describe_run.h"
 #include "machine/cpu.h"

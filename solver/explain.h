@@ -4,7 +4,7 @@
 #include <optional>
 #include <vector>
 
-#include "common/deadline.h"
+#include "common/os/deadline.h"
 #include "constraints/trace.h"
 #include "constraints/verdict.h"
 #include "solver/search/search_path.h"

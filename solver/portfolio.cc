@@ -4,7 +4,7 @@
 #include <memory>
 
 #include "common/check.h"
-#include "common/deadline.h"
+#include "common/os/deadline.h"
 #include "constraints/check_order.h"
 #include "constraints/trace_executor.h"
 #include "solver/explain.h"

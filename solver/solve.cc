@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "common/check.h"
-#include "common/deadline.h"
+#include "common/os/deadline.h"
 #include "machine/memory_models.h"
 #include "solver/check.h"
 #include "solver/doubts.h"

@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "common/deadline.h"
+#include "common/os/deadline.h"
 #include "constraints/verdict.h"
 #include "solver/order_edges.h"
 #include "solver/search/machine_executor.h"

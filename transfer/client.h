@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-#include "common/file.h"
+#include "common/os/file.h"
 #include "common/progress.h"
 #include "common/result.h"
 #include "transfer/file_list.h"

@@ -2,7 +2,7 @@
 
 #include <cerrno>
 
-#include "common/config_file.h"
+#include "common/text/config_file.h"
 
 namespace clew::transfer {
 

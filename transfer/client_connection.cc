@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "common/bytes.h"
-#include "common/file.h"
+#include "common/os/file.h"
 #include "transfer/certificate.h"
 #include "transfer/grpc_log.h"
 #include "transfer/protocol.h"

@@ -10,8 +10,8 @@
 
 #include "common/bytes.h"
 #include "common/check.h"
-#include "common/file.h"
-#include "common/path_names.h"
+#include "common/os/file.h"
+#include "common/text/path_names.h"
 #include "transfer/client_connection.h"
 #include "transfer/protocol.h"
 

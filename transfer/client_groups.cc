@@ -3,7 +3,7 @@
 #include <utility>
 
 #include "common/bytes.h"
-#include "common/hex.h"
+#include "common/text/hex.h"
 #include "transfer/client.h"
 #include "transfer/client_connection.h"
 

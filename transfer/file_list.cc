@@ -8,9 +8,9 @@
 
 #include "common/build_id.h"
 #include "common/check.h"
-#include "common/file.h"
-#include "common/hex.h"
-#include "common/path_names.h"
+#include "common/os/file.h"
+#include "common/text/hex.h"
+#include "common/text/path_names.h"
 #include "proto/collector_store.pb.h"
 
 namespace clew::transfer {

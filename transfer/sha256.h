@@ -11,7 +11,7 @@
 #include <string>
 #include <string_view>
 
-#include "common/hex.h"
+#include "common/text/hex.h"
 
 namespace clew::transfer {
 

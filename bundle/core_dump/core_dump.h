@@ -10,7 +10,7 @@
 
 #include "bundle/core_dump/dump_layout.h"
 #include "bundle/core_dump/dump_notes.h"
-#include "common/file.h"
+#include "common/os/file.h"
 #include "common/result.h"
 #include "common/units.h"
 

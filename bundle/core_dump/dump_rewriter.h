@@ -11,8 +11,8 @@
 
 #include "bundle/core_dump/dump_layout.h"
 #include "bundle/core_dump/dump_notes.h"
-#include "common/file.h"
-#include "common/patch.h"
+#include "common/os/file.h"
+#include "common/os/patch.h"
 #include "common/result.h"
 
 namespace clew::bundle {

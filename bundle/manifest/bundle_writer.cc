@@ -7,8 +7,8 @@
 #include <utility>
 #include <vector>
 
-#include "common/file.h"
-#include "common/lock_file.h"
+#include "common/os/file.h"
+#include "common/os/lock_file.h"
 
 namespace clew::bundle {
 namespace {

@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "common/fd.h"
-#include "common/file.h"
+#include "common/os/fd.h"
+#include "common/os/file.h"
 #include "common/progress.h"
 #include "common/result.h"
 

@@ -1,5 +1,5 @@
 #include "bundle/manifest/convert_manifest.h"
-#include "common/utf8.h"
+#include "common/text/utf8.h"
 
 namespace clew::bundle {
 namespace {

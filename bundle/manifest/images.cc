@@ -3,10 +3,10 @@
 #include <cerrno>
 
 #include "common/build_id.h"
-#include "common/file.h"
-#include "common/hex.h"
-#include "common/path_names.h"
-#include "common/utf8.h"
+#include "common/os/file.h"
+#include "common/text/hex.h"
+#include "common/text/path_names.h"
+#include "common/text/utf8.h"
 
 namespace clew::bundle {
 

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "common/bundle_facts.h"
-#include "common/file.h"
+#include "common/os/file.h"
 #include "common/result.h"
 
 namespace clew::bundle {

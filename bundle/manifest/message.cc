@@ -1,7 +1,7 @@
 #include "bundle/manifest/message.h"
 
 #include "bundle/manifest/wire_fault.h"
-#include "common/file.h"
+#include "common/os/file.h"
 
 namespace clew::bundle {
 

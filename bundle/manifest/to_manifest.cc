@@ -4,8 +4,8 @@
 #include "bundle/manifest/convert_manifest.h"
 #include "common/build_id.h"
 #include "common/bytes.h"
-#include "common/hex.h"
-#include "common/path_names.h"
+#include "common/text/hex.h"
+#include "common/text/path_names.h"
 
 namespace clew::bundle {
 namespace {

@@ -5,7 +5,7 @@
 #include <span>
 #include <string>
 
-#include "common/file.h"
+#include "common/os/file.h"
 #include "common/result.h"
 
 namespace google::protobuf {

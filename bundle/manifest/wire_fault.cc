@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "bundle/manifest/varint.h"
-#include "common/utf8.h"
+#include "common/text/utf8.h"
 
 namespace clew::bundle {
 namespace {

@@ -12,7 +12,7 @@
 #include "bundle/perf_data/features.h"
 #include "bundle/perf_data/record_parser.h"
 #include "bundle/perf_data/records.h"
-#include "common/file.h"
+#include "common/os/file.h"
 #include "common/result.h"
 
 namespace clew::bundle {

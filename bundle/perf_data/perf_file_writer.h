@@ -11,7 +11,7 @@
 
 #include "bundle/perf_data/file_format.h"
 #include "common/byte_builder.h"
-#include "common/file.h"
+#include "common/os/file.h"
 #include "common/result.h"
 #include "common/units.h"
 

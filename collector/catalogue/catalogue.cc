@@ -7,8 +7,8 @@
 #include "collector/catalogue/sqlite.h"
 #include "collector/catalogue/sqlite_catalogue.h"
 #include "collector/catalogue/text.h"
-#include "common/hex.h"
-#include "common/path_names.h"
+#include "common/text/hex.h"
+#include "common/text/path_names.h"
 
 namespace clew::collector {
 namespace {

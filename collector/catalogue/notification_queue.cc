@@ -3,7 +3,7 @@
 #include <array>
 #include <utility>
 
-#include "common/hex.h"
+#include "common/text/hex.h"
 
 namespace clew::collector {
 namespace {

@@ -1,7 +1,7 @@
 #include "collector/catalogue/text.h"
 
 #include "common/check.h"
-#include "common/utf8.h"
+#include "common/text/utf8.h"
 
 namespace clew::collector {
 namespace {

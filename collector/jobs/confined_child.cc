@@ -13,7 +13,7 @@
 #include <utility>
 
 #include "collector/jobs/confined_process.h"
-#include "common/fd.h"
+#include "common/os/fd.h"
 
 namespace clew::collector {
 namespace {

@@ -16,9 +16,9 @@
 #include <vector>
 
 #include "common/check.h"
-#include "common/child_process.h"
-#include "common/confinement.h"
-#include "common/exec_arguments.h"
+#include "common/os/child_process.h"
+#include "common/os/confinement.h"
+#include "common/os/exec_arguments.h"
 
 namespace clew::collector {
 namespace {

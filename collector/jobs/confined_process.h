@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "collector/jobs/confined_child.h"
-#include "common/fd.h"
+#include "common/os/fd.h"
 #include "common/result.h"
 
 namespace clew::collector {

@@ -10,8 +10,8 @@
 #include <cmath>
 #include <utility>
 
-#include "common/fd.h"
-#include "common/signal_text.h"
+#include "common/os/fd.h"
+#include "common/text/signal_text.h"
 #include "transfer/protocol.h"
 
 namespace clew::collector {

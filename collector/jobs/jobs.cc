@@ -12,7 +12,7 @@
 #include "collector/catalogue/text.h"
 #include "collector/jobs/job.h"
 #include "collector/jobs/worker_pool.h"
-#include "common/confinement.h"
+#include "common/os/confinement.h"
 
 namespace clew::collector {
 namespace {

@@ -10,7 +10,7 @@
 #include <thread>
 #include <vector>
 
-#include "common/fd.h"
+#include "common/os/fd.h"
 #include "common/result.h"
 
 namespace clew::collector {

@@ -11,7 +11,7 @@
 #include <utility>
 
 #include "common/check.h"
-#include "common/hex.h"
+#include "common/text/hex.h"
 #include "transfer/sha256.h"
 
 namespace clew::collector {

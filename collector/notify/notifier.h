@@ -13,7 +13,7 @@
 #include "collector/catalogue/notification_queue.h"
 #include "collector/notify/webhook.h"
 #include "common/digest.h"
-#include "common/fd.h"
+#include "common/os/fd.h"
 #include "common/result.h"
 
 namespace clew::collector {

@@ -12,9 +12,9 @@
 #include "collector/catalogue/text.h"
 #include "collector/jobs/confined_child.h"
 #include "collector/jobs/job.h"
-#include "common/fd.h"
-#include "common/file.h"
-#include "common/hex.h"
+#include "common/os/fd.h"
+#include "common/os/file.h"
+#include "common/text/hex.h"
 #include "transfer/sha256.h"
 
 namespace clew::collector {

@@ -7,9 +7,9 @@
 #include <span>
 #include <utility>
 
-#include "common/file.h"
-#include "common/hex.h"
-#include "common/words.h"
+#include "common/os/file.h"
+#include "common/text/hex.h"
+#include "common/text/words.h"
 
 namespace clew::collector {
 namespace {

@@ -12,7 +12,7 @@
 #include <string>
 #include <thread>
 
-#include "common/fd.h"
+#include "common/os/fd.h"
 #include "common/result.h"
 
 namespace clew::collector {

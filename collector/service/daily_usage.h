@@ -10,7 +10,7 @@
 #include <string>
 #include <string_view>
 
-#include "common/file.h"
+#include "common/os/file.h"
 #include "common/result.h"
 
 namespace clew::collector {

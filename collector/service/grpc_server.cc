@@ -13,7 +13,7 @@
 #include "collector/service/call_slots.h"
 #include "collector/service/connections.h"
 #include "collector/socket.h"
-#include "common/file.h"
+#include "common/os/file.h"
 #include "proto/collector.grpc.pb.h"
 #include "transfer/certificate.h"
 #include "transfer/grpc_log.h"

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "collector/catalogue/text.h"
-#include "common/signal_text.h"
+#include "common/text/signal_text.h"
 #include "proto/bundle.pb.h"
 
 namespace clew::collector {

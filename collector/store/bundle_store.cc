@@ -10,9 +10,9 @@
 #include <utility>
 
 #include "common/check.h"
-#include "common/file.h"
-#include "common/lock_file.h"
-#include "common/path_names.h"
+#include "common/os/file.h"
+#include "common/os/lock_file.h"
+#include "common/text/path_names.h"
 
 namespace clew::collector {
 namespace {

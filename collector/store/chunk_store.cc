@@ -12,7 +12,7 @@
 
 #include "collector/store/chunk_claim.h"
 #include "common/check.h"
-#include "common/fd.h"
+#include "common/os/fd.h"
 
 namespace clew::collector {
 namespace {

@@ -16,7 +16,7 @@
 #include <vector>
 
 #include "collector/store/disk_budget.h"
-#include "common/file.h"
+#include "common/os/file.h"
 #include "common/result.h"
 #include "transfer/file_list.h"
 #include "transfer/sha256.h"

@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "collector/store/chunk_store.h"
-#include "common/file.h"
+#include "common/os/file.h"
 #include "common/result.h"
 
 namespace clew::collector {

@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "common/check.h"
-#include "common/file.h"
+#include "common/os/file.h"
 #include "proto/collector_store.pb.h"
 
 namespace clew::collector {

@@ -6,7 +6,7 @@
 #include <string_view>
 #include <utility>
 
-#include "common/parse_number.h"
+#include "common/text/parse_number.h"
 
 namespace clew::collector {
 namespace {

@@ -5,7 +5,7 @@
 #include <mutex>
 #include <string>
 
-#include "common/file.h"
+#include "common/os/file.h"
 #include "common/result.h"
 
 namespace clew::collector {

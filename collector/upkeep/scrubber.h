@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "collector/store/bundle_store.h"
-#include "common/file.h"
+#include "common/os/file.h"
 #include "common/result.h"
 
 namespace clew::collector {

@@ -7,7 +7,7 @@
 #include <chrono>
 #include <optional>
 
-#include "common/parse_number.h"
+#include "common/text/parse_number.h"
 #include "common/units.h"
 
 namespace clew::collector::web {

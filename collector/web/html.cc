@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "common/check.h"
-#include "common/utf8.h"
+#include "common/text/utf8.h"
 
 namespace clew::collector::web {
 namespace {

@@ -7,8 +7,8 @@
 #include <ctime>
 #include <iterator>
 
-#include "common/hex.h"
-#include "common/words.h"
+#include "common/text/hex.h"
+#include "common/text/words.h"
 
 namespace clew::collector::web {
 namespace {

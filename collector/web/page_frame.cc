@@ -11,7 +11,7 @@
 #include "collector/web/http.h"
 #include "common/check.h"
 #include "common/digest.h"
-#include "common/hex.h"
+#include "common/text/hex.h"
 
 namespace clew::collector::web {
 namespace {

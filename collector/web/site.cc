@@ -10,7 +10,7 @@
 #include "collector/web/filters.h"
 #include "collector/web/page_frame.h"
 #include "collector/web/races.h"
-#include "common/parse_number.h"
+#include "common/text/parse_number.h"
 #include "common/units.h"
 
 namespace clew::collector::web {

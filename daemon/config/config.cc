@@ -8,7 +8,7 @@
 #include <bit>
 #include <utility>
 
-#include "common/config_file.h"
+#include "common/text/config_file.h"
 #include "common/x86/page.h"
 
 namespace clew::daemon {

@@ -6,7 +6,7 @@
 #include <array>
 #include <cerrno>
 
-#include "common/file.h"
+#include "common/os/file.h"
 
 namespace clew::daemon {
 namespace {

@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "common/fd.h"
+#include "common/os/fd.h"
 #include "common/result.h"
 #include "daemon/control/protocol.h"
 #include "daemon/loop/loop.h"

@@ -6,7 +6,7 @@
 #include <map>
 #include <utility>
 
-#include "common/fd.h"
+#include "common/os/fd.h"
 #include "daemon/control/control.h"
 #include "daemon/loop/loop.h"
 

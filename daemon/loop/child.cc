@@ -18,9 +18,9 @@
 #include <cstring>
 #include <utility>
 
-#include "common/child_process.h"
-#include "common/confinement.h"
-#include "common/exec_arguments.h"
+#include "common/os/child_process.h"
+#include "common/os/confinement.h"
+#include "common/os/exec_arguments.h"
 #include "common/sanitizer.h"
 
 namespace clew::daemon {

@@ -7,12 +7,12 @@
 #include <string>
 #include <string_view>
 
-#include "common/event_line.h"
+#include "common/text/event_line.h"
 
 namespace clew::daemon {
 
-// Events on standard error, each a line (common/event_line), under journald
-// with its priority. Not thread-safe.
+// Events on standard error, each a line (common/text/event_line), under
+// journald with its priority. Not thread-safe.
 class Log {
  public:
   using Field = EventField;

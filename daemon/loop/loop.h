@@ -8,7 +8,7 @@
 #include <mutex>
 #include <vector>
 
-#include "common/fd.h"
+#include "common/os/fd.h"
 #include "common/result.h"
 #include "daemon/loop/clock.h"
 

@@ -3,7 +3,7 @@
 
 #include <functional>
 
-#include "common/fd.h"
+#include "common/os/fd.h"
 #include "common/result.h"
 #include "daemon/config/config.h"
 #include "daemon/loop/clock.h"

@@ -2,7 +2,7 @@
 
 #include "bundle/bundle.h"
 #include "bundle/manifest/manifest_edit.h"
-#include "common/file.h"
+#include "common/os/file.h"
 #include "daemon/config/rules.h"
 #include "daemon/redact/take_journal.h"
 #include "decoder/assertion.h"

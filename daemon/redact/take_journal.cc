@@ -8,7 +8,7 @@
 
 #include "bundle/manifest/manifest_edit.h"
 #include "common/bundle_facts.h"
-#include "common/utf8.h"
+#include "common/text/utf8.h"
 #include "daemon/spool/journal.h"
 
 namespace clew::daemon {

@@ -17,8 +17,8 @@
 #include <vector>
 
 #include "common/bytes.h"
-#include "common/child_process.h"
-#include "common/file.h"
+#include "common/os/child_process.h"
+#include "common/os/file.h"
 #include "common/sanitizer.h"
 #include "daemon/loop/child.h"
 #include "daemon/source/sparse_files.h"

@@ -9,7 +9,7 @@
 #include <memory>
 #include <string>
 
-#include "common/fd.h"
+#include "common/os/fd.h"
 #include "common/result.h"
 #include "proto/inspect.pb.h"
 #include "recorder/images/image_source.h"

@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-#include "common/process_state.h"
+#include "common/os/process_state.h"
 
 namespace clew::daemon {
 namespace {

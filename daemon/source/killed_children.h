@@ -26,7 +26,7 @@ class KilledChildren {
   // Takes a child, for which nobody else may wait.
   void Add(const KilledChild& child);
   // Returns how many of those that `wanted` takes are left behind: in state D
-  // (common/process_state.h). Reaps those that have ended.
+  // (common/os/process_state.h). Reaps those that have ended.
   size_t LeftBehind(const std::function<bool(const KilledChild&)>& wanted);
 
  private:

@@ -11,7 +11,7 @@
 #include <string>
 #include <thread>
 
-#include "common/fd.h"
+#include "common/os/fd.h"
 #include "common/result.h"
 #include "daemon/loop/clock.h"
 #include "daemon/loop/loop.h"

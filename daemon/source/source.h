@@ -7,8 +7,8 @@
 
 #include "bundle/manifest/bundle_writer.h"
 #include "common/bundle_facts.h"
-#include "common/fd.h"
 #include "common/inputs.h"
+#include "common/os/fd.h"
 #include "common/result.h"
 
 namespace clew::daemon {

@@ -7,7 +7,7 @@
 #include <cerrno>
 #include <utility>
 
-#include "common/fd.h"
+#include "common/os/fd.h"
 
 namespace clew::daemon {
 namespace {

@@ -4,7 +4,7 @@
 #include <memory>
 #include <string>
 
-#include "common/file.h"
+#include "common/os/file.h"
 
 namespace clew::daemon {
 

@@ -9,7 +9,7 @@
 #include <cerrno>
 #include <memory>
 
-#include "common/fd.h"
+#include "common/os/fd.h"
 
 namespace clew::daemon {
 namespace {

@@ -4,8 +4,8 @@
 
 #include <limits>
 
-#include "common/file.h"
-#include "common/path_names.h"
+#include "common/os/file.h"
+#include "common/text/path_names.h"
 #include "proto/bundle.pb.h"
 
 namespace clew::daemon {

@@ -6,7 +6,7 @@
 
 #include <cerrno>
 
-#include "common/fd.h"
+#include "common/os/fd.h"
 #include "daemon/config/config.h"
 
 namespace clew::daemon {

@@ -7,8 +7,8 @@
 #include <cstdlib>
 #include <fstream>
 
-#include "common/maps_path.h"
-#include "common/path_names.h"
+#include "common/os/maps_path.h"
+#include "common/text/path_names.h"
 
 namespace clew::daemon {
 namespace {

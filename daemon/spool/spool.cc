@@ -13,8 +13,8 @@
 #include <utility>
 
 #include "common/check.h"
-#include "common/lock_file.h"
-#include "common/parse_number.h"
+#include "common/os/lock_file.h"
+#include "common/text/parse_number.h"
 #include "daemon/config/config.h"
 #include "daemon/spool/bounded_walk.h"
 #include "daemon/spool/takeover.h"

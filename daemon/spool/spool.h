@@ -11,8 +11,8 @@
 #include <string_view>
 #include <vector>
 
-#include "common/fd.h"
-#include "common/file.h"
+#include "common/os/fd.h"
+#include "common/os/file.h"
 #include "common/result.h"
 
 namespace clew::daemon {

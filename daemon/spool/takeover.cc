@@ -15,7 +15,7 @@
 #include <string_view>
 #include <vector>
 
-#include "common/fd.h"
+#include "common/os/fd.h"
 
 namespace clew::daemon {
 namespace {

@@ -2,7 +2,7 @@
 
 #include <unistd.h>
 
-#include "common/file.h"
+#include "common/os/file.h"
 #include "decoder/bundle_trace.h"
 #include "decoder/code_file.h"
 #include "decoder/streams.h"

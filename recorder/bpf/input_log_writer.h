@@ -6,7 +6,7 @@
 #include <string>
 #include <unordered_set>
 
-#include "common/file.h"
+#include "common/os/file.h"
 #include "common/result.h"
 #include "recorder/bpf/clock_samples.h"
 #include "recorder/bpf/input_event.h"

@@ -5,7 +5,7 @@
 #include <memory>
 #include <string>
 
-#include "common/file.h"
+#include "common/os/file.h"
 #include "common/result.h"
 #include "recorder/bpf/clock_samples.h"
 #include "recorder/bpf/input_log_writer.h"

@@ -5,7 +5,7 @@
 #include <memory>
 #include <string>
 
-#include "common/file.h"
+#include "common/os/file.h"
 #include "common/result.h"
 #include "recorder/input_tap.h"
 

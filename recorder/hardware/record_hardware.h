@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "common/file.h"
+#include "common/os/file.h"
 #include "common/result.h"
 #include "recorder/hardware/input_thread.h"
 #include "recorder/perf_record.h"

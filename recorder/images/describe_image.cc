@@ -3,8 +3,8 @@
 #include <span>
 
 #include "common/build_id.h"
-#include "common/file.h"
-#include "common/path_names.h"
+#include "common/os/file.h"
+#include "common/text/path_names.h"
 #include "recorder/images/vdso.h"
 
 namespace clew::recorder {

@@ -16,7 +16,7 @@
 #include <utility>
 
 #include "common/build_id.h"
-#include "common/maps_path.h"
+#include "common/os/maps_path.h"
 
 namespace clew::recorder {
 namespace {

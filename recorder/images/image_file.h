@@ -10,8 +10,8 @@
 #include <string_view>
 #include <vector>
 
-#include "common/fd.h"
-#include "common/file.h"
+#include "common/os/fd.h"
+#include "common/os/file.h"
 #include "common/result.h"
 
 // Files that processes have mapped executable, read by a recorder that may read

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <string>
 
-#include "common/file.h"
+#include "common/os/file.h"
 #include "common/result.h"
 #include "recorder/images/image_file.h"
 #include "recorder/images/perf_capture.h"

@@ -1,7 +1,7 @@
 #include "recorder/images/image_store.h"
 
-#include "common/file.h"
-#include "common/path_names.h"
+#include "common/os/file.h"
+#include "common/text/path_names.h"
 #include "recorder/images/describe_image.h"
 #include "recorder/images/vdso.h"
 

@@ -12,7 +12,7 @@
 #include "bundle/perf_data/kernel_records.h"
 #include "bundle/perf_data/perf_file_writer.h"
 #include "bundle/perf_data/record_builder.h"
-#include "common/file.h"
+#include "common/os/file.h"
 #include "common/result.h"
 #include "recorder/perf/core_rings.h"
 

@@ -12,9 +12,9 @@
 #include <string_view>
 #include <utility>
 
-#include "common/maps_path.h"
-#include "common/parse_number.h"
-#include "common/words.h"
+#include "common/os/maps_path.h"
+#include "common/text/parse_number.h"
+#include "common/text/words.h"
 #include "recorder/perf/sysfs.h"
 
 namespace clew::recorder {

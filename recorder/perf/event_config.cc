@@ -7,7 +7,7 @@
 #include <limits>
 
 #include "bundle/perf_data/own_events.h"
-#include "common/parse_number.h"
+#include "common/text/parse_number.h"
 #include "common/x86/page.h"
 #include "recorder/perf/sysfs.h"
 

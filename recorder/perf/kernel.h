@@ -9,7 +9,7 @@
 #include <string_view>
 #include <utility>
 
-#include "common/fd.h"
+#include "common/os/fd.h"
 #include "common/result.h"
 
 namespace clew::recorder::perf {

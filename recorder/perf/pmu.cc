@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "common/parse_number.h"
+#include "common/text/parse_number.h"
 #include "recorder/perf/sysfs.h"
 
 namespace clew::recorder::perf {

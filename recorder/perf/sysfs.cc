@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <fstream>
 
-#include "common/parse_number.h"
+#include "common/text/parse_number.h"
 
 namespace clew::recorder::perf {
 namespace {

@@ -13,8 +13,8 @@
 #include <set>
 #include <string_view>
 
-#include "common/fd.h"
 #include "common/inputs.h"
+#include "common/os/fd.h"
 #include "common/round_up.h"
 #include "common/user_registers.h"
 #include "recorder/qemu/start_writer.h"

@@ -9,7 +9,7 @@
 #include <span>
 #include <string_view>
 
-#include "common/words.h"
+#include "common/text/words.h"
 #include "recorder/qemu/plugin_config.h"
 #include "recorder/qemu/program_kind.h"
 

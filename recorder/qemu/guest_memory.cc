@@ -10,7 +10,7 @@
 #include <cstring>
 #include <utility>
 
-#include "common/maps_path.h"
+#include "common/os/maps_path.h"
 #include "recorder/qemu/own_descriptor.h"
 
 namespace clew::recorder {

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "common/file.h"
+#include "common/os/file.h"
 #include "common/result.h"
 #include "recorder/redaction_rules.h"
 

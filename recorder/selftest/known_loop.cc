@@ -6,8 +6,8 @@
 
 #include <optional>
 
-#include "common/file.h"
-#include "common/scratch_folder.h"
+#include "common/os/file.h"
+#include "common/os/scratch_folder.h"
 #include "decoder/image_search.h"
 #include "decoder/perf_trace.h"
 #include "decoder/streams.h"

@@ -4,7 +4,7 @@
 #include <span>
 
 #include "common/byte_reader.h"
-#include "common/file.h"
+#include "common/os/file.h"
 #include "recorder/qemu/guest_memory.h"
 #include "recorder/qemu/raw_code.h"
 

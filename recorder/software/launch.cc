@@ -6,9 +6,9 @@
 #include <cerrno>
 #include <cstdlib>
 
-#include "common/child_process.h"
-#include "common/exec_arguments.h"
-#include "common/file.h"
+#include "common/os/child_process.h"
+#include "common/os/exec_arguments.h"
+#include "common/os/file.h"
 #include "recorder/qemu/program_kind.h"
 
 namespace clew::recorder {

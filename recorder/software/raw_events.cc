@@ -4,8 +4,8 @@
 #include <optional>
 #include <string_view>
 
-#include "common/file.h"
-#include "common/one_line.h"
+#include "common/os/file.h"
+#include "common/text/one_line.h"
 
 namespace clew::recorder {
 namespace {

@@ -6,10 +6,10 @@
 #include <algorithm>
 
 #include "bundle/manifest/bundle_writer.h"
-#include "common/child_process.h"
-#include "common/file.h"
-#include "common/path_names.h"
-#include "common/signal_text.h"
+#include "common/os/child_process.h"
+#include "common/os/file.h"
+#include "common/text/path_names.h"
+#include "common/text/signal_text.h"
 #include "recorder/qemu/plugin_config.h"
 #include "recorder/software/assemble.h"
 #include "recorder/software/launch.h"

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "bundle/perf_data/perf_data_writer.h"
-#include "common/file.h"
+#include "common/os/file.h"
 #include "recorder/pt_encoder/core_encoder.h"
 #include "recorder/stepper/stepper.h"
 

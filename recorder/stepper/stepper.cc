@@ -9,7 +9,7 @@
 #include <optional>
 #include <unordered_map>
 
-#include "common/ptrace.h"
+#include "common/os/ptrace.h"
 
 namespace clew::recorder {
 namespace {

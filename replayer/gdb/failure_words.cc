@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 #include <signal.h>
 
-#include "common/signal_text.h"
+#include "common/text/signal_text.h"
 
 namespace clew::replayer::gdb {
 namespace {

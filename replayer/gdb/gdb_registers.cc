@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <span>
 
-#include "common/hex.h"
+#include "common/text/hex.h"
 #include "replayer/gdb/packet_hex.h"
 
 namespace clew::replayer::gdb {

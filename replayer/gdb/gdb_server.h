@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <string>
 
-#include "common/fd.h"
+#include "common/os/fd.h"
 #include "common/result.h"
 #include "replayer/image_files.h"
 #include "replayer/timeline.h"

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <vector>
 
-#include "common/hex.h"
+#include "common/text/hex.h"
 #include "replayer/gdb/gdb_packet.h"
 #include "replayer/gdb/gdb_registers.h"
 

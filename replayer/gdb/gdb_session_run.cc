@@ -4,7 +4,7 @@
 #include <array>
 #include <utility>
 
-#include "common/hex.h"
+#include "common/text/hex.h"
 #include "replayer/gdb/gdb_registers.h"
 #include "replayer/gdb/gdb_session.h"
 

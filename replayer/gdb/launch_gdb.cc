@@ -11,8 +11,8 @@
 #include <span>
 #include <utility>
 
-#include "common/child_process.h"
-#include "common/file.h"
+#include "common/os/child_process.h"
+#include "common/os/file.h"
 #include "replayer/gdb/commands.h"
 #include "replayer/gdb/gdb_server.h"
 

@@ -5,8 +5,8 @@
 #include <utility>
 #include <vector>
 
+#include "common/os/scratch_folder.h"
 #include "common/result.h"
-#include "common/scratch_folder.h"
 #include "replayer/image_files.h"
 #include "replayer/timeline.h"
 

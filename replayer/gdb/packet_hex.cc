@@ -2,7 +2,7 @@
 
 #include <limits>
 
-#include "common/hex.h"
+#include "common/text/hex.h"
 
 namespace clew::replayer::gdb {
 

@@ -6,7 +6,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "common/deadline.h"
+#include "common/os/deadline.h"
 #include "constraints/verdict.h"
 #include "solver/search/search_path.h"
 

@@ -4,8 +4,8 @@
 #include <cstdint>
 #include <vector>
 
-#include "common/deadline.h"
 #include "common/digest.h"
+#include "common/os/deadline.h"
 #include "constraints/verdict.h"
 #include "solver/search/search_path.h"
 

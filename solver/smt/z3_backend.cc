@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 #include <z3++.h>
 
-#include "common/deadline.h"
+#include "common/os/deadline.h"
 #include "constraints/guess_keys.h"
 #include "constraints/must_order.h"
 #include "solver/smt/z3_encodings.h"

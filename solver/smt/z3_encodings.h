@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "common/deadline.h"
+#include "common/os/deadline.h"
 #include "solver/smt/z3_backend.h"
 #include "solver/smt/z3_problem.h"
 

@@ -15,8 +15,8 @@
 #include <string>
 
 #include "common/byte_reader.h"
-#include "common/child_process.h"
-#include "common/deadline.h"
+#include "common/os/child_process.h"
+#include "common/os/deadline.h"
 #include "common/sanitizer.h"
 #include "constraints/verdict.h"
 #include "solver/smt/z3_backend.h"

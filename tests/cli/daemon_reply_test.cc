@@ -12,7 +12,7 @@
 #include <thread>
 
 #include "cli/run_program.h"
-#include "common/fd.h"
+#include "common/os/fd.h"
 
 namespace clew::cli {
 namespace {

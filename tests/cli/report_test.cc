@@ -14,7 +14,7 @@
 
 #include "cli/host_checks.h"
 #include "cli/run_program.h"
-#include "common/shell_quote.h"
+#include "common/text/shell_quote.h"
 
 namespace clew::cli {
 namespace {

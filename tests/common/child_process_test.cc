@@ -3,7 +3,7 @@
 // searched as documented.
 // Method: real children, told to report what they see.
 
-#include "common/child_process.h"
+#include "common/os/child_process.h"
 
 #include <gtest/gtest.h>
 #include <sys/resource.h>
@@ -17,7 +17,7 @@
 #include <fstream>
 #include <string>
 
-#include "common/scratch_folder.h"
+#include "common/os/scratch_folder.h"
 
 namespace clew {
 namespace {

@@ -2,7 +2,7 @@
 // it is refused with file and line.
 // Method: pairs of text and outcome, one a rule.
 
-#include "common/config_file.h"
+#include "common/text/config_file.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

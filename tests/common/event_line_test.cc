@@ -1,7 +1,7 @@
 // Goal: an event is one line, and no value can forge a field or a line of it.
 // Method: lines compared with hand-written ones; every byte as a value.
 
-#include "common/event_line.h"
+#include "common/text/event_line.h"
 
 #include <gtest/gtest.h>
 

@@ -2,7 +2,7 @@
 // path and the system's reason, and has the code that leads to exit 3.
 // Method: a temporary directory; failures provoked with missing names, wrong
 // kinds of file, and /dev/full.
-#include "common/file.h"
+#include "common/os/file.h"
 
 #include <gtest/gtest.h>
 #include <sys/stat.h>

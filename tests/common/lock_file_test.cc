@@ -1,7 +1,7 @@
-// Goal: the promises of common/lock_file.h. Method: two descriptors of one
+// Goal: the promises of common/os/lock_file.h. Method: two descriptors of one
 // file, and a child that holds the lock and dies.
 
-#include "common/lock_file.h"
+#include "common/os/lock_file.h"
 
 #include <gtest/gtest.h>
 #include <sys/stat.h>
@@ -10,8 +10,8 @@
 
 #include <chrono>
 
-#include "common/child_process.h"
-#include "common/scratch_folder.h"
+#include "common/os/child_process.h"
+#include "common/os/scratch_folder.h"
 
 namespace clew {
 namespace {

@@ -1,6 +1,6 @@
 // Goal: a mapped file is found by what /proc/self/maps shows of it.
 // Method: the kernel itself shows files that are mapped here.
-#include "common/maps_path.h"
+#include "common/os/maps_path.h"
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
@@ -11,7 +11,7 @@
 #include <fstream>
 #include <string>
 
-#include "common/fd.h"
+#include "common/os/fd.h"
 
 namespace clew {
 namespace {

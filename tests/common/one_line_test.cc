@@ -1,6 +1,6 @@
 // Goal: any text comes back from its line, and the line is one.
 // Method: all texts of up to five of the characters that matter.
-#include "common/one_line.h"
+#include "common/text/one_line.h"
 
 #include <gtest/gtest.h>
 

@@ -21,7 +21,7 @@
 #include <string_view>
 #include <vector>
 
-#include "common/fd.h"
+#include "common/os/fd.h"
 
 namespace clew {
 namespace {

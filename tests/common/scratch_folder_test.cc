@@ -1,6 +1,6 @@
 // Goal: a scratch folder is new, private, where TMPDIR says, and goes with all
 // in it; a TMPDIR that is not a folder is an error.
-#include "common/scratch_folder.h"
+#include "common/os/scratch_folder.h"
 
 #include <gtest/gtest.h>
 #include <stdlib.h>

@@ -3,7 +3,7 @@
 // again, every sequence of up to three bytes and every begin of four against
 // the standard's table of well-formed sequences.
 
-#include "common/utf8.h"
+#include "common/text/utf8.h"
 
 #include <gtest/gtest.h>
 

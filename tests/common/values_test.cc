@@ -16,11 +16,11 @@
 
 #include "common/check.h"
 #include "common/digest.h"
-#include "common/hex.h"
-#include "common/path_names.h"
 #include "common/progress.h"
 #include "common/result.h"
 #include "common/round_up.h"
+#include "common/text/hex.h"
+#include "common/text/path_names.h"
 #include "common/units.h"
 
 namespace clew {

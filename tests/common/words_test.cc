@@ -2,7 +2,7 @@
 // nothing of a word is lost.
 // Method: all texts of up to six of a letter, the blanks and a character that
 // is one of a line's alone; the oracle takes them one at a time.
-#include "common/words.h"
+#include "common/text/words.h"
 
 #include <gtest/gtest.h>
 

@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "common/check.h"
-#include "common/fd.h"
+#include "common/os/fd.h"
 #include "daemon/control/control.h"
 #include "proto/bundle.pb.h"
 #include "tests/daemon/support.h"

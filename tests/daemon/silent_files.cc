@@ -16,7 +16,7 @@
 #include <cstring>
 #include <string_view>
 
-#include "common/fd.h"
+#include "common/os/fd.h"
 
 namespace clew::daemon::test {
 namespace {

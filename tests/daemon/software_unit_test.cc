@@ -15,7 +15,7 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
-#include "common/fd.h"
+#include "common/os/fd.h"
 #include "daemon/control/control.h"
 #include "daemon/spool/spool.h"
 #include "proto/bundle.pb.h"

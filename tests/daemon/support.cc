@@ -16,9 +16,9 @@
 #include <utility>
 
 #include "common/check.h"
-#include "common/exec_arguments.h"
-#include "common/fd.h"
-#include "common/lock_file.h"
+#include "common/os/exec_arguments.h"
+#include "common/os/fd.h"
+#include "common/os/lock_file.h"
 #include "proto/bundle.pb.h"
 
 namespace clew::daemon::test {

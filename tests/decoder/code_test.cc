@@ -11,7 +11,7 @@
 #include <filesystem>
 
 #include "bundle/perf_data/perf_data_writer.h"
-#include "common/file.h"
+#include "common/os/file.h"
 #include "decoder/streams.h"
 #include "recorder/pt_encoder/packets.h"
 

@@ -15,8 +15,8 @@
 #include <string>
 
 #include "common/build_id.h"
-#include "common/file.h"
-#include "common/scratch_folder.h"
+#include "common/os/file.h"
+#include "common/os/scratch_folder.h"
 #include "decoder/code_file.h"
 
 namespace clew::decoder {

@@ -17,8 +17,8 @@
 #include "bundle/perf_data/perf_data.h"
 #include "bundle/perf_data/record_type.h"
 #include "common/digest.h"
-#include "common/file.h"
-#include "common/scratch_folder.h"
+#include "common/os/file.h"
+#include "common/os/scratch_folder.h"
 #include "decoder/perf_trace.h"
 
 namespace clew::decoder {

@@ -15,7 +15,7 @@
 #include "bundle/perf_data/file_format.h"
 #include "bundle/perf_data/pt_stream.h"
 #include "bundle/perf_data/record_builder.h"
-#include "common/file.h"
+#include "common/os/file.h"
 #include "decoder/streams.h"
 #include "recorder/perf/event_config.h"
 #include "recorder/pt_encoder/core_encoder.h"

@@ -17,7 +17,7 @@
 
 #include "bundle/perf_data/perf_data_writer.h"
 #include "common/digest.h"
-#include "common/file.h"
+#include "common/os/file.h"
 #include "decoder/gap_counts.h"
 #include "decoder/streams.h"
 #include "recorder/pt_encoder/core_encoder.h"

@@ -7,7 +7,7 @@
 
 #include "bundle/perf_data/perf_data_writer.h"
 #include "common/digest.h"
-#include "common/file.h"
+#include "common/os/file.h"
 #include "recorder/pt_encoder/core_encoder.h"
 #include "recorder/software/encoder_description.h"
 

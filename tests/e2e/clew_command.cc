@@ -11,7 +11,7 @@
 #include "cli/report.h"
 #include "common/check.h"
 #include "common/result.h"
-#include "common/shell_quote.h"
+#include "common/text/shell_quote.h"
 
 namespace clew::e2e {
 namespace {

@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "bundle/bundle.h"
-#include "common/file.h"
+#include "common/os/file.h"
 #include "decoder/bundle_trace.h"
 #include "decoder/pt/packet.h"
 #include "decoder/streams.h"

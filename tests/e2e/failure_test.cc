@@ -15,7 +15,7 @@
 #include <random>
 #include <set>
 
-#include "common/file.h"
+#include "common/os/file.h"
 #include "common/result.h"
 #include "daemon/redact/redact.h"
 #include "tests/e2e/clew_command.h"

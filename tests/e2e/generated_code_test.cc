@@ -7,7 +7,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "common/child_process.h"
+#include "common/os/child_process.h"
 #include "common/result.h"
 #include "tests/e2e/clew_command.h"
 

@@ -25,8 +25,8 @@
 #include <variant>
 
 #include "bundle/bundle.h"
-#include "common/file.h"
 #include "common/inputs.h"
+#include "common/os/file.h"
 #include "common/result.h"
 #include "recorder/perf_record.h"
 #include "tests/e2e/hardware_fixture.h"

@@ -8,8 +8,8 @@
 #include <fstream>
 
 #include "bundle/bundle.h"
-#include "common/child_process.h"
 #include "common/digest.h"
+#include "common/os/child_process.h"
 #include "common/result.h"
 #include "decoder/bundle_trace.h"
 #include "decoder/streams.h"

@@ -10,8 +10,8 @@
 #include <nlohmann/json.hpp>
 #include <ostream>
 
-#include "common/child_process.h"
 #include "common/digest.h"
+#include "common/os/child_process.h"
 #include "common/result.h"
 #include "tests/e2e/clew_command.h"
 #include "tests/support/read_text.h"

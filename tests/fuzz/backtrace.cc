@@ -17,7 +17,7 @@
 #include <string>
 
 #include "common/check.h"
-#include "common/file.h"
+#include "common/os/file.h"
 #include "decoder/failure_signature.h"
 #include "proto/bundle.pb.h"
 

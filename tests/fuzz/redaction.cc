@@ -19,7 +19,7 @@
 
 #include "bundle/core_dump/dump_rewriter.h"
 #include "common/check.h"
-#include "common/file.h"
+#include "common/os/file.h"
 #include "proto/bundle.pb.h"
 
 namespace {

@@ -15,7 +15,7 @@
 #include <span>
 #include <string>
 
-#include "common/file.h"
+#include "common/os/file.h"
 #include "tests/support/core_maker.h"
 #include "tests/support/stack_page.h"
 

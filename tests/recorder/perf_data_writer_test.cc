@@ -13,7 +13,7 @@
 #include <filesystem>
 
 #include "common/digest.h"
-#include "common/file.h"
+#include "common/os/file.h"
 #include "recorder/software/encoder_description.h"
 
 namespace clew::recorder {

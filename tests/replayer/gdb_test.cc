@@ -13,7 +13,7 @@
 #include <functional>
 #include <sstream>
 
-#include "common/scratch_folder.h"
+#include "common/os/scratch_folder.h"
 #include "replayer/gdb/launch_gdb.h"
 #include "tests/replayer/fake_target.h"
 

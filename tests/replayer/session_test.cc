@@ -13,7 +13,7 @@
 #include <sstream>
 
 #include "common/digest.h"
-#include "common/hex.h"
+#include "common/text/hex.h"
 #include "replayer/gdb/gdb_packet.h"
 #include "replayer/gdb/gdb_registers.h"
 #include "replayer/gdb/gdb_session.h"

@@ -12,7 +12,7 @@
 
 #include <cstdlib>
 
-#include "common/deadline.h"
+#include "common/os/deadline.h"
 #include "constraints/check_order.h"
 #include "constraints/trace_executor.h"
 #include "constraints/verdict.h"

@@ -16,9 +16,9 @@
 #include <cstdlib>
 #include <vector>
 
-#include "common/deadline.h"
+#include "common/os/deadline.h"
+#include "common/os/syscall_filter.h"
 #include "common/sanitizer.h"
-#include "common/syscall_filter.h"
 #include "constraints/check_order.h"
 #include "constraints/trace_executor.h"
 #include "constraints/verdict.h"

@@ -7,7 +7,7 @@
 #include <string>
 #include <utility>
 
-#include "common/file.h"
+#include "common/os/file.h"
 
 namespace clew::test {
 

@@ -10,7 +10,7 @@
 #include <cstring>
 
 #include "common/check.h"
-#include "common/fd.h"
+#include "common/os/fd.h"
 
 // TCP within this host, for tests.
 

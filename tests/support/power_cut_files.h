@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "common/file.h"
+#include "common/os/file.h"
 
 namespace clew {
 

@@ -8,7 +8,7 @@
 #include <cstdio>
 #include <iterator>
 
-#include "common/fd.h"
+#include "common/os/fd.h"
 
 namespace clew::test {
 

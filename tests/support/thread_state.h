@@ -5,7 +5,7 @@
 
 #include <cstdint>
 
-#include "common/process_state.h"
+#include "common/os/process_state.h"
 
 namespace clew::test {
 

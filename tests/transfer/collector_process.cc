@@ -18,7 +18,7 @@
 #include <sstream>
 
 #include "common/check.h"
-#include "common/fd.h"
+#include "common/os/fd.h"
 #include "tests/support/loopback.h"
 #include "tests/support/read_text.h"
 #include "tests/support/wait_until.h"

@@ -7,7 +7,7 @@
 #include <random>
 #include <thread>
 
-#include "common/fd.h"
+#include "common/os/fd.h"
 
 namespace clew::transfer {
 

@@ -15,7 +15,7 @@
 #include <thread>
 #include <vector>
 
-#include "common/fd.h"
+#include "common/os/fd.h"
 #include "proto/bundle.pb.h"
 #include "proto/collector.grpc.pb.h"
 #include "tests/collector/samples.h"

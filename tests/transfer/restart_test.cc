@@ -16,7 +16,7 @@
 #include <thread>
 
 #include "collector/socket.h"
-#include "common/fd.h"
+#include "common/os/fd.h"
 #include "proto/bundle.pb.h"
 #include "tests/collector/samples.h"
 #include "tests/support/wait_until.h"

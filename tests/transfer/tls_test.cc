@@ -19,7 +19,7 @@
 #include <string>
 #include <thread>
 
-#include "common/hex.h"
+#include "common/text/hex.h"
 #include "proto/bundle.pb.h"
 #include "proto/collector.grpc.pb.h"
 #include "tests/collector/samples.h"

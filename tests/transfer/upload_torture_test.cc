@@ -26,7 +26,7 @@
 #include "collector/catalogue/catalogue.h"
 #include "collector/store/bundle_store.h"
 #include "common/check.h"
-#include "common/hex.h"
+#include "common/text/hex.h"
 #include "proto/bundle.pb.h"
 #include "tests/collector/samples.h"
 #include "tests/transfer/collector_process.h"

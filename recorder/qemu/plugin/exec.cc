@@ -13,7 +13,7 @@
 #include <cstring>
 #include <fstream>
 
-#include "common/exec_arguments.h"
+#include "common/os/exec_arguments.h"
 #include "recorder/qemu/exec_call.h"
 #include "recorder/qemu/plugin/pin.h"
 

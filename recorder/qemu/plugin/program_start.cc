@@ -11,7 +11,7 @@
 #include <algorithm>
 #include <span>
 
-#include "common/path_names.h"
+#include "common/text/path_names.h"
 #include "recorder/qemu/plugin/code_recorder.h"
 #include "recorder/qemu/start_writer.h"
 

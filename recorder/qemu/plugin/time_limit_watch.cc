@@ -16,7 +16,7 @@
 #include <string>
 #include <utility>
 
-#include "common/process_state.h"
+#include "common/os/process_state.h"
 #include "common/units.h"
 
 namespace clew::recorder {

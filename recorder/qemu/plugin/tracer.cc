@@ -5,7 +5,7 @@
 
 #include "recorder/qemu/plugin/tracer.h"
 
-#include "common/one_line.h"
+#include "common/text/one_line.h"
 
 namespace clew::recorder {
 

@@ -8,7 +8,7 @@
 #include <span>
 #include <tuple>
 
-#include "common/hex.h"
+#include "common/text/hex.h"
 
 namespace clew::collector {
 namespace {

@@ -19,10 +19,10 @@
 
 #include "collector/jobs/confined_child.h"
 #include "common/check.h"
-#include "common/confinement.h"
-#include "common/fd.h"
-#include "common/process_state.h"
-#include "common/syscall_filter.h"
+#include "common/os/confinement.h"
+#include "common/os/fd.h"
+#include "common/os/process_state.h"
+#include "common/os/syscall_filter.h"
 #include "tests/collector/samples.h"
 #include "tests/support/wait_until.h"
 

@@ -22,7 +22,7 @@
 
 #include "collector/notify/notifier.h"
 #include "common/check.h"
-#include "common/hex.h"
+#include "common/text/hex.h"
 #include "tests/collector/catalogue/catalogue_model.h"
 #include "tests/collector/samples.h"
 #include "tests/support/loopback.h"

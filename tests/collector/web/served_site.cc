@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "common/check.h"
-#include "common/file.h"
+#include "common/os/file.h"
 #include "tests/support/wait_until.h"
 
 namespace clew::collector::web {

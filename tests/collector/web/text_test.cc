@@ -15,7 +15,7 @@
 #include "collector/web/format.h"
 #include "collector/web/html.h"
 #include "collector/web/metrics.h"
-#include "common/shell_quote.h"
+#include "common/text/shell_quote.h"
 #include "tests/collector/web/html_tokens.h"
 
 namespace clew::collector::web {

@@ -17,7 +17,7 @@
 #include <map>
 
 #include "common/digest.h"
-#include "common/file.h"
+#include "common/os/file.h"
 #include "common/x86/branch.h"
 #include "common/x86/layout.h"
 #include "tests/common/x86/capstone_oracle.h"

@@ -14,7 +14,7 @@
 
 #include <filesystem>
 
-#include "common/file.h"
+#include "common/os/file.h"
 #include "proto/bundle.pb.h"
 #include "tests/support/core_maker.h"
 #include "tests/support/stack_page.h"

@@ -13,7 +13,7 @@
 
 #include <utility>
 
-#include "common/child_process.h"
+#include "common/os/child_process.h"
 #include "tests/support/thread_state.h"
 #include "tests/support/wait_until.h"
 

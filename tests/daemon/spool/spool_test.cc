@@ -19,7 +19,7 @@
 #include <string>
 
 #include "common/check.h"
-#include "common/fd.h"
+#include "common/os/fd.h"
 #include "daemon/spool/takeover.h"
 #include "tests/daemon/support.h"
 #include "tests/support/power_cut_files.h"

@@ -16,7 +16,7 @@
 #include <vector>
 
 #include "bundle/input_log.h"
-#include "common/file.h"
+#include "common/os/file.h"
 #include "recorder/bpf/input_recording.h"
 #include "tests/recorder/bpf/truth.h"
 #include "tests/recorder/bpf/watched_program.h"

@@ -18,7 +18,7 @@
 #include <sstream>
 
 #include "common/digest.h"
-#include "common/file.h"
+#include "common/os/file.h"
 #include "tests/recorder/bpf/truth.h"
 #include "tests/recorder/bpf/watched_program.h"
 #include "tests/support/thread_state.h"

@@ -16,7 +16,7 @@
 
 #include "bundle/input_log.h"
 #include "common/digest.h"
-#include "common/file.h"
+#include "common/os/file.h"
 #include "recorder/bpf/cgroup.h"
 #include "recorder/bpf/input_recording.h"
 #include "tests/recorder/bpf/truth.h"

@@ -25,7 +25,7 @@
 #include <fstream>
 
 #include "common/build_id.h"
-#include "common/hex.h"
+#include "common/text/hex.h"
 #include "recorder/images/image_store.h"
 #include "recorder/images/process_scan.h"
 

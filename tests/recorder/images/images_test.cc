@@ -12,7 +12,7 @@
 #include <fstream>
 
 #include "common/build_id.h"
-#include "common/hex.h"
+#include "common/text/hex.h"
 #include "recorder/images/describe_image.h"
 #include "recorder/images/vdso.h"
 

@@ -25,7 +25,7 @@
 #include <thread>
 #include <vector>
 
-#include "common/file.h"
+#include "common/os/file.h"
 #include "recorder/perf/perf_session.h"
 #include "tests/support/wait_until.h"
 

@@ -12,7 +12,7 @@
 #include <fstream>
 #include <vector>
 
-#include "common/file.h"
+#include "common/os/file.h"
 #include "recorder/qemu/program_kind.h"
 
 namespace clew::recorder {

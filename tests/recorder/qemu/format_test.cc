@@ -12,8 +12,8 @@
 #include <fstream>
 #include <vector>
 
-#include "common/file.h"
-#include "common/scratch_folder.h"
+#include "common/os/file.h"
+#include "common/os/scratch_folder.h"
 #include "proto/bundle.pb.h"
 #include "recorder/qemu/code_list.h"
 #include "recorder/qemu/input_writer.h"

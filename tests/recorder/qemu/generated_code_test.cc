@@ -10,7 +10,7 @@
 #include <map>
 #include <random>
 
-#include "common/scratch_folder.h"
+#include "common/os/scratch_folder.h"
 #include "recorder/qemu/raw_code.h"
 #include "recorder/software/generated_image.h"
 

@@ -22,7 +22,7 @@
 #include <thread>
 #include <vector>
 
-#include "common/file.h"
+#include "common/os/file.h"
 #include "proto/bundle.pb.h"
 #include "tests/support/thread_state.h"
 

@@ -13,8 +13,8 @@
 #include <cstring>
 #include <filesystem>
 
-#include "common/file.h"
-#include "common/ptrace.h"
+#include "common/os/file.h"
+#include "common/os/ptrace.h"
 #include "recorder/stepper/stepped_pt.h"
 #include "tests/recorder/pt_encoder/ipt_decode.h"
 
