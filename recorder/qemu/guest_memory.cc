@@ -11,7 +11,7 @@
 #include <utility>
 
 #include "common/os/maps_path.h"
-#include "recorder/qemu/own_descriptor.h"
+#include "recorder/qemu/calls/own_descriptor.h"
 
 namespace clew::recorder {
 namespace {

@@ -8,7 +8,7 @@
 #include <cerrno>
 #include <utility>
 
-#include "recorder/qemu/own_descriptor.h"
+#include "recorder/qemu/calls/own_descriptor.h"
 
 namespace clew::recorder {
 

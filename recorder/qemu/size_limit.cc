@@ -6,7 +6,7 @@
 
 #include <utility>
 
-#include "recorder/qemu/own_descriptor.h"
+#include "recorder/qemu/calls/own_descriptor.h"
 
 namespace clew::recorder {
 

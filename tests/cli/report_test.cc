@@ -12,7 +12,7 @@
 #include <filesystem>
 #include <fstream>
 
-#include "cli/host_checks.h"
+#include "cli/host/host_checks.h"
 #include "cli/run_program.h"
 #include "common/text/shell_quote.h"
 

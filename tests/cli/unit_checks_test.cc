@@ -2,7 +2,7 @@
 // of each source what clewd said.
 // Method: what systemctl and systemd-run print is the test's. That systemd
 // takes these settings is for tests/vm.
-#include "cli/unit_checks.h"
+#include "cli/host/unit_checks.h"
 
 #include <gtest/gtest.h>
 

@@ -11,12 +11,12 @@
 #include <vector>
 
 #include "common/result.h"
+#include "recorder/qemu/calls/syscall_effects.h"
 #include "recorder/qemu/generated_code.h"
 #include "recorder/qemu/plugin/context.h"
-#include "recorder/qemu/plugin/program_time.h"
 #include "recorder/qemu/plugin/translation_block.h"
+#include "recorder/qemu/plugin/turns/program_time.h"
 #include "recorder/qemu/raw_file.h"
-#include "recorder/qemu/syscall_effects.h"
 
 namespace clew::recorder {
 

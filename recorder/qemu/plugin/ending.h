@@ -10,14 +10,14 @@
 
 #include "common/inputs.h"
 #include "common/result.h"
-#include "recorder/qemu/file_mappings.h"
+#include "recorder/qemu/calls/file_mappings.h"
 #include "recorder/qemu/plugin/code_recorder.h"
 #include "recorder/qemu/plugin/context.h"
 #include "recorder/qemu/plugin/input_logs.h"
 #include "recorder/qemu/plugin/program_start.h"
-#include "recorder/qemu/plugin/program_time.h"
-#include "recorder/qemu/plugin/thread_table.h"
-#include "recorder/qemu/plugin/turns.h"
+#include "recorder/qemu/plugin/turns/program_time.h"
+#include "recorder/qemu/plugin/turns/thread_table.h"
+#include "recorder/qemu/plugin/turns/turns.h"
 
 namespace clew::recorder {
 

@@ -14,7 +14,7 @@
 #include <fstream>
 
 #include "common/os/exec_arguments.h"
-#include "recorder/qemu/exec_call.h"
+#include "recorder/qemu/calls/exec_call.h"
 #include "recorder/qemu/plugin/pin.h"
 
 namespace clew::recorder {

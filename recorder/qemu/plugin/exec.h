@@ -6,8 +6,8 @@
 #ifndef CLEW_RECORDER_QEMU_PLUGIN_EXEC_H_
 #define CLEW_RECORDER_QEMU_PLUGIN_EXEC_H_
 
+#include "recorder/qemu/calls/syscall_effects.h"
 #include "recorder/qemu/plugin/context.h"
-#include "recorder/qemu/syscall_effects.h"
 
 namespace clew::recorder {
 

@@ -15,7 +15,7 @@
 
 #include <array>
 
-#include "recorder/qemu/own_descriptor.h"
+#include "recorder/qemu/calls/own_descriptor.h"
 #include "recorder/qemu/plugin/plugin_recorder.h"
 
 // Functions of libc that QEMU calls when a signal ends the program, on its way

@@ -8,18 +8,18 @@
 
 #include <utility>
 
-#include "recorder/qemu/file_mappings.h"
+#include "recorder/qemu/calls/file_mappings.h"
 #include "recorder/qemu/plugin/code_recorder.h"
 #include "recorder/qemu/plugin/context.h"
 #include "recorder/qemu/plugin/ending.h"
 #include "recorder/qemu/plugin/input_logs.h"
 #include "recorder/qemu/plugin/program_start.h"
-#include "recorder/qemu/plugin/program_time.h"
 #include "recorder/qemu/plugin/signal_recorder.h"
-#include "recorder/qemu/plugin/thread_table.h"
-#include "recorder/qemu/plugin/time_limit_watch.h"
-#include "recorder/qemu/plugin/timed_waits.h"
-#include "recorder/qemu/plugin/turns.h"
+#include "recorder/qemu/plugin/turns/program_time.h"
+#include "recorder/qemu/plugin/turns/thread_table.h"
+#include "recorder/qemu/plugin/turns/time_limit_watch.h"
+#include "recorder/qemu/plugin/turns/timed_waits.h"
+#include "recorder/qemu/plugin/turns/turns.h"
 
 namespace clew::recorder {
 

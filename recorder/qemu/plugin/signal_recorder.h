@@ -13,13 +13,13 @@
 #include <optional>
 
 #include "common/sent_signals.h"
+#include "recorder/qemu/calls/syscall_effects.h"
 #include "recorder/qemu/plugin/context.h"
 #include "recorder/qemu/plugin/guest_env.h"
 #include "recorder/qemu/plugin/signal_actions.h"
 #include "recorder/qemu/plugin/thread.h"
-#include "recorder/qemu/plugin/thread_table.h"
 #include "recorder/qemu/plugin/translation_block.h"
-#include "recorder/qemu/syscall_effects.h"
+#include "recorder/qemu/plugin/turns/thread_table.h"
 
 namespace clew::recorder {
 

@@ -12,9 +12,9 @@
 #include <cstdint>
 #include <optional>
 
+#include "recorder/qemu/calls/syscall_effects.h"
 #include "recorder/qemu/plugin/parts.h"
 #include "recorder/qemu/plugin/thread.h"
-#include "recorder/qemu/syscall_effects.h"
 
 namespace clew::recorder {
 

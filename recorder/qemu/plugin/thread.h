@@ -14,12 +14,12 @@
 
 #include "common/units.h"
 #include "recorder/pt_encoder/core_encoder.h"
+#include "recorder/qemu/calls/syscall_effects.h"
+#include "recorder/qemu/calls/timed_wait.h"
 #include "recorder/qemu/input_writer.h"
 #include "recorder/qemu/plugin/guest_env.h"
 #include "recorder/qemu/plugin/translation_block.h"
 #include "recorder/qemu/scheduler.h"
-#include "recorder/qemu/syscall_effects.h"
-#include "recorder/qemu/timed_wait.h"
 
 namespace clew::recorder {
 

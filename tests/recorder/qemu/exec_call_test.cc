@@ -1,7 +1,7 @@
 // Goal: what execve is asked to run is found as the kernel finds it, and a QEMU
 // gets the command line and environment to run it so. Method: files made by
 // hand.
-#include "recorder/qemu/exec_call.h"
+#include "recorder/qemu/calls/exec_call.h"
 
 #include <elf.h>
 #include <gmock/gmock.h>

@@ -2,7 +2,7 @@
 // mapped then, and nothing else; files that others may write are named.
 // Method: calls made for real by this process on a file of its own, for every
 // way that a row has; mappings by every call that makes, moves or ends one.
-#include "recorder/qemu/file_mappings.h"
+#include "recorder/qemu/calls/file_mappings.h"
 
 #include <asm/unistd_64.h>
 #include <fcntl.h>

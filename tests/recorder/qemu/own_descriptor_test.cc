@@ -1,7 +1,7 @@
 // Goal: the recorder's descriptors are told from the program's, also where a
 // range has both.
 // Method: real descriptors of this process.
-#include "recorder/qemu/own_descriptor.h"
+#include "recorder/qemu/calls/own_descriptor.h"
 
 #include <fcntl.h>
 #include <gtest/gtest.h>

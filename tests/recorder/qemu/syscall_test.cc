@@ -24,9 +24,9 @@
 
 #include "common/linux/request_table.h"
 #include "common/linux/syscall_table.h"
-#include "recorder/qemu/futex_model.h"
+#include "recorder/qemu/calls/futex_model.h"
+#include "recorder/qemu/calls/syscall_effects.h"
 #include "recorder/qemu/reservation.h"
-#include "recorder/qemu/syscall_effects.h"
 
 namespace clew::recorder {
 namespace {

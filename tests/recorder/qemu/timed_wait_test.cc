@@ -3,7 +3,7 @@
 // kernel would refuse, or not wait for, is not a wait.
 // Method: calls whose arguments lie in this process's own memory, where a
 // program's would.
-#include "recorder/qemu/timed_wait.h"
+#include "recorder/qemu/calls/timed_wait.h"
 
 #include <gtest/gtest.h>
 #include <linux/futex.h>

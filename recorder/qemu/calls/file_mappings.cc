@@ -1,0 +1,290 @@
+#include "recorder/qemu/calls/file_mappings.h"
+
+#include <asm/unistd_64.h>
+#include <fcntl.h>
+#include <linux/falloc.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+
+#include "common/x86/page.h"
+
+namespace clew::recorder {
+namespace {
+
+// `bytes` that end where the descriptor's position is now.
+std::optional<FileRange> BeforePosition(int fd, uint64_t bytes) {
+  const off_t position = lseek(fd, 0, SEEK_CUR);
+  const auto end = static_cast<uint64_t>(position);
+  if (position < 0 || end < bytes) {
+    return std::nullopt;
+  }
+  return FileRange{.fd = fd, .begin = end - bytes, .end = end};
+}
+
+// `bytes` at `offset`; Linux appends them to a file open for appending
+// (pwrite(2), BUGS).
+std::optional<FileRange> AtOffset(int fd, uint64_t offset, uint64_t bytes) {
+  struct stat info = {};
+  if ((fcntl(fd, F_GETFL) & O_APPEND) != 0 && fstat(fd, &info) == 0) {
+    offset = static_cast<uint64_t>(info.st_size) - bytes;
+  }
+  return FileRange{.fd = fd, .begin = offset, .end = offset + bytes};
+}
+
+// Calls that advance an offset in memory, or else the position.
+std::optional<FileRange> BeforeOffsetAt(int fd, uint64_t addr, uint64_t bytes,
+                                        const GuestMemory& memory) {
+  if (addr == 0) {
+    return BeforePosition(fd, bytes);
+  }
+  const auto end = memory.Load<uint64_t>(addr);
+  if (!end || *end < bytes) {
+    return std::nullopt;
+  }
+  return FileRange{.fd = fd, .begin = *end - bytes, .end = *end};
+}
+
+std::optional<FileRange> Allocated(const SyscallCall& call, int fd) {
+  constexpr uint64_t kClears = FALLOC_FL_PUNCH_HOLE | FALLOC_FL_ZERO_RANGE;
+  constexpr uint64_t kMoves = FALLOC_FL_COLLAPSE_RANGE | FALLOC_FL_INSERT_RANGE;
+  const auto& args = call.args;
+  if ((args[1] & kMoves) != 0) {
+    return FileRange{.fd = fd, .begin = args[2], .end = UINT64_MAX};
+  }
+  if ((args[1] & kClears) != 0) {
+    return FileRange{.fd = fd, .begin = args[2], .end = args[2] + args[3]};
+  }
+  return std::nullopt;
+}
+
+std::optional<FileRange> WrittenRange(const SyscallCall& call, uint64_t bytes,
+                                      const GuestMemory& memory) {
+  const auto& args = call.args;
+  const int first = static_cast<int>(args[0]);
+  const int third = static_cast<int>(args[2]);
+  constexpr uint64_t kAtPosition = UINT64_MAX;
+  switch (call.row->file_change) {
+    case FileChange::kNone:
+      return std::nullopt;
+    case FileChange::kAtPosition:
+      return BeforePosition(first, bytes);
+    case FileChange::kAtOffset:
+      return args[3] == kAtPosition ? BeforePosition(first, bytes)
+                                    : AtOffset(first, args[3], bytes);
+    case FileChange::kOfThird:
+      return BeforeOffsetAt(third, args[3], bytes, memory);
+    case FileChange::kTruncated:
+      return FileRange{
+          .fd = first, .begin = args[1], .end = RoundUpToPage(args[1])};
+    case FileChange::kAllocated:
+      return Allocated(call, first);
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+std::string PathOfDescriptor(int fd) {
+  std::array<char, 4096> path;
+  const std::string link = fmt::format("/proc/self/fd/{}", fd);
+  const ssize_t length = readlink(link.c_str(), path.data(), path.size());
+  return length < 0 ? ""
+                    : std::string(path.data(), static_cast<size_t>(length));
+}
+
+std::optional<FileRange> ChangedFile(const SyscallCall& call, int64_t result,
+                                     const GuestMemory& memory) {
+  if (result < 0) {
+    return std::nullopt;
+  }
+  auto range = WrittenRange(call, static_cast<uint64_t>(result), memory);
+  struct stat info = {};
+  if (!range || fstat(range->fd, &info) != 0 || !S_ISREG(info.st_mode)) {
+    return std::nullopt;
+  }
+  range->end =
+      std::min(range->end, RoundUpToPage(static_cast<uint64_t>(info.st_size)));
+  return range->begin < range->end ? range : std::nullopt;
+}
+
+std::optional<FileMappings::FileId> FileMappings::IdOf(int fd) {
+  struct stat info = {};
+  if (fstat(fd, &info) != 0 || !S_ISREG(info.st_mode)) {
+    return std::nullopt;
+  }
+  return FileId{.device = info.st_dev, .inode = info.st_ino};
+}
+
+void FileMappings::Follow(const SyscallCall& call, int64_t result) {
+  const auto& args = call.args;
+  const auto addr = static_cast<uint64_t>(result);
+  if (result < 0) {
+    return;
+  }
+  switch (call.number) {
+    case __NR_mmap:
+      return Map(addr, call);
+    case __NR_munmap:
+      return Remove(args[0], RoundUpToPage(args[1]));
+    case __NR_shmat:
+      segments_.insert(static_cast<int>(args[0]));
+      return;
+    case __NR_mremap:
+      return Move(args[0], RoundUpToPage(args[1]), addr,
+                  RoundUpToPage(args[2]));
+    default:
+      shares_with_children_ |= maps_shared_memory_ && MakesProcess(call);
+      return;
+  }
+}
+
+void FileMappings::Map(uint64_t addr, const SyscallCall& call) {
+  const auto& args = call.args;
+  Remove(addr, RoundUpToPage(args[1]));
+  const bool is_shared = (args[3] & MAP_SHARED) != 0;
+  maps_shared_memory_ |= is_shared && (args[3] & MAP_ANONYMOUS) != 0;
+  const int fd = static_cast<int>(args[4]);
+  const auto file = (args[3] & MAP_ANONYMOUS) != 0 ? std::nullopt : IdOf(fd);
+  if (!file) {
+    return;
+  }
+  mappings_.push_back({.addr = addr,
+                       .size_bytes = RoundUpToPage(args[1]),
+                       .file_offset = args[5],
+                       .file = *file});
+  if (is_shared) {  // MAP_SHARED_VALIDATE has the bit, too
+    Note(fd, args[2]);
+  }
+}
+
+// Files that only their owner can be expected to change while they are mapped
+// for reading (the caches of libc) are left out.
+void FileMappings::Note(int fd, uint64_t prot) {
+  struct stat info = {};
+  (void)fstat(fd, &info);
+  const bool for_writing = (fcntl(fd, F_GETFL) & O_ACCMODE) != O_RDONLY;
+  const bool of_system =
+      info.st_uid == 0 && (info.st_mode & (S_IWGRP | S_IWOTH)) == 0;
+  if ((prot & PROT_WRITE) != 0 || for_writing || !of_system) {
+    written_by_others_.insert(PathOfDescriptor(fd));
+  }
+}
+
+void FileMappings::Remove(uint64_t addr, uint64_t size_bytes) {
+  const uint64_t end = addr + size_bytes;
+  std::vector<Mapping> left;
+  for (const Mapping& mapping : mappings_) {
+    const uint64_t mapped_end = mapping.addr + mapping.size_bytes;
+    if (mapped_end <= addr || end <= mapping.addr) {
+      left.push_back(mapping);
+      continue;
+    }
+    if (mapping.addr < addr) {
+      left.push_back(mapping);
+      left.back().size_bytes = addr - mapping.addr;
+    }
+    if (end < mapped_end) {
+      left.push_back(mapping);
+      left.back().addr = end;
+      left.back().size_bytes = mapped_end - end;
+      left.back().file_offset += end - mapping.addr;
+    }
+  }
+  mappings_ = std::move(left);
+}
+
+// One mapping, as mremap(2) demands.
+void FileMappings::Move(uint64_t from, uint64_t old_bytes, uint64_t to,
+                        uint64_t new_bytes) {
+  const auto found =
+      std::ranges::find_if(mappings_, [from](const Mapping& mapping) {
+        return mapping.addr <= from && from < mapping.addr + mapping.size_bytes;
+      });
+  const bool of_file = found != mappings_.end();
+  Mapping moved = of_file ? *found : Mapping();
+  moved.file_offset += from - moved.addr;
+  moved.addr = to;
+  moved.size_bytes = new_bytes;
+  Remove(from, old_bytes);
+  Remove(to, new_bytes);
+  if (of_file) {
+    mappings_.push_back(moved);
+  }
+}
+
+bool FileMappings::IsMapped(uint64_t addr) const {
+  return std::ranges::any_of(mappings_, [addr](const Mapping& mapping) {
+    return mapping.addr <= addr && addr < mapping.addr + mapping.size_bytes;
+  });
+}
+
+// What is not resident and of no file is zero; asking spares reading it.
+std::vector<MemoryRange> FileMappings::NotDiscarded(
+    const SyscallCall& call, const GuestMemory& memory) const {
+  std::vector<MemoryRange> ranges;
+  const uint64_t end = call.args[0] + RoundUpToPage(call.args[1]);
+  for (uint64_t page = call.args[0]; page < end; page += kPageBytes) {
+    std::array<uint64_t, kPageBytes / sizeof(uint64_t)> words = {};
+    unsigned char resident = 1;
+    (void)mincore(reinterpret_cast<void*>(page), kPageBytes, &resident);
+    const bool read = ((resident & 1) != 0 || IsMapped(page)) &&
+                      memory.Read(page, words.data(), kPageBytes);
+    if (read && std::ranges::any_of(words, [](uint64_t w) { return w != 0; })) {
+      ranges.push_back({page, kPageBytes});
+    }
+  }
+  return ranges;
+}
+
+std::vector<MemoryRange> FileMappings::ChangedBy(
+    const SyscallCall& call, int64_t result, const GuestMemory& memory) const {
+  if (call.number == __NR_madvise && call.args[2] == MADV_DONTNEED &&
+      result == 0) {
+    return NotDiscarded(call, memory);
+  }
+  std::vector<MemoryRange> ranges;
+  const auto changed =
+      mappings_.empty() ? std::nullopt : ChangedFile(call, result, memory);
+  const auto file = changed ? IdOf(changed->fd) : std::nullopt;
+  for (const Mapping& mapping : mappings_) {
+    if (!file || mapping.file != *file) {
+      continue;
+    }
+    const uint64_t begin = std::max(changed->begin, mapping.file_offset);
+    const uint64_t end =
+        std::min(changed->end, mapping.file_offset + mapping.size_bytes);
+    if (begin < end) {
+      ranges.push_back(
+          {mapping.addr + (begin - mapping.file_offset), end - begin});
+    }
+  }
+  return ranges;
+}
+
+std::vector<std::string> FileMappings::Unlogged() const {
+  std::vector<std::string> phrases;
+  phrases.reserve(written_by_others_.size() + 1);
+  for (const std::string& path : written_by_others_) {
+    phrases.push_back(fmt::format(
+        "{:?} is mapped shared, and another mapping of it or another process "
+        "may write it",
+        path));
+  }
+  for (const int segment : segments_) {
+    phrases.push_back(fmt::format(
+        "shared memory segment {} is attached, and other processes may write "
+        "it",
+        segment));
+  }
+  if (shares_with_children_) {
+    phrases.emplace_back(
+        "memory is shared with child processes, which may write it");
+  }
+  return phrases;
+}
+
+}  // namespace clew::recorder

@@ -1,0 +1,125 @@
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/stat.h>
+
+#include "common/linux/futex_command.h"
+#include "recorder/qemu/calls/ipc_calls.h"
+#include "recorder/qemu/calls/syscall_effects.h"
+
+namespace clew::recorder {
+namespace {
+
+constexpr uint64_t kPipeAtomicBytes = 4096;  // PIPE_BUF
+
+bool IsPlainFile(int fd) {
+  struct stat info = {};
+  return fstat(fd, &info) != 0 || S_ISREG(info.st_mode) ||
+         S_ISDIR(info.st_mode) || S_ISBLK(info.st_mode);
+}
+
+bool PollsAs(int fd, short events) {
+  pollfd entry = {.fd = fd, .events = events, .revents = 0};
+  return poll(&entry, 1, 0) > 0;
+}
+
+bool WriteMayBlock(const SyscallCall& call) {
+  const int fd = static_cast<int>(call.args[0]);
+  if (IsPlainFile(fd)) {
+    return false;
+  }
+  const bool small = call.row->output == SyscallOutput::kBuffer &&
+                     call.args[2] <= kPipeAtomicBytes;
+  return !small || !PollsAs(fd, POLLOUT);
+}
+
+// A FUTEX_WAIT whose value differs returns at once.
+bool FutexMayBlock(const SyscallCall& call, const GuestMemory& memory) {
+  const FutexCall futex = ParseFutex(call.args);
+  if (futex.kind == FutexCall::Kind::kPi) {
+    return true;
+  }
+  return futex.kind == FutexCall::Kind::kWait &&
+         memory.Load<uint32_t>(futex.addr) == futex.value;
+}
+
+}  // namespace
+
+bool MayBlock(const SyscallCall& call, const GuestMemory& memory) {
+  if (call.row->effects != KnownEffects::kAll) {
+    return false;  // it fails
+  }
+  const int fd = static_cast<int>(call.args[0]);
+  switch (call.row->blocking) {
+    case Blocking::kNever:
+      return false;
+    case Blocking::kReadable:
+      return !IsPlainFile(fd) && !PollsAs(fd, POLLIN);
+    case Blocking::kWritable:
+      return WriteMayBlock(call);
+    case Blocking::kAlways:
+      return true;
+    case Blocking::kFutex:
+      return FutexMayBlock(call, memory);
+    case Blocking::kFcntl:
+      return call.args[1] == F_SETLKW || call.args[1] == F_OFD_SETLKW;
+    case Blocking::kPoll:
+      return static_cast<int>(call.args[2]) != 0;
+    case Blocking::kEpoll:
+      return static_cast<int>(call.args[3]) != 0;
+    case Blocking::kQueueReadable:
+      return !PollsAs(fd, POLLIN);
+    case Blocking::kQueueWritable:
+      return !PollsAs(fd, POLLOUT);
+    case Blocking::kSemaphores:
+      return SemaphoresMayBlock(call, memory);
+    case Blocking::kMessageSend:
+      return MessageSendMayBlock(call);
+    case Blocking::kMessageReceive:
+      return MessageReceiveMayBlock(call);
+  }
+  return true;
+}
+
+FutexCall ParseFutex(const std::array<uint64_t, 6>& args) {
+  using Kind = FutexCall::Kind;
+  FutexCall call{.addr = args[0],
+                 .addr2 = args[4],
+                 .value = static_cast<uint32_t>(args[2]),
+                 .value2 = static_cast<uint32_t>(args[3])};
+  switch (FutexCommand(args[1])) {
+    case FUTEX_WAIT_BITSET:
+      call.bitset = static_cast<uint32_t>(args[5]);
+      [[fallthrough]];
+    case FUTEX_WAIT:
+      call.kind = Kind::kWait;
+      call.timed = args[3] != 0;
+      break;
+    case FUTEX_WAKE_BITSET:
+      call.bitset = static_cast<uint32_t>(args[5]);
+      [[fallthrough]];
+    case FUTEX_WAKE:
+      call.kind = Kind::kWake;
+      break;
+    case FUTEX_REQUEUE:
+    case FUTEX_CMP_REQUEUE:
+      call.kind = Kind::kRequeue;
+      break;
+    case FUTEX_WAKE_OP:
+      call.kind = Kind::kWakeOp;
+      break;
+    case FUTEX_LOCK_PI:
+    case FUTEX_LOCK_PI2:
+    case FUTEX_TRYLOCK_PI:
+    case FUTEX_UNLOCK_PI:
+    case FUTEX_WAIT_REQUEUE_PI:
+    case FUTEX_CMP_REQUEUE_PI:
+      call.kind = Kind::kPi;
+      call.timed = args[3] != 0;
+      break;
+    default:
+      break;
+  }
+  return call;
+}
+
+}  // namespace clew::recorder

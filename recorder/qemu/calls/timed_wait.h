@@ -1,0 +1,39 @@
+#ifndef CLEW_RECORDER_QEMU_CALLS_TIMED_WAIT_H_
+#define CLEW_RECORDER_QEMU_CALLS_TIMED_WAIT_H_
+
+#include <cstdint>
+#include <optional>
+
+#include "recorder/qemu/calls/syscall_effects.h"
+#include "recorder/qemu/guest_memory.h"
+#include "recorder/qemu/virtual_clock.h"
+
+namespace clew::recorder {
+
+// A call that waits until a time, or until a futex's word changes.
+struct TimedWait {
+  uint64_t deadline_ns = 0;    // on the virtual clock
+  uint64_t timespec_addr = 0;  // where the program keeps its time limit
+  bool absolute = false;       // how it keeps it
+  bool is_futex = false;       // else a sleep
+  uint64_t futex_addr = 0;
+  uint32_t futex_value = 0;
+
+  // Whether the futex's word is another by now.
+  bool Changed(const GuestMemory& memory) const {
+    return is_futex && memory.Load<uint32_t>(futex_addr) != futex_value;
+  }
+};
+
+// The wait that `call` asks for at `ticks`: FUTEX_WAIT and FUTEX_WAIT_BITSET
+// with a time limit, nanosleep, clock_nanosleep. nullopt: another call, one
+// that would not wait, a clock that VirtualClock is not, or arguments that the
+// kernel refuses.
+std::optional<TimedWait> ParseTimedWait(const SyscallCall& call,
+                                        const GuestMemory& memory,
+                                        const VirtualClock& clock,
+                                        uint64_t ticks);
+
+}  // namespace clew::recorder
+
+#endif  // CLEW_RECORDER_QEMU_CALLS_TIMED_WAIT_H_
