@@ -44,7 +44,7 @@ bool RestoreSignalFrame(const machine::Memory& memory,
   if (fpstate != 0 &&
       memory.Peek(fpstate, std::as_writable_bytes(std::span(&area, 1)))) {
     registers.mxcsr = area.pointers.mxcsr;
-    registers.xmm = area.xmm;
+    registers.vec[0] = area.xmm;
     machine::RestoreX87(area, registers.x87);
   }
   return true;

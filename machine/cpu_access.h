@@ -274,7 +274,7 @@ typename Cpu<D>::Halves Cpu<D>::ReadHalves(const Insn& insn,
                                            const Operand& operand,
                                            bool unaligned) {
   if (operand.is_xmm()) {
-    return {GetXmm(operand.reg, 0), GetXmm(operand.reg, 1)};
+    return {GetQuad(operand.reg, 0), GetQuad(operand.reg, 1)};
   }
   if (operand.is_mmx()) {
     return {GetMmx(operand.reg), d_.Const(uint64_t{0})};
@@ -306,8 +306,8 @@ void Cpu<D>::WriteHalves(const Insn& insn, const Operand& operand,
     return;
   }
   if (operand.is_xmm()) {
-    SetXmm(operand.reg, 0, value[0]);
-    SetXmm(operand.reg, 1, value[1]);
+    SetQuad(operand.reg, 0, value[0]);
+    SetQuad(operand.reg, 1, value[1]);
     return;
   }
   if (operand.is_mmx()) {
@@ -353,7 +353,7 @@ template <class U>
 typename D::template V<U> Cpu<D>::ReadLow(const Insn& insn,
                                           const Operand& operand) {
   if (operand.is_xmm()) {
-    return d_.template Trunc<U, uint64_t>(d_.GetXmm(regs_, operand.reg, 0));
+    return d_.template Trunc<U, uint64_t>(d_.GetQuad(regs_, operand.reg, 0));
   }
   if (operand.is_mmx()) {
     return d_.template Trunc<U, uint64_t>(GetMmx(operand.reg));
@@ -372,12 +372,12 @@ void Cpu<D>::WriteLow(const Insn& insn, const Operand& operand, V<U> value) {
     return;
   }
   if constexpr (sizeof(U) == 8) {
-    d_.SetXmm(regs_, operand.reg, 0, value);
+    d_.SetQuad(regs_, operand.reg, 0, value);
   } else {
     const uint64_t upper = ~uint64_t{0} << (8 * sizeof(U));
     const V<uint64_t> kept = d_.template And<uint64_t>(
-        d_.GetXmm(regs_, operand.reg, 0), d_.Const(upper));
-    d_.SetXmm(
+        d_.GetQuad(regs_, operand.reg, 0), d_.Const(upper));
+    d_.SetQuad(
         regs_, operand.reg, 0,
         d_.template Or<uint64_t>(kept, d_.template ZExt<uint64_t, U>(value)));
   }

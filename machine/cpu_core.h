@@ -164,12 +164,13 @@ class Cpu {
   V<U> ReadLow(const Insn& insn, const Operand& operand);
   template <class U>
   void WriteLow(const Insn& insn, const Operand& operand, V<U> value);
-  // XMM register halves with their shadow, for moves and bitwise logic.
-  V<uint64_t> GetXmm(unsigned number, unsigned half) {
-    return d_.GetXmm(regs_, number, half);
+  // Quadwords of a vector register with their shadow, as Registers::quad counts
+  // them. Setting one keeps the others.
+  V<uint64_t> GetQuad(unsigned number, unsigned i) {
+    return d_.GetQuad(regs_, number, i);
   }
-  void SetXmm(unsigned number, unsigned half, V<uint64_t> value) {
-    d_.SetXmm(regs_, number, half, value);
+  void SetQuad(unsigned number, unsigned i, V<uint64_t> value) {
+    d_.SetQuad(regs_, number, i, value);
   }
 
   // MMX registers. What else an MMX instruction does to the x87 state:

@@ -155,13 +155,13 @@ struct Concrete {
   static void SetFlag(Registers& regs, uint64_t bit, bool value) {
     regs.rflags = (regs.rflags & ~bit) | (value ? bit : 0);
   }
-  static uint64_t GetXmm(const Registers& regs, unsigned number,
-                         unsigned half) {
-    return regs.xmm[number].q[half];
+  // Quadword `i` of a vector register, as Registers::quad counts them.
+  static uint64_t GetQuad(const Registers& regs, unsigned number, unsigned i) {
+    return regs.quad(number, i);
   }
-  static void SetXmm(Registers& regs, unsigned number, unsigned half,
-                     uint64_t value) {
-    regs.xmm[number].q[half] = value;
+  static void SetQuad(Registers& regs, unsigned number, unsigned i,
+                      uint64_t value) {
+    regs.quad(number, i) = value;
   }
 
   // Where the machine meets the shadow; nothing to do here.

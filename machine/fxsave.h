@@ -29,7 +29,7 @@ struct FxsaveArea {
   FxsaveHead head;
   FxsaveMxcsr pointers;
   std::array<Float80, 8> x87;  // st(0) to st(7)
-  std::array<Vec128, 16> xmm;
+  VecLane xmm;
   std::array<std::byte, 96> reserved;
 };
 static_assert(sizeof(FxsaveArea) == 512);

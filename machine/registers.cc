@@ -16,6 +16,14 @@ class RegisterDigest {
     const auto& [q] = value;
     AddAll(q);
   }
+  // A lane that is all zeros, as upper halves mostly are, is one word.
+  void Add(const VecLane& lane) {
+    const bool used = lane != VecLane();
+    Add(uint64_t{used});
+    if (used) {
+      AddAll(lane);
+    }
+  }
   void Add(const Float80& value) {
     const auto& [significand, sign_exponent] = value;
     Add(significand);
@@ -29,14 +37,14 @@ class RegisterDigest {
     Add(tag);
   }
   void Add(const Registers& registers) {
-    const auto& [gpr, rip, rflags, fs_base, gs_base, xmm, mxcsr, x87] =
+    const auto& [gpr, rip, rflags, fs_base, gs_base, vec, mxcsr, x87] =
         registers;
     AddAll(gpr);
     Add(rip);
     Add(rflags);
     Add(fs_base);
     Add(gs_base);
-    AddAll(xmm);
+    AddAll(vec);
     Add(mxcsr);
     Add(x87);
   }

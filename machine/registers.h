@@ -2,17 +2,28 @@
 #define CLEW_MACHINE_REGISTERS_H_
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
 
 #include "common/inputs.h"
 
 namespace clew::machine {
 
-// 128 bits of an SSE register, least significant first.
+// The width of the vector registers: sixteen of two lanes of 128 bits, YMM0 to
+// YMM15. Whoever needs their number or size asks these.
+inline constexpr size_t kVecRegisters = 16;
+inline constexpr size_t kVecLanes = 2;
+inline constexpr size_t kVecQuads = 2 * kVecLanes;
+
+// 128 bits of a vector register, least significant first.
 struct Vec128 {
   std::array<uint64_t, 2> q = {};
   bool operator==(const Vec128&) const = default;
 };
+inline constexpr size_t kLaneBytes = sizeof(Vec128);
+
+// The same 128 bits of every vector register.
+using VecLane = std::array<Vec128, kVecRegisters>;
 
 // An x87 register: 80-bit extended precision.
 struct Float80 {
@@ -29,17 +40,28 @@ struct X87 {
   bool operator==(const X87&) const = default;
 };
 
-// Everything of a thread that an x86-64 user-mode instruction can see, for
-// x86-64-v2 (no AVX). Architectural values: flags are not lazy here.
+// Everything of a thread that an x86-64 user-mode instruction can see, up to
+// AVX2. Architectural values: flags are not lazy here.
 struct Registers {
   std::array<uint64_t, 16> gpr = {};  // indexed by clew::Gpr
   uint64_t rip = 0;
   uint64_t rflags = 0x202;
   uint64_t fs_base = 0;
   uint64_t gs_base = 0;
-  std::array<Vec128, 16> xmm = {};
+  // vec[0] is XMM0 to XMM15, vec[1] bits 255:128 of YMM0 to YMM15. (By lanes,
+  // because the FXSAVE and XSAVE areas have them so.)
+  std::array<VecLane, kVecLanes> vec = {};
   uint32_t mxcsr = 0x1f80;
   X87 x87;
+
+  // Bits 64 * i to 64 * i + 63 of a vector register. REQUIRES: i < kVecQuads.
+  uint64_t& quad(unsigned number, unsigned i) {
+    return vec[i / 2][number].q[i % 2];
+  }
+  const uint64_t& quad(unsigned number, unsigned i) const {
+    return vec[i / 2][number].q[i % 2];
+  }
+
   bool operator==(const Registers&) const = default;
 };
 

@@ -36,13 +36,15 @@ namespace {
 
 // What was changed from outside since the last run has no shadow.
 void DropStaleShadows(ShadowThread& thread, const Registers& regs) {
-  for (size_t i = 0; i < 16; ++i) {
+  for (size_t i = 0; i < regs.gpr.size(); ++i) {
     if (regs.gpr[i] != thread.last.gpr[i]) {
       thread.gpr[i] = nullptr;
     }
-    for (size_t half = 0; half < 2; ++half) {
-      if (regs.xmm[i].q[half] != thread.last.xmm[i].q[half]) {
-        thread.xmm[i][half] = nullptr;
+  }
+  for (unsigned number = 0; number < kVecRegisters; ++number) {
+    for (unsigned i = 0; i < kVecQuads; ++i) {
+      if (regs.quad(number, i) != thread.last.quad(number, i)) {
+        thread.vec[number][i] = nullptr;
       }
     }
   }

@@ -19,7 +19,8 @@ struct ShadowThread {
   const Insn* const* current = nullptr;
   std::array<const Expr*, 16> gpr = {};    // width 64
   std::array<const Expr*, 12> flags = {};  // by bit of rflags; width 1
-  std::array<std::array<const Expr*, 2>, 16> xmm = {};  // width 64
+  // By number and quadword; width 64.
+  std::array<std::array<const Expr*, kVecQuads>, kVecRegisters> vec = {};
   Registers last;  // as the last Run left them
 };
 
@@ -190,14 +191,14 @@ struct Shadowed {
     FlagExpr(bit) = v.expr;
     Concrete::SetFlag(regs, bit, v.value);
   }
-  Sym<uint64_t> GetXmm(const Registers& regs, unsigned number,
-                       unsigned half) const {
-    return {regs.xmm[number].q[half], thread->xmm[number][half]};
+  Sym<uint64_t> GetQuad(const Registers& regs, unsigned number,
+                        unsigned i) const {
+    return {regs.quad(number, i), thread->vec[number][i]};
   }
-  void SetXmm(Registers& regs, unsigned number, unsigned half,
-              Sym<uint64_t> v) const {
-    thread->xmm[number][half] = v.expr;
-    regs.xmm[number].q[half] = v.value;
+  void SetQuad(Registers& regs, unsigned number, unsigned i,
+               Sym<uint64_t> v) const {
+    thread->vec[number][i] = v.expr;
+    regs.quad(number, i) = v.value;
   }
 
   template <class U, class Machine>

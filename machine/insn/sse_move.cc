@@ -15,7 +15,7 @@ struct Halves {
 
 template <class D>
 Halves<D> RegisterHalves(Cpu<D>& cpu, const Operand& operand) {
-  return {cpu.GetXmm(operand.reg, 0), cpu.GetXmm(operand.reg, 1)};
+  return {cpu.GetQuad(operand.reg, 0), cpu.GetQuad(operand.reg, 1)};
 }
 
 template <class D, bool kUnaligned = false>
@@ -29,8 +29,8 @@ Halves<D> ReadHalves(Cpu<D>& cpu, const Insn& insn, const Operand& operand) {
 
 template <class D>
 void WriteHalves(Cpu<D>& cpu, const Operand& operand, const Halves<D>& value) {
-  cpu.SetXmm(operand.reg, 0, value.low);
-  cpu.SetXmm(operand.reg, 1, value.high);
+  cpu.SetQuad(operand.reg, 0, value.low);
+  cpu.SetQuad(operand.reg, 1, value.high);
 }
 
 // MOVAPS, MOVUPS and their kin.
@@ -111,7 +111,7 @@ template <class D, unsigned kHalf>
 void MoveHalfIn(Cpu<D>& cpu, const Insn& insn) {
   const auto value = cpu.template Read<uint64_t>(insn, insn.op[1]);
   if (!cpu.faulted()) {
-    cpu.SetXmm(insn.op[0].reg, kHalf, value);
+    cpu.SetQuad(insn.op[0].reg, kHalf, value);
   }
 }
 
@@ -127,7 +127,7 @@ void MoveIntoMmx(Cpu<D>& cpu, const Insn& insn) {
 template <class D, unsigned kHalf>
 void MoveHalfOut(Cpu<D>& cpu, const Insn& insn) {
   cpu.template Write<uint64_t>(insn, insn.op[0],
-                               cpu.GetXmm(insn.op[1].reg, kHalf));
+                               cpu.GetQuad(insn.op[1].reg, kHalf));
 }
 
 template <class D, unsigned kHalf>

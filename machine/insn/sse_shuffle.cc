@@ -56,7 +56,7 @@ void ExtractInsn(Cpu<D>& cpu, const Insn& insn) {
 // PEXTRQ and PINSRQ move a half as it is.
 template <class D>
 void Pextrq(Cpu<D>& cpu, const Insn& insn) {
-  const auto half = cpu.GetXmm(insn.op[1].reg, insn.imm & 1);
+  const auto half = cpu.GetQuad(insn.op[1].reg, insn.imm & 1);
   cpu.template Write<uint64_t>(insn, insn.op[0], half);
 }
 
@@ -64,7 +64,7 @@ template <class D>
 void Pinsrq(Cpu<D>& cpu, const Insn& insn) {
   const auto half = cpu.template Read<uint64_t>(insn, insn.op[1]);
   if (!cpu.faulted()) {
-    cpu.SetXmm(insn.op[0].reg, insn.imm & 1, half);
+    cpu.SetQuad(insn.op[0].reg, insn.imm & 1, half);
   }
 }
 

@@ -192,7 +192,7 @@ std::string RegisterHex(const machine::Registers& registers, size_t number) {
     return X87ControlHex(registers.x87, number);
   }
   if (number >= kXmm && number < kMxcsr) {
-    return Hex(registers.xmm[number - kXmm].q);
+    return Hex(registers.vec[0][number - kXmm].q);
   }
   switch (number) {
     case kRip:

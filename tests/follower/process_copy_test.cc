@@ -130,7 +130,7 @@ TEST_F(ProcessCopyTest, EveryRegisterCountsInTheDigest) {
     process.mutable_registers(0) = registers;
     EXPECT_EQ(process.StateDigest(), digest) << name;
   };
-  auto& [gpr, rip, rflags, fs_base, gs_base, xmm, mxcsr, x87] = registers;
+  auto& [gpr, rip, rflags, fs_base, gs_base, vec, mxcsr, x87] = registers;
   for (uint64_t& general : gpr) {
     expect_counts("gpr", general);
   }
@@ -138,9 +138,11 @@ TEST_F(ProcessCopyTest, EveryRegisterCountsInTheDigest) {
   expect_counts("rflags", rflags);
   expect_counts("fs_base", fs_base);
   expect_counts("gs_base", gs_base);
-  for (machine::Vec128& vector : xmm) {
-    expect_counts("xmm", vector.q[0]);
-    expect_counts("xmm", vector.q[1]);
+  for (machine::VecLane& lane : vec) {
+    for (machine::Vec128& vector : lane) {
+      expect_counts("vec", vector.q[0]);
+      expect_counts("vec", vector.q[1]);
+    }
   }
   expect_counts("mxcsr", mxcsr);
   auto& [stack, control, status, tag] = x87;

@@ -242,8 +242,10 @@ State MakeState(Random& random) {
     const uint64_t value = BoundaryValue(random);
     std::memcpy(state.window.data() + i, &value, 8);
   }
-  for (Vec128& xmm : state.regs.xmm) {
-    xmm.q = {random.Next(), random.Next()};
+  for (VecLane& lane : state.regs.vec) {
+    for (Vec128& value : lane) {
+      value.q = {random.Next(), random.Next()};
+    }
   }
   return state;
 }

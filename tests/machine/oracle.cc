@@ -66,7 +66,7 @@ uint16_t TagOf(const Float80& reg, bool in_use) {
 }
 
 void PutFloat(const Registers& regs, _libc_fpstate& fp) {
-  std::memcpy(fp._xmm, regs.xmm.data(), sizeof(fp._xmm));
+  std::memcpy(fp._xmm, regs.vec[0].data(), sizeof(fp._xmm));
   fp.mxcsr = regs.mxcsr;
   fp.cwd = regs.x87.control;
   fp.swd = regs.x87.status;
@@ -79,7 +79,7 @@ void PutFloat(const Registers& regs, _libc_fpstate& fp) {
 }
 
 void GetFloat(const _libc_fpstate& fp, Registers& regs) {
-  std::memcpy(regs.xmm.data(), fp._xmm, sizeof(fp._xmm));
+  std::memcpy(regs.vec[0].data(), fp._xmm, sizeof(fp._xmm));
   regs.mxcsr = fp.mxcsr;
   regs.x87.control = fp.cwd;
   regs.x87.status = fp.swd;
@@ -301,10 +301,10 @@ constexpr std::string_view kGprNames[16] = {
 
 void DiffFloat(std::string& out, const Registers& cpu,
                const Registers& machine) {
-  for (size_t i = 0; i < 16; ++i) {
-    for (size_t half = 0; half < 2; ++half) {
-      DiffInteger(out, fmt::format("xmm{}.{}", i, half), cpu.xmm[i].q[half],
-                  machine.xmm[i].q[half]);
+  for (unsigned number = 0; number < kVecRegisters; ++number) {
+    for (unsigned i = 0; i < kVecQuads; ++i) {
+      DiffInteger(out, fmt::format("ymm{}.{}", number, i), cpu.quad(number, i),
+                  machine.quad(number, i));
     }
   }
   DiffInteger(out, "mxcsr", cpu.mxcsr, machine.mxcsr);

@@ -40,5 +40,17 @@ TEST(RegistersTest, EqualValuesAtDifferentPlacesHaveDifferentDigests) {
   EXPECT_EQ(DigestOf(a), DigestOf(Registers(a)));
 }
 
+TEST(RegistersTest, AValueInAnotherLaneHasAnotherDigest) {
+  std::set<uint64_t> digests;
+  for (unsigned number = 0; number < kVecRegisters; ++number) {
+    for (unsigned i = 0; i < kVecQuads; ++i) {
+      Registers registers;
+      registers.quad(number, i) = 1;
+      digests.insert(DigestOf(registers));
+    }
+  }
+  EXPECT_EQ(digests.size(), kVecRegisters * kVecQuads);
+}
+
 }  // namespace
 }  // namespace clew::machine

@@ -123,7 +123,7 @@ class ShadowTest : public testing::Test {
     if (random_.Below(2) == 0) {
       two.regs.gpr[kRcx] = one.regs.gpr[kRcx];
     }
-    two.regs.xmm = one.regs.xmm;
+    two.regs.vec = one.regs.vec;
     two.regs.rip = kCodeAt;
     two.regs.rflags = (two.regs.rflags & ~kFlagDirection) |
                       (one.regs.rflags & kFlagDirection);

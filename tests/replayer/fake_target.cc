@@ -141,7 +141,7 @@ std::optional<machine::Registers> FakeTarget::ReadRegisters(Tid tid) const {
       registers.gpr[kRax] = retired == now_.retired.end() ? 0 : retired->second;
       registers.gpr[kRsp] = kToyStack + 0x800;
       registers.fs_base = fs_base_;
-      registers.xmm[1].q = {0x0123456789abcdefu, 0xfedcba9876543210u};
+      registers.vec[0][1].q = {0x0123456789abcdefu, 0xfedcba9876543210u};
       return registers;
     }
   }

@@ -166,8 +166,10 @@ State AnyState(Random& random) {
   regs.gpr[kRsi] = kMemOperandAddr;
   regs.gpr[kRdi] = kDataAt + 2048 + random.Below(16);
   regs.rflags = 0x202 | (random.Next() & kFlagsArithmetic);
-  for (auto& xmm : regs.xmm) {
-    xmm = AnyVec(random);
+  for (VecLane& lane : regs.vec) {
+    for (Vec128& value : lane) {
+      value = AnyVec(random);
+    }
   }
   // Rounding, FTZ, DAZ, flags already raised.
   regs.mxcsr = 0x1f80 | (static_cast<uint32_t>(random.Next()) & 0x603fu);

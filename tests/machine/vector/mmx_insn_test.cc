@@ -116,13 +116,13 @@ TEST_F(MmxInsnTest, AMaskedMoveObeysItsSegment) {
     State state = AnyFormState();
     state.regs.fs_base = 64;
     state.regs.x87.regs[2].significand = ~uint64_t{0};
-    state.regs.xmm[2] = {{~uint64_t{0}, 0}};
+    state.regs.vec[0][2] = {{~uint64_t{0}, 0}};
     const uint64_t at = state.regs.gpr[kRdi] - kDataAt + 64;
-    state.regs.xmm[1].q[0] = state.regs.x87.regs[1].significand;
+    state.regs.vec[0][1].q[0] = state.regs.x87.regs[1].significand;
     const Outcome outcome = oracle_.RunOnMachine(state);
     uint64_t stored;
     std::memcpy(&stored, outcome.state.window.data() + at, sizeof(stored));
-    EXPECT_EQ(stored, state.regs.xmm[1].q[0]) << Describe(code);
+    EXPECT_EQ(stored, state.regs.vec[0][1].q[0]) << Describe(code);
   }
 }
 
