@@ -1,8 +1,8 @@
 // LDMXCSR, STMXCSR, FXSAVE, FXRSTOR, EMMS.
 
-#include "machine/fxsave.h"
 #include "machine/insn/sse_common.h"
 #include "machine/insn/x87_stack.h"
+#include "machine/xsave.h"
 
 namespace clew::machine {
 namespace {

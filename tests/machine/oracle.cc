@@ -23,22 +23,27 @@ struct Exchange {
   uint64_t steps_left = 0;  // REP traps after each iteration
   bool running = false;
   mcontext_t host;  // where the test goes on
-  std::array<std::byte, sizeof(_libc_fpstate)> host_fp;
-  uint64_t host_xstate_bv = 0;
+  std::array<std::byte, sizeof(_xstate)> host_xstate;
+  bool has_avx = false;
 };
 Exchange g_exchange;
 
 constexpr int kEnter = SIGUSR1;
 constexpr uint64_t kStepsMax = 100000;
-constexpr size_t kXstateBvOffset = 512;  // XSAVE header follows the FXSAVE area
+constexpr uint64_t kX87AndSse = 3;  // state components, bits of XSTATE_BV
+constexpr uint64_t kAvx = 4;
 
 constexpr int kGregOf[16] = {
     REG_RAX, REG_RCX, REG_RDX, REG_RBX, REG_RSP, REG_RBP, REG_RSI, REG_RDI,
     REG_R8,  REG_R9,  REG_R10, REG_R11, REG_R12, REG_R13, REG_R14, REG_R15};
 
-uint64_t& XstateBv(_libc_fpstate* fp) {
-  return *reinterpret_cast<uint64_t*>(reinterpret_cast<char*>(fp) +
-                                      kXstateBvOffset);
+// The XSAVE area of a signal frame, in the standard format. (That it has the
+// AVX component there is what xsave_test.cc asks the CPU.)
+_xstate& XstateOf(_libc_fpstate* fp) { return *reinterpret_cast<_xstate*>(fp); }
+
+// How much of it there is on this host.
+size_t XstateBytes() {
+  return g_exchange.has_avx ? sizeof(_xstate) : offsetof(_xstate, ymmh);
 }
 
 unsigned Top(uint16_t status) { return status >> 11 & 7u; }
@@ -95,12 +100,27 @@ void GetFloat(const _libc_fpstate& fp, Registers& regs) {
   }
 }
 
+void PutUpperHalves(const Registers& regs, _xstate& xstate) {
+  if (g_exchange.has_avx) {
+    std::memcpy(xstate.ymmh.ymmh_space, regs.vec[1].data(),
+                sizeof(xstate.ymmh));
+    xstate.xstate_hdr.xstate_bv |= kAvx;
+  }
+}
+
+void GetUpperHalves(const _xstate& xstate, Registers& regs) {
+  regs.vec[1] = {};
+  if (g_exchange.has_avx && (xstate.xstate_hdr.xstate_bv & kAvx) != 0) {
+    std::memcpy(regs.vec[1].data(), xstate.ymmh.ymmh_space,
+                sizeof(xstate.ymmh));
+  }
+}
+
 // Leaves the test for the wanted state, one instruction long.
 void OnEnter(int, siginfo_t*, void* context) {
   auto& machine = static_cast<ucontext_t*>(context)->uc_mcontext;
   g_exchange.host = machine;
-  std::memcpy(g_exchange.host_fp.data(), machine.fpregs, sizeof(_libc_fpstate));
-  g_exchange.host_xstate_bv = XstateBv(machine.fpregs);
+  std::memcpy(g_exchange.host_xstate.data(), machine.fpregs, XstateBytes());
   for (size_t i = 0; i < 16; ++i) {
     machine.gregs[kGregOf[i]] = static_cast<greg_t>(g_exchange.regs.gpr[i]);
   }
@@ -108,7 +128,8 @@ void OnEnter(int, siginfo_t*, void* context) {
   machine.gregs[REG_EFL] =
       static_cast<greg_t>(g_exchange.regs.rflags | kFlagTrap);
   PutFloat(g_exchange.regs, *machine.fpregs);
-  XstateBv(machine.fpregs) |= 3;  // x87 and SSE are not in initial state
+  XstateOf(machine.fpregs).xstate_hdr.xstate_bv |= kX87AndSse;
+  PutUpperHalves(g_exchange.regs, XstateOf(machine.fpregs));
   g_exchange.running = true;
 }
 
@@ -122,6 +143,7 @@ void SaveOutcome(int signal, const siginfo_t& info, const mcontext_t& machine) {
   regs.rflags =
       static_cast<uint64_t>(machine.gregs[REG_EFL]) & 0x244dd5u & ~kFlagTrap;
   GetFloat(*machine.fpregs, regs);
+  GetUpperHalves(XstateOf(machine.fpregs), regs);
   g_exchange.signal = signal == SIGTRAP ? 0 : signal;
   g_exchange.has_addr = signal == SIGSEGV && (info.si_code == SEGV_MAPERR ||
                                               info.si_code == SEGV_ACCERR);
@@ -144,8 +166,7 @@ void OnStop(int signal, siginfo_t* info, void* context) {
   auto* fp = machine.fpregs;
   machine = g_exchange.host;
   machine.fpregs = fp;
-  std::memcpy(fp, g_exchange.host_fp.data(), sizeof(_libc_fpstate));
-  XstateBv(fp) = g_exchange.host_xstate_bv;
+  std::memcpy(fp, g_exchange.host_xstate.data(), XstateBytes());
   g_exchange.running = false;
 }
 
@@ -198,12 +219,20 @@ Oracle::Oracle() : machine_(regs_, memory_, cache_) {
   for (const int signal : {SIGTRAP, SIGSEGV, SIGBUS, SIGFPE, SIGILL}) {
     Install(signal, OnStop);
   }
+  g_exchange.has_avx = __builtin_cpu_supports("avx") != 0;
   any_stack_ = EntersWithAnyStack();
   static bool told = false;
-  if (!any_stack_ && !std::exchange(told, true)) {
+  if (std::exchange(told, true)) {
+    return;
+  }
+  if (!any_stack_) {
     fmt::print(
         "this host cannot enter user mode with a stack pointer that is not "
         "canonical: such states are compared with a canonical one\n");
+  }
+  if (!g_exchange.has_avx) {
+    fmt::print(
+        "this host has no AVX: the upper halves are zero in all states\n");
   }
 }
 
@@ -221,6 +250,9 @@ Registers Oracle::Enterable(const Registers& regs) const {
   Registers enterable = regs;
   if (!any_stack_) {
     enterable.gpr[kRsp] &= kUserHalf;
+  }
+  if (!g_exchange.has_avx) {
+    enterable.vec[1] = {};
   }
   return enterable;
 }
