@@ -273,7 +273,7 @@ template <class D>
 typename Cpu<D>::Halves Cpu<D>::ReadHalves(const Insn& insn,
                                            const Operand& operand,
                                            bool unaligned) {
-  if (operand.is_xmm()) {
+  if (operand.is_vec()) {
     return {GetQuad(operand.reg, 0), GetQuad(operand.reg, 1)};
   }
   if (operand.is_mmx()) {
@@ -305,7 +305,7 @@ void Cpu<D>::WriteHalves(const Insn& insn, const Operand& operand,
   if (faulted()) {
     return;
   }
-  if (operand.is_xmm()) {
+  if (operand.is_vec()) {
     SetQuad(operand.reg, 0, value[0]);
     SetQuad(operand.reg, 1, value[1]);
     return;
@@ -352,7 +352,7 @@ template <class D>
 template <class U>
 typename D::template V<U> Cpu<D>::ReadLow(const Insn& insn,
                                           const Operand& operand) {
-  if (operand.is_xmm()) {
+  if (operand.is_vec()) {
     return d_.template Trunc<U, uint64_t>(d_.GetQuad(regs_, operand.reg, 0));
   }
   if (operand.is_mmx()) {
@@ -364,7 +364,7 @@ typename D::template V<U> Cpu<D>::ReadLow(const Insn& insn,
 template <class D>
 template <class U>
 void Cpu<D>::WriteLow(const Insn& insn, const Operand& operand, V<U> value) {
-  if (!operand.is_xmm()) {
+  if (!operand.is_vec()) {
     Write<U>(insn, operand, value);
     return;
   }

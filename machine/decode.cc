@@ -11,6 +11,7 @@
 #include "common/check.h"
 #include "common/x86/branch.h"
 #include "common/x86/layout.h"
+#include "machine/registers.h"
 
 namespace clew::machine {
 namespace {
@@ -64,8 +65,9 @@ RegisterTable MakeRegisterTable() {
     table[kHighBytes[i]] = {OperandKind::kReg, 1,
                             static_cast<uint8_t>(8 * i + 1)};
   }
-  for (uint8_t i = 0; i < 16; ++i) {
-    table[X86_REG_XMM0 + i] = {OperandKind::kXmm, 16, i};
+  for (uint8_t i = 0; i < kVecRegisters; ++i) {
+    table[X86_REG_XMM0 + i] = {OperandKind::kVec, 16, i};
+    table[X86_REG_YMM0 + i] = {OperandKind::kVec, 32, i};
   }
   for (uint8_t i = 0; i < 8; ++i) {
     table[X86_REG_ST0 + i] = {OperandKind::kX87, 10, i};
@@ -104,7 +106,7 @@ MemOperand Memory(const cs_insn& raw, const x86_op_mem& mem) {
 
 void SetOperands(const cs_insn& raw, Insn& insn) {
   const cs_x86& x86 = raw.detail->x86;
-  insn.op_count = std::min<uint8_t>(x86.op_count, 3);
+  insn.op_count = std::min(x86.op_count, static_cast<uint8_t>(insn.op.size()));
   for (size_t i = 0; i < insn.op_count; ++i) {
     const cs_x86_op& op = x86.operands[i];
     switch (op.type) {
@@ -207,6 +209,7 @@ void ApplyLayout(const Layout& layout, Insn& insn) {
   insn.addr32 = prefixes.address_size;
   insn.rex_w = prefixes.w();
   insn.operand_size_bytes = insn.rex_w ? 8 : insn.opsize ? 2 : 4;
+  insn.vector_bytes = layout.opcode.vector_bytes;
   insn.mem.segment = prefixes.segment;
   insn.opcode = OpcodeBytes(layout.opcode);
   insn.modrm = layout.modrm.value_or(0);
@@ -241,7 +244,9 @@ DecodeStatus StatusOf(const Layout& layout) {
       (legacy || layout.opcode.prefixes.lock)) {
     return DecodeStatus::kIllegal;
   }
-  if (!legacy) {  // other undefined ones may be defined on a later CPU
+  // Other undefined ones may be defined on a later CPU.
+  if (layout.status == LayoutStatus::kUndefined ||
+      layout.opcode.encoding == x86::Encoding::kEvex) {
     return DecodeStatus::kUnknown;
   }
   return IsMisread(layout.opcode) ? DecodeStatus::kUnknown : DecodeStatus::kOk;

@@ -16,8 +16,9 @@ enum class DecodeStatus : uint8_t {
   kOk,
   kTooShort,  // the bytes end within the instruction
   kIllegal,   // UD2 and encodings that raise #UD on every x86-64 CPU
-  // Not decoded: every other instruction with VEX or EVEX; bytes that Capstone
-  // does not know or reads wrongly. kOk does not promise a handler.
+  // Not decoded: other undefined encodings with VEX; every instruction with
+  // EVEX; bytes that Capstone does not know or reads wrongly. kOk does not
+  // promise a handler.
   kUnknown,
 };
 

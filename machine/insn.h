@@ -19,7 +19,7 @@ enum class OperandKind : uint8_t {
   kReg,    // general register; Operand::reg is its byte offset in gpr
   kMem,    // the instruction's one memory operand, Insn::mem
   kImm,    // Insn::imm, already sign-extended
-  kXmm,    // Operand::reg is 0..15
+  kVec,    // vector register of 16 or 32 bytes; Operand::reg is 0..15
   kX87,    // st(i); Operand::reg is i
   kMmx,    // Operand::reg is 0..7
   kOther,  // segment, control, debug registers: only moved or refused
@@ -33,7 +33,7 @@ struct Operand {
 
   bool is_mem() const { return kind == OperandKind::kMem; }
   bool is_reg() const { return kind == OperandKind::kReg; }
-  bool is_xmm() const { return kind == OperandKind::kXmm; }
+  bool is_vec() const { return kind == OperandKind::kVec; }
   bool is_mmx() const { return kind == OperandKind::kMmx; }
   bool is_imm() const { return kind == OperandKind::kImm; }
 };
@@ -53,13 +53,14 @@ struct Insn {
   uint64_t ip = 0;
   int64_t imm = 0;
   MemOperand mem;
-  std::array<Operand, 3> op;  // in Intel order: destination first
+  std::array<Operand, 4> op;  // in Intel order: destination first
   // Only what handlers are selected by:
   std::array<uint8_t, 3> opcode = {};  // 0x0f 0x38 .. as in the encoding
   uint8_t modrm = 0;
   uint8_t length = 0;
   uint8_t op_count = 0;
   uint8_t operand_size_bytes = 0;  // 2, 4, 8 by 66 and REX.W, not 1
+  uint8_t vector_bytes = 0;        // VEX: 16 or 32, as VEX.L says; else 0
   bool lock : 1 = false;
   bool rep : 1 = false;     // F3
   bool repne : 1 = false;   // F2
@@ -103,7 +104,7 @@ using HandlerTable = std::unordered_map<std::string_view, Selector<D>>;
 //    before registers and flags. Control flow calls cpu.Jump.
 // 2. Selectors choose by form:
 //      template <class D> Handler<D> SelectPxor(const Insn& insn) {
-//        return insn.op[0].is_xmm() ? &Pxor<D> : nullptr;
+//        return insn.op[0].is_vec() ? &Pxor<D> : nullptr;
 //      }
 // 3. template <class D> void RegisterFoo(HandlerTable<D>& table) {
 //      table["pxor"] = SelectPxor<D>; ... }

@@ -68,8 +68,9 @@ struct Opcode {
   OpcodeStatus status = OpcodeStatus::kTruncated;
   Encoding encoding = Encoding::kLegacy;
   OpcodeMap map = OpcodeMap::kOneByte;
-  uint8_t code = 0;   // the last byte of the opcode
-  uint8_t bytes = 0;  // up to and with it
+  uint8_t code = 0;          // the last byte of the opcode
+  uint8_t bytes = 0;         // up to and with it
+  uint8_t vector_bytes = 0;  // VEX: 16 or 32, as VEX.L says; else 0
   Prefixes prefixes;
 
   // Whether this is a whole opcode of that map without VEX and EVEX.
@@ -153,6 +154,11 @@ constexpr uint8_t RexOf(uint8_t payload, bool w) {
   return static_cast<uint8_t>(0x40 | (w ? 8 : 0) | (~payload >> 5 & 7));
 }
 
+// `payload` is the last one of VEX, [WvvvvLpp].
+constexpr uint8_t VectorBytes(uint8_t payload) {
+  return (payload & 4) != 0 ? 32 : 16;
+}
+
 constexpr OpcodeStatus TakeVex(InsnBytes& bytes, Opcode& opcode) {
   const std::optional<uint8_t> first = bytes.Take();
   if (!first) {
@@ -161,6 +167,7 @@ constexpr OpcodeStatus TakeVex(InsnBytes& bytes, Opcode& opcode) {
   if (opcode.encoding == Encoding::kVex2) {
     opcode.prefixes.rex = RexOf(*first | 0x60, false);
     opcode.map = OpcodeMap::k0F;
+    opcode.vector_bytes = VectorBytes(*first);
     return OpcodeStatus::kWhole;
   }
   const std::optional<uint8_t> second = bytes.Take();
@@ -170,6 +177,7 @@ constexpr OpcodeStatus TakeVex(InsnBytes& bytes, Opcode& opcode) {
   const uint8_t map = *first & 0x1f;
   opcode.prefixes.rex = RexOf(*first, (*second & 0x80) != 0);
   opcode.map = static_cast<OpcodeMap>(map & 3);
+  opcode.vector_bytes = VectorBytes(*second);
   return map >= 1 && map <= 3 ? OpcodeStatus::kWhole : OpcodeStatus::kUndefined;
 }
 

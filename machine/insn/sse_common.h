@@ -36,7 +36,7 @@ Vec128 ReadSource(Cpu<D>& cpu, const Insn& insn, const Operand& operand) {
   if constexpr (kBytes == 16) {
     return cpu.ReadVec(insn, operand);
   } else {
-    if (operand.is_xmm() || operand.is_mmx()) {
+    if (operand.is_vec() || operand.is_mmx()) {
       return cpu.ReadVec(insn, operand);
     }
     using U = typename UnsignedOf<kBytes>::Type;
@@ -106,7 +106,7 @@ Handler<D> SelectSse(const Insn& insn) {
 
 template <class D, VecOp kOp, unsigned kBytes, bool kReadsDst>
 Handler<D> SelectVec(const Insn& insn) {
-  return insn.op[0].is_xmm() && !HasMmx(insn)
+  return insn.op[0].is_vec() && !HasMmx(insn)
              ? &VecInsn<D, kOp, kBytes, kReadsDst>
              : nullptr;
 }

@@ -28,7 +28,7 @@ Handler<D> SelectShift(const Insn& insn) {
 
 template <class D, VecOp kOp>
 Handler<D> SelectByteShift(const Insn& insn) {
-  return insn.op[0].is_xmm() ? &ShiftByImm<D, kOp> : nullptr;
+  return insn.op[0].is_vec() ? &ShiftByImm<D, kOp> : nullptr;
 }
 
 }  // namespace

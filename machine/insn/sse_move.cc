@@ -20,7 +20,7 @@ Halves<D> RegisterHalves(Cpu<D>& cpu, const Operand& operand) {
 
 template <class D, bool kUnaligned = false>
 Halves<D> ReadHalves(Cpu<D>& cpu, const Insn& insn, const Operand& operand) {
-  if (operand.is_xmm()) {
+  if (operand.is_vec()) {
     return RegisterHalves(cpu, operand);
   }
   const auto value = cpu.ReadHalves(insn, operand, kUnaligned);
@@ -36,7 +36,7 @@ void WriteHalves(Cpu<D>& cpu, const Operand& operand, const Halves<D>& value) {
 // MOVAPS, MOVUPS and their kin.
 template <class D, bool kUnaligned>
 void MoveWhole(Cpu<D>& cpu, const Insn& insn) {
-  if (insn.op[0].is_xmm()) {
+  if (insn.op[0].is_vec()) {
     const auto value = ReadHalves<D, kUnaligned>(cpu, insn, insn.op[1]);
     if (!cpu.faulted()) {
       WriteHalves(cpu, insn.op[0], value);
@@ -132,7 +132,7 @@ void MoveHalfOut(Cpu<D>& cpu, const Insn& insn) {
 
 template <class D, unsigned kHalf>
 Handler<D> SelectMoveHalf(const Insn& insn) {
-  return insn.op[0].is_xmm() ? &MoveHalfIn<D, kHalf> : &MoveHalfOut<D, kHalf>;
+  return insn.op[0].is_vec() ? &MoveHalfIn<D, kHalf> : &MoveHalfOut<D, kHalf>;
 }
 
 template <class D, class U>
@@ -149,7 +149,7 @@ Handler<D> SelectMoveInteger(const Insn& insn) {
     return insn.rex_w ? SelectMoveMmx<D, uint64_t>(insn)
                       : SelectMoveMmx<D, U>(insn);
   }
-  return insn.op[0].is_xmm() ? &MoveScalarIn<D, U> : &MoveScalar<D, U>;
+  return insn.op[0].is_vec() ? &MoveScalarIn<D, U> : &MoveScalar<D, U>;
 }
 
 // A store of a general register; the hint is not to cache it.
@@ -160,7 +160,7 @@ Handler<D> SelectMovnti(const Insn& insn) {
 
 template <class D, class U>
 Handler<D> SelectMoveFloat(const Insn& insn) {
-  return insn.op[0].is_xmm() && insn.op[1].is_mem() ? &MoveScalarIn<D, U>
+  return insn.op[0].is_vec() && insn.op[1].is_mem() ? &MoveScalarIn<D, U>
                                                     : &MoveScalar<D, U>;
 }
 
@@ -252,7 +252,7 @@ void ClearVec(Cpu<D>& cpu, const Insn& insn) {
 
 template <class D>
 Handler<D> SelectVecXor(const Insn& insn) {
-  const bool same = insn.op[0].is_xmm() && insn.op[1].is_xmm() &&
+  const bool same = insn.op[0].is_vec() && insn.op[1].is_vec() &&
                     insn.op[0].reg == insn.op[1].reg;
   return same ? &ClearVec<D> : SelectVecLogic<D, VecXor>(insn);
 }

@@ -15,7 +15,7 @@ void BlendByXmm0(Cpu<D>& cpu, const Insn& insn) {
   }
   Vec128 dst = cpu.ReadVec(insn, insn.op[0]);
   VecState state = StateFor(cpu, insn);
-  state.mask = cpu.ReadVec(insn, Operand{OperandKind::kXmm, 16, 0});
+  state.mask = cpu.ReadVec(insn, Operand{OperandKind::kVec, 16, 0});
   kOp(dst, src, state);
   cpu.WriteVec(insn, insn.op[0], dst);
 }
@@ -70,7 +70,7 @@ void Pinsrq(Cpu<D>& cpu, const Insn& insn) {
 
 template <class D, VecToGprOp kOp>
 Handler<D> SelectMask(const Insn& insn) {
-  return insn.op[1].is_xmm() ? &ToGprInsn<D, kOp, 16> : nullptr;
+  return insn.op[1].is_vec() ? &ToGprInsn<D, kOp, 16> : nullptr;
 }
 
 template <class D>

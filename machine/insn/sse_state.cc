@@ -67,7 +67,7 @@ void Fxsave(Cpu<D>& cpu, const Insn& insn) {
     StoreStruct(cpu, addr + kFxsaveX87 + 16 * i, stack.st(i), kFloat80Bytes);
   }
   for (uint8_t i = 0; i < 16; ++i) {
-    const Vec128 value = cpu.ReadVec(insn, {OperandKind::kXmm, 16, i});
+    const Vec128 value = cpu.ReadVec(insn, {OperandKind::kVec, 16, i});
     StoreStruct(cpu, addr + kFxsaveXmm + 16u * i, value);
   }
 }
@@ -87,7 +87,7 @@ void Fxrstor(Cpu<D>& cpu, const Insn& insn) {
   cpu.regs().mxcsr = area.pointers.mxcsr;
   RestoreX87(area, cpu.regs().x87);
   for (uint8_t i = 0; i < 16; ++i) {
-    cpu.WriteVec(insn, {OperandKind::kXmm, 16, i}, area.xmm[i]);
+    cpu.WriteVec(insn, {OperandKind::kVec, 16, i}, area.xmm[i]);
   }
 }
 

@@ -29,7 +29,7 @@ void StringInsn(Cpu<D>& cpu, const Insn& insn) {
   if (kIndex) {
     cpu.template SetReg<uint64_t>(8 * kRcx, cpu.d().Const(result.index));
   } else {
-    cpu.WriteVec(insn, Operand{OperandKind::kXmm, 16, 0}, result.mask);
+    cpu.WriteVec(insn, Operand{OperandKind::kVec, 16, 0}, result.mask);
   }
   cpu.flags().SetAll(result.flags);
 }

@@ -79,6 +79,11 @@ static_assert(Scan(0xc4, 0xe2, 0xf8, 0xf2, 0).opcode.prefixes.w());
 static_assert(Scan(0xc4, 0xc2, 0x78, 0xf2, 0).opcode.prefixes.b());
 static_assert(!Scan(0xc5, 0x00, 0x58, 0).opcode.prefixes.b());
 static_assert(Scan(0xc5, 0x7c, 0x58, 0).opcode.prefixes.rex == 0x44);
+static_assert(Scan(0xc5, 0xf8, 0x77).opcode.vector_bytes == 16);
+static_assert(Scan(0xc5, 0xfc, 0x77).opcode.vector_bytes == 32);
+static_assert(Scan(0xc4, 0xe2, 0x79, 0x58, 0xc1).opcode.vector_bytes == 16);
+static_assert(Scan(0xc4, 0xe2, 0x7d, 0x58, 0xc1).opcode.vector_bytes == 32);
+static_assert(Scan(0x0f, 0x77).opcode.vector_bytes == 0);
 
 // #UD whatever follows.
 static_assert(IsUndefined(0x06) && IsUndefined(0x9a) && IsUndefined(0xea));
