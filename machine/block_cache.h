@@ -8,6 +8,8 @@
 #include <vector>
 
 #include "machine/decode.h"
+#include "machine/features.h"
+#include "machine/handlers.h"
 #include "machine/insn.h"
 #include "machine/memory.h"
 
@@ -34,7 +36,8 @@ class BlockCache {
   static constexpr size_t kOpsMax = size_t{1} << 19;  // some 50 MB
   static constexpr size_t kBlockOpsMax = 64;
 
-  BlockCache();
+  // Of a CPU with these features.
+  explicit BlockCache(FeatureSet features) : handlers_(features) {}
 
   // Returns the block at `ip` as memory is now. It lives until the next Find.
   const Block<D>& Find(const Memory& memory, uint64_t ip) {
@@ -59,7 +62,7 @@ class BlockCache {
   Op<D> MakeOp(const Decoded& decoded, uint64_t ip) const;
 
   Decoder decoder_;
-  HandlerTable<D> handlers_;
+  Handlers<D> handlers_;
   std::unordered_map<uint64_t, std::unique_ptr<Block<D>>> blocks_;
   std::array<Recent, kRecent> recent_;
   size_t op_count_ = 0;

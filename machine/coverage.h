@@ -8,11 +8,12 @@
 
 #include "machine/decode.h"
 #include "machine/domain.h"
-#include "machine/insn.h"
+#include "machine/handlers.h"
 
 namespace clew::machine {
 
-// What the machine can execute, without executing it. Not thread-safe.
+// What the machine can execute, without executing it, of a CPU with the
+// features that it carries out. Not thread-safe.
 class Coverage {
  public:
   Coverage();
@@ -27,7 +28,7 @@ class Coverage {
 
  private:
   Decoder decoder_;
-  HandlerTable<Concrete> handlers_;
+  Handlers<Concrete> handlers_;
 };
 
 }  // namespace clew::machine

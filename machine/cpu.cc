@@ -7,7 +7,8 @@ namespace clew::machine {
 template class BlockCache<Concrete>;
 template class Cpu<Concrete>;
 
-CodeCache::CodeCache() : blocks_(std::make_unique<BlockCache<Concrete>>()) {}
+CodeCache::CodeCache(FeatureSet features)
+    : blocks_(std::make_unique<BlockCache<Concrete>>(features)) {}
 CodeCache::~CodeCache() = default;
 CodeCache::CodeCache(CodeCache&&) noexcept = default;
 CodeCache& CodeCache::operator=(CodeCache&&) noexcept = default;

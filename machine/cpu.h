@@ -7,6 +7,7 @@
 
 #include "common/access.h"
 #include "common/inputs.h"
+#include "machine/features.h"
 #include "machine/memory.h"
 #include "machine/registers.h"
 #include "machine/store_buffer.h"
@@ -83,7 +84,10 @@ class BlockCache;
 // Not thread-safe.
 class CodeCache {
  public:
-  CodeCache();
+  // Of a CPU with what the machine carries out.
+  CodeCache() : CodeCache(kCarriedOut) {}
+  // Of a CPU with these features: an instruction of another is not supported.
+  explicit CodeCache(FeatureSet features);
   ~CodeCache();
   CodeCache(CodeCache&&) noexcept;
   CodeCache& operator=(CodeCache&&) noexcept;

@@ -46,11 +46,6 @@ inline bool Drains(const Decoded& decoded) {
 }
 
 template <class D>
-BlockCache<D>::BlockCache() {
-  RegisterAll(handlers_);
-}
-
-template <class D>
 void BlockCache<D>::Clear() {
   blocks_.clear();
   recent_.fill(Recent());
@@ -79,9 +74,7 @@ Op<D> BlockCache<D>::MakeOp(const Decoded& decoded, uint64_t ip) const {
   if (decoded.status == DecodeStatus::kIllegal) {
     op.run = &run::Illegal<D>;
   } else if (decoded.status == DecodeStatus::kOk) {
-    const auto it = handlers_.find(decoded.mnemonic);
-    const Handler<D> handler =
-        it != handlers_.end() ? it->second(decoded.insn) : nullptr;
+    const Handler<D> handler = handlers_.Find(decoded);
     op.run = handler != nullptr ? handler : op.run;
     op.insn.drains = Drains(decoded);
   }

@@ -262,6 +262,55 @@ std::string_view Name(csh handle, const cs_insn& raw, const Insn& insn) {
   return cs_insn_name(handle, raw.id);
 }
 
+struct GroupFeature {
+  x86_insn_group group;
+  Feature feature;
+};
+constexpr GroupFeature kGroupFeatures[] = {
+    {X86_GRP_SSE3, Feature::kSse3},   {X86_GRP_SSSE3, Feature::kSsse3},
+    {X86_GRP_SSE41, Feature::kSse41}, {X86_GRP_SSE42, Feature::kSse42},
+    {X86_GRP_AES, Feature::kAes},     {X86_GRP_PCLMUL, Feature::kPclmulqdq},
+    {X86_GRP_AVX, Feature::kAvx},     {X86_GRP_F16C, Feature::kF16c},
+    {X86_GRP_FMA, Feature::kFma},     {X86_GRP_AVX2, Feature::kAvx2},
+    {X86_GRP_BMI, Feature::kBmi1},    {X86_GRP_BMI2, Feature::kBmi2},
+    {X86_GRP_SHA, Feature::kSha},     {X86_GRP_AVX512, Feature::kAvx512},
+    {X86_GRP_BWI, Feature::kAvx512},  {X86_GRP_DQI, Feature::kAvx512}};
+
+// Capstone's groups tell, but of some instructions that have none, and of
+// TZCNT, which a CPU without BMI1 runs as BSF.
+FeatureSet Needs(const cs_insn& raw) {
+  switch (raw.id) {
+    case X86_INS_TZCNT:
+      return {};
+    case X86_INS_VRCPSS:
+    case X86_INS_VRSQRTSS:
+    case X86_INS_VSQRTSD:
+    case X86_INS_VSQRTSS:
+      return {Feature::kAvx};
+    case X86_INS_MOVBE:
+      return {Feature::kMovbe};
+    case X86_INS_XSAVE:
+    case X86_INS_XSAVE64:
+    case X86_INS_XSAVEC:
+    case X86_INS_XSAVEC64:
+    case X86_INS_XSAVEOPT:
+    case X86_INS_XSAVEOPT64:
+    case X86_INS_XRSTOR:
+    case X86_INS_XRSTOR64:
+      return {Feature::kXsave};
+    default:
+      break;
+  }
+  FeatureSet features;
+  const std::span groups(raw.detail->groups, raw.detail->groups_count);
+  for (const auto& [group, feature] : kGroupFeatures) {
+    if (std::ranges::find(groups, group) != groups.end()) {
+      features.Add(feature);
+    }
+  }
+  return features;
+}
+
 }  // namespace
 
 struct Decoder::Impl {
@@ -328,6 +377,7 @@ Decoded Decoder::Decode(uint64_t ip, std::span<const std::byte> bytes) {
   RepairTarget(branch, insn);
   RepairImmediates(code.first(insn.length), insn);
   result.mnemonic = Name(impl_->handle, raw, insn);
+  result.needs = Needs(raw);
   result.ends_block = x86::TransfersControl(branch.branch_class);
   result.status =
       LockIsIllegal(insn) ? DecodeStatus::kIllegal : DecodeStatus::kOk;
@@ -337,16 +387,19 @@ Decoded Decoder::Decode(uint64_t ip, std::span<const std::byte> bytes) {
 std::string Decoder::Describe(uint64_t ip, std::span<const std::byte> bytes) {
   bytes = bytes.first(std::min(bytes.size(), x86::kInsnBytesMax));
   std::string text = "unknown instruction";
+  FeatureSet missing;
   if (impl_->Disassemble(ip, bytes)) {
     bytes = bytes.first(impl_->raw->size);
     text = fmt::format("{} {}", impl_->raw->mnemonic, impl_->raw->op_str);
+    missing = Needs(*impl_->raw).Without(kCarriedOut);
   }
   text += fmt::format(" at {:#x} (", ip);
   for (size_t i = 0; i < bytes.size(); ++i) {
     text += fmt::format("{}{:02x}", i == 0 ? "" : " ",
                         static_cast<uint8_t>(bytes[i]));
   }
-  return text + ")";
+  text += ")";
+  return missing.empty() ? text : text + ", needs " + NamesOf(missing);
 }
 
 }  // namespace clew::machine

@@ -11,7 +11,7 @@ template class BlockCache<Shadowed>;
 template class Cpu<Shadowed>;
 
 ShadowCodeCache::ShadowCodeCache()
-    : blocks_(std::make_unique<BlockCache<Shadowed>>()) {}
+    : blocks_(std::make_unique<BlockCache<Shadowed>>(kCarriedOut)) {}
 ShadowCodeCache::~ShadowCodeCache() = default;
 ShadowCodeCache::ShadowCodeCache(ShadowCodeCache&&) noexcept = default;
 ShadowCodeCache& ShadowCodeCache::operator=(ShadowCodeCache&&) noexcept =

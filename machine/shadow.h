@@ -82,7 +82,8 @@ class ShadowObserver {
 struct Shadowed;
 struct ShadowThread;
 
-// As CodeCache (machine/cpu.h), for the shadow domain.
+// As CodeCache (machine/cpu.h), for the shadow domain, of a CPU with what the
+// machine carries out.
 class ShadowCodeCache {
  public:
   ShadowCodeCache();

@@ -2,6 +2,7 @@
 #define CLEW_MACHINE_INSN_FAMILIES_H_
 
 #include "machine/cpu_access.h"
+#include "machine/handlers.h"
 #include "machine/insn.h"
 #include "machine/insn/vector_families.h"
 #include "machine/shadow_domain.h"
@@ -46,6 +47,11 @@ void RegisterAll(HandlerTable<D>& table) {
   RegisterString(table);
   RegisterSystem(table);
   RegisterVectorFamilies(table);
+}
+
+template <class D>
+Handlers<D>::Handlers(FeatureSet features) : features_(features) {
+  RegisterAll(table_);
 }
 
 // A value of domain D.

@@ -51,6 +51,19 @@ TEST(CoverageTest, KnowsWhatIsAndWhatIsNot) {
             "sldt eax");
 }
 
+TEST(CoverageTest, SaysWhatFeaturesAreMissing) {
+  Coverage coverage;
+  const auto describe = [&](const std::vector<uint8_t>& code) {
+    return coverage.Describe(0x401000, Insn(code));
+  };
+  EXPECT_EQ(describe({0xc5, 0xf5, 0xfe, 0xc2}),
+            "vpaddd ymm0, ymm1, ymm2 at 0x401000 (c5 f5 fe c2), needs AVX2");
+  EXPECT_TRUE(describe({0x0f, 0x38, 0xf0, 0x06}).ends_with(", needs MOVBE"));
+  EXPECT_TRUE(describe({0x0f, 0xae, 0x26}).ends_with(", needs XSAVE"));
+  // PSHUFB is of SSSE3, which the machine carries out.
+  EXPECT_TRUE(describe({0x66, 0x0f, 0x38, 0x00, 0xc1}).ends_with("c1)"));
+}
+
 // All opcodes of one map behind one prefix; returns how many are known.
 unsigned Compare(Coverage& coverage, std::vector<uint8_t> before) {
   unsigned known = 0;
@@ -83,6 +96,20 @@ TEST(CoverageTest, AgreesWithTheMachineOnEachOpcode) {
     }
   }
   EXPECT_GT(known, 1000u);
+}
+
+// The CPU that Coverage is asked about has no AVX.
+TEST(CoverageTest, AgreesWithTheMachineOnVex) {
+  Coverage coverage;
+  unsigned known = 0;
+  for (unsigned payload = 0x78; payload < 0x80; ++payload) {  // L and pp
+    const auto last = static_cast<uint8_t>(payload);
+    known += Compare(coverage, {0xc5, static_cast<uint8_t>(last | 0x80)});
+    for (const uint8_t map : {uint8_t{0xe1}, uint8_t{0xe2}, uint8_t{0xe3}}) {
+      known += Compare(coverage, {0xc4, map, last});
+    }
+  }
+  EXPECT_EQ(known, 0u);
 }
 
 }  // namespace

@@ -375,6 +375,7 @@ TEST_F(MachineTest, UnsupportedNamesTheInstruction) {
   EXPECT_EQ(regs_.rip, kCodeAt + 1);
   EXPECT_EQ(stop.detail.substr(0, 42),
             "vaddps ymm0, ymm1, ymm2 at 0x20000001 (c5 ");
+  EXPECT_TRUE(stop.detail.ends_with("), needs AVX")) << stop.detail;
 }
 
 // An instruction overwrites the next one within its block.

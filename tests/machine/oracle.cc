@@ -209,6 +209,17 @@ int SignalOf(FaultKind kind) {
 
 }  // namespace
 
+FeatureSet HostFeatures() {
+  FeatureSet features = kCarriedOut;
+  if (__builtin_cpu_supports("avx") != 0) {
+    features.Add(Feature::kAvx);
+  }
+  if (__builtin_cpu_supports("avx2") != 0) {
+    features.Add(Feature::kAvx2);
+  }
+  return features;
+}
+
 Oracle::Oracle() : machine_(regs_, memory_, cache_) {
   MapAt(kCodeAt, kPageBytes, PROT_READ | PROT_WRITE | PROT_EXEC);
   MapAt(kDataAt, kDataBytes, PROT_READ | PROT_WRITE);
@@ -219,7 +230,7 @@ Oracle::Oracle() : machine_(regs_, memory_, cache_) {
   for (const int signal : {SIGTRAP, SIGSEGV, SIGBUS, SIGFPE, SIGILL}) {
     Install(signal, OnStop);
   }
-  g_exchange.has_avx = __builtin_cpu_supports("avx") != 0;
+  g_exchange.has_avx = HostFeatures().Has(Feature::kAvx);
   any_stack_ = EntersWithAnyStack();
   static bool told = false;
   if (std::exchange(told, true)) {

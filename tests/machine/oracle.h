@@ -8,6 +8,7 @@
 #include <string>
 
 #include "machine/cpu.h"
+#include "machine/features.h"
 #include "machine/memory.h"
 #include "machine/registers.h"
 
@@ -28,6 +29,9 @@ struct State {
   std::array<std::byte, kDataBytes> window = {};
 };
 
+// What this host's CPU has, of what is carried out and of AVX and AVX2.
+FeatureSet HostFeatures();
+
 struct Outcome {
   State state;
   int signal = 0;         // SIGSEGV, SIGFPE, SIGILL; 0: it retired
@@ -37,6 +41,8 @@ struct Outcome {
   std::string detail;     // of what is not supported
 };
 
+// The machine has the features of the host's CPU, as far as they are compared.
+//
 // Some hypervisors cannot enter user mode with a stack pointer that is not
 // canonical: the guest sees a general protection fault in place of the
 // instruction. There both runs begin with one that is; on a CPU without AVX,
@@ -66,7 +72,7 @@ class Oracle {
   bool EntersWithAnyStack();
 
   Memory memory_;
-  CodeCache cache_;
+  CodeCache cache_{HostFeatures()};
   Registers regs_;
   Machine machine_;
   std::array<uint8_t, 16> code_ = {};

@@ -1,0 +1,33 @@
+#ifndef CLEW_MACHINE_HANDLERS_H_
+#define CLEW_MACHINE_HANDLERS_H_
+
+#include "machine/decode.h"
+#include "machine/features.h"
+#include "machine/insn.h"
+
+namespace clew::machine {
+
+// The handlers of all families in domain D, for a CPU with certain features.
+// (The constructor is in machine/insn/families.h, which knows the families.)
+template <class D>
+class Handlers {
+ public:
+  explicit Handlers(FeatureSet features);
+
+  // Returns what executes the instruction; nullptr if the machine does not know
+  // it or the CPU does not have it. REQUIRES: decoded.status is kOk.
+  Handler<D> Find(const Decoded& decoded) const {
+    const auto selector = table_.find(decoded.mnemonic);
+    return selector != table_.end() && features_.Contains(decoded.needs)
+               ? selector->second(decoded.insn)
+               : nullptr;
+  }
+
+ private:
+  HandlerTable<D> table_;
+  FeatureSet features_;
+};
+
+}  // namespace clew::machine
+
+#endif  // CLEW_MACHINE_HANDLERS_H_
