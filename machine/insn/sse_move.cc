@@ -97,7 +97,7 @@ void MoveScalarIn(Cpu<D>& cpu, const Insn& insn) {
 }
 
 // A scalar out of an XMM register, to memory or a general register; or into the
-// low lane of an XMM register, the rest kept (MOVSS, MOVSD).
+// low element of an XMM register, the rest kept (MOVSS, MOVSD).
 template <class D, class U>
 void MoveScalar(Cpu<D>& cpu, const Insn& insn) {
   const auto value = cpu.template ReadLow<U>(insn, insn.op[1]);
@@ -168,8 +168,8 @@ Handler<D> SelectMoveFloat(const Insn& insn) {
 // (MASKMOVQ: an MMX register has no bytes above the eighth.)
 template <class D>
 void MoveMasked(Cpu<D>& cpu, const Insn& insn) {
-  const auto bytes = LanesOf<uint8_t>(cpu.ReadVec(insn, insn.op[0]));
-  const auto mask = LanesOf<uint8_t>(cpu.ReadVec(insn, insn.op[1]));
+  const auto bytes = ElementsOf<uint8_t>(cpu.ReadVec(insn, insn.op[0]));
+  const auto mask = ElementsOf<uint8_t>(cpu.ReadVec(insn, insn.op[1]));
   const uint64_t addr =
       cpu.LinearAddress(insn, cpu.template GetReg<uint64_t>(8 * kRdi));
   for (unsigned i = 0; i < 16; ++i) {

@@ -20,7 +20,7 @@ void BlendByXmm0(Cpu<D>& cpu, const Insn& insn) {
   cpu.WriteVec(insn, insn.op[0], dst);
 }
 
-// A memory source has one lane: the selecting bits do not count.
+// A memory source has one element: the selecting bits do not count.
 template <class D>
 void InsertpsFromMemory(Cpu<D>& cpu, const Insn& insn) {
   const Vec128 src = ReadSource<4>(cpu, insn, insn.op[1]);
@@ -40,16 +40,17 @@ Handler<D> SelectInsertps(const Insn& insn) {
                              : &VecInsn<D, Insertps, 16, true>;
 }
 
-// One lane of type U to memory or, zero-extended, to a general register.
+// One element of type U to memory or, zero-extended, to a general register.
 template <class D, VecToGprOp kOp, class U>
 void ExtractInsn(Cpu<D>& cpu, const Insn& insn) {
   VecState state = StateFor(cpu, insn);
-  const auto lane = static_cast<U>(kOp(cpu.ReadVec(insn, insn.op[1]), state));
+  const auto element =
+      static_cast<U>(kOp(cpu.ReadVec(insn, insn.op[1]), state));
   if (insn.op[0].is_mem()) {
-    cpu.template Write<U>(insn, insn.op[0], cpu.d().Const(lane));
+    cpu.template Write<U>(insn, insn.op[0], cpu.d().Const(element));
   } else {
     cpu.template SetReg<uint64_t>(insn.op[0].reg,
-                                  cpu.d().Const(uint64_t{lane}));
+                                  cpu.d().Const(uint64_t{element}));
   }
 }
 

@@ -64,7 +64,8 @@ void ReciprocalRoot(Vec128& dst, const Vec128& src, VecState& state) {
   Reciprocal(dst, root, state);
 }
 
-// The lowest lane of op(src) into dst. Other lanes of src are not looked at.
+// The lowest element of op(src) into dst. Other elements of src are not looked
+// at.
 void LowestLane(VecOp op, Vec128& dst, const Vec128& src, VecState& state) {
   Vec128 result;
   op(result, src, state);

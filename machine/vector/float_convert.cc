@@ -21,7 +21,7 @@ CLEW_HOST_FROM_GPR(Cvtsi2ss64, "cvtsi2ssq", uint64_t)
 CLEW_HOST_FROM_GPR(Cvtsi2sd32, "cvtsi2sdl", uint32_t)
 CLEW_HOST_FROM_GPR(Cvtsi2sd64, "cvtsi2sdq", uint64_t)
 
-// Name(src, state): the lowest lane to an integer of type Int.
+// Name(src, state): the lowest element to an integer of type Int.
 #define CLEW_HOST_TO_GPR(Name, mnemonic, Int)                               \
   uint64_t Name(const Vec128& src, VecState& state) {                       \
     Int d;                                                                  \
@@ -43,8 +43,8 @@ CLEW_HOST_TO_GPR(Cvttss2si64, "cvttss2si", uint64_t)
 CLEW_HOST_TO_GPR(Cvttsd2si32, "cvttsd2si", uint32_t)
 CLEW_HOST_TO_GPR(Cvttsd2si64, "cvttsd2si", uint64_t)
 
-// Name(dst, src, state): compares the lowest lanes. The host's flags come out
-// as they are (SETcc would lose the case of a NaN).
+// Name(dst, src, state): compares the lowest elements. The host's flags come
+// out as they are (SETcc would lose the case of a NaN).
 #define CLEW_HOST_TO_FLAGS(Name, mnemonic)                                    \
   uint64_t Name(const Vec128& dst, const Vec128& src, VecState& state) {      \
     bool zero;                                                                \
@@ -66,7 +66,7 @@ CLEW_HOST_TO_FLAGS(Ucomisd, "ucomisd")
 CLEW_HOST_TO_FLAGS(Comiss, "comiss")
 CLEW_HOST_TO_FLAGS(Comisd, "comisd")
 
-// Each is two lanes of an instruction on four or two, the others zero, which
+// Each is two elements of an instruction on four or two, the others zero, which
 // raise nothing.
 namespace mmx {
 

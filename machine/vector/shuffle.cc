@@ -7,20 +7,20 @@
 namespace clew::machine {
 namespace {
 
-// The lane of `from` that bits 2i, 2i+1 of `imm` name.
+// The element of `from` that bits 2i, 2i+1 of `imm` name.
 template <class U>
-U Selected(const Lanes<U>& from, size_t base, uint8_t imm, size_t i) {
+U Selected(const Elements<U>& from, size_t base, uint8_t imm, size_t i) {
   return from[base + ((imm >> (2 * i)) & 3)];
 }
 
 // PSHUFLW and PSHUFHW: the four words from `base` on.
 void ShuffleWords(Vec128& dst, const Vec128& src, uint8_t imm, size_t base) {
-  const auto from = LanesOf<uint16_t>(src);
+  const auto from = ElementsOf<uint16_t>(src);
   auto to = from;
   for (size_t i = 0; i < 4; ++i) {
     to[base + i] = Selected(from, base, imm, i);
   }
-  dst = FromLanes<uint16_t>(to);
+  dst = FromElements<uint16_t>(to);
 }
 
 // Bytes offset..offset+15 of low:high, as if zeros followed.
@@ -37,50 +37,50 @@ Vec128 WindowOf(const Vec128& low, const Vec128& high, size_t offset) {
 
 template <class U>
 void BlendByBits(Vec128& dst, const Vec128& src, uint8_t bits) {
-  const auto from = LanesOf<U>(src);
-  auto to = LanesOf<U>(dst);
+  const auto from = ElementsOf<U>(src);
+  auto to = ElementsOf<U>(dst);
   for (size_t i = 0; i < to.size(); ++i) {
     if ((bits >> i) & 1) {
       to[i] = from[i];
     }
   }
-  dst = FromLanes<U>(to);
+  dst = FromElements<U>(to);
 }
 
-// Bit i is the top bit of lane i.
+// Bit i is the top bit of element i.
 template <class U>
 uint64_t TopBits(const Vec128& value) {
-  const auto lanes = LanesOf<U>(value);
+  const auto elements = ElementsOf<U>(value);
   uint64_t bits = 0;
-  for (size_t i = 0; i < lanes.size(); ++i) {
-    bits |= static_cast<uint64_t>(lanes[i] >> (8 * sizeof(U) - 1)) << i;
+  for (size_t i = 0; i < elements.size(); ++i) {
+    bits |= static_cast<uint64_t>(elements[i] >> (8 * sizeof(U) - 1)) << i;
   }
   return bits;
 }
 
 template <class U>
 void BlendByMask(Vec128& dst, const Vec128& src, const Vec128& mask) {
-  const auto from = LanesOf<U>(src);
-  const auto select = LanesOf<U>(mask);
-  auto to = LanesOf<U>(dst);
+  const auto from = ElementsOf<U>(src);
+  const auto select = ElementsOf<U>(mask);
+  auto to = ElementsOf<U>(dst);
   for (size_t i = 0; i < to.size(); ++i) {
     if (select[i] >> (8 * sizeof(U) - 1)) {
       to[i] = from[i];
     }
   }
-  dst = FromLanes<U>(to);
+  dst = FromElements<U>(to);
 }
 
 template <class U>
 void Insert(Vec128& dst, const Vec128& src, uint8_t imm) {
-  auto to = LanesOf<U>(dst);
+  auto to = ElementsOf<U>(dst);
   to[imm % to.size()] = static_cast<U>(src.q[0]);
-  dst = FromLanes<U>(to);
+  dst = FromElements<U>(to);
 }
 
 template <class U>
 uint64_t Extract(const Vec128& src, uint8_t imm) {
-  const auto from = LanesOf<U>(src);
+  const auto from = ElementsOf<U>(src);
   return from[imm % from.size()];
 }
 
@@ -95,12 +95,12 @@ uint16_t SumOfDifferences(const uint8_t* a, const uint8_t* b) {
 }  // namespace
 
 void Pshufd(Vec128& dst, const Vec128& src, VecState& state) {
-  const auto from = LanesOf<uint32_t>(src);
-  Lanes<uint32_t> to;
+  const auto from = ElementsOf<uint32_t>(src);
+  Elements<uint32_t> to;
   for (size_t i = 0; i < 4; ++i) {
     to[i] = Selected(from, 0, state.imm, i);
   }
-  dst = FromLanes<uint32_t>(to);
+  dst = FromElements<uint32_t>(to);
 }
 
 void Pshuflw(Vec128& dst, const Vec128& src, VecState& state) {
@@ -112,9 +112,9 @@ void Pshufhw(Vec128& dst, const Vec128& src, VecState& state) {
 }
 
 void Shufps(Vec128& dst, const Vec128& src, VecState& state) {
-  const auto low = LanesOf<uint32_t>(dst);
-  const auto high = LanesOf<uint32_t>(src);
-  dst = FromLanes<uint32_t>(
+  const auto low = ElementsOf<uint32_t>(dst);
+  const auto high = ElementsOf<uint32_t>(src);
+  dst = FromElements<uint32_t>(
       {Selected(low, 0, state.imm, 0), Selected(low, 0, state.imm, 1),
        Selected(high, 0, state.imm, 2), Selected(high, 0, state.imm, 3)});
 }
@@ -181,26 +181,26 @@ void Pblendvb(Vec128& dst, const Vec128& src, VecState& state) {
 }
 
 void Insertps(Vec128& dst, const Vec128& src, VecState& state) {
-  auto to = LanesOf<uint32_t>(dst);
-  to[(state.imm >> 4) & 3] = LanesOf<uint32_t>(src)[state.imm >> 6];
+  auto to = ElementsOf<uint32_t>(dst);
+  to[(state.imm >> 4) & 3] = ElementsOf<uint32_t>(src)[state.imm >> 6];
   for (size_t i = 0; i < 4; ++i) {
     if ((state.imm >> i) & 1) {
       to[i] = 0;
     }
   }
-  dst = FromLanes<uint32_t>(to);
+  dst = FromElements<uint32_t>(to);
 }
 
 void Mpsadbw(Vec128& dst, const Vec128& src, VecState& state) {
-  const auto a = LanesOf<uint8_t>(dst);
-  const auto b = LanesOf<uint8_t>(src);
+  const auto a = ElementsOf<uint8_t>(dst);
+  const auto b = ElementsOf<uint8_t>(src);
   const size_t a_start = (state.imm & 4) ? 4 : 0;
   const size_t b_start = size_t{4} * (state.imm & 3);
-  Lanes<uint16_t> sums;
+  Elements<uint16_t> sums;
   for (size_t i = 0; i < 8; ++i) {
     sums[i] = SumOfDifferences(&a[a_start + i], &b[b_start]);
   }
-  dst = FromLanes<uint16_t>(sums);
+  dst = FromElements<uint16_t>(sums);
 }
 
 void Pinsrb(Vec128& dst, const Vec128& src, VecState& state) {

@@ -14,70 +14,70 @@ constexpr uint8_t kFromTheTop = 0x40;  // last index; expanded mask
 
 enum Aggregation : uint8_t { kEqualAny, kRanges, kEqualEach, kEqualOrdered };
 
-// A string of 16 bytes or 8 words, widened so that signed and unsigned lanes
+// A string of 16 bytes or 8 words, widened so that signed and unsigned elements
 // compare alike.
 struct Text {
-  std::array<int, 16> lanes = {};
-  unsigned lane_count = 16;
-  unsigned length = 0;  // valid lanes, <= lane_count
+  std::array<int, 16> elements = {};
+  unsigned element_count = 16;
+  unsigned length = 0;  // valid elements, <= element_count
 };
 
 Text Widen(const Vec128& value, uint8_t imm) {
   Text text;
-  text.lane_count = (imm & kWords) ? 8 : 16;
-  const auto bytes = LanesOf<uint8_t>(value);
-  const auto words = LanesOf<uint16_t>(value);
-  for (unsigned i = 0; i < text.lane_count; ++i) {
+  text.element_count = (imm & kWords) ? 8 : 16;
+  const auto bytes = ElementsOf<uint8_t>(value);
+  const auto words = ElementsOf<uint16_t>(value);
+  for (unsigned i = 0; i < text.element_count; ++i) {
     if (imm & kSigned) {
-      text.lanes[i] = (imm & kWords) ? static_cast<int16_t>(words[i])
-                                     : static_cast<int8_t>(bytes[i]);
+      text.elements[i] = (imm & kWords) ? static_cast<int16_t>(words[i])
+                                        : static_cast<int8_t>(bytes[i]);
     } else {
-      text.lanes[i] = (imm & kWords) ? words[i] : bytes[i];
+      text.elements[i] = (imm & kWords) ? words[i] : bytes[i];
     }
   }
   return text;
 }
 
-// The length up to the first zero lane.
+// The length up to the first zero element.
 void SetImplicitLength(Text& text) {
-  auto* const end = text.lanes.begin() + text.lane_count;
-  text.length = static_cast<unsigned>(std::find(text.lanes.begin(), end, 0) -
-                                      text.lanes.begin());
+  auto* const end = text.elements.begin() + text.element_count;
+  text.length = static_cast<unsigned>(std::find(text.elements.begin(), end, 0) -
+                                      text.elements.begin());
 }
 
 void SetExplicitLength(Text& text, int64_t length) {
   const uint64_t size = length < 0 ? 0 - static_cast<uint64_t>(length)
                                    : static_cast<uint64_t>(length);
   text.length =
-      static_cast<unsigned>(std::min<uint64_t>(size, text.lane_count));
+      static_cast<unsigned>(std::min<uint64_t>(size, text.element_count));
 }
 
-bool InSet(const Text& set, int lane) {
-  const auto* end = set.lanes.begin() + set.length;
-  return std::find(set.lanes.begin(), end, lane) != end;
+bool InSet(const Text& set, int element) {
+  const auto* end = set.elements.begin() + set.length;
+  return std::find(set.elements.begin(), end, element) != end;
 }
 
 // Pairs of bounds; a pair with only its lower bound valid holds nothing.
-bool InRanges(const Text& ranges, int lane) {
+bool InRanges(const Text& ranges, int element) {
   for (unsigned i = 0; i + 1 < ranges.length; i += 2) {
-    if (ranges.lanes[i] <= lane && lane <= ranges.lanes[i + 1]) {
+    if (ranges.elements[i] <= element && element <= ranges.elements[i + 1]) {
       return true;
     }
   }
   return false;
 }
 
-// Lanes past both ends are equal, past one end they differ.
+// Elements past both ends are equal, past one end they differ.
 bool EqualAt(const Text& a, const Text& b, unsigned i) {
   const bool in_a = i < a.length;
   const bool in_b = i < b.length;
-  return in_a && in_b ? a.lanes[i] == b.lanes[i] : in_a == in_b;
+  return in_a && in_b ? a.elements[i] == b.elements[i] : in_a == in_b;
 }
 
-// Whether `a` stands in `b` from lane `start` on, as far as b's lanes go.
+// Whether `a` stands in `b` from element `start` on, as far as b's elements go.
 bool FoundAt(const Text& a, const Text& b, unsigned start) {
-  for (unsigned i = 0; i < a.length && start + i < b.lane_count; ++i) {
-    if (start + i >= b.length || a.lanes[i] != b.lanes[start + i]) {
+  for (unsigned i = 0; i < a.length && start + i < b.element_count; ++i) {
+    if (start + i >= b.length || a.elements[i] != b.elements[start + i]) {
       return false;
     }
   }
@@ -87,9 +87,9 @@ bool FoundAt(const Text& a, const Text& b, unsigned start) {
 bool Match(const Text& a, const Text& b, unsigned i, uint8_t imm) {
   switch (static_cast<Aggregation>((imm >> 2) & 3)) {
     case kEqualAny:
-      return i < b.length && InSet(a, b.lanes[i]);
+      return i < b.length && InSet(a, b.elements[i]);
     case kRanges:
-      return i < b.length && InRanges(a, b.lanes[i]);
+      return i < b.length && InRanges(a, b.elements[i]);
     case kEqualEach:
       return EqualAt(a, b, i);
     case kEqualOrdered:
@@ -98,10 +98,10 @@ bool Match(const Text& a, const Text& b, unsigned i, uint8_t imm) {
   return false;
 }
 
-// IntRes2 of the manual: bit i for lane i.
+// IntRes2 of the manual: bit i for element i.
 unsigned MatchBits(const Text& a, const Text& b, uint8_t imm) {
   unsigned bits = 0;
-  for (unsigned i = 0; i < b.lane_count; ++i) {
+  for (unsigned i = 0; i < b.element_count; ++i) {
     const bool negate =
         (imm & kNegate) && (!(imm & kNegateValidOnly) || i < b.length);
     bits |= static_cast<unsigned>(Match(a, b, i, imm) != negate) << i;
@@ -109,38 +109,38 @@ unsigned MatchBits(const Text& a, const Text& b, uint8_t imm) {
   return bits;
 }
 
-uint64_t IndexOf(unsigned bits, unsigned lane_count, bool last) {
+uint64_t IndexOf(unsigned bits, unsigned element_count, bool last) {
   if (bits == 0) {
-    return lane_count;
+    return element_count;
   }
   return static_cast<uint64_t>(last ? static_cast<int>(std::bit_width(bits)) - 1
                                     : std::countr_zero(bits));
 }
 
-Vec128 MaskOf(unsigned bits, unsigned lane_count, bool expanded) {
+Vec128 MaskOf(unsigned bits, unsigned element_count, bool expanded) {
   if (!expanded) {
     return {{bits, 0}};
   }
-  Lanes<uint8_t> mask;
-  const unsigned lane_bytes = 16 / lane_count;
+  Elements<uint8_t> mask;
+  const unsigned element_bytes = 16 / element_count;
   for (unsigned i = 0; i < 16; ++i) {
-    mask[i] = ((bits >> (i / lane_bytes)) & 1) ? 0xff : 0;
+    mask[i] = ((bits >> (i / element_bytes)) & 1) ? 0xff : 0;
   }
-  return FromLanes<uint8_t>(mask);
+  return FromElements<uint8_t>(mask);
 }
 
 uint64_t FlagsOf(const Text& a, const Text& b, unsigned bits) {
   return (bits != 0 ? kFlagCarry : 0) |
-         (b.length < b.lane_count ? kFlagZero : 0) |
-         (a.length < a.lane_count ? kFlagSign : 0) |
+         (b.length < b.element_count ? kFlagZero : 0) |
+         (a.length < a.element_count ? kFlagSign : 0) |
          ((bits & 1) ? kFlagOverflow : 0);
 }
 
 StringCompare Compare(const Text& a, const Text& b, uint8_t imm) {
   const unsigned bits = MatchBits(a, b, imm);
   const bool top = (imm & kFromTheTop) != 0;
-  return {IndexOf(bits, b.lane_count, top), MaskOf(bits, b.lane_count, top),
-          FlagsOf(a, b, bits)};
+  return {IndexOf(bits, b.element_count, top),
+          MaskOf(bits, b.element_count, top), FlagsOf(a, b, bits)};
 }
 
 }  // namespace

@@ -18,7 +18,8 @@ struct StringCompare {
 };
 
 // The string `a` is the first operand (a register), `b` the second. Explicit
-// lengths are signed; their absolute values count, up to the number of lanes.
+// lengths are signed; their absolute values count, up to the number of
+// elements.
 StringCompare CompareImplicit(const Vec128& a, const Vec128& b, uint8_t imm);
 StringCompare CompareExplicit(const Vec128& a, int64_t a_length,
                               const Vec128& b, int64_t b_length, uint8_t imm);

@@ -21,8 +21,9 @@ struct VecState {
 // arguments: no memory, no registers, any bits are a legal input.
 //
 // dst = op(dst, src). An operation with one operand ignores dst, a scalar one
-// keeps dst's upper lanes. Where the source is narrower than 16 bytes (memory,
-// or a general register) it is in the low bits of src, the rest is zero.
+// keeps dst's upper elements. Where the source is narrower than 16 bytes
+// (memory, or a general register) it is in the low bits of src, the rest is
+// zero.
 using VecOp = void (*)(Vec128& dst, const Vec128& src, VecState& state);
 // A general register = op(src); what a 32-bit result leaves above is zero.
 using VecToGprOp = uint64_t (*)(const Vec128& src, VecState& state);
@@ -30,18 +31,18 @@ using VecToGprOp = uint64_t (*)(const Vec128& src, VecState& state);
 using VecToFlagsOp = uint64_t (*)(const Vec128& dst, const Vec128& src,
                                   VecState& state);
 
-// A register seen as lanes of U, least significant first.
+// 128 bits seen as elements of U, least significant first.
 template <class U>
-using Lanes = std::array<U, 16 / sizeof(U)>;
+using Elements = std::array<U, 16 / sizeof(U)>;
 
 template <class U>
-Lanes<U> LanesOf(const Vec128& value) {
-  return std::bit_cast<Lanes<U>>(value);
+Elements<U> ElementsOf(const Vec128& value) {
+  return std::bit_cast<Elements<U>>(value);
 }
 
 template <class U>
-Vec128 FromLanes(const Lanes<U>& lanes) {
-  return std::bit_cast<Vec128>(lanes);
+Vec128 FromElements(const Elements<U>& elements) {
+  return std::bit_cast<Vec128>(elements);
 }
 
 }  // namespace clew::machine

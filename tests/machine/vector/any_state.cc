@@ -42,11 +42,11 @@ uint32_t NearbyFloat(Random& random) {
 
 template <class U, class F>
 Vec128 Fill(F next) {
-  Lanes<U> lanes;
-  for (auto& lane : lanes) {
-    lane = next();
+  Elements<U> elements;
+  for (auto& element : elements) {
+    element = next();
   }
-  return FromLanes<U>(lanes);
+  return FromElements<U>(elements);
 }
 
 // All exceptions masked; any rounding, one of the three precisions.

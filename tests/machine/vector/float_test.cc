@@ -31,9 +31,9 @@ TEST(ApproximationTest, ReciprocalIsTheQuotient) {
     VecState state;
     Vec128 dst;
     Rcpps(dst, src, state);
-    for (size_t lane = 0; lane < 4; ++lane) {
-      const float x = LanesOf<float>(src)[lane];
-      ASSERT_TRUE(SameFloat(LanesOf<float>(dst)[lane], 1.0f / x)) << x;
+    for (size_t element = 0; element < 4; ++element) {
+      const float x = ElementsOf<float>(src)[element];
+      ASSERT_TRUE(SameFloat(ElementsOf<float>(dst)[element], 1.0f / x)) << x;
     }
     ASSERT_EQ(state.mxcsr, VecState{}.mxcsr);
   }
@@ -46,9 +46,10 @@ TEST(ApproximationTest, RootIsTheQuotientOfTheRoot) {
     VecState state;
     Vec128 dst;
     Rsqrtps(dst, src, state);
-    for (size_t lane = 0; lane < 4; ++lane) {
-      const float x = LanesOf<float>(src)[lane];
-      ASSERT_TRUE(SameFloat(LanesOf<float>(dst)[lane], 1.0f / std::sqrt(x)))
+    for (size_t element = 0; element < 4; ++element) {
+      const float x = ElementsOf<float>(src)[element];
+      ASSERT_TRUE(
+          SameFloat(ElementsOf<float>(dst)[element], 1.0f / std::sqrt(x)))
           << x;
     }
     ASSERT_EQ(state.mxcsr, VecState{}.mxcsr);

@@ -34,13 +34,13 @@ using NativeOp = Vec128 (*)(const Vec128& dst, const Vec128& src);
 inline Vec128 AnyVector(Random& random) {
   constexpr std::array<uint8_t, 6> kEdges = {0, 1, 0x7f, 0x80, 0xfe, 0xff};
   const uint64_t edges_in_eight = random.Below(9);
-  Lanes<uint8_t> bytes;
+  Elements<uint8_t> bytes;
   for (auto& byte : bytes) {
     byte = random.Below(8) < edges_in_eight
                ? kEdges[random.Below(kEdges.size())]
                : static_cast<uint8_t>(random.Next());
   }
-  return FromLanes<uint8_t>(bytes);
+  return FromElements<uint8_t>(bytes);
 }
 
 }  // namespace clew::machine

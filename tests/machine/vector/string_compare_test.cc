@@ -1,7 +1,7 @@
 // Goal: index, mask and all six flags of PCMPxSTRx are the CPU's.
 // Method: all 256 immediates of all four instructions, on random strings over a
 // small alphabet (so that matches, prefixes and zero bytes are frequent) and
-// lengths from far below to far above the lane count. Oracle: the CPU.
+// lengths from far below to far above the element count. Oracle: the CPU.
 
 #include "machine/vector/string_compare.h"
 
@@ -95,14 +95,14 @@ Vec128 AnyString(Random& random) {
   constexpr std::array<uint8_t, 6> kAlphabet = {0, 'a', 'b', 'c', 0x80, 0xff};
   const uint64_t letters = 1 + random.Below(kAlphabet.size());
   const bool terminated = random.Below(2) == 0;
-  Lanes<uint8_t> bytes;
+  Elements<uint8_t> bytes;
   for (auto& byte : bytes) {
     byte = kAlphabet[random.Below(letters)];
     if (byte == 0 && !terminated) {
       byte = 'a';
     }
   }
-  return FromLanes<uint8_t>(bytes);
+  return FromElements<uint8_t>(bytes);
 }
 
 int64_t AnyLength(Random& random) {
