@@ -261,91 +261,121 @@ bool Cpu<D>::CheckStore(uint64_t addr, uint64_t size_bytes) {
 }
 
 template <class D>
-uint64_t Cpu<D>::VecAddress(const Insn& insn, bool unaligned, bool write) {
+uint64_t Cpu<D>::AlignedAddress(const Insn& insn, unsigned alignment,
+                                bool write) {
   const uint64_t addr = Address(insn);
-  if (!unaligned && addr % 16 != 0) {
+  if ((addr & (alignment - 1)) != 0) {
     Raise(FaultKind::kGeneral, addr, write);
   }
   return addr;
 }
 
 template <class D>
-typename Cpu<D>::Halves Cpu<D>::ReadHalves(const Insn& insn,
-                                           const Operand& operand,
-                                           bool unaligned) {
+template <VecForm kForm>
+auto Cpu<D>::ReadQuads(const Insn& insn, const Operand& operand, bool unaligned)
+    -> Quads<kForm> {
+  Quads<kForm> quads = {};
   if (operand.is_vec()) {
-    return {GetQuad(operand.reg, 0), GetQuad(operand.reg, 1)};
+    for (unsigned i = 0; i < quads.size(); ++i) {
+      quads[i] = GetQuad(operand.reg, i);
+    }
+    return quads;
   }
   if (operand.is_mmx()) {
-    return {GetMmx(operand.reg), d_.Const(uint64_t{0})};
+    quads[0] = GetMmx(operand.reg);
+    return quads;
   }
-  Halves halves = {d_.Const(uint64_t{0}), d_.Const(uint64_t{0})};
-  const uint64_t addr = VecAddress(insn, unaligned, false);
-  std::array<uint64_t, 2> plain;
+  const uint64_t addr =
+      AlignedAddress(insn, unaligned ? 1 : kForm.size_bytes(), false);
+  std::array<uint64_t, 2 * kForm.lanes> plain;
   if (faulted()) {
-    return halves;
+    return quads;
   }
   if (!LoadPlain(addr, plain)) [[unlikely]] {
-    RaiseAccess(addr, 16, false);
-    return halves;
+    RaiseAccess(addr, kForm.size_bytes(), false);
+    return quads;
   }
   if (observer_ != nullptr) [[unlikely]] {
-    Observe(addr, plain[0], 16, AccessKind::kRead);
+    Observe(addr, plain[0], kForm.size_bytes(), AccessKind::kRead);
   }
-  for (unsigned i = 0; i < 2; ++i) {
-    halves[i] = d_.template AfterLoad<uint64_t>(*this, addr + 8 * i, plain[i],
-                                                AccessKind::kRead);
+  for (unsigned i = 0; i < quads.size(); ++i) {
+    quads[i] = d_.template AfterLoad<uint64_t>(*this, addr + 8 * i, plain[i],
+                                               AccessKind::kRead);
   }
-  return halves;
+  return quads;
 }
 
 template <class D>
-void Cpu<D>::WriteHalves(const Insn& insn, const Operand& operand,
-                         const Halves& value, bool unaligned) {
+template <VecForm kForm>
+void Cpu<D>::WriteQuads(const Insn& insn, const Operand& operand,
+                        const Quads<kForm>& value, bool unaligned) {
   if (faulted()) {
     return;
   }
   if (operand.is_vec()) {
-    SetQuad(operand.reg, 0, value[0]);
-    SetQuad(operand.reg, 1, value[1]);
+    for (unsigned i = 0; i < value.size(); ++i) {
+      SetQuad(operand.reg, i, value[i]);
+    }
+    if constexpr (kForm.vex) {
+      ClearLanes(operand.reg, kForm.lanes);
+    }
     return;
   }
   if (operand.is_mmx()) {
     SetMmx(operand.reg, value[0]);
     return;
   }
-  const uint64_t addr = VecAddress(insn, unaligned, true);
-  const std::array<uint64_t, 2> plain = {d_.Value(value[0]),
-                                         d_.Value(value[1])};
+  const uint64_t addr =
+      AlignedAddress(insn, unaligned ? 1 : kForm.size_bytes(), true);
+  std::array<uint64_t, 2 * kForm.lanes> plain;
+  for (unsigned i = 0; i < plain.size(); ++i) {
+    plain[i] = d_.Value(value[i]);
+  }
   if (faulted()) {
     return;
   }
   if (!StorePlain(addr, plain)) [[unlikely]] {
-    RaiseAccess(addr, 16, true);
+    RaiseAccess(addr, kForm.size_bytes(), true);
     return;
   }
-  for (unsigned i = 0; i < 2; ++i) {
+  for (unsigned i = 0; i < value.size(); ++i) {
     d_.template AfterStore<uint64_t>(*this, addr + 8 * i, value[i],
                                      AccessKind::kWrite);
   }
   NoticeCodeChange();
   if (observer_ != nullptr) [[unlikely]] {
-    Observe(addr, plain[0], 16, AccessKind::kWrite);
+    Observe(addr, plain[0], kForm.size_bytes(), AccessKind::kWrite);
   }
 }
 
 template <class D>
-Vec128 Cpu<D>::ReadVec(const Insn& insn, const Operand& operand,
-                       bool unaligned) {
-  const Halves halves = ReadHalves(insn, operand, unaligned);
-  return Vec128{{d_.Concretise(halves[0]), d_.Concretise(halves[1])}};
+void Cpu<D>::ClearLanes(unsigned number, unsigned lane) {
+  for (unsigned i = 2 * lane; i < kVecQuads; ++i) {
+    SetQuad(number, i, d_.Const(uint64_t{0}));
+  }
 }
 
 template <class D>
-void Cpu<D>::WriteVec(const Insn& insn, const Operand& operand, Vec128 value,
-                      bool unaligned) {
-  WriteHalves(insn, operand, {d_.Const(value.q[0]), d_.Const(value.q[1])},
-              unaligned);
+template <VecForm kForm>
+auto Cpu<D>::ReadLanes(const Insn& insn, const Operand& operand, bool unaligned)
+    -> Vec<kForm> {
+  const Quads<kForm> quads = ReadQuads<kForm>(insn, operand, unaligned);
+  Vec<kForm> value;
+  for (unsigned i = 0; i < quads.size(); ++i) {
+    value[i / 2].q[i % 2] = d_.Concretise(quads[i]);
+  }
+  return value;
+}
+
+template <class D>
+template <VecForm kForm>
+void Cpu<D>::WriteLanes(const Insn& insn, const Operand& operand,
+                        const Vec<kForm>& value, bool unaligned) {
+  Quads<kForm> quads;
+  for (unsigned i = 0; i < quads.size(); ++i) {
+    quads[i] = d_.Const(value[i / 2].q[i % 2]);
+  }
+  WriteQuads<kForm>(insn, operand, quads, unaligned);
 }
 
 template <class D>

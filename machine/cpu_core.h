@@ -141,21 +141,39 @@ class Cpu {
   bool CheckLoad(uint64_t addr, uint64_t size_bytes);
   bool CheckStore(uint64_t addr, uint64_t size_bytes);
 
-  // SSE registers and 16-byte memory operands as two halves with their shadow:
-  // for moves and bitwise logic. Alignment as with ReadVec. An MMX register is
-  // the low half, as in all that follows, and has no shadow.
-  using Halves = std::array<V<uint64_t>, 2>;
-  Halves ReadHalves(const Insn& insn, const Operand& operand,
-                    bool unaligned = false);
-  void WriteHalves(const Insn& insn, const Operand& operand,
-                   const Halves& value, bool unaligned = false);
-  // The same as plain values (the shadow is
-  // concretised on read, cleared on write). A memory operand is 16 bytes and
-  // must be aligned, or kGeneral is raised, unless `unaligned`.
+  // The lanes of a form, of a vector register or as much memory, in quadwords
+  // with their shadow: for moves and bitwise logic. Memory must be aligned to
+  // its size, or kGeneral is raised, unless `unaligned`. Writing a register
+  // keeps or clears the lanes above, as VecForm says. An MMX register is the
+  // first quadword, as in all that follows, and has no shadow.
+  template <VecForm kForm>
+  using Quads = std::array<V<uint64_t>, 2 * kForm.lanes>;
+  template <VecForm kForm>
+  Quads<kForm> ReadQuads(const Insn& insn, const Operand& operand,
+                         bool unaligned = kForm.vex);
+  template <VecForm kForm>
+  void WriteQuads(const Insn& insn, const Operand& operand,
+                  const Quads<kForm>& value, bool unaligned = kForm.vex);
+  // The same as plain values (the shadow is concretised on read, cleared on
+  // write).
+  template <VecForm kForm>
+  using Vec = std::array<Vec128, kForm.lanes>;
+  template <VecForm kForm>
+  Vec<kForm> ReadLanes(const Insn& insn, const Operand& operand,
+                       bool unaligned = kForm.vex);
+  template <VecForm kForm>
+  void WriteLanes(const Insn& insn, const Operand& operand,
+                  const Vec<kForm>& value, bool unaligned = kForm.vex);
+  // The same for what has an SSE form only.
   Vec128 ReadVec(const Insn& insn, const Operand& operand,
-                 bool unaligned = false);
-  void WriteVec(const Insn& insn, const Operand& operand, Vec128 value,
-                bool unaligned = false);
+                 bool unaligned = false) {
+    return ReadLanes<kSse>(insn, operand, unaligned)[0];
+  }
+  void WriteVec(const Insn& insn, const Operand& operand, Vec128 value) {
+    WriteLanes<kSse>(insn, operand, {value});
+  }
+  // Clears the lanes of a vector register from `lane` on.
+  void ClearLanes(unsigned number, unsigned lane);
   // The low `sizeof(U)` bytes of an XMM register, or memory of that size, for
   // scalar forms (MOVQ, ADDSD with U = uint64_t, ADDSS with uint32_t). Writing
   // keeps the rest of an XMM register. General registers work as well. The
@@ -225,9 +243,9 @@ class Cpu {
   [[gnu::noinline]] bool StoreWaiting(uint64_t addr,
                                       std::span<const std::byte> bytes);
   void RaiseAccess(uint64_t addr, uint64_t size_bytes, bool write);
-  // Returns the address of a 16-byte operand; raises kGeneral if it has to be
-  // aligned and is not.
-  uint64_t VecAddress(const Insn& insn, bool unaligned, bool write);
+  // Returns the address of the memory operand; raises kGeneral if it is not
+  // aligned to `alignment` bytes, a power of two.
+  uint64_t AlignedAddress(const Insn& insn, unsigned alignment, bool write);
   // A store into executable memory must be seen by the next instruction.
   void NoticeCodeChange();
 

@@ -8,6 +8,7 @@
 #include <unordered_map>
 
 #include "common/x86/opcode.h"
+#include "machine/registers.h"
 
 namespace clew::machine {
 
@@ -71,6 +72,24 @@ struct Insn {
 
   uint64_t next_ip() const { return ip + length; }
 };
+
+// How an instruction uses vector registers: what its handler is a template
+// over.
+struct VecForm {
+  // Encoded with VEX: it clears the lanes above its own instead of keeping
+  // them, memory need not be aligned, and an operation that reads its
+  // destination reads a first source in its place.
+  bool vex = false;
+  unsigned lanes = 1;
+
+  constexpr unsigned size_bytes() const { return lanes * kLaneBytes; }
+  // Indices into Insn::op, of an operation with two sources.
+  constexpr unsigned first_source() const { return vex ? 1 : 0; }
+  constexpr unsigned second_source() const { return vex ? 2 : 1; }
+};
+inline constexpr VecForm kSse = {false, 1};
+inline constexpr VecForm kVex128 = {true, 1};
+inline constexpr VecForm kVex256 = {true, 2};
 
 template <class D>
 class Cpu;

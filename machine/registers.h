@@ -2,7 +2,6 @@
 #define CLEW_MACHINE_REGISTERS_H_
 
 #include <array>
-#include <cstddef>
 #include <cstdint>
 
 #include "common/inputs.h"
@@ -11,16 +10,16 @@ namespace clew::machine {
 
 // The width of the vector registers: sixteen of two lanes of 128 bits, YMM0 to
 // YMM15. Whoever needs their number or size asks these.
-inline constexpr size_t kVecRegisters = 16;
-inline constexpr size_t kVecLanes = 2;
-inline constexpr size_t kVecQuads = 2 * kVecLanes;
+inline constexpr unsigned kVecRegisters = 16;
+inline constexpr unsigned kVecLanes = 2;
+inline constexpr unsigned kVecQuads = 2 * kVecLanes;
 
 // 128 bits of a vector register, least significant first.
 struct Vec128 {
   std::array<uint64_t, 2> q = {};
   bool operator==(const Vec128&) const = default;
 };
-inline constexpr size_t kLaneBytes = sizeof(Vec128);
+inline constexpr unsigned kLaneBytes = sizeof(Vec128);
 
 // The same 128 bits of every vector register.
 using VecLane = std::array<Vec128, kVecRegisters>;

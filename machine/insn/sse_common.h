@@ -1,6 +1,8 @@
 #ifndef CLEW_MACHINE_INSN_SSE_COMMON_H_
 #define CLEW_MACHINE_INSN_SSE_COMMON_H_
 
+#include <string_view>
+
 #include "machine/insn/families.h"
 #include "machine/vector/vec_op.h"
 
@@ -29,18 +31,20 @@ struct UnsignedOf<8> {
   using Type = uint64_t;
 };
 
-// A source: an XMM or MMX register whole; of memory or a general register
-// kBytes, in the low bits. 16 bytes of memory must be aligned.
-template <unsigned kBytes, class D>
-Vec128 ReadSource(Cpu<D>& cpu, const Insn& insn, const Operand& operand) {
-  if constexpr (kBytes == 16) {
-    return cpu.ReadVec(insn, operand);
+// A source: a vector or MMX register whole; of memory or a general register
+// kBytes a lane, in the low bits. Alignment is as Cpu::ReadQuads has it.
+template <VecForm kForm, unsigned kBytes, class D>
+typename Cpu<D>::template Vec<kForm> ReadSource(Cpu<D>& cpu, const Insn& insn,
+                                                const Operand& operand) {
+  if constexpr (kBytes == kLaneBytes) {
+    return cpu.template ReadLanes<kForm>(insn, operand);
   } else {
+    static_assert(kForm.lanes == 1, "sources narrower than their lanes");
     if (operand.is_vec() || operand.is_mmx()) {
-      return cpu.ReadVec(insn, operand);
+      return cpu.template ReadLanes<kForm>(insn, operand);
     }
     using U = typename UnsignedOf<kBytes>::Type;
-    return {{cpu.d().Concretise(cpu.template Read<U>(insn, operand)), 0}};
+    return {{{{cpu.d().Concretise(cpu.template Read<U>(insn, operand)), 0}}}};
   }
 }
 
@@ -52,27 +56,32 @@ VecState StateFor(Cpu<D>& cpu, const Insn& insn) {
   return state;
 }
 
-// op[0] = kOp(op[0], op[1]), op[0] an XMM or MMX register.
-template <class D, VecOp kOp, unsigned kBytes, bool kReadsDst>
+// op[0] = kOp(first source, second source) in each lane, op[0] a vector or MMX
+// register; op[0] = kOp(op[1]) where the destination is not read.
+template <class D, VecOp kOp, unsigned kBytes, bool kReadsDst,
+          VecForm kForm = kSse>
 void VecInsn(Cpu<D>& cpu, const Insn& insn) {
-  const Vec128 src = ReadSource<kBytes>(cpu, insn, insn.op[1]);
+  constexpr unsigned kSource = kReadsDst ? kForm.second_source() : 1;
+  const auto src = ReadSource<kForm, kBytes>(cpu, insn, insn.op[kSource]);
   if (cpu.faulted()) {
     return;
   }
-  Vec128 dst;
+  typename Cpu<D>::template Vec<kForm> dst;
   if constexpr (kReadsDst) {
-    dst = cpu.ReadVec(insn, insn.op[0]);
+    dst = cpu.template ReadLanes<kForm>(insn, insn.op[kForm.first_source()]);
   }
   VecState state = StateFor(cpu, insn);
-  kOp(dst, src, state);
+  for (unsigned lane = 0; lane < kForm.lanes; ++lane) {
+    kOp(dst[lane], src[lane], state);
+  }
   cpu.regs().mxcsr = state.mxcsr;
-  cpu.WriteVec(insn, insn.op[0], dst);
+  cpu.template WriteLanes<kForm>(insn, insn.op[0], dst);
 }
 
 // A general register = kOp(op[1]).
 template <class D, VecToGprOp kOp, unsigned kBytes>
 void ToGprInsn(Cpu<D>& cpu, const Insn& insn) {
-  const Vec128 src = ReadSource<kBytes>(cpu, insn, insn.op[1]);
+  const Vec128 src = ReadSource<kSse, kBytes>(cpu, insn, insn.op[1])[0];
   if (cpu.faulted()) {
     return;
   }
@@ -85,7 +94,7 @@ void ToGprInsn(Cpu<D>& cpu, const Insn& insn) {
 // Flags = kOp(op[0], op[1]).
 template <class D, VecToFlagsOp kOp, unsigned kBytes>
 void ToFlagsInsn(Cpu<D>& cpu, const Insn& insn) {
-  const Vec128 src = ReadSource<kBytes>(cpu, insn, insn.op[1]);
+  const Vec128 src = ReadSource<kSse, kBytes>(cpu, insn, insn.op[1])[0];
   if (cpu.faulted()) {
     return;
   }
@@ -99,16 +108,40 @@ inline bool HasMmx(const Insn& insn) {
   return insn.op[0].is_mmx() || insn.op[1].is_mmx();
 }
 
+// f<kForm>() for the form of an instruction whose VEX forms, if any, have up to
+// kVexLanes lanes; nullptr for another form.
+template <class D, unsigned kVexLanes, class F>
+Handler<D> ByForm(const Insn& insn, F f) {
+  if (insn.vector_bytes == 0) {
+    return f.template operator()<kSse>();
+  }
+  if constexpr (kVexLanes >= 1) {
+    if (insn.vector_bytes == kVex128.size_bytes()) {
+      return f.template operator()<kVex128>();
+    }
+  }
+  if constexpr (kVexLanes >= 2) {
+    if (insn.vector_bytes == kVex256.size_bytes()) {
+      return f.template operator()<kVex256>();
+    }
+  }
+  return nullptr;
+}
+
 template <class D, Handler<D> kHandler>
 Handler<D> SelectSse(const Insn& insn) {
   return HasMmx(insn) ? nullptr : kHandler;
 }
 
-template <class D, VecOp kOp, unsigned kBytes, bool kReadsDst>
+template <class D, VecOp kOp, unsigned kBytes, bool kReadsDst,
+          unsigned kVexLanes = 0>
 Handler<D> SelectVec(const Insn& insn) {
-  return insn.op[0].is_vec() && !HasMmx(insn)
-             ? &VecInsn<D, kOp, kBytes, kReadsDst>
-             : nullptr;
+  if (!insn.op[0].is_vec() || HasMmx(insn)) {
+    return nullptr;
+  }
+  return ByForm<D, kVexLanes>(insn, []<VecForm kForm>() -> Handler<D> {
+    return &VecInsn<D, kOp, kBytes, kReadsDst, kForm>;
+  });
 }
 
 // An instruction on an MMX register: kHandler, and what it does to the x87
@@ -135,14 +168,22 @@ Handler<D> SelectAlwaysMmx(const Insn&) {
   return &MmxInsn<D, kHandler>;
 }
 
+// Enters the selector of a legacy instruction and of its VEX forms.
+template <class D>
+void AddVec(HandlerTable<D>& table, std::string_view legacy,
+            std::string_view vex, Selector<D> selector) {
+  table[legacy] = selector;
+  table[vex] = selector;
+}
+
 // An instruction with a form on XMM and one on MMX registers, whose memory
 // source is kXmmBytes and kMmxBytes.
 template <class D, VecOp kXmm, unsigned kXmmBytes, VecOp kMmx,
-          unsigned kMmxBytes, bool kReadsDst>
+          unsigned kMmxBytes, bool kReadsDst, unsigned kVexLanes = 0>
 Handler<D> SelectVecOrMmx(const Insn& insn) {
   return insn.op[0].is_mmx()
              ? SelectMmx<D, &VecInsn<D, kMmx, kMmxBytes, kReadsDst>>(insn)
-             : SelectVec<D, kXmm, kXmmBytes, kReadsDst>(insn);
+             : SelectVec<D, kXmm, kXmmBytes, kReadsDst, kVexLanes>(insn);
 }
 
 }  // namespace clew::machine

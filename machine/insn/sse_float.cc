@@ -75,8 +75,9 @@ void RegisterComparisons(HandlerTable<D>& table) {
 
 template <class D>
 void RegisterSseFloat(HandlerTable<D>& table) {
-#define CLEW_REGISTER(Name, mnemonic, bytes, reads_dst) \
-  table[mnemonic] = SelectVec<D, Name, bytes, reads_dst>;
+#define CLEW_REGISTER(Name, mnemonic, bytes, reads_dst, vex_lanes) \
+  AddVec<D>(table, mnemonic, "v" mnemonic,                         \
+            SelectVec<D, Name, bytes, reads_dst, vex_lanes>);
   CLEW_VECTOR_FLOAT_OPS(CLEW_REGISTER)
   CLEW_VECTOR_APPROXIMATE_OPS(CLEW_REGISTER)
   CLEW_VECTOR_FLOAT_IMM_OPS(CLEW_REGISTER)

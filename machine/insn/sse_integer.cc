@@ -35,16 +35,21 @@ Handler<D> SelectByteShift(const Insn& insn) {
 
 template <class D>
 void RegisterSseInteger(HandlerTable<D>& table) {
-#define CLEW_REGISTER(Name, mnemonic, bytes, reads_dst) \
-  table[mnemonic] = SelectVec<D, Name, bytes, reads_dst>;
+#define CLEW_REGISTER(Name, mnemonic, bytes, reads_dst, vex_lanes) \
+  AddVec<D>(table, mnemonic, "v" mnemonic,                         \
+            SelectVec<D, Name, bytes, reads_dst, vex_lanes>);
   CLEW_VECTOR_XMM_OPS(CLEW_REGISTER)
 #undef CLEW_REGISTER
-#define CLEW_REGISTER(Name, mnemonic, bytes, reads_dst) \
-  table[mnemonic] = SelectVecOrMmx<D, Name, bytes, mmx::Name, 8, reads_dst>;
+#define CLEW_REGISTER(Name, mnemonic, bytes, reads_dst, vex_lanes) \
+  AddVec<D>(                                                       \
+      table, mnemonic, "v" mnemonic,                               \
+      SelectVecOrMmx<D, Name, bytes, mmx::Name, 8, reads_dst, vex_lanes>);
   CLEW_VECTOR_MMX_OPS(CLEW_REGISTER)
 #undef CLEW_REGISTER
-#define CLEW_REGISTER(Name, mnemonic, bytes, reads_dst) \
-  table[mnemonic] = SelectVecOrMmx<D, Name, bytes, mmx::Name, 4, reads_dst>;
+#define CLEW_REGISTER(Name, mnemonic, bytes, reads_dst, vex_lanes) \
+  AddVec<D>(                                                       \
+      table, mnemonic, "v" mnemonic,                               \
+      SelectVecOrMmx<D, Name, bytes, mmx::Name, 4, reads_dst, vex_lanes>);
   CLEW_VECTOR_MMX_LOW_OPS(CLEW_REGISTER)
 #undef CLEW_REGISTER
 #define CLEW_REGISTER(mnemonic, Name) \

@@ -6,82 +6,50 @@
 namespace clew::machine {
 namespace {
 
-// The two halves of a source: of a register with their shadow.
-template <class D>
-struct Halves {
-  typename D::template V<uint64_t> low;
-  typename D::template V<uint64_t> high;
-};
-
-template <class D>
-Halves<D> RegisterHalves(Cpu<D>& cpu, const Operand& operand) {
-  return {cpu.GetQuad(operand.reg, 0), cpu.GetQuad(operand.reg, 1)};
-}
-
-template <class D, bool kUnaligned = false>
-Halves<D> ReadHalves(Cpu<D>& cpu, const Insn& insn, const Operand& operand) {
-  if (operand.is_vec()) {
-    return RegisterHalves(cpu, operand);
-  }
-  const auto value = cpu.ReadHalves(insn, operand, kUnaligned);
-  return {value[0], value[1]};
-}
-
-template <class D>
-void WriteHalves(Cpu<D>& cpu, const Operand& operand, const Halves<D>& value) {
-  cpu.SetQuad(operand.reg, 0, value.low);
-  cpu.SetQuad(operand.reg, 1, value.high);
-}
-
 // MOVAPS, MOVUPS and their kin.
-template <class D, bool kUnaligned>
+template <class D, bool kUnaligned, VecForm kForm>
 void MoveWhole(Cpu<D>& cpu, const Insn& insn) {
-  if (insn.op[0].is_vec()) {
-    const auto value = ReadHalves<D, kUnaligned>(cpu, insn, insn.op[1]);
-    if (!cpu.faulted()) {
-      WriteHalves(cpu, insn.op[0], value);
-    }
-    return;
+  const auto value =
+      cpu.template ReadQuads<kForm>(insn, insn.op[1], kUnaligned);
+  cpu.template WriteQuads<kForm>(insn, insn.op[0], value, kUnaligned);
+}
+
+template <class D, bool kUnaligned>
+Handler<D> SelectMoveWhole(const Insn& insn) {
+  if (HasMmx(insn)) {
+    return nullptr;
   }
-  const auto value = cpu.ReadHalves(insn, insn.op[1]);
-  cpu.WriteHalves(insn, insn.op[0], value, kUnaligned);
+  return ByForm<D, kVecLanes>(insn, []<VecForm kForm>() -> Handler<D> {
+    return &MoveWhole<D, kUnaligned, kForm>;
+  });
 }
 
 // Which half of which operand becomes a half of the destination.
 enum class From : uint8_t { kDstLow, kDstHigh, kSrcLow, kSrcHigh };
 
-template <From kFrom, class D>
-auto Pick(const Halves<D>& dst, const Halves<D>& src) {
-  switch (kFrom) {
-    case From::kDstLow:
-      return dst.low;
-    case From::kDstHigh:
-      return dst.high;
-    case From::kSrcLow:
-      return src.low;
-    case From::kSrcHigh:
-      return src.high;
-  }
+template <From kFrom, class Halves>
+auto Pick(const Halves& dst, const Halves& src) {
+  constexpr bool kHigh = kFrom == From::kDstHigh || kFrom == From::kSrcHigh;
+  constexpr bool kDst = kFrom == From::kDstLow || kFrom == From::kDstHigh;
+  return (kDst ? dst : src)[kHigh ? 1 : 0];
 }
 
 // MOVHLPS, MOVLHPS, UNPCKxPD, PUNPCKxQDQ.
 template <class D, From kLow, From kHigh>
 void MoveHalves(Cpu<D>& cpu, const Insn& insn) {
-  const auto src = ReadHalves(cpu, insn, insn.op[1]);
+  const auto src = cpu.template ReadQuads<kSse>(insn, insn.op[1]);
   if (cpu.faulted()) {
     return;
   }
-  const auto dst = RegisterHalves(cpu, insn.op[0]);
-  WriteHalves<D>(cpu, insn.op[0],
-                 {Pick<kLow>(dst, src), Pick<kHigh>(dst, src)});
+  const auto dst = cpu.template ReadQuads<kSse>(insn, insn.op[0]);
+  cpu.template WriteQuads<kSse>(insn, insn.op[0],
+                                {Pick<kLow>(dst, src), Pick<kHigh>(dst, src)});
 }
 
 template <class D>
 void Movddup(Cpu<D>& cpu, const Insn& insn) {
   const auto low = cpu.template ReadLow<uint64_t>(insn, insn.op[1]);
-  if (!cpu.faulted()) {
-    WriteHalves<D>(cpu, insn.op[0], {low, low});
-  }
+  cpu.template WriteQuads<kSse>(insn, insn.op[0], {low, low});
 }
 
 // A scalar into an XMM register, the rest cleared: MOVD, MOVQ, and MOVSS and
@@ -89,11 +57,9 @@ void Movddup(Cpu<D>& cpu, const Insn& insn) {
 template <class D, class U>
 void MoveScalarIn(Cpu<D>& cpu, const Insn& insn) {
   const auto value = cpu.template ReadLow<U>(insn, insn.op[1]);
-  if (!cpu.faulted()) {
-    WriteHalves<D>(cpu, insn.op[0],
-                   {cpu.d().template ZExt<uint64_t, U>(value),
-                    cpu.d().Const(uint64_t{0})});
-  }
+  cpu.template WriteQuads<kSse>(
+      insn, insn.op[0],
+      {cpu.d().template ZExt<uint64_t, U>(value), cpu.d().Const(uint64_t{0})});
 }
 
 // A scalar out of an XMM register, to memory or a general register; or into the
@@ -217,16 +183,19 @@ struct VecXor {
   }
 };
 
-template <class D, class Op>
+template <class D, class Op, VecForm kForm>
 void VecLogic(Cpu<D>& cpu, const Insn& insn) {
-  const auto src = ReadHalves(cpu, insn, insn.op[1]);
+  const auto b =
+      cpu.template ReadQuads<kForm>(insn, insn.op[kForm.second_source()]);
   if (cpu.faulted()) {
     return;
   }
-  const auto dst = RegisterHalves(cpu, insn.op[0]);
-  WriteHalves<D>(cpu, insn.op[0],
-                 {Op::Apply(cpu.d(), dst.low, src.low),
-                  Op::Apply(cpu.d(), dst.high, src.high)});
+  auto value =
+      cpu.template ReadQuads<kForm>(insn, insn.op[kForm.first_source()]);
+  for (unsigned i = 0; i < value.size(); ++i) {
+    value[i] = Op::Apply(cpu.d(), value[i], b[i]);
+  }
+  cpu.template WriteQuads<kForm>(insn, insn.op[0], value);
 }
 
 // Of MMX registers.
@@ -241,30 +210,39 @@ void MmxLogic(Cpu<D>& cpu, const Insn& insn) {
 
 template <class D, class Op>
 Handler<D> SelectVecLogic(const Insn& insn) {
-  return HasMmx(insn) ? SelectMmx<D, &MmxLogic<D, Op>>(insn) : &VecLogic<D, Op>;
+  if (HasMmx(insn)) {
+    return SelectMmx<D, &MmxLogic<D, Op>>(insn);
+  }
+  return ByForm<D, kVecLanes>(insn, []<VecForm kForm>() -> Handler<D> {
+    return &VecLogic<D, Op, kForm>;
+  });
 }
 
 // PXOR of a register with itself is how it is cleared, whatever it held.
-template <class D>
+template <class D, VecForm kForm>
 void ClearVec(Cpu<D>& cpu, const Insn& insn) {
-  cpu.WriteVec(insn, insn.op[0], Vec128{});
+  cpu.template WriteLanes<kForm>(insn, insn.op[0], {});
 }
 
 template <class D>
 Handler<D> SelectVecXor(const Insn& insn) {
-  const bool same = insn.op[0].is_vec() && insn.op[1].is_vec() &&
-                    insn.op[0].reg == insn.op[1].reg;
-  return same ? &ClearVec<D> : SelectVecLogic<D, VecXor>(insn);
+  return ByForm<D, kVecLanes>(insn, [&]<VecForm kForm>() -> Handler<D> {
+    const Operand& a = insn.op[kForm.first_source()];
+    const Operand& b = insn.op[kForm.second_source()];
+    return a.is_vec() && b.is_vec() && a.reg == b.reg
+               ? &ClearVec<D, kForm>
+               : SelectVecLogic<D, VecXor>(insn);
+  });
 }
 
 template <class D>
 void RegisterWholeMoves(HandlerTable<D>& table) {
   for (const char* mnemonic : {"movaps", "movapd", "movdqa", "movntdqa",
                                "movntdq", "movntps", "movntpd"}) {
-    table[mnemonic] = SelectSse<D, &MoveWhole<D, false>>;
+    table[mnemonic] = SelectMoveWhole<D, false>;
   }
   for (const char* mnemonic : {"movups", "movupd", "movdqu", "lddqu"}) {
-    table[mnemonic] = SelectSse<D, &MoveWhole<D, true>>;
+    table[mnemonic] = SelectMoveWhole<D, true>;
   }
   table["maskmovdqu"] = SelectMoveMasked<D>;
   table["maskmovq"] = SelectMoveMasked<D>;

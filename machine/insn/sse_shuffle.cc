@@ -23,7 +23,7 @@ void BlendByXmm0(Cpu<D>& cpu, const Insn& insn) {
 // A memory source has one element: the selecting bits do not count.
 template <class D>
 void InsertpsFromMemory(Cpu<D>& cpu, const Insn& insn) {
-  const Vec128 src = ReadSource<4>(cpu, insn, insn.op[1]);
+  const Vec128 src = ReadSource<kSse, 4>(cpu, insn, insn.op[1])[0];
   if (cpu.faulted()) {
     return;
   }

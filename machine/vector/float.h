@@ -11,78 +11,79 @@
 // does not set; which of two NaN operands a sum takes; MIN and MAX of a
 // denormal under DAZ.
 //
-// X(name, mnemonic, bytes of a memory source, whether dst is read)
-#define CLEW_VECTOR_FLOAT_OPS(X)       \
-  X(Addps, "addps", 16, true)          \
-  X(Addpd, "addpd", 16, true)          \
-  X(Addss, "addss", 4, true)           \
-  X(Addsd, "addsd", 8, true)           \
-  X(Subps, "subps", 16, true)          \
-  X(Subpd, "subpd", 16, true)          \
-  X(Subss, "subss", 4, true)           \
-  X(Subsd, "subsd", 8, true)           \
-  X(Mulps, "mulps", 16, true)          \
-  X(Mulpd, "mulpd", 16, true)          \
-  X(Mulss, "mulss", 4, true)           \
-  X(Mulsd, "mulsd", 8, true)           \
-  X(Divps, "divps", 16, true)          \
-  X(Divpd, "divpd", 16, true)          \
-  X(Divss, "divss", 4, true)           \
-  X(Divsd, "divsd", 8, true)           \
-  X(Minps, "minps", 16, true)          \
-  X(Minpd, "minpd", 16, true)          \
-  X(Minss, "minss", 4, true)           \
-  X(Minsd, "minsd", 8, true)           \
-  X(Maxps, "maxps", 16, true)          \
-  X(Maxpd, "maxpd", 16, true)          \
-  X(Maxss, "maxss", 4, true)           \
-  X(Maxsd, "maxsd", 8, true)           \
-  X(Sqrtps, "sqrtps", 16, false)       \
-  X(Sqrtpd, "sqrtpd", 16, false)       \
-  X(Sqrtss, "sqrtss", 4, true)         \
-  X(Sqrtsd, "sqrtsd", 8, true)         \
-  X(Haddps, "haddps", 16, true)        \
-  X(Haddpd, "haddpd", 16, true)        \
-  X(Hsubps, "hsubps", 16, true)        \
-  X(Hsubpd, "hsubpd", 16, true)        \
-  X(Addsubps, "addsubps", 16, true)    \
-  X(Addsubpd, "addsubpd", 16, true)    \
-  X(Cvtps2pd, "cvtps2pd", 8, false)    \
-  X(Cvtpd2ps, "cvtpd2ps", 16, false)   \
-  X(Cvtsd2ss, "cvtsd2ss", 8, true)     \
-  X(Cvtss2sd, "cvtss2sd", 4, true)     \
-  X(Cvtdq2ps, "cvtdq2ps", 16, false)   \
-  X(Cvtps2dq, "cvtps2dq", 16, false)   \
-  X(Cvttps2dq, "cvttps2dq", 16, false) \
-  X(Cvttpd2dq, "cvttpd2dq", 16, false) \
-  X(Cvtpd2dq, "cvtpd2dq", 16, false)   \
-  X(Cvtdq2pd, "cvtdq2pd", 8, false)
+// X(name, mnemonic, bytes of a memory source, whether dst is read, lanes of its
+//   VEX forms), as in machine/vector/integer.h
+#define CLEW_VECTOR_FLOAT_OPS(X)          \
+  X(Addps, "addps", 16, true, 0)          \
+  X(Addpd, "addpd", 16, true, 0)          \
+  X(Addss, "addss", 4, true, 0)           \
+  X(Addsd, "addsd", 8, true, 0)           \
+  X(Subps, "subps", 16, true, 0)          \
+  X(Subpd, "subpd", 16, true, 0)          \
+  X(Subss, "subss", 4, true, 0)           \
+  X(Subsd, "subsd", 8, true, 0)           \
+  X(Mulps, "mulps", 16, true, 0)          \
+  X(Mulpd, "mulpd", 16, true, 0)          \
+  X(Mulss, "mulss", 4, true, 0)           \
+  X(Mulsd, "mulsd", 8, true, 0)           \
+  X(Divps, "divps", 16, true, 0)          \
+  X(Divpd, "divpd", 16, true, 0)          \
+  X(Divss, "divss", 4, true, 0)           \
+  X(Divsd, "divsd", 8, true, 0)           \
+  X(Minps, "minps", 16, true, 0)          \
+  X(Minpd, "minpd", 16, true, 0)          \
+  X(Minss, "minss", 4, true, 0)           \
+  X(Minsd, "minsd", 8, true, 0)           \
+  X(Maxps, "maxps", 16, true, 0)          \
+  X(Maxpd, "maxpd", 16, true, 0)          \
+  X(Maxss, "maxss", 4, true, 0)           \
+  X(Maxsd, "maxsd", 8, true, 0)           \
+  X(Sqrtps, "sqrtps", 16, false, 0)       \
+  X(Sqrtpd, "sqrtpd", 16, false, 0)       \
+  X(Sqrtss, "sqrtss", 4, true, 0)         \
+  X(Sqrtsd, "sqrtsd", 8, true, 0)         \
+  X(Haddps, "haddps", 16, true, 0)        \
+  X(Haddpd, "haddpd", 16, true, 0)        \
+  X(Hsubps, "hsubps", 16, true, 0)        \
+  X(Hsubpd, "hsubpd", 16, true, 0)        \
+  X(Addsubps, "addsubps", 16, true, 0)    \
+  X(Addsubpd, "addsubpd", 16, true, 0)    \
+  X(Cvtps2pd, "cvtps2pd", 8, false, 0)    \
+  X(Cvtpd2ps, "cvtpd2ps", 16, false, 0)   \
+  X(Cvtsd2ss, "cvtsd2ss", 8, true, 0)     \
+  X(Cvtss2sd, "cvtss2sd", 4, true, 0)     \
+  X(Cvtdq2ps, "cvtdq2ps", 16, false, 0)   \
+  X(Cvtps2dq, "cvtps2dq", 16, false, 0)   \
+  X(Cvttps2dq, "cvttps2dq", 16, false, 0) \
+  X(Cvttpd2dq, "cvttpd2dq", 16, false, 0) \
+  X(Cvtpd2dq, "cvtpd2dq", 16, false, 0)   \
+  X(Cvtdq2pd, "cvtdq2pd", 8, false, 0)
 
 // Approximations: each CPU model has its own. These are what QEMU 7.2 computes,
 // because that is what made the recording: 1/x and 1/sqrt(x) in single
 // precision, without exception flags.
 #define CLEW_VECTOR_APPROXIMATE_OPS(X) \
-  X(Rcpps, "rcpps", 16, false)         \
-  X(Rcpss, "rcpss", 4, true)           \
-  X(Rsqrtps, "rsqrtps", 16, false)     \
-  X(Rsqrtss, "rsqrtss", 4, true)
+  X(Rcpps, "rcpps", 16, false, 0)      \
+  X(Rcpss, "rcpss", 4, true, 0)        \
+  X(Rsqrtps, "rsqrtps", 16, false, 0)  \
+  X(Rsqrtss, "rsqrtss", 4, true, 0)
 
 // With an immediate byte, of which a comparison uses three bits.
-#define CLEW_VECTOR_FLOAT_IMM_OPS(X) \
-  X(Cmpps, "cmpps", 16, true)        \
-  X(Cmppd, "cmppd", 16, true)        \
-  X(Cmpss, "cmpss", 4, true)         \
-  X(Cmpsd, "cmpsd", 8, true)         \
-  X(Roundps, "roundps", 16, false)   \
-  X(Roundpd, "roundpd", 16, false)   \
-  X(Roundss, "roundss", 4, true)     \
-  X(Roundsd, "roundsd", 8, true)     \
-  X(Dpps, "dpps", 16, true)          \
-  X(Dppd, "dppd", 16, true)
+#define CLEW_VECTOR_FLOAT_IMM_OPS(X)  \
+  X(Cmpps, "cmpps", 16, true, 0)      \
+  X(Cmppd, "cmppd", 16, true, 0)      \
+  X(Cmpss, "cmpss", 4, true, 0)       \
+  X(Cmpsd, "cmpsd", 8, true, 0)       \
+  X(Roundps, "roundps", 16, false, 0) \
+  X(Roundpd, "roundpd", 16, false, 0) \
+  X(Roundss, "roundss", 4, true, 0)   \
+  X(Roundsd, "roundsd", 8, true, 0)   \
+  X(Dpps, "dpps", 16, true, 0)        \
+  X(Dppd, "dppd", 16, true, 0)
 
 namespace clew::machine {
 
-#define CLEW_DECLARE(Name, mnemonic, bytes, reads_dst) \
+#define CLEW_DECLARE(Name, mnemonic, bytes, reads_dst, vex_lanes) \
   void Name(Vec128& dst, const Vec128& src, VecState& state);
 CLEW_VECTOR_FLOAT_OPS(CLEW_DECLARE)
 CLEW_VECTOR_APPROXIMATE_OPS(CLEW_DECLARE)

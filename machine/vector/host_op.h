@@ -46,27 +46,27 @@ inline uint32_t HostMxcsr(uint32_t guest) {
 
 // Name(dst, src, state): `mnemonic src, dst`, which neither reads nor writes
 // MXCSR.
-#define CLEW_HOST_INTEGER_OP(Name, mnemonic, bytes, reads_dst)       \
-  void Name(Vec128& dst, const Vec128& src, VecState&) {             \
-    __m128i d = ToHost(dst);                                         \
-    __asm__(mnemonic " %1, %0" : "+x"(d) : "x"(ToHost(src)) : "cc"); \
-    FromHost(d, dst);                                                \
+#define CLEW_HOST_INTEGER_OP(Name, mnemonic, bytes, reads_dst, vex_lanes) \
+  void Name(Vec128& dst, const Vec128& src, VecState&) {                  \
+    __m128i d = ToHost(dst);                                              \
+    __asm__(mnemonic " %1, %0" : "+x"(d) : "x"(ToHost(src)) : "cc");      \
+    FromHost(d, dst);                                                     \
   }
 
 // The same on an MMX register: the operands are the low halves. The x87 stack
 // is empty before and after.
-#define CLEW_HOST_MMX_OP(Name, mnemonic, bytes, reads_dst) \
-  void Name(Vec128& dst, const Vec128& src, VecState&) {   \
-    __asm__("movq %0, %%mm0\n\t" mnemonic                  \
-            " %1, %%mm0\n\tmovq %%mm0, %0\n\t"             \
-            "emms"                                         \
-            : "+m"(dst.q[0])                               \
-            : "m"(src.q[0])                                \
-            : "mm0", CLEW_X87_CLOBBERS);                   \
+#define CLEW_HOST_MMX_OP(Name, mnemonic, bytes, reads_dst, vex_lanes) \
+  void Name(Vec128& dst, const Vec128& src, VecState&) {              \
+    __asm__("movq %0, %%mm0\n\t" mnemonic                             \
+            " %1, %%mm0\n\tmovq %%mm0, %0\n\t"                        \
+            "emms"                                                    \
+            : "+m"(dst.q[0])                                          \
+            : "m"(src.q[0])                                           \
+            : "mm0", CLEW_X87_CLOBBERS);                              \
   }
 
 // As CLEW_HOST_INTEGER_OP, under the guest's MXCSR.
-#define CLEW_HOST_FLOAT_OP(Name, mnemonic, bytes, reads_dst)               \
+#define CLEW_HOST_FLOAT_OP(Name, mnemonic, bytes, reads_dst, vex_lanes)    \
   void Name(Vec128& dst, const Vec128& src, VecState& state) {             \
     __m128i d = ToHost(dst);                                               \
     uint32_t guest = HostMxcsr(state.mxcsr);                               \

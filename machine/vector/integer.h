@@ -9,119 +9,124 @@
 // the operands in q[0]. None reads or writes MXCSR. (Bitwise logic and moves of
 // halves are in machine/insn/sse_move.cc: they carry a shadow.)
 //
-// X(name, mnemonic, bytes of a memory source (XMM form), whether dst is read)
+// X(name, mnemonic, bytes of a memory source (XMM form), whether dst is read,
+//   lanes of its VEX forms)
+//
+// The VEX forms, whose mnemonic has a v in front, do the same in each lane: 2
+// if there is one of 256 bits, 1 if only one of 128, 0 if the machine has none.
+// One that reads dst has a first source of its own in its place.
 
 // With an MMX form, whose memory source has 8 bytes.
-#define CLEW_VECTOR_MMX_OPS(X)        \
-  X(Paddb, "paddb", 16, true)         \
-  X(Paddw, "paddw", 16, true)         \
-  X(Paddd, "paddd", 16, true)         \
-  X(Paddq, "paddq", 16, true)         \
-  X(Psubb, "psubb", 16, true)         \
-  X(Psubw, "psubw", 16, true)         \
-  X(Psubd, "psubd", 16, true)         \
-  X(Psubq, "psubq", 16, true)         \
-  X(Paddsb, "paddsb", 16, true)       \
-  X(Paddsw, "paddsw", 16, true)       \
-  X(Paddusb, "paddusb", 16, true)     \
-  X(Paddusw, "paddusw", 16, true)     \
-  X(Psubsb, "psubsb", 16, true)       \
-  X(Psubsw, "psubsw", 16, true)       \
-  X(Psubusb, "psubusb", 16, true)     \
-  X(Psubusw, "psubusw", 16, true)     \
-  X(Pmullw, "pmullw", 16, true)       \
-  X(Pmulhw, "pmulhw", 16, true)       \
-  X(Pmulhuw, "pmulhuw", 16, true)     \
-  X(Pmuludq, "pmuludq", 16, true)     \
-  X(Pmulhrsw, "pmulhrsw", 16, true)   \
-  X(Pmaddwd, "pmaddwd", 16, true)     \
-  X(Pmaddubsw, "pmaddubsw", 16, true) \
-  X(Psadbw, "psadbw", 16, true)       \
-  X(Pavgb, "pavgb", 16, true)         \
-  X(Pavgw, "pavgw", 16, true)         \
-  X(Pminub, "pminub", 16, true)       \
-  X(Pminsw, "pminsw", 16, true)       \
-  X(Pmaxub, "pmaxub", 16, true)       \
-  X(Pmaxsw, "pmaxsw", 16, true)       \
-  X(Pcmpeqb, "pcmpeqb", 16, true)     \
-  X(Pcmpeqw, "pcmpeqw", 16, true)     \
-  X(Pcmpeqd, "pcmpeqd", 16, true)     \
-  X(Pcmpgtb, "pcmpgtb", 16, true)     \
-  X(Pcmpgtw, "pcmpgtw", 16, true)     \
-  X(Pcmpgtd, "pcmpgtd", 16, true)     \
-  X(Psllw, "psllw", 16, true)         \
-  X(Pslld, "pslld", 16, true)         \
-  X(Psllq, "psllq", 16, true)         \
-  X(Psrlw, "psrlw", 16, true)         \
-  X(Psrld, "psrld", 16, true)         \
-  X(Psrlq, "psrlq", 16, true)         \
-  X(Psraw, "psraw", 16, true)         \
-  X(Psrad, "psrad", 16, true)         \
-  X(Packsswb, "packsswb", 16, true)   \
-  X(Packssdw, "packssdw", 16, true)   \
-  X(Packuswb, "packuswb", 16, true)   \
-  X(Punpckhbw, "punpckhbw", 16, true) \
-  X(Punpckhwd, "punpckhwd", 16, true) \
-  X(Punpckhdq, "punpckhdq", 16, true) \
-  X(Pshufb, "pshufb", 16, true)       \
-  X(Phaddw, "phaddw", 16, true)       \
-  X(Phaddd, "phaddd", 16, true)       \
-  X(Phaddsw, "phaddsw", 16, true)     \
-  X(Phsubw, "phsubw", 16, true)       \
-  X(Phsubd, "phsubd", 16, true)       \
-  X(Phsubsw, "phsubsw", 16, true)     \
-  X(Psignb, "psignb", 16, true)       \
-  X(Psignw, "psignw", 16, true)       \
-  X(Psignd, "psignd", 16, true)       \
-  X(Pabsb, "pabsb", 16, false)        \
-  X(Pabsw, "pabsw", 16, false)        \
-  X(Pabsd, "pabsd", 16, false)
+#define CLEW_VECTOR_MMX_OPS(X)           \
+  X(Paddb, "paddb", 16, true, 0)         \
+  X(Paddw, "paddw", 16, true, 0)         \
+  X(Paddd, "paddd", 16, true, 0)         \
+  X(Paddq, "paddq", 16, true, 0)         \
+  X(Psubb, "psubb", 16, true, 0)         \
+  X(Psubw, "psubw", 16, true, 0)         \
+  X(Psubd, "psubd", 16, true, 0)         \
+  X(Psubq, "psubq", 16, true, 0)         \
+  X(Paddsb, "paddsb", 16, true, 0)       \
+  X(Paddsw, "paddsw", 16, true, 0)       \
+  X(Paddusb, "paddusb", 16, true, 0)     \
+  X(Paddusw, "paddusw", 16, true, 0)     \
+  X(Psubsb, "psubsb", 16, true, 0)       \
+  X(Psubsw, "psubsw", 16, true, 0)       \
+  X(Psubusb, "psubusb", 16, true, 0)     \
+  X(Psubusw, "psubusw", 16, true, 0)     \
+  X(Pmullw, "pmullw", 16, true, 0)       \
+  X(Pmulhw, "pmulhw", 16, true, 0)       \
+  X(Pmulhuw, "pmulhuw", 16, true, 0)     \
+  X(Pmuludq, "pmuludq", 16, true, 0)     \
+  X(Pmulhrsw, "pmulhrsw", 16, true, 0)   \
+  X(Pmaddwd, "pmaddwd", 16, true, 0)     \
+  X(Pmaddubsw, "pmaddubsw", 16, true, 0) \
+  X(Psadbw, "psadbw", 16, true, 0)       \
+  X(Pavgb, "pavgb", 16, true, 0)         \
+  X(Pavgw, "pavgw", 16, true, 0)         \
+  X(Pminub, "pminub", 16, true, 0)       \
+  X(Pminsw, "pminsw", 16, true, 0)       \
+  X(Pmaxub, "pmaxub", 16, true, 0)       \
+  X(Pmaxsw, "pmaxsw", 16, true, 0)       \
+  X(Pcmpeqb, "pcmpeqb", 16, true, 0)     \
+  X(Pcmpeqw, "pcmpeqw", 16, true, 0)     \
+  X(Pcmpeqd, "pcmpeqd", 16, true, 0)     \
+  X(Pcmpgtb, "pcmpgtb", 16, true, 0)     \
+  X(Pcmpgtw, "pcmpgtw", 16, true, 0)     \
+  X(Pcmpgtd, "pcmpgtd", 16, true, 0)     \
+  X(Psllw, "psllw", 16, true, 0)         \
+  X(Pslld, "pslld", 16, true, 0)         \
+  X(Psllq, "psllq", 16, true, 0)         \
+  X(Psrlw, "psrlw", 16, true, 0)         \
+  X(Psrld, "psrld", 16, true, 0)         \
+  X(Psrlq, "psrlq", 16, true, 0)         \
+  X(Psraw, "psraw", 16, true, 0)         \
+  X(Psrad, "psrad", 16, true, 0)         \
+  X(Packsswb, "packsswb", 16, true, 0)   \
+  X(Packssdw, "packssdw", 16, true, 0)   \
+  X(Packuswb, "packuswb", 16, true, 0)   \
+  X(Punpckhbw, "punpckhbw", 16, true, 0) \
+  X(Punpckhwd, "punpckhwd", 16, true, 0) \
+  X(Punpckhdq, "punpckhdq", 16, true, 0) \
+  X(Pshufb, "pshufb", 16, true, 0)       \
+  X(Phaddw, "phaddw", 16, true, 0)       \
+  X(Phaddd, "phaddd", 16, true, 0)       \
+  X(Phaddsw, "phaddsw", 16, true, 0)     \
+  X(Phsubw, "phsubw", 16, true, 0)       \
+  X(Phsubd, "phsubd", 16, true, 0)       \
+  X(Phsubsw, "phsubsw", 16, true, 0)     \
+  X(Psignb, "psignb", 16, true, 0)       \
+  X(Psignw, "psignw", 16, true, 0)       \
+  X(Psignd, "psignd", 16, true, 0)       \
+  X(Pabsb, "pabsb", 16, false, 0)        \
+  X(Pabsw, "pabsw", 16, false, 0)        \
+  X(Pabsd, "pabsd", 16, false, 0)
 
 // With an MMX form, whose memory source has 4 bytes.
-#define CLEW_VECTOR_MMX_LOW_OPS(X)    \
-  X(Punpcklbw, "punpcklbw", 16, true) \
-  X(Punpcklwd, "punpcklwd", 16, true) \
-  X(Punpckldq, "punpckldq", 16, true)
+#define CLEW_VECTOR_MMX_LOW_OPS(X)       \
+  X(Punpcklbw, "punpcklbw", 16, true, 0) \
+  X(Punpcklwd, "punpcklwd", 16, true, 0) \
+  X(Punpckldq, "punpckldq", 16, true, 0)
 
 // On XMM registers only.
-#define CLEW_VECTOR_XMM_OPS(X)           \
-  X(Pmuldq, "pmuldq", 16, true)          \
-  X(Pmulld, "pmulld", 16, true)          \
-  X(Pminsb, "pminsb", 16, true)          \
-  X(Pminsd, "pminsd", 16, true)          \
-  X(Pminuw, "pminuw", 16, true)          \
-  X(Pminud, "pminud", 16, true)          \
-  X(Pmaxsb, "pmaxsb", 16, true)          \
-  X(Pmaxsd, "pmaxsd", 16, true)          \
-  X(Pmaxuw, "pmaxuw", 16, true)          \
-  X(Pmaxud, "pmaxud", 16, true)          \
-  X(Pcmpeqq, "pcmpeqq", 16, true)        \
-  X(Pcmpgtq, "pcmpgtq", 16, true)        \
-  X(Packusdw, "packusdw", 16, true)      \
-  X(Unpcklps, "unpcklps", 16, true)      \
-  X(Unpckhps, "unpckhps", 16, true)      \
-  X(Phminposuw, "phminposuw", 16, false) \
-  X(Movsldup, "movsldup", 16, false)     \
-  X(Movshdup, "movshdup", 16, false)     \
-  X(Pmovsxbw, "pmovsxbw", 8, false)      \
-  X(Pmovsxbd, "pmovsxbd", 4, false)      \
-  X(Pmovsxbq, "pmovsxbq", 2, false)      \
-  X(Pmovsxwd, "pmovsxwd", 8, false)      \
-  X(Pmovsxwq, "pmovsxwq", 4, false)      \
-  X(Pmovsxdq, "pmovsxdq", 8, false)      \
-  X(Pmovzxbw, "pmovzxbw", 8, false)      \
-  X(Pmovzxbd, "pmovzxbd", 4, false)      \
-  X(Pmovzxbq, "pmovzxbq", 2, false)      \
-  X(Pmovzxwd, "pmovzxwd", 8, false)      \
-  X(Pmovzxwq, "pmovzxwq", 4, false)      \
-  X(Pmovzxdq, "pmovzxdq", 8, false)
+#define CLEW_VECTOR_XMM_OPS(X)              \
+  X(Pmuldq, "pmuldq", 16, true, 0)          \
+  X(Pmulld, "pmulld", 16, true, 0)          \
+  X(Pminsb, "pminsb", 16, true, 0)          \
+  X(Pminsd, "pminsd", 16, true, 0)          \
+  X(Pminuw, "pminuw", 16, true, 0)          \
+  X(Pminud, "pminud", 16, true, 0)          \
+  X(Pmaxsb, "pmaxsb", 16, true, 0)          \
+  X(Pmaxsd, "pmaxsd", 16, true, 0)          \
+  X(Pmaxuw, "pmaxuw", 16, true, 0)          \
+  X(Pmaxud, "pmaxud", 16, true, 0)          \
+  X(Pcmpeqq, "pcmpeqq", 16, true, 0)        \
+  X(Pcmpgtq, "pcmpgtq", 16, true, 0)        \
+  X(Packusdw, "packusdw", 16, true, 0)      \
+  X(Unpcklps, "unpcklps", 16, true, 0)      \
+  X(Unpckhps, "unpckhps", 16, true, 0)      \
+  X(Phminposuw, "phminposuw", 16, false, 0) \
+  X(Movsldup, "movsldup", 16, false, 0)     \
+  X(Movshdup, "movshdup", 16, false, 0)     \
+  X(Pmovsxbw, "pmovsxbw", 8, false, 0)      \
+  X(Pmovsxbd, "pmovsxbd", 4, false, 0)      \
+  X(Pmovsxbq, "pmovsxbq", 2, false, 0)      \
+  X(Pmovsxwd, "pmovsxwd", 8, false, 0)      \
+  X(Pmovsxwq, "pmovsxwq", 4, false, 0)      \
+  X(Pmovsxdq, "pmovsxdq", 8, false, 0)      \
+  X(Pmovzxbw, "pmovzxbw", 8, false, 0)      \
+  X(Pmovzxbd, "pmovzxbd", 4, false, 0)      \
+  X(Pmovzxbq, "pmovzxbq", 2, false, 0)      \
+  X(Pmovzxwd, "pmovzxwd", 8, false, 0)      \
+  X(Pmovzxwq, "pmovzxwq", 4, false, 0)      \
+  X(Pmovzxdq, "pmovzxdq", 8, false, 0)
 
 #define CLEW_VECTOR_INTEGER_OPS(X) \
   CLEW_VECTOR_MMX_OPS(X) CLEW_VECTOR_MMX_LOW_OPS(X) CLEW_VECTOR_XMM_OPS(X)
 
 namespace clew::machine {
 
-#define CLEW_DECLARE(Name, mnemonic, bytes, reads_dst) \
+#define CLEW_DECLARE(Name, mnemonic, bytes, reads_dst, vex_lanes) \
   void Name(Vec128& dst, const Vec128& src, VecState& state);
 CLEW_VECTOR_INTEGER_OPS(CLEW_DECLARE)
 namespace mmx {
