@@ -1,5 +1,5 @@
-// Integer arithmetic, comparison, packing and shifts on XMM and MMX registers;
-// PTEST.
+// Integer arithmetic, comparison, packing and shifts on vector and MMX
+// registers; PTEST.
 
 #include "machine/insn/sse_common.h"
 #include "machine/vector/integer.h"

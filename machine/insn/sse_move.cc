@@ -1,5 +1,5 @@
-// Moves of XMM and MMX registers, whole, by halves and by scalars, and bitwise
-// logic. But for MMX registers, they carry a shadow.
+// Moves of vector and MMX registers, whole, by halves and by scalars, and
+// bitwise logic. But for MMX registers, they carry a shadow.
 
 #include "machine/insn/sse_common.h"
 
@@ -237,11 +237,12 @@ Handler<D> SelectVecXor(const Insn& insn) {
 
 template <class D>
 void RegisterWholeMoves(HandlerTable<D>& table) {
-  for (const char* mnemonic : {"movaps", "movapd", "movdqa", "movntdqa",
-                               "movntdq", "movntps", "movntpd"}) {
+  for (const char* mnemonic : {"movaps", "movapd", "movdqa", "vmovdqa",
+                               "movntdqa", "movntdq", "movntps", "movntpd"}) {
     table[mnemonic] = SelectMoveWhole<D, false>;
   }
-  for (const char* mnemonic : {"movups", "movupd", "movdqu", "lddqu"}) {
+  for (const char* mnemonic :
+       {"movups", "movupd", "movdqu", "vmovdqu", "lddqu"}) {
     table[mnemonic] = SelectMoveWhole<D, true>;
   }
   table["maskmovdqu"] = SelectMoveMasked<D>;
@@ -290,7 +291,7 @@ void RegisterVecLogic(HandlerTable<D>& table) {
   for (const char* mnemonic : {"por", "orps", "orpd"}) {
     table[mnemonic] = SelectVecLogic<D, VecOr>;
   }
-  for (const char* mnemonic : {"pxor", "xorps", "xorpd"}) {
+  for (const char* mnemonic : {"pxor", "vpxor", "xorps", "xorpd"}) {
     table[mnemonic] = SelectVecXor<D>;
   }
 }

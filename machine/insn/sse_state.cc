@@ -1,4 +1,4 @@
-// LDMXCSR, STMXCSR, FXSAVE, FXRSTOR, EMMS.
+// LDMXCSR, STMXCSR, FXSAVE, FXRSTOR, EMMS, VZEROUPPER, VZEROALL.
 
 #include "machine/insn/sse_common.h"
 #include "machine/insn/x87_stack.h"
@@ -96,6 +96,14 @@ void Emms(Cpu<D>& cpu, const Insn&) {
   X87Stack(cpu.regs().x87).LeaveMmx();
 }
 
+// Of every vector register, the lanes from kLane on.
+template <class D, unsigned kLane>
+void ClearRegisters(Cpu<D>& cpu, const Insn&) {
+  for (unsigned number = 0; number < kVecRegisters; ++number) {
+    cpu.ClearLanes(number, kLane);
+  }
+}
+
 }  // namespace
 
 template <class D>
@@ -103,6 +111,8 @@ void RegisterSseState(HandlerTable<D>& table) {
   table["ldmxcsr"] = SelectSse<D, &Ldmxcsr<D>>;
   table["stmxcsr"] = SelectSse<D, &Stmxcsr<D>>;
   table["emms"] = SelectSse<D, &Emms<D>>;
+  table["vzeroupper"] = Always<D, &ClearRegisters<D, 1>>;
+  table["vzeroall"] = Always<D, &ClearRegisters<D, 0>>;
   table["fxsave"] = SelectSse<D, &Fxsave<D>>;
   table["fxsave64"] = SelectSse<D, &Fxsave<D>>;
   table["fxrstor"] = SelectSse<D, &Fxrstor<D>>;

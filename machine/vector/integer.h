@@ -18,10 +18,10 @@
 
 // With an MMX form, whose memory source has 8 bytes.
 #define CLEW_VECTOR_MMX_OPS(X)           \
-  X(Paddb, "paddb", 16, true, 0)         \
-  X(Paddw, "paddw", 16, true, 0)         \
-  X(Paddd, "paddd", 16, true, 0)         \
-  X(Paddq, "paddq", 16, true, 0)         \
+  X(Paddb, "paddb", 16, true, 2)         \
+  X(Paddw, "paddw", 16, true, 2)         \
+  X(Paddd, "paddd", 16, true, 2)         \
+  X(Paddq, "paddq", 16, true, 2)         \
   X(Psubb, "psubb", 16, true, 0)         \
   X(Psubw, "psubw", 16, true, 0)         \
   X(Psubd, "psubd", 16, true, 0)         \

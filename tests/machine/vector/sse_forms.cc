@@ -185,20 +185,11 @@ void AddMoveForms(Forms& forms) {
   }
 }
 
-}  // namespace
+using Code = std::vector<uint8_t>;
 
-std::vector<SseForm> AllSseForms() {
-  Forms forms;
-  AddIntegerForms(forms);
-  AddShuffleForms(forms);
-  AddArithmeticForms(forms);
-  AddConversionForms(forms);
-  AddMoveForms(forms);
-  return forms;
-}
-
-std::vector<uint8_t> Encode(const SseForm& form, Choice choice, uint8_t imm) {
-  std::vector<uint8_t> code;
+// Prefix, REX and opcode.
+Code LegacyOpcode(const SseForm& form, Choice choice) {
+  Code code;
   if (form.prefix != 0) {
     code.push_back(form.prefix);
   }
@@ -212,6 +203,58 @@ std::vector<uint8_t> Encode(const SseForm& form, Choice choice, uint8_t imm) {
     code.push_back(form.map == OpcodeMap::k0f38 ? 0x38 : 0x3a);
   }
   code.push_back(form.opcode);
+  return code;
+}
+
+// VEX.pp for a prefix.
+unsigned PpOf(uint8_t prefix) {
+  return prefix == 0x66 ? 1 : prefix == 0xf3 ? 2 : prefix == 0xf2 ? 3 : 0;
+}
+
+// VEX, of two bytes where that is possible, and opcode. R, X, B and vvvv are
+// inverted.
+Code VexOpcode(const SseForm& form, Choice choice) {
+  const unsigned r = choice.reg >= 8 ? 0 : 0x80;
+  const unsigned b = !choice.memory && choice.rm >= 8 ? 0 : 0x20;
+  const unsigned vvvv = form.vvvv ? choice.vvvv : 0u;
+  const unsigned last =
+      (~vvvv & 15u) << 3 | (form.vex_lanes == 2 ? 4u : 0u) | PpOf(form.prefix);
+  if (form.map == OpcodeMap::k0f && b != 0 && !form.rex_w) {
+    return {0xc5, static_cast<uint8_t>(r | last), form.opcode};
+  }
+  const unsigned map = 1 + static_cast<unsigned>(form.map);
+  return {0xc4, static_cast<uint8_t>(r | 0x40 | b | map),
+          static_cast<uint8_t>((form.rex_w ? 0x80u : 0u) | last), form.opcode};
+}
+
+// Each with several first sources: the destination, the second source, others.
+std::vector<Choice> WithVvvv(const std::vector<Choice>& choices) {
+  std::vector<Choice> result;
+  for (Choice choice : choices) {
+    for (const uint8_t vvvv :
+         {choice.reg, choice.rm, uint8_t{6}, uint8_t{13}}) {
+      choice.vvvv = vvvv;
+      result.push_back(choice);
+    }
+  }
+  return result;
+}
+
+}  // namespace
+
+std::vector<SseForm> AllSseForms() {
+  Forms forms;
+  AddIntegerForms(forms);
+  AddShuffleForms(forms);
+  AddArithmeticForms(forms);
+  AddConversionForms(forms);
+  AddMoveForms(forms);
+  return forms;
+}
+
+std::vector<uint8_t> Encode(const SseForm& form, Choice choice, uint8_t imm) {
+  Code code = form.vex_lanes != 0 ? VexOpcode(form, choice)
+                                  : LegacyOpcode(form, choice);
   const unsigned reg = form.reg_field.value_or(choice.reg) & 7u;
   const unsigned rm = choice.memory ? unsigned{kRsi} : choice.rm & 7u;
   code.push_back(
@@ -241,7 +284,7 @@ std::vector<Choice> ChoicesFor(const SseForm& form) {
     choices.push_back({1, 0, true});
     choices.push_back({10, 0, true});
   }
-  return choices;
+  return form.vvvv ? WithVvvv(choices) : choices;
 }
 
 }  // namespace clew::machine

@@ -5,7 +5,7 @@
 #include <optional>
 #include <vector>
 
-// Every SSE to SSE4.2 and MMX instruction of machine/insn/sse_*.cc, by its
+// Every SSE to SSE4.2, MMX and VEX instruction of machine/insn/sse_*.cc, by its
 // encoding.
 
 namespace clew::machine {
@@ -16,7 +16,7 @@ enum class OpcodeMap : uint8_t { k0f, k0f38, k0f3a };
 enum RmKinds : uint8_t {
   kRmXmm = 1,
   kRmGpr = 2,
-  kRmMemAligned = 4,  // 16 bytes; misaligned is a general protection fault
+  kRmMemAligned = 4,  // a whole register; misaligned is a protection fault
   kRmMem = 8,         // any alignment
   kRmMmx = 16,
 };
@@ -32,6 +32,8 @@ struct SseForm {
   ImmKind imm = ImmKind::kNone;
   std::optional<uint8_t> reg_field = std::nullopt;  // opcode extension
   bool rex_w = false;
+  uint8_t vex_lanes = 0;  // with VEX, 1 or 2 by VEX.L; 0: a legacy encoding
+  bool vvvv = false;      // with VEX.vvvv as first source
 };
 
 // Those that work on XMM registers only.
@@ -42,16 +44,20 @@ std::vector<SseForm> AllSseForms();
 // Those that work on MMX registers.
 std::vector<SseForm> AllMmxForms();
 
+// Those with VEX.
+std::vector<SseForm> AllVexForms();
+
 // ModRM.rm in memory is [rsi].
 struct Choice {
   uint8_t reg;
   uint8_t rm;
   bool memory;
+  uint8_t vvvv = 0;
 };
 
 std::vector<uint8_t> Encode(const SseForm& form, Choice choice, uint8_t imm);
-// Low and high registers, source equal to destination, memory: as far as the
-// form has them.
+// Low and high registers, sources equal to each other and to the destination,
+// memory: as far as the form has them.
 std::vector<Choice> ChoicesFor(const SseForm& form);
 
 }  // namespace clew::machine
