@@ -18,6 +18,10 @@ constexpr std::array<std::string_view, kBundleStates> kStateNames = {
 
 }  // namespace
 
+std::string CleanName(std::string_view text_untrusted) {
+  return CleanLine(text_untrusted, kNameBytesMax);
+}
+
 std::string ProgramOf(std::string_view command) {
   const std::string_view word = command.substr(0, command.find(' '));
   return BaseName(word);
@@ -36,7 +40,7 @@ std::optional<BundleState> StateNamed(std::string_view name) {
 
 Analysis AnalysisByKind(std::string_view failure, std::string_view command) {
   const std::string what =
-      failure.empty() ? "unknown failure" : CleanLine(failure, kNameBytesMax);
+      failure.empty() ? "unknown failure" : CleanName(failure);
   const std::string program = CleanLine(ProgramOf(command), kNameBytesMax);
   const std::string text = fmt::format("no backtrace\n{}\n{}", what, program);
   return {

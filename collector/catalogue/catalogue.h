@@ -34,6 +34,8 @@ std::optional<BundleState> StateNamed(std::string_view name);
 // that are not UTF-8, become U+FFFD.
 inline constexpr size_t kNameBytesMax = 255;   // host, unit, source, grade
 inline constexpr size_t kLineBytesMax = 1024;  // command, failure, title, why
+// Returns a name of kNameBytesMax as it is kept.
+std::string CleanName(std::string_view text_untrusted);
 // Backtraces beyond it are refused.
 inline constexpr size_t kBacktracesBytesMax = size_t{4} << 20;
 // Rows of one page; more are not given, whatever a query says.

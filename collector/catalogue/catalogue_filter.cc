@@ -10,10 +10,6 @@ namespace {
 
 constexpr std::string_view kUnitSuffix = ".service";
 
-std::string Name(const std::string& text) {
-  return CleanLine(text, kNameBytesMax);
-}
-
 }  // namespace
 
 bool BundleFilter::empty() const {
@@ -29,22 +25,22 @@ void Where::Add(std::string_view condition, std::vector<Value> values) {
 
 void Where::AddFilter(const BundleFilter& filter) {
   if (!filter.host.empty()) {
-    Add("host = ?", {Name(filter.host)});
+    Add("host = ?", {CleanName(filter.host)});
   }
   if (!filter.program.empty()) {
-    Add("program = ?", {Name(filter.program)});
+    Add("program = ?", {CleanName(filter.program)});
   }
   if (!filter.version.empty()) {
-    const std::string version = Name(filter.version);
+    const std::string version = CleanName(filter.version);
     Add(kIsVersion, {version, version, version});
   }
   if (!filter.unit.empty()) {
-    const std::string unit = Name(filter.unit);
+    const std::string unit = CleanName(filter.unit);
     Add("unit IN (?, ?)", {unit, unit + std::string(kUnitSuffix)});
   }
   if (!filter.failure.empty()) {
     // "signal 6 (SIGABRT)" is that, "signal 6" and "SIGABRT".
-    const std::string failure = CleanLine(filter.failure, kNameBytesMax);
+    const std::string failure = CleanName(filter.failure);
     const std::string pattern = LikePattern(failure);
     const std::string inner = pattern.substr(1, pattern.size() - 2);
     Add("(failure = ? OR failure LIKE ? ESCAPE '\\' "

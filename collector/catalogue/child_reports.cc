@@ -87,7 +87,7 @@ Result<Analysis> ParseBacktraces(std::string_view json_untrusted) {
   if (!transfer::FromHex(analysis.signature)) {
     return CorruptInput(
         "clew backtrace: signature is {:?}, needs 64 hexadecimal digits",
-        CleanLine(analysis.signature, kNameBytesMax));
+        CleanName(analysis.signature));
   }
   return analysis;
 }
@@ -110,7 +110,7 @@ Result<SolveOutcome> ParseSolveReport(std::string_view json_untrusted,
     outcome.why = NoAnswer(json);
   } else {
     return CorruptInput("clew solve: exit status {}, verdict {:?}", exit_status,
-                        CleanLine(verdict, kNameBytesMax));
+                        CleanName(verdict));
   }
   return outcome;
 }

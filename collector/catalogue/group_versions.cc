@@ -64,7 +64,7 @@ Status SqliteCatalogue::ReopenIfSeenAgain(const BundleId& id,
       return {};
     }
   }
-  const std::string version = CleanLine(analysis.version, kNameBytesMax);
+  const std::string version = CleanName(analysis.version);
   CLEW_RETURN_IF_ERROR(
       writer_
           .Prepare("UPDATE marks SET resolved = 0, reopened_in = ? "
@@ -188,7 +188,7 @@ Status SqliteCatalogue::ChangeMark(const std::string& signature,
                    "ON CONFLICT DO UPDATE SET by = excluded.by, "
                    "at_s = excluded.at_s")
           .Text(signature)
-          .Text(CleanLine(change.by, kNameBytesMax))
+          .Text(CleanName(change.by))
           .Int(change.at_s)
           .Run());
   if (change.note) {
@@ -201,9 +201,8 @@ Status SqliteCatalogue::ChangeMark(const std::string& signature,
   if (!change.resolved) {
     return {};
   }
-  return *change.resolved
-             ? Resolve(signature, CleanLine(change.version, kNameBytesMax))
-             : Reopen(signature);
+  return *change.resolved ? Resolve(signature, CleanName(change.version))
+                          : Reopen(signature);
 }
 
 Status SqliteCatalogue::Change(const std::string& signature,
@@ -308,7 +307,7 @@ Status SqliteCatalogue::TakeIn(const std::string& former,
           .Text(analysis.signature)
           .Run());
   return writer_.Prepare("UPDATE bundles SET program = ? WHERE signature = ?")
-      .Text(CleanLine(analysis.program, kNameBytesMax))
+      .Text(CleanName(analysis.program))
       .Text(analysis.signature)
       .Run();
 }

@@ -104,7 +104,7 @@ Status HostTable::Put(const std::string& host,
                    "spool_bytes_max, stuck, refused, saved, not_saved, "
                    "uploaded, lost) VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, "
                    "?, ?, ?, ?, ?, ?, ?)")
-          .Text(CleanLine(host, kNameBytesMax))
+          .Text(CleanName(host))
           .Int(now_s)
           .Text(word(report.version))
           .Text(word(report.state))

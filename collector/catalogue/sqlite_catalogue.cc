@@ -13,9 +13,6 @@ namespace {
 
 constexpr int64_t kProgressUnsolved = 2;
 
-std::string Name(const std::string& text) {
-  return CleanLine(text, kNameBytesMax);
-}
 std::string Line(const std::string& text) {
   return CleanLine(text, kLineBytesMax);
 }
@@ -107,10 +104,10 @@ Status SqliteCatalogue::Add(const NewBundle& bundle) {
       "recorded_at_s, received_at_s, seen_s, size_bytes, fit, sufficiency) "
       "VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT(id) DO NOTHING");
   query.Blob(bundle.id.bytes())
-      .Text(Name(bundle.host))
-      .Text(Name(bundle.unit))
+      .Text(CleanName(bundle.host))
+      .Text(CleanName(bundle.unit))
       .Text(Line(bundle.command))
-      .Text(Name(bundle.source))
+      .Text(CleanName(bundle.source))
       .Text(Line(bundle.failure))
       .Int(bundle.recorded_at_s)
       .Int(bundle.received_at_s)
@@ -183,8 +180,8 @@ Status SqliteCatalogue::Join(const BundleId& id, const Analysis& analysis) {
           .Prepare("UPDATE bundles SET signature = ?, program = ?, "
                    "version = ? WHERE id = ?")
           .Text(analysis.signature)
-          .Text(Name(analysis.program))
-          .Text(Name(analysis.version))
+          .Text(CleanName(analysis.program))
+          .Text(CleanName(analysis.version))
           .Blob(id.bytes())
           .Run());
   CLEW_RETURN_IF_ERROR(
@@ -222,7 +219,7 @@ Status SqliteCatalogue::Join(const BundleId& id, const Analysis& analysis) {
   CLEW_RETURN_IF_ERROR(ReopenIfSeenAgain(id, analysis));
   return known ? Status()
                : QueueNotification(writer_, {NotificationKind::kNewGroup, id,
-                                             Name(analysis.version)});
+                                             CleanName(analysis.version)});
 }
 
 Status SqliteCatalogue::SetState(const BundleId& id, BundleState state) {
@@ -289,7 +286,7 @@ Status SqliteCatalogue::SetAnalysis(const BundleId& id,
   if (!transfer::FromHex(analysis.signature)) {
     return InvalidArgument(
         "bundle {}: signature is {:?}, needs 64 hexadecimal digits", id.hex(),
-        CleanLine(analysis.signature, kNameBytesMax));
+        CleanName(analysis.signature));
   }
   // Cleaning makes at most three bytes of one.
   if (CleanUtf8(analysis.backtraces).size() > kBacktracesBytesMax) {
@@ -345,7 +342,7 @@ Status SqliteCatalogue::SetSolved(const BundleId& id,
       writer_
           .Prepare("UPDATE bundles SET grade = ?, why = ?, solve_seconds = ?, "
                    "attempts = max(attempts - ?, 0) WHERE id = ?")
-          .Text(Name(outcome.grade))
+          .Text(CleanName(outcome.grade))
           .Text(Line(outcome.why))
           .Real(outcome.seconds)
           .Int(broken_off ? 1 : 0)

@@ -46,7 +46,7 @@ Result<std::optional<BundleState>> StateOf(const std::string& name_untrusted) {
   const auto state = StateNamed(name_untrusted);
   if (!state && !name_untrusted.empty()) {
     return InvalidArgument("{:?} is no state of a bundle",
-                           CleanLine(name_untrusted, kNameBytesMax));
+                           CleanName(name_untrusted));
   }
   return state;
 }
