@@ -8,16 +8,16 @@ namespace clew::daemon {
 namespace {
 
 constexpr uint32_t kRoot = 0;
-constexpr uint32_t kUser = 1000;
-constexpr uint32_t kOther = 1001;
+constexpr uint32_t kOneUser = 1000;
+constexpr uint32_t kOtherUser = 1001;
 
 TEST(SavesAtWorkTest, AUserHasHalfAndLeavesTheRestToOthers) {
   SavesAtWork saves;
-  saves.Add(1, kUser, 10);
-  EXPECT_FALSE(saves.IsFullFor(kUser, 4));
-  saves.Add(2, kUser, 10);
-  EXPECT_TRUE(saves.IsFullFor(kUser, 4));
-  EXPECT_FALSE(saves.IsFullFor(kOther, 4));
+  saves.Add(1, kOneUser, 10);
+  EXPECT_FALSE(saves.IsFullFor(kOneUser, 4));
+  saves.Add(2, kOneUser, 10);
+  EXPECT_TRUE(saves.IsFullFor(kOneUser, 4));
+  EXPECT_FALSE(saves.IsFullFor(kOtherUser, 4));
   EXPECT_FALSE(saves.IsFullFor(kRoot, 4));
 }
 
@@ -27,15 +27,15 @@ TEST(SavesAtWorkTest, NobodyHasMoreThanThereAre) {
     saves.Add(id, kRoot, 10);
   }
   EXPECT_FALSE(saves.IsFullFor(kRoot, 4));
-  saves.Add(4, kUser, 10);
+  saves.Add(4, kOneUser, 10);
   EXPECT_TRUE(saves.IsFullFor(kRoot, 4));
-  EXPECT_TRUE(saves.IsFullFor(kOther, 4));
+  EXPECT_TRUE(saves.IsFullFor(kOtherUser, 4));
 }
 
 TEST(SavesAtWorkTest, TheirRoomIsTakenUntilTheyEnd) {
   SavesAtWork saves;
   EXPECT_EQ(saves.bytes_max(), 0u);
-  saves.Add(1, kUser, 100);
+  saves.Add(1, kOneUser, 100);
   saves.Add(2, kRoot, 30);
   EXPECT_EQ(saves.bytes_max(), 130u);
   saves.Remove(1);
