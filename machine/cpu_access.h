@@ -272,15 +272,23 @@ uint64_t Cpu<D>::AlignedAddress(const Insn& insn, unsigned alignment,
 
 template <class D>
 template <VecForm kForm>
-auto Cpu<D>::ReadQuads(const Insn& insn, const Operand& operand, bool unaligned)
-    -> Quads<kForm> {
-  Quads<kForm> quads = {};
-  if (operand.is_vec()) {
+inline auto Cpu<D>::ReadQuads(const Insn& insn, const Operand& operand,
+                              bool unaligned) -> Quads<kForm> {
+  if (operand.is_vec()) [[likely]] {
+    Quads<kForm> quads = {};
     for (unsigned i = 0; i < quads.size(); ++i) {
       quads[i] = GetQuad(operand.reg, i);
     }
     return quads;
   }
+  return LoadQuads<kForm>(insn, operand, unaligned);
+}
+
+template <class D>
+template <VecForm kForm>
+auto Cpu<D>::LoadQuads(const Insn& insn, const Operand& operand, bool unaligned)
+    -> Quads<kForm> {
+  Quads<kForm> quads = {};
   if (operand.is_mmx()) {
     quads[0] = GetMmx(operand.reg);
     return quads;
@@ -307,12 +315,12 @@ auto Cpu<D>::ReadQuads(const Insn& insn, const Operand& operand, bool unaligned)
 
 template <class D>
 template <VecForm kForm>
-void Cpu<D>::WriteQuads(const Insn& insn, const Operand& operand,
-                        const Quads<kForm>& value, bool unaligned) {
+inline void Cpu<D>::WriteQuads(const Insn& insn, const Operand& operand,
+                               const Quads<kForm>& value, bool unaligned) {
   if (faulted()) {
     return;
   }
-  if (operand.is_vec()) {
+  if (operand.is_vec()) [[likely]] {
     for (unsigned i = 0; i < value.size(); ++i) {
       SetQuad(operand.reg, i, value[i]);
     }
@@ -321,6 +329,13 @@ void Cpu<D>::WriteQuads(const Insn& insn, const Operand& operand,
     }
     return;
   }
+  StoreQuads<kForm>(insn, operand, value, unaligned);
+}
+
+template <class D>
+template <VecForm kForm>
+void Cpu<D>::StoreQuads(const Insn& insn, const Operand& operand,
+                        const Quads<kForm>& value, bool unaligned) {
   if (operand.is_mmx()) {
     SetMmx(operand.reg, value[0]);
     return;

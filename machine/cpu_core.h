@@ -149,11 +149,14 @@ class Cpu {
   template <VecForm kForm>
   using Quads = std::array<V<uint64_t>, 2 * kForm.lanes>;
   template <VecForm kForm>
-  Quads<kForm> ReadQuads(const Insn& insn, const Operand& operand,
-                         bool unaligned = kForm.vex);
+  [[gnu::always_inline]] Quads<kForm> ReadQuads(const Insn& insn,
+                                                const Operand& operand,
+                                                bool unaligned = kForm.vex);
   template <VecForm kForm>
-  void WriteQuads(const Insn& insn, const Operand& operand,
-                  const Quads<kForm>& value, bool unaligned = kForm.vex);
+  [[gnu::always_inline]] void WriteQuads(const Insn& insn,
+                                         const Operand& operand,
+                                         const Quads<kForm>& value,
+                                         bool unaligned = kForm.vex);
   // The same as plain values (the shadow is concretised on read, cleared on
   // write).
   template <VecForm kForm>
@@ -242,6 +245,14 @@ class Cpu {
   // The part of it that is not in the way where no store waits.
   [[gnu::noinline]] bool StoreWaiting(uint64_t addr,
                                       std::span<const std::byte> bytes);
+  // Of an operand that is no vector register; see ReadQuads, WriteQuads.
+  template <VecForm kForm>
+  [[gnu::noinline]] Quads<kForm> LoadQuads(const Insn& insn,
+                                           const Operand& operand,
+                                           bool unaligned);
+  template <VecForm kForm>
+  [[gnu::noinline]] void StoreQuads(const Insn& insn, const Operand& operand,
+                                    const Quads<kForm>& value, bool unaligned);
   void RaiseAccess(uint64_t addr, uint64_t size_bytes, bool write);
   // Returns the address of the memory operand; raises kGeneral if it is not
   // aligned to `alignment` bytes, a power of two.

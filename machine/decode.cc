@@ -89,6 +89,17 @@ uint8_t AddressRegister(x86_reg id) {
   return static_cast<uint8_t>(RegisterOperand(id).reg / 8);
 }
 
+// Whether an index is a vector register (SDM vol. 2, "Vector SIB (VSIB) Memory
+// Addressing"), which a MemOperand cannot name.
+bool HasVectorIndex(const cs_insn& raw) {
+  const cs_x86& x86 = raw.detail->x86;
+  return std::ranges::any_of(
+      std::span(x86.operands, x86.op_count), [](const cs_x86_op& op) {
+        return op.type == X86_OP_MEM &&
+               RegisterOperand(op.mem.index).kind == OperandKind::kVec;
+      });
+}
+
 MemOperand Memory(const cs_insn& raw, const x86_op_mem& mem) {
   MemOperand result;
   result.disp = mem.disp;
@@ -137,7 +148,9 @@ void RepairTarget(const x86::Branch& branch, Insn& insn) {
 // Capstone spells the predicate of CMPPS and its kin into the mnemonic and
 // drops the immediate; ENTER has two immediates.
 void RepairImmediates(std::span<const uint8_t> bytes, Insn& insn) {
-  if (insn.opcode[0] == 0x0f && insn.opcode[1] == 0xc2 && insn.op_count < 3) {
+  const unsigned operands = insn.vector_bytes == 0 ? 3 : 4;
+  if (insn.opcode[0] == 0x0f && insn.opcode[1] == 0xc2 &&
+      insn.op_count < operands) {
     insn.op[insn.op_count++] = {OperandKind::kImm, 1, 0};
     insn.imm = static_cast<int64_t>(bytes.back());
   } else if (insn.opcode[0] == 0xc8) {
@@ -240,8 +253,12 @@ DecodeStatus StatusOf(const Layout& layout) {
     return DecodeStatus::kTooShort;
   }
   const bool legacy = layout.opcode.encoding == x86::Encoding::kLegacy;
-  if (layout.status == LayoutStatus::kUndefined &&
-      (legacy || layout.opcode.prefixes.lock)) {
+  // SDM vol. 2, "VEX Prefix Instruction Format": with one of these before VEX
+  // or EVEX, #UD.
+  const x86::Prefixes& prefixes = layout.opcode.prefixes;
+  const bool refused =
+      prefixes.lock || prefixes.rep || prefixes.repne || prefixes.operand_size;
+  if (layout.status == LayoutStatus::kUndefined && (legacy || refused)) {
     return DecodeStatus::kIllegal;
   }
   // Other undefined ones may be defined on a later CPU.
@@ -362,7 +379,8 @@ Decoded Decoder::Decode(uint64_t ip, std::span<const std::byte> bytes) {
     return result;
   }
   const cs_insn& raw = *impl_->raw;
-  if (raw.size != layout.length) {  // where Capstone reads it wrongly
+  // The former where Capstone reads it wrongly.
+  if (raw.size != layout.length || HasVectorIndex(raw)) {
     result.status = DecodeStatus::kUnknown;
     return result;
   }

@@ -8,7 +8,8 @@
 namespace clew::machine {
 
 // Sets of instructions that one x86-64 CPU has and another has not, by the
-// names of the Intel SDM (vol. 2, "CPUID"). What every CPU has is none of them.
+// names of the Intel SDM (vol. 2, "CPUID"). Those that no
+// handler asks for are not among them: the machine carries them out on any CPU.
 //
 // X(enumerator, name, whether the machine carries all of it out)
 #define CLEW_CPU_FEATURES(X)        \

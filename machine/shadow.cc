@@ -41,10 +41,15 @@ void DropStaleShadows(ShadowThread& thread, const Registers& regs) {
       thread.gpr[i] = nullptr;
     }
   }
-  for (unsigned number = 0; number < kVecRegisters; ++number) {
-    for (unsigned i = 0; i < kVecQuads; ++i) {
-      if (regs.quad(number, i) != thread.last.quad(number, i)) {
-        thread.vec[number][i] = nullptr;
+  for (unsigned lane = 0; lane < kVecLanes; ++lane) {
+    if (regs.vec[lane] == thread.last.vec[lane]) {
+      continue;
+    }
+    for (unsigned number = 0; number < kVecRegisters; ++number) {
+      for (unsigned i = 2 * lane; i < 2 * lane + 2; ++i) {
+        if (regs.quad(number, i) != thread.last.quad(number, i)) {
+          thread.vec[number][i] = nullptr;
+        }
       }
     }
   }

@@ -66,7 +66,7 @@ void ReciprocalRoot(Vec128& dst, const Vec128& src, VecState& state) {
 
 // The lowest element of op(src) into dst. Other elements of src are not looked
 // at.
-void LowestLane(VecOp op, Vec128& dst, const Vec128& src, VecState& state) {
+void LowestElement(VecOp op, Vec128& dst, const Vec128& src, VecState& state) {
   Vec128 result;
   op(result, src, state);
   dst.q[0] = (dst.q[0] & ~0xffffffffull) | (result.q[0] & 0xffffffffull);
@@ -119,7 +119,7 @@ void Rcpps(Vec128& dst, const Vec128& src, VecState& state) {
 }
 
 void Rcpss(Vec128& dst, const Vec128& src, VecState& state) {
-  LowestLane(Reciprocal, dst, src, state);
+  LowestElement(Reciprocal, dst, src, state);
 }
 
 void Rsqrtps(Vec128& dst, const Vec128& src, VecState& state) {
@@ -127,7 +127,7 @@ void Rsqrtps(Vec128& dst, const Vec128& src, VecState& state) {
 }
 
 void Rsqrtss(Vec128& dst, const Vec128& src, VecState& state) {
-  LowestLane(ReciprocalRoot, dst, src, state);
+  LowestElement(ReciprocalRoot, dst, src, state);
 }
 
 }  // namespace clew::machine

@@ -65,6 +65,7 @@ TEST(DecodeTest, VexOperandsAreInTheManualsOrder) {
       {{0xc5, 0xf5, 0x72, 0xd2, 0x03}, "vpsrld", 32, "y1 y2 i0"},
       {{0xc4, 0xe3, 0x75, 0x4c, 0xc1, 0x40}, "vpblendvb", 32, "y0 y1 y1 y4"},
       {{0xc4, 0xe2, 0x78, 0xf2, 0xc1}, "andn", 16, "r0 r0 r1"},
+      {{0xc5, 0xf4, 0xc2, 0xc2, 0x01}, "vcmpps", 32, "y0 y1 y2 i0"},
       {{0xc5, 0xf8, 0x77}, "vzeroupper", 16, ""},
       {{0x66, 0x0f, 0xfe, 0xc2}, "paddd", 0, "x0 x2"}};
   for (const Example& example : examples) {
@@ -83,6 +84,19 @@ TEST(DecodeTest, VvvvThatNamesNothingHasToBeOnes) {
                            Code{0xc5, 0xf2, 0x6f, 0x06}}) {  // vmovdqu
     EXPECT_EQ(Decode(code).status, DecodeStatus::kUnknown);
   }
+}
+
+TEST(DecodeTest, ALegacyPrefixBeforeVexIsIllegal) {
+  for (const int byte : {0x66, 0xf0, 0xf2, 0xf3}) {
+    const auto prefix = static_cast<uint8_t>(byte);
+    EXPECT_EQ(Decode({prefix, 0xc5, 0xf8, 0x77}).status, DecodeStatus::kIllegal)
+        << byte;
+  }
+}
+
+TEST(DecodeTest, AnIndexThatIsAVectorRegisterIsUnknown) {
+  const Code vpgatherdd = {0xc4, 0xe2, 0x69, 0x90, 0x04, 0x0a};
+  EXPECT_EQ(Decode(vpgatherdd).status, DecodeStatus::kUnknown);
 }
 
 // The instructions of BMI1 and BMI2 are the only ones with VEX whose mnemonic
