@@ -42,7 +42,7 @@ bool PeekInto(const machine::Memory& memory, uint64_t addr, T& value) {
 
 // Returns the AVX component of the area at `fpstate` which begins with
 // `legacy`; its initial state, zeros, if the kernel restores none from there:
-// linux arch/x86/kernel/fpu/signal.c, check_xstate_in_sigframe and
+// linux 6.1 arch/x86/kernel/fpu/signal.c, check_xstate_in_sigframe and
 // restore_fpregs_from_user.
 machine::VecLane RestoredAvx(const machine::Memory& memory, uint64_t fpstate,
                              const machine::FxsaveArea& legacy) {
@@ -51,6 +51,7 @@ machine::VecLane RestoredAvx(const machine::Memory& memory, uint64_t fpstate,
   uint32_t magic2 = 0;
   if (software.magic1 != kXstateMagic1 ||
       software.xstate_size < sizeof(legacy) + sizeof(header) ||
+      software.xstate_size > software.extended_size ||
       !PeekInto(memory, fpstate + software.xstate_size, magic2) ||
       magic2 != kXstateMagic2 ||
       !PeekInto(memory, fpstate + sizeof(legacy), header)) {

@@ -34,6 +34,7 @@ class SignalFrameTest : public testing::Test {
     Put<uint32_t>(kFpstate + 24, 0x1f80);  // mxcsr
     Put<uint64_t>(kFpstate + 160, 1000);   // xmm0
     Put<uint32_t>(kFpstate + 464, 0x46505853);
+    Put<uint32_t>(kFpstate + 468, kXstateSize + 4);
     Put<uint64_t>(kFpstate + 472, 7);  // what is restored from here
     Put<uint32_t>(kFpstate + 480, kXstateSize);
     Put<uint32_t>(kFpstate + kXstateSize, 0x46505845);
@@ -79,6 +80,7 @@ TEST_F(SignalFrameTest, WhatTheAreaDoesNotHaveIsInitialised) {
     const char* name;
     uint64_t addr;
   } without[] = {{"first magic word", kFpstate + 464},
+                 {"size with the second magic word", kFpstate + 468},
                  {"component to restore", kFpstate + 472},
                  {"size", kFpstate + 480},
                  {"second magic word", kFpstate + kXstateSize},
