@@ -14,6 +14,7 @@
 
 #include "common/check.h"
 #include "common/digest.h"
+#include "common/linux/request_table.h"
 
 namespace clew::follower {
 namespace {
@@ -221,7 +222,8 @@ void Channels::Return(const SyscallInput& call) {
       return;
     }
     case __NR_fcntl:
-      if (args[1] != F_DUPFD && args[1] != F_DUPFD_CLOEXEC) {
+      if (RequestIn(args[1]) != F_DUPFD &&
+          RequestIn(args[1]) != F_DUPFD_CLOEXEC) {
         return;
       }
       [[fallthrough]];

@@ -12,6 +12,7 @@
 #include "common/check.h"
 #include "common/digest.h"
 #include "common/linux/futex_command.h"
+#include "common/linux/request_table.h"
 #include "common/linux/syscall_result.h"
 #include "common/linux/syscall_table.h"
 #include "follower/call_check.h"
@@ -22,6 +23,24 @@
 #include "follower/thread_cpu.h"
 
 namespace clew::follower {
+namespace {
+
+// Of an arch_prctl.
+void SetSegmentBase(const SyscallInput& call, machine::Registers& registers) {
+  switch (RequestIn(call.args[0])) {
+    case ARCH_SET_FS:
+      registers.fs_base = call.args[1];
+      break;
+    case ARCH_SET_GS:
+      registers.gs_base = call.args[1];
+      break;
+    default:
+      break;
+  }
+}
+
+}  // namespace
+
 // Before the SYSCALL counts as retired, so that it is named as the instruction
 // that accesses.
 Status Process::ObserveSyscall(size_t thread, uint64_t insn_offset) {
@@ -188,10 +207,8 @@ Result<Followed> Process::FinishCall(size_t thread, const SyscallInput& call) {
   const int64_t result = call.result.value_or(0);
   if (!IsErrorResult(result)) {
     ApplyMappings(call, memory_, brk_);
-    if (call.number == __NR_arch_prctl && call.args[0] == ARCH_SET_FS) {
-      state.registers.fs_base = call.args[1];
-    } else if (call.number == __NR_arch_prctl && call.args[0] == ARCH_SET_GS) {
-      state.registers.gs_base = call.args[1];
+    if (call.number == __NR_arch_prctl) {
+      SetSegmentBase(call, state.registers);
     }
     // A child process is not of this recording.
     if (call.number == __NR_clone && (call.args[0] & CLONE_THREAD) != 0) {

@@ -67,8 +67,7 @@ std::optional<RequestRow> FindRequest(
   if (call == nullptr) {
     return std::nullopt;
   }
-  // The kernel looks at 32 bits of every request.
-  const auto request = static_cast<uint32_t>(args[call->argument]);
+  const uint32_t request = RequestIn(args[call->argument]);
   const auto row = std::ranges::find(call->rows, request, &RequestRow::number);
   if (row != call->rows.end()) {
     return *row;

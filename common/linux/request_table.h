@@ -28,6 +28,7 @@ namespace clew {
 // null. It writes only if the call succeeds.
 enum class RequestExtent : uint8_t {
   kFixed,          // `bytes`
+  kUnknown,        // `bytes`, and more behind them
   kInterfaceList,  // a struct ifconf, `bytes`, and the buffer that it names
   kSemaphores,     // `bytes` for each semaphore of the set
 };
@@ -50,6 +51,12 @@ struct RequestCall {
 
 // All of them: the calls whose row has SpecialEffect::kRequest.
 std::span<const RequestCall> AllRequestCalls();
+
+// Returns what `request`, an argument of a call that has requests, asks for:
+// the kernel looks at 32 bits.
+constexpr uint32_t RequestIn(uint64_t request) {
+  return static_cast<uint32_t>(request);
+}
 
 // Returns nullptr for a call that has no requests.
 const RequestCall* FindRequestCall(uint64_t number);

@@ -11,7 +11,8 @@
 
 namespace clew::request_rows {
 
-inline constexpr uint16_t kFlock = sizeof(flock);
+// The structure: a function of <sys/file.h> has its name.
+inline constexpr uint16_t kFlock = sizeof(struct flock);
 inline constexpr uint16_t kOwner = sizeof(f_owner_ex);
 inline constexpr uint16_t kTwoUids = 2 * sizeof(uid_t);
 inline constexpr uint16_t kWriteHint = sizeof(uint64_t);
@@ -49,6 +50,9 @@ inline constexpr RequestRow kFcntlRequests[] = {
     CLEW_REQUEST(F_GET_SEALS, "ii"),
     CLEW_REQUEST(F_GET_RW_HINT, "iil", .bytes = kWriteHint),
     CLEW_REQUEST(F_SET_RW_HINT, "iil"),
+    // Linux 6.10 and 6.12, linux/fcntl.h; Debian 12's headers are older.
+    {.name = "F_DUPFD_QUERY", .number = 1027, .arguments = "iii"},
+    {.name = "F_CREATED_QUERY", .number = 1028, .arguments = "ii"},
 };
 
 }  // namespace clew::request_rows

@@ -1,7 +1,9 @@
 #ifndef CLEW_COMMON_LINUX_REQUESTS_IOCTL_H_
 #define CLEW_COMMON_LINUX_REQUESTS_IOCTL_H_
 
+#include <linux/fiemap.h>
 #include <linux/fs.h>
+#include <linux/fsverity.h>
 #include <linux/if_tun.h>
 #include <linux/serial.h>
 #include <linux/sockios.h>
@@ -122,8 +124,18 @@ inline constexpr RequestRow kIoctlRequests[] = {
     CLEW_REQUEST(SIOCGARP, "iil", .bytes = kArpreq),
     CLEW_REQUEST(SIOCSARP, "iil"),
     CLEW_REQUEST(SIOCGIFMAP, "iil", .bytes = kIfreq),
-    // Its number says an int; it takes a struct ifreq and gives it back.
+    // The numbers of these say an int; the kernel takes a struct ifreq and
+    // gives it back (drivers/net/tun.c).
     CLEW_REQUEST(TUNSETIFF, "iil", .bytes = kIfreq),
+    CLEW_REQUEST(TUNGETIFF, "iil", .bytes = kIfreq),
+
+    // An array follows the structure that their numbers tell of.
+    CLEW_REQUEST(FS_IOC_FIEMAP, "iil", .bytes = sizeof(fiemap),
+                 .extent = RequestExtent::kUnknown),
+    CLEW_REQUEST(FIDEDUPERANGE, "iil", .bytes = sizeof(file_dedupe_range),
+                 .extent = RequestExtent::kUnknown),
+    CLEW_REQUEST(FS_IOC_MEASURE_VERITY, "iil", .bytes = sizeof(fsverity_digest),
+                 .extent = RequestExtent::kUnknown),
 
     // Files and block devices. The numbers of the first three say a long; the
     // kernel writes an int.

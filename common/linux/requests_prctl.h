@@ -27,6 +27,7 @@ inline constexpr RequestRow kPrctlRequests[] = {
     CLEW_REQUEST(PR_SET_TIMING, "il"),
     CLEW_REQUEST(PR_SET_NAME, "il"),
     CLEW_REQUEST(PR_GET_NAME, "il", .bytes = kThreadName),
+    CLEW_REQUEST(PR_GET_SECCOMP, "i"),
     CLEW_REQUEST(PR_SET_SECCOMP, "il"),
     CLEW_REQUEST(PR_CAPBSET_READ, "il"),
     CLEW_REQUEST(PR_CAPBSET_DROP, "il"),
@@ -34,6 +35,8 @@ inline constexpr RequestRow kPrctlRequests[] = {
     CLEW_REQUEST(PR_SET_TSC, "il"),
     CLEW_REQUEST(PR_GET_SECUREBITS, "i"),
     CLEW_REQUEST(PR_SET_SECUREBITS, "il"),
+    CLEW_REQUEST(PR_TASK_PERF_EVENTS_DISABLE, "i"),
+    CLEW_REQUEST(PR_TASK_PERF_EVENTS_ENABLE, "i"),
     CLEW_REQUEST(PR_SET_TIMERSLACK, "il"),
     CLEW_REQUEST(PR_GET_TIMERSLACK, "i"),
     CLEW_REQUEST(PR_MCE_KILL, "illll"),
@@ -66,6 +69,15 @@ inline constexpr RequestRow kArchPrctlRequests[] = {
     CLEW_REQUEST(ARCH_REQ_XCOMP_PERM, "il"),
     CLEW_REQUEST(ARCH_GET_XCOMP_GUEST_PERM, "il", .bytes = kFeatures),
     CLEW_REQUEST(ARCH_REQ_XCOMP_GUEST_PERM, "il"),
+    // Linux 6.6, asm/prctl.h; Debian 12's headers are older.
+    {.name = "ARCH_SHSTK_ENABLE", .number = 0x5001, .arguments = "il"},
+    {.name = "ARCH_SHSTK_DISABLE", .number = 0x5002, .arguments = "il"},
+    {.name = "ARCH_SHSTK_LOCK", .number = 0x5003, .arguments = "il"},
+    {.name = "ARCH_SHSTK_UNLOCK", .number = 0x5004, .arguments = "il"},
+    {.name = "ARCH_SHSTK_STATUS",
+     .number = 0x5005,
+     .arguments = "il",
+     .bytes = kLong},
 };
 
 }  // namespace clew::request_rows

@@ -10,26 +10,25 @@
 #include "recorder/bpf/effects.bpf.h"
 
 // What a request writes (common/linux/request_table.h): as many bytes as the
-// map `requests` says, which the loader fills.
+// map `requests` says, which the loader fills; CLEW_RAW_REQUEST_UNKNOWN: that
+// cannot be told.
 
-#define BYTES_UNKNOWN (~0ull)
-
-static __noinline __u64 RequestBytes(__u32 number, __u32 request) {
+static __noinline __u32 RequestBytes(__u32 number, __u32 request) {
   const struct RawRequest key = {.number = number, .request = request};
   const __u32* bytes = bpf_map_lookup_elem(&requests, &key);
   if (bytes != 0) {
     return *bytes;
   }
   if (number != NR_ioctl || IoctlArgumentBytes(request) == 0) {
-    return BYTES_UNKNOWN;
+    return CLEW_RAW_REQUEST_UNKNOWN;
   }
   return IoctlWrittenBytes(request);
 }
 
 static __always_inline void CopyRequest(struct effects* effects, __u32 number,
                                         __u32 request, __u64 addr) {
-  const __u64 bytes = RequestBytes(number, request);
-  if (bytes == BYTES_UNKNOWN) {
+  const __u32 bytes = RequestBytes(number, request);
+  if (bytes == CLEW_RAW_REQUEST_UNKNOWN) {
     effects->unknown |= 1u << kRawNotInTable;
   } else {
     CopyRange(effects, addr, bytes);

@@ -161,6 +161,8 @@ struct RawRule {
 };
 
 #define CLEW_RAW_RULES 512
+// In place of bytes: what a request writes cannot be told.
+#define CLEW_RAW_REQUEST_UNKNOWN 0xffffffffu
 
 // A request of the call `number`, of which it is known how many bytes the
 // kernel writes at the argument behind it: RequestRow of

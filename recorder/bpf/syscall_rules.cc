@@ -76,11 +76,11 @@ std::vector<RequestRule> RequestRules() {
   std::vector<RequestRule> rules;
   for (const RequestCall& call : AllRequestCalls()) {
     for (const RequestRow& row : call.rows) {
-      if (row.extent == RequestExtent::kFixed) {
-        rules.push_back(
-            {.request = {.number = call.number, .request = row.number},
-             .bytes = row.bytes});
-      }
+      rules.push_back(
+          {.request = {.number = call.number, .request = row.number},
+           .bytes = row.extent == RequestExtent::kFixed
+                        ? row.bytes
+                        : CLEW_RAW_REQUEST_UNKNOWN});
     }
   }
   return rules;

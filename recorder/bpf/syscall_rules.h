@@ -13,12 +13,11 @@ namespace clew::recorder::bpf {
 // does not have.
 RawRule RuleFor(uint64_t number);
 
-// What it is told about requests: the rows of common/linux/request_table.h, but
-// for those whose extent is not fixed. It does not follow these, and takes them
-// for unknown.
+// What it is told about requests: the rows of common/linux/request_table.h. It
+// does not follow those whose extent is not fixed.
 struct RequestRule {
   RawRequest request;
-  uint32_t bytes = 0;
+  uint32_t bytes = 0;  // or CLEW_RAW_REQUEST_UNKNOWN
 };
 std::vector<RequestRule> RequestRules();
 

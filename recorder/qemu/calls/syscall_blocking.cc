@@ -3,6 +3,7 @@
 #include <sys/stat.h>
 
 #include "common/linux/futex_command.h"
+#include "common/linux/request_table.h"
 #include "recorder/qemu/calls/ipc_calls.h"
 #include "recorder/qemu/calls/syscall_effects.h"
 
@@ -61,7 +62,8 @@ bool MayBlock(const SyscallCall& call, const GuestMemory& memory) {
     case Blocking::kFutex:
       return FutexMayBlock(call, memory);
     case Blocking::kFcntl:
-      return call.args[1] == F_SETLKW || call.args[1] == F_OFD_SETLKW;
+      return RequestIn(call.args[1]) == F_SETLKW ||
+             RequestIn(call.args[1]) == F_OFD_SETLKW;
     case Blocking::kPoll:
       return static_cast<int>(call.args[2]) != 0;
     case Blocking::kEpoll:

@@ -125,7 +125,7 @@ std::span<const uint64_t> BehindRequest(const SyscallCall& call,
   return std::span(call.args).first(arguments).subspan(requests.argument + 1);
 }
 
-// A request without a row.
+// A request without a row, or of whose extent the row knows only the beginning.
 Status RefuseAddresses(const SyscallCall& call, const RequestCall& requests,
                        const GuestMemory& memory) {
   const auto is_address = [&](uint64_t a) { return IsAddress(a, memory); };
@@ -145,11 +145,12 @@ Status AddRequest(const SyscallCall& call, const GuestMemory& memory,
   const RequestCall* const requests = FindRequestCall(call.number);
   CLEW_CHECK(requests != nullptr, "{} has no requests", call.row->name);
   const auto row = FindRequest(call.number, call.args);
-  if (!row) {
+  if (!row || row->extent == RequestExtent::kUnknown) {
     return RefuseAddresses(call, *requests, memory);
   }
   const uint64_t to = BehindRequest(call, *requests).front();
   switch (row->extent) {
+    case RequestExtent::kUnknown:
     case RequestExtent::kFixed:
       AddRange(to, row->bytes, ranges);
       break;

@@ -19,6 +19,7 @@
 #include <cstring>
 
 #include "common/digest.h"
+#include "common/linux/request_table.h"
 #include "recorder/qemu/plugin/exec.h"
 #include "recorder/qemu/plugin/guest_env.h"
 #include "recorder/qemu/plugin/pin.h"
@@ -250,7 +251,7 @@ void Syscalls::FollowUp(Thread& me, int64_t result) {
       PinToOneCpu();
       return;
     case __NR_prctl:
-      if (me.call.args[0] == PR_SET_NAME && result == 0) {
+      if (RequestIn(me.call.args[0]) == PR_SET_NAME && result == 0) {
         parts_.context.tracer->Comm(
             me.core, me.tid, g_runner.block_end, false,
             parts_.context.memory.Text(me.call.args[1], 15));
@@ -324,7 +325,7 @@ void Syscalls::ShowVirtualCores(const Thread& me, int64_t result) const {
 }
 
 void Syscalls::CheckFsBase(const Thread& me, int64_t result) {
-  if (me.call.args[0] == ARCH_SET_FS && result == 0 &&
+  if (RequestIn(me.call.args[0]) == ARCH_SET_FS && result == 0 &&
       me.env.fs_base() != me.call.args[1]) {
     parts_.context.GiveUp(
         fmt::format("this QEMU keeps the FS base elsewhere than version 7.2 "
