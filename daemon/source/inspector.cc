@@ -94,6 +94,13 @@ Result<std::unique_ptr<Inspector>> Inspector::Start(uid_t user) {
         "file system, or for memory, that does not answer",
         user, left);
   }
+  if (const size_t killed = Killed().NotEnded(); killed >= kNotEndedMax) {
+    return LimitReached(
+        "no process is looked at: {} processes that did so were killed and "
+        "have "
+        "not ended yet",
+        killed);
+  }
   std::unique_ptr<Inspector> inspector(new Inspector(user));
   CLEW_RETURN_IF_ERROR(inspector->Spawn());
   return inspector;

@@ -37,7 +37,8 @@ struct LookTimes {
 //
 // Children that were killed and that the kernel cannot end (KilledChildren) are
 // counted by the user whom they looked at, and one with kLeftBehindMax of them
-// (root: kLeftBehindOfRootMax) is not looked at any more until they end.
+// (root: kLeftBehindOfRootMax) is not looked at any more until they end. Nobody
+// is, while kNotEndedMax that were killed have not ended for whatever reason.
 // Nothing here waits longer than it was told. Not thread-safe; may move between
 // threads.
 class Inspector {
@@ -46,6 +47,7 @@ class Inspector {
   static constexpr size_t kLeftBehindMax = 2;
   static constexpr size_t kLeftBehindOfRootMax = 8;
   static constexpr size_t kLeftBehindOfAllMax = 16;
+  static constexpr size_t kNotEndedMax = 64;
 
   // Returns how many children that looked at processes of `user` are left
   // behind.

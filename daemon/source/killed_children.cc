@@ -23,6 +23,12 @@ void KilledChildren::Add(const KilledChild& child) {
   Reap();
 }
 
+size_t KilledChildren::NotEnded() {
+  const std::scoped_lock lock(mutex_);
+  Reap();
+  return killed_.size();
+}
+
 size_t KilledChildren::LeftBehind(
     const std::function<bool(const KilledChild&)>& wanted) {
   const std::scoped_lock lock(mutex_);

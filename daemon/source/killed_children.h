@@ -25,6 +25,8 @@ class KilledChildren {
  public:
   // Takes a child, for which nobody else may wait.
   void Add(const KilledChild& child);
+  // Returns how many have not ended. Reaps those that have.
+  size_t NotEnded();
   // Returns how many of those that `wanted` takes are left behind: in state D
   // (common/os/process_state.h). Reaps those that have ended.
   size_t LeftBehind(const std::function<bool(const KilledChild&)>& wanted);
