@@ -14,8 +14,9 @@ ProgramKind ProgramKindOf(std::span<const std::byte> head) {
   if (std::memcmp(header.e_ident, ELFMAG, SELFMAG) != 0) {
     return ProgramKind::kNoElf;
   }
-  const bool is_x86_64 =
-      header.e_ident[EI_CLASS] == ELFCLASS64 && header.e_machine == EM_X86_64;
+  const bool is_x86_64 = head.size() >= sizeof(header) &&
+                         header.e_ident[EI_CLASS] == ELFCLASS64 &&
+                         header.e_machine == EM_X86_64;
   return is_x86_64 ? ProgramKind::kX86_64 : ProgramKind::kOtherElf;
 }
 

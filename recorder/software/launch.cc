@@ -58,7 +58,7 @@ Status CheckProgram(const std::string& path) {
           "with the script as argument",
           path);
     case ProgramKind::kOtherElf:
-      return Unsupported("{:?} is no x86-64 program", path);
+      return Unsupported("{:?} is no x86-64 program, or not all of one", path);
     case ProgramKind::kX86_64:
       break;
   }
