@@ -92,14 +92,20 @@ function(clew_check_includes path parts)
     endif()
   endforeach()
 endfunction()
+
 # clew_component(<path> SOURCES <.h, .cc> [USES <components>]
 #                [OPTIONAL <components>] [LIBS <foreign>] [FILES_ALONE])
 # A static library, called from the folder <path>/CMakeLists.txt. Sources are
-# relative to that folder. OPTIONAL: used where they are built. FILES_ALONE: what links the part takes only those of
-# its files that it calls, which files that are compiled together do not allow.
+# relative to that folder. OPTIONAL: used where they are built. FILES_ALONE: what
+# links the part takes only those of its files that it calls, which files that are
+# compiled together do not allow.
 function(clew_component path)
   cmake_parse_arguments(ARG "FILES_ALONE" "" "SOURCES;USES;OPTIONAL;LIBS" ${ARGN})
   string(MAKE_C_IDENTIFIER clew_${path} target)
+  get_property(left_out GLOBAL PROPERTY clew_left_out)
+  if(path IN_LIST left_out)
+    message(FATAL_ERROR "a part before ${path} names it in OPTIONAL")
+  endif()
   add_library(${target} STATIC ${ARG_SOURCES})
   set_target_properties(${target} PROPERTIES LINKER_LANGUAGE CXX)
   if(ARG_FILES_ALONE)
@@ -115,10 +121,15 @@ function(clew_component path)
     target_link_libraries(${target} PUBLIC ${used_target})
   endforeach()
   foreach(used IN LISTS ARG_OPTIONAL)
+    if(NOT EXISTS ${PROJECT_SOURCE_DIR}/${used}/CMakeLists.txt)
+      message(FATAL_ERROR "${path} uses ${used}, which is no part")
+    endif()
     string(MAKE_C_IDENTIFIER clew_${used} used_target)
     if(TARGET ${used_target})
       target_link_libraries(${target} PUBLIC ${used_target})
       list(APPEND ARG_USES ${used})
+    else()
+      set_property(GLOBAL APPEND PROPERTY clew_left_out ${used})
     endif()
   endforeach()
   clew_use_headers(${target} clew_headers)

@@ -26,6 +26,18 @@ if ! circle "$work"/[abc].h >"$work/found" || circle "$work"/[ab].h; then
 fi
 
 mapfile -t headers < <(git ls-files '*.h')
+if [[ ${#headers[@]} -eq 0 ]]; then
+  echo "git names no header in $1" >&2
+  echo "0 passed, 1 failed"
+  exit 1
+fi
+for header in "${headers[@]}"; do
+  if [[ ! -r "$header" ]]; then
+    echo "git names $header, which cannot be read" >&2
+    echo "0 passed, 1 failed"
+    exit 1
+  fi
+done
 if circle "${headers[@]}" >&2; then
   echo "these headers include each other" >&2
   echo "0 passed, 1 failed"
