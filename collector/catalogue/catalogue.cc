@@ -41,7 +41,7 @@ std::optional<BundleState> StateNamed(std::string_view name) {
 Analysis AnalysisByKind(std::string_view failure, std::string_view command) {
   const std::string what =
       failure.empty() ? "unknown failure" : CleanName(failure);
-  const std::string program = CleanLine(ProgramOf(command), kNameBytesMax);
+  const std::string program = CleanName(ProgramOf(command));
   const std::string text = fmt::format("no backtrace\n{}\n{}", what, program);
   return {
       .signature = ToHex(transfer::Sha256Of(std::as_bytes(std::span(text)))),

@@ -7,7 +7,6 @@
 namespace clew::recorder::perf {
 namespace {
 
-using bundle::KernelRecord;
 using bundle::kSampleIdType;
 using bundle::OwnSampleId;
 using bundle::ParseKernelRecord;

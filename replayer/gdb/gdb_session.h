@@ -53,7 +53,7 @@ class GdbSession final : private OutputSink {
  private:
   void OnOutput(std::span<const std::byte> bytes) override;
 
-  // session.cc: threads, registers, memory, stop points
+  // gdb_session.cc: threads, registers, memory, stop points
   Reply HandleV(FieldReader fields);
   std::string SelectThread(FieldReader fields);
   std::string ThreadAlive(FieldReader fields) const;
@@ -67,7 +67,7 @@ class GdbSession final : private OutputSink {
   Tid GeneralThread() const;
   bool Exists(Tid tid) const;
 
-  // session_query.cc
+  // gdb_session_query.cc
   Reply HandleQuery(std::string_view packet);
   std::string Supported(std::string_view features);
   std::string LearnSymbol(FieldReader fields);
@@ -81,7 +81,7 @@ class GdbSession final : private OutputSink {
   std::string SigInfo() const;
   std::string Monitor(std::string_view command);
 
-  // session_run.cc
+  // gdb_session_run.cc
   std::string ResumeV(FieldReader fields);
   std::string ResumeForward(std::optional<Tid> step);
   std::string StepRange(Tid tid, uint64_t begin, uint64_t end);

@@ -70,7 +70,6 @@ TEST(DigestTest, ContinuesWhereTheFirstPartEnded) {
   }
 }
 
-// Vectors: the reference implementation of SplitMix64 with seed 1234567.
 TEST(HexTest, EveryCharacterIsADigitOrNone) {
   constexpr std::string_view kLower = "0123456789abcdef";
   constexpr std::string_view kUpper = "0123456789ABCDEF";
@@ -88,6 +87,7 @@ TEST(HexTest, EveryCharacterIsADigitOrNone) {
   EXPECT_TRUE(IsHex(ToHex("any text")));
 }
 
+// Vectors: the reference implementation of SplitMix64 with seed 1234567.
 TEST(RandomTest, IsTheSameOnEveryHost) {
   Random random(1234567);
   EXPECT_EQ(random.Next(), 6457827717110365317u);

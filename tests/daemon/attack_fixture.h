@@ -20,6 +20,7 @@
 #include <thread>
 #include <vector>
 
+#include "common/os/process_state.h"
 #include "daemon/spool/spool.h"
 #include "tests/daemon/clewd_fixture.h"
 
@@ -160,9 +161,8 @@ class AttackTest : public SidebandTest {
           ReadText(fmt::format("{}/{}/children", tasks, task)));
       bool runs = false;
       for (std::string child; children >> child;) {
-        const std::string stat = ReadText("/proc/" + child + "/stat");
-        runs =
-            runs || (!stat.empty() && stat.find(") Z ") == std::string::npos);
+        const char state = ProcessState("/proc/" + child + "/stat");
+        runs = runs || (state != 0 && state != 'Z');
       }
       return runs;
     });
