@@ -158,22 +158,21 @@ function(clew_write_parts)
   endforeach()
 endfunction()
 
-# clew_test(<name> SOURCES <.cc> [USES <components>] [LIBS <foreign>]
-#           [LABELS <ctest labels>] [TIMEOUT <seconds>]
+# clew_test(<name> SOURCES <.cc> [SPLIT <prefix>] [USES <components>]
+#           [LIBS <foreign>] [LABELS <ctest labels>] [TIMEOUT <seconds>]
 #           [FULL <tests>] [FULL_ENVIRONMENT <NAME=value>...])
-# A GoogleTest program, run by ctest as one test. Tests may use every part. What
-# takes long or depends on the machine has the label `full` and runs in
-# `tools/test --all` alone: with LABELS all of the program; with FULL those of its
-# tests that this filter of GoogleTest's names, as a ctest <name>_full; with
-# FULL_ENVIRONMENT <name>_full has that environment, and without FULL runs all.
+# A GoogleTest program, run by ctest as one test. With SPLIT ctest runs the tests
+# of each source by themselves, those of clock_test.cc as <prefix>_clock_test.
+# Tests may use every part. What takes long or depends on the machine has the label `full` and runs in `tools/test --all` alone:
+# with LABELS all of the program; with FULL those of its tests that this filter of
+# GoogleTest's names, as a ctest <name>_full; with FULL_ENVIRONMENT <name>_full
+# has that environment, and without FULL runs all.
 function(clew_test name)
-  cmake_parse_arguments(ARG "" "TIMEOUT;FULL"
+  cmake_parse_arguments(ARG "" "SPLIT;TIMEOUT;FULL"
                         "SOURCES;USES;LIBS;LABELS;FULL_ENVIRONMENT" ${ARGN})
   add_executable(${name} ${ARG_SOURCES})
   target_compile_options(${name} PRIVATE ${clew_test_options})
-  target_link_libraries(${name} PRIVATE clew_options GTest::gmock
-                                        GTest::gtest GTest::gtest_main
-                                        ${ARG_LIBS})
+  target_link_libraries(${name} PRIVATE clew_options clew_test_main ${ARG_LIBS})
   foreach(used IN LISTS ARG_USES)
     string(MAKE_C_IDENTIFIER clew_${used} used_target)
     target_link_libraries(${name} PRIVATE ${used_target})
@@ -188,7 +187,18 @@ function(clew_test name)
     set(quick --gtest_filter=-${ARG_FULL})
     set(full --gtest_filter=${ARG_FULL})
   endif()
-  clew_add_gtest(${name} "${name};${quick}" "${ARG_LABELS}" ${ARG_TIMEOUT} "")
+  if(ARG_SPLIT)
+    foreach(source IN LISTS ARG_SOURCES)
+      if(source MATCHES "([^/]*)_test\\.cc$")
+        clew_add_gtest(
+          ${ARG_SPLIT}_${CMAKE_MATCH_1}_test
+          "${name};--from=${CMAKE_MATCH_1}_test.cc;${quick}" "${ARG_LABELS}"
+          ${ARG_TIMEOUT} "")
+      endif()
+    endforeach()
+  else()
+    clew_add_gtest(${name} "${name};${quick}" "${ARG_LABELS}" ${ARG_TIMEOUT} "")
+  endif()
   if(ARG_FULL OR ARG_FULL_ENVIRONMENT)
     clew_add_gtest(${name}_full "${name};${full}" "${ARG_LABELS};full"
                    ${ARG_TIMEOUT} "${ARG_FULL_ENVIRONMENT}")
