@@ -166,7 +166,8 @@ endfunction()
 # Tests may use every part. What takes long or depends on the machine has the label `full` and runs in `tools/test --all` alone:
 # with LABELS all of the program; with FULL those of its tests that this filter of
 # GoogleTest's names, as a ctest <name>_full; with FULL_ENVIRONMENT <name>_full
-# has that environment, and without FULL runs all.
+# has that environment, and without FULL runs all. The target clew_foreign_tests
+# is all programs with the label `foreign`.
 function(clew_test name)
   cmake_parse_arguments(ARG "" "SPLIT;TIMEOUT;FULL"
                         "SOURCES;USES;LIBS;LABELS;FULL_ENVIRONMENT" ${ARGN})
@@ -178,6 +179,12 @@ function(clew_test name)
     target_link_libraries(${name} PRIVATE ${used_target})
   endforeach()
   clew_use_headers(${name} clew_test_headers)
+  if(foreign IN_LIST ARG_LABELS)
+    if(NOT TARGET clew_foreign_tests)
+      add_custom_target(clew_foreign_tests)
+    endif()
+    add_dependencies(clew_foreign_tests ${name})
+  endif()
   if(NOT ARG_TIMEOUT)
     set(ARG_TIMEOUT 1800)
   endif()
