@@ -21,6 +21,7 @@
 #include <set>
 
 #include "common/build_id.h"
+#include "common/bytes.h"
 #include "decoder/assertion.h"
 #include "decoder/failure_signature.h"
 #include "proto/bundle.pb.h"
@@ -44,10 +45,6 @@ using testing::SizeIs;
 constexpr const char* kCrasher = CLEW_CRASHER;
 // Where time is to decide nothing.
 constexpr std::chrono::milliseconds kUnhurried{600'000};
-
-std::string Text(const std::vector<std::byte>& bytes) {
-  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
-}
 
 void WriteText(const std::string& path, const std::string& text) {
   std::ofstream(path, std::ios::binary) << text;
@@ -139,7 +136,7 @@ class BacktraceTest : public testing::Test {
     }
     pb::Image* image = manifest.add_images();
     image->set_path(path);
-    image->set_build_id(Text(id));
+    image->set_build_id(ToText(id));
     image->set_has_build_id(true);
     std::string hex;
     for (const std::byte byte : id) {
@@ -149,7 +146,7 @@ class BacktraceTest : public testing::Test {
     std::filesystem::create_directories(at);
     const std::string file =
         at + "/" + std::filesystem::path(path).filename().string();
-    WriteText(file, Text(*bytes));
+    WriteText(file, ToText(*bytes));
     if (path == kCrasher) {
       program_ = file;
     }

@@ -31,7 +31,6 @@
 namespace clew::decoder {
 namespace {
 
-using Random = std::mt19937_64;
 using Bytes = std::vector<uint8_t>;
 
 constexpr uint64_t kCode = 0x400000;
@@ -52,7 +51,7 @@ void AppendInt(Bytes& to, uint64_t value, int bytes) {
 
 // Instructions of all kinds that a decoder tells apart. Jumps lead anywhere
 // near, also into the midst of an instruction or out of the code.
-void AppendInsn(Bytes& code, Random& random) {
+void AppendInsn(Bytes& code, std::mt19937_64& random) {
   const auto near = [&] { return static_cast<unsigned>(random() % 256); };
   const auto far = [&] {
     AppendInt(code, random() % (2 * kCodeBytes) - kCodeBytes, 4);
@@ -110,7 +109,7 @@ void AppendInsn(Bytes& code, Random& random) {
 
 // No instruction is in two of the pieces of kPieceBytes: libipt's blocks know
 // one no more whose bytes came to be in two mappings.
-Bytes RandomCode(Random& random) {
+Bytes RandomCode(std::mt19937_64& random) {
   Bytes code;
   while (code.size() < kCodeBytes) {
     const size_t end = code.size() + kPieceBytes;
@@ -125,7 +124,7 @@ Bytes RandomCode(Random& random) {
 // Walks a program and writes the trace of it.
 class Tracer {
  public:
-  Tracer(CodeImage::Impl& image, pt_exec_mode mode, Random& random)
+  Tracer(CodeImage::Impl& image, pt_exec_mode mode, std::mt19937_64& random)
       : image_(image), random_(random), mode_(mode) {}
 
   Bytes PerfTrace(int steps) {
@@ -332,7 +331,7 @@ class Tracer {
   }
 
   CodeImage::Impl& image_;
-  Random& random_;
+  std::mt19937_64& random_;
   Bytes out_;
   pt_exec_mode mode_;
   bool on_ = true;
@@ -539,7 +538,7 @@ class BlockWalkTest : public testing::Test {
   ~BlockWalkTest() override { std::filesystem::remove_all(folder_); }
 
   void RunProgram(uint64_t number) {
-    Random random(number);
+    std::mt19937_64 random(number);
     for (std::string& file : files_) {
       file = File(fmt::format("{}", &file - files_), RandomCode(random));
     }
@@ -566,7 +565,7 @@ class BlockWalkTest : public testing::Test {
   }
 
   Bytes PerfTrace(SectionCache::Impl& cache, pt_exec_mode mode,
-                  Random& random) {
+                  std::mt19937_64& random) {
     CodeImage::Impl image(cache);
     Map(image);
     Bytes bytes = Tracer(image, mode, random).PerfTrace(150);
@@ -578,7 +577,7 @@ class BlockWalkTest : public testing::Test {
 
   // Where a decoder and the oracle differ. A piece of the code is replaced when
   // so many events were told.
-  std::string RunTrace(uint64_t number, Random& random) {
+  std::string RunTrace(uint64_t number, std::mt19937_64& random) {
     // None, Broadwell with BDM64, Skylake with SKD022.
     constexpr CpuIdentity kCpus[] = {
         {}, {true, 6, 0x3d, 4}, {true, 6, 0x4e, 3}};

@@ -21,6 +21,7 @@
 #include "bundle/manifest/convert_manifest.h"
 #include "bundle/manifest/message.h"
 #include "bundle/manifest/wire_fault.h"
+#include "common/bytes.h"
 #include "common/digest.h"
 #include "tests/support/core_maker.h"
 
@@ -95,10 +96,6 @@ void AppendRecord(std::string& log, const pb::Input& input) {
   log += payload;
 }
 
-std::span<const std::byte> Bytes(const std::string& text) {
-  return std::as_bytes(std::span(text));
-}
-
 // A folder with a bundle, removed at the end.
 class BundleTest : public testing::Test {
  protected:
@@ -110,8 +107,8 @@ class BundleTest : public testing::Test {
   }
   void TearDown() override { std::filesystem::remove_all(path_); }
   void Write(const std::string& name, const std::string& content) {
-    ASSERT_TRUE(
-        WriteWholeFile(PosixFileSystem(), path_ + "/" + name, Bytes(content)));
+    ASSERT_TRUE(WriteWholeFile(PosixFileSystem(), path_ + "/" + name,
+                               AsBytes(content)));
   }
   // The message with which opening this manifest fails.
   std::string Refusal(const pb::Manifest& manifest, ErrorCode code) {
@@ -259,7 +256,7 @@ TEST(InputLogTest, EachThreadGetsItsOwnInOrder) {
   AppendRecord(log, SyscallOf(7, 1));
   AppendRecord(log, SyscallOf(8, 2));
   AppendRecord(log, SyscallOf(7, 3));
-  const auto inputs = InputLog::Over(Bytes(log), "inputs");
+  const auto inputs = InputLog::Over(AsBytes(log), "inputs");
   ASSERT_TRUE(inputs) << inputs.error().message;
   const auto number = [&](Tid tid) -> uint64_t {
     const auto next = (*inputs)->Next(tid);
@@ -334,7 +331,7 @@ TEST(InputLogTest, FaultsHaveAnOffset) {
   AppendRecord(log, SyscallOf(7, 1));
   const size_t second = log.size();
   AppendRecord(log, input);
-  const auto inputs = InputLog::Over(Bytes(log), "inputs");
+  const auto inputs = InputLog::Over(AsBytes(log), "inputs");
   ASSERT_TRUE(inputs);
   ASSERT_TRUE((*inputs)->Next(Tid(7)));
   const auto bad = (*inputs)->Next(Tid(7));
@@ -342,7 +339,7 @@ TEST(InputLogTest, FaultsHaveAnOffset) {
   EXPECT_THAT(bad.error().message,
               HasSubstr(fmt::format("inputs: offset {:#x}", second)));
   log += "\xff\xff\xff\xff\x7f";
-  EXPECT_THAT(InputLog::Over(Bytes(log), "inputs").error().message,
+  EXPECT_THAT(InputLog::Over(AsBytes(log), "inputs").error().message,
               HasSubstr("record length is"));
 }
 
@@ -362,7 +359,7 @@ std::string GoodCore() {
 
 TEST(CoreDumpTest, RegistersAndMemoryComeBack) {
   const std::string bytes = GoodCore();
-  const auto core = CoreDump::Over(Bytes(bytes), "core");
+  const auto core = CoreDump::Over(AsBytes(bytes), "core");
   ASSERT_TRUE(core) << core.error().message;
   ASSERT_EQ(core->threads().size(), 1u);
   EXPECT_EQ(core->threads()[0].thread, Tid(77));
@@ -379,7 +376,7 @@ TEST(CoreDumpTest, RegistersAndMemoryComeBack) {
 
 std::string FaultOf(const std::string& bytes,
                     const google::protobuf::Message& type) {
-  const auto fault = FindWireFault(Bytes(bytes), *type.GetDescriptor());
+  const auto fault = FindWireFault(AsBytes(bytes), *type.GetDescriptor());
   return fault ? fmt::format("{:#x}: {}", fault->offset, fault->message) : "";
 }
 
@@ -443,7 +440,7 @@ TEST(WireFaultTest, AgreesWithProtobufOnWhatIsAMessage) {
     pb::Input input;
     for (google::protobuf::Message* message :
          std::array<google::protobuf::Message*, 3>{&manifest, &start, &input}) {
-      const bool parses = ParseMessage(Bytes(bytes), *message);
+      const bool parses = ParseMessage(AsBytes(bytes), *message);
       const std::string fault = FaultOf(bytes, *message);
       ASSERT_EQ(parses, fault.empty())
           << fault << ": " << message->GetTypeName() << ": "
@@ -471,7 +468,7 @@ TEST(InputLogTest, ABrokenRecordIsLocatedInTheFile) {
   AppendRecord(log, SyscallOf(7, 1));
   const size_t second = log.size();
   log += std::string("\x03\x12\x7f\x00", 4);
-  EXPECT_EQ(InputLog::Over(Bytes(log), "inputs").error().message,
+  EXPECT_EQ(InputLog::Over(AsBytes(log), "inputs").error().message,
             fmt::format("inputs: offset {:#x}: Input.syscall: length is 127, "
                         "only 1 bytes are left",
                         second + 1));
@@ -512,14 +509,14 @@ TEST(HostileBundleTest, DamagedFilesAreReadOrRefused) {
     }
     pb::Manifest manifest;
     pb::Start start;
-    if (ParseMessage(Bytes(file), manifest)) {
+    if (ParseMessage(AsBytes(file), manifest)) {
       refused += ToManifest(manifest, "m", "b") ? 0 : 1;
     }
-    if (ParseMessage(Bytes(file), start)) {
+    if (ParseMessage(AsBytes(file), start)) {
       refused += ToStart(start, "s") ? 0 : 1;
     }
-    refused += CoreDump::Over(Bytes(file), "c") ? 0 : 1;
-    const auto inputs = InputLog::Over(Bytes(file), "i");
+    refused += CoreDump::Over(AsBytes(file), "c") ? 0 : 1;
+    const auto inputs = InputLog::Over(AsBytes(file), "i");
     if (inputs) {
       for (const Tid tid : (*inputs)->threads()) {
         auto next = (*inputs)->Next(tid);

@@ -14,6 +14,7 @@
 #include "common/os/file.h"
 #include "decoder/streams.h"
 #include "recorder/pt_encoder/packets.h"
+#include "tests/decoder/code_base.h"
 
 namespace clew::decoder {
 namespace {
@@ -26,7 +27,6 @@ using bundle::PerfDataWriter;
 using bundle::RecordOrigin;
 using packets::IpPacket;
 
-constexpr uint64_t kBase = 0x400000;
 constexpr uint64_t kOther = 0x600000;
 const RecordOrigin kOrigin = {
     .process = 7, .thread = Tid(7), .time = TscTicks(500), .core = CoreId(0)};
@@ -128,33 +128,35 @@ class CodeTest : public testing::Test {
 constexpr std::array<uint8_t, 6> kCode32 = {0x40, 0x48, 0x75, 0xfc, 0xcd, 0x80};
 
 TEST_F(CodeTest, CodeOf32BitsIsDecodedAsThat) {
-  Map(kBase, kCode32);
+  Map(kCodeBase, kCode32);
   Psb(32);
-  Enter(kBase);
+  Enter(kCodeBase);
   Tnt(2, 2);  // once more
   Leave();
   Decode();
-  const std::vector<uint64_t> wanted = {kBase,     kBase + 1, kBase + 2, kBase,
-                                        kBase + 1, kBase + 2, kBase + 4};
+  const std::vector<uint64_t> wanted = {
+      kCodeBase,     kCodeBase + 1, kCodeBase + 2, kCodeBase,
+      kCodeBase + 1, kCodeBase + 2, kCodeBase + 4};
   EXPECT_EQ(insns_, wanted);
   EXPECT_TRUE(gaps_.empty()) << gaps_.front().detail;
 }
 
 // As where a 64-bit program makes a far jump to 32-bit code.
 TEST_F(CodeTest, TheModeMayChange) {
-  Map(kBase, kCode32);
+  Map(kCodeBase, kCode32);
   constexpr std::array<uint8_t, 3> kCode64 = {0x90, 0x0f, 0x05};
   Map(kOther, kCode64);
   Psb(64);
   Enter(kOther);
   Leave();
   Mode(32);
-  Enter(kBase);
+  Enter(kCodeBase);
   Tnt(0, 1);
   Leave();
   Decode();
-  const std::vector<uint64_t> wanted = {kOther,    kOther + 1, kBase,
-                                        kBase + 1, kBase + 2,  kBase + 4};
+  const std::vector<uint64_t> wanted = {kOther,        kOther + 1,
+                                        kCodeBase,     kCodeBase + 1,
+                                        kCodeBase + 2, kCodeBase + 4};
   EXPECT_EQ(insns_, wanted);
   EXPECT_TRUE(gaps_.empty()) << gaps_.front().detail;
 }
@@ -163,18 +165,19 @@ TEST_F(CodeTest, TheModeMayChange) {
 constexpr std::array<uint8_t, 3> kCall = {0x90, 0x0f, 0x05};
 
 TEST_F(CodeTest, AMappingBehindTheEndOfItsFileIsAGapForItselfAlone) {
-  Map(kBase, kCall);
+  Map(kCodeBase, kCall);
   Map(kOther, kCall, 4096);
   Psb(64);
-  for (const uint64_t ip : {kBase, kOther, kBase}) {
-    if (ip == kBase) {
+  for (const uint64_t ip : {kCodeBase, kOther, kCodeBase}) {
+    if (ip == kCodeBase) {
       Psb(64);
     }
     Enter(ip);
     Leave();
   }
   Decode();
-  EXPECT_THAT(insns_, testing::ElementsAre(kBase, kBase + 1, kBase, kBase + 1));
+  EXPECT_THAT(insns_, testing::ElementsAre(kCodeBase, kCodeBase + 1, kCodeBase,
+                                           kCodeBase + 1));
   ASSERT_EQ(gaps_.size(), 1u);
   EXPECT_EQ(gaps_[0].cause, GapCause::kCodeMissing);
   EXPECT_EQ(gaps_[0].ip, TraceeAddr(kOther));
@@ -186,10 +189,10 @@ TEST_F(CodeTest, AMappingBehindTheEndOfItsFileIsAGapForItselfAlone) {
 TEST_F(CodeTest, ABreakpointThatTheFileLacksIsAGap) {
   constexpr std::array<uint8_t, 4> kConditional = {0x90, 0x90, 0x75, 0xfd};
   constexpr std::array<uint8_t, 3> kReturn = {0x90, 0x90, 0xc3};
-  Map(kBase, kConditional);
+  Map(kCodeBase, kConditional);
   Map(kOther, kReturn);
   Map(0x800000, kCall);
-  for (const uint64_t ip : {kBase, kOther}) {
+  for (const uint64_t ip : {kCodeBase, kOther}) {
     Psb(64);
     Enter(0x800000);
     Leave();

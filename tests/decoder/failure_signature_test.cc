@@ -24,7 +24,7 @@ BacktraceFrame Frame(const std::string& module, const std::string& symbol,
 }
 
 // As a failed assertion looks with a stripped C library.
-Backtrace Assertion() {
+Backtrace FailedAssertion() {
   Backtrace backtrace;
   backtrace.failure.kind = FailureKind::kSignal;
   backtrace.failure.signal = 6;
@@ -59,7 +59,7 @@ Backtrace Deadlock() {
 }
 
 TEST(SignatureTest, IsTheTextThatTheHeaderSpecifies) {
-  EXPECT_EQ(SignatureText(Assertion()),
+  EXPECT_EQ(SignatureText(FailedAssertion()),
             "clew failure 2\n"
             "signal 6\n"
             "bank Check\n"
@@ -73,7 +73,7 @@ TEST(SignatureTest, IsTheTextThatTheHeaderSpecifies) {
             "app Right\n"
             "app Run\n"
             "app main\n");
-  EXPECT_EQ(FailureTitle(Assertion()), "SIGABRT in Check");
+  EXPECT_EQ(FailureTitle(FailedAssertion()), "SIGABRT in Check");
   EXPECT_EQ(FailureTitle(Deadlock()), "hang in Left, Right, main");
 }
 
@@ -103,13 +103,13 @@ TEST(SignatureTest, StaysWhenARunDiffersInAccidents) {
          frames.insert(frames.begin() + 5, 20, frames[5]);
        }}};
   for (const Change& change : changes) {
-    Backtrace changed = Assertion();
+    Backtrace changed = FailedAssertion();
     change.apply(changed);
-    EXPECT_EQ(SignatureText(changed), SignatureText(Assertion()))
+    EXPECT_EQ(SignatureText(changed), SignatureText(FailedAssertion()))
         << change.name;
   }
   // Which frames count: eight, each with another name.
-  Backtrace deep = Assertion();
+  Backtrace deep = FailedAssertion();
   auto& frames = deep.threads[0].frames;
   frames.resize(5);
   for (int i = 0; i < 12; ++i) {
@@ -133,7 +133,7 @@ TEST(SignatureTest, StaysInTheNextBuild) {
     }
     return b;
   };
-  for (const Backtrace& before : {Assertion(), Deadlock()}) {
+  for (const Backtrace& before : {FailedAssertion(), Deadlock()}) {
     EXPECT_EQ(SignatureText(next_build(before)), SignatureText(before));
   }
   // Names that change with a build, old and new.
@@ -144,14 +144,14 @@ TEST(SignatureTest, StaysInTheNextBuild) {
       {"_ZN4bank5check17h0123456789abcdefE",
        "_ZN4bank5check17hfedcba9876543210E"}};
   for (const auto& [old_name, new_name] : symbols) {
-    Backtrace before = Assertion();
-    Backtrace after = Assertion();
+    Backtrace before = FailedAssertion();
+    Backtrace after = FailedAssertion();
     before.threads[0].frames[5].symbol = old_name;
     after.threads[0].frames[5].symbol = new_name;
     EXPECT_EQ(SignatureText(after), SignatureText(before)) << new_name;
   }
   // Without symbols: a function that moved, the C library's next version.
-  Backtrace stripped = Assertion();
+  Backtrace stripped = FailedAssertion();
   auto& frames = stripped.threads[0].frames;
   frames[5] = Frame("bank", "");
   frames[5].row_offset = 0x20;
@@ -165,7 +165,7 @@ TEST(SignatureTest, StaysInTheNextBuild) {
 }
 
 TEST(SignatureTest, TitleHasProgramAndWhatItSaid) {
-  Backtrace said = Assertion();
+  Backtrace said = FailedAssertion();
   said.program.name = "bank";
   EXPECT_EQ(FailureTitle(said), "bank: SIGABRT in Check");
   said.message = "bank: /src/bank.c:62: main: Assertion `a == b' failed.\n";
@@ -176,7 +176,7 @@ TEST(SignatureTest, TitleHasProgramAndWhatItSaid) {
             "bank: double free or corruption (top) (SIGABRT in Check)");
   said.message = std::string(4000, 'x');
   EXPECT_LT(FailureTitle(said).size(), 400u);
-  Backtrace fault = Assertion();
+  Backtrace fault = FailedAssertion();
   fault.failure.signal = 11;
   fault.failure.addr = TraceeAddr(8);
   EXPECT_EQ(FailureTitle(fault), "SIGSEGV at 0x8 in Check");
@@ -201,9 +201,9 @@ TEST(SignatureTest, ChangesWithWhatFailed) {
          b.threads[0].frames[5].row_offset = 0x20;
          b.threads[0].frames[5].row_bytes = 0x80;
        }}};
-  std::vector<std::string> texts = {SignatureText(Assertion())};
+  std::vector<std::string> texts = {SignatureText(FailedAssertion())};
   for (const Change& change : changes) {
-    Backtrace changed = Assertion();
+    Backtrace changed = FailedAssertion();
     change.apply(changed);
     EXPECT_THAT(texts, testing::Not(testing::Contains(SignatureText(changed))))
         << change.name;
@@ -212,7 +212,7 @@ TEST(SignatureTest, ChangesWithWhatFailed) {
 }
 
 TEST(SignatureTest, AProgramsOwnFunctionsAreNotTheAbortPath) {
-  Backtrace own = Assertion();
+  Backtrace own = FailedAssertion();
   own.threads[0].frames = {Frame("bank", "abort"), Frame("bank", "main")};
   EXPECT_THAT(SignatureText(own), testing::HasSubstr("bank abort\n"));
   own.modules = {"bank"};  // linked statically: then it is the C library's
@@ -233,10 +233,10 @@ TEST(SignatureTest, OfAHangDoesNotDependOnOrderOrNumberOfThreads) {
 }
 
 TEST(SignatureTest, WhatAFileSaysCannotForgeLines) {
-  Backtrace forged = Assertion();
+  Backtrace forged = FailedAssertion();
   forged.threads[0].frames[5].symbol = "Check\nbank main";
   forged.threads[0].frames.erase(forged.threads[0].frames.begin() + 6);
-  EXPECT_NE(SignatureText(forged), SignatureText(Assertion()));
+  EXPECT_NE(SignatureText(forged), SignatureText(FailedAssertion()));
 }
 
 }  // namespace

@@ -16,10 +16,12 @@
 
 #include "bundle/perf_data/perf_data.h"
 #include "bundle/perf_data/record_type.h"
+#include "common/bytes.h"
 #include "common/digest.h"
 #include "common/os/file.h"
 #include "common/os/scratch_folder.h"
 #include "decoder/perf_trace.h"
+#include "tests/support/captures.h"
 
 namespace clew::decoder {
 namespace {
@@ -28,9 +30,9 @@ using bundle::PackedRecords;
 using bundle::PerfData;
 using bundle::Record;
 using bundle::RecordTypeName;
+using test::kCapture;
 using testing::HasSubstr;
 
-constexpr const char* kFile = CLEW_TEST_DATA "/perf-intel-pt-4.14/perf.data";
 // struct perf_file_header.
 constexpr size_t kDataAt = 40;  // offset, size
 constexpr size_t kFeaturesAt = 72;
@@ -52,10 +54,6 @@ std::string Text(const std::string& path) {
   const auto bytes = ReadWholeFile(path);
   EXPECT_TRUE(bytes) << bytes.error().message;
   return {reinterpret_cast<const char*>(bytes->data()), bytes->size()};
-}
-
-std::span<const std::byte> Bytes(const std::string& text) {
-  return std::as_bytes(std::span(text));
 }
 
 // One stream, flushed after each call.
@@ -142,8 +140,8 @@ std::string Packed(const std::string& file, uint32_t type, uint64_t seed) {
   return WithData(file, PackData(DataOf(file), type, random));
 }
 
-Result<std::unique_ptr<PerfTrace>> LoadTrace(const std::string& file) {
-  CLEW_ASSIGN_OR_RETURN(data, PerfData::Over(Bytes(file), "packed"));
+Result<std::unique_ptr<PerfTrace>> TraceOf(const std::string& file) {
+  CLEW_ASSIGN_OR_RETURN(data, PerfData::Over(AsBytes(file), "packed"));
   return PerfTrace::Load(std::move(data), {});
 }
 
@@ -166,15 +164,15 @@ std::map<std::string, uint64_t> CountsOf(const PerfTrace& trace) {
 }
 
 TEST(PackedRecordsTest, AreReadAsIfTheyWereNot) {
-  const std::string file = Text(kFile);
+  const std::string file = Text(kCapture);
   const std::string plain = WithData(file, DataOf(file));
-  const auto oracle = LoadTrace(plain);
+  const auto oracle = TraceOf(plain);
   ASSERT_TRUE(oracle) << oracle.error().message;
   for (const uint32_t type : {81u, 83u}) {
     for (uint64_t seed = 1; seed <= 5; ++seed) {
       SCOPED_TRACE(fmt::format("type {}, seed {}", type, seed));
       const std::string packed = Packed(file, type, seed);
-      const auto trace = LoadTrace(packed);
+      const auto trace = TraceOf(packed);
       ASSERT_TRUE(trace) << trace.error().message;
       auto counts = CountsOf(**trace);
       const char* name = type == 81 ? "COMPRESSED" : "COMPRESSED2";
@@ -187,7 +185,7 @@ TEST(PackedRecordsTest, AreReadAsIfTheyWereNot) {
 }
 
 TEST(PackedRecordsTest, DamageIsRefusedOrReadable) {
-  const std::string file = Packed(Text(kFile), 81, 1);
+  const std::string file = Packed(Text(kCapture), 81, 1);
   const uint64_t begin = Load<uint64_t>(file, kDataAt);
   Random random(1);
   int refused = 0;
@@ -195,7 +193,7 @@ TEST(PackedRecordsTest, DamageIsRefusedOrReadable) {
     std::string copy = file;
     const uint64_t at = begin + random.Below(4000);
     copy[at] = static_cast<char>(copy[at] ^ (1 << random.Below(8)));
-    refused += LoadTrace(copy) ? 0 : 1;
+    refused += TraceOf(copy) ? 0 : 1;
   }
   EXPECT_GT(refused, 20);
 }
@@ -212,7 +210,7 @@ std::string Rounds(size_t count) {
 
 Status UnpackAll(const std::string& plain, uint64_t bytes_max) {
   PackedRecords records("file", bytes_max);
-  CLEW_RETURN_IF_ERROR(records.Unpack(Bytes(Compressor().Add(plain)), 0x40,
+  CLEW_RETURN_IF_ERROR(records.Unpack(AsBytes(Compressor().Add(plain)), 0x40,
                                       [](ByteReader&) { return Status(); }));
   return records.Finish();
 }
@@ -233,11 +231,11 @@ TEST(PackedRecordsTest, ARecordThatIsCutOffIsRefused) {
 }
 
 TEST(PackedRecordsTest, OneInsideOfAnotherIsRefused) {
-  const std::string file = Text(kFile);
+  const std::string file = Text(kCapture);
   Random random(1);
   const std::string inner = Cut(Compressor().Add(Rounds(1)), 81, random);
   const auto trace =
-      LoadTrace(WithData(file, Cut(Compressor().Add(inner), 81, random)));
+      TraceOf(WithData(file, Cut(Compressor().Add(inner), 81, random)));
   ASSERT_FALSE(trace);
   EXPECT_THAT(trace.error().message, HasSubstr("inside of another"));
 }

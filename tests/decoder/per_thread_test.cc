@@ -19,6 +19,7 @@
 #include "decoder/streams.h"
 #include "recorder/perf/event_config.h"
 #include "recorder/pt_encoder/core_encoder.h"
+#include "tests/decoder/code_base.h"
 #include "tests/decoder/perf_script.h"
 
 namespace clew::decoder {
@@ -42,7 +43,6 @@ using bundle::TscConversion;
 using recorder::CoreEncoder;
 using recorder::EnableCause;
 
-constexpr uint64_t kBase = 0x400000;
 constexpr int32_t kProcess = 70;
 constexpr uint32_t kPtType = 8;
 constexpr uint32_t kAnyCore = UINT32_MAX;
@@ -61,12 +61,12 @@ struct TestThread {
     const auto ran = [&](uint64_t offset) {
       now += 3;
       encoder.AdvanceTime(TscTicks(now));
-      truth.emplace_back(kBase + offset);
+      truth.emplace_back(kCodeBase + offset);
     };
     const bool first = truth.empty();
     now += 10;
     encoder.AdvanceTime(TscTicks(now));
-    encoder.Enable(TraceeAddr(kBase + (first ? 0 : 5)),
+    encoder.Enable(TraceeAddr(kCodeBase + (first ? 0 : 5)),
                    first ? EnableCause::kSwitchIn : EnableCause::kKernelReturn);
     if (!first) {
       ran(5);
@@ -75,7 +75,7 @@ struct TestThread {
       ran(0);
       ran(1);
       encoder.Conditional(loop < loops,
-                          TraceeAddr(kBase + (loop < loops ? 0 : 3)));
+                          TraceeAddr(kCodeBase + (loop < loops ? 0 : 3)));
     }
     ran(3);
     encoder.FarTransfer();
@@ -167,11 +167,12 @@ class PerThreadTest : public testing::TestWithParam<Form> {
       Put(PERF_RECORD_COMM, 0, CommBody({kProcess, thread->tid}, "twins"),
           thread->tid, 0, one_.EventId(1));
     }
-    auto mapping = MmapBody({kProcess, one_.tid}, {.addr = TraceeAddr(kBase),
-                                                   .size_bytes = kCode.size(),
-                                                   .prot = 5,
-                                                   .path = code_path(),
-                                                   .build_id = {}});
+    auto mapping =
+        MmapBody({kProcess, one_.tid}, {.addr = TraceeAddr(kCodeBase),
+                                        .size_bytes = kCode.size(),
+                                        .prot = 5,
+                                        .path = code_path(),
+                                        .build_id = {}});
     EXPECT_TRUE(mapping);
     Put(PERF_RECORD_MMAP2, PERF_RECORD_MISC_USER, *mapping, one_.tid, 0,
         one_.EventId(1));

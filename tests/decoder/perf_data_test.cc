@@ -14,6 +14,7 @@
 #include "common/digest.h"
 #include "decoder/perf_trace.h"
 #include "decoder/pt/packet.h"
+#include "tests/support/captures.h"
 
 namespace clew::decoder {
 namespace {
@@ -23,10 +24,8 @@ using bundle::ParseCpuId;
 using bundle::PerfData;
 using bundle::PerfFeatures;
 using bundle::Record;
-
-constexpr const char* kFile = CLEW_TEST_DATA "/perf-intel-pt-4.14/perf.data";
-constexpr const char* kPiped =
-    CLEW_TEST_DATA "/perf-intel-pt-4.14/perf.data.piped";
+using test::kCapture;
+using test::kPipedCapture;
 
 std::map<std::string, uint64_t> CountRecords(const std::string& path) {
   auto data = PerfData::Open(path);
@@ -61,7 +60,7 @@ std::map<std::string, uint64_t> CountPackets(const std::string& path) {
 }
 
 TEST(PerfDataTest, FileFormatHasPerfsRecordCounts) {
-  auto counts = CountRecords(kFile);
+  auto counts = CountRecords(kCapture);
   EXPECT_EQ(counts["AUXTRACE"], 2u);
   EXPECT_EQ(counts["AUX"], 10u);
   EXPECT_EQ(counts["SWITCH_CPU_WIDE"], 152u);
@@ -75,7 +74,7 @@ TEST(PerfDataTest, FileFormatHasPerfsRecordCounts) {
 // Figures of `perf report -D -i - < perf.data.piped`. (Given the file by name,
 // perf stops half way, at the first AUXTRACE.)
 TEST(PerfDataTest, PipeFormatHasPerfsRecordCounts) {
-  auto counts = CountRecords(kPiped);
+  auto counts = CountRecords(kPipedCapture);
   EXPECT_EQ(counts["ATTR"], 4u);
   EXPECT_EQ(counts["AUXTRACE"], 2u);
   EXPECT_EQ(counts["AUX"], 8u);
@@ -88,7 +87,7 @@ TEST(PerfDataTest, PipeFormatHasPerfsRecordCounts) {
 }
 
 TEST(PerfDataTest, FileFormatHasPerfsPacketCounts) {
-  auto counts = CountPackets(kFile);
+  auto counts = CountPackets(kCapture);
   EXPECT_EQ(counts["TNT"], 69516u);
   EXPECT_EQ(counts["TIP"], 12039u);
   EXPECT_EQ(counts["TIP.PGE"], 10u);
@@ -106,7 +105,7 @@ TEST(PerfDataTest, FileFormatHasPerfsPacketCounts) {
 }
 
 TEST(PerfDataTest, PipeFormatHasPerfsPacketCounts) {
-  auto counts = CountPackets(kPiped);
+  auto counts = CountPackets(kPipedCapture);
   EXPECT_EQ(counts["TNT"], 69470u);
   EXPECT_EQ(counts["TIP"], 11878u);
   EXPECT_EQ(counts["TIP.PGE"], 8u);
@@ -124,7 +123,7 @@ TEST(PerfDataTest, PipeFormatHasPerfsPacketCounts) {
 }
 
 TEST(PerfDataTest, ClockAndSizesAreThoseOfTheCapture) {
-  auto trace = PerfTrace::Load(*PerfData::Open(kFile), {});
+  auto trace = PerfTrace::Load(*PerfData::Open(kCapture), {});
   ASSERT_TRUE(trace);
   EXPECT_EQ((*trace)->conversion().shift, 31u);
   EXPECT_EQ((*trace)->conversion().mult, 1789569706u);
@@ -141,7 +140,7 @@ TEST(PerfDataTest, ClockAndSizesAreThoseOfTheCapture) {
 // The clock that a TSC packet and a switch record share must not disagree: the
 // whole capture's packets lie between its first and its last record.
 TEST(PerfDataTest, SlicesOfARealCaptureAreInOrder) {
-  auto trace = PerfTrace::Load(*PerfData::Open(kFile), {});
+  auto trace = PerfTrace::Load(*PerfData::Open(kCapture), {});
   ASSERT_TRUE(trace);
   const auto& slices = (*trace)->slices();
   ASSERT_GT(slices.size(), 10u);
@@ -155,7 +154,7 @@ TEST(PerfDataTest, SlicesOfARealCaptureAreInOrder) {
 }
 
 TEST(PerfDataTest, TheCpuIsTheCapturesInBothFormats) {
-  for (const char* name : {kFile, kPiped}) {
+  for (const char* name : {kCapture, kPipedCapture}) {
     auto trace = PerfTrace::Load(*PerfData::Open(name), {});
     ASSERT_TRUE(trace);
     const CpuIdentity m7_6y75 = {
@@ -166,7 +165,7 @@ TEST(PerfDataTest, TheCpuIsTheCapturesInBothFormats) {
 
 // As `perf buildid-list` and `perf report --header-only` tell.
 TEST(PerfDataTest, FeaturesTellWhereAndOfWhatBuilds) {
-  auto data = PerfData::Open(kFile);
+  auto data = PerfData::Open(kCapture);
   ASSERT_TRUE(data) << data.error().message;
   const PerfFeatures& features = data->features();
   EXPECT_EQ(features.host, "localhost");
@@ -193,7 +192,7 @@ TEST(PerfDataTest, FeaturesTellWhereAndOfWhatBuilds) {
 }
 
 TEST(PerfDataTest, ADamagedFeatureIsNamedAndTheRestRead) {
-  auto bytes = ReadWholeFile(kFile);
+  auto bytes = ReadWholeFile(kCapture);
   ASSERT_TRUE(bytes);
   // The table of features is behind the data, at 168872; the build-ids' entry
   // is its first.
@@ -242,7 +241,7 @@ void ExpectLocated(const Status& status) {
 }
 
 TEST(PerfDataTest, EveryTruncationIsReadOrRefusedWithAPlace) {
-  const auto bytes = ReadWholeFile(kPiped);
+  const auto bytes = ReadWholeFile(kPipedCapture);
   ASSERT_TRUE(bytes);
   int refused = 0;
   for (size_t i = 0; i < 200; ++i) {
@@ -255,7 +254,7 @@ TEST(PerfDataTest, EveryTruncationIsReadOrRefusedWithAPlace) {
 }
 
 TEST(PerfDataTest, BitFlipsNeverCrash) {
-  const auto bytes = ReadWholeFile(kFile);
+  const auto bytes = ReadWholeFile(kCapture);
   ASSERT_TRUE(bytes);
   const auto seed =
       static_cast<uint64_t>(testing::UnitTest::GetInstance()->random_seed());

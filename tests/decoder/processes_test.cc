@@ -22,6 +22,7 @@
 #include "decoder/streams.h"
 #include "recorder/pt_encoder/core_encoder.h"
 #include "recorder/software/encoder_description.h"
+#include "tests/decoder/code_base.h"
 
 namespace clew::decoder {
 namespace {
@@ -34,7 +35,6 @@ using bundle::PerfDataWriter;
 using bundle::RecordOrigin;
 using recorder::EnableCause;
 
-constexpr uint64_t kBase = 0x400000;
 constexpr int kLoopsMax = 20;
 
 // Program n: n nops, "jnz" back to the first, "syscall", and "jmp" to the
@@ -57,7 +57,7 @@ struct Task {
   int32_t process = 0;
   Tid thread;
   unsigned program = 0;
-  uint64_t ip = kBase;
+  uint64_t ip = kCodeBase;
 };
 
 struct TestCore {
@@ -111,7 +111,7 @@ class ProcessesTest : public testing::Test {
   // A new program in the task.
   void Exec(Task& task, TestCore& core, unsigned program) {
     task.program = program;
-    task.ip = kBase;
+    task.ip = kCodeBase;
     Tick(core, 50);
     EXPECT_TRUE(writer_->AddComm(Origin(task, core), "exec", true));
     Tick(core, 50);
@@ -121,7 +121,7 @@ class ProcessesTest : public testing::Test {
   void Map(const Task& task, TestCore& core) {
     EXPECT_TRUE(writer_->AddMmap2(
         Origin(task, core),
-        {.addr = TraceeAddr(kBase),
+        {.addr = TraceeAddr(kCodeBase),
          .size_bytes = ProgramBytes(task.program).size(),
          .file_offset = 0,
          .prot = 5,
@@ -161,20 +161,20 @@ class ProcessesTest : public testing::Test {
   void RunToCall(TestCore& core, uint64_t loops) {
     Task& task = *core.task;
     const unsigned nops = task.program;
-    const uint64_t jump = kBase + nops + 4;
+    const uint64_t jump = kCodeBase + nops + 4;
     if (task.ip == jump) {
       Ran(core, jump);
     }
     for (uint64_t loop = 0; loop <= loops; ++loop) {
       for (unsigned i = 0; i < nops; ++i) {
-        Ran(core, kBase + i);
+        Ran(core, kCodeBase + i);
       }
-      Ran(core, kBase + nops);
+      Ran(core, kCodeBase + nops);
       const bool again = loop < loops;
-      core.encoder->Conditional(again,
-                                TraceeAddr(again ? kBase : kBase + nops + 2));
+      core.encoder->Conditional(
+          again, TraceeAddr(again ? kCodeBase : kCodeBase + nops + 2));
     }
-    Ran(core, kBase + nops + 2);
+    Ran(core, kCodeBase + nops + 2);
     core.encoder->FarTransfer();
     task.ip = jump;
   }

@@ -10,6 +10,7 @@
 #include "common/os/file.h"
 #include "recorder/pt_encoder/core_encoder.h"
 #include "recorder/software/encoder_description.h"
+#include "tests/decoder/code_base.h"
 
 namespace clew::decoder {
 namespace {
@@ -21,7 +22,6 @@ using bundle::PerfDataWriter;
 using bundle::RecordOrigin;
 using recorder::EnableCause;
 
-constexpr uint64_t kCodeBase = 0x400000;
 constexpr uint64_t kLibraryBase = 0x7f1234500000;
 constexpr uint32_t kBlocks = 150;
 constexpr int32_t kProcess = 4000;
