@@ -20,6 +20,7 @@
 #include "bundle/core_dump/dump_failure.h"
 #include "bundle/manifest/manifest_writer.h"
 #include "decoder/bundle_trace.h"
+#include "tests/support/captures.h"
 #include "tests/support/core_maker.h"
 #include "tests/support/failing_files.h"
 
@@ -32,8 +33,7 @@ using bundle::BundleSource;
 using bundle::CoreDump;
 using bundle::Manifest;
 using test::FailingFiles;
-
-constexpr const char* kCapture = CLEW_TEST_DATA "/perf-intel-pt-4.14/perf.data";
+using test::kCapture;
 
 class ImportBundleTest : public testing::Test {
  protected:
