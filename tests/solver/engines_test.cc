@@ -20,6 +20,7 @@
 #include "solver/search/depth_first.h"
 #include "solver/search/repair.h"
 #include "solver/smt/z3_backend.h"
+#include "tests/solver/time_limit.h"
 #include "tests/support/brute_force.h"
 #include "tests/support/toy_programs.h"
 
@@ -36,7 +37,6 @@ using test::ToyOptions;
 using test::ToyTrace;
 
 constexpr uint64_t kMemoryBytes = 64 << 20;
-constexpr double kLimitS = 600;
 // Of Z3, in its own count ("rlimit"), for each question: some seconds. A few
 // take a thousand times as long as the others.
 constexpr int kZ3Work = 20'000'000;

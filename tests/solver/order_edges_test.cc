@@ -17,7 +17,7 @@ namespace {
 using constraints::AccessOrder;
 using constraints::TraceAccess;
 
-constexpr uint32_t kThreads = 3;
+constexpr uint32_t kThreadCount = 3;
 constexpr uint64_t kInsnsPerAccess = 10;
 
 struct Case {
@@ -29,10 +29,10 @@ Case RandomCase(Random& random) {
   constexpr AccessKind kKinds[] = {AccessKind::kRead, AccessKind::kWrite,
                                    AccessKind::kReadModifyWrite};
   Case made;
-  made.built.trace.threads.resize(kThreads);
-  made.built.insns.resize(kThreads);
+  made.built.trace.threads.resize(kThreadCount);
+  made.built.insns.resize(kThreadCount);
   for (uint64_t i = random.Below(25); i > 0; --i) {
-    const auto thread = static_cast<uint32_t>(random.Below(kThreads));
+    const auto thread = static_cast<uint32_t>(random.Below(kThreadCount));
     TraceAccess access;
     access.kind = kKinds[random.Below(3)];
     access.addr = TraceeAddr(0x1000 + 8 * random.Below(3));
@@ -47,7 +47,7 @@ Case RandomCase(Random& random) {
 
 // The accesses of the order as instructions, in that order.
 std::vector<InsnRef> InsnsOf(const Case& made) {
-  std::vector<size_t> next(kThreads);
+  std::vector<size_t> next(kThreadCount);
   std::vector<InsnRef> insns;
   for (const uint32_t thread : made.order) {
     insns.push_back({thread, made.built.insns[thread][next[thread]++]});

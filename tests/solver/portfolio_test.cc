@@ -24,6 +24,7 @@
 #include "constraints/verdict.h"
 #include "solver/explain.h"
 #include "solver/smt/z3_backend.h"
+#include "tests/solver/time_limit.h"
 #include "tests/support/brute_force.h"
 #include "tests/support/random_traces.h"
 #include "tests/support/toy_programs.h"
@@ -37,8 +38,6 @@ using constraints::Verdict;
 using test::ToyTrace;
 
 constexpr uint64_t kStepsMax = 1'000'000;
-// Where time is to decide nothing.
-constexpr double kLimitS = 600;
 constexpr double kMicrosecondS = 1e-6;
 
 uint64_t StartSeed() {
@@ -46,8 +45,8 @@ uint64_t StartSeed() {
   return text == nullptr ? 4711 : std::strtoull(text, nullptr, 0);
 }
 
-PortfolioReport MustSolve(const ToyTrace& toy,
-                          const PortfolioOptions& options) {
+PortfolioReport MustSolveTrace(const ToyTrace& toy,
+                               const PortfolioOptions& options) {
   auto report = SolveTrace(toy.trace, options);
   EXPECT_TRUE(report.has_value()) << report.error().message;
   return report ? *report : PortfolioReport{};
@@ -80,7 +79,7 @@ TEST(PortfolioTest, MixedSizesAgreeWithEnumeration) {
     const auto truth = test::HasWitness(toy.trace, kStepsMax);
     ASSERT_TRUE(truth.has_value());
     ++counts[*truth ? 1 : 0];
-    ExpectRight(toy, MustSolve(toy, {.explain_seconds = 0}), *truth);
+    ExpectRight(toy, MustSolveTrace(toy, {.explain_seconds = 0}), *truth);
     const Z3Answer z3 = SolveWithZ3InProcess(toy.trace, {});
     EXPECT_EQ(z3.verdict == Verdict::kWitness, *truth);
     if (HasFailure()) {
@@ -107,7 +106,7 @@ TEST(PortfolioTest, UnknownMemoryAgreesWithEnumeration) {
       truth = test::HasWitness(toy.trace, kStepsMax, unknown).value();
     }
     ++counts[truth ? 1 : 0];
-    ExpectRight(toy, MustSolve(toy, {.explain_seconds = 0}), truth);
+    ExpectRight(toy, MustSolveTrace(toy, {.explain_seconds = 0}), truth);
     if (HasFailure()) {
       return;
     }
@@ -129,7 +128,7 @@ TEST(PortfolioTest, AnExplanationConflictsByItselfAndNeedsEveryGroup) {
     ToyTrace toy = MakeToy(options);
     (void)test::Falsify(toy, seed);
     const PortfolioReport report =
-        MustSolve(toy, {.seconds = kLimitS, .explain_seconds = kLimitS});
+        MustSolveTrace(toy, {.seconds = kLimitS, .explain_seconds = kLimitS});
     if (report.verdict != Verdict::kUnsat) {
       continue;
     }
@@ -236,12 +235,12 @@ TEST(PortfolioTest, LimitsEndInUnknownWithAReason) {
   options.evidence_bits = 1;  // without times: out of reach
   const ToyTrace toy = MakeToy(options);
   PortfolioOptions limits = {.seconds = 1.5, .use_z3 = false};
-  const PortfolioReport by_time = MustSolve(toy, limits);
+  const PortfolioReport by_time = MustSolveTrace(toy, limits);
   EXPECT_EQ(by_time.verdict, Verdict::kUnknown);
   EXPECT_EQ(by_time.why, "time limit");
   RecordProperty("seconds", std::to_string(by_time.seconds));
   limits = {.seconds = kLimitS, .nodes_max = 1000, .use_z3 = false};
-  const PortfolioReport by_nodes = MustSolve(toy, limits);
+  const PortfolioReport by_nodes = MustSolveTrace(toy, limits);
   EXPECT_EQ(by_nodes.verdict, Verdict::kUnknown);
   EXPECT_EQ(by_nodes.why, "node limit");
 }

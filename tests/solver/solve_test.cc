@@ -9,6 +9,7 @@
 
 #include "constraints/verdict.h"
 #include "solver/check.h"
+#include "tests/solver/time_limit.h"
 #include "tests/support/guest_cases.h"
 #include "tests/support/guest_racy.h"
 
@@ -21,9 +22,6 @@ using test::GuestCase;
 using test::GuestRecording;
 using test::kGuestCases;
 using test::RecordCase;
-
-// Where time is to decide nothing.
-constexpr double kLimitS = 600;
 
 TEST(CheckScheduleTest, AcceptsWhatHappenedAndEndsInItsMemory) {
   for (const GuestCase& guest_case : kGuestCases) {

@@ -13,6 +13,7 @@
 #include "solver/search/guess_run.h"
 #include "solver/solve.h"
 #include "solver/whole_search.h"
+#include "tests/solver/time_limit.h"
 #include "tests/support/guest_cases.h"
 #include "tests/support/guest_racy.h"
 
@@ -33,9 +34,6 @@ constexpr GuestCase kRacyCases[] = {
 };
 
 constexpr uint64_t kWindowTicks[] = {1024, 128, 32};
-
-// Where time is to decide nothing.
-constexpr double kLimitS = 600;
 
 // The search of the whole recording alone.
 struct Whole {

@@ -8,6 +8,7 @@
 
 #include "follower/recording.h"
 #include "solver/check.h"
+#include "tests/solver/time_limit.h"
 #include "tests/support/guest_cases.h"
 
 namespace clew::solver {
@@ -20,8 +21,6 @@ using test::kGuestCases;
 using test::RecordCase;
 
 constexpr uint64_t kSeeds = 8;
-// Where time is to decide nothing.
-constexpr double kLimitS = 600;
 constexpr int kTurnsMax = 100'000'000;
 
 // The guess for `guess_s` seconds at most, then turns of `turn_s` until found,

@@ -22,8 +22,8 @@ struct Interval {
 constexpr std::array kIntervals = {Interval{0, 10}, Interval{5, 25},
                                    Interval{11, 12}, Interval{20, 30},
                                    Interval{40, 50}};
-constexpr std::array kKinds = {AccessKind::kRead, AccessKind::kWrite,
-                               AccessKind::kReadModifyWrite};
+constexpr std::array kAccessKinds = {AccessKind::kRead, AccessKind::kWrite,
+                                     AccessKind::kReadModifyWrite};
 
 bool Conflict(const WordAccess& a, const WordAccess& b, uint64_t slack) {
   return a.word == b.word && a.at.thread != b.at.thread &&
@@ -97,7 +97,7 @@ TEST(WordTableTest, TwoPassesInAnyOrderFindExactlyWhatIsContested) {
           accesses[i] = {
               .at = {static_cast<uint32_t>(choice % kThreads), number * 4 + i},
               .word = number,
-              .kind = kKinds[choice / kThreads % 2],
+              .kind = kAccessKinds[choice / kThreads % 2],
               .lo_tick = time.lo,
               .hi_tick = time.hi};
         }
@@ -119,7 +119,7 @@ std::vector<WordAccess> RandomAccesses(Random& random, size_t count,
     accesses.push_back(
         {.at = {static_cast<uint32_t>(random.Below(4)), insn + i},
          .word = word,
-         .kind = kKinds[random.Below(kKinds.size())],
+         .kind = kAccessKinds[random.Below(kAccessKinds.size())],
          .lo_tick = lo,
          .hi_tick = lo + random.Below(40)});
   }
