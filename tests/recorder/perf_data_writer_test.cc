@@ -15,6 +15,7 @@
 #include "common/digest.h"
 #include "common/os/file.h"
 #include "recorder/software/encoder_description.h"
+#include "tests/recorder/value_at.h"
 
 namespace clew::recorder {
 namespace {
@@ -27,35 +28,26 @@ using bundle::RecordOrigin;
 
 using Bytes = std::vector<std::byte>;
 
-template <class Int>
-Int At(const Bytes& bytes, size_t offset) {
-  Int value = {};
-  EXPECT_LE(offset + sizeof value, bytes.size());
-  if (offset + sizeof value <= bytes.size()) {
-    std::memcpy(&value, bytes.data() + offset, sizeof value);
-  }
-  return value;
-}
-
 std::string TextAt(const Bytes& bytes, size_t offset) {
   return reinterpret_cast<const char*>(bytes.data() + offset);
 }
 
 // A record with its place in the file.
-struct Record {
+struct FileRecord {
   uint32_t type = 0;
   uint16_t misc = 0;
   size_t offset = 0;
   size_t size = 0;
 };
 
-std::vector<Record> RecordsOf(const Bytes& file) {
-  std::vector<Record> records;
-  size_t offset = At<uint64_t>(file, 40);
-  const size_t end = offset + At<uint64_t>(file, 48);
+std::vector<FileRecord> RecordsOf(const Bytes& file) {
+  std::vector<FileRecord> records;
+  size_t offset = ValueAt<uint64_t>(file, 40);
+  const size_t end = offset + ValueAt<uint64_t>(file, 48);
   while (offset < end) {
-    Record record{At<uint32_t>(file, offset), At<uint16_t>(file, offset + 4),
-                  offset, At<uint16_t>(file, offset + 6)};
+    FileRecord record{ValueAt<uint32_t>(file, offset),
+                      ValueAt<uint16_t>(file, offset + 4), offset,
+                      ValueAt<uint16_t>(file, offset + 6)};
     EXPECT_GE(record.size, 8u);
     EXPECT_EQ(record.size % 8, 0u) << "type " << record.type;
     if (record.size < 8) {
@@ -64,7 +56,7 @@ std::vector<Record> RecordsOf(const Bytes& file) {
     records.push_back(record);
     offset += record.size;
     if (record.type == 71) {  // AUXTRACE: bytes follow
-      offset += At<uint64_t>(file, record.offset + 8);
+      offset += ValueAt<uint64_t>(file, record.offset + 8);
     }
   }
   EXPECT_EQ(offset, end);
@@ -130,7 +122,7 @@ TEST_F(PerfDataWriterTest, RecordsAreAsGiven) {
   ASSERT_TRUE(writer->Finish());
   const Bytes file = ReadWholeFile(path_).value();
   EXPECT_EQ(std::memcmp(file.data(), "PERFILE2", 8), 0);
-  const std::vector<Record> records = RecordsOf(file);
+  const std::vector<FileRecord> records = RecordsOf(file);
   const std::vector<uint32_t> types = {70,
                                        79,
                                        PERF_RECORD_COMM,
@@ -146,11 +138,11 @@ TEST_F(PerfDataWriterTest, RecordsAreAsGiven) {
     EXPECT_EQ(records[i].type, types[i]) << i;
     if (i >= 2) {  // pid, tid, time, cpu, identifier
       const size_t id = records[i].offset + records[i].size - 32;
-      EXPECT_EQ(At<int32_t>(file, id), 100);
-      EXPECT_EQ(At<int32_t>(file, id + 4), 101);
-      EXPECT_EQ(At<uint64_t>(file, id + 8), 5000u);
-      EXPECT_EQ(At<uint32_t>(file, id + 16), 1u);
-      EXPECT_EQ(At<uint64_t>(file, id + 24), 4u);  // second event, core 1
+      EXPECT_EQ(ValueAt<int32_t>(file, id), 100);
+      EXPECT_EQ(ValueAt<int32_t>(file, id + 4), 101);
+      EXPECT_EQ(ValueAt<uint64_t>(file, id + 8), 5000u);
+      EXPECT_EQ(ValueAt<uint32_t>(file, id + 16), 1u);
+      EXPECT_EQ(ValueAt<uint64_t>(file, id + 24), 4u);  // second event, core 1
     }
   }
   const size_t comm = records[2].offset;
@@ -158,21 +150,21 @@ TEST_F(PerfDataWriterTest, RecordsAreAsGiven) {
   EXPECT_EQ(TextAt(file, comm + 16), "server");
   const size_t mmap = records[3].offset;
   EXPECT_NE(records[3].misc & PERF_RECORD_MISC_MMAP_BUILD_ID, 0);
-  EXPECT_EQ(At<uint64_t>(file, mmap + 16), 0x401000u);
-  EXPECT_EQ(At<uint64_t>(file, mmap + 24), 0x2000u);
-  EXPECT_EQ(At<uint64_t>(file, mmap + 32), 0x1000u);
-  EXPECT_EQ(At<uint8_t>(file, mmap + 40), 3u);
-  EXPECT_EQ(At<uint8_t>(file, mmap + 44), 1u);
-  EXPECT_EQ(At<uint32_t>(file, mmap + 64), 5u);
+  EXPECT_EQ(ValueAt<uint64_t>(file, mmap + 16), 0x401000u);
+  EXPECT_EQ(ValueAt<uint64_t>(file, mmap + 24), 0x2000u);
+  EXPECT_EQ(ValueAt<uint64_t>(file, mmap + 32), 0x1000u);
+  EXPECT_EQ(ValueAt<uint8_t>(file, mmap + 40), 3u);
+  EXPECT_EQ(ValueAt<uint8_t>(file, mmap + 44), 1u);
+  EXPECT_EQ(ValueAt<uint32_t>(file, mmap + 64), 5u);
   EXPECT_EQ(TextAt(file, mmap + 72), "/bin/server");
-  EXPECT_EQ(At<int32_t>(file, records[4].offset + 16), 102);  // FORK: tid
-  EXPECT_EQ(At<int32_t>(file, records[4].offset + 20), 101);  // FORK: ptid
+  EXPECT_EQ(ValueAt<int32_t>(file, records[4].offset + 16), 102);  // FORK: tid
+  EXPECT_EQ(ValueAt<int32_t>(file, records[4].offset + 20), 101);  // FORK: ptid
   EXPECT_EQ(records[5].misc, 0);
   EXPECT_EQ(records[7].misc,
             PERF_RECORD_MISC_SWITCH_OUT | PERF_RECORD_MISC_SWITCH_OUT_PREEMPT);
-  EXPECT_EQ(At<uint64_t>(file, records[8].offset + 8), 64u);
-  EXPECT_EQ(At<uint64_t>(file, records[8].offset + 16), 128u);
-  EXPECT_EQ(At<uint64_t>(file, records[8].offset + 24), 1u);
+  EXPECT_EQ(ValueAt<uint64_t>(file, records[8].offset + 8), 64u);
+  EXPECT_EQ(ValueAt<uint64_t>(file, records[8].offset + 16), 128u);
+  EXPECT_EQ(ValueAt<uint64_t>(file, records[8].offset + 24), 1u);
   EXPECT_FALSE(std::filesystem::exists(path_ + ".records"));
 }
 
@@ -186,16 +178,16 @@ TEST_F(PerfDataWriterTest, PtOfACoreIsOneRecord) {
   ASSERT_TRUE(writer->AddAuxtrace(CoreId(1), PtFile("core1", kSizes[1])));
   ASSERT_TRUE(writer->Finish());
   const Bytes file = ReadWholeFile(path_).value();
-  const std::vector<Record> records = RecordsOf(file);
+  const std::vector<FileRecord> records = RecordsOf(file);
   ASSERT_EQ(records.size(), 3u);
-  const Record& record = records[2];
+  const FileRecord& record = records[2];
   EXPECT_EQ(record.type, 71u);
-  EXPECT_EQ(At<uint64_t>(file, record.offset + 16), 0u);  // offset
-  EXPECT_NE(At<uint64_t>(file, record.offset + 24), 0u);  // reference
-  EXPECT_EQ(At<uint32_t>(file, record.offset + 40), 1u);  // cpu
+  EXPECT_EQ(ValueAt<uint64_t>(file, record.offset + 16), 0u);  // offset
+  EXPECT_NE(ValueAt<uint64_t>(file, record.offset + 24), 0u);  // reference
+  EXPECT_EQ(ValueAt<uint32_t>(file, record.offset + 40), 1u);  // cpu
   Bytes expected = ReadWholeFile(folder_ + "/core1").value();
   expected.resize((expected.size() + 7) / 8 * 8);  // PAD packets
-  ASSERT_EQ(At<uint64_t>(file, record.offset + 8), expected.size());
+  ASSERT_EQ(ValueAt<uint64_t>(file, record.offset + 8), expected.size());
   EXPECT_EQ(std::memcmp(file.data() + record.offset + record.size,
                         expected.data(), expected.size()),
             0);

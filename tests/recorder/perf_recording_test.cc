@@ -21,6 +21,7 @@
 #include "tests/decoder/perf_script.h"
 #include "tests/decoder/synthetic.h"
 #include "tests/recorder/perf/pt_kernel.h"
+#include "tests/recorder/value_at.h"
 
 namespace clew::recorder {
 namespace {
@@ -40,33 +41,26 @@ struct KernelRecord {
   std::vector<std::byte> bytes;
 };
 
-template <class Int>
-Int At(std::span<const std::byte> bytes, size_t offset) {
-  Int value = {};
-  std::memcpy(&value, bytes.data() + offset, sizeof value);
-  return value;
-}
-
 // The records of a perf.data that are the kernel's, in the order of the file;
 // those of PT's own event are left out.
 std::vector<KernelRecord> SidebandOf(const std::string& path) {
   const auto file = ReadWholeFile(path).value();
   const std::span<const std::byte> bytes(file);
   std::vector<KernelRecord> records;
-  size_t at = At<uint64_t>(bytes, 40);
-  const size_t end = at + At<uint64_t>(bytes, 48);
+  size_t at = ValueAt<uint64_t>(bytes, 40);
+  const size_t end = at + ValueAt<uint64_t>(bytes, 48);
   while (at < end) {
-    const auto type = At<uint32_t>(bytes, at);
-    const auto size = At<uint16_t>(bytes, at + 6);
+    const auto type = ValueAt<uint32_t>(bytes, at);
+    const auto size = ValueAt<uint16_t>(bytes, at + 6);
     const bool own = type >= 64 || type == PERF_RECORD_AUX ||
                      type == PERF_RECORD_ITRACE_START;
     if (!own) {
       const auto record = bytes.subspan(at, size);
-      records.push_back({.core = CoreId(At<uint32_t>(record, size - 16u)),
-                         .nanos = At<uint64_t>(record, size - 24u),
+      records.push_back({.core = CoreId(ValueAt<uint32_t>(record, size - 16u)),
+                         .nanos = ValueAt<uint64_t>(record, size - 24u),
                          .bytes = {record.begin(), record.end()}});
     }
-    at += size + (type == 71 ? At<uint64_t>(bytes, at + 8) : 0);
+    at += size + (type == 71 ? ValueAt<uint64_t>(bytes, at + 8) : 0);
   }
   return records;
 }
@@ -86,7 +80,7 @@ bool IsPsb(std::span<const std::byte> bytes) {
 // As the kernel reports switches where it records whole CPUs: with the thread
 // that comes or went, here always the idle one.
 std::vector<std::byte> ToCpuWide(const std::vector<std::byte>& record) {
-  if (At<uint32_t>(record, 0) != PERF_RECORD_SWITCH) {
+  if (ValueAt<uint32_t>(record, 0) != PERF_RECORD_SWITCH) {
     return record;
   }
   std::vector<std::byte> wide(record.begin(), record.begin() + 8);

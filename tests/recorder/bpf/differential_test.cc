@@ -103,8 +103,8 @@ struct Compared {
   size_t with_writes = 0;
 };
 
-void Compare(const LoggedCall& native, const LoggedCall& qemu,
-             Compared& compared) {
+void CompareRecorders(const LoggedCall& native, const LoggedCall& qemu,
+                      Compared& compared) {
   ASSERT_EQ(native.truth.number, qemu.truth.number);
   // Of a message that was cut the table counts what there was; eBPF what fits.
   if (native.truth.result != qemu.truth.result ||
@@ -166,7 +166,7 @@ TEST(DifferentialTest, EbpfAndQemuNameTheSameBytes) {
       SCOPED_TRACE("thread " + std::to_string(i) + " call " +
                    std::to_string(n) + " number " +
                    std::to_string(ours[n].truth.number));
-      ASSERT_NO_FATAL_FAILURE(Compare(ours[n], theirs[n], compared));
+      ASSERT_NO_FATAL_FAILURE(CompareRecorders(ours[n], theirs[n], compared));
     }
   }
   // Most calls have the same result in both worlds.

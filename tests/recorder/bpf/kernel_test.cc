@@ -78,7 +78,7 @@ std::vector<std::byte> Applied(const TrueCall& truth, const SeenCall& seen) {
   return memory;
 }
 
-void Compare(const TrueCall& truth, const SeenCall& seen) {
+void CompareWithTruth(const TrueCall& truth, const SeenCall& seen) {
   ASSERT_EQ(seen.number, truth.call.number);
   for (size_t i = 0; i < seen.args.size(); ++i) {
     EXPECT_EQ(seen.args[i], truth.call.args[i]) << "argument " << i;
@@ -123,7 +123,7 @@ TEST(InputSourceTest, EveryCallHasItsResultAndAllThatTheKernelWrote) {
       SCOPED_TRACE("thread " + std::to_string(i) + " call " +
                    std::to_string(n) + " number " +
                    std::to_string(truth[n].call.number));
-      ASSERT_NO_FATAL_FAILURE(Compare(truth[n], *seen[n]));
+      ASSERT_NO_FATAL_FAILURE(CompareWithTruth(truth[n], *seen[n]));
       ++compared;
     }
   }

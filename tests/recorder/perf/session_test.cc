@@ -40,7 +40,8 @@ constexpr int kSwitches = 50;
 constexpr uint64_t kRingBytes = 4096;  // the smallest
 
 std::string TraceePath() {
-  return fs::canonical("/proc/self/exe").parent_path() / "recorder_perf_tracee";
+  return fs::canonical("/proc/self/exe").parent_path() /
+         "perf/recorder_perf_tracee";
 }
 
 // Everything that came, by kind.

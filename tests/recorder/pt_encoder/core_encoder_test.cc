@@ -48,8 +48,8 @@ struct Recorded {
   std::vector<uint8_t> pt;
 };
 
-Recorded Record(uint64_t seed, const EncoderConfig& config,
-                const ExecutionMix& mix) {
+Recorded RecordWith(uint64_t seed, const EncoderConfig& config,
+                    const ExecutionMix& mix) {
   Random random(seed);
   const RandomProgram program(random, 40);
   VectorSink sink;
@@ -61,7 +61,7 @@ Recorded Record(uint64_t seed, const EncoderConfig& config,
 
 Recorded RecordAny(uint64_t seed, const ExecutionMix& mix) {
   Random random(seed ^ 0x5eed);
-  return Record(seed, RandomConfig(random), mix);
+  return RecordWith(seed, RandomConfig(random), mix);
 }
 
 // Compares decoded[0..] with executed[from..].
@@ -117,7 +117,7 @@ TEST(CoreEncoderTest, EveryPsbIsAPointToStartFrom) {
 TEST(CoreEncoderTest, PsbsComeAtTheirPeriod) {
   EncoderConfig config;
   config.psb_period_bytes = 512;
-  const Recorded run = Record(7, config, {});
+  const Recorded run = RecordWith(7, config, {});
   const std::vector<size_t> psbs = FindPsbs(run.pt);
   ASSERT_GT(psbs.size(), 4u);
   for (size_t i = 1; i < psbs.size(); ++i) {
@@ -203,7 +203,7 @@ TEST(CoreEncoderTest, TimesLieWithinTheGranularity) {
                  << config.tsc_ctc_denominator << ", mtc_period "
                  << config.mtc_period << ", cyc " << config.cyc
                  << ", threshold " << config.cyc_threshold);
-    ExpectTimesWithinGranularity(Record(seed, config, {}));
+    ExpectTimesWithinGranularity(RecordWith(seed, config, {}));
   }
 }
 
@@ -213,7 +213,7 @@ TEST(CoreEncoderTest, CycMakesTimesExact) {
   EncoderConfig config;
   config.cyc = true;
   config.long_tnt = false;
-  const Recorded run = Record(3, config, {});
+  const Recorded run = RecordWith(3, config, {});
   const IptRun decoded = DecodeInsns(run.pt, run.config, run.image);
   ASSERT_EQ(decoded.times.size(), run.execution.steps.size());
   size_t exact = 0;

@@ -15,9 +15,9 @@
 namespace clew::recorder::packets {
 namespace {
 
-using Bytes = std::vector<uint8_t>;
+using PacketBytes = std::vector<uint8_t>;
 
-Bytes Ipt(const pt_packet& packet) {
+PacketBytes Ipt(const pt_packet& packet) {
   uint8_t buffer[32] = {};
   pt_config config;
   pt_config_init(&config);
@@ -27,19 +27,19 @@ Bytes Ipt(const pt_packet& packet) {
   const int size = pt_enc_next(encoder, &packet);
   pt_free_encoder(encoder);
   EXPECT_GT(size, 0) << pt_errstr(pt_errcode(size));
-  return Bytes(buffer, buffer + (size > 0 ? size : 0));
+  return PacketBytes(buffer, buffer + (size > 0 ? size : 0));
 }
 
-Bytes Ipt(pt_packet_type type) {
+PacketBytes Ipt(pt_packet_type type) {
   pt_packet packet = {};
   packet.type = type;
   return Ipt(packet);
 }
 
 template <class Put, class... Args>
-Bytes Ours(Put put, Args... args) {
+PacketBytes Ours(Put put, Args... args) {
   uint8_t buffer[32] = {};
-  return Bytes(buffer, put(buffer, args...));
+  return PacketBytes(buffer, put(buffer, args...));
 }
 
 // A value of 0 to 64 random bits.
@@ -61,7 +61,7 @@ TEST(PacketsTest, EveryShortTnt) {
       pt_packet packet = {};
       packet.type = ppt_tnt_8;
       packet.payload.tnt = {static_cast<uint8_t>(count), taken};
-      const Bytes ours = Ours(PutTnt, taken, count);
+      const PacketBytes ours = Ours(PutTnt, taken, count);
       EXPECT_EQ(ours, Ipt(packet)) << count << " branches, " << taken;
       EXPECT_TRUE(seen.insert(ours.at(0)).second) << "two sequences, one byte";
     }
@@ -144,7 +144,7 @@ TEST(PacketsTest, AddressesAreCompressedAgainstTheLastOne) {
   for (int i = 0; i < 20000; ++i) {
     const uint64_t last_ip = OfAnyWidth(random);
     const uint64_t ip = last_ip ^ OfAnyWidth(random);
-    const Bytes tip = Ours(PutIp, IpPacket::kTip, ip, last_ip);
+    const PacketBytes tip = Ours(PutIp, IpPacket::kTip, ip, last_ip);
     ASSERT_EQ(tip, Ipt(IpPacketOf(ppt_tip, ip, last_ip)));
     ASSERT_EQ(Ours(PutIp, IpPacket::kTipPge, ip, last_ip),
               Ipt(IpPacketOf(ppt_tip_pge, ip, last_ip)));

@@ -92,7 +92,7 @@ TEST(CodeListTest, HasEachInstructionOnceWithItsFirstPlace) {
   }
 }
 
-TEST(SessionTest, SurvivesTheRoundTrip) {
+TEST(PluginConfigTest, SurvivesTheRoundTrip) {
   PluginConfig config;
   config.folder = "/tmp/a b=c";
   config.scheduler = {.cores = 3, .quantum_insns = 9, .seed = UINT64_MAX};

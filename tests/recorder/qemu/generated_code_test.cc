@@ -20,34 +20,34 @@ namespace {
 using testing::ElementsAre;
 using testing::IsEmpty;
 
-std::vector<std::byte> Bytes(size_t count, int value) {
+std::vector<std::byte> Filled(size_t count, int value) {
   return std::vector(count, static_cast<std::byte>(value));
 }
 
 TEST(GeneratedCodeTest, FilesHoldCodeUntilTheyAreReleased) {
   GeneratedCode code;
   code.MapFile(0x1000, 0x3000);
-  const auto in_file = code.LookAt(0x1ffe, Bytes(4, 1));
+  const auto in_file = code.LookAt(0x1ffe, Filled(4, 1));
   EXPECT_FALSE(in_file.generated);
   EXPECT_THAT(in_file.changes, IsEmpty());
   EXPECT_EQ(in_file.version, 0u);
-  EXPECT_TRUE(code.LookAt(0x3ffe, Bytes(4, 1)).generated);
+  EXPECT_TRUE(code.LookAt(0x3ffe, Filled(4, 1)).generated);
   code.Release(0x2000, 0x1000);
-  EXPECT_FALSE(code.LookAt(0x1ffc, Bytes(4, 1)).generated);
-  EXPECT_FALSE(code.LookAt(0x3000, Bytes(4, 1)).generated);
-  const auto over_file = code.LookAt(0x1ffe, Bytes(4, 1));
+  EXPECT_FALSE(code.LookAt(0x1ffc, Filled(4, 1)).generated);
+  EXPECT_FALSE(code.LookAt(0x3000, Filled(4, 1)).generated);
+  const auto over_file = code.LookAt(0x1ffe, Filled(4, 1));
   EXPECT_TRUE(over_file.generated);
   EXPECT_THAT(over_file.changes, ElementsAre(CodeChange{0x1ffe, 4, true}));
 }
 
 TEST(GeneratedCodeTest, OnlyWhatIsNewIsTold) {
   GeneratedCode code;
-  EXPECT_THAT(code.LookAt(0x1ffc, Bytes(8, 1)).changes,
+  EXPECT_THAT(code.LookAt(0x1ffc, Filled(8, 1)).changes,
               ElementsAre(CodeChange{0x1ffc, 8, false}));
   EXPECT_THAT(
-      code.LookAt(0x1ffa, Bytes(12, 1)).changes,
+      code.LookAt(0x1ffa, Filled(12, 1)).changes,
       ElementsAre(CodeChange{0x1ffa, 2, false}, CodeChange{0x2004, 2, false}));
-  const auto known = code.LookAt(0x1ffb, Bytes(3, 1));
+  const auto known = code.LookAt(0x1ffb, Filled(3, 1));
   EXPECT_TRUE(known.generated);
   EXPECT_THAT(known.changes, IsEmpty());
   EXPECT_EQ(known.version, 0u);
@@ -55,30 +55,30 @@ TEST(GeneratedCodeTest, OnlyWhatIsNewIsTold) {
 
 TEST(GeneratedCodeTest, ReplacedCodeHasANewVersion) {
   GeneratedCode code;
-  (void)code.LookAt(0x1000, Bytes(8, 1));
-  (void)code.LookAt(0x5000, Bytes(8, 1));
-  const auto replaced = code.LookAt(0x1007, Bytes(4, 2));
+  (void)code.LookAt(0x1000, Filled(8, 1));
+  (void)code.LookAt(0x5000, Filled(8, 1));
+  const auto replaced = code.LookAt(0x1007, Filled(4, 2));
   // Three bytes of it were not known: there from the start for a reader.
   EXPECT_THAT(replaced.changes, ElementsAre(CodeChange{0x1007, 4, true},
                                             CodeChange{0x1008, 3, false}));
   EXPECT_EQ(replaced.version, 1u);
-  EXPECT_EQ(code.LookAt(0x1000, Bytes(4, 1)).version, 1u);
-  EXPECT_EQ(code.LookAt(0x5000, Bytes(4, 1)).version, 0u);
-  EXPECT_EQ(code.LookAt(0x5000, Bytes(4, 3)).version, 2u);
+  EXPECT_EQ(code.LookAt(0x1000, Filled(4, 1)).version, 1u);
+  EXPECT_EQ(code.LookAt(0x5000, Filled(4, 1)).version, 0u);
+  EXPECT_EQ(code.LookAt(0x5000, Filled(4, 3)).version, 2u);
   EXPECT_EQ(code.latest_version(), 2u);
 }
 
 TEST(GeneratedCodeTest, AFileMappedOverCodeReplacesIt) {
   GeneratedCode code;
   code.MapFile(0x1000, 0x1000);
-  EXPECT_EQ(code.LookAt(0x1000, Bytes(4, 1)).version, 0u);
+  EXPECT_EQ(code.LookAt(0x1000, Filled(4, 1)).version, 0u);
   code.MapFile(0x1000, 0x1000);
-  EXPECT_EQ(code.LookAt(0x1000, Bytes(4, 1)).version, 1u);
-  (void)code.LookAt(0x4000, Bytes(4, 1));
+  EXPECT_EQ(code.LookAt(0x1000, Filled(4, 1)).version, 1u);
+  (void)code.LookAt(0x4000, Filled(4, 1));
   code.MapFile(0x4000, 0x1000);
-  EXPECT_EQ(code.LookAt(0x4000, Bytes(4, 1)).version, 2u);
+  EXPECT_EQ(code.LookAt(0x4000, Filled(4, 1)).version, 2u);
   code.Release(0x4000, 0x1000);
-  EXPECT_THAT(code.LookAt(0x4000, Bytes(4, 1)).changes,
+  EXPECT_THAT(code.LookAt(0x4000, Filled(4, 1)).changes,
               ElementsAre(CodeChange{0x4000, 4, true}));
 }
 
@@ -103,7 +103,7 @@ class GeneratedImageTest : public testing::Test {
 };
 
 TEST_F(GeneratedImageTest, DamagedRecordsAreNamed) {
-  Write(1, {0x1000, 8, false}, Bytes(7, 1));
+  Write(1, {0x1000, 8, false}, Filled(7, 1));
   const auto image = MakeGeneratedImage(path_);
   ASSERT_FALSE(image.has_value());
   EXPECT_EQ(image.error().code, ErrorCode::kCorruptInput);
@@ -118,7 +118,7 @@ TEST_F(GeneratedImageTest, HasWhatRanAtItsTime) {
   const unsigned seed = 1;
   SCOPED_TRACE(seed);
   std::mt19937 random(seed);
-  std::vector<std::byte> memory = Bytes(kSize, 0);
+  std::vector<std::byte> memory = Filled(kSize, 0);
   GeneratedCode code;
   struct Ran {
     uint64_t time;
