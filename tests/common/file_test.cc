@@ -14,13 +14,10 @@
 #include <thread>
 #include <vector>
 
+#include "common/bytes.h"
+
 namespace clew {
 namespace {
-
-std::vector<std::byte> Bytes(std::string_view text) {
-  const auto bytes = std::as_bytes(std::span(text));
-  return {bytes.begin(), bytes.end()};
-}
 
 class FileTest : public testing::Test {
  protected:
@@ -47,8 +44,8 @@ class FileTest : public testing::Test {
 
 TEST_F(FileTest, WhatIsWrittenIsReadBack) {
   for (const std::string_view text : {"", "x", "two\nlines\n"}) {
-    ASSERT_TRUE(WriteWholeFile(files_, Path("f"), Bytes(text)));
-    EXPECT_EQ(ReadWholeFile(Path("f")).value(), Bytes(text));
+    ASSERT_TRUE(WriteWholeFile(files_, Path("f"), ToBytes(text)));
+    EXPECT_EQ(ReadWholeFile(Path("f")).value(), ToBytes(text));
     EXPECT_EQ(MappedFile::Open(Path("f"))->bytes().size(), text.size());
   }
 }
@@ -57,18 +54,18 @@ TEST_F(FileTest, AppendsFollowOneAnotherAndCreateTruncates) {
   for (int round = 0; round < 2; ++round) {
     auto file = files_.Create(Path("f"));
     ASSERT_TRUE(file.has_value());
-    ASSERT_TRUE((*file)->Append(Bytes("ab")));
+    ASSERT_TRUE((*file)->Append(ToBytes("ab")));
     ASSERT_TRUE((*file)->Append({}));
-    ASSERT_TRUE((*file)->Append(Bytes("c")));
+    ASSERT_TRUE((*file)->Append(ToBytes("c")));
     ASSERT_TRUE((*file)->Sync());
   }
-  EXPECT_EQ(ReadWholeFile(Path("f")).value(), Bytes("abc"));
+  EXPECT_EQ(ReadWholeFile(Path("f")).value(), ToBytes("abc"));
 }
 
 TEST_F(FileTest, AFullDiskIsAnError) {
   auto file = files_.Create("/dev/full");
   ASSERT_TRUE(file.has_value());
-  ExpectFails((*file)->Append(Bytes("x")), ENOSPC,
+  ExpectFails((*file)->Append(ToBytes("x")), ENOSPC,
               "cannot write \"/dev/full\": No space left");
 }
 
@@ -138,18 +135,18 @@ TEST_F(FileTest, AFileThatGrowsOrShrinksIsReadAsFarAsItGoes) {
 
 TEST_F(FileTest, DirectoriesAreMadeSyncedRenamedAndRemoved) {
   ASSERT_TRUE(files_.CreateDirectory(Path("d")));
-  ASSERT_TRUE(WriteWholeFile(files_, Path("d/f"), Bytes("x")));
+  ASSERT_TRUE(WriteWholeFile(files_, Path("d/f"), ToBytes("x")));
   ASSERT_TRUE(files_.SyncFile(Path("d/f")));
   ASSERT_TRUE(files_.SyncDirectory(Path("d")));
   ASSERT_TRUE(files_.Rename(Path("d"), Path("e")));
-  EXPECT_EQ(ReadWholeFile(Path("e/f")).value(), Bytes("x"));
+  EXPECT_EQ(ReadWholeFile(Path("e/f")).value(), ToBytes("x"));
   ASSERT_TRUE(files_.RemoveAll(Path("e")));
   EXPECT_FALSE(std::filesystem::exists(Path("e")));
 }
 
 TEST_F(FileTest, AMappingMovesWithItsOwner) {
-  ASSERT_TRUE(WriteWholeFile(files_, Path("f"), Bytes("one")));
-  ASSERT_TRUE(WriteWholeFile(files_, Path("g"), Bytes("second")));
+  ASSERT_TRUE(WriteWholeFile(files_, Path("f"), ToBytes("one")));
+  ASSERT_TRUE(WriteWholeFile(files_, Path("g"), ToBytes("second")));
   auto first = MappedFile::Open(Path("f")).value();
   auto second = MappedFile::Open(Path("g")).value();
   const auto* data = second.bytes().data();

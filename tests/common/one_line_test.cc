@@ -9,18 +9,18 @@
 namespace clew {
 namespace {
 
-void CheckAll(const std::string& text, int more) {
+void ExpectComesBack(const std::string& text, int more) {
   const std::string line = EscapeLine(text);
   EXPECT_EQ(line.find('\n'), std::string::npos);
   EXPECT_EQ(UnescapeLine(line), text);
   for (const char c : {'\n', '\\', 'n', 'a'}) {
     if (more > 0) {
-      CheckAll(text + c, more - 1);
+      ExpectComesBack(text + c, more - 1);
     }
   }
 }
 
-TEST(OneLine, EveryTextComesBack) { CheckAll("", 5); }
+TEST(OneLine, EveryTextComesBack) { ExpectComesBack("", 5); }
 
 TEST(OneLine, ABackslashOfNobodyStays) {
   EXPECT_EQ(UnescapeLine("a\\b\\"), "a\\b\\");
