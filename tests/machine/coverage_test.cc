@@ -18,7 +18,7 @@ namespace {
 constexpr uint64_t kCode = 0x10000;
 
 // Padded with zeros, as memory behind it is.
-std::vector<std::byte> Insn(const std::vector<uint8_t>& opcode) {
+std::vector<std::byte> InsnBytes(const std::vector<uint8_t>& opcode) {
   std::vector<std::byte> bytes(x86::kInsnBytesMax);
   for (size_t i = 0; i < opcode.size(); ++i) {
     bytes[i] = std::byte{opcode[i]};
@@ -40,21 +40,22 @@ bool MachineStops(const std::vector<std::byte>& bytes) {
 
 TEST(CoverageTest, KnowsWhatIsAndWhatIsNot) {
   Coverage coverage;
-  EXPECT_TRUE(coverage.Has(Insn({0x90})));                     // nop
-  EXPECT_TRUE(coverage.Has(Insn({0x0f, 0xa2})));               // cpuid
-  EXPECT_TRUE(coverage.Has(Insn({0x0f, 0x05})));               // syscall
-  EXPECT_TRUE(coverage.Has(Insn({0x0f, 0x0b})));               // ud2 faults
-  EXPECT_FALSE(coverage.Has(Insn({0x0f, 0x00, 0xc0})));        // sldt eax
-  EXPECT_FALSE(coverage.Has(Insn({0xc5, 0xf4, 0x58, 0xc2})));  // vaddps
+  EXPECT_TRUE(coverage.Has(InsnBytes({0x90})));               // nop
+  EXPECT_TRUE(coverage.Has(InsnBytes({0x0f, 0xa2})));         // cpuid
+  EXPECT_TRUE(coverage.Has(InsnBytes({0x0f, 0x05})));         // syscall
+  EXPECT_TRUE(coverage.Has(InsnBytes({0x0f, 0x0b})));         // ud2 faults
+  EXPECT_FALSE(coverage.Has(InsnBytes({0x0f, 0x00, 0xc0})));  // sldt eax
+  EXPECT_FALSE(coverage.Has(InsnBytes({0xc5, 0xf4, 0x58, 0xc2})));  // vaddps
   EXPECT_FALSE(coverage.Has({}));
-  EXPECT_EQ(coverage.Describe(0x401000, Insn({0x0f, 0x00, 0xc0})).substr(0, 8),
-            "sldt eax");
+  EXPECT_EQ(
+      coverage.Describe(0x401000, InsnBytes({0x0f, 0x00, 0xc0})).substr(0, 8),
+      "sldt eax");
 }
 
 TEST(CoverageTest, SaysWhatFeaturesAreMissing) {
   Coverage coverage;
   const auto describe = [&](const std::vector<uint8_t>& code) {
-    return coverage.Describe(0x401000, Insn(code));
+    return coverage.Describe(0x401000, InsnBytes(code));
   };
   EXPECT_EQ(describe({0xc5, 0xf5, 0xfe, 0xc2}),
             "vpaddd ymm0, ymm1, ymm2 at 0x401000 (c5 f5 fe c2), needs AVX2");
@@ -72,7 +73,7 @@ unsigned Compare(Coverage& coverage, std::vector<uint8_t> before) {
     for (const unsigned operands : {0xc1u, 0x01u}) {  // ecx; [rcx]
       before[before.size() - 2] = static_cast<uint8_t>(opcode);
       before[before.size() - 1] = static_cast<uint8_t>(operands);
-      const auto bytes = Insn(before);
+      const auto bytes = InsnBytes(before);
       const bool has = coverage.Has(bytes);
       EXPECT_EQ(has, !MachineStops(bytes)) << coverage.Describe(0, bytes);
       known += has ? 1 : 0;

@@ -17,7 +17,7 @@
 namespace clew::machine {
 namespace {
 
-constexpr uint64_t kSeed = 5;
+constexpr uint64_t kFloatSeed = 5;
 
 bool SameFloat(float a, float b) {
   return std::bit_cast<uint32_t>(a) == std::bit_cast<uint32_t>(b) ||
@@ -25,7 +25,7 @@ bool SameFloat(float a, float b) {
 }
 
 TEST(ApproximationTest, ReciprocalIsTheQuotient) {
-  Random random(kSeed);
+  Random random(kFloatSeed);
   for (int i = 0; i < 20000; ++i) {
     const Vec128 src = AnyVec(random);
     VecState state;
@@ -40,7 +40,7 @@ TEST(ApproximationTest, ReciprocalIsTheQuotient) {
 }
 
 TEST(ApproximationTest, RootIsTheQuotientOfTheRoot) {
-  Random random(kSeed);
+  Random random(kFloatSeed);
   for (int i = 0; i < 20000; ++i) {
     const Vec128 src = AnyVec(random);
     VecState state;
@@ -57,7 +57,7 @@ TEST(ApproximationTest, RootIsTheQuotientOfTheRoot) {
 }
 
 TEST(ApproximationTest, ScalarFormsKeepTheUpperLanes) {
-  Random random(kSeed);
+  Random random(kFloatSeed);
   constexpr std::pair<VecOp, VecOp> kOps[] = {{Rcpss, Rcpps},
                                               {Rsqrtss, Rsqrtps}};
   for (const auto& [scalar, packed] : kOps) {

@@ -3,17 +3,10 @@
 namespace clew::machine {
 namespace {
 
-using Forms = std::vector<SseForm>;
 constexpr uint8_t kMmx = kRmMmx | kRmMem;
-constexpr uint8_t kInteger = kRmGpr | kRmMem;
-constexpr auto k0f = OpcodeMap::k0f;
-constexpr auto k0f38 = OpcodeMap::k0f38;
-constexpr auto k0f3a = OpcodeMap::k0f3a;
-constexpr auto kEvery = ImmKind::kEvery;
-constexpr auto kNone = ImmKind::kNone;
 
 // Of MMX, SSE and SSE2.
-void AddTwoByteForms(Forms& forms) {
+void AddMmxTwoByteForms(SseForms& forms) {
   for (const int op :
        {0x60, 0x61, 0x62, 0x63, 0x64, 0x65, 0x66, 0x67, 0x68, 0x69, 0x6a,
         0x6b, 0x74, 0x75, 0x76, 0xd1, 0xd2, 0xd3, 0xd4, 0xd5, 0xd8, 0xd9,
@@ -40,7 +33,7 @@ void AddTwoByteForms(Forms& forms) {
   forms.push_back({0, k0f, 0xd7, kRmMmx, true});             // PMOVMSKB
 }
 
-void AddSsse3Forms(Forms& forms) {
+void AddMmxSsse3Forms(SseForms& forms) {
   for (const int op : {0x00, 0x01, 0x02, 0x03, 0x04, 0x05, 0x06, 0x07, 0x08,
                        0x09, 0x0a, 0x0b, 0x1c, 0x1d, 0x1e}) {
     forms.push_back({0, k0f38, static_cast<uint8_t>(op), kMmx});
@@ -48,7 +41,7 @@ void AddSsse3Forms(Forms& forms) {
   forms.push_back({0, k0f3a, 0x0f, kMmx, false, kEvery});  // PALIGNR
 }
 
-void AddConversionForms(Forms& forms) {
+void AddMmxConversionForms(SseForms& forms) {
   forms.push_back({0, k0f, 0x2a, kMmx});     // CVTPI2PS
   forms.push_back({0x66, k0f, 0x2a, kMmx});  // CVTPI2PD
   for (const int op : {0x2c, 0x2d}) {        // CVTTPx2PI, CVTPx2PI
@@ -58,11 +51,11 @@ void AddConversionForms(Forms& forms) {
   }
 }
 
-void AddMoveForms(Forms& forms) {
+void AddMmxMoveForms(SseForms& forms) {
   for (const bool rex_w : {false, true}) {  // MOVD, MOVQ
     for (const int op : {0x6e, 0x7e}) {
-      forms.push_back({0, k0f, static_cast<uint8_t>(op), kInteger, false, kNone,
-                       std::nullopt, rex_w});
+      forms.push_back({0, k0f, static_cast<uint8_t>(op), kInteger, false,
+                       ImmKind::kNone, std::nullopt, rex_w});
     }
   }
   forms.push_back({0, k0f, 0x6f, kMmx});       // MOVQ
@@ -75,12 +68,12 @@ void AddMoveForms(Forms& forms) {
 
 }  // namespace
 
-std::vector<SseForm> AllMmxForms() {
-  Forms forms;
-  AddTwoByteForms(forms);
-  AddSsse3Forms(forms);
-  AddConversionForms(forms);
-  AddMoveForms(forms);
+SseForms AllMmxForms() {
+  SseForms forms;
+  AddMmxTwoByteForms(forms);
+  AddMmxSsse3Forms(forms);
+  AddMmxConversionForms(forms);
+  AddMmxMoveForms(forms);
   return forms;
 }
 

@@ -12,7 +12,7 @@
 namespace clew::machine {
 namespace {
 
-constexpr uint64_t kSeed = 1;
+constexpr uint64_t kShuffleSeed = 1;
 constexpr int kVectors = 40;
 
 CLEW_NATIVE_IMM(Pshufd, "pshufd", "%[s], %[d]")
@@ -46,7 +46,7 @@ struct Case {
 class ShuffleTest : public testing::TestWithParam<Case> {};
 
 TEST_P(ShuffleTest, AgreesWithTheCpuForEveryImmediate) {
-  Random random(kSeed);
+  Random random(kShuffleSeed);
   for (int imm = 0; imm < 256; ++imm) {
     for (int i = 0; i < kVectors; ++i) {
       const Vec128 dst = AnyVector(random);
@@ -57,7 +57,7 @@ TEST_P(ShuffleTest, AgreesWithTheCpuForEveryImmediate) {
       GetParam().ours(got, src, state);
       const auto native = GetParam().native[static_cast<size_t>(imm)];
       ASSERT_EQ(got, native(dst, src))
-          << GetParam().name << ", imm " << imm << ", seed " << kSeed;
+          << GetParam().name << ", imm " << imm << ", seed " << kShuffleSeed;
       ASSERT_EQ(state.mxcsr, VecState{}.mxcsr);
     }
   }
@@ -82,7 +82,7 @@ INSTANTIATE_TEST_SUITE_P(
 
 // An operand may be its own source.
 TEST(ShuffleAliasTest, SourceAndDestinationMayBeTheSame) {
-  Random random(kSeed);
+  Random random(kShuffleSeed);
   for (int i = 0; i < kVectors; ++i) {
     VecState state;
     state.imm = 0x4e;

@@ -5,16 +5,10 @@
 namespace clew::machine {
 namespace {
 
-using Forms = std::vector<SseForm>;
 constexpr uint8_t kVec = kRmXmm | kRmMemAligned;
 constexpr uint8_t kScalar = kRmXmm | kRmMem;
-constexpr uint8_t kInteger = kRmGpr | kRmMem;
-constexpr auto k0f = OpcodeMap::k0f;
-constexpr auto k0f38 = OpcodeMap::k0f38;
-constexpr auto k0f3a = OpcodeMap::k0f3a;
-constexpr auto kEvery = ImmKind::kEvery;
 
-void AddIntegerForms(Forms& forms) {
+void AddIntegerForms(SseForms& forms) {
   for (const int op :
        {0x60, 0x61, 0x62, 0x63, 0x64, 0x65, 0x66, 0x67, 0x68, 0x69, 0x6a, 0x6b,
         0x6c, 0x6d, 0x74, 0x75, 0x76, 0xd1, 0xd2, 0xd3, 0xd4, 0xd5, 0xd8, 0xd9,
@@ -49,7 +43,7 @@ void AddIntegerForms(Forms& forms) {
   }
 }
 
-void AddShuffleForms(Forms& forms) {
+void AddShuffleForms(SseForms& forms) {
   for (const int prefix : {0x66, 0xf2, 0xf3}) {  // PSHUFD, PSHUFLW, PSHUFHW
     forms.push_back(
         {static_cast<uint8_t>(prefix), k0f, 0x70, kVec, false, kEvery});
@@ -85,7 +79,7 @@ void AddShuffleForms(Forms& forms) {
   forms.push_back({0x66, k0f, 0x50, kRmXmm, true});  // MOVMSKPD
 }
 
-void AddArithmeticForms(Forms& forms) {
+void AddArithmeticForms(SseForms& forms) {
   for (const int op : {0x51, 0x58, 0x59, 0x5c, 0x5d, 0x5e, 0x5f}) {
     for (const int prefix : {0, 0x66, 0xf2, 0xf3}) {
       forms.push_back({static_cast<uint8_t>(prefix), k0f,
@@ -120,7 +114,7 @@ void AddArithmeticForms(Forms& forms) {
   }
 }
 
-void AddConversionForms(Forms& forms) {
+void AddConversionForms(SseForms& forms) {
   forms.push_back({0, k0f, 0x5a, kScalar});     // CVTPS2PD
   forms.push_back({0x66, k0f, 0x5a, kVec});     // CVTPD2PS
   forms.push_back({0xf2, k0f, 0x5a, kScalar});  // CVTSD2SS
@@ -144,7 +138,7 @@ void AddConversionForms(Forms& forms) {
   }
 }
 
-void AddMoveForms(Forms& forms) {
+void AddMoveForms(SseForms& forms) {
   for (const int prefix : {0, 0x66, 0xf2, 0xf3}) {
     const auto p = static_cast<uint8_t>(prefix);
     forms.push_back({p, k0f, 0x10, kScalar});  // MOVUPS, UPD, SD, SS
@@ -185,11 +179,9 @@ void AddMoveForms(Forms& forms) {
   }
 }
 
-using Code = std::vector<uint8_t>;
-
 // Prefix, REX and opcode.
-Code LegacyOpcode(const SseForm& form, Choice choice) {
-  Code code;
+std::vector<uint8_t> LegacyOpcode(const SseForm& form, Choice choice) {
+  std::vector<uint8_t> code;
   if (form.prefix != 0) {
     code.push_back(form.prefix);
   }
@@ -213,7 +205,7 @@ unsigned PpOf(uint8_t prefix) {
 
 // VEX, of two bytes where that is possible, and opcode. R, X, B and vvvv are
 // inverted.
-Code VexOpcode(const SseForm& form, Choice choice) {
+std::vector<uint8_t> VexOpcode(const SseForm& form, Choice choice) {
   const unsigned r = choice.reg >= 8 ? 0 : 0x80;
   const unsigned b = !choice.memory && choice.rm >= 8 ? 0 : 0x20;
   const unsigned vvvv = form.vvvv ? choice.vvvv : 0u;
@@ -242,8 +234,8 @@ std::vector<Choice> WithVvvv(const std::vector<Choice>& choices) {
 
 }  // namespace
 
-std::vector<SseForm> AllSseForms() {
-  Forms forms;
+SseForms AllSseForms() {
+  SseForms forms;
   AddIntegerForms(forms);
   AddShuffleForms(forms);
   AddArithmeticForms(forms);
@@ -253,8 +245,8 @@ std::vector<SseForm> AllSseForms() {
 }
 
 std::vector<uint8_t> Encode(const SseForm& form, Choice choice, uint8_t imm) {
-  Code code = form.vex_lanes != 0 ? VexOpcode(form, choice)
-                                  : LegacyOpcode(form, choice);
+  std::vector<uint8_t> code = form.vex_lanes != 0 ? VexOpcode(form, choice)
+                                                  : LegacyOpcode(form, choice);
   const unsigned reg = form.reg_field.value_or(choice.reg) & 7u;
   const unsigned rm = choice.memory ? unsigned{kRsi} : choice.rm & 7u;
   code.push_back(

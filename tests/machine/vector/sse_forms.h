@@ -23,6 +23,13 @@ enum RmKinds : uint8_t {
 
 enum class ImmKind : uint8_t { kNone, kEvery };
 
+// For the tables of forms.
+inline constexpr auto k0f = OpcodeMap::k0f;
+inline constexpr auto k0f38 = OpcodeMap::k0f38;
+inline constexpr auto k0f3a = OpcodeMap::k0f3a;
+inline constexpr auto kEvery = ImmKind::kEvery;
+inline constexpr uint8_t kInteger = kRmGpr | kRmMem;
+
 struct SseForm {
   uint8_t prefix;  // 0, 0x66, 0xf2, 0xf3
   OpcodeMap map;
@@ -35,17 +42,18 @@ struct SseForm {
   uint8_t vex_lanes = 0;  // with VEX, 1 or 2 by VEX.L; 0: a legacy encoding
   bool vvvv = false;      // with VEX.vvvv as first source
 };
+using SseForms = std::vector<SseForm>;
 
 // Those that work on XMM registers only.
 // RCPxS and RSQRTxS are not among them: what they approximate is no two CPUs'
 // agreement.
-std::vector<SseForm> AllSseForms();
+SseForms AllSseForms();
 
 // Those that work on MMX registers.
-std::vector<SseForm> AllMmxForms();
+SseForms AllMmxForms();
 
 // Those with VEX.
-std::vector<SseForm> AllVexForms();
+SseForms AllVexForms();
 
 // ModRM.rm in memory is [rsi].
 struct Choice {

@@ -12,7 +12,7 @@
 namespace clew::machine {
 namespace {
 
-constexpr uint64_t kSeed = 7;
+constexpr uint64_t kStringSeed = 7;
 constexpr int kStrings = 400;
 
 struct Seen {
@@ -117,14 +117,16 @@ int64_t AnyLength(Random& random) {
 }
 
 void ExpectSame(const StringCompare& got, const Seen& wanted, int imm) {
-  ASSERT_EQ(got.index, wanted.index) << "imm " << imm << ", seed " << kSeed;
-  ASSERT_EQ(got.mask, wanted.mask) << "imm " << imm << ", seed " << kSeed;
-  ASSERT_EQ(got.flags, wanted.flags) << "imm " << imm << ", seed " << kSeed;
+  ASSERT_EQ(got.index, wanted.index)
+      << "imm " << imm << ", seed " << kStringSeed;
+  ASSERT_EQ(got.mask, wanted.mask) << "imm " << imm << ", seed " << kStringSeed;
+  ASSERT_EQ(got.flags, wanted.flags)
+      << "imm " << imm << ", seed " << kStringSeed;
 }
 
 TEST(StringCompareTest, ImplicitLengthsAgreeWithTheCpu) {
   const auto askers = Implicit(std::make_integer_sequence<int, 256>());
-  Random random(kSeed);
+  Random random(kStringSeed);
   for (int i = 0; i < kStrings * 256; ++i) {
     const int imm = i % 256;
     const Question q = {AnyString(random), AnyString(random)};
@@ -135,7 +137,7 @@ TEST(StringCompareTest, ImplicitLengthsAgreeWithTheCpu) {
 
 TEST(StringCompareTest, ExplicitLengthsAgreeWithTheCpu) {
   const auto askers = Explicit(std::make_integer_sequence<int, 256>());
-  Random random(kSeed);
+  Random random(kStringSeed);
   for (int i = 0; i < kStrings * 256; ++i) {
     const int imm = i % 256;
     const Question q = {AnyString(random), AnyString(random), AnyLength(random),

@@ -5,10 +5,9 @@
 namespace clew::machine {
 namespace {
 
-using Forms = std::vector<X87Form>;
 constexpr uint16_t kAllButC1 = kX87C0 | kX87C2 | kX87C3;
 
-void AddRegisters(Forms& forms, int opcode, int first_modrm,
+void AddRegisters(X87Forms& forms, int opcode, int first_modrm,
                   uint16_t undefined) {
   for (int i = 0; i < 8; ++i) {
     forms.push_back({static_cast<uint8_t>(opcode),
@@ -17,12 +16,12 @@ void AddRegisters(Forms& forms, int opcode, int first_modrm,
   }
 }
 
-void AddSingle(Forms& forms, int opcode, int modrm, uint16_t undefined) {
+void AddSingle(X87Forms& forms, int opcode, int modrm, uint16_t undefined) {
   forms.push_back({static_cast<uint8_t>(opcode), static_cast<uint8_t>(modrm),
                    undefined, X87Data::kNone});
 }
 
-void AddMemory(Forms& forms, int opcode, int reg_field, uint16_t undefined,
+void AddMemory(X87Forms& forms, int opcode, int reg_field, uint16_t undefined,
                X87Data data = X87Data::kNumber) {
   constexpr int kRsiBase = 6;
   forms.push_back({static_cast<uint8_t>(opcode),
@@ -30,7 +29,7 @@ void AddMemory(Forms& forms, int opcode, int reg_field, uint16_t undefined,
                    data});
 }
 
-void AddArithmetic(Forms& forms) {
+void AddArithmetic(X87Forms& forms) {
   for (const int field : {0, 1, 4, 5, 6, 7}) {
     for (const int opcode : {0xd8, 0xda, 0xdc, 0xde}) {
       AddMemory(forms, opcode, field, kAllButC1);
@@ -41,7 +40,7 @@ void AddArithmetic(Forms& forms) {
   }
 }
 
-void AddComparisons(Forms& forms) {
+void AddComparisons(X87Forms& forms) {
   for (const int field : {2, 3}) {
     for (const int opcode : {0xd8, 0xda, 0xdc, 0xde}) {
       AddMemory(forms, opcode, field, 0);
@@ -61,7 +60,7 @@ void AddComparisons(Forms& forms) {
   AddSingle(forms, 0xd9, 0xe5, 0);  // FXAM
 }
 
-void AddMoves(Forms& forms) {
+void AddMoves(X87Forms& forms) {
   for (const auto& [opcode, field] :
        {std::pair{0xd9, 0}, {0xdd, 0}, {0xdb, 0}, {0xdf, 0}, {0xdf, 5}}) {
     AddMemory(forms, opcode, field, kAllButC1);  // FLD, FILD
@@ -103,7 +102,7 @@ void AddMoves(Forms& forms) {
   }
 }
 
-void AddFunctions(Forms& forms) {
+void AddFunctions(X87Forms& forms) {
   // F2XM1, FYL2X, FPATAN, FXTRACT, FYL2XP1, FSQRT, FRNDINT, FSCALE
   for (const int modrm : {0xf0, 0xf1, 0xf3, 0xf4, 0xf9, 0xfa, 0xfc, 0xfd}) {
     AddSingle(forms, 0xd9, modrm, kAllButC1);
@@ -115,7 +114,7 @@ void AddFunctions(Forms& forms) {
   }
 }
 
-void AddControl(Forms& forms) {
+void AddControl(X87Forms& forms) {
   AddMemory(forms, 0xd9, 5, kX87Conditions, X87Data::kControl);  // FLDCW
   AddMemory(forms, 0xd9, 7, kX87Conditions);                     // FNSTCW
   AddMemory(forms, 0xdd, 7, 0);                                  // FNSTSW
@@ -127,8 +126,8 @@ void AddControl(Forms& forms) {
 
 }  // namespace
 
-std::vector<X87Form> AllX87Forms() {
-  Forms forms;
+X87Forms AllX87Forms() {
+  X87Forms forms;
   AddArithmetic(forms);
   AddComparisons(forms);
   AddMoves(forms);

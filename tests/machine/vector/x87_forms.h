@@ -21,9 +21,10 @@ struct X87Form {
   // More of them left undefined where the result is a NaN.
   uint16_t undefined_if_nan = 0;
 };
+using X87Forms = std::vector<X87Form>;
 
 // Register forms are listed for each st(i).
-std::vector<X87Form> AllX87Forms();
+X87Forms AllX87Forms();
 
 }  // namespace clew::machine
 

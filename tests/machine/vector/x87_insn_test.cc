@@ -16,7 +16,7 @@
 namespace clew::machine {
 namespace {
 
-constexpr uint64_t kSeed = 87;
+constexpr uint64_t kX87Seed = 87;
 constexpr int kTrials = 200;
 constexpr size_t kOperand = kMemOperandAddr - kDataAt;  // in the window
 
@@ -91,7 +91,7 @@ class X87InsnTest : public testing::Test {
       const std::string difference =
           Compare(state, form.undefined_status, form.undefined_if_nan);
       if (!difference.empty()) {
-        ADD_FAILURE() << Describe(code) << ", seed " << kSeed << "\n"
+        ADD_FAILURE() << Describe(code) << ", seed " << kX87Seed << "\n"
                       << Describe(state.regs.x87) << difference;
         return;
       }
@@ -114,7 +114,7 @@ class X87InsnTest : public testing::Test {
   }
 
   Oracle oracle_;
-  Random random_{kSeed};
+  Random random_{kX87Seed};
   int64_t compared_ = 0;
 };
 
