@@ -26,14 +26,14 @@ uint64_t Word(const ReplayTarget& target, uint64_t addr) {
 }
 
 // What can be seen at one position.
-struct Seen {
+struct ToySeen {
   std::vector<uint64_t> rips;
   uint64_t shared = 0;
-  bool operator==(const Seen&) const = default;
+  bool operator==(const ToySeen&) const = default;
 };
 
-Seen Look(const ReplayTarget& target) {
-  Seen seen;
+ToySeen LookAtToy(const ReplayTarget& target) {
+  ToySeen seen;
   for (const TargetThread& thread : target.Threads()) {
     seen.rips.push_back(target.ReadRegisters(thread.tid)->rip);
   }
@@ -41,11 +41,11 @@ Seen Look(const ReplayTarget& target) {
   return seen;
 }
 
-std::vector<Seen> Record(FakeTarget target) {
-  std::vector<Seen> record = {Look(target)};
+std::vector<ToySeen> RecordToy(FakeTarget target) {
+  std::vector<ToySeen> record = {LookAtToy(target)};
   while (target.position() < target.end()) {
     EXPECT_TRUE(target.Run(target.position() + 1, {}, true).has_value());
-    record.push_back(Look(target));
+    record.push_back(LookAtToy(target));
   }
   return record;
 }
@@ -57,7 +57,7 @@ FakeTarget Toy(uint64_t seed, size_t runs, uint64_t run_max) {
 
 // Whether the instruction at `position` is a reason to stop before it when
 // running backwards.
-bool StopsBefore(const FakeTarget& target, const std::vector<Seen>& record,
+bool StopsBefore(const FakeTarget& target, const std::vector<ToySeen>& record,
                  Position position, const StopPoints& points) {
   const size_t thread =
       static_cast<size_t>(target.ThreadAt(position)->as_int() - 1000);
@@ -92,14 +92,14 @@ TEST(Timeline, SeekShowsWhatTheForwardRunShowed) {
   const uint64_t seed = 11;
   SCOPED_TRACE(seed);
   FakeTarget target = Toy(seed, 300, 20);
-  const auto record = Record(target);
+  const auto record = RecordToy(target);
   Timeline timeline(target, {.checkpoint_insns = 100, .checkpoints_max = 8});
   Random random(seed);
   for (int i = 0; i < 500; ++i) {
     const Position to = random.Below(target.end() + 1);
     ASSERT_TRUE(timeline.Seek(to).has_value());
     ASSERT_EQ(timeline.position(), to);
-    ASSERT_EQ(Look(target), record[to]) << to;
+    ASSERT_EQ(LookAtToy(target), record[to]) << to;
     ASSERT_LE(timeline.checkpoint_count(), 8u);
   }
 }
@@ -108,7 +108,7 @@ TEST(Timeline, BackwardsStopsAtTheLastReasonBefore) {
   for (uint64_t seed = 1; seed <= 40; ++seed) {
     SCOPED_TRACE(seed);
     FakeTarget target = Toy(seed, 100, 9);
-    const auto record = Record(target);
+    const auto record = RecordToy(target);
     Timeline timeline(target, {.checkpoint_insns = 37});
     Random random(seed);
     for (int i = 0; i < 20; ++i) {
@@ -125,7 +125,7 @@ TEST(Timeline, BackwardsStopsAtTheLastReasonBefore) {
       ASSERT_TRUE(stop.has_value());
       ASSERT_EQ(timeline.position(), wanted);
       ASSERT_EQ(stop->cause != StopCause::kBegin, found);
-      ASSERT_EQ(Look(target), record[wanted]);
+      ASSERT_EQ(LookAtToy(target), record[wanted]);
       if (found) {
         ASSERT_EQ(stop->thread, *target.ThreadAt(wanted));
       }
@@ -216,13 +216,13 @@ TEST(Timeline, InterruptStopsBothDirections) {
             StopCause::kInterrupted);
   EXPECT_LT(timeline.position(), target.end());
   ASSERT_TRUE(timeline.Seek(target.end()).has_value());
-  const auto record = Look(target);
+  const auto record = LookAtToy(target);
   EXPECT_EQ(timeline.RunBackward(points, at_once)->cause,
             StopCause::kInterrupted);
   EXPECT_GT(timeline.position(), 0u);
   EXPECT_LT(timeline.position(), target.end());
   ASSERT_TRUE(timeline.Seek(target.end()).has_value());
-  EXPECT_EQ(Look(target), record);
+  EXPECT_EQ(LookAtToy(target), record);
 }
 
 TEST(Timeline, OutputIsShownForwardsOnly) {
@@ -251,13 +251,13 @@ TEST(Timeline, ADivergenceLeavesTheTimelineWhereItWas) {
   target.set_diverges_at(200);
   Timeline timeline(target, {.checkpoint_insns = 64});
   ASSERT_TRUE(timeline.Seek(120).has_value());
-  const Seen here = Look(target);
+  const ToySeen here = LookAtToy(target);
   EXPECT_EQ(timeline.RunForward({}, std::nullopt, {}).error().code,
             ErrorCode::kCorruptInput);
   EXPECT_EQ(timeline.position(), 120u);
   EXPECT_FALSE(timeline.Seek(target.end()).has_value());
   EXPECT_EQ(timeline.position(), 120u);
-  EXPECT_EQ(Look(target), here);
+  EXPECT_EQ(LookAtToy(target), here);
 }
 
 }  // namespace
