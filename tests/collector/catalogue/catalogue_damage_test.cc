@@ -191,8 +191,9 @@ void Step(AnyCatalogue& catalogue, uint64_t step) {
   }
 }
 
-// Works from `first` on and reports each step when it is done.
-[[noreturn]] void Work(const std::string& path, uint64_t first, int pipe) {
+// Does the steps from `first` on and reports each step when it is done.
+[[noreturn]] void WriteWithoutEnd(const std::string& path, uint64_t first,
+                                  int pipe) {
   auto catalogue = Catalogue::Open(path);
   if (!catalogue) {
     _exit(1);
@@ -215,7 +216,7 @@ uint64_t KillWriter(const std::string& path, uint64_t first, uint64_t steps_min,
   const pid_t child = fork();
   CLEW_CHECK(child >= 0, "no process");
   if (child == 0) {
-    Work(path, first, pipe_fds[1]);
+    WriteWithoutEnd(path, first, pipe_fds[1]);
   }
   close(pipe_fds[1]);
   char byte = 0;
@@ -233,8 +234,8 @@ uint64_t KillWriter(const std::string& path, uint64_t first, uint64_t steps_min,
   return told;
 }
 
-std::string DescribeAll(const std::vector<GroupRow>& groups,
-                        const std::vector<BundleRow>& bundles) {
+std::string DescribeContents(const std::vector<GroupRow>& groups,
+                             const std::vector<BundleRow>& bundles) {
   std::string text;
   for (const GroupRow& row : groups) {
     text += Describe(row) + "\n";
@@ -264,9 +265,9 @@ TEST(CatalogueDamageTest, WhatACallDidIsThereAfterAKill) {
     const auto groups = (*catalogue)->Groups({.limit = kPageRowsMax});
     const auto bundles = (*catalogue)->Bundles({.limit = kPageRowsMax});
     ASSERT_TRUE(groups && bundles);
-    const std::string found = DescribeAll(groups->rows, bundles->rows);
+    const std::string found = DescribeContents(groups->rows, bundles->rows);
     const auto wanted = [&] {
-      return DescribeAll(model.Groups(""), model.Bundles({}));
+      return DescribeContents(model.Groups(""), model.Bundles({}));
     };
     if (found != wanted()) {  // one more was done and not told of
       Step(model, steps++);

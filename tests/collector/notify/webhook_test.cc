@@ -39,7 +39,7 @@ using testing::HasSubstr;
 using Json = nlohmann::json;
 
 constexpr const char* kSecret = "a secret of this test";
-constexpr int64_t kNow_s = 1'800'000'000;
+constexpr int64_t kClockStart_s = 1'800'000'000;
 
 struct Received {
   std::string body;
@@ -175,7 +175,7 @@ class WebhookTest : public testing::Test {
 
   TempFolder folder_;
   std::unique_ptr<Catalogue> catalogue_;
-  std::atomic<int64_t> now_s_ = kNow_s;
+  std::atomic<int64_t> now_s_ = kClockStart_s;
   std::string ca_file_;
   double time_limit_s_ = kWaitMax.count();
   mutable std::mutex mutex_;
@@ -300,7 +300,7 @@ TEST_F(WebhookTest, ArrivesSignedAfterTheReceiverFailedTwice) {
               WebhookSignature(kSecret, each.time_s, each.body));
     EXPECT_EQ(each.body, received[0].body);
   }
-  EXPECT_EQ(received[2].time_s, kNow_s + 30);
+  EXPECT_EQ(received[2].time_s, kClockStart_s + 30);
   EXPECT_EQ(notifier_->counts().failed, 2u);
   const Json body = Json::parse(received[0].body, nullptr, false);
   EXPECT_EQ(body["event"], "new_group");

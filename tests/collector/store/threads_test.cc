@@ -109,7 +109,7 @@ void RunAll(BundleStore& store, std::vector<Client>& clients) {
   }
 }
 
-void ExpectKept(BundleStore& store, const std::vector<Client>& clients) {
+void ExpectToldHolds(BundleStore& store, const std::vector<Client>& clients) {
   std::map<BundleId, const Sample*> samples;
   std::set<BundleId> listed;
   for (const StoredBundle& bundle : store.List()) {
@@ -172,7 +172,7 @@ TEST_F(StoreThreadsTest, WhatClientsWereToldHoldsThroughCutsAndRepeats) {
     {
       auto store = BundleStore::Open(files, options);
       ASSERT_TRUE(store.has_value()) << store.error().message;
-      ExpectKept(**store, clients_);
+      ExpectToldHolds(**store, clients_);
       files.FailAfter(static_cast<int>(random_.Below(400)) + 1);
       RunAll(**store, clients_);
     }
@@ -198,9 +198,9 @@ TEST_F(StoreThreadsTest, OnTheRealFileSystemNothingIsLostOrLeft) {
   for (int round = 0; round < 10; ++round) {
     auto store = BundleStore::Open(PosixFileSystem(), options);
     ASSERT_TRUE(store.has_value()) << store.error().message;
-    ExpectKept(**store, clients_);
+    ExpectToldHolds(**store, clients_);
     RunAll(**store, clients_);
-    ExpectKept(**store, clients_);
+    ExpectToldHolds(**store, clients_);
   }
   auto store = BundleStore::Open(PosixFileSystem(), options);
   ASSERT_TRUE(store.has_value()) << store.error().message;
