@@ -27,7 +27,7 @@ using collector::TempFolder;
 
 constexpr int kOutcomesMax = 1000;
 
-Files BundleFiles() {
+Files SmallBundleFiles() {
   pb::Manifest manifest;
   manifest.set_format_version(1);
   return {{"manifest.pb", manifest.SerializeAsString()},
@@ -53,7 +53,7 @@ TEST(GetPowerCutTest, EveryCutLeavesAllOrNothing) {
                            {"insecure_loopback = yes", "solvers = 0",
                             "clew = /bin/false", "disk_free_bytes_min = 0"});
   ASSERT_TRUE(process.Start());
-  collector::WriteFiles(folder / "bundle", BundleFiles());
+  collector::WriteFiles(folder / "bundle", SmallBundleFiles());
   const auto client = ClientOf(process);
   ASSERT_NE(client, nullptr);
   const auto sent = client->Upload(folder / "bundle", nullptr);
@@ -75,7 +75,7 @@ TEST(GetPowerCutTest, EveryCutLeavesAllOrNothing) {
           files.AfterCut(after / "disk", choose);
           const std::string out = after / "disk/b1.clew";
           ASSERT_TRUE(fs::exists(out) || !finished) << "cut " << cuts;
-          ASSERT_TRUE(!fs::exists(out) || ReadFiles(out) == BundleFiles())
+          ASSERT_TRUE(!fs::exists(out) || ReadFiles(out) == SmallBundleFiles())
               << "cut " << cuts;
         },
         &complete);
@@ -84,7 +84,7 @@ TEST(GetPowerCutTest, EveryCutLeavesAllOrNothing) {
     if (!fs::exists(disk / "b1.clew")) {
       ASSERT_TRUE(client->Get(id, disk / "b1.clew", files, nullptr));
     }
-    ASSERT_EQ(ReadFiles(disk / "b1.clew"), BundleFiles());
+    ASSERT_EQ(ReadFiles(disk / "b1.clew"), SmallBundleFiles());
   }
   EXPECT_GT(cuts, 12);
   printf("%d cuts\n", cuts);

@@ -19,7 +19,6 @@
 #include <string>
 #include <thread>
 
-#include "common/text/hex.h"
 #include "proto/bundle.pb.h"
 #include "proto/collector.grpc.pb.h"
 #include "tests/collector/samples.h"
@@ -27,6 +26,7 @@
 #include "tests/transfer/certificates.h"
 #include "tests/transfer/collector_process.h"
 #include "tests/transfer/cutting_proxy.h"
+#include "tests/transfer/token_line.h"
 #include "transfer/client.h"
 
 namespace clew::transfer {
@@ -40,10 +40,6 @@ using testing::AllOf;
 using testing::HasSubstr;
 
 constexpr const char* kForClients = "extendedKeyUsage=clientAuth";
-
-std::string DigestOf(const std::string& token) {
-  return ToHex(Sha256Of(std::as_bytes(std::span(token))));
-}
 
 Files BundleFiles(const std::string& own) {
   pb::Manifest manifest;
@@ -81,7 +77,7 @@ class TlsTest : public testing::Test {
     std::ofstream file(folder_ / "tokens");
     std::istringstream in(lines);
     for (std::string host, token; in >> host >> token;) {
-      file << host << " " << DigestOf(token) << "\n";
+      file << TokenLine(host, token);
     }
   }
   void WriteToken(const std::string& name, const std::string& token) {

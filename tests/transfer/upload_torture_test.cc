@@ -26,11 +26,11 @@
 #include "collector/catalogue/catalogue.h"
 #include "collector/store/bundle_store.h"
 #include "common/check.h"
-#include "common/text/hex.h"
 #include "proto/bundle.pb.h"
 #include "tests/collector/samples.h"
 #include "tests/transfer/collector_process.h"
 #include "tests/transfer/cutting_proxy.h"
+#include "tests/transfer/token_line.h"
 #include "transfer/client.h"
 
 namespace clew::transfer {
@@ -89,10 +89,6 @@ Files BundleOf(uint64_t number, uint64_t seed, const std::string& shared) {
     files["images/c0ffee/libshared.so"] = shared;
   }
   return files;
-}
-
-std::string Digits(const std::string& token) {
-  return ToHex(Sha256Of(std::as_bytes(std::span(token))));
 }
 
 struct Torture {
@@ -211,8 +207,8 @@ TEST(UploadTortureTest, WhatWasAcknowledgedIsThereAfterKillsAndCuts) {
   std::fflush(stdout);
   std::ofstream tokens(torture.folder / "tokens");
   for (uint64_t i = 0; i < torture.clients; ++i) {
-    tokens << fmt::format("host{} {}\n", i,
-                          Digits(fmt::format("token-host{}", i)));
+    const std::string host = fmt::format("host{}", i);
+    tokens << TokenLine(host, "token-" + host);
   }
   tokens.close();
   CollectorProcess process(
