@@ -23,8 +23,8 @@ namespace {
 using clew::test::ThreadState;
 using clew::test::WaitUntil;
 
-constexpr uid_t kUser = 1000;
-constexpr uid_t kOther = 1001;
+constexpr uid_t kUserOfChild = 1000;
+constexpr uid_t kUserWithoutChild = 1001;
 
 class KilledChildrenTest : public testing::Test {
  protected:
@@ -57,7 +57,7 @@ class KilledChildrenTest : public testing::Test {
   }
   // No zombie either.
   bool IsReaped(pid_t child) {
-    (void)LeftBehindOf(kUser);
+    (void)LeftBehindOf(kUserOfChild);
     return kill(child, 0) != 0;
   }
 
@@ -67,8 +67,8 @@ class KilledChildrenTest : public testing::Test {
 
 TEST_F(KilledChildrenTest, OneThatCanBeEndedIsNotLeftBehind) {
   const pid_t child = StartChild(false);
-  killed_.Add({.process = child, .user = kUser, .looked_at = 1});
-  EXPECT_EQ(LeftBehindOf(kUser), 0u);
+  killed_.Add({.process = child, .user = kUserOfChild, .looked_at = 1});
+  EXPECT_EQ(LeftBehindOf(kUserOfChild), 0u);
   EXPECT_FALSE(IsReaped(child));
   LetGo();
   EXPECT_TRUE(WaitUntil([&] { return IsReaped(child); }));
@@ -76,12 +76,12 @@ TEST_F(KilledChildrenTest, OneThatCanBeEndedIsNotLeftBehind) {
 
 TEST_F(KilledChildrenTest, OneInAWaitThatNothingEndsIsUntilItEnds) {
   const pid_t child = StartChild(true);
-  killed_.Add({.process = child, .user = kUser, .looked_at = 1});
-  EXPECT_EQ(LeftBehindOf(kUser), 1u);
-  EXPECT_EQ(LeftBehindOf(kOther), 0u);
+  killed_.Add({.process = child, .user = kUserOfChild, .looked_at = 1});
+  EXPECT_EQ(LeftBehindOf(kUserOfChild), 1u);
+  EXPECT_EQ(LeftBehindOf(kUserWithoutChild), 0u);
   LetGo();
   EXPECT_TRUE(WaitUntil([&] { return IsReaped(child); }));
-  EXPECT_EQ(LeftBehindOf(kUser), 0u);
+  EXPECT_EQ(LeftBehindOf(kUserOfChild), 0u);
 }
 
 }  // namespace
