@@ -46,6 +46,8 @@ ProgramOutput Run(const std::vector<std::string>& arguments, int limit_s) {
   return RunScript("exec \"$@\" 2>&1", arguments, limit_s);
 }
 
+ProgramOutput Shell(const std::string& line) { return Run({"sh", "-c", line}); }
+
 std::string Built(const std::string& path) {
   return Folder("CLEW_BINARY_DIR") + "/" + path;
 }
@@ -74,6 +76,19 @@ ProgramOutput ClewAtLeisure(const std::string& verb,
 
 std::string Tracee(const std::string& name) {
   return Built("tests/programs/" + name);
+}
+
+void RecordFailure(const std::string& bundle, const std::string& program,
+                   int seed, const std::vector<std::string>& arguments) {
+  std::vector<std::string> command = {
+      "record", "--until-fail", "--seed", std::to_string(seed), "-o", bundle};
+  if (program == "deadlock") {
+    command.insert(command.end(), {"--timeout", "100"});
+  }
+  command.insert(command.end(), {"--", Tracee(program)});
+  command.insert(command.end(), arguments.begin(), arguments.end());
+  const ProgramOutput recorded = Clew(command);
+  ASSERT_EQ(recorded.exit_status, kExitFinding) << recorded.text;
 }
 
 std::string FollowRun(const std::vector<std::string>& command, int seed,

@@ -26,6 +26,9 @@ inline constexpr int kOwnLimitSeconds = 1800;
 ProgramOutput Run(const std::vector<std::string>& arguments,
                   int limit_s = kLimitSeconds);
 
+// The same for a line of sh(1).
+ProgramOutput Shell(const std::string& line);
+
 // build/<path>.
 std::string Built(const std::string& path);
 
@@ -46,6 +49,11 @@ ProgramOutput ClewAtLeisure(const std::string& verb,
 
 // build/tests/programs/<name>.
 std::string Tracee(const std::string& name);
+
+// Records a failing run of Tracee(program) into `bundle`, with seeds from
+// `seed` on; fails the test, as ASSERT_ does, if there is none.
+void RecordFailure(const std::string& bundle, const std::string& program,
+                   int seed, const std::vector<std::string>& arguments = {});
 
 // Records `command`, which has to end with exit status 0, into `bundle`, solves
 // it memory-exact, and replays it to that exit status, as gtest expectations.

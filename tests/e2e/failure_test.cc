@@ -28,35 +28,22 @@ using testing::Contains;
 using testing::EndsWith;
 using testing::HasSubstr;
 
-// A failing recording with seeds from `seed` on.
-void Record(const std::string& bundle, const std::string& program,
-            const std::string& seed, std::vector<std::string> arguments = {}) {
-  std::vector<std::string> command = {"record", "--until-fail", "--seed",
-                                      seed,     "-o",           bundle};
-  if (program == "deadlock") {
-    command.insert(command.end(), {"--timeout", "100"});
-  }
-  command.insert(command.end(), {"--", Tracee(program)});
-  command.insert(command.end(), arguments.begin(), arguments.end());
-  const ProgramOutput recorded = Clew(command);
-  ASSERT_EQ(recorded.exit_status, kExitFinding) << recorded.text;
-}
-
-nlohmann::json Json(const ProgramOutput& output, int wanted) {
+// What a command with --json printed; it has to end with `wanted`.
+nlohmann::json Report(const ProgramOutput& output, int wanted) {
   EXPECT_EQ(output.exit_status, wanted) << output.text;
   return nlohmann::json::parse(output.text, nullptr,
                                /*allow_exceptions=*/false);
 }
 
-nlohmann::json Json(std::vector<std::string> arguments, int wanted) {
-  return Json(Clew(std::move(arguments)), wanted);
+nlohmann::json Report(std::vector<std::string> arguments, int wanted) {
+  return Report(Clew(std::move(arguments)), wanted);
 }
 
 nlohmann::json Backtrace(const std::string& bundle) {
-  const auto json =
-      Json(ClewAtLeisure("backtrace", {"--json", bundle}), kExitOk);
-  EXPECT_TRUE(json.is_object());
-  return json.is_object() ? json : nlohmann::json::object();
+  const auto report =
+      Report(ClewAtLeisure("backtrace", {"--json", bundle}), kExitOk);
+  EXPECT_TRUE(report.is_object());
+  return report.is_object() ? report : nlohmann::json::object();
 }
 
 // As `strip` leaves it: no symbol, another build-id's program all the same.
@@ -87,10 +74,10 @@ TEST(FailureTest, TheNextBuildHasTheSameSignatureAndAnotherVersion) {
       const ProgramOutput recorded = Clew({"record", "--until-fail", "--seed",
                                            "1", "-o", bundle, "--", program});
       ASSERT_EQ(recorded.exit_status, kExitFinding) << recorded.text;
-      const auto json = Backtrace(bundle);
-      EXPECT_EQ(json.value("program", ""), "bank");
-      signatures.insert(json.value("signature", ""));
-      versions.insert(json.value("version", ""));
+      const auto backtrace = Backtrace(bundle);
+      EXPECT_EQ(backtrace.value("program", ""), "bank");
+      signatures.insert(backtrace.value("signature", ""));
+      versions.insert(backtrace.value("version", ""));
     }
     EXPECT_EQ(signatures.size(), 1u) << builds[0];
     EXPECT_EQ(versions.size(), 2u) << builds[0];
@@ -113,10 +100,11 @@ std::set<int> LinesWith(const std::string& file, const std::string& text) {
 TEST(FailureTest, AWitnessNamesTheLinesThatRaced) {
   const Scratch scratch;
   const std::string bundle = scratch.Path("bank.clew");
-  ASSERT_NO_FATAL_FAILURE(Record(bundle, "bank", "1"));
-  const auto json = Json(ClewAtLeisure("solve", {"--json", bundle}), kExitOk);
-  ASSERT_FALSE(json["races"].empty()) << json.dump();
-  const auto& accesses = json["races"][0]["accesses"];
+  ASSERT_NO_FATAL_FAILURE(RecordFailure(bundle, "bank", 1));
+  const auto solved =
+      Report(ClewAtLeisure("solve", {"--json", bundle}), kExitOk);
+  ASSERT_FALSE(solved["races"].empty()) << solved.dump();
+  const auto& accesses = solved["races"][0]["accesses"];
   ASSERT_EQ(accesses.size(), 3u);
   for (const auto& access : accesses) {
     EXPECT_EQ(access.value("variable", ""), "balance") << access.dump();
@@ -141,12 +129,13 @@ TEST(FailureTest, OneBugHasOneSignature) {
   std::map<std::string, std::set<std::string>> signatures;
   std::map<std::string, std::string> titles;
   for (const std::string program : {"bank", "uaf", "racey", "deadlock"}) {
-    for (const std::string seed : {"1", "1000", "77000"}) {
-      const std::string bundle = scratch.Path(program + seed);
-      ASSERT_NO_FATAL_FAILURE(Record(bundle, program, seed));
-      const auto json = Backtrace(bundle);
-      signatures[program].insert(json.value("signature", ""));
-      titles[program] = json.value("title", "");
+    for (const int seed : {1, 1000, 77000}) {
+      const std::string bundle =
+          scratch.Path(fmt::format("{}{}", program, seed));
+      ASSERT_NO_FATAL_FAILURE(RecordFailure(bundle, program, seed));
+      const auto backtrace = Backtrace(bundle);
+      signatures[program].insert(backtrace.value("signature", ""));
+      titles[program] = backtrace.value("title", "");
     }
     EXPECT_EQ(signatures[program].size(), 1u) << program;
     EXPECT_EQ(signatures[program].begin()->size(), 64u);
@@ -165,9 +154,9 @@ TEST(FailureTest, OneBugHasOneSignature) {
 TEST(FailureTest, BacktracesAreJsonAndTextOfOneShape) {
   const Scratch scratch;
   const std::string bundle = scratch.Path("b");
-  ASSERT_NO_FATAL_FAILURE(Record(bundle, "uaf", "1"));
-  const auto json = Backtrace(bundle);
-  const auto& threads = json["threads"];
+  ASSERT_NO_FATAL_FAILURE(RecordFailure(bundle, "uaf", 1));
+  const auto whole = Backtrace(bundle);
+  const auto& threads = whole["threads"];
   ASSERT_GE(threads.size(), 2u);
   EXPECT_TRUE(threads[0].value("failed", false));
   const auto& first = threads[0]["frames"][0];
@@ -183,7 +172,7 @@ TEST(FailureTest, BacktracesAreJsonAndTextOfOneShape) {
       ClewAtLeisure("backtrace", {"--thread", other, bundle});
   EXPECT_EQ(one.exit_status, kExitOk) << one.text;
   EXPECT_THAT(one.text, HasSubstr("Thread " + other + ":"));
-  EXPECT_THAT(one.text, HasSubstr(json.value("signature", "?")));
+  EXPECT_THAT(one.text, HasSubstr(whole.value("signature", "?")));
   EXPECT_EQ(one.text.find("(failed)"), std::string::npos);
   EXPECT_EQ(ClewAtLeisure("backtrace", {"--thread", "1", bundle}).exit_status,
             kExitUsage);
@@ -200,7 +189,7 @@ class SufficiencyTest : public testing::Test {
  protected:
   void SetUp() override {
     bundle_ = scratch_.Path("whole");
-    ASSERT_NO_FATAL_FAILURE(Record(bundle_, "bank", "1"));
+    ASSERT_NO_FATAL_FAILURE(RecordFailure(bundle_, "bank", 1));
     for (const auto& entry :
          std::filesystem::recursive_directory_iterator(bundle_)) {
       const std::string name =
@@ -233,9 +222,9 @@ class SufficiencyTest : public testing::Test {
   }
   static int Score(const std::string& bundle) {
     const ProgramOutput output = Clew({"check", "--json", bundle});
-    const auto json = nlohmann::json::parse(output.text, nullptr, false);
-    EXPECT_TRUE(json.is_object()) << output.text;
-    return json.is_object() ? json.value("score", -1) : -1;
+    const auto check = nlohmann::json::parse(output.text, nullptr, false);
+    EXPECT_TRUE(check.is_object()) << output.text;
+    return check.is_object() ? check.value("score", -1) : -1;
   }
 
   Scratch scratch_;
@@ -300,15 +289,16 @@ TEST_F(SufficiencyTest, NeverGrowsWhenAFileIsDamaged) {
 
 TEST_F(SufficiencyTest, ExitCodesSayWhatWasFoundAndTheManifestKeepsIt) {
   EXPECT_EQ(Clew({"check", "--write", bundle_}).exit_status, kExitOk);
-  auto info = Json({"info", "--json", "--no-backtraces", bundle_}, kExitOk);
+  auto info = Report({"info", "--json", "--no-backtraces", bundle_}, kExitOk);
   EXPECT_EQ(info["sufficiency"].value("score", 0), 100);
   EXPECT_TRUE(info["trigger"].is_null());
 
   std::filesystem::remove(bundle_ + "/start.pb");
-  const auto json = Json({"check", "--write", "--json", bundle_}, kExitFinding);
-  EXPECT_FALSE(json.value("solvable", true));
-  EXPECT_THAT(json["reasons"].dump(), HasSubstr("no start state"));
-  info = Json({"info", "--json", "--no-backtraces", bundle_}, kExitOk);
+  const auto check =
+      Report({"check", "--write", "--json", bundle_}, kExitFinding);
+  EXPECT_FALSE(check.value("solvable", true));
+  EXPECT_THAT(check["reasons"].dump(), HasSubstr("no start state"));
+  info = Report({"info", "--json", "--no-backtraces", bundle_}, kExitOk);
   EXPECT_EQ(info["sufficiency"].value("score", 0), 80);
 
   std::filesystem::resize_file(bundle_ + "/core", 100);
@@ -335,9 +325,9 @@ TEST_F(SufficiencyTest, CountsInputsThatAreNotKnown) {
   const int thread = Backtrace(bundle_)["threads"][0].value("thread", 0);
   std::ofstream(bundle_ + "/inputs.pb", std::ios::app | std::ios::binary)
       << UnknownInputs(thread);
-  const auto json = Json({"check", "--json", bundle_}, kExitFinding);
-  EXPECT_EQ(json.value("score", 0), 90);
-  EXPECT_THAT(json["reasons"].dump(), HasSubstr("3 inputs are not known"));
+  const auto check = Report({"check", "--json", bundle_}, kExitFinding);
+  EXPECT_EQ(check.value("score", 0), 90);
+  EXPECT_THAT(check["reasons"].dump(), HasSubstr("3 inputs are not known"));
 }
 
 constexpr const char* kToken = "tok-5e3a91bc77d0";
@@ -349,7 +339,7 @@ class SecretTest : public testing::Test {
     bundle_ = scratch_.Path("b");
     setenv("CLEW_TEST_TOKEN", kToken, 1);
     ASSERT_NO_FATAL_FAILURE(
-        Record(bundle_, "bank", "1", {"40", "--password", kPassword}));
+        RecordFailure(bundle_, "bank", 1, {"40", "--password", kPassword}));
     unsetenv("CLEW_TEST_TOKEN");
   }
   // Files that have a secret.
@@ -400,7 +390,7 @@ TEST_F(SecretTest, AreGoneAndTheBundleIsSolvedAndReplayed) {
   EXPECT_EQ(after, before);
   EXPECT_THAT(before.value("title", ""), HasSubstr("bank: Assertion `"));
 
-  const auto check = Json({"check", "--json", bundle_}, kExitOk);
+  const auto check = Report({"check", "--json", bundle_}, kExitOk);
   EXPECT_EQ(check.value("score", 0), 100);
   EXPECT_THAT(check["reasons"].dump(),
               HasSubstr("redacted: environment: values of"));
@@ -414,7 +404,7 @@ TEST_F(SecretTest, AreGoneAndTheBundleIsSolvedAndReplayed) {
 
 TEST_F(SecretTest, WithoutStartOrInputsTheBundleIsNotSolvedAndSaysWhy) {
   Redact("start drop\ninputs drop");
-  const auto check = Json({"check", "--json", bundle_}, kExitFinding);
+  const auto check = Report({"check", "--json", bundle_}, kExitFinding);
   EXPECT_THAT(check["reasons"].dump(), HasSubstr("redacted: start state"));
   EXPECT_EQ(Clew({"solve", bundle_}).exit_status, kExitEnvironment);
   EXPECT_EQ(Clew({"backtrace", bundle_}).exit_status, kExitOk);

@@ -44,7 +44,7 @@ std::string Gdb(const std::string& bundle,
   return Clew(arguments).text;
 }
 
-int Count(const std::string& text, const std::string& pattern) {
+int CountMatches(const std::string& text, const std::string& pattern) {
   const std::regex regex(pattern);
   return static_cast<int>(
       std::distance(std::sregex_iterator(text.begin(), text.end(), regex), {}));
@@ -54,10 +54,11 @@ TEST(GdbTest, EveryThreadHasABacktraceToItsStart) {
   const Scratch scratch;
   const std::string bundle = FailingRun(scratch, "pfscan");
   const std::string text = Gdb(bundle, {"thread apply all backtrace"});
-  const int threads = Count(text, "\nThread [0-9]+ \\(Thread ");
+  const int threads = CountMatches(text, "\nThread [0-9]+ \\(Thread ");
   EXPECT_GE(threads, 2) << text;
-  EXPECT_EQ(Count(text, "#[0-9]+ +(0x[0-9a-f]+ in )?(main|clone3?) \\(\\) "),
-            threads)
+  EXPECT_EQ(
+      CountMatches(text, "#[0-9]+ +(0x[0-9a-f]+ in )?(main|clone3?) \\(\\) "),
+      threads)
       << text;
   EXPECT_THAT(text, ContainsRegex("#0 .*CountWord .*pfscan.c:"));
 }
@@ -72,7 +73,7 @@ TEST(GdbTest, FramesOfTheCxxLibraryHaveNames) {
   EXPECT_THAT(text, ContainsRegex("#[0-9]+ .*Roll::Take .*tickets.cc:"));
   EXPECT_THAT(text, ContainsRegex("#[0-9]+ .* in (start_thread|clone3?) "));
   EXPECT_THAT(text, ContainsRegex("Yes .*/libstdc\\+\\+.so.6\n"));
-  EXPECT_EQ(Count(text, "\n +No +/"), 0) << text;
+  EXPECT_EQ(CountMatches(text, "\n +No +/"), 0) << text;
 }
 
 // A link that the program chose, neither the file's name nor its DT_SONAME.
@@ -117,14 +118,14 @@ TEST(GdbTest, ASeekLooksLikeAStop) {
   const std::string start = text.substr(text.find("at 0 of"), half);
   EXPECT_THAT(start, ContainsRegex("#0 .* in _start \\(\\) from .*ld-linux"));
   EXPECT_THAT(start, ContainsRegex("rip +0x[0-9a-f]+ +0x[0-9a-f]+ <_start>"));
-  EXPECT_EQ(Count(start, "\n[* ] +[0-9]+ +Thread [0-9]+ "), 1) << start;
-  EXPECT_EQ(Count(start, "\n0x[0-9a-f]+ .*target:"), 1) << start;
+  EXPECT_EQ(CountMatches(start, "\n[* ] +[0-9]+ +Thread [0-9]+ "), 1) << start;
+  EXPECT_EQ(CountMatches(start, "\n0x[0-9a-f]+ .*target:"), 1) << start;
   const std::string end = text.substr(half);
   EXPECT_THAT(end, ContainsRegex("#[0-9]+ .*Roll::Take .*tickets.cc:"));
   EXPECT_THAT(end,
               ContainsRegex("rip +0x[0-9a-f]+ +0x[0-9a-f]+ <__pthread_kill"));
-  EXPECT_GE(Count(end, "\n[* ] +[0-9]+ +Thread [0-9]+ "), 2) << end;
-  EXPECT_GE(Count(end, "\n0x[0-9a-f]+ .*target:"), 4) << end;
+  EXPECT_GE(CountMatches(end, "\n[* ] +[0-9]+ +Thread [0-9]+ "), 2) << end;
+  EXPECT_GE(CountMatches(end, "\n0x[0-9a-f]+ .*target:"), 4) << end;
 }
 
 TEST(GdbTest, TheFailureComesAgainAfterAStepBack) {
@@ -142,11 +143,12 @@ TEST(GdbTest, EveryThreadShowsItsOwnThreadLocalVariables) {
       Gdb(bundle, {"thread apply all -q print mine",
                    "thread apply all -q print (int) errno",
                    "thread apply all -q print &mine", "reverse-stepi"});
-  EXPECT_EQ(Count(text, "\\$[0-9]+ = 42\n"), 1) << text;
-  EXPECT_EQ(Count(text, "\\$[0-9]+ = 7\n"), 1) << text;
-  EXPECT_EQ(Count(text, "\\$[0-9]+ = 34\n"), 1) << text;  // ERANGE
-  EXPECT_EQ(Count(text, "\\$[0-9]+ = 2\n"), 1) << text;   // ENOENT
-  EXPECT_EQ(Count(text, "\\(volatile int \\*\\) 0x[0-9a-f]+"), 2) << text;
+  EXPECT_EQ(CountMatches(text, "\\$[0-9]+ = 42\n"), 1) << text;
+  EXPECT_EQ(CountMatches(text, "\\$[0-9]+ = 7\n"), 1) << text;
+  EXPECT_EQ(CountMatches(text, "\\$[0-9]+ = 34\n"), 1) << text;  // ERANGE
+  EXPECT_EQ(CountMatches(text, "\\$[0-9]+ = 2\n"), 1) << text;   // ENOENT
+  EXPECT_EQ(CountMatches(text, "\\(volatile int \\*\\) 0x[0-9a-f]+"), 2)
+      << text;
 }
 
 // Backwards, forwards and by a step, at the handler's very first instruction,
@@ -164,11 +166,11 @@ TEST(GdbTest, ABreakpointStopsAtTheStartOfASignalHandler) {
   commands.insert(commands.end(), {"reverse-stepi", "stepi"});
   commands.insert(commands.end(), looks.begin(), looks.end());
   const std::string text = Gdb(bundle, commands);
-  EXPECT_EQ(Count(text, "hit Breakpoint 1, Handle \\("), 3) << text;
-  EXPECT_EQ(Count(text, "\\$[0-9]+ = 1\n"), 3) << text;   // at its start
-  EXPECT_EQ(Count(text, "\\$[0-9]+ = 10\n"), 3) << text;  // SIGUSR1
-  EXPECT_EQ(Count(text, "#1  <signal handler called>"), 3) << text;
-  EXPECT_EQ(Count(text, "#[0-9]+ +0x[0-9a-f]+ in Work \\("), 3) << text;
+  EXPECT_EQ(CountMatches(text, "hit Breakpoint 1, Handle \\("), 3) << text;
+  EXPECT_EQ(CountMatches(text, "\\$[0-9]+ = 1\n"), 3) << text;   // at its start
+  EXPECT_EQ(CountMatches(text, "\\$[0-9]+ = 10\n"), 3) << text;  // SIGUSR1
+  EXPECT_EQ(CountMatches(text, "#1  <signal handler called>"), 3) << text;
+  EXPECT_EQ(CountMatches(text, "#[0-9]+ +0x[0-9a-f]+ in Work \\("), 3) << text;
   const std::regex position("\n([0-9]+ of [0-9]+)\n");
   std::set<std::string> positions;
   for (std::sregex_iterator at(text.begin(), text.end(), position), none;

@@ -52,9 +52,7 @@ TEST(GeneratedCode, OfAnExpressionThatGitSearchesFor) {
     GTEST_SKIP() << "git is not installed";
   }
   const Scratch scratch;
-  ASSERT_EQ(
-      e2e::Run({"sh", "-c", "seq 1 500 > " + scratch.Path("text")}).exit_status,
-      0);
+  ASSERT_EQ(Shell("seq 1 500 > " + scratch.Path("text")).exit_status, 0);
   EXPECT_THAT(FollowRun({git, "-C", scratch.Path(""), "grep", "--no-index",
                          "--threads=1", "-cP", "(4|2)\\d*7$", "text"},
                         1, scratch.Path("b.clew")),

@@ -130,10 +130,7 @@ class GroupStoryTest : public testing::Test {
   void Fail(const std::string& program, int seed) {
     const std::string bundle =
         scratch_.Path(fmt::format("{}.clew", ++bundles_));
-    const ProgramOutput recorded =
-        Clew({"record", "--until-fail", "--seed", fmt::to_string(seed), "-o",
-              bundle, "--", Tracee(program)});
-    ASSERT_EQ(recorded.exit_status, kExitFinding) << recorded.text;
+    ASSERT_NO_FATAL_FAILURE(RecordFailure(bundle, program, seed));
     ASSERT_EQ(Ask({"upload", bundle}).exit_status, 0);
     ASSERT_TRUE(test::WaitUntil([&] { return Group()["bundles"] == bundles_; }))
         << collector_.log();

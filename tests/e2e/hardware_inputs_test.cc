@@ -41,7 +41,7 @@ using bundle::Bundle;
 using nlohmann::json;
 using testing::HasSubstr;
 
-std::string TraceePath() {
+std::string BpfTraceePath() {
   return Built("tests/recorder/bpf/recorder_bpf_tracee");
 }
 
@@ -148,7 +148,7 @@ class HardwareInputsTest : public HardwareFixture {
     std::vector<std::string> words = {
         "--inputs-buffer", ring, "--inputs-rate", rate, "--json", "--"};
     words.insert(words.end(), prefix.begin(), prefix.end());
-    words.insert(words.end(), {TraceePath(), Folder()});
+    words.insert(words.end(), {BpfTraceePath(), Folder()});
     const auto run = Clew(Record(bundle, words));
     EXPECT_EQ(run.exit_status, 0) << run.text;
     return JsonIn(run.text)["inputs"];

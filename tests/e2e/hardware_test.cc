@@ -33,7 +33,7 @@ namespace fs = std::filesystem;
 using nlohmann::json;
 using testing::HasSubstr;
 
-std::string TraceePath() {
+std::string PerfTraceePath() {
   return Built("tests/recorder/perf/recorder_perf_tracee");
 }
 
@@ -60,10 +60,8 @@ class HardwareTest : public HardwareFixture {
   // How often perf saw each thread go out; it must not complain.
   std::map<int, int> SwitchesOfPerf(const std::string& bundle) {
     const std::string file = scratch_.Path("script.txt");
-    const auto run =
-        e2e::Run({"sh", "-c",
-                  "perf script --show-switch-events -F tid,event -i " + bundle +
-                      "/perf.data > " + file + " 2>&1"});
+    const auto run = Shell("perf script --show-switch-events -F tid,event -i " +
+                           bundle + "/perf.data > " + file + " 2>&1");
     EXPECT_EQ(run.exit_status, 0);
     std::map<int, int> outs;
     std::ifstream text(file);
@@ -79,11 +77,11 @@ class HardwareTest : public HardwareFixture {
 
 TEST_F(HardwareTest, ALaunchedProgramHasItsThreadsAndSwitches) {
   const std::string bundle = scratch_.Path("b");
-  const auto run = Clew(Record(bundle, {"--", TraceePath()}));
+  const auto run = Clew(Record(bundle, {"--", PerfTraceePath()}));
   ASSERT_EQ(run.exit_status, 0) << run.text;
   const json info = Info(bundle);
   EXPECT_FALSE(info["has_pt"]);
-  EXPECT_EQ(info["command"], json::array({TraceePath()}));
+  EXPECT_EQ(info["command"], json::array({PerfTraceePath()}));
   EXPECT_EQ(info["loss"]["records"], 0);
   std::map<int, std::string> names;
   for (const json& thread : info["threads"]) {
@@ -245,10 +243,9 @@ TEST_F(HardwareTest, ACrashIsAFindingAndItsCoreDumpIsInTheBundle) {
   const std::string folder = scratch_.Path("work");
   fs::create_directory(folder);
   const auto run =
-      e2e::Run({"sh", "-c",
-                "cd " + folder + " && ulimit -c unlimited && exec " + Binary() +
-                    " record --source perf --sideband-only --json -o b.clew -- "
-                    "sh -c 'kill -SEGV $$'"});
+      Shell("cd " + folder + " && ulimit -c unlimited && exec " + Binary() +
+            " record --source perf --sideband-only --json -o b.clew -- "
+            "sh -c 'kill -SEGV $$'");
   EXPECT_EQ(run.exit_status, 1) << run.text;
   const json report = JsonIn(run.text);
   EXPECT_EQ(report["failure"]["kind"], "signal");

@@ -13,7 +13,6 @@
 
 #include <cstdlib>
 #include <filesystem>
-#include <fstream>
 #include <iterator>
 #include <memory>
 #include <set>
@@ -22,12 +21,14 @@
 #include "common/result.h"
 #include "tests/e2e/clew_command.h"
 #include "tests/support/read_text.h"
+#include "tests/support/write_text.h"
 
 namespace clew::e2e {
 namespace {
 
 namespace fs = std::filesystem;
 using test::ReadText;
+using test::WriteText;
 using testing::ContainsRegex;
 using testing::HasSubstr;
 using testing::Not;
@@ -74,10 +75,6 @@ uint64_t CountFrom(const char* variable, uint64_t otherwise) {
 }
 uint64_t Truncations() { return CountFrom("CLEW_HOSTILE_TRUNCATIONS", 4); }
 uint64_t Flips() { return CountFrom("CLEW_HOSTILE_FLIPS", 15); }
-
-void WriteFile(const fs::path& path, const std::string& bytes) {
-  std::ofstream(path, std::ios::binary | std::ios::trunc) << bytes;
-}
 
 // A solved recording, made once for all tests of the process; each test leaves
 // its files as it found them.
@@ -207,7 +204,7 @@ class DamagedFile {
  public:
   explicit DamagedFile(fs::path path)
       : path_(std::move(path)), whole_(ReadText(path_)), random_(size()) {}
-  ~DamagedFile() { WriteFile(path_, whole_); }
+  ~DamagedFile() { WriteText(path_, whole_); }
   DamagedFile(const DamagedFile&) = delete;
   DamagedFile& operator=(const DamagedFile&) = delete;
   size_t size() const { return whole_.size(); }
@@ -215,14 +212,14 @@ class DamagedFile {
   // Each returns what it did.
   std::string Truncate(uint64_t i, uint64_t times) {
     const size_t kept = size() * i / times;
-    WriteFile(path_, whole_.substr(0, kept));
+    WriteText(path_, whole_.substr(0, kept));
     return fmt::format("cut to {} of {} bytes", kept, size());
   }
   std::string Flip() {
     const uint64_t bit = random_.Below(8 * size());
     std::string damaged = whole_;
     damaged[bit / 8] = static_cast<char>(damaged[bit / 8] ^ 1 << bit % 8);
-    WriteFile(path_, damaged);
+    WriteText(path_, damaged);
     return fmt::format("bit {} flipped", bit);
   }
 

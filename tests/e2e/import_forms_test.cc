@@ -15,7 +15,6 @@
 #include <array>
 #include <cstring>
 #include <filesystem>
-#include <fstream>
 #include <iterator>
 #include <map>
 #include <memory>
@@ -32,8 +31,10 @@
 #include "recorder/stepper/stepped_pt.h"
 #include "recorder/stepper/stepper.h"
 #include "tests/e2e/clew_command.h"
+#include "tests/e2e/import_command.h"
 #include "tests/support/core_maker.h"
 #include "tests/support/read_text.h"
+#include "tests/support/write_text.h"
 
 namespace clew::e2e {
 namespace {
@@ -45,16 +46,9 @@ using bundle::PerfData;
 using bundle::PerfDataConfig;
 using nlohmann::json;
 using test::ReadText;
+using test::WriteText;
 using testing::HasSubstr;
 using testing::Not;
-
-void WriteFile(const std::string& path, const std::string& bytes) {
-  std::ofstream(path, std::ios::binary | std::ios::trunc) << bytes;
-}
-
-ProgramOutput Shell(const std::string& line) {
-  return e2e::Run({"sh", "-c", line});
-}
 
 // Calls the library, and through libc the vDSO, some times.
 constexpr const char* kProgram = R"(
@@ -80,9 +74,9 @@ long work(long n) {
 constexpr char kAuxtrace = 71;  // PERF_RECORD_AUXTRACE
 constexpr const char* kCpu = "GenuineIntel,6,158,10";
 
-using Ips = std::map<Tid, std::vector<uint64_t>>;
+using ThreadIps = std::map<Tid, std::vector<uint64_t>>;
 
-size_t Count(const Ips& ips) {
+size_t CountInsns(const ThreadIps& ips) {
   size_t count = 0;
   for (const auto& [thread, of_thread] : ips) {
     count += of_thread.size();
@@ -106,8 +100,8 @@ std::string CoreWithVdso(int32_t tid, uint64_t addr,
 
 // Compiles the program without a build-id, and its library.
 void Compile(const Scratch& scratch) {
-  WriteFile(scratch.Path("work.c"), kLibrary);
-  WriteFile(scratch.Path("main.c"), kProgram);
+  WriteText(scratch.Path("work.c"), kLibrary);
+  WriteText(scratch.Path("main.c"), kProgram);
   const std::string flags = "cc -O1 -Wl,--build-id=none ";
   const ProgramOutput made =
       Shell("cd " + scratch.Path("") + " && " + flags +
@@ -121,7 +115,7 @@ struct Recording {
   Scratch scratch;
   std::string perf_data = scratch.Path("perf.data");
   int32_t process = 0;
-  Ips truth;
+  ThreadIps truth;
 
   void Record(const std::string& program, uint32_t cores = 1,
               const recorder::EncoderConfig& encoder = {}) {
@@ -139,7 +133,7 @@ struct Recording {
     ASSERT_TRUE((*pt)->Finish());
     process = run->process;
     truth = {(*pt)->thread_ips().begin(), (*pt)->thread_ips().end()};
-    ASSERT_GT(Count(truth), 10'000u);
+    ASSERT_GT(CountInsns(truth), 10'000u);
   }
 };
 
@@ -178,28 +172,8 @@ class ImportFormsTest : public testing::Test {
     return recording_->scratch.Path(name);
   }
 
-  static json Import(const std::string& perf_data, const std::string& bundle,
-                     const std::vector<std::string>& more = {}) {
-    std::vector<std::string> command = {"import", perf_data, "-o", bundle,
-                                        "--json"};
-    command.insert(command.end(), more.begin(), more.end());
-    const ProgramOutput output = ClewInto(bundle + ".json", command);
-    EXPECT_EQ(output.exit_status, kExitOk) << output.text;
-    return json::parse(ReadText(bundle + ".json"), nullptr, false);
-  }
-
-  // What the import's report says about the image with that base name.
-  static json ImageOf(const json& report, const std::string& name) {
-    for (const json& image : report["images"]) {
-      if (fs::path(image["path"].get<std::string>()).filename() == name) {
-        return image;
-      }
-    }
-    return {};
-  }
-
   struct Decoded {
-    Ips ips;
+    ThreadIps ips;
     uint64_t gaps = 0;
   };
   static Result<Decoded> DecodeAll(const std::string& path) {
@@ -250,7 +224,7 @@ class ImportFormsTest : public testing::Test {
   // With what the vDSO executed, too.
   std::vector<std::string> WithCore() { return WithCore(*recording_); }
   std::vector<std::string> WithCore(const Recording& recording) {
-    WriteFile(Path("core.1"),
+    WriteText(Path("core.1"),
               CoreWithVdso(recording.process, VdsoAddr(recording),
                            recorder::OwnVdso()));
     return {"--core", Path("core.1")};
@@ -316,7 +290,8 @@ TEST_F(ImportFormsTest, TheVdsoComesOutOfTheCoreDump) {
   const json without = Import(recording_->perf_data, Path("a.clew"));
   EXPECT_THAT(ImageOf(without, "[vdso]").value("why", ""),
               HasSubstr("a core dump of the run has it"));
-  EXPECT_LT(Count(Decode(Path("a.clew")).ips), Count(recording_->truth));
+  EXPECT_LT(CountInsns(Decode(Path("a.clew")).ips),
+            CountInsns(recording_->truth));
   const auto core = WithCore();
   const json with = Import(recording_->perf_data, Path("b.clew"), core);
   const json vdso = ImageOf(with, "[vdso]");
@@ -331,7 +306,7 @@ TEST_F(ImportFormsTest, ARecordingThatNamesNoCpuIsWarnedOf) {
   const size_t cpu = bytes.find(kCpu);
   ASSERT_NE(cpu, std::string::npos);
   bytes[cpu] = '\0';
-  WriteFile(Path("perf.data"), bytes);
+  WriteText(Path("perf.data"), bytes);
   EXPECT_THAT(Import(Path("perf.data"), Path("a.clew"))["warnings"].dump(),
               HasSubstr("does not name its CPU"));
   EXPECT_THAT(
@@ -364,8 +339,8 @@ TEST_F(ImportFormsTest, OfATraceWithAMissingImageAsMuchIsLeftAsPerfKeeps) {
     EXPECT_EQ(ImageOf(report, "libwork.so").value("why", ""), "not found");
     const Decoded decoded = Decode(Path("a.clew"));
     EXPECT_GT(decoded.gaps, 0u);
-    EXPECT_LT(Count(decoded.ips), Count(recording->truth));
-    EXPECT_GE(Count(decoded.ips), CountByPerf(recording->perf_data));
+    EXPECT_LT(CountInsns(decoded.ips), CountInsns(recording->truth));
+    EXPECT_GE(CountInsns(decoded.ips), CountByPerf(recording->perf_data));
   }
 }
 
@@ -384,7 +359,7 @@ int main(void) {
 )";
 
 TEST_F(ImportFormsTest, CodeInMemoryThatTheFileLacksIsAGap) {
-  WriteFile(Path("trap.c"), kTrapProgram);
+  WriteText(Path("trap.c"), kTrapProgram);
   const ProgramOutput made =
       Shell("cc -O1 -o " + Path("trap") + " " + Path("trap.c"));
   ASSERT_EQ(made.exit_status, 0) << made.text;
@@ -394,7 +369,7 @@ TEST_F(ImportFormsTest, CodeInMemoryThatTheFileLacksIsAGap) {
   const size_t at = file.find("\x90\x90\x90\xcc\x90\x90\x90");
   ASSERT_NE(at, std::string::npos);
   file[at + 3] = '\x90';
-  WriteFile(Path("trap"), file);
+  WriteText(Path("trap"), file);
   Import(recording.perf_data, Path("a.clew"));
   const Decoded decoded = Decode(Path("a.clew"));
   EXPECT_GE(decoded.gaps, 10u);
@@ -452,7 +427,7 @@ std::string PerThread(std::string bytes, const std::vector<Tid>& of_cores) {
 }
 
 TEST_F(ImportFormsTest, EachThreadHasItsOwnInAPerThreadRecording) {
-  WriteFile(Path("threads.c"), kThreads);
+  WriteText(Path("threads.c"), kThreads);
   const ProgramOutput made =
       Shell("cc -O1 -pthread -o " + Path("threads") + " " + Path("threads.c"));
   ASSERT_EQ(made.exit_status, 0) << made.text;
@@ -462,7 +437,7 @@ TEST_F(ImportFormsTest, EachThreadHasItsOwnInAPerThreadRecording) {
   ASSERT_EQ(recording.truth.size(), 2u);
   const Tid second = recording.truth.rbegin()->first;
   ASSERT_NE(first, second);
-  WriteFile(Path("perf.data"),
+  WriteText(Path("perf.data"),
             PerThread(ReadText(recording.perf_data), {first, second}));
   const json report = Import(Path("perf.data"), Path("a.clew"));
   EXPECT_EQ(report["streams"], "2 threads");
@@ -519,7 +494,7 @@ next:   push %edi
 
 // The function that each instruction is in, by what nm(1) says.
 std::map<std::string, size_t> CountByFunction(const std::string& nm,
-                                              const Ips& ips) {
+                                              const ThreadIps& ips) {
   std::map<uint64_t, std::string> functions;
   std::istringstream lines(nm);
   for (std::string addr, type, name; lines >> addr >> type >> name;) {
@@ -535,7 +510,7 @@ std::map<std::string, size_t> CountByFunction(const std::string& nm,
 }
 
 TEST_F(ImportFormsTest, CodeOf32BitsIsDecodedAndNamedAndNotSolved) {
-  WriteFile(Path("small.s"), kProgram32);
+  WriteText(Path("small.s"), kProgram32);
   const std::string program = Path("small");
   const ProgramOutput made =
       Shell("cd " + Path("") + " && as --32 -o small.o small.s && " +

@@ -11,7 +11,6 @@
 #include <gtest/gtest.h>
 
 #include <filesystem>
-#include <fstream>
 #include <functional>
 #include <iterator>
 #include <map>
@@ -21,7 +20,9 @@
 #include "common/digest.h"
 #include "common/result.h"
 #include "tests/e2e/clew_command.h"
+#include "tests/e2e/import_command.h"
 #include "tests/support/read_text.h"
+#include "tests/support/write_text.h"
 
 namespace clew::e2e {
 namespace {
@@ -29,6 +30,7 @@ namespace {
 namespace fs = std::filesystem;
 using nlohmann::json;
 using test::ReadText;
+using test::WriteText;
 using testing::HasSubstr;
 using testing::Not;
 
@@ -36,15 +38,6 @@ const std::string kFile = CLEW_TEST_DATA "/perf-intel-pt-4.14/perf.data";
 const std::string kPiped = CLEW_TEST_DATA "/perf-intel-pt-4.14/perf.data.piped";
 // Of /lib64/libattr.so.1.1.0 in the first capture, as perf buildid-list tells.
 constexpr const char* kImageName = "libattr.so.1.1.0";
-
-void WriteFile(const fs::path& path, const std::string& bytes) {
-  fs::create_directories(path.parent_path());
-  std::ofstream(path, std::ios::binary | std::ios::trunc) << bytes;
-}
-
-ProgramOutput Shell(const std::string& line) {
-  return e2e::Run({"sh", "-c", line});
-}
 
 std::string WithoutBuildIds(const std::string& text) {
   static const std::regex build_id("build-id ([0-9a-f]{40}|unknown)");
@@ -59,18 +52,6 @@ bool IsOfKernel(const json& image) {
 
 class ImportTest : public testing::Test {
  protected:
-  // Imports with --json and returns the report.
-  json Import(const std::string& input, const std::string& bundle,
-              const std::vector<std::string>& more = {}) {
-    std::vector<std::string> command = {"import", input, "-o", bundle,
-                                        "--json"};
-    command.insert(command.end(), more.begin(), more.end());
-    const std::string file = bundle + ".json";
-    const ProgramOutput output = ClewInto(file, command);
-    EXPECT_EQ(output.exit_status, kExitOk) << output.text;
-    return json::parse(ReadText(file), nullptr, /*allow_exceptions=*/false);
-  }
-
   std::string Decode(const std::string& input, const std::string& as) {
     const std::string file = scratch_.Path("decoded");
     const ProgramOutput output = ClewInto(file, {"decode", input, "--as", as});
@@ -302,16 +283,6 @@ class ImageTest : public ImportTest {
     return path;
   }
 
-  // What the report says about the image with that base name.
-  static json ImageOf(const json& report, const std::string& name) {
-    for (const json& image : report["images"]) {
-      if (fs::path(image["path"].get<std::string>()).filename() == name) {
-        return image;
-      }
-    }
-    return {};
-  }
-
   std::string BuildId() {
     const json report = Import(kFile, scratch_.Path("ask.clew"));
     return ImageOf(report, kImageName).value("build_id", "");
@@ -407,7 +378,7 @@ TEST_F(ImportTest, ACoreDumpGivesTheFailure) {
   const std::string path = scratch_.Path("core.1");
   core[prstatus + 8 + 12] = 11;  // pr_cursig
   core[prstatus + 8 + 13] = 0;
-  WriteFile(path, core);
+  WriteText(path, core);
   const std::string bundle = scratch_.Path("a.clew");
   const json report = Import(kFile, bundle, {"--core", path});
   EXPECT_EQ(report["core"], true);
@@ -433,7 +404,7 @@ TEST_F(ImportTest, ADamagedCoreDumpIsRefusedWithAPlace) {
   const std::string bundle = scratch_.Path("a.clew");
   for (const size_t size :
        {size_t{0}, size_t{10}, size_t{70}, core.size() / 2}) {
-    WriteFile(path, core.substr(0, size));
+    WriteText(path, core.substr(0, size));
     const ProgramOutput output =
         Clew({"import", kFile, "-o", bundle, "--core", path});
     EXPECT_EQ(output.exit_status, kExitCorrupt) << size << output.text;
@@ -446,7 +417,7 @@ TEST_F(ImportTest, ADamagedCoreDumpIsRefusedWithAPlace) {
 
 TEST_F(ImportTest, AnExistingOutputIsLeftAlone) {
   const std::string bundle = scratch_.Path("a.clew");
-  WriteFile(bundle + "/precious", "x");
+  WriteText(bundle + "/precious", "x");
   const ProgramOutput output = Clew({"import", kFile, "-o", bundle});
   EXPECT_EQ(output.exit_status, kExitUsage);
   EXPECT_THAT(output.text, HasSubstr("exists; remove it"));
@@ -472,7 +443,7 @@ TEST_F(ImportTest, AFullDiskLeavesNothingBehind) {
 
 TEST_F(ImportTest, AnInputThatIsNoneIsNamed) {
   const std::string bundle = scratch_.Path("a.clew");
-  WriteFile(scratch_.Path("text"), "not a perf.data file, not at all");
+  WriteText(scratch_.Path("text"), "not a perf.data file, not at all");
   ProgramOutput output = Clew({"import", scratch_.Path("text"), "-o", bundle});
   EXPECT_EQ(output.exit_status, kExitCorrupt);
   EXPECT_THAT(output.text, HasSubstr("text: offset 0x0: magic"));
@@ -499,7 +470,7 @@ TEST_F(ImportTest, WhatAnInputLooksLikeIsToldWithWhatToDo) {
       {"main 4711 [000] 12.3: branches: 0 => 401000", "looks like text"},
       {"\x01\x02 and more", "nothing known"}};
   for (const auto& [bytes, told] : texts) {
-    WriteFile(input, bytes);
+    WriteText(input, bytes);
     const ProgramOutput output = Clew({"import", input, "-o", bundle});
     EXPECT_EQ(output.exit_status, kExitCorrupt) << told;
     EXPECT_THAT(output.text, HasSubstr(told));
@@ -509,13 +480,13 @@ TEST_F(ImportTest, WhatAnInputLooksLikeIsToldWithWhatToDo) {
 
 TEST_F(ImportTest, TheFoldersOfPerfAreToldApart) {
   const std::string bundle = scratch_.Path("a.clew");
-  WriteFile(scratch_.Path("threads/data"), ReadText(kFile));
-  WriteFile(scratch_.Path("threads/data.0"), "");
+  WriteText(scratch_.Path("threads/data"), ReadText(kFile));
+  WriteText(scratch_.Path("threads/data.0"), "");
   ProgramOutput output =
       Clew({"import", scratch_.Path("threads"), "-o", bundle});
   EXPECT_EQ(output.exit_status, kExitUsage);
   EXPECT_THAT(output.text, HasSubstr("record without --threads"));
-  WriteFile(scratch_.Path("kcore/data"), ReadText(kFile));
+  WriteText(scratch_.Path("kcore/data"), ReadText(kFile));
   fs::create_directories(scratch_.Path("kcore/kcore_dir"));
   EXPECT_EQ(Import(scratch_.Path("kcore"), bundle)["cores"], 2);
   output = Clew({"import", bundle, "-o", scratch_.Path("b.clew")});
@@ -554,7 +525,7 @@ class DamageTest : public ImportTest {
     SCOPED_TRACE(how);
     const std::string input = scratch_.Path("damaged");
     const std::string bundle = scratch_.Path("a.clew");
-    WriteFile(input, bytes);
+    WriteText(input, bytes);
     const ProgramOutput output =
         e2e::Run({Binary(), "import", input, "-o", bundle});
     if (output.exit_status == kExitOk) {

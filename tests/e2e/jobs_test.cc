@@ -13,30 +13,15 @@
 #include "common/check.h"
 #include "tests/collector/samples.h"
 #include "tests/e2e/clew_command.h"
+#include "tests/support/must.h"
 
 namespace clew::e2e {
 namespace {
 
 using collector::BundleId;
 using collector::BundleState;
+using test::Must;
 using testing::HasSubstr;
-
-template <class T>
-T Must(Result<T> result) {
-  CLEW_CHECK(result.has_value(), "{}", result.error().message);
-  return std::move(*result);
-}
-
-std::string Record(const Scratch& scratch, const std::string& program,
-                   int seed) {
-  const std::string bundle =
-      scratch.Path(fmt::format("{}-{}.clew", program, seed));
-  const ProgramOutput recorded =
-      Clew({"record", "--until-fail", "--seed", fmt::to_string(seed), "-o",
-            bundle, "--", Tracee(program)});
-  EXPECT_EQ(recorded.exit_status, kExitFinding) << recorded.text;
-  return bundle;
-}
 
 // A collector without its network.
 struct Collector {
@@ -94,7 +79,8 @@ TEST(JobsTest, AFailingRunIsGroupedSolvedAndReplays) {
   Collector collector(scratch.Path("data"));
   std::vector<BundleId> ids;
   for (const int seed : {1, 2}) {
-    const std::string bundle = Record(scratch, "bank", seed);
+    const std::string bundle = scratch.Path(fmt::format("bank-{}.clew", seed));
+    ASSERT_NO_FATAL_FAILURE(RecordFailure(bundle, "bank", seed));
     ids.push_back(
         collector.Add(collector::Sample(collector::ReadFiles(bundle))));
   }

@@ -14,22 +14,24 @@
 namespace clew::e2e {
 namespace {
 
-struct Case {
+struct FailingProgram {
   const char* program;
   const char* failure;  // as `clew info --json` calls its kind
 };
 
-void PrintTo(const Case& c, std::ostream* out) { *out << c.program; }
+void PrintTo(const FailingProgram& failing, std::ostream* out) {
+  *out << failing.program;
+}
 
-class SpineTest : public testing::TestWithParam<Case> {};
+class SpineTest : public testing::TestWithParam<FailingProgram> {};
 
-std::vector<std::string> RecordArguments(const Case& c,
+std::vector<std::string> RecordArguments(const FailingProgram& failing,
                                          const std::string& bundle) {
   std::vector<std::string> arguments = {"record", "--until-fail", "-o", bundle};
-  if (std::string(c.failure) == "hang") {
+  if (std::string(failing.failure) == "hang") {
     arguments.insert(arguments.end(), {"--timeout", "100"});
   }
-  arguments.insert(arguments.end(), {"--", Tracee(c.program)});
+  arguments.insert(arguments.end(), {"--", Tracee(failing.program)});
   return arguments;
 }
 
@@ -62,13 +64,18 @@ TEST_P(SpineTest, RecordInfoDecodeSolveReplay) {
   EXPECT_EQ(replayed.exit_status, kExitOk) << replayed.text;
 }
 
-INSTANTIATE_TEST_SUITE_P(
-    Programs, SpineTest,
-    testing::Values(Case{"bank", "signal"}, Case{"racey", "signal"},
-                    Case{"bbuf", "signal"}, Case{"sbuf", "signal"},
-                    Case{"pfscan", "signal"}, Case{"order", "signal"},
-                    Case{"uaf", "signal"}, Case{"deadlock", "hang"}),
-    [](const auto& parameter) { return parameter.param.program; });
+INSTANTIATE_TEST_SUITE_P(Programs, SpineTest,
+                         testing::Values(FailingProgram{"bank", "signal"},
+                                         FailingProgram{"racey", "signal"},
+                                         FailingProgram{"bbuf", "signal"},
+                                         FailingProgram{"sbuf", "signal"},
+                                         FailingProgram{"pfscan", "signal"},
+                                         FailingProgram{"order", "signal"},
+                                         FailingProgram{"uaf", "signal"},
+                                         FailingProgram{"deadlock", "hang"}),
+                         [](const auto& parameter) {
+                           return parameter.param.program;
+                         });
 
 }  // namespace
 }  // namespace clew::e2e

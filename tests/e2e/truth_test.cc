@@ -30,14 +30,14 @@ namespace {
 constexpr uint64_t kFormulaInsnsMax = 1'000'000;
 constexpr const char* kFaults = "recorder/programs/recorder_tracee_faults";
 
-struct Case {
+struct TruthCase {
   const char* name;
   std::vector<std::string> command;
   bool fails = true;
   uint32_t mtc_period = 6;
   uint32_t timeout_s = 100;
 };
-void PrintTo(const Case& c, std::ostream* out) { *out << c.name; }
+void PrintTo(const TruthCase& c, std::ostream* out) { *out << c.name; }
 
 constexpr uint64_t kNowhere = 0x123000;  // below all mappings
 
@@ -48,7 +48,7 @@ struct Recorded {
   std::vector<Turn> turns;
 };
 
-Result<std::unique_ptr<Recorded>> RecordCase(const Case& c,
+Result<std::unique_ptr<Recorded>> RecordCase(const TruthCase& c,
                                              const std::string& program) {
   auto recorded = std::make_unique<Recorded>();
   recorder::RecordOptions options;
@@ -69,12 +69,12 @@ Result<std::unique_ptr<Recorded>> RecordCase(const Case& c,
 }
 
 // The tests of a suite share the recording of a case.
-class TruthTest : public testing::TestWithParam<Case> {
+class TruthTest : public testing::TestWithParam<TruthCase> {
  protected:
   static void TearDownTestSuite() { recorded_.clear(); }
 
   void SetUp() override {
-    const Case& c = GetParam();
+    const TruthCase& c = GetParam();
     const std::string program = Built("tests/" + c.command[0]);
     if (!std::filesystem::exists(program)) {
       GTEST_SKIP() << program << " was not built: configure says why";
@@ -227,7 +227,7 @@ TEST_P(ChannelTest, WhoTakesWaitsForWhoPuts) {
 
 INSTANTIATE_TEST_SUITE_P(
     Programs, ChannelTest,
-    testing::Values(Case{"channels", {"programs/channels"}}),
+    testing::Values(TruthCase{"channels", {"programs/channels"}}),
     [](const auto& parameter) { return parameter.param.name; });
 
 // Runs the first thread until it has made the other two.
@@ -281,7 +281,7 @@ TEST_P(SignalOrderTest, WhoIsSignalledWaitsForWhoSends) {
 
 INSTANTIATE_TEST_SUITE_P(
     Programs, SignalOrderTest,
-    testing::Values(Case{"signalled", {"programs/signalled"}}),
+    testing::Values(TruthCase{"signalled", {"programs/signalled"}}),
     [](const auto& parameter) { return parameter.param.name; });
 
 class ReadsTest : public TruthTest {};
@@ -336,11 +336,10 @@ TEST_P(ReadsTest, TheSearchFindsTheOrder) {
   EXPECT_EQ(solved.exit_status, kExitOk) << solved.text;
 }
 
-INSTANTIATE_TEST_SUITE_P(Programs, ReadsTest,
-                         testing::Values(Case{"given", {"programs/given"}}),
-                         [](const auto& parameter) {
-                           return parameter.param.name;
-                         });
+INSTANTIATE_TEST_SUITE_P(
+    Programs, ReadsTest,
+    testing::Values(TruthCase{"given", {"programs/given"}}),
+    [](const auto& parameter) { return parameter.param.name; });
 
 // The constraints of a recording, written down at the addresses of what truly
 // happened, hold in its order.
@@ -375,58 +374,68 @@ TEST_P(TruthTest, TheTrueScheduleSatisfiesItsFormula) {
 INSTANTIATE_TEST_SUITE_P(
     Programs, TruthTest,
     testing::Values(
-        Case{"bank", {"programs/bank"}}, Case{"bbuf", {"programs/bbuf"}},
-        Case{"uaf", {"programs/uaf"}}, Case{"racey", {"programs/racey"}},
-        Case{"sbuf", {"programs/sbuf"}}, Case{"pfscan", {"programs/pfscan"}},
-        Case{"order", {"programs/order"}},
-        Case{"deadlock", {"programs/deadlock"}},
-        Case{"bank_mtc0", {"programs/bank"}, true, 0},
-        Case{"uaf_mtc2", {"programs/uaf"}, true, 2},
-        Case{"static_loop", {"programs/static_loop"}, false},
-        Case{"static_calls_mtc0", {"programs/static_calls"}, false, 0},
-        Case{"threads", {"recorder/programs/recorder_tracee_threads"}, false},
-        Case{"static_threads",
-             {"recorder/programs/recorder_tracee_static"},
-             false},
-        Case{"handler",
-             {"recorder/programs/recorder_tracee_endings", "handled"},
-             false},
-        Case{"returning_handler",
-             {"recorder/programs/recorder_tracee_endings", "returning"},
-             false},
-        Case{"fpstate", {"programs/fpstate"}, false},
-        Case{"two_signals_at_once",
-             {"recorder/programs/recorder_tracee_signals", "together"},
-             false},
-        Case{"cancelled_in_sigwait",
-             {"recorder/programs/recorder_tracee_signals", "cancel"},
-             false},
-        Case{"time_limit_in_read",
-             {"recorder/programs/recorder_tracee_endings", "outside"},
-             true,
-             6,
-             /*timeout_s=*/1},
-        Case{"fault_in_rep",
-             {"recorder/programs/recorder_tracee_endings", "rep"}},
-        Case{"fault", {"recorder/programs/recorder_tracee_endings", "crash"}},
-        Case{"requests", {"recorder/programs/recorder_tracee_requests"}, false},
-        Case{"queues", {"recorder/programs/recorder_tracee_queues"}, false},
-        Case{"mapped_file", {"programs/mapped_file"}},
-        Case{"channels", {"programs/channels"}},
-        Case{"discarded", {"programs/discarded"}, false},
-        Case{"given", {"programs/given"}},
-        Case{"signalled", {"programs/signalled"}},
-        Case{"lmdb", {"programs/lmdb_threads"}},
-        Case{"unmapped", {kFaults, "unmapped"}},
-        Case{"protection", {kFaults, "protection"}},
-        Case{"noncanonical", {kFaults, "noncanonical"}},
-        Case{"misaligned", {kFaults, "misaligned"}},
-        Case{"jump", {kFaults, "jump"}}, Case{"divide", {kFaults, "divide"}},
-        Case{"illegal", {kFaults, "illegal"}}, Case{"bus", {kFaults, "bus"}},
-        Case{"sent", {kFaults, "sent"}}, Case{"alarm", {kFaults, "alarm"}},
-        Case{"jit", {"programs/jit"}, false},
-        Case{"processes", {"programs/processes"}, false},
-        Case{"sqlite", {"programs/sqlite_threads"}, false}),
+        TruthCase{"bank", {"programs/bank"}},
+        TruthCase{"bbuf", {"programs/bbuf"}},
+        TruthCase{"uaf", {"programs/uaf"}},
+        TruthCase{"racey", {"programs/racey"}},
+        TruthCase{"sbuf", {"programs/sbuf"}},
+        TruthCase{"pfscan", {"programs/pfscan"}},
+        TruthCase{"order", {"programs/order"}},
+        TruthCase{"deadlock", {"programs/deadlock"}},
+        TruthCase{"bank_mtc0", {"programs/bank"}, true, 0},
+        TruthCase{"uaf_mtc2", {"programs/uaf"}, true, 2},
+        TruthCase{"static_loop", {"programs/static_loop"}, false},
+        TruthCase{"static_calls_mtc0", {"programs/static_calls"}, false, 0},
+        TruthCase{
+            "threads", {"recorder/programs/recorder_tracee_threads"}, false},
+        TruthCase{"static_threads",
+                  {"recorder/programs/recorder_tracee_static"},
+                  false},
+        TruthCase{"handler",
+                  {"recorder/programs/recorder_tracee_endings", "handled"},
+                  false},
+        TruthCase{"returning_handler",
+                  {"recorder/programs/recorder_tracee_endings", "returning"},
+                  false},
+        TruthCase{"fpstate", {"programs/fpstate"}, false},
+        TruthCase{"two_signals_at_once",
+                  {"recorder/programs/recorder_tracee_signals", "together"},
+                  false},
+        TruthCase{"cancelled_in_sigwait",
+                  {"recorder/programs/recorder_tracee_signals", "cancel"},
+                  false},
+        TruthCase{"time_limit_in_read",
+                  {"recorder/programs/recorder_tracee_endings", "outside"},
+                  true,
+                  6,
+                  /*timeout_s=*/1},
+        TruthCase{"fault_in_rep",
+                  {"recorder/programs/recorder_tracee_endings", "rep"}},
+        TruthCase{"fault",
+                  {"recorder/programs/recorder_tracee_endings", "crash"}},
+        TruthCase{
+            "requests", {"recorder/programs/recorder_tracee_requests"}, false},
+        TruthCase{
+            "queues", {"recorder/programs/recorder_tracee_queues"}, false},
+        TruthCase{"mapped_file", {"programs/mapped_file"}},
+        TruthCase{"channels", {"programs/channels"}},
+        TruthCase{"discarded", {"programs/discarded"}, false},
+        TruthCase{"given", {"programs/given"}},
+        TruthCase{"signalled", {"programs/signalled"}},
+        TruthCase{"lmdb", {"programs/lmdb_threads"}},
+        TruthCase{"unmapped", {kFaults, "unmapped"}},
+        TruthCase{"protection", {kFaults, "protection"}},
+        TruthCase{"noncanonical", {kFaults, "noncanonical"}},
+        TruthCase{"misaligned", {kFaults, "misaligned"}},
+        TruthCase{"jump", {kFaults, "jump"}},
+        TruthCase{"divide", {kFaults, "divide"}},
+        TruthCase{"illegal", {kFaults, "illegal"}},
+        TruthCase{"bus", {kFaults, "bus"}},
+        TruthCase{"sent", {kFaults, "sent"}},
+        TruthCase{"alarm", {kFaults, "alarm"}},
+        TruthCase{"jit", {"programs/jit"}, false},
+        TruthCase{"processes", {"programs/processes"}, false},
+        TruthCase{"sqlite", {"programs/sqlite_threads"}, false}),
     [](const auto& parameter) { return parameter.param.name; });
 
 }  // namespace

@@ -15,14 +15,14 @@
 namespace clew::e2e {
 namespace {
 
-struct Case {
+struct VerdictCase {
   const char* name;
   std::vector<std::string> timing;
   std::vector<std::string> command;  // its first word is a test program
 };
-void PrintTo(const Case& c, std::ostream* out) { *out << c.name; }
+void PrintTo(const VerdictCase& c, std::ostream* out) { *out << c.name; }
 
-class VerdictTest : public testing::TestWithParam<Case> {};
+class VerdictTest : public testing::TestWithParam<VerdictCase> {};
 
 TEST_P(VerdictTest, WhatHappenedIsNotCalledImpossible) {
   const Scratch scratch;
@@ -44,24 +44,24 @@ TEST_P(VerdictTest, WhatHappenedIsNotCalledImpossible) {
       Clew({"solve", "--json", "--time-limit", "6", bundle});
   ASSERT_TRUE(solved.exit_status == kExitOk || solved.exit_status == kExitLimit)
       << solved.text;
-  const auto json =
+  const auto answer =
       nlohmann::json::parse(solved.text, nullptr, /*allow_exceptions=*/false);
-  ASSERT_FALSE(json.is_discarded()) << solved.text;
-  fmt::print("{}: {}\n", GetParam().name, json.value("verdict", ""));
-  if (json.value("verdict", "") == "unknown") {
-    EXPECT_NE(json.value("reason", ""), "");
-    EXPECT_EQ(json["engines"].size(), 2u);
-    EXPECT_FALSE(json["doubts"].empty() && json["advice"].empty());
+  ASSERT_FALSE(answer.is_discarded()) << solved.text;
+  fmt::print("{}: {}\n", GetParam().name, answer.value("verdict", ""));
+  if (answer.value("verdict", "") == "unknown") {
+    EXPECT_NE(answer.value("reason", ""), "");
+    EXPECT_EQ(answer["engines"].size(), 2u);
+    EXPECT_FALSE(answer["doubts"].empty() && answer["advice"].empty());
   }
 }
 
 INSTANTIATE_TEST_SUITE_P(
     Programs, VerdictTest,
-    testing::Values(Case{"poll", {}, {"poll"}},
-                    Case{"racey_branches",
-                         {"--mtc-period", "0"},
-                         {"racey_branches", "1000"}},
-                    Case{"bank_none", {"--timing", "none"}, {"bank"}}),
+    testing::Values(VerdictCase{"poll", {}, {"poll"}},
+                    VerdictCase{"racey_branches",
+                                {"--mtc-period", "0"},
+                                {"racey_branches", "1000"}},
+                    VerdictCase{"bank_none", {"--timing", "none"}, {"bank"}}),
     [](const auto& parameter) { return parameter.param.name; });
 
 }  // namespace
