@@ -1,5 +1,6 @@
 // main of the test programs: GoogleTest's, and --from=<file>, with which only
 // the tests of that source file run.
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -8,8 +9,6 @@
 #include <string>
 #include <string_view>
 #include <vector>
-
-#include <fmt/format.h>
 
 namespace {
 
