@@ -1,13 +1,27 @@
 // Signals whose handlers a recorded process has entered: when they are
 // delivered, and what the program then finds.
+#include "common/linux/syscall_result.h"
 #include "follower/process.h"
 
 namespace clew::follower {
 namespace {
 
-// The position of the first input that is not of the call that it is in.
-uint64_t NextInUserMode(const ThreadState& state) {
-  return state.input + (state.phase == ThreadPhase::kInCall ? 1 : 0);
+// Where a thread is once the call that it may be in has returned.
+struct UserMode {
+  uint64_t input;  // the next of its inputs
+  TraceeAddr ip;
+};
+
+Result<UserMode> NextInUserMode(Tape& tape, size_t thread,
+                                const ThreadState& state) {
+  const uint64_t ip = state.registers.rip;
+  if (state.phase != ThreadPhase::kInCall) {
+    return UserMode{.input = state.input, .ip = TraceeAddr(ip)};
+  }
+  CLEW_ASSIGN_OR_RETURN(record, tape.Input(thread, state.input));
+  const int64_t result = std::get<SyscallInput>(*record).result.value_or(0);
+  return UserMode{.input = state.input + 1,
+                  .ip = TraceeAddr(IpAfterCall(result, ip))};
 }
 
 // The signals, the next of a thread's inputs once it is in user mode, that lead
@@ -17,9 +31,10 @@ Result<std::vector<SentSignals::Signal>> SignalsUntil(Tape& tape, size_t thread,
                                                       const ThreadState& state,
                                                       TraceeAddr handler) {
   std::vector<SentSignals::Signal> signals;
-  for (TraceeAddr ip(state.registers.rip); signals.empty() || ip != handler;) {
-    CLEW_ASSIGN_OR_RETURN(
-        record, tape.Input(thread, NextInUserMode(state) + signals.size()));
+  CLEW_ASSIGN_OR_RETURN(next, NextInUserMode(tape, thread, state));
+  for (TraceeAddr ip = next.ip; signals.empty() || ip != handler;) {
+    CLEW_ASSIGN_OR_RETURN(record,
+                          tape.Input(thread, next.input + signals.size()));
     const auto* const signal =
         record == nullptr ? nullptr : std::get_if<SignalInput>(record);
     if (signal == nullptr || signal->interrupted_ip != ip) {

@@ -15,6 +15,7 @@
 
 #include "common/linux/argument_bits.h"
 #include "common/linux/futex_command.h"
+#include "common/linux/syscall_result.h"
 #include "common/linux/syscall_table.h"
 #include "follower/call_check.h"
 #include "follower/earliest.h"
@@ -510,6 +511,9 @@ class Builder final : public follower::Engine, public machine::ShadowObserver {
     access.read_value =
         pool_.NewVar(32, fmt::format("t{}_futex", process_.tid(thread)));
     Add(thread, access, InsnBefore(thread));
+    if (call.result == kRestartSys) {
+      return;  // perhaps it was interrupted before it came to that
+    }
     // EAGAIN says that the word was another one; a call that slept, or was
     // woken, found the expected value.
     const Expr* equal =

@@ -14,6 +14,22 @@ constexpr bool IsErrorResult(int64_t result) {
   return result < 0 && result >= -kErrnoMax;
 }
 
+// Result of a call that a signal interrupted and that is made again: rax keeps
+// the number, and the thread is back at its SYSCALL, which a handler finds as
+// the interrupted address. No program sees it.
+//
+// Source: linux/include/linux/errno.h, ERESTARTSYS.
+inline constexpr int64_t kRestartSys = -512;
+
+// Where a thread goes on whose call had that result; `after` is the address
+// behind its SYSCALL.
+//
+// Source: linux/arch/x86/kernel/signal.c, handle_signal.
+constexpr uint64_t IpAfterCall(int64_t result, uint64_t after) {
+  constexpr uint64_t kSyscallBytes = 2;
+  return result == kRestartSys ? after - kSyscallBytes : after;
+}
+
 }  // namespace clew
 
 #endif  // CLEW_COMMON_LINUX_SYSCALL_RESULT_H_

@@ -5,12 +5,13 @@
 #include <utility>
 
 #include "common/digest.h"
+#include "common/linux/syscall_result.h"
 
 namespace clew::recorder::bpf {
 namespace {
 
-// linux/errno.h: what a call leaves for the code that delivers signals.
-constexpr int64_t kRestartSys = -512;
+// linux/errno.h: what a call leaves for the code that delivers signals, besides
+// kRestartSys.
 constexpr int64_t kRestartNoInterrupt = -513;
 constexpr int64_t kRestartNoHandler = -514;
 constexpr int64_t kRestartBlock = -516;

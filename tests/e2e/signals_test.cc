@@ -27,7 +27,8 @@ TEST_P(SignalsTest, AreHandledRecordedSolvedAndReplayed) {
 
 INSTANTIATE_TEST_SUITE_P(Cases, SignalsTest,
                          testing::Values("aligned", "altstack", "together",
-                                         "cancel", "process"),
+                                         "cancel", "process", "restarted",
+                                         "interrupted"),
                          [](const auto& parameter) {
                            return std::string(parameter.param);
                          });

@@ -83,9 +83,8 @@ inline constexpr int kQemuPageExec = 4;
 inline constexpr int kQemuPageValid = 8;
 inline constexpr int kQemuPageWriteOrg = 16;  // before QEMU protected it
 
-// What a system call callback gets as the result when the call is to be made
-// again, or when it was a return from a signal handler.
-inline constexpr int64_t kQemuRestart = -512;
+// What a system call callback gets as the result when it was a return from a
+// signal handler. When the call is to be made again, that is kRestartSys.
 inline constexpr int64_t kQemuSigreturn = -513;
 
 }  // namespace clew::recorder

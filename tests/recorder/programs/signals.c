@@ -1,7 +1,10 @@
 // Signals that are handled. The argument says which; exits with 0 if all was as
 // the System V ABI and the kernel have it.
 #define _GNU_SOURCE
+#include <errno.h>
 #include <pthread.h>
+#include <sched.h>
+#include <semaphore.h>
 #include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -99,6 +102,13 @@ static void Together(void) {
   Check(handled == SIGUSR1 + SIGUSR2, "both were handled");
 }
 
+// Long enough that another thread is probably in the call that it waits in.
+static void Linger(void) {
+  for (int i = 0; i < 20000; ++i) {
+    sink += sink * 7 + 1;
+  }
+}
+
 static void* WaitForSignal(void* unused) {
   sigset_t set;
   sigemptyset(&set);
@@ -112,9 +122,7 @@ static void Cancel(void) {
   pthread_t thread;
   void* result = NULL;
   pthread_create(&thread, NULL, WaitForSignal, NULL);
-  for (int i = 0; i < 20000; ++i) {
-    sink += sink * 7 + 1;
-  }
+  Linger();
   Check(pthread_cancel(thread) == 0, "pthread_cancel");
   pthread_join(thread, &result);
   Check(result == PTHREAD_CANCELED, "the thread was cancelled");
@@ -132,15 +140,76 @@ static void Process(void) {
   Check(sigwait(&set, &signal) == 0 && signal == SIGUSR1, "it was pending");
 }
 
+static int ends[2];
+static sem_t semaphore;
+
+static void* ReadByte(void* unused) {
+  char byte = 0;
+  Check(read(ends[0], &byte, 1) == 1, "the read is made again");
+  return unused;
+}
+
+static void* WaitForPost(void* unused) {
+  Check(sem_wait(&semaphore) == 0, "the futex wait is made again");
+  return unused;
+}
+
+// Until the thread has handled one more signal.
+static void Interrupt(pthread_t thread) {
+  const int before = handled;
+  Linger();
+  pthread_kill(thread, SIGUSR1);
+  while (handled == before) {
+    sched_yield();
+  }
+}
+
+static void Restarted(void) {
+  pthread_t thread;
+  Install(SIGUSR1, SA_RESTART);
+  Check(pipe(ends) == 0, "pipe");
+  pthread_create(&thread, NULL, ReadByte, NULL);
+  Interrupt(thread);
+  Interrupt(thread);
+  Check(write(ends[1], "x", 1) == 1, "write");
+  pthread_join(thread, NULL);
+  sem_init(&semaphore, 0, 0);
+  pthread_create(&thread, NULL, WaitForPost, NULL);
+  Interrupt(thread);
+  sem_post(&semaphore);
+  pthread_join(thread, NULL);
+}
+
+static volatile int interrupted;
+
+static void* ReadInterrupted(void* unused) {
+  char byte = 0;
+  Check(read(ends[0], &byte, 1) == -1 && errno == EINTR,
+        "the read is interrupted");
+  interrupted = 1;
+  return unused;
+}
+
+static void Interrupted(void) {
+  pthread_t thread;
+  Install(SIGUSR1, 0);
+  Check(pipe(ends) == 0, "pipe");
+  pthread_create(&thread, NULL, ReadInterrupted, NULL);
+  while (!interrupted) {
+    Linger();
+    pthread_kill(thread, SIGUSR1);
+  }
+  pthread_join(thread, NULL);
+}
+
 int main(int argc, char** argv) {
   static const struct {
     const char* name;
     void (*run)(void);
-  } kCases[] = {{"aligned", Aligned},
-                {"altstack", AlternateStack},
-                {"together", Together},
-                {"cancel", Cancel},
-                {"process", Process}};
+  } kCases[] = {{"aligned", Aligned},        {"altstack", AlternateStack},
+                {"together", Together},      {"cancel", Cancel},
+                {"process", Process},        {"restarted", Restarted},
+                {"interrupted", Interrupted}};
   for (size_t i = 0; argc == 2 && i < sizeof(kCases) / sizeof(*kCases); ++i) {
     if (strcmp(argv[1], kCases[i].name) == 0) {
       kCases[i].run();
