@@ -50,6 +50,13 @@ uint8_t BitsOf(const Packet& mode) {
   return mode.value == 1 ? 64 : mode.value == 2 ? 32 : 16;
 }
 
+// Whether the packet forces none out, so that it may stand anywhere in a row of
+// TIPs and TNT packets: PAD, and CYC, which belongs to the packet behind it.
+// What tells the time by itself (TSC, MTC, CBR) may be what forced TIPs out.
+bool SaysNothingOfOrder(PacketType type) {
+  return type == PacketType::kPad || type == PacketType::kCyc;
+}
+
 // How much of a trace is looked at for what its core does, in bytes, and how
 // many times it has to be seen.
 constexpr size_t kLookedAt = size_t{1} << 18;
@@ -67,6 +74,9 @@ bool MayDeferTips(std::span<const std::byte> bytes) {
   bool in_row = false;
   Packet packet;
   for (bool more = reader.SyncAt(0); more && reader.Next(packet);) {
+    if (SaysNothingOfOrder(packet.type)) {
+      continue;
+    }
     if (packet.type == PacketType::kTip) {
       in_row = behind_partial;
       continue;
@@ -198,7 +208,7 @@ bool PacketWalk::MayBeDeferred() {
   const uint64_t offset = reader_.offset();
   if (offset > tips_end_) {
     Packet next{.type = PacketType::kTip};
-    while (next.type == PacketType::kTip) {
+    while (next.type == PacketType::kTip || SaysNothingOfOrder(next.type)) {
       tips_end_ = reader_.offset();
       if (!reader_.Next(next)) {
         break;
