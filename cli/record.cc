@@ -194,7 +194,9 @@ void AddRunOptions(Command& command, RecordOptions& options) {
                       "try seeds until a run fails, at most N times (1000)")
           ->expected(0, 1);
   command.add_option("--fail-on", options.fail_on,
-                     "exit status that counts as failure: exit!=N or exit=N");
+                     "exit status that counts as failure: exit!=N, exit=N, "
+                     "panics (the default: 101 as of Rust's, 2 as of Go's) or "
+                     "never");
   command.add_option("--timeout", record.timeout_s,
                      "seconds after which the run is ended and counts as "
                      "failed: of the program's own time (10 ns for each "

@@ -311,6 +311,16 @@ TEST_F(RecordTest, ExitStatusCountsAsFailureIfAsked) {
   EXPECT_TRUE(fs::exists(options.output + "/core"));
 }
 
+TEST_F(RecordTest, WhereNoRunFailsItIsToldHowTheyEnded) {
+  RecordOptions options = Options({Tracee("endings")});
+  options.seed = 5;
+  const auto outcome = RecordUntilFail(options, 2, nullptr);
+  ASSERT_FALSE(outcome.has_value());
+  EXPECT_EQ(outcome.error().message,
+            "none of 2 runs failed: 2 ended with exit status 3; seeds 5 to 6 "
+            "were tried; --fail-on says which status counts as a failure");
+}
+
 // Whatever the user's umask allows: a bundle has what was in memory.
 TEST_F(RecordTest, NobodyElseMayReadWhatWasRecorded) {
   const mode_t before = umask(0);
@@ -527,11 +537,21 @@ TEST_F(RecordTest, KillNineLeavesNoBundleAndTheNextRecorderTakesOver) {
   EXPECT_FALSE(fs::exists(options.output + ".partial"));
 }
 
+TEST(FailOnTest, PanicsOfRustAndGoAreFailuresWhereNothingIsSaid) {
+  for (const FailOn& rule : {FailOn(), *ParseFailOn("panics")}) {
+    for (int32_t status = 0; status < 256; ++status) {
+      EXPECT_EQ(rule.Matches(status), status == 101 || status == 2) << status;
+    }
+  }
+}
+
 TEST(FailOnTest, RulesAreReadStrictly) {
   EXPECT_TRUE(ParseFailOn("exit!=0")->Matches(1));
   EXPECT_FALSE(ParseFailOn("exit!=0")->Matches(0));
   EXPECT_TRUE(ParseFailOn("exit=3")->Matches(3));
-  for (const char* bad : {"", "exit", "exit=", "exit!=x", "exit=256", "=1"}) {
+  EXPECT_FALSE(ParseFailOn("never")->Matches(101));
+  for (const char* bad :
+       {"", "exit", "exit=", "exit!=x", "exit=256", "=1", "panic"}) {
     EXPECT_FALSE(ParseFailOn(bad).has_value()) << bad;
   }
 }
