@@ -23,7 +23,7 @@ struct KernelMapping {
   std::string name;
 };
 
-// A line of /proc/self/maps: "begin-end prot offset device inode   name".
+// A line of /proc/pid/maps: "begin-end prot offset device inode   name".
 std::optional<KernelMapping> ParseMapsLine(const char* line) {
   KernelMapping mapping;
   unsigned long begin = 0;
@@ -46,10 +46,12 @@ std::optional<KernelMapping> ParseMapsLine(const char* line) {
   return mapping;
 }
 
+// Not /proc/self: that is the first thread, which has no memory any more once
+// it has ended.
 Result<std::vector<KernelMapping>> ReadKernelMappings(uint64_t end) {
-  FILE* maps = fopen("/proc/self/maps", "re");
+  FILE* maps = fopen("/proc/thread-self/maps", "re");
   if (maps == nullptr) {
-    return SystemError(errno, "cannot open \"/proc/self/maps\"");
+    return SystemError(errno, "cannot open \"/proc/thread-self/maps\"");
   }
   std::vector<KernelMapping> mappings;
   std::array<char, 4600> line;

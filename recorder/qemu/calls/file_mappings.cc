@@ -90,7 +90,8 @@ std::optional<FileRange> WrittenRange(const SyscallCall& call, uint64_t bytes,
 
 std::string PathOfDescriptor(int fd) {
   std::array<char, 4096> path;
-  const std::string link = fmt::format("/proc/self/fd/{}", fd);
+  // Not /proc/self: that is the first thread's, which may have ended.
+  const std::string link = fmt::format("/proc/thread-self/fd/{}", fd);
   const ssize_t length = readlink(link.c_str(), path.data(), path.size());
   return length < 0 ? ""
                     : std::string(path.data(), static_cast<size_t>(length));

@@ -70,9 +70,7 @@ Status Install(qemu_plugin_id_t id) {
   CLEW_ASSIGN_OR_RETURN(recording, PluginRecorder::Create(config));
   g_recorder = recording.release();  // lives as long as the process
   PinToOneCpu();
-  if (config.timeout_s > 0) {
-    StartWatch();
-  }
+  StartWatch();
   qemu_plugin_register_vcpu_init_cb(id, OnVcpuInit);
   qemu_plugin_register_vcpu_exit_cb(id, OnVcpuExit);
   qemu_plugin_register_flush_cb(id, OnFlush);

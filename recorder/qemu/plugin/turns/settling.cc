@@ -15,6 +15,8 @@
 #include <cstdlib>
 #include <string>
 
+#include "common/os/process_state.h"
+
 namespace clew::recorder {
 namespace {
 
@@ -34,6 +36,13 @@ bool IsAsleep(Tid tid) {
          number == SYS_clock_nanosleep;
 }
 
+// True if the kernel shows that `tid` has ended, or no such thread: it keeps
+// the first thread of a process as a zombie until the last one has ended.
+bool HasEnded(Tid tid) {
+  const char state = ProcessState(fmt::format("/proc/self/task/{}/stat", tid));
+  return state == 0 || state == 'Z' || state == 'X';
+}
+
 }  // namespace
 
 void AwaitAsleep(const Thread& sleeper) {
@@ -50,8 +59,7 @@ void Settling::Await(const Thread& me) {
   }
   sleepers_.clear();
   for (const Tid tid : leaving_) {
-    const std::string task = fmt::format("/proc/self/task/{}", tid);
-    while (access(task.c_str(), F_OK) == 0) {
+    while (!HasEnded(tid)) {
       sched_yield();
     }
   }

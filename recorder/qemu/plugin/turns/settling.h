@@ -20,10 +20,11 @@ void AwaitAsleep(const Thread& sleeper);
 // Threads that gave the turn away and are still on their way into the kernel.
 //
 // Invariant: when a thread begins its turn, every other one that went to sleep
-// on a futex is asleep, and every one that ended is gone. Otherwise the order
-// in which the kernel sees them would be left to the host: the new turn could
-// change the futex's word before a sleeper has read it. Of a thread that ended,
-// QEMU clears its id in memory and wakes who waits for that.
+// on a futex is asleep, and every one that ended is gone or, as a process's
+// first thread is while others run, a zombie. Otherwise the order in which the
+// kernel sees them would be left to the host: the new turn could change the
+// futex's word before a sleeper has read it. Of a thread that ended, QEMU clears
+// its id in memory and wakes who waits for that.
 class Settling {
  public:
   void AddSleeper(const Locked& /*lock*/, const Thread& sleeper) {
