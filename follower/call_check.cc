@@ -49,7 +49,7 @@ std::optional<OutputVector> OutputVectorOf(const SyscallInput& call,
 std::optional<std::string> OtherArguments(const machine::Registers& registers,
                                           const SyscallInput& call) {
   const auto& gpr = registers.gpr;
-  if (gpr[kRax] != call.number) {
+  if (!IsSameCall(gpr[kRax], call.number)) {
     return fmt::format("makes system call {}, recorded is {}",
                        SyscallName(gpr[kRax]), SyscallName(call.number));
   }

@@ -107,7 +107,7 @@ class Builder final : public follower::Engine, public machine::ShadowObserver {
         !SyscallMayBlock(call.number) && call.number != __NR_rt_sigreturn;
     NoteOtherCall(thread, call);
     machine::ShadowMachine& cpu = MachineOf(thread);
-    Demand(thread, cpu.GprShadow(kRax), call.number, 64);
+    Demand(thread, cpu.GprShadow(kRax), call.number, 32);
     const ArgumentBits bits = BitsOfArguments(call.number, call.args);
     for (size_t i = 0; i < bits.size(); ++i) {
       Demand(thread, cpu.GprShadow(follower::kSyscallArguments[i]),

@@ -76,7 +76,7 @@ inline constexpr SyscallRow kFileCalls[] = {
     CLEW_CALL(syncfs, "i"),
     CLEW_CALL(renameat2, "ilili", .reads = {Text(1), Text(3)}),
     CLEW_CALL(statx, "iliil", .writes = {Fixed(4, kStatx)}, .reads = {Text(1)}),
-    CLEW_CALL_UNKNOWN(open_tree, "ili"),
+    CLEW_CALL_FAILING(open_tree, "ili"),
     CLEW_CALL_UNKNOWN(move_mount, "ilili"),
     CLEW_CALL_UNKNOWN(fsopen, "li"),
     CLEW_CALL_UNKNOWN(fsconfig, "iilli"),

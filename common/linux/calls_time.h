@@ -17,7 +17,8 @@ inline constexpr SyscallRow kTimeCalls[] = {
               .reads = {Fixed(1, kTwoTimespecs)}),
     CLEW_CALL(gettimeofday, "ll", .writes = {Fixed(0, kTimespec), Fixed(1, 8)}),
     CLEW_CALL(times, "l", .writes = {Fixed(0, kTms)}),
-    CLEW_CALL_UNKNOWN(adjtimex, "l"),
+    CLEW_CALL(adjtimex, "l", .writes = {Fixed(0, kTimex)},
+              .reads = {Fixed(0, kTimex)}),
     CLEW_CALL_UNKNOWN(settimeofday, "ll"),
     CLEW_CALL(time, "l", .writes = {Fixed(0, 8)}),
     CLEW_CALL(timer_create, "ill", .writes = {Fixed(2, 4)},
@@ -37,7 +38,8 @@ inline constexpr SyscallRow kTimeCalls[] = {
     CLEW_CALL(timerfd_settime, "iill", .writes = {Fixed(3, kTwoTimespecs)},
               .reads = {Fixed(2, kTwoTimespecs)}),
     CLEW_CALL(timerfd_gettime, "il", .writes = {Fixed(1, kTwoTimespecs)}),
-    CLEW_CALL_UNKNOWN(clock_adjtime, "il"),
+    CLEW_CALL(clock_adjtime, "il", .writes = {Fixed(1, kTimex)},
+              .reads = {Fixed(1, kTimex)}),
 };
 
 }  // namespace clew::syscall_rows

@@ -13,6 +13,7 @@
 #include <sys/statfs.h>
 #include <sys/sysinfo.h>
 #include <sys/times.h>
+#include <sys/timex.h>
 #include <sys/uio.h>
 #include <sys/utsname.h>
 #include <time.h>
@@ -70,6 +71,7 @@ inline constexpr uint16_t kStat = sizeof(struct stat);
 inline constexpr uint16_t kStatfs = sizeof(struct statfs);
 inline constexpr uint16_t kStatx = sizeof(struct statx);
 inline constexpr uint16_t kSysinfo = sizeof(struct sysinfo);
+inline constexpr uint16_t kTimex = sizeof(timex);
 inline constexpr uint16_t kTimespec = sizeof(timespec);  // and a timeval
 inline constexpr uint16_t kTms = sizeof(tms);
 inline constexpr uint16_t kTwoTimespecs = 2 * kTimespec;  // an itimerspec, too

@@ -142,6 +142,12 @@ std::span<const SyscallRow> AllSyscalls();
 // nullptr for a number that Linux 6.1 does not have.
 const SyscallRow* FindSyscall(uint64_t number);
 
+// Whether `number` and `other`, as they stand in rax, are one to the kernel: it
+// looks at 32 bits.
+//
+// Source: linux/arch/x86/entry/common.c, do_syscall_64.
+bool IsSameCall(uint64_t number, uint64_t other);
+
 // "futex", "read"; "syscall 999" for a number that Linux 6.1 does not have.
 std::string SyscallName(uint64_t number);
 

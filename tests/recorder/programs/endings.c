@@ -1,5 +1,7 @@
 // Ends in the way that its argument names.
+#include <errno.h>
 #include <fcntl.h>
+#include <linux/kcmp.h>
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
@@ -8,6 +10,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
+#include <sys/timex.h>
 #include <unistd.h>
 
 static volatile int sink;
@@ -126,6 +129,68 @@ static void Stop(const char* pid_file) {
   }
 }
 
+// Numbers that the kernel does not have, the last two in 32 bits of rax.
+static int CallWhatIsNot(void) {
+  static const unsigned long kNumbers[] = {~0UL, ~9UL, 999, 0xffffffff,
+                                           0x100000000 + 999};
+  for (int i = 0; i < 5; ++i) {
+    long result = 0;
+    __asm__ volatile("syscall"
+                     : "=a"(result)
+                     : "0"(kNumbers[i])
+                     : "rcx", "r11", "memory");
+    if (result != -ENOSYS) {
+      return 1;
+    }
+  }
+  return 0;
+}
+
+static int MakeRareCalls(void) {
+  struct timex clock = {.modes = 0};
+  const int self = getpid();
+  const int state = adjtimex(&clock);
+  sink = (int)(clock.tick + clock.time.tv_sec);
+  return state < 0 || clock_adjtime(CLOCK_REALTIME, &clock) != state ||
+         syscall(SYS_pidfd_open, self, 0) < 0 ||
+         syscall(SYS_kcmp, self, self, KCMP_FILE, 1, 1) != 0 ||
+         acct("/nowhere/at/all") == 0;
+}
+
+// Goes on when the process's first thread has ended, which it cancels before if
+// `first` is that thread.
+static void* EndLast(void* first) {
+  if (first != NULL && (pthread_cancel(*(pthread_t*)first) != 0 ||
+                        pthread_join(*(pthread_t*)first, NULL) != 0)) {
+    _exit(1);
+  }
+  for (int i = 0; i < 3; ++i) {
+    usleep(1000);
+  }
+  if (open("/dev/null", O_RDONLY) >= 0) {
+    puts("the last thread ends");
+  }
+  return NULL;
+}
+
+static void EndFirst(void) {
+  pthread_t last;
+  pthread_create(&last, NULL, EndLast, NULL);
+  pthread_detach(last);
+  pthread_exit(NULL);
+}
+
+static void BeCancelled(void) {
+  static pthread_t first;
+  pthread_t last;
+  first = pthread_self();
+  pthread_create(&last, NULL, EndLast, &first);
+  pthread_detach(last);
+  for (;;) {
+    pause();
+  }
+}
+
 // As daemons do at their start.
 static int CloseAll(void) {
   for (int i = 3; i < sysconf(_SC_OPEN_MAX); ++i) {
@@ -199,6 +264,14 @@ int main(int argc, char** argv) {
     return CloseAll();
   } else if (strcmp(how, "close_range") == 0) {
     return (int)CloseRange();
+  } else if (strcmp(how, "no_such_call") == 0) {
+    return CallWhatIsNot();
+  } else if (strcmp(how, "rare_calls") == 0) {
+    return MakeRareCalls();
+  } else if (strcmp(how, "first_ends") == 0) {
+    EndFirst();
+  } else if (strcmp(how, "first_cancelled") == 0) {
+    BeCancelled();
   } else if (strcmp(how, "exec") == 0) {
     execl(argv[2], argv[2], (char*)NULL);
   }
