@@ -25,7 +25,8 @@ constexpr const char* kMainFooter = R"(Exit codes:
    3  environment: a tool, permission or file is missing
    4  corrupt input: a bundle breaks its format
    5  a limit was reached without an answer
-  70  a bug in clew
+  70  a bug in clew: of its own, or its model of the kernel or the CPU differs
+      from what was recorded
 
 Examples:
   clew doctor

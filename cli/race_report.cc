@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <functional>
 
+#include "cli/code_names.h"
 #include "common/text/path_names.h"
 #include "decoder/loaded_images.h"
 #include "decoder/unwinder.h"
@@ -30,12 +31,6 @@ NamedAccess Named(const LoadedImages& images, decoder::Unwinder& unwinder,
         decoder::ReadableName(unwinder.Find(race.access.addr).symbol);
   }
   return named;
-}
-
-Result<LoadedImages> ImagesOf(const follower::BundleRecording& recording) {
-  return recording.core
-             ? LoadedImages::FromCore(recording.bundle, *recording.core)
-             : LoadedImages::FromTrace(recording.bundle);
 }
 
 const char* VerbOf(AccessKind kind) {

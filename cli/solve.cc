@@ -7,9 +7,11 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
+#include "cli/code_names.h"
 #include "cli/race_report.h"
 #include "cli/report.h"
 #include "cli/subcommands.h"
+#include "common/linux/syscall_table.h"
 #include "common/progress.h"
 #include "common/text/shell_quote.h"
 #include "constraints/verdict.h"
@@ -90,13 +92,45 @@ Json ToJson(const NamedRaces& races) {
 struct Solved {
   solver::SolveReport report;
   NamedRaces races;
+  std::string place;  // where the model differs
 };
+
+// "after `mremap`, at main (grow.c:9), thread 12, instruction 107399: ...".
+std::string Describe(const solver::ModelDifference& difference,
+                     const std::string& place) {
+  if (difference.at.text.empty()) {
+    return "every order was refuted, and nobody could go on";
+  }
+  return fmt::format(
+      "{}at {}, thread {}, instruction {}: {}",
+      difference.last_call
+          ? fmt::format("after `{}`, ", SyscallName(*difference.last_call))
+          : "",
+      place, difference.at.tid, difference.at.insn_index, difference.at.text);
+}
+
+Json ToJson(const solver::ModelDifference& difference,
+            const std::string& place) {
+  return {
+      {"text", Describe(difference, place)},
+      {"call", difference.last_call ? Json(SyscallName(*difference.last_call))
+                                    : Json()},
+      {"place", place},
+      {"addr", difference.at.ip},
+      {"thread", difference.at.tid.as_int()},
+      {"instruction", difference.at.insn_index}};
+}
+
+// The engines' answers, and who is to blame where no order agrees.
+const char* VerdictName(const solver::SolveReport& report) {
+  return report.difference ? "model-differs" : ToString(report.verdict);
+}
 
 Json ToJson(const SolveArguments& arguments, const Solved& solved) {
   const solver::SolveReport& report = solved.report;
   Json json;
   json["bundle"] = arguments.bundle;
-  json["verdict"] = ToString(report.verdict);
+  json["verdict"] = VerdictName(report);
   json["grade"] = GradeName(report.schedule.grade);
   json["memory_model"] = {
       {"allowed", machine::NameOf(report.model)},
@@ -156,6 +190,8 @@ Json ToJson(const SolveArguments& arguments, const Solved& solved) {
   }
   json["races"] = ToJson(solved.races);
   json["conflict"] = report.conflict;
+  json["model_difference"] =
+      report.difference ? ToJson(*report.difference, solved.place) : Json();
   return json;
 }
 
@@ -282,6 +318,24 @@ std::string RefutedUnder(const solver::SolveReport& report) {
                            machine::NameOf(report.model));
 }
 
+// No order agrees. Of a recording that is whole, that is not the program's
+// doing.
+void PrintUnsat(const SolveArguments& arguments, const Solved& solved) {
+  const solver::SolveReport& report = solved.report;
+  if (report.difference) {
+    fmt::print(
+        "{}: clew's model of the kernel or the CPU differs from what was "
+        "recorded: {}{}\n",
+        arguments.bundle, Describe(*report.difference, solved.place),
+        RefutedUnder(report));
+  } else {
+    fmt::print("{}: no interleaving agrees with the evidence{}\n",
+               arguments.bundle, RefutedUnder(report));
+  }
+  PrintLines("in conflict", report.conflict);
+  PrintFurthest(report);
+}
+
 void PrintText(const SolveArguments& arguments, const Solved& solved) {
   const solver::SolveReport& report = solved.report;
   switch (report.verdict) {
@@ -294,10 +348,7 @@ void PrintText(const SolveArguments& arguments, const Solved& solved) {
                  report.schedule.steps.size());
       break;
     case constraints::Verdict::kUnsat:
-      fmt::print("{}: no interleaving agrees with the evidence{}\n",
-                 arguments.bundle, RefutedUnder(report));
-      PrintLines("in conflict", report.conflict);
-      PrintFurthest(report);
+      PrintUnsat(arguments, solved);
       break;
     case constraints::Verdict::kUnknown:
       PrintUnknown(arguments, report);
@@ -322,7 +373,7 @@ int ExitCodeOf(const solver::SolveReport& report) {
     case constraints::Verdict::kWitness:
       return kExitOk;
     case constraints::Verdict::kUnsat:
-      return kExitFinding;
+      return report.difference ? kExitBug : kExitFinding;
     case constraints::Verdict::kUnknown:
       break;
   }
@@ -354,8 +405,14 @@ Result<Solved> SolveBundle(const SolveArguments& arguments) {
     CLEW_RETURN_IF_ERROR(
         opened->bundle.WriteSchedule(PosixFileSystem(), report.schedule, {}));
   }
-  NamedRaces races = NameRaces(*opened, report.races);
-  return Solved{.report = std::move(report), .races = std::move(races)};
+  Solved solved = {.report = std::move(report), .races = {}, .place = {}};
+  solved.races = NameRaces(*opened, solved.report.races);
+  if (solved.report.difference) {
+    solved.place =
+        NameOfCode(ImagesOf(*opened).value_or(decoder::LoadedImages()),
+                   TraceeAddr(solved.report.difference->at.ip));
+  }
+  return solved;
 }
 
 int RunSolve(const SolveArguments& arguments) {
@@ -406,8 +463,12 @@ void AddSolve(Command& app, int& exit_code) {
       "Writes schedule.pb into the bundle when a witness is found: a schedule\n"
       "that an independent run has replayed and found to agree with every\n"
       "recorded path, system call and the failure.\n\n"
-      "Exit codes: 0 witness, 1 the evidence contradicts itself, 5 no answer\n"
-      "within the limits; 'clew help' has the others.\n\n"
+      "Exit codes: 0 witness, 1 no interleaving agrees, of a recording of\n"
+      "which something is lost, 5 no answer within the limits, 70 clew's "
+      "model\n"
+      "of the kernel or the CPU differs from what was recorded; 'clew help' "
+      "has\n"
+      "the others.\n\n"
       "Examples:\n"
       "  clew solve fail.clew\n"
       "  clew solve --time-limit 300 -v fail.clew\n"

@@ -53,8 +53,11 @@ void AddJobMetrics(const JobCounts& counts, web::MetricsWriter& writer) {
   counter("clew_solves_total", "Runs of clew solve", number(counts.solves));
   counter("clew_witnesses_total", "Those that found a witness",
           number(counts.witnesses));
-  counter("clew_contradictions_total", "Those whose evidence contradicts",
+  counter("clew_contradictions_total", "Those with which no order agrees",
           number(counts.contradictions));
+  counter("clew_model_differences_total",
+          "Those from which clew's model of kernel or CPU differs",
+          number(counts.model_differences));
   counter("clew_unsolved_total", "Those without an answer",
           number(counts.unsolved));
   counter("clew_job_limits_total", "Child processes that a limit ended",

@@ -114,6 +114,7 @@ Contradiction Otherwise(const Process& process, size_t thread,
           .tid = process.tid(thread),
           .insn_index = state.retired,
           .ip = state.registers.rip,
+          .inputs = state.input,
           .text = fmt::format(
               "the recorded run failed at {:#x} (signal {}, access to {:#x}), "
               "the machine {} at {:#x}",

@@ -421,12 +421,14 @@ Result<bool> Process::AllEnded() const {
 Followed Process::Contradict(Contradiction::Kind kind, size_t thread,
                              std::string text) {
   const ThreadState& state = threads_[thread];
-  contradiction_ = {.kind = kind,
-                    .thread = thread,
-                    .tid = tid(thread),
-                    .insn_index = state.retired,
-                    .ip = state.registers.rip,
-                    .text = std::move(text)};
+  contradiction_ = {
+      .kind = kind,
+      .thread = thread,
+      .tid = tid(thread),
+      .insn_index = state.retired,
+      .ip = state.registers.rip,
+      .inputs = state.input + (state.phase == ThreadPhase::kInCall ? 1 : 0),
+      .text = std::move(text)};
   return Followed::kContradiction;
 }
 

@@ -39,7 +39,8 @@ struct Contradiction {
   Tid tid;
   uint64_t insn_index = 0;  // instructions the thread had retired
   uint64_t ip = 0;          // where the machine is
-  std::string text;         // for people, without the place
+  uint64_t inputs = 0;  // input records of it so far, with the call it is in
+  std::string text;     // for people, without the place
 };
 
 // Whether a step went as it was recorded.

@@ -40,6 +40,9 @@ struct Recording {
   // cause ("/tmp/db is mapped shared and another process may write it"). While
   // there is one, evidence that contradicts itself proves nothing.
   std::vector<std::string> unlogged_inputs;
+  // Nothing of the trace or its sideband is known to be lost. If something is,
+  // evidence that contradicts itself may come from that.
+  bool whole = true;
   // It was recorded on a processor, whose threads may see each other's stores
   // later than on the machine: that no order is possible on the machine proves
   // nothing about it.

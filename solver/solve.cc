@@ -6,6 +6,7 @@
 
 #include "common/check.h"
 #include "common/os/deadline.h"
+#include "follower/describe_run.h"
 #include "machine/memory_models.h"
 #include "solver/check.h"
 #include "solver/doubts.h"
@@ -63,6 +64,8 @@ class Strategy {
     report.contested = words_.contested_count();
     if (report.verdict == Verdict::kUnknown) {
       Explain(report);
+    } else if (report.verdict == Verdict::kUnsat && recording_.whole) {
+      report.difference = DifferenceAt(recording_, windows_->report().furthest);
     }
     return {};
   }
@@ -74,6 +77,17 @@ class Strategy {
       windows_error_ = turn.error();
     } else if (*turn == WindowTurn::kWitness) {
       Accept(report, windows_->report().steps, "guess");
+    } else if (windows_->report().without_choice) {
+      JudgeOnlyOrder(report);
+    }
+  }
+
+  // There was one order up to the contradiction of the guess.
+  void JudgeOnlyOrder(SolveReport& report) {
+    if (DoubtsAtOnce(recording_, words_).empty()) {
+      report.verdict = Verdict::kUnsat;
+      report.conflict.push_back(
+          follower::Describe(windows_->report().furthest));
     }
   }
 
@@ -373,13 +387,16 @@ Result<SolveReport> SolveUnder(const follower::Recording& recording,
     with.time_limit_s = deadline.seconds_left() / (last ? 1 : 2);
     CLEW_ASSIGN_OR_RETURN(found, Solve(under, with, progress));
     report = std::move(found);
-    if (report.verdict == Verdict::kWitness) {
+    const bool settled =
+        report.verdict == Verdict::kUnsat && report.windows.without_choice;
+    if (report.verdict == Verdict::kWitness || settled) {
       break;
     }
     refuted &= report.verdict == Verdict::kUnsat || under.model == nullptr;
   }
   if (report.verdict == Verdict::kUnsat && !refuted) {
     report.verdict = Verdict::kUnknown;
+    report.difference.reset();
     report.reason = fmt::format(
         "every order under {} was refuted, not every one under the models "
         "before it",

@@ -11,6 +11,7 @@
 #include "common/schedule.h"
 #include "constraints/verdict.h"
 #include "follower/recording.h"
+#include "solver/model_difference.h"
 #include "solver/races.h"
 #include "solver/search/window_search.h"
 #include "solver/whole_search.h"
@@ -36,9 +37,10 @@
 
 namespace clew::solver {
 
-// kUnsat: it is proven that the evidence contradicts itself, and
-// SolveReport::conflict says where. kUnknown: all else; SolveReport::reason
-// says what ended the search.
+// kUnsat: it is proven that no order agrees with the evidence, and
+// SolveReport::conflict says where; of a recording that is whole,
+// SolveReport::difference says that it is clew's model that differs. kUnknown:
+// all else; SolveReport::reason says what ended the search.
 
 struct SolveOptions {
   double time_limit_s = 60;
@@ -72,6 +74,9 @@ struct SolveReport {
   double seconds = 0;
   std::vector<Race> races;            // kWitness
   std::vector<std::string> conflict;  // kUnsat: evidence that conflicts
+  // kUnsat, and the recording is whole: what happened has an order, so it is
+  // the model that is wrong. Absent: what is lost of it may be the cause.
+  std::optional<ModelDifference> difference;
   // kUnknown: what ended the search, how far each engine came, why a search
   // that refuted all it tried proves nothing, and what may help.
   std::string reason;

@@ -14,7 +14,8 @@ namespace clew::collector {
 namespace {
 
 constexpr std::array<std::string_view, kBundleStates> kStateNames = {
-    "stored", "analysing", "solving", "witness", "contradiction", "unsolved"};
+    "stored",        "analysing", "solving",      "witness",
+    "contradiction", "unsolved",  "model-differs"};
 
 }  // namespace
 

@@ -16,16 +16,18 @@
 namespace clew::collector {
 
 // How far a bundle, or that of a group which has come furthest, has come.
-// Furthest is kWitness, then kContradiction, kSolving, kUnsolved, kAnalysing.
+// Furthest is kWitness, then kContradiction, kSolving, kUnsolved and
+// kModelDiffers alike, kAnalysing. The catalogue keeps the numbers.
 enum class BundleState : uint8_t {
   kStored,         // every byte is here
   kAnalysing,      // backtraces and signature are being made
   kSolving,        // `clew solve` is at work
   kWitness,        // an interleaving was found and replayed
-  kContradiction,  // the evidence contradicts itself
+  kContradiction,  // no order agrees, of a recording that lost something
   kUnsolved,       // no answer; BundleRow::why says why
+  kModelDiffers,   // clew's model differs; BundleRow::why says where
 };
-inline constexpr size_t kBundleStates = 6;
+inline constexpr size_t kBundleStates = 7;
 // "stored", "analysing", ...
 std::string_view ToString(BundleState state);
 std::optional<BundleState> StateNamed(std::string_view name);

@@ -57,6 +57,12 @@ std::string Conflicts(const Json& json) {
   return text;
 }
 
+std::string Difference(const Json& json) {
+  const auto found = json.find("model_difference");
+  return found == json.end() || !found->is_object() ? ""
+                                                    : StringAt(*found, "text");
+}
+
 // As text; empty where there are none.
 std::string Races(const Json& json) {
   const auto found = json.find("races");
@@ -106,6 +112,9 @@ Result<SolveOutcome> ParseSolveReport(std::string_view json_untrusted,
   } else if (exit_status == kExitFinding && verdict == "unsat") {
     outcome.state = BundleState::kContradiction;
     outcome.why = Conflicts(json);
+  } else if (exit_status == kExitBug && verdict == "model-differs") {
+    outcome.state = BundleState::kModelDiffers;
+    outcome.why = Difference(json);
   } else if (exit_status == kExitLimit && verdict == "unknown") {
     outcome.why = NoAnswer(json);
   } else {

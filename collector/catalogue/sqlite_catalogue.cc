@@ -34,6 +34,7 @@ int64_t ProgressOf(BundleState state) {
     case BundleState::kAnalysing:
       return 1;
     case BundleState::kUnsolved:
+    case BundleState::kModelDiffers:  // another bundle may well be solved
       return kProgressUnsolved;
     case BundleState::kSolving:
       return 3;

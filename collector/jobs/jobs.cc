@@ -273,6 +273,8 @@ class Runner final : public JobRunner {
       counts.witnesses += outcome.state == BundleState::kWitness ? 1 : 0;
       counts.contradictions +=
           outcome.state == BundleState::kContradiction ? 1 : 0;
+      counts.model_differences +=
+          outcome.state == BundleState::kModelDiffers ? 1 : 0;
       counts.unsolved += outcome.state == BundleState::kUnsolved ? 1 : 0;
     });
     Wake();

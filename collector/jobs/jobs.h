@@ -44,6 +44,7 @@ struct JobCounts {
   uint64_t solves = 0;           // ended, whichever way
   uint64_t witnesses = 0;
   uint64_t contradictions = 0;
+  uint64_t model_differences = 0;
   uint64_t unsolved = 0;
   uint64_t limits_hit = 0;  // children that a limit ended, of either kind
   uint64_t put_off = 0;     // given back: the disk or the system failed

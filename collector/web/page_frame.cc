@@ -30,8 +30,10 @@ constexpr std::array<StateWords, kBundleStates> kStates = {{
     {BundleState::kWitness, "witness",
      "an interleaving was found and replayed to the failure"},
     {BundleState::kContradiction, "contradiction",
-     "the recorded evidence contradicts itself"},
+     "no interleaving agrees with a recording of which something is lost"},
     {BundleState::kUnsolved, "unsolved", "no answer was found"},
+    {BundleState::kModelDiffers, "model-differs",
+     "clew's model of the kernel or the CPU differs from what was recorded"},
 }};
 
 const StateWords& WordsOf(BundleState state) {

@@ -99,7 +99,7 @@ std::expected<std::optional<BundleState>, Response> StateOf(
   if (!name.empty() && !state) {
     return std::unexpected(
         BadRequest("state: wanted stored, analysing, solving, witness, "
-                   "contradiction or unsolved"));
+                   "contradiction, unsolved or model-differs"));
   }
   return state;
 }

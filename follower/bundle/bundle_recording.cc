@@ -57,6 +57,10 @@ Status CheckHasRun(const Bundle& bundle) {
   return {};
 }
 
+bool LostNothing(const Manifest& manifest) {
+  return manifest.lost_aux_bytes == 0 && manifest.lost_records == 0;
+}
+
 std::vector<DumpedRegisters> RegistersOf(const CoreDump& dump,
                                          const Manifest& manifest) {
   std::vector<DumpedRegisters> registers;
@@ -91,6 +95,7 @@ Result<std::unique_ptr<BundleRecording>> OpenRecording(
   recording.clock_slack_ticks = opened->bundle.manifest().clock_slack_ticks;
   recording.has_store_buffers =
       opened->bundle.manifest().source == BundleSource::kPerf;
+  recording.whole = LostNothing(opened->bundle.manifest());
   recording.unlogged_inputs = opened->bundle.manifest().unlogged_inputs;
   if (const uint64_t unknown = opened->bundle.manifest().inputs_unknown) {
     recording.unlogged_inputs.push_back(fmt::format(

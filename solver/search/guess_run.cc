@@ -120,17 +120,44 @@ class Run {
 
   RunOutcome Finish(RunOutcome::End end, follower::Contradiction contradiction,
                     bool all_ended) {
+    const bool without_choice =
+        (end == RunOutcome::End::kContradiction &&
+         IsAlone(contradiction.thread)) ||
+        (end == RunOutcome::End::kStuck && process_.thread_count() == 1);
     return {.end = end,
             .contradiction = std::move(contradiction),
             .last = last_,
             .steps = std::move(steps_),
             .retired_total = process_.retired_total(),
-            .all_ended = all_ended};
+            .all_ended = all_ended,
+            .without_choice = without_choice};
+  }
+
+  // What the only thread that there is waits for will not come.
+  follower::Contradiction NobodyGoesOn() const {
+    const follower::ThreadState& state = process_.thread(0);
+    const bool waits_in_call = state.phase == follower::ThreadPhase::kInCall;
+    return {.kind = follower::Contradiction::Kind::kFutex,
+            .thread = 0,
+            .tid = process_.tid(0),
+            .insn_index = state.retired,
+            .ip = state.registers.rip,
+            .inputs = state.input + (waits_in_call ? 1 : 0),
+            .text = "waits, and there is no other thread to end that"};
   }
 
   follower::Process& process() { return process_; }
 
  private:
+  bool IsAlone(size_t thread) const {
+    for (size_t i = 0; i < process_.thread_count(); ++i) {
+      if (i != thread &&
+          process_.thread(i).phase != follower::ThreadPhase::kNotCreated) {
+        return false;
+      }
+    }
+    return true;
+  }
   bool Past(const InsnRef& ref) const {
     return process_.thread(ref.thread).retired > ref.insn;
   }
@@ -208,6 +235,9 @@ Result<RunOutcome> GuessRunner::Run(std::shared_ptr<RunPoint> from,
       all_ended = none_left;
       if (!all_ended) {
         end = RunOutcome::End::kStuck;
+        if (run.process().thread_count() == 1) {
+          contradiction = run.NobodyGoesOn();
+        }
         break;
       }
       CLEW_ASSIGN_OR_RETURN(differs,

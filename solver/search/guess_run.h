@@ -63,6 +63,9 @@ struct RunOutcome {
   std::vector<ScheduleStep> steps;  // since `last`
   uint64_t retired_total = 0;
   bool all_ended = false;  // every stream
+  // kContradiction, kStuck: only one thread was created so far, so that no
+  // other order of what happened up to here exists.
+  bool without_choice = false;
 };
 
 struct GuessRunOptions {

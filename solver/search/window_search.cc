@@ -74,6 +74,7 @@ Result<WindowTurn> WindowSearch::RunGuess() {
   }
   ++report_.contradictions;
   NoteFurthest(outcome.contradiction, outcome.retired_total);
+  report_.without_choice = outcome.without_choice;
   BeginObstacle(outcome);
   return WindowTurn::kNotYet;
 }

@@ -1,24 +1,34 @@
 // Goal: a bundle whose evidence contradicts itself (one recorded branch flipped
 // in a copy) is answered unsat, and the answer names the branch's thread; no
-// flipped bundle crashes the solver.
+// flipped bundle crashes the solver. Nothing of these recordings is lost, so it
+// is the model that differs, never the program.
 // Method: property over a recorded bundle: flips of the newest branch of TNT
 // packets, spread over each core's trace (printed), kept where the copy still
 // decodes without a gap. Oracle: the original was solved; the rest of the
 // flipped path is that of the original.
+#include <asm/unistd_64.h>
 #include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <google/protobuf/io/zero_copy_stream_impl_lite.h>
+#include <google/protobuf/util/delimited_message_util.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cstring>
 #include <filesystem>
+#include <nlohmann/json.hpp>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "bundle/bundle.h"
 #include "common/os/file.h"
+#include "common/result.h"
 #include "decoder/bundle_trace.h"
 #include "decoder/pt/packet.h"
 #include "decoder/streams.h"
+#include "proto/bundle.pb.h"
 #include "tests/e2e/clew_command.h"
 
 namespace clew::e2e {
@@ -127,9 +137,13 @@ TEST(ContradictionTest, AFlippedBranchIsUnsatAndNamed) {
     const ProgramOutput answer = ClewAtLeisure("solve", {copy});
     SCOPED_TRACE(
         fmt::format("branch {} of {}\n{}", i, branches.size(), answer.text));
-    EXPECT_TRUE(answer.exit_status == 1 || answer.exit_status == 5);
-    if (answer.exit_status == 1) {
+    EXPECT_TRUE(answer.exit_status == kExitBug ||
+                answer.exit_status == kExitLimit);
+    if (answer.exit_status == kExitBug) {
       ++unsat;
+      EXPECT_NE(answer.text.find("clew's model of the kernel or the CPU "
+                                 "differs from what was recorded"),
+                std::string::npos);
       EXPECT_NE(answer.text.find("in conflict"), std::string::npos);
       EXPECT_NE(answer.text.find("thread "), std::string::npos);
     }
@@ -137,6 +151,60 @@ TEST(ContradictionTest, AFlippedBranchIsUnsatAndNamed) {
   fmt::print("{} flipped bundles decoded whole, {} answered unsat\n", solved,
              unsat);
   EXPECT_GE(unsat, 3u);
+}
+
+// The file of inputs.pb with the first result of `call` that is no error
+// replaced.
+void ReplaceResult(const std::string& inputs_path, uint64_t call,
+                   int64_t result) {
+  const auto file = ReadWholeFile(inputs_path);
+  ASSERT_TRUE(file);
+  google::protobuf::io::ArrayInputStream from(file->data(),
+                                              static_cast<int>(file->size()));
+  std::string written;
+  google::protobuf::io::StringOutputStream to(&written);
+  pb::Input input;
+  bool replaced = false;
+  bool at_end = false;
+  while (google::protobuf::util::ParseDelimitedFromZeroCopyStream(&input, &from,
+                                                                  &at_end)) {
+    if (!replaced && input.has_syscall() && input.syscall().number() == call &&
+        input.syscall().result() >= 0) {
+      replaced = true;
+      input.mutable_syscall()->set_result(result);
+    }
+    google::protobuf::util::SerializeDelimitedToZeroCopyStream(input, &to);
+    input.Clear();
+  }
+  ASSERT_TRUE(at_end && replaced);
+  ASSERT_TRUE(WriteWholeFile(PosixFileSystem(), inputs_path,
+                             std::as_bytes(std::span(written))));
+}
+
+// The loader was told that its first library is not there, and was recorded to
+// go on with it: nothing that one thread alone can have done.
+TEST(ContradictionTest, AFalseResultOfOneThreadIsTheModelsAndNamed) {
+  const Scratch scratch;
+  const std::string bundle = scratch.Path("b.clew");
+  ASSERT_EQ(Clew({"record", "-o", bundle, "--", Tracee("fpstate")}).exit_status,
+            0);
+  ReplaceResult(bundle + "/inputs.pb", __NR_openat, -ENOENT);
+  const ProgramOutput text = ClewAtLeisure("solve", {bundle});
+  EXPECT_EQ(text.exit_status, kExitBug) << text.text;
+  EXPECT_THAT(text.text,
+              testing::ContainsRegex(
+                  "clew's model of the kernel or the CPU differs from what was "
+                  "recorded: after `openat`, at .*ld-linux.*, thread [0-9]+, "
+                  "instruction [0-9]+: "));
+  EXPECT_EQ(text.text.find("no interleaving"), std::string::npos) << text.text;
+
+  const ProgramOutput json = ClewAtLeisure("solve", {"--json", bundle});
+  EXPECT_EQ(json.exit_status, kExitBug);
+  const auto answer = nlohmann::json::parse(json.text, nullptr, false);
+  ASSERT_FALSE(answer.is_discarded()) << json.text;
+  EXPECT_EQ(answer.value("verdict", ""), "model-differs");
+  EXPECT_EQ(answer["model_difference"].value("call", ""), "openat");
+  EXPECT_NE(answer["model_difference"].value("text", ""), "");
 }
 
 }  // namespace

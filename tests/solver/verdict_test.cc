@@ -6,7 +6,12 @@
 // which it has to refute unless one doubt is added.
 #include "constraints/verdict.h"
 
+#include <asm/unistd_64.h>
 #include <gtest/gtest.h>
+#include <linux/futex.h>
+
+#include <atomic>
+#include <variant>
 
 #include "follower/recording.h"
 #include "solver/doubts.h"
@@ -102,6 +107,62 @@ TEST(VerdictTest, AContradictionOfOneThreadAloneIsUnsatAndNamed) {
   ASSERT_EQ(report.conflict.size(), 1u);
   EXPECT_NE(report.conflict[0].find("thread 100 "), std::string::npos)
       << report.conflict[0];
+}
+
+TEST(VerdictTest, OfAWholeRecordingTheModelDiffersAndTheLastCallIsNamed) {
+  const SolveReport report = MustSolve(RecordFalse().recording());
+  ASSERT_TRUE(report.difference);
+  EXPECT_EQ(report.difference->at.tid, Tid(100));
+  EXPECT_EQ(report.difference->last_call, std::nullopt);  // it made none yet
+  EXPECT_EQ(report.whole.rounds, 0u);  // one order: nothing to be searched
+
+  GuestRecording later = RecordCase(test::kGuestCases[0], 1);
+  FalsifyPath(later);
+  const SolveReport searched = MustSolve(later.recording());
+  ASSERT_EQ(searched.verdict, Verdict::kUnsat);
+  ASSERT_TRUE(searched.difference);
+  EXPECT_EQ(searched.difference->at.tid, Tid(100));
+  EXPECT_TRUE(searched.difference->last_call);
+  EXPECT_GT(searched.whole.rounds, 0u);  // there were other threads
+}
+
+TEST(VerdictTest, WhatIsLostOfARecordingIsNotTheModelsFault) {
+  for (const bool alone : {true, false}) {
+    GuestRecording guest =
+        alone ? RecordFalse() : RecordCase(test::kGuestCases[0], 1);
+    if (!alone) {
+      FalsifyPath(guest);
+    }
+    follower::Recording recording = guest.recording();
+    recording.whole = false;
+    const SolveReport report = MustSolve(recording);
+    EXPECT_EQ(report.verdict, Verdict::kUnsat);
+    EXPECT_FALSE(report.difference);
+  }
+}
+
+std::atomic<uint32_t> never_woken{0};
+extern "C" void GuestWaitsForEver(uint64_t /*argument*/) {
+  while (true) {
+    test::GuestSyscall(__NR_futex, reinterpret_cast<uint64_t>(&never_woken),
+                       FUTEX_WAIT_PRIVATE, 0);
+  }
+}
+
+// The only thread was recorded to wake up, and there was nobody to wake it.
+TEST(VerdictTest, AWaitThatNobodyCanEndIsOfTheModel) {
+  GuestRecording guest = RecordCase({"waits", GuestWaitsForEver, 0}, 1);
+  auto& call = std::get<SyscallInput>(guest.inputs().begin()->second.back());
+  call.result = 0;
+  auto& blocks = guest.blocks().begin()->second;
+  StreamBlock after = blocks.back();
+  after.ip = TraceeAddr(after.ip.as_int() + 2);  // behind SYSCALL
+  blocks.push_back(after);
+  const SolveReport report = MustSolve(guest.recording());
+  EXPECT_EQ(report.verdict, Verdict::kUnsat);
+  ASSERT_TRUE(report.difference);
+  EXPECT_EQ(report.difference->at.tid, Tid(100));
+  EXPECT_EQ(report.difference->last_call, uint64_t{__NR_futex});
 }
 
 TEST(VerdictTest, AnInputThatTheLogLacksForbidsUnsatAndIsTold) {

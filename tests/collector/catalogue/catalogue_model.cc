@@ -22,7 +22,8 @@ int Progress(BundleState state) {
   static const std::map<BundleState, int> kOrder = {
       {BundleState::kStored, 0},        {BundleState::kAnalysing, 1},
       {BundleState::kUnsolved, 2},      {BundleState::kSolving, 3},
-      {BundleState::kContradiction, 4}, {BundleState::kWitness, 5}};
+      {BundleState::kContradiction, 4}, {BundleState::kWitness, 5},
+      {BundleState::kModelDiffers, 2}};
   return kOrder.at(state);
 }
 

@@ -157,8 +157,9 @@ class Pair {
   void SetSolved() {
     const BundleId id = AnyTaken();
     constexpr std::array kOutcomes = {
-        BundleState::kUnsolved, BundleState::kUnsolved, BundleState::kStored,
-        BundleState::kWitness, BundleState::kContradiction};
+        BundleState::kUnsolved,      BundleState::kUnsolved,
+        BundleState::kStored,        BundleState::kWitness,
+        BundleState::kContradiction, BundleState::kModelDiffers};
     const SolveOutcome outcome = {
         .state = kOutcomes[random_.Below(kOutcomes.size())],
         .grade = "memory-exact",

@@ -169,6 +169,15 @@ TEST_F(Jobs, WhatIsAddedLaterIsWorkedOnWhenWoken) {
   EXPECT_EQ(runner_->counts().contradictions, 1u);
 }
 
+TEST_F(Jobs, AModelThatDiffersIsAStateOfItsOwnAndSaysWhere) {
+  const BundleId id = Add("solve model differs\n");
+  WorkUntilIdle();
+  EXPECT_EQ(Row(id).state, BundleState::kModelDiffers);
+  EXPECT_EQ(Row(id).why, "after `mremap`");
+  EXPECT_EQ(ScheduleOf(id), "none");
+  EXPECT_EQ(runner_->counts().model_differences, 1u);
+}
+
 TEST_F(Jobs, ABundleWithHigherSufficiencyIsTriedAfterOneInVain) {
   const BundleId first = Add("solve unknown\n");
   WorkUntilIdle();
@@ -547,12 +556,14 @@ TEST_F(Jobs, OnlyAPlainFileOfTheBundlesFolderIsASchedule) {
 
 TEST(ChildReportsTest, EveryPairOfStatusAndVerdictHasOneMeaning) {
   for (int status = 0; status < 80; ++status) {
-    for (const char* verdict : {"witness", "unsat", "unknown", "other"}) {
+    for (const char* verdict :
+         {"witness", "unsat", "unknown", "model-differs", "other"}) {
       const std::string json = fmt::format(R"({{"verdict": "{}"}})", verdict);
       const auto outcome = ParseSolveReport(json, status);
       const std::string pair = fmt::format("{} {}", status, verdict);
-      EXPECT_EQ(outcome.has_value(),
-                pair == "0 witness" || pair == "1 unsat" || pair == "5 unknown")
+      EXPECT_EQ(outcome.has_value(), pair == "0 witness" || pair == "1 unsat" ||
+                                         pair == "5 unknown" ||
+                                         pair == "70 model-differs")
           << pair;
     }
   }
@@ -573,6 +584,14 @@ TEST(ChildReportsTest, OddDocumentsAreRefusedOrHarmless) {
       R"({"verdict": "unsat", "conflict": [1, "a", {}, "b"]})", 1);
   ASSERT_TRUE(conflicts);
   EXPECT_EQ(conflicts->why, "a");
+  for (const char* difference : {"null", "7", "{}", R"({"text": [1]})"}) {
+    const auto differs = ParseSolveReport(
+        fmt::format(R"({{"verdict": "model-differs", "model_difference": {}}})",
+                    difference),
+        70);
+    ASSERT_TRUE(differs);
+    EXPECT_EQ(differs->why, "");
+  }
   EXPECT_FALSE(ParseBacktraces(std::string(100'000, '[')));
 }
 
