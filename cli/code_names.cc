@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include "common/text/path_names.h"
-#include "decoder/unwinder.h"
 
 namespace clew::cli {
 
@@ -15,13 +14,16 @@ Result<LoadedImages> ImagesOf(const follower::BundleRecording& recording) {
              : LoadedImages::FromTrace(recording.bundle);
 }
 
-std::string NameOfCode(const LoadedImages& images, TraceeAddr place) {
-  const decoder::LoadedImage* const image = images.Find(place);
+CodeNames::CodeNames(const follower::BundleRecording& recording)
+    : images_(ImagesOf(recording).value_or(LoadedImages())),
+      unwinder_(images_, nullptr) {}
+
+std::string CodeNames::NameOf(TraceeAddr place) {
+  const decoder::LoadedImage* const image = images_.Find(place);
   if (image == nullptr) {
     return fmt::format("{:#x}", place);
   }
-  const decoder::CodePlace code =
-      decoder::Unwinder(images, nullptr).Find(place);
+  const decoder::CodePlace code = unwinder_.Find(place);
   const std::string name = decoder::ReadableName(code.symbol);
   const std::string module = BaseName(image->path);
   const uint64_t offset = place.as_int() - image->bias;

@@ -6,6 +6,7 @@
 #include "common/result.h"
 #include "common/units.h"
 #include "decoder/loaded_images.h"
+#include "decoder/unwinder.h"
 #include "follower/bundle/bundle_recording.h"
 
 namespace clew::cli {
@@ -14,9 +15,22 @@ namespace clew::cli {
 [[nodiscard]] Result<decoder::LoadedImages> ImagesOf(
     const follower::BundleRecording& recording);
 
-// Returns what people call the place: "main (order.c:12)", "memcpy in libc.so.6
-// (+0x1234)", "libc.so.6+0x1234", or the address where no image is known there.
-std::string NameOfCode(const decoder::LoadedImages& images, TraceeAddr place);
+// What people call places in the code of a recorded process. Where the images
+// cannot be read, they have no names. Not thread-safe.
+class CodeNames {
+ public:
+  explicit CodeNames(const follower::BundleRecording& recording);
+  CodeNames(const CodeNames&) = delete;
+  CodeNames& operator=(const CodeNames&) = delete;
+
+  // Returns "main (order.c:12)", "memcpy in libc.so.6 (+0x1234)",
+  // "libc.so.6+0x1234", or the address where no image is known there.
+  std::string NameOf(TraceeAddr place);
+
+ private:
+  const decoder::LoadedImages images_;
+  decoder::Unwinder unwinder_;
+};
 
 }  // namespace clew::cli
 

@@ -43,10 +43,10 @@ Examples:
 // A table, because the linker drops self-registering objects that nothing else
 // refers to. In the order of the help text.
 constexpr void (*kSubcommands[])(Command&, int&) = {
-    AddRecord,   AddImport,    AddInfo,   AddDecode, AddSolve,
-    AddReplay,   AddBacktrace, AddCheck,  AddUpload, AddList,
-    AddGet,      AddGroup,     AddHosts,  AddDelete, AddScrub,
-    AddSnapshot, AddDaemon,    AddDoctor, AddVersion};
+    AddRecord,    AddImport,   AddInfo,      AddDecode, AddSolve,
+    AddReportBug, AddReplay,   AddBacktrace, AddCheck,  AddUpload,
+    AddList,      AddGet,      AddGroup,     AddHosts,  AddDelete,
+    AddScrub,     AddSnapshot, AddDaemon,    AddDoctor, AddVersion};
 
 int PrintHelp(const Command& program, const std::string& name) {
   const auto text = name.empty() ? program.Help() : program.HelpOf(name);

@@ -11,6 +11,7 @@
 #include "cli/race_report.h"
 #include "cli/report.h"
 #include "cli/subcommands.h"
+#include "cli/verdict_text.h"
 #include "common/linux/syscall_table.h"
 #include "common/progress.h"
 #include "common/text/shell_quote.h"
@@ -95,20 +96,6 @@ struct Solved {
   std::string place;  // where the model differs
 };
 
-// "after `mremap`, at main (grow.c:9), thread 12, instruction 107399: ...".
-std::string Describe(const solver::ModelDifference& difference,
-                     const std::string& place) {
-  if (difference.at.text.empty()) {
-    return "every order was refuted, and nobody could go on";
-  }
-  return fmt::format(
-      "{}at {}, thread {}, instruction {}: {}",
-      difference.last_call
-          ? fmt::format("after `{}`, ", SyscallName(*difference.last_call))
-          : "",
-      place, difference.at.tid, difference.at.insn_index, difference.at.text);
-}
-
 Json ToJson(const solver::ModelDifference& difference,
             const std::string& place) {
   return {
@@ -119,11 +106,6 @@ Json ToJson(const solver::ModelDifference& difference,
       {"addr", difference.at.ip},
       {"thread", difference.at.tid.as_int()},
       {"instruction", difference.at.insn_index}};
-}
-
-// The engines' answers, and who is to blame where no order agrees.
-const char* VerdictName(const solver::SolveReport& report) {
-  return report.difference ? "model-differs" : ToString(report.verdict);
 }
 
 Json ToJson(const SolveArguments& arguments, const Solved& solved) {
@@ -334,6 +316,10 @@ void PrintUnsat(const SolveArguments& arguments, const Solved& solved) {
   }
   PrintLines("in conflict", report.conflict);
   PrintFurthest(report);
+  if (report.difference) {
+    fmt::print("  to report it     clew report-bug {}\n",
+               ShellQuote(arguments.bundle));
+  }
 }
 
 void PrintText(const SolveArguments& arguments, const Solved& solved) {
@@ -409,8 +395,7 @@ Result<Solved> SolveBundle(const SolveArguments& arguments) {
   solved.races = NameRaces(*opened, solved.report.races);
   if (solved.report.difference) {
     solved.place =
-        NameOfCode(ImagesOf(*opened).value_or(decoder::LoadedImages()),
-                   TraceeAddr(solved.report.difference->at.ip));
+        CodeNames(*opened).NameOf(TraceeAddr(solved.report.difference->at.ip));
   }
   return solved;
 }
@@ -463,6 +448,7 @@ void AddSolve(Command& app, int& exit_code) {
       "Writes schedule.pb into the bundle when a witness is found: a schedule\n"
       "that an independent run has replayed and found to agree with every\n"
       "recorded path, system call and the failure.\n\n"
+      "Where clew's model differs, `clew report-bug` makes what to send.\n\n"
       "Exit codes: 0 witness, 1 no interleaving agrees, of a recording of\n"
       "which something is lost, 5 no answer within the limits, 70 clew's "
       "model\n"

@@ -14,6 +14,7 @@ void AddImport(Command& app, int& exit_code);
 void AddInfo(Command& app, int& exit_code);
 void AddDecode(Command& app, int& exit_code);
 void AddSolve(Command& app, int& exit_code);
+void AddReportBug(Command& app, int& exit_code);
 void AddReplay(Command& app, int& exit_code);
 void AddBacktrace(Command& app, int& exit_code);
 void AddCheck(Command& app, int& exit_code);

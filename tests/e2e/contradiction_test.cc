@@ -181,14 +181,23 @@ void ReplaceResult(const std::string& inputs_path, uint64_t call,
                              std::as_bytes(std::span(written))));
 }
 
-// The loader was told that its first library is not there, and was recorded to
-// go on with it: nothing that one thread alone can have done.
+constexpr const char* kWordOfTheProgram = "four-rings-and-a-secret";
+
+// Of a program of one thread: the loader was told that its first library is not
+// there, and was recorded to go on with it. Nothing that one thread alone can
+// have done. The secret is in the program's environment and command line.
+void RecordFalseResult(const std::string& bundle) {
+  const ProgramOutput recorded =
+      Run({"env", std::string("CLEW_TEST_WORD=") + kWordOfTheProgram, Binary(),
+           "record", "-o", bundle, "--", Tracee("fpstate"), kWordOfTheProgram});
+  ASSERT_EQ(recorded.exit_status, 0) << recorded.text;
+  ReplaceResult(bundle + "/inputs.pb", __NR_openat, -ENOENT);
+}
+
 TEST(ContradictionTest, AFalseResultOfOneThreadIsTheModelsAndNamed) {
   const Scratch scratch;
   const std::string bundle = scratch.Path("b.clew");
-  ASSERT_EQ(Clew({"record", "-o", bundle, "--", Tracee("fpstate")}).exit_status,
-            0);
-  ReplaceResult(bundle + "/inputs.pb", __NR_openat, -ENOENT);
+  ASSERT_NO_FATAL_FAILURE(RecordFalseResult(bundle));
   const ProgramOutput text = ClewAtLeisure("solve", {bundle});
   EXPECT_EQ(text.exit_status, kExitBug) << text.text;
   EXPECT_THAT(text.text,
@@ -205,6 +214,69 @@ TEST(ContradictionTest, AFalseResultOfOneThreadIsTheModelsAndNamed) {
   EXPECT_EQ(answer.value("verdict", ""), "model-differs");
   EXPECT_EQ(answer["model_difference"].value("call", ""), "openat");
   EXPECT_NE(answer["model_difference"].value("text", ""), "");
+}
+
+nlohmann::json ReadReport(const std::string& path) {
+  return nlohmann::json::parse(ReadWholeText(path).value_or(""), nullptr,
+                               false);
+}
+
+TEST(ContradictionTest, AReportHasThePlaceAndNothingOfTheProgramsData) {
+  const Scratch scratch;
+  const std::string bundle = scratch.Path("b.clew");
+  ASSERT_NO_FATAL_FAILURE(RecordFalseResult(bundle));
+  const ProgramOutput told = ClewAtLeisure("report-bug", {bundle});
+  ASSERT_EQ(told.exit_status, kExitOk) << told.text;
+  const std::string path = bundle + ".report.json";
+  EXPECT_THAT(told.text, testing::HasSubstr(path + ": "));
+  const std::string text = ReadWholeText(path).value_or("");
+  EXPECT_LT(text.size(), 200'000u);
+
+  const auto report = ReadReport(path);
+  ASSERT_FALSE(report.is_discarded()) << text;
+  EXPECT_EQ(report.value("verdict", ""), "model-differs");
+  EXPECT_THAT(report.value("difference", ""), testing::HasSubstr("ld-linux"));
+  // The call that was falsified: its path is a pointer, its flags are told.
+  const auto& inputs = report["inputs"];
+  const auto found = std::ranges::find_if(inputs, [](const auto& input) {
+    return input.value("call", "") == "openat";
+  });
+  ASSERT_NE(found, inputs.end()) << text;
+  EXPECT_EQ(found->value("result", 0), -ENOENT);
+  EXPECT_EQ((*found)["arguments"][1], "pointer");
+  EXPECT_EQ((*found)["arguments"][2], "0x80000");  // O_CLOEXEC
+  EXPECT_FALSE(report["blocks"].empty());
+  EXPECT_FALSE(report["instructions"].empty());
+  EXPECT_FALSE(report["mappings_at_start"].empty());
+
+  EXPECT_EQ(text.find(kWordOfTheProgram), std::string::npos);
+  const std::string folder =
+      std::filesystem::path(Tracee("fpstate")).parent_path();
+  EXPECT_EQ(text.find(folder), std::string::npos);
+}
+
+TEST(ContradictionTest, AReportIsNotWrittenOverAFileNorOfAWitness) {
+  const Scratch scratch;
+  const std::string bundle = scratch.Path("b.clew");
+  ASSERT_NO_FATAL_FAILURE(RecordFalseResult(bundle));
+  const std::string path = scratch.Path("report");
+  const ProgramOutput told =
+      ClewAtLeisure("report-bug", {"--json", "-o", path, bundle});
+  ASSERT_EQ(told.exit_status, kExitOk) << told.text;
+  const auto json = nlohmann::json::parse(told.text, nullptr, false);
+  ASSERT_FALSE(json.is_discarded()) << told.text;
+  EXPECT_EQ(json.value("file", ""), path);
+  EXPECT_EQ(json.value("bytes", 0u), std::filesystem::file_size(path));
+  EXPECT_EQ(json.value("inputs", size_t{0}), ReadReport(path)["inputs"].size());
+
+  const ProgramOutput again = ClewAtLeisure("report-bug", {"-o", path, bundle});
+  EXPECT_EQ(again.exit_status, kExitUsage) << again.text;
+
+  const std::string solved = scratch.Path("solved.clew");
+  ASSERT_EQ(Clew({"record", "-o", solved, "--", Tracee("fpstate")}).exit_status,
+            0);
+  EXPECT_EQ(ClewAtLeisure("report-bug", {solved}).exit_status, kExitUsage);
+  EXPECT_FALSE(std::filesystem::exists(solved + ".report.json"));
 }
 
 }  // namespace
