@@ -102,8 +102,13 @@ void WriteLookCommands(HtmlWriter& html, const std::string& folder) {
 }
 
 void WriteReplayCommands(HtmlWriter& html, const std::string& folder,
-                         bool solved) {
-  if (!solved) {
+                         BundleState state) {
+  if (state == BundleState::kModelDiffers) {
+    WriteCommand(html, "Write down where clew is wrong, to report it",
+                 "clew report-bug " + folder);
+    return;  // nothing else can be had of it
+  }
+  if (state != BundleState::kWitness) {
     WriteCommand(html, "Search for an interleaving",
                  "clew solve --time-limit 3600 " + folder);
   }
@@ -122,7 +127,7 @@ void WriteCommands(HtmlWriter& html, const PageContext& context,
     if (row.source == "imported" && !solved) {
       WriteLookCommands(html, folder);
     } else {
-      WriteReplayCommands(html, folder, solved);
+      WriteReplayCommands(html, folder, row.state);
     }
   });
 }

@@ -176,6 +176,19 @@ TEST_F(SiteTest, AnUnsolvedBundleSaysToSolveItFirst) {
   EXPECT_THAT(text, HasSubstr("The store cannot read the list of files."));
 }
 
+TEST_F(SiteTest, AModelThatDiffersIsToBeReportedNotReplayed) {
+  FillWithOne(data_.catalogue);
+  BundleRow& bundle = data_.catalogue.bundles[0];
+  bundle.state = BundleState::kModelDiffers;
+  bundle.why = "after `mremap`, at main";
+  const std::string text = Text("/bundles/" + bundle.id.hex());
+  EXPECT_THAT(text, HasSubstr("model-differs"));
+  EXPECT_THAT(text, HasSubstr("after `mremap`, at main"));
+  EXPECT_THAT(text, HasSubstr("clew report-bug"));
+  EXPECT_THAT(text, Not(HasSubstr("clew replay")));
+  EXPECT_THAT(Text("/?state=model-differs"), HasSubstr("model-differs"));
+}
+
 TEST_F(SiteTest, TheFailingThreadComesFirstAndIsOpen) {
   const std::string id = data_.AddStored().hex();
   const std::string body = Get("/bundles/" + id).body;
