@@ -9,6 +9,28 @@
 #include "common/x86/page.h"
 
 namespace clew::follower {
+namespace {
+
+void Remap(const SyscallInput& call, uint64_t to, machine::Memory& memory) {
+  const uint64_t from = call.args[0];
+  const uint64_t old_bytes = RoundUpToPage(call.args[1]);
+  const uint64_t new_bytes = RoundUpToPage(call.args[2]);
+  const uint32_t prot =
+      memory.ProtectionAt(from).value_or(kProtRead | kProtWrite);
+  if (to != from) {
+    memory.Move(from, to, std::min(old_bytes, new_bytes));
+  }
+  if ((call.args[3] & MREMAP_DONTUNMAP) != 0) {  // of no file: zeros
+    memory.Map(from, old_bytes, prot);
+  } else if (new_bytes < old_bytes) {
+    memory.Unmap(from + new_bytes, old_bytes - new_bytes);
+  }
+  if (new_bytes > old_bytes) {
+    memory.Map(to + old_bytes, new_bytes - old_bytes, prot);
+  }
+}
+
+}  // namespace
 
 void ApplyMappings(const SyscallInput& call, machine::Memory& memory,
                    uint64_t& brk) {
@@ -40,20 +62,7 @@ void ApplyMappings(const SyscallInput& call, machine::Memory& memory,
       }
       break;
     case __NR_mremap:
-      if (result != args[0]) {
-        memory.Move(args[0], result, std::min(args[1], args[2]));
-      }
-      if (args[2] > args[1]) {
-        const uint64_t grown = result + RoundUpToPage(args[1]);
-        const uint32_t prot =
-            memory.ProtectionAt(result).value_or(kProtRead | kProtWrite);
-        memory.Map(grown, RoundUpToPage(args[2]) - RoundUpToPage(args[1]),
-                   prot);
-      } else if (RoundUpToPage(args[2]) < RoundUpToPage(args[1])) {
-        memory.Unmap(
-            (result == args[0] ? result : args[0]) + RoundUpToPage(args[2]),
-            RoundUpToPage(args[1]) - RoundUpToPage(args[2]));
-      }
+      Remap(call, result, memory);
       break;
     case __NR_brk:
       if (RoundUpToPage(result) > RoundUpToPage(brk)) {
