@@ -16,8 +16,8 @@ inline constexpr size_t kReportedBlocksMax = 16;   // the last ones
 // differs, to be sent by a user (docs/design/solve.md, "A report of a bug").
 // It has no memory, no bytes that calls wrote or were given, no strings of the
 // program but names of functions and the last part of file names, neither its
-// command line nor its environment; of its code the last two blocks alone. Fails as
-// reading the bundle's inputs and trace does.
+// command line nor its environment; of its code the last two blocks alone.
+// Fails as reading the bundle's inputs and trace does.
 [[nodiscard]] Result<Json> MakeBugReport(
     const follower::BundleRecording& recording,
     const solver::SolveReport& solved);
