@@ -360,7 +360,9 @@ Result<Followed> Process::CompleteNondeterministic(size_t thread,
   const auto* const input =
       record == nullptr ? nullptr : std::get_if<InsnInput>(record);
   if (input == nullptr || input->ip.as_int() != state.registers.rip) {
-    return Contradict(Contradiction::Kind::kPath, thread,
+    return Contradict(record == nullptr ? Contradiction::Kind::kNoInput
+                                        : Contradiction::Kind::kPath,
+                      thread,
                       "an instruction whose result is not in the input log");
   }
   cpu.CompleteInsn(*input);

@@ -33,6 +33,7 @@ struct Contradiction {
     kFutex,    // a recorded futex result is impossible now
     kFault,    // a fault that was not recorded, or none where one was
     kOutput,   // other output bytes (only with ProcessOptions::strict_output)
+    kNoInput,  // the input log of the thread has ended, the thread goes on
   };
   Kind kind = Kind::kPath;
   size_t thread = 0;  // index

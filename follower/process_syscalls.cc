@@ -60,7 +60,9 @@ Result<Followed> Process::EnterSyscall(size_t thread) {
   const auto* const call =
       record == nullptr ? nullptr : std::get_if<SyscallInput>(record);
   if (call == nullptr) {
-    return Contradict(Contradiction::Kind::kSyscall, thread,
+    return Contradict(record == nullptr ? Contradiction::Kind::kNoInput
+                                        : Contradiction::Kind::kSyscall,
+                      thread,
                       fmt::format("makes system call {}, none is recorded here",
                                   SyscallName(state.registers.gpr[kRax])));
   }

@@ -64,13 +64,19 @@ class Strategy {
     report.contested = words_.contested_count();
     if (report.verdict == Verdict::kUnknown) {
       Explain(report);
-    } else if (report.verdict == Verdict::kUnsat && recording_.whole) {
+    } else if (report.verdict == Verdict::kUnsat && IsWhole()) {
       report.difference = DifferenceAt(recording_, windows_->report().furthest);
     }
     return {};
   }
 
  private:
+  // Nothing is lost of the trace, nor of the inputs as far as they were used.
+  bool IsWhole() const {
+    return recording_.whole && windows_->report().furthest.kind !=
+                                   follower::Contradiction::Kind::kNoInput;
+  }
+
   void TryGuess(SolveReport& report) {
     const auto turn = windows_->TryGuess(options_.time_limit_s);
     if (!turn) {

@@ -176,7 +176,7 @@ TEST_F(CatalogueFilterTest, StateStatusTextAndFilterCombine) {
                    .filter = {.host = "host-0", .program = "bank"}}),
             1u);
   EXPECT_EQ(catalogue_->Counts()->groups_by_state,
-            (std::vector<uint64_t>{2, 0, 0, 1, 0, 0}));
+            (std::vector<uint64_t>{2, 0, 0, 1, 0, 0, 0}));
 }
 
 // "1.4" does not match "1.4.2", which is another release.
