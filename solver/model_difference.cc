@@ -10,11 +10,12 @@ std::optional<uint64_t> LastCall(InputSource& inputs, Tid thread,
                                  uint64_t records) {
   std::optional<uint64_t> last;
   for (uint64_t i = 0; i < records; ++i) {
-    const auto record = inputs.Next(thread);
-    if (!record || !*record) {
+    const auto next = inputs.Next(thread);
+    const auto record = next ? *next : std::nullopt;
+    if (!record) {
       break;
     }
-    if (const auto* const call = std::get_if<SyscallInput>(&**record)) {
+    if (const auto* const call = std::get_if<SyscallInput>(&*record)) {
       last = call->number;
     }
   }

@@ -355,8 +355,9 @@ static int ActAsClew(const char* command, const char* bundle) {
     printf("{\"verdict\": \"unsat\", \"conflict\": [\"one\", \"two\"]}\n");
     return 1;
   } else if (strcmp(mode, "model differs") == 0) {
-    printf("{\"verdict\": \"model-differs\", \"model_difference\": "
-           "{\"text\": \"after `mremap`\"}}\n");
+    printf(
+        "{\"verdict\": \"model-differs\", \"model_difference\": "
+        "{\"text\": \"after `mremap`\"}}\n");
     return 70;
   } else if (strcmp(mode, "unknown") == 0) {
     printf("{\"verdict\": \"unknown\", \"reason\": \"time limit\"}\n");

@@ -23,8 +23,8 @@ void AwaitAsleep(const Thread& sleeper);
 // on a futex is asleep, and every one that ended is gone or, as a process's
 // first thread is while others run, a zombie. Otherwise the order in which the
 // kernel sees them would be left to the host: the new turn could change the
-// futex's word before a sleeper has read it. Of a thread that ended, QEMU clears
-// its id in memory and wakes who waits for that.
+// futex's word before a sleeper has read it. Of a thread that ended, QEMU
+// clears its id in memory and wakes who waits for that.
 class Settling {
  public:
   void AddSleeper(const Locked& /*lock*/, const Thread& sleeper) {
