@@ -1,0 +1,130 @@
+// Goal: a correct program is recorded as it runs, solved and replayed; where it
+// is not, expected.txt says so and why, neither more nor less.
+// Method: programs that check one feature of kernel or CPU each, natively and
+// under the built program, with one seed. The names of Quick are programs that
+// are quick and have no row; the others have the label `full`: a verdict "no
+// answer" or "endless" depends on how fast the machine is.
+// CLEW_FIDELITY_TABLE=FILE writes the table that is true today into FILE, with
+// the recorded reasons where the class is the recorded one and with what was
+// seen where not, and CLEW_FIDELITY_SEED is the seed (1).
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdlib>
+#include <fstream>
+
+#include "tests/e2e/clew_command.h"
+#include "tests/fidelity/expected.h"
+#include "tests/fidelity/run_case.h"
+
+namespace clew::fidelity {
+namespace {
+
+// For what has no answer in that time; whatever has one gets kLimitSeconds.
+constexpr int kShortLimitSeconds = 30;
+
+const Table& Rows() {
+  static const Table table = [] {
+    std::ifstream text(CLEW_FIDELITY "/expected.txt");
+    auto read = ReadTable(text);
+    EXPECT_TRUE(read) << "expected.txt: " << read.error().message;
+    return read ? *read : Table();
+  }();
+  return table;
+}
+
+Expected ExpectedOf(const std::string& program) {
+  const auto row = Rows().find(program);
+  return row == Rows().end() ? Expected() : row->second;
+}
+
+uint64_t Seed() {
+  const char* text = std::getenv("CLEW_FIDELITY_SEED");
+  return text == nullptr ? 1 : std::strtoull(text, nullptr, 10);
+}
+
+class FidelityTest : public testing::TestWithParam<std::string> {
+ protected:
+  static void TearDownTestSuite() {
+    for (int i = 0; i < kClasses; ++i) {
+      fmt::print("{:16} {:4}\n", NameOf(static_cast<Class>(i)),
+                 counts_[static_cast<size_t>(i)]);
+    }
+  }
+
+  static void Count(Class which) { ++counts_[static_cast<size_t>(which)]; }
+
+  // Appends the row that is true today to the file that is asked for.
+  static bool WrittenInto(const char* path, const Outcome& seen) {
+    if (path == nullptr) {
+      return false;
+    }
+    if (seen.which != Class::kSame) {
+      const Expected row = ExpectedOf(GetParam());
+      std::ofstream(path, std::ios::app)
+          << RowOf(GetParam(),
+                   {seen.which,
+                    row.which == seen.which ? row.reason : seen.evidence})
+          << '\n';
+    }
+    return true;
+  }
+
+ private:
+  static std::array<int, kClasses> counts_;
+};
+std::array<int, kClasses> FidelityTest::counts_ = {};
+
+bool MayLastForever(Class which) {
+  return which == Class::kNoAnswer || which == Class::kEndless;
+}
+
+TEST_P(FidelityTest, EndsAsItsRowSays) {
+  const Ran native = RunNatively(GetParam());
+  if (native.exit_status == kNotHere) {
+    GTEST_SKIP() << native.out;
+  }
+  ASSERT_EQ(native.exit_status, 0) << native.out;
+  ASSERT_EQ(native.out, "ok\n");
+  const char* table = std::getenv("CLEW_FIDELITY_TABLE");
+  const Expected expected = ExpectedOf(GetParam());
+  const bool brief = table != nullptr || MayLastForever(expected.which);
+  const Outcome seen = Follow(GetParam(), native, Seed(),
+                              brief ? kShortLimitSeconds : e2e::kLimitSeconds);
+  Count(seen.which);
+  fmt::print("{}: {} {}\n", GetParam(), NameOf(seen.which), seen.evidence);
+  if (!WrittenInto(table, seen)) {
+    EXPECT_EQ(NameOf(seen.which), NameOf(expected.which))
+        << (seen.which < expected.which
+                ? "better than its row in expected.txt: change it"
+                : "worse than expected.txt says")
+        << "; seen: " << seen.evidence;
+  }
+}
+
+const std::vector<std::string>& QuickPrograms() {
+  static const std::vector<std::string> quick = {"file_append"};
+  return quick;
+}
+
+std::vector<std::string> OtherPrograms() {
+  std::vector<std::string> names = ProgramNames();
+  std::erase_if(names, [](const std::string& name) {
+    return std::ranges::find(QuickPrograms(), name) != QuickPrograms().end();
+  });
+  return names;
+}
+
+std::string NameOfCase(const testing::TestParamInfo<std::string>& info) {
+  return info.param;
+}
+
+INSTANTIATE_TEST_SUITE_P(Quick, FidelityTest,
+                         testing::ValuesIn(QuickPrograms()), NameOfCase);
+INSTANTIATE_TEST_SUITE_P(Full, FidelityTest, testing::ValuesIn(OtherPrograms()),
+                         NameOfCase);
+
+}  // namespace
+}  // namespace clew::fidelity

@@ -1,0 +1,21 @@
+// Bytes are copied between pipes without being taken, moved, and put in from
+// memory: tee(2), splice(2), vmsplice(2).
+#include <fcntl.h>
+#include <string.h>
+#include <sys/uio.h>
+
+#include "check.h"
+
+int main(void) {
+  int one[2];
+  int two[2];
+  CHECK(pipe(one) == 0 && pipe(two) == 0);
+  struct iovec text = {"hello", 5};
+  CHECK(vmsplice(one[1], &text, 1, 0) == 5);
+  CHECK(tee(one[0], two[1], 3, 0) == 3);
+  CHECK(splice(one[0], NULL, two[1], NULL, 5, 0) == 5);
+  char all[16] = "";
+  CHECK(read(two[0], all, sizeof(all)) == 8);
+  CHECK(strcmp(all, "helhello") == 0);
+  return Ok();
+}
