@@ -105,7 +105,11 @@ TEST_P(FidelityTest, EndsAsItsRowSays) {
 }
 
 const std::vector<std::string>& QuickPrograms() {
-  static const std::vector<std::string> quick = {"file_append"};
+  static const std::vector<std::string> quick = {
+      "cpu_flags",      "epoll_levels",    "event_descriptor", "file_append",
+      "file_locks",     "jump_exceptions", "memory_protect",   "pipe_fifo",
+      "process_status", "semaphore_posix", "signal_fault",     "signal_mask",
+      "socket_pair",    "thread_condition"};
   return quick;
 }
 

@@ -64,8 +64,18 @@ std::optional<Outcome> SettledByRecord(const Ran& native, const Ran& recorded) {
   return std::nullopt;
 }
 
+// The place of the contradiction where one is told.
+std::string SaidBy(const Ran& solved) {
+  for (const char* place : {"in conflict", "furthest run"}) {
+    if (Has(solved.out, place)) {
+      return LineWith(solved.out, place);
+    }
+  }
+  return LineWith(solved.out + solved.err, "clew");
+}
+
 std::optional<Outcome> SettledBySolve(const Ran& solved) {
-  const std::string said = LineWith(solved.err + solved.out, "clew");
+  const std::string said = SaidBy(solved);
   if (TimedOut(solved.exit_status) || solved.exit_status == kExitLimit) {
     return Outcome{Class::kNoAnswer, said};
   }
@@ -73,7 +83,7 @@ std::optional<Outcome> SettledBySolve(const Ran& solved) {
     case kExitOk:
       return std::nullopt;
     case kExitFinding:
-      return Outcome{Class::kImpossible, LineWith(solved.out, "contradict")};
+      return Outcome{Class::kImpossible, said};
     case kExitEnvironment:
       return Outcome{Class::kUnfollowed, said};
     default:
