@@ -21,8 +21,9 @@ using testing::HasSubstr;
 
 const Ran kOk{0, "ok\n", "clew: run.clew: did not fail\n"};
 
-Class ClassOf(const Ran& recorded, std::optional<Ran> solved = std::nullopt,
-              std::optional<Ran> replayed = std::nullopt) {
+Class ClassOf(const Ran& recorded,
+              const std::optional<Ran>& solved = std::nullopt,
+              const std::optional<Ran>& replayed = std::nullopt) {
   const auto outcome = SettledBy({kOk, recorded, solved, replayed});
   EXPECT_TRUE(outcome);
   return outcome ? outcome->which : Class::kBroken;

@@ -35,8 +35,10 @@ int main() {
   try {
     other.get();
     CHECK(false);
-  } catch (const std::runtime_error&) {
+  } catch (const std::runtime_error& e) {
+    caught += e.what();
   }
+  CHECK(caught == "deepdeep");
   CHECK(alive == 0);
   return Ok();
 }
