@@ -7,10 +7,22 @@
 namespace clew {
 namespace {
 
-// Rust: library/std/src/rt.rs, lang_start_internal. Go: runtime/panic.go,
-// fatalpanic and fatalthrow.
+constexpr std::string_view kNever = "never";
+constexpr std::string_view kPanics = "panics";
+constexpr std::string_view kDiffers = "exit!=";
+constexpr std::string_view kEquals = "exit=";
+
 constexpr int32_t kRustPanic = 101;
 constexpr int32_t kGoPanic = 2;
+
+// Takes `prefix` away if `text` begins with it.
+bool Skip(std::string_view& text, std::string_view prefix) {
+  if (!text.starts_with(prefix)) {
+    return false;
+  }
+  text.remove_prefix(prefix.size());
+  return true;
+}
 
 }  // namespace
 
@@ -18,41 +30,52 @@ bool FailOn::Matches(int32_t exit_status) const {
   switch (rule) {
     case Rule::kNever:
       return false;
+    case Rule::kPanics:
+      return exit_status == kRustPanic || exit_status == kGoPanic;
     case Rule::kEquals:
       return exit_status == status;
     case Rule::kDiffers:
       return exit_status != status;
-    case Rule::kPanics:
-      return exit_status == kRustPanic || exit_status == kGoPanic;
   }
   return false;
 }
 
 Result<FailOn> ParseFailOn(const std::string& text) {
-  FailOn fail_on;
-  if (text == "panics" || text == "never") {
-    fail_on.rule =
-        text == "never" ? FailOn::Rule::kNever : FailOn::Rule::kPanics;
-    return fail_on;
+  if (text == kNever || text == kPanics) {
+    return FailOn{.rule = text == kNever ? FailOn::Rule::kNever
+                                         : FailOn::Rule::kPanics};
   }
+  FailOn fail_on;
   std::string_view rest = text;
-  if (rest.starts_with("exit!=")) {
+  if (Skip(rest, kDiffers)) {
     fail_on.rule = FailOn::Rule::kDiffers;
-    rest.remove_prefix(6);
-  } else if (rest.starts_with("exit=")) {
+  } else if (Skip(rest, kEquals)) {
     fail_on.rule = FailOn::Rule::kEquals;
-    rest.remove_prefix(5);
   } else {
     rest = "";
   }
   const auto status = ParseNumber<uint8_t>(rest);
   if (!status) {
     return InvalidArgument(
-        "{:?} is no rule; write exit!=N or exit=N, N 0..255, panics, or never",
+        "{:?} is no rule; write exit!=N or exit=N, N 0..255, panics or never",
         text);
   }
   fail_on.status = *status;
   return fail_on;
+}
+
+std::string ToString(const FailOn& fail_on) {
+  switch (fail_on.rule) {
+    case FailOn::Rule::kNever:
+      return std::string(kNever);
+    case FailOn::Rule::kPanics:
+      return std::string(kPanics);
+    case FailOn::Rule::kEquals:
+      return fmt::format("{}{}", kEquals, fail_on.status);
+    case FailOn::Rule::kDiffers:
+      return fmt::format("{}{}", kDiffers, fail_on.status);
+  }
+  return std::string(kNever);
 }
 
 }  // namespace clew

@@ -12,18 +12,20 @@ namespace clew {
 struct FailOn {
   enum class Rule : uint8_t {
     kNever,
+    kPanics,  // 101, with which a panic ends a Rust program, and 2, as in Go
     kEquals,
     kDiffers,
-    kPanics,  // what the runtimes of Rust (101) and Go (2) end with
   };
   Rule rule = Rule::kPanics;
-  int32_t status = 0;  // of kEquals and kDiffers
+  int32_t status = 0;
   bool Matches(int32_t exit_status) const;
 };
 
-// Reads "exit!=N" or "exit=N", N in 0..255, "panics" or "never". Fails with
+// Reads "never", "panics", "exit!=N" or "exit=N", N in 0..255. Fails with
 // kInvalidArgument for anything else.
 [[nodiscard]] Result<FailOn> ParseFailOn(const std::string& text);
+// Returns what ParseFailOn reads as the same rule.
+std::string ToString(const FailOn& fail_on);
 
 }  // namespace clew
 
