@@ -14,6 +14,7 @@
 #include "bundle/bundle.h"
 #include "cli/backtrace_text.h"
 #include "cli/failure_text.h"
+#include "cli/repeat_command.h"
 #include "cli/report.h"
 #include "cli/subcommands.h"
 #include "common/progress.h"
@@ -64,6 +65,7 @@ struct Summary {
   decoder::MissingImages images_missing;
   decoder::TraceCounts counts;
   std::optional<decoder::InputCounts> inputs;  // if the bundle has a log
+  std::string repeat;  // command that repeats the run, if it can be
   std::string backtraces;
   std::string no_backtraces_because;
 };
@@ -235,6 +237,7 @@ Json ToJson(const Manifest& manifest, const PerfTrace& trace,
           {"recorded_at_s", manifest.recorded_at_s},
           {"seed", manifest.seed},
           {"quantum_insns", manifest.quantum_insns},
+          {"repeat", manifest.settings ? Json(summary.repeat) : Json()},
           {"failure", FailureJson(manifest.failure)},
           {"duration_ticks", summary.ticks},
           {"duration_ns", summary.nanos},
@@ -392,6 +395,9 @@ void PrintText(const Manifest& manifest, const PerfTrace& trace,
   line("source",
        fmt::format("{}, {}{}", SourceText(manifest.source), manifest.producer,
                    has_seed ? fmt::format(", seed {}", manifest.seed) : ""));
+  if (manifest.settings) {
+    line("to repeat", summary.repeat);
+  }
   if (!manifest.origin.host.empty() || !manifest.origin.cpu.empty()) {
     line("host", fmt::format("{}, Linux {}, {}", manifest.origin.host,
                              manifest.origin.os_release, manifest.origin.cpu));
@@ -453,6 +459,7 @@ Status RunInfo(const InfoOptions& options) {
   summary.nanos =
       ToPerfNanos(TscTicks(summary.ticks), trace->conversion()).as_int() -
       trace->conversion().zero;
+  summary.repeat = RepeatCommand(bundle.path());
   summary.has_pt = trace->has_pt();
   summary.cores = trace->cores().size();
   summary.switches = trace->slices().size();

@@ -2,14 +2,18 @@
 
 #include <fmt/format.h>
 
+#include <initializer_list>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
+#include "bundle/bundle.h"
 #include "cli/failure_text.h"
 #include "cli/hardware_command.h"
+#include "cli/repeat_command.h"
 #include "cli/report.h"
 #include "cli/subcommands.h"
 #include "common/fail_on.h"
@@ -17,6 +21,7 @@
 #include "machine/coverage.h"
 #include "recorder/perf/event_config.h"
 #include "recorder/software/plugin_file.h"
+#include "recorder/software/repeat.h"
 
 namespace clew::cli {
 namespace {
@@ -26,14 +31,18 @@ constexpr size_t kUnknownShownMax = 5;
 
 constexpr const char* kRecordFooter =
     R"(Exit status: 0 the run did not fail, 1 it failed (and was recorded), 5 none of
-the runs of --until-fail failed. The program's own output goes where it always
-goes; clew writes one line to stderr.
+the runs of --until-fail failed. A run has failed if a signal ended it, if it
+hangs, if its time limit is over, or by its exit status as --fail-on says: by
+default 101 and 2, with which panics end programs in Rust and Go. The program's
+own output goes where it always goes; clew writes to stderr how the run ended,
+and the command that repeats it.
 
 Examples:
   clew record -o run.clew -- ./server --port 0
   clew record --until-fail -o fail.clew -- ./racey
   clew record --until-fail 50 --fail-on 'exit!=0' -o fail.clew -- ./test
   clew record --timeout 10 -o hang.clew -- ./deadlock
+  clew record --repeat fail.clew -o again.clew
   clew record --seed 7 --quantum 100 --cores 2 -o run.clew -- pbzip2 -p4 -k f
   clew record --source perf -o run.clew -- ./server           on Intel PT
   clew record --source perf --pid 4711 --timeout 5 -o run.clew
@@ -46,6 +55,8 @@ struct RecordOptions {
   recorder::RecordOptions record;
   HardwareOptions hardware;
   std::string source = "qemu";
+  std::string repeat;               // bundle; empty: the run is a new one
+  std::optional<Failure> repeated;  // how the run ended that is repeated
   std::string fail_on;
   std::string timing = "mtc";
   std::string size_limit;
@@ -73,6 +84,12 @@ Json ToJson(const RecordOptions& options,
   json["context_switches"] = outcome.switches;
   json["pt_bytes"] = outcome.pt_bytes;
   json["trace_dropped"] = outcome.dropped;
+  json["repeat"] =
+      outcome.kept ? Json(RepeatCommand(options.record.output)) : Json();
+  json["repeated"] =
+      options.repeated
+          ? Json(recorder::SameEnd(*options.repeated, outcome.failure))
+          : Json();
   json["unknown_instructions"] = Json::array();
   for (const recorder::UnknownInsn& unknown : outcome.unknown_insns) {
     json["unknown_instructions"].push_back(UnknownText(unknown));
@@ -99,7 +116,8 @@ void WarnOfUnknown(const recorder::RecordOutcome& outcome) {
   }
 }
 
-Result<recorder::RecordOutcome> Run(RecordOptions& options) {
+// What the command line says of a run that it begins.
+Status SetRunOptions(RecordOptions& options) {
   if (!options.fail_on.empty()) {
     CLEW_ASSIGN_OR_RETURN(rule, ParseFailOn(options.fail_on));
     options.record.fail_on = rule;
@@ -110,6 +128,25 @@ Result<recorder::RecordOutcome> Run(RecordOptions& options) {
     options.record.size_limit_bytes = bytes;
   }
   options.record.timing = options.timing != "none";
+  return {};
+}
+
+// What the bundle to repeat says of it.
+Status TakeFromBundle(RecordOptions& options) {
+  CLEW_ASSIGN_OR_RETURN(bundle, bundle::Bundle::Open(options.repeat));
+  CLEW_ASSIGN_OR_RETURN(
+      again, recorder::OptionsToRepeat(bundle.manifest(), bundle.path()));
+  again.output = options.record.output;
+  again.core_on_exit = options.record.core_on_exit;
+  again.keep_only_if_failed = options.record.keep_only_if_failed;
+  options.record = std::move(again);
+  options.repeated = bundle.manifest().failure;
+  return {};
+}
+
+Result<recorder::RecordOutcome> Run(RecordOptions& options) {
+  CLEW_RETURN_IF_ERROR(options.repeat.empty() ? SetRunOptions(options)
+                                              : TakeFromBundle(options));
   CLEW_ASSIGN_OR_RETURN(plugin, recorder::FindPlugin());
   options.record.plugin_path = plugin;
   const auto coverage = std::make_shared<machine::Coverage>();
@@ -124,16 +161,47 @@ Result<recorder::RecordOutcome> Run(RecordOptions& options) {
   return recorder::RecordUntilFail(options.record, tries, &progress);
 }
 
-// RecordOptions of the software source alone that were given, or empty.
-std::string SoftwareOnly(const Command& command) {
-  for (const char* name : {"--until-fail", "--only-if-failed", "--size-limit",
-                           "--no-core-on-exit", "--seed", "--cores",
-                           "--quantum", "--timing", "--cyc", "--psb-period"}) {
+// The first of `names` that was given, or empty.
+std::string FirstGiven(const Command& command,
+                       std::initializer_list<const char*> names) {
+  for (const char* name : names) {
     if (command.CountOf(name) > 0) {
       return name;
     }
   }
   return {};
+}
+
+// Options of the software source alone.
+std::string SoftwareOnly(const Command& command) {
+  return FirstGiven(command,
+                    {"--until-fail", "--only-if-failed", "--size-limit",
+                     "--no-core-on-exit", "--seed", "--cores", "--quantum",
+                     "--timing", "--cyc", "--psb-period", "--repeat"});
+}
+
+// What the bundle that is repeated says by itself.
+std::string SaidByBundle(const Command& command) {
+  return FirstGiven(
+      command, {"--until-fail", "--fail-on", "--timeout", "--size-limit",
+                "--seed", "--cores", "--quantum", "--timing", "--mtc-period",
+                "--cyc", "--psb-period", "command"});
+}
+
+// And of a run that was to be a repetition, whether it is.
+void SayHowToRepeat(const RecordOptions& options,
+                    const recorder::RecordOutcome& outcome) {
+  if (options.repeated) {
+    const bool same = recorder::SameEnd(*options.repeated, outcome.failure);
+    fmt::print(
+        stderr, "clew: {}\n",
+        same ? "it ended as the run that it repeats"
+             : "not repeated: that run " + OutcomeText(*options.repeated));
+  }
+  if (outcome.kept) {
+    fmt::print(stderr, "clew: to repeat this run: {}\n",
+               RepeatCommand(options.record.output));
+  }
 }
 
 int RunPerf(const Command& command, RecordOptions& options) {
@@ -165,6 +233,13 @@ int RunRecord(const Command& command, RecordOptions& options) {
                         "--inputs-rate need --source perf")
             .error());
   }
+  if (const std::string name = SaidByBundle(command);
+      !options.repeat.empty() && !name.empty()) {
+    return ReportError(
+        InvalidArgument("--repeat runs as {:?} says; leave out {}",
+                        options.repeat, name)
+            .error());
+  }
   const auto outcome = Run(options);
   if (!outcome) {
     return ReportError(outcome.error());
@@ -180,6 +255,7 @@ int RunRecord(const Command& command, RecordOptions& options) {
                WithMagnitude(static_cast<double>(outcome->insns)),
                WithMagnitude(static_cast<double>(outcome->pt_bytes)));
     WarnOfUnknown(*outcome);
+    SayHowToRepeat(options, *outcome);
   }
   return outcome->failure.kind == FailureKind::kNone ? kExitOk : kExitFinding;
 }
@@ -188,6 +264,9 @@ void AddRunOptions(Command& command, RecordOptions& options) {
   recorder::RecordOptions& record = options.record;
   command.add_option("-o,--output", record.output, "the bundle to make")
       ->required();
+  command.add_option("--repeat", options.repeat,
+                     "run what this bundle is of once more: its program, "
+                     "arguments, environment, folder, seed and options");
   options.until_fail =
       command
           .add_option("--until-fail", options.tries,

@@ -95,6 +95,23 @@ void SetLoss(const Manifest& from, pb::Loss& to) {
   to.set_inputs_unknown(from.inputs_unknown);
 }
 
+void SetSettings(const RunSettings& from, pb::Settings& to) {
+  const Surroundings& around = from.surroundings;
+  to.set_program(around.program);
+  for (const std::string& argument : from.arguments) {
+    to.add_arguments(argument);
+  }
+  to.set_working_directory(around.working_directory);
+  for (const std::string& variable : around.environment) {
+    to.add_environment(variable);
+  }
+  to.set_stack_limit_bytes(around.stack_limit_bytes);
+  to.set_psb_period_bytes(from.psb_period_bytes);
+  to.set_fail_on(Utf8(from.fail_on));
+  to.set_timeout_s(from.timeout_s);
+  to.set_size_limit_bytes(from.size_limit_bytes);
+}
+
 // What is known only after the recording.
 void SetLater(const Manifest& from, pb::Manifest& to) {
   if (from.trigger) {
@@ -171,6 +188,9 @@ pb::Manifest FromManifest(const Manifest& from) {
   }
   to.set_assertion(Utf8(from.assertion));
   to.set_trace_dropped(Utf8(from.trace_dropped));
+  if (from.settings) {
+    SetSettings(*from.settings, *to.mutable_settings());
+  }
   SetLater(from, to);
   return to;
 }

@@ -63,6 +63,26 @@ struct PtTiming {
   bool operator==(const PtTiming&) const = default;
 };
 
+// Where and with what a program was started.
+struct Surroundings {
+  std::string program;            // its file, seen from working_directory
+  std::string working_directory;  // absolute
+  std::vector<std::string> environment;  // "NAME=value", in order
+  uint64_t stack_limit_bytes = UINT64_MAX;
+  bool operator==(const Surroundings&) const = default;
+};
+
+// How a program was recorded, besides what the manifest has for all sources.
+struct RunSettings {
+  std::vector<std::string> arguments;  // argv
+  Surroundings surroundings;
+  uint32_t psb_period_bytes = 0;
+  std::string fail_on;
+  uint32_t timeout_s = 0;
+  uint64_t size_limit_bytes = 0;
+  bool operator==(const RunSettings&) const = default;
+};
+
 // manifest.pb, as plain values; proto/bundle.proto is the specification.
 struct Manifest {
   std::string producer;  // of one that was read
@@ -91,7 +111,8 @@ struct Manifest {
   Journal journal;                           // of the host, about the failure
   std::string assertion;      // that ended the run, kept by redaction
   std::string trace_dropped;  // why there is none; empty: there is
-  uint64_t digest = 0;        // of manifest.pb; of one that was read
+  std::optional<RunSettings> settings;
+  uint64_t digest = 0;  // of manifest.pb; of one that was read
   bool operator==(const Manifest&) const = default;
 };
 

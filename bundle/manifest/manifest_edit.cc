@@ -29,6 +29,9 @@ void Apply(const ManifestEdits& edits, pb::Manifest& manifest) {
   if (edits.assertion) {
     manifest.set_assertion(*edits.assertion);
   }
+  if (edits.drop_settings) {
+    manifest.clear_settings();
+  }
   for (const std::string& line : edits.redactions) {
     manifest.add_redactions(line);
   }

@@ -18,6 +18,7 @@ struct ManifestEdits {
   std::optional<std::vector<std::string>> command = {};
   std::optional<Journal> journal = {};
   std::optional<std::string> assertion = {};
+  bool drop_settings = false;
   std::vector<std::string> redactions = {};  // added to those that are there
 };
 

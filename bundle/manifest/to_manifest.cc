@@ -182,6 +182,19 @@ Journal ToJournal(const pb::Manifest& from) {
   return journal;
 }
 
+RunSettings ToSettings(const pb::Settings& from) {
+  return {.arguments = {from.arguments().begin(), from.arguments().end()},
+          .surroundings = {.program = from.program(),
+                           .working_directory = from.working_directory(),
+                           .environment = {from.environment().begin(),
+                                           from.environment().end()},
+                           .stack_limit_bytes = from.stack_limit_bytes()},
+          .psb_period_bytes = from.psb_period_bytes(),
+          .fail_on = from.fail_on(),
+          .timeout_s = from.timeout_s(),
+          .size_limit_bytes = from.size_limit_bytes()};
+}
+
 }  // namespace
 
 Result<Manifest> ToManifest(const pb::Manifest& from, const std::string& where,
@@ -236,6 +249,9 @@ Result<Manifest> ToManifest(const pb::Manifest& from, const std::string& where,
   manifest.trace_dropped = from.trace_dropped();
   manifest.assertion = from.assertion();
   manifest.journal = ToJournal(from);
+  if (from.has_settings()) {
+    manifest.settings = ToSettings(from.settings());
+  }
   for (const pb::Image& image : from.images()) {
     CLEW_ASSIGN_OR_RETURN(converted, ToImage(image, where, bundle_path));
     manifest.images.push_back(std::move(converted));

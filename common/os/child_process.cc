@@ -80,13 +80,16 @@ Result<Pipe> MakePipe() {
 }
 
 Result<std::string> FindProgram(const std::string& name) {
+  return FindProgramIn(getenv("PATH"), name);
+}
+
+Result<std::string> FindProgramIn(const char* path, const std::string& name) {
   if (name.find('/') != name.npos) {
     if (IsProgram(name)) {
       return name;
     }
     return InvalidArgument("{:?} is no executable file", name);
   }
-  const char* path = getenv("PATH");
   std::string_view rest = path == nullptr ? "/usr/bin:/bin" : path;
   while (!rest.empty()) {
     const size_t colon = rest.find(':');

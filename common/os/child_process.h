@@ -39,6 +39,9 @@ struct Pipe {
 // which execvp(3) takes for the current folder, is passed over.
 // kInvalidArgument: nowhere, or not executable.
 [[nodiscard]] Result<std::string> FindProgram(const std::string& name);
+// The same with `path` in the place of PATH; nullptr: it is not set.
+[[nodiscard]] Result<std::string> FindProgramIn(const char* path,
+                                                const std::string& name);
 
 // While it lives, an interrupt from the terminal ends the child alone. One at a
 // time, since the action of a signal belongs to the whole process.

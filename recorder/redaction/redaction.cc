@@ -471,6 +471,9 @@ class Redaction {
     if (inputs_.drop && Exists(Path(inputs_.name))) {
       lines_.push_back("inputs: all of them");
     }
+    if (manifest_.has_settings()) {
+      lines_.push_back("settings: environment and arguments to repeat with");
+    }
   }
 
   Status EditRedactions() {
@@ -484,7 +487,8 @@ class Redaction {
     if (manifest_.journal_size() > 0) {
       edits.journal = RedactedJournal();
     }
-    return edits.redactions.empty() && !edits.journal
+    edits.drop_settings = manifest_.has_settings();
+    return edits.redactions.empty() && !edits.journal && !edits.drop_settings
                ? Status()
                : EditManifest(files_, folder_, edits);
   }

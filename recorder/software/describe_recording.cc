@@ -1,8 +1,8 @@
 #include "recorder/software/describe_recording.h"
 
 #include <ctime>
-#include <filesystem>
-#include <system_error>
+
+#include "recorder/software/repeat.h"
 
 namespace clew::recorder {
 namespace {
@@ -16,11 +16,6 @@ bundle::PtTiming TimingOf(const EncoderConfig& encoder) {
           .cyc = encoder.cyc};
 }
 
-std::string WorkingDirectory() {
-  std::error_code error;
-  return std::filesystem::current_path(error).string();
-}
-
 }  // namespace
 
 bundle::Manifest DescribeRecording(
@@ -31,7 +26,9 @@ bundle::Manifest DescribeRecording(
   manifest.core_count = config.scheduler.cores;
   manifest.timing = TimingOf(config.encoder);
   manifest.command = options.command;
-  manifest.working_directory = WorkingDirectory();
+  manifest.settings = SettingsOf(options);
+  manifest.working_directory =
+      manifest.settings->surroundings.working_directory;
   manifest.recorded_at_s = std::time(nullptr);
   manifest.failure = outcome.failure;
   manifest.images = images;

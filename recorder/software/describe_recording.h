@@ -9,7 +9,8 @@
 
 namespace clew::recorder {
 
-// What manifest.pb of a recording by the QEMU plugin says.
+// What manifest.pb of a recording by the QEMU plugin says. REQUIRES: `options`
+// have surroundings.
 bundle::Manifest DescribeRecording(
     const RecordOptions& options, const PluginConfig& config,
     const Outcome& outcome, const std::vector<bundle::BundleImage>& images);

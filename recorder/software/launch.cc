@@ -3,18 +3,30 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
-#include <cstdlib>
+#include <filesystem>
 
 #include "common/os/child_process.h"
 #include "common/os/exec_arguments.h"
 #include "common/os/file.h"
+#include "recorder/qemu/calls/exec_call.h"
 #include "recorder/qemu/program_kind.h"
 
 namespace clew::recorder {
 namespace {
 
 constexpr const char* kQemu = "qemu-x86_64";
+
+// The value of a variable, or nullptr; borrowed.
+const char* Variable(const std::vector<std::string>& environment,
+                     const std::string& name) {
+  const std::string begin = name + "=";
+  const auto found = std::ranges::find_if(
+      environment,
+      [&](const std::string& text) { return text.starts_with(begin); });
+  return found == environment.end() ? nullptr : found->c_str() + begin.size();
+}
 
 std::vector<std::string> QemuArguments(const Launch& launch) {
   std::vector<std::string> args = {
@@ -29,27 +41,38 @@ std::vector<std::string> QemuArguments(const Launch& launch) {
       kPluginConfigVariable,
       "-0",
       launch.command[0]};
-  if (const char* preload = getenv("LD_PRELOAD"); preload != nullptr) {
+  const bundle::Surroundings& around = launch.surroundings;
+  if (const char* preload = Variable(around.environment, "LD_PRELOAD");
+      preload != nullptr) {
     args.insert(args.end(), {"-E", fmt::format("LD_PRELOAD={}", preload)});
   }
-  args.insert(args.end(), {"-plugin", launch.plugin, launch.program});
+  args.insert(args.end(), {"-plugin", launch.plugin, around.program});
   args.insert(args.end(), launch.command.begin() + 1, launch.command.end());
   return args;
 }
 
 // In the child, between fork and exec.
 [[noreturn]] void ExecQemu(const std::string& qemu,
-                           const std::vector<char*>& args, pid_t parent) {
+                           const std::vector<char*>& args,
+                           const std::vector<char*>& environment,
+                           const bundle::Surroundings& around, pid_t parent) {
   (void)SetLimit(RLIMIT_CORE, 0, 0);
-  if (DieWithParent(parent)) {
-    execv(qemu.c_str(), args.data());
+  (void)SetLimit(RLIMIT_STACK, around.stack_limit_bytes, RLIM_INFINITY);
+  if (chdir(around.working_directory.c_str()) == 0 && DieWithParent(parent)) {
+    execve(qemu.c_str(), args.data(), environment.data());
   }
   _exit(127);
 }
 
 }  // namespace
 
-Status CheckProgram(const std::string& path) {
+Status CheckProgram(const bundle::Surroundings& surroundings) {
+  const std::filesystem::path folder = surroundings.working_directory;
+  if (std::error_code error; !std::filesystem::is_directory(folder, error)) {
+    return InvalidArgument("working directory {:?} is not there",
+                           surroundings.working_directory);
+  }
+  const std::string path = (folder / surroundings.program).string();
   CLEW_ASSIGN_OR_RETURN(file, MappedFile::Open(path));
   switch (ProgramKindOf(file.bytes())) {
     case ProgramKind::kNoElf:
@@ -66,7 +89,8 @@ Status CheckProgram(const std::string& path) {
 }
 
 Result<int> RunUnderQemu(const Launch& launch) {
-  const auto qemu = FindProgram(kQemu);
+  const bundle::Surroundings& around = launch.surroundings;
+  const auto qemu = FindProgramIn(Variable(around.environment, "PATH"), kQemu);
   if (!qemu) {
     return Unsupported(
         "no qemu-x86_64 in PATH; install it: apt-get install qemu-user");
@@ -75,7 +99,10 @@ Result<int> RunUnderQemu(const Launch& launch) {
   const std::vector<char*> pointers = ExecArguments(args);
   // A terminal sends SIGINT to both; the recorder waits for the end.
   const IgnoreInterrupt ignore;
-  const std::string config = FormatPluginConfig(launch.config);
+  const std::vector<std::string> environment =
+      QemuEnvironment({.environment = around.environment}, launch.plugin,
+                      FormatPluginConfig(launch.config));
+  const std::vector<char*> variables = ExecArguments(environment);
   const pid_t parent = getpid();
   const pid_t child = fork();
   if (child < 0) {
@@ -83,9 +110,7 @@ Result<int> RunUnderQemu(const Launch& launch) {
   }
   if (child == 0) {
     ignore.RestoreInChild();
-    setenv(kPluginConfigVariable, config.c_str(), 1);
-    setenv("LD_PRELOAD", launch.plugin.c_str(), 1);
-    ExecQemu(*qemu, pointers, parent);
+    ExecQemu(*qemu, pointers, variables, around, parent);
   }
   return WaitForChild(child);
 }

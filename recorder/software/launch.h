@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "bundle/manifest/manifest.h"
 #include "common/result.h"
 #include "recorder/qemu/plugin_config.h"
 
@@ -15,16 +16,18 @@ inline constexpr const char* kGuestCpu = "Nehalem";
 
 struct Launch {
   std::vector<std::string> command;
-  std::string program;  // path of command[0]
+  bundle::Surroundings surroundings;
   std::string plugin;
   PluginConfig config;
 };
 
-// kUnsupported unless `path` is an x86-64 ELF program.
-[[nodiscard]] Status CheckProgram(const std::string& path);
+// kUnsupported unless the program is an x86-64 ELF program. kInvalidArgument:
+// the working directory is not there.
+[[nodiscard]] Status CheckProgram(const bundle::Surroundings& surroundings);
 
 // Runs it to its end and returns the wait status. The child dies with the
-// recorder. kUnsupported: there is no qemu-x86_64.
+// recorder. kUnsupported: there is no qemu-x86_64 in
+// the PATH of the program's environment.
 [[nodiscard]] Result<int> RunUnderQemu(const Launch& launch);
 
 }  // namespace clew::recorder

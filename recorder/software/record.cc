@@ -10,7 +10,6 @@
 #include <utility>
 
 #include "bundle/manifest/bundle_writer.h"
-#include "common/os/child_process.h"
 #include "common/os/file.h"
 #include "common/text/path_names.h"
 #include "common/text/signal_text.h"
@@ -18,6 +17,7 @@
 #include "recorder/software/assemble.h"
 #include "recorder/software/launch.h"
 #include "recorder/software/raw_events.h"
+#include "recorder/software/repeat.h"
 
 namespace clew::recorder {
 namespace {
@@ -161,17 +161,21 @@ std::string Describe(const StatusCounts& counts) {
 
 }  // namespace
 
-Result<RecordOutcome> Record(const RecordOptions& options) {
-  CLEW_RETURN_IF_ERROR(CheckOptions(options));
-  CLEW_ASSIGN_OR_RETURN(program, FindProgram(options.command[0]));
-  CLEW_RETURN_IF_ERROR(CheckProgram(program));
+Result<RecordOutcome> Record(const RecordOptions& given) {
+  CLEW_RETURN_IF_ERROR(CheckOptions(given));
+  RecordOptions options = given;
+  if (!options.surroundings) {
+    CLEW_ASSIGN_OR_RETURN(own, OwnSurroundings(options.command[0]));
+    options.surroundings = own;
+  }
+  CLEW_RETURN_IF_ERROR(CheckProgram(*options.surroundings));
   CLEW_ASSIGN_OR_RETURN(
       bundle, BundleWriter::Create(PosixFileSystem(), options.output));
   CLEW_ASSIGN_OR_RETURN(config, MakeSession(options, bundle.folder()));
   CLEW_RETURN_IF_ERROR(
       bundle.files().CreateDirectory(RawFolder(bundle.folder())));
   const Launch launch{.command = options.command,
-                      .program = program,
+                      .surroundings = *options.surroundings,
                       .plugin = options.plugin_path,
                       .config = config};
   CLEW_ASSIGN_OR_RETURN(wait_status, RunUnderQemu(launch));

@@ -4,10 +4,12 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
+#include "bundle/manifest/manifest.h"
 #include "common/fail_on.h"
 #include "common/inputs.h"
 #include "common/progress.h"
@@ -19,12 +21,14 @@ namespace clew::recorder {
 
 struct RecordOptions {
   std::vector<std::string> command;  // argv; [0] is searched for in PATH
-  std::string output;                // the bundle to make
-  uint32_t cores = 4;                // virtual ones, 1..64
-  uint64_t seed = 1;                 // of everything that is left to chance
-  uint32_t quantum_insns = 300;      // mean; 1..1000000
-  bool timing = true;                // TSC and MTC packets; off: none
-  uint32_t mtc_period = 6;           // 64 * 2^n instructions between MTCs
+  // Absent: those of this process, and [0] decides which file is run.
+  std::optional<bundle::Surroundings> surroundings;
+  std::string output;            // the bundle to make
+  uint32_t cores = 4;            // virtual ones, 1..64
+  uint64_t seed = 1;             // of everything that is left to chance
+  uint32_t quantum_insns = 300;  // mean; 1..1000000
+  bool timing = true;            // TSC and MTC packets; off: none
+  uint32_t mtc_period = 6;       // 64 * 2^n instructions between MTCs
   bool cyc = false;
   uint32_t psb_period_bytes = 4096;
   FailOn fail_on;
@@ -75,7 +79,8 @@ struct RecordOutcome {
 
 // Records with seeds options.seed, +1, ... until a run fails, at most
 // `tries_max` times; bundles of runs that do not fail are dropped. The outcome
-// tells the seed. kLimit: none failed. `progress` may be null.
+// tells the seed. kLimit: none failed; the message says with which exit
+// statuses they ended. `progress` may be null.
 [[nodiscard]] Result<RecordOutcome> RecordUntilFail(RecordOptions options,
                                                     uint32_t tries_max,
                                                     ProgressSink* progress);

@@ -229,6 +229,18 @@ TEST_F(RedactionTest, ValuesOfOptionsAreNowhere) {
                   std::string(std::strlen(kPassword), 'x'), "--mode=xxxx"));
 }
 
+// What a run is repeated with has every value once more.
+TEST_F(RedactionTest, SettingsAreTakenOutWhateverTheRules) {
+  pb::Manifest manifest = ReadManifest();
+  manifest.mutable_settings()->add_environment("SECRET=1");
+  Write("manifest.pb", manifest.SerializeAsString());
+  const auto lines = Apply("# nothing\n");
+  ASSERT_TRUE(lines) << lines.error().message;
+  EXPECT_THAT(*lines, ElementsAre(HasSubstr("settings")));
+  EXPECT_FALSE(ReadManifest().has_settings());
+  EXPECT_THAT(FilesWith("SECRET"), IsEmpty());
+}
+
 // A short value is found where its name is before it.
 TEST_F(RedactionTest, ShortValuesAreNowhereBehindTheirNames) {
   Write("perf.data", "PERFILE2 prog --mode=fast, fast");
