@@ -17,6 +17,7 @@
 #include "cli/repeat_command.h"
 #include "cli/report.h"
 #include "cli/subcommands.h"
+#include "common/linux/deviations.h"
 #include "common/progress.h"
 #include "common/text/hex.h"
 #include "common/text/shell_quote.h"
@@ -269,6 +270,7 @@ Json ToJson(const Manifest& manifest, const PerfTrace& trace,
           {"sufficiency", ToJson(manifest.sufficiency)},
           {"redactions", manifest.redactions},
           {"unlogged_inputs", manifest.unlogged_inputs},
+          {"deviations", manifest.deviations},
           {"trace_dropped", manifest.trace_dropped},
           {"journal", ToJson(manifest.journal)},
           {"backtraces", summary.backtraces},
@@ -407,6 +409,9 @@ void PrintText(const Manifest& manifest, const PerfTrace& trace,
                        (imported || (manifest.source == BundleSource::kPerf &&
                                      manifest.failure.thread == Tid(0)));
   line("failure", unknown ? "not known" : FailureDetails(manifest.failure));
+  if (!manifest.deviations.empty()) {
+    line("in doubt", RecordersDoubt(manifest.deviations));
+  }
   line("duration",
        fmt::format("{} ticks, {:.3f} ms of recorded time", summary.ticks,
                    static_cast<double>(summary.nanos) / 1e6));

@@ -17,6 +17,7 @@
 #include "cli/report.h"
 #include "cli/subcommands.h"
 #include "common/fail_on.h"
+#include "common/linux/deviations.h"
 #include "common/progress.h"
 #include "machine/coverage.h"
 #include "recorder/perf/event_config.h"
@@ -90,6 +91,7 @@ Json ToJson(const RecordOptions& options,
       options.repeated
           ? Json(recorder::SameEnd(*options.repeated, outcome.failure))
           : Json();
+  json["deviations"] = outcome.deviations;
   json["unknown_instructions"] = Json::array();
   for (const recorder::UnknownInsn& unknown : outcome.unknown_insns) {
     json["unknown_instructions"].push_back(UnknownText(unknown));
@@ -138,10 +140,21 @@ Status TakeFromBundle(RecordOptions& options) {
       again, recorder::OptionsToRepeat(bundle.manifest(), bundle.path()));
   again.output = options.record.output;
   again.core_on_exit = options.record.core_on_exit;
+  again.strict = options.record.strict;
   again.keep_only_if_failed = options.record.keep_only_if_failed;
   options.record = std::move(again);
   options.repeated = bundle.manifest().failure;
   return {};
+}
+
+void SayDeviations(const recorder::RecordOutcome& outcome) {
+  if (!outcome.deviations.empty()) {
+    fmt::print(stderr, "clew: {} {}\n",
+               outcome.failure.kind == FailureKind::kNone
+                   ? "a failure of this program"
+                   : "this failure",
+               RecordersDoubt(outcome.deviations));
+  }
 }
 
 Result<recorder::RecordOutcome> Run(RecordOptions& options) {
@@ -174,10 +187,10 @@ std::string FirstGiven(const Command& command,
 
 // Options of the software source alone.
 std::string SoftwareOnly(const Command& command) {
-  return FirstGiven(command,
-                    {"--until-fail", "--only-if-failed", "--size-limit",
-                     "--no-core-on-exit", "--seed", "--cores", "--quantum",
-                     "--timing", "--cyc", "--psb-period", "--repeat"});
+  return FirstGiven(
+      command, {"--until-fail", "--only-if-failed", "--size-limit",
+                "--no-core-on-exit", "--strict", "--seed", "--cores",
+                "--quantum", "--timing", "--cyc", "--psb-period", "--repeat"});
 }
 
 // What the bundle that is repeated says by itself.
@@ -254,6 +267,7 @@ int RunRecord(const Command& command, RecordOptions& options) {
                OutcomeText(outcome->failure), outcome->seed,
                WithMagnitude(static_cast<double>(outcome->insns)),
                WithMagnitude(static_cast<double>(outcome->pt_bytes)));
+    SayDeviations(*outcome);
     WarnOfUnknown(*outcome);
     SayHowToRepeat(options, *outcome);
   }
@@ -287,6 +301,9 @@ void AddRunOptions(Command& command, RecordOptions& options) {
                      "are dropped: the program goes on, and its failure leaves "
                      "a bundle with core dump and images alone; with none, "
                      "there is no limit");
+  command.add_flag("--strict", record.strict,
+                   "end, with exit code 3, where the program uses what the "
+                   "recorder carries out otherwise than the kernel");
   command.add_flag("--only-if-failed", record.keep_only_if_failed,
                    "keep no bundle of a run that did not fail");
   command.add_flag("!--no-core-on-exit", record.core_on_exit,

@@ -6,12 +6,14 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <vector>
 
 #include "cli/code_names.h"
 #include "cli/race_report.h"
 #include "cli/report.h"
 #include "cli/subcommands.h"
 #include "cli/verdict_text.h"
+#include "common/linux/deviations.h"
 #include "common/linux/syscall_table.h"
 #include "common/progress.h"
 #include "common/text/shell_quote.h"
@@ -93,7 +95,8 @@ Json ToJson(const NamedRaces& races) {
 struct Solved {
   solver::SolveReport report;
   NamedRaces races;
-  std::string place;  // where the model differs
+  std::string place;                    // where the model differs
+  std::vector<std::string> deviations;  // of the bundle
 };
 
 Json ToJson(const solver::ModelDifference& difference,
@@ -164,6 +167,7 @@ Json ToJson(const SolveArguments& arguments, const Solved& solved) {
          {"machine", difference.machine},
          {"core", difference.dumped}});
   }
+  json["deviations"] = solved.deviations;
   if (!report.reason.empty()) {
     json["reason"] = report.reason;
     json["engines"] = report.engines;
@@ -340,6 +344,10 @@ void PrintText(const SolveArguments& arguments, const Solved& solved) {
       PrintUnknown(arguments, report);
       break;
   }
+  if (!solved.deviations.empty()) {
+    fmt::print("  {:<17}{}\n", "the failure",
+               RecordersDoubt(solved.deviations));
+  }
   PrintSearch(report);
   if (report.verdict == constraints::Verdict::kWitness) {
     PrintMemory(report.memory, arguments.verbose);
@@ -391,7 +399,10 @@ Result<Solved> SolveBundle(const SolveArguments& arguments) {
     CLEW_RETURN_IF_ERROR(
         opened->bundle.WriteSchedule(PosixFileSystem(), report.schedule, {}));
   }
-  Solved solved = {.report = std::move(report), .races = {}, .place = {}};
+  Solved solved = {.report = std::move(report),
+                   .races = {},
+                   .place = {},
+                   .deviations = opened->bundle.manifest().deviations};
   solved.races = NameRaces(*opened, solved.report.races);
   if (solved.report.difference) {
     solved.place =

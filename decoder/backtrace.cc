@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "common/build_id.h"
+#include "common/linux/deviations.h"
 #include "common/os/file.h"
 #include "common/text/path_names.h"
 #include "decoder/assertion.h"
@@ -228,16 +229,27 @@ Result<Backtrace> FromManifest(const Bundle& bundle) {
   return backtrace;
 }
 
-}  // namespace
-
-Result<Backtrace> ReadBacktrace(const Bundle& bundle,
-                                const BacktraceLimits& limits) {
+Result<Backtrace> ReadStacks(const Bundle& bundle,
+                             const BacktraceLimits& limits) {
   const std::string path = bundle.core_path();
   if (path.empty()) {
     return FromManifest(bundle);
   }
   CLEW_ASSIGN_OR_RETURN(core, CoreDump::Open(path, limits.core_bytes_max));
   return FromCore(bundle, core, limits);
+}
+
+}  // namespace
+
+Result<Backtrace> ReadBacktrace(const Bundle& bundle,
+                                const BacktraceLimits& limits) {
+  CLEW_ASSIGN_OR_RETURN(backtrace, ReadStacks(bundle, limits));
+  const auto& deviations = bundle.manifest().deviations;
+  if (!deviations.empty()) {
+    backtrace.notes.insert(backtrace.notes.begin(),
+                           "the failure " + RecordersDoubt(deviations));
+  }
+  return std::move(backtrace);
 }
 
 }  // namespace clew::decoder

@@ -65,7 +65,7 @@ struct Backtrace {
   std::vector<ThreadBacktrace> threads = {};
   // Files of program code that were mapped.
   std::vector<std::string> modules = {};
-  // What is missing, for people.
+  // For people: that the failure may be the recorder's, then what is missing.
   std::vector<std::string> notes = {};
 };
 

@@ -186,6 +186,9 @@ pb::Manifest FromManifest(const Manifest& from) {
   for (const std::string& phrase : from.unlogged_inputs) {
     to.add_unlogged_inputs(Utf8(phrase));
   }
+  for (const std::string& phrase : from.deviations) {
+    to.add_deviations(Utf8(phrase));
+  }
   to.set_assertion(Utf8(from.assertion));
   to.set_trace_dropped(Utf8(from.trace_dropped));
   if (from.settings) {

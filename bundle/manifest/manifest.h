@@ -108,6 +108,7 @@ struct Manifest {
   std::optional<Sufficiency> sufficiency;
   std::vector<std::string> redactions;       // one line a rule that applied
   std::vector<std::string> unlogged_inputs;  // a phrase for each cause
+  std::vector<std::string> deviations;       // a phrase for each
   Journal journal;                           // of the host, about the failure
   std::string assertion;      // that ended the run, kept by redaction
   std::string trace_dropped;  // why there is none; empty: there is

@@ -245,6 +245,8 @@ Result<Manifest> ToManifest(const pb::Manifest& from, const std::string& where,
                              from.redactions().end());
   manifest.unlogged_inputs.assign(from.unlogged_inputs().begin(),
                                   from.unlogged_inputs().end());
+  manifest.deviations.assign(from.deviations().begin(),
+                             from.deviations().end());
   manifest.assertion = from.assertion();
   manifest.trace_dropped = from.trace_dropped();
   manifest.assertion = from.assertion();

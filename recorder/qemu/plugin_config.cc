@@ -65,21 +65,42 @@ std::string OneLine(std::string text) {
   return text;
 }
 
+// A line with their number, and one for each.
+std::string FormatPhrases(std::string_view key,
+                          const std::vector<std::string>& phrases) {
+  std::string lines = fmt::format("{}={}\n", key, phrases.size());
+  for (size_t i = 0; i < phrases.size(); ++i) {
+    lines += fmt::format("{}{}={}\n", key, i, OneLine(phrases[i]));
+  }
+  return lines;
+}
+
+Status ParsePhrases(const Fields& fields, const std::string& key,
+                    std::vector<std::string>& phrases) {
+  uint64_t count = 0;
+  CLEW_RETURN_IF_ERROR(fields.Number(key, count));
+  for (uint64_t i = 0; i < count; ++i) {
+    CLEW_ASSIGN_OR_RETURN(phrase, fields.Text(fmt::format("{}{}", key, i)));
+    phrases.push_back(phrase);
+  }
+  return {};
+}
+
 }  // namespace
 
 std::string FormatPluginConfig(const PluginConfig& s) {
   return fmt::format(
       "folder={}\ncores={}\nquantum={}\nslice_min={}\nslice_max={}\nseed={}\n"
       "psb={}\ntsc={:d}\nmtc={:d}\ncyc={:d}\nmtc_period={}\nnumerator={}\n"
-      "denominator={}\nsize_limit={}\ntimeout={}\ncore_on_exit={:d}\nvirtual_"
-      "tsc={:d}\n"
+      "denominator={}\nsize_limit={}\ntimeout={}\ncore_on_exit={:d}\n"
+      "strict={:d}\nvirtual_tsc={:d}\n"
       "turns={}\nfail_rule={}\nfail_status={}\n",
       OneLine(s.folder), s.scheduler.cores, s.scheduler.quantum_insns,
       s.scheduler.slice_min_ticks, s.scheduler.slice_max_ticks,
       s.scheduler.seed, s.encoder.psb_period_bytes, s.encoder.tsc,
       s.encoder.mtc, s.encoder.cyc, s.encoder.mtc_period,
       s.encoder.tsc_ctc_numerator, s.encoder.tsc_ctc_denominator,
-      s.size_limit_bytes, s.timeout_s, s.core_on_exit, s.virtual_tsc,
+      s.size_limit_bytes, s.timeout_s, s.core_on_exit, s.strict, s.virtual_tsc,
       OneLine(s.turns_path), static_cast<int>(s.fail_on.rule),
       s.fail_on.status);
 }
@@ -105,6 +126,7 @@ Result<PluginConfig> ParsePluginConfig(std::string_view text) {
   CLEW_RETURN_IF_ERROR(fields.Number("size_limit", s.size_limit_bytes));
   CLEW_RETURN_IF_ERROR(fields.Number("timeout", s.timeout_s));
   CLEW_RETURN_IF_ERROR(fields.Number("core_on_exit", s.core_on_exit));
+  CLEW_RETURN_IF_ERROR(fields.Number("strict", s.strict));
   CLEW_RETURN_IF_ERROR(fields.Number("virtual_tsc", s.virtual_tsc));
   CLEW_RETURN_IF_ERROR(fields.Number("fail_rule", s.fail_on.rule));
   CLEW_RETURN_IF_ERROR(fields.Number("fail_status", s.fail_on.status));
@@ -155,12 +177,8 @@ std::string StartPath(const std::string& folder) {
 std::string CorePath(const std::string& folder) { return folder + "/core"; }
 
 std::string FormatOutcome(const Outcome& o) {
-  std::string unlogged = fmt::format("unlogged={}\n", o.unlogged_inputs.size());
-  for (size_t i = 0; i < o.unlogged_inputs.size(); ++i) {
-    unlogged +=
-        fmt::format("unlogged{}={}\n", i, OneLine(o.unlogged_inputs[i]));
-  }
-  return unlogged +
+  return FormatPhrases("unlogged", o.unlogged_inputs) +
+         FormatPhrases("deviation", o.deviations) +
          fmt::format(
              "kind={}\nsignal={}\nstatus={}\nthread={}\nip={}\naddr={}\n"
              "refusal={}\ndropped={}\nhas_core={:d}\ninsns={}\nhandovers={}"
@@ -201,11 +219,8 @@ Result<Outcome> ParseOutcome(std::string_view text) {
   CLEW_RETURN_IF_ERROR(fields.Number("switches", o.switches));
   CLEW_RETURN_IF_ERROR(fields.Number("inputs_unknown", o.inputs_unknown));
   CLEW_RETURN_IF_ERROR(fields.Number("registers_exact", o.registers_exact));
-  CLEW_RETURN_IF_ERROR(fields.Number("unlogged", value));
-  for (uint64_t i = 0; i < value; ++i) {
-    CLEW_ASSIGN_OR_RETURN(phrase, fields.Text(fmt::format("unlogged{}", i)));
-    o.unlogged_inputs.push_back(phrase);
-  }
+  CLEW_RETURN_IF_ERROR(ParsePhrases(fields, "unlogged", o.unlogged_inputs));
+  CLEW_RETURN_IF_ERROR(ParsePhrases(fields, "deviation", o.deviations));
   CLEW_RETURN_IF_ERROR(fields.Number("end", value));
   return o;
 }

@@ -29,6 +29,7 @@ struct PluginConfig {
   FailOn fail_on;
   bool core_on_exit =
       true;                 // write a core dump of a run that did not fail, too
+  bool strict = false;      // a deviation (common/linux/deviations.h) ends it
   bool virtual_tsc = true;  // RDTSC reads the virtual clock
   // For tests: the true schedule goes here, a line "<thread> <tick>" for each
   // turn's start and "0 <tick>" for the end. Empty: nowhere.
@@ -66,6 +67,7 @@ struct Outcome {
   uint64_t inputs_unknown = 0;
   bool registers_exact = true;  // in the core dump, of every thread
   std::vector<std::string> unlogged_inputs;  // as in bundle.proto
+  std::vector<std::string> deviations;       // as there, too
 };
 
 std::string FormatOutcome(const Outcome& outcome);

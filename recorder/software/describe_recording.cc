@@ -39,6 +39,7 @@ bundle::Manifest DescribeRecording(
   manifest.core_registers_exact = outcome.registers_exact;
   manifest.unlogged_inputs.assign(outcome.unlogged_inputs.begin(),
                                   outcome.unlogged_inputs.end());
+  manifest.deviations = outcome.deviations;
   manifest.trace_dropped = outcome.dropped;
   return manifest;
 }

@@ -64,6 +64,7 @@ Result<PluginConfig> MakeSession(const RecordOptions& options,
   config.timeout_s = options.timeout_s;
   config.fail_on = options.fail_on;
   config.core_on_exit = options.core_on_exit && !options.keep_only_if_failed;
+  config.strict = options.strict;
   config.turns_path = options.turns_path;
   CLEW_RETURN_IF_ERROR(Validate(config.encoder));
   return config;
@@ -187,6 +188,7 @@ Result<RecordOutcome> Record(const RecordOptions& given) {
                        .handovers = outcome.handovers,
                        .switches = outcome.switches,
                        .seed = options.seed,
+                       .deviations = outcome.deviations,
                        .unknown_insns = {}};
   result.kept =
       !options.keep_only_if_failed || result.failure.kind != FailureKind::kNone;

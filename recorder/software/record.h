@@ -41,6 +41,8 @@ struct RecordOptions {
   // goes on (Outcome::dropped). 0: no limit.
   uint64_t size_limit_bytes = 0;
   bool core_on_exit = true;  // a core dump also of a run that did not fail
+  // kUnsupported at the first deviation (common/linux/deviations.h).
+  bool strict = false;
   bool keep_only_if_failed = false;  // no bundle of such a run
   // True for an instruction that can be replayed; absent: not asked.
   std::function<bool(std::span<const std::byte>)> can_replay;
@@ -63,6 +65,7 @@ struct RecordOutcome {
   uint64_t switches = 0;
   uint64_t pt_bytes = 0;
   uint64_t seed = 0;
+  std::vector<std::string> deviations;  // common/linux/deviations.h
   // Of a run that is kept: each sequence of bytes once, by address.
   std::vector<UnknownInsn> unknown_insns;
 };

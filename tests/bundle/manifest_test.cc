@@ -65,6 +65,7 @@ Manifest Filled() {
                                      .reasons = {"a gap"}};
   manifest.redactions = {"a rule"};
   manifest.unlogged_inputs = {"shared memory"};
+  manifest.deviations = {"a call"};
   manifest.journal = {.lines = {{.at_us = 1,
                                  .process = 2,
                                  .unit = "a.service",
@@ -74,6 +75,16 @@ Manifest Filled() {
                       .why = "cut"};
   manifest.assertion = "it was false";
   manifest.trace_dropped = "too large";
+  manifest.settings =
+      RunSettings{.arguments = {"./server", "\xff"},
+                  .surroundings = {.program = "./server",
+                                   .working_directory = "/srv/\xff",
+                                   .environment = {"A=1", "B=\xff\n"},
+                                   .stack_limit_bytes = 8 << 20},
+                  .psb_period_bytes = 4096,
+                  .fail_on = "exit!=0",
+                  .timeout_s = 6,
+                  .size_limit_bytes = 7};
   return manifest;
 }
 

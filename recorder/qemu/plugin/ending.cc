@@ -147,6 +147,7 @@ Outcome Ending::Describe(const Failure& failure) const {
   outcome.registers_exact =
       std::ranges::all_of(parts_.threads.all(), HasExactRegisters);
   outcome.unlogged_inputs = parts_.files.Unlogged();
+  outcome.deviations = parts_.deviations.phrases();
   return outcome;
 }
 

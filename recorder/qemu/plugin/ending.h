@@ -13,6 +13,7 @@
 #include "recorder/qemu/calls/file_mappings.h"
 #include "recorder/qemu/plugin/code_recorder.h"
 #include "recorder/qemu/plugin/context.h"
+#include "recorder/qemu/plugin/deviations.h"
 #include "recorder/qemu/plugin/input_logs.h"
 #include "recorder/qemu/plugin/program_start.h"
 #include "recorder/qemu/plugin/turns/program_time.h"
@@ -35,6 +36,7 @@ class Ending {
     InputLogs& inputs;
     ProgramStart& start;
     const FileMappings& files;
+    const Deviations& deviations;
   };
   explicit Ending(const Parts& parts) : parts_(parts) {}
 

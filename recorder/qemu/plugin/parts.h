@@ -11,6 +11,7 @@
 #include "recorder/qemu/calls/file_mappings.h"
 #include "recorder/qemu/plugin/code_recorder.h"
 #include "recorder/qemu/plugin/context.h"
+#include "recorder/qemu/plugin/deviations.h"
 #include "recorder/qemu/plugin/ending.h"
 #include "recorder/qemu/plugin/input_logs.h"
 #include "recorder/qemu/plugin/program_start.h"
@@ -33,6 +34,7 @@ struct Parts {
         inputs(context),
         start(context),
         signals(context, threads),
+        deviations(context),
         waits(context, time, threads, turns, signals),
         ending({.context = context,
                 .time = time,
@@ -41,7 +43,8 @@ struct Parts {
                 .code = code,
                 .inputs = inputs,
                 .start = start,
-                .files = files}),
+                .files = files,
+                .deviations = deviations}),
         watch(context, time, turns, ending) {}
   Parts(const Parts&) = delete;
   Parts& operator=(const Parts&) = delete;
@@ -55,6 +58,7 @@ struct Parts {
   ProgramStart start;
   FileMappings files;
   SignalRecorder signals;
+  Deviations deviations;
   TimedWaits waits;
   Ending ending;
   TimeLimitWatch watch;

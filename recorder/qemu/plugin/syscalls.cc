@@ -163,6 +163,7 @@ void Syscalls::Leave(Thread& me) {
                           [&](const Thread* t) { return t == &me; })) {
     parts_.ending.EndByExit(ExitStatus(me.call));
   }
+  parts_.deviations.NoteThreadEnd(me.robust_list);
   parts_.turns.Exit(me);
 }
 
@@ -199,6 +200,7 @@ void Syscalls::End(Thread& me, int64_t result) {
     ShowVirtualTime(me);
   }
   Record(me, result);
+  parts_.deviations.Note(me.call, result);
   me.in_syscall = false;
   FollowUp(me, result);
 }
@@ -246,6 +248,9 @@ void Syscalls::FollowUp(Thread& me, int64_t result) {
       return CheckFsBase(me, result);
     case __NR_set_tid_address:
       me.clear_tid_addr = me.call.args[0];
+      return;
+    case __NR_set_robust_list:
+      me.robust_list = me.call.args[0];
       return;
     case __NR_sched_setaffinity:
       PinToOneCpu();

@@ -62,6 +62,7 @@ struct Thread {
   uint64_t time_limit_addr = 0;
   SyscallCall call;
   uint64_t clear_tid_addr = 0;
+  uint64_t robust_list = 0;  // as set_robust_list(2) was given; 0: never
   uint64_t signal_mask = 0;  // signals it blocks; bit 0 is signal 1
 
   bool in_syscall = false;

@@ -101,6 +101,7 @@ TEST(PluginConfigTest, SurvivesTheRoundTrip) {
   config.timeout_s = 17;
   config.size_limit_bytes = uint64_t{5} << 32;
   config.core_on_exit = false;
+  config.strict = true;
   config.fail_on = {.rule = FailOn::Rule::kDiffers, .status = 7};
   const std::string text = FormatPluginConfig(config);
   const auto parsed = ParsePluginConfig(text);
@@ -109,6 +110,7 @@ TEST(PluginConfigTest, SurvivesTheRoundTrip) {
   EXPECT_EQ(parsed->folder, config.folder);
   EXPECT_EQ(parsed->scheduler.seed, UINT64_MAX);
   EXPECT_FALSE(parsed->encoder.mtc);
+  EXPECT_TRUE(parsed->strict);
   EXPECT_EQ(parsed->size_limit_bytes, uint64_t{5} << 32);
   EXPECT_TRUE(parsed->fail_on.Matches(0));
   EXPECT_FALSE(parsed->fail_on.Matches(7));
@@ -122,6 +124,7 @@ TEST(OutcomeTest, ATruncatedOneIsRefused) {
   outcome.refusal = "two\nlines";
   outcome.dropped = "too\nlarge";
   outcome.unlogged_inputs = {"a = b", "c\nd"};
+  outcome.deviations = {"e: f", "g"};
   const std::string text = FormatOutcome(outcome);
   const auto parsed = ParseOutcome(text);
   ASSERT_TRUE(parsed.has_value()) << parsed.error().message;
@@ -130,6 +133,7 @@ TEST(OutcomeTest, ATruncatedOneIsRefused) {
   EXPECT_EQ(parsed->dropped, "too large");
   EXPECT_EQ(parsed->unlogged_inputs,
             (std::vector<std::string>{"a = b", "c d"}));
+  EXPECT_EQ(parsed->deviations, outcome.deviations);
   for (size_t i = 0; i + 2 < text.size(); ++i) {
     EXPECT_FALSE(ParseOutcome(text.substr(0, i)).has_value()) << i;
   }

@@ -1,0 +1,37 @@
+#ifndef CLEW_COMMON_LINUX_DEVIATIONS_H_
+#define CLEW_COMMON_LINUX_DEVIATIONS_H_
+
+#include <array>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <span>
+#include <string>
+
+// What QEMU 7.2 does not carry out as the kernel does, where a program can come
+// to fail by it. tests/e2e/deviations_test.cc runs each on both. Not here: what
+// programs try and do without, and what the recorder puts right.
+
+namespace clew {
+
+// Reads 8 bytes of the program's memory; nullopt: they cannot be read.
+using LoadWord = std::function<std::optional<uint64_t>(uint64_t addr)>;
+
+// Says what differs, "setrlimit(RLIMIT_AS): no limit is set", where a call that
+// QEMU returned `result` for is such a case.
+std::optional<std::string> DeviationOf(uint64_t number,
+                                       const std::array<uint64_t, 6>& args,
+                                       int64_t result, const LoadWord& load);
+
+// The same of a thread that ends, whose set_robust_list(2) gave `list`: it may
+// hold a robust mutex, and nobody is told of its owner's death.
+std::optional<std::string> DeviationOfThreadEnd(uint64_t list,
+                                                const LoadWord& load);
+
+// What is to be said of a failure of a run with these: "may be the recorder's:
+// ...". Empty if there are none.
+std::string RecordersDoubt(std::span<const std::string> deviations);
+
+}  // namespace clew
+
+#endif  // CLEW_COMMON_LINUX_DEVIATIONS_H_
