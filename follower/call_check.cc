@@ -49,9 +49,10 @@ std::optional<OutputVector> OutputVectorOf(const SyscallInput& call,
 std::optional<std::string> OtherArguments(const machine::Registers& registers,
                                           const SyscallInput& call) {
   const auto& gpr = registers.gpr;
-  if (!IsSameCall(gpr[kRax], call.number)) {
+  if (SyscallNumber(gpr[kRax]) != SyscallNumber(call.number)) {
     return fmt::format("makes system call {}, recorded is {}",
-                       SyscallName(gpr[kRax]), SyscallName(call.number));
+                       SyscallName(SyscallNumber(gpr[kRax])),
+                       SyscallName(call.number));
   }
   const ArgumentBits bits = BitsOfArguments(call.number, call.args);
   for (size_t i = 0; i < bits.size(); ++i) {

@@ -60,11 +60,12 @@ Result<Followed> Process::EnterSyscall(size_t thread) {
   const auto* const call =
       record == nullptr ? nullptr : std::get_if<SyscallInput>(record);
   if (call == nullptr) {
-    return Contradict(record == nullptr ? Contradiction::Kind::kNoInput
-                                        : Contradiction::Kind::kSyscall,
-                      thread,
-                      fmt::format("makes system call {}, none is recorded here",
-                                  SyscallName(state.registers.gpr[kRax])));
+    return Contradict(
+        record == nullptr ? Contradiction::Kind::kNoInput
+                          : Contradiction::Kind::kSyscall,
+        thread,
+        fmt::format("makes system call {}, none is recorded here",
+                    SyscallName(SyscallNumber(state.registers.gpr[kRax]))));
   }
   if (!options_.force_path &&
       CheckCall(thread, *call) == Followed::kContradiction) {

@@ -77,14 +77,14 @@ inline constexpr SyscallRow kFileCalls[] = {
     CLEW_CALL(renameat2, "ilili", .reads = {Text(1), Text(3)}),
     CLEW_CALL(statx, "iliil", .writes = {Fixed(4, kStatx)}, .reads = {Text(1)}),
     CLEW_CALL_FAILING(open_tree, "ili"),
-    CLEW_CALL_UNKNOWN(move_mount, "ilili"),
-    CLEW_CALL_UNKNOWN(fsopen, "li"),
-    CLEW_CALL_UNKNOWN(fsconfig, "iilli"),
-    CLEW_CALL_UNKNOWN(fsmount, "iii"),
-    CLEW_CALL_UNKNOWN(fspick, "ili"),
+    CLEW_CALL_FAILING(move_mount, "ilili"),
+    CLEW_CALL_FAILING(fsopen, "li"),
+    CLEW_CALL_FAILING(fsconfig, "iilli"),
+    CLEW_CALL_FAILING(fsmount, "iii"),
+    CLEW_CALL_FAILING(fspick, "ili"),
     CLEW_CALL(openat2, "illl", .reads = {Text(1), Counted(2, 3)}),
     CLEW_CALL(faccessat2, "ilii", .reads = {Text(1)}),
-    CLEW_CALL_UNKNOWN(mount_setattr, "ilill"),
+    CLEW_CALL_FAILING(mount_setattr, "ilill"),
 };
 
 }  // namespace clew::syscall_rows

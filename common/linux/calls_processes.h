@@ -72,7 +72,7 @@ inline constexpr SyscallRow kProcessCalls[] = {
               .writes = {Fixed(2, kSiginfo), Fixed(4, kRusage)}),
     CLEW_CALL(ioprio_set, "iii"),
     CLEW_CALL(ioprio_get, "ii"),
-    CLEW_CALL_FAILING(unshare, "l"),
+    CLEW_CALL(unshare, "l"),
     CLEW_CALL(set_robust_list, "ll"),
     CLEW_CALL(get_robust_list, "ill", .writes = {Fixed(1, 8), Fixed(2, 8)}),
     CLEW_CALL(prlimit64, "iill", .writes = {Fixed(3, kRlimit)},
@@ -88,7 +88,7 @@ inline constexpr SyscallRow kProcessCalls[] = {
     CLEW_CALL(pidfd_open, "ii"),
     CLEW_CALL_NATIVE(clone3, "ll", .reads = {Counted(0, 1)},
                      .special = SpecialEffect::kClone),
-    CLEW_CALL_UNKNOWN(pidfd_getfd, "iii"),
+    CLEW_CALL(pidfd_getfd, "iii"),
     CLEW_CALL_FAILING(futex_waitv, "liili", .blocking = Blocking::kAlways),
 };
 

@@ -18,7 +18,7 @@ inline constexpr SyscallRow kSystemCalls[] = {
     CLEW_CALL_UNKNOWN(vhangup, ""),
     CLEW_CALL_UNKNOWN(modify_ldt, "ill"),
     CLEW_CALL_UNKNOWN(_sysctl, ""),
-    CLEW_CALL_FAILING(acct, "l"),
+    CLEW_CALL(acct, "l", .reads = {Text(0)}),
     CLEW_CALL_UNKNOWN(swapon, "li"),
     CLEW_CALL_UNKNOWN(swapoff, "l"),
     CLEW_CALL_UNKNOWN(reboot, "iiil"),

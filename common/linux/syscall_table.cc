@@ -93,14 +93,11 @@ const SyscallRow* FindSyscall(uint64_t number) {
   return found != kRows.end() && found->number == number ? &*found : nullptr;
 }
 
-bool IsSameCall(uint64_t number, uint64_t other) {
-  return static_cast<uint32_t>(number) == static_cast<uint32_t>(other);
-}
-
 std::string SyscallName(uint64_t number) {
   const SyscallRow* const row = FindSyscall(number);
   return row == nullptr
-             ? fmt::format("syscall {}", static_cast<int32_t>(number))
+             ? fmt::format("syscall {}",
+                           static_cast<int32_t>(SyscallNumber(number)))
              : row->name;
 }
 

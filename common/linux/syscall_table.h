@@ -142,13 +142,14 @@ std::span<const SyscallRow> AllSyscalls();
 // nullptr for a number that Linux 6.1 does not have.
 const SyscallRow* FindSyscall(uint64_t number);
 
-// Whether `number` and `other`, as they stand in rax, are one to the kernel: it
-// looks at 32 bits.
-//
-// Source: linux/arch/x86/entry/common.c, do_syscall_64.
-bool IsSameCall(uint64_t number, uint64_t other);
+// The number of the call that a SYSCALL with `rax` makes: the kernel looks at
+// the lower half.
+constexpr uint32_t SyscallNumber(uint64_t rax) {
+  return static_cast<uint32_t>(rax);
+}
 
-// "futex", "read"; "syscall 999" for a number that Linux 6.1 does not have.
+// "futex", "read"; "syscall 999", "syscall -1" for a number that Linux 6.1 does
+// not have.
 std::string SyscallName(uint64_t number);
 
 // Argument `index` of a call, as far as the kernel looks at it.

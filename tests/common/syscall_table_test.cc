@@ -145,6 +145,7 @@ TEST(SyscallTableTest, EveryNumberOfTheHostHasARow) {
   }
   EXPECT_GT(compared, 350);
   EXPECT_EQ(SyscallName(99'999), "syscall 99999");
+  EXPECT_EQ(SyscallName(SyscallNumber(UINT64_MAX)), "syscall -1");
 }
 
 TEST(SyscallTableTest, WidthsAreLettersThatAreKnown) {

@@ -34,10 +34,6 @@ class ReadableMemory final : public ProgramMemory {
   const GuestMemory& memory_;
 };
 
-// Of a number that Linux 6.1 does not have. QEMU 7.2 has none that Linux does
-// not, and answers ENOSYS, too.
-constexpr SyscallRow kNoSuchCall = {.effects = KnownEffects::kOfFailure};
-
 // Distributes `total` bytes over an iovec array.
 void AddVector(uint64_t array, uint64_t count, uint64_t total,
                const GuestMemory& memory, std::vector<MemoryRange>& ranges) {
@@ -311,6 +307,25 @@ Status RefuseSharedMemory(const SyscallCall& call) {
   return {};
 }
 
+// Of a number that Linux 6.1 does not have: kernel and QEMU answer ENOSYS.
+constexpr SyscallRow kNoSuchCall = {.effects = KnownEffects::kOfFailure};
+
+const SyscallRow& RowOf(uint64_t number) {
+  const SyscallRow* const row = FindSyscall(number);
+  return row == nullptr ? kNoSuchCall : *row;
+}
+
+// Descriptors count as those of the process.
+Status RefuseOwnDescriptors(const SyscallCall& call) {
+  if (call.number == __NR_unshare && (call.args[0] & CLONE_FILES) != 0) {
+    return Unsupported(
+        "unshare with flags {:#x}: a thread with a table of descriptors of its "
+        "own cannot be recorded; run the program so that it does without",
+        call.args[0]);
+  }
+  return {};
+}
+
 bool IsKnown(const SyscallCall& call) {
   return call.row->effects == KnownEffects::kAll;
 }
@@ -334,8 +349,7 @@ Result<SyscallCall> BeginSyscall(uint64_t number,
                                  const std::array<uint64_t, 6>& args,
                                  const GuestMemory& memory) {
   SyscallCall call;
-  const SyscallRow* const row = FindSyscall(number);
-  call.row = row == nullptr ? &kNoSuchCall : row;
+  call.row = &RowOf(number);
   call.number = number;
   call.args = args;
   if (call.row->effects == KnownEffects::kNone) {
@@ -345,6 +359,7 @@ Result<SyscallCall> BeginSyscall(uint64_t number,
         SyscallName(number), number);
   }
   CLEW_RETURN_IF_ERROR(RefuseSharedMemory(call));
+  CLEW_RETURN_IF_ERROR(RefuseOwnDescriptors(call));
   for (const Pointee& written : call.row->writes) {
     if (written.extent == Extent::kLengthAt && args[written.other] != 0) {
       call.length_before =

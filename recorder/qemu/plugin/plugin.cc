@@ -10,6 +10,7 @@
 #include <cstdio>
 #include <thread>
 
+#include "common/linux/syscall_table.h"
 #include "recorder/qemu/plugin/pin.h"
 #include "recorder/qemu/plugin/plugin_recorder.h"
 #include "recorder/qemu/plugin/qemu_api.h"
@@ -36,7 +37,7 @@ void OnFlush(qemu_plugin_id_t) { g_recorder->OnFlush(); }
 void OnSyscall(qemu_plugin_id_t, unsigned vcpu, int64_t number, uint64_t a0,
                uint64_t a1, uint64_t a2, uint64_t a3, uint64_t a4, uint64_t a5,
                uint64_t, uint64_t) {
-  g_recorder->BeginSyscall(vcpu, static_cast<uint64_t>(number),
+  g_recorder->BeginSyscall(vcpu, SyscallNumber(static_cast<uint64_t>(number)),
                            std::array<uint64_t, 6>{a0, a1, a2, a3, a4, a5});
 }
 

@@ -76,15 +76,30 @@ TEST_F(SyscallTest, EveryRowThatIsNotRefusedBegins) {
 }
 
 TEST_F(SyscallTest, RefusalsNameTheCall) {
-  for (const auto& [number, name] :
-       std::vector<std::pair<uint64_t, const char*>>{{__NR_mount, "mount"},
-                                                     {__NR_chroot, "chroot"}}) {
+  const auto call = BeginSyscall(__NR_mount, {}, memory_);
+  ASSERT_FALSE(call.has_value());
+  EXPECT_EQ(call.error().code, ErrorCode::kUnsupported);
+  EXPECT_THAT(call.error().message, HasSubstr("mount"));
+  EXPECT_THAT(call.error().message, HasSubstr("does without"));
+}
+
+TEST_F(SyscallTest, ANumberThatTheKernelDoesNotHaveMayOnlyFail) {
+  for (const uint64_t number :
+       {uint64_t{400}, uint64_t{999}, uint64_t{SyscallNumber(UINT64_MAX)},
+        uint64_t{SyscallNumber(uint64_t{0} - 10)}}) {
     const auto call = BeginSyscall(number, {}, memory_);
-    ASSERT_FALSE(call.has_value()) << name;
-    EXPECT_EQ(call.error().code, ErrorCode::kUnsupported);
-    EXPECT_THAT(call.error().message, HasSubstr(name));
-    EXPECT_THAT(call.error().message, HasSubstr("does without"));
+    ASSERT_TRUE(call.has_value()) << number;
+    EXPECT_FALSE(MayBlock(*call, memory_)) << number;
+    EXPECT_THAT(EffectsOf(*call, -ENOSYS, memory_)->writes, IsEmpty());
+    EXPECT_FALSE(EffectsOf(*call, 0, memory_)) << number;
   }
+}
+
+TEST_F(SyscallTest, ATableOfDescriptorsOfAThreadsOwnIsRefused) {
+  EXPECT_TRUE(BeginSyscall(__NR_unshare, {CLONE_FS}, memory_));
+  const auto call = BeginSyscall(__NR_unshare, {CLONE_FILES}, memory_);
+  ASSERT_FALSE(call.has_value());
+  EXPECT_THAT(call.error().message, HasSubstr("unshare with flags 0x400"));
 }
 
 // QEMU 7.2 does not have them, and programs go on without.

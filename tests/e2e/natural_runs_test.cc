@@ -1,0 +1,46 @@
+// Goal: a correct program of one feature of the kernel runs under the recorder
+// as it does without, and what was recorded is solved and replayed.
+// Method: programs that check what the kernel tells them, and end with 0; three
+// seeds.
+#include <gtest/gtest.h>
+
+#include <string>
+#include <tuple>
+
+#include "tests/e2e/clew_command.h"
+
+namespace clew::e2e {
+namespace {
+
+struct Feature {
+  const char* program;
+  const char* name;
+};
+
+using Parameter = std::tuple<Feature, int>;
+class NaturalRunsTest : public testing::TestWithParam<Parameter> {};
+
+TEST_P(NaturalRunsTest, EndAsWithoutRecorderAndAreSolvedAndReplayed) {
+  const auto& [feature, seed] = GetParam();
+  const Scratch scratch;
+  const std::string program =
+      Built(std::string("tests/recorder/programs/recorder_tracee_") +
+            feature.program);
+  EXPECT_EQ(e2e::Run({program, feature.name}).exit_status, 0);
+  (void)FollowRun({program, feature.name}, seed, scratch.Path("b"));
+}
+
+std::string NameOfRun(const testing::TestParamInfo<Parameter>& parameter) {
+  const auto& [feature, seed] = parameter.param;
+  return std::string(feature.name) + "Seed" + std::to_string(seed);
+}
+
+constexpr Feature kAnswers[] = {{"answers", "numbers"}, {"answers", "rare"}};
+
+INSTANTIATE_TEST_SUITE_P(Answers, NaturalRunsTest,
+                         testing::Combine(testing::ValuesIn(kAnswers),
+                                          testing::Values(1, 2, 3)),
+                         NameOfRun);
+
+}  // namespace
+}  // namespace clew::e2e
