@@ -37,6 +37,18 @@ std::string NameOfRun(const testing::TestParamInfo<Parameter>& parameter) {
 
 constexpr Feature kAnswers[] = {{"answers", "numbers"}, {"answers", "rare"}};
 
+constexpr Feature kLives[] = {
+    {"lives", "exits_first"},  {"lives", "is_joined"},
+    {"lives", "is_cancelled"}, {"lives", "ends_in_handler"},
+    {"lives", "jumps"},        {"lives", "own_words"},
+    {"lives", "timed_join"},
+};
+
+INSTANTIATE_TEST_SUITE_P(Lives, NaturalRunsTest,
+                         testing::Combine(testing::ValuesIn(kLives),
+                                          testing::Values(1, 2, 3)),
+                         NameOfRun);
+
 INSTANTIATE_TEST_SUITE_P(Answers, NaturalRunsTest,
                          testing::Combine(testing::ValuesIn(kAnswers),
                                           testing::Values(1, 2, 3)),

@@ -21,7 +21,7 @@ namespace clew::recorder {
 namespace {
 
 std::vector<std::string> OwnCommandLine() {
-  std::ifstream file("/proc/self/cmdline");
+  std::ifstream file("/proc/thread-self/cmdline");
   std::vector<std::string> words;
   for (std::string word; std::getline(file, word, '\0');) {
     words.push_back(word);
@@ -64,7 +64,7 @@ void RecordExec(Context& context, const SyscallCall& call) {
     context.GiveUp(removed.error().message);
   }
   Unpin();
-  execve("/proc/self/exe", ExecArguments(line).data(),
+  execve("/proc/thread-self/exe", ExecArguments(line).data(),
          ExecArguments(environment).data());
   context.GiveUp(fmt::format("execve of {:?}: cannot start QEMU again: {}",
                              exec->path, strerror(errno)));
