@@ -2,6 +2,7 @@
 
 #include <asm/unistd_64.h>
 
+#include "common/linux/futex_command.h"
 #include "common/linux/syscall_reads.h"
 #include "common/linux/syscall_table.h"
 #include "follower/machine_memory.h"
@@ -47,13 +48,19 @@ void ObserveCall(machine::AccessObserver& observer,
   if (call.read_digest) {
     ObserveReads(observer, memory, ip, insn_offset, call);
   }
-  if (call.number == __NR_futex) {
+  const auto observe_futex = [&](uint64_t addr) {
     observer.OnAccess({.ip = ip,
                        .insn_offset = insn_offset,
-                       .addr = call.args[0],
+                       .addr = addr,
                        .value = 0,
                        .size_bytes = sizeof(uint32_t),
                        .kind = AccessKind::kReadModifyWrite});
+  };
+  if (call.number == __NR_futex) {
+    observe_futex(call.args[0]);
+    if (FutexCommand(call.args[1]) == FUTEX_WAKE_OP) {
+      observe_futex(call.args[4]);
+    }
   } else if (!SyscallMayBlock(call.number)) {
     ObserveWrites(observer, insn_offset, call.writes);
   }

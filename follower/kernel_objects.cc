@@ -26,13 +26,10 @@ void KernelObjects::Leave(const SyscallInput& call) {
   }
 }
 
-Wait KernelObjects::Sleep(uint64_t addr, bool needs_wake) {
-  futexes_.Change().Wait(addr, needs_wake);
+Wait KernelObjects::Sleep(uint64_t addr, bool needs_wake,
+                          FutexTable::Match match) {
+  futexes_.Change().Wait(addr, needs_wake, match);
   return {.needs_wake = needs_wake, .addr = addr, .taking = {}};
-}
-
-bool KernelObjects::Wake(uint64_t addr, uint64_t wanted, uint64_t woken) {
-  return futexes_.Change().Wake(addr, wanted, woken);
 }
 
 void KernelObjects::WakeOnExit(uint64_t addr) {

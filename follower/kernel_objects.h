@@ -45,11 +45,9 @@ class KernelObjects {
 
   // Notes that a thread falls asleep on a futex word, and returns its wait.
   // `needs_wake`: it was recorded to return 0, or never to return.
-  Wait Sleep(uint64_t addr, bool needs_wake);
-  // Notes a wake for at most `wanted` sleepers that was recorded to wake
-  // `woken`. Returns false, with nothing changed, if no such outcome is
-  // possible now.
-  bool Wake(uint64_t addr, uint64_t wanted, uint64_t woken);
+  Wait Sleep(uint64_t addr, bool needs_wake, FutexTable::Match match);
+  // To note wakes and requeues.
+  FutexTable& ChangeFutexes() { return futexes_.Change(); }
   // Notes the kernel's wake of one sleeper, if any, when a thread exits.
   void WakeOnExit(uint64_t addr);
 

@@ -277,6 +277,12 @@ class Process {
   Result<Followed> EnterFutex(size_t thread, const SyscallInput& call);
   Result<Followed> EnterFutexWait(size_t thread, const SyscallInput& call);
   Result<Followed> EnterFutexWake(size_t thread, const SyscallInput& call);
+  Result<Followed> EnterFutexRequeue(size_t thread, const SyscallInput& call);
+  Result<Followed> EnterFutexWakeOp(size_t thread, const SyscallInput& call);
+  Result<Followed> EnterFutexOwner(size_t thread, const SyscallInput& call);
+  Followed CheckFutexWord(size_t thread, const SyscallInput& call,
+                          uint32_t expected);
+  Followed ContradictWake(size_t thread, const SyscallInput& call);
   Result<Followed> FinishCall(size_t thread, const SyscallInput& call);
   Followed CheckCall(size_t thread, const SyscallInput& call);
   Followed CheckOutput(size_t thread, const SyscallInput& call);

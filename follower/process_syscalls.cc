@@ -11,7 +11,6 @@
 
 #include "common/check.h"
 #include "common/digest.h"
-#include "common/linux/futex_command.h"
 #include "common/linux/request_table.h"
 #include "common/linux/syscall_result.h"
 #include "common/linux/syscall_table.h"
@@ -133,59 +132,6 @@ Followed Process::CheckOutput(size_t thread, const SyscallInput& call) {
     output_(tid(thread), static_cast<int>(call.args[0]), *bytes);
   }
   return Followed::kAsRecorded;
-}
-
-Result<Followed> Process::EnterFutex(size_t thread, const SyscallInput& call) {
-  if (IsFutexWait(call.args[1])) {
-    return EnterFutexWait(thread, call);
-  }
-  if (IsFutexWake(call.args[1])) {
-    return EnterFutexWake(thread, call);
-  }
-  return Unsupported("thread {}: futex command {} at {:#x}", tid(thread),
-                     FutexCommand(call.args[1]),
-                     threads_[thread].registers.rip);
-}
-
-Result<Followed> Process::EnterFutexWait(size_t thread,
-                                         const SyscallInput& call) {
-  ThreadState& state = threads_[thread];
-  const uint64_t addr = call.args[0];
-  uint32_t value = 0;
-  const bool mapped =
-      memory_.Peek(addr, std::as_writable_bytes(std::span(&value, 1)));
-  const bool equal = mapped && value == static_cast<uint32_t>(call.args[2]);
-  const bool refused = call.result == -EAGAIN;
-  // QEMU interrupts a call that the kernel has not seen yet, too.
-  const bool compared = call.result != kRestartSys;
-  if (compared && equal == refused) {
-    return Contradict(
-        Contradiction::Kind::kFutex, thread,
-        fmt::format("futex wait at {:#x} for value {:#x} {}, the word is {:#x}",
-                    addr, call.args[2],
-                    refused ? "was refused" : "was accepted", value));
-  }
-  if (refused) {
-    return FinishCall(thread, call);
-  }
-  state.phase = ThreadPhase::kInCall;
-  state.wait = kernel_.Sleep(addr, !call.result || *call.result == 0);
-  return Followed::kAsRecorded;
-}
-
-Result<Followed> Process::EnterFutexWake(size_t thread,
-                                         const SyscallInput& call) {
-  const uint64_t addr = call.args[0];
-  if (call.result && *call.result >= 0) {
-    const auto woken = static_cast<uint64_t>(*call.result);
-    if (!kernel_.Wake(addr, call.args[2], woken)) {
-      return Contradict(Contradiction::Kind::kFutex, thread,
-                        fmt::format("futex wake at {:#x} woke {} of at most "
-                                    "{}, which is not possible now",
-                                    addr, woken, call.args[2]));
-    }
-  }
-  return FinishCall(thread, call);
 }
 
 Result<Followed> Process::ReturnFromCall(size_t thread) {

@@ -104,10 +104,12 @@ class Builder final : public follower::Engine, public machine::ShadowObserver {
   void OnDeparted(size_t /*thread*/) override { built_.consistent = false; }
   void OnSyscall(size_t thread, const SyscallInput& call) override {
     running_[thread].in_call =
-        !SyscallMayBlock(call.number) && call.number != __NR_rt_sigreturn;
+        call.number == __NR_futex
+            ? !IsFutexWait(call.args[1])
+            : !SyscallMayBlock(call.number) && call.number != __NR_rt_sigreturn;
     NoteOtherCall(thread, call);
     machine::ShadowMachine& cpu = MachineOf(thread);
-    Demand(thread, cpu.GprShadow(kRax), call.number, 32);
+    Demand(thread, cpu.GprShadow(kRax), SyscallNumber(call.number), 32);
     const ArgumentBits bits = BitsOfArguments(call.number, call.args);
     for (size_t i = 0; i < bits.size(); ++i) {
       Demand(thread, cpu.GprShadow(follower::kSyscallArguments[i]),

@@ -3,7 +3,10 @@
 
 #include <linux/futex.h>
 
+#include <array>
+#include <cstddef>
 #include <cstdint>
+#include <optional>
 
 namespace clew {
 
@@ -24,6 +27,41 @@ constexpr bool IsFutexWake(uint64_t operation) {
   const int command = FutexCommand(operation);
   return command == FUTEX_WAKE || command == FUTEX_WAKE_BITSET;
 }
+
+// Moves sleepers from one word to another, after it woke some of them.
+constexpr bool IsFutexRequeue(uint64_t operation) {
+  const int command = FutexCommand(operation);
+  return command == FUTEX_REQUEUE || command == FUTEX_CMP_REQUEUE;
+}
+
+// Waits, or moves waits, for a lock with priority inheritance.
+constexpr bool WaitsForOwner(uint64_t operation) {
+  const int command = FutexCommand(operation);
+  return command == FUTEX_LOCK_PI || command == FUTEX_LOCK_PI2 ||
+         command == FUTEX_WAIT_REQUEUE_PI || command == FUTEX_CMP_REQUEUE_PI;
+}
+
+// "FUTEX_LOCK_PI"; nullptr for a number that Linux 6.1 does not have.
+constexpr const char* FutexCommandName(uint64_t operation) {
+  constexpr std::array kNames = {
+      "FUTEX_WAIT",           "FUTEX_WAKE",        "FUTEX_FD",
+      "FUTEX_REQUEUE",        "FUTEX_CMP_REQUEUE", "FUTEX_WAKE_OP",
+      "FUTEX_LOCK_PI",        "FUTEX_UNLOCK_PI",   "FUTEX_TRYLOCK_PI",
+      "FUTEX_WAIT_BITSET",    "FUTEX_WAKE_BITSET", "FUTEX_WAIT_REQUEUE_PI",
+      "FUTEX_CMP_REQUEUE_PI", "FUTEX_LOCK_PI2"};
+  const auto command = static_cast<size_t>(FutexCommand(operation));
+  return command < kNames.size() ? kNames[command] : nullptr;
+}
+
+// What FUTEX_WAKE_OP does to a word, as its last argument says: the value that
+// the word has afterwards, and whether its sleepers are woken.
+//
+// Source: linux/kernel/futex/syscalls.c, futex_atomic_op_inuser.
+struct FutexOperation {
+  uint32_t value = 0;
+  bool wakes = false;
+};
+std::optional<FutexOperation> OperateOnFutex(uint32_t encoded, uint32_t word);
 
 }  // namespace clew
 

@@ -2,6 +2,7 @@
 // as it does without, and what was recorded is solved and replayed.
 // Method: programs that check what the kernel tells them, and end with 0; three
 // seeds.
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <string>
@@ -43,6 +44,27 @@ constexpr Feature kLives[] = {
     {"lives", "jumps"},        {"lives", "own_words"},
     {"lives", "timed_join"},
 };
+
+constexpr Feature kFutexes[] = {
+    {"futexes", "requeue"}, {"futexes", "compare_requeue"},
+    {"futexes", "wake_op"}, {"futexes", "bits"},
+    {"futexes", "owner"},   {"futexes", "unknown"},
+};
+
+INSTANTIATE_TEST_SUITE_P(Futexes, NaturalRunsTest,
+                         testing::Combine(testing::ValuesIn(kFutexes),
+                                          testing::Values(1, 2, 3)),
+                         NameOfRun);
+
+TEST(RefusedRunsTest, AWaitForALockWithInheritanceIsRefusedByName) {
+  const Scratch scratch;
+  const ProgramOutput recorded = Clew(
+      {"record", "-o", scratch.Path("b"), "--",
+       Built("tests/recorder/programs/recorder_tracee_futexes"), "contend"});
+  EXPECT_EQ(recorded.exit_status, kExitEnvironment) << recorded.text;
+  EXPECT_THAT(recorded.text, testing::HasSubstr("FUTEX_LOCK_PI"));
+  EXPECT_THAT(recorded.text, testing::Not(testing::HasSubstr("hang")));
+}
 
 INSTANTIATE_TEST_SUITE_P(Lives, NaturalRunsTest,
                          testing::Combine(testing::ValuesIn(kLives),

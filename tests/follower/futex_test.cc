@@ -110,6 +110,44 @@ TEST(FutexTableTest, AWakeCannotWakeMoreThanSleep) {
   EXPECT_FALSE(table.Wake(kWord, 1, 1)) << "the sleeper was woken already";
 }
 
+// Whom of two the kernel moved, and whom it woke, the recording does not tell.
+TEST(FutexTableTest, ThoseWhoAreMovedReturnByAWakeOnTheOtherWord) {
+  constexpr uint64_t kOther = 0x2000;
+  FutexTable table;
+  table.Wait(kWord, true);
+  table.Wait(kWord, true);
+  EXPECT_FALSE(table.Requeue(kWord, kOther, 1, 1, 3)) << "only two sleep";
+  EXPECT_FALSE(table.Requeue(kWord, kOther, 1, 1, 1)) << "with room for two";
+  EXPECT_TRUE(table.Requeue(kWord, kOther, 1, 1, 2));
+  EXPECT_TRUE(table.MayReturn(kWord));
+  table.Return(kWord, true);
+  EXPECT_FALSE(table.MayReturn(kWord)) << "it sleeps on the other word";
+  EXPECT_TRUE(table.Wake(kOther, 1, 1));
+  EXPECT_TRUE(table.MayReturn(kWord));
+  table.Return(kWord, true);
+  EXPECT_FALSE(table.Wake(kOther, 1, 1));
+}
+
+TEST(FutexTableTest, AWakeOfTwoWordsIsDividedAsTheyAllow) {
+  constexpr uint64_t kOther = 0x2000;
+  FutexTable table;
+  table.Wait(kWord, true);
+  table.Wait(kOther, true);
+  EXPECT_FALSE(table.WakeTwo(kWord, 1, kOther, 1, 1)) << "one passed over";
+  EXPECT_FALSE(table.WakeTwo(kWord, 2, kOther, 0, 2)) << "none wanted there";
+  EXPECT_TRUE(table.WakeTwo(kWord, 1, kOther, 1, 2));
+  EXPECT_TRUE(table.MayReturn(kWord));
+  EXPECT_TRUE(table.MayReturn(kOther));
+}
+
+TEST(FutexTableTest, AWakeByBitsMayPassOverASleeper) {
+  FutexTable table;
+  table.Wait(kWord, true, FutexTable::Match::kBits);
+  EXPECT_TRUE(table.Wake(kWord, 1, 0, FutexTable::Match::kBits));
+  EXPECT_TRUE(table.Wake(kWord, 1, 0)) << "nobody knows who else sleeps";
+  EXPECT_TRUE(table.Wake(kWord, 1, 1));
+}
+
 TEST(FutexTableTest, AWakeCannotPassOverASleeperItHadRoomFor) {
   FutexTable table;
   table.Wait(kWord, true);

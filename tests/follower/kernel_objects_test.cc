@@ -36,14 +36,15 @@ class KernelObjectsTest : public testing::Test {
 };
 
 TEST_F(KernelObjectsTest, ASleeperNeedsAWake) {
-  const Wait wait = kernel_.Sleep(kSleepWord, true);
+  const Wait wait = kernel_.Sleep(kSleepWord, true, FutexTable::Match::kAny);
   EXPECT_TRUE(wait.needs_wake);
   EXPECT_EQ(wait.addr, kSleepWord);
   EXPECT_FALSE(kernel_.MayReturn(wait));
   const uint64_t asleep = kernel_.Digest();
   const auto mark = kernel_.SetMark();
-  EXPECT_TRUE(kernel_.Wake(kSleepWord, 1, 1));
-  EXPECT_FALSE(kernel_.Wake(kSleepWord, 1, 1));  // nobody is left
+  EXPECT_TRUE(kernel_.ChangeFutexes().Wake(kSleepWord, 1, 1));
+  EXPECT_FALSE(
+      kernel_.ChangeFutexes().Wake(kSleepWord, 1, 1));  // nobody is left
   EXPECT_TRUE(kernel_.MayReturn(wait));
   kernel_.EndWait(wait);
   EXPECT_NE(kernel_.Digest(), asleep);

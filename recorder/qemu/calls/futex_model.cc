@@ -60,7 +60,7 @@ std::vector<FutexModel::Slot> FutexModel::WakeBy(const FutexCall& call,
       return woken;
     }
     case FutexCall::Kind::kWait:
-    case FutexCall::Kind::kPi:
+    case FutexCall::Kind::kOwner:
     case FutexCall::Kind::kOther:
       return {};
   }

@@ -36,9 +36,6 @@ bool WriteMayBlock(const SyscallCall& call) {
 // A FUTEX_WAIT whose value differs returns at once.
 bool FutexMayBlock(const SyscallCall& call, const GuestMemory& memory) {
   const FutexCall futex = ParseFutex(call.args);
-  if (futex.kind == FutexCall::Kind::kPi) {
-    return true;
-  }
   return futex.kind == FutexCall::Kind::kWait &&
          memory.Load<uint32_t>(futex.addr) == futex.value;
 }
@@ -109,14 +106,9 @@ FutexCall ParseFutex(const std::array<uint64_t, 6>& args) {
     case FUTEX_WAKE_OP:
       call.kind = Kind::kWakeOp;
       break;
-    case FUTEX_LOCK_PI:
-    case FUTEX_LOCK_PI2:
     case FUTEX_TRYLOCK_PI:
     case FUTEX_UNLOCK_PI:
-    case FUTEX_WAIT_REQUEUE_PI:
-    case FUTEX_CMP_REQUEUE_PI:
-      call.kind = Kind::kPi;
-      call.timed = args[3] != 0;
+      call.kind = Kind::kOwner;
       break;
     default:
       break;

@@ -15,6 +15,7 @@
 #include <string_view>
 
 #include "common/check.h"
+#include "common/linux/futex_command.h"
 #include "common/linux/request_table.h"
 #include "recorder/qemu/calls/ipc_calls.h"
 
@@ -230,7 +231,7 @@ void AddClone(const SyscallCall& call, std::vector<MemoryRange>& ranges) {
 
 void AddFutex(const SyscallCall& call, std::vector<MemoryRange>& ranges) {
   const FutexCall futex = ParseFutex(call.args);
-  if (futex.kind == FutexCall::Kind::kPi) {
+  if (futex.kind == FutexCall::Kind::kOwner) {
     AddRange(futex.addr, 4, ranges);
   }
   if (futex.kind == FutexCall::Kind::kWakeOp) {
@@ -315,6 +316,20 @@ const SyscallRow& RowOf(uint64_t number) {
   return row == nullptr ? kNoSuchCall : *row;
 }
 
+// In a wait for such a lock the kernel changes its word before it sleeps, and
+// when another thread gives the lock up; that is not followed.
+Status RefuseInheritance(const SyscallCall& call) {
+  const uint64_t operation = call.args[1];
+  if (call.number == __NR_futex && WaitsForOwner(operation)) {
+    return Unsupported(
+        "futex command {} ({}): a wait for a lock with priority inheritance "
+        "(PTHREAD_PRIO_INHERIT) cannot be recorded; run the program so that it "
+        "does without",
+        FutexCommandName(operation), FutexCommand(operation));
+  }
+  return {};
+}
+
 // Descriptors count as those of the process.
 Status RefuseOwnDescriptors(const SyscallCall& call) {
   if (call.number == __NR_unshare && (call.args[0] & CLONE_FILES) != 0) {
@@ -360,6 +375,7 @@ Result<SyscallCall> BeginSyscall(uint64_t number,
   }
   CLEW_RETURN_IF_ERROR(RefuseSharedMemory(call));
   CLEW_RETURN_IF_ERROR(RefuseOwnDescriptors(call));
+  CLEW_RETURN_IF_ERROR(RefuseInheritance(call));
   for (const Pointee& written : call.row->writes) {
     if (written.extent == Extent::kLengthAt && args[written.other] != 0) {
       call.length_before =

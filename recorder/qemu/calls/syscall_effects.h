@@ -69,7 +69,7 @@ bool MayBlock(const SyscallCall& call, const GuestMemory& memory);
 
 // What a futex call does to sleepers (linux/futex.h).
 struct FutexCall {
-  enum class Kind : uint8_t { kWait, kWake, kRequeue, kWakeOp, kPi, kOther };
+  enum class Kind : uint8_t { kWait, kWake, kRequeue, kWakeOp, kOwner, kOther };
   Kind kind = Kind::kOther;
   uint64_t addr = 0;
   uint64_t addr2 = 0;

@@ -95,6 +95,25 @@ TEST_F(SyscallTest, ANumberThatTheKernelDoesNotHaveMayOnlyFail) {
   }
 }
 
+TEST_F(SyscallTest, AWaitForALockWithInheritanceIsRefusedByName) {
+  for (const uint64_t command : {FUTEX_LOCK_PI, FUTEX_LOCK_PI_PRIVATE}) {
+    const auto call = BeginSyscall(__NR_futex, {kBuffer, command}, memory_);
+    ASSERT_FALSE(call.has_value());
+    EXPECT_THAT(call.error().message, HasSubstr("FUTEX_LOCK_PI (6)"));
+  }
+}
+
+TEST_F(SyscallTest, ALockWithInheritanceIsGivenUpOrTriedWithoutWaiting) {
+  for (const uint64_t command : {FUTEX_UNLOCK_PI, FUTEX_TRYLOCK_PI}) {
+    const auto call = BeginSyscall(__NR_futex, {kBuffer, command}, memory_);
+    ASSERT_TRUE(call.has_value());
+    EXPECT_FALSE(MayBlock(*call, memory_));
+    EXPECT_THAT(EffectsOf(*call, 0, memory_)->writes,
+                ElementsAre(MemoryRange{kBuffer, 4}));
+    EXPECT_THAT(EffectsOf(*call, -EPERM, memory_)->writes, IsEmpty());
+  }
+}
+
 TEST_F(SyscallTest, ATableOfDescriptorsOfAThreadsOwnIsRefused) {
   EXPECT_TRUE(BeginSyscall(__NR_unshare, {CLONE_FS}, memory_));
   const auto call = BeginSyscall(__NR_unshare, {CLONE_FILES}, memory_);

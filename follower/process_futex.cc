@@ -1,0 +1,191 @@
+// What futex(2) does to the words and sleepers of a recorded process, and which
+// of its recorded results are possible now.
+#include <linux/futex.h>
+
+#include <cerrno>
+#include <cstring>
+
+#include "common/linux/futex_command.h"
+#include "common/linux/syscall_result.h"
+#include "common/linux/syscall_result.h"
+#include "follower/process.h"
+#include "machine/memory.h"
+
+namespace clew::follower {
+namespace {
+
+using Match = FutexTable::Match;
+
+std::optional<uint32_t> WordAt(const machine::Memory& memory, uint64_t addr) {
+  uint32_t value = 0;
+  const bool mapped =
+      memory.Peek(addr, std::as_writable_bytes(std::span(&value, 1)));
+  return mapped ? std::optional(value) : std::nullopt;
+}
+
+uint64_t CountIn(uint64_t argument) { return static_cast<uint32_t>(argument); }
+
+Match MatchOf(const SyscallInput& call) {
+  const int command = FutexCommand(call.args[1]);
+  const bool has_bits =
+      command == FUTEX_WAIT_BITSET || command == FUTEX_WAKE_BITSET;
+  return has_bits && CountIn(call.args[5]) != FUTEX_BITSET_MATCH_ANY
+             ? Match::kBits
+             : Match::kAny;
+}
+
+// The value that the call was recorded to write at `addr`.
+std::optional<uint32_t> WrittenAt(const SyscallInput& call, uint64_t addr) {
+  for (const MemoryWrite& write : call.writes) {
+    if (write.addr.as_int() == addr && write.bytes.size() == sizeof(uint32_t)) {
+      uint32_t value = 0;
+      std::memcpy(&value, write.bytes.data(), sizeof(value));
+      return value;
+    }
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+Result<Followed> Process::EnterFutex(size_t thread, const SyscallInput& call) {
+  const uint64_t operation = call.args[1];
+  if (IsFutexWait(operation)) {
+    return EnterFutexWait(thread, call);
+  }
+  if (IsFutexRequeue(operation)) {
+    return EnterFutexRequeue(thread, call);
+  }
+  if (!call.result || IsErrorResult(*call.result)) {
+    return FinishCall(thread, call);
+  }
+  if (IsFutexWake(operation)) {
+    return EnterFutexWake(thread, call);
+  }
+  switch (FutexCommand(operation)) {
+    case FUTEX_WAKE_OP:
+      return EnterFutexWakeOp(thread, call);
+    case FUTEX_TRYLOCK_PI:
+    case FUTEX_UNLOCK_PI:
+      return EnterFutexOwner(thread, call);
+    default:
+      break;
+  }
+  const char* const name = FutexCommandName(operation);
+  return Unsupported("thread {}: futex command {} ({}) at {:#x}", tid(thread),
+                     FutexCommand(operation), name == nullptr ? "" : name,
+                     threads_[thread].registers.rip);
+}
+
+// Of a wait, and of FUTEX_CMP_REQUEUE: the call was refused because the word
+// had another value than `expected`, or it was not.
+Followed Process::CheckFutexWord(size_t thread, const SyscallInput& call,
+                                 uint32_t expected) {
+  const uint64_t addr = call.args[0];
+  const auto value = WordAt(memory_, addr);
+  const bool refused = call.result == -EAGAIN;
+  // QEMU interrupts a call that the kernel has not seen yet, too.
+  const bool compared = call.result != kRestartSys;
+  if (!compared || (value == expected) != refused) {
+    return Followed::kAsRecorded;
+  }
+  return Contradict(
+      Contradiction::Kind::kFutex, thread,
+      fmt::format("futex {} at {:#x} for value {:#x} {}, the word is {:#x}",
+                  IsFutexWait(call.args[1]) ? "wait" : "requeue", addr,
+                  expected, refused ? "was refused" : "was accepted",
+                  value.value_or(0)));
+}
+
+Followed Process::ContradictWake(size_t thread, const SyscallInput& call) {
+  return Contradict(
+      Contradiction::Kind::kFutex, thread,
+      fmt::format("futex {} at {:#x} woke {} of at most {}, "
+                  "which is not possible now",
+                  IsFutexRequeue(call.args[1]) ? "requeue" : "wake",
+                  call.args[0], call.result.value_or(0),
+                  CountIn(call.args[2])));
+}
+
+Result<Followed> Process::EnterFutexWait(size_t thread,
+                                         const SyscallInput& call) {
+  const auto expected = static_cast<uint32_t>(call.args[2]);
+  if (CheckFutexWord(thread, call, expected) == Followed::kContradiction) {
+    return Followed::kContradiction;
+  }
+  if (call.result == -EAGAIN) {
+    return FinishCall(thread, call);
+  }
+  ThreadState& state = threads_[thread];
+  state.phase = ThreadPhase::kInCall;
+  state.wait = kernel_.Sleep(call.args[0], !call.result || *call.result == 0,
+                             MatchOf(call));
+  return Followed::kAsRecorded;
+}
+
+Result<Followed> Process::EnterFutexWake(size_t thread,
+                                         const SyscallInput& call) {
+  const auto woken = static_cast<uint64_t>(call.result.value_or(0));
+  return kernel_.ChangeFutexes().Wake(call.args[0], CountIn(call.args[2]),
+                                      woken, MatchOf(call))
+             ? FinishCall(thread, call)
+             : ContradictWake(thread, call);
+}
+
+// The result counts those who were woken and those who were moved.
+Result<Followed> Process::EnterFutexRequeue(size_t thread,
+                                            const SyscallInput& call) {
+  if (FutexCommand(call.args[1]) == FUTEX_CMP_REQUEUE &&
+      CheckFutexWord(thread, call, static_cast<uint32_t>(call.args[5])) ==
+          Followed::kContradiction) {
+    return Followed::kContradiction;
+  }
+  if (!call.result || IsErrorResult(*call.result)) {
+    return FinishCall(thread, call);
+  }
+  return kernel_.ChangeFutexes().Requeue(
+             call.args[0], call.args[4], CountIn(call.args[2]),
+             CountIn(call.args[3]), static_cast<uint64_t>(*call.result))
+             ? FinishCall(thread, call)
+             : ContradictWake(thread, call);
+}
+
+Result<Followed> Process::EnterFutexWakeOp(size_t thread,
+                                           const SyscallInput& call) {
+  const uint64_t other = call.args[4];
+  const auto word = WordAt(memory_, other);
+  const auto done =
+      OperateOnFutex(static_cast<uint32_t>(call.args[5]), word.value_or(0));
+  const auto written = WrittenAt(call, other);
+  if (!done || !word || (written && *written != done->value)) {
+    return Contradict(
+        Contradiction::Kind::kFutex, thread,
+        fmt::format("futex wake at {:#x} with an operation on the word at "
+                    "{:#x} wrote {:#x}, which is not possible now",
+                    call.args[0], other, written.value_or(0)));
+  }
+  const uint64_t wanted_there = done->wakes ? CountIn(call.args[3]) : 0;
+  return kernel_.ChangeFutexes().WakeTwo(
+             call.args[0], CountIn(call.args[2]), other, wanted_there,
+             static_cast<uint64_t>(call.result.value_or(0)))
+             ? FinishCall(thread, call)
+             : ContradictWake(thread, call);
+}
+
+// Takes a lock with priority inheritance that nobody has, or gives up one that
+// the thread has. Nobody waits for it: the recorder refuses that.
+Result<Followed> Process::EnterFutexOwner(size_t thread,
+                                          const SyscallInput& call) {
+  const bool takes = FutexCommand(call.args[1]) == FUTEX_TRYLOCK_PI;
+  const auto wanted = takes ? 0 : static_cast<uint32_t>(tid(thread).as_int());
+  const auto word = WordAt(memory_, call.args[0]);
+  if (!word || (*word & FUTEX_TID_MASK) != wanted) {
+    return Contradict(Contradiction::Kind::kFutex, thread,
+                      fmt::format("{} at {:#x} succeeded, the word is {:#x}",
+                                  FutexCommandName(call.args[1]), call.args[0],
+                                  word.value_or(0)));
+  }
+  return FinishCall(thread, call);
+}
+
+}  // namespace clew::follower
