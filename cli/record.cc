@@ -92,6 +92,7 @@ Json ToJson(const RecordOptions& options,
           ? Json(recorder::SameEnd(*options.repeated, outcome.failure))
           : Json();
   json["deviations"] = outcome.deviations;
+  json["processes_left"] = outcome.left;
   json["unknown_instructions"] = Json::array();
   for (const recorder::UnknownInsn& unknown : outcome.unknown_insns) {
     json["unknown_instructions"].push_back(UnknownText(unknown));
@@ -115,6 +116,15 @@ void WarnOfUnknown(const recorder::RecordOutcome& outcome) {
       return;
     }
     fmt::print(stderr, "  {}\n", UnknownText(unknown));
+  }
+}
+
+void WarnOfLeft(const recorder::RecordOutcome& outcome) {
+  if (!outcome.left.empty()) {
+    fmt::print(stderr,
+               "clew: warning: processes that the program started still run: "
+               "{}\n",
+               fmt::join(outcome.left, ", "));
   }
 }
 
@@ -269,6 +279,7 @@ int RunRecord(const Command& command, RecordOptions& options) {
                WithMagnitude(static_cast<double>(outcome->pt_bytes)));
     SayDeviations(*outcome);
     WarnOfUnknown(*outcome);
+    WarnOfLeft(*outcome);
     SayHowToRepeat(options, *outcome);
   }
   return outcome->failure.kind == FailureKind::kNone ? kExitOk : kExitFinding;

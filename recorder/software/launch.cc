@@ -88,7 +88,7 @@ Status CheckProgram(const bundle::Surroundings& surroundings) {
   return {};
 }
 
-Result<int> RunUnderQemu(const Launch& launch) {
+Result<int> RunUnderQemu(const Launch& launch, ProgramGroup& group) {
   const bundle::Surroundings& around = launch.surroundings;
   const auto qemu = FindProgramIn(Variable(around.environment, "PATH"), kQemu);
   if (!qemu) {
@@ -97,8 +97,6 @@ Result<int> RunUnderQemu(const Launch& launch) {
   }
   const std::vector<std::string> args = QemuArguments(launch);
   const std::vector<char*> pointers = ExecArguments(args);
-  // A terminal sends SIGINT to both; the recorder waits for the end.
-  const IgnoreInterrupt ignore;
   const std::vector<std::string> environment =
       QemuEnvironment({.environment = around.environment}, launch.plugin,
                       FormatPluginConfig(launch.config));
@@ -109,10 +107,11 @@ Result<int> RunUnderQemu(const Launch& launch) {
     return SystemError(errno, "cannot start qemu-x86_64");
   }
   if (child == 0) {
-    ignore.RestoreInChild();
+    group.EnterInChild();
     ExecQemu(*qemu, pointers, variables, around, parent);
   }
-  return WaitForChild(child);
+  group.Add(child);
+  return group.Wait();
 }
 
 }  // namespace clew::recorder

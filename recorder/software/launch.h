@@ -8,6 +8,7 @@
 #include "bundle/manifest/manifest.h"
 #include "common/result.h"
 #include "recorder/qemu/plugin_config.h"
+#include "recorder/software/program_group.h"
 
 namespace clew::recorder {
 
@@ -25,10 +26,11 @@ struct Launch {
 // the working directory is not there.
 [[nodiscard]] Status CheckProgram(const bundle::Surroundings& surroundings);
 
-// Runs it to its end and returns the wait status. The child dies with the
-// recorder. kUnsupported: there is no qemu-x86_64 in
-// the PATH of the program's environment.
-[[nodiscard]] Result<int> RunUnderQemu(const Launch& launch);
+// Runs it in `group` to its end and returns the wait status. The child dies
+// with the recorder. kUnsupported: there is no qemu-x86_64 in the PATH of the
+// program's environment.
+[[nodiscard]] Result<int> RunUnderQemu(const Launch& launch,
+                                       ProgramGroup& group);
 
 }  // namespace clew::recorder
 

@@ -107,6 +107,12 @@ Result<Outcome> ReadOutcome(const PluginConfig& config, int wait_status) {
   return outcome;
 }
 
+// By the recorder: nobody else ends what the program started.
+bool WasCutOff(const Failure& failure) {
+  return failure.kind == FailureKind::kHang ||
+         failure.kind == FailureKind::kTimeLimit;
+}
+
 std::string PlaceOf(TraceeAddr ip, const std::vector<RawEvent>& mappings) {
   for (const RawEvent& mapping : mappings) {
     const uint64_t offset = ip.as_int() - mapping.addr;
@@ -179,8 +185,15 @@ Result<RecordOutcome> Record(const RecordOptions& given) {
                       .surroundings = *options.surroundings,
                       .plugin = options.plugin_path,
                       .config = config};
-  CLEW_ASSIGN_OR_RETURN(wait_status, RunUnderQemu(launch));
-  CLEW_ASSIGN_OR_RETURN(outcome, ReadOutcome(config, wait_status));
+  CLEW_ASSIGN_OR_RETURN(group, ProgramGroup::Make());
+  CLEW_ASSIGN_OR_RETURN(wait_status, RunUnderQemu(launch, group));
+  std::vector<pid_t> left = group.Left();
+  auto read = ReadOutcome(config, wait_status);
+  if (!read || WasCutOff(read->failure)) {
+    group.End();
+    left.clear();
+  }
+  CLEW_ASSIGN_OR_RETURN(outcome, std::move(read));
 
   RecordOutcome result{.failure = outcome.failure,
                        .dropped = outcome.dropped,
@@ -189,7 +202,8 @@ Result<RecordOutcome> Record(const RecordOptions& given) {
                        .switches = outcome.switches,
                        .seed = options.seed,
                        .deviations = outcome.deviations,
-                       .unknown_insns = {}};
+                       .unknown_insns = {},
+                       .left = std::move(left)};
   result.kept =
       !options.keep_only_if_failed || result.failure.kind != FailureKind::kNone;
   if (!result.kept) {

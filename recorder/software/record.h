@@ -1,6 +1,8 @@
 #ifndef CLEW_RECORDER_SOFTWARE_RECORD_H_
 #define CLEW_RECORDER_SOFTWARE_RECORD_H_
 
+#include <sys/types.h>
+
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -68,6 +70,8 @@ struct RecordOutcome {
   std::vector<std::string> deviations;  // common/linux/deviations.h
   // Of a run that is kept: each sequence of bytes once, by address.
   std::vector<UnknownInsn> unknown_insns;
+  // Processes that the program started, that are in its group and still run.
+  std::vector<pid_t> left;
 };
 
 // Runs the command under QEMU and makes a bundle of the run. The program's

@@ -20,13 +20,22 @@ namespace {
 
 constexpr int kTimedOutExitStatus = 124;  // as timeout(1)
 
-[[noreturn]] void DieBySignal(int signal) {
+// Whom `call`, by which the process ends, sends its signal: others of its
+// group, too.
+pid_t TargetOf(const SyscallCall& call) {
+  return call.number == SYS_kill ? static_cast<pid_t>(call.args[0]) : getpid();
+}
+
+[[noreturn]] void DieBySignal(int signal, pid_t target) {
   struct sigaction action = {};
   action.sa_handler = SIG_DFL;
   sigaction(signal, &action, nullptr);
   sigset_t set;
   sigemptyset(&set);
   sigaddset(&set, signal);
+  if (target != getpid()) {
+    syscall(SYS_kill, target, signal);
+  }
   syscall(SYS_tgkill, getpid(), syscall(SYS_gettid), signal);
   sigprocmask(SIG_UNBLOCK, &set, nullptr);
   ExitProcess(128 + signal);
@@ -232,7 +241,9 @@ Status Ending::WriteCoreFile(const Failure& failure) {
 void Ending::Leave(const Failure& failure) {
   switch (failure.kind) {
     case FailureKind::kSignal:
-      DieBySignal(failure.signal);
+      DieBySignal(failure.signal, g_runner.thread->in_syscall
+                                      ? TargetOf(g_runner.thread->call)
+                                      : getpid());
     case FailureKind::kHang:
     case FailureKind::kTimeLimit:
       ExitProcess(kTimedOutExitStatus);

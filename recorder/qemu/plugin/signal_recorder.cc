@@ -56,6 +56,12 @@ bool EndsProcessAtOnce(int signal) {
   return std::find(kOthers.begin(), kOthers.end(), signal) == kOthers.end();
 }
 
+// Of kill(2)'s first argument.
+bool IsOwnGroup(uint64_t target) {
+  const auto process = static_cast<pid_t>(target);
+  return process == 0 || process == -getpgrp();
+}
+
 bool BlockedBy(const Thread& thread, uint64_t signal) {
   return (thread.signal_mask >> (signal - 1) & 1) != 0;
 }
@@ -217,9 +223,9 @@ std::optional<int32_t> SignalRecorder::DeadlySignal(
   const uint64_t number = call.number;
   const auto& args = call.args;
   const auto own = static_cast<uint64_t>(getpid());
-  const bool aimed_here = (number == __NR_kill && args[0] == own) ||
-                          (number == __NR_tgkill && args[0] == own) ||
-                          number == __NR_tkill;
+  const bool aimed_here =
+      (number == __NR_kill && (args[0] == own || IsOwnGroup(args[0]))) ||
+      (number == __NR_tgkill && args[0] == own) || number == __NR_tkill;
   const uint64_t signal = number == __NR_tgkill ? args[2] : args[1];
   const uint64_t target = number == __NR_kill     ? 0
                           : number == __NR_tgkill ? args[1]
