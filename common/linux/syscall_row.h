@@ -73,7 +73,6 @@ inline constexpr uint16_t kStatx = sizeof(struct statx);
 inline constexpr uint16_t kSysinfo = sizeof(struct sysinfo);
 inline constexpr uint16_t kTimex = sizeof(timex);
 inline constexpr uint16_t kTimespec = sizeof(timespec);  // and a timeval
-inline constexpr uint16_t kTimex = sizeof(timex);
 inline constexpr uint16_t kTms = sizeof(tms);
 inline constexpr uint16_t kTwoTimespecs = 2 * kTimespec;  // an itimerspec, too
 inline constexpr uint16_t kUtimbuf = sizeof(utimbuf);
