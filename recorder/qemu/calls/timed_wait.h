@@ -34,6 +34,16 @@ std::optional<TimedWait> ParseTimedWait(const SyscallCall& call,
                                         const VirtualClock& clock,
                                         uint64_t ticks);
 
+// When the wait of another call ends by the time limit that the host's kernel
+// keeps for it: poll, select, epoll_wait and their kin, rt_sigtimedwait,
+// semtimedop, mq_timedsend, mq_timedreceive. By the virtual clock, for a call
+// made at `ticks`; nullopt: it has none.
+std::optional<uint64_t> HostLimit(const SyscallCall& call,
+                                  const GuestMemory& memory,
+                                  const VirtualClock& clock, uint64_t ticks);
+// Whether a result of such a call says that its time limit ended it.
+bool EndedByLimit(uint64_t number, int64_t result);
+
 }  // namespace clew::recorder
 
 #endif  // CLEW_RECORDER_QEMU_CALLS_TIMED_WAIT_H_

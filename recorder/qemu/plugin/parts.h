@@ -16,6 +16,7 @@
 #include "recorder/qemu/plugin/input_logs.h"
 #include "recorder/qemu/plugin/program_start.h"
 #include "recorder/qemu/plugin/signal_recorder.h"
+#include "recorder/qemu/plugin/timer_calls.h"
 #include "recorder/qemu/plugin/turns/program_time.h"
 #include "recorder/qemu/plugin/turns/thread_table.h"
 #include "recorder/qemu/plugin/turns/time_limit_watch.h"
@@ -36,6 +37,7 @@ struct Parts {
         signals(context, threads),
         deviations(context),
         waits(context, time, threads, turns, signals),
+        timers(time, turns, context.config.scheduler.seed),
         ending({.context = context,
                 .time = time,
                 .threads = threads,
@@ -60,6 +62,7 @@ struct Parts {
   SignalRecorder signals;
   Deviations deviations;
   TimedWaits waits;
+  TimerCalls timers;
   Ending ending;
   TimeLimitWatch watch;
 };

@@ -77,6 +77,13 @@ class PluginRecorder {
   }
   // What time(2) gives where the thread that has the turn is calling it.
   std::optional<time_t> SecondsOfCall() const;
+  // For a system call of the recorded program under way; nullptr: there is
+  // none.
+  TimerCalls* timer_calls() {
+    return g_runner.thread != nullptr && g_runner.thread->in_syscall
+               ? &parts_.timers
+               : nullptr;
+  }
   bool virtual_tsc() const { return parts_.context.config.virtual_tsc; }
 
  private:

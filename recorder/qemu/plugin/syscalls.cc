@@ -107,6 +107,8 @@ void Syscalls::Enter(Thread& me, const SyscallCall& call) {
   if (parts_.context.config.encoder.tsc) {
     me.call.entered_tsc = TscTicks(g_runner.block_end);
   }
+  me.host_limit_ns = HostLimit(call, parts_.context.memory, parts_.time.clock(),
+                               g_runner.block_end);
   if (StartsTimer(call.number)) {
     parts_.turns.SetUsesTimers();
   }
@@ -189,6 +191,9 @@ void Syscalls::End(Thread& me, int64_t result) {
     parts_.watch.AwaitEnd();
   }
   parts_.waits.RestoreLimit(me);
+  if (me.host_limit_ns && EndedByLimit(me.call.number, result)) {
+    parts_.timers.EndWait(*me.host_limit_ns);
+  }
   if (result == kQemuSigreturn) {
     result = static_cast<int64_t>(me.env.gpr(kRax));
   }
@@ -197,6 +202,7 @@ void Syscalls::End(Thread& me, int64_t result) {
   }
   if (result == 0 && (me.call.number == __NR_clock_gettime ||
                       me.call.number == __NR_gettimeofday)) {
+    parts_.timers.CatchUp();
     ShowVirtualTime(me);
   }
   Record(me, result);
@@ -362,6 +368,7 @@ std::optional<time_t> Syscalls::SecondsOfCall(const Thread& me) const {
   if (!me.in_syscall || me.call.number != __NR_time) {
     return std::nullopt;
   }
+  parts_.timers.CatchUp();
   const auto time =
       parts_.time.clock().Show(CLOCK_REALTIME, g_runner.block_end);
   return time ? std::optional(time->tv_sec) : std::nullopt;

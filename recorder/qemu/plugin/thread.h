@@ -60,6 +60,8 @@ struct Thread {
   // What the call's time limit was, while the kernel is shown another.
   std::optional<timespec> time_limit;
   uint64_t time_limit_addr = 0;
+  // When the host's kernel ends its call's wait, by the virtual clock.
+  std::optional<uint64_t> host_limit_ns;
   SyscallCall call;
   uint64_t clear_tid_addr = 0;
   uint64_t robust_list = 0;  // as set_robust_list(2) was given; 0: never

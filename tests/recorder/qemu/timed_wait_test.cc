@@ -7,9 +7,11 @@
 
 #include <gtest/gtest.h>
 #include <linux/futex.h>
+#include <signal.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
 
+#include <cerrno>
 #include <new>
 
 #include "common/check.h"
@@ -171,6 +173,31 @@ TEST_F(TimedWaitTest, MemoryThatTheProgramCannotWriteIsWritten) {
   EXPECT_EQ(memory_.Load<uint64_t>(addr), value);
   EXPECT_FALSE(memory_.Write(8, &value, sizeof(value)));
   EXPECT_FALSE(memory_.Write(kGuestEnd - 4, &value, sizeof(value)));
+}
+
+TEST_F(TimedWaitTest, LimitsThatTheHostKeepsAreKnownByTheProgramsClock) {
+  const auto end = [&](uint64_t number, std::array<uint64_t, 6> args) {
+    SyscallCall call;
+    call.number = number;
+    call.args = args;
+    return HostLimit(call, memory_, clock_, kTicks);
+  };
+  const uint64_t now = clock_.Now(kTicks);
+  limit_ = {.tv_sec = 2, .tv_nsec = 5};
+  EXPECT_EQ(end(SYS_poll, {0, 0, 3}), now + 3'000'000);
+  EXPECT_EQ(end(SYS_epoll_wait, {0, 0, 0, 4}), now + 4'000'000);
+  EXPECT_EQ(end(SYS_ppoll, {0, 0, Addr(limit_)}), now + 2'000'000'005);
+  EXPECT_EQ(end(SYS_pselect6, {0, 0, 0, 0, Addr(limit_)}), now + 2'000'000'005);
+  EXPECT_EQ(end(SYS_select, {0, 0, 0, 0, Addr(limit_)}), now + 2'000'005'000)
+      << "microseconds";
+  EXPECT_FALSE(end(SYS_poll, {0, 0, 0})) << "it does not wait";
+  EXPECT_FALSE(end(SYS_poll, {0, 0, UINT64_MAX})) << "for ever";
+  EXPECT_FALSE(end(SYS_ppoll, {}));
+  EXPECT_FALSE(end(SYS_read, {0, 0, 3}));
+  EXPECT_TRUE(EndedByLimit(SYS_poll, 0));
+  EXPECT_FALSE(EndedByLimit(SYS_poll, 1));
+  EXPECT_TRUE(EndedByLimit(SYS_rt_sigtimedwait, -EAGAIN));
+  EXPECT_FALSE(EndedByLimit(SYS_rt_sigtimedwait, SIGUSR1));
 }
 
 }  // namespace

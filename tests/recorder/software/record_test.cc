@@ -169,6 +169,22 @@ TEST_F(RecordTest, WaitsEndByTheClockThatTheProgramIsShown) {
   }
 }
 
+// Alone, and beside a thread that computes meanwhile.
+TEST_F(RecordTest, NoTimerOrTimeLimitIsEarlyByTheProgramsClock) {
+  for (const char* kind :
+       {"descriptor", "descriptor_until", "descriptor_until_day", "periodic",
+        "itimer", "posix", "posix_until", "poll", "ppoll", "select", "pselect",
+        "epoll", "semaphore", "signal", "sleep"}) {
+    RecordOptions options = Options({Tracee("timers"), kind, "6"});
+    options.output += kind;
+    options.keep_only_if_failed = true;
+    const auto outcome = Record(options);
+    ASSERT_TRUE(outcome.has_value()) << kind << outcome.error().message;
+    EXPECT_EQ(outcome->failure.kind, FailureKind::kNone) << kind;
+    EXPECT_EQ(outcome->failure.exit_status, 0) << kind;
+  }
+}
+
 TEST_F(RecordTest, AFaultEndsAtTheInstructionThatFaulted) {
   const Failure failure = FailureOf("crash");
   EXPECT_EQ(failure.kind, FailureKind::kSignal);

@@ -11,15 +11,12 @@
 #include "recorder/qemu/plugin/thread.h"
 
 namespace clew::recorder {
-namespace {
 
 uint64_t HostNs() {
   timespec now = {};
   clock_gettime(CLOCK_MONOTONIC, &now);
   return Nanoseconds(now);
 }
-
-}  // namespace
 
 uint64_t ProgramTime::Ticks() const {
   const uint64_t block_end =

@@ -45,10 +45,12 @@ std::optional<SentSignal> SignalOf(const SyscallCall& call) {
 std::optional<TimedWait> TimedWaits::HoldUntilDue(Thread& me,
                                                   const SyscallCall& call) {
   const GuestMemory& memory = context_.memory;
-  const auto wait =
-      ParseTimedWait(call, memory, time_.clock(), g_runner.block_end);
+  auto wait = ParseTimedWait(call, memory, time_.clock(), g_runner.block_end);
   if (!wait || !memory.can_write()) {
     return std::nullopt;
+  }
+  if (!IsDue(*wait) && wait->deadline_ns != VirtualClock::kNever) {
+    wait->deadline_ns += lateness_.DrawNs();
   }
   me.interrupted = false;
   while (!IsDue(*wait) && !me.interrupted && !wait->Changed(memory)) {

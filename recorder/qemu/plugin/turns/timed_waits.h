@@ -14,6 +14,7 @@
 
 #include "recorder/qemu/calls/syscall_effects.h"
 #include "recorder/qemu/calls/timed_wait.h"
+#include "recorder/qemu/lateness.h"
 #include "recorder/qemu/plugin/context.h"
 #include "recorder/qemu/plugin/signal_recorder.h"
 #include "recorder/qemu/plugin/thread.h"
@@ -44,7 +45,8 @@ class TimedWaits {
         time_(time),
         threads_(threads),
         turns_(turns),
-        signals_(signals) {}
+        signals_(signals),
+        lateness_(context.config.scheduler.seed) {}
 
   // Returns when `call` may be made, with what it waits for; nullopt if it is
   // not such a call.
@@ -69,6 +71,7 @@ class TimedWaits {
   const ThreadTable& threads_;
   Turns& turns_;
   const SignalRecorder& signals_;
+  Lateness lateness_;
 };
 
 }  // namespace clew::recorder
