@@ -71,10 +71,49 @@ bool IsAlive(pid_t process) {
   return state != 0 && state != 'Z';
 }
 
+std::vector<pid_t> MembersOf(pid_t group) {
+  std::vector<pid_t> members;
+  std::error_code error;
+  for (const auto& entry :
+       std::filesystem::directory_iterator("/proc", error)) {
+    const std::string name = entry.path().filename();
+    pid_t process = 0;
+    const auto parsed =
+        std::from_chars(name.data(), name.data() + name.size(), process);
+    const bool is_process = parsed.ec == std::errc() && process > 0;
+    if (is_process && getpgid(process) == group && IsAlive(process)) {
+      members.push_back(process);
+    }
+  }
+  std::ranges::sort(members);
+  return members;
+}
+
+volatile sig_atomic_t g_went_on = 0;
+
+// Returns whether the recorder was stopped, and let go on. The kernel does not
+// stop a process that nobody in its session could let go on.
+bool StopUntilLetGoOn() {
+  struct sigaction stop = {};
+  struct sigaction go_on = {};
+  struct sigaction stop_before = {};
+  struct sigaction go_on_before = {};
+  stop.sa_handler = SIG_DFL;
+  go_on.sa_handler = [](int) { g_went_on = 1; };
+  g_went_on = 0;
+  sigaction(SIGCONT, &go_on, &go_on_before);
+  sigaction(SIGTSTP, &stop, &stop_before);
+  raise(SIGTSTP);
+  sigaction(SIGTSTP, &stop_before, nullptr);
+  sigaction(SIGCONT, &go_on_before, nullptr);
+  return g_went_on != 0;
+}
+
 }  // namespace
 
 Result<ProgramGroup> ProgramGroup::Make() {
   ProgramGroup made;
+  made.is_shared_ = MembersOf(getpgrp()).size() > 1;
   if (getpgrp() != getpid()) {
     made.leader_ = fork();
     if (made.leader_ == 0) {
@@ -98,6 +137,7 @@ Result<ProgramGroup> ProgramGroup::Make() {
 ProgramGroup::ProgramGroup(ProgramGroup&& other) noexcept
     : leader_(std::exchange(other.leader_, 0)),
       program_(std::exchange(other.program_, 0)),
+      is_shared_(other.is_shared_),
       gave_terminal_(std::exchange(other.gave_terminal_, false)),
       owns_actions_(std::exchange(other.owns_actions_, false)) {}
 
@@ -116,7 +156,7 @@ ProgramGroup::~ProgramGroup() {
 void ProgramGroup::EnterInChild() const {
   const pid_t before = getpgrp();
   setpgid(0, leader_);
-  if (tcgetpgrp(STDIN_FILENO) == before) {
+  if (!is_shared_ && tcgetpgrp(STDIN_FILENO) == before) {
     SetForeground(getpgrp());
   }
   RestoreActions();
@@ -127,15 +167,18 @@ void ProgramGroup::Add(pid_t program) {
   // Fails where the child has done so and is another program by now.
   (void)setpgid(program, group());
   g_passed_on_to = group();
-  GiveTerminal();
+  if (!is_shared_) {
+    GiveTerminal();
+  }
 }
 
-void ProgramGroup::GiveTerminal() {
+bool ProgramGroup::GiveTerminal() {
   const pid_t foreground = tcgetpgrp(STDIN_FILENO);
   gave_terminal_ = foreground == getpgrp() || foreground == group();
   if (foreground == getpgrp()) {
     SetForeground(group());
   }
+  return gave_terminal_;
 }
 
 void ProgramGroup::TakeTerminal() {
@@ -156,42 +199,38 @@ Result<int> ProgramGroup::Wait() {
       TakeTerminal();
       return status;
     } else if (IsStopByTerminal(status)) {
-      StopWithProgram();
+      OnStopByTerminal(WSTOPSIG(status));
     }
   }
 }
 
-// Where nobody could let the recorder go on, the kernel does not stop it, and
-// neither the program.
-void ProgramGroup::StopWithProgram() {
+// A program that asked for the terminal (SIGTTIN, SIGTTOU) gets it if it is the
+// recorder's to give.
+void ProgramGroup::OnStopByTerminal(int signal) {
+  const bool asks = signal != SIGTSTP && !gave_terminal_;
+  if (asks && GiveTerminal()) {
+    kill(-group(), SIGCONT);
+  } else {
+    StopWithProgram(asks);
+  }
+}
+
+// Where nobody can let the recorder go on, the program goes on at once. If it
+// asked for the terminal, it would ask again for ever; it is told what the
+// kernel tells a stopped group of which nobody is left who could let it go on.
+void ProgramGroup::StopWithProgram(bool asked_for_terminal) {
+  const bool had_terminal = gave_terminal_;
   TakeTerminal();
-  struct sigaction stop = {};
-  struct sigaction before = {};
-  stop.sa_handler = SIG_DFL;
-  sigaction(SIGTSTP, &stop, &before);
-  raise(SIGTSTP);
-  sigaction(SIGTSTP, &before, nullptr);
-  GiveTerminal();
+  if (!StopUntilLetGoOn() && asked_for_terminal) {
+    kill(-group(), SIGHUP);
+  }
+  if (had_terminal || !is_shared_) {
+    GiveTerminal();
+  }
   kill(-group(), SIGCONT);
 }
 
-std::vector<pid_t> ProgramGroup::Left() const {
-  std::vector<pid_t> left;
-  std::error_code error;
-  for (const auto& entry :
-       std::filesystem::directory_iterator("/proc", error)) {
-    const std::string name = entry.path().filename();
-    pid_t process = 0;
-    const auto parsed =
-        std::from_chars(name.data(), name.data() + name.size(), process);
-    const bool is_process = parsed.ec == std::errc() && process > 0;
-    if (is_process && getpgid(process) == group() && IsAlive(process)) {
-      left.push_back(process);
-    }
-  }
-  std::ranges::sort(left);
-  return left;
-}
+std::vector<pid_t> ProgramGroup::Left() const { return MembersOf(group()); }
 
 void ProgramGroup::End() const { kill(-group(), SIGKILL); }
 

@@ -17,9 +17,11 @@ namespace clew::recorder {
 // setsid(2) fails or succeeds as it would without the recorder.
 //
 // Where the recorder's group has the terminal that is its standard input, the
-// program's gets it for as long as it runs. Otherwise what the terminal sends
-// the recorder (SIGINT, SIGQUIT, SIGTSTP) is passed on. When the terminal stops
-// the program, the recorder stops too, and goes on with it.
+// program's gets it for as long as it runs: at once if the recorder is alone in
+// its group, as the program asks for it if others are (`clew record ... |
+// less`: both read the terminal). As long as the program has it not, what the
+// terminal sends the recorder (SIGINT, SIGQUIT, SIGTSTP) is passed on. When the
+// terminal stops the program, the recorder stops too, and goes on with it.
 //
 // One at a time, since actions of signals belong to the whole process.
 class ProgramGroup {
@@ -47,13 +49,16 @@ class ProgramGroup {
 
  private:
   ProgramGroup() = default;
-  void GiveTerminal();
+  // Returns whether the program's group has the terminal.
+  bool GiveTerminal();
   void TakeTerminal();
-  void StopWithProgram();
+  void OnStopByTerminal(int signal);
+  void StopWithProgram(bool asked_for_terminal);
   pid_t group() const { return leader_ > 0 ? leader_ : program_; }
 
-  pid_t leader_ = 0;   // ended and not reaped; 0: the program leads
-  pid_t program_ = 0;  // 0: none was added
+  pid_t leader_ = 0;        // ended and not reaped; 0: the program leads
+  pid_t program_ = 0;       // 0: none was added
+  bool is_shared_ = false;  // the recorder's group has other members
   bool gave_terminal_ = false;
   bool owns_actions_ = false;
 };

@@ -35,6 +35,10 @@ class ProcessGroupTest : public testing::Test {
   ProgramOutput Record(const std::string& how) {
     return Clew({"record", "-o", scratch_.Path("b"), "--", Groups(), how});
   }
+  std::string Recording(const std::string& how) const {
+    return Binary() + " record -o " + scratch_.Path("b") + " -- " + Groups() +
+           " " + how;
+  }
   // The process that the program says it started.
   static pid_t SleeperIn(const std::string& text) {
     const size_t at = text.find("sleeper ");
@@ -150,13 +154,23 @@ TEST_F(ProcessGroupTest, TheTerminalIsTheProgramsWhileItRuns) {
   EXPECT_EQ(terminal.Wait(), kExitOk);
 }
 
+// A shell that controls jobs, and `command` run by it.
+class JobShell : public Terminal {
+ public:
+  explicit JobShell(const std::string& command)
+      : Terminal({"/bin/bash", "--norc", "-i"}) {
+    Type("PS1=\n" + command + "\n");
+  }
+  int Exit() const {
+    Type("exit 0\n");
+    return Wait();
+  }
+};
+
 // A shell that controls jobs sees the recorder stop when the program does, and
 // lets both go on.
 TEST_F(ProcessGroupTest, AStopFromTheTerminalStopsTheRecorderToo) {
-  const std::string clew = Binary() + " record -o " + scratch_.Path("b") +
-                           " -- " + Groups() + " terminal";
-  Terminal terminal({"/bin/bash", "--norc", "-i"});
-  terminal.Type("PS1=\n" + clew + "\n");
+  JobShell terminal(Recording("terminal"));
   ASSERT_TRUE(terminal.AwaitText("ready\r\n")) << terminal.text();
   terminal.Type("\x1a");
   ASSERT_TRUE(terminal.AwaitText("Stopped")) << terminal.text();
@@ -165,8 +179,36 @@ TEST_F(ProcessGroupTest, AStopFromTheTerminalStopsTheRecorderToo) {
   ASSERT_TRUE(terminal.AwaitText("read\r\n")) << terminal.text();
   terminal.Type("\x03");
   EXPECT_TRUE(terminal.AwaitText("did not fail")) << terminal.text();
-  terminal.Type("exit 0\n");
-  EXPECT_EQ(terminal.Wait(), 0);
+  EXPECT_EQ(terminal.Exit(), 0);
+}
+
+// As in `clew record ... | less`, which reads what the user types.
+TEST_F(ProcessGroupTest, AnotherOfThePipelineKeepsTheTerminal) {
+  const std::string file = scratch_.Path("typed");
+  JobShell terminal(
+      Recording("await " + file) + " 2>&1 | (sed /waits/q; read -r" +
+      " line </dev/tty; touch " + file + "; cat; echo got $line)");
+  ASSERT_TRUE(terminal.AwaitText("waits\r\n")) << terminal.text();
+  terminal.Type("hello\n");
+  EXPECT_TRUE(terminal.AwaitText("did not fail")) << terminal.text();
+  EXPECT_TRUE(terminal.AwaitText("got hello")) << terminal.text();
+  EXPECT_EQ(terminal.Exit(), 0);
+}
+
+TEST_F(ProcessGroupTest, AProgramInAPipelineGetsTheTerminalAsItAsks) {
+  JobShell terminal(Recording("ask") + " | cat");
+  terminal.Type("hello\n");
+  EXPECT_TRUE(terminal.AwaitText("did not fail")) << terminal.text();
+  EXPECT_THAT(terminal.text(), HasSubstr("read\r\n"));
+  EXPECT_EQ(terminal.Exit(), 0);
+}
+
+// Nobody is left who could let the recorder go on, or give it the terminal.
+TEST_F(ProcessGroupTest, AProgramThatAsksForATerminalItCannotHaveEnds) {
+  JobShell terminal("(" + Recording("ask") + " </dev/tty &)");
+  EXPECT_TRUE(terminal.AwaitText("failed: signal")) << terminal.text();
+  EXPECT_THAT(terminal.text(), HasSubstr("SIGHUP"));
+  EXPECT_EQ(terminal.Exit(), 0);
 }
 
 }  // namespace

@@ -54,6 +54,22 @@ static void UseTerminal(void) {
   puts("interrupted");
 }
 
+// A line comes from a terminal that it may not have yet.
+static void AskTerminal(void) {
+  char line[64] = "";
+  Check(tcgetpgrp(STDIN_FILENO) != getpgrp(), "it has no terminal");
+  Check(fgets(line, sizeof(line), stdin) != NULL, "a line is read");
+  Check(strcmp(line, "hello\n") == 0, "the line that was sent");
+  puts("read");
+}
+
+static void AwaitFile(const char* path) {
+  fputs("waits\n", stderr);
+  while (access(path, F_OK) != 0) {
+    usleep(1000);
+  }
+}
+
 static void Hang(void) {
   pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
   pthread_mutex_lock(&mutex);
@@ -80,6 +96,10 @@ int main(int argc, char** argv) {
     Check(setsid() == getpid(), "it led no group");
   } else if (strcmp(how, "terminal") == 0) {
     UseTerminal();
+  } else if (strcmp(how, "ask") == 0) {
+    AskTerminal();
+  } else if (strcmp(how, "await") == 0 && argc > 2) {
+    AwaitFile(argv[2]);
   } else if (strcmp(how, "hang") == 0) {
     PrintSleeper();
     Hang();
