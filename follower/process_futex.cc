@@ -7,7 +7,6 @@
 
 #include "common/linux/futex_command.h"
 #include "common/linux/syscall_result.h"
-#include "common/linux/syscall_result.h"
 #include "follower/process.h"
 #include "machine/memory.h"
 
@@ -84,9 +83,7 @@ Followed Process::CheckFutexWord(size_t thread, const SyscallInput& call,
   const uint64_t addr = call.args[0];
   const auto value = WordAt(memory_, addr);
   const bool refused = call.result == -EAGAIN;
-  // QEMU interrupts a call that the kernel has not seen yet, too.
-  const bool compared = call.result != kRestartSys;
-  if (!compared || (value == expected) != refused) {
+  if (!ComparedFutexWord(call.result) || (value == expected) != refused) {
     return Followed::kAsRecorded;
   }
   return Contradict(

@@ -513,8 +513,8 @@ class Builder final : public follower::Engine, public machine::ShadowObserver {
     access.read_value =
         pool_.NewVar(32, fmt::format("t{}_futex", process_.tid(thread)));
     Add(thread, access, InsnBefore(thread));
-    if (call.result == kRestartSys) {
-      return;  // perhaps it was interrupted before it came to that
+    if (!ComparedFutexWord(call.result)) {
+      return;
     }
     // EAGAIN says that the word was another one; a call that slept, or was
     // woken, found the expected value.

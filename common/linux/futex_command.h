@@ -4,9 +4,12 @@
 #include <linux/futex.h>
 
 #include <array>
+#include <cerrno>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+
+#include "common/linux/syscall_result.h"
 
 namespace clew {
 
@@ -39,6 +42,13 @@ constexpr bool WaitsForOwner(uint64_t operation) {
   const int command = FutexCommand(operation);
   return command == FUTEX_LOCK_PI || command == FUTEX_LOCK_PI2 ||
          command == FUTEX_WAIT_REQUEUE_PI || command == FUTEX_CMP_REQUEUE_PI;
+}
+
+// Whether a wait or FUTEX_CMP_REQUEUE that returned `result` came to comparing
+// the word with the value that it was given. QEMU interrupts a call that the
+// kernel has not seen yet, too.
+constexpr bool ComparedFutexWord(std::optional<int64_t> result) {
+  return result != kRestartSys && result != -EINVAL && result != -EFAULT;
 }
 
 // "FUTEX_LOCK_PI"; nullptr for a number that Linux 6.1 does not have.

@@ -21,6 +21,7 @@ struct KernelMapping {
   uint64_t end = 0;
   uint64_t file_offset = 0;
   std::string name;
+  bool shared = false;
 };
 
 // A line of /proc/pid/maps: "begin-end prot offset device inode   name".
@@ -31,10 +32,12 @@ std::optional<KernelMapping> ParseMapsLine(const char* line) {
   unsigned long offset = 0;
   unsigned long inode = 0;
   int name_at = 0;
-  if (sscanf(line, "%lx-%lx %*4s %lx %*s %lu %n", &begin, &end, &offset, &inode,
-             &name_at) < 4) {
+  char sharing = 0;
+  if (sscanf(line, "%lx-%lx %*3c%c %lx %*s %lu %n", &begin, &end, &sharing,
+             &offset, &inode, &name_at) < 5) {
     return std::nullopt;
   }
+  mapping.shared = sharing == 's';
   mapping.begin = begin;
   mapping.end = end;
   mapping.file_offset = offset;
@@ -207,6 +210,13 @@ Result<std::vector<GuestRegion>> ListRegions(const PageProtection& protection,
                       regions);
   }
   return regions;
+}
+
+bool IsSharedMapping(uint64_t addr) {
+  const auto mappings = ReadKernelMappings(UINT64_MAX);
+  return mappings && std::ranges::any_of(*mappings, [&](const auto& mapping) {
+           return mapping.shared && mapping.begin <= addr && addr < mapping.end;
+         });
 }
 
 }  // namespace clew::recorder

@@ -83,6 +83,9 @@ struct GuestRegion {
     const PageProtection& protection, uint64_t stack_addr, uint64_t brk,
     uint64_t end = kGuestEnd);
 
+// Whether the mapping at `addr` is one that other processes may have, too.
+bool IsSharedMapping(uint64_t addr);
+
 }  // namespace clew::recorder
 
 #endif  // CLEW_RECORDER_QEMU_GUEST_MEMORY_H_

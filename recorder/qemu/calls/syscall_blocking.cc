@@ -1,5 +1,7 @@
+#include <asm/unistd_64.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 
 #include "common/linux/futex_command.h"
@@ -33,10 +35,20 @@ bool WriteMayBlock(const SyscallCall& call) {
   return !small || !PollsAs(fd, POLLOUT);
 }
 
-// A FUTEX_WAIT whose value differs returns at once.
+// Whether something to read is not enough for it: it waits until there is all
+// that it asks for.
+bool WaitsForAll(const SyscallCall& call) {
+  const bool by_message = call.number == __NR_recvmsg;
+  return (by_message || call.number == __NR_recvfrom) &&
+         (call.args[by_message ? 2 : 3] & MSG_WAITALL) != 0;
+}
+
+// A wait for another value returns at once, one for no bit or for a word that
+// is not aligned fails.
 bool FutexMayBlock(const SyscallCall& call, const GuestMemory& memory) {
   const FutexCall futex = ParseFutex(call.args);
-  return futex.kind == FutexCall::Kind::kWait &&
+  return futex.kind == FutexCall::Kind::kWait && futex.bitset != 0 &&
+         futex.addr % sizeof(uint32_t) == 0 &&
          memory.Load<uint32_t>(futex.addr) == futex.value;
 }
 
@@ -51,7 +63,7 @@ bool MayBlock(const SyscallCall& call, const GuestMemory& memory) {
     case Blocking::kNever:
       return false;
     case Blocking::kReadable:
-      return !IsPlainFile(fd) && !PollsAs(fd, POLLIN);
+      return !IsPlainFile(fd) && (WaitsForAll(call) || !PollsAs(fd, POLLIN));
     case Blocking::kWritable:
       return WriteMayBlock(call);
     case Blocking::kAlways:
@@ -84,7 +96,8 @@ FutexCall ParseFutex(const std::array<uint64_t, 6>& args) {
   FutexCall call{.addr = args[0],
                  .addr2 = args[4],
                  .value = static_cast<uint32_t>(args[2]),
-                 .value2 = static_cast<uint32_t>(args[3])};
+                 .value2 = static_cast<uint32_t>(args[3]),
+                 .is_private = (args[1] & FUTEX_PRIVATE_FLAG) != 0};
   switch (FutexCommand(args[1])) {
     case FUTEX_WAIT_BITSET:
       call.bitset = static_cast<uint32_t>(args[5]);

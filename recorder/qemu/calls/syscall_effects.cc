@@ -15,9 +15,9 @@
 #include <string_view>
 
 #include "common/check.h"
-#include "common/linux/futex_command.h"
 #include "common/linux/request_table.h"
 #include "recorder/qemu/calls/ipc_calls.h"
+#include "recorder/qemu/calls/refused_uses.h"
 
 namespace clew::recorder {
 namespace {
@@ -294,51 +294,12 @@ void AddOutput(const SyscallCall& call, int64_t result,
   AddVector(vector, entries, count, memory, effects.output);
 }
 
-// vfork's child has memory of its own under QEMU; without CLONE_VFORK both run
-// in one memory, of which only the parent's accesses would be seen.
-Status RefuseSharedMemory(const SyscallCall& call) {
-  const uint64_t flags = call.args[0];
-  if (call.number == __NR_clone && MakesProcess(call) &&
-      (flags & CLONE_VM) != 0 && (flags & CLONE_VFORK) == 0) {
-    return Unsupported(
-        "clone with flags {:#x}: a child process that shares its parent's "
-        "memory cannot be recorded; run a program that makes none",
-        flags);
-  }
-  return {};
-}
-
 // Of a number that Linux 6.1 does not have: kernel and QEMU answer ENOSYS.
 constexpr SyscallRow kNoSuchCall = {.effects = KnownEffects::kOfFailure};
 
 const SyscallRow& RowOf(uint64_t number) {
   const SyscallRow* const row = FindSyscall(number);
   return row == nullptr ? kNoSuchCall : *row;
-}
-
-// In a wait for such a lock the kernel changes its word before it sleeps, and
-// when another thread gives the lock up; that is not followed.
-Status RefuseInheritance(const SyscallCall& call) {
-  const uint64_t operation = call.args[1];
-  if (call.number == __NR_futex && WaitsForOwner(operation)) {
-    return Unsupported(
-        "futex command {} ({}): a wait for a lock with priority inheritance "
-        "(PTHREAD_PRIO_INHERIT) cannot be recorded; run the program so that it "
-        "does without",
-        FutexCommandName(operation), FutexCommand(operation));
-  }
-  return {};
-}
-
-// Descriptors count as those of the process.
-Status RefuseOwnDescriptors(const SyscallCall& call) {
-  if (call.number == __NR_unshare && (call.args[0] & CLONE_FILES) != 0) {
-    return Unsupported(
-        "unshare with flags {:#x}: a thread with a table of descriptors of its "
-        "own cannot be recorded; run the program so that it does without",
-        call.args[0]);
-  }
-  return {};
 }
 
 bool IsKnown(const SyscallCall& call) {
@@ -373,9 +334,7 @@ Result<SyscallCall> BeginSyscall(uint64_t number,
         "that it does without",
         SyscallName(number), number);
   }
-  CLEW_RETURN_IF_ERROR(RefuseSharedMemory(call));
-  CLEW_RETURN_IF_ERROR(RefuseOwnDescriptors(call));
-  CLEW_RETURN_IF_ERROR(RefuseInheritance(call));
+  CLEW_RETURN_IF_ERROR(RefuseUse(call, memory));
   for (const Pointee& written : call.row->writes) {
     if (written.extent == Extent::kLengthAt && args[written.other] != 0) {
       call.length_before =

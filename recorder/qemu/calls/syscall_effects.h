@@ -76,7 +76,8 @@ struct FutexCall {
   uint32_t value = 0;
   uint32_t value2 = 0;
   uint32_t bitset = UINT32_MAX;
-  bool timed = false;  // may end by itself
+  bool timed = false;       // may end by itself
+  bool is_private = false;  // its sleepers are of this process
 };
 FutexCall ParseFutex(const std::array<uint64_t, 6>& args);
 

@@ -15,6 +15,7 @@
 #include <sys/mman.h>
 #include <sys/msg.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/sem.h>
 #include <sys/shm.h>
 #include <sys/socket.h>
@@ -121,6 +122,23 @@ TEST_F(SyscallTest, ATableOfDescriptorsOfAThreadsOwnIsRefused) {
   EXPECT_THAT(call.error().message, HasSubstr("unshare with flags 0x400"));
 }
 
+TEST_F(SyscallTest, ALimitOfTheRecordingsOwnFilesIsRefused) {
+  const auto set = [&](uint64_t limit, uint64_t resource) {
+    Store(kBuffer, limit);
+    const auto own = BeginSyscall(__NR_setrlimit, {resource, kBuffer}, memory_);
+    const auto of_process =
+        BeginSyscall(__NR_prlimit64, {0, resource, kBuffer}, memory_);
+    EXPECT_EQ(own.has_value(), of_process.has_value());
+    return own;
+  };
+  EXPECT_TRUE(set(RLIM_INFINITY, RLIMIT_FSIZE));
+  EXPECT_TRUE(set(10, RLIMIT_NOFILE));
+  EXPECT_TRUE(BeginSyscall(__NR_prlimit64, {0, RLIMIT_FSIZE, 0}, memory_));
+  const auto refused = set(10, RLIMIT_FSIZE);
+  ASSERT_FALSE(refused);
+  EXPECT_THAT(refused.error().message, HasSubstr("setrlimit(RLIMIT_FSIZE)"));
+}
+
 // QEMU 7.2 does not have them, and programs go on without.
 TEST_F(SyscallTest, CallsThatMayFailAreRefusedWhereTheyDoNot) {
   for (const uint64_t number :
@@ -133,6 +151,26 @@ TEST_F(SyscallTest, CallsThatMayFailAreRefusedWhereTheyDoNot) {
     ASSERT_FALSE(succeeded) << number;
     EXPECT_THAT(succeeded.error().message, HasSubstr(SyscallName(number)));
   }
+}
+
+TEST_F(SyscallTest, AReceiverOfAllWaitsThoughThereIsSomethingToRead) {
+  std::array<int, 2> ends = {};
+  ASSERT_EQ(socketpair(AF_UNIX, SOCK_STREAM, 0, ends.data()), 0);
+  const auto fd = static_cast<uint64_t>(ends[0]);
+  const auto may_block = [&](uint64_t flags) {
+    const auto from =
+        BeginSyscall(__NR_recvfrom, {fd, kBuffer, 8, flags, 0, 0}, memory_);
+    const auto message =
+        BeginSyscall(__NR_recvmsg, {fd, kBuffer, flags}, memory_);
+    EXPECT_EQ(MayBlock(*from, memory_), MayBlock(*message, memory_));
+    return MayBlock(*from, memory_);
+  };
+  EXPECT_TRUE(may_block(0));
+  ASSERT_EQ(write(ends[1], "hello", 5), 5);
+  EXPECT_FALSE(may_block(0));
+  EXPECT_TRUE(may_block(MSG_WAITALL));
+  close(ends[0]);
+  close(ends[1]);
 }
 
 TEST_F(SyscallTest, SemaphoresWaitWhereTheirValueSaysSo) {
@@ -382,6 +420,19 @@ TEST_F(SyscallTest, AFutexWaitBlocksOnlyWhileTheValueIsAsExpected) {
         __NR_futex, {kBuffer, FUTEX_WAIT_PRIVATE, expected}, memory_);
     EXPECT_EQ(MayBlock(*call, memory_), expected == 5) << expected;
   }
+}
+
+TEST_F(SyscallTest, AFutexWaitThatTheKernelRefusesDoesNotBlock) {
+  Store(kBuffer, 5);
+  Store(kBuffer + 9, 5);
+  for (const uint64_t bits : {0u, 1u}) {
+    const auto call = BeginSyscall(
+        __NR_futex, {kBuffer, FUTEX_WAIT_BITSET, 5, 0, 0, bits}, memory_);
+    EXPECT_EQ(MayBlock(*call, memory_), bits != 0) << bits;
+  }
+  const auto call =
+      BeginSyscall(__NR_futex, {kBuffer + 9, FUTEX_WAIT, 5}, memory_);
+  EXPECT_FALSE(MayBlock(*call, memory_));
 }
 
 TEST(ReservationTest, LargeMappingsAreRefusedWithTheirSizeOthersPass) {

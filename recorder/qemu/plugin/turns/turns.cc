@@ -111,7 +111,8 @@ std::optional<Locked> Turns::LetWait(Thread& me) {
   me.state = Thread::State::kBlocked;
   me.gave_turn = true;
   me.arrived = false;
-  me.waits_forever = futex_wait && !futex.timed;
+  me.waits_forever = futex_wait && !futex.timed &&
+                     (futex.is_private || !IsSharedMapping(futex.addr));
   context_.tracer->SwitchOut(me.core, me.tid, now, false);
   scheduler_.Leave(me.slot);
   if (futex_wait) {

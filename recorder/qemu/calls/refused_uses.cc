@@ -1,0 +1,78 @@
+#include "recorder/qemu/calls/refused_uses.h"
+
+#include <asm/unistd_64.h>
+#include <sched.h>
+#include <sys/resource.h>
+
+#include "common/linux/futex_command.h"
+
+namespace clew::recorder {
+namespace {
+
+// vfork's child has memory of its own under QEMU; without CLONE_VFORK both run
+// in one memory, of which only the parent's accesses would be seen.
+Status RefuseSharedMemory(const SyscallCall& call) {
+  const uint64_t flags = call.args[0];
+  if (call.number == __NR_clone && MakesProcess(call) &&
+      (flags & CLONE_VM) != 0 && (flags & CLONE_VFORK) == 0) {
+    return Unsupported(
+        "clone with flags {:#x}: a child process that shares its parent's "
+        "memory cannot be recorded; run a program that makes none",
+        flags);
+  }
+  return {};
+}
+
+// In a wait for such a lock the kernel changes its word before it sleeps, and
+// when another thread gives the lock up; that is not followed.
+Status RefuseInheritance(const SyscallCall& call) {
+  const uint64_t operation = call.args[1];
+  if (call.number == __NR_futex && WaitsForOwner(operation)) {
+    return Unsupported(
+        "futex command {} ({}): a wait for a lock with priority inheritance "
+        "(PTHREAD_PRIO_INHERIT) cannot be recorded; run the program so that it "
+        "does without",
+        FutexCommandName(operation), FutexCommand(operation));
+  }
+  return {};
+}
+
+// What this process writes is the recording, too.
+Status RefuseSmallFiles(const SyscallCall& call, const GuestMemory& memory) {
+  const bool by_process = call.number == __NR_prlimit64;
+  if (!by_process && call.number != __NR_setrlimit) {
+    return {};
+  }
+  const size_t resource = by_process ? 1 : 0;
+  const uint64_t limit = call.args[by_process ? 2 : 1];
+  if (static_cast<uint32_t>(call.args[resource]) == RLIMIT_FSIZE &&
+      memory.Load<rlim_t>(limit).value_or(RLIM_INFINITY) != RLIM_INFINITY) {
+    return Unsupported(
+        "{}(RLIMIT_FSIZE): the files of the recording would be as small; run "
+        "the program so that it does without",
+        by_process ? "prlimit" : "setrlimit");
+  }
+  return {};
+}
+
+// Descriptors count as those of the process.
+Status RefuseOwnDescriptors(const SyscallCall& call) {
+  if (call.number == __NR_unshare && (call.args[0] & CLONE_FILES) != 0) {
+    return Unsupported(
+        "unshare with flags {:#x}: a thread with a table of descriptors of its "
+        "own cannot be recorded; run the program so that it does without",
+        call.args[0]);
+  }
+  return {};
+}
+
+}  // namespace
+
+Status RefuseUse(const SyscallCall& call, const GuestMemory& memory) {
+  CLEW_RETURN_IF_ERROR(RefuseSharedMemory(call));
+  CLEW_RETURN_IF_ERROR(RefuseOwnDescriptors(call));
+  CLEW_RETURN_IF_ERROR(RefuseInheritance(call));
+  return RefuseSmallFiles(call, memory);
+}
+
+}  // namespace clew::recorder
