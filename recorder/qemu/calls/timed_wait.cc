@@ -149,6 +149,7 @@ std::optional<TimedWait> ParseTimedWait(const SyscallCall& call,
   }
   TimedWait wait{.deadline_ns = *deadline,
                  .timespec_addr = limit->addr,
+                 .clock = limit->clock,
                  .absolute = limit->absolute,
                  .is_futex = call.number == SYS_futex,
                  .futex_addr = call.args[0],
@@ -168,6 +169,7 @@ bool EndedByLimit(uint64_t number, int64_t result) {
     case SYS_rt_sigtimedwait:
     case SYS_semtimedop:
       return result == -EAGAIN;
+    case SYS_futex:
     case SYS_mq_timedsend:
     case SYS_mq_timedreceive:
       return result == -ETIMEDOUT;

@@ -14,6 +14,7 @@ namespace clew::recorder {
 struct TimedWait {
   uint64_t deadline_ns = 0;    // on the virtual clock
   uint64_t timespec_addr = 0;  // where the program keeps its time limit
+  uint64_t clock = 0;          // by which it is meant
   bool absolute = false;       // how it keeps it
   bool is_futex = false;       // else a sleep
   uint64_t futex_addr = 0;
@@ -41,7 +42,8 @@ std::optional<TimedWait> ParseTimedWait(const SyscallCall& call,
 std::optional<uint64_t> HostLimit(const SyscallCall& call,
                                   const GuestMemory& memory,
                                   const VirtualClock& clock, uint64_t ticks);
-// Whether a result of such a call says that its time limit ended it.
+// Whether a result of such a call, or of a TimedWait's, says that its time
+// limit ended it.
 bool EndedByLimit(uint64_t number, int64_t result);
 
 }  // namespace clew::recorder

@@ -9,6 +9,7 @@
 
 #include <algorithm>
 
+#include "common/units.h"
 #include "recorder/qemu/plugin/turns/settling.h"
 
 namespace clew::recorder {
@@ -49,10 +50,13 @@ std::optional<TimedWait> TimedWaits::HoldUntilDue(Thread& me,
   if (!wait || !memory.can_write()) {
     return std::nullopt;
   }
+  me.interrupted = false;
+  if (timers_signal_) {
+    return wait;
+  }
   if (!IsDue(*wait) && wait->deadline_ns != VirtualClock::kNever) {
     wait->deadline_ns += lateness_.DrawNs();
   }
-  me.interrupted = false;
   while (!IsDue(*wait) && !me.interrupted && !wait->Changed(memory)) {
     turns_.Hold(me, *wait);
   }
@@ -63,13 +67,33 @@ bool TimedWaits::IsDue(const TimedWait& wait) const {
   return time_.clock().Now(g_runner.block_end) >= wait.deadline_ns;
 }
 
-void TimedWaits::ShowLimit(Thread& me, const TimedWait& wait) {
+std::optional<uint64_t> TimedWaits::ShowLimit(Thread& me,
+                                              const TimedWait& wait) {
   if (IsDue(wait) || wait.Changed(context_.memory)) {
     me.interrupted = false;
     me.limit_is_over = SetLimit(me, wait.timespec_addr, kOver);
-  } else if (wait.absolute) {
-    (void)SetLimit(me, wait.timespec_addr, kFar);  // else it may be over
+    return std::nullopt;
   }
+  if (wait.absolute) {  // else it may be over
+    (void)SetLimit(me, wait.timespec_addr,
+                   timers_signal_ ? OnHost(wait) : kFar);
+  }
+  return timers_signal_ ? std::optional(wait.deadline_ns) : std::nullopt;
+}
+
+// The host's clock at which as much time has passed as is left of `wait`.
+timespec TimedWaits::OnHost(const TimedWait& wait) const {
+  if (wait.deadline_ns == VirtualClock::kNever) {
+    return kFar;
+  }
+  timespec at = {};
+  clock_gettime(static_cast<clockid_t>(wait.clock), &at);
+  const uint64_t left =
+      wait.deadline_ns - time_.clock().Now(g_runner.block_end);
+  const uint64_t ns = static_cast<uint64_t>(at.tv_nsec) + left % kNsPerSecond;
+  at.tv_sec += static_cast<time_t>(left / kNsPerSecond + ns / kNsPerSecond);
+  at.tv_nsec = static_cast<long>(ns % kNsPerSecond);
+  return at;
 }
 
 bool TimedWaits::ShowsOtherLimit(const std::vector<MemoryRange>& ranges) const {

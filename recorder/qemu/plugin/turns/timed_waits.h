@@ -31,7 +31,9 @@ namespace clew::recorder {
 // clock, or the futex's word has changed and somebody wakes for it; then its
 // call does not wait: the kernel is shown a time limit that is over. It also
 // goes on before a thread sends it a signal, and then waits in the kernel, so
-// that the signal finds it there.
+// that the signal finds it there. Once the program has set a timer that sends
+// signals, none is held: the host's kernel keeps the time limits, since only
+// there such a signal interrupts a wait.
 //
 // All methods are called by the thread that has the turn, at its SYSCALL
 // instruction.
@@ -48,13 +50,16 @@ class TimedWaits {
         signals_(signals),
         lateness_(context.config.scheduler.seed) {}
 
+  // From now on a timer may interrupt a wait.
+  void SetTimersSignal() { timers_signal_ = true; }
   // Returns when `call` may be made, with what it waits for; nullopt if it is
   // not such a call.
   std::optional<TimedWait> HoldUntilDue(Thread& me, const SyscallCall& call);
   // Shows the kernel the time limit with which it is to wait, after
-  // HoldUntilDue. Until RestoreLimit the program's memory has another one than
-  // the program wrote.
-  void ShowLimit(Thread& me, const TimedWait& wait);
+  // HoldUntilDue. Returns when that ends the wait, by the virtual clock;
+  // nullopt: it is not the kernel that keeps it. Until RestoreLimit the
+  // program's memory has another one than the program wrote.
+  std::optional<uint64_t> ShowLimit(Thread& me, const TimedWait& wait);
   void RestoreLimit(Thread& me);
   // Whether the program itself would read something else in `ranges`.
   bool ShowsOtherLimit(const std::vector<MemoryRange>& ranges) const;
@@ -64,6 +69,7 @@ class TimedWaits {
 
  private:
   bool IsDue(const TimedWait& wait) const;
+  timespec OnHost(const TimedWait& wait) const;
   bool SetLimit(Thread& me, uint64_t addr, const timespec& limit);
 
   Context& context_;
@@ -72,6 +78,7 @@ class TimedWaits {
   Turns& turns_;
   const SignalRecorder& signals_;
   Lateness lateness_;
+  bool timers_signal_ = false;
 };
 
 }  // namespace clew::recorder
