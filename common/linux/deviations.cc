@@ -5,6 +5,7 @@
 #include <fmt/ranges.h>
 #include <linux/prctl.h>
 #include <linux/seccomp.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 
@@ -18,6 +19,9 @@ namespace {
 // Which results make a row a deviation.
 enum class When : uint8_t {
   kRefused,    // ENOSYS or EINVAL, where the kernel carries it out
+  kNoMemory,   // ENOMEM
+  kFault,      // EFAULT, though there is memory at the argument
+  kNoFault,    // another result than EFAULT, though there is none
   kDone,       // no error, though not all of it was done
   kElsewhere,  // no error, and another address than was asked for
   kLimited,    // no error, and the new soft limit is one
@@ -37,6 +41,8 @@ struct DeviationRow {
 
 constexpr uint64_t kWholeInt = UINT32_MAX;
 constexpr uint64_t kAllCalls = 0;
+
+constexpr uint64_t kHighestSignal = 64;  // SIGRTMAX of the kernel
 
 constexpr std::string_view kNotThere = "it fails";
 constexpr std::string_view kNoLimit = "no limit is set";
@@ -76,6 +82,25 @@ constexpr DeviationRow kDeviations[] = {
      "process_vm_writev", kNotThere},
     {__NR_fanotify_init, 0, kAllCalls, 0, When::kRefused, "fanotify_init",
      kNotThere},
+    {__NR_ptrace, 0, kAllCalls, 0, When::kRefused, "ptrace", kNotThere},
+    {__NR_kill, 1, kWholeInt, kHighestSignal, When::kRefused, "kill(SIGRTMAX)",
+     kNotThere},
+    {__NR_kill, 1, kWholeInt, kHighestSignal - 1, When::kRefused,
+     "kill(SIGRTMAX - 1)", kNotThere},
+    {__NR_tgkill, 2, kWholeInt, kHighestSignal, When::kRefused,
+     "tgkill(SIGRTMAX)", kNotThere},
+    {__NR_tgkill, 2, kWholeInt, kHighestSignal - 1, When::kRefused,
+     "tgkill(SIGRTMAX - 1)", kNotThere},
+    {__NR_mremap, 1, UINT64_MAX, 0, When::kNoMemory, "mremap from size 0",
+     kNotThere},
+    {__NR_epoll_wait, 1, kAllCalls, 0, When::kFault,
+     "epoll_wait with more room than there is memory", kNotThere},
+    {__NR_epoll_pwait, 1, kAllCalls, 0, When::kFault,
+     "epoll_pwait with more room than there is memory", kNotThere},
+    {__NR_nanosleep, 0, kAllCalls, 0, When::kNoFault,
+     "nanosleep with a bad pointer", "it does not fail with EFAULT"},
+    {__NR_ioctl, 1, kWholeInt, TIOCGSID, When::kDone, "ioctl(TIOCGSID)",
+     "it tells no session"},
     {__NR_mlock2, 2, MLOCK_ONFAULT, MLOCK_ONFAULT, When::kRefused,
      "mlock2(MLOCK_ONFAULT)", kNotThere},
     {__NR_clone, 0, kAllCalls, 0, When::kRefused,
@@ -111,6 +136,12 @@ bool IsDeviation(const DeviationRow& row, const std::array<uint64_t, 6>& args,
   switch (row.when) {
     case When::kRefused:
       return result == -ENOSYS || result == -EINVAL;
+    case When::kNoMemory:
+      return result == -ENOMEM;
+    case When::kFault:
+      return result == -EFAULT && load(args[row.selector]);
+    case When::kNoFault:
+      return result != -EFAULT && !load(args[row.selector]);
     case When::kDone:
       return result >= 0;
     case When::kElsewhere:
@@ -121,11 +152,48 @@ bool IsDeviation(const DeviationRow& row, const std::array<uint64_t, 6>& args,
   return false;
 }
 
+// Files of procfs that tell of QEMU where they should tell of the program. QEMU
+// makes "maps", "stat", "auxv", "cmdline" and "exe" itself.
+constexpr std::string_view kOfTheRecorder[] = {
+    "status", "task", "fd", "smaps", "statm", "comm", "environ"};
+
+std::string TextAt(uint64_t addr, const LoadWord& load) {
+  constexpr size_t kTextMax = 64;
+  std::string text;
+  while (text.size() < kTextMax) {
+    const uint64_t word = load(addr + text.size()).value_or(0);
+    for (size_t i = 0; i < sizeof(word); ++i) {
+      const char c = static_cast<char>(word >> 8 * i & 0xff);
+      if (c == 0) {
+        return text;
+      }
+      text.push_back(c);
+    }
+  }
+  return text;
+}
+
+std::optional<std::string> DeviationOfOpen(uint64_t path, int64_t result,
+                                           const LoadWord& load) {
+  constexpr std::string_view kOwn = "/proc/self/";
+  const std::string text = result < 0 ? "" : TextAt(path, load);
+  if (!text.starts_with(kOwn)) {
+    return std::nullopt;
+  }
+  const std::string_view file = std::string_view(text).substr(kOwn.size());
+  return std::ranges::find(kOfTheRecorder, file) == std::end(kOfTheRecorder)
+             ? std::nullopt
+             : std::optional(fmt::format("{}: it tells of the recorder", text));
+}
+
 }  // namespace
 
 std::optional<std::string> DeviationOf(uint64_t number,
                                        const std::array<uint64_t, 6>& args,
                                        int64_t result, const LoadWord& load) {
+  if (number == __NR_open || number == __NR_openat) {
+    return DeviationOfOpen(args[number == __NR_open ? 0 : 1], result, load);
+  }
   const auto* const row =
       std::ranges::find_if(kDeviations, [&](const DeviationRow& each) {
         return each.number == number &&
@@ -136,6 +204,26 @@ std::optional<std::string> DeviationOf(uint64_t number,
     return std::nullopt;
   }
   return fmt::format("{}: {}", row->form, row->otherwise);
+}
+
+std::string DeviationOfRobustList() {
+  return "set_robust_list for a list of its own: it fails";
+}
+
+std::string DeviationOfVforkEnd() {
+  return "vfork: what a child writes before it ends is not seen";
+}
+
+std::optional<std::string> DeviationOfMxcsr(uint32_t mxcsr) {
+  constexpr uint32_t kAllMasked = 0x1f80;  // Intel SDM vol. 1, "MXCSR Register"
+  return (mxcsr & kAllMasked) == kAllMasked
+             ? std::nullopt
+             : std::optional<std::string>(
+                   "LDMXCSR that unmasks exceptions: none is raised");
+}
+
+std::string DeviationOfX87Status() {
+  return "FNSTSW: no fault of the x87's stack is told";
 }
 
 // A circle of its held mutexes, through the head, which points to itself where

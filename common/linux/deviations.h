@@ -23,6 +23,16 @@ std::optional<std::string> DeviationOf(uint64_t number,
                                        const std::array<uint64_t, 6>& args,
                                        int64_t result, const LoadWord& load);
 
+// The same of a second list that a thread gives set_robust_list(2); the first
+// is the C library's, which does without.
+std::string DeviationOfRobustList();
+// Of a process that vfork(2) made and that ends.
+std::string DeviationOfVforkEnd();
+// Of LDMXCSR that loads `mxcsr`; nullopt: it masks all exceptions.
+std::optional<std::string> DeviationOfMxcsr(uint32_t mxcsr);
+// Of FNSTSW.
+std::string DeviationOfX87Status();
+
 // The same of a thread that ends, whose set_robust_list(2) gave `list`: it may
 // hold a robust mutex, and nobody is told of its owner's death.
 std::optional<std::string> DeviationOfThreadEnd(uint64_t list,

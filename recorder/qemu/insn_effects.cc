@@ -64,4 +64,22 @@ InputInsn ClassifyInput(std::span<const uint8_t> insn) {
   }
 }
 
+DeviantInsn ClassifyDeviant(std::span<const uint8_t> insn) {
+  const Layout layout = x86::ScanLayout(insn);
+  const Opcode& opcode = layout.opcode;
+  const uint8_t modrm = layout.modrm.value_or(0);
+  const int extension = modrm >> 3 & 7;
+  if (opcode.IsLegacy(OpcodeMap::k0F) && opcode.code == 0xae) {
+    return layout.names_memory() && extension == 2 ? DeviantInsn::kLoadMxcsr
+                                                   : DeviantInsn::kNone;
+  }
+  if (!opcode.IsLegacy(OpcodeMap::kOneByte)) {
+    return DeviantInsn::kNone;
+  }
+  const bool to_memory =
+      opcode.code == 0xdd && layout.names_memory() && extension == 7;
+  const bool to_ax = opcode.code == 0xdf && modrm == 0xe0;
+  return to_memory || to_ax ? DeviantInsn::kStoreX87Status : DeviantInsn::kNone;
+}
+
 }  // namespace clew::recorder

@@ -18,6 +18,11 @@ bool AccessesSharedMemory(std::span<const uint8_t> insn);
 enum class InputInsn : uint8_t { kNone, kCpuid, kRdtsc, kOther };
 InputInsn ClassifyInput(std::span<const uint8_t> insn);
 
+// Instructions that QEMU carries out otherwise than a CPU, where a program asks
+// for it (common/linux/deviations.h): LDMXCSR, FNSTSW.
+enum class DeviantInsn : uint8_t { kNone, kLoadMxcsr, kStoreX87Status };
+DeviantInsn ClassifyDeviant(std::span<const uint8_t> insn);
+
 }  // namespace clew::recorder
 
 #endif  // CLEW_RECORDER_QEMU_INSN_EFFECTS_H_

@@ -105,11 +105,27 @@ TEST_P(FidelityTest, EndsAsItsRowSays) {
 }
 
 const std::vector<std::string>& QuickPrograms() {
-  static const std::vector<std::string> quick = {
-      "cpu_flags",      "epoll_levels",    "event_descriptor", "file_append",
-      "file_locks",     "jump_exceptions", "memory_protect",   "pipe_fifo",
-      "process_status", "semaphore_posix", "signal_fault",     "signal_mask",
-      "socket_pair",    "thread_condition"};
+  static const std::vector<std::string> quick = {"cpu_flags",
+                                                 "epoll_levels",
+                                                 "event_descriptor",
+                                                 "file_append",
+                                                 "file_locks",
+                                                 "jump_exceptions",
+                                                 "memory_protect",
+                                                 "pipe_fifo",
+                                                 "process_status",
+                                                 "semaphore_posix",
+                                                 "signal_fault",
+                                                 "signal_mask",
+                                                 "socket_pair",
+                                                 "thread_condition",
+                                                 "futex_bitset_none",
+                                                 "futex_compare",
+                                                 "process_execute",
+                                                 "process_execute_in_child",
+                                                 "thread_affinity",
+                                                 "timer_limits_beside_alarm",
+                                                 "timer_sleep_interrupted"};
   return quick;
 }
 

@@ -1,6 +1,7 @@
 // Does what its argument names; exits with 0 where that went as the kernel's
 // manual says, with 3 where it did not.
 #define _GNU_SOURCE
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/seccomp.h>
@@ -8,12 +9,16 @@
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/epoll.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/ptrace.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
+#include <termios.h>
 #include <unistd.h>
 
 enum { kPage = 4096, kDiffers = 3 };
@@ -150,6 +155,157 @@ static int MakesChild(unsigned long flags) {
 static int CloneFiles(void) { return MakesChild(CLONE_FILES | SIGCHLD); }
 static int ClonePidfd(void) { return MakesChild(CLONE_PIDFD | SIGCHLD); }
 
+// Whether a child does well; what it tells is not lost with it.
+static int ChildDoesWell(int (*work)(void)) {
+  const pid_t child = fork();
+  if (child == 0) {
+    _exit(work() ? 0 : 1);
+  }
+  int status = 1;
+  return waitpid(child, &status, 0) == child && status == 0;
+}
+
+static int IsTraced(void) { return ptrace(PTRACE_TRACEME, 0, NULL, NULL) == 0; }
+static int Ptrace(void) { return ChildDoesWell(IsTraced); }
+
+static int TellsSession(void) {
+  const int leader = posix_openpt(O_RDWR | O_NOCTTY);
+  char name[64];
+  if (setsid() != getpid() || unlockpt(leader) != 0 ||
+      ptsname_r(leader, name, sizeof(name)) != 0) {
+    return 0;
+  }
+  const int fd = open(name, O_RDWR);
+  return tcgetsid(fd) == getpid();
+}
+static int Session(void) { return ChildDoesWell(TellsSession); }
+
+static int Signal(int number, int by_thread) {
+  signal(number, SIG_IGN);
+  return (by_thread ? raise(number) : kill(getpid(), number)) == 0;
+}
+static int KillHighest(void) { return Signal(64, 0); }
+static int KillSecond(void) { return Signal(63, 0); }
+static int RaiseHighest(void) { return Signal(64, 1); }
+static int RaiseSecond(void) { return Signal(63, 1); }
+
+static int RemapFromNone(void) {
+  char* at = Pages(MAP_SHARED);
+  char* again = mremap(at, 0, kPage, MREMAP_MAYMOVE);
+  return again != MAP_FAILED && again[0] == 5;
+}
+
+// With room for two events of which the second would be in the hole.
+static int EpollNextToHole(int with_mask) {
+  char* at = Pages(MAP_PRIVATE);
+  munmap(at + kPage, kPage);
+  struct epoll_event event = {.events = EPOLLOUT};
+  int ends[2];
+  const int set = epoll_create1(0);
+  if (pipe(ends) != 0 || epoll_ctl(set, EPOLL_CTL_ADD, ends[1], &event) != 0) {
+    return 0;
+  }
+  return syscall(with_mask ? SYS_epoll_pwait : SYS_epoll_wait, set,
+                 at + kPage - sizeof(event), 2, 0, NULL, 8) == 1;
+}
+static int EpollWait(void) { return EpollNextToHole(0); }
+static int EpollPwait(void) { return EpollNextToHole(1); }
+
+static int SleepAtBadPointer(void) {
+  return syscall(SYS_nanosleep, 8, NULL) == -1 && errno == EFAULT;
+}
+
+static int Contains(const char* path, const char* text) {
+  char bytes[4096] = "";
+  const int fd = open(path, O_RDONLY);
+  const ssize_t got = read(fd, bytes, sizeof(bytes) - 1);
+  close(fd);
+  return got > 0 && memmem(bytes, (size_t)got, text, strlen(text)) != NULL;
+}
+static int ProcStatus(void) {
+  return Contains("/proc/self/status", "Threads:\t1\n");
+}
+static int ProcComm(void) {
+  return Contains("/proc/self/comm", "deviations\n");
+}
+static int ProcSmaps(void) {
+  char line[512];
+  FILE* file = fopen("/proc/self/smaps", "r");
+  while (file != NULL && fgets(line, sizeof(line), file) != NULL) {
+    if (strstr(line, "/qemu") != NULL) {
+      return 0;
+    }
+  }
+  return file != NULL;
+}
+static int ProcEnviron(void) {
+  return !Contains("/proc/self/environ", "LD_PRELOAD=");
+}
+// In pages, as far as no other number comes before it.
+static int ProcStatm(void) {
+  int pages = 0;
+  FILE* file = fopen("/proc/self/statm", "r");
+  return file != NULL && fscanf(file, "%d", &pages) == 1 && pages < 1 << 14;
+}
+static int Entries(const char* path) {
+  DIR* folder = opendir(path);
+  int count = -2;  // "." and ".."
+  while (folder != NULL && readdir(folder) != NULL) {
+    ++count;
+  }
+  return count;
+}
+static int ProcTask(void) { return Entries("/proc/self/task") == 1; }
+static int ProcFd(void) {
+  const int next = dup(0);
+  closefrom(next);
+  return Entries("/proc/self/fd") == next + 1;
+}
+
+static int OwnRobustList(void) {
+  struct {
+    void* next;
+    long offset;
+    void* pending;
+  } head = {&head, 0, NULL};
+  return syscall(SYS_set_robust_list, &head, sizeof(head)) == 0;
+}
+
+static volatile int written;
+
+static int VforkedChildWrites(void) {
+  const pid_t child = vfork();
+  if (child == 0) {
+    written = 1;
+    _exit(0);
+  }
+  waitpid(child, NULL, 0);
+  return written;
+}
+
+static void EndWell(int signal) {
+  (void)signal;
+  _exit(0);
+}
+
+static int UnmasksDivision(void) {
+  const unsigned unmasked = 0x1f80 & ~0x200u;
+  signal(SIGFPE, EndWell);
+  __asm__ volatile("ldmxcsr %0" : : "m"(unmasked));
+  volatile double zero = 0;
+  volatile double result = 1 / zero;
+  (void)result;
+  return 0;
+}
+
+static int PopsEmptyStack(void) {
+  unsigned short status = 0;
+  double result = 0;
+  __asm__ volatile("fninit\n\tfstpl %1\n\tfnstsw %0"
+                   : "=a"(status), "=m"(result));
+  return (status & 0x41) == 0x41;
+}
+
 static pthread_mutex_t robust;
 
 static void* DieAsOwner(void* unused) {
@@ -231,6 +387,27 @@ static const struct {
               {"mlock2(MLOCK_ONFAULT)", Mlock2},
               {"clone with flags", CloneFiles},
               {"clone with flags other", ClonePidfd},
+              {"ptrace", Ptrace},
+              {"ioctl(TIOCGSID)", Session},
+              {"kill(SIGRTMAX)", KillHighest},
+              {"kill(SIGRTMAX - 1)", KillSecond},
+              {"tgkill(SIGRTMAX)", RaiseHighest},
+              {"tgkill(SIGRTMAX - 1)", RaiseSecond},
+              {"mremap from size 0", RemapFromNone},
+              {"epoll_wait with more room", EpollWait},
+              {"epoll_pwait with more room", EpollPwait},
+              {"nanosleep with a bad pointer", SleepAtBadPointer},
+              {"/proc/self/status", ProcStatus},
+              {"/proc/self/task", ProcTask},
+              {"/proc/self/fd", ProcFd},
+              {"/proc/self/smaps", ProcSmaps},
+              {"/proc/self/statm", ProcStatm},
+              {"/proc/self/comm", ProcComm},
+              {"/proc/self/environ", ProcEnviron},
+              {"set_robust_list for a list of its own", OwnRobustList},
+              {"vfork", VforkedChildWrites},
+              {"LDMXCSR", UnmasksDivision},
+              {"FNSTSW", PopsEmptyStack},
               {"set_robust_list", RobustOwnerDies},
               {"ordinary", Ordinary}};
 

@@ -5,6 +5,7 @@
 
 #include "recorder/qemu/plugin/deviations.h"
 
+#include <asm/unistd_64.h>
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -20,9 +21,19 @@ LoadWord LoadFrom(const GuestMemory& memory) {
 
 }  // namespace
 
-void Deviations::Note(const SyscallCall& call, int64_t result) {
-  Add(DeviationOf(call.number, call.args, result, LoadFrom(context_.memory)));
+void Deviations::Note(const Thread& me, int64_t result) {
+  Add(DeviationOf(me.call.number, me.call.args, result,
+                  LoadFrom(context_.memory)));
+  if (me.call.number == __NR_set_robust_list && me.robust_list != 0) {
+    Add(DeviationOfRobustList());
+  }
 }
+
+void Deviations::NoteMxcsr(uint64_t addr) {
+  Add(DeviationOfMxcsr(context_.memory.Load<uint32_t>(addr).value_or(0)));
+}
+
+void Deviations::NoteX87Status() { Add(DeviationOfX87Status()); }
 
 void Deviations::NoteThreadEnd(uint64_t robust_list) {
   Add(DeviationOfThreadEnd(robust_list, LoadFrom(context_.memory)));
@@ -33,12 +44,26 @@ void Deviations::Add(const std::optional<std::string>& phrase) {
     return;
   }
   if (context_.config.strict) {
-    context_.GiveUp(fmt::format(
-        "the recorder carries out otherwise than the kernel: {}; without "
-        "--strict the run is recorded all the same",
-        *phrase));
+    context_.GiveUp(Refusal(*phrase));
   }
   phrases_.push_back(*phrase);
+}
+
+std::vector<std::string> Deviations::phrases() const {
+  std::vector<std::string> all = phrases_;
+  for (const std::string& phrase : child_notes_.All()) {
+    if (std::ranges::find(all, phrase) == all.end()) {
+      all.push_back(phrase);
+    }
+  }
+  return all;
+}
+
+std::string Deviations::Refusal(const std::string& phrase) {
+  return fmt::format(
+      "the recorder carries out otherwise than the kernel: {}; without "
+      "--strict the run is recorded all the same",
+      phrase);
 }
 
 }  // namespace clew::recorder

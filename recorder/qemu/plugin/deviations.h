@@ -11,8 +11,9 @@
 #include <string>
 #include <vector>
 
-#include "recorder/qemu/calls/syscall_effects.h"
+#include "recorder/qemu/plugin/child_notes.h"
 #include "recorder/qemu/plugin/context.h"
+#include "recorder/qemu/plugin/thread.h"
 
 namespace clew::recorder {
 
@@ -21,20 +22,28 @@ namespace clew::recorder {
 // PluginConfig::strict the first one ends the recording.
 class Deviations {
  public:
-  explicit Deviations(Context& context) : context_(context) {}
+  Deviations(Context& context, const ChildNotes& child_notes)
+      : context_(context), child_notes_(child_notes) {}
 
-  // `call` returned `result`.
-  void Note(const SyscallCall& call, int64_t result);
+  // The call of `me` returned `result`.
+  void Note(const Thread& me, int64_t result);
+  // LDMXCSR has loaded what is at `addr`.
+  void NoteMxcsr(uint64_t addr);
+  // FNSTSW is about to store.
+  void NoteX87Status();
   // A thread that gave `robust_list` (0: none) is about to end.
   void NoteThreadEnd(uint64_t robust_list);
 
-  // Each once, in the order in which they came.
-  const std::vector<std::string>& phrases() const { return phrases_; }
+  // Each once, in the order in which they came; those of child processes last.
+  std::vector<std::string> phrases() const;
+  // Why a recording is refused that is to have none, and has `phrase`.
+  static std::string Refusal(const std::string& phrase);
 
  private:
   void Add(const std::optional<std::string>& phrase);
 
   Context& context_;
+  const ChildNotes& child_notes_;
   std::vector<std::string> phrases_;
 };
 

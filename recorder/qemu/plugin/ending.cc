@@ -141,6 +141,8 @@ void Ending::Finish(Locked /*lock*/, const Failure& failure) {
   outcome.inputs_unknown = parts_.inputs.lacks_bytes() ? 1 : 0;
   if (!status) {
     outcome.refusal = status.error().message;
+  } else if (context.config.strict && !outcome.deviations.empty()) {
+    outcome.refusal = Deviations::Refusal(outcome.deviations.front());
   }
   context.outcome.Write(outcome);
   Leave(failure);

@@ -6,11 +6,14 @@
 #include "recorder/qemu/plugin/exec.h"
 
 #include <fmt/format.h>
+#include <limits.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
+#include <filesystem>
 #include <fstream>
 
 #include "common/os/exec_arguments.h"
@@ -27,6 +30,35 @@ std::vector<std::string> OwnCommandLine() {
     words.push_back(word);
   }
   return words;
+}
+
+std::string FindOwnProgram() {
+  const std::vector<std::string> line = OwnCommandLine();
+  const auto plugin = std::ranges::find(line, "-plugin");
+  const std::string name = line.end() - plugin > 2 ? plugin[2] : "";
+  std::error_code error;
+  return std::filesystem::absolute(name, error);
+}
+
+// The program's file, which stands behind QEMU's options.
+const std::string& OwnProgram() {
+  static const std::string program = FindOwnProgram();
+  return program;
+}
+
+bool NamesOwnFile(const std::string& path) {
+  return path == "/proc/self/exe" || path == "/proc/thread-self/exe" ||
+         path == fmt::format("/proc/{}/exe", getpid());
+}
+
+// With the program's file in the place of QEMU's, where procfs names that.
+ExecCall ReadCall(const std::array<uint64_t, 6>& args,
+                  const GuestMemory& memory) {
+  ExecCall call = ReadExecCall(args[0], args[1], args[2], memory);
+  if (NamesOwnFile(call.path)) {
+    call.path = OwnProgram();
+  }
+  return call;
 }
 
 std::string OwnVariable(const char* name) {
@@ -48,9 +80,7 @@ Status RemoveInputs(const std::string& folder) {
 }  // namespace
 
 void RecordExec(Context& context, const SyscallCall& call) {
-  const auto& args = call.args;
-  const auto exec =
-      ResolveScripts(ReadExecCall(args[0], args[1], args[2], context.memory));
+  const auto exec = ResolveScripts(ReadCall(call.args, context.memory));
   if (!exec && exec.error().code == ErrorCode::kInvalidArgument) {
     return;
   }
@@ -68,6 +98,17 @@ void RecordExec(Context& context, const SyscallCall& call) {
          ExecArguments(environment).data());
   context.GiveUp(fmt::format("execve of {:?}: cannot start QEMU again: {}",
                              exec->path, strerror(errno)));
+}
+
+void NoteOwnFile() { (void)OwnProgram(); }
+
+void ExecOwnFile(const GuestMemory& memory,
+                 const std::array<uint64_t, 6>& args) {
+  if (NamesOwnFile(memory.Text(args[0], PATH_MAX))) {
+    const ExecCall call = ReadCall(args, memory);
+    execve(call.path.c_str(), ExecArguments(call.arguments).data(),
+           ExecArguments(call.environment).data());
+  }
 }
 
 }  // namespace clew::recorder

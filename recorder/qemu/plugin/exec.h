@@ -17,6 +17,16 @@ namespace clew::recorder {
 // will refuse the call.
 void RecordExec(Context& context, const SyscallCall& call);
 
+// As far as the call of a child process names the program's file by what procfs
+// has of a process, where the kernel would find QEMU, makes it as the kernel
+// would for the program. Returns if it does not, or if the kernel refuses it.
+void ExecOwnFile(const GuestMemory& memory,
+                 const std::array<uint64_t, 6>& args);
+
+// To be called while the folder is that in which QEMU was started: the
+// program's file may be named from there.
+void NoteOwnFile();
+
 }  // namespace clew::recorder
 
 #endif  // CLEW_RECORDER_QEMU_PLUGIN_EXEC_H_

@@ -129,12 +129,19 @@ extern "C" {
   }
 }
 
+void ClewOnMxcsr(unsigned, uint32_t, uint64_t addr, void*) {
+  g_recorder->NoteMxcsr(addr);
+}
+void ClewOnX87Status(unsigned, void*) { g_recorder->NoteX87Status(); }
+
 }  // extern "C"
 
 BlockCallbacks HotPathCallbacks() {
   return {.on_block = ClewBlockStub,
           .on_memory = ClewOnMemory,
-          .on_input = ClewInputStub};
+          .on_input = ClewInputStub,
+          .on_mxcsr = ClewOnMxcsr,
+          .on_x87_status = ClewOnX87Status};
 }
 
 }  // namespace clew::recorder

@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include <array>
+#include <optional>
 
 #include "recorder/qemu/calls/own_descriptor.h"
 #include "recorder/qemu/plugin/plugin_recorder.h"
@@ -32,6 +33,16 @@ bool ProgramIsDying() {
 }
 
 using Syscall = long (*)(long number, ...);
+
+// The error number of sched_setaffinity(2), 0: none; nullopt: it is not for a
+// thread of the program.
+std::optional<int> SetAffinity(const std::array<long, 6>& args) {
+  return g_recorder == nullptr ? std::nullopt
+                               : g_recorder->SetAffinity(
+                                     static_cast<pid_t>(args[0]),
+                                     {reinterpret_cast<const uint8_t*>(args[2]),
+                                      static_cast<size_t>(args[1])});
+}
 
 // close_range(2), but for the recorder's descriptors.
 long CloseRange(Syscall real, unsigned first, unsigned last, unsigned flags) {
@@ -90,7 +101,8 @@ extern "C" {
   return static_cast<int>(syscall(SYS_close, fd));
 }
 
-// Called for some system calls of the program, close_range(2) among them.
+// Called for some system calls of the program, sched_setaffinity(2) and
+// close_range(2) among them.
 [[gnu::visibility("default")]] long syscall(long number, ...) noexcept {
   static const auto real =
       reinterpret_cast<Syscall>(dlsym(RTLD_NEXT, "syscall"));
@@ -103,6 +115,13 @@ extern "C" {
   va_end(list);
   const auto first = static_cast<unsigned>(args[0]);
   const auto last = static_cast<unsigned>(args[1]);
+  if (number == SYS_sched_setaffinity) {
+    const auto error = SetAffinity(args);
+    if (error) {
+      errno = *error;
+      return *error == 0 ? 0 : -1;
+    }
+  }
   if (number == SYS_close_range && first <= last) {
     return CloseRange(real, first, last, static_cast<unsigned>(args[2]));
   }

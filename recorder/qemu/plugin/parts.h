@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "recorder/qemu/calls/file_mappings.h"
+#include "recorder/qemu/plugin/child_notes.h"
 #include "recorder/qemu/plugin/code_recorder.h"
 #include "recorder/qemu/plugin/context.h"
 #include "recorder/qemu/plugin/deviations.h"
@@ -22,20 +23,24 @@
 #include "recorder/qemu/plugin/turns/time_limit_watch.h"
 #include "recorder/qemu/plugin/turns/timed_waits.h"
 #include "recorder/qemu/plugin/turns/turns.h"
+#include "recorder/qemu/plugin/virtual_cores.h"
 
 namespace clew::recorder {
 
 // The parts of a recording. Each refers to those above it alone.
 struct Parts {
-  Parts(Context opened, const BlockCallbacks& callbacks, CodeFiles code_files)
+  Parts(Context opened, const BlockCallbacks& callbacks, CodeFiles code_files,
+        ChildNotes notes)
       : context(std::move(opened)),
+        child_notes(notes),
         time(context.config.timeout_s),
         code(context, time, callbacks, std::move(code_files)),
         turns(context, time, threads, code),
         inputs(context),
         start(context),
         signals(context, threads),
-        deviations(context),
+        deviations(context, child_notes),
+        cores(context.config.scheduler.cores, threads),
         waits(context, time, threads, turns, signals),
         timers(time, turns, context.config.scheduler.seed),
         ending({.context = context,
@@ -52,6 +57,7 @@ struct Parts {
   Parts& operator=(const Parts&) = delete;
 
   Context context;
+  ChildNotes child_notes;
   ThreadTable threads;
   ProgramTime time;
   CodeRecorder code;
@@ -61,6 +67,7 @@ struct Parts {
   FileMappings files;
   SignalRecorder signals;
   Deviations deviations;
+  VirtualCores cores;
   TimedWaits waits;
   TimerCalls timers;
   Ending ending;

@@ -11,6 +11,7 @@
 #include <thread>
 
 #include "common/linux/syscall_table.h"
+#include "recorder/qemu/plugin/exec.h"
 #include "recorder/qemu/plugin/pin.h"
 #include "recorder/qemu/plugin/plugin_recorder.h"
 #include "recorder/qemu/plugin/qemu_api.h"
@@ -41,11 +42,27 @@ void OnSyscall(qemu_plugin_id_t, unsigned vcpu, int64_t number, uint64_t a0,
                            std::array<uint64_t, 6>{a0, a1, a2, a3, a4, a5});
 }
 
+void OnChildSyscall(qemu_plugin_id_t, unsigned, int64_t number, uint64_t a0,
+                    uint64_t a1, uint64_t a2, uint64_t a3, uint64_t a4,
+                    uint64_t a5, uint64_t, uint64_t) {
+  g_recorder->child().Begin(SyscallNumber(static_cast<uint64_t>(number)),
+                            std::array<uint64_t, 6>{a0, a1, a2, a3, a4, a5});
+}
+
+void OnChildSyscallReturn(qemu_plugin_id_t, unsigned, int64_t, int64_t result) {
+  g_recorder->child().End(result);
+}
+
+void WatchChild(qemu_plugin_id_t id) {
+  qemu_plugin_register_vcpu_syscall_cb(id, OnChildSyscall);
+  qemu_plugin_register_vcpu_syscall_ret_cb(id, OnChildSyscallReturn);
+}
+
 void OnSyscallReturn(qemu_plugin_id_t id, unsigned vcpu, int64_t,
                      int64_t result) {
   if (g_recorder->IsChild(vcpu, result)) {
     g_recorder->BecomeChild();
-    qemu_plugin_reset(id, nullptr);  // before the next block
+    qemu_plugin_reset(id, WatchChild);  // before the next block
     return;
   }
   g_recorder->EndSyscall(vcpu, result);
@@ -71,6 +88,7 @@ Status Install(qemu_plugin_id_t id) {
   CLEW_ASSIGN_OR_RETURN(recording, PluginRecorder::Create(config));
   g_recorder = recording.release();  // lives as long as the process
   PinToOneCpu();
+  NoteOwnFile();
   StartWatch();
   qemu_plugin_register_vcpu_init_cb(id, OnVcpuInit);
   qemu_plugin_register_vcpu_exit_cb(id, OnVcpuExit);

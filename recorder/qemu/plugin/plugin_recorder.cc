@@ -20,15 +20,18 @@ namespace clew::recorder {
 
 PluginRecorder* g_recorder = nullptr;
 
-PluginRecorder::PluginRecorder(Context context, CodeFiles code_files)
-    : parts_(std::move(context), HotPathCallbacks(), std::move(code_files)) {}
+PluginRecorder::PluginRecorder(Context context, CodeFiles code_files,
+                               ChildNotes notes)
+    : parts_(std::move(context), HotPathCallbacks(), std::move(code_files),
+             notes) {}
 
 Result<std::unique_ptr<PluginRecorder>> PluginRecorder::Create(
     const PluginConfig& config) {
   CLEW_ASSIGN_OR_RETURN(context, Context::Open(config));
   CLEW_ASSIGN_OR_RETURN(code_files, CodeFiles::Open(context));
+  CLEW_ASSIGN_OR_RETURN(notes, ChildNotes::Make());
   return std::unique_ptr<PluginRecorder>(
-      new PluginRecorder(std::move(context), std::move(code_files)));
+      new PluginRecorder(std::move(context), std::move(code_files), notes));
 }
 
 void PluginRecorder::AddThread(unsigned vcpu) {
@@ -136,7 +139,9 @@ void PluginRecorder::BecomeChild() {
       thread->inputs->file().Abandon();
     }
   }
+  const SyscallCall call = g_runner.thread->call;
   g_runner = Runner();
+  child_.Start(call.number, call.args);
   parts_.context.Abandon();
   parts_.code.Abandon();
   Unpin();

@@ -12,8 +12,10 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 
 #include "common/result.h"
+#include "recorder/qemu/plugin/child_process.h"
 #include "recorder/qemu/plugin/guest_env.h"
 #include "recorder/qemu/plugin/parts.h"
 #include "recorder/qemu/plugin/syscalls.h"
@@ -51,7 +53,8 @@ class PluginRecorder {
   // that it has just made.
   bool IsChild(unsigned vcpu, int64_t result) const;
   // This process, a child, is not recorded: it leaves everything to its parent.
-  // Of the recording only OnFlush and EnterThread may be called afterwards.
+  // Of the recording only OnFlush, EnterThread and child may be called
+  // afterwards.
   void BecomeChild();
 
   // A block that is a signal handler's start. True if a signal was delivered.
@@ -75,19 +78,30 @@ class PluginRecorder {
   static bool InSyscall() {
     return g_runner.thread == nullptr || g_runner.thread->in_syscall;
   }
+  // For sched_setaffinity(2); see VirtualCores. nullopt: not a call of the
+  // program.
+  std::optional<int> SetAffinity(pid_t pid,
+                                 std::span<const uint8_t> mask) const {
+    return InProgramsCall() ? parts_.cores.Set(pid, mask) : std::nullopt;
+  }
+  // Of the thread that has the turn, in translated code.
+  void NoteMxcsr(uint64_t addr) { parts_.deviations.NoteMxcsr(addr); }
+  void NoteX87Status() { parts_.deviations.NoteX87Status(); }
   // What time(2) gives where the thread that has the turn is calling it.
   std::optional<time_t> SecondsOfCall() const;
   // For a system call of the recorded program under way; nullptr: there is
   // none.
   TimerCalls* timer_calls() {
-    return g_runner.thread != nullptr && g_runner.thread->in_syscall
-               ? &parts_.timers
-               : nullptr;
+    return InProgramsCall() ? &parts_.timers : nullptr;
   }
+  ChildProcess& child() { return child_; }
   bool virtual_tsc() const { return parts_.context.config.virtual_tsc; }
 
  private:
-  PluginRecorder(Context context, CodeFiles code_files);
+  PluginRecorder(Context context, CodeFiles code_files, ChildNotes notes);
+  static bool InProgramsCall() {
+    return g_runner.thread != nullptr && g_runner.thread->in_syscall;
+  }
   void Start(Thread& me, uint64_t ip);
   // Called with what Turns returned: a lock means that no thread will ever have
   // the turn.
@@ -95,6 +109,7 @@ class PluginRecorder {
 
   Parts parts_;
   Syscalls syscalls_{parts_};
+  ChildProcess child_{parts_.child_notes};
   bool started_ = false;
   bool is_child_ = false;  // see BecomeChild
 };

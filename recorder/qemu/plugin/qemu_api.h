@@ -21,8 +21,11 @@ struct qemu_plugin_insn;
 struct CPUState;
 
 using QemuUdataCallback = void (*)(unsigned vcpu, void* data);
+using QemuMemoryCallback = void (*)(unsigned vcpu, uint32_t info, uint64_t addr,
+                                    void* data);
 
-// Takes all callbacks away, once the calling CPU has left its system call.
+// Takes all callbacks away, once the calling CPU has left its system call, and
+// calls the function, which may register others.
 void qemu_plugin_reset(qemu_plugin_id_t, void (*)(qemu_plugin_id_t));
 void qemu_plugin_register_vcpu_init_cb(qemu_plugin_id_t,
                                        void (*)(qemu_plugin_id_t, unsigned));
@@ -38,6 +41,9 @@ void qemu_plugin_register_vcpu_tb_exec_cb(qemu_plugin_tb*, QemuUdataCallback,
 void qemu_plugin_register_vcpu_insn_exec_cb(qemu_plugin_insn*,
                                             QemuUdataCallback, int flags,
                                             void* data);
+// `kinds`: kQemuAccesses.
+void qemu_plugin_register_vcpu_mem_cb(qemu_plugin_insn*, QemuMemoryCallback,
+                                      int flags, int kinds, void* data);
 void qemu_plugin_register_vcpu_syscall_cb(
     qemu_plugin_id_t,
     void (*)(qemu_plugin_id_t, unsigned, int64_t, uint64_t, uint64_t, uint64_t,
@@ -75,6 +81,8 @@ extern uint64_t guest_base;
 namespace clew::recorder {
 
 inline constexpr int kQemuCallbackNoRegs = 0;
+// Reads and writes. (7.2 takes one for the other if asked for one.)
+inline constexpr int kQemuAccesses = 3;
 
 // Bits of page_get_flags().
 inline constexpr int kQemuPageRead = 1;

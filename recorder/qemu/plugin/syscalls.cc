@@ -22,7 +22,6 @@
 #include "common/linux/request_table.h"
 #include "recorder/qemu/plugin/exec.h"
 #include "recorder/qemu/plugin/guest_env.h"
-#include "recorder/qemu/plugin/pin.h"
 #include "recorder/qemu/reservation.h"
 
 namespace clew::recorder {
@@ -91,9 +90,9 @@ void Syscalls::Begin(Thread& me, uint64_t number,
   }
   const auto wait = parts_.waits.HoldUntilDue(me, *call);
   NoteReads(*call);
-  if (wait) {
-    parts_.waits.ShowLimit(me, *wait);
-  }
+  me.host_limit_ns = wait ? parts_.waits.ShowLimit(me, *wait)
+                          : HostLimit(*call, parts_.context.memory,
+                                      parts_.time.clock(), g_runner.block_end);
   parts_.waits.LetBeInterrupted(me, *call);
   CloseBlock(me);
   Enter(me, *call);
@@ -107,10 +106,11 @@ void Syscalls::Enter(Thread& me, const SyscallCall& call) {
   if (parts_.context.config.encoder.tsc) {
     me.call.entered_tsc = TscTicks(g_runner.block_end);
   }
-  me.host_limit_ns = HostLimit(call, parts_.context.memory, parts_.time.clock(),
-                               g_runner.block_end);
   if (StartsTimer(call.number)) {
     parts_.turns.SetUsesTimers();
+    if (call.number != __NR_timerfd_settime) {
+      parts_.waits.SetTimersSignal();
+    }
   }
   if (call.number == __NR_exit_group) {
     parts_.ending.EndByExit(ExitStatus(call));
@@ -198,7 +198,7 @@ void Syscalls::End(Thread& me, int64_t result) {
     result = static_cast<int64_t>(me.env.gpr(kRax));
   }
   if (me.call.number == __NR_sched_getaffinity) {
-    ShowVirtualCores(me, result);
+    parts_.cores.Show(me.call, result);
   }
   if (result == 0 && (me.call.number == __NR_clock_gettime ||
                       me.call.number == __NR_gettimeofday)) {
@@ -206,7 +206,7 @@ void Syscalls::End(Thread& me, int64_t result) {
     ShowVirtualTime(me);
   }
   Record(me, result);
-  parts_.deviations.Note(me.call, result);
+  parts_.deviations.Note(me, result);
   me.in_syscall = false;
   FollowUp(me, result);
 }
@@ -258,9 +258,6 @@ void Syscalls::FollowUp(Thread& me, int64_t result) {
     case __NR_set_robust_list:
       me.robust_list = me.call.args[0];
       return;
-    case __NR_sched_setaffinity:
-      PinToOneCpu();
-      return;
     case __NR_prctl:
       if (RequestIn(me.call.args[0]) == PR_SET_NAME && result == 0) {
         parts_.context.tracer->Comm(
@@ -285,6 +282,7 @@ void Syscalls::AfterClone(Thread& me, int64_t result) {
   child->parent = me.tid;
   child->first_registers = FirstRegisters(me.env, child->tid, me.call.args);
   child->signal_mask = me.signal_mask;
+  child->affinity = me.affinity;
   if ((me.call.args[0] & CLONE_CHILD_CLEARTID) != 0) {
     child->clear_tid_addr = me.call.args[3];
   }
@@ -318,20 +316,6 @@ void Syscalls::AfterMmap(const Thread& me, int64_t result) {
 void Syscalls::AfterSigaction(const Thread& me) {
   if (const auto handler = parts_.signals.ActionChanged(me.call)) {
     parts_.code.AddHandler(*handler);
-  }
-}
-
-// The program sees the virtual cores, not the one CPU that QEMU is pinned to.
-void Syscalls::ShowVirtualCores(const Thread& me, int64_t result) const {
-  if (result <= 0) {
-    return;
-  }
-  auto* mask = GuestPointer<uint8_t>(me.call.args[2]);
-  std::memset(mask, 0, static_cast<size_t>(result));
-  for (uint32_t i = 0; i < parts_.context.config.scheduler.cores &&
-                       i / 8 < static_cast<uint64_t>(result);
-       ++i) {
-    mask[i / 8] = static_cast<uint8_t>(mask[i / 8] | 1u << i % 8);
   }
 }
 

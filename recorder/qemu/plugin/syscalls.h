@@ -52,7 +52,6 @@ class Syscalls {
   void AfterClone(Thread& me, int64_t result);
   void AfterMmap(const Thread& me, int64_t result);
   void AfterSigaction(const Thread& me);
-  void ShowVirtualCores(const Thread& me, int64_t result) const;
   void ShowVirtualTime(const Thread& me) const;
   void CheckFsBase(const Thread& me, int64_t result);
 

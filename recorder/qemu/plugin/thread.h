@@ -66,6 +66,8 @@ struct Thread {
   uint64_t clear_tid_addr = 0;
   uint64_t robust_list = 0;  // as set_robust_list(2) was given; 0: never
   uint64_t signal_mask = 0;  // signals it blocks; bit 0 is signal 1
+  // The virtual cores that it says it is to run on; bit 0 is core 0.
+  uint64_t affinity = UINT64_MAX;
 
   bool in_syscall = false;
   bool gave_turn = false;      // at the start of the system call

@@ -60,6 +60,7 @@ TranslationBlock& BlockTable::Translate(qemu_plugin_tb* tb) {
                                        kQemuCallbackNoRegs, block);
   AddInputPoints(tb, *block);
   AddMemoryPoints(tb, *block);
+  AddDeviantPoints(tb, *block);
   return *block;
 }
 
@@ -113,6 +114,26 @@ void BlockTable::AddInputPoints(qemu_plugin_tb* tb, TranslationBlock& block) {
       qemu_plugin_register_vcpu_insn_exec_cb(qemu_plugin_tb_get_insn(tb, i + 1),
                                              callbacks_.on_input,
                                              kQemuCallbackNoRegs, point);
+    }
+  }
+}
+
+void BlockTable::AddDeviantPoints(qemu_plugin_tb* tb,
+                                  const TranslationBlock& block) {
+  for (uint32_t i = 0; i < block.insn_count; ++i) {
+    qemu_plugin_insn* insn = qemu_plugin_tb_get_insn(tb, i);
+    switch (ClassifyDeviant(BytesOf(insn))) {
+      case DeviantInsn::kLoadMxcsr:
+        qemu_plugin_register_vcpu_mem_cb(insn, callbacks_.on_mxcsr,
+                                         kQemuCallbackNoRegs, kQemuAccesses,
+                                         nullptr);
+        break;
+      case DeviantInsn::kStoreX87Status:
+        qemu_plugin_register_vcpu_insn_exec_cb(insn, callbacks_.on_x87_status,
+                                               kQemuCallbackNoRegs, nullptr);
+        break;
+      case DeviantInsn::kNone:
+        break;
     }
   }
 }

@@ -54,9 +54,11 @@ struct InputPoint {
 
 // Callbacks from translated code, in hot_path.cc.
 struct BlockCallbacks {
-  QemuUdataCallback on_block;   // data: TranslationBlock*
-  QemuUdataCallback on_memory;  // data: the instruction's index
-  QemuUdataCallback on_input;   // data: InputPoint*
+  QemuUdataCallback on_block;       // data: TranslationBlock*
+  QemuUdataCallback on_memory;      // data: the instruction's index
+  QemuUdataCallback on_input;       // data: InputPoint*
+  QemuMemoryCallback on_mxcsr;      // LDMXCSR has loaded it
+  QemuUdataCallback on_x87_status;  // before FNSTSW
 };
 
 // All blocks. Thread-safe: QEMU translates from any thread.
@@ -77,6 +79,7 @@ class BlockTable {
   void ListCode(const qemu_plugin_tb* tb, const TranslationBlock& block);
   void AddMemoryPoints(qemu_plugin_tb* tb, TranslationBlock& block);
   void AddInputPoints(qemu_plugin_tb* tb, TranslationBlock& block);
+  void AddDeviantPoints(qemu_plugin_tb* tb, const TranslationBlock& block);
 
   BlockCallbacks callbacks_;
   std::mutex mutex_;

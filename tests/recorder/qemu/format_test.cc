@@ -199,5 +199,24 @@ TEST(InsnEffectsTest, FindsInstructionsWithResultsFromOutside) {
   EXPECT_EQ(ClassifyInput(V{0x0f}), InputInsn::kNone) << "cut off";
 }
 
+TEST(InsnEffectsTest, DeviantsAreKnownByTheirOpcodes) {
+  using V = std::vector<uint8_t>;
+  EXPECT_EQ(ClassifyDeviant(V{0x0f, 0xae, 0x54, 0x24, 0x1c}),
+            DeviantInsn::kLoadMxcsr);
+  EXPECT_EQ(ClassifyDeviant(V{0x41, 0x0f, 0xae, 0x10}),
+            DeviantInsn::kLoadMxcsr);
+  EXPECT_EQ(ClassifyDeviant(V{0x0f, 0xae, 0x18}), DeviantInsn::kNone)
+      << "stmxcsr";
+  EXPECT_EQ(ClassifyDeviant(V{0xf3, 0x0f, 0xae, 0xd0}), DeviantInsn::kNone)
+      << "wrfsbase";
+  EXPECT_EQ(ClassifyDeviant(V{0xdf, 0xe0}), DeviantInsn::kStoreX87Status);
+  EXPECT_EQ(ClassifyDeviant(V{0x9b, 0xdd, 0x38}), DeviantInsn::kNone)
+      << "wait, and then the instruction";
+  EXPECT_EQ(ClassifyDeviant(V{0xdd, 0x38}), DeviantInsn::kStoreX87Status);
+  EXPECT_EQ(ClassifyDeviant(V{0xdd, 0xf8}), DeviantInsn::kNone) << "reserved";
+  EXPECT_EQ(ClassifyDeviant(V{0xdd, 0x30}), DeviantInsn::kNone) << "fnsave";
+  EXPECT_EQ(ClassifyDeviant(V{0xdf, 0xe1}), DeviantInsn::kNone);
+}
+
 }  // namespace
 }  // namespace clew::recorder
