@@ -404,6 +404,7 @@ bool TraceStreams::ExtendGap(Core& core, const CoreGap& gap) {
   core.stats.gap_bytes += bytes - core.pending->bytes;
   core.pending->bytes = bytes;
   core.pending->time.hi = std::max(core.pending->time.hi, gap.time.hi);
+  core.pending->resumes = gap.resumes;
   NameAlso(core, *core.pending, gap.ip);
   return true;
 }
@@ -433,8 +434,11 @@ void TraceStreams::FlushGap(Core& core) {
   if (!core.pending) {
     return;
   }
-  const CoreGap gap = *std::move(core.pending);
+  CoreGap gap = *std::move(core.pending);
   core.pending.reset();
+  if (!gap.resumes.empty()) {
+    gap.detail += "; " + gap.resumes;
+  }
   for (uint32_t i = core.pending_index; i < core.slices.size(); ++i) {
     const Slice& slice = core.slices[i];
     if (slice.time.lo > gap.time.hi) {

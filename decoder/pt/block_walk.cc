@@ -152,7 +152,7 @@ void BlockWalk::LogCalls(const CodeBlock& code, uint16_t insns) {
 }
 
 // 1: gone on to ip_, 0: no room. -pte_bad_query: it ends where the trace has to
-// tell the way.
+// tell the way. Of another error, ip_ is where it is.
 int BlockWalk::TakeAll(const CodeBlock& code, pt_block& block) {
   if (!Take(code, block)) {
     return 0;
@@ -161,8 +161,12 @@ int BlockWalk::TakeAll(const CodeBlock& code, pt_block& block) {
     ip_ = code.next;
     return 1;
   }
+  if (code.end == BlockEnd::kFails) {
+    ip_ = code.next;
+    return image_->error();
+  }
   ip_ = code.end_ip;
-  return code.end == BlockEnd::kFails ? image_->error() : -pte_bad_query;
+  return -pte_bad_query;
 }
 
 }  // namespace clew::decoder

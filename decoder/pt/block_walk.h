@@ -73,6 +73,10 @@ class BlockWalk {
   // The last instruction of the last block is a near branch whose target the
   // trace has told.
   bool led_by_tip() const { return led_by_tip_; }
+  // What ran before the missing code retired, as the trace goes on with a
+  // branch or an event that is not about any of it. REQUIRES: the last Next()
+  // has failed with -pte_nomap; a further one goes on where code is missing.
+  bool GoesOn() const { return in_event_ || (status_ & pts_eos) == 0; }
   int Event(pt_event& event);
   uint64_t Offset() const {
     uint64_t offset = 0;

@@ -241,7 +241,7 @@ void CoreDecoder::OnOverflow(const FlowStep& step) {
 // slice's. Otherwise the next step, or the first block, enters user mode.
 void CoreDecoder::OnError(const FlowStep& step) {
   if (step.proven) {
-    OnProven(step);
+    ProveBefore(step.pos_after);
   }
   DropUnproven();
   const uint64_t pos = step.pos_before;
@@ -252,8 +252,8 @@ void CoreDecoder::OnError(const FlowStep& step) {
                          : GapCause::kBadPacket;
   AddGap(cause, pos, resumed - std::min(pos, resumed),
          edges_->FirstFrom(resumed), step.ip,
-         fmt::format("{}: {}; {}", DropReason(step.error), step.text,
-                     DescribeResume(point)));
+         fmt::format("{}: {}", DropReason(step.error), step.text),
+         DescribeResume(point));
   if (!point) {
     enabled_ = false;
     flow_.reset();
@@ -270,9 +270,8 @@ void CoreDecoder::OnError(const FlowStep& step) {
   }
 }
 
-// By the packet before `pos_after`, or a PSB+ there.
 void CoreDecoder::OnProven(const FlowStep& step) {
-  Prove(step.pos_after);
+  ProveBefore(step.pos_after);
   lower_pos_ = std::max(lower_pos_, step.pos_after);
 }
 
@@ -306,11 +305,26 @@ void CoreDecoder::OnEnd() {
   flow_.reset();
 }
 
-// All held blocks retired before the packet T(pos) was made. Leaves the last of
-// them in proven_, since the event at hand may have cut it short.
+// All held blocks retired before the packet T(pos) was made.
 void CoreDecoder::Prove(uint64_t pos) {
+  if (!held_.empty()) {
+    ProveUntil(UpperAt(pos));
+  }
+}
+
+// They retired before the packet at `pos` was made, which T(pos) may have come
+// long before.
+void CoreDecoder::ProveBefore(uint64_t pos) {
+  if (!held_.empty()) {
+    ProveUntil(edges_->FirstFrom(pos).value_or(kTscUnknown));
+  }
+}
+
+// Leaves the last of them in proven_, since the event at hand may have cut it
+// short.
+void CoreDecoder::ProveUntil(TscTicks time) {
   for (CoreBlock& held : held_) {
-    held.time.hi = UpperAt(pos);
+    held.time.hi = time;
     last_ip_ = held.end_ip;
     Flush();
     proven_ = held;
@@ -326,7 +340,7 @@ void CoreDecoder::DropUnproven() {
 
 void CoreDecoder::AddGap(GapCause cause, uint64_t pos, uint64_t bytes,
                          std::optional<TscTicks> until, TraceeAddr ip,
-                         std::string detail) {
+                         std::string detail, std::string resumes) {
   // All that follows the gap retired no earlier than what came before it.
   const TscTicks lo = LowerAt(lower_pos_);
   floor_ = lo;
@@ -335,7 +349,8 @@ void CoreDecoder::AddGap(GapCause cause, uint64_t pos, uint64_t bytes,
                 .aux_offset = AuxOffset(pos),
                 .bytes = bytes,
                 .ip = ip,
-                .detail = std::move(detail)});
+                .detail = std::move(detail),
+                .resumes = std::move(resumes)});
 }
 
 TscInterval CoreDecoder::TimeAt(uint64_t pos) {

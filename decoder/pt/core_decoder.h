@@ -51,6 +51,8 @@ struct CoreGap {
   uint64_t bytes = 0;
   TraceeAddr ip;
   std::string detail;
+  // Where decoding goes on after an error, for people; else empty.
+  std::string resumes;
 };
 
 // Takes what a core did, in order. User mode also ends before each CoreEnter.
@@ -122,6 +124,8 @@ class CoreDecoder {
   void OnEnd();
   void Enter(const FlowStep& step);
   void Prove(uint64_t pos);
+  void ProveBefore(uint64_t pos);
+  void ProveUntil(TscTicks time);
   void Flush() {
     if (has_proven_) {
       sink_->OnBlock(proven_);
@@ -130,7 +134,8 @@ class CoreDecoder {
   }
   void DropUnproven();
   void AddGap(GapCause cause, uint64_t pos, uint64_t bytes,
-              std::optional<TscTicks> until, TraceeAddr ip, std::string detail);
+              std::optional<TscTicks> until, TraceeAddr ip, std::string detail,
+              std::string resumes = {});
   TscTicks LowerAt(uint64_t pos) {
     return std::max(edges_->LowerBound(pos), floor_);
   }

@@ -84,7 +84,7 @@ struct FlowStep {
   // return whose outcome was read from the trace.
   bool ends_in_branch = false;
   bool ends_in_syscall = false;  // kBlock: SYSCALL, INT or the like
-  bool proven = false;           // kError: all before, by the last packet
+  bool proven = false;  // kError: all before, by a packet at or near it
   FlowErrorKind error = FlowErrorKind::kBadPacket;
   uint8_t code_bits = 64;  // kBlock: 64, 32 or 16
   uint32_t insn_count = 0;

@@ -175,7 +175,7 @@ class FlowReader::Impl {
     done_ = true;
   }
 
-  void FinishError(FlowStep& step, TraceeAddr ip, uint32_t insns_before = 0) {
+  void FinishError(FlowStep& step, TraceeAddr ip) {
     step.ip = ip;
     step.ip_known = true;
     step.text = TextOf(status_);
@@ -185,7 +185,7 @@ class FlowReader::Impl {
     const bool at_end = status_ == -pte_eos && !window_seam();
     resumable_ = no_code || status_ == -pte_retstack_empty;
     in_user_mode_ = true;
-    step.proven = no_code && insns_before == 0 && walk_.TipLedTo(ip, pos_);
+    step.proven = no_code && (decoder_->GoesOn() || walk_.TipLedTo(ip, pos_));
     Finish(step, at_end ? FlowKind::kEnd : FlowKind::kError);
   }
 
@@ -267,9 +267,11 @@ class FlowReader::Impl {
     if (status_ == -pte_retstack_empty && block.ninsn > 0) {
       return FinishLostReturn(step, block);
     }
+    if (status_ == -pte_nomap && block.ninsn > 0) {
+      return FinishBeforeMissing(step, block);
+    }
     if (status_ < 0) {
-      // A block that came with the error is not proven to have run.
-      return FinishError(step, TraceeAddr(block.ip), block.ninsn);
+      return FinishError(step, TraceeAddr(block.ip));
     }
     pos_ = Position();
     if (block.ninsn == 0) {
@@ -315,6 +317,14 @@ class FlowReader::Impl {
     SetBlock(step, block);
     step.ends_in_branch = true;
     failed_at_ = step.end_ip;
+    Finish(step, FlowKind::kBlock);
+  }
+
+  // The next step asks for the code behind it anew: whoever takes the block may
+  // have set other code by then.
+  void FinishBeforeMissing(FlowStep& step, const pt_block& block) {
+    status_ = 0;
+    SetBlock(step, block);
     Finish(step, FlowKind::kBlock);
   }
 

@@ -22,7 +22,9 @@ using bundle::PerfDataWriter;
 using bundle::RecordOrigin;
 using recorder::EnableCause;
 
-constexpr uint64_t kLibraryBase = 0x7f1234500000;
+constexpr uint64_t kFarLibraryBase = 0x7f1234500000;
+// In reach of direct branches.
+constexpr uint64_t kNearLibraryBase = kCodeBase + 0x100000;
 constexpr uint32_t kBlocks = 150;
 constexpr int32_t kProcess = 4000;
 
@@ -62,11 +64,12 @@ uint64_t EndSize(End end) {
 
 class Program {
  public:
-  Program(Random& random, bool has_library)
-      : library_(has_library ? kBlocks / 2 : kBlocks) {
+  Program(Random& random, bool has_library, bool linked_directly)
+      : library_(has_library ? kBlocks / 2 : kBlocks),
+        library_base_(linked_directly ? kNearLibraryBase : kFarLibraryBase) {
     uint64_t addr = kCodeBase;
     for (uint32_t i = 0; i < kBlocks; ++i) {
-      addr = i == library_ ? kLibraryBase : addr;
+      addr = i == library_ ? library_base_ : addr;
       Block block;
       block.addr = addr;
       block.nops = static_cast<uint32_t>(random.Below(9));
@@ -77,10 +80,10 @@ class Program {
       // Direct jumps and calls go forward: how often a loop of them went round
       // until it was interrupted, no trace tells.
       const bool direct = block.end == End::kJump || block.end == End::kCall;
-      // No direct branch leads to the other file.
-      const uint32_t of_file = i < library_ ? 0 : library_;
+      const uint32_t of_file = linked_directly || i < library_ ? 0 : library_;
       const uint32_t first = direct ? i + 1 : of_file;
-      const uint32_t end = i < library_ ? library_ : kBlocks;
+      const uint32_t end =
+          linked_directly || i >= library_ ? kBlocks : library_;
       block.target = first + static_cast<uint32_t>(random.Below(end - first));
       if (block.end == End::kCond && block.target == i + 1) {
         block.target = i;  // taken or not must make a difference
@@ -91,6 +94,7 @@ class Program {
   }
 
   const Block& At(uint32_t index) const { return blocks_[index]; }
+  uint64_t library_base() const { return library_base_; }
 
   std::vector<std::byte> Bytes() const { return Encode(0, library_); }
   std::vector<std::byte> LibraryBytes() const {
@@ -150,6 +154,7 @@ class Program {
   }
 
   uint32_t library_;  // the first block of the other file
+  uint64_t library_base_;
   std::vector<Block> blocks_;
 };
 
@@ -174,7 +179,7 @@ class Machine {
   Machine(const SyntheticConfig& config, Synthetic& out)
       : config_(config),
         random_(config.seed),
-        program_(random_, config.has_library),
+        program_(random_, config.has_library, config.linked_directly),
         out_(out) {}
 
   Status Run() {
@@ -216,8 +221,9 @@ class Machine {
     CLEW_RETURN_IF_ERROR(
         writer_->AddComm(Origin(threads_[0], cores_[0]), "synthetic", true));
     if (!out_.path_of_library.empty()) {
-      CLEW_RETURN_IF_ERROR(
-          Map(out_.path_of_library, kLibraryBase, program_.LibraryBytes()));
+      out_.library_base = TraceeAddr(program_.library_base());
+      CLEW_RETURN_IF_ERROR(Map(out_.path_of_library, program_.library_base(),
+                               program_.LibraryBytes()));
     }
     return Map(out_.code_path, kCodeBase, program_.Bytes());
   }

@@ -25,6 +25,8 @@ struct SyntheticConfig {
   bool overflows = false;
   // Half of the program is in another file at another place.
   bool has_library = false;
+  // Direct branches lead from one file to the other, too.
+  bool linked_directly = false;
   // Chances, one in so many instructions; 0: never.
   uint64_t interrupt_one_in = 300;
   uint64_t idle_one_in = 2000;  // a core's clock jumps far ahead
@@ -42,6 +44,7 @@ struct Synthetic {
   std::string perf_path;
   std::string code_path;
   std::string path_of_library;  // empty: there is none
+  TraceeAddr library_base;      // where it is mapped
   std::map<Tid, std::vector<TrueInsn>> truth;
   std::map<CoreId, std::vector<uint8_t>> pt;
 
