@@ -433,7 +433,8 @@ void AddSolve(Command& app, int& exit_code) {
   command->add_option("bundle", arguments->bundle, "bundle folder")->required();
   command
       ->add_option("--time-limit", arguments->time_limit_s,
-                   "seconds until the search gives up")
+                   "seconds until the search gives up; to follow the recording "
+                   "to its first contradiction is not counted")
       ->capture_default_str();
   command
       ->add_option("--memory-model", arguments->memory_model,

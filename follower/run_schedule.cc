@@ -7,7 +7,9 @@
 namespace clew::follower {
 namespace {
 
-constexpr uint64_t kProgressInsns = 1'000'000;
+// Between two reports of progress, and after which what was passed is
+// forgotten.
+constexpr uint64_t kProgressInsns = 100'000;
 
 class Runner {
  public:
@@ -17,22 +19,47 @@ class Runner {
   Result<std::optional<std::string>> Take(size_t thread, ScheduleStep step) {
     const uint64_t end = step.until_insn;
     if (step.kind != ScheduleStep::Kind::kRun) {
-      return TakePart(thread, step);
+      return TakePart(thread, step, end);
     }
-    while (process_.thread(thread).retired < end) {
+    while (true) {
+      CLEW_ASSIGN_OR_RETURN(reached, Reached(thread, end));
+      if (reached) {
+        return std::nullopt;
+      }
       CLEW_ASSIGN_OR_RETURN(wrong, EndOfPart(thread, end, step.until_insn));
       if (!wrong) {
-        CLEW_ASSIGN_OR_RETURN(left, TakePart(thread, step));
+        CLEW_ASSIGN_OR_RETURN(left, TakePart(thread, step, end));
         wrong = std::move(left);
       }
       if (wrong) {
         return std::move(wrong);
       }
+      LookAround(thread);
     }
-    return std::nullopt;
   }
 
  private:
+  Result<bool> Reached(size_t thread, uint64_t end) const {
+    if (end != kToItsEnd) {
+      return process_.thread(thread).retired >= end;
+    }
+    CLEW_ASSIGN_OR_RETURN(block, process_.NextBlock(thread));
+    return block == nullptr;
+  }
+
+  // A step may be the whole recording: the tape must not hold it.
+  void LookAround(size_t thread) {
+    if (process_.retired_total() < next_look_) {
+      return;
+    }
+    next_look_ = process_.retired_total() + kProgressInsns;
+    const ThreadState& state = process_.thread(thread);
+    process_.tape().Forget(thread, state.block, state.input);
+    if (options_.progress != nullptr) {
+      options_.progress->Update(process_.retired_total(), 0);
+    }
+  }
+
   // Sets how far the thread runs before the rules or the progress are asked
   // again; what it returns is why it may not run.
   Result<std::optional<std::string>> EndOfPart(size_t thread, uint64_t end,
@@ -54,17 +81,23 @@ class Runner {
     return std::nullopt;
   }
 
+  // `end` is that of the step whose part it is.
   Result<std::optional<std::string>> TakePart(size_t thread,
-                                              const ScheduleStep& part) {
+                                              const ScheduleStep& part,
+                                              uint64_t end) {
     CLEW_ASSIGN_OR_RETURN(advance, process_.Take(thread, part));
-    if (options_.progress != nullptr) {
-      options_.progress->Update(process_.retired_total(), 0);
+    if (end == kToItsEnd && advance.stop == Advance::Stop::kStreamEnded) {
+      CLEW_ASSIGN_OR_RETURN(reached, Reached(thread, end));
+      if (reached) {
+        return std::nullopt;
+      }
     }
     return WhyNotReached(process_, thread, advance);
   }
 
   Process& process_;
   const ScheduleRunOptions& options_;
+  uint64_t next_look_ = kProgressInsns;
 };
 
 }  // namespace

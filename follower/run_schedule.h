@@ -2,6 +2,7 @@
 #define CLEW_FOLLOWER_RUN_SCHEDULE_H_
 
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <optional>
 #include <string>
@@ -23,6 +24,9 @@ struct ScheduleRunOptions {
   std::function<void(size_t thread)> before_step = {};
   ProgressSink* progress = nullptr;  // may be null
 };
+
+// Of a step: its thread runs to the end of its stream.
+inline constexpr uint64_t kToItsEnd = ~uint64_t{0};
 
 // Takes `steps` on `process`, which is at the start of its recording, and lets
 // its tape forget what they have passed. Returns where the run left the

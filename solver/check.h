@@ -37,6 +37,13 @@ bool AgreesWithCoreDump(const CheckReport& report);
     const follower::Recording& recording,
     const std::vector<ScheduleStep>& steps, ProgressSink* progress);
 
+// Runs the only thread of a recording from beginning to end: CheckSchedule of
+// the one order that there is. `steps` becomes that order. REQUIRES: nothing is
+// recorded of a second thread.
+[[nodiscard]] Result<CheckReport> CheckOnlyThread(
+    const follower::Recording& recording, std::vector<ScheduleStep>& steps,
+    ProgressSink* progress);
+
 }  // namespace clew::solver
 
 #endif  // CLEW_SOLVER_CHECK_H_

@@ -27,6 +27,8 @@ using Clock = std::chrono::steady_clock;
 // whole.
 constexpr uint64_t kWholeInsnsMax = 20'000'000;
 constexpr uint64_t kMeasureContestedMax = 50'000;
+// Whoever follows is done some time, and without that nothing is known.
+constexpr double kNoLimitS = 1e9;
 constexpr double kFirstWindowTurnS = 2;
 constexpr double kFirstWholeTurnS = 1;
 
@@ -78,7 +80,8 @@ class Strategy {
   }
 
   void TryGuess(SolveReport& report) {
-    const auto turn = windows_->TryGuess(options_.time_limit_s);
+    const auto turn = windows_->TryGuess(kNoLimitS);
+    deadline_ = Deadline(options_.time_limit_s);
     if (!turn) {
       windows_error_ = turn.error();
     } else if (*turn == WindowTurn::kWitness) {
@@ -291,7 +294,8 @@ class Strategy {
     return fmt::format(
         "window search: {} instructions without contradiction, {} windows, "
         "{} restarts{}",
-        windows.furthest_insns, windows.windows, restarts_,
+        std::max(windows.furthest_insns, windows.followed_insns),
+        windows.windows, restarts_,
         windows_error_ ? "; ended: " + windows_error_->message : "");
   }
   std::string ToldOfWhole(const WholeSearchReport& whole) const {
@@ -339,6 +343,52 @@ class Strategy {
   std::optional<Error> whole_error_;
 };
 
+void Fill(CheckReport check, SolveReport& report) {
+  report.schedule.grade = GradeOf(check);
+  report.schedule.memory_bytes_compared = check.memory.bytes_compared;
+  report.schedule.memory_bytes_equal = check.memory.bytes_equal;
+  report.schedule.final_memory_digest = check.memory_digest;
+  report.memory = std::move(check.memory);
+  report.registers = std::move(check.registers);
+  report.outputs_differing = check.outputs_differing;
+  report.insns = check.insns;
+}
+
+// One thread has one order, so that to follow it is to check it. Where it does
+// not agree or cannot be followed, no more is said here than that.
+void FollowOnlyThread(const follower::Recording& recording, SolveReport& report,
+                      ProgressSink* progress) {
+  follower::Recording plain = recording;
+  plain.model = nullptr;
+  std::vector<ScheduleStep> steps;
+  auto check = CheckOnlyThread(plain, steps, progress);
+  if (!check || check->disagreement) {
+    return;
+  }
+  report.verdict = Verdict::kWitness;
+  report.windows.guess_was_enough = true;
+  report.schedule.steps = std::move(steps);
+  report.schedule.engine = "one thread";
+  Fill(*std::move(check), report);
+}
+
+Status CheckWitness(const follower::Recording& recording, SolveReport& report,
+                    ProgressSink* progress) {
+  follower::Recording found_under = recording;
+  if (report.schedule.model == MemoryModelKind::kSc) {
+    found_under.model = nullptr;
+  }
+  CLEW_ASSIGN_OR_RETURN(
+      check, CheckSchedule(found_under, report.schedule.steps, progress));
+  CLEW_CHECK(!check.disagreement, "the checker refuses the witness: {}",
+             *check.disagreement);
+  Fill(std::move(check), report);
+  // For people: without them the witness is as good.
+  report.races = FindRaces(found_under, report.schedule.steps)
+                     .value_or(std::vector<Race>());
+  return {};
+}
+
 }  // namespace
 
 Result<SolveReport> Solve(const follower::Recording& recording,
@@ -350,28 +400,15 @@ Result<SolveReport> Solve(const follower::Recording& recording,
   if (recording.model != nullptr) {
     report.model = recording.model->kind();
   }
-  CLEW_RETURN_IF_ERROR(
-      Strategy(recording, session->start(), options, progress).Run(report));
-  if (report.verdict == Verdict::kWitness) {
-    follower::Recording found_under = recording;
-    if (report.schedule.model == MemoryModelKind::kSc) {
-      found_under.model = nullptr;
+  if (session->start().thread_count() == 1) {
+    FollowOnlyThread(recording, report, progress);
+  }
+  if (report.verdict != Verdict::kWitness) {
+    CLEW_RETURN_IF_ERROR(
+        Strategy(recording, session->start(), options, progress).Run(report));
+    if (report.verdict == Verdict::kWitness) {
+      CLEW_RETURN_IF_ERROR(CheckWitness(recording, report, progress));
     }
-    CLEW_ASSIGN_OR_RETURN(
-        check, CheckSchedule(found_under, report.schedule.steps, progress));
-    CLEW_CHECK(!check.disagreement, "the checker refuses the witness: {}",
-               *check.disagreement);
-    report.schedule.grade = GradeOf(check);
-    report.schedule.memory_bytes_compared = check.memory.bytes_compared;
-    report.schedule.memory_bytes_equal = check.memory.bytes_equal;
-    report.schedule.final_memory_digest = check.memory_digest;
-    report.memory = std::move(check.memory);
-    report.registers = std::move(check.registers);
-    report.outputs_differing = check.outputs_differing;
-    report.insns = check.insns;
-    // For people: without them the witness is as good.
-    report.races = FindRaces(found_under, report.schedule.steps)
-                       .value_or(std::vector<Race>());
   }
   report.seconds = std::chrono::duration<double>(Clock::now() - start).count();
   return report;

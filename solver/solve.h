@@ -43,6 +43,8 @@ namespace clew::solver {
 // all else; SolveReport::reason says what ended the search.
 
 struct SolveOptions {
+  // Of the search: what the recording takes to be followed to the first
+  // contradiction is not counted, nor is the check of the witness.
   double time_limit_s = 60;
   follower::TapeLimits tape;
   WindowSearchOptions windows;
@@ -96,9 +98,11 @@ struct SolveReport {
     ProgressSink* progress);
 
 // Finds an interleaving that explains the recording: facts, guess, run, refine;
-// then has it checked independently. A kWitness report has passed that check.
-// Under Recording::model stores may wait; kUnsat is then relative to it.
-// Fails as OpenedRecording::Open, Process::Run and CheckSchedule do.
+// then has it checked independently. Of one thread the only order is checked
+// at once: it is followed once where it agrees, whatever its length. A kWitness
+// report has passed that check. Under Recording::model stores may wait; kUnsat
+// is then relative to it. Fails as OpenedRecording::Open, Process::Run and
+// CheckSchedule do.
 [[nodiscard]] Result<SolveReport> Solve(const follower::Recording& recording,
                                         const SolveOptions& options,
                                         ProgressSink* progress);

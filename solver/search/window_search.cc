@@ -70,6 +70,8 @@ Result<WindowTurn> WindowSearch::RunGuess() {
   }
   if (outcome.end == RunOutcome::End::kCutOff) {
     point_ = outcome.last;
+    report_.followed_insns =
+        std::max(report_.followed_insns, outcome.retired_total);
     return WindowTurn::kNotYet;
   }
   ++report_.contradictions;

@@ -42,6 +42,8 @@ struct WindowSearchReport {
   uint64_t insns_run = 0;            // by the guess, and to learn
   follower::Contradiction furthest;  // the latest contradiction
   uint64_t furthest_insns = 0;       // of all threads, before it
+  // Of all threads, when a stretch of the guess was cut off furthest.
+  uint64_t followed_insns = 0;
   // The furthest contradiction is one of the guess, and there was no other
   // order up to it (RunOutcome::without_choice).
   bool without_choice = false;
