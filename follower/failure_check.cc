@@ -124,6 +124,13 @@ Contradiction Otherwise(const Process& process, size_t thread,
 
 }  // namespace
 
+bool EndsInBreakpoint(const Process& process, size_t thread) {
+  constexpr std::byte kInt3{0xcc};
+  std::array<std::byte, 1> last = {};
+  const uint64_t rip = process.thread(thread).registers.rip;
+  return process.memory().Peek(rip - 1, last) && last[0] == kInt3;
+}
+
 Result<std::optional<Contradiction>> CheckFailure(Process& process,
                                                   const Failure& failure) {
   const auto failed = process.tape().IndexOf(failure.thread);
@@ -139,6 +146,10 @@ Result<std::optional<Contradiction>> CheckFailure(Process& process,
   if (!IsOfInstruction(failure.signal)) {
     return same_place ? std::nullopt
                       : std::optional(Otherwise(process, *failed, failure, {}));
+  }
+  if (failure.signal == SIGTRAP && same_place &&
+      EndsInBreakpoint(process, *failed)) {
+    return std::nullopt;
   }
   if (failure.signal == SIGBUS && same_place &&
       TouchesPage(process, *failed, failure.addr.as_int())) {

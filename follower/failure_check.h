@@ -19,6 +19,10 @@ namespace clew::follower {
 [[nodiscard]] Result<std::optional<Contradiction>> CheckFailure(
     Process& process, const Failure& failure);
 
+// Whether the last instruction of `thread`, which has run to its end, was INT3:
+// then SIGTRAP is of that one, and rip behind it.
+bool EndsInBreakpoint(const Process& process, size_t thread);
+
 }  // namespace clew::follower
 
 #endif  // CLEW_FOLLOWER_FAILURE_CHECK_H_

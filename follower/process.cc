@@ -282,6 +282,7 @@ Result<std::optional<Advance::Stop>> Process::RunInBlock(size_t thread,
                                            : StopOf(done);
     }
     case machine::StopKind::kSyscall:
+    case machine::StopKind::kBreakpoint:
       break;
     case machine::StopKind::kFault:
       if (options_.force_path) {
@@ -295,13 +296,19 @@ Result<std::optional<Advance::Stop>> Process::RunInBlock(size_t thread,
     case machine::StopKind::kUnsupported:
       return Unsupported("thread {}: {}", tid(thread), stop.detail);
   }
+  const bool calls = stop.kind == machine::StopKind::kSyscall;
   if (state.block_done != block.insn_count) {
-    return StopOf(Contradict(Contradiction::Kind::kPath, thread,
-                             "a system call where the recorded run had none"));
+    return StopOf(Contradict(
+        Contradiction::Kind::kPath, thread,
+        fmt::format("{} where the recorded run had none",
+                    calls ? "a system call" : "a breakpoint instruction")));
   }
   ++state.block;
   state.block_done = 0;
   DrainBuffer(thread);
+  if (!calls) {
+    return std::nullopt;  // a signal follows, or the end
+  }
   CLEW_ASSIGN_OR_RETURN(entered, EnterSyscall(thread));
   return StopOf(entered);
 }

@@ -21,7 +21,7 @@ enum class FaultKind : uint8_t {
   kGeneral,     // SIGSEGV: non-canonical, misaligned SSE operand, privileged
   kDivide,      // SIGFPE
   kIllegal,     // SIGILL: UD2 and undefined encodings
-  kBreakpoint,  // SIGTRAP: INT3
+  kBreakpoint,  // SIGTRAP, of an INT3 before: no Stop has it, INT3 retires
 };
 
 struct Fault {
@@ -34,6 +34,7 @@ enum class StopKind : uint8_t {
   kBudget,            // max_insns retired
   kSyscall,           // SYSCALL retired: rip is after it, rcx and r11 are set;
                       // the caller sets rax and memory
+  kBreakpoint,        // INT3 retired: rip is after it
   kNondeterministic,  // rip is at CPUID, RDTSC, ...: CompleteInsn retires it
   kFault,             // rip is at the faulting instruction, nothing changed
   kUnsupported,       // an instruction the machine does not know; `detail`

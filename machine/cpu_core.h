@@ -23,6 +23,7 @@ enum class Signal : uint8_t {
   kReblock,  // code changed: look the next instruction up again
   kObserver,
   kSyscall,
+  kBreakpoint,
   // It did not:
   kFault,
   kNondeterministic,
@@ -71,6 +72,7 @@ class Cpu {
   void StopUnsupported() { signal_ = Signal::kUnsupported; }
   void StopNondeterministic() { signal_ = Signal::kNondeterministic; }
   void StopSyscall() { signal_ = Signal::kSyscall; }
+  void StopBreakpoint() { signal_ = Signal::kBreakpoint; }
 
   // General registers. `offset` is Operand::reg, or 8 * clew::Gpr.
   template <class U>

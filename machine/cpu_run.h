@@ -194,6 +194,9 @@ Stop Cpu<D>::MakeStop(uint64_t retired) {
     case Signal::kSyscall:
       stop.kind = StopKind::kSyscall;
       break;
+    case Signal::kBreakpoint:
+      stop.kind = StopKind::kBreakpoint;
+      break;
     case Signal::kFault:
       stop.kind = StopKind::kFault;
       stop.fault = fault_;

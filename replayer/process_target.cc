@@ -2,12 +2,14 @@
 
 #include <algorithm>
 #include <array>
+#include <csignal>
 #include <utility>
 
 #include "common/check.h"
 #include "common/text/path_names.h"
 #include "common/x86/page.h"
 #include "follower/describe_run.h"
+#include "follower/failure_check.h"
 #include "machine/cpu.h"
 #include "replayer/arrive.h"
 #include "replayer/check_steps.h"
@@ -289,6 +291,10 @@ std::optional<machine::Fault> ProcessTarget::FailingFault() const {
   const follower::ThreadState& state = process_.thread(*thread);
   if (state.phase != follower::ThreadPhase::kRunning) {
     return machine::Fault{};
+  }
+  if (failure_.signal == SIGTRAP &&
+      follower::EndsInBreakpoint(process_, *thread)) {
+    return machine::Fault{.kind = machine::FaultKind::kBreakpoint};
   }
   machine::Registers registers = state.registers;
   machine::Memory memory = process_.memory();

@@ -168,8 +168,8 @@ void Syscall(Cpu<D>& cpu, const Insn& insn) {
 }
 
 template <class D>
-void Int3(Cpu<D>& cpu, const Insn& insn) {
-  cpu.Raise(FaultKind::kBreakpoint, insn.ip);
+void Int3(Cpu<D>& cpu, const Insn& /*insn*/) {
+  cpu.StopBreakpoint();
 }
 
 }  // namespace

@@ -430,6 +430,7 @@ INSTANTIATE_TEST_SUITE_P(
         TruthCase{"jump", {kFaults, "jump"}},
         TruthCase{"divide", {kFaults, "divide"}},
         TruthCase{"illegal", {kFaults, "illegal"}},
+        TruthCase{"breakpoint", {kFaults, "breakpoint"}},
         TruthCase{"bus", {kFaults, "bus"}},
         TruthCase{"sent", {kFaults, "sent"}},
         TruthCase{"alarm", {kFaults, "alarm"}},

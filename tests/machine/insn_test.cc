@@ -299,10 +299,9 @@ TEST_F(MachineTest, FaultsAreNamedAndChangeNothing) {
                {{0x06}, FaultKind::kIllegal},
                {{0xf0, 0x01, 0xc0}, FaultKind::kIllegal},  // lock add eax, eax
                {{0xf4}, FaultKind::kGeneral},              // hlt
-               {{0xcc}, FaultKind::kBreakpoint},
-               {{0xf7, 0xf1}, FaultKind::kDivide},    // div ecx, by 0
-               {{0x8b, 0x03}, FaultKind::kUnmapped},  // mov eax, [rbx]
-               {{0xff, 0xe3}, FaultKind::kGeneral}};  // jmp rbx
+               {{0xf7, 0xf1}, FaultKind::kDivide},         // div ecx, by 0
+               {{0x8b, 0x03}, FaultKind::kUnmapped},       // mov eax, [rbx]
+               {{0xff, 0xe3}, FaultKind::kGeneral}};       // jmp rbx
   for (const auto& test : cases) {
     SetCode(test.code);
     regs_.rip = kCodeAt;
@@ -316,6 +315,17 @@ TEST_F(MachineTest, FaultsAreNamedAndChangeNothing) {
     EXPECT_EQ(stop.insns_retired, 0u);
     EXPECT_TRUE(regs_ == before);
   }
+}
+
+TEST_F(MachineTest, ABreakpointRetiresAndChangesNothing) {
+  SetCode({0x90, 0xcc, 0x90});
+  regs_.rip = kCodeAt;
+  Registers expected = regs_;
+  expected.rip += 2;
+  const Stop stop = machine_.Run(10);
+  EXPECT_EQ(stop.kind, StopKind::kBreakpoint);
+  EXPECT_EQ(stop.insns_retired, 2u);
+  EXPECT_TRUE(regs_ == expected);
 }
 
 TEST_F(MachineTest, FetchFaultsWhereNothingIsExecutable) {

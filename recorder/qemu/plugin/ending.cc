@@ -104,15 +104,9 @@ void Ending::CloseBlockBySignal(Thread& me, int32_t signal) {
     return;  // right after a system call: the trace is off
   }
   const uint64_t ip = me.env.rip();
-  const uint32_t index = last->IndexOf(ip);
-  const bool faulted = IsFaultSignal(signal) && index < last->insn_count;
-  if (faulted || IsNextIteration(*last, ip)) {
-    g_runner.block_end = g_runner.block_start + index;
-  } else {
-    CloseBlock(*last, ip);
-  }
-  g_runner.encoder->AdvanceTime(TscTicks(g_runner.block_end));
-  g_runner.encoder->Interrupt(TraceeAddr(ip));
+  const bool faulted =
+      IsFaultSignal(signal) && last->IndexOf(ip) < last->insn_count;
+  LeaveBlockBySignal(*last, ip, faulted || IsNextIteration(*last, ip));
   g_runner.block = nullptr;
 }
 

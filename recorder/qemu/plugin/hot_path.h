@@ -53,6 +53,26 @@ inline void CloseBlock(const TranslationBlock& block, uint64_t next) {
   }
 }
 
+// Tells the core's trace that a signal took execution away from `block` at
+// `ip`: `inside` it, before the instruction there, or behind its last
+// instruction.
+inline void LeaveBlockBySignal(const TranslationBlock& block, uint64_t ip,
+                               bool inside) {
+  if (inside) {
+    g_runner.block_end = g_runner.block_start + block.IndexOf(ip);
+  } else {
+    CloseBlock(block, ip);
+  }
+  g_runner.encoder->AdvanceTime(TscTicks(g_runner.block_end));
+  const bool by_int3 = !inside && ip == block.next_ip &&
+                       block.branch_class == x86::BranchClass::kFar;
+  if (by_int3) {
+    g_runner.encoder->FarTransfer();
+  } else {
+    g_runner.encoder->Interrupt(TraceeAddr(ip));
+  }
+}
+
 // The callbacks that translated code makes.
 BlockCallbacks HotPathCallbacks();
 

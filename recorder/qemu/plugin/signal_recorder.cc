@@ -208,14 +208,10 @@ void SignalRecorder::CloseBlockByDelivery(const Delivery& entry) {
     return;  // right after a system call: the trace is off
   }
   const uint64_t ip = entry.interrupted(REG_RIP);
-  if (FaultedIn(*last, ip, static_cast<int>(entry.rdi), CodeOf(entry)) ||
-      IsNextIteration(*last, ip)) {
-    g_runner.block_end = g_runner.block_start + last->IndexOf(ip);
-  } else {
-    CloseBlock(*last, ip);
-  }
-  g_runner.encoder->AdvanceTime(TscTicks(g_runner.block_end));
-  g_runner.encoder->Interrupt(TraceeAddr(ip));
+  LeaveBlockBySignal(
+      *last, ip,
+      FaultedIn(*last, ip, static_cast<int>(entry.rdi), CodeOf(entry)) ||
+          IsNextIteration(*last, ip));
 }
 
 std::optional<int32_t> SignalRecorder::DeadlySignal(

@@ -74,6 +74,8 @@ int main(int argc, char** argv) {
     sink = 5 / zero;
   } else if (strcmp(how, "illegal") == 0) {
     __asm__ volatile("ud2");
+  } else if (strcmp(how, "breakpoint") == 0) {
+    __asm__ volatile("int3");
   } else if (strcmp(how, "bus") == 0) {
     ReadBehindFile();
   } else if (strcmp(how, "sent") == 0) {
