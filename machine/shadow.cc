@@ -85,6 +85,13 @@ void ShadowMachine::SetFlagShadow(uint64_t bit, const Expr* expr) {
   thread_->last.rflags = cpu_->regs().rflags;
 }
 
+void ShadowMachine::InheritFrom(const ShadowMachine& parent) {
+  thread_->gpr = parent.thread_->gpr;
+  thread_->flags = parent.thread_->flags;
+  thread_->vec = parent.thread_->vec;
+  thread_->last = parent.thread_->last;
+}
+
 void ShadowMachine::SetGprShadow(unsigned number, const Expr* expr) {
   thread_->gpr[number] = expr;
   thread_->last.gpr[number] = cpu_->regs().gpr[number];

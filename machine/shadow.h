@@ -120,6 +120,9 @@ class ShadowMachine {
   // Width 1; `bit` is one of kFlagsArithmetic.
   const Expr* FlagShadow(uint64_t bit) const;
   void SetFlagShadow(uint64_t bit, const Expr* expr);
+  // Takes over the expressions of all registers whose values are the parent's:
+  // for a thread that was created with a copy of them.
+  void InheritFrom(const ShadowMachine& parent);
 
  private:
   std::unique_ptr<ShadowThread> thread_;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <tuple>
 #include <utility>
 
 #include "common/check.h"
@@ -10,6 +11,7 @@
 #include "machine/memory_models.h"
 #include "solver/check.h"
 #include "solver/doubts.h"
+#include "solver/independence.h"
 #include "solver/search/cuts.h"
 #include "solver/search/window_search.h"
 #include "symbolic/trace_builder.h"
@@ -26,6 +28,9 @@ using Clock = std::chrono::steady_clock;
 // Longer recordings are neither written down as constraints nor searched as a
 // whole.
 constexpr uint64_t kWholeInsnsMax = 20'000'000;
+// Up to this many instructions it costs no more than a tenth of a second or so
+// to find out that a contradiction comes in every order.
+constexpr uint64_t kJudgedAtOnceInsnsMax = 500'000;
 constexpr uint64_t kMeasureContestedMax = 50'000;
 // Whoever follows is done some time, and without that nothing is known.
 constexpr double kNoLimitS = 1e9;
@@ -88,6 +93,8 @@ class Strategy {
       Accept(report, windows_->report().steps, "guess");
     } else if (windows_->report().without_choice) {
       JudgeOnlyOrder(report);
+    } else {
+      JudgeContradiction(report, kJudgedAtOnceInsnsMax);
     }
   }
 
@@ -117,6 +124,9 @@ class Strategy {
       if (!options_.only_model && !windows_error_ &&
           SearchWindows(report, *windows_, window_turn_s)) {
         continue;
+      }
+      if (report.verdict == Verdict::kUnknown) {
+        JudgeContradiction(report, kWholeInsnsMax);
       }
       if (report.verdict != Verdict::kUnknown) {
         return {};
@@ -150,6 +160,24 @@ class Strategy {
       Accept(report, windows.report().steps, "window search");
     }
     return windows.report().stretches > stretches;
+  }
+
+  // Whether the furthest one comes in every order. An error ends the attempt:
+  // the search goes on.
+  void JudgeContradiction(SolveReport& report, uint64_t insns_max) {
+    const follower::Contradiction& at = windows_->report().furthest;
+    const auto attempt = std::tuple(at.tid, at.insn_index, insns_max);
+    if (options_.only_model || at.text.empty() || judged_ == attempt) {
+      return;
+    }
+    judged_ = attempt;
+    const auto in_every_order =
+        ComesInEveryOrder(recording_, plain_start_, at, insns_max, deadline_);
+    if (in_every_order.value_or(false)) {
+      report.verdict = Verdict::kUnsat;
+      report.in_every_order = true;
+      report.conflict.push_back(follower::Describe(at));
+    }
   }
 
   // From the beginning, by other seeds, for about so long: where a search gets
@@ -333,6 +361,8 @@ class Strategy {
   Deadline deadline_;
   std::unique_ptr<WindowSearch> windows_;  // who came furthest
   uint64_t restarts_ = 0;
+  // The contradiction that JudgeContradiction looked at last.
+  std::tuple<Tid, uint64_t, uint64_t> judged_;
   WordTable words_;
   Cuts cuts_;
   bool learned_ = false;
@@ -431,7 +461,8 @@ Result<SolveReport> SolveUnder(const follower::Recording& recording,
     CLEW_ASSIGN_OR_RETURN(found, Solve(under, with, progress));
     report = std::move(found);
     const bool settled =
-        report.verdict == Verdict::kUnsat && report.windows.without_choice;
+        report.verdict == Verdict::kUnsat &&
+        (report.windows.without_choice || report.in_every_order);
     if (report.verdict == Verdict::kWitness || settled) {
       break;
     }

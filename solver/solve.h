@@ -22,7 +22,8 @@
 //                    interface; certain order, the checker of orders
 //   follower/        the recorded process, run on the machine by a schedule;
 //                    the guess, and what time and cores permit
-//   symbolic/        writes the constraints of a followed run down
+//   symbolic/        writes the constraints of a followed run down; marks what
+//                    depends on contested words
 //   solver/search/   engines that run the program: the guess and windows around
 //                    its contradictions (window_search); depth-first, repair
 //                    and beam over the executor's interface
@@ -76,6 +77,9 @@ struct SolveReport {
   double seconds = 0;
   std::vector<Race> races;            // kWitness
   std::vector<std::string> conflict;  // kUnsat: evidence that conflicts
+  // kUnsat: the contradiction comes in every order, under every memory model,
+  // as nothing contested stands behind it (solver/independence.h).
+  bool in_every_order = false;
   // kUnsat, and the recording is whole: what happened has an order, so it is
   // the model that is wrong. Absent: what is lost of it may be the cause.
   std::optional<ModelDifference> difference;

@@ -6,6 +6,7 @@
 #include <array>
 #include <cerrno>
 #include <cstring>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <set>
@@ -18,10 +19,8 @@
 #include "common/linux/syscall_result.h"
 #include "common/linux/syscall_table.h"
 #include "follower/call_check.h"
-#include "follower/earliest.h"
 #include "follower/engine.h"
-#include "follower/guess.h"
-#include "follower/order_rules.h"
+#include "follower/guessed_turns.h"
 #include "machine/shadow.h"
 
 namespace clew::symbolic {
@@ -281,18 +280,16 @@ class Builder final : public follower::Engine, public machine::ShadowObserver {
   }
 
   Status FollowGuess() {
-    follower::OrderRules rules(process_, options_.clock_slack_ticks);
-    follower::Guess guess(process_, {});
+    follower::GuessedTurns turns(process_, options_.clock_slack_ticks);
+    const auto no_limit = [](size_t) {
+      return std::numeric_limits<uint64_t>::max();
+    };
     while (true) {
-      CLEW_ASSIGN_OR_RETURN(
-          next, follower::FindEarliest(
-                    process_, rules, [](size_t) { return true; },
-                    [&](size_t t) { return guess.KeyOf(process_, t); }));
+      CLEW_ASSIGN_OR_RETURN(next, turns.Next(process_, no_limit));
       if (!next) {
         return {};
       }
-      CLEW_ASSIGN_OR_RETURN(end, guess.GrainEnd(process_, next->thread));
-      CLEW_ASSIGN_OR_RETURN(followed, Advance(next->thread, end));
+      CLEW_ASSIGN_OR_RETURN(followed, Advance(next->thread, next->until_insn));
       if (followed == follower::Followed::kContradiction) {
         return {};
       }

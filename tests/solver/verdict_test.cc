@@ -118,12 +118,25 @@ TEST(VerdictTest, OfAWholeRecordingTheModelDiffersAndTheLastCallIsNamed) {
 
   GuestRecording later = RecordCase(test::kGuestCases[0], 1);
   FalsifyPath(later);
-  const SolveReport searched = MustSolve(later.recording());
-  ASSERT_EQ(searched.verdict, Verdict::kUnsat);
-  ASSERT_TRUE(searched.difference);
-  EXPECT_EQ(searched.difference->at.tid, Tid(100));
-  EXPECT_TRUE(searched.difference->last_call);
-  EXPECT_GT(searched.whole.rounds, 0u);  // there were other threads
+  const SolveReport of_several = MustSolve(later.recording());
+  ASSERT_EQ(of_several.verdict, Verdict::kUnsat);
+  ASSERT_TRUE(of_several.difference);
+  EXPECT_EQ(of_several.difference->at.tid, Tid(100));
+  EXPECT_TRUE(of_several.difference->last_call);
+  EXPECT_EQ(of_several.whole.rounds, 0u);  // nothing contested is behind it
+}
+
+// A branch on whether the lock was free goes where no instruction is.
+TEST(VerdictTest, WhereOrdersMatterTheModelDiffersOnceAllAreRefuted) {
+  GuestRecording guest = RecordCase(test::kGuestCases[0], 2);
+  auto& blocks = guest.blocks().rbegin()->second;
+  StreamBlock& block = blocks[blocks.size() / 2];
+  block.ip = TraceeAddr(block.ip.as_int() + 1);
+  const SolveReport report = MustSolve(guest.recording());
+  EXPECT_EQ(report.verdict, Verdict::kUnsat);
+  EXPECT_TRUE(report.difference);
+  EXPECT_FALSE(report.in_every_order);
+  EXPECT_GT(report.whole.rounds, 0u);
 }
 
 TEST(VerdictTest, WhatIsLostOfARecordingIsNotTheModelsFault) {
