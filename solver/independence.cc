@@ -72,11 +72,11 @@ class HeldRun {
 
 void Ignore(size_t /*thread*/) {}
 
-class Check {
+class IndependenceCheck {
  public:
-  Check(const Recording& recording, const Process& start,
-        const Contradiction& contradiction, uint64_t insns_max,
-        const Deadline& deadline)
+  IndependenceCheck(const Recording& recording, const Process& start,
+                    const Contradiction& contradiction, uint64_t insns_max,
+                    const Deadline& deadline)
       : recording_(recording),
         start_(start),
         at_(contradiction),
@@ -165,7 +165,8 @@ Result<bool> ComesInEveryOrder(const Recording& recording, const Process& start,
   if (!of_a_step || !start.tape().HasBeginning()) {
     return false;
   }
-  return Check(recording, start, contradiction, insns_max, deadline).Run();
+  return IndependenceCheck(recording, start, contradiction, insns_max, deadline)
+      .Run();
 }
 
 }  // namespace clew::solver

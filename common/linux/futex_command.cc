@@ -54,7 +54,8 @@ std::optional<FutexOperation> OperateOnFutex(uint32_t encoded, uint32_t word) {
   if ((operation & FUTEX_OP_OPARG_SHIFT) != 0) {
     operand = uint32_t{1} << (operand & 31);
   }
-  const auto value = Operated(operation & ~FUTEX_OP_OPARG_SHIFT, operand, word);
+  const auto value =
+      Operated(operation & ~uint32_t{FUTEX_OP_OPARG_SHIFT}, operand, word);
   const auto wakes = Compared(encoded >> 24 & 0xf, static_cast<int32_t>(word),
                               Operand(encoded & 0xfff));
   if (!value || !wakes) {

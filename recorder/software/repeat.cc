@@ -39,7 +39,7 @@ Result<bundle::Surroundings> OwnSurroundings(const std::string& name) {
 
 bundle::RunSettings SettingsOf(const RecordOptions& options) {
   return {.arguments = options.command,
-          .surroundings = options.surroundings.value(),
+          .surroundings = options.surroundings.value_or(bundle::Surroundings()),
           .psb_period_bytes = options.psb_period_bytes,
           .fail_on = ToString(options.fail_on),
           .timeout_s = options.timeout_s,

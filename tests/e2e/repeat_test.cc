@@ -95,7 +95,7 @@ TEST(RepeatTest, ARunThatEndsOtherwiseIsSaidToBeNoRepetition) {
       Clew({"record", "--fail-on", "exit=3", "-o", bundle, "--", "sh", "-c",
             "test -e " + ShellQuote(flag) + " || exit 3"});
   ASSERT_EQ(first.exit_status, kExitFinding) << first.text;
-  std::ofstream{flag};
+  std::ofstream(flag) << "set";
   const ProgramOutput again =
       RunElsewhere(scratch.Path("else"), PrintedCommand(first.text));
   EXPECT_EQ(again.exit_status, kExitOk) << again.text;

@@ -1,4 +1,5 @@
 // Ends in the way that its argument names.
+#define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/kcmp.h>
