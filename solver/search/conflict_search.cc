@@ -75,8 +75,7 @@ Result<ConflictSearchReport> ConflictSearch::Run(Clock::time_point deadline) {
   process_.set_observer(this);
   while (true) {
     if (OutOfBudget()) {
-      report_.end =
-          report_.steps >= options_.steps_max ? End::kLimit : End::kDeadline;
+      report_.end = AtLimit() ? End::kLimit : End::kDeadline;
       break;
     }
     const uint64_t retired = process_.retired_total();
@@ -173,8 +172,8 @@ Result<double> ConflictSearch::KeyOf(uint32_t thread) {
   if (options_.jitter_ticks == 0) {
     return key;
   }
-  // The same for some hundred instructions in a row.
-  const uint64_t place = process_.thread(thread).retired / 256 * 64 + thread;
+  const uint64_t place =
+      process_.thread(thread).retired / options_.jitter_insns * 64 + thread;
   return key + static_cast<double>(MixBits(options_.seed ^ MixBits(place)) %
                                    options_.jitter_ticks);
 }
@@ -250,10 +249,7 @@ void ConflictSearch::Hold(Node& node, uint32_t thread) {
       held.words.Add(accesses_[i].word);
     }
   }
-  if (process_.retired_total() >= report_.furthest_retired) {
-    report_.furthest_retired = process_.retired_total();
-    report_.furthest = why;
-  }
+  NoteFurthest(why);
   held.conflict_words = held.words;
   Restore(node);
   AddReadsOf(thread, held.conflict_words);
@@ -264,6 +260,17 @@ void ConflictSearch::Hold(Node& node, uint32_t thread) {
   threads->push_back(std::move(held));
   held_ = std::move(threads);
   node.held = held_;
+}
+
+void ConflictSearch::NoteFurthest(const follower::Contradiction& why) {
+  if (process_.retired_total() < report_.furthest_retired) {
+    return;
+  }
+  const bool same = why.tid == report_.furthest.tid &&
+                    why.insn_index == report_.furthest.insn_index;
+  furthest_since_steps_ = same ? furthest_since_steps_ : report_.steps;
+  report_.furthest_retired = process_.retired_total();
+  report_.furthest = why;
 }
 
 // Words that the step which contradicts reads, that the thread's step before
@@ -337,7 +344,7 @@ Result<ConflictSearch::Outcome> ConflictSearch::GoBack(Conflict conflict) {
   bool jumped = false;
   // Not interrupted by the deadline: the conflict set would be lost.
   while (!nodes_.empty()) {
-    if (report_.steps >= options_.steps_max) {
+    if (AtLimit()) {
       return Outcome::kWentOn;
     }
     const bool waits = std::ranges::any_of(*decisions_, [&](const auto& d) {
@@ -539,9 +546,14 @@ bool ConflictSearch::MustWait(uint32_t thread) const {
          });
 }
 
-bool ConflictSearch::OutOfBudget() {
+bool ConflictSearch::AtLimit() const {
   return report_.steps >= options_.steps_max ||
-         (budget_checks_++ % 64 == 0 && Clock::now() >= deadline_);
+         (report_.furthest.kind == follower::Contradiction::Kind::kSyscall &&
+          report_.steps - furthest_since_steps_ >= options_.refused_steps_max);
+}
+
+bool ConflictSearch::OutOfBudget() {
+  return AtLimit() || (budget_checks_++ % 64 == 0 && Clock::now() >= deadline_);
 }
 
 // The steps from this node on.

@@ -29,6 +29,9 @@ struct ConflictSearchOptions {
   // held.
   uint64_t goal_retired = ~uint64_t{0};
   uint64_t steps_max = 100'000;
+  // Steps with one system call, other than recorded, as the furthest
+  // contradiction.
+  uint64_t refused_steps_max = ~uint64_t{0};
   // Into the conflict set of a contradiction goes what the thread read in its
   // last so many steps. More miss fewer causes and cost more.
   size_t conflict_steps = 2;
@@ -39,8 +42,10 @@ struct ConflictSearchOptions {
   // taken last, not as the guess has them: what was settled after the place
   // that the search goes back to stays settled.
   bool keeps_order = false;
-  // Spreads the guess by up to so many ticks; 0: the guess as it is.
+  // Spreads the guess by up to so many ticks; 0: the guess as it is. The same
+  // for so many instructions of a thread in a row.
   uint64_t jitter_ticks = 0;
+  uint64_t jitter_insns = 256;
   uint64_t seed = 1;
   // The first point that TakePoints takes before the end is so many
   // instructions away from it.
@@ -52,7 +57,7 @@ struct ConflictSearchReport {
     kReached,
     kWitness,   // every stream ended and the failure agrees
     kRefuted,   // no order of contested accesses that it knows fits
-    kLimit,     // steps_max
+    kLimit,     // steps_max or refused_steps_max
     kDeadline,  // Run may be called again
   };
   End end = End::kLimit;
@@ -191,6 +196,8 @@ class ConflictSearch final : private AccessWatcher {
   void AddReadsOf(uint32_t thread, WordSet& words) const;
   Result<bool> IsAtEnd(Node& node);
   bool MustWait(uint32_t thread) const;
+  void NoteFurthest(const follower::Contradiction& why);
+  bool AtLimit() const;
   bool OutOfBudget();
   Result<double> KeyOf(uint32_t thread);
   std::vector<ScheduleStep> StepsFrom(size_t node) const;
@@ -215,6 +222,7 @@ class ConflictSearch final : private AccessWatcher {
   ConflictSearchReport report_;
   Clock::time_point deadline_;
   uint64_t budget_checks_ = 0;
+  uint64_t furthest_since_steps_ = 0;  // report_.furthest is at that place
 };
 
 }  // namespace clew::solver

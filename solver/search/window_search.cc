@@ -1,6 +1,7 @@
 #include "solver/search/window_search.h"
 
 #include <algorithm>
+#include <bit>
 #include <utility>
 
 #include "common/digest.h"
@@ -11,15 +12,46 @@ namespace {
 constexpr uint64_t kLearnAheadInsns = 32'000;  // some timing windows
 // Steps of a search for each instruction up to the goal.
 constexpr uint64_t kInsnsPerStep = 8;
+// Of a search that comes to a call which is given other than recorded.
+constexpr uint64_t kProbeStepsMax = 10'000;
+// So many times the steps of another variant.
+constexpr uint64_t kScatteredTurns = 3;
+// Of a search that is scattered, besides two for each contested instruction.
+constexpr uint64_t kScatteredStepsMin = 250;
+
+// Of the sequence 1, 1, 2, 1, 1, 2, 4, 1, 1, 2, 1, 1, 2, 4, 8, ... the number
+// at `index`, from 0 (Luby, Sinclair, Zuckerman, "Optimal speedup of Las Vegas
+// algorithms", 1993).
+uint64_t Luby(uint64_t index) {
+  uint64_t number = index + 1;
+  while (!std::has_single_bit(number + 1)) {
+    number -= std::bit_floor(number) - 1;
+  }
+  return (number + 1) / 2;
+}
+
+// Of any magnitude from `least` to `least` * 2^doublings.
+uint64_t OfAnyMagnitude(Random& random, uint64_t least, uint64_t doublings) {
+  const uint64_t magnitude = least << random.Below(doublings);
+  return magnitude + random.Below(magnitude);
+}
 
 }  // namespace
 
 // None of them is best everywhere: locks are mostly settled by trying other
-// threads, data behind locks by letting the held thread go first.
+// threads, data behind locks by letting the held thread go first, and what many
+// steps have brought about together by beginning anew. The last one scatters
+// where the first one did not find that this is what is wanted.
 const std::span<const WindowSearch::Variant> WindowSearch::kVariants = [] {
   static constexpr Variant kAll[] = {
-      {true, 2, 0, false}, {true, 2, 0, true},    {false, 2, 0, false},
-      {true, 8, 0, false}, {true, 2, 512, false}, {false, 4, 2048, false}};
+      {true, 2, 0, false, true},
+      {true, 2, 0, true},
+      {false, 2, 0, false},
+      {true, 8, 0, false},
+      {true, 2, 512, false},
+      {false, 4, 2048, false},
+      {true, 2, 0, false, false, true},
+  };
   return std::span<const Variant>(kAll);
 }();
 
@@ -96,7 +128,7 @@ void WindowSearch::BeginObstacle(const RunOutcome& outcome) {
                                           .back = options_.first_back_insns,
                                           .steps_max = options_.first_steps_max,
                                           .words = nullptr,
-                                          .variant = 0,
+                                          .variants = {},
                                           .search = nullptr,
                                           .counted = {}});
 }
@@ -111,7 +143,8 @@ void WindowSearch::BeginWindow(Obstacle& obstacle) {
     from = from->previous;
   }
   ++report_.windows;
-  obstacle.variant = 0;
+  obstacle.variants.assign(kVariants.begin(), kVariants.end());
+  BeginVariant(obstacle);
   obstacle.words =
       std::make_unique<WordTable>(start_.thread_count(), slack_ticks_);
   report_.insns_run +=
@@ -129,31 +162,85 @@ Result<WindowTurn> WindowSearch::SearchWindow(Obstacle& obstacle) {
   }
   if (!obstacle.words) {
     BeginWindow(obstacle);
-  } else if (obstacle.variant == kVariants.size()) {
+  } else if (obstacle.variants.empty()) {
     obstacle.back *= 2;
     obstacle.steps_max *= 2;
     BeginWindow(obstacle);
   }
-  BeginSearch(obstacle, kVariants[obstacle.variant++]);
+  BeginSearch(obstacle);
   return Search(obstacle);
 }
 
-void WindowSearch::BeginSearch(Obstacle& obstacle, const Variant& variant) {
+void WindowSearch::BeginVariant(Obstacle& obstacle) const {
+  obstacle.scattered = 0;
+  obstacle.steps_left =
+      obstacle.steps_max +
+      (obstacle.goal - obstacle.from->process.retired_total()) / kInsnsPerStep;
+  if (obstacle.variants.front().scatters) {
+    obstacle.steps_left *= kScatteredTurns;
+  }
+}
+
+// The next variant, or the next search of one that scatters.
+void WindowSearch::EndVariant(Obstacle& obstacle,
+                              const ConflictSearchReport& found) const {
+  auto& variants = obstacle.variants;
+  const Variant ended = variants.front();
+  // To begin a search costs something, too.
+  const uint64_t spent = std::max(found.steps, kScatteredStepsMin / 8);
+  if (ended.scatters && spent < obstacle.steps_left) {
+    obstacle.steps_left -= spent;
+    return;
+  }
+  variants.pop_front();
+  if (ended.probes &&
+      found.furthest.kind == follower::Contradiction::Kind::kSyscall) {
+    variants.push_front(ended);
+    variants.front().probes = false;
+    variants.push_front(variants.back());
+    variants.pop_back();
+  }
+  if (!variants.empty()) {
+    BeginVariant(obstacle);
+  }
+}
+
+void WindowSearch::BeginSearch(Obstacle& obstacle) {
   const RunPoint& from = *obstacle.from;
+  const Variant& variant = obstacle.variants.front();
   ConflictSearchOptions options;
   options.goal_retired = obstacle.goal;
-  options.steps_max =
-      obstacle.steps_max +
-      (obstacle.goal - from.process.retired_total()) / kInsnsPerStep;
+  options.steps_max = obstacle.steps_left;
   options.plain_alternatives = variant.plain_alternatives;
   options.conflict_steps = variant.conflict_steps;
   options.jitter_ticks = variant.jitter_ticks;
   options.keeps_order = variant.keeps_order;
   // Differs from search to search, without a clock or chance.
   options.seed = options_.seed ^ MixBits(report_.search_steps);
+  if (variant.probes) {
+    options.refused_steps_max = kProbeStepsMax;
+  }
+  if (variant.scatters) {
+    Scatter(obstacle, options);
+  }
   obstacle.search = std::make_unique<ConflictSearch>(
       from.process, from.rules, from.guess, failure_, *obstacle.words, options);
   obstacle.counted = {};
+}
+
+// Many short searches, each of another guess: where the evidence is what many
+// steps have brought about together (a sum that is written out), to try the
+// last ones otherwise does not help, and nearly every guess is as good as
+// another.
+void WindowSearch::Scatter(Obstacle& obstacle,
+                           ConflictSearchOptions& options) const {
+  const uint64_t base =
+      kScatteredStepsMin + 2 * obstacle.words->contested_count();
+  options.steps_max =
+      std::min(options.steps_max, base * Luby(obstacle.scattered++));
+  Random random(options.seed);
+  options.jitter_ticks = OfAnyMagnitude(random, 64, 7);
+  options.jitter_insns = OfAnyMagnitude(random, 4, 8);
 }
 
 Result<WindowTurn> WindowSearch::Search(Obstacle& obstacle) {
@@ -167,6 +254,7 @@ Result<WindowTurn> WindowSearch::Search(Obstacle& obstacle) {
     // Refuted says only that this variant has nothing left to try: the next
     // variant, or a window that begins earlier, may.
     obstacle.search.reset();
+    EndVariant(obstacle, found);
     return WindowTurn::kNotYet;
   }
   // The new points are linked to the window's first, so that a later window can

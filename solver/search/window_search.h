@@ -3,6 +3,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <deque>
 #include <memory>
 #include <span>
 #include <vector>
@@ -84,6 +85,10 @@ enum class WindowTurn {
 // Memory follows the window and the points kept, not the length of the
 // recording.
 //
+// Of evidence that many steps have brought about together (a sum that a call is
+// given), the last steps are not worth all their orders: one variant begins
+// many short searches, each with another guess (Scatter).
+//
 // It never gives up by itself, and refutes nothing. Its turns fail as
 // Process::Run does.
 class WindowSearch {
@@ -109,6 +114,8 @@ class WindowSearch {
     size_t conflict_steps;
     uint64_t jitter_ticks;
     bool keeps_order;
+    bool probes = false;    // ends soon where a call contradicts
+    bool scatters = false;  // many short searches
   };
   static const std::span<const Variant> kVariants;
 
@@ -120,7 +127,9 @@ class WindowSearch {
     uint64_t back = 0;
     uint64_t steps_max = 0;
     std::unique_ptr<WordTable> words;  // learned from `from` on; null: not yet
-    size_t variant = 0;                // next
+    std::deque<Variant> variants;      // of this window; the first is next
+    uint64_t steps_left = 0;           // of that
+    uint64_t scattered = 0;            // searches of it so far, if it scatters
     // The search that a deadline interrupted, and what report_ has of it.
     std::unique_ptr<ConflictSearch> search;
     ConflictSearchReport counted;
@@ -131,7 +140,10 @@ class WindowSearch {
   void BeginObstacle(const RunOutcome& outcome);
   void BeginWindow(Obstacle& obstacle);
   Result<WindowTurn> SearchWindow(Obstacle& obstacle);
-  void BeginSearch(Obstacle& obstacle, const Variant& variant);
+  void BeginVariant(Obstacle& obstacle) const;
+  void EndVariant(Obstacle& obstacle, const ConflictSearchReport& found) const;
+  void BeginSearch(Obstacle& obstacle);
+  void Scatter(Obstacle& obstacle, ConflictSearchOptions& options) const;
   Result<WindowTurn> Search(Obstacle& obstacle);
   void Count(ConflictSearchReport& counted, const ConflictSearchReport& found);
   WindowTurn Finish(const RunPoint& last,

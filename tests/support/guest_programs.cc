@@ -148,6 +148,12 @@ void GuestLostUpdate(uint64_t rounds) {
   Check(rounds);
 }
 
+void GuestTellsSum(uint64_t rounds) {
+  RunAll(LostUpdateWorker, rounds);
+  WaitForAll();
+  Exit(guest_counter);
+}
+
 void GuestNeighbours(uint64_t rounds) {
   RunAll(NeighbourWorker, rounds);
   WaitForAll();

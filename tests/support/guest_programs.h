@@ -15,9 +15,11 @@ extern "C" {
 void GuestSpinLockCounter(uint64_t rounds);  // always right
 void GuestMutexCounter(uint64_t rounds);     // futex mutex; always right
 void GuestLostUpdate(uint64_t rounds);       // no lock
-void GuestOrderViolation(uint64_t rounds);   // may use a pointer before it is
-                                             // set: faults
-void GuestDeadlock(uint64_t rounds);         // lock order: may hang
+// As GuestLostUpdate, but ends with exit_group(the counter).
+void GuestTellsSum(uint64_t rounds);
+void GuestOrderViolation(uint64_t rounds);  // may use a pointer before it is
+                                            // set: faults
+void GuestDeadlock(uint64_t rounds);        // lock order: may hang
 // Each thread has a counter of its own; they lie side by side.
 void GuestNeighbours(uint64_t rounds);
 extern volatile uint32_t guest_neighbours[kGuestThreads];
