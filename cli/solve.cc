@@ -176,6 +176,7 @@ Json ToJson(const SolveArguments& arguments, const Solved& solved) {
   }
   json["races"] = ToJson(solved.races);
   json["conflict"] = report.conflict;
+  json["in_every_order"] = report.in_every_order;
   json["model_difference"] =
       report.difference ? ToJson(*report.difference, solved.place) : Json();
   return json;

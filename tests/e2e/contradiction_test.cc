@@ -216,6 +216,38 @@ TEST(ContradictionTest, AFalseResultOfOneThreadIsTheModelsAndNamed) {
   EXPECT_NE(answer["model_difference"].value("text", ""), "");
 }
 
+// Of a program whose first thread looks at results of calls while two others
+// race: the first of them is false.
+nlohmann::json SolveFalseResultBesideARace(const std::string& bundle,
+                                           const std::string& form,
+                                           const std::string& limit_s) {
+  const ProgramOutput recorded =
+      Clew({"record", "-o", bundle, "--", Tracee("beside"), form});
+  EXPECT_EQ(recorded.exit_status, kExitOk) << recorded.text;
+  ReplaceResult(bundle + "/inputs.pb", __NR_getppid, int64_t{2'000'000'000});
+  const ProgramOutput solved =
+      Clew({"solve", "--json", "--time-limit", limit_s, bundle});
+  auto answer = nlohmann::json::parse(solved.text, nullptr, false);
+  EXPECT_FALSE(answer.is_discarded()) << solved.text;
+  return answer;
+}
+
+TEST(ContradictionTest, AFalseResultBesideARaceIsTheModelsWithoutASearch) {
+  const Scratch scratch;
+  const auto answer =
+      SolveFalseResultBesideARace(scratch.Path("b.clew"), "apart", "60");
+  EXPECT_EQ(answer.value("verdict", ""), "model-differs") << answer;
+  EXPECT_EQ(answer["model_difference"].value("call", ""), "getppid");
+  EXPECT_TRUE(answer.value("in_every_order", false)) << answer;
+}
+
+TEST(ContradictionTest, AFalseResultMixedWithARaceIsNotJudgedAtOnce) {
+  const Scratch scratch;
+  const std::string bundle = scratch.Path("b.clew");
+  const auto answer = SolveFalseResultBesideARace(bundle, "mixed", "3");
+  EXPECT_FALSE(answer.value("in_every_order", true)) << answer;
+}
+
 nlohmann::json ReadReport(const std::string& path) {
   return nlohmann::json::parse(ReadWholeText(path).value_or(""), nullptr,
                                false);
