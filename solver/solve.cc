@@ -28,8 +28,8 @@ using Clock = std::chrono::steady_clock;
 // Longer recordings are neither written down as constraints nor searched as a
 // whole.
 constexpr uint64_t kWholeInsnsMax = 20'000'000;
-// Up to this many instructions it costs no more than a tenth of a second or so
-// to find out that a contradiction comes in every order.
+// Up to this many instructions it is found out before any search whether a
+// contradiction comes in every order; that takes less than a turn of one.
 constexpr uint64_t kJudgedAtOnceInsnsMax = 500'000;
 constexpr uint64_t kMeasureContestedMax = 50'000;
 // Whoever follows is done some time, and without that nothing is known.
