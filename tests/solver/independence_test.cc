@@ -51,7 +51,6 @@ namespace clew::solver {
 namespace {
 
 using constraints::Verdict;
-using follower::Contradiction;
 using test::GuestCase;
 using test::GuestRecording;
 

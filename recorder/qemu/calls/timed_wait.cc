@@ -76,7 +76,8 @@ std::optional<uint64_t> LimitAt(const Limit& limit, const GuestMemory& memory,
 
 // No more than a time limit that is an int; negative ones never end.
 uint64_t Milliseconds(uint64_t argument) {
-  return std::max<int64_t>(static_cast<int32_t>(argument), 0) * kNsPerMs;
+  const int32_t ms = std::max(static_cast<int32_t>(argument), 0);
+  return static_cast<uint64_t>(ms) * kNsPerMs;
 }
 
 // The kernel takes microseconds of more than a second, too. Longer ones than
