@@ -1,6 +1,7 @@
 #include "follower/run_schedule.h"
 
 #include <algorithm>
+#include <optional>
 
 #include "follower/describe_run.h"
 
@@ -11,6 +12,9 @@ namespace {
 // forgotten.
 constexpr uint64_t kProgressInsns = 100'000;
 
+// Of a step's blocks at a time.
+constexpr uint64_t kBlocksAhead = 64;
+
 class Runner {
  public:
   Runner(Process& process, const ScheduleRunOptions& options)
@@ -18,6 +22,7 @@ class Runner {
 
   Result<std::optional<std::string>> Take(size_t thread, ScheduleStep step) {
     const uint64_t end = step.until_insn;
+    permitted_.reset();
     if (step.kind != ScheduleStep::Kind::kRun) {
       return TakePart(thread, step, end);
     }
@@ -69,16 +74,50 @@ class Runner {
     if (options_.rules == nullptr) {
       return std::nullopt;
     }
-    CLEW_ASSIGN_OR_RETURN(permitted, options_.rules->Permits(process_, thread));
+    CLEW_ASSIGN_OR_RETURN(permitted, Permits(thread));
     if (!permitted) {
       return fmt::format(
           "thread {} after {} instructions: the schedule runs it against the "
           "order of time or core, or past its end",
           process_.tid(thread), state.retired);
     }
-    CLEW_ASSIGN_OR_RETURN(block, process_.NextBlock(thread));
-    until = std::min(end, state.retired + block->insn_count - state.block_done);
+    until = std::min(end, EndOfStretch(thread));
     return std::nullopt;
+  }
+
+  // What the rules say follows from where the others are, who stand still
+  // during a step, and from lower time bound and slice.
+  Result<bool> Permits(size_t thread) {
+    CLEW_ASSIGN_OR_RETURN(block, process_.NextBlock(thread));
+    if (block == nullptr) {
+      return false;
+    }
+    const Stretch stretch = {block->time.lo, block->slice};
+    if (permitted_ != stretch) {
+      CLEW_ASSIGN_OR_RETURN(permitted,
+                            options_.rules->Permits(process_, thread));
+      if (!permitted) {
+        return false;
+      }
+      permitted_ = stretch;
+    }
+    return true;
+  }
+
+  // Of the blocks that are permitted with the next one; some of them, where
+  // they are many. An error that lies ahead shows when the thread is there.
+  uint64_t EndOfStretch(size_t thread) const {
+    const ThreadState& state = process_.thread(thread);
+    uint64_t end = state.retired - state.block_done;
+    for (uint64_t i = 0; i < kBlocksAhead; ++i) {
+      const auto block = process_.tape().Block(thread, state.block + i);
+      if (!block || *block == nullptr ||
+          permitted_ != Stretch{(*block)->time.lo, (*block)->slice}) {
+        break;
+      }
+      end += (*block)->insn_count;
+    }
+    return end;
   }
 
   // `end` is that of the step whose part it is.
@@ -95,8 +134,16 @@ class Runner {
     return WhyNotReached(process_, thread, advance);
   }
 
+  // Consecutive blocks that are alike to the rules.
+  struct Stretch {
+    TscTicks lo;
+    uint32_t slice = 0;
+    bool operator==(const Stretch&) const = default;
+  };
+
   Process& process_;
   const ScheduleRunOptions& options_;
+  std::optional<Stretch> permitted_;  // in this step, the last that was
   uint64_t next_look_ = kProgressInsns;
 };
 

@@ -7,6 +7,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "constraints/verdict.h"
 #include "solver/check.h"
 #include "tests/solver/time_limit.h"
@@ -54,6 +56,30 @@ TEST(CheckScheduleTest, RefusesAStepAgainstTheOrderOfTime) {
   const auto report = CheckSchedule(guest.recording(), steps, nullptr);
   ASSERT_TRUE(report) << report.error().message;
   EXPECT_TRUE(report->disagreement);
+}
+
+// The step is permitted where it begins, and not where it ends.
+TEST(CheckScheduleTest, RefusesAStepThatRunsOnAgainstTheOrderOfTime) {
+  for (uint64_t seed = 1; seed <= 6; ++seed) {
+    SCOPED_TRACE(seed);
+    const GuestRecording guest =
+        RecordCase({"neighbours", test::GuestNeighbours, 200}, seed, 64);
+    auto steps = guest.truth().schedule;
+    const auto middle =
+        std::find_if(steps.begin() + steps.size() / 2, steps.end(),
+                     [](const auto& step) { return step.thread != Tid(100); });
+    ASSERT_NE(middle, steps.end());
+    for (const ScheduleStep& step : guest.truth().schedule) {
+      if (step.thread == middle->thread) {
+        middle->until_insn = step.until_insn;  // its end
+      }
+    }
+    const auto report = CheckSchedule(guest.recording(), steps, nullptr);
+    ASSERT_TRUE(report) << report.error().message;
+    EXPECT_NE(report->disagreement.value_or("").find("order of time"),
+              std::string::npos)
+        << report->disagreement.value_or("none");
+  }
 }
 
 TEST(SolveTest, FindsAWitnessForEveryRecordedRun) {
