@@ -50,51 +50,10 @@ const char* GradeName(WitnessGrade grade) {
   return "none";
 }
 
-using NamedRaces = std::vector<std::vector<NamedAccess>>;
-
-const char* KindName(AccessKind kind) {
-  switch (kind) {
-    case AccessKind::kRead:
-      return "read";
-    case AccessKind::kWrite:
-      return "write";
-    case AccessKind::kReadModifyWrite:
-      break;
-  }
-  return "read-modify-write";
-}
-
-Json ToJson(const NamedAccess& named) {
-  const Access& access = named.access.access;
-  return {{"thread", access.thread.as_int()},
-          {"kind", KindName(access.kind)},
-          {"function", named.function},
-          {"file", named.file},
-          {"line", named.line},
-          {"module", named.module},
-          {"offset", named.offset},
-          {"addr", access.addr.as_int()},
-          {"variable", named.variable},
-          {"bytes", access.size_bytes},
-          {"value", named.access.value}};
-}
-
-Json ToJson(const NamedRaces& races) {
-  Json json = Json::array();
-  for (const auto& race : races) {
-    Json accesses = Json::array();
-    for (const NamedAccess& access : race) {
-      accesses.push_back(ToJson(access));
-    }
-    json.push_back({{"accesses", std::move(accesses)}});
-  }
-  return json;
-}
-
 // What a search found, with the names of what it is about.
 struct Solved {
   solver::SolveReport report;
-  NamedRaces races;
+  Findings findings;                    // of a witness
   std::string place;                    // where the model differs
   std::vector<std::string> deviations;  // of the bundle
 };
@@ -174,7 +133,7 @@ Json ToJson(const SolveArguments& arguments, const Solved& solved) {
     json["doubts"] = report.doubts;
     json["advice"] = report.advice;
   }
-  json["races"] = ToJson(solved.races);
+  AddTo(json, solved.findings);
   json["conflict"] = report.conflict;
   json["in_every_order"] = report.in_every_order;
   json["model_difference"] =
@@ -277,19 +236,6 @@ void PrintUnknown(const SolveArguments& arguments,
   PrintLines("may help", report.advice);
 }
 
-// The one that comes first; --json has all.
-void PrintRace(const NamedRaces& races) {
-  if (races.empty()) {
-    return;
-  }
-  for (const NamedAccess& access : races.front()) {
-    fmt::print("  {:<17}thread {} {}, {:?} ({:?}:{})\n",
-               &access == races.front().data() ? "race" : "",
-               access.access.access.thread, Describe(access), access.function,
-               access.file, access.line);
-  }
-}
-
 // Behind what was found: under which memory model, where it is not the
 // strongest.
 std::string NeededModel(const solver::SolveReport& report) {
@@ -353,7 +299,7 @@ void PrintText(const SolveArguments& arguments, const Solved& solved) {
   if (report.verdict == constraints::Verdict::kWitness) {
     PrintMemory(report.memory, arguments.verbose);
     PrintRegisters(report.registers);
-    PrintRace(solved.races);
+    PrintFindings(solved.findings);
     if (report.outputs_differing > 0) {
       fmt::print("  output           {} writes had other bytes than recorded\n",
                  report.outputs_differing);
@@ -401,10 +347,14 @@ Result<Solved> SolveBundle(const SolveArguments& arguments) {
         opened->bundle.WriteSchedule(PosixFileSystem(), report.schedule, {}));
   }
   Solved solved = {.report = std::move(report),
-                   .races = {},
+                   .findings = {},
                    .place = {},
                    .deviations = opened->bundle.manifest().deviations};
-  solved.races = NameRaces(*opened, solved.report.races);
+  if (solved.report.verdict == constraints::Verdict::kWitness) {
+    // For people: without them the witness is as good.
+    solved.findings =
+        FindingsOf(*opened, solved.report.schedule).value_or(Findings());
+  }
   if (solved.report.difference) {
     solved.place =
         CodeNames(*opened).NameOf(TraceeAddr(solved.report.difference->at.ip));

@@ -324,6 +324,7 @@ CodePlace Unwinder::Find(TraceeAddr at) {
   // The symbol before a place is not one that covers it.
   if (name != nullptr && offset < symbol.st_size) {
     place.symbol.assign(name, strnlen(name, kNameBytesMax));
+    place.symbol_offset = offset;
   } else {
     FindRow(module, at.as_int(), place);
   }
@@ -336,6 +337,15 @@ CodePlace Unwinder::Find(TraceeAddr at) {
     place.file = file == nullptr ? "" : std::string(file, strnlen(file, 4096));
   }
   return place;
+}
+
+bool Unwinder::HasLines(TraceeAddr place) {
+  Session& session = *session_;
+  Dwfl_Module* module =
+      session.dwfl == nullptr
+          ? nullptr
+          : dwfl_addrmodule(session.dwfl.get(), place.as_int());
+  return module != nullptr && session.HasLines(module);
 }
 
 std::string Unwinder::AbortMessage() {

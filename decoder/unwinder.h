@@ -17,7 +17,8 @@ namespace clew::decoder {
 // What is known of a place in code.
 struct CodePlace {
   std::string symbol;  // as in the symbol table; empty: none covers the place
-  std::string file;    // source file; empty: no line information
+  uint64_t symbol_offset = 0;  // of the place, where there is a symbol
+  std::string file;            // source file; empty: no line information
   int line = 0;
   // Of a place without a symbol: the stretch of its function that has one row
   // in the unwinding table, how far into it the place is, and its length. They
@@ -67,6 +68,8 @@ class Unwinder {
   Stack Unwind(const bundle::DumpThread& thread, size_t frames_max,
                Clock::time_point deadline);
   CodePlace Find(TraceeAddr place);
+  // Whether the image at `place` says which lines some of its code is of.
+  bool HasLines(TraceeAddr place);
   // What the C library last said before it called abort: the text of a failed
   // assertion, "double free or corruption (top)". Empty: nothing, or the dump
   // has it not.

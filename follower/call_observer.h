@@ -10,6 +10,16 @@
 
 namespace clew::follower {
 
+// Sees the calls of a process, each when it is entered.
+class CallObserver {
+ public:
+  virtual ~CallObserver() = default;
+  // The SYSCALL at `ip` is the insn_offset-th instruction of the run. What it
+  // does to memory is observed after that.
+  virtual void OnCall(uint64_t ip, uint64_t insn_offset,
+                      const SyscallInput& call) = 0;
+};
+
 // These tell an observer what a system call does to memory, as accesses.
 
 // Reports the accesses of `call`, which is entered by the SYSCALL at `ip`, the

@@ -262,7 +262,8 @@ Result<std::optional<Advance::Stop>> Process::RunInBlock(size_t thread,
   const uint64_t wanted = std::min<uint64_t>(
       block.insn_count - state.block_done, until_insn - state.retired);
   const machine::Stop stop = cpu.Run(wanted);
-  if (observer_ != nullptr && stop.kind == machine::StopKind::kSyscall) {
+  if ((observer_ != nullptr || call_observer_ != nullptr) &&
+      stop.kind == machine::StopKind::kSyscall) {
     CLEW_RETURN_IF_ERROR(ObserveSyscall(thread, stop.insns_retired - 1));
   }
   state.retired += stop.insns_retired;

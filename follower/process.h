@@ -24,6 +24,8 @@
 
 namespace clew::follower {
 
+class CallObserver;  // follower/call_observer.h
+
 // The schedule so far is not what happened: the machine's next step differs
 // from what was recorded.
 struct Contradiction {
@@ -223,6 +225,8 @@ class Process {
   // other kernel writes are writes by it, or by the next instruction where the
   // call may sleep. nullptr: nothing sees them.
   void set_observer(machine::AccessObserver* observer) { observer_ = observer; }
+  // Sets what sees the calls of every thread; nullptr: nothing does.
+  void set_call_observer(CallObserver* observer) { call_observer_ = observer; }
   // Makes Run stop (kBlocked) where the thread has fallen asleep on a futex,
   // even if there is a wake already that it may take.
   void set_stops_asleep(bool stops) { stops_asleep_ = stops; }
@@ -310,6 +314,7 @@ class Process {
   uint64_t brk_ = 0;
   Contradiction contradiction_;
   machine::AccessObserver* observer_ = nullptr;
+  CallObserver* call_observer_ = nullptr;
   Engine* engine_ = nullptr;
   bool stops_asleep_ = false;
   bool stops_to_drain_ = false;

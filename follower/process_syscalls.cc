@@ -46,9 +46,15 @@ Status Process::ObserveSyscall(size_t thread, uint64_t insn_offset) {
   CLEW_ASSIGN_OR_RETURN(record, tape_->Input(thread, threads_[thread].input));
   const auto* const call =
       record == nullptr ? nullptr : std::get_if<SyscallInput>(record);
-  if (call != nullptr) {
-    ObserveCall(*observer_, memory_, threads_[thread].registers.rip,
-                insn_offset, *call);
+  if (call == nullptr) {
+    return {};
+  }
+  const uint64_t ip = threads_[thread].registers.rip;
+  if (call_observer_ != nullptr) {
+    call_observer_->OnCall(ip, insn_offset, *call);
+  }
+  if (observer_ != nullptr) {
+    ObserveCall(*observer_, memory_, ip, insn_offset, *call);
   }
   return {};
 }

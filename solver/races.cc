@@ -1,89 +1,108 @@
 #include "solver/races.h"
 
+#include <asm/unistd_64.h>
+#include <sched.h>
+
 #include <algorithm>
+#include <array>
 #include <optional>
-#include <tuple>
+#include <set>
 #include <unordered_map>
 #include <utility>
 
+#include "follower/call_observer.h"
 #include "follower/process.h"
 #include "follower/run_schedule.h"
+#include "solver/call_stack.h"
+#include "solver/descriptor_use.h"
+#include "solver/lock_watch.h"
+#include "solver/race_words.h"
+#include "solver/thread_order.h"
 
 namespace clew::solver {
 namespace {
 
-struct Seen {
-  RaceAccess what;
-  uint64_t order = 0;  // in the witness; 0: none
-};
-
-bool IsWrite(const Seen& seen) { return Writes(seen.what.access.kind); }
-
-// What one thread did to a word last, and others since.
-struct ThreadHistory {
-  size_t thread = 0;
-  Seen last = {};
-  Seen read_since = {};   // by another thread
-  Seen write_since = {};  // the same
-};
-
-// Better candidates compare less.
-struct Candidate {
-  bool is_triple = false;
-  bool loses_write = false;
-  uint64_t distance_insns = 0;  // of the outer accesses
-  uint64_t order = 0;           // of the last access
-  std::vector<Seen> accesses = {};
-
-  auto Key() const {
-    return std::tuple(!is_triple, !loses_write, distance_insns, ~order);
-  }
-};
-
-struct Word {
-  bool atomic = false;  // somebody's read-modify-write
-  std::vector<ThreadHistory> threads = {};
-  std::optional<Candidate> best = {};
-};
-
-// Which access in between makes the pair what no order of the two threads'
-// pairs could; nullptr: none.
-const Seen* Intruder(const ThreadHistory& history, const Seen& second) {
-  const bool reads_intrude = IsWrite(history.last) && IsWrite(second);
-  const Seen& intruder =
-      reads_intrude ? history.read_since : history.write_since;
-  return intruder.order == 0 ? nullptr : &intruder;
-}
-
-class Watcher final : public machine::AccessObserver {
+// The words that a thread read last.
+class LastReads {
  public:
-  Watcher(const follower::Process& process, const RaceLimits& limits)
-      : process_(process), limits_(limits) {}
+  void Note(uint64_t word) {
+    const auto found = std::ranges::find(words_, word);
+    const auto last = found == words_.end() ? words_.end() - 1 : found;
+    std::rotate(words_.begin(), last, last + 1);
+    words_.front() = word;
+  }
+  // How many others were read since; nullopt: it is not among the last ones.
+  std::optional<uint32_t> Since(uint64_t word) const {
+    const auto found = std::ranges::find(words_, word);
+    return found == words_.end()
+               ? std::nullopt
+               : std::optional(static_cast<uint32_t>(found - words_.begin()));
+  }
 
-  void set_thread(size_t thread) { thread_ = thread; }
+ private:
+  std::array<uint64_t, 8> words_ = {};
+};
+
+class Watcher final : public machine::AccessObserver,
+                      public follower::CallObserver {
+ public:
+  Watcher(const follower::Process& process, CodeGuide& guide,
+          const RaceLimits& limits)
+      : process_(process),
+        guide_(guide),
+        limits_(limits),
+        locks_(process.memory()),
+        stacks_(process.thread_count()),
+        reads_(process.thread_count()) {}
+
+  void set_thread(size_t thread) {
+    thread_ = thread;
+    futex_call_.reset();
+  }
 
   // A store that waits is one of the order when it has left its buffer, and
   // what its thread reads there meets no other thread.
   bool OnAccess(const machine::ObservedAccess& access) override {
     Settle();
-    Seen seen = {
-        .what = {.access = {.thread = process_.tid(thread_),
-                            .insn_index = process_.thread(thread_).retired +
-                                          access.insn_offset,
-                            .ip = TraceeAddr(access.ip),
-                            .addr = TraceeAddr(access.addr),
-                            .size_bytes = access.size_bytes,
-                            .kind = access.kind},
-                 .value = access.value}};
+    if (IsFutexCall(access)) {
+      return false;
+    }
+    Seen seen = MakeSeen(access);
+    if (NoteLocks(access, seen)) {
+      return false;
+    }
     const machine::StoreBuffer* const buffer =
         process_.thread(thread_).buffer.get();
     if (buffer != nullptr && access.kind == AccessKind::kWrite &&
         buffer->Waits(StoreOf(seen))) {
       waiting_.push_back({.thread = thread_, .seen = seen});
     } else if (buffer == nullptr || !IsForwarded(seen)) {
-      Add(thread_, seen);
+      AddWords(seen);
     }
     return false;
+  }
+
+  void OnCall(uint64_t ip, uint64_t insn_offset,
+              const SyscallInput& call) override {
+    if (call.number == __NR_futex) {
+      futex_call_ = process_.thread(thread_).retired + insn_offset;
+    }
+    const auto result = call.result.value_or(0);
+    if (call.number == __NR_clone && (call.args[0] & CLONE_THREAD) != 0) {
+      NoteCreation(Tid(static_cast<int32_t>(result)), call);
+    }
+    for (const DescriptorUse& use : UsesOf(call)) {
+      Seen seen = MakeSeen(
+          {.ip = ip,
+           .insn_offset = insn_offset,
+           .addr = use.descriptor,
+           .value = static_cast<uint64_t>(result),
+           .size_bytes = 0,
+           .kind = use.changes ? AccessKind::kWrite : AccessKind::kRead});
+      seen.what.call = static_cast<uint16_t>(call.number);
+      seen.bytes = 1;
+      Add(descriptors_, use.descriptor, seen);
+    }
   }
 
   // Notes the stores that have left their buffers.
@@ -93,43 +112,199 @@ class Watcher final : public machine::AccessObserver {
       if (buffer->Waits(StoreOf(store.seen))) {
         return false;
       }
-      Add(store.thread, store.seen);
+      AddWords(store.seen);
       return true;
     });
   }
 
-  // The best ones.
-  std::vector<Race> Races() const {
-    struct Raced {
-      bool atomic;
-      const Candidate* best;
-      auto Key() const { return std::pair(atomic, best->Key()); }
-    };
-    std::vector<Raced> raced;
+  // The best ones; `failed` is the thread that the failure is of.
+  std::vector<Race> Races(Tid failed) const {
+    std::vector<Candidate> raced;
+    const auto thread = process_.tape().IndexOf(failed);
     for (const auto& [number, word] : words_) {
-      if (word.best) {
-        raced.push_back({word.atomic, &*word.best});
+      if (auto best = word.Best()) {
+        best->internal = best->internal || IsLibrarys(*best);
+        if (thread && (best->is_triple || !best->ordered)) {
+          best->near = reads_[*thread].Since(number).value_or(best->near);
+        }
+        raced.push_back(*std::move(best));
       }
     }
-    std::ranges::sort(raced, {}, &Raced::Key);
-    std::vector<Race> races;
-    for (const Raced& word : raced) {
-      if (races.size() == limits_.races_max) {
-        break;
+    for (const auto& [number, word] : descriptors_) {
+      if (auto best = word.Best()) {
+        raced.push_back(*std::move(best));
       }
-      Race& race = races.emplace_back();
-      for (const Seen& seen : word.best->accesses) {
-        race.push_back(seen.what);
+    }
+    std::ranges::sort(raced, {}, &Candidate::Key);
+    return BestOf(raced);
+  }
+
+  // Data of a library that not the program itself accesses.
+  bool IsLibrarys(const Candidate& candidate) const {
+    const RaceAccess& first = candidate.accesses.front().what;
+    if (candidate.indirect == 0 || first.call) {
+      return false;
+    }
+    const Owner owner = guide_.OwnerOfData(first.access.addr);
+    return owner == Owner::kLibrary || owner == Owner::kLoader;
+  }
+
+  // Who sleeps on a futex word, at the end.
+  Result<std::vector<WaitingThread>> WhoWaits() {
+    std::vector<WaitingThread> threads;
+    for (size_t i = 0; i < process_.thread_count(); ++i) {
+      const follower::ThreadState& state = process_.thread(i);
+      if (state.phase != follower::ThreadPhase::kInCall) {
+        continue;
+      }
+      CLEW_ASSIGN_OR_RETURN(record, process_.tape().Input(i, state.input));
+      const auto* const call =
+          record == nullptr ? nullptr : std::get_if<SyscallInput>(record);
+      if (call != nullptr && call->number == __NR_futex && !call->result) {
+        threads.push_back(WhyItWaits(i, call->args[0]));
+      }
+    }
+    OrderByCycle(threads);
+    return threads;
+  }
+
+ private:
+  static constexpr uint64_t kWordBytes = 8;
+  static constexpr uint64_t kBytesMax = 512;  // of an access, that count
+  static constexpr uint64_t kRedZoneBytes = 128;
+  static constexpr uint64_t kFramesBytes = uint64_t{64} << 10;
+  using Words = std::unordered_map<uint64_t, RaceWord>;
+  struct Waiting {
+    size_t thread = 0;
+    Seen seen;
+  };
+
+  // Without those of the same instructions, at another word.
+  std::vector<Race> BestOf(const std::vector<Candidate>& sorted) const {
+    std::vector<Race> races;
+    std::set<std::vector<uint64_t>> places;
+    for (const Candidate& candidate : sorted) {
+      std::vector<uint64_t> place;
+      for (const Seen& seen : candidate.accesses) {
+        place.push_back(seen.what.access.ip.as_int());
+      }
+      if (races.size() < limits_.races_max &&
+          places.insert(std::move(place)).second) {
+        races.push_back(candidate.ToRace());
       }
     }
     return races;
   }
 
- private:
-  struct Waiting {
-    size_t thread = 0;
-    Seen seen;
-  };
+  CodeFacts FactsOf(TraceeAddr addr) {
+    const auto [found, is_new] = facts_.try_emplace(addr.as_int());
+    if (is_new) {
+      found->second = guide_.At(addr);
+    }
+    return found->second;
+  }
+  bool IsProgram(TraceeAddr addr) {
+    return FactsOf(addr).owner == Owner::kProgram;
+  }
+
+  Seen MakeSeen(const machine::ObservedAccess& access) {
+    const TraceeAddr ip(access.ip);
+    const Owner owner = access.ip == 0 ? Owner::kNobody : FactsOf(ip).owner;
+    CallStack& stack = stacks_[thread_];
+    stack.Drop(process_.thread(thread_).registers.gpr[kRsp]);
+    return {.what = {.access = {.thread = process_.tid(thread_),
+                                .insn_index = process_.thread(thread_).retired +
+                                              access.insn_offset,
+                                .ip = ip,
+                                .addr = TraceeAddr(access.addr),
+                                .size_bytes = access.size_bytes,
+                                .kind = access.kind},
+                     .value = access.value,
+                     .caller = owner == Owner::kProgram ? TraceeAddr()
+                                                        : stack.caller(),
+                     .call = {}},
+            .thread = thread_,
+            .locks = locks_.HeldBy(thread_),
+            .owner = owner,
+            .begun = begun_.Of(thread_),
+            .locked = locked_.Of(thread_)};
+  }
+
+  // The call itself neither takes a lock nor changes its word.
+  bool IsFutexCall(const machine::ObservedAccess& access) const {
+    return access.kind == AccessKind::kReadModifyWrite && futex_call_ &&
+           *futex_call_ ==
+               process_.thread(thread_).retired + access.insn_offset;
+  }
+
+  // Returns whether the access is none of the program's data.
+  bool NoteLocks(const machine::ObservedAccess& access, const Seen& seen) {
+    CallStack& stack = stacks_[thread_];
+    NoteEnd(access);
+    const bool is_lock =
+        locks_.Note({.thread = thread_,
+                     .access = access,
+                     .registers = process_.thread(thread_).registers,
+                     .stack = stack,
+                     .call = access.ip == 0 ? LockCall::kNone
+                                            : FactsOf(seen.what.access.ip).lock,
+                     .of_program = seen.owner == Owner::kProgram,
+                     .site = seen.owner == Owner::kProgram ? seen.what.access.ip
+                                                           : seen.what.caller});
+    stack.Note(access, [this](TraceeAddr addr) { return IsProgram(addr); });
+    for (const LockWatch::Change& change : locks_.TakeChanges()) {
+      if (change.taken) {
+        locked_.Take(change.thread, change.addr);
+      } else {
+        locked_.Give(change.thread, change.addr);
+      }
+    }
+    return is_lock;
+  }
+
+  void NoteCreation(Tid tid, const SyscallInput& call) {
+    const auto child = process_.tape().IndexOf(tid);
+    if (child) {
+      begun_.Pass(thread_, *child);
+      locked_.Pass(thread_, *child);
+      if ((call.args[0] & CLONE_CHILD_CLEARTID) != 0) {
+        tid_words_[call.args[3]] = *child;
+      }
+    }
+  }
+
+  // Who reads that the kernel has cleared a thread's word knows of its end.
+  void NoteEnd(const machine::ObservedAccess& access) {
+    const auto ended = tid_words_.find(access.addr);
+    if (ended != tid_words_.end() && ended->second != thread_ &&
+        process_.thread(ended->second).phase == follower::ThreadPhase::kGone) {
+      begun_.Pass(ended->second, thread_);
+      locked_.Pass(ended->second, thread_);
+    }
+  }
+
+  WaitingThread WhyItWaits(size_t thread, uint64_t word) {
+    using For = WaitingThread::For;
+    WaitingThread waiting = {.thread = process_.tid(thread),
+                             .addr = word,
+                             .site = stacks_[thread].caller(),
+                             .held = locks_.Held(thread)};
+    const auto joined = tid_words_.find(word);
+    const auto& in_call = locks_.InCall(thread);
+    if (joined != tid_words_.end()) {
+      waiting.what = For::kThread;
+      waiting.joined = process_.tid(joined->second);
+    } else if (in_call) {
+      waiting.what = in_call->call == LockCall::kWaitCondition ? For::kCondition
+                     : in_call->call == LockCall::kReadLock    ? For::kReadLock
+                                                               : For::kLock;
+      waiting.addr = in_call->addr;
+      waiting.site = in_call->site;
+    } else if (locks_.IsHeld(word)) {
+      waiting.what = For::kLock;
+    }
+    return waiting;
+  }
 
   static machine::WaitingStore StoreOf(const Seen& seen) {
     const Access& access = seen.what.access;
@@ -151,75 +326,72 @@ class Watcher final : public machine::AccessObserver {
            });
   }
 
-  void Add(size_t thread, Seen seen) {
+  // To each word of which the access has bytes.
+  void AddWords(Seen seen) {
+    const uint64_t begin = seen.what.access.addr.as_int();
+    const uint64_t end =
+        begin + std::min<uint64_t>(seen.what.access.size_bytes, kBytesMax);
+    for (uint64_t at = begin; at < end; at = (at | (kWordBytes - 1)) + 1) {
+      const uint64_t from = at % kWordBytes;
+      const uint64_t to = std::min(kWordBytes, from + (end - at));
+      seen.bytes = static_cast<uint8_t>((1u << to) - (1u << from));
+      Add(words_, at / kWordBytes, seen);
+    }
+    NoteRead(seen);
+  }
+
+  // What the program reads, but not on the stack, where its own variables are.
+  void NoteRead(const Seen& seen) {
+    const Access& access = seen.what.access;
+    const uint64_t above =
+        access.addr.as_int() -
+        (process_.thread(seen.thread).registers.gpr[kRsp] - kRedZoneBytes);
+    if (seen.owner == Owner::kProgram && Reads(access.kind) &&
+        above >= kFramesBytes) {
+      reads_[seen.thread].Note(access.addr.as_int() / kWordBytes);
+    }
+  }
+
+  void Add(Words& words, uint64_t number, Seen seen) {
     seen.order = ++order_;
-    const uint64_t number = seen.what.access.addr.as_int() / 8;
-    const auto found = words_.find(number);
-    if (found != words_.end()) {
-      Note(found->second, thread, seen);
-    } else if (words_.size() < limits_.words_max) {
-      Note(words_[number], thread, seen);
-    }
-  }
-
-  static void Note(Word& word, size_t thread, const Seen& seen) {
-    word.atomic =
-        word.atomic || seen.what.access.kind == AccessKind::kReadModifyWrite;
-    auto own = std::ranges::find(word.threads, thread, &ThreadHistory::thread);
-    if (own == word.threads.end()) {
-      word.threads.push_back({.thread = thread});
-      own = word.threads.end() - 1;
-    }
-    Compare(word, *own, seen);
-    *own = {.thread = thread, .last = seen};
-    for (ThreadHistory& other : word.threads) {
-      if (other.thread != thread) {
-        (IsWrite(seen) ? other.write_since : other.read_since) = seen;
-      }
-    }
-  }
-
-  static void Compare(Word& word, const ThreadHistory& own, const Seen& seen) {
-    const Seen* intruder = own.last.order == 0 ? nullptr : Intruder(own, seen);
-    if (intruder != nullptr) {
-      Offer(word, {.is_triple = true,
-                   .loses_write = !IsWrite(own.last) && IsWrite(seen),
-                   .distance_insns = seen.what.access.insn_index -
-                                     own.last.what.access.insn_index,
-                   .order = seen.order,
-                   .accesses = {own.last, *intruder, seen}});
-    }
-    for (const ThreadHistory& other : word.threads) {
-      if (other.thread != own.thread && other.last.order != 0 &&
-          (IsWrite(other.last) || IsWrite(seen))) {
-        Offer(word, {.order = seen.order, .accesses = {other.last, seen}});
-      }
-    }
-  }
-
-  static void Offer(Word& word, Candidate candidate) {
-    if (!word.best || candidate.Key() < word.best->Key()) {
-      word.best = std::move(candidate);
+    const RaceFacts facts = {
+        .begun = begun_, .locked = locked_, .locks = locks_};
+    const auto found = words.find(number);
+    if (found != words.end()) {
+      found->second.Note(seen, facts);
+    } else if (words.size() < limits_.words_max) {
+      words[number].Note(seen, facts);
     }
   }
 
   const follower::Process& process_;
-  const RaceLimits& limits_;
+  CodeGuide& guide_;
+  RaceLimits limits_;
   size_t thread_ = 0;
   uint64_t order_ = 0;
+  std::optional<uint64_t> futex_call_;  // which instruction made the last one
   std::vector<Waiting> waiting_;
-  std::unordered_map<uint64_t, Word> words_;  // by address / 8
+  Words words_;        // by address / kWordBytes
+  Words descriptors_;  // by number
+  LockWatch locks_;
+  ThreadOrder begun_;
+  ThreadOrder locked_;
+  std::vector<CallStack> stacks_;                   // by thread
+  std::vector<LastReads> reads_;                    // by thread
+  std::unordered_map<uint64_t, CodeFacts> facts_;   // by address
+  std::unordered_map<uint64_t, size_t> tid_words_;  // thread, by address
 };
 
 }  // namespace
 
-Result<std::vector<Race>> FindRaces(const follower::Recording& recording,
-                                    const std::vector<ScheduleStep>& steps,
-                                    const RaceLimits& limits) {
+Result<RaceReport> FindRaces(const follower::Recording& recording,
+                             const std::vector<ScheduleStep>& steps,
+                             CodeGuide& guide, const RaceLimits& limits) {
   CLEW_ASSIGN_OR_RETURN(session, follower::OpenedRecording::Open(recording));
   follower::Process process = session->start();
-  Watcher watcher(process, limits);
+  Watcher watcher(process, guide, limits);
   process.set_observer(&watcher);
+  process.set_call_observer(&watcher);
   CLEW_ASSIGN_OR_RETURN(
       wrong, follower::RunSchedule(process, steps,
                                    {.before_step = [&watcher](size_t thread) {
@@ -230,7 +402,11 @@ Result<std::vector<Race>> FindRaces(const follower::Recording& recording,
   if (wrong) {
     return InvalidArgument("no witness: {}", *wrong);
   }
-  return watcher.Races();
+  RaceReport report = {.races = watcher.Races(recording.failure.thread),
+                       .waiting = {}};
+  CLEW_ASSIGN_OR_RETURN(waiting, watcher.WhoWaits());
+  report.waiting = std::move(waiting);
+  return report;
 }
 
 }  // namespace clew::solver

@@ -12,7 +12,6 @@
 #include "constraints/verdict.h"
 #include "follower/recording.h"
 #include "solver/model_difference.h"
-#include "solver/races.h"
 #include "solver/search/window_search.h"
 #include "solver/whole_search.h"
 
@@ -75,7 +74,6 @@ struct SolveReport {
   uint64_t insns = 0;
   uint64_t outputs_differing = 0;  // output calls with other bytes
   double seconds = 0;
-  std::vector<Race> races;            // kWitness
   std::vector<std::string> conflict;  // kUnsat: evidence that conflicts
   // kUnsat: the contradiction comes in every order, under every memory model,
   // as nothing contested stands behind it (solver/independence.h).

@@ -1,0 +1,48 @@
+#include "cli/image_guide.h"
+
+#include <algorithm>
+#include <array>
+#include <string_view>
+
+#include "common/text/path_names.h"
+
+namespace clew::cli {
+
+using decoder::CodePlace;
+using solver::Owner;
+
+Owner OwnerOfImage(const std::string& path) {
+  constexpr std::array<std::string_view, 2> kLoaders = {"ld-linux", "ld-musl"};
+  constexpr std::array<std::string_view, 11> kLibraries = {
+      "libc.so",     "libc-",    "libpthread", "libstdc++", "libc++", "libm.so",
+      "libgcc_s.so", "libdl.so", "librt.so",   "[vdso]",    "libm-"};
+  const std::string name = BaseName(path);
+  const auto begins = [&](std::string_view with) {
+    return name.starts_with(with);
+  };
+  if (std::ranges::any_of(kLoaders, begins)) {
+    return Owner::kLoader;
+  }
+  return std::ranges::any_of(kLibraries, begins) ? Owner::kLibrary
+                                                 : Owner::kProgram;
+}
+
+Owner ImageGuide::OwnerOfData(TraceeAddr addr) {
+  const decoder::LoadedImage* const image = images_.Find(addr);
+  return image == nullptr ? Owner::kNobody : OwnerOfImage(image->path);
+}
+
+solver::CodeFacts ImageGuide::At(TraceeAddr ip) {
+  solver::CodeFacts facts = {.owner = OwnerOfData(ip)};
+  const CodePlace place = unwinder_.Find(ip);
+  if (facts.owner == Owner::kProgram && place.file.empty() &&
+      unwinder_.HasLines(ip)) {
+    facts.owner = Owner::kLibrary;
+  }
+  if (facts.owner == Owner::kLibrary) {
+    facts.lock = solver::LockCallNamed(place.symbol);
+  }
+  return facts;
+}
+
+}  // namespace clew::cli
