@@ -108,6 +108,10 @@ class Namer {
 
 }  // namespace
 
+bool HasCycle(const Findings& findings) {
+  return !findings.waits.empty() && findings.waits.front().waiting.in_cycle;
+}
+
 Result<Findings> FindingsOf(const follower::BundleRecording& recording,
                             const Schedule& schedule) {
   const auto read = ImagesOf(recording);
@@ -119,12 +123,14 @@ Result<Findings> FindingsOf(const follower::BundleRecording& recording,
   CLEW_ASSIGN_OR_RETURN(report,
                         solver::FindRaces(under, schedule.steps, guide));
   Findings findings;
-  findings.hung = under.failure.kind == FailureKind::kHang;
   for (const solver::Race& race : report.races) {
     findings.races.push_back(namer.Named(race));
   }
   for (const solver::WaitingThread& waiting : report.waiting) {
     findings.waits.push_back(namer.Named(waiting));
+  }
+  if (under.failure.kind != FailureKind::kHang && !HasCycle(findings)) {
+    findings.waits.clear();  // they were to be woken
   }
   return findings;
 }

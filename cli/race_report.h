@@ -53,9 +53,11 @@ struct NamedWait {
 // What a witness shows.
 struct Findings {
   std::vector<NamedRace> races;  // best first
-  std::vector<NamedWait> waits;  // those of a cycle first
-  bool hung = false;             // the recorded run ended in a hang
+  // Of a hang, or where there is a cycle, whose threads come first.
+  std::vector<NamedWait> waits;
 };
+
+bool HasCycle(const Findings& findings);
 
 // Runs a witness of the recording. Names are left out where images cannot be
 // read. Fails as FindRaces does.

@@ -227,11 +227,11 @@ void AddTo(Json& json, const Findings& findings) {
 
 void PrintFindings(const Findings& findings) {
   const std::span all(findings.waits);
-  const auto cycle = std::ranges::count_if(
-      all, [](const auto& wait) { return wait.waiting.in_cycle; });
-  if (cycle > 0) {
+  if (HasCycle(findings)) {
+    const auto cycle = std::ranges::count_if(
+        all, [](const auto& wait) { return wait.waiting.in_cycle; });
     PrintWaits("deadlock", all.first(static_cast<size_t>(cycle)));
-  } else if (findings.hung) {
+  } else {
     PrintWaits("waiting", all);
   }
   if (!findings.races.empty() && !findings.races.front().internal) {

@@ -411,6 +411,8 @@ void AddSolve(Command& app, int& exit_code) {
       "Writes schedule.pb into the bundle when a witness is found: a schedule\n"
       "that an independent run has replayed and found to agree with every\n"
       "recorded path, system call and the failure.\n\n"
+      "Tells which accesses of the program raced and, of a hang, who holds\n"
+      "what and who waits for it; --json has more of them.\n\n"
       "Where clew's model differs, `clew report-bug` makes what to send.\n\n"
       "Exit codes: 0 witness, 1 no interleaving agrees, of a recording of\n"
       "which something is lost, 5 no answer within the limits, 70 clew's "

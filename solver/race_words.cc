@@ -41,9 +41,15 @@ void RaceWord::Note(const Seen& seen, const RaceFacts& facts) {
       Compare(history, seen, facts);
     }
   }
-  std::erase_if(histories_, [&](const History& history) {
+  const auto is_own = [&](const History& history) {
     return history.last.thread == seen.thread && history.last.Meets(seen);
+  };
+  std::erase_if(histories_, [&](const History& history) {
+    return is_own(history) && (seen.writes() || !history.last.writes());
   });
+  for (History& own : histories_) {
+    own.read_again = own.read_again || is_own(own);
+  }
   for (History& other : histories_) {
     if (other.last.thread != seen.thread && other.last.Meets(seen)) {
       (seen.writes() ? other.write : other.read) = {
@@ -65,7 +71,9 @@ std::optional<Candidate> RaceWord::Best() const {
 void RaceWord::Compare(const History& history, const Seen& seen,
                        const RaceFacts& facts) {
   if (history.last.thread == seen.thread) {
-    CompareTriple(history, seen, facts);
+    if (!history.read_again) {
+      CompareTriple(history, seen, facts);
+    }
   } else if (history.last.writes() || seen.writes()) {
     ComparePair(history.last, seen, facts);
   }

@@ -73,13 +73,15 @@ class RaceWord {
   std::optional<Candidate> Best() const;
 
  private:
-  // What one thread did to bytes of the word last, and others since.
+  // What one thread did to bytes of the word last, and others since; or what it
+  // wrote there last, if it has read it again.
   struct Since {
     Seen what = {};        // by another thread
     bool ordered = false;  // locks put `last` before it
   };
   struct History {
     Seen last = {};
+    bool read_again = false;
     Since read = {};
     Since write = {};
   };
