@@ -66,7 +66,7 @@ bool HasCycle(const Findings& findings);
 
 // "races" and "waits".
 void AddTo(Json& json, const Findings& findings);
-// For people: the cycle, or of a hang without one who waits; and the race that
+// For people: the cycle. Without one, who waits, of a hang; and the race that
 // comes first, unless that is none of the program's.
 void PrintFindings(const Findings& findings);
 

@@ -214,8 +214,9 @@ void AddTo(Json& json, const Findings& findings) {
     for (const NamedAccess& access : race.accesses) {
       accesses.push_back(ToJson(access));
     }
-    races.push_back(
-        {{"under_locks", race.under_locks}, {"accesses", std::move(accesses)}});
+    races.push_back({{"internal", race.internal},
+                     {"under_locks", race.under_locks},
+                     {"accesses", std::move(accesses)}});
   }
   Json waits = Json::array();
   for (const NamedWait& wait : findings.waits) {
@@ -231,9 +232,9 @@ void PrintFindings(const Findings& findings) {
     const auto cycle = std::ranges::count_if(
         all, [](const auto& wait) { return wait.waiting.in_cycle; });
     PrintWaits("deadlock", all.first(static_cast<size_t>(cycle)));
-  } else {
-    PrintWaits("waiting", all);
+    return;
   }
+  PrintWaits("waiting", all);
   if (!findings.races.empty() && !findings.races.front().internal) {
     PrintRace(findings.races.front());
   }

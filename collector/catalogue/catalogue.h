@@ -85,7 +85,9 @@ struct SolveOutcome {
   std::string grade{};  // "memory-exact", of a witness
   std::string why{};    // one line, where there is no witness
   double seconds = 0;
-  std::string races{};  // of a witness: a JSON array, as printed; empty: none
+  // Of a witness: a JSON object with "races" and "waits" as `clew solve` prints
+  // them; empty: none. Some have the array of races alone.
+  std::string races{};
 };
 // Longer ones are left out.
 inline constexpr size_t kRacesBytesMax = size_t{64} << 10;

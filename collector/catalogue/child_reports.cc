@@ -1,6 +1,8 @@
 #include "collector/catalogue/child_reports.h"
 
+#include <algorithm>
 #include <cmath>
+#include <cstdint>
 #include <nlohmann/json.hpp>
 #include <utility>
 
@@ -63,12 +65,23 @@ std::string Difference(const Json& json) {
                                                     : StringAt(*found, "text");
 }
 
+constexpr size_t kWaitsKept = 16;
+
+Json ListAt(const Json& json, const char* name, size_t most) {
+  const auto found = json.find(name);
+  if (found == json.end() || !found->is_array()) {
+    return Json::array();
+  }
+  return Json(found->begin(), found->begin() + std::min(most, found->size()));
+}
+
 // As text; empty where there are none.
-std::string Races(const Json& json) {
-  const auto found = json.find("races");
-  return found == json.end() || !found->is_array() || found->empty()
+std::string Findings(const Json& json) {
+  const Json kept = {{"races", ListAt(json, "races", SIZE_MAX)},
+                     {"waits", ListAt(json, "waits", kWaitsKept)}};
+  return kept["races"].empty() && kept["waits"].empty()
              ? ""
-             : found->dump(-1, ' ', false, Json::error_handler_t::replace);
+             : kept.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
 std::string NoAnswer(const Json& json) {
@@ -108,7 +121,7 @@ Result<SolveOutcome> ParseSolveReport(std::string_view json_untrusted,
   if (exit_status == kExitOk && verdict == "witness") {
     outcome.state = BundleState::kWitness;
     outcome.grade = StringAt(json, "grade");
-    outcome.races = Races(json);
+    outcome.races = Findings(json);
   } else if (exit_status == kExitFinding && verdict == "unsat") {
     outcome.state = BundleState::kContradiction;
     outcome.why = Conflicts(json);

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
+#include <string_view>
 
 #include "collector/catalogue/catalogue.h"
 
@@ -104,18 +105,59 @@ json ParseJson(std::string_view text) {
       /*allow_exceptions=*/false);
 }
 
-AccessSeen AccessOf(const json& object) {
-  AccessSeen access = {.thread = 0,
-                       .kind = StringOf(object, "kind"),
-                       .place = FrameOf(object),
-                       .variable = StringOf(object, "variable"),
-                       .addr = NumberOf(object, "addr"),
-                       .value = NumberOf(object, "value")};
-  const json* thread = Find(object, "thread");
-  if (thread != nullptr && thread->is_number_integer()) {
-    access.thread = thread->get<int64_t>();
+int64_t SignedOf(const json& object, const char* name) {
+  const json* value = Find(object, name);
+  return value != nullptr && value->is_number_integer() ? value->get<int64_t>()
+                                                        : 0;
+}
+
+// The list of that name in what a witness shows; nullptr: it has none. A list
+// alone is that of the races.
+const json* ListIn(const json& document, const char* name) {
+  const json* list = document.is_array() && std::string_view(name) == "races"
+                         ? &document
+                         : Find(document, name);
+  return list != nullptr && list->is_array() ? list : nullptr;
+}
+
+std::string NameOf(const json& object) {
+  const std::string variable = StringOf(object, "variable");
+  return variable.empty() ? fmt::format("{:#x}", NumberOf(object, "addr"))
+                          : variable;
+}
+
+WaitSeen WaitOf(const json& object) {
+  WaitSeen wait = {.thread = SignedOf(object, "thread"),
+                   .in_cycle = FlagOf(object, "in_cycle"),
+                   .what = StringOf(object, "for"),
+                   .name = Find(object, "joins") == nullptr
+                               ? NameOf(object)
+                               : std::to_string(SignedOf(object, "joins")),
+                   .place = FrameOf(object),
+                   .holds = {}};
+  if (const json* holds = ListIn(object, "holds")) {
+    for (const json& lock : *holds) {
+      if (wait.holds.size() < kHoldsMax) {
+        wait.holds.push_back({.name = NameOf(lock),
+                              .shared = FlagOf(lock, "shared"),
+                              .place = FrameOf(lock)});
+      }
+    }
   }
-  return access;
+  return wait;
+}
+
+AccessSeen AccessOf(const json& object) {
+  return {.thread = SignedOf(object, "thread"),
+          .kind = StringOf(object, "kind"),
+          .place = FrameOf(object),
+          .within = StringOf(object, "within"),
+          .variable = StringOf(object, "variable"),
+          .addr = NumberOf(object, "addr"),
+          .value = NumberOf(object, "value"),
+          .call = StringOf(object, "call"),
+          .descriptor = NumberOf(object, "descriptor"),
+          .result = SignedOf(object, "result")};
 }
 
 }  // namespace
@@ -123,12 +165,13 @@ AccessSeen AccessOf(const json& object) {
 std::vector<AccessesSeen> ParseRaces(std::string_view json_untrusted) {
   const json document = ParseJson(json_untrusted);
   std::vector<AccessesSeen> races;
-  if (!document.is_array()) {
+  const json* list = ListIn(document, "races");
+  if (list == nullptr) {
     return races;
   }
-  for (const json& race : document) {
-    const json* accesses = Find(race, "accesses");
-    if (accesses == nullptr || !accesses->is_array() ||
+  for (const json& race : *list) {
+    const json* accesses = ListIn(race, "accesses");
+    if (accesses == nullptr || FlagOf(race, "internal") ||
         races.size() == kRacesMax) {
       continue;
     }
@@ -140,6 +183,19 @@ std::vector<AccessesSeen> ParseRaces(std::string_view json_untrusted) {
     }
   }
   return races;
+}
+
+std::vector<WaitSeen> ParseWaits(std::string_view json_untrusted) {
+  const json document = ParseJson(json_untrusted);
+  std::vector<WaitSeen> waits;
+  if (const json* list = ListIn(document, "waits")) {
+    for (const json& wait : *list) {
+      if (waits.size() < kWaitsMax) {
+        waits.push_back(WaitOf(wait));
+      }
+    }
+  }
+  return waits;
 }
 
 Backtraces ParseBacktraces(std::string_view json_untrusted) {

@@ -20,16 +20,36 @@ constexpr Column kWhat{"Access", "status"};
 constexpr Column kWhere{"Function", "function"};
 constexpr Column kAccessSource{"Source", "place"};
 
+constexpr Column kHolds{"Holds", "function"};
+constexpr Column kWaitsFor{"Waits for", "function"};
+
 std::string VariableOf(const AccessSeen& access) {
+  if (!access.call.empty()) {
+    return fmt::format("descriptor {}", access.descriptor);
+  }
   return access.variable.empty() ? fmt::format("{:#x}", access.addr)
                                  : access.variable;
 }
 
 // The value as a number, and in hexadecimal digits where that says more.
 std::string ValueOf(const AccessSeen& access) {
+  if (!access.call.empty()) {
+    return fmt::format("{}", access.result);
+  }
   constexpr uint64_t kPlainMax = 1'000'000;
   return access.value <= kPlainMax ? fmt::format("{}", access.value)
                                    : fmt::format("{:#x}", access.value);
+}
+
+// As much as the image tells.
+std::string SourceOf(const Frame& place) {
+  const std::string source = PlaceOf(place);
+  if (!source.empty()) {
+    return source;
+  }
+  return place.module.empty()
+             ? "no image"
+             : fmt::format("{} +{}", place.module, place.offset);
 }
 
 void WriteAccess(HtmlWriter& html, size_t number, const AccessSeen& access) {
@@ -37,7 +57,9 @@ void WriteAccess(HtmlWriter& html, size_t number, const AccessSeen& access) {
     WriteCell(html, kOrder, [&] { html.Text(std::to_string(number)); });
     WriteCell(html, kThread, [&] { html.Text(std::to_string(access.thread)); });
     WriteCell(html, kWhat, [&] {
-      html.In("strong", {}, [&] { html.Foreign(access.kind); });
+      html.In("strong", {}, [&] {
+        html.Foreign(access.call.empty() ? access.kind : access.call);
+      });
       html.Text(" ");
       html.Foreign(VariableOf(access));
       html.Text(" ");
@@ -48,10 +70,11 @@ void WriteAccess(HtmlWriter& html, size_t number, const AccessSeen& access) {
                                                  : access.place.function);
     });
     WriteCell(html, kAccessSource, [&] {
-      const std::string place = PlaceOf(access.place);
-      html.Foreign(place.empty() ? fmt::format("{} +{}", access.place.module,
-                                               access.place.offset)
-                                 : place);
+      html.Foreign(SourceOf(access.place));
+      if (!access.within.empty()) {
+        html.Text(" by ");
+        html.Foreign(access.within);
+      }
     });
   });
 }
@@ -100,6 +123,48 @@ void WriteOtherRaces(HtmlWriter& html, const std::vector<AccessesSeen>& races) {
   });
 }
 
+void WriteWait(HtmlWriter& html, const WaitSeen& wait) {
+  html.In("tr", {{"role", "row"}}, [&] {
+    WriteCell(html, kThread, [&] { html.Text(std::to_string(wait.thread)); });
+    WriteCell(html, kHolds, [&] {
+      for (const LockSeen& lock : wait.holds) {
+        html.In("div", {}, [&] {
+          html.Foreign(lock.name);
+          html.Text(lock.shared ? " for reading at " : " at ");
+          html.Foreign(SourceOf(lock.place));
+        });
+      }
+    });
+    WriteCell(html, kWaitsFor, [&] {
+      html.Foreign(wait.what);
+      html.Text(" ");
+      html.Foreign(wait.name);
+      html.Text(" at ");
+      html.Foreign(SourceOf(wait.place));
+    });
+  });
+}
+
+// The cycle alone, where there is one.
+void WriteWaits(HtmlWriter& html, std::vector<WaitSeen> waits) {
+  const bool cycle = !waits.empty() && waits.front().in_cycle;
+  if (cycle) {
+    std::erase_if(waits, [](const WaitSeen& wait) { return !wait.in_cycle; });
+  }
+  html.In("section", {{"class", "race"}}, [&] {
+    html.Element("h2", cycle ? "The deadlock" : "Who waits");
+    html.Element("p", {{"class", "what"}},
+                 cycle ? "Each waits for what the next one holds, and the last "
+                         "one for the first."
+                       : "Nobody is left that would wake them.");
+    WriteTable(html, "Threads that wait", {kThread, kHolds, kWaitsFor}, [&] {
+      for (const WaitSeen& wait : waits) {
+        WriteWait(html, wait);
+      }
+    });
+  });
+}
+
 void WriteBar(HtmlWriter& html, int64_t index, uint64_t bundles,
               uint64_t most) {
   constexpr int64_t kStep = 10;
@@ -117,6 +182,10 @@ void WriteBar(HtmlWriter& html, int64_t index, uint64_t bundles,
 }  // namespace
 
 void WriteRaces(HtmlWriter& html, std::string_view races_json) {
+  const std::vector<WaitSeen> waits = ParseWaits(races_json);
+  if (!waits.empty()) {
+    WriteWaits(html, waits);
+  }
   const std::vector<AccessesSeen> races = ParseRaces(races_json);
   if (races.empty() || races[0].empty()) {
     return;

@@ -9,8 +9,9 @@
 
 namespace clew::collector::web {
 
-// What the witness shows: the accesses that got in each other's way, the best
-// race open, others folded. Nothing where there is none.
+// What the witness shows: who holds what and who waits for it, of a hang; the
+// accesses that got in each other's way, the best race open, others folded.
+// Nothing where there is none.
 void WriteRaces(HtmlWriter& html, std::string_view races_json);
 
 // Bundles of a group by day, the last kDaysShown, as bars with figures for

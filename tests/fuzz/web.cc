@@ -71,6 +71,10 @@ void FuzzRequest(std::string_view head) {
 }
 
 void FuzzBacktraces(std::string_view document) {
+  CLEW_CHECK(ParseRaces(document).size() <= kRacesMax, "too many races");
+  for (const WaitSeen& wait : ParseWaits(document)) {
+    CLEW_CHECK(wait.holds.size() <= kHoldsMax, "{} locks", wait.holds.size());
+  }
   const Backtraces backtraces = ParseBacktraces(document);
   CLEW_CHECK(backtraces.threads.size() <= kThreadsMax, "{} threads",
              backtraces.threads.size());

@@ -7,10 +7,12 @@
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cerrno>
 #include <filesystem>
 #include <mutex>
+#include <nlohmann/json.hpp>
 
 #include "collector/catalogue/child_reports.h"
 #include "collector/jobs/job.h"
@@ -580,6 +582,18 @@ TEST(ChildReportsTest, OddDocumentsAreRefusedOrHarmless) {
   ASSERT_TRUE(odd);
   EXPECT_EQ(odd->grade, "");
   EXPECT_EQ(odd->seconds, 0);
+  EXPECT_EQ(odd->races, "");
+  // What waits is kept with the races, and of many the first ones.
+  for (const int count : {0, 3, 1000}) {
+    nlohmann::json report = {{"verdict", "witness"}, {"races", "none"}};
+    report["waits"] = std::vector<int>(count);
+    const auto kept = ParseSolveReport(report.dump(), 0);
+    ASSERT_TRUE(kept);
+    const auto races = nlohmann::json::parse(kept->races, nullptr, false);
+    EXPECT_EQ(races.is_object(), count > 0) << kept->races;
+    EXPECT_EQ(count > 0 ? races["waits"].size() : 0u,
+              std::min<size_t>(static_cast<size_t>(count), 16));
+  }
   const auto conflicts = ParseSolveReport(
       R"({"verdict": "unsat", "conflict": [1, "a", {}, "b"]})", 1);
   ASSERT_TRUE(conflicts);

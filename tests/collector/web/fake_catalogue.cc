@@ -223,6 +223,34 @@ std::string SampleRaces(const std::string& name) {
       .dump(-1, ' ', false, json::error_handler_t::ignore);
 }
 
+std::string SampleDeadlock(const std::string& name) {
+  using nlohmann::json;
+  const auto wait = [](int thread, bool in_cycle, const char* what, int line,
+                       json holds) {
+    json object = SampleFrame("Pay", "bank", 0x11c6, "bank.c", line);
+    object.update({{"thread", thread},
+                   {"in_cycle", in_cycle},
+                   {"for", what},
+                   {"variable", ""},
+                   {"addr", 0x404050},
+                   {"holds", std::move(holds)}});
+    return object;
+  };
+  json held = SampleFrame("Pay", "bank", 0x11c0, "bank.c", 12);
+  held.update({{"variable", name}, {"addr", 0x404010}, {"shared", true}});
+  json joins = wait(12, true, "end of thread", 30, json::array());
+  joins["joins"] = 11;
+  json races = json::parse(SampleRaces("_rtld_global"));
+  for (json& race : races) {
+    race["internal"] = true;
+  }
+  return json{{"races", races},
+              {"waits",
+               {wait(11, true, "lock", 14, json::array({held})), joins,
+                wait(10, false, "lock", 99, json::array())}}}
+      .dump(-1, ' ', false, json::error_handler_t::ignore);
+}
+
 void FillWithOne(FakeCatalogue& catalogue) {
   catalogue.races[SampleId(0)] = SampleRaces("balance");
   catalogue.versions = {{.version = "5c0fc84b2d19a0a4be4d1d8e5dfe1be9"}};

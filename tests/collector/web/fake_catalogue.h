@@ -83,6 +83,8 @@ GroupRow SampleGroup(uint64_t number);
 std::string SampleBacktraces();
 // A lost update, as `clew solve --json` tells it; `name` is the variable.
 std::string SampleRaces(const std::string& name);
+// The same of a deadlock: a lock of that name, and one who joins its holder.
+std::string SampleDeadlock(const std::string& name);
 
 // One group with one solved bundle.
 void FillWithOne(FakeCatalogue& catalogue);

@@ -125,6 +125,37 @@ TEST_F(SiteTest, AGroupSaysWhichLinesRacedInWhichVersions) {
   EXPECT_EQ(Get("/?status=maybe").status, 400);
 }
 
+TEST_F(SiteTest, AGroupSaysWhoHoldsAndWhoWaits) {
+  FillWithOne(data_.catalogue);
+  data_.catalogue.races[SampleId(0)] = SampleDeadlock("accounts");
+  const std::string text =
+      Text("/groups/" + data_.catalogue.groups[0].signature);
+  for (const char* wanted :
+       {"The deadlock", "accounts for reading at bank.c:12",
+        "lock 0x404050 at bank.c:14", "end of thread 11 at bank.c:30"}) {
+    EXPECT_THAT(text, HasSubstr(wanted));
+  }
+  // Who only waits for those of the cycle is none of it, and neither is a race
+  // of ld.so's.
+  EXPECT_EQ(text.find("bank.c:99"), std::string::npos);
+  EXPECT_EQ(text.find("The race"), std::string::npos);
+}
+
+TEST_F(SiteTest, ACallToADescriptorIsToldWithItsResult) {
+  FillWithOne(data_.catalogue);
+  data_.catalogue.races[SampleId(0)] =
+      R"({"races":[{"accesses":[{"thread":12,"kind":"write","call":"close",
+          "descriptor":5,"result":0,"within":"__close","file":"fd.c","line":7},
+          {"thread":11,"kind":"read","call":"read","descriptor":5,"result":-9,
+          "within":"read","file":"fd.c","line":9}]}],"waits":[]})";
+  const std::string text =
+      Text("/groups/" + data_.catalogue.groups[0].signature);
+  for (const char* wanted : {"The race: descriptor 5", "close descriptor 5 = 0",
+                             "read descriptor 5 = -9", "fd.c:9 by read"}) {
+    EXPECT_THAT(text, HasSubstr(wanted));
+  }
+}
+
 TEST_F(SiteTest, ADamagedCatalogueIsNotHealthy) {
   EXPECT_EQ(Get("/healthz").status, 200);
   data_.catalogue.health = CorruptInput("catalogue.sqlite: damaged");
