@@ -79,7 +79,7 @@ volatile uint64_t of_the_first;
 volatile uint64_t race_table[8];
 volatile uint64_t large_sums;
 
-void Race(uint64_t rounds) {
+void RaceBeside(uint64_t rounds) {
   for (uint64_t i = 0; i < rounds; ++i) {
     racy = racy + 1;
   }
@@ -116,7 +116,7 @@ uint64_t Through(Flow flow) {
 
 extern "C" void GuestLooksAtResults(uint64_t argument) {
   for (auto& stack : race_stacks) {
-    test::GuestSpawn(Race, 60, stack + sizeof(stack) - 64);
+    test::GuestSpawn(RaceBeside, 60, stack + sizeof(stack) - 64);
   }
   if (static_cast<Flow>(argument) == Flow::kChild) {
     SpawnWithRegister(racy, child_stack + sizeof(child_stack) - 64);
