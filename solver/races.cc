@@ -4,7 +4,6 @@
 #include <sched.h>
 
 #include <algorithm>
-#include <array>
 #include <optional>
 #include <set>
 #include <unordered_map>
@@ -15,33 +14,13 @@
 #include "follower/run_schedule.h"
 #include "solver/call_stack.h"
 #include "solver/descriptor_use.h"
+#include "solver/last_reads.h"
 #include "solver/lock_watch.h"
 #include "solver/race_words.h"
 #include "solver/thread_order.h"
 
 namespace clew::solver {
 namespace {
-
-// The words that a thread read last.
-class LastReads {
- public:
-  void Note(uint64_t word) {
-    const auto found = std::ranges::find(words_, word);
-    const auto last = found == words_.end() ? words_.end() - 1 : found;
-    std::rotate(words_.begin(), last, last + 1);
-    words_.front() = word;
-  }
-  // How many others were read since; nullopt: it is not among the last ones.
-  std::optional<uint32_t> Since(uint64_t word) const {
-    const auto found = std::ranges::find(words_, word);
-    return found == words_.end()
-               ? std::nullopt
-               : std::optional(static_cast<uint32_t>(found - words_.begin()));
-  }
-
- private:
-  std::array<uint64_t, 8> words_ = {};
-};
 
 class Watcher final : public machine::AccessObserver,
                       public follower::CallObserver {
