@@ -25,9 +25,8 @@ bool IsInternal(const Seen& seen) {
 }  // namespace
 
 Race Candidate::ToRace() const {
-  Race race = {.internal = internal,
-               .under_locks = ordered && is_triple,
-               .accesses = {}};
+  Race race = {
+      .internal = internal, .under_locks = in_sections, .accesses = {}};
   for (const Seen& seen : accesses) {
     race.accesses.push_back(seen.what);
   }
@@ -99,6 +98,7 @@ void RaceWord::CompareTriple(const History& own, const Seen& seen,
   Offer({.ordered = in_sections ||
                     (since.ordered &&
                      facts.locked.IsBefore(between.locked, seen.thread)),
+         .in_sections = in_sections,
          .is_triple = true,
          .loses_write = !own.last.writes() && seen.writes(),
          .distance_insns =

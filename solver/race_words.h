@@ -49,8 +49,9 @@ struct Candidate {
   // How many words the failing thread has read since it read this one; kFar for
   // one of which nothing is wrong by itself.
   uint32_t near = kFar;
-  bool ordered = false;  // by locks
-  bool atomic = false;   // the word is one of read-modify-writes
+  bool ordered = false;      // by locks
+  bool in_sections = false;  // of one lock: Race::under_locks
+  bool atomic = false;       // the word is one of read-modify-writes
   bool is_triple = false;
   uint32_t indirect = 0;  // accesses that a library made for the program
   bool loses_write = false;

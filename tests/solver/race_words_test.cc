@@ -71,9 +71,7 @@ class RaceWordTest : public testing::Test {
     SetWord(addr, 0);
     Pass();
   }
-  void SetUp() override {
-    memory_.Map(kLocks, 4096, kProtRead | kProtWrite);
-  }
+  void SetUp() override { memory_.Map(kLocks, 4096, kProtRead | kProtWrite); }
 
   static constexpr uint64_t kLocks = 0x7000;
   machine::Memory memory_;
@@ -149,6 +147,24 @@ TEST_F(RaceWordTest, AnActOnWhatAnEarlierSectionReadIsTold) {
   const auto best = word_.Best();
   ASSERT_TRUE(best);
   EXPECT_TRUE(best->ToRace().under_locks);
+}
+
+TEST_F(RaceWordTest, AnOrderByLocksIsNoSectionOfOne) {
+  const auto pass_the_lock_on = [this](size_t from, size_t to) {
+    Lock(from, kLocks);
+    Unlock(from, kLocks);
+    Lock(to, kLocks);
+    Unlock(to, kLocks);
+  };
+  Access(0, kR);
+  pass_the_lock_on(0, 1);
+  Access(1, kW);
+  pass_the_lock_on(1, 0);
+  Access(0, kR);
+  const auto best = word_.Best();
+  ASSERT_TRUE(best);
+  EXPECT_TRUE(best->ordered);
+  EXPECT_FALSE(best->ToRace().under_locks);
 }
 
 TEST_F(RaceWordTest, CreationAndEndPutInOrder) {
