@@ -43,7 +43,7 @@ std::string ValueOf(const AccessSeen& access) {
 
 // As much as the image tells.
 std::string SourceOf(const Frame& place) {
-  const std::string source = PlaceOf(place);
+  std::string source = PlaceOf(place);
   if (!source.empty()) {
     return source;
   }
