@@ -79,7 +79,8 @@ void LockWatch::Enter(const Moment& moment) {
 }
 
 void LockWatch::Return(Thread& thread, uint64_t result) {
-  const LockWait call = *std::exchange(thread.in_call, std::nullopt);
+  const LockWait call =
+      std::exchange(thread.in_call, std::nullopt).value_or(LockWait());
   switch (call.call) {
     case LockCall::kLock:
     case LockCall::kReadLock:
@@ -100,7 +101,7 @@ void LockWatch::Return(Thread& thread, uint64_t result) {
   }
 }
 
-void LockWatch::Take(Thread& thread, HeldLock lock) {
+void LockWatch::Take(Thread& thread, const HeldLock& lock) {
   const auto held = std::ranges::find(thread.held, lock.addr, &HeldLock::addr);
   if (held != thread.held.end()) {
     ++held->depth;
@@ -111,7 +112,7 @@ void LockWatch::Take(Thread& thread, HeldLock lock) {
     holders_[lock.addr] = index;
   }
   changes_.push_back({.thread = index, .addr = lock.addr, .taken = true});
-  thread.held.push_back(std::move(lock));
+  thread.held.push_back(lock);
   Number(thread);
 }
 
@@ -168,7 +169,8 @@ void LockWatch::Settle() {
   if (!update_) {
     return;
   }
-  const Update update = *std::exchange(update_, std::nullopt);
+  const Update update = *update_;
+  update_.reset();
   uint64_t after = 0;
   const bool read = memory_.Peek(
       update.addr,

@@ -100,7 +100,7 @@ class LockWatch {
   Thread& Of(size_t thread);
   void Enter(const Moment& moment);
   void Return(Thread& thread, uint64_t result);
-  void Take(Thread& thread, HeldLock lock);
+  void Take(Thread& thread, const HeldLock& lock);
   std::optional<HeldLock> Give(Thread& thread, uint64_t addr);
   void GiveWord(uint64_t addr);
   void NoteWord(const Moment& moment);

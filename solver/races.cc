@@ -164,6 +164,7 @@ class Watcher final : public machine::AccessObserver,
     std::set<std::vector<uint64_t>> places;
     for (const Candidate& candidate : sorted) {
       std::vector<uint64_t> place;
+      place.reserve(candidate.accesses.size());
       for (const Seen& seen : candidate.accesses) {
         place.push_back(seen.what.access.ip.as_int());
       }
