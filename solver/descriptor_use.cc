@@ -20,9 +20,9 @@ std::vector<DescriptorUse> Used(std::initializer_list<uint64_t> arguments) {
 // With what the call made, where it succeeded.
 std::vector<DescriptorUse> Made(const SyscallInput& call,
                                 std::vector<DescriptorUse> uses) {
-  if (call.result.value_or(-1) >= 0) {
-    uses.push_back({.descriptor = Number(static_cast<uint64_t>(*call.result)),
-                    .changes = true});
+  if (const int64_t made = call.result.value_or(-1); made >= 0) {
+    uses.push_back(
+        {.descriptor = Number(static_cast<uint64_t>(made)), .changes = true});
   }
   return uses;
 }

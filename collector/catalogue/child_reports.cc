@@ -72,7 +72,8 @@ Json ListAt(const Json& json, const char* name, size_t most) {
   if (found == json.end() || !found->is_array()) {
     return Json::array();
   }
-  return Json(found->begin(), found->begin() + std::min(most, found->size()));
+  const auto kept = static_cast<ptrdiff_t>(std::min(most, found->size()));
+  return Json(found->begin(), found->begin() + kept);
 }
 
 // As text; empty where there are none.
