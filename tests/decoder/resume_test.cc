@@ -212,7 +212,7 @@ TEST(ResumeTest, AGapBeginsAtTheFirstMissingInstruction) {
     std::vector<Stretch> up_to_missing;
     for (const size_t i : MissingCodeGaps(decoded)) {
       const Gap& gap = decoded.gaps[i];
-      EXPECT_GE(gap.ip, synthetic->library_base) << gap.detail;
+      EXPECT_GE(gap.ip, synthetic->base_of_library) << gap.detail;
       // Nothing tells of what ran last before the trace ends.
       if (gap.detail.find("no PSB follows") == std::string::npos) {
         stretches[i].push_back({gap.ip, gap.time});

@@ -66,10 +66,10 @@ class Program {
  public:
   Program(Random& random, bool has_library, bool linked_directly)
       : library_(has_library ? kBlocks / 2 : kBlocks),
-        library_base_(linked_directly ? kNearLibraryBase : kFarLibraryBase) {
+        base_of_library_(linked_directly ? kNearLibraryBase : kFarLibraryBase) {
     uint64_t addr = kCodeBase;
     for (uint32_t i = 0; i < kBlocks; ++i) {
-      addr = i == library_ ? library_base_ : addr;
+      addr = i == library_ ? base_of_library_ : addr;
       Block block;
       block.addr = addr;
       block.nops = static_cast<uint32_t>(random.Below(9));
@@ -94,7 +94,7 @@ class Program {
   }
 
   const Block& At(uint32_t index) const { return blocks_[index]; }
-  uint64_t library_base() const { return library_base_; }
+  uint64_t base_of_library() const { return base_of_library_; }
 
   std::vector<std::byte> Bytes() const { return Encode(0, library_); }
   std::vector<std::byte> LibraryBytes() const {
@@ -154,7 +154,7 @@ class Program {
   }
 
   uint32_t library_;  // the first block of the other file
-  uint64_t library_base_;
+  uint64_t base_of_library_;
   std::vector<Block> blocks_;
 };
 
@@ -221,8 +221,8 @@ class Machine {
     CLEW_RETURN_IF_ERROR(
         writer_->AddComm(Origin(threads_[0], cores_[0]), "synthetic", true));
     if (!out_.path_of_library.empty()) {
-      out_.library_base = TraceeAddr(program_.library_base());
-      CLEW_RETURN_IF_ERROR(Map(out_.path_of_library, program_.library_base(),
+      out_.base_of_library = TraceeAddr(program_.base_of_library());
+      CLEW_RETURN_IF_ERROR(Map(out_.path_of_library, program_.base_of_library(),
                                program_.LibraryBytes()));
     }
     return Map(out_.code_path, kCodeBase, program_.Bytes());

@@ -44,7 +44,7 @@ struct Synthetic {
   std::string perf_path;
   std::string code_path;
   std::string path_of_library;  // empty: there is none
-  TraceeAddr library_base;      // where it is mapped
+  TraceeAddr base_of_library;   // where it is mapped
   std::map<Tid, std::vector<TrueInsn>> truth;
   std::map<CoreId, std::vector<uint8_t>> pt;
 
