@@ -2,15 +2,8 @@
 
 #include <algorithm>
 
-#include "common/units.h"
-
 namespace clew::recorder {
 namespace {
-
-timespec TimeOf(uint64_t ns) {
-  return {.tv_sec = static_cast<time_t>(ns / kNsPerSecond),
-          .tv_nsec = static_cast<long>(ns % kNsPerSecond)};
-}
 
 bool IsZero(const timespec& time) {
   return time.tv_sec == 0 && time.tv_nsec == 0;
@@ -39,7 +32,7 @@ std::optional<itimerspec> ProgramTimers::Set(const Key& key, uint64_t clock_id,
     armed_.erase(key);
     return itimerspec{
         .it_interval = wanted.it_interval,
-        .it_value = absolute ? TimeOf(uint64_t{1} << 62) : wanted.it_value};
+        .it_value = absolute ? ToTimespec(uint64_t{1} << 62) : wanted.it_value};
   }
   const uint64_t due_ns = absolute ? *at : now_ns + value;
   const uint64_t late_ns = lateness_.DrawNs();
@@ -49,7 +42,7 @@ std::optional<itimerspec> ProgramTimers::Set(const Key& key, uint64_t clock_id,
                  .late_ns = late_ns,
                  .interval_ns = Nanoseconds(wanted.it_interval)};
   return itimerspec{.it_interval = wanted.it_interval,
-                    .it_value = TimeOf(run_ns)};
+                    .it_value = ToTimespec(run_ns)};
 }
 
 // To the first expiry after `host_ns`. REQUIRES: it has an interval.
@@ -71,7 +64,7 @@ itimerspec ProgramTimers::Left(const Key& key, const itimerspec& host_left,
   }
   const uint64_t now_ns = clock_.Now(now.ticks);
   itimerspec left = host_left;
-  left.it_value = TimeOf(std::max(timer.due_ns, now_ns + 1) - now_ns);
+  left.it_value = ToTimespec(std::max(timer.due_ns, now_ns + 1) - now_ns);
   return left;
 }
 

@@ -42,9 +42,9 @@ std::optional<timespec> VirtualClock::Show(uint64_t id, uint64_t ticks) const {
   if (!start) {
     return std::nullopt;
   }
-  const uint64_t now = Now(ticks);
-  return timespec{.tv_sec = *start + static_cast<int64_t>(now / kNsPerSecond),
-                  .tv_nsec = static_cast<int64_t>(now % kNsPerSecond)};
+  timespec shown = ToTimespec(Now(ticks));
+  shown.tv_sec += *start;
+  return shown;
 }
 
 std::optional<uint64_t> VirtualClock::When(uint64_t id,
@@ -70,6 +70,11 @@ uint64_t Nanoseconds(const timespec& time) {
   }
   return static_cast<uint64_t>(time.tv_sec) * kNsPerSecond +
          static_cast<uint64_t>(time.tv_nsec);
+}
+
+timespec ToTimespec(uint64_t ns) {
+  return {.tv_sec = static_cast<time_t>(ns / kNsPerSecond),
+          .tv_nsec = static_cast<long>(ns % kNsPerSecond)};
 }
 
 }  // namespace clew::recorder

@@ -50,6 +50,7 @@ class VirtualClock {
 bool IsTime(const timespec& time);
 // kNever where it does not fit. REQUIRES: IsTime(time).
 uint64_t Nanoseconds(const timespec& time);
+timespec ToTimespec(uint64_t ns);
 
 }  // namespace clew::recorder
 

@@ -9,26 +9,18 @@
 #include <sched.h>
 
 #include "common/linux/deviations.h"
+#include "recorder/qemu/calls/syscall_effects.h"
 #include "recorder/qemu/plugin/context.h"
 #include "recorder/qemu/plugin/exec.h"
 
 namespace clew::recorder {
 namespace {
 
-struct Call {
-  uint64_t number = 0;
-  std::array<uint64_t, 6> args = {};
-};
-thread_local Call t_call;
+thread_local SyscallCall t_call;
 
 bool IsVfork(uint64_t number, const std::array<uint64_t, 6>& args) {
   return number == __NR_vfork ||
          (number == __NR_clone && (args[0] & CLONE_VFORK) != 0);
-}
-
-bool MakesProcess(const Call& call) {
-  return call.number == __NR_fork || call.number == __NR_vfork ||
-         (call.number == __NR_clone && (call.args[0] & CLONE_THREAD) == 0);
 }
 
 }  // namespace
@@ -45,7 +37,8 @@ void ChildProcess::Start(uint64_t number, const std::array<uint64_t, 6>& args) {
 // The parent of one that vfork made may look for what it wrote into the memory
 // that they should share: posix_spawn(3) finds there why it failed.
 void ChildProcess::Begin(uint64_t number, const std::array<uint64_t, 6>& args) {
-  t_call = {.number = number, .args = args};
+  t_call.number = number;
+  t_call.args = args;
   if (number == __NR_exit_group && by_vfork_) {
     notes_.Add(DeviationOfVforkEnd());
   } else if (number == __NR_execve && memory_) {

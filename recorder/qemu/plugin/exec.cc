@@ -6,7 +6,6 @@
 #include "recorder/qemu/plugin/exec.h"
 
 #include <fmt/format.h>
-#include <limits.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -15,6 +14,7 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <utility>
 
 #include "common/os/exec_arguments.h"
 #include "recorder/qemu/calls/exec_call.h"
@@ -51,16 +51,6 @@ bool NamesOwnFile(const std::string& path) {
          path == fmt::format("/proc/{}/exe", getpid());
 }
 
-// With the program's file in the place of QEMU's, where procfs names that.
-ExecCall ReadCall(const std::array<uint64_t, 6>& args,
-                  const GuestMemory& memory) {
-  ExecCall call = ReadExecCall(args[0], args[1], args[2], memory);
-  if (NamesOwnFile(call.path)) {
-    call.path = OwnProgram();
-  }
-  return call;
-}
-
 std::string OwnVariable(const char* name) {
   const char* value = getenv(name);
   return value == nullptr ? "" : value;
@@ -80,7 +70,12 @@ Status RemoveInputs(const std::string& folder) {
 }  // namespace
 
 void RecordExec(Context& context, const SyscallCall& call) {
-  const auto exec = ResolveScripts(ReadCall(call.args, context.memory));
+  const auto& args = call.args;
+  ExecCall wanted = ReadExecCall(args[0], args[1], args[2], context.memory);
+  if (NamesOwnFile(wanted.path)) {
+    wanted.path = OwnProgram();
+  }
+  const auto exec = ResolveScripts(std::move(wanted));
   if (!exec && exec.error().code == ErrorCode::kInvalidArgument) {
     return;
   }
@@ -104,9 +99,9 @@ void NoteOwnFile() { (void)OwnProgram(); }
 
 void ExecOwnFile(const GuestMemory& memory,
                  const std::array<uint64_t, 6>& args) {
-  if (NamesOwnFile(memory.Text(args[0], PATH_MAX))) {
-    const ExecCall call = ReadCall(args, memory);
-    execve(call.path.c_str(), ExecArguments(call.arguments).data(),
+  const ExecCall call = ReadExecCall(args[0], args[1], args[2], memory);
+  if (NamesOwnFile(call.path)) {
+    execve(OwnProgram().c_str(), ExecArguments(call.arguments).data(),
            ExecArguments(call.environment).data());
   }
 }

@@ -86,13 +86,16 @@ timespec TimedWaits::OnHost(const TimedWait& wait) const {
   if (wait.deadline_ns == VirtualClock::kNever) {
     return kFar;
   }
-  timespec at = {};
-  clock_gettime(static_cast<clockid_t>(wait.clock), &at);
-  const uint64_t left =
-      wait.deadline_ns - time_.clock().Now(g_runner.block_end);
-  const uint64_t ns = static_cast<uint64_t>(at.tv_nsec) + left % kNsPerSecond;
-  at.tv_sec += static_cast<time_t>(left / kNsPerSecond + ns / kNsPerSecond);
-  at.tv_nsec = static_cast<long>(ns % kNsPerSecond);
+  timespec now = {};
+  clock_gettime(static_cast<clockid_t>(wait.clock), &now);
+  timespec at =
+      ToTimespec(wait.deadline_ns - time_.clock().Now(g_runner.block_end));
+  at.tv_sec += now.tv_sec;
+  at.tv_nsec += now.tv_nsec;
+  if (!IsTime(at)) {
+    at.tv_nsec -= kNsPerSecond;
+    ++at.tv_sec;
+  }
   return at;
 }
 
