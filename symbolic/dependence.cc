@@ -1,16 +1,18 @@
 #include "symbolic/dependence.h"
 
 #include <algorithm>
+#include <array>
 #include <limits>
-#include <memory>
 #include <optional>
-#include <vector>
+#include <span>
 
 #include "common/linux/argument_bits.h"
 #include "common/linux/syscall_table.h"
+#include "common/x86/branch.h"
 #include "follower/call_check.h"
 #include "follower/engine.h"
 #include "machine/shadow.h"
+#include "symbolic/shadow_machines.h"
 
 namespace clew::symbolic {
 
@@ -24,25 +26,12 @@ namespace {
 
 constexpr uint64_t kTurnsPerLook = 256;  // at the clock
 
-// Whether the instruction calls what a register or memory says: FF /2 behind
-// prefixes.
 bool IsIndirectCall(const machine::Memory& memory, uint64_t ip) {
-  constexpr size_t kInsnBytesMax = 15;
-  const auto byte_at = [&](size_t i) {
-    uint8_t byte = 0;
-    return memory.Peek(ip + i, std::as_writable_bytes(std::span(&byte, 1)))
-               ? byte
-               : uint8_t{0};
-  };
-  const auto is_prefix = [](uint8_t byte) {
-    return (byte & 0xf0) == 0x40 || byte == 0xf2 || byte == 0x3e ||
-           byte == 0x2e || byte == 0x64 || byte == 0x65 || byte == 0x66;
-  };
-  size_t at = 0;
-  while (at < kInsnBytesMax && is_prefix(byte_at(at))) {
-    ++at;
-  }
-  return byte_at(at) == 0xff && (byte_at(at + 1) >> 3 & 7) == 2;
+  std::array<uint8_t, x86::kInsnBytesMax> bytes;
+  const size_t size =
+      memory.Fetch(ip, std::as_writable_bytes(std::span(bytes)));
+  return x86::ClassifyBranch(std::span(bytes).first(size)).branch_class ==
+         x86::BranchClass::kIndirectCall;
 }
 
 // Marks what depends on contested words by an expression. Which one it is does
@@ -57,8 +46,7 @@ class Marker final : public follower::Engine, public machine::ShadowObserver {
         step_(step),
         words_(words),
         options_(options),
-        shadow_(pool_),
-        machines_(process_.thread_count()) {}
+        machines_(process_, pool_, *this) {}
 
   Result<bool> Run() {
     process_.set_engine(this);
@@ -84,7 +72,7 @@ class Marker final : public follower::Engine, public machine::ShadowObserver {
   // --- Engine
   // The last instruction has a run of its own: what it depends on is known.
   machine::Stop Run(size_t thread, uint64_t max_insns) override {
-    machine::ShadowMachine& cpu = MachineOf(thread);
+    machine::ShadowMachine& cpu = machines_.Of(thread);
     thread_ = thread;
     marked_at_ = 0;
     uint64_t before = 0;
@@ -101,20 +89,20 @@ class Marker final : public follower::Engine, public machine::ShadowObserver {
     return stop;
   }
   void CompleteInsn(size_t thread, const InsnInput& input) override {
-    MachineOf(thread).CompleteInsn(input);
+    machines_.Of(thread).CompleteInsn(input);
   }
   void OnSyscall(size_t thread, const SyscallInput& call) override {
     departs_ |= IsStep(thread) && MakesOtherCall(thread, call);
   }
   void OnKernelWrite(size_t /*thread*/, uint64_t addr,
                      uint64_t size_bytes) override {
-    shadow_.Forget(addr, size_bytes);  // as recorded, in every order
+    machines_.memory().Forget(addr, size_bytes);  // as recorded, in every order
   }
   void OnReturn(size_t thread, const SyscallInput& /*call*/) override {
-    MachineOf(thread).SetGprShadow(kRax, nullptr);
+    machines_.Of(thread).SetGprShadow(kRax, nullptr);
   }
   void OnThreadCreated(size_t parent, size_t child) override {
-    MachineOf(child).InheritFrom(MachineOf(parent));
+    machines_.Of(child).InheritFrom(machines_.Of(parent));
   }
   void OnForced(size_t thread) override {
     departs_ |= IsStep(thread) && !last_is_marked_;
@@ -166,7 +154,7 @@ class Marker final : public follower::Engine, public machine::ShadowObserver {
   }
   // By its number, or by an argument that is not marked.
   bool MakesOtherCall(size_t thread, const SyscallInput& call) {
-    const machine::ShadowMachine& cpu = MachineOf(thread);
+    const machine::ShadowMachine& cpu = machines_.Of(thread);
     const auto& gpr = process_.thread(thread).registers.gpr;
     if (cpu.GprShadow(kRax) != nullptr) {
       return false;
@@ -190,28 +178,16 @@ class Marker final : public follower::Engine, public machine::ShadowObserver {
   }
   // A call stores its return address where the stack pointer says.
   bool OnlyTargetIsMarked(const ObservedAccess& access) {
-    return MachineOf(thread_).GprShadow(kRsp) == nullptr &&
+    return machines_.Of(thread_).GprShadow(kRsp) == nullptr &&
            IsIndirectCall(process_.memory(), access.ip);
   }
-  machine::ShadowMachine& MachineOf(size_t thread) {
-    auto& cpu = machines_[thread];
-    if (!cpu) {
-      cpu = std::make_unique<machine::ShadowMachine>(
-          process_.mutable_registers(thread), process_.mutable_memory(),
-          shadow_, code_, pool_, *this);
-    }
-    return *cpu;
-  }
-
   follower::Process process_;
   follower::GuessedTurns turns_;
   DepartureStep step_;
   const std::unordered_set<uint64_t>& words_;
   DependenceOptions options_;
   ExprPool pool_;
-  machine::ShadowMemory shadow_;
-  machine::ShadowCodeCache code_;
-  std::vector<std::unique_ptr<machine::ShadowMachine>> machines_;
+  ShadowMachines machines_;
   bool last_is_marked_ = false;  // what the last instruction decides
   bool departs_ = false;
   bool unknown_ = false;

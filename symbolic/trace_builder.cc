@@ -7,7 +7,6 @@
 #include <cerrno>
 #include <cstring>
 #include <limits>
-#include <memory>
 #include <optional>
 #include <set>
 #include <span>
@@ -22,6 +21,7 @@
 #include "follower/engine.h"
 #include "follower/guessed_turns.h"
 #include "machine/shadow.h"
+#include "symbolic/shadow_machines.h"
 
 namespace clew::symbolic {
 
@@ -52,8 +52,7 @@ class Builder final : public follower::Engine, public machine::ShadowObserver {
         words_(words),
         pool_(pool),
         options_(options),
-        shadow_(pool),
-        machines_(process_.thread_count()),
+        machines_(process_, pool_, *this),
         running_(process_.thread_count()),
         path_groups_(process_.thread_count()),
         syscall_groups_(process_.thread_count()),
@@ -85,7 +84,7 @@ class Builder final : public follower::Engine, public machine::ShadowObserver {
     running_[thread] = NextPlace(thread);
     run_before_ = 0;
     if (max_insns > 1) {
-      machine::Stop stop = MachineOf(thread).Run(max_insns - 1);
+      machine::Stop stop = machines_.Of(thread).Run(max_insns - 1);
       if (stop.kind != machine::StopKind::kBudget) {
         last_condition_ = {};
         return stop;
@@ -93,12 +92,12 @@ class Builder final : public follower::Engine, public machine::ShadowObserver {
       run_before_ = stop.insns_retired;
     }
     last_condition_ = {};
-    machine::Stop stop = MachineOf(thread).Run(1);
+    machine::Stop stop = machines_.Of(thread).Run(1);
     stop.insns_retired += run_before_;
     return stop;
   }
   void CompleteInsn(size_t thread, const InsnInput& input) override {
-    MachineOf(thread).CompleteInsn(input);
+    machines_.Of(thread).CompleteInsn(input);
   }
   void OnDeparted(size_t /*thread*/) override { built_.consistent = false; }
   void OnSyscall(size_t thread, const SyscallInput& call) override {
@@ -107,7 +106,7 @@ class Builder final : public follower::Engine, public machine::ShadowObserver {
             ? !IsFutexWait(call.args[1])
             : !SyscallMayBlock(call.number) && call.number != __NR_rt_sigreturn;
     NoteOtherCall(thread, call);
-    machine::ShadowMachine& cpu = MachineOf(thread);
+    machine::ShadowMachine& cpu = machines_.Of(thread);
     Demand(thread, cpu.GprShadow(kRax), SyscallNumber(call.number), 32);
     const ArgumentBits bits = BitsOfArguments(call.number, call.args);
     for (size_t i = 0; i < bits.size(); ++i) {
@@ -122,7 +121,7 @@ class Builder final : public follower::Engine, public machine::ShadowObserver {
   void OnKernelWrite(size_t thread, uint64_t addr,
                      uint64_t size_bytes) override {
     // What the kernel wrote is as recorded, whatever was stored there before.
-    shadow_.Forget(addr, size_bytes);
+    machines_.memory().Forget(addr, size_bytes);
     // By words: of a long buffer only some may be traced.
     const uint64_t end = addr + size_bytes;
     while (addr < end) {
@@ -394,16 +393,6 @@ class Builder final : public follower::Engine, public machine::ShadowObserver {
     }
   }
 
-  machine::ShadowMachine& MachineOf(size_t thread) {
-    auto& cpu = machines_[thread];
-    if (!cpu) {
-      cpu = std::make_unique<machine::ShadowMachine>(
-          process_.mutable_registers(thread), process_.mutable_memory(),
-          shadow_, code_, pool_, *this);
-    }
-    return *cpu;
-  }
-
   uint64_t InsnOf(const ObservedAccess& access) const {
     return process_.thread(thread_).retired + run_before_ + access.insn_offset;
   }
@@ -533,9 +522,7 @@ class Builder final : public follower::Engine, public machine::ShadowObserver {
   const std::unordered_set<uint64_t>& words_;
   ExprPool& pool_;
   TraceBuilderOptions options_;
-  machine::ShadowMemory shadow_;
-  machine::ShadowCodeCache code_;
-  std::vector<std::unique_ptr<machine::ShadowMachine>> machines_;
+  ShadowMachines machines_;
   std::vector<Place> running_;  // by thread: of the last block that ran
   std::vector<GroupId> path_groups_;
   std::vector<GroupId> syscall_groups_;
