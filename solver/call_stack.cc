@@ -1,17 +1,18 @@
 #include "solver/call_stack.h"
 
+#include "common/x86/layout.h"
+
 namespace clew::solver {
 namespace {
 
 constexpr uint32_t kSlotBytes = 8;
 constexpr uint64_t kCallBytesMin = 2;
-constexpr uint64_t kInsnBytesMax = 15;
 
 // A CALL alone stores the address of the next instruction.
 bool IsCall(const machine::ObservedAccess& access) {
   return access.kind == AccessKind::kWrite && access.size_bytes == kSlotBytes &&
          access.value - access.ip >= kCallBytesMin &&
-         access.value - access.ip <= kInsnBytesMax;
+         access.value - access.ip <= x86::kInsnBytesMax;
 }
 
 }  // namespace

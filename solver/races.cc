@@ -46,8 +46,9 @@ class Watcher final : public machine::AccessObserver,
     if (IsFutexCall(access)) {
       return false;
     }
-    Seen seen = MakeSeen(access);
-    if (NoteLocks(access, seen)) {
+    const CodeFacts facts = FactsAt(access);
+    const Seen seen = MakeSeen(access, facts.owner);
+    if (NoteLocks(access, seen, facts.lock)) {
       return false;
     }
     const machine::StoreBuffer* const buffer =
@@ -63,6 +64,7 @@ class Watcher final : public machine::AccessObserver,
 
   void OnCall(uint64_t ip, uint64_t insn_offset,
               const SyscallInput& call) override {
+    const Owner owner = FactsOf(TraceeAddr(ip)).owner;
     if (call.number == __NR_futex) {
       futex_call_ = process_.thread(thread_).retired + insn_offset;
     }
@@ -77,7 +79,8 @@ class Watcher final : public machine::AccessObserver,
            .addr = use.descriptor,
            .value = static_cast<uint64_t>(result),
            .size_bytes = 0,
-           .kind = use.changes ? AccessKind::kWrite : AccessKind::kRead});
+           .kind = use.changes ? AccessKind::kWrite : AccessKind::kRead},
+          owner);
       seen.what.call = static_cast<uint16_t>(call.number);
       seen.bytes = 1;
       Add(descriptors_, use.descriptor, seen);
@@ -187,15 +190,19 @@ class Watcher final : public machine::AccessObserver,
     return FactsOf(addr).owner == Owner::kProgram;
   }
 
-  Seen MakeSeen(const machine::ObservedAccess& access) {
-    const TraceeAddr ip(access.ip);
-    const Owner owner = access.ip == 0 ? Owner::kNobody : FactsOf(ip).owner;
+  // An access without an instruction is the kernel's.
+  CodeFacts FactsAt(const machine::ObservedAccess& access) {
+    return access.ip == 0 ? CodeFacts{.owner = Owner::kNobody}
+                          : FactsOf(TraceeAddr(access.ip));
+  }
+
+  Seen MakeSeen(const machine::ObservedAccess& access, Owner owner) {
     CallStack& stack = stacks_[thread_];
     stack.Drop(process_.thread(thread_).registers.gpr[kRsp]);
     return {.what = {.access = {.thread = process_.tid(thread_),
                                 .insn_index = process_.thread(thread_).retired +
                                               access.insn_offset,
-                                .ip = ip,
+                                .ip = TraceeAddr(access.ip),
                                 .addr = TraceeAddr(access.addr),
                                 .size_bytes = access.size_bytes,
                                 .kind = access.kind},
@@ -218,7 +225,8 @@ class Watcher final : public machine::AccessObserver,
   }
 
   // Returns whether the access is none of the program's data.
-  bool NoteLocks(const machine::ObservedAccess& access, const Seen& seen) {
+  bool NoteLocks(const machine::ObservedAccess& access, const Seen& seen,
+                 LockCall call) {
     CallStack& stack = stacks_[thread_];
     NoteEnd(access);
     const bool is_lock =
@@ -226,8 +234,7 @@ class Watcher final : public machine::AccessObserver,
                      .access = access,
                      .registers = process_.thread(thread_).registers,
                      .stack = stack,
-                     .call = access.ip == 0 ? LockCall::kNone
-                                            : FactsOf(seen.what.access.ip).lock,
+                     .call = call,
                      .of_program = seen.owner == Owner::kProgram,
                      .site = seen.owner == Owner::kProgram ? seen.what.access.ip
                                                            : seen.what.caller});

@@ -6,8 +6,8 @@
 #include <utility>
 
 #include "common/check.h"
-#include "follower/earliest.h"
 #include "follower/failure_check.h"
+#include "follower/guessed_turns.h"
 #include "solver/search/access_watcher.h"
 
 namespace clew::solver {
@@ -35,30 +35,13 @@ class Run {
   Run(const Run&) = delete;
   Run& operator=(const Run&) = delete;
 
-  struct Choice {
-    size_t thread = 0;
-    uint64_t until_insn = 0;
-  };
-
   // The enabled thread that is earliest in the guess; nullopt: none.
-  Result<std::optional<Choice>> Choose() {
-    CLEW_ASSIGN_OR_RETURN(
-        earliest, follower::FindEarliest(
-                      process_, rules_,
-                      [this](size_t t) {
-                        return LimitOf(t) > process_.thread(t).retired;
-                      },
-                      [this](size_t t) { return guess_.KeyOf(process_, t); }));
-    if (!earliest) {
-      return std::optional<Choice>();
-    }
-    const size_t thread = earliest->thread;
-    CLEW_ASSIGN_OR_RETURN(end, guess_.GrainEnd(process_, thread));
-    return Choice{.thread = thread,
-                  .until_insn = std::min(LimitOf(thread), end)};
+  Result<std::optional<follower::Turn>> Choose() {
+    return follower::NextTurn(process_, rules_, guess_,
+                              [this](size_t t) { return LimitOf(t); });
   }
 
-  Result<follower::Advance> Step(const Choice& choice) {
+  Result<follower::Advance> Step(const follower::Turn& choice) {
     if (learner_) {
       learner_->set_thread(choice.thread);
     }
