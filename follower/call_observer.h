@@ -18,6 +18,8 @@ class CallObserver {
   // does to memory is observed after that.
   virtual void OnCall(uint64_t ip, uint64_t insn_offset,
                       const SyscallInput& call) = 0;
+  // What `call` does to memory as it is entered has been observed.
+  virtual void OnCallObserved(const SyscallInput& call) = 0;
 };
 
 // These tell an observer what a system call does to memory, as accesses.

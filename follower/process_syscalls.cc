@@ -56,6 +56,9 @@ Status Process::ObserveSyscall(size_t thread, uint64_t insn_offset) {
   if (observer_ != nullptr) {
     ObserveCall(*observer_, memory_, ip, insn_offset, *call);
   }
+  if (call_observer_ != nullptr) {
+    call_observer_->OnCallObserved(*call);
+  }
   return {};
 }
 

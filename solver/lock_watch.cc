@@ -148,6 +148,16 @@ void LockWatch::GiveWord(uint64_t addr) {
   }
 }
 
+// A lock's word stays as its holder left it until it is given back; others may
+// write there that they wait.
+void LockWatch::NoteChange(size_t thread, uint64_t addr) {
+  const auto holder = holders_.find(addr);
+  if (holder != holders_.end() && holder->second == thread) {
+    GiveWord(addr);
+    counters_.insert(addr);
+  }
+}
+
 void LockWatch::NoteWord(const Moment& moment) {
   const machine::ObservedAccess& access = moment.access;
   if (!IsWord(access)) {
@@ -160,8 +170,12 @@ void LockWatch::NoteWord(const Moment& moment) {
                .before = access.value,
                .of_program = moment.of_program,
                .site = moment.site};
-  } else if (access.kind == AccessKind::kWrite && access.value == kFree) {
-    GiveWord(access.addr);
+  } else if (access.kind == AccessKind::kWrite) {
+    if (access.value == kFree) {
+      GiveWord(access.addr);
+    } else {
+      NoteChange(moment.thread, access.addr);
+    }
   }
 }
 
@@ -180,8 +194,10 @@ void LockWatch::Settle() {
   }
   if (after == kFree) {
     GiveWord(update.addr);
-  } else if (update.of_program && update.before == kFree &&
-             !holders_.contains(update.addr)) {
+  } else if (update.before != kFree) {
+    NoteChange(update.thread, update.addr);
+  } else if (update.of_program && !holders_.contains(update.addr) &&
+             !counters_.contains(update.addr)) {
     Take(Of(update.thread), {.addr = update.addr, .site = update.site});
   }
 }

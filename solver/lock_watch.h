@@ -5,6 +5,7 @@
 #include <map>
 #include <optional>
 #include <unordered_map>
+#include <unordered_set>
 #include <utility>
 #include <vector>
 
@@ -103,6 +104,7 @@ class LockWatch {
   void Take(Thread& thread, const HeldLock& lock);
   std::optional<HeldLock> Give(Thread& thread, uint64_t addr);
   void GiveWord(uint64_t addr);
+  void NoteChange(size_t thread, uint64_t addr);
   void NoteWord(const Moment& moment);
   void Number(Thread& thread);
 
@@ -111,6 +113,7 @@ class LockWatch {
   std::vector<Change> changes_;
   std::optional<Update> update_;
   std::unordered_map<uint64_t, size_t> holders_;  // of one that is not shared
+  std::unordered_set<uint64_t> counters_;  // words that only looked like locks
   std::map<Set, uint32_t> numbers_ = {{{}, 0}};
   std::vector<Set> sets_ = {{}};
 };

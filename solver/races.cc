@@ -69,9 +69,6 @@ class Watcher final : public machine::AccessObserver,
       futex_call_ = process_.thread(thread_).retired + insn_offset;
     }
     const auto result = call.result.value_or(0);
-    if (call.number == __NR_clone && (call.args[0] & CLONE_THREAD) != 0) {
-      NoteCreation(Tid(static_cast<int32_t>(result)), call);
-    }
     for (const DescriptorUse& use : UsesOf(call)) {
       Seen seen = MakeSeen(
           {.ip = ip,
@@ -84,6 +81,13 @@ class Watcher final : public machine::AccessObserver,
       seen.what.call = static_cast<uint16_t>(call.number);
       seen.bytes = 1;
       Add(descriptors_, use.descriptor, seen);
+    }
+  }
+
+  // The kernel writes the new thread's id before that runs.
+  void OnCallObserved(const SyscallInput& call) override {
+    if (call.number == __NR_clone && (call.args[0] & CLONE_THREAD) != 0) {
+      NoteCreation(Tid(static_cast<int32_t>(call.result.value_or(0))), call);
     }
   }
 

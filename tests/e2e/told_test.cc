@@ -75,14 +75,20 @@ TEST_P(RaceToldTest, IsTheMarkedOne) {
     threads.insert(access.value("thread", 0));
   }
   EXPECT_EQ(threads.size(), 2u);
+  for (const nlohmann::json& race : races) {
+    for (const nlohmann::json& access : race["accesses"]) {
+      EXPECT_FALSE(!race.value("internal", true) && MarkOf(access) == "no race")
+          << race.dump();
+    }
+  }
   EXPECT_THAT(solved->text, HasSubstr("  race   "));
   EXPECT_EQ(solved->text.find("\"\" (\"\":0)"), std::string::npos);
 }
 
 INSTANTIATE_TEST_SUITE_P(
     Programs, RaceToldTest,
-    testing::Values("check_then_use", "closed_early", "copied_text",
-                    "early_start", "lost_update", "read_locked",
+    testing::Values("atomic_apart", "check_then_use", "closed_early",
+                    "copied_text", "early_start", "lost_update", "read_locked",
                     "shared_position", "spun", "torn_pair", "two_sections",
                     "use_after_free", "wrong_lock"),
     [](const auto& test) { return std::string(test.param); });

@@ -7,6 +7,7 @@
 #include <gtest/gtest.h>
 
 #include <cerrno>
+#include <span>
 
 namespace clew::solver {
 namespace {
@@ -73,6 +74,23 @@ class Caller {
             .size_bytes = 4,
             .kind = AccessKind::kRead},
            LockCall::kNone);
+  }
+  // An atomic read-modify-write by the program. Returns whether its word is a
+  // lock's.
+  bool Exchange(machine::Memory& memory, uint64_t addr, uint64_t to) {
+    uint64_t before = 0;
+    EXPECT_TRUE(
+        memory.Peek(addr, std::as_writable_bytes(std::span(&before, 1))));
+    const bool is_lock = Access({.ip = kProgram,
+                                 .insn_offset = 0,
+                                 .addr = addr,
+                                 .value = before,
+                                 .size_bytes = 8,
+                                 .kind = AccessKind::kReadModifyWrite},
+                                LockCall::kNone);
+    EXPECT_TRUE(memory.Poke(addr, std::as_bytes(std::span(&to, 1))));
+    locks_.Settle();
+    return is_lock;
   }
   const CallStack& stack() const { return stack_; }
 
@@ -170,6 +188,34 @@ TEST_F(LockWatchTest, AFunctionThatAJumpLeftTookNothing) {
   one_.Leave();
   EXPECT_FALSE(locks_.InCall(0));
   EXPECT_TRUE(locks_.Held(0).empty());
+}
+
+class LockWordTest : public LockWatchTest {
+ protected:
+  LockWordTest() { memory_.Map(kWord, 0x1000, kProtRead | kProtWrite); }
+  static constexpr uint64_t kWord = 0x10000;
+};
+
+// 2 is a waiter's, as in a lock by futex.
+TEST_F(LockWordTest, IsHeldUntilItIsZero) {
+  EXPECT_FALSE(one_.Exchange(memory_, kWord, 1));
+  EXPECT_TRUE(two_.Exchange(memory_, kWord, 2));
+  EXPECT_TRUE(two_.Exchange(memory_, kWord, 2));
+  EXPECT_EQ(locks_.Held(0).size(), 1u);
+  EXPECT_TRUE(one_.Exchange(memory_, kWord, 0));
+  EXPECT_TRUE(locks_.Held(0).empty());
+  EXPECT_FALSE(two_.Exchange(memory_, kWord, 2));
+  EXPECT_EQ(locks_.Held(1).size(), 1u);
+}
+
+TEST_F(LockWordTest, IsNoneOnceItsHolderHasCounted) {
+  one_.Exchange(memory_, kWord, 1);
+  one_.Exchange(memory_, kWord, 2);
+  EXPECT_TRUE(locks_.Held(0).empty());
+  EXPECT_FALSE(two_.Exchange(memory_, kWord, 3));
+  two_.Exchange(memory_, kWord, 0);
+  two_.Exchange(memory_, kWord, 1);
+  EXPECT_TRUE(locks_.Held(1).empty());
 }
 
 TEST_F(LockWatchTest, TheCallerIsTheInnermostInTheProgram) {
