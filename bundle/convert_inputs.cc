@@ -163,6 +163,7 @@ Result<StartState> ToStart(const pb::Start& from, const std::string& where) {
   start.gs_base = from.gs_base();
   start.mxcsr = from.mxcsr();
   start.x87_control = static_cast<uint16_t>(from.x87_control());
+  start.mxcsr_mask = from.mxcsr_mask();
   start.brk = TraceeAddr(from.brk());
   for (const pb::Segment& segment : from.segments()) {
     CLEW_ASSIGN_OR_RETURN(converted, ToSegment(segment, where));

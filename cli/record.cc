@@ -45,6 +45,7 @@ Examples:
   clew record --timeout 10 -o hang.clew -- ./deadlock
   clew record --repeat fail.clew -o again.clew
   clew record --seed 7 --quantum 100 --cores 2 -o run.clew -- pbzip2 -p4 -k f
+  clew record --source step -o run.clew -- ./racey            no QEMU
   clew record --source perf -o run.clew -- ./server           on Intel PT
   clew record --source perf --pid 4711 --timeout 5 -o run.clew
   clew record --source perf --unit nginx.service --snapshot -o run.clew
@@ -140,6 +141,9 @@ Status SetRunOptions(RecordOptions& options) {
     options.record.size_limit_bytes = bytes;
   }
   options.record.timing = options.timing != "none";
+  options.record.source = options.source == "step"
+                              ? recorder::SoftwareSource::kStep
+                              : recorder::SoftwareSource::kQemu;
   return {};
 }
 
@@ -170,8 +174,10 @@ void SayDeviations(const recorder::RecordOutcome& outcome) {
 Result<recorder::RecordOutcome> Run(RecordOptions& options) {
   CLEW_RETURN_IF_ERROR(options.repeat.empty() ? SetRunOptions(options)
                                               : TakeFromBundle(options));
-  CLEW_ASSIGN_OR_RETURN(plugin, recorder::FindPlugin());
-  options.record.plugin_path = plugin;
+  if (options.record.source == recorder::SoftwareSource::kQemu) {
+    CLEW_ASSIGN_OR_RETURN(plugin, recorder::FindPlugin());
+    options.record.plugin_path = plugin;
+  }
   const auto coverage = std::make_shared<machine::Coverage>();
   options.record.can_replay = [coverage](std::span<const std::byte> bytes) {
     return coverage->Has(bytes);
@@ -195,7 +201,7 @@ std::string FirstGiven(const Command& command,
   return {};
 }
 
-// Options of the software source alone.
+// Options of the software sources alone.
 std::string SoftwareOnly(const Command& command) {
   return FirstGiven(
       command, {"--until-fail", "--only-if-failed", "--size-limit",
@@ -230,7 +236,7 @@ void SayHowToRepeat(const RecordOptions& options,
 int RunPerf(const Command& command, RecordOptions& options) {
   if (const std::string name = SoftwareOnly(command); !name.empty()) {
     return ReportError(
-        InvalidArgument("{} is for --source qemu only", name).error());
+        InvalidArgument("{} is not for --source perf", name).error());
   }
   HardwareOptions& hardware = options.hardware;
   hardware.command = options.record.command;
@@ -357,8 +363,9 @@ void AddRecord(Command& app, int& exit_code) {
   command->footer(kRecordFooter);
   command
       ->add_option("--source", options->source,
-                   "software PT (qemu) or the hardware's (perf)")
-      ->check(IsMember({"qemu", "perf"}))
+                   "software PT of the program in QEMU (qemu) or, slowly, on "
+                   "this CPU (step), or the hardware's (perf)")
+      ->check(IsMember({"qemu", "step", "perf"}))
       ->capture_default_str();
   AddRunOptions(*command, *options);
   AddTraceOptions(*command, *options);

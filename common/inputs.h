@@ -141,6 +141,8 @@ struct StartState {
   uint64_t gs_base = 0;
   uint32_t mxcsr = 0x1f80;
   uint16_t x87_control = 0x37f;
+  // MXCSR_MASK as FXSAVE of the CPU stores it; 0: QEMU 7.2 stands for the CPU.
+  uint32_t mxcsr_mask = 0;
   TraceeAddr brk;  // end of the heap
   std::vector<StartSegment> segments;
 };

@@ -40,6 +40,7 @@ machine::Registers StartRegisters(const StartState& start) {
   registers.fs_base = start.fs_base;
   registers.gs_base = start.gs_base;
   registers.mxcsr = start.mxcsr;
+  registers.mxcsr_mask = start.mxcsr_mask;
   registers.x87.control = start.x87_control;
   return registers;
 }

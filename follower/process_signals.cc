@@ -46,6 +46,15 @@ Result<std::vector<SentSignals::Signal>> SignalsUntil(Tape& tape, size_t thread,
   return signals;
 }
 
+// As the kernel does for a signal's handler, once the state is in its frame.
+// Source: linux arch/x86/kernel/fpu/core.c, fpu__clear_user_states.
+void ResetExtendedState(machine::Registers& registers) {
+  const machine::Registers initial;
+  registers.vec = initial.vec;
+  registers.mxcsr = initial.mxcsr;
+  registers.x87 = initial.x87;
+}
+
 }  // namespace
 
 // Whether what the thread does next is to handle a signal that another thread
@@ -102,6 +111,9 @@ Status Process::EnterHandler(size_t thread) {
   registers.gpr[kRdx] = entry.rdx;
   registers.gpr[kRax] = entry.rax;
   registers.rflags &= ~(machine::kFlagDirection | machine::kFlagTrap);
+  if (!registers.is_of_qemu()) {
+    ResetExtendedState(registers);
+  }
   ++state.input;
   return {};
 }

@@ -37,8 +37,8 @@ class RegisterDigest {
     Add(tag);
   }
   void Add(const Registers& registers) {
-    const auto& [gpr, rip, rflags, fs_base, gs_base, vec, mxcsr, x87] =
-        registers;
+    const auto& [gpr, rip, rflags, fs_base, gs_base, vec, mxcsr, mxcsr_mask,
+                 x87] = registers;
     AddAll(gpr);
     Add(rip);
     Add(rflags);
@@ -46,6 +46,7 @@ class RegisterDigest {
     Add(gs_base);
     AddAll(vec);
     Add(mxcsr);
+    Add(mxcsr_mask);
     Add(x87);
   }
 

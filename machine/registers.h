@@ -51,7 +51,13 @@ struct Registers {
   // because the FXSAVE and XSAVE areas have them so.)
   std::array<VecLane, kVecLanes> vec = {};
   uint32_t mxcsr = 0x1f80;
+  // What the CPU's FXSAVE tells of MXCSR; 0: see is_of_qemu.
+  uint32_t mxcsr_mask = 0;
   X87 x87;
+
+  // QEMU 7.2 stands for CPU and kernel. Its FXSAVE tells 0xffff as mask, and
+  // leaves reserved bytes alone; its signals leave x87 and vectors alone.
+  bool is_of_qemu() const { return mxcsr_mask == 0; }
 
   // Bits 64 * i to 64 * i + 63 of a vector register. REQUIRES: i < kVecQuads.
   uint64_t& quad(unsigned number, unsigned i) {

@@ -3,6 +3,7 @@
 #include <sched.h>
 #include <sys/personality.h>
 #include <sys/ptrace.h>
+#include <sys/syscall.h>
 #include <sys/uio.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -36,13 +37,27 @@ Status BindToCpu(int32_t process, int host_cpu) {
 }
 
 // In the child, which must only call what is safe after fork.
-[[noreturn]] void BecomeTracee(char** arguments, char** environment) {
-  setpgid(0, 0);  // so that the destructor can wait for all its threads
+[[noreturn]] void BecomeTracee(const TraceeLaunch& launch, char** arguments,
+                               char** environment) {
   personality(ADDR_NO_RANDOMIZE);
   ptrace(PTRACE_TRACEME, 0, nullptr, nullptr);
   raise(SIGSTOP);
-  execve(arguments[0], arguments, environment);
+  if (!launch.prepare || launch.prepare()) {
+    execve(launch.program.c_str(), arguments, environment);
+  }
   _exit(kExecFailed);
+}
+
+void Reap(int32_t thread) {
+  int status = 0;
+  for (;;) {
+    const int32_t reaped = waitpid(thread, &status, __WALL);
+    const bool ended =
+        reaped > 0 ? !WIFSTOPPED(status) : reaped == 0 || errno != EINTR;
+    if (ended) {
+      return;
+    }
+  }
 }
 
 Status Request(__ptrace_request request, Tid thread, uint64_t data,
@@ -53,7 +68,15 @@ Status Request(__ptrace_request request, Tid thread, uint64_t data,
   return {};
 }
 
-Result<TraceeStop> Interpret(Tid thread, int status) {
+// Not by a step. Source: asm-generic/siginfo.h, SIGTRAP si_codes.
+bool IsSentTrap(Tid thread) {
+  siginfo_t info = {};
+  return ptrace(PTRACE_GETSIGINFO, thread.as_int(), nullptr, &info) == 0 &&
+         info.si_code != TRAP_TRACE && info.si_code != TRAP_BRKPT &&
+         info.si_code != SIGTRAP;
+}
+
+Result<TraceeStop> Interpret(Tid thread, int status, bool tell_traps) {
   TraceeStop stop;
   if (WIFEXITED(status)) {
     stop.kind = TraceeStop::Kind::kExited;
@@ -68,7 +91,10 @@ Result<TraceeStop> Interpret(Tid thread, int status) {
     }
     stop.kind = TraceeStop::Kind::kClone;
     stop.new_thread = Tid(static_cast<int32_t>(child));
-  } else if (WSTOPSIG(status) == SIGTRAP) {
+  } else if (status >> 16 == PTRACE_EVENT_EXEC) {
+    stop.kind = TraceeStop::Kind::kExec;
+  } else if (WSTOPSIG(status) == SIGTRAP &&
+             !(tell_traps && IsSentTrap(thread))) {
     stop.kind = TraceeStop::Kind::kTrap;
   } else {
     stop.kind = TraceeStop::Kind::kSignal;
@@ -79,25 +105,20 @@ Result<TraceeStop> Interpret(Tid thread, int status) {
 
 }  // namespace
 
-Result<TracedProcess> TracedProcess::Start(
-    const std::vector<std::string>& command,
-    const std::vector<std::string>& environment, int host_cpu) {
-  if (command.empty()) {
-    return InvalidArgument("no program to trace");
-  }
-  CLEW_RETURN_IF_ERROR(BindToCpu(0, host_cpu));
-  const std::vector<char*> arguments = ExecArguments(command);
-  const std::vector<char*> variables = ExecArguments(environment);
+Result<TracedProcess> TracedProcess::Start(const TraceeLaunch& launch) {
+  CLEW_RETURN_IF_ERROR(BindToCpu(0, launch.host_cpu));
+  const std::vector<char*> arguments = ExecArguments(launch.arguments);
+  const std::vector<char*> variables = ExecArguments(launch.environment);
   const int32_t child = fork();
   if (child < 0) {
     return SystemError(errno, "cannot fork");
   }
   if (child == 0) {
-    BecomeTracee(const_cast<char**>(arguments.data()),
+    BecomeTracee(launch, const_cast<char**>(arguments.data()),
                  const_cast<char**>(variables.data()));
   }
-  TracedProcess process(child);
-  CLEW_RETURN_IF_ERROR(process.FinishExec(command[0]));
+  TracedProcess process(child, launch.tell_traps);
+  CLEW_RETURN_IF_ERROR(process.FinishExec(launch.program));
   return process;
 }
 
@@ -112,8 +133,7 @@ Status TracedProcess::FinishExec(const std::string& name) {
       Request(PTRACE_SETOPTIONS, thread, kOptions, "set options of"));
   CLEW_RETURN_IF_ERROR(Request(PTRACE_CONT, thread, 0, "start"));
   CLEW_ASSIGN_OR_RETURN(exec_stop, Wait(thread, true));
-  if (exec_stop.kind != TraceeStop::Kind::kTrap) {
-    process_ = exec_stop.kind == TraceeStop::Kind::kExited ? 0 : process_;
+  if (exec_stop.kind != TraceeStop::Kind::kExec) {
     return InvalidArgument("cannot execute {:?}", name);
   }
   CLEW_RETURN_IF_ERROR(SingleStep(thread, 0));
@@ -122,21 +142,40 @@ Status TracedProcess::FinishExec(const std::string& name) {
 }
 
 TracedProcess::TracedProcess(TracedProcess&& other) noexcept
-    : process_(std::exchange(other.process_, 0)) {}
+    : process_(std::exchange(other.process_, 0)),
+      tell_traps_(other.tell_traps_),
+      threads_(std::move(other.threads_)) {}
 
 TracedProcess& TracedProcess::operator=(TracedProcess&& other) noexcept {
   std::swap(process_, other.process_);
+  std::swap(tell_traps_, other.tell_traps_);
+  std::swap(threads_, other.threads_);
   return *this;
 }
 
 TracedProcess::~TracedProcess() {
-  if (process_ == 0) {
+  if (process_ == 0 || threads_.empty()) {
     return;
   }
   kill(process_, SIGKILL);
-  // The kernel keeps the process until each of its threads is reaped.
-  while (waitpid(-process_, nullptr, __WALL) > 0 || errno == EINTR) {
+  // The kernel keeps the process until each of its threads is reaped, the first
+  // one last.
+  for (const int32_t thread : threads_) {
+    if (thread != process_) {
+      Reap(thread);
+    }
   }
+  Reap(process_);
+}
+
+Status TracedProcess::Continue(Tid thread, int signal) {
+  return Request(PTRACE_CONT, thread, static_cast<uint64_t>(signal),
+                 "continue");
+}
+
+Result<TraceeStop> TracedProcess::Interrupt(Tid thread) {
+  (void)syscall(SYS_tgkill, process_, thread.as_int(), SIGSTOP);  // or ended
+  return Wait(thread, true);
 }
 
 Status TracedProcess::SingleStep(Tid thread, int signal) {
@@ -150,7 +189,9 @@ Result<TraceeStop> TracedProcess::Wait(Tid thread, bool may_block) {
     const int32_t stopped =
         waitpid(thread.as_int(), &status, __WALL | (may_block ? 0 : WNOHANG));
     if (stopped > 0) {
-      return Interpret(thread, status);
+      CLEW_ASSIGN_OR_RETURN(stop, Interpret(thread, status, tell_traps_));
+      Note(thread, stop);
+      return stop;
     }
     if (stopped == 0) {
       return TraceeStop();
@@ -159,6 +200,15 @@ Result<TraceeStop> TracedProcess::Wait(Tid thread, bool may_block) {
       return SystemError(errno,
                          fmt::format("cannot wait for thread {}", thread));
     }
+  }
+}
+
+void TracedProcess::Note(Tid thread, const TraceeStop& stop) {
+  if (stop.kind == TraceeStop::Kind::kClone) {
+    threads_.insert(stop.new_thread.as_int());
+  } else if (stop.kind == TraceeStop::Kind::kExited ||
+             stop.kind == TraceeStop::Kind::kKilled) {
+    threads_.erase(thread.as_int());
   }
 }
 
@@ -175,6 +225,24 @@ Result<user_regs_struct> TracedProcess::Registers(Tid thread) const {
         errno, fmt::format("cannot read registers of thread {}", thread));
   }
   return registers;
+}
+
+Result<siginfo_t> TracedProcess::SignalInfo(Tid thread) const {
+  siginfo_t info = {};
+  if (ptrace(PTRACE_GETSIGINFO, thread.as_int(), nullptr, &info) != 0) {
+    return SystemError(
+        errno, fmt::format("cannot read a signal of thread {}", thread));
+  }
+  return info;
+}
+
+Status TracedProcess::SetRegisters(Tid thread,
+                                   const user_regs_struct& registers) {
+  if (ptrace(PTRACE_SETREGS, thread.as_int(), nullptr, &registers) != 0) {
+    return SystemError(
+        errno, fmt::format("cannot write registers of thread {}", thread));
+  }
+  return {};
 }
 
 Result<TraceeAddr> TracedProcess::InsnPointer(Tid thread) const {
@@ -207,8 +275,8 @@ size_t TracedProcess::ReadMemory(TraceeAddr addr,
   return done;
 }
 
-std::string TracedProcess::Maps() const {
-  std::ifstream file(fmt::format("/proc/{}/maps", process_));
+std::string TracedProcess::ProcText(std::string_view name) const {
+  std::ifstream file(fmt::format("/proc/{}/{}", process_, name));
   std::ostringstream text;
   text << file.rdbuf();
   return text.str();

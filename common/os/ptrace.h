@@ -1,12 +1,16 @@
 #ifndef CLEW_COMMON_OS_PTRACE_H_
 #define CLEW_COMMON_OS_PTRACE_H_
 
+#include <signal.h>
 #include <sys/user.h>
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
+#include <set>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "common/result.h"
@@ -21,6 +25,7 @@ struct TraceeStop {
     kTrap,     // after a single step
     kSignal,   // about to receive `signal`
     kClone,    // inside clone(); `new_thread` exists and is stopped
+    kExec,     // inside execve(); the program is another one
     kExited,   // the thread ended with `exit_status`
     kKilled,   // the process was ended by `signal`
   };
@@ -30,6 +35,22 @@ struct TraceeStop {
   Tid new_thread;
 };
 
+// How a program is started to be traced.
+struct TraceeLaunch {
+  std::string program;                   // its file
+  std::vector<std::string> arguments;    // argv
+  std::vector<std::string> environment;  // "NAME=value"
+  // The program and the calling thread are bound to it: then a step costs a
+  // third.
+  int host_cpu = 0;
+  // A SIGTRAP that no step brought about (the program's own breakpoint, or sent
+  // to it) is told as kSignal; else every one is a kTrap.
+  bool tell_traps = false;
+  // Called in the child before execve; only what is safe after fork. Returns
+  // whether to go on. May be null.
+  std::function<bool()> prepare;
+};
+
 // A process that this one started and traces, with all its threads. Killed and
 // reaped when destroyed; moves. Processes that it forks are not traced.
 //
@@ -37,13 +58,9 @@ struct TraceeStop {
 // Errors are kSystem unless a line says otherwise.
 class TracedProcess {
  public:
-  // Starts `command` (its path first) with `environment` ("NAME=value"), at
-  // fixed addresses (no randomisation), it and the calling thread bound to the
-  // CPU `host_cpu`: then a step costs a third. Returns once the program is at
-  // its first instruction.
-  [[nodiscard]] static Result<TracedProcess> Start(
-      const std::vector<std::string>& command,
-      const std::vector<std::string>& environment, int host_cpu);
+  // Starts a program at fixed addresses (no randomisation). Returns once it is
+  // at its first instruction.
+  [[nodiscard]] static Result<TracedProcess> Start(const TraceeLaunch& launch);
   TracedProcess(TracedProcess&& other) noexcept;
   TracedProcess& operator=(TracedProcess&& other) noexcept;
   TracedProcess(const TracedProcess&) = delete;
@@ -57,6 +74,10 @@ class TracedProcess {
   // Lets a stopped thread execute one instruction; `signal` is delivered first
   // unless 0.
   [[nodiscard]] Status SingleStep(Tid thread, int signal);
+  // Lets a stopped thread run; `signal` is delivered first unless 0.
+  [[nodiscard]] Status Continue(Tid thread, int signal);
+  // Makes a thread stop that is not stopped, and waits for that.
+  [[nodiscard]] Result<TraceeStop> Interrupt(Tid thread);
   // Waits for the next stop of `thread`; with `may_block` clear, kRunning if
   // there is none yet.
   [[nodiscard]] Result<TraceeStop> Wait(Tid thread, bool may_block);
@@ -65,18 +86,26 @@ class TracedProcess {
   [[nodiscard]] bool IsAsleep(Tid thread) const;
 
   [[nodiscard]] Result<user_regs_struct> Registers(Tid thread) const;
+  // Of the signal that the thread is about to receive.
+  [[nodiscard]] Result<siginfo_t> SignalInfo(Tid thread) const;
+  [[nodiscard]] Status SetRegisters(Tid thread,
+                                    const user_regs_struct& registers);
   [[nodiscard]] Result<TraceeAddr> InsnPointer(Tid thread) const;
   // Reads as much of `bytes` as is mapped from `addr` on; returns how much.
   [[nodiscard]] size_t ReadMemory(TraceeAddr addr,
                                   std::span<uint8_t> bytes) const;
-  // /proc/<pid>/maps.
-  [[nodiscard]] std::string Maps() const;
+  // What /proc/<pid>/`name` says ("maps"); empty if it says nothing.
+  [[nodiscard]] std::string ProcText(std::string_view name) const;
 
  private:
-  explicit TracedProcess(int32_t process) : process_(process) {}
+  TracedProcess(int32_t process, bool tell_traps)
+      : process_(process), tell_traps_(tell_traps), threads_({process}) {}
   [[nodiscard]] Status FinishExec(const std::string& name);
+  void Note(Tid thread, const TraceeStop& stop);
 
   int32_t process_ = 0;  // 0: nothing to end
+  bool tell_traps_ = false;
+  std::set<int32_t> threads_;  // not reaped yet
 };
 
 }  // namespace clew

@@ -34,6 +34,14 @@ constexpr uint64_t kFxsaveXmm = offsetof(FxsaveArea, xmm);
 constexpr uint64_t kFxsaveBytes = sizeof(FxsaveArea);
 constexpr uint64_t kFloat80Bytes = 10;
 
+// st(i) and reserved bytes.
+struct FxsaveSlot {
+  uint64_t significand = 0;
+  uint64_t sign_exponent = 0;
+  explicit FxsaveSlot(const Float80& value)
+      : significand(value.significand), sign_exponent(value.sign_exponent) {}
+};
+
 template <class D>
 bool Misaligned(Cpu<D>& cpu, uint64_t addr, bool write) {
   if (addr % 16 != 0) {
@@ -49,8 +57,10 @@ void StoreStruct(Cpu<D>& cpu, uint64_t addr, const T& value,
   cpu.StoreBytes(addr, std::as_bytes(std::span(&value, 1)).first(size_bytes));
 }
 
-// Stores what QEMU 7.2 stores, which made the recording: reserved bytes and the
-// x87 opcode keep what was there.
+// Stores what the CPU of the recording stores. A CPU sets reserved bytes to
+// zero, and the pointers to the last x87 instruction, which are not kept here,
+// where it raised no exception (as AMD's do). Those of QEMU 7.2, and the x87
+// opcode, keep what was there.
 template <class D>
 void Fxsave(Cpu<D>& cpu, const Insn& insn) {
   const uint64_t addr = cpu.Address(insn);
@@ -59,12 +69,18 @@ void Fxsave(Cpu<D>& cpu, const Insn& insn) {
   }
   Registers& regs = cpu.regs();
   X87Stack stack(regs.x87);
+  const bool is_qemu = regs.is_of_qemu();
   const FxsaveHead head = {regs.x87.control, regs.x87.status,
                            stack.NonEmptyMask(), 0};
-  StoreStruct(cpu, addr, head, offsetof(FxsaveHead, opcode));
-  StoreStruct(cpu, addr + 8, FxsaveMxcsr{0, 0, regs.mxcsr, kMxcsrBits});
+  StoreStruct(cpu, addr, head,
+              is_qemu ? offsetof(FxsaveHead, opcode) : sizeof(head));
+  StoreStruct(
+      cpu, addr + 8,
+      FxsaveMxcsr{0, 0, regs.mxcsr, is_qemu ? kMxcsrBits : regs.mxcsr_mask});
   for (unsigned i = 0; i < 8; ++i) {
-    StoreStruct(cpu, addr + kFxsaveX87 + 16 * i, stack.st(i), kFloat80Bytes);
+    const FxsaveSlot slot(stack.st(i));
+    StoreStruct(cpu, addr + kFxsaveX87 + sizeof(slot) * i, slot,
+                is_qemu ? kFloat80Bytes : sizeof(slot));
   }
   for (uint8_t i = 0; i < 16; ++i) {
     const Vec128 value = cpu.ReadVec(insn, {OperandKind::kVec, 16, i});

@@ -10,6 +10,7 @@
 #include <cstring>
 #include <utility>
 
+#include "common/inputs.h"
 #include "common/os/maps_path.h"
 #include "recorder/qemu/calls/own_descriptor.h"
 
@@ -21,8 +22,15 @@ struct KernelMapping {
   uint64_t end = 0;
   uint64_t file_offset = 0;
   std::string name;
+  uint32_t prot = 0;  // kProt...
   bool shared = false;
 };
+
+uint32_t ProtOf(const std::array<char, 4>& rights) {
+  return (rights[0] == 'r' ? kProtRead : 0) |
+         (rights[1] == 'w' ? kProtWrite : 0) |
+         (rights[2] == 'x' ? kProtExec : 0);
+}
 
 // A line of /proc/pid/maps: "begin-end prot offset device inode   name".
 std::optional<KernelMapping> ParseMapsLine(const char* line) {
@@ -32,12 +40,13 @@ std::optional<KernelMapping> ParseMapsLine(const char* line) {
   unsigned long offset = 0;
   unsigned long inode = 0;
   int name_at = 0;
-  char sharing = 0;
-  if (sscanf(line, "%lx-%lx %*3c%c %lx %*s %lu %n", &begin, &end, &sharing,
+  std::array<char, 4> rights = {};
+  if (sscanf(line, "%lx-%lx %4c %lx %*s %lu %n", &begin, &end, rights.data(),
              &offset, &inode, &name_at) < 5) {
     return std::nullopt;
   }
-  mapping.shared = sharing == 's';
+  mapping.prot = ProtOf(rights);
+  mapping.shared = rights[3] == 's';
   mapping.begin = begin;
   mapping.end = end;
   mapping.file_offset = offset;
@@ -51,10 +60,13 @@ std::optional<KernelMapping> ParseMapsLine(const char* line) {
 
 // Not /proc/self: that is the first thread, which has no memory any more once
 // it has ended.
-Result<std::vector<KernelMapping>> ReadKernelMappings(uint64_t end) {
-  FILE* maps = fopen("/proc/thread-self/maps", "re");
+constexpr const char* kOwnMaps = "/proc/thread-self/maps";
+
+Result<std::vector<KernelMapping>> ReadKernelMappings(const std::string& path,
+                                                      uint64_t end) {
+  FILE* maps = fopen(path.c_str(), "re");
   if (maps == nullptr) {
-    return SystemError(errno, "cannot open \"/proc/thread-self/maps\"");
+    return SystemError(errno, fmt::format("cannot open {:?}", path));
   }
   std::vector<KernelMapping> mappings;
   std::array<char, 4600> line;
@@ -103,7 +115,23 @@ void SplitByProtection(const KernelMapping& mapping, const std::string& name,
   }
 }
 
+// What a program cannot write, and the kernel shows no other process.
+bool IsKernels(const std::string& name) {
+  return name.starts_with("[vvar") || name == "[vsyscall]";
+}
+
 }  // namespace
+
+Result<GuestMemory> GuestMemory::OpenOf(int32_t process) {
+  const std::string path = fmt::format("/proc/{}/mem", process);
+  const int fd = open(path.c_str(), O_RDWR | O_CLOEXEC);
+  if (fd < 0) {
+    return SystemError(errno, fmt::format("cannot open {:?}", path));
+  }
+  GuestMemory memory(TakeDescriptor(fd), true, nullptr);
+  memory.process_ = process;
+  return memory;
+}
 
 Result<GuestMemory> GuestMemory::Open(PageProtection high) {
   int fd = open("/proc/self/mem", O_RDWR | O_CLOEXEC);
@@ -120,10 +148,11 @@ Result<GuestMemory> GuestMemory::Open(PageProtection high) {
 GuestMemory::GuestMemory(GuestMemory&& other) noexcept
     : fd_(std::exchange(other.fd_, -1)),
       can_write_(other.can_write_),
-      high_(std::move(other.high_)) {}
+      high_(std::move(other.high_)),
+      process_(other.process_) {}
 
 bool GuestMemory::IsPrograms(uint64_t addr, uint64_t count) const {
-  if (addr < kGuestEnd && count <= kGuestEnd - addr) {
+  if (process_ != 0 || (addr < kGuestEnd && count <= kGuestEnd - addr)) {
     return true;
   }
   if (!high_ || count > UINT64_MAX - addr) {
@@ -203,7 +232,7 @@ uint64_t GuestMemory::CopyTo(RawFile& file, uint64_t addr,
 Result<std::vector<GuestRegion>> ListRegions(const PageProtection& protection,
                                              uint64_t stack_addr, uint64_t brk,
                                              uint64_t end) {
-  CLEW_ASSIGN_OR_RETURN(mappings, ReadKernelMappings(end));
+  CLEW_ASSIGN_OR_RETURN(mappings, ReadKernelMappings(kOwnMaps, end));
   std::vector<GuestRegion> regions;
   for (const KernelMapping& mapping : mappings) {
     SplitByProtection(mapping, NameOf(mapping, stack_addr, brk), protection,
@@ -212,8 +241,31 @@ Result<std::vector<GuestRegion>> ListRegions(const PageProtection& protection,
   return regions;
 }
 
-bool IsSharedMapping(uint64_t addr) {
-  const auto mappings = ReadKernelMappings(UINT64_MAX);
+Result<std::vector<GuestRegion>> ListRegionsOf(int32_t process,
+                                               uint64_t stack_addr,
+                                               uint64_t brk) {
+  CLEW_ASSIGN_OR_RETURN(
+      mappings,
+      ReadKernelMappings(fmt::format("/proc/{}/maps", process), UINT64_MAX));
+  std::vector<GuestRegion> regions;
+  for (const KernelMapping& mapping : mappings) {
+    if (!IsKernels(mapping.name)) {
+      const std::string name = NameOf(mapping, stack_addr, brk);
+      regions.push_back(
+          {.addr = mapping.begin,
+           .size_bytes = mapping.end - mapping.begin,
+           .prot = mapping.prot,
+           .file_offset = name.starts_with('/') ? mapping.file_offset : 0,
+           .name = name});
+    }
+  }
+  return regions;
+}
+
+bool IsSharedMapping(uint64_t addr, int32_t process) {
+  const auto mappings = ReadKernelMappings(
+      process == 0 ? kOwnMaps : fmt::format("/proc/{}/maps", process),
+      UINT64_MAX);
   return mappings && std::ranges::any_of(*mappings, [&](const auto& mapping) {
            return mapping.shared && mapping.begin <= addr && addr < mapping.end;
          });

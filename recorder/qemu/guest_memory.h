@@ -23,10 +23,13 @@ inline constexpr uint64_t kGuestEnd = 0x500000000000;
 // What the program may do with the page at `addr`; nullopt where it has none.
 using PageProtection = std::function<std::optional<uint32_t>(uint64_t addr)>;
 
-// Reads and writes memory of this process that may not be there, or that the
-// program may not touch. Not thread-safe.
+// Reads and writes memory of the program that may not be there, or that the
+// program may not touch: of this process, with QEMU around the program, or of
+// another one, which is all the program's. Not thread-safe.
 class GuestMemory {
  public:
+  // Of a process that this thread traces (ptrace(2)).
+  [[nodiscard]] static Result<GuestMemory> OpenOf(int32_t process);
   // Above kGuestEnd it is the program's where `high` has a page; nowhere
   // without.
   [[nodiscard]] static Result<GuestMemory> Open(PageProtection high = nullptr);
@@ -36,6 +39,8 @@ class GuestMemory {
   GuestMemory& operator=(GuestMemory&&) = delete;
   ~GuestMemory();
 
+  // Returns the process, 0: this one.
+  int32_t process() const { return process_; }
   // All of it or false. Reads what the program itself may not (PROT_NONE).
   bool Read(uint64_t addr, void* to, size_t count) const;
   template <class T>
@@ -64,6 +69,7 @@ class GuestMemory {
   int fd_;
   bool can_write_;
   PageProtection high_;
+  int32_t process_ = 0;
 };
 
 // A stretch of program memory with one protection and one origin.
@@ -82,9 +88,14 @@ struct GuestRegion {
 [[nodiscard]] Result<std::vector<GuestRegion>> ListRegions(
     const PageProtection& protection, uint64_t stack_addr, uint64_t brk,
     uint64_t end = kGuestEnd);
+// Likewise of another process, as the kernel protects it, without what the
+// kernel alone writes there ([vvar]).
+[[nodiscard]] Result<std::vector<GuestRegion>> ListRegionsOf(
+    int32_t process, uint64_t stack_addr, uint64_t brk);
 
-// Whether the mapping at `addr` is one that other processes may have, too.
-bool IsSharedMapping(uint64_t addr);
+// Whether the mapping at `addr` is one that other processes may have, too; of
+// `process`, 0: this one.
+bool IsSharedMapping(uint64_t addr, int32_t process = 0);
 
 }  // namespace clew::recorder
 

@@ -87,6 +87,7 @@ void WriteRegisters(RawFile& file, const StartState& state) {
   fields.Number(7, state.mxcsr);
   fields.Number(8, state.x87_control);
   fields.Number(9, state.brk.as_int());
+  fields.Number(11, state.mxcsr_mask);
   file.Append(fields.bytes());
 }
 

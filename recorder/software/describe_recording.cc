@@ -22,7 +22,9 @@ bundle::Manifest DescribeRecording(
     const RecordOptions& options, const PluginConfig& config,
     const Outcome& outcome, const std::vector<bundle::BundleImage>& images) {
   bundle::Manifest manifest;
-  manifest.source = bundle::BundleSource::kQemu;
+  manifest.source = options.source == SoftwareSource::kStep
+                        ? bundle::BundleSource::kStepper
+                        : bundle::BundleSource::kQemu;
   manifest.core_count = config.scheduler.cores;
   manifest.timing = TimingOf(config.encoder);
   manifest.command = options.command;

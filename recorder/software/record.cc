@@ -13,6 +13,7 @@
 #include "common/os/file.h"
 #include "common/text/path_names.h"
 #include "common/text/signal_text.h"
+#include "recorder/native/run_natively.h"
 #include "recorder/qemu/plugin_config.h"
 #include "recorder/software/assemble.h"
 #include "recorder/software/launch.h"
@@ -166,6 +167,24 @@ std::string Describe(const StatusCounts& counts) {
   return shown.size() > kShownMax ? text + ", ..." : text;
 }
 
+// Returns the wait status.
+Result<int> Run(const RecordOptions& options,
+                const bundle::Surroundings& surroundings,
+                const PluginConfig& config, ProgramGroup& group) {
+  if (options.source == SoftwareSource::kStep) {
+    return RunNatively({.command = options.command,
+                        .surroundings = surroundings,
+                        .config = config,
+                        .enter_group = [&] { group.EnterInChild(); },
+                        .started = [&](pid_t pid) { group.Add(pid); }});
+  }
+  return RunUnderQemu({.command = options.command,
+                       .surroundings = surroundings,
+                       .plugin = options.plugin_path,
+                       .config = config},
+                      group);
+}
+
 }  // namespace
 
 Result<RecordOutcome> Record(const RecordOptions& given) {
@@ -181,12 +200,9 @@ Result<RecordOutcome> Record(const RecordOptions& given) {
   CLEW_ASSIGN_OR_RETURN(config, MakeSession(options, bundle.folder()));
   CLEW_RETURN_IF_ERROR(
       bundle.files().CreateDirectory(RawFolder(bundle.folder())));
-  const Launch launch{.command = options.command,
-                      .surroundings = *options.surroundings,
-                      .plugin = options.plugin_path,
-                      .config = config};
   CLEW_ASSIGN_OR_RETURN(group, ProgramGroup::Make());
-  CLEW_ASSIGN_OR_RETURN(wait_status, RunUnderQemu(launch, group));
+  CLEW_ASSIGN_OR_RETURN(wait_status,
+                        Run(options, *options.surroundings, config, group));
   std::vector<pid_t> left = group.Left();
   auto read = ReadOutcome(config, wait_status);
   if (!read || WasCutOff(read->failure)) {

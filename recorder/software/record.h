@@ -21,7 +21,14 @@
 
 namespace clew::recorder {
 
+// What runs the program and makes its trace.
+enum class SoftwareSource : uint8_t {
+  kQemu,  // qemu-x86_64 with a module
+  kStep,  // this host's CPU, one instruction at a time
+};
+
 struct RecordOptions {
+  SoftwareSource source = SoftwareSource::kQemu;
   std::vector<std::string> command;  // argv; [0] is searched for in PATH
   // Absent: those of this process, and [0] decides which file is run.
   std::optional<bundle::Surroundings> surroundings;

@@ -51,7 +51,7 @@ Result<RecordOptions> OptionsToRepeat(const bundle::Manifest& manifest,
   if (!manifest.settings) {
     return Unsupported(
         "{}: it does not carry how the program was started: it was not made by "
-        "'clew record --source qemu', is redacted, or older than this",
+        "'clew record' in software, is redacted, or older than this",
         where);
   }
   const bundle::RunSettings& settings = *manifest.settings;
@@ -65,6 +65,9 @@ Result<RecordOptions> OptionsToRepeat(const bundle::Manifest& manifest,
         settings.surroundings.working_directory, settings.fail_on);
   }
   RecordOptions options;
+  options.source = manifest.source == bundle::BundleSource::kStepper
+                       ? SoftwareSource::kStep
+                       : SoftwareSource::kQemu;
   options.command = settings.arguments;
   options.surroundings = settings.surroundings;
   options.cores = manifest.core_count;

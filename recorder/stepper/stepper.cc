@@ -36,7 +36,7 @@ class Stepper {
   Result<SteppedRun> Run() {
     run_.process = process_.process();
     CLEW_RETURN_IF_ERROR(Adopt(process_.first_thread(), Tid(0)));
-    observer_.OnMaps(process_.Maps());
+    observer_.OnMaps(process_.ProcText("maps"));
     while (!ready_.empty() || !asleep_.empty()) {
       CLEW_RETURN_IF_ERROR(ending_ ? ReapAll() : WakeSleepers());
       if (ready_.empty() && !asleep_.empty()) {
@@ -178,7 +178,7 @@ class Stepper {
     CLEW_RETURN_IF_ERROR(process_.SingleStep(thread.tid, 0));
     CLEW_ASSIGN_OR_RETURN(after, ArriveFromKernel(thread));
     if (may_map && after == After::kGoesOn) {
-      observer_.OnMaps(process_.Maps());
+      observer_.OnMaps(process_.ProcText("maps"));
     }
     return after;
   }
@@ -312,9 +312,15 @@ Result<SteppedRun> RunStepped(const StepperOptions& options,
   if (options.quantum_insns == 0) {
     return InvalidArgument("stepper: quantum_insns is 0, wanted at least 1");
   }
+  if (options.command.empty()) {
+    return InvalidArgument("no program to trace");
+  }
   CLEW_ASSIGN_OR_RETURN(
-      process, TracedProcess::Start(options.command, options.environment,
-                                    options.host_cpu));
+      process, TracedProcess::Start({.program = options.command[0],
+                                     .arguments = options.command,
+                                     .environment = options.environment,
+                                     .host_cpu = options.host_cpu,
+                                     .prepare = nullptr}));
   return Stepper(options, std::move(process), observer).Run();
 }
 

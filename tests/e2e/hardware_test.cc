@@ -275,7 +275,9 @@ TEST_F(HardwareTest, WhatCannotBeRecordedIsRefusedAndLeavesNothing) {
       {{"--unit", "none-such.service"}, 2, "no unit \"none-such.service\""},
       {{"--cgroup", "/none/such"}, 3, "cannot open cgroup \"/none/such\""},
       {{"--buffer", "4M", "--", "/bin/true"}, 2, "--sideband-only records no"},
-      {{"--seed", "3", "--", "/bin/true"}, 2, "--seed is for --source qemu"},
+      {{"--seed", "3", "--", "/bin/true"},
+       2,
+       "--seed is not for --source perf"},
       {{"--", "/none/such"}, 2, "no executable file"}};
   for (const Case& wrong : cases) {
     const auto run = Clew(Record(bundle, wrong.words));

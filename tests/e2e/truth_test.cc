@@ -36,6 +36,7 @@ struct TruthCase {
   bool fails = true;
   uint32_t mtc_period = 6;
   uint32_t timeout_s = 100;
+  recorder::SoftwareSource source = recorder::SoftwareSource::kQemu;
 };
 void PrintTo(const TruthCase& c, std::ostream* out) { *out << c.name; }
 
@@ -52,6 +53,7 @@ Result<std::unique_ptr<Recorded>> RecordCase(const TruthCase& c,
                                              const std::string& program) {
   auto recorded = std::make_unique<Recorded>();
   recorder::RecordOptions options;
+  options.source = c.source;
   options.command = c.command;
   options.command[0] = program;
   options.output = recorded->bundle;
@@ -437,6 +439,56 @@ INSTANTIATE_TEST_SUITE_P(
         TruthCase{"jit", {"programs/jit"}, false},
         TruthCase{"processes", {"programs/processes"}, false},
         TruthCase{"sqlite", {"programs/sqlite_threads"}, false}),
+    [](const auto& parameter) { return parameter.param.name; });
+
+// The same of programs that are stepped on this CPU: each as its first seed
+// runs it.
+TruthCase Stepped(const char* name, std::vector<std::string> command) {
+  TruthCase c = {name, std::move(command), /*fails=*/false};
+  c.source = recorder::SoftwareSource::kStep;
+  return c;
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Stepped, TruthTest,
+    testing::Values(
+        Stepped("bank", {"programs/bank"}), Stepped("uaf", {"programs/uaf"}),
+        Stepped("racey", {"programs/racey"}),
+        Stepped("pfscan", {"programs/pfscan"}),
+        Stepped("deadlock", {"programs/deadlock"}),
+        Stepped("static_loop", {"programs/static_loop"}),
+        Stepped("threads", {"recorder/programs/recorder_tracee_threads"}),
+        Stepped("static_threads", {"recorder/programs/recorder_tracee_static"}),
+        Stepped("handler",
+                {"recorder/programs/recorder_tracee_endings", "handled"}),
+        Stepped("returning_handler",
+                {"recorder/programs/recorder_tracee_endings", "returning"}),
+        Stepped("fpstate", {"programs/fpstate"}),
+        Stepped("two_signals_at_once",
+                {"recorder/programs/recorder_tracee_signals", "together"}),
+        Stepped("cancelled_in_sigwait",
+                {"recorder/programs/recorder_tracee_signals", "cancel"}),
+        Stepped("fault_in_rep",
+                {"recorder/programs/recorder_tracee_endings", "rep"}),
+        Stepped("requests", {"recorder/programs/recorder_tracee_requests"}),
+        Stepped("queues", {"recorder/programs/recorder_tracee_queues"}),
+        Stepped("mapped_file", {"programs/mapped_file"}),
+        Stepped("channels", {"programs/channels"}),
+        Stepped("discarded", {"programs/discarded"}),
+        Stepped("given", {"programs/given"}),
+        Stepped("signalled", {"programs/signalled"}),
+        Stepped("lmdb", {"programs/lmdb_threads"}),
+        Stepped("unmapped", {kFaults, "unmapped"}),
+        Stepped("protection", {kFaults, "protection"}),
+        Stepped("noncanonical", {kFaults, "noncanonical"}),
+        Stepped("misaligned", {kFaults, "misaligned"}),
+        Stepped("jump", {kFaults, "jump"}),
+        Stepped("divide", {kFaults, "divide"}),
+        Stepped("illegal", {kFaults, "illegal"}),
+        Stepped("breakpoint", {kFaults, "breakpoint"}),
+        Stepped("bus", {kFaults, "bus"}), Stepped("sent", {kFaults, "sent"}),
+        Stepped("alarm", {kFaults, "alarm"}),
+        Stepped("processes", {"programs/processes"})),
     [](const auto& parameter) { return parameter.param.name; });
 
 }  // namespace

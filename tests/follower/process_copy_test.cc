@@ -130,7 +130,8 @@ TEST_F(ProcessCopyTest, EveryRegisterCountsInTheDigest) {
     process.mutable_registers(0) = registers;
     EXPECT_EQ(process.StateDigest(), digest) << name;
   };
-  auto& [gpr, rip, rflags, fs_base, gs_base, vec, mxcsr, x87] = registers;
+  auto& [gpr, rip, rflags, fs_base, gs_base, vec, mxcsr, mxcsr_mask, x87] =
+      registers;
   for (uint64_t& general : gpr) {
     expect_counts("gpr", general);
   }
@@ -145,6 +146,7 @@ TEST_F(ProcessCopyTest, EveryRegisterCountsInTheDigest) {
     }
   }
   expect_counts("mxcsr", mxcsr);
+  expect_counts("mxcsr_mask", mxcsr_mask);
   auto& [stack, control, status, tag] = x87;
   for (machine::Float80& value : stack) {
     expect_counts("x87", value.significand);

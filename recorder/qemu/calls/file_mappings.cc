@@ -11,13 +11,16 @@
 #include <array>
 
 #include "common/x86/page.h"
+#include "recorder/qemu/calls/program_descriptor.h"
 
 namespace clew::recorder {
 namespace {
 
 // `bytes` that end where the descriptor's position is now.
-std::optional<FileRange> BeforePosition(int fd, uint64_t bytes) {
-  const off_t position = lseek(fd, 0, SEEK_CUR);
+std::optional<FileRange> BeforePosition(int fd, uint64_t bytes,
+                                        const GuestMemory& memory) {
+  const off_t position =
+      lseek(ProgramDescriptor(memory, fd).get(), 0, SEEK_CUR);
   const auto end = static_cast<uint64_t>(position);
   if (position < 0 || end < bytes) {
     return std::nullopt;
@@ -27,10 +30,12 @@ std::optional<FileRange> BeforePosition(int fd, uint64_t bytes) {
 
 // `bytes` at `offset`; Linux appends them to a file open for appending
 // (pwrite(2), BUGS).
-std::optional<FileRange> AtOffset(int fd, uint64_t offset, uint64_t bytes) {
-  struct stat info = {};
-  if ((fcntl(fd, F_GETFL) & O_APPEND) != 0 && fstat(fd, &info) == 0) {
-    offset = static_cast<uint64_t>(info.st_size) - bytes;
+std::optional<FileRange> AtOffset(int fd, uint64_t offset, uint64_t bytes,
+                                  const GuestMemory& memory) {
+  const ProgramDescriptor descriptor(memory, fd);
+  const auto info = descriptor.Stat();
+  if ((fcntl(descriptor.get(), F_GETFL) & O_APPEND) != 0 && info) {
+    offset = static_cast<uint64_t>(info->st_size) - bytes;
   }
   return FileRange{.fd = fd, .begin = offset, .end = offset + bytes};
 }
@@ -39,7 +44,7 @@ std::optional<FileRange> AtOffset(int fd, uint64_t offset, uint64_t bytes) {
 std::optional<FileRange> BeforeOffsetAt(int fd, uint64_t addr, uint64_t bytes,
                                         const GuestMemory& memory) {
   if (addr == 0) {
-    return BeforePosition(fd, bytes);
+    return BeforePosition(fd, bytes, memory);
   }
   const auto end = memory.Load<uint64_t>(addr);
   if (!end || *end < bytes) {
@@ -71,10 +76,10 @@ std::optional<FileRange> WrittenRange(const SyscallCall& call, uint64_t bytes,
     case FileChange::kNone:
       return std::nullopt;
     case FileChange::kAtPosition:
-      return BeforePosition(first, bytes);
+      return BeforePosition(first, bytes, memory);
     case FileChange::kAtOffset:
-      return args[3] == kAtPosition ? BeforePosition(first, bytes)
-                                    : AtOffset(first, args[3], bytes);
+      return args[3] == kAtPosition ? BeforePosition(first, bytes, memory)
+                                    : AtOffset(first, args[3], bytes, memory);
     case FileChange::kOfThird:
       return BeforeOffsetAt(third, args[3], bytes, memory);
     case FileChange::kTruncated:
@@ -88,13 +93,27 @@ std::optional<FileRange> WrittenRange(const SyscallCall& call, uint64_t bytes,
 
 }  // namespace
 
-std::string PathOfDescriptor(int fd) {
-  std::array<char, 4096> path;
-  // Not /proc/self: that is the first thread's, which may have ended.
-  const std::string link = fmt::format("/proc/thread-self/fd/{}", fd);
-  const ssize_t length = readlink(link.c_str(), path.data(), path.size());
-  return length < 0 ? ""
-                    : std::string(path.data(), static_cast<size_t>(length));
+std::optional<std::string> CodeFileOf(const SyscallCall& call, int64_t result,
+                                      const GuestMemory& memory) {
+  const auto& args = call.args;
+  if (call.number != __NR_mmap || result < 0 ||
+      (args[3] & MAP_ANONYMOUS) != 0 || (args[2] & PROT_EXEC) == 0) {
+    return std::nullopt;
+  }
+  const std::string path = PathOfDescriptor(memory, static_cast<int>(args[4]));
+  struct stat info = {};
+  const bool is_file = path.starts_with('/') &&
+                       stat(path.c_str(), &info) == 0 && S_ISREG(info.st_mode);
+  return is_file ? std::optional(path) : std::nullopt;
+}
+
+ExecMapping CodeMappedBy(const SyscallCall& call, int64_t result,
+                         const std::string& path) {
+  return {.addr = static_cast<uint64_t>(result),
+          .size_bytes = RoundUpToPage(call.args[1]),
+          .file_offset = call.args[5],
+          .prot = static_cast<uint32_t>(call.args[2]),
+          .path = path};
 }
 
 std::optional<FileRange> ChangedFile(const SyscallCall& call, int64_t result,
@@ -103,24 +122,27 @@ std::optional<FileRange> ChangedFile(const SyscallCall& call, int64_t result,
     return std::nullopt;
   }
   auto range = WrittenRange(call, static_cast<uint64_t>(result), memory);
-  struct stat info = {};
-  if (!range || fstat(range->fd, &info) != 0 || !S_ISREG(info.st_mode)) {
+  const auto info =
+      range ? ProgramDescriptor(memory, range->fd).StatOfRegularFile()
+            : std::nullopt;
+  if (!info) {
     return std::nullopt;
   }
   range->end =
-      std::min(range->end, RoundUpToPage(static_cast<uint64_t>(info.st_size)));
+      std::min(range->end, RoundUpToPage(static_cast<uint64_t>(info->st_size)));
   return range->begin < range->end ? range : std::nullopt;
 }
 
-std::optional<FileMappings::FileId> FileMappings::IdOf(int fd) {
-  struct stat info = {};
-  if (fstat(fd, &info) != 0 || !S_ISREG(info.st_mode)) {
-    return std::nullopt;
-  }
-  return FileId{.device = info.st_dev, .inode = info.st_ino};
+std::optional<FileMappings::FileId> FileMappings::IdOf(
+    const GuestMemory& memory, int fd) {
+  const auto info = ProgramDescriptor(memory, fd).StatOfRegularFile();
+  return info ? std::optional(
+                    FileId{.device = info->st_dev, .inode = info->st_ino})
+              : std::nullopt;
 }
 
-void FileMappings::Follow(const SyscallCall& call, int64_t result) {
+void FileMappings::Follow(const SyscallCall& call, int64_t result,
+                          const GuestMemory& memory) {
   const auto& args = call.args;
   const auto addr = static_cast<uint64_t>(result);
   if (result < 0) {
@@ -128,7 +150,7 @@ void FileMappings::Follow(const SyscallCall& call, int64_t result) {
   }
   switch (call.number) {
     case __NR_mmap:
-      return Map(addr, call);
+      return Map(addr, call, memory);
     case __NR_munmap:
       return Remove(args[0], RoundUpToPage(args[1]));
     case __NR_shmat:
@@ -143,13 +165,15 @@ void FileMappings::Follow(const SyscallCall& call, int64_t result) {
   }
 }
 
-void FileMappings::Map(uint64_t addr, const SyscallCall& call) {
+void FileMappings::Map(uint64_t addr, const SyscallCall& call,
+                       const GuestMemory& memory) {
   const auto& args = call.args;
   Remove(addr, RoundUpToPage(args[1]));
   const bool is_shared = (args[3] & MAP_SHARED) != 0;
   maps_shared_memory_ |= is_shared && (args[3] & MAP_ANONYMOUS) != 0;
   const int fd = static_cast<int>(args[4]);
-  const auto file = (args[3] & MAP_ANONYMOUS) != 0 ? std::nullopt : IdOf(fd);
+  const auto file =
+      (args[3] & MAP_ANONYMOUS) != 0 ? std::nullopt : IdOf(memory, fd);
   if (!file) {
     return;
   }
@@ -158,20 +182,22 @@ void FileMappings::Map(uint64_t addr, const SyscallCall& call) {
                        .file_offset = args[5],
                        .file = *file});
   if (is_shared) {  // MAP_SHARED_VALIDATE has the bit, too
-    Note(fd, args[2]);
+    Note(memory, fd, args[2]);
   }
 }
 
 // Files that only their owner can be expected to change while they are mapped
 // for reading (the caches of libc) are left out.
-void FileMappings::Note(int fd, uint64_t prot) {
+void FileMappings::Note(const GuestMemory& memory, int fd, uint64_t prot) {
+  const ProgramDescriptor descriptor(memory, fd);
   struct stat info = {};
-  (void)fstat(fd, &info);
-  const bool for_writing = (fcntl(fd, F_GETFL) & O_ACCMODE) != O_RDONLY;
+  info = descriptor.Stat().value_or(info);
+  const bool for_writing =
+      (fcntl(descriptor.get(), F_GETFL) & O_ACCMODE) != O_RDONLY;
   const bool of_system =
       info.st_uid == 0 && (info.st_mode & (S_IWGRP | S_IWOTH)) == 0;
   if ((prot & PROT_WRITE) != 0 || for_writing || !of_system) {
-    written_by_others_.insert(PathOfDescriptor(fd));
+    written_by_others_.insert(PathOfDescriptor(memory, fd));
   }
 }
 
@@ -231,7 +257,9 @@ std::vector<MemoryRange> FileMappings::NotDiscarded(
   for (uint64_t page = call.args[0]; page < end; page += kPageBytes) {
     std::array<uint64_t, kPageBytes / sizeof(uint64_t)> words = {};
     unsigned char resident = 1;
-    (void)mincore(reinterpret_cast<void*>(page), kPageBytes, &resident);
+    if (memory.process() == 0) {
+      (void)mincore(reinterpret_cast<void*>(page), kPageBytes, &resident);
+    }
     const bool read = ((resident & 1) != 0 || IsMapped(page)) &&
                       memory.Read(page, words.data(), kPageBytes);
     if (read && std::ranges::any_of(words, [](uint64_t w) { return w != 0; })) {
@@ -250,7 +278,7 @@ std::vector<MemoryRange> FileMappings::ChangedBy(
   std::vector<MemoryRange> ranges;
   const auto changed =
       mappings_.empty() ? std::nullopt : ChangedFile(call, result, memory);
-  const auto file = changed ? IdOf(changed->fd) : std::nullopt;
+  const auto file = changed ? IdOf(memory, changed->fd) : std::nullopt;
   for (const Mapping& mapping : mappings_) {
     if (!file || mapping.file != *file) {
       continue;

@@ -10,12 +10,18 @@
 #include "recorder/qemu/calls/syscall_effects.h"
 #include "recorder/qemu/guest_memory.h"
 #include "recorder/qemu/input_writer.h"
+#include "recorder/qemu/tracer.h"
 
 namespace clew::recorder {
 
-// The path behind a descriptor of this process, as the kernel names it; empty
-// where there is none.
-std::string PathOfDescriptor(int fd);
+// The file whose code `call`, which returned `result`, mapped. nullopt: none.
+// What is behind another descriptor ("/memfd:name (deleted)") counts as made by
+// the program.
+std::optional<std::string> CodeFileOf(const SyscallCall& call, int64_t result,
+                                      const GuestMemory& memory);
+// What it mapped of the file, whose `path` it borrows.
+ExecMapping CodeMappedBy(const SyscallCall& call, int64_t result,
+                         const std::string& path);
 
 // Bytes of a file that a call changed.
 struct FileRange {
@@ -37,7 +43,8 @@ class FileMappings {
  public:
   // After each call that returned: keeps the list. Calls that map nothing cost
   // a comparison of their number.
-  void Follow(const SyscallCall& call, int64_t result);
+  void Follow(const SyscallCall& call, int64_t result,
+              const GuestMemory& memory);
 
   // Memory that `call` changed by way of the file behind it. Of memory that was
   // discarded (MADV_DONTNEED) that which is not zero now.
@@ -62,12 +69,12 @@ class FileMappings {
     uint64_t file_offset = 0;
     FileId file;
   };
-  static std::optional<FileId> IdOf(int fd);
+  static std::optional<FileId> IdOf(const GuestMemory& memory, int fd);
   std::vector<MemoryRange> NotDiscarded(const SyscallCall& call,
                                         const GuestMemory& memory) const;
   bool IsMapped(uint64_t addr) const;
-  void Map(uint64_t addr, const SyscallCall& call);
-  void Note(int fd, uint64_t prot);
+  void Map(uint64_t addr, const SyscallCall& call, const GuestMemory& memory);
+  void Note(const GuestMemory& memory, int fd, uint64_t prot);
   void Remove(uint64_t addr, uint64_t size_bytes);
   void Move(uint64_t from, uint64_t old_bytes, uint64_t to, uint64_t new_bytes);
 

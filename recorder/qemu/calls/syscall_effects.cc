@@ -15,8 +15,10 @@
 #include <string_view>
 
 #include "common/check.h"
+#include "common/digest.h"
 #include "common/linux/request_table.h"
 #include "recorder/qemu/calls/ipc_calls.h"
+#include "recorder/qemu/calls/program_descriptor.h"
 #include "recorder/qemu/calls/refused_uses.h"
 
 namespace clew::recorder {
@@ -204,16 +206,17 @@ void AddSentMessages(const SyscallCall& call, uint64_t count,
 // The kernel maps whole pages, and writes what the file has of them; the rest
 // of the last page is zero.
 void AddMapped(const SyscallCall& call, uint64_t addr,
-               std::vector<MemoryRange>& ranges) {
+               const GuestMemory& memory, std::vector<MemoryRange>& ranges) {
   const uint64_t length = RoundUpToPage(call.args[1]);
   if ((call.args[3] & MAP_ANONYMOUS) != 0) {
     return;
   }
-  struct stat info = {};
-  if (fstat(static_cast<int>(call.args[4]), &info) != 0) {
+  const auto info =
+      ProgramDescriptor(memory, static_cast<int>(call.args[4])).Stat();
+  if (!info) {
     return;
   }
-  const auto size = static_cast<uint64_t>(info.st_size);
+  const auto size = static_cast<uint64_t>(info->st_size);
   const uint64_t offset = call.args[5];
   AddRange(addr, offset < size ? std::min(length, size - offset) : 0, ranges);
 }
@@ -248,7 +251,7 @@ Status AddSpecial(const SyscallCall& call, uint64_t result,
     case SpecialEffect::kRequest:
       return AddRequest(call, memory, ranges);
     case SpecialEffect::kMmap:
-      AddMapped(call, result, ranges);
+      AddMapped(call, result, memory, ranges);
       return {};
     case SpecialEffect::kClone:
       AddClone(call, ranges);
@@ -350,6 +353,26 @@ SyscallReads ReadsOf(const SyscallCall& call, const GuestMemory& memory) {
   reads.ranges = ReadsOfSyscall(call.number, call.args, readable);
   reads.digest = DigestOfReads(reads.ranges, readable);
   return reads;
+}
+
+void NoteOutput(const SyscallEffects& effects, const GuestMemory& memory,
+                SyscallInput& input) {
+  if (!effects.has_output) {
+    return;
+  }
+  uint64_t digest = kEmptyDigest;
+  std::array<std::byte, kPageBytes> chunk;
+  for (const MemoryRange& range : effects.output) {
+    for (uint64_t at = 0; at < range.size_bytes; at += chunk.size()) {
+      const auto step = static_cast<size_t>(
+          std::min<uint64_t>(chunk.size(), range.size_bytes - at));
+      if (memory.Read(range.addr + at, chunk.data(), step)) {
+        digest = Digest(std::span(chunk).first(step), digest);
+      }
+    }
+    input.output_bytes += range.size_bytes;
+  }
+  input.output_digest = digest;
 }
 
 Result<SyscallEffects> EffectsOf(const SyscallCall& call, int64_t result,

@@ -63,6 +63,10 @@ struct SyscallEffects {
                                                int64_t result,
                                                const GuestMemory& memory);
 
+// Sets output_digest and output_bytes of `input`.
+void NoteOutput(const SyscallEffects& effects, const GuestMemory& memory,
+                SyscallInput& input);
+
 // True if the call may wait, so that others have to run meanwhile. Looks at the
 // descriptor where that decides.
 bool MayBlock(const SyscallCall& call, const GuestMemory& memory);

@@ -35,20 +35,6 @@ Result<CodeFiles> CodeFiles::Open(const Context& context) {
                    .code_list = std::move(code_list)};
 }
 
-std::vector<ExecMapping> CodeOfFiles(const std::vector<GuestRegion>& regions) {
-  std::vector<ExecMapping> mappings;
-  for (const GuestRegion& region : regions) {
-    if ((region.prot & kProtExec) != 0 && region.name.starts_with('/')) {
-      mappings.push_back({.addr = region.addr,
-                          .size_bytes = region.size_bytes,
-                          .file_offset = region.file_offset,
-                          .prot = region.prot,
-                          .path = region.name});
-    }
-  }
-  return mappings;
-}
-
 CodeRecorder::CodeRecorder(Context& context, const ProgramTime& time,
                            const BlockCallbacks& callbacks, CodeFiles files)
     : context_(context),

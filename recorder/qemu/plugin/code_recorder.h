@@ -20,9 +20,6 @@
 
 namespace clew::recorder {
 
-// The regions that hold a file's code. Borrows their names.
-std::vector<ExecMapping> CodeOfFiles(const std::vector<GuestRegion>& regions);
-
 // The files of code.
 struct CodeFiles {
   [[nodiscard]] static Result<CodeFiles> Open(const Context& context);

@@ -13,9 +13,9 @@
 #include "common/result.h"
 #include "recorder/qemu/guest_memory.h"
 #include "recorder/qemu/plugin/outcome_file.h"
-#include "recorder/qemu/plugin/tracer.h"
 #include "recorder/qemu/plugin_config.h"
 #include "recorder/qemu/size_limit.h"
+#include "recorder/qemu/tracer.h"
 
 namespace clew::recorder {
 

@@ -11,14 +11,12 @@
 #include <sched.h>
 #include <signal.h>
 #include <sys/mman.h>
-#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cstring>
 
-#include "common/digest.h"
 #include "common/linux/request_table.h"
 #include "recorder/qemu/plugin/exec.h"
 #include "recorder/qemu/plugin/guest_env.h"
@@ -39,30 +37,6 @@ DumpedThread FirstRegisters(const GuestEnv& parent, Tid child,
     registers.fs_base = args[4];
   }
   return registers;
-}
-
-uint64_t DigestOfMemory(const std::vector<MemoryRange>& ranges,
-                        const GuestMemory& memory, uint64_t& bytes) {
-  uint64_t digest = kEmptyDigest;
-  std::array<std::byte, kPageBytes> chunk;
-  for (const MemoryRange& range : ranges) {
-    for (uint64_t at = 0; at < range.size_bytes; at += chunk.size()) {
-      const auto step = static_cast<size_t>(
-          std::min<uint64_t>(chunk.size(), range.size_bytes - at));
-      if (memory.Read(range.addr + at, chunk.data(), step)) {
-        digest = Digest(std::span(chunk).first(step), digest);
-      }
-    }
-    bytes += range.size_bytes;
-  }
-  return digest;
-}
-
-// Not "/memfd:name (deleted)" and the like.
-bool IsRegularFile(const std::string& path) {
-  struct stat info = {};
-  return path.starts_with('/') && stat(path.c_str(), &info) == 0 &&
-         S_ISREG(info.st_mode);
 }
 
 int32_t ExitStatus(const SyscallCall& call) {
@@ -221,16 +195,13 @@ void Syscalls::Record(Thread& me, int64_t result) {
   if (parts_.context.config.encoder.tsc) {
     input.left_tsc = TscTicks(g_runner.block_end);
   }
-  if (effects->has_output) {
-    input.output_digest = DigestOfMemory(effects->output, parts_.context.memory,
-                                         input.output_bytes);
-  }
+  NoteOutput(*effects, parts_.context.memory, input);
   std::vector<MemoryRange> writes = effects->writes;
   for (const MemoryRange& range :
        parts_.files.ChangedBy(me.call, result, parts_.context.memory)) {
     writes.push_back(range);
   }
-  parts_.files.Follow(me.call, result);
+  parts_.files.Follow(me.call, result, parts_.context.memory);
   me.inputs->Add(input, writes);
 }
 
@@ -292,25 +263,14 @@ void Syscalls::AfterClone(Thread& me, int64_t result) {
 }
 
 void Syscalls::AfterMmap(const Thread& me, int64_t result) {
-  const auto& args = me.call.args;
   if (result > 0) {
     parts_.start.NoteMapping(static_cast<uint64_t>(result));
   }
-  if (me.call.number != __NR_mmap || result < 0 ||
-      (args[3] & MAP_ANONYMOUS) != 0 || (args[2] & PROT_EXEC) == 0) {
-    return;
+  if (const auto path = CodeFileOf(me.call, result, parts_.context.memory)) {
+    const ExecMapping mapping = CodeMappedBy(me.call, result, *path);
+    parts_.context.tracer->Mmap(me.core, me.tid, g_runner.block_end, mapping);
+    parts_.code.Map(mapping);
   }
-  const std::string path = PathOfDescriptor(static_cast<int>(args[4]));
-  if (!IsRegularFile(path)) {
-    return;  // its code counts as made by the program
-  }
-  const ExecMapping mapping{.addr = static_cast<uint64_t>(result),
-                            .size_bytes = RoundUpToPage(args[1]),
-                            .file_offset = args[5],
-                            .prot = static_cast<uint32_t>(args[2]),
-                            .path = path};
-  parts_.context.tracer->Mmap(me.core, me.tid, g_runner.block_end, mapping);
-  parts_.code.Map(mapping);
 }
 
 void Syscalls::AfterSigaction(const Thread& me) {

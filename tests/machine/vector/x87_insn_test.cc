@@ -185,6 +185,24 @@ TEST_F(X87InsnTest, FxsaveAndFxrstorAgreeWithTheCpu) {
   }
 }
 
+// Goal: told the CPU's MXCSR_MASK, FXSAVE stores what the CPU stores, reserved
+// bytes too; left out are the pointers to the last x87 instruction.
+constexpr std::pair<size_t, size_t> kFxsavePointers[] = {{6, 24}};
+
+TEST_F(X87InsnTest, FxsaveOfARealCpuAgreesInEveryByte) {
+  oracle_.SetCode(std::vector<uint8_t>{0x0f, 0xae, 6});
+  alignas(16) std::array<std::byte, 512> area = {};
+  asm volatile("fxsave64 %0" : "+m"(area));
+  uint32_t mask = 0;
+  std::memcpy(&mask, area.data() + 28, sizeof(mask));
+  for (int i = 0; i < kTrials; ++i) {
+    State state = AnyX87State();
+    state.regs.mxcsr_mask = mask;
+    std::fill_n(state.window.begin() + kOperand, 512, std::byte{0xaa});
+    ASSERT_EQ(Compare(state, 0, 0, kFxsavePointers), "");
+  }
+}
+
 // Goal: bytes that QEMU 7.2 does not write keep what was there.
 TEST_F(X87InsnTest, FxsaveLeavesReservedBytesAlone) {
   oracle_.SetCode(std::vector<uint8_t>{0x0f, 0xae, 6});

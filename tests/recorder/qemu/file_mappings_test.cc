@@ -38,10 +38,13 @@ class FileMappingsTest : public testing::Test {
   SyscallCall Call(uint64_t number, std::array<uint64_t, 6> args) const {
     return *BeginSyscall(number, args, memory_);
   }
+  void Follow(const SyscallCall& call, int64_t result) {
+    files_.Follow(call, result, memory_);
+  }
   void MapAt(uint64_t addr, uint64_t bytes, uint64_t offset,
              uint64_t flags = MAP_SHARED, uint64_t prot = PROT_READ) {
-    files_.Follow(Call(__NR_mmap, {0, bytes, prot, flags, fd(), offset}),
-                  static_cast<int64_t>(addr));
+    Follow(Call(__NR_mmap, {0, bytes, prot, flags, fd(), offset}),
+           static_cast<int64_t>(addr));
   }
   std::vector<MemoryRange> Changed(uint64_t number,
                                    std::array<uint64_t, 6> args,
@@ -134,18 +137,18 @@ TEST_F(FileMappingsTest, OfDiscardedMemoryThatIsToldWhichIsNotZero) {
 
 TEST_F(FileMappingsTest, WhatIsUnmappedCoveredOrMovedIsFollowed) {
   MapAt(kAt, 3 * kPageBytes, 0);
-  files_.Follow(Call(__NR_munmap, {kAt + kPageBytes, 1}), 0);
+  Follow(Call(__NR_munmap, {kAt + kPageBytes, 1}), 0);
   EXPECT_THAT(Pwrite(kPageBytes - 1, kPageBytes + 2),
               ElementsAre(MemoryRange{kAt + kPageBytes - 1, 1},
                           MemoryRange{kAt + 2 * kPageBytes, 1}));
-  files_.Follow(Call(__NR_mmap, {kAt, kPageBytes, PROT_READ,
-                                 MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED}),
-                static_cast<int64_t>(kAt));
+  Follow(Call(__NR_mmap, {kAt, kPageBytes, PROT_READ,
+                          MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED}),
+         static_cast<int64_t>(kAt));
   EXPECT_THAT(Pwrite(0, kPageBytes), IsEmpty());
   constexpr uint64_t kTo = kAt + 0x100000;
-  files_.Follow(Call(__NR_mremap, {kAt + 2 * kPageBytes, kPageBytes,
-                                   2 * kPageBytes, MREMAP_MAYMOVE}),
-                static_cast<int64_t>(kTo));
+  Follow(Call(__NR_mremap, {kAt + 2 * kPageBytes, kPageBytes, 2 * kPageBytes,
+                            MREMAP_MAYMOVE}),
+         static_cast<int64_t>(kTo));
   EXPECT_THAT(Pwrite(2 * kPageBytes, 2 * kPageBytes),
               ElementsAre(MemoryRange{kTo, 2 * kPageBytes}));
 }
@@ -160,18 +163,18 @@ TEST_F(FileMappingsTest, SharedFilesThatOthersMayWriteAreNamedOnce) {
 
 TEST_F(FileMappingsTest, MemoryThatChildrenShareIsNamed) {
   const SyscallCall forked = Call(__NR_fork, {});
-  files_.Follow(Call(__NR_mmap, {0, kPageBytes, PROT_READ | PROT_WRITE,
-                                 MAP_PRIVATE | MAP_ANONYMOUS, ~0ull, 0}),
-                static_cast<int64_t>(kAt));
-  files_.Follow(forked, 7);
+  Follow(Call(__NR_mmap, {0, kPageBytes, PROT_READ | PROT_WRITE,
+                          MAP_PRIVATE | MAP_ANONYMOUS, ~0ull, 0}),
+         static_cast<int64_t>(kAt));
+  Follow(forked, 7);
   EXPECT_THAT(files_.Unlogged(), IsEmpty());
-  files_.Follow(Call(__NR_mmap, {0, kPageBytes, PROT_READ | PROT_WRITE,
-                                 MAP_SHARED | MAP_ANONYMOUS, ~0ull, 0}),
-                static_cast<int64_t>(kAt));
+  Follow(Call(__NR_mmap, {0, kPageBytes, PROT_READ | PROT_WRITE,
+                          MAP_SHARED | MAP_ANONYMOUS, ~0ull, 0}),
+         static_cast<int64_t>(kAt));
   EXPECT_THAT(files_.Unlogged(), IsEmpty());
-  files_.Follow(forked, -EAGAIN);
+  Follow(forked, -EAGAIN);
   EXPECT_THAT(files_.Unlogged(), IsEmpty());
-  files_.Follow(forked, 7);
+  Follow(forked, 7);
   EXPECT_THAT(files_.Unlogged(),
               ElementsAre(HasSubstr("shared with child processes")));
 }
@@ -179,9 +182,9 @@ TEST_F(FileMappingsTest, MemoryThatChildrenShareIsNamed) {
 TEST_F(FileMappingsTest, ACacheOfTheSystemThatIsReadIsNotNamed) {
   const int cache = open("/etc/ld.so.cache", O_RDONLY);
   ASSERT_GE(cache, 0);
-  files_.Follow(Call(__NR_mmap, {0, kPageBytes, PROT_READ, MAP_SHARED,
-                                 static_cast<uint64_t>(cache), 0}),
-                static_cast<int64_t>(kAt));
+  Follow(Call(__NR_mmap, {0, kPageBytes, PROT_READ, MAP_SHARED,
+                          static_cast<uint64_t>(cache), 0}),
+         static_cast<int64_t>(kAt));
   EXPECT_THAT(files_.Unlogged(), IsEmpty());
   close(cache);
 }

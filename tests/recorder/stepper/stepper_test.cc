@@ -182,8 +182,11 @@ TEST_F(StepperTest, NamesWhatCannotBeExecuted) {
 // The number of traps that the trap flag makes on its own, without any of our
 // decoding: every instruction, and every iteration of REP but the last.
 TEST_F(StepperTest, SeesEveryInstruction) {
-  auto process =
-      TracedProcess::Start({ProgramPath("fault")}, {}, sched_getcpu());
+  auto process = TracedProcess::Start({.program = ProgramPath("fault"),
+                                       .arguments = {ProgramPath("fault")},
+                                       .environment = {},
+                                       .host_cpu = sched_getcpu(),
+                                       .prepare = nullptr});
   ASSERT_TRUE(process.has_value()) << process.error().message;
   std::vector<uint64_t> truth;
   for (;;) {

@@ -1,13 +1,22 @@
-// Copyright (C) the clew authors.
-// SPDX-License-Identifier: GPL-2.0-or-later
-//
-// This file is part of the module that is loaded into QEMU.
-
-#include "recorder/qemu/plugin/tracer.h"
+#include "recorder/qemu/tracer.h"
 
 #include "common/text/one_line.h"
 
 namespace clew::recorder {
+
+std::vector<ExecMapping> CodeOfFiles(const std::vector<GuestRegion>& regions) {
+  std::vector<ExecMapping> mappings;
+  for (const GuestRegion& region : regions) {
+    if ((region.prot & kProtExec) != 0 && region.name.starts_with('/')) {
+      mappings.push_back({.addr = region.addr,
+                          .size_bytes = region.size_bytes,
+                          .file_offset = region.file_offset,
+                          .prot = region.prot,
+                          .path = region.name});
+    }
+  }
+  return mappings;
+}
 
 Result<std::unique_ptr<Tracer>> Tracer::Create(const PluginConfig& config,
                                                SizeLimit& limit) {

@@ -1,10 +1,5 @@
-// Copyright (C) the clew authors.
-// SPDX-License-Identifier: GPL-2.0-or-later
-//
-// This file is part of the module that is loaded into QEMU.
-
-#ifndef CLEW_RECORDER_QEMU_PLUGIN_TRACER_H_
-#define CLEW_RECORDER_QEMU_PLUGIN_TRACER_H_
+#ifndef CLEW_RECORDER_QEMU_TRACER_H_
+#define CLEW_RECORDER_QEMU_TRACER_H_
 
 #include <cstdint>
 #include <memory>
@@ -15,6 +10,7 @@
 #include "common/result.h"
 #include "common/units.h"
 #include "recorder/pt_encoder/core_encoder.h"
+#include "recorder/qemu/guest_memory.h"
 #include "recorder/qemu/plugin_config.h"
 #include "recorder/qemu/raw_file.h"
 
@@ -27,6 +23,9 @@ struct ExecMapping {
   uint32_t prot = 0;
   std::string_view path;
 };
+
+// The regions that hold a file's code. Borrows their names.
+std::vector<ExecMapping> CodeOfFiles(const std::vector<GuestRegion>& regions);
 
 // The PT streams of all virtual cores and the events beside them, into raw
 // files. An event is one line of text; recorder/software/raw_events.h reads it.
@@ -76,4 +75,4 @@ class Tracer {
 
 }  // namespace clew::recorder
 
-#endif  // CLEW_RECORDER_QEMU_PLUGIN_TRACER_H_
+#endif  // CLEW_RECORDER_QEMU_TRACER_H_

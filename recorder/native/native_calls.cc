@@ -1,0 +1,309 @@
+#include "recorder/native/native_calls.h"
+
+#include <asm/unistd_64.h>
+#include <linux/prctl.h>
+#include <sched.h>
+#include <signal.h>
+
+#include <cerrno>
+#include <utility>
+
+#include "common/linux/request_table.h"
+#include "common/linux/syscall_table.h"
+
+namespace clew::recorder {
+namespace {
+
+using State = NativeThread::State;
+
+constexpr uint64_t kSyscallBytes = 2;
+// Results that the kernel keeps for itself, until a signal's handler decides:
+// ERESTARTSYS to ERESTART_RESTARTBLOCK. Source: linux include/linux/errno.h.
+constexpr int64_t kRestartFirst = -512;
+constexpr int64_t kRestartLast = -516;
+// How often a thread that has begun a call is looked at before it counts as
+// asleep if the kernel says so.
+constexpr int kLooksBeforeAsleep = 20;
+
+bool IsToBeRestarted(int64_t result) {
+  return result <= kRestartFirst && result >= kRestartLast;
+}
+
+bool StartsTimer(uint64_t number) {
+  return number == __NR_setitimer || number == __NR_alarm ||
+         number == __NR_timer_settime || number == __NR_timerfd_settime;
+}
+
+bool MakesVfork(const SyscallCall& call) {
+  return call.number == __NR_vfork ||
+         (call.number == __NR_clone && (call.args[0] & CLONE_VFORK) != 0);
+}
+
+// What is handed to the kernel in the place of vfork.
+user_regs_struct WithOwnMemory(user_regs_struct registers) {
+  if (registers.rax == __NR_vfork) {
+    registers.rax = __NR_clone;
+    registers.rdi = CLONE_VFORK | SIGCHLD;
+    registers.rsi = 0;
+    registers.rdx = 0;
+    registers.r10 = 0;
+    registers.r8 = 0;
+  } else {
+    registers.rdi &= ~uint64_t{CLONE_VM};
+  }
+  return registers;
+}
+
+}  // namespace
+
+Status NativeCalls::OpenInputs(NativeThread& thread) {
+  CLEW_ASSIGN_OR_RETURN(
+      file, RawFile::Create(RawInputsPath(state_.config.folder, thread.tid),
+                            state_.limit.get()));
+  thread.inputs =
+      std::make_unique<InputWriter>(thread.tid, std::move(file), state_.memory);
+  return {};
+}
+
+Result<After> NativeCalls::Step(NativeThread& thread, const NativeInsn& insn) {
+  CLEW_ASSIGN_OR_RETURN(registers, state_.process.Registers(thread.tid));
+  CLEW_ASSIGN_OR_RETURN(
+      call, BeginSyscall(SyscallNumber(registers.rax),
+                         {registers.rdi, registers.rsi, registers.rdx,
+                          registers.r10, registers.r8, registers.r9},
+                         state_.memory));
+  if (call.number == __NR_execve || call.number == __NR_execveat) {
+    return Unsupported(
+        "{}: a program that replaces itself cannot be recorded by stepping; "
+        "use --source qemu",
+        SyscallName(call.number));
+  }
+  call.read_digest = ReadsOf(call, state_.memory).digest;
+  CoreEncoder& encoder = state_.EncoderOf(thread);
+  encoder.AdvanceTime(TscTicks(++state_.now));
+  encoder.FarTransfer();
+  thread.in_kernel = true;
+  thread.enable_cause = EnableCause::kKernelReturn;
+  if (state_.config.encoder.tsc) {
+    call.entered_tsc = TscTicks(state_.now);
+  }
+  thread.call = call;
+  thread.call_ip = thread.ip;
+  thread.ip = insn.fall_through.as_int();
+  state_.uses_timers |= StartsTimer(call.number);
+  if (call.number == __NR_exit_group) {
+    state_.EndByExit(thread, call);
+    return After::kEnded;
+  }
+  if (call.number == __NR_exit) {
+    return Leave(thread, call);
+  }
+  if (call.row->effects != KnownEffects::kAll) {
+    CLEW_RETURN_IF_ERROR(Refuse(thread, registers));
+    return After::kGoesOn;
+  }
+  if (MakesVfork(call)) {
+    CLEW_RETURN_IF_ERROR(
+        state_.process.SetRegisters(thread.tid, WithOwnMemory(registers)));
+  }
+  CLEW_RETURN_IF_ERROR(state_.process.SingleStep(thread.tid, 0));
+  std::optional<TraceeStop> stop;
+  if (SyscallMayBlock(call.number)) {
+    CLEW_ASSIGN_OR_RETURN(seen, WaitOrAsleep(thread, kLooksBeforeAsleep));
+    stop = seen;
+  } else {
+    CLEW_ASSIGN_OR_RETURN(seen, state_.process.Wait(thread.tid, true));
+    stop = seen;
+  }
+  return stop ? Arrive(thread, *stop) : Result<After>(After::kBlocked);
+}
+
+Result<After> NativeCalls::Look(NativeThread& thread) {
+  CLEW_ASSIGN_OR_RETURN(stop, WaitOrAsleep(thread, 0));
+  return stop ? Arrive(thread, *stop) : Result<After>(After::kBlocked);
+}
+
+// Whoever was woken is waited for, however long the kernel takes to bring it to
+// its stop: so runs are repeatable.
+Result<std::optional<TraceeStop>> NativeCalls::WaitOrAsleep(
+    const NativeThread& thread, int looks) {
+  for (int look = 0;; ++look) {
+    CLEW_ASSIGN_OR_RETURN(stop, state_.process.Wait(thread.tid, false));
+    if (stop.kind != TraceeStop::Kind::kRunning) {
+      return stop;
+    }
+    if (look >= looks && state_.process.IsAsleep(thread.tid)) {
+      return std::nullopt;
+    }
+    sched_yield();
+  }
+}
+
+Result<After> NativeCalls::Arrive(NativeThread& thread,
+                                  const TraceeStop& first) {
+  TraceeStop stop = first;
+  if (stop.kind == TraceeStop::Kind::kClone) {
+    CLEW_RETURN_IF_ERROR(Adopt(thread, stop.new_thread));
+    CLEW_RETURN_IF_ERROR(state_.process.SingleStep(thread.tid, 0));
+    CLEW_ASSIGN_OR_RETURN(next, state_.process.Wait(thread.tid, true));
+    stop = next;
+  }
+  if (stop.kind == TraceeStop::Kind::kSignal) {
+    thread.signal = stop.signal;
+  } else if (stop.kind != TraceeStop::Kind::kTrap) {
+    return Unsupported("the program was ended from outside");
+  }
+  CLEW_ASSIGN_OR_RETURN(registers, state_.process.Registers(thread.tid));
+  const auto result = static_cast<int64_t>(registers.rax);
+  if (thread.signal != 0 && IsToBeRestarted(result)) {
+    return After::kGoesOn;  // the delivery of the signal says how it ends
+  }
+  CLEW_RETURN_IF_ERROR(Finish(thread, result));
+  return After::kGoesOn;
+}
+
+Status NativeCalls::Finish(NativeThread& thread, int64_t result) {
+  const SyscallCall call =
+      std::exchange(thread.call, std::nullopt).value_or(SyscallCall());
+  CLEW_ASSIGN_OR_RETURN(registers, state_.process.Registers(thread.tid));
+  user_regs_struct shown = registers;
+  if (call.number != __NR_rt_sigreturn) {
+    shown.r11 &= ~kTrapFlag;  // the stepper's
+  }
+  if (MakesVfork(call)) {
+    shown.rdi = call.args[0];
+    shown.rsi = call.args[1];
+    shown.rdx = call.args[2];
+    shown.r10 = call.args[3];
+    shown.r8 = call.args[4];
+  }
+  CLEW_RETURN_IF_ERROR(state_.process.SetRegisters(thread.tid, shown));
+  thread.ip = shown.rip;
+  CLEW_ASSIGN_OR_RETURN(effects, EffectsOf(call, result, state_.memory));
+  SyscallInput input = InputOf(call);
+  input.result = result;
+  if (state_.config.encoder.tsc) {
+    input.left_tsc = TscTicks(state_.now);
+  }
+  NoteOutput(effects, state_.memory, input);
+  std::vector<MemoryRange> writes = effects.writes;
+  for (const MemoryRange& range :
+       state_.files.ChangedBy(call, result, state_.memory)) {
+    writes.push_back(range);
+  }
+  state_.files.Follow(call, result, state_.memory);
+  thread.inputs->Add(input, writes);
+  FollowUp(thread, call, result);
+  return {};
+}
+
+void NativeCalls::FollowUp(NativeThread& thread, const SyscallCall& call,
+                           int64_t result) {
+  if (result < 0) {
+    return;
+  }
+  switch (call.number) {
+    case __NR_munmap:
+      state_.code.Unmap(call.args[0], call.args[1]);
+      return;
+    case __NR_mremap:
+      state_.code.Unmap(call.args[0], call.args[1]);
+      return;
+    case __NR_mmap:
+      state_.code.Unmap(static_cast<uint64_t>(result), call.args[1]);
+      if (const auto path = CodeFileOf(call, result, state_.memory)) {
+        const ExecMapping mapping = CodeMappedBy(call, result, *path);
+        state_.tracer->Mmap(thread.core, thread.tid, state_.now, mapping);
+        state_.code.Map(mapping);
+      }
+      return;
+    case __NR_set_tid_address:
+      thread.clear_tid_addr = call.args[0];
+      return;
+    case __NR_prctl:
+      if (RequestIn(call.args[0]) == PR_SET_NAME) {
+        state_.tracer->Comm(thread.core, thread.tid, state_.now, false,
+                            state_.memory.Text(call.args[1], 15));
+      }
+      return;
+    default:
+      return;
+  }
+}
+
+// A new thread stops by itself, before its first instruction.
+Status NativeCalls::Adopt(NativeThread& parent, Tid tid) {
+  const SyscallCall call = parent.call.value_or(SyscallCall());
+  if (MakesProcess(call)) {
+    return Unsupported(
+        "clone with flags {:#x}: a child process of this kind cannot be "
+        "recorded by stepping; use --source qemu",
+        call.args[0]);
+  }
+  CLEW_RETURN_IF_ERROR(state_.process.Wait(tid, true));
+  CLEW_ASSIGN_OR_RETURN(registers, state_.process.Registers(tid));
+  user_regs_struct shown = registers;
+  shown.r11 &= ~kTrapFlag;
+  CLEW_RETURN_IF_ERROR(state_.process.SetRegisters(tid, shown));
+  auto child = std::make_unique<NativeThread>();
+  child->tid = tid;
+  child->parent = parent.tid;
+  child->slot = static_cast<uint32_t>(state_.threads.size());
+  child->ip = registers.rip;
+  if ((call.args[0] & CLONE_CHILD_CLEARTID) != 0) {
+    child->clear_tid_addr = call.args[3];
+  }
+  CLEW_RETURN_IF_ERROR(OpenInputs(*child));
+  state_.tracer->Fork(parent.core, parent.tid, tid, state_.now);
+  state_.threads.push_back(std::move(child));
+  on_new_thread_(*state_.threads.back());
+  return {};
+}
+
+// exit(2). What the kernel writes then belongs to the call.
+Result<After> NativeCalls::Leave(NativeThread& thread,
+                                 const SyscallCall& call) {
+  if (!state_.HasOthers(thread)) {
+    state_.EndByExit(thread, call);
+    return After::kEnded;
+  }
+  state_.tracer->Exit(thread.core, thread.tid, thread.parent, state_.now);
+  CLEW_RETURN_IF_ERROR(state_.process.SingleStep(thread.tid, 0));
+  CLEW_RETURN_IF_ERROR(AwaitEnd(thread));
+  thread.call.reset();
+  std::vector<MemoryRange> writes;
+  if (thread.clear_tid_addr != 0 &&
+      state_.memory.Load<uint32_t>(thread.clear_tid_addr)) {
+    writes.push_back({thread.clear_tid_addr, 4});
+  }
+  thread.inputs->Add(InputOf(call), writes);
+  CLEW_RETURN_IF_ERROR(thread.inputs->file().Close());
+  return After::kGone;
+}
+
+// The first thread stays until all others have ended.
+Status NativeCalls::AwaitEnd(const NativeThread& thread) {
+  if (thread.tid != state_.process.first_thread()) {
+    CLEW_ASSIGN_OR_RETURN(stop, state_.process.Wait(thread.tid, true));
+    return stop.kind == TraceeStop::Kind::kExited
+               ? Status()
+               : Unsupported("thread {} did not end at its exit(2)",
+                             thread.tid);
+  }
+  CLEW_ASSIGN_OR_RETURN(stop, WaitOrAsleep(thread, kLooksBeforeAsleep));
+  return stop ? Unsupported("the first thread did not end at its exit(2)")
+              : Status();
+}
+
+// As a kernel that does not have the call.
+Status NativeCalls::Refuse(NativeThread& thread, user_regs_struct registers) {
+  const auto result = static_cast<uint64_t>(-int64_t{ENOSYS});
+  registers.rax = result;
+  registers.rip += kSyscallBytes;
+  registers.rcx = registers.rip;
+  registers.r11 = registers.eflags & ~kTrapFlag;
+  CLEW_RETURN_IF_ERROR(state_.process.SetRegisters(thread.tid, registers));
+  return Finish(thread, static_cast<int64_t>(result));
+}
+
+}  // namespace clew::recorder

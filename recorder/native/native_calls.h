@@ -1,0 +1,55 @@
+#ifndef CLEW_RECORDER_NATIVE_NATIVE_CALLS_H_
+#define CLEW_RECORDER_NATIVE_NATIVE_CALLS_H_
+
+#include <functional>
+
+#include "common/result.h"
+#include "recorder/native/native_state.h"
+
+namespace clew::recorder {
+
+// The system calls of a program that is stepped: lets the kernel carry them out
+// and records what they did.
+//
+// A call that the follower's machine does not know (rseq, clone3, io_uring,
+// ...) is not made: the program is told ENOSYS, as by a kernel that lacks it.
+// vfork makes a child with memory of its own, since what it would write into
+// the parent's is not seen.
+class NativeCalls {
+ public:
+  // Tells that `thread`, which clone has made, is able to run.
+  using OnNewThread = std::function<void(NativeThread& thread)>;
+  // References outlive this.
+  NativeCalls(NativeState& state, OnNewThread on_new_thread)
+      : state_(state), on_new_thread_(std::move(on_new_thread)) {}
+
+  // Makes the call at thread.ip, which `insn` is.
+  [[nodiscard]] Result<After> Step(NativeThread& thread,
+                                   const NativeInsn& insn);
+  // Looks whether a thread that sleeps in a call does so still: kBlocked.
+  [[nodiscard]] Result<After> Look(NativeThread& thread);
+  // Ends the call that `thread` is in with `result`: after a signal.
+  [[nodiscard]] Status Finish(NativeThread& thread, int64_t result);
+  // Makes the log of a thread's inputs.
+  [[nodiscard]] Status OpenInputs(NativeThread& thread);
+
+ private:
+  [[nodiscard]] Result<After> Arrive(NativeThread& thread,
+                                     const TraceeStop& stop);
+  [[nodiscard]] Status Adopt(NativeThread& parent, Tid tid);
+  [[nodiscard]] Result<After> Leave(NativeThread& thread,
+                                    const SyscallCall& call);
+  [[nodiscard]] Status AwaitEnd(const NativeThread& thread);
+  [[nodiscard]] Status Refuse(NativeThread& thread, user_regs_struct registers);
+  // Waits for a stop; nullopt: the thread sleeps in the kernel.
+  [[nodiscard]] Result<std::optional<TraceeStop>> WaitOrAsleep(
+      const NativeThread& thread, int looks);
+  void FollowUp(NativeThread& thread, const SyscallCall& call, int64_t result);
+
+  NativeState& state_;
+  OnNewThread on_new_thread_;
+};
+
+}  // namespace clew::recorder
+
+#endif  // CLEW_RECORDER_NATIVE_NATIVE_CALLS_H_

@@ -1,0 +1,297 @@
+#include "recorder/native/native_run.h"
+
+#include <time.h>
+#include <unistd.h>
+
+#include <algorithm>
+
+#include "recorder/native/shown_cpu.h"
+
+namespace clew::recorder {
+namespace {
+
+using State = NativeThread::State;
+
+// How long to leave the CPU to a program whose threads all sleep.
+constexpr useconds_t kIdleMicroseconds = 50;
+constexpr uint64_t kInsnNs = 10;  // of the program's own time
+constexpr uint64_t kSecondNs = 1'000'000'000;
+
+uint64_t HostNs() {
+  timespec now = {};
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return static_cast<uint64_t>(now.tv_sec) * kSecondNs +
+         static_cast<uint64_t>(now.tv_nsec);
+}
+
+// Sleeps until another thread of the program wakes it.
+bool WaitsForever(const NativeThread& thread, int32_t process) {
+  if (thread.state == State::kGone) {
+    return true;
+  }
+  if (thread.state != State::kBlocked || !thread.call ||
+      thread.call->row->blocking != Blocking::kFutex) {
+    return false;
+  }
+  const FutexCall futex = ParseFutex(thread.call->args);
+  return futex.kind == FutexCall::Kind::kWait && !futex.timed &&
+         (futex.is_private || !IsSharedMapping(futex.addr, process));
+}
+
+}  // namespace
+
+NativeRun::NativeRun(NativeState& state)
+    : state_(state),
+      scheduler_(state.config.scheduler),
+      calls_(state,
+             [this](NativeThread& thread) { scheduler_.Ready(thread.slot); }),
+      signals_(state, calls_) {}
+
+Result<NativeEnd> NativeRun::Run() {
+  CLEW_RETURN_IF_ERROR(calls_.OpenInputs(*state_.threads.front()));
+  scheduler_.Ready(0);
+  while (!state_.end) {
+    CLEW_RETURN_IF_ERROR(WakeSleepers());
+    if (state_.end) {
+      break;
+    }
+    const auto turn = scheduler_.Next(state_.now);
+    if (TimeIsOver()) {
+      state_.EndAs(FailureKind::kTimeLimit);
+    } else if (turn) {
+      NativeThread& thread = *state_.threads[turn->thread];
+      Begin(thread, turn->core);
+      CLEW_RETURN_IF_ERROR(RunTurn(thread, turn->insns));
+    } else if (AllWaitForever()) {
+      state_.EndAs(FailureKind::kHang);
+    } else {
+      Idle();
+    }
+  }
+  state_.tracer->Turn(Tid(0), state_.now);
+  return state_.end.value_or(NativeEnd());
+}
+
+Status NativeRun::WakeSleepers() {
+  for (size_t i = 0; i < state_.threads.size(); ++i) {
+    NativeThread& thread = *state_.threads[i];
+    if (thread.state != State::kBlocked) {
+      continue;
+    }
+    CLEW_ASSIGN_OR_RETURN(after, calls_.Look(thread));
+    if (after == After::kGoesOn) {
+      thread.state = State::kWaiting;
+      scheduler_.Ready(thread.slot);
+    }
+  }
+  return {};
+}
+
+void NativeRun::Begin(NativeThread& thread, uint32_t core) {
+  handovers_ += last_ != &thread ? 1 : 0;
+  last_ = &thread;
+  state_.tracer->Turn(thread.tid, state_.now);
+  thread.core = core;
+  if (thread.state == State::kOnCore) {
+    state_.EncoderOf(thread).AdvanceTime(TscTicks(state_.now));
+    return;
+  }
+  thread.state = State::kOnCore;
+  thread.enable_cause = EnableCause::kSwitchIn;
+  state_.tracer->SwitchIn(core, thread.tid, state_.now);
+}
+
+Status NativeRun::RunTurn(NativeThread& thread, uint64_t insns) {
+  const uint64_t deadline = state_.now + insns;
+  while (state_.now < deadline) {
+    CLEW_ASSIGN_OR_RETURN(after, Step(thread));
+    switch (after) {
+      case After::kGoesOn:
+        break;
+      case After::kBlocked:
+        thread.state = State::kBlocked;
+        [[fallthrough]];
+      case After::kGone:
+        if (after == After::kGone) {
+          thread.state = State::kGone;
+        }
+        state_.tracer->SwitchOut(thread.core, thread.tid, state_.now, false);
+        scheduler_.Leave(thread.slot);
+        return {};
+      case After::kEnded:
+        return {};
+    }
+  }
+  if (scheduler_.SliceOver(thread.slot, state_.now)) {
+    Preempt(thread);
+  }
+  return {};
+}
+
+void NativeRun::Preempt(NativeThread& thread) {
+  if (!thread.in_kernel) {
+    state_.LeaveUserMode(thread);
+  }
+  state_.tracer->SwitchOut(thread.core, thread.tid, state_.now, true);
+  thread.state = State::kWaiting;
+  scheduler_.Preempt(thread.slot);
+}
+
+// Real time counts only while no thread can run.
+void NativeRun::Idle() {
+  const uint64_t before = HostNs();
+  usleep(kIdleMicroseconds);
+  idle_ns_ += HostNs() - before;
+}
+
+bool NativeRun::TimeIsOver() const {
+  const uint64_t limit = state_.config.timeout_s * kSecondNs;
+  return limit > 0 && state_.now * kInsnNs + idle_ns_ > limit;
+}
+
+bool NativeRun::AllWaitForever() const {
+  return !state_.uses_timers &&
+         std::ranges::all_of(state_.threads, [this](const auto& thread) {
+           return WaitsForever(*thread, state_.process.process());
+         });
+}
+
+Result<After> NativeRun::Step(NativeThread& thread) {
+  if (thread.signal != 0) {
+    return signals_.Deliver(thread);
+  }
+  CLEW_ASSIGN_OR_RETURN(insn, state_.code.At(thread.ip, state_.memory));
+  if (thread.in_kernel) {
+    state_.EncoderOf(thread).Enable(TraceeAddr(thread.ip), thread.enable_cause);
+    thread.in_kernel = false;
+    thread.enable_cause = EnableCause::kKernelReturn;
+  }
+  if (insn.is_syscall) {
+    CLEW_ASSIGN_OR_RETURN(after, calls_.Step(thread, insn));
+    CLEW_RETURN_IF_ERROR(WakeSleepers());
+    return after;
+  }
+  CLEW_ASSIGN_OR_RETURN(emulated, Emulate(thread, insn));
+  return emulated ? Result<After>(After::kGoesOn) : StepNear(thread, insn);
+}
+
+// CPUID, which shows another CPU than the host's, and RDTSC, which reads the
+// time of the recording: so a seed says what they read.
+Result<bool> NativeRun::Emulate(NativeThread& thread, const NativeInsn& insn) {
+  if (insn.input != InputInsn::kCpuid && insn.input != InputInsn::kRdtsc) {
+    return false;
+  }
+  CLEW_ASSIGN_OR_RETURN(registers, state_.process.Registers(thread.tid));
+  if (insn.input == InputInsn::kCpuid) {
+    const CpuidResult told = ShownCpuid(static_cast<uint32_t>(registers.rax),
+                                        static_cast<uint32_t>(registers.rcx));
+    registers.rax = told.eax;
+    registers.rbx = told.ebx;
+    registers.rcx = told.ecx;
+    registers.rdx = told.edx;
+  } else {
+    registers.rax = state_.now & UINT32_MAX;
+    registers.rdx = state_.now >> 32;
+  }
+  registers.rip = insn.fall_through.as_int();
+  CLEW_RETURN_IF_ERROR(state_.process.SetRegisters(thread.tid, registers));
+  const uint64_t ip = thread.ip;
+  Retire(thread, insn, registers.rip);
+  CLEW_RETURN_IF_ERROR(RecordInsn(thread, ip));
+  return true;
+}
+
+Status NativeRun::RecordInsn(NativeThread& thread, uint64_t ip) {
+  CLEW_ASSIGN_OR_RETURN(registers, state_.process.Registers(thread.tid));
+  thread.inputs->Add({.ip = TraceeAddr(ip),
+                      .rax = registers.rax,
+                      .rbx = registers.rbx,
+                      .rcx = registers.rcx,
+                      .rdx = registers.rdx,
+                      .rflags = registers.eflags & ~kTrapFlag});
+  return {};
+}
+
+Result<After> NativeRun::StepNear(NativeThread& thread,
+                                  const NativeInsn& insn) {
+  const uint64_t ip = thread.ip;
+  for (;;) {
+    CLEW_RETURN_IF_ERROR(state_.process.SingleStep(thread.tid, 0));
+    CLEW_ASSIGN_OR_RETURN(stop, state_.process.Wait(thread.tid, true));
+    if (stop.kind != TraceeStop::Kind::kTrap &&
+        stop.kind != TraceeStop::Kind::kSignal) {
+      return Unsupported("the program was ended from outside");
+    }
+    CLEW_ASSIGN_OR_RETURN(next, state_.process.InsnPointer(thread.tid));
+    thread.signal = stop.signal;
+    const bool repeats = insn.branch_class == x86::BranchClass::kRepString &&
+                         next.as_int() == ip;
+    if (repeats && thread.signal == 0) {
+      continue;  // the trap flag stops at each iteration
+    }
+    const bool retired = thread.signal == 0 || next.as_int() != ip;
+    if (retired) {
+      CLEW_RETURN_IF_ERROR(HideTrapFlag(thread, insn));
+      Retire(thread, insn, next.as_int());
+      if (insn.input == InputInsn::kOther) {
+        CLEW_RETURN_IF_ERROR(RecordInsn(thread, ip));
+      }
+    }
+    if (thread.signal != 0 && !thread.in_kernel) {
+      state_.LeaveUserMode(thread);
+    }
+    return After::kGoesOn;
+  }
+}
+
+// Time comes before the branch: see "Time comes first" in
+// docs/design/recorder.md.
+void NativeRun::Retire(NativeThread& thread, const NativeInsn& insn,
+                       uint64_t next_ip) {
+  const TraceeAddr next(next_ip);
+  CoreEncoder& encoder = state_.EncoderOf(thread);
+  encoder.AdvanceTime(TscTicks(++state_.now));
+  switch (insn.branch_class) {
+    case x86::BranchClass::kConditional:
+      // Taken and not taken are the same to a branch of the next instruction.
+      encoder.Conditional(next != insn.fall_through, next);
+      break;
+    case x86::BranchClass::kDirectCall:
+      encoder.DirectCall(insn.fall_through, next);
+      break;
+    case x86::BranchClass::kIndirectJump:
+      encoder.IndirectJump(next);
+      break;
+    case x86::BranchClass::kIndirectCall:
+      encoder.IndirectCall(insn.fall_through, next);
+      break;
+    case x86::BranchClass::kReturn:
+      encoder.Return(next);
+      break;
+    case x86::BranchClass::kFar:  // INT3 and its like
+      encoder.FarTransfer();
+      thread.in_kernel = true;
+      break;
+    default:
+      break;
+  }
+  thread.ip = next_ip;
+}
+
+// PUSHF pushes the flag that makes the CPU trap after each instruction.
+Status NativeRun::HideTrapFlag(const NativeThread& thread,
+                               const NativeInsn& insn) {
+  if (insn.pushes_flags_bytes == 0) {
+    return {};
+  }
+  CLEW_ASSIGN_OR_RETURN(registers, state_.process.Registers(thread.tid));
+  const auto flags = state_.memory.Load<uint16_t>(registers.rsp);
+  const auto shown = static_cast<uint16_t>(flags.value_or(0) & ~kTrapFlag);
+  if (!flags || !state_.memory.Write(registers.rsp, &shown, sizeof(shown))) {
+    return Unsupported("PUSHF at {:#x}: its stack cannot be written",
+                       thread.ip);
+  }
+  return {};
+}
+
+}  // namespace clew::recorder

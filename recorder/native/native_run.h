@@ -1,0 +1,54 @@
+#ifndef CLEW_RECORDER_NATIVE_NATIVE_RUN_H_
+#define CLEW_RECORDER_NATIVE_NATIVE_RUN_H_
+
+#include <cstdint>
+
+#include "common/result.h"
+#include "recorder/native/native_calls.h"
+#include "recorder/native/native_signals.h"
+#include "recorder/native/native_state.h"
+#include "recorder/qemu/scheduler.h"
+
+namespace clew::recorder {
+
+// Steps a program from its first instruction to its end.
+class NativeRun {
+ public:
+  // `state` outlives this, and has the first thread.
+  explicit NativeRun(NativeState& state);
+
+  // Returns how it ends. It has not ended yet.
+  [[nodiscard]] Result<NativeEnd> Run();
+  // How often another thread went on.
+  uint64_t handovers() const { return handovers_; }
+
+ private:
+  [[nodiscard]] Status WakeSleepers();
+  [[nodiscard]] Status RunTurn(NativeThread& thread, uint64_t insns);
+  void Begin(NativeThread& thread, uint32_t core);
+  void Preempt(NativeThread& thread);
+  void Idle();
+  [[nodiscard]] Result<After> Step(NativeThread& thread);
+  [[nodiscard]] Result<After> StepNear(NativeThread& thread,
+                                       const NativeInsn& insn);
+  void Retire(NativeThread& thread, const NativeInsn& insn, uint64_t next_ip);
+  [[nodiscard]] Result<bool> Emulate(NativeThread& thread,
+                                     const NativeInsn& insn);
+  [[nodiscard]] Status RecordInsn(NativeThread& thread, uint64_t ip);
+  [[nodiscard]] Status HideTrapFlag(const NativeThread& thread,
+                                    const NativeInsn& insn);
+  bool AllWaitForever() const;
+  bool TimeIsOver() const;
+
+  NativeState& state_;
+  Scheduler scheduler_;
+  NativeCalls calls_;
+  NativeSignals signals_;
+  uint64_t handovers_ = 0;
+  const NativeThread* last_ = nullptr;  // that ran
+  uint64_t idle_ns_ = 0;
+};
+
+}  // namespace clew::recorder
+
+#endif  // CLEW_RECORDER_NATIVE_NATIVE_RUN_H_

@@ -1,0 +1,175 @@
+#include "recorder/native/native_signals.h"
+
+#include <fmt/format.h>
+#include <signal.h>
+#include <ucontext.h>
+
+#include <cstdio>
+#include <utility>
+
+namespace clew::recorder {
+namespace {
+
+constexpr uint64_t kContextOffset = 8;  // of the frame: behind the restorer
+constexpr int64_t kRestart = -512;      // ERESTARTSYS
+// Of the 512 bytes of FXSAVE: where the kernel tells the size of all of the
+// FPU's state, if it does. Source: asm/sigcontext.h, struct _fpx_sw_bytes.
+constexpr uint64_t kFxsaveBytes = 512;
+constexpr uint64_t kSoftwareBytes = 464;
+constexpr uint32_t kMagic = 0x46505853;  // FP_XSTATE_MAGIC1
+
+enum class Disposition : uint8_t { kHandled, kIgnored, kEnds };
+
+// A line "SigCgt:\t0000000000000000" of /proc/pid/status.
+uint64_t MaskOf(const std::string& status, std::string_view name) {
+  const size_t at = status.find(name);
+  unsigned long mask = 0;
+  if (at != std::string::npos) {
+    (void)sscanf(status.c_str() + at + name.size(), "%lx", &mask);
+  }
+  return mask;
+}
+
+bool IsIgnoredByDefault(int signal) {
+  return signal == SIGCHLD || signal == SIGURG || signal == SIGWINCH ||
+         signal == SIGCONT;
+}
+
+bool Stops(int signal) {
+  return signal == SIGSTOP || signal == SIGTSTP || signal == SIGTTIN ||
+         signal == SIGTTOU;
+}
+
+// `status` is what /proc/pid/task/tid/status says.
+Disposition DispositionOf(const std::string& status, int signal) {
+  const uint64_t bit = uint64_t{1} << (signal - 1);
+  if ((MaskOf(status, "\nSigCgt:") & bit) != 0) {
+    return Disposition::kHandled;
+  }
+  const bool ignored = (MaskOf(status, "\nSigIgn:") & bit) != 0;
+  return ignored || IsIgnoredByDefault(signal) || Stops(signal)
+             ? Disposition::kIgnored
+             : Disposition::kEnds;
+}
+
+// From the frame to the end of the FPU's state, which is on top.
+uint64_t FrameBytes(const GuestMemory& memory, uint64_t frame,
+                    const ucontext_t& context) {
+  const auto fpu = reinterpret_cast<uint64_t>(context.uc_mcontext.fpregs);
+  struct {
+    uint32_t magic;
+    uint32_t extended_bytes;
+  } software = {};
+  const bool read =
+      memory.Read(fpu + kSoftwareBytes, &software, sizeof(software));
+  const uint64_t bytes =
+      read && software.magic == kMagic ? software.extended_bytes : kFxsaveBytes;
+  return fpu + bytes - frame;
+}
+
+uint64_t RegisterOf(const ucontext_t& context, int index) {
+  return static_cast<uint64_t>(context.uc_mcontext.gregs[index]);
+}
+
+}  // namespace
+
+Result<After> NativeSignals::Deliver(NativeThread& thread) {
+  const int signal = std::exchange(thread.signal, 0);
+  const std::string status =
+      state_.process.ProcText(fmt::format("task/{}/status", thread.tid));
+  switch (DispositionOf(status, signal)) {
+    case Disposition::kHandled:
+      CLEW_RETURN_IF_ERROR(EnterHandler(thread, signal));
+      return After::kGoesOn;
+    case Disposition::kIgnored:
+      CLEW_RETURN_IF_ERROR(GoOn(thread));
+      return After::kGoesOn;
+    case Disposition::kEnds:
+      return End(thread, signal);
+  }
+  return After::kGoesOn;
+}
+
+// A call that it interrupted has EINTR as its result then, or is to be made
+// once more.
+Status NativeSignals::EnterHandler(NativeThread& thread, int signal) {
+  CLEW_RETURN_IF_ERROR(state_.process.SingleStep(thread.tid, signal));
+  CLEW_ASSIGN_OR_RETURN(stop, state_.process.Wait(thread.tid, true));
+  if (stop.kind == TraceeStop::Kind::kSignal) {
+    thread.signal = stop.signal;
+  } else if (stop.kind != TraceeStop::Kind::kTrap) {
+    return Unsupported("signal {}: its handler could not be entered", signal);
+  }
+  CLEW_ASSIGN_OR_RETURN(registers, state_.process.Registers(thread.tid));
+  const auto context =
+      state_.memory.Load<ucontext_t>(registers.rsp + kContextOffset);
+  if (!context) {
+    return Unsupported("signal {}: there is no frame at {:#x}", signal,
+                       registers.rsp);
+  }
+  const uint64_t interrupted = RegisterOf(*context, REG_RIP);
+  if (thread.call) {
+    CLEW_RETURN_IF_ERROR(ClearTrapFlag(registers.rsp, *context));
+    const bool again = interrupted == thread.call_ip;
+    CLEW_RETURN_IF_ERROR(calls_.Finish(
+        thread, again ? kRestart
+                      : static_cast<int64_t>(RegisterOf(*context, REG_RAX))));
+  }
+  SignalInput input;
+  input.number = signal;
+  input.interrupted_ip = TraceeAddr(interrupted);
+  input.handler_ip = TraceeAddr(registers.rip);
+  input.rsp = registers.rsp;
+  input.rdi = registers.rdi;
+  input.rsi = registers.rsi;
+  input.rdx = registers.rdx;
+  input.rax = registers.rax;
+  thread.inputs->Add(
+      input,
+      {{registers.rsp, FrameBytes(state_.memory, registers.rsp, *context)}});
+  thread.ip = registers.rip;
+  return {};
+}
+
+// SYSCALL leaves the flags in R11, the stepper's among them.
+Status NativeSignals::ClearTrapFlag(uint64_t frame, const ucontext_t& context) {
+  const uint64_t r11 = RegisterOf(context, REG_R11) & ~kTrapFlag;
+  const uint64_t at = frame + kContextOffset +
+                      offsetof(ucontext_t, uc_mcontext.gregs) +
+                      REG_R11 * sizeof(greg_t);
+  return state_.memory.Write(at, &r11, sizeof(r11))
+             ? Status()
+             : Unsupported("the signal frame at {:#x} cannot be written",
+                           frame);
+}
+
+// A call that it interrupted is made once more.
+Status NativeSignals::GoOn(NativeThread& thread) {
+  if (!thread.call) {
+    return {};
+  }
+  CLEW_ASSIGN_OR_RETURN(registers, state_.process.Registers(thread.tid));
+  registers.rip = thread.call_ip;
+  registers.rax = thread.call->number;
+  registers.orig_rax = UINT64_MAX;
+  CLEW_RETURN_IF_ERROR(state_.process.SetRegisters(thread.tid, registers));
+  CLEW_RETURN_IF_ERROR(calls_.Finish(thread, kRestart));
+  thread.ip = thread.call_ip;
+  return {};
+}
+
+Result<After> NativeSignals::End(NativeThread& thread, int signal) {
+  CLEW_ASSIGN_OR_RETURN(info, state_.process.SignalInfo(thread.tid));
+  Failure failure;
+  failure.kind = FailureKind::kSignal;
+  failure.signal = signal;
+  failure.thread = thread.tid;
+  failure.ip = TraceeAddr(thread.ip);
+  if (signal == SIGSEGV || signal == SIGBUS) {
+    failure.addr = TraceeAddr(reinterpret_cast<uint64_t>(info.si_addr));
+  }
+  state_.end = {.failure = failure, .signal = signal};
+  return After::kEnded;
+}
+
+}  // namespace clew::recorder

@@ -1,0 +1,115 @@
+#ifndef CLEW_RECORDER_NATIVE_NATIVE_STATE_H_
+#define CLEW_RECORDER_NATIVE_NATIVE_STATE_H_
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "common/os/ptrace.h"
+#include "recorder/native/known_code.h"
+#include "recorder/qemu/calls/file_mappings.h"
+#include "recorder/qemu/calls/syscall_effects.h"
+#include "recorder/qemu/input_writer.h"
+#include "recorder/qemu/plugin_config.h"
+#include "recorder/qemu/size_limit.h"
+#include "recorder/qemu/tracer.h"
+
+namespace clew::recorder {
+
+// Of RFLAGS: the CPU traps after each instruction. The stepper's, which the
+// program is not to see.
+inline constexpr uint64_t kTrapFlag = 0x100;
+
+// A thread of a program that is stepped.
+struct NativeThread {
+  enum class State : uint8_t {
+    kWaiting,  // able to run, on no core
+    kOnCore,
+    kBlocked,  // asleep in the kernel
+    kGone,
+  };
+  Tid tid;
+  Tid parent;
+  uint32_t slot = 0;  // Scheduler's
+  State state = State::kWaiting;
+  uint32_t core = 0;  // kOnCore
+  uint64_t ip = 0;
+  // Its trace is off: user mode is to be entered, at `ip`.
+  bool in_kernel = true;
+  EnableCause enable_cause = EnableCause::kSwitchIn;
+  int signal = 0;  // to be delivered before it goes on; 0: none
+  // The call that it is in. In one that a signal interrupted until it is known
+  // how that ends.
+  std::optional<SyscallCall> call = {};
+  uint64_t call_ip = 0;  // of the SYSCALL
+  uint64_t clear_tid_addr = 0;
+  std::unique_ptr<InputWriter> inputs = {};
+};
+
+// What came of a step.
+enum class After : uint8_t {
+  kGoesOn,
+  kBlocked,  // it sleeps in the kernel
+  kGone,     // the thread has ended
+  kEnded,    // the program ends: NativeState::end
+};
+
+// How the program ends, and by what it is let end.
+struct NativeEnd {
+  Failure failure;
+  int signal = 0;  // to be delivered to the failing thread; 0: it exits
+};
+
+// What every part of a recording by stepping stands on.
+struct NativeState {
+  const PluginConfig& config;
+  TracedProcess process;
+  GuestMemory memory;
+  std::unique_ptr<SizeLimit> limit;
+  std::unique_ptr<Tracer> tracer;
+  KnownCode code;
+  FileMappings files = {};
+  std::vector<std::unique_ptr<NativeThread>> threads = {};  // by slot
+  uint64_t now = 0;  // instructions retired, which is the time
+  bool uses_timers = false;
+  std::optional<NativeEnd> end = {};
+
+  CoreEncoder& EncoderOf(const NativeThread& thread) {
+    return tracer->encoder(thread.core);
+  }
+  bool HasOthers(const NativeThread& thread) const {
+    for (const auto& other : threads) {
+      if (other.get() != &thread &&
+          other->state != NativeThread::State::kGone) {
+        return true;
+      }
+    }
+    return false;
+  }
+  // `call` of `thread`, exit or exit_group, ends the program.
+  void EndByExit(const NativeThread& thread, const SyscallCall& call) {
+    Failure failure;
+    failure.exit_status = static_cast<int32_t>(call.args[0] & 0xff);
+    failure.thread = thread.tid;
+    failure.ip = TraceeAddr(thread.ip);
+    end = {.failure = failure};
+  }
+  // The recorder ends it.
+  void EndAs(FailureKind kind) {
+    Failure failure;
+    failure.kind = kind;
+    end = {.failure = failure};
+  }
+  // An interrupt comes before the instruction at thread.ip.
+  void LeaveUserMode(NativeThread& thread) {
+    EncoderOf(thread).AdvanceTime(TscTicks(now));
+    EncoderOf(thread).Interrupt(TraceeAddr(thread.ip));
+    thread.in_kernel = true;
+    thread.enable_cause = EnableCause::kKernelReturn;
+  }
+};
+
+}  // namespace clew::recorder
+
+#endif  // CLEW_RECORDER_NATIVE_NATIVE_STATE_H_

@@ -1,0 +1,42 @@
+#ifndef CLEW_RECORDER_NATIVE_RUN_NATIVELY_H_
+#define CLEW_RECORDER_NATIVE_RUN_NATIVELY_H_
+
+#include <sys/types.h>
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "bundle/manifest/manifest.h"
+#include "common/result.h"
+#include "recorder/qemu/plugin_config.h"
+
+namespace clew::recorder {
+
+struct NativeLaunch {
+  std::vector<std::string> command;
+  bundle::Surroundings surroundings;
+  PluginConfig config;
+  // Called in the child before it executes the program: only what is safe after
+  // fork. And in the recorder, when the program is there.
+  std::function<void()> enter_group;
+  std::function<void(pid_t)> started;
+};
+
+// Runs the program on this host's CPU, one instruction at a time, and leaves in
+// config.folder what the module in QEMU does (recorder/qemu/plugin_config.h):
+// trace, inputs, start state, core dump, outcome. Returns the wait status of
+// the program, which ended as it would have without the recorder.
+//
+// One thread runs at any moment; the scheduler says which, as under QEMU. The
+// kernel says which ones can run: a call that waits does so in the kernel. So
+// the same seed gives the same run for a program whose inputs, and the times at
+// which they come, are the same.
+//
+// kUnsupported: the program did what cannot be recorded (the message says
+// what); it is ended then. kSystem: ptrace(2) is refused.
+[[nodiscard]] Result<int> RunNatively(const NativeLaunch& launch);
+
+}  // namespace clew::recorder
+
+#endif  // CLEW_RECORDER_NATIVE_RUN_NATIVELY_H_

@@ -1,0 +1,100 @@
+// Goal: what fails on this host's CPU under `clew record --source step` is
+// solved, replayed every time, repeated by its printed command, and told as any
+// other failure; what cannot be recorded so is refused with its reason. (That
+// such a recording is right to the last byte of memory: truth_test.cc.)
+// Method: the built program, on programs that lose a race, hang, and die by a
+// signal; and on one of each kind that is refused.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "common/result.h"
+#include "tests/e2e/clew_command.h"
+
+namespace clew::e2e {
+namespace {
+
+using testing::HasSubstr;
+
+struct NativeCase {
+  const char* program;
+  const char* told;  // by solve
+};
+void PrintTo(const NativeCase& c, std::ostream* out) { *out << c.program; }
+
+class NativeFailureTest : public testing::TestWithParam<NativeCase> {};
+
+TEST_P(NativeFailureTest, IsSolvedReplayedAndRepeated) {
+  const Scratch scratch;
+  const std::string bundle = scratch.Path("fail.clew");
+  const ProgramOutput recorded =
+      Clew({"record", "--source", "step", "--until-fail", "-o", bundle, "--",
+            Tracee(GetParam().program)});
+  ASSERT_EQ(recorded.exit_status, kExitFinding) << recorded.text;
+  const ProgramOutput info = Clew({"info", bundle});
+  EXPECT_THAT(info.text, HasSubstr("software (stepper)"));
+  EXPECT_THAT(info.text, HasSubstr("loss          none"));
+
+  const ProgramOutput solved = ClewAtLeisure("solve", {bundle});
+  EXPECT_EQ(solved.exit_status, kExitOk) << solved.text;
+  EXPECT_THAT(solved.text, HasSubstr("witness found"));
+  EXPECT_THAT(solved.text, HasSubstr(GetParam().told));
+  const ProgramOutput replayed = Clew({"replay", "--check", "20", bundle});
+  EXPECT_EQ(replayed.exit_status, kExitOk) << replayed.text;
+
+  const ProgramOutput again =
+      Clew({"record", "--repeat", bundle, "-o", scratch.Path("again.clew")});
+  EXPECT_EQ(again.exit_status, kExitFinding) << again.text;
+  EXPECT_THAT(again.text, HasSubstr("it ended as the run that it repeats"));
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Programs, NativeFailureTest,
+    testing::Values(NativeCase{"races/lost_update", "lost_update.c"},
+                    NativeCase{"races/use_after_free", "use_after_free.c"},
+                    NativeCase{"deadlocks/condition", "  deadlock   "},
+                    NativeCase{"phases", "phases.c"}),
+    [](const auto& test) {
+      std::string name = test.param.program;
+      std::ranges::replace(name, '/', '_');
+      return name;
+    });
+
+// Goal: the CPU that the program sees is one that a replay knows.
+TEST(NativeTest, NothingThatRanIsUnknown) {
+  const Scratch scratch;
+  const ProgramOutput recorded =
+      Clew({"record", "--source", "step", "--json", "-o",
+            scratch.Path("b.clew"), "--", "/bin/true"});
+  ASSERT_EQ(recorded.exit_status, kExitOk) << recorded.text;
+  const auto report = nlohmann::json::parse(recorded.text, nullptr, false);
+  ASSERT_TRUE(report.is_object()) << recorded.text;
+  EXPECT_TRUE(report["unknown_instructions"].empty()) << recorded.text;
+  EXPECT_GT(report["instructions"], 10'000);
+}
+
+struct Refusal {
+  std::vector<std::string> command;
+  const char* why;
+};
+
+TEST(NativeTest, WhatCannotBeRecordedIsRefusedByName) {
+  for (const auto& [command, why] :
+       {Refusal{{Tracee("jit")}, "code of no file"},
+        Refusal{{"/usr/bin/env", "true"}, "execve"}}) {
+    const Scratch scratch;
+    std::vector<std::string> arguments = {
+        "record", "--source", "step", "-o", scratch.Path("b.clew"), "--"};
+    arguments.insert(arguments.end(), command.begin(), command.end());
+    const ProgramOutput refused = Clew(arguments);
+    EXPECT_EQ(refused.exit_status, kExitEnvironment) << refused.text;
+    EXPECT_THAT(refused.text, HasSubstr(why));
+    EXPECT_FALSE(std::filesystem::exists(scratch.Path("b.clew")));
+  }
+}
+
+}  // namespace
+}  // namespace clew::e2e

@@ -1,0 +1,134 @@
+// Goal: what a stepper has to know of an instruction is right, read once, and
+// forgotten when its mapping changes; code of no file is refused, and what
+// cannot be executed at all is left to the CPU.
+// Method: a child process, stopped, with a page of known code.
+#include "recorder/native/known_code.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/ptrace.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstring>
+
+#include "common/os/file.h"
+
+namespace clew::recorder {
+namespace {
+
+using testing::HasSubstr;
+
+constexpr uint64_t kCode = 0x30000000;
+constexpr uint64_t kPage = 4096;
+constexpr uint8_t kBytes[] = {
+    0x0f, 0x05,        // syscall
+    0x9c,              // pushfq
+    0x66, 0x9c,        // pushfw
+    0x0f, 0xa2,        // cpuid
+    0x0f, 0x31,        // rdtsc
+    0x74, 0x10,        // je
+    0xf3, 0xa4,        // rep movsb
+    0xcc,              // int3
+    0x0f, 0x01, 0xd0,  // xgetbv
+};
+
+// The child is traced, so that its memory may be read and written.
+class KnownCodeTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    child_ = fork();
+    if (child_ == 0) {
+      void* const code =
+          mmap(reinterpret_cast<void*>(kCode), kPage,
+               PROT_READ | PROT_WRITE | PROT_EXEC,
+               MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
+      if (code != MAP_FAILED) {
+        std::memcpy(code, kBytes, sizeof(kBytes));
+      }
+      ptrace(PTRACE_TRACEME, 0, nullptr, nullptr);
+      raise(SIGSTOP);
+      _exit(0);
+    }
+    ASSERT_GT(child_, 0);
+    ASSERT_EQ(waitpid(child_, nullptr, 0), child_);
+    char folder[] = "/tmp/clew-known-code-XXXXXX";
+    ASSERT_NE(mkdtemp(folder), nullptr);
+    folder_ = folder;
+    auto file = RawFile::Create(folder_ + "/list");
+    ASSERT_TRUE(file) << file.error().message;
+    code_.emplace(std::move(*file));
+    auto memory = GuestMemory::OpenOf(child_);
+    ASSERT_TRUE(memory) << memory.error().message;
+    memory_.emplace(std::move(*memory));
+  }
+  void TearDown() override {
+    kill(child_, SIGKILL);
+    waitpid(child_, nullptr, 0);
+    (void)PosixFileSystem().RemoveAll(folder_);
+  }
+
+  void Map() {
+    code_->Map({.addr = kCode, .size_bytes = kPage, .path = "/of/a/file"});
+  }
+  NativeInsn At(uint64_t offset) {
+    auto insn = code_->At(kCode + offset, *memory_);
+    EXPECT_TRUE(insn) << insn.error().message;
+    return insn.value_or(NativeInsn());
+  }
+
+  pid_t child_ = -1;
+  std::string folder_;
+  std::optional<KnownCode> code_;
+  std::optional<GuestMemory> memory_;
+};
+
+TEST_F(KnownCodeTest, InstructionsAreTold) {
+  Map();
+  EXPECT_TRUE(At(0).is_syscall);
+  EXPECT_EQ(At(0).branch_class, x86::BranchClass::kFar);
+  EXPECT_EQ(At(0).fall_through, TraceeAddr(kCode + 2));
+  EXPECT_EQ(At(2).pushes_flags_bytes, 8);
+  EXPECT_EQ(At(3).pushes_flags_bytes, 2);
+  EXPECT_EQ(At(5).input, InputInsn::kCpuid);
+  EXPECT_EQ(At(7).input, InputInsn::kRdtsc);
+  EXPECT_EQ(At(9).branch_class, x86::BranchClass::kConditional);
+  EXPECT_EQ(At(11).branch_class, x86::BranchClass::kRepString);
+  EXPECT_EQ(At(13).branch_class, x86::BranchClass::kFar);
+  EXPECT_FALSE(At(13).is_syscall);
+  EXPECT_EQ(At(14).input, InputInsn::kOther);
+}
+
+TEST_F(KnownCodeTest, CodeOfNoFileIsRefused) {
+  const auto insn = code_->At(kCode, *memory_);
+  ASSERT_FALSE(insn);
+  EXPECT_THAT(insn.error().message, HasSubstr("code of no file"));
+}
+
+TEST_F(KnownCodeTest, WhatIsUnmappedIsRefusedAgain) {
+  Map();
+  EXPECT_TRUE(At(0).is_syscall);
+  code_->Unmap(kCode, 1);
+  EXPECT_FALSE(code_->At(kCode, *memory_));
+  EXPECT_TRUE(At(2).pushes_flags_bytes == 8) << "the rest is still mapped";
+}
+
+TEST_F(KnownCodeTest, WhatIsMappedAnewIsReadAnew) {
+  Map();
+  EXPECT_TRUE(At(0).is_syscall);
+  const uint8_t cpuid[] = {0x0f, 0xa2};
+  ASSERT_TRUE(memory_->Write(kCode, cpuid, sizeof(cpuid)));
+  Map();
+  EXPECT_EQ(At(0).input, InputInsn::kCpuid);
+}
+
+TEST_F(KnownCodeTest, WhatCannotBeExecutedIsLeftToTheCpu) {
+  const auto nowhere = code_->At(0x1000, *memory_);
+  ASSERT_TRUE(nowhere) << nowhere.error().message;
+  EXPECT_EQ(nowhere->branch_class, x86::BranchClass::kNone);
+}
+
+}  // namespace
+}  // namespace clew::recorder
