@@ -53,6 +53,7 @@ namespace {
 using constraints::Verdict;
 using test::GuestCase;
 using test::GuestRecording;
+using test::RecordCase;
 
 constexpr uint64_t kYield = 24;
 constexpr uint64_t kExitGroup = 231;

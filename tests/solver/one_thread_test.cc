@@ -21,6 +21,7 @@ namespace {
 
 using constraints::Verdict;
 using test::GuestRecording;
+using test::RecordCase;
 
 // Odd seeds: a block for each instruction.
 constexpr uint64_t kSeed = 1;

@@ -28,6 +28,7 @@ namespace {
 using constraints::Verdict;
 using test::GuestCase;
 using test::GuestRecording;
+using test::RecordCase;
 
 constexpr GuestCase kRacyCases[] = {
     {"racy index", test::GuestRacyIndex, 12},
