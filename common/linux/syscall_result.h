@@ -21,12 +21,22 @@ constexpr bool IsErrorResult(int64_t result) {
 // Source: linux/include/linux/errno.h, ERESTARTSYS.
 inline constexpr int64_t kRestartSys = -512;
 
+// Results that the kernel keeps for itself until it is known whether a signal
+// is handled: ERESTARTSYS to ERESTART_RESTARTBLOCK.
+//
+// Source: linux/include/linux/errno.h.
+inline constexpr int64_t kRestartBlock = -516;
+constexpr bool AsksForRestart(int64_t result) {
+  return result <= kRestartSys && result >= kRestartBlock;
+}
+
+inline constexpr uint64_t kSyscallBytes = 2;  // of the instruction
+
 // Where a thread goes on whose call had that result; `after` is the address
 // behind its SYSCALL.
 //
 // Source: linux/arch/x86/kernel/signal.c, handle_signal.
 constexpr uint64_t IpAfterCall(int64_t result, uint64_t after) {
-  constexpr uint64_t kSyscallBytes = 2;
   return result == kRestartSys ? after - kSyscallBytes : after;
 }
 

@@ -203,6 +203,20 @@ Result<TraceeStop> TracedProcess::Wait(Tid thread, bool may_block) {
   }
 }
 
+Result<std::optional<TraceeStop>> TracedProcess::WaitOrAsleep(Tid thread,
+                                                              int looks) {
+  for (int look = 0;; ++look) {
+    CLEW_ASSIGN_OR_RETURN(stop, Wait(thread, false));
+    if (stop.kind != TraceeStop::Kind::kRunning) {
+      return stop;
+    }
+    if (look >= looks && IsAsleep(thread)) {
+      return std::nullopt;
+    }
+    sched_yield();
+  }
+}
+
 void TracedProcess::Note(Tid thread, const TraceeStop& stop) {
   if (stop.kind == TraceeStop::Kind::kClone) {
     threads_.insert(stop.new_thread.as_int());

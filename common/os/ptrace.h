@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <set>
 #include <span>
 #include <string>
@@ -81,6 +82,13 @@ class TracedProcess {
   // Waits for the next stop of `thread`; with `may_block` clear, kRunning if
   // there is none yet.
   [[nodiscard]] Result<TraceeStop> Wait(Tid thread, bool may_block);
+  // Waits until `thread`, which is in a system call, stops; nullopt: it sleeps
+  // there, and was looked at `looks` times before.
+  [[nodiscard]] Result<std::optional<TraceeStop>> WaitOrAsleep(Tid thread,
+                                                               int looks);
+  // How often a thread that has begun a system call is looked at before it
+  // counts as asleep if the kernel says so.
+  static constexpr int kLooksBeforeAsleep = 20;
   // True if the kernel has the thread asleep, or keeps it after its end until
   // all others have ended.
   [[nodiscard]] bool IsAsleep(Tid thread) const;

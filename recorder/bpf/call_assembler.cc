@@ -11,17 +11,15 @@ namespace clew::recorder::bpf {
 namespace {
 
 // linux/errno.h: what a call leaves for the code that delivers signals, besides
-// kRestartSys.
+// kRestartSys and kRestartBlock.
 constexpr int64_t kRestartNoInterrupt = -513;
 constexpr int64_t kRestartNoHandler = -514;
-constexpr int64_t kRestartBlock = -516;
 
 constexpr uint64_t kSaRestart = 0x10000000;  // asm/signal.h
 constexpr size_t kUnusedMax = 4096;
 
 bool AsksForRestart(const RawCall& call) {
-  return (call.flags & kRawReturned) != 0 && call.result <= kRestartSys &&
-         call.result >= kRestartBlock;
+  return (call.flags & kRawReturned) != 0 && clew::AsksForRestart(call.result);
 }
 
 // Source: arch/x86/kernel/signal.c, handle_signal and

@@ -9,30 +9,11 @@
 #include <utility>
 
 #include "common/linux/request_table.h"
+#include "common/linux/syscall_result.h"
 #include "common/linux/syscall_table.h"
 
 namespace clew::recorder {
 namespace {
-
-using State = NativeThread::State;
-
-constexpr uint64_t kSyscallBytes = 2;
-// Results that the kernel keeps for itself, until a signal's handler decides:
-// ERESTARTSYS to ERESTART_RESTARTBLOCK. Source: linux include/linux/errno.h.
-constexpr int64_t kRestartFirst = -512;
-constexpr int64_t kRestartLast = -516;
-// How often a thread that has begun a call is looked at before it counts as
-// asleep if the kernel says so.
-constexpr int kLooksBeforeAsleep = 20;
-
-bool IsToBeRestarted(int64_t result) {
-  return result <= kRestartFirst && result >= kRestartLast;
-}
-
-bool StartsTimer(uint64_t number) {
-  return number == __NR_setitimer || number == __NR_alarm ||
-         number == __NR_timer_settime || number == __NR_timerfd_settime;
-}
 
 bool MakesVfork(const SyscallCall& call) {
   return call.number == __NR_vfork ||
@@ -90,7 +71,7 @@ Result<After> NativeCalls::Step(NativeThread& thread, const NativeInsn& insn) {
   thread.call = call;
   thread.call_ip = thread.ip;
   thread.ip = insn.fall_through.as_int();
-  state_.uses_timers |= StartsTimer(call.number);
+  state_.uses_timers |= StartsTimer(call);
   if (call.number == __NR_exit_group) {
     state_.EndByExit(thread, call);
     return After::kEnded;
@@ -109,7 +90,9 @@ Result<After> NativeCalls::Step(NativeThread& thread, const NativeInsn& insn) {
   CLEW_RETURN_IF_ERROR(state_.process.SingleStep(thread.tid, 0));
   std::optional<TraceeStop> stop;
   if (SyscallMayBlock(call.number)) {
-    CLEW_ASSIGN_OR_RETURN(seen, WaitOrAsleep(thread, kLooksBeforeAsleep));
+    CLEW_ASSIGN_OR_RETURN(
+        seen, state_.process.WaitOrAsleep(thread.tid,
+                                          TracedProcess::kLooksBeforeAsleep));
     stop = seen;
   } else {
     CLEW_ASSIGN_OR_RETURN(seen, state_.process.Wait(thread.tid, true));
@@ -118,25 +101,11 @@ Result<After> NativeCalls::Step(NativeThread& thread, const NativeInsn& insn) {
   return stop ? Arrive(thread, *stop) : Result<After>(After::kBlocked);
 }
 
-Result<After> NativeCalls::Look(NativeThread& thread) {
-  CLEW_ASSIGN_OR_RETURN(stop, WaitOrAsleep(thread, 0));
-  return stop ? Arrive(thread, *stop) : Result<After>(After::kBlocked);
-}
-
 // Whoever was woken is waited for, however long the kernel takes to bring it to
 // its stop: so runs are repeatable.
-Result<std::optional<TraceeStop>> NativeCalls::WaitOrAsleep(
-    const NativeThread& thread, int looks) {
-  for (int look = 0;; ++look) {
-    CLEW_ASSIGN_OR_RETURN(stop, state_.process.Wait(thread.tid, false));
-    if (stop.kind != TraceeStop::Kind::kRunning) {
-      return stop;
-    }
-    if (look >= looks && state_.process.IsAsleep(thread.tid)) {
-      return std::nullopt;
-    }
-    sched_yield();
-  }
+Result<After> NativeCalls::Look(NativeThread& thread) {
+  CLEW_ASSIGN_OR_RETURN(stop, state_.process.WaitOrAsleep(thread.tid, 0));
+  return stop ? Arrive(thread, *stop) : Result<After>(After::kBlocked);
 }
 
 Result<After> NativeCalls::Arrive(NativeThread& thread,
@@ -155,7 +124,7 @@ Result<After> NativeCalls::Arrive(NativeThread& thread,
   }
   CLEW_ASSIGN_OR_RETURN(registers, state_.process.Registers(thread.tid));
   const auto result = static_cast<int64_t>(registers.rax);
-  if (thread.signal != 0 && IsToBeRestarted(result)) {
+  if (thread.signal != 0 && AsksForRestart(result)) {
     return After::kGoesOn;  // the delivery of the signal says how it ends
   }
   CLEW_RETURN_IF_ERROR(Finish(thread, result));
@@ -290,7 +259,9 @@ Status NativeCalls::AwaitEnd(const NativeThread& thread) {
                : Unsupported("thread {} did not end at its exit(2)",
                              thread.tid);
   }
-  CLEW_ASSIGN_OR_RETURN(stop, WaitOrAsleep(thread, kLooksBeforeAsleep));
+  CLEW_ASSIGN_OR_RETURN(
+      stop, state_.process.WaitOrAsleep(thread.tid,
+                                        TracedProcess::kLooksBeforeAsleep));
   return stop ? Unsupported("the first thread did not end at its exit(2)")
               : Status();
 }

@@ -41,9 +41,6 @@ class NativeCalls {
                                     const SyscallCall& call);
   [[nodiscard]] Status AwaitEnd(const NativeThread& thread);
   [[nodiscard]] Status Refuse(NativeThread& thread, user_regs_struct registers);
-  // Waits for a stop; nullopt: the thread sleeps in the kernel.
-  [[nodiscard]] Result<std::optional<TraceeStop>> WaitOrAsleep(
-      const NativeThread& thread, int looks);
   void FollowUp(NativeThread& thread, const SyscallCall& call, int64_t result);
 
   NativeState& state_;

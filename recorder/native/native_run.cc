@@ -52,9 +52,6 @@ Result<NativeEnd> NativeRun::Run() {
   scheduler_.Ready(0);
   while (!state_.end) {
     CLEW_RETURN_IF_ERROR(WakeSleepers());
-    if (state_.end) {
-      break;
-    }
     const auto turn = scheduler_.Next(state_.now);
     if (TimeIsOver()) {
       state_.EndAs(FailureKind::kTimeLimit);
@@ -105,21 +102,14 @@ Status NativeRun::RunTurn(NativeThread& thread, uint64_t insns) {
   const uint64_t deadline = state_.now + insns;
   while (state_.now < deadline) {
     CLEW_ASSIGN_OR_RETURN(after, Step(thread));
-    switch (after) {
-      case After::kGoesOn:
-        break;
-      case After::kBlocked:
-        thread.state = State::kBlocked;
-        [[fallthrough]];
-      case After::kGone:
-        if (after == After::kGone) {
-          thread.state = State::kGone;
-        }
-        state_.tracer->SwitchOut(thread.core, thread.tid, state_.now, false);
-        scheduler_.Leave(thread.slot);
-        return {};
-      case After::kEnded:
-        return {};
+    if (after == After::kEnded) {
+      return {};
+    }
+    if (after != After::kGoesOn) {
+      thread.state = after == After::kBlocked ? State::kBlocked : State::kGone;
+      state_.tracer->SwitchOut(thread.core, thread.tid, state_.now, false);
+      scheduler_.Leave(thread.slot);
+      return {};
     }
   }
   if (scheduler_.SliceOver(thread.slot, state_.now)) {
@@ -195,21 +185,19 @@ Result<bool> NativeRun::Emulate(NativeThread& thread, const NativeInsn& insn) {
   }
   registers.rip = insn.fall_through.as_int();
   CLEW_RETURN_IF_ERROR(state_.process.SetRegisters(thread.tid, registers));
-  const uint64_t ip = thread.ip;
+  RecordInsn(thread, registers);
   Retire(thread, insn, registers.rip);
-  CLEW_RETURN_IF_ERROR(RecordInsn(thread, ip));
   return true;
 }
 
-Status NativeRun::RecordInsn(NativeThread& thread, uint64_t ip) {
-  CLEW_ASSIGN_OR_RETURN(registers, state_.process.Registers(thread.tid));
-  thread.inputs->Add({.ip = TraceeAddr(ip),
+void NativeRun::RecordInsn(NativeThread& thread,
+                           const user_regs_struct& registers) {
+  thread.inputs->Add({.ip = TraceeAddr(thread.ip),
                       .rax = registers.rax,
                       .rbx = registers.rbx,
                       .rcx = registers.rcx,
                       .rdx = registers.rdx,
                       .rflags = registers.eflags & ~kTrapFlag});
-  return {};
 }
 
 Result<After> NativeRun::StepNear(NativeThread& thread,
@@ -232,10 +220,11 @@ Result<After> NativeRun::StepNear(NativeThread& thread,
     const bool retired = thread.signal == 0 || next.as_int() != ip;
     if (retired) {
       CLEW_RETURN_IF_ERROR(HideTrapFlag(thread, insn));
-      Retire(thread, insn, next.as_int());
       if (insn.input == InputInsn::kOther) {
-        CLEW_RETURN_IF_ERROR(RecordInsn(thread, ip));
+        CLEW_ASSIGN_OR_RETURN(registers, state_.process.Registers(thread.tid));
+        RecordInsn(thread, registers);
       }
+      Retire(thread, insn, next.as_int());
     }
     if (thread.signal != 0 && !thread.in_kernel) {
       state_.LeaveUserMode(thread);
@@ -248,32 +237,12 @@ Result<After> NativeRun::StepNear(NativeThread& thread,
 // docs/design/recorder.md.
 void NativeRun::Retire(NativeThread& thread, const NativeInsn& insn,
                        uint64_t next_ip) {
-  const TraceeAddr next(next_ip);
   CoreEncoder& encoder = state_.EncoderOf(thread);
   encoder.AdvanceTime(TscTicks(++state_.now));
-  switch (insn.branch_class) {
-    case x86::BranchClass::kConditional:
-      // Taken and not taken are the same to a branch of the next instruction.
-      encoder.Conditional(next != insn.fall_through, next);
-      break;
-    case x86::BranchClass::kDirectCall:
-      encoder.DirectCall(insn.fall_through, next);
-      break;
-    case x86::BranchClass::kIndirectJump:
-      encoder.IndirectJump(next);
-      break;
-    case x86::BranchClass::kIndirectCall:
-      encoder.IndirectCall(insn.fall_through, next);
-      break;
-    case x86::BranchClass::kReturn:
-      encoder.Return(next);
-      break;
-    case x86::BranchClass::kFar:  // INT3 and its like
-      encoder.FarTransfer();
-      thread.in_kernel = true;
-      break;
-    default:
-      break;
+  encoder.Branch(insn.branch_class, insn.fall_through, TraceeAddr(next_ip));
+  if (insn.branch_class == x86::BranchClass::kFar) {  // INT3 and its like
+    encoder.FarTransfer();
+    thread.in_kernel = true;
   }
   thread.ip = next_ip;
 }

@@ -34,7 +34,8 @@ class NativeRun {
   void Retire(NativeThread& thread, const NativeInsn& insn, uint64_t next_ip);
   [[nodiscard]] Result<bool> Emulate(NativeThread& thread,
                                      const NativeInsn& insn);
-  [[nodiscard]] Status RecordInsn(NativeThread& thread, uint64_t ip);
+  // The results of the instruction at thread.ip.
+  void RecordInsn(NativeThread& thread, const user_regs_struct& registers);
   [[nodiscard]] Status HideTrapFlag(const NativeThread& thread,
                                     const NativeInsn& insn);
   bool AllWaitForever() const;

@@ -7,11 +7,12 @@
 #include <cstdio>
 #include <utility>
 
+#include "common/linux/syscall_result.h"
+
 namespace clew::recorder {
 namespace {
 
 constexpr uint64_t kContextOffset = 8;  // of the frame: behind the restorer
-constexpr int64_t kRestart = -512;      // ERESTARTSYS
 // Of the 512 bytes of FXSAVE: where the kernel tells the size of all of the
 // FPU's state, if it does. Source: asm/sigcontext.h, struct _fpx_sw_bytes.
 constexpr uint64_t kFxsaveBytes = 512;
@@ -112,7 +113,7 @@ Status NativeSignals::EnterHandler(NativeThread& thread, int signal) {
     CLEW_RETURN_IF_ERROR(ClearTrapFlag(registers.rsp, *context));
     const bool again = interrupted == thread.call_ip;
     CLEW_RETURN_IF_ERROR(calls_.Finish(
-        thread, again ? kRestart
+        thread, again ? kRestartSys
                       : static_cast<int64_t>(RegisterOf(*context, REG_RAX))));
   }
   SignalInput input;
@@ -153,7 +154,7 @@ Status NativeSignals::GoOn(NativeThread& thread) {
   registers.rax = thread.call->number;
   registers.orig_rax = UINT64_MAX;
   CLEW_RETURN_IF_ERROR(state_.process.SetRegisters(thread.tid, registers));
-  CLEW_RETURN_IF_ERROR(calls_.Finish(thread, kRestart));
+  CLEW_RETURN_IF_ERROR(calls_.Finish(thread, kRestartSys));
   thread.ip = thread.call_ip;
   return {};
 }

@@ -90,7 +90,7 @@ struct NativeState {
   // `call` of `thread`, exit or exit_group, ends the program.
   void EndByExit(const NativeThread& thread, const SyscallCall& call) {
     Failure failure;
-    failure.exit_status = static_cast<int32_t>(call.args[0] & 0xff);
+    failure.exit_status = ExitStatusOf(call);
     failure.thread = thread.tid;
     failure.ip = TraceeAddr(thread.ip);
     end = {.failure = failure};

@@ -7,6 +7,7 @@
 #include <optional>
 
 #include "common/units.h"
+#include "common/x86/branch.h"
 #include "recorder/pt_encoder/encoder_config.h"
 #include "recorder/pt_encoder/packets.h"
 #include "recorder/pt_encoder/pt_sink.h"
@@ -86,6 +87,35 @@ class CoreEncoder {
 
   // Enabled. RET to `target`.
   void Return(TraceeAddr target);
+
+  // Enabled. The event of a near branch of this class, if it has one: `behind`
+  // is the next instruction in memory, `next_ip` where it goes on.
+  void Branch(x86::BranchClass branch_class, TraceeAddr behind,
+              TraceeAddr next_ip) {
+    switch (branch_class) {
+      case x86::BranchClass::kConditional:
+        // Taken and not taken are the same to a branch of the next instruction.
+        Conditional(next_ip != behind, next_ip);
+        break;
+      case x86::BranchClass::kDirectCall:
+        DirectCall(behind, next_ip);
+        break;
+      case x86::BranchClass::kIndirectCall:
+        IndirectCall(behind, next_ip);
+        break;
+      case x86::BranchClass::kIndirectJump:
+        IndirectJump(next_ip);
+        break;
+      case x86::BranchClass::kReturn:
+        Return(next_ip);
+        break;
+      case x86::BranchClass::kNone:
+      case x86::BranchClass::kRepString:
+      case x86::BranchClass::kDirectJump:
+      case x86::BranchClass::kFar:
+        break;
+    }
+  }
 
   // Any state. The time is `now`, in ticks since the TSC was 0; > 0 (perf takes
   // 0 for "not known") and not before an earlier `now`. Writes the MTC packets

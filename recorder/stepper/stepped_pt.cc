@@ -91,27 +91,7 @@ void SteppedPt::Retire(TraceeAddr ip) {
 
 void SteppedPt::OnInsn(const SteppedInsn& insn) {
   Retire(insn.ip);
-  CoreEncoder& encoder = current().encoder;
-  switch (insn.branch_class) {
-    case x86::BranchClass::kConditional:
-      // Taken and not taken are the same to a branch of the next instruction.
-      encoder.Conditional(insn.next_ip != insn.fall_through, insn.next_ip);
-      break;
-    case x86::BranchClass::kDirectCall:
-      encoder.DirectCall(insn.fall_through, insn.next_ip);
-      break;
-    case x86::BranchClass::kIndirectJump:
-      encoder.IndirectJump(insn.next_ip);
-      break;
-    case x86::BranchClass::kIndirectCall:
-      encoder.IndirectCall(insn.fall_through, insn.next_ip);
-      break;
-    case x86::BranchClass::kReturn:
-      encoder.Return(insn.next_ip);
-      break;
-    default:
-      break;
-  }
+  current().encoder.Branch(insn.branch_class, insn.fall_through, insn.next_ip);
 }
 
 void SteppedPt::OnFarTransfer(const SteppedInsn& insn) {

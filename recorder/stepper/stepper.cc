@@ -14,9 +14,6 @@
 namespace clew::recorder {
 namespace {
 
-// How often a thread that has begun a system call is looked at before it counts
-// as asleep if the kernel says so.
-constexpr int kLooksBeforeAsleep = 20;
 // How long to leave the CPU to a program whose threads all sleep.
 constexpr useconds_t kIdleMicroseconds = 50;
 
@@ -65,7 +62,7 @@ class Stepper {
     for (size_t i = 0; i < asleep_.size();) {
       // Whoever was woken is ready from now on, however long the kernel takes
       // to bring it to its stop: so runs are repeatable.
-      CLEW_ASSIGN_OR_RETURN(stop, WaitOrAsleep(asleep_[i].tid, 0));
+      CLEW_ASSIGN_OR_RETURN(stop, process_.WaitOrAsleep(asleep_[i].tid, 0));
       if (!stop) {
         ++i;
         continue;
@@ -185,7 +182,9 @@ class Stepper {
 
   // After a step that began in the kernel.
   Result<After> ArriveFromKernel(Thread& thread) {
-    CLEW_ASSIGN_OR_RETURN(stop, WaitOrAsleep(thread.tid, kLooksBeforeAsleep));
+    CLEW_ASSIGN_OR_RETURN(
+        stop,
+        process_.WaitOrAsleep(thread.tid, TracedProcess::kLooksBeforeAsleep));
     if (!stop) {
       return After::kAsleep;
     }
@@ -202,20 +201,6 @@ class Stepper {
     CLEW_ASSIGN_OR_RETURN(ip, process_.InsnPointer(thread.tid));
     thread.ip = ip;
     return After::kGoesOn;
-  }
-
-  // nullopt: the thread sleeps in the kernel, and did after `looks` looks.
-  Result<std::optional<TraceeStop>> WaitOrAsleep(Tid tid, int looks) {
-    for (int look = 0;; ++look) {
-      CLEW_ASSIGN_OR_RETURN(stop, process_.Wait(tid, false));
-      if (stop.kind != TraceeStop::Kind::kRunning) {
-        return stop;
-      }
-      if (look >= looks && process_.IsAsleep(tid)) {
-        return std::nullopt;
-      }
-      sched_yield();
-    }
   }
 
   Result<After> StepNear(Thread& thread, SteppedInsn insn) {

@@ -324,6 +324,12 @@ bool MakesProcess(const SyscallCall& call) {
          (call.number == __NR_clone && (call.args[0] & CLONE_THREAD) == 0);
 }
 
+bool StartsTimer(const SyscallCall& call) {
+  return call.number == __NR_setitimer || call.number == __NR_alarm ||
+         call.number == __NR_timer_settime ||
+         call.number == __NR_timerfd_settime;
+}
+
 Result<SyscallCall> BeginSyscall(uint64_t number,
                                  const std::array<uint64_t, 6>& args,
                                  const GuestMemory& memory) {

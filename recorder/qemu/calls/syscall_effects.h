@@ -51,6 +51,14 @@ SyscallReads ReadsOf(const SyscallCall& call, const GuestMemory& memory);
 // there.
 bool MakesProcess(const SyscallCall& call);
 
+// Whether the call sets a timer, which may end what another one waits for.
+bool StartsTimer(const SyscallCall& call);
+
+// Of exit and exit_group.
+inline int32_t ExitStatusOf(const SyscallCall& call) {
+  return static_cast<int32_t>(call.args[0] & 0xff);
+}
+
 struct SyscallEffects {
   std::vector<MemoryRange> writes;  // by the kernel, into the program
   std::vector<MemoryRange> output;  // read by the kernel as output

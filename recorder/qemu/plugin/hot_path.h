@@ -28,29 +28,8 @@ inline void CloseBlock(const TranslationBlock& block, uint64_t next) {
     return;
   }
   encoder.AdvanceTime(TscTicks(g_runner.block_end));
-  const TraceeAddr to(next);
-  switch (block.branch_class) {
-    case x86::BranchClass::kConditional:
-      encoder.Conditional(next != block.next_ip, to);
-      break;
-    case x86::BranchClass::kDirectCall:
-      encoder.DirectCall(TraceeAddr(block.next_ip), to);
-      break;
-    case x86::BranchClass::kIndirectCall:
-      encoder.IndirectCall(TraceeAddr(block.next_ip), to);
-      break;
-    case x86::BranchClass::kIndirectJump:
-      encoder.IndirectJump(to);
-      break;
-    case x86::BranchClass::kReturn:
-      encoder.Return(to);
-      break;
-    case x86::BranchClass::kNone:
-    case x86::BranchClass::kRepString:
-    case x86::BranchClass::kDirectJump:
-    case x86::BranchClass::kFar:
-      break;
-  }
+  encoder.Branch(block.branch_class, TraceeAddr(block.next_ip),
+                 TraceeAddr(next));
 }
 
 // Tells the core's trace that a signal took execution away from `block` at

@@ -39,15 +39,6 @@ DumpedThread FirstRegisters(const GuestEnv& parent, Tid child,
   return registers;
 }
 
-int32_t ExitStatus(const SyscallCall& call) {
-  return static_cast<int32_t>(call.args[0] & 0xff);
-}
-
-bool StartsTimer(uint64_t number) {
-  return number == __NR_setitimer || number == __NR_alarm ||
-         number == __NR_timer_settime || number == __NR_timerfd_settime;
-}
-
 }  // namespace
 
 void Syscalls::Begin(Thread& me, uint64_t number,
@@ -80,14 +71,14 @@ void Syscalls::Enter(Thread& me, const SyscallCall& call) {
   if (parts_.context.config.encoder.tsc) {
     me.call.entered_tsc = TscTicks(g_runner.block_end);
   }
-  if (StartsTimer(call.number)) {
+  if (StartsTimer(call)) {
     parts_.turns.SetUsesTimers();
     if (call.number != __NR_timerfd_settime) {
       parts_.waits.SetTimersSignal();
     }
   }
   if (call.number == __NR_exit_group) {
-    parts_.ending.EndByExit(ExitStatus(call));
+    parts_.ending.EndByExit(ExitStatusOf(call));
   }
   if (call.number == __NR_exit) {
     Leave(me);
@@ -137,7 +128,7 @@ void Syscalls::CloseBlock(Thread& me) {
 void Syscalls::Leave(Thread& me) {
   if (std::ranges::all_of(parts_.threads.all(),
                           [&](const Thread* t) { return t == &me; })) {
-    parts_.ending.EndByExit(ExitStatus(me.call));
+    parts_.ending.EndByExit(ExitStatusOf(me.call));
   }
   parts_.deviations.NoteThreadEnd(me.robust_list);
   parts_.turns.Exit(me);
