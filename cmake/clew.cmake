@@ -35,6 +35,18 @@ if(CLEW_SANITIZE)
   endif()
 endif()
 
+# clew_cache_with_headers(<target>): lets ccache find what was compiled with
+# compiled headers. Source: ccache's manual, "Precompiled headers". (Clang writes
+# the times of the headers into them, which are others in every clone.)
+function(clew_cache_with_headers target)
+  if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+    set(option -fpch-preprocess)
+  else()
+    set(option "SHELL:-Xclang -fno-pch-timestamp")
+  endif()
+  target_compile_options(${target} PRIVATE $<$<COMPILE_LANGUAGE:CXX>:${option}>)
+endfunction()
+
 # clew_headers, clew_test_headers: what most files include, compiled once, with the
 # options of parts and with those of test programs. CLEW_ALONE does without.
 #
@@ -44,16 +56,15 @@ function(clew_add_headers name header)
   add_library(${name} OBJECT EXCLUDE_FROM_ALL ${PROJECT_BINARY_DIR}/${name}.cc)
   target_link_libraries(${name} PRIVATE clew_options fmt::fmt ${ARGN})
   target_precompile_headers(${name} PRIVATE ${PROJECT_SOURCE_DIR}/${header})
+  if(NOT CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+    clew_cache_with_headers(${name})
+  endif()
 endfunction()
 # clew_use_headers(<target> <name>)
 function(clew_use_headers target name)
   if(NOT CLEW_ALONE)
     target_precompile_headers(${target} REUSE_FROM ${name})
-    # ccache's manual, "Precompiled headers".
-    if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
-      target_compile_options(${target} PRIVATE
-                             $<$<COMPILE_LANGUAGE:CXX>:-fpch-preprocess>)
-    endif()
+    clew_cache_with_headers(${target})
   endif()
 endfunction()
 
