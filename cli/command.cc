@@ -148,6 +148,13 @@ std::optional<std::string> Command::HelpOf(const std::string& name) const {
                        : std::optional(found[0]->help(app.get_name()));
 }
 
+void AddTapeItems(Command& command, uint64_t& items_max) {
+  command
+      .add_option("--tape-items", items_max,
+                  "recorded blocks and inputs held at once, some 50 bytes each")
+      ->capture_default_str();
+}
+
 template Option* Command::add_option(const std::string&, std::string&,
                                      const std::string&);
 template Option* Command::add_option(const std::string&, int32_t&,

@@ -1,6 +1,7 @@
 #ifndef CLEW_CLI_COMMAND_H_
 #define CLEW_CLI_COMMAND_H_
 
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -96,6 +97,10 @@ class Command {
   std::vector<std::unique_ptr<Option>> options_;
   std::vector<std::unique_ptr<Command>> commands_;
 };
+
+// Adds --tape-items, of a command that follows a recording: how many of its
+// items are in memory at once (follower::TapeLimits).
+void AddTapeItems(Command& command, uint64_t& items_max);
 
 }  // namespace clew::cli
 

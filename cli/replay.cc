@@ -44,6 +44,7 @@ Exit codes:
   2  there is no schedule yet: run 'clew solve' first
   3  gdb cannot be started or failed
   4  the bundle breaks its format
+  5  under gdb: more would be held in memory than --tape-items says
 
 Examples:
   clew replay fail.clew
@@ -66,6 +67,7 @@ struct ReplayOptions {
   std::string at;
   std::string gdb = "gdb";
   std::vector<std::string> commands;
+  uint64_t tape_items = follower::TapeLimits().items_max;
 };
 
 class StdoutSink final : public replayer::OutputSink {
@@ -207,8 +209,10 @@ Result<int> RunCheck(const ReplayOptions& options) {
 // --- under gdb
 
 Result<std::unique_ptr<replayer::ProcessTarget>> OpenTarget(
-    const follower::BundleRecording& opened, const Schedule& schedule) {
+    const ReplayOptions& replay, const follower::BundleRecording& opened,
+    const Schedule& schedule) {
   replayer::ProcessTargetOptions options;
+  options.limits.items_max = replay.tape_items;
   for (const auto& [tid, thread] : opened.trace->threads()) {
     options.names[tid] = thread.name;
   }
@@ -251,7 +255,7 @@ Status ServeOnStdio(replayer::Timeline& timeline, replayer::ImageFiles& files) {
 Result<int> RunUnderGdb(const ReplayOptions& options,
                         const follower::BundleRecording& opened,
                         const Schedule& schedule) {
-  CLEW_ASSIGN_OR_RETURN(target, OpenTarget(opened, schedule));
+  CLEW_ASSIGN_OR_RETURN(target, OpenTarget(options, opened, schedule));
   replayer::Timeline timeline(*target);
   replayer::ImageFiles files;
   for (const BundleImage& image : opened.bundle.manifest().images) {
@@ -328,6 +332,7 @@ void AddReplay(Command& app, int& exit_code) {
       ->add_flag("--stdio", options->stdio,
                  "serve gdb's 'target remote | clew replay --stdio ...'")
       ->excludes(listen);
+  AddTapeItems(*command, options->tape_items);
   command->footer(kReplayFooter);
   command->callback([=, &exit_code] { exit_code = RunReplay(*options); });
 }

@@ -397,11 +397,7 @@ void AddSolve(Command& app, int& exit_code) {
       ->capture_default_str();
   command->add_option("--seed", arguments->seed, "seed of the guesses")
       ->capture_default_str();
-  command
-      ->add_option("--tape-items", arguments->tape_items,
-                   "recorded blocks and inputs held at once, some 50 bytes "
-                   "each")
-      ->capture_default_str();
+  AddTapeItems(*command, arguments->tape_items);
   command->add_flag(
       "-v,--verbose", arguments->verbose,
       "show every place where memory differs; measure ambiguity and "

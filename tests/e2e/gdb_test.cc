@@ -63,6 +63,21 @@ TEST(GdbTest, EveryThreadHasABacktraceToItsStart) {
   EXPECT_THAT(text, ContainsRegex("#0 .*CountWord .*pfscan.c:"));
 }
 
+// To go back in time, a replay holds all of the recording.
+TEST(GdbTest, AReplayThatWouldHoldTooMuchNamesItsOwnOption) {
+  const Scratch scratch;
+  const std::string bundle = FailingRun(scratch, "pfscan");
+  const ProgramOutput limited =
+      Clew({"replay", "--batch", "--tape-items", "100", bundle});
+  EXPECT_EQ(limited.exit_status, kExitLimit) << limited.text;
+  EXPECT_THAT(limited.text, HasSubstr("more than 100 recorded items"));
+  EXPECT_THAT(limited.text, HasSubstr("raise the limit with --tape-items"));
+  const ProgramOutput replayed =
+      Clew({"replay", "--batch", "--tape-items", "100000000", "-ex",
+            "backtrace", bundle});
+  EXPECT_EQ(replayed.exit_status, kExitOk) << replayed.text;
+}
+
 // ld.so names libstdc++ by a link to its file, and so does gdb.
 TEST(GdbTest, FramesOfTheCxxLibraryHaveNames) {
   const Scratch scratch;
