@@ -413,18 +413,21 @@ void Cpu<D>::WriteLow(const Insn& insn, const Operand& operand, V<U> value) {
     Write<U>(insn, operand, value);
     return;
   }
-  if (faulted()) {
-    return;
+  if (!faulted()) {
+    SetQuad(operand.reg, 0, WithLow<U>(GetQuad(operand.reg, 0), value));
   }
-  if constexpr (sizeof(U) == 8) {
-    d_.SetQuad(regs_, operand.reg, 0, value);
+}
+
+template <class D>
+template <class U>
+typename D::template V<uint64_t> Cpu<D>::WithLow(V<uint64_t> quad, V<U> low) {
+  if constexpr (sizeof(U) == sizeof(uint64_t)) {
+    return low;
   } else {
     const uint64_t upper = ~uint64_t{0} << (8 * sizeof(U));
-    const V<uint64_t> kept = d_.template And<uint64_t>(
-        d_.GetQuad(regs_, operand.reg, 0), d_.Const(upper));
-    d_.SetQuad(
-        regs_, operand.reg, 0,
-        d_.template Or<uint64_t>(kept, d_.template ZExt<uint64_t, U>(value)));
+    return d_.template Or<uint64_t>(
+        d_.template And<uint64_t>(quad, d_.Const(upper)),
+        d_.template ZExt<uint64_t, U>(low));
   }
 }
 

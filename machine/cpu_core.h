@@ -187,6 +187,9 @@ class Cpu {
   V<U> ReadLow(const Insn& insn, const Operand& operand);
   template <class U>
   void WriteLow(const Insn& insn, const Operand& operand, V<U> value);
+  // A quadword with its low `sizeof(U)` bytes replaced.
+  template <class U>
+  V<uint64_t> WithLow(V<uint64_t> quad, V<U> low);
   // Quadwords of a vector register with their shadow, as Registers::quad counts
   // them. Setting one keeps the others.
   V<uint64_t> GetQuad(unsigned number, unsigned i) {

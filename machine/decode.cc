@@ -89,21 +89,15 @@ uint8_t AddressRegister(x86_reg id) {
   return static_cast<uint8_t>(RegisterOperand(id).reg / 8);
 }
 
-// Whether an index is a vector register (SDM vol. 2, "Vector SIB (VSIB) Memory
-// Addressing"), which a MemOperand cannot name.
-bool HasVectorIndex(const cs_insn& raw) {
-  const cs_x86& x86 = raw.detail->x86;
-  return std::ranges::any_of(
-      std::span(x86.operands, x86.op_count), [](const cs_x86_op& op) {
-        return op.type == X86_OP_MEM &&
-               RegisterOperand(op.mem.index).kind == OperandKind::kVec;
-      });
-}
-
 MemOperand Memory(const cs_insn& raw, const x86_op_mem& mem) {
   MemOperand result;
   result.disp = mem.disp;
-  result.index = AddressRegister(mem.index);
+  const Operand index = RegisterOperand(mem.index);
+  if (index.is_vec()) {
+    result.vector_index = index.reg;
+  } else {
+    result.index = AddressRegister(mem.index);
+  }
   for (int scale = mem.scale; scale > 1; scale /= 2) {
     ++result.shift;
   }
@@ -145,12 +139,22 @@ void RepairTarget(const x86::Branch& branch, Insn& insn) {
   }
 }
 
+// CMPPS and its kin, legacy and VEX.
+bool IsVectorComparison(const Insn& insn) {
+  return insn.opcode[0] == 0x0f && insn.opcode[1] == 0xc2;
+}
+
+// TZCNT and LZCNT, wherever the prefix stands.
+bool IsZeroCount(const Insn& insn) {
+  return insn.rep && insn.vector_bytes == 0 && insn.opcode[0] == 0x0f &&
+         (insn.opcode[1] == 0xbc || insn.opcode[1] == 0xbd);
+}
+
 // Capstone spells the predicate of CMPPS and its kin into the mnemonic and
 // drops the immediate; ENTER has two immediates.
 void RepairImmediates(std::span<const uint8_t> bytes, Insn& insn) {
   const unsigned operands = insn.vector_bytes == 0 ? 3 : 4;
-  if (insn.opcode[0] == 0x0f && insn.opcode[1] == 0xc2 &&
-      insn.op_count < operands) {
+  if (IsVectorComparison(insn) && insn.op_count < operands) {
     insn.op[insn.op_count++] = {OperandKind::kImm, 1, 0};
     insn.imm = static_cast<int64_t>(bytes.back());
   } else if (insn.opcode[0] == 0xc8) {
@@ -269,6 +273,18 @@ DecodeStatus StatusOf(const Layout& layout) {
   return IsMisread(layout.opcode) ? DecodeStatus::kUnknown : DecodeStatus::kOk;
 }
 
+// The name without the predicate, which Capstone spells into it.
+std::string_view ComparisonName(std::string_view spelled, const Insn& insn) {
+  constexpr std::string_view kNames[] = {"vcmpps", "vcmppd", "vcmpss",
+                                         "vcmpsd"};
+  for (const std::string_view name : kNames) {
+    if (spelled.ends_with(name.substr(name.size() - 2))) {
+      return insn.vector_bytes == 0 ? name.substr(1) : name;
+    }
+  }
+  return spelled;
+}
+
 std::string_view Name(csh handle, const cs_insn& raw, const Insn& insn) {
   if (raw.id == X86_INS_MOVSD && insn.opcode[0] == 0xa5) {
     return "movsd$string";
@@ -276,7 +292,11 @@ std::string_view Name(csh handle, const cs_insn& raw, const Insn& insn) {
   if (raw.id == X86_INS_CMPSD && insn.opcode[0] == 0xa7) {
     return "cmpsd$string";
   }
-  return cs_insn_name(handle, raw.id);
+  if (IsZeroCount(insn)) {
+    return insn.opcode[1] == 0xbc ? "tzcnt" : "lzcnt";
+  }
+  const std::string_view name = cs_insn_name(handle, raw.id);
+  return IsVectorComparison(insn) ? ComparisonName(name, insn) : name;
 }
 
 struct GroupFeature {
@@ -284,20 +304,32 @@ struct GroupFeature {
   Feature feature;
 };
 constexpr GroupFeature kGroupFeatures[] = {
-    {X86_GRP_SSE3, Feature::kSse3},   {X86_GRP_SSSE3, Feature::kSsse3},
-    {X86_GRP_SSE41, Feature::kSse41}, {X86_GRP_SSE42, Feature::kSse42},
-    {X86_GRP_AES, Feature::kAes},     {X86_GRP_PCLMUL, Feature::kPclmulqdq},
-    {X86_GRP_AVX, Feature::kAvx},     {X86_GRP_F16C, Feature::kF16c},
-    {X86_GRP_FMA, Feature::kFma},     {X86_GRP_AVX2, Feature::kAvx2},
-    {X86_GRP_BMI, Feature::kBmi1},    {X86_GRP_BMI2, Feature::kBmi2},
-    {X86_GRP_SHA, Feature::kSha},     {X86_GRP_AVX512, Feature::kAvx512},
-    {X86_GRP_BWI, Feature::kAvx512},  {X86_GRP_DQI, Feature::kAvx512}};
+    {X86_GRP_SSE3, Feature::kSse3},     {X86_GRP_SSSE3, Feature::kSsse3},
+    {X86_GRP_SSE41, Feature::kSse41},   {X86_GRP_SSE42, Feature::kSse42},
+    {X86_GRP_AES, Feature::kAes},       {X86_GRP_PCLMUL, Feature::kPclmulqdq},
+    {X86_GRP_AVX, Feature::kAvx},       {X86_GRP_F16C, Feature::kF16c},
+    {X86_GRP_FMA, Feature::kFma},       {X86_GRP_AVX2, Feature::kAvx2},
+    {X86_GRP_BMI, Feature::kBmi1},      {X86_GRP_BMI2, Feature::kBmi2},
+    {X86_GRP_SHA, Feature::kSha},       {X86_GRP_ADX, Feature::kAdx},
+    {X86_GRP_AVX512, Feature::kAvx512}, {X86_GRP_BWI, Feature::kAvx512},
+    {X86_GRP_DQI, Feature::kAvx512}};
 
-// Capstone's groups tell, but of some instructions that have none, and of
-// TZCNT, which a CPU without BMI1 runs as BSF.
+// What a CPU that does not have it takes an instruction for; empty: for
+// nothing. TZCNT and LZCNT: it ignores their prefix F3 (SDM vol. 2, "TZCNT").
+std::string_view Otherwise(const Insn& insn) {
+  if (!IsZeroCount(insn)) {
+    return "";
+  }
+  return insn.opcode[1] == 0xbc ? "bsf" : "bsr";
+}
+
+// Capstone's groups tell, but of some instructions that have none.
 FeatureSet Needs(const cs_insn& raw) {
   switch (raw.id) {
+    case X86_INS_BSF:  // as Capstone reads some prefixes of the others
+    case X86_INS_BSR:
     case X86_INS_TZCNT:
+    case X86_INS_LZCNT:
       return {};
     case X86_INS_VRCPSS:
     case X86_INS_VRSQRTSS:
@@ -351,6 +383,21 @@ struct Decoder::Impl {
     return cs_disasm_iter(handle, &code, &size, &ip, raw);
   }
 
+  // VBROADCASTI128, which Capstone does not know: it has the operands and the
+  // effect of VBROADCASTF128, which it is called then.
+  bool DisassembleStandIn(uint64_t ip, std::span<const uint8_t> code,
+                          const Layout& layout) {
+    const Opcode& opcode = layout.opcode;
+    if (opcode.encoding != x86::Encoding::kVex3 ||
+        opcode.map != OpcodeMap::k0F38 || opcode.code != 0x5a) {
+      return false;
+    }
+    std::array<uint8_t, x86::kInsnBytesMax> other = {};
+    std::ranges::copy(code.first(layout.length), other.begin());
+    other[opcode.bytes - 1u] = 0x1a;
+    return Disassemble(ip, std::as_bytes(std::span(other)));
+  }
+
   csh handle = 0;
   cs_insn* raw = nullptr;
 };
@@ -372,15 +419,15 @@ Decoded Decoder::Decode(uint64_t ip, std::span<const std::byte> bytes) {
   if (IsShadowStackRead(layout)) {
     return DecodeShadowStackRead(ip, layout);
   }
-  if (!impl_->Disassemble(ip, bytes)) {
+  const bool is_known = impl_->Disassemble(ip, bytes);
+  if (!is_known && !impl_->DisassembleStandIn(ip, code, layout)) {
     // LOCK is only for instructions that Capstone knows.
     result.status = layout.opcode.prefixes.lock ? DecodeStatus::kIllegal
                                                 : DecodeStatus::kUnknown;
     return result;
   }
   const cs_insn& raw = *impl_->raw;
-  // The former where Capstone reads it wrongly.
-  if (raw.size != layout.length || HasVectorIndex(raw)) {
+  if (raw.size != layout.length) {  // Capstone reads it wrongly
     result.status = DecodeStatus::kUnknown;
     return result;
   }
@@ -396,6 +443,13 @@ Decoded Decoder::Decode(uint64_t ip, std::span<const std::byte> bytes) {
   RepairImmediates(code.first(insn.length), insn);
   result.mnemonic = Name(impl_->handle, raw, insn);
   result.needs = Needs(raw);
+  if (!is_known) {
+    result.needs.Add(Feature::kAvx2);
+  }
+  if (IsZeroCount(insn)) {
+    result.needs.Add(insn.opcode[1] == 0xbc ? Feature::kBmi1 : Feature::kLzcnt);
+  }
+  result.otherwise = Otherwise(insn);
   result.ends_block = x86::TransfersControl(branch.branch_class);
   result.status =
       LockIsIllegal(insn) ? DecodeStatus::kIllegal : DecodeStatus::kOk;
@@ -409,7 +463,8 @@ std::string Decoder::Describe(uint64_t ip, std::span<const std::byte> bytes) {
   if (impl_->Disassemble(ip, bytes)) {
     bytes = bytes.first(impl_->raw->size);
     text = fmt::format("{} {}", impl_->raw->mnemonic, impl_->raw->op_str);
-    missing = Needs(*impl_->raw).Without(kCarriedOut);
+    const FeatureSet can = kCarriedOut.Without(kByHost.Without(HostFeatures()));
+    missing = Needs(*impl_->raw).Without(can);
   }
   text += fmt::format(" at {:#x} (", ip);
   for (size_t i = 0; i < bytes.size(); ++i) {

@@ -29,6 +29,8 @@ struct Decoded {
   // A key of HandlerTable; lives as long as the program.
   std::string_view mnemonic;
   FeatureSet needs;  // the CPU has the instruction if it has all of these
+  // What another CPU takes the same bytes for; empty: for nothing.
+  std::string_view otherwise;
   bool ends_block = false;  // a transfer of control, or may stop the run
 };
 

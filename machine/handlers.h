@@ -7,7 +7,8 @@
 
 namespace clew::machine {
 
-// The handlers of all families in domain D, for a CPU with certain features.
+// The handlers of all families in domain D, for a CPU with certain features: of
+// kByHost, those that this host has too.
 // (The constructor is in machine/insn/families.h, which knows the families.)
 template <class D>
 class Handlers {
@@ -17,10 +18,10 @@ class Handlers {
   // Returns what executes the instruction; nullptr if the machine does not know
   // it or the CPU does not have it. REQUIRES: decoded.status is kOk.
   Handler<D> Find(const Decoded& decoded) const {
-    const auto selector = table_.find(decoded.mnemonic);
-    return selector != table_.end() && features_.Contains(decoded.needs)
-               ? selector->second(decoded.insn)
-               : nullptr;
+    const auto selector =
+        table_.find(features_.Contains(decoded.needs) ? decoded.mnemonic
+                                                      : decoded.otherwise);
+    return selector != table_.end() ? selector->second(decoded.insn) : nullptr;
   }
 
  private:

@@ -40,12 +40,15 @@ struct Operand {
 };
 
 // base + (index << shift) + disp, plus a segment base. RIP-relative addresses
-// are folded into disp.
+// are folded into disp. Source of VSIB: Intel SDM vol. 2, "Vector SIB (VSIB)
+// Memory Addressing".
 struct MemOperand {
   static constexpr uint8_t kNoReg = 0xff;
   int64_t disp = 0;
   uint8_t base = kNoReg;  // clew::Gpr
   uint8_t index = kNoReg;
+  // In place of `index`, a vector register: an index for each element (VSIB).
+  uint8_t vector_index = kNoReg;
   uint8_t shift = 0;
   x86::Segment segment = x86::Segment::kNone;
 };

@@ -1,4 +1,4 @@
-// BT, BTS, BTR, BTC, BSF, BSR, POPCNT, CRC32; TZCNT and LZCNT as BSF and BSR.
+// BT, BTS, BTR, BTC, BSF, BSR, POPCNT, CRC32.
 
 #include <bit>
 
@@ -106,8 +106,6 @@ void BitScan(Cpu<D>& cpu, const Insn& insn) {
   }
 }
 
-// F3 0F BC and F3 0F BD are TZCNT and LZCNT on CPUs with BMI1 and LZCNT. The
-// guest has neither (x86-64-v2): the prefix is ignored, as such CPUs do.
 template <class D, bool kForward>
 Handler<D> SelectScan(const Insn& insn) {
   if (insn.op[0].size_bytes == 1) {
@@ -176,9 +174,7 @@ void RegisterBit(HandlerTable<D>& table) {
   table["btr"] = SelectBitTest<D, BitChange::kReset>;
   table["btc"] = SelectBitTest<D, BitChange::kComplement>;
   table["bsf"] = SelectScan<D, true>;
-  table["tzcnt"] = SelectScan<D, true>;
   table["bsr"] = SelectScan<D, false>;
-  table["lzcnt"] = SelectScan<D, false>;
   table["popcnt"] = SelectPopcnt<D>;
   table["crc32"] = SelectCrc32<D>;
 }

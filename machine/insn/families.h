@@ -27,6 +27,8 @@ void RegisterControl(HandlerTable<D>& table);
 template <class D>
 void RegisterBit(HandlerTable<D>& table);
 template <class D>
+void RegisterBmi(HandlerTable<D>& table);
+template <class D>
 void RegisterAtomic(HandlerTable<D>& table);
 template <class D>
 void RegisterString(HandlerTable<D>& table);
@@ -43,6 +45,7 @@ void RegisterAll(HandlerTable<D>& table) {
   RegisterStack(table);
   RegisterControl(table);
   RegisterBit(table);
+  RegisterBmi(table);
   RegisterAtomic(table);
   RegisterString(table);
   RegisterSystem(table);
@@ -50,7 +53,8 @@ void RegisterAll(HandlerTable<D>& table) {
 }
 
 template <class D>
-Handlers<D>::Handlers(FeatureSet features) : features_(features) {
+Handlers<D>::Handlers(FeatureSet features)
+    : features_(features.Without(kByHost.Without(HostFeatures()))) {
   RegisterAll(table_);
 }
 
@@ -78,6 +82,17 @@ Handler<D> BySize(unsigned size_bytes, F f) {
     default:
       return nullptr;
   }
+}
+
+// f<U>() for an encoding with VEX of an instruction on 4 or 8 bytes.
+template <class D, class F>
+Handler<D> ByVexSize(const Insn& insn, F f) {
+  if (insn.vector_bytes != kVex128.size_bytes()) {
+    return nullptr;
+  }
+  return insn.op[0].size_bytes == 8   ? f.template operator()<uint64_t>()
+         : insn.op[0].size_bytes == 4 ? f.template operator()<uint32_t>()
+                                      : nullptr;
 }
 
 // f<kCode>() for the condition in the low four bits of an opcode byte.

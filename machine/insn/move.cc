@@ -1,4 +1,5 @@
-// MOV, MOVZX, MOVSX, LEA, CMOVcc, SETcc, conversions within rax, BSWAP, XLAT.
+// MOV, MOVZX, MOVSX, LEA, CMOVcc, SETcc, conversions within rax, BSWAP,
+// MOVBE, XLAT.
 
 #include "machine/insn/families.h"
 
@@ -145,9 +146,7 @@ void SignToRdx(Cpu<D>& cpu, const Insn&) {
 
 // A 16-bit BSWAP is undefined: refused.
 template <class D, class U>
-void Bswap(Cpu<D>& cpu, const Insn& insn) {
-  D& d = cpu.d();
-  const auto value = cpu.template GetReg<U>(insn.op[0].reg);
+Val<D, U> ByteSwapped(D& d, Val<D, U> value) {
   auto result = d.Const(U{0});
   for (unsigned i = 0; i < sizeof(U); ++i) {
     const auto byte = d.And(d.Shr(value, d.Const(static_cast<U>(U{8} * i))),
@@ -155,7 +154,31 @@ void Bswap(Cpu<D>& cpu, const Insn& insn) {
     const unsigned place = 8 * static_cast<unsigned>(sizeof(U) - 1 - i);
     result = d.Or(result, d.Shl(byte, d.Const(static_cast<U>(place))));
   }
-  cpu.template SetReg<U>(insn.op[0].reg, result);
+  return result;
+}
+
+template <class D, class U>
+void Bswap(Cpu<D>& cpu, const Insn& insn) {
+  const auto value = cpu.template GetReg<U>(insn.op[0].reg);
+  cpu.template SetReg<U>(insn.op[0].reg, ByteSwapped<D, U>(cpu.d(), value));
+}
+
+// A load or a store.
+template <class D, class U>
+void Movbe(Cpu<D>& cpu, const Insn& insn) {
+  const auto value = cpu.template Read<U>(insn, insn.op[1]);
+  if (!cpu.faulted()) {
+    cpu.template Write<U>(insn, insn.op[0], ByteSwapped<D, U>(cpu.d(), value));
+  }
+}
+
+template <class D>
+Handler<D> SelectMovbe(const Insn& insn) {
+  if (insn.rep || insn.repne) {
+    return nullptr;
+  }
+  return BySize<D>(insn.operand_size_bytes,
+                   []<class U>() { return &Movbe<D, U>; });
 }
 
 template <class D>
@@ -209,6 +232,7 @@ void RegisterMove(HandlerTable<D>& table) {
   table["cdq"] = Always<D, &SignToRdx<D, uint32_t>>;
   table["cqo"] = Always<D, &SignToRdx<D, uint64_t>>;
   table["bswap"] = SelectBswap<D>;
+  table["movbe"] = SelectMovbe<D>;
   table["xlatb"] = Always<D, &Xlat<D>>;
 }
 

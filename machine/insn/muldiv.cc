@@ -1,4 +1,4 @@
-// MUL, IMUL, DIV, IDIV. Sign, zero, parity and adjust are undefined after
+// MUL, IMUL, MULX, DIV, IDIV. Sign, zero, parity and adjust are undefined after
 // multiplications, all flags after divisions.
 
 #include <limits>
@@ -116,6 +116,26 @@ void ImulInto(Cpu<D>& cpu, const Insn& insn) {
   const auto product = Multiply<D, U, true>(cpu.d(), a, b);
   SetProductFlags<D, U, true>(cpu, product);
   cpu.template SetReg<U>(insn.op[0].reg, product.low);
+}
+
+// MULX: op[0]:op[1] = RDX * op[2], without flags. Where both are one register,
+// it gets the upper half.
+template <class D, class U>
+void MulInto(Cpu<D>& cpu, const Insn& insn) {
+  const auto b = cpu.template Read<U>(insn, insn.op[2]);
+  if (cpu.faulted()) {
+    return;
+  }
+  const auto a = cpu.template GetReg<U>(8 * kRdx);
+  const auto product = Multiply<D, U, false>(cpu.d(), a, b);
+  cpu.template SetReg<U>(insn.op[1].reg, product.low);
+  cpu.template SetReg<U>(insn.op[0].reg, product.high);
+}
+
+template <class D>
+Handler<D> SelectMulx(const Insn& insn) {
+  return ByVexSize<D>(insn,
+                      []<class U>() -> Handler<D> { return &MulInto<D, U>; });
 }
 
 template <class D>
@@ -258,6 +278,7 @@ Handler<D> SelectDivide(const Insn& insn) {
 template <class D>
 void RegisterMuldiv(HandlerTable<D>& table) {
   table["mul"] = SelectMul<D>;
+  table["mulx"] = SelectMulx<D>;
   table["imul"] = SelectImul<D>;
   table["div"] = SelectDivide<D, false>;
   table["idiv"] = SelectDivide<D, true>;

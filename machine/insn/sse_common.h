@@ -31,20 +31,42 @@ struct UnsignedOf<8> {
   using Type = uint64_t;
 };
 
-// A source: a vector or MMX register whole; of memory or a general register
-// kBytes a lane, in the low bits. Alignment is as Cpu::ReadQuads has it.
+// What some legacy forms use without naming it.
+inline constexpr Operand kXmm0 = {OperandKind::kVec, kLaneBytes, 0};
+
+// A source of one lane: a vector or MMX register whole; of memory or a general
+// register kBytes, in the low bits. Alignment is as Cpu::ReadQuads has it.
+template <VecForm kForm, unsigned kBytes, class D>
+Vec128 ReadLane(Cpu<D>& cpu, const Insn& insn, const Operand& operand) {
+  constexpr VecForm kOneLane = {kForm.vex, 1};
+  if constexpr (kBytes == kLaneBytes) {
+    return cpu.template ReadLanes<kOneLane>(insn, operand)[0];
+  } else {
+    if (operand.is_vec() || operand.is_mmx()) {
+      return cpu.template ReadLanes<kOneLane>(insn, operand)[0];
+    }
+    using U = typename UnsignedOf<kBytes>::Type;
+    return {{cpu.d().Concretise(cpu.template Read<U>(insn, operand)), 0}};
+  }
+}
+
+// A source of kBytes a lane, for each lane in its low bits; what is above them
+// is anything. Where kBytes are less than a lane, those of the upper lane lie
+// directly behind those of the lower one, in the low lane of a register too.
 template <VecForm kForm, unsigned kBytes, class D>
 typename Cpu<D>::template Vec<kForm> ReadSource(Cpu<D>& cpu, const Insn& insn,
                                                 const Operand& operand) {
   if constexpr (kBytes == kLaneBytes) {
     return cpu.template ReadLanes<kForm>(insn, operand);
+  } else if constexpr (kForm.lanes == 1) {
+    return {ReadLane<kForm, kBytes>(cpu, insn, operand)};
   } else {
-    static_assert(kForm.lanes == 1, "sources narrower than their lanes");
-    if (operand.is_vec() || operand.is_mmx()) {
-      return cpu.template ReadLanes<kForm>(insn, operand);
+    const Vec128 both = ReadLane<kForm, 2 * kBytes>(cpu, insn, operand);
+    if constexpr (kBytes == sizeof(both.q[0])) {
+      return {both, Vec128{{both.q[1], 0}}};
+    } else {
+      return {both, Vec128{{both.q[0] >> (8 * kBytes), 0}}};
     }
-    using U = typename UnsignedOf<kBytes>::Type;
-    return {{{{cpu.d().Concretise(cpu.template Read<U>(insn, operand)), 0}}}};
   }
 }
 
@@ -57,9 +79,10 @@ VecState StateFor(Cpu<D>& cpu, const Insn& insn) {
 }
 
 // op[0] = kOp(first source, second source) in each lane, op[0] a vector or MMX
-// register; op[0] = kOp(op[1]) where the destination is not read.
+// register; op[0] = kOp(op[1]) where the destination is not read. The upper
+// lane has its own bits of the immediate: those from bit kImmBits on.
 template <class D, VecOp kOp, unsigned kBytes, bool kReadsDst,
-          VecForm kForm = kSse>
+          VecForm kForm = kSse, unsigned kImmBits = 0>
 void VecInsn(Cpu<D>& cpu, const Insn& insn) {
   constexpr unsigned kSource = kReadsDst ? kForm.second_source() : 1;
   const auto src = ReadSource<kForm, kBytes>(cpu, insn, insn.op[kSource]);
@@ -73,33 +96,56 @@ void VecInsn(Cpu<D>& cpu, const Insn& insn) {
   VecState state = StateFor(cpu, insn);
   for (unsigned lane = 0; lane < kForm.lanes; ++lane) {
     kOp(dst[lane], src[lane], state);
+    state.imm = static_cast<uint8_t>(state.imm >> kImmBits);
   }
   cpu.regs().mxcsr = state.mxcsr;
   cpu.template WriteLanes<kForm>(insn, insn.op[0], dst);
 }
 
-// A general register = kOp(op[1]).
-template <class D, VecToGprOp kOp, unsigned kBytes>
+// op[0] = the first source with one half replaced by the second source, which
+// is memory or a general register.
+template <VecForm kForm, class D>
+void ReplaceHalf(Cpu<D>& cpu, const Insn& insn, unsigned half) {
+  const auto value =
+      cpu.template Read<uint64_t>(insn, insn.op[kForm.second_source()]);
+  if (!cpu.faulted()) {
+    auto quads =
+        cpu.template ReadQuads<kForm>(insn, insn.op[kForm.first_source()]);
+    quads[half] = value;
+    cpu.template WriteQuads<kForm>(insn, insn.op[0], quads);
+  }
+}
+
+// A general register = kOp(op[1]); of several lanes, each has kBits of it.
+template <class D, VecToGprOp kOp, unsigned kBytes, VecForm kForm = kSse,
+          unsigned kBits = 0>
 void ToGprInsn(Cpu<D>& cpu, const Insn& insn) {
-  const Vec128 src = ReadSource<kSse, kBytes>(cpu, insn, insn.op[1])[0];
+  const auto src = ReadSource<kForm, kBytes>(cpu, insn, insn.op[1]);
   if (cpu.faulted()) {
     return;
   }
   VecState state = StateFor(cpu, insn);
-  const uint64_t value = kOp(src, state);
+  uint64_t value = 0;
+  for (unsigned lane = 0; lane < kForm.lanes; ++lane) {
+    value |= kOp(src[lane], state) << (lane * kBits);
+  }
   cpu.regs().mxcsr = state.mxcsr;
   cpu.template SetReg<uint64_t>(insn.op[0].reg, cpu.d().Const(value));
 }
 
-// Flags = kOp(op[0], op[1]).
-template <class D, VecToFlagsOp kOp, unsigned kBytes>
+// Flags = kOp(op[0], op[1]); of several lanes, what is set by all of them.
+template <class D, VecToFlagsOp kOp, unsigned kBytes, VecForm kForm = kSse>
 void ToFlagsInsn(Cpu<D>& cpu, const Insn& insn) {
-  const Vec128 src = ReadSource<kSse, kBytes>(cpu, insn, insn.op[1])[0];
+  const auto src = ReadSource<kForm, kBytes>(cpu, insn, insn.op[1]);
   if (cpu.faulted()) {
     return;
   }
   VecState state = StateFor(cpu, insn);
-  const uint64_t flags = kOp(cpu.ReadVec(insn, insn.op[0]), src, state);
+  const auto dst = cpu.template ReadLanes<kForm>(insn, insn.op[0]);
+  uint64_t flags = kFlagsArithmetic;
+  for (unsigned lane = 0; lane < kForm.lanes; ++lane) {
+    flags &= kOp(dst[lane], src[lane], state);
+  }
   cpu.regs().mxcsr = state.mxcsr;
   cpu.flags().SetAll(flags);
 }
@@ -128,20 +174,47 @@ Handler<D> ByForm(const Insn& insn, F f) {
   return nullptr;
 }
 
-template <class D, Handler<D> kHandler>
-Handler<D> SelectSse(const Insn& insn) {
-  return HasMmx(insn) ? nullptr : kHandler;
+// kHandlers is what ByForm takes, without captures: as a template argument it
+// makes a selector of an expression.
+template <class D, unsigned kVexLanes, auto kHandlers>
+Handler<D> SelectByForm(const Insn& insn) {
+  return HasMmx(insn) ? nullptr : ByForm<D, kVexLanes>(insn, kHandlers);
 }
 
+// Of an instruction whose handler does not depend on the form: it writes no
+// vector register.
+template <class D, unsigned kVexLanes, Handler<D> kHandler>
+Handler<D> SelectFormless(const Insn& insn) {
+  return SelectByForm<D, kVexLanes, []<VecForm>() { return kHandler; }>(insn);
+}
+
+// Of what has VEX forms only.
+template <class D, unsigned kVexLanes, auto kHandlers>
+Handler<D> SelectVex(const Insn& insn) {
+  return insn.vector_bytes != 0 ? ByForm<D, kVexLanes>(insn, kHandlers)
+                                : nullptr;
+}
+
+template <class D, Handler<D> kHandler>
+Handler<D> SelectSse(const Insn& insn) {
+  return SelectFormless<D, 0, kHandler>(insn);
+}
+
+template <class D, VecToFlagsOp kOp, unsigned kBytes, unsigned kVexLanes>
+constexpr Selector<D> kToFlags =
+    SelectByForm<D, kVexLanes, []<VecForm kForm>() -> Handler<D> {
+      return &ToFlagsInsn<D, kOp, kBytes, kForm>;
+    }>;
+
 template <class D, VecOp kOp, unsigned kBytes, bool kReadsDst,
-          unsigned kVexLanes = 0>
+          unsigned kVexLanes = 0, unsigned kImmBits = 0>
 Handler<D> SelectVec(const Insn& insn) {
-  if (!insn.op[0].is_vec() || HasMmx(insn)) {
+  if (!insn.op[0].is_vec()) {
     return nullptr;
   }
-  return ByForm<D, kVexLanes>(insn, []<VecForm kForm>() -> Handler<D> {
-    return &VecInsn<D, kOp, kBytes, kReadsDst, kForm>;
-  });
+  return SelectByForm<D, kVexLanes, []<VecForm kForm>() -> Handler<D> {
+    return &VecInsn<D, kOp, kBytes, kReadsDst, kForm, kImmBits>;
+  }>(insn);
 }
 
 // An instruction on an MMX register: kHandler, and what it does to the x87
@@ -168,11 +241,12 @@ Handler<D> SelectAlwaysMmx(const Insn&) {
   return &MmxInsn<D, kHandler>;
 }
 
-// Enters the selector of a legacy instruction and of its VEX forms.
+// Enters the selector of a legacy instruction and of its VEX forms, `vex` being
+// their mnemonic: the legacy one behind a v.
 template <class D>
-void AddVec(HandlerTable<D>& table, std::string_view legacy,
-            std::string_view vex, Selector<D> selector) {
-  table[legacy] = selector;
+void AddVec(HandlerTable<D>& table, std::string_view vex,
+            Selector<D> selector) {
+  table[vex.substr(1)] = selector;
   table[vex] = selector;
 }
 

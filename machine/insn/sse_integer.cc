@@ -8,52 +8,79 @@
 namespace clew::machine {
 namespace {
 
-template <class D, VecOp kOp>
+template <class D, VecOp kOp, VecForm kForm>
 void ShiftByImm(Cpu<D>& cpu, const Insn& insn) {
-  Vec128 value = cpu.ReadVec(insn, insn.op[0]);
+  auto value =
+      cpu.template ReadLanes<kForm>(insn, insn.op[kForm.first_source()]);
   VecState state = StateFor(cpu, insn);
-  kOp(value, Vec128{}, state);
-  cpu.WriteVec(insn, insn.op[0], value);
+  for (Vec128& lane : value) {
+    kOp(lane, Vec128{}, state);
+  }
+  cpu.template WriteLanes<kForm>(insn, insn.op[0], value);
+}
+
+// The count is 128 bits, for every lane the same.
+template <class D, VecOp kOp, VecForm kForm>
+void ShiftByVec(Cpu<D>& cpu, const Insn& insn) {
+  const Vec128 count =
+      ReadLane<kForm, 16>(cpu, insn, insn.op[kForm.second_source()]);
+  if (cpu.faulted()) {
+    return;
+  }
+  auto value =
+      cpu.template ReadLanes<kForm>(insn, insn.op[kForm.first_source()]);
+  VecState state = StateFor(cpu, insn);
+  for (Vec128& lane : value) {
+    kOp(lane, count, state);
+  }
+  cpu.template WriteLanes<kForm>(insn, insn.op[0], value);
 }
 
 // By a register of its own kind or memory, or by an immediate.
 template <class D, VecOp kByVec, VecOp kByImm, VecOp kMmxByVec, VecOp kMmxByImm>
 Handler<D> SelectShift(const Insn& insn) {
-  if (insn.op[1].is_imm()) {
-    return insn.op[0].is_mmx() ? SelectMmx<D, &ShiftByImm<D, kMmxByImm>>(insn)
-                               : &ShiftByImm<D, kByImm>;
+  if (insn.op[0].is_mmx()) {
+    return insn.op[1].is_imm()
+               ? SelectMmx<D, &ShiftByImm<D, kMmxByImm, kSse>>(insn)
+               : SelectMmx<D, &VecInsn<D, kMmxByVec, 8, true>>(insn);
   }
-  return SelectVecOrMmx<D, kByVec, 16, kMmxByVec, 8, true>(insn);
+  return ByForm<D, 2>(insn, [&]<VecForm kForm>() -> Handler<D> {
+    return insn.op[kForm.second_source()].is_imm()
+               ? &ShiftByImm<D, kByImm, kForm>
+               : &ShiftByVec<D, kByVec, kForm>;
+  });
 }
 
 template <class D, VecOp kOp>
-Handler<D> SelectByteShift(const Insn& insn) {
-  return insn.op[0].is_vec() ? &ShiftByImm<D, kOp> : nullptr;
-}
+constexpr Selector<D> kByteShift =
+    SelectByForm<D, 2, []<VecForm kForm>() -> Handler<D> {
+      return &ShiftByImm<D, kOp, kForm>;
+    }>;
 
 }  // namespace
 
 template <class D>
 void RegisterSseInteger(HandlerTable<D>& table) {
 #define CLEW_REGISTER(Name, mnemonic, bytes, reads_dst, vex_lanes) \
-  AddVec<D>(table, mnemonic, "v" mnemonic,                         \
+  AddVec<D>(table, "v" mnemonic,                                   \
             SelectVec<D, Name, bytes, reads_dst, vex_lanes>);
   CLEW_VECTOR_XMM_OPS(CLEW_REGISTER)
 #undef CLEW_REGISTER
 #define CLEW_REGISTER(Name, mnemonic, bytes, reads_dst, vex_lanes) \
   AddVec<D>(                                                       \
-      table, mnemonic, "v" mnemonic,                               \
+      table, "v" mnemonic,                                         \
       SelectVecOrMmx<D, Name, bytes, mmx::Name, 8, reads_dst, vex_lanes>);
   CLEW_VECTOR_MMX_OPS(CLEW_REGISTER)
 #undef CLEW_REGISTER
 #define CLEW_REGISTER(Name, mnemonic, bytes, reads_dst, vex_lanes) \
   AddVec<D>(                                                       \
-      table, mnemonic, "v" mnemonic,                               \
+      table, "v" mnemonic,                                         \
       SelectVecOrMmx<D, Name, bytes, mmx::Name, 4, reads_dst, vex_lanes>);
   CLEW_VECTOR_MMX_LOW_OPS(CLEW_REGISTER)
 #undef CLEW_REGISTER
 #define CLEW_REGISTER(mnemonic, Name) \
-  table[mnemonic] = SelectShift<D, Name, Name##Imm, mmx::Name, mmx::Name##Imm>;
+  AddVec<D>(table, "v" mnemonic,      \
+            SelectShift<D, Name, Name##Imm, mmx::Name, mmx::Name##Imm>);
   CLEW_REGISTER("psllw", Psllw)
   CLEW_REGISTER("pslld", Pslld)
   CLEW_REGISTER("psllq", Psllq)
@@ -63,9 +90,9 @@ void RegisterSseInteger(HandlerTable<D>& table) {
   CLEW_REGISTER("psraw", Psraw)
   CLEW_REGISTER("psrad", Psrad)
 #undef CLEW_REGISTER
-  table["pslldq"] = SelectByteShift<D, Pslldq>;
-  table["psrldq"] = SelectByteShift<D, Psrldq>;
-  table["ptest"] = SelectSse<D, &ToFlagsInsn<D, Ptest, 16>>;
+  AddVec<D>(table, "vpslldq", kByteShift<D, Pslldq>);
+  AddVec<D>(table, "vpsrldq", kByteShift<D, Psrldq>);
+  AddVec<D>(table, "vptest", kToFlags<D, Ptest, 16, 2>);
 }
 
 CLEW_INSTANTIATE_FAMILY(RegisterSseInteger);

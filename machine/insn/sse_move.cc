@@ -15,49 +15,67 @@ void MoveWhole(Cpu<D>& cpu, const Insn& insn) {
 }
 
 template <class D, bool kUnaligned>
-Handler<D> SelectMoveWhole(const Insn& insn) {
-  if (HasMmx(insn)) {
-    return nullptr;
-  }
-  return ByForm<D, kVecLanes>(insn, []<VecForm kForm>() -> Handler<D> {
-    return &MoveWhole<D, kUnaligned, kForm>;
-  });
-}
+constexpr Selector<D> kMoveWhole =
+    SelectByForm<D, kVecLanes, []<VecForm kForm>() -> Handler<D> {
+      return &MoveWhole<D, kUnaligned, kForm>;
+    }>;
 
 // Which half of which operand becomes a half of the destination.
 enum class From : uint8_t { kDstLow, kDstHigh, kSrcLow, kSrcHigh };
 
-template <From kFrom, class Halves>
-auto Pick(const Halves& dst, const Halves& src) {
+// The quadword's index in a lane of the one or the other.
+template <From kFrom, class Quads>
+auto Pick(const Quads& dst, const Quads& src, unsigned lane) {
   constexpr bool kHigh = kFrom == From::kDstHigh || kFrom == From::kSrcHigh;
   constexpr bool kDst = kFrom == From::kDstLow || kFrom == From::kDstHigh;
-  return (kDst ? dst : src)[kHigh ? 1 : 0];
+  return (kDst ? dst : src)[2 * lane + (kHigh ? 1 : 0)];
 }
 
 // MOVHLPS, MOVLHPS, UNPCKxPD, PUNPCKxQDQ.
-template <class D, From kLow, From kHigh>
+template <class D, From kLow, From kHigh, VecForm kForm>
 void MoveHalves(Cpu<D>& cpu, const Insn& insn) {
-  const auto src = cpu.template ReadQuads<kSse>(insn, insn.op[1]);
+  const auto src =
+      cpu.template ReadQuads<kForm>(insn, insn.op[kForm.second_source()]);
   if (cpu.faulted()) {
     return;
   }
-  const auto dst = cpu.template ReadQuads<kSse>(insn, insn.op[0]);
-  cpu.template WriteQuads<kSse>(insn, insn.op[0],
-                                {Pick<kLow>(dst, src), Pick<kHigh>(dst, src)});
+  const auto dst =
+      cpu.template ReadQuads<kForm>(insn, insn.op[kForm.first_source()]);
+  auto value = dst;
+  for (unsigned lane = 0; lane < kForm.lanes; ++lane) {
+    value[2 * lane] = Pick<kLow>(dst, src, lane);
+    value[2 * lane + 1] = Pick<kHigh>(dst, src, lane);
+  }
+  cpu.template WriteQuads<kForm>(insn, insn.op[0], value);
 }
 
-template <class D>
+template <class D, unsigned kVexLanes, From kLow, From kHigh>
+constexpr Selector<D> kMoveHalves =
+    SelectByForm<D, kVexLanes, []<VecForm kForm>() -> Handler<D> {
+      return &MoveHalves<D, kLow, kHigh, kForm>;
+    }>;
+
+// The low half of each lane; of memory that is one lane, no more than it.
+template <class D, VecForm kForm>
 void Movddup(Cpu<D>& cpu, const Insn& insn) {
-  const auto low = cpu.template ReadLow<uint64_t>(insn, insn.op[1]);
-  cpu.template WriteQuads<kSse>(insn, insn.op[0], {low, low});
+  typename Cpu<D>::template Quads<kForm> value;
+  if constexpr (kForm.lanes == 1) {
+    value[0] = cpu.template ReadLow<uint64_t>(insn, insn.op[1]);
+  } else {
+    value = cpu.template ReadQuads<kForm>(insn, insn.op[1]);
+  }
+  for (unsigned i = 1; i < value.size(); i += 2) {
+    value[i] = value[i - 1];
+  }
+  cpu.template WriteQuads<kForm>(insn, insn.op[0], value);
 }
 
 // A scalar into an XMM register, the rest cleared: MOVD, MOVQ, and MOVSS and
 // MOVSD from memory.
-template <class D, class U>
+template <class D, class U, VecForm kForm>
 void MoveScalarIn(Cpu<D>& cpu, const Insn& insn) {
   const auto value = cpu.template ReadLow<U>(insn, insn.op[1]);
-  cpu.template WriteQuads<kSse>(
+  cpu.template WriteQuads<kForm>(
       insn, insn.op[0],
       {cpu.d().template ZExt<uint64_t, U>(value), cpu.d().Const(uint64_t{0})});
 }
@@ -72,13 +90,20 @@ void MoveScalar(Cpu<D>& cpu, const Insn& insn) {
   }
 }
 
+// VMOVSS and VMOVSD between registers: the low element of the one, the rest of
+// the other.
+template <class D, class U>
+void MergeScalar(Cpu<D>& cpu, const Insn& insn) {
+  const auto low = cpu.template ReadLow<U>(insn, insn.op[2]);
+  auto value = cpu.template ReadQuads<kVex128>(insn, insn.op[1]);
+  value[0] = cpu.template WithLow<U>(value[0], low);
+  cpu.template WriteQuads<kVex128>(insn, insn.op[0], value);
+}
+
 // MOVLPS, MOVHPS: one half from or to memory.
-template <class D, unsigned kHalf>
+template <class D, unsigned kHalf, VecForm kForm>
 void MoveHalfIn(Cpu<D>& cpu, const Insn& insn) {
-  const auto value = cpu.template Read<uint64_t>(insn, insn.op[1]);
-  if (!cpu.faulted()) {
-    cpu.SetQuad(insn.op[0].reg, kHalf, value);
-  }
+  ReplaceHalf<kForm>(cpu, insn, kHalf);
 }
 
 // MOVD and MOVQ into an MMX register, and MOVDQ2Q.
@@ -98,7 +123,10 @@ void MoveHalfOut(Cpu<D>& cpu, const Insn& insn) {
 
 template <class D, unsigned kHalf>
 Handler<D> SelectMoveHalf(const Insn& insn) {
-  return insn.op[0].is_vec() ? &MoveHalfIn<D, kHalf> : &MoveHalfOut<D, kHalf>;
+  return ByForm<D, 1>(insn, [&]<VecForm kForm>() -> Handler<D> {
+    return insn.op[0].is_vec() ? &MoveHalfIn<D, kHalf, kForm>
+                               : &MoveHalfOut<D, kHalf>;
+  });
 }
 
 template <class D, class U>
@@ -115,7 +143,9 @@ Handler<D> SelectMoveInteger(const Insn& insn) {
     return insn.rex_w ? SelectMoveMmx<D, uint64_t>(insn)
                       : SelectMoveMmx<D, U>(insn);
   }
-  return insn.op[0].is_vec() ? &MoveScalarIn<D, U> : &MoveScalar<D, U>;
+  return ByForm<D, 1>(insn, [&]<VecForm kForm>() -> Handler<D> {
+    return insn.op[0].is_vec() ? &MoveScalarIn<D, U, kForm> : &MoveScalar<D, U>;
+  });
 }
 
 // A store of a general register; the hint is not to cache it.
@@ -126,8 +156,15 @@ Handler<D> SelectMovnti(const Insn& insn) {
 
 template <class D, class U>
 Handler<D> SelectMoveFloat(const Insn& insn) {
-  return insn.op[0].is_vec() && insn.op[1].is_mem() ? &MoveScalarIn<D, U>
-                                                    : &MoveScalar<D, U>;
+  return ByForm<D, 1>(insn, [&]<VecForm kForm>() -> Handler<D> {
+    if (insn.op[0].is_mem()) {
+      return &MoveScalar<D, U>;
+    }
+    if (insn.op[1].is_mem()) {
+      return &MoveScalarIn<D, U, kForm>;
+    }
+    return kForm.vex ? &MergeScalar<D, U> : &MoveScalar<D, U>;
+  });
 }
 
 // The bytes of op[0] whose mask byte in op[1] has its top bit set, to [rdi].
@@ -155,7 +192,8 @@ Handler<D> SelectMoveMasked(const Insn& insn) {
   if (insn.addr32) {
     return nullptr;
   }
-  return HasMmx(insn) ? SelectMmx<D, &MoveMasked<D>>(insn) : &MoveMasked<D>;
+  return HasMmx(insn) ? SelectMmx<D, &MoveMasked<D>>(insn)
+                      : SelectFormless<D, 1, &MoveMasked<D>>(insn);
 }
 
 struct VecAnd {
@@ -237,62 +275,63 @@ Handler<D> SelectVecXor(const Insn& insn) {
 
 template <class D>
 void RegisterWholeMoves(HandlerTable<D>& table) {
-  for (const char* mnemonic : {"movaps", "movapd", "movdqa", "vmovdqa",
-                               "movntdqa", "movntdq", "movntps", "movntpd"}) {
-    table[mnemonic] = SelectMoveWhole<D, false>;
+  for (const char* vex : {"vmovaps", "vmovapd", "vmovdqa", "vmovntdqa",
+                          "vmovntdq", "vmovntps", "vmovntpd"}) {
+    AddVec<D>(table, vex, kMoveWhole<D, false>);
   }
-  for (const char* mnemonic :
-       {"movups", "movupd", "movdqu", "vmovdqu", "lddqu"}) {
-    table[mnemonic] = SelectMoveWhole<D, true>;
+  for (const char* vex : {"vmovups", "vmovupd", "vmovdqu", "vlddqu"}) {
+    AddVec<D>(table, vex, kMoveWhole<D, true>);
   }
-  table["maskmovdqu"] = SelectMoveMasked<D>;
+  AddVec<D>(table, "vmaskmovdqu", SelectMoveMasked<D>);
   table["maskmovq"] = SelectMoveMasked<D>;
 }
 
 template <class D>
 void RegisterPartialMoves(HandlerTable<D>& table) {
-  table["movd"] = SelectMoveInteger<D, uint32_t>;
-  table["movq"] = SelectMoveInteger<D, uint64_t>;
+  AddVec<D>(table, "vmovd", SelectMoveInteger<D, uint32_t>);
+  AddVec<D>(table, "vmovq", SelectMoveInteger<D, uint64_t>);
   table["movntq"] = SelectMoveMmx<D, uint64_t>;
   table["movdq2q"] = SelectAlwaysMmx<D, &MoveIntoMmx<D, uint64_t>>;
-  table["movq2dq"] = SelectAlwaysMmx<D, &MoveScalarIn<D, uint64_t>>;
+  table["movq2dq"] = SelectAlwaysMmx<D, &MoveScalarIn<D, uint64_t, kSse>>;
   table["movnti"] = SelectMovnti<D>;
-  table["movss"] = SelectMoveFloat<D, uint32_t>;
-  table["movsd"] = SelectMoveFloat<D, uint64_t>;
-  table["movlps"] = SelectMoveHalf<D, 0>;
-  table["movlpd"] = SelectMoveHalf<D, 0>;
-  table["movhps"] = SelectMoveHalf<D, 1>;
-  table["movhpd"] = SelectMoveHalf<D, 1>;
-  table["movddup"] = SelectSse<D, &Movddup<D>>;
+  AddVec<D>(table, "vmovss", SelectMoveFloat<D, uint32_t>);
+  AddVec<D>(table, "vmovsd", SelectMoveFloat<D, uint64_t>);
+  AddVec<D>(table, "vmovlps", SelectMoveHalf<D, 0>);
+  AddVec<D>(table, "vmovlpd", SelectMoveHalf<D, 0>);
+  AddVec<D>(table, "vmovhps", SelectMoveHalf<D, 1>);
+  AddVec<D>(table, "vmovhpd", SelectMoveHalf<D, 1>);
+  AddVec<D>(table, "vmovddup",
+            SelectByForm<D, 2, []<VecForm kForm>() -> Handler<D> {
+              return &Movddup<D, kForm>;
+            }>);
 }
 
 template <class D>
 void RegisterHalfMoves(HandlerTable<D>& table) {
-  const auto lows = SelectSse<D, &MoveHalves<D, From::kDstLow, From::kSrcLow>>;
-  const auto highs =
-      SelectSse<D, &MoveHalves<D, From::kDstHigh, From::kSrcHigh>>;
-  table["movlhps"] = lows;
-  table["unpcklpd"] = lows;
-  table["punpcklqdq"] = lows;
-  table["unpckhpd"] = highs;
-  table["punpckhqdq"] = highs;
-  table["movhlps"] =
-      SelectSse<D, &MoveHalves<D, From::kSrcHigh, From::kDstHigh>>;
+  for (const char* vex : {"vunpcklpd", "vpunpcklqdq"}) {
+    AddVec<D>(table, vex, kMoveHalves<D, 2, From::kDstLow, From::kSrcLow>);
+  }
+  for (const char* vex : {"vunpckhpd", "vpunpckhqdq"}) {
+    AddVec<D>(table, vex, kMoveHalves<D, 2, From::kDstHigh, From::kSrcHigh>);
+  }
+  AddVec<D>(table, "vmovlhps", kMoveHalves<D, 1, From::kDstLow, From::kSrcLow>);
+  AddVec<D>(table, "vmovhlps",
+            kMoveHalves<D, 1, From::kSrcHigh, From::kDstHigh>);
 }
 
 template <class D>
 void RegisterVecLogic(HandlerTable<D>& table) {
-  for (const char* mnemonic : {"pand", "andps", "andpd"}) {
-    table[mnemonic] = SelectVecLogic<D, VecAnd>;
+  for (const char* vex : {"vpand", "vandps", "vandpd"}) {
+    AddVec<D>(table, vex, SelectVecLogic<D, VecAnd>);
   }
-  for (const char* mnemonic : {"pandn", "andnps", "andnpd"}) {
-    table[mnemonic] = SelectVecLogic<D, VecAndNot>;
+  for (const char* vex : {"vpandn", "vandnps", "vandnpd"}) {
+    AddVec<D>(table, vex, SelectVecLogic<D, VecAndNot>);
   }
-  for (const char* mnemonic : {"por", "orps", "orpd"}) {
-    table[mnemonic] = SelectVecLogic<D, VecOr>;
+  for (const char* vex : {"vpor", "vorps", "vorpd"}) {
+    AddVec<D>(table, vex, SelectVecLogic<D, VecOr>);
   }
-  for (const char* mnemonic : {"pxor", "vpxor", "xorps", "xorpd"}) {
-    table[mnemonic] = SelectVecXor<D>;
+  for (const char* vex : {"vpxor", "vxorps", "vxorpd"}) {
+    AddVec<D>(table, vex, SelectVecXor<D>);
   }
 }
 

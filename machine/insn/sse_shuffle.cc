@@ -6,38 +6,53 @@
 namespace clew::machine {
 namespace {
 
-// xmm0 selects.
-template <class D, VecOp kOp>
-void BlendByXmm0(Cpu<D>& cpu, const Insn& insn) {
-  const Vec128 src = cpu.ReadVec(insn, insn.op[1]);
+// XMM0 selects; of a VEX form, a fourth operand does.
+template <class D, VecOp kOp, VecForm kForm>
+void BlendByMask(Cpu<D>& cpu, const Insn& insn) {
+  const auto src =
+      cpu.template ReadLanes<kForm>(insn, insn.op[kForm.second_source()]);
   if (cpu.faulted()) {
     return;
   }
-  Vec128 dst = cpu.ReadVec(insn, insn.op[0]);
+  auto dst = cpu.template ReadLanes<kForm>(insn, insn.op[kForm.first_source()]);
+  const auto mask =
+      cpu.template ReadLanes<kForm>(insn, kForm.vex ? insn.op[3] : kXmm0);
   VecState state = StateFor(cpu, insn);
-  state.mask = cpu.ReadVec(insn, Operand{OperandKind::kVec, 16, 0});
-  kOp(dst, src, state);
-  cpu.WriteVec(insn, insn.op[0], dst);
+  for (unsigned lane = 0; lane < kForm.lanes; ++lane) {
+    state.third = mask[lane];
+    kOp(dst[lane], src[lane], state);
+  }
+  cpu.template WriteLanes<kForm>(insn, insn.op[0], dst);
 }
 
+template <class D, VecOp kOp>
+constexpr Selector<D> kBlendByMask =
+    SelectByForm<D, 2, []<VecForm kForm>() -> Handler<D> {
+      return &BlendByMask<D, kOp, kForm>;
+    }>;
+
 // A memory source has one element: the selecting bits do not count.
-template <class D>
+template <class D, VecForm kForm>
 void InsertpsFromMemory(Cpu<D>& cpu, const Insn& insn) {
-  const Vec128 src = ReadSource<kSse, 4>(cpu, insn, insn.op[1])[0];
+  const Vec128 src =
+      ReadLane<kForm, 4>(cpu, insn, insn.op[kForm.second_source()]);
   if (cpu.faulted()) {
     return;
   }
-  Vec128 dst = cpu.ReadVec(insn, insn.op[0]);
+  auto dst = cpu.template ReadLanes<kForm>(insn, insn.op[kForm.first_source()]);
   VecState state = StateFor(cpu, insn);
   state.imm &= 0x3f;
-  Insertps(dst, src, state);
-  cpu.WriteVec(insn, insn.op[0], dst);
+  Insertps(dst[0], src, state);
+  cpu.template WriteLanes<kForm>(insn, insn.op[0], dst);
 }
 
 template <class D>
 Handler<D> SelectInsertps(const Insn& insn) {
-  return insn.op[1].is_mem() ? &InsertpsFromMemory<D>
-                             : &VecInsn<D, Insertps, 16, true>;
+  return ByForm<D, 1>(insn, [&]<VecForm kForm>() -> Handler<D> {
+    return insn.op[kForm.second_source()].is_mem()
+               ? &InsertpsFromMemory<D, kForm>
+               : &VecInsn<D, Insertps, 16, true, kForm>;
+  });
 }
 
 // One element of type U to memory or, zero-extended, to a general register.
@@ -61,63 +76,71 @@ void Pextrq(Cpu<D>& cpu, const Insn& insn) {
   cpu.template Write<uint64_t>(insn, insn.op[0], half);
 }
 
-template <class D>
+template <class D, VecForm kForm>
 void Pinsrq(Cpu<D>& cpu, const Insn& insn) {
-  const auto half = cpu.template Read<uint64_t>(insn, insn.op[1]);
-  if (!cpu.faulted()) {
-    cpu.SetQuad(insn.op[0].reg, insn.imm & 1, half);
-  }
+  ReplaceHalf<kForm>(cpu, insn, insn.imm & 1);
 }
 
-template <class D, VecToGprOp kOp>
+// Of a lane, kBits.
+template <class D, VecToGprOp kOp, unsigned kBits>
 Handler<D> SelectMask(const Insn& insn) {
-  return insn.op[1].is_vec() ? &ToGprInsn<D, kOp, 16> : nullptr;
+  return ByForm<D, 2>(insn, [&]<VecForm kForm>() -> Handler<D> {
+    return insn.op[1].is_vec() ? &ToGprInsn<D, kOp, 16, kForm, kBits> : nullptr;
+  });
 }
 
 template <class D>
 Handler<D> SelectPmovmskb(const Insn& insn) {
   return insn.op[1].is_mmx() ? SelectMmx<D, &ToGprInsn<D, Pmovmskb, 8>>(insn)
-                             : SelectMask<D, Pmovmskb>(insn);
+                             : SelectMask<D, Pmovmskb, 16>(insn);
 }
 
 template <class D>
 Handler<D> SelectPextrw(const Insn& insn) {
   return insn.op[1].is_mmx()
              ? SelectMmx<D, &ExtractInsn<D, mmx::Pextrw, uint16_t>>(insn)
-             : &ExtractInsn<D, Pextrw, uint16_t>;
+             : SelectFormless<D, 1, &ExtractInsn<D, Pextrw, uint16_t>>(insn);
 }
 
 }  // namespace
 
 template <class D>
 void RegisterSseShuffle(HandlerTable<D>& table) {
-  table["pshufd"] = SelectVec<D, Pshufd, 16, false>;
-  table["pshuflw"] = SelectVec<D, Pshuflw, 16, false>;
-  table["pshufhw"] = SelectVec<D, Pshufhw, 16, false>;
-  table["shufps"] = SelectVec<D, Shufps, 16, true>;
-  table["shufpd"] = SelectVec<D, Shufpd, 16, true>;
+  AddVec<D>(table, "vpshufd", SelectVec<D, Pshufd, 16, false, 2>);
+  AddVec<D>(table, "vpshuflw", SelectVec<D, Pshuflw, 16, false, 2>);
+  AddVec<D>(table, "vpshufhw", SelectVec<D, Pshufhw, 16, false, 2>);
+  AddVec<D>(table, "vshufps", SelectVec<D, Shufps, 16, true, 2>);
+  AddVec<D>(table, "vshufpd", SelectVec<D, Shufpd, 16, true, 2, 2>);
   table["pshufw"] = SelectMmx<D, &VecInsn<D, Pshuflw, 8, false>>;
-  table["palignr"] = SelectVecOrMmx<D, Palignr, 16, mmx::Palignr, 8, true>;
-  table["blendps"] = SelectVec<D, Blendps, 16, true>;
-  table["blendpd"] = SelectVec<D, Blendpd, 16, true>;
-  table["pblendw"] = SelectVec<D, Pblendw, 16, true>;
-  table["mpsadbw"] = SelectVec<D, Mpsadbw, 16, true>;
-  table["blendvps"] = SelectSse<D, &BlendByXmm0<D, Blendvps>>;
-  table["blendvpd"] = SelectSse<D, &BlendByXmm0<D, Blendvpd>>;
-  table["pblendvb"] = SelectSse<D, &BlendByXmm0<D, Pblendvb>>;
-  table["insertps"] = SelectInsertps<D>;
-  table["pinsrb"] = SelectVec<D, Pinsrb, 1, true>;
-  table["pinsrw"] = SelectVecOrMmx<D, Pinsrw, 2, mmx::Pinsrw, 2, true>;
-  table["pinsrd"] = SelectVec<D, Pinsrd, 4, true>;
-  table["pinsrq"] = SelectSse<D, &Pinsrq<D>>;
-  table["pextrb"] = SelectSse<D, &ExtractInsn<D, Pextrb, uint8_t>>;
-  table["pextrw"] = SelectPextrw<D>;
-  table["pextrd"] = SelectSse<D, &ExtractInsn<D, Pextrd, uint32_t>>;
-  table["extractps"] = SelectSse<D, &ExtractInsn<D, Pextrd, uint32_t>>;
-  table["pextrq"] = SelectSse<D, &Pextrq<D>>;
-  table["pmovmskb"] = SelectPmovmskb<D>;
-  table["movmskps"] = SelectMask<D, Movmskps>;
-  table["movmskpd"] = SelectMask<D, Movmskpd>;
+  AddVec<D>(table, "vpalignr",
+            SelectVecOrMmx<D, Palignr, 16, mmx::Palignr, 8, true, 2>);
+  AddVec<D>(table, "vblendps", SelectVec<D, Blendps, 16, true, 2, 4>);
+  AddVec<D>(table, "vblendpd", SelectVec<D, Blendpd, 16, true, 2, 2>);
+  AddVec<D>(table, "vpblendw", SelectVec<D, Pblendw, 16, true, 2>);
+  AddVec<D>(table, "vmpsadbw", SelectVec<D, Mpsadbw, 16, true, 2, 3>);
+  AddVec<D>(table, "vblendvps", kBlendByMask<D, Blendvps>);
+  AddVec<D>(table, "vblendvpd", kBlendByMask<D, Blendvpd>);
+  AddVec<D>(table, "vpblendvb", kBlendByMask<D, Pblendvb>);
+  AddVec<D>(table, "vinsertps", SelectInsertps<D>);
+  AddVec<D>(table, "vpinsrb", SelectVec<D, Pinsrb, 1, true, 1>);
+  AddVec<D>(table, "vpinsrw",
+            SelectVecOrMmx<D, Pinsrw, 2, mmx::Pinsrw, 2, true, 1>);
+  AddVec<D>(table, "vpinsrd", SelectVec<D, Pinsrd, 4, true, 1>);
+  AddVec<D>(table, "vpinsrq",
+            SelectByForm<D, 1, []<VecForm kForm>() -> Handler<D> {
+              return &Pinsrq<D, kForm>;
+            }>);
+  AddVec<D>(table, "vpextrb",
+            SelectFormless<D, 1, &ExtractInsn<D, Pextrb, uint8_t>>);
+  AddVec<D>(table, "vpextrw", SelectPextrw<D>);
+  for (const char* vex : {"vpextrd", "vextractps"}) {
+    AddVec<D>(table, vex,
+              SelectFormless<D, 1, &ExtractInsn<D, Pextrd, uint32_t>>);
+  }
+  AddVec<D>(table, "vpextrq", SelectFormless<D, 1, &Pextrq<D>>);
+  AddVec<D>(table, "vpmovmskb", SelectPmovmskb<D>);
+  AddVec<D>(table, "vmovmskps", SelectMask<D, Movmskps, 4>);
+  AddVec<D>(table, "vmovmskpd", SelectMask<D, Movmskpd, 2>);
 }
 
 CLEW_INSTANTIATE_FAMILY(RegisterSseShuffle);

@@ -124,8 +124,8 @@ void ClearRegisters(Cpu<D>& cpu, const Insn&) {
 
 template <class D>
 void RegisterSseState(HandlerTable<D>& table) {
-  table["ldmxcsr"] = SelectSse<D, &Ldmxcsr<D>>;
-  table["stmxcsr"] = SelectSse<D, &Stmxcsr<D>>;
+  AddVec<D>(table, "vldmxcsr", SelectFormless<D, 1, &Ldmxcsr<D>>);
+  AddVec<D>(table, "vstmxcsr", SelectFormless<D, 1, &Stmxcsr<D>>);
   table["emms"] = SelectSse<D, &Emms<D>>;
   table["vzeroupper"] = Always<D, &ClearRegisters<D, 1>>;
   table["vzeroall"] = Always<D, &ClearRegisters<D, 0>>;

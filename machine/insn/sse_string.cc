@@ -14,7 +14,7 @@ int64_t ExplicitLength(Cpu<D>& cpu, const Insn& insn, Gpr gpr) {
   return insn.rex_w ? static_cast<int64_t>(value) : static_cast<int32_t>(value);
 }
 
-template <class D, bool kExplicit, bool kIndex>
+template <class D, bool kExplicit, bool kIndex, VecForm kForm>
 void StringInsn(Cpu<D>& cpu, const Insn& insn) {
   const Vec128 b = cpu.ReadVec(insn, insn.op[1], /*unaligned=*/true);
   if (cpu.faulted()) {
@@ -29,19 +29,25 @@ void StringInsn(Cpu<D>& cpu, const Insn& insn) {
   if (kIndex) {
     cpu.template SetReg<uint64_t>(8 * kRcx, cpu.d().Const(result.index));
   } else {
-    cpu.WriteVec(insn, Operand{OperandKind::kVec, 16, 0}, result.mask);
+    cpu.template WriteLanes<kForm>(insn, kXmm0, {result.mask});
   }
   cpu.flags().SetAll(result.flags);
 }
+
+template <class D, bool kExplicit, bool kIndex>
+constexpr Selector<D> kString =
+    SelectByForm<D, 1, []<VecForm kForm>() -> Handler<D> {
+      return &StringInsn<D, kExplicit, kIndex, kForm>;
+    }>;
 
 }  // namespace
 
 template <class D>
 void RegisterSseString(HandlerTable<D>& table) {
-  table["pcmpestri"] = SelectSse<D, &StringInsn<D, true, true>>;
-  table["pcmpestrm"] = SelectSse<D, &StringInsn<D, true, false>>;
-  table["pcmpistri"] = SelectSse<D, &StringInsn<D, false, true>>;
-  table["pcmpistrm"] = SelectSse<D, &StringInsn<D, false, false>>;
+  AddVec<D>(table, "vpcmpestri", kString<D, true, true>);
+  AddVec<D>(table, "vpcmpestrm", kString<D, true, false>);
+  AddVec<D>(table, "vpcmpistri", kString<D, false, true>);
+  AddVec<D>(table, "vpcmpistrm", kString<D, false, false>);
 }
 
 CLEW_INSTANTIATE_FAMILY(RegisterSseString);

@@ -5,7 +5,7 @@
 
 namespace clew::machine {
 
-// The SSE and x87 families: declared here, called from here.
+// The SSE, AVX and x87 families: declared here, called from here.
 template <class D>
 void RegisterSseMove(HandlerTable<D>& table);
 template <class D>
@@ -19,6 +19,14 @@ void RegisterSseString(HandlerTable<D>& table);
 template <class D>
 void RegisterSseState(HandlerTable<D>& table);
 template <class D>
+void RegisterAvx(HandlerTable<D>& table);
+template <class D>
+void RegisterGather(HandlerTable<D>& table);
+template <class D>
+void RegisterFused(HandlerTable<D>& table);
+template <class D>
+void RegisterCrypto(HandlerTable<D>& table);
+template <class D>
 void RegisterX87(HandlerTable<D>& table);
 
 template <class D>
@@ -29,6 +37,10 @@ void RegisterVectorFamilies(HandlerTable<D>& table) {
   RegisterSseFloat(table);
   RegisterSseString(table);
   RegisterSseState(table);
+  RegisterAvx(table);
+  RegisterGather(table);
+  RegisterFused(table);
+  RegisterCrypto(table);
   RegisterX87(table);
 }
 

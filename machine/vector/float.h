@@ -14,72 +14,73 @@
 // X(name, mnemonic, bytes of a memory source, whether dst is read, lanes of its
 //   VEX forms), as in machine/vector/integer.h
 #define CLEW_VECTOR_FLOAT_OPS(X)          \
-  X(Addps, "addps", 16, true, 0)          \
-  X(Addpd, "addpd", 16, true, 0)          \
-  X(Addss, "addss", 4, true, 0)           \
-  X(Addsd, "addsd", 8, true, 0)           \
-  X(Subps, "subps", 16, true, 0)          \
-  X(Subpd, "subpd", 16, true, 0)          \
-  X(Subss, "subss", 4, true, 0)           \
-  X(Subsd, "subsd", 8, true, 0)           \
-  X(Mulps, "mulps", 16, true, 0)          \
-  X(Mulpd, "mulpd", 16, true, 0)          \
-  X(Mulss, "mulss", 4, true, 0)           \
-  X(Mulsd, "mulsd", 8, true, 0)           \
-  X(Divps, "divps", 16, true, 0)          \
-  X(Divpd, "divpd", 16, true, 0)          \
-  X(Divss, "divss", 4, true, 0)           \
-  X(Divsd, "divsd", 8, true, 0)           \
-  X(Minps, "minps", 16, true, 0)          \
-  X(Minpd, "minpd", 16, true, 0)          \
-  X(Minss, "minss", 4, true, 0)           \
-  X(Minsd, "minsd", 8, true, 0)           \
-  X(Maxps, "maxps", 16, true, 0)          \
-  X(Maxpd, "maxpd", 16, true, 0)          \
-  X(Maxss, "maxss", 4, true, 0)           \
-  X(Maxsd, "maxsd", 8, true, 0)           \
-  X(Sqrtps, "sqrtps", 16, false, 0)       \
-  X(Sqrtpd, "sqrtpd", 16, false, 0)       \
-  X(Sqrtss, "sqrtss", 4, true, 0)         \
-  X(Sqrtsd, "sqrtsd", 8, true, 0)         \
-  X(Haddps, "haddps", 16, true, 0)        \
-  X(Haddpd, "haddpd", 16, true, 0)        \
-  X(Hsubps, "hsubps", 16, true, 0)        \
-  X(Hsubpd, "hsubpd", 16, true, 0)        \
-  X(Addsubps, "addsubps", 16, true, 0)    \
-  X(Addsubpd, "addsubpd", 16, true, 0)    \
-  X(Cvtps2pd, "cvtps2pd", 8, false, 0)    \
-  X(Cvtpd2ps, "cvtpd2ps", 16, false, 0)   \
-  X(Cvtsd2ss, "cvtsd2ss", 8, true, 0)     \
-  X(Cvtss2sd, "cvtss2sd", 4, true, 0)     \
-  X(Cvtdq2ps, "cvtdq2ps", 16, false, 0)   \
-  X(Cvtps2dq, "cvtps2dq", 16, false, 0)   \
-  X(Cvttps2dq, "cvttps2dq", 16, false, 0) \
-  X(Cvttpd2dq, "cvttpd2dq", 16, false, 0) \
-  X(Cvtpd2dq, "cvtpd2dq", 16, false, 0)   \
-  X(Cvtdq2pd, "cvtdq2pd", 8, false, 0)
+  X(Addps, "addps", 16, true, 2)          \
+  X(Addpd, "addpd", 16, true, 2)          \
+  X(Addss, "addss", 4, true, 1)           \
+  X(Addsd, "addsd", 8, true, 1)           \
+  X(Subps, "subps", 16, true, 2)          \
+  X(Subpd, "subpd", 16, true, 2)          \
+  X(Subss, "subss", 4, true, 1)           \
+  X(Subsd, "subsd", 8, true, 1)           \
+  X(Mulps, "mulps", 16, true, 2)          \
+  X(Mulpd, "mulpd", 16, true, 2)          \
+  X(Mulss, "mulss", 4, true, 1)           \
+  X(Mulsd, "mulsd", 8, true, 1)           \
+  X(Divps, "divps", 16, true, 2)          \
+  X(Divpd, "divpd", 16, true, 2)          \
+  X(Divss, "divss", 4, true, 1)           \
+  X(Divsd, "divsd", 8, true, 1)           \
+  X(Minps, "minps", 16, true, 2)          \
+  X(Minpd, "minpd", 16, true, 2)          \
+  X(Minss, "minss", 4, true, 1)           \
+  X(Minsd, "minsd", 8, true, 1)           \
+  X(Maxps, "maxps", 16, true, 2)          \
+  X(Maxpd, "maxpd", 16, true, 2)          \
+  X(Maxss, "maxss", 4, true, 1)           \
+  X(Maxsd, "maxsd", 8, true, 1)           \
+  X(Sqrtps, "sqrtps", 16, false, 2)       \
+  X(Sqrtpd, "sqrtpd", 16, false, 2)       \
+  X(Sqrtss, "sqrtss", 4, true, 1)         \
+  X(Sqrtsd, "sqrtsd", 8, true, 1)         \
+  X(Haddps, "haddps", 16, true, 2)        \
+  X(Haddpd, "haddpd", 16, true, 2)        \
+  X(Hsubps, "hsubps", 16, true, 2)        \
+  X(Hsubpd, "hsubpd", 16, true, 2)        \
+  X(Addsubps, "addsubps", 16, true, 2)    \
+  X(Addsubpd, "addsubpd", 16, true, 2)    \
+  X(Cvtps2pd, "cvtps2pd", 8, false, 2)    \
+  X(Cvtpd2ps, "cvtpd2ps", 16, false, 1)   \
+  X(Cvtsd2ss, "cvtsd2ss", 8, true, 1)     \
+  X(Cvtss2sd, "cvtss2sd", 4, true, 1)     \
+  X(Cvtdq2ps, "cvtdq2ps", 16, false, 2)   \
+  X(Cvtps2dq, "cvtps2dq", 16, false, 2)   \
+  X(Cvttps2dq, "cvttps2dq", 16, false, 2) \
+  X(Cvttpd2dq, "cvttpd2dq", 16, false, 1) \
+  X(Cvtpd2dq, "cvtpd2dq", 16, false, 1)   \
+  X(Cvtdq2pd, "cvtdq2pd", 8, false, 2)
 
 // Approximations: each CPU model has its own. These are what QEMU 7.2 computes,
 // because that is what made the recording: 1/x and 1/sqrt(x) in single
 // precision, without exception flags.
 #define CLEW_VECTOR_APPROXIMATE_OPS(X) \
-  X(Rcpps, "rcpps", 16, false, 0)      \
-  X(Rcpss, "rcpss", 4, true, 0)        \
-  X(Rsqrtps, "rsqrtps", 16, false, 0)  \
-  X(Rsqrtss, "rsqrtss", 4, true, 0)
+  X(Rcpps, "rcpps", 16, false, 2)      \
+  X(Rcpss, "rcpss", 4, true, 1)        \
+  X(Rsqrtps, "rsqrtps", 16, false, 2)  \
+  X(Rsqrtss, "rsqrtss", 4, true, 1)
 
-// With an immediate byte, of which a comparison uses three bits.
+// With an immediate byte, of which a comparison uses three bits; its VEX forms
+// are below.
 #define CLEW_VECTOR_FLOAT_IMM_OPS(X)  \
   X(Cmpps, "cmpps", 16, true, 0)      \
   X(Cmppd, "cmppd", 16, true, 0)      \
   X(Cmpss, "cmpss", 4, true, 0)       \
   X(Cmpsd, "cmpsd", 8, true, 0)       \
-  X(Roundps, "roundps", 16, false, 0) \
-  X(Roundpd, "roundpd", 16, false, 0) \
-  X(Roundss, "roundss", 4, true, 0)   \
-  X(Roundsd, "roundsd", 8, true, 0)   \
-  X(Dpps, "dpps", 16, true, 0)        \
-  X(Dppd, "dppd", 16, true, 0)
+  X(Roundps, "roundps", 16, false, 2) \
+  X(Roundpd, "roundpd", 16, false, 2) \
+  X(Roundss, "roundss", 4, true, 1)   \
+  X(Roundsd, "roundsd", 8, true, 1)   \
+  X(Dpps, "dpps", 16, true, 2)        \
+  X(Dppd, "dppd", 16, true, 1)
 
 namespace clew::machine {
 
@@ -89,6 +90,12 @@ CLEW_VECTOR_FLOAT_OPS(CLEW_DECLARE)
 CLEW_VECTOR_APPROXIMATE_OPS(CLEW_DECLARE)
 CLEW_VECTOR_FLOAT_IMM_OPS(CLEW_DECLARE)
 #undef CLEW_DECLARE
+
+// The VEX forms of the comparisons: five bits of the immediate count.
+void Vcmpps(Vec128& dst, const Vec128& src, VecState& state);
+void Vcmppd(Vec128& dst, const Vec128& src, VecState& state);
+void Vcmpss(Vec128& dst, const Vec128& src, VecState& state);
+void Vcmpsd(Vec128& dst, const Vec128& src, VecState& state);
 
 // From a general register: the integer is src.q[0] (the low half of it for the
 // 32-bit forms).

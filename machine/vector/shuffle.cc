@@ -169,15 +169,15 @@ void Pblendw(Vec128& dst, const Vec128& src, VecState& state) {
 }
 
 void Blendvps(Vec128& dst, const Vec128& src, VecState& state) {
-  BlendByMask<uint32_t>(dst, src, state.mask);
+  BlendByMask<uint32_t>(dst, src, state.third);
 }
 
 void Blendvpd(Vec128& dst, const Vec128& src, VecState& state) {
-  BlendByMask<uint64_t>(dst, src, state.mask);
+  BlendByMask<uint64_t>(dst, src, state.third);
 }
 
 void Pblendvb(Vec128& dst, const Vec128& src, VecState& state) {
-  BlendByMask<uint8_t>(dst, src, state.mask);
+  BlendByMask<uint8_t>(dst, src, state.third);
 }
 
 void Insertps(Vec128& dst, const Vec128& src, VecState& state) {

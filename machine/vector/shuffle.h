@@ -4,7 +4,7 @@
 #include "machine/vector/vec_op.h"
 
 // Operations that select, move or count bits: those with an immediate byte
-// (state.imm), those with xmm0 as a mask (state.mask), and those between a
+// (state.imm), those with a mask (state.third), and those between a
 // vector and a general register. Named after their mnemonics
 // (Intel SDM vol. 2).
 

@@ -14,7 +14,9 @@ namespace clew::machine {
 struct VecState {
   uint32_t mxcsr = 0x1f80;  // exception flags are added, the rest is read
   uint8_t imm = 0;
-  Vec128 mask;  // xmm0, for the variable blends
+  // A third source: the mask of a variable blend, the second of the three
+  // operands of a fused multiplication and addition.
+  Vec128 third;
 };
 
 // The three shapes of SSE value functions. Each is a total function of its

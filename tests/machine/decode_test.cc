@@ -65,7 +65,7 @@ TEST(DecodeTest, VexOperandsAreInTheManualsOrder) {
       {{0xc5, 0xf5, 0x72, 0xd2, 0x03}, "vpsrld", 32, "y1 y2 i0"},
       {{0xc4, 0xe3, 0x75, 0x4c, 0xc1, 0x40}, "vpblendvb", 32, "y0 y1 y1 y4"},
       {{0xc4, 0xe2, 0x78, 0xf2, 0xc1}, "andn", 16, "r0 r0 r1"},
-      {{0xc5, 0xf4, 0xc2, 0xc2, 0x01}, "vcmpltps", 32, "y0 y1 y2 i0"},
+      {{0xc5, 0xf4, 0xc2, 0xc2, 0x01}, "vcmpps", 32, "y0 y1 y2 i0"},
       {{0xc5, 0xf8, 0x77}, "vzeroupper", 16, ""},
       {{0x66, 0x0f, 0xfe, 0xc2}, "paddd", 0, "x0 x2"}};
   for (const Example& example : examples) {
@@ -94,9 +94,34 @@ TEST(DecodeTest, ALegacyPrefixBeforeVexIsIllegal) {
   }
 }
 
-TEST(DecodeTest, AnIndexThatIsAVectorRegisterIsUnknown) {
-  const Code vpgatherdd = {0xc4, 0xe2, 0x69, 0x90, 0x04, 0x0a};
-  EXPECT_EQ(Decode(vpgatherdd).status, DecodeStatus::kUnknown);
+TEST(DecodeTest, AnIndexMayBeAVectorRegister) {
+  // vpgatherdd xmm0, [rdx + xmm9 * 4 + 8], xmm2
+  const Decoded decoded = Decode({0xc4, 0xa2, 0x69, 0x90, 0x44, 0x8a, 0x08});
+  EXPECT_EQ(decoded.status, DecodeStatus::kOk);
+  EXPECT_EQ(decoded.mnemonic, "vpgatherdd");
+  EXPECT_EQ(decoded.insn.mem.base, kRdx);
+  EXPECT_EQ(decoded.insn.mem.index, MemOperand::kNoReg);
+  EXPECT_EQ(decoded.insn.mem.vector_index, 9);
+  EXPECT_EQ(decoded.insn.mem.shift, 2);
+  EXPECT_EQ(decoded.insn.mem.disp, 8);
+  EXPECT_EQ(OperandsOf(decoded.insn), "x0 [4 x2");
+}
+
+// A CPU without TZCNT and LZCNT takes them for BSF and BSR, wherever the prefix
+// stands; F2 behind it puts it out of force.
+TEST(DecodeTest, ACountOfZerosIsAScanElsewhere) {
+  const auto expect = [](const Code& code, std::string_view mnemonic,
+                         std::string_view otherwise, FeatureSet needs) {
+    const Decoded decoded = Decode(code);
+    EXPECT_EQ(decoded.mnemonic, mnemonic);
+    EXPECT_EQ(decoded.otherwise, otherwise);
+    EXPECT_EQ(decoded.needs, needs);
+  };
+  expect({0xf3, 0x0f, 0xbc, 0xc1}, "tzcnt", "bsf", {Feature::kBmi1});
+  expect({0xf3, 0x67, 0x0f, 0xbc, 0x06}, "tzcnt", "bsf", {Feature::kBmi1});
+  expect({0xf3, 0x48, 0x0f, 0xbd, 0xc1}, "lzcnt", "bsr", {Feature::kLzcnt});
+  expect({0x0f, 0xbc, 0xc1}, "bsf", "", {});
+  expect({0xf3, 0xf2, 0x0f, 0xbd, 0xc1}, "bsr", "", {});
 }
 
 // The instructions of BMI1 and BMI2 are the only ones with VEX whose mnemonic

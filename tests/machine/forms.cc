@@ -11,6 +11,7 @@ namespace clew::machine {
 namespace {
 
 constexpr uint64_t kAllButCarry = kFlagsArithmetic & ~kFlagCarry;
+constexpr uint64_t kAdjustAndParity = kFlagAdjust | kFlagParity;
 
 // Prefix combinations; REX comes last, as it must.
 const std::vector<std::vector<uint8_t>>& PrefixSets() {
@@ -92,18 +93,6 @@ bool SameOpcode(const Insn& insn, int map, uint8_t opcode) {
   return std::equal(wanted.begin(), wanted.end(), insn.opcode.begin());
 }
 
-// With F3 anywhere before 0F BC and 0F BD CPUs that have them run TZCNT, LZCNT.
-std::string Mnemonic(const Decoded& decoded) {
-  const Insn& insn = decoded.insn;
-  if (insn.rep && decoded.mnemonic == "bsf") {
-    return "tzcnt";
-  }
-  if (insn.rep && decoded.mnemonic == "bsr") {
-    return "lzcnt";
-  }
-  return std::string(decoded.mnemonic);
-}
-
 template <class T>
 void Append(std::vector<uint8_t>& to, const T& from) {
   to.insert(to.end(), from.begin(), from.end());
@@ -132,16 +121,68 @@ std::vector<Form> MakeForms(int map, uint8_t first_opcode, uint8_t last_opcode,
         const bool has_modrm =
             decoded.insn.modrm == modrm[0] && code.size() > opcode_end;
         key.resize(has_modrm ? opcode_end + 1 : opcode_end);
-        const std::string mnemonic = Mnemonic(decoded);
+        const std::string mnemonic(decoded.mnemonic);
         forms.try_emplace(key, Form{code, mnemonic, UndefinedFlags(mnemonic)});
       }
     }
   }
   std::vector<Form> result;
+  result.reserve(forms.size());
   for (auto& [key, form] : forms) {
     result.push_back(std::move(form));
   }
   return result;
+}
+
+namespace {
+
+// An opcode with VEX, of the maps 0F 38 (2) and 0F 3A (3); `pp` is VEX.pp.
+struct VexOpcode {
+  uint8_t map;
+  uint8_t opcode;
+  uint8_t pp;
+};
+
+constexpr VexOpcode kVexOpcodes[] = {
+    {2, 0xf2, 0},                              // ANDN
+    {2, 0xf3, 0},                              // BLSR, BLSMSK, BLSI
+    {2, 0xf5, 0}, {2, 0xf5, 2}, {2, 0xf5, 3},  // BZHI, PEXT, PDEP
+    {2, 0xf6, 3},                              // MULX
+    {2, 0xf7, 0}, {2, 0xf7, 1}, {2, 0xf7, 2}, {2, 0xf7, 3},  // BEXTR, SHLX, ..
+    {3, 0xf0, 3}};                                           // RORX
+
+// With R and B as bits 1 and 0 of `high`. RORX has no vvvv.
+std::vector<uint8_t> VexBytes(const VexOpcode& opcode, bool w, unsigned high,
+                              unsigned vvvv) {
+  const unsigned r = (high & 2) != 0 ? 0 : 0x80;
+  const unsigned b = (high & 1) != 0 ? 0 : 0x20;
+  const unsigned shown = opcode.map == 3 ? 0 : vvvv;
+  return {
+      0xc4, static_cast<uint8_t>(r | 0x40 | b | opcode.map),
+      static_cast<uint8_t>((w ? 0x80u : 0u) | (~shown & 15u) << 3 | opcode.pp),
+      opcode.opcode};
+}
+
+}  // namespace
+
+std::vector<Form> MakeVexForms(Random& random) {
+  std::vector<Form> forms;
+  for (const VexOpcode& opcode : kVexOpcodes) {
+    for (const auto& modrm : ModrmForms(random)) {
+      for (unsigned i = 0; i < 16; ++i) {
+        const auto vvvv = static_cast<unsigned>(random.Below(16));
+        std::vector<uint8_t> code =
+            VexBytes(opcode, (i & 1) != 0, i >> 1 & 3, vvvv);
+        Append(code, modrm);
+        Decoded decoded;
+        if (Complete(code, random, decoded)) {
+          const std::string mnemonic(decoded.mnemonic);
+          forms.push_back({code, mnemonic, UndefinedFlags(mnemonic)});
+        }
+      }
+    }
+  }
+  return forms;
 }
 
 // Source: Intel SDM vol. 1, "EFLAGS Cross-Reference", and the instructions'
@@ -164,6 +205,14 @@ uint64_t UndefinedFlags(std::string_view mnemonic) {
       {"btc", kAllButCarry & ~kFlagZero},
       {"bsf", kFlagsArithmetic & ~kFlagZero},
       {"bsr", kFlagsArithmetic & ~kFlagZero},
+      {"tzcnt", kAllButCarry & ~kFlagZero},
+      {"lzcnt", kAllButCarry & ~kFlagZero},
+      {"andn", kAdjustAndParity},
+      {"bextr", kAdjustAndParity | kFlagSign},
+      {"blsi", kAdjustAndParity},
+      {"blsmsk", kAdjustAndParity},
+      {"blsr", kAdjustAndParity},
+      {"bzhi", kAdjustAndParity},
       {"shl", kFlagAdjust | kFlagOverflow | kFlagCarry},
       {"sal", kFlagAdjust | kFlagOverflow | kFlagCarry},
       {"shr", kFlagAdjust | kFlagOverflow | kFlagCarry},

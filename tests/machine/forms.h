@@ -24,6 +24,9 @@ struct Form {
 std::vector<Form> MakeForms(int map, uint8_t first_opcode, uint8_t last_opcode,
                             Random& random);
 
+// The encodings of BMI1 and BMI2, all of which have VEX.
+std::vector<Form> MakeVexForms(Random& random);
+
 // Flags that the manual leaves undefined after `mnemonic`.
 uint64_t UndefinedFlags(std::string_view mnemonic);
 

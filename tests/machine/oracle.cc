@@ -209,17 +209,6 @@ int SignalOf(FaultKind kind) {
 
 }  // namespace
 
-FeatureSet HostFeatures() {
-  FeatureSet features = kCarriedOut;
-  if (__builtin_cpu_supports("avx") != 0) {
-    features.Add(Feature::kAvx);
-  }
-  if (__builtin_cpu_supports("avx2") != 0) {
-    features.Add(Feature::kAvx2);
-  }
-  return features;
-}
-
 Oracle::Oracle() : machine_(regs_, memory_, cache_) {
   MapAt(kCodeAt, kPageBytes, PROT_READ | PROT_WRITE | PROT_EXEC);
   MapAt(kDataAt, kDataBytes, PROT_READ | PROT_WRITE);

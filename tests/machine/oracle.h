@@ -29,9 +29,6 @@ struct State {
   std::array<std::byte, kDataBytes> window = {};
 };
 
-// What this host's CPU has, of what is carried out and of AVX and AVX2.
-FeatureSet HostFeatures();
-
 struct Outcome {
   State state;
   int signal = 0;         // SIGSEGV, SIGFPE, SIGILL; 0: it retired

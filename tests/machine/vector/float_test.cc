@@ -79,8 +79,8 @@ TEST(ApproximationTest, ScalarFormsKeepTheUpperLanes) {
 
 TEST(HostStateTest, MxcsrIsAsBefore) {
   const unsigned before = _mm_getcsr();
-  VecState state{.mxcsr = 0x7f80, .imm = 0, .mask = {}};  // towards zero
-  Vec128 dst = {{0x3ff0000000000000, 0}};                 // 1.0
+  VecState state{.mxcsr = 0x7f80, .imm = 0, .third = {}};  // towards zero
+  Vec128 dst = {{0x3ff0000000000000, 0}};                  // 1.0
   const Vec128 three = {{0x4008000000000000, 0}};
   Divsd(dst, three, state);
   EXPECT_EQ(dst.q[0], 0x3fd5555555555555u);
@@ -89,7 +89,7 @@ TEST(HostStateTest, MxcsrIsAsBefore) {
 }
 
 TEST(HostStateTest, AnUnmaskedExceptionIsNotedAndDoesNotTrap) {
-  VecState state{.mxcsr = 0, .imm = 0, .mask = {}};
+  VecState state{.mxcsr = 0, .imm = 0, .third = {}};
   Vec128 dst = {{0x3ff0000000000000, 0}};
   Divsd(dst, Vec128{}, state);
   EXPECT_EQ(dst.q[0], 0x7ff0000000000000u);

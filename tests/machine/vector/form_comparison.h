@@ -33,7 +33,10 @@ class FormComparison : public testing::Test {
   // Runs all, with all operands and immediates, and prints how many. Returns
   // the number of forms; one with operands in registers and memory is two.
   size_t CompareAll(const std::vector<SseForm>& forms);
-  // The machine and the CPU fault alike, with rsi at `addr`.
+  // The machine and the CPU do the same from a state with rsi at `addr`.
+  // Returns the signal, 0 for none.
+  int SignalAt(const SseForm& form, uint64_t addr);
+  // They fault alike.
   void CompareFault(const SseForm& form, uint64_t addr);
 
   static std::string Describe(const std::vector<uint8_t>& code);

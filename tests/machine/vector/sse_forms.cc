@@ -1,5 +1,7 @@
 #include "tests/machine/vector/sse_forms.h"
 
+#include <array>
+
 #include "common/inputs.h"
 
 namespace clew::machine {
@@ -219,15 +221,15 @@ std::vector<uint8_t> VexOpcode(const SseForm& form, Choice choice) {
           static_cast<uint8_t>((form.rex_w ? 0x80u : 0u) | last), form.opcode};
 }
 
-// Each with several first sources: the destination, the second source, others.
+// With a first source in turn: the destination, the second source, others; all
+// of them for the first choice.
 std::vector<Choice> WithVvvv(const std::vector<Choice>& choices) {
   std::vector<Choice> result;
-  for (Choice choice : choices) {
-    for (const uint8_t vvvv :
-         {choice.reg, choice.rm, uint8_t{6}, uint8_t{13}}) {
-      choice.vvvv = vvvv;
-      result.push_back(choice);
-    }
+  for (size_t i = 0; i < choices.size() + 3; ++i) {
+    Choice choice = choices[i < 4 ? 0 : i - 3];
+    const std::array<uint8_t, 4> sources = {choice.reg, choice.rm, 6, 13};
+    choice.vvvv = sources[i % sources.size()];
+    result.push_back(choice);
   }
   return result;
 }

@@ -52,8 +52,14 @@ SseForms AllSseForms();
 // Those that work on MMX registers.
 SseForms AllMmxForms();
 
-// Those with VEX.
+// Those with VEX, but for moves under a mask, which need not access all of
+// their memory operand, or any.
 SseForms AllVexForms();
+SseForms AllMaskedForms();
+// FMA and F16C.
+SseForms AllFusedForms();
+// AES, PCLMULQDQ and SHA, with VEX and without.
+SseForms AllCryptoForms();
 
 // ModRM.rm in memory is [rsi].
 struct Choice {

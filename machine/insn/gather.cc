@@ -1,0 +1,110 @@
+// VPGATHERDD, VGATHERDPS and their kin: elements from addresses that a vector
+// register says.
+
+#include "machine/insn/sse_common.h"
+
+namespace clew::machine {
+namespace {
+
+// A vector register, whole, in elements of U: what lies above the vector length
+// is not looked at.
+template <class U>
+using AllElements = std::array<U, 8 * kVecQuads / sizeof(U)>;
+
+Operand WholeRegister(uint8_t number) {
+  return {OperandKind::kVec, kVex256.size_bytes(), number};
+}
+
+template <class U, class D>
+AllElements<U> ReadElements(Cpu<D>& cpu, const Insn& insn, uint8_t number) {
+  return std::bit_cast<AllElements<U>>(
+      cpu.template ReadLanes<kVex256>(insn, WholeRegister(number)));
+}
+
+// Of a register of 256 bits, whether the instruction faults or not.
+template <class U, class D>
+void WriteElements(Cpu<D>& cpu, uint8_t number,
+                   const AllElements<U>& elements) {
+  const auto quads = std::bit_cast<AllElements<uint64_t>>(elements);
+  for (unsigned i = 0; i < quads.size(); ++i) {
+    cpu.SetQuad(number, i, cpu.d().Const(quads[i]));
+  }
+}
+
+// op[0] = the elements at base + index * scale, of those whose mask in op[2]
+// has its top bit set. An element that cannot be read is a fault, with those
+// below it in place and their masks zero: so the instruction goes on where it
+// stopped. In the end op[2] is zero, and what of op[0] lies above the last
+// element.
+//
+// Source: Intel SDM vol. 2, "VPGATHERDD/VPGATHERQD". It leaves open what a
+// fault does to the masks from its element on: nothing here, as AMD's CPUs have
+// it.
+template <class D, class Element, class Index, VecForm kForm>
+void Gather(Cpu<D>& cpu, const Insn& insn) {
+  constexpr unsigned kCount =
+      kForm.size_bytes() / std::max(sizeof(Element), sizeof(Index));
+  const uint8_t to = insn.op[0].reg;
+  const uint8_t mask_register = insn.op[2].reg;
+  const auto indices = ReadElements<Index>(cpu, insn, insn.mem.vector_index);
+  auto value = ReadElements<Element>(cpu, insn, to);
+  auto mask = ReadElements<Element>(cpu, insn, mask_register);
+  const uint64_t base = cpu.Address(insn);
+  for (unsigned i = 0; i < kCount; ++i) {
+    if (mask[i] >> (8 * sizeof(Element) - 1) != 0) {
+      const auto index = static_cast<std::make_signed_t<Index>>(indices[i]);
+      const auto element = cpu.template Load<Element>(
+          base + (static_cast<uint64_t>(int64_t{index}) << insn.mem.shift));
+      if (cpu.faulted()) {
+        break;
+      }
+      value[i] = cpu.d().Concretise(element);
+    }
+    mask[i] = 0;
+  }
+  if (!cpu.faulted()) {
+    std::fill(value.begin() + kCount, value.end(), Element{0});
+    mask.fill(0);
+  }
+  WriteElements<Element>(cpu, to, value);
+  WriteElements<Element>(cpu, mask_register, mask);
+}
+
+// Two registers of the three that are one: #UD. Addresses of 32 bits, which no
+// compiler makes, are refused too.
+bool IsRefused(const Insn& insn) {
+  const uint8_t to = insn.op[0].reg;
+  const uint8_t mask = insn.op[2].reg;
+  const uint8_t index = insn.mem.vector_index;
+  return insn.addr32 || to == mask || to == index || mask == index;
+}
+
+template <class D, class Element, class Index>
+Handler<D> SelectGather(const Insn& insn) {
+  return IsRefused(insn) ? nullptr
+                         : SelectVex<D, 2, []<VecForm kForm>() -> Handler<D> {
+                             return &Gather<D, Element, Index, kForm>;
+                           }>(insn);
+}
+
+}  // namespace
+
+template <class D>
+void RegisterGather(HandlerTable<D>& table) {
+  for (const char* mnemonic : {"vpgatherdd", "vgatherdps"}) {
+    table[mnemonic] = SelectGather<D, uint32_t, uint32_t>;
+  }
+  for (const char* mnemonic : {"vpgatherdq", "vgatherdpd"}) {
+    table[mnemonic] = SelectGather<D, uint64_t, uint32_t>;
+  }
+  for (const char* mnemonic : {"vpgatherqd", "vgatherqps"}) {
+    table[mnemonic] = SelectGather<D, uint32_t, uint64_t>;
+  }
+  for (const char* mnemonic : {"vpgatherqq", "vgatherqpd"}) {
+    table[mnemonic] = SelectGather<D, uint64_t, uint64_t>;
+  }
+}
+
+CLEW_INSTANTIATE_FAMILY(RegisterGather);
+
+}  // namespace clew::machine
