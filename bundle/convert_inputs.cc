@@ -164,6 +164,8 @@ Result<StartState> ToStart(const pb::Start& from, const std::string& where) {
   start.mxcsr = from.mxcsr();
   start.x87_control = static_cast<uint16_t>(from.x87_control());
   start.mxcsr_mask = from.mxcsr_mask();
+  start.cpu_features =
+      start.cpu_features.With(x86::FeaturesNamed(from.cpu_features()));
   start.brk = TraceeAddr(from.brk());
   for (const pb::Segment& segment : from.segments()) {
     CLEW_ASSIGN_OR_RETURN(converted, ToSegment(segment, where));

@@ -178,7 +178,10 @@ Result<recorder::RecordOutcome> Run(RecordOptions& options) {
     CLEW_ASSIGN_OR_RETURN(plugin, recorder::FindPlugin());
     options.record.plugin_path = plugin;
   }
-  const auto coverage = std::make_shared<machine::Coverage>();
+  const auto coverage = std::make_shared<machine::Coverage>(
+      options.record.source == recorder::SoftwareSource::kQemu
+          ? x86::kX86_64V2
+          : x86::HostFeatures());
   options.record.can_replay = [coverage](std::span<const std::byte> bytes) {
     return coverage->Has(bytes);
   };

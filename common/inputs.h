@@ -12,6 +12,7 @@
 
 #include "common/result.h"
 #include "common/units.h"
+#include "common/x86/features.h"
 
 // What came into the traced process from outside, as plain values. The bundle's
 // inputs.pb and start.pb carry them (proto/bundle.proto is the specification).
@@ -143,7 +144,8 @@ struct StartState {
   uint16_t x87_control = 0x37f;
   // MXCSR_MASK as FXSAVE of the CPU stores it; 0: QEMU 7.2 stands for the CPU.
   uint32_t mxcsr_mask = 0;
-  TraceeAddr brk;  // end of the heap
+  x86::FeatureSet cpu_features = x86::kX86_64V2;  // of the recorded CPU
+  TraceeAddr brk;                                 // end of the heap
   std::vector<StartSegment> segments;
 };
 

@@ -129,6 +129,8 @@ class Process {
   Process SequentiallyConsistent() const;
 
   size_t thread_count() const { return threads_.size(); }
+  // Of the recorded CPU.
+  x86::FeatureSet cpu_features() const { return code_->features(); }
   Tid tid(size_t thread) const { return tape_->tid(thread); }
   const ThreadState& thread(size_t thread) const { return threads_[thread]; }
   const machine::Memory& memory() const { return memory_; }

@@ -34,6 +34,7 @@ Result<std::unique_ptr<OpenedRecording>> OpenedRecording::Open(
     const Recording& recording, TapeLimits limits, ProcessOptions options) {
   options.model = recording.model;
   std::unique_ptr<OpenedRecording> session(new OpenedRecording());
+  session->code_ = machine::CodeCache(recording.start.cpu_features);
   CLEW_ASSIGN_OR_RETURN(streams, recording.open_streams());
   session->streams_ = std::move(streams);
   CLEW_ASSIGN_OR_RETURN(call_times, recording.open_inputs());

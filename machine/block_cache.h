@@ -7,8 +7,8 @@
 #include <unordered_map>
 #include <vector>
 
+#include "common/x86/features.h"
 #include "machine/decode.h"
-#include "machine/features.h"
 #include "machine/handlers.h"
 #include "machine/insn.h"
 #include "machine/memory.h"
@@ -37,7 +37,7 @@ class BlockCache {
   static constexpr size_t kBlockOpsMax = 64;
 
   // Of a CPU with these features.
-  explicit BlockCache(FeatureSet features) : handlers_(features) {}
+  explicit BlockCache(x86::FeatureSet features) : handlers_(features) {}
 
   // Returns the block at `ip` as memory is now. It lives until the next Find.
   const Block<D>& Find(const Memory& memory, uint64_t ip) {

@@ -4,7 +4,7 @@
 
 namespace clew::machine {
 
-Coverage::Coverage() : handlers_(kCarriedOut) {}
+Coverage::Coverage(x86::FeatureSet features) : handlers_(features) {}
 
 bool Coverage::Has(std::span<const std::byte> bytes) {
   const Decoded decoded = decoder_.Decode(0, bytes);

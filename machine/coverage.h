@@ -12,18 +12,18 @@
 
 namespace clew::machine {
 
-// What the machine can execute, without executing it, of a CPU with the
-// features that it carries out. Not thread-safe.
+// What the machine can execute, without executing it, of a CPU with certain
+// features. Not thread-safe.
 class Coverage {
  public:
-  Coverage();
+  explicit Coverage(x86::FeatureSet features);
 
   // Returns true if a Cpu executes the instruction that `bytes` begin with, or
   // faults as a CPU does; false if it would stop as unsupported.
   bool Has(std::span<const std::byte> bytes);
   // Describes it as Decoder::Describe does.
   std::string Describe(uint64_t ip, std::span<const std::byte> bytes) {
-    return decoder_.Describe(ip, bytes);
+    return decoder_.Describe(ip, bytes, handlers_.features());
   }
 
  private:

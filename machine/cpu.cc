@@ -7,8 +7,9 @@ namespace clew::machine {
 template class BlockCache<Concrete>;
 template class Cpu<Concrete>;
 
-CodeCache::CodeCache(FeatureSet features)
-    : blocks_(std::make_unique<BlockCache<Concrete>>(features)) {}
+CodeCache::CodeCache(x86::FeatureSet features)
+    : features_(features),
+      blocks_(std::make_unique<BlockCache<Concrete>>(features)) {}
 CodeCache::~CodeCache() = default;
 CodeCache::CodeCache(CodeCache&&) noexcept = default;
 CodeCache& CodeCache::operator=(CodeCache&&) noexcept = default;

@@ -7,7 +7,7 @@
 
 #include "common/access.h"
 #include "common/inputs.h"
-#include "machine/features.h"
+#include "common/x86/features.h"
 #include "machine/memory.h"
 #include "machine/registers.h"
 #include "machine/store_buffer.h"
@@ -85,15 +85,17 @@ class BlockCache;
 // Not thread-safe.
 class CodeCache {
  public:
-  // Of a CPU with what the machine carries out.
-  CodeCache() : CodeCache(kCarriedOut) {}
+  // Of a CPU that is x86-64-v2 and no more.
+  CodeCache() : CodeCache(x86::kX86_64V2) {}
   // Of a CPU with these features: an instruction of another is not supported.
-  explicit CodeCache(FeatureSet features);
+  explicit CodeCache(x86::FeatureSet features);
+  x86::FeatureSet features() const { return features_; }
   ~CodeCache();
   CodeCache(CodeCache&&) noexcept;
   CodeCache& operator=(CodeCache&&) noexcept;
 
  private:
+  x86::FeatureSet features_;
   friend class Machine;
   friend bool NextDrains(const Registers&, const Memory&, CodeCache&);
   std::unique_ptr<BlockCache<Concrete>> blocks_;

@@ -106,7 +106,8 @@ template <class D>
 std::string BlockCache<D>::Describe(const Memory& memory, uint64_t ip) {
   std::array<std::byte, x86::kInsnBytesMax> bytes;
   const size_t size = memory.Fetch(ip, bytes);
-  return decoder_.Describe(ip, std::span(bytes).first(size));
+  return decoder_.Describe(ip, std::span(bytes).first(size),
+                           handlers_.features());
 }
 
 // Runs at most `budget` instructions of a block; returns how many retired.

@@ -16,6 +16,8 @@
 namespace clew::machine {
 namespace {
 
+using x86::Feature;
+using x86::FeatureSet;
 using x86::Layout;
 using x86::LayoutStatus;
 using x86::Opcode;
@@ -340,13 +342,15 @@ FeatureSet Needs(const cs_insn& raw) {
       return {Feature::kMovbe};
     case X86_INS_XSAVE:
     case X86_INS_XSAVE64:
-    case X86_INS_XSAVEC:
-    case X86_INS_XSAVEC64:
-    case X86_INS_XSAVEOPT:
-    case X86_INS_XSAVEOPT64:
     case X86_INS_XRSTOR:
     case X86_INS_XRSTOR64:
       return {Feature::kXsave};
+    case X86_INS_XSAVEC:
+    case X86_INS_XSAVEC64:
+      return {Feature::kXsavec};
+    case X86_INS_XSAVEOPT:
+    case X86_INS_XSAVEOPT64:
+      return {Feature::kXsaveopt};
     default:
       break;
   }
@@ -456,15 +460,15 @@ Decoded Decoder::Decode(uint64_t ip, std::span<const std::byte> bytes) {
   return result;
 }
 
-std::string Decoder::Describe(uint64_t ip, std::span<const std::byte> bytes) {
+std::string Decoder::Describe(uint64_t ip, std::span<const std::byte> bytes,
+                              FeatureSet has) {
   bytes = bytes.first(std::min(bytes.size(), x86::kInsnBytesMax));
   std::string text = "unknown instruction";
   FeatureSet missing;
   if (impl_->Disassemble(ip, bytes)) {
     bytes = bytes.first(impl_->raw->size);
     text = fmt::format("{} {}", impl_->raw->mnemonic, impl_->raw->op_str);
-    const FeatureSet can = kCarriedOut.Without(kByHost.Without(HostFeatures()));
-    missing = Needs(*impl_->raw).Without(can);
+    missing = Needs(*impl_->raw).Without(has);
   }
   text += fmt::format(" at {:#x} (", ip);
   for (size_t i = 0; i < bytes.size(); ++i) {
@@ -472,7 +476,7 @@ std::string Decoder::Describe(uint64_t ip, std::span<const std::byte> bytes) {
                         static_cast<uint8_t>(bytes[i]));
   }
   text += ")";
-  return missing.empty() ? text : text + ", needs " + NamesOf(missing);
+  return missing.empty() ? text : text + ", needs " + x86::NamesOf(missing);
 }
 
 }  // namespace clew::machine

@@ -8,7 +8,7 @@
 #include <string>
 #include <string_view>
 
-#include "machine/features.h"
+#include "common/x86/features.h"
 #include "machine/insn.h"
 
 namespace clew::machine {
@@ -28,7 +28,7 @@ struct Decoded {
   Insn insn;
   // A key of HandlerTable; lives as long as the program.
   std::string_view mnemonic;
-  FeatureSet needs;  // the CPU has the instruction if it has all of these
+  x86::FeatureSet needs;  // the CPU has the instruction if it has all of these
   // What another CPU takes the same bytes for; empty: for nothing.
   std::string_view otherwise;
   bool ends_block = false;  // a transfer of control, or may stop the run
@@ -47,8 +47,9 @@ class Decoder {
   Decoded Decode(uint64_t ip, std::span<const std::byte> bytes);
 
   // Describes it for messages: "vaddps ymm0, ymm1, ymm2 at 0x401000 (c5 f4 58
-  // c2), needs AVX". Features that the machine carries out are not named.
-  std::string Describe(uint64_t ip, std::span<const std::byte> bytes);
+  // c2), needs AVX": what it needs of the features that a CPU `has` not.
+  std::string Describe(uint64_t ip, std::span<const std::byte> bytes,
+                       x86::FeatureSet has = x86::kCarriedOut);
 
  private:
   struct Impl;

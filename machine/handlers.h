@@ -1,19 +1,19 @@
 #ifndef CLEW_MACHINE_HANDLERS_H_
 #define CLEW_MACHINE_HANDLERS_H_
 
+#include "common/x86/features.h"
 #include "machine/decode.h"
-#include "machine/features.h"
 #include "machine/insn.h"
 
 namespace clew::machine {
 
 // The handlers of all families in domain D, for a CPU with certain features: of
-// kByHost, those that this host has too.
+// x86::kByHost, those that this host has too.
 // (The constructor is in machine/insn/families.h, which knows the families.)
 template <class D>
 class Handlers {
  public:
-  explicit Handlers(FeatureSet features);
+  explicit Handlers(x86::FeatureSet features);
 
   // Returns what executes the instruction; nullptr if the machine does not know
   // it or the CPU does not have it. REQUIRES: decoded.status is kOk.
@@ -24,9 +24,12 @@ class Handlers {
     return selector != table_.end() ? selector->second(decoded.insn) : nullptr;
   }
 
+  // Those that can be executed.
+  x86::FeatureSet features() const { return features_; }
+
  private:
   HandlerTable<D> table_;
-  FeatureSet features_;
+  x86::FeatureSet features_;
 };
 
 }  // namespace clew::machine

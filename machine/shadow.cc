@@ -10,8 +10,8 @@ namespace clew::machine {
 template class BlockCache<Shadowed>;
 template class Cpu<Shadowed>;
 
-ShadowCodeCache::ShadowCodeCache()
-    : blocks_(std::make_unique<BlockCache<Shadowed>>(kCarriedOut)) {}
+ShadowCodeCache::ShadowCodeCache(x86::FeatureSet features)
+    : blocks_(std::make_unique<BlockCache<Shadowed>>(features)) {}
 ShadowCodeCache::~ShadowCodeCache() = default;
 ShadowCodeCache::ShadowCodeCache(ShadowCodeCache&&) noexcept = default;
 ShadowCodeCache& ShadowCodeCache::operator=(ShadowCodeCache&&) noexcept =

@@ -82,11 +82,11 @@ class ShadowObserver {
 struct Shadowed;
 struct ShadowThread;
 
-// As CodeCache (machine/cpu.h), for the shadow domain, of a CPU with what the
-// machine carries out.
+// As CodeCache (machine/cpu.h), for the shadow domain.
 class ShadowCodeCache {
  public:
-  ShadowCodeCache();
+  ShadowCodeCache() : ShadowCodeCache(x86::kX86_64V2) {}
+  explicit ShadowCodeCache(x86::FeatureSet features);
   ~ShadowCodeCache();
   ShadowCodeCache(ShadowCodeCache&&) noexcept;
   ShadowCodeCache& operator=(ShadowCodeCache&&) noexcept;

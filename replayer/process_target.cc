@@ -298,7 +298,7 @@ std::optional<machine::Fault> ProcessTarget::FailingFault() const {
   }
   machine::Registers registers = state.registers;
   machine::Memory memory = process_.memory();
-  machine::CodeCache code;
+  machine::CodeCache code(process_.cpu_features());
   const machine::Stop stop = machine::Machine(registers, memory, code).Run(1);
   return stop.kind == machine::StopKind::kUnsupported
              ? std::nullopt

@@ -22,6 +22,7 @@ class ShadowMachines {
         pool_(pool),
         observer_(observer),
         memory_(pool),
+        code_(process.cpu_features()),
         machines_(process.thread_count()) {}
 
   machine::ShadowMachine& Of(size_t thread) {

@@ -53,8 +53,8 @@ void RegisterAll(HandlerTable<D>& table) {
 }
 
 template <class D>
-Handlers<D>::Handlers(FeatureSet features)
-    : features_(features.Without(kByHost.Without(HostFeatures()))) {
+Handlers<D>::Handlers(x86::FeatureSet features)
+    : features_(features.Without(x86::kByHost.Without(x86::HostFeatures()))) {
   RegisterAll(table_);
 }
 

@@ -31,6 +31,8 @@ struct UnsignedOf<8> {
   using Type = uint64_t;
 };
 
+inline constexpr uint32_t kMxcsrBits = 0xffff;  // the others are reserved
+
 // What some legacy forms use without naming it.
 inline constexpr Operand kXmm0 = {OperandKind::kVec, kLaneBytes, 0};
 
@@ -75,6 +77,7 @@ VecState StateFor(Cpu<D>& cpu, const Insn& insn) {
   VecState state;
   state.mxcsr = cpu.regs().mxcsr;
   state.imm = static_cast<uint8_t>(insn.imm);
+  state.is_of_qemu = cpu.regs().is_of_qemu();
   return state;
 }
 

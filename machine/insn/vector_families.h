@@ -27,6 +27,8 @@ void RegisterFused(HandlerTable<D>& table);
 template <class D>
 void RegisterCrypto(HandlerTable<D>& table);
 template <class D>
+void RegisterSaveState(HandlerTable<D>& table);
+template <class D>
 void RegisterX87(HandlerTable<D>& table);
 
 template <class D>
@@ -41,6 +43,7 @@ void RegisterVectorFamilies(HandlerTable<D>& table) {
   RegisterGather(table);
   RegisterFused(table);
   RegisterCrypto(table);
+  RegisterSaveState(table);
   RegisterX87(table);
 }
 

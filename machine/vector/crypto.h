@@ -4,8 +4,8 @@
 #include "machine/vector/vec_op.h"
 
 // AES, PCLMULQDQ and SHA, named after their mnemonics (Intel SDM vol. 2). Each
-// is the host's instruction: kByHost of machine/features.h has them. None reads
-// or writes MXCSR.
+// is the host's instruction: x86::kByHost of common/x86/features.h has them.
+// None reads or writes MXCSR.
 //
 // X(name, mnemonic, bytes of a memory source, whether dst is read, lanes of its
 //   VEX forms), as in machine/vector/integer.h

@@ -10,6 +10,10 @@ namespace clew::machine {
 
 CLEW_VECTOR_FLOAT_OPS(CLEW_HOST_FLOAT_OP)
 
+namespace of_host {
+CLEW_VECTOR_APPROXIMATE_OPS(CLEW_HOST_INTEGER_OP)
+}  // namespace of_host
+
 namespace {
 
 // One host instruction for each value of an immediate, chosen at run time.
@@ -201,18 +205,24 @@ void Dppd(Vec128& dst, const Vec128& src, VecState& state) {
 }
 
 void Rcpps(Vec128& dst, const Vec128& src, VecState& state) {
-  Reciprocal(dst, src, state);
+  (state.is_of_qemu ? Reciprocal : of_host::Rcpps)(dst, src, state);
 }
 
 void Rcpss(Vec128& dst, const Vec128& src, VecState& state) {
+  if (!state.is_of_qemu) {
+    return of_host::Rcpss(dst, src, state);
+  }
   LowestElement(Reciprocal, dst, src, state);
 }
 
 void Rsqrtps(Vec128& dst, const Vec128& src, VecState& state) {
-  ReciprocalRoot(dst, src, state);
+  (state.is_of_qemu ? ReciprocalRoot : of_host::Rsqrtps)(dst, src, state);
 }
 
 void Rsqrtss(Vec128& dst, const Vec128& src, VecState& state) {
+  if (!state.is_of_qemu) {
+    return of_host::Rsqrtss(dst, src, state);
+  }
   LowestElement(ReciprocalRoot, dst, src, state);
 }
 

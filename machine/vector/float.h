@@ -59,8 +59,8 @@
   X(Cvtpd2dq, "cvtpd2dq", 16, false, 1)   \
   X(Cvtdq2pd, "cvtdq2pd", 8, false, 2)
 
-// Approximations: each CPU model has its own. These are what QEMU 7.2 computes,
-// because that is what made the recording: 1/x and 1/sqrt(x) in single
+// Approximations: each CPU model has its own. They are the host's, or what QEMU
+// 7.2 computes where it made the recording: 1/x and 1/sqrt(x) in single
 // precision, without exception flags.
 #define CLEW_VECTOR_APPROXIMATE_OPS(X) \
   X(Rcpps, "rcpps", 16, false, 2)      \

@@ -4,8 +4,8 @@
 #include "machine/vector/vec_op.h"
 
 // FMA and F16C, named after their mnemonics (Intel SDM vol. 2). Each is the
-// host's instruction: kByHost of machine/features.h has them. Rounding and
-// exceptions are as in machine/vector/float.h.
+// host's instruction: x86::kByHost of common/x86/features.h has them. Rounding
+// and exceptions are as in machine/vector/float.h.
 //
 // A fused operation has three sources, of which the first is the destination:
 // dst = op(dst, state.third, src), the digits of its name saying which are

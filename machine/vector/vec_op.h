@@ -14,6 +14,7 @@ namespace clew::machine {
 struct VecState {
   uint32_t mxcsr = 0x1f80;  // exception flags are added, the rest is read
   uint8_t imm = 0;
+  bool is_of_qemu = true;  // Registers::is_of_qemu
   // A third source: the mask of a variable blend, the second of the three
   // operands of a fused multiplication and addition.
   Vec128 third;

@@ -88,6 +88,7 @@ void WriteRegisters(RawFile& file, const StartState& state) {
   fields.Number(8, state.x87_control);
   fields.Number(9, state.brk.as_int());
   fields.Number(11, state.mxcsr_mask);
+  fields.Text(12, x86::NamesOf(state.cpu_features.Without(x86::kX86_64V2)));
   file.Append(fields.bytes());
 }
 

@@ -22,7 +22,8 @@ constexpr size_t kMxcsr = 56;
 constexpr size_t kOrigRax = 57;
 constexpr size_t kFsBase = 58;
 constexpr size_t kGsBase = 59;
-constexpr size_t kCount = 60;
+constexpr size_t kYmmHigh = 60;
+constexpr size_t kCount = 76;
 
 constexpr std::array<Gpr, 16> kGeneralOrder = {
     kRax, kRbx, kRcx, kRdx, kRsi, kRdi, kRbp, kRsp,
@@ -142,6 +143,24 @@ constexpr std::string_view kXml = R"(<?xml version="1.0"?>
 <reg name="fs_base" bitsize="64" type="int" regnum="58"/>
 <reg name="gs_base" bitsize="64" type="int"/>
 </feature>
+<feature name="org.gnu.gdb.i386.avx">
+<reg name="ymm0h" bitsize="128" type="uint128" regnum="60"/>
+<reg name="ymm1h" bitsize="128" type="uint128"/>
+<reg name="ymm2h" bitsize="128" type="uint128"/>
+<reg name="ymm3h" bitsize="128" type="uint128"/>
+<reg name="ymm4h" bitsize="128" type="uint128"/>
+<reg name="ymm5h" bitsize="128" type="uint128"/>
+<reg name="ymm6h" bitsize="128" type="uint128"/>
+<reg name="ymm7h" bitsize="128" type="uint128"/>
+<reg name="ymm8h" bitsize="128" type="uint128"/>
+<reg name="ymm9h" bitsize="128" type="uint128"/>
+<reg name="ymm10h" bitsize="128" type="uint128"/>
+<reg name="ymm11h" bitsize="128" type="uint128"/>
+<reg name="ymm12h" bitsize="128" type="uint128"/>
+<reg name="ymm13h" bitsize="128" type="uint128"/>
+<reg name="ymm14h" bitsize="128" type="uint128"/>
+<reg name="ymm15h" bitsize="128" type="uint128"/>
+</feature>
 </target>
 )";
 
@@ -193,6 +212,9 @@ std::string RegisterHex(const machine::Registers& registers, size_t number) {
   }
   if (number >= kXmm && number < kMxcsr) {
     return Hex(registers.vec[0][number - kXmm].q);
+  }
+  if (number >= kYmmHigh) {
+    return Hex(registers.vec[1][number - kYmmHigh].q);
   }
   switch (number) {
     case kRip:

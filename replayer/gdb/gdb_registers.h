@@ -9,10 +9,11 @@
 
 namespace clew::replayer::gdb {
 
-// The registers of a thread as gdb numbers them: the features core, sse, linux
-// and segments of an x86-64 GNU/Linux target without AVX.
+// The registers of a thread as gdb numbers them: the features core, sse, linux,
+// segments and avx of an x86-64 GNU/Linux target. The upper halves of a CPU
+// without AVX are zero.
 //
-// Source: gdb 13 gdb/features/i386/64bit-{core,sse,linux,segments}.xml and
+// Source: gdb 13 gdb/features/i386/64bit-{core,sse,linux,segments,avx}.xml and
 // amd64-linux's target description.
 
 // Returns the target description to give to gdb.

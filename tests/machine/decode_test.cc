@@ -111,15 +111,16 @@ TEST(DecodeTest, AnIndexMayBeAVectorRegister) {
 // stands; F2 behind it puts it out of force.
 TEST(DecodeTest, ACountOfZerosIsAScanElsewhere) {
   const auto expect = [](const Code& code, std::string_view mnemonic,
-                         std::string_view otherwise, FeatureSet needs) {
+                         std::string_view otherwise, x86::FeatureSet needs) {
     const Decoded decoded = Decode(code);
     EXPECT_EQ(decoded.mnemonic, mnemonic);
     EXPECT_EQ(decoded.otherwise, otherwise);
     EXPECT_EQ(decoded.needs, needs);
   };
-  expect({0xf3, 0x0f, 0xbc, 0xc1}, "tzcnt", "bsf", {Feature::kBmi1});
-  expect({0xf3, 0x67, 0x0f, 0xbc, 0x06}, "tzcnt", "bsf", {Feature::kBmi1});
-  expect({0xf3, 0x48, 0x0f, 0xbd, 0xc1}, "lzcnt", "bsr", {Feature::kLzcnt});
+  expect({0xf3, 0x0f, 0xbc, 0xc1}, "tzcnt", "bsf", {x86::Feature::kBmi1});
+  expect({0xf3, 0x67, 0x0f, 0xbc, 0x06}, "tzcnt", "bsf", {x86::Feature::kBmi1});
+  expect({0xf3, 0x48, 0x0f, 0xbd, 0xc1}, "lzcnt", "bsr",
+         {x86::Feature::kLzcnt});
   expect({0x0f, 0xbc, 0xc1}, "bsf", "", {});
   expect({0xf3, 0xf2, 0x0f, 0xbd, 0xc1}, "bsr", "", {});
 }

@@ -186,7 +186,8 @@ TEST_F(FormsTest, TwoByteHints) { CompareMap(1, 0x18, 0x1f); }
 // CRC32, MOVBE, ADCX, ADOX.
 TEST_F(FormsTest, ThreeByteIntegers) { CompareMap(2, 0xf0, 0xf6); }
 TEST_F(FormsTest, VexIntegers) {
-  if (!HostFeatures().Contains({Feature::kBmi1, Feature::kBmi2})) {
+  if (!x86::HostFeatures().Contains(
+          {x86::Feature::kBmi1, x86::Feature::kBmi2})) {
     GTEST_SKIP() << "this CPU has no BMI2";
   }
   CompareForms(MakeVexForms(random_));

@@ -219,7 +219,7 @@ Oracle::Oracle() : machine_(regs_, memory_, cache_) {
   for (const int signal : {SIGTRAP, SIGSEGV, SIGBUS, SIGFPE, SIGILL}) {
     Install(signal, OnStop);
   }
-  g_exchange.has_avx = HostFeatures().Has(Feature::kAvx);
+  g_exchange.has_avx = x86::HostFeatures().Has(x86::Feature::kAvx);
   any_stack_ = EntersWithAnyStack();
   static bool told = false;
   if (std::exchange(told, true)) {

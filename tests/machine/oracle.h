@@ -7,8 +7,8 @@
 #include <span>
 #include <string>
 
+#include "common/x86/features.h"
 #include "machine/cpu.h"
-#include "machine/features.h"
 #include "machine/memory.h"
 #include "machine/registers.h"
 
@@ -69,7 +69,7 @@ class Oracle {
   bool EntersWithAnyStack();
 
   Memory memory_;
-  CodeCache cache_{HostFeatures()};
+  CodeCache cache_{x86::HostFeatures()};
   Registers regs_;
   Machine machine_;
   std::array<uint8_t, 16> code_ = {};

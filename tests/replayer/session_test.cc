@@ -224,9 +224,10 @@ TEST_F(SessionTest, TheRegisterPacketIsTheSumOfItsRegisters) {
     sum += Ask(fmt::format("p{:x}", i));
   }
   EXPECT_EQ(all, sum);
-  // 16 + rip of 8 bytes, 7 of 4, 8 of 10, 8 of 4, 16 of 16, mxcsr, 3 of 8.
-  EXPECT_EQ(all.size(),
-            2 * (17u * 8 + 7 * 4 + 8 * 10 + 8 * 4 + 16 * 16 + 4 + 3 * 8));
+  // 16 + rip of 8 bytes, 7 of 4, 8 of 10, 8 of 4, 16 of 16, mxcsr, 3 of 8,
+  // 16 of 16.
+  EXPECT_EQ(all.size(), 2 * (17u * 8 + 7 * 4 + 8 * 10 + 8 * 4 + 16 * 16 + 4 +
+                             3 * 8 + 16 * 16));
   EXPECT_EQ(Ask(fmt::format("p{:x}", RegisterCount())), "E01");
   EXPECT_EQ(Ask("pffffffffffffffff"), "E01");
 }

@@ -22,7 +22,8 @@ class VexInsnTest : public FormComparison {
   VexInsnTest() : FormComparison(256) {}
 
   void SetUp() override {
-    if (!HostFeatures().Contains({Feature::kAvx, Feature::kAvx2})) {
+    if (!x86::HostFeatures().Contains(
+            {x86::Feature::kAvx, x86::Feature::kAvx2})) {
       GTEST_SKIP() << "this CPU has no AVX2";
     }
   }
@@ -68,15 +69,16 @@ TEST_F(VexInsnTest, EveryMoveUnderAMaskAgreesWithTheCpu) {
 }
 
 TEST_F(VexInsnTest, EveryFusedFormAgreesWithTheCpu) {
-  if (!HostFeatures().Contains({Feature::kFma, Feature::kF16c})) {
+  if (!x86::HostFeatures().Contains(
+          {x86::Feature::kFma, x86::Feature::kF16c})) {
     GTEST_SKIP() << "this CPU has no FMA or no F16C";
   }
   EXPECT_EQ(CompareAll(AllFusedForms()), 200u) << "a form was lost or added";
 }
 
 TEST_F(VexInsnTest, EveryCryptoFormAgreesWithTheCpu) {
-  if (!HostFeatures().Contains(
-          {Feature::kAes, Feature::kPclmulqdq, Feature::kSha})) {
+  if (!x86::HostFeatures().Contains(
+          {x86::Feature::kAes, x86::Feature::kPclmulqdq, x86::Feature::kSha})) {
     GTEST_SKIP() << "this CPU has no AES, no PCLMULQDQ or no SHA";
   }
   EXPECT_EQ(CompareAll(AllCryptoForms()), 42u) << "a form was lost or added";
@@ -96,6 +98,25 @@ TEST_F(VexInsnTest, EveryGatherAgreesWithTheCpu) {
 TEST_F(VexInsnTest, VzeroupperAndVzeroallAgreeWithTheCpu) {
   EXPECT_TRUE(Compare({0xc5, 0xf8, 0x77}, kTrials));
   EXPECT_TRUE(Compare({0xc5, 0xfc, 0x77}, kTrials));
+}
+
+// Those of QEMU are others.
+TEST_F(VexInsnTest, ApproximationsOfARealCpuAreItsOwn) {
+  for (const uint8_t opcode : {uint8_t{0x52}, uint8_t{0x53}}) {
+    for (const std::vector<uint8_t>& before :
+         {std::vector<uint8_t>{0x0f}, std::vector<uint8_t>{0xf3, 0x0f},
+          std::vector<uint8_t>{0xc5, 0xf8}, std::vector<uint8_t>{0xc5, 0xfc},
+          std::vector<uint8_t>{0xc5, 0xf2}}) {
+      std::vector<uint8_t> code = before;
+      code.insert(code.end(), {opcode, 0xca});
+      oracle_.SetCode(code);
+      for (int trial = 0; trial < kTrials; ++trial) {
+        State state = AnyFormState();
+        state.regs.mxcsr_mask = HostMxcsrMask();
+        ASSERT_EQ(Difference(state), "") << Describe(code);
+      }
+    }
+  }
 }
 
 // Reserved bits are a fault. (Bit 17, which AMD's CPUs have, is left out.)

@@ -1,0 +1,111 @@
+#include "common/x86/features.h"
+
+#include <cpuid.h>
+
+namespace clew::x86 {
+namespace {
+
+// The registers of CLEW_CPU_FEATURES.
+constexpr auto kEax = &CpuidResult::eax;
+constexpr auto kEbx = &CpuidResult::ebx;
+constexpr auto kEcx = &CpuidResult::ecx;
+
+struct Row {
+  Feature feature;
+  std::string_view name;
+  uint32_t leaf;
+  uint32_t sub_leaf;
+  uint32_t CpuidResult::* reg;
+  unsigned bit;
+};
+
+constexpr Row kRows[] = {
+#define CLEW_ROW(enumerator, name, leaf, sub_leaf, reg, bit, ...) \
+  {Feature::enumerator, name, leaf, sub_leaf, reg, bit},
+    CLEW_CPU_FEATURES(CLEW_ROW)
+#undef CLEW_ROW
+};
+
+constexpr uint32_t Bit(unsigned n) { return uint32_t{1} << n; }
+
+// Whether the kernel saves the upper halves of YMM registers. Source: Intel SDM
+// vol. 1, "Detection of Intel AVX Instructions".
+bool SavesAvx() {
+  constexpr uint32_t kOsxsave = Bit(27);
+  constexpr uint32_t kSseAndAvx = 6;  // of XCR0
+  if ((AskCpuid(1, 0).ecx & kOsxsave) == 0) {
+    return false;
+  }
+  uint32_t low = 0;
+  uint32_t high = 0;
+  __asm__ volatile("xgetbv" : "=a"(low), "=d"(high) : "c"(0));
+  return (low & kSseAndAvx) == kSseAndAvx;
+}
+
+FeatureSet AskAll() {
+  FeatureSet features;
+  for (const Row& row : kRows) {
+    const uint32_t extended = row.leaf & 0x80000000;
+    const bool has_leaf = row.leaf <= AskCpuid(extended, 0).eax;
+    if (has_leaf &&
+        (AskCpuid(row.leaf, row.sub_leaf).*row.reg & Bit(row.bit)) != 0) {
+      features.Add(row.feature);
+    }
+  }
+  constexpr FeatureSet kNeedUpperHalves = {Feature::kAvx, Feature::kAvx2,
+                                           Feature::kFma, Feature::kF16c,
+                                           Feature::kAvx512};
+  return SavesAvx() ? features : features.Without(kNeedUpperHalves);
+}
+
+}  // namespace
+
+CpuidResult AskCpuid(uint32_t leaf, uint32_t sub_leaf) {
+  CpuidResult result;
+  __cpuid_count(leaf, sub_leaf, result.eax, result.ebx, result.ecx, result.edx);
+  return result;
+}
+
+CpuidResult CpuidBitsOf(FeatureSet features, uint32_t leaf, uint32_t sub_leaf) {
+  CpuidResult bits;
+  for (const Row& row : kRows) {
+    if (row.leaf == leaf && row.sub_leaf == sub_leaf &&
+        features.Has(row.feature)) {
+      bits.*row.reg |= Bit(row.bit);
+    }
+  }
+  return bits;
+}
+
+// Under a hypervisor each question takes microseconds.
+FeatureSet HostFeatures() {
+  static const FeatureSet features = AskAll();
+  return features;
+}
+
+std::string NamesOf(FeatureSet features) {
+  std::string names;
+  for (const Row& row : kRows) {
+    if (features.Has(row.feature)) {
+      names += names.empty() ? "" : ", ";
+      names += row.name;
+    }
+  }
+  return names;
+}
+
+FeatureSet FeaturesNamed(std::string_view names) {
+  FeatureSet features;
+  while (!names.empty()) {
+    const size_t end = names.find(", ");
+    for (const Row& row : kRows) {
+      if (row.name == names.substr(0, end)) {
+        features.Add(row.feature);
+      }
+    }
+    names = end == std::string_view::npos ? "" : names.substr(end + 2);
+  }
+  return features;
+}
+
+}  // namespace clew::x86
