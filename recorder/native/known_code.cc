@@ -17,6 +17,16 @@ using x86::OpcodeMap;
 constexpr uint8_t kSyscall = 0x05;  // in the map of two-byte opcodes
 constexpr uint8_t kPushFlags = 0x9c;
 
+// XSAVE, XRSTOR, XSAVEOPT; XRSTORS, XSAVEC, XSAVES.
+bool ChoosesComponents(const Layout& layout) {
+  if (!layout.opcode.IsLegacy(OpcodeMap::k0F) || !layout.names_memory()) {
+    return false;
+  }
+  const int extension = *layout.modrm >> 3 & 7;
+  return (layout.opcode.code == 0xae && extension >= 4 && extension <= 6) ||
+         (layout.opcode.code == 0xc7 && extension >= 3 && extension <= 5);
+}
+
 NativeInsn Classify(std::span<const uint8_t> bytes, uint64_t ip) {
   const Layout layout = x86::ScanLayout(bytes);
   NativeInsn insn;
@@ -25,6 +35,7 @@ NativeInsn Classify(std::span<const uint8_t> bytes, uint64_t ip) {
   insn.fall_through = TraceeAddr(ip + bytes.size());
   insn.is_syscall =
       layout.opcode.IsLegacy(OpcodeMap::k0F) && layout.opcode.code == kSyscall;
+  insn.chooses_components = ChoosesComponents(layout);
   if (layout.opcode.IsLegacy(OpcodeMap::kOneByte) &&
       layout.opcode.code == kPushFlags) {
     insn.pushes_flags_bytes = layout.opcode.prefixes.operand_size ? 2 : 8;

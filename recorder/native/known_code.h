@@ -20,6 +20,8 @@ struct NativeInsn {
   x86::BranchClass branch_class = x86::BranchClass::kNone;
   InputInsn input = InputInsn::kNone;
   bool is_syscall = false;
+  // XSAVE and its kin: EDX:EAX says which state components.
+  bool chooses_components = false;
   uint8_t pushes_flags_bytes = 0;  // PUSHF: what it pushes; else 0
   TraceeAddr fall_through;
 };

@@ -162,13 +162,17 @@ Result<After> NativeRun::Step(NativeThread& thread) {
     return after;
   }
   CLEW_ASSIGN_OR_RETURN(emulated, Emulate(thread, insn));
-  return emulated ? Result<After>(After::kGoesOn) : StepNear(thread, insn);
+  if (emulated) {
+    return After::kGoesOn;
+  }
+  return insn.chooses_components ? StepWithShownComponents(thread, insn)
+                                 : StepNear(thread, insn);
 }
 
-// CPUID, which shows another CPU than the host's, and RDTSC, which reads the
-// time of the recording: so a seed says what they read.
+// CPUID and XGETBV, which show another CPU than the host's, and RDTSC, which
+// reads the time of the recording: so a seed says what they read.
 Result<bool> NativeRun::Emulate(NativeThread& thread, const NativeInsn& insn) {
-  if (insn.input != InputInsn::kCpuid && insn.input != InputInsn::kRdtsc) {
+  if (insn.input == InputInsn::kNone || insn.input == InputInsn::kOther) {
     return false;
   }
   CLEW_ASSIGN_OR_RETURN(registers, state_.process.Registers(thread.tid));
@@ -179,15 +183,37 @@ Result<bool> NativeRun::Emulate(NativeThread& thread, const NativeInsn& insn) {
     registers.rbx = told.ebx;
     registers.rcx = told.ecx;
     registers.rdx = told.edx;
-  } else {
+  } else if (insn.input == InputInsn::kRdtsc) {
     registers.rax = state_.now & UINT32_MAX;
     registers.rdx = state_.now >> 32;
+  } else if (ShownXcr0() != 0 && static_cast<uint32_t>(registers.rcx) == 0) {
+    registers.rax = ShownXcr0();
+    registers.rdx = 0;
+  } else {
+    return false;
   }
   registers.rip = insn.fall_through.as_int();
   CLEW_RETURN_IF_ERROR(state_.process.SetRegisters(thread.tid, registers));
   RecordInsn(thread, registers);
   Retire(thread, insn, registers.rip);
   return true;
+}
+
+// The host may have more state components than are shown: the program has no
+// room for them.
+Result<After> NativeRun::StepWithShownComponents(NativeThread& thread,
+                                                 const NativeInsn& insn) {
+  CLEW_ASSIGN_OR_RETURN(before, state_.process.Registers(thread.tid));
+  user_regs_struct shown = before;
+  shown.rax &= ShownXcr0();
+  shown.rdx = 0;
+  CLEW_RETURN_IF_ERROR(state_.process.SetRegisters(thread.tid, shown));
+  CLEW_ASSIGN_OR_RETURN(step, StepNear(thread, insn));
+  CLEW_ASSIGN_OR_RETURN(after, state_.process.Registers(thread.tid));
+  after.rax = before.rax;
+  after.rdx = before.rdx;
+  CLEW_RETURN_IF_ERROR(state_.process.SetRegisters(thread.tid, after));
+  return step;
 }
 
 void NativeRun::RecordInsn(NativeThread& thread,
@@ -220,7 +246,7 @@ Result<After> NativeRun::StepNear(NativeThread& thread,
     const bool retired = thread.signal == 0 || next.as_int() != ip;
     if (retired) {
       CLEW_RETURN_IF_ERROR(HideTrapFlag(thread, insn));
-      if (insn.input == InputInsn::kOther) {
+      if (insn.input != InputInsn::kNone) {
         CLEW_ASSIGN_OR_RETURN(registers, state_.process.Registers(thread.tid));
         RecordInsn(thread, registers);
       }

@@ -31,6 +31,8 @@ class NativeRun {
   [[nodiscard]] Result<After> Step(NativeThread& thread);
   [[nodiscard]] Result<After> StepNear(NativeThread& thread,
                                        const NativeInsn& insn);
+  [[nodiscard]] Result<After> StepWithShownComponents(NativeThread& thread,
+                                                      const NativeInsn& insn);
   void Retire(NativeThread& thread, const NativeInsn& insn, uint64_t next_ip);
   [[nodiscard]] Result<bool> Emulate(NativeThread& thread,
                                      const NativeInsn& insn);

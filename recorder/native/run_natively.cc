@@ -81,6 +81,7 @@ class NativeProgram {
     start.fs_base = registers.fs_base;
     start.gs_base = registers.gs_base;
     start.mxcsr_mask = HostMxcsrMask();
+    start.cpu_features = start.cpu_features.With(x86::HostFeatures());
     start.brk = TraceeAddr(brk_);
     return WriteStart(StartPath(config_.folder), start, regions, state_.memory);
   }

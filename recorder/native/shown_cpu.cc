@@ -1,7 +1,5 @@
 #include "recorder/native/shown_cpu.h"
 
-#include <cpuid.h>
-
 #include <algorithm>
 #include <array>
 #include <cstddef>
@@ -12,15 +10,15 @@ namespace {
 
 constexpr uint32_t kExtended = 0x80000000;
 // The last leaves that are told: behind them come features that need state or
-// instructions of their own (XSAVE, SGX, PT, AMX, AVX10, ...).
-constexpr uint32_t kLeafMax = 7;
+// instructions of their own (SGX, PT, AMX, AVX10, ...).
+constexpr uint32_t kLeafMax = 0xd;
 constexpr uint32_t kExtendedLeafMax = 0x80000008;
 
 constexpr uint32_t Bit(int n) { return uint32_t{1} << n; }
 
-// Leaf 1, ECX: SSE3, SSSE3, CMPXCHG16B, SSE4.1, SSE4.2, POPCNT.
-constexpr uint32_t kFeatures1c =
-    Bit(0) | Bit(9) | Bit(13) | Bit(19) | Bit(20) | Bit(23);
+// Leaf 1, ECX: CMPXCHG16B, POPCNT.
+constexpr uint32_t kFeatures1c = Bit(13) | Bit(23);
+constexpr uint32_t kOsxsave = Bit(27);
 // EDX: FPU, TSC, CX8, CMOV, CLFLUSH, MMX, FXSR, SSE, SSE2 and what only the
 // kernel uses.
 constexpr uint32_t kFeatures1d = 0x078bfbff;
@@ -30,34 +28,70 @@ constexpr uint32_t kFeaturesExtendedC = Bit(0);
 constexpr uint32_t kFeaturesExtendedD =
     Bit(11) | Bit(20) | Bit(26) | Bit(27) | Bit(29);
 
+constexpr uint32_t kXsaveLeaf = 0xd;
+
+// What is told of the XSAVE feature set: the state of x87, SSE and AVX, in the
+// standard format.
+CpuidResult ShownXsaveLeaf(uint32_t subleaf) {
+  constexpr uint32_t kAvxComponent = 2;
+  if (ShownXcr0() == 0 || subleaf == 1 || subleaf > kAvxComponent) {
+    return {};
+  }
+  const CpuidResult avx = x86::AskCpuid(kXsaveLeaf, kAvxComponent);
+  if (subleaf == kAvxComponent) {
+    return avx;
+  }
+  const uint32_t size = avx.eax + avx.ebx;
+  return {.eax = static_cast<uint32_t>(ShownXcr0()), .ebx = size, .ecx = size};
+}
+
 }  // namespace
+
+x86::FeatureSet ShownFeatures() {
+  return x86::kCarriedOut.In(x86::HostFeatures());
+}
+
+uint64_t ShownXcr0() {
+  constexpr uint64_t kX87SseAvx = 7;
+  constexpr x86::FeatureSet kBoth = {x86::Feature::kXsave, x86::Feature::kAvx};
+  return ShownFeatures().Contains(kBoth) ? kX87SseAvx : 0;
+}
 
 CpuidResult ShownCpuid(uint32_t leaf, uint32_t subleaf) {
   const bool is_known =
       leaf <= kLeafMax || (leaf >= kExtended && leaf <= kExtendedLeafMax);
-  CpuidResult told;
   if (!is_known) {
-    return told;
+    return {};
   }
-  __cpuid_count(leaf, subleaf, told.eax, told.ebx, told.ecx, told.edx);
+  CpuidResult told = x86::AskCpuid(leaf, subleaf);
+  const CpuidResult features = x86::CpuidBitsOf(ShownFeatures(), leaf, subleaf);
   switch (leaf) {
     case 0:
       told.eax = std::min(told.eax, kLeafMax);
       break;
     case 1:
       told.ebx &= kClflushAndCount;
-      told.ecx &= kFeatures1c;
+      told.ecx = (told.ecx & kFeatures1c) | features.ecx |
+                 (ShownXcr0() != 0 ? kOsxsave : 0);
       told.edx &= kFeatures1d;
       break;
     case 5:  // MONITOR
     case 6:  // thermal and power
-    case 7:
+    case 8:
+    case 9:
+    case 0xa:  // performance monitoring
+    case 0xb:  // topology, and which core is asked
+    case 0xc:
       return {};
+    case 7:
+      return {.ebx = features.ebx};
+    case kXsaveLeaf:
+      return ShownXsaveLeaf(subleaf);
     case kExtended:
       told.eax = std::min(told.eax, kExtendedLeafMax);
       break;
     case kExtended + 1:
-      told.ecx &= kFeaturesExtendedC;
+      told.ecx = (told.ecx & kFeaturesExtendedC) | features.ecx;
       told.edx &= kFeaturesExtendedD;
       break;
     default:

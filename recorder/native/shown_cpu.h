@@ -3,20 +3,21 @@
 
 #include <cstdint>
 
+#include "common/x86/features.h"
+
 namespace clew::recorder {
 
-struct CpuidResult {
-  uint32_t eax = 0;
-  uint32_t ebx = 0;
-  uint32_t ecx = 0;
-  uint32_t edx = 0;
-};
+using x86::CpuidResult;
 
-// What CPUID tells a program that is stepped: this host's CPU, without the
-// features whose instructions a replay does not know (x86-64-v2 is left), and
-// without the number of the core that is asked, which would differ from run to
-// run. Source: Intel SDM vol. 2, "CPUID"; AMD64 APM vol. 3, appendix E.
+// What a program that is stepped is told of its CPU: it is this host's, without
+// the features that the machine does not carry out, and without the number of
+// the core that is asked, which would differ from run to run. Source: Intel SDM
+// vol. 2, "CPUID"; AMD64 APM vol. 3, appendix E.
 CpuidResult ShownCpuid(uint32_t leaf, uint32_t subleaf);
+x86::FeatureSet ShownFeatures();
+// What XGETBV reads: the state components that programs may use. 0: it has no
+// XGETBV.
+uint64_t ShownXcr0();
 
 // MXCSR_MASK of this host's CPU. Source: Intel SDM vol. 1, "Checking for the
 // DAZ Flag in the MXCSR Register".

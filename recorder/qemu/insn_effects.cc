@@ -54,9 +54,10 @@ InputInsn ClassifyInput(std::span<const uint8_t> insn) {
       return InputInsn::kCpuid;
     case 0x31:
       return InputInsn::kRdtsc;
-    case 0x01:  // RDTSCP, XGETBV
-      return modrm == 0xf9 || modrm == 0xd0 ? InputInsn::kOther
-                                            : InputInsn::kNone;
+    case 0x01:  // XGETBV; RDTSCP
+      return modrm == 0xd0   ? InputInsn::kXgetbv
+             : modrm == 0xf9 ? InputInsn::kOther
+                             : InputInsn::kNone;
     case 0xc7:  // RDRAND, RDSEED
       return modrm >= 0xf0 ? InputInsn::kOther : InputInsn::kNone;
     default:

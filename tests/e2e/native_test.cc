@@ -56,7 +56,8 @@ INSTANTIATE_TEST_SUITE_P(
     testing::Values(NativeCase{"races/lost_update", "lost_update.c"},
                     NativeCase{"races/use_after_free", "use_after_free.c"},
                     NativeCase{"deadlocks/condition", "  deadlock   "},
-                    NativeCase{"phases", "phases.c"}),
+                    NativeCase{"phases", "phases.c"},
+                    NativeCase{"vector_total", "vector_total.c"}),
     [](const auto& test) {
       std::string name = test.param.program;
       std::ranges::replace(name, '/', '_');

@@ -33,6 +33,9 @@ constexpr uint8_t kBytes[] = {
     0xf3, 0xa4,        // rep movsb
     0xcc,              // int3
     0x0f, 0x01, 0xd0,  // xgetbv
+    0x0f, 0x01, 0xf9,  // rdtscp
+    0x0f, 0xae, 0x20,  // xsave [rax]
+    0x0f, 0xae, 0xe8,  // lfence
 };
 
 // The child is traced, so that its memory may be read and written.
@@ -98,7 +101,11 @@ TEST_F(KnownCodeTest, InstructionsAreTold) {
   EXPECT_EQ(At(11).branch_class, x86::BranchClass::kRepString);
   EXPECT_EQ(At(13).branch_class, x86::BranchClass::kFar);
   EXPECT_FALSE(At(13).is_syscall);
-  EXPECT_EQ(At(14).input, InputInsn::kOther);
+  EXPECT_EQ(At(14).input, InputInsn::kXgetbv);
+  EXPECT_EQ(At(17).input, InputInsn::kOther);
+  EXPECT_FALSE(At(17).chooses_components);
+  EXPECT_TRUE(At(20).chooses_components);
+  EXPECT_FALSE(At(23).chooses_components);
 }
 
 TEST_F(KnownCodeTest, CodeOfNoFileIsRefused) {

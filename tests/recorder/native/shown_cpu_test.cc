@@ -1,7 +1,7 @@
 // Goal: a program that is stepped is told no feature that the host lacks, none
 // that a replay does not know, and nothing that depends on the core.
 // Method: every leaf that a program may ask for, against the host's own answer
-// and the list of x86-64-v2.
+// and what the machine carries out.
 #include "recorder/native/shown_cpu.h"
 
 #include <cpuid.h>
@@ -10,39 +10,65 @@
 namespace clew::recorder {
 namespace {
 
-CpuidResult Host(uint32_t leaf, uint32_t subleaf) {
-  CpuidResult told;
-  __cpuid_count(leaf, subleaf, told.eax, told.ebx, told.ecx, told.edx);
-  return told;
-}
+using x86::AskCpuid;
+using x86::Feature;
 
 TEST(ShownCpuTest, HasNoFeatureThatTheHostLacks) {
   for (const uint32_t leaf : {1u, 7u, 0x80000001u}) {
     const CpuidResult shown = ShownCpuid(leaf, 0);
-    const CpuidResult host = Host(leaf, 0);
+    const CpuidResult host = AskCpuid(leaf, 0);
+    EXPECT_EQ(shown.ebx & ~host.ebx, 0u) << leaf;
     EXPECT_EQ(shown.ecx & ~host.ecx, 0u) << leaf;
     EXPECT_EQ(shown.edx & ~host.edx, 0u) << leaf;
   }
 }
 
-// Source: System V ABI, AMD64 supplement, "Micro-Architecture Levels".
-TEST(ShownCpuTest, IsOfTheSecondLevel) {
+// Source: System V ABI, AMD64 supplement, "Micro-Architecture Levels". The
+// third level is what the machine carries out, and more.
+TEST(ShownCpuTest, IsOfTheThirdLevelWhereTheHostIs) {
   const CpuidResult basic = ShownCpuid(1, 0);
   constexpr uint32_t kLevel2 = bit_SSE3 | bit_SSSE3 | bit_CMPXCHG16B |
                                bit_SSE4_1 | bit_SSE4_2 | bit_POPCNT;
-  EXPECT_EQ(basic.ecx, Host(1, 0).ecx & kLevel2);
-  EXPECT_EQ(basic.ecx & (bit_AVX | bit_OSXSAVE | bit_FMA | bit_MOVBE), 0u);
-  const CpuidResult extended = ShownCpuid(0x80000001, 0);
-  EXPECT_EQ(extended.ecx & (bit_LZCNT | bit_TBM | bit_SSE4a), 0u);
-  EXPECT_EQ(extended.edx & bit_3DNOW, 0u);
+  constexpr uint32_t kLevel3 =
+      bit_AVX | bit_F16C | bit_FMA | bit_MOVBE | bit_OSXSAVE | bit_XSAVE;
+  constexpr uint32_t kMore = bit_AES | bit_PCLMUL;
+  EXPECT_EQ(basic.ecx, AskCpuid(1, 0).ecx & (kLevel2 | kLevel3 | kMore));
+  constexpr uint32_t kLater3 = bit_AVX2 | bit_BMI | bit_BMI2;
+  constexpr uint32_t kLaterMore = bit_ADX | bit_SHA;
   const CpuidResult later = ShownCpuid(7, 0);
-  EXPECT_EQ(later.ebx | later.ecx | later.edx, 0u);
+  EXPECT_EQ(later.ebx, AskCpuid(7, 0).ebx & (kLater3 | kLaterMore));
+  EXPECT_EQ(later.eax | later.ecx | later.edx, 0u);
+  const CpuidResult extended = ShownCpuid(0x80000001, 0);
+  EXPECT_EQ(extended.ecx & bit_LZCNT, AskCpuid(0x80000001, 0).ecx & bit_LZCNT);
+  EXPECT_EQ(extended.ecx & (bit_TBM | bit_SSE4a | bit_XOP | bit_FMA4), 0u);
+  EXPECT_EQ(extended.edx & bit_3DNOW, 0u);
+}
+
+// What XGETBV reads and what leaf 0DH says of the area belong together: a
+// program takes the room for the state from there.
+TEST(ShownCpuTest, TheSavedStateIsThatOfX87SseAndAvx) {
+  if (!x86::HostFeatures().Contains({Feature::kXsave, Feature::kAvx})) {
+    EXPECT_EQ(ShownXcr0(), 0u);
+    EXPECT_EQ(ShownCpuid(0xd, 0).eax, 0u);
+    return;
+  }
+  EXPECT_EQ(ShownXcr0(), 7u);
+  const CpuidResult whole = ShownCpuid(0xd, 0);
+  EXPECT_EQ(whole.eax, 7u);
+  EXPECT_EQ(whole.ebx, 832u);
+  EXPECT_EQ(whole.ecx, 832u);
+  EXPECT_EQ(ShownCpuid(0xd, 1).eax, 0u) << "no compacted format";
+  EXPECT_EQ(ShownCpuid(0xd, 2).eax, 256u);
+  EXPECT_EQ(ShownCpuid(0xd, 2).ebx, 576u);
+  for (const uint32_t component : {3u, 5u, 6u, 7u, 9u, 17u}) {
+    EXPECT_EQ(ShownCpuid(0xd, component).eax, 0u) << component;
+  }
 }
 
 TEST(ShownCpuTest, LeavesBehindTheLastToldAreEmpty) {
-  EXPECT_LE(ShownCpuid(0, 0).eax, 7u);
+  EXPECT_LE(ShownCpuid(0, 0).eax, 0xdu);
   EXPECT_LE(ShownCpuid(0x80000000, 0).eax, 0x80000008u);
-  for (const uint32_t leaf : {0xbu, 0xdu, 0x14u, 0x19u, 0x8000001du}) {
+  for (const uint32_t leaf : {0xbu, 0x14u, 0x19u, 0x24u, 0x8000001du}) {
     const CpuidResult told = ShownCpuid(leaf, 0);
     EXPECT_EQ(told.eax | told.ebx | told.ecx | told.edx, 0u) << leaf;
   }
