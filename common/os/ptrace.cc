@@ -60,6 +60,29 @@ void Reap(int32_t thread) {
   }
 }
 
+// What waitpid will tell of a thread, which stays to be told: si_code is 0 for
+// nothing.
+siginfo_t PeekAtWait(int32_t thread) {
+  siginfo_t info = {};
+  (void)waitid(P_PID, static_cast<id_t>(thread), &info,
+               WEXITED | WSTOPPED | WNOHANG | WNOWAIT | __WALL);
+  return info;
+}
+
+bool HasEnded(int32_t thread) {
+  const int code = PeekAtWait(thread).si_code;
+  return code == CLD_EXITED || code == CLD_KILLED || code == CLD_DUMPED;
+}
+
+// Its signal, and a ptrace event above it; 0: it has not stopped.
+constexpr int kExecStop = SIGTRAP | PTRACE_EVENT_EXEC << 8;
+int NextStop(int32_t thread) {
+  const siginfo_t info = PeekAtWait(thread);
+  return info.si_code == CLD_TRAPPED || info.si_code == CLD_STOPPED
+             ? info.si_status
+             : 0;
+}
+
 Status Request(__ptrace_request request, Tid thread, uint64_t data,
                std::string_view what) {
   if (ptrace(request, thread.as_int(), nullptr, data) != 0) {
@@ -84,12 +107,14 @@ Result<TraceeStop> Interpret(Tid thread, int status, bool tell_traps) {
   } else if (WIFSIGNALED(status)) {
     stop.kind = TraceeStop::Kind::kKilled;
     stop.signal = WTERMSIG(status);
-  } else if (status >> 16 == PTRACE_EVENT_CLONE) {
+  } else if (status >> 16 == PTRACE_EVENT_CLONE ||
+             status >> 16 == PTRACE_EVENT_VFORK) {
     unsigned long child = 0;
     if (ptrace(PTRACE_GETEVENTMSG, thread.as_int(), nullptr, &child) != 0) {
       return SystemError(errno, "cannot learn the number of a new thread");
     }
-    stop.kind = TraceeStop::Kind::kClone;
+    stop.kind = status >> 16 == PTRACE_EVENT_CLONE ? TraceeStop::Kind::kClone
+                                                   : TraceeStop::Kind::kVfork;
     stop.new_thread = Tid(static_cast<int32_t>(child));
   } else if (status >> 16 == PTRACE_EVENT_EXEC) {
     stop.kind = TraceeStop::Kind::kExec;
@@ -122,13 +147,12 @@ Result<TracedProcess> TracedProcess::Start(const TraceeLaunch& launch) {
   return process;
 }
 
-// From the child's SIGSTOP to the first instruction of its new program. Linux
-// lets the first step after PTRACE_EVENT_EXEC end in the system call.
+// From the child's SIGSTOP to the first instruction of its new program.
 Status TracedProcess::FinishExec(const std::string& name) {
   const Tid thread = first_thread();
   CLEW_RETURN_IF_ERROR(Wait(thread, true));
-  constexpr uint64_t kOptions =
-      PTRACE_O_TRACECLONE | PTRACE_O_TRACEEXEC | PTRACE_O_EXITKILL;
+  constexpr uint64_t kOptions = PTRACE_O_TRACECLONE | PTRACE_O_TRACEVFORK |
+                                PTRACE_O_TRACEEXEC | PTRACE_O_EXITKILL;
   CLEW_RETURN_IF_ERROR(
       Request(PTRACE_SETOPTIONS, thread, kOptions, "set options of"));
   CLEW_RETURN_IF_ERROR(Request(PTRACE_CONT, thread, 0, "start"));
@@ -136,9 +160,38 @@ Status TracedProcess::FinishExec(const std::string& name) {
   if (exec_stop.kind != TraceeStop::Kind::kExec) {
     return InvalidArgument("cannot execute {:?}", name);
   }
-  CLEW_RETURN_IF_ERROR(SingleStep(thread, 0));
-  CLEW_RETURN_IF_ERROR(Wait(thread, true));
+  return EnterProgram();
+}
+
+// After kExec. Linux lets the first step after PTRACE_EVENT_EXEC end in the
+// system call.
+Status TracedProcess::EnterProgram() {
+  threads_ = {process_};
+  CLEW_RETURN_IF_ERROR(SingleStep(first_thread(), 0));
+  CLEW_RETURN_IF_ERROR(Wait(first_thread(), true));
   return {};
+}
+
+// The kernel ends all other threads first, and waits for us to have seen each
+// end, but for that of the first thread, whose number the caller takes over.
+Result<TraceeStop> TracedProcess::Execute(Tid thread) {
+  CLEW_RETURN_IF_ERROR(SingleStep(thread, 0));
+  for (;;) {
+    if (NextStop(process_) == kExecStop) {
+      CLEW_ASSIGN_OR_RETURN(stop, Wait(first_thread(), true));
+      CLEW_RETURN_IF_ERROR(EnterProgram());
+      return stop;
+    }
+    if (NextStop(thread.as_int()) != 0) {
+      return Wait(thread, true);
+    }
+    for (const int32_t other : std::set(threads_)) {
+      if (other != process_ && other != thread.as_int() && HasEnded(other)) {
+        CLEW_RETURN_IF_ERROR(Wait(Tid(other), true));
+      }
+    }
+    sched_yield();
+  }
 }
 
 TracedProcess::TracedProcess(TracedProcess&& other) noexcept
@@ -181,6 +234,10 @@ Result<TraceeStop> TracedProcess::Interrupt(Tid thread) {
 Status TracedProcess::SingleStep(Tid thread, int signal) {
   return Request(PTRACE_SINGLESTEP, thread, static_cast<uint64_t>(signal),
                  "step");
+}
+
+Status TracedProcess::LetGo(Tid process) {
+  return Request(PTRACE_DETACH, process, 0, "let go of");
 }
 
 Result<TraceeStop> TracedProcess::Wait(Tid thread, bool may_block) {

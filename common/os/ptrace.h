@@ -26,9 +26,12 @@ struct TraceeStop {
     kTrap,     // after a single step
     kSignal,   // about to receive `signal`
     kClone,    // inside clone(); `new_thread` exists and is stopped
-    kExec,     // inside execve(); the program is another one
-    kExited,   // the thread ended with `exit_status`
-    kKilled,   // the process was ended by `signal`
+    // Inside vfork() or its like: `new_thread` is the first of a process, which
+    // exists and is traced and stopped, until LetGo.
+    kVfork,
+    kExec,    // inside execve(); the program is another one
+    kExited,  // the thread ended with `exit_status`
+    kKilled,  // the process was ended by `signal`
   };
   Kind kind = Kind::kRunning;
   int signal = 0;
@@ -77,6 +80,14 @@ class TracedProcess {
   [[nodiscard]] Status SingleStep(Tid thread, int signal);
   // Lets a stopped thread run; `signal` is delivered first unless 0.
   [[nodiscard]] Status Continue(Tid thread, int signal);
+  // Lets a thread that is stopped at the SYSCALL of an execve make it. kExec:
+  // the process has its first thread alone, which is at the first instruction
+  // of the new program. Otherwise the call failed, and the thread stopped as
+  // after a step.
+  [[nodiscard]] Result<TraceeStop> Execute(Tid thread);
+  // Traces a process no longer that kVfork told of and whose stop was waited
+  // for.
+  [[nodiscard]] Status LetGo(Tid process);
   // Makes a thread stop that is not stopped, and waits for that.
   [[nodiscard]] Result<TraceeStop> Interrupt(Tid thread);
   // Waits for the next stop of `thread`; with `may_block` clear, kRunning if
@@ -109,6 +120,7 @@ class TracedProcess {
   TracedProcess(int32_t process, bool tell_traps)
       : process_(process), tell_traps_(tell_traps), threads_({process}) {}
   [[nodiscard]] Status FinishExec(const std::string& name);
+  [[nodiscard]] Status EnterProgram();
   void Note(Tid thread, const TraceeStop& stop);
 
   int32_t process_ = 0;  // 0: nothing to end

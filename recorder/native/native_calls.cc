@@ -35,6 +35,23 @@ user_regs_struct WithOwnMemory(user_regs_struct registers) {
   return registers;
 }
 
+// What the program is to see behind a call: nothing of the stepper, and of
+// vfork, which was made otherwise, what it handed over.
+user_regs_struct ShownBehind(const SyscallCall& call,
+                             user_regs_struct registers) {
+  if (call.number != __NR_rt_sigreturn) {
+    registers.r11 &= ~kTrapFlag;
+  }
+  if (MakesVfork(call)) {
+    registers.rdi = call.args[0];
+    registers.rsi = call.args[1];
+    registers.rdx = call.args[2];
+    registers.r10 = call.args[3];
+    registers.r8 = call.args[4];
+  }
+  return registers;
+}
+
 }  // namespace
 
 Status NativeCalls::OpenInputs(NativeThread& thread) {
@@ -53,12 +70,6 @@ Result<After> NativeCalls::Step(NativeThread& thread, const NativeInsn& insn) {
                          {registers.rdi, registers.rsi, registers.rdx,
                           registers.r10, registers.r8, registers.r9},
                          state_.memory));
-  if (call.number == __NR_execve || call.number == __NR_execveat) {
-    return Unsupported(
-        "{}: a program that replaces itself cannot be recorded by stepping; "
-        "use --source qemu",
-        SyscallName(call.number));
-  }
   call.read_digest = ReadsOf(call, state_.memory).digest;
   CoreEncoder& encoder = state_.EncoderOf(thread);
   encoder.AdvanceTime(TscTicks(++state_.now));
@@ -78,6 +89,9 @@ Result<After> NativeCalls::Step(NativeThread& thread, const NativeInsn& insn) {
   }
   if (call.number == __NR_exit) {
     return Leave(thread, call);
+  }
+  if (call.number == __NR_execve || call.number == __NR_execveat) {
+    return Replace(thread);
   }
   if (call.row->effects != KnownEffects::kAll) {
     CLEW_RETURN_IF_ERROR(Refuse(thread, registers));
@@ -117,6 +131,11 @@ Result<After> NativeCalls::Arrive(NativeThread& thread,
     CLEW_ASSIGN_OR_RETURN(next, state_.process.Wait(thread.tid, true));
     stop = next;
   }
+  if (stop.kind == TraceeStop::Kind::kVfork) {
+    CLEW_RETURN_IF_ERROR(LetChildGo(thread, stop.new_thread));
+    CLEW_RETURN_IF_ERROR(state_.process.SingleStep(thread.tid, 0));
+    return Look(thread);
+  }
   if (stop.kind == TraceeStop::Kind::kSignal) {
     thread.signal = stop.signal;
   } else if (stop.kind != TraceeStop::Kind::kTrap) {
@@ -135,17 +154,7 @@ Status NativeCalls::Finish(NativeThread& thread, int64_t result) {
   const SyscallCall call =
       std::exchange(thread.call, std::nullopt).value_or(SyscallCall());
   CLEW_ASSIGN_OR_RETURN(registers, state_.process.Registers(thread.tid));
-  user_regs_struct shown = registers;
-  if (call.number != __NR_rt_sigreturn) {
-    shown.r11 &= ~kTrapFlag;  // the stepper's
-  }
-  if (MakesVfork(call)) {
-    shown.rdi = call.args[0];
-    shown.rsi = call.args[1];
-    shown.rdx = call.args[2];
-    shown.r10 = call.args[3];
-    shown.r8 = call.args[4];
-  }
+  const user_regs_struct shown = ShownBehind(call, registers);
   CLEW_RETURN_IF_ERROR(state_.process.SetRegisters(thread.tid, shown));
   thread.ip = shown.rip;
   CLEW_ASSIGN_OR_RETURN(effects, EffectsOf(call, result, state_.memory));
@@ -198,6 +207,25 @@ void NativeCalls::FollowUp(NativeThread& thread, const SyscallCall& call,
     default:
       return;
   }
+}
+
+// A child of vfork is stepped by nobody. It comes with the registers of its
+// parent.
+Status NativeCalls::LetChildGo(const NativeThread& parent, Tid child) {
+  CLEW_RETURN_IF_ERROR(state_.process.Wait(child, true));
+  CLEW_ASSIGN_OR_RETURN(registers, state_.process.Registers(child));
+  CLEW_RETURN_IF_ERROR(state_.process.SetRegisters(
+      child, ShownBehind(parent.call.value_or(SyscallCall()), registers)));
+  return state_.process.LetGo(child);
+}
+
+Result<After> NativeCalls::Replace(NativeThread& thread) {
+  CLEW_ASSIGN_OR_RETURN(stop, state_.process.Execute(thread.tid));
+  if (stop.kind != TraceeStop::Kind::kExec) {
+    return Arrive(thread, stop);
+  }
+  state_.replaced = true;
+  return After::kEnded;
 }
 
 // A new thread stops by itself, before its first instruction.

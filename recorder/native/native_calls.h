@@ -36,7 +36,9 @@ class NativeCalls {
  private:
   [[nodiscard]] Result<After> Arrive(NativeThread& thread,
                                      const TraceeStop& stop);
+  [[nodiscard]] Result<After> Replace(NativeThread& thread);
   [[nodiscard]] Status Adopt(NativeThread& parent, Tid tid);
+  [[nodiscard]] Status LetChildGo(const NativeThread& parent, Tid child);
   [[nodiscard]] Result<After> Leave(NativeThread& thread,
                                     const SyscallCall& call);
   [[nodiscard]] Status AwaitEnd(const NativeThread& thread);

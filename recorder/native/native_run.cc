@@ -47,10 +47,10 @@ NativeRun::NativeRun(NativeState& state)
              [this](NativeThread& thread) { scheduler_.Ready(thread.slot); }),
       signals_(state, calls_) {}
 
-Result<NativeEnd> NativeRun::Run() {
+Result<std::optional<NativeEnd>> NativeRun::Run() {
   CLEW_RETURN_IF_ERROR(calls_.OpenInputs(*state_.threads.front()));
   scheduler_.Ready(0);
-  while (!state_.end) {
+  while (!state_.end && !state_.replaced) {
     CLEW_RETURN_IF_ERROR(WakeSleepers());
     const auto turn = scheduler_.Next(state_.now);
     if (TimeIsOver()) {
@@ -65,8 +65,10 @@ Result<NativeEnd> NativeRun::Run() {
       Idle();
     }
   }
-  state_.tracer->Turn(Tid(0), state_.now);
-  return state_.end.value_or(NativeEnd());
+  if (!state_.replaced) {
+    state_.tracer->Turn(Tid(0), state_.now);
+  }
+  return state_.end;
 }
 
 Status NativeRun::WakeSleepers() {
@@ -158,7 +160,9 @@ Result<After> NativeRun::Step(NativeThread& thread) {
   }
   if (insn.is_syscall) {
     CLEW_ASSIGN_OR_RETURN(after, calls_.Step(thread, insn));
-    CLEW_RETURN_IF_ERROR(WakeSleepers());
+    if (!state_.replaced) {
+      CLEW_RETURN_IF_ERROR(WakeSleepers());
+    }
     return after;
   }
   CLEW_ASSIGN_OR_RETURN(emulated, Emulate(thread, insn));

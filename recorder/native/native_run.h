@@ -2,6 +2,7 @@
 #define CLEW_RECORDER_NATIVE_NATIVE_RUN_H_
 
 #include <cstdint>
+#include <optional>
 
 #include "common/result.h"
 #include "recorder/native/native_calls.h"
@@ -17,8 +18,9 @@ class NativeRun {
   // `state` outlives this, and has the first thread.
   explicit NativeRun(NativeState& state);
 
-  // Returns how it ends. It has not ended yet.
-  [[nodiscard]] Result<NativeEnd> Run();
+  // Returns how it ends: it has not ended yet. nullopt: the process runs
+  // another program, and is at its first instruction.
+  [[nodiscard]] Result<std::optional<NativeEnd>> Run();
   // How often another thread went on.
   uint64_t handovers() const { return handovers_; }
 

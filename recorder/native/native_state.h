@@ -52,7 +52,7 @@ enum class After : uint8_t {
   kGoesOn,
   kBlocked,  // it sleeps in the kernel
   kGone,     // the thread has ended
-  kEnded,    // the program ends: NativeState::end
+  kEnded,    // the program ends: NativeState::end, or ::replaced
 };
 
 // How the program ends, and by what it is let end.
@@ -64,7 +64,7 @@ struct NativeEnd {
 // What every part of a recording by stepping stands on.
 struct NativeState {
   const PluginConfig& config;
-  TracedProcess process;
+  TracedProcess& process;
   GuestMemory memory;
   std::unique_ptr<SizeLimit> limit;
   std::unique_ptr<Tracer> tracer;
@@ -74,6 +74,7 @@ struct NativeState {
   uint64_t now = 0;  // instructions retired, which is the time
   bool uses_timers = false;
   std::optional<NativeEnd> end = {};
+  bool replaced = false;  // it runs another program: execve
 
   CoreEncoder& EncoderOf(const NativeThread& thread) {
     return tracer->encoder(thread.core);

@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <optional>
 #include <utility>
 
 #include "common/os/child_process.h"
@@ -24,6 +25,9 @@ namespace clew::recorder {
 namespace {
 
 using State = NativeThread::State;
+
+// Source: linux arch/x86/include/asm/segment.h, __USER_CS.
+constexpr uint64_t kCodeOf64Bits = 0x33;
 
 std::array<uint64_t, 16> GprsOf(const user_regs_struct& registers) {
   std::array<uint64_t, 16> gpr;
@@ -62,6 +66,9 @@ class NativeProgram {
   Status WriteStartState() {
     const Tid main = state_.process.first_thread();
     CLEW_ASSIGN_OR_RETURN(registers, state_.process.Registers(main));
+    if (registers.cs != kCodeOf64Bits) {
+      return Unsupported("the program's code is not of 64 bits");
+    }
     stack_addr_ = registers.rsp;
     CLEW_RETURN_IF_ERROR(HideVdso());
     stack_ = ReadInitialStack(stack_addr_, state_.memory);
@@ -266,12 +273,12 @@ TraceeLaunch ToTraceeLaunch(const NativeLaunch& launch) {
           }};
 }
 
-}  // namespace
-
-Result<int> RunNatively(const NativeLaunch& launch) {
-  const PluginConfig& config = launch.config;
-  CLEW_ASSIGN_OR_RETURN(process, TracedProcess::Start(ToTraceeLaunch(launch)));
-  launch.started(process.process());
+// Records the program that `process` is at the first instruction of. Returns
+// its wait status; nullopt: it has replaced itself by another, which is at its
+// first instruction now. `uses_timers` is of the process, whatever it runs.
+Result<std::optional<int>> RunProgram(const PluginConfig& config,
+                                      TracedProcess& process,
+                                      bool& uses_timers) {
   CLEW_ASSIGN_OR_RETURN(memory, GuestMemory::OpenOf(process.process()));
   auto limit = std::make_unique<SizeLimit>(config.size_limit_bytes);
   CLEW_ASSIGN_OR_RETURN(tracer, Tracer::Create(config, *limit));
@@ -280,27 +287,49 @@ Result<int> RunNatively(const NativeLaunch& launch) {
   CLEW_ASSIGN_OR_RETURN(generated, RawFile::Create(RawCodePath(config.folder)));
   CLEW_RETURN_IF_ERROR(generated.Close());
   NativeState state = {.config = config,
-                       .process = std::move(process),
+                       .process = process,
                        .memory = std::move(memory),
                        .limit = std::move(limit),
                        .tracer = std::move(tracer),
-                       .code = KnownCode(std::move(list))};
+                       .code = KnownCode(std::move(list)),
+                       .uses_timers = uses_timers};
   NativeProgram program(state, config);
   CLEW_RETURN_IF_ERROR(program.WriteStartState());
   auto first = std::make_unique<NativeThread>();
-  first->tid = state.process.first_thread();
-  CLEW_ASSIGN_OR_RETURN(ip, state.process.InsnPointer(first->tid));
+  first->tid = process.first_thread();
+  CLEW_ASSIGN_OR_RETURN(ip, process.InsnPointer(first->tid));
   first->ip = ip.as_int();
   state.threads.push_back(std::move(first));
 
   NativeRun run(state);
   CLEW_ASSIGN_OR_RETURN(end, run.Run());
-  NativeEnding ending(state, program, end);
+  if (!end) {
+    uses_timers = state.uses_timers;
+    return std::nullopt;
+  }
+  NativeEnding ending(state, program, *end);
   CLEW_ASSIGN_OR_RETURN(outcome, ending.Close(run.handovers()));
   CLEW_ASSIGN_OR_RETURN(file, RawFile::Create(OutcomePath(config.folder)));
   file.Append(FormatOutcome(outcome));
   CLEW_RETURN_IF_ERROR(file.Close());
-  return ending.LetEnd();
+  CLEW_ASSIGN_OR_RETURN(status, ending.LetEnd());
+  return status;
+}
+
+}  // namespace
+
+Result<int> RunNatively(const NativeLaunch& launch) {
+  CLEW_ASSIGN_OR_RETURN(process, TracedProcess::Start(ToTraceeLaunch(launch)));
+  launch.started(process.process());
+  bool uses_timers = false;
+  for (;;) {
+    CLEW_ASSIGN_OR_RETURN(status,
+                          RunProgram(launch.config, process, uses_timers));
+    if (status) {
+      return *status;
+    }
+    CLEW_RETURN_IF_ERROR(RemoveRawInputs(launch.config.folder));
+  }
 }
 
 }  // namespace clew::recorder

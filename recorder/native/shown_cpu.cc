@@ -31,18 +31,19 @@ constexpr uint32_t kFeaturesExtendedD =
 constexpr uint32_t kXsaveLeaf = 0xd;
 
 // What is told of the XSAVE feature set: the state of x87, SSE and AVX, in the
-// standard format.
+// standard format. The size of the area is that of all that the host saves: a
+// child of the program, which nobody steps, saves all of it.
 CpuidResult ShownXsaveLeaf(uint32_t subleaf) {
   constexpr uint32_t kAvxComponent = 2;
   if (ShownXcr0() == 0 || subleaf == 1 || subleaf > kAvxComponent) {
     return {};
   }
-  const CpuidResult avx = x86::AskCpuid(kXsaveLeaf, kAvxComponent);
-  if (subleaf == kAvxComponent) {
-    return avx;
+  CpuidResult told = x86::AskCpuid(kXsaveLeaf, subleaf);
+  if (subleaf == 0) {
+    told.eax = static_cast<uint32_t>(ShownXcr0());
+    told.edx = 0;
   }
-  const uint32_t size = avx.eax + avx.ebx;
-  return {.eax = static_cast<uint32_t>(ShownXcr0()), .ebx = size, .ecx = size};
+  return told;
 }
 
 }  // namespace

@@ -159,6 +159,17 @@ Result<std::vector<std::string>> FindRawInputs(const std::string& folder) {
   std::ranges::sort(paths);
   return paths;
 }
+Status RemoveRawInputs(const std::string& folder) {
+  CLEW_ASSIGN_OR_RETURN(paths, FindRawInputs(folder));
+  for (const std::string& path : paths) {
+    std::error_code error;
+    if (!fs::remove(path, error)) {
+      return SystemError(error.value(),
+                         fmt::format("cannot remove {:?}", path));
+    }
+  }
+  return {};
+}
 std::string RawEventsPath(const std::string& folder) {
   return folder + "/raw/events";
 }

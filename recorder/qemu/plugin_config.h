@@ -45,6 +45,8 @@ std::string RawInputsPath(const std::string& folder, Tid thread);
 // Those that are there, of every thread, in a fixed order.
 [[nodiscard]] Result<std::vector<std::string>> FindRawInputs(
     const std::string& folder);
+// Removes them: before another program is recorded in their place.
+[[nodiscard]] Status RemoveRawInputs(const std::string& folder);
 std::string RawEventsPath(const std::string& folder);
 std::string RawCodePath(const std::string& folder);
 std::string CodeListPath(const std::string& folder);

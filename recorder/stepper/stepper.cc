@@ -194,6 +194,12 @@ class Stepper {
       CLEW_RETURN_IF_ERROR(process_.SingleStep(thread.tid, 0));
       return ArriveFromKernel(thread);
     }
+    if (stop->kind == TraceeStop::Kind::kVfork) {
+      CLEW_RETURN_IF_ERROR(process_.Wait(stop->new_thread, true));
+      CLEW_RETURN_IF_ERROR(process_.LetGo(stop->new_thread));
+      CLEW_RETURN_IF_ERROR(process_.SingleStep(thread.tid, 0));
+      return ArriveFromKernel(thread);
+    }
     if (Ended(thread, *stop)) {
       return After::kGone;
     }

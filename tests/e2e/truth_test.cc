@@ -464,6 +464,8 @@ INSTANTIATE_TEST_SUITE_P(
         Stepped("returning_handler",
                 {"recorder/programs/recorder_tracee_endings", "returning"}),
         Stepped("fpstate", {"programs/fpstate"}),
+        Stepped("replaced", {"programs/replaced"}),
+        Stepped("children", {"programs/children"}),
         Stepped("vectors", {"programs/vectors"}),
         Stepped("vector_total", {"programs/vector_total"}),
         Stepped("two_signals_at_once",

@@ -56,17 +56,6 @@ std::string OwnVariable(const char* name) {
   return value == nullptr ? "" : value;
 }
 
-// Of every thread: there will be one, and it makes its own.
-Status RemoveInputs(const std::string& folder) {
-  CLEW_ASSIGN_OR_RETURN(paths, FindRawInputs(folder));
-  for (const std::string& path : paths) {
-    if (unlink(path.c_str()) != 0) {
-      return SystemError(errno, fmt::format("cannot remove {:?}", path));
-    }
-  }
-  return {};
-}
-
 }  // namespace
 
 void RecordExec(Context& context, const SyscallCall& call) {
@@ -85,7 +74,7 @@ void RecordExec(Context& context, const SyscallCall& call) {
   const auto line = QemuCommandLine(OwnCommandLine(), *exec);
   const auto environment = QemuEnvironment(*exec, OwnVariable("LD_PRELOAD"),
                                            OwnVariable(kPluginConfigVariable));
-  if (const Status removed = RemoveInputs(context.config.folder); !removed) {
+  if (const Status removed = RemoveRawInputs(context.config.folder); !removed) {
     context.GiveUp(removed.error().message);
   }
   Unpin();
