@@ -182,7 +182,7 @@ Result<TraceeStop> TracedProcess::Execute(Tid thread) {
       CLEW_RETURN_IF_ERROR(EnterProgram());
       return stop;
     }
-    if (NextStop(thread.as_int()) != 0) {
+    if (NextStop(thread.as_int()) != 0 || HasEnded(thread.as_int())) {
       return Wait(thread, true);
     }
     for (const int32_t other : std::set(threads_)) {

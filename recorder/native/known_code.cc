@@ -1,5 +1,7 @@
 #include "recorder/native/known_code.h"
 
+#include <asm/unistd_64.h>
+
 #include <algorithm>
 #include <array>
 #include <span>
@@ -7,6 +9,7 @@
 #include "common/inputs.h"
 #include "common/x86/layout.h"
 #include "common/x86/page.h"
+#include "recorder/qemu/raw_code.h"
 
 namespace clew::recorder {
 namespace {
@@ -22,7 +25,7 @@ bool ChoosesComponents(const Layout& layout) {
   if (!layout.opcode.IsLegacy(OpcodeMap::k0F) || !layout.names_memory()) {
     return false;
   }
-  const int extension = *layout.modrm >> 3 & 7;
+  const int extension = layout.modrm.value_or(0) >> 3 & 7;
   return (layout.opcode.code == 0xae && extension >= 4 && extension <= 6) ||
          (layout.opcode.code == 0xc7 && extension >= 3 && extension <= 5);
 }
@@ -43,65 +46,10 @@ NativeInsn Classify(std::span<const uint8_t> bytes, uint64_t ip) {
   return insn;
 }
 
-bool IsExecutable(uint64_t ip, int32_t process) {
-  const auto regions = ListRegionsOf(process, 0, 0);
-  return regions && std::ranges::any_of(*regions, [ip](const auto& region) {
-           return region.addr <= ip && ip < region.addr + region.size_bytes &&
-                  (region.prot & kProtExec) != 0;
-         });
-}
-
-}  // namespace
-
-void KnownCode::Map(const ExecMapping& mapping) {
-  Unmap(mapping.addr, mapping.size_bytes);
-  ranges_.push_back({mapping.addr, mapping.addr + mapping.size_bytes});
-}
-
-void KnownCode::Unmap(uint64_t addr, uint64_t size_bytes) {
-  const uint64_t end = addr + size_bytes;
-  std::vector<Range> left;
-  bool changed = false;
-  for (const Range& range : ranges_) {
-    if (range.end <= addr || end <= range.begin) {
-      left.push_back(range);
-      continue;
-    }
-    changed = true;
-    if (range.begin < addr) {
-      left.push_back({range.begin, addr});
-    }
-    if (end < range.end) {
-      left.push_back({end, range.end});
-    }
-  }
-  if (changed) {
-    ranges_ = std::move(left);
-    known_.clear();
-  }
-}
-
-bool KnownCode::IsOfFile(uint64_t ip) const {
-  return std::ranges::any_of(ranges_, [ip](const Range& range) {
-    return range.begin <= ip && ip < range.end;
-  });
-}
-
-Result<NativeInsn> KnownCode::At(uint64_t ip, const GuestMemory& memory) {
-  const auto known = known_.find(ip);
-  if (known != known_.end()) {
-    return known->second;
-  }
-  if (!IsOfFile(ip) && !IsExecutable(ip, memory.process())) {
-    return NativeInsn{.fall_through = TraceeAddr(ip)};
-  }
-  if (!IsOfFile(ip)) {
-    return Unsupported(
-        "the program executes at {:#x}, which is code of no file; such code "
-        "cannot be recorded by stepping: use --source qemu",
-        ip);
-  }
-  std::array<uint8_t, x86::kInsnBytesMax> bytes = {};
+// What is readable of an instruction's bytes at `ip`.
+std::span<const uint8_t> ReadCode(
+    uint64_t ip, const GuestMemory& memory,
+    std::array<uint8_t, x86::kInsnBytesMax>& bytes) {
   size_t count = bytes.size();
   if (!memory.Read(ip, bytes.data(), count)) {
     count = std::min<size_t>(count, kPageBytes - ip % kPageBytes);
@@ -109,12 +57,92 @@ Result<NativeInsn> KnownCode::At(uint64_t ip, const GuestMemory& memory) {
       count = 0;
     }
   }
-  const std::span<const uint8_t> code = std::span(bytes).first(count);
-  const auto insn = code.first(x86::ScanLayout(code).length);
-  if (!insn.empty()) {
-    list_.Add(ip, insn);
+  return std::span(bytes).first(count);
+}
+
+}  // namespace
+
+void KnownCode::Map(const ExecMapping& mapping) {
+  code_.Map(mapping);
+  known_.clear();
+}
+
+void KnownCode::Release(const SyscallCall& call, uint64_t result) {
+  switch (call.number) {
+    case __NR_mmap:
+    case __NR_munmap:
+    case __NR_mremap:
+    case __NR_mprotect:
+    case __NR_pkey_mprotect:
+      executable_.clear();
+      if (code_.ReleaseChangedBy(call, result)) {
+        known_.clear();
+      }
+      return;
+    default:
+      return;
   }
-  return known_.emplace(ip, Classify(insn, ip)).first->second;
+}
+
+bool KnownCode::IsExecutable(uint64_t ip, int32_t process) {
+  if (executable_.contains(ip / kPageBytes)) {
+    return true;
+  }
+  const auto regions = ListRegionsOf(process, 0, 0);
+  const bool is =
+      regions && std::ranges::any_of(*regions, [ip](const auto& region) {
+        return region.addr <= ip && ip < region.addr + region.size_bytes &&
+               (region.prot & kProtExec) != 0;
+      });
+  if (is) {
+    executable_.insert(ip / kPageBytes);
+  }
+  return is;
+}
+
+NativeInsn KnownCode::At(uint64_t ip, const GuestMemory& memory, uint64_t now) {
+  const auto known = known_.find(ip);
+  if (known != known_.end()) {
+    return known->second;
+  }
+  if (!IsExecutable(ip, memory.process())) {
+    return {.fall_through = TraceeAddr(ip)};
+  }
+  std::array<uint8_t, x86::kInsnBytesMax> bytes = {};
+  const auto code = ReadCode(ip, memory, bytes);
+  const auto insn = code.first(x86::ScanLayout(code).length);
+  NativeInsn result = Classify(insn, ip);
+  if (insn.empty()) {
+    return result;
+  }
+  list_.Add(ip, insn);
+  const auto look = code_.LookAt(ip, std::as_bytes(insn));
+  result.version = look.version;
+  for (const CodeChange& change : look.changes) {
+    WriteChange(
+        change,
+        std::as_bytes(insn).subspan(change.addr - ip, change.size_bytes), now);
+  }
+  if (!look.generated) {
+    known_.emplace(ip, result);
+  }
+  return result;
+}
+
+void KnownCode::WriteChange(const CodeChange& change,
+                            std::span<const std::byte> bytes, uint64_t now) {
+  const RawCode head{.time = now,
+                     .addr = change.addr,
+                     .size_bytes = change.size_bytes,
+                     .replaces = change.replaces ? 1u : 0u};
+  generated_.Append(std::as_bytes(std::span(&head, 1)));
+  generated_.Append(bytes);
+}
+
+Status KnownCode::Close() {
+  const Status listed = list_.file().Close();
+  const Status closed = generated_.Close();
+  return listed ? closed : listed;
 }
 
 }  // namespace clew::recorder

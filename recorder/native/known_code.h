@@ -2,15 +2,20 @@
 #define CLEW_RECORDER_NATIVE_KNOWN_CODE_H_
 
 #include <cstdint>
+#include <set>
+#include <span>
 #include <unordered_map>
-#include <vector>
+#include <utility>
 
 #include "common/result.h"
 #include "common/units.h"
 #include "common/x86/branch.h"
+#include "recorder/qemu/calls/syscall_effects.h"
 #include "recorder/qemu/code_list.h"
+#include "recorder/qemu/generated_code.h"
 #include "recorder/qemu/guest_memory.h"
 #include "recorder/qemu/insn_effects.h"
+#include "recorder/qemu/raw_file.h"
 #include "recorder/qemu/tracer.h"
 
 namespace clew::recorder {
@@ -24,35 +29,41 @@ struct NativeInsn {
   bool chooses_components = false;
   uint8_t pushes_flags_bytes = 0;  // PUSHF: what it pushes; else 0
   TraceeAddr fall_through;
+  uint64_t version = 0;  // GeneratedCode::Look::version
 };
 
-// The code of a program: that of its files, each address read once.
+// The code of a program: of its files, each address read once; and what it
+// made, read whenever it is about to be executed, and recorded when it is
+// another.
 class KnownCode {
  public:
-  // Instructions go to `list`, each sequence of bytes once.
-  explicit KnownCode(RawFile list) : list_(std::move(list)) {}
+  // Instructions go to `list`, each sequence of bytes once; code that no file
+  // holds to `generated` (recorder/qemu/raw_code.h).
+  KnownCode(RawFile list, RawFile generated)
+      : list_(std::move(list)), generated_(std::move(generated)) {}
 
   void Map(const ExecMapping& mapping);
-  // Mappings have changed: `addr` to `addr + size_bytes` is what was mapped
-  // last there, or nothing.
-  void Unmap(uint64_t addr, uint64_t size_bytes);
+  // After a call that may have changed what is mapped.
+  void Release(const SyscallCall& call, uint64_t result);
 
-  // One that cannot be executed is like any other: it faults. kUnsupported: it
-  // is in no file's code.
-  [[nodiscard]] Result<NativeInsn> At(uint64_t ip, const GuestMemory& memory);
+  // The instruction at `ip`, which is about to be executed, at time `now`. One
+  // that cannot be executed is like any other: it faults.
+  NativeInsn At(uint64_t ip, const GuestMemory& memory, uint64_t now);
+  // Of NativeInsn::version, the latest.
+  uint64_t latest_version() const { return code_.latest_version(); }
 
-  RawFile& file() { return list_.file(); }
+  [[nodiscard]] Status Close();
 
  private:
-  struct Range {
-    uint64_t begin = 0;
-    uint64_t end = 0;
-  };
-  bool IsOfFile(uint64_t ip) const;
+  bool IsExecutable(uint64_t ip, int32_t process);
+  void WriteChange(const CodeChange& change, std::span<const std::byte> bytes,
+                   uint64_t now);
 
   CodeListWriter list_;
-  std::vector<Range> ranges_;
-  std::unordered_map<uint64_t, NativeInsn> known_;
+  RawFile generated_;
+  GeneratedCode code_;
+  std::unordered_map<uint64_t, NativeInsn> known_;  // of files
+  std::set<uint64_t> executable_;                   // pages
 };
 
 }  // namespace clew::recorder

@@ -180,15 +180,9 @@ void NativeCalls::FollowUp(NativeThread& thread, const SyscallCall& call,
   if (result < 0) {
     return;
   }
+  state_.code.Release(call, static_cast<uint64_t>(result));
   switch (call.number) {
-    case __NR_munmap:
-      state_.code.Unmap(call.args[0], call.args[1]);
-      return;
-    case __NR_mremap:
-      state_.code.Unmap(call.args[0], call.args[1]);
-      return;
     case __NR_mmap:
-      state_.code.Unmap(static_cast<uint64_t>(result), call.args[1]);
       if (const auto path = CodeFileOf(call, result, state_.memory)) {
         const ExecMapping mapping = CodeMappedBy(call, result, *path);
         state_.tracer->Mmap(thread.core, thread.tid, state_.now, mapping);

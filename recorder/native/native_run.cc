@@ -43,6 +43,7 @@ bool WaitsForever(const NativeThread& thread, int32_t process) {
 NativeRun::NativeRun(NativeState& state)
     : state_(state),
       scheduler_(state.config.scheduler),
+      versions_shown_(state.config.scheduler.cores, 0),
       calls_(state,
              [this](NativeThread& thread) { scheduler_.Ready(thread.slot); }),
       signals_(state, calls_) {}
@@ -96,6 +97,7 @@ void NativeRun::Begin(NativeThread& thread, uint32_t core) {
     return;
   }
   thread.state = State::kOnCore;
+  versions_shown_[core] = state_.code.latest_version();
   thread.enable_cause = EnableCause::kSwitchIn;
   state_.tracer->SwitchIn(core, thread.tid, state_.now);
 }
@@ -152,7 +154,8 @@ Result<After> NativeRun::Step(NativeThread& thread) {
   if (thread.signal != 0) {
     return signals_.Deliver(thread);
   }
-  CLEW_ASSIGN_OR_RETURN(insn, state_.code.At(thread.ip, state_.memory));
+  const NativeInsn insn = state_.code.At(thread.ip, state_.memory, state_.now);
+  CLEW_RETURN_IF_ERROR(ShowVersion(thread, insn));
   if (thread.in_kernel) {
     state_.EncoderOf(thread).Enable(TraceeAddr(thread.ip), thread.enable_cause);
     thread.in_kernel = false;
@@ -171,6 +174,28 @@ Result<After> NativeRun::Step(NativeThread& thread) {
   }
   return insn.chooses_components ? StepWithShownComponents(thread, insn)
                                  : StepNear(thread, insn);
+}
+
+// Code that replaced other code: the trace tells the time before a core runs it
+// first.
+Status NativeRun::ShowVersion(NativeThread& thread, const NativeInsn& insn) {
+  if (insn.version <= versions_shown_[thread.core]) {
+    return {};
+  }
+  versions_shown_[thread.core] = insn.version;
+  if (!state_.config.encoder.tsc) {
+    return Unsupported(
+        "the program replaced code at {:#x}: without timing packets nothing "
+        "tells from when on; record without '--timing none'",
+        thread.ip);
+  }
+  if (!thread.in_kernel) {
+    state_.LeaveUserMode(thread);
+  }
+  if (thread.enable_cause == EnableCause::kKernelReturn) {
+    thread.enable_cause = EnableCause::kTimed;
+  }
+  return {};
 }
 
 // CPUID and XGETBV, which show another CPU than the host's, and RDTSC, which

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <vector>
 
 #include "common/result.h"
 #include "recorder/native/native_calls.h"
@@ -31,6 +32,8 @@ class NativeRun {
   void Preempt(NativeThread& thread);
   void Idle();
   [[nodiscard]] Result<After> Step(NativeThread& thread);
+  [[nodiscard]] Status ShowVersion(NativeThread& thread,
+                                   const NativeInsn& insn);
   [[nodiscard]] Result<After> StepNear(NativeThread& thread,
                                        const NativeInsn& insn);
   [[nodiscard]] Result<After> StepWithShownComponents(NativeThread& thread,
@@ -47,6 +50,7 @@ class NativeRun {
 
   NativeState& state_;
   Scheduler scheduler_;
+  std::vector<uint64_t> versions_shown_;  // of code, by core
   NativeCalls calls_;
   NativeSignals signals_;
   uint64_t handovers_ = 0;

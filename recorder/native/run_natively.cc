@@ -181,7 +181,7 @@ class NativeEnding {
     }
     outcome.inputs_unknown = unreadable_bytes_ > 0 ? 1 : 0;
     CLEW_RETURN_IF_ERROR(state_.tracer->Close());
-    CLEW_RETURN_IF_ERROR(state_.code.file().Close());
+    CLEW_RETURN_IF_ERROR(state_.code.Close());
     if (state_.limit->dropped()) {
       outcome.dropped = state_.limit->why();
     }
@@ -284,14 +284,14 @@ Result<std::optional<int>> RunProgram(const PluginConfig& config,
   CLEW_ASSIGN_OR_RETURN(tracer, Tracer::Create(config, *limit));
   CLEW_ASSIGN_OR_RETURN(
       list, RawFile::Create(CodeListPath(config.folder), limit.get()));
-  CLEW_ASSIGN_OR_RETURN(generated, RawFile::Create(RawCodePath(config.folder)));
-  CLEW_RETURN_IF_ERROR(generated.Close());
+  CLEW_ASSIGN_OR_RETURN(
+      generated, RawFile::Create(RawCodePath(config.folder), limit.get()));
   NativeState state = {.config = config,
                        .process = process,
                        .memory = std::move(memory),
                        .limit = std::move(limit),
                        .tracer = std::move(tracer),
-                       .code = KnownCode(std::move(list)),
+                       .code = KnownCode(std::move(list), std::move(generated)),
                        .uses_timers = uses_timers};
   NativeProgram program(state, config);
   CLEW_RETURN_IF_ERROR(program.WriteStartState());

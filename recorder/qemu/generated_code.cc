@@ -1,5 +1,8 @@
 #include "recorder/qemu/generated_code.h"
 
+#include <sys/mman.h>
+#include <sys/syscall.h>
+
 #include <algorithm>
 #include <iterator>
 
@@ -46,9 +49,37 @@ void GeneratedCode::MapFile(uint64_t addr, uint64_t size_bytes) {
   Add(files_, addr, end);
 }
 
-void GeneratedCode::Release(uint64_t addr, uint64_t size_bytes) {
+void GeneratedCode::Map(const ExecMapping& mapping) {
+  MapFile(mapping.addr, mapping.size_bytes);
+  if ((mapping.prot & PROT_WRITE) != 0) {
+    Release(mapping.addr, mapping.size_bytes);
+  }
+}
+
+bool GeneratedCode::ReleaseChangedBy(const SyscallCall& call, uint64_t result) {
+  const auto& args = call.args;
+  switch (call.number) {
+    case SYS_mmap:
+      return Release(result, args[1]);
+    case SYS_munmap:
+      return Release(args[0], args[1]);
+    case SYS_mprotect:
+    case SYS_pkey_mprotect:
+      return (args[2] & PROT_WRITE) != 0 && Release(args[0], args[1]);
+    case SYS_mremap: {
+      const bool from = Release(args[0], args[1]);
+      return Release(result, args[2]) || from;
+    }
+    default:
+      return false;
+  }
+}
+
+bool GeneratedCode::Release(uint64_t addr, uint64_t size_bytes) {
   const uint64_t end = addr + size_bytes;
+  bool was_file = false;
   while (Touches(files_, addr, end)) {
+    was_file = true;
     const auto at = std::prev(files_.lower_bound(end));
     const auto [file_begin, file_end] = *at;
     files_.erase(at);
@@ -60,6 +91,7 @@ void GeneratedCode::Release(uint64_t addr, uint64_t size_bytes) {
       files_[end] = file_end;
     }
   }
+  return was_file;
 }
 
 bool GeneratedCode::IsKnown(uint64_t begin, uint64_t end) const {

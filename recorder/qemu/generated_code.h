@@ -10,7 +10,9 @@
 #include <unordered_map>
 #include <vector>
 
+#include "recorder/qemu/calls/syscall_effects.h"
 #include "recorder/qemu/guest_memory.h"
+#include "recorder/qemu/tracer.h"
 
 namespace clew::recorder {
 
@@ -31,8 +33,13 @@ class GeneratedCode {
  public:
   // The pages hold a file's code that the program cannot write.
   void MapFile(uint64_t addr, uint64_t size_bytes);
-  // The pages may be written, or hold something else.
-  void Release(uint64_t addr, uint64_t size_bytes);
+  // The same, as far as it is so.
+  void Map(const ExecMapping& mapping);
+  // The pages may be written, or hold something else. Returns whether there was
+  // a file's code.
+  bool Release(uint64_t addr, uint64_t size_bytes);
+  // Of those that a call, which returned `result`, made so.
+  bool ReleaseChangedBy(const SyscallCall& call, uint64_t result);
 
   struct Look {
     bool generated = false;           // no file holds it

@@ -464,6 +464,7 @@ INSTANTIATE_TEST_SUITE_P(
         Stepped("returning_handler",
                 {"recorder/programs/recorder_tracee_endings", "returning"}),
         Stepped("fpstate", {"programs/fpstate"}),
+        Stepped("jit", {"programs/jit"}),
         Stepped("replaced", {"programs/replaced"}),
         Stepped("children", {"programs/children"}),
         Stepped("vectors", {"programs/vectors"}),

@@ -6,8 +6,6 @@
 #include "recorder/qemu/plugin/code_recorder.h"
 
 #include <fmt/format.h>
-#include <sys/mman.h>
-#include <sys/syscall.h>
 
 #include <span>
 #include <utility>
@@ -58,7 +56,7 @@ void CodeRecorder::Translate(qemu_plugin_tb* tb) {
 
 // What QEMU mapped before the first block, which is translated before it runs
 // and so before the start state is written.
-void CodeRecorder::MapInitialCode(const Lock& lock) {
+void CodeRecorder::MapInitialCode(const Lock& /*lock*/) {
   if (initial_code_mapped_) {
     return;
   }
@@ -68,7 +66,7 @@ void CodeRecorder::MapInitialCode(const Lock& lock) {
     context_.GiveUp(regions.error().message);
   }
   for (const ExecMapping& mapping : CodeOfFiles(*regions)) {
-    Map(lock, mapping);
+    code_.Map(mapping);
   }
 }
 
@@ -106,41 +104,14 @@ void CodeRecorder::ShowVersion(const TranslationBlock& block) {
   }
 }
 
-void CodeRecorder::Map(const Lock& /*lock*/, const ExecMapping& mapping) {
-  code_.MapFile(mapping.addr, mapping.size_bytes);
-  if ((mapping.prot & PROT_WRITE) != 0) {
-    code_.Release(mapping.addr, mapping.size_bytes);
-  }
-}
-
 void CodeRecorder::Map(const ExecMapping& mapping) {
   const Lock lock(mutex_);
-  Map(lock, mapping);
+  code_.Map(mapping);
 }
 
 void CodeRecorder::Release(const SyscallCall& call, uint64_t result) {
-  const auto& args = call.args;
   const Lock lock(mutex_);
-  switch (call.number) {
-    case SYS_mmap:
-      code_.Release(result, args[1]);
-      return;
-    case SYS_munmap:
-      code_.Release(args[0], args[1]);
-      return;
-    case SYS_mprotect:
-    case SYS_pkey_mprotect:
-      if ((args[2] & PROT_WRITE) != 0) {
-        code_.Release(args[0], args[1]);
-      }
-      return;
-    case SYS_mremap:
-      code_.Release(args[0], args[1]);
-      code_.Release(result, args[2]);
-      return;
-    default:
-      return;
-  }
+  code_.ReleaseChangedBy(call, result);
 }
 
 Status CodeRecorder::Close() {

@@ -62,7 +62,6 @@ class CodeRecorder {
   // Proof that the caller holds mutex_.
   using Lock = std::lock_guard<std::mutex>;
   void MapInitialCode(const Lock& lock);
-  void Map(const Lock& lock, const ExecMapping& mapping);
   void WriteChange(const Lock& lock, const CodeChange& change);
 
   Context& context_;

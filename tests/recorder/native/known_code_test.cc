@@ -1,10 +1,11 @@
-// Goal: what a stepper has to know of an instruction is right, read once, and
-// forgotten when its mapping changes; code of no file is refused, and what
-// cannot be executed at all is left to the CPU.
+// Goal: what a stepper has to know of an instruction is right; a file's is read
+// once, and forgotten when its mapping changes; code of no file is recorded
+// before it is executed first and whenever it is another; what cannot be
+// executed at all is left to the CPU.
 // Method: a child process, stopped, with a page of known code.
 #include "recorder/native/known_code.h"
 
-#include <gmock/gmock.h>
+#include <asm/unistd_64.h>
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <sys/mman.h>
@@ -13,13 +14,14 @@
 #include <unistd.h>
 
 #include <cstring>
+#include <fstream>
+#include <vector>
 
 #include "common/os/file.h"
+#include "recorder/qemu/raw_code.h"
 
 namespace clew::recorder {
 namespace {
-
-using testing::HasSubstr;
 
 constexpr uint64_t kCode = 0x30000000;
 constexpr uint64_t kPage = 4096;
@@ -60,9 +62,11 @@ class KnownCodeTest : public testing::Test {
     char folder[] = "/tmp/clew-known-code-XXXXXX";
     ASSERT_NE(mkdtemp(folder), nullptr);
     folder_ = folder;
-    auto file = RawFile::Create(folder_ + "/list");
-    ASSERT_TRUE(file) << file.error().message;
-    code_.emplace(std::move(*file));
+    auto list = RawFile::Create(folder_ + "/list");
+    ASSERT_TRUE(list) << list.error().message;
+    auto generated = RawFile::Create(folder_ + "/generated");
+    ASSERT_TRUE(generated) << generated.error().message;
+    code_.emplace(std::move(*list), std::move(*generated));
     auto memory = GuestMemory::OpenOf(child_);
     ASSERT_TRUE(memory) << memory.error().message;
     memory_.emplace(std::move(*memory));
@@ -76,10 +80,9 @@ class KnownCodeTest : public testing::Test {
   void Map() {
     code_->Map({.addr = kCode, .size_bytes = kPage, .path = "/of/a/file"});
   }
-  NativeInsn At(uint64_t offset) {
-    auto insn = code_->At(kCode + offset, *memory_);
-    EXPECT_TRUE(insn) << insn.error().message;
-    return insn.value_or(NativeInsn());
+  std::vector<RawCode> Generated();
+  NativeInsn At(uint64_t offset, uint64_t now = 0) {
+    return code_->At(kCode + offset, *memory_, now);
   }
 
   pid_t child_ = -1;
@@ -108,18 +111,53 @@ TEST_F(KnownCodeTest, InstructionsAreTold) {
   EXPECT_FALSE(At(23).chooses_components);
 }
 
-TEST_F(KnownCodeTest, CodeOfNoFileIsRefused) {
-  const auto insn = code_->At(kCode, *memory_);
-  ASSERT_FALSE(insn);
-  EXPECT_THAT(insn.error().message, HasSubstr("code of no file"));
+// The records of code that no file holds.
+std::vector<RawCode> KnownCodeTest::Generated() {
+  EXPECT_TRUE(code_->Close());
+  std::ifstream file(folder_ + "/generated", std::ios::binary);
+  std::vector<RawCode> records;
+  RawCode head;
+  while (file.read(reinterpret_cast<char*>(&head), sizeof(head))) {
+    records.push_back(head);
+    file.ignore(static_cast<std::streamsize>(head.size_bytes));
+  }
+  return records;
 }
 
-TEST_F(KnownCodeTest, WhatIsUnmappedIsRefusedAgain) {
+TEST_F(KnownCodeTest, CodeOfAFileIsNotRecorded) {
+  Map();
+  (void)At(0);
+  (void)At(2);
+  EXPECT_TRUE(Generated().empty());
+}
+
+// At its second look it is known, until it is another.
+TEST_F(KnownCodeTest, CodeOfNoFileIsRecordedWheneverItIsAnother) {
+  EXPECT_TRUE(At(0).is_syscall);
+  EXPECT_EQ(At(0).version, 0u);
+  const uint8_t cpuid[] = {0x0f, 0xa2};
+  ASSERT_TRUE(memory_->Write(kCode, cpuid, sizeof(cpuid)));
+  EXPECT_EQ(At(0, 7).input, InputInsn::kCpuid);
+  EXPECT_EQ(At(0).version, 1u);
+  EXPECT_EQ(code_->latest_version(), 1u);
+  const auto records = Generated();
+  ASSERT_EQ(records.size(), 2u);
+  EXPECT_EQ(records[0].addr, kCode);
+  EXPECT_EQ(records[0].size_bytes, 2u);
+  EXPECT_EQ(records[0].replaces, 0u);
+  EXPECT_EQ(records[1].replaces, 1u);
+  EXPECT_EQ(records[1].time, 7u);
+}
+
+TEST_F(KnownCodeTest, WhatIsUnmappedIsOfNoFile) {
   Map();
   EXPECT_TRUE(At(0).is_syscall);
-  code_->Unmap(kCode, 1);
-  EXPECT_FALSE(code_->At(kCode, *memory_));
-  EXPECT_TRUE(At(2).pushes_flags_bytes == 8) << "the rest is still mapped";
+  SyscallCall call;
+  call.number = __NR_munmap;
+  call.args = {kCode, kPage};
+  code_->Release(call, 0);
+  EXPECT_TRUE(At(2).pushes_flags_bytes == 8);
+  EXPECT_EQ(Generated().size(), 1u);
 }
 
 TEST_F(KnownCodeTest, WhatIsMappedAnewIsReadAnew) {
@@ -132,9 +170,8 @@ TEST_F(KnownCodeTest, WhatIsMappedAnewIsReadAnew) {
 }
 
 TEST_F(KnownCodeTest, WhatCannotBeExecutedIsLeftToTheCpu) {
-  const auto nowhere = code_->At(0x1000, *memory_);
-  ASSERT_TRUE(nowhere) << nowhere.error().message;
-  EXPECT_EQ(nowhere->branch_class, x86::BranchClass::kNone);
+  EXPECT_EQ(code_->At(0x1000, *memory_, 0).branch_class,
+            x86::BranchClass::kNone);
 }
 
 }  // namespace
