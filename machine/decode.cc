@@ -146,10 +146,26 @@ bool IsVectorComparison(const Insn& insn) {
   return insn.opcode[0] == 0x0f && insn.opcode[1] == 0xc2;
 }
 
-// TZCNT and LZCNT, wherever the prefix stands.
-bool IsZeroCount(const Insn& insn) {
-  return insn.rep && insn.vector_bytes == 0 && insn.opcode[0] == 0x0f &&
-         (insn.opcode[1] == 0xbc || insn.opcode[1] == 0xbd);
+// TZCNT and LZCNT. A CPU that does not have them ignores their prefix F3 (SDM
+// vol. 2, "TZCNT").
+struct ZeroCount {
+  uint8_t opcode;
+  std::string_view name;
+  std::string_view otherwise;
+  Feature needs;
+};
+constexpr ZeroCount kZeroCounts[] = {{0xbc, "tzcnt", "bsf", Feature::kBmi1},
+                                     {0xbd, "lzcnt", "bsr", Feature::kLzcnt}};
+
+// Returns which of them it is, wherever the prefix stands; nullptr: none.
+const ZeroCount* ZeroCountOf(const Insn& insn) {
+  for (const ZeroCount& count : kZeroCounts) {
+    if (insn.rep && insn.vector_bytes == 0 && insn.opcode[0] == 0x0f &&
+        insn.opcode[1] == count.opcode) {
+      return &count;
+    }
+  }
+  return nullptr;
 }
 
 // Capstone spells the predicate of CMPPS and its kin into the mnemonic and
@@ -294,9 +310,6 @@ std::string_view Name(csh handle, const cs_insn& raw, const Insn& insn) {
   if (raw.id == X86_INS_CMPSD && insn.opcode[0] == 0xa7) {
     return "cmpsd$string";
   }
-  if (IsZeroCount(insn)) {
-    return insn.opcode[1] == 0xbc ? "tzcnt" : "lzcnt";
-  }
   const std::string_view name = cs_insn_name(handle, raw.id);
   return IsVectorComparison(insn) ? ComparisonName(name, insn) : name;
 }
@@ -316,22 +329,10 @@ constexpr GroupFeature kGroupFeatures[] = {
     {X86_GRP_AVX512, Feature::kAvx512}, {X86_GRP_BWI, Feature::kAvx512},
     {X86_GRP_DQI, Feature::kAvx512}};
 
-// What a CPU that does not have it takes an instruction for; empty: for
-// nothing. TZCNT and LZCNT: it ignores their prefix F3 (SDM vol. 2, "TZCNT").
-std::string_view Otherwise(const Insn& insn) {
-  if (!IsZeroCount(insn)) {
-    return "";
-  }
-  return insn.opcode[1] == 0xbc ? "bsf" : "bsr";
-}
-
 // Capstone's groups tell, but of some instructions that have none.
 FeatureSet Needs(const cs_insn& raw) {
   switch (raw.id) {
-    case X86_INS_BSF:  // as Capstone reads some prefixes of the others
-    case X86_INS_BSR:
-    case X86_INS_TZCNT:
-    case X86_INS_LZCNT:
+    case X86_INS_TZCNT:  // ZeroCountOf tells
       return {};
     case X86_INS_VRCPSS:
     case X86_INS_VRSQRTSS:
@@ -450,10 +451,11 @@ Decoded Decoder::Decode(uint64_t ip, std::span<const std::byte> bytes) {
   if (!is_known) {
     result.needs.Add(Feature::kAvx2);
   }
-  if (IsZeroCount(insn)) {
-    result.needs.Add(insn.opcode[1] == 0xbc ? Feature::kBmi1 : Feature::kLzcnt);
+  if (const ZeroCount* const count = ZeroCountOf(insn)) {
+    result.mnemonic = count->name;
+    result.otherwise = count->otherwise;
+    result.needs = {count->needs};
   }
-  result.otherwise = Otherwise(insn);
   result.ends_block = x86::TransfersControl(branch.branch_class);
   result.status =
       LockIsIllegal(insn) ? DecodeStatus::kIllegal : DecodeStatus::kOk;

@@ -1,6 +1,5 @@
 #include "recorder/host_description.h"
 
-#include <cpuid.h>
 #include <fmt/format.h>
 #include <sys/utsname.h>
 
@@ -9,6 +8,7 @@
 #include <fstream>
 
 #include "common/text/parse_number.h"
+#include "common/x86/features.h"
 #include "recorder/perf/sysfs.h"
 
 namespace clew::recorder {
@@ -17,18 +17,8 @@ namespace {
 using bundle::PtInfo;
 using perf::FirstLine;
 
-struct CpuidLeaf {
-  unsigned a = 0, b = 0, c = 0, d = 0;
-};
-
-CpuidLeaf Cpuid(unsigned leaf) {
-  CpuidLeaf out;
-  (void)__get_cpuid(leaf, &out.a, &out.b, &out.c, &out.d);  // 0 where absent
-  return out;
-}
-
-std::string VendorOf(const CpuidLeaf& leaf) {
-  const std::array<unsigned, 3> words = {leaf.b, leaf.d, leaf.c};
+std::string VendorOf(const x86::CpuidResult& leaf) {
+  const std::array<uint32_t, 3> words = {leaf.ebx, leaf.edx, leaf.ecx};
   std::array<char, sizeof(words)> text;
   std::memcpy(text.data(), words.data(), sizeof(words));
   return {text.data(), text.size()};
@@ -47,8 +37,8 @@ std::string NameOf(const std::string& proc) {
 
 CpuDescription DescribeCpu(const std::string& proc) {
   CpuDescription cpu;
-  cpu.vendor = VendorOf(Cpuid(0));
-  const unsigned version = Cpuid(1).a;
+  cpu.vendor = VendorOf(x86::AskCpuid(0, 0));
+  const uint32_t version = x86::AskCpuid(1, 0).eax;
   cpu.stepping = version & 0xf;
   cpu.model = version >> 4 & 0xf;
   cpu.family = version >> 8 & 0xf;
@@ -115,9 +105,9 @@ PtInfo DescribePt(const perf::Pmu& pmu) {
       ratio ? ParseNumber<uint64_t>(*ratio).value_or(0) : 0;
   SetClockRatio(FirstLine(pmu.folder() + "/tsc_art_ratio").value_or(""), info);
   if (info.tsc_ctc_numerator == 0 || info.tsc_ctc_denominator == 0) {
-    const CpuidLeaf leaf = Cpuid(0x15);
-    info.tsc_ctc_numerator = leaf.b;
-    info.tsc_ctc_denominator = leaf.a;
+    const x86::CpuidResult leaf = x86::AskCpuid(0x15, 0);
+    info.tsc_ctc_numerator = leaf.ebx;
+    info.tsc_ctc_denominator = leaf.eax;
   }
   return info;
 }

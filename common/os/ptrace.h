@@ -83,7 +83,7 @@ class TracedProcess {
   // Lets a thread that is stopped at the SYSCALL of an execve make it. kExec:
   // the process has its first thread alone, which is at the first instruction
   // of the new program. Otherwise the call failed, and the thread stopped as
-  // after a step.
+  // after a step; or it was killed.
   [[nodiscard]] Result<TraceeStop> Execute(Tid thread);
   // Traces a process no longer that kVfork told of and whose stop was waited
   // for.

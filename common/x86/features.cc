@@ -2,6 +2,10 @@
 
 #include <cpuid.h>
 
+#include <array>
+#include <cstddef>
+#include <cstring>
+
 namespace clew::x86 {
 namespace {
 
@@ -45,10 +49,7 @@ bool SavesAvx() {
 FeatureSet AskAll() {
   FeatureSet features;
   for (const Row& row : kRows) {
-    const uint32_t extended = row.leaf & 0x80000000;
-    const bool has_leaf = row.leaf <= AskCpuid(extended, 0).eax;
-    if (has_leaf &&
-        (AskCpuid(row.leaf, row.sub_leaf).*row.reg & Bit(row.bit)) != 0) {
+    if ((AskCpuid(row.leaf, row.sub_leaf).*row.reg & Bit(row.bit)) != 0) {
       features.Add(row.feature);
     }
   }
@@ -62,7 +63,8 @@ FeatureSet AskAll() {
 
 CpuidResult AskCpuid(uint32_t leaf, uint32_t sub_leaf) {
   CpuidResult result;
-  __cpuid_count(leaf, sub_leaf, result.eax, result.ebx, result.ecx, result.edx);
+  (void)__get_cpuid_count(leaf, sub_leaf, &result.eax, &result.ebx, &result.ecx,
+                          &result.edx);
   return result;
 }
 
@@ -81,6 +83,16 @@ CpuidResult CpuidBitsOf(FeatureSet features, uint32_t leaf, uint32_t sub_leaf) {
 FeatureSet HostFeatures() {
   static const FeatureSet features = AskAll();
   return features;
+}
+
+uint32_t HostMxcsrMask() {
+  constexpr size_t kAt = 28;
+  constexpr uint32_t kDefault = 0xffbf;  // where FXSAVE says 0
+  alignas(16) std::array<std::byte, 512> area = {};
+  asm volatile("fxsave64 %0" : "+m"(area));
+  uint32_t mask = 0;
+  std::memcpy(&mask, area.data() + kAt, sizeof(mask));
+  return mask == 0 ? kDefault : mask;
 }
 
 std::string NamesOf(FeatureSet features) {

@@ -121,8 +121,7 @@ struct CpuidResult {
   uint32_t edx = 0;
 };
 
-// Asks this host's CPU. The result of a leaf that it does not have is what the
-// CPU makes of that.
+// Asks this host's CPU; zeros for a leaf that it does not have.
 CpuidResult AskCpuid(uint32_t leaf, uint32_t sub_leaf);
 
 // Returns the bits of a leaf that tell of these features.
@@ -130,6 +129,10 @@ CpuidResult CpuidBitsOf(FeatureSet features, uint32_t leaf, uint32_t sub_leaf);
 
 // Returns what this host's CPU has, and its kernel lets programs use.
 FeatureSet HostFeatures();
+
+// Returns MXCSR_MASK of this host's CPU. Source: Intel SDM vol. 1, "Checking
+// for the DAZ Flag in the MXCSR Register".
+uint32_t HostMxcsrMask();
 
 // Returns the names, as in "AVX, AES"; in the order of the rows.
 std::string NamesOf(FeatureSet features);

@@ -114,23 +114,12 @@ Handler<D> SelectPermuteInLanes(const Insn& insn) {
              : SelectVec<D, kByVec, 16, true, 2>(insn);
 }
 
-// The elements whose bit is set in the top bits of a mask.
-template <class U, VecForm kForm, class Lanes>
-std::array<bool, kForm.size_bytes() / sizeof(U)> Selected(const Lanes& mask) {
-  std::array<bool, kForm.size_bytes() / sizeof(U)> selected;
-  const auto elements = std::bit_cast<std::array<U, selected.size()>>(mask);
-  for (size_t i = 0; i < selected.size(); ++i) {
-    selected[i] = elements[i] >> (8 * sizeof(U) - 1) != 0;
-  }
-  return selected;
-}
-
 // VMASKMOVPS and its kin, from memory: only the elements under the mask are
 // accessed, the others are zero.
 template <class D, class U, VecForm kForm>
 void MaskedLoad(Cpu<D>& cpu, const Insn& insn) {
   const auto selected =
-      Selected<U, kForm>(cpu.template ReadLanes<kForm>(insn, insn.op[1]));
+      Selected<U>(cpu.template ReadLanes<kForm>(insn, insn.op[1]));
   const uint64_t addr = cpu.Address(insn);
   std::array<U, selected.size()> elements = {};
   for (size_t i = 0; i < elements.size(); ++i) {
@@ -152,20 +141,10 @@ void MaskedLoad(Cpu<D>& cpu, const Insn& insn) {
 template <class D, class U, VecForm kForm>
 void MaskedStore(Cpu<D>& cpu, const Insn& insn) {
   const auto selected =
-      Selected<U, kForm>(cpu.template ReadLanes<kForm>(insn, insn.op[1]));
+      Selected<U>(cpu.template ReadLanes<kForm>(insn, insn.op[1]));
   const auto elements = std::bit_cast<std::array<U, selected.size()>>(
       cpu.template ReadLanes<kForm>(insn, insn.op[2]));
-  const uint64_t addr = cpu.Address(insn);
-  for (size_t i = 0; i < elements.size(); ++i) {
-    if (selected[i] && !cpu.CheckStore(addr + i * sizeof(U), sizeof(U))) {
-      return;
-    }
-  }
-  for (size_t i = 0; i < elements.size(); ++i) {
-    if (selected[i]) {
-      cpu.template Store<U>(addr + i * sizeof(U), cpu.d().Const(elements[i]));
-    }
-  }
+  StoreSelected<U>(cpu, cpu.Address(insn), selected, elements);
 }
 
 template <class D, class U>

@@ -14,6 +14,14 @@ namespace {
 template <class U>
 constexpr unsigned kWidth = 8 * sizeof(U);
 
+// The lowest `count` bits of a: all of them, if it has no more.
+template <class D, class U>
+Val<D, U> LowBits(D& d, Val<D, U> a, unsigned count) {
+  return count < kWidth<U>
+             ? d.And(a, d.Const(static_cast<U>((U{1} << count) - 1)))
+             : a;
+}
+
 // Each operation of two sources: r = Apply(cpu, a, b), with flags.
 struct Andn {
   template <class D, class U>
@@ -33,10 +41,8 @@ struct Bextr {
     const auto control = d.Concretise(b);
     const unsigned start = control & 0xff;
     const unsigned count = (control >> 8) & 0xff;
-    auto r = d.Shr(a, d.Const(static_cast<U>(start)));
-    if (count < kWidth<U>) {
-      r = d.And(r, d.Const(static_cast<U>((U{1} << count) - 1)));
-    }
+    const auto r =
+        LowBits<D, U>(d, d.Shr(a, d.Const(static_cast<U>(start))), count);
     cpu.flags().template SetLogic<U>(r);
     return r;
   }
@@ -48,9 +54,7 @@ struct Bzhi {
   static Val<D, U> Apply(Cpu<D>& cpu, Val<D, U> a, Val<D, U> b) {
     D& d = cpu.d();
     const unsigned count = d.Concretise(b) & 0xff;
-    const auto r = count < kWidth<U>
-                       ? d.And(a, d.Const(static_cast<U>((U{1} << count) - 1)))
-                       : a;
+    const auto r = LowBits<D, U>(d, a, count);
     cpu.flags().template SetResult<U>(r, d.Const(count >= kWidth<U>),
                                       d.Const(false), d.Const(false));
     return r;

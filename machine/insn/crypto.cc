@@ -9,15 +9,8 @@ namespace {
 
 template <class D>
 void Sha256Rounds(Cpu<D>& cpu, const Insn& insn) {
-  const Vec128 src = cpu.ReadVec(insn, insn.op[1]);
-  if (cpu.faulted()) {
-    return;
-  }
-  Vec128 dst = cpu.ReadVec(insn, insn.op[0]);
-  VecState state = StateFor(cpu, insn);
-  state.third = cpu.ReadVec(insn, kXmm0);
-  Sha256rnds2(dst, src, state);
-  cpu.WriteVec(insn, insn.op[0], dst);
+  ThreeSources<Sha256rnds2, kLaneBytes, kSse>(cpu, insn, insn.op[0], insn.op[1],
+                                              kXmm0);
 }
 
 }  // namespace

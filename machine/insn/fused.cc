@@ -10,19 +10,8 @@ namespace {
 // op[0] = kOp(op[0], op[1], op[2]) in each lane.
 template <class D, VecOp kOp, unsigned kBytes, VecForm kForm>
 void FusedInsn(Cpu<D>& cpu, const Insn& insn) {
-  const auto src = ReadSource<kForm, kBytes>(cpu, insn, insn.op[2]);
-  if (cpu.faulted()) {
-    return;
-  }
-  auto dst = cpu.template ReadLanes<kForm>(insn, insn.op[0]);
-  const auto second = cpu.template ReadLanes<kForm>(insn, insn.op[1]);
-  VecState state = StateFor(cpu, insn);
-  for (unsigned lane = 0; lane < kForm.lanes; ++lane) {
-    state.third = second[lane];
-    kOp(dst[lane], src[lane], state);
-  }
-  cpu.regs().mxcsr = state.mxcsr;
-  cpu.template WriteLanes<kForm>(insn, insn.op[0], dst);
+  ThreeSources<kOp, kBytes, kForm>(cpu, insn, insn.op[0], insn.op[2],
+                                   insn.op[1]);
 }
 
 template <class D, VecOp kOp, unsigned kBytes, unsigned kVexLanes>

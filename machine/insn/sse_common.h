@@ -105,6 +105,53 @@ void VecInsn(Cpu<D>& cpu, const Insn& insn) {
   cpu.template WriteLanes<kForm>(insn, insn.op[0], dst);
 }
 
+// op[0] = kOp(first, second) in each lane, with a third source beside them.
+template <VecOp kOp, unsigned kBytes, VecForm kForm, class D>
+void ThreeSources(Cpu<D>& cpu, const Insn& insn, const Operand& first,
+                  const Operand& second, const Operand& third) {
+  const auto src = ReadSource<kForm, kBytes>(cpu, insn, second);
+  if (cpu.faulted()) {
+    return;
+  }
+  auto dst = cpu.template ReadLanes<kForm>(insn, first);
+  const auto beside = cpu.template ReadLanes<kForm>(insn, third);
+  VecState state = StateFor(cpu, insn);
+  for (unsigned lane = 0; lane < kForm.lanes; ++lane) {
+    state.third = beside[lane];
+    kOp(dst[lane], src[lane], state);
+  }
+  cpu.regs().mxcsr = state.mxcsr;
+  cpu.template WriteLanes<kForm>(insn, insn.op[0], dst);
+}
+
+// Which elements of a mask have their top bit set.
+template <class U, class Lanes>
+std::array<bool, sizeof(Lanes) / sizeof(U)> Selected(const Lanes& mask) {
+  std::array<bool, sizeof(Lanes) / sizeof(U)> selected;
+  const auto elements = std::bit_cast<std::array<U, selected.size()>>(mask);
+  for (size_t i = 0; i < selected.size(); ++i) {
+    selected[i] = elements[i] >> (8 * sizeof(U) - 1) != 0;
+  }
+  return selected;
+}
+
+// Stores the elements at `addr` that are selected, and accesses no other.
+template <class U, size_t kCount, class D>
+void StoreSelected(Cpu<D>& cpu, uint64_t addr,
+                   const std::array<bool, kCount>& selected,
+                   const std::array<U, kCount>& elements) {
+  for (size_t i = 0; i < kCount; ++i) {
+    if (selected[i] && !cpu.CheckStore(addr + i * sizeof(U), sizeof(U))) {
+      return;
+    }
+  }
+  for (size_t i = 0; i < kCount; ++i) {
+    if (selected[i]) {
+      cpu.template Store<U>(addr + i * sizeof(U), cpu.d().Const(elements[i]));
+    }
+  }
+}
+
 // op[0] = the first source with one half replaced by the second source, which
 // is memory or a general register.
 template <VecForm kForm, class D>

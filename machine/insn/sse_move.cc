@@ -172,19 +172,10 @@ Handler<D> SelectMoveFloat(const Insn& insn) {
 template <class D>
 void MoveMasked(Cpu<D>& cpu, const Insn& insn) {
   const auto bytes = ElementsOf<uint8_t>(cpu.ReadVec(insn, insn.op[0]));
-  const auto mask = ElementsOf<uint8_t>(cpu.ReadVec(insn, insn.op[1]));
+  const auto selected = Selected<uint8_t>(cpu.ReadVec(insn, insn.op[1]));
   const uint64_t addr =
       cpu.LinearAddress(insn, cpu.template GetReg<uint64_t>(8 * kRdi));
-  for (unsigned i = 0; i < 16; ++i) {
-    if ((mask[i] & 0x80) != 0 && !cpu.CheckStore(addr + i, 1)) {
-      return;
-    }
-  }
-  for (unsigned i = 0; i < 16; ++i) {
-    if ((mask[i] & 0x80) != 0) {
-      cpu.template Store<uint8_t>(addr + i, cpu.d().Const(bytes[i]));
-    }
-  }
+  StoreSelected<uint8_t>(cpu, addr, selected, bytes);
 }
 
 template <class D>

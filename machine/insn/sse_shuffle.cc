@@ -9,20 +9,9 @@ namespace {
 // XMM0 selects; of a VEX form, a fourth operand does.
 template <class D, VecOp kOp, VecForm kForm>
 void BlendByMask(Cpu<D>& cpu, const Insn& insn) {
-  const auto src =
-      cpu.template ReadLanes<kForm>(insn, insn.op[kForm.second_source()]);
-  if (cpu.faulted()) {
-    return;
-  }
-  auto dst = cpu.template ReadLanes<kForm>(insn, insn.op[kForm.first_source()]);
-  const auto mask =
-      cpu.template ReadLanes<kForm>(insn, kForm.vex ? insn.op[3] : kXmm0);
-  VecState state = StateFor(cpu, insn);
-  for (unsigned lane = 0; lane < kForm.lanes; ++lane) {
-    state.third = mask[lane];
-    kOp(dst[lane], src[lane], state);
-  }
-  cpu.template WriteLanes<kForm>(insn, insn.op[0], dst);
+  ThreeSources<kOp, kLaneBytes, kForm>(cpu, insn, insn.op[kForm.first_source()],
+                                       insn.op[kForm.second_source()],
+                                       kForm.vex ? insn.op[3] : kXmm0);
 }
 
 template <class D, VecOp kOp>

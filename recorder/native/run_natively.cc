@@ -87,7 +87,7 @@ class NativeProgram {
     start.rflags = registers.eflags & ~kTrapFlag;
     start.fs_base = registers.fs_base;
     start.gs_base = registers.gs_base;
-    start.mxcsr_mask = HostMxcsrMask();
+    start.mxcsr_mask = x86::HostMxcsrMask();
     start.cpu_features = start.cpu_features.With(x86::HostFeatures());
     start.brk = TraceeAddr(brk_);
     return WriteStart(StartPath(config_.folder), start, regions, state_.memory);

@@ -1,9 +1,6 @@
 #include "recorder/native/shown_cpu.h"
 
 #include <algorithm>
-#include <array>
-#include <cstddef>
-#include <cstring>
 
 namespace clew::recorder {
 namespace {
@@ -99,16 +96,6 @@ CpuidResult ShownCpuid(uint32_t leaf, uint32_t subleaf) {
       break;
   }
   return told;
-}
-
-uint32_t HostMxcsrMask() {
-  constexpr size_t kAt = 28;
-  constexpr uint32_t kDefault = 0xffbf;  // where FXSAVE says 0
-  alignas(16) std::array<std::byte, 512> area = {};
-  asm volatile("fxsave64 %0" : "+m"(area));
-  uint32_t mask = 0;
-  std::memcpy(&mask, area.data() + kAt, sizeof(mask));
-  return mask == 0 ? kDefault : mask;
 }
 
 }  // namespace clew::recorder

@@ -19,10 +19,6 @@ x86::FeatureSet ShownFeatures();
 // XGETBV.
 uint64_t ShownXcr0();
 
-// MXCSR_MASK of this host's CPU. Source: Intel SDM vol. 1, "Checking for the
-// DAZ Flag in the MXCSR Register".
-uint32_t HostMxcsrMask();
-
 }  // namespace clew::recorder
 
 #endif  // CLEW_RECORDER_NATIVE_SHOWN_CPU_H_

@@ -76,5 +76,9 @@ TEST(FeaturesTest, TheHostHasWhatTheCompilersRuntimeFinds) {
   expect(Feature::kAvx512, __builtin_cpu_supports("avx512f"));
 }
 
+TEST(FeaturesTest, TheMaskOfMxcsrHasWhatEveryCpuHas) {
+  EXPECT_EQ(HostMxcsrMask() & 0xffbf, 0xffbfu);
+}
+
 }  // namespace
 }  // namespace clew::x86

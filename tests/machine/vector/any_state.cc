@@ -3,7 +3,6 @@
 #include <cstring>
 
 #include "machine/vector/x87_op.h"
-#include "machine/xsave.h"
 
 namespace clew::machine {
 namespace {
@@ -155,12 +154,6 @@ X87 AnyX87(Random& random) {
     x87.tag |= static_cast<uint16_t>(tag << (2 * i));
   }
   return x87;
-}
-
-uint32_t HostMxcsrMask() {
-  alignas(16) FxsaveArea area = {};
-  asm volatile("fxsave64 %0" : "+m"(area));
-  return area.pointers.mxcsr_mask;
 }
 
 State AnyState(Random& random) {

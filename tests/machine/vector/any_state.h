@@ -19,9 +19,6 @@ Float80 AnyFloat80(Random& random);
 // masked.
 X87 AnyX87(Random& random);
 
-// MXCSR_MASK of this CPU.
-uint32_t HostMxcsrMask();
-
 // All registers but the x87, and data. rsi points to a memory operand aligned
 // to 16, rdi to another that need not be, both with 512 bytes of data after
 // them; all exceptions are masked.

@@ -16,16 +16,11 @@ void AddMmxTwoByteForms(SseForms& forms) {
     forms.push_back({0, k0f, static_cast<uint8_t>(op), kMmx});
   }
   // Shifts by an immediate.
-  for (const auto& [op, field] : {std::pair{0x71, 2},
-                                  {0x71, 4},
-                                  {0x71, 6},
-                                  {0x72, 2},
-                                  {0x72, 4},
-                                  {0x72, 6},
-                                  {0x73, 2},
-                                  {0x73, 6}}) {
-    forms.push_back({0, k0f, static_cast<uint8_t>(op), kRmMmx, false, kEvery,
-                     static_cast<uint8_t>(field)});
+  for (const ShiftByImm& shift : kShiftsByImm) {
+    if (shift.of_bytes) {
+      continue;
+    }
+    forms.push_back({0, k0f, shift.opcode, kRmMmx, false, kEvery, shift.field});
   }
   forms.push_back({0, k0f, 0x70, kMmx, false, kEvery});      // PSHUFW
   forms.push_back({0, k0f, 0xc4, kInteger, false, kEvery});  // PINSRW

@@ -37,7 +37,7 @@ class SaveStateTest : public testing::Test {
   State AnySavedState() {
     State state = AnyState(random_);
     state.regs.x87 = AnyX87(random_);
-    state.regs.mxcsr_mask = HostMxcsrMask();
+    state.regs.mxcsr_mask = x86::HostMxcsrMask();
     for (VecLane& lane : state.regs.vec) {
       if (random_.Below(3) == 0) {
         lane = {};

@@ -30,18 +30,9 @@ void AddIntegerForms(SseForms& forms) {
     forms.push_back({0x66, k0f38, static_cast<uint8_t>(op), kScalar});
   }
   // Shifts by an immediate.
-  for (const auto& [op, field] : {std::pair{0x71, 2},
-                                  {0x71, 4},
-                                  {0x71, 6},
-                                  {0x72, 2},
-                                  {0x72, 4},
-                                  {0x72, 6},
-                                  {0x73, 2},
-                                  {0x73, 3},
-                                  {0x73, 6},
-                                  {0x73, 7}}) {
-    forms.push_back({0x66, k0f, static_cast<uint8_t>(op), kRmXmm, false, kEvery,
-                     static_cast<uint8_t>(field)});
+  for (const ShiftByImm& shift : kShiftsByImm) {
+    forms.push_back(
+        {0x66, k0f, shift.opcode, kRmXmm, false, kEvery, shift.field});
   }
 }
 

@@ -30,6 +30,17 @@ inline constexpr auto k0f3a = OpcodeMap::k0f3a;
 inline constexpr auto kEvery = ImmKind::kEvery;
 inline constexpr uint8_t kInteger = kRmGpr | kRmMem;
 
+// Shifts by an immediate, of the map 0F: ModRM.reg is `field`. Those of whole
+// registers by bytes (PSLLDQ, PSRLDQ) have no MMX form.
+struct ShiftByImm {
+  uint8_t opcode;
+  uint8_t field;
+  bool of_bytes = false;
+};
+inline constexpr ShiftByImm kShiftsByImm[] = {
+    {0x71, 2}, {0x71, 4}, {0x71, 6}, {0x72, 2},       {0x72, 4},
+    {0x72, 6}, {0x73, 2}, {0x73, 6}, {0x73, 3, true}, {0x73, 7, true}};
+
 struct SseForm {
   uint8_t prefix;  // 0, 0x66, 0xf2, 0xf3
   OpcodeMap map;

@@ -67,18 +67,8 @@ void AddIntegerForms(VexForms& forms) {
                 kVexVec, kTwo, kBoth);
   forms.AddEach(k0f38, {0x41}, kVexVec, kTwo, k128);
   // Shifts by an immediate; VEX.vvvv is the destination.
-  for (const auto& [op, field] : {std::pair{0x71, 2},
-                                  {0x71, 4},
-                                  {0x71, 6},
-                                  {0x72, 2},
-                                  {0x72, 4},
-                                  {0x72, 6},
-                                  {0x73, 2},
-                                  {0x73, 3},
-                                  {0x73, 6},
-                                  {0x73, 7}}) {
-    forms.Add({0x66, k0f, static_cast<uint8_t>(op), kRmXmm, false, kEvery,
-               static_cast<uint8_t>(field)},
+  for (const ShiftByImm& shift : kShiftsByImm) {
+    forms.Add({0x66, k0f, shift.opcode, kRmXmm, false, kEvery, shift.field},
               kThree, kBoth);
   }
 }

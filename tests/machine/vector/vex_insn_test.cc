@@ -112,7 +112,7 @@ TEST_F(VexInsnTest, ApproximationsOfARealCpuAreItsOwn) {
       oracle_.SetCode(code);
       for (int trial = 0; trial < kTrials; ++trial) {
         State state = AnyFormState();
-        state.regs.mxcsr_mask = HostMxcsrMask();
+        state.regs.mxcsr_mask = x86::HostMxcsrMask();
         ASSERT_EQ(Difference(state), "") << Describe(code);
       }
     }

@@ -193,7 +193,7 @@ TEST_F(X87InsnTest, FxsaveOfARealCpuAgreesInEveryByte) {
   oracle_.SetCode(std::vector<uint8_t>{0x0f, 0xae, 6});
   for (int i = 0; i < kTrials; ++i) {
     State state = AnyX87State();
-    state.regs.mxcsr_mask = HostMxcsrMask();
+    state.regs.mxcsr_mask = x86::HostMxcsrMask();
     std::fill_n(state.window.begin() + kOperand, 512, std::byte{0xaa});
     ASSERT_EQ(Compare(state, 0, 0, kFxsavePointers), "");
   }
