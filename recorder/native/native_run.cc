@@ -198,8 +198,8 @@ Status NativeRun::ShowVersion(NativeThread& thread, const NativeInsn& insn) {
   return {};
 }
 
-// CPUID and XGETBV, which show another CPU than the host's, and RDTSC, which
-// reads the time of the recording: so a seed says what they read.
+// CPUID and XGETBV, which show another CPU than the host's, and RDTSC and
+// RDTSCP, which read the time of the recording: so a seed says what they read.
 Result<bool> NativeRun::Emulate(NativeThread& thread, const NativeInsn& insn) {
   if (insn.input == InputInsn::kNone || insn.input == InputInsn::kOther) {
     return false;
@@ -212,9 +212,13 @@ Result<bool> NativeRun::Emulate(NativeThread& thread, const NativeInsn& insn) {
     registers.rbx = told.ebx;
     registers.rcx = told.ecx;
     registers.rdx = told.edx;
-  } else if (insn.input == InputInsn::kRdtsc) {
+  } else if (insn.input == InputInsn::kRdtsc ||
+             insn.input == InputInsn::kRdtscp) {
     registers.rax = state_.now & UINT32_MAX;
     registers.rdx = state_.now >> 32;
+    if (insn.input == InputInsn::kRdtscp) {
+      registers.rcx = thread.core;
+    }
   } else if (ShownXcr0() != 0 && static_cast<uint32_t>(registers.rcx) == 0) {
     registers.rax = ShownXcr0();
     registers.rdx = 0;

@@ -56,7 +56,7 @@ InputInsn ClassifyInput(std::span<const uint8_t> insn) {
       return InputInsn::kRdtsc;
     case 0x01:  // XGETBV; RDTSCP
       return modrm == 0xd0   ? InputInsn::kXgetbv
-             : modrm == 0xf9 ? InputInsn::kOther
+             : modrm == 0xf9 ? InputInsn::kRdtscp
                              : InputInsn::kNone;
     case 0xc7:  // RDRAND, RDSEED
       return modrm >= 0xf0 ? InputInsn::kOther : InputInsn::kNone;

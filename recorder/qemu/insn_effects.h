@@ -15,7 +15,14 @@ namespace clew::recorder {
 bool AccessesSharedMemory(std::span<const uint8_t> insn);
 
 // Instructions whose result user mode cannot compute.
-enum class InputInsn : uint8_t { kNone, kCpuid, kRdtsc, kXgetbv, kOther };
+enum class InputInsn : uint8_t {
+  kNone,
+  kCpuid,
+  kRdtsc,
+  kRdtscp,
+  kXgetbv,
+  kOther
+};
 InputInsn ClassifyInput(std::span<const uint8_t> insn);
 
 // Instructions that QEMU carries out otherwise than a CPU, where a program asks

@@ -12,11 +12,13 @@
 namespace clew::recorder {
 namespace {
 
-// CPUID and RDTSC leave their results in the CPU state; RDTSC gets the virtual
-// clock instead of the host's, so that a seed says what it reads.
+// They leave their results in the CPU state; RDTSC and RDTSCP get the virtual
+// clock instead of the host's, so that a seed says what they read.
 void RecordInput(const InputPoint& point, GuestEnv env) {
   Thread& me = *g_runner.thread;
-  if (point.kind == InputInsn::kRdtsc && g_recorder->virtual_tsc()) {
+  const bool reads_time =
+      point.kind == InputInsn::kRdtsc || point.kind == InputInsn::kRdtscp;
+  if (reads_time && g_recorder->virtual_tsc()) {
     const uint64_t now = g_runner.block_start + point.index;
     env.set_gpr(kRax, now & UINT32_MAX);
     env.set_gpr(kRdx, now >> 32);

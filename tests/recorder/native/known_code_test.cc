@@ -105,7 +105,7 @@ TEST_F(KnownCodeTest, InstructionsAreTold) {
   EXPECT_EQ(At(13).branch_class, x86::BranchClass::kFar);
   EXPECT_FALSE(At(13).is_syscall);
   EXPECT_EQ(At(14).input, InputInsn::kXgetbv);
-  EXPECT_EQ(At(17).input, InputInsn::kOther);
+  EXPECT_EQ(At(17).input, InputInsn::kRdtscp);
   EXPECT_FALSE(At(17).chooses_components);
   EXPECT_TRUE(At(20).chooses_components);
   EXPECT_FALSE(At(23).chooses_components);

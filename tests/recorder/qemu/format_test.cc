@@ -190,7 +190,7 @@ TEST(InsnEffectsTest, FindsInstructionsWithResultsFromOutside) {
   EXPECT_EQ(ClassifyInput(V{0x0f, 0xa2}), InputInsn::kCpuid);
   EXPECT_EQ(ClassifyInput(V{0x0f, 0x31}), InputInsn::kRdtsc);
   EXPECT_EQ(ClassifyInput(V{0x48, 0x0f, 0xc7, 0xf0}), InputInsn::kOther);
-  EXPECT_EQ(ClassifyInput(V{0x0f, 0x01, 0xf9}), InputInsn::kOther);
+  EXPECT_EQ(ClassifyInput(V{0x0f, 0x01, 0xf9}), InputInsn::kRdtscp);
   EXPECT_EQ(ClassifyInput(V{0x0f, 0x01, 0xd0}), InputInsn::kXgetbv);
   EXPECT_EQ(ClassifyInput(V{0x0f, 0xaf, 0xc1}), InputInsn::kNone);
   EXPECT_EQ(ClassifyInput(V{0x0f, 0x01, 0xf8}), InputInsn::kNone) << "swapgs";
