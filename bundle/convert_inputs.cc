@@ -10,6 +10,8 @@ namespace clew::bundle {
 namespace {
 
 constexpr int kGprCount = 16;
+constexpr size_t kXsaveBytesMin = 576;  // up to the end of its header
+constexpr size_t kXsaveBytesMax = 65536;
 constexpr int kSyscallArgs = 6;
 constexpr uint32_t kQueuesMax = 16;  // of a store buffer
 
@@ -143,26 +145,49 @@ Result<InputRecord> ToUnknown(const pb::Unknown& from,
   return unknown;
 }
 
+// Of Start, which has the fields of one, or of StartThread.
+template <class Thread>
+Result<StartThread> ToStartThread(const Thread& from,
+                                  const std::string& where) {
+  if (from.gpr_size() != kGprCount) {
+    return CorruptInput("{}: thread {}: gpr has {} registers, wanted {}", where,
+                        from.thread(), from.gpr_size(), kGprCount);
+  }
+  const size_t bytes = from.xsave().size();
+  if (bytes != 0 && (bytes < kXsaveBytesMin || bytes > kXsaveBytesMax)) {
+    return CorruptInput("{}: thread {}: xsave has {} bytes, wanted {} to {}",
+                        where, from.thread(), bytes, kXsaveBytesMin,
+                        kXsaveBytesMax);
+  }
+  StartThread thread;
+  thread.thread = Tid(from.thread());
+  std::copy(from.gpr().begin(), from.gpr().end(), thread.gpr.begin());
+  thread.rip = TraceeAddr(from.rip());
+  thread.rflags = from.rflags();
+  thread.fs_base = from.fs_base();
+  thread.gs_base = from.gs_base();
+  thread.xsave = ToBytes(from.xsave());
+  return thread;
+}
+
 }  // namespace
 
 Result<StartState> ToStart(const pb::Start& from, const std::string& where) {
-  if (from.gpr_size() != kGprCount) {
-    return CorruptInput("{}: gpr has {} registers, wanted {}", where,
-                        from.gpr_size(), kGprCount);
-  }
   if (from.x87_control() > 0xffff) {
     return CorruptInput("{}: x87_control is {:#x}, wanted 16 bits", where,
                         from.x87_control());
   }
   StartState start;
-  start.thread = Tid(from.thread());
-  std::copy(from.gpr().begin(), from.gpr().end(), start.gpr.begin());
-  start.rip = TraceeAddr(from.rip());
-  start.rflags = from.rflags();
-  start.fs_base = from.fs_base();
-  start.gs_base = from.gs_base();
-  start.mxcsr = from.mxcsr();
-  start.x87_control = static_cast<uint16_t>(from.x87_control());
+  CLEW_ASSIGN_OR_RETURN(first, ToStartThread(from, where));
+  start.first = std::move(first);
+  start.first.mxcsr = from.mxcsr();
+  start.first.x87_control = static_cast<uint16_t>(from.x87_control());
+  for (const pb::StartThread& other : from.other_threads()) {
+    CLEW_ASSIGN_OR_RETURN(thread, ToStartThread(other, where));
+    start.others.push_back(std::move(thread));
+  }
+  start.initial_stack = TraceeAddr(
+      from.initial_stack() != 0 ? from.initial_stack() : start.first.gpr[kRsp]);
   start.mxcsr_mask = from.mxcsr_mask();
   start.cpu_features =
       start.cpu_features.With(x86::FeaturesNamed(from.cpu_features()));

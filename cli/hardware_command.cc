@@ -1,14 +1,13 @@
 #include "cli/hardware_command.h"
 
 #include <fmt/format.h>
-#include <signal.h>
 #include <sys/resource.h>
 
-#include <csignal>
 #include <nlohmann/json.hpp>
 
 #include "cli/failure_text.h"
 #include "cli/report.h"
+#include "cli/stop_signals.h"
 #include "common/result.h"
 #include "recorder/hardware/record_hardware.h"
 
@@ -17,18 +16,6 @@ namespace {
 
 constexpr const char* kGroup = "Hardware (--source perf)";
 constexpr size_t kMissingShownMax = 10;
-
-volatile std::sig_atomic_t g_stop = 0;
-
-void Stop(int) { g_stop = 1; }
-
-// SIGINT and SIGTERM end a recording; what was recorded is kept.
-void CatchSignals() {
-  struct sigaction stop = {};
-  stop.sa_handler = Stop;
-  sigaction(SIGINT, &stop, nullptr);
-  sigaction(SIGTERM, &stop, nullptr);
-}
 
 // Each thread of a process takes an event on each CPU.
 void RaiseFileLimit() {
@@ -48,7 +35,6 @@ Result<recorder::PerfRecordOptions> ToRecordOptions(
   options.whole_host = given.whole_host;
   options.snapshot = given.snapshot;
   options.seconds = given.timeout_s;
-  options.stop = &g_stop;
   if (!given.fail_on.empty()) {
     CLEW_ASSIGN_OR_RETURN(rule, ParseFailOn(given.fail_on));
     options.fail_on = rule;
@@ -216,8 +202,9 @@ Error Hint(Error error) {
 
 void AddHardwareOptions(Command& command, HardwareOptions& options) {
   const auto in_group = [](Option* option) { option->group(kGroup); };
-  in_group(command.add_option("--pid", options.process,
-                              "attach to a process, all of its threads"));
+  command.add_option("--pid", options.process,
+                     "attach to a process, all of its threads, until it fails, "
+                     "--timeout is over or Ctrl-C; with --source step or perf");
   in_group(command.add_option("--unit", options.unit,
                               "record a systemd unit, by its cgroup"));
   in_group(command.add_option("--cgroup", options.cgroup,
@@ -259,7 +246,7 @@ bool HasHardwareOptions(const Command& command) {
 }
 
 int RunHardware(const HardwareOptions& options) {
-  const auto record = ToRecordOptions(options);
+  auto record = ToRecordOptions(options);
   if (!record) {
     return ReportError(record.error());
   }
@@ -267,7 +254,7 @@ int RunHardware(const HardwareOptions& options) {
   if (!inputs) {
     return ReportError(inputs.error());
   }
-  CatchSignals();
+  record->stop = &CatchStopSignals();
   if (options.process != 0) {
     RaiseFileLimit();
   }

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <chrono>
+#include <csignal>
 #include <initializer_list>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -15,6 +17,7 @@
 #include "cli/hardware_command.h"
 #include "cli/repeat_command.h"
 #include "cli/report.h"
+#include "cli/stop_signals.h"
 #include "cli/subcommands.h"
 #include "common/fail_on.h"
 #include "common/linux/deviations.h"
@@ -46,6 +49,7 @@ Examples:
   clew record --repeat fail.clew -o again.clew
   clew record --seed 7 --quantum 100 --cores 2 -o run.clew -- pbzip2 -p4 -k f
   clew record --source step -o run.clew -- ./racey            no QEMU
+  clew record --source step --pid 4711 -o run.clew            one that runs
   clew record --source perf -o run.clew -- ./server           on Intel PT
   clew record --source perf --pid 4711 --timeout 5 -o run.clew
   clew record --source perf --unit nginx.service --snapshot -o run.clew
@@ -86,8 +90,11 @@ Json ToJson(const RecordOptions& options,
   json["context_switches"] = outcome.switches;
   json["pt_bytes"] = outcome.pt_bytes;
   json["trace_dropped"] = outcome.dropped;
-  json["repeat"] =
-      outcome.kept ? Json(RepeatCommand(options.record.output)) : Json();
+  json["repeat"] = outcome.kept && options.record.process == 0
+                       ? Json(RepeatCommand(options.record.output))
+                       : Json();
+  json["stopped_ms"] =
+      options.record.process != 0 ? Json(outcome.stopped_ms) : Json();
   json["repeated"] =
       options.repeated
           ? Json(recorder::SameEnd(*options.repeated, outcome.failure))
@@ -230,10 +237,54 @@ void SayHowToRepeat(const RecordOptions& options,
         same ? "it ended as the run that it repeats"
              : "not repeated: that run " + OutcomeText(*options.repeated));
   }
-  if (outcome.kept) {
+  if (outcome.kept && options.record.process == 0) {
     fmt::print(stderr, "clew: to repeat this run: {}\n",
                RepeatCommand(options.record.output));
   }
+}
+
+// Options of a run that is begun, not of one that was.
+std::string LaunchOnly(const Command& command) {
+  return FirstGiven(command, {"--until-fail", "--only-if-failed", "--repeat",
+                              "--strict", "command"});
+}
+
+Status SetAttachOptions(const Command& command, RecordOptions& options) {
+  if (options.source != "step") {
+    return InvalidArgument("--pid needs --source step or perf");
+  }
+  if (const std::string name = LaunchOnly(command); !name.empty()) {
+    return InvalidArgument(
+        "--pid attaches to a process that runs: leave out {}", name);
+  }
+  options.record.process = options.hardware.process;
+  const volatile std::sig_atomic_t& stop = CatchStopSignals();
+  const std::chrono::seconds limit(options.record.timeout_s);
+  options.record.timeout_s = 0;
+  options.record.is_over = [&stop, limit,
+                            begin = std::chrono::steady_clock::now()] {
+    return stop != 0 || (limit.count() != 0 &&
+                         std::chrono::steady_clock::now() - begin >= limit);
+  };
+  return {};
+}
+
+// A process that was attached to and runs on.
+bool WasLetGo(const RecordOptions& options,
+              const recorder::RecordOutcome& outcome) {
+  return options.record.process != 0 &&
+         outcome.failure.kind == FailureKind::kTimeLimit;
+}
+
+std::string HowItEnded(const RecordOptions& options,
+                       const recorder::RecordOutcome& outcome) {
+  const std::string text = WasLetGo(options, outcome)
+                               ? "recorded; the process goes on"
+                               : OutcomeText(outcome.failure);
+  return options.record.process == 0
+             ? text
+             : fmt::format("{}, after it was stopped for {} ms", text,
+                           outcome.stopped_ms);
 }
 
 int RunPerf(const Command& command, RecordOptions& options) {
@@ -257,9 +308,15 @@ int RunRecord(const Command& command, RecordOptions& options) {
   if (options.source == "perf") {
     return RunPerf(command, options);
   }
+  if (options.hardware.process != 0) {
+    const Status attaches = SetAttachOptions(command, options);
+    if (!attaches) {
+      return ReportError(attaches.error());
+    }
+  }
   if (HasHardwareOptions(command)) {
     return ReportError(
-        InvalidArgument("--pid, --unit, --cgroup, --system-wide, --buffer, "
+        InvalidArgument("--unit, --cgroup, --system-wide, --buffer, "
                         "--cyc-threshold, --filter, --snapshot, "
                         "--sideband-only, --inputs, --inputs-buffer and "
                         "--inputs-rate need --source perf")
@@ -283,7 +340,7 @@ int RunRecord(const Command& command, RecordOptions& options) {
                "clew: {}: {}; seed {}, {} instructions, {} bytes of "
                "PT\n",
                outcome->kept ? options.record.output : "no bundle kept",
-               OutcomeText(outcome->failure), outcome->seed,
+               HowItEnded(options, *outcome), outcome->seed,
                WithMagnitude(static_cast<double>(outcome->insns)),
                WithMagnitude(static_cast<double>(outcome->pt_bytes)));
     SayDeviations(*outcome);
@@ -291,7 +348,10 @@ int RunRecord(const Command& command, RecordOptions& options) {
     WarnOfLeft(*outcome);
     SayHowToRepeat(options, *outcome);
   }
-  return outcome->failure.kind == FailureKind::kNone ? kExitOk : kExitFinding;
+  return outcome->failure.kind == FailureKind::kNone ||
+                 WasLetGo(options, *outcome)
+             ? kExitOk
+             : kExitFinding;
 }
 
 void AddRunOptions(Command& command, RecordOptions& options) {

@@ -133,15 +133,28 @@ enum Gpr : uint8_t {
   kR15,
 };
 
-struct StartState {
+// A thread at the beginning of a recording, in user mode.
+struct StartThread {
   Tid thread;
   std::array<uint64_t, 16> gpr = {};
   TraceeAddr rip;
   uint64_t rflags = 0x202;
   uint64_t fs_base = 0;
   uint64_t gs_base = 0;
+  // Of a new process.
   uint32_t mxcsr = 0x1f80;
   uint16_t x87_control = 0x37f;
+  // All x87 and vector registers, in the place of the above: an XSAVE area in
+  // the standard format (Intel SDM vol. 1, "XSAVE Area"), as ptrace(2) reads it
+  // (NT_X86_XSTATE). Empty: of a new process.
+  std::vector<std::byte> xsave = {};
+};
+
+struct StartState {
+  StartThread first;                // of the process
+  std::vector<StartThread> others;  // that there were besides
+  // Where the kernel put argc, argv, environment and auxiliary vector.
+  TraceeAddr initial_stack;
   // MXCSR_MASK as FXSAVE of the CPU stores it; 0: QEMU 7.2 stands for the CPU.
   uint32_t mxcsr_mask = 0;
   x86::FeatureSet cpu_features = x86::kX86_64V2;  // of the recorded CPU

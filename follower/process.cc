@@ -6,6 +6,7 @@
 #include "common/check.h"
 #include "common/digest.h"
 #include "follower/thread_cpu.h"
+#include "machine/xsave.h"
 
 namespace clew::follower {
 
@@ -32,7 +33,8 @@ Status LoadSegments(const StartState& start, machine::Memory& memory) {
   return {};
 }
 
-machine::Registers StartRegisters(const StartState& start) {
+machine::Registers StartRegisters(const StartThread& start,
+                                  uint32_t mxcsr_mask) {
   machine::Registers registers;
   registers.gpr = start.gpr;
   registers.rip = start.rip.as_int();
@@ -40,8 +42,11 @@ machine::Registers StartRegisters(const StartState& start) {
   registers.fs_base = start.fs_base;
   registers.gs_base = start.gs_base;
   registers.mxcsr = start.mxcsr;
-  registers.mxcsr_mask = start.mxcsr_mask;
+  registers.mxcsr_mask = mxcsr_mask;
   registers.x87.control = start.x87_control;
+  if (!start.xsave.empty()) {
+    machine::RestoreXsave(start.xsave, registers);
+  }
   return registers;
 }
 
@@ -58,24 +63,43 @@ Process::Process(Tid id, Tape& tape, machine::CodeCache& code,
 Result<Process> Process::Start(const StartState& start, Tape& tape,
                                machine::CodeCache& code,
                                ProcessOptions options) {
-  Process process(start.thread, tape, code, options);
+  Process process(start.first.thread, tape, code, options);
   CLEW_RETURN_IF_ERROR(LoadSegments(start, process.memory_));
   process.brk_ = start.brk.as_int();
-  const auto first = tape.IndexOf(start.thread);
-  if (!first) {
-    return CorruptInput(
-        "start.pb: thread {} has no stream in perf.data, which has {} threads",
-        start.thread, tape.thread_count());
-  }
-  ThreadState& state = process.threads_[*first];
-  state.registers = StartRegisters(start);
-  state.phase = ThreadPhase::kRunning;
+  CLEW_RETURN_IF_ERROR(process.BeginThreads(start));
   if (options.model != nullptr) {
     for (ThreadState& of : process.threads_) {
       of.buffer = machine::HeldBuffer(options.model->NewBuffer());
     }
   }
   return process;
+}
+
+// One that never ran while it was recorded has no stream.
+Status Process::BeginThreads(const StartState& start) {
+  std::vector<const StartThread*> all = {&start.first};
+  for (const StartThread& other : start.others) {
+    all.push_back(&other);
+  }
+  bool any = false;
+  for (const StartThread* const begun : all) {
+    const auto thread = tape_->IndexOf(begun->thread);
+    if (!thread) {
+      continue;
+    }
+    ThreadState& state = threads_[*thread];
+    if (state.phase != ThreadPhase::kNotCreated) {
+      return CorruptInput("start.pb: thread {} is there twice", begun->thread);
+    }
+    state.registers = StartRegisters(*begun, start.mxcsr_mask);
+    state.phase = ThreadPhase::kRunning;
+    any = true;
+  }
+  return any ? Status()
+             : CorruptInput(
+                   "start.pb: thread {} has no stream in perf.data, which has "
+                   "{} threads",
+                   start.first.thread, tape_->thread_count());
 }
 
 Process Process::Forced() const {

@@ -262,6 +262,8 @@ class Process {
   };
   Process(Tid id, Tape& tape, machine::CodeCache& code, ProcessOptions options);
 
+  [[nodiscard]] Status BeginThreads(const StartState& start);
+
   // The parts of Run's loop.
   Result<std::optional<Advance::Stop>> BeginBlock(size_t thread);
   Result<std::optional<Advance::Stop>> RunInBlock(size_t thread, ThreadCpu& cpu,

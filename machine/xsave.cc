@@ -1,5 +1,7 @@
 #include "machine/xsave.h"
 
+#include <cstring>
+
 #include "machine/insn/x87_stack.h"
 
 namespace clew::machine {
@@ -23,6 +25,29 @@ void RestoreX87(const FxsaveArea& area, X87& x87) {
     stack.Set(i, area.x87[i]);
   }
   stack.SetNonEmptyMask(static_cast<uint8_t>(area.head.tags));
+}
+
+void RestoreXsave(std::span<const std::byte> area, Registers& registers) {
+  FxsaveArea legacy;
+  XsaveHeader header;
+  std::memcpy(&legacy, area.data(), sizeof(legacy));
+  std::memcpy(&header, area.data() + sizeof(legacy), sizeof(header));
+  const Registers initial;
+  registers.x87 = initial.x87;
+  if (HasComponent(header.xstate_bv, kComponentX87)) {
+    RestoreX87(legacy, registers.x87);
+  }
+  registers.mxcsr = legacy.pointers.mxcsr;
+  registers.vec = initial.vec;
+  if (HasComponent(header.xstate_bv, kComponentSse)) {
+    registers.vec[0] = legacy.xmm;
+  }
+  const XsaveComponent avx = XsaveLayout().components[kComponentAvx];
+  if (HasComponent(header.xstate_bv, kComponentAvx) &&
+      area.size() >= avx.offset + avx.size_bytes) {
+    std::memcpy(registers.vec[1].data(), area.data() + avx.offset,
+                avx.size_bytes);
+  }
 }
 
 std::optional<uint64_t> XsaveLayout::OffsetOf(unsigned component,

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <span>
 
 #include "machine/registers.h"
 
@@ -44,7 +45,14 @@ static_assert(offsetof(FxsaveArea, xmm) == 160);
 // Sets the x87 state, MMX registers included.
 void RestoreX87(const FxsaveArea& area, X87& x87);
 
+// Sets x87, MXCSR and the vector registers of what the machine has of `area`,
+// an XSAVE area in the standard format, as XRSTOR does: what the area says is
+// in its initial state is set to that. REQUIRES: it has a header.
+void RestoreXsave(std::span<const std::byte> area, Registers& registers);
+
 // State components, by their bits in XCR0, XSTATE_BV and XCOMP_BV.
+inline constexpr unsigned kComponentX87 = 0;
+inline constexpr unsigned kComponentSse = 1;
 inline constexpr unsigned kComponentAvx = 2;  // Registers::vec[1]
 
 // Behind the legacy region ("XSAVE Header").

@@ -15,6 +15,7 @@
 #include <utility>
 
 #include "common/check.h"
+#include "common/os/process_state.h"
 #include "recorder/images/process_scan.h"
 #include "recorder/perf_target.h"
 
@@ -28,20 +29,8 @@ constexpr milliseconds kTurn{1000};  // between looks at CPUs and processes
 constexpr milliseconds kDumpGrace{10'000};  // for a core dump of a hang
 constexpr int kAttachTries = 10;
 
-std::string WorkingDirectory(const std::string& link) {
-  std::error_code error;
-  return std::filesystem::read_symlink(link, error).string();
-}
-
-// argv of a process.
-std::vector<std::string> CommandOf(const std::string& proc, int32_t process) {
-  std::ifstream file(fmt::format("{}/{}/cmdline", proc, process));
-  std::vector<std::string> words;
-  for (std::string word; std::getline(file, word, '\0');) {
-    words.push_back(word);
-  }
-  return words;
-}
+// A manifest has to have room for them.
+constexpr size_t kCommandBytesMax = 64 << 10;
 
 class Recorder {
  public:
@@ -137,7 +126,7 @@ class Recorder {
     program_.emplace(std::move(program));
     process_ = program_->process();
     run_.command = options_.command;
-    run_.working_directory = WorkingDirectory(options_.proc + "/self/cwd");
+    run_.working_directory = WorkingDirectoryOf(options_.proc + "/self");
     perf::PerfSessionOptions session = SessionFor({process_});
     session.enable_on_exec = true;
     return PerfRecording::Open(kernel_, std::move(session));
@@ -147,9 +136,10 @@ class Recorder {
   // has none of its own: once no thread came meanwhile, none is missing.
   Result<PerfRecording> OpenAttached() {
     process_ = options_.process;
-    run_.command = CommandOf(options_.proc, process_);
+    run_.command = CommandLineOf(fmt::format("{}/{}", options_.proc, process_),
+                                 kCommandBytesMax);
     run_.working_directory =
-        WorkingDirectory(fmt::format("{}/{}/cwd", options_.proc, process_));
+        WorkingDirectoryOf(fmt::format("{}/{}", options_.proc, process_));
     CLEW_ASSIGN_OR_RETURN(ended, EndOfProcess(process_));
     ended_ = std::move(ended);
     for (int i = 0; i < kAttachTries; ++i) {

@@ -23,8 +23,8 @@ Result<std::unique_ptr<ProcessTarget>> ProcessTarget::Open(
       session, follower::OpenedRecording::Open(recording, options.limits, {}));
   CLEW_RETURN_IF_ERROR(CheckSteps(steps, session->start()));
   CLEW_ASSIGN_OR_RETURN(index, ScheduleIndex::Create(steps));
-  StartStack stack =
-      ReadStartStack(session->start().memory(), recording.start.gpr[kRsp]);
+  StartStack stack = ReadStartStack(session->start().memory(),
+                                    recording.start.initial_stack.as_int());
   if (options.exec_path.empty()) {
     options.exec_path = FileAt(recording.start, stack.entry);
   }

@@ -47,8 +47,8 @@ class WordReader {
 
 }  // namespace
 
-StartStack ReadStartStack(const machine::Memory& memory, uint64_t rsp) {
-  WordReader words(memory, rsp);
+StartStack ReadStartStack(const machine::Memory& memory, uint64_t addr) {
+  WordReader words(memory, addr);
   const auto argc = words.Next();
   if (!argc || *argc > kWordsMax || !words.SkipPastNull() ||
       !words.SkipPastNull()) {

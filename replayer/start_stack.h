@@ -18,10 +18,10 @@ struct StartStack {
   uint64_t entry = 0;           // AT_ENTRY: the program's, not ld.so's
 };
 
-// Reads upwards from the stack pointer: argc, argv, NULL, envp, NULL, auxv.
-// Returns an empty one if that is not what is there (a recording that began
-// later). Source: System V ABI, AMD64 supplement, "Process Initialization".
-StartStack ReadStartStack(const machine::Memory& memory, uint64_t rsp);
+// Reads upwards from `addr`: argc, argv, NULL, envp, NULL, auxv. Returns an
+// empty one if that is not what is there. Source: System V ABI, AMD64
+// supplement, "Process Initialization".
+StartStack ReadStartStack(const machine::Memory& memory, uint64_t addr);
 
 // Returns the recorded path of the file mapped at `addr`; empty if none is.
 std::string FileAt(const StartState& start, uint64_t addr);

@@ -1,10 +1,16 @@
 #include "common/os/process_state.h"
 
 #include <fcntl.h>
+#include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
 #include <string_view>
+#include <system_error>
 
 namespace clew {
 
@@ -24,6 +30,36 @@ char ProcessState(const std::string& stat_path) {
   return name_end == text.npos || name_end + 2 >= text.size()
              ? 0
              : text[name_end + 2];
+}
+
+std::vector<std::string> CommandLineOf(const std::string& folder,
+                                       size_t max_bytes) {
+  std::ifstream file(folder + "/cmdline");
+  std::string bytes(max_bytes, '\0');
+  file.read(bytes.data(), static_cast<std::streamsize>(bytes.size()));
+  bytes.resize(static_cast<size_t>(file.gcount()));
+  std::vector<std::string> words;
+  for (size_t at = 0; at < bytes.size();) {
+    const size_t end = std::min(bytes.find('\0', at), bytes.size());
+    words.push_back(bytes.substr(at, end - at));
+    at = end + 1;
+  }
+  return words;
+}
+
+std::string WorkingDirectoryOf(const std::string& folder) {
+  std::error_code error;
+  return std::filesystem::read_symlink(folder + "/cwd", error).string();
+}
+
+uint64_t StatusMask(const std::string& status, std::string_view name) {
+  const std::string head = fmt::format("\n{}:", name);
+  const size_t at = status.find(head);
+  unsigned long mask = 0;
+  if (at != std::string::npos) {
+    (void)sscanf(status.c_str() + at + head.size(), "%lx", &mask);
+  }
+  return mask;
 }
 
 }  // namespace clew

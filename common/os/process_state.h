@@ -1,7 +1,11 @@
 #ifndef CLEW_COMMON_OS_PROCESS_STATE_H_
 #define CLEW_COMMON_OS_PROCESS_STATE_H_
 
+#include <cstddef>
+#include <cstdint>
 #include <string>
+#include <string_view>
+#include <vector>
 
 namespace clew {
 
@@ -13,6 +17,17 @@ namespace clew {
 // Source: proc(5), /proc/pid/stat. The name, in parentheses, may hold anything;
 // the state follows it.
 char ProcessState(const std::string& stat_path);
+
+// Returns the arguments, as far as they lie in the first `max_bytes`, of the
+// process that has this folder in procfs ("/proc/4711"); empty if it is gone.
+std::vector<std::string> CommandLineOf(const std::string& folder,
+                                       size_t max_bytes);
+// Returns its working directory; empty if that may not be known.
+std::string WorkingDirectoryOf(const std::string& folder);
+
+// Returns the signals, a bit each from signal 1 on, that a line like
+// "SigCgt:\t0000000000000000" of /proc/pid/status tells; none without one.
+uint64_t StatusMask(const std::string& status, std::string_view name);
 
 }  // namespace clew
 

@@ -1,5 +1,6 @@
 #include "common/os/ptrace.h"
 
+#include <elf.h>
 #include <sched.h>
 #include <sys/personality.h>
 #include <sys/ptrace.h>
@@ -12,6 +13,7 @@
 #include <cerrno>
 #include <csignal>
 #include <cstddef>
+#include <filesystem>
 #include <fstream>
 #include <sstream>
 #include <utility>
@@ -99,6 +101,24 @@ bool IsSentTrap(Tid thread) {
          info.si_code != SIGTRAP;
 }
 
+bool HasEnded(int32_t process, Tid thread) {
+  const char state =
+      ProcessState(fmt::format("/proc/{}/task/{}/stat", process, thread));
+  return state == '\0' || state == 'Z' || state == 'X';
+}
+
+// One that a traced thread made is traced from its beginning.
+bool IsTracedByUs(int32_t process, Tid thread) {
+  std::ifstream file(fmt::format("/proc/{}/task/{}/status", process, thread));
+  constexpr std::string_view kField = "TracerPid:";
+  for (std::string line; std::getline(file, line);) {
+    if (line.starts_with(kField)) {
+      return std::atoi(line.c_str() + kField.size()) == getpid();
+    }
+  }
+  return false;
+}
+
 Result<TraceeStop> Interpret(Tid thread, int status, bool tell_traps) {
   TraceeStop stop;
   if (WIFEXITED(status)) {
@@ -118,6 +138,8 @@ Result<TraceeStop> Interpret(Tid thread, int status, bool tell_traps) {
     stop.new_thread = Tid(static_cast<int32_t>(child));
   } else if (status >> 16 == PTRACE_EVENT_EXEC) {
     stop.kind = TraceeStop::Kind::kExec;
+  } else if (status >> 16 == PTRACE_EVENT_STOP) {
+    stop.kind = TraceeStop::Kind::kTrap;
   } else if (WSTOPSIG(status) == SIGTRAP &&
              !(tell_traps && IsSentTrap(thread))) {
     stop.kind = TraceeStop::Kind::kTrap;
@@ -142,9 +164,76 @@ Result<TracedProcess> TracedProcess::Start(const TraceeLaunch& launch) {
     BecomeTracee(launch, const_cast<char**>(arguments.data()),
                  const_cast<char**>(variables.data()));
   }
-  TracedProcess process(child, launch.tell_traps);
+  TracedProcess process(child, launch.tell_traps, false);
+  process.threads_ = {child};
   CLEW_RETURN_IF_ERROR(process.FinishExec(launch.program));
   return process;
+}
+
+Result<TracedProcess> TracedProcess::Attach(int32_t process) {
+  const char state = ProcessState(fmt::format("/proc/{}/stat", process));
+  if (state == 'T' || state == 't' || state == 'Z' || state == '\0') {
+    return InvalidArgument("cannot attach to process {}: {}", process,
+                           state == 'T'
+                               ? "it is stopped; 'kill -CONT' lets it go on"
+                           : state == 't' ? "another program traces it"
+                           : state == 'Z' ? "its first thread has ended"
+                                          : "there is no such process");
+  }
+  TracedProcess attached(process, true, true);
+  CLEW_RETURN_IF_ERROR(attached.StopAll());
+  return attached;
+}
+
+// As long as one is not stopped, it may make others: those that it makes once
+// it is traced stop by themselves.
+Status TracedProcess::StopAll() {
+  std::set<int32_t> seen;
+  for (bool found = true; found;) {
+    found = false;
+    std::error_code error;
+    for (const auto& entry : std::filesystem::directory_iterator(
+             fmt::format("/proc/{}/task", process_), error)) {
+      const Tid thread(std::stoi(entry.path().filename().string()));
+      if (seen.insert(thread.as_int()).second) {
+        CLEW_RETURN_IF_ERROR(StopNew(thread));
+        found = true;
+      }
+    }
+  }
+  return threads_.contains(process_)
+             ? Status()
+             : InvalidArgument("cannot attach to process {}: it has ended",
+                               process_);
+}
+
+Status TracedProcess::StopNew(Tid thread) {
+  constexpr uint64_t kOptions =
+      PTRACE_O_TRACECLONE | PTRACE_O_TRACEVFORK | PTRACE_O_TRACEEXEC;
+  if (ptrace(PTRACE_SEIZE, thread.as_int(), nullptr, kOptions) != 0) {
+    const int error = errno;
+    if (HasEnded(process_, thread)) {
+      return {};
+    }
+    if (error != EPERM || !IsTracedByUs(process_, thread)) {
+      return SystemError(
+          error,
+          fmt::format("cannot attach to process {}; it may be another user's, "
+                      "traced already, or kernel.yama.ptrace_scope forbids it",
+                      process_));
+    }
+  }
+  threads_.insert(thread.as_int());
+  CLEW_RETURN_IF_ERROR(Request(PTRACE_INTERRUPT, thread, 0, "interrupt"));
+  for (;;) {
+    CLEW_ASSIGN_OR_RETURN(stop, Wait(thread, true));
+    if (stop.kind == TraceeStop::Kind::kTrap ||
+        stop.kind == TraceeStop::Kind::kExited ||
+        stop.kind == TraceeStop::Kind::kKilled) {
+      return {};
+    }
+    CLEW_RETURN_IF_ERROR(Continue(thread, stop.signal));
+  }
 }
 
 // From the child's SIGSTOP to the first instruction of its new program.
@@ -197,17 +286,23 @@ Result<TraceeStop> TracedProcess::Execute(Tid thread) {
 TracedProcess::TracedProcess(TracedProcess&& other) noexcept
     : process_(std::exchange(other.process_, 0)),
       tell_traps_(other.tell_traps_),
+      attached_(other.attached_),
       threads_(std::move(other.threads_)) {}
 
 TracedProcess& TracedProcess::operator=(TracedProcess&& other) noexcept {
   std::swap(process_, other.process_);
   std::swap(tell_traps_, other.tell_traps_);
+  std::swap(attached_, other.attached_);
   std::swap(threads_, other.threads_);
   return *this;
 }
 
 TracedProcess::~TracedProcess() {
   if (process_ == 0 || threads_.empty()) {
+    return;
+  }
+  if (attached_) {
+    LetAllGo();
     return;
   }
   kill(process_, SIGKILL);
@@ -221,14 +316,54 @@ TracedProcess::~TracedProcess() {
   Reap(process_);
 }
 
+void TracedProcess::LetAllGo() {
+  for (const int32_t thread : std::set(threads_)) {
+    if (Detach(Tid(thread), 0)) {
+      continue;
+    }
+    const auto stop = Interrupt(Tid(thread));
+    if (stop) {
+      (void)Detach(Tid(thread), stop->signal);  // or it has ended
+    }
+  }
+}
+
+std::vector<Tid> TracedProcess::Threads() const {
+  std::vector<Tid> threads;
+  threads.reserve(threads_.size());
+  for (const int32_t thread : threads_) {
+    threads.emplace_back(thread);
+  }
+  return threads;
+}
+
 Status TracedProcess::Continue(Tid thread, int signal) {
   return Request(PTRACE_CONT, thread, static_cast<uint64_t>(signal),
                  "continue");
 }
 
 Result<TraceeStop> TracedProcess::Interrupt(Tid thread) {
-  (void)syscall(SYS_tgkill, process_, thread.as_int(), SIGSTOP);  // or ended
-  return Wait(thread, true);
+  if (attached_) {
+    CLEW_RETURN_IF_ERROR(Request(PTRACE_INTERRUPT, thread, 0, "interrupt"));
+  } else {
+    (void)syscall(SYS_tgkill, process_, thread.as_int(), SIGSTOP);  // or ended
+  }
+  CLEW_ASSIGN_OR_RETURN(stop, Wait(thread, true));
+  while (attached_ && stop.kind == TraceeStop::Kind::kTrap &&
+         IsTrapPending(thread)) {
+    CLEW_RETURN_IF_ERROR(Continue(thread, 0));
+    CLEW_ASSIGN_OR_RETURN(trap, Wait(thread, true));
+    stop = trap;
+  }
+  return stop;
+}
+
+// Of a step that ended while the thread was being stopped: it would kill a
+// thread that nobody traces. A thread that goes on comes to it first.
+bool TracedProcess::IsTrapPending(Tid thread) const {
+  const uint64_t pending =
+      StatusMask(ProcText(fmt::format("task/{}/status", thread)), "SigPnd");
+  return (pending >> (SIGTRAP - 1) & 1) != 0;
 }
 
 Status TracedProcess::SingleStep(Tid thread, int signal) {
@@ -238,6 +373,13 @@ Status TracedProcess::SingleStep(Tid thread, int signal) {
 
 Status TracedProcess::LetGo(Tid process) {
   return Request(PTRACE_DETACH, process, 0, "let go of");
+}
+
+Status TracedProcess::Detach(Tid thread, int signal) {
+  CLEW_RETURN_IF_ERROR(Request(PTRACE_DETACH, thread,
+                               static_cast<uint64_t>(signal), "let go of"));
+  threads_.erase(thread.as_int());
+  return {};
 }
 
 Result<TraceeStop> TracedProcess::Wait(Tid thread, bool may_block) {
@@ -314,6 +456,58 @@ Status TracedProcess::SetRegisters(Tid thread,
         errno, fmt::format("cannot write registers of thread {}", thread));
   }
   return {};
+}
+
+Result<std::vector<std::byte>> TracedProcess::ExtendedState(Tid thread) const {
+  constexpr size_t kBytesMax = 65536;
+  std::vector<std::byte> state(kBytesMax);
+  iovec to = {state.data(), state.size()};
+  if (ptrace(PTRACE_GETREGSET, thread.as_int(), NT_X86_XSTATE, &to) != 0) {
+    return SystemError(
+        errno,
+        fmt::format("cannot read vector registers of thread {}", thread));
+  }
+  state.resize(to.iov_len);
+  return state;
+}
+
+Result<uint64_t> TracedProcess::SignalMask(Tid thread) const {
+  uint64_t mask = 0;
+  if (ptrace(PTRACE_GETSIGMASK, thread.as_int(), sizeof(mask), &mask) != 0) {
+    return SystemError(
+        errno, fmt::format("cannot read the signal mask of thread {}", thread));
+  }
+  return mask;
+}
+
+Status TracedProcess::SetSignalMask(Tid thread, uint64_t mask) {
+  if (ptrace(PTRACE_SETSIGMASK, thread.as_int(), sizeof(mask), &mask) != 0) {
+    return SystemError(
+        errno,
+        fmt::format("cannot write the signal mask of thread {}", thread));
+  }
+  return {};
+}
+
+Result<TracedProcess::Rseq> TracedProcess::RegisteredRseq(Tid thread) const {
+  // Source: linux/ptrace.h, PTRACE_GET_RSEQ_CONFIGURATION and struct
+  // ptrace_rseq_configuration.
+  constexpr long kGetRseqConfiguration = 0x420f;
+  struct {
+    uint64_t rseq_abi_pointer;
+    uint32_t rseq_abi_size;
+    uint32_t signature;
+    uint32_t flags;
+    uint32_t pad;
+  } found = {};
+  if (syscall(SYS_ptrace, kGetRseqConfiguration, thread.as_int(), sizeof(found),
+              &found) < 0) {
+    return SystemError(
+        errno, fmt::format("cannot ask for the rseq of thread {}", thread));
+  }
+  return Rseq{.addr = found.rseq_abi_pointer,
+              .size_bytes = found.rseq_abi_size,
+              .signature = found.signature};
 }
 
 Result<TraceeAddr> TracedProcess::InsnPointer(Tid thread) const {

@@ -55,16 +55,27 @@ struct TraceeLaunch {
   std::function<bool()> prepare;
 };
 
-// A process that this one started and traces, with all its threads. Killed and
-// reaped when destroyed; moves. Processes that it forks are not traced.
+// A process that this one traces, with all its threads: one that it started,
+// which is killed and reaped when this is destroyed, or one that it attached
+// to, which goes on then as it is. (If this process dies instead, a thread that
+// was stepped last ends by SIGTRAP: the kernel leaves the trap flag set.)
+// Moves. Processes that it forks are not traced.
 //
-// All calls must come from the thread that called Start (as ptrace wants it).
+// All calls must come from the thread that called Start or Attach (as ptrace
+// wants it).
 // Errors are kSystem unless a line says otherwise.
 class TracedProcess {
  public:
   // Starts a program at fixed addresses (no randomisation). Returns once it is
   // at its first instruction.
   [[nodiscard]] static Result<TracedProcess> Start(const TraceeLaunch& launch);
+  // Attaches to a process that runs. Returns once all of its threads are
+  // stopped, each in user mode or where a system call that the stop interrupted
+  // returns; signals that they were about to receive were delivered. A trap
+  // counts as with TraceeLaunch::tell_traps. kInvalidArgument: there is no such
+  // process, it is stopped, or its first thread has ended. kSystem: ptrace(2)
+  // is refused.
+  [[nodiscard]] static Result<TracedProcess> Attach(int32_t process);
   TracedProcess(TracedProcess&& other) noexcept;
   TracedProcess& operator=(TracedProcess&& other) noexcept;
   TracedProcess(const TracedProcess&) = delete;
@@ -73,7 +84,10 @@ class TracedProcess {
 
   // The process and its first thread have the same number.
   int32_t process() const { return process_; }
+  bool is_attached() const { return attached_; }
   Tid first_thread() const { return Tid(process_); }
+  // All that have not been reaped, by number.
+  std::vector<Tid> Threads() const;
 
   // Lets a stopped thread execute one instruction; `signal` is delivered first
   // unless 0.
@@ -88,6 +102,9 @@ class TracedProcess {
   // Traces a process no longer that kVfork told of and whose stop was waited
   // for.
   [[nodiscard]] Status LetGo(Tid process);
+  // Traces a stopped thread no longer, which goes on; `signal` is delivered
+  // unless 0.
+  [[nodiscard]] Status Detach(Tid thread, int signal);
   // Makes a thread stop that is not stopped, and waits for that.
   [[nodiscard]] Result<TraceeStop> Interrupt(Tid thread);
   // Waits for the next stop of `thread`; with `may_block` clear, kRunning if
@@ -110,6 +127,18 @@ class TracedProcess {
   [[nodiscard]] Status SetRegisters(Tid thread,
                                     const user_regs_struct& registers);
   [[nodiscard]] Result<TraceeAddr> InsnPointer(Tid thread) const;
+  // x87 and vector registers: an XSAVE area in the standard format.
+  [[nodiscard]] Result<std::vector<std::byte>> ExtendedState(Tid thread) const;
+  // The signals that a thread blocks, a bit each, from signal 1 on.
+  [[nodiscard]] Result<uint64_t> SignalMask(Tid thread) const;
+  [[nodiscard]] Status SetSignalMask(Tid thread, uint64_t mask);
+  // What a thread has registered by rseq(2); an `addr` of 0: nothing.
+  struct Rseq {
+    uint64_t addr = 0;
+    uint32_t size_bytes = 0;
+    uint32_t signature = 0;
+  };
+  [[nodiscard]] Result<Rseq> RegisteredRseq(Tid thread) const;
   // Reads as much of `bytes` as is mapped from `addr` on; returns how much.
   [[nodiscard]] size_t ReadMemory(TraceeAddr addr,
                                   std::span<uint8_t> bytes) const;
@@ -117,14 +146,19 @@ class TracedProcess {
   [[nodiscard]] std::string ProcText(std::string_view name) const;
 
  private:
-  TracedProcess(int32_t process, bool tell_traps)
-      : process_(process), tell_traps_(tell_traps), threads_({process}) {}
+  TracedProcess(int32_t process, bool tell_traps, bool attached)
+      : process_(process), tell_traps_(tell_traps), attached_(attached) {}
+  [[nodiscard]] Status StopAll();
+  [[nodiscard]] Status StopNew(Tid thread);
+  void LetAllGo();
+  bool IsTrapPending(Tid thread) const;
   [[nodiscard]] Status FinishExec(const std::string& name);
   [[nodiscard]] Status EnterProgram();
   void Note(Tid thread, const TraceeStop& stop);
 
   int32_t process_ = 0;  // 0: nothing to end
   bool tell_traps_ = false;
+  bool attached_ = false;
   std::set<int32_t> threads_;  // not reaped yet
 };
 

@@ -19,6 +19,7 @@
 #include "common/bytes.h"
 #include "common/os/child_process.h"
 #include "common/os/file.h"
+#include "common/os/process_state.h"
 #include "common/sanitizer.h"
 #include "daemon/loop/child.h"
 #include "daemon/source/sparse_files.h"
@@ -36,27 +37,6 @@ constexpr uint64_t kCpuS = 60;
 // them, may not have more than a mebibyte.
 constexpr size_t kCommandBytesMax = 64 << 10;
 constexpr size_t kThreadsMax = 20'000;
-
-std::vector<std::string> CommandOf(int32_t process) {
-  std::ifstream file(fmt::format("/proc/{}/cmdline", process));
-  std::string bytes(kCommandBytesMax, '\0');
-  file.read(bytes.data(), static_cast<std::streamsize>(bytes.size()));
-  bytes.resize(static_cast<size_t>(file.gcount()));
-  std::vector<std::string> words;
-  for (size_t at = 0; at < bytes.size();) {
-    const size_t end = std::min(bytes.find('\0', at), bytes.size());
-    words.push_back(bytes.substr(at, end - at));
-    at = end + 1;
-  }
-  return words;
-}
-
-std::string WorkingDirectoryOf(int32_t process) {
-  std::error_code error;
-  return std::filesystem::read_symlink(fmt::format("/proc/{}/cwd", process),
-                                       error)
-      .string();
-}
 
 void Fill(const bundle::PerfMapping& from, pb::LookedMapping& to) {
   to.set_addr(from.addr.as_int());
@@ -105,10 +85,12 @@ class Answers {
       Fill(mapping, *to.add_mappings());
     }
     if (request.hold()) {
-      for (const std::string& word : CommandOf(process)) {
+      for (const std::string& word :
+           CommandLineOf(fmt::format("/proc/{}", process), kCommandBytesMax)) {
         to.add_command(word);
       }
-      to.set_working_directory(WorkingDirectoryOf(process));
+      to.set_working_directory(
+          WorkingDirectoryOf(fmt::format("/proc/{}", process)));
     }
   }
 

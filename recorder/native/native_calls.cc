@@ -142,11 +142,26 @@ Result<After> NativeCalls::Arrive(NativeThread& thread,
     return Unsupported("the program was ended from outside");
   }
   CLEW_ASSIGN_OR_RETURN(registers, state_.process.Registers(thread.tid));
+  if (thread.signal != 0 && registers.rip == thread.call_ip) {
+    return ComeBefore(thread, registers);
+  }
   const auto result = static_cast<int64_t>(registers.rax);
   if (thread.signal != 0 && AsksForRestart(result)) {
     return After::kGoesOn;  // the delivery of the signal says how it ends
   }
   CLEW_RETURN_IF_ERROR(Finish(thread, result));
+  return After::kGoesOn;
+}
+
+// A signal came before the kernel took the call. That is the same as one that
+// interrupts it as it begins: it is made once more.
+Result<After> NativeCalls::ComeBefore(NativeThread& thread,
+                                      user_regs_struct registers) {
+  registers.rax = thread.call.value_or(SyscallCall()).number;
+  registers.rcx = thread.ip;
+  registers.r11 = registers.eflags;
+  CLEW_RETURN_IF_ERROR(state_.process.SetRegisters(thread.tid, registers));
+  CLEW_RETURN_IF_ERROR(Finish(thread, kRestartSys));
   return After::kGoesOn;
 }
 
@@ -259,6 +274,8 @@ Result<After> NativeCalls::Leave(NativeThread& thread,
     return After::kEnded;
   }
   state_.tracer->Exit(thread.core, thread.tid, thread.parent, state_.now);
+  // Signals of the process are for the other threads now.
+  CLEW_RETURN_IF_ERROR(state_.process.SetSignalMask(thread.tid, UINT64_MAX));
   CLEW_RETURN_IF_ERROR(state_.process.SingleStep(thread.tid, 0));
   CLEW_RETURN_IF_ERROR(AwaitEnd(thread));
   thread.call.reset();

@@ -36,6 +36,8 @@ class NativeCalls {
  private:
   [[nodiscard]] Result<After> Arrive(NativeThread& thread,
                                      const TraceeStop& stop);
+  [[nodiscard]] Result<After> ComeBefore(NativeThread& thread,
+                                         user_regs_struct registers);
   [[nodiscard]] Result<After> Replace(NativeThread& thread);
   [[nodiscard]] Status Adopt(NativeThread& parent, Tid tid);
   [[nodiscard]] Status LetChildGo(const NativeThread& parent, Tid child);

@@ -49,12 +49,14 @@ NativeRun::NativeRun(NativeState& state)
       signals_(state, calls_) {}
 
 Result<std::optional<NativeEnd>> NativeRun::Run() {
-  CLEW_RETURN_IF_ERROR(calls_.OpenInputs(*state_.threads.front()));
-  scheduler_.Ready(0);
+  for (const auto& thread : state_.threads) {
+    CLEW_RETURN_IF_ERROR(calls_.OpenInputs(*thread));
+    scheduler_.Ready(thread->slot);
+  }
   while (!state_.end && !state_.replaced) {
     CLEW_RETURN_IF_ERROR(WakeSleepers());
     const auto turn = scheduler_.Next(state_.now);
-    if (TimeIsOver()) {
+    if (TimeIsOver() || (state_.is_over && state_.is_over())) {
       state_.EndAs(FailureKind::kTimeLimit);
     } else if (turn) {
       NativeThread& thread = *state_.threads[turn->thread];
@@ -201,7 +203,8 @@ Status NativeRun::ShowVersion(NativeThread& thread, const NativeInsn& insn) {
 // CPUID and XGETBV, which show another CPU than the host's, and RDTSC and
 // RDTSCP, which read the time of the recording: so a seed says what they read.
 Result<bool> NativeRun::Emulate(NativeThread& thread, const NativeInsn& insn) {
-  if (insn.input == InputInsn::kNone || insn.input == InputInsn::kOther) {
+  if (insn.input == InputInsn::kNone || insn.input == InputInsn::kOther ||
+      state_.shows_host_cpu) {
     return false;
   }
   CLEW_ASSIGN_OR_RETURN(registers, state_.process.Registers(thread.tid));

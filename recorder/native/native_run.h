@@ -13,10 +13,10 @@
 
 namespace clew::recorder {
 
-// Steps a program from its first instruction to its end.
+// Steps a program from where it is to its end.
 class NativeRun {
  public:
-  // `state` outlives this, and has the first thread.
+  // `state` outlives this, and has the threads that there are.
   explicit NativeRun(NativeState& state);
 
   // Returns how it ends: it has not ended yet. nullopt: the process runs

@@ -4,10 +4,10 @@
 #include <signal.h>
 #include <ucontext.h>
 
-#include <cstdio>
 #include <utility>
 
 #include "common/linux/syscall_result.h"
+#include "common/os/process_state.h"
 
 namespace clew::recorder {
 namespace {
@@ -20,16 +20,6 @@ constexpr uint64_t kSoftwareBytes = 464;
 constexpr uint32_t kMagic = 0x46505853;  // FP_XSTATE_MAGIC1
 
 enum class Disposition : uint8_t { kHandled, kIgnored, kEnds };
-
-// A line "SigCgt:\t0000000000000000" of /proc/pid/status.
-uint64_t MaskOf(const std::string& status, std::string_view name) {
-  const size_t at = status.find(name);
-  unsigned long mask = 0;
-  if (at != std::string::npos) {
-    (void)sscanf(status.c_str() + at + name.size(), "%lx", &mask);
-  }
-  return mask;
-}
 
 bool IsIgnoredByDefault(int signal) {
   return signal == SIGCHLD || signal == SIGURG || signal == SIGWINCH ||
@@ -44,10 +34,10 @@ bool Stops(int signal) {
 // `status` is what /proc/pid/task/tid/status says.
 Disposition DispositionOf(const std::string& status, int signal) {
   const uint64_t bit = uint64_t{1} << (signal - 1);
-  if ((MaskOf(status, "\nSigCgt:") & bit) != 0) {
+  if ((StatusMask(status, "SigCgt") & bit) != 0) {
     return Disposition::kHandled;
   }
-  const bool ignored = (MaskOf(status, "\nSigIgn:") & bit) != 0;
+  const bool ignored = (StatusMask(status, "SigIgn") & bit) != 0;
   return ignored || IsIgnoredByDefault(signal) || Stops(signal)
              ? Disposition::kIgnored
              : Disposition::kEnds;

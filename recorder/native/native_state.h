@@ -2,6 +2,7 @@
 #define CLEW_RECORDER_NATIVE_NATIVE_STATE_H_
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <vector>
@@ -71,6 +72,10 @@ struct NativeState {
   KnownCode code;
   FileMappings files = {};
   std::vector<std::unique_ptr<NativeThread>> threads = {};  // by slot
+  // CPUID, XGETBV and RDTSC tell the truth: of a program that was told already.
+  bool shows_host_cpu = false;
+  // Whether to end the recording, asked each turn; may be null.
+  std::function<bool()> is_over = {};
   uint64_t now = 0;  // instructions retired, which is the time
   bool uses_timers = false;
   std::optional<NativeEnd> end = {};

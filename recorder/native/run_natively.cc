@@ -1,157 +1,42 @@
 #include "recorder/native/run_natively.h"
 
-#include <elf.h>
 #include <sched.h>
 #include <signal.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <algorithm>
-#include <cstdio>
+#include <memory>
 #include <optional>
 #include <utility>
 
 #include "common/os/child_process.h"
-#include "common/user_registers.h"
+#include "recorder/native/attachment.h"
+#include "recorder/native/native_program.h"
 #include "recorder/native/native_run.h"
 #include "recorder/native/native_state.h"
-#include "recorder/native/shown_cpu.h"
-#include "recorder/qemu/core_file.h"
-#include "recorder/qemu/initial_stack.h"
-#include "recorder/qemu/start_writer.h"
 
 namespace clew::recorder {
 namespace {
 
 using State = NativeThread::State;
 
-// Source: linux arch/x86/include/asm/segment.h, __USER_CS.
-constexpr uint64_t kCodeOf64Bits = 0x33;
-
-std::array<uint64_t, 16> GprsOf(const user_regs_struct& registers) {
-  std::array<uint64_t, 16> gpr;
-  for (size_t i = 0; i < gpr.size(); ++i) {
-    gpr[i] = registers.*kUserGprs[i];
+// Stops the threads that sleep.
+Status StopBlocked(NativeState& state) {
+  for (const auto& thread : state.threads) {
+    if (thread->state == State::kBlocked) {
+      CLEW_ASSIGN_OR_RETURN(stop, state.process.Interrupt(thread->tid));
+      thread->signal = state.process.is_attached() ? stop.signal : 0;
+      thread->state = State::kWaiting;
+    }
   }
-  return gpr;
+  return {};
 }
 
-// Where the heap begins: the field start_brk of /proc/pid/stat, the 47th
-// (proc(5)). The second one, the name, may hold anything, and ends with the
-// last ')'.
-Result<uint64_t> StartOfHeap(const std::string& text) {
-  constexpr int kFieldsBetween = 44;
-  size_t at = text.rfind(')');
-  for (int i = 0; at != std::string::npos && i <= kFieldsBetween; ++i) {
-    at = text.find(' ', at + 1);
-  }
-  unsigned long start = 0;
-  if (at == std::string::npos ||
-      sscanf(text.c_str() + at, " %lu", &start) != 1 || start == 0) {
-    return Unsupported("the kernel tells no start of the program's heap: {:?}",
-                       text);
-  }
-  return start;
+bool IsCutOff(const Failure& failure) {
+  return failure.kind == FailureKind::kHang ||
+         failure.kind == FailureKind::kTimeLimit;
 }
-
-// A program at its first instruction, and how it is described.
-class NativeProgram {
- public:
-  NativeProgram(NativeState& state, const PluginConfig& config)
-      : state_(state), config_(config) {}
-
-  // Hides the vDSO from the program, so that it asks the kernel for the time,
-  // and writes start.pb.
-  Status WriteStartState() {
-    const Tid main = state_.process.first_thread();
-    CLEW_ASSIGN_OR_RETURN(registers, state_.process.Registers(main));
-    if (registers.cs != kCodeOf64Bits) {
-      return Unsupported("the program's code is not of 64 bits");
-    }
-    stack_addr_ = registers.rsp;
-    CLEW_RETURN_IF_ERROR(HideVdso());
-    stack_ = ReadInitialStack(stack_addr_, state_.memory);
-    CLEW_ASSIGN_OR_RETURN(brk, StartOfHeap(state_.process.ProcText("stat")));
-    brk_ = brk;
-    CLEW_ASSIGN_OR_RETURN(regions, Regions());
-    state_.tracer->Comm(0, main, 0, true, stack_.ProgramName());
-    for (const ExecMapping& mapping : CodeOfFiles(regions)) {
-      state_.tracer->Mmap(0, main, 0, mapping);
-      state_.code.Map(mapping);
-    }
-    StartState start;
-    start.thread = main;
-    start.gpr = GprsOf(registers);
-    start.rip = TraceeAddr(registers.rip);
-    start.rflags = registers.eflags & ~kTrapFlag;
-    start.fs_base = registers.fs_base;
-    start.gs_base = registers.gs_base;
-    start.mxcsr_mask = x86::HostMxcsrMask();
-    start.cpu_features = start.cpu_features.With(x86::HostFeatures());
-    start.brk = TraceeAddr(brk_);
-    return WriteStart(StartPath(config_.folder), start, regions, state_.memory);
-  }
-
-  // What a core dump says of it. REQUIRES: every thread is stopped.
-  Status WriteCoreDump(const Failure& failure) {
-    DumpedProcess dump;
-    dump.process = state_.process.process();
-    dump.program = stack_.ProgramName();
-    dump.arguments = stack_.CommandLine();
-    dump.auxv = stack_.AuxvBytes();
-    dump.signal = failure.signal;
-    dump.fault_addr = failure.addr.as_int();
-    for (const auto& thread : state_.threads) {
-      if (thread->state == State::kGone) {
-        continue;
-      }
-      CLEW_ASSIGN_OR_RETURN(dumped, Dumped(*thread));
-      const bool first = thread->tid == failure.thread;
-      dump.threads.insert(first ? dump.threads.begin() : dump.threads.end(),
-                          dumped);
-    }
-    CLEW_ASSIGN_OR_RETURN(regions, Regions());
-    return WriteCore(CorePath(config_.folder), dump, regions, state_.memory);
-  }
-
- private:
-  Status HideVdso() {
-    const InitialStack stack = ReadInitialStack(stack_addr_, state_.memory);
-    const uint64_t ignored = AT_IGNORE;
-    const auto at = stack.AddrOf(AT_SYSINFO_EHDR);
-    if (at && !state_.memory.Write(*at, &ignored, sizeof(ignored))) {
-      return Unsupported("the program's auxiliary vector cannot be written");
-    }
-    return {};
-  }
-
-  Result<std::vector<GuestRegion>> Regions() const {
-    return ListRegionsOf(state_.process.process(), stack_addr_, brk_);
-  }
-
-  Result<DumpedThread> Dumped(const NativeThread& thread) const {
-    CLEW_ASSIGN_OR_RETURN(registers, state_.process.Registers(thread.tid));
-    if (thread.call && registers.rip == thread.call_ip) {
-      // It has not been made yet, and will not return.
-      registers.rip = thread.ip;
-      registers.rcx = thread.ip;
-      registers.r11 = registers.eflags & ~kTrapFlag;
-    }
-    return DumpedThread{.thread = thread.tid,
-                        .gpr = GprsOf(registers),
-                        .rip = registers.rip,
-                        .rflags = registers.eflags & ~kTrapFlag,
-                        .fs_base = registers.fs_base,
-                        .gs_base = registers.gs_base};
-  }
-
-  NativeState& state_;
-  const PluginConfig& config_;
-  InitialStack stack_;
-  uint64_t stack_addr_ = 0;
-  uint64_t brk_ = 0;
-};
 
 // Ends the recording, then the program.
 class NativeEnding {
@@ -171,7 +56,7 @@ class NativeEnding {
     outcome.handovers = handovers;
     outcome.switches = state_.tracer->switches();
     outcome.unlogged_inputs = state_.files.Unlogged();
-    CLEW_RETURN_IF_ERROR(StopAll());
+    CLEW_RETURN_IF_ERROR(StopBlocked(state_));
     if (failure.kind != FailureKind::kNone || state_.config.core_on_exit) {
       CLEW_RETURN_IF_ERROR(program_.WriteCoreDump(failure));
       outcome.has_core = true;
@@ -192,8 +77,7 @@ class NativeEnding {
   Result<int> LetEnd() {
     const Failure& failure = end_.failure;
     const Tid main = state_.process.first_thread();
-    if (failure.kind == FailureKind::kHang ||
-        failure.kind == FailureKind::kTimeLimit) {
+    if (IsCutOff(failure)) {
       kill(state_.process.process(), SIGKILL);
     } else {
       CLEW_RETURN_IF_ERROR(
@@ -211,15 +95,6 @@ class NativeEnding {
   }
 
  private:
-  Status StopAll() {
-    for (const auto& thread : state_.threads) {
-      if (thread->state == State::kBlocked) {
-        CLEW_RETURN_IF_ERROR(state_.process.Interrupt(thread->tid));
-      }
-    }
-    return {};
-  }
-
   Status CloseThread(NativeThread& thread) {
     if (thread.state == State::kGone) {
       unreadable_bytes_ += thread.inputs->unreadable_bytes();
@@ -273,47 +148,105 @@ TraceeLaunch ToTraceeLaunch(const NativeLaunch& launch) {
           }};
 }
 
-// Records the program that `process` is at the first instruction of. Returns
-// its wait status; nullopt: it has replaced itself by another, which is at its
-// first instruction now. `uses_timers` is of the process, whatever it runs.
-Result<std::optional<int>> RunProgram(const PluginConfig& config,
-                                      TracedProcess& process,
-                                      bool& uses_timers) {
-  CLEW_ASSIGN_OR_RETURN(memory, GuestMemory::OpenOf(process.process()));
+// A process that is recorded, whatever programs it runs one after another.
+struct Recorded {
+  const PluginConfig& config;
+  TracedProcess process;
+  std::function<bool()> is_over = {};
+  // Called once a program's start state is written; may be null.
+  std::function<void()> begun = {};
+  bool uses_timers = false;
+  // Of the program that it runs; nullopt: that is recorded from its start.
+  std::optional<Attachment> attachment = {};
+};
+
+// The process goes on unrecorded.
+Status LetGo(NativeState& state, Recorded& recorded) {
+  CLEW_RETURN_IF_ERROR(StopBlocked(state));
+  std::vector<Attachment::Stopped> stopped;
+  for (const auto& thread : state.threads) {
+    if (thread->state != State::kGone) {
+      stopped.push_back({.tid = thread->tid, .signal = thread->signal});
+    }
+  }
+  if (recorded.attachment) {
+    CLEW_RETURN_IF_ERROR(
+        recorded.attachment->Undo(state.process, state.memory, stopped));
+  }
+  for (const Attachment::Stopped& thread : stopped) {
+    CLEW_RETURN_IF_ERROR(state.process.Detach(thread.tid, thread.signal));
+  }
+  return {};
+}
+
+Result<NativeState> MakeState(Recorded& recorded) {
+  const PluginConfig& config = recorded.config;
+  CLEW_ASSIGN_OR_RETURN(memory,
+                        GuestMemory::OpenOf(recorded.process.process()));
   auto limit = std::make_unique<SizeLimit>(config.size_limit_bytes);
   CLEW_ASSIGN_OR_RETURN(tracer, Tracer::Create(config, *limit));
   CLEW_ASSIGN_OR_RETURN(
       list, RawFile::Create(CodeListPath(config.folder), limit.get()));
   CLEW_ASSIGN_OR_RETURN(
       generated, RawFile::Create(RawCodePath(config.folder), limit.get()));
-  NativeState state = {.config = config,
-                       .process = process,
-                       .memory = std::move(memory),
-                       .limit = std::move(limit),
-                       .tracer = std::move(tracer),
-                       .code = KnownCode(std::move(list), std::move(generated)),
-                       .uses_timers = uses_timers};
-  NativeProgram program(state, config);
-  CLEW_RETURN_IF_ERROR(program.WriteStartState());
-  auto first = std::make_unique<NativeThread>();
-  first->tid = process.first_thread();
-  CLEW_ASSIGN_OR_RETURN(ip, process.InsnPointer(first->tid));
-  first->ip = ip.as_int();
-  state.threads.push_back(std::move(first));
+  return NativeState{.config = config,
+                     .process = recorded.process,
+                     .memory = std::move(memory),
+                     .limit = std::move(limit),
+                     .tracer = std::move(tracer),
+                     .code = KnownCode(std::move(list), std::move(generated)),
+                     .shows_host_cpu = recorded.attachment.has_value(),
+                     .is_over = recorded.is_over,
+                     .uses_timers = recorded.uses_timers};
+}
 
+// Records the program that the process is at the first instruction of, or was
+// attached to in. Returns its wait status, 0 if it was let go; nullopt: it has
+// replaced itself by another, which is at its first instruction now.
+Result<std::optional<int>> RunProgram(Recorded& recorded) {
+  CLEW_ASSIGN_OR_RETURN(state, MakeState(recorded));
+  NativeProgram program(state);
+  CLEW_RETURN_IF_ERROR(recorded.attachment ? program.Begin(*recorded.attachment)
+                                           : program.Begin());
+  if (recorded.begun) {
+    recorded.begun();
+  }
   NativeRun run(state);
-  CLEW_ASSIGN_OR_RETURN(end, run.Run());
+  const auto end = run.Run();
   if (!end) {
-    uses_timers = state.uses_timers;
+    if (recorded.attachment) {
+      (void)LetGo(state, recorded);  // the error of the recording is told
+    }
+    return std::unexpected(end.error());
+  }
+  recorded.uses_timers = state.uses_timers;
+  const std::optional<NativeEnd>& ended = *end;
+  if (!ended) {
     return std::nullopt;
   }
-  NativeEnding ending(state, program, *end);
+  NativeEnding ending(state, program, *ended);
   CLEW_ASSIGN_OR_RETURN(outcome, ending.Close(run.handovers()));
-  CLEW_ASSIGN_OR_RETURN(file, RawFile::Create(OutcomePath(config.folder)));
+  CLEW_ASSIGN_OR_RETURN(file,
+                        RawFile::Create(OutcomePath(recorded.config.folder)));
   file.Append(FormatOutcome(outcome));
   CLEW_RETURN_IF_ERROR(file.Close());
+  if (recorded.process.is_attached() && IsCutOff(outcome.failure)) {
+    CLEW_RETURN_IF_ERROR(LetGo(state, recorded));
+    return 0;
+  }
   CLEW_ASSIGN_OR_RETURN(status, ending.LetEnd());
   return status;
+}
+
+Result<int> RunPrograms(Recorded& recorded) {
+  for (;;) {
+    CLEW_ASSIGN_OR_RETURN(status, RunProgram(recorded));
+    if (status) {
+      return *status;
+    }
+    recorded.attachment.reset();
+    CLEW_RETURN_IF_ERROR(RemoveRawInputs(recorded.config.folder));
+  }
 }
 
 }  // namespace
@@ -321,15 +254,21 @@ Result<std::optional<int>> RunProgram(const PluginConfig& config,
 Result<int> RunNatively(const NativeLaunch& launch) {
   CLEW_ASSIGN_OR_RETURN(process, TracedProcess::Start(ToTraceeLaunch(launch)));
   launch.started(process.process());
-  bool uses_timers = false;
-  for (;;) {
-    CLEW_ASSIGN_OR_RETURN(status,
-                          RunProgram(launch.config, process, uses_timers));
-    if (status) {
-      return *status;
-    }
-    CLEW_RETURN_IF_ERROR(RemoveRawInputs(launch.config.folder));
-  }
+  Recorded recorded = {.config = launch.config, .process = std::move(process)};
+  return RunPrograms(recorded);
+}
+
+Result<int> RunAttached(const NativeAttach& attach) {
+  CLEW_ASSIGN_OR_RETURN(process, TracedProcess::Attach(attach.process));
+  Recorded recorded = {.config = attach.config,
+                       .process = std::move(process),
+                       .is_over = attach.is_over,
+                       .begun = attach.begun};
+  CLEW_ASSIGN_OR_RETURN(memory, GuestMemory::OpenOf(attach.process));
+  CLEW_ASSIGN_OR_RETURN(attachment, Attachment::Make(recorded.process, memory));
+  recorded.uses_timers = attachment.uses_timers();
+  recorded.attachment = std::move(attachment);
+  return RunPrograms(recorded);
 }
 
 }  // namespace clew::recorder

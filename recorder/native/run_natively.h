@@ -23,6 +23,16 @@ struct NativeLaunch {
   std::function<void(pid_t)> started;
 };
 
+// A process that runs already.
+struct NativeAttach {
+  int32_t process = 0;
+  PluginConfig config;
+  // Whether to end the recording, asked each turn; it goes on then unrecorded.
+  std::function<bool()> is_over;
+  // Called once it is no longer stopped.
+  std::function<void()> begun;
+};
+
 // Runs the program on this host's CPU, one instruction at a time, and leaves in
 // config.folder what the module in QEMU does (recorder/qemu/plugin_config.h):
 // trace, inputs, start state, core dump, outcome. Returns the wait status of
@@ -36,6 +46,12 @@ struct NativeLaunch {
 // kUnsupported: the program did what cannot be recorded (the message says
 // what); it is ended then. kSystem: ptrace(2) is refused.
 [[nodiscard]] Result<int> RunNatively(const NativeLaunch& launch);
+
+// Records a process from here on, as RunNatively does; 0 as wait status says
+// that it was let go. Whatever ends the recording, the process goes on, or ends
+// as it would have without. Fails besides as TracedProcess::Attach and
+// Attachment::Make do.
+[[nodiscard]] Result<int> RunAttached(const NativeAttach& attach);
 
 }  // namespace clew::recorder
 

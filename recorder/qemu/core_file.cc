@@ -17,7 +17,7 @@
 #include "common/os/fd.h"
 #include "common/round_up.h"
 #include "common/user_registers.h"
-#include "recorder/qemu/start_writer.h"
+#include "recorder/qemu/page_content.h"
 
 namespace clew::recorder {
 namespace {
@@ -186,12 +186,12 @@ struct Extent {
   uint32_t prot = 0;
 };
 
-void AddExtents(const GuestRegion& region, const GuestMemory& memory,
+void AddExtents(const GuestRegion& region, PageContent& content,
                 std::vector<Extent>& extents) {
   extents.push_back({.addr = region.addr, .prot = region.prot});
   uint64_t zero_run = 0;
   for (uint64_t at = 0; at < region.size_bytes; at += kPageBytes) {
-    if (!HasContent(memory, region.addr + at, kPageBytes)) {
+    if (!content.Has(region, at)) {
       zero_run += kPageBytes;
       extents.back().memory_bytes += kPageBytes;
       continue;
@@ -273,6 +273,7 @@ Status WriteCore(const std::string& path, const DumpedProcess& dump,
   const Notes notes = MakeNotes(dump, regions);
   const auto with_code = FilesWithCode(regions);
   std::vector<Extent> extents;
+  PageContent content(memory);
   for (const GuestRegion& region : regions) {
     const bool is_image = (region.prot & kProtWrite) == 0 &&
                           region.size_bytes > kPageBytes &&
@@ -280,7 +281,7 @@ Status WriteCore(const std::string& path, const DumpedProcess& dump,
     if (is_image && IsAsInFile(region, memory)) {
       AddFirstPage(region, extents);
     } else {
-      AddExtents(region, memory, extents);
+      AddExtents(region, content, extents);
     }
   }
   if (extents.size() + 1 >= PN_XNUM) {

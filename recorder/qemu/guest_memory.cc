@@ -8,6 +8,8 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
+#include <filesystem>
+#include <system_error>
 #include <utility>
 
 #include "common/inputs.h"
@@ -58,10 +60,6 @@ std::optional<KernelMapping> ParseMapsLine(const char* line) {
   return mapping;
 }
 
-// Not /proc/self: that is the first thread, which has no memory any more once
-// it has ended.
-constexpr const char* kOwnMaps = "/proc/thread-self/maps";
-
 Result<std::vector<KernelMapping>> ReadKernelMappings(const std::string& path,
                                                       uint64_t end) {
   FILE* maps = fopen(path.c_str(), "re");
@@ -78,6 +76,31 @@ Result<std::vector<KernelMapping>> ReadKernelMappings(const std::string& path,
   }
   (void)fclose(maps);  // read only
   return mappings;
+}
+
+// As proc_pid_maps(5) shows memory that no file and no driver backs.
+bool IsAnonymous(const std::string& name) {
+  return name.empty() || name == "[heap]" || name.starts_with("[stack") ||
+         name.starts_with("[anon:");
+}
+
+// Of a process, 0: this one. Not what /proc/pid/maps says: that is of the first
+// thread, which has no memory any more once it has ended.
+Result<std::vector<KernelMapping>> ReadMappingsOf(int32_t process,
+                                                  uint64_t end) {
+  if (process == 0) {
+    return ReadKernelMappings("/proc/thread-self/maps", end);
+  }
+  const std::string threads = fmt::format("/proc/{}/task", process);
+  std::error_code error;
+  for (const auto& thread :
+       std::filesystem::directory_iterator(threads, error)) {
+    auto mappings = ReadKernelMappings(thread.path() / "maps", end);
+    if (mappings && !mappings->empty()) {
+      return mappings;
+    }
+  }
+  return Unsupported("no thread in {:?} has memory", threads);
 }
 
 std::string NameOf(const KernelMapping& mapping, uint64_t stack_addr,
@@ -232,7 +255,7 @@ uint64_t GuestMemory::CopyTo(RawFile& file, uint64_t addr,
 Result<std::vector<GuestRegion>> ListRegions(const PageProtection& protection,
                                              uint64_t stack_addr, uint64_t brk,
                                              uint64_t end) {
-  CLEW_ASSIGN_OR_RETURN(mappings, ReadKernelMappings(kOwnMaps, end));
+  CLEW_ASSIGN_OR_RETURN(mappings, ReadMappingsOf(0, end));
   std::vector<GuestRegion> regions;
   for (const KernelMapping& mapping : mappings) {
     SplitByProtection(mapping, NameOf(mapping, stack_addr, brk), protection,
@@ -244,9 +267,7 @@ Result<std::vector<GuestRegion>> ListRegions(const PageProtection& protection,
 Result<std::vector<GuestRegion>> ListRegionsOf(int32_t process,
                                                uint64_t stack_addr,
                                                uint64_t brk) {
-  CLEW_ASSIGN_OR_RETURN(
-      mappings,
-      ReadKernelMappings(fmt::format("/proc/{}/maps", process), UINT64_MAX));
+  CLEW_ASSIGN_OR_RETURN(mappings, ReadMappingsOf(process, UINT64_MAX));
   std::vector<GuestRegion> regions;
   for (const KernelMapping& mapping : mappings) {
     if (!IsKernels(mapping.name)) {
@@ -256,16 +277,16 @@ Result<std::vector<GuestRegion>> ListRegionsOf(int32_t process,
            .size_bytes = mapping.end - mapping.begin,
            .prot = mapping.prot,
            .file_offset = name.starts_with('/') ? mapping.file_offset : 0,
-           .name = name});
+           .name = name,
+           .shared = mapping.shared,
+           .was_zero = !mapping.shared && IsAnonymous(mapping.name)});
     }
   }
   return regions;
 }
 
 bool IsSharedMapping(uint64_t addr, int32_t process) {
-  const auto mappings = ReadKernelMappings(
-      process == 0 ? kOwnMaps : fmt::format("/proc/{}/maps", process),
-      UINT64_MAX);
+  const auto mappings = ReadMappingsOf(process, UINT64_MAX);
   return mappings && std::ranges::any_of(*mappings, [&](const auto& mapping) {
            return mapping.shared && mapping.begin <= addr && addr < mapping.end;
          });

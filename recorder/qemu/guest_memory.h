@@ -79,6 +79,10 @@ struct GuestRegion {
   uint32_t prot = 0;  // kProt... (common/inputs.h)
   uint64_t file_offset = 0;
   std::string name;  // file, "[stack]", "[heap]" or empty
+  // Of ListRegionsOf alone: other processes may have it; it is private and was
+  // zero when it was mapped.
+  bool shared = false;
+  bool was_zero = false;
 };
 
 // The program's memory, by address: the kernel's list of mappings below `end`,

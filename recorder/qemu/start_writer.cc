@@ -1,8 +1,6 @@
 #include "recorder/qemu/start_writer.h"
 
-#include <algorithm>
-#include <array>
-
+#include "recorder/qemu/page_content.h"
 #include "recorder/qemu/wire.h"
 
 namespace clew::recorder {
@@ -10,30 +8,29 @@ namespace {
 
 constexpr uint32_t kStartSegments = 10;
 constexpr uint32_t kSegmentData = 6;
+constexpr uint32_t kStartThreads = 14;
+constexpr uint32_t kThreadXsave = 7;
 
 // The zero pages at a region's start, which get a segment without bytes.
-uint64_t LeadingZeroBytes(const GuestRegion& region,
-                          const GuestMemory& memory) {
+uint64_t LeadingZeroBytes(const GuestRegion& region, PageContent& content) {
   uint64_t zeros = 0;
-  while (zeros < region.size_bytes &&
-         !HasContent(memory, region.addr + zeros, kPageBytes)) {
+  while (zeros < region.size_bytes && !content.Has(region, zeros)) {
     zeros += kPageBytes;
   }
   return zeros;
 }
 
-uint64_t UsedBytes(const GuestRegion& region, const GuestMemory& memory) {
+uint64_t UsedBytes(const GuestRegion& region, PageContent& content) {
   uint64_t used = region.size_bytes;
-  while (used > 0 &&
-         !HasContent(memory, region.addr + used - kPageBytes, kPageBytes)) {
+  while (used > 0 && !content.Has(region, used - kPageBytes)) {
     used -= kPageBytes;
   }
   return used;
 }
 
 void WriteSegment(RawFile& file, const GuestRegion& region,
-                  const GuestMemory& memory) {
-  const uint64_t used = UsedBytes(region, memory);
+                  const GuestMemory& memory, PageContent& content) {
+  const uint64_t used = UsedBytes(region, content);
   Wire fields;
   fields.Number(1, region.addr);
   fields.Number(2, region.size_bytes);
@@ -56,40 +53,63 @@ void WriteSegment(RawFile& file, const GuestRegion& region,
 
 // A stack has its contents at the end.
 void WriteRegion(RawFile& file, const GuestRegion& region,
-                 const GuestMemory& memory) {
-  const uint64_t zeros = LeadingZeroBytes(region, memory);
+                 const GuestMemory& memory, PageContent& content) {
+  const uint64_t zeros = LeadingZeroBytes(region, content);
   if (zeros == 0 || zeros == region.size_bytes) {
-    WriteSegment(file, region, memory);
+    WriteSegment(file, region, memory, content);
     return;
   }
   GuestRegion head = region;
   head.size_bytes = zeros;
-  WriteSegment(file, head, memory);
+  WriteSegment(file, head, memory, content);
   GuestRegion rest = region;
   rest.addr += zeros;
   rest.size_bytes -= zeros;
   rest.file_offset += region.name.starts_with('/') ? zeros : 0;
-  WriteSegment(file, rest, memory);
+  WriteSegment(file, rest, memory, content);
 }
 
-void WriteRegisters(RawFile& file, const StartState& state) {
+std::string_view TextOf(std::span<const std::byte> bytes) {
+  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+}
+
+// What Start and StartThread have under the same numbers.
+Wire RegistersOf(const StartThread& thread) {
   Wire fields;
-  fields.Number(1, static_cast<uint64_t>(state.thread.as_int()));
+  fields.Number(1, static_cast<uint64_t>(thread.thread.as_int()));
   Wire packed;
-  for (const uint64_t value : state.gpr) {
+  for (const uint64_t value : thread.gpr) {
     packed.Varint(value);
   }
   fields.Text(2, packed.bytes());
-  fields.Number(3, state.rip.as_int());
-  fields.Number(4, state.rflags);
-  fields.Number(5, state.fs_base);
-  fields.Number(6, state.gs_base);
-  fields.Number(7, state.mxcsr);
-  fields.Number(8, state.x87_control);
+  fields.Number(3, thread.rip.as_int());
+  fields.Number(4, thread.rflags);
+  fields.Number(5, thread.fs_base);
+  fields.Number(6, thread.gs_base);
+  return fields;
+}
+
+void WriteThread(RawFile& file, const StartThread& thread) {
+  Wire fields = RegistersOf(thread);
+  fields.Text(kThreadXsave, TextOf(thread.xsave));
+  Wire field;
+  field.Text(kStartThreads, fields.bytes());
+  file.Append(field.bytes());
+}
+
+void WriteRegisters(RawFile& file, const StartState& state) {
+  Wire fields = RegistersOf(state.first);
+  fields.Number(7, state.first.mxcsr);
+  fields.Number(8, state.first.x87_control);
   fields.Number(9, state.brk.as_int());
   fields.Number(11, state.mxcsr_mask);
   fields.Text(12, x86::NamesOf(state.cpu_features.Without(x86::kX86_64V2)));
+  fields.Text(13, TextOf(state.first.xsave));
+  fields.Number(15, state.initial_stack.as_int());
   file.Append(fields.bytes());
+  for (const StartThread& other : state.others) {
+    WriteThread(file, other);
+  }
 }
 
 }  // namespace
@@ -99,18 +119,11 @@ Status WriteStart(const std::string& path, const StartState& state,
                   const GuestMemory& memory) {
   CLEW_ASSIGN_OR_RETURN(file, RawFile::Create(path));
   WriteRegisters(file, state);
+  PageContent content(memory);
   for (const GuestRegion& region : regions) {
-    WriteRegion(file, region, memory);
+    WriteRegion(file, region, memory, content);
   }
   return file.Close();
-}
-
-bool HasContent(const GuestMemory& memory, uint64_t addr, size_t count) {
-  std::array<char, kPageBytes> page;
-  const size_t size = std::min(count, page.size());
-  return memory.Read(addr, page.data(), size) &&
-         std::any_of(page.begin(), page.begin() + static_cast<long>(size),
-                     [](char c) { return c != 0; });
 }
 
 }  // namespace clew::recorder

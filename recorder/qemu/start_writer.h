@@ -17,10 +17,6 @@ namespace clew::recorder {
                                 std::span<const GuestRegion> regions,
                                 const GuestMemory& memory);
 
-// True if `count` bytes (at most a page) at `addr` are readable and not all
-// zero.
-bool HasContent(const GuestMemory& memory, uint64_t addr, size_t count);
-
 }  // namespace clew::recorder
 
 #endif  // CLEW_RECORDER_QEMU_START_WRITER_H_

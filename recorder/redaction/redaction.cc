@@ -139,7 +139,9 @@ class Redaction {
     }
     if (start_ != nullptr && start_->gpr_size() > kRspIndex) {
       CLEW_ASSIGN_OR_RETURN(
-          stack, ReadInitialStack(StartMemory(), start_->gpr(kRspIndex)));
+          stack, ReadInitialStack(StartMemory(), start_->initial_stack() != 0
+                                                     ? start_->initial_stack()
+                                                     : start_->gpr(kRspIndex)));
       AddStackValues(stack);
     }
     if (core_) {
@@ -443,7 +445,20 @@ class Redaction {
         start_changed_ = true;
       }
     }
+    if (!values_.empty()) {
+      ClearVectorRegisters();
+    }
     return {};
+  }
+
+  // For the same reason as AddRegisterNotes.
+  void ClearVectorRegisters() {
+    start_changed_ |= !start_->xsave().empty();
+    start_->clear_xsave();
+    for (pb::StartThread& thread : *start_->mutable_other_threads()) {
+      start_changed_ |= !thread.xsave().empty();
+      thread.clear_xsave();
+    }
   }
 
   // A file in which values are bytes among others.

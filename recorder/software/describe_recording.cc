@@ -2,6 +2,7 @@
 
 #include <ctime>
 
+#include "common/os/process_state.h"
 #include "recorder/software/repeat.h"
 
 namespace clew::recorder {
@@ -28,9 +29,14 @@ bundle::Manifest DescribeRecording(
   manifest.core_count = config.scheduler.cores;
   manifest.timing = TimingOf(config.encoder);
   manifest.command = options.command;
-  manifest.settings = SettingsOf(options);
-  manifest.working_directory =
-      manifest.settings->surroundings.working_directory;
+  if (options.process != 0) {
+    manifest.working_directory =
+        WorkingDirectoryOf(fmt::format("/proc/{}", options.process));
+  } else {
+    manifest.settings = SettingsOf(options);
+    manifest.working_directory =
+        manifest.settings->surroundings.working_directory;
+  }
   manifest.recorded_at_s = std::time(nullptr);
   manifest.failure = outcome.failure;
   manifest.images = images;

@@ -4,6 +4,7 @@
 #include <sys/wait.h>
 
 #include <algorithm>
+#include <chrono>
 #include <functional>
 #include <map>
 #include <ranges>
@@ -11,6 +12,7 @@
 
 #include "bundle/manifest/bundle_writer.h"
 #include "common/os/file.h"
+#include "common/os/process_state.h"
 #include "common/text/path_names.h"
 #include "common/text/signal_text.h"
 #include "recorder/native/run_natively.h"
@@ -27,6 +29,8 @@ using bundle::BundleWriter;
 
 constexpr uint32_t kCoresMax = 64;
 constexpr uint32_t kQuantumMax = 1'000'000;
+// A manifest has to have room for them.
+constexpr size_t kCommandBytesMax = 64 << 10;
 // With a crystal of 1/64 of the TSC an MTC period of 2^6 is 4096 instructions.
 constexpr uint32_t kTscTicksPerCrystalTick = 64;
 
@@ -40,7 +44,7 @@ Status CheckRange(const char* name, T value, T least, T most) {
 }
 
 Status CheckOptions(const RecordOptions& options) {
-  if (options.command.empty()) {
+  if (options.command.empty() && options.process == 0) {
     return InvalidArgument("no command to record");
   }
   CLEW_RETURN_IF_ERROR(CheckRange("cores", options.cores, 1u, kCoresMax));
@@ -167,10 +171,39 @@ std::string Describe(const StatusCounts& counts) {
   return shown.size() > kShownMax ? text + ", ..." : text;
 }
 
+uint64_t NowMs() {
+  return static_cast<uint64_t>(
+      std::chrono::duration_cast<std::chrono::milliseconds>(
+          std::chrono::steady_clock::now().time_since_epoch())
+          .count());
+}
+
+// What is left behind by what was recorded.
+struct Ran {
+  Outcome outcome;
+  std::vector<pid_t> left;
+  uint64_t stopped_ms = 0;
+};
+
+Result<Ran> Attach(const RecordOptions& options, const PluginConfig& config) {
+  Ran ran;
+  const uint64_t before_ms = NowMs();
+  CLEW_ASSIGN_OR_RETURN(
+      wait_status,
+      RunAttached({.process = options.process,
+                   .config = config,
+                   .is_over = options.is_over,
+                   .begun = [&] { ran.stopped_ms = NowMs() - before_ms; }}));
+  CLEW_ASSIGN_OR_RETURN(outcome, ReadOutcome(config, wait_status));
+  ran.outcome = std::move(outcome);
+  return ran;
+}
+
 // Returns the wait status.
-Result<int> Run(const RecordOptions& options,
-                const bundle::Surroundings& surroundings,
-                const PluginConfig& config, ProgramGroup& group) {
+Result<int> RunCommand(const RecordOptions& options, const PluginConfig& config,
+                       ProgramGroup& group) {
+  const bundle::Surroundings surroundings =
+      options.surroundings.value_or(bundle::Surroundings());
   if (options.source == SoftwareSource::kStep) {
     return RunNatively({.command = options.command,
                         .surroundings = surroundings,
@@ -185,31 +218,44 @@ Result<int> Run(const RecordOptions& options,
                       group);
 }
 
+Result<Ran> Run(const RecordOptions& options, const PluginConfig& config) {
+  CLEW_ASSIGN_OR_RETURN(group, ProgramGroup::Make());
+  CLEW_ASSIGN_OR_RETURN(wait_status, RunCommand(options, config, group));
+  std::vector<pid_t> left = group.Left();
+  const auto outcome = ReadOutcome(config, wait_status);
+  if (!outcome || WasCutOff(outcome->failure)) {
+    group.End();
+    left.clear();
+  }
+  if (!outcome) {
+    return std::unexpected(outcome.error());
+  }
+  return Ran{.outcome = *outcome, .left = std::move(left)};
+}
+
 }  // namespace
 
 Result<RecordOutcome> Record(const RecordOptions& given) {
   CLEW_RETURN_IF_ERROR(CheckOptions(given));
   RecordOptions options = given;
-  if (!options.surroundings) {
-    CLEW_ASSIGN_OR_RETURN(own, OwnSurroundings(options.command[0]));
-    options.surroundings = own;
+  if (options.process != 0) {
+    options.command = CommandLineOf(fmt::format("/proc/{}", options.process),
+                                    kCommandBytesMax);
+  } else {
+    if (!options.surroundings) {
+      CLEW_ASSIGN_OR_RETURN(own, OwnSurroundings(options.command[0]));
+      options.surroundings = own;
+    }
+    CLEW_RETURN_IF_ERROR(CheckProgram(*options.surroundings));
   }
-  CLEW_RETURN_IF_ERROR(CheckProgram(*options.surroundings));
   CLEW_ASSIGN_OR_RETURN(
       bundle, BundleWriter::Create(PosixFileSystem(), options.output));
   CLEW_ASSIGN_OR_RETURN(config, MakeSession(options, bundle.folder()));
   CLEW_RETURN_IF_ERROR(
       bundle.files().CreateDirectory(RawFolder(bundle.folder())));
-  CLEW_ASSIGN_OR_RETURN(group, ProgramGroup::Make());
-  CLEW_ASSIGN_OR_RETURN(wait_status,
-                        Run(options, *options.surroundings, config, group));
-  std::vector<pid_t> left = group.Left();
-  auto read = ReadOutcome(config, wait_status);
-  if (!read || WasCutOff(read->failure)) {
-    group.End();
-    left.clear();
-  }
-  CLEW_ASSIGN_OR_RETURN(outcome, std::move(read));
+  CLEW_ASSIGN_OR_RETURN(ran, options.process != 0 ? Attach(options, config)
+                                                  : Run(options, config));
+  const Outcome& outcome = ran.outcome;
 
   RecordOutcome result{.failure = outcome.failure,
                        .dropped = outcome.dropped,
@@ -217,9 +263,10 @@ Result<RecordOutcome> Record(const RecordOptions& given) {
                        .handovers = outcome.handovers,
                        .switches = outcome.switches,
                        .seed = options.seed,
+                       .stopped_ms = ran.stopped_ms,
                        .deviations = outcome.deviations,
                        .unknown_insns = {},
-                       .left = std::move(left)};
+                       .left = std::move(ran.left)};
   result.kept =
       !options.keep_only_if_failed || result.failure.kind != FailureKind::kNone;
   if (!result.kept) {

@@ -30,6 +30,10 @@ enum class SoftwareSource : uint8_t {
 struct RecordOptions {
   SoftwareSource source = SoftwareSource::kQemu;
   std::vector<std::string> command;  // argv; [0] is searched for in PATH
+  // With kStep: a process that runs already, in the place of `command`.
+  int32_t process = 0;
+  // Of a process that runs: whether to end its recording, asked often.
+  std::function<bool()> is_over;
   // Absent: those of this process, and [0] decides which file is run.
   std::optional<bundle::Surroundings> surroundings;
   std::string output;            // the bundle to make
@@ -74,6 +78,7 @@ struct RecordOutcome {
   uint64_t switches = 0;
   uint64_t pt_bytes = 0;
   uint64_t seed = 0;
+  uint64_t stopped_ms = 0;  // for so long all of RecordOptions::process was
   std::vector<std::string> deviations;  // common/linux/deviations.h
   // Of a run that is kept: each sequence of bytes once, by address.
   std::vector<UnknownInsn> unknown_insns;
@@ -81,14 +86,17 @@ struct RecordOutcome {
   std::vector<pid_t> left;
 };
 
-// Runs the command under QEMU and makes a bundle of the run. The program's
+// Runs the command and makes a bundle of the run, or attaches to a process that
+// runs and makes one of what it does from then on, until it ends or `is_over`
+// (FailureKind::kTimeLimit); it goes on unrecorded then. The program's
 // stdin, stdout and stderr are those of the caller. The bundle is there whole
 // or not at all, whatever ends the recorder.
 //
 // kInvalidArgument: an option is out of range, the output exists, the command
 // is not there. kUnsupported: no x86-64 ELF program, or it did something that
 // cannot be recorded (the message says what). kSystem: qemu-x86_64 or the
-// plugin is missing, or the file system failed.
+// plugin is missing, a process cannot be attached to, or the file system
+// failed.
 [[nodiscard]] Result<RecordOutcome> Record(const RecordOptions& options);
 
 // Records with seeds options.seed, +1, ... until a run fails, at most

@@ -51,7 +51,8 @@ Result<RecordOptions> OptionsToRepeat(const bundle::Manifest& manifest,
   if (!manifest.settings) {
     return Unsupported(
         "{}: it does not carry how the program was started: it was not made by "
-        "'clew record' in software, is redacted, or older than this",
+        "'clew record' in software, is of a process that was attached to, is "
+        "redacted, or older than this",
         where);
   }
   const bundle::RunSettings& settings = *manifest.settings;

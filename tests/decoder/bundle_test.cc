@@ -226,31 +226,6 @@ TEST_F(BundleTest, RefusesTheScheduleOfAnotherRecording) {
   EXPECT_THAT(schedule.error().message, HasSubstr("manifest_digest"));
 }
 
-TEST(StartTest, SegmentsComeBackInOrderAndFaultsAreNamed) {
-  const auto start = ToStart(GoodStart(), "start.pb");
-  ASSERT_TRUE(start) << start.error().message;
-  EXPECT_EQ(start->gpr[kR15], 115u);
-  EXPECT_EQ(start->segments[0].addr, TraceeAddr(0x1000));
-  EXPECT_EQ(start->segments[0].bytes.size(), 3u);
-
-  auto bad = GoodStart();
-  bad.mutable_segments(0)->set_addr(0x1000);
-  EXPECT_THAT(ToStart(bad, "s").error().message, HasSubstr("overlap"));
-  bad = GoodStart();
-  bad.mutable_segments(0)->set_addr(0x1001);
-  EXPECT_THAT(ToStart(bad, "s").error().message, HasSubstr("whole pages"));
-  bad = GoodStart();
-  bad.mutable_segments(0)->set_addr(UINT64_MAX - 4095);
-  bad.mutable_segments(0)->set_size_bytes(8192);
-  EXPECT_THAT(ToStart(bad, "s").error().message, HasSubstr("whole pages"));
-  bad = GoodStart();
-  bad.mutable_segments(0)->set_data(std::string(4097, 'x'));
-  EXPECT_THAT(ToStart(bad, "s").error().message, HasSubstr("of data"));
-  bad = GoodStart();
-  bad.add_gpr(1);
-  EXPECT_THAT(ToStart(bad, "s").error().message, HasSubstr("17 registers"));
-}
-
 TEST(InputLogTest, EachThreadGetsItsOwnInOrder) {
   std::string log;
   AppendRecord(log, SyscallOf(7, 1));

@@ -3,6 +3,7 @@
 // that of every register. Method: property; guest recordings run along their
 // true schedule, copied at random places. Oracle: the state digests and the
 // truth's memory.
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <type_traits>
@@ -155,6 +156,16 @@ TEST_F(ProcessCopyTest, EveryRegisterCountsInTheDigest) {
   expect_counts("x87 control", control);
   expect_counts("x87 status", status);
   expect_counts("x87 tag", tag);
+}
+
+TEST_F(ProcessCopyTest, AThreadThatBeginsTwiceIsRefused) {
+  Open(6);
+  Recording recording = guest_->recording();
+  recording.start.others.push_back(recording.start.first);
+  const auto session = OpenedRecording::Open(recording);
+  ASSERT_FALSE(session.has_value());
+  EXPECT_EQ(session.error().code, ErrorCode::kCorruptInput);
+  EXPECT_THAT(session.error().message, testing::HasSubstr("is there twice"));
 }
 
 }  // namespace

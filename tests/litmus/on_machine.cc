@@ -255,8 +255,8 @@ std::unique_ptr<Recorded> Record(const LitmusProgram& program) {
              main.code());
   AddSegment(*recorded, kDataAt, 0x1000, kProtRead | kProtWrite, {});
   AddSegment(*recorded, kStackAt, 0x1000, kProtRead | kProtWrite, {});
-  start.thread = recorded->threads[0];
-  start.rip = TraceeAddr(kCodeAt);
+  start.first.thread = recorded->threads[0];
+  start.first.rip = TraceeAddr(kCodeAt);
   return recorded;
 }
 
@@ -269,9 +269,10 @@ std::set<LitmusOutcome> OutcomesOnMachine(const LitmusProgram& program,
   recording.model = machine::MemoryModelOf(model);
   recording.open_streams = [&] { return std::make_unique<Streams>(*recorded); };
   recording.open_inputs = [&] { return std::make_unique<Inputs>(*recorded); };
-  recording.start.gpr[kRdi] = kCloneFlags;
-  recording.start.gpr[kRsi] = kStackAt + 0x1000 - 64;
-  recording.start.gpr[kRbp] = kDataAt;
+  auto& start = recording.start.first.gpr;
+  start[kRdi] = kCloneFlags;
+  start[kRsi] = kStackAt + 0x1000 - 64;
+  start[kRbp] = kDataAt;
   OrderExplorer explorer(recording);
   std::set<LitmusOutcome> outcomes;
   for (const auto& [digest, order] : explorer.ends()) {

@@ -366,7 +366,7 @@ TEST(ProcessTarget, AScheduleOfUnknownThreadsIsRefused) {
 
 TEST(ProcessTarget, AScheduleWithAFlushIsRefused) {
   const GuestRecording guest = Record(kPrograms[0], 1);
-  const Tid first = guest.recording().start.thread;
+  const Tid first = guest.recording().start.first.thread;
   const auto target = ProcessTarget::Open(
       guest.recording(),
       {{.thread = first, .until_insn = 1},

@@ -195,24 +195,26 @@ class GuestKernel {
 
   void Load(void (*entry)(uint64_t), uint64_t argument) {
     StartState& start = result_.recording_.start;
-    start.thread = Tid(kFirstTid);
+    StartThread& first = start.first;
+    first.thread = Tid(kFirstTid);
     start.segments = OwnSegments();
     StartSegment stack;
     stack.addr = TraceeAddr(kStackTop - kStackBytes);
     stack.size_bytes = kStackBytes;
     stack.prot = kProtRead | kProtWrite;
     start.segments.push_back(stack);
-    start.rip = TraceeAddr(reinterpret_cast<uint64_t>(entry));
-    start.gpr[kRdi] = argument;
-    start.gpr[kRsp] = kStackTop - 8 - 256;
+    first.rip = TraceeAddr(reinterpret_cast<uint64_t>(entry));
+    first.gpr[kRdi] = argument;
+    first.gpr[kRsp] = kStackTop - 8 - 256;
+    start.initial_stack = TraceeAddr(first.gpr[kRsp]);
     for (const StartSegment& segment : start.segments) {
       memory_.Map(segment.addr.as_int(), segment.size_bytes, segment.prot);
       memory_.Poke(segment.addr.as_int(), segment.bytes);
     }
     Thread main;
-    main.tid = start.thread;
-    main.registers.rip = start.rip.as_int();
-    main.registers.gpr = start.gpr;
+    main.tid = first.thread;
+    main.registers.rip = first.rip.as_int();
+    main.registers.gpr = first.gpr;
     main.buffer = NewBuffer();
     threads_.push_back(main);
     running_.resize(options_.cores);

@@ -91,6 +91,10 @@ std::optional<FileRange> WrittenRange(const SyscallCall& call, uint64_t bytes,
   return std::nullopt;
 }
 
+bool IsOfSystem(const struct stat& info) {
+  return info.st_uid == 0 && (info.st_mode & (S_IWGRP | S_IWOTH)) == 0;
+}
+
 }  // namespace
 
 std::optional<std::string> CodeFileOf(const SyscallCall& call, int64_t result,
@@ -139,6 +143,37 @@ std::optional<FileMappings::FileId> FileMappings::IdOf(
   return info ? std::optional(
                     FileId{.device = info->st_dev, .inode = info->st_ino})
               : std::nullopt;
+}
+
+void FileMappings::Begin(std::span<const GuestRegion> regions) {
+  for (const GuestRegion& region : regions) {
+    struct stat info = {};
+    if (region.name.starts_with('/') && stat(region.name.c_str(), &info) == 0 &&
+        S_ISREG(info.st_mode)) {
+      mappings_.push_back(
+          {.addr = region.addr,
+           .size_bytes = region.size_bytes,
+           .file_offset = region.file_offset,
+           .file = {.device = info.st_dev, .inode = info.st_ino}});
+    }
+    if (region.shared) {
+      NoteShared(region);
+    }
+  }
+}
+
+// How its file was opened is not known any more: what the process cannot write
+// through the mapping counts as opened for reading.
+void FileMappings::NoteShared(const GuestRegion& region) {
+  struct stat info = {};
+  const bool is_file =
+      region.name.starts_with('/') && stat(region.name.c_str(), &info) == 0;
+  if (!is_file) {
+    maps_shared_memory_ = true;
+    shares_with_children_ = true;  // it may have some
+  } else if ((region.prot & kProtWrite) != 0 || !IsOfSystem(info)) {
+    written_by_others_.insert(region.name);
+  }
 }
 
 void FileMappings::Follow(const SyscallCall& call, int64_t result,
@@ -194,9 +229,7 @@ void FileMappings::Note(const GuestMemory& memory, int fd, uint64_t prot) {
   info = descriptor.Stat().value_or(info);
   const bool for_writing =
       (fcntl(descriptor.get(), F_GETFL) & O_ACCMODE) != O_RDONLY;
-  const bool of_system =
-      info.st_uid == 0 && (info.st_mode & (S_IWGRP | S_IWOTH)) == 0;
-  if ((prot & PROT_WRITE) != 0 || for_writing || !of_system) {
+  if ((prot & PROT_WRITE) != 0 || for_writing || !IsOfSystem(info)) {
     written_by_others_.insert(PathOfDescriptor(memory, fd));
   }
 }

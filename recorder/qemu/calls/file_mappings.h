@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <optional>
 #include <set>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -41,6 +42,8 @@ std::optional<FileRange> ChangedFile(const SyscallCall& call, int64_t result,
 // known to change memory, too. Not thread-safe.
 class FileMappings {
  public:
+  // What a process that is recorded from here on has mapped already.
+  void Begin(std::span<const GuestRegion> regions);
   // After each call that returned: keeps the list. Calls that map nothing cost
   // a comparison of their number.
   void Follow(const SyscallCall& call, int64_t result,
@@ -75,6 +78,7 @@ class FileMappings {
   bool IsMapped(uint64_t addr) const;
   void Map(uint64_t addr, const SyscallCall& call, const GuestMemory& memory);
   void Note(const GuestMemory& memory, int fd, uint64_t prot);
+  void NoteShared(const GuestRegion& region);
   void Remove(uint64_t addr, uint64_t size_bytes);
   void Move(uint64_t from, uint64_t old_bytes, uint64_t to, uint64_t new_bytes);
 

@@ -47,10 +47,10 @@ Status ProgramStart::Write(const Thread& me, uint64_t ip, uint64_t now) {
   CLEW_ASSIGN_OR_RETURN(regions, Regions());
   NameMappings(me.tid, regions, now);
   StartState state;
-  state.thread = me.tid;
-  state.gpr = me.env.Gprs();
-  state.rip = TraceeAddr(ip);
-  state.rflags = me.env.rflags();
+  state.first.thread = me.tid;
+  state.first.gpr = me.env.Gprs();
+  state.first.rip = TraceeAddr(ip);
+  state.first.rflags = me.env.rflags();
   state.brk = TraceeAddr(brk_);
   return WriteStart(StartPath(context_.config.folder), state, regions,
                     context_.memory);

@@ -1,6 +1,6 @@
 // Goal: XSAVE and XRSTOR have the effect that the CPU has, on x87, SSE and AVX
 // state and on memory, for each choice of components; what they refuse, the CPU
-// refuses.
+// refuses. A thread that begins with an area begins as if it had restored it.
 // Method: random states, among them such as have components in their initial
 // state; areas that XSAVE stored, with any components marked as stored. Oracle:
 // the CPU, if it has AVX. Left out: the pointers to the last x87 instruction,
@@ -92,6 +92,20 @@ TEST_F(SaveStateTest, XsaveAgreesWithTheCpu) {
 TEST_F(SaveStateTest, XrstorAgreesWithTheCpu) {
   for (int i = 0; i < kStates; ++i) {
     ASSERT_EQ(Compare(AnyStateToRestore()), "") << "trial " << i;
+  }
+}
+
+TEST_F(SaveStateTest, AThreadBeginsWithWhatXrstorWouldRestore) {
+  for (int i = 0; i < kStates; ++i) {
+    State state = AnyStateToRestore();
+    state.regs.gpr[kRax] = kAllComponents;
+    const Outcome cpu = oracle_.RunOnCpu(state);
+    Outcome begun = cpu;
+    begun.state.regs.vec = state.regs.vec;
+    begun.state.regs.mxcsr = state.regs.mxcsr;
+    begun.state.regs.x87 = state.regs.x87;
+    RestoreXsave(std::span(state.window).subspan(kAreaAt), begun.state.regs);
+    ASSERT_EQ(Difference(cpu, begun, 0), "") << "trial " << i;
   }
 }
 

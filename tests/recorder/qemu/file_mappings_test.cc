@@ -12,6 +12,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "common/inputs.h"
+
 namespace clew::recorder {
 namespace {
 
@@ -177,6 +179,42 @@ TEST_F(FileMappingsTest, MemoryThatChildrenShareIsNamed) {
   Follow(forked, 7);
   EXPECT_THAT(files_.Unlogged(),
               ElementsAre(HasSubstr("shared with child processes")));
+}
+
+// Of a process that is recorded from the middle of its life on.
+TEST_F(FileMappingsTest, WhatIsMappedAtTheBeginningIsKnown) {
+  files_.Begin(std::vector<GuestRegion>{{.addr = kAt,
+                                         .size_bytes = 2 * kPageBytes,
+                                         .prot = kProtRead,
+                                         .file_offset = kPageBytes,
+                                         .name = path_},
+                                        {.addr = kAt + 0x100000,
+                                         .size_bytes = kPageBytes,
+                                         .prot = kProtRead,
+                                         .name = "/etc/ld.so.cache",
+                                         .shared = true},
+                                        {.addr = kAt + 0x200000,
+                                         .size_bytes = kPageBytes,
+                                         .prot = kProtRead | kProtWrite,
+                                         .name = "[heap]"}});
+  EXPECT_THAT(Pwrite(kPageBytes + 5, 7), ElementsAre(MemoryRange{kAt + 5, 7}));
+  EXPECT_THAT(files_.Unlogged(), IsEmpty());
+}
+
+TEST_F(FileMappingsTest, WhatOthersMayShareAtTheBeginningIsNamed) {
+  files_.Begin(std::vector<GuestRegion>{{.addr = kAt,
+                                         .size_bytes = kPageBytes,
+                                         .prot = kProtWrite,
+                                         .name = path_,
+                                         .shared = true}});
+  EXPECT_THAT(files_.Unlogged(), ElementsAre(HasSubstr(path_)));
+  files_.Begin(std::vector<GuestRegion>{{.addr = kAt + 0x100000,
+                                         .size_bytes = kPageBytes,
+                                         .name = "/dev/zero (deleted)",
+                                         .shared = true}});
+  EXPECT_THAT(
+      files_.Unlogged(),
+      ElementsAre(HasSubstr(path_), HasSubstr("shared with child processes")));
 }
 
 TEST_F(FileMappingsTest, ACacheOfTheSystemThatIsReadIsNotNamed) {

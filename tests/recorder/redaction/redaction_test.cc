@@ -289,6 +289,26 @@ TEST_F(RedactionTest, DroppedSegmentsHaveNoBytesAndTheDumpIsWhole) {
   }
 }
 
+// Of a process that was attached to: its stack pointer is anywhere, and its
+// vector registers hold what it copied last.
+TEST_F(RedactionTest, ValuesAreFoundAndClearedInAnAttachedProcessToo) {
+  std::filesystem::remove(folder_ + "/core");
+  const std::string registers = std::string(600, '\0') + kToken;
+  pb::Start start = StartMessage();
+  start.set_gpr(4, kHeapAt);
+  start.set_initial_stack(kStackAt + kArgcInPage);
+  start.set_xsave(registers);
+  start.add_other_threads()->set_xsave(registers);
+  Write("start.pb", start.SerializeAsString());
+  ASSERT_TRUE(Apply("environment drop *TOKEN*"));
+  EXPECT_THAT(FilesWith(kToken), IsEmpty());
+  pb::Start redacted;
+  ASSERT_TRUE(redacted.ParseFromString(Read("start.pb")));
+  EXPECT_TRUE(redacted.xsave().empty());
+  ASSERT_EQ(redacted.other_threads_size(), 1);
+  EXPECT_TRUE(redacted.other_threads(0).xsave().empty());
+}
+
 TEST_F(RedactionTest, StartAndInputsCanBeLeftOut) {
   const auto lines = Apply("start drop\ninputs drop");
   ASSERT_TRUE(lines);

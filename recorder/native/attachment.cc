@@ -1,0 +1,271 @@
+#include "recorder/native/attachment.h"
+
+#include <asm/unistd_64.h>
+#include <linux/prctl.h>
+#include <linux/rseq.h>
+#include <sys/time.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <map>
+#include <string>
+
+#include "common/linux/syscall_result.h"
+#include "common/linux/syscall_table.h"
+#include "common/os/process_state.h"
+
+namespace clew::recorder {
+namespace {
+
+// Threads that block all signals while this exists.
+class BlockedSignals {
+ public:
+  explicit BlockedSignals(TracedProcess& process) : process_(process) {}
+  BlockedSignals(const BlockedSignals&) = delete;
+  BlockedSignals& operator=(const BlockedSignals&) = delete;
+  ~BlockedSignals() {
+    for (const auto& [thread, mask] : masks_) {
+      (void)process_.SetSignalMask(Tid(thread), mask);  // or it has ended
+    }
+  }
+  [[nodiscard]] Status Block(const std::vector<Tid>& threads) {
+    for (const Tid thread : threads) {
+      CLEW_ASSIGN_OR_RETURN(mask, process_.SignalMask(thread));
+      masks_[thread.as_int()] = mask;
+      CLEW_RETURN_IF_ERROR(process_.SetSignalMask(thread, UINT64_MAX));
+    }
+    return {};
+  }
+
+ private:
+  TracedProcess& process_;
+  std::map<int32_t, uint64_t> masks_;
+};
+
+// A signal that is not blocked and will be delivered when the thread goes on.
+bool IsSignalPending(const TracedProcess& process, Tid thread) {
+  const std::string status =
+      process.ProcText(fmt::format("task/{}/status", thread));
+  return ((StatusMask(status, "SigPnd") | StatusMask(status, "ShdPnd")) &
+          ~StatusMask(status, "SigBlk")) != 0;
+}
+
+// Whether a call that a stop interrupted is to be made once more: also one that
+// the kernel does not restart after a signal that nobody handles (signal(7),
+// "Interruption of system calls ... by stop signals").
+bool IsInterrupted(const TracedProcess& process, Tid thread,
+                   const user_regs_struct& registers) {
+  const auto number = static_cast<int64_t>(registers.orig_rax);
+  const auto result = static_cast<int64_t>(registers.rax);
+  return number >= 0 && (AsksForRestart(result) ||
+                         (result == -EINTR &&
+                          SyscallMayBlock(SyscallNumber(registers.orig_rax)) &&
+                          !IsSignalPending(process, thread)));
+}
+
+// Brings a thread back to the SYSCALL of an interrupted call, which is made
+// with what is left of its time limit if `with_time_left`.
+Status Rewind(TracedProcess& process, Tid thread, bool with_time_left) {
+  CLEW_ASSIGN_OR_RETURN(registers, process.Registers(thread));
+  if (!IsInterrupted(process, thread, registers)) {
+    return {};
+  }
+  const bool restarts =
+      with_time_left && static_cast<int64_t>(registers.rax) == kRestartBlock;
+  registers.rip -= kSyscallBytes;
+  registers.rax = restarts ? __NR_restart_syscall : registers.orig_rax;
+  registers.orig_rax = UINT64_MAX;
+  return process.SetRegisters(thread, registers);
+}
+
+// A CPU for this thread and those of the process; nullopt: they have none in
+// common.
+std::optional<size_t> CommonCpu(const cpu_set_t& theirs) {
+  cpu_set_t own = {};
+  (void)sched_getaffinity(0, sizeof(own), &own);
+  for (size_t cpu = 0; cpu < CPU_SETSIZE; ++cpu) {
+    if (CPU_ISSET(cpu, &own) && CPU_ISSET(cpu, &theirs)) {
+      return cpu;
+    }
+  }
+  return std::nullopt;
+}
+
+// A slower recording is one, too.
+void BindToOneCpu(const std::vector<Attachment::Thread>& threads) {
+  const auto cpu = CommonCpu(threads.front().cpus);
+  if (!cpu) {
+    return;
+  }
+  cpu_set_t one = {};
+  CPU_SET(*cpu, &one);
+  (void)sched_setaffinity(0, sizeof(one), &one);
+  for (const Attachment::Thread& thread : threads) {
+    (void)sched_setaffinity(thread.tid.as_int(), sizeof(one), &one);
+  }
+}
+
+}  // namespace
+
+Result<Attachment> Attachment::Make(TracedProcess& process,
+                                    const GuestMemory& memory) {
+  const std::vector<Tid> threads = process.Threads();
+  for (const Tid thread : threads) {
+    CLEW_RETURN_IF_ERROR(Rewind(process, thread, false));
+  }
+  BlockedSignals blocked(process);
+  CLEW_RETURN_IF_ERROR(blocked.Block(threads));
+  CLEW_ASSIGN_OR_RETURN(calls, VdsoCalls::Install(process, threads, memory));
+  Attachment attachment(std::move(calls));
+  const Status prepared = attachment.Prepare(process, memory);
+  if (!prepared) {
+    (void)attachment.calls_.Remove(process, threads, memory);
+    return std::unexpected(prepared.error());
+  }
+  BindToOneCpu(attachment.threads_);
+  return attachment;
+}
+
+Status Attachment::Prepare(TracedProcess& process, const GuestMemory& memory) {
+  for (const Tid thread : process.Threads()) {
+    CLEW_RETURN_IF_ERROR(PrepareThread(process, thread, memory));
+  }
+  const Tid first = process.first_thread();
+  CLEW_ASSIGN_OR_RETURN(brk, Call(process, first, __NR_brk, {}));
+  brk_ = static_cast<uint64_t>(brk);
+  uses_timers_ = !process.ProcText("timers").empty();
+  for (const int which : {ITIMER_REAL, ITIMER_VIRTUAL, ITIMER_PROF}) {
+    CLEW_ASSIGN_OR_RETURN(timer,
+                          Ask<itimerval>(process, first, memory, __NR_getitimer,
+                                         {static_cast<uint64_t>(which)}, 1));
+    uses_timers_ |=
+        timer && (timer->it_value.tv_sec != 0 || timer->it_value.tv_usec != 0);
+  }
+  return {};
+}
+
+Status Attachment::PrepareThread(TracedProcess& process, Tid tid,
+                                 const GuestMemory& memory) {
+  Thread thread = {.tid = tid, .rseq = {}};
+  (void)sched_getaffinity(tid.as_int(), sizeof(thread.cpus), &thread.cpus);
+  CLEW_RETURN_IF_ERROR(EndRseq(process, thread, memory));
+  CLEW_ASSIGN_OR_RETURN(addr, Ask<uint64_t>(process, tid, memory, __NR_prctl,
+                                            {PR_GET_TID_ADDRESS}, 1));
+  if (!addr) {
+    return Unsupported(
+        "this kernel does not tell which word a thread clears when it ends "
+        "(CONFIG_CHECKPOINT_RESTORE)");
+  }
+  thread.clear_tid_addr = *addr;
+  threads_.push_back(thread);
+  return {};
+}
+
+// Source: linux/rseq.h.
+Status Attachment::EndRseq(TracedProcess& process, Thread& thread,
+                           const GuestMemory& memory) {
+  CLEW_ASSIGN_OR_RETURN(rseq, process.RegisteredRseq(thread.tid));
+  if (rseq.addr == 0) {
+    return {};
+  }
+  CLEW_ASSIGN_OR_RETURN(registers, process.Registers(thread.tid));
+  const uint64_t section_addr =
+      memory.Load<uint64_t>(rseq.addr + offsetof(struct rseq, rseq_cs))
+          .value_or(0);
+  const auto section = section_addr == 0
+                           ? std::nullopt
+                           : memory.Load<struct rseq_cs>(section_addr);
+  if (section &&
+      registers.rip - section->start_ip < section->post_commit_offset) {
+    registers.rip = section->abort_ip;
+    CLEW_RETURN_IF_ERROR(process.SetRegisters(thread.tid, registers));
+  }
+  CLEW_ASSIGN_OR_RETURN(result, Call(process, thread.tid, __NR_rseq,
+                                     {rseq.addr, rseq.size_bytes,
+                                      RSEQ_FLAG_UNREGISTER, rseq.signature}));
+  if (result != 0) {
+    return Unsupported("thread {}: rseq cannot be ended: error {}", thread.tid,
+                       -result);
+  }
+  thread.rseq = rseq;
+  return {};
+}
+
+Result<int64_t> Attachment::Call(TracedProcess& process, Tid thread,
+                                 uint64_t number,
+                                 const std::array<uint64_t, 6>& args) const {
+  CLEW_ASSIGN_OR_RETURN(before, process.Registers(thread));
+  user_regs_struct call = before;
+  call.rip = calls_.syscall_addr();
+  call.orig_rax = UINT64_MAX;
+  call.rax = number;
+  call.rdi = args[0];
+  call.rsi = args[1];
+  call.rdx = args[2];
+  call.r10 = args[3];
+  call.r8 = args[4];
+  call.r9 = args[5];
+  CLEW_RETURN_IF_ERROR(process.SetRegisters(thread, call));
+  user_regs_struct after = call;
+  while (after.rip == call.rip) {  // a stop that was asked for comes first
+    CLEW_RETURN_IF_ERROR(process.SingleStep(thread, 0));
+    CLEW_ASSIGN_OR_RETURN(stop, process.Wait(thread, true));
+    if (stop.kind != TraceeStop::Kind::kTrap) {
+      return Unsupported("the program was ended from outside");
+    }
+    CLEW_ASSIGN_OR_RETURN(registers, process.Registers(thread));
+    after = registers;
+  }
+  CLEW_RETURN_IF_ERROR(process.SetRegisters(thread, before));
+  return static_cast<int64_t>(after.rax);
+}
+
+// Below the stack, behind what the thread may use there without moving its
+// stack pointer (System V ABI, AMD64 supplement, "red zone").
+template <class T>
+Result<std::optional<T>> Attachment::Ask(TracedProcess& process, Tid thread,
+                                         const GuestMemory& memory,
+                                         uint64_t number,
+                                         std::array<uint64_t, 6> args,
+                                         size_t at) const {
+  constexpr uint64_t kRedZoneBytes = 128;
+  CLEW_ASSIGN_OR_RETURN(registers, process.Registers(thread));
+  const uint64_t addr =
+      (registers.rsp - kRedZoneBytes - sizeof(T)) / alignof(T) * alignof(T);
+  const auto before = memory.Load<T>(addr);
+  if (!before) {
+    return Unsupported("thread {} has no stack at {:#x}", thread, addr);
+  }
+  args[at] = addr;
+  CLEW_ASSIGN_OR_RETURN(result, Call(process, thread, number, args));
+  const auto told = memory.Load<T>(addr);
+  (void)memory.Write(addr, &*before, sizeof(T));
+  return IsErrorResult(result) ? std::optional<T>() : told;
+}
+
+Status Attachment::Undo(TracedProcess& process, const GuestMemory& memory,
+                        const std::vector<Stopped>& stopped) const {
+  std::vector<Tid> all;
+  for (const Stopped& thread : stopped) {
+    all.push_back(thread.tid);
+    if (thread.signal == 0) {
+      CLEW_RETURN_IF_ERROR(Rewind(process, thread.tid, true));
+    }
+  }
+  BlockedSignals blocked(process);
+  CLEW_RETURN_IF_ERROR(blocked.Block(all));
+  for (const Stopped& thread : stopped) {
+    const auto known = std::ranges::find(threads_, thread.tid, &Thread::tid);
+    const bool is_new = known == threads_.end();
+    const cpu_set_t& cpus = is_new ? threads_.front().cpus : known->cpus;
+    (void)sched_setaffinity(thread.tid.as_int(), sizeof(cpus), &cpus);
+    if (!is_new && known->rseq.addr != 0 && thread.signal == 0) {
+      CLEW_RETURN_IF_ERROR(Call(process, thread.tid, __NR_rseq,
+                                {known->rseq.addr, known->rseq.size_bytes, 0,
+                                 known->rseq.signature}));
+    }
+  }
+  return calls_.Remove(process, all, memory);
+}
+
+}  // namespace clew::recorder

@@ -1,0 +1,84 @@
+#ifndef CLEW_RECORDER_NATIVE_ATTACHMENT_H_
+#define CLEW_RECORDER_NATIVE_ATTACHMENT_H_
+
+#include <sched.h>
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "common/os/ptrace.h"
+#include "common/result.h"
+#include "recorder/native/vdso_calls.h"
+#include "recorder/qemu/guest_memory.h"
+
+namespace clew::recorder {
+
+// What is done to a process that runs, so that it can be recorded from here
+// on, and undone when it is let go.
+//
+// - Each thread is brought to user mode: a call that the stop interrupted is
+//   made once more, with its time limit from the beginning.
+// - The kernel writes nothing into its memory but by calls and signals: the
+//   functions of the vDSO make calls (VdsoCalls), and rseq(2) is registered no
+//   longer. A critical section of rseq is aborted, as by a preemption.
+// - All threads are bound to this thread's CPU: a step costs a third.
+class Attachment {
+ public:
+  struct Thread {
+    Tid tid;
+    uint64_t clear_tid_addr = 0;  // set_tid_address(2)
+    TracedProcess::Rseq rseq;     // that it had
+    cpu_set_t cpus = {};          // that it could run on
+  };
+  // REQUIRES: all threads are stopped. kUnsupported: the kernel lacks what is
+  // needed (the message says what).
+  [[nodiscard]] static Result<Attachment> Make(TracedProcess& process,
+                                               const GuestMemory& memory);
+
+  const std::vector<Thread>& threads() const { return threads_; }
+  uint64_t brk() const { return brk_; }
+  bool uses_timers() const { return uses_timers_; }
+
+  struct Stopped {
+    Tid tid;
+    int signal = 0;  // that it is about to receive
+  };
+  // Undoes it. `stopped` are the threads that there are; those with a signal
+  // keep the call that they are in, and what rseq is for them. REQUIRES: all
+  // are stopped.
+  [[nodiscard]] Status Undo(TracedProcess& process, const GuestMemory& memory,
+                            const std::vector<Stopped>& stopped) const;
+
+ private:
+  explicit Attachment(VdsoCalls calls) : calls_(std::move(calls)) {}
+  [[nodiscard]] Status Prepare(TracedProcess& process,
+                               const GuestMemory& memory);
+  [[nodiscard]] Status PrepareThread(TracedProcess& process, Tid tid,
+                                     const GuestMemory& memory);
+  [[nodiscard]] Status EndRseq(TracedProcess& process, Thread& thread,
+                               const GuestMemory& memory);
+  // Makes a call in a thread. Returns its result.
+  [[nodiscard]] Result<int64_t> Call(TracedProcess& process, Tid thread,
+                                     uint64_t number,
+                                     const std::array<uint64_t, 6>& args) const;
+  // Makes one that writes to its argument number `at`; returns what it wrote,
+  // nullopt if it fails.
+  template <class T>
+  [[nodiscard]] Result<std::optional<T>> Ask(TracedProcess& process, Tid thread,
+                                             const GuestMemory& memory,
+                                             uint64_t number,
+                                             std::array<uint64_t, 6> args,
+                                             size_t at) const;
+
+  VdsoCalls calls_;
+  std::vector<Thread> threads_;
+  uint64_t brk_ = 0;
+  bool uses_timers_ = false;
+};
+
+}  // namespace clew::recorder
+
+#endif  // CLEW_RECORDER_NATIVE_ATTACHMENT_H_

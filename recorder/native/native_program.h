@@ -1,0 +1,47 @@
+#ifndef CLEW_RECORDER_NATIVE_NATIVE_PROGRAM_H_
+#define CLEW_RECORDER_NATIVE_NATIVE_PROGRAM_H_
+
+#include <cstdint>
+#include <vector>
+
+#include "common/result.h"
+#include "recorder/native/attachment.h"
+#include "recorder/native/native_state.h"
+#include "recorder/qemu/core_file.h"
+#include "recorder/qemu/initial_stack.h"
+
+namespace clew::recorder {
+
+// What a recording says of its program as it begins and as it ends.
+class NativeProgram {
+ public:
+  // `state`, which is borrowed, has no threads yet.
+  explicit NativeProgram(NativeState& state) : state_(state) {}
+
+  // Of a program at its first instruction. Hides the vDSO from it, so that it
+  // asks the kernel for the time, writes start.pb, and adds its thread.
+  [[nodiscard]] Status Begin();
+  // Of one that was attached to.
+  [[nodiscard]] Status Begin(const Attachment& attachment);
+
+  // Writes what a core dump says of it. REQUIRES: every thread is stopped.
+  [[nodiscard]] Status WriteCoreDump(const Failure& failure);
+
+ private:
+  [[nodiscard]] Status HideVdso();
+  [[nodiscard]] Result<std::vector<GuestRegion>> Regions() const;
+  [[nodiscard]] Result<StartThread> Described(Tid thread) const;
+  [[nodiscard]] Result<DumpedThread> Dumped(const NativeThread& thread) const;
+  void AddThread(const StartThread& thread, uint64_t clear_tid_addr);
+  void NameThreads();
+  [[nodiscard]] Status WriteStartState(StartState& start);
+
+  NativeState& state_;
+  InitialStack stack_;
+  uint64_t stack_addr_ = 0;
+  uint64_t brk_ = 0;
+};
+
+}  // namespace clew::recorder
+
+#endif  // CLEW_RECORDER_NATIVE_NATIVE_PROGRAM_H_

@@ -1,0 +1,21 @@
+#ifndef CLEW_RECORDER_NATIVE_PROCESS_STAT_H_
+#define CLEW_RECORDER_NATIVE_PROCESS_STAT_H_
+
+#include <cstdint>
+
+#include "common/os/ptrace.h"
+#include "common/result.h"
+
+namespace clew::recorder {
+
+// Fields of /proc/pid/stat, by their numbers in proc(5).
+inline constexpr int kStatStartOfStack = 28;  // of argc
+inline constexpr int kStatStartOfHeap = 47;   // where the heap begins
+
+// Returns a field of the process. kUnsupported: the kernel does not tell it.
+[[nodiscard]] Result<uint64_t> StatField(const TracedProcess& process,
+                                         int field);
+
+}  // namespace clew::recorder
+
+#endif  // CLEW_RECORDER_NATIVE_PROCESS_STAT_H_

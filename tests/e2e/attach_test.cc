@@ -1,0 +1,232 @@
+// Goal: `clew record --source step --pid` records a process from any moment of
+// its life on: what truly happened from there is a witness that ends in the
+// memory and registers of the core dump; a failure is solved and replayed; and
+// the process goes on as if nothing had been.
+// Method: a program that does all that a stop may come in the way of, attached
+// to again and again. The recorder also writes down who had the turn when.
+#include <fcntl.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <poll.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <filesystem>
+#include <fstream>
+#include <random>
+#include <sstream>
+#include <thread>
+
+#include "common/os/child_process.h"
+#include "common/os/fd.h"
+#include "follower/bundle/bundle_recording.h"
+#include "recorder/software/record.h"
+#include "solver/check.h"
+#include "tests/e2e/clew_command.h"
+#include "tests/e2e/true_schedule.h"
+
+namespace clew::e2e {
+namespace {
+
+using testing::HasSubstr;
+
+// Newer than what the machine knows, and chosen by libc as a program starts.
+constexpr const char* kOldCpu =
+    "GLIBC_TUNABLES=glibc.cpu.hwcaps="
+    "-AVX512F,-AVX512VL,-AVX512BW,-AVX512DQ,-XSAVEC";
+constexpr int kAnswerLimitMs = 600'000;
+
+// tests/programs/endless.c, while this exists.
+class Endless {
+ public:
+  Endless() {
+    auto input = MakePipe();
+    auto output = MakePipe();
+    const Fd errors(open("/dev/null", O_WRONLY | O_CLOEXEC));
+    const auto pid = SpawnProgram({"/usr/bin/env", kOldCpu, Tracee("endless")},
+                                  {.input = input->read_end.get(),
+                                   .output = output->write_end.get(),
+                                   .errors = errors.get()});
+    pid_ = pid.value();
+    to_ = std::move(input->write_end);
+    from_ = std::move(output->read_end);
+    EXPECT_EQ(Ask(), "pong\n");  // it runs, with all of its threads
+  }
+  Endless(const Endless&) = delete;
+  Endless& operator=(const Endless&) = delete;
+  ~Endless() {
+    kill(pid_, SIGKILL);
+    (void)WaitForChild(pid_);
+  }
+
+  pid_t pid() const { return pid_; }
+  std::string Number() const { return std::to_string(pid_); }
+  void Tell(const char* line) const { EXPECT_EQ(write(to_.get(), line, 2), 2); }
+  std::string Ask() const {
+    Tell("p\n");
+    pollfd answer = {.fd = from_.get(), .events = POLLIN, .revents = 0};
+    char bytes[16] = {};
+    return poll(&answer, 1, kAnswerLimitMs) == 1 &&
+                   read(from_.get(), bytes, sizeof(bytes) - 1) > 0
+               ? bytes
+               : "";
+  }
+  // Lines of its first thread's status in procfs that tell what a recorder
+  // leaves behind.
+  std::string Traces() const {
+    std::ifstream file("/proc/" + Number() + "/status");
+    std::string traces;
+    for (std::string line; std::getline(file, line);) {
+      for (const char* const name :
+           {"TracerPid:", "SigBlk:", "SigCgt:", "Cpus_allowed:"}) {
+        traces += line.starts_with(name) ? line + "\n" : "";
+      }
+    }
+    return traces;
+  }
+  // Waits until somebody traces it.
+  void AwaitRecorder() const {
+    while (Traces().find("TracerPid:\t0\n") != std::string::npos) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
+  }
+
+ private:
+  pid_t pid_ = 0;
+  Fd to_;
+  Fd from_;
+};
+
+recorder::RecordOptions AttachOptions(const Endless& endless,
+                                      const Scratch& scratch, uint64_t seed) {
+  recorder::RecordOptions options;
+  options.source = recorder::SoftwareSource::kStep;
+  options.process = endless.pid();
+  options.output = scratch.Path("b.clew");
+  options.turns_path = scratch.Path("turns");
+  options.seed = seed;
+  options.quantum_insns = 100;
+  options.is_over = [turns = 0]() mutable { return ++turns > 600; };
+  return options;
+}
+
+class AttachTest : public testing::TestWithParam<uint64_t> {};
+
+TEST_P(AttachTest, FromAnyMomentOnTheTrueOrderIsAWitness) {
+  const Endless endless;
+  const std::string before = endless.Traces();
+  std::minstd_rand random(static_cast<uint32_t>(GetParam()));
+  std::this_thread::sleep_for(std::chrono::microseconds(random() % 20'000));
+  const Scratch scratch;
+  const auto outcome =
+      recorder::Record(AttachOptions(endless, scratch, GetParam()));
+  ASSERT_TRUE(outcome.has_value()) << outcome.error().message;
+  EXPECT_EQ(outcome->failure.kind, FailureKind::kTimeLimit);
+  EXPECT_EQ(endless.Ask(), "pong\n");
+  EXPECT_EQ(endless.Traces(), before);
+
+  const auto recording = follower::OpenRecording(scratch.Path("b.clew"));
+  ASSERT_TRUE(recording.has_value()) << recording.error().message;
+  const auto turns = ReadTurns(scratch.Path("turns"));
+  ASSERT_TRUE(turns.has_value()) << turns.error().message;
+  const auto report = solver::CheckSchedule((*recording)->recording,
+                                            TrueSchedule(*turns), nullptr);
+  ASSERT_TRUE(report.has_value()) << report.error().message;
+  EXPECT_EQ(report->disagreement.value_or(""), "");
+  EXPECT_EQ(report->outputs_differing, 0u);
+  EXPECT_GT(report->memory.bytes_compared, 0u);
+  for (const auto& difference : report->memory.differences) {
+    ADD_FAILURE() << fmt::format("{:#x}: {} bytes differ from the core dump",
+                                 difference.addr, difference.size_bytes);
+  }
+  EXPECT_GT(report->registers.compared, 0u);
+  EXPECT_TRUE(report->registers.differences.empty());
+}
+
+INSTANTIATE_TEST_SUITE_P(Moments, AttachTest, testing::Range<uint64_t>(1, 13));
+
+TEST(AttachCommandTest, AFailureAfterAttachingIsSolvedAndReplayed) {
+  const Endless endless;
+  const Scratch scratch;
+  const std::string bundle = scratch.Path("fail.clew");
+  ProgramOutput recorded;
+  std::thread recorder([&] {
+    recorded = Clew({"record", "--source", "step", "--pid", endless.Number(),
+                     "-o", bundle});
+  });
+  endless.AwaitRecorder();
+  endless.Tell("x\n");
+  recorder.join();
+  ASSERT_EQ(recorded.exit_status, kExitFinding) << recorded.text;
+  EXPECT_THAT(recorded.text, HasSubstr("SIGABRT"));
+  EXPECT_THAT(recorded.text, HasSubstr("after it was stopped for"));
+  const ProgramOutput solved = ClewAtLeisure("solve", {bundle});
+  EXPECT_EQ(solved.exit_status, kExitOk) << solved.text;
+  EXPECT_THAT(solved.text, HasSubstr("witness found"));
+  const ProgramOutput replayed = Clew({"replay", "--check", "20", bundle});
+  EXPECT_EQ(replayed.exit_status, kExitOk) << replayed.text;
+  const ProgramOutput info = Clew({"info", bundle});
+  EXPECT_THAT(info.text, HasSubstr("endless.c"));
+  const ProgramOutput again =
+      Clew({"record", "--repeat", bundle, "-o", scratch.Path("again.clew")});
+  EXPECT_EQ(again.exit_status, kExitEnvironment) << again.text;
+  EXPECT_THAT(again.text, HasSubstr("a process that was attached to"));
+}
+
+TEST(AttachCommandTest, TheProcessGoesOnWithoutItsRecorder) {
+  const Endless endless;
+  const Scratch scratch;
+  for (const int signal : {SIGINT, SIGTERM}) {
+    const std::string bundle = scratch.Path(std::to_string(signal));
+    const auto recorder =
+        SpawnProgram({Binary(), "record", "--source", "step", "--pid",
+                      endless.Number(), "-o", bundle},
+                     {});
+    ASSERT_TRUE(recorder.has_value()) << recorder.error().message;
+    endless.AwaitRecorder();
+    EXPECT_EQ(endless.Ask(), "pong\n");  // under the recorder
+    kill(*recorder, signal);
+    const auto status = WaitForChild(*recorder);
+    ASSERT_TRUE(status.has_value());
+    EXPECT_EQ(*status, 0);
+    EXPECT_EQ(endless.Ask(), "pong\n");
+    const ProgramOutput solved = ClewAtLeisure("solve", {bundle});
+    EXPECT_EQ(solved.exit_status, kExitOk) << solved.text;
+  }
+}
+
+TEST(AttachCommandTest, WhatCannotBeAttachedToIsRefusedByName) {
+  const Endless endless;
+  const Scratch scratch;
+  struct Refused {
+    std::vector<std::string> arguments;
+    const char* told;
+  };
+  kill(endless.pid(), SIGSTOP);
+  while (
+      Shell("grep -q '^State:.*stopped' /proc/" + endless.Number() + "/status")
+          .exit_status != 0) {
+  }
+  for (const Refused& refused : std::initializer_list<Refused>{
+           {{"--source", "step", "--pid", "999999999"},
+            "there is no such process"},
+           {{"--source", "step", "--pid", endless.Number()}, "it is stopped"},
+           {{"--pid", endless.Number()}, "needs --source step or perf"},
+           {{"--source", "step", "--until-fail", "3", "--pid",
+             endless.Number()},
+            "leave out --until-fail"},
+           {{"--source", "step", "--pid", endless.Number(), "--", "ls"},
+            "leave out command"}}) {
+    std::vector<std::string> arguments = {"record", "-o",
+                                          scratch.Path("b.clew")};
+    arguments.insert(arguments.end(), refused.arguments.begin(),
+                     refused.arguments.end());
+    const ProgramOutput output = Clew(arguments);
+    EXPECT_EQ(output.exit_status, kExitUsage) << output.text;
+    EXPECT_THAT(output.text, HasSubstr(refused.told));
+  }
+}
+
+}  // namespace
+}  // namespace clew::e2e
