@@ -7,6 +7,9 @@
 namespace clew {
 namespace {
 
+// Of what a descriptor stands for nothing is known.
+constexpr uint64_t kAnyProcess = 0;
+
 template <class Map>
 uint64_t CountOf(const Map& counts, const typename Map::key_type& key) {
   const auto found = counts.find(key);
@@ -22,6 +25,7 @@ bool SentSignals::Concerns(uint64_t number) {
     case SYS_tgkill:
     case SYS_rt_sigqueueinfo:
     case SYS_rt_tgsigqueueinfo:
+    case SYS_pidfd_send_signal:
       return true;
     default:
       return false;
@@ -38,6 +42,8 @@ void SentSignals::Enter(uint64_t number, const std::array<uint64_t, 6>& args) {
     case SYS_tgkill:
     case SYS_rt_tgsigqueueinfo:
       return Send(SentTo::kThread, args[1], args[2]);
+    case SYS_pidfd_send_signal:
+      return Send(SentTo::kProcess, kAnyProcess, args[1]);
     default:
       return;
   }

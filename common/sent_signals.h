@@ -14,8 +14,9 @@ namespace clew {
 // Signals that the threads of a process send one another: a handler is entered
 // after the call that sent the signal was. The n-th one of a number that a
 // thread was sent by tkill, tgkill or rt_tgsigqueueinfo needs n such calls
-// before it; so does, of those sent to the process by kill or rt_sigqueueinfo,
-// the n-th one that the same thread handles. A call counts from its entry on,
+// before it; so does, of those sent to the process by kill, rt_sigqueueinfo or
+// pidfd_send_signal, whatever its descriptor is of, the n-th one that the same
+// thread handles. A call counts from its entry on,
 // whatever it returns. That is less than is true where sends merge, where a
 // thread waits for a signal without a handler, or where several threads handle
 // signals of the process; so it refuses nothing that can happen.

@@ -30,7 +30,7 @@ inline constexpr SyscallRow kSignalCalls[] = {
     CLEW_CALL(signalfd, "ill", .reads = {Counted(1, 2)}),
     CLEW_CALL(signalfd4, "illi", .reads = {Counted(1, 2)}),
     CLEW_CALL(rt_tgsigqueueinfo, "iiil", .reads = {Fixed(3, kQueuedSiginfo)}),
-    CLEW_CALL_UNKNOWN(pidfd_send_signal, "iili"),
+    CLEW_CALL(pidfd_send_signal, "iili", .reads = {Fixed(2, kQueuedSiginfo)}),
 };
 
 }  // namespace clew::syscall_rows

@@ -238,6 +238,17 @@ std::optional<std::string> DeviationOfThreadEnd(uint64_t list,
          "mutex";
 }
 
+std::string DeviationOfAbsentCall(std::string_view name) {
+  return fmt::format("{}: {}", name, kNotThere);
+}
+
+std::string StrictRefusal(std::string_view deviation) {
+  return fmt::format(
+      "the recorder carries out otherwise than the kernel: {}; without "
+      "--strict the run is recorded all the same",
+      deviation);
+}
+
 std::string RecordersDoubt(std::span<const std::string> deviations) {
   return deviations.empty()
              ? ""

@@ -7,6 +7,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 
 // What QEMU 7.2 does not carry out as the kernel does, where a program can come
 // to fail by it. tests/e2e/deviations_test.cc runs each on both. Not here: what
@@ -23,6 +24,8 @@ std::optional<std::string> DeviationOf(uint64_t number,
                                        const std::array<uint64_t, 6>& args,
                                        int64_t result, const LoadWord& load);
 
+// The same of a call of this name that no kernel seems to have.
+std::string DeviationOfAbsentCall(std::string_view name);
 // The same of a second list that a thread gives set_robust_list(2); the first
 // is the C library's, which does without.
 std::string DeviationOfRobustList();
@@ -38,6 +41,9 @@ std::string DeviationOfX87Status();
 std::optional<std::string> DeviationOfThreadEnd(uint64_t list,
                                                 const LoadWord& load);
 
+// Why a recording that is to have no deviations is refused that has
+// `deviation`.
+std::string StrictRefusal(std::string_view deviation);
 // What is to be said of a failure of a run with these: "may be the recorder's:
 // ...". Empty if there are none.
 std::string RecordersDoubt(std::span<const std::string> deviations);

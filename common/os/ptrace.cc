@@ -307,9 +307,10 @@ TracedProcess::~TracedProcess() {
   }
   kill(process_, SIGKILL);
   // The kernel keeps the process until each of its threads is reaped, the first
-  // one last.
+  // one last. One may be a child process.
   for (const int32_t thread : threads_) {
     if (thread != process_) {
+      kill(thread, SIGKILL);
       Reap(thread);
     }
   }

@@ -11,6 +11,7 @@
 #include "common/linux/request_table.h"
 #include "common/linux/syscall_result.h"
 #include "common/linux/syscall_table.h"
+#include "common/os/process_state.h"
 
 namespace clew::recorder {
 namespace {
@@ -18,6 +19,13 @@ namespace {
 bool MakesVfork(const SyscallCall& call) {
   return call.number == __NR_vfork ||
          (call.number == __NR_clone && (call.args[0] & CLONE_VFORK) != 0);
+}
+
+// Libraries try the others and do without; a number without a name is not in
+// the kernel either.
+bool IsMissed(const SyscallRow& row) {
+  return row.name != nullptr && row.effects != KnownEffects::kNativeOnly &&
+         row.number != __NR_rseq;
 }
 
 // What is handed to the kernel in the place of vfork.
@@ -94,6 +102,10 @@ Result<After> NativeCalls::Step(NativeThread& thread, const NativeInsn& insn) {
     return Replace(thread);
   }
   if (call.row->effects != KnownEffects::kAll) {
+    if (IsMissed(*call.row)) {
+      CLEW_RETURN_IF_ERROR(
+          state_.NoteDeviation(DeviationOfAbsentCall(call.row->name)));
+    }
     CLEW_RETURN_IF_ERROR(Refuse(thread, registers));
     return After::kGoesOn;
   }
@@ -132,6 +144,7 @@ Result<After> NativeCalls::Arrive(NativeThread& thread,
     stop = next;
   }
   if (stop.kind == TraceeStop::Kind::kVfork) {
+    thread.vfork_child = stop.new_thread;
     CLEW_RETURN_IF_ERROR(LetChildGo(thread, stop.new_thread));
     CLEW_RETURN_IF_ERROR(state_.process.SingleStep(thread.tid, 0));
     return Look(thread);
@@ -146,11 +159,28 @@ Result<After> NativeCalls::Arrive(NativeThread& thread,
     return ComeBefore(thread, registers);
   }
   const auto result = static_cast<int64_t>(registers.rax);
-  if (thread.signal != 0 && AsksForRestart(result)) {
-    return After::kGoesOn;  // the delivery of the signal says how it ends
+  if (AsksForRestart(result)) {
+    if (thread.signal != 0) {
+      return After::kGoesOn;  // the delivery of the signal says how it ends
+    }
+    // The trap of the step came first: the signal comes next, or the call is
+    // made once more if another thread has taken it.
+    CLEW_RETURN_IF_ERROR(state_.process.SingleStep(thread.tid, 0));
+    return Look(thread);
   }
+  CLEW_RETURN_IF_ERROR(NoteVforkEnd(thread));
   CLEW_RETURN_IF_ERROR(Finish(thread, result));
   return After::kGoesOn;
+}
+
+// A child of vfork that ended may have changed its parent's memory; one that
+// runs another program by now has not, as a rule.
+Status NativeCalls::NoteVforkEnd(NativeThread& thread) {
+  const Tid child = std::exchange(thread.vfork_child, Tid(0));
+  return child != Tid(0) &&
+                 ProcessState(fmt::format("/proc/{}/stat", child)) == 'Z'
+             ? state_.NoteDeviation(DeviationOfVforkEnd())
+             : Status();
 }
 
 // A signal came before the kernel took the call. That is the same as one that

@@ -36,6 +36,7 @@ class NativeCalls {
  private:
   [[nodiscard]] Result<After> Arrive(NativeThread& thread,
                                      const TraceeStop& stop);
+  [[nodiscard]] Status NoteVforkEnd(NativeThread& thread);
   [[nodiscard]] Result<After> ComeBefore(NativeThread& thread,
                                          user_regs_struct registers);
   [[nodiscard]] Result<After> Replace(NativeThread& thread);

@@ -1,8 +1,10 @@
 #include "recorder/native/native_program.h"
 
 #include <elf.h>
+#include <sys/resource.h>
 
 #include <algorithm>
+#include <iterator>
 #include <memory>
 #include <string>
 #include <utility>
@@ -25,6 +27,33 @@ std::array<uint64_t, 16> GprsOf(const user_regs_struct& registers) {
     gpr[i] = registers.*kUserGprs[i];
   }
   return gpr;
+}
+
+// The stack is as large as it was needed so far, and grows where it is touched:
+// up to its limit, and not near another mapping. Source: linux mm/mmap.c,
+// acct_stack_growth, and stack_guard_gap.
+void GrowStack(int32_t process, std::vector<GuestRegion>& regions) {
+  constexpr uint64_t kGuardBytes = 256 * kPageBytes;
+  constexpr uint64_t kStackBytesMax = 256 << 20;  // of one without a limit
+  const auto stack = std::ranges::find(regions, "[stack]", &GuestRegion::name);
+  rlimit limit = {};
+  if (stack == regions.end() ||
+      prlimit(process, RLIMIT_STACK, nullptr, &limit) != 0) {
+    return;
+  }
+  const uint64_t end = stack->addr + stack->size_bytes;
+  const uint64_t size = std::max(
+      stack->size_bytes, std::min<uint64_t>(limit.rlim_cur, kStackBytesMax));
+  uint64_t lowest = end - std::min(size, end);
+  if (stack != regions.begin()) {
+    const GuestRegion& below = *std::prev(stack);
+    lowest = std::max(lowest, below.addr + below.size_bytes + kGuardBytes);
+  }
+  lowest = (lowest + kPageBytes - 1) / kPageBytes * kPageBytes;
+  if (lowest < stack->addr) {
+    stack->addr = lowest;
+    stack->size_bytes = end - lowest;
+  }
 }
 
 }  // namespace
@@ -102,6 +131,7 @@ Status NativeProgram::WriteStartState(StartState& start) {
   start.cpu_features = start.cpu_features.With(x86::HostFeatures());
   start.brk = TraceeAddr(brk_);
   start.initial_stack = TraceeAddr(stack_addr_);
+  GrowStack(state_.process.process(), regions);
   return WriteStart(StartPath(state_.config.folder), start, regions,
                     state_.memory);
 }

@@ -1,12 +1,15 @@
 #ifndef CLEW_RECORDER_NATIVE_NATIVE_STATE_H_
 #define CLEW_RECORDER_NATIVE_NATIVE_STATE_H_
 
+#include <algorithm>
 #include <cstdint>
 #include <functional>
 #include <memory>
 #include <optional>
+#include <string>
 #include <vector>
 
+#include "common/linux/deviations.h"
 #include "common/os/ptrace.h"
 #include "recorder/native/known_code.h"
 #include "recorder/qemu/calls/file_mappings.h"
@@ -44,6 +47,7 @@ struct NativeThread {
   // how that ends.
   std::optional<SyscallCall> call = {};
   uint64_t call_ip = 0;  // of the SYSCALL
+  Tid vfork_child;       // that it waits for; 0: none
   uint64_t clear_tid_addr = 0;
   std::unique_ptr<InputWriter> inputs = {};
 };
@@ -80,6 +84,8 @@ struct NativeState {
   bool uses_timers = false;
   std::optional<NativeEnd> end = {};
   bool replaced = false;  // it runs another program: execve
+  // What was carried out otherwise than by the kernel, each once.
+  std::vector<std::string> deviations = {};
 
   CoreEncoder& EncoderOf(const NativeThread& thread) {
     return tracer->encoder(thread.core);
@@ -100,6 +106,16 @@ struct NativeState {
     failure.thread = thread.tid;
     failure.ip = TraceeAddr(thread.ip);
     end = {.failure = failure};
+  }
+  // kUnsupported where there may be none (PluginConfig::strict).
+  [[nodiscard]] Status NoteDeviation(const std::string& phrase) {
+    if (config.strict) {
+      return Unsupported("{}", StrictRefusal(phrase));
+    }
+    if (std::ranges::find(deviations, phrase) == deviations.end()) {
+      deviations.push_back(phrase);
+    }
+    return {};
   }
   // The recorder ends it.
   void EndAs(FailureKind kind) {

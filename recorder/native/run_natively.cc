@@ -56,6 +56,7 @@ class NativeEnding {
     outcome.handovers = handovers;
     outcome.switches = state_.tracer->switches();
     outcome.unlogged_inputs = state_.files.Unlogged();
+    outcome.deviations = state_.deviations;
     CLEW_RETURN_IF_ERROR(StopBlocked(state_));
     if (failure.kind != FailureKind::kNone || state_.config.core_on_exit) {
       CLEW_RETURN_IF_ERROR(program_.WriteCoreDump(failure));

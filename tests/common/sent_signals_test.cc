@@ -62,6 +62,9 @@ TEST_F(SentSignalsTest, OneOfTheProcessMayBeHandledByAnyThread) {
     Send(SYS_kill, {group, SIGUSR1});
     EXPECT_TRUE(Handle(kOther, SIGUSR1, SentTo::kProcess));
   }
+  EXPECT_FALSE(Handle(kOther, SIGUSR1, SentTo::kProcess));
+  Send(SYS_pidfd_send_signal, {99, SIGUSR1});  // a descriptor
+  EXPECT_TRUE(Handle(kOther, SIGUSR1, SentTo::kProcess));
 }
 
 TEST_F(SentSignalsTest, OthersAreNotConstrained) {

@@ -37,10 +37,11 @@ Status RefuseInheritance(const SyscallCall& call) {
   return {};
 }
 
-// What this process writes is the recording, too.
+// What QEMU's process writes is the recording, too.
 Status RefuseSmallFiles(const SyscallCall& call, const GuestMemory& memory) {
+  const bool writes_recording = memory.process() == 0;
   const bool by_process = call.number == __NR_prlimit64;
-  if (!by_process && call.number != __NR_setrlimit) {
+  if (!writes_recording || (!by_process && call.number != __NR_setrlimit)) {
     return {};
   }
   const size_t resource = by_process ? 1 : 0;

@@ -6,7 +6,6 @@
 #include "recorder/qemu/plugin/deviations.h"
 
 #include <asm/unistd_64.h>
-#include <fmt/format.h>
 
 #include <algorithm>
 
@@ -44,7 +43,7 @@ void Deviations::Add(const std::optional<std::string>& phrase) {
     return;
   }
   if (context_.config.strict) {
-    context_.GiveUp(Refusal(*phrase));
+    context_.GiveUp(StrictRefusal(*phrase));
   }
   phrases_.push_back(*phrase);
 }
@@ -57,13 +56,6 @@ std::vector<std::string> Deviations::phrases() const {
     }
   }
   return all;
-}
-
-std::string Deviations::Refusal(const std::string& phrase) {
-  return fmt::format(
-      "the recorder carries out otherwise than the kernel: {}; without "
-      "--strict the run is recorded all the same",
-      phrase);
 }
 
 }  // namespace clew::recorder

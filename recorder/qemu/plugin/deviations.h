@@ -36,8 +36,6 @@ class Deviations {
 
   // Each once, in the order in which they came; those of child processes last.
   std::vector<std::string> phrases() const;
-  // Why a recording is refused that is to have none, and has `phrase`.
-  static std::string Refusal(const std::string& phrase);
 
  private:
   void Add(const std::optional<std::string>& phrase);

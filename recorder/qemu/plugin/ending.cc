@@ -11,6 +11,7 @@
 
 #include <algorithm>
 
+#include "common/linux/deviations.h"
 #include "recorder/qemu/plugin/hot_path.h"
 #include "recorder/qemu/plugin/outcome_file.h"
 #include "recorder/qemu/plugin/signal_actions.h"
@@ -136,7 +137,7 @@ void Ending::Finish(Locked /*lock*/, const Failure& failure) {
   if (!status) {
     outcome.refusal = status.error().message;
   } else if (context.config.strict && !outcome.deviations.empty()) {
-    outcome.refusal = Deviations::Refusal(outcome.deviations.front());
+    outcome.refusal = StrictRefusal(outcome.deviations.front());
   }
   context.outcome.Write(outcome);
   Leave(failure);
