@@ -102,11 +102,13 @@ TEST(ExpectedTest, RowsOfAnotherFormAreRefusedWithTheirLine) {
 }
 
 TEST(ExpectedTest, EachRowIsOfAProgram) {
-  std::ifstream text(CLEW_FIDELITY "/expected.txt");
-  const auto table = ReadTable(text);
-  ASSERT_TRUE(table) << table.error().message;
-  for (const auto& [program, expected] : *table) {
-    EXPECT_THAT(ProgramNames(), testing::Contains(program));
+  for (const char* const name : {"expected_qemu.txt", "expected_step.txt"}) {
+    std::ifstream text(std::string(CLEW_FIDELITY "/") + name);
+    const auto table = ReadTable(text);
+    ASSERT_TRUE(table) << name << ": " << table.error().message;
+    for (const auto& [program, expected] : *table) {
+      EXPECT_THAT(ProgramNames(), testing::Contains(program)) << name;
+    }
   }
 }
 

@@ -96,8 +96,8 @@ Ran RunNatively(const std::string& program) {
   return Folder().Run({Built(program)}, e2e::kLimitSeconds);
 }
 
-Outcome Follow(const std::string& program, const Ran& native, uint64_t seed,
-               int limit_s) {
+Outcome Follow(const std::string& source, const std::string& program,
+               const Ran& native, uint64_t seed, int limit_s) {
   const Folder folder;
   const auto clew = [&](std::vector<std::string> arguments) {
     arguments.insert(arguments.begin(), e2e::Binary());
@@ -105,12 +105,13 @@ Outcome Follow(const std::string& program, const Ran& native, uint64_t seed,
   };
   // Of the program's own time: a hang is told, and the recorder ends.
   constexpr const char* kProgramSeconds = "60";
-  Runs runs{.native = native,
-            .recorded = clew({"record", "--seed", std::to_string(seed),
-                              "--timeout", kProgramSeconds, "-o",
-                              folder.Bundle(), "--", Built(program)}),
-            .solved = {},
-            .replayed = {}};
+  Runs runs{
+      .native = native,
+      .recorded = clew({"record", "--source", source, "--seed",
+                        std::to_string(seed), "--timeout", kProgramSeconds,
+                        "-o", folder.Bundle(), "--", Built(program)}),
+      .solved = {},
+      .replayed = {}};
   if (const auto outcome = SettledBy(runs)) {
     return *outcome;
   }

@@ -1,5 +1,5 @@
-// Bytes are copied between pipes without being taken, moved, and put in from
-// memory: tee(2), splice(2), vmsplice(2).
+// Bytes are copied between pipes without being taken, moved, put in from memory
+// and taken out into it: tee(2), splice(2), vmsplice(2).
 #include <fcntl.h>
 #include <string.h>
 #include <sys/uio.h>
@@ -17,5 +17,10 @@ int main(void) {
   char all[16] = "";
   CHECK(read(two[0], all, sizeof(all)) == 8);
   CHECK(strcmp(all, "helhello") == 0);
+  char back[4] = "";
+  struct iovec room = {back, 3};
+  CHECK(write(one[1], "abc", 3) == 3);
+  CHECK(vmsplice(one[0], &room, 1, 0) == 3);
+  CHECK(strcmp(back, "abc") == 0);
   return Ok();
 }
