@@ -27,6 +27,10 @@ namespace {
 
 constexpr int kExecFailed = 127;
 
+// What a traced thread stops at, besides steps and signals.
+constexpr uint64_t kTraced = PTRACE_O_TRACECLONE | PTRACE_O_TRACEFORK |
+                             PTRACE_O_TRACEVFORK | PTRACE_O_TRACEEXEC;
+
 Status BindToCpu(int32_t process, int host_cpu) {
   cpu_set_t cpus;
   CPU_ZERO(&cpus);
@@ -119,7 +123,14 @@ bool IsTracedByUs(int32_t process, Tid thread) {
   return false;
 }
 
-Result<TraceeStop> Interpret(Tid thread, int status, bool tell_traps) {
+// Whether what a traced process made is a thread of its own.
+bool IsThreadOf(int32_t process, Tid thread) {
+  return ProcessState(fmt::format("/proc/{}/task/{}/stat", process, thread)) !=
+         '\0';
+}
+
+Result<TraceeStop> Interpret(int32_t process, Tid thread, int status,
+                             bool tell_traps) {
   TraceeStop stop;
   if (WIFEXITED(status)) {
     stop.kind = TraceeStop::Kind::kExited;
@@ -128,14 +139,15 @@ Result<TraceeStop> Interpret(Tid thread, int status, bool tell_traps) {
     stop.kind = TraceeStop::Kind::kKilled;
     stop.signal = WTERMSIG(status);
   } else if (status >> 16 == PTRACE_EVENT_CLONE ||
+             status >> 16 == PTRACE_EVENT_FORK ||
              status >> 16 == PTRACE_EVENT_VFORK) {
     unsigned long child = 0;
     if (ptrace(PTRACE_GETEVENTMSG, thread.as_int(), nullptr, &child) != 0) {
       return SystemError(errno, "cannot learn the number of a new thread");
     }
-    stop.kind = status >> 16 == PTRACE_EVENT_CLONE ? TraceeStop::Kind::kClone
-                                                   : TraceeStop::Kind::kVfork;
     stop.new_thread = Tid(static_cast<int32_t>(child));
+    stop.kind = IsThreadOf(process, stop.new_thread) ? TraceeStop::Kind::kClone
+                                                     : TraceeStop::Kind::kFork;
   } else if (status >> 16 == PTRACE_EVENT_EXEC) {
     stop.kind = TraceeStop::Kind::kExec;
   } else if (status >> 16 == PTRACE_EVENT_STOP) {
@@ -208,9 +220,7 @@ Status TracedProcess::StopAll() {
 }
 
 Status TracedProcess::StopNew(Tid thread) {
-  constexpr uint64_t kOptions =
-      PTRACE_O_TRACECLONE | PTRACE_O_TRACEVFORK | PTRACE_O_TRACEEXEC;
-  if (ptrace(PTRACE_SEIZE, thread.as_int(), nullptr, kOptions) != 0) {
+  if (ptrace(PTRACE_SEIZE, thread.as_int(), nullptr, kTraced) != 0) {
     const int error = errno;
     if (HasEnded(process_, thread)) {
       return {};
@@ -232,6 +242,10 @@ Status TracedProcess::StopNew(Tid thread) {
         stop.kind == TraceeStop::Kind::kKilled) {
       return {};
     }
+    if (stop.kind == TraceeStop::Kind::kFork) {
+      CLEW_RETURN_IF_ERROR(Wait(stop.new_thread, true));
+      CLEW_RETURN_IF_ERROR(LetGo(stop.new_thread));
+    }
     CLEW_RETURN_IF_ERROR(Continue(thread, stop.signal));
   }
 }
@@ -240,10 +254,8 @@ Status TracedProcess::StopNew(Tid thread) {
 Status TracedProcess::FinishExec(const std::string& name) {
   const Tid thread = first_thread();
   CLEW_RETURN_IF_ERROR(Wait(thread, true));
-  constexpr uint64_t kOptions = PTRACE_O_TRACECLONE | PTRACE_O_TRACEVFORK |
-                                PTRACE_O_TRACEEXEC | PTRACE_O_EXITKILL;
-  CLEW_RETURN_IF_ERROR(
-      Request(PTRACE_SETOPTIONS, thread, kOptions, "set options of"));
+  CLEW_RETURN_IF_ERROR(Request(PTRACE_SETOPTIONS, thread,
+                               kTraced | PTRACE_O_EXITKILL, "set options of"));
   CLEW_RETURN_IF_ERROR(Request(PTRACE_CONT, thread, 0, "start"));
   CLEW_ASSIGN_OR_RETURN(exec_stop, Wait(thread, true));
   if (exec_stop.kind != TraceeStop::Kind::kExec) {
@@ -389,7 +401,8 @@ Result<TraceeStop> TracedProcess::Wait(Tid thread, bool may_block) {
     const int32_t stopped =
         waitpid(thread.as_int(), &status, __WALL | (may_block ? 0 : WNOHANG));
     if (stopped > 0) {
-      CLEW_ASSIGN_OR_RETURN(stop, Interpret(thread, status, tell_traps_));
+      CLEW_ASSIGN_OR_RETURN(stop,
+                            Interpret(process_, thread, status, tell_traps_));
       Note(thread, stop);
       return stop;
     }

@@ -26,9 +26,9 @@ struct TraceeStop {
     kTrap,     // after a single step
     kSignal,   // about to receive `signal`
     kClone,    // inside clone(); `new_thread` exists and is stopped
-    // Inside vfork() or its like: `new_thread` is the first of a process, which
-    // exists and is traced and stopped, until LetGo.
-    kVfork,
+    // Inside fork(), vfork() or their like: `new_thread` is the first of a
+    // process, which exists and is traced and stopped, until LetGo.
+    kFork,
     kExec,    // inside execve(); the program is another one
     kExited,  // the thread ended with `exit_status`
     kKilled,  // the process was ended by `signal`
@@ -59,7 +59,7 @@ struct TraceeLaunch {
 // which is killed and reaped when this is destroyed, or one that it attached
 // to, which goes on then as it is. (If this process dies instead, a thread that
 // was stepped last ends by SIGTRAP: the kernel leaves the trap flag set.)
-// Moves. Processes that it forks are not traced.
+// Moves.
 //
 // All calls must come from the thread that called Start or Attach (as ptrace
 // wants it).
@@ -99,7 +99,7 @@ class TracedProcess {
   // of the new program. Otherwise the call failed, and the thread stopped as
   // after a step; or it was killed.
   [[nodiscard]] Result<TraceeStop> Execute(Tid thread);
-  // Traces a process no longer that kVfork told of and whose stop was waited
+  // Traces a process no longer that kFork told of and whose stop was waited
   // for.
   [[nodiscard]] Status LetGo(Tid process);
   // Traces a stopped thread no longer, which goes on; `signal` is delivered

@@ -6,13 +6,10 @@
 #include <sys/time.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <map>
-#include <string>
 
 #include "common/linux/syscall_result.h"
-#include "common/linux/syscall_table.h"
-#include "common/os/process_state.h"
+#include "recorder/native/interrupted_call.h"
 
 namespace clew::recorder {
 namespace {
@@ -42,76 +39,13 @@ class BlockedSignals {
   std::map<int32_t, uint64_t> masks_;
 };
 
-// A signal that is not blocked and will be delivered when the thread goes on.
-bool IsSignalPending(const TracedProcess& process, Tid thread) {
-  const std::string status =
-      process.ProcText(fmt::format("task/{}/status", thread));
-  return ((StatusMask(status, "SigPnd") | StatusMask(status, "ShdPnd")) &
-          ~StatusMask(status, "SigBlk")) != 0;
-}
-
-// Whether a call that a stop interrupted is to be made once more: also one that
-// the kernel does not restart after a signal that nobody handles (signal(7),
-// "Interruption of system calls ... by stop signals").
-bool IsInterrupted(const TracedProcess& process, Tid thread,
-                   const user_regs_struct& registers) {
-  const auto number = static_cast<int64_t>(registers.orig_rax);
-  const auto result = static_cast<int64_t>(registers.rax);
-  return number >= 0 && (AsksForRestart(result) ||
-                         (result == -EINTR &&
-                          SyscallMayBlock(SyscallNumber(registers.orig_rax)) &&
-                          !IsSignalPending(process, thread)));
-}
-
-// Brings a thread back to the SYSCALL of an interrupted call, which is made
-// with what is left of its time limit if `with_time_left`.
-Status Rewind(TracedProcess& process, Tid thread, bool with_time_left) {
-  CLEW_ASSIGN_OR_RETURN(registers, process.Registers(thread));
-  if (!IsInterrupted(process, thread, registers)) {
-    return {};
-  }
-  const bool restarts =
-      with_time_left && static_cast<int64_t>(registers.rax) == kRestartBlock;
-  registers.rip -= kSyscallBytes;
-  registers.rax = restarts ? __NR_restart_syscall : registers.orig_rax;
-  registers.orig_rax = UINT64_MAX;
-  return process.SetRegisters(thread, registers);
-}
-
-// A CPU for this thread and those of the process; nullopt: they have none in
-// common.
-std::optional<size_t> CommonCpu(const cpu_set_t& theirs) {
-  cpu_set_t own = {};
-  (void)sched_getaffinity(0, sizeof(own), &own);
-  for (size_t cpu = 0; cpu < CPU_SETSIZE; ++cpu) {
-    if (CPU_ISSET(cpu, &own) && CPU_ISSET(cpu, &theirs)) {
-      return cpu;
-    }
-  }
-  return std::nullopt;
-}
-
-// A slower recording is one, too.
-void BindToOneCpu(const std::vector<Attachment::Thread>& threads) {
-  const auto cpu = CommonCpu(threads.front().cpus);
-  if (!cpu) {
-    return;
-  }
-  cpu_set_t one = {};
-  CPU_SET(*cpu, &one);
-  (void)sched_setaffinity(0, sizeof(one), &one);
-  for (const Attachment::Thread& thread : threads) {
-    (void)sched_setaffinity(thread.tid.as_int(), sizeof(one), &one);
-  }
-}
-
 }  // namespace
 
 Result<Attachment> Attachment::Make(TracedProcess& process,
                                     const GuestMemory& memory) {
   const std::vector<Tid> threads = process.Threads();
   for (const Tid thread : threads) {
-    CLEW_RETURN_IF_ERROR(Rewind(process, thread, false));
+    CLEW_RETURN_IF_ERROR(RewindInterruptedCall(process, thread, false));
   }
   BlockedSignals blocked(process);
   CLEW_RETURN_IF_ERROR(blocked.Block(threads));
@@ -122,7 +56,6 @@ Result<Attachment> Attachment::Make(TracedProcess& process,
     (void)attachment.calls_.Remove(process, threads, memory);
     return std::unexpected(prepared.error());
   }
-  BindToOneCpu(attachment.threads_);
   return attachment;
 }
 
@@ -147,7 +80,6 @@ Status Attachment::Prepare(TracedProcess& process, const GuestMemory& memory) {
 Status Attachment::PrepareThread(TracedProcess& process, Tid tid,
                                  const GuestMemory& memory) {
   Thread thread = {.tid = tid, .rseq = {}};
-  (void)sched_getaffinity(tid.as_int(), sizeof(thread.cpus), &thread.cpus);
   CLEW_RETURN_IF_ERROR(EndRseq(process, thread, memory));
   CLEW_ASSIGN_OR_RETURN(addr, Ask<uint64_t>(process, tid, memory, __NR_prctl,
                                             {PR_GET_TID_ADDRESS}, 1));
@@ -246,26 +178,42 @@ Result<std::optional<T>> Attachment::Ask(TracedProcess& process, Tid thread,
 Status Attachment::Undo(TracedProcess& process, const GuestMemory& memory,
                         const std::vector<Stopped>& stopped) const {
   std::vector<Tid> all;
+  all.reserve(stopped.size());
   for (const Stopped& thread : stopped) {
     all.push_back(thread.tid);
-    if (thread.signal == 0) {
-      CLEW_RETURN_IF_ERROR(Rewind(process, thread.tid, true));
-    }
   }
   BlockedSignals blocked(process);
   CLEW_RETURN_IF_ERROR(blocked.Block(all));
   for (const Stopped& thread : stopped) {
     const auto known = std::ranges::find(threads_, thread.tid, &Thread::tid);
-    const bool is_new = known == threads_.end();
-    const cpu_set_t& cpus = is_new ? threads_.front().cpus : known->cpus;
-    (void)sched_setaffinity(thread.tid.as_int(), sizeof(cpus), &cpus);
-    if (!is_new && known->rseq.addr != 0 && thread.signal == 0) {
-      CLEW_RETURN_IF_ERROR(Call(process, thread.tid, __NR_rseq,
-                                {known->rseq.addr, known->rseq.size_bytes, 0,
-                                 known->rseq.signature}));
+    if (known != threads_.end() && thread.signal == 0) {
+      CLEW_RETURN_IF_ERROR(BeginRseq(process, thread.tid, *known));
     }
   }
   return calls_.Remove(process, all, memory);
+}
+
+Status Attachment::UndoInChild(TracedProcess& process, Tid child,
+                               Tid parent) const {
+  CLEW_ASSIGN_OR_RETURN(memory, GuestMemory::OpenOf(child.as_int()));
+  BlockedSignals blocked(process);
+  CLEW_RETURN_IF_ERROR(blocked.Block({child}));
+  const auto known = std::ranges::find(threads_, parent, &Thread::tid);
+  if (known != threads_.end()) {
+    CLEW_RETURN_IF_ERROR(BeginRseq(process, child, *known));
+  }
+  return calls_.Remove(process, {child}, memory);
+}
+
+Status Attachment::BeginRseq(TracedProcess& process, Tid tid,
+                             const Thread& as) const {
+  const TracedProcess::Rseq& rseq = as.rseq;
+  if (rseq.addr == 0) {
+    return {};
+  }
+  CLEW_RETURN_IF_ERROR(Call(process, tid, __NR_rseq,
+                            {rseq.addr, rseq.size_bytes, 0, rseq.signature}));
+  return {};
 }
 
 }  // namespace clew::recorder

@@ -1,8 +1,6 @@
 #ifndef CLEW_RECORDER_NATIVE_ATTACHMENT_H_
 #define CLEW_RECORDER_NATIVE_ATTACHMENT_H_
 
-#include <sched.h>
-
 #include <array>
 #include <cstdint>
 #include <optional>
@@ -24,14 +22,12 @@ namespace clew::recorder {
 // - The kernel writes nothing into its memory but by calls and signals: the
 //   functions of the vDSO make calls (VdsoCalls), and rseq(2) is registered no
 //   longer. A critical section of rseq is aborted, as by a preemption.
-// - All threads are bound to this thread's CPU: a step costs a third.
 class Attachment {
  public:
   struct Thread {
     Tid tid;
     uint64_t clear_tid_addr = 0;  // set_tid_address(2)
     TracedProcess::Rseq rseq;     // that it had
-    cpu_set_t cpus = {};          // that it could run on
   };
   // REQUIRES: all threads are stopped. kUnsupported: the kernel lacks what is
   // needed (the message says what).
@@ -47,10 +43,14 @@ class Attachment {
     int signal = 0;  // that it is about to receive
   };
   // Undoes it. `stopped` are the threads that there are; those with a signal
-  // keep the call that they are in, and what rseq is for them. REQUIRES: all
-  // are stopped.
+  // keep what rseq is for them. REQUIRES: all are stopped, and where they make
+  // their interrupted calls once more.
   [[nodiscard]] Status Undo(TracedProcess& process, const GuestMemory& memory,
                             const std::vector<Stopped>& stopped) const;
+  // Undoes it in a process that a thread has made just now, where it was
+  // inherited. REQUIRES: `child`, its only thread, is traced and stopped.
+  [[nodiscard]] Status UndoInChild(TracedProcess& process, Tid child,
+                                   Tid parent) const;
 
  private:
   explicit Attachment(VdsoCalls calls) : calls_(std::move(calls)) {}
@@ -60,6 +60,9 @@ class Attachment {
                                      const GuestMemory& memory);
   [[nodiscard]] Status EndRseq(TracedProcess& process, Thread& thread,
                                const GuestMemory& memory);
+  // Registers for `tid` what `as` had registered.
+  [[nodiscard]] Status BeginRseq(TracedProcess& process, Tid tid,
+                                 const Thread& as) const;
   // Makes a call in a thread. Returns its result.
   [[nodiscard]] Result<int64_t> Call(TracedProcess& process, Tid thread,
                                      uint64_t number,

@@ -12,6 +12,7 @@
 #include "common/linux/syscall_result.h"
 #include "common/linux/syscall_table.h"
 #include "common/os/process_state.h"
+#include "recorder/native/robust_list.h"
 
 namespace clew::recorder {
 namespace {
@@ -143,8 +144,10 @@ Result<After> NativeCalls::Arrive(NativeThread& thread,
     CLEW_ASSIGN_OR_RETURN(next, state_.process.Wait(thread.tid, true));
     stop = next;
   }
-  if (stop.kind == TraceeStop::Kind::kVfork) {
-    thread.vfork_child = stop.new_thread;
+  if (stop.kind == TraceeStop::Kind::kFork) {
+    if (MakesVfork(thread.call.value_or(SyscallCall()))) {
+      thread.vfork_child = stop.new_thread;
+    }
     CLEW_RETURN_IF_ERROR(LetChildGo(thread, stop.new_thread));
     CLEW_RETURN_IF_ERROR(state_.process.SingleStep(thread.tid, 0));
     return Look(thread);
@@ -248,13 +251,16 @@ void NativeCalls::FollowUp(NativeThread& thread, const SyscallCall& call,
   }
 }
 
-// A child of vfork is stepped by nobody. It comes with the registers of its
+// A child process is stepped by nobody. It comes with the registers of its
 // parent.
 Status NativeCalls::LetChildGo(const NativeThread& parent, Tid child) {
   CLEW_RETURN_IF_ERROR(state_.process.Wait(child, true));
   CLEW_ASSIGN_OR_RETURN(registers, state_.process.Registers(child));
   CLEW_RETURN_IF_ERROR(state_.process.SetRegisters(
       child, ShownBehind(parent.call.value_or(SyscallCall()), registers)));
+  if (state_.on_child) {
+    CLEW_RETURN_IF_ERROR(state_.on_child(child, parent.tid));
+  }
   return state_.process.LetGo(child);
 }
 
@@ -270,12 +276,6 @@ Result<After> NativeCalls::Replace(NativeThread& thread) {
 // A new thread stops by itself, before its first instruction.
 Status NativeCalls::Adopt(NativeThread& parent, Tid tid) {
   const SyscallCall call = parent.call.value_or(SyscallCall());
-  if (MakesProcess(call)) {
-    return Unsupported(
-        "clone with flags {:#x}: a child process of this kind cannot be "
-        "recorded by stepping; use --source qemu",
-        call.args[0]);
-  }
   CLEW_RETURN_IF_ERROR(state_.process.Wait(tid, true));
   CLEW_ASSIGN_OR_RETURN(registers, state_.process.Registers(tid));
   user_regs_struct shown = registers;
@@ -304,12 +304,12 @@ Result<After> NativeCalls::Leave(NativeThread& thread,
     return After::kEnded;
   }
   state_.tracer->Exit(thread.core, thread.tid, thread.parent, state_.now);
+  std::vector<MemoryRange> writes = HeldRobustLocks(thread.tid, state_.memory);
   // Signals of the process are for the other threads now.
   CLEW_RETURN_IF_ERROR(state_.process.SetSignalMask(thread.tid, UINT64_MAX));
   CLEW_RETURN_IF_ERROR(state_.process.SingleStep(thread.tid, 0));
   CLEW_RETURN_IF_ERROR(AwaitEnd(thread));
   thread.call.reset();
-  std::vector<MemoryRange> writes;
   if (thread.clear_tid_addr != 0 &&
       state_.memory.Load<uint32_t>(thread.clear_tid_addr)) {
     writes.push_back({thread.clear_tid_addr, 4});

@@ -78,6 +78,9 @@ struct NativeState {
   std::vector<std::unique_ptr<NativeThread>> threads = {};  // by slot
   // CPUID, XGETBV and RDTSC tell the truth: of a program that was told already.
   bool shows_host_cpu = false;
+  // A process that `parent` has made is about to be let go, and `child`, its
+  // only thread, is stopped; may be null.
+  std::function<Status(Tid child, Tid parent)> on_child = {};
   // Whether to end the recording, asked each turn; may be null.
   std::function<bool()> is_over = {};
   uint64_t now = 0;  // instructions retired, which is the time

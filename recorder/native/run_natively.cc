@@ -12,9 +12,11 @@
 
 #include "common/os/child_process.h"
 #include "recorder/native/attachment.h"
+#include "recorder/native/interrupted_call.h"
 #include "recorder/native/native_program.h"
 #include "recorder/native/native_run.h"
 #include "recorder/native/native_state.h"
+#include "recorder/native/one_cpu.h"
 
 namespace clew::recorder {
 namespace {
@@ -154,11 +156,14 @@ struct Recorded {
   const PluginConfig& config;
   TracedProcess process;
   std::function<bool()> is_over = {};
-  // Called once a program's start state is written; may be null.
+  // Called once the start state of the attached program is written; may be
+  // null.
   std::function<void()> begun = {};
   bool uses_timers = false;
   // Of the program that it runs; nullopt: that is recorded from its start.
   std::optional<Attachment> attachment = {};
+  // Of a process that was attached to, whatever it runs.
+  std::optional<OneCpu> cpu = {};
 };
 
 // The process goes on unrecorded.
@@ -168,6 +173,10 @@ Status LetGo(NativeState& state, Recorded& recorded) {
   for (const auto& thread : state.threads) {
     if (thread->state != State::kGone) {
       stopped.push_back({.tid = thread->tid, .signal = thread->signal});
+      if (thread->signal == 0) {
+        CLEW_RETURN_IF_ERROR(
+            RewindInterruptedCall(state.process, thread->tid, true));
+      }
     }
   }
   if (recorded.attachment) {
@@ -175,9 +184,22 @@ Status LetGo(NativeState& state, Recorded& recorded) {
         recorded.attachment->Undo(state.process, state.memory, stopped));
   }
   for (const Attachment::Stopped& thread : stopped) {
+    if (recorded.cpu) {
+      recorded.cpu->Release(thread.tid);
+    }
     CLEW_RETURN_IF_ERROR(state.process.Detach(thread.tid, thread.signal));
   }
   return {};
+}
+
+// A process that was made while it is recorded runs as if nobody recorded.
+Status FreeChild(Recorded& recorded, Tid child, Tid parent) {
+  if (recorded.cpu) {
+    recorded.cpu->Release(child);
+  }
+  return recorded.attachment
+             ? recorded.attachment->UndoInChild(recorded.process, child, parent)
+             : Status();
 }
 
 Result<NativeState> MakeState(Recorded& recorded) {
@@ -197,6 +219,10 @@ Result<NativeState> MakeState(Recorded& recorded) {
                      .tracer = std::move(tracer),
                      .code = KnownCode(std::move(list), std::move(generated)),
                      .shows_host_cpu = recorded.attachment.has_value(),
+                     .on_child =
+                         [&recorded](Tid child, Tid parent) {
+                           return FreeChild(recorded, child, parent);
+                         },
                      .is_over = recorded.is_over,
                      .uses_timers = recorded.uses_timers};
 }
@@ -209,7 +235,7 @@ Result<std::optional<int>> RunProgram(Recorded& recorded) {
   NativeProgram program(state);
   CLEW_RETURN_IF_ERROR(recorded.attachment ? program.Begin(*recorded.attachment)
                                            : program.Begin());
-  if (recorded.begun) {
+  if (recorded.attachment && recorded.begun) {
     recorded.begun();
   }
   NativeRun run(state);
@@ -269,6 +295,7 @@ Result<int> RunAttached(const NativeAttach& attach) {
   CLEW_ASSIGN_OR_RETURN(attachment, Attachment::Make(recorded.process, memory));
   recorded.uses_timers = attachment.uses_timers();
   recorded.attachment = std::move(attachment);
+  recorded.cpu.emplace(recorded.process.Threads());
   return RunPrograms(recorded);
 }
 

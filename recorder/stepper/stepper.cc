@@ -194,7 +194,7 @@ class Stepper {
       CLEW_RETURN_IF_ERROR(process_.SingleStep(thread.tid, 0));
       return ArriveFromKernel(thread);
     }
-    if (stop->kind == TraceeStop::Kind::kVfork) {
+    if (stop->kind == TraceeStop::Kind::kFork) {
       CLEW_RETURN_IF_ERROR(process_.Wait(stop->new_thread, true));
       CLEW_RETURN_IF_ERROR(process_.LetGo(stop->new_thread));
       CLEW_RETURN_IF_ERROR(process_.SingleStep(thread.tid, 0));

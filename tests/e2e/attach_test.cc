@@ -63,10 +63,10 @@ class Endless {
   pid_t pid() const { return pid_; }
   std::string Number() const { return std::to_string(pid_); }
   void Tell(const char* line) const { EXPECT_EQ(write(to_.get(), line, 2), 2); }
-  std::string Ask() const {
-    Tell("p\n");
+  std::string Ask(const char* line = "p\n") const {
+    Tell(line);
     pollfd answer = {.fd = from_.get(), .events = POLLIN, .revents = 0};
-    char bytes[16] = {};
+    char bytes[80] = {};
     return poll(&answer, 1, kAnswerLimitMs) == 1 &&
                    read(from_.get(), bytes, sizeof(bytes) - 1) > 0
                ? bytes
@@ -174,26 +174,68 @@ TEST(AttachCommandTest, AFailureAfterAttachingIsSolvedAndReplayed) {
   EXPECT_THAT(again.text, HasSubstr("a process that was attached to"));
 }
 
+// `clew record --source step --pid`, until it is told to stop.
+class RecorderOf {
+ public:
+  RecorderOf(const Endless& endless, const std::string& bundle) {
+    const auto pid = SpawnProgram({Binary(), "record", "--source", "step",
+                                   "--pid", endless.Number(), "-o", bundle},
+                                  {});
+    pid_ = pid.value();
+    endless.AwaitRecorder();
+  }
+  void Stop(int signal = SIGINT) const {
+    kill(pid_, signal);
+    const auto status = WaitForChild(pid_);
+    ASSERT_TRUE(status.has_value());
+    EXPECT_EQ(*status, 0);
+  }
+
+ private:
+  pid_t pid_ = 0;
+};
+
 TEST(AttachCommandTest, TheProcessGoesOnWithoutItsRecorder) {
   const Endless endless;
   const Scratch scratch;
   for (const int signal : {SIGINT, SIGTERM}) {
     const std::string bundle = scratch.Path(std::to_string(signal));
-    const auto recorder =
-        SpawnProgram({Binary(), "record", "--source", "step", "--pid",
-                      endless.Number(), "-o", bundle},
-                     {});
-    ASSERT_TRUE(recorder.has_value()) << recorder.error().message;
-    endless.AwaitRecorder();
+    const RecorderOf recorder(endless, bundle);
     EXPECT_EQ(endless.Ask(), "pong\n");  // under the recorder
-    kill(*recorder, signal);
-    const auto status = WaitForChild(*recorder);
-    ASSERT_TRUE(status.has_value());
-    EXPECT_EQ(*status, 0);
+    recorder.Stop(signal);
     EXPECT_EQ(endless.Ask(), "pong\n");
     const ProgramOutput solved = ClewAtLeisure("solve", {bundle});
     EXPECT_EQ(solved.exit_status, kExitOk) << solved.text;
   }
+}
+
+TEST(AttachCommandTest, ProcessesThatItMakesRunAsIfNobodyRecorded) {
+  const Endless endless;
+  const Scratch scratch;
+  const std::string before = endless.Ask("f\n");
+  EXPECT_THAT(before, HasSubstr("code 1"));
+  const RecorderOf recorder(endless, scratch.Path("b.clew"));
+  for (int i = 0; i < 3; ++i) {
+    EXPECT_EQ(endless.Ask("f\n"), before);
+  }
+  recorder.Stop();
+  EXPECT_EQ(endless.Ask("f\n"), before);
+  const ProgramOutput solved = ClewAtLeisure("solve", {scratch.Path("b.clew")});
+  EXPECT_EQ(solved.exit_status, kExitOk) << solved.text;
+}
+
+TEST(AttachCommandTest, AProgramThatReplacesItselfIsLetGoAsItWouldBe) {
+  const Endless endless;
+  const Scratch scratch;
+  const std::string before = endless.Traces();
+  const RecorderOf recorder(endless, scratch.Path("b.clew"));
+  endless.Tell("e\n");
+  EXPECT_EQ(endless.Ask(), "pong\n");
+  recorder.Stop();
+  EXPECT_EQ(endless.Ask(), "pong\n");
+  EXPECT_EQ(endless.Traces(), before);
+  const ProgramOutput solved = ClewAtLeisure("solve", {scratch.Path("b.clew")});
+  EXPECT_EQ(solved.exit_status, kExitOk) << solved.text;
 }
 
 TEST(AttachCommandTest, WhatCannotBeAttachedToIsRefusedByName) {

@@ -5,7 +5,6 @@
 #include <linux/falloc.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <array>
@@ -19,8 +18,7 @@ namespace {
 // `bytes` that end where the descriptor's position is now.
 std::optional<FileRange> BeforePosition(int fd, uint64_t bytes,
                                         const GuestMemory& memory) {
-  const off_t position =
-      lseek(ProgramDescriptor(memory, fd).get(), 0, SEEK_CUR);
+  const off_t position = ProgramDescriptor(memory, fd).Position();
   const auto end = static_cast<uint64_t>(position);
   if (position < 0 || end < bytes) {
     return std::nullopt;
@@ -34,7 +32,7 @@ std::optional<FileRange> AtOffset(int fd, uint64_t offset, uint64_t bytes,
                                   const GuestMemory& memory) {
   const ProgramDescriptor descriptor(memory, fd);
   const auto info = descriptor.Stat();
-  if ((fcntl(descriptor.get(), F_GETFL) & O_APPEND) != 0 && info) {
+  if ((descriptor.Flags() & O_APPEND) != 0 && info) {
     offset = static_cast<uint64_t>(info->st_size) - bytes;
   }
   return FileRange{.fd = fd, .begin = offset, .end = offset + bytes};
@@ -104,7 +102,8 @@ std::optional<std::string> CodeFileOf(const SyscallCall& call, int64_t result,
       (args[3] & MAP_ANONYMOUS) != 0 || (args[2] & PROT_EXEC) == 0) {
     return std::nullopt;
   }
-  const std::string path = PathOfDescriptor(memory, static_cast<int>(args[4]));
+  const std::string path =
+      ProgramDescriptor(memory, static_cast<int>(args[4])).Path();
   struct stat info = {};
   const bool is_file = path.starts_with('/') &&
                        stat(path.c_str(), &info) == 0 && S_ISREG(info.st_mode);
@@ -227,10 +226,9 @@ void FileMappings::Note(const GuestMemory& memory, int fd, uint64_t prot) {
   const ProgramDescriptor descriptor(memory, fd);
   struct stat info = {};
   info = descriptor.Stat().value_or(info);
-  const bool for_writing =
-      (fcntl(descriptor.get(), F_GETFL) & O_ACCMODE) != O_RDONLY;
+  const bool for_writing = (descriptor.Flags() & O_ACCMODE) != O_RDONLY;
   if ((prot & PROT_WRITE) != 0 || for_writing || !IsOfSystem(info)) {
-    written_by_others_.insert(PathOfDescriptor(memory, fd));
+    written_by_others_.insert(descriptor.Path());
   }
 }
 

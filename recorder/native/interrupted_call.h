@@ -1,0 +1,19 @@
+#ifndef CLEW_RECORDER_NATIVE_INTERRUPTED_CALL_H_
+#define CLEW_RECORDER_NATIVE_INTERRUPTED_CALL_H_
+
+#include "common/os/ptrace.h"
+#include "common/result.h"
+#include "common/units.h"
+
+namespace clew::recorder {
+
+// Brings a thread whose system call a stop of ptrace interrupted back to the
+// SYSCALL, so that the call is made once more; with what is left of its time
+// limit if `with_time_left`. A thread that is in no such call stays as it is.
+// REQUIRES: it is stopped, and about to receive no signal.
+[[nodiscard]] Status RewindInterruptedCall(TracedProcess& process, Tid thread,
+                                           bool with_time_left);
+
+}  // namespace clew::recorder
+
+#endif  // CLEW_RECORDER_NATIVE_INTERRUPTED_CALL_H_
