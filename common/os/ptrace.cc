@@ -246,6 +246,8 @@ Status TracedProcess::StopNew(Tid thread) {
       CLEW_RETURN_IF_ERROR(Wait(stop.new_thread, true));
       CLEW_RETURN_IF_ERROR(LetGo(stop.new_thread));
     }
+    // Any other stop takes back an interrupt that came before it.
+    CLEW_RETURN_IF_ERROR(Request(PTRACE_INTERRUPT, thread, 0, "interrupt"));
     CLEW_RETURN_IF_ERROR(Continue(thread, stop.signal));
   }
 }
