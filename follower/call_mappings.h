@@ -2,16 +2,18 @@
 #define CLEW_FOLLOWER_CALL_MAPPINGS_H_
 
 #include <cstdint>
+#include <vector>
 
 #include "common/inputs.h"
+#include "common/linux/syscall_reads.h"
 #include "machine/memory.h"
 
 namespace clew::follower {
 
 // Maps, unmaps and protects as `call` did, which has succeeded. `brk` is the
-// end of the heap.
-void ApplyMappings(const SyscallInput& call, machine::Memory& memory,
-                   uint64_t& brk);
+// end of the heap. Returns where the contents are others than before.
+std::vector<MemoryRange> ApplyMappings(const SyscallInput& call,
+                                       machine::Memory& memory, uint64_t& brk);
 
 }  // namespace clew::follower
 

@@ -23,7 +23,8 @@ class Engine {
   // Called when the thread's SYSCALL has retired and the call is about to be
   // entered; arguments are in registers and memory.
   virtual void OnSyscall(size_t thread, const SyscallInput& call) = 0;
-  // Called when the kernel has written memory on behalf of the thread.
+  // Called when the kernel has written memory on behalf of the thread, or put
+  // other memory there, of which much may be.
   virtual void OnKernelWrite(size_t thread, uint64_t addr,
                              uint64_t size_bytes) = 0;
   // Called when the call has returned to user mode and rax is set.

@@ -166,7 +166,11 @@ Result<Followed> Process::FinishCall(size_t thread, const SyscallInput& call) {
   ThreadState& state = threads_[thread];
   const int64_t result = call.result.value_or(0);
   if (!IsErrorResult(result)) {
-    ApplyMappings(call, memory_, brk_);
+    for (const MemoryRange& changed : ApplyMappings(call, memory_, brk_)) {
+      if (engine_ != nullptr) {
+        engine_->OnKernelWrite(thread, changed.addr, changed.size_bytes);
+      }
+    }
     if (call.number == __NR_arch_prctl) {
       SetSegmentBase(call, state.registers);
     }

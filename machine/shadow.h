@@ -42,6 +42,7 @@ class ShadowMemory {
   const Cell* Find(uint64_t addr) const;
   void Set(uint64_t addr, Cell cell);
   void Clear(uint64_t addr);
+  void ForgetByPages(uint64_t begin, uint64_t end);
   // Returns nullptr unless all bytes are one expression, whole and in order.
   const Expr* Whole(uint64_t addr, uint32_t size_bytes) const;
 

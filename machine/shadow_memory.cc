@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <iterator>
 
 #include "machine/shadow.h"
 
@@ -79,6 +80,10 @@ void ShadowMemory::Store(uint64_t addr, uint32_t size_bytes, const Expr* expr) {
 
 void ShadowMemory::Forget(uint64_t addr, uint64_t size_bytes) {
   const uint64_t end = addr + size_bytes;
+  if (size_bytes >> kPageShift > pages_.size()) {
+    ForgetByPages(addr, end);
+    return;
+  }
   while (addr != end && shadowed_bytes_ > 0) {
     // Pages without shadow are passed at once.
     if (!pages_.contains(addr >> kPageShift)) {
@@ -86,6 +91,19 @@ void ShadowMemory::Forget(uint64_t addr, uint64_t size_bytes) {
     } else {
       Clear(addr++);
     }
+  }
+}
+
+// A mapping may be of more pages than have shadows.
+void ShadowMemory::ForgetByPages(uint64_t begin, uint64_t end) {
+  for (auto at = pages_.begin(); at != pages_.end();) {
+    auto& [number, page] = *at;
+    const uint64_t page_addr = number << kPageShift;
+    shadowed_bytes_ -= std::erase_if(page, [&](const auto& cell) {
+      const uint64_t addr = page_addr + cell.first;
+      return addr >= begin && addr < end;
+    });
+    at = page.empty() ? pages_.erase(at) : std::next(at);
   }
 }
 

@@ -50,6 +50,7 @@ class Builder final : public follower::Engine, public machine::ShadowObserver {
           const TraceBuilderOptions& options)
       : process_(start.Forced()),
         words_(words),
+        sorted_words_(words.begin(), words.end()),
         pool_(pool),
         options_(options),
         machines_(process_, pool_, *this),
@@ -57,6 +58,7 @@ class Builder final : public follower::Engine, public machine::ShadowObserver {
         path_groups_(process_.thread_count()),
         syscall_groups_(process_.thread_count()),
         pending_rmw_(process_.thread_count()) {
+    std::ranges::sort(sorted_words_);
     built_.insns.resize(process_.thread_count());
     AddGroups();
     AddSlices();
@@ -122,26 +124,12 @@ class Builder final : public follower::Engine, public machine::ShadowObserver {
                      uint64_t size_bytes) override {
     // What the kernel wrote is as recorded, whatever was stored there before.
     machines_.memory().Forget(addr, size_bytes);
-    // By words: of a long buffer only some may be traced.
+    // Of a long buffer only some words may be traced.
     const uint64_t end = addr + size_bytes;
-    while (addr < end) {
-      const uint64_t piece = std::min(end - addr, 8 - addr % 8);
-      if (words_.contains(addr / 8)) {
-        uint64_t value = 0;
-        process_.memory().Peek(
-            addr, std::as_writable_bytes(std::span(&value, 1)).first(piece));
-        const Place place =
-            running_[thread].in_call ? running_[thread] : NextPlace(thread);
-        TraceAccess access =
-            NewAccess(place, addr, static_cast<uint32_t>(piece), 0);
-        access.kind = AccessKind::kWrite;
-        access.written_value =
-            pool_.Const(value, static_cast<uint32_t>(8 * piece));
-        Add(thread, access,
-            place.in_call ? InsnBefore(thread)
-                          : process_.thread(thread).retired);
-      }
-      addr += piece;
+    for (auto word = std::ranges::lower_bound(sorted_words_, addr / 8);
+         word != sorted_words_.end() && *word * 8 < end; ++word) {
+      const uint64_t begin = std::max(addr, *word * 8);
+      AddKernelWrite(thread, begin, std::min(end, *word * 8 + 8) - begin);
     }
   }
   void OnReturn(size_t thread, const SyscallInput&) override {
@@ -380,6 +368,22 @@ class Builder final : public follower::Engine, public machine::ShadowObserver {
     }
   }
 
+  // REQUIRES: the bytes are in one traced word.
+  void AddKernelWrite(size_t thread, uint64_t addr, uint64_t size_bytes) {
+    uint64_t value = 0;
+    process_.memory().Peek(
+        addr, std::as_writable_bytes(std::span(&value, 1)).first(size_bytes));
+    const Place place =
+        running_[thread].in_call ? running_[thread] : NextPlace(thread);
+    TraceAccess access =
+        NewAccess(place, addr, static_cast<uint32_t>(size_bytes), 0);
+    access.kind = AccessKind::kWrite;
+    access.written_value =
+        pool_.Const(value, static_cast<uint32_t>(8 * size_bytes));
+    Add(thread, access,
+        place.in_call ? InsnBefore(thread) : process_.thread(thread).retired);
+  }
+
   void AddInitialValues() {
     for (const uint64_t word : words_) {
       uint64_t value = 0;
@@ -520,6 +524,7 @@ class Builder final : public follower::Engine, public machine::ShadowObserver {
 
   follower::Process process_;
   const std::unordered_set<uint64_t>& words_;
+  std::vector<uint64_t> sorted_words_;
   ExprPool& pool_;
   TraceBuilderOptions options_;
   ShadowMachines machines_;

@@ -419,6 +419,7 @@ INSTANTIATE_TEST_SUITE_P(
             "requests", {"recorder/programs/recorder_tracee_requests"}, false},
         TruthCase{
             "queues", {"recorder/programs/recorder_tracee_queues"}, false},
+        TruthCase{"mapped_anew", {"programs/mapped_anew"}, false},
         TruthCase{"mapped_file", {"programs/mapped_file"}},
         TruthCase{"channels", {"programs/channels"}},
         TruthCase{"discarded", {"programs/discarded"}, false},
@@ -452,8 +453,23 @@ TruthCase Stepped(const char* name, std::vector<std::string> command) {
 INSTANTIATE_TEST_SUITE_P(
     Stepped, TruthTest,
     testing::Values(
-        Stepped("bank", {"programs/bank"}), Stepped("uaf", {"programs/uaf"}),
-        Stepped("racey", {"programs/racey"}),
+        Stepped("uaf", {"programs/uaf"}), Stepped("racey", {"programs/racey"}),
+        Stepped("returning_handler",
+                {"recorder/programs/recorder_tracee_endings", "returning"}),
+        Stepped("jit", {"programs/jit"}),
+        Stepped("replaced", {"programs/replaced"}),
+        Stepped("children", {"programs/children"}),
+        Stepped("vectors", {"programs/vectors"}),
+        Stepped("given", {"programs/given"}),
+        Stepped("mapped_anew", {"programs/mapped_anew"}),
+        Stepped("unmapped", {kFaults, "unmapped"})),
+    [](const auto& parameter) { return parameter.param.name; });
+
+// In tools/test --all: each takes seconds.
+INSTANTIATE_TEST_SUITE_P(
+    SteppedMore, TruthTest,
+    testing::Values(
+        Stepped("bank", {"programs/bank"}),
         Stepped("pfscan", {"programs/pfscan"}),
         Stepped("deadlock", {"programs/deadlock"}),
         Stepped("static_loop", {"programs/static_loop"}),
@@ -461,13 +477,7 @@ INSTANTIATE_TEST_SUITE_P(
         Stepped("static_threads", {"recorder/programs/recorder_tracee_static"}),
         Stepped("handler",
                 {"recorder/programs/recorder_tracee_endings", "handled"}),
-        Stepped("returning_handler",
-                {"recorder/programs/recorder_tracee_endings", "returning"}),
         Stepped("fpstate", {"programs/fpstate"}),
-        Stepped("jit", {"programs/jit"}),
-        Stepped("replaced", {"programs/replaced"}),
-        Stepped("children", {"programs/children"}),
-        Stepped("vectors", {"programs/vectors"}),
         Stepped("vector_total", {"programs/vector_total"}),
         Stepped("two_signals_at_once",
                 {"recorder/programs/recorder_tracee_signals", "together"}),
@@ -480,10 +490,8 @@ INSTANTIATE_TEST_SUITE_P(
         Stepped("mapped_file", {"programs/mapped_file"}),
         Stepped("channels", {"programs/channels"}),
         Stepped("discarded", {"programs/discarded"}),
-        Stepped("given", {"programs/given"}),
         Stepped("signalled", {"programs/signalled"}),
         Stepped("lmdb", {"programs/lmdb_threads"}),
-        Stepped("unmapped", {kFaults, "unmapped"}),
         Stepped("protection", {kFaults, "protection"}),
         Stepped("noncanonical", {kFaults, "noncanonical"}),
         Stepped("misaligned", {kFaults, "misaligned"}),
