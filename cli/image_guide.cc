@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <iterator>
 #include <string_view>
 
 #include "common/text/path_names.h"
@@ -34,15 +35,31 @@ Owner ImageGuide::OwnerOfData(TraceeAddr addr) {
 
 solver::CodeFacts ImageGuide::At(TraceeAddr ip) {
   solver::CodeFacts facts = {.owner = OwnerOfData(ip)};
-  const CodePlace place = unwinder_.Find(ip);
-  if (facts.owner == Owner::kProgram && place.file.empty() &&
-      unwinder_.HasLines(ip)) {
-    facts.owner = Owner::kLibrary;
-  }
   if (facts.owner == Owner::kLibrary) {
-    facts.lock = solver::LockCallNamed(place.symbol);
+    facts.lock = LockAt(ip);
+  } else if (facts.owner == Owner::kProgram && unwinder_.HasLines(ip)) {
+    const CodePlace place = unwinder_.Find(ip);
+    if (place.file.empty()) {
+      facts = {.owner = Owner::kLibrary,
+               .lock = solver::LockCallNamed(place.symbol)};
+    }
   }
   return facts;
+}
+
+solver::LockCall ImageGuide::LockAt(TraceeAddr ip) {
+  const auto after = functions_.upper_bound(ip.as_int());
+  if (after != functions_.begin()) {
+    const auto& [begin, function] = *std::prev(after);
+    if (ip.as_int() - begin < function.size_bytes) {
+      return function.lock;
+    }
+  }
+  const CodePlace place = unwinder_.Find(ip);
+  const solver::LockCall lock = solver::LockCallNamed(place.symbol);
+  functions_[ip.as_int() - place.symbol_offset] = {
+      .size_bytes = std::max<uint64_t>(place.symbol_bytes, 1), .lock = lock};
+  return lock;
 }
 
 }  // namespace clew::cli

@@ -1,6 +1,8 @@
 #ifndef CLEW_CLI_IMAGE_GUIDE_H_
 #define CLEW_CLI_IMAGE_GUIDE_H_
 
+#include <cstdint>
+#include <map>
 #include <string>
 
 #include "decoder/loaded_images.h"
@@ -22,8 +24,17 @@ class ImageGuide final : public solver::CodeGuide {
   solver::Owner OwnerOfData(TraceeAddr addr) override;
 
  private:
+  // What a function of a library is. libdw looks through a whole table for
+  // each symbol.
+  struct Function {
+    uint64_t size_bytes = 0;
+    solver::LockCall lock = solver::LockCall::kNone;
+  };
+  solver::LockCall LockAt(TraceeAddr ip);
+
   const decoder::LoadedImages& images_;
   decoder::Unwinder& unwinder_;
+  std::map<uint64_t, Function> functions_;  // by address
 };
 
 // Whose the image of that name is, as a whole.

@@ -325,6 +325,7 @@ CodePlace Unwinder::Find(TraceeAddr at) {
   if (name != nullptr && offset < symbol.st_size) {
     place.symbol.assign(name, strnlen(name, kNameBytesMax));
     place.symbol_offset = offset;
+    place.symbol_bytes = symbol.st_size;
   } else {
     FindRow(module, at.as_int(), place);
   }

@@ -18,6 +18,7 @@ namespace clew::decoder {
 struct CodePlace {
   std::string symbol;  // as in the symbol table; empty: none covers the place
   uint64_t symbol_offset = 0;  // of the place, where there is a symbol
+  uint64_t symbol_bytes = 0;   // its size
   std::string file;            // source file; empty: no line information
   int line = 0;
   // Of a place without a symbol: the stretch of its function that has one row

@@ -35,6 +35,12 @@ Race Candidate::ToRace() const {
 
 void RaceWord::Note(const Seen& seen, const RaceFacts& facts) {
   atomic_ = atomic_ || seen.what.access.kind == AccessKind::kReadModifyWrite;
+  if (History* const repeated = RepeatedBy(seen)) {
+    repeated->last = seen;
+    return;
+  }
+  shared_ = shared_ || (!histories_.empty() &&
+                        histories_.front().last.thread != seen.thread);
   for (const History& history : histories_) {
     if (history.last.Meets(seen)) {
       Compare(history, seen, facts);
@@ -51,12 +57,33 @@ void RaceWord::Note(const Seen& seen, const RaceFacts& facts) {
   }
   for (History& other : histories_) {
     if (other.last.thread != seen.thread && other.last.Meets(seen)) {
-      (seen.writes() ? other.write : other.read) = {
+      if (!other.others) {
+        other.others = std::make_unique<Others>();
+      }
+      (seen.writes() ? other.others->write : other.others->read) = {
           .what = seen,
           .ordered = facts.locked.IsBefore(other.last.locked, seen.thread)};
     }
   }
   histories_.push_back({.last = seen});
+}
+
+// As most do: a word is one thread's as a rule, and read many times or written
+// many times.
+RaceWord::History* RaceWord::RepeatedBy(const Seen& seen) {
+  History* found = nullptr;
+  for (History& history : histories_) {
+    const Seen& last = history.last;
+    if (shared_ || last.thread != seen.thread) {
+      return nullptr;
+    }
+    if (last.bytes == seen.bytes && last.writes() == seen.writes()) {
+      found = &history;
+    } else if (last.Meets(seen) && (seen.writes() || !history.read_again)) {
+      return nullptr;
+    }
+  }
+  return found;
 }
 
 std::optional<Candidate> RaceWord::Best() const {
@@ -70,7 +97,7 @@ std::optional<Candidate> RaceWord::Best() const {
 void RaceWord::Compare(const History& history, const Seen& seen,
                        const RaceFacts& facts) {
   if (history.last.thread == seen.thread) {
-    if (!history.read_again) {
+    if (!history.read_again && history.others) {
       CompareTriple(history, seen, facts);
     }
   } else if (history.last.writes() || seen.writes()) {
@@ -84,7 +111,7 @@ void RaceWord::CompareTriple(const History& own, const Seen& seen,
                              const RaceFacts& facts) {
   const bool reads_intrude =
       own.last.writes() && seen.writes() && !seen.what.call;
-  const Since& since = reads_intrude ? own.read : own.write;
+  const Since& since = reads_intrude ? own.others->read : own.others->write;
   const Seen& between = since.what;
   if (between.order == 0 || (seen.what.call && seen.writes()) ||
       facts.begun.IsBefore(between.begun, seen.thread)) {

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <initializer_list>
+#include <memory>
 #include <optional>
 #include <tuple>
 #include <vector>
@@ -80,11 +81,16 @@ class RaceWord {
     Seen what = {};        // by another thread
     bool ordered = false;  // locks put `last` before it
   };
+  struct Others {
+    Since read = {};
+    Since write = {};
+  };
   struct History {
     Seen last = {};
     bool read_again = false;
-    Since read = {};
-    Since write = {};
+    // Null: none, as of most words. Apart, so that histories are small: an
+    // array of bytes has one for each.
+    std::unique_ptr<Others> others = {};
   };
   void Compare(const History& history, const Seen& seen,
                const RaceFacts& facts);
@@ -94,7 +100,12 @@ class RaceWord {
                    const RaceFacts& facts);
   void Offer(Candidate candidate, std::initializer_list<const Seen*> accesses);
 
+  // The history in which `seen` takes the place of the last access, and no
+  // more; null: there is none.
+  History* RepeatedBy(const Seen& seen);
+
   bool atomic_ = false;
+  bool shared_ = false;  // threads have noted accesses, not only one
   std::vector<History> histories_;
   std::optional<Candidate> best_;
 };
