@@ -71,6 +71,7 @@ struct LastNote {
   std::string desc;
   const char* told;  // of one that is too short
 };
+void PrintTo(const LastNote& note, std::ostream* out) { *out << note.name; }
 
 class NoteTest : public testing::TestWithParam<LastNote> {};
 

@@ -22,6 +22,12 @@ using testing::HasSubstr;
 struct NativeCase {
   const char* program;
   const char* told;  // by solve
+
+  std::string TestName() const {
+    std::string name = program;
+    std::ranges::replace(name, '/', '_');
+    return name;
+  }
 };
 void PrintTo(const NativeCase& c, std::ostream* out) { *out << c.program; }
 
@@ -54,15 +60,16 @@ TEST_P(NativeFailureTest, IsSolvedReplayedAndRepeated) {
 INSTANTIATE_TEST_SUITE_P(
     Programs, NativeFailureTest,
     testing::Values(NativeCase{"races/lost_update", "lost_update.c"},
-                    NativeCase{"races/use_after_free", "use_after_free.c"},
-                    NativeCase{"deadlocks/condition", "  deadlock   "},
-                    NativeCase{"phases", "phases.c"},
                     NativeCase{"vector_total", "vector_total.c"}),
-    [](const auto& test) {
-      std::string name = test.param.program;
-      std::ranges::replace(name, '/', '_');
-      return name;
-    });
+    [](const auto& test) { return test.param.TestName(); });
+
+// In tools/test --all: each takes many seconds.
+INSTANTIATE_TEST_SUITE_P(
+    More, NativeFailureTest,
+    testing::Values(NativeCase{"races/use_after_free", "use_after_free.c"},
+                    NativeCase{"deadlocks/condition", "  deadlock   "},
+                    NativeCase{"phases", "phases.c"}),
+    [](const auto& test) { return test.param.TestName(); });
 
 // Goal: the CPU that the program sees is one that a replay knows.
 TEST(NativeTest, NothingThatRanIsUnknown) {
