@@ -4,22 +4,13 @@
 
 #include <cerrno>
 #include <cstdint>
-#include <string>
 
 #include "common/linux/syscall_result.h"
 #include "common/linux/syscall_table.h"
-#include "common/os/process_state.h"
+#include "recorder/native/signal_disposition.h"
 
 namespace clew::recorder {
 namespace {
-
-// A signal that is not blocked and will be delivered when the thread goes on.
-bool IsSignalPending(const TracedProcess& process, Tid thread) {
-  const std::string status =
-      process.ProcText(fmt::format("task/{}/status", thread));
-  return ((StatusMask(status, "SigPnd") | StatusMask(status, "ShdPnd")) &
-          ~StatusMask(status, "SigBlk")) != 0;
-}
 
 // Whether a call that a stop interrupted is to be made once more: also one that
 // the kernel does not restart after a signal that nobody handles (signal(7),
@@ -31,7 +22,7 @@ bool IsInterrupted(const TracedProcess& process, Tid thread,
   return number >= 0 && (AsksForRestart(result) ||
                          (result == -EINTR &&
                           SyscallMayBlock(SyscallNumber(registers.orig_rax)) &&
-                          !IsSignalPending(process, thread)));
+                          !IsSignalDue(process, thread)));
 }
 
 }  // namespace

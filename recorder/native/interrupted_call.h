@@ -10,7 +10,8 @@ namespace clew::recorder {
 // Brings a thread whose system call a stop of ptrace interrupted back to the
 // SYSCALL, so that the call is made once more; with what is left of its time
 // limit if `with_time_left`. A thread that is in no such call stays as it is.
-// REQUIRES: it is stopped, and about to receive no signal.
+// REQUIRES: it is stopped, and about to receive no signal but one that
+// would have been dropped.
 [[nodiscard]] Status RewindInterruptedCall(TracedProcess& process, Tid thread,
                                            bool with_time_left);
 

@@ -13,6 +13,7 @@
 #include "common/linux/syscall_table.h"
 #include "common/os/process_state.h"
 #include "recorder/native/robust_list.h"
+#include "recorder/native/signal_disposition.h"
 
 namespace clew::recorder {
 namespace {
@@ -171,9 +172,38 @@ Result<After> NativeCalls::Arrive(NativeThread& thread,
     CLEW_RETURN_IF_ERROR(state_.process.SingleStep(thread.tid, 0));
     return Look(thread);
   }
+  if (IsInterruptedForNothing(thread, result)) {
+    if (thread.signal == 0) {
+      CLEW_RETURN_IF_ERROR(MakeAgain(thread));
+    }  // else its delivery does
+    return After::kGoesOn;
+  }
   CLEW_RETURN_IF_ERROR(NoteVforkEnd(thread));
   CLEW_RETURN_IF_ERROR(Finish(thread, result));
   return After::kGoesOn;
+}
+
+// By a signal that would have been dropped, or that another thread has taken.
+bool NativeCalls::IsInterruptedForNothing(const NativeThread& thread,
+                                          int64_t result) const {
+  if (result != -EINTR || !thread.call ||
+      !SyscallMayBlock(thread.call->number)) {
+    return false;
+  }
+  return thread.signal == 0
+             ? !IsSignalDue(state_.process, thread.tid)
+             : IsDropped(state_.process, thread.tid, thread.signal);
+}
+
+Status NativeCalls::MakeAgain(NativeThread& thread) {
+  CLEW_ASSIGN_OR_RETURN(registers, state_.process.Registers(thread.tid));
+  registers.rip = thread.call_ip;
+  registers.rax = thread.call.value_or(SyscallCall()).number;
+  registers.orig_rax = UINT64_MAX;
+  CLEW_RETURN_IF_ERROR(state_.process.SetRegisters(thread.tid, registers));
+  CLEW_RETURN_IF_ERROR(Finish(thread, kRestartSys));
+  thread.ip = thread.call_ip;
+  return {};
 }
 
 // A child of vfork that ended may have changed its parent's memory; one that

@@ -30,12 +30,16 @@ class NativeCalls {
   [[nodiscard]] Result<After> Look(NativeThread& thread);
   // Ends the call that `thread` is in with `result`: after a signal.
   [[nodiscard]] Status Finish(NativeThread& thread, int64_t result);
+  // Ends the call so that it is made once more. REQUIRES: there is one.
+  [[nodiscard]] Status MakeAgain(NativeThread& thread);
   // Makes the log of a thread's inputs.
   [[nodiscard]] Status OpenInputs(NativeThread& thread);
 
  private:
   [[nodiscard]] Result<After> Arrive(NativeThread& thread,
                                      const TraceeStop& stop);
+  [[nodiscard]] bool IsInterruptedForNothing(const NativeThread& thread,
+                                             int64_t result) const;
   [[nodiscard]] Status NoteVforkEnd(NativeThread& thread);
   [[nodiscard]] Result<After> ComeBefore(NativeThread& thread,
                                          user_regs_struct registers);

@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "common/linux/syscall_result.h"
-#include "common/os/process_state.h"
+#include "recorder/native/signal_disposition.h"
 
 namespace clew::recorder {
 namespace {
@@ -18,30 +18,6 @@ constexpr uint64_t kContextOffset = 8;  // of the frame: behind the restorer
 constexpr uint64_t kFxsaveBytes = 512;
 constexpr uint64_t kSoftwareBytes = 464;
 constexpr uint32_t kMagic = 0x46505853;  // FP_XSTATE_MAGIC1
-
-enum class Disposition : uint8_t { kHandled, kIgnored, kEnds };
-
-bool IsIgnoredByDefault(int signal) {
-  return signal == SIGCHLD || signal == SIGURG || signal == SIGWINCH ||
-         signal == SIGCONT;
-}
-
-bool Stops(int signal) {
-  return signal == SIGSTOP || signal == SIGTSTP || signal == SIGTTIN ||
-         signal == SIGTTOU;
-}
-
-// `status` is what /proc/pid/task/tid/status says.
-Disposition DispositionOf(const std::string& status, int signal) {
-  const uint64_t bit = uint64_t{1} << (signal - 1);
-  if ((StatusMask(status, "SigCgt") & bit) != 0) {
-    return Disposition::kHandled;
-  }
-  const bool ignored = (StatusMask(status, "SigIgn") & bit) != 0;
-  return ignored || IsIgnoredByDefault(signal) || Stops(signal)
-             ? Disposition::kIgnored
-             : Disposition::kEnds;
-}
 
 // From the frame to the end of the FPU's state, which is on top.
 uint64_t FrameBytes(const GuestMemory& memory, uint64_t frame,
@@ -66,14 +42,14 @@ uint64_t RegisterOf(const ucontext_t& context, int index) {
 
 Result<After> NativeSignals::Deliver(NativeThread& thread) {
   const int signal = std::exchange(thread.signal, 0);
-  const std::string status =
-      state_.process.ProcText(fmt::format("task/{}/status", thread.tid));
-  switch (DispositionOf(status, signal)) {
+  switch (DispositionOf(state_.process, thread.tid, signal)) {
     case Disposition::kHandled:
       CLEW_RETURN_IF_ERROR(EnterHandler(thread, signal));
       return After::kGoesOn;
     case Disposition::kIgnored:
-      CLEW_RETURN_IF_ERROR(GoOn(thread));
+      if (thread.call) {
+        CLEW_RETURN_IF_ERROR(calls_.MakeAgain(thread));
+      }
       return After::kGoesOn;
     case Disposition::kEnds:
       return End(thread, signal);
@@ -132,21 +108,6 @@ Status NativeSignals::ClearTrapFlag(uint64_t frame, const ucontext_t& context) {
              ? Status()
              : Unsupported("the signal frame at {:#x} cannot be written",
                            frame);
-}
-
-// A call that it interrupted is made once more.
-Status NativeSignals::GoOn(NativeThread& thread) {
-  if (!thread.call) {
-    return {};
-  }
-  CLEW_ASSIGN_OR_RETURN(registers, state_.process.Registers(thread.tid));
-  registers.rip = thread.call_ip;
-  registers.rax = thread.call->number;
-  registers.orig_rax = UINT64_MAX;
-  CLEW_RETURN_IF_ERROR(state_.process.SetRegisters(thread.tid, registers));
-  CLEW_RETURN_IF_ERROR(calls_.Finish(thread, kRestartSys));
-  thread.ip = thread.call_ip;
-  return {};
 }
 
 Result<After> NativeSignals::End(NativeThread& thread, int signal) {

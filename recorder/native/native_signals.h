@@ -26,7 +26,6 @@ class NativeSignals {
  private:
   [[nodiscard]] Status EnterHandler(NativeThread& thread, int signal);
   [[nodiscard]] Status ClearTrapFlag(uint64_t frame, const ucontext_t& context);
-  [[nodiscard]] Status GoOn(NativeThread& thread);
   [[nodiscard]] Result<After> End(NativeThread& thread, int signal);
 
   NativeState& state_;

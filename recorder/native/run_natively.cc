@@ -17,6 +17,7 @@
 #include "recorder/native/native_run.h"
 #include "recorder/native/native_state.h"
 #include "recorder/native/one_cpu.h"
+#include "recorder/native/signal_disposition.h"
 
 namespace clew::recorder {
 namespace {
@@ -173,7 +174,8 @@ Status LetGo(NativeState& state, Recorded& recorded) {
   for (const auto& thread : state.threads) {
     if (thread->state != State::kGone) {
       stopped.push_back({.tid = thread->tid, .signal = thread->signal});
-      if (thread->signal == 0) {
+      if (thread->signal == 0 ||
+          IsDropped(state.process, thread->tid, thread->signal)) {
         CLEW_RETURN_IF_ERROR(
             RewindInterruptedCall(state.process, thread->tid, true));
       }

@@ -1,0 +1,67 @@
+#include "recorder/native/signal_disposition.h"
+
+#include <fmt/format.h>
+#include <signal.h>
+
+#include <bit>
+#include <string>
+
+#include "common/os/process_state.h"
+
+namespace clew::recorder {
+namespace {
+
+bool IsIgnoredByDefault(int signal) {
+  return signal == SIGCHLD || signal == SIGURG || signal == SIGWINCH ||
+         signal == SIGCONT;
+}
+
+bool Stops(int signal) {
+  return signal == SIGSTOP || signal == SIGTSTP || signal == SIGTTIN ||
+         signal == SIGTTOU;
+}
+
+// As /proc/pid/task/tid/status.
+std::string StatusOf(const TracedProcess& process, Tid thread) {
+  return process.ProcText(fmt::format("task/{}/status", thread));
+}
+
+Disposition DispositionIn(const std::string& status, int signal) {
+  const uint64_t bit = uint64_t{1} << (signal - 1);
+  if ((StatusMask(status, "SigCgt") & bit) != 0) {
+    return Disposition::kHandled;
+  }
+  const bool ignored = (StatusMask(status, "SigIgn") & bit) != 0;
+  return ignored || IsIgnoredByDefault(signal) || Stops(signal)
+             ? Disposition::kIgnored
+             : Disposition::kEnds;
+}
+
+}  // namespace
+
+Disposition DispositionOf(const TracedProcess& process, Tid thread,
+                          int signal) {
+  return DispositionIn(StatusOf(process, thread), signal);
+}
+
+bool IsDropped(const TracedProcess& process, Tid thread, int signal) {
+  return DispositionOf(process, thread, signal) == Disposition::kIgnored &&
+         (StatusMask(StatusOf(process, process.first_thread()), "SigBlk") >>
+              (signal - 1) &
+          1) == 0;
+}
+
+bool IsSignalDue(const TracedProcess& process, Tid thread) {
+  const std::string status = StatusOf(process, thread);
+  uint64_t pending =
+      (StatusMask(status, "SigPnd") | StatusMask(status, "ShdPnd")) &
+      ~StatusMask(status, "SigBlk");
+  for (; pending != 0; pending &= pending - 1) {
+    if (!IsDropped(process, thread, std::countr_zero(pending) + 1)) {
+      return true;
+    }
+  }
+  return false;
+}
+
+}  // namespace clew::recorder

@@ -1,0 +1,29 @@
+#ifndef CLEW_RECORDER_NATIVE_SIGNAL_DISPOSITION_H_
+#define CLEW_RECORDER_NATIVE_SIGNAL_DISPOSITION_H_
+
+#include <cstdint>
+
+#include "common/os/ptrace.h"
+#include "common/units.h"
+
+namespace clew::recorder {
+
+enum class Disposition : uint8_t { kHandled, kIgnored, kEnds };
+
+// Of a signal to that thread. What stops a process counts as ignored.
+Disposition DispositionOf(const TracedProcess& process, Tid thread, int signal);
+
+// Whether nothing would have come of the signal if nobody traced the process:
+// it is ignored, and the thread that it was sent to does not block it, which is
+// taken to be the first one. The kernel drops such a signal as it is sent;
+// where it is traced, one of the threads is woken up for it, and its call
+// interrupted (prepare_signal in kernel/signal.c).
+bool IsDropped(const TracedProcess& process, Tid thread, int signal);
+
+// Whether a signal that is not dropped is pending, and will be delivered when
+// the thread goes on, if no other thread takes it first.
+bool IsSignalDue(const TracedProcess& process, Tid thread);
+
+}  // namespace clew::recorder
+
+#endif  // CLEW_RECORDER_NATIVE_SIGNAL_DISPOSITION_H_
