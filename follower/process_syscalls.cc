@@ -90,6 +90,9 @@ Result<Followed> Process::EnterSyscall(size_t thread) {
       Exit(thread, *call);
       return Followed::kAsRecorded;
     case __NR_rt_sigreturn:
+      if (call->result == kRestartSys) {
+        break;  // a signal came before the kernel took it
+      }
       ++state.input;
       if (!RestoreSignalFrame(memory_, state.registers)) {
         return Unsupported("thread {}: the signal frame at {:#x} is not mapped",
