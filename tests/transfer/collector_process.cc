@@ -112,14 +112,15 @@ bool CollectorProcess::Start() {
       is_ready()) {
     return true;
   }
-  std::fprintf(stderr, "%s --config %s does not run:\n%s\n", binary.c_str(),
-               config.c_str(), log().c_str());
+  std::fprintf(stderr, "%s --config %s does not run, wait status %#x:\n%s\n",
+               binary.c_str(), config.c_str(),
+               static_cast<unsigned>(wait_status_), log().c_str());
   return false;
 }
 
 bool CollectorProcess::Lives() {
   CLEW_CHECK(pid_ > 0, "no collector to live");
-  if (waitpid(pid_, nullptr, WNOHANG) == pid_) {
+  if (waitpid(pid_, &wait_status_, WNOHANG) == pid_) {
     pid_ = 0;
   }
   return pid_ > 0;

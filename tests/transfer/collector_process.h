@@ -50,6 +50,7 @@ class CollectorProcess {
   const std::string folder_;
   const uint16_t port_;
   pid_t pid_ = 0;
+  int wait_status_ = 0;  // as Lives() saw it end
 };
 
 // The program that CollectorProcess runs.
