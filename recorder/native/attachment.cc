@@ -93,6 +93,15 @@ Status Attachment::PrepareThread(TracedProcess& process, Tid tid,
   return {};
 }
 
+bool Attachment::AddRseq(Tid thread, const TracedProcess::Rseq& rseq) {
+  const auto known = std::ranges::find(threads_, thread, &Thread::tid);
+  if (known == threads_.end() || known->rseq.addr != 0) {
+    return false;
+  }
+  known->rseq = rseq;
+  return true;
+}
+
 // Source: linux/rseq.h.
 Status Attachment::EndRseq(TracedProcess& process, Thread& thread,
                            const GuestMemory& memory) {

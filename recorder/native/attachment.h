@@ -38,6 +38,11 @@ class Attachment {
   uint64_t brk() const { return brk_; }
   bool uses_timers() const { return uses_timers_; }
 
+  // A thread that was attached to before it had registered rseq registers it:
+  // keeps that for Undo. Returns false for any other, which libc has told that
+  // there is none.
+  bool AddRseq(Tid thread, const TracedProcess::Rseq& rseq);
+
   struct Stopped {
     Tid tid;
     int signal = 0;  // that it is about to receive

@@ -62,6 +62,13 @@ user_regs_struct ShownBehind(const SyscallCall& call,
   return registers;
 }
 
+// Source: kernel/rseq.c, SYSCALL_DEFINE4(rseq).
+TracedProcess::Rseq RseqOf(const SyscallCall& call) {
+  return {.addr = call.args[0],
+          .size_bytes = static_cast<uint32_t>(call.args[1]),
+          .signature = static_cast<uint32_t>(call.args[3])};
+}
+
 }  // namespace
 
 Status NativeCalls::OpenInputs(NativeThread& thread) {
@@ -103,12 +110,17 @@ Result<After> NativeCalls::Step(NativeThread& thread, const NativeInsn& insn) {
   if (call.number == __NR_execve || call.number == __NR_execveat) {
     return Replace(thread);
   }
+  if (call.number == __NR_rseq && state_.on_rseq &&
+      state_.on_rseq(thread.tid, RseqOf(call))) {
+    CLEW_RETURN_IF_ERROR(Answer(thread, registers, 0));
+    return After::kGoesOn;
+  }
   if (call.row->effects != KnownEffects::kAll) {
     if (IsMissed(*call.row)) {
       CLEW_RETURN_IF_ERROR(
           state_.NoteDeviation(DeviationOfAbsentCall(call.row->name)));
     }
-    CLEW_RETURN_IF_ERROR(Refuse(thread, registers));
+    CLEW_RETURN_IF_ERROR(Answer(thread, registers, -int64_t{ENOSYS}));
     return After::kGoesOn;
   }
   if (MakesVfork(call)) {
@@ -366,14 +378,14 @@ Status NativeCalls::AwaitEnd(const NativeThread& thread) {
 }
 
 // As a kernel that does not have the call.
-Status NativeCalls::Refuse(NativeThread& thread, user_regs_struct registers) {
-  const auto result = static_cast<uint64_t>(-int64_t{ENOSYS});
-  registers.rax = result;
+Status NativeCalls::Answer(NativeThread& thread, user_regs_struct registers,
+                           int64_t result) {
+  registers.rax = static_cast<uint64_t>(result);
   registers.rip += kSyscallBytes;
   registers.rcx = registers.rip;
   registers.r11 = registers.eflags & ~kTrapFlag;
   CLEW_RETURN_IF_ERROR(state_.process.SetRegisters(thread.tid, registers));
-  return Finish(thread, static_cast<int64_t>(result));
+  return Finish(thread, result);
 }
 
 }  // namespace clew::recorder

@@ -49,7 +49,9 @@ class NativeCalls {
   [[nodiscard]] Result<After> Leave(NativeThread& thread,
                                     const SyscallCall& call);
   [[nodiscard]] Status AwaitEnd(const NativeThread& thread);
-  [[nodiscard]] Status Refuse(NativeThread& thread, user_regs_struct registers);
+  // The call is not made.
+  [[nodiscard]] Status Answer(NativeThread& thread, user_regs_struct registers,
+                              int64_t result);
   void FollowUp(NativeThread& thread, const SyscallCall& call, int64_t result);
 
   NativeState& state_;

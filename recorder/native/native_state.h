@@ -81,6 +81,8 @@ struct NativeState {
   // A process that `parent` has made is about to be let go, and `child`, its
   // only thread, is stopped; may be null.
   std::function<Status(Tid child, Tid parent)> on_child = {};
+  // A thread registers rseq(2): whether it is told that it has. May be null.
+  std::function<bool(Tid thread, const TracedProcess::Rseq& rseq)> on_rseq = {};
   // Whether to end the recording, asked each turn; may be null.
   std::function<bool()> is_over = {};
   uint64_t now = 0;  // instructions retired, which is the time

@@ -214,19 +214,25 @@ Result<NativeState> MakeState(Recorded& recorded) {
       list, RawFile::Create(CodeListPath(config.folder), limit.get()));
   CLEW_ASSIGN_OR_RETURN(
       generated, RawFile::Create(RawCodePath(config.folder), limit.get()));
-  return NativeState{.config = config,
-                     .process = recorded.process,
-                     .memory = std::move(memory),
-                     .limit = std::move(limit),
-                     .tracer = std::move(tracer),
-                     .code = KnownCode(std::move(list), std::move(generated)),
-                     .shows_host_cpu = recorded.attachment.has_value(),
-                     .on_child =
-                         [&recorded](Tid child, Tid parent) {
-                           return FreeChild(recorded, child, parent);
-                         },
-                     .is_over = recorded.is_over,
-                     .uses_timers = recorded.uses_timers};
+  return NativeState{
+      .config = config,
+      .process = recorded.process,
+      .memory = std::move(memory),
+      .limit = std::move(limit),
+      .tracer = std::move(tracer),
+      .code = KnownCode(std::move(list), std::move(generated)),
+      .shows_host_cpu = recorded.attachment.has_value(),
+      .on_child =
+          [&recorded](Tid child, Tid parent) {
+            return FreeChild(recorded, child, parent);
+          },
+      .on_rseq =
+          [&recorded](Tid thread, const TracedProcess::Rseq& rseq) {
+            return recorded.attachment &&
+                   recorded.attachment->AddRseq(thread, rseq);
+          },
+      .is_over = recorded.is_over,
+      .uses_timers = recorded.uses_timers};
 }
 
 // Records the program that the process is at the first instruction of, or was
