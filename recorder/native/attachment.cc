@@ -94,11 +94,16 @@ Status Attachment::PrepareThread(TracedProcess& process, Tid tid,
 }
 
 bool Attachment::AddRseq(Tid thread, const TracedProcess::Rseq& rseq) {
-  const auto known = std::ranges::find(threads_, thread, &Thread::tid);
-  if (known == threads_.end() || known->rseq.addr != 0) {
+  if (std::ranges::none_of(
+          threads_, [](const Thread& each) { return each.rseq.addr != 0; })) {
     return false;
   }
-  known->rseq = rseq;
+  const auto known = std::ranges::find(threads_, thread, &Thread::tid);
+  if (known != threads_.end()) {
+    known->rseq = rseq;
+  } else {
+    threads_.push_back({.tid = thread, .rseq = rseq});
+  }
   return true;
 }
 

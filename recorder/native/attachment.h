@@ -38,9 +38,9 @@ class Attachment {
   uint64_t brk() const { return brk_; }
   bool uses_timers() const { return uses_timers_; }
 
-  // A thread that was attached to before it had registered rseq registers it:
-  // keeps that for Undo. Returns false for any other, which libc has told that
-  // there is none.
+  // A thread registers rseq: it was made before attaching, or by a thread that
+  // had decided on it then. Keeps that for Undo. Returns false if the program
+  // had no rseq.
   bool AddRseq(Tid thread, const TracedProcess::Rseq& rseq);
 
   struct Stopped {

@@ -63,6 +63,10 @@ user_regs_struct ShownBehind(const SyscallCall& call,
 }
 
 // Source: kernel/rseq.c, SYSCALL_DEFINE4(rseq).
+bool RegistersRseq(const SyscallCall& call) {
+  return call.number == __NR_rseq && call.args[2] == 0;
+}
+
 TracedProcess::Rseq RseqOf(const SyscallCall& call) {
   return {.addr = call.args[0],
           .size_bytes = static_cast<uint32_t>(call.args[1]),
@@ -110,7 +114,7 @@ Result<After> NativeCalls::Step(NativeThread& thread, const NativeInsn& insn) {
   if (call.number == __NR_execve || call.number == __NR_execveat) {
     return Replace(thread);
   }
-  if (call.number == __NR_rseq && state_.on_rseq &&
+  if (RegistersRseq(call) && state_.on_rseq &&
       state_.on_rseq(thread.tid, RseqOf(call))) {
     CLEW_RETURN_IF_ERROR(Answer(thread, registers, 0));
     return After::kGoesOn;
@@ -241,13 +245,19 @@ Result<After> NativeCalls::ComeBefore(NativeThread& thread,
 }
 
 Status NativeCalls::Finish(NativeThread& thread, int64_t result) {
+  CLEW_ASSIGN_OR_RETURN(effects, EffectsOf(thread.call.value_or(SyscallCall()),
+                                           result, state_.memory));
+  return Log(thread, result, effects);
+}
+
+Status NativeCalls::Log(NativeThread& thread, int64_t result,
+                        const SyscallEffects& effects) {
   const SyscallCall call =
       std::exchange(thread.call, std::nullopt).value_or(SyscallCall());
   CLEW_ASSIGN_OR_RETURN(registers, state_.process.Registers(thread.tid));
   const user_regs_struct shown = ShownBehind(call, registers);
   CLEW_RETURN_IF_ERROR(state_.process.SetRegisters(thread.tid, shown));
   thread.ip = shown.rip;
-  CLEW_ASSIGN_OR_RETURN(effects, EffectsOf(call, result, state_.memory));
   SyscallInput input = InputOf(call);
   input.result = result;
   if (state_.config.encoder.tsc) {
@@ -385,7 +395,7 @@ Status NativeCalls::Answer(NativeThread& thread, user_regs_struct registers,
   registers.rcx = registers.rip;
   registers.r11 = registers.eflags & ~kTrapFlag;
   CLEW_RETURN_IF_ERROR(state_.process.SetRegisters(thread.tid, registers));
-  return Finish(thread, result);
+  return Log(thread, result, {});
 }
 
 }  // namespace clew::recorder

@@ -49,6 +49,9 @@ class NativeCalls {
   [[nodiscard]] Result<After> Leave(NativeThread& thread,
                                     const SyscallCall& call);
   [[nodiscard]] Status AwaitEnd(const NativeThread& thread);
+  // Ends the call that `thread` is in.
+  [[nodiscard]] Status Log(NativeThread& thread, int64_t result,
+                           const SyscallEffects& effects);
   // The call is not made.
   [[nodiscard]] Status Answer(NativeThread& thread, user_regs_struct registers,
                               int64_t result);

@@ -56,7 +56,7 @@ Result<std::optional<NativeEnd>> NativeRun::Run() {
   while (!state_.end && !state_.replaced) {
     CLEW_RETURN_IF_ERROR(WakeSleepers());
     const auto turn = scheduler_.Next(state_.now);
-    if (TimeIsOver() || (state_.is_over && state_.is_over())) {
+    if (TimeIsOver() || IsToldToEnd()) {
       state_.EndAs(FailureKind::kTimeLimit);
     } else if (turn) {
       NativeThread& thread = *state_.threads[turn->thread];
@@ -72,6 +72,11 @@ Result<std::optional<NativeEnd>> NativeRun::Run() {
     state_.tracer->Turn(Tid(0), state_.now);
   }
   return state_.end;
+}
+
+// Not before something ran: nothing can be made of a bundle without a stream.
+bool NativeRun::IsToldToEnd() const {
+  return state_.now > 0 && state_.is_over && state_.is_over();
 }
 
 Status NativeRun::WakeSleepers() {

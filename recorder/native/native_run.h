@@ -47,6 +47,7 @@ class NativeRun {
                                     const NativeInsn& insn);
   bool AllWaitForever() const;
   bool TimeIsOver() const;
+  bool IsToldToEnd() const;
 
   NativeState& state_;
   Scheduler scheduler_;

@@ -11,6 +11,7 @@
 #include <signal.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <chrono>
 #include <filesystem>
 #include <fstream>
@@ -20,6 +21,7 @@
 
 #include "common/os/child_process.h"
 #include "common/os/fd.h"
+#include "common/os/process_state.h"
 #include "follower/bundle/bundle_recording.h"
 #include "recorder/software/record.h"
 #include "solver/check.h"
@@ -37,17 +39,19 @@ constexpr const char* kOldCpu =
     "-AVX512F,-AVX512VL,-AVX512BW,-AVX512DQ,-XSAVEC";
 constexpr int kAnswerLimitMs = 600'000;
 
-// tests/programs/endless.c, while this exists.
+// tests/programs/endless.c, while this exists, or another one that answers.
 class Endless {
  public:
-  Endless() {
+  explicit Endless(const char* program = "endless",
+                   const std::string& more_tunables = "") {
     auto input = MakePipe();
     auto output = MakePipe();
     const Fd errors(open("/dev/null", O_WRONLY | O_CLOEXEC));
-    const auto pid = SpawnProgram({"/usr/bin/env", kOldCpu, Tracee("endless")},
-                                  {.input = input->read_end.get(),
-                                   .output = output->write_end.get(),
-                                   .errors = errors.get()});
+    const auto pid =
+        SpawnProgram({"/usr/bin/env", kOldCpu + more_tunables, Tracee(program)},
+                     {.input = input->read_end.get(),
+                      .output = output->write_end.get(),
+                      .errors = errors.get()});
     pid_ = pid.value();
     to_ = std::move(input->write_end);
     from_ = std::move(output->read_end);
@@ -85,9 +89,10 @@ class Endless {
     }
     return traces;
   }
-  // Waits until somebody traces it.
+  // Waits until somebody has stopped its first thread: it does nothing more
+  // that is not recorded.
   void AwaitRecorder() const {
-    while (Traces().find("TracerPid:\t0\n") != std::string::npos) {
+    while (ProcessState("/proc/" + Number() + "/stat") != 't') {
       std::this_thread::sleep_for(std::chrono::milliseconds(1));
     }
   }
@@ -149,6 +154,18 @@ TEST_P(AttachTest, FromAnyMomentOnTheTrueOrderIsAWitness) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Moments, AttachTest, testing::Range<uint64_t>(1, 13));
+
+TEST(AttachEndTest, SomethingIsRecordedThoughItIsOverAtOnce) {
+  const Endless endless;
+  const Scratch scratch;
+  recorder::RecordOptions options = AttachOptions(endless, scratch, 1);
+  options.is_over = [] { return true; };
+  const auto outcome = recorder::Record(options);
+  ASSERT_TRUE(outcome.has_value()) << outcome.error().message;
+  EXPECT_GT(outcome->insns, 0u);
+  const ProgramOutput solved = ClewAtLeisure("solve", {options.output});
+  EXPECT_EQ(solved.exit_status, kExitOk) << solved.text;
+}
 
 TEST(AttachCommandTest, AFailureAfterAttachingIsSolvedAndReplayed) {
   const Endless endless;
@@ -224,6 +241,19 @@ TEST(AttachCommandTest, ProcessesThatItMakesRunAsIfNobodyRecorded) {
   }
   recorder.Stop();
   EXPECT_EQ(endless.Ask("f\n"), before);
+  const ProgramOutput solved = ClewAtLeisure("solve", {scratch.Path("b.clew")});
+  EXPECT_EQ(solved.exit_status, kExitOk) << solved.text;
+}
+
+// rseq is for no thread while it is recorded, but one that was told to register
+// it may not be refused: glibc ends the program.
+TEST(AttachCommandTest, RseqIsRegisteredOnceTheProcessIsLetGo) {
+  const Endless program("late_rseq", ":glibc.pthread.rseq=0");
+  const Scratch scratch;
+  const RecorderOf recorder(program, scratch.Path("b.clew"));
+  EXPECT_EQ(program.Ask("r\n"), "error 0, kept 0\n");
+  recorder.Stop();
+  EXPECT_EQ(program.Ask("q\n"), fmt::format("error {}, kept 1\n", EBUSY));
   const ProgramOutput solved = ClewAtLeisure("solve", {scratch.Path("b.clew")});
   EXPECT_EQ(solved.exit_status, kExitOk) << solved.text;
 }
