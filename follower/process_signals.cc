@@ -51,6 +51,7 @@ Result<std::vector<SentSignals::Signal>> SignalsUntil(Tape& tape, size_t thread,
 void ResetExtendedState(machine::Registers& registers) {
   const machine::Registers initial;
   registers.vec = initial.vec;
+  registers.avx_in_use = initial.avx_in_use;
   registers.mxcsr = initial.mxcsr;
   registers.x87 = initial.x87;
 }

@@ -4,6 +4,7 @@
 #include <bit>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 
 #include "machine/xsave.h"
@@ -41,11 +42,12 @@ bool PeekInto(const machine::Memory& memory, uint64_t addr, T& value) {
 }
 
 // Returns the AVX component of the area at `fpstate` which begins with
-// `legacy`; its initial state, zeros, if the kernel restores none from there:
-// linux 6.1 arch/x86/kernel/fpu/signal.c, check_xstate_in_sigframe and
-// restore_fpregs_from_user.
-machine::VecLane RestoredAvx(const machine::Memory& memory, uint64_t fpstate,
-                             const machine::FxsaveArea& legacy) {
+// `legacy`; nothing, which is its initial state, if the kernel restores none
+// from there: linux 6.1 arch/x86/kernel/fpu/signal.c, check_xstate_in_sigframe
+// and restore_fpregs_from_user.
+std::optional<machine::VecLane> RestoredAvx(const machine::Memory& memory,
+                                            uint64_t fpstate,
+                                            const machine::FxsaveArea& legacy) {
   const auto software = std::bit_cast<FpxSwBytes>(legacy.software);
   machine::XsaveHeader header;
   uint32_t magic2 = 0;
@@ -55,7 +57,7 @@ machine::VecLane RestoredAvx(const machine::Memory& memory, uint64_t fpstate,
       !PeekInto(memory, fpstate + software.xstate_size, magic2) ||
       magic2 != kXstateMagic2 ||
       !PeekInto(memory, fpstate + sizeof(legacy), header)) {
-    return {};
+    return std::nullopt;
   }
   const uint64_t in_use = software.xfeatures & header.xstate_bv;
   const auto offset =
@@ -63,7 +65,7 @@ machine::VecLane RestoredAvx(const machine::Memory& memory, uint64_t fpstate,
   machine::VecLane avx = {};
   if ((in_use >> machine::kComponentAvx & 1) == 0 || !offset ||
       !PeekInto(memory, fpstate + *offset, avx)) {
-    return {};
+    return std::nullopt;
   }
   return avx;
 }
@@ -88,7 +90,9 @@ bool RestoreSignalFrame(const machine::Memory& memory,
   machine::FxsaveArea area;
   if (fpstate != 0 && PeekInto(memory, fpstate, area)) {
     registers.mxcsr = area.pointers.mxcsr;
-    registers.vec = {area.xmm, RestoredAvx(memory, fpstate, area)};
+    const auto avx = RestoredAvx(memory, fpstate, area);
+    registers.vec = {area.xmm, avx.value_or(machine::VecLane())};
+    registers.avx_in_use = avx.has_value();
     machine::RestoreX87(area, registers.x87);
   }
   return true;

@@ -352,6 +352,8 @@ FeatureSet Needs(const cs_insn& raw) {
     case X86_INS_XSAVEOPT:
     case X86_INS_XSAVEOPT64:
       return {Feature::kXsaveopt};
+    case X86_INS_XTEST:
+      return {Feature::kRtm};
     default:
       break;
   }

@@ -30,15 +30,16 @@ class RegisterDigest {
     Add(sign_exponent);
   }
   void Add(const X87& x87) {
-    const auto& [regs, control, status, tag] = x87;
+    const auto& [regs, control, status, tag, in_use] = x87;
     AddAll(regs);
     Add(control);
     Add(status);
     Add(tag);
+    Add(in_use);
   }
   void Add(const Registers& registers) {
     const auto& [gpr, rip, rflags, fs_base, gs_base, vec, mxcsr, mxcsr_mask,
-                 x87] = registers;
+                 avx_in_use, x87] = registers;
     AddAll(gpr);
     Add(rip);
     Add(rflags);
@@ -47,6 +48,7 @@ class RegisterDigest {
     AddAll(vec);
     Add(mxcsr);
     Add(mxcsr_mask);
+    Add(avx_in_use);
     Add(x87);
   }
 

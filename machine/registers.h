@@ -36,6 +36,8 @@ struct X87 {
   uint16_t control = 0x37f;
   uint16_t status = 0;    // with the top in bits 11..13
   uint16_t tag = 0xffff;  // two bits a register, as FNSTENV stores them
+  // Since it was last initialised: XINUSE[0], which is not of the values.
+  bool in_use = false;
   bool operator==(const X87&) const = default;
 };
 
@@ -53,11 +55,23 @@ struct Registers {
   uint32_t mxcsr = 0x1f80;
   // What the CPU's FXSAVE tells of MXCSR; 0: see is_of_qemu.
   uint32_t mxcsr_mask = 0;
+  // XINUSE[2] as Intel's CPUs have it: set by what writes a vector register
+  // with a vector length of 256 bits, be it with what was there; VZEROUPPER and
+  // VZEROALL clear. Source: Intel SDM vol. 1, "Processor Tracking of
+  // XSAVE-Managed State", which leaves it open, and what XGETBV tells of a CPU.
+  bool avx_in_use = false;
   X87 x87;
 
   // QEMU 7.2 stands for CPU and kernel. Its FXSAVE tells 0xffff as mask, and
   // leaves reserved bytes alone; its signals leave x87 and vectors alone.
   bool is_of_qemu() const { return mxcsr_mask == 0; }
+  // Where manuals leave open what a CPU does, makers differ. Only AMD's CPUs
+  // have bit 17 of MXCSR. Source: AMD64 Architecture Programmer's Manual vol.
+  // 1, "MXCSR Register", MM.
+  bool is_of_intel() const {
+    constexpr uint32_t kMisalignedMask = 1u << 17;
+    return !is_of_qemu() && (mxcsr_mask & kMisalignedMask) == 0;
+  }
 
   // Bits 64 * i to 64 * i + 63 of a vector register. REQUIRES: i < kVecQuads.
   uint64_t& quad(unsigned number, unsigned i) {

@@ -39,6 +39,7 @@ void RestoreXsave(std::span<const std::byte> area, Registers& registers) {
   }
   registers.mxcsr = legacy.pointers.mxcsr;
   registers.vec = initial.vec;
+  registers.avx_in_use = HasComponent(header.xstate_bv, kComponentAvx);
   if (HasComponent(header.xstate_bv, kComponentSse)) {
     registers.vec[0] = legacy.xmm;
   }

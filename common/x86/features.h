@@ -30,6 +30,7 @@ namespace clew::x86 {
   X(kBmi1, "BMI1", 7, 0, kEbx, 3, true, false)            \
   X(kAvx2, "AVX2", 7, 0, kEbx, 5, true, false)            \
   X(kBmi2, "BMI2", 7, 0, kEbx, 8, true, false)            \
+  X(kRtm, "RTM", 7, 0, kEbx, 11, false, false)            \
   X(kAvx512, "AVX-512", 7, 0, kEbx, 16, false, false)     \
   X(kAdx, "ADX", 7, 0, kEbx, 19, true, false)             \
   X(kSha, "SHA", 7, 0, kEbx, 29, true, true)              \

@@ -37,19 +37,32 @@ void WriteElements(Cpu<D>& cpu, uint8_t number,
 // stopped. In the end op[2] is zero, and what of op[0] lies above the last
 // element.
 //
-// Source: Intel SDM vol. 2, "VPGATHERDD/VPGATHERQD". It leaves open what a
-// fault does to the masks from its element on: nothing here, as AMD's CPUs have
-// it.
+// Source: Intel SDM vol. 2, "VPGATHERDD/VPGATHERQD". A fault leaves the masks
+// from its element on, and what lies above the vector length, as they were on
+// AMD's CPUs. Intel's have made each mask all ones or all zeros by then, and
+// cleared what lies above; in op[0] once an element was loaded. (Manuals leave
+// it open; this is what Sapphire Rapids does.)
 template <class D, class Element, class Index, VecForm kForm>
 void Gather(Cpu<D>& cpu, const Insn& insn) {
   constexpr unsigned kCount =
       kForm.size_bytes() / std::max(sizeof(Element), sizeof(Index));
+  // What fills the vector length, of which kCount may be half.
+  constexpr unsigned kWidth = kForm.size_bytes() / sizeof(Element);
   const uint8_t to = insn.op[0].reg;
   const uint8_t mask_register = insn.op[2].reg;
   const auto indices = ReadElements<Index>(cpu, insn, insn.mem.vector_index);
   auto value = ReadElements<Element>(cpu, insn, to);
   auto mask = ReadElements<Element>(cpu, insn, mask_register);
   const uint64_t base = cpu.Address(insn);
+  const bool is_of_intel = cpu.regs().is_of_intel();
+  if (is_of_intel) {
+    for (unsigned i = 0; i < mask.size(); ++i) {
+      const bool is_set =
+          i < kWidth && mask[i] >> (8 * sizeof(Element) - 1) != 0;
+      mask[i] = is_set ? ~Element{0} : 0;
+    }
+  }
+  bool has_loaded = false;
   for (unsigned i = 0; i < kCount; ++i) {
     if (mask[i] >> (8 * sizeof(Element) - 1) != 0) {
       const auto index = static_cast<std::make_signed_t<Index>>(indices[i]);
@@ -59,15 +72,19 @@ void Gather(Cpu<D>& cpu, const Insn& insn) {
         break;
       }
       value[i] = cpu.d().Concretise(element);
+      has_loaded = true;
     }
     mask[i] = 0;
   }
   if (!cpu.faulted()) {
     std::fill(value.begin() + kCount, value.end(), Element{0});
     mask.fill(0);
+  } else if (is_of_intel && has_loaded) {
+    std::fill(value.begin() + kWidth, value.end(), Element{0});
   }
   WriteElements<Element>(cpu, to, value);
   WriteElements<Element>(cpu, mask_register, mask);
+  cpu.regs().avx_in_use |= kForm.lanes > 1;
 }
 
 // Two registers of the three that are one: #UD. Addresses of 32 bits, which no

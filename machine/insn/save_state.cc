@@ -45,8 +45,9 @@ void StoreStruct(Cpu<D>& cpu, uint64_t addr, const T& value,
 // opcode, keep what was there.
 template <class D>
 void StoreX87(Cpu<D>& cpu, uint64_t addr) {
-  Registers& regs = cpu.regs();
-  X87Stack stack(regs.x87);
+  const Registers& regs = cpu.regs();
+  X87 x87 = regs.x87;  // storing it is no use of it
+  const X87Stack stack(x87);
   const bool is_qemu = regs.is_of_qemu();
   const FxsaveHead head = {regs.x87.control, regs.x87.status,
                            stack.NonEmptyMask(), 0};
@@ -142,14 +143,19 @@ uint64_t AskedFor(Cpu<D>& cpu) {
   return cpu.d().Concretise(cpu.template GetReg<uint32_t>(8 * kRax)) & kShown;
 }
 
-// XINUSE: what is not in its initial state. (A CPU may take x87 for used once
-// it was.)
+// XINUSE. An Intel CPU knows of AVX whether it was used, and takes SSE for used
+// after each switch of threads, such as a step of the recorder's; of others,
+// what is not in its initial state.
 template <class D>
 uint64_t InUse(Cpu<D>& cpu) {
+  const Registers& regs = cpu.regs();
+  const uint64_t x87 = regs.x87.in_use ? kStateX87 : 0;
+  if (regs.is_of_intel()) {
+    return x87 | kStateSse | (regs.avx_in_use ? kStateAvx : 0);
+  }
   const bool sse = ReadLaneOfAll(cpu, 0) != VecLane{};
   const bool avx = ReadLaneOfAll(cpu, 1) != VecLane{};
-  return (cpu.regs().x87 != X87{} ? kStateX87 : 0) | (sse ? kStateSse : 0) |
-         (avx ? kStateAvx : 0);
+  return x87 | (sse ? kStateSse : 0) | (avx ? kStateAvx : 0);
 }
 
 // In the standard format, whose initial components XSAVE stores as well.
@@ -228,6 +234,7 @@ void Xrstor(Cpu<D>& cpu, const Insn& insn) {
   }
   if ((wanted & kStateAvx) != 0) {
     WriteLaneOfAll(cpu, 1, avx);
+    cpu.regs().avx_in_use = (stored & kStateAvx) != 0;
   }
 }
 

@@ -37,6 +37,7 @@ void ClearRegisters(Cpu<D>& cpu, const Insn&) {
   for (unsigned number = 0; number < kVecRegisters; ++number) {
     cpu.ClearLanes(number, kLane);
   }
+  cpu.regs().avx_in_use = false;
 }
 
 }  // namespace

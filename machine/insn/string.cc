@@ -184,9 +184,29 @@ void Single(Cpu<D>& cpu, const Insn& insn) {
   Op::template Once<D, U>(cpu, insn);
 }
 
+// With the 67 prefix and ECX = 0, Intel's CPUs clear the upper halves of what
+// registers they would count and, of a move or a fill, address with; others
+// change nothing. (Manuals leave it open; this is what Sapphire Rapids does.)
+template <class D, class Op>
+void RepeatNever(Cpu<D>& cpu, const Insn& insn) {
+  if (!insn.addr32 || !cpu.regs().is_of_intel()) {
+    return;
+  }
+  SetIndex(cpu, insn, kRcx, 0);
+  if (std::same_as<Op, Movs>) {
+    SetIndex(cpu, insn, kRsi, GetIndex(cpu, insn, kRsi));
+  }
+  if (std::same_as<Op, Movs> || std::same_as<Op, Stos>) {
+    SetIndex(cpu, insn, kRdi, GetIndex(cpu, insn, kRdi));
+  }
+}
+
 template <class D, class U, class Op>
 void Repeated(Cpu<D>& cpu, const Insn& insn) {
   uint64_t count = GetIndex(cpu, insn, kRcx);
+  if (count == 0) {
+    RepeatNever<D, Op>(cpu, insn);
+  }
   while (count > 0) {
     uint64_t n = Bulk<D, U, Op>(cpu, insn, count);
     if (n == 0) {

@@ -56,6 +56,12 @@ void Fence(Cpu<D>& cpu, const Insn&) {
   cpu.Fence();
 }
 
+// XTEST, outside of a transaction: none is ever begun here.
+template <class D>
+void Xtest(Cpu<D>& cpu, const Insn&) {
+  cpu.flags().SetAll(kFlagZero);
+}
+
 template <class D>
 void Lahf(Cpu<D>& cpu, const Insn&) {
   cpu.flags().ConcretiseAll();
@@ -98,6 +104,7 @@ void RegisterSystem(HandlerTable<D>& table) {
         "lmsw", "rdpmc",  "swapgs", "sysret", "sysexit"}) {
     table[name] = Always<D, &Privileged<D>>;
   }
+  table["xtest"] = Always<D, &Xtest<D>>;
   table["clflush"] = Always<D, &Clflush<D>>;
   table["clc"] = Always<D, &SetFlag<D, kFlagCarry, false>>;
   table["stc"] = Always<D, &SetFlag<D, kFlagCarry, true>>;

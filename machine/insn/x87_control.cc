@@ -128,7 +128,9 @@ void ClearExceptions(Cpu<D>& cpu, const Insn&) {
 }
 
 template <class D>
-void Nothing(Cpu<D>&, const Insn&) {}
+void Nothing(Cpu<D>& cpu, const Insn&) {
+  cpu.regs().x87.in_use = true;
+}
 
 template <class D>
 Handler<D> SelectMemory(const Insn& insn) {

@@ -13,10 +13,11 @@ inline constexpr Float80 kX87Indefinite = {0xc000000000000000, 0xffff};
 
 // The x87 register stack: st(i) relative to the top, tags, status word, and
 // what the CPU does on a stack fault with all exceptions masked (Intel SDM
-// vol. 1, "Stack Overflow or Underflow Exception (#IS)"). Borrows `x87`.
+// vol. 1, "Stack Overflow or Underflow Exception (#IS)"). Borrows `x87`, which
+// is in use from then on.
 class X87Stack {
  public:
-  explicit X87Stack(X87& x87) : x87_(x87) {}
+  explicit X87Stack(X87& x87) : x87_(x87) { x87_.in_use = true; }
 
   uint16_t control() const { return x87_.control; }
   unsigned top() const { return (x87_.status >> 11) & 7u; }

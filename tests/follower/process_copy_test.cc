@@ -131,8 +131,8 @@ TEST_F(ProcessCopyTest, EveryRegisterCountsInTheDigest) {
     process.mutable_registers(0) = registers;
     EXPECT_EQ(process.StateDigest(), digest) << name;
   };
-  auto& [gpr, rip, rflags, fs_base, gs_base, vec, mxcsr, mxcsr_mask, x87] =
-      registers;
+  auto& [gpr, rip, rflags, fs_base, gs_base, vec, mxcsr, mxcsr_mask, avx_in_use,
+         x87] = registers;
   for (uint64_t& general : gpr) {
     expect_counts("gpr", general);
   }
@@ -146,9 +146,10 @@ TEST_F(ProcessCopyTest, EveryRegisterCountsInTheDigest) {
       expect_counts("vec", vector.q[1]);
     }
   }
+  expect_counts("avx_in_use", avx_in_use);
   expect_counts("mxcsr", mxcsr);
   expect_counts("mxcsr_mask", mxcsr_mask);
-  auto& [stack, control, status, tag] = x87;
+  auto& [stack, control, status, tag, in_use] = x87;
   for (machine::Float80& value : stack) {
     expect_counts("x87", value.significand);
     expect_counts("x87", value.sign_exponent);
@@ -156,6 +157,7 @@ TEST_F(ProcessCopyTest, EveryRegisterCountsInTheDigest) {
   expect_counts("x87 control", control);
   expect_counts("x87 status", status);
   expect_counts("x87 tag", tag);
+  expect_counts("x87 in_use", in_use);
 }
 
 TEST_F(ProcessCopyTest, AThreadThatBeginsTwiceIsRefused) {

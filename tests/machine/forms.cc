@@ -274,6 +274,7 @@ uint64_t BoundaryValue(Random& random) {
 
 State MakeState(Random& random) {
   State state;
+  state.regs.mxcsr_mask = x86::HostMxcsrMask();
   for (uint64_t& value : state.regs.gpr) {
     value = BoundaryValue(random);
   }

@@ -118,6 +118,18 @@ TEST(ShiftTest, DefinedFlagsAgreeWithTheCpu) {
   EXPECT_EQ(compared, 4 * 8 * 64 * 4);
 }
 
+TEST(XtestTest, OutsideOfATransactionAgreesWithTheCpu) {
+  if (!x86::HostFeatures().Has(x86::Feature::kRtm)) {
+    GTEST_SKIP() << "this CPU has no RTM";
+  }
+  Oracle oracle;
+  Random random(4);
+  oracle.SetCode(Bytes{0x0f, 0x01, 0xd6});
+  for (int i = 0; i < 64; ++i) {
+    ASSERT_EQ(oracle.Compare(MakeState(random), 0), "") << "trial " << i;
+  }
+}
+
 // What follows is without the CPU.
 class MachineTest : public testing::Test {
  protected:
@@ -163,6 +175,33 @@ TEST_F(MachineTest, PopfOfTheTrapFlagIsRefused) {
   EXPECT_EQ(stop.kind, StopKind::kUnsupported);
   EXPECT_EQ(stop.insns_retired, 0u);
   EXPECT_EQ(stop.detail, "popfq  at 0x20000000 (9d)");
+}
+
+// The forms' tests compare with the CPU that is here, which has one maker.
+TEST_F(MachineTest, ARepeatThatNeverRepeatsIsItsMakers) {
+  constexpr uint64_t kUpper = 0x1234567800000000;
+  struct Case {
+    uint32_t mxcsr_mask;
+    uint8_t opcode;
+    bool clears_rcx, clears_rsi, clears_rdi;
+  };
+  for (const auto& [mask, opcode, clears_rcx, clears_rsi, clears_rdi] :
+       {Case{0, 0xa4, false, false, false},         // QEMU, movsb
+        Case{0x2ffff, 0xa4, false, false, false},   // AMD
+        Case{0xffff, 0xa4, true, true, true},       // Intel
+        Case{0xffff, 0xaa, true, false, true},      // stosb
+        Case{0xffff, 0xac, true, false, false},     // lodsb
+        Case{0xffff, 0xa6, true, false, false},     // cmpsb
+        Case{0xffff, 0xae, true, false, false}}) {  // scasb
+    SetCode({0x67, 0xf3, opcode});
+    regs_.mxcsr_mask = mask;
+    regs_.rip = kCodeAt;
+    regs_.gpr[kRcx] = regs_.gpr[kRsi] = regs_.gpr[kRdi] = kUpper;
+    EXPECT_EQ(machine_.Run(1).insns_retired, 1u);
+    EXPECT_EQ(regs_.gpr[kRcx] == 0, clears_rcx) << mask << " " << +opcode;
+    EXPECT_EQ(regs_.gpr[kRsi] == 0, clears_rsi) << mask << " " << +opcode;
+    EXPECT_EQ(regs_.gpr[kRdi] == 0, clears_rdi) << mask << " " << +opcode;
+  }
 }
 
 // F3 0F BC and F3 0F BD on a CPU without BMI1 and LZCNT.

@@ -254,6 +254,8 @@ Registers Oracle::Enterable(const Registers& regs) const {
   if (!g_exchange.has_avx) {
     enterable.vec[1] = {};
   }
+  enterable.x87.in_use = true;  // the signal's return restores them all
+  enterable.avx_in_use = g_exchange.has_avx;
   return enterable;
 }
 
