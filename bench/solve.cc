@@ -10,25 +10,18 @@
 // --keep bundles stay in that folder, and are solved again as they are if they
 // are there, so that two builds can be compared on the same recordings.
 
-#include <fcntl.h>
 #include <fmt/format.h>
-#include <sys/resource.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <chrono>
 #include <cstdio>
 #include <filesystem>
-#include <fstream>
 #include <nlohmann/json.hpp>
 #include <regex>
 #include <string>
 #include <vector>
 
-#include "common/os/child_process.h"
-#include "common/os/fd.h"
+#include "bench/clew_run.h"
 #include "common/os/scratch_folder.h"
 #include "common/result.h"
 #include "recorder/software/record.h"
@@ -141,48 +134,8 @@ Status RecordInstance(const Instance& instance, const std::string& bundle) {
 
 struct Row {
   Instance instance;
-  nlohmann::json solved;  // what `clew solve --json` printed
-  double wall_s = 0;
-  double cpu_s = 0;
-  double rss_mb = 0;
+  ClewRun solve;
 };
-
-double Seconds(const timeval& time) {
-  return static_cast<double>(time.tv_sec) +
-         static_cast<double>(time.tv_usec) / 1e6;
-}
-
-Result<Row> SolveInstance(const Instance& instance, const std::string& bundle,
-                          const std::string& output_path, double limit_s) {
-  Row row{.instance = instance, .solved = {}};
-  const Fd output(open(output_path.c_str(),
-                       O_CREAT | O_TRUNC | O_WRONLY | O_CLOEXEC, 0600));
-  const Fd nowhere(open("/dev/null", O_RDWR | O_CLOEXEC));
-  const auto start = std::chrono::steady_clock::now();
-  CLEW_ASSIGN_OR_RETURN(
-      child, SpawnProgram({CLEW_BENCH_CLEW, "solve", "--json", "--time-limit",
-                           fmt::format("{}", limit_s), bundle},
-                          {.input = nowhere.get(),
-                           .output = output.get(),
-                           .errors = nowhere.get()}));
-  rusage usage = {};
-  int status = 0;
-  if (wait4(child, &status, 0, &usage) != child) {
-    return Unsupported("cannot wait for clew solve");
-  }
-  row.wall_s =
-      std::chrono::duration<double>(std::chrono::steady_clock::now() - start)
-          .count();
-  row.cpu_s = Seconds(usage.ru_utime) + Seconds(usage.ru_stime);
-  row.rss_mb = static_cast<double>(usage.ru_maxrss) / 1024;
-  std::ifstream file(output_path);
-  row.solved = nlohmann::json::parse(file, nullptr, /*allow_exceptions=*/false);
-  if (row.solved.is_discarded()) {
-    return Unsupported("clew solve printed no JSON; exit status {}",
-                       ExitStatusOf(status));
-  }
-  return row;
-}
 
 Result<Row> RunInstance(const Instance& instance, const std::string& folder,
                         double limit_s) {
@@ -193,19 +146,23 @@ Result<Row> RunInstance(const Instance& instance, const std::string& folder,
   if (!fs::exists(bundle)) {
     CLEW_RETURN_IF_ERROR(RecordInstance(instance, bundle));
   }
-  return SolveInstance(instance, bundle, folder + "/solved.json", limit_s);
+  CLEW_ASSIGN_OR_RETURN(solve, RunClew(CLEW_BENCH_CLEW,
+                                       {"solve", "--time-limit",
+                                        fmt::format("{}", limit_s), bundle},
+                                       folder + "/solved.json"));
+  return Row{.instance = instance, .solve = std::move(solve)};
 }
 
 nlohmann::json ToJson(const Row& row) {
-  const nlohmann::json& solved = row.solved;
+  const nlohmann::json& solved = row.solve.printed;
   nlohmann::json json = {{"program", row.instance.program.name},
                          {"seed", row.instance.seed},
                          {"threads", row.instance.program.threads},
                          {"timing", row.instance.timing.name},
                          {"model", "sc"},
-                         {"cpu_s", row.cpu_s},
-                         {"wall_s", row.wall_s},
-                         {"rss_mb", row.rss_mb},
+                         {"cpu_s", row.solve.cpu_s},
+                         {"wall_s", row.solve.wall_s},
+                         {"rss_mb", row.solve.rss_mb},
                          {"insns", solved.value("instructions", 0)},
                          {"engine", solved.value("engine", "")},
                          {"verdict", solved.value("verdict", "")},
@@ -275,15 +232,7 @@ Status RunAll(const Settings& settings) {
   }
   fmt::print("{} of {} solved, limit {} s\n", solved, rows.size(),
              settings.limit_s);
-  if (!settings.json.empty()) {
-    std::ofstream file(settings.json);
-    file << rows.dump(2) << '\n';
-    file.close();
-    if (!file) {
-      return Unsupported("cannot write {:?}", settings.json);
-    }
-  }
-  return {};
+  return WriteRows(rows, settings.json);
 }
 
 int Main(int argc, char** argv) {

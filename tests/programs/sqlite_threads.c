@@ -2,16 +2,18 @@
 // and read it back. Does not fail; what it prints does not depend on the order
 // of the threads.
 //
-// Usage: sqlite_threads [database-file]    default: shared, in memory
+// Usage: sqlite_threads [database-file [rows]]
+// default: shared, in memory; 25 rows a thread
 #include <pthread.h>
 #include <sched.h>
 #include <sqlite3.h>
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { kThreads = 4, kRows = 25 };
+enum { kThreads = 4 };
 
 static const char* path = "file:clew?mode=memory&cache=shared";
+static int rows = 25;
 
 static void Fail(sqlite3* db, const char* what) {
   fprintf(stderr, "%s: %s\n", what, sqlite3_errmsg(db));
@@ -49,7 +51,7 @@ static void Execute(sqlite3* db, const char* sql) {
 
 static void* Writer(void* id) {
   sqlite3* db = Open();
-  for (int i = 0; i < kRows; ++i) {
+  for (int i = 0; i < rows; ++i) {
     char sql[96];
     snprintf(sql, sizeof sql, "INSERT INTO t VALUES(%ld, %d)", (long)id, i * i);
     Execute(db, sql);
@@ -68,6 +70,7 @@ static int PrintRow(void* unused, int columns, char** values, char** names) {
 
 int main(int argc, char** argv) {
   path = argc > 1 ? argv[1] : path;
+  rows = argc > 2 ? atoi(argv[2]) : rows;
   sqlite3* db = Open();
   Execute(db, "DROP TABLE IF EXISTS t; CREATE TABLE t(id INTEGER, x INTEGER)");
   pthread_t threads[kThreads];
