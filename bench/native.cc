@@ -254,6 +254,7 @@ Result<nlohmann::json> AttachOnce(const Subject& subject, uint64_t seed,
   options.is_over = [&] { return SecondsSince(start) > seconds; };
   CLEW_ASSIGN_OR_RETURN(outcome, recorder::Record(options));
   row["record_s"] = SecondsSince(start);
+  running.reset();  // so that it takes no time from what follows
   row["stopped_ms"] = outcome.stopped_ms;
   row["instructions"] = outcome.insns;
   CLEW_RETURN_IF_ERROR(SolveAndReplay(bundle, folder, settings.replays, row));
@@ -265,6 +266,7 @@ void PrintAttachHeading() {
       "{:14} {:>4} {:>7} {:>7} {:>8} {:>9} {:>9} {:>8} {:>8} {:>7}  {}\n",
       "program", "seed", "threads", "MB", "stop ms", "insns", "insns/s",
       "solve s", "differ", "replays", "answer");
+  std::fflush(stdout);
 }
 
 void PrintAttachRow(const nlohmann::json& row) {
@@ -333,6 +335,7 @@ Result<nlohmann::json> Cost(const Subject& subject, uint64_t rounds,
 void PrintCostHeading() {
   fmt::print("{:14} {:>9} {:>10} {:>10} {:>10} {:>9}\n", "program", "insns",
              "native s", "stepped s", "native = 1", "insns/s");
+  std::fflush(stdout);
 }
 
 void PrintCostRow(const nlohmann::json& row) {

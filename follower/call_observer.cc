@@ -2,6 +2,10 @@
 
 #include <asm/unistd_64.h>
 
+#include <algorithm>
+#include <cstdint>
+#include <span>
+
 #include "common/linux/futex_command.h"
 #include "common/linux/syscall_reads.h"
 #include "common/linux/syscall_table.h"
@@ -10,18 +14,38 @@
 namespace clew::follower {
 namespace {
 
+// On another way than the recorded one, what says how much a call reads may be
+// anything, and the call would touch everything. Of one that does not read what
+// it read in the recorded run, so much counts beyond what it returned.
+constexpr uint64_t kUnlikeBytesMax = 1u << 16;
+
+uint64_t BytesThatCount(const SyscallInput& call,
+                        std::span<const MemoryRange> ranges,
+                        const ProgramMemory& memory) {
+  if (DigestOfReads(ranges, memory) == call.read_digest) {
+    return kSyscallReadBytesMax;
+  }
+  return kUnlikeBytesMax +
+         static_cast<uint64_t>(std::max<int64_t>(call.result.value_or(0), 0));
+}
+
 void ObserveReads(machine::AccessObserver& observer,
                   const machine::Memory& memory, uint64_t ip,
                   uint64_t insn_offset, const SyscallInput& call) {
   const MachineMemory bytes(memory);
-  for (const MemoryRange& range :
-       ReadsOfSyscall(call.number, call.args, bytes)) {
-    observer.OnAccess({.ip = ip,
-                       .insn_offset = insn_offset,
-                       .addr = range.addr,
-                       .value = 0,
-                       .size_bytes = static_cast<uint32_t>(range.size_bytes),
-                       .kind = AccessKind::kRead});
+  const auto ranges = ReadsOfSyscall(call.number, call.args, bytes);
+  uint64_t left = BytesThatCount(call, ranges, bytes);
+  for (const MemoryRange& range : ranges) {
+    const uint64_t size_bytes = std::min(range.size_bytes, left);
+    left -= size_bytes;
+    if (size_bytes > 0) {
+      observer.OnAccess({.ip = ip,
+                         .insn_offset = insn_offset,
+                         .addr = range.addr,
+                         .value = 0,
+                         .size_bytes = static_cast<uint32_t>(size_bytes),
+                         .kind = AccessKind::kRead});
+    }
   }
 }
 

@@ -27,7 +27,8 @@ class CallObserver {
 // Reports the accesses of `call`, which is entered by the SYSCALL at `ip`, the
 // insn_offset-th instruction of the run: a futex call is a read-modify-write of
 // its word, what a call is given to read are reads, and what the kernel writes
-// are writes if the call cannot sleep.
+// are writes if the call cannot sleep. Of a call that is not given to read what
+// it was in the recorded run, 64 KiB beyond its result are reads.
 void ObserveCall(machine::AccessObserver& observer,
                  const machine::Memory& memory, uint64_t ip,
                  uint64_t insn_offset, const SyscallInput& call);
