@@ -183,7 +183,7 @@ void CoreDecoder::ReportBranch(const FlowStep& step, TscTicks lo) {
   proven_.end_ip = step.end_ip;
   proven_.insn_count = step.insn_count;
   proven_.time.lo = lo;
-  proven_.time.hi = UpperAt(step.pos_after);
+  proven_.time.hi = std::max(proven_.time.lo, UpperAt(step.pos_after));
   proven_.interrupted = false;
   proven_.is_syscall = false;
   proven_.code_bits = step.code_bits;
@@ -324,7 +324,8 @@ void CoreDecoder::ProveBefore(uint64_t pos) {
 // short.
 void CoreDecoder::ProveUntil(TscTicks time) {
   for (CoreBlock& held : held_) {
-    held.time.hi = time;
+    // The floor may be of a TSC that the packets behind it contradict.
+    held.time.hi = std::max(held.time.lo, time);
     last_ip_ = held.end_ip;
     Flush();
     proven_ = held;

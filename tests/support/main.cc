@@ -1,5 +1,7 @@
 // main of the test programs: GoogleTest's, and --from=<file>, with which only
-// the tests of that source file run.
+// the tests of that source file run. The random seed is 1 where neither
+// --gtest_random_seed nor GTEST_RANDOM_SEED says another: a run can be
+// repeated.
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -33,6 +35,9 @@ std::vector<std::string> TestsOf(std::string_view file) {
 }  // namespace
 
 int main(int count, char** words) {
+  if (GTEST_FLAG_GET(random_seed) == 0) {
+    GTEST_FLAG_SET(random_seed, 1);
+  }
   testing::InitGoogleMock(&count, words);
   std::string_view from;
   for (int i = 1; i < count; ++i) {
