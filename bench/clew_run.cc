@@ -8,18 +8,11 @@
 #include <fstream>
 #include <utility>
 
+#include "bench/cpu_time.h"
 #include "common/os/child_process.h"
 #include "common/os/fd.h"
 
 namespace clew::bench {
-namespace {
-
-double Seconds(const timeval& time) {
-  return static_cast<double>(time.tv_sec) +
-         static_cast<double>(time.tv_usec) / 1e6;
-}
-
-}  // namespace
 
 Result<ClewRun> RunClew(const std::string& clew,
                         std::vector<std::string> arguments,

@@ -6,16 +6,18 @@
 
 namespace clew {
 
+inline double Seconds(const timeval& time) {
+  return static_cast<double>(time.tv_sec) +
+         static_cast<double>(time.tv_usec) / 1e6;
+}
+
 // Processor time of this process and its children that have ended.
 inline double CpuSeconds() {
   double seconds = 0;
   for (const int who : {RUSAGE_SELF, RUSAGE_CHILDREN}) {
     rusage usage = {};
     getrusage(who, &usage);
-    for (const timeval& time : {usage.ru_utime, usage.ru_stime}) {
-      seconds += static_cast<double>(time.tv_sec) +
-                 static_cast<double>(time.tv_usec) / 1e6;
-    }
+    seconds += Seconds(usage.ru_utime) + Seconds(usage.ru_stime);
   }
   return seconds;
 }

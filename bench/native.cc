@@ -39,7 +39,9 @@
 #include "common/os/scratch_folder.h"
 #include "common/result.h"
 #include "recorder/software/record.h"
+#include "tests/support/random_lines.h"
 #include "tests/support/silence.h"
+#include "tests/support/write_text.h"
 
 namespace clew::bench {
 namespace {
@@ -129,16 +131,6 @@ struct Settings {
   std::string keep;
   std::string json;
 };
-
-void WriteInput(const std::string& path) {
-  Random random(1);
-  std::ofstream file(path);
-  for (size_t bytes = 0; bytes < kInputBytes;) {
-    const std::string line = fmt::format("{}\n", random.Below(1'000'000));
-    file << line;
-    bytes += line.size();
-  }
-}
 
 // A line of /proc/pid/status, as a number.
 uint64_t StatusNumber(pid_t process, const std::string& name) {
@@ -397,7 +389,7 @@ Status RunAll(const Settings& settings) {
             attach(or_else(settings.seconds, 5.0)), PrintAttachRow, rows);
   }
   if (wanted("real")) {
-    WriteInput(folder + "/input");
+    test::WriteText(folder + "/input", test::RandomLines(kInputBytes));
     PrintAttachHeading();
     Measure(Real(), or_else(settings.times, uint64_t{1}), settings,
             attach(or_else(settings.seconds, 60.0)), PrintAttachRow, rows);

@@ -25,7 +25,6 @@ class Load {
   Load(const Load&) = delete;
   Load& operator=(const Load&) = delete;
 
-  uint64_t answers() const { return answers_; }
   // Waits until there are `answers` altogether; false: not within a minute.
   bool Await(uint64_t answers) const;
 

@@ -24,8 +24,9 @@
 #include <vector>
 
 #include "bench/cpu_time.h"
-#include "common/digest.h"
 #include "common/result.h"
+#include "tests/support/random_lines.h"
+#include "tests/support/write_text.h"
 
 extern char** environ;
 
@@ -194,17 +195,6 @@ Status WriteJson(const std::string& path, const nlohmann::json& json) {
   return file ? Status() : Unsupported("cannot write {:?}", path);
 }
 
-// 300 kB of lines with a pseudo-random number each.
-void WriteInput(const std::string& path) {
-  Random random(1);
-  std::ofstream file(path);
-  for (size_t bytes = 0; bytes < 300'000;) {
-    const std::string line = fmt::format("{}\n", random.Below(1'000'000));
-    file << line;
-    bytes += line.size();
-  }
-}
-
 std::vector<Program> Programs(const std::string& input) {
   return {{"pbzip2 -p4",
            {"/usr/bin/pbzip2", "-p4", "-b1", "-1", "-k", "-f", input}},
@@ -214,7 +204,7 @@ std::vector<Program> Programs(const std::string& input) {
 
 Status Run(const Setting& setting, const std::string& json_path) {
   const std::string input = setting.folder + "/input";
-  WriteInput(input);
+  test::WriteText(input, test::RandomLines(300'000));
   nlohmann::json rows = nlohmann::json::array();
   fmt::print("{} rounds; the last two columns are times native\n",
              setting.rounds);

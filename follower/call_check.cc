@@ -66,14 +66,20 @@ std::optional<std::string> OtherArguments(const machine::Registers& registers,
   return std::nullopt;
 }
 
+CallReads ReadsOf(const machine::Memory& memory, const SyscallInput& call) {
+  const MachineMemory bytes(memory);
+  CallReads reads = {.ranges = ReadsOfSyscall(call.number, call.args, bytes)};
+  reads.as_recorded = DigestOfReads(reads.ranges, bytes) == call.read_digest;
+  return reads;
+}
+
 std::optional<std::string> OtherReads(const machine::Memory& memory,
                                       const SyscallInput& call) {
   if (!call.read_digest) {
     return std::nullopt;
   }
-  const MachineMemory bytes(memory);
-  const auto ranges = ReadsOfSyscall(call.number, call.args, bytes);
-  if (DigestOfReads(ranges, bytes) == call.read_digest) {
+  const auto [ranges, as_recorded] = ReadsOf(memory, call);
+  if (as_recorded) {
     return std::nullopt;
   }
   return fmt::format(

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "common/inputs.h"
+#include "common/linux/syscall_reads.h"
 #include "common/result.h"
 #include "machine/memory.h"
 #include "machine/registers.h"
@@ -18,6 +19,14 @@ namespace clew::follower {
 // "Calling Conventions".
 inline constexpr std::array<Gpr, 6> kSyscallArguments = {kRdi, kRsi, kRdx,
                                                          kR10, kR8,  kR9};
+
+// The memory that a system call is given to read (ReadsOfSyscall), and whether
+// it is what the recorded one was given.
+struct CallReads {
+  std::vector<MemoryRange> ranges;
+  bool as_recorded = false;
+};
+CallReads ReadsOf(const machine::Memory& memory, const SyscallInput& call);
 
 // These compare a system call with the recorded one. Each returns what differs,
 // for people, or nullopt if nothing does.

@@ -9,7 +9,7 @@
 #include "common/linux/futex_command.h"
 #include "common/linux/syscall_reads.h"
 #include "common/linux/syscall_table.h"
-#include "follower/machine_memory.h"
+#include "follower/call_check.h"
 
 namespace clew::follower {
 namespace {
@@ -19,10 +19,8 @@ namespace {
 // it read in the recorded run, so much counts beyond what it returned.
 constexpr uint64_t kUnlikeBytesMax = 1u << 16;
 
-uint64_t BytesThatCount(const SyscallInput& call,
-                        std::span<const MemoryRange> ranges,
-                        const ProgramMemory& memory) {
-  if (DigestOfReads(ranges, memory) == call.read_digest) {
+uint64_t BytesThatCount(const SyscallInput& call, const CallReads& reads) {
+  if (reads.as_recorded) {
     return kSyscallReadBytesMax;
   }
   return kUnlikeBytesMax +
@@ -32,10 +30,9 @@ uint64_t BytesThatCount(const SyscallInput& call,
 void ObserveReads(machine::AccessObserver& observer,
                   const machine::Memory& memory, uint64_t ip,
                   uint64_t insn_offset, const SyscallInput& call) {
-  const MachineMemory bytes(memory);
-  const auto ranges = ReadsOfSyscall(call.number, call.args, bytes);
-  uint64_t left = BytesThatCount(call, ranges, bytes);
-  for (const MemoryRange& range : ranges) {
+  const CallReads reads = ReadsOf(memory, call);
+  uint64_t left = BytesThatCount(call, reads);
+  for (const MemoryRange& range : reads.ranges) {
     const uint64_t size_bytes = std::min(range.size_bytes, left);
     left -= size_bytes;
     if (size_bytes > 0) {

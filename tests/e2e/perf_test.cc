@@ -5,16 +5,16 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <fstream>
 
 #include "bundle/bundle.h"
-#include "common/digest.h"
 #include "common/os/child_process.h"
 #include "common/result.h"
 #include "decoder/bundle_trace.h"
 #include "decoder/streams.h"
 #include "tests/decoder/perf_script.h"
 #include "tests/e2e/clew_command.h"
+#include "tests/support/random_lines.h"
+#include "tests/support/write_text.h"
 
 namespace clew::e2e {
 namespace {
@@ -92,12 +92,7 @@ TEST_F(PerfOnRealProgramTest, FindsOurBranchesInPbzip2) {
   if (program.empty()) {
     GTEST_SKIP() << "no pbzip2";
   }
-  Random random(1);
-  std::ofstream input(scratch_.Path("input"));
-  for (int i = 0; i < 3000; ++i) {
-    input << random.Below(1'000'000) << '\n';
-  }
-  input.close();
+  test::WriteText(scratch_.Path("input"), test::RandomLines(20'000));
   const std::string bundle = scratch_.Path("run.clew");
   const ProgramOutput recorded =
       Clew({"record", "-o", bundle, "--", program, "-p4", "-b1", "-1", "-k",

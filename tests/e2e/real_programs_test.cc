@@ -6,15 +6,15 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
-#include <fstream>
 #include <nlohmann/json.hpp>
 #include <ostream>
 
-#include "common/digest.h"
 #include "common/os/child_process.h"
 #include "common/result.h"
 #include "tests/e2e/clew_command.h"
+#include "tests/support/random_lines.h"
 #include "tests/support/read_text.h"
+#include "tests/support/write_text.h"
 
 namespace clew::e2e {
 namespace {
@@ -28,19 +28,6 @@ struct Real {
 };
 
 void PrintTo(const Real& real, std::ostream* out) { *out << real.name; }
-
-constexpr size_t kInputBytes = 300'000;
-
-// Lines of pseudo-random decimal numbers.
-void WriteInput(const std::string& path) {
-  Random random(1);
-  std::ofstream file(path);
-  for (size_t bytes = 0; bytes < kInputBytes;) {
-    const std::string line = fmt::format("{}\n", random.Below(1'000'000));
-    file << line;
-    bytes += line.size();
-  }
-}
 
 // What the program wrote to stderr before clew wrote its line. (Those that do
 // write there flush what they wrote to stdout after it, at exit.)
@@ -71,7 +58,7 @@ TEST_P(RealProgramTest, ReplaysToTheRecordedOutput) {
   if (access(command[0].c_str(), X_OK) != 0) {
     GTEST_SKIP() << GetParam().command[0] << " is not installed";
   }
-  WriteInput(scratch_.Path("input"));
+  test::WriteText(scratch_.Path("input"), test::RandomLines(300'000));
   const std::string bundle = scratch_.Path("run.clew");
   std::vector<std::string> record = {"record", "-o", bundle, "--"};
   record.insert(record.end(), command.begin(), command.end());
