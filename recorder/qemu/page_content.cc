@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstring>
 
 namespace clew::recorder {
 namespace {
@@ -20,6 +21,12 @@ Fd OpenPagemap(int32_t process) {
                        O_RDONLY | O_CLOEXEC));
 }
 
+// Each byte is 0 as the one before it is: memcmp takes many at a time.
+bool IsZero(const std::array<char, kPageBytes>& page) {
+  return page[0] == 0 &&
+         std::memcmp(page.data(), &page[1], page.size() - 1) == 0;
+}
+
 }  // namespace
 
 PageContent::PageContent(const GuestMemory& memory)
@@ -31,8 +38,7 @@ bool PageContent::Has(const GuestRegion& region, uint64_t at) {
     return false;
   }
   std::array<char, kPageBytes> page;
-  return memory_.Read(addr, page.data(), page.size()) &&
-         std::ranges::any_of(page, [](char c) { return c != 0; });
+  return memory_.Read(addr, page.data(), page.size()) && !IsZero(page);
 }
 
 bool PageContent::IsThere(uint64_t addr) {
