@@ -136,13 +136,15 @@ Status NativeProgram::WriteStartState(StartState& start) {
                     state_.memory);
 }
 
-Status NativeProgram::WriteCoreDump(const Failure& failure) {
+Status NativeProgram::WriteCoreDump(const NativeEnd& end) {
+  const Failure& failure = end.failure;
   DumpedProcess dump;
   dump.process = state_.process.process();
   dump.program = stack_.ProgramName();
   dump.arguments = stack_.CommandLine();
   dump.auxv = stack_.AuxvBytes();
   dump.signal = failure.signal;
+  dump.code = end.code;
   dump.fault_addr = failure.addr.as_int();
   for (const auto& thread : state_.threads) {
     if (thread->state == State::kGone) {

@@ -25,7 +25,7 @@ class NativeProgram {
   [[nodiscard]] Status Begin(const Attachment& attachment);
 
   // Writes what a core dump says of it. REQUIRES: every thread is stopped.
-  [[nodiscard]] Status WriteCoreDump(const Failure& failure);
+  [[nodiscard]] Status WriteCoreDump(const NativeEnd& end);
 
  private:
   [[nodiscard]] Status HideVdso();

@@ -76,7 +76,7 @@ Result<std::optional<NativeEnd>> NativeRun::Run() {
 
 // Not before something ran: nothing can be made of a bundle without a stream.
 bool NativeRun::IsToldToEnd() const {
-  return state_.now > 0 && state_.is_over && state_.is_over();
+  return state_.CountInsns() > 0 && state_.is_over && state_.is_over();
 }
 
 Status NativeRun::WakeSleepers() {
@@ -147,7 +147,7 @@ void NativeRun::Idle() {
 
 bool NativeRun::TimeIsOver() const {
   const uint64_t limit = state_.config.timeout_s * kSecondNs;
-  return limit > 0 && state_.now * kInsnNs + idle_ns_ > limit;
+  return limit > 0 && state_.CountInsns() * kInsnNs + idle_ns_ > limit;
 }
 
 bool NativeRun::AllWaitForever() const {

@@ -117,10 +117,10 @@ Result<After> NativeSignals::End(NativeThread& thread, int signal) {
   failure.signal = signal;
   failure.thread = thread.tid;
   failure.ip = TraceeAddr(thread.ip);
-  if (signal == SIGSEGV || signal == SIGBUS) {
+  if (info.si_code > 0 && (signal == SIGSEGV || signal == SIGBUS)) {
     failure.addr = TraceeAddr(reinterpret_cast<uint64_t>(info.si_addr));
   }
-  state_.end = {.failure = failure, .signal = signal};
+  state_.end = {.failure = failure, .signal = signal, .code = info.si_code};
   return After::kEnded;
 }
 

@@ -64,6 +64,7 @@ enum class After : uint8_t {
 struct NativeEnd {
   Failure failure;
   int signal = 0;  // to be delivered to the failing thread; 0: it exits
+  int code = 0;    // si_code of the signal
 };
 
 // What every part of a recording by stepping stands on.
@@ -85,13 +86,14 @@ struct NativeState {
   std::function<bool(Tid thread, const TracedProcess::Rseq& rseq)> on_rseq = {};
   // Whether to end the recording, asked each turn; may be null.
   std::function<bool()> is_over = {};
-  uint64_t now = 0;  // instructions retired, which is the time
+  uint64_t now = kFirstTick;  // the time, in instructions retired
   bool uses_timers = false;
   std::optional<NativeEnd> end = {};
   bool replaced = false;  // it runs another program: execve
   // What was carried out otherwise than by the kernel, each once.
   std::vector<std::string> deviations = {};
 
+  uint64_t CountInsns() const { return now - kFirstTick; }
   CoreEncoder& EncoderOf(const NativeThread& thread) {
     return tracer->encoder(thread.core);
   }

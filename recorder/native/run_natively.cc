@@ -55,14 +55,14 @@ class NativeEnding {
     }
     Outcome outcome;
     outcome.failure = failure;
-    outcome.insns = state_.now;
+    outcome.insns = state_.CountInsns();
     outcome.handovers = handovers;
     outcome.switches = state_.tracer->switches();
     outcome.unlogged_inputs = state_.files.Unlogged();
     outcome.deviations = state_.deviations;
     CLEW_RETURN_IF_ERROR(StopBlocked(state_));
     if (failure.kind != FailureKind::kNone || state_.config.core_on_exit) {
-      CLEW_RETURN_IF_ERROR(program_.WriteCoreDump(failure));
+      CLEW_RETURN_IF_ERROR(program_.WriteCoreDump(end_));
       outcome.has_core = true;
     }
     for (const auto& thread : state_.threads) {

@@ -118,6 +118,7 @@ Notes MakeNotes(const DumpedProcess& dump,
     notes.AddStruct(NT_PRPSINFO, PrPsInfo(dump));
     siginfo_t info = {};
     info.si_signo = dump.signal;
+    info.si_code = dump.code;
     info.si_addr = reinterpret_cast<void*>(dump.fault_addr);
     notes.AddStruct(NT_SIGINFO, info);
     notes.Add("CORE", NT_AUXV, dump.auxv);

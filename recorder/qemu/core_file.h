@@ -28,6 +28,7 @@ struct DumpedThread {
 struct DumpedProcess {
   int32_t process = 0;
   int32_t signal = 0;       // 0: the process did not die of one
+  int32_t code = 0;         // its si_code; above 0 for a fault
   uint64_t fault_addr = 0;  // of SIGSEGV, SIGBUS
   std::string program;      // base name
   std::string arguments;    // as ps shows them

@@ -27,6 +27,10 @@ struct ExecMapping {
 // The regions that hold a file's code. Borrows their names.
 std::vector<ExecMapping> CodeOfFiles(const std::vector<GuestRegion>& regions);
 
+// The time at a recording's first instruction, in ticks: perf takes a record of
+// time 0 for one without a time.
+inline constexpr uint64_t kFirstTick = 4096;
+
 // The PT streams of all virtual cores and the events beside them, into raw
 // files. An event is one line of text; recorder/software/raw_events.h reads it.
 // Not thread-safe: called with the turn or the lock.

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <span>
 
 #include "common/linux/deviations.h"
 #include "recorder/qemu/plugin/hot_path.h"
@@ -65,6 +66,37 @@ DumpedThread DumpedRegisters(const Thread& thread) {
   return registers;
 }
 
+// Whether the last fault was that the instruction at rip cannot be fetched,
+// which is then in no block.
+bool IsFetchOf(const GuestEnv& env) {
+  constexpr uint64_t kInsnBytesMax = 15;
+  return env.fault_addr() - env.rip() < kInsnBytesMax;
+}
+
+// The si_code with which the kernel raises the signal of a fault.
+int32_t CodeOfFault(const Failure& failure,
+                    std::span<const GuestRegion> regions) {
+  const uint64_t addr = failure.addr.as_int();
+  switch (failure.signal) {
+    case SIGSEGV:
+      return std::ranges::any_of(regions,
+                                 [&](const GuestRegion& region) {
+                                   return addr - region.addr <
+                                          region.size_bytes;
+                                 })
+                 ? SEGV_ACCERR
+                 : SEGV_MAPERR;
+    case SIGBUS:
+      return BUS_ADRERR;
+    case SIGFPE:
+      return FPE_INTDIV;
+    case SIGILL:
+      return ILL_ILLOPN;
+    default:
+      return SI_KERNEL;
+  }
+}
+
 }  // namespace
 
 void Ending::EndByExit(int32_t status) {
@@ -84,31 +116,33 @@ void Ending::EndByExit(int32_t status) {
 void Ending::EndBySignal(int32_t signal) {
   Locked lock = parts_.turns.Lock();
   Thread& me = *g_runner.thread;
-  CloseBlockBySignal(me, signal);
+  const bool faulted = CloseBlockBySignal(me, signal) ||
+                       (signal == SIGSEGV && IsFetchOf(me.env));
   parts_.time.set_turn_end(g_runner.block_end);
   Failure failure;
   failure.kind = FailureKind::kSignal;
   failure.signal = signal;
   failure.thread = me.tid;
   failure.ip = TraceeAddr(me.env.rip());
-  if (signal == SIGSEGV || signal == SIGBUS) {
+  if (faulted && (signal == SIGSEGV || signal == SIGBUS)) {
     failure.addr = TraceeAddr(me.env.fault_addr());
   }
-  Finish(std::move(lock), failure);
+  Finish(std::move(lock), failure, faulted);
 }
 
 // QEMU has restored rip to the instruction that faulted, or that comes next.
-void Ending::CloseBlockBySignal(Thread& me, int32_t signal) {
+bool Ending::CloseBlockBySignal(Thread& me, int32_t signal) {
   const TranslationBlock* last = g_runner.block;
   me.block = nullptr;
   if (last == nullptr) {
-    return;  // right after a system call: the trace is off
+    return false;  // right after a system call: the trace is off
   }
   const uint64_t ip = me.env.rip();
   const bool faulted =
       IsFaultSignal(signal) && last->IndexOf(ip) < last->insn_count;
   LeaveBlockBySignal(*last, ip, faulted || IsNextIteration(*last, ip));
   g_runner.block = nullptr;
+  return faulted;
 }
 
 void Ending::EndAs(Locked lock, FailureKind kind, uint64_t now) {
@@ -118,13 +152,13 @@ void Ending::EndAs(Locked lock, FailureKind kind, uint64_t now) {
   Finish(std::move(lock), failure);
 }
 
-void Ending::Finish(Locked /*lock*/, const Failure& failure) {
+void Ending::Finish(Locked /*lock*/, const Failure& failure, bool faulted) {
   Context& context = parts_.context;
   Outcome outcome = Describe(failure);
   context.tracer->Turn(Tid(0), parts_.time.turn_end());
   Status status;
   if (failure.kind != FailureKind::kNone || context.config.core_on_exit) {
-    status = WriteCoreFile(failure);
+    status = WriteCoreFile(failure, faulted);
     outcome.has_core = status.has_value();
   }
   if (const Status closed = CloseFiles(); !closed && status) {
@@ -216,7 +250,7 @@ Status Ending::CloseThread(Thread& thread) {
   return parts_.inputs.Close(thread);
 }
 
-Status Ending::WriteCoreFile(const Failure& failure) {
+Status Ending::WriteCoreFile(const Failure& failure, bool faulted) {
   const Context& context = parts_.context;
   DumpedProcess dump = parts_.start.Describe();
   dump.signal = failure.signal;
@@ -231,6 +265,7 @@ Status Ending::WriteCoreFile(const Failure& failure) {
                         DumpedRegisters(*thread));
   }
   CLEW_ASSIGN_OR_RETURN(regions, parts_.start.Regions());
+  dump.code = faulted ? CodeOfFault(failure, regions) : 0;
   return WriteCore(CorePath(context.config.folder), dump, regions,
                    context.memory);
 }

@@ -48,15 +48,18 @@ class Ending {
   [[noreturn]] void EndAs(Locked lock, FailureKind kind, uint64_t now);
 
  private:
-  [[noreturn]] void Finish(Locked lock, const Failure& failure);
+  // `faulted`: it is a signal that the failing instruction raised.
+  [[noreturn]] void Finish(Locked lock, const Failure& failure,
+                           bool faulted = false);
   [[noreturn]] static void Leave(const Failure& failure);
-  void CloseBlockBySignal(Thread& me, int32_t signal);
+  // Returns whether it is one that the instruction at rip raised.
+  static bool CloseBlockBySignal(Thread& me, int32_t signal);
   Outcome Describe(const Failure& failure) const;
   Status CloseFiles();
   Status NameWhatIsThere();
   Status CloseThreads();
   Status CloseThread(Thread& thread);
-  Status WriteCoreFile(const Failure& failure);
+  Status WriteCoreFile(const Failure& failure, bool faulted);
 
   Parts parts_;
 };

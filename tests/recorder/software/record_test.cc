@@ -194,6 +194,7 @@ TEST_F(RecordTest, AFaultEndsAtTheInstructionThatFaulted) {
   EXPECT_THAT(place, HasSubstr("FAULT"));
   EXPECT_THAT(Gdb("print sink"), HasSubstr("= 1"));
   EXPECT_THAT(Gdb("bt"), HasSubstr("main"));
+  EXPECT_THAT(Gdb("print $_siginfo.si_code"), HasSubstr("= 1"));  // MAPERR
 }
 
 TEST_F(RecordTest, EveryEndingIsRecognised) {

@@ -11,6 +11,7 @@
 #include <cstdint>
 
 #include "recorder/qemu/plugin/turns/turn_lock.h"
+#include "recorder/qemu/tracer.h"
 #include "recorder/qemu/virtual_clock.h"
 
 namespace clew::recorder {
@@ -55,8 +56,6 @@ class ProgramTime {
   void CountWaiting(uint64_t ns) { waited_ns_ += ns; }
 
  private:
-  static constexpr uint64_t kFirstTick = 4096;
-
   const uint64_t limit_s_;
   std::atomic<uint64_t> turn_end_ = kFirstTick;
   std::atomic<uint64_t> waited_ns_ = 0;
