@@ -31,6 +31,12 @@ std::string WithoutSlash(std::string path) {
 
 }  // namespace
 
+Result<StartState> ReadStart(const std::string& path) {
+  pb::Start message;
+  CLEW_RETURN_IF_ERROR(ReadMessage(path, message));
+  return ToStart(message, path);
+}
+
 Result<Bundle> Bundle::Open(const std::string& given) {
   Bundle bundle(WithoutSlash(given));
   const std::string& path = bundle.path_;
@@ -73,10 +79,7 @@ std::string Bundle::ImageOf(const std::string& path) const {
 }
 
 Result<StartState> Bundle::ReadStart() const {
-  const std::string path = path_ + "/start.pb";
-  pb::Start message;
-  CLEW_RETURN_IF_ERROR(ReadMessage(path, message));
-  return ToStart(message, path);
+  return bundle::ReadStart(path_ + "/start.pb");
 }
 
 Result<std::unique_ptr<InputSource>> Bundle::OpenInputs() const {

@@ -61,6 +61,9 @@ class Bundle {
   Manifest manifest_;
 };
 
+// Reads a start.pb, wherever it is. Fails as the calls of Bundle do.
+[[nodiscard]] Result<StartState> ReadStart(const std::string& path);
+
 }  // namespace clew::bundle
 
 #endif  // CLEW_BUNDLE_BUNDLE_H_

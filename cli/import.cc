@@ -34,19 +34,21 @@ wrong.
 What `perf inject` wrote names the CPU of the host on which that ran: give the
 recording one with --cpu, since errata go by it.
 
-Such a bundle has no start state and no input log, so `clew solve` and
-`clew replay` refuse it.
+What perf records has no start state and no input log, and `clew solve` and
+`clew replay` refuse a bundle without. If a recorder wrote them beside, as
+start.pb and inputs.pb of `clew record` are, give both with --start and --inputs.
 
 Exit codes:
   0  imported, with or without images missing
   2  the output exists, or an input is of the wrong kind
   3  a file cannot be read or written; there is no Intel PT in it
-  4  perf.data or the core dump breaks its format
+  4  perf.data or another input breaks its format
 
 Examples:
   clew import perf.data -o run.clew
   clew import perf.data --core core.4711 -o crash.clew
   clew import perf.data --images ./bin --images ./sysroot -o run.clew
+  clew import perf.data --start start.pb --inputs inputs.pb -o run.clew
   perf record -o - -e intel_pt//u ./server | clew import - -o run.clew
 )";
 
@@ -128,6 +130,11 @@ Json ToJson(const ImportOptions& options,
     json["images"].push_back(ToJson(image, options.import.core));
   }
   json["core"] = report.has_core;
+  json["start_threads"] = report.start_threads;
+  json["inputs"] = {{"calls", report.inputs.calls},
+                    {"signals", report.inputs.signals},
+                    {"instructions", report.inputs.instructions},
+                    {"unknown", report.inputs.unknown}};
   json["failure"] = FailureJson(report.manifest.failure);
   json["loss"] = {{"aux_bytes", report.manifest.lost_aux_bytes},
                   {"records", report.manifest.lost_records}};
@@ -169,6 +176,13 @@ void PrintText(const ImportOptions& options,
              report.streams, report.slices);
   fmt::print("  failure        {}\n",
              Describe(report.manifest.failure, report.has_core));
+  if (report.start_threads > 0) {
+    fmt::print(
+        "  start state    {} threads; since then {} calls, {} signals, {} "
+        "instructions, {} unknown\n",
+        report.start_threads, report.inputs.calls, report.inputs.signals,
+        report.inputs.instructions, report.inputs.unknown);
+  }
   fmt::print("  loss           {} AUX bytes, {} records\n",
              report.manifest.lost_aux_bytes, report.manifest.lost_records);
   fmt::print(
@@ -222,6 +236,12 @@ void AddImport(Command& app, int& exit_code) {
       ->required();
   command->add_option("--core", options->import.core,
                       "core dump of the same run, plain or in zstd");
+  command->add_option(
+      "--start", options->import.start,
+      "state at the first instruction, a start.pb; wants --inputs");
+  command->add_option(
+      "--inputs", options->import.inputs,
+      "what came in from outside since then, an inputs.pb; wants --start");
   command
       ->add_option("--images", options->import.images,
                    "program or library, or folder below which to look for them")

@@ -390,10 +390,9 @@ void PrintText(const Manifest& manifest, const PerfTrace& trace,
   const auto line = [](const char* label, const std::string& text) {
     fmt::print("{:<13} {}\n", label, text);
   };
-  const bool imported = manifest.source == BundleSource::kImported;
   line("command", ShellQuote(manifest.command));
   // Only our software sources choose by a seed.
-  const bool has_seed = !imported && manifest.source != BundleSource::kPerf;
+  const bool has_seed = !IsOfHardware(manifest.source);
   line("source",
        fmt::format("{}, {}{}", SourceText(manifest.source), manifest.producer,
                    has_seed ? fmt::format(", seed {}", manifest.seed) : ""));
@@ -406,8 +405,8 @@ void PrintText(const Manifest& manifest, const PerfTrace& trace,
   }
   // The end of a program that was not launched was not seen.
   const bool unknown = manifest.failure.kind == FailureKind::kNone &&
-                       (imported || (manifest.source == BundleSource::kPerf &&
-                                     manifest.failure.thread == Tid(0)));
+                       IsOfHardware(manifest.source) &&
+                       manifest.failure.thread == Tid(0);
   line("failure", unknown ? "not known" : FailureDetails(manifest.failure));
   if (!manifest.deviations.empty()) {
     line("in doubt", RecordersDoubt(manifest.deviations));
@@ -459,8 +458,7 @@ Status RunInfo(const InfoOptions& options) {
   CLEW_ASSIGN_OR_RETURN(trace, decoder::ReadTrace(bundle));
   Summary summary;
   const auto source = bundle.manifest().source;
-  summary.ticks = Ticks(*trace, source == BundleSource::kImported ||
-                                    source == BundleSource::kPerf);
+  summary.ticks = Ticks(*trace, IsOfHardware(source));
   summary.nanos =
       ToPerfNanos(TscTicks(summary.ticks), trace->conversion()).as_int() -
       trace->conversion().zero;

@@ -42,8 +42,8 @@ void Add(const InputRecord& record, InputCounts& counts) {
 
 }  // namespace
 
-Result<InputCounts> CountInputs(const Bundle& bundle) {
-  CLEW_ASSIGN_OR_RETURN(log, InputLog::Open(bundle.path() + "/inputs.pb"));
+Result<InputCounts> CountInputs(const std::string& path) {
+  CLEW_ASSIGN_OR_RETURN(log, InputLog::Open(path));
   InputCounts counts;
   for (const Tid thread : log->threads()) {
     ++counts.threads;
@@ -55,9 +55,14 @@ Result<InputCounts> CountInputs(const Bundle& bundle) {
       Add(*record, counts);
     }
   }
-  counts.unknown =
-      std::max(counts.unknown_in_log, bundle.manifest().inputs_unknown);
+  counts.unknown = counts.unknown_in_log;
   return counts;
+}
+
+Result<InputCounts> CountInputs(const Bundle& bundle) {
+  CLEW_ASSIGN_OR_RETURN(counts, CountInputs(bundle.path() + "/inputs.pb"));
+  counts.unknown = std::max(counts.unknown, bundle.manifest().inputs_unknown);
+  return std::move(counts);
 }
 
 }  // namespace clew::decoder

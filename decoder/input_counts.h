@@ -33,6 +33,8 @@ struct InputCounts {
 // Reads all of it. Errors as of Bundle::OpenInputs; kCorruptInput also where a
 // record breaks the format.
 [[nodiscard]] Result<InputCounts> CountInputs(const bundle::Bundle& bundle);
+// The same of an inputs.pb, wherever it is, alone.
+[[nodiscard]] Result<InputCounts> CountInputs(const std::string& path);
 
 }  // namespace clew::decoder
 

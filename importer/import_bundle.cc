@@ -6,6 +6,7 @@
 #include <optional>
 #include <utility>
 
+#include "bundle/bundle.h"
 #include "bundle/core_dump/dump_failure.h"
 #include "bundle/manifest/bundle_writer.h"
 #include "bundle/manifest/images.h"
@@ -146,6 +147,61 @@ Status CopyCore(BundleWriter& bundle, const std::string& path,
   CLEW_RETURN_IF_ERROR(
       bundle.CopyFrom(name, input.fd(), path, input.size_bytes(), progress));
   return {};
+}
+
+// What another recorder wrote of the run itself.
+struct GivenRun {
+  std::vector<Tid> threads;  // that there were at the start
+  decoder::InputCounts inputs;
+};
+
+// Refuses what breaks its format before gigabytes of trace are copied. nullopt:
+// none is given.
+Result<std::optional<GivenRun>> ReadRun(const ImportOptions& options) {
+  if (options.start.empty() != options.inputs.empty()) {
+    return InvalidArgument(
+        "a start state without inputs, or inputs without a start state: "
+        "neither says anything without the other; wanted both, of one run");
+  }
+  if (options.start.empty()) {
+    return std::optional<GivenRun>();
+  }
+  CLEW_ASSIGN_OR_RETURN(start, bundle::ReadStart(options.start));
+  GivenRun run = {.threads = {start.first.thread}, .inputs = {}};
+  for (const StartThread& thread : start.others) {
+    run.threads.push_back(thread.thread);
+  }
+  CLEW_ASSIGN_OR_RETURN(inputs, decoder::CountInputs(options.inputs));
+  run.inputs = std::move(inputs);
+  return std::optional(std::move(run));
+}
+
+Status CopyRun(BundleWriter& bundle, const ImportOptions& options,
+               ProgressSink* progress) {
+  for (const auto& [name, path] : {std::pair("start.pb", options.start),
+                                   std::pair("inputs.pb", options.inputs)}) {
+    CLEW_ASSIGN_OR_RETURN(input, ImportInput::Open(path));
+    CLEW_RETURN_IF_ERROR(
+        bundle.CopyFrom(name, input.fd(), path, input.size_bytes(), progress));
+  }
+  return {};
+}
+
+void AddRun(const GivenRun& run, const PerfTrace& trace, ImportReport& report) {
+  report.start_threads = run.threads.size();
+  report.inputs = run.inputs;
+  report.manifest.inputs_unknown = run.inputs.unknown;
+  report.manifest.unlogged_inputs.emplace_back(
+      "the run was imported, and an input log alone does not tell what its "
+      "recorder could not see");
+  for (const Tid thread : run.threads) {
+    if (!trace.threads().contains(thread)) {
+      report.warnings.push_back(fmt::format(
+          "thread {} of the start state is not in the recording; is it of "
+          "another run?",
+          thread));
+    }
+  }
 }
 
 // What `perf inject` writes has the features of the host that it ran on.
@@ -306,6 +362,7 @@ Result<ImportReport> ImportBundle(FileSystem& files,
     CLEW_ASSIGN_OR_RETURN(opened, CoreDump::Open(options.core));
     core = std::move(opened);
   }
+  CLEW_ASSIGN_OR_RETURN(run, ReadRun(options));
   CLEW_ASSIGN_OR_RETURN(cpu, CpuOf(options.cpu));
   CLEW_ASSIGN_OR_RETURN(search, ImageSearch::Create(options.images));
   CLEW_ASSIGN_OR_RETURN(scratch, ScratchFolder::Make("clew-import"));
@@ -324,8 +381,14 @@ Result<ImportReport> ImportBundle(FileSystem& files,
   if (core) {
     CLEW_RETURN_IF_ERROR(CopyCore(bundle, options.core, progress));
   }
+  if (run) {
+    CLEW_RETURN_IF_ERROR(CopyRun(bundle, options, progress));
+  }
   ImportReport report = Report(*trace, search, core ? &*core : nullptr);
   report.perf_data_bytes = bytes;
+  if (run) {
+    AddRun(*run, *trace, report);
+  }
   if (const std::string doubt = DoubtOfCpu(trace->data().features());
       !cpu && !doubt.empty()) {
     report.warnings.push_back(doubt);

@@ -11,6 +11,7 @@
 #include "common/progress.h"
 #include "common/result.h"
 #include "decoder/image_search.h"
+#include "decoder/input_counts.h"
 #include "decoder/perf_trace.h"
 
 namespace clew::importer {
@@ -19,6 +20,10 @@ struct ImportOptions {
   std::string perf_data;  // "-": standard input
   std::string output;     // the bundle to make
   std::string core;       // a core dump; empty: none
+  // start.pb and inputs.pb of the same run, as `clew record` writes them; both
+  // empty: without.
+  std::string start = {};
+  std::string inputs = {};
   // Files, and folders to look below, for images.
   std::vector<std::string> images = {};
   // The recording CPU, as perf names it (cpu_id.h); empty: as the file says.
@@ -35,14 +40,17 @@ struct ImportReport {
   std::vector<decoder::ImageMatch> images;
   bundle::Manifest manifest;
   bool has_core = false;
+  uint64_t start_threads = 0;  // that the start state has; 0: none was given
+  decoder::InputCounts inputs;
   // Trouble that did not stop the import.
   std::vector<std::string> warnings;
 };
 
 // Makes a bundle of a perf.data with intel_pt, in file or pipe format. The
 // bundle is there whole or not at all. `progress` may be nullptr. Fails with
-// kInvalidArgument if the output exists or an input is of the wrong kind, with
-// kCorruptInput if perf.data or the core dump breaks its format, with
+// kInvalidArgument if the output exists, an input is of the wrong kind, or of
+// start state and inputs one is missing, with kCorruptInput if perf.data or
+// another input breaks its format, with
 // kUnsupported if it has no Intel PT or PerfData does not read its form, with
 // kLimit if its compressed records expand to too much, and with kSystem if a
 // file cannot be read or written.

@@ -25,8 +25,12 @@ enum class BundleSource : uint8_t {
   kPerf,
   kQemu,
   kStepper,
-  kImported,  // no start state, no inputs
+  kImported,  // by `clew import`
 };
+// Whether the run took place on a real host, on all its cores at once.
+constexpr bool IsOfHardware(BundleSource source) {
+  return source == BundleSource::kPerf || source == BundleSource::kImported;
+}
 
 struct BundleImage {
   std::string path;  // at recording time

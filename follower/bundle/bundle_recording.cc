@@ -38,12 +38,13 @@ Status CheckHasRun(const Bundle& bundle) {
   if (!has_start) {
     CLEW_RETURN_IF_ERROR(CheckIs64Bit(bundle));
   }
-  if (bundle.manifest().source == BundleSource::kImported) {
+  if (bundle.manifest().source == BundleSource::kImported && !has_start) {
     return Unsupported(
-        "{}: was imported from perf.data: it lacks the state at its first "
-        "instruction (start.pb) and what came in from outside (inputs.pb), so "
-        "it cannot be solved or replayed; `clew info` and `clew decode` read "
-        "it, and what `clew record` makes has both",
+        "{}: was imported from perf.data alone: it lacks the state at its "
+        "first instruction (start.pb) and what came in from outside "
+        "(inputs.pb), so it cannot be solved or replayed; `clew info` and "
+        "`clew decode` read it; import it with --start and --inputs if its "
+        "recorder wrote both, as `clew record` does",
         bundle.path());
   }
   if (bundle.manifest().source == BundleSource::kPerf && !has_start) {
@@ -93,8 +94,7 @@ Result<std::unique_ptr<BundleRecording>> OpenRecording(
   recording.start = std::move(start);
   recording.failure = opened->bundle.manifest().failure;
   recording.clock_slack_ticks = opened->bundle.manifest().clock_slack_ticks;
-  recording.has_store_buffers =
-      opened->bundle.manifest().source == BundleSource::kPerf;
+  recording.has_store_buffers = IsOfHardware(opened->bundle.manifest().source);
   recording.whole = LostNothing(opened->bundle.manifest());
   recording.unlogged_inputs = opened->bundle.manifest().unlogged_inputs;
   if (const uint64_t unknown = opened->bundle.manifest().inputs_unknown) {

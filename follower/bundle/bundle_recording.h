@@ -28,8 +28,8 @@ struct BundleRecording {
 
 // Opens the bundle at `bundle_path`. Fails as bundle::Bundle does, and with
 // kUnsupported if the bundle lacks what solving and replaying begin with: it
-// was imported, or it has no start state and was recorded in hardware or has
-// 32-bit code.
+// has no start state, and was imported or recorded in hardware or has 32-bit
+// code.
 [[nodiscard]] Result<std::unique_ptr<BundleRecording>> OpenRecording(
     const std::string& bundle_path);
 

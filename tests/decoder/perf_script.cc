@@ -70,17 +70,41 @@ Result<Branches> BranchesOfPerf(const std::string& perf_data) {
   return branches;
 }
 
-Result<uint64_t> InstructionsOfPerf(const std::string& perf_data) {
+Result<Ips> IpsOfPerf(const std::string& perf_data) {
   CLEW_ASSIGN_OR_RETURN(pipe, RunPerfScript("--itrace=i0ns -F tid,ip -i '" +
                                             perf_data + "' 2> /dev/null"));
-  uint64_t count = 0;
+  Ips ips;
   char line[512];
   while (std::fgets(line, sizeof line, pipe.get()) != nullptr) {
     int32_t tid = 0;
     uint64_t ip = 0;
-    count += std::sscanf(line, " %" SCNd32 " %" SCNx64, &tid, &ip) == 2 ? 1 : 0;
+    if (std::sscanf(line, " %" SCNd32 " %" SCNx64, &tid, &ip) == 2) {
+      ips[Tid(tid)].push_back(ip);
+    }
   }
-  return count;
+  return ips;
+}
+
+Result<Ips> IpsOfStreams(TraceStreams& streams) {
+  Ips ips;
+  for (const Tid tid : streams.threads()) {
+    while (true) {
+      CLEW_ASSIGN_OR_RETURN(item, streams.Next(tid));
+      if (!item) {
+        break;
+      }
+      const auto* block = std::get_if<StreamBlock>(&*item);
+      if (block == nullptr) {
+        return CorruptInput("a gap of thread {} after {} instructions", tid,
+                            ips[tid].size());
+      }
+      CLEW_RETURN_IF_ERROR(
+          streams.ForEachInstruction(*block, [&](const WalkedInsn& insn) {
+            ips[tid].push_back(insn.ip.as_int());
+          }));
+    }
+  }
+  return ips;
 }
 
 Result<Branches> BranchesOfStreams(TraceStreams& streams) {

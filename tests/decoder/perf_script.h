@@ -24,14 +24,19 @@ using Branches = std::map<Tid, std::vector<Branch>>;
 // kCorruptInput: perf said anything else, such as an error of decoding.
 [[nodiscard]] Result<Branches> BranchesOfPerf(const std::string& perf_data);
 
-// How many instructions `perf script --itrace=i0ns` finds, whatever errors it
-// meets. kUnsupported: no perf here.
-[[nodiscard]] Result<uint64_t> InstructionsOfPerf(const std::string& perf_data);
-
-// The same, of our streams: whichever instruction is not followed by the one
+// Our streams' branches: whichever instruction is not followed by the one
 // behind it. What left user mode counts for neither. `to` is 0 for a branch
 // that a thread ends with: it went to where the thread was stopped, or nowhere.
 [[nodiscard]] Result<Branches> BranchesOfStreams(TraceStreams& streams);
+
+// Where each instruction of a thread was, one after another.
+using Ips = std::map<Tid, std::vector<uint64_t>>;
+
+// What `perf script --itrace=i0ns` finds, whatever errors it meets.
+// kUnsupported: no perf here.
+[[nodiscard]] Result<Ips> IpsOfPerf(const std::string& perf_data);
+// Of our streams. kCorruptInput: they have a gap.
+[[nodiscard]] Result<Ips> IpsOfStreams(TraceStreams& streams);
 
 // Drops what a thread ends with where perf tells its target and ours does not.
 void ForgetOpenEnds(Branches& perf, Branches& ours);

@@ -261,7 +261,8 @@ TEST_F(ImportTest, SolveAndReplaySayWhatIsLacking) {
   for (const char* command : {"solve", "replay"}) {
     const ProgramOutput output = Clew({command, bundle});
     EXPECT_EQ(output.exit_status, kExitEnvironment) << command;
-    EXPECT_THAT(output.text, HasSubstr("was imported from perf.data: it lacks"))
+    EXPECT_THAT(output.text,
+                HasSubstr("was imported from perf.data alone: it lacks"))
         << command;
     EXPECT_EQ(output.text.find('\n'), output.text.size() - 1) << output.text;
   }

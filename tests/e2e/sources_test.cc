@@ -12,6 +12,7 @@
 #include "decoder/streams.h"
 #include "recorder/software/record.h"
 #include "recorder/stepper/stepper.h"
+#include "tests/decoder/perf_script.h"
 #include "tests/e2e/clew_command.h"
 
 namespace clew::e2e {
@@ -58,24 +59,11 @@ Result<Ips> Decoded(const std::string& bundle_path) {
   CLEW_ASSIGN_OR_RETURN(bundle, Bundle::Open(bundle_path));
   CLEW_ASSIGN_OR_RETURN(trace, decoder::ReadTrace(bundle));
   CLEW_ASSIGN_OR_RETURN(streams, decoder::TraceStreams::Create(*trace, {}));
-  Ips ips;
-  for (const Tid tid : streams->threads()) {
-    for (;;) {
-      CLEW_ASSIGN_OR_RETURN(item, streams->Next(tid));
-      if (!item) {
-        break;
-      }
-      const auto* block = std::get_if<StreamBlock>(&*item);
-      if (block == nullptr) {
-        return CorruptInput("a gap after {} instructions", ips.size());
-      }
-      CLEW_RETURN_IF_ERROR(streams->ForEachInstruction(
-          *block, [&](const decoder::WalkedInsn& insn) {
-            ips.push_back(insn.ip.as_int());
-          }));
-    }
+  CLEW_ASSIGN_OR_RETURN(ips, decoder::IpsOfStreams(*streams));
+  if (ips.size() != 1) {
+    return CorruptInput("{} threads, wanted one", ips.size());
   }
-  return ips;
+  return std::move(ips.begin()->second);
 }
 
 class SourcesTest : public testing::TestWithParam<const char*> {};
