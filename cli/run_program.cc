@@ -1,6 +1,7 @@
 #include "cli/run_program.h"
 
 #include <fcntl.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -36,17 +37,24 @@ Result<ProgramOutput> RunProgram(const std::vector<std::string>& arguments) {
   if (null.get() < 0) {
     return SystemError(errno, "cannot open /dev/null");
   }
+  // A file has room for all of it before anybody reads it.
+  const Fd errors(memfd_create("errors", MFD_CLOEXEC));
+  if (errors.get() < 0) {
+    return SystemError(errno, "cannot make a file in memory");
+  }
   CLEW_ASSIGN_OR_RETURN(pipe, MakePipe());
   CLEW_ASSIGN_OR_RETURN(pid,
                         SpawnProgram(arguments, {.input = null.get(),
                                                  .output = pipe.write_end.get(),
-                                                 .errors = null.get()}));
+                                                 .errors = errors.get()}));
   pipe.write_end.Close();
   ProgramOutput output;
   output.text = ReadToEnd(pipe.read_end.get());
   pipe.read_end.Close();
   CLEW_ASSIGN_OR_RETURN(status, WaitForChild(pid));
   output.exit_status = ExitStatusOf(status);
+  lseek(errors.get(), 0, SEEK_SET);
+  output.errors = ReadToEnd(errors.get());
   return output;
 }
 

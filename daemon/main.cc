@@ -21,6 +21,7 @@
 #include <vector>
 
 #include "common/os/exec_arguments.h"
+#include "common/os/own_file.h"
 #include "common/text/parse_number.h"
 #include "daemon/config/rules.h"
 #include "daemon/daemon.h"
@@ -58,12 +59,6 @@ int Fail(const Error& error) {
 
 int ExitOf(const Status& status) {
   return status ? kExitOk : Fail(status.error());
-}
-
-std::string OwnProgram() {
-  std::array<char, 4096> path = {};
-  const ssize_t size = readlink("/proc/self/exe", path.data(), path.size() - 1);
-  return size < 0 ? "/usr/sbin/clewd" : std::string(path.data());
 }
 
 class Signals {

@@ -1,7 +1,6 @@
 #ifndef CLEW_CLI_HOST_UNIT_CHECKS_H_
 #define CLEW_CLI_HOST_UNIT_CHECKS_H_
 
-#include <functional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -11,9 +10,6 @@
 #include "common/result.h"
 
 namespace clew::cli {
-
-using RunFunction =
-    std::function<Result<ProgramOutput>(const std::vector<std::string>&)>;
 
 // What clewd may do where it runs, which is less than what root may: the
 // sources are opened by `clewd --try-sources` in a transient unit that has the

@@ -2,8 +2,9 @@
 
 #include <unistd.h>
 
-#include <filesystem>
 #include <utility>
+
+#include "common/os/own_file.h"
 
 namespace clew::daemon {
 
@@ -22,13 +23,9 @@ Paths::Paths(std::string where) : root(std::move(where)) {
 }
 
 std::string RedactProgram(const std::string& clewd) {
-  constexpr const char* kName = "clewd-redact";
-  const std::filesystem::path folder =
-      std::filesystem::path(clewd).parent_path();
-  const std::string beside = folder / kName;
-  return access(beside.c_str(), X_OK) == 0
-             ? beside
-             : (folder.parent_path() / "lib/clew" / kName).string();
+  const auto places = PlacesBeside(clewd, "clewd-redact");
+  return access(places.front().c_str(), X_OK) == 0 ? places.front()
+                                                   : places.back();
 }
 
 }  // namespace clew::daemon

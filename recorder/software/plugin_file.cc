@@ -6,6 +6,8 @@
 #include <cstdlib>
 #include <filesystem>
 
+#include "common/os/own_file.h"
+
 namespace clew::recorder {
 
 namespace fs = std::filesystem;
@@ -15,11 +17,7 @@ std::vector<std::string> PluginPlaces() {
   if (const char* chosen = getenv("CLEW_PLUGIN"); chosen != nullptr) {
     return {chosen};
   }
-  std::error_code error;  // without /proc the places are relative
-  const fs::path folder =
-      fs::read_symlink("/proc/self/exe", error).parent_path();
-  return {(folder / kName).string(),
-          (folder.parent_path() / "lib/clew" / kName).string()};
+  return PlacesBeside(OwnProgram(), kName);
 }
 
 Result<std::string> FindPlugin() {

@@ -110,6 +110,22 @@ TEST(NativeTest, AProgramThatReplacesItselfIsRecordedFromItsNewStart) {
   EXPECT_EQ(replayed.exit_status, kExitOk) << replayed.text;
 }
 
+// Whether there is Intel PT, too, is another matter.
+TEST(NativeTest, TheSelfTestGoesTheWholeWayFromAFailureToItsReplay) {
+  const ProgramOutput tested = Clew({"doctor", "--selftest", "--json"});
+  EXPECT_THAT(tested.exit_status, testing::AnyOf(kExitOk, kExitEnvironment));
+  const auto report = nlohmann::json::parse(tested.text, nullptr, false);
+  ASSERT_TRUE(report.is_object()) << tested.text;
+  size_t stepped = 0;
+  for (const auto& step : report["steps"]) {
+    if (step["name"].get<std::string>().starts_with("step ")) {
+      ++stepped;
+      EXPECT_EQ(step["outcome"], "pass") << step;
+    }
+  }
+  EXPECT_EQ(stepped, 4u);
+}
+
 TEST(NativeTest, WhatCannotBeRecordedIsRefusedByName) {
   const Scratch scratch;
   const ProgramOutput refused =
