@@ -205,8 +205,9 @@ void AddHardwareOptions(Command& command, HardwareOptions& options) {
   command.add_option("--pid", options.process,
                      "attach to a process, all of its threads, until it fails, "
                      "--timeout is over or Ctrl-C; with --source step or perf");
-  in_group(command.add_option("--unit", options.unit,
-                              "record a systemd unit, by its cgroup"));
+  command.add_option("--unit", options.unit,
+                     "likewise to a systemd unit, by its cgroup; with --source "
+                     "step it has to be of one process");
   in_group(command.add_option("--cgroup", options.cgroup,
                               "record a cgroup, by its folder"));
   in_group(command.add_flag("--system-wide", options.whole_host,

@@ -24,6 +24,7 @@
 #include "common/progress.h"
 #include "machine/coverage.h"
 #include "recorder/perf/event_config.h"
+#include "recorder/perf_target.h"
 #include "recorder/software/plugin_file.h"
 #include "recorder/software/repeat.h"
 
@@ -50,6 +51,7 @@ Examples:
   clew record --seed 7 --quantum 100 --cores 2 -o run.clew -- pbzip2 -p4 -k f
   clew record --source step -o run.clew -- ./racey            no QEMU
   clew record --source step --pid 4711 -o run.clew            one that runs
+  clew record --source step --unit nginx.service -o run.clew
   clew record --source perf -o run.clew -- ./server           on Intel PT
   clew record --source perf --pid 4711 --timeout 5 -o run.clew
   clew record --source perf --unit nginx.service --snapshot -o run.clew
@@ -243,6 +245,8 @@ void SayHowToRepeat(const RecordOptions& options,
   }
 }
 
+constexpr const char* kCgroups = "/sys/fs/cgroup";
+
 // Options of a run that is begun, not of one that was.
 std::string LaunchOnly(const Command& command) {
   return FirstGiven(command, {"--until-fail", "--only-if-failed", "--repeat",
@@ -250,14 +254,23 @@ std::string LaunchOnly(const Command& command) {
 }
 
 Status SetAttachOptions(const Command& command, RecordOptions& options) {
+  const std::string to = FirstGiven(command, {"--unit", "--pid"});
   if (options.source != "step") {
-    return InvalidArgument("--pid needs --source step or perf");
+    return InvalidArgument("{} needs --source step or perf", to);
   }
   if (const std::string name = LaunchOnly(command); !name.empty()) {
-    return InvalidArgument(
-        "--pid attaches to a process that runs: leave out {}", name);
+    return InvalidArgument("{} attaches to a process that runs: leave out {}",
+                           to, name);
   }
   options.record.process = options.hardware.process;
+  if (to == "--unit") {
+    if (options.hardware.process != 0) {
+      return InvalidArgument("wanted one of --unit and --pid");
+    }
+    CLEW_ASSIGN_OR_RETURN(
+        process, recorder::ProcessOfUnit(kCgroups, options.hardware.unit));
+    options.record.process = process;
+  }
   const volatile std::sig_atomic_t& stop = CatchStopSignals();
   const std::chrono::seconds limit(options.record.timeout_s);
   options.record.timeout_s = 0;
@@ -308,7 +321,7 @@ int RunRecord(const Command& command, RecordOptions& options) {
   if (options.source == "perf") {
     return RunPerf(command, options);
   }
-  if (options.hardware.process != 0) {
+  if (!FirstGiven(command, {"--unit", "--pid"}).empty()) {
     const Status attaches = SetAttachOptions(command, options);
     if (!attaches) {
       return ReportError(attaches.error());
@@ -316,7 +329,7 @@ int RunRecord(const Command& command, RecordOptions& options) {
   }
   if (HasHardwareOptions(command)) {
     return ReportError(
-        InvalidArgument("--unit, --cgroup, --system-wide, --buffer, "
+        InvalidArgument("--cgroup, --system-wide, --buffer, "
                         "--cyc-threshold, --filter, --snapshot, "
                         "--sideband-only, --inputs, --inputs-buffer and "
                         "--inputs-rate need --source perf")

@@ -178,4 +178,24 @@ std::vector<int32_t> ProcessesOfCgroup(const std::string& folder) {
   return processes;
 }
 
+Result<int32_t> ProcessOfUnit(const std::string& cgroups,
+                              const std::string& unit) {
+  CLEW_ASSIGN_OR_RETURN(folder, CgroupOfUnit(cgroups, unit));
+  const std::vector<int32_t> processes = ProcessesOfCgroup(folder);
+  if (processes.empty()) {
+    return InvalidArgument("the unit {:?} has no process now", unit);
+  }
+  if (processes.size() > 1) {
+    constexpr size_t kNamedMax = 8;
+    const size_t named = std::min(processes.size(), kNamedMax);
+    return InvalidArgument(
+        "the unit {:?} has {} processes ({}{}), wanted one: give it with --pid",
+        unit, processes.size(),
+        fmt::join(processes.begin(),
+                  processes.begin() + static_cast<ptrdiff_t>(named), ", "),
+        named < processes.size() ? ", ..." : "");
+  }
+  return processes.front();
+}
+
 }  // namespace clew::recorder

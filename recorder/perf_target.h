@@ -63,6 +63,11 @@ bool HasEnded(const Fd& process_end);
 // The processes in a cgroup and those below it, ascending.
 std::vector<int32_t> ProcessesOfCgroup(const std::string& folder);
 
+// The process of a unit that has one. kInvalidArgument: as CgroupOfUnit, or it
+// has none or several, which the message names.
+[[nodiscard]] Result<int32_t> ProcessOfUnit(const std::string& cgroups,
+                                            const std::string& unit);
+
 }  // namespace clew::recorder
 
 #endif  // CLEW_RECORDER_PERF_TARGET_H_
