@@ -33,6 +33,8 @@ constexpr uint32_t kQuantumMax = 1'000'000;
 constexpr size_t kCommandBytesMax = 64 << 10;
 // With a crystal of 1/64 of the TSC an MTC period of 2^6 is 4096 instructions.
 constexpr uint32_t kTscTicksPerCrystalTick = 64;
+constexpr uint32_t kMtcPeriodUnderQemu = 6;
+constexpr uint32_t kMtcPeriodByStep = 3;
 
 template <class T>
 Status CheckRange(const char* name, T value, T least, T most) {
@@ -62,7 +64,9 @@ Result<PluginConfig> MakeSession(const RecordOptions& options,
   config.encoder.tsc = options.timing;
   config.encoder.mtc = options.timing;
   config.encoder.cyc = options.cyc && options.timing;
-  config.encoder.mtc_period = options.mtc_period;
+  config.encoder.mtc_period = options.mtc_period.value_or(
+      options.source == SoftwareSource::kStep ? kMtcPeriodByStep
+                                              : kMtcPeriodUnderQemu);
   config.encoder.tsc_ctc_numerator = kTscTicksPerCrystalTick;
   config.encoder.tsc_ctc_denominator = 1;
   config.size_limit_bytes = options.size_limit_bytes;
