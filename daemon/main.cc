@@ -10,7 +10,6 @@
 #include <systemd/sd-daemon.h>
 #include <unistd.h>
 
-#include <array>
 #include <chrono>
 #include <cstdint>
 #include <cstdio>
