@@ -91,7 +91,7 @@ uint8_t AddressRegister(x86_reg id) {
   return static_cast<uint8_t>(RegisterOperand(id).reg / 8);
 }
 
-MemOperand Memory(const cs_insn& raw, const x86_op_mem& mem) {
+MemOperand MemoryOperand(const cs_insn& raw, const x86_op_mem& mem) {
   MemOperand result;
   result.disp = mem.disp;
   const Operand index = RegisterOperand(mem.index);
@@ -126,7 +126,7 @@ void SetOperands(const cs_insn& raw, Insn& insn) {
         break;
       case X86_OP_MEM:
         insn.op[i] = {OperandKind::kMem, op.size, 0};
-        insn.mem = Memory(raw, op.mem);
+        insn.mem = MemoryOperand(raw, op.mem);
         break;
       default:
         break;

@@ -31,10 +31,10 @@ bool HasTimeLimit(uint64_t operation) {
 }
 
 // Collects the ranges of one call.
-class Reads {
+class RowReads {
  public:
-  Reads(const SyscallRow& row, const std::array<uint64_t, 6>& args,
-        const ProgramMemory& memory)
+  RowReads(const SyscallRow& row, const std::array<uint64_t, 6>& args,
+           const ProgramMemory& memory)
       : row_(row), args_(args), memory_(memory) {}
 
   std::vector<MemoryRange> Collect() {
@@ -166,7 +166,7 @@ std::vector<MemoryRange> ReadsOfSyscall(uint64_t number,
                                         const ProgramMemory& memory) {
   const SyscallRow* const row = FindSyscall(number);
   return row == nullptr ? std::vector<MemoryRange>()
-                        : Reads(*row, args, memory).Collect();
+                        : RowReads(*row, args, memory).Collect();
 }
 
 std::optional<uint64_t> DigestOfReads(std::span<const MemoryRange> ranges,

@@ -1,11 +1,11 @@
 #include "recorder/native/native_run.h"
 
-#include <time.h>
 #include <unistd.h>
 
 #include <algorithm>
 
 #include "recorder/native/shown_cpu.h"
+#include "recorder/qemu/virtual_clock.h"
 
 namespace clew::recorder {
 namespace {
@@ -16,13 +16,6 @@ using State = NativeThread::State;
 constexpr useconds_t kIdleMicroseconds = 50;
 constexpr uint64_t kInsnNs = 10;  // of the program's own time
 constexpr uint64_t kSecondNs = 1'000'000'000;
-
-uint64_t HostNs() {
-  timespec now = {};
-  clock_gettime(CLOCK_MONOTONIC, &now);
-  return static_cast<uint64_t>(now.tv_sec) * kSecondNs +
-         static_cast<uint64_t>(now.tv_nsec);
-}
 
 // Sleeps until another thread of the program wakes it.
 bool WaitsForever(const NativeThread& thread, int32_t process) {

@@ -77,4 +77,10 @@ timespec ToTimespec(uint64_t ns) {
           .tv_nsec = static_cast<long>(ns % kNsPerSecond)};
 }
 
+uint64_t HostNs() {
+  timespec now = {};
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return Nanoseconds(now);
+}
+
 }  // namespace clew::recorder

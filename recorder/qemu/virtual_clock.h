@@ -52,6 +52,9 @@ bool IsTime(const timespec& time);
 uint64_t Nanoseconds(const timespec& time);
 timespec ToTimespec(uint64_t ns);
 
+// CLOCK_MONOTONIC of the host.
+uint64_t HostNs();
+
 }  // namespace clew::recorder
 
 #endif  // CLEW_RECORDER_QEMU_VIRTUAL_CLOCK_H_

@@ -15,7 +15,7 @@ constexpr uint64_t kWordBytes = 8;
 Result<std::vector<StackString>> ReadStrings(const MemoryView& memory,
                                              uint64_t& at) {
   std::vector<StackString> strings;
-  for (size_t i = 0; i < InitialStack::kStringsMax; ++i, at += kWordBytes) {
+  for (size_t i = 0; i < StackStrings::kStringsMax; ++i, at += kWordBytes) {
     const auto pointer = memory.ReadWord(at);
     if (!pointer) {
       return Unsupported(
@@ -27,7 +27,7 @@ Result<std::vector<StackString>> ReadStrings(const MemoryView& memory,
       at += kWordBytes;
       return strings;
     }
-    auto text = memory.ReadString(*pointer, InitialStack::kStringBytesMax);
+    auto text = memory.ReadString(*pointer, StackStrings::kStringBytesMax);
     if (text) {
       strings.push_back({.addr = *pointer, .text = std::move(*text)});
     }
@@ -46,9 +46,9 @@ std::optional<uint64_t> FindCount(const MemoryView& memory, uint64_t auxv_at) {
   size_t words = 0;
   do {
     at -= kWordBytes;
-  } while (++words < InitialStack::kStringsMax &&
+  } while (++words < StackStrings::kStringsMax &&
            memory.ReadWord(at).value_or(0) != 0);
-  for (uint64_t count = 0; count < InitialStack::kStringsMax; ++count) {
+  for (uint64_t count = 0; count < StackStrings::kStringsMax; ++count) {
     at -= kWordBytes;
     const auto word = memory.ReadWord(at);
     if (!word) {
@@ -120,19 +120,19 @@ std::optional<std::string> MemoryView::ReadString(uint64_t addr,
   return std::nullopt;
 }
 
-Result<InitialStack> ReadInitialStack(const MemoryView& memory, uint64_t rsp) {
+Result<StackStrings> ReadStackStrings(const MemoryView& memory, uint64_t rsp) {
   const auto count = memory.ReadWord(rsp);
-  if (!count || *count > InitialStack::kStringsMax) {
+  if (!count || *count > StackStrings::kStringsMax) {
     return Unsupported("there is no count of arguments at {:#x}", rsp);
   }
   uint64_t at = rsp + kWordBytes;
   CLEW_ASSIGN_OR_RETURN(arguments, ReadStrings(memory, at));
   CLEW_ASSIGN_OR_RETURN(environment, ReadStrings(memory, at));
-  return InitialStack{.arguments = std::move(arguments),
+  return StackStrings{.arguments = std::move(arguments),
                       .environment = std::move(environment)};
 }
 
-Result<InitialStack> FindInitialStack(const MemoryView& memory,
+Result<StackStrings> FindStackStrings(const MemoryView& memory,
                                       std::span<const std::byte> auxv) {
   for (const MemoryPart& part : memory.parts()) {
     if (!part.writable || auxv.empty()) {
@@ -149,7 +149,7 @@ Result<InitialStack> FindInitialStack(const MemoryView& memory,
       const auto count_at =
           FindCount(memory, part.addr + static_cast<uint64_t>(at - begin));
       if (count_at) {
-        return ReadInitialStack(memory, *count_at);
+        return ReadStackStrings(memory, *count_at);
       }
     }
   }

@@ -42,7 +42,7 @@ struct StackString {
 };
 
 // Arguments and environment of a process as its stack had them at the start.
-struct InitialStack {
+struct StackStrings {
   // Linux: binfmts.h, MAX_ARG_STRLEN; and more strings than ARG_MAX allows.
   static constexpr size_t kStringBytesMax = 32 * kPageBytes;
   static constexpr size_t kStringsMax = 1 << 20;
@@ -54,11 +54,11 @@ struct InitialStack {
 // From the stack pointer of the first instruction, where argc is. kUnsupported:
 // no such list is there.
 // Source: System V ABI, AMD64 supplement, "Initial Stack and Register State".
-[[nodiscard]] Result<InitialStack> ReadInitialStack(const MemoryView& memory,
+[[nodiscard]] Result<StackStrings> ReadStackStrings(const MemoryView& memory,
                                                     uint64_t rsp);
 // Where `auxv`, the auxiliary vector that a core dump notes, is in writable
 // memory: the environment ends before it. kUnsupported: it is not there.
-[[nodiscard]] Result<InitialStack> FindInitialStack(
+[[nodiscard]] Result<StackStrings> FindStackStrings(
     const MemoryView& memory, std::span<const std::byte> auxv);
 
 }  // namespace clew::recorder

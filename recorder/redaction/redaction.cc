@@ -139,13 +139,13 @@ class Redaction {
     }
     if (start_ != nullptr && start_->gpr_size() > kRspIndex) {
       CLEW_ASSIGN_OR_RETURN(
-          stack, ReadInitialStack(StartMemory(), start_->initial_stack() != 0
+          stack, ReadStackStrings(StartMemory(), start_->initial_stack() != 0
                                                      ? start_->initial_stack()
                                                      : start_->gpr(kRspIndex)));
       AddStackValues(stack);
     }
     if (core_) {
-      auto stack = FindInitialStack(MemoryOf(*core_), core_->auxv());
+      auto stack = FindStackStrings(MemoryOf(*core_), core_->auxv());
       if (!stack && start_ == nullptr &&
           !rules_.DropsSegment(SegmentKind::kStack, "")) {
         return Unsupported(
@@ -160,7 +160,7 @@ class Redaction {
     return {};
   }
 
-  void AddStackValues(const InitialStack& stack) {
+  void AddStackValues(const StackStrings& stack) {
     for (const StackString& entry : stack.environment) {
       const size_t equals = entry.text.find('=');
       const std::string name = entry.text.substr(0, equals);

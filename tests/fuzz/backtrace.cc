@@ -26,8 +26,6 @@ namespace {
 using namespace clew;           // NOLINT: a fuzz target is one function
 using namespace clew::decoder;  // NOLINT
 
-using Bytes = std::span<const std::byte>;
-
 // A bundle's folder, removed when the program ends.
 class Folder {
  public:
@@ -51,7 +49,7 @@ class Folder {
   Folder(const Folder&) = delete;
   Folder& operator=(const Folder&) = delete;
 
-  void Write(const char* name, Bytes bytes) const {
+  void Write(const char* name, std::span<const std::byte> bytes) const {
     const auto written = WriteWholeFile(PosixFileSystem(), path_ + name, bytes);
     CLEW_CHECK(written.has_value(), "{}", written.error().message);
   }
@@ -70,7 +68,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     return 0;
   }
   std::memcpy(&core_bytes, data, sizeof core_bytes);
-  const Bytes rest =
+  const std::span<const std::byte> rest =
       std::as_bytes(std::span(data, size)).subspan(sizeof core_bytes);
   const size_t first = std::min<size_t>(core_bytes, rest.size());
   folder.Write("/core", rest.first(first));

@@ -5,18 +5,10 @@
 
 #include "recorder/qemu/plugin/turns/program_time.h"
 
-#include <time.h>
-
 #include "common/units.h"
 #include "recorder/qemu/plugin/thread.h"
 
 namespace clew::recorder {
-
-uint64_t HostNs() {
-  timespec now = {};
-  clock_gettime(CLOCK_MONOTONIC, &now);
-  return Nanoseconds(now);
-}
 
 uint64_t ProgramTime::Ticks() const {
   const uint64_t block_end =

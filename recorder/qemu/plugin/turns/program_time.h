@@ -16,9 +16,6 @@
 
 namespace clew::recorder {
 
-// CLOCK_MONOTONIC of the host.
-uint64_t HostNs();
-
 // How late it is for the program. Ticks count the instructions that all cores
 // have retired. The program's clocks show a time made of them, and of what was
 // skipped or passed while no thread could run. What the time limit counts is
