@@ -139,13 +139,9 @@ Json ToJson(const std::vector<SelfTestStep>& steps) {
 }
 
 std::string RaceProgram() {
-  for (const std::string& place :
-       PlacesBeside(OwnProgram(), "clew-selftest-race")) {
-    if (access(place.c_str(), X_OK) == 0) {
-      return place;
-    }
-  }
-  return "clew-selftest-race";  // the recorder says that there is none
+  constexpr const char* kName = "clew-selftest-race";
+  const std::string found = FirstFile(PlacesBeside(OwnProgram(), kName), X_OK);
+  return found.empty() ? kName : found;  // the recorder says that there is none
 }
 
 int RunSelfTest(bool json) {

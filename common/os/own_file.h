@@ -16,6 +16,10 @@ std::string OwnProgram();
 std::vector<std::string> PlacesBeside(const std::string& program,
                                       const std::string& name);
 
+// Returns the first of `places` that is a file which this process may use as
+// `mode` says (access(2): R_OK, X_OK); empty if there is none.
+std::string FirstFile(const std::vector<std::string>& places, int mode);
+
 }  // namespace clew
 
 #endif  // CLEW_COMMON_OS_OWN_FILE_H_

@@ -24,8 +24,8 @@ Paths::Paths(std::string where) : root(std::move(where)) {
 
 std::string RedactProgram(const std::string& clewd) {
   const auto places = PlacesBeside(clewd, "clewd-redact");
-  return access(places.front().c_str(), X_OK) == 0 ? places.front()
-                                                   : places.back();
+  const std::string found = FirstFile(places, X_OK);
+  return found.empty() ? places.back() : found;
 }
 
 }  // namespace clew::daemon

@@ -22,11 +22,9 @@ std::vector<std::string> PluginPlaces() {
 
 Result<std::string> FindPlugin() {
   const std::vector<std::string> places = PluginPlaces();
-  for (const std::string& place : places) {
+  if (const std::string found = FirstFile(places, R_OK); !found.empty()) {
     std::error_code error;
-    if (access(place.c_str(), R_OK) == 0 && fs::is_regular_file(place, error)) {
-      return fs::absolute(place, error).string();
-    }
+    return fs::absolute(found, error).string();
   }
   return Unsupported(
       "no QEMU plugin: not in {}; build the target clew-qemu-plugin, or set "
