@@ -84,7 +84,7 @@ inline constexpr SyscallRow kProcessCalls[] = {
     CLEW_CALL_FAILING(seccomp, "iil"),
     CLEW_CALL_FAILING(execveat, "illli", .reads = {Text(1)}),
     CLEW_CALL(membarrier, "iii"),
-    CLEW_CALL_FAILING(rseq, "liii"),
+    CLEW_CALL_NATIVE(rseq, "liii"),
     CLEW_CALL(pidfd_open, "ii"),
     CLEW_CALL_NATIVE(clone3, "ll", .reads = {Counted(0, 1)},
                      .special = SpecialEffect::kClone),

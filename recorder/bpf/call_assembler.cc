@@ -1,7 +1,12 @@
 #include "recorder/bpf/call_assembler.h"
 
+#include <fmt/format.h>
+#include <linux/limits.h>
+
 #include <algorithm>
 #include <cerrno>
+#include <cstring>
+#include <string_view>
 #include <utility>
 
 #include "common/digest.h"
@@ -30,7 +35,7 @@ int64_t ResultAfter(int64_t result, const RawSignal* handled) {
   }
   switch (result) {
     case kRestartSys:
-      return (handled->sa_flags & kSaRestart) != 0 ? kRestartSys : -EINTR;
+      return (handled->taken.sa_flags & kSaRestart) != 0 ? kRestartSys : -EINTR;
     case kRestartNoInterrupt:
       return kRestartSys;
     case kRestartNoHandler:
@@ -58,6 +63,9 @@ const RawHead& HeadOf(const RawEvent& event) {
 void CallAssembler::Memory::Clear() {
   bytes.clear();
   pieces.clear();
+  path.clear();
+  inode.reset();
+  taken = 0;
 }
 
 CallAssembler::Thread& CallAssembler::Find(const RawHead& head) {
@@ -117,6 +125,11 @@ void CallAssembler::TakePiece(const PieceEvent& event) {
     thread.memory_sequence = event.piece.head.sequence;
   }
   Memory& memory = thread.memory;
+  ++memory.taken;
+  if (event.piece.use == kRawFileName || event.piece.use == kRawFile) {
+    TakeFile(event, thread);
+    return;
+  }
   // Words that the kernel's side adds do not count there.
   if (memory.bytes.size() + event.bytes.size() >
       call_bytes_max_ + CLEW_RAW_PIECE_SMALL) {
@@ -131,10 +144,28 @@ void CallAssembler::TakePiece(const PieceEvent& event) {
                       event.bytes.end());
 }
 
+void CallAssembler::TakeFile(const PieceEvent& event, Thread& thread) {
+  Memory& memory = thread.memory;
+  if (event.piece.use == kRawFile) {
+    uint64_t inode = 0;
+    std::memcpy(&inode, event.bytes.data(),
+                std::min(sizeof(inode), event.bytes.size()));
+    memory.inode = inode;
+  } else if (memory.path.size() + event.bytes.size() < PATH_MAX) {
+    memory.path.insert(
+        0, fmt::format("/{}", std::string_view(reinterpret_cast<const char*>(
+                                                   event.bytes.data()),
+                                               event.bytes.size())));
+  } else {
+    thread.overflowed = true;
+  }
+}
+
 // What is due before the unit itself: the call that waited for it, and losses.
 Status CallAssembler::TakeUnit(Thread& thread, const RawHead& head,
                                const RawSignal* signal, InputSink& sink) {
-  const bool no_handler = signal != nullptr && !IsHandler(signal->handler);
+  const bool no_handler =
+      signal != nullptr && !IsHandler(signal->taken.handler);
   if (thread.holds && (!no_handler || head.lost > 0)) {
     const Next next = head.lost > 0          ? Next::kNobodyKnows
                       : head.kind == kRawEnd ? Next::kEnd
@@ -154,15 +185,22 @@ Status CallAssembler::TakeUnit(Thread& thread, const RawHead& head,
   return loss.count > 0 ? sink.OnLoss(loss) : Status();
 }
 
-Status CallAssembler::TakeCall(const RawCall& raw, InputSink& sink) {
-  Thread& thread = Find(raw.head);
-  RawCall call = raw;
-  if (thread.memory_sequence != raw.head.sequence) {
+// Whether the memory at hand is not all that the unit `head` says it has.
+bool CallAssembler::LacksMemory(Thread& thread, const RawHead& head,
+                                uint32_t pieces) {
+  if (thread.memory_sequence != head.sequence) {
     thread.memory.Clear();
     thread.overflowed = false;
   }
-  if (thread.overflowed || thread.memory.pieces.size() != raw.pieces) {
-    ++broken_;
+  const bool lacks = thread.overflowed || thread.memory.taken != pieces;
+  broken_ += lacks ? 1 : 0;
+  return lacks;
+}
+
+Status CallAssembler::TakeCall(const RawCall& raw, InputSink& sink) {
+  Thread& thread = Find(raw.head);
+  RawCall call = raw;
+  if (LacksMemory(thread, raw.head, raw.pieces)) {
     call.unknown |= 1u << kRawBroken;
   }
   if (!AsksForRestart(call)) {
@@ -198,6 +236,7 @@ Status CallAssembler::HandOn(const ThreadName& who, const RawCall& call,
                    .args = {},
                    .result = {},
                    .writes = {},
+                   .file = {},
                    .output_digest = {},
                    .output_bytes = 0,
                    .entered = MonotonicNanos(call.entered_ns),
@@ -220,6 +259,9 @@ Status CallAssembler::HandOn(const ThreadName& who, const RawCall& call,
     }
   }
   out.writes = writes_;
+  if (memory.inode) {
+    out.file = {.path = memory.path, .inode = *memory.inode};
+  }
   if (out.output_bytes > 0 && out.result &&
       out.output_bytes == static_cast<uint64_t>(*out.result)) {
     out.output_digest = digest;
@@ -230,13 +272,32 @@ Status CallAssembler::HandOn(const ThreadName& who, const RawCall& call,
 }
 
 Status CallAssembler::TakeSignal(const RawSignal& signal, InputSink& sink) {
-  const Thread& thread = Find(signal.head);
+  Thread& thread = Find(signal.head);
+  Causes unknown(signal.unknown);
+  if (LacksMemory(thread, signal.head, signal.pieces)) {
+    unknown.Add(kRawBroken);
+  }
+  writes_.clear();
+  for (const Piece& piece : thread.memory.pieces) {
+    writes_.push_back(
+        {TraceeAddr(piece.addr), std::span(thread.memory.bytes)
+                                     .subspan(piece.offset, piece.size_bytes)});
+  }
+  const RawTaken& taken = signal.taken;
   return sink.OnSignal({.who = thread.who,
-                        .number = static_cast<int32_t>(signal.number),
-                        .handler = signal.handler,
-                        .interrupted_ip = TraceeAddr(signal.ip),
-                        .interrupted_sp = signal.sp,
-                        .at = MonotonicNanos(signal.at_ns)});
+                        .number = static_cast<int32_t>(taken.number),
+                        .handler = taken.handler,
+                        .interrupted_ip = TraceeAddr(taken.ip),
+                        .interrupted_sp = taken.sp,
+                        .at = MonotonicNanos(taken.at_ns),
+                        .entry = {.ip = TraceeAddr(signal.entry.ip),
+                                  .rsp = signal.entry.sp,
+                                  .rdi = signal.entry.di,
+                                  .rsi = signal.entry.si,
+                                  .rdx = signal.entry.dx,
+                                  .rax = signal.entry.ax},
+                        .frame = writes_,
+                        .unknown = unknown});
 }
 
 Status CallAssembler::TakeEnd(const RawEnd& end, InputSink& sink) {

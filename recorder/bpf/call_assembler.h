@@ -3,7 +3,9 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
+#include <string>
 #include <unordered_map>
 #include <vector>
 
@@ -48,10 +50,13 @@ class CallAssembler {
     size_t size_bytes = 0;
     bool output = false;
   };
-  // Memory of one unit.
+  // Memory of one unit, and the file that it maps.
   struct Memory {
     std::vector<std::byte> bytes;
     std::vector<Piece> pieces;
+    std::string path;  // as far as its names have come
+    std::optional<uint64_t> inode;
+    size_t taken = 0;  // events of all this
     void Clear();
   };
   struct Thread {
@@ -69,8 +74,10 @@ class CallAssembler {
   Thread& Find(const RawHead& head);
   void Release(uint32_t thread);
   void TakePiece(const PieceEvent& event);
+  void TakeFile(const PieceEvent& event, Thread& thread);
   Status TakeUnit(Thread& thread, const RawHead& head, const RawSignal* signal,
                   InputSink& sink);
+  bool LacksMemory(Thread& thread, const RawHead& head, uint32_t pieces);
   Status TakeCall(const RawCall& call, InputSink& sink);
   Status TakeSignal(const RawSignal& signal, InputSink& sink);
   Status TakeEnd(const RawEnd& end, InputSink& sink);

@@ -29,6 +29,11 @@ struct effects {
   // Messages at hand.
   __u64 messages;
   __u64 message_count;
+  // Where a walk up a path is; kernel addresses.
+  __u64 folder;      // struct dentry
+  __u64 mount;       // struct mount, which it is in
+  __u64 mount_root;  // struct dentry
+  int at_root;       // the walk has ended there
 };
 
 static __always_inline struct RawPiece* ReservePiece(const __u32 data_bytes,

@@ -7,6 +7,7 @@
 #define CLEW_RECORDER_BPF_EFFECTS_RULES_BPF_H_
 
 #include "recorder/bpf/effects.bpf.h"
+#include "recorder/bpf/effects_files.bpf.h"
 #include "recorder/bpf/effects_messages.bpf.h"
 #include "recorder/bpf/effects_requests.bpf.h"
 #include "recorder/bpf/effects_threads.bpf.h"
@@ -95,6 +96,7 @@ static __noinline void CopySpecial(struct effects* effects,
       break;
     case kRawMmap:
       if ((state->args[3] & 0x20) == 0) {  // not MAP_ANONYMOUS
+        NameFile(effects, (__u32)state->args[4]);
         effects->unknown |= 1u << kRawMappedFile;
       }
       break;

@@ -63,7 +63,7 @@ Result<RawEvent> ParsePiece(std::span<const std::byte> bytes) {
     return CorruptInput("bpf event: a piece of {} bytes in room for {}",
                         piece.size_bytes, data.size());
   }
-  if (piece.use > kRawOutput || piece.head.lost != 0) {
+  if (piece.use >= kRawPieceUses || piece.head.lost != 0) {
     return CorruptInput("bpf event: a piece of use {} behind {} lost events",
                         piece.use, piece.head.lost);
   }
@@ -88,9 +88,14 @@ Result<RawEvent> ParseCall(std::span<const std::byte> bytes) {
 Result<RawEvent> ParseSignal(std::span<const std::byte> bytes) {
   CLEW_ASSIGN_OR_RETURN(signal,
                         Load<RawSignal>(bytes, sizeof(RawSignal), "signal"));
-  if (signal.number == 0 || signal.number > kSignalMax || signal.zero != 0) {
+  if (signal.taken.number == 0 || signal.taken.number > kSignalMax ||
+      signal.taken.zero != 0) {
     return CorruptInput("bpf event: signal number is {}, wanted 1..{}",
-                        signal.number, kSignalMax);
+                        signal.taken.number, kSignalMax);
+  }
+  if ((signal.unknown & ~kCausesMask) != 0) {
+    return CorruptInput("bpf event: a signal with unknown {:#x}",
+                        signal.unknown);
   }
   return signal;
 }

@@ -7,6 +7,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 
 #include "common/result.h"
 #include "common/units.h"
@@ -43,6 +44,12 @@ struct MemoryPiece {
   std::span<const std::byte> bytes;
 };
 
+// The file that an mmap maps.
+struct MappedFileName {
+  std::string_view path;  // in the mount namespace of the process
+  uint64_t inode = 0;
+};
+
 // A thread of a watched process. Numbers are those of the first PID namespace.
 struct ThreadName {
   int32_t process = 0;
@@ -60,6 +67,8 @@ struct InputCall {
   // What the kernel wrote, in pieces of up to 4 KiB, in the order in which it
   // was read back.
   std::span<const MemoryPiece> writes;
+  // Of an mmap, if it is known; its bytes are not among the writes.
+  std::optional<MappedFileName> file;
   // FNV-1a of what the call output, if it output anything and all of it was
   // read back.
   std::optional<uint64_t> output_digest;
@@ -73,6 +82,16 @@ struct InputCall {
 // Whether a signal's action is a handler: 0 is the default one, 1 to ignore it.
 constexpr bool IsHandler(uint64_t action) { return action > 1; }
 
+// With which registers a signal's handler begins.
+struct HandlerEntry {
+  TraceeAddr ip;
+  uint64_t rsp = 0;  // where the frame is
+  uint64_t rdi = 0;
+  uint64_t rsi = 0;
+  uint64_t rdx = 0;
+  uint64_t rax = 0;
+};
+
 struct InputSignal {
   ThreadName who;
   int32_t number = 0;
@@ -80,6 +99,10 @@ struct InputSignal {
   TraceeAddr interrupted_ip = {};
   uint64_t interrupted_sp = 0;
   MonotonicNanos at = {};
+  // If `unknown` is empty, and there is a handler.
+  HandlerEntry entry = {};
+  std::span<const MemoryPiece> frame = {};  // what the kernel pushed
+  Causes unknown = {};
 };
 
 // So many calls and signals of the thread are missing here.

@@ -3,6 +3,7 @@
 #include <asm/unistd_64.h>
 
 #include <algorithm>
+#include <cstring>
 
 #include "proto/bundle.pb.h"
 
@@ -11,6 +12,19 @@ namespace {
 
 bool IsExec(uint64_t number) {
   return number == __NR_execve || number == __NR_execveat;
+}
+
+Causes OfMappedFile() {
+  Causes causes;
+  causes.Add(kRawMappedFile);
+  return causes;
+}
+
+template <class Message>
+void AddWrite(const MemoryPiece& piece, Message& to) {
+  pb::Write& write = *to.add_writes();
+  write.set_addr(piece.addr.as_int());
+  write.set_data(piece.bytes.data(), piece.bytes.size());
 }
 
 // `clock`: null for no times.
@@ -22,9 +36,7 @@ void Fill(const InputCall& from, const ClockSamples* clock, pb::Syscall& to) {
   to.set_returned(from.result.has_value());
   to.set_result(from.result.value_or(0));
   for (const MemoryPiece& piece : from.writes) {
-    pb::Write& write = *to.add_writes();
-    write.set_addr(piece.addr.as_int());
-    write.set_data(piece.bytes.data(), piece.bytes.size());
+    AddWrite(piece, to);
   }
   to.set_has_output(from.output_digest.has_value());
   to.set_output_digest(from.output_digest.value_or(0));
@@ -38,6 +50,33 @@ void Fill(const InputCall& from, const ClockSamples* clock, pb::Syscall& to) {
   }
   if (const auto left = clock->ToTsc(from.left); left && from.result) {
     to.set_left_tsc(left->lo.as_int());
+  }
+}
+
+// Where the handler returns to: a call that it interrupted may be made again.
+// Source: linux arch/x86/include/asm/sigframe.h, struct rt_sigframe, and
+// uapi/asm/sigcontext.h: uc.uc_mcontext.rip.
+uint64_t ReturnAddress(const InputSignal& signal) {
+  constexpr size_t kRipAt = 8 + 40 + 16 * 8;
+  uint64_t rip = signal.interrupted_ip.as_int();
+  if (!signal.frame.empty() &&
+      signal.frame.front().bytes.size() >= kRipAt + sizeof(rip)) {
+    std::memcpy(&rip, signal.frame.front().bytes.data() + kRipAt, sizeof(rip));
+  }
+  return rip;
+}
+
+void Fill(const InputSignal& from, pb::Signal& to) {
+  to.set_number(from.number);
+  to.set_interrupted_ip(ReturnAddress(from));
+  to.set_handler_ip(from.entry.ip.as_int());
+  to.set_rsp(from.entry.rsp);
+  to.set_rdi(from.entry.rdi);
+  to.set_rsi(from.entry.rsi);
+  to.set_rdx(from.entry.rdx);
+  to.set_rax(from.entry.rax);
+  for (const MemoryPiece& piece : from.frame) {
+    AddWrite(piece, to);
   }
 }
 
@@ -60,6 +99,7 @@ InputLogWriter::InputLogWriter(WritableFile& file, const ClockSamples& clock,
                                const InputLogOptions& options)
     : file_(file),
       clock_(options.tsc_times ? &clock : nullptr),
+      mapped_files_(options.process),
       options_(options),
       begun_(!options.from_exec) {}
 
@@ -115,6 +155,11 @@ Status InputLogWriter::OnCall(const InputCall& call) {
   if (counts_.bytes >= options_.bytes_max) {
     return AppendPastLimit(call.who, 1);
   }
+  std::optional<std::vector<std::byte>> mapped;
+  if (unknown == OfMappedFile()) {
+    mapped = mapped_files_.Read(call);
+    unknown = mapped ? Causes() : unknown;
+  }
   if (!unknown.empty()) {
     return AppendUnknown(call.who, 1, unknown, &call);
   }
@@ -122,12 +167,17 @@ Status InputLogWriter::OnCall(const InputCall& call) {
   pb::Input input;
   input.set_thread(call.who.thread.as_int());
   Fill(call, clock_, *input.mutable_syscall());
+  if (mapped && !mapped->empty()) {
+    AddWrite(
+        {.addr = TraceeAddr(static_cast<uint64_t>(call.result.value_or(0))),
+         .bytes = *mapped},
+        *input.mutable_syscall());
+  }
   Delimit(input, record_);
   return Append(record_);
 }
 
-// Signals without a handler change nothing but by ending the process. What the
-// kernel pushed for a handler, and with which registers it began, is not seen.
+// Signals without a handler change nothing but by ending the process.
 Status InputLogWriter::OnSignal(const InputSignal& signal) {
   if (!Wants(signal.who) || !IsHandler(signal.handler)) {
     return {};
@@ -135,9 +185,15 @@ Status InputLogWriter::OnSignal(const InputSignal& signal) {
   if (counts_.bytes >= options_.bytes_max) {
     return AppendPastLimit(signal.who, 1);
   }
-  Causes causes;
-  causes.Add(kRawSignalFrame);
-  return AppendUnknown(signal.who, 1, causes, nullptr);
+  if (!signal.unknown.empty()) {
+    return AppendUnknown(signal.who, 1, signal.unknown, nullptr);
+  }
+  ++counts_.signals;
+  pb::Input input;
+  input.set_thread(signal.who.thread.as_int());
+  Fill(signal, *input.mutable_signal());
+  Delimit(input, record_);
+  return Append(record_);
 }
 
 Status InputLogWriter::OnLoss(const InputLoss& loss) {

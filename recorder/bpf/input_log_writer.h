@@ -10,6 +10,7 @@
 #include "common/result.h"
 #include "recorder/bpf/clock_samples.h"
 #include "recorder/bpf/input_event.h"
+#include "recorder/bpf/mapped_file.h"
 
 namespace clew::recorder::bpf {
 
@@ -25,6 +26,7 @@ struct InputLogOptions {
 
 struct InputLogCounts {
   uint64_t calls = 0;    // written whole
+  uint64_t signals = 0;  // likewise
   uint64_t unknown = 0;  // calls and signals that are not: Loss.inputs_unknown
   uint64_t bytes = 0;
 };
@@ -55,6 +57,7 @@ class InputLogWriter final : public InputSink {
 
   WritableFile& file_;
   const ClockSamples* clock_;  // null: no times
+  MappedFileReader mapped_files_;
   InputLogOptions options_;
   InputLogCounts counts_;
   bool begun_ = false;

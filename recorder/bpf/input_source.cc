@@ -328,7 +328,7 @@ KernelInputCounts BpfInputSource::counts() const {
   return counts;
 }
 
-Result<Skeleton> LoadSkeleton(const InputOptions& options) {
+Result<Skeleton> LoadSkeleton(const InputOptions& options, bool sees_frames) {
   libbpf_set_print(KeepWarning);
   Skeleton skeleton(inputs_bpf__open());
   if (skeleton == nullptr) {
@@ -344,6 +344,8 @@ Result<Skeleton> LoadSkeleton(const InputOptions& options) {
   }
   settings.follow_children = options.follow_children ? 1 : 0;
   settings.want_outputs = options.outputs ? 1 : 0;
+  settings.sees_frames = sees_frames ? 1 : 0;
+  bpf_program__set_autoload(skeleton->progs.PushFrame, sees_frames);
   settings.call_bytes_max = options.call_bytes_max;
   settings.window_bytes_max = options.bytes_per_second / kWindowsPerSecond;
   settings.wakeup_bytes = options.ring_bytes / kWakeupShare;
@@ -356,6 +358,13 @@ Result<Skeleton> LoadSkeleton(const InputOptions& options) {
     return Refused("loading the BPF program", -error);
   }
   return skeleton;
+}
+
+// Programs at functions of the kernel need more of it than those at tracepoints
+// do: ftrace, and trampolines. They are attached for a moment, to see.
+bool CanAttach(bpf_program* program) {
+  bpf_link* const link = bpf_program__attach(program);
+  return link != nullptr && bpf_link__destroy(link) == 0;
 }
 
 }  // namespace
@@ -373,8 +382,14 @@ Result<std::unique_ptr<KernelInputSource>> KernelInputSource::Open(
     const InputOptions& options) {
   CLEW_RETURN_IF_ERROR(CheckOptions(options));
   CLEW_RETURN_IF_ERROR(CheckHost());
-  CLEW_ASSIGN_OR_RETURN(skeleton, LoadSkeleton(options));
-  auto source = std::make_unique<BpfInputSource>(std::move(skeleton), options);
+  auto skeleton = LoadSkeleton(options, true);
+  if (!skeleton || !CanAttach((*skeleton)->progs.PushFrame)) {
+    skeleton = LoadSkeleton(options, false);
+  }
+  if (!skeleton) {
+    return std::unexpected(skeleton.error());
+  }
+  auto source = std::make_unique<BpfInputSource>(std::move(*skeleton), options);
   CLEW_RETURN_IF_ERROR(source->Prepare(options));
   return std::unique_ptr<KernelInputSource>(std::move(source));
 }

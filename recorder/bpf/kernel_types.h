@@ -83,10 +83,55 @@ struct thread_info {
   __u32 status;
 };
 
+struct qstr {
+  __u32 len;
+  const unsigned char* name;
+};
+
+struct dentry {
+  struct dentry* d_parent;
+  struct qstr d_name;
+};
+
+struct vfsmount {
+  struct dentry* mnt_root;
+};
+
+// Source: fs/mount.h.
+struct mount {
+  struct mount* mnt_parent;
+  struct dentry* mnt_mountpoint;
+  struct vfsmount mnt;
+};
+
+struct path {
+  struct vfsmount* mnt;
+  struct dentry* dentry;
+};
+
+struct inode {
+  unsigned long i_ino;
+};
+
+struct file {
+  struct path f_path;
+  struct inode* f_inode;
+};
+
+struct fdtable {
+  unsigned int max_fds;
+  struct file** fd;
+};
+
+struct files_struct {
+  struct fdtable* fdt;
+};
+
 struct task_struct {
   struct thread_info thread_info;
   int pid;
   int tgid;
+  struct files_struct* files;
   struct signal_struct* signal;
   int* clear_child_tid;
 };

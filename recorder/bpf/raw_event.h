@@ -59,6 +59,13 @@ struct RawHead {
 enum RawPieceUse {
   kRawWritten = 0,  // the kernel wrote it into the program
   kRawOutput = 1,   // the kernel read it from the program as output
+  // Not memory of the program, and at address 0. Of the file that an mmap maps:
+  // a name in its path, the file's own first, then that of the folder it is in
+  // and so on; then its inode number in 8 bytes. Without that the names are not
+  // all.
+  kRawFileName = 2,
+  kRawFile = 3,
+  kRawPieceUses = 4
 };
 
 #define CLEW_RAW_PIECE_SMALL 64
@@ -89,8 +96,8 @@ struct RawCall {
   uint32_t zero;
 };
 
-struct RawSignal {
-  struct RawHead head;
+// What was at hand when a signal was taken.
+struct RawTaken {
   uint64_t handler;  // 0: the default action, 1: ignored
   uint64_t sa_flags;
   uint64_t ip;
@@ -99,6 +106,25 @@ struct RawSignal {
   uint64_t at_ns;
   uint32_t number;
   uint32_t zero;
+};
+
+// With which registers the handler begins; the frame is at sp.
+struct RawEntry {
+  uint64_t ip;
+  uint64_t sp;
+  uint64_t di;
+  uint64_t si;
+  uint64_t dx;
+  uint64_t ax;
+};
+
+// The pieces are the frame.
+struct RawSignal {
+  struct RawHead head;
+  struct RawTaken taken;
+  struct RawEntry entry;
+  uint32_t unknown;  // causes; not 0: entry and frame are not known
+  uint32_t pieces;
 };
 
 // The thread ended; `lost` are the last of it.
@@ -193,13 +219,15 @@ struct RawThread {
   uint32_t length_before;  // for kRawLengthAt
   uint32_t in_call;
   uint32_t ended;
+  // A signal whose frame is about to be pushed; number 0: none.
+  struct RawTaken taken;
 };
 
 #ifdef __cplusplus
 static_assert(sizeof(RawHead) == 32 && sizeof(RawPiece) == 48 &&
-              sizeof(RawCall) == 128 && sizeof(RawSignal) == 88 &&
+              sizeof(RawCall) == 128 && sizeof(RawSignal) == 144 &&
               sizeof(RawEnd) == 32 && sizeof(RawRule) == 36 &&
-              sizeof(RawRequest) == 8 && sizeof(RawThread) == 96);
+              sizeof(RawRequest) == 8 && sizeof(RawThread) == 152);
 }  // namespace clew::recorder::bpf
 #endif
 

@@ -22,6 +22,7 @@ const volatile __u64 cgroup_id = 0;     // 0: by process
 const volatile __u32 cgroup_level = 0;  // depth of that cgroup
 const volatile __u32 follow_children = 0;
 const volatile __u32 want_outputs = 0;
+const volatile __u32 sees_frames = 0;  // PushFrame is attached
 const volatile __u32 call_bytes_max = 0;
 const volatile __u64 window_bytes_max = 0;  // in a window of the budget
 const volatile __u64 wakeup_bytes = 0;

@@ -80,7 +80,7 @@ TEST(EventParserTest, EveryFieldOutOfItsRangeIsRefused) {
   EXPECT_THAT(fault([](RawCall& c) { c.unknown = 1u << kRawCauses; }),
               HasSubstr("unknown"));
   EXPECT_THAT(Fault<RawSignal>(SignalOf(kThread, 1, 9),
-                               [](RawSignal& s) { s.number = 65; }),
+                               [](RawSignal& s) { s.taken.number = 65; }),
               HasSubstr("signal number is 65"));
   auto piece = PieceOf(kThread, 1, 64, "x");
   piece[offsetof(RawPiece, size_bytes)] = std::byte{65};
@@ -88,8 +88,8 @@ TEST(EventParserTest, EveryFieldOutOfItsRangeIsRefused) {
   piece = PieceOf(kThread, 1, ~uint64_t{0}, "xx");
   EXPECT_THAT(ParseInputEvent(piece).error().message, HasSubstr("wraps"));
   piece = PieceOf(kThread, 1, 64, "x");
-  piece[offsetof(RawPiece, use)] = std::byte{2};
-  EXPECT_THAT(ParseInputEvent(piece).error().message, HasSubstr("use 2"));
+  piece[offsetof(RawPiece, use)] = std::byte{kRawPieceUses};
+  EXPECT_THAT(ParseInputEvent(piece).error().message, HasSubstr("use 4"));
 }
 
 class CallAssemblerTest : public testing::Test {
@@ -109,6 +109,34 @@ class CallAssemblerTest : public testing::Test {
   CallAssembler assembler_{1000};
   KeepingSink sink_;
 };
+
+TEST_F(CallAssemblerTest, NamesMakeThePathOfTheFileOfTheirCall) {
+  const std::string inode("\x01\x02\0\0\0\0\0\0", 8);
+  Take(PieceOf(kThread, 1, 0, "libc.so", kRawFileName));
+  Take(PieceOf(kThread, 1, 0, "lib", kRawFileName));
+  Take(PieceOf(kThread, 1, 0, "usr", kRawFileName));
+  Take(PieceOf(kThread, 1, 0, inode, kRawFile));
+  Take(CallOf(kThread, 1, 9, 0x1000, 4));
+  Take(PieceOf(kThread, 2, 0, "memfd:x", kRawFileName));
+  Take(CallOf(kThread, 2, 9, 0x2000, 1));
+  Take(CallOf(kThread, 3, 9, 0x3000));
+  ASSERT_EQ(seen().calls.size(), 3u);
+  EXPECT_EQ(seen().calls[0].path, "/usr/lib/libc.so");
+  EXPECT_EQ(seen().calls[0].inode, 0x201u);
+  EXPECT_TRUE(seen().calls[0].writes.empty());
+  EXPECT_EQ(seen().calls[1].inode, 0u) << "of no folder";
+  EXPECT_EQ(seen().calls[1].unknown, Causes());
+  EXPECT_EQ(seen().calls[2].inode, 0u);
+}
+
+TEST_F(CallAssemblerTest, APathThatIsTooLongIsBroken) {
+  for (int i = 0; i < 100; ++i) {
+    Take(PieceOf(kThread, 1, 0, std::string(63, 'x'), kRawFileName));
+  }
+  Take(CallOf(kThread, 1, 9, 0x1000, 100));
+  ASSERT_EQ(seen().calls.size(), 1u);
+  EXPECT_TRUE(seen().calls[0].unknown.Has(kRawBroken));
+}
 
 TEST_F(CallAssemblerTest, PiecesGoWithTheirCall) {
   Take(PieceOf(kThread, 1, 0x1000, "hello"));

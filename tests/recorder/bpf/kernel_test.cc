@@ -324,10 +324,66 @@ TEST(InputSourceTest,
   EXPECT_GE(seconds, 99'000) << "of 100,000";
 
   ASSERT_EQ(thread->signals.size(), 3u);
-  EXPECT_EQ(thread->signals[0].number, SIGUSR1);
-  EXPECT_EQ(thread->signals[1].number, SIGUSR2);
-  EXPECT_GT(thread->signals[0].handler, 1u);
-  EXPECT_NE(thread->signals[0].interrupted_ip, TraceeAddr(0));
+  const InputSignal& signal = thread->signals[0].signal;
+  EXPECT_EQ(signal.number, SIGUSR1);
+  EXPECT_GT(signal.handler, 1u);
+  EXPECT_NE(signal.interrupted_ip, TraceeAddr(0));
+  EXPECT_EQ(thread->signals[1].signal.number, SIGUSR2);
+}
+
+// What a handler wrote down at its beginning; see habits.c.
+struct FrameTruth {
+  uint64_t frame;
+  uint64_t bytes;
+  uint64_t number;
+  uint64_t info;
+  uint64_t context;
+};
+
+TEST(InputSourceTest, AHandlersFrameIsWhatTheHandlerFinds) {
+  CLEW_NEEDS_BPF();
+  const ScratchFolder folder;
+  const std::string path = folder.path() + "/frames";
+  KeepingSink sink;
+  const auto watched =
+      Watch({TraceeProgram("recorder_bpf_habits"), "frames", path}, {}, sink);
+  ASSERT_TRUE(watched) << watched.error().message;
+  ASSERT_EQ(watched->status, 0);
+  ASSERT_EQ(sink.threads.size(), 1u);
+  const KeepingSink::Thread& thread = sink.threads.begin()->second;
+  ASSERT_EQ(thread.signals.size(), 3u);
+  Causes no_frame;
+  no_frame.Add(kRawSignalFrame);
+  if (thread.signals[0].signal.unknown == no_frame) {
+    GTEST_SKIP() << "no program may be attached to the kernel's functions here";
+  }
+  const auto truth = ReadWholeFile(path);
+  ASSERT_TRUE(truth) << truth.error().message;
+  size_t at = 0;
+  for (const SeenSignal& seen : thread.signals) {
+    ASSERT_LE(at + sizeof(FrameTruth), truth->size());
+    FrameTruth wanted;
+    std::memcpy(&wanted, truth->data() + at, sizeof(wanted));
+    at += sizeof(wanted);
+    const InputSignal& signal = seen.signal;
+    EXPECT_TRUE(signal.unknown.empty()) << ToString(signal.unknown);
+    EXPECT_EQ(static_cast<uint64_t>(signal.number), wanted.number);
+    EXPECT_EQ(signal.entry.ip.as_int(), signal.handler);
+    EXPECT_EQ(signal.entry.rsp, wanted.frame);
+    EXPECT_EQ(signal.entry.rdi, wanted.number);
+    EXPECT_EQ(signal.entry.rsi, wanted.info);
+    EXPECT_EQ(signal.entry.rdx, wanted.context);
+    std::vector<std::byte> frame;
+    for (const SeenWrite& piece : seen.frame) {
+      EXPECT_EQ(piece.addr, wanted.frame + frame.size());
+      frame.insert(frame.end(), piece.bytes.begin(), piece.bytes.end());
+    }
+    ASSERT_EQ(frame.size(), wanted.bytes);
+    EXPECT_TRUE(
+        std::ranges::equal(frame, std::span(*truth).subspan(at, wanted.bytes)));
+    at += wanted.bytes;
+  }
+  EXPECT_EQ(at, truth->size());
 }
 
 TEST(InputSourceTest, ChildrenAreFollowedOnlyIfAskedFor) {

@@ -168,7 +168,10 @@ TEST_F(InputLogTest, WhatIsNotKnownWholeIsUnknownAtItsPlace) {
   fault.unknown.Add(kRawFault);
   ASSERT_TRUE(log.OnCall(fault));
   ASSERT_TRUE(log.OnSignal({.who = who, .number = 10, .handler = 0}));
-  ASSERT_TRUE(log.OnSignal({.who = who, .number = 10, .handler = 0x1000}));
+  Causes no_frame;
+  no_frame.Add(kRawSignalFrame);
+  ASSERT_TRUE(log.OnSignal(
+      {.who = who, .number = 10, .handler = 0x1000, .unknown = no_frame}));
   ASSERT_TRUE(log.OnCall(Call(7, 59, 0)));  // execve
   const auto records = Read(7);
   ASSERT_EQ(records.size(), 5u);
@@ -184,6 +187,43 @@ TEST_F(InputLogTest, WhatIsNotKnownWholeIsUnknownAtItsPlace) {
   EXPECT_THAT(unknown(4).cause, HasSubstr("another program"));
   EXPECT_EQ(log.counts().calls, 1u);
   EXPECT_EQ(log.counts().unknown, 6u);
+}
+
+TEST_F(InputLogTest, AHandlerThatIsEnteredComesBackAsItWas) {
+  InputLogWriter log(file_, clock_, {.process = 5});
+  std::array<std::byte, 400> head = {};
+  head[8 + 40 + 128] = std::byte{0x34};  // rip in the frame
+  head[8 + 40 + 129] = std::byte{0x12};
+  const std::array<std::byte, 3> rest = {};
+  const MemoryPiece frame[] = {{TraceeAddr(0x7000), head},
+                               {TraceeAddr(0x7000 + head.size()), rest}};
+  ASSERT_TRUE(log.OnSignal({.who = {.process = 5, .thread = Tid(7)},
+                            .number = 10,
+                            .handler = 0x1000,
+                            .interrupted_ip = TraceeAddr(0x1236),
+                            .entry = {.ip = TraceeAddr(0x1000),
+                                      .rsp = 0x7000,
+                                      .rdi = 10,
+                                      .rsi = 2,
+                                      .rdx = 3,
+                                      .rax = 4},
+                            .frame = frame}));
+  const auto records = Read(7);
+  ASSERT_EQ(records.size(), 1u);
+  const auto& seen = std::get<SignalInput>(records[0]);
+  EXPECT_EQ(seen.number, 10);
+  EXPECT_EQ(seen.interrupted_ip, TraceeAddr(0x1234))
+      << "a call that is made once more begins there";
+  EXPECT_EQ(seen.handler_ip, TraceeAddr(0x1000));
+  EXPECT_EQ(seen.rsp, 0x7000u);
+  EXPECT_EQ(seen.rdi, 10u);
+  EXPECT_EQ(seen.rsi, 2u);
+  EXPECT_EQ(seen.rdx, 3u);
+  EXPECT_EQ(seen.rax, 4u);
+  ASSERT_EQ(seen.writes.size(), 2u);
+  EXPECT_EQ(seen.writes[1].addr, TraceeAddr(0x7000 + head.size()));
+  EXPECT_EQ(log.counts().signals, 1u);
+  EXPECT_EQ(log.counts().unknown, 0u);
 }
 
 TEST_F(InputLogTest, OthersAndWhatCameBeforeExecAreLeftOut) {

@@ -38,9 +38,9 @@ inline RawSignal SignalOf(uint32_t thread, uint64_t sequence, uint64_t handler,
                           uint64_t sa_flags = 0) {
   RawSignal signal = {};
   signal.head = HeadOf(kRawSignal, thread, sequence);
-  signal.handler = handler;
-  signal.sa_flags = sa_flags;
-  signal.number = 10;
+  signal.taken.handler = handler;
+  signal.taken.sa_flags = sa_flags;
+  signal.taken.number = 10;
   return signal;
 }
 

@@ -13,27 +13,40 @@
 
 namespace clew::recorder::bpf {
 
+std::vector<SeenWrite> KeepingSink::Kept(std::span<const MemoryPiece> pieces) {
+  std::vector<SeenWrite> kept;
+  for (const MemoryPiece& piece : pieces) {
+    kept.push_back(
+        {piece.addr.as_int(), {piece.bytes.begin(), piece.bytes.end()}});
+  }
+  return kept;
+}
+
 Status KeepingSink::OnCall(const InputCall& call) {
   Thread& thread = threads[call.who.thread.as_int()];
   SeenCall seen = {.number = call.number,
                    .args = call.args,
                    .result = call.result,
                    .writes = {},
+                   .path = {},
                    .output_digest = call.output_digest,
                    .output_bytes = call.output_bytes,
                    .unknown = call.unknown,
                    .lost_before = thread.lost_last};
-  for (const MemoryPiece& piece : call.writes) {
-    seen.writes.push_back(
-        {piece.addr.as_int(), {piece.bytes.begin(), piece.bytes.end()}});
+  if (call.file) {
+    seen.path = call.file->path;
+    seen.inode = call.file->inode;
   }
+  seen.writes = Kept(call.writes);
   thread.calls.push_back(std::move(seen));
   thread.lost_last = 0;
   return {};
 }
 
 Status KeepingSink::OnSignal(const InputSignal& signal) {
-  threads[signal.who.thread.as_int()].signals.push_back(signal);
+  SeenSignal seen = {.signal = signal, .frame = Kept(signal.frame)};
+  seen.signal.frame = {};
+  threads[signal.who.thread.as_int()].signals.push_back(std::move(seen));
   return {};
 }
 

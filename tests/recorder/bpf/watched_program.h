@@ -25,10 +25,17 @@ struct SeenCall {
   std::array<uint64_t, 6> args = {};
   std::optional<int64_t> result;
   std::vector<SeenWrite> writes;
+  std::string path;    // InputCall::file
+  uint64_t inode = 0;  // 0: none
   std::optional<uint64_t> output_digest;
   uint64_t output_bytes = 0;
   Causes unknown;
   uint64_t lost_before = 0;  // units
+};
+
+struct SeenSignal {
+  InputSignal signal;  // without its frame
+  std::vector<SeenWrite> frame;
 };
 
 // Keeps everything, by thread.
@@ -36,7 +43,7 @@ class KeepingSink final : public InputSink {
  public:
   struct Thread {
     std::vector<SeenCall> calls;
-    std::vector<InputSignal> signals;
+    std::vector<SeenSignal> signals;
     uint64_t lost = 0;       // in all
     uint64_t lost_last = 0;  // behind the last call
     bool ended = false;
@@ -49,6 +56,9 @@ class KeepingSink final : public InputSink {
 
   std::map<int32_t, Thread> threads;
   Causes causes;  // of all losses
+
+ private:
+  static std::vector<SeenWrite> Kept(std::span<const MemoryPiece> pieces);
 };
 
 // A child that waits to execute a program. Killed and reaped when destroyed.
