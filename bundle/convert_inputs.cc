@@ -170,6 +170,19 @@ Result<StartThread> ToStartThread(const Thread& from,
   return thread;
 }
 
+ToldCpu ToToldCpu(const pb::ToldCpu& from) {
+  std::vector<x86::CpuidLeaf> leaves;
+  for (const pb::CpuidLeaf& leaf : from.leaves()) {
+    leaves.push_back({.leaf = leaf.leaf(),
+                      .sub_leaf = leaf.sub_leaf(),
+                      .told = {.eax = leaf.eax(),
+                               .ebx = leaf.ebx(),
+                               .ecx = leaf.ecx(),
+                               .edx = leaf.edx()}});
+  }
+  return {.cpuid = x86::CpuidTable(std::move(leaves)), .xcr0 = from.xcr0()};
+}
+
 }  // namespace
 
 Result<StartState> ToStart(const pb::Start& from, const std::string& where) {
@@ -191,6 +204,9 @@ Result<StartState> ToStart(const pb::Start& from, const std::string& where) {
   start.mxcsr_mask = from.mxcsr_mask();
   start.cpu_features =
       start.cpu_features.With(x86::FeaturesNamed(from.cpu_features()));
+  if (from.has_told_cpu()) {
+    start.told_cpu = ToToldCpu(from.told_cpu());
+  }
   start.brk = TraceeAddr(from.brk());
   for (const pb::Segment& segment : from.segments()) {
     CLEW_ASSIGN_OR_RETURN(converted, ToSegment(segment, where));

@@ -63,29 +63,6 @@ Result<recorder::PerfRecordOptions> ToRecordOptions(
   return options;
 }
 
-Result<std::optional<recorder::InputsOptions>> ToInputsOptions(
-    const HardwareOptions& given) {
-  if (!given.inputs) {
-    if (!given.inputs_buffer.empty() || !given.inputs_rate.empty()) {
-      return InvalidArgument(
-          "--inputs-buffer and --inputs-rate are of --inputs: give that, too");
-    }
-    return std::optional<recorder::InputsOptions>();
-  }
-  recorder::InputsOptions options;
-  if (!given.inputs_buffer.empty()) {
-    CLEW_ASSIGN_OR_RETURN(bytes, recorder::perf::ParseBytes(
-                                     "--inputs-buffer", given.inputs_buffer));
-    options.ring_bytes = bytes;
-  }
-  if (!given.inputs_rate.empty()) {
-    CLEW_ASSIGN_OR_RETURN(
-        bytes, recorder::perf::ParseBytes("--inputs-rate", given.inputs_rate));
-    options.bytes_per_second = bytes;
-  }
-  return std::optional(options);
-}
-
 // The end of a program that was not launched here is not seen.
 std::string Describe(const HardwareOptions& options, const Failure& failure) {
   return options.command.empty() && failure.kind == FailureKind::kNone
@@ -228,18 +205,42 @@ void AddHardwareOptions(Command& command, HardwareOptions& options) {
       "keep overwriting the rings; the bundle has what they hold at the end"));
   in_group(command.add_flag("--sideband-only", options.sideband_only,
                             "no PT: switches, mappings, threads alone"));
-  in_group(command.add_flag(
+  command.add_flag(
       "--inputs", options.inputs,
       "also what comes in from outside: system calls with all that the kernel "
-      "wrote, seen by eBPF; of a command or --pid"));
-  in_group(command.add_option(
+      "wrote, seen by eBPF; of a command, or of --pid with --source perf; with "
+      "--source step in the place of what ptrace sees");
+  command.add_option(
       "--inputs-buffer", options.inputs_buffer,
       "where calls wait for the recorder, a power of two from 64K to 1G (4M); "
-      "what does not fit is counted in its place and unknown"));
-  in_group(command.add_option(
+      "what does not fit is counted in its place and unknown");
+  command.add_option(
       "--inputs-rate", options.inputs_rate,
       "bytes of calls and memory a second, from 10K on (64M); what is more is "
-      "counted in its place and unknown"));
+      "counted in its place and unknown");
+}
+
+Result<std::optional<recorder::InputsOptions>> ToInputsOptions(
+    const HardwareOptions& given) {
+  if (!given.inputs) {
+    if (!given.inputs_buffer.empty() || !given.inputs_rate.empty()) {
+      return InvalidArgument(
+          "--inputs-buffer and --inputs-rate are of --inputs: give that, too");
+    }
+    return std::optional<recorder::InputsOptions>();
+  }
+  recorder::InputsOptions options;
+  if (!given.inputs_buffer.empty()) {
+    CLEW_ASSIGN_OR_RETURN(bytes, recorder::perf::ParseBytes(
+                                     "--inputs-buffer", given.inputs_buffer));
+    options.ring_bytes = bytes;
+  }
+  if (!given.inputs_rate.empty()) {
+    CLEW_ASSIGN_OR_RETURN(
+        bytes, recorder::perf::ParseBytes("--inputs-rate", given.inputs_rate));
+    options.bytes_per_second = bytes;
+  }
+  return std::optional(options);
 }
 
 bool HasHardwareOptions(const Command& command) {

@@ -7,6 +7,8 @@
 #include <vector>
 
 #include "cli/command.h"
+#include "common/result.h"
+#include "recorder/hardware/input_thread.h"
 
 namespace clew::cli {
 
@@ -36,7 +38,12 @@ struct HardwareOptions {
 // Adds those that no other source has, as a group of their own.
 void AddHardwareOptions(Command& command, HardwareOptions& options);
 
-// True if one of those was given.
+// What --inputs and its kin say; nullopt without --inputs. kInvalidArgument:
+// one of them is not what it has to be.
+[[nodiscard]] Result<std::optional<recorder::InputsOptions>> ToInputsOptions(
+    const HardwareOptions& given);
+
+// True if an option of that group was given.
 bool HasHardwareOptions(const Command& command);
 
 // Records, reports, and returns the exit code.

@@ -52,6 +52,7 @@ Examples:
   clew record --source step -o run.clew -- ./racey            no QEMU
   clew record --source step --pid 4711 -o run.clew            one that runs
   clew record --source step --unit nginx.service -o run.clew
+  clew record --source step --inputs -o run.clew -- ./racey   inputs by eBPF
   clew record --source perf -o run.clew -- ./server           on Intel PT
   clew record --source perf --pid 4711 --timeout 5 -o run.clew
   clew record --source perf --unit nginx.service --snapshot -o run.clew
@@ -81,6 +82,12 @@ std::string UnknownText(const recorder::UnknownInsn& unknown) {
   return unknown.place.empty() ? text : text + ", " + unknown.place;
 }
 
+bool CanBeRepeated(const RecordOptions& options,
+                   const recorder::RecordOutcome& outcome) {
+  return outcome.kept && options.record.process == 0 &&
+         !options.record.make_tap;
+}
+
 Json ToJson(const RecordOptions& options,
             const recorder::RecordOutcome& outcome) {
   Json json;
@@ -92,7 +99,7 @@ Json ToJson(const RecordOptions& options,
   json["context_switches"] = outcome.switches;
   json["pt_bytes"] = outcome.pt_bytes;
   json["trace_dropped"] = outcome.dropped;
-  json["repeat"] = outcome.kept && options.record.process == 0
+  json["repeat"] = CanBeRepeated(options, outcome)
                        ? Json(RepeatCommand(options.record.output))
                        : Json();
   json["stopped_ms"] =
@@ -101,6 +108,7 @@ Json ToJson(const RecordOptions& options,
       options.repeated
           ? Json(recorder::SameEnd(*options.repeated, outcome.failure))
           : Json();
+  json["inputs_unknown"] = outcome.inputs_unknown;
   json["deviations"] = outcome.deviations;
   json["processes_left"] = outcome.left;
   json["unknown_instructions"] = Json::array();
@@ -108,6 +116,15 @@ Json ToJson(const RecordOptions& options,
     json["unknown_instructions"].push_back(UnknownText(unknown));
   }
   return json;
+}
+
+void WarnOfInputs(const recorder::RecordOutcome& outcome) {
+  if (outcome.inputs_unknown > 0) {
+    fmt::print(stderr,
+               "clew: warning: {} calls and signals are not known whole; "
+               "'clew solve' stops at the first\n",
+               outcome.inputs_unknown);
+  }
 }
 
 // They may have been left out of the run's path, after a fault for example.
@@ -239,7 +256,7 @@ void SayHowToRepeat(const RecordOptions& options,
         same ? "it ended as the run that it repeats"
              : "not repeated: that run " + OutcomeText(*options.repeated));
   }
-  if (outcome.kept && options.record.process == 0) {
+  if (CanBeRepeated(options, outcome)) {
     fmt::print(stderr, "clew: to repeat this run: {}\n",
                RepeatCommand(options.record.output));
   }
@@ -279,6 +296,32 @@ Status SetAttachOptions(const Command& command, RecordOptions& options) {
     return stop != 0 || (limit.count() != 0 &&
                          std::chrono::steady_clock::now() - begin >= limit);
   };
+  return {};
+}
+
+// --inputs of --source step.
+Status SetTap(const Command& command, RecordOptions& options) {
+  const std::string given =
+      FirstGiven(command, {"--inputs", "--inputs-buffer", "--inputs-rate"});
+  if (given.empty()) {
+    return {};
+  }
+  if (options.source != "step") {
+    return InvalidArgument("{} needs --source step or perf", given);
+  }
+  if (options.record.process != 0 || !options.repeat.empty()) {
+    return InvalidArgument(
+        "{} with --source step is for a command that is started here: leave "
+        "out {}",
+        given, FirstGiven(command, {"--pid", "--unit", "--repeat"}));
+  }
+  CLEW_ASSIGN_OR_RETURN(inputs, ToInputsOptions(options.hardware));
+  if (inputs) {
+    options.record.make_tap = [how = *inputs](FileSystem& files,
+                                              const std::string& path) {
+      return recorder::MakeInputTap(files, path, how);
+    };
+  }
   return {};
 }
 
@@ -328,10 +371,13 @@ int RunRecord(const Command& command, RecordOptions& options) {
   if (HasHardwareOptions(command)) {
     return ReportError(
         InvalidArgument("--cgroup, --system-wide, --buffer, "
-                        "--cyc-threshold, --filter, --snapshot, "
-                        "--sideband-only, --inputs, --inputs-buffer and "
-                        "--inputs-rate need --source perf")
+                        "--cyc-threshold, --filter, --snapshot and "
+                        "--sideband-only need --source perf")
             .error());
+  }
+  const Status tapped = SetTap(command, options);
+  if (!tapped) {
+    return ReportError(tapped.error());
   }
   if (const std::string name = SaidByBundle(command);
       !options.repeat.empty() && !name.empty()) {
@@ -356,6 +402,7 @@ int RunRecord(const Command& command, RecordOptions& options) {
                WithMagnitude(static_cast<double>(outcome->pt_bytes)));
     SayDeviations(*outcome);
     WarnOfUnknown(*outcome);
+    WarnOfInputs(*outcome);
     WarnOfLeft(*outcome);
     SayHowToRepeat(options, *outcome);
   }

@@ -12,6 +12,7 @@
 
 #include "common/result.h"
 #include "common/units.h"
+#include "common/x86/cpuid_table.h"
 #include "common/x86/features.h"
 
 // What came into the traced process from outside, as plain values. The bundle's
@@ -150,6 +151,12 @@ struct StartThread {
   std::vector<std::byte> xsave = {};
 };
 
+// What the recorded CPU told the program, whenever it asked.
+struct ToldCpu {
+  x86::CpuidTable cpuid;
+  uint64_t xcr0 = 0;  // XGETBV of 0; 0: it has no XGETBV
+};
+
 struct StartState {
   StartThread first;                // of the process
   std::vector<StartThread> others;  // that there were besides
@@ -158,7 +165,10 @@ struct StartState {
   // MXCSR_MASK as FXSAVE of the CPU stores it; 0: QEMU 7.2 stands for the CPU.
   uint32_t mxcsr_mask = 0;
   x86::FeatureSet cpu_features = x86::kX86_64V2;  // of the recorded CPU
-  TraceeAddr brk;                                 // end of the heap
+  // The input log has no InsnInput: CPUID and XGETBV give what this says, RDTSC
+  // and RDTSCP the time of the trace. nullopt: it has one for each.
+  std::optional<ToldCpu> told_cpu = {};
+  TraceeAddr brk;  // end of the heap
   std::vector<StartSegment> segments;
 };
 

@@ -2,7 +2,6 @@
 
 #include <asm/unistd_64.h>
 #include <fcntl.h>
-#include <sched.h>
 #include <sys/socket.h>
 
 #include <algorithm>
@@ -15,6 +14,8 @@
 #include "common/check.h"
 #include "common/digest.h"
 #include "common/linux/request_table.h"
+#include "follower/machine_memory.h"
+#include "follower/new_thread.h"
 
 namespace clew::follower {
 namespace {
@@ -176,10 +177,13 @@ void Channels::Enter(const SyscallInput& call, const machine::Memory& memory) {
     case __NR_openat2:
       return MayNameDescriptor(memory, args[1]) ? ForgetAll() : void();
     case __NR_clone:
-      return (args[0] & CLONE_THREAD) == 0 ? ForgetAll() : void();
+    case __NR_clone3:
+      return call.result.value_or(0) < 0 ||
+                     NewThreadOf(call, MachineMemory(memory))
+                 ? void()
+                 : ForgetAll();
     case __NR_close_range:
     case __NR_sendmmsg:
-    case __NR_clone3:
     case __NR_fork:
     case __NR_vfork:
     case __NR_io_submit:

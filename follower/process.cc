@@ -1,11 +1,16 @@
 #include "follower/process.h"
 
 #include <algorithm>
+#include <array>
+#include <span>
 #include <utility>
 
 #include "common/check.h"
 #include "common/digest.h"
+#include "common/x86/opcode.h"
 #include "follower/thread_cpu.h"
+#include "follower/told_insn.h"
+#include "machine/decode.h"
 #include "machine/xsave.h"
 
 namespace clew::follower {
@@ -66,6 +71,9 @@ Result<Process> Process::Start(const StartState& start, Tape& tape,
   Process process(start.first.thread, tape, code, options);
   CLEW_RETURN_IF_ERROR(LoadSegments(start, process.memory_));
   process.brk_ = start.brk.as_int();
+  if (start.told_cpu) {
+    process.told_cpu_ = std::make_shared<const ToldCpu>(*start.told_cpu);
+  }
   CLEW_RETURN_IF_ERROR(process.BeginThreads(start));
   if (options.model != nullptr) {
     for (ThreadState& of : process.threads_) {
@@ -270,6 +278,10 @@ Result<std::optional<Advance::Stop>> Process::BeginBlock(size_t thread) {
       DrainBuffer(thread);
     }
   }
+  if (state.rseq_addr != 0 &&
+      (state.rseq_is_new || state.slice != block->slice)) {
+    CLEW_RETURN_IF_ERROR(WriteRseq(thread, block->slice));
+  }
   state.slice = block->slice;
   if (state.block_done == 0 && state.registers.rip != block->ip.as_int()) {
     CLEW_ASSIGN_OR_RETURN(delivered, DeliverSignals(thread, *block));
@@ -386,9 +398,29 @@ Result<std::optional<Advance::Stop>> Process::ForceOn(
   return std::nullopt;
 }
 
+Result<InsnInput> Process::ToldInput(size_t thread) {
+  const ThreadState& state = threads_[thread];
+  CLEW_ASSIGN_OR_RETURN(block, tape_->Block(thread, state.block));
+  const CoreId core = tape_->slices()[block->slice].core;
+  const uint64_t ip = state.registers.rip;
+  std::array<std::byte, x86::kInsnBytesMax> bytes = {};
+  const auto insn = std::span(bytes).first(memory_.Fetch(ip, bytes));
+  const auto told = ToldResult(*told_cpu_, insn, state.registers, *block, core);
+  return told ? Result<InsnInput>(*told)
+              : Unsupported("thread {}: nothing says what this gave: {}",
+                            tid(thread), machine::Decoder().Describe(ip, insn));
+}
+
 Result<Followed> Process::CompleteNondeterministic(size_t thread,
                                                    ThreadCpu& cpu) {
   ThreadState& state = threads_[thread];
+  if (told_cpu_ != nullptr) {
+    CLEW_ASSIGN_OR_RETURN(told, ToldInput(thread));
+    cpu.CompleteInsn(told);
+    ++state.retired;
+    ++state.block_done;
+    return Followed::kAsRecorded;
+  }
   CLEW_ASSIGN_OR_RETURN(record, tape_->Input(thread, state.input));
   const auto* const input =
       record == nullptr ? nullptr : std::get_if<InsnInput>(record);

@@ -25,6 +25,7 @@
 namespace clew::follower {
 
 class CallObserver;  // follower/call_observer.h
+struct NewThread;    // follower/new_thread.h
 
 // The schedule so far is not what happened: the machine's next step differs
 // from what was recorded.
@@ -70,6 +71,8 @@ struct ThreadState {
   uint32_t block_done = 0;  // instructions of it that have retired
   uint64_t input = 0;       // position of the next input record
   ThreadPhase phase = ThreadPhase::kNotCreated;
+  uint64_t rseq_addr = 0;      // of its struct rseq; 0: none is registered
+  bool rseq_is_new = false;    // the kernel has not written there yet
   Wait wait;                   // kInCall: what it waits for
   uint32_t slice = 0;          // of the last instruction
   machine::HeldBuffer buffer;  // where its stores wait; none without a model
@@ -275,6 +278,7 @@ class Process {
   Result<bool> AwaitsSignal(size_t thread, const StreamBlock& block) const;
   Status EnterHandler(size_t thread);
   Result<Followed> CompleteNondeterministic(size_t thread, ThreadCpu& cpu);
+  Result<InsnInput> ToldInput(size_t thread);
   void Flush(size_t thread, const ScheduleStep& step);
   Result<bool> EntersKernel(size_t thread) const;
   void DrainBuffer(size_t thread);
@@ -296,7 +300,8 @@ class Process {
   Followed CheckOutput(size_t thread, const SyscallInput& call);
   Status ObserveSyscall(size_t thread, uint64_t insn_offset);
   Status ApplyWrites(size_t thread, std::span<const MemoryWrite> writes);
-  Status CreateThread(size_t parent, Tid child_tid, const SyscallInput& call);
+  Status WriteRseq(size_t thread, uint32_t slice);
+  Status CreateThread(size_t parent, const NewThread& made);
   void Exit(size_t thread, const SyscallInput& call);
   Result<Followed> ReturnFromCall(size_t thread);
 
@@ -316,6 +321,7 @@ class Process {
   // Not used where the path is forced: no thread waits then.
   KernelObjects kernel_;
   uint64_t brk_ = 0;
+  std::shared_ptr<const ToldCpu> told_cpu_;  // StartState::told_cpu; or null
   Contradiction contradiction_;
   machine::AccessObserver* observer_ = nullptr;
   CallObserver* call_observer_ = nullptr;

@@ -2,12 +2,14 @@
 // input log, and which of their recorded results are possible now.
 #include <asm/prctl.h>
 #include <asm/unistd_64.h>
+#include <linux/rseq.h>
 #include <sched.h>
 
 #include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstring>
+#include <span>
 
 #include "common/check.h"
 #include "common/digest.h"
@@ -17,6 +19,8 @@
 #include "follower/call_check.h"
 #include "follower/call_mappings.h"
 #include "follower/call_observer.h"
+#include "follower/machine_memory.h"
+#include "follower/new_thread.h"
 #include "follower/process.h"
 #include "follower/signal_frame.h"
 #include "follower/thread_cpu.h"
@@ -177,10 +181,15 @@ Result<Followed> Process::FinishCall(size_t thread, const SyscallInput& call) {
     if (call.number == __NR_arch_prctl) {
       SetSegmentBase(call, state.registers);
     }
+    // A recorder that logs what instructions give makes no such call.
+    if (call.number == __NR_rseq && told_cpu_ != nullptr) {
+      const bool registers = (call.args[2] & RSEQ_FLAG_UNREGISTER) == 0;
+      state.rseq_addr = registers ? call.args[0] : 0;
+      state.rseq_is_new = registers;
+    }
     // A child process is not of this recording.
-    if (call.number == __NR_clone && (call.args[0] & CLONE_THREAD) != 0) {
-      const Tid child(static_cast<int32_t>(result));
-      CLEW_RETURN_IF_ERROR(CreateThread(thread, child, call));
+    if (const auto made = NewThreadOf(call, MachineMemory(memory_))) {
+      CLEW_RETURN_IF_ERROR(CreateThread(thread, *made));
     }
   }
   CLEW_RETURN_IF_ERROR(ApplyWrites(thread, call.writes));
@@ -214,24 +223,36 @@ Status Process::ApplyWrites(size_t thread,
   return {};
 }
 
-Status Process::CreateThread(size_t parent, Tid child_tid,
-                             const SyscallInput& call) {
-  const auto child = tape_->IndexOf(child_tid);
+// The kernel tells a thread which CPU it is on, where that may be another than
+// before. Source: linux kernel/rseq.c, rseq_update_cpu_node_id.
+Status Process::WriteRseq(size_t thread, uint32_t slice) {
+  ThreadState& state = threads_[thread];
+  state.rseq_is_new = false;
+  const uint32_t core = tape_->slices()[slice].core.as_int();
+  const std::array<uint32_t, 2> told = {core, core};  // cpu_id_start, cpu_id
+  const auto bytes = std::as_bytes(std::span(told));
+  const MemoryWrite write = {.addr = TraceeAddr(state.rseq_addr),
+                             .bytes = {bytes.begin(), bytes.end()}};
+  return ApplyWrites(thread, std::span(&write, 1));
+}
+
+Status Process::CreateThread(size_t parent, const NewThread& made) {
+  const auto child = tape_->IndexOf(made.tid);
   if (!child) {
     return {};  // it never ran before the recording ended
   }
   ThreadState& state = threads_[*child];
   if (state.phase != ThreadPhase::kNotCreated) {
-    return CorruptInput("inputs.pb: thread {} is created twice", child_tid);
+    return CorruptInput("inputs.pb: thread {} is created twice", made.tid);
   }
   BeforeChange(*child);
   state.registers = threads_[parent].registers;
   state.registers.gpr[kRax] = 0;
-  if (call.args[1] != 0) {
-    state.registers.gpr[kRsp] = call.args[1];
+  if (made.stack_pointer != 0) {
+    state.registers.gpr[kRsp] = made.stack_pointer;
   }
-  if ((call.args[0] & CLONE_SETTLS) != 0) {
-    state.registers.fs_base = call.args[4];
+  if ((made.flags & CLONE_SETTLS) != 0) {
+    state.registers.fs_base = made.tls;
   }
   state.phase = ThreadPhase::kRunning;
   if (engine_ != nullptr) {

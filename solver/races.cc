@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "follower/call_observer.h"
+#include "follower/new_thread.h"
 #include "follower/process.h"
 #include "follower/run_schedule.h"
 #include "solver/call_stack.h"
@@ -21,6 +22,24 @@
 
 namespace clew::solver {
 namespace {
+
+// What a thread reads while stores of it may wait.
+class SeenByThread final : public ProgramMemory {
+ public:
+  SeenByThread(const follower::Process& process, size_t thread)
+      : process_(process), thread_(thread) {}
+  bool Read(uint64_t addr, std::span<std::byte> to) const override {
+    if (!process_.memory().Peek(addr, to)) {
+      return false;
+    }
+    process_.Forward(thread_, addr, to);
+    return true;
+  }
+
+ private:
+  const follower::Process& process_;
+  size_t thread_;
+};
 
 class Watcher final : public machine::AccessObserver,
                       public follower::CallObserver {
@@ -86,8 +105,9 @@ class Watcher final : public machine::AccessObserver,
 
   // The kernel writes the new thread's id before that runs.
   void OnCallObserved(const SyscallInput& call) override {
-    if (call.number == __NR_clone && (call.args[0] & CLONE_THREAD) != 0) {
-      NoteCreation(Tid(static_cast<int32_t>(call.result.value_or(0))), call);
+    const SeenByThread memory(process_, thread_);
+    if (const auto made = follower::NewThreadOf(call, memory)) {
+      NoteCreation(*made);
     }
   }
 
@@ -253,13 +273,13 @@ class Watcher final : public machine::AccessObserver,
     return is_lock;
   }
 
-  void NoteCreation(Tid tid, const SyscallInput& call) {
-    const auto child = process_.tape().IndexOf(tid);
+  void NoteCreation(const follower::NewThread& made) {
+    const auto child = process_.tape().IndexOf(made.tid);
     if (child) {
       begun_.Pass(thread_, *child);
       locked_.Pass(thread_, *child);
-      if ((call.args[0] & CLONE_CHILD_CLEARTID) != 0) {
-        tid_words_[call.args[3]] = *child;
+      if ((made.flags & CLONE_CHILD_CLEARTID) != 0) {
+        tid_words_[made.child_tid_addr] = *child;
       }
     }
   }

@@ -34,7 +34,7 @@ NativeInsn Classify(std::span<const uint8_t> bytes, uint64_t ip) {
   const Layout layout = x86::ScanLayout(bytes);
   NativeInsn insn;
   insn.branch_class = x86::ClassifyBranch(bytes).branch_class;
-  insn.input = ClassifyInput(bytes);
+  insn.input = x86::ClassifyInput(bytes);
   insn.fall_through = TraceeAddr(ip + bytes.size());
   insn.is_syscall =
       layout.opcode.IsLegacy(OpcodeMap::k0F) && layout.opcode.code == kSyscall;

@@ -10,11 +10,11 @@
 #include "common/result.h"
 #include "common/units.h"
 #include "common/x86/branch.h"
+#include "common/x86/input_insn.h"
 #include "recorder/qemu/calls/syscall_effects.h"
 #include "recorder/qemu/code_list.h"
 #include "recorder/qemu/generated_code.h"
 #include "recorder/qemu/guest_memory.h"
-#include "recorder/qemu/insn_effects.h"
 #include "recorder/qemu/raw_file.h"
 #include "recorder/qemu/tracer.h"
 
@@ -23,7 +23,7 @@ namespace clew::recorder {
 // What a stepper has to know of an instruction before it is executed.
 struct NativeInsn {
   x86::BranchClass branch_class = x86::BranchClass::kNone;
-  InputInsn input = InputInsn::kNone;
+  x86::InputInsn input = x86::InputInsn::kNone;
   bool is_syscall = false;
   // XSAVE and its kin: EDX:EAX says which state components.
   bool chooses_components = false;

@@ -23,11 +23,21 @@ bool MakesVfork(const SyscallCall& call) {
          (call.number == __NR_clone && (call.args[0] & CLONE_VFORK) != 0);
 }
 
+// As vfork(2) does, and what is built on it.
+bool SharesMemoryWithProcess(const SyscallCall& call,
+                             const GuestMemory& memory) {
+  const uint64_t flags = call.number == __NR_clone ? call.args[0]
+                         : call.number == __NR_clone3
+                             ? memory.Load<uint64_t>(call.args[0]).value_or(0)
+                             : 0;
+  return call.number == __NR_vfork ||
+         ((flags & CLONE_VM) != 0 && (flags & CLONE_THREAD) == 0);
+}
+
 // Libraries try the others and do without; a number without a name is not in
 // the kernel either.
 bool IsMissed(const SyscallRow& row) {
-  return row.name != nullptr && row.effects != KnownEffects::kNativeOnly &&
-         row.number != __NR_rseq;
+  return row.name != nullptr && row.effects != KnownEffects::kNativeOnly;
 }
 
 // What is handed to the kernel in the place of vfork.
@@ -76,6 +86,9 @@ TracedProcess::Rseq RseqOf(const SyscallCall& call) {
 }  // namespace
 
 Status NativeCalls::OpenInputs(NativeThread& thread) {
+  if (state_.inputs_are_tapped) {
+    return {};
+  }
   CLEW_ASSIGN_OR_RETURN(
       file, RawFile::Create(RawInputsPath(state_.config.folder, thread.tid),
                             state_.limit.get()));
@@ -114,22 +127,9 @@ Result<After> NativeCalls::Step(NativeThread& thread, const NativeInsn& insn) {
   if (call.number == __NR_execve || call.number == __NR_execveat) {
     return Replace(thread);
   }
-  if (RegistersRseq(call) && state_.on_rseq &&
-      state_.on_rseq(thread.tid, RseqOf(call))) {
-    CLEW_RETURN_IF_ERROR(Answer(thread, registers, 0));
+  CLEW_ASSIGN_OR_RETURN(answered, BeginInKernel(thread, call, registers));
+  if (answered) {
     return After::kGoesOn;
-  }
-  if (call.row->effects != KnownEffects::kAll) {
-    if (IsMissed(*call.row)) {
-      CLEW_RETURN_IF_ERROR(
-          state_.NoteDeviation(DeviationOfAbsentCall(call.row->name)));
-    }
-    CLEW_RETURN_IF_ERROR(Answer(thread, registers, -int64_t{ENOSYS}));
-    return After::kGoesOn;
-  }
-  if (MakesVfork(call)) {
-    CLEW_RETURN_IF_ERROR(
-        state_.process.SetRegisters(thread.tid, WithOwnMemory(registers)));
   }
   CLEW_RETURN_IF_ERROR(state_.process.SingleStep(thread.tid, 0));
   std::optional<TraceeStop> stop;
@@ -143,6 +143,40 @@ Result<After> NativeCalls::Step(NativeThread& thread, const NativeInsn& insn) {
     stop = seen;
   }
   return stop ? Arrive(thread, *stop) : Result<After>(After::kBlocked);
+}
+
+// What is done to a call before the kernel gets it. Returns true if the kernel
+// does not get it.
+Result<bool> NativeCalls::BeginInKernel(NativeThread& thread,
+                                        const SyscallCall& call,
+                                        const user_regs_struct& registers) {
+  if (state_.inputs_are_tapped) {
+    return SharesMemoryWithProcess(call, state_.memory)
+               ? Result<bool>(Unsupported(
+                     "the program makes a process by {} that has its memory "
+                     "at first: what that writes is in no log of inputs; "
+                     "record without --inputs",
+                     SyscallName(call.number)))
+               : false;
+  }
+  if (RegistersRseq(call) && state_.on_rseq &&
+      state_.on_rseq(thread.tid, RseqOf(call))) {
+    CLEW_RETURN_IF_ERROR(Answer(thread, registers, 0));
+    return true;
+  }
+  if (call.row->effects != KnownEffects::kAll) {
+    if (IsMissed(*call.row)) {
+      CLEW_RETURN_IF_ERROR(
+          state_.NoteDeviation(DeviationOfAbsentCall(call.row->name)));
+    }
+    CLEW_RETURN_IF_ERROR(Answer(thread, registers, -int64_t{ENOSYS}));
+    return true;
+  }
+  if (MakesVfork(call)) {
+    CLEW_RETURN_IF_ERROR(
+        state_.process.SetRegisters(thread.tid, WithOwnMemory(registers)));
+  }
+  return false;
 }
 
 // Whoever was woken is waited for, however long the kernel takes to bring it to
@@ -245,6 +279,9 @@ Result<After> NativeCalls::ComeBefore(NativeThread& thread,
 }
 
 Status NativeCalls::Finish(NativeThread& thread, int64_t result) {
+  if (state_.inputs_are_tapped) {
+    return Log(thread, result, {});
+  }
   CLEW_ASSIGN_OR_RETURN(effects, EffectsOf(thread.call.value_or(SyscallCall()),
                                            result, state_.memory));
   return Log(thread, result, effects);
@@ -270,7 +307,7 @@ Status NativeCalls::Log(NativeThread& thread, int64_t result,
     writes.push_back(range);
   }
   state_.files.Follow(call, result, state_.memory);
-  thread.inputs->Add(input, writes);
+  thread.AddInput(input, writes);
   FollowUp(thread, call, result);
   return {};
 }
@@ -366,8 +403,8 @@ Result<After> NativeCalls::Leave(NativeThread& thread,
       state_.memory.Load<uint32_t>(thread.clear_tid_addr)) {
     writes.push_back({thread.clear_tid_addr, 4});
   }
-  thread.inputs->Add(InputOf(call), writes);
-  CLEW_RETURN_IF_ERROR(thread.inputs->file().Close());
+  thread.AddInput(InputOf(call), writes);
+  CLEW_RETURN_IF_ERROR(thread.CloseInputs());
   return After::kGone;
 }
 

@@ -52,6 +52,9 @@ class NativeCalls {
   // Ends the call that `thread` is in.
   [[nodiscard]] Status Log(NativeThread& thread, int64_t result,
                            const SyscallEffects& effects);
+  [[nodiscard]] Result<bool> BeginInKernel(NativeThread& thread,
+                                           const SyscallCall& call,
+                                           const user_regs_struct& registers);
   // The call is not made.
   [[nodiscard]] Status Answer(NativeThread& thread, user_regs_struct registers,
                               int64_t result);

@@ -129,6 +129,9 @@ Status NativeProgram::WriteStartState(StartState& start) {
   }
   start.mxcsr_mask = x86::HostMxcsrMask();
   start.cpu_features = start.cpu_features.With(x86::HostFeatures());
+  if (state_.inputs_are_tapped) {
+    start.told_cpu = state_.shown_cpu;
+  }
   start.brk = TraceeAddr(brk_);
   start.initial_stack = TraceeAddr(stack_addr_);
   GrowStack(state_.process.process(), regions);

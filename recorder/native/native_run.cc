@@ -4,17 +4,16 @@
 
 #include <algorithm>
 
-#include "recorder/native/shown_cpu.h"
 #include "recorder/qemu/virtual_clock.h"
 
 namespace clew::recorder {
 namespace {
 
 using State = NativeThread::State;
+using x86::InputInsn;
 
 // How long to leave the CPU to a program whose threads all sleep.
 constexpr useconds_t kIdleMicroseconds = 50;
-constexpr uint64_t kInsnNs = 10;  // of the program's own time
 constexpr uint64_t kSecondNs = 1'000'000'000;
 
 // Sleeps until another thread of the program wakes it.
@@ -140,7 +139,8 @@ void NativeRun::Idle() {
 
 bool NativeRun::TimeIsOver() const {
   const uint64_t limit = state_.config.timeout_s * kSecondNs;
-  return limit > 0 && state_.CountInsns() * kInsnNs + idle_ns_ > limit;
+  return limit > 0 &&
+         state_.CountInsns() * VirtualClock::kNsPerTick + idle_ns_ > limit;
 }
 
 bool NativeRun::AllWaitForever() const {
@@ -207,8 +207,9 @@ Result<bool> NativeRun::Emulate(NativeThread& thread, const NativeInsn& insn) {
   }
   CLEW_ASSIGN_OR_RETURN(registers, state_.process.Registers(thread.tid));
   if (insn.input == InputInsn::kCpuid) {
-    const CpuidResult told = ShownCpuid(static_cast<uint32_t>(registers.rax),
-                                        static_cast<uint32_t>(registers.rcx));
+    const CpuidResult told =
+        state_.shown_cpu.cpuid.Find(static_cast<uint32_t>(registers.rax),
+                                    static_cast<uint32_t>(registers.rcx));
     registers.rax = told.eax;
     registers.rbx = told.ebx;
     registers.rcx = told.ecx;
@@ -220,8 +221,9 @@ Result<bool> NativeRun::Emulate(NativeThread& thread, const NativeInsn& insn) {
     if (insn.input == InputInsn::kRdtscp) {
       registers.rcx = thread.core;
     }
-  } else if (ShownXcr0() != 0 && static_cast<uint32_t>(registers.rcx) == 0) {
-    registers.rax = ShownXcr0();
+  } else if (state_.shown_cpu.xcr0 != 0 &&
+             static_cast<uint32_t>(registers.rcx) == 0) {
+    registers.rax = state_.shown_cpu.xcr0;
     registers.rdx = 0;
   } else {
     return false;
@@ -239,7 +241,7 @@ Result<After> NativeRun::StepWithShownComponents(NativeThread& thread,
                                                  const NativeInsn& insn) {
   CLEW_ASSIGN_OR_RETURN(before, state_.process.Registers(thread.tid));
   user_regs_struct shown = before;
-  shown.rax &= ShownXcr0();
+  shown.rax &= state_.shown_cpu.xcr0;
   shown.rdx = 0;
   CLEW_RETURN_IF_ERROR(state_.process.SetRegisters(thread.tid, shown));
   CLEW_ASSIGN_OR_RETURN(step, StepNear(thread, insn));
@@ -252,12 +254,12 @@ Result<After> NativeRun::StepWithShownComponents(NativeThread& thread,
 
 void NativeRun::RecordInsn(NativeThread& thread,
                            const user_regs_struct& registers) {
-  thread.inputs->Add({.ip = TraceeAddr(thread.ip),
-                      .rax = registers.rax,
-                      .rbx = registers.rbx,
-                      .rcx = registers.rcx,
-                      .rdx = registers.rdx,
-                      .rflags = registers.eflags & ~kTrapFlag});
+  thread.AddInput(InsnInput{.ip = TraceeAddr(thread.ip),
+                            .rax = registers.rax,
+                            .rbx = registers.rbx,
+                            .rcx = registers.rcx,
+                            .rdx = registers.rdx,
+                            .rflags = registers.eflags & ~kTrapFlag});
 }
 
 Result<After> NativeRun::StepNear(NativeThread& thread,

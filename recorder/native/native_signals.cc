@@ -91,9 +91,9 @@ Status NativeSignals::EnterHandler(NativeThread& thread, int signal) {
   input.rsi = registers.rsi;
   input.rdx = registers.rdx;
   input.rax = registers.rax;
-  thread.inputs->Add(
-      input,
-      {{registers.rsp, FrameBytes(state_.memory, registers.rsp, *context)}});
+  const std::vector<MemoryRange> frame = {
+      {registers.rsp, FrameBytes(state_.memory, registers.rsp, *context)}};
+  thread.AddInput(input, frame);
   thread.ip = registers.rip;
   return {};
 }

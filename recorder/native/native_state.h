@@ -12,6 +12,7 @@
 #include "common/linux/deviations.h"
 #include "common/os/ptrace.h"
 #include "recorder/native/known_code.h"
+#include "recorder/native/shown_cpu.h"
 #include "recorder/qemu/calls/file_mappings.h"
 #include "recorder/qemu/calls/syscall_effects.h"
 #include "recorder/qemu/input_writer.h"
@@ -49,7 +50,18 @@ struct NativeThread {
   uint64_t call_ip = 0;  // of the SYSCALL
   Tid vfork_child;       // that it waits for; 0: none
   uint64_t clear_tid_addr = 0;
-  std::unique_ptr<InputWriter> inputs = {};
+  std::unique_ptr<InputWriter> inputs = {};  // null: somebody else records them
+
+  // As InputWriter::Add.
+  template <class... What>
+  void AddInput(const What&... what) {
+    if (inputs != nullptr) {
+      inputs->Add(what...);
+    }
+  }
+  [[nodiscard]] Status CloseInputs() {
+    return inputs == nullptr ? Status() : inputs->file().Close();
+  }
 };
 
 // What came of a step.
@@ -77,8 +89,10 @@ struct NativeState {
   KnownCode code;
   FileMappings files = {};
   std::vector<std::unique_ptr<NativeThread>> threads = {};  // by slot
+  ToldCpu shown_cpu = ShownCpu();
   // CPUID, XGETBV and RDTSC tell the truth: of a program that was told already.
   bool shows_host_cpu = false;
+  bool inputs_are_tapped = false;  // NativeLaunch's
   // A process that `parent` has made is about to be let go, and `child`, its
   // only thread, is stopped; may be null.
   std::function<Status(Tid child, Tid parent)> on_child = {};

@@ -101,11 +101,11 @@ class NativeEnding {
  private:
   Status CloseThread(NativeThread& thread) {
     if (thread.state == State::kGone) {
-      unreadable_bytes_ += thread.inputs->unreadable_bytes();
+      NoteUnreadable(thread);
       return {};
     }
     if (thread.call) {
-      thread.inputs->Add(InputOf(*thread.call), {});
+      thread.AddInput(InputOf(*thread.call), std::vector<MemoryRange>());
     }
     if (thread.state == State::kOnCore) {
       const bool running = !thread.in_kernel;
@@ -114,8 +114,14 @@ class NativeEnding {
       }
       state_.tracer->SwitchOut(thread.core, thread.tid, state_.now, running);
     }
-    unreadable_bytes_ += thread.inputs->unreadable_bytes();
-    return thread.inputs->file().Close();
+    NoteUnreadable(thread);
+    return thread.CloseInputs();
+  }
+
+  void NoteUnreadable(const NativeThread& thread) {
+    if (thread.inputs != nullptr) {
+      unreadable_bytes_ += thread.inputs->unreadable_bytes();
+    }
   }
 
   Result<TraceeStop> AwaitEnd(Tid thread) {
@@ -157,6 +163,7 @@ struct Recorded {
   const PluginConfig& config;
   TracedProcess process;
   std::function<bool()> is_over = {};
+  bool inputs_are_tapped = false;
   // Called once the start state of the attached program is written; may be
   // null.
   std::function<void()> begun = {};
@@ -222,6 +229,7 @@ Result<NativeState> MakeState(Recorded& recorded) {
       .tracer = std::move(tracer),
       .code = KnownCode(std::move(list), std::move(generated)),
       .shows_host_cpu = recorded.attachment.has_value(),
+      .inputs_are_tapped = recorded.inputs_are_tapped,
       .on_child =
           [&recorded](Tid child, Tid parent) {
             return FreeChild(recorded, child, parent);
@@ -279,6 +287,11 @@ Result<int> RunPrograms(Recorded& recorded) {
     if (status) {
       return *status;
     }
+    if (recorded.inputs_are_tapped) {
+      return Unsupported(
+          "the program replaced itself by another, and the log of inputs began "
+          "with the first; record the other, or without --inputs");
+    }
     recorded.attachment.reset();
     CLEW_RETURN_IF_ERROR(RemoveRawInputs(recorded.config.folder));
   }
@@ -288,8 +301,10 @@ Result<int> RunPrograms(Recorded& recorded) {
 
 Result<int> RunNatively(const NativeLaunch& launch) {
   CLEW_ASSIGN_OR_RETURN(process, TracedProcess::Start(ToTraceeLaunch(launch)));
-  launch.started(process.process());
-  Recorded recorded = {.config = launch.config, .process = std::move(process)};
+  CLEW_RETURN_IF_ERROR(launch.started(process.process()));
+  Recorded recorded = {.config = launch.config,
+                       .process = std::move(process),
+                       .inputs_are_tapped = launch.inputs_are_tapped};
   return RunPrograms(recorded);
 }
 

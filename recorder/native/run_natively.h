@@ -18,9 +18,14 @@ struct NativeLaunch {
   bundle::Surroundings surroundings;
   PluginConfig config;
   // Called in the child before it executes the program: only what is safe after
-  // fork. And in the recorder, when the program is there.
+  // fork.
   std::function<void()> enter_group;
-  std::function<void(pid_t)> started;
+  // Called in the recorder when the program is at its first instruction. Its
+  // error is that of the recording.
+  std::function<Status(pid_t)> started;
+  // Somebody else records the inputs, from `started` on: every call is made as
+  // the program makes it, and start.pb says what the CPU tells.
+  bool inputs_are_tapped = false;
 };
 
 // A process that runs already.

@@ -98,4 +98,8 @@ CpuidResult ShownCpuid(uint32_t leaf, uint32_t subleaf) {
   return told;
 }
 
+ToldCpu ShownCpu() {
+  return {.cpuid = x86::CpuidTable::Ask(ShownCpuid), .xcr0 = ShownXcr0()};
+}
+
 }  // namespace clew::recorder

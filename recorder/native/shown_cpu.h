@@ -3,6 +3,7 @@
 
 #include <cstdint>
 
+#include "common/inputs.h"
 #include "common/x86/features.h"
 
 namespace clew::recorder {
@@ -18,6 +19,8 @@ x86::FeatureSet ShownFeatures();
 // What XGETBV reads: the state components that programs may use. 0: it has no
 // XGETBV.
 uint64_t ShownXcr0();
+// All of it.
+ToldCpu ShownCpu();
 
 }  // namespace clew::recorder
 

@@ -43,28 +43,6 @@ bool AccessesSharedMemory(std::span<const uint8_t> insn) {
   return !layout.modrm || (layout.names_memory() && !BaseIsRsp(layout));
 }
 
-InputInsn ClassifyInput(std::span<const uint8_t> insn) {
-  const Layout layout = x86::ScanLayout(insn);
-  if (!layout.opcode.IsLegacy(OpcodeMap::k0F)) {
-    return InputInsn::kNone;
-  }
-  const uint8_t modrm = layout.modrm.value_or(0);
-  switch (layout.opcode.code) {
-    case 0xa2:
-      return InputInsn::kCpuid;
-    case 0x31:
-      return InputInsn::kRdtsc;
-    case 0x01:  // XGETBV; RDTSCP
-      return modrm == 0xd0   ? InputInsn::kXgetbv
-             : modrm == 0xf9 ? InputInsn::kRdtscp
-                             : InputInsn::kNone;
-    case 0xc7:  // RDRAND, RDSEED
-      return modrm >= 0xf0 ? InputInsn::kOther : InputInsn::kNone;
-    default:
-      return InputInsn::kNone;
-  }
-}
-
 DeviantInsn ClassifyDeviant(std::span<const uint8_t> insn) {
   const Layout layout = x86::ScanLayout(insn);
   const Opcode& opcode = layout.opcode;

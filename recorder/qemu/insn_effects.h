@@ -14,17 +14,6 @@ namespace clew::recorder {
 // Source: Intel SDM vol. 2, "Opcode Map" and "Instruction Format".
 bool AccessesSharedMemory(std::span<const uint8_t> insn);
 
-// Instructions whose result user mode cannot compute.
-enum class InputInsn : uint8_t {
-  kNone,
-  kCpuid,
-  kRdtsc,
-  kRdtscp,
-  kXgetbv,
-  kOther
-};
-InputInsn ClassifyInput(std::span<const uint8_t> insn);
-
 // Instructions that QEMU carries out otherwise than a CPU, where a program asks
 // for it (common/linux/deviations.h): LDMXCSR, FNSTSW.
 enum class DeviantInsn : uint8_t { kNone, kLoadMxcsr, kStoreX87Status };

@@ -185,6 +185,9 @@ std::string OutcomePath(const std::string& folder) {
 std::string StartPath(const std::string& folder) {
   return folder + "/start.pb";
 }
+std::string InputsPath(const std::string& folder) {
+  return folder + "/inputs.pb";
+}
 std::string CorePath(const std::string& folder) { return folder + "/core"; }
 
 std::string FormatOutcome(const Outcome& o) {

@@ -52,6 +52,7 @@ std::string RawCodePath(const std::string& folder);
 std::string CodeListPath(const std::string& folder);
 std::string OutcomePath(const std::string& folder);
 std::string StartPath(const std::string& folder);
+std::string InputsPath(const std::string& folder);
 std::string CorePath(const std::string& folder);
 std::string RawFolder(const std::string& folder);
 

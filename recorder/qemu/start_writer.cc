@@ -10,6 +10,7 @@ constexpr uint32_t kStartSegments = 10;
 constexpr uint32_t kSegmentData = 6;
 constexpr uint32_t kStartThreads = 14;
 constexpr uint32_t kThreadXsave = 7;
+constexpr uint32_t kStartToldCpu = 16;
 
 // The zero pages at a region's start, which get a segment without bytes.
 uint64_t LeadingZeroBytes(const GuestRegion& region, PageContent& content) {
@@ -97,6 +98,24 @@ void WriteThread(RawFile& file, const StartThread& thread) {
   file.Append(field.bytes());
 }
 
+void WriteToldCpu(RawFile& file, const ToldCpu& cpu) {
+  Wire fields;
+  for (const x86::CpuidLeaf& leaf : cpu.cpuid.leaves()) {
+    Wire told;
+    told.Number(1, leaf.leaf);
+    told.Number(2, leaf.sub_leaf);
+    told.Number(3, leaf.told.eax);
+    told.Number(4, leaf.told.ebx);
+    told.Number(5, leaf.told.ecx);
+    told.Number(6, leaf.told.edx);
+    fields.Text(1, told.bytes());
+  }
+  fields.Number(2, cpu.xcr0);
+  Wire field;
+  field.Text(kStartToldCpu, fields.bytes());
+  file.Append(field.bytes());
+}
+
 void WriteRegisters(RawFile& file, const StartState& state) {
   Wire fields = RegistersOf(state.first);
   fields.Number(7, state.first.mxcsr);
@@ -107,6 +126,9 @@ void WriteRegisters(RawFile& file, const StartState& state) {
   fields.Text(13, TextOf(state.first.xsave));
   fields.Number(15, state.initial_stack.as_int());
   file.Append(fields.bytes());
+  if (state.told_cpu) {
+    WriteToldCpu(file, *state.told_cpu);
+  }
   for (const StartThread& other : state.others) {
     WriteThread(file, other);
   }

@@ -194,7 +194,7 @@ Result<uint64_t> WritePerfData(BundleWriter& bundle,
 Status JoinInputs(BundleWriter& bundle) {
   CLEW_ASSIGN_OR_RETURN(parts, FindRawInputs(bundle.folder()));
   CLEW_ASSIGN_OR_RETURN(out,
-                        bundle.files().Create(bundle.folder() + "/inputs.pb"));
+                        bundle.files().Create(InputsPath(bundle.folder())));
   for (const std::string& part : parts) {
     CLEW_ASSIGN_OR_RETURN(bytes, MappedFile::Open(part));
     CLEW_RETURN_IF_ERROR(out->Append(bytes.bytes()));
@@ -203,11 +203,13 @@ Status JoinInputs(BundleWriter& bundle) {
 }
 
 // What a replay begins with. Without a trace it leads nowhere.
-Status AddReplay(BundleWriter& bundle, const Outcome& outcome) {
+Status AddReplay(BundleWriter& bundle, const Outcome& outcome, bool is_tapped) {
   if (!outcome.dropped.empty()) {
     return bundle.files().RemoveAll(StartPath(bundle.folder()));
   }
-  CLEW_RETURN_IF_ERROR(JoinInputs(bundle));
+  if (!is_tapped) {
+    CLEW_RETURN_IF_ERROR(JoinInputs(bundle));
+  }
   return bundle.Sync("start.pb");
 }
 
@@ -221,7 +223,7 @@ Result<uint64_t> Assemble(BundleWriter& bundle, const RecordOptions& options,
   CLEW_RETURN_IF_ERROR(AddGenerated(bundle, generated, images));
   CLEW_ASSIGN_OR_RETURN(
       pt_bytes, WritePerfData(bundle, options, config, images, generated));
-  CLEW_RETURN_IF_ERROR(AddReplay(bundle, outcome));
+  CLEW_RETURN_IF_ERROR(AddReplay(bundle, outcome, options.make_tap != nullptr));
   std::vector<BundleImage> list;
   list.reserve(images.size());
   for (const auto& [path, image] : images) {

@@ -37,6 +37,9 @@ bundle::Manifest DescribeRecording(
     manifest.working_directory =
         manifest.settings->surroundings.working_directory;
   }
+  if (options.make_tap) {
+    manifest.settings.reset();  // they do not say that inputs are tapped
+  }
   manifest.recorded_at_s = std::time(nullptr);
   manifest.failure = outcome.failure;
   manifest.images = images;

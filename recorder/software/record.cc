@@ -205,7 +205,7 @@ Result<Ran> Attach(const RecordOptions& options, const PluginConfig& config) {
 
 // Returns the wait status.
 Result<int> RunCommand(const RecordOptions& options, const PluginConfig& config,
-                       ProgramGroup& group) {
+                       ProgramGroup& group, InputTap* tap) {
   const bundle::Surroundings surroundings =
       options.surroundings.value_or(bundle::Surroundings());
   if (options.source == SoftwareSource::kStep) {
@@ -213,7 +213,14 @@ Result<int> RunCommand(const RecordOptions& options, const PluginConfig& config,
                         .surroundings = surroundings,
                         .config = config,
                         .enter_group = [&] { group.EnterInChild(); },
-                        .started = [&](pid_t pid) { group.Add(pid); }});
+                        .started =
+                            [&](pid_t pid) {
+                              group.Add(pid);
+                              return tap == nullptr
+                                         ? Status()
+                                         : tap->Start(pid, false, false);
+                            },
+                        .inputs_are_tapped = tap != nullptr});
   }
   return RunUnderQemu({.command = options.command,
                        .surroundings = surroundings,
@@ -223,8 +230,15 @@ Result<int> RunCommand(const RecordOptions& options, const PluginConfig& config,
 }
 
 Result<Ran> Run(const RecordOptions& options, const PluginConfig& config) {
+  std::unique_ptr<InputTap> tap;
+  if (options.make_tap) {
+    CLEW_ASSIGN_OR_RETURN(
+        made, options.make_tap(PosixFileSystem(), InputsPath(config.folder)));
+    tap = std::move(made);
+  }
   CLEW_ASSIGN_OR_RETURN(group, ProgramGroup::Make());
-  CLEW_ASSIGN_OR_RETURN(wait_status, RunCommand(options, config, group));
+  CLEW_ASSIGN_OR_RETURN(wait_status,
+                        RunCommand(options, config, group, tap.get()));
   std::vector<pid_t> left = group.Left();
   const auto outcome = ReadOutcome(config, wait_status);
   if (!outcome || WasCutOff(outcome->failure)) {
@@ -234,7 +248,13 @@ Result<Ran> Run(const RecordOptions& options, const PluginConfig& config) {
   if (!outcome) {
     return std::unexpected(outcome.error());
   }
-  return Ran{.outcome = *outcome, .left = std::move(left)};
+  Ran ran = {.outcome = *outcome, .left = std::move(left)};
+  if (tap != nullptr) {
+    CLEW_RETURN_IF_ERROR(tap->Check());
+    CLEW_ASSIGN_OR_RETURN(unknown, tap->Finish());
+    ran.outcome.inputs_unknown = unknown;
+  }
+  return ran;
 }
 
 }  // namespace
@@ -268,6 +288,7 @@ Result<RecordOutcome> Record(const RecordOptions& given) {
                        .switches = outcome.switches,
                        .seed = options.seed,
                        .stopped_ms = ran.stopped_ms,
+                       .inputs_unknown = outcome.inputs_unknown,
                        .deviations = outcome.deviations,
                        .unknown_insns = {},
                        .left = std::move(ran.left)};

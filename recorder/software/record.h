@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -14,8 +15,10 @@
 #include "bundle/manifest/manifest.h"
 #include "common/fail_on.h"
 #include "common/inputs.h"
+#include "common/os/file.h"
 #include "common/progress.h"
 #include "common/result.h"
+#include "recorder/input_tap.h"
 #include "recorder/qemu/code_list.h"
 #include "recorder/qemu/plugin_config.h"
 
@@ -26,6 +29,10 @@ enum class SoftwareSource : uint8_t {
   kQemu,  // qemu-x86_64 with a module
   kStep,  // this host's CPU, one instruction at a time
 };
+
+// Makes what records the inputs into the file `path`.
+using InputTapMaker = std::function<Result<std::unique_ptr<InputTap>>(
+    FileSystem& files, const std::string& path)>;
 
 struct RecordOptions {
   SoftwareSource source = SoftwareSource::kQemu;
@@ -61,6 +68,9 @@ struct RecordOptions {
   bool keep_only_if_failed = false;  // no bundle of such a run
   // True for an instruction that can be replayed; absent: not asked.
   std::function<bool(std::span<const std::byte>)> can_replay;
+  // With kStep and a command: inputs are recorded as they are beside hardware,
+  // not by ptrace. Null: by ptrace.
+  InputTapMaker make_tap;
   std::string plugin_path;  // of clew-qemu-plugin.so
   std::string turns_path;   // for tests; as PluginConfig::turns_path
 };
@@ -81,6 +91,8 @@ struct RecordOutcome {
   uint64_t pt_bytes = 0;
   uint64_t seed = 0;
   uint64_t stopped_ms = 0;  // for so long all of RecordOptions::process was
+  // Calls and signals that are not known whole, with RecordOptions::make_tap.
+  uint64_t inputs_unknown = 0;
   std::vector<std::string> deviations;  // common/linux/deviations.h
   // Of a run that is kept: each sequence of bytes once, by address.
   std::vector<UnknownInsn> unknown_insns;

@@ -87,6 +87,34 @@ TEST(ConvertStartTest, ANewProcessHasItsStackAtItsStackPointer) {
   EXPECT_EQ(start->initial_stack, TraceeAddr(7000 + kRsp));
 }
 
+TEST(ConvertStartTest, WhatTheCpuToldIsThereOrNot) {
+  pb::Start start = Attached();
+  EXPECT_FALSE(ToStart(start, "start.pb")->told_cpu);
+  pb::ToldCpu& cpu = *start.mutable_told_cpu();
+  cpu.set_xcr0(7);
+  for (const uint32_t sub_leaf : {2u, 0u}) {
+    pb::CpuidLeaf& leaf = *cpu.add_leaves();
+    leaf.set_leaf(0xd);
+    leaf.set_sub_leaf(sub_leaf);
+    leaf.set_eax(10 + sub_leaf);
+    leaf.set_ebx(20 + sub_leaf);
+    leaf.set_ecx(30 + sub_leaf);
+    leaf.set_edx(40 + sub_leaf);
+  }
+  const auto converted = ToStart(start, "start.pb");
+  ASSERT_TRUE(converted) << converted.error().message;
+  ASSERT_TRUE(converted->told_cpu);
+  EXPECT_EQ(converted->told_cpu->xcr0, 7u);
+  for (const uint32_t sub_leaf : {0u, 2u}) {
+    const x86::CpuidResult told =
+        converted->told_cpu->cpuid.Find(0xd, sub_leaf);
+    EXPECT_EQ(told.eax, 10 + sub_leaf);
+    EXPECT_EQ(told.ebx, 20 + sub_leaf);
+    EXPECT_EQ(told.ecx, 30 + sub_leaf);
+    EXPECT_EQ(told.edx, 40 + sub_leaf);
+  }
+}
+
 TEST(ConvertStartTest, WhatIsOutOfRangeIsNamed) {
   struct Wrong {
     std::function<void(pb::Start&)> change;

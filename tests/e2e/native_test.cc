@@ -18,6 +18,7 @@ namespace clew::e2e {
 namespace {
 
 using testing::HasSubstr;
+using testing::Not;
 
 struct NativeCase {
   const char* program;
@@ -30,6 +31,31 @@ struct NativeCase {
   }
 };
 void PrintTo(const NativeCase& c, std::ostream* out) { *out << c.program; }
+
+// Why inputs cannot be watched by eBPF here; empty: they can.
+std::string WhyNoBpf() {
+  const ProgramOutput asked = Clew({"doctor", "--json"});
+  const auto report = nlohmann::json::parse(asked.text, nullptr, false);
+  if (!report.is_object()) {
+    return "clew doctor: " + asked.text;
+  }
+  for (const auto& check : report["checks"]) {
+    if (check["name"] == "bpf_inputs") {
+      return check["ok"].get<bool>() ? "" : check["found"].get<std::string>();
+    }
+  }
+  return "this build has no eBPF";
+}
+
+// Solve says `told`; twenty replays agree.
+void ExpectSolvedAndReplayed(const std::string& bundle, const char* told) {
+  const ProgramOutput solved = ClewAtLeisure("solve", {bundle});
+  EXPECT_EQ(solved.exit_status, kExitOk) << solved.text;
+  EXPECT_THAT(solved.text, HasSubstr("witness found"));
+  EXPECT_THAT(solved.text, HasSubstr(told));
+  const ProgramOutput replayed = Clew({"replay", "--check", "20", bundle});
+  EXPECT_EQ(replayed.exit_status, kExitOk) << replayed.text;
+}
 
 class NativeFailureTest : public testing::TestWithParam<NativeCase> {};
 
@@ -44,12 +70,7 @@ TEST_P(NativeFailureTest, IsSolvedReplayedAndRepeated) {
   EXPECT_THAT(info.text, HasSubstr("software (stepper)"));
   EXPECT_THAT(info.text, HasSubstr("loss          none"));
 
-  const ProgramOutput solved = ClewAtLeisure("solve", {bundle});
-  EXPECT_EQ(solved.exit_status, kExitOk) << solved.text;
-  EXPECT_THAT(solved.text, HasSubstr("witness found"));
-  EXPECT_THAT(solved.text, HasSubstr(GetParam().told));
-  const ProgramOutput replayed = Clew({"replay", "--check", "20", bundle});
-  EXPECT_EQ(replayed.exit_status, kExitOk) << replayed.text;
+  ExpectSolvedAndReplayed(bundle, GetParam().told);
 
   const ProgramOutput again =
       Clew({"record", "--repeat", bundle, "-o", scratch.Path("again.clew")});
@@ -69,6 +90,32 @@ INSTANTIATE_TEST_SUITE_P(
     testing::Values(NativeCase{"races/use_after_free", "use_after_free.c"},
                     NativeCase{"deadlocks/condition", "  deadlock   "},
                     NativeCase{"phases", "phases.c"}),
+    [](const auto& test) { return test.param.TestName(); });
+
+// With inputs as they are recorded beside hardware: no instruction's result is
+// in the log, threads are made by clone3, files are mapped by the kernel alone.
+class TappedFailureTest : public testing::TestWithParam<NativeCase> {};
+
+TEST_P(TappedFailureTest, IsSolvedAndReplayed) {
+  if (const std::string why = WhyNoBpf(); !why.empty()) {
+    GTEST_SKIP() << why;
+  }
+  const Scratch scratch;
+  const std::string bundle = scratch.Path("fail.clew");
+  const ProgramOutput recorded =
+      Clew({"record", "--source", "step", "--inputs", "--until-fail", "-o",
+            bundle, "--", Tracee(GetParam().program)});
+  ASSERT_EQ(recorded.exit_status, kExitFinding) << recorded.text;
+  EXPECT_THAT(recorded.text, Not(HasSubstr("not known whole")));
+  EXPECT_THAT(recorded.text, Not(HasSubstr("to repeat this run")));
+  ExpectSolvedAndReplayed(bundle, GetParam().told);
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Programs, TappedFailureTest,
+    testing::Values(NativeCase{"races/lost_update", "lost_update.c"},
+                    NativeCase{"vector_total", "vector_total.c"},
+                    NativeCase{"deadlocks/condition", "  deadlock   "}),
     [](const auto& test) { return test.param.TestName(); });
 
 // Goal: the CPU that the program sees is one that a replay knows.
@@ -124,6 +171,37 @@ TEST(NativeTest, TheSelfTestGoesTheWholeWayFromAFailureToItsReplay) {
     }
   }
   EXPECT_EQ(stepped, 4u);
+}
+
+TEST(NativeTest, WhereATapCannotSeeEverythingTheRecordingEndsWithTheReason) {
+  if (const std::string why = WhyNoBpf(); !why.empty()) {
+    GTEST_SKIP() << why;
+  }
+  const Scratch scratch;
+  const auto record = [&](const std::string& script) {
+    return Clew({"record", "--source", "step", "--inputs", "-o",
+                 scratch.Path("b.clew"), "--", "/bin/sh", "-c", script});
+  };
+  const ProgramOutput other = record("exec /bin/true");
+  EXPECT_EQ(other.exit_status, kExitEnvironment) << other.text;
+  EXPECT_THAT(other.text, HasSubstr("replaced itself by another"));
+  const ProgramOutput child = record("/bin/true && /bin/true");
+  EXPECT_EQ(child.exit_status, kExitEnvironment) << child.text;
+  EXPECT_THAT(child.text, HasSubstr("makes a process by"));
+  EXPECT_FALSE(std::filesystem::exists(scratch.Path("b.clew")));
+}
+
+TEST(NativeTest, ATapIsOfAProgramThatIsStartedByStep) {
+  const std::vector<std::vector<std::string>> refused = {
+      {"record", "--inputs", "-o", "b.clew", "--", "/bin/true"},
+      {"record", "--source", "step", "--inputs", "--pid", "1", "-o", "b.clew"},
+      {"record", "--source", "step", "--inputs-rate", "1M", "-o", "b.clew",
+       "--", "/bin/true"}};
+  for (const std::vector<std::string>& words : refused) {
+    const ProgramOutput output = Clew(words);
+    EXPECT_EQ(output.exit_status, kExitUsage) << output.text;
+    EXPECT_THAT(output.text, HasSubstr("--inputs"));
+  }
 }
 
 TEST(NativeTest, WhatCannotBeRecordedIsRefusedByName) {

@@ -13,6 +13,8 @@
 #include <set>
 #include <string_view>
 
+#include "tests/follower/scripted.h"
+
 namespace clew::follower {
 namespace {
 
@@ -27,14 +29,6 @@ class ChannelsTest : public testing::Test {
     write.bytes.resize(sizeof(T));
     std::memcpy(write.bytes.data(), &value, sizeof(T));
     return write;
-  }
-  static SyscallInput Call(uint64_t number, std::array<uint64_t, 6> args,
-                           std::optional<int64_t> result) {
-    SyscallInput call;
-    call.number = number;
-    call.args = args;
-    call.result = result;
-    return call;
   }
   void Make(uint64_t number, std::array<uint64_t, 6> args,
             std::array<int, 2> fds) {

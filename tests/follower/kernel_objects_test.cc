@@ -9,6 +9,8 @@
 
 #include <csignal>
 
+#include "tests/follower/scripted.h"
+
 namespace clew::follower {
 namespace {
 
@@ -18,14 +20,6 @@ constexpr uint64_t kSleepWord = 0x1000;
 
 class KernelObjectsTest : public testing::Test {
  protected:
-  SyscallInput Call(uint64_t number, std::array<uint64_t, 6> args,
-                    int64_t result) {
-    SyscallInput call;
-    call.number = number;
-    call.args = args;
-    call.result = result;
-    return call;
-  }
   Wait Run(const SyscallInput& call) {
     const Wait wait = kernel_.Enter(call, memory_);
     kernel_.Leave(call);

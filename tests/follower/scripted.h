@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
+#include <cstdint>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -13,6 +15,15 @@
 namespace clew::follower {
 
 inline constexpr Tid kThread(7);
+
+inline SyscallInput Call(uint64_t number, std::array<uint64_t, 6> args,
+                         std::optional<int64_t> result) {
+  SyscallInput call;
+  call.number = number;
+  call.args = args;
+  call.result = result;
+  return call;
+}
 
 // Items of kThread, one after the other. Whoever derives says NotBefore.
 class ScriptedStreams : public StreamSource {

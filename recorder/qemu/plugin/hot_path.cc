@@ -16,8 +16,8 @@ namespace {
 // clock instead of the host's, so that a seed says what they read.
 void RecordInput(const InputPoint& point, GuestEnv env) {
   Thread& me = *g_runner.thread;
-  const bool reads_time =
-      point.kind == InputInsn::kRdtsc || point.kind == InputInsn::kRdtscp;
+  const bool reads_time = point.kind == x86::InputInsn::kRdtsc ||
+                          point.kind == x86::InputInsn::kRdtscp;
   if (reads_time && g_recorder->virtual_tsc()) {
     const uint64_t now = g_runner.block_start + point.index;
     env.set_gpr(kRax, now & UINT32_MAX);
@@ -55,7 +55,7 @@ inline void LeaveBlock(const TranslationBlock& last,
     return;
   }
   CloseBlock(last, next.ip);
-  if (last.last_input != InputInsn::kNone) [[unlikely]] {
+  if (last.last_input != x86::InputInsn::kNone) [[unlikely]] {
     RecordLastInput(last, env);
   }
 }

@@ -28,7 +28,7 @@ void DescribeLast(const qemu_plugin_insn* last, TranslationBlock& block) {
   block.last_ip = qemu_plugin_insn_vaddr(last);
   block.next_ip = block.last_ip + bytes.size();
   block.target = insn.DirectTarget(TraceeAddr(block.next_ip)).as_int();
-  block.last_input = ClassifyInput(bytes);
+  block.last_input = x86::ClassifyInput(bytes);
   block.last_may_be_put_off =
       block.insn_count > 1 &&
       block.last_ip % kPageBytes >= kPageBytes - x86::kInsnBytesMax;
@@ -107,8 +107,8 @@ void BlockTable::AddMemoryPoints(qemu_plugin_tb* tb, TranslationBlock& block) {
 void BlockTable::AddInputPoints(qemu_plugin_tb* tb, TranslationBlock& block) {
   for (uint32_t i = 0; i + 1 < block.insn_count; ++i) {
     const qemu_plugin_insn* insn = qemu_plugin_tb_get_insn(tb, i);
-    const InputInsn kind = ClassifyInput(BytesOf(insn));
-    if (kind != InputInsn::kNone) {
+    const x86::InputInsn kind = x86::ClassifyInput(BytesOf(insn));
+    if (kind != x86::InputInsn::kNone) {
       auto* point = new InputPoint{
           .ip = qemu_plugin_insn_vaddr(insn), .kind = kind, .index = i};
       qemu_plugin_register_vcpu_insn_exec_cb(qemu_plugin_tb_get_insn(tb, i + 1),

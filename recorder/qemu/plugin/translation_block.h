@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "common/x86/branch.h"
+#include "common/x86/input_insn.h"
 #include "recorder/qemu/code_list.h"
 #include "recorder/qemu/insn_effects.h"
 #include "recorder/qemu/plugin/qemu_api.h"
@@ -34,7 +35,7 @@ struct TranslationBlock {
   bool is_handler = false;        // of a signal
   bool is_generated = false;      // no file holds it
   uint64_t code_version = 0;      // of GeneratedCode
-  InputInsn last_input = InputInsn::kNone;
+  x86::InputInsn last_input = x86::InputInsn::kNone;
   uint64_t last_ip = 0;
   uint64_t next_ip = 0;           // behind the last instruction
   uint64_t target = 0;            // of the last one, if direct
@@ -48,7 +49,7 @@ struct TranslationBlock {
 // A place inside a block behind an instruction whose result must be recorded.
 struct InputPoint {
   uint64_t ip = 0;  // of that instruction
-  InputInsn kind = InputInsn::kNone;
+  x86::InputInsn kind = x86::InputInsn::kNone;
   uint32_t index = 0;  // of that instruction in its block
 };
 

@@ -20,5 +20,10 @@ int main(void) {
   CHECK((d & 1 << 25) != 0 && (d & 1) != 0);
   unsigned again;
   CHECK(__get_cpuid(1, &again, &b, &c, &d) == 1 && again == a);
+  // A leaf without sub-leaves does not look at ECX.
+  __cpuid_count(1, 0, a, b, c, d);
+  const unsigned features[] = {c, d};
+  __cpuid_count(1, 0xffff, again, b, c, d);
+  CHECK(again == a && c == features[0] && d == features[1]);
   return Ok();
 }

@@ -98,14 +98,14 @@ TEST_F(KnownCodeTest, InstructionsAreTold) {
   EXPECT_EQ(At(0).fall_through, TraceeAddr(kCode + 2));
   EXPECT_EQ(At(2).pushes_flags_bytes, 8);
   EXPECT_EQ(At(3).pushes_flags_bytes, 2);
-  EXPECT_EQ(At(5).input, InputInsn::kCpuid);
-  EXPECT_EQ(At(7).input, InputInsn::kRdtsc);
+  EXPECT_EQ(At(5).input, x86::InputInsn::kCpuid);
+  EXPECT_EQ(At(7).input, x86::InputInsn::kRdtsc);
   EXPECT_EQ(At(9).branch_class, x86::BranchClass::kConditional);
   EXPECT_EQ(At(11).branch_class, x86::BranchClass::kRepString);
   EXPECT_EQ(At(13).branch_class, x86::BranchClass::kFar);
   EXPECT_FALSE(At(13).is_syscall);
-  EXPECT_EQ(At(14).input, InputInsn::kXgetbv);
-  EXPECT_EQ(At(17).input, InputInsn::kRdtscp);
+  EXPECT_EQ(At(14).input, x86::InputInsn::kXgetbv);
+  EXPECT_EQ(At(17).input, x86::InputInsn::kRdtscp);
   EXPECT_FALSE(At(17).chooses_components);
   EXPECT_TRUE(At(20).chooses_components);
   EXPECT_FALSE(At(23).chooses_components);
@@ -137,7 +137,7 @@ TEST_F(KnownCodeTest, CodeOfNoFileIsRecordedWheneverItIsAnother) {
   EXPECT_EQ(At(0).version, 0u);
   const uint8_t cpuid[] = {0x0f, 0xa2};
   ASSERT_TRUE(memory_->Write(kCode, cpuid, sizeof(cpuid)));
-  EXPECT_EQ(At(0, 7).input, InputInsn::kCpuid);
+  EXPECT_EQ(At(0, 7).input, x86::InputInsn::kCpuid);
   EXPECT_EQ(At(0).version, 1u);
   EXPECT_EQ(code_->latest_version(), 1u);
   const auto records = Generated();
@@ -166,7 +166,7 @@ TEST_F(KnownCodeTest, WhatIsMappedAnewIsReadAnew) {
   const uint8_t cpuid[] = {0x0f, 0xa2};
   ASSERT_TRUE(memory_->Write(kCode, cpuid, sizeof(cpuid)));
   Map();
-  EXPECT_EQ(At(0).input, InputInsn::kCpuid);
+  EXPECT_EQ(At(0).input, x86::InputInsn::kCpuid);
 }
 
 TEST_F(KnownCodeTest, WhatCannotBeExecutedIsLeftToTheCpu) {

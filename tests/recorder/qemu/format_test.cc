@@ -185,21 +185,6 @@ TEST(InsnEffectsTest, FindsAccessesOtherThanToTheStack) {
   }
 }
 
-TEST(InsnEffectsTest, FindsInstructionsWithResultsFromOutside) {
-  using V = std::vector<uint8_t>;
-  EXPECT_EQ(ClassifyInput(V{0x0f, 0xa2}), InputInsn::kCpuid);
-  EXPECT_EQ(ClassifyInput(V{0x0f, 0x31}), InputInsn::kRdtsc);
-  EXPECT_EQ(ClassifyInput(V{0x48, 0x0f, 0xc7, 0xf0}), InputInsn::kOther);
-  EXPECT_EQ(ClassifyInput(V{0x0f, 0x01, 0xf9}), InputInsn::kRdtscp);
-  EXPECT_EQ(ClassifyInput(V{0x0f, 0x01, 0xd0}), InputInsn::kXgetbv);
-  EXPECT_EQ(ClassifyInput(V{0x0f, 0xaf, 0xc1}), InputInsn::kNone);
-  EXPECT_EQ(ClassifyInput(V{0x0f, 0x01, 0xf8}), InputInsn::kNone) << "swapgs";
-  EXPECT_EQ(ClassifyInput(V{0x0f, 0xc7, 0x0f}), InputInsn::kNone)
-      << "cmpxchg8b";
-  EXPECT_EQ(ClassifyInput(V{0xc5, 0xf8, 0xa2}), InputInsn::kNone) << "VEX";
-  EXPECT_EQ(ClassifyInput(V{0x0f}), InputInsn::kNone) << "cut off";
-}
-
 TEST(InsnEffectsTest, DeviantsAreKnownByTheirOpcodes) {
   using V = std::vector<uint8_t>;
   EXPECT_EQ(ClassifyDeviant(V{0x0f, 0xae, 0x54, 0x24, 0x1c}),
