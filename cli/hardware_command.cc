@@ -3,12 +3,15 @@
 #include <fmt/format.h>
 #include <sys/resource.h>
 
+#include <cstdlib>
 #include <nlohmann/json.hpp>
+#include <string_view>
 
 #include "cli/failure_text.h"
 #include "cli/report.h"
 #include "cli/stop_signals.h"
 #include "common/result.h"
+#include "common/x86/features.h"
 #include "recorder/hardware/record_hardware.h"
 
 namespace clew::cli {
@@ -82,6 +85,7 @@ Json ToJson(const HardwareOptions& options,
   json["truncations"] = report.counts.truncations;
   json["gaps"] = report.counts.other_gaps;
   json["core"] = report.has_core;
+  json["start_state"] = report.has_start;
   json["inputs"] = report.inputs ? Json{{"calls", report.inputs->calls},
                                         {"unknown", report.inputs->unknown},
                                         {"bytes", report.inputs->bytes}}
@@ -126,10 +130,28 @@ void WarnOf(const recorder::InputsReport& inputs) {
   }
 }
 
+constexpr std::string_view kTunables = "GLIBC_TUNABLES=";
+constexpr std::string_view kWithoutAvx512 =
+    "glibc.cpu.hwcaps=-AVX512F,-AVX512VL,-AVX512BW,-AVX512DQ,-XSAVEC";
+
+// Unless libc was told otherwise.
+bool MayUseAvx512() {
+  const char* const tunables = getenv("GLIBC_TUNABLES");
+  return x86::HostFeatures().Has(x86::Feature::kAvx512) &&
+         (tunables == nullptr || std::string_view(tunables).find("-AVX512F") ==
+                                     std::string_view::npos);
+}
+
 void WarnOf(const recorder::HardwareReport& report) {
   const recorder::CaptureCounts& counts = report.counts;
   if (report.inputs) {
     WarnOf(*report.inputs);
+  }
+  if (report.has_start && MayUseAvx512()) {
+    Warn(fmt::format(
+        "libc may use AVX-512 on this CPU, which cannot be replayed "
+        "yet: record with {}{} in the environment",
+        kTunables, kWithoutAvx512));
   }
   if (counts.lost_records > 0) {
     Warn(fmt::format("{} records lost: the rings were full",

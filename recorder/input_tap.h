@@ -7,6 +7,11 @@
 
 namespace clew::recorder {
 
+// What a log of inputs lacks that a tap has made (Manifest.unlogged_inputs).
+inline constexpr const char* kNotTapped =
+    "its inputs were watched by eBPF, which does not see the time stamps and "
+    "numbers of CPUs that it read, nor what other processes wrote";
+
 // Records what comes into one process from outside while perf records where its
 // threads go. recorder/hardware/input_thread.h has one with eBPF.
 //

@@ -173,6 +173,7 @@ bundle::Manifest ManifestOf(const PerfRecording& recording,
   manifest.lost_aux_bytes = capture.counts().gap_bytes;
   manifest.lost_records = capture.counts().lost_records;
   manifest.inputs_unknown = run.inputs_unknown;
+  manifest.unlogged_inputs = run.unlogged_inputs;
   manifest.images = ListImages(capture, report);
   return manifest;
 }

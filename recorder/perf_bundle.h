@@ -23,8 +23,9 @@ struct PerfRun {
   int64_t started_at_s = 0;  // wall clock since 1970
   Failure failure;
   bool core_registers_exact = false;
-  uint64_t inputs_unknown = 0;  // of an input log, if there is one
-  bool images = true;           // false: none are copied or listed
+  uint64_t inputs_unknown = 0;               // of an input log, if there is one
+  std::vector<std::string> unlogged_inputs;  // what it lacks, likewise
+  bool images = true;                        // false: none are copied or listed
   // Whose images are wanted; empty: those of every process.
   std::set<int32_t> image_processes;
   // Files of processes that were looked at while they ran; others are looked

@@ -189,11 +189,23 @@ class Recorder {
     }
     started_ = Clock::now();
     if (program_) {
-      program_->Go();
-      return {};
+      return LetGo(*program_);
     }
     CLEW_RETURN_IF_ERROR(recording.session().Enable());
     return options_.snapshot ? Status() : AddRunning();
+  }
+
+  Status LetGo(HeldProgram& program) {
+    const auto go = [&program] { program.Go(); };
+    if (!options_.describe) {
+      go();
+      return {};
+    }
+    CLEW_ASSIGN_OR_RETURN(status, options_.describe(process_, go));
+    if (status) {
+      program.NoteEnd(*status);
+    }
+    return {};
   }
 
   Status AddRunning() {
@@ -311,6 +323,7 @@ class Recorder {
     if (options_.inputs != nullptr) {
       CLEW_ASSIGN_OR_RETURN(unknown, options_.inputs->Finish());
       run_.inputs_unknown = unknown;
+      run_.unlogged_inputs = {kNotTapped};
     }
     return {};
   }

@@ -38,6 +38,12 @@ struct PerfRecordOptions {
   // What comes in from outside, of a command or process alone, in full. May be
   // null. Must outlive the call.
   InputTap* inputs = nullptr;
+  // Describes a launched program at its first instruction; may be null. Is
+  // given the process, which is held before its execve, and what lets it go on.
+  // Returns its wait status if it ended before.
+  std::function<Result<std::optional<int>>(int32_t process,
+                                           const std::function<void()>& go)>
+      describe = {};
   // Not zero: end the recording. May be null. Must outlive the call.
   const volatile std::sig_atomic_t* stop = nullptr;
   std::string sys = "/sys";

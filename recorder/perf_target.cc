@@ -75,12 +75,13 @@ Result<HeldProgram> HeldProgram::Start(
 
 HeldProgram::HeldProgram(HeldProgram&& other) noexcept
     : process_(std::exchange(other.process_, -1)),
+      seen_status_(other.seen_status_),
       go_(std::move(other.go_)),
       ended_(std::move(other.ended_)),
       ignore_(std::move(other.ignore_)) {}
 
 HeldProgram::~HeldProgram() {
-  if (process_ > 0) {
+  if (process_ > 0 && !seen_status_) {
     Kill(SIGKILL);
     (void)waitpid(process_, nullptr, 0);
   }
@@ -93,8 +94,9 @@ void HeldProgram::Go() {
 }
 
 Result<std::optional<int>> HeldProgram::TryWait() {
-  int status = 0;
-  const pid_t got = waitpid(process_, &status, WNOHANG);
+  int status = seen_status_.value_or(0);
+  const pid_t got =
+      seen_status_ ? process_ : waitpid(process_, &status, WNOHANG);
   if (got == 0 || (got < 0 && errno == EINTR)) {
     return std::optional<int>();
   }

@@ -36,6 +36,8 @@ class HeldProgram {
   const Fd& ended() const { return ended_; }
   // Lets it go on to its execve.
   void Go();
+  // Tells that it was seen to end, with this wait status.
+  void NoteEnd(int status) { seen_status_ = status; }
   // The wait status, once it has ended; 127 also where execve failed.
   [[nodiscard]] Result<std::optional<int>> TryWait();
   void Kill(int signal) const;
@@ -44,6 +46,7 @@ class HeldProgram {
   HeldProgram() = default;
 
   pid_t process_ = -1;
+  std::optional<int> seen_status_;
   Fd go_;
   Fd ended_;
   std::unique_ptr<IgnoreInterrupt> ignore_;  // while it runs

@@ -275,6 +275,22 @@ Status TracedProcess::EnterProgram() {
   return {};
 }
 
+Result<TraceeStop> TracedProcess::RunToExec() {
+  for (int signal = 0;;) {
+    CLEW_RETURN_IF_ERROR(Continue(first_thread(), signal));
+    CLEW_ASSIGN_OR_RETURN(stop, Wait(first_thread(), true));
+    if (stop.kind == TraceeStop::Kind::kExec) {
+      CLEW_RETURN_IF_ERROR(EnterProgram());
+    }
+    if (stop.kind == TraceeStop::Kind::kExec ||
+        stop.kind == TraceeStop::Kind::kExited ||
+        stop.kind == TraceeStop::Kind::kKilled) {
+      return stop;
+    }
+    signal = stop.signal;
+  }
+}
+
 // The kernel ends all other threads first, and waits for us to have seen each
 // end, but for that of the first thread, whose number the caller takes over.
 Result<TraceeStop> TracedProcess::Execute(Tid thread) {

@@ -99,6 +99,10 @@ class TracedProcess {
   // of the new program. Otherwise the call failed, and the thread stopped as
   // after a step; or it was killed.
   [[nodiscard]] Result<TraceeStop> Execute(Tid thread);
+  // Lets a stopped process that has one thread run to its execve. kExec: it is
+  // at the first instruction of the new program; kExited, kKilled: it ended
+  // before.
+  [[nodiscard]] Result<TraceeStop> RunToExec();
   // Traces a process no longer that kFork told of and whose stop was waited
   // for.
   [[nodiscard]] Status LetGo(Tid process);

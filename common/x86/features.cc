@@ -6,6 +6,8 @@
 #include <cstddef>
 #include <cstring>
 
+#include "common/x86/xcr0.h"
+
 namespace clew::x86 {
 namespace {
 
@@ -32,18 +34,10 @@ constexpr Row kRows[] = {
 
 constexpr uint32_t Bit(unsigned n) { return uint32_t{1} << n; }
 
-// Whether the kernel saves the upper halves of YMM registers. Source: Intel SDM
-// vol. 1, "Detection of Intel AVX Instructions".
+// Whether the kernel saves the upper halves of YMM registers.
 bool SavesAvx() {
-  constexpr uint32_t kOsxsave = Bit(27);
-  constexpr uint32_t kSseAndAvx = 6;  // of XCR0
-  if ((AskCpuid(1, 0).ecx & kOsxsave) == 0) {
-    return false;
-  }
-  uint32_t low = 0;
-  uint32_t high = 0;
-  __asm__ volatile("xgetbv" : "=a"(low), "=d"(high) : "c"(0));
-  return (low & kSseAndAvx) == kSseAndAvx;
+  constexpr uint64_t kSseAndAvx = 6;  // of XCR0
+  return (HostXcr0() & kSseAndAvx) == kSseAndAvx;
 }
 
 FeatureSet AskAll() {

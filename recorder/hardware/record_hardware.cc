@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <utility>
@@ -13,6 +14,8 @@
 #include "bundle/core_dump/dump_failure.h"
 #include "bundle/manifest/bundle_writer.h"
 #include "recorder/core_pattern.h"
+#include "recorder/native/exec_start.h"
+#include "recorder/qemu/plugin_config.h"
 
 namespace clew::recorder {
 namespace {
@@ -89,9 +92,13 @@ Result<HardwareReport> RecordHardware(
   std::unique_ptr<ReportingTap> tap;
   if (inputs) {
     CLEW_ASSIGN_OR_RETURN(
-        made, MakeInputTap(files, bundle.folder() + "/inputs.pb", *inputs));
+        made, MakeInputTap(files, InputsPath(bundle.folder()), *inputs));
     tap = std::move(made);
     options.inputs = tap.get();
+    options.describe = [&bundle](int32_t process,
+                                 const std::function<void()>& go) {
+      return DescribeAtExec(process, go, StartPath(bundle.folder()));
+    };
   }
   CLEW_ASSIGN_OR_RETURN(
       recorded,
@@ -99,6 +106,10 @@ Result<HardwareReport> RecordHardware(
   HardwareReport report;
   if (tap) {
     report.inputs = tap->report();
+    report.has_start = Exists(StartPath(bundle.folder()));
+  }
+  if (report.has_start) {
+    CLEW_RETURN_IF_ERROR(bundle.Sync("start.pb"));
   }
   report.has_pt = recorded.recording.pt_info().has_value();
   if (recorded.dumped_core) {

@@ -17,6 +17,7 @@ struct HardwareReport {
   Failure failure;
   bool has_pt = false;
   bool has_core = false;
+  bool has_start = false;  // a start state: of a command, with inputs
   uint64_t pt_bytes = 0;
   CaptureCounts counts;
   PerfBundleReport images;

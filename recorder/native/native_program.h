@@ -28,9 +28,7 @@ class NativeProgram {
   [[nodiscard]] Status WriteCoreDump(const NativeEnd& end);
 
  private:
-  [[nodiscard]] Status HideVdso();
   [[nodiscard]] Result<std::vector<GuestRegion>> Regions() const;
-  [[nodiscard]] Result<StartThread> Described(Tid thread) const;
   [[nodiscard]] Result<DumpedThread> Dumped(const NativeThread& thread) const;
   void AddThread(const StartThread& thread, uint64_t clear_tid_addr);
   void NameThreads();

@@ -253,6 +253,7 @@ Result<Ran> Run(const RecordOptions& options, const PluginConfig& config) {
     CLEW_RETURN_IF_ERROR(tap->Check());
     CLEW_ASSIGN_OR_RETURN(unknown, tap->Finish());
     ran.outcome.inputs_unknown = unknown;
+    ran.outcome.unlogged_inputs.emplace_back(kNotTapped);
   }
   return ran;
 }

@@ -1,0 +1,241 @@
+// Goal: `clew record --source perf --inputs` of a command leaves what a replay
+// begins with and is fed with: start state and log together determine a program
+// of one thread to its last call.
+// Method: programs run natively, at full speed, under the built recorder (no PT
+// is needed); then the machine runs each from start.pb on, without a trace, and
+// gets what the log says. Every call has to be the one that was recorded, with
+// its arguments, and output what was output. Skipped, with the reason, where
+// perf or eBPF is refused.
+#include <asm/prctl.h>
+#include <asm/unistd_64.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <array>
+#include <filesystem>
+#include <fstream>
+#include <optional>
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "bundle/bundle.h"
+#include "bundle/input_log.h"
+#include "common/digest.h"
+#include "common/linux/syscall_result.h"
+#include "common/linux/syscall_table.h"
+#include "common/x86/opcode.h"
+#include "follower/call_check.h"
+#include "follower/call_mappings.h"
+#include "follower/told_insn.h"
+#include "machine/cpu.h"
+#include "machine/decode.h"
+#include "tests/e2e/hardware_fixture.h"
+
+namespace clew::e2e {
+namespace {
+
+using testing::HasSubstr;
+
+// Runs a program of one thread from its start state.
+class FreeRun {
+ public:
+  FreeRun(const StartState& start, InputSource& inputs)
+      : told_(start.told_cpu.value_or(ToldCpu())),
+        thread_(start.first.thread),
+        inputs_(inputs),
+        brk_(start.brk.as_int()),
+        code_(start.cpu_features) {
+    for (const StartSegment& segment : start.segments) {
+      memory_.Map(segment.addr.as_int(), segment.size_bytes, segment.prot);
+      memory_.Poke(segment.addr.as_int(), segment.bytes);
+    }
+    registers_.gpr = start.first.gpr;
+    registers_.rip = start.first.rip.as_int();
+    registers_.rflags = start.first.rflags;
+    registers_.fs_base = start.first.fs_base;
+    registers_.mxcsr_mask = start.mxcsr_mask;
+  }
+
+  // Returns why it went another way; empty: it ended by exit_group.
+  std::string Run() {
+    machine::Machine machine(registers_, memory_, code_);
+    while (!ended_) {
+      const machine::Stop stop = machine.Run(1'000'000);
+      insns_ += stop.insns_retired;
+      std::string wrong;
+      if (stop.kind == machine::StopKind::kSyscall) {
+        wrong = Call();
+      } else if (stop.kind == machine::StopKind::kNondeterministic) {
+        wrong = Tell(machine);
+      } else if (stop.kind != machine::StopKind::kBudget) {
+        wrong = "stops: " + Insn();
+      }
+      if (!wrong.empty()) {
+        return fmt::format("after {} instructions and {} calls: {}", insns_,
+                           calls_, wrong);
+      }
+    }
+    return {};
+  }
+  uint64_t insns() const { return insns_; }
+  uint64_t outputs() const { return outputs_; }
+
+ private:
+  std::string Insn() {
+    std::array<std::byte, x86::kInsnBytesMax> bytes = {};
+    const size_t size = memory_.Fetch(registers_.rip, bytes);
+    return machine::Decoder().Describe(registers_.rip,
+                                       std::span(bytes).first(size));
+  }
+
+  std::string Tell(machine::Machine& machine) {
+    std::array<std::byte, x86::kInsnBytesMax> bytes = {};
+    const size_t size = memory_.Fetch(registers_.rip, bytes);
+    const auto told =
+        follower::ToldResult(told_, std::span(bytes).first(size), registers_,
+                             StreamBlock(), CoreId(0));
+    if (!told) {
+      return "nothing says what this gave: " + Insn();
+    }
+    machine.CompleteInsn(*told);
+    ++insns_;
+    return {};
+  }
+
+  std::string Call() {
+    const auto next = inputs_.Next(thread_);
+    if (!next || !*next) {
+      return "a call that is not in the log";
+    }
+    if (const auto* const unknown = std::get_if<UnknownInput>(&**next)) {
+      return "unknown: " + unknown->cause;
+    }
+    const auto* const call = std::get_if<SyscallInput>(&**next);
+    if (call == nullptr) {
+      return "a call where the log has another input";
+    }
+    ++calls_;
+    if (const auto differs = follower::OtherArguments(registers_, *call)) {
+      return *differs;
+    }
+    if (call->output_digest) {
+      const auto output = follower::OutputOf(memory_, *call);
+      if (!output || Digest(*output) != *call->output_digest) {
+        return SyscallName(call->number) + " outputs other bytes";
+      }
+      outputs_ += output->size();
+    }
+    ended_ = call->number == __NR_exit_group;
+    return call->result ? Return(*call) : "";
+  }
+
+  std::string Return(const SyscallInput& call) {
+    const int64_t result = *call.result;
+    if (!IsErrorResult(result)) {
+      follower::ApplyMappings(call, memory_, brk_);
+    }
+    if (call.number == __NR_arch_prctl && call.args[0] == ARCH_SET_FS) {
+      registers_.fs_base = call.args[1];
+    }
+    for (const MemoryWrite& write : call.writes) {
+      if (!memory_.Poke(write.addr.as_int(), write.bytes)) {
+        return fmt::format("{} writes at {}, which is not mapped",
+                           SyscallName(call.number), write.addr);
+      }
+    }
+    registers_.gpr[kRax] =
+        result == kRestartSys ? call.number : static_cast<uint64_t>(result);
+    registers_.rip = IpAfterCall(result, registers_.rip);
+    return {};
+  }
+
+  const ToldCpu told_;
+  const Tid thread_;
+  InputSource& inputs_;
+  uint64_t brk_;
+  machine::Memory memory_;
+  machine::Registers registers_;
+  machine::CodeCache code_;
+  uint64_t insns_ = 0;
+  uint64_t calls_ = 0;
+  uint64_t outputs_ = 0;
+  bool ended_ = false;
+};
+
+class HardwareStartTest : public HardwareFixture {
+ protected:
+  HardwareStartTest() : HardwareFixture({"--inputs"}) {}
+
+  // Records `command` with a libc that makes do with AVX2.
+  std::string RecordProgram(const std::vector<std::string>& command,
+                            int status) {
+    std::string bundle = scratch_.Path("run.clew");
+    std::vector<std::string> words = {
+        "env",
+        "GLIBC_TUNABLES=glibc.cpu.hwcaps="
+        "-AVX512F,-AVX512VL,-AVX512BW,-AVX512DQ,-XSAVEC",
+        Binary()};
+    std::vector<std::string> more = {"--"};
+    more.insert(more.end(), command.begin(), command.end());
+    const auto record = Record(bundle, more);
+    words.insert(words.end(), record.begin(), record.end());
+    const auto run = e2e::Run(words);
+    EXPECT_EQ(run.exit_status, status) << run.text;
+    return bundle;
+  }
+};
+
+TEST_F(HardwareStartTest, StartAndInputsDetermineAProgram) {
+  const std::string file = scratch_.Path("lines");
+  {
+    std::ofstream lines(file);
+    for (int i = 0; i < 1000; ++i) {
+      lines << (i * 7919) % 1000 << " line\n";
+    }
+  }
+  const std::vector<std::vector<std::string>> commands = {
+      {"/bin/true"},
+      {"/bin/sh", "-c",
+       "x=0; while [ $x -lt 200 ]; do x=$((x+1)); done; "
+       "echo $x"},
+      {"/usr/bin/sort", "--parallel=1", "-n", file},
+      {"/usr/bin/wc", file},
+      {"/usr/bin/od", "-c", file},
+      {"/usr/bin/date"},
+      {Tracee("static_strings")}};
+  for (const std::vector<std::string>& command : commands) {
+    SCOPED_TRACE(command[0]);
+    std::filesystem::remove_all(scratch_.Path("run.clew"));
+    const std::string bundle = RecordProgram(command, kExitOk);
+    const auto start = bundle::ReadStart(bundle + "/start.pb");
+    ASSERT_TRUE(start) << start.error().message;
+    ASSERT_TRUE(start->told_cpu);
+    const auto inputs = bundle::InputLog::Open(bundle + "/inputs.pb");
+    ASSERT_TRUE(inputs) << inputs.error().message;
+    FreeRun run(*start, **inputs);
+    EXPECT_EQ(run.Run(), "");
+    EXPECT_GT(run.insns(), 100u);
+    if (command.size() > 1) {
+      EXPECT_GT(run.outputs(), 0u);
+    }
+  }
+}
+
+TEST_F(HardwareStartTest, AProgramThatCannotBeExecutedEndsAsWithoutARecorder) {
+  const std::string path = scratch_.Path("broken");
+  std::ofstream(path) << "\x7f" << "ELF";
+  std::filesystem::permissions(path, std::filesystem::perms::owner_all);
+  const std::string bundle = RecordProgram({path}, kExitOk);
+  EXPECT_FALSE(std::filesystem::exists(bundle + "/start.pb"));
+  EXPECT_EQ(Info(bundle)["failure"]["exit_status"], 127);
+}
+
+TEST_F(HardwareStartTest, WhatTheLogLacksIsSaid) {
+  const std::string bundle = RecordProgram({"/bin/true"}, kExitOk);
+  EXPECT_THAT(Info(bundle)["unlogged_inputs"].dump(), HasSubstr("eBPF"));
+}
+
+}  // namespace
+}  // namespace clew::e2e
