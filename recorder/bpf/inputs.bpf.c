@@ -17,6 +17,101 @@
 
 char LICENSE[] SEC("license") = "Dual MIT/GPL";
 
+static __always_inline struct effects EffectsFor(const struct RawThread* state,
+                                                 __u32 thread) {
+  struct effects effects = {.sequence = state->sequence,
+                            .process = state->process,
+                            .thread = thread,
+                            .use = kRawWritten,
+                            .bytes_left = call_bytes_max};
+  return effects;
+}
+
+// Signals ------------------------------------------------------------------
+
+static __always_inline const struct pt_regs* UserRegisters(void) {
+  return (const struct pt_regs*)bpf_task_pt_regs(bpf_get_current_task_btf());
+}
+
+// The signal that was taken, with what `effects` has of its frame.
+// REQUIRES: BeginUnit was called for it.
+static __always_inline void EmitSignal(struct RawThread* state, __u32 thread,
+                                       const struct effects* effects) {
+  __u32 cause = 0;
+  struct RawSignal* signal = Reserve(sizeof(*signal), &cause);
+  if (signal == 0) {
+    UnitLost(state, cause);
+  } else {
+    const struct pt_regs* regs = UserRegisters();
+    FillHead(&signal->head, kRawSignal, state, thread);
+    signal->taken = state->taken;
+    signal->entry.ip = regs->ip;
+    signal->entry.sp = regs->sp;
+    signal->entry.di = regs->di;
+    signal->entry.si = regs->si;
+    signal->entry.dx = regs->dx;
+    signal->entry.ax = regs->ax;
+    signal->unknown = effects->unknown;
+    signal->pieces = effects->pieces;
+    Submit(signal);
+    UnitReported(state);
+  }
+  state->taken.number = 0;
+}
+
+// One without a frame: no handler, or none is seen.
+static __always_inline void EmitBareSignal(struct RawThread* state,
+                                           __u32 thread) {
+  BeginUnit(state);
+  struct effects effects = EffectsFor(state, thread);
+  effects.unknown = 1u << kRawSignalFrame;
+  EmitSignal(state, thread, &effects);
+}
+
+// The frame of a signal is there, or could not be pushed: SIGSEGV is next then.
+// The first program of the file: the kernel verifies them in this order, and
+// where it refuses this one it has done no work for nothing.
+SEC("fentry/signal_setup_done")
+int BPF_PROG(PushFrame, int failed) {
+  const __u64 id = bpf_get_current_pid_tgid();
+  struct RawThread* state = FindThread((__u32)id);
+  if (state == 0 || state->taken.number == 0) {
+    return 0;
+  }
+  if (failed) {
+    EmitBareSignal(state, (__u32)id);
+    return 0;
+  }
+  BeginUnit(state);
+  struct effects effects = EffectsFor(state, (__u32)id);
+  CopyFrame(&effects, UserRegisters()->sp);
+  EmitSignal(state, (__u32)id, &effects);
+  return 0;
+}
+
+// The kernel does no more before it is the handler's turn but push the frame.
+SEC("tp_btf/signal_deliver")
+int BPF_PROG(DeliverSignal, int number, struct kernel_siginfo* info,
+             struct k_sigaction* action) {
+  const __u64 id = bpf_get_current_pid_tgid();
+  struct RawThread* state = CurrentThread(id);
+  if (state == 0) {
+    return 0;
+  }
+  const struct pt_regs* regs = UserRegisters();
+  state->taken.handler = (__u64)action->sa.sa_handler;
+  state->taken.sa_flags = action->sa.sa_flags;
+  state->taken.ip = regs->ip;
+  state->taken.sp = regs->sp;
+  state->taken.ax = regs->ax;
+  state->taken.at_ns = bpf_ktime_get_ns();
+  state->taken.number = (__u32)number;
+  if (!sees_frames || state->taken.handler <= 1) {
+    EmitBareSignal(state, (__u32)id);
+  }
+  return 0;
+}
+
 // Calls --------------------------------------------------------------------
 
 static __always_inline void CountPartial(__u32 unknown) {
@@ -56,16 +151,6 @@ static __always_inline void EmitCall(struct RawThread* state, __u32 thread,
   if (unknown != 0) {
     CountPartial(unknown);
   }
-}
-
-static __always_inline struct effects EffectsFor(const struct RawThread* state,
-                                                 __u32 thread) {
-  struct effects effects = {.sequence = state->sequence,
-                            .process = state->process,
-                            .thread = thread,
-                            .use = kRawWritten,
-                            .bytes_left = call_bytes_max};
-  return effects;
 }
 
 // exit and exit_group never return. The kernel clears the word that others wait
@@ -170,88 +255,7 @@ int BPF_PROG(LeaveCall, struct pt_regs* regs, long result) {
   return 0;
 }
 
-// Signals and lives --------------------------------------------------------
-
-static __always_inline const struct pt_regs* UserRegisters(void) {
-  return (const struct pt_regs*)bpf_task_pt_regs(bpf_get_current_task_btf());
-}
-
-// The signal that was taken, with what `effects` has of its frame.
-// REQUIRES: BeginUnit was called for it.
-static __always_inline void EmitSignal(struct RawThread* state, __u32 thread,
-                                       const struct effects* effects) {
-  __u32 cause = 0;
-  struct RawSignal* signal = Reserve(sizeof(*signal), &cause);
-  if (signal == 0) {
-    UnitLost(state, cause);
-  } else {
-    const struct pt_regs* regs = UserRegisters();
-    FillHead(&signal->head, kRawSignal, state, thread);
-    signal->taken = state->taken;
-    signal->entry.ip = regs->ip;
-    signal->entry.sp = regs->sp;
-    signal->entry.di = regs->di;
-    signal->entry.si = regs->si;
-    signal->entry.dx = regs->dx;
-    signal->entry.ax = regs->ax;
-    signal->unknown = effects->unknown;
-    signal->pieces = effects->pieces;
-    Submit(signal);
-    UnitReported(state);
-  }
-  state->taken.number = 0;
-}
-
-// One without a frame: no handler, or none is seen.
-static __always_inline void EmitBareSignal(struct RawThread* state,
-                                           __u32 thread) {
-  BeginUnit(state);
-  struct effects effects = EffectsFor(state, thread);
-  effects.unknown = 1u << kRawSignalFrame;
-  EmitSignal(state, thread, &effects);
-}
-
-// The kernel does no more before it is the handler's turn but push the frame.
-SEC("tp_btf/signal_deliver")
-int BPF_PROG(DeliverSignal, int number, struct kernel_siginfo* info,
-             struct k_sigaction* action) {
-  const __u64 id = bpf_get_current_pid_tgid();
-  struct RawThread* state = CurrentThread(id);
-  if (state == 0) {
-    return 0;
-  }
-  const struct pt_regs* regs = UserRegisters();
-  state->taken.handler = (__u64)action->sa.sa_handler;
-  state->taken.sa_flags = action->sa.sa_flags;
-  state->taken.ip = regs->ip;
-  state->taken.sp = regs->sp;
-  state->taken.ax = regs->ax;
-  state->taken.at_ns = bpf_ktime_get_ns();
-  state->taken.number = (__u32)number;
-  if (!sees_frames || state->taken.handler <= 1) {
-    EmitBareSignal(state, (__u32)id);
-  }
-  return 0;
-}
-
-// The frame of a signal is there, or could not be pushed: SIGSEGV is next then.
-SEC("fentry/signal_setup_done")
-int BPF_PROG(PushFrame, int failed) {
-  const __u64 id = bpf_get_current_pid_tgid();
-  struct RawThread* state = FindThread((__u32)id);
-  if (state == 0 || state->taken.number == 0) {
-    return 0;
-  }
-  if (failed) {
-    EmitBareSignal(state, (__u32)id);
-    return 0;
-  }
-  BeginUnit(state);
-  struct effects effects = EffectsFor(state, (__u32)id);
-  CopyFrame(&effects, UserRegisters()->sp);
-  EmitSignal(state, (__u32)id, &effects);
-  return 0;
-}
+// Lives -------------------------------------------------------------------
 
 SEC("tp_btf/sched_process_fork")
 int BPF_PROG(Fork, struct task_struct* parent, struct task_struct* child) {

@@ -48,6 +48,7 @@ static __always_inline struct RawThread* CurrentThread(__u64 id) {
     // losses are told with the first event of this one.
     state->ended = 0;
     state->in_call = 0;
+    state->taken.number = 0;
     state->process = process;
   }
   return state;
