@@ -205,6 +205,7 @@ Status JoinInputs(BundleWriter& bundle) {
 // What a replay begins with. Without a trace it leads nowhere.
 Status AddReplay(BundleWriter& bundle, const Outcome& outcome, bool is_tapped) {
   if (!outcome.dropped.empty()) {
+    CLEW_RETURN_IF_ERROR(bundle.files().RemoveAll(InputsPath(bundle.folder())));
     return bundle.files().RemoveAll(StartPath(bundle.folder()));
   }
   if (!is_tapped) {
