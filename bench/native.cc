@@ -38,6 +38,7 @@
 #include "common/os/fd.h"
 #include "common/os/scratch_folder.h"
 #include "common/result.h"
+#include "common/x86/without_avx512.h"
 #include "recorder/software/record.h"
 #include "tests/support/random_lines.h"
 #include "tests/support/silence.h"
@@ -49,9 +50,6 @@ namespace {
 namespace fs = std::filesystem;
 using Clock = std::chrono::steady_clock;
 
-constexpr const char* kTunables =
-    "GLIBC_TUNABLES=glibc.cpu.hwcaps="
-    "-AVX512F,-AVX512VL,-AVX512BW,-AVX512DQ,-XSAVEC";
 constexpr size_t kInputBytes = 64u << 20;
 constexpr uint64_t kAnswersFirst = 100;  // before a server is attached to
 constexpr uint64_t kMomentMsMax = 1500;  // after them
@@ -148,7 +146,7 @@ class Running {
  public:
   static Result<std::unique_ptr<Running>> Start(const Subject& subject,
                                                 const std::string& folder) {
-    std::vector<std::string> command = {"/usr/bin/env", kTunables};
+    std::vector<std::string> command = {"/usr/bin/env", x86::kWithoutAvx512};
     for (const std::string& argument : subject.command) {
       command.push_back(argument == "SOCKET"  ? folder + "/socket"
                         : argument == "INPUT" ? folder + "/input"

@@ -12,6 +12,7 @@
 #include "cli/stop_signals.h"
 #include "common/result.h"
 #include "common/x86/features.h"
+#include "common/x86/without_avx512.h"
 #include "recorder/hardware/record_hardware.h"
 
 namespace clew::cli {
@@ -130,10 +131,6 @@ void WarnOf(const recorder::InputsReport& inputs) {
   }
 }
 
-constexpr std::string_view kTunables = "GLIBC_TUNABLES=";
-constexpr std::string_view kWithoutAvx512 =
-    "glibc.cpu.hwcaps=-AVX512F,-AVX512VL,-AVX512BW,-AVX512DQ,-XSAVEC";
-
 // Unless libc was told otherwise.
 bool MayUseAvx512() {
   const char* const tunables = getenv("GLIBC_TUNABLES");
@@ -150,8 +147,8 @@ void WarnOf(const recorder::HardwareReport& report) {
   if (report.has_start && MayUseAvx512()) {
     Warn(fmt::format(
         "libc may use AVX-512 on this CPU, which cannot be replayed "
-        "yet: record with {}{} in the environment",
-        kTunables, kWithoutAvx512));
+        "yet: record with {} in the environment",
+        x86::kWithoutAvx512));
   }
   if (counts.lost_records > 0) {
     Warn(fmt::format("{} records lost: the rings were full",

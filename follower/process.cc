@@ -417,21 +417,19 @@ Result<Followed> Process::CompleteNondeterministic(size_t thread,
   if (told_cpu_ != nullptr) {
     CLEW_ASSIGN_OR_RETURN(told, ToldInput(thread));
     cpu.CompleteInsn(told);
-    ++state.retired;
-    ++state.block_done;
-    return Followed::kAsRecorded;
+  } else {
+    CLEW_ASSIGN_OR_RETURN(record, tape_->Input(thread, state.input));
+    const auto* const input =
+        record == nullptr ? nullptr : std::get_if<InsnInput>(record);
+    if (input == nullptr || input->ip.as_int() != state.registers.rip) {
+      return Contradict(record == nullptr ? Contradiction::Kind::kNoInput
+                                          : Contradiction::Kind::kPath,
+                        thread,
+                        "an instruction whose result is not in the input log");
+    }
+    cpu.CompleteInsn(*input);
+    ++state.input;
   }
-  CLEW_ASSIGN_OR_RETURN(record, tape_->Input(thread, state.input));
-  const auto* const input =
-      record == nullptr ? nullptr : std::get_if<InsnInput>(record);
-  if (input == nullptr || input->ip.as_int() != state.registers.rip) {
-    return Contradict(record == nullptr ? Contradiction::Kind::kNoInput
-                                        : Contradiction::Kind::kPath,
-                      thread,
-                      "an instruction whose result is not in the input log");
-  }
-  cpu.CompleteInsn(*input);
-  ++state.input;
   ++state.retired;
   ++state.block_done;
   return Followed::kAsRecorded;

@@ -229,6 +229,15 @@ Status CallAssembler::Settle(Thread& thread, Next next, const RawSignal* signal,
   return HandOn(thread.who, call, thread.held_memory, sink);
 }
 
+void CallAssembler::ListWrites(const Memory& memory) {
+  writes_.clear();
+  for (const Piece& piece : memory.pieces) {
+    if (!piece.output) {
+      writes_.push_back({TraceeAddr(piece.addr), memory.BytesOf(piece)});
+    }
+  }
+}
+
 Status CallAssembler::HandOn(const ThreadName& who, const RawCall& call,
                              const Memory& memory, InputSink& sink) {
   InputCall out = {.who = who,
@@ -246,18 +255,14 @@ Status CallAssembler::HandOn(const ThreadName& who, const RawCall& call,
   if ((call.flags & kRawReturned) != 0) {
     out.result = call.result;
   }
-  writes_.clear();
   uint64_t digest = kEmptyDigest;
   for (const Piece& piece : memory.pieces) {
-    const auto bytes =
-        std::span(memory.bytes).subspan(piece.offset, piece.size_bytes);
     if (piece.output) {
-      digest = Digest(bytes, digest);
-      out.output_bytes += bytes.size();
-    } else {
-      writes_.push_back({TraceeAddr(piece.addr), bytes});
+      digest = Digest(memory.BytesOf(piece), digest);
+      out.output_bytes += piece.size_bytes;
     }
   }
+  ListWrites(memory);
   out.writes = writes_;
   if (memory.inode) {
     out.file = {.path = memory.path, .inode = *memory.inode};
@@ -277,12 +282,7 @@ Status CallAssembler::TakeSignal(const RawSignal& signal, InputSink& sink) {
   if (LacksMemory(thread, signal.head, signal.pieces)) {
     unknown.Add(kRawBroken);
   }
-  writes_.clear();
-  for (const Piece& piece : thread.memory.pieces) {
-    writes_.push_back(
-        {TraceeAddr(piece.addr), std::span(thread.memory.bytes)
-                                     .subspan(piece.offset, piece.size_bytes)});
-  }
+  ListWrites(thread.memory);
   const RawTaken& taken = signal.taken;
   return sink.OnSignal({.who = thread.who,
                         .number = static_cast<int32_t>(taken.number),

@@ -58,6 +58,9 @@ class CallAssembler {
     std::optional<uint64_t> inode;
     size_t taken = 0;  // events of all this
     void Clear();
+    std::span<const std::byte> BytesOf(const Piece& piece) const {
+      return std::span(bytes).subspan(piece.offset, piece.size_bytes);
+    }
   };
   struct Thread {
     ThreadName who;
@@ -85,6 +88,8 @@ class CallAssembler {
   // With `signal` where the next unit is one.
   Status Settle(Thread& thread, Next next, const RawSignal* signal,
                 InputSink& sink);
+  // Fills writes_.
+  void ListWrites(const Memory& memory);
   Status HandOn(const ThreadName& who, const RawCall& call,
                 const Memory& memory, InputSink& sink);
 

@@ -13,6 +13,7 @@
 #include <string>
 #include <utility>
 
+#include "common/os/system_file.h"
 #include "common/x86/page.h"
 
 namespace clew::recorder::bpf {
@@ -40,13 +41,10 @@ bool IsUnchangedSince(MonotonicNanos at, const struct stat& info) {
   return Nanos(info.st_ctim) + kTickNs <= file_time;
 }
 
-// A mapping that shows what others write into the file later. Those that only
-// the system writes (the caches of libc) are taken as they are.
+// A mapping that shows what others write into the file later.
 bool MayBeChangedByOthers(const InputCall& call, const struct stat& info) {
-  const bool of_system =
-      info.st_uid == 0 && (info.st_mode & (S_IWGRP | S_IWOTH)) == 0;
   return (call.args[3] & MAP_SHARED) != 0 &&
-         ((call.args[2] & PROT_WRITE) != 0 || !of_system);
+         ((call.args[2] & PROT_WRITE) != 0 || !IsOfSystem(info));
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 #include <cinttypes>
 #include <cstdio>
 #include <cstdlib>
+#include <functional>
 #include <memory>
 #include <optional>
 
@@ -44,6 +45,18 @@ Result<Pipe> RunPerfScript(const std::string& options) {
     return Unsupported("cannot start perf script");
   }
   return pipe;
+}
+
+// Calls `visit` for each item of the thread's stream.
+Status ForEachItem(TraceStreams& streams, Tid tid,
+                   const std::function<Status(const StreamItem&)>& visit) {
+  while (true) {
+    CLEW_ASSIGN_OR_RETURN(item, streams.Next(tid));
+    if (!item) {
+      return {};
+    }
+    CLEW_RETURN_IF_ERROR(visit(*item));
+  }
 }
 
 }  // namespace
@@ -88,21 +101,17 @@ Result<Ips> IpsOfPerf(const std::string& perf_data) {
 Result<Ips> IpsOfStreams(TraceStreams& streams) {
   Ips ips;
   for (const Tid tid : streams.threads()) {
-    while (true) {
-      CLEW_ASSIGN_OR_RETURN(item, streams.Next(tid));
-      if (!item) {
-        break;
-      }
-      const auto* block = std::get_if<StreamBlock>(&*item);
+    const auto take = [&](const StreamItem& item) -> Status {
+      const auto* block = std::get_if<StreamBlock>(&item);
       if (block == nullptr) {
         return CorruptInput("a gap of thread {} after {} instructions", tid,
                             ips[tid].size());
       }
-      CLEW_RETURN_IF_ERROR(
-          streams.ForEachInstruction(*block, [&](const WalkedInsn& insn) {
-            ips[tid].push_back(insn.ip.as_int());
-          }));
-    }
+      return streams.ForEachInstruction(*block, [&](const WalkedInsn& insn) {
+        ips[tid].push_back(insn.ip.as_int());
+      });
+    };
+    CLEW_RETURN_IF_ERROR(ForEachItem(streams, tid, take));
   }
   return ips;
 }
@@ -126,21 +135,19 @@ Result<Branches> BranchesOfStreams(TraceStreams& streams) {
              insn.bytes[1] == 0x05;
       branch = IsBranch(insn.bytes, conditional);
     };
-    while (true) {
-      CLEW_ASSIGN_OR_RETURN(item, streams.Next(tid));
-      if (!item) {
-        break;
-      }
-      const auto* block = std::get_if<StreamBlock>(&*item);
+    const auto take = [&](const StreamItem& item) -> Status {
+      const auto* block = std::get_if<StreamBlock>(&item);
       if (block == nullptr) {
         before.reset();
-        continue;
+        return {};
       }
       CLEW_RETURN_IF_ERROR(streams.ForEachInstruction(*block, visit));
       // A branch right before an interrupt went where the thread goes on.
       // Where another instruction is not followed by the next, it is a signal.
       left = left || (block->interrupted && !branch);
-    }
+      return {};
+    };
+    CLEW_RETURN_IF_ERROR(ForEachItem(streams, tid, take));
     if (before && branch && !left) {
       branches[tid].push_back({before->ip.as_int(), 0});
     }

@@ -22,6 +22,7 @@
 #include "common/os/child_process.h"
 #include "common/os/fd.h"
 #include "common/os/process_state.h"
+#include "common/x86/without_avx512.h"
 #include "follower/bundle/bundle_recording.h"
 #include "recorder/software/record.h"
 #include "solver/check.h"
@@ -33,10 +34,6 @@ namespace {
 
 using testing::HasSubstr;
 
-// Newer than what the machine knows, and chosen by libc as a program starts.
-constexpr const char* kOldCpu =
-    "GLIBC_TUNABLES=glibc.cpu.hwcaps="
-    "-AVX512F,-AVX512VL,-AVX512BW,-AVX512DQ,-XSAVEC";
 constexpr int kAnswerLimitMs = 600'000;
 
 // tests/programs/endless.c, while this exists, or another one that answers.
@@ -47,11 +44,11 @@ class Endless {
     auto input = MakePipe();
     auto output = MakePipe();
     const Fd errors(open("/dev/null", O_WRONLY | O_CLOEXEC));
-    const auto pid =
-        SpawnProgram({"/usr/bin/env", kOldCpu + more_tunables, Tracee(program)},
-                     {.input = input->read_end.get(),
-                      .output = output->write_end.get(),
-                      .errors = errors.get()});
+    const auto pid = SpawnProgram(
+        {"/usr/bin/env", x86::kWithoutAvx512 + more_tunables, Tracee(program)},
+        {.input = input->read_end.get(),
+         .output = output->write_end.get(),
+         .errors = errors.get()});
     pid_ = pid.value();
     to_ = std::move(input->write_end);
     from_ = std::move(output->read_end);

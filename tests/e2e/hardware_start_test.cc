@@ -26,6 +26,7 @@
 #include "common/linux/syscall_result.h"
 #include "common/linux/syscall_table.h"
 #include "common/x86/opcode.h"
+#include "common/x86/without_avx512.h"
 #include "follower/call_check.h"
 #include "follower/call_mappings.h"
 #include "follower/told_insn.h"
@@ -83,19 +84,17 @@ class FreeRun {
   uint64_t outputs() const { return outputs_; }
 
  private:
+  // At rip.
+  std::span<const std::byte> InsnBytes() {
+    return std::span(insn_).first(memory_.Fetch(registers_.rip, insn_));
+  }
   std::string Insn() {
-    std::array<std::byte, x86::kInsnBytesMax> bytes = {};
-    const size_t size = memory_.Fetch(registers_.rip, bytes);
-    return machine::Decoder().Describe(registers_.rip,
-                                       std::span(bytes).first(size));
+    return machine::Decoder().Describe(registers_.rip, InsnBytes());
   }
 
   std::string Tell(machine::Machine& machine) {
-    std::array<std::byte, x86::kInsnBytesMax> bytes = {};
-    const size_t size = memory_.Fetch(registers_.rip, bytes);
-    const auto told =
-        follower::ToldResult(told_, std::span(bytes).first(size), registers_,
-                             StreamBlock(), CoreId(0));
+    const auto told = follower::ToldResult(told_, InsnBytes(), registers_,
+                                           StreamBlock(), CoreId(0));
     if (!told) {
       return "nothing says what this gave: " + Insn();
     }
@@ -158,6 +157,7 @@ class FreeRun {
   machine::Memory memory_;
   machine::Registers registers_;
   machine::CodeCache code_;
+  std::array<std::byte, x86::kInsnBytesMax> insn_ = {};
   uint64_t insns_ = 0;
   uint64_t calls_ = 0;
   uint64_t outputs_ = 0;
@@ -172,11 +172,7 @@ class HardwareStartTest : public HardwareFixture {
   std::string RecordProgram(const std::vector<std::string>& command,
                             int status) {
     std::string bundle = scratch_.Path("run.clew");
-    std::vector<std::string> words = {
-        "env",
-        "GLIBC_TUNABLES=glibc.cpu.hwcaps="
-        "-AVX512F,-AVX512VL,-AVX512BW,-AVX512DQ,-XSAVEC",
-        Binary()};
+    std::vector<std::string> words = {"env", x86::kWithoutAvx512, Binary()};
     std::vector<std::string> more = {"--"};
     more.insert(more.end(), command.begin(), command.end());
     const auto record = Record(bundle, more);

@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <array>
 
+#include "common/os/system_file.h"
 #include "common/x86/page.h"
 #include "recorder/qemu/calls/program_descriptor.h"
 
@@ -87,10 +88,6 @@ std::optional<FileRange> WrittenRange(const SyscallCall& call, uint64_t bytes,
       return Allocated(call, first);
   }
   return std::nullopt;
-}
-
-bool IsOfSystem(const struct stat& info) {
-  return info.st_uid == 0 && (info.st_mode & (S_IWGRP | S_IWOTH)) == 0;
 }
 
 }  // namespace
