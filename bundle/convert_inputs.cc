@@ -167,6 +167,7 @@ Result<StartThread> ToStartThread(const Thread& from,
   thread.fs_base = from.fs_base();
   thread.gs_base = from.gs_base();
   thread.xsave = ToBytes(from.xsave());
+  thread.rseq_addr = from.rseq_addr();
   return thread;
 }
 

@@ -3,23 +3,25 @@
 #include <fmt/format.h>
 #include <sys/resource.h>
 
-#include <cstdlib>
+#include <algorithm>
 #include <nlohmann/json.hpp>
-#include <string_view>
 
 #include "cli/failure_text.h"
 #include "cli/report.h"
 #include "cli/stop_signals.h"
+#include "common/os/process_state.h"
 #include "common/result.h"
 #include "common/x86/features.h"
 #include "common/x86/without_avx512.h"
 #include "recorder/hardware/record_hardware.h"
+#include "recorder/perf_target.h"
 
 namespace clew::cli {
 namespace {
 
 constexpr const char* kGroup = "Hardware (--source perf)";
 constexpr size_t kMissingShownMax = 10;
+constexpr size_t kEnvironmentBytesMax = 4 << 20;  // MAX_ARG_STRLEN and more
 
 // Each thread of a process takes an event on each CPU.
 void RaiseFileLimit() {
@@ -35,6 +37,13 @@ Result<recorder::PerfRecordOptions> ToRecordOptions(
   options.command = given.command;
   options.process = given.process;
   options.unit = given.unit;
+  // Inputs and a start state are of one process.
+  if (given.inputs && !given.unit.empty() && given.process == 0) {
+    CLEW_ASSIGN_OR_RETURN(process,
+                          recorder::ProcessOfUnit(kCgroups, given.unit));
+    options.process = process;
+    options.unit.clear();
+  }
   options.cgroup = given.cgroup;
   options.whole_host = given.whole_host;
   options.snapshot = given.snapshot;
@@ -68,10 +77,15 @@ Result<recorder::PerfRecordOptions> ToRecordOptions(
 }
 
 // The end of a program that was not launched here is not seen.
-std::string Describe(const HardwareOptions& options, const Failure& failure) {
-  return options.command.empty() && failure.kind == FailureKind::kNone
-             ? "recorded"
-             : OutcomeText(failure);
+std::string Describe(const HardwareOptions& options,
+                     const recorder::HardwareReport& report) {
+  if (!options.command.empty() || report.failure.kind != FailureKind::kNone) {
+    return OutcomeText(report.failure);
+  }
+  return report.has_start
+             ? fmt::format("recorded, after it was stopped for {} ms",
+                           report.stopped_ms)
+             : "recorded";
 }
 
 Json ToJson(const HardwareOptions& options,
@@ -87,6 +101,7 @@ Json ToJson(const HardwareOptions& options,
   json["gaps"] = report.counts.other_gaps;
   json["core"] = report.has_core;
   json["start_state"] = report.has_start;
+  json["stopped_ms"] = report.stopped_ms;
   json["inputs"] = report.inputs ? Json{{"calls", report.inputs->calls},
                                         {"unknown", report.inputs->unknown},
                                         {"bytes", report.inputs->bytes}}
@@ -105,7 +120,7 @@ void PrintReport(const HardwareOptions& options,
                  const recorder::HardwareReport& report) {
   fmt::print(
       stderr, "clew: {}: {}; {}, {} records, {} images{}{}\n", options.output,
-      Describe(options, report.failure),
+      Describe(options, report),
       report.has_pt
           ? WithMagnitude(static_cast<double>(report.pt_bytes)) + "B of PT"
           : std::string("no PT"),
@@ -131,23 +146,28 @@ void WarnOf(const recorder::InputsReport& inputs) {
   }
 }
 
-// Unless libc was told otherwise.
-bool MayUseAvx512() {
-  const char* const tunables = getenv("GLIBC_TUNABLES");
+// Unless libc was told otherwise. 0: the process is started here.
+bool MayUseAvx512(int32_t process) {
+  const std::string folder =
+      process == 0 ? "/proc/self" : fmt::format("/proc/{}", process);
   return x86::HostFeatures().Has(x86::Feature::kAvx512) &&
-         (tunables == nullptr || std::string_view(tunables).find("-AVX512F") ==
-                                     std::string_view::npos);
+         std::ranges::none_of(
+             EnvironmentOf(folder, kEnvironmentBytesMax),
+             [](const std::string& variable) {
+               return variable.starts_with("GLIBC_TUNABLES=") &&
+                      variable.find("-AVX512F") != std::string::npos;
+             });
 }
 
-void WarnOf(const recorder::HardwareReport& report) {
+void WarnOf(const recorder::HardwareReport& report, bool may_use_avx512) {
   const recorder::CaptureCounts& counts = report.counts;
   if (report.inputs) {
     WarnOf(*report.inputs);
   }
-  if (report.has_start && MayUseAvx512()) {
+  if (report.has_start && may_use_avx512) {
     Warn(fmt::format(
         "libc may use AVX-512 on this CPU, which cannot be replayed "
-        "yet: record with {} in the environment",
+        "yet: start the program with {} in the environment",
         x86::kWithoutAvx512));
   }
   if (counts.lost_records > 0) {
@@ -227,8 +247,9 @@ void AddHardwareOptions(Command& command, HardwareOptions& options) {
   command.add_flag(
       "--inputs", options.inputs,
       "also what comes in from outside: system calls with all that the kernel "
-      "wrote, seen by eBPF; of a command, or of --pid with --source perf; with "
-      "--source step in the place of what ptrace sees");
+      "wrote, seen by eBPF, and a start state; of a command, of --pid, or of a "
+      "--unit of one process; with --source step in the place of what ptrace "
+      "sees");
   command.add_option(
       "--inputs-buffer", options.inputs_buffer,
       "where calls wait for the recorder, a power of two from 64K to 1G (4M); "
@@ -276,9 +297,10 @@ int RunHardware(const HardwareOptions& options) {
     return ReportError(inputs.error());
   }
   record->stop = &CatchStopSignals();
-  if (options.process != 0) {
+  if (record->process != 0) {
     RaiseFileLimit();
   }
+  const bool may_use_avx512 = MayUseAvx512(record->process);
   const auto report = recorder::RecordHardware(recorder::perf::RealPerfKernel(),
                                                PosixFileSystem(), *record,
                                                *inputs, options.output);
@@ -290,7 +312,7 @@ int RunHardware(const HardwareOptions& options) {
   } else {
     PrintReport(options, *report);
   }
-  WarnOf(*report);
+  WarnOf(*report, may_use_avx512);
   return report->failure.kind == FailureKind::kNone ? kExitOk : kExitFinding;
 }
 

@@ -12,6 +12,8 @@
 
 namespace clew::cli {
 
+inline constexpr const char* kCgroups = "/sys/fs/cgroup";
+
 // The options of `clew record --source perf` as they were given.
 struct HardwareOptions {
   std::vector<std::string> command;

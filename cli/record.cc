@@ -262,8 +262,6 @@ void SayHowToRepeat(const RecordOptions& options,
   }
 }
 
-constexpr const char* kCgroups = "/sys/fs/cgroup";
-
 // Options of a run that is begun, not of one that was.
 std::string LaunchOnly(const Command& command) {
   return FirstGiven(command, {"--until-fail", "--only-if-failed", "--repeat",
@@ -309,11 +307,9 @@ Status SetTap(const Command& command, RecordOptions& options) {
   if (options.source != "step") {
     return InvalidArgument("{} needs --source step or perf", given);
   }
-  if (options.record.process != 0 || !options.repeat.empty()) {
+  if (!options.repeat.empty()) {
     return InvalidArgument(
-        "{} with --source step is for a command that is started here: leave "
-        "out {}",
-        given, FirstGiven(command, {"--pid", "--unit", "--repeat"}));
+        "{} is not for a run that is repeated: leave out --repeat", given);
   }
   CLEW_ASSIGN_OR_RETURN(inputs, ToInputsOptions(options.hardware));
   if (inputs) {

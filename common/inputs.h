@@ -149,6 +149,9 @@ struct StartThread {
   // the standard format (Intel SDM vol. 1, "XSAVE Area"), as ptrace(2) reads it
   // (NT_X86_XSTATE). Empty: of a new process.
   std::vector<std::byte> xsave = {};
+  // Of the struct rseq that it has registered (rseq(2)), where the kernel
+  // writes which CPU the thread is on; 0: none.
+  uint64_t rseq_addr = 0;
 };
 
 // What the recorded CPU told the program, whenever it asked.

@@ -8,10 +8,10 @@
 #include "common/check.h"
 #include "common/digest.h"
 #include "common/x86/opcode.h"
+#include "follower/start_registers.h"
 #include "follower/thread_cpu.h"
 #include "follower/told_insn.h"
 #include "machine/decode.h"
-#include "machine/xsave.h"
 
 namespace clew::follower {
 
@@ -36,23 +36,6 @@ Status LoadSegments(const StartState& start, machine::Memory& memory) {
     }
   }
   return {};
-}
-
-machine::Registers StartRegisters(const StartThread& start,
-                                  uint32_t mxcsr_mask) {
-  machine::Registers registers;
-  registers.gpr = start.gpr;
-  registers.rip = start.rip.as_int();
-  registers.rflags = start.rflags;
-  registers.fs_base = start.fs_base;
-  registers.gs_base = start.gs_base;
-  registers.mxcsr = start.mxcsr;
-  registers.mxcsr_mask = mxcsr_mask;
-  registers.x87.control = start.x87_control;
-  if (!start.xsave.empty()) {
-    machine::RestoreXsave(start.xsave, registers);
-  }
-  return registers;
 }
 
 }  // namespace
@@ -101,6 +84,8 @@ Status Process::BeginThreads(const StartState& start) {
     }
     state.registers = StartRegisters(*begun, start.mxcsr_mask);
     state.phase = ThreadPhase::kRunning;
+    state.rseq_addr = begun->rseq_addr;
+    state.rseq_is_new = true;
     any = true;
   }
   return any ? Status()

@@ -15,15 +15,17 @@ inline constexpr const char* kNotTapped =
 // Records what comes into one process from outside while perf records where its
 // threads go. recorder/hardware/input_thread.h has one with eBPF.
 //
-//   Start, { Check } ..., Finish
+//   Open, Start, { Check } ..., Finish
 class InputTap {
  public:
   virtual ~InputTap() = default;
-  // From when it returns, of `process`, which is there; `from_exec`: from its
-  // next execve on. `tsc_times`: the recording's times are on the TSC, so those
-  // of the inputs can be, too.
-  [[nodiscard]] virtual Status Start(int32_t process, bool from_exec,
-                                     bool tsc_times) = 0;
+  // Makes ready, which takes up to a second: for `process`, which is there;
+  // `from_exec`: from its next execve on. `tsc_times`: the recording's times
+  // are on the TSC, so those of the inputs can be, too.
+  [[nodiscard]] virtual Status Open(int32_t process, bool from_exec,
+                                    bool tsc_times) = 0;
+  // Records from when it returns.
+  [[nodiscard]] virtual Status Start() = 0;
   // What went wrong since, if anything did. Takes no time.
   [[nodiscard]] virtual Status Check() = 0;
   // Ends; how many calls and signals of the process are not known.

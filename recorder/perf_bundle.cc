@@ -39,9 +39,14 @@ struct Candidate {
   uint64_t size_bytes = 0;
 };
 
-Result<uint64_t> SizeOf(const MappedImage& image, ImageSource& source) {
+std::span<const std::byte> VdsoOf(const PerfRun& run) {
+  return run.vdso.empty() ? OwnVdso() : std::span(run.vdso);
+}
+
+Result<uint64_t> SizeOf(const MappedImage& image, const PerfRun& run,
+                        ImageSource& source) {
   if (image.path == kVdsoPath) {
-    return OwnVdso().size();
+    return VdsoOf(run).size();
   }
   return source.SizeOf(image);
 }
@@ -56,7 +61,7 @@ std::vector<Candidate> FindImages(const PerfCapture& capture,
     if (!run.images || !IsWanted(users, run) || !IsCode(image.path)) {
       continue;
     }
-    const auto size_bytes = SizeOf(image, source);
+    const auto size_bytes = SizeOf(image, run, source);
     if (size_bytes) {
       candidates.push_back({.image = &image, .size_bytes = *size_bytes});
     } else {
@@ -68,9 +73,10 @@ std::vector<Candidate> FindImages(const PerfCapture& capture,
 }
 
 Result<StoredImage> StoreFile(ImageStore& store, const MappedImage& image,
-                              ImageSource& source, uint64_t bytes_max) {
+                              const PerfRun& run, ImageSource& source,
+                              uint64_t bytes_max) {
   if (image.path == kVdsoPath) {
-    return store.StoreVdso(image.build_id);
+    return store.StoreVdso(VdsoOf(run), image.build_id);
   }
   return store.Store(source, image, bytes_max);
 }
@@ -95,7 +101,7 @@ Status StoreImages(BundleWriter& bundle, const PerfCapture& capture,
            fmt::format("more than {} bytes of images", run.image_bytes_max)});
       continue;
     }
-    CLEW_ASSIGN_OR_RETURN(stored, StoreFile(store, *image, source, left));
+    CLEW_ASSIGN_OR_RETURN(stored, StoreFile(store, *image, run, source, left));
     if (!stored.why.empty()) {
       report.missing.push_back({image->path, stored.why});
     } else if (!Has(report, stored.info)) {

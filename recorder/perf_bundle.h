@@ -1,6 +1,7 @@
 #ifndef CLEW_RECORDER_PERF_BUNDLE_H_
 #define CLEW_RECORDER_PERF_BUNDLE_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <set>
 #include <string>
@@ -34,6 +35,9 @@ struct PerfRun {
   ImageRights image_rights = ImageRights::kOwn;
   // Where they are read from instead; must outlive the call.
   ImageSource* image_source = nullptr;
+  // The vDSO of the process, where the recorder changed it; empty: this
+  // process's.
+  std::vector<std::byte> vdso;
   // The smallest files come first; what is left over is listed as missing.
   uint64_t image_bytes_max = uint64_t{4} << 30;
 };

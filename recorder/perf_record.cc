@@ -54,11 +54,15 @@ class Recorder {
     CLEW_RETURN_IF_ERROR(Begin(recording));
     CLEW_RETURN_IF_ERROR(UntilEnd(recording));
     CLEW_RETURN_IF_ERROR(End(recording));
+    GiveBack();
     CLEW_RETURN_IF_ERROR(recording.WriteFile(capture(), run_.command));
     return PerfRecorded{.recording = std::move(recording),
                         .capture = std::move(capture()),
                         .run = std::move(run_),
-                        .dumped_core = dumped_core_};
+                        .dumped_core = dumped_core_,
+                        .stopped_ms = stopped_ms_,
+                        .no_start = std::move(no_start_),
+                        .not_given_back = std::move(not_given_back_)};
   }
 
  private:
@@ -184,28 +188,69 @@ class Recorder {
     }
     if (options_.inputs != nullptr) {
       CLEW_RETURN_IF_ERROR(
-          options_.inputs->Start(process_, /*from_exec=*/program_.has_value(),
-                                 recording.clock().has_value()));
+          options_.inputs->Open(process_, /*from_exec=*/program_.has_value(),
+                                recording.clock().has_value()));
     }
     started_ = Clock::now();
-    if (program_) {
-      return LetGo(*program_);
-    }
-    CLEW_RETURN_IF_ERROR(recording.session().Enable());
-    return options_.snapshot ? Status() : AddRunning();
+    return program_ ? BeginLaunched(*program_) : BeginAttached(recording);
   }
 
-  Status LetGo(HeldProgram& program) {
+  Status BeginLaunched(HeldProgram& program) {
+    CLEW_RETURN_IF_ERROR(StartInputs());
     const auto go = [&program] { program.Go(); };
-    if (!options_.describe) {
+    if (options_.start == nullptr) {
       go();
       return {};
     }
-    CLEW_ASSIGN_OR_RETURN(status, options_.describe(process_, go));
+    CLEW_ASSIGN_OR_RETURN(status, options_.start->Launch(process_, go));
     if (status) {
       program.NoteEnd(*status);
     }
     return {};
+  }
+
+  // Without a start it is still a recording that can be decoded.
+  bool StopForStart() {
+    if (options_.start == nullptr) {
+      return false;
+    }
+    const Status stopped = options_.start->Stop(process_);
+    if (!stopped) {
+      no_start_ = stopped.error().message;
+    }
+    return stopped.has_value();
+  }
+
+  Status BeginAttached(PerfRecording& recording) {
+    const bool stopped = StopForStart();
+    CLEW_RETURN_IF_ERROR(StartInputs());
+    CLEW_RETURN_IF_ERROR(recording.session().Enable());
+    if (!options_.snapshot) {
+      CLEW_RETURN_IF_ERROR(AddRunning());
+    }
+    if (stopped) {
+      CLEW_RETURN_IF_ERROR(options_.start->LetGo());
+      is_changed_ = true;
+      stopped_ms_ = static_cast<uint64_t>(
+          std::chrono::duration_cast<milliseconds>(Clock::now() - started_)
+              .count());
+    }
+    return {};
+  }
+
+  Status StartInputs() {
+    return options_.inputs == nullptr ? Status() : options_.inputs->Start();
+  }
+
+  // What was done to a process that goes on.
+  void GiveBack() {
+    if (!is_changed_ || HasEnded(ended_)) {
+      return;
+    }
+    const Status given = options_.start->GiveBack();
+    if (!given && !HasEnded(ended_)) {
+      not_given_back_ = given.error().message;
+    }
   }
 
   Status AddRunning() {
@@ -340,6 +385,10 @@ class Recorder {
   std::string cgroup_;   // its folder; empty: none
   std::optional<PerfCapture> capture_;
   std::vector<ScannedProcess> last_seen_;
+  bool is_changed_ = false;  // by options_.start, and runs
+  uint64_t stopped_ms_ = 0;
+  std::string no_start_;
+  std::string not_given_back_;
   Clock::time_point started_;
   std::optional<Clock::time_point> aborted_at_;
   bool enabled_ = false;

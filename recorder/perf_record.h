@@ -16,6 +16,7 @@
 #include "recorder/perf/kernel.h"
 #include "recorder/perf_bundle.h"
 #include "recorder/perf_recording.h"
+#include "recorder/start_tap.h"
 
 namespace clew::recorder {
 
@@ -38,12 +39,9 @@ struct PerfRecordOptions {
   // What comes in from outside, of a command or process alone, in full. May be
   // null. Must outlive the call.
   InputTap* inputs = nullptr;
-  // Describes a launched program at its first instruction; may be null. Is
-  // given the process, which is held before its execve, and what lets it go on.
-  // Returns its wait status if it ended before.
-  std::function<Result<std::optional<int>>(int32_t process,
-                                           const std::function<void()>& go)>
-      describe = {};
+  // Describes what a replay begins with, likewise. May be null. Must outlive
+  // the call.
+  StartTap* start = nullptr;
   // Not zero: end the recording. May be null. Must outlive the call.
   const volatile std::sig_atomic_t* stop = nullptr;
   std::string sys = "/sys";
@@ -55,6 +53,11 @@ struct PerfRecorded {
   PerfCapture capture;      // written
   PerfRun run;
   bool dumped_core = false;  // the launched program; by the wait status
+  // A process that ran was stopped for so long, so that its start could be
+  // described.
+  uint64_t stopped_ms = 0;
+  std::string no_start;  // why it could not; empty: it could, or nobody wanted
+  std::string not_given_back;  // why something done to it was not undone
 };
 
 // Records and writes the file `perf_data`. Ends with the program or process, by

@@ -4,10 +4,10 @@
 
 namespace clew::recorder::bpf {
 
-Result<InputRecording> InputRecording::Start(FileSystem& files,
-                                             const std::string& path,
-                                             const InputLogOptions& log,
-                                             InputOptions options) {
+Result<InputRecording> InputRecording::Open(FileSystem& files,
+                                            const std::string& path,
+                                            const InputLogOptions& log,
+                                            InputOptions options) {
   InputRecording recording;
   options.processes = {log.process};
   CLEW_ASSIGN_OR_RETURN(source, KernelInputSource::Open(options));
@@ -17,7 +17,6 @@ Result<InputRecording> InputRecording::Start(FileSystem& files,
   recording.clock_ = std::make_unique<ClockSamples>();
   recording.log_ = std::make_unique<InputLogWriter>(*recording.file_,
                                                     *recording.clock_, log);
-  CLEW_RETURN_IF_ERROR(recording.source_->Start());
   return recording;
 }
 

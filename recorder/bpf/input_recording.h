@@ -15,20 +15,24 @@ namespace clew::recorder::bpf {
 
 // Records inputs.pb of one process: for `clew record --source perf --inputs`.
 //
-//   auto recording = InputRecording::Start(
+//   auto recording = InputRecording::Open(
 //       files, path, {.process = process, .from_exec = true}, {});
+//   recording->Start();
 //   while (running) { recording->Poll(100); }
 //   auto summary = recording->Finish();
 //
 // Not thread-safe; Poll may be called from a thread of its own.
 class InputRecording {
  public:
-  // `log.process` exists already and waits to go on (or runs). `options` say
-  // neither processes nor cgroup. `files` must outlive the object.
-  [[nodiscard]] static Result<InputRecording> Start(FileSystem& files,
-                                                    const std::string& path,
-                                                    const InputLogOptions& log,
-                                                    InputOptions options);
+  // Makes ready, which takes up to a second. `log.process` exists already and
+  // waits to go on (or runs). `options` say neither processes nor cgroup.
+  // `files` must outlive the object.
+  [[nodiscard]] static Result<InputRecording> Open(FileSystem& files,
+                                                   const std::string& path,
+                                                   const InputLogOptions& log,
+                                                   InputOptions options);
+  // From when it returns.
+  [[nodiscard]] Status Start() { return source_->Start(); }
 
   // Waits for up to `timeout_ms` for something to come, and writes it. Times
   // are exact to a thousandth of the time between two calls, so call it at

@@ -41,17 +41,22 @@ class BpfInputTap final : public ReportingTap {
   BpfInputTap(FileSystem& files, std::string path, const InputsOptions& options)
       : files_(files), path_(std::move(path)), options_(options) {}
 
-  Status Start(int32_t process, bool from_exec, bool tsc_times) override {
+  Status Open(int32_t process, bool from_exec, bool tsc_times) override {
     CLEW_ASSIGN_OR_RETURN(
         recording,
-        InputRecording::Start(files_, path_,
-                              {.process = process,
-                               .from_exec = from_exec,
-                               .tsc_times = tsc_times},
-                              {.follow_children = false,
-                               .ring_bytes = options_.ring_bytes,
-                               .bytes_per_second = options_.bytes_per_second}));
+        InputRecording::Open(files_, path_,
+                             {.process = process,
+                              .from_exec = from_exec,
+                              .tsc_times = tsc_times},
+                             {.follow_children = false,
+                              .ring_bytes = options_.ring_bytes,
+                              .bytes_per_second = options_.bytes_per_second}));
     recording_ = std::make_unique<InputRecording>(std::move(recording));
+    return {};
+  }
+
+  Status Start() override {
+    CLEW_RETURN_IF_ERROR(recording_->Start());
     const WithoutSignals guard;
     poller_ = std::jthread([this](const std::stop_token& stop) { Poll(stop); });
     return {};

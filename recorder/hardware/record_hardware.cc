@@ -14,6 +14,7 @@
 #include "bundle/core_dump/dump_failure.h"
 #include "bundle/manifest/bundle_writer.h"
 #include "recorder/core_pattern.h"
+#include "recorder/native/attached_start.h"
 #include "recorder/native/exec_start.h"
 #include "recorder/qemu/plugin_config.h"
 
@@ -82,6 +83,46 @@ Status TakeCore(BundleWriter& bundle, const std::string& proc,
   return {};
 }
 
+// start.pb of a bundle.
+class BundleStart final : public StartTap {
+ public:
+  explicit BundleStart(std::string path) : path_(std::move(path)) {}
+
+  Result<std::optional<int>> Launch(int32_t process,
+                                    const std::function<void()>& go) override {
+    return DescribeAtExec(process, go, path_);
+  }
+  Status Stop(int32_t process) override {
+    CLEW_ASSIGN_OR_RETURN(start, AttachedStart::Stop(process, path_));
+    attached_ = std::make_unique<AttachedStart>(std::move(start));
+    return {};
+  }
+  Status LetGo() override { return attached_->LetGo(); }
+  Status GiveBack() override { return attached_->GiveBack(); }
+
+  std::vector<std::byte> vdso() const {
+    return attached_ == nullptr ? std::vector<std::byte>() : attached_->vdso();
+  }
+
+ private:
+  const std::string path_;
+  std::unique_ptr<AttachedStart> attached_;
+};
+
+void WarnOf(const PerfRecorded& recorded, HardwareReport& report) {
+  if (!recorded.no_start.empty()) {
+    report.warnings.push_back(
+        "no start state, so the bundle can be decoded and not solved: " +
+        recorded.no_start);
+  }
+  if (!recorded.not_given_back.empty()) {
+    report.warnings.push_back(
+        "the process asks the kernel for the time until it ends, which is "
+        "slower: its vDSO was not put back: " +
+        recorded.not_given_back);
+  }
+}
+
 }  // namespace
 
 Result<HardwareReport> RecordHardware(
@@ -90,15 +131,13 @@ Result<HardwareReport> RecordHardware(
   CLEW_ASSIGN_OR_RETURN(bundle, BundleWriter::Create(files, output));
   PerfRecordOptions options = given;
   std::unique_ptr<ReportingTap> tap;
+  BundleStart start(StartPath(bundle.folder()));
   if (inputs) {
     CLEW_ASSIGN_OR_RETURN(
         made, MakeInputTap(files, InputsPath(bundle.folder()), *inputs));
     tap = std::move(made);
     options.inputs = tap.get();
-    options.describe = [&bundle](int32_t process,
-                                 const std::function<void()>& go) {
-      return DescribeAtExec(process, go, StartPath(bundle.folder()));
-    };
+    options.start = &start;
   }
   CLEW_ASSIGN_OR_RETURN(
       recorded,
@@ -111,6 +150,9 @@ Result<HardwareReport> RecordHardware(
   if (report.has_start) {
     CLEW_RETURN_IF_ERROR(bundle.Sync("start.pb"));
   }
+  report.stopped_ms = recorded.stopped_ms;
+  WarnOf(recorded, report);
+  recorded.run.vdso = start.vdso();
   report.has_pt = recorded.recording.pt_info().has_value();
   if (recorded.dumped_core) {
     const Status core = TakeCore(bundle, options.proc, recorded);

@@ -17,7 +17,9 @@ struct HardwareReport {
   Failure failure;
   bool has_pt = false;
   bool has_core = false;
-  bool has_start = false;  // a start state: of a command, with inputs
+  // A start state: of a command or process, with inputs.
+  bool has_start = false;
+  uint64_t stopped_ms = 0;  // for so long the process was, for that
   uint64_t pt_bytes = 0;
   CaptureCounts counts;
   PerfBundleReport images;

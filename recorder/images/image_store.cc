@@ -3,7 +3,6 @@
 #include "common/os/file.h"
 #include "common/text/path_names.h"
 #include "recorder/images/describe_image.h"
-#include "recorder/images/vdso.h"
 
 namespace clew::recorder {
 namespace {
@@ -38,8 +37,8 @@ Result<StoredImage> ImageStore::Store(ImageSource& source,
 }
 
 Result<StoredImage> ImageStore::StoreVdso(
-    const std::vector<std::byte>& build_id) {
-  CLEW_RETURN_IF_ERROR(bundle_->Write(kCopyName, OwnVdso()));
+    std::span<const std::byte> bytes, const std::vector<std::byte>& build_id) {
+  CLEW_RETURN_IF_ERROR(bundle_->Write(kCopyName, bytes));
   return Adopt(std::string(kVdsoPath), build_id);
 }
 

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -35,9 +36,9 @@ class ImageStore {
   [[nodiscard]] Result<StoredImage> Store(ImageSource& source,
                                           const MappedImage& image,
                                           uint64_t bytes_max);
-  // The vDSO of this process; see DescribeImage.
+  // A vDSO, which is a whole ELF file; see DescribeImage.
   [[nodiscard]] Result<StoredImage> StoreVdso(
-      const std::vector<std::byte>& build_id);
+      std::span<const std::byte> bytes, const std::vector<std::byte>& build_id);
 
  private:
   ImageStore(bundle::BundleWriter& bundle, bundle::ImageFolder folder)

@@ -42,7 +42,7 @@ class BlockedSignals {
 }  // namespace
 
 Result<Attachment> Attachment::Make(TracedProcess& process,
-                                    const GuestMemory& memory) {
+                                    const GuestMemory& memory, RseqIs rseq) {
   const std::vector<Tid> threads = process.Threads();
   for (const Tid thread : threads) {
     CLEW_RETURN_IF_ERROR(RewindInterruptedCall(process, thread, false));
@@ -50,7 +50,7 @@ Result<Attachment> Attachment::Make(TracedProcess& process,
   BlockedSignals blocked(process);
   CLEW_RETURN_IF_ERROR(blocked.Block(threads));
   CLEW_ASSIGN_OR_RETURN(calls, VdsoCalls::Install(process, threads, memory));
-  Attachment attachment(std::move(calls));
+  Attachment attachment(std::move(calls), rseq);
   const Status prepared = attachment.Prepare(process, memory);
   if (!prepared) {
     (void)attachment.calls_.Remove(process, threads, memory);
@@ -79,8 +79,14 @@ Status Attachment::Prepare(TracedProcess& process, const GuestMemory& memory) {
 
 Status Attachment::PrepareThread(TracedProcess& process, Tid tid,
                                  const GuestMemory& memory) {
-  Thread thread = {.tid = tid, .rseq = {}};
-  CLEW_RETURN_IF_ERROR(EndRseq(process, thread, memory));
+  CLEW_ASSIGN_OR_RETURN(rseq, process.RegisteredRseq(tid));
+  Thread thread = {.tid = tid, .rseq = rseq};
+  if (rseq.addr != 0) {
+    CLEW_RETURN_IF_ERROR(AbortSection(process, thread, memory));
+    if (rseq_ == RseqIs::kEnded) {
+      CLEW_RETURN_IF_ERROR(EndRseq(process, thread));
+    }
+  }
   CLEW_ASSIGN_OR_RETURN(addr, Ask<uint64_t>(process, tid, memory, __NR_prctl,
                                             {PR_GET_TID_ADDRESS}, 1));
   if (!addr) {
@@ -107,34 +113,35 @@ bool Attachment::AddRseq(Tid thread, const TracedProcess::Rseq& rseq) {
   return true;
 }
 
-// Source: linux/rseq.h.
-Status Attachment::EndRseq(TracedProcess& process, Thread& thread,
-                           const GuestMemory& memory) {
-  CLEW_ASSIGN_OR_RETURN(rseq, process.RegisteredRseq(thread.tid));
-  if (rseq.addr == 0) {
+// The kernel would do so before the thread goes on, wherever that was, and set
+// the word to zero. Source: linux/rseq.h; linux kernel/rseq.c, rseq_ip_fixup.
+Status Attachment::AbortSection(TracedProcess& process, const Thread& thread,
+                                const GuestMemory& memory) const {
+  const uint64_t word = thread.rseq.addr + offsetof(struct rseq, rseq_cs);
+  const uint64_t section_addr = memory.Load<uint64_t>(word).value_or(0);
+  if (section_addr == 0) {
     return {};
   }
+  const auto section = memory.Load<struct rseq_cs>(section_addr);
   CLEW_ASSIGN_OR_RETURN(registers, process.Registers(thread.tid));
-  const uint64_t section_addr =
-      memory.Load<uint64_t>(rseq.addr + offsetof(struct rseq, rseq_cs))
-          .value_or(0);
-  const auto section = section_addr == 0
-                           ? std::nullopt
-                           : memory.Load<struct rseq_cs>(section_addr);
   if (section &&
       registers.rip - section->start_ip < section->post_commit_offset) {
     registers.rip = section->abort_ip;
     CLEW_RETURN_IF_ERROR(process.SetRegisters(thread.tid, registers));
   }
+  const uint64_t none = 0;
+  (void)memory.Write(word, &none, sizeof(none));  // it was read
+  return {};
+}
+
+Status Attachment::EndRseq(TracedProcess& process, const Thread& thread) const {
+  const TracedProcess::Rseq& rseq = thread.rseq;
   CLEW_ASSIGN_OR_RETURN(result, Call(process, thread.tid, __NR_rseq,
                                      {rseq.addr, rseq.size_bytes,
                                       RSEQ_FLAG_UNREGISTER, rseq.signature}));
-  if (result != 0) {
-    return Unsupported("thread {}: rseq cannot be ended: error {}", thread.tid,
-                       -result);
-  }
-  thread.rseq = rseq;
-  return {};
+  return result == 0 ? Status()
+                     : Unsupported("thread {}: rseq cannot be ended: error {}",
+                                   thread.tid, -result);
 }
 
 Result<int64_t> Attachment::Call(TracedProcess& process, Tid thread,
@@ -222,7 +229,7 @@ Status Attachment::UndoInChild(TracedProcess& process, Tid child,
 Status Attachment::BeginRseq(TracedProcess& process, Tid tid,
                              const Thread& as) const {
   const TracedProcess::Rseq& rseq = as.rseq;
-  if (rseq.addr == 0) {
+  if (rseq.addr == 0 || rseq_ == RseqIs::kKept) {
     return {};
   }
   CLEW_RETURN_IF_ERROR(Call(process, tid, __NR_rseq,

@@ -19,9 +19,11 @@ namespace clew::recorder {
 //
 // - Each thread is brought to user mode: a call that the stop interrupted is
 //   made once more, with its time limit from the beginning.
-// - The kernel writes nothing into its memory but by calls and signals: the
-//   functions of the vDSO make calls (VdsoCalls), and rseq(2) is registered no
-//   longer. A critical section of rseq is aborted, as by a preemption.
+// - The functions of the vDSO make calls (VdsoCalls), so that what they read is
+//   in the log of calls.
+// - A critical section of rseq(2) is aborted, as by a preemption. With
+//   RseqIs::kEnded none is registered any longer: then the kernel writes
+//   nothing into its memory but by calls and signals.
 class Attachment {
  public:
   struct Thread {
@@ -29,14 +31,22 @@ class Attachment {
     uint64_t clear_tid_addr = 0;  // set_tid_address(2)
     TracedProcess::Rseq rseq;     // that it had
   };
+  enum class RseqIs : uint8_t { kEnded, kKept };
   // REQUIRES: all threads are stopped. kUnsupported: the kernel lacks what is
   // needed (the message says what).
   [[nodiscard]] static Result<Attachment> Make(TracedProcess& process,
-                                               const GuestMemory& memory);
+                                               const GuestMemory& memory,
+                                               RseqIs rseq);
 
+  // By number.
   const std::vector<Thread>& threads() const { return threads_; }
   uint64_t brk() const { return brk_; }
   bool uses_timers() const { return uses_timers_; }
+  const VdsoCalls& vdso() const { return calls_; }
+  // Of the struct rseq that the kernel goes on writing to; 0: none.
+  uint64_t RseqAddr(const Thread& thread) const {
+    return rseq_ == RseqIs::kKept ? thread.rseq.addr : 0;
+  }
 
   // A thread registers rseq: it was made before attaching, or by a thread that
   // had decided on it then. Keeps that for Undo. Returns false if the program
@@ -58,13 +68,17 @@ class Attachment {
                                    Tid parent) const;
 
  private:
-  explicit Attachment(VdsoCalls calls) : calls_(std::move(calls)) {}
+  Attachment(VdsoCalls calls, RseqIs rseq)
+      : calls_(std::move(calls)), rseq_(rseq) {}
   [[nodiscard]] Status Prepare(TracedProcess& process,
                                const GuestMemory& memory);
   [[nodiscard]] Status PrepareThread(TracedProcess& process, Tid tid,
                                      const GuestMemory& memory);
-  [[nodiscard]] Status EndRseq(TracedProcess& process, Thread& thread,
-                               const GuestMemory& memory);
+  [[nodiscard]] Status AbortSection(TracedProcess& process,
+                                    const Thread& thread,
+                                    const GuestMemory& memory) const;
+  [[nodiscard]] Status EndRseq(TracedProcess& process,
+                               const Thread& thread) const;
   // Registers for `tid` what `as` had registered.
   [[nodiscard]] Status BeginRseq(TracedProcess& process, Tid tid,
                                  const Thread& as) const;
@@ -82,6 +96,7 @@ class Attachment {
                                              size_t at) const;
 
   VdsoCalls calls_;
+  RseqIs rseq_;
   std::vector<Thread> threads_;
   uint64_t brk_ = 0;
   bool uses_timers_ = false;

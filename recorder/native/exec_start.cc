@@ -4,16 +4,11 @@
 
 #include <utility>
 
-#include "common/x86/xcr0.h"
+#include "recorder/native/shown_cpu.h"
 #include "recorder/native/start_description.h"
 
 namespace clew::recorder {
 namespace {
-
-ToldCpu HostCpu() {
-  return {.cpuid = x86::CpuidTable::Ask(x86::AskCpuid),
-          .xcr0 = x86::HostXcr0()};
-}
 
 Status Describe(const TracedProcess& process, const std::string& path) {
   CLEW_ASSIGN_OR_RETURN(memory, GuestMemory::OpenOf(process.process()));

@@ -5,7 +5,6 @@
 #include <string>
 #include <utility>
 
-#include "recorder/native/process_stat.h"
 #include "recorder/native/start_description.h"
 
 namespace clew::recorder {
@@ -20,29 +19,19 @@ Status NativeProgram::Begin() {
   stack_addr_ = start.initial_stack.as_int();
   brk_ = start.brk.as_int();
   CLEW_RETURN_IF_ERROR(HideVdso(start, state_.memory));
-  AddThread(start.first, 0);
+  AddThread(start.first.thread, start.first.rip, 0);
   return WriteStartState(start);
 }
 
 Status NativeProgram::Begin(const Attachment& attachment) {
-  StartState start;
-  CLEW_ASSIGN_OR_RETURN(stack, StatField(state_.process, kStatStartOfStack));
-  stack_addr_ = stack;
-  brk_ = attachment.brk();
-  start.initial_stack = TraceeAddr(stack_addr_);
-  start.brk = TraceeAddr(brk_);
+  CLEW_ASSIGN_OR_RETURN(start, DescribeAttached(state_.process, attachment));
+  stack_addr_ = start.initial_stack.as_int();
+  brk_ = start.brk.as_int();
   CLEW_ASSIGN_OR_RETURN(regions, Regions());
   state_.files.Begin(regions);
   for (const Attachment::Thread& attached : attachment.threads()) {
-    CLEW_ASSIGN_OR_RETURN(thread, DescribeThread(state_.process, attached.tid));
-    CLEW_ASSIGN_OR_RETURN(extended, state_.process.ExtendedState(attached.tid));
-    thread.xsave = std::move(extended);
-    AddThread(thread, attached.clear_tid_addr);
-    if (attached.tid == state_.process.first_thread()) {
-      start.first = std::move(thread);
-    } else {
-      start.others.push_back(std::move(thread));
-    }
+    CLEW_ASSIGN_OR_RETURN(ip, state_.process.InsnPointer(attached.tid));
+    AddThread(attached.tid, ip, attached.clear_tid_addr);
   }
   return WriteStartState(start);
 }
@@ -60,15 +49,15 @@ void NativeProgram::NameThreads() {
   }
 }
 
-void NativeProgram::AddThread(const StartThread& thread,
+void NativeProgram::AddThread(Tid thread, TraceeAddr ip,
                               uint64_t clear_tid_addr) {
   auto added = std::make_unique<NativeThread>();
-  added->tid = thread.thread;
-  if (thread.thread != state_.process.first_thread()) {
+  added->tid = thread;
+  if (thread != state_.process.first_thread()) {
     added->parent = state_.process.first_thread();
   }
   added->slot = static_cast<uint32_t>(state_.threads.size());
-  added->ip = thread.rip.as_int();
+  added->ip = ip.as_int();
   added->clear_tid_addr = clear_tid_addr;
   state_.threads.push_back(std::move(added));
 }
@@ -84,7 +73,7 @@ Status NativeProgram::WriteStartState(StartState& start) {
     state_.code.Map(mapping);
   }
   if (state_.inputs_are_tapped) {
-    start.told_cpu = state_.shown_cpu;
+    start.told_cpu = state_.shows_host_cpu ? HostCpu() : state_.shown_cpu;
   }
   return WriteDescription(StartPath(state_.config.folder), start,
                           state_.process.process(), std::move(regions),

@@ -30,7 +30,7 @@ class NativeProgram {
  private:
   [[nodiscard]] Result<std::vector<GuestRegion>> Regions() const;
   [[nodiscard]] Result<DumpedThread> Dumped(const NativeThread& thread) const;
-  void AddThread(const StartThread& thread, uint64_t clear_tid_addr);
+  void AddThread(Tid thread, TraceeAddr ip, uint64_t clear_tid_addr);
   void NameThreads();
   [[nodiscard]] Status WriteStartState(StartState& start);
 

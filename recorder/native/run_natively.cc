@@ -201,6 +201,27 @@ Status LetGo(NativeState& state, Recorded& recorded) {
   return {};
 }
 
+// Undoes what was done to a process that was attached to, if it still runs what
+// it did then. REQUIRES: no instruction was stepped.
+void GiveBack(Recorded& recorded) {
+  if (!recorded.attachment) {
+    return;
+  }
+  std::vector<Attachment::Stopped> stopped;
+  for (const Tid thread : recorded.process.Threads()) {
+    stopped.push_back({.tid = thread});
+  }
+  const auto memory = GuestMemory::OpenOf(recorded.process.process());
+  if (memory) {  // otherwise it has ended
+    (void)recorded.attachment->Undo(recorded.process, *memory, stopped);
+  }
+  for (const Attachment::Stopped& thread : stopped) {
+    if (recorded.cpu) {
+      recorded.cpu->Release(thread.tid);
+    }
+  }
+}
+
 // A process that was made while it is recorded runs as if nobody recorded.
 Status FreeChild(Recorded& recorded, Tid child, Tid parent) {
   if (recorded.cpu) {
@@ -247,10 +268,20 @@ Result<NativeState> MakeState(Recorded& recorded) {
 // attached to in. Returns its wait status, 0 if it was let go; nullopt: it has
 // replaced itself by another, which is at its first instruction now.
 Result<std::optional<int>> RunProgram(Recorded& recorded) {
-  CLEW_ASSIGN_OR_RETURN(state, MakeState(recorded));
+  auto made = MakeState(recorded);
+  if (!made) {
+    GiveBack(recorded);
+    return std::unexpected(made.error());
+  }
+  NativeState& state = *made;
   NativeProgram program(state);
-  CLEW_RETURN_IF_ERROR(recorded.attachment ? program.Begin(*recorded.attachment)
-                                           : program.Begin());
+  const Status begins = recorded.attachment
+                            ? program.Begin(*recorded.attachment)
+                            : program.Begin();
+  if (!begins) {
+    GiveBack(recorded);
+    return std::unexpected(begins.error());
+  }
   if (recorded.attachment && recorded.begun) {
     recorded.begun();
   }
@@ -313,12 +344,22 @@ Result<int> RunAttached(const NativeAttach& attach) {
   Recorded recorded = {.config = attach.config,
                        .process = std::move(process),
                        .is_over = attach.is_over,
+                       .inputs_are_tapped = attach.inputs_are_tapped,
                        .begun = attach.begun};
   CLEW_ASSIGN_OR_RETURN(memory, GuestMemory::OpenOf(attach.process));
-  CLEW_ASSIGN_OR_RETURN(attachment, Attachment::Make(recorded.process, memory));
+  CLEW_ASSIGN_OR_RETURN(
+      attachment,
+      Attachment::Make(recorded.process, memory,
+                       attach.inputs_are_tapped ? Attachment::RseqIs::kKept
+                                                : Attachment::RseqIs::kEnded));
   recorded.uses_timers = attachment.uses_timers();
   recorded.attachment = std::move(attachment);
   recorded.cpu.emplace(recorded.process.Threads());
+  const Status may_go_on = attach.stopped();
+  if (!may_go_on) {
+    GiveBack(recorded);
+    return std::unexpected(may_go_on.error());
+  }
   return RunPrograms(recorded);
 }
 

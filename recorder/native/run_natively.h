@@ -34,8 +34,13 @@ struct NativeAttach {
   PluginConfig config;
   // Whether to end the recording, asked each turn; it goes on then unrecorded.
   std::function<bool()> is_over;
+  // Called once it is stopped, and is ready to go on from where it is. Its
+  // error is that of the recording.
+  std::function<Status()> stopped;
   // Called once it is no longer stopped.
   std::function<void()> begun;
+  // Somebody else records the inputs, from `stopped` on: as with NativeLaunch.
+  bool inputs_are_tapped = false;
 };
 
 // Runs the program on this host's CPU, one instruction at a time, and leaves in

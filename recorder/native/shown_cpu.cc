@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "common/x86/xcr0.h"
+
 namespace clew::recorder {
 namespace {
 
@@ -100,6 +102,11 @@ CpuidResult ShownCpuid(uint32_t leaf, uint32_t subleaf) {
 
 ToldCpu ShownCpu() {
   return {.cpuid = x86::CpuidTable::Ask(ShownCpuid), .xcr0 = ShownXcr0()};
+}
+
+ToldCpu HostCpu() {
+  return {.cpuid = x86::CpuidTable::Ask(x86::AskCpuid),
+          .xcr0 = x86::HostXcr0()};
 }
 
 }  // namespace clew::recorder

@@ -21,6 +21,8 @@ x86::FeatureSet ShownFeatures();
 uint64_t ShownXcr0();
 // All of it.
 ToldCpu ShownCpu();
+// What the host's CPU tells a program that runs on it: of the core that asks.
+ToldCpu HostCpu();
 
 }  // namespace clew::recorder
 

@@ -79,6 +79,26 @@ Result<StartState> DescribeProgram(const TracedProcess& process) {
   return start;
 }
 
+Result<StartState> DescribeAttached(const TracedProcess& process,
+                                    const Attachment& attachment) {
+  StartState start;
+  CLEW_ASSIGN_OR_RETURN(stack, StatField(process, kStatStartOfStack));
+  start.initial_stack = TraceeAddr(stack);
+  start.brk = TraceeAddr(attachment.brk());
+  for (const Attachment::Thread& attached : attachment.threads()) {
+    CLEW_ASSIGN_OR_RETURN(thread, DescribeThread(process, attached.tid));
+    CLEW_ASSIGN_OR_RETURN(extended, process.ExtendedState(attached.tid));
+    thread.xsave = std::move(extended);
+    thread.rseq_addr = attachment.RseqAddr(attached);
+    if (attached.tid == process.first_thread()) {
+      start.first = std::move(thread);
+    } else {
+      start.others.push_back(std::move(thread));
+    }
+  }
+  return start;
+}
+
 Status HideVdso(const StartState& program, const GuestMemory& memory) {
   const InitialStack stack =
       ReadInitialStack(program.initial_stack.as_int(), memory);

@@ -11,6 +11,7 @@
 #include "common/inputs.h"
 #include "common/os/ptrace.h"
 #include "common/result.h"
+#include "recorder/native/attachment.h"
 #include "recorder/qemu/guest_memory.h"
 
 // What start.pb says of a process whose threads are stopped.
@@ -27,6 +28,10 @@ std::array<uint64_t, 16> GprsOf(const user_regs_struct& registers);
 
 // Describes a program that is at its first instruction: its thread, its heap.
 [[nodiscard]] Result<StartState> DescribeProgram(const TracedProcess& process);
+
+// Describes a process that runs: its threads with their vectors, its heap.
+[[nodiscard]] Result<StartState> DescribeAttached(const TracedProcess& process,
+                                                  const Attachment& attachment);
 
 // Hides the vDSO from it, so that it asks the kernel for the time.
 // kUnsupported: its auxiliary vector cannot be written.

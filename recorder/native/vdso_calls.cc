@@ -5,6 +5,7 @@
 #include <elf.h>
 
 #include <algorithm>
+#include <bit>
 #include <cstring>
 #include <optional>
 #include <span>
@@ -54,6 +55,13 @@ uint64_t VdsoOf(const TracedProcess& process) {
   return 0;
 }
 
+// MOV EAX, number; SYSCALL; RET.
+std::array<std::byte, 8> CallOf(uint32_t number) {
+  std::array<uint8_t, 8> code = {0xb8, 0, 0, 0, 0, 0x0f, 0x05, 0xc3};
+  std::memcpy(code.data() + 1, &number, sizeof(number));
+  return std::bit_cast<std::array<std::byte, 8>>(code);
+}
+
 }  // namespace
 
 Result<VdsoCalls> VdsoCalls::Install(TracedProcess& process,
@@ -84,6 +92,24 @@ uint64_t VdsoCalls::syscall_addr() const {
   return replaced_.front().addr + kSyscallAt;
 }
 
+Result<std::vector<std::byte>> VdsoCalls::Image(
+    const GuestMemory& memory) const {
+  std::vector<std::byte> image(size_bytes_);
+  if (!memory.Read(begin_, image.data(), image.size())) {
+    return Unsupported("the vDSO at {:#x} cannot be read", begin_);
+  }
+  return image;
+}
+
+bool VdsoCalls::IsIn(const TracedProcess& process,
+                     const GuestMemory& memory) const {
+  return VdsoOf(process) == begin_ &&
+         std::ranges::all_of(replaced_, [&](const Replaced& replaced) {
+           return memory.Load<std::array<std::byte, kCallBytes>>(
+                      replaced.addr) == CallOf(replaced.number);
+         });
+}
+
 // Nothing that they need there is another thread's to do.
 Status VdsoCalls::StepOut(TracedProcess& process,
                           const std::vector<Tid>& threads) const {
@@ -110,9 +136,8 @@ Status VdsoCalls::Replace(const char* name, uint32_t number,
   if (!offset || *offset + kCallBytes > size_bytes_) {
     return {};
   }
-  Replaced replaced = {.addr = begin_ + *offset};
-  std::array<uint8_t, kCallBytes> code = {0xb8, 0, 0, 0, 0, 0x0f, 0x05, 0xc3};
-  std::memcpy(code.data() + 1, &number, sizeof(number));
+  Replaced replaced = {.addr = begin_ + *offset, .number = number};
+  const auto code = CallOf(number);
   if (!memory.Read(replaced.addr, replaced.was.data(), kCallBytes) ||
       !memory.Write(replaced.addr, code.data(), kCallBytes)) {
     return Unsupported("the kernel lets nobody change {} in the vDSO", name);

@@ -28,17 +28,23 @@ class VdsoCalls {
 
   // Of a SYSCALL instruction.
   uint64_t syscall_addr() const;
+  // The vDSO as it is now: a whole ELF file.
+  [[nodiscard]] Result<std::vector<std::byte>> Image(
+      const GuestMemory& memory) const;
+  // Whether the process, which may run another program by now, has them.
+  [[nodiscard]] bool IsIn(const TracedProcess& process,
+                          const GuestMemory& memory) const;
   // Puts the functions back. REQUIRES: as Install.
   [[nodiscard]] Status Remove(TracedProcess& process,
                               const std::vector<Tid>& threads,
                               const GuestMemory& memory) const;
 
  private:
-  // MOV EAX, imm32; SYSCALL; RET.
   static constexpr size_t kCallBytes = 8;
-  static constexpr size_t kSyscallAt = 5;
+  static constexpr size_t kSyscallAt = 5;  // of these
   struct Replaced {
     uint64_t addr = 0;
+    uint32_t number = 0;  // of the call
     std::array<std::byte, kCallBytes> was = {};
   };
   VdsoCalls(uint64_t begin, uint64_t size_bytes)

@@ -10,7 +10,9 @@ constexpr uint32_t kStartSegments = 10;
 constexpr uint32_t kSegmentData = 6;
 constexpr uint32_t kStartThreads = 14;
 constexpr uint32_t kThreadXsave = 7;
+constexpr uint32_t kThreadRseq = 8;
 constexpr uint32_t kStartToldCpu = 16;
+constexpr uint32_t kStartRseq = 17;
 
 // The zero pages at a region's start, which get a segment without bytes.
 uint64_t LeadingZeroBytes(const GuestRegion& region, PageContent& content) {
@@ -93,6 +95,7 @@ Wire RegistersOf(const StartThread& thread) {
 void WriteThread(RawFile& file, const StartThread& thread) {
   Wire fields = RegistersOf(thread);
   fields.Text(kThreadXsave, TextOf(thread.xsave));
+  fields.Number(kThreadRseq, thread.rseq_addr);
   Wire field;
   field.Text(kStartThreads, fields.bytes());
   file.Append(field.bytes());
@@ -125,6 +128,7 @@ void WriteRegisters(RawFile& file, const StartState& state) {
   fields.Text(12, x86::NamesOf(state.cpu_features.Without(x86::kX86_64V2)));
   fields.Text(13, TextOf(state.first.xsave));
   fields.Number(15, state.initial_stack.as_int());
+  fields.Number(kStartRseq, state.first.rseq_addr);
   file.Append(fields.bytes());
   if (state.told_cpu) {
     WriteToldCpu(file, *state.told_cpu);

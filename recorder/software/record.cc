@@ -189,18 +189,34 @@ struct Ran {
   uint64_t stopped_ms = 0;
 };
 
-Result<Ran> Attach(const RecordOptions& options, const PluginConfig& config) {
+Result<Ran> Attach(const RecordOptions& options, const PluginConfig& config,
+                   InputTap* tap) {
   Ran ran;
+  if (tap != nullptr) {
+    CLEW_RETURN_IF_ERROR(tap->Open(options.process, false, false));
+  }
   const uint64_t before_ms = NowMs();
   CLEW_ASSIGN_OR_RETURN(
       wait_status,
-      RunAttached({.process = options.process,
-                   .config = config,
-                   .is_over = options.is_over,
-                   .begun = [&] { ran.stopped_ms = NowMs() - before_ms; }}));
+      RunAttached(
+          {.process = options.process,
+           .config = config,
+           .is_over = options.is_over,
+           .stopped = [&] { return tap == nullptr ? Status() : tap->Start(); },
+           .begun = [&] { ran.stopped_ms = NowMs() - before_ms; },
+           .inputs_are_tapped = tap != nullptr}));
   CLEW_ASSIGN_OR_RETURN(outcome, ReadOutcome(config, wait_status));
   ran.outcome = std::move(outcome);
   return ran;
+}
+
+// `tap` may be null.
+Status BeginInputs(pid_t process, InputTap* tap) {
+  if (tap == nullptr) {
+    return {};
+  }
+  CLEW_RETURN_IF_ERROR(tap->Open(process, false, false));
+  return tap->Start();
 }
 
 // Returns the wait status.
@@ -216,9 +232,7 @@ Result<int> RunCommand(const RecordOptions& options, const PluginConfig& config,
                         .started =
                             [&](pid_t pid) {
                               group.Add(pid);
-                              return tap == nullptr
-                                         ? Status()
-                                         : tap->Start(pid, false, false);
+                              return BeginInputs(pid, tap);
                             },
                         .inputs_are_tapped = tap != nullptr});
   }
@@ -229,16 +243,10 @@ Result<int> RunCommand(const RecordOptions& options, const PluginConfig& config,
                       group);
 }
 
-Result<Ran> Run(const RecordOptions& options, const PluginConfig& config) {
-  std::unique_ptr<InputTap> tap;
-  if (options.make_tap) {
-    CLEW_ASSIGN_OR_RETURN(
-        made, options.make_tap(PosixFileSystem(), InputsPath(config.folder)));
-    tap = std::move(made);
-  }
+Result<Ran> Launch(const RecordOptions& options, const PluginConfig& config,
+                   InputTap* tap) {
   CLEW_ASSIGN_OR_RETURN(group, ProgramGroup::Make());
-  CLEW_ASSIGN_OR_RETURN(wait_status,
-                        RunCommand(options, config, group, tap.get()));
+  CLEW_ASSIGN_OR_RETURN(wait_status, RunCommand(options, config, group, tap));
   std::vector<pid_t> left = group.Left();
   const auto outcome = ReadOutcome(config, wait_status);
   if (!outcome || WasCutOff(outcome->failure)) {
@@ -248,7 +256,19 @@ Result<Ran> Run(const RecordOptions& options, const PluginConfig& config) {
   if (!outcome) {
     return std::unexpected(outcome.error());
   }
-  Ran ran = {.outcome = *outcome, .left = std::move(left)};
+  return Ran{.outcome = *outcome, .left = std::move(left)};
+}
+
+Result<Ran> Run(const RecordOptions& options, const PluginConfig& config) {
+  std::unique_ptr<InputTap> tap;
+  if (options.make_tap) {
+    CLEW_ASSIGN_OR_RETURN(
+        made, options.make_tap(PosixFileSystem(), InputsPath(config.folder)));
+    tap = std::move(made);
+  }
+  CLEW_ASSIGN_OR_RETURN(ran, options.process != 0
+                                 ? Attach(options, config, tap.get())
+                                 : Launch(options, config, tap.get()));
   if (tap != nullptr) {
     CLEW_RETURN_IF_ERROR(tap->Check());
     CLEW_ASSIGN_OR_RETURN(unknown, tap->Finish());
@@ -278,8 +298,7 @@ Result<RecordOutcome> Record(const RecordOptions& given) {
   CLEW_ASSIGN_OR_RETURN(config, MakeSession(options, bundle.folder()));
   CLEW_RETURN_IF_ERROR(
       bundle.files().CreateDirectory(RawFolder(bundle.folder())));
-  CLEW_ASSIGN_OR_RETURN(ran, options.process != 0 ? Attach(options, config)
-                                                  : Run(options, config));
+  CLEW_ASSIGN_OR_RETURN(ran, Run(options, config));
   const Outcome& outcome = ran.outcome;
 
   RecordOutcome result{.failure = outcome.failure,

@@ -68,8 +68,8 @@ struct RecordOptions {
   bool keep_only_if_failed = false;  // no bundle of such a run
   // True for an instruction that can be replayed; absent: not asked.
   std::function<bool(std::span<const std::byte>)> can_replay;
-  // With kStep and a command: inputs are recorded as they are beside hardware,
-  // not by ptrace. Null: by ptrace.
+  // With kStep: inputs are recorded as they are beside hardware, not by ptrace.
+  // Null: by ptrace.
   InputTapMaker make_tap;
   std::string plugin_path;  // of clew-qemu-plugin.so
   std::string turns_path;   // for tests; as PluginConfig::turns_path

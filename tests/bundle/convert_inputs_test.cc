@@ -28,6 +28,7 @@ void Fill(Thread& thread, int32_t number) {
   thread.set_rflags(0x246);
   thread.set_fs_base(0x7000);
   thread.set_gs_base(0x8000);
+  thread.set_rseq_addr(0x9000 + static_cast<uint64_t>(number));
 }
 
 pb::Start Attached() {
@@ -62,6 +63,7 @@ TEST(ConvertStartTest, EveryThreadHasItsRegisters) {
     EXPECT_EQ(thread->rflags, 0x246u);
     EXPECT_EQ(thread->fs_base, 0x7000u);
     EXPECT_EQ(thread->gs_base, 0x8000u);
+    EXPECT_EQ(thread->rseq_addr, 0x9000u + static_cast<uint32_t>(number));
     ++number;
   }
   EXPECT_EQ(start->first.xsave.size(), kXsaveBytes);

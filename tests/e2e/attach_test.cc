@@ -26,6 +26,7 @@
 #include "follower/bundle/bundle_recording.h"
 #include "recorder/software/record.h"
 #include "solver/check.h"
+#include "tests/e2e/answering_program.h"
 #include "tests/e2e/clew_command.h"
 #include "tests/e2e/true_schedule.h"
 
@@ -33,74 +34,9 @@ namespace clew::e2e {
 namespace {
 
 using testing::HasSubstr;
+using testing::Not;
 
-constexpr int kAnswerLimitMs = 600'000;
-
-// tests/programs/endless.c, while this exists, or another one that answers.
-class Endless {
- public:
-  explicit Endless(const char* program = "endless",
-                   const std::string& more_tunables = "") {
-    auto input = MakePipe();
-    auto output = MakePipe();
-    const Fd errors(open("/dev/null", O_WRONLY | O_CLOEXEC));
-    const auto pid = SpawnProgram(
-        {"/usr/bin/env", x86::kWithoutAvx512 + more_tunables, Tracee(program)},
-        {.input = input->read_end.get(),
-         .output = output->write_end.get(),
-         .errors = errors.get()});
-    pid_ = pid.value();
-    to_ = std::move(input->write_end);
-    from_ = std::move(output->read_end);
-    EXPECT_EQ(Ask(), "pong\n");  // it runs, with all of its threads
-  }
-  Endless(const Endless&) = delete;
-  Endless& operator=(const Endless&) = delete;
-  ~Endless() {
-    kill(pid_, SIGKILL);
-    (void)WaitForChild(pid_);
-  }
-
-  pid_t pid() const { return pid_; }
-  std::string Number() const { return std::to_string(pid_); }
-  void Tell(const char* line) const { EXPECT_EQ(write(to_.get(), line, 2), 2); }
-  std::string Ask(const char* line = "p\n") const {
-    Tell(line);
-    pollfd answer = {.fd = from_.get(), .events = POLLIN, .revents = 0};
-    char bytes[80] = {};
-    return poll(&answer, 1, kAnswerLimitMs) == 1 &&
-                   read(from_.get(), bytes, sizeof(bytes) - 1) > 0
-               ? bytes
-               : "";
-  }
-  // Lines of its first thread's status in procfs that tell what a recorder
-  // leaves behind.
-  std::string Traces() const {
-    std::ifstream file("/proc/" + Number() + "/status");
-    std::string traces;
-    for (std::string line; std::getline(file, line);) {
-      for (const char* const name :
-           {"TracerPid:", "SigBlk:", "SigCgt:", "Cpus_allowed:"}) {
-        traces += line.starts_with(name) ? line + "\n" : "";
-      }
-    }
-    return traces;
-  }
-  // Waits until somebody has stopped its first thread: it does nothing more
-  // that is not recorded.
-  void AwaitRecorder() const {
-    while (ProcessState("/proc/" + Number() + "/stat") != 't') {
-      std::this_thread::sleep_for(std::chrono::milliseconds(1));
-    }
-  }
-
- private:
-  pid_t pid_ = 0;
-  Fd to_;
-  Fd from_;
-};
-
-recorder::RecordOptions AttachOptions(const Endless& endless,
+recorder::RecordOptions AttachOptions(const AnsweringProgram& endless,
                                       const Scratch& scratch, uint64_t seed) {
   recorder::RecordOptions options;
   options.source = recorder::SoftwareSource::kStep;
@@ -116,7 +52,7 @@ recorder::RecordOptions AttachOptions(const Endless& endless,
 class AttachTest : public testing::TestWithParam<uint64_t> {};
 
 TEST_P(AttachTest, FromAnyMomentOnTheTrueOrderIsAWitness) {
-  const Endless endless;
+  const AnsweringProgram endless;
   const std::string before = endless.Traces();
   std::minstd_rand random(static_cast<uint32_t>(GetParam()));
   std::this_thread::sleep_for(std::chrono::microseconds(random() % 20'000));
@@ -153,7 +89,7 @@ TEST_P(AttachTest, FromAnyMomentOnTheTrueOrderIsAWitness) {
 INSTANTIATE_TEST_SUITE_P(Moments, AttachTest, testing::Range<uint64_t>(1, 13));
 
 TEST(AttachEndTest, SomethingIsRecordedThoughItIsOverAtOnce) {
-  const Endless endless;
+  const AnsweringProgram endless;
   const Scratch scratch;
   recorder::RecordOptions options = AttachOptions(endless, scratch, 1);
   options.is_over = [] { return true; };
@@ -164,26 +100,46 @@ TEST(AttachEndTest, SomethingIsRecordedThoughItIsOverAtOnce) {
   EXPECT_EQ(solved.exit_status, kExitOk) << solved.text;
 }
 
-TEST(AttachCommandTest, AFailureAfterAttachingIsSolvedAndReplayed) {
-  const Endless endless;
-  const Scratch scratch;
-  const std::string bundle = scratch.Path("fail.clew");
+// Lets a program fail while it is recorded, as `more` says besides.
+ProgramOutput RecordFailureOf(const AnsweringProgram& endless,
+                              const std::string& bundle,
+                              const std::vector<std::string>& more) {
+  std::vector<std::string> words = {
+      "record", "--source", "step", "--pid", endless.Number(), "-o", bundle};
+  words.insert(words.end(), more.begin(), more.end());
   ProgramOutput recorded;
-  std::thread recorder([&] {
-    recorded = Clew({"record", "--source", "step", "--pid", endless.Number(),
-                     "-o", bundle});
-  });
+  std::thread recorder([&] { recorded = Clew(words); });
   endless.AwaitRecorder();
   endless.Tell("x\n");
   recorder.join();
+  return recorded;
+}
+
+// With inputs as they are recorded beside hardware: rseq stays registered, and
+// calls are the kernel's. (A thread is on another core for the kernel than in
+// the trace; this program does not ask.)
+TEST(AttachCommandTest, AFailureIsSolvedByInputsThatEbpfSaw) {
+  if (const std::string why = WhyNoBpf(); !why.empty()) {
+    GTEST_SKIP() << why;
+  }
+  const AnsweringProgram endless("endless", "", {"plain"});
+  const Scratch scratch;
+  const std::string bundle = scratch.Path("fail.clew");
+  const ProgramOutput recorded = RecordFailureOf(endless, bundle, {"--inputs"});
+  ASSERT_EQ(recorded.exit_status, kExitFinding) << recorded.text;
+  EXPECT_THAT(recorded.text, Not(HasSubstr("not known whole")));
+  ExpectSolvedAndReplayed(bundle);
+}
+
+TEST(AttachCommandTest, AFailureAfterAttachingIsSolvedAndReplayed) {
+  const AnsweringProgram endless;
+  const Scratch scratch;
+  const std::string bundle = scratch.Path("fail.clew");
+  const ProgramOutput recorded = RecordFailureOf(endless, bundle, {});
   ASSERT_EQ(recorded.exit_status, kExitFinding) << recorded.text;
   EXPECT_THAT(recorded.text, HasSubstr("SIGABRT"));
   EXPECT_THAT(recorded.text, HasSubstr("after it was stopped for"));
-  const ProgramOutput solved = ClewAtLeisure("solve", {bundle});
-  EXPECT_EQ(solved.exit_status, kExitOk) << solved.text;
-  EXPECT_THAT(solved.text, HasSubstr("witness found"));
-  const ProgramOutput replayed = Clew({"replay", "--check", "20", bundle});
-  EXPECT_EQ(replayed.exit_status, kExitOk) << replayed.text;
+  ExpectSolvedAndReplayed(bundle);
   const ProgramOutput info = Clew({"info", bundle});
   EXPECT_THAT(info.text, HasSubstr("endless.c"));
   const ProgramOutput again =
@@ -195,7 +151,7 @@ TEST(AttachCommandTest, AFailureAfterAttachingIsSolvedAndReplayed) {
 // `clew record --source step --pid`, until it is told to stop.
 class RecorderOf {
  public:
-  RecorderOf(const Endless& endless, const std::string& bundle) {
+  RecorderOf(const AnsweringProgram& endless, const std::string& bundle) {
     const auto pid = SpawnProgram({Binary(), "record", "--source", "step",
                                    "--pid", endless.Number(), "-o", bundle},
                                   {});
@@ -214,7 +170,7 @@ class RecorderOf {
 };
 
 TEST(AttachCommandTest, TheProcessGoesOnWithoutItsRecorder) {
-  const Endless endless;
+  const AnsweringProgram endless;
   const Scratch scratch;
   for (const int signal : {SIGINT, SIGTERM}) {
     const std::string bundle = scratch.Path(std::to_string(signal));
@@ -228,7 +184,7 @@ TEST(AttachCommandTest, TheProcessGoesOnWithoutItsRecorder) {
 }
 
 TEST(AttachCommandTest, ProcessesThatItMakesRunAsIfNobodyRecorded) {
-  const Endless endless;
+  const AnsweringProgram endless;
   const Scratch scratch;
   const std::string before = endless.Ask("f\n");
   EXPECT_THAT(before, HasSubstr("code 1"));
@@ -245,7 +201,7 @@ TEST(AttachCommandTest, ProcessesThatItMakesRunAsIfNobodyRecorded) {
 // rseq is for no thread while it is recorded, but one that was told to register
 // it may not be refused: glibc ends the program.
 TEST(AttachCommandTest, RseqIsRegisteredOnceTheProcessIsLetGo) {
-  const Endless program("late_rseq", ":glibc.pthread.rseq=0");
+  const AnsweringProgram program("late_rseq", ":glibc.pthread.rseq=0");
   const Scratch scratch;
   const RecorderOf recorder(program, scratch.Path("b.clew"));
   EXPECT_EQ(program.Ask("r\n"), "error 0, kept 0\n");
@@ -256,7 +212,7 @@ TEST(AttachCommandTest, RseqIsRegisteredOnceTheProcessIsLetGo) {
 }
 
 TEST(AttachCommandTest, AProgramThatReplacesItselfIsLetGoAsItWouldBe) {
-  const Endless endless;
+  const AnsweringProgram endless;
   const Scratch scratch;
   const std::string before = endless.Traces();
   const RecorderOf recorder(endless, scratch.Path("b.clew"));
@@ -270,7 +226,7 @@ TEST(AttachCommandTest, AProgramThatReplacesItselfIsLetGoAsItWouldBe) {
 }
 
 TEST(AttachCommandTest, WhatCannotBeAttachedToIsRefusedByName) {
-  const Endless endless;
+  const AnsweringProgram endless;
   const Scratch scratch;
   struct Refused {
     std::vector<std::string> arguments;

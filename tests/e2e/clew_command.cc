@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <nlohmann/json.hpp>
 
 #include "cli/report.h"
 #include "common/check.h"
@@ -72,6 +73,29 @@ ProgramOutput ClewAtLeisure(const std::string& verb,
                                   std::to_string(kOwnLimitSeconds)};
   all.insert(all.end(), arguments.begin(), arguments.end());
   return Clew(all);
+}
+
+void ExpectSolvedAndReplayed(const std::string& bundle, const char* told) {
+  const ProgramOutput solved = ClewAtLeisure("solve", {bundle});
+  EXPECT_EQ(solved.exit_status, kExitOk) << solved.text;
+  EXPECT_THAT(solved.text, testing::HasSubstr("witness found"));
+  EXPECT_THAT(solved.text, testing::HasSubstr(told));
+  const ProgramOutput replayed = Clew({"replay", "--check", "20", bundle});
+  EXPECT_EQ(replayed.exit_status, kExitOk) << replayed.text;
+}
+
+std::string WhyNoBpf() {
+  const ProgramOutput asked = Clew({"doctor", "--json"});
+  const auto report = nlohmann::json::parse(asked.text, nullptr, false);
+  if (!report.is_object()) {
+    return "clew doctor: " + asked.text;
+  }
+  for (const auto& check : report["checks"]) {
+    if (check["name"] == "bpf_inputs") {
+      return check["ok"].get<bool>() ? "" : check["found"].get<std::string>();
+    }
+  }
+  return "this build has no eBPF";
 }
 
 std::string Tracee(const std::string& name) {

@@ -47,6 +47,13 @@ ProgramOutput ClewInto(const std::string& file,
 ProgramOutput ClewAtLeisure(const std::string& verb,
                             const std::vector<std::string>& arguments);
 
+// `clew solve` finds a witness and says `told`; twenty replays agree. As gtest
+// expectations.
+void ExpectSolvedAndReplayed(const std::string& bundle, const char* told = "");
+
+// Why inputs cannot be watched by eBPF here; empty: they can.
+std::string WhyNoBpf();
+
 // build/tests/programs/<name>.
 std::string Tracee(const std::string& name);
 

@@ -26,6 +26,7 @@
 
 #include "bundle/bundle.h"
 #include "common/inputs.h"
+#include "common/os/child_process.h"
 #include "common/os/file.h"
 #include "common/result.h"
 #include "recorder/perf_record.h"
@@ -362,7 +363,7 @@ TEST_F(HardwareInputsTest, WhatHasNoInputsIsRefusedAndLeavesNothing) {
   };
   const std::vector<Case> cases = {
       {{"--system-wide"}, "the input log of a bundle is of one process"},
-      {{"--unit", "a.service"}, "the input log of a bundle is of one process"},
+      {{"--unit", "a.service"}, "no unit \"a.service\" runs here"},
       {{"--cgroup", "/a"}, "the input log of a bundle is of one process"},
       {{"--snapshot", "--", "/bin/true"}, "--inputs and --snapshot exclude"},
       {{"--inputs-buffer", "3M", "--", "/bin/true"}, "wanted a power of two"},
@@ -414,12 +415,18 @@ TEST_F(HardwareInputsTest, WithoutPermissionTheErrorSaysWhatHelps) {
 
 class FakeTap final : public recorder::InputTap {
  public:
-  Status Start(int32_t process, bool from_exec, bool) override {
-    started_with = process;
+  explicit FakeTap(std::vector<std::string>* log = nullptr) : log_(log) {}
+  Status Open(int32_t process, bool from_exec, bool) override {
+    Log("open");
+    opened_with = process;
     of_exec = from_exec;
+    return {};
+  }
+  Status Start() override {
+    Log("start");
     // It waits for its execve.
     std::error_code error;
-    program = fs::read_symlink(fmt::format("/proc/{}/exe", process), error);
+    program = fs::read_symlink(fmt::format("/proc/{}/exe", opened_with), error);
     return {};
   }
   Status Check() override {
@@ -427,16 +434,51 @@ class FakeTap final : public recorder::InputTap {
     return fails ? Status(SystemError(ENOSPC, "the disk is full")) : Status();
   }
   Result<uint64_t> Finish() override {
+    Log("finish");
     finished = true;
     return 42;
   }
 
   bool fails = false;
-  int32_t started_with = 0;
+  int32_t opened_with = 0;
   bool of_exec = false;
   fs::path program;
   int checks = 0;
   bool finished = false;
+
+ private:
+  void Log(const char* what) {
+    if (log_ != nullptr) {
+      log_->emplace_back(what);
+    }
+  }
+  std::vector<std::string>* const log_;
+};
+
+class FakeStart final : public recorder::StartTap {
+ public:
+  FakeStart(std::vector<std::string>& log, Status stopped)
+      : log_(log), stopped_(std::move(stopped)) {}
+  Result<std::optional<int>> Launch(int32_t,
+                                    const std::function<void()>&) override {
+    return Unsupported("it was to be attached to");
+  }
+  Status Stop(int32_t) override {
+    log_.emplace_back("stop");
+    return stopped_;
+  }
+  Status LetGo() override {
+    log_.emplace_back("let go");
+    return {};
+  }
+  Status GiveBack() override {
+    log_.emplace_back("give back");
+    return {};
+  }
+
+ private:
+  std::vector<std::string>& log_;
+  const Status stopped_;
 };
 
 TEST_F(HardwareInputsTest, TheRecorderStartsInputsBeforeTheProgram) {
@@ -448,7 +490,7 @@ TEST_F(HardwareInputsTest, TheRecorderStartsInputsBeforeTheProgram) {
       recorder::perf::RealPerfKernel(), PosixFileSystem(), options,
       scratch_.Path("perf.data"));
   ASSERT_TRUE(recorded) << recorded.error().message;
-  EXPECT_EQ(tap.started_with, recorded->run.failure.thread.as_int());
+  EXPECT_EQ(tap.opened_with, recorded->run.failure.thread.as_int());
   EXPECT_TRUE(tap.of_exec);
   EXPECT_EQ(tap.program, fs::canonical("/proc/self/exe"));
   EXPECT_TRUE(tap.finished);
@@ -467,7 +509,49 @@ TEST_F(HardwareInputsTest, AnErrorOfInputsEndsTheRecording) {
   ASSERT_FALSE(recorded);
   EXPECT_THAT(recorded.error().message, HasSubstr("the disk is full"));
   EXPECT_FALSE(tap.finished);
-  EXPECT_NE(kill(tap.started_with, 0), 0) << "the program still runs";
+  EXPECT_NE(kill(tap.opened_with, 0), 0) << "the program still runs";
+}
+
+// What the recorder did to a process that it attached to, whose start could be
+// described if `stopped` is no error.
+std::vector<std::string> LogOfAttaching(const std::string& perf_data,
+                                        const Status& stopped,
+                                        std::string* no_start) {
+  const auto pid = SpawnProgram({"/bin/sleep", "600"}, {});
+  std::vector<std::string> log;
+  FakeTap tap(&log);
+  FakeStart start(log, stopped);
+  const volatile std::sig_atomic_t stop = 1;
+  recorder::PerfRecordOptions options;
+  options.process = pid.value();
+  options.inputs = &tap;
+  options.start = &start;
+  options.stop = &stop;
+  const auto recorded = recorder::RecordWithPerf(
+      recorder::perf::RealPerfKernel(), PosixFileSystem(), options, perf_data);
+  EXPECT_TRUE(recorded) << recorded.error().message;
+  *no_start = recorded ? recorded->no_start : "";
+  kill(*pid, SIGKILL);
+  (void)WaitForChild(*pid);
+  return log;
+}
+
+// It is stopped for no longer than is needed, and inputs begin meanwhile.
+TEST_F(HardwareInputsTest, AProcessIsStoppedWhileInputsBegin) {
+  std::string no_start;
+  EXPECT_THAT(LogOfAttaching(scratch_.Path("perf.data"), Status(), &no_start),
+              testing::ElementsAre("open", "stop", "start", "let go", "finish",
+                                   "give back"));
+  EXPECT_EQ(no_start, "");
+}
+
+TEST_F(HardwareInputsTest, AProcessThatCannotBeDescribedIsRecordedAllTheSame) {
+  std::string no_start;
+  EXPECT_THAT(
+      LogOfAttaching(scratch_.Path("perf.data"),
+                     Unsupported("another program traces it"), &no_start),
+      testing::ElementsAre("open", "stop", "start", "finish"));
+  EXPECT_EQ(no_start, "another program traces it");
 }
 
 }  // namespace

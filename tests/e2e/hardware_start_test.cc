@@ -1,20 +1,22 @@
-// Goal: `clew record --source perf --inputs` of a command leaves what a replay
-// begins with and is fed with: start state and log together determine a program
-// of one thread to its last call.
-// Method: programs run natively, at full speed, under the built recorder (no PT
-// is needed); then the machine runs each from start.pb on, without a trace, and
-// gets what the log says. Every call has to be the one that was recorded, with
-// its arguments, and output what was output. Skipped, with the reason, where
-// perf or eBPF is refused.
+// Goal: `clew record --source perf --inputs` of a command, or of a process that
+// runs, leaves what a replay begins with and is fed with: start state and log
+// together determine a program of one thread to its last call. A process goes
+// on as if nothing had been. Method: programs run natively, at full speed,
+// under the built recorder (no PT is needed); then the machine runs each from
+// start.pb on, without a trace, and gets what the log says. Every call has to
+// be the one that was recorded, with its arguments, and output what was output.
+// Skipped, with the reason, where perf or eBPF is refused.
 #include <asm/prctl.h>
 #include <asm/unistd_64.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <signal.h>
 
 #include <array>
 #include <filesystem>
 #include <fstream>
 #include <optional>
+#include <random>
 #include <string>
 #include <utility>
 #include <variant>
@@ -25,13 +27,17 @@
 #include "common/digest.h"
 #include "common/linux/syscall_result.h"
 #include "common/linux/syscall_table.h"
+#include "common/os/child_process.h"
+#include "common/os/process_state.h"
 #include "common/x86/opcode.h"
 #include "common/x86/without_avx512.h"
 #include "follower/call_check.h"
 #include "follower/call_mappings.h"
+#include "follower/start_registers.h"
 #include "follower/told_insn.h"
 #include "machine/cpu.h"
 #include "machine/decode.h"
+#include "tests/e2e/answering_program.h"
 #include "tests/e2e/hardware_fixture.h"
 
 namespace clew::e2e {
@@ -47,16 +53,12 @@ class FreeRun {
         thread_(start.first.thread),
         inputs_(inputs),
         brk_(start.brk.as_int()),
+        registers_(follower::StartRegisters(start.first, start.mxcsr_mask)),
         code_(start.cpu_features) {
     for (const StartSegment& segment : start.segments) {
       memory_.Map(segment.addr.as_int(), segment.size_bytes, segment.prot);
       memory_.Poke(segment.addr.as_int(), segment.bytes);
     }
-    registers_.gpr = start.first.gpr;
-    registers_.rip = start.first.rip.as_int();
-    registers_.rflags = start.first.rflags;
-    registers_.fs_base = start.first.fs_base;
-    registers_.mxcsr_mask = start.mxcsr_mask;
   }
 
   // Returns why it went another way; empty: it ended by exit_group.
@@ -216,6 +218,101 @@ TEST_F(HardwareStartTest, StartAndInputsDetermineAProgram) {
     if (command.size() > 1) {
       EXPECT_GT(run.outputs(), 0u);
     }
+  }
+}
+
+// What start.pb and inputs.pb of a bundle determine; empty: a program's whole
+// run, with output.
+std::string WhyNotDetermined(const std::string& bundle) {
+  const auto start = bundle::ReadStart(bundle + "/start.pb");
+  if (!start) {
+    return start.error().message;
+  }
+  const auto inputs = bundle::InputLog::Open(bundle + "/inputs.pb");
+  if (!inputs) {
+    return inputs.error().message;
+  }
+  FreeRun run(*start, **inputs);
+  const std::string why = run.Run();
+  return why.empty() && run.outputs() == 0 ? "it output nothing" : why;
+}
+
+// `clew record --source perf --inputs --pid`, while it runs.
+class PerfRecorder {
+ public:
+  // Returns once the program is recorded: it answers, and the functions of its
+  // vDSO are calls.
+  PerfRecorder(std::vector<std::string> words,
+               const AnsweringProgram& program) {
+    words.insert(words.begin(), Binary());
+    const auto pid = SpawnProgram(words, {});
+    pid_ = pid.value();
+    const std::string stat = fmt::format("/proc/{}/stat", pid_);
+    while (ProcessState(stat) != 'Z' &&
+           program.Ask().find("changed code") == std::string::npos) {
+    }
+  }
+  // Returns its exit status.
+  int Await() const {
+    const auto status = WaitForChild(pid_);
+    return status ? *status : -1;
+  }
+  void Tell(int signal) const { kill(pid_, signal); }
+
+ private:
+  pid_t pid_ = 0;
+};
+
+TEST_F(HardwareStartTest, ARunningProcessIsDeterminedFromAnyMomentOn) {
+  std::minstd_rand random(1);
+  for (int moment = 0; moment < 10; ++moment) {
+    SCOPED_TRACE(moment);
+    AnsweringProgram program("answers");
+    for (auto asked = random() % 10; asked > 0; --asked) {
+      program.Ask();
+    }
+    const std::string bundle = scratch_.Path(fmt::format("{}.clew", moment));
+    const PerfRecorder recorder(Record(bundle, {"--pid", program.Number()}),
+                                program);
+    for (int i = 0; i < 20; ++i) {
+      EXPECT_THAT(program.Ask(), HasSubstr("changed code"));
+    }
+    program.Hush();
+    EXPECT_EQ(recorder.Await(), kExitOk);
+    EXPECT_EQ(WhyNotDetermined(bundle), "");
+  }
+}
+
+TEST_F(HardwareStartTest, AProcessGoesOnAsIfNothingHadBeen) {
+  const AnsweringProgram program("answers");
+  const std::string before = program.Traces();
+  for (const int signal : {SIGINT, SIGTERM}) {
+    const std::string bundle = scratch_.Path(std::to_string(signal));
+    const PerfRecorder recorder(Record(bundle, {"--pid", program.Number()}),
+                                program);
+    recorder.Tell(signal);
+    EXPECT_EQ(recorder.Await(), kExitOk);
+    EXPECT_THAT(program.Ask(), HasSubstr("the kernel's code"));
+    EXPECT_EQ(program.Traces(), before);
+    EXPECT_TRUE(std::filesystem::exists(bundle + "/start.pb"));
+  }
+}
+
+// Threads that wait, that are made, that a stop finds anywhere.
+TEST_F(HardwareStartTest, AProcessOfManyThreadsGoesOn) {
+  const AnsweringProgram program("endless");
+  const std::string before = program.Traces();
+  for (int i = 0; i < 3; ++i) {
+    const std::string bundle = scratch_.Path(std::to_string(i));
+    const auto run = Clew(Record(
+        bundle, {"--pid", program.Number(), "--timeout", "1", "--json"}));
+    EXPECT_EQ(run.exit_status, kExitOk) << run.text;
+    EXPECT_TRUE(JsonIn(run.text)["start_state"].get<bool>());
+    EXPECT_EQ(program.Ask(), "pong\n");
+    EXPECT_EQ(program.Traces(), before);
+    const auto start = bundle::ReadStart(bundle + "/start.pb");
+    ASSERT_TRUE(start) << start.error().message;
+    EXPECT_GE(start->others.size(), 4u);
   }
 }
 

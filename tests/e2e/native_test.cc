@@ -32,31 +32,6 @@ struct NativeCase {
 };
 void PrintTo(const NativeCase& c, std::ostream* out) { *out << c.program; }
 
-// Why inputs cannot be watched by eBPF here; empty: they can.
-std::string WhyNoBpf() {
-  const ProgramOutput asked = Clew({"doctor", "--json"});
-  const auto report = nlohmann::json::parse(asked.text, nullptr, false);
-  if (!report.is_object()) {
-    return "clew doctor: " + asked.text;
-  }
-  for (const auto& check : report["checks"]) {
-    if (check["name"] == "bpf_inputs") {
-      return check["ok"].get<bool>() ? "" : check["found"].get<std::string>();
-    }
-  }
-  return "this build has no eBPF";
-}
-
-// Solve says `told`; twenty replays agree.
-void ExpectSolvedAndReplayed(const std::string& bundle, const char* told) {
-  const ProgramOutput solved = ClewAtLeisure("solve", {bundle});
-  EXPECT_EQ(solved.exit_status, kExitOk) << solved.text;
-  EXPECT_THAT(solved.text, HasSubstr("witness found"));
-  EXPECT_THAT(solved.text, HasSubstr(told));
-  const ProgramOutput replayed = Clew({"replay", "--check", "20", bundle});
-  EXPECT_EQ(replayed.exit_status, kExitOk) << replayed.text;
-}
-
 class NativeFailureTest : public testing::TestWithParam<NativeCase> {};
 
 TEST_P(NativeFailureTest, IsSolvedReplayedAndRepeated) {
@@ -196,10 +171,11 @@ TEST(NativeTest, WhereATapCannotSeeEverythingTheRecordingEndsWithTheReason) {
   EXPECT_FALSE(std::filesystem::exists(scratch.Path("b.clew")));
 }
 
-TEST(NativeTest, ATapIsOfAProgramThatIsStartedByStep) {
+TEST(NativeTest, ATapIsOfAProgramThatRunsByStep) {
   const std::vector<std::vector<std::string>> refused = {
       {"record", "--inputs", "-o", "b.clew", "--", "/bin/true"},
-      {"record", "--source", "step", "--inputs", "--pid", "1", "-o", "b.clew"},
+      {"record", "--source", "step", "--inputs", "--repeat", "a.clew", "-o",
+       "b.clew"},
       {"record", "--source", "step", "--inputs-rate", "1M", "-o", "b.clew",
        "--", "/bin/true"}};
   for (const std::vector<std::string>& words : refused) {

@@ -4,7 +4,8 @@
 // moment one attaches to it at, some thread is in a call that waits, some is in
 // the middle of something: threads lock, wait with and without a time limit,
 // read the time, ask for their core, sleep, allocate, copy, handle signals, are
-// made and joined.
+// made and joined. With an argument there are no signals, and nobody asks for a
+// core.
 #define _GNU_SOURCE
 #include <assert.h>
 #include <errno.h>
@@ -15,13 +16,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/auxv.h>
 #include <sys/epoll.h>
 #include <sys/rseq.h>
 #include <sys/time.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
+
+#include "kernel_code.h"
 
 enum { kWorkers = 2, kSlots = 16 };
 
@@ -31,6 +33,7 @@ static unsigned long slots[kSlots];
 static unsigned long done;
 static volatile unsigned long unguarded;
 static volatile sig_atomic_t alarms;
+static int is_plain;  // has an argument
 static int to_reader[2];
 static unsigned long kernel_code;
 
@@ -46,7 +49,7 @@ static void pause_us(long us) {
 
 static unsigned long text_of(unsigned long number) {
   char* const text = malloc(64 + number % 400);
-  snprintf(text, 64, "%lu at %d", number, sched_getcpu());
+  snprintf(text, 64, "%lu at %d", number, is_plain ? -1 : sched_getcpu());
   char* const copy = strdup(text);
   const unsigned long length = strlen(copy) + (unsigned long)copy[0];
   free(text);
@@ -132,18 +135,6 @@ static void* make_threads(void* argument) {
   return NULL;
 }
 
-// The code that the kernel gives to the program.
-static unsigned long sum_of_kernel_code(void) {
-  enum { kCodeBytes = 4096 };
-  const unsigned char* const code =
-      (const unsigned char*)getauxval(AT_SYSINFO_EHDR);
-  unsigned long sum = 0;
-  for (int i = 0; code != NULL && i < kCodeBytes; ++i) {
-    sum = sum * 31 + code[i];
-  }
-  return sum;
-}
-
 // A child's surroundings are those of a process that nobody records.
 static void answer_from_child(void) {
   const pid_t child = fork();
@@ -178,7 +169,7 @@ static void begin(void* (*routine)(void*), unsigned long argument) {
 }
 
 int main(int count, char** arguments) {
-  (void)count;
+  is_plain = count > 1;
   kernel_code = sum_of_kernel_code();
   sigset_t alarm_set;
   sigemptyset(&alarm_set);
@@ -197,8 +188,10 @@ int main(int count, char** arguments) {
   const struct sigaction action = {.sa_handler = on_alarm,
                                    .sa_flags = SA_RESTART};
   sigaction(SIGALRM, &action, NULL);
-  const struct itimerval every = {{0, 7000}, {0, 7000}};
-  setitimer(ITIMER_REAL, &every, NULL);
+  if (!is_plain) {
+    const struct itimerval every = {{0, 7000}, {0, 7000}};
+    setitimer(ITIMER_REAL, &every, NULL);
+  }
   for (;;) {
     struct pollfd input = {.fd = STDIN_FILENO, .events = POLLIN};
     if (poll(&input, 1, 20) <= 0) {

@@ -122,11 +122,12 @@ void CompareRecorders(const LoggedCall& native, const LoggedCall& qemu,
 void RecordNatively(const std::string& folder) {
   WaitingProgram program(
       {TraceeProgram("recorder_bpf_tracee"), folder, "--qemu"});
-  auto recording = InputRecording::Start(
+  auto recording = InputRecording::Open(
       PosixFileSystem(), folder + "/inputs.pb",
       {.process = program.process(), .from_exec = true},
       {.ring_bytes = 128 << 20, .bytes_per_second = uint64_t{8} << 30});
   ASSERT_TRUE(recording) << recording.error().message;
+  ASSERT_TRUE(recording->Start());
   program.Go();
   while (!program.Ended()) {
     ASSERT_TRUE(recording->Poll(10));

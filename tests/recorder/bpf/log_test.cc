@@ -295,11 +295,12 @@ TEST(InputRecordingTest, InputsOfARealProgramWithTheirTimes) {
   const ScratchFolder folder;
   const std::string path = folder.path() + "/inputs.pb";
   WaitingProgram program({TraceeProgram("recorder_bpf_tracee"), folder.path()});
-  auto recording = InputRecording::Start(
+  auto recording = InputRecording::Open(
       PosixFileSystem(), path,
       {.process = program.process(), .from_exec = true},
       {.ring_bytes = 128 << 20, .bytes_per_second = uint64_t{8} << 30});
   ASSERT_TRUE(recording) << recording.error().message;
+  ASSERT_TRUE(recording->Start());
   program.Go();
   while (!program.Ended()) {
     ASSERT_TRUE(recording->Poll(10));
@@ -326,10 +327,11 @@ TEST(InputRecordingTest, BeginsWithTheProgramThatIsExecuted) {
   const ScratchFolder folder;
   const std::string path = folder.path() + "/inputs.pb";
   WaitingProgram program({TraceeProgram("recorder_bpf_habits"), "exec"});
-  auto recording = InputRecording::Start(
+  auto recording = InputRecording::Open(
       PosixFileSystem(), path,
       {.process = program.process(), .from_exec = true}, {});
   ASSERT_TRUE(recording) << recording.error().message;
+  ASSERT_TRUE(recording->Start());
   program.Go();
   while (!program.Ended()) {
     ASSERT_TRUE(recording->Poll(10));

@@ -156,10 +156,11 @@ TEST(MappedFilesOfProgramTest, EveryMappingHasItsBytes) {
   const ScratchFolder folder;
   const std::string path = folder.path() + "/inputs.pb";
   WaitingProgram program({"/bin/sh", "-c", "exit 3"});
-  auto recording = InputRecording::Start(
+  auto recording = InputRecording::Open(
       PosixFileSystem(), path,
       {.process = program.process(), .from_exec = true}, {});
   ASSERT_TRUE(recording) << recording.error().message;
+  ASSERT_TRUE(recording->Start());
   program.Go();
   ASSERT_TRUE(test::WaitUntil([&] { return program.Ended(); }));
   const auto summary = recording->Finish();

@@ -1,0 +1,24 @@
+#include "follower/start_registers.h"
+
+#include "machine/xsave.h"
+
+namespace clew::follower {
+
+machine::Registers StartRegisters(const StartThread& start,
+                                  uint32_t mxcsr_mask) {
+  machine::Registers registers;
+  registers.gpr = start.gpr;
+  registers.rip = start.rip.as_int();
+  registers.rflags = start.rflags;
+  registers.fs_base = start.fs_base;
+  registers.gs_base = start.gs_base;
+  registers.mxcsr = start.mxcsr;
+  registers.mxcsr_mask = mxcsr_mask;
+  registers.x87.control = start.x87_control;
+  if (!start.xsave.empty()) {
+    machine::RestoreXsave(start.xsave, registers);
+  }
+  return registers;
+}
+
+}  // namespace clew::follower
