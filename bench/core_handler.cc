@@ -178,14 +178,14 @@ std::vector<std::string> HandlerIn(const std::string& root, pid_t process) {
 }
 
 // clewd as far as the handler sees it.
-class Spool final : public ControlHandler {
+class CoreTaker final : public ControlHandler {
  public:
-  explicit Spool(const std::string& root)
+  explicit CoreTaker(const std::string& root)
       : server_(ControlServer::Open(*loop_, *this,
                                     {.path = root + "/run/clew/clewd.sock"})) {
     thread_ = std::thread([this] { (void)loop_->Run(); });
   }
-  ~Spool() override {
+  ~CoreTaker() override {
     loop_->Post([this] { loop_->Stop(); });
     thread_.join();
   }
@@ -242,7 +242,7 @@ int Main(uint64_t gib) {
   const double file = TimeOf(handler, core);
   Print("handler, to a file", file, "passed");
   {
-    const Spool spool(root);
+    const CoreTaker spool(root);
     const double both = TimeOf(handler, core);
     Print("handler, to a file and the spool", both, "spooled");
     fmt::print("handler / kernel: {:.2f} without, {:.2f} with the spool\n",

@@ -13,7 +13,7 @@ using decoder::Backtrace;
 using decoder::BacktraceFrame;
 using decoder::ThreadBacktrace;
 
-std::string Describe(const BacktraceFrame& frame) {
+std::string FrameText(const BacktraceFrame& frame) {
   std::string text = frame.function.empty() ? "??" : Printable(frame.function);
   if (!frame.file.empty()) {
     text += fmt::format(" at {}:{}", Printable(frame.file), frame.line);
@@ -29,7 +29,7 @@ std::string StackText(const ThreadBacktrace& thread) {
                                  thread.failed ? " (failed)" : "");
   for (size_t i = 0; i < thread.frames.size(); ++i) {
     text += fmt::format("#{:<3} {:#018x} in {}\n", i, thread.frames[i].pc,
-                        Describe(thread.frames[i]));
+                        FrameText(thread.frames[i]));
   }
   return text + (thread.cut_off ? "(more stack frames follow)\n" : "");
 }

@@ -77,8 +77,8 @@ Result<recorder::PerfRecordOptions> ToRecordOptions(
 }
 
 // The end of a program that was not launched here is not seen.
-std::string Describe(const HardwareOptions& options,
-                     const recorder::HardwareReport& report) {
+std::string HowItEnded(const HardwareOptions& options,
+                       const recorder::HardwareReport& report) {
   if (!options.command.empty() || report.failure.kind != FailureKind::kNone) {
     return OutcomeText(report.failure);
   }
@@ -120,7 +120,7 @@ void PrintReport(const HardwareOptions& options,
                  const recorder::HardwareReport& report) {
   fmt::print(
       stderr, "clew: {}: {}; {}, {} records, {} images{}{}\n", options.output,
-      Describe(options, report),
+      HowItEnded(options, report),
       report.has_pt
           ? WithMagnitude(static_cast<double>(report.pt_bytes)) + "B of PT"
           : std::string("no PT"),

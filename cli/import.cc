@@ -142,7 +142,7 @@ Json ToJson(const ImportOptions& options,
   return json;
 }
 
-std::string Describe(const Failure& failure, bool has_core) {
+std::string FailureOrNone(const Failure& failure, bool has_core) {
   if (failure.kind == FailureKind::kNone) {
     return has_core ? "none" : "not known; no core dump";
   }
@@ -175,7 +175,7 @@ void PrintText(const ImportOptions& options,
              WithMagnitude(static_cast<double>(report.pt_bytes)),
              report.streams, report.slices);
   fmt::print("  failure        {}\n",
-             Describe(report.manifest.failure, report.has_core));
+             FailureOrNone(report.manifest.failure, report.has_core));
   if (report.start_threads > 0) {
     fmt::print(
         "  start state    {} threads; since then {} calls, {} signals, {} "
