@@ -16,7 +16,8 @@ namespace clew::recorder::bpf {
 namespace {
 
 // linux/errno.h: what a call leaves for the code that delivers signals, besides
-// kRestartSys and kRestartBlock.
+// kRestartSys and kRestartBlock. After the latter the kernel sees another
+// number, of which the BPF program says the call's own.
 constexpr int64_t kRestartNoInterrupt = -513;
 constexpr int64_t kRestartNoHandler = -514;
 
@@ -31,7 +32,7 @@ bool AsksForRestart(const RawCall& call) {
 // arch_do_signal_or_restart.
 int64_t ResultAfter(int64_t result, const RawSignal* handled) {
   if (handled == nullptr) {
-    return result == kRestartBlock ? result : kRestartSys;
+    return kRestartSys;
   }
   switch (result) {
     case kRestartSys:
@@ -217,14 +218,13 @@ Status CallAssembler::Settle(Thread& thread, Next next, const RawSignal* signal,
                              InputSink& sink) {
   thread.holds = false;
   RawCall& call = thread.held;
-  if (next == Next::kEnd) {  // it was killed before it was back
+  if (next == Next::kEnd) {  // it, or the recording, before it was back
     call.flags = 0;
   } else if (next == Next::kUnit) {
     call.result = ResultAfter(call.result, signal);
   }
-  if (next == Next::kNobodyKnows ||
-      (next == Next::kUnit && call.result == kRestartBlock)) {
-    call.unknown |= 1u << kRawRestartBlock;
+  if (next == Next::kNobodyKnows) {
+    call.unknown |= 1u << kRawInterrupted;
   }
   return HandOn(thread.who, call, thread.held_memory, sink);
 }
@@ -312,8 +312,9 @@ Status CallAssembler::Finish(uint32_t number, const RawThread& rest,
   const ThreadName who = {.process = static_cast<int32_t>(rest.process),
                           .thread = Tid(static_cast<int32_t>(number))};
   if (found != threads_.end() && found->second.holds) {
-    CLEW_RETURN_IF_ERROR(
-        Settle(found->second, Next::kNobodyKnows, nullptr, sink));
+    CLEW_RETURN_IF_ERROR(Settle(found->second,
+                                rest.lost > 0 ? Next::kNobodyKnows : Next::kEnd,
+                                nullptr, sink));
   }
   Release(number);
   if (rest.lost > 0) {
@@ -333,7 +334,7 @@ Status CallAssembler::Finish(uint32_t number, const RawThread& rest,
 Status CallAssembler::FinishAll(InputSink& sink) {
   for (auto& [number, thread] : threads_) {
     if (thread.holds) {
-      CLEW_RETURN_IF_ERROR(Settle(thread, Next::kNobodyKnows, nullptr, sink));
+      CLEW_RETURN_IF_ERROR(Settle(thread, Next::kEnd, nullptr, sink));
     }
   }
   threads_.clear();

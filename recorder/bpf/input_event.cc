@@ -22,8 +22,8 @@ const char* CauseName(RawCause cause) {
       return "the bytes of a mapped file are not recorded";
     case kRawSignalFrame:
       return "the frame of a signal handler is not recorded";
-    case kRawRestartBlock:
-      return "it went on as restart_syscall";
+    case kRawInterrupted:
+      return "a signal interrupted it, and what came next was lost";
     case kRawExec:
       return "another program was executed";
     case kRawThreadLimit:

@@ -106,6 +106,9 @@ int BPF_PROG(DeliverSignal, int number, struct kernel_siginfo* info,
   state->taken.ax = regs->ax;
   state->taken.at_ns = bpf_ktime_get_ns();
   state->taken.number = (__u32)number;
+  if (state->taken.handler > 1) {
+    state->restarts = 0;  // the handler finds -EINTR
+  }
   if (!sees_frames || state->taken.handler <= 1) {
     EmitBareSignal(state, (__u32)id);
   }
@@ -199,13 +202,17 @@ int BPF_PROG(EnterCall, struct pt_regs* regs, long number) {
   if (state == 0) {
     return 0;
   }
-  state->number = (__u64)number;
-  state->args[0] = regs->di;
-  state->args[1] = regs->si;
-  state->args[2] = regs->dx;
-  state->args[3] = regs->r10;
-  state->args[4] = regs->r8;
-  state->args[5] = regs->r9;
+  // As restart_syscall the call before goes on, which `state` still has.
+  if (number != NR_restart_syscall || !state->restarts) {
+    state->number = (__u64)number;
+    state->args[0] = regs->di;
+    state->args[1] = regs->si;
+    state->args[2] = regs->dx;
+    state->args[3] = regs->r10;
+    state->args[4] = regs->r8;
+    state->args[5] = regs->r9;
+  }
+  state->restarts = 0;
   state->in_call = 1;
   state->length_before = LengthBefore(state);
   state->entered_ns = bpf_ktime_get_ns();
@@ -252,6 +259,7 @@ int BPF_PROG(LeaveCall, struct pt_regs* regs, long result) {
   EmitCall(state, thread, result, kRawReturned, effects.unknown,
            effects.pieces);
   state->in_call = 0;
+  state->restarts = result == -ERESTART_RESTARTBLOCK;
   return 0;
 }
 

@@ -36,6 +36,7 @@ enum {
   NR_vfork = 58,
   NR_exit = 60,
   NR_recvmsg = 47,
+  NR_restart_syscall = 219,
   NR_exit_group = 231,
   NR_clone3 = 435,
 };
@@ -62,6 +63,7 @@ enum {
 };
 
 #define EINTR 4
+#define ERESTART_RESTARTBLOCK 516
 #define TS_COMPAT 2  // asm/thread_info.h
 
 #pragma clang attribute push(__attribute__((preserve_access_index)), \

@@ -28,7 +28,7 @@ enum RawCause {
   kRawCompat = 6,        // a 32-bit system call
   kRawMappedFile = 7,    // the bytes of a file that was mapped
   kRawSignalFrame = 8,   // what the kernel pushed for a signal handler
-  kRawRestartBlock = 9,  // goes on as restart_syscall
+  kRawInterrupted = 9,   // how a call that was interrupted went on
   kRawExec = 10,         // another program runs from here on
   kRawThreadLimit = 11,  // more threads than there is room for
   kRawBroken = 12,       // events that contradict each other
@@ -219,6 +219,8 @@ struct RawThread {
   uint32_t length_before;  // for kRawLengthAt
   uint32_t in_call;
   uint32_t ended;
+  uint32_t restarts;  // the last call may go on as restart_syscall
+  uint32_t zero;
   // A signal whose frame is about to be pushed; number 0: none.
   struct RawTaken taken;
 };
@@ -227,7 +229,7 @@ struct RawThread {
 static_assert(sizeof(RawHead) == 32 && sizeof(RawPiece) == 48 &&
               sizeof(RawCall) == 128 && sizeof(RawSignal) == 144 &&
               sizeof(RawEnd) == 32 && sizeof(RawRule) == 36 &&
-              sizeof(RawRequest) == 8 && sizeof(RawThread) == 152);
+              sizeof(RawRequest) == 8 && sizeof(RawThread) == 160);
 }  // namespace clew::recorder::bpf
 #endif
 

@@ -167,6 +167,7 @@ struct Recorded {
   // Called once the start state of the attached program is written; may be
   // null.
   std::function<void()> begun = {};
+  std::function<Status()> ended = {};  // NativeAttach's
   bool uses_timers = false;
   // Of the program that it runs; nullopt: that is recorded from its start.
   std::optional<Attachment> attachment = {};
@@ -305,7 +306,9 @@ Result<std::optional<int>> RunProgram(Recorded& recorded) {
   file.Append(FormatOutcome(outcome));
   CLEW_RETURN_IF_ERROR(file.Close());
   if (recorded.process.is_attached() && IsCutOff(outcome.failure)) {
+    const Status over = recorded.ended();
     CLEW_RETURN_IF_ERROR(LetGo(state, recorded));
+    CLEW_RETURN_IF_ERROR(over);
     return 0;
   }
   CLEW_ASSIGN_OR_RETURN(status, ending.LetEnd());
@@ -345,7 +348,8 @@ Result<int> RunAttached(const NativeAttach& attach) {
                        .process = std::move(process),
                        .is_over = attach.is_over,
                        .inputs_are_tapped = attach.inputs_are_tapped,
-                       .begun = attach.begun};
+                       .begun = attach.begun,
+                       .ended = attach.ended};
   CLEW_ASSIGN_OR_RETURN(memory, GuestMemory::OpenOf(attach.process));
   CLEW_ASSIGN_OR_RETURN(
       attachment,

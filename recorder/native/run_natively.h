@@ -39,6 +39,9 @@ struct NativeAttach {
   std::function<Status()> stopped;
   // Called once it is no longer stopped.
   std::function<void()> begun;
+  // Called when the recording is over and the process, which is stopped, is
+  // about to go on unrecorded. Its error is that of the recording.
+  std::function<Status()> ended;
   // Somebody else records the inputs, from `stopped` on: as with NativeLaunch.
   bool inputs_are_tapped = false;
 };

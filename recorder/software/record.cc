@@ -182,6 +182,35 @@ uint64_t NowMs() {
           .count());
 }
 
+// A tap of inputs, which may be none.
+class Inputs {
+ public:
+  // Null: none.
+  explicit Inputs(std::unique_ptr<InputTap> tap) : tap_(std::move(tap)) {}
+
+  bool are_tapped() const { return tap_ != nullptr; }
+  Status Open(pid_t process) const {
+    return tap_ == nullptr ? Status() : tap_->Open(process, false, false);
+  }
+  Status Start() const { return tap_ == nullptr ? Status() : tap_->Start(); }
+  // Again: does nothing.
+  Status Finish() {
+    if (tap_ == nullptr || unknown_) {
+      return {};
+    }
+    CLEW_RETURN_IF_ERROR(tap_->Check());
+    CLEW_ASSIGN_OR_RETURN(unknown, tap_->Finish());
+    unknown_ = unknown;
+    return {};
+  }
+  // Calls and signals that are not known whole, once they are finished.
+  uint64_t unknown() const { return unknown_.value_or(0); }
+
+ private:
+  std::unique_ptr<InputTap> tap_;
+  std::optional<uint64_t> unknown_;
+};
+
 // What is left behind by what was recorded.
 struct Ran {
   Outcome outcome;
@@ -190,38 +219,27 @@ struct Ran {
 };
 
 Result<Ran> Attach(const RecordOptions& options, const PluginConfig& config,
-                   InputTap* tap) {
+                   Inputs& inputs) {
   Ran ran;
-  if (tap != nullptr) {
-    CLEW_RETURN_IF_ERROR(tap->Open(options.process, false, false));
-  }
+  CLEW_RETURN_IF_ERROR(inputs.Open(options.process));
   const uint64_t before_ms = NowMs();
   CLEW_ASSIGN_OR_RETURN(
       wait_status,
-      RunAttached(
-          {.process = options.process,
-           .config = config,
-           .is_over = options.is_over,
-           .stopped = [&] { return tap == nullptr ? Status() : tap->Start(); },
-           .begun = [&] { ran.stopped_ms = NowMs() - before_ms; },
-           .inputs_are_tapped = tap != nullptr}));
+      RunAttached({.process = options.process,
+                   .config = config,
+                   .is_over = options.is_over,
+                   .stopped = [&] { return inputs.Start(); },
+                   .begun = [&] { ran.stopped_ms = NowMs() - before_ms; },
+                   .ended = [&] { return inputs.Finish(); },
+                   .inputs_are_tapped = inputs.are_tapped()}));
   CLEW_ASSIGN_OR_RETURN(outcome, ReadOutcome(config, wait_status));
   ran.outcome = std::move(outcome);
   return ran;
 }
 
-// `tap` may be null.
-Status BeginInputs(pid_t process, InputTap* tap) {
-  if (tap == nullptr) {
-    return {};
-  }
-  CLEW_RETURN_IF_ERROR(tap->Open(process, false, false));
-  return tap->Start();
-}
-
 // Returns the wait status.
 Result<int> RunCommand(const RecordOptions& options, const PluginConfig& config,
-                       ProgramGroup& group, InputTap* tap) {
+                       ProgramGroup& group, const Inputs& inputs) {
   const bundle::Surroundings surroundings =
       options.surroundings.value_or(bundle::Surroundings());
   if (options.source == SoftwareSource::kStep) {
@@ -229,12 +247,12 @@ Result<int> RunCommand(const RecordOptions& options, const PluginConfig& config,
                         .surroundings = surroundings,
                         .config = config,
                         .enter_group = [&] { group.EnterInChild(); },
-                        .started =
-                            [&](pid_t pid) {
-                              group.Add(pid);
-                              return BeginInputs(pid, tap);
-                            },
-                        .inputs_are_tapped = tap != nullptr});
+                        .started = [&](pid_t pid) -> Status {
+                          group.Add(pid);
+                          CLEW_RETURN_IF_ERROR(inputs.Open(pid));
+                          return inputs.Start();
+                        },
+                        .inputs_are_tapped = inputs.are_tapped()});
   }
   return RunUnderQemu({.command = options.command,
                        .surroundings = surroundings,
@@ -244,9 +262,10 @@ Result<int> RunCommand(const RecordOptions& options, const PluginConfig& config,
 }
 
 Result<Ran> Launch(const RecordOptions& options, const PluginConfig& config,
-                   InputTap* tap) {
+                   const Inputs& inputs) {
   CLEW_ASSIGN_OR_RETURN(group, ProgramGroup::Make());
-  CLEW_ASSIGN_OR_RETURN(wait_status, RunCommand(options, config, group, tap));
+  CLEW_ASSIGN_OR_RETURN(wait_status,
+                        RunCommand(options, config, group, inputs));
   std::vector<pid_t> left = group.Left();
   const auto outcome = ReadOutcome(config, wait_status);
   if (!outcome || WasCutOff(outcome->failure)) {
@@ -266,13 +285,13 @@ Result<Ran> Run(const RecordOptions& options, const PluginConfig& config) {
         made, options.make_tap(PosixFileSystem(), InputsPath(config.folder)));
     tap = std::move(made);
   }
+  Inputs inputs(std::move(tap));
   CLEW_ASSIGN_OR_RETURN(ran, options.process != 0
-                                 ? Attach(options, config, tap.get())
-                                 : Launch(options, config, tap.get()));
-  if (tap != nullptr) {
-    CLEW_RETURN_IF_ERROR(tap->Check());
-    CLEW_ASSIGN_OR_RETURN(unknown, tap->Finish());
-    ran.outcome.inputs_unknown = unknown;
+                                 ? Attach(options, config, inputs)
+                                 : Launch(options, config, inputs));
+  if (inputs.are_tapped()) {
+    CLEW_RETURN_IF_ERROR(inputs.Finish());
+    ran.outcome.inputs_unknown = inputs.unknown();
     ran.outcome.unlogged_inputs.emplace_back(kNotTapped);
   }
   return ran;

@@ -283,6 +283,32 @@ TEST_F(HardwareStartTest, ARunningProcessIsDeterminedFromAnyMomentOn) {
   }
 }
 
+// A call that waits with a time limit, stopped in it, goes on as
+// restart_syscall.
+TEST_F(HardwareStartTest, AProcessThatWasStoppedInACallIsDetermined) {
+  AnsweringProgram program("answers");
+  const std::string bundle = scratch_.Path("stopped.clew");
+  const PerfRecorder recorder(Record(bundle, {"--pid", program.Number()}),
+                              program);
+  const std::string stat = "/proc/" + program.Number() + "/stat";
+  const auto await = [&](char state) {
+    while (ProcessState(stat) != state) {
+      Nap();
+    }
+  };
+  for (int i = 0; i < 3; ++i) {
+    program.Tell("s\n");
+    await('S');
+    kill(program.pid(), SIGSTOP);
+    await('T');
+    kill(program.pid(), SIGCONT);
+    EXPECT_THAT(program.Ask(), HasSubstr("changed code"));
+  }
+  program.Hush();
+  EXPECT_EQ(recorder.Await(), kExitOk);
+  EXPECT_EQ(WhyNotDetermined(bundle), "");
+}
+
 TEST_F(HardwareStartTest, AProcessGoesOnAsIfNothingHadBeen) {
   const AnsweringProgram program("answers");
   const std::string before = program.Traces();

@@ -20,6 +20,8 @@
 
 #include "common/digest.h"
 #include "common/result.h"
+#include "proto/bundle.pb.h"
+#include "tests/e2e/answering_program.h"
 #include "tests/e2e/clew_command.h"
 #include "tests/support/read_text.h"
 #include "tests/support/write_text.h"
@@ -77,8 +79,7 @@ uint64_t CountFrom(const char* variable, uint64_t otherwise) {
 uint64_t Truncations() { return CountFrom("CLEW_HOSTILE_TRUNCATIONS", 4); }
 uint64_t Flips() { return CountFrom("CLEW_HOSTILE_FLIPS", 15); }
 
-// A solved recording, made once for all tests of the process; each test leaves
-// its files as it found them.
+// A solved recording; each test leaves its files as it found them.
 class SolvedBundle {
  public:
   SolvedBundle() : path_(scratch_.Path("b.clew")) {
@@ -89,9 +90,16 @@ class SolvedBundle {
     }
     ok_ = Succeeds({"record", "-o", path_, "--seed", "1", "--", Tracee("bank"),
                     "4"}) &&
-          Succeeds({"solve", "--time-limit", fmt::to_string(kOwnLimitSeconds),
-                    path_}) &&
-          Succeeds({"replay", "--check", "1", path_});
+          Solve();
+  }
+  // Of a process that was attached to for a second, with `more` options.
+  SolvedBundle(const AnsweringProgram& program,
+               const std::vector<std::string>& more)
+      : path_(scratch_.Path("b.clew")) {
+    Command record = {"record", "--source",       "step",      "-o", path_,
+                      "--pid",  program.Number(), "--timeout", "1"};
+    record.insert(record.end(), more.begin(), more.end());
+    ok_ = Succeeds(record) && Solve();
   }
   bool ok() const { return ok_; }
   const std::string& path() const { return path_; }
@@ -115,6 +123,11 @@ class SolvedBundle {
   }
 
  private:
+  bool Solve() const {
+    return Succeeds({"solve", "--time-limit", fmt::to_string(kOwnLimitSeconds),
+                     path_}) &&
+           Succeeds({"replay", "--check", "1", path_});
+  }
   static bool Succeeds(const Command& command) {
     const ProgramOutput output = Clew(command);
     EXPECT_EQ(output.exit_status, kExitOk) << output.text;
@@ -133,17 +146,21 @@ class HostileTest : public testing::Test {
     // Who makes clew ask for this much memory has found something, too.
     setenv("ASAN_OPTIONS", (exits + ":hard_rss_limit_mb=4096").c_str(), 1);
     setenv("UBSAN_OPTIONS", exits.c_str(), 1);
-    bundle_ = std::make_unique<SolvedBundle>();
+    bundle_ = std::make_unique<SolvedBundle>();  // for all tests
   }
   static void TearDownTestSuite() { bundle_.reset(); }
 
   void SetUp() override { ASSERT_TRUE(bundle_->ok()); }
 
   // Opens the damaged bundle; `how` says what was done to it.
-  void Open(Command command, const std::string& how) {
+  void Open(const Command& command, const std::string& how) {
+    Open(bundle_->path(), command, how);
+  }
+  void Open(const std::string& bundle, Command command,
+            const std::string& how) {
     const std::string verb = command[0];
     command.insert(command.begin(), Binary());
-    command.push_back(bundle_->path());
+    command.push_back(bundle);
     const ProgramOutput output = e2e::Run(command, kOpenLimitSeconds);
     SCOPED_TRACE(fmt::format("{}: {}: exit {}", verb, how, output.exit_status));
     ExpectAnEnd(verb, output);
@@ -214,6 +231,7 @@ class DamagedFile {
   DamagedFile(const DamagedFile&) = delete;
   DamagedFile& operator=(const DamagedFile&) = delete;
   size_t size() const { return whole_.size(); }
+  const std::string& whole() const { return whole_; }
 
   // Each returns what it did.
   std::string Truncate(uint64_t i, uint64_t times) {
@@ -221,15 +239,25 @@ class DamagedFile {
     WriteText(path_, whole_.substr(0, kept));
     return fmt::format("cut to {} of {} bytes", kept, size());
   }
-  std::string Flip() {
-    const uint64_t bit = random_.Below(8 * size());
+  std::string Flip() { return Flip(random_.Below(8 * size())); }
+  // Of one of the first bytes that is not zero: vectors mostly are.
+  std::string FlipUsed(size_t first_bytes) {
+    for (;;) {
+      const uint64_t bit = random_.Below(8 * first_bytes);
+      if (whole_[bit / 8] != 0) {
+        return Flip(bit);
+      }
+    }
+  }
+
+ private:
+  std::string Flip(uint64_t bit) {
     std::string damaged = whole_;
     damaged[bit / 8] = static_cast<char>(damaged[bit / 8] ^ 1 << bit % 8);
     WriteText(path_, damaged);
     return fmt::format("bit {} flipped", bit);
   }
 
- private:
   fs::path path_;
   std::string whole_;
   Random random_;
@@ -278,6 +306,31 @@ INSTANTIATE_TEST_SUITE_P(Files, HostileFileTest, testing::ValuesIn(Targets()),
                          [](const auto& target) {
                            return std::string(target.param.name);
                          });
+
+// What hardware's bundles have, too: threads with vectors and rseq areas, and
+// what the CPU told.
+TEST_F(HostileTest, WhatAStartStateHasBesidesMemoryIsDamaged) {
+  if (const std::string why = WhyNoBpf(); !why.empty()) {
+    GTEST_SKIP() << why;
+  }
+  const AnsweringProgram program("endless", "", {"plain"});
+  const SolvedBundle attached(program, {"--inputs"});
+  ASSERT_TRUE(attached.ok());
+  DamagedFile file(attached.Find("start.pb"));
+  pb::Start start;
+  ASSERT_TRUE(start.ParseFromString(file.whole()));
+  ASSERT_TRUE(start.has_told_cpu());
+  ASSERT_NE(start.rseq_addr(), 0u);
+  ASSERT_GT(start.other_threads_size(), 3);
+  start.clear_segments();  // which are the last of the file
+  const std::string head = file.whole().substr(0, start.ByteSizeLong());
+  ASSERT_TRUE(start.ParseFromString(head));
+  ASSERT_EQ(start.segments_size(), 0);
+  for (uint64_t i = 0; i < 4 * Flips(); ++i) {
+    Open(attached.path(), kReplay, file.FlipUsed(head.size()));
+  }
+  EXPECT_GT(noticed_, 0) << "no damage was ever noticed";
+}
 
 // Solving may look for as long as it is told to: a tenth of the damage, and an
 // empty file and a flipped bit at least.

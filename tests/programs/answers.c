@@ -2,7 +2,8 @@
 // what came of it and of the time, and whether the code that the kernel gave to
 // the program is still as it was in the beginning, until the input ends. It is
 // nearly always in the middle of something: it computes with the FPU, vectors
-// and text, allocates, and reads the time.
+// and text, allocates, and reads the time. Before it answers "s" it waits for a
+// tenth of a second.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -39,6 +40,10 @@ int main(void) {
   unsigned long sum = 0;
   char line[2];
   while (read(STDIN_FILENO, line, sizeof(line)) > 0) {
+    if (line[0] == 's') {
+      const struct timespec tenth = {0, 100 * 1000 * 1000};
+      nanosleep(&tenth, NULL);
+    }
     for (unsigned long i = 0; i < 200; ++i) {
       sum += turn(sum + i);
     }

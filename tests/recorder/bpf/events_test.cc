@@ -224,6 +224,7 @@ TEST_F(CallAssemblerTest, InterruptedCallsHaveTheResultThatTheProgramSees) {
                                                    {-513, 1, -512},
                                                    {-514, 0, -512},
                                                    {-514, 2, kEintr},
+                                                   {-516, 0, -512},
                                                    {-516, 1, kEintr},
                                                    {-516, 2, kEintr}}) {
     SCOPED_TRACE(c.left * 10 - c.next);
@@ -245,20 +246,27 @@ TEST_F(CallAssemblerTest, InterruptedCallsHaveTheResultThatTheProgramSees) {
 }
 
 TEST_F(CallAssemblerTest, WhatNobodyCanTellOfAnInterruptedCallIsUnknown) {
-  Take(CallOf(kThread, 1, 35, -516));
-  Take(CallOf(kThread, 2, 219, 0));  // restart_syscall
-  EXPECT_TRUE(seen().calls[0].unknown.Has(kRawRestartBlock));
-  Take(CallOf(kThread, 3, 0, -512));
-  RawCall next = CallOf(kThread, 5, 39, 1);
+  Take(CallOf(kThread, 1, 0, -512));
+  RawCall next = CallOf(kThread, 3, 39, 1);
   next.head.lost = 1;
   next.head.causes = 1u << kRawBudget;
   Take(next);
-  EXPECT_TRUE(seen().calls[2].unknown.Has(kRawRestartBlock));
-  Take(CallOf(kThread, 6, 0, -512));
-  Take(EndOf(kThread, 7));
-  EXPECT_EQ(seen().calls[4].result, std::nullopt) << "killed in it";
-  EXPECT_TRUE(seen().calls[4].unknown.empty());
+  EXPECT_TRUE(seen().calls[0].unknown.Has(kRawInterrupted));
+  Take(CallOf(kThread, 4, 0, -512));
+  Take(EndOf(kThread, 5));
+  EXPECT_EQ(seen().calls[2].result, std::nullopt) << "killed in it";
+  EXPECT_TRUE(seen().calls[2].unknown.empty());
   EXPECT_TRUE(seen().ended);
+}
+
+TEST_F(CallAssemblerTest, AnInterruptedCallHasNotReturnedWhenTheRecordingEnds) {
+  Take(CallOf(kThread, 1, 7, -516));
+  RawThread rest = {};
+  rest.process = 5;
+  ASSERT_TRUE(assembler_.Finish(kThread, rest, sink_));
+  ASSERT_EQ(seen().calls.size(), 1u);
+  EXPECT_EQ(seen().calls[0].result, std::nullopt);
+  EXPECT_TRUE(seen().calls[0].unknown.empty());
 }
 
 TEST_F(CallAssemblerTest, TheRestIsTold) {
@@ -271,7 +279,7 @@ TEST_F(CallAssemblerTest, TheRestIsTold) {
   rest.causes = 1u << kRawRingFull;
   ASSERT_TRUE(assembler_.Finish(kThread, rest, sink_));
   ASSERT_EQ(seen().calls.size(), 2u);
-  EXPECT_TRUE(seen().calls[0].unknown.Has(kRawRestartBlock));
+  EXPECT_TRUE(seen().calls[0].unknown.Has(kRawInterrupted));
   EXPECT_EQ(seen().calls[1].lost_before, 3u);
   EXPECT_EQ(seen().calls[1].number, 202u);
   EXPECT_EQ(seen().calls[1].result, std::nullopt);
