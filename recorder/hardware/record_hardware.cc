@@ -86,15 +86,20 @@ Status TakeCore(BundleWriter& bundle, const std::string& proc,
 // start.pb of a bundle.
 class BundleStart final : public StartTap {
  public:
-  explicit BundleStart(std::string path) : path_(std::move(path)) {}
+  BundleStart(FileSystem& files, std::string path)
+      : files_(files), path_(std::move(path)) {}
 
   Result<std::optional<int>> Launch(int32_t process,
                                     const std::function<void()>& go) override {
     return DescribeAtExec(process, go, path_);
   }
   Status Stop(int32_t process) override {
-    CLEW_ASSIGN_OR_RETURN(start, AttachedStart::Stop(process, path_));
-    attached_ = std::make_unique<AttachedStart>(std::move(start));
+    auto start = AttachedStart::Stop(process, path_);
+    if (!start) {  // the recording goes on without
+      CLEW_RETURN_IF_ERROR(files_.RemoveAll(path_));
+      return std::unexpected(start.error());
+    }
+    attached_ = std::make_unique<AttachedStart>(std::move(*start));
     return {};
   }
   Status LetGo() override { return attached_->LetGo(); }
@@ -105,6 +110,7 @@ class BundleStart final : public StartTap {
   }
 
  private:
+  FileSystem& files_;
   const std::string path_;
   std::unique_ptr<AttachedStart> attached_;
 };
@@ -131,7 +137,7 @@ Result<HardwareReport> RecordHardware(
   CLEW_ASSIGN_OR_RETURN(bundle, BundleWriter::Create(files, output));
   PerfRecordOptions options = given;
   std::unique_ptr<ReportingTap> tap;
-  BundleStart start(StartPath(bundle.folder()));
+  BundleStart start(files, StartPath(bundle.folder()));
   if (inputs) {
     CLEW_ASSIGN_OR_RETURN(
         made, MakeInputTap(files, InputsPath(bundle.folder()), *inputs));

@@ -231,7 +231,9 @@ TEST_F(AttackTest, WhatItCallsItselfForgesNoLineAndBreaksNothing) {
   });
   DumpCore(victim.id(), "core", SIGSEGV, forged);
   // Two mebibytes of arguments, more than a manifest has room for.
-  std::vector<std::string> words = {"/bin/sh", "-c", "sleep 1000; true"};
+  mkfifo(At("never").c_str(), 0600);
+  std::vector<std::string> words = {"/bin/sh", "-c",
+                                    "read line <>" + At("never")};
   for (int i = 0; i < 20; ++i) {
     words.push_back(std::string(100'000, '0') + forged);
   }
