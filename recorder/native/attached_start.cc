@@ -68,14 +68,9 @@ Status AttachedStart::GiveBack() {
 
 Status AttachedStart::Undo(TracedProcess& process) const {
   CLEW_ASSIGN_OR_RETURN(memory, GuestMemory::OpenOf(process_));
-  if (!attachment_->vdso().IsIn(process, memory)) {
-    return {};
-  }
-  std::vector<Attachment::Stopped> stopped;
-  for (const Tid thread : process.Threads()) {
-    stopped.push_back({.tid = thread});
-  }
-  return attachment_->Undo(process, memory, stopped);
+  return attachment_->vdso().IsIn(process, memory)
+             ? attachment_->Undo(process, memory)
+             : Status();
 }
 
 }  // namespace clew::recorder

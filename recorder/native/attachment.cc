@@ -214,6 +214,15 @@ Status Attachment::Undo(TracedProcess& process, const GuestMemory& memory,
   return calls_.Remove(process, all, memory);
 }
 
+Status Attachment::Undo(TracedProcess& process,
+                        const GuestMemory& memory) const {
+  std::vector<Stopped> stopped;
+  for (const Tid thread : process.Threads()) {
+    stopped.push_back({.tid = thread});
+  }
+  return Undo(process, memory, stopped);
+}
+
 Status Attachment::UndoInChild(TracedProcess& process, Tid child,
                                Tid parent) const {
   CLEW_ASSIGN_OR_RETURN(memory, GuestMemory::OpenOf(child.as_int()));

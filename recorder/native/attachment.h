@@ -62,6 +62,9 @@ class Attachment {
   // their interrupted calls once more.
   [[nodiscard]] Status Undo(TracedProcess& process, const GuestMemory& memory,
                             const std::vector<Stopped>& stopped) const;
+  // Undoes it where no thread is about to receive a signal. REQUIRES: as above.
+  [[nodiscard]] Status Undo(TracedProcess& process,
+                            const GuestMemory& memory) const;
   // Undoes it in a process that a thread has made just now, where it was
   // inherited. REQUIRES: `child`, its only thread, is traced and stopped.
   [[nodiscard]] Status UndoInChild(TracedProcess& process, Tid child,

@@ -208,17 +208,13 @@ void GiveBack(Recorded& recorded) {
   if (!recorded.attachment) {
     return;
   }
-  std::vector<Attachment::Stopped> stopped;
-  for (const Tid thread : recorded.process.Threads()) {
-    stopped.push_back({.tid = thread});
-  }
   const auto memory = GuestMemory::OpenOf(recorded.process.process());
   if (memory) {  // otherwise it has ended
-    (void)recorded.attachment->Undo(recorded.process, *memory, stopped);
+    (void)recorded.attachment->Undo(recorded.process, *memory);
   }
-  for (const Attachment::Stopped& thread : stopped) {
+  for (const Tid thread : recorded.process.Threads()) {
     if (recorded.cpu) {
-      recorded.cpu->Release(thread.tid);
+      recorded.cpu->Release(thread);
     }
   }
 }

@@ -122,13 +122,10 @@ void CompareRecorders(const LoggedCall& native, const LoggedCall& qemu,
 void RecordNatively(const std::string& folder) {
   WaitingProgram program(
       {TraceeProgram("recorder_bpf_tracee"), folder, "--qemu"});
-  auto recording = InputRecording::Open(
-      PosixFileSystem(), folder + "/inputs.pb",
-      {.process = program.process(), .from_exec = true},
+  auto recording = RecordProgram(
+      program, folder + "/inputs.pb",
       {.ring_bytes = 128 << 20, .bytes_per_second = uint64_t{8} << 30});
   ASSERT_TRUE(recording) << recording.error().message;
-  ASSERT_TRUE(recording->Start());
-  program.Go();
   while (!program.Ended()) {
     ASSERT_TRUE(recording->Poll(10));
   }

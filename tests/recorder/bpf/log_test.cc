@@ -295,13 +295,10 @@ TEST(InputRecordingTest, InputsOfARealProgramWithTheirTimes) {
   const ScratchFolder folder;
   const std::string path = folder.path() + "/inputs.pb";
   WaitingProgram program({TraceeProgram("recorder_bpf_tracee"), folder.path()});
-  auto recording = InputRecording::Open(
-      PosixFileSystem(), path,
-      {.process = program.process(), .from_exec = true},
+  auto recording = RecordProgram(
+      program, path,
       {.ring_bytes = 128 << 20, .bytes_per_second = uint64_t{8} << 30});
   ASSERT_TRUE(recording) << recording.error().message;
-  ASSERT_TRUE(recording->Start());
-  program.Go();
   while (!program.Ended()) {
     ASSERT_TRUE(recording->Poll(10));
   }
@@ -327,12 +324,8 @@ TEST(InputRecordingTest, BeginsWithTheProgramThatIsExecuted) {
   const ScratchFolder folder;
   const std::string path = folder.path() + "/inputs.pb";
   WaitingProgram program({TraceeProgram("recorder_bpf_habits"), "exec"});
-  auto recording = InputRecording::Open(
-      PosixFileSystem(), path,
-      {.process = program.process(), .from_exec = true}, {});
+  auto recording = RecordProgram(program, path, {});
   ASSERT_TRUE(recording) << recording.error().message;
-  ASSERT_TRUE(recording->Start());
-  program.Go();
   while (!program.Ended()) {
     ASSERT_TRUE(recording->Poll(10));
   }

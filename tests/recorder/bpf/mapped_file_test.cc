@@ -156,12 +156,8 @@ TEST(MappedFilesOfProgramTest, EveryMappingHasItsBytes) {
   const ScratchFolder folder;
   const std::string path = folder.path() + "/inputs.pb";
   WaitingProgram program({"/bin/sh", "-c", "exit 3"});
-  auto recording = InputRecording::Open(
-      PosixFileSystem(), path,
-      {.process = program.process(), .from_exec = true}, {});
+  auto recording = RecordProgram(program, path, {});
   ASSERT_TRUE(recording) << recording.error().message;
-  ASSERT_TRUE(recording->Start());
-  program.Go();
   ASSERT_TRUE(test::WaitUntil([&] { return program.Ended(); }));
   const auto summary = recording->Finish();
   ASSERT_TRUE(summary) << summary.error().message;

@@ -10,6 +10,7 @@
 #include <filesystem>
 
 #include "common/check.h"
+#include "common/os/file.h"
 
 namespace clew::recorder::bpf {
 
@@ -116,6 +117,19 @@ Result<Watched> Watch(const std::vector<std::string>& command,
   }
   CLEW_RETURN_IF_ERROR(source->Finish(sink));
   return Watched{.counts = source->counts(), .status = program.status()};
+}
+
+Result<InputRecording> RecordProgram(WaitingProgram& program,
+                                     const std::string& path,
+                                     InputOptions options) {
+  CLEW_ASSIGN_OR_RETURN(
+      recording,
+      InputRecording::Open(PosixFileSystem(), path,
+                           {.process = program.process(), .from_exec = true},
+                           std::move(options)));
+  CLEW_RETURN_IF_ERROR(recording.Start());
+  program.Go();
+  return std::move(recording);
 }
 
 ScratchFolder::ScratchFolder() {

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "common/result.h"
+#include "recorder/bpf/input_recording.h"
 #include "recorder/bpf/input_source.h"
 
 namespace clew::recorder::bpf {
@@ -91,6 +92,11 @@ struct Watched {
 // then (default: wait 10 ms, drain).
 [[nodiscard]] Result<Watched> Watch(const std::vector<std::string>& command,
                                     InputOptions options, InputSink& sink);
+
+// Lets `program` go, whose inputs are recorded from its execve on, to `path`.
+[[nodiscard]] Result<InputRecording> RecordProgram(WaitingProgram& program,
+                                                   const std::string& path,
+                                                   InputOptions options);
 
 // A new folder below the temporary one; removed when destroyed.
 class ScratchFolder {
