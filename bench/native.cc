@@ -9,9 +9,6 @@
 //   attach  two programs at random moments: stop, size, answer
 //   real    servers and tools of Debian, those that are installed
 //   cost    launched programs: native = 1, in turns
-//
-// A process that is attached to runs with glibc's choices for AVX-512 turned
-// off, as docs/design/native.md tells users to start theirs.
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -38,7 +35,6 @@
 #include "common/os/fd.h"
 #include "common/os/scratch_folder.h"
 #include "common/result.h"
-#include "common/x86/without_avx512.h"
 #include "recorder/software/record.h"
 #include "tests/support/random_lines.h"
 #include "tests/support/silence.h"
@@ -146,7 +142,8 @@ class Running {
  public:
   static Result<std::unique_ptr<Running>> Start(const Subject& subject,
                                                 const std::string& folder) {
-    std::vector<std::string> command = {"/usr/bin/env", x86::kWithoutAvx512};
+    std::vector<std::string> command;
+    command.reserve(subject.command.size());
     for (const std::string& argument : subject.command) {
       command.push_back(argument == "SOCKET"  ? folder + "/socket"
                         : argument == "INPUT" ? folder + "/input"

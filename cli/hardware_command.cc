@@ -3,16 +3,12 @@
 #include <fmt/format.h>
 #include <sys/resource.h>
 
-#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "cli/failure_text.h"
 #include "cli/report.h"
 #include "cli/stop_signals.h"
-#include "common/os/process_state.h"
 #include "common/result.h"
-#include "common/x86/features.h"
-#include "common/x86/without_avx512.h"
 #include "recorder/hardware/record_hardware.h"
 #include "recorder/perf_target.h"
 
@@ -21,7 +17,6 @@ namespace {
 
 constexpr const char* kGroup = "Hardware (--source perf)";
 constexpr size_t kMissingShownMax = 10;
-constexpr size_t kEnvironmentBytesMax = 4 << 20;  // MAX_ARG_STRLEN and more
 
 // Each thread of a process takes an event on each CPU.
 void RaiseFileLimit() {
@@ -146,29 +141,10 @@ void WarnOf(const recorder::InputsReport& inputs) {
   }
 }
 
-// Unless libc was told otherwise. 0: the process is started here.
-bool MayUseAvx512(int32_t process) {
-  const std::string folder =
-      process == 0 ? "/proc/self" : fmt::format("/proc/{}", process);
-  return x86::HostFeatures().Has(x86::Feature::kAvx512) &&
-         std::ranges::none_of(
-             EnvironmentOf(folder, kEnvironmentBytesMax),
-             [](const std::string& variable) {
-               return variable.starts_with("GLIBC_TUNABLES=") &&
-                      variable.find("-AVX512F") != std::string::npos;
-             });
-}
-
-void WarnOf(const recorder::HardwareReport& report, bool may_use_avx512) {
+void WarnOf(const recorder::HardwareReport& report) {
   const recorder::CaptureCounts& counts = report.counts;
   if (report.inputs) {
     WarnOf(*report.inputs);
-  }
-  if (report.has_start && may_use_avx512) {
-    Warn(fmt::format(
-        "libc may use AVX-512 on this CPU, which cannot be replayed "
-        "yet: start the program with {} in the environment",
-        x86::kWithoutAvx512));
   }
   if (counts.lost_records > 0) {
     Warn(fmt::format("{} records lost: the rings were full",
@@ -300,7 +276,6 @@ int RunHardware(const HardwareOptions& options) {
   if (record->process != 0) {
     RaiseFileLimit();
   }
-  const bool may_use_avx512 = MayUseAvx512(record->process);
   const auto report = recorder::RecordHardware(recorder::perf::RealPerfKernel(),
                                                PosixFileSystem(), *record,
                                                *inputs, options.output);
@@ -312,7 +287,7 @@ int RunHardware(const HardwareOptions& options) {
   } else {
     PrintReport(options, *report);
   }
-  WarnOf(*report, may_use_avx512);
+  WarnOf(*report);
   return report->failure.kind == FailureKind::kNone ? kExitOk : kExitFinding;
 }
 

@@ -82,7 +82,7 @@ Status Process::BeginThreads(const StartState& start) {
     if (state.phase != ThreadPhase::kNotCreated) {
       return CorruptInput("start.pb: thread {} is there twice", begun->thread);
     }
-    state.registers = StartRegisters(*begun, start.mxcsr_mask);
+    state.registers = StartRegisters(*begun, start);
     state.phase = ThreadPhase::kRunning;
     state.rseq_addr = begun->rseq_addr;
     state.rseq_is_new = true;

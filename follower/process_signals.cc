@@ -2,6 +2,7 @@
 // delivered, and what the program then finds.
 #include "common/linux/syscall_result.h"
 #include "follower/process.h"
+#include "machine/xsave.h"
 
 namespace clew::follower {
 namespace {
@@ -44,16 +45,6 @@ Result<std::vector<SentSignals::Signal>> SignalsUntil(Tape& tape, size_t thread,
     ip = signal->handler_ip;
   }
   return signals;
-}
-
-// As the kernel does for a signal's handler, once the state is in its frame.
-// Source: linux arch/x86/kernel/fpu/core.c, fpu__clear_user_states.
-void ResetExtendedState(machine::Registers& registers) {
-  const machine::Registers initial;
-  registers.vec = initial.vec;
-  registers.avx_in_use = initial.avx_in_use;
-  registers.mxcsr = initial.mxcsr;
-  registers.x87 = initial.x87;
 }
 
 }  // namespace
@@ -113,7 +104,9 @@ Status Process::EnterHandler(size_t thread) {
   registers.gpr[kRax] = entry.rax;
   registers.rflags &= ~(machine::kFlagDirection | machine::kFlagTrap);
   if (!registers.is_of_qemu()) {
-    ResetExtendedState(registers);
+    // Once the state is in the frame. Source: linux
+    // arch/x86/kernel/fpu/core.c, fpu__clear_user_states.
+    machine::InitialiseExtendedState(registers);
   }
   ++state.input;
   return {};

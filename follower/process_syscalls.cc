@@ -98,7 +98,9 @@ Result<Followed> Process::EnterSyscall(size_t thread) {
         break;  // a signal came before the kernel took it
       }
       ++state.input;
-      if (!RestoreSignalFrame(memory_, state.registers)) {
+      if (!RestoreSignalFrame(
+              memory_, machine::LayoutOf(state.registers, told_cpu_.get()),
+              state.registers)) {
         return Unsupported("thread {}: the signal frame at {:#x} is not mapped",
                            tid(thread), state.registers.gpr[kRsp]);
       }

@@ -4,10 +4,7 @@
 #include <bit>
 #include <cstddef>
 #include <cstdint>
-#include <optional>
 #include <span>
-
-#include "machine/xsave.h"
 
 namespace clew::follower {
 namespace {
@@ -41,13 +38,20 @@ bool PeekInto(const machine::Memory& memory, uint64_t addr, T& value) {
   return memory.Peek(addr, std::as_writable_bytes(std::span(&value, 1)));
 }
 
-// Returns the AVX component of the area at `fpstate` which begins with
-// `legacy`; nothing, which is its initial state, if the kernel restores none
-// from there: linux 6.1 arch/x86/kernel/fpu/signal.c, check_xstate_in_sigframe
-// and restore_fpregs_from_user.
-std::optional<machine::VecLane> RestoredAvx(const machine::Memory& memory,
-                                            uint64_t fpstate,
-                                            const machine::FxsaveArea& legacy) {
+// What the kernel restores of a frame's area, each component a bit.
+struct Restored {
+  uint64_t components = 0;  // from there; others become initial
+  uint64_t stored = 0;      // of those, what the area does not call initial
+  uint64_t xcomp_bv = 0;
+};
+
+// Without both magic words that is the legacy region. Source: linux 6.1
+// arch/x86/kernel/fpu/signal.c, check_xstate_in_sigframe and
+// restore_fpregs_from_user.
+Restored RestoredOf(const machine::Memory& memory, uint64_t fpstate,
+                    const machine::FxsaveArea& legacy) {
+  constexpr uint64_t kLegacy = machine::ComponentBit(machine::kComponentX87) |
+                               machine::ComponentBit(machine::kComponentSse);
   const auto software = std::bit_cast<FpxSwBytes>(legacy.software);
   machine::XsaveHeader header;
   uint32_t magic2 = 0;
@@ -57,22 +61,40 @@ std::optional<machine::VecLane> RestoredAvx(const machine::Memory& memory,
       !PeekInto(memory, fpstate + software.xstate_size, magic2) ||
       magic2 != kXstateMagic2 ||
       !PeekInto(memory, fpstate + sizeof(legacy), header)) {
-    return std::nullopt;
+    return {.components = kLegacy, .stored = kLegacy};
   }
-  const uint64_t in_use = software.xfeatures & header.xstate_bv;
-  const auto offset =
-      machine::XsaveLayout().OffsetOf(machine::kComponentAvx, header.xcomp_bv);
-  machine::VecLane avx = {};
-  if ((in_use >> machine::kComponentAvx & 1) == 0 || !offset ||
-      !PeekInto(memory, fpstate + *offset, avx)) {
-    return std::nullopt;
+  return {.components = software.xfeatures,
+          .stored = software.xfeatures & header.xstate_bv,
+          .xcomp_bv = header.xcomp_bv};
+}
+
+void RestoreExtendedState(const machine::Memory& memory, uint64_t fpstate,
+                          const machine::FxsaveArea& legacy,
+                          const machine::XsaveLayout& layout,
+                          machine::Registers& registers) {
+  const Restored restored = RestoredOf(memory, fpstate, legacy);
+  machine::InitialiseExtendedState(registers);
+  if ((restored.components & machine::ComponentBit(machine::kComponentSse)) !=
+      0) {
+    registers.mxcsr = legacy.pointers.mxcsr;
   }
-  return avx;
+  machine::RestoreLegacy(legacy, restored.stored, registers);
+  for (const unsigned component : machine::kExtendedComponents) {
+    const auto offset = layout.OffsetOf(component, restored.xcomp_bv);
+    std::array<std::byte, machine::kComponentBytesMax> room;
+    const auto bytes =
+        std::span(room).first(machine::ComponentBytes(component));
+    if ((restored.stored & machine::ComponentBit(component)) != 0 && offset &&
+        memory.Peek(fpstate + *offset, bytes)) {
+      machine::RestoreComponent(component, bytes, registers);
+    }
+  }
 }
 
 }  // namespace
 
 bool RestoreSignalFrame(const machine::Memory& memory,
+                        const machine::XsaveLayout& layout,
                         machine::Registers& registers) {
   std::array<uint64_t, kContextWords> context = {};
   if (!PeekInto(memory, registers.gpr[kRsp] + kContextRegisters, context)) {
@@ -89,11 +111,7 @@ bool RestoreSignalFrame(const machine::Memory& memory,
   const uint64_t fpstate = context[kContextFpstate];
   machine::FxsaveArea area;
   if (fpstate != 0 && PeekInto(memory, fpstate, area)) {
-    registers.mxcsr = area.pointers.mxcsr;
-    const auto avx = RestoredAvx(memory, fpstate, area);
-    registers.vec = {area.xmm, avx.value_or(machine::VecLane())};
-    registers.avx_in_use = avx.has_value();
-    machine::RestoreX87(area, registers.x87);
+    RestoreExtendedState(memory, fpstate, area, layout, registers);
   }
   return true;
 }

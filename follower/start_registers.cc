@@ -5,7 +5,7 @@
 namespace clew::follower {
 
 machine::Registers StartRegisters(const StartThread& start,
-                                  uint32_t mxcsr_mask) {
+                                  const StartState& state) {
   machine::Registers registers;
   registers.gpr = start.gpr;
   registers.rip = start.rip.as_int();
@@ -13,10 +13,12 @@ machine::Registers StartRegisters(const StartThread& start,
   registers.fs_base = start.fs_base;
   registers.gs_base = start.gs_base;
   registers.mxcsr = start.mxcsr;
-  registers.mxcsr_mask = mxcsr_mask;
+  registers.mxcsr_mask = state.mxcsr_mask;
   registers.x87.control = start.x87_control;
   if (!start.xsave.empty()) {
-    machine::RestoreXsave(start.xsave, registers);
+    const ToldCpu* const told = state.told_cpu ? &*state.told_cpu : nullptr;
+    machine::RestoreXsave(start.xsave, machine::LayoutOf(registers, told),
+                          registers);
   }
   return registers;
 }

@@ -49,6 +49,7 @@ class BlockCache {
   }
 
   std::string Describe(const Memory& memory, uint64_t ip);
+  x86::FeatureSet features() const { return handlers_.features(); }
 
  private:
   static constexpr size_t kRecent = 8192;

@@ -325,7 +325,7 @@ inline void Cpu<D>::WriteQuads(const Insn& insn, const Operand& operand,
       SetQuad(operand.reg, i, value[i]);
     }
     if constexpr (kForm.vex) {
-      regs_.avx_in_use |= insn.vector_bytes > kLaneBytes;
+      NoteVectorUse(operand.reg, insn.vector_bytes);
       ClearLanes(operand.reg, kForm.lanes);
     }
     return;

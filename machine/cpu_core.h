@@ -58,6 +58,8 @@ class Cpu {
 
   D& d() { return d_; }
   Registers& regs() { return regs_; }
+  // What the CPU has.
+  x86::FeatureSet features() const;
   Flags<D>& flags() { return flags_; }
 
   // Returns true once this instruction has faulted: change nothing more.
@@ -179,6 +181,22 @@ class Cpu {
   }
   // Clears the lanes of a vector register from `lane` on.
   void ClearLanes(unsigned number, unsigned lane);
+  // Notes in XINUSE that an instruction of this vector length, in bytes, wrote
+  // a vector register.
+  void NoteVectorUse(unsigned number, unsigned vector_bytes) {
+    if (number >= kLowVecRegisters) {
+      regs_.high_zmm_in_use = true;
+      return;
+    }
+    regs_.avx_in_use |= vector_bytes > kLaneBytes;
+    regs_.zmm_in_use |= vector_bytes > 2 * kLaneBytes;
+  }
+  // Opmask registers, which have no shadow.
+  uint64_t GetOpmask(unsigned number) const { return regs_.opmask[number]; }
+  void SetOpmask(unsigned number, uint64_t value) {
+    regs_.opmask[number] = value;
+    regs_.opmask_in_use = true;
+  }
   // The low `sizeof(U)` bytes of an XMM register, or memory of that size, for
   // scalar forms (MOVQ, ADDSD with U = uint64_t, ADDSS with uint32_t). Writing
   // keeps the rest of an XMM register. General registers work as well. The

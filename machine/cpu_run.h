@@ -229,6 +229,11 @@ void Cpu<D>::CompleteInsn(const InsnInput& input) {
 }
 
 template <class D>
+x86::FeatureSet Cpu<D>::features() const {
+  return code_.features();
+}
+
+template <class D>
 void Cpu<D>::RaiseFetch(uint64_t addr) {
   const bool mapped = memory_.ProtectionAt(addr).has_value();
   Raise(!IsCanonical(addr) ? FaultKind::kGeneral

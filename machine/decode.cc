@@ -11,6 +11,7 @@
 #include "common/check.h"
 #include "common/x86/branch.h"
 #include "common/x86/layout.h"
+#include "machine/decode_vex.h"
 #include "machine/registers.h"
 
 namespace clew::machine {
@@ -198,6 +199,12 @@ bool LockIsIllegal(const Insn& insn) {
   return insn.lock && (hint || (!insn.op[0].is_mem() && !exchange));
 }
 
+// XSAVEC has no meaning for these prefixes: #UD (SDM vol. 2, "XSAVEC", NP).
+bool PrefixIsIllegal(const cs_insn& raw, const Insn& insn) {
+  return (raw.id == X86_INS_XSAVEC || raw.id == X86_INS_XSAVEC64) &&
+         (insn.opsize || insn.rep || insn.repne);
+}
+
 // Opcodes of the 0F map for which 66, F2, F3 are not mandatory prefixes.
 bool IsIntegerOpcode(uint8_t code) {
   return (code >= 0x40 && code <= 0x4f) || (code >= 0x80 && code <= 0xb7) ||
@@ -284,8 +291,7 @@ DecodeStatus StatusOf(const Layout& layout) {
     return DecodeStatus::kIllegal;
   }
   // Other undefined ones may be defined on a later CPU.
-  if (layout.status == LayoutStatus::kUndefined ||
-      layout.opcode.encoding == x86::Encoding::kEvex) {
+  if (layout.status == LayoutStatus::kUndefined) {
     return DecodeStatus::kUnknown;
   }
   return IsMisread(layout.opcode) ? DecodeStatus::kUnknown : DecodeStatus::kOk;
@@ -319,15 +325,13 @@ struct GroupFeature {
   Feature feature;
 };
 constexpr GroupFeature kGroupFeatures[] = {
-    {X86_GRP_SSE3, Feature::kSse3},     {X86_GRP_SSSE3, Feature::kSsse3},
-    {X86_GRP_SSE41, Feature::kSse41},   {X86_GRP_SSE42, Feature::kSse42},
-    {X86_GRP_AES, Feature::kAes},       {X86_GRP_PCLMUL, Feature::kPclmulqdq},
-    {X86_GRP_AVX, Feature::kAvx},       {X86_GRP_F16C, Feature::kF16c},
-    {X86_GRP_FMA, Feature::kFma},       {X86_GRP_AVX2, Feature::kAvx2},
-    {X86_GRP_BMI, Feature::kBmi1},      {X86_GRP_BMI2, Feature::kBmi2},
-    {X86_GRP_SHA, Feature::kSha},       {X86_GRP_ADX, Feature::kAdx},
-    {X86_GRP_AVX512, Feature::kAvx512}, {X86_GRP_BWI, Feature::kAvx512},
-    {X86_GRP_DQI, Feature::kAvx512}};
+    {X86_GRP_SSE3, Feature::kSse3},   {X86_GRP_SSSE3, Feature::kSsse3},
+    {X86_GRP_SSE41, Feature::kSse41}, {X86_GRP_SSE42, Feature::kSse42},
+    {X86_GRP_AES, Feature::kAes},     {X86_GRP_PCLMUL, Feature::kPclmulqdq},
+    {X86_GRP_AVX, Feature::kAvx},     {X86_GRP_F16C, Feature::kF16c},
+    {X86_GRP_FMA, Feature::kFma},     {X86_GRP_AVX2, Feature::kAvx2},
+    {X86_GRP_BMI, Feature::kBmi1},    {X86_GRP_BMI2, Feature::kBmi2},
+    {X86_GRP_SHA, Feature::kSha},     {X86_GRP_ADX, Feature::kAdx}};
 
 // Capstone's groups tell, but of some instructions that have none.
 FeatureSet Needs(const cs_insn& raw) {
@@ -390,23 +394,19 @@ struct Decoder::Impl {
     return cs_disasm_iter(handle, &code, &size, &ip, raw);
   }
 
-  // VBROADCASTI128, which Capstone does not know: it has the operands and the
-  // effect of VBROADCASTF128, which it is called then.
-  bool DisassembleStandIn(uint64_t ip, std::span<const uint8_t> code,
-                          const Layout& layout) {
-    const Opcode& opcode = layout.opcode;
-    if (opcode.encoding != x86::Encoding::kVex3 ||
-        opcode.map != OpcodeMap::k0F38 || opcode.code != 0x5a) {
-      return false;
-    }
-    std::array<uint8_t, x86::kInsnBytesMax> other = {};
-    std::ranges::copy(code.first(layout.length), other.begin());
-    other[opcode.bytes - 1u] = 0x1a;
-    return Disassemble(ip, std::as_bytes(std::span(other)));
+  Decoded DecodeByZydis(uint64_t ip, std::span<const uint8_t> code,
+                        const Layout& layout) {
+    Decoded result;
+    result.insn.ip = ip;
+    result.insn.length = layout.length;
+    ApplyLayout(layout, result.insn);
+    zydis.Decode(code.first(layout.length), result);
+    return result;
   }
 
   csh handle = 0;
   cs_insn* raw = nullptr;
+  VexDecoder zydis;
 };
 
 Decoder::Decoder() : impl_(std::make_unique<Impl>()) {}
@@ -426,12 +426,14 @@ Decoded Decoder::Decode(uint64_t ip, std::span<const std::byte> bytes) {
   if (IsShadowStackRead(layout)) {
     return DecodeShadowStackRead(ip, layout);
   }
-  const bool is_known = impl_->Disassemble(ip, bytes);
-  if (!is_known && !impl_->DisassembleStandIn(ip, code, layout)) {
+  if (CapstoneKnowsLittleOf(layout)) {
+    return impl_->DecodeByZydis(ip, code, layout);
+  }
+  if (!impl_->Disassemble(ip, bytes)) {
     // LOCK is only for instructions that Capstone knows.
-    result.status = layout.opcode.prefixes.lock ? DecodeStatus::kIllegal
-                                                : DecodeStatus::kUnknown;
-    return result;
+    result.status = DecodeStatus::kIllegal;
+    return layout.opcode.prefixes.lock ? result
+                                       : impl_->DecodeByZydis(ip, code, layout);
   }
   const cs_insn& raw = *impl_->raw;
   if (raw.size != layout.length) {  // Capstone reads it wrongly
@@ -450,17 +452,15 @@ Decoded Decoder::Decode(uint64_t ip, std::span<const std::byte> bytes) {
   RepairImmediates(code.first(insn.length), insn);
   result.mnemonic = Name(impl_->handle, raw, insn);
   result.needs = Needs(raw);
-  if (!is_known) {
-    result.needs.Add(Feature::kAvx2);
-  }
   if (const ZeroCount* const count = ZeroCountOf(insn)) {
     result.mnemonic = count->name;
     result.otherwise = count->otherwise;
     result.needs = {count->needs};
   }
   result.ends_block = x86::TransfersControl(branch.branch_class);
-  result.status =
-      LockIsIllegal(insn) ? DecodeStatus::kIllegal : DecodeStatus::kOk;
+  result.status = LockIsIllegal(insn) || PrefixIsIllegal(raw, insn)
+                      ? DecodeStatus::kIllegal
+                      : DecodeStatus::kOk;
   return result;
 }
 
@@ -469,10 +469,20 @@ std::string Decoder::Describe(uint64_t ip, std::span<const std::byte> bytes,
   bytes = bytes.first(std::min(bytes.size(), x86::kInsnBytesMax));
   std::string text = "unknown instruction";
   FeatureSet missing;
-  if (impl_->Disassemble(ip, bytes)) {
+  const std::span code(reinterpret_cast<const uint8_t*>(bytes.data()),
+                       bytes.size());
+  const Layout layout = x86::ScanLayout(code);
+  const bool is_vex = layout.status == LayoutStatus::kWhole &&
+                      layout.opcode.encoding != x86::Encoding::kLegacy;
+  if (!(is_vex && CapstoneKnowsLittleOf(layout)) &&
+      impl_->Disassemble(ip, bytes)) {
     bytes = bytes.first(impl_->raw->size);
     text = fmt::format("{} {}", impl_->raw->mnemonic, impl_->raw->op_str);
     missing = Needs(*impl_->raw).Without(has);
+  } else if (is_vex) {
+    bytes = bytes.first(layout.length);
+    text = impl_->zydis.Describe(ip, code.first(layout.length));
+    missing = Decode(ip, bytes).needs.Without(has);
   }
   text += fmt::format(" at {:#x} (", ip);
   for (size_t i = 0; i < bytes.size(); ++i) {

@@ -17,9 +17,9 @@ enum class DecodeStatus : uint8_t {
   kOk,
   kTooShort,  // the bytes end within the instruction
   kIllegal,   // UD2 and encodings that raise #UD on every x86-64 CPU
-  // Not decoded: other undefined encodings with VEX; every instruction with
-  // EVEX; bytes that Capstone does not know or reads wrongly. kOk does not
-  // promise a handler.
+  // Not decoded: other undefined encodings with VEX or EVEX; bytes that
+  // Capstone or Zydis does not know, or reads wrongly. kOk does not promise a
+  // handler.
   kUnknown,
 };
 
@@ -34,7 +34,8 @@ struct Decoded {
   bool ends_block = false;  // a transfer of control, or may stop the run
 };
 
-// Bytes to instructions, by Capstone. Not thread-safe.
+// Bytes to instructions, by Capstone; what came with AVX-512, by Zydis. Not
+// thread-safe.
 class Decoder {
  public:
   Decoder();

@@ -18,10 +18,11 @@ class Handlers {
   // Returns what executes the instruction; nullptr if the machine does not know
   // it or the CPU does not have it. REQUIRES: decoded.status is kOk.
   Handler<D> Find(const Decoded& decoded) const {
+    const HandlerTable<D>& table = decoded.insn.evex ? evex_table_ : table_;
     const auto selector =
-        table_.find(features_.Contains(decoded.needs) ? decoded.mnemonic
-                                                      : decoded.otherwise);
-    return selector != table_.end() ? selector->second(decoded.insn) : nullptr;
+        table.find(features_.Contains(decoded.needs) ? decoded.mnemonic
+                                                     : decoded.otherwise);
+    return selector != table.end() ? selector->second(decoded.insn) : nullptr;
   }
 
   // Those that can be executed.
@@ -29,6 +30,8 @@ class Handlers {
 
  private:
   HandlerTable<D> table_;
+  // Of encodings with EVEX: they have the mnemonics of those with VEX.
+  HandlerTable<D> evex_table_;
   x86::FeatureSet features_;
 };
 

@@ -20,7 +20,8 @@ enum class OperandKind : uint8_t {
   kReg,    // general register; Operand::reg is its byte offset in gpr
   kMem,    // the instruction's one memory operand, Insn::mem
   kImm,    // Insn::imm, already sign-extended
-  kVec,    // vector register of 16 or 32 bytes; Operand::reg is 0..15
+  kVec,    // vector register of 16, 32 or 64 bytes; Operand::reg is 0..31
+  kMask,   // opmask register; Operand::reg is 0..7
   kX87,    // st(i); Operand::reg is i
   kMmx,    // Operand::reg is 0..7
   kOther,  // segment, control, debug registers: only moved or refused
@@ -35,6 +36,7 @@ struct Operand {
   bool is_mem() const { return kind == OperandKind::kMem; }
   bool is_reg() const { return kind == OperandKind::kReg; }
   bool is_vec() const { return kind == OperandKind::kVec; }
+  bool is_mask() const { return kind == OperandKind::kMask; }
   bool is_mmx() const { return kind == OperandKind::kMmx; }
   bool is_imm() const { return kind == OperandKind::kImm; }
 };
@@ -53,6 +55,18 @@ struct MemOperand {
   x86::Segment segment = x86::Segment::kNone;
 };
 
+// Rounding that EVEX tells of instead of MXCSR; with it, or where it says so
+// itself (SAE), no exception is raised or noted. Source: Intel SDM vol. 1,
+// "Static Rounding Support in EVEX".
+enum class Rounding : uint8_t {
+  kByMxcsr,
+  kNearest,
+  kDown,
+  kUp,
+  kTowardsZero,
+  kSuppressExceptions,  // rounds as MXCSR says
+};
+
 struct Insn {
   uint64_t ip = 0;
   int64_t imm = 0;
@@ -64,7 +78,13 @@ struct Insn {
   uint8_t length = 0;
   uint8_t op_count = 0;
   uint8_t operand_size_bytes = 0;  // 2, 4, 8 by 66 and REX.W, not 1
-  uint8_t vector_bytes = 0;        // VEX: 16 or 32, as VEX.L says; else 0
+  // VEX: 16 or 32, as VEX.L says; EVEX: 16, 32 or 64; else 0.
+  uint8_t vector_bytes = 0;
+  uint8_t opmask = 0;  // EVEX.aaa: the writemask; 0: none
+  Rounding rounding = Rounding::kByMxcsr;
+  bool evex : 1 = false;
+  bool zeroing : 1 = false;    // EVEX.z: what is not selected becomes zero
+  bool broadcast : 1 = false;  // memory is one element, for all of them
   bool lock : 1 = false;
   bool rep : 1 = false;     // F3
   bool repne : 1 = false;   // F2
@@ -93,6 +113,7 @@ struct VecForm {
 inline constexpr VecForm kSse = {false, 1};
 inline constexpr VecForm kVex128 = {true, 1};
 inline constexpr VecForm kVex256 = {true, 2};
+inline constexpr VecForm kEvex512 = {true, 4};
 
 template <class D>
 class Cpu;

@@ -1,6 +1,7 @@
 #ifndef CLEW_MACHINE_REGISTERS_H_
 #define CLEW_MACHINE_REGISTERS_H_
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 
@@ -8,11 +9,14 @@
 
 namespace clew::machine {
 
-// The width of the vector registers: sixteen of two lanes of 128 bits, YMM0 to
-// YMM15. Whoever needs their number or size asks these.
-inline constexpr unsigned kVecRegisters = 16;
-inline constexpr unsigned kVecLanes = 2;
+// The width of the vector registers: 32 of four lanes of 128 bits, ZMM0 to
+// ZMM31. Whoever needs their number or size asks these.
+inline constexpr unsigned kVecRegisters = 32;
+inline constexpr unsigned kVecLanes = 4;
 inline constexpr unsigned kVecQuads = 2 * kVecLanes;
+// Those that an encoding without EVEX can name: the first ones.
+inline constexpr unsigned kLowVecRegisters = 16;
+inline constexpr unsigned kOpmasks = 8;  // k0 to k7
 
 // 128 bits of a vector register, least significant first.
 struct Vec128 {
@@ -23,6 +27,9 @@ inline constexpr unsigned kLaneBytes = sizeof(Vec128);
 
 // The same 128 bits of every vector register.
 using VecLane = std::array<Vec128, kVecRegisters>;
+// The same 128 bits of those that an encoding without EVEX can name, as the
+// FXSAVE area and the AVX component of an XSAVE area have them.
+using LowVecLane = std::array<Vec128, kLowVecRegisters>;
 
 // An x87 register: 80-bit extended precision.
 struct Float80 {
@@ -42,16 +49,18 @@ struct X87 {
 };
 
 // Everything of a thread that an x86-64 user-mode instruction can see, up to
-// AVX2. Architectural values: flags are not lazy here.
+// AVX-512. Architectural values: flags are not lazy here.
 struct Registers {
   std::array<uint64_t, 16> gpr = {};  // indexed by clew::Gpr
   uint64_t rip = 0;
   uint64_t rflags = 0x202;
   uint64_t fs_base = 0;
   uint64_t gs_base = 0;
-  // vec[0] is XMM0 to XMM15, vec[1] bits 255:128 of YMM0 to YMM15. (By lanes,
-  // because the FXSAVE and XSAVE areas have them so.)
+  // vec[0] is XMM0 to XMM31, vec[1] bits 255:128 of YMM0 to YMM31, vec[2] and
+  // vec[3] the rest of ZMM0 to ZMM31. (By lanes, because what an encoding
+  // without EVEX does is done lane by lane.)
   std::array<VecLane, kVecLanes> vec = {};
+  std::array<uint64_t, kOpmasks> opmask = {};
   uint32_t mxcsr = 0x1f80;
   // What the CPU's FXSAVE tells of MXCSR; 0: see is_of_qemu.
   uint32_t mxcsr_mask = 0;
@@ -60,6 +69,11 @@ struct Registers {
   // VZEROALL clear. Source: Intel SDM vol. 1, "Processor Tracking of
   // XSAVE-Managed State", which leaves it open, and what XGETBV tells of a CPU.
   bool avx_in_use = false;
+  // The same of XINUSE[5], the opmask registers; [6], what ZMM0 to ZMM15 have
+  // above YMM0 to YMM15; [7], ZMM16 to ZMM31.
+  bool opmask_in_use = false;
+  bool zmm_in_use = false;
+  bool high_zmm_in_use = false;
   X87 x87;
 
   // QEMU 7.2 stands for CPU and kernel. Its FXSAVE tells 0xffff as mask, and
@@ -79,6 +93,16 @@ struct Registers {
   }
   const uint64_t& quad(unsigned number, unsigned i) const {
     return vec[i / 2][number].q[i % 2];
+  }
+
+  // Sets a lane of the registers that an encoding without EVEX can name.
+  void SetLowLane(unsigned lane, const LowVecLane& values) {
+    std::ranges::copy(values, vec[lane].begin());
+  }
+  LowVecLane low_lane(unsigned lane) const {
+    LowVecLane values;
+    std::ranges::copy_n(vec[lane].begin(), kLowVecRegisters, values.begin());
+    return values;
   }
 
   bool operator==(const Registers&) const = default;

@@ -58,6 +58,9 @@ class ProcessTarget final : public ReplayTarget {
                       std::span<std::byte> bytes) const override;
   std::string ExecPath() const override { return options_.exec_path; }
   std::vector<std::byte> Auxv() const override { return auxv_; }
+  x86::FeatureSet cpu_features() const override {
+    return process_.cpu_features();
+  }
   Failure failure() const override { return failure_; }
   std::optional<machine::Fault> FailingFault() const override;
   void set_output(OutputSink* sink) override { output_ = sink; }

@@ -12,6 +12,7 @@
 #include "common/inputs.h"
 #include "common/result.h"
 #include "common/units.h"
+#include "common/x86/features.h"
 #include "machine/cpu.h"
 #include "machine/registers.h"
 #include "replayer/stop_points.h"
@@ -115,6 +116,8 @@ class ReplayTarget {
   virtual std::string ExecPath() const = 0;  // as recorded
   // Returns the auxiliary vector that the kernel gave the program.
   virtual std::vector<std::byte> Auxv() const = 0;
+  // Returns what the recorded CPU has.
+  virtual x86::FeatureSet cpu_features() const = 0;
   // Returns how the run ended: what is to be seen at end().
   virtual Failure failure() const = 0;
   // Returns the fault that the failing thread's next instruction raises; kNone

@@ -13,24 +13,6 @@
 #include <system_error>
 
 namespace clew {
-namespace {
-
-// Of a file in which each ends with a NUL.
-std::vector<std::string> WordsIn(const std::string& path, size_t max_bytes) {
-  std::ifstream file(path);
-  std::string bytes(max_bytes, '\0');
-  file.read(bytes.data(), static_cast<std::streamsize>(bytes.size()));
-  bytes.resize(static_cast<size_t>(file.gcount()));
-  std::vector<std::string> words;
-  for (size_t at = 0; at < bytes.size();) {
-    const size_t end = std::min(bytes.find('\0', at), bytes.size());
-    words.push_back(bytes.substr(at, end - at));
-    at = end + 1;
-  }
-  return words;
-}
-
-}  // namespace
 
 char ProcessState(const std::string& stat_path) {
   const int fd = open(stat_path.c_str(), O_RDONLY | O_CLOEXEC);
@@ -52,12 +34,17 @@ char ProcessState(const std::string& stat_path) {
 
 std::vector<std::string> CommandLineOf(const std::string& folder,
                                        size_t max_bytes) {
-  return WordsIn(folder + "/cmdline", max_bytes);
-}
-
-std::vector<std::string> EnvironmentOf(const std::string& folder,
-                                       size_t max_bytes) {
-  return WordsIn(folder + "/environ", max_bytes);
+  std::ifstream file(folder + "/cmdline");
+  std::string bytes(max_bytes, '\0');
+  file.read(bytes.data(), static_cast<std::streamsize>(bytes.size()));
+  bytes.resize(static_cast<size_t>(file.gcount()));
+  std::vector<std::string> words;
+  for (size_t at = 0; at < bytes.size();) {
+    const size_t end = std::min(bytes.find('\0', at), bytes.size());
+    words.push_back(bytes.substr(at, end - at));
+    at = end + 1;
+  }
+  return words;
 }
 
 std::string WorkingDirectoryOf(const std::string& folder) {

@@ -22,10 +22,6 @@ char ProcessState(const std::string& stat_path);
 // process that has this folder in procfs ("/proc/4711"); empty if it is gone.
 std::vector<std::string> CommandLineOf(const std::string& folder,
                                        size_t max_bytes);
-// Returns the environment that its program was started with, likewise; also
-// empty if that may not be known.
-std::vector<std::string> EnvironmentOf(const std::string& folder,
-                                       size_t max_bytes);
 // Returns its working directory; empty if that may not be known.
 std::string WorkingDirectoryOf(const std::string& folder);
 

@@ -34,23 +34,35 @@ constexpr Row kRows[] = {
 
 constexpr uint32_t Bit(unsigned n) { return uint32_t{1} << n; }
 
-// Whether the kernel saves the upper halves of YMM registers.
+// Whether the kernel saves what AVX needs: the upper halves of YMM registers.
 bool SavesAvx() {
-  constexpr uint64_t kSseAndAvx = 6;  // of XCR0
+  constexpr uint64_t kSseAndAvx = 0x6;  // of XCR0
   return (HostXcr0() & kSseAndAvx) == kSseAndAvx;
+}
+
+// What AVX-512 needs: opmask registers and all of ZMM registers. Source: Intel
+// SDM vol. 1, "Detection of AVX-512 Foundation Instructions".
+bool SavesAvx512() {
+  constexpr uint64_t kOpmaskAndZmm = 0xe0;
+  return SavesAvx() && (HostXcr0() & kOpmaskAndZmm) == kOpmaskAndZmm;
 }
 
 FeatureSet AskAll() {
   FeatureSet features;
+  FeatureSet of_avx512;
   for (const Row& row : kRows) {
     if ((AskCpuid(row.leaf, row.sub_leaf).*row.reg & Bit(row.bit)) != 0) {
       features.Add(row.feature);
     }
+    if (row.name.starts_with("AVX512")) {
+      of_avx512.Add(row.feature);
+    }
   }
-  constexpr FeatureSet kNeedUpperHalves = {Feature::kAvx, Feature::kAvx2,
-                                           Feature::kFma, Feature::kF16c,
-                                           Feature::kAvx512};
-  return SavesAvx() ? features : features.Without(kNeedUpperHalves);
+  constexpr FeatureSet kOfAvx = {Feature::kAvx,  Feature::kAvx2,
+                                 Feature::kFma,  Feature::kF16c,
+                                 Feature::kVaes, Feature::kVpclmulqdq};
+  return features.Without(SavesAvx() ? FeatureSet() : kOfAvx)
+      .Without(SavesAvx512() ? FeatureSet() : of_avx512);
 }
 
 }  // namespace

@@ -15,27 +15,40 @@ namespace clew::x86 {
 // X(enumerator, name, where CPUID tells of it: leaf, sub-leaf, register, bit;
 //   whether the machine carries all of it out, whether it does so with the
 //   host's instructions, so that the host must have them)
-#define CLEW_CPU_FEATURES(X)                              \
-  X(kSse3, "SSE3", 1, 0, kEcx, 0, true, false)            \
-  X(kPclmulqdq, "PCLMULQDQ", 1, 0, kEcx, 1, true, true)   \
-  X(kSsse3, "SSSE3", 1, 0, kEcx, 9, true, false)          \
-  X(kFma, "FMA", 1, 0, kEcx, 12, true, true)              \
-  X(kSse41, "SSE4.1", 1, 0, kEcx, 19, true, false)        \
-  X(kSse42, "SSE4.2", 1, 0, kEcx, 20, true, false)        \
-  X(kMovbe, "MOVBE", 1, 0, kEcx, 22, true, false)         \
-  X(kAes, "AES", 1, 0, kEcx, 25, true, true)              \
-  X(kXsave, "XSAVE", 1, 0, kEcx, 26, true, false)         \
-  X(kAvx, "AVX", 1, 0, kEcx, 28, true, false)             \
-  X(kF16c, "F16C", 1, 0, kEcx, 29, true, true)            \
-  X(kBmi1, "BMI1", 7, 0, kEbx, 3, true, false)            \
-  X(kAvx2, "AVX2", 7, 0, kEbx, 5, true, false)            \
-  X(kBmi2, "BMI2", 7, 0, kEbx, 8, true, false)            \
-  X(kRtm, "RTM", 7, 0, kEbx, 11, false, false)            \
-  X(kAvx512, "AVX-512", 7, 0, kEbx, 16, false, false)     \
-  X(kAdx, "ADX", 7, 0, kEbx, 19, true, false)             \
-  X(kSha, "SHA", 7, 0, kEbx, 29, true, true)              \
-  X(kXsaveopt, "XSAVEOPT", 0xd, 1, kEax, 0, false, false) \
-  X(kXsavec, "XSAVEC", 0xd, 1, kEax, 1, false, false)     \
+#define CLEW_CPU_FEATURES(X)                                           \
+  X(kSse3, "SSE3", 1, 0, kEcx, 0, true, false)                         \
+  X(kPclmulqdq, "PCLMULQDQ", 1, 0, kEcx, 1, true, true)                \
+  X(kSsse3, "SSSE3", 1, 0, kEcx, 9, true, false)                       \
+  X(kFma, "FMA", 1, 0, kEcx, 12, true, true)                           \
+  X(kSse41, "SSE4.1", 1, 0, kEcx, 19, true, false)                     \
+  X(kSse42, "SSE4.2", 1, 0, kEcx, 20, true, false)                     \
+  X(kMovbe, "MOVBE", 1, 0, kEcx, 22, true, false)                      \
+  X(kAes, "AES", 1, 0, kEcx, 25, true, true)                           \
+  X(kXsave, "XSAVE", 1, 0, kEcx, 26, true, false)                      \
+  X(kAvx, "AVX", 1, 0, kEcx, 28, true, false)                          \
+  X(kF16c, "F16C", 1, 0, kEcx, 29, true, true)                         \
+  X(kBmi1, "BMI1", 7, 0, kEbx, 3, true, false)                         \
+  X(kAvx2, "AVX2", 7, 0, kEbx, 5, true, false)                         \
+  X(kBmi2, "BMI2", 7, 0, kEbx, 8, true, false)                         \
+  X(kRtm, "RTM", 7, 0, kEbx, 11, false, false)                         \
+  X(kAvx512f, "AVX512F", 7, 0, kEbx, 16, true, false)                  \
+  X(kAvx512dq, "AVX512DQ", 7, 0, kEbx, 17, true, false)                \
+  X(kAdx, "ADX", 7, 0, kEbx, 19, true, false)                          \
+  X(kAvx512Ifma, "AVX512_IFMA", 7, 0, kEbx, 21, true, false)           \
+  X(kAvx512cd, "AVX512CD", 7, 0, kEbx, 28, true, false)                \
+  X(kSha, "SHA", 7, 0, kEbx, 29, true, true)                           \
+  X(kAvx512bw, "AVX512BW", 7, 0, kEbx, 30, true, false)                \
+  X(kAvx512vl, "AVX512VL", 7, 0, kEbx, 31, true, false)                \
+  X(kAvx512Vbmi, "AVX512_VBMI", 7, 0, kEcx, 1, true, false)            \
+  X(kAvx512Vbmi2, "AVX512_VBMI2", 7, 0, kEcx, 6, true, false)          \
+  X(kGfni, "GFNI", 7, 0, kEcx, 8, true, false)                         \
+  X(kVaes, "VAES", 7, 0, kEcx, 9, true, true)                          \
+  X(kVpclmulqdq, "VPCLMULQDQ", 7, 0, kEcx, 10, true, true)             \
+  X(kAvx512Vnni, "AVX512_VNNI", 7, 0, kEcx, 11, true, false)           \
+  X(kAvx512Bitalg, "AVX512_BITALG", 7, 0, kEcx, 12, true, false)       \
+  X(kAvx512Vpopcntdq, "AVX512_VPOPCNTDQ", 7, 0, kEcx, 14, true, false) \
+  X(kXsaveopt, "XSAVEOPT", 0xd, 1, kEax, 0, false, false)              \
+  X(kXsavec, "XSAVEC", 0xd, 1, kEax, 1, true, false)                   \
   X(kLzcnt, "LZCNT", 0x80000001, 0, kEcx, 5, true, false)
 
 enum class Feature : uint8_t {
@@ -78,10 +91,10 @@ class FeatureSet {
   bool operator==(const FeatureSet&) const = default;
 
  private:
-  static constexpr uint32_t Bit(Feature feature) {
-    return uint32_t{1} << static_cast<unsigned>(feature);
+  static constexpr uint64_t Bit(Feature feature) {
+    return uint64_t{1} << static_cast<unsigned>(feature);
   }
-  uint32_t bits_ = 0;
+  uint64_t bits_ = 0;
 };
 
 // What every recorded CPU has: x86-64-v2, as far as it has rows.

@@ -138,15 +138,12 @@ void MaskedLoad(Cpu<D>& cpu, const Insn& insn) {
                                  std::bit_cast<Lanes>(elements));
 }
 
-// Whether the store is one that Intel's CPUs have fault at its last byte: it
-// reaches into another page, and may not store there. (Any other, and all of
-// other CPUs, faults at the first byte that cannot be stored. Manuals leave it
-// open; this is what Sapphire Rapids does under every mask.)
+// As FaultsAtLastByte, of the elements from `addr` on that are selected.
 template <class D, class U, size_t kCount>
-bool FaultsAtLastByte(Cpu<D>& cpu, uint64_t addr,
-                      const std::array<bool, kCount>& selected) {
+bool SelectedFaultAtLastByte(Cpu<D>& cpu, uint64_t addr,
+                             const std::array<bool, kCount>& selected) {
   const auto first = std::ranges::find(selected, true);
-  if (!cpu.regs().is_of_intel() || first == selected.end()) {
+  if (first == selected.end()) {
     return false;
   }
   const auto behind =
@@ -154,17 +151,14 @@ bool FaultsAtLastByte(Cpu<D>& cpu, uint64_t addr,
   const auto place = [&](auto element) {
     return addr + static_cast<uint64_t>(element - selected.begin()) * sizeof(U);
   };
-  const uint64_t begin = place(first);
-  const uint64_t last = place(behind) - 1;
-  return begin / kPageBytes != last / kPageBytes && cpu.CanStore(begin, 1) &&
-         !cpu.CheckStore(last, 1);
+  return FaultsAtLastByte(cpu, place(first), place(behind) - 1);
 }
 
 template <class D, class U, VecForm kForm>
 void MaskedStore(Cpu<D>& cpu, const Insn& insn) {
   const auto selected =
       Selected<U>(cpu.template ReadLanes<kForm>(insn, insn.op[1]));
-  if (FaultsAtLastByte<D, U>(cpu, cpu.Address(insn), selected)) {
+  if (SelectedFaultAtLastByte<D, U>(cpu, cpu.Address(insn), selected)) {
     return;
   }
   const auto elements = std::bit_cast<std::array<U, selected.size()>>(

@@ -56,6 +56,7 @@ template <class D>
 Handlers<D>::Handlers(x86::FeatureSet features)
     : features_(features.Without(x86::kByHost.Without(x86::HostFeatures()))) {
   RegisterAll(table_);
+  RegisterEvexFamilies(table_, evex_table_);
 }
 
 // A value of domain D.

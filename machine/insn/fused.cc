@@ -37,7 +37,8 @@ void ToHalfPrecision(Cpu<D>& cpu, const Insn& insn) {
   } else {
     cpu.template WriteLanes<kVex128>(insn, insn.op[0], {value});
   }
-  if (!cpu.faulted()) {
+  // Intel's CPUs (Sapphire Rapids) note exceptions though the store faults.
+  if (!cpu.faulted() || cpu.regs().is_of_intel()) {
     cpu.regs().mxcsr = state.mxcsr;
   }
 }

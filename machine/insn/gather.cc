@@ -6,22 +6,21 @@
 namespace clew::machine {
 namespace {
 
-// A vector register, whole, in elements of U: what lies above the vector length
-// is not looked at.
+// A vector register, whole, in elements of U.
 template <class U>
 using AllElements = std::array<U, 8 * kVecQuads / sizeof(U)>;
 
 Operand WholeRegister(uint8_t number) {
-  return {OperandKind::kVec, kVex256.size_bytes(), number};
+  return {OperandKind::kVec, kEvex512.size_bytes(), number};
 }
 
 template <class U, class D>
 AllElements<U> ReadElements(Cpu<D>& cpu, const Insn& insn, uint8_t number) {
   return std::bit_cast<AllElements<U>>(
-      cpu.template ReadLanes<kVex256>(insn, WholeRegister(number)));
+      cpu.template ReadLanes<kEvex512>(insn, WholeRegister(number)));
 }
 
-// Of a register of 256 bits, whether the instruction faults or not.
+// Of a whole register, whether the instruction faults or not.
 template <class U, class D>
 void WriteElements(Cpu<D>& cpu, uint8_t number,
                    const AllElements<U>& elements) {
@@ -84,7 +83,7 @@ void Gather(Cpu<D>& cpu, const Insn& insn) {
   }
   WriteElements<Element>(cpu, to, value);
   WriteElements<Element>(cpu, mask_register, mask);
-  cpu.regs().avx_in_use |= kForm.lanes > 1;
+  cpu.NoteVectorUse(to, kForm.size_bytes());
 }
 
 // Two registers of the three that are one: #UD. Addresses of 32 bits, which no

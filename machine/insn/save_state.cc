@@ -1,4 +1,5 @@
-// FXSAVE, FXRSTOR, XSAVE, XRSTOR: the state of x87, SSE and AVX in memory.
+// FXSAVE, FXRSTOR, XSAVE, XSAVEC, XRSTOR: the state of x87, SSE, AVX and
+// AVX-512 in memory.
 
 #include "machine/insn/sse_common.h"
 #include "machine/insn/x87_stack.h"
@@ -69,27 +70,48 @@ void StoreMxcsr(Cpu<D>& cpu, uint64_t addr) {
   StoreStruct(cpu, addr + kFxsaveMxcsr, words);
 }
 
-// One lane of all vector registers.
-template <class D>
-VecLane ReadLaneOfAll(Cpu<D>& cpu, unsigned lane) {
-  VecLane values;
-  for (unsigned number = 0; number < kVecRegisters; ++number) {
-    for (unsigned half = 0; half < 2; ++half) {
-      values[number].q[half] =
-          cpu.d().Concretise(cpu.GetQuad(number, 2 * lane + half));
-    }
+// Calls f(offset, bytes) for the parts of a component that are accessed at
+// once: none is longer than what FXSAVE accesses.
+template <class T, class F>
+void EachAccess(std::span<T> bytes, F f) {
+  for (size_t at = 0; at < bytes.size(); at += kFxsaveBytes) {
+    f(at, bytes.subspan(at, std::min(kFxsaveBytes, bytes.size() - at)));
   }
-  return values;
 }
 
+// Stores SSE's part of the legacy region, or an extended component.
 template <class D>
-void WriteLaneOfAll(Cpu<D>& cpu, unsigned lane, const VecLane& values) {
-  for (unsigned number = 0; number < kVecRegisters; ++number) {
-    for (unsigned half = 0; half < 2; ++half) {
-      cpu.SetQuad(number, 2 * lane + half,
-                  cpu.d().Const(values[number].q[half]));
-    }
-  }
+void StoreComponentAt(Cpu<D>& cpu, uint64_t addr, unsigned component) {
+  EachQuadOf(component, [&](unsigned number, unsigned i) {
+    (void)cpu.d().Concretise(cpu.GetQuad(number, i));
+  });
+  std::array<std::byte, kComponentBytesMax> room;
+  const auto bytes = std::span(room).first(ComponentBytes(component));
+  StoreComponent(cpu.regs(), component, bytes);
+  EachAccess(bytes, [&](size_t at, std::span<const std::byte> part) {
+    cpu.StoreBytes(addr + at, part);
+  });
+}
+
+// RestoreComponent, without what shadow there was.
+template <class D>
+void SetComponent(Cpu<D>& cpu, unsigned component,
+                  std::span<const std::byte> bytes) {
+  RestoreComponent(component, bytes, cpu.regs());
+  EachQuadOf(component, [&](unsigned number, unsigned i) {
+    cpu.SetQuad(number, i, cpu.d().Const(cpu.regs().quad(number, i)));
+  });
+}
+
+// Sets an extended component to what lies there. REQUIRES: it can be loaded.
+template <class D>
+void LoadComponentAt(Cpu<D>& cpu, uint64_t addr, unsigned component) {
+  std::array<std::byte, kComponentBytesMax> room;
+  const auto bytes = std::span(room).first(ComponentBytes(component));
+  EachAccess(bytes, [&](size_t at, std::span<std::byte> part) {
+    cpu.LoadBytes(addr + at, part);
+  });
+  SetComponent(cpu, component, bytes);
 }
 
 template <class D>
@@ -101,7 +123,7 @@ void Fxsave(Cpu<D>& cpu, const Insn& insn) {
   }
   StoreX87(cpu, addr);
   StoreMxcsr(cpu, addr);
-  StoreStruct(cpu, addr + kFxsaveXmm, ReadLaneOfAll(cpu, 0));
+  StoreComponentAt(cpu, addr + kFxsaveXmm, kComponentSse);
 }
 
 template <class D>
@@ -124,38 +146,68 @@ void Fxrstor(Cpu<D>& cpu, const Insn& insn) {
   }
   cpu.regs().mxcsr = area.pointers.mxcsr;
   RestoreX87(area, cpu.regs().x87);
-  WriteLaneOfAll(cpu, 0, area.xmm);
+  SetComponent(cpu, kComponentSse, std::as_bytes(std::span(area.xmm)));
 }
 
-// The components of the requested-feature bitmap (RFBM): those that EDX:EAX
-// asks for of XCR0. A recorded program is shown x87, SSE and AVX there.
-constexpr uint64_t kStateX87 = 1;
-constexpr uint64_t kStateSse = 2;
-constexpr uint64_t kStateAvx = 4;
-constexpr uint64_t kShown = kStateX87 | kStateSse | kStateAvx;
-static_assert(kStateAvx == 1u << kComponentAvx);
+constexpr uint64_t kStateX87 = ComponentBit(kComponentX87);
+constexpr uint64_t kStateSse = ComponentBit(kComponentSse);
+constexpr uint64_t kStateAvx = ComponentBit(kComponentAvx);
+constexpr uint64_t kStateAvx512 = ComponentBit(kComponentOpmask) |
+                                  ComponentBit(kComponentZmm) |
+                                  ComponentBit(kComponentHighZmm);
+constexpr uint64_t kCompacted = ComponentBit(63);  // of XCOMP_BV
 constexpr uint64_t kXsaveAlignment = 64;
 constexpr uint64_t kHeader = sizeof(FxsaveArea);
-constexpr uint64_t kAvxAt = kHeader + sizeof(XsaveHeader);
 
+// XCR0, as far as the machine has it: what a recorded program is shown of it.
 template <class D>
-uint64_t AskedFor(Cpu<D>& cpu) {
-  return cpu.d().Concretise(cpu.template GetReg<uint32_t>(8 * kRax)) & kShown;
+uint64_t Shown(Cpu<D>& cpu) {
+  const uint64_t avx512 =
+      cpu.features().Has(x86::Feature::kAvx512f) ? kStateAvx512 : 0;
+  return kStateX87 | kStateSse | kStateAvx | avx512;
 }
 
-// XINUSE. An Intel CPU knows of AVX whether it was used, and takes SSE for used
-// after each switch of threads, such as a step of the recorder's; of others,
-// what is not in its initial state.
+// The requested-feature bitmap (RFBM): what EDX:EAX asks for of XCR0.
 template <class D>
-uint64_t InUse(Cpu<D>& cpu) {
-  const Registers& regs = cpu.regs();
-  const uint64_t x87 = regs.x87.in_use ? kStateX87 : 0;
-  if (regs.is_of_intel()) {
-    return x87 | kStateSse | (regs.avx_in_use ? kStateAvx : 0);
-  }
-  const bool sse = ReadLaneOfAll(cpu, 0) != VecLane{};
-  const bool avx = ReadLaneOfAll(cpu, 1) != VecLane{};
-  return x87 | (sse ? kStateSse : 0) | (avx ? kStateAvx : 0);
+uint64_t AskedFor(Cpu<D>& cpu) {
+  return cpu.d().Concretise(cpu.template GetReg<uint32_t>(8 * kRax)) &
+         Shown(cpu);
+}
+
+// An area of which XCOMP_BV says the format.
+struct SaveArea {
+  uint64_t addr = 0;
+  uint64_t xcomp_bv = 0;
+};
+
+// Calls f(component, address) for those of the extended components that are
+// among `components` until it returns false; returns whether it never did. The
+// address is of no use where the area has no room for the component.
+template <class D, class F>
+bool EachExtended(Cpu<D>& cpu, SaveArea area, uint64_t components, F f) {
+  const XsaveLayout& layout = UsualLayout(cpu.regs());
+  return std::ranges::all_of(kExtendedComponents, [&](unsigned component) {
+    return (components & ComponentBit(component)) == 0 ||
+           f(component,
+             area.addr + layout.OffsetOf(component, area.xcomp_bv).value_or(0));
+  });
+}
+
+template <class D>
+bool CheckArea(Cpu<D>& cpu, SaveArea area, uint64_t components) {
+  return cpu.CheckStore(area.addr, kHeader + sizeof(XsaveHeader)) &&
+         EachExtended(cpu, area, components,
+                      [&](unsigned component, uint64_t at) {
+                        return cpu.CheckStore(at, ComponentBytes(component));
+                      });
+}
+
+template <class D>
+void StoreExtended(Cpu<D>& cpu, SaveArea area, uint64_t components) {
+  EachExtended(cpu, area, components, [&](unsigned component, uint64_t at) {
+    StoreComponentAt(cpu, at, component);
+    return true;
+  });
 }
 
 // In the standard format, whose initial components XSAVE stores as well.
@@ -164,12 +216,9 @@ template <class D>
 void Xsave(Cpu<D>& cpu, const Insn& insn) {
   const uint64_t addr = cpu.Address(insn);
   const uint64_t wanted = AskedFor(cpu);
-  const uint64_t size = (wanted & kStateAvx) != 0
-                            ? kAvxAt + sizeof(VecLane)
-                            : kHeader + sizeof(XsaveHeader);
   uint64_t components = 0;
   if (Misaligned(cpu, addr, kXsaveAlignment, true) ||
-      !cpu.CheckStore(addr, size) ||
+      !CheckArea(cpu, {addr}, wanted) ||
       !cpu.LoadBytes(addr + kHeader,
                      std::as_writable_bytes(std::span(&components, 1)))) {
     return;
@@ -181,17 +230,75 @@ void Xsave(Cpu<D>& cpu, const Insn& insn) {
     StoreMxcsr(cpu, addr);
   }
   if ((wanted & kStateSse) != 0) {
-    StoreStruct(cpu, addr + kFxsaveXmm, ReadLaneOfAll(cpu, 0));
+    StoreComponentAt(cpu, addr + kFxsaveXmm, kComponentSse);
   }
-  if ((wanted & kStateAvx) != 0) {
-    StoreStruct(cpu, addr + kAvxAt, ReadLaneOfAll(cpu, 1));
-  }
-  components = (components & ~wanted) | (InUse(cpu) & wanted);
+  StoreExtended(cpu, {addr}, wanted);
+  components = (components & ~wanted) | (ComponentsInUse(cpu.regs()) & wanted);
   StoreStruct(cpu, addr + kHeader, components);
 }
 
-// From the standard format; the compacted one, which the program is not shown,
-// is a fault. Source: Intel SDM vol. 1, "Operation of XRSTOR".
+// In the compacted format, with room for all that is asked for, of which it
+// stores what is in use. MXCSR belongs to SSE. Source: Intel SDM vol. 1,
+// "Operation of XSAVEC".
+template <class D>
+void Xsavec(Cpu<D>& cpu, const Insn& insn) {
+  const uint64_t addr = cpu.Address(insn);
+  const uint64_t wanted = AskedFor(cpu);
+  const bool has_mxcsr = cpu.regs().mxcsr != Registers().mxcsr;
+  const uint64_t stored =
+      wanted & (ComponentsInUse(cpu.regs()) | (has_mxcsr ? kStateSse : 0));
+  const SaveArea area = {addr, kCompacted | wanted};
+  if (Misaligned(cpu, addr, kXsaveAlignment, true) ||
+      !CheckArea(cpu, area, stored)) {
+    return;
+  }
+  if ((stored & kStateX87) != 0) {
+    StoreX87(cpu, addr);
+  }
+  if ((stored & kStateSse) != 0) {
+    StoreMxcsr(cpu, addr);
+    StoreComponentAt(cpu, addr + kFxsaveXmm, kComponentSse);
+  }
+  StoreExtended(cpu, area, stored);
+  StoreStruct(cpu, addr + kHeader, std::array{stored, area.xcomp_bv});
+}
+
+// Sets x87 and SSE, as far as they are wanted: to what was stored of them, or
+// to their initial state.
+template <class D>
+void RestoreLegacyWanted(Cpu<D>& cpu, const FxsaveArea& legacy, uint64_t wanted,
+                         uint64_t stored) {
+  if ((wanted & kStateX87) != 0) {
+    cpu.regs().x87 = {};
+  }
+  if ((stored & kStateX87) != 0) {
+    RestoreX87(legacy, cpu.regs().x87);
+  }
+  if ((stored & kStateSse) != 0) {
+    SetComponent(cpu, kComponentSse, std::as_bytes(std::span(legacy.xmm)));
+  } else if ((wanted & kStateSse) != 0) {
+    SetComponent(cpu, kComponentSse, {});
+  }
+}
+
+// Whether XRSTOR raises no fault for the header. Source: Intel SDM vol. 1,
+// "Standard Form of XRSTOR", "Compacted Form of XRSTOR".
+template <class D>
+bool IsRestorable(Cpu<D>& cpu, const XsaveHeader& header) {
+  const uint64_t unknown = ~Shown(cpu);
+  if ((header.xcomp_bv & kCompacted) == 0) {
+    return (header.xstate_bv & unknown) == 0 && header.xcomp_bv == 0 &&
+           header.reserved[0] == 0;
+  }
+  const uint64_t has_room = header.xcomp_bv & ~kCompacted;
+  return (has_room & unknown) == 0 && (header.xstate_bv & ~has_room) == 0 &&
+         std::ranges::all_of(header.reserved,
+                             [](uint64_t word) { return word == 0; });
+}
+
+// In the standard format MXCSR is loaded whenever SSE or AVX is asked for; in
+// the compacted one it belongs to SSE. Source: Intel SDM vol. 1, "Operation of
+// XRSTOR".
 template <class D>
 void Xrstor(Cpu<D>& cpu, const Insn& insn) {
   const uint64_t addr = cpu.Address(insn);
@@ -200,42 +307,41 @@ void Xrstor(Cpu<D>& cpu, const Insn& insn) {
     FxsaveArea legacy;
     XsaveHeader header;
   } area;
-  VecLane avx = {};
   if (Misaligned(cpu, addr, kXsaveAlignment, false) ||
       !cpu.LoadBytes(addr, std::as_writable_bytes(std::span(&area, 1)))) {
     return;
   }
   const XsaveHeader& header = area.header;
   const uint64_t stored = header.xstate_bv & wanted;
-  if ((header.xstate_bv & ~kShown) != 0 || header.xcomp_bv != 0 ||
-      header.reserved[0] != 0) {
+  if (!IsRestorable(cpu, header)) {
     cpu.Raise(FaultKind::kGeneral, addr);
     return;
   }
-  const bool takes_mxcsr = (wanted & (kStateSse | kStateAvx)) != 0;
-  if ((takes_mxcsr && HasReservedBits(cpu, area.legacy.pointers.mxcsr, addr)) ||
-      ((stored & kStateAvx) != 0 &&
-       !cpu.LoadBytes(addr + kAvxAt,
-                      std::as_writable_bytes(std::span(&avx, 1))))) {
+  const SaveArea place = {addr, header.xcomp_bv};
+  const bool is_compacted = header.xcomp_bv != 0;
+  const bool sets_mxcsr =
+      (wanted & (kStateSse | (is_compacted ? 0 : kStateAvx))) != 0;
+  const uint32_t mxcsr = !is_compacted || (stored & kStateSse) != 0
+                             ? area.legacy.pointers.mxcsr
+                             : Registers().mxcsr;
+  if ((sets_mxcsr && HasReservedBits(cpu, mxcsr, addr)) ||
+      !EachExtended(cpu, place, stored, [&](unsigned component, uint64_t at) {
+        return cpu.CheckLoad(at, ComponentBytes(component));
+      })) {
     return;
   }
-  if (takes_mxcsr) {
-    cpu.regs().mxcsr = area.legacy.pointers.mxcsr;
+  if (sets_mxcsr) {
+    cpu.regs().mxcsr = mxcsr;
   }
-  if ((wanted & kStateX87) != 0) {
-    cpu.regs().x87 = {};
-  }
-  if ((stored & kStateX87) != 0) {
-    RestoreX87(area.legacy, cpu.regs().x87);
-  }
-  if ((wanted & kStateSse) != 0) {
-    WriteLaneOfAll(cpu, 0,
-                   (stored & kStateSse) != 0 ? area.legacy.xmm : VecLane{});
-  }
-  if ((wanted & kStateAvx) != 0) {
-    WriteLaneOfAll(cpu, 1, avx);
-    cpu.regs().avx_in_use = (stored & kStateAvx) != 0;
-  }
+  RestoreLegacyWanted(cpu, area.legacy, wanted, stored);
+  EachExtended(cpu, place, wanted, [&](unsigned component, uint64_t at) {
+    if ((stored & ComponentBit(component)) != 0) {
+      LoadComponentAt(cpu, at, component);
+    } else {
+      SetComponent(cpu, component, {});
+    }
+    return true;
+  });
 }
 
 }  // namespace
@@ -250,6 +356,9 @@ void RegisterSaveState(HandlerTable<D>& table) {
   }
   for (const char* mnemonic : {"xsave", "xsave64"}) {
     table[mnemonic] = SelectSse<D, &Xsave<D>>;
+  }
+  for (const char* mnemonic : {"xsavec", "xsavec64"}) {
+    table[mnemonic] = SelectSse<D, &Xsavec<D>>;
   }
   for (const char* mnemonic : {"xrstor", "xrstor64"}) {
     table[mnemonic] = SelectSse<D, &Xrstor<D>>;

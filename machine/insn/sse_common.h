@@ -72,10 +72,33 @@ typename Cpu<D>::template Vec<kForm> ReadSource(Cpu<D>& cpu, const Insn& insn,
   }
 }
 
+// The MXCSR that an instruction computes under.
+template <class D>
+uint32_t MxcsrFor(Cpu<D>& cpu, const Insn& insn) {
+  constexpr unsigned kRoundingAt = 13;
+  constexpr uint32_t kRounding = 3u << kRoundingAt;
+  const uint32_t mxcsr = cpu.regs().mxcsr;
+  if (insn.rounding == Rounding::kByMxcsr ||
+      insn.rounding == Rounding::kSuppressExceptions) [[likely]] {
+    return mxcsr;
+  }
+  const auto how = static_cast<uint32_t>(insn.rounding) -
+                   static_cast<uint32_t>(Rounding::kNearest);
+  return (mxcsr & ~kRounding) | how << kRoundingAt;
+}
+
+// Takes the exception flags over from what MxcsrFor has become.
+template <class D>
+void NoteExceptions(Cpu<D>& cpu, const Insn& insn, uint32_t mxcsr) {
+  if (insn.rounding == Rounding::kByMxcsr) [[likely]] {
+    cpu.regs().mxcsr = mxcsr;
+  }
+}
+
 template <class D>
 VecState StateFor(Cpu<D>& cpu, const Insn& insn) {
   VecState state;
-  state.mxcsr = cpu.regs().mxcsr;
+  state.mxcsr = MxcsrFor(cpu, insn);
   state.imm = static_cast<uint8_t>(insn.imm);
   state.is_of_qemu = cpu.regs().is_of_qemu();
   return state;
@@ -101,7 +124,7 @@ void VecInsn(Cpu<D>& cpu, const Insn& insn) {
     kOp(dst[lane], src[lane], state);
     state.imm = static_cast<uint8_t>(state.imm >> kImmBits);
   }
-  cpu.regs().mxcsr = state.mxcsr;
+  NoteExceptions(cpu, insn, state.mxcsr);
   cpu.template WriteLanes<kForm>(insn, insn.op[0], dst);
 }
 
@@ -120,7 +143,7 @@ void ThreeSources(Cpu<D>& cpu, const Insn& insn, const Operand& first,
     state.third = beside[lane];
     kOp(dst[lane], src[lane], state);
   }
-  cpu.regs().mxcsr = state.mxcsr;
+  NoteExceptions(cpu, insn, state.mxcsr);
   cpu.template WriteLanes<kForm>(insn, insn.op[0], dst);
 }
 
@@ -133,6 +156,17 @@ std::array<bool, sizeof(Lanes) / sizeof(U)> Selected(const Lanes& mask) {
     selected[i] = elements[i] >> (8 * sizeof(U) - 1) != 0;
   }
   return selected;
+}
+
+// Whether a store under a mask, from `begin` to `last`, is one that Intel's
+// CPUs have fault at its last byte: it reaches into another page, and may not
+// store there. (Any other, and all of other CPUs, faults at the first byte that
+// cannot be stored. Manuals leave it open; this is what Sapphire Rapids does
+// under every mask.)
+template <class D>
+bool FaultsAtLastByte(Cpu<D>& cpu, uint64_t begin, uint64_t last) {
+  return cpu.regs().is_of_intel() && begin / kPageBytes != last / kPageBytes &&
+         cpu.CanStore(begin, 1) && !cpu.CheckStore(last, 1);
 }
 
 // Stores the elements at `addr` that are selected, and accesses no other.
@@ -179,7 +213,7 @@ void ToGprInsn(Cpu<D>& cpu, const Insn& insn) {
   for (unsigned lane = 0; lane < kForm.lanes; ++lane) {
     value |= kOp(src[lane], state) << (lane * kBits);
   }
-  cpu.regs().mxcsr = state.mxcsr;
+  NoteExceptions(cpu, insn, state.mxcsr);
   cpu.template SetReg<uint64_t>(insn.op[0].reg, cpu.d().Const(value));
 }
 
@@ -196,7 +230,7 @@ void ToFlagsInsn(Cpu<D>& cpu, const Insn& insn) {
   for (unsigned lane = 0; lane < kForm.lanes; ++lane) {
     flags &= kOp(dst[lane], src[lane], state);
   }
-  cpu.regs().mxcsr = state.mxcsr;
+  NoteExceptions(cpu, insn, state.mxcsr);
   cpu.flags().SetAll(flags);
 }
 

@@ -16,7 +16,7 @@ void MoveWhole(Cpu<D>& cpu, const Insn& insn) {
 
 template <class D, bool kUnaligned>
 constexpr Selector<D> kMoveWhole =
-    SelectByForm<D, kVecLanes, []<VecForm kForm>() -> Handler<D> {
+    SelectByForm<D, kVex256.lanes, []<VecForm kForm>() -> Handler<D> {
       return &MoveWhole<D, kUnaligned, kForm>;
     }>;
 
@@ -242,7 +242,7 @@ Handler<D> SelectVecLogic(const Insn& insn) {
   if (HasMmx(insn)) {
     return SelectMmx<D, &MmxLogic<D, Op>>(insn);
   }
-  return ByForm<D, kVecLanes>(insn, []<VecForm kForm>() -> Handler<D> {
+  return ByForm<D, kVex256.lanes>(insn, []<VecForm kForm>() -> Handler<D> {
     return &VecLogic<D, Op, kForm>;
   });
 }
@@ -255,7 +255,7 @@ void ClearVec(Cpu<D>& cpu, const Insn& insn) {
 
 template <class D>
 Handler<D> SelectVecXor(const Insn& insn) {
-  return ByForm<D, kVecLanes>(insn, [&]<VecForm kForm>() -> Handler<D> {
+  return ByForm<D, kVex256.lanes>(insn, [&]<VecForm kForm>() -> Handler<D> {
     const Operand& a = insn.op[kForm.first_source()];
     const Operand& b = insn.op[kForm.second_source()];
     return a.is_vec() && b.is_vec() && a.reg == b.reg

@@ -31,13 +31,15 @@ void Emms(Cpu<D>& cpu, const Insn&) {
   X87Stack(cpu.regs().x87).LeaveMmx();
 }
 
-// Of every vector register, the lanes from kLane on.
+// The lanes from kLane on of the registers that an encoding without EVEX can
+// name. Neither XINUSE[5] nor XINUSE[7] changes.
 template <class D, unsigned kLane>
 void ClearRegisters(Cpu<D>& cpu, const Insn&) {
-  for (unsigned number = 0; number < kVecRegisters; ++number) {
+  for (unsigned number = 0; number < kLowVecRegisters; ++number) {
     cpu.ClearLanes(number, kLane);
   }
   cpu.regs().avx_in_use = false;
+  cpu.regs().zmm_in_use = false;
 }
 
 }  // namespace

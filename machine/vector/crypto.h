@@ -10,10 +10,10 @@
 // X(name, mnemonic, bytes of a memory source, whether dst is read, lanes of its
 //   VEX forms), as in machine/vector/integer.h
 #define CLEW_VECTOR_CRYPTO_OPS(X)          \
-  X(Aesenc, "aesenc", 16, true, 1)         \
-  X(Aesenclast, "aesenclast", 16, true, 1) \
-  X(Aesdec, "aesdec", 16, true, 1)         \
-  X(Aesdeclast, "aesdeclast", 16, true, 1) \
+  X(Aesenc, "aesenc", 16, true, 2)         \
+  X(Aesenclast, "aesenclast", 16, true, 2) \
+  X(Aesdec, "aesdec", 16, true, 2)         \
+  X(Aesdeclast, "aesdeclast", 16, true, 2) \
   X(Aesimc, "aesimc", 16, false, 1)        \
   X(Sha1nexte, "sha1nexte", 16, true, 0)   \
   X(Sha1msg1, "sha1msg1", 16, true, 0)     \
@@ -24,7 +24,7 @@
 // With an immediate byte.
 #define CLEW_VECTOR_CRYPTO_IMM_OPS(X)                 \
   X(Aeskeygenassist, "aeskeygenassist", 16, false, 1) \
-  X(Pclmulqdq, "pclmulqdq", 16, true, 1)              \
+  X(Pclmulqdq, "pclmulqdq", 16, true, 2)              \
   X(Sha1rnds4, "sha1rnds4", 16, true, 0)
 
 namespace clew::machine {

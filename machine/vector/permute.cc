@@ -5,9 +5,6 @@
 namespace clew::machine {
 namespace {
 
-template <class U>
-constexpr unsigned kBitsOf = 8 * sizeof(U);
-
 // Elements of dst = operation(element of dst, element of src).
 template <class U, class Operation>
 void ForEach(Vec128& dst, const Vec128& src, Operation operation) {

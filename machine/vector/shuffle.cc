@@ -114,9 +114,10 @@ void Pshufhw(Vec128& dst, const Vec128& src, VecState& state) {
 void Shufps(Vec128& dst, const Vec128& src, VecState& state) {
   const auto low = ElementsOf<uint32_t>(dst);
   const auto high = ElementsOf<uint32_t>(src);
-  dst = FromElements<uint32_t>(
-      {Selected(low, 0, state.imm, 0), Selected(low, 0, state.imm, 1),
-       Selected(high, 0, state.imm, 2), Selected(high, 0, state.imm, 3)});
+  const Elements<uint32_t> selected = {
+      Selected(low, 0, state.imm, 0), Selected(low, 0, state.imm, 1),
+      Selected(high, 0, state.imm, 2), Selected(high, 0, state.imm, 3)};
+  dst = FromElements<uint32_t>(selected);
 }
 
 void Shufpd(Vec128& dst, const Vec128& src, VecState& state) {

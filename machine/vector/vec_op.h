@@ -39,6 +39,9 @@ template <class U>
 using Elements = std::array<U, 16 / sizeof(U)>;
 
 template <class U>
+inline constexpr unsigned kBitsOf = 8 * sizeof(U);
+
+template <class U>
 Elements<U> ElementsOf(const Vec128& value) {
   return std::bit_cast<Elements<U>>(value);
 }

@@ -29,15 +29,21 @@ constexpr uint32_t kFeaturesExtendedD =
 
 constexpr uint32_t kXsaveLeaf = 0xd;
 
-// What is told of the XSAVE feature set: the state of x87, SSE and AVX, in the
+// What is told of the XSAVE feature set: the components of ShownXcr0, in the
 // standard format. The size of the area is that of all that the host saves: a
 // child of the program, which nobody steps, saves all of it.
 CpuidResult ShownXsaveLeaf(uint32_t subleaf) {
-  constexpr uint32_t kAvxComponent = 2;
-  if (ShownXcr0() == 0 || subleaf == 1 || subleaf > kAvxComponent) {
+  constexpr uint32_t kOtherForms = 1;  // XSAVEC and its kin
+  const bool is_of_component = subleaf < 64 && subleaf > kOtherForms;
+  if (ShownXcr0() == 0 || subleaf >= 64 ||
+      (is_of_component && (ShownXcr0() >> subleaf & 1) == 0)) {
     return {};
   }
   CpuidResult told = x86::AskCpuid(kXsaveLeaf, subleaf);
+  if (subleaf == kOtherForms) {
+    told.eax = x86::CpuidBitsOf(ShownFeatures(), kXsaveLeaf, subleaf).eax;
+    told.ecx = told.edx = 0;
+  }
   if (subleaf == 0) {
     told.eax = static_cast<uint32_t>(ShownXcr0());
     told.edx = 0;
@@ -52,9 +58,14 @@ x86::FeatureSet ShownFeatures() {
 }
 
 uint64_t ShownXcr0() {
-  constexpr uint64_t kX87SseAvx = 7;
+  constexpr uint64_t kX87SseAvx = 0x7;
+  constexpr uint64_t kOpmaskAndZmm = 0xe0;
   constexpr x86::FeatureSet kBoth = {x86::Feature::kXsave, x86::Feature::kAvx};
-  return ShownFeatures().Contains(kBoth) ? kX87SseAvx : 0;
+  const x86::FeatureSet shown = ShownFeatures();
+  if (!shown.Contains(kBoth)) {
+    return 0;
+  }
+  return kX87SseAvx | (shown.Has(x86::Feature::kAvx512f) ? kOpmaskAndZmm : 0);
 }
 
 CpuidResult ShownCpuid(uint32_t leaf, uint32_t subleaf) {
@@ -84,7 +95,7 @@ CpuidResult ShownCpuid(uint32_t leaf, uint32_t subleaf) {
     case 0xc:
       return {};
     case 7:
-      return {.ebx = features.ebx};
+      return {.ebx = features.ebx, .ecx = features.ecx};
     case kXsaveLeaf:
       return ShownXsaveLeaf(subleaf);
     case kExtended:

@@ -1,5 +1,7 @@
 #include "replayer/gdb/gdb_registers.h"
 
+#include <fmt/format.h>
+
 #include <array>
 #include <cstdint>
 #include <span>
@@ -23,7 +25,12 @@ constexpr size_t kOrigRax = 57;
 constexpr size_t kFsBase = 58;
 constexpr size_t kGsBase = 59;
 constexpr size_t kYmmHigh = 60;
-constexpr size_t kCount = 76;
+constexpr size_t kEndOfAvx = 76;
+constexpr size_t kXmm16 = kEndOfAvx;  // of AVX-512, to xmm31
+constexpr size_t kYmm16High = 92;
+constexpr size_t kOpmask = 108;
+constexpr size_t kZmmHigh = 116;
+constexpr size_t kEndOfAvx512 = 148;
 
 constexpr std::array<Gpr, 16> kGeneralOrder = {
     kRax, kRbx, kRcx, kRdx, kRsi, kRdi, kRbp, kRsp,
@@ -33,7 +40,8 @@ constexpr std::array<Gpr, 16> kGeneralOrder = {
 // arch/x86/include/asm/segment.h, __USER_CS and __USER_DS.
 constexpr std::array<uint32_t, 6> kSelectors = {0x33, 0x2b, 0, 0, 0, 0};
 
-constexpr std::string_view kXml = R"(<?xml version="1.0"?>
+// Up to the types of SSE.
+constexpr std::string_view kCoreXml = R"(<?xml version="1.0"?>
 <!DOCTYPE target SYSTEM "gdb-target.dtd">
 <target>
 <architecture>i386:x86-64</architecture>
@@ -92,7 +100,11 @@ constexpr std::string_view kXml = R"(<?xml version="1.0"?>
 <reg name="fop" bitsize="32" type="int" group="float"/>
 </feature>
 <feature name="org.gnu.gdb.i386.sse">
-<vector id="v8bf16" type="bfloat16" count="8"/>
+)";
+
+// A feature's types are its own.
+constexpr std::string_view kVec128Xml =
+    R"(<vector id="v8bf16" type="bfloat16" count="8"/>
 <vector id="v4f" type="ieee_single" count="4"/>
 <vector id="v2d" type="ieee_double" count="2"/>
 <vector id="v16i8" type="int8" count="16"/>
@@ -109,7 +121,10 @@ constexpr std::string_view kXml = R"(<?xml version="1.0"?>
 <field name="v2_int64" type="v2i64"/>
 <field name="uint128" type="uint128"/>
 </union>
-<flags id="i386_mxcsr" size="4">
+)";
+
+// The rest of SSE, up to AVX.
+constexpr std::string_view kSseXml = R"(<flags id="i386_mxcsr" size="4">
 <field name="IE" start="0" end="0"/><field name="DE" start="1" end="1"/>
 <field name="ZE" start="2" end="2"/><field name="OE" start="3" end="3"/>
 <field name="UE" start="4" end="4"/><field name="PE" start="5" end="5"/>
@@ -161,8 +176,39 @@ constexpr std::string_view kXml = R"(<?xml version="1.0"?>
 <reg name="ymm14h" bitsize="128" type="uint128"/>
 <reg name="ymm15h" bitsize="128" type="uint128"/>
 </feature>
-</target>
 )";
+
+// The registers of AVX-512, in gdb's order.
+struct Group {
+  std::string_view name;  // of register i: "xmm" + i + suffix
+  unsigned first;
+  unsigned count;
+  std::string_view suffix;
+  unsigned bits;
+  std::string_view type;
+};
+constexpr Group kAvx512[] = {{"xmm", 16, 16, "", 128, "vec128"},
+                             {"ymm", 16, 16, "h", 128, "uint128"},
+                             {"k", 0, 8, "", 64, "uint64"},
+                             {"zmm", 0, 32, "h", 256, "v2ui128"}};
+
+std::string Avx512Xml() {
+  std::string xml = fmt::format(
+      "<feature name=\"org.gnu.gdb.i386.avx512\">\n{}"
+      "<vector id=\"v2ui128\" type=\"uint128\" count=\"2\"/>\n",
+      kVec128Xml);
+  size_t number = kXmm16;
+  for (const Group& group : kAvx512) {
+    for (unsigned i = group.first; i < group.first + group.count; ++i) {
+      xml += fmt::format(
+          "<reg name=\"{}{}{}\" bitsize=\"{}\" type=\"{}\" regnum=\"{}\"/>\n",
+          group.name, i, group.suffix, group.bits, group.type, number++);
+    }
+  }
+  return xml + "</feature>\n";
+}
+
+bool HasAvx512(x86::FeatureSet cpu) { return cpu.Has(x86::Feature::kAvx512f); }
 
 template <class T>
 std::string Hex(const T& value) {
@@ -191,11 +237,29 @@ std::string X87ControlHex(const machine::X87& x87, size_t number) {
   }
 }
 
+std::string Avx512Hex(const machine::Registers& registers, size_t number) {
+  if (number >= kZmmHigh) {
+    return Hex(registers.vec[2][number - kZmmHigh].q) +
+           Hex(registers.vec[3][number - kZmmHigh].q);
+  }
+  if (number >= kOpmask) {
+    return Hex(registers.opmask[number - kOpmask]);
+  }
+  const size_t lane = number >= kYmm16High ? 1 : 0;
+  const size_t first = lane == 1 ? kYmm16High : kXmm16;
+  return Hex(registers.vec[lane][machine::kLowVecRegisters + number - first].q);
+}
+
 }  // namespace
 
-std::string_view TargetXml() { return kXml; }
+std::string TargetXml(x86::FeatureSet cpu) {
+  return fmt::format("{}{}{}{}</target>\n", kCoreXml, kVec128Xml, kSseXml,
+                     HasAvx512(cpu) ? Avx512Xml() : "");
+}
 
-size_t RegisterCount() { return kCount; }
+size_t RegisterCount(x86::FeatureSet cpu) {
+  return HasAvx512(cpu) ? kEndOfAvx512 : kEndOfAvx;
+}
 
 std::string RegisterHex(const machine::Registers& registers, size_t number) {
   if (number < kRip) {
@@ -212,6 +276,9 @@ std::string RegisterHex(const machine::Registers& registers, size_t number) {
   }
   if (number >= kXmm && number < kMxcsr) {
     return Hex(registers.vec[0][number - kXmm].q);
+  }
+  if (number >= kEndOfAvx) {
+    return Avx512Hex(registers, number);
   }
   if (number >= kYmmHigh) {
     return Hex(registers.vec[1][number - kYmmHigh].q);
@@ -233,9 +300,10 @@ std::string RegisterHex(const machine::Registers& registers, size_t number) {
   }
 }
 
-std::string AllRegistersHex(const machine::Registers& registers) {
+std::string AllRegistersHex(const machine::Registers& registers,
+                            x86::FeatureSet cpu) {
   std::string text;
-  for (size_t number = 0; number < kCount; ++number) {
+  for (size_t number = 0; number < RegisterCount(cpu); ++number) {
     text += RegisterHex(registers, number);
   }
   return text;

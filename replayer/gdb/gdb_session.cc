@@ -148,14 +148,18 @@ std::string GdbSession::ThreadAlive(FieldReader fields) const {
 }
 
 std::string GdbSession::ReadAllRegisters() const {
-  const auto registers = timeline_.target().ReadRegisters(GeneralThread());
-  return registers ? AllRegistersHex(*registers) : std::string(kBadRequest);
+  const ReplayTarget& target = timeline_.target();
+  const auto registers = target.ReadRegisters(GeneralThread());
+  return registers ? AllRegistersHex(*registers, target.cpu_features())
+                   : std::string(kBadRequest);
 }
 
 std::string GdbSession::ReadRegister(FieldReader fields) const {
   const auto number = fields.TakeHex();
-  const auto registers = timeline_.target().ReadRegisters(GeneralThread());
-  if (!number || *number >= RegisterCount() || !registers) {
+  const ReplayTarget& target = timeline_.target();
+  const auto registers = target.ReadRegisters(GeneralThread());
+  if (!number || *number >= RegisterCount(target.cpu_features()) ||
+      !registers) {
     return std::string(kBadRequest);
   }
   return RegisterHex(*registers, *number);

@@ -176,7 +176,7 @@ std::optional<std::string> GdbSession::Object(std::string_view name,
                                               std::string_view annex) const {
   const ReplayTarget& target = timeline_.target();
   if (name == "features" && annex == "target.xml") {
-    return std::string(TargetXml());
+    return TargetXml(target.cpu_features());
   }
   if (name == "auxv") {
     const auto auxv = target.Auxv();

@@ -13,7 +13,6 @@
 
 #include "common/os/child_process.h"
 #include "common/os/process_state.h"
-#include "common/x86/without_avx512.h"
 #include "tests/e2e/clew_command.h"
 
 namespace clew::e2e {
@@ -24,13 +23,13 @@ constexpr int kAnswerLimitMs = 600'000;
 }  // namespace
 
 AnsweringProgram::AnsweringProgram(const char* program,
-                                   const std::string& more_tunables,
+                                   const std::string& tunables,
                                    const std::vector<std::string>& arguments) {
   auto input = MakePipe();
   auto output = MakePipe();
   const Fd errors(open("/dev/null", O_WRONLY | O_CLOEXEC));
   std::vector<std::string> command = {
-      "/usr/bin/env", x86::kWithoutAvx512 + more_tunables, Tracee(program)};
+      "/usr/bin/env", "GLIBC_TUNABLES=" + tunables, Tracee(program)};
   command.insert(command.end(), arguments.begin(), arguments.end());
   const auto pid = SpawnProgram(command, {.input = input->read_end.get(),
                                           .output = output->write_end.get(),

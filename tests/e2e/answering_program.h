@@ -11,12 +11,12 @@
 namespace clew::e2e {
 
 // A program of tests/programs that answers lines on its standard input, while
-// this exists. Its libc makes do without AVX-512.
+// this exists.
 class AnsweringProgram {
  public:
   // Returns once it has answered a first line.
   explicit AnsweringProgram(const char* program = "endless",
-                            const std::string& more_tunables = "",
+                            const std::string& tunables = "",
                             const std::vector<std::string>& arguments = {});
   AnsweringProgram(const AnsweringProgram&) = delete;
   AnsweringProgram& operator=(const AnsweringProgram&) = delete;

@@ -22,7 +22,6 @@
 #include "common/os/child_process.h"
 #include "common/os/fd.h"
 #include "common/os/process_state.h"
-#include "common/x86/without_avx512.h"
 #include "follower/bundle/bundle_recording.h"
 #include "recorder/software/record.h"
 #include "solver/check.h"
@@ -201,7 +200,7 @@ TEST(AttachCommandTest, ProcessesThatItMakesRunAsIfNobodyRecorded) {
 // rseq is for no thread while it is recorded, but one that was told to register
 // it may not be refused: glibc ends the program.
 TEST(AttachCommandTest, RseqIsRegisteredOnceTheProcessIsLetGo) {
-  const AnsweringProgram program("late_rseq", ":glibc.pthread.rseq=0");
+  const AnsweringProgram program("late_rseq", "glibc.pthread.rseq=0");
   const Scratch scratch;
   const RecorderOf recorder(program, scratch.Path("b.clew"));
   EXPECT_EQ(program.Ask("r\n"), "error 0, kept 0\n");

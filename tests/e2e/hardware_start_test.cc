@@ -30,7 +30,6 @@
 #include "common/os/child_process.h"
 #include "common/os/process_state.h"
 #include "common/x86/opcode.h"
-#include "common/x86/without_avx512.h"
 #include "follower/call_check.h"
 #include "follower/call_mappings.h"
 #include "follower/start_registers.h"
@@ -53,7 +52,7 @@ class FreeRun {
         thread_(start.first.thread),
         inputs_(inputs),
         brk_(start.brk.as_int()),
-        registers_(follower::StartRegisters(start.first, start.mxcsr_mask)),
+        registers_(follower::StartRegisters(start.first, start)),
         code_(start.cpu_features) {
     for (const StartSegment& segment : start.segments) {
       memory_.Map(segment.addr.as_int(), segment.size_bytes, segment.prot);
@@ -170,11 +169,11 @@ class HardwareStartTest : public HardwareFixture {
  protected:
   HardwareStartTest() : HardwareFixture({"--inputs"}) {}
 
-  // Records `command` with a libc that makes do with AVX2.
+  // Records `command`.
   std::string RecordProgram(const std::vector<std::string>& command,
                             int status) {
     std::string bundle = scratch_.Path("run.clew");
-    std::vector<std::string> words = {"env", x86::kWithoutAvx512, Binary()};
+    std::vector<std::string> words = {Binary()};
     std::vector<std::string> more = {"--"};
     more.insert(more.end(), command.begin(), command.end());
     const auto record = Record(bundle, more);

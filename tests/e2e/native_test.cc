@@ -56,13 +56,14 @@ TEST_P(NativeFailureTest, IsSolvedReplayedAndRepeated) {
 INSTANTIATE_TEST_SUITE_P(
     Programs, NativeFailureTest,
     testing::Values(NativeCase{"races/lost_update", "lost_update.c"},
-                    NativeCase{"vector_total", "vector_total.c"}),
+                    NativeCase{"wide_total", "wide_total.c"}),
     [](const auto& test) { return test.param.TestName(); });
 
 // In tools/test --all: each takes many seconds.
 INSTANTIATE_TEST_SUITE_P(
     More, NativeFailureTest,
     testing::Values(NativeCase{"races/use_after_free", "use_after_free.c"},
+                    NativeCase{"vector_total", "vector_total.c"},
                     NativeCase{"deadlocks/condition", "  deadlock   "},
                     NativeCase{"phases", "phases.c"}),
     [](const auto& test) { return test.param.TestName(); });
@@ -95,6 +96,7 @@ INSTANTIATE_TEST_SUITE_P(
 INSTANTIATE_TEST_SUITE_P(
     More, TappedFailureTest,
     testing::Values(NativeCase{"vector_total", "vector_total.c"},
+                    NativeCase{"wide_total", "wide_total.c"},
                     NativeCase{"deadlocks/condition", "  deadlock   "}),
     [](const auto& test) { return test.param.TestName(); });
 

@@ -131,8 +131,9 @@ TEST_F(ProcessCopyTest, EveryRegisterCountsInTheDigest) {
     process.mutable_registers(0) = registers;
     EXPECT_EQ(process.StateDigest(), digest) << name;
   };
-  auto& [gpr, rip, rflags, fs_base, gs_base, vec, mxcsr, mxcsr_mask, avx_in_use,
-         x87] = registers;
+  auto& [gpr, rip, rflags, fs_base, gs_base, vec, opmask, mxcsr, mxcsr_mask,
+         avx_in_use, opmask_in_use, zmm_in_use, high_zmm_in_use, x87] =
+      registers;
   for (uint64_t& general : gpr) {
     expect_counts("gpr", general);
   }
@@ -146,7 +147,13 @@ TEST_F(ProcessCopyTest, EveryRegisterCountsInTheDigest) {
       expect_counts("vec", vector.q[1]);
     }
   }
+  for (uint64_t& mask : opmask) {
+    expect_counts("opmask", mask);
+  }
   expect_counts("avx_in_use", avx_in_use);
+  expect_counts("opmask_in_use", opmask_in_use);
+  expect_counts("zmm_in_use", zmm_in_use);
+  expect_counts("high_zmm_in_use", high_zmm_in_use);
   expect_counts("mxcsr", mxcsr);
   expect_counts("mxcsr_mask", mxcsr_mask);
   auto& [stack, control, status, tag, in_use] = x87;

@@ -297,6 +297,9 @@ State MakeState(Random& random) {
       value.q = {random.Next(), random.Next()};
     }
   }
+  for (uint64_t& mask : state.regs.opmask) {
+    mask = random.Next();
+  }
   return state;
 }
 

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "common/check.h"
+#include "machine/xsave.h"
 
 namespace clew::machine {
 namespace {
@@ -25,13 +26,19 @@ struct Exchange {
   mcontext_t host;  // where the test goes on
   std::array<std::byte, sizeof(_xstate)> host_xstate;
   bool has_avx = false;
+  bool has_avx512 = false;
+  // Of the state components of AVX-512 in a signal frame, by their numbers.
+  std::array<uint32_t, kComponentHighZmm + 1> offsets = {};
 };
 Exchange g_exchange;
 
 constexpr int kEnter = SIGUSR1;
 constexpr uint64_t kStepsMax = 100000;
-constexpr uint64_t kX87AndSse = 3;  // state components, bits of XSTATE_BV
-constexpr uint64_t kAvx = 4;
+// State components, as bits of XSTATE_BV.
+constexpr uint64_t kX87AndSse = 3;
+constexpr uint64_t kAvx = 1u << kComponentAvx;
+constexpr uint64_t kAvx512 =
+    1u << kComponentOpmask | 1u << kComponentZmm | 1u << kComponentHighZmm;
 
 constexpr int kGregOf[16] = {
     REG_RAX, REG_RCX, REG_RDX, REG_RBX, REG_RSP, REG_RBP, REG_RSI, REG_RDI,
@@ -41,7 +48,8 @@ constexpr int kGregOf[16] = {
 // AVX component there is what xsave_test.cc asks the CPU.)
 _xstate& XstateOf(_libc_fpstate* fp) { return *reinterpret_cast<_xstate*>(fp); }
 
-// How much of it there is on this host.
+// How much of it is kept for the test, which has nothing in registers of
+// AVX-512 while it raises a signal.
 size_t XstateBytes() {
   return g_exchange.has_avx ? sizeof(_xstate) : offsetof(_xstate, ymmh);
 }
@@ -116,6 +124,47 @@ void GetUpperHalves(const _xstate& xstate, Registers& regs) {
   }
 }
 
+// Calls f(component, offset, part) for all parts of the registers that are of
+// AVX-512; `offset` is that in the component.
+template <class R, class F>
+void EachAvx512Part(R& regs, F f) {
+  f(kComponentOpmask, 0, regs.opmask);
+  for (unsigned i = 0; i < kLowVecRegisters; ++i) {
+    for (unsigned lane = 2; lane < kVecLanes; ++lane) {
+      f(kComponentZmm, kLaneBytes * (2 * i + lane - 2), regs.vec[lane][i]);
+    }
+    for (unsigned lane = 0; lane < kVecLanes; ++lane) {
+      f(kComponentHighZmm, kLaneBytes * (kVecLanes * i + lane),
+        regs.vec[lane][kLowVecRegisters + i]);
+    }
+  }
+}
+
+void PutAvx512(const Registers& regs, _xstate& xstate) {
+  if (!g_exchange.has_avx512) {
+    return;
+  }
+  auto* area = reinterpret_cast<std::byte*>(&xstate);
+  EachAvx512Part(regs, [&](unsigned component, unsigned offset, auto& part) {
+    std::memcpy(area + g_exchange.offsets[component] + offset, &part,
+                sizeof(part));
+  });
+  xstate.xstate_hdr.xstate_bv |= kAvx512;
+}
+
+void GetAvx512(const _xstate& xstate, Registers& regs) {
+  const uint64_t present =
+      g_exchange.has_avx512 ? xstate.xstate_hdr.xstate_bv : 0;
+  const auto* area = reinterpret_cast<const std::byte*>(&xstate);
+  EachAvx512Part(regs, [&](unsigned component, unsigned offset, auto& part) {
+    part = {};
+    if ((present >> component & 1) != 0) {
+      std::memcpy(&part, area + g_exchange.offsets[component] + offset,
+                  sizeof(part));
+    }
+  });
+}
+
 // Leaves the test for the wanted state, one instruction long.
 void OnEnter(int, siginfo_t*, void* context) {
   auto& machine = static_cast<ucontext_t*>(context)->uc_mcontext;
@@ -130,6 +179,7 @@ void OnEnter(int, siginfo_t*, void* context) {
   PutFloat(g_exchange.regs, *machine.fpregs);
   XstateOf(machine.fpregs).xstate_hdr.xstate_bv |= kX87AndSse;
   PutUpperHalves(g_exchange.regs, XstateOf(machine.fpregs));
+  PutAvx512(g_exchange.regs, XstateOf(machine.fpregs));
   g_exchange.running = true;
 }
 
@@ -144,6 +194,7 @@ void SaveOutcome(int signal, const siginfo_t& info, const mcontext_t& machine) {
       static_cast<uint64_t>(machine.gregs[REG_EFL]) & 0x244dd5u & ~kFlagTrap;
   GetFloat(*machine.fpregs, regs);
   GetUpperHalves(XstateOf(machine.fpregs), regs);
+  GetAvx512(XstateOf(machine.fpregs), regs);
   g_exchange.signal = signal == SIGTRAP ? 0 : signal;
   g_exchange.has_addr = signal == SIGSEGV && (info.si_code == SEGV_MAPERR ||
                                               info.si_code == SEGV_ACCERR);
@@ -167,6 +218,7 @@ void OnStop(int signal, siginfo_t* info, void* context) {
   machine = g_exchange.host;
   machine.fpregs = fp;
   std::memcpy(fp, g_exchange.host_xstate.data(), XstateBytes());
+  XstateOf(fp).xstate_hdr.xstate_bv &= ~kAvx512;
   g_exchange.running = false;
 }
 
@@ -190,6 +242,17 @@ void UseAlternateStack() {
   alternate.ss_sp = stack.data();
   alternate.ss_size = stack.size();
   CLEW_CHECK(sigaltstack(&alternate, nullptr) == 0, "sigaltstack");
+}
+
+// Source: Intel SDM vol. 1, "Extended Region of an XSAVE Area".
+void AskForComponents() {
+  constexpr uint32_t kXsaveLeaf = 0xd;
+  g_exchange.has_avx = x86::HostFeatures().Has(x86::Feature::kAvx);
+  g_exchange.has_avx512 = x86::HostFeatures().Has(x86::Feature::kAvx512f);
+  for (const unsigned component :
+       {kComponentOpmask, kComponentZmm, kComponentHighZmm}) {
+    g_exchange.offsets[component] = x86::AskCpuid(kXsaveLeaf, component).ebx;
+  }
 }
 
 int SignalOf(FaultKind kind) {
@@ -219,7 +282,7 @@ Oracle::Oracle() : machine_(regs_, memory_, cache_) {
   for (const int signal : {SIGTRAP, SIGSEGV, SIGBUS, SIGFPE, SIGILL}) {
     Install(signal, OnStop);
   }
-  g_exchange.has_avx = x86::HostFeatures().Has(x86::Feature::kAvx);
+  AskForComponents();
   any_stack_ = EntersWithAnyStack();
   static bool told = false;
   if (std::exchange(told, true)) {
@@ -233,6 +296,10 @@ Oracle::Oracle() : machine_(regs_, memory_, cache_) {
   if (!g_exchange.has_avx) {
     fmt::print(
         "this host has no AVX: the upper halves are zero in all states\n");
+  }
+  if (!g_exchange.has_avx512) {
+    fmt::print(
+        "this host has no AVX-512: its registers are zero in all states\n");
   }
 }
 
@@ -254,8 +321,15 @@ Registers Oracle::Enterable(const Registers& regs) const {
   if (!g_exchange.has_avx) {
     enterable.vec[1] = {};
   }
+  if (!g_exchange.has_avx512) {
+    EachAvx512Part(enterable,
+                   [](unsigned, unsigned, auto& part) { part = {}; });
+  }
   enterable.x87.in_use = true;  // the signal's return restores them all
   enterable.avx_in_use = g_exchange.has_avx;
+  enterable.opmask_in_use = g_exchange.has_avx512;
+  enterable.zmm_in_use = g_exchange.has_avx512;
+  enterable.high_zmm_in_use = g_exchange.has_avx512;
   return enterable;
 }
 
@@ -322,10 +396,13 @@ std::string Oracle::Compare(const State& state, uint64_t undefined_flags) {
 
 namespace {
 
-void DiffInteger(std::string& out, std::string_view name, uint64_t cpu,
-                 uint64_t machine) {
+// Formats the name only where it is needed.
+template <class... Args>
+void DiffInteger(std::string& out, uint64_t cpu, uint64_t machine,
+                 fmt::format_string<const Args&...> name, const Args&... args) {
   if (cpu != machine) {
-    out += fmt::format("{}: cpu {:#x}, machine {:#x}; ", name, cpu, machine);
+    out += fmt::format(name, args...);
+    out += fmt::format(": cpu {:#x}, machine {:#x}; ", cpu, machine);
   }
 }
 
@@ -333,24 +410,43 @@ constexpr std::string_view kGprNames[16] = {
     "rax", "rcx", "rdx", "rbx", "rsp", "rbp", "rsi", "rdi",
     "r8",  "r9",  "r10", "r11", "r12", "r13", "r14", "r15"};
 
-void DiffFloat(std::string& out, const Registers& cpu,
-               const Registers& machine) {
+// zmm3[5] is bits 64 * 5 to 64 * 5 + 63 of ZMM3.
+void DiffVectors(std::string& out, const Registers& cpu,
+                 const Registers& machine) {
+  if (cpu.vec == machine.vec && cpu.opmask == machine.opmask) {
+    return;
+  }
   for (unsigned number = 0; number < kVecRegisters; ++number) {
     for (unsigned i = 0; i < kVecQuads; ++i) {
-      DiffInteger(out, fmt::format("ymm{}.{}", number, i), cpu.quad(number, i),
-                  machine.quad(number, i));
+      DiffInteger(out, cpu.quad(number, i), machine.quad(number, i),
+                  "zmm{}[{}]", number, i);
     }
   }
-  DiffInteger(out, "mxcsr", cpu.mxcsr, machine.mxcsr);
-  DiffInteger(out, "x87 control", cpu.x87.control, machine.x87.control);
-  DiffInteger(out, "x87 status", cpu.x87.status, machine.x87.status);
-  DiffInteger(out, "x87 tags", cpu.x87.tag, machine.x87.tag);
+  for (size_t i = 0; i < kOpmasks; ++i) {
+    DiffInteger(out, cpu.opmask[i], machine.opmask[i], "k{}", i);
+  }
+}
+
+void DiffX87(std::string& out, const X87& cpu, const X87& machine) {
+  DiffInteger(out, cpu.control, machine.control, "x87 control");
+  DiffInteger(out, cpu.status, machine.status, "x87 status");
+  DiffInteger(out, cpu.tag, machine.tag, "x87 tags");
   for (size_t i = 0; i < 8; ++i) {
-    DiffInteger(out, fmt::format("x87 register {}", i),
-                cpu.x87.regs[i].significand, machine.x87.regs[i].significand);
-    DiffInteger(out, fmt::format("x87 exponent {}", i),
-                cpu.x87.regs[i].sign_exponent,
-                machine.x87.regs[i].sign_exponent);
+    DiffInteger(out, cpu.regs[i].significand, machine.regs[i].significand,
+                "x87 register {}", i);
+    DiffInteger(out, cpu.regs[i].sign_exponent, machine.regs[i].sign_exponent,
+                "x87 exponent {}", i);
+  }
+}
+
+void DiffWindow(std::string& out, const State& cpu, const State& machine) {
+  if (cpu.window == machine.window) {
+    return;
+  }
+  for (size_t i = 0; i < kDataBytes; ++i) {
+    DiffInteger(out, static_cast<uint64_t>(cpu.window[i]),
+                static_cast<uint64_t>(machine.window[i]), "memory at +{:#x}",
+                i);
   }
 }
 
@@ -366,29 +462,25 @@ std::string Difference(const Outcome& cpu, const Outcome& machine,
   // kGeneral for both.
   const int cpu_signal = cpu.signal == SIGBUS ? SIGSEGV : cpu.signal;
   if (!in_kernel_half) {
-    DiffInteger(out, "signal", static_cast<uint64_t>(cpu_signal),
-                static_cast<uint64_t>(machine.signal));
+    DiffInteger(out, static_cast<uint64_t>(cpu_signal),
+                static_cast<uint64_t>(machine.signal), "signal");
   }
   if (cpu.has_addr && machine.has_addr) {
-    DiffInteger(out, "fault address", cpu.fault_addr, machine.fault_addr);
+    DiffInteger(out, cpu.fault_addr, machine.fault_addr, "fault address");
   }
   const Registers& a = cpu.state.regs;
   const Registers& b = machine.state.regs;
   for (size_t i = 0; i < 16; ++i) {
-    DiffInteger(out, kGprNames[i], a.gpr[i], b.gpr[i]);
+    DiffInteger(out, a.gpr[i], b.gpr[i], "{}", kGprNames[i]);
   }
-  DiffInteger(out, "rip", a.rip, b.rip);
+  DiffInteger(out, a.rip, b.rip, "rip");
   const uint64_t flags =
       (kFlagsArithmetic | kFlagDirection | kFlagId) & ~undefined_flags;
-  DiffInteger(out, "rflags", a.rflags & flags, b.rflags & flags);
-  DiffFloat(out, a, b);
-  for (size_t i = 0; i < kDataBytes; ++i) {
-    if (cpu.state.window[i] != machine.state.window[i]) {
-      out += fmt::format("memory at +{:#x}: cpu {:#x}, machine {:#x}; ", i,
-                         static_cast<int>(cpu.state.window[i]),
-                         static_cast<int>(machine.state.window[i]));
-    }
-  }
+  DiffInteger(out, a.rflags & flags, b.rflags & flags, "rflags");
+  DiffVectors(out, a, b);
+  DiffInteger(out, a.mxcsr, b.mxcsr, "mxcsr");
+  DiffX87(out, a.x87, b.x87);
+  DiffWindow(out, cpu.state, machine.state);
   return out;
 }
 

@@ -43,8 +43,9 @@ struct Outcome {
 // Some hypervisors cannot enter user mode with a stack pointer that is not
 // canonical: the guest sees a general protection fault in place of the
 // instruction. There both runs begin with one that is; on a CPU without AVX,
-// with upper halves of vector registers that are zero. Either is said once on
-// standard output.
+// with upper halves of vector registers that are zero; on one without AVX-512,
+// or whose kernel does not let programs use it, with its registers zero. Each
+// is said once on standard output.
 //
 // Only one at a time in a process; single-threaded tests only.
 class Oracle {

@@ -142,6 +142,11 @@ std::optional<machine::Registers> FakeTarget::ReadRegisters(Tid tid) const {
       registers.gpr[kRsp] = kToyStack + 0x800;
       registers.fs_base = fs_base_;
       registers.vec[0][1].q = {0x0123456789abcdefu, 0xfedcba9876543210u};
+      registers.vec[2][1].q = {0x222, 0};
+      registers.vec[3][1].q = {0, 0x333};
+      registers.vec[0][31].q = {0x444, 0};
+      registers.vec[1][31].q = {0, 0x555};
+      registers.opmask[5] = 0x666;
       return registers;
     }
   }

@@ -65,6 +65,7 @@ class FakeTarget final : public ReplayTarget {
   // Of every thread.
   void set_fs_base(uint64_t base) { fs_base_ = base; }
   void set_fault(const machine::Fault& fault) { fault_ = fault; }
+  void set_cpu_features(x86::FeatureSet features) { features_ = features; }
 
   Position position() const override { return now_.position; }
   Position end() const override { return index_.end(); }
@@ -82,6 +83,7 @@ class FakeTarget final : public ReplayTarget {
   size_t ReadMemory(TraceeAddr addr, std::span<std::byte> bytes) const override;
   std::string ExecPath() const override { return exec_path_; }
   std::vector<std::byte> Auxv() const override { return auxv_; }
+  x86::FeatureSet cpu_features() const override { return features_; }
   Failure failure() const override { return failure_; }
   std::optional<machine::Fault> FailingFault() const override {
     return position() == end() ? fault_ : std::nullopt;
@@ -110,6 +112,7 @@ class FakeTarget final : public ReplayTarget {
   uint64_t work_ = 0;
   uint64_t fs_base_ = 0;
   std::optional<machine::Fault> fault_;
+  x86::FeatureSet features_ = x86::kX86_64V2;
 };
 
 // Thread i of `count` (tid 1000 + i) runs `insns` instructions from

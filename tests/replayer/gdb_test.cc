@@ -64,6 +64,7 @@ class GdbTest : public testing::Test {
     FakeTarget target(threads, Rounds(rounds), failure_);
     target.set_exec(kRecordedPath, ToyAuxv());
     target.set_fault(fault_);
+    target.set_cpu_features(cpu_features_);
     target.set_before_run(before_run_);
     LoadCode(target);
     Timeline timeline(target, {.checkpoint_insns = 16});
@@ -93,6 +94,7 @@ class GdbTest : public testing::Test {
 
   Failure failure_;
   machine::Fault fault_;
+  x86::FeatureSet cpu_features_ = x86::kX86_64V2;
   bool quiet_ = false;
   std::function<void(Position)> before_run_;
   Position position_ = 0;
@@ -127,6 +129,20 @@ TEST_F(GdbTest, RegistersAndMemoryAreTheReplays) {
   EXPECT_THAT(printed, HasSubstr("$5 = 0x33\n"));
   EXPECT_THAT(printed, ContainsRegex("=> 0x401008 <toy_0\\+8>:.*nopl"));
   EXPECT_THAT(printed, HasSubstr("<counters>:\t0x0000000000000001\n"));
+}
+
+TEST_F(GdbTest, RegistersOfAvx512AreTheReplays) {
+  const std::vector<std::string> commands = {
+      "p/x $zmm1.v8_int64", "p/x $ymm31.v4_int64", "p/x $zmm31.v8_int64[3]",
+      "p/x $k5"};
+  EXPECT_THAT(Gdb(commands), Not(HasSubstr("0x222"))) << "without AVX-512";
+  cpu_features_ = {x86::Feature::kAvx512f};
+  const std::string printed = Gdb(commands);
+  EXPECT_THAT(printed, HasSubstr("{0x123456789abcdef, 0xfedcba9876543210, 0x0, "
+                                 "0x0, 0x222, 0x0, 0x0, 0x333}"));
+  EXPECT_THAT(printed, HasSubstr("{0x444, 0x0, 0x0, 0x555}"));
+  EXPECT_THAT(printed, HasSubstr("$3 = 0x555\n"));
+  EXPECT_THAT(printed, HasSubstr("$4 = 0x666\n"));
 }
 
 TEST_F(GdbTest, AReplayCannotBeChanged) {

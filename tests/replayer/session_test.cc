@@ -47,6 +47,8 @@ std::set<std::string> CommandsIn(const std::string& help) {
   return names;
 }
 
+constexpr x86::FeatureSet kWithAvx512 = {x86::Feature::kAvx512f};
+
 class SessionTest : public testing::Test {
  protected:
   SessionTest()
@@ -218,18 +220,33 @@ TEST_F(TlsTest, APacketThatLacksAFieldIsRefused) {
 }
 
 TEST_F(SessionTest, TheRegisterPacketIsTheSumOfItsRegisters) {
-  const std::string all = Ask("g");
-  std::string sum;
-  for (size_t i = 0; i < RegisterCount(); ++i) {
-    sum += Ask(fmt::format("p{:x}", i));
-  }
-  EXPECT_EQ(all, sum);
   // 16 + rip of 8 bytes, 7 of 4, 8 of 10, 8 of 4, 16 of 16, mxcsr, 3 of 8,
   // 16 of 16.
-  EXPECT_EQ(all.size(), 2 * (17u * 8 + 7 * 4 + 8 * 10 + 8 * 4 + 16 * 16 + 4 +
-                             3 * 8 + 16 * 16));
-  EXPECT_EQ(Ask(fmt::format("p{:x}", RegisterCount())), "E01");
+  constexpr size_t kUpToAvx =
+      17 * 8 + 7 * 4 + 8 * 10 + 8 * 4 + 16 * 16 + 4 + 3 * 8 + 16 * 16;
+  constexpr size_t kOfAvx512 = 16 * 16 + 16 * 16 + 8 * 8 + 32 * 32;
+  for (const x86::FeatureSet cpu : {x86::kX86_64V2, kWithAvx512}) {
+    target_.set_cpu_features(cpu);
+    const std::string all = Ask("g");
+    std::string sum;
+    for (size_t i = 0; i < RegisterCount(cpu); ++i) {
+      sum += Ask(fmt::format("p{:x}", i));
+    }
+    EXPECT_EQ(all, sum);
+    EXPECT_EQ(all.size(),
+              2 * (kUpToAvx + (cpu == kWithAvx512 ? kOfAvx512 : 0)));
+    EXPECT_EQ(Ask(fmt::format("p{:x}", RegisterCount(cpu))), "E01");
+  }
   EXPECT_EQ(Ask("pffffffffffffffff"), "E01");
+}
+
+TEST_F(SessionTest, RegistersOfAvx512AreThoseOfACpuThatHasIt) {
+  const auto description = [this] {
+    return Ask("qXfer:features:read:target.xml:0,7000");
+  };
+  EXPECT_THAT(description(), Not(HasSubstr("avx512")));
+  target_.set_cpu_features(kWithAvx512);
+  EXPECT_THAT(description(), HasSubstr("org.gnu.gdb.i386.avx512"));
 }
 
 TEST_F(SessionTest, ThreadsOfNowAreSelected) {
@@ -257,7 +274,7 @@ TEST_F(SessionTest, ObjectsComeInPieces) {
       break;
     }
   }
-  EXPECT_EQ(whole, TargetXml());
+  EXPECT_EQ(whole, TargetXml(target_.cpu_features()));
   EXPECT_EQ(Ask("qXfer:features:read:other.xml:0,100"), "E00");
   EXPECT_EQ(Ask("qXfer:features:read:target.xml:ffffffffffffffff,100"), "l");
   EXPECT_EQ(Ask("qXfer:features:read:target.xml:0"), "E01");

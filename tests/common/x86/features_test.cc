@@ -73,7 +73,7 @@ TEST(FeaturesTest, TheHostHasWhatTheCompilersRuntimeFinds) {
   expect(Feature::kBmi2, __builtin_cpu_supports("bmi2"));
   expect(Feature::kLzcnt, __builtin_cpu_supports("lzcnt"));
   expect(Feature::kAdx, __builtin_cpu_supports("adx"));
-  expect(Feature::kAvx512, __builtin_cpu_supports("avx512f"));
+  expect(Feature::kAvx512f, __builtin_cpu_supports("avx512f"));
 }
 
 TEST(FeaturesTest, TheMaskOfMxcsrHasWhatEveryCpuHas) {

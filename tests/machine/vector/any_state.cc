@@ -80,6 +80,25 @@ uint8_t AnyRegistersInUse(Random& random, unsigned top) {
   return static_cast<uint8_t>(mask);
 }
 
+// None, all, the first ones, few, most or any.
+uint64_t AnyOpmask(Random& random) {
+  constexpr uint64_t kAll = ~uint64_t{0};
+  switch (random.Below(6)) {
+    case 0:
+      return 0;
+    case 1:
+      return kAll;
+    case 2:
+      return kAll >> random.Below(64);
+    case 3:
+      return random.Next() & random.Next() & random.Next();
+    case 4:
+      return random.Next() | random.Next() | random.Next();
+    default:
+      return random.Next();
+  }
+}
+
 }  // namespace
 
 Vec128 AnyVec(Random& random) {
@@ -170,6 +189,9 @@ State AnyState(Random& random) {
     for (Vec128& value : lane) {
       value = AnyVec(random);
     }
+  }
+  for (uint64_t& mask : regs.opmask) {
+    mask = AnyOpmask(random);
   }
   // Rounding, FTZ, DAZ, flags already raised.
   regs.mxcsr = 0x1f80 | (static_cast<uint32_t>(random.Next()) & 0x603fu);

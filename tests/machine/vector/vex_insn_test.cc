@@ -1,4 +1,4 @@
-// Goal: every VEX form has the effect that the CPU has, on all of the YMM
+// Goal: every VEX form has the effect that the CPU has, on all of the ZMM
 // registers, general registers, flags, MXCSR, x87 and memory; it faults where
 // the CPU does.
 // Method: every form of vex_forms.cc, with both VEX prefixes, register and
@@ -48,10 +48,11 @@ class VexInsnTest : public FormComparison {
         0x1c,
         0x8e};
     oracle_.SetCode(code);
+    constexpr unsigned kYmmQuads = 4;
     const bool is_of_quads = (opcode & 1) != 0;
     for (int trial = 0; trial < kTrials; ++trial) {
       State state = AnyFormState();
-      for (unsigned i = 0; i < kVecQuads; ++i) {
+      for (unsigned i = 0; i < kYmmQuads; ++i) {
         state.regs.quad(9, i) =
             is_of_quads ? AnyIndex()
                         : (AnyIndex() << 32) | (AnyIndex() & 0xffffffff);
@@ -146,8 +147,13 @@ TEST_F(VexInsnTest, LoadsAndStoresOfMxcsrAgreeWithTheCpu) {
   }
 }
 
-TEST_F(VexInsnTest, AnUnmappedOperandChangesNothing) {
-  for (const SseForm& form : AllVexForms()) {
+TEST_F(VexInsnTest, AnUnmappedOperandChangesWhatItChangesOnTheCpu) {
+  SseForms forms = AllVexForms();
+  if (x86::HostFeatures().Contains({x86::Feature::kFma, x86::Feature::kF16c})) {
+    const SseForms fused = AllFusedForms();
+    forms.insert(forms.end(), fused.begin(), fused.end());
+  }
+  for (const SseForm& form : forms) {
     if ((form.rm & kInMemory) != 0) {
       CompareFault(form, kDataAt + kDataBytes);
     }

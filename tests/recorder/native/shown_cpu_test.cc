@@ -7,11 +7,18 @@
 #include <cpuid.h>
 #include <gtest/gtest.h>
 
+#include "common/x86/xcr0.h"
+
 namespace clew::recorder {
 namespace {
 
 using x86::AskCpuid;
 using x86::Feature;
+
+constexpr uint64_t kAvx512Components = 0xe0;  // of XCR0
+// Leaf 7, EBX: what the fourth level has beyond the third.
+constexpr uint32_t kLater4 =
+    bit_AVX512F | bit_AVX512DQ | bit_AVX512CD | bit_AVX512BW | bit_AVX512VL;
 
 TEST(ShownCpuTest, HasNoFeatureThatTheHostLacks) {
   for (const uint32_t leaf : {1u, 7u, 0x80000001u}) {
@@ -36,32 +43,51 @@ TEST(ShownCpuTest, IsOfTheThirdLevelWhereTheHostIs) {
   constexpr uint32_t kLater3 = bit_AVX2 | bit_BMI | bit_BMI2;
   constexpr uint32_t kLaterMore = bit_ADX | bit_SHA;
   const CpuidResult later = ShownCpuid(7, 0);
-  EXPECT_EQ(later.ebx, AskCpuid(7, 0).ebx & (kLater3 | kLaterMore));
-  EXPECT_EQ(later.eax | later.ecx | later.edx, 0u);
+  EXPECT_EQ(later.ebx & ~(kLater4 | bit_AVX512IFMA),
+            AskCpuid(7, 0).ebx & (kLater3 | kLaterMore));
+  EXPECT_EQ(later.eax | later.edx, 0u);
   const CpuidResult extended = ShownCpuid(0x80000001, 0);
   EXPECT_EQ(extended.ecx & bit_LZCNT, AskCpuid(0x80000001, 0).ecx & bit_LZCNT);
   EXPECT_EQ(extended.ecx & (bit_TBM | bit_SSE4a | bit_XOP | bit_FMA4), 0u);
   EXPECT_EQ(extended.edx & bit_3DNOW, 0u);
 }
 
+// Told together, with the state that they need, or not at all.
+TEST(ShownCpuTest, IsOfTheFourthLevelWhereItsStateIsShown) {
+  const bool is_carried_out = ShownFeatures().Has(Feature::kAvx512f);
+  EXPECT_EQ(ShownCpuid(7, 0).ebx & kLater4,
+            is_carried_out ? AskCpuid(7, 0).ebx & kLater4 : 0);
+  EXPECT_EQ(ShownXcr0() & kAvx512Components,
+            is_carried_out ? kAvx512Components : 0);
+}
+
 // The room for it is that of the host's state: a child saves that.
-TEST(ShownCpuTest, TheSavedStateIsThatOfX87SseAndAvx) {
+TEST(ShownCpuTest, TheSavedStateIsThatOfTheVectorRegisters) {
   if (!x86::HostFeatures().Contains({Feature::kXsave, Feature::kAvx})) {
     EXPECT_EQ(ShownXcr0(), 0u);
     EXPECT_EQ(ShownCpuid(0xd, 0).eax, 0u);
     return;
   }
-  EXPECT_EQ(ShownXcr0(), 7u);
+  const uint64_t shown = ShownXcr0();
+  EXPECT_EQ(shown & ~kAvx512Components, 7u);
+  EXPECT_EQ(shown & ~x86::HostXcr0(), 0u);
   const CpuidResult whole = ShownCpuid(0xd, 0);
-  EXPECT_EQ(whole.eax, 7u);
+  EXPECT_EQ(whole.eax, shown);
   EXPECT_GE(whole.ebx, 832u);
   EXPECT_EQ(whole.ebx, AskCpuid(0xd, 0).ebx);
   EXPECT_EQ(whole.edx, 0u);
-  EXPECT_EQ(ShownCpuid(0xd, 1).eax, 0u) << "no compacted format";
+  const bool has_xsavec = ShownFeatures().Has(Feature::kXsavec);
+  EXPECT_EQ(ShownCpuid(0xd, 1).eax, has_xsavec ? bit_XSAVEC : 0u);
   EXPECT_EQ(ShownCpuid(0xd, 2).eax, 256u);
   EXPECT_EQ(ShownCpuid(0xd, 2).ebx, 576u);
-  for (const uint32_t component : {3u, 5u, 6u, 7u, 9u, 17u}) {
-    EXPECT_EQ(ShownCpuid(0xd, component).eax, 0u) << component;
+  EXPECT_EQ(ShownCpuid(0xd, 1).ecx | ShownCpuid(0xd, 1).edx, 0u);
+  for (uint32_t component = 2; component < 70; ++component) {
+    const bool is_shown = component < 64 && (shown >> component & 1) != 0;
+    const CpuidResult told = ShownCpuid(0xd, component);
+    EXPECT_EQ(told.eax, is_shown ? AskCpuid(0xd, component).eax : 0)
+        << component;
+    EXPECT_EQ(told.ebx, is_shown ? AskCpuid(0xd, component).ebx : 0)
+        << component;
   }
 }
 
