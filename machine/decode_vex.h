@@ -15,7 +15,9 @@ namespace clew::machine {
 // which Capstone 4.0.2 knows a part.
 bool CapstoneKnowsLittleOf(const x86::Layout& layout);
 
-// Decodes that, and any other instruction with VEX, by Zydis. Not thread-safe.
+// Decodes that, and what else Capstone does not know of the sets of
+// instructions in common/x86/features.h (VAES, GFNI), by Zydis. Not
+// thread-safe.
 class VexDecoder {
  public:
   VexDecoder();
@@ -25,7 +27,7 @@ class VexDecoder {
 
   // Sets status, mnemonic and needs of `result` and the operands of its
   // instruction, of which ip, length and what the layout tells are set.
-  // REQUIRES: `code` is the whole instruction, and has VEX or EVEX.
+  // REQUIRES: `code` is the whole instruction.
   void Decode(std::span<const uint8_t> code, Decoded& result);
 
   // Returns it as text, as in "vpaddd zmm1 {k2}, zmm3, zmm4".

@@ -186,12 +186,17 @@ inline void RepeatFirst(Wide& value, unsigned size) {
   }
 }
 
+// How many lanes are computed.
+inline unsigned LanesOf(const Insn& insn, const EvexShape& shape) {
+  return shape.is_scalar ? 1 : LanesOf(insn);
+}
+
 // The last source, of memory no more than the shape says. Faults.
 template <class D>
 Wide ReadLastSource(Cpu<D>& cpu, const Insn& insn, const Operand& operand,
                     const EvexShape& shape, uint64_t selected) {
   if (operand.is_vec()) {
-    return ReadWide(cpu, operand, shape.is_scalar ? 1 : LanesOf(insn));
+    return ReadWide(cpu, operand, LanesOf(insn, shape));
   }
   Wide value = {};
   const unsigned size = shape.from();
@@ -237,7 +242,7 @@ WideState WideStateFor(Cpu<D>& cpu, const Insn& insn, const EvexShape& shape,
   state.mxcsr = narrow.mxcsr;
   state.imm = narrow.imm;
   state.is_of_qemu = narrow.is_of_qemu;
-  state.lanes = shape.is_scalar ? 1 : LanesOf(insn);
+  state.lanes = LanesOf(insn, shape);
   state.selected = selected;
   return state;
 }
@@ -258,7 +263,7 @@ EvexOperands ReadOperands(Cpu<D>& cpu, const Insn& insn,
   EvexOperands read;
   read.count = ElementCount(insn, shape);
   read.selected = SelectedOf(cpu, insn, read.count);
-  const unsigned lanes = shape.is_scalar ? 1 : LanesOf(insn);
+  const unsigned lanes = LanesOf(insn, shape);
   const unsigned last = shape.sources == 1 ? 1 : 2;
   read.last = ReadLastSource(cpu, insn, insn.op[last], shape, read.selected);
   if (cpu.faulted()) {

@@ -1,33 +1,16 @@
 // VPGATHERDD, VGATHERDPS and their kin: elements from addresses that a vector
 // register says.
 
-#include "machine/insn/sse_common.h"
+#include "machine/insn/evex_common.h"
 
 namespace clew::machine {
 namespace {
 
-// A vector register, whole, in elements of U.
-template <class U>
-using AllElements = std::array<U, 8 * kVecQuads / sizeof(U)>;
-
-Operand WholeRegister(uint8_t number) {
-  return {OperandKind::kVec, kEvex512.size_bytes(), number};
-}
-
+// A vector register, whole.
 template <class U, class D>
-AllElements<U> ReadElements(Cpu<D>& cpu, const Insn& insn, uint8_t number) {
-  return std::bit_cast<AllElements<U>>(
-      cpu.template ReadLanes<kEvex512>(insn, WholeRegister(number)));
-}
-
-// Of a whole register, whether the instruction faults or not.
-template <class U, class D>
-void WriteElements(Cpu<D>& cpu, uint8_t number,
-                   const AllElements<U>& elements) {
-  const auto quads = std::bit_cast<AllElements<uint64_t>>(elements);
-  for (unsigned i = 0; i < quads.size(); ++i) {
-    cpu.SetQuad(number, i, cpu.d().Const(quads[i]));
-  }
+WideElements<U> ReadElements(Cpu<D>& cpu, uint8_t number) {
+  return ElementsOf<U>(
+      ReadWide(cpu, {OperandKind::kVec, sizeof(Wide), number}, kVecLanes));
 }
 
 // op[0] = the elements at base + index * scale, of those whose mask in op[2]
@@ -49,9 +32,9 @@ void Gather(Cpu<D>& cpu, const Insn& insn) {
   constexpr unsigned kWidth = kForm.size_bytes() / sizeof(Element);
   const uint8_t to = insn.op[0].reg;
   const uint8_t mask_register = insn.op[2].reg;
-  const auto indices = ReadElements<Index>(cpu, insn, insn.mem.vector_index);
-  auto value = ReadElements<Element>(cpu, insn, to);
-  auto mask = ReadElements<Element>(cpu, insn, mask_register);
+  const auto indices = ReadElements<Index>(cpu, insn.mem.vector_index);
+  auto value = ReadElements<Element>(cpu, to);
+  auto mask = ReadElements<Element>(cpu, mask_register);
   const uint64_t base = cpu.Address(insn);
   const bool is_of_intel = cpu.regs().is_of_intel();
   if (is_of_intel) {
@@ -81,9 +64,8 @@ void Gather(Cpu<D>& cpu, const Insn& insn) {
   } else if (is_of_intel && has_loaded) {
     std::fill(value.begin() + kWidth, value.end(), Element{0});
   }
-  WriteElements<Element>(cpu, to, value);
-  WriteElements<Element>(cpu, mask_register, mask);
-  cpu.NoteVectorUse(to, kForm.size_bytes());
+  WriteWide(cpu, insn, insn.op[0], FromElements<Element>(value));
+  WriteWide(cpu, insn, insn.op[2], FromElements<Element>(mask));
 }
 
 // Two registers of the three that are one: #UD. Addresses of 32 bits, which no

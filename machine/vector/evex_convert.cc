@@ -1,5 +1,5 @@
-#include <algorithm>
 #include <cstring>
+#include <type_traits>
 
 #include "machine/vector/evex_float.h"
 #include "machine/vector/evex_float_soft.h"
@@ -7,36 +7,10 @@
 namespace clew::machine {
 namespace {
 
-// The type of an element: of a float or double, of its bits.
-template <class T>
-struct ElementOf {
-  using Type = T;
-};
-template <>
-struct ElementOf<float> {
-  using Type = uint32_t;
-};
-template <>
-struct ElementOf<double> {
-  using Type = uint64_t;
-};
-template <class T>
-using ElementType = typename ElementOf<T>::Type;
-
-// The elements of dst = convert(those of src), side by side in both.
-template <class To, class From, class Convert>
-void ConvertElements(Wide& dst, const Wide& src, const WideState& state,
-                     Convert convert) {
-  using ToElement = ElementType<To>;
-  const auto from = ElementsOf<ElementType<From>>(src);
-  WideElements<ToElement> to = {};
-  const size_t count =
-      state.lanes * kLaneBytes / std::max(sizeof(To), sizeof(From));
-  for (size_t i = 0; i < count; ++i) {
-    to[i] = static_cast<ToElement>(convert(from[i]));
-  }
-  dst = FromElements<ToElement>(to);
-}
+// The bits of a float or double.
+template <class Float>
+using BitsOf =
+    std::conditional_t<sizeof(Float) == sizeof(float), uint32_t, uint64_t>;
 
 soft::Round RoundOfConversion(uint32_t mxcsr, bool truncates) {
   return truncates ? soft::Round::kTowardsZero : soft::RoundOf(mxcsr);
@@ -45,14 +19,14 @@ soft::Round RoundOfConversion(uint32_t mxcsr, bool truncates) {
 // The integer in the low element of type Float.
 template <class Int, class Float>
 uint64_t LowToInteger(const Vec128& src, bool truncates, VecState& state) {
-  const auto bits = static_cast<ElementType<Float>>(src.q[0]);
+  const auto bits = static_cast<BitsOf<Float>>(src.q[0]);
   return soft::ToInteger<Int>(bits, RoundOfConversion(state.mxcsr, truncates),
                               state.mxcsr);
 }
 
 template <class Float, class Int>
 void LowFromInteger(Vec128& dst, Int value, VecState& state) {
-  const auto bits = soft::FromInteger<ElementType<Float>>(value, state.mxcsr);
+  const auto bits = soft::FromInteger<BitsOf<Float>>(value, state.mxcsr);
   std::memcpy(dst.q.data(), &bits, sizeof(bits));
 }
 
@@ -61,17 +35,19 @@ void LowFromInteger(Vec128& dst, Int value, VecState& state) {
 #define CLEW_SOFT_TO_INTEGER(Name, mnemonic, Int, Float, truncates)      \
   void Name(Wide& dst, const Wide& src, WideState& state) {              \
     const soft::Round round = RoundOfConversion(state.mxcsr, truncates); \
-    ConvertElements<Int, Float>(dst, src, state, [&](auto bits) {        \
-      return soft::ToInteger<Int>(bits, round, state.mxcsr);             \
-    });                                                                  \
+    MakeElements<Int, BitsOf<Float>>(                                    \
+        dst, src, state, [&](BitsOf<Float> bits) {                       \
+          return static_cast<Int>(                                       \
+              soft::ToInteger<Int>(bits, round, state.mxcsr));           \
+        });                                                              \
   }
 CLEW_EVEX_TO_INTEGER_OPS(CLEW_SOFT_TO_INTEGER)
 
-#define CLEW_SOFT_FROM_INTEGER(Name, mnemonic, Float, Int)              \
-  void Name(Wide& dst, const Wide& src, WideState& state) {             \
-    ConvertElements<Float, Int>(dst, src, state, [&](Int value) {       \
-      return soft::FromInteger<ElementType<Float>>(value, state.mxcsr); \
-    });                                                                 \
+#define CLEW_SOFT_FROM_INTEGER(Name, mnemonic, Float, Int)             \
+  void Name(Wide& dst, const Wide& src, WideState& state) {            \
+    MakeElements<BitsOf<Float>, Int>(dst, src, state, [&](Int value) { \
+      return soft::FromInteger<BitsOf<Float>>(value, state.mxcsr);     \
+    });                                                                \
   }
 CLEW_EVEX_FROM_INTEGER_OPS(CLEW_SOFT_FROM_INTEGER)
 

@@ -39,19 +39,6 @@ void Choose(Wide& dst, const Pair<U>& pair, const Wide& indices,
   dst = FromElements<U>(to);
 }
 
-// Elements of dst = make(element of src).
-template <class To, class From, class Make>
-void EachElement(Wide& dst, const Wide& src, const WideState& state,
-                 Make make) {
-  const auto from = ElementsOf<From>(src);
-  WideElements<To> to = {};
-  const size_t count = std::min(CountOf<To>(state), CountOf<From>(state));
-  for (size_t i = 0; i < count; ++i) {
-    to[i] = make(from[i]);
-  }
-  dst = FromElements<To>(to);
-}
-
 // The first lane of the part that the immediate names.
 template <unsigned kLanes>
 unsigned FirstLane(const WideState& state) {
@@ -62,14 +49,14 @@ unsigned FirstLane(const WideState& state) {
 
 template <class To, class From>
 void Converted(Wide& dst, const Wide& src, WideState& state) {
-  EachElement<To, From>(dst, src, state,
-                        [](From value) { return static_cast<To>(value); });
+  MakeElements<To, From>(dst, src, state,
+                         [](From value) { return static_cast<To>(value); });
 }
 
 template <class To, class From>
 void SaturatedTo(Wide& dst, const Wide& src, WideState& state) {
   using Limits = std::numeric_limits<To>;
-  EachElement<To, From>(dst, src, state, [](From value) {
+  MakeElements<To, From>(dst, src, state, [](From value) {
     return static_cast<To>(
         std::clamp<From>(value, Limits::min(), Limits::max()));
   });

@@ -1,6 +1,7 @@
 #ifndef CLEW_MACHINE_VECTOR_WIDE_OP_H_
 #define CLEW_MACHINE_VECTOR_WIDE_OP_H_
 
+#include <algorithm>
 #include <array>
 #include <bit>
 #include <cstddef>
@@ -57,6 +58,20 @@ Wide FromElements(const WideElements<U>& elements) {
 template <class U>
 size_t CountOf(const WideState& state) {
   return state.lanes * kLaneBytes / sizeof(U);
+}
+
+// Elements of dst = make(element of src), side by side in both: as many as the
+// wider ones of them the vector length has. The others of dst are zero.
+template <class To, class From, class Make>
+void MakeElements(Wide& dst, const Wide& src, const WideState& state,
+                  Make make) {
+  const auto from = ElementsOf<From>(src);
+  WideElements<To> to = {};
+  const size_t count = std::min(CountOf<To>(state), CountOf<From>(state));
+  for (size_t i = 0; i < count; ++i) {
+    to[i] = make(from[i]);
+  }
+  dst = FromElements<To>(to);
 }
 
 // An operation on 128 bits, in each lane. An upper lane has its own bits of the
