@@ -41,7 +41,7 @@ inline bool Drains(const Decoded& decoded) {
   const Insn& insn = decoded.insn;
   const std::string_view name = decoded.mnemonic;
   return insn.lock || name == "mfence" || name == "sfence" ||
-         name == "syscall" || name == "cpuid" ||
+         name == "syscall" || name == "cpuid" || name == "serialize" ||
          (name == "xchg" && (insn.op[0].is_mem() || insn.op[1].is_mem()));
 }
 

@@ -205,6 +205,20 @@ bool PrefixIsIllegal(const cs_insn& raw, const Insn& insn) {
          (insn.opsize || insn.rep || insn.repne);
 }
 
+// VPGATHERDD and its kin, the only ones of these opcodes with VEX, need a
+// vector in their address, which SIB names (SDM vol. 2, "VSIB Memory
+// Addressing").
+bool LacksVectorIndex(const Layout& layout) {
+  const x86::Opcode& opcode = layout.opcode;
+  return opcode.encoding == x86::Encoding::kVex3 &&
+         opcode.map == x86::OpcodeMap::k0F38 && opcode.code >= 0x90 &&
+         opcode.code <= 0x93 && !layout.sib;
+}
+
+bool IsMoveToCs(const cs_insn& raw) {
+  return raw.id == X86_INS_MOV && raw.detail->x86.operands[0].reg == X86_REG_CS;
+}
+
 // Opcodes of the 0F map for which 66, F2, F3 are not mandatory prefixes.
 bool IsIntegerOpcode(uint8_t code) {
   return (code >= 0x40 && code <= 0x4f) || (code >= 0x80 && code <= 0xb7) ||
@@ -356,6 +370,10 @@ FeatureSet Needs(const cs_insn& raw) {
     case X86_INS_XSAVEOPT:
     case X86_INS_XSAVEOPT64:
       return {Feature::kXsaveopt};
+    case X86_INS_CLFLUSHOPT:
+      return {Feature::kClflushopt};
+    case X86_INS_CLWB:
+      return {Feature::kClwb};
     case X86_INS_XTEST:
       return {Feature::kRtm};
     default:
@@ -436,7 +454,8 @@ Decoded Decoder::Decode(uint64_t ip, std::span<const std::byte> bytes) {
                                        : impl_->DecodeByZydis(ip, code, layout);
   }
   const cs_insn& raw = *impl_->raw;
-  if (raw.size != layout.length) {  // Capstone reads it wrongly
+  // Capstone reads it wrongly.
+  if (raw.size != layout.length || LacksVectorIndex(layout)) {
     result.status = DecodeStatus::kUnknown;
     return result;
   }
@@ -458,9 +477,10 @@ Decoded Decoder::Decode(uint64_t ip, std::span<const std::byte> bytes) {
     result.needs = {count->needs};
   }
   result.ends_block = x86::TransfersControl(branch.branch_class);
-  result.status = LockIsIllegal(insn) || PrefixIsIllegal(raw, insn)
-                      ? DecodeStatus::kIllegal
-                      : DecodeStatus::kOk;
+  result.status =
+      LockIsIllegal(insn) || PrefixIsIllegal(raw, insn) || IsMoveToCs(raw)
+          ? DecodeStatus::kIllegal
+          : DecodeStatus::kOk;
   return result;
 }
 
@@ -472,14 +492,13 @@ std::string Decoder::Describe(uint64_t ip, std::span<const std::byte> bytes,
   const std::span code(reinterpret_cast<const uint8_t*>(bytes.data()),
                        bytes.size());
   const Layout layout = x86::ScanLayout(code);
-  const bool is_vex = layout.status == LayoutStatus::kWhole &&
-                      layout.opcode.encoding != x86::Encoding::kLegacy;
-  if (!(is_vex && CapstoneKnowsLittleOf(layout)) &&
+  const bool is_whole = layout.status == LayoutStatus::kWhole;
+  if (!(is_whole && CapstoneKnowsLittleOf(layout)) &&
       impl_->Disassemble(ip, bytes)) {
     bytes = bytes.first(impl_->raw->size);
     text = fmt::format("{} {}", impl_->raw->mnemonic, impl_->raw->op_str);
     missing = Needs(*impl_->raw).Without(has);
-  } else if (is_vex) {
+  } else if (is_whole) {
     bytes = bytes.first(layout.length);
     text = impl_->zydis.Describe(ip, code.first(layout.length));
     missing = Decode(ip, bytes).needs.Without(has);

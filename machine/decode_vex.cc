@@ -23,6 +23,7 @@ struct NamedFeature {
 constexpr NamedFeature kNamedFeatures[] = {
     {"AVX2", Feature::kAvx2},
     {"GFNI", Feature::kGfni},
+    {"SERIALIZE", Feature::kSerialize},
     {"AVX_GFNI", Feature::kGfni},
     {"VAES", Feature::kVaes},
     {"VPCLMULQDQ", Feature::kVpclmulqdq},

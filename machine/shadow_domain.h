@@ -143,10 +143,11 @@ struct Shadowed {
     return Binary(Concrete::Slt(a.value, b.value), a, b, &ExprPool::Slt);
   }
   template <class U>
-  Sym<U> Ite(Sym<bool> condition, Sym<U> a, Sym<U> b) const {
+  [[gnu::always_inline]] Sym<U> Ite(Sym<bool> condition, Sym<U> a,
+                                    Sym<U> b) const {
     Sym<U> chosen = condition.value ? a : b;
-    if (condition.expr != nullptr) {
-      chosen.expr = Keep(pool().Ite(condition.expr, ExprOf(a), ExprOf(b)));
+    if (condition.expr != nullptr) [[unlikely]] {
+      chosen.expr = IteOf(condition, a, b);
     }
     return chosen;
   }
@@ -231,17 +232,32 @@ struct Shadowed {
     return expr->is_const() ? nullptr : expr;
   }
   template <class U>
+  [[gnu::noinline]] const Expr* IteOf(Sym<bool> condition, Sym<U> a,
+                                      Sym<U> b) const {
+    return Keep(pool().Ite(condition.expr, ExprOf(a), ExprOf(b)));
+  }
+  template <class U>
   const Expr* ExprOf(Sym<U> v) const {
     return v.expr != nullptr ? v.expr
                              : pool().Const(uint64_t{v.value}, kExprBits<U>);
   }
+  // Nearly every instruction finds plain values. The test for them is made
+  // part of each handler and what follows otherwise is kept out of all: left to
+  // itself, the compiler takes the whole for too large and calls it.
   template <class R, class U>
-  Sym<R> Binary(R value, Sym<U> a, Sym<U> b,
-                const Expr* (ExprPool::*op)(const Expr*, const Expr*)) const {
+  [[gnu::always_inline]] Sym<R> Binary(
+      R value, Sym<U> a, Sym<U> b,
+      const Expr* (ExprPool::*op)(const Expr*, const Expr*)) const {
     if (a.expr == nullptr && b.expr == nullptr) [[likely]] {
       return {value, nullptr};
     }
-    return {value, Keep((pool().*op)(ExprOf(a), ExprOf(b)))};
+    return {value, BinaryOf(a, b, op)};
+  }
+  template <class U>
+  [[gnu::noinline]] const Expr* BinaryOf(
+      Sym<U> a, Sym<U> b,
+      const Expr* (ExprPool::*op)(const Expr*, const Expr*)) const {
+    return Keep((pool().*op)(ExprOf(a), ExprOf(b)));
   }
   template <class U>
   Sym<U> Unary(U value, Sym<U> a,
@@ -255,12 +271,17 @@ struct Shadowed {
     }
     return v.value;
   }
-  const Expr* Part(const Expr* expr, unsigned low, unsigned width) const {
-    return expr == nullptr ? nullptr : Keep(pool().Extract(expr, low, width));
+  [[gnu::always_inline]] const Expr* Part(const Expr* expr, unsigned low,
+                                          unsigned width) const {
+    return expr == nullptr ? nullptr : PartOf(expr, low, width);
+  }
+  [[gnu::noinline]] const Expr* PartOf(const Expr* expr, unsigned low,
+                                       unsigned width) const {
+    return Keep(pool().Extract(expr, low, width));
   }
   // `part` in place of its bits from `low` on in a 64-bit value.
-  const Expr* Insert(const Expr* whole, uint64_t value, unsigned low,
-                     const Expr* part) const {
+  [[gnu::noinline]] const Expr* Insert(const Expr* whole, uint64_t value,
+                                       unsigned low, const Expr* part) const {
     if (whole == nullptr) {
       whole = pool().Const(value, 64);
     }

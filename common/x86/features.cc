@@ -15,6 +15,7 @@ namespace {
 constexpr auto kEax = &CpuidResult::eax;
 constexpr auto kEbx = &CpuidResult::ebx;
 constexpr auto kEcx = &CpuidResult::ecx;
+constexpr auto kEdx = &CpuidResult::edx;
 
 struct Row {
   Feature feature;

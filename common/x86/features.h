@@ -35,6 +35,8 @@ namespace clew::x86 {
   X(kAvx512dq, "AVX512DQ", 7, 0, kEbx, 17, true, false)                \
   X(kAdx, "ADX", 7, 0, kEbx, 19, true, false)                          \
   X(kAvx512Ifma, "AVX512_IFMA", 7, 0, kEbx, 21, true, false)           \
+  X(kClflushopt, "CLFLUSHOPT", 7, 0, kEbx, 23, true, false)            \
+  X(kClwb, "CLWB", 7, 0, kEbx, 24, true, false)                        \
   X(kAvx512cd, "AVX512CD", 7, 0, kEbx, 28, true, false)                \
   X(kSha, "SHA", 7, 0, kEbx, 29, true, true)                           \
   X(kAvx512bw, "AVX512BW", 7, 0, kEbx, 30, true, false)                \
@@ -47,6 +49,7 @@ namespace clew::x86 {
   X(kAvx512Vnni, "AVX512_VNNI", 7, 0, kEcx, 11, true, false)           \
   X(kAvx512Bitalg, "AVX512_BITALG", 7, 0, kEcx, 12, true, false)       \
   X(kAvx512Vpopcntdq, "AVX512_VPOPCNTDQ", 7, 0, kEcx, 14, true, false) \
+  X(kSerialize, "SERIALIZE", 7, 0, kEdx, 14, true, false)              \
   X(kXsaveopt, "XSAVEOPT", 0xd, 1, kEax, 0, false, false)              \
   X(kXsavec, "XSAVEC", 0xd, 1, kEax, 1, true, false)                   \
   X(kLzcnt, "LZCNT", 0x80000001, 0, kEcx, 5, true, false)

@@ -105,7 +105,10 @@ void RegisterSystem(HandlerTable<D>& table) {
     table[name] = Always<D, &Privileged<D>>;
   }
   table["xtest"] = Always<D, &Xtest<D>>;
-  table["clflush"] = Always<D, &Clflush<D>>;
+  for (const char* name : {"clflush", "clflushopt", "clwb"}) {
+    table[name] = Always<D, &Clflush<D>>;
+  }
+  table["serialize"] = Always<D, &Fence<D>>;
   table["clc"] = Always<D, &SetFlag<D, kFlagCarry, false>>;
   table["stc"] = Always<D, &SetFlag<D, kFlagCarry, true>>;
   table["cmc"] = Always<D, &Cmc<D>>;

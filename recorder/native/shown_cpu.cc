@@ -95,7 +95,7 @@ CpuidResult ShownCpuid(uint32_t leaf, uint32_t subleaf) {
     case 0xc:
       return {};
     case 7:
-      return {.ebx = features.ebx, .ecx = features.ecx};
+      return {.ebx = features.ebx, .ecx = features.ecx, .edx = features.edx};
     case kXsaveLeaf:
       return ShownXsaveLeaf(subleaf);
     case kExtended:

@@ -62,6 +62,9 @@ TEST(CoverageTest, SaysWhatFeaturesAreMissing) {
             "vpaddd ymm0, ymm1, ymm2 at 0x401000 (c5 f5 fe c2), needs AVX2");
   EXPECT_TRUE(describe({0x0f, 0x38, 0xf0, 0x06}).ends_with(", needs MOVBE"));
   EXPECT_TRUE(describe({0x0f, 0xae, 0x26}).ends_with(", needs XSAVE"));
+  // Capstone does not know it.
+  EXPECT_EQ(describe({0x66, 0x0f, 0x38, 0xcf, 0xca}),
+            "gf2p8mulb xmm1, xmm2 at 0x401000 (66 0f 38 cf ca), needs GFNI");
   // PSHUFB is of SSSE3, which the machine carries out.
   EXPECT_TRUE(describe({0x66, 0x0f, 0x38, 0x00, 0xc1}).ends_with("c1)"));
 }

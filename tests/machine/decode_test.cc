@@ -107,6 +107,14 @@ TEST(DecodeTest, AnIndexMayBeAVectorRegister) {
   EXPECT_EQ(OperandsOf(decoded.insn), "x0 [4 x2");
 }
 
+// vpgatherdd ymm6, [rax], ymm4, which Capstone takes for one.
+TEST(DecodeTest, AGatherWithoutAVectorInItsAddressIsNone) {
+  EXPECT_EQ(Decode({0xc4, 0xe2, 0x5d, 0x90, 0x30}).status,
+            DecodeStatus::kUnknown);
+  EXPECT_EQ(Decode({0xc4, 0xe2, 0x5d, 0x90, 0x34, 0x28}).status,
+            DecodeStatus::kOk);
+}
+
 // A CPU without TZCNT and LZCNT takes them for BSF and BSR, wherever the prefix
 // stands; F2 behind it puts it out of force.
 TEST(DecodeTest, ACountOfZerosIsAScanElsewhere) {

@@ -337,6 +337,7 @@ TEST_F(MachineTest, FaultsAreNamedAndChangeNothing) {
   } cases[] = {{{0x0f, 0x0b}, FaultKind::kIllegal},
                {{0x06}, FaultKind::kIllegal},
                {{0xf0, 0x01, 0xc0}, FaultKind::kIllegal},  // lock add eax, eax
+               {{0x8e, 0xc8}, FaultKind::kIllegal},        // mov cs, eax
                {{0xf4}, FaultKind::kGeneral},              // hlt
                {{0xf7, 0xf1}, FaultKind::kDivide},         // div ecx, by 0
                {{0x8b, 0x03}, FaultKind::kUnmapped},       // mov eax, [rbx]
