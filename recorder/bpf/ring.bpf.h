@@ -46,11 +46,24 @@ static __always_inline void* Reserve(const __u64 bytes, __u32* cause) {
   return room;
 }
 
-// The reader comes by itself now and then; it is woken when much has come.
+// When the reader was woken last, by bpf_ktime_get_ns. CPUs may miss one
+// another's.
+static __u64 woken_ns;
+#define CLEW_WAKEUP_PAUSE_NS 1000000
+
+// The reader comes by itself now and then; it is woken when much has come. One
+// that is late is not woken by every event until it comes: each of these
+// interrupts takes longer than the call that the event is of.
 static __always_inline void Submit(void* room) {
-  const __u64 bytes = bpf_ringbuf_query(&ring, BPF_RB_AVAIL_DATA);
-  bpf_ringbuf_submit(
-      room, bytes >= wakeup_bytes ? BPF_RB_FORCE_WAKEUP : BPF_RB_NO_WAKEUP);
+  __u64 flags = BPF_RB_NO_WAKEUP;
+  if (bpf_ringbuf_query(&ring, BPF_RB_AVAIL_DATA) >= wakeup_bytes) {
+    const __u64 now_ns = bpf_ktime_get_ns();
+    if (now_ns - woken_ns >= CLEW_WAKEUP_PAUSE_NS) {
+      woken_ns = now_ns;
+      flags = BPF_RB_FORCE_WAKEUP;
+    }
+  }
+  bpf_ringbuf_submit(room, flags);
 }
 
 static __always_inline void FillHead(struct RawHead* head, __u32 kind,

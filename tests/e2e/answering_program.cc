@@ -22,6 +22,18 @@ constexpr int kAnswerLimitMs = 600'000;
 
 }  // namespace
 
+std::string TracesIn(const std::string& folder) {
+  std::ifstream file(folder + "/status");
+  std::string traces;
+  for (std::string line; std::getline(file, line);) {
+    for (const char* const name :
+         {"TracerPid:", "SigBlk:", "SigCgt:", "Cpus_allowed:"}) {
+      traces += line.starts_with(name) ? line + "\n" : "";
+    }
+  }
+  return traces;
+}
+
 AnsweringProgram::AnsweringProgram(const char* program,
                                    const std::string& tunables,
                                    const std::vector<std::string>& arguments) {
@@ -57,18 +69,6 @@ std::string AnsweringProgram::Ask(const char* line) const {
                  read(from_.get(), bytes, sizeof(bytes) - 1) > 0
              ? bytes
              : "";
-}
-
-std::string AnsweringProgram::Traces() const {
-  std::ifstream file("/proc/" + Number() + "/status");
-  std::string traces;
-  for (std::string line; std::getline(file, line);) {
-    for (const char* const name :
-         {"TracerPid:", "SigBlk:", "SigCgt:", "Cpus_allowed:"}) {
-      traces += line.starts_with(name) ? line + "\n" : "";
-    }
-  }
-  return traces;
 }
 
 void AnsweringProgram::AwaitRecorder() const {

@@ -10,6 +10,10 @@
 
 namespace clew::e2e {
 
+// Lines of the status of a process or thread (`folder` is its folder in procfs)
+// that tell what a recorder leaves behind.
+std::string TracesIn(const std::string& folder);
+
 // A program of tests/programs that answers lines on its standard input, while
 // this exists.
 class AnsweringProgram {
@@ -29,9 +33,8 @@ class AnsweringProgram {
   std::string Ask(const char* line = "p\n") const;
   // Ends its input.
   void Hush() { to_ = Fd(); }
-  // Lines of its first thread's status in procfs that tell what a recorder
-  // leaves behind.
-  std::string Traces() const;
+  // What a recorder leaves behind in its first thread.
+  std::string Traces() const { return TracesIn("/proc/" + Number()); }
   // Waits until somebody has stopped its first thread: it does nothing more
   // that is not recorded.
   void AwaitRecorder() const;

@@ -1,12 +1,4 @@
-// Prints what watching system calls by eBPF costs the program that makes them,
-// in nanoseconds a call; median and spread of several rounds.
-//
-//   build/bench/bench_bpf_inputs
-//
-// "free": nothing is watched. "other": another process is watched, which is
-// what all others pay. "watched": this one, with room for everything. "over":
-// this one, with a budget that is spent at once, so that calls are counted.
-// Needs root, or CAP_BPF and CAP_PERFMON.
+#include "bench/bpf_inputs/calls.h"
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -21,13 +13,17 @@
 #include <array>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "recorder/bpf/input_source.h"
 
-namespace clew::recorder::bpf {
+namespace clew::bench {
 namespace {
+
+namespace bpf = recorder::bpf;
 
 constexpr int kRounds = 7;
 constexpr int kCalls = 50'000;
@@ -58,12 +54,12 @@ double NowNanos() {
          static_cast<double>(now.tv_nsec);
 }
 
-class CountingSink final : public InputSink {
+class DeafSink final : public bpf::InputSink {
  public:
-  Status OnCall(const InputCall&) override { return {}; }
-  Status OnSignal(const InputSignal&) override { return {}; }
-  Status OnLoss(const InputLoss&) override { return {}; }
-  Status OnThreadEnd(const ThreadName&) override { return {}; }
+  Status OnCall(const bpf::InputCall&) override { return {}; }
+  Status OnSignal(const bpf::InputSignal&) override { return {}; }
+  Status OnLoss(const bpf::InputLoss&) override { return {}; }
+  Status OnThreadEnd(const bpf::ThreadName&) override { return {}; }
 };
 
 // A child that makes the calls once it is told to.
@@ -108,7 +104,7 @@ std::optional<Child> Start(const Kind& kind) {
 
 struct Measured {
   std::vector<double> nanos;  // sorted
-  KernelInputCounts counts;
+  bpf::KernelInputCounts counts;
 };
 
 // `watch` says who: nothing, another process or the child.
@@ -119,14 +115,14 @@ Result<Measured> Measure(const Kind& kind, Watched watched, uint64_t budget) {
   if (!child) {
     return SystemError(errno, "cannot start a child");
   }
-  std::unique_ptr<KernelInputSource> source;
-  CountingSink sink;
+  std::unique_ptr<bpf::KernelInputSource> source;
+  DeafSink sink;
   if (watched != Watched::kNothing) {
     const pid_t who = watched == Watched::kChild ? child->process : getppid();
     CLEW_ASSIGN_OR_RETURN(
-        opened, KernelInputSource::Open({.processes = {who},
-                                         .ring_bytes = 64 << 20,
-                                         .bytes_per_second = budget}));
+        opened, bpf::KernelInputSource::Open({.processes = {who},
+                                              .ring_bytes = 64 << 20,
+                                              .bytes_per_second = budget}));
     source = std::move(opened);
     CLEW_RETURN_IF_ERROR(source->Start());
   }
@@ -162,30 +158,31 @@ constexpr Mode kModes[] = {{"free", Watched::kNothing, 0},
                            {"watched", Watched::kChild, uint64_t{1} << 36},
                            {"over", Watched::kChild, 100'000}};
 
-Status Run() {
+}  // namespace
+
+Status MeasureCalls(nlohmann::json& rows) {
   fmt::print("{} rounds of {} calls; nanoseconds a call\n\n", kRounds, kCalls);
   fmt::print("{:<26}{:<10}{:>8}{:>8}{:>8}{:>12}{:>10}\n", "call", "mode",
              "median", "min", "max", "reported", "lost");
   for (const Kind& kind : Kinds()) {
     for (const Mode& mode : kModes) {
       CLEW_ASSIGN_OR_RETURN(measured, Measure(kind, mode.watched, mode.budget));
+      const std::vector<double>& nanos = measured.nanos;
       fmt::print("{:<26}{:<10}{:>8.0f}{:>8.0f}{:>8.0f}{:>12}{:>10}\n",
-                 kind.name, mode.name, measured.nanos[kRounds / 2],
-                 measured.nanos.front(), measured.nanos.back(),
-                 measured.counts.reported, measured.counts.lost_total());
+                 kind.name, mode.name, nanos[kRounds / 2], nanos.front(),
+                 nanos.back(), measured.counts.reported,
+                 measured.counts.lost_total());
+      rows.push_back({{"suite", "calls"},
+                      {"call", kind.name},
+                      {"mode", mode.name},
+                      {"ns_median", nanos[kRounds / 2]},
+                      {"ns_min", nanos.front()},
+                      {"ns_max", nanos.back()},
+                      {"reported", measured.counts.reported},
+                      {"lost", measured.counts.lost_total()}});
     }
   }
   return {};
 }
 
-}  // namespace
-}  // namespace clew::recorder::bpf
-
-int main() {
-  const clew::Status status = clew::recorder::bpf::Run();
-  if (!status) {
-    fmt::print(stderr, "bench_bpf_inputs: {}\n", status.error().message);
-    return 3;
-  }
-  return 0;
-}
+}  // namespace clew::bench
