@@ -2,13 +2,14 @@
 // and what becomes of those that attach to a process under load. Each recording
 // is solved, and its schedule replayed, by the built program as a user would.
 //
-//   build/bench/bench_native [--suite attach|real|cost|all] [--only REGEX]
+//   build/bench/bench_native [--suite attach|real|cost|fail|all] [--only REGEX]
 //                            [--times N] [--seconds S] [--replays N]
 //                            [--seed N] [--keep FOLDER] [--json FILE]
 //
 //   attach  two programs at random moments: stop, size, answer
 //   real    servers and tools of Debian, those that are installed
 //   cost    launched programs: native = 1, in turns
+//   fail    launched with one seed after the other until they fail
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -30,6 +31,7 @@
 
 #include "bench/clew_run.h"
 #include "bench/native_load.h"
+#include "bench/native_subjects.h"
 #include "common/digest.h"
 #include "common/os/child_process.h"
 #include "common/os/fd.h"
@@ -49,71 +51,7 @@ using Clock = std::chrono::steady_clock;
 constexpr size_t kInputBytes = 64u << 20;
 constexpr uint64_t kAnswersFirst = 100;  // before a server is attached to
 constexpr uint64_t kMomentMsMax = 1500;  // after them
-
-// In commands, SOCKET and INPUT stand for paths.
-struct Subject {
-  const char* name;
-  std::vector<std::string> command;
-  Request request = {};  // without a text: it works by itself
-  int clients = 4;
-};
-
-// A threaded HTTP server in python3, in front of a table.
-constexpr const char* kPythonServer = R"(
-import http.server, socketserver, sys
-asked = {}
-class Handler(http.server.BaseHTTPRequestHandler):
-    def address_string(self): return "client"
-    def log_message(self, *unused): pass
-    def do_GET(self):
-        asked[self.path] = asked.get(self.path, 0) + 1
-        body = b"%d\n" % asked[self.path]
-        self.send_response(200)
-        self.send_header("Content-Length", str(len(body)))
-        self.end_headers()
-        self.wfile.write(body)
-class Server(socketserver.ThreadingMixIn, socketserver.UnixStreamServer):
-    daemon_threads = True
-    request_queue_size = 64
-Server(sys.argv[1], Handler).serve_forever()
-)";
-
-const std::vector<Subject>& Attached() {
-  static const std::vector<Subject> kSubjects = {
-      {"sqlite_threads",
-       {CLEW_BENCH_PROGRAMS "/sqlite_threads",
-        "file:clew?mode=memory&cache=shared", "100000000"}},
-      {"http",
-       {CLEW_BENCH_HTTP, "SOCKET"},
-       {"GET /some HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n", ""}}};
-  return kSubjects;
-}
-
-const std::vector<Subject>& Real() {
-  static const std::vector<Subject> kSubjects = {
-      {"memcached",
-       {"memcached", "-u", "root", "-t", "4", "-s", "SOCKET"},
-       {"set k 0 0 5\r\nhello\r\nget k\r\n", "END\r\n"}},
-      {"redis-server",
-       {"redis-server", "--port", "0", "--unixsocket", "SOCKET", "--io-threads",
-        "4", "--io-threads-do-reads", "yes", "--save", ""},
-       {"INCR n\r\n", "\r\n"},
-       16},
-      {"python3",
-       {"python3", "-c", kPythonServer, "SOCKET"},
-       {"GET /some HTTP/1.0\r\n\r\n", ""}},
-      {"zstd", {"zstd", "-T4", "-19", "-q", "-c", "INPUT"}}};
-  return kSubjects;
-}
-
-// Launched: what ends within a minute though each instruction is a stop.
-const std::vector<Subject>& Launched() {
-  static const std::vector<Subject> kSubjects = {
-      {"pfscan", {CLEW_BENCH_PROGRAMS "/pfscan"}},
-      {"bbuf", {CLEW_BENCH_PROGRAMS "/bbuf"}},
-      {"sqlite_threads", {CLEW_BENCH_PROGRAMS "/sqlite_threads"}}};
-  return kSubjects;
-}
+constexpr uint32_t kTriesMax = 300;
 
 struct Settings {
   std::string suite = "attach";
@@ -214,6 +152,13 @@ Status SolveAndReplay(const std::string& bundle, const std::string& folder,
   return {};
 }
 
+std::string BundleOf(const Subject& subject, uint64_t seed,
+                     const Settings& settings, const std::string& folder) {
+  return settings.keep.empty()
+             ? folder + "/run.clew"
+             : fmt::format("{}/{}-{}.clew", settings.keep, subject.name, seed);
+}
+
 Result<nlohmann::json> AttachOnce(const Subject& subject, uint64_t seed,
                                   double seconds, const Settings& settings,
                                   const std::string& folder) {
@@ -227,10 +172,7 @@ Result<nlohmann::json> AttachOnce(const Subject& subject, uint64_t seed,
       {"threads", StatusNumber(running->process(), "Threads")},
       {"rss_mb",
        static_cast<double>(StatusNumber(running->process(), "VmRSS")) / 1024}};
-  const std::string bundle =
-      settings.keep.empty()
-          ? folder + "/run.clew"
-          : fmt::format("{}/{}-{}.clew", settings.keep, subject.name, seed);
+  const std::string bundle = BundleOf(subject, seed, settings, folder);
   fs::remove_all(bundle);
   recorder::RecordOptions options;
   options.source = recorder::SoftwareSource::kStep;
@@ -256,6 +198,18 @@ void PrintAttachHeading() {
   std::fflush(stdout);
 }
 
+std::string ReplaysOf(const nlohmann::json& row) {
+  return fmt::format("{}/{}", row["replays_agree"].get<int>(),
+                     row["replays"].get<int>());
+}
+
+std::string AnswerOf(const nlohmann::json& row) {
+  return row["verdict"] == "witness"
+             ? row["grade"].get<std::string>()
+             : fmt::format("{}: {}", row["verdict"].get<std::string>(),
+                           row["reason"].get<std::string>());
+}
+
 void PrintAttachRow(const nlohmann::json& row) {
   const auto insns = row["instructions"].get<uint64_t>();
   fmt::print(
@@ -265,13 +219,8 @@ void PrintAttachRow(const nlohmann::json& row) {
       row["stopped_ms"].get<uint64_t>(), insns,
       static_cast<double>(insns) / row["record_s"].get<double>(),
       row["solve_s"].get<double>(),
-      row["memory_bytes_differing"].get<uint64_t>(),
-      fmt::format("{}/{}", row["replays_agree"].get<int>(),
-                  row["replays"].get<int>()),
-      row["verdict"] == "witness"
-          ? row["grade"].get<std::string>()
-          : fmt::format("{}: {}", row["verdict"].get<std::string>(),
-                        row["reason"].get<std::string>()));
+      row["memory_bytes_differing"].get<uint64_t>(), ReplaysOf(row),
+      AnswerOf(row));
 }
 
 double TimeNatively(const std::vector<std::string>& command) {
@@ -331,6 +280,48 @@ void PrintCostRow(const nlohmann::json& row) {
              row["instructions"].get<uint64_t>(), row["native_s"].get<double>(),
              row["stepped_s"].get<double>(), row["slow_down"].get<double>(),
              row["instructions_per_s"].get<double>());
+}
+
+Result<nlohmann::json> FailOnce(const Subject& subject, uint64_t seed,
+                                const Settings& settings,
+                                const std::string& folder) {
+  const std::string bundle = BundleOf(subject, seed, settings, folder);
+  fs::remove_all(bundle);
+  recorder::RecordOptions options;
+  options.source = recorder::SoftwareSource::kStep;
+  options.command = subject.command;
+  options.output = bundle;
+  options.seed = seed;
+  const auto start = Clock::now();
+  const auto record = [&] {
+    const test::Silence silence;
+    return recorder::RecordUntilFail(options, kTriesMax, nullptr);
+  };
+  CLEW_ASSIGN_OR_RETURN(outcome, record());
+  nlohmann::json row = {{"program", subject.name},
+                        {"seed", outcome.seed},
+                        {"tries", outcome.seed - seed + 1},
+                        {"record_s", SecondsSince(start)},
+                        {"instructions", outcome.insns}};
+  CLEW_RETURN_IF_ERROR(SolveAndReplay(bundle, folder, settings.replays, row));
+  return row;
+}
+
+void PrintFailHeading() {
+  fmt::print("{:14} {:>5} {:>9} {:>9} {:>8} {:>10} {:>8} {:>7}  {}\n",
+             "program", "tries", "insns", "record s", "solve s", "compared",
+             "differ", "replays", "answer");
+  std::fflush(stdout);
+}
+
+void PrintFailRow(const nlohmann::json& row) {
+  fmt::print("{:14} {:5} {:9} {:9.1f} {:8.2f} {:10} {:8} {:>7}  {}\n",
+             row["program"].get<std::string>(), row["tries"].get<uint64_t>(),
+             row["instructions"].get<uint64_t>(), row["record_s"].get<double>(),
+             row["solve_s"].get<double>(),
+             row["memory_bytes_compared"].get<uint64_t>(),
+             row["memory_bytes_differing"].get<uint64_t>(), ReplaysOf(row),
+             AnswerOf(row));
 }
 
 using MakeRow = std::function<Result<nlohmann::json>(const Subject&, uint64_t)>;
@@ -399,17 +390,27 @@ Status RunAll(const Settings& settings) {
         },
         PrintCostRow, rows);
   }
+  if (wanted("fail")) {
+    PrintFailHeading();
+    Measure(
+        Failing(), or_else(settings.times, uint64_t{1}), settings,
+        [&](const Subject& subject, uint64_t i) {
+          return FailOnce(subject, settings.seed + i * kTriesMax, settings,
+                          folder);
+        },
+        PrintFailRow, rows);
+  }
   return WriteRows(rows, settings.json);
 }
 
 int Main(int argc, char** argv) {
   CLI::App app("what recordings of the program on this CPU cost and give");
   Settings settings;
-  app.add_option("--suite", settings.suite, "attach, real, cost or all")
+  app.add_option("--suite", settings.suite, "attach, real, cost, fail or all")
       ->capture_default_str();
   app.add_option("--only", settings.only, "programs whose name matches");
   app.add_option("--times", settings.times,
-                 "recordings of each program (attach 10, real 1, cost 3)");
+                 "recordings of each program (attach 10, cost 3, others 1)");
   app.add_option("--seconds", settings.seconds,
                  "of each that attaches (attach 5, real 60)");
   app.add_option("--replays", settings.replays, "of each that is solved")
@@ -417,7 +418,7 @@ int Main(int argc, char** argv) {
   app.add_option("--seed", settings.seed, "of moments and schedules")
       ->capture_default_str();
   app.add_option("--keep", settings.keep,
-                 "folder that keeps the bundles of what was attached to");
+                 "folder that keeps the bundles of attach, real and fail");
   app.add_option("--json", settings.json, "write the rows there, too");
   CLI11_PARSE(app, argc, argv);
   if (const Status status = RunAll(settings); !status) {

@@ -5,6 +5,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <iterator>
 #include <ostream>
 #include <regex>
@@ -21,10 +22,12 @@ using testing::HasSubstr;
 using testing::Not;
 
 // Records and solves `program`; the bundle's path, empty on failure.
-std::string FailingRun(const Scratch& scratch, const std::string& program) {
-  const std::string bundle = scratch.Path(program + ".clew");
+std::string FailingRun(const Scratch& scratch, const std::string& program,
+                       const std::string& source = "qemu") {
+  const std::string bundle = scratch.Path("fail.clew");
   const ProgramOutput recorded =
-      Clew({"record", "--until-fail", "-o", bundle, "--", Tracee(program)});
+      Clew({"record", "--source", source, "--until-fail", "-o", bundle, "--",
+            Tracee(program)});
   EXPECT_EQ(recorded.exit_status, kExitFinding) << recorded.text;
   const ProgramOutput solved = ClewAtLeisure("solve", {bundle});
   EXPECT_EQ(solved.exit_status, kExitOk) << solved.text;
@@ -199,6 +202,13 @@ TEST(GdbTest, ABreakpointStopsAtTheStartOfASignalHandler) {
 struct Watched {
   const char* program;
   const char* expression;
+  const char* source = "qemu";
+
+  std::string TestName() const {
+    std::string name = program;
+    std::ranges::replace(name, '/', '_');
+    return name;
+  }
 };
 
 void PrintTo(const Watched& watched, std::ostream* out) {
@@ -209,7 +219,8 @@ class WatchTest : public testing::TestWithParam<Watched> {};
 
 TEST_P(WatchTest, ReverseContinueLandsOnTheRacyWrite) {
   const Scratch scratch;
-  const std::string bundle = FailingRun(scratch, GetParam().program);
+  const std::string bundle =
+      FailingRun(scratch, GetParam().program, GetParam().source);
   const int line = LineOf(GetParam().program, "RACY-WRITE");
   ASSERT_GT(line, 0);
   const std::string text =
@@ -224,9 +235,17 @@ INSTANTIATE_TEST_SUITE_P(Programs, WatchTest,
                          testing::Values(Watched{"bank", "balance"},
                                          Watched{"order", "board"},
                                          Watched{"pfscan", "next_file"}),
-                         [](const auto& parameter) {
-                           return parameter.param.program;
+                         [](const auto& test) {
+                           return test.param.TestName();
                          });
+
+// In tools/test --all: vectors of 256 and 512 bits, and a fused sum.
+INSTANTIATE_TEST_SUITE_P(
+    More, WatchTest,
+    testing::Values(Watched{"vector_total", "total[3]", "step"},
+                    Watched{"wide_total", "total[3]", "step"},
+                    Watched{"wide/dot_product", "sum", "step"}),
+    [](const auto& test) { return test.param.TestName(); });
 
 }  // namespace
 }  // namespace clew::e2e

@@ -64,6 +64,10 @@ INSTANTIATE_TEST_SUITE_P(
     More, NativeFailureTest,
     testing::Values(NativeCase{"races/use_after_free", "use_after_free.c"},
                     NativeCase{"vector_total", "vector_total.c"},
+                    NativeCase{"wide/changed_text", "changed_text.c"},
+                    NativeCase{"wide/dot_product", "dot_product.c"},
+                    NativeCase{"wide/early_table", "early_table.c"},
+                    NativeCase{"wide/torn_copy", "torn_copy.c"},
                     NativeCase{"deadlocks/condition", "  deadlock   "},
                     NativeCase{"phases", "phases.c"}),
     [](const auto& test) { return test.param.TestName(); });
