@@ -119,7 +119,6 @@ void Execute(const Registers& registers, const Memory& memory) {
   CodeCache code(x86::kCarriedOut);
   Registers plain_registers = registers;
   Memory plain_memory = memory;
-  plain_memory.EnableDigest();
   Machine plain(plain_registers, plain_memory, code);
   const Stop plain_stop = plain.Run(kInsnsMax);
 
@@ -129,7 +128,6 @@ void Execute(const Registers& registers, const Memory& memory) {
   AllUnknown observer(pool);
   Registers shadow_registers = registers;
   Memory shadow_memory = memory;
-  shadow_memory.EnableDigest();
   ShadowMachine shadowed(shadow_registers, shadow_memory, shadow, shadow_code,
                          pool, observer);
   const Stop stop = shadowed.Run(kInsnsMax);
