@@ -223,7 +223,8 @@ class Cpu {
     return d_.Const(regs_.x87.regs[number].significand);
   }
   void SetMmx(unsigned number, V<uint64_t> value) {
-    X87Stack(regs_.x87).SetMmx(number, d_.Concretise(value));
+    X87Stack(regs_.x87).SetMmx(number, d_.Concretise(value),
+                               regs_.is_of_qemu());
   }
 
   // Control flow: the next instruction to run.

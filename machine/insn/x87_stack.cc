@@ -63,9 +63,12 @@ void X87Stack::LeaveMmx() {
   x87_.tag = 0xffff;
 }
 
-void X87Stack::SetMmx(unsigned number, uint64_t value) {
+void X87Stack::SetMmx(unsigned number, uint64_t value, bool is_of_qemu) {
   Float80& reg = x87_.regs[number];
   reg.significand = value;
+  if (!is_of_qemu) {
+    reg.sign_exponent = 0xffff;
+  }
   SetTag(number, TagOf(reg));
 }
 

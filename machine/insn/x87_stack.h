@@ -49,9 +49,9 @@ class X87Stack {
   // What an MMX instruction does to the stack, and one that writes MMX register
   // `number`: it is the significand of that physical register (Intel SDM vol.
   // 3, "MMX State"). A CPU sets the exponent to all ones, QEMU 7.2 leaves it as
-  // it is; we do as QEMU does, which made the recording.
+  // it is.
   void EnterMmx();
-  void SetMmx(unsigned number, uint64_t value);
+  void SetMmx(unsigned number, uint64_t value, bool is_of_qemu);
   void LeaveMmx();  // EMMS
 
   // FLDCW, FLDENV, FRSTOR, FXRSTOR.
