@@ -156,6 +156,10 @@ Result<After> NativeRun::Step(NativeThread& thread) {
   }
   const NativeInsn insn = state_.code.At(thread.ip, state_.memory, state_.now);
   CLEW_RETURN_IF_ERROR(ShowVersion(thread, insn));
+  if (state_.before_insn) {
+    CLEW_RETURN_IF_ERROR(
+        state_.before_insn(state_.process, thread.tid, state_.now));
+  }
   if (thread.in_kernel) {
     state_.EncoderOf(thread).Enable(TraceeAddr(thread.ip), thread.enable_cause);
     thread.in_kernel = false;

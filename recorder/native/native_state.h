@@ -11,6 +11,7 @@
 
 #include "common/linux/deviations.h"
 #include "common/os/ptrace.h"
+#include "recorder/native/before_insn.h"
 #include "recorder/native/known_code.h"
 #include "recorder/native/shown_cpu.h"
 #include "recorder/qemu/calls/file_mappings.h"
@@ -98,6 +99,7 @@ struct NativeState {
   std::function<Status(Tid child, Tid parent)> on_child = {};
   // A thread registers rseq(2): whether it is told that it has. May be null.
   std::function<bool(Tid thread, const TracedProcess::Rseq& rseq)> on_rseq = {};
+  BeforeInsn before_insn = {};  // may be null
   // Whether to end the recording, asked each turn; may be null.
   std::function<bool()> is_over = {};
   uint64_t now = kFirstTick;  // the time, in instructions retired

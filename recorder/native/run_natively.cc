@@ -164,6 +164,7 @@ struct Recorded {
   TracedProcess process;
   std::function<bool()> is_over = {};
   bool inputs_are_tapped = false;
+  BeforeInsn before_insn = {};
   // Called once the start state of the attached program is written; may be
   // null.
   std::function<void()> begun = {};
@@ -257,6 +258,7 @@ Result<NativeState> MakeState(Recorded& recorded) {
             return recorded.attachment &&
                    recorded.attachment->AddRseq(thread, rseq);
           },
+      .before_insn = recorded.before_insn,
       .is_over = recorded.is_over,
       .uses_timers = recorded.uses_timers};
 }
@@ -334,7 +336,8 @@ Result<int> RunNatively(const NativeLaunch& launch) {
   CLEW_RETURN_IF_ERROR(launch.started(process.process()));
   Recorded recorded = {.config = launch.config,
                        .process = std::move(process),
-                       .inputs_are_tapped = launch.inputs_are_tapped};
+                       .inputs_are_tapped = launch.inputs_are_tapped,
+                       .before_insn = launch.before_insn};
   return RunPrograms(recorded);
 }
 
@@ -344,6 +347,7 @@ Result<int> RunAttached(const NativeAttach& attach) {
                        .process = std::move(process),
                        .is_over = attach.is_over,
                        .inputs_are_tapped = attach.inputs_are_tapped,
+                       .before_insn = attach.before_insn,
                        .begun = attach.begun,
                        .ended = attach.ended};
   CLEW_ASSIGN_OR_RETURN(memory, GuestMemory::OpenOf(attach.process));

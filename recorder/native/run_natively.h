@@ -9,6 +9,7 @@
 
 #include "bundle/manifest/manifest.h"
 #include "common/result.h"
+#include "recorder/native/before_insn.h"
 #include "recorder/qemu/plugin_config.h"
 
 namespace clew::recorder {
@@ -26,6 +27,7 @@ struct NativeLaunch {
   // Somebody else records the inputs, from `started` on: every call is made as
   // the program makes it, and start.pb says what the CPU tells.
   bool inputs_are_tapped = false;
+  BeforeInsn before_insn;  // may be null
 };
 
 // A process that runs already.
@@ -44,6 +46,7 @@ struct NativeAttach {
   std::function<Status()> ended;
   // Somebody else records the inputs, from `stopped` on: as with NativeLaunch.
   bool inputs_are_tapped = false;
+  BeforeInsn before_insn;  // may be null
 };
 
 // Runs the program on this host's CPU, one instruction at a time, and leaves in

@@ -231,7 +231,8 @@ Result<Ran> Attach(const RecordOptions& options, const PluginConfig& config,
                    .stopped = [&] { return inputs.Start(); },
                    .begun = [&] { ran.stopped_ms = NowMs() - before_ms; },
                    .ended = [&] { return inputs.Finish(); },
-                   .inputs_are_tapped = inputs.are_tapped()}));
+                   .inputs_are_tapped = inputs.are_tapped(),
+                   .before_insn = options.before_insn}));
   CLEW_ASSIGN_OR_RETURN(outcome, ReadOutcome(config, wait_status));
   ran.outcome = std::move(outcome);
   return ran;
@@ -252,7 +253,8 @@ Result<int> RunCommand(const RecordOptions& options, const PluginConfig& config,
                           CLEW_RETURN_IF_ERROR(inputs.Open(pid));
                           return inputs.Start();
                         },
-                        .inputs_are_tapped = inputs.are_tapped()});
+                        .inputs_are_tapped = inputs.are_tapped(),
+                        .before_insn = options.before_insn});
   }
   return RunUnderQemu({.command = options.command,
                        .surroundings = surroundings,

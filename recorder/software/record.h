@@ -19,6 +19,7 @@
 #include "common/progress.h"
 #include "common/result.h"
 #include "recorder/input_tap.h"
+#include "recorder/native/before_insn.h"
 #include "recorder/qemu/code_list.h"
 #include "recorder/qemu/plugin_config.h"
 
@@ -72,7 +73,10 @@ struct RecordOptions {
   // Null: by ptrace.
   InputTapMaker make_tap;
   std::string plugin_path;  // of clew-qemu-plugin.so
-  std::string turns_path;   // for tests; as PluginConfig::turns_path
+  // For tests. The first is as PluginConfig::turns_path; the other one, with
+  // kStep, may be null.
+  std::string turns_path;
+  BeforeInsn before_insn;
 };
 
 // An instruction that a run came to and that cannot be replayed.

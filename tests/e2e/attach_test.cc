@@ -27,7 +27,7 @@
 #include "solver/check.h"
 #include "tests/e2e/answering_program.h"
 #include "tests/e2e/clew_command.h"
-#include "tests/e2e/true_schedule.h"
+#include "tests/e2e/truth/true_schedule.h"
 
 namespace clew::e2e {
 namespace {

@@ -22,7 +22,7 @@
 #include "solver/search/guess_run.h"
 #include "symbolic/trace_builder.h"
 #include "tests/e2e/clew_command.h"
-#include "tests/e2e/true_schedule.h"
+#include "tests/e2e/truth/true_schedule.h"
 
 namespace clew::e2e {
 namespace {

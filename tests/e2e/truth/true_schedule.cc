@@ -1,4 +1,4 @@
-#include "tests/e2e/true_schedule.h"
+#include "tests/e2e/truth/true_schedule.h"
 
 #include <fstream>
 

@@ -1,5 +1,5 @@
-#ifndef CLEW_TESTS_E2E_TRUE_SCHEDULE_H_
-#define CLEW_TESTS_E2E_TRUE_SCHEDULE_H_
+#ifndef CLEW_TESTS_E2E_TRUTH_TRUE_SCHEDULE_H_
+#define CLEW_TESTS_E2E_TRUTH_TRUE_SCHEDULE_H_
 
 #include <cstdint>
 #include <map>
@@ -34,4 +34,4 @@ std::vector<ScheduleStep> TrueSchedule(const std::vector<Turn>& turns);
 
 }  // namespace clew::e2e
 
-#endif  // CLEW_TESTS_E2E_TRUE_SCHEDULE_H_
+#endif  // CLEW_TESTS_E2E_TRUTH_TRUE_SCHEDULE_H_

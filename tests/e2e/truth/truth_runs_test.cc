@@ -21,7 +21,7 @@
 #include "recorder/software/record.h"
 #include "solver/check.h"
 #include "tests/e2e/clew_command.h"
-#include "tests/e2e/true_schedule.h"
+#include "tests/e2e/truth/true_schedule.h"
 #include "tests/support/silence.h"
 
 namespace clew::e2e {
