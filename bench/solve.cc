@@ -212,6 +212,7 @@ Status RunAll(const Settings& settings) {
   CLEW_ASSIGN_OR_RETURN(scratch, ScratchFolder::Make("bench_solve"));
   const std::string folder =
       settings.keep.empty() ? scratch.path() : settings.keep;
+  fs::create_directories(folder);
   const std::regex only(settings.only);
   nlohmann::json rows = nlohmann::json::array();
   size_t solved = 0;
