@@ -22,6 +22,8 @@ constexpr uint64_t kStepInsnsMax = 1'000;
 // set, and decisions at one node. More miss fewer orders and cost more.
 constexpr size_t kHeldInConflictMax = 4;
 constexpr size_t kDecisionsMax = 12;
+// Of the path before a contradiction, in which bursts are split for it.
+constexpr size_t kSplitSteps = 24;
 // Between two steps of a path, in ticks of the guess.
 constexpr double kKeyStep = 1.0 / 1024;
 
@@ -51,6 +53,7 @@ ConflictSearch::ConflictSearch(const follower::Process& start,
       guess_(guess),
       nodes_of_(start.thread_count()),
       taken_(start.thread_count()),
+      bursts_(start.thread_count(), words, options.burst_gap_insns),
       held_(std::make_shared<std::vector<Held>>()),
       decisions_(std::make_shared<std::vector<Decision>>()) {
   process_.mutable_memory().EnableRelativeDigest();
@@ -84,7 +87,7 @@ Result<ConflictSearchReport> ConflictSearch::Run(Clock::time_point deadline) {
       break;
     }
     CLEW_ASSIGN_OR_RETURN(outcome, GoOn());
-    if (outcome != Outcome::kWentOn) {
+    if (outcome == Outcome::kWitness || outcome == Outcome::kNothing) {
       report_.end =
           outcome == Outcome::kWitness ? End::kWitness : End::kRefuted;
       break;
@@ -138,6 +141,9 @@ Result<ConflictSearch::Outcome> ConflictSearch::TryFrom(Node& node) {
     CLEW_ASSIGN_OR_RETURN(end, Step(node, *thread));
     if (end == StepEnd::kDone) {
       return Outcome::kWentOn;
+    }
+    if (end == StepEnd::kUnwound) {
+      return Outcome::kUnwound;
     }
     if (overtaken_) {
       return Outcome::kNothing;
@@ -199,8 +205,9 @@ Result<ConflictSearch::StepEnd> ConflictSearch::Step(Node& node,
   }
   CLEW_ASSIGN_OR_RETURN(end, RunStep(thread));
   if (end == StepEnd::kHeld) {
+    const InsnRef why = {thread, process_.contradiction().insn_index};
     Hold(node, thread);
-    return end;
+    return SplitBurstsFor(why) ? StepEnd::kUnwound : StepEnd::kHeld;
   }
   Release(thread, node.accesses);
   Conclude(thread, node.accesses);
@@ -211,9 +218,7 @@ Result<ConflictSearch::StepEnd> ConflictSearch::Step(Node& node,
 // time permits. Returns kHeld at a contradiction.
 Result<ConflictSearch::StepEnd> ConflictSearch::RunStep(uint32_t thread) {
   const follower::ThreadState& state = process_.thread(thread);
-  const uint64_t next =
-      std::min(table_.NextContested(thread, state.retired + 1),
-               state.retired + kStepInsnsMax);
+  const uint64_t next = bursts_.EndOf(thread, state.retired, kStepInsnsMax);
   while (state.retired < next) {
     CLEW_ASSIGN_OR_RETURN(group_end, guess_.GroupEnd(process_, thread));
     CLEW_ASSIGN_OR_RETURN(advance,
@@ -260,6 +265,52 @@ void ConflictSearch::Hold(Node& node, uint32_t thread) {
   threads->push_back(std::move(held));
   held_ = std::move(threads);
   node.held = held_;
+}
+
+// Returns whether bursts were split for the contradiction, which is then a step
+// of shorter ones away.
+bool ConflictSearch::SplitBurstsFor(InsnRef why) {
+  if (process_.tid(why.thread) != report_.furthest.tid ||
+      why.insn != report_.furthest.insn_index) {
+    return false;
+  }
+  const SplitBursts whose = bursts_.NoteContradiction(why);
+  if (whose == SplitBursts::kNone) {
+    return false;
+  }
+  const auto split = [&](uint32_t thread, uint64_t begin, uint64_t end) {
+    const bool own = thread == why.thread;
+    if (whose == SplitBursts::kAll || (whose == SplitBursts::kOwn) == own) {
+      bursts_.Split(why, thread, begin, end);
+    }
+  };
+  const size_t first = nodes_.size() - std::min(nodes_.size(), kSplitSteps);
+  for (size_t i = first; i < nodes_.size(); ++i) {
+    split(nodes_[i].thread, nodes_[i].retired, EndOfStep(i));
+  }
+  split(why.thread, process_.thread(why.thread).retired, why.insn);
+  UnwindTo(first);
+  DropIf(held_, [this](const Held& held) { return bursts_.IsSplit(held.at); });
+  dead_.clear();
+  overtaken_.reset();
+  return true;
+}
+
+void ConflictSearch::UnwindTo(size_t node) {
+  while (nodes_.size() > node) {
+    nodes_of_[nodes_.back().thread].pop_back();
+    Restore(nodes_.back());
+    nodes_.pop_back();
+  }
+}
+
+// Where the thread of that step on the path stands behind it.
+uint64_t ConflictSearch::EndOfStep(size_t node) const {
+  const uint32_t thread = nodes_[node].thread;
+  const auto& own = nodes_of_[thread];
+  const auto next = std::ranges::upper_bound(own, node);
+  return next == own.end() ? process_.thread(thread).retired
+                           : nodes_[*next].retired;
 }
 
 void ConflictSearch::NoteFurthest(const follower::Contradiction& why) {
@@ -560,12 +611,7 @@ bool ConflictSearch::OutOfBudget() {
 std::vector<ScheduleStep> ConflictSearch::StepsFrom(size_t node) const {
   std::vector<ScheduleStep> steps;
   for (size_t i = node; i < nodes_.size(); ++i) {
-    const uint32_t thread = nodes_[i].thread;
-    const auto& own = nodes_of_[thread];
-    const auto next = std::ranges::upper_bound(own, i);
-    const uint64_t until = next == own.end() ? process_.thread(thread).retired
-                                             : nodes_[*next].retired;
-    AppendRun(steps, process_.tid(thread), until);
+    AppendRun(steps, process_.tid(nodes_[i].thread), EndOfStep(i));
   }
   return steps;
 }
@@ -598,11 +644,7 @@ std::shared_ptr<RunPoint> ConflictSearch::TakePoints(
       break;  // back at the start
     }
     points.back()->history->steps = StepsFrom(kept - 1);
-    while (nodes_.size() >= kept) {
-      nodes_of_[nodes_.back().thread].pop_back();
-      Restore(nodes_.back());
-      nodes_.pop_back();
-    }
+    UnwindTo(kept - 1);
     add_point();
     back *= 2;
   }

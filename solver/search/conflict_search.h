@@ -18,6 +18,7 @@
 #include "follower/order_rules.h"
 #include "follower/process.h"
 #include "solver/search/access_watcher.h"
+#include "solver/search/bursts.h"
 #include "solver/search/guess_run.h"
 #include "solver/search/word_set.h"
 #include "solver/search/word_table.h"
@@ -46,6 +47,9 @@ struct ConflictSearchOptions {
   // for so many instructions of a thread in a row.
   uint64_t jitter_ticks = 0;
   uint64_t jitter_insns = 256;
+  // Contested instructions that are no further apart are taken in one step, as
+  // long as their burst is not split (solver/search/bursts.h); 0: each alone.
+  uint64_t burst_gap_insns = 0;
   uint64_t seed = 1;
   // The first point that TakePoints takes before the end is so many
   // instructions away from it.
@@ -72,9 +76,9 @@ struct ConflictSearchReport {
 // from one state on, with conflict-directed backjumping (Prosser, "Hybrid
 // algorithms for the constraint satisfaction problem", 1993).
 //
-// A step runs a thread through its next contested instruction and on to the one
-// after, or a thousand further. Each thread whose turn it is, by the guess,
-// takes one:
+// A step runs a thread through its next contested instruction, or burst of
+// them, and on to the one after, or a thousand further. Each thread whose turn
+// it is, by the guess, takes one:
 //
 //   - a step that contradicts the evidence is taken back, and its thread is
 //     *held* until another thread writes a word that the step read;
@@ -85,6 +89,10 @@ struct ConflictSearchReport {
 //   - there it makes a *decision*: that step's thread waits until the held
 //     thread's step has retired. With plain_alternatives it tries the other
 //     threads one by one instead.
+//
+// Where bursts are split for the furthest contradiction, the search unwinds to
+// the first step that was longer than it is now, and forgets which states were
+// dead: by shorter steps there may be a way on.
 //
 // Invariants: every step of the path agrees with the evidence; a state in
 // `dead_` was left with nothing to try, and the conflict set that it was left
@@ -161,12 +169,13 @@ class ConflictSearch final : private AccessWatcher {
     size_t made = 0;  // decisions tried and pending
     Conflict conflict;
   };
-  enum class StepEnd : uint8_t { kDone, kHeld };
+  enum class StepEnd : uint8_t { kDone, kHeld, kUnwound };
   // What came of trying to go on from a state.
   enum class Outcome : uint8_t {
     kWentOn,   // a step was taken, or a limit ended the attempt
     kWitness,  // every stream has ended, and the failure agrees
     kNothing,  // every choice contradicts
+    kUnwound,  // bursts were split: the path is shorter than it was
   };
 
   void OnSharedWord(const WordAccess& access) override;
@@ -196,6 +205,9 @@ class ConflictSearch final : private AccessWatcher {
   void AddReadsOf(uint32_t thread, WordSet& words) const;
   Result<bool> IsAtEnd(Node& node);
   bool MustWait(uint32_t thread) const;
+  bool SplitBurstsFor(InsnRef why);
+  void UnwindTo(size_t node);
+  uint64_t EndOfStep(size_t node) const;
   void NoteFurthest(const follower::Contradiction& why);
   bool AtLimit() const;
   bool OutOfBudget();
@@ -213,6 +225,7 @@ class ConflictSearch final : private AccessWatcher {
   std::vector<std::vector<size_t>> nodes_of_;  // by thread
   // By thread and instruction where a step began: when it was taken last.
   std::vector<std::unordered_map<uint64_t, double>> taken_;
+  Bursts bursts_;
   std::shared_ptr<const std::vector<Held>> held_;
   std::shared_ptr<const std::vector<Decision>> decisions_;
   std::unordered_map<uint64_t, Conflict> dead_;

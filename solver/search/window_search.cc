@@ -16,6 +16,8 @@ constexpr uint64_t kInsnsPerStep = 8;
 constexpr uint64_t kProbeStepsMax = 10'000;
 // So many times the steps of another variant.
 constexpr uint64_t kScatteredTurns = 3;
+// One of so many steps of another variant, if it is brief.
+constexpr uint64_t kBriefShare = 10;
 // Of a search that is scattered, besides two for each contested instruction.
 constexpr uint64_t kScatteredStepsMin = 250;
 
@@ -38,19 +40,25 @@ uint64_t OfAnyMagnitude(Random& random, uint64_t least, uint64_t doublings) {
 
 }  // namespace
 
-// None of them is best everywhere: locks are mostly settled by trying other
-// threads, data behind locks by letting the held thread go first, and what many
-// steps have brought about together by beginning anew. The last one scatters
-// where the first one did not find that this is what is wanted.
+// None of them is best everywhere: copies of many words are settled by taking
+// each at once, locks mostly by trying other threads, data behind locks by
+// letting the held thread go first, and what many steps have brought about
+// together by beginning anew. The last one does where those that probe did not
+// find that this is what is wanted.
 const std::span<const WindowSearch::Variant> WindowSearch::kVariants = [] {
   static constexpr Variant kAll[] = {
-      {true, 2, 0, false, true},
-      {true, 2, 0, true},
-      {false, 2, 0, false},
-      {true, 8, 0, false},
-      {true, 2, 512, false},
-      {false, 4, 2048, false},
-      {true, 2, 0, false, false, true},
+      {.plain_alternatives = true, .probes = true, .is_brief = true},
+      {.plain_alternatives = true,
+       .is_brief = true,
+       .scatters = true,
+       .takes_bursts = true},
+      {.plain_alternatives = true, .probes = true},
+      {.plain_alternatives = true, .keeps_order = true},
+      {},
+      {.plain_alternatives = true, .conflict_steps = 8},
+      {.plain_alternatives = true, .jitter_ticks = 512},
+      {.conflict_steps = 4, .jitter_ticks = 2048},
+      {.plain_alternatives = true, .scatters = true},
   };
   return std::span<const Variant>(kAll);
 }();
@@ -176,7 +184,9 @@ void WindowSearch::BeginVariant(Obstacle& obstacle) const {
   obstacle.steps_left =
       obstacle.steps_max +
       (obstacle.goal - obstacle.from->process.retired_total()) / kInsnsPerStep;
-  if (obstacle.variants.front().scatters) {
+  if (obstacle.variants.front().is_brief) {
+    obstacle.steps_left /= kBriefShare;
+  } else if (obstacle.variants.front().scatters) {
     obstacle.steps_left *= kScatteredTurns;
   }
 }
@@ -193,7 +203,7 @@ void WindowSearch::EndVariant(Obstacle& obstacle,
     return;
   }
   variants.pop_front();
-  if (ended.probes &&
+  if (ended.probes && !variants.empty() && variants.back().scatters &&
       found.furthest.kind == follower::Contradiction::Kind::kSyscall) {
     variants.push_front(ended);
     variants.front().probes = false;
@@ -231,16 +241,24 @@ void WindowSearch::BeginSearch(Obstacle& obstacle) {
 // Many short searches, each of another guess: where the evidence is what many
 // steps have brought about together (a sum that is written out), to try the
 // last ones otherwise does not help, and nearly every guess is as good as
-// another.
+// another. With bursts, how far their instructions are apart is a guess, too,
+// and every second search is of the guess as it is.
 void WindowSearch::Scatter(Obstacle& obstacle,
                            ConflictSearchOptions& options) const {
+  const bool takes_bursts = obstacle.variants.front().takes_bursts;
+  const bool spreads = !takes_bursts || obstacle.scattered % 2 == 1;
   const uint64_t base =
       kScatteredStepsMin + 2 * obstacle.words->contested_count();
   options.steps_max =
       std::min(options.steps_max, base * Luby(obstacle.scattered++));
   Random random(options.seed);
-  options.jitter_ticks = OfAnyMagnitude(random, 64, 7);
-  options.jitter_insns = OfAnyMagnitude(random, 4, 8);
+  if (takes_bursts) {
+    options.burst_gap_insns = OfAnyMagnitude(random, 8, 6);
+  }
+  if (spreads) {
+    options.jitter_ticks = OfAnyMagnitude(random, 64, 7);
+    options.jitter_insns = OfAnyMagnitude(random, 4, 8);
+  }
 }
 
 Result<WindowTurn> WindowSearch::Search(Obstacle& obstacle) {

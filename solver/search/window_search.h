@@ -110,12 +110,14 @@ class WindowSearch {
  private:
   using Clock = std::chrono::steady_clock;
   struct Variant {
-    bool plain_alternatives;
-    size_t conflict_steps;
-    uint64_t jitter_ticks;
-    bool keeps_order;
-    bool probes = false;    // ends soon where a call contradicts
-    bool scatters = false;  // many short searches
+    bool plain_alternatives = false;
+    size_t conflict_steps = 2;
+    uint64_t jitter_ticks = 0;
+    bool keeps_order = false;
+    bool probes = false;        // ends soon where a call contradicts
+    bool is_brief = false;      // has a fraction of the steps
+    bool scatters = false;      // many short searches
+    bool takes_bursts = false;  // of which each is one step
   };
   static const std::span<const Variant> kVariants;
 

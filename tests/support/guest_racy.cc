@@ -1,5 +1,6 @@
 #include "tests/support/guest_racy.h"
 
+#include <array>
 #include <atomic>
 
 #include "tests/support/guest_recorder.h"
@@ -162,6 +163,32 @@ void PollWorker(uint64_t argument) {
   finished.fetch_add(1);
 }
 
+void CopyWorker(uint64_t argument) {
+  const bool writes = argument % kThreads == 0;
+  for (uint64_t i = 1; i <= argument / kThreads; ++i) {
+    if (writes) {
+      for (volatile uint64_t& cell : cells) {
+        cell = i;
+      }
+    } else {
+      std::array<uint64_t, kCells> copy;
+      for (uint64_t cell = 0; cell < kCells; ++cell) {
+        copy[cell] = cells[cell];
+      }
+      // As memcmp does: from the first word that differs a path of its own.
+      uint64_t same = 1;
+      while (same < kCells && copy[same] == copy[0]) {
+        ++same;
+      }
+      if (same != kCells) {
+        odd[0] = odd[0] + 1;
+      }
+    }
+    Pause(20);
+  }
+  finished.fetch_add(1);
+}
+
 void ResultWorker(uint64_t argument) {
   const uint64_t id = argument % kThreads;
   for (uint64_t i = 0; i < argument / kThreads; ++i) {
@@ -191,6 +218,11 @@ void GuestPolling(uint64_t rounds) {
 void GuestStoreBuffering(uint64_t between) {
   RunAll(StoreWorker, between);
   Exit(0);
+}
+
+void GuestCopies(uint64_t rounds) {
+  RunAll(CopyWorker, rounds);
+  Exit(odd[0] == 0 ? 0 : 1);
 }
 
 void GuestIncrements(uint64_t rounds) {

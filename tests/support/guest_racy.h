@@ -24,6 +24,9 @@ void GuestLeavesResults(uint64_t rounds);
 // Each of two threads stores into a word of its own and reads the other's, with
 // a StoreBarrier between; no path depends on what it reads.
 void GuestStoreBuffering(uint64_t between);
+// One thread copies records of some words over the shared one, the other copies
+// it out, without a lock; fails if a copy was torn.
+void GuestCopies(uint64_t rounds);
 // Two threads count in one instruction without LOCK; fails if one was lost.
 void GuestIncrements(uint64_t rounds);
 // Mutual exclusion by Dekker's and by Peterson's algorithm, without the fences
