@@ -139,7 +139,7 @@ std::string UtcText(int64_t at_ns) {
   return text.data();
 }
 
-std::string Describe(const Trigger& trigger) {
+std::string DescribeTrigger(const Trigger& trigger) {
   std::string text =
       fmt::format("{}, at {}", ToString(trigger.kind), UtcText(trigger.at_ns));
   if (!trigger.unit.empty()) {
@@ -350,7 +350,7 @@ void PrintNotVerified(const Manifest& manifest) {
 // What only a few manifests have.
 void PrintFacts(const Manifest& manifest) {
   if (manifest.trigger) {
-    fmt::print("{:<13} {}\n", "saved for", Describe(*manifest.trigger));
+    fmt::print("{:<13} {}\n", "saved for", DescribeTrigger(*manifest.trigger));
   }
   if (manifest.sufficiency) {
     fmt::print("{:<13} score {} of 100\n", "sufficiency",

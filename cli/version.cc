@@ -21,7 +21,7 @@ constexpr bool kHasBpf = true;
 constexpr bool kHasBpf = false;
 #endif
 
-Json Describe() {
+Json DescribeBuild() {
   return {{"version", CLEW_VERSION},
           {"compiler", __VERSION__},
           {"build_type", CLEW_BUILD_TYPE},
@@ -31,7 +31,7 @@ Json Describe() {
 
 int RunVersion(bool json) {
   if (json) {
-    PrintJson(Describe());
+    PrintJson(DescribeBuild());
   } else {
     fmt::print("clew {} ({}, {})\n", CLEW_VERSION, CLEW_BUILD_TYPE,
                __VERSION__);

@@ -65,7 +65,7 @@ struct Row {
 
 // A form that has uncovered occurrences, in all files.
 struct Gap {
-  Form form;
+  InsnForm form;
   uint64_t count = 0;
   std::string_view isa_set;
   std::string file;  // of the example
@@ -138,7 +138,7 @@ Row TotalOf(const std::vector<Row>& rows) {
 
 // Most frequent first.
 std::vector<Gap> GapsOf(const std::vector<Row>& rows) {
-  std::map<Form, Gap> by_form;
+  std::map<InsnForm, Gap> by_form;
   for (const Row& row : rows) {
     for (const auto& [form, counts] : row.tally.forms) {
       const uint64_t count = counts.uncovered.count;

@@ -20,7 +20,7 @@ using Bytes = std::span<const std::byte>;
 
 // What Zydis says of an instruction; without length: it knows none.
 struct Known {
-  Form form;
+  InsnForm form;
   std::string_view isa_set;
   size_t length = 0;
 };

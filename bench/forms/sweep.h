@@ -16,11 +16,11 @@
 namespace clew::bench {
 
 // Instructions that are told apart. The texts live as long as the program.
-struct Form {
+struct InsnForm {
   std::string_view mnemonic;
   std::string_view encoding;  // "legacy", "VEX", "EVEX", ..
 
-  auto operator<=>(const Form&) const = default;
+  auto operator<=>(const InsnForm&) const = default;
 };
 
 struct Occurrences {
@@ -42,7 +42,7 @@ struct FormCounts {
 struct Tally {
   uint64_t insns = 0;
   uint64_t insns_covered = 0;
-  std::map<Form, FormCounts> forms;
+  std::map<InsnForm, FormCounts> forms;
   // Instructions that the machine's decoder decodes and Zydis does not know, or
   // with another length.
   Occurrences lengths_differing;
