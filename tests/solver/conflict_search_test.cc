@@ -17,7 +17,6 @@ namespace {
 
 using test::FalsifyPath;
 using test::GuestCase;
-using test::GuestRecorderOptions;
 using test::GuestRecording;
 using test::kGuestCases;
 using test::RecordCase;
@@ -90,11 +89,6 @@ TEST(ConflictSearchTest, WhatItCallsAWitnessTheCheckerAccepts) {
 struct Totals {
   uint64_t witnesses = 0;
   uint64_t steps = 0;
-
-  void Add(const ConflictSearchReport& report) {
-    witnesses += report.end == End::kWitness ? 1 : 0;
-    steps += report.steps;
-  }
 };
 // Of searches of a dozen recordings.
 Totals SearchAll(const GuestCase& guest_case, ConflictSearchOptions options) {
@@ -105,7 +99,8 @@ Totals SearchAll(const GuestCase& guest_case, ConflictSearchOptions options) {
     Opened opened(guest);
     const auto report = opened.Search(options)->Run();
     EXPECT_TRUE(report) << report.error().message;
-    totals.Add(*report);
+    totals.witnesses += report->end == End::kWitness ? 1 : 0;
+    totals.steps += report->steps;
   }
   return totals;
 }
@@ -137,21 +132,12 @@ TEST(ConflictSearchTest, WhoWasOvertakenIsGoneBackForAtOnce) {
 // Most orders tear copies apart, while few were. (Threads run for up to 2,000
 // instructions at a time, a copy is some 60.)
 TEST(ConflictSearchTest, FindsTornCopiesWhereOthersAreTakenAtOnce) {
-  Totals apart;
-  Totals at_once;
-  for (uint64_t seed = 1; seed <= 12; ++seed) {
-    GuestRecorderOptions recorder;
-    recorder.seed = seed;
-    recorder.quantum_insns_max = 2'000;
-    const auto guest = GuestRecording::Make(test::GuestCopies, 60, recorder);
-    Opened opened(guest);
-    ConflictSearchOptions options;
-    options.plain_alternatives = true;
-    options.steps_max = 20'000;
-    apart.Add(*opened.Search(options)->Run());
-    options.burst_gap_insns = 32;
-    at_once.Add(*opened.Search(options)->Run());
-  }
+  const GuestCase copies = {"copies", test::GuestCopies, 60, 2'000};
+  ConflictSearchOptions options;
+  options.plain_alternatives = true;
+  const Totals apart = SearchAll(copies, options);
+  options.burst_gap_insns = 32;
+  const Totals at_once = SearchAll(copies, options);
   EXPECT_GE(at_once.witnesses, 2 * apart.witnesses);
   EXPECT_LT(3 * at_once.steps, 2 * apart.steps);
 }

@@ -13,6 +13,7 @@ struct GuestCase {
   const char* name;
   void (*entry)(uint64_t);
   uint64_t rounds;
+  uint32_t quantum_insns_max = GuestRecorderOptions().quantum_insns_max;
 };
 
 inline constexpr GuestCase kGuestCases[] = {
@@ -28,6 +29,7 @@ inline GuestRecording RecordCase(const GuestCase& guest_case, uint64_t seed,
                                  uint64_t window_ticks = 1024) {
   GuestRecorderOptions options;
   options.seed = seed;
+  options.quantum_insns_max = guest_case.quantum_insns_max;
   options.window_ticks = window_ticks;
   options.merge_blocks = seed % 2 == 0;
   return GuestRecording::Make(guest_case.entry, guest_case.rounds, options);

@@ -240,10 +240,7 @@ void RegisterChecker::TakeUndefinedFlags(size_t thread, uint64_t of_cpu) {
   const machine::Decoded last =
       decoder_.Decode(ip, std::span(bytes).first(fetched));
   uint64_t& flags = process_.mutable_registers(thread).rflags;
-  const uint64_t undefined =
-      (flags ^ of_cpu) & machine::UndefinedFlags(last.mnemonic);
-  flags ^= undefined;
-  undefined_flags_ += undefined != 0 ? 1 : 0;
+  flags ^= (flags ^ of_cpu) & machine::UndefinedFlags(last.mnemonic);
 }
 
 // A CPU may take x87 state that is the initial one for used (Intel SDM vol. 1,

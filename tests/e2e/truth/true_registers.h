@@ -75,14 +75,12 @@ class RegisterChecker final : public follower::Engine {
 
   uint64_t compared() const { return compared_; }  // instructions
   uint64_t differing() const { return differing_; }
-  // Before so many instructions flags differed that the one before leaves
-  // undefined. The machine goes on with the CPU's.
-  uint64_t undefined_flags() const { return undefined_flags_; }
   // The first ones, for people.
   const std::vector<std::string>& told() const { return told_; }
 
  private:
   void Compare(size_t thread, uint64_t retired);
+  // What the manual leaves open: the machine goes on with the CPU's.
   void TakeUndefinedFlags(size_t thread, uint64_t of_cpu);
   void TakeUnusedX87(size_t thread, const machine::X87& of_cpu);
   machine::Machine MachineOf(size_t thread);
@@ -95,7 +93,6 @@ class RegisterChecker final : public follower::Engine {
   std::map<size_t, uint64_t> last_ips_;              // likewise
   const TrueRegisters& truth_;
   uint64_t compared_ = 0;
-  uint64_t undefined_flags_ = 0;
   uint64_t differing_ = 0;
   std::vector<std::string> told_;
 };
