@@ -44,7 +44,7 @@ HostCheck CheckKernel() {
           .remedy = "clew runs on Linux on x86-64 only"};
 }
 
-std::string Describe(const recorder::perf::Pmu& pmu) {
+std::string DescribePmu(const recorder::perf::Pmu& pmu) {
   const auto has = [&](const char* capability) {
     return pmu.capability(capability) != 0 ? "yes" : "no";
   };
@@ -57,7 +57,7 @@ HostCheck CheckIntelPt(const HostRoots& roots) {
   const bool absent = !pmu && pmu.error().code == ErrorCode::kUnsupported;
   return {.name = "intel_pt",
           .ok = pmu.has_value(),
-          .found = pmu      ? Describe(*pmu)
+          .found = pmu      ? DescribePmu(*pmu)
                    : absent ? "absent"
                             : pmu.error().message,
           .remedy =
