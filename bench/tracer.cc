@@ -1,0 +1,244 @@
+// What the tracer costs: CPU and wall time of programs in it and natively, by
+// turns, with what their logs had. The recorder's side reads the logs and drops
+// them, on another CPU.
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sched.h>
+#include <spawn.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "bench/cpu_time.h"
+#include "common/os/exec_arguments.h"
+#include "recorder/tracer/inject.h"
+
+namespace clew {
+namespace {
+
+struct Subject {
+  std::string name;
+  std::string command;  // of a shell; {} is a text of 8 MB
+};
+
+const std::vector<Subject>& Subjects() {
+  static const std::vector<Subject> subjects = {
+      {"true", "/usr/bin/true"},
+      {"gzip", "/usr/bin/gzip -6 -c {}"},
+      {"xz", "/usr/bin/xz -1 -T1 -c {}"},
+      {"bzip2", "/usr/bin/bzip2 -c {}"},
+      {"sha512sum", "/usr/bin/sha512sum {}"},
+      {"sort", "/usr/bin/sort --parallel=1 {}"},
+      {"perl",
+       "/usr/bin/perl -ne $n{$_}++for(split);END{print(scalar(keys(%n)))} {}"},
+      {"python3",
+       "/usr/bin/python3 -I -S -c "
+       "d={i:str(i)for(i)in(range(300000))};print(sum(map(len,d.values())))"},
+  };
+  return subjects;
+}
+
+std::vector<std::string> Words(const Subject& subject,
+                               const std::string& text) {
+  std::istringstream stream(subject.command);
+  std::vector<std::string> words;
+  for (std::string word; stream >> word;) {
+    words.push_back(word == "{}" ? text : word);
+  }
+  return words;
+}
+
+struct Cost {
+  double cpu_s = 1e9;
+  double wall_s = 1e9;
+  uint64_t records = 0;
+  uint32_t fragments = 0;
+
+  void Take(const Cost& other) {
+    cpu_s = std::min(cpu_s, other.cpu_s);
+    wall_s = std::min(wall_s, other.wall_s);
+    records = other.records;
+    fragments = other.fragments;
+  }
+};
+
+using Clock = std::chrono::steady_clock;
+
+double SecondsSince(Clock::time_point begin) {
+  return std::chrono::duration<double>(Clock::now() - begin).count();
+}
+
+// Whether it has ended, and if so what it took.
+std::optional<double> CpuIfEnded(int32_t process, int options) {
+  int status = 0;
+  rusage usage = {};
+  if (wait4(process, &status, options, &usage) != process) {
+    return std::nullopt;
+  }
+  if (!WIFEXITED(status) || WEXITSTATUS(status) != 0) {
+    fmt::print(stderr, "a program ended with status {:#x}\n", status);
+    std::exit(1);
+  }
+  return Seconds(usage.ru_utime) + Seconds(usage.ru_stime);
+}
+
+// In the child: output is dropped.
+bool DropOutput() {
+  const int null = open("/dev/null", O_WRONLY);
+  return null >= 0 && dup2(null, 1) == 1;
+}
+
+Cost RunNatively(const std::vector<std::string>& command) {
+  const Clock::time_point begin = Clock::now();
+  const std::vector<char*> arguments = ExecArguments(command);
+  const int32_t child = fork();
+  if (child == 0) {
+    DropOutput();
+    execv(arguments[0], arguments.data());
+    _exit(127);
+  }
+  Cost cost;
+  cost.cpu_s = CpuIfEnded(child, 0).value_or(0);
+  cost.wall_s = SecondsSince(begin);
+  return cost;
+}
+
+template <class T>
+T OrExit(Result<T> result) {
+  if (!result) {
+    fmt::print(stderr, "{}\n", result.error().message);
+    std::exit(1);
+  }
+  return std::move(*result);
+}
+
+uint64_t Drain(tracer::ThreadSlot& slot) {
+  const uint32_t read = slot.batches_read.load();
+  const uint32_t written = slot.batches_written.load();
+  if (read == written) {
+    std::this_thread::sleep_for(std::chrono::microseconds(50));
+    return 0;
+  }
+  tracer::SharedMemory::FreeBatches(slot, written);
+  return uint64_t{written - read} * tracer::kBatchRecords;
+}
+
+Cost RunTraced(const std::vector<std::string>& command) {
+  const Clock::time_point begin = Clock::now();
+  cpu_set_t all;
+  sched_getaffinity(0, sizeof all, &all);
+  TraceeLaunch launch;
+  launch.program = command[0];
+  launch.arguments = command;
+  launch.environment = {"LC_ALL=C", "PATH=/usr/bin:/bin"};
+  launch.prepare = DropOutput;
+  auto shared = OrExit(tracer::SharedMemory::Create());
+  auto process = OrExit(TracedProcess::Start(launch));
+  sched_setaffinity(0, sizeof all, &all);
+  sched_setaffinity(process.process(), sizeof all, &all);
+  if (const auto injected = tracer::Inject(process, shared); !injected) {
+    fmt::print(stderr, "{}\n", injected.error().message);
+    std::exit(1);
+  }
+  if (const auto let_go = process.Detach(process.first_thread(), 0); !let_go) {
+    fmt::print(stderr, "{}\n", let_go.error().message);
+    std::exit(1);
+  }
+  Cost cost;
+  std::optional<double> cpu_s;
+  while (!cpu_s) {
+    cost.records += Drain(shared.slot(0));
+    cpu_s = CpuIfEnded(process.process(), WNOHANG);
+  }
+  cost.cpu_s = *cpu_s;
+  cost.wall_s = SecondsSince(begin);
+  cost.fragments = static_cast<uint32_t>(shared.fragments().size());
+  return cost;
+}
+
+std::string WriteText(const std::filesystem::path& folder) {
+  const std::filesystem::path path = folder / "text";
+  std::ofstream file(path);
+  uint32_t state = 1;
+  for (int line = 0; line < 200'000; ++line) {
+    for (int word = 0; word < 5; ++word) {
+      state = state * 1664525 + 1013904223;
+      file << fmt::format("w{:x} ", (state >> 16) % (1 + (state >> 24)));
+    }
+    file << '\n';
+  }
+  return path;
+}
+
+int Main(int runs, const std::string& json_path) {
+  std::string folder = std::filesystem::temp_directory_path() / "clewXXXXXX";
+  if (mkdtemp(folder.data()) == nullptr) {
+    fmt::print(stderr, "cannot make a folder\n");
+    return 1;
+  }
+  const std::string text = WriteText(folder);
+  nlohmann::json rows = nlohmann::json::array();
+  double product = 1;
+  fmt::print("{:<10} {:>9} {:>9} {:>6} {:>9} {:>9} {:>6} {:>9} {:>7}\n",
+             "program", "native s", "traced s", "times", "wall s", "traced",
+             "times", "M records", "fragments");
+  for (const Subject& subject : Subjects()) {
+    const std::vector<std::string> command = Words(subject, text);
+    Cost native;
+    Cost traced;
+    for (int run = 0; run < runs; ++run) {
+      native.Take(RunNatively(command));
+      traced.Take(RunTraced(command));
+    }
+    const double times = traced.cpu_s / native.cpu_s;
+    product *= subject.name == "true" ? 1 : times;
+    fmt::print(
+        "{:<10} {:>9.3f} {:>9.3f} {:>6.2f} {:>9.3f} {:>9.3f} {:>6.2f} {:>9.2f} "
+        "{:>7}\n",
+        subject.name, native.cpu_s, traced.cpu_s, times, native.wall_s,
+        traced.wall_s, traced.wall_s / native.wall_s,
+        static_cast<double>(traced.records) / 1e6, traced.fragments);
+    rows.push_back({{"program", subject.name},
+                    {"native_cpu_s", native.cpu_s},
+                    {"traced_cpu_s", traced.cpu_s},
+                    {"native_wall_s", native.wall_s},
+                    {"traced_wall_s", traced.wall_s},
+                    {"records", traced.records},
+                    {"fragments", traced.fragments}});
+  }
+  std::filesystem::remove_all(folder);
+  const auto count = static_cast<double>(Subjects().size() - 1);
+  fmt::print("CPU, geometric mean without true: {:.2f} times\n",
+             std::pow(product, 1 / count));
+  if (!json_path.empty()) {
+    std::ofstream(json_path) << rows.dump(2) << '\n';
+  }
+  return 0;
+}
+
+}  // namespace
+}  // namespace clew
+
+int main(int argc, char** argv) {
+  CLI::App app("Cost of the tracer");
+  int runs = 3;
+  std::string json_path;
+  app.add_option("--runs", runs, "runs of each, of which the least counts")
+      ->capture_default_str();
+  app.add_option("--json", json_path, "write the rows to this file");
+  CLI11_PARSE(app, argc, argv);
+  return clew::Main(runs, json_path);
+}

@@ -1,0 +1,75 @@
+#ifndef CLEW_RECORDER_TRACER_PATH_READER_H_
+#define CLEW_RECORDER_TRACER_PATH_READER_H_
+
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <unordered_map>
+#include <vector>
+
+#include "common/result.h"
+#include "recorder/tracer/shared_memory.h"
+
+namespace clew::tracer {
+
+// Where a fragment starts, for those that were translated. Follows the table as
+// it grows.
+class FragmentIndex {
+ public:
+  explicit FragmentIndex(const SharedMemory& shared) : shared_(shared) {}
+  // Returns the latest one at an address; 0: there is none.
+  uint32_t Find(uint64_t start);
+
+ private:
+  void Extend();
+  // False: it is not written yet.
+  bool Add(uint32_t fragment);
+
+  const SharedMemory& shared_;
+  std::unordered_map<uint64_t, uint32_t> by_start_;
+  uint32_t next_ = 1;
+  std::vector<uint32_t> not_written_;  // of those before
+};
+
+// A stretch of code that a thread ran through, from its first byte on: past
+// branches that were not taken, up to one that was, or on to what follows.
+struct StraightRun {
+  uint64_t start = 0;
+  std::span<const uint8_t> code;
+};
+
+// Expands the log of a thread (shared_layout.h) to the code that it ran. What
+// it reads may be foul: then it fails with kCorruptInput, and says which number
+// is.
+class PathReader {
+ public:
+  using Sink = std::function<void(const StraightRun&)>;
+
+  // Both are borrowed.
+  PathReader(const SharedMemory& shared, FragmentIndex& index)
+      : shared_(shared), index_(index) {}
+
+  // Tells `sink` of the code up to what the record says.
+  [[nodiscard]] Status Read(LogRecord record, const Sink& sink);
+  // Tells it of the code up to a system call at `addr` that did not return.
+  [[nodiscard]] Status ReadToCall(uint64_t addr, const Sink& sink);
+
+ private:
+  [[nodiscard]] Status ReadTaken(uint32_t edge, const Sink& sink);
+  [[nodiscard]] Status ReadEntered(uint32_t fragment, const Sink& sink);
+  // Returns the fragment that the thread is at the start of. It is `expected`
+  // if that starts there.
+  [[nodiscard]] Result<uint32_t> Current(uint32_t expected);
+  // To where a fragment falls.
+  [[nodiscard]] Status Fall(uint32_t fragment, const Sink& sink);
+
+  const SharedMemory& shared_;
+  FragmentIndex& index_;
+  bool has_begun_ = false;
+  uint64_t addr_ = 0;
+  uint32_t fragment_ = 0;  // at addr_; 0: not known
+};
+
+}  // namespace clew::tracer
+
+#endif  // CLEW_RECORDER_TRACER_PATH_READER_H_

@@ -1,0 +1,27 @@
+#ifndef CLEW_RECORDER_TRACER_PLACES_H_
+#define CLEW_RECORDER_TRACER_PLACES_H_
+
+#include <cstdint>
+#include <string_view>
+
+#include "common/result.h"
+#include "recorder/tracer/shared_layout.h"
+
+namespace clew::tracer {
+
+// Chooses where the runtime goes in a process whose /proc/PID/maps is `maps`:
+// in gaps, so that what the program maps lies where the kernel would put it
+// without, unless it fills more than 1 GiB below its libraries. `ip` is where
+// the program begins, in its own file or in that of its loader; `program` is
+// the address of its own file.
+//
+// A cache is near the code that it has copies of, within 2 GiB, where there is
+// room; another one else, which costs time.
+//
+// kLimit: there is no gap for it.
+[[nodiscard]] Result<Places> ChoosePlaces(std::string_view maps, uint64_t ip,
+                                          uint64_t program);
+
+}  // namespace clew::tracer
+
+#endif  // CLEW_RECORDER_TRACER_PLACES_H_

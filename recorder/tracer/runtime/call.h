@@ -1,0 +1,42 @@
+#ifndef CLEW_RECORDER_TRACER_RUNTIME_CALL_H_
+#define CLEW_RECORDER_TRACER_RUNTIME_CALL_H_
+
+#include <cstdint>
+
+// System calls of the runtime itself, and of the program through it.
+
+namespace clew::tracer {
+
+// Returns what the kernel returns: an error as -errno.
+inline uint64_t Call(uint64_t number, uint64_t a = 0, uint64_t b = 0,
+                     uint64_t c = 0, uint64_t d = 0, uint64_t e = 0,
+                     uint64_t f = 0) {
+  uint64_t result = number;
+  register uint64_t r10 asm("r10") = d;
+  register uint64_t r8 asm("r8") = e;
+  register uint64_t r9 asm("r9") = f;
+  asm volatile("syscall"
+               : "+a"(result)
+               : "D"(a), "S"(b), "d"(c), "r"(r10), "r"(r8), "r"(r9)
+               : "rcx", "r11", "memory");
+  return result;
+}
+
+template <class T>
+uint64_t AddrOf(T* pointer) {
+  return reinterpret_cast<uint64_t>(pointer);
+}
+
+// Source: x86 kernel, include/linux/err.h, MAX_ERRNO.
+inline bool IsError(uint64_t result) { return result > -4096ull; }
+
+inline uint64_t Tsc() {
+  uint32_t low = 0;
+  uint32_t high = 0;
+  asm volatile("rdtsc" : "=a"(low), "=d"(high));
+  return uint64_t{high} << 32 | low;
+}
+
+}  // namespace clew::tracer
+
+#endif  // CLEW_RECORDER_TRACER_RUNTIME_CALL_H_

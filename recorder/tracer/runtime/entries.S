@@ -1,0 +1,185 @@
+// Where translated code enters the runtime, and where the runtime goes on in it.
+// GS points to the thread's state (../shared_layout.h, ThreadState).
+//
+// The program's registers are in the CPU when an entry is reached, but for those
+// that the entry names; they are brought to the state, and the runtime runs on
+// its own stack. Vectors, FS and the program's stack stay as they are: the
+// runtime is compiled to use none of them.
+
+#include <asm/prctl.h>
+#include <sys/syscall.h>
+
+        .set RAX, 0
+        .set RCX, 8
+        .set RDX, 16
+        .set RSP, 32
+        .set RFLAGS, 128
+        .set RESUME, 136
+        .set RUNTIME_STACK, 144
+        .set SELF, 152
+        .set SCRATCH, 168
+        .set AC_HIGH, 4 // bit 18 of RFLAGS, in its third byte
+
+        .macro SAVE_OTHERS
+        movq %rbx, %gs:24
+        movq %rsp, %gs:RSP
+        movq %rbp, %gs:40
+        movq %rsi, %gs:48
+        movq %rdi, %gs:56
+        movq %r8, %gs:64
+        movq %r9, %gs:72
+        movq %r10, %gs:80
+        movq %r11, %gs:88
+        movq %r12, %gs:96
+        movq %r13, %gs:104
+        movq %r14, %gs:112
+        movq %r15, %gs:120
+        movq %gs:RUNTIME_STACK, %rsp
+        pushfq
+        popq %gs:RFLAGS
+        cld
+        testb $AC_HIGH, %gs:RFLAGS+2
+        jz 9f
+        pushq $2
+        popfq
+9:      movq %gs:SELF, %rdi
+        .endm
+
+        .section .text.first, "ax", @progbits
+// The first instruction of the image. RDI: the shared memory.
+        .globl tracer_start
+tracer_start:
+        call tracer_on_start
+        jmp tracer_resume
+
+        .text
+// RCX: the edge; the program's is in the state.
+        .globl tracer_exit
+tracer_exit:
+        movq %rcx, %gs:SCRATCH
+        movq %rax, %gs:RAX
+        movq %rdx, %gs:RDX
+        SAVE_OTHERS
+        call tracer_on_exit
+        jmp tracer_resume
+
+// RDX: less the address that the table has, RCX: the target plus RDX; those of
+// the program and its RAX are in the state.
+        .globl tracer_miss
+tracer_miss:
+        notq %rdx
+        leaq 1(%rcx, %rdx), %rcx
+        movq %rcx, %gs:SCRATCH
+        SAVE_OTHERS
+        call tracer_on_miss
+        jmp tracer_resume
+
+// RCX: where to go on; the program's is in the state.
+        .globl tracer_full
+tracer_full:
+        movq %rcx, %gs:RESUME
+        movq %rax, %gs:RAX
+        movq %rdx, %gs:RDX
+        SAVE_OTHERS
+        call tracer_on_full
+        jmp tracer_resume
+
+// RCX: where to go on; the program's is lost, as SYSCALL loses it.
+        .globl tracer_call
+tracer_call:
+        movq %rcx, %gs:RESUME
+        movq %rax, %gs:RAX
+        movq %rdx, %gs:RDX
+        SAVE_OTHERS
+        call tracer_on_call
+
+tracer_resume:
+        pushq %gs:RFLAGS
+        popfq
+        movq %gs:RAX, %rax
+        movq %gs:RCX, %rcx
+        movq %gs:RDX, %rdx
+        movq %gs:24, %rbx
+        movq %gs:40, %rbp
+        movq %gs:48, %rsi
+        movq %gs:56, %rdi
+        movq %gs:64, %r8
+        movq %gs:72, %r9
+        movq %gs:80, %r10
+        movq %gs:88, %r11
+        movq %gs:96, %r12
+        movq %gs:104, %r13
+        movq %gs:112, %r14
+        movq %gs:120, %r15
+        movq %gs:RSP, %rsp
+        jmpq *%gs:RESUME
+
+// tracer_clone(number, a, b, c, d, e, child): RAX behind the call; in the thread
+// that it made, the program goes on.
+        .globl tracer_clone
+tracer_clone:
+        pushq %rbx
+        movq 16(%rsp), %rbx
+        movq %rdi, %rax
+        movq %rsi, %rdi
+        movq %rdx, %rsi
+        movq %rcx, %rdx
+        movq %r8, %r10
+        movq %r9, %r8
+        syscall
+        testq %rax, %rax
+        jz 1f
+        popq %rbx
+        ret
+1:      movl $SYS_arch_prctl, %eax
+        movl $ARCH_SET_GS, %edi
+        movq %rbx, %rsi
+        syscall
+        movq %rbx, %rdi
+        call tracer_on_child
+        jmp tracer_resume
+
+// tracer_end_thread(place, use, ended, status): from the first store on its
+// memory may be another thread's.
+        .globl tracer_end_thread
+tracer_end_thread:
+        movl $0, (%rdi)
+        movl %edx, (%rsi)
+        movq %rcx, %rdi
+1:      movl $SYS_exit, %eax
+        syscall
+        jmp 1b
+
+// What the compiler calls.
+        .globl memcpy
+memcpy:
+        movq %rdi, %rax
+        movq %rdx, %rcx
+        rep movsb
+        ret
+
+        .globl memmove
+memmove:
+        movq %rdi, %rax
+        movq %rdx, %rcx
+        cmpq %rsi, %rdi
+        jbe 1f
+        leaq -1(%rdi, %rdx), %rdi // from the last byte on
+        leaq -1(%rsi, %rdx), %rsi
+        std
+        rep movsb
+        cld
+        ret
+1:      rep movsb
+        ret
+
+        .globl memset
+memset:
+        movq %rdi, %r8
+        movl %esi, %eax
+        movq %rdx, %rcx
+        rep stosb
+        movq %r8, %rax
+        ret
+
+        .section .note.GNU-stack, "", @progbits

@@ -1,0 +1,184 @@
+#include "recorder/tracer/runtime/runtime.h"
+
+#include <asm/prctl.h>
+#include <cpuid.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+
+#include <cerrno>
+#include <span>
+
+#include "recorder/tracer/runtime/call.h"
+#include "recorder/tracer/runtime/log.h"
+#include "recorder/tracer/runtime/threads.h"
+#include "recorder/tracer/runtime/translate.h"
+
+// The runtime in a traced process: what the entries of translated code
+// (entries.S) come to.
+
+namespace clew::tracer {
+namespace {
+
+constexpr int kEndedByRuntime = 70;
+
+// Goes on in a fragment; where there is none, at the program's own address,
+// where the CPU says why.
+void GoOn(ThreadState& thread, uint32_t fragment, uint64_t addr) {
+  thread.resume =
+      fragment == 0 ? addr : RuntimeOf(thread).translations[fragment].entry;
+}
+
+void Map(Runtime& runtime, uint64_t addr, uint64_t bytes, int protection) {
+  const uint64_t mapped = Call(
+      SYS_mmap, addr, bytes, static_cast<uint64_t>(protection),
+      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, ~0ull);
+  if (IsError(mapped)) {
+    Stop(runtime, Fault::kNoMemory, -mapped);
+  }
+}
+
+bool HasBmi2() {
+  uint32_t eax = 0;
+  uint32_t ebx = 0;
+  uint32_t ecx = 0;
+  uint32_t edx = 0;
+  return __get_cpuid_count(7, 0, &eax, &ebx, &ecx, &edx) != 0 &&
+         (ebx & bit_BMI2) != 0;
+}
+
+// What the program may not do, as the runtime would lose it.
+bool IsRefused(uint64_t number, uint64_t first_argument) {
+  // The kernel would look for the copies among the program's addresses.
+  return number == SYS_rseq ||
+         (number == SYS_arch_prctl &&
+          (first_argument == ARCH_SET_GS || first_argument == ARCH_GET_GS));
+}
+
+bool ChangesCode(uint64_t number, std::span<const uint64_t, 6> arguments) {
+  switch (number) {
+    case SYS_munmap:
+    case SYS_mremap:
+      return true;
+    case SYS_mmap:
+      return (arguments[3] & MAP_FIXED) != 0;
+    case SYS_mprotect:
+    case SYS_pkey_mprotect:
+      return true;
+    default:
+      return false;
+  }
+}
+
+// Makes a system call of the program.
+uint64_t Make(ThreadState& thread, uint64_t number,
+              const std::array<uint64_t, 6>& arguments) {
+  if (IsRefused(number, arguments[0])) {
+    return static_cast<uint64_t>(-ENOSYS);
+  }
+  if (IsClone(number)) {
+    return Clone(thread, number, arguments);
+  }
+  return Call(number, arguments[0], arguments[1], arguments[2], arguments[3],
+              arguments[4], arguments[5]);
+}
+
+}  // namespace
+
+void Stop(Runtime& runtime, Fault fault, uint64_t detail) {
+  runtime.shared->fault_detail = detail;
+  runtime.shared->fault.store(static_cast<uint32_t>(fault));
+  for (;;) {
+    Call(SYS_exit_group, kEndedByRuntime);
+  }
+}
+
+extern "C" {
+
+// The first thread's registers are in its slot.
+void tracer_on_start(SharedHeader* shared) {
+  const Places& places = shared->places;
+  auto& runtime = *reinterpret_cast<Runtime*>(places.runtime);
+  const uint64_t mapped = Call(
+      SYS_mmap, places.runtime, kRuntimeBytes, PROT_READ | PROT_WRITE,
+      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, ~0ull);
+  if (IsError(mapped)) {
+    shared->fault_detail = -mapped;
+    shared->fault.store(static_cast<uint32_t>(Fault::kNoMemory));
+    Call(SYS_exit_group, kEndedByRuntime);
+  }
+  runtime.shared = shared;
+  runtime.has_bmi2 = HasBmi2();
+  for (size_t i = 0; i < places.caches.size(); ++i) {
+    if (places.caches[i] != 0) {
+      Map(runtime, places.caches[i], kCacheBytes,
+          PROT_READ | PROT_WRITE | PROT_EXEC);
+      BeginArena(runtime.arenas[i], places.caches[i]);
+    }
+  }
+  ThreadState& thread = BeginThread(runtime, 0);
+  Call(SYS_arch_prctl, ARCH_SET_GS, AddrOf(&thread));
+  BeginProgram(thread);
+}
+
+void tracer_on_exit(ThreadState* thread) {
+  Runtime& runtime = RuntimeOf(*thread);
+  const auto edge = static_cast<uint32_t>(thread->scratch);
+  const uint64_t target = runtime.edge(edge).target;
+  const Locked locked(runtime.lock);
+  const uint32_t fragment = FragmentAt(runtime, target);
+  if (fragment != 0) {
+    Link(runtime, edge, fragment);
+  }
+  GoOn(*thread, fragment, target);
+}
+
+void tracer_on_miss(ThreadState* thread) {
+  Runtime& runtime = RuntimeOf(*thread);
+  const uint64_t target = thread->scratch;
+  const Locked locked(runtime.lock);
+  const uint32_t fragment = FragmentAt(runtime, target);
+  if (fragment == 0) {
+    GoOn(*thread, 0, target);
+    return;
+  }
+  auto* const table =
+      reinterpret_cast<LookupEntry*>(AddrOf(thread) + kLookupAt);
+  const uint64_t mask =
+      runtime.has_bmi2 ? (1u << kLookupBits) - 1 : uint64_t{0xffff};
+  const uint64_t entry = IndirectEntry(runtime, fragment);
+  table[target & mask] = {-target, entry};
+  thread->resume = entry;
+}
+
+void tracer_on_full(ThreadState* thread) { Flush(*thread); }
+
+void tracer_on_call(ThreadState* thread) {
+  Runtime& runtime = RuntimeOf(*thread);
+  std::array<uint64_t, 16>& gpr = thread->gpr;
+  // What the fragment loads to RCX behind the call: mov rcx, number.
+  const uint64_t next = *reinterpret_cast<uint64_t*>(thread->resume + 2);
+  constexpr uint64_t kSyscallBytes = 2;
+  thread->last_call = next - kSyscallBytes;
+  const uint64_t number = gpr[0];
+  const std::array<uint64_t, 6> arguments = {gpr[7],  gpr[6], gpr[2],
+                                             gpr[10], gpr[8], gpr[9]};
+  // As SYSCALL leaves them.
+  gpr[1] = next;
+  gpr[11] = thread->rflags;
+  if (number == SYS_exit) {
+    EndThread(*thread, arguments[0]);
+  }
+  if (number == SYS_exit_group) {
+    Flush(*thread);
+  }
+  const uint64_t result = Make(*thread, number, arguments);
+  if (ChangesCode(number, arguments)) {
+    const Locked locked(runtime.lock);
+    Drop(runtime, arguments[0], arguments[0] + arguments[1]);
+  }
+  gpr[0] = result;
+}
+
+}  // extern "C"
+
+}  // namespace clew::tracer

@@ -1,0 +1,323 @@
+#include "recorder/tracer/runtime/threads.h"
+
+#include <linux/sched.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+
+#include <algorithm>
+#include <cerrno>
+
+#include "recorder/tracer/runtime/call.h"
+#include "recorder/tracer/runtime/log.h"
+#include "recorder/tracer/runtime/translate.h"
+
+extern "C" {
+// In entries.S. Makes a call that returns in two threads, of which the new one
+// goes on in its own state, on its own stack.
+[[gnu::visibility("hidden")]] uint64_t tracer_clone(
+    uint64_t number, uint64_t a, uint64_t b, uint64_t c, uint64_t d, uint64_t e,
+    clew::tracer::ThreadState* child);
+// Gives back the thread's place and slot, and ends it without its stack.
+[[gnu::visibility("hidden"), noreturn]] void tracer_end_thread(
+    std::atomic<uint32_t>* is_place_taken,
+    std::atomic<clew::tracer::SlotUse>* use, clew::tracer::SlotUse ended,
+    uint64_t status);
+}
+
+namespace clew::tracer {
+namespace {
+
+constexpr size_t kRax = 0;
+constexpr size_t kRcx = 1;
+constexpr size_t kRsp = 4;
+
+// What one of the calls asks for, as clone3 says it.
+struct Request {
+  uint64_t flags = 0;
+  uint64_t stack = 0;  // the new stack pointer; 0: the same
+};
+
+Request RequestOf(uint64_t number, const std::array<uint64_t, 6>& arguments) {
+  switch (number) {
+    case SYS_fork:
+      return {};
+    case SYS_vfork:
+      return {CLONE_VM | CLONE_VFORK, 0};
+    case SYS_clone:
+      return {arguments[0], arguments[1]};
+    default: {
+      const auto& asked = *reinterpret_cast<const clone_args*>(arguments[0]);
+      return {asked.flags, asked.stack + asked.stack_size};
+    }
+  }
+}
+
+ThreadSlot& SharedSlot(Runtime& runtime, uint32_t number) {
+  return *runtime.Shared<ThreadSlot>(kThreadsAt + number * kSlotBytes);
+}
+
+// Takes a slot that is free: one that was used before, or a new one.
+uint32_t TakeSlot(Runtime& runtime) {
+  SharedHeader& shared = *runtime.shared;
+  const uint32_t used =
+      std::min(shared.slots.load(std::memory_order_relaxed), kThreadsMax);
+  for (uint32_t number = 0; number < used; ++number) {
+    SlotUse use = SlotUse::kFree;
+    if (SharedSlot(runtime, number)
+            .use.compare_exchange_strong(use, SlotUse::kThread)) {
+      return number;
+    }
+  }
+  const uint32_t number = shared.slots.fetch_add(1, std::memory_order_relaxed);
+  if (number >= kThreadsMax) {
+    Stop(runtime, Fault::kTooManyThreads, number);
+  }
+  SharedSlot(runtime, number).use.store(SlotUse::kThread);
+  return number;
+}
+
+uint64_t AddrOfPlace(const Runtime& runtime, uint32_t place) {
+  return runtime.shared->places.threads + place * kThreadBytes;
+}
+
+uint32_t PlaceOf(ThreadState& thread) {
+  return static_cast<uint32_t>(
+      (AddrOf(&thread) - RuntimeOf(thread).shared->places.threads) /
+      kThreadBytes);
+}
+
+// Takes memory for a thread, which another one may have had. The program may
+// have mapped something where it would be.
+uint32_t TakePlace(Runtime& runtime) {
+  for (uint32_t number = 0; number < kThreadsMax; ++number) {
+    Place& place = runtime.thread_places[number];
+    if (place.is_taken.exchange(1) != 0) {
+      continue;
+    }
+    const uint64_t at = AddrOfPlace(runtime, number);
+    const uint64_t mapped =
+        place.is_mapped
+            ? at
+            : Call(SYS_mmap, at, kThreadBytes, PROT_READ | PROT_WRITE,
+                   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE |
+                       MAP_FIXED_NOREPLACE,
+                   ~0ull);
+    if (mapped == at) {
+      place.is_mapped = true;
+      return number;
+    }
+    if (!IsError(mapped)) {
+      Call(SYS_munmap, mapped, kThreadBytes);
+    } else if (mapped != static_cast<uint64_t>(-EEXIST)) {
+      Stop(runtime, Fault::kNoMemory, -mapped);
+    }
+  }
+  Stop(runtime, Fault::kTooManyThreads, kThreadsMax);
+}
+
+void FreeSlot(Runtime& runtime, uint32_t number) {
+  SharedSlot(runtime, number).use.store(SlotUse::kFree);
+}
+
+// Maps the pages of a slot at `at`, too.
+// Source: mremap(2), an old_size of 0.
+void MapSlot(Runtime& runtime, uint32_t number, uint64_t at) {
+  const uint64_t mapped =
+      Call(SYS_mremap, AddrOf(&SharedSlot(runtime, number)), 0, kSlotBytes,
+           MREMAP_MAYMOVE | MREMAP_FIXED, at);
+  if (IsError(mapped)) {
+    Stop(runtime, Fault::kNoMemory, -mapped);
+  }
+}
+
+// Nothing interrupts the thread in between: a new one has the state of the old
+// one for some instructions.
+class SignalsBlocked {
+ public:
+  SignalsBlocked() {
+    const uint64_t all = ~0ull;
+    Call(SYS_rt_sigprocmask, SIG_SETMASK, AddrOf(&all), AddrOf(&mask_),
+         sizeof mask_);
+  }
+  SignalsBlocked(const SignalsBlocked&) = delete;
+  SignalsBlocked& operator=(const SignalsBlocked&) = delete;
+  ~SignalsBlocked() { SetMask(mask_); }
+
+  uint64_t mask() const { return mask_; }
+  static void SetMask(uint64_t mask) {
+    Call(SYS_rt_sigprocmask, SIG_SETMASK, AddrOf(&mask), 0, sizeof mask);
+  }
+
+ private:
+  uint64_t mask_ = 0;
+};
+
+// In a new process: the other threads are not there.
+void KeepPlaceOf(ThreadState& thread) {
+  Runtime& runtime = RuntimeOf(thread);
+  const uint32_t own = PlaceOf(thread);
+  for (uint32_t number = 0; number < kThreadsMax; ++number) {
+    runtime.thread_places[number].is_taken.store(number == own ? 1 : 0,
+                                                 std::memory_order_relaxed);
+  }
+}
+
+// The program's registers behind the call, in what it makes.
+void SetChild(ThreadState& child, const ThreadState& parent,
+              const Request& request) {
+  child.gpr = parent.gpr;
+  child.gpr[kRax] = 0;
+  if (request.stack != 0) {
+    child.gpr[kRsp] = request.stack;
+  }
+  child.rflags = parent.rflags;
+  child.resume = parent.gpr[kRcx];
+  child.is_vfork = (request.flags & CLONE_VFORK) != 0;
+}
+
+// A thread, or a process that shares all memory.
+uint64_t CloneThread(ThreadState& thread, uint64_t number,
+                     const std::array<uint64_t, 6>& arguments,
+                     const Request& request) {
+  Runtime& runtime = RuntimeOf(thread);
+  const uint32_t slot = TakeSlot(runtime);
+  ThreadState& child = BeginThread(runtime, slot);
+  Place& place = runtime.thread_places[PlaceOf(child)];
+  SetChild(child, thread, request);
+  const SignalsBlocked blocked;
+  child.scratch = blocked.mask();
+  const uint64_t stack = child.runtime_stack;
+  uint64_t result = 0;
+  if (number == SYS_clone3) {
+    clone_args asked = {};
+    std::copy_n(reinterpret_cast<const uint8_t*>(arguments[0]),
+                std::min<uint64_t>(arguments[1], sizeof asked),
+                reinterpret_cast<uint8_t*>(&asked));
+    asked.stack = stack - kStackBytes;
+    asked.stack_size = kStackBytes;
+    result = tracer_clone(number, AddrOf(&asked), arguments[1], arguments[2],
+                          arguments[3], arguments[4], &child);
+  } else {
+    const uint64_t flags =
+        number == SYS_vfork ? request.flags | SIGCHLD : request.flags;
+    result = tracer_clone(SYS_clone, flags, stack, arguments[2], arguments[3],
+                          arguments[4], &child);
+  }
+  if (IsError(result)) {
+    FreeSlot(runtime, slot);
+    place.is_taken.store(0);
+  } else if ((request.flags & CLONE_VFORK) != 0) {
+    // It has ended, or runs another program in memory of its own.
+    SharedSlot(runtime, slot).use.store(SlotUse::kEnded);
+    place.is_taken.store(0);
+  }
+  return result;
+}
+
+// A process with memory of its own: a copy, but for the slot, which the parent
+// goes on to use.
+uint64_t CloneProcess(ThreadState& thread, uint64_t number,
+                      const std::array<uint64_t, 6>& arguments,
+                      const Request& request) {
+  Runtime& runtime = RuntimeOf(thread);
+  const uint32_t number_of_slot = TakeSlot(runtime);
+  ThreadSlot& slot = SharedSlot(runtime, number_of_slot);
+  slot.state = thread;
+  SetChild(slot.state, thread, request);
+  const SignalsBlocked blocked;
+  // In the child nobody else has it.
+  runtime.lock.Take();
+  uint64_t result = 0;
+  if (number == SYS_clone3) {
+    clone_args asked = {};
+    std::copy_n(reinterpret_cast<const uint8_t*>(arguments[0]),
+                std::min<uint64_t>(arguments[1], sizeof asked),
+                reinterpret_cast<uint8_t*>(&asked));
+    // The runtime goes on on its own stack, which the child has a copy of.
+    asked.stack = 0;
+    asked.stack_size = 0;
+    result = Call(number, AddrOf(&asked), arguments[1]);
+  } else if (number == SYS_clone) {
+    result =
+        Call(number, arguments[0], 0, arguments[2], arguments[3], arguments[4]);
+  } else {
+    result = Call(number);
+  }
+  if (result == 0) {
+    MapSlot(runtime, number_of_slot, AddrOf(&thread));
+    KeepPlaceOf(thread);
+  }
+  runtime.lock.Release();
+  if (IsError(result)) {
+    FreeSlot(runtime, number_of_slot);
+  } else if (result == 0) {
+    BeginProgram(thread);
+  }
+  return result;
+}
+
+}  // namespace
+
+ThreadState& BeginThread(Runtime& runtime, uint32_t slot) {
+  const uint64_t at = AddrOfPlace(runtime, TakePlace(runtime));
+  MapSlot(runtime, slot, at);
+  auto& thread = *reinterpret_cast<ThreadState*>(at);
+  thread.self = &thread;
+  thread.runtime = &runtime;
+  thread.runtime_stack = at + kStackAt + kStackBytes;
+  return thread;
+}
+
+bool IsClone(uint64_t number) {
+  return number == SYS_clone || number == SYS_clone3 || number == SYS_fork ||
+         number == SYS_vfork;
+}
+
+uint64_t Clone(ThreadState& thread, uint64_t number,
+               const std::array<uint64_t, 6>& arguments) {
+  const Request request = RequestOf(number, arguments);
+  return (request.flags & CLONE_VM) != 0
+             ? CloneThread(thread, number, arguments, request)
+             : CloneProcess(thread, number, arguments, request);
+}
+
+void BeginProgram(ThreadState& thread) {
+  Runtime& runtime = RuntimeOf(thread);
+  ThreadSlot& slot = SlotOf(thread);
+  slot.process = static_cast<int32_t>(Call(SYS_getpid));
+  __atomic_store_n(&slot.tid, static_cast<int32_t>(Call(SYS_gettid)),
+                   __ATOMIC_RELEASE);
+  uint32_t fragment = 0;
+  {
+    const Locked locked(runtime.lock);
+    fragment = FragmentAt(runtime, thread.resume);
+  }
+  BeginLog(thread, fragment);
+  if (fragment != 0) {
+    thread.resume = runtime.translations[fragment].entry;
+  }
+}
+
+void EndThread(ThreadState& thread, uint64_t status) {
+  Flush(thread);
+  // A handler would use what is another thread's.
+  SignalsBlocked::SetMask(~0ull);
+  // The parent of a vfork gives both back.
+  std::atomic<uint32_t> nothing;
+  std::atomic<SlotUse> no_use;
+  ThreadSlot& slot = SlotOf(thread);
+  tracer_end_thread(
+      thread.is_vfork
+          ? &nothing
+          : &RuntimeOf(thread).thread_places[PlaceOf(thread)].is_taken,
+      thread.is_vfork ? &no_use : &slot.use, SlotUse::kEnded, status);
+}
+
+extern "C" void tracer_on_child(ThreadState* thread) {
+  const uint64_t mask = thread->scratch;
+  BeginProgram(*thread);
+  SignalsBlocked::SetMask(mask);
+}
+
+}  // namespace clew::tracer

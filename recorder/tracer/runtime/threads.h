@@ -1,0 +1,32 @@
+#ifndef CLEW_RECORDER_TRACER_RUNTIME_THREADS_H_
+#define CLEW_RECORDER_TRACER_RUNTIME_THREADS_H_
+
+#include <array>
+#include <cstdint>
+
+#include "recorder/tracer/runtime/runtime.h"
+
+namespace clew::tracer {
+
+// Maps the memory of a thread that has a slot, and gives it a state.
+// REQUIRES: the slot was taken.
+ThreadState& BeginThread(Runtime& runtime, uint32_t slot);
+
+// Lets a thread begin, and its log: at the program's address in `resume`.
+void BeginProgram(ThreadState& thread);
+
+// Whether a system call makes a thread or process.
+bool IsClone(uint64_t number);
+
+// Makes that call for the program: what it makes begins in the runtime, and
+// goes on where the program does. Returns what the kernel returns; in a new
+// process, 0.
+uint64_t Clone(ThreadState& thread, uint64_t number,
+               const std::array<uint64_t, 6>& arguments);
+
+// Ends the calling thread; the slot may be another thread's at once.
+[[noreturn]] void EndThread(ThreadState& thread, uint64_t status);
+
+}  // namespace clew::tracer
+
+#endif  // CLEW_RECORDER_TRACER_RUNTIME_THREADS_H_

@@ -1,0 +1,191 @@
+#ifndef CLEW_RECORDER_TRACER_SHARED_LAYOUT_H_
+#define CLEW_RECORDER_TRACER_SHARED_LAYOUT_H_
+
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+// The memory that the runtime in a traced process (runtime/) shares with the
+// recorder: one file, of which each maps all. Most of it is never touched, and
+// takes no memory then.
+//
+//   SharedHeader | Fragment[] | Edge[] | code bytes | ThreadSlot[]
+//
+// The runtime writes, the recorder reads; what the recorder writes is told at
+// its field. The traced program can write here, too, if it means to: the
+// recorder checks whatever it reads.
+
+namespace clew::tracer {
+
+// ---- What a log says -------------------------------------------------------
+//
+// A thread's log is a sequence of records of 4 bytes, each of which says where
+// the thread went at a transfer that the reader cannot know from the code:
+//
+//   0x80000000 | edge   it took this edge (a branch that was taken)
+//   fragment                it entered this fragment (an indirect jump, a
+//   return)
+//
+// Between two records a thread runs through its fragment, past branches that
+// were not taken, and on to the next fragment along edges without a record:
+// those that lead forward, behind an unconditional transfer or where a fragment
+// was cut. As they lead forward only, every cycle has a record.
+
+using LogRecord = uint32_t;
+inline constexpr LogRecord kTakenEdge = 0x80000000;
+
+// How a fragment goes on behind its last instruction.
+enum class FragmentEnd : uint8_t {
+  kFalls,     // at `end_target`, without a record
+  kRecorded,  // at `end_target`, by an edge with a record
+  kIndirect,  // where the next record says
+  kCall,      // a SYSCALL, and then at `end_target`, without a record
+  kNowhere,   // its last instruction faults, or is none
+};
+
+// A stretch of code that is only entered at its start.
+struct Fragment {
+  uint64_t start = 0;  // written last; 0 until then
+  uint64_t end_target = 0;
+  uint32_t code_at = 0;     // of its bytes, in the code bytes
+  uint32_t code_bytes = 0;  // as they were when it was translated
+  FragmentEnd end = FragmentEnd::kNowhere;
+};
+
+// A branch of a fragment.
+struct Edge {
+  uint64_t target = 0;
+  uint32_t fragment = 0;
+  uint32_t offset = 0;  // behind the branch, from the start of its fragment
+};
+
+// ---- Threads ---------------------------------------------------------------
+
+inline constexpr uint32_t kBatchRecords = 512;
+inline constexpr uint32_t kBatchBytes = kBatchRecords * sizeof(LogRecord);
+
+// The general registers by their encodings, then RFLAGS.
+inline constexpr uint32_t kRecordedRegisters = 17;
+// Where in the records of a batch they are.
+inline constexpr uint32_t kRegistersAt = 2;
+
+// A part of a log. With SharedHeader::log_registers it has one record, and, at
+// kRegistersAt, the registers behind it.
+struct Batch {
+  uint64_t tsc = 0;  // behind its last record
+  uint32_t record_count = 0;
+  uint32_t unused = 0;
+  std::array<LogRecord, kBatchRecords> records = {};
+};
+
+inline constexpr uint32_t kBatches = 506;  // so that a slot has 1 MiB
+
+// What the GS base of a traced thread points to. Offsets are in entries.S.
+struct ThreadState {
+  std::array<uint64_t, 16> gpr = {};  // the program's, in the runtime
+  uint64_t rflags = 0;
+  uint64_t resume = 0;         // where in the cache, or else, to go on
+  uint64_t runtime_stack = 0;  // its upper end
+  ThreadState* self = nullptr;
+  // Where the next record goes, from the end of the log: negative; 0 is full.
+  int64_t log_index = 0;
+  uint64_t scratch = 0;  // an argument of the entry in `entries.S`
+  // The last system call that ends the thread was made at this address.
+  uint64_t last_call = 0;
+  void* runtime = nullptr;  // runtime/runtime.h, Runtime
+  uint64_t is_vfork = 0;    // its parent waits, and gives its memory back
+};
+
+inline constexpr uint64_t kThreadStateBytes = 2048;
+// The log of a thread that is not in a batch yet ends here.
+inline constexpr uint64_t kLogEnd = kThreadStateBytes + kBatchBytes;
+
+// Who has a slot.
+enum class SlotUse : uint32_t {
+  kFree,
+  kThread,  // a thread that runs
+  kEnded,   // a thread that has ended; the recorder frees it when it has read
+            // all
+};
+
+// A queue with one writer and one reader.
+struct alignas(8) ThreadSlot {
+  ThreadState state;
+  std::array<std::byte, kThreadStateBytes - sizeof(ThreadState)> unused = {};
+  std::array<LogRecord, kBatchRecords> log = {};
+  std::atomic<uint32_t> batches_written;
+  std::atomic<uint32_t> batches_read;  // the recorder writes it, and wakes
+  int32_t process = 0;
+  int32_t tid = 0;  // 0: the thread has not begun
+  std::atomic<SlotUse> use;
+  std::array<Batch, kBatches> batches = {};
+};
+
+inline constexpr uint64_t kSlotBytes = 1 << 20;
+static_assert(sizeof(Fragment) == 32);
+static_assert(sizeof(Edge) == 16);
+static_assert(offsetof(ThreadSlot, log) == kThreadStateBytes);
+static_assert(sizeof(ThreadSlot) <= kSlotBytes);
+
+// ---- All -------------------------------------------------------------------
+
+inline constexpr uint32_t kFragmentsMax = 1 << 18;
+inline constexpr uint32_t kEdgesMax = 1 << 20;
+inline constexpr uint32_t kCodeBytesMax = 64 << 20;
+inline constexpr uint32_t kThreadsMax = 4096;  // at a time
+
+// Why the runtime ended the program.
+enum class Fault : uint32_t {
+  kNone,
+  kTooManyFragments,  // more code than the tables or the cache have room for
+  kTooManyThreads,  // more than kThreadsMax, or the recorder does not free them
+  kNoMemory,        // the kernel refused memory; `fault_detail`: its error
+  kUnsupportedInsn,  // `fault_detail`: its address
+};
+
+// Where things are in the traced process; the recorder chooses, so that the
+// program's own mappings lie where they lie without it.
+struct Places {
+  uint64_t shared = 0;   // this file
+  uint64_t image = 0;    // the runtime's code
+  uint64_t runtime = 0;  // what it needs besides, kRuntimeBytes
+  uint64_t threads = 0;  // kThreadBytes for each
+  // Of the code caches, kCacheBytes each: one for the code that lies around
+  // it. 0: there is none.
+  std::array<uint64_t, 2> caches = {};
+};
+inline constexpr uint64_t kRuntimeBytes = 64 << 20;
+inline constexpr uint64_t kCacheBytes = 256 << 20;
+// A thread's slot, and what it needs besides.
+inline constexpr uint64_t kThreadBytes = 6 << 20;
+
+struct SharedHeader {
+  std::atomic<uint32_t> fragments;  // the first unused one; the first one is 1
+  std::atomic<uint32_t> edges;      // likewise
+  std::atomic<uint32_t> code_bytes;
+  std::atomic<uint32_t> slots;  // those behind were never used
+  // The recorder sets these before the runtime begins.
+  uint32_t log_registers = 0;  // each record is a batch of its own
+  Places places;
+  std::atomic<uint32_t> fault;
+  uint64_t fault_detail = 0;
+};
+
+// How many records make a log full.
+inline uint32_t LogRecords(const SharedHeader& header) {
+  return header.log_registers != 0 ? 1 : kBatchRecords;
+}
+
+inline constexpr uint64_t kFragmentsAt = 4096;
+inline constexpr uint64_t kEdgesAt =
+    kFragmentsAt + kFragmentsMax * sizeof(Fragment);
+inline constexpr uint64_t kCodeAt = kEdgesAt + kEdgesMax * sizeof(Edge);
+inline constexpr uint64_t kThreadsAt = kCodeAt + kCodeBytesMax;
+inline constexpr uint64_t kSharedBytes = kThreadsAt + kThreadsMax * kSlotBytes;
+// Behind it, the code of the runtime, for the recorder's process to map.
+inline constexpr uint64_t kImageAt = kSharedBytes;
+
+}  // namespace clew::tracer
+
+#endif  // CLEW_RECORDER_TRACER_SHARED_LAYOUT_H_

@@ -1,0 +1,111 @@
+#include "recorder/tracer/shared_memory.h"
+
+#include <linux/futex.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <utility>
+
+#include "recorder/tracer/image.h"
+
+namespace clew::tracer {
+
+Result<SharedMemory> SharedMemory::Create() {
+  Fd file(memfd_create("clew-tracer", MFD_CLOEXEC));
+  const auto image = RuntimeImage();
+  if (!file.is_open() ||
+      ftruncate(file.get(), static_cast<off_t>(kImageAt + image.size())) != 0 ||
+      pwrite(file.get(), image.data(), image.size(),
+             static_cast<off_t>(kImageAt)) !=
+          static_cast<ssize_t>(image.size())) {
+    return SystemError(errno, "cannot make memory for the tracer");
+  }
+  void* const bytes = mmap(nullptr, kSharedBytes, PROT_READ | PROT_WRITE,
+                           MAP_SHARED | MAP_NORESERVE, file.get(), 0);
+  if (bytes == MAP_FAILED) {
+    return SystemError(errno, "cannot map memory for the tracer");
+  }
+  SharedMemory memory(std::move(file), static_cast<uint8_t*>(bytes));
+  memory.header().fragments.store(1);
+  memory.header().edges.store(1);
+  return memory;
+}
+
+SharedMemory::SharedMemory(SharedMemory&& other) noexcept
+    : file_(std::move(other.file_)),
+      bytes_(std::exchange(other.bytes_, nullptr)) {}
+
+SharedMemory::~SharedMemory() {
+  if (bytes_ != nullptr) {
+    munmap(bytes_, kSharedBytes);
+  }
+}
+
+std::span<const Fragment> SharedMemory::fragments() const {
+  return {At<Fragment>(kFragmentsAt),
+          std::min(header().fragments.load(), kFragmentsMax)};
+}
+
+std::span<const Edge> SharedMemory::edges() const {
+  return {At<Edge>(kEdgesAt), std::min(header().edges.load(), kEdgesMax)};
+}
+
+uint32_t SharedMemory::slot_count() const {
+  return std::min(header().slots.load(), kThreadsMax);
+}
+
+std::span<const uint8_t> SharedMemory::code(Fragment fragment) const {
+  if (fragment.code_at > kCodeBytesMax ||
+      fragment.code_bytes > kCodeBytesMax - fragment.code_at) {
+    return {};
+  }
+  return {At<uint8_t>(kCodeAt + fragment.code_at), fragment.code_bytes};
+}
+
+void SharedMemory::FreeBatches(ThreadSlot& slot, uint32_t read) {
+  slot.batches_read.store(read, std::memory_order_release);
+  syscall(SYS_futex, &slot.batches_read, FUTEX_WAKE, 1, nullptr, nullptr, 0);
+}
+
+std::span<const LogRecord> SharedMemory::Unfinished(
+    const ThreadSlot& slot) const {
+  const int64_t capacity = LogRecords(header());
+  const int64_t left = -slot.state.log_index / int64_t{sizeof(LogRecord)};
+  const int64_t count = std::clamp<int64_t>(capacity - left, 0, capacity);
+  return std::span(slot.log)
+      .last(static_cast<size_t>(capacity))
+      .first(static_cast<size_t>(count));
+}
+
+void SharedMemory::Free(ThreadSlot& slot) {
+  slot.batches_read.store(slot.batches_written.load());
+  slot.tid = 0;
+  slot.use.store(SlotUse::kFree);
+}
+
+std::string SharedMemory::FaultText() const {
+  const uint64_t detail = header().fault_detail;
+  switch (static_cast<Fault>(header().fault.load())) {
+    case Fault::kNone:
+      return "";
+    case Fault::kTooManyFragments:
+      return "the program has more code than the tracer has room for";
+    case Fault::kTooManyThreads:
+      return fmt::format("the program has more than {} threads", kThreadsMax);
+    case Fault::kNoMemory:
+      return fmt::format("the kernel refuses the tracer memory: {}",
+                         std::strerror(static_cast<int>(detail)));
+    case Fault::kUnsupportedInsn:
+      return fmt::format(
+          "the tracer does not know the instruction at {:#x}, which the "
+          "program came to",
+          detail);
+  }
+  return fmt::format("the tracer ended the program: {}", header().fault.load());
+}
+
+}  // namespace clew::tracer

@@ -1,0 +1,69 @@
+#ifndef CLEW_RECORDER_TRACER_SHARED_MEMORY_H_
+#define CLEW_RECORDER_TRACER_SHARED_MEMORY_H_
+
+#include <cstdint>
+#include <span>
+#include <string>
+
+#include "common/os/fd.h"
+#include "common/result.h"
+#include "recorder/tracer/shared_layout.h"
+
+namespace clew::tracer {
+
+// The recorder's side of the memory that it shares with the traced processes of
+// a recording. Moves. What the accessors return is as the processes left it:
+// the numbers in it are to be checked.
+class SharedMemory {
+ public:
+  // kSystem: the kernel refuses memory.
+  [[nodiscard]] static Result<SharedMemory> Create();
+  SharedMemory(SharedMemory&& other) noexcept;
+  SharedMemory& operator=(SharedMemory&&) = delete;
+  SharedMemory(const SharedMemory&) = delete;
+  SharedMemory& operator=(const SharedMemory&) = delete;
+  ~SharedMemory();
+
+  // The file, with the image of the runtime at kImageAt.
+  int fd() const { return file_.get(); }
+  SharedHeader& header() { return *At<SharedHeader>(0); }
+  const SharedHeader& header() const { return *At<SharedHeader>(0); }
+  // As many as are in use; the first one is none.
+  std::span<const Fragment> fragments() const;
+  std::span<const Edge> edges() const;
+  // Of a fragment; empty if it says what cannot be. A copy of it: the process may
+  // change it at any moment.
+  std::span<const uint8_t> code(Fragment fragment) const;
+  // REQUIRES: number < kThreadsMax.
+  ThreadSlot& slot(uint32_t number) {
+    return *At<ThreadSlot>(kThreadsAt + number * kSlotBytes);
+  }
+  // As many slots as were ever used.
+  uint32_t slot_count() const;
+  // Of a thread that does not run any more: the records that are in no batch.
+  std::span<const LogRecord> Unfinished(const ThreadSlot& slot) const;
+  // Lets another thread have the slot.
+  static void Free(ThreadSlot& slot);
+
+  // Says that the batches of a thread's queue were read up to `read`, for whose
+  // room it may wait.
+  static void FreeBatches(ThreadSlot& slot, uint32_t read);
+
+  // Why the runtime ended the program; empty if it did not.
+  std::string FaultText() const;
+
+ private:
+  SharedMemory(Fd file, uint8_t* bytes)
+      : file_(std::move(file)), bytes_(bytes) {}
+  template <class T>
+  T* At(uint64_t offset) const {
+    return reinterpret_cast<T*>(bytes_ + offset);
+  }
+
+  Fd file_;
+  uint8_t* bytes_;
+};
+
+}  // namespace clew::tracer
+
+#endif  // CLEW_RECORDER_TRACER_SHARED_MEMORY_H_

@@ -1,0 +1,35 @@
+#ifndef CLEW_TESTS_RECORDER_TRACER_ANSWERED_PROGRAM_H_
+#define CLEW_TESTS_RECORDER_TRACER_ANSWERED_PROGRAM_H_
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "common/os/ptrace.h"
+
+namespace clew::tracer {
+
+// Starts a program that does the same each time: at the same addresses, with
+// the same random bytes, without a vDSO and rseq. RDTSC and calls for time,
+// identity and random bytes raise signals, which Answers answers.
+std::optional<TracedProcess> LaunchAnswered(
+    const std::vector<std::string>& command);
+
+// Answers a program, the same in each of its runs.
+class Answers {
+ public:
+  // True: the thread was about to get a signal for what this answers, and goes
+  // on behind it. RDTSC in [not_from, not_to) is not counted.
+  bool Give(TracedProcess& process, const TraceeStop& stop,
+            uint64_t not_from = 0, uint64_t not_to = 0);
+
+ private:
+  bool GiveTime(TracedProcess& process, uint64_t not_from, uint64_t not_to);
+
+  uint64_t ticks_ = 0;
+};
+
+}  // namespace clew::tracer
+
+#endif  // CLEW_TESTS_RECORDER_TRACER_ANSWERED_PROGRAM_H_
