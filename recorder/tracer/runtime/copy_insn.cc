@@ -1,0 +1,173 @@
+#include "recorder/tracer/runtime/copy_insn.h"
+
+#include <optional>
+
+#include "recorder/tracer/runtime/encode.h"
+
+namespace clew::tracer {
+namespace {
+
+using x86::BranchClass;
+using x86::Layout;
+using x86::OpcodeMap;
+
+bool IsRipRelative(const Layout& layout) {
+  return layout.names_memory() && (*layout.modrm & 0xc7) == 5;
+}
+
+// Where an instruction has the bit that extends the base register; nullopt: it
+// cannot. In VEX and EVEX the bit is inverted.
+struct BaseBit {
+  size_t at = 0;
+  uint8_t mask = 0;
+  bool is_inverted = false;
+};
+std::optional<BaseBit> BaseBitOf(const x86::Opcode& opcode) {
+  switch (opcode.encoding) {
+    case x86::Encoding::kVex2:
+      return std::nullopt;
+    case x86::Encoding::kVex3:
+      return BaseBit{size_t{opcode.bytes} - 3, 0x20, true};
+    case x86::Encoding::kEvex:
+      return BaseBit{size_t{opcode.bytes} - 4, 0x20, true};
+    case x86::Encoding::kLegacy:
+      break;
+  }
+  if (opcode.prefixes.rex == 0) {
+    return std::nullopt;
+  }
+  const size_t escape = opcode.map == OpcodeMap::kOneByte ? 0
+                        : opcode.map == OpcodeMap::k0F    ? 1
+                                                          : 2;
+  return BaseBit{opcode.bytes - 2 - escape, 1, false};
+}
+
+// The register that vvvv of VEX or EVEX names, without its upper bit; 0xff: it
+// has none.
+uint8_t NamedByVvvv(const x86::Opcode& opcode, const uint8_t* insn) {
+  switch (opcode.encoding) {
+    case x86::Encoding::kLegacy:
+      return 0xff;
+    case x86::Encoding::kVex2:
+    case x86::Encoding::kVex3:
+    case x86::Encoding::kEvex:
+      break;
+  }
+  const size_t behind = opcode.encoding == x86::Encoding::kEvex ? 3 : 2;
+  return ~insn[opcode.bytes - behind] >> 3 & 7;
+}
+
+// A register that an instruction with an operand in memory does not use: none
+// of these is one's without being named, but RBX of CMPXCHG8B and CMPXCHG16B,
+// which name one at most.
+Register FreeRegister(const Layout& layout, const uint8_t* insn) {
+  const uint8_t in_modrm = *layout.modrm >> 3 & 7;
+  const uint8_t in_vvvv = NamedByVvvv(layout.opcode, insn);
+  for (const Register gpr : {kRdi, kRsi}) {
+    if (gpr != in_modrm && gpr != in_vvvv) {
+      return gpr;
+    }
+  }
+  return kRbx;
+}
+
+// With [gpr] for the operand.
+void CopyThroughRegister(Code& code, const Insn& insn) {
+  const Register gpr = FreeRegister(insn.layout, insn.bytes);
+  Save(code, gpr);
+  LoadNumber(code, gpr, insn.operand());
+  const std::optional<BaseBit> base = BaseBitOf(insn.layout.opcode);
+  uint8_t* const copy = code.at();
+  code.Bytes(insn.all().first(insn.modrm_at()));
+  if (base && base->is_inverted) {
+    copy[base->at] |= base->mask;
+  } else if (base) {
+    copy[base->at] &= static_cast<uint8_t>(~base->mask);
+  }
+  code.Byte((*insn.layout.modrm & 0x38) | gpr);
+  code.Bytes(insn.all().subspan(insn.displacement_at() + 4));
+  Restore(code, gpr);
+}
+
+// XBEGIN: the target of its abort is relative.
+bool IsXbegin(const Insn& insn) {
+  return insn.layout.opcode.IsLegacy(OpcodeMap::kOneByte) &&
+         insn.layout.opcode.code == 0xc7 && insn.layout.modrm == 0xf8;
+}
+
+// RDGSBASE, WRGSBASE; MOV, POP and LGS to GS. What they would read or change is
+// the runtime's.
+bool UsesGsBase(const Layout& layout) {
+  const x86::Opcode& opcode = layout.opcode;
+  const unsigned reg = layout.modrm.value_or(0) >> 3 & 7;
+  if (opcode.prefixes.segment == x86::Segment::kGs && layout.names_memory() &&
+      !(opcode.IsLegacy(OpcodeMap::kOneByte) && opcode.code == 0x8d)) {
+    return true;
+  }
+  if (opcode.IsLegacy(OpcodeMap::kOneByte)) {
+    return opcode.code == 0x8e && reg == 5;
+  }
+  if (!opcode.IsLegacy(OpcodeMap::k0F)) {
+    return false;
+  }
+  return opcode.code == 0xa9 || opcode.code == 0xb5 ||
+         (opcode.code == 0xae && opcode.prefixes.rep &&
+          !layout.names_memory() && (reg == 1 || reg == 3));
+}
+
+}  // namespace
+
+void CopyInsn(Code& code, const Insn& insn) {
+  if (!IsRipRelative(insn.layout)) {
+    code.Bytes(insn.all());
+    return;
+  }
+  const uint64_t end = AddrOf(code.at()) + insn.layout.length;
+  const bool reaches = Reaches(end, insn.operand());
+  if (!reaches || insn.layout.opcode.prefixes.address_size) {
+    CopyThroughRegister(code, insn);
+    return;
+  }
+  code.Bytes(insn.all().first(insn.displacement_at()));
+  code.Word(static_cast<uint32_t>(insn.operand() - end));
+  code.Bytes(insn.all().subspan(insn.displacement_at() + 4));
+}
+
+void LoadTarget(Code& code, const Insn& insn) {
+  const x86::Prefixes& prefixes = insn.layout.opcode.prefixes;
+  if (IsRipRelative(insn.layout)) {
+    LoadNumber(code, kRcx, insn.operand());
+  }
+  if (prefixes.segment == x86::Segment::kFs) {
+    code.Byte(0x64);
+  }
+  if (IsRipRelative(insn.layout)) {
+    code.Bytes({0x48, 0x8b, 0x09});  // mov rcx, [rcx]
+    return;
+  }
+  if (prefixes.address_size) {
+    code.Byte(0x67);
+  }
+  code.Bytes({static_cast<uint8_t>(0x48 | (prefixes.rex & 3)), 0x8b,
+              static_cast<uint8_t>((*insn.layout.modrm & 0xc7) | kRcx << 3)});
+  code.Bytes(insn.all().subspan(insn.modrm_at() + 1));
+}
+
+bool IsSyscall(const Insn& insn) {
+  return insn.layout.opcode.IsLegacy(OpcodeMap::k0F) &&
+         insn.layout.opcode.code == 0x05;
+}
+
+bool IsTrap(const Insn& insn) {
+  const x86::Opcode& opcode = insn.layout.opcode;
+  return opcode.IsLegacy(OpcodeMap::kOneByte) &&
+         (opcode.code == 0xcc || opcode.code == 0xcd || opcode.code == 0xf1);
+}
+
+bool IsUnsupported(const Insn& insn) {
+  return UsesGsBase(insn.layout) || IsXbegin(insn) ||
+         (insn.branch.branch_class == BranchClass::kFar && !IsSyscall(insn) &&
+          !IsTrap(insn));
+}
+
+}  // namespace clew::tracer

@@ -1,0 +1,52 @@
+#ifndef CLEW_RECORDER_TRACER_RUNTIME_COPY_INSN_H_
+#define CLEW_RECORDER_TRACER_RUNTIME_COPY_INSN_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "common/x86/branch.h"
+#include "common/x86/layout.h"
+#include "recorder/tracer/runtime/arena.h"
+
+namespace clew::tracer {
+
+// An instruction of the program.
+struct Insn {
+  uint64_t addr = 0;
+  const uint8_t* bytes = nullptr;
+  x86::Layout layout;
+  x86::Branch branch;
+
+  uint64_t next() const { return addr + layout.length; }
+  std::span<const uint8_t> all() const { return {bytes, layout.length}; }
+  size_t modrm_at() const { return layout.opcode.bytes; }
+  // Of an operand relative to RIP.
+  size_t displacement_at() const { return modrm_at() + 1; }
+  uint64_t operand() const {
+    const auto displacement = static_cast<uint64_t>(
+        *x86::SignedNumber({bytes + displacement_at(), 4}));
+    const uint64_t operand = next() + displacement;
+    return layout.opcode.prefixes.address_size ? operand & 0xffffffff : operand;
+  }
+  uint64_t target() const {
+    return next() + static_cast<uint64_t>(branch.displacement);
+  }
+};
+
+// Writes a copy that does the same. REQUIRES: it is none that transfers
+// control.
+void CopyInsn(Code& code, const Insn& insn);
+
+// Loads the operand of an indirect jump or call to RCX.
+void LoadTarget(Code& code, const Insn& insn);
+
+bool IsSyscall(const Insn& insn);
+// INT3, INT and INT1, which can be copied: they return behind themselves.
+bool IsTrap(const Insn& insn);
+// Neither copied nor replaced.
+bool IsUnsupported(const Insn& insn);
+
+}  // namespace clew::tracer
+
+#endif  // CLEW_RECORDER_TRACER_RUNTIME_COPY_INSN_H_

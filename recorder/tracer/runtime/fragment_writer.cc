@@ -1,0 +1,282 @@
+#include "recorder/tracer/runtime/fragment_writer.h"
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <span>
+#include <utility>
+
+#include "common/x86/branch.h"
+#include "common/x86/layout.h"
+#include "recorder/tracer/runtime/copy_insn.h"
+#include "recorder/tracer/runtime/encode.h"
+#include "recorder/tracer/runtime/ways.h"
+
+namespace clew::tracer {
+namespace {
+
+using x86::BranchClass;
+using x86::OpcodeMap;
+
+constexpr size_t kInsnsMax = 96;
+constexpr size_t kBranchesMax = 24;
+
+// Pushes a return address; push value, where it is a sign-extended number.
+void PushAddress(Arena& arena, uint64_t value) {
+  const auto number = static_cast<int64_t>(value);
+  if (number == static_cast<int32_t>(number)) {
+    arena.hot.Byte(0x68);
+    arena.hot.Word(static_cast<uint32_t>(value));
+    return;
+  }
+  arena.hot.Bytes({0xff, 0x35});  // push [number]
+  arena.hot.Relative(arena.Number(value));
+}
+
+class FragmentWriter {
+ public:
+  FragmentWriter(Runtime& runtime, uint64_t start, uint64_t end)
+      : runtime_(runtime),
+        arena_(ArenaFor(runtime, start)),
+        addr_(start),
+        readable_end_(end) {
+    if (!arena_.HasRoom()) {
+      Stop(runtime, Fault::kTooManyFragments, start);
+    }
+    number_ = Take(runtime, runtime.shared->fragments, 1, kFragmentsMax);
+    fragment_.start = start;
+    arena_.hot.AlignTo(8, 0xcc);
+    entry_ = AddrOf(arena_.hot.at());
+  }
+
+  uint32_t Write() {
+    for (size_t insns = 0; !ended_; ++insns) {
+      if (insns == kInsnsMax || branch_count_ == kBranchesMax) {
+        Fall(addr_, false);
+        break;
+      }
+      WriteNext();
+    }
+    WriteTakenBranches();
+    Publish();
+    return number_;
+  }
+
+ private:
+  // Of a conditional branch: its displacement is to lead to its taken side.
+  struct TakenBranch {
+    uint8_t* displacement = nullptr;
+    uint32_t edge = 0;
+  };
+
+  void WriteNext() {
+    Insn insn{addr_, reinterpret_cast<const uint8_t*>(addr_), {}, {}};
+    const uint64_t readable =
+        std::min<uint64_t>(readable_end_ - addr_, x86::kInsnBytesMax);
+    insn.layout = x86::ScanLayout({insn.bytes, readable});
+    if (insn.layout.status != x86::LayoutStatus::kWhole) {
+      EndAtNone(insn);
+      return;
+    }
+    insn.branch = x86::ClassifyBranch(insn.layout.opcode, insn.all());
+    if (IsUnsupported(insn)) {
+      if (addr_ != fragment_.start) {
+        Fall(addr_, false);
+        return;
+      }
+      Stop(runtime_, Fault::kUnsupportedInsn, addr_);
+    }
+    addr_ = insn.next();
+    WriteInsn(insn);
+  }
+
+  void WriteInsn(const Insn& insn) {
+    switch (insn.branch.branch_class) {
+      case BranchClass::kNone:
+      case BranchClass::kRepString:
+        CopyInsn(arena_.hot, insn);
+        break;
+      case BranchClass::kConditional:
+        WriteConditional(insn);
+        break;
+      case BranchClass::kDirectCall:
+        PushAddress(arena_, insn.next());
+        [[fallthrough]];
+      case BranchClass::kDirectJump:
+        Fall(insn.target(), insn.target() <= insn.addr);
+        break;
+      case BranchClass::kIndirectJump:
+      case BranchClass::kIndirectCall:
+        Save(arena_.hot, kRcx);
+        LoadTarget(arena_.hot, insn);
+        if (insn.branch.branch_class == BranchClass::kIndirectCall) {
+          PushAddress(arena_, insn.next());
+        }
+        LookUp();
+        break;
+      case BranchClass::kReturn:
+        WriteReturn(insn);
+        break;
+      case BranchClass::kFar:
+        if (IsSyscall(insn)) {
+          WriteSyscall(insn);
+        } else {
+          CopyInsn(arena_.hot, insn);
+        }
+        break;
+    }
+  }
+
+  // What is here is no instruction, or not all of it can be executed: the CPU
+  // says so, here.
+  void EndAtNone(const Insn& insn) {
+    if (addr_ != fragment_.start) {
+      Fall(addr_, false);
+      return;
+    }
+    if (insn.layout.status == x86::LayoutStatus::kUndefined) {
+      arena_.hot.Bytes({0x0f, 0x0b});  // ud2
+    } else {
+      // It faults where it is.
+      arena_.hot.Bytes({0xff, 0x25});
+      arena_.hot.Relative(arena_.Number(addr_));
+    }
+    End(FragmentEnd::kNowhere);
+  }
+
+  void WriteConditional(const Insn& insn) {
+    Code& hot = arena_.hot;
+    const x86::Opcode& opcode = insn.layout.opcode;
+    const bool is_jcc = opcode.map == OpcodeMap::k0F || opcode.code >> 4 == 7;
+    if (is_jcc) {
+      hot.Bytes({0x0f, static_cast<uint8_t>(0x80 | (opcode.code & 15))});
+    } else {
+      // Over a jump to what follows, to one to the taken side.
+      hot.Bytes(insn.all().first(opcode.bytes));
+      hot.Bytes({2, 0xeb, 5, 0xe9});
+    }
+    branches_[branch_count_++] = {hot.at(),
+                                  NewEdge(insn.next(), insn.target())};
+    hot.Word(0);
+  }
+
+  void WriteReturn(const Insn& insn) {
+    Code& hot = arena_.hot;
+    Save(hot, kRcx);
+    hot.Bytes({0x48, 0x8b, 0x0c, 0x24});  // mov rcx, [rsp]
+    hot.Bytes({0x48, 0x8d, 0xa4, 0x24});  // lea rsp, [rsp + bytes]
+    const uint8_t* operand = insn.bytes + insn.layout.opcode.bytes;
+    hot.Word(8u + (insn.layout.immediate_bytes == 2
+                       ? operand[0] | static_cast<uint32_t>(operand[1]) << 8
+                       : 0u));
+    LookUp();
+  }
+
+  void WriteSyscall(const Insn& insn) {
+    Code& hot = arena_.hot;
+    hot.Bytes({0x48, 0x8d, 0x0d});  // lea rcx, [behind the jump]
+    hot.Word(5);
+    Jump(hot, arena_.call);
+    LoadNumber(hot, kRcx, insn.next());  // as SYSCALL leaves it
+    Fall(insn.next(), false);
+    fragment_.end = FragmentEnd::kCall;
+  }
+
+  // To the fragment whose address RCX has; RCX of the program is saved.
+  void LookUp() {
+    Code& hot = arena_.hot;
+    Save(hot, kRax);
+    Save(hot, kRdx);
+    if (runtime_.has_bmi2) {
+      hot.Bytes({0xc4, 0xe2, 0xf2, 0xf5, 0x05});  // pext rax, rcx, [mask]
+      hot.Relative(arena_.Number((1u << kLookupBits) - 1));
+    } else {
+      hot.Bytes({0x0f, 0xb7, 0xc1});  // movzx eax, cx
+    }
+    hot.Bytes({0x48, 0x8d, 0x04, 0x00});        // lea rax, [rax + rax]
+    hot.Bytes({0x65, 0x48, 0x8b, 0x14, 0xc5});  // mov rdx, gs:[rax * 8 + table]
+    hot.Word(kLookupAt);
+    hot.Bytes({0x48, 0x8d, 0x0c, 0x11});  // lea rcx, [rcx + rdx]
+    hot.Bytes({0xe3, 5});                 // jrcxz, over the jump
+    Jump(hot, arena_.miss);
+    hot.Bytes({0x65, 0xff, 0x24, 0xc5});  // jmp gs:[rax * 8 + table + 8]
+    hot.Word(kLookupAt + offsetof(LookupEntry, entry));
+    End(FragmentEnd::kIndirect);
+  }
+
+  // Ends the fragment, and goes on at `target`.
+  void Fall(uint64_t target, bool recorded) {
+    WriteEdge(NewEdge(addr_, target), target, recorded);
+    fragment_.end_target = target;
+    End(recorded ? FragmentEnd::kRecorded : FragmentEnd::kFalls);
+  }
+
+  void End(FragmentEnd how) {
+    fragment_.end = how;
+    ended_ = true;
+  }
+
+  // `from` is behind the branch.
+  uint32_t NewEdge(uint64_t from, uint64_t to) {
+    return AddEdge(
+        runtime_, {to, number_, static_cast<uint32_t>(from - fragment_.start)});
+  }
+
+  void WriteEdge(uint32_t edge, uint64_t target, bool recorded) {
+    Code& hot = arena_.hot;
+    uint8_t* go_on = nullptr;
+    if (recorded) {
+      Save(hot, kRcx);
+      go_on = WriteRecord(hot, kTakenEdge | edge);
+      Restore(hot, kRcx);
+    }
+    runtime_.ways[edge] =
+        WriteJump(arena_, edge, &ArenaFor(runtime_, target) != &arena_);
+    if (recorded) {
+      GoOnWhenFull(arena_, go_on);
+    }
+  }
+
+  void WriteTakenBranches() {
+    for (const TakenBranch& branch :
+         std::span(branches_).first(branch_count_)) {
+      Code displacement(branch.displacement);
+      displacement.Relative(AddrOf(arena_.hot.at()));
+      WriteEdge(branch.edge, runtime_.edge(branch.edge).target, true);
+    }
+  }
+
+  // Tells the recorder, and this process.
+  void Publish() {
+    fragment_.code_bytes = static_cast<uint32_t>(addr_ - fragment_.start);
+    fragment_.code_at = Take(runtime_, runtime_.shared->code_bytes,
+                             fragment_.code_bytes, kCodeBytesMax);
+    const auto* const code = reinterpret_cast<const uint8_t*>(fragment_.start);
+    std::copy_n(code, fragment_.code_bytes,
+                runtime_.Shared<uint8_t>(kCodeAt) + fragment_.code_at);
+    Fragment& published = runtime_.fragment(number_);
+    const uint64_t start = std::exchange(fragment_.start, 0);
+    published = fragment_;
+    __atomic_store_n(&published.start, start, __ATOMIC_RELEASE);
+    runtime_.translations[number_].entry = entry_;
+  }
+
+  Runtime& runtime_;
+  Arena& arena_;
+  uint64_t addr_;
+  uint64_t readable_end_;
+  uint32_t number_ = 0;
+  uint64_t entry_ = 0;
+  Fragment fragment_;
+  bool ended_ = false;
+  std::array<TakenBranch, kBranchesMax> branches_;
+  size_t branch_count_ = 0;
+};
+
+}  // namespace
+
+uint32_t WriteFragment(Runtime& runtime, uint64_t start, uint64_t end) {
+  return FragmentWriter(runtime, start, end).Write();
+}
+
+}  // namespace clew::tracer
