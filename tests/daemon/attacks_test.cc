@@ -140,9 +140,9 @@ TEST_F(SilentAttackTest, ItsOwnCrashHoldsNobodyUp) {
   EXPECT_TRUE(is_looked_at()) << "the other one came after it";
 }
 
-// With the time that a look has on a host.
+// With a time for looks that ends.
 TEST_F(SilentAttackTest, ItsOwnCrashIsSavedWithoutWhatCannotBeKnown) {
-  StartAgain({});
+  StartAgain({"--own-look", "1"});
   const Stranger stranger([&] { return MapsSilence(); });
   DumpCore(stranger.id(), "core of a stranger", SIGSEGV);
   EXPECT_EQ(OnlyReady().trigger().process(), stranger.id());

@@ -2,7 +2,8 @@
 // true: each of its cases goes well on the kernel and not under the recorder,
 // which says so, as do the commands that show the bundle; with --strict there
 // is none. A program that does what all programs do is not doubted.
-// Method: tests/programs/deviations.c, each of its cases on both.
+// Method: tests/programs/deviations.c, cases of it on both: one in four, each
+// in tools/test --all.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -47,11 +48,15 @@ ProgramOutput RecordCase(const std::string& name, const std::string& bundle,
   return Clew(line);
 }
 
-TEST(DeviationsTest, EachGoesWellOnTheKernelAndFailsUnderTheRecorder) {
+// One in how many cases.
+class DeviationCasesTest : public testing::TestWithParam<size_t> {};
+
+TEST_P(DeviationCasesTest, EachGoesWellOnTheKernelAndFailsUnderTheRecorder) {
   const Scratch scratch;
   const std::vector<std::string> cases = Cases();
   ASSERT_GE(cases.size(), 30u);
-  for (const std::string& name : cases) {
+  for (size_t i = 0; i < cases.size(); i += GetParam()) {
+    const std::string& name = cases[i];
     EXPECT_EQ(StatusOnTheKernel(name), 0) << name;
     const std::string bundle = scratch.Path("b.clew");
     const ProgramOutput recorded = RecordCase(name, bundle);
@@ -62,9 +67,11 @@ TEST(DeviationsTest, EachGoesWellOnTheKernelAndFailsUnderTheRecorder) {
   }
 }
 
-TEST(DeviationsTest, StrictEndsTheRecordingAtTheFirstAndNamesIt) {
+TEST_P(DeviationCasesTest, StrictEndsTheRecordingAtTheFirstAndNamesIt) {
   const Scratch scratch;
-  for (const std::string& name : Cases()) {
+  const std::vector<std::string> cases = Cases();
+  for (size_t i = 0; i < cases.size(); i += GetParam()) {
+    const std::string& name = cases[i];
     const std::string bundle = scratch.Path("b.clew");
     const ProgramOutput recorded = RecordCase(name, bundle, {"--strict"});
     EXPECT_EQ(recorded.exit_status, kExitEnvironment) << recorded.text;
@@ -72,6 +79,10 @@ TEST(DeviationsTest, StrictEndsTheRecordingAtTheFirstAndNamesIt) {
     EXPECT_FALSE(std::filesystem::exists(bundle)) << name;
   }
 }
+
+INSTANTIATE_TEST_SUITE_P(Quarter, DeviationCasesTest, testing::Values(4));
+// In tools/test --all.
+INSTANTIATE_TEST_SUITE_P(More, DeviationCasesTest, testing::Values(1));
 
 TEST(DeviationsTest, WhatEveryProgramDoesIsNotDoubted) {
   const Scratch scratch;

@@ -12,11 +12,12 @@
 #include <gtest/gtest.h>
 #include <signal.h>
 
+#include <algorithm>
 #include <array>
 #include <filesystem>
 #include <fstream>
 #include <optional>
-#include <random>
+#include <ostream>
 #include <string>
 #include <utility>
 #include <variant>
@@ -184,7 +185,18 @@ class HardwareStartTest : public HardwareFixture {
   }
 };
 
-TEST_F(HardwareStartTest, StartAndInputsDetermineAProgram) {
+struct ProgramCase {
+  const char* name;
+  std::vector<std::string> command;  // [0] is a test program, or absolute
+};
+void PrintTo(const ProgramCase& c, std::ostream* out) { *out << c.name; }
+
+constexpr const char* kLines = "LINES";  // in a command: a file of 1000 lines
+
+class ProgramStartTest : public HardwareStartTest,
+                         public testing::WithParamInterface<ProgramCase> {};
+
+TEST_P(ProgramStartTest, StartAndInputsDetermineAProgram) {
   const std::string file = scratch_.Path("lines");
   {
     std::ofstream lines(file);
@@ -192,33 +204,44 @@ TEST_F(HardwareStartTest, StartAndInputsDetermineAProgram) {
       lines << (i * 7919) % 1000 << " line\n";
     }
   }
-  const std::vector<std::vector<std::string>> commands = {
-      {"/bin/true"},
-      {"/bin/sh", "-c",
-       "x=0; while [ $x -lt 200 ]; do x=$((x+1)); done; "
-       "echo $x"},
-      {"/usr/bin/sort", "--parallel=1", "-n", file},
-      {"/usr/bin/wc", file},
-      {"/usr/bin/od", "-c", file},
-      {"/usr/bin/date"},
-      {Tracee("static_strings")}};
-  for (const std::vector<std::string>& command : commands) {
-    SCOPED_TRACE(command[0]);
-    std::filesystem::remove_all(scratch_.Path("run.clew"));
-    const std::string bundle = RecordProgram(command, kExitOk);
-    const auto start = bundle::ReadStart(bundle + "/start.pb");
-    ASSERT_TRUE(start) << start.error().message;
-    ASSERT_TRUE(start->told_cpu);
-    const auto inputs = bundle::InputLog::Open(bundle + "/inputs.pb");
-    ASSERT_TRUE(inputs) << inputs.error().message;
-    FreeRun run(*start, **inputs);
-    EXPECT_EQ(run.Run(), "");
-    EXPECT_GT(run.insns(), 100u);
-    if (command.size() > 1) {
-      EXPECT_GT(run.outputs(), 0u);
-    }
+  std::vector<std::string> command = GetParam().command;
+  std::ranges::replace(command, kLines, file);
+  if (!command[0].starts_with('/')) {
+    command[0] = Tracee(command[0]);
+  }
+  const std::string bundle = RecordProgram(command, kExitOk);
+  const auto start = bundle::ReadStart(bundle + "/start.pb");
+  ASSERT_TRUE(start) << start.error().message;
+  ASSERT_TRUE(start->told_cpu);
+  const auto inputs = bundle::InputLog::Open(bundle + "/inputs.pb");
+  ASSERT_TRUE(inputs) << inputs.error().message;
+  FreeRun run(*start, **inputs);
+  EXPECT_EQ(run.Run(), "");
+  EXPECT_GT(run.insns(), 100u);
+  if (command.size() > 1) {
+    EXPECT_GT(run.outputs(), 0u);
   }
 }
+
+INSTANTIATE_TEST_SUITE_P(
+    Programs, ProgramStartTest,
+    testing::Values(ProgramCase{"date", {"/usr/bin/date"}},
+                    ProgramCase{"wc", {"/usr/bin/wc", kLines}},
+                    ProgramCase{"static_strings", {"static_strings"}}),
+    [](const auto& test) { return test.param.name; });
+
+// In tools/test --all.
+INSTANTIATE_TEST_SUITE_P(
+    More, ProgramStartTest,
+    testing::Values(
+        ProgramCase{"true", {"/bin/true"}},
+        ProgramCase{"sh",
+                    {"/bin/sh", "-c",
+                     "x=0; while [ $x -lt 200 ]; do x=$((x+1)); done; "
+                     "echo $x"}},
+        ProgramCase{"sort", {"/usr/bin/sort", "--parallel=1", "-n", kLines}},
+        ProgramCase{"od", {"/usr/bin/od", "-c", kLines}}),
+    [](const auto& test) { return test.param.name; });
 
 // What start.pb and inputs.pb of a bundle determine; empty: a program's whole
 // run, with output.
@@ -262,25 +285,30 @@ class PerfRecorder {
   pid_t pid_ = 0;
 };
 
-TEST_F(HardwareStartTest, ARunningProcessIsDeterminedFromAnyMomentOn) {
-  std::minstd_rand random(1);
-  for (int moment = 0; moment < 10; ++moment) {
-    SCOPED_TRACE(moment);
-    AnsweringProgram program("answers");
-    for (auto asked = random() % 10; asked > 0; --asked) {
-      program.Ask();
-    }
-    const std::string bundle = scratch_.Path(fmt::format("{}.clew", moment));
-    const PerfRecorder recorder(Record(bundle, {"--pid", program.Number()}),
-                                program);
-    for (int i = 0; i < 20; ++i) {
-      EXPECT_THAT(program.Ask(), HasSubstr("changed code"));
-    }
-    program.Hush();
-    EXPECT_EQ(recorder.Await(), kExitOk);
-    EXPECT_EQ(WhyNotDetermined(bundle), "");
+// The moment: how often the program had answered.
+class MomentTest : public HardwareStartTest,
+                   public testing::WithParamInterface<int> {};
+
+TEST_P(MomentTest, ARunningProcessIsDeterminedFromAnyMomentOn) {
+  AnsweringProgram program("answers");
+  for (int asked = 0; asked < GetParam(); ++asked) {
+    program.Ask();
   }
+  const std::string bundle = scratch_.Path("run.clew");
+  const PerfRecorder recorder(Record(bundle, {"--pid", program.Number()}),
+                              program);
+  for (int i = 0; i < 20; ++i) {
+    EXPECT_THAT(program.Ask(), HasSubstr("changed code"));
+  }
+  program.Hush();
+  EXPECT_EQ(recorder.Await(), kExitOk);
+  EXPECT_EQ(WhyNotDetermined(bundle), "");
 }
+
+INSTANTIATE_TEST_SUITE_P(Moments, MomentTest, testing::Values(0, 1));
+
+// In tools/test --all.
+INSTANTIATE_TEST_SUITE_P(More, MomentTest, testing::Range(2, 10));
 
 // A call that waits with a time limit, stopped in it, goes on as
 // restart_syscall.
@@ -323,11 +351,15 @@ TEST_F(HardwareStartTest, AProcessGoesOnAsIfNothingHadBeen) {
   }
 }
 
+// How often it is attached to.
+class ThreadsStartTest : public HardwareStartTest,
+                         public testing::WithParamInterface<int> {};
+
 // Threads that wait, that are made, that a stop finds anywhere.
-TEST_F(HardwareStartTest, AProcessOfManyThreadsGoesOn) {
+TEST_P(ThreadsStartTest, AProcessOfManyThreadsGoesOn) {
   const AnsweringProgram program("endless");
   const std::string before = program.Traces();
-  for (int i = 0; i < 3; ++i) {
+  for (int i = 0; i < GetParam(); ++i) {
     const std::string bundle = scratch_.Path(std::to_string(i));
     const auto run = Clew(Record(
         bundle, {"--pid", program.Number(), "--timeout", "1", "--json"}));
@@ -340,6 +372,11 @@ TEST_F(HardwareStartTest, AProcessOfManyThreadsGoesOn) {
     EXPECT_GE(start->others.size(), 4u);
   }
 }
+
+INSTANTIATE_TEST_SUITE_P(Once, ThreadsStartTest, testing::Values(1));
+
+// In tools/test --all.
+INSTANTIATE_TEST_SUITE_P(More, ThreadsStartTest, testing::Values(3));
 
 TEST_F(HardwareStartTest, AProgramThatCannotBeExecutedEndsAsWithoutARecorder) {
   const std::string path = scratch_.Path("broken");

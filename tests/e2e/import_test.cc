@@ -561,12 +561,16 @@ TEST_F(DamageTest, TruncatedFilesAreRefusedOrReadable) {
   EXPECT_GT(refused_, 15);
 }
 
-TEST_F(DamageTest, FlippedBitsAreRefusedOrReadable) {
+// How many.
+class FlippedBitsTest : public DamageTest,
+                        public testing::WithParamInterface<int> {};
+
+TEST_P(FlippedBitsTest, AreRefusedOrReadable) {
   const std::string bytes = ReadText(kFile);
   const auto seed =
       static_cast<uint64_t>(testing::UnitTest::GetInstance()->random_seed());
   Random random(seed);
-  for (int i = 0; i < 40; ++i) {
+  for (int i = 0; i < GetParam(); ++i) {
     // Half of them in the sideband's dense beginning.
     const uint64_t at = random.Below(i % 2 ? bytes.size() : 8192);
     std::string copy = bytes;
@@ -575,6 +579,10 @@ TEST_F(DamageTest, FlippedBitsAreRefusedOrReadable) {
   }
   EXPECT_GT(imported_, 0);
 }
+
+INSTANTIATE_TEST_SUITE_P(Few, FlippedBitsTest, testing::Values(10));
+// In tools/test --all.
+INSTANTIATE_TEST_SUITE_P(More, FlippedBitsTest, testing::Values(40));
 
 }  // namespace
 }  // namespace clew::e2e

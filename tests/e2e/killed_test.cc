@@ -270,12 +270,13 @@ TEST_P(KilledAnywhereTest, LeavesNothingOfWhatItLaunched) {
   ExpectWholeOrNone(bundle_);
 }
 
+// While the program is stepped.
 INSTANTIATE_TEST_SUITE_P(Moments, KilledAnywhereTest,
-                         testing::Range<uint64_t>(0, 3));
+                         testing::Values(uint64_t{2}));
 
 // In tools/test --all.
 INSTANTIATE_TEST_SUITE_P(More, KilledAnywhereTest,
-                         testing::Range<uint64_t>(3, 30));
+                         testing::Range<uint64_t>(0, 30));
 
 // Beside hardware nobody steps the process: it is unharmed once the start state
 // is there and it was let go.

@@ -55,15 +55,15 @@ TEST_P(NativeFailureTest, IsSolvedReplayedAndRepeated) {
 
 INSTANTIATE_TEST_SUITE_P(
     Programs, NativeFailureTest,
-    testing::Values(NativeCase{"races/lost_update", "lost_update.c"},
-                    NativeCase{"wide_total", "wide_total.c"}),
+    testing::Values(NativeCase{"vector_total", "vector_total.c"}),
     [](const auto& test) { return test.param.TestName(); });
 
 // In tools/test --all: each takes many seconds.
 INSTANTIATE_TEST_SUITE_P(
     More, NativeFailureTest,
-    testing::Values(NativeCase{"races/use_after_free", "use_after_free.c"},
-                    NativeCase{"vector_total", "vector_total.c"},
+    testing::Values(NativeCase{"races/lost_update", "lost_update.c"},
+                    NativeCase{"races/use_after_free", "use_after_free.c"},
+                    NativeCase{"wide_total", "wide_total.c"},
                     NativeCase{"wide/changed_text", "changed_text.c"},
                     NativeCase{"wide/dot_product", "dot_product.c"},
                     NativeCase{"wide/early_table", "early_table.c"},
@@ -93,19 +93,19 @@ TEST_P(TappedFailureTest, IsSolvedAndReplayed) {
 
 INSTANTIATE_TEST_SUITE_P(
     Programs, TappedFailureTest,
-    testing::Values(NativeCase{"races/lost_update", "lost_update.c"}),
+    testing::Values(NativeCase{"deadlocks/condition", "  deadlock   "}),
     [](const auto& test) { return test.param.TestName(); });
 
 // In tools/test --all.
 INSTANTIATE_TEST_SUITE_P(
     More, TappedFailureTest,
-    testing::Values(NativeCase{"vector_total", "vector_total.c"},
-                    NativeCase{"wide_total", "wide_total.c"},
-                    NativeCase{"deadlocks/condition", "  deadlock   "}),
+    testing::Values(NativeCase{"races/lost_update", "lost_update.c"},
+                    NativeCase{"vector_total", "vector_total.c"},
+                    NativeCase{"wide_total", "wide_total.c"}),
     [](const auto& test) { return test.param.TestName(); });
 
 // Goal: the CPU that the program sees is one that a replay knows.
-TEST(NativeTest, NothingThatRanIsUnknown) {
+TEST(MoreNativeTest, NothingThatRanIsUnknown) {
   const Scratch scratch;
   const ProgramOutput recorded =
       Clew({"record", "--source", "step", "--json", "-o",
@@ -119,7 +119,7 @@ TEST(NativeTest, NothingThatRanIsUnknown) {
 
 // It is stepped by nobody, so it has all that the host's CPU has, but began
 // with what its parent was told.
-TEST(NativeTest, AChildProcessRunsOnTheHost) {
+TEST(MoreNativeTest, AChildProcessRunsOnTheHost) {
   const Scratch scratch;
   const ProgramOutput recorded =
       Clew({"record", "--source", "step", "-o", scratch.Path("b.clew"), "--",
@@ -129,7 +129,7 @@ TEST(NativeTest, AChildProcessRunsOnTheHost) {
 }
 
 // A shell that makes way for a program, which begins as if nothing had been.
-TEST(NativeTest, AProgramThatReplacesItselfIsRecordedFromItsNewStart) {
+TEST(MoreNativeTest, AProgramThatReplacesItselfIsRecordedFromItsNewStart) {
   const Scratch scratch;
   const std::string bundle = scratch.Path("fail.clew");
   const ProgramOutput recorded =
@@ -159,23 +159,51 @@ TEST(NativeTest, TheSelfTestGoesTheWholeWayFromAFailureToItsReplay) {
   EXPECT_EQ(stepped, 4u);
 }
 
-TEST(NativeTest, WhereATapCannotSeeEverythingTheRecordingEndsWithTheReason) {
+struct UnseenCase {
+  const char* name;
+  std::vector<std::string> command;  // [0] is a test program, or absolute
+  const char* told;
+};
+void PrintTo(const UnseenCase& c, std::ostream* out) { *out << c.name; }
+
+class UnseenTest : public testing::TestWithParam<UnseenCase> {};
+
+TEST_P(UnseenTest, WhereATapCannotSeeEverythingTheRecordingEndsWithTheReason) {
   if (const std::string why = WhyNoBpf(); !why.empty()) {
     GTEST_SKIP() << why;
   }
   const Scratch scratch;
-  const auto record = [&](const std::string& script) {
-    return Clew({"record", "--source", "step", "--inputs", "-o",
-                 scratch.Path("b.clew"), "--", "/bin/sh", "-c", script});
-  };
-  const ProgramOutput other = record("exec /bin/true");
-  EXPECT_EQ(other.exit_status, kExitEnvironment) << other.text;
-  EXPECT_THAT(other.text, HasSubstr("replaced itself by another"));
-  const ProgramOutput child = record("/bin/true && /bin/true");
-  EXPECT_EQ(child.exit_status, kExitEnvironment) << child.text;
-  EXPECT_THAT(child.text, HasSubstr("makes a process by"));
+  std::vector<std::string> words = {
+      "record", "--source", "step", "--inputs", "-o", scratch.Path("b.clew"),
+      "--"};
+  std::vector<std::string> command = GetParam().command;
+  if (!command[0].starts_with('/')) {
+    command[0] = Tracee(command[0]);
+  }
+  words.insert(words.end(), command.begin(), command.end());
+  const ProgramOutput recorded = Clew(words);
+  EXPECT_EQ(recorded.exit_status, kExitEnvironment) << recorded.text;
+  EXPECT_THAT(recorded.text, HasSubstr(GetParam().told));
   EXPECT_FALSE(std::filesystem::exists(scratch.Path("b.clew")));
 }
+
+constexpr const char* kAnother = "replaced itself by another";
+constexpr const char* kChild = "makes a process by";
+
+INSTANTIATE_TEST_SUITE_P(Programs, UnseenTest,
+                         testing::Values(UnseenCase{
+                             "replaced", {"replaced"}, kAnother}),
+                         [](const auto& test) { return test.param.name; });
+
+// In tools/test --all.
+INSTANTIATE_TEST_SUITE_P(
+    More, UnseenTest,
+    testing::Values(
+        UnseenCase{"children", {"children"}, kChild},
+        UnseenCase{"other", {"/bin/sh", "-c", "exec /bin/true"}, kAnother},
+        UnseenCase{
+            "child", {"/bin/sh", "-c", "/bin/true && /bin/true"}, kChild}),
+    [](const auto& test) { return test.param.name; });
 
 TEST(NativeTest, ATapIsOfAProgramThatRunsByStep) {
   const std::vector<std::vector<std::string>> refused = {

@@ -1,7 +1,7 @@
 // Goal: a correct program of one feature of the kernel runs under the recorder
 // as it does without, and what was recorded is solved and replayed.
-// Method: programs that check what the kernel tells them, and end with 0; three
-// seeds.
+// Method: programs that check what the kernel tells them, and end with 0; one
+// seed, three in tools/test --all.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -36,24 +36,26 @@ std::string NameOfRun(const testing::TestParamInfo<Parameter>& parameter) {
   return std::string(feature.name) + "Seed" + std::to_string(seed);
 }
 
-constexpr Feature kAnswers[] = {{"answers", "numbers"}, {"answers", "rare"}};
-
-constexpr Feature kLives[] = {
+constexpr Feature kFeatures[] = {
+    {"answers", "numbers"},    {"answers", "rare"},
+    {"futexes", "requeue"},    {"futexes", "compare_requeue"},
+    {"futexes", "wake_op"},    {"futexes", "bits"},
+    {"futexes", "owner"},      {"futexes", "unknown"},
     {"lives", "exits_first"},  {"lives", "is_joined"},
     {"lives", "is_cancelled"}, {"lives", "ends_in_handler"},
     {"lives", "jumps"},        {"lives", "own_words"},
     {"lives", "timed_join"},
 };
 
-constexpr Feature kFutexes[] = {
-    {"futexes", "requeue"}, {"futexes", "compare_requeue"},
-    {"futexes", "wake_op"}, {"futexes", "bits"},
-    {"futexes", "owner"},   {"futexes", "unknown"},
-};
+INSTANTIATE_TEST_SUITE_P(Features, NaturalRunsTest,
+                         testing::Combine(testing::ValuesIn(kFeatures),
+                                          testing::Values(1)),
+                         NameOfRun);
 
-INSTANTIATE_TEST_SUITE_P(Futexes, NaturalRunsTest,
-                         testing::Combine(testing::ValuesIn(kFutexes),
-                                          testing::Values(1, 2, 3)),
+// In tools/test --all.
+INSTANTIATE_TEST_SUITE_P(More, NaturalRunsTest,
+                         testing::Combine(testing::ValuesIn(kFeatures),
+                                          testing::Values(2, 3)),
                          NameOfRun);
 
 TEST(RefusedRunsTest, AWaitForALockWithInheritanceIsRefusedByName) {
@@ -65,16 +67,6 @@ TEST(RefusedRunsTest, AWaitForALockWithInheritanceIsRefusedByName) {
   EXPECT_THAT(recorded.text, testing::HasSubstr("FUTEX_LOCK_PI"));
   EXPECT_THAT(recorded.text, testing::Not(testing::HasSubstr("hang")));
 }
-
-INSTANTIATE_TEST_SUITE_P(Lives, NaturalRunsTest,
-                         testing::Combine(testing::ValuesIn(kLives),
-                                          testing::Values(1, 2, 3)),
-                         NameOfRun);
-
-INSTANTIATE_TEST_SUITE_P(Answers, NaturalRunsTest,
-                         testing::Combine(testing::ValuesIn(kAnswers),
-                                          testing::Values(1, 2, 3)),
-                         NameOfRun);
 
 }  // namespace
 }  // namespace clew::e2e

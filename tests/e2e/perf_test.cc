@@ -81,13 +81,18 @@ TEST_P(PerfTest, FindsOurBranchesInAFailingRun) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Programs, PerfTest,
-                         testing::Values("bank", "racey", "bbuf", "sbuf",
-                                         "pfscan", "order", "uaf", "deadlock"),
+                         testing::Values("bank", "deadlock"),
                          [](const auto& parameter) { return parameter.param; });
 
-class PerfOnRealProgramTest : public PerfTest {};
+// In tools/test --all.
+INSTANTIATE_TEST_SUITE_P(More, PerfTest,
+                         testing::Values("racey", "bbuf", "sbuf", "pfscan",
+                                         "order", "uaf"),
+                         [](const auto& parameter) { return parameter.param; });
 
-TEST_F(PerfOnRealProgramTest, FindsOurBranchesInPbzip2) {
+class MorePerfTest : public PerfTest {};
+
+TEST_F(MorePerfTest, FindsOurBranchesInPbzip2) {
   const std::string program = FindProgram("pbzip2").value_or("");
   if (program.empty()) {
     GTEST_SKIP() << "no pbzip2";

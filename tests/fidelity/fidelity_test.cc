@@ -111,9 +111,8 @@ TEST_P(FidelityTest, EndsAsItsRowSays) {
 
 // By stepping, which is slow, these are enough.
 const std::vector<std::string>& QuickByStep() {
-  static const std::vector<std::string> quick = {
-      "cpu_time_stamp",     "epoll_levels",   "memory_protect",
-      "memory_stack_depth", "signal_restart", "thread_first_ends"};
+  static const std::vector<std::string> quick = {"cpu_time_stamp",
+                                                 "thread_first_ends"};
   return quick;
 }
 
@@ -123,7 +122,6 @@ const std::vector<std::string>& QuickPrograms() {
                                                  "event_descriptor",
                                                  "file_append",
                                                  "file_locks",
-                                                 "jump_exceptions",
                                                  "memory_protect",
                                                  "pipe_fifo",
                                                  "process_status",
@@ -137,8 +135,7 @@ const std::vector<std::string>& QuickPrograms() {
                                                  "process_execute",
                                                  "process_execute_in_child",
                                                  "thread_affinity",
-                                                 "timer_limits_beside_alarm",
-                                                 "timer_sleep_interrupted"};
+                                                 "timer_limits_beside_alarm"};
   return quick;
 }
 

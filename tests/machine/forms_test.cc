@@ -22,8 +22,6 @@
 namespace clew::machine {
 namespace {
 
-constexpr int kStatesPerForm = 6;
-
 uint64_t Seed() {
   const char* seed = std::getenv("CLEW_SEED");
   return seed != nullptr ? std::strtoull(seed, nullptr, 0) : 1;
@@ -85,7 +83,8 @@ void LeaveOpenAfterFault(const Form& form, const State& before,
   }
 }
 
-class FormsTest : public testing::Test {
+// From how many states each form is run.
+class FormsTest : public testing::TestWithParam<int> {
  protected:
   void SetUp() override {
     if (kAddressSanitizer) {
@@ -97,7 +96,7 @@ class FormsTest : public testing::Test {
   // Returns false if the machine does not claim the form.
   bool CompareForm(const Form& form) {
     oracle_.SetCode(form.code);
-    for (int i = 0; i < kStatesPerForm; ++i) {
+    for (int i = 0; i < GetParam(); ++i) {
       State state = MakeState(random_);
       if (form.mnemonic == "shld" || form.mnemonic == "shrd") {
         // A count above the width is undefined (16-bit operands).
@@ -155,7 +154,7 @@ class FormsTest : public testing::Test {
   static void Report(int forms, const std::map<std::string, int>& tested,
                      const std::set<std::string>& refused) {
     fmt::print("{} forms of {} mnemonics compared, {} states each:", forms,
-               tested.size(), kStatesPerForm);
+               tested.size(), GetParam());
     for (const auto& [mnemonic, count] : tested) {
       fmt::print(" {}:{}", mnemonic, count);
     }
@@ -171,27 +170,31 @@ class FormsTest : public testing::Test {
   std::map<std::string, int> failures_;
 };
 
-TEST_F(FormsTest, OneByteOpcodesLow) { CompareMap(0, 0x00, 0x3f); }
-TEST_F(FormsTest, OneByteOpcodesMiddle) { CompareMap(0, 0x50, 0x8f); }
+TEST_P(FormsTest, OneByteOpcodesLow) { CompareMap(0, 0x00, 0x3f); }
+TEST_P(FormsTest, OneByteOpcodesMiddle) { CompareMap(0, 0x50, 0x8f); }
 // Up to the x87 escapes, which have a test of their own.
-TEST_F(FormsTest, OneByteOpcodesHigh) { CompareMap(0, 0x90, 0xd7); }
-TEST_F(FormsTest, OneByteOpcodesTop) { CompareMap(0, 0xe0, 0xff); }
-TEST_F(FormsTest, TwoByteMovesAndConditions) { CompareMap(1, 0x40, 0x4f); }
-TEST_F(FormsTest, TwoByteJumpsAndSets) { CompareMap(1, 0x80, 0x9f); }
+TEST_P(FormsTest, OneByteOpcodesHigh) { CompareMap(0, 0x90, 0xd7); }
+TEST_P(FormsTest, OneByteOpcodesTop) { CompareMap(0, 0xe0, 0xff); }
+TEST_P(FormsTest, TwoByteMovesAndConditions) { CompareMap(1, 0x40, 0x4f); }
+TEST_P(FormsTest, TwoByteJumpsAndSets) { CompareMap(1, 0x80, 0x9f); }
 // AE is MXCSR, FXSAVE and the fences: with the SSE families.
-TEST_F(FormsTest, TwoByteBits) { CompareMap(1, 0xa0, 0xad); }
-TEST_F(FormsTest, TwoByteIntegers) { CompareMap(1, 0xaf, 0xc1); }
-TEST_F(FormsTest, TwoByteExchangeAndSwap) { CompareMap(1, 0xc7, 0xcf); }
-TEST_F(FormsTest, TwoByteHints) { CompareMap(1, 0x18, 0x1f); }
+TEST_P(FormsTest, TwoByteBits) { CompareMap(1, 0xa0, 0xad); }
+TEST_P(FormsTest, TwoByteIntegers) { CompareMap(1, 0xaf, 0xc1); }
+TEST_P(FormsTest, TwoByteExchangeAndSwap) { CompareMap(1, 0xc7, 0xcf); }
+TEST_P(FormsTest, TwoByteHints) { CompareMap(1, 0x18, 0x1f); }
 // CRC32, MOVBE, ADCX, ADOX.
-TEST_F(FormsTest, ThreeByteIntegers) { CompareMap(2, 0xf0, 0xf6); }
-TEST_F(FormsTest, VexIntegers) {
+TEST_P(FormsTest, ThreeByteIntegers) { CompareMap(2, 0xf0, 0xf6); }
+TEST_P(FormsTest, VexIntegers) {
   if (!x86::HostFeatures().Contains(
           {x86::Feature::kBmi1, x86::Feature::kBmi2})) {
     GTEST_SKIP() << "this CPU has no BMI2";
   }
   CompareForms(MakeVexForms(random_));
 }
+
+INSTANTIATE_TEST_SUITE_P(Few, FormsTest, testing::Values(2));
+// In tools/test --all.
+INSTANTIATE_TEST_SUITE_P(More, FormsTest, testing::Values(6));
 
 }  // namespace
 }  // namespace clew::machine

@@ -210,9 +210,11 @@ TEST_F(PowerCutTest, KilledRestartedAndThenCut) {
   });
 }
 
+class MorePowerCutTest : public PowerCutTest {};
+
 // The same where nothing is read at the start, and each name when it is asked
 // for.
-TEST_F(PowerCutTest, KilledRestartedUnreadAndThenCut) {
+TEST_F(MorePowerCutTest, KilledRestartedUnreadAndThenCut) {
   CutEverywhere(
       [&](PowerCutFiles& files, const std::string& disk, const Told&, bool) {
         files.Heal();

@@ -24,7 +24,7 @@
 namespace clew::machine {
 namespace {
 
-constexpr int kQuickTrials = 12;
+constexpr int kQuickTrials = 6;
 constexpr int kMoreTrials = 60;
 
 class EvexInsnTest : public EvexComparison {

@@ -28,13 +28,13 @@ bool FormComparison::Compare(const std::vector<uint8_t>& code, int count,
   return true;
 }
 
-void FormComparison::CompareForm(const SseForm& form) {
+void FormComparison::CompareForm(const SseForm& form, int every) {
   constexpr int kTrialsPerImm = 2;
   const int imms = form.imm == ImmKind::kEvery ? 256 : 1;
-  const int count = imms == 1 ? kTrials : kTrialsPerImm;
+  const int count = imms == 1 ? kTrials / every : kTrialsPerImm;
   // Those with VEX have so many operands that each meets a quarter of the
   // immediates, and each immediate several operands.
-  const int step = imms > 1 && form.vex_lanes != 0 ? 4 : 1;
+  const int step = imms == 1 ? 1 : (form.vex_lanes != 0 ? 4 : 1) * every;
   int first = 0;
   for (const Choice& choice : ChoicesFor(form)) {
     const uint64_t misalignment =
@@ -49,10 +49,11 @@ void FormComparison::CompareForm(const SseForm& form) {
   }
 }
 
-size_t FormComparison::CompareAll(const std::vector<SseForm>& forms) {
+size_t FormComparison::CompareAll(const std::vector<SseForm>& forms,
+                                  int every) {
   size_t count = 0;
   for (const SseForm& form : forms) {
-    CompareForm(form);
+    CompareForm(form, every);
     count += size_t{(form.rm & ~kInMemory) != 0} +
              size_t{(form.rm & kInMemory) != 0};
   }

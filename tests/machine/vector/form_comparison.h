@@ -32,7 +32,8 @@ class FormComparison : public testing::Test {
                uint64_t misalignment = 0);
   // Runs all, with all operands and immediates, and prints how many. Returns
   // the number of forms; one with operands in registers and memory is two.
-  size_t CompareAll(const std::vector<SseForm>& forms);
+  // `every`: only one in so many comparisons.
+  size_t CompareAll(const std::vector<SseForm>& forms, int every = 1);
   // The machine and the CPU do the same from a state with rsi at `addr`.
   // Returns the signal, 0 for none.
   int SignalAt(const SseForm& form, uint64_t addr);
@@ -45,7 +46,7 @@ class FormComparison : public testing::Test {
   Random random_;
 
  private:
-  void CompareForm(const SseForm& form);
+  void CompareForm(const SseForm& form, int every);
 
   uint64_t seed_;
   int64_t compared_ = 0;

@@ -81,10 +81,10 @@ class X87InsnTest : public testing::Test {
     return Difference(cpu, machine, 0);
   }
 
-  void CompareForm(const X87Form& form) {
+  void CompareForm(const X87Form& form, int trials) {
     const std::vector<uint8_t> code = {form.opcode, form.modrm};
     oracle_.SetCode(code);
-    for (int i = 0; i < kTrials; ++i) {
+    for (int i = 0; i < trials; ++i) {
       State state = AnyX87State();
       PutOperand(state, form.data, random_);
       ++compared_;
@@ -118,14 +118,22 @@ class X87InsnTest : public testing::Test {
   int64_t compared_ = 0;
 };
 
-TEST_F(X87InsnTest, EveryFormAgreesWithTheCpu) {
+// How many trials.
+class X87FormsTest : public X87InsnTest,
+                     public testing::WithParamInterface<int> {};
+
+TEST_P(X87FormsTest, EveryFormAgreesWithTheCpu) {
   const auto forms = AllX87Forms();
   for (const X87Form& form : forms) {
-    CompareForm(form);
+    CompareForm(form, GetParam());
   }
   std::cout << forms.size() << " forms, " << compared_ << " comparisons\n";
   EXPECT_EQ(forms.size(), 409u) << "a form was lost or added";
 }
+
+INSTANTIATE_TEST_SUITE_P(Quarter, X87FormsTest, testing::Values(kTrials / 4));
+// In tools/test --all.
+INSTANTIATE_TEST_SUITE_P(More, X87FormsTest, testing::Values(kTrials));
 
 // The pointers to the last x87 instruction and its operand are not kept.
 constexpr std::pair<size_t, size_t> kEnvironmentPointers[] = {{12, 26}};
