@@ -88,19 +88,22 @@ TEST_F(RestartTest, WhatIsTakenForAMomentIsWaitedFor) {
   release.join();
 }
 
-TEST_F(RestartTest, APortThatIsTakenForGoodIsSaid) {
-  const Fd port = TakePort(process_.port());
-  EXPECT_FALSE(process_.Start());
-  EXPECT_THAT(process_.log(), HasSubstr("cannot listen on 127.0.0.1 port " +
-                                        std::to_string(process_.port()) +
-                                        ": Address already in use"));
-}
-
-TEST_F(RestartTest, AFolderThatIsTakenForGoodIsSaid) {
+// Two collectors at once: each waits 5 s.
+TEST_F(RestartTest, APortOrAFolderThatIsTakenForGoodIsSaid) {
+  const TempFolder folder;
+  CollectorProcess without_port(
+      folder.path(), {"insecure_loopback = yes", "clew = /bin/false"});
+  const Fd port = TakePort(without_port.port());
   ASSERT_TRUE(process_.Start());
   process_.Kill();
   const Fd lock = TakeLock(process_.data());
+  std::thread other([&] { EXPECT_FALSE(without_port.Start()); });
   EXPECT_FALSE(process_.Start());
+  other.join();
+  EXPECT_THAT(without_port.log(),
+              HasSubstr("cannot listen on 127.0.0.1 port " +
+                        std::to_string(without_port.port()) +
+                        ": Address already in use"));
   EXPECT_THAT(process_.log(), HasSubstr("open in another collector; stop"));
 }
 

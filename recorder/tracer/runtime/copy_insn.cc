@@ -12,7 +12,7 @@ using x86::Layout;
 using x86::OpcodeMap;
 
 bool IsRipRelative(const Layout& layout) {
-  return layout.names_memory() && (*layout.modrm & 0xc7) == 5;
+  return layout.names_memory() && (layout.modrm.value_or(0) & 0xc7) == 5;
 }
 
 // Where an instruction has the bit that extends the base register; nullopt: it
@@ -61,7 +61,7 @@ uint8_t NamedByVvvv(const x86::Opcode& opcode, const uint8_t* insn) {
 // of these is one's without being named, but RBX of CMPXCHG8B and CMPXCHG16B,
 // which name one at most.
 Register FreeRegister(const Layout& layout, const uint8_t* insn) {
-  const uint8_t in_modrm = *layout.modrm >> 3 & 7;
+  const uint8_t in_modrm = layout.modrm.value_or(0) >> 3 & 7;
   const uint8_t in_vvvv = NamedByVvvv(layout.opcode, insn);
   for (const Register gpr : {kRdi, kRsi}) {
     if (gpr != in_modrm && gpr != in_vvvv) {
@@ -84,7 +84,7 @@ void CopyThroughRegister(Code& code, const Insn& insn) {
   } else if (base) {
     copy[base->at] &= static_cast<uint8_t>(~base->mask);
   }
-  code.Byte((*insn.layout.modrm & 0x38) | gpr);
+  code.Byte((insn.layout.modrm.value_or(0) & 0x38) | gpr);
   code.Bytes(insn.all().subspan(insn.displacement_at() + 4));
   Restore(code, gpr);
 }
@@ -149,7 +149,8 @@ void LoadTarget(Code& code, const Insn& insn) {
     code.Byte(0x67);
   }
   code.Bytes({static_cast<uint8_t>(0x48 | (prefixes.rex & 3)), 0x8b,
-              static_cast<uint8_t>((*insn.layout.modrm & 0xc7) | kRcx << 3)});
+              static_cast<uint8_t>((insn.layout.modrm.value_or(0) & 0xc7) |
+                                   kRcx << 3)});
   code.Bytes(insn.all().subspan(insn.modrm_at() + 1));
 }
 

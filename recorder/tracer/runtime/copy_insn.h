@@ -25,7 +25,7 @@ struct Insn {
   size_t displacement_at() const { return modrm_at() + 1; }
   uint64_t operand() const {
     const auto displacement = static_cast<uint64_t>(
-        *x86::SignedNumber({bytes + displacement_at(), 4}));
+        x86::SignedNumber({bytes + displacement_at(), 4}).value_or(0));
     const uint64_t operand = next() + displacement;
     return layout.opcode.prefixes.address_size ? operand & 0xffffffff : operand;
   }

@@ -15,6 +15,7 @@ enum Register : uint8_t {
   kRcx = 1,
   kRdx = 2,
   kRbx = 3,
+  kRsp = 4,
   kRsi = 6,
   kRdi = 7
 };

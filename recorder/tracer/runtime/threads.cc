@@ -9,6 +9,7 @@
 #include <cerrno>
 
 #include "recorder/tracer/runtime/call.h"
+#include "recorder/tracer/runtime/encode.h"
 #include "recorder/tracer/runtime/log.h"
 #include "recorder/tracer/runtime/translate.h"
 
@@ -27,10 +28,6 @@ extern "C" {
 
 namespace clew::tracer {
 namespace {
-
-constexpr size_t kRax = 0;
-constexpr size_t kRcx = 1;
-constexpr size_t kRsp = 4;
 
 // What one of the calls asks for, as clone3 says it.
 struct Request {

@@ -90,7 +90,8 @@ void SetJump(uint64_t jump, uint64_t target) {
   }
   constexpr size_t kDisplacementAt = 2;
   constexpr size_t kBytes = 6;
-  const auto number = *x86::SignedNumber({code + kDisplacementAt, 4});
+  const int64_t number =
+      x86::SignedNumber({code + kDisplacementAt, 4}).value_or(0);
   __atomic_store_n(reinterpret_cast<uint64_t*>(jump + kBytes +
                                                static_cast<uint64_t>(number)),
                    target, __ATOMIC_RELEASE);
