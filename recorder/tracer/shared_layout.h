@@ -97,6 +97,13 @@ struct ThreadState {
   uint64_t is_vfork = 0;    // its parent waits, and gives its memory back
 };
 
+// As entries.S has them.
+static_assert(offsetof(ThreadState, rflags) == 128 &&
+              offsetof(ThreadState, resume) == 136 &&
+              offsetof(ThreadState, runtime_stack) == 144 &&
+              offsetof(ThreadState, self) == 152 &&
+              offsetof(ThreadState, scratch) == 168);
+
 inline constexpr uint64_t kThreadStateBytes = 2048;
 // The log of a thread that is not in a batch yet ends here.
 inline constexpr uint64_t kLogEnd = kThreadStateBytes + kBatchBytes;

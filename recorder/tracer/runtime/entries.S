@@ -45,6 +45,12 @@
 9:      movq %gs:SELF, %rdi
         .endm
 
+        .macro SAVE_ALL // but RCX
+        movq %rax, %gs:RAX
+        movq %rdx, %gs:RDX
+        SAVE_OTHERS
+        .endm
+
         .section .text.first, "ax", @progbits
 // The first instruction of the image. RDI: the shared memory.
         .globl tracer_start
@@ -57,9 +63,7 @@ tracer_start:
         .globl tracer_exit
 tracer_exit:
         movq %rcx, %gs:SCRATCH
-        movq %rax, %gs:RAX
-        movq %rdx, %gs:RDX
-        SAVE_OTHERS
+        SAVE_ALL
         call tracer_on_exit
         jmp tracer_resume
 
@@ -78,9 +82,7 @@ tracer_miss:
         .globl tracer_full
 tracer_full:
         movq %rcx, %gs:RESUME
-        movq %rax, %gs:RAX
-        movq %rdx, %gs:RDX
-        SAVE_OTHERS
+        SAVE_ALL
         call tracer_on_full
         jmp tracer_resume
 
@@ -88,9 +90,7 @@ tracer_full:
         .globl tracer_call
 tracer_call:
         movq %rcx, %gs:RESUME
-        movq %rax, %gs:RAX
-        movq %rdx, %gs:RDX
-        SAVE_OTHERS
+        SAVE_ALL
         call tracer_on_call
 
 tracer_resume:

@@ -35,6 +35,18 @@ struct Request {
   uint64_t stack = 0;  // the new stack pointer; 0: the same
 };
 
+// What clone3 is given; the program's stays as it is.
+struct CloneArgs {
+  explicit CloneArgs(const std::array<uint64_t, 6>& arguments)
+      : bytes(std::min<uint64_t>(arguments[1], sizeof args)) {
+    std::copy_n(reinterpret_cast<const uint8_t*>(arguments[0]), bytes,
+                reinterpret_cast<uint8_t*>(&args));
+  }
+
+  clone_args args = {};
+  uint64_t bytes;
+};
+
 Request RequestOf(uint64_t number, const std::array<uint64_t, 6>& arguments) {
   switch (number) {
     case SYS_fork:
@@ -44,7 +56,7 @@ Request RequestOf(uint64_t number, const std::array<uint64_t, 6>& arguments) {
     case SYS_clone:
       return {arguments[0], arguments[1]};
     default: {
-      const auto& asked = *reinterpret_cast<const clone_args*>(arguments[0]);
+      const clone_args asked = CloneArgs(arguments).args;
       return {asked.flags, asked.stack + asked.stack_size};
     }
   }
@@ -170,7 +182,8 @@ void SetChild(ThreadState& child, const ThreadState& parent,
   }
   child.rflags = parent.rflags;
   child.resume = parent.gpr[kRcx];
-  child.is_vfork = (request.flags & CLONE_VFORK) != 0;
+  constexpr uint64_t kSharesAndWaits = CLONE_VM | CLONE_VFORK;
+  child.is_vfork = (request.flags & kSharesAndWaits) == kSharesAndWaits;
 }
 
 // A thread, or a process that shares all memory.
@@ -187,14 +200,11 @@ uint64_t CloneThread(ThreadState& thread, uint64_t number,
   const uint64_t stack = child.runtime_stack;
   uint64_t result = 0;
   if (number == SYS_clone3) {
-    clone_args asked = {};
-    std::copy_n(reinterpret_cast<const uint8_t*>(arguments[0]),
-                std::min<uint64_t>(arguments[1], sizeof asked),
-                reinterpret_cast<uint8_t*>(&asked));
-    asked.stack = stack - kStackBytes;
-    asked.stack_size = kStackBytes;
-    result = tracer_clone(number, AddrOf(&asked), arguments[1], arguments[2],
-                          arguments[3], arguments[4], &child);
+    CloneArgs asked(arguments);
+    asked.args.stack = stack - kStackBytes;
+    asked.args.stack_size = kStackBytes;
+    result = tracer_clone(number, AddrOf(&asked.args), asked.bytes,
+                          arguments[2], arguments[3], arguments[4], &child);
   } else {
     const uint64_t flags =
         number == SYS_vfork ? request.flags | SIGCHLD : request.flags;
@@ -227,14 +237,11 @@ uint64_t CloneProcess(ThreadState& thread, uint64_t number,
   runtime.lock.Take();
   uint64_t result = 0;
   if (number == SYS_clone3) {
-    clone_args asked = {};
-    std::copy_n(reinterpret_cast<const uint8_t*>(arguments[0]),
-                std::min<uint64_t>(arguments[1], sizeof asked),
-                reinterpret_cast<uint8_t*>(&asked));
     // The runtime goes on on its own stack, which the child has a copy of.
-    asked.stack = 0;
-    asked.stack_size = 0;
-    result = Call(number, AddrOf(&asked), arguments[1]);
+    CloneArgs asked(arguments);
+    asked.args.stack = 0;
+    asked.args.stack_size = 0;
+    result = Call(number, AddrOf(&asked.args), asked.bytes);
   } else if (number == SYS_clone) {
     result =
         Call(number, arguments[0], 0, arguments[2], arguments[3], arguments[4]);
