@@ -37,7 +37,7 @@ Result<ClewRun> RunClew(const std::string& clew,
   run.wall_s =
       std::chrono::duration<double>(std::chrono::steady_clock::now() - start)
           .count();
-  run.cpu_s = Seconds(usage.ru_utime) + Seconds(usage.ru_stime);
+  run.cpu_s = CpuSeconds(usage);
   run.rss_mb = static_cast<double>(usage.ru_maxrss) / 1024;
   std::ifstream file(output_path);
   run.printed =

@@ -11,13 +11,17 @@ inline double Seconds(const timeval& time) {
          static_cast<double>(time.tv_usec) / 1e6;
 }
 
+inline double CpuSeconds(const rusage& usage) {
+  return Seconds(usage.ru_utime) + Seconds(usage.ru_stime);
+}
+
 // Processor time of this process and its children that have ended.
 inline double CpuSeconds() {
   double seconds = 0;
   for (const int who : {RUSAGE_SELF, RUSAGE_CHILDREN}) {
     rusage usage = {};
     getrusage(who, &usage);
-    seconds += Seconds(usage.ru_utime) + Seconds(usage.ru_stime);
+    seconds += CpuSeconds(usage);
   }
   return seconds;
 }

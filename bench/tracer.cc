@@ -4,8 +4,6 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <sched.h>
-#include <spawn.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -18,20 +16,21 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <sstream>
 #include <string>
 #include <thread>
 #include <vector>
 
 #include "bench/cpu_time.h"
 #include "common/os/exec_arguments.h"
-#include "recorder/tracer/inject.h"
+#include "recorder/tracer/start.h"
 
 namespace clew {
 namespace {
 
 struct Subject {
   std::string name;
-  std::string command;  // of a shell; {} is a text of 8 MB
+  std::string command;  // words; {} is a text of some MB
 };
 
 const std::vector<Subject>& Subjects() {
@@ -92,7 +91,7 @@ std::optional<double> CpuIfEnded(int32_t process, int options) {
     fmt::print(stderr, "a program ended with status {:#x}\n", status);
     std::exit(1);
   }
-  return Seconds(usage.ru_utime) + Seconds(usage.ru_stime);
+  return CpuSeconds(usage);
 }
 
 // In the child: output is dropped.
@@ -138,30 +137,19 @@ uint64_t Drain(tracer::ThreadSlot& slot) {
 
 Cost RunTraced(const std::vector<std::string>& command) {
   const Clock::time_point begin = Clock::now();
-  cpu_set_t all;
-  sched_getaffinity(0, sizeof all, &all);
   TraceeLaunch launch;
   launch.program = command[0];
   launch.arguments = command;
   launch.environment = {"LC_ALL=C", "PATH=/usr/bin:/bin"};
+  launch.host_cpu = std::nullopt;
   launch.prepare = DropOutput;
   auto shared = OrExit(tracer::SharedMemory::Create());
-  auto process = OrExit(TracedProcess::Start(launch));
-  sched_setaffinity(0, sizeof all, &all);
-  sched_setaffinity(process.process(), sizeof all, &all);
-  if (const auto injected = tracer::Inject(process, shared); !injected) {
-    fmt::print(stderr, "{}\n", injected.error().message);
-    std::exit(1);
-  }
-  if (const auto let_go = process.Detach(process.first_thread(), 0); !let_go) {
-    fmt::print(stderr, "{}\n", let_go.error().message);
-    std::exit(1);
-  }
+  const int32_t process = OrExit(tracer::StartTraced(launch, shared));
   Cost cost;
   std::optional<double> cpu_s;
   while (!cpu_s) {
     cost.records += Drain(shared.slot(0));
-    cpu_s = CpuIfEnded(process.process(), WNOHANG);
+    cpu_s = CpuIfEnded(process, WNOHANG);
   }
   cost.cpu_s = *cpu_s;
   cost.wall_s = SecondsSince(begin);

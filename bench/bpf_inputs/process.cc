@@ -30,10 +30,6 @@ int64_t Nanos(const timespec& time) {
   return int64_t{time.tv_sec} * 1'000'000'000 + time.tv_nsec;
 }
 
-double CpuSecondsIn(const rusage& usage) {
-  return Seconds(usage.ru_utime) + Seconds(usage.ru_stime);
-}
-
 // Threads that are about to make their last call are there still.
 bool IsAlone(pid_t process) {
   namespace fs = std::filesystem;
@@ -129,7 +125,7 @@ Result<bool> LoadProcess::HasEnded() {
     return Unsupported("the load ended with exit status {}",
                        ExitStatusOf(status));
   }
-  cpu_seconds_ = CpuSecondsIn(usage) - CpuSecondsIn(board_->at_begin);
+  cpu_seconds_ = CpuSeconds(usage) - CpuSeconds(board_->at_begin);
   return true;
 }
 

@@ -131,7 +131,7 @@ class Recorder {
 double OwnCpuSeconds() {
   rusage usage = {};
   getrusage(RUSAGE_SELF, &usage);
-  return Seconds(usage.ru_utime) + Seconds(usage.ru_stime);
+  return CpuSeconds(usage);
 }
 
 }  // namespace

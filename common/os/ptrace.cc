@@ -165,7 +165,9 @@ Result<TraceeStop> Interpret(int32_t process, Tid thread, int status,
 }  // namespace
 
 Result<TracedProcess> TracedProcess::Start(const TraceeLaunch& launch) {
-  CLEW_RETURN_IF_ERROR(BindToCpu(0, launch.host_cpu));
+  if (launch.host_cpu) {
+    CLEW_RETURN_IF_ERROR(BindToCpu(0, *launch.host_cpu));
+  }
   const std::vector<char*> arguments = ExecArguments(launch.arguments);
   const std::vector<char*> variables = ExecArguments(launch.environment);
   const int32_t child = fork();
@@ -488,6 +490,35 @@ Status TracedProcess::SetRegisters(Tid thread,
         errno, fmt::format("cannot write registers of thread {}", thread));
   }
   return {};
+}
+
+Result<int64_t> TracedProcess::MakeCall(Tid thread, TraceeAddr insn,
+                                        uint64_t number,
+                                        const std::array<uint64_t, 6>& args) {
+  CLEW_ASSIGN_OR_RETURN(before, Registers(thread));
+  user_regs_struct call = before;
+  call.rip = insn.as_int();
+  call.orig_rax = UINT64_MAX;
+  call.rax = number;
+  call.rdi = args[0];
+  call.rsi = args[1];
+  call.rdx = args[2];
+  call.r10 = args[3];
+  call.r8 = args[4];
+  call.r9 = args[5];
+  CLEW_RETURN_IF_ERROR(SetRegisters(thread, call));
+  user_regs_struct after = call;
+  while (after.rip == call.rip) {  // a stop that was asked for comes first
+    CLEW_RETURN_IF_ERROR(SingleStep(thread, 0));
+    CLEW_ASSIGN_OR_RETURN(stop, Wait(thread, true));
+    if (stop.kind != TraceeStop::Kind::kTrap) {
+      return Unsupported("the program was ended from outside");
+    }
+    CLEW_ASSIGN_OR_RETURN(registers, Registers(thread));
+    after = registers;
+  }
+  CLEW_RETURN_IF_ERROR(SetRegisters(thread, before));
+  return static_cast<int64_t>(after.rax);
 }
 
 Result<std::vector<std::byte>> TracedProcess::ExtendedState(Tid thread) const {

@@ -4,6 +4,7 @@
 #include <signal.h>
 #include <sys/user.h>
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -45,8 +46,8 @@ struct TraceeLaunch {
   std::vector<std::string> arguments;    // argv
   std::vector<std::string> environment;  // "NAME=value"
   // The program and the calling thread are bound to it: then a step costs a
-  // third.
-  int host_cpu = 0;
+  // third. nullopt: neither is bound.
+  std::optional<int> host_cpu = 0;
   // A SIGTRAP that no step brought about (the program's own breakpoint, or sent
   // to it) is told as kSignal; else every one is a kTrap.
   bool tell_traps = false;
@@ -130,6 +131,12 @@ class TracedProcess {
   [[nodiscard]] Result<siginfo_t> SignalInfo(Tid thread) const;
   [[nodiscard]] Status SetRegisters(Tid thread,
                                     const user_regs_struct& registers);
+  // Makes a system call in a stopped thread, by a SYSCALL that lies at `insn`
+  // in the program. Returns its result, an error as -errno; the registers are
+  // as before. kUnsupported: the program was ended.
+  [[nodiscard]] Result<int64_t> MakeCall(Tid thread, TraceeAddr insn,
+                                         uint64_t number,
+                                         const std::array<uint64_t, 6>& args);
   [[nodiscard]] Result<TraceeAddr> InsnPointer(Tid thread) const;
   // x87 and vector registers: an XSAVE area in the standard format.
   [[nodiscard]] Result<std::vector<std::byte>> ExtendedState(Tid thread) const;

@@ -147,30 +147,8 @@ Status Attachment::EndRseq(TracedProcess& process, const Thread& thread) const {
 Result<int64_t> Attachment::Call(TracedProcess& process, Tid thread,
                                  uint64_t number,
                                  const std::array<uint64_t, 6>& args) const {
-  CLEW_ASSIGN_OR_RETURN(before, process.Registers(thread));
-  user_regs_struct call = before;
-  call.rip = calls_.syscall_addr();
-  call.orig_rax = UINT64_MAX;
-  call.rax = number;
-  call.rdi = args[0];
-  call.rsi = args[1];
-  call.rdx = args[2];
-  call.r10 = args[3];
-  call.r8 = args[4];
-  call.r9 = args[5];
-  CLEW_RETURN_IF_ERROR(process.SetRegisters(thread, call));
-  user_regs_struct after = call;
-  while (after.rip == call.rip) {  // a stop that was asked for comes first
-    CLEW_RETURN_IF_ERROR(process.SingleStep(thread, 0));
-    CLEW_ASSIGN_OR_RETURN(stop, process.Wait(thread, true));
-    if (stop.kind != TraceeStop::Kind::kTrap) {
-      return Unsupported("the program was ended from outside");
-    }
-    CLEW_ASSIGN_OR_RETURN(registers, process.Registers(thread));
-    after = registers;
-  }
-  CLEW_RETURN_IF_ERROR(process.SetRegisters(thread, before));
-  return static_cast<int64_t>(after.rax);
+  return process.MakeCall(thread, TraceeAddr(calls_.syscall_addr()), number,
+                          args);
 }
 
 // Below the stack, behind what the thread may use there without moving its

@@ -24,8 +24,7 @@ namespace clew::tracer {
 // the thread went at a transfer that the reader cannot know from the code:
 //
 //   0x80000000 | edge   it took this edge (a branch that was taken)
-//   fragment                it entered this fragment (an indirect jump, a
-//   return)
+//   fragment            it entered this fragment (an indirect jump, a return)
 //
 // Between two records a thread runs through its fragment, past branches that
 // were not taken, and on to the next fragment along edges without a record:
@@ -75,8 +74,7 @@ inline constexpr uint32_t kRegistersAt = 2;
 struct Batch {
   uint64_t tsc = 0;  // behind its last record
   uint32_t record_count = 0;
-  uint32_t unused = 0;
-  std::array<LogRecord, kBatchRecords> records = {};
+  alignas(8) std::array<LogRecord, kBatchRecords> records = {};
 };
 
 inline constexpr uint32_t kBatches = 506;  // so that a slot has 1 MiB
@@ -91,7 +89,7 @@ struct ThreadState {
   // Where the next record goes, from the end of the log: negative; 0 is full.
   int64_t log_index = 0;
   uint64_t scratch = 0;  // an argument of the entry in `entries.S`
-  // The last system call that ends the thread was made at this address.
+  // Where the last system call was made.
   uint64_t last_call = 0;
   void* runtime = nullptr;  // runtime/runtime.h, Runtime
   uint64_t is_vfork = 0;    // its parent waits, and gives its memory back

@@ -140,9 +140,13 @@ TEST_F(SilentAttackTest, ItsOwnCrashHoldsNobodyUp) {
   EXPECT_TRUE(is_looked_at()) << "the other one came after it";
 }
 
-// With a time for looks that ends.
-TEST_F(SilentAttackTest, ItsOwnCrashIsSavedWithoutWhatCannotBeKnown) {
-  StartAgain({"--own-look", "1"});
+// With the options of the daemon that say how long a look may take.
+class OwnLookTest
+    : public SilentAttackTest,
+      public testing::WithParamInterface<std::vector<std::string>> {};
+
+TEST_P(OwnLookTest, ItsOwnCrashIsSavedWithoutWhatCannotBeKnown) {
+  StartAgain(GetParam());
   const Stranger stranger([&] { return MapsSilence(); });
   DumpCore(stranger.id(), "core of a stranger", SIGSEGV);
   EXPECT_EQ(OnlyReady().trigger().process(), stranger.id());
@@ -150,6 +154,13 @@ TEST_F(SilentAttackTest, ItsOwnCrashIsSavedWithoutWhatCannotBeKnown) {
   clewd_->Signal(SIGTERM);
   EXPECT_TRUE(clewd_->Ends()) << "it cannot end";
 }
+
+INSTANTIATE_TEST_SUITE_P(Short, OwnLookTest,
+                         testing::Values(std::vector<std::string>{"--own-look",
+                                                                  "1"}));
+// In tools/test --all: the time that it has on a host.
+INSTANTIATE_TEST_SUITE_P(More, OwnLookTest,
+                         testing::Values(std::vector<std::string>{}));
 
 // ELF headers that ask for more than there is in the world, and files that are
 // nearly all hole.

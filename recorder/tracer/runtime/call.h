@@ -1,6 +1,9 @@
 #ifndef CLEW_RECORDER_TRACER_RUNTIME_CALL_H_
 #define CLEW_RECORDER_TRACER_RUNTIME_CALL_H_
 
+#include <sys/mman.h>
+#include <sys/syscall.h>
+
 #include <cstdint>
 
 // System calls of the runtime itself, and of the program through it.
@@ -29,6 +32,13 @@ uint64_t AddrOf(T* pointer) {
 
 // Source: x86 kernel, include/linux/err.h, MAX_ERRNO.
 inline bool IsError(uint64_t result) { return result > -4096ull; }
+
+// Maps zeros at `addr`, where nothing is mapped. Returns `addr` or an error.
+inline uint64_t MapZeros(uint64_t addr, uint64_t bytes, int protection) {
+  return Call(SYS_mmap, addr, bytes, static_cast<uint64_t>(protection),
+              MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE,
+              ~0ull);
+}
 
 inline uint64_t Tsc() {
   uint32_t low = 0;

@@ -21,19 +21,18 @@ namespace {
 
 constexpr int kEndedByRuntime = 70;
 
-// Goes on in a fragment; where there is none, at the program's own address,
-// where the CPU says why.
-void GoOn(ThreadState& thread, uint32_t fragment, uint64_t addr) {
-  thread.resume =
-      fragment == 0 ? addr : RuntimeOf(thread).translations[fragment].entry;
+[[noreturn]] void End(SharedHeader& shared, Fault fault, uint64_t detail) {
+  shared.fault_detail = detail;
+  shared.fault.store(static_cast<uint32_t>(fault));
+  for (;;) {
+    Call(SYS_exit_group, kEndedByRuntime);
+  }
 }
 
-void Map(Runtime& runtime, uint64_t addr, uint64_t bytes, int protection) {
-  const uint64_t mapped = Call(
-      SYS_mmap, addr, bytes, static_cast<uint64_t>(protection),
-      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, ~0ull);
+void Map(SharedHeader& shared, uint64_t addr, uint64_t bytes, int protection) {
+  const uint64_t mapped = MapZeros(addr, bytes, protection);
   if (IsError(mapped)) {
-    Stop(runtime, Fault::kNoMemory, -mapped);
+    End(shared, Fault::kNoMemory, -mapped);
   }
 }
 
@@ -85,11 +84,7 @@ uint64_t Make(ThreadState& thread, uint64_t number,
 }  // namespace
 
 void Stop(Runtime& runtime, Fault fault, uint64_t detail) {
-  runtime.shared->fault_detail = detail;
-  runtime.shared->fault.store(static_cast<uint32_t>(fault));
-  for (;;) {
-    Call(SYS_exit_group, kEndedByRuntime);
-  }
+  End(*runtime.shared, fault, detail);
 }
 
 extern "C" {
@@ -98,19 +93,12 @@ extern "C" {
 void tracer_on_start(SharedHeader* shared) {
   const Places& places = shared->places;
   auto& runtime = *reinterpret_cast<Runtime*>(places.runtime);
-  const uint64_t mapped = Call(
-      SYS_mmap, places.runtime, kRuntimeBytes, PROT_READ | PROT_WRITE,
-      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, ~0ull);
-  if (IsError(mapped)) {
-    shared->fault_detail = -mapped;
-    shared->fault.store(static_cast<uint32_t>(Fault::kNoMemory));
-    Call(SYS_exit_group, kEndedByRuntime);
-  }
+  Map(*shared, places.runtime, kRuntimeBytes, PROT_READ | PROT_WRITE);
   runtime.shared = shared;
   runtime.has_bmi2 = HasBmi2();
   for (size_t i = 0; i < places.caches.size(); ++i) {
     if (places.caches[i] != 0) {
-      Map(runtime, places.caches[i], kCacheBytes,
+      Map(*shared, places.caches[i], kCacheBytes,
           PROT_READ | PROT_WRITE | PROT_EXEC);
       BeginArena(runtime.arenas[i], places.caches[i]);
     }

@@ -89,6 +89,13 @@ inline Runtime& RuntimeOf(ThreadState& thread) {
   return *static_cast<Runtime*>(thread.runtime);
 }
 
+// Goes on in a fragment; where there is none, at the program's own address,
+// where the CPU says why.
+inline void GoOn(ThreadState& thread, uint32_t fragment, uint64_t addr) {
+  thread.resume =
+      fragment == 0 ? addr : RuntimeOf(thread).translations[fragment].entry;
+}
+
 // Ends the program, and tells the recorder why.
 [[noreturn]] void Stop(Runtime& runtime, Fault fault, uint64_t detail);
 

@@ -106,19 +106,13 @@ uint32_t TakePlace(Runtime& runtime) {
     }
     const uint64_t at = AddrOfPlace(runtime, number);
     const uint64_t mapped =
-        place.is_mapped
-            ? at
-            : Call(SYS_mmap, at, kThreadBytes, PROT_READ | PROT_WRITE,
-                   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE |
-                       MAP_FIXED_NOREPLACE,
-                   ~0ull);
+        place.is_mapped ? at
+                        : MapZeros(at, kThreadBytes, PROT_READ | PROT_WRITE);
     if (mapped == at) {
       place.is_mapped = true;
       return number;
     }
-    if (!IsError(mapped)) {
-      Call(SYS_munmap, mapped, kThreadBytes);
-    } else if (mapped != static_cast<uint64_t>(-EEXIST)) {
+    if (mapped != static_cast<uint64_t>(-EEXIST)) {
       Stop(runtime, Fault::kNoMemory, -mapped);
     }
   }
@@ -298,9 +292,7 @@ void BeginProgram(ThreadState& thread) {
     fragment = FragmentAt(runtime, thread.resume);
   }
   BeginLog(thread, fragment);
-  if (fragment != 0) {
-    thread.resume = runtime.translations[fragment].entry;
-  }
+  GoOn(thread, fragment, thread.resume);
 }
 
 void EndThread(ThreadState& thread, uint64_t status) {

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
+#include <sched.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 
@@ -101,6 +102,7 @@ std::optional<TracedProcess> LaunchAnswered(
   // The tracer has no rseq.
   launch.environment = {"GLIBC_TUNABLES=glibc.pthread.rseq=0", "LC_ALL=C",
                         "PATH=/usr/bin:/bin"};
+  launch.host_cpu = sched_getcpu();
   launch.prepare = AskForAnswers;
   auto process = TracedProcess::Start(launch);
   EXPECT_TRUE(process.has_value());

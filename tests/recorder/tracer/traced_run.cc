@@ -1,7 +1,6 @@
 #include "tests/recorder/tracer/traced_run.h"
 
 #include <fcntl.h>
-#include <sched.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -16,8 +15,8 @@
 #include "common/os/fd.h"
 #include "common/os/process_state.h"
 #include "common/os/ptrace.h"
-#include "recorder/tracer/inject.h"
 #include "recorder/tracer/path_reader.h"
+#include "recorder/tracer/start.h"
 
 namespace clew::tracer {
 namespace {
@@ -144,10 +143,6 @@ class Followers {
   std::vector<std::optional<Follower>> followers_;
 };
 
-std::string Trouble(const Status& status) {
-  return status ? "" : status.error().message;
-}
-
 }  // namespace
 
 TracedRun RunTraced(const std::vector<std::string>& command) {
@@ -159,29 +154,26 @@ TracedRun RunTraced(const std::vector<std::string>& command) {
   launch.arguments = command;
   launch.environment = Environment();
   launch.prepare = [&output] { return output.BecomeOutput(); };
-  cpu_set_t all;
-  sched_getaffinity(0, sizeof all, &all);
-  auto process = TracedProcess::Start(launch);
-  sched_setaffinity(0, sizeof all, &all);
-  if (!shared || !process) {
-    run.contradiction = "cannot start";
+  launch.host_cpu = std::nullopt;
+  if (!shared) {
+    run.contradiction = shared.error().message;
     return run;
   }
-  sched_setaffinity(process->process(), sizeof all, &all);
-  run.contradiction = Trouble(Inject(*process, *shared));
-  if (run.contradiction.empty()) {
-    run.contradiction = Trouble(process->Detach(process->first_thread(), 0));
+  const auto process = StartTraced(launch, *shared);
+  if (!process) {
+    run.contradiction = process.error().message;
+    return run;
   }
   Followers followers(*shared, run);
   while (run.contradiction.empty() && followers.Read()) {
     std::this_thread::yield();
   }
+  if (!run.contradiction.empty()) {
+    kill(*process, SIGKILL);
+  }
+  waitpid(*process, &run.status, 0);
   if (run.contradiction.empty()) {
-    waitpid(process->process(), &run.status, 0);
     run.contradiction = shared->FaultText();
-  } else {
-    kill(process->process(), SIGKILL);
-    waitpid(process->process(), &run.status, 0);
   }
   run.output = output.Text();
   return run;
