@@ -139,12 +139,12 @@ tracer_clone:
         call tracer_on_child
         jmp tracer_resume
 
-// tracer_end_thread(place, use, ended, status): from the first store on its
-// memory may be another thread's.
+// tracer_end_thread(use, ended, place, status): with each store a part of its
+// memory may be another thread's, the place last: there the use is.
         .globl tracer_end_thread
 tracer_end_thread:
-        movl $0, (%rdi)
-        movl %edx, (%rsi)
+        movl %esi, (%rdi)
+        movl $0, (%rdx)
         movq %rcx, %rdi
 1:      movl $SYS_exit, %eax
         syscall

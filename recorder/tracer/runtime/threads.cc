@@ -19,11 +19,10 @@ extern "C" {
 [[gnu::visibility("hidden")]] uint64_t tracer_clone(
     uint64_t number, uint64_t a, uint64_t b, uint64_t c, uint64_t d, uint64_t e,
     clew::tracer::ThreadState* child);
-// Gives back the thread's place and slot, and ends it without its stack.
+// Gives back the thread's slot and place, and ends it without its stack.
 [[gnu::visibility("hidden"), noreturn]] void tracer_end_thread(
-    std::atomic<uint32_t>* is_place_taken,
     std::atomic<clew::tracer::SlotUse>* use, clew::tracer::SlotUse ended,
-    uint64_t status);
+    std::atomic<uint32_t>* is_place_taken, uint64_t status);
 }
 
 namespace clew::tracer {
@@ -304,10 +303,11 @@ void EndThread(ThreadState& thread, uint64_t status) {
   std::atomic<SlotUse> no_use;
   ThreadSlot& slot = SlotOf(thread);
   tracer_end_thread(
+      thread.is_vfork ? &no_use : &slot.use, SlotUse::kEnded,
       thread.is_vfork
           ? &nothing
           : &RuntimeOf(thread).thread_places[PlaceOf(thread)].is_taken,
-      thread.is_vfork ? &no_use : &slot.use, SlotUse::kEnded, status);
+      status);
 }
 
 extern "C" void tracer_on_child(ThreadState* thread) {
