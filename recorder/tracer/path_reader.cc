@@ -14,22 +14,40 @@ uint64_t StartOf(const Fragment& fragment) {
 
 }  // namespace
 
-uint32_t FragmentIndex::Find(uint64_t start) {
-  auto found = by_start_.find(start);
-  if (found == by_start_.end()) {
-    Extend();
-    found = by_start_.find(start);
+uint32_t FragmentIndex::Find(uint32_t space, uint32_t version, uint64_t start) {
+  Extend();
+  const std::span<const Fragment> fragments = shared_.fragments();
+  const std::span<const Space> spaces = shared_.spaces();
+  for (;;) {
+    const auto at = latest_.find({space, start});
+    uint32_t fragment = at == latest_.end() ? 0 : at->second;
+    while (fragment != 0 && fragments[fragment].version > version) {
+      const auto earlier = earlier_.find(fragment);
+      fragment = earlier == earlier_.end() ? 0 : earlier->second;
+    }
+    if (fragment != 0 || space == 0 || space >= spaces.size()) {
+      return fragment;
+    }
+    const Space child = spaces[space];
+    if (child.parent >= space) {
+      return 0;
+    }
+    space = child.parent;
+    version = std::min(version, child.version);
   }
-  return found == by_start_.end() ? 0 : found->second;
 }
 
-bool FragmentIndex::Add(uint32_t fragment) {
-  const uint64_t start = StartOf(shared_.fragments()[fragment]);
+bool FragmentIndex::Add(uint32_t number) {
+  const Fragment& fragment = shared_.fragments()[number];
+  const uint64_t start = StartOf(fragment);
   if (start == 0) {
     return false;
   }
-  uint32_t& latest = by_start_[start];
-  latest = std::max(latest, fragment);
+  const auto [at, is_first] = latest_.insert({{fragment.space, start}, number});
+  if (!is_first && number > at->second) {
+    earlier_[number] = at->second;
+    at->second = number;
+  }
   return true;
 }
 
@@ -44,9 +62,25 @@ void FragmentIndex::Extend() {
   }
 }
 
-Status PathReader::Read(LogRecord record, const Sink& sink) {
-  return (record & kTakenEdge) != 0 ? ReadTaken(record & ~kTakenEdge, sink)
-                                    : ReadEntered(record, sink);
+Status PathReader::Read(const Batch& batch, const Sink& sink) {
+  const size_t count = std::min(batch.record_count, kBatchRecords);
+  CLEW_RETURN_IF_ERROR(
+      Read(std::span(batch.records).first(count), batch.version, sink));
+  return ReadEnd(batch.end, batch.addr, sink);
+}
+
+Status PathReader::Read(std::span<const LogRecord> records, uint32_t version,
+                        const Sink& sink) {
+  if (version != version_) {
+    version_ = version;
+    fragment_ = 0;  // another one may start where the thread is
+  }
+  for (const LogRecord record : records) {
+    CLEW_RETURN_IF_ERROR((record & kTakenEdge) != 0
+                             ? ReadTaken(record & ~kTakenEdge, sink)
+                             : ReadEntered(record, sink));
+  }
+  return {};
 }
 
 Result<uint32_t> PathReader::Current(uint32_t expected) {
@@ -55,7 +89,7 @@ Result<uint32_t> PathReader::Current(uint32_t expected) {
     fragment_ = expected;
   }
   if (fragment_ == 0) {
-    fragment_ = index_.Find(addr_);
+    fragment_ = index_.Find(space_, version_, addr_);
   }
   if (fragment_ == 0) {
     return CorruptInput("the log leads to {:#x}, where no code was translated",
@@ -120,6 +154,45 @@ Status PathReader::ReadEntered(uint32_t number, const Sink& sink) {
   has_begun_ = true;
   addr_ = fragments[number].start;
   fragment_ = number;
+  return {};
+}
+
+Status PathReader::ReadEnd(BatchEnd end, uint64_t addr, const Sink& sink) {
+  switch (end) {
+    case BatchEnd::kNothing:
+      return {};
+    case BatchEnd::kInterrupted:
+    case BatchEnd::kChanged:
+      CLEW_RETURN_IF_ERROR(ReadBefore(addr, sink));
+      break;
+    case BatchEnd::kReturned:
+      CLEW_RETURN_IF_ERROR(ReadToCall(addr, sink));
+      break;
+    default:
+      return CorruptInput("a batch of a log ends with {}, which is nothing",
+                          static_cast<uint32_t>(end));
+  }
+  has_begun_ = false;
+  return {};
+}
+
+Status PathReader::ReadBefore(uint64_t addr, const Sink& sink) {
+  // Nothing, if the thread was interrupted where it came to no code.
+  while (has_begun_ && addr_ != addr) {
+    CLEW_ASSIGN_OR_RETURN(number, Current(0));
+    const Fragment fragment = shared_.fragments()[number];
+    const uint64_t start = fragment.start;
+    const std::span<const uint8_t> code = shared_.code(fragment);
+    if (addr - start < code.size()) {
+      sink({start, code.first(addr - start)});
+      return {};
+    }
+    if (fragment.end == FragmentEnd::kIndirect) {
+      sink({start, code});  // to `addr`, where there is no code
+      return {};
+    }
+    CLEW_RETURN_IF_ERROR(Fall(number, sink));
+  }
   return {};
 }
 

@@ -17,16 +17,30 @@ namespace clew::tracer {
 class FragmentIndex {
  public:
   explicit FragmentIndex(const SharedMemory& shared) : shared_(shared) {}
-  // Returns the latest one at an address; 0: there is none.
-  uint32_t Find(uint64_t start);
+  // Returns the one that a thread of this space runs at an address, in this
+  // version; 0: there is none.
+  uint32_t Find(uint32_t space, uint32_t version, uint64_t start);
 
  private:
+  struct Key {
+    uint32_t space = 0;
+    uint64_t start = 0;
+    bool operator==(const Key&) const = default;
+  };
+  struct Hash {
+    size_t operator()(const Key& key) const {
+      return std::hash<uint64_t>()(key.start ^ uint64_t{key.space} << 48);
+    }
+  };
+
   void Extend();
   // False: it is not written yet.
   bool Add(uint32_t fragment);
 
   const SharedMemory& shared_;
-  std::unordered_map<uint64_t, uint32_t> by_start_;
+  std::unordered_map<Key, uint32_t, Hash> latest_;
+  // Of those that another one with the same key followed.
+  std::unordered_map<uint32_t, uint32_t> earlier_;
   uint32_t next_ = 1;
   std::vector<uint32_t> not_written_;  // of those before
 };
@@ -45,18 +59,25 @@ class PathReader {
  public:
   using Sink = std::function<void(const StraightRun&)>;
 
-  // Both are borrowed.
-  PathReader(const SharedMemory& shared, FragmentIndex& index)
-      : shared_(shared), index_(index) {}
+  // Of a thread of that space. The others are borrowed.
+  PathReader(const SharedMemory& shared, FragmentIndex& index, uint32_t space)
+      : shared_(shared), index_(index), space_(space) {}
 
-  // Tells `sink` of the code up to what the record says.
-  [[nodiscard]] Status Read(LogRecord record, const Sink& sink);
+  // Tells `sink` of the code up to what the last record says, and the end of
+  // the batch.
+  [[nodiscard]] Status Read(const Batch& batch, const Sink& sink);
+  // The same of records of that version.
+  [[nodiscard]] Status Read(std::span<const LogRecord> records,
+                            uint32_t version, const Sink& sink);
   // Tells it of the code up to a system call at `addr` that did not return.
   [[nodiscard]] Status ReadToCall(uint64_t addr, const Sink& sink);
 
  private:
+  [[nodiscard]] Status ReadEnd(BatchEnd end, uint64_t addr, const Sink& sink);
   [[nodiscard]] Status ReadTaken(uint32_t edge, const Sink& sink);
   [[nodiscard]] Status ReadEntered(uint32_t fragment, const Sink& sink);
+  // Up to the instruction at `addr`, which did not run.
+  [[nodiscard]] Status ReadBefore(uint64_t addr, const Sink& sink);
   // Returns the fragment that the thread is at the start of. It is `expected`
   // if that starts there.
   [[nodiscard]] Result<uint32_t> Current(uint32_t expected);
@@ -65,6 +86,8 @@ class PathReader {
 
   const SharedMemory& shared_;
   FragmentIndex& index_;
+  uint32_t space_;
+  uint32_t version_ = 0;
   bool has_begun_ = false;
   uint64_t addr_ = 0;
   uint32_t fragment_ = 0;  // at addr_; 0: not known

@@ -139,6 +139,7 @@ Result<Places> ChoosePlaces(std::string_view maps, uint64_t ip,
   Places places;
   places.shared = take(kSharedBytes);
   places.image = take(RuntimeImage().size());
+  places.image_bytes = RuntimeImage().size();
   places.runtime = take(kRuntimeBytes);
   places.threads = take(kThreadsMax * kThreadBytes);
   if (caches.empty()) {

@@ -10,7 +10,7 @@
 // recorder: one file, of which each maps all. Most of it is never touched, and
 // takes no memory then.
 //
-//   SharedHeader | Fragment[] | Edge[] | code bytes | ThreadSlot[]
+//   SharedHeader | Space[] | Fragment[] | Edge[] | code bytes | ThreadSlot[]
 //
 // The runtime writes, the recorder reads; what the recorder writes is told at
 // its field. The traced program can write here, too, if it means to: the
@@ -30,6 +30,16 @@ namespace clew::tracer {
 // were not taken, and on to the next fragment along edges without a record:
 // those that lead forward, behind an unconditional transfer or where a fragment
 // was cut. As they lead forward only, every cycle has a record.
+//
+// Where a handler of a signal begins, or returns, the thread leaves its code at
+// an address that the batch has (BatchEnd), and the log begins anew.
+//
+// Which fragment starts at an address depends on the process, and on when: code
+// is replaced by other code. What was dropped of a process counts up its
+// *version*. A batch has the version of all its records, and a fragment the one
+// that it was made in: a thread at an address runs the latest one of its space
+// that is not newer than the batch; if there is none, of the process that it
+// was forked from, as of then.
 
 using LogRecord = uint32_t;
 inline constexpr LogRecord kTakenEdge = 0x80000000;
@@ -47,9 +57,17 @@ enum class FragmentEnd : uint8_t {
 struct Fragment {
   uint64_t start = 0;  // written last; 0 until then
   uint64_t end_target = 0;
+  uint32_t space = 0;
+  uint32_t version = 0;
   uint32_t code_at = 0;     // of its bytes, in the code bytes
-  uint32_t code_bytes = 0;  // as they were when it was translated
+  uint16_t code_bytes = 0;  // as they were when it was translated
   FragmentEnd end = FragmentEnd::kNowhere;
+};
+
+// The memory of a process, or of several that share it.
+struct Space {
+  uint32_t parent = 0;   // that it was forked from: a smaller number
+  uint32_t version = 0;  // of the parent's, then
 };
 
 // A branch of a fragment.
@@ -69,15 +87,46 @@ inline constexpr uint32_t kRecordedRegisters = 17;
 // Where in the records of a batch they are.
 inline constexpr uint32_t kRegistersAt = 2;
 
-// A part of a log. With SharedHeader::log_registers it has one record, and, at
-// kRegistersAt, the registers behind it.
+// What is behind the last record of a batch.
+enum class BatchEnd : uint32_t {
+  kNothing,      // the log goes on in the next one
+  kInterrupted,  // before `addr`: a handler begins
+  kReturned,     // the SYSCALL at `addr`: a handler returns
+  kChanged,      // before `addr`: code has changed, and the log begins anew
+};
+
+// A part of a log. With SharedHeader::log_registers it has one record, or an
+// end; and, at kRegistersAt, the registers behind it.
 struct Batch {
   uint64_t tsc = 0;  // behind its last record
   uint32_t record_count = 0;
+  BatchEnd end = BatchEnd::kNothing;
+  uint64_t addr = 0;
+  uint32_t version = 0;
   alignas(8) std::array<LogRecord, kBatchRecords> records = {};
 };
 
-inline constexpr uint32_t kBatches = 506;  // so that a slot has 1 MiB
+inline constexpr uint32_t kBatches = 502;  // so that a slot has 1 MiB
+
+// What the kernel has of a thread's signals natively, and not here
+// (runtime/signals.h).
+struct SignalState {
+  // The kernel's mask of signals is not the program's, which is held_mask: one
+  // that was sent waits until the thread is at a boundary.
+  uint64_t is_holding = 0;
+  uint64_t held_mask = 0;
+  // The thread is at a boundary: its registers are in the state, and the next
+  // instruction is at `boundary`.
+  uint64_t is_at_boundary = 0;
+  uint64_t boundary = 0;
+  // The mask under which signals are let in there.
+  uint64_t open_mask = 0;
+  // The program's alternate stack, as sigaltstack(2) has it.
+  uint64_t alt_stack = 0;
+  uint64_t alt_stack_bytes = 0;
+  uint32_t alt_stack_flags = 0;
+  void* actions = nullptr;  // runtime/signal_actions.h, Actions
+};
 
 // What the GS base of a traced thread points to. Offsets are in entries.S.
 struct ThreadState {
@@ -93,6 +142,9 @@ struct ThreadState {
   uint64_t last_call = 0;
   void* runtime = nullptr;  // runtime/runtime.h, Runtime
   uint64_t is_vfork = 0;    // its parent waits, and gives its memory back
+  SignalState signals;
+  uint64_t version = 0;  // of its log (runtime/versions.h)
+  uint64_t is_elsewhere = 0;
 };
 
 // As entries.S has them.
@@ -100,7 +152,8 @@ static_assert(offsetof(ThreadState, rflags) == 128 &&
               offsetof(ThreadState, resume) == 136 &&
               offsetof(ThreadState, runtime_stack) == 144 &&
               offsetof(ThreadState, self) == 152 &&
-              offsetof(ThreadState, scratch) == 168);
+              offsetof(ThreadState, scratch) == 168 &&
+              offsetof(ThreadState, signals.is_holding) == 200);
 
 inline constexpr uint64_t kThreadStateBytes = 2048;
 // The log of a thread that is not in a batch yet ends here.
@@ -123,6 +176,7 @@ struct alignas(8) ThreadSlot {
   std::atomic<uint32_t> batches_read;  // the recorder writes it, and wakes
   int32_t process = 0;
   int32_t tid = 0;  // 0: the thread has not begun
+  uint32_t space = 0;
   std::atomic<SlotUse> use;
   std::array<Batch, kBatches> batches = {};
 };
@@ -135,6 +189,7 @@ static_assert(sizeof(ThreadSlot) <= kSlotBytes);
 
 // ---- All -------------------------------------------------------------------
 
+inline constexpr uint32_t kSpacesMax = 1 << 20;  // the first one is 0
 inline constexpr uint32_t kFragmentsMax = 1 << 18;
 inline constexpr uint32_t kEdgesMax = 1 << 20;
 inline constexpr uint32_t kCodeBytesMax = 64 << 20;
@@ -146,32 +201,36 @@ enum class Fault : uint32_t {
   kTooManyFragments,  // more code than the tables or the cache have room for
   kTooManyThreads,  // more than kThreadsMax, or the recorder does not free them
   kNoMemory,        // the kernel refused memory; `fault_detail`: its error
-  kUnsupportedInsn,  // `fault_detail`: its address
+  kUnsupportedInsn,   // `fault_detail`: its address
+  kTooManyProcesses,  // that were forked
+  kRuntime,           // the runtime itself failed at `fault_detail`
 };
 
 // Where things are in the traced process; the recorder chooses, so that the
 // program's own mappings lie where they lie without it.
 struct Places {
-  uint64_t shared = 0;   // this file
-  uint64_t image = 0;    // the runtime's code
+  uint64_t shared = 0;  // this file
+  uint64_t image = 0;   // the runtime's code
+  uint64_t image_bytes = 0;
   uint64_t runtime = 0;  // what it needs besides, kRuntimeBytes
   uint64_t threads = 0;  // kThreadBytes for each
   // Of the code caches, kCacheBytes each: one for the code that lies around
   // it. 0: there is none.
   std::array<uint64_t, 2> caches = {};
 };
-inline constexpr uint64_t kRuntimeBytes = 64 << 20;
+inline constexpr uint64_t kRuntimeBytes = 128 << 20;
 inline constexpr uint64_t kCacheBytes = 256 << 20;
 // A thread's slot, and what it needs besides.
 inline constexpr uint64_t kThreadBytes = 6 << 20;
 
 struct SharedHeader {
+  std::atomic<uint32_t> spaces;     // as many as were made by fork
   std::atomic<uint32_t> fragments;  // the first unused one; the first one is 1
   std::atomic<uint32_t> edges;      // likewise
   std::atomic<uint32_t> code_bytes;
   std::atomic<uint32_t> slots;  // those behind were never used
   // The recorder sets these before the runtime begins.
-  uint32_t log_registers = 0;  // each record is a batch of its own
+  uint32_t log_registers = 0;  // each record is a batch of its own, at no time
   Places places;
   std::atomic<uint32_t> fault;
   uint64_t fault_detail = 0;
@@ -182,7 +241,8 @@ inline uint32_t LogRecords(const SharedHeader& header) {
   return header.log_registers != 0 ? 1 : kBatchRecords;
 }
 
-inline constexpr uint64_t kFragmentsAt = 4096;
+inline constexpr uint64_t kSpacesAt = 4096;
+inline constexpr uint64_t kFragmentsAt = kSpacesAt + kSpacesMax * sizeof(Space);
 inline constexpr uint64_t kEdgesAt =
     kFragmentsAt + kFragmentsMax * sizeof(Fragment);
 inline constexpr uint64_t kCodeAt = kEdgesAt + kEdgesMax * sizeof(Edge);

@@ -54,6 +54,11 @@ std::span<const Edge> SharedMemory::edges() const {
   return {At<Edge>(kEdgesAt), std::min(header().edges.load(), kEdgesMax)};
 }
 
+std::span<const Space> SharedMemory::spaces() const {
+  return {At<Space>(kSpacesAt),
+          std::min(header().spaces.load(), kSpacesMax - 1) + 1};
+}
+
 uint32_t SharedMemory::slot_count() const {
   return std::min(header().slots.load(), kThreadsMax);
 }
@@ -104,6 +109,11 @@ std::string SharedMemory::FaultText() const {
           "the tracer does not know the instruction at {:#x}, which the "
           "program came to",
           detail);
+    case Fault::kTooManyProcesses:
+      return fmt::format("the program forked more than {} processes",
+                         kSpacesMax);
+    case Fault::kRuntime:
+      return fmt::format("the tracer failed in the program, at {:#x}", detail);
   }
   return fmt::format("the tracer ended the program: {}", header().fault.load());
 }

@@ -31,6 +31,7 @@ class SharedMemory {
   // As many as are in use; the first one is none.
   std::span<const Fragment> fragments() const;
   std::span<const Edge> edges() const;
+  std::span<const Space> spaces() const;
   // Of a fragment; empty if it says what cannot be. A copy of it: the process
   // may change it at any moment.
   std::span<const uint8_t> code(Fragment fragment) const;

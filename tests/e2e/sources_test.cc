@@ -55,7 +55,7 @@ Result<Ips> Stepped(const std::string& program) {
   return log.ips();
 }
 
-Result<Ips> Decoded(const std::string& bundle_path) {
+Result<Ips> DecodedIps(const std::string& bundle_path) {
   CLEW_ASSIGN_OR_RETURN(bundle, Bundle::Open(bundle_path));
   CLEW_ASSIGN_OR_RETURN(trace, decoder::ReadTrace(bundle));
   CLEW_ASSIGN_OR_RETURN(streams, decoder::TraceStreams::Create(*trace, {}));
@@ -76,7 +76,7 @@ TEST_P(SourcesTest, TellTheSameInstructions) {
   options.plugin_path = Built("bin/clew-qemu-plugin.so");
   const auto recorded = recorder::Record(options);
   ASSERT_TRUE(recorded.has_value()) << recorded.error().message;
-  const auto decoded = Decoded(options.output);
+  const auto decoded = DecodedIps(options.output);
   ASSERT_TRUE(decoded.has_value()) << decoded.error().message;
   const auto stepped = Stepped(options.command[0]);
   ASSERT_TRUE(stepped.has_value()) << stepped.error().message;

@@ -16,6 +16,8 @@
 
 namespace {
 
+using clew::tracer::Batch;
+using clew::tracer::BatchEnd;
 using clew::tracer::Edge;
 using clew::tracer::Fragment;
 using clew::tracer::FragmentIndex;
@@ -62,7 +64,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
                reinterpret_cast<Edge*>(bytes + clew::tracer::kEdgesAt) + 1,
                edges));
   FragmentIndex index(memory);
-  PathReader reader(memory, index);
+  PathReader reader(memory, index, 0);
   uint64_t sum = 0;
   const PathReader::Sink sink = [&sum](const StraightRun& run) {
     if (!run.code.empty()) {
@@ -74,7 +76,15 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     LogRecord record = 0;
     Fill(rest, &record, 1);
     call = record;
-    if (!reader.Read(record, sink)) {
+    // Some numbers are the end of a batch, at an address, in a version.
+    const bool is_end = (record >> 24 & 0x7f) == 0x7f;
+    Batch batch;
+    batch.records[0] = record;
+    batch.record_count = is_end ? 0 : 1;
+    batch.end = is_end ? static_cast<BatchEnd>(record & 7) : BatchEnd::kNothing;
+    batch.addr = record & 0xffff00;
+    batch.version = record & 3;
+    if (!reader.Read(batch, sink)) {
       break;
     }
   }

@@ -81,7 +81,7 @@ void FuzzBacktraces(std::string_view document) {
   for (const ThreadTrace& thread : backtraces.threads) {
     CLEW_CHECK(thread.frames.size() <= kFramesMax, "{} frames",
                thread.frames.size());
-    for (const Frame& frame : thread.frames) {
+    for (const clew::collector::web::Frame& frame : thread.frames) {
       CLEW_CHECK(EscapeHtml(frame.function).find('<') == std::string::npos,
                  "{:?}", frame.function);
     }

@@ -2,8 +2,6 @@
 
 #include <optional>
 
-#include "recorder/tracer/runtime/encode.h"
-
 namespace clew::tracer {
 namespace {
 
@@ -71,8 +69,8 @@ Register FreeRegister(const Layout& layout, const uint8_t* insn) {
   return kRbx;
 }
 
-// With [gpr] for the operand.
-void CopyThroughRegister(Code& code, const Insn& insn) {
+// With [gpr] for the operand. Returns the register.
+Register CopyThroughRegister(Code& code, const Insn& insn) {
   const Register gpr = FreeRegister(insn.layout, insn.bytes);
   Save(code, gpr);
   LoadNumber(code, gpr, insn.operand());
@@ -87,6 +85,7 @@ void CopyThroughRegister(Code& code, const Insn& insn) {
   code.Byte((insn.layout.modrm.value_or(0) & 0x38) | gpr);
   code.Bytes(insn.all().subspan(insn.displacement_at() + 4));
   Restore(code, gpr);
+  return gpr;
 }
 
 // XBEGIN: the target of its abort is relative.
@@ -117,20 +116,20 @@ bool UsesGsBase(const Layout& layout) {
 
 }  // namespace
 
-void CopyInsn(Code& code, const Insn& insn) {
+Register CopyInsn(Code& code, const Insn& insn) {
   if (!IsRipRelative(insn.layout)) {
     code.Bytes(insn.all());
-    return;
+    return kNoRegister;
   }
   const uint64_t end = AddrOf(code.at()) + insn.layout.length;
   const bool reaches = Reaches(end, insn.operand());
   if (!reaches || insn.layout.opcode.prefixes.address_size) {
-    CopyThroughRegister(code, insn);
-    return;
+    return CopyThroughRegister(code, insn);
   }
   code.Bytes(insn.all().first(insn.displacement_at()));
   code.Word(static_cast<uint32_t>(insn.operand() - end));
   code.Bytes(insn.all().subspan(insn.displacement_at() + 4));
+  return kNoRegister;
 }
 
 void LoadTarget(Code& code, const Insn& insn) {

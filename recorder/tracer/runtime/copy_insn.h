@@ -8,6 +8,7 @@
 #include "common/x86/branch.h"
 #include "common/x86/layout.h"
 #include "recorder/tracer/runtime/arena.h"
+#include "recorder/tracer/runtime/encode.h"
 
 namespace clew::tracer {
 
@@ -34,9 +35,10 @@ struct Insn {
   }
 };
 
-// Writes a copy that does the same. REQUIRES: it is none that transfers
+// Writes a copy that does the same. Returns the register that it uses besides,
+// whose value is in the state then. REQUIRES: it is none that transfers
 // control.
-void CopyInsn(Code& code, const Insn& insn);
+Register CopyInsn(Code& code, const Insn& insn);
 
 // Loads the operand of an indirect jump or call to RCX.
 void LoadTarget(Code& code, const Insn& insn);

@@ -17,7 +17,8 @@ enum Register : uint8_t {
   kRbx = 3,
   kRsp = 4,
   kRsi = 6,
-  kRdi = 7
+  kRdi = 7,
+  kNoRegister = kRsp,  // of those that a copy may use
 };
 
 constexpr uint32_t StateOffset(Register gpr) { return 8u * gpr; }

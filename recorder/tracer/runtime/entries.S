@@ -18,6 +18,7 @@
         .set RUNTIME_STACK, 144
         .set SELF, 152
         .set SCRATCH, 168
+        .set IS_HOLDING, 200
         .set AC_HIGH, 4 // bit 18 of RFLAGS, in its third byte
 
         .macro SAVE_OTHERS
@@ -86,7 +87,7 @@ tracer_full:
         call tracer_on_full
         jmp tracer_resume
 
-// RCX: where to go on; the program's is lost, as SYSCALL loses it.
+// RCX: where to go on; the program's is in the state.
         .globl tracer_call
 tracer_call:
         movq %rcx, %gs:RESUME
@@ -113,6 +114,60 @@ tracer_resume:
         movq %gs:120, %r15
         movq %gs:RSP, %rsp
         jmpq *%gs:RESUME
+
+// What the kernel calls for the program's signals, with its frame on the signal
+// stack: tracer_on_signal(signal, frame).
+        .globl tracer_signal
+tracer_signal:
+        movq %rsp, %rsi
+        pushq $2
+        popfq
+        subq $8, %rsp
+        call tracer_on_signal
+        addq $16, %rsp // over the frame's restorer, as a handler's RET
+        testb %al, %al
+        jz 1f
+
+// The program is at a boundary; its registers are in the state.
+        .globl tracer_at_boundary
+tracer_at_boundary:
+        movq %gs:RUNTIME_STACK, %rsp
+        movq %gs:SELF, %rdi
+        call tracer_on_boundary
+        jmp tracer_resume
+
+// tracer_return(frame)
+        .globl tracer_return
+tracer_return:
+        leaq 8(%rdi), %rsp
+1:      movl $SYS_rt_sigreturn, %eax
+        syscall
+
+// tracer_make_call(number, arguments): RAX behind the call; less ERESTARTSYS if
+// a signal is held. One that comes where that is not looked at any more, and
+// the call not made, sends the thread to its end.
+        .globl tracer_make_call
+tracer_make_call:
+        movq %rdi, %rax
+        movq %rsi, %r11
+        movq (%r11), %rdi
+        movq 8(%r11), %rsi
+        movq 16(%r11), %rdx
+        movq 24(%r11), %r10
+        movq 32(%r11), %r8
+        movq 40(%r11), %r9
+        .globl tracer_make_call_check
+tracer_make_call_check:
+        cmpq $0, %gs:IS_HOLDING
+        jne 1f
+        .globl tracer_make_call_insn
+tracer_make_call_insn:
+        syscall
+        .globl tracer_make_call_end
+tracer_make_call_end:
+        ret
+1:      movq $-512, %rax
+        ret
 
 // tracer_clone(number, a, b, c, d, e, child): RAX behind the call; in the thread
 // that it made, the program goes on.

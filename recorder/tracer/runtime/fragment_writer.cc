@@ -10,6 +10,7 @@
 #include "common/x86/layout.h"
 #include "recorder/tracer/runtime/copy_insn.h"
 #include "recorder/tracer/runtime/encode.h"
+#include "recorder/tracer/runtime/versions.h"
 #include "recorder/tracer/runtime/ways.h"
 
 namespace clew::tracer {
@@ -45,6 +46,8 @@ class FragmentWriter {
     }
     number_ = Take(runtime, runtime.shared->fragments, 1, kFragmentsMax);
     fragment_.start = start;
+    fragment_.space = runtime.space;
+    fragment_.version = static_cast<uint32_t>(runtime.version.load());
     arena_.hot.AlignTo(8, 0xcc);
     entry_ = AddrOf(arena_.hot.at());
   }
@@ -52,6 +55,7 @@ class FragmentWriter {
   uint32_t Write() {
     for (size_t insns = 0; !ended_; ++insns) {
       if (insns == kInsnsMax || branch_count_ == kBranchesMax) {
+        NoteInsn();
         Fall(addr_, false);
         break;
       }
@@ -69,7 +73,13 @@ class FragmentWriter {
     uint32_t edge = 0;
   };
 
+  void NoteInsn() {
+    insns_[insn_count_++] = {AddrOf(arena_.hot.at()) - entry_, kNoRegister};
+  }
+  void NoteSaved(Register gpr) { insns_[insn_count_ - 1].SetSaved(gpr); }
+
   void WriteNext() {
+    NoteInsn();
     Insn insn{addr_, reinterpret_cast<const uint8_t*>(addr_), {}, {}};
     const uint64_t readable =
         std::min<uint64_t>(readable_end_ - addr_, x86::kInsnBytesMax);
@@ -94,7 +104,7 @@ class FragmentWriter {
     switch (insn.branch.branch_class) {
       case BranchClass::kNone:
       case BranchClass::kRepString:
-        CopyInsn(arena_.hot, insn);
+        NoteSaved(CopyInsn(arena_.hot, insn));
         break;
       case BranchClass::kConditional:
         WriteConditional(insn);
@@ -108,6 +118,7 @@ class FragmentWriter {
       case BranchClass::kIndirectJump:
       case BranchClass::kIndirectCall:
         Save(arena_.hot, kRcx);
+        NoteSaved(kRcx);
         LoadTarget(arena_.hot, insn);
         if (insn.branch.branch_class == BranchClass::kIndirectCall) {
           PushAddress(arena_, insn.next());
@@ -163,6 +174,7 @@ class FragmentWriter {
   void WriteReturn(const Insn& insn) {
     Code& hot = arena_.hot;
     Save(hot, kRcx);
+    NoteSaved(kRcx);
     hot.Bytes({0x48, 0x8b, 0x0c, 0x24});  // mov rcx, [rsp]
     hot.Bytes({0x48, 0x8d, 0xa4, 0x24});  // lea rsp, [rsp + bytes]
     const uint8_t* operand = insn.bytes + insn.layout.opcode.bytes;
@@ -174,6 +186,8 @@ class FragmentWriter {
 
   void WriteSyscall(const Insn& insn) {
     Code& hot = arena_.hot;
+    Save(hot, kRcx);
+    NoteSaved(kRcx);
     hot.Bytes({0x48, 0x8d, 0x0d});  // lea rcx, [behind the jump]
     hot.Word(5);
     Jump(hot, arena_.call);
@@ -248,7 +262,7 @@ class FragmentWriter {
 
   // Tells the recorder, and this process.
   void Publish() {
-    fragment_.code_bytes = static_cast<uint32_t>(addr_ - fragment_.start);
+    fragment_.code_bytes = static_cast<uint16_t>(addr_ - fragment_.start);
     fragment_.code_at = Take(runtime_, runtime_.shared->code_bytes,
                              fragment_.code_bytes, kCodeBytesMax);
     const auto* const code = reinterpret_cast<const uint8_t*>(fragment_.start);
@@ -258,7 +272,22 @@ class FragmentWriter {
     const uint64_t start = std::exchange(fragment_.start, 0);
     published = fragment_;
     __atomic_store_n(&published.start, start, __ATOMIC_RELEASE);
-    runtime_.translations[number_].entry = entry_;
+    Translation& translation = runtime_.translations[number_];
+    translation.entry = entry_;
+    translation.insn_count = static_cast<uint8_t>(insn_count_);
+    translation.insns_at =
+        Take(runtime_, runtime_.insn_count, static_cast<uint32_t>(insn_count_),
+             kInsnOffsetsMax);
+    std::copy_n(insns_.begin(), insn_count_,
+                runtime_.insns.begin() + translation.insns_at);
+    AddToArena();
+    NotePage(runtime_, number_);
+  }
+
+  void AddToArena() {
+    const size_t arena = &arena_ == runtime_.arenas.data() ? 0 : 1;
+    runtime_.fragments_of_arena[arena][runtime_.fragment_counts[arena]++] =
+        number_;
   }
 
   Runtime& runtime_;
@@ -271,6 +300,8 @@ class FragmentWriter {
   bool ended_ = false;
   std::array<TakenBranch, kBranchesMax> branches_;
   size_t branch_count_ = 0;
+  std::array<InsnOffset, kInsnsMax + 1> insns_;
+  size_t insn_count_ = 0;
 };
 
 }  // namespace

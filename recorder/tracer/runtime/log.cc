@@ -31,28 +31,37 @@ void WaitForRoom(ThreadSlot& slot) {
 
 void BeginLog(ThreadState& thread, uint32_t fragment) {
   Empty(thread);
-  ThreadSlot& slot = SlotOf(thread);
-  *(slot.log.end() - LogRecords(*RuntimeOf(thread).shared)) = fragment;
-  thread.log_index += sizeof(LogRecord);
-  if (thread.log_index == 0) {
-    Flush(thread);
+  if (fragment != 0) {
+    Log(thread, fragment);
+    if (thread.log_index == 0) {
+      Flush(thread);
+    }
   }
 }
 
-void Flush(ThreadState& thread) {
+void Log(ThreadState& thread, LogRecord record) {
+  constexpr int64_t kBytes = sizeof(LogRecord);
+  SlotOf(thread).log.end()[thread.log_index / kBytes] = record;
+  thread.log_index += kBytes;
+}
+
+void Flush(ThreadState& thread, BatchEnd end, uint64_t addr) {
   const Runtime& runtime = RuntimeOf(thread);
   ThreadSlot& slot = SlotOf(thread);
   const uint64_t capacity = LogRecords(*runtime.shared);
   const uint64_t left =
       static_cast<uint64_t>(-thread.log_index) / sizeof(LogRecord);
-  if (left == capacity) {
+  if (left == capacity && end == BatchEnd::kNothing) {
     return;
   }
   WaitForRoom(slot);
   const uint32_t number = slot.batches_written.load(std::memory_order_relaxed);
   Batch& batch = slot.batches[number % kBatches];
-  batch.tsc = Tsc();
+  batch.tsc = runtime.shared->log_registers != 0 ? 0 : Tsc();
   batch.record_count = static_cast<uint32_t>(capacity - left);
+  batch.end = end;
+  batch.addr = addr;
+  batch.version = static_cast<uint32_t>(thread.version);
   std::copy_n(slot.log.end() - capacity, batch.record_count,
               batch.records.begin());
   if (runtime.shared->log_registers != 0) {
@@ -63,6 +72,14 @@ void Flush(ThreadState& thread) {
   }
   slot.batches_written.store(number + 1, std::memory_order_release);
   Empty(thread);
+}
+
+uint64_t AddrOfLastRecord(ThreadState& thread) {
+  Runtime& runtime = RuntimeOf(thread);
+  const LogRecord last = SlotOf(thread).log.back();
+  return (last & kTakenEdge) != 0
+             ? runtime.edge((last & ~kTakenEdge) % kEdgesMax).target
+             : runtime.fragment(last % kFragmentsMax).start;
 }
 
 }  // namespace clew::tracer

@@ -5,12 +5,20 @@
 
 namespace clew::tracer {
 
-// Lets a thread's log begin, with the fragment that it enters first.
+// Lets a thread's log begin, with the fragment that it enters first; 0:
+// without.
 void BeginLog(ThreadState& thread, uint32_t fragment);
 
-// Hands the records of the log on, and begins it anew. Waits for the recorder
-// to have read enough.
-void Flush(ThreadState& thread);
+// Writes a record. REQUIRES: the log is not full.
+void Log(ThreadState& thread, LogRecord record);
+
+// Hands the records of the log on, if there are any or it ends there, and
+// begins it anew. Waits for the recorder to have read enough.
+void Flush(ThreadState& thread, BatchEnd end = BatchEnd::kNothing,
+           uint64_t addr = 0);
+
+// Where the thread is when its log is full: where its last record leads.
+uint64_t AddrOfLastRecord(ThreadState& thread);
 
 }  // namespace clew::tracer
 

@@ -10,8 +10,12 @@
 
 #include "recorder/tracer/runtime/call.h"
 #include "recorder/tracer/runtime/log.h"
+#include "recorder/tracer/runtime/signal_actions.h"
+#include "recorder/tracer/runtime/signal_frame.h"
+#include "recorder/tracer/runtime/signals.h"
 #include "recorder/tracer/runtime/threads.h"
 #include "recorder/tracer/runtime/translate.h"
+#include "recorder/tracer/runtime/versions.h"
 
 // The runtime in a traced process: what the entries of translated code
 // (entries.S) come to.
@@ -53,18 +57,31 @@ bool IsRefused(uint64_t number, uint64_t first_argument) {
           (first_argument == ARCH_SET_GS || first_argument == ARCH_GET_GS));
 }
 
-bool ChangesCode(uint64_t number, std::span<const uint64_t, 6> arguments) {
+// Drops the code that a system call may have changed.
+void DropChanged(Runtime& runtime, uint64_t number,
+                 std::span<const uint64_t, 6> arguments) {
+  const auto drop = [&](uint64_t addr, uint64_t bytes) {
+    const Locked locked(runtime.lock);
+    Drop(runtime, addr, addr + bytes);
+  };
   switch (number) {
-    case SYS_munmap:
     case SYS_mremap:
-      return true;
-    case SYS_mmap:
-      return (arguments[3] & MAP_FIXED) != 0;
+      if ((arguments[3] & MREMAP_FIXED) != 0) {
+        drop(arguments[4], arguments[2]);
+      }
+      [[fallthrough]];
+    case SYS_munmap:
     case SYS_mprotect:
     case SYS_pkey_mprotect:
-      return true;
+      drop(arguments[0], arguments[1]);
+      break;
+    case SYS_mmap:
+      if ((arguments[3] & MAP_FIXED) != 0) {
+        drop(arguments[0], arguments[1]);
+      }
+      break;
     default:
-      return false;
+      break;
   }
 }
 
@@ -77,8 +94,23 @@ uint64_t Make(ThreadState& thread, uint64_t number,
   if (IsClone(number)) {
     return Clone(thread, number, arguments);
   }
-  return Call(number, arguments[0], arguments[1], arguments[2], arguments[3],
-              arguments[4], arguments[5]);
+  switch (number) {
+    case SYS_rt_sigaction:
+      return SetAction(thread, arguments);
+    case SYS_sigaltstack:
+      return SetAltStack(thread, arguments);
+    case SYS_rt_sigreturn:
+      return ReturnFromHandler(thread);
+    case SYS_exit:
+      EndThread(thread, arguments[0]);
+      return kNotMade;
+    case SYS_exit_group:
+      Flush(thread);
+      break;
+    default:
+      break;
+  }
+  return MakeCall(number, arguments);
 }
 
 }  // namespace
@@ -104,7 +136,9 @@ void tracer_on_start(SharedHeader* shared) {
     }
   }
   ThreadState& thread = BeginThread(runtime, 0);
+  thread.signals.actions = &runtime.actions;
   Call(SYS_arch_prctl, ARCH_SET_GS, AddrOf(&thread));
+  BeginSignalStack(thread);
   BeginProgram(thread);
 }
 
@@ -114,7 +148,13 @@ void tracer_on_exit(ThreadState* thread) {
   const uint64_t target = runtime.edge(edge).target;
   const Locked locked(runtime.lock);
   const uint32_t fragment = FragmentAt(runtime, target);
-  if (fragment != 0) {
+  if (IsBehind(*thread)) {
+    Flush(*thread, BatchEnd::kChanged, target);
+    TakeVersion(*thread);
+    BeginLog(*thread, fragment);
+  }
+  if (fragment != 0 &&
+      IsTakenByAll(runtime, runtime.fragment(fragment).version)) {
     Link(runtime, edge, fragment);
   }
   GoOn(*thread, fragment, target);
@@ -129,16 +169,24 @@ void tracer_on_miss(ThreadState* thread) {
     GoOn(*thread, 0, target);
     return;
   }
-  auto* const table =
-      reinterpret_cast<LookupEntry*>(AddrOf(thread) + kLookupAt);
-  const uint64_t mask =
-      runtime.has_bmi2 ? (1u << kLookupBits) - 1 : uint64_t{0xffff};
   const uint64_t entry = IndirectEntry(runtime, fragment);
-  table[target & mask] = {-target, entry};
+  LookupFor(*thread, target) = {-target, entry};
+  if (IsBehind(*thread)) {
+    Log(*thread, fragment);  // of what was before
+    Flush(*thread);
+    TakeVersion(*thread);
+    GoOn(*thread, fragment, target);
+    return;
+  }
   thread->resume = entry;
 }
 
-void tracer_on_full(ThreadState* thread) { Flush(*thread); }
+void tracer_on_full(ThreadState* thread) {
+  const uint64_t addr = AddrOfLastRecord(*thread);
+  Flush(*thread);
+  TakeVersion(*thread);
+  LetIn(*thread, addr);
+}
 
 void tracer_on_call(ThreadState* thread) {
   Runtime& runtime = RuntimeOf(*thread);
@@ -150,21 +198,23 @@ void tracer_on_call(ThreadState* thread) {
   const uint64_t number = gpr[0];
   const std::array<uint64_t, 6> arguments = {gpr[7],  gpr[6], gpr[2],
                                              gpr[10], gpr[8], gpr[9]};
+  LetIn(*thread, thread->last_call);
   // As SYSCALL leaves them.
   gpr[1] = next;
   gpr[11] = thread->rflags;
-  if (number == SYS_exit) {
-    EndThread(*thread, arguments[0]);
+  LeaveProgram(*thread);
+  uint64_t result = kNotMade;
+  while ((result = Make(*thread, number, arguments)) == kNotMade) {
+    LetIn(*thread, thread->last_call);
   }
-  if (number == SYS_exit_group) {
-    Flush(*thread);
-  }
-  const uint64_t result = Make(*thread, number, arguments);
-  if (ChangesCode(number, arguments)) {
-    const Locked locked(runtime.lock);
-    Drop(runtime, arguments[0], arguments[0] + arguments[1]);
-  }
+  DropChanged(runtime, number, arguments);
   gpr[0] = result;
+  EnterProgram(*thread);
+  if (IsBehind(*thread)) {
+    Flush(*thread, BatchEnd::kChanged, next);
+    BeginAt(*thread, next);
+  }
+  LetInBehindCall(*thread, next, number, arguments);
 }
 
 }  // extern "C"

@@ -11,7 +11,12 @@
 #include "recorder/tracer/runtime/call.h"
 #include "recorder/tracer/runtime/encode.h"
 #include "recorder/tracer/runtime/log.h"
+#include "recorder/tracer/runtime/program_memory.h"
+#include "recorder/tracer/runtime/signal_frame.h"
+#include "recorder/tracer/runtime/signal_mask.h"
+#include "recorder/tracer/runtime/signals.h"
 #include "recorder/tracer/runtime/translate.h"
+#include "recorder/tracer/runtime/versions.h"
 
 extern "C" {
 // In entries.S. Makes a call that returns in two threads, of which the new one
@@ -86,13 +91,20 @@ uint32_t TakeSlot(Runtime& runtime) {
 }
 
 uint64_t AddrOfPlace(const Runtime& runtime, uint32_t place) {
-  return runtime.shared->places.threads + place * kThreadBytes;
+  return AddrOf(&StateAt(runtime, place));
 }
 
 uint32_t PlaceOf(ThreadState& thread) {
   return static_cast<uint32_t>(
       (AddrOf(&thread) - RuntimeOf(thread).shared->places.threads) /
       kThreadBytes);
+}
+
+void NotePlace(Runtime& runtime, uint32_t number) {
+  uint32_t used = runtime.places_used.load();
+  while (used <= number &&
+         !runtime.places_used.compare_exchange_weak(used, number + 1)) {
+  }
 }
 
 // Takes memory for a thread, which another one may have had. The program may
@@ -105,10 +117,12 @@ uint32_t TakePlace(Runtime& runtime) {
     }
     const uint64_t at = AddrOfPlace(runtime, number);
     const uint64_t mapped =
-        place.is_mapped ? at
-                        : MapZeros(at, kThreadBytes, PROT_READ | PROT_WRITE);
+        place.is_mapped.load() != 0
+            ? at
+            : MapZeros(at, kThreadBytes, PROT_READ | PROT_WRITE);
     if (mapped == at) {
-      place.is_mapped = true;
+      place.is_mapped.store(1);
+      NotePlace(runtime, number);
       return number;
     }
     if (mapped != static_cast<uint64_t>(-EEXIST)) {
@@ -133,28 +147,6 @@ void MapSlot(Runtime& runtime, uint32_t number, uint64_t at) {
   }
 }
 
-// Nothing interrupts the thread in between: a new one has the state of the old
-// one for some instructions.
-class SignalsBlocked {
- public:
-  SignalsBlocked() {
-    const uint64_t all = ~0ull;
-    Call(SYS_rt_sigprocmask, SIG_SETMASK, AddrOf(&all), AddrOf(&mask_),
-         sizeof mask_);
-  }
-  SignalsBlocked(const SignalsBlocked&) = delete;
-  SignalsBlocked& operator=(const SignalsBlocked&) = delete;
-  ~SignalsBlocked() { SetMask(mask_); }
-
-  uint64_t mask() const { return mask_; }
-  static void SetMask(uint64_t mask) {
-    Call(SYS_rt_sigprocmask, SIG_SETMASK, AddrOf(&mask), 0, sizeof mask);
-  }
-
- private:
-  uint64_t mask_ = 0;
-};
-
 // In a new process: the other threads are not there.
 void KeepPlaceOf(ThreadState& thread) {
   Runtime& runtime = RuntimeOf(thread);
@@ -163,6 +155,17 @@ void KeepPlaceOf(ThreadState& thread) {
     runtime.thread_places[number].is_taken.store(number == own ? 1 : 0,
                                                  std::memory_order_relaxed);
   }
+}
+
+// Likewise: what it translates from here on is its own.
+void BeginSpace(Runtime& runtime) {
+  const uint32_t number = runtime.shared->spaces.fetch_add(1) + 1;
+  if (number >= kSpacesMax) {
+    Stop(runtime, Fault::kTooManyProcesses, number);
+  }
+  runtime.Shared<Space>(kSpacesAt)[number] = {
+      runtime.space, static_cast<uint32_t>(runtime.version.load())};
+  runtime.space = number;
 }
 
 // The program's registers behind the call, in what it makes.
@@ -184,12 +187,19 @@ uint64_t CloneThread(ThreadState& thread, uint64_t number,
                      const std::array<uint64_t, 6>& arguments,
                      const Request& request) {
   Runtime& runtime = RuntimeOf(thread);
+  // A new thread has the state of the old one for some instructions.
+  const SignalsBlocked blocked;
+  if (thread.signals.is_holding != 0) {
+    return kNotMade;
+  }
   const uint32_t slot = TakeSlot(runtime);
   ThreadState& child = BeginThread(runtime, slot);
   Place& place = runtime.thread_places[PlaceOf(child)];
   SetChild(child, thread, request);
-  const SignalsBlocked blocked;
-  child.scratch = blocked.mask();
+  BeginSignals(child, thread, request.flags);
+  // Signals come once it has begun.
+  child.signals.is_holding = 1;
+  child.signals.held_mask = blocked.mask();
   const uint64_t stack = child.runtime_stack;
   uint64_t result = 0;
   if (number == SYS_clone3) {
@@ -221,11 +231,14 @@ uint64_t CloneProcess(ThreadState& thread, uint64_t number,
                       const std::array<uint64_t, 6>& arguments,
                       const Request& request) {
   Runtime& runtime = RuntimeOf(thread);
+  const SignalsBlocked blocked;
+  if (thread.signals.is_holding != 0) {
+    return kNotMade;
+  }
   const uint32_t number_of_slot = TakeSlot(runtime);
   ThreadSlot& slot = SharedSlot(runtime, number_of_slot);
   slot.state = thread;
   SetChild(slot.state, thread, request);
-  const SignalsBlocked blocked;
   // In the child nobody else has it.
   runtime.lock.Take();
   uint64_t result = 0;
@@ -244,6 +257,7 @@ uint64_t CloneProcess(ThreadState& thread, uint64_t number,
   if (result == 0) {
     MapSlot(runtime, number_of_slot, AddrOf(&thread));
     KeepPlaceOf(thread);
+    BeginSpace(runtime);
   }
   runtime.lock.Release();
   if (IsError(result)) {
@@ -260,6 +274,7 @@ ThreadState& BeginThread(Runtime& runtime, uint32_t slot) {
   const uint64_t at = AddrOfPlace(runtime, TakePlace(runtime));
   MapSlot(runtime, slot, at);
   auto& thread = *reinterpret_cast<ThreadState*>(at);
+  LeaveProgram(thread);
   thread.self = &thread;
   thread.runtime = &runtime;
   thread.runtime_stack = at + kStackAt + kStackBytes;
@@ -273,6 +288,11 @@ bool IsClone(uint64_t number) {
 
 uint64_t Clone(ThreadState& thread, uint64_t number,
                const std::array<uint64_t, 6>& arguments) {
+  if (number == SYS_clone3 &&
+      !CanRead(arguments[0],
+               std::min<uint64_t>(arguments[1], sizeof(clone_args)))) {
+    return static_cast<uint64_t>(-EFAULT);
+  }
   const Request request = RequestOf(number, arguments);
   return (request.flags & CLONE_VM) != 0
              ? CloneThread(thread, number, arguments, request)
@@ -280,24 +300,34 @@ uint64_t Clone(ThreadState& thread, uint64_t number,
 }
 
 void BeginProgram(ThreadState& thread) {
-  Runtime& runtime = RuntimeOf(thread);
   ThreadSlot& slot = SlotOf(thread);
   slot.process = static_cast<int32_t>(Call(SYS_getpid));
+  slot.space = RuntimeOf(thread).space;
   __atomic_store_n(&slot.tid, static_cast<int32_t>(Call(SYS_gettid)),
                    __ATOMIC_RELEASE);
+  BeginAt(thread, thread.resume);
+}
+
+void BeginAt(ThreadState& thread, uint64_t addr) {
+  Runtime& runtime = RuntimeOf(thread);
+  EnterProgram(thread);
   uint32_t fragment = 0;
   {
     const Locked locked(runtime.lock);
-    fragment = FragmentAt(runtime, thread.resume);
+    TakeVersion(thread);
+    fragment = FragmentAt(runtime, addr);
   }
   BeginLog(thread, fragment);
-  GoOn(thread, fragment, thread.resume);
+  GoOn(thread, fragment, addr);
 }
 
 void EndThread(ThreadState& thread, uint64_t status) {
-  Flush(thread);
   // A handler would use what is another thread's.
-  SignalsBlocked::SetMask(~0ull);
+  const SignalsBlocked blocked;
+  if (thread.signals.is_holding != 0) {
+    return;
+  }
+  Flush(thread);
   // The parent of a vfork gives both back.
   std::atomic<uint32_t> nothing;
   std::atomic<SlotUse> no_use;
@@ -311,9 +341,10 @@ void EndThread(ThreadState& thread, uint64_t status) {
 }
 
 extern "C" void tracer_on_child(ThreadState* thread) {
-  const uint64_t mask = thread->scratch;
+  const uint64_t addr = thread->resume;
+  BeginSignalStack(*thread);
   BeginProgram(*thread);
-  SignalsBlocked::SetMask(mask);
+  LetIn(*thread, addr);
 }
 
 }  // namespace clew::tracer

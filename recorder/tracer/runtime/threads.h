@@ -14,18 +14,21 @@ ThreadState& BeginThread(Runtime& runtime, uint32_t slot);
 
 // Lets a thread begin, and its log: at the program's address in `resume`.
 void BeginProgram(ThreadState& thread);
+// Lets its log begin anew, and the thread go on, at an address of the program.
+void BeginAt(ThreadState& thread, uint64_t addr);
 
 // Whether a system call makes a thread or process.
 bool IsClone(uint64_t number);
 
 // Makes that call for the program: what it makes begins in the runtime, and
 // goes on where the program does. Returns what the kernel returns; in a new
-// process, 0.
+// process, 0; kNotMade (signals.h) if a signal came before.
 uint64_t Clone(ThreadState& thread, uint64_t number,
                const std::array<uint64_t, 6>& arguments);
 
-// Ends the calling thread; the slot may be another thread's at once.
-[[noreturn]] void EndThread(ThreadState& thread, uint64_t status);
+// Ends the calling thread; the slot may be another thread's at once. Returns if
+// a signal came before.
+void EndThread(ThreadState& thread, uint64_t status);
 
 }  // namespace clew::tracer
 

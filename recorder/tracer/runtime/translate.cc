@@ -1,8 +1,11 @@
 #include "recorder/tracer/runtime/translate.h"
 
 #include <algorithm>
+#include <iterator>
+#include <span>
 #include <utility>
 
+#include "common/x86/layout.h"
 #include "recorder/tracer/runtime/encode.h"
 #include "recorder/tracer/runtime/executable.h"
 #include "recorder/tracer/runtime/fragment_writer.h"
@@ -102,25 +105,40 @@ void Link(Runtime& runtime, uint32_t edge, uint32_t fragment) {
   SetJump(way.jump, translation.entry);
 }
 
-void Drop(Runtime& runtime, uint64_t begin, uint64_t end) {
-  ForgetExecutable(runtime);
-  const uint32_t fragments = std::min(
-      runtime.shared->fragments.load(std::memory_order_relaxed), kFragmentsMax);
-  for (uint32_t number = 1; number < fragments; ++number) {
-    Translation& translation = runtime.translations[number];
-    const Fragment& fragment = runtime.fragment(number);
-    if (translation.entry == 0 || translation.dropped ||
-        fragment.start + fragment.code_bytes <= begin ||
-        fragment.start >= end) {
-      continue;
-    }
-    translation.dropped = true;
-    for (uint32_t edge = std::exchange(translation.first_way_in, 0); edge != 0;
-         edge = runtime.ways[edge].next) {
-      runtime.ways[edge].is_linked = false;
-      SetJump(runtime.ways[edge].jump, runtime.ways[edge].exit);
-    }
+std::optional<CopiedInsn> InsnOfCopy(Runtime& runtime, uint64_t ip) {
+  const auto arena = std::ranges::find_if(
+      runtime.arenas, [ip](const Arena& each) { return each.Has(ip); });
+  if (arena == runtime.arenas.end()) {
+    return std::nullopt;
   }
+  const auto number = static_cast<size_t>(arena - runtime.arenas.begin());
+  const auto entry = [&runtime](uint32_t fragment) {
+    return runtime.translations[fragment].entry;
+  };
+  const std::span fragments = std::span(runtime.fragments_of_arena[number])
+                                  .first(runtime.fragment_counts[number]);
+  const auto behind = std::ranges::upper_bound(fragments, ip, {}, entry);
+  if (behind == fragments.begin()) {
+    return std::nullopt;
+  }
+  const uint32_t fragment = *std::prev(behind);
+  const Translation& translation = runtime.translations[fragment];
+  const std::span insns =
+      std::span(runtime.insns)
+          .subspan(translation.insns_at, translation.insn_count);
+  const auto next = std::ranges::upper_bound(insns, ip - translation.entry, {},
+                                             &InsnOffset::offset);
+  // From its start, over those before it.
+  const Fragment& code = runtime.fragment(fragment);
+  CopiedInsn found{code.start, std::prev(next)->saved()};
+  for (auto insn = std::next(insns.begin()); insn != next; ++insn) {
+    const std::span<const uint8_t> rest(
+        runtime.Shared<uint8_t>(kCodeAt) + code.code_at +
+            (found.addr - code.start),
+        code.code_bytes - (found.addr - code.start));
+    found.addr += x86::ScanLayout(rest).length;
+  }
+  return found;
 }
 
 void BeginArena(Arena& arena, uint64_t addr) {

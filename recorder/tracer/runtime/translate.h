@@ -2,7 +2,9 @@
 #define CLEW_RECORDER_TRACER_RUNTIME_TRANSLATE_H_
 
 #include <cstdint>
+#include <optional>
 
+#include "recorder/tracer/runtime/encode.h"
 #include "recorder/tracer/runtime/runtime.h"
 
 // Translates fragments: stretches of code, from where control enters them, past
@@ -45,10 +47,15 @@ namespace clew::tracer {
 // Lets the jump of an edge lead to a fragment from now on.
 void Link(Runtime& runtime, uint32_t edge, uint32_t fragment);
 
-// Forgets what was translated of [begin, end): control that comes there from
-// another fragment enters the runtime. A thread that is in such a fragment runs
-// to its end.
-void Drop(Runtime& runtime, uint64_t begin, uint64_t end);
+// What a copy at an address in a cache is the copy of.
+struct CopiedInsn {
+  uint64_t addr = 0;
+  // Its value is in the state; kNoRegister: none.
+  Register saved = kNoRegister;
+};
+// Returns nullopt for what is in no cache.
+[[nodiscard]] std::optional<CopiedInsn> InsnOfCopy(Runtime& runtime,
+                                                   uint64_t ip);
 
 // Sets up an empty cache at `addr`.
 void BeginArena(Arena& arena, uint64_t addr);

@@ -113,18 +113,15 @@ std::optional<TracedProcess> LaunchAnswered(
   return std::move(*process);
 }
 
-bool Answers::Give(TracedProcess& process, const TraceeStop& stop,
-                   uint64_t not_from, uint64_t not_to) {
+bool Answers::Give(TracedProcess& process, const TraceeStop& stop) {
   if (stop.kind != TraceeStop::Kind::kSignal) {
     return false;
   }
-  return stop.signal == SIGSYS
-             ? GiveResult(process)
-             : stop.signal == SIGSEGV && GiveTime(process, not_from, not_to);
+  return stop.signal == SIGSYS ? GiveResult(process)
+                               : stop.signal == SIGSEGV && GiveTime(process);
 }
 
-bool Answers::GiveTime(TracedProcess& process, uint64_t not_from,
-                       uint64_t not_to) {
+bool Answers::GiveTime(TracedProcess& process) {
   const Tid thread = process.first_thread();
   auto registers = process.Registers(thread);
   std::array<uint8_t, 2> code = {};
@@ -134,9 +131,7 @@ bool Answers::GiveTime(TracedProcess& process, uint64_t not_from,
       code != kRdtsc) {
     return false;
   }
-  if (registers->rip < not_from || registers->rip >= not_to) {
-    ticks_ += 0x1'2345'6789;
-  }
+  ticks_ += 0x1'2345'6789;
   registers->rax = ticks_ & 0xffffffff;
   registers->rdx = ticks_ >> 32;
   registers->rip += code.size();

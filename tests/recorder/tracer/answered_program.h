@@ -20,12 +20,11 @@ std::optional<TracedProcess> LaunchAnswered(
 class Answers {
  public:
   // True: the thread was about to get a signal for what this answers, and goes
-  // on behind it. RDTSC in [not_from, not_to) is not counted.
-  bool Give(TracedProcess& process, const TraceeStop& stop,
-            uint64_t not_from = 0, uint64_t not_to = 0);
+  // on behind it.
+  bool Give(TracedProcess& process, const TraceeStop& stop);
 
  private:
-  bool GiveTime(TracedProcess& process, uint64_t not_from, uint64_t not_to);
+  bool GiveTime(TracedProcess& process);
 
   uint64_t ticks_ = 0;
 };

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "tests/recorder/tracer/comparison.h"
+#include "tests/recorder/tracer/traced_run.h"
 
 namespace clew::tracer {
 namespace {
@@ -32,6 +33,14 @@ TEST(ExactTest, ControlFlowOfEachKind) { Compare({StaticProgram("branches")}); }
 TEST(ExactTest, StaticCLibrary) { Compare({StaticProgram("libc_user")}); }
 
 TEST(ExactTest, DynamicLoader) { Compare({"/usr/bin/true"}); }
+
+TEST(ExactTest, RaisedSignals) {
+  Compare({TestProgram("signals"), "stepped", "1"});
+}
+
+TEST(MoreExactTest, RaisedSignals) {
+  Compare({TestProgram("signals"), "stepped", "20"});
+}
 
 // Real programs, each for some 0.3 to 3 million instructions.
 class ExactProgramTest : public testing::TestWithParam<std::string> {};

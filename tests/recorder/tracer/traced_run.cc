@@ -1,11 +1,15 @@
 #include "tests/recorder/tracer/traced_run.h"
 
 #include <fcntl.h>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <gtest/gtest.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <csignal>
+#include <cstdlib>
 #include <memory>
 #include <optional>
 #include <thread>
@@ -14,8 +18,8 @@
 #include "common/os/exec_arguments.h"
 #include "common/os/fd.h"
 #include "common/os/process_state.h"
-#include "common/os/ptrace.h"
-#include "recorder/tracer/path_reader.h"
+#include "common/os/scratch_folder.h"
+#include "recorder/tracer/inject.h"
 #include "recorder/tracer/start.h"
 
 namespace clew::tracer {
@@ -27,12 +31,17 @@ const std::vector<std::string>& Environment() {
   return variables;
 }
 
-// A file that a program writes to, without a name.
-class OutputFile {
+// An empty folder that a program runs in, and a file that it writes to.
+class Room {
  public:
-  OutputFile() : file_(memfd_create("output", 0)) {}
+  Room()
+      : folder_(ScratchFolder::Make("traced")),
+        file_(memfd_create("output", 0)) {}
   // In the child.
-  bool BecomeOutput() const { return dup2(file_.get(), 1) == 1; }
+  bool Enter() const {
+    return folder_ && chdir(folder_->path().c_str()) == 0 &&
+           dup2(file_.get(), 1) == 1;
+  }
   std::string Text() const {
     std::string text(static_cast<size_t>(lseek(file_.get(), 0, SEEK_END)), 0);
     (void)!pread(file_.get(), text.data(), text.size(), 0);
@@ -40,14 +49,15 @@ class OutputFile {
   }
 
  private:
+  Result<ScratchFolder> folder_;
   Fd file_;
 };
 
 // Follows the logs of all threads.
 class Followers {
  public:
-  Followers(SharedMemory& shared, TracedRun& run)
-      : shared_(shared), run_(run), index_(shared) {}
+  Followers(SharedMemory& shared, TracedRun& run, const SeeCode& see_code)
+      : shared_(shared), run_(run), see_code_(see_code), index_(shared) {}
 
   // Reads what there is; false: nothing, and no thread runs any more.
   bool Read() {
@@ -79,8 +89,8 @@ class Followers {
     if (use == SlotUse::kThread && !is_gone) {
       return true;
     }
-    ReadRecords(slot, follower, shared_.Unfinished(slot));
-    if (follower) {
+    if (follower || !shared_.Unfinished(slot).empty()) {
+      ReadUnfinished(slot, FollowerOf(slot, follower));
       End(slot, *follower, use == SlotUse::kEnded);
     }
     follower.reset();
@@ -92,23 +102,31 @@ class Followers {
     const uint32_t written = slot.batches_written.load();
     for (uint32_t read = slot.batches_read.load(); read != written; ++read) {
       const Batch& batch = slot.batches[read % kBatches];
-      ReadRecords(slot, follower,
-                  std::span(batch.records).first(batch.record_count));
+      Follower& its = FollowerOf(slot, follower);
+      ThreadPath& path = run_.threads[its.path];
+      path.records += batch.record_count;
+      path.handlers += batch.end == BatchEnd::kInterrupted ? 1 : 0;
+      Note(its.reader.Read(batch, Seeing(path)));
       SharedMemory::FreeBatches(slot, read + 1);
     }
   }
 
-  void ReadRecords(const ThreadSlot& slot, std::optional<Follower>& follower,
-                   std::span<const LogRecord> records) {
-    if (!follower && !records.empty()) {
-      follower.emplace(Follower{run_.threads.size(), {shared_, index_}});
+  Follower& FollowerOf(const ThreadSlot& slot,
+                       std::optional<Follower>& follower) {
+    if (!follower) {
+      follower.emplace(
+          Follower{run_.threads.size(), {shared_, index_, slot.space}});
       run_.threads.push_back({.process = slot.process, .tid = slot.tid});
     }
-    for (const LogRecord record : records) {
-      ThreadPath& path = run_.threads[follower->path];
-      ++path.records;
-      Note(follower->reader.Read(record, Counting(path)));
-    }
+    return *follower;
+  }
+
+  void ReadUnfinished(const ThreadSlot& slot, Follower& follower) {
+    ThreadPath& path = run_.threads[follower.path];
+    const std::span<const LogRecord> records = shared_.Unfinished(slot);
+    path.records += records.size();
+    Note(follower.reader.Read(
+        records, static_cast<uint32_t>(slot.state.version), Seeing(path)));
   }
 
   void End(const ThreadSlot& slot, Follower& follower, bool by_itself) {
@@ -116,13 +134,16 @@ class Followers {
     if (!by_itself) {
       return;
     }
-    Note(follower.reader.ReadToCall(slot.state.last_call, Counting(path)));
+    Note(follower.reader.ReadToCall(slot.state.last_call, Seeing(path)));
     path.ended = run_.contradiction.empty();
   }
 
-  static PathReader::Sink Counting(ThreadPath& path) {
-    return [&path](const StraightRun& straight) {
+  PathReader::Sink Seeing(ThreadPath& path) {
+    return [this, &path](const StraightRun& straight) {
       path.code_bytes += straight.code.size();
+      if (see_code_) {
+        see_code_(path, straight);
+      }
     };
   }
 
@@ -139,32 +160,49 @@ class Followers {
 
   SharedMemory& shared_;
   TracedRun& run_;
+  const SeeCode& see_code_;
   FragmentIndex index_;
   std::vector<std::optional<Follower>> followers_;
 };
 
+Result<int32_t> Start(const TraceeLaunch& launch, SharedMemory& shared,
+                      const Drive& drive) {
+  if (!drive) {
+    return StartTraced(launch, shared);
+  }
+  CLEW_ASSIGN_OR_RETURN(process, TracedProcess::Start(launch));
+  CLEW_RETURN_IF_ERROR(Inject(process, shared));
+  const int signal = drive(process, shared);
+  CLEW_RETURN_IF_ERROR(process.Detach(process.first_thread(), signal));
+  return process.process();
+}
+
 }  // namespace
 
-TracedRun RunTraced(const std::vector<std::string>& command) {
+TracedRun RunTraced(const std::vector<std::string>& command, const Drive& drive,
+                    const SeeCode& see_code) {
   TracedRun run;
-  const OutputFile output;
+  const Room room;
   auto shared = SharedMemory::Create();
   TraceeLaunch launch;
   launch.program = command[0];
   launch.arguments = command;
   launch.environment = Environment();
-  launch.prepare = [&output] { return output.BecomeOutput(); };
+  launch.prepare = [&room] { return room.Enter(); };
   launch.host_cpu = std::nullopt;
+  if (drive) {
+    launch.host_cpu = 0;  // steps are quick
+  }
   if (!shared) {
     run.contradiction = shared.error().message;
     return run;
   }
-  const auto process = StartTraced(launch, *shared);
+  const auto process = Start(launch, *shared, drive);
   if (!process) {
     run.contradiction = process.error().message;
     return run;
   }
-  Followers followers(*shared, run);
+  Followers followers(*shared, run, see_code);
   while (run.contradiction.empty() && followers.Read()) {
     std::this_thread::yield();
   }
@@ -175,24 +213,40 @@ TracedRun RunTraced(const std::vector<std::string>& command) {
   if (run.contradiction.empty()) {
     run.contradiction = shared->FaultText();
   }
-  run.output = output.Text();
+  run.output = room.Text();
   return run;
 }
 
 TracedRun RunNatively(const std::vector<std::string>& command) {
   TracedRun run;
-  const OutputFile output;
+  const Room room;
   const std::vector<char*> arguments = ExecArguments(command);
   const std::vector<char*> variables = ExecArguments(Environment());
   const int32_t child = fork();
   if (child == 0) {
-    output.BecomeOutput();
+    room.Enter();
     execve(arguments[0], arguments.data(), variables.data());
     _exit(127);
   }
   waitpid(child, &run.status, 0);
-  run.output = output.Text();
+  run.output = room.Text();
   return run;
+}
+
+TracedRun ExpectAsNatively(const std::vector<std::string>& command,
+                           const SeeCode& see_code) {
+  const TracedRun native = RunNatively(command);
+  TracedRun traced = RunTraced(command, nullptr, see_code);
+  const std::string said = fmt::format("{}", fmt::join(command, " "));
+  EXPECT_EQ(traced.contradiction, "") << said;
+  EXPECT_EQ(traced.status, native.status) << said;
+  EXPECT_EQ(traced.output, native.output) << said;
+  return traced;
+}
+
+std::string TestProgram(const std::string& name) {
+  return fmt::format("{}/tests/recorder/tracer/programs/clew_tracer_{}",
+                     std::getenv("CLEW_BINARY_DIR"), name);
 }
 
 }  // namespace clew::tracer

@@ -2,8 +2,13 @@
 #define CLEW_TESTS_RECORDER_TRACER_TRACED_RUN_H_
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
+
+#include "common/os/ptrace.h"
+#include "recorder/tracer/path_reader.h"
+#include "recorder/tracer/shared_memory.h"
 
 namespace clew::tracer {
 
@@ -13,6 +18,7 @@ struct ThreadPath {
   int32_t tid = 0;
   uint64_t records = 0;
   uint64_t code_bytes = 0;  // that it ran through
+  uint64_t handlers = 0;    // of signals, that began
   // It ended by itself, and its log leads to the call that it ended by.
   bool ended = false;
 };
@@ -24,12 +30,29 @@ struct TracedRun {
   std::string contradiction;        // that a log has, or why the runtime ended
 };
 
+// What is done to a program before it is let go: it is stopped at the first
+// instruction of the tracer's runtime. Returns the signal that it goes on with.
+using Drive = std::function<int(TracedProcess&, const SharedMemory&)>;
+
+// Sees the code that each thread ran, in order.
+using SeeCode = std::function<void(const ThreadPath&, const StraightRun&)>;
+
 // Runs a program in the tracer, which nothing else traces, to its end and to
-// that of the processes that it made. Empty environment but for PATH.
-TracedRun RunTraced(const std::vector<std::string>& command);
+// that of the processes that it made, in an empty folder, with an environment
+// of PATH alone.
+TracedRun RunTraced(const std::vector<std::string>& command,
+                    const Drive& drive = nullptr,
+                    const SeeCode& see_code = nullptr);
 
 // The same natively: status and output.
 TracedRun RunNatively(const std::vector<std::string>& command);
+
+// Runs it in both ways, and expects the same of both.
+TracedRun ExpectAsNatively(const std::vector<std::string>& command,
+                           const SeeCode& see_code = nullptr);
+
+// The path of one of `programs`.
+std::string TestProgram(const std::string& name);
 
 }  // namespace clew::tracer
 

@@ -1,0 +1,42 @@
+#ifndef CLEW_RECORDER_TRACER_RUNTIME_SIGNAL_MASK_H_
+#define CLEW_RECORDER_TRACER_RUNTIME_SIGNAL_MASK_H_
+
+#include <signal.h>
+#include <sys/syscall.h>
+
+#include <cstdint>
+
+#include "recorder/tracer/runtime/call.h"
+
+// The kernel's mask of the calling thread's signals.
+
+namespace clew::tracer {
+
+constexpr uint64_t SignalBit(uint64_t signal) { return 1ull << (signal - 1); }
+
+inline void SetMask(uint64_t mask) {
+  Call(SYS_rt_sigprocmask, SIG_SETMASK, AddrOf(&mask), 0, sizeof mask);
+}
+
+// None comes while it lives.
+class SignalsBlocked {
+ public:
+  SignalsBlocked() {
+    const uint64_t all = ~0ull;
+    Call(SYS_rt_sigprocmask, SIG_SETMASK, AddrOf(&all), AddrOf(&mask_),
+         sizeof mask_);
+  }
+  SignalsBlocked(const SignalsBlocked&) = delete;
+  SignalsBlocked& operator=(const SignalsBlocked&) = delete;
+  ~SignalsBlocked() { SetMask(mask_); }
+
+  // As it was before.
+  uint64_t mask() const { return mask_; }
+
+ private:
+  uint64_t mask_ = 0;
+};
+
+}  // namespace clew::tracer
+
+#endif  // CLEW_RECORDER_TRACER_RUNTIME_SIGNAL_MASK_H_

@@ -1,0 +1,108 @@
+#include "recorder/tracer/runtime/versions.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "common/x86/page.h"
+#include "recorder/tracer/runtime/executable.h"
+#include "recorder/tracer/runtime/ways.h"
+
+namespace clew::tracer {
+namespace {
+
+// Calls `use` with the state of each thread.
+template <class Use>
+void ForEachThread(Runtime& runtime, Use use) {
+  const uint32_t count = runtime.places_used.load();
+  for (uint32_t number = 0; number < count; ++number) {
+    const Place& place = runtime.thread_places[number];
+    if (place.is_taken.load() != 0 && place.is_mapped.load() != 0) {
+      use(StateAt(runtime, number));
+    }
+  }
+}
+
+// The threads do not find it by its address any more.
+void ForgetTarget(Runtime& runtime, uint64_t target) {
+  ForEachThread(runtime, [&](ThreadState& thread) {
+    LookupEntry& entry = LookupFor(thread, target);
+    if (entry.negated == -target) {
+      __atomic_store_n(&entry.negated, 0, __ATOMIC_RELEASE);
+    }
+  });
+}
+
+void DropFragment(Runtime& runtime, uint32_t number) {
+  Translation& translation = runtime.translations[number];
+  translation.dropped = true;
+  if (translation.indirect_entry != 0) {
+    ForgetTarget(runtime, runtime.fragment(number).start);
+  }
+  for (uint32_t edge = std::exchange(translation.first_way_in, 0); edge != 0;
+       edge = runtime.ways[edge].next) {
+    runtime.ways[edge].is_linked = false;
+    SetJump(runtime.ways[edge].jump, runtime.ways[edge].exit);
+  }
+}
+
+uint32_t PageHash(uint64_t addr) {
+  return addr / kPageBytes & ((1u << Runtime::kPageHashBits) - 1);
+}
+
+// Those of one hash. Returns whether there was one.
+bool DropOfPage(Runtime& runtime, uint32_t hash, uint64_t begin, uint64_t end) {
+  bool has_dropped = false;
+  uint32_t* link = &runtime.by_page[hash];
+  while (*link != 0) {
+    Translation& translation = runtime.translations[*link];
+    const Fragment& fragment = runtime.fragment(*link);
+    if (fragment.start + fragment.code_bytes <= begin ||
+        fragment.start >= end) {
+      link = &translation.next_on_page;
+      continue;
+    }
+    DropFragment(runtime, *link);
+    *link = translation.next_on_page;
+    has_dropped = true;
+  }
+  return has_dropped;
+}
+
+}  // namespace
+
+void NotePage(Runtime& runtime, uint32_t fragment) {
+  uint32_t& first = runtime.by_page[PageHash(runtime.fragment(fragment).start)];
+  runtime.translations[fragment].next_on_page = std::exchange(first, fragment);
+}
+
+void Drop(Runtime& runtime, uint64_t begin, uint64_t end) {
+  ForgetExecutable(runtime);
+  // From the page before on: a fragment is shorter than a page.
+  const uint64_t first = begin - std::min(begin, kPageBytes);
+  const uint64_t pages = std::min<uint64_t>(
+      (end - first + kPageBytes - 1) / kPageBytes + 1, runtime.by_page.size());
+  bool has_dropped = false;
+  for (uint64_t page = 0; page < pages; ++page) {
+    const uint32_t hash = PageHash(first + page * kPageBytes);
+    has_dropped = DropOfPage(runtime, hash, begin, end) || has_dropped;
+  }
+  if (has_dropped) {
+    ++runtime.version;
+  }
+}
+
+bool IsTakenByAll(Runtime& runtime, uint64_t version) {
+  if (version > runtime.version_of_all) {
+    uint64_t least = runtime.version.load();
+    ForEachThread(runtime, [&least](const ThreadState& thread) {
+      if (__atomic_load_n(&thread.is_elsewhere, __ATOMIC_SEQ_CST) == 0) {
+        least =
+            std::min(least, __atomic_load_n(&thread.version, __ATOMIC_ACQUIRE));
+      }
+    });
+    runtime.version_of_all = least;
+  }
+  return version <= runtime.version_of_all;
+}
+
+}  // namespace clew::tracer
