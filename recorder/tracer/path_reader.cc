@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <atomic>
 
+#include "common/linux/syscall_result.h"
+
 namespace clew::tracer {
 namespace {
 
@@ -197,7 +199,6 @@ Status PathReader::ReadBefore(uint64_t addr, const Sink& sink) {
 }
 
 Status PathReader::ReadToCall(uint64_t addr, const Sink& sink) {
-  constexpr uint64_t kSyscallBytes = 2;
   CLEW_ASSIGN_OR_RETURN(fragment, Current(0));
   for (;;) {
     const Fragment current = shared_.fragments()[fragment];

@@ -8,6 +8,7 @@
 #include <cerrno>
 #include <span>
 
+#include "common/linux/syscall_result.h"
 #include "recorder/tracer/runtime/call.h"
 #include "recorder/tracer/runtime/log.h"
 #include "recorder/tracer/runtime/signal_actions.h"
@@ -193,7 +194,6 @@ void tracer_on_call(ThreadState* thread) {
   std::array<uint64_t, 16>& gpr = thread->gpr;
   // What the fragment loads to RCX behind the call: mov rcx, number.
   const uint64_t next = *reinterpret_cast<uint64_t*>(thread->resume + 2);
-  constexpr uint64_t kSyscallBytes = 2;
   thread->last_call = next - kSyscallBytes;
   const uint64_t number = gpr[0];
   const std::array<uint64_t, 6> arguments = {gpr[7],  gpr[6], gpr[2],

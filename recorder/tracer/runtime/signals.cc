@@ -97,7 +97,6 @@ void Hold(ThreadState& thread, uint64_t signal, SignalFrame& frame) {
   const uint64_t ip = frame.regs[REG_RIP];
   siginfo_t& info = frame.info;
   if (signal == SIGSYS && reinterpret_cast<uint64_t>(info.si_addr) == ip) {
-    constexpr uint64_t kSyscallBytes = 2;
     info.si_addr = reinterpret_cast<void*>(thread.last_call + kSyscallBytes);
   }
   if (signals.is_holding == 0 && signals.is_at_boundary == 0) {

@@ -4,6 +4,7 @@
 #include <array>
 #include <cstdint>
 
+#include "common/linux/syscall_result.h"
 #include "recorder/tracer/runtime/runtime.h"
 
 // Signals for which the program has a handler. The kernel calls the runtime for
@@ -40,8 +41,7 @@
 namespace clew::tracer {
 
 // What a system call that was not begun, or is to be made again, returns.
-// Source: kernel, include/linux/errno.h, ERESTARTSYS.
-inline constexpr uint64_t kNotMade = static_cast<uint64_t>(-512);
+inline constexpr auto kNotMade = static_cast<uint64_t>(kRestartSys);
 
 // Makes a system call of the program, of which nothing but signals keeps the
 // kernel. Returns kNotMade if one came before.

@@ -47,11 +47,14 @@ void Note(Runtime& runtime, uint32_t number) {
   runtime.hash[at] = number;
 }
 
-// jmp [rip + 0], and the address behind it.
+// jmp [rip + 2], and the address there: aligned, as the program's flags may ask
+// for it (AC).
 uint64_t WriteEntry(Code& code, void (*entry)()) {
+  code.AlignTo(8, 0xcc);
   const uint64_t at = AddrOf(code.at());
   code.Bytes({0xff, 0x25});
-  code.Word(0);
+  code.Word(2);
+  code.AlignTo(8, 0xcc);
   code.Long(reinterpret_cast<uint64_t>(entry));
   return at;
 }

@@ -39,6 +39,11 @@ TEST(TracerThreadsTest, MoreThreadsThanSlotsOneAfterAnother) {
   EXPECT_EQ(Ended(run), 5000);
 }
 
+TEST(TracerThreadsTest, DetachedThreadsBeginWhileOthersEnd) {
+  const TracedRun run = ExpectAsNatively({TestProgram("lives"), "detached"});
+  EXPECT_EQ(run.threads.size(), 1501);
+}
+
 TEST(TracerThreadsTest, ForkedProcessesGoOnByThemselves) {
   const TracedRun run = ExpectPathOfEach("fork");
   std::set<int32_t> processes;
@@ -55,6 +60,10 @@ TEST(TracerThreadsTest, VforkedChildrenRunOtherPrograms) {
 
 TEST(TracerThreadsTest, ForkWhileOtherThreadsTranslate) {
   ExpectPathOfEach("both");
+}
+
+TEST(TracerThreadsTest, FlagsThatAskForAlignedOperands) {
+  ExpectPathOfEach("aligned");
 }
 
 }  // namespace

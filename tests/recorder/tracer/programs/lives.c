@@ -1,6 +1,7 @@
 // Makes threads and processes, and prints what came of them.
 #define _GNU_SOURCE
 #include <pthread.h>
+#include <sched.h>
 #include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -8,10 +9,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { kThreads = 8, kMany = 5000, kProcesses = 4 };
+enum { kThreads = 8, kMany = 5000, kDetached = 1500, kProcesses = 4 };
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static long sum;
+static long ended;
 
 static int CompareLongs(const void* a, const void* b) {
   const long left = *(const long*)a;
@@ -68,6 +70,28 @@ static void RunMany(void) {
   }
 }
 
+static void* Detached(void* argument) {
+  __atomic_fetch_add(&sum, (long)argument, __ATOMIC_RELAXED);
+  __atomic_fetch_add(&ended, 1, __ATOMIC_RELEASE);
+  return NULL;
+}
+
+// Each begins while others end.
+static void RunDetached(void) {
+  pthread_attr_t attributes;
+  pthread_attr_init(&attributes);
+  pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
+  for (long i = 0; i < kDetached; ++i) {
+    pthread_t thread;
+    while (pthread_create(&thread, &attributes, Detached, (void*)i) != 0) {
+      sched_yield();
+    }
+  }
+  while (__atomic_load_n(&ended, __ATOMIC_ACQUIRE) != kDetached) {
+    sched_yield();
+  }
+}
+
 static void RunProcesses(void) {
   fflush(stdout);
   for (long i = 0; i < kProcesses; ++i) {
@@ -121,6 +145,36 @@ static void RunBoth(void) {
   pthread_join(forker, NULL);
 }
 
+static long Square(long value) { return value * value; }
+static long Increment(long value) { return value + 1; }
+
+// What follows runs with AC in RFLAGS: the CPU faults at an operand that is not
+// aligned.
+static long AlignedWork(long value) {
+  static long (*volatile const functions[])(long) = {Square, Increment};
+  for (int i = 0; i < 2000; ++i) {
+    value = functions[i & 1](value) % 1009;
+  }
+  return value;
+}
+
+static void RunAligned(void) {
+  long value = 7;
+  asm volatile(
+      "subq $128, %%rsp\n\t"
+      "pushfq\n\t"
+      "orl $0x40000, (%%rsp)\n\t"
+      "popfq\n\t"
+      "call *%1\n\t"
+      "pushfq\n\t"
+      "andl $~0x40000, (%%rsp)\n\t"
+      "popfq\n\t"
+      "addq $128, %%rsp"
+      : "+D"(value), "=a"(sum)
+      : "r"(AlignedWork)
+      : "rcx", "rdx", "rsi", "r8", "r9", "r10", "r11", "cc", "memory");
+}
+
 int main(int argc, char** argv) {
   const char* what = argc > 1 ? argv[1] : "";
   if (strcmp(what, "threads") == 0) {
@@ -133,6 +187,10 @@ int main(int argc, char** argv) {
     RunPrograms();
   } else if (strcmp(what, "both") == 0) {
     RunBoth();
+  } else if (strcmp(what, "aligned") == 0) {
+    RunAligned();
+  } else if (strcmp(what, "detached") == 0) {
+    RunDetached();
   }
   printf("%ld\n", sum);
   return 0;
