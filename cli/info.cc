@@ -79,6 +79,8 @@ std::string SourceText(BundleSource source) {
       return "software (qemu)";
     case BundleSource::kStepper:
       return "software (stepper)";
+    case BundleSource::kTracer:
+      return "software (tracer)";
     case BundleSource::kImported:
       return "imported (perf.data)";
     case BundleSource::kUnknown:

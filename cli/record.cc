@@ -167,9 +167,10 @@ Status SetRunOptions(RecordOptions& options) {
     options.record.size_limit_bytes = bytes;
   }
   options.record.timing = options.timing != "none";
-  options.record.source = options.source == "step"
-                              ? recorder::SoftwareSource::kStep
-                              : recorder::SoftwareSource::kQemu;
+  options.record.source =
+      options.source == "step"     ? recorder::SoftwareSource::kStep
+      : options.source == "tracer" ? recorder::SoftwareSource::kTracer
+                                   : recorder::SoftwareSource::kQemu;
   return {};
 }
 
@@ -479,9 +480,10 @@ void AddRecord(Command& app, int& exit_code) {
   command->footer(kRecordFooter);
   command
       ->add_option("--source", options->source,
-                   "software PT of the program in QEMU (qemu) or, slowly, on "
-                   "this CPU (step), or the hardware's (perf)")
-      ->check(IsMember({"qemu", "step", "perf"}))
+                   "software PT of the program in QEMU (qemu), or on this CPU "
+                   "by a copy of its code (tracer) or, slowly, by single steps "
+                   "(step), or the hardware's (perf)")
+      ->check(IsMember({"qemu", "step", "tracer", "perf"}))
       ->capture_default_str();
   AddRunOptions(*command, *options);
   AddTraceOptions(*command, *options);

@@ -28,8 +28,7 @@ Result<std::unique_ptr<PerfTrace>> ReadTrace(const Bundle& bundle) {
   CLEW_ASSIGN_OR_RETURN(data, PerfData::Open(bundle.perf_data_path()));
   TraceConfig config;
   config.cpu = manifest.cpu;
-  config.branches_before_timing = manifest.source == BundleSource::kQemu ||
-                                  manifest.source == BundleSource::kStepper;
+  config.branches_before_timing = bundle::IsOfSoftware(manifest.source);
   config.tsc_at_switches = config.branches_before_timing;
   config.sideband_alone = manifest.source == BundleSource::kPerf;
   config.resolve_image = [&bundle](const MmapRecord& mapping) {

@@ -16,6 +16,8 @@ pb::Manifest::Source ToProto(BundleSource source) {
       return pb::Manifest::SOURCE_STEPPER;
     case BundleSource::kImported:
       return pb::Manifest::SOURCE_IMPORTED;
+    case BundleSource::kTracer:
+      return pb::Manifest::SOURCE_TRACER;
   }
   return pb::Manifest::SOURCE_UNKNOWN;
 }

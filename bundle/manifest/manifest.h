@@ -26,10 +26,16 @@ enum class BundleSource : uint8_t {
   kQemu,
   kStepper,
   kImported,  // by `clew import`
+  kTracer,
 };
 // Whether the run took place on a real host, on all its cores at once.
 constexpr bool IsOfHardware(BundleSource source) {
   return source == BundleSource::kPerf || source == BundleSource::kImported;
+}
+// Whether it took place on one core at a time, by the recorder's own clock.
+constexpr bool IsOfSoftware(BundleSource source) {
+  return source == BundleSource::kQemu || source == BundleSource::kStepper ||
+         source == BundleSource::kTracer;
 }
 
 struct BundleImage {

@@ -34,8 +34,10 @@ Result<BundleSource> ToSource(pb::Manifest::Source source,
       return BundleSource::kStepper;
     case pb::Manifest::SOURCE_IMPORTED:
       return BundleSource::kImported;
+    case pb::Manifest::SOURCE_TRACER:
+      return BundleSource::kTracer;
     default:
-      return CorruptInput("{}: source is {}, wanted 0..4", where,
+      return CorruptInput("{}: source is {}, wanted 0..5", where,
                           static_cast<int>(source));
   }
 }

@@ -483,6 +483,14 @@ Result<siginfo_t> TracedProcess::SignalInfo(Tid thread) const {
   return info;
 }
 
+Status TracedProcess::SetSignalInfo(Tid thread, const siginfo_t& info) {
+  if (ptrace(PTRACE_SETSIGINFO, thread.as_int(), nullptr, &info) != 0) {
+    return SystemError(
+        errno, fmt::format("cannot change a signal of thread {}", thread));
+  }
+  return {};
+}
+
 Status TracedProcess::SetRegisters(Tid thread,
                                    const user_regs_struct& registers) {
   if (ptrace(PTRACE_SETREGS, thread.as_int(), nullptr, &registers) != 0) {

@@ -129,6 +129,7 @@ class TracedProcess {
   [[nodiscard]] Result<user_regs_struct> Registers(Tid thread) const;
   // Of the signal that the thread is about to receive.
   [[nodiscard]] Result<siginfo_t> SignalInfo(Tid thread) const;
+  [[nodiscard]] Status SetSignalInfo(Tid thread, const siginfo_t& info);
   [[nodiscard]] Status SetRegisters(Tid thread,
                                     const user_regs_struct& registers);
   // Makes a system call in a stopped thread, by a SYSCALL that lies at `insn`

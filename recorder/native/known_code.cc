@@ -20,25 +20,15 @@ using x86::OpcodeMap;
 constexpr uint8_t kSyscall = 0x05;  // in the map of two-byte opcodes
 constexpr uint8_t kPushFlags = 0x9c;
 
-// XSAVE, XRSTOR, XSAVEOPT; XRSTORS, XSAVEC, XSAVES.
-bool ChoosesComponents(const Layout& layout) {
-  if (!layout.opcode.IsLegacy(OpcodeMap::k0F) || !layout.names_memory()) {
-    return false;
-  }
-  const int extension = layout.modrm.value_or(0) >> 3 & 7;
-  return (layout.opcode.code == 0xae && extension >= 4 && extension <= 6) ||
-         (layout.opcode.code == 0xc7 && extension >= 3 && extension <= 5);
-}
-
 NativeInsn Classify(std::span<const uint8_t> bytes, uint64_t ip) {
   const Layout layout = x86::ScanLayout(bytes);
   NativeInsn insn;
   insn.branch_class = x86::ClassifyBranch(bytes).branch_class;
-  insn.input = x86::ClassifyInput(bytes);
+  insn.input = x86::ClassifyInput(layout);
   insn.fall_through = TraceeAddr(ip + bytes.size());
   insn.is_syscall =
       layout.opcode.IsLegacy(OpcodeMap::k0F) && layout.opcode.code == kSyscall;
-  insn.chooses_components = ChoosesComponents(layout);
+  insn.chooses_components = x86::ChoosesComponents(layout);
   if (layout.opcode.IsLegacy(OpcodeMap::kOneByte) &&
       layout.opcode.code == kPushFlags) {
     insn.pushes_flags_bytes = layout.opcode.prefixes.operand_size ? 2 : 8;
@@ -110,7 +100,17 @@ NativeInsn KnownCode::At(uint64_t ip, const GuestMemory& memory, uint64_t now) {
   }
   std::array<uint8_t, x86::kInsnBytesMax> bytes = {};
   const auto code = ReadCode(ip, memory, bytes);
-  const auto insn = code.first(x86::ScanLayout(code).length);
+  return Look(ip, code.first(x86::ScanLayout(code).length), now);
+}
+
+NativeInsn KnownCode::Executed(uint64_t ip, std::span<const uint8_t> insn,
+                               uint64_t now) {
+  const auto known = known_.find(ip);
+  return known != known_.end() ? known->second : Look(ip, insn, now);
+}
+
+NativeInsn KnownCode::Look(uint64_t ip, std::span<const uint8_t> insn,
+                           uint64_t now) {
   NativeInsn result = Classify(insn, ip);
   if (insn.empty()) {
     return result;

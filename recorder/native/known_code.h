@@ -49,6 +49,8 @@ class KnownCode {
   // The instruction at `ip`, which is about to be executed, at time `now`. One
   // that cannot be executed is like any other: it faults.
   NativeInsn At(uint64_t ip, const GuestMemory& memory, uint64_t now);
+  // One that was executed then.
+  NativeInsn Executed(uint64_t ip, std::span<const uint8_t> insn, uint64_t now);
   // Of NativeInsn::version, the latest.
   uint64_t latest_version() const { return code_.latest_version(); }
 
@@ -56,6 +58,7 @@ class KnownCode {
 
  private:
   bool IsExecutable(uint64_t ip, int32_t process);
+  NativeInsn Look(uint64_t ip, std::span<const uint8_t> insn, uint64_t now);
   void WriteChange(const CodeChange& change, std::span<const std::byte> bytes,
                    uint64_t now);
 

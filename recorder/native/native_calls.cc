@@ -318,6 +318,9 @@ void NativeCalls::FollowUp(NativeThread& thread, const SyscallCall& call,
     return;
   }
   state_.code.Release(call, static_cast<uint64_t>(result));
+  if (state_.leaps != nullptr) {
+    state_.leaps->NoteCall(call);
+  }
   switch (call.number) {
     case __NR_mmap:
       if (const auto path = CodeFileOf(call, result, state_.memory)) {

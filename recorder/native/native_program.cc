@@ -104,8 +104,18 @@ Status NativeProgram::WriteCoreDump(const NativeEnd& end) {
                    state_.memory);
 }
 
+// The program's own.
 Result<std::vector<GuestRegion>> NativeProgram::Regions() const {
-  return ListRegionsOf(state_.process.process(), stack_addr_, brk_);
+  CLEW_ASSIGN_OR_RETURN(
+      regions, ListRegionsOf(state_.process.process(), stack_addr_, brk_));
+  if (state_.leaps != nullptr) {
+    for (const MemoryRange& hidden : state_.leaps->Memory()) {
+      std::erase_if(regions, [&hidden](const GuestRegion& region) {
+        return region.addr - hidden.addr < hidden.size_bytes;
+      });
+    }
+  }
+  return regions;
 }
 
 Result<DumpedThread> NativeProgram::Dumped(const NativeThread& thread) const {

@@ -3,7 +3,9 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <utility>
 
+#include "common/x86/layout.h"
 #include "recorder/qemu/virtual_clock.h"
 
 namespace clew::recorder {
@@ -15,6 +17,11 @@ using x86::InputInsn;
 // How long to leave the CPU to a program whose threads all sleep.
 constexpr useconds_t kIdleMicroseconds = 50;
 constexpr uint64_t kSecondNs = 1'000'000'000;
+// A leap ends where the tracer's log has a record, and threads are to take
+// turns at any instruction: so many are stepped at the end of a turn.
+constexpr uint64_t kInsnsBehindLeap = 20;
+// The leap of a thread without others, whose turns matter to nobody.
+constexpr uint64_t kInsnsAlone = 5000;
 
 // Sleeps until another thread of the program wakes it.
 bool WaitsForever(const NativeThread& thread, int32_t process) {
@@ -104,12 +111,17 @@ void NativeRun::Begin(NativeThread& thread, uint32_t core) {
 Status NativeRun::RunTurn(NativeThread& thread, uint64_t insns) {
   const uint64_t deadline = state_.now + insns;
   while (state_.now < deadline) {
-    CLEW_ASSIGN_OR_RETURN(after, Step(thread));
+    const uint64_t leap = LeapOf(thread, deadline - state_.now);
+    CLEW_ASSIGN_OR_RETURN(after,
+                          leap != 0 ? RunLeap(thread, leap) : Step(thread));
     if (after == After::kEnded) {
       return {};
     }
     if (after != After::kGoesOn) {
       thread.state = after == After::kBlocked ? State::kBlocked : State::kGone;
+      if (thread.state == State::kGone && state_.leaps != nullptr) {
+        state_.leaps->NoteEnd(thread.tid);
+      }
       state_.tracer->SwitchOut(thread.core, thread.tid, state_.now, false);
       scheduler_.Leave(thread.slot);
       return {};
@@ -119,6 +131,18 @@ Status NativeRun::RunTurn(NativeThread& thread, uint64_t insns) {
     Preempt(thread);
   }
   return {};
+}
+
+// How many instructions a thread runs at once, which has so many left of its
+// turn; 0: it is stepped.
+uint64_t NativeRun::LeapOf(const NativeThread& thread, uint64_t left) const {
+  if (state_.leaps == nullptr || thread.signal != 0 || thread.is_at_step) {
+    return 0;
+  }
+  if (!state_.HasOthers(thread)) {
+    return kInsnsAlone;
+  }
+  return left > kInsnsBehindLeap ? left - kInsnsBehindLeap : 0;
 }
 
 void NativeRun::Preempt(NativeThread& thread) {
@@ -150,7 +174,60 @@ bool NativeRun::AllWaitForever() const {
          });
 }
 
+void NativeRun::EnterUserMode(NativeThread& thread) {
+  if (thread.in_kernel) {
+    state_.EncoderOf(thread).Enable(TraceeAddr(thread.ip), thread.enable_cause);
+    thread.in_kernel = false;
+    thread.enable_cause = EnableCause::kKernelReturn;
+  }
+}
+
+// As far as it comes: a deadline that is nearer than a record of the tracer's
+// log is passed.
+Result<After> NativeRun::RunLeap(NativeThread& thread, uint64_t insns) {
+  CLEW_ASSIGN_OR_RETURN(
+      leap,
+      state_.leaps->Run(thread.tid, insns,
+                        [&](uint64_t start, std::span<const uint8_t> code) {
+                          return Follow(thread, start, code);
+                        }));
+  RetireFollowed(thread, leap.ip);
+  thread.is_at_step = leap.is_at_step;
+  thread.signal = leap.signal;
+  if (thread.signal != 0 && !thread.in_kernel) {
+    state_.LeaveUserMode(thread);
+  }
+  return After::kGoesOn;
+}
+
+void NativeRun::RetireFollowed(NativeThread& thread, uint64_t next_ip) {
+  if (const auto insn = std::exchange(followed_, std::nullopt)) {
+    Retire(thread, *insn, next_ip);
+  }
+}
+
+// What a leap ran.
+Status NativeRun::Follow(NativeThread& thread, uint64_t start,
+                         std::span<const uint8_t> code) {
+  for (size_t at = 0; at < code.size();) {
+    const auto rest = code.subspan(at);
+    const auto bytes = rest.first(x86::ScanLayout(rest).length);
+    if (bytes.empty()) {
+      return CorruptInput("the tracer tells of no instruction at {:#x}",
+                          start + at);
+    }
+    RetireFollowed(thread, start + at);
+    const NativeInsn insn = state_.code.Executed(start + at, bytes, state_.now);
+    CLEW_RETURN_IF_ERROR(ShowVersion(thread, insn));
+    EnterUserMode(thread);
+    followed_ = insn;
+    at += bytes.size();
+  }
+  return {};
+}
+
 Result<After> NativeRun::Step(NativeThread& thread) {
+  thread.is_at_step = false;
   if (thread.signal != 0) {
     return signals_.Deliver(thread);
   }
@@ -160,13 +237,12 @@ Result<After> NativeRun::Step(NativeThread& thread) {
     CLEW_RETURN_IF_ERROR(
         state_.before_insn(state_.process, thread.tid, state_.now));
   }
-  if (thread.in_kernel) {
-    state_.EncoderOf(thread).Enable(TraceeAddr(thread.ip), thread.enable_cause);
-    thread.in_kernel = false;
-    thread.enable_cause = EnableCause::kKernelReturn;
-  }
+  EnterUserMode(thread);
   if (insn.is_syscall) {
     CLEW_ASSIGN_OR_RETURN(after, calls_.Step(thread, insn));
+    // A signal that comes behind it may depend on a mask that it had for its
+    // time.
+    thread.is_at_step = true;
     if (!state_.replaced) {
       CLEW_RETURN_IF_ERROR(WakeSleepers());
     }

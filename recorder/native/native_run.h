@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "common/result.h"
@@ -32,6 +33,12 @@ class NativeRun {
   void Preempt(NativeThread& thread);
   void Idle();
   [[nodiscard]] Result<After> Step(NativeThread& thread);
+  uint64_t LeapOf(const NativeThread& thread, uint64_t left) const;
+  [[nodiscard]] Result<After> RunLeap(NativeThread& thread, uint64_t insns);
+  [[nodiscard]] Status Follow(NativeThread& thread, uint64_t start,
+                              std::span<const uint8_t> code);
+  void RetireFollowed(NativeThread& thread, uint64_t next_ip);
+  void EnterUserMode(NativeThread& thread);
   [[nodiscard]] Status ShowVersion(NativeThread& thread,
                                    const NativeInsn& insn);
   [[nodiscard]] Result<After> StepNear(NativeThread& thread,
@@ -57,6 +64,9 @@ class NativeRun {
   uint64_t handovers_ = 0;
   const NativeThread* last_ = nullptr;  // that ran
   uint64_t idle_ns_ = 0;
+  // Of a leap: the last instruction, of which it is not known yet what
+  // followed.
+  std::optional<NativeInsn> followed_;
 };
 
 }  // namespace clew::recorder

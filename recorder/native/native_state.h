@@ -13,6 +13,7 @@
 #include "common/os/ptrace.h"
 #include "recorder/native/before_insn.h"
 #include "recorder/native/known_code.h"
+#include "recorder/native/leaps.h"
 #include "recorder/native/shown_cpu.h"
 #include "recorder/qemu/calls/file_mappings.h"
 #include "recorder/qemu/calls/syscall_effects.h"
@@ -44,7 +45,8 @@ struct NativeThread {
   // Its trace is off: user mode is to be entered, at `ip`.
   bool in_kernel = true;
   EnableCause enable_cause = EnableCause::kSwitchIn;
-  int signal = 0;  // to be delivered before it goes on; 0: none
+  int signal = 0;           // to be delivered before it goes on; 0: none
+  bool is_at_step = false;  // the next instruction is stepped: no leap
   // The call that it is in. In one that a signal interrupted until it is known
   // how that ends.
   std::optional<SyscallCall> call = {};
@@ -99,7 +101,8 @@ struct NativeState {
   std::function<Status(Tid child, Tid parent)> on_child = {};
   // A thread registers rseq(2): whether it is told that it has. May be null.
   std::function<bool(Tid thread, const TracedProcess::Rseq& rseq)> on_rseq = {};
-  BeforeInsn before_insn = {};  // may be null
+  BeforeInsn before_insn = {};        // may be null
+  std::unique_ptr<Leaps> leaps = {};  // null: each instruction is stepped
   // Whether to end the recording, asked each turn; may be null.
   std::function<bool()> is_over = {};
   uint64_t now = kFirstTick;  // the time, in instructions retired

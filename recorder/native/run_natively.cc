@@ -165,6 +165,7 @@ struct Recorded {
   std::function<bool()> is_over = {};
   bool inputs_are_tapped = false;
   BeforeInsn before_insn = {};
+  LeapsMaker make_leaps = {};
   // Called once the start state of the attached program is written; may be
   // null.
   std::function<void()> begun = {};
@@ -284,6 +285,10 @@ Result<std::optional<int>> RunProgram(Recorded& recorded) {
   if (recorded.attachment && recorded.begun) {
     recorded.begun();
   }
+  if (recorded.make_leaps) {
+    CLEW_ASSIGN_OR_RETURN(leaps, recorded.make_leaps(recorded.process));
+    state.leaps = std::move(leaps);
+  }
   NativeRun run(state);
   const auto end = run.Run();
   if (!end) {
@@ -337,7 +342,8 @@ Result<int> RunNatively(const NativeLaunch& launch) {
   Recorded recorded = {.config = launch.config,
                        .process = std::move(process),
                        .inputs_are_tapped = launch.inputs_are_tapped,
-                       .before_insn = launch.before_insn};
+                       .before_insn = launch.before_insn,
+                       .make_leaps = launch.make_leaps};
   return RunPrograms(recorded);
 }
 

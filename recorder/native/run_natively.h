@@ -10,6 +10,7 @@
 #include "bundle/manifest/manifest.h"
 #include "common/result.h"
 #include "recorder/native/before_insn.h"
+#include "recorder/native/leaps.h"
 #include "recorder/qemu/plugin_config.h"
 
 namespace clew::recorder {
@@ -28,6 +29,7 @@ struct NativeLaunch {
   // the program makes it, and start.pb says what the CPU tells.
   bool inputs_are_tapped = false;
   BeforeInsn before_insn;  // may be null
+  LeapsMaker make_leaps;   // null: each instruction is stepped
 };
 
 // A process that runs already.

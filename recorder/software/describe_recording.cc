@@ -8,6 +8,18 @@
 namespace clew::recorder {
 namespace {
 
+bundle::BundleSource BundleSourceOf(SoftwareSource source) {
+  switch (source) {
+    case SoftwareSource::kQemu:
+      return bundle::BundleSource::kQemu;
+    case SoftwareSource::kStep:
+      return bundle::BundleSource::kStepper;
+    case SoftwareSource::kTracer:
+      return bundle::BundleSource::kTracer;
+  }
+  return bundle::BundleSource::kUnknown;
+}
+
 bundle::PtTiming TimingOf(const EncoderConfig& encoder) {
   return {.tsc_ctc_numerator = encoder.tsc_ctc_numerator,
           .tsc_ctc_denominator = encoder.tsc_ctc_denominator,
@@ -23,9 +35,7 @@ bundle::Manifest DescribeRecording(
     const RecordOptions& options, const PluginConfig& config,
     const Outcome& outcome, const std::vector<bundle::BundleImage>& images) {
   bundle::Manifest manifest;
-  manifest.source = options.source == SoftwareSource::kStep
-                        ? bundle::BundleSource::kStepper
-                        : bundle::BundleSource::kQemu;
+  manifest.source = BundleSourceOf(options.source);
   manifest.core_count = config.scheduler.cores;
   manifest.timing = TimingOf(config.encoder);
   manifest.command = options.command;

@@ -21,6 +21,7 @@
 #include "recorder/software/launch.h"
 #include "recorder/software/raw_events.h"
 #include "recorder/software/repeat.h"
+#include "recorder/tracer/leaps.h"
 
 namespace clew::recorder {
 namespace {
@@ -65,8 +66,8 @@ Result<PluginConfig> MakeSession(const RecordOptions& options,
   config.encoder.mtc = options.timing;
   config.encoder.cyc = options.cyc && options.timing;
   config.encoder.mtc_period = options.mtc_period.value_or(
-      options.source == SoftwareSource::kStep ? kMtcPeriodByStep
-                                              : kMtcPeriodUnderQemu);
+      options.source == SoftwareSource::kQemu ? kMtcPeriodUnderQemu
+                                              : kMtcPeriodByStep);
   config.encoder.tsc_ctc_numerator = kTscTicksPerCrystalTick;
   config.encoder.tsc_ctc_denominator = 1;
   config.size_limit_bytes = options.size_limit_bytes;
@@ -243,7 +244,7 @@ Result<int> RunCommand(const RecordOptions& options, const PluginConfig& config,
                        ProgramGroup& group, const Inputs& inputs) {
   const bundle::Surroundings surroundings =
       options.surroundings.value_or(bundle::Surroundings());
-  if (options.source == SoftwareSource::kStep) {
+  if (options.source != SoftwareSource::kQemu) {
     return RunNatively({.command = options.command,
                         .surroundings = surroundings,
                         .config = config,
@@ -254,7 +255,10 @@ Result<int> RunCommand(const RecordOptions& options, const PluginConfig& config,
                           return inputs.Start();
                         },
                         .inputs_are_tapped = inputs.are_tapped(),
-                        .before_insn = options.before_insn});
+                        .before_insn = options.before_insn,
+                        .make_leaps = options.source == SoftwareSource::kTracer
+                                          ? LeapsMaker(tracer::MakeLeaps)
+                                          : nullptr});
   }
   return RunUnderQemu({.command = options.command,
                        .surroundings = surroundings,

@@ -27,8 +27,9 @@ namespace clew::recorder {
 
 // What runs the program and makes its trace.
 enum class SoftwareSource : uint8_t {
-  kQemu,  // qemu-x86_64 with a module
-  kStep,  // this host's CPU, one instruction at a time
+  kQemu,    // qemu-x86_64 with a module
+  kStep,    // this host's CPU, one instruction at a time
+  kTracer,  // this host's CPU, by a copy of the program's code
 };
 
 // Makes what records the inputs into the file `path`.

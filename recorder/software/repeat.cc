@@ -25,6 +25,17 @@ uint64_t OwnStackLimit() {
   return limit.rlim_cur;
 }
 
+SoftwareSource SourceOf(bundle::BundleSource source) {
+  switch (source) {
+    case bundle::BundleSource::kStepper:
+      return SoftwareSource::kStep;
+    case bundle::BundleSource::kTracer:
+      return SoftwareSource::kTracer;
+    default:
+      return SoftwareSource::kQemu;
+  }
+}
+
 }  // namespace
 
 Result<bundle::Surroundings> OwnSurroundings(const std::string& name) {
@@ -66,9 +77,7 @@ Result<RecordOptions> OptionsToRepeat(const bundle::Manifest& manifest,
         settings.surroundings.working_directory, settings.fail_on);
   }
   RecordOptions options;
-  options.source = manifest.source == bundle::BundleSource::kStepper
-                       ? SoftwareSource::kStep
-                       : SoftwareSource::kQemu;
+  options.source = SourceOf(manifest.source);
   options.command = settings.arguments;
   options.surroundings = settings.surroundings;
   options.cores = manifest.core_count;

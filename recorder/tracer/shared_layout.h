@@ -145,6 +145,10 @@ struct ThreadState {
   SignalState signals;
   uint64_t version = 0;  // of its log (runtime/versions.h)
   uint64_t is_elsewhere = 0;
+  uint64_t log_records = 0;  // that make its log full: kBatchRecords at most
+  // Behind a leap (SharedHeader::in_leaps): it is at signals.boundary, and
+  // the runtime does not run the next instruction.
+  uint64_t is_at_step = 0;
 };
 
 // As entries.S has them.
@@ -186,6 +190,28 @@ static_assert(sizeof(Fragment) == 32);
 static_assert(sizeof(Edge) == 16);
 static_assert(offsetof(ThreadSlot, log) == kThreadStateBytes);
 static_assert(sizeof(ThreadSlot) <= kSlotBytes);
+
+// ---- Entries of the runtime's image ---------------------------------------
+//
+// The recorder lets a thread go on at one of these. GS points to its state but
+// for the first two.
+
+// The first thread of a program. RDI: the shared memory.
+inline constexpr uint64_t kStartAt = 0;
+// Another one, in leaps. RDI: the shared memory; RSI: its slot. Ends a leap.
+inline constexpr uint64_t kAdoptAt = 16;
+// A leap begins, at signals.boundary, with the registers of the state.
+inline constexpr uint64_t kLeapAt = 32;
+// A leap is to end that a signal interrupted at the address in RDI. `scratch`
+// is the register that the state has of the program then, kNoSavedRegister:
+// none.
+inline constexpr uint64_t kInterruptedAt = 48;
+inline constexpr uint64_t kNoSavedRegister = 16;
+// The recorder stepped over a system call that may have changed code: the state
+// has the registers that it was made with. Ends a leap.
+inline constexpr uint64_t kChangedAt = 64;
+// Behind the breakpoint that ends a leap.
+inline constexpr uint64_t kLeapEndsAt = 81;
 
 // ---- All -------------------------------------------------------------------
 
@@ -231,15 +257,15 @@ struct SharedHeader {
   std::atomic<uint32_t> slots;  // those behind were never used
   // The recorder sets these before the runtime begins.
   uint32_t log_registers = 0;  // each record is a batch of its own, at no time
+  // The program runs in leaps: where its log is full, and before what the
+  // runtime leaves to the recorder (system calls, instructions that read more
+  // than registers and memory, ...), a thread hands its batch on, and stops by
+  // a breakpoint (kLeapEndsAt).
+  uint32_t in_leaps = 0;
   Places places;
   std::atomic<uint32_t> fault;
   uint64_t fault_detail = 0;
 };
-
-// How many records make a log full.
-inline uint32_t LogRecords(const SharedHeader& header) {
-  return header.log_registers != 0 ? 1 : kBatchRecords;
-}
 
 inline constexpr uint64_t kSpacesAt = 4096;
 inline constexpr uint64_t kFragmentsAt = kSpacesAt + kSpacesMax * sizeof(Space);

@@ -78,7 +78,8 @@ void SharedMemory::FreeBatches(ThreadSlot& slot, uint32_t read) {
 
 std::span<const LogRecord> SharedMemory::Unfinished(
     const ThreadSlot& slot) const {
-  const int64_t capacity = LogRecords(header());
+  const auto capacity = static_cast<int64_t>(
+      std::min<uint64_t>(slot.state.log_records, kBatchRecords));
   const int64_t left = -slot.state.log_index / int64_t{sizeof(LogRecord)};
   const int64_t count = std::clamp<int64_t>(capacity - left, 0, capacity);
   return std::span(slot.log)

@@ -136,7 +136,8 @@ TEST(ManifestTest, AFilledManifestSetsEveryFieldOfTheMessage) {
 TEST(ManifestTest, EveryEndOfARunIsReadAsItWasWritten) {
   for (const BundleSource source :
        {BundleSource::kUnknown, BundleSource::kPerf, BundleSource::kQemu,
-        BundleSource::kStepper, BundleSource::kImported}) {
+        BundleSource::kStepper, BundleSource::kImported,
+        BundleSource::kTracer}) {
     for (const FailureKind kind :
          {FailureKind::kNone, FailureKind::kSignal, FailureKind::kExit,
           FailureKind::kHang, FailureKind::kTimeLimit}) {

@@ -1,4 +1,5 @@
-// Goal: what fails on this host's CPU under `clew record --source step` is
+// Goal: what fails on this host's CPU under `clew record --source step`, and
+// under `--source tracer`, is
 // solved, replayed every time, repeated by its printed command, and told as any
 // other failure; what cannot be recorded so is refused with its reason. (That
 // such a recording is right to the last byte of memory: truth_test.cc.)
@@ -23,6 +24,7 @@ using testing::Not;
 struct NativeCase {
   const char* program;
   const char* told;  // by solve
+  const char* source = "step";
 
   std::string TestName() const {
     std::string name = program;
@@ -30,6 +32,7 @@ struct NativeCase {
     return name;
   }
 };
+
 void PrintTo(const NativeCase& c, std::ostream* out) { *out << c.program; }
 
 class NativeFailureTest : public testing::TestWithParam<NativeCase> {};
@@ -38,11 +41,13 @@ TEST_P(NativeFailureTest, IsSolvedReplayedAndRepeated) {
   const Scratch scratch;
   const std::string bundle = scratch.Path("fail.clew");
   const ProgramOutput recorded =
-      Clew({"record", "--source", "step", "--until-fail", "-o", bundle, "--",
-            Tracee(GetParam().program)});
+      Clew({"record", "--source", GetParam().source, "--until-fail", "-o",
+            bundle, "--", Tracee(GetParam().program)});
   ASSERT_EQ(recorded.exit_status, kExitFinding) << recorded.text;
   const ProgramOutput info = Clew({"info", bundle});
-  EXPECT_THAT(info.text, HasSubstr("software (stepper)"));
+  EXPECT_THAT(info.text, HasSubstr(GetParam().source == std::string("tracer")
+                                       ? "software (tracer)"
+                                       : "software (stepper)"));
   EXPECT_THAT(info.text, HasSubstr("loss          none"));
 
   ExpectSolvedAndReplayed(bundle, GetParam().told);
@@ -71,6 +76,45 @@ INSTANTIATE_TEST_SUITE_P(
                     NativeCase{"deadlocks/condition", "  deadlock   "},
                     NativeCase{"phases", "phases.c"}),
     [](const auto& test) { return test.param.TestName(); });
+
+INSTANTIATE_TEST_SUITE_P(
+    Tracer, NativeFailureTest,
+    testing::Values(
+        NativeCase{"races/lost_update", "lost_update.c", "tracer"},
+        NativeCase{"races/use_after_free", "use_after_free.c", "tracer"},
+        NativeCase{"wide/dot_product", "dot_product.c", "tracer"},
+        NativeCase{"deadlocks/condition", "  deadlock   ", "tracer"}),
+    [](const auto& test) { return test.param.TestName(); });
+
+// In tools/test --all.
+INSTANTIATE_TEST_SUITE_P(
+    MoreByTracer, NativeFailureTest,
+    testing::Values(NativeCase{"vector_total", "vector_total.c", "tracer"},
+                    NativeCase{"wide_total", "wide_total.c", "tracer"},
+                    NativeCase{"wide/changed_text", "changed_text.c", "tracer"},
+                    NativeCase{"wide/early_table", "early_table.c", "tracer"},
+                    NativeCase{"wide/torn_copy", "torn_copy.c", "tracer"},
+                    NativeCase{"phases", "phases.c", "tracer"}),
+    [](const auto& test) { return test.param.TestName(); });
+
+// Signals from another thread, at any moment: a program that looks at its own
+// registers, frames and masks in the handlers and behind them.
+class TracerSignalsTest : public testing::TestWithParam<const char*> {};
+
+TEST_P(TracerSignalsTest, ComeBetweenInstructionsOfTheProgram) {
+  const Scratch scratch;
+  const ProgramOutput recorded =
+      Clew({"record", "--source", "tracer", "-o", scratch.Path("b.clew"), "--",
+            Built("tests/recorder/tracer/programs/clew_tracer_signals"),
+            GetParam(), "20"});
+  EXPECT_EQ(recorded.exit_status, kExitOk) << recorded.text;
+  EXPECT_THAT(recorded.text, HasSubstr(": 20 signals"));
+}
+
+INSTANTIATE_TEST_SUITE_P(Forms, TracerSignalsTest,
+                         testing::Values("registers", "frame", "longjmp",
+                                         "calls"),
+                         [](const auto& form) { return form.param; });
 
 // With inputs as they are recorded beside hardware: no instruction's result is
 // in the log, threads are made by clone3, files are mapped by the kernel alone.

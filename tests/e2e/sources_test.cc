@@ -1,10 +1,12 @@
-// Goal: two independent sources of traces tell the same story: the instructions
-// of a run recorded under QEMU are those of the same program stepped natively.
+// Goal: independent sources of traces tell the same story: the instructions of
+// a run recorded under QEMU, and by the tracer, are those of the same program
+// stepped natively.
 // Method: programs without a C library, whose path does not depend on where
 // they run, one instruction after another. The oracle is the stepper (ptrace).
 #include <gtest/gtest.h>
 #include <sched.h>
 
+#include <tuple>
 #include <vector>
 
 #include "bundle/bundle.h"
@@ -66,12 +68,17 @@ Result<Ips> DecodedIps(const std::string& bundle_path) {
   return std::move(ips.begin()->second);
 }
 
-class SourcesTest : public testing::TestWithParam<const char*> {};
+using recorder::SoftwareSource;
+
+class SourcesTest
+    : public testing::TestWithParam<std::tuple<SoftwareSource, const char*>> {};
 
 TEST_P(SourcesTest, TellTheSameInstructions) {
   const Scratch scratch;
+  const auto& [source, program] = GetParam();
   recorder::RecordOptions options;
-  options.command = {Tracee(GetParam())};
+  options.source = source;
+  options.command = {Tracee(program)};
   options.output = scratch.Path("b.clew");
   options.plugin_path = Built("bin/clew-qemu-plugin.so");
   const auto recorded = recorder::Record(options);
@@ -88,10 +95,19 @@ TEST_P(SourcesTest, TellTheSameInstructions) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Programs, SourcesTest,
-                         testing::Values("static_loop", "static_calls",
-                                         "static_strings"),
-                         [](const auto& parameter) { return parameter.param; });
+using SourcesCase = std::tuple<SoftwareSource, const char*>;
+std::string NameOfCase(const testing::TestParamInfo<SourcesCase>& test) {
+  const auto& [source, program] = test.param;
+  return fmt::format("{}_{}", program,
+                     source == SoftwareSource::kQemu ? "qemu" : "tracer");
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Programs, SourcesTest,
+    testing::Combine(
+        testing::Values(SoftwareSource::kQemu, SoftwareSource::kTracer),
+        testing::Values("static_loop", "static_calls", "static_strings")),
+    NameOfCase);
 
 }  // namespace
 }  // namespace clew::e2e

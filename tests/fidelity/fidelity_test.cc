@@ -168,6 +168,13 @@ INSTANTIATE_TEST_SUITE_P(Full, FidelityTest,
                          testing::ValuesIn(Cases("qemu",
                                                  AllBut(QuickPrograms()))),
                          NameOfCase);
+INSTANTIATE_TEST_SUITE_P(QuickByTracer, FidelityTest,
+                         testing::ValuesIn(Cases("tracer", QuickPrograms())),
+                         NameOfCase);
+INSTANTIATE_TEST_SUITE_P(FullByTracer, FidelityTest,
+                         testing::ValuesIn(Cases("tracer",
+                                                 AllBut(QuickPrograms()))),
+                         NameOfCase);
 INSTANTIATE_TEST_SUITE_P(QuickByStep, FidelityTest,
                          testing::ValuesIn(Cases("step", QuickByStep())),
                          NameOfCase);

@@ -72,6 +72,7 @@ struct Arena {
   uint64_t miss = 0;
   uint64_t full = 0;
   uint64_t call = 0;
+  uint64_t step = 0;
 
   bool Has(uint64_t addr) const {
     return begin != 0 && addr - begin < kCacheBytes;

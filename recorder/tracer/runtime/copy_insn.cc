@@ -2,6 +2,7 @@
 
 #include <optional>
 
+#include "common/x86/input_insn.h"
 namespace clew::tracer {
 namespace {
 
@@ -168,6 +169,16 @@ bool IsUnsupported(const Insn& insn) {
   return UsesGsBase(insn.layout) || IsXbegin(insn) ||
          (insn.branch.branch_class == BranchClass::kFar && !IsSyscall(insn) &&
           !IsTrap(insn));
+}
+
+bool IsStepped(const Insn& insn) {
+  // POPF may have the CPU trap behind each instruction.
+  const bool sets_trap_flag =
+      insn.layout.opcode.IsLegacy(OpcodeMap::kOneByte) &&
+      insn.layout.opcode.code == 0x9d;
+  return IsUnsupported(insn) || IsTrap(insn) || sets_trap_flag ||
+         x86::ClassifyInput(insn.layout) != x86::InputInsn::kNone ||
+         x86::ChoosesComponents(insn.layout);
 }
 
 }  // namespace clew::tracer

@@ -53,13 +53,37 @@
         .endm
 
         .section .text.first, "ax", @progbits
-// The first instruction of the image. RDI: the shared memory.
+// What the recorder knows by its place (../shared_layout.h).
         .globl tracer_start
-tracer_start:
+tracer_start: // kStartAt
         call tracer_on_start
         jmp tracer_resume
+        .balign 16
+        call tracer_on_adopt // kAdoptAt
+        .balign 16
+        jmp tracer_at_boundary // kLeapAt
+        .balign 16
+        jmp tracer_interrupted // kInterruptedAt
+        .balign 16
+        jmp tracer_changed // kChangedAt
+        .balign 16
+        .globl tracer_end_leap
+tracer_end_leap:
+        int3
+        ud2 // kLeapEndsAt: the recorder lets nobody go on here
 
         .text
+tracer_interrupted:
+        movq %rdi, %rsi
+        movq %gs:RUNTIME_STACK, %rsp
+        movq %gs:SELF, %rdi
+        call tracer_on_interrupted
+
+tracer_changed:
+        movq %gs:RUNTIME_STACK, %rsp
+        movq %gs:SELF, %rdi
+        call tracer_on_changed
+
 // RCX: the edge; the program's is in the state.
         .globl tracer_exit
 tracer_exit:
@@ -93,6 +117,15 @@ tracer_call:
         movq %rcx, %gs:RESUME
         SAVE_ALL
         call tracer_on_call
+        jmp tracer_resume
+
+// RCX: where the address of an instruction is that the recorder steps over; the
+// program's is in the state.
+        .globl tracer_step
+tracer_step:
+        movq %rcx, %gs:SCRATCH
+        SAVE_ALL
+        call tracer_on_step
 
 tracer_resume:
         pushq %gs:RFLAGS

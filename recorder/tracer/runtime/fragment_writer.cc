@@ -89,12 +89,17 @@ class FragmentWriter {
       return;
     }
     insn.branch = x86::ClassifyBranch(insn.layout.opcode, insn.all());
-    if (IsUnsupported(insn)) {
+    const bool is_stepped = runtime_.shared->in_leaps != 0 && IsStepped(insn);
+    if (is_stepped || IsUnsupported(insn)) {
       if (addr_ != fragment_.start) {
         Fall(addr_, false);
         return;
       }
-      Stop(runtime_, Fault::kUnsupportedInsn, addr_);
+      if (!is_stepped) {
+        Stop(runtime_, Fault::kUnsupportedInsn, addr_);
+      }
+      WriteStep();
+      return;
     }
     addr_ = insn.next();
     WriteInsn(insn);
@@ -194,6 +199,15 @@ class FragmentWriter {
     LoadNumber(hot, kRcx, insn.next());  // as SYSCALL leaves it
     Fall(insn.next(), false);
     fragment_.end = FragmentEnd::kCall;
+  }
+
+  void WriteStep() {
+    Code& hot = arena_.hot;
+    Save(hot, kRcx);
+    hot.Bytes({0x48, 0x8d, 0x0d});  // lea rcx, [number]
+    hot.Relative(arena_.Number(addr_));
+    Jump(hot, arena_.step);
+    End(FragmentEnd::kNowhere);
   }
 
   // To the fragment whose address RCX has; RCX of the program is saved.

@@ -11,8 +11,8 @@ namespace clew::tracer {
 namespace {
 
 void Empty(ThreadState& thread) {
-  thread.log_index = -int64_t{LogRecords(*RuntimeOf(thread).shared)} *
-                     int64_t{sizeof(LogRecord)};
+  thread.log_index =
+      -static_cast<int64_t>(thread.log_records) * int64_t{sizeof(LogRecord)};
 }
 
 // Waits for the recorder to have read a batch.
@@ -48,7 +48,7 @@ void Log(ThreadState& thread, LogRecord record) {
 void Flush(ThreadState& thread, BatchEnd end, uint64_t addr) {
   const Runtime& runtime = RuntimeOf(thread);
   ThreadSlot& slot = SlotOf(thread);
-  const uint64_t capacity = LogRecords(*runtime.shared);
+  const uint64_t capacity = thread.log_records;
   const uint64_t left =
       static_cast<uint64_t>(-thread.log_index) / sizeof(LogRecord);
   if (left == capacity && end == BatchEnd::kNothing) {

@@ -6,6 +6,7 @@
 #include <sys/syscall.h>
 
 #include <cerrno>
+#include <optional>
 #include <span>
 
 #include "common/linux/syscall_result.h"
@@ -20,6 +21,10 @@
 
 // The runtime in a traced process: what the entries of translated code
 // (entries.S) come to.
+
+extern "C" {
+[[gnu::visibility("hidden")]] void tracer_end_leap();
+}
 
 namespace clew::tracer {
 namespace {
@@ -86,6 +91,31 @@ void DropChanged(Runtime& runtime, uint64_t number,
   }
 }
 
+// Of a system call.
+std::array<uint64_t, 6> ArgumentsOf(const ThreadState& thread) {
+  const std::array<uint64_t, 16>& gpr = thread.gpr;
+  return {gpr[7], gpr[6], gpr[2], gpr[10], gpr[8], gpr[9]};
+}
+
+bool IsInLeaps(ThreadState& thread) {
+  return RuntimeOf(thread).shared->in_leaps != 0;
+}
+
+// The thread stops here, until the recorder lets it begin another leap.
+[[noreturn]] void EndLeap() {
+  tracer_end_leap();
+  __builtin_unreachable();
+}
+
+[[noreturn]] void EndLeapAt(ThreadState& thread, uint64_t addr,
+                            bool is_at_step) {
+  Flush(thread, BatchEnd::kInterrupted, addr);
+  LeaveProgram(thread);
+  thread.signals.boundary = addr;
+  thread.is_at_step = is_at_step ? 1 : 0;
+  EndLeap();
+}
+
 // Makes a system call of the program.
 uint64_t Make(ThreadState& thread, uint64_t number,
               const std::array<uint64_t, 6>& arguments) {
@@ -120,6 +150,14 @@ void Stop(Runtime& runtime, Fault fault, uint64_t detail) {
   End(*runtime.shared, fault, detail);
 }
 
+void GoOn(ThreadState& thread, uint32_t fragment, uint64_t addr) {
+  if (fragment == 0 && IsInLeaps(thread)) {
+    EndLeapAt(thread, addr, true);
+  }
+  thread.resume =
+      fragment == 0 ? addr : RuntimeOf(thread).translations[fragment].entry;
+}
+
 extern "C" {
 
 // The first thread's registers are in its slot.
@@ -137,26 +175,39 @@ void tracer_on_start(SharedHeader* shared) {
     }
   }
   ThreadState& thread = BeginThread(runtime, 0);
-  thread.signals.actions = &runtime.actions;
   Call(SYS_arch_prctl, ARCH_SET_GS, AddrOf(&thread));
+  if (shared->in_leaps != 0) {
+    EndLeap();
+  }
+  thread.signals.actions = &runtime.actions;
   BeginSignalStack(thread);
   BeginProgram(thread);
+}
+
+void tracer_on_adopt(SharedHeader* shared, uint64_t slot) {
+  auto& runtime = *reinterpret_cast<Runtime*>(shared->places.runtime);
+  ThreadState& thread = BeginThread(runtime, static_cast<uint32_t>(slot));
+  Call(SYS_arch_prctl, ARCH_SET_GS, AddrOf(&thread));
+  EndLeap();
 }
 
 void tracer_on_exit(ThreadState* thread) {
   Runtime& runtime = RuntimeOf(*thread);
   const auto edge = static_cast<uint32_t>(thread->scratch);
   const uint64_t target = runtime.edge(edge).target;
-  const Locked locked(runtime.lock);
-  const uint32_t fragment = FragmentAt(runtime, target);
-  if (IsBehind(*thread)) {
-    Flush(*thread, BatchEnd::kChanged, target);
-    TakeVersion(*thread);
-    BeginLog(*thread, fragment);
-  }
-  if (fragment != 0 &&
-      IsTakenByAll(runtime, runtime.fragment(fragment).version)) {
-    Link(runtime, edge, fragment);
+  uint32_t fragment = 0;
+  {
+    const Locked locked(runtime.lock);
+    fragment = FragmentAt(runtime, target);
+    if (IsBehind(*thread)) {
+      Flush(*thread, BatchEnd::kChanged, target);
+      TakeVersion(*thread);
+      BeginLog(*thread, fragment);
+    }
+    if (fragment != 0 &&
+        IsTakenByAll(runtime, runtime.fragment(fragment).version)) {
+      Link(runtime, edge, fragment);
+    }
   }
   GoOn(*thread, fragment, target);
 }
@@ -164,29 +215,54 @@ void tracer_on_exit(ThreadState* thread) {
 void tracer_on_miss(ThreadState* thread) {
   Runtime& runtime = RuntimeOf(*thread);
   const uint64_t target = thread->scratch;
-  const Locked locked(runtime.lock);
-  const uint32_t fragment = FragmentAt(runtime, target);
-  if (fragment == 0) {
-    GoOn(*thread, 0, target);
-    return;
+  uint32_t fragment = 0;
+  {
+    const Locked locked(runtime.lock);
+    fragment = FragmentAt(runtime, target);
+    if (fragment != 0) {
+      const uint64_t entry = IndirectEntry(runtime, fragment);
+      LookupFor(*thread, target) = {-target, entry};
+      if (!IsBehind(*thread)) {
+        thread->resume = entry;
+        return;
+      }
+      Log(*thread, fragment);  // of what was before
+      Flush(*thread);
+      TakeVersion(*thread);
+    }
   }
-  const uint64_t entry = IndirectEntry(runtime, fragment);
-  LookupFor(*thread, target) = {-target, entry};
-  if (IsBehind(*thread)) {
-    Log(*thread, fragment);  // of what was before
-    Flush(*thread);
-    TakeVersion(*thread);
-    GoOn(*thread, fragment, target);
-    return;
-  }
-  thread->resume = entry;
+  GoOn(*thread, fragment, target);
 }
 
 void tracer_on_full(ThreadState* thread) {
   const uint64_t addr = AddrOfLastRecord(*thread);
+  if (IsInLeaps(*thread)) {
+    EndLeapAt(*thread, addr, false);
+  }
   Flush(*thread);
   TakeVersion(*thread);
   LetIn(*thread, addr);
+}
+
+void tracer_on_step(ThreadState* thread) {
+  EndLeapAt(*thread, *reinterpret_cast<const uint64_t*>(thread->scratch), true);
+}
+
+void tracer_on_interrupted(ThreadState* thread, uint64_t ip) {
+  Runtime& runtime = RuntimeOf(*thread);
+  std::optional<CopiedInsn> insn;
+  {
+    const Locked locked(runtime.lock);
+    insn = InsnOfCopy(runtime, ip);
+  }
+  thread->scratch = insn && insn->saved != kNoRegister ? uint64_t{insn->saved}
+                                                       : kNoSavedRegister;
+  EndLeapAt(*thread, insn ? insn->addr : ip, true);
+}
+
+void tracer_on_changed(ThreadState* thread) {
+  DropChanged(RuntimeOf(*thread), thread->gpr[0], ArgumentsOf(*thread));
+  EndLeap();
 }
 
 void tracer_on_call(ThreadState* thread) {
@@ -195,9 +271,11 @@ void tracer_on_call(ThreadState* thread) {
   // What the fragment loads to RCX behind the call: mov rcx, number.
   const uint64_t next = *reinterpret_cast<uint64_t*>(thread->resume + 2);
   thread->last_call = next - kSyscallBytes;
+  if (IsInLeaps(*thread)) {
+    EndLeapAt(*thread, thread->last_call, true);
+  }
   const uint64_t number = gpr[0];
-  const std::array<uint64_t, 6> arguments = {gpr[7],  gpr[6], gpr[2],
-                                             gpr[10], gpr[8], gpr[9]};
+  const std::array<uint64_t, 6> arguments = ArgumentsOf(*thread);
   LetIn(*thread, thread->last_call);
   // As SYSCALL leaves them.
   gpr[1] = next;

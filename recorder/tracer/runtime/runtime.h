@@ -162,11 +162,8 @@ inline LookupEntry& LookupFor(ThreadState& thread, uint64_t target) {
 }
 
 // Goes on in a fragment; where there is none, at the program's own address,
-// where the CPU says why.
-inline void GoOn(ThreadState& thread, uint32_t fragment, uint64_t addr) {
-  thread.resume =
-      fragment == 0 ? addr : RuntimeOf(thread).translations[fragment].entry;
-}
+// where the CPU says why: in leaps, when it is stepped over.
+void GoOn(ThreadState& thread, uint32_t fragment, uint64_t addr);
 
 // Ends the program, and tells the recorder why.
 [[noreturn]] void Stop(Runtime& runtime, Fault fault, uint64_t detail);

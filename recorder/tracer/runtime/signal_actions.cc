@@ -5,6 +5,7 @@
 #include <cerrno>
 #include <utility>
 
+#include "recorder/tracer/raised_signals.h"
 #include "recorder/tracer/runtime/call.h"
 #include "recorder/tracer/runtime/program_memory.h"
 #include "recorder/tracer/runtime/signal_mask.h"

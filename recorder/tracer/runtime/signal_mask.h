@@ -12,8 +12,6 @@
 
 namespace clew::tracer {
 
-constexpr uint64_t SignalBit(uint64_t signal) { return 1ull << (signal - 1); }
-
 inline void SetMask(uint64_t mask) {
   Call(SYS_rt_sigprocmask, SIG_SETMASK, AddrOf(&mask), 0, sizeof mask);
 }

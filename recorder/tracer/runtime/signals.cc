@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cerrno>
 
+#include "recorder/tracer/raised_signals.h"
 #include "recorder/tracer/runtime/call.h"
 #include "recorder/tracer/runtime/encode.h"
 #include "recorder/tracer/runtime/log.h"
@@ -37,17 +38,6 @@ namespace {
 template <class Entry>
 uint64_t AddrOfEntry(Entry* entry) {
   return reinterpret_cast<uint64_t>(entry);
-}
-
-// Those that the CPU raises, which end a program that blocks them.
-constexpr uint64_t kRaisedSignals = SignalBit(SIGSEGV) | SignalBit(SIGBUS) |
-                                    SignalBit(SIGFPE) | SignalBit(SIGILL) |
-                                    SignalBit(SIGTRAP);
-
-// Source: kernel, include/uapi/asm-generic/siginfo.h: greater than 0 of what
-// the kernel raises.
-bool IsRaised(uint64_t signal, const siginfo_t& info) {
-  return (kRaisedSignals & SignalBit(signal)) != 0 && info.si_code > 0;
 }
 
 // Puts the registers in place of a frame's that tells where the runtime is.
@@ -276,7 +266,8 @@ bool tracer_on_signal(uint64_t signal, SignalFrame* frame) {
   ThreadState& thread = *found;
   SignalState& signals = thread.signals;
   const bool is_at_boundary = signals.is_at_boundary != 0;
-  if (!is_at_boundary && !IsRaised(signal, frame->info)) {
+  if (!is_at_boundary &&
+      !IsRaised(static_cast<int>(signal), frame->info.si_code)) {
     Hold(thread, signal, *frame);
     return false;
   }

@@ -275,6 +275,7 @@ ThreadState& BeginThread(Runtime& runtime, uint32_t slot) {
   MapSlot(runtime, slot, at);
   auto& thread = *reinterpret_cast<ThreadState*>(at);
   LeaveProgram(thread);
+  thread.log_records = runtime.shared->log_registers != 0 ? 1 : kBatchRecords;
   thread.self = &thread;
   thread.runtime = &runtime;
   thread.runtime_stack = at + kStackAt + kStackBytes;

@@ -17,6 +17,7 @@ extern "C" {
 [[gnu::visibility("hidden")]] void tracer_miss();
 [[gnu::visibility("hidden")]] void tracer_full();
 [[gnu::visibility("hidden")]] void tracer_call();
+[[gnu::visibility("hidden")]] void tracer_step();
 }
 
 namespace clew::tracer {
@@ -154,6 +155,7 @@ void BeginArena(Arena& arena, uint64_t addr) {
   arena.miss = WriteEntry(arena.hot, tracer_miss);
   arena.full = WriteEntry(arena.hot, tracer_full);
   arena.call = WriteEntry(arena.hot, tracer_call);
+  arena.step = WriteEntry(arena.hot, tracer_step);
 }
 
 }  // namespace clew::tracer

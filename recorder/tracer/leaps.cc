@@ -1,0 +1,351 @@
+#include "recorder/tracer/leaps.h"
+
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "common/user_registers.h"
+#include "recorder/native/native_state.h"
+#include "recorder/tracer/image.h"
+#include "recorder/tracer/inject.h"
+#include "recorder/tracer/path_reader.h"
+#include "recorder/tracer/raised_signals.h"
+#include "recorder/tracer/shared_memory.h"
+
+// A leap: the registers of a thread are brought to its state, and the thread
+// goes on in the runtime, up to a breakpoint there; then they are brought back.
+// So whoever steps a program finds it as if it had stepped all the time.
+
+namespace clew::tracer {
+namespace {
+
+using recorder::kTrapFlag;
+using recorder::Leaps;
+using recorder::SyscallCall;
+
+constexpr uint64_t kClearFlags = 2;  // the bit that is always set
+// As measured of programs in C: so a leap is about as long as it should be.
+constexpr uint64_t kInsnsPerRecord = 10;
+
+bool MayChangeCode(const SyscallCall& call) {
+  return call.number == SYS_munmap || call.number == SYS_mremap ||
+         call.number == SYS_mmap || call.number == SYS_mprotect ||
+         call.number == SYS_pkey_mprotect;
+}
+
+// A signal that came while a thread was in the runtime: it waits for the end of
+// the leap.
+struct HeldSignal {
+  siginfo_t info = {};
+  uint64_t mask = 0;  // the thread's; all are blocked meanwhile
+};
+
+class TracedLeaps final : public Leaps {
+ public:
+  TracedLeaps(TracedProcess& process, SharedMemory shared)
+      : process_(process), shared_(std::move(shared)), index_(shared_) {}
+
+  Status Begin() {
+    const Tid first = process_.first_thread();
+    shared_.header().in_leaps = 1;
+    CLEW_ASSIGN_OR_RETURN(program, process_.Registers(first));
+    CLEW_RETURN_IF_ERROR(Inject(process_, shared_));
+    End end;
+    CLEW_RETURN_IF_ERROR(AwaitEnd(first, end));
+    CLEW_RETURN_IF_ERROR(NoteThread(first, 0));
+    CLEW_RETURN_IF_ERROR(process_.SetRegisters(first, program));
+    return end.held ? SendAgain(first, *end.held) : Status();
+  }
+
+  Result<Leap> Run(Tid tid, uint64_t insns, const Sink& sink) override;
+  void NoteCall(const SyscallCall& call) override {
+    if (MayChangeCode(call)) {
+      calls_.push_back(call);
+    }
+  }
+  void NoteEnd(Tid thread) override {
+    const auto ended = threads_.find(thread);
+    if (ended != threads_.end()) {
+      free_.push_back(ended->second.place);
+      threads_.erase(ended);
+    }
+  }
+  std::vector<MemoryRange> Memory() const override;
+
+ private:
+  // What a thread has in the program's memory.
+  struct InProgram {
+    uint32_t slot = 0;
+    uint64_t state = 0;  // its address there
+  };
+  struct Thread {
+    InProgram place;
+    PathReader reader;
+  };
+  // What came until a thread was at the end of what it was to do.
+  struct End {
+    // Where an instruction raised a signal, and what it had in its registers.
+    std::optional<user_regs_struct> interrupted = {};
+    std::optional<HeldSignal> held = {};
+  };
+
+  uint64_t AddrOf(uint64_t in_image) const {
+    return shared_.header().places.image + in_image;
+  }
+  ThreadState& StateOf(const InProgram& place) {
+    return shared_.slot(place.slot).state;
+  }
+  void AddThread(Tid thread, const InProgram& place) {
+    threads_.erase(thread);
+    threads_.emplace(thread, Thread{place, {shared_, index_, 0}});
+  }
+  Status NoteThread(Tid thread, uint32_t slot);
+  Result<Thread*> FindThread(Tid thread, const user_regs_struct& program,
+                             End& end);
+  Status Adopt(Tid thread, const user_regs_struct& program, End& end);
+  Status Enter(Tid thread, const InProgram& place, user_regs_struct registers,
+               uint64_t in_image);
+  Status AwaitEnd(Tid thread, End& end);
+  Status Hold(Tid thread, const siginfo_t& info, End& end);
+  Status DropChanged(Tid thread, const Thread& its,
+                     const user_regs_struct& program, End& end);
+  Status SendAgain(Tid thread, const HeldSignal& held);
+  Result<int> Release(Tid thread, const HeldSignal& held);
+  Status ReadLog(Thread& thread, const Sink& sink);
+
+  TracedProcess& process_;
+  SharedMemory shared_;
+  FragmentIndex index_;
+  std::map<Tid, Thread> threads_;
+  std::vector<InProgram> free_;     // of threads that have ended
+  std::vector<SyscallCall> calls_;  // that may have changed code
+};
+
+Status TracedLeaps::NoteThread(Tid thread, uint32_t slot) {
+  CLEW_ASSIGN_OR_RETURN(registers, process_.Registers(thread));
+  AddThread(thread, {slot, registers.gs_base});
+  return {};
+}
+
+// Gives a thread what it needs in the program's memory.
+Status TracedLeaps::Adopt(Tid thread, const user_regs_struct& program,
+                          End& end) {
+  const uint32_t slot = shared_.header().slots.fetch_add(1);
+  if (slot >= kThreadsMax) {
+    return LimitReached("the program has more than {} threads", kThreadsMax);
+  }
+  const Places& places = shared_.header().places;
+  user_regs_struct registers = program;
+  registers.rip = AddrOf(kAdoptAt);
+  registers.eflags = kClearFlags;
+  registers.rdi = places.shared;
+  registers.rsi = slot;
+  // Its upper end is not in use yet.
+  registers.rsp = places.shared + kThreadsAt + (slot + 1) * kSlotBytes;
+  registers.orig_rax = UINT64_MAX;
+  CLEW_RETURN_IF_ERROR(process_.SetRegisters(thread, registers));
+  CLEW_RETURN_IF_ERROR(AwaitEnd(thread, end));
+  return NoteThread(thread, slot);
+}
+
+Result<TracedLeaps::Thread*> TracedLeaps::FindThread(
+    Tid thread, const user_regs_struct& program, End& end) {
+  const auto found = threads_.find(thread);
+  if (found != threads_.end()) {
+    return &found->second;
+  }
+  if (free_.empty()) {
+    CLEW_RETURN_IF_ERROR(Adopt(thread, program, end));
+  } else {
+    AddThread(thread, free_.back());
+    free_.pop_back();
+  }
+  return &threads_.at(thread);
+}
+
+Status TracedLeaps::Enter(Tid thread, const InProgram& place,
+                          user_regs_struct registers, uint64_t in_image) {
+  registers.rip = AddrOf(in_image);
+  registers.eflags = kClearFlags;
+  registers.gs_base = place.state;
+  registers.orig_rax = UINT64_MAX;
+  return process_.SetRegisters(thread, registers);
+}
+
+// Blocks all but what instructions raise, which blocked would end the program.
+Status TracedLeaps::Hold(Tid thread, const siginfo_t& info, End& end) {
+  CLEW_ASSIGN_OR_RETURN(mask, process_.SignalMask(thread));
+  end.held = HeldSignal{info, mask};
+  return process_.SetSignalMask(thread, ~kRaisedSignals | mask);
+}
+
+Status TracedLeaps::AwaitEnd(Tid thread, End& end) {
+  for (;;) {
+    CLEW_RETURN_IF_ERROR(process_.Continue(thread, 0));
+    CLEW_ASSIGN_OR_RETURN(stop, process_.Wait(thread, true));
+    if (stop.kind == TraceeStop::Kind::kExited ||
+        stop.kind == TraceeStop::Kind::kKilled) {
+      const std::string fault = shared_.FaultText();
+      return Unsupported(
+          "{}", fault.empty() ? "the program was ended from outside" : fault);
+    }
+    CLEW_ASSIGN_OR_RETURN(registers, process_.Registers(thread));
+    const bool is_trap =
+        stop.kind == TraceeStop::Kind::kTrap || stop.signal == SIGTRAP;
+    if (is_trap && registers.rip == AddrOf(kLeapEndsAt)) {
+      return {};
+    }
+    if (stop.kind == TraceeStop::Kind::kTrap) {
+      return Unsupported("the program stopped at {:#x} in the tracer",
+                         registers.rip);
+    }
+    CLEW_ASSIGN_OR_RETURN(info, process_.SignalInfo(thread));
+    if (!IsRaised(info.si_signo, info.si_code)) {
+      CLEW_RETURN_IF_ERROR(Hold(thread, info, end));
+      continue;
+    }
+    const bool in_image = registers.rip - AddrOf(0) < RuntimeImage().size();
+    if (in_image || end.interrupted) {
+      return Unsupported("the tracer failed in the program, at {:#x}",
+                         registers.rip);
+    }
+    // It raises it once more when it is stepped over.
+    end.interrupted = registers;
+    user_regs_struct entry = registers;
+    entry.rdi = registers.rip;
+    entry.rip = AddrOf(kInterruptedAt);
+    entry.eflags = kClearFlags;
+    CLEW_RETURN_IF_ERROR(process_.SetRegisters(thread, entry));
+  }
+}
+
+// The runtime forgets the code that calls may have changed.
+Status TracedLeaps::DropChanged(Tid thread, const Thread& its,
+                                const user_regs_struct& program, End& end) {
+  for (const SyscallCall& call : std::exchange(calls_, {})) {
+    ThreadState& state = StateOf(its.place);
+    state.gpr[0] = static_cast<uint64_t>(call.number);
+    state.gpr[7] = call.args[0];
+    state.gpr[6] = call.args[1];
+    state.gpr[2] = call.args[2];
+    state.gpr[10] = call.args[3];
+    state.gpr[8] = call.args[4];
+    state.gpr[9] = call.args[5];
+    CLEW_RETURN_IF_ERROR(Enter(thread, its.place, program, kChangedAt));
+    CLEW_RETURN_IF_ERROR(AwaitEnd(thread, end));
+  }
+  return {};
+}
+
+// It comes when the thread goes on.
+Status TracedLeaps::SendAgain(Tid thread, const HeldSignal& held) {
+  CLEW_RETURN_IF_ERROR(process_.SetSignalMask(thread, held.mask));
+  if (syscall(SYS_tgkill, process_.process(), thread.as_int(),
+              held.info.si_signo) != 0) {
+    return SystemError(errno, "cannot send a signal on");
+  }
+  return {};
+}
+
+// The thread is about to receive it, as it came.
+Result<int> TracedLeaps::Release(Tid thread, const HeldSignal& held) {
+  CLEW_RETURN_IF_ERROR(SendAgain(thread, held));
+  CLEW_RETURN_IF_ERROR(process_.SingleStep(thread, 0));
+  CLEW_ASSIGN_OR_RETURN(stop, process_.Wait(thread, true));
+  if (stop.kind != TraceeStop::Kind::kSignal) {
+    return Unsupported("the program was ended from outside");
+  }
+  if (stop.signal == held.info.si_signo) {
+    CLEW_RETURN_IF_ERROR(process_.SetSignalInfo(thread, held.info));
+  }
+  return stop.signal;
+}
+
+Status TracedLeaps::ReadLog(Thread& thread, const Sink& sink) {
+  ThreadSlot& slot = shared_.slot(thread.place.slot);
+  const uint32_t written = slot.batches_written.load();
+  Status status;
+  const PathReader::Sink tell = [&](const StraightRun& run) {
+    if (status) {
+      status = sink(run.start, run.code);
+    }
+  };
+  for (uint32_t read = slot.batches_read.load(); read != written; ++read) {
+    CLEW_RETURN_IF_ERROR(
+        thread.reader.Read(slot.batches[read % kBatches], tell));
+  }
+  SharedMemory::FreeBatches(slot, written);
+  return status;
+}
+
+Result<Leaps::Leap> TracedLeaps::Run(Tid tid, uint64_t insns,
+                                     const Sink& sink) {
+  CLEW_ASSIGN_OR_RETURN(program, process_.Registers(tid));
+  End end;
+  CLEW_ASSIGN_OR_RETURN(thread, FindThread(tid, program, end));
+  CLEW_RETURN_IF_ERROR(DropChanged(tid, *thread, program, end));
+  ThreadState& state = StateOf(thread->place);
+  for (size_t i = 0; i < kUserGprs.size(); ++i) {
+    state.gpr[i] = program.*kUserGprs[i];
+  }
+  state.rflags = program.eflags & ~kTrapFlag;
+  state.signals.boundary = program.rip;
+  state.log_records =
+      std::clamp<uint64_t>(insns / kInsnsPerRecord, 1, kBatchRecords);
+  CLEW_RETURN_IF_ERROR(Enter(tid, thread->place, program, kLeapAt));
+  CLEW_RETURN_IF_ERROR(AwaitEnd(tid, end));
+
+  user_regs_struct now = end.interrupted.value_or(program);
+  if (!end.interrupted) {
+    for (size_t i = 0; i < kUserGprs.size(); ++i) {
+      now.*kUserGprs[i] = state.gpr[i];
+    }
+    now.eflags = state.rflags;
+  } else if (state.scratch < kUserGprs.size()) {
+    now.*kUserGprs[state.scratch] = state.gpr[state.scratch];
+  }
+  now.eflags &= ~kTrapFlag;
+  now.rip = state.signals.boundary;
+  now.gs_base = program.gs_base;
+  now.orig_rax = UINT64_MAX;
+  CLEW_RETURN_IF_ERROR(process_.SetRegisters(tid, now));
+  CLEW_RETURN_IF_ERROR(ReadLog(*thread, sink));
+  Leap leap{.ip = now.rip, .is_at_step = state.is_at_step != 0};
+  if (end.held) {
+    CLEW_ASSIGN_OR_RETURN(signal, Release(tid, *end.held));
+    leap.signal = signal;
+  }
+  return leap;
+}
+
+std::vector<MemoryRange> TracedLeaps::Memory() const {
+  const Places& places = shared_.header().places;
+  std::vector<MemoryRange> ranges = {
+      {places.shared, kSharedBytes},
+      {places.image, places.image_bytes},
+      {places.runtime, kRuntimeBytes},
+      {places.threads, kThreadsMax * kThreadBytes}};
+  for (const uint64_t cache : places.caches) {
+    if (cache != 0) {
+      ranges.push_back({cache, kCacheBytes});
+    }
+  }
+  return ranges;
+}
+
+}  // namespace
+
+Result<std::unique_ptr<recorder::Leaps>> MakeLeaps(TracedProcess& process) {
+  CLEW_ASSIGN_OR_RETURN(shared, SharedMemory::Create());
+  auto leaps = std::make_unique<TracedLeaps>(process, std::move(shared));
+  CLEW_RETURN_IF_ERROR(leaps->Begin());
+  return leaps;
+}
+
+}  // namespace clew::tracer

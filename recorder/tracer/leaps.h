@@ -1,0 +1,19 @@
+#ifndef CLEW_RECORDER_TRACER_LEAPS_H_
+#define CLEW_RECORDER_TRACER_LEAPS_H_
+
+#include <memory>
+
+#include "common/result.h"
+#include "recorder/native/leaps.h"
+
+namespace clew::tracer {
+
+// Runs the program in leaps by the runtime in it. `process`, which is
+// borrowed, is at the first instruction of a program. kLimit: its memory has no
+// room; kSystem.
+[[nodiscard]] Result<std::unique_ptr<recorder::Leaps>> MakeLeaps(
+    TracedProcess& process);
+
+}  // namespace clew::tracer
+
+#endif  // CLEW_RECORDER_TRACER_LEAPS_H_
