@@ -1,5 +1,6 @@
 #include "recorder/tracer/leaps.h"
 
+#include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -33,10 +34,11 @@ constexpr uint64_t kClearFlags = 2;  // the bit that is always set
 // As measured of programs in C: so a leap is about as long as it should be.
 constexpr uint64_t kInsnsPerRecord = 10;
 
+// One that the runtime drops code for.
 bool MayChangeCode(const SyscallCall& call) {
   return call.number == SYS_munmap || call.number == SYS_mremap ||
-         call.number == SYS_mmap || call.number == SYS_mprotect ||
-         call.number == SYS_pkey_mprotect;
+         (call.number == SYS_mmap && (call.args[3] & MAP_FIXED) != 0) ||
+         call.number == SYS_mprotect || call.number == SYS_pkey_mprotect;
 }
 
 // A signal that came while a thread was in the runtime: it waits for the end of
@@ -268,19 +270,15 @@ Result<int> TracedLeaps::Release(Tid thread, const HeldSignal& held) {
 }
 
 Status TracedLeaps::ReadLog(Thread& thread, const Sink& sink) {
-  ThreadSlot& slot = shared_.slot(thread.place.slot);
-  const uint32_t written = slot.batches_written.load();
   Status status;
   const PathReader::Sink tell = [&](const StraightRun& run) {
     if (status) {
       status = sink(run.start, run.code);
     }
   };
-  for (uint32_t read = slot.batches_read.load(); read != written; ++read) {
-    CLEW_RETURN_IF_ERROR(
-        thread.reader.Read(slot.batches[read % kBatches], tell));
-  }
-  SharedMemory::FreeBatches(slot, written);
+  CLEW_RETURN_IF_ERROR(SharedMemory::TakeBatches(
+      shared_.slot(thread.place.slot),
+      [&](const Batch& batch) { return thread.reader.Read(batch, tell); }));
   return status;
 }
 

@@ -46,6 +46,21 @@ class SharedMemory {
   // Lets another thread have the slot.
   static void Free(ThreadSlot& slot);
 
+  // Hands the batches of a thread's queue to `use` (Status(const Batch&)) until
+  // it fails, and frees them all.
+  template <class Use>
+  [[nodiscard]] static Status TakeBatches(ThreadSlot& slot, Use use) {
+    const uint32_t written = slot.batches_written.load();
+    const uint32_t first = slot.batches_read.load();
+    Status status;
+    for (uint32_t read = first; status && read != written; ++read) {
+      status = use(slot.batches[read % kBatches]);
+    }
+    if (first != written) {
+      FreeBatches(slot, written);
+    }
+    return status;
+  }
   // Says that the batches of a thread's queue were read up to `read`, for whose
   // room it may wait.
   static void FreeBatches(ThreadSlot& slot, uint32_t read);

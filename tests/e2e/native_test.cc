@@ -1,8 +1,8 @@
 // Goal: what fails on this host's CPU under `clew record --source step`, and
-// under `--source tracer`, is
-// solved, replayed every time, repeated by its printed command, and told as any
-// other failure; what cannot be recorded so is refused with its reason. (That
-// such a recording is right to the last byte of memory: truth_test.cc.)
+// under `--source tracer`, is solved, replayed every time, repeated by its
+// printed command, and told as any other failure; what cannot be recorded so is
+// refused with its reason. (That such a recording is right to the last byte of
+// memory: truth_test.cc.)
 // Method: the built program, on programs that lose a race, hang, and die by a
 // signal; and on one of each kind that is refused.
 #include <gmock/gmock.h>

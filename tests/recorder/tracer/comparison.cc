@@ -45,31 +45,16 @@ class Reader {
 
   // Takes what there is; false if it contradicts itself.
   bool Drain() {
-    ThreadSlot& slot = shared_.slot(0);
-    const uint32_t written = slot.batches_written.load();
-    const uint32_t first = slot.batches_read.load();
-    for (uint32_t read = first; read != written; ++read) {
-      const Batch& batch = slot.batches[read % kBatches];
-      const auto status = path_.Read(batch, sink_);
-      if (!status) {
-        ADD_FAILURE() << status.error().message;
-        return false;
-      }
-      if (batch.record_count == 0) {
-        continue;
-      }
-      Registers registers;
-      std::copy_n(
-          reinterpret_cast<const uint64_t*>(&batch.records[kRegistersAt]),
-          registers.size(), registers.begin());
-      pending_ = static_cast<int64_t>(traced_.registers.size());
-      traced_.registers.push_back(registers);
-      ++traced_.records;
-    }
-    if (written != first) {
-      SharedMemory::FreeBatches(slot, written);
-    }
-    return true;
+    const Status status = SharedMemory::TakeBatches(
+        shared_.slot(0), [this](const Batch& batch) -> Status {
+          CLEW_RETURN_IF_ERROR(path_.Read(batch, sink_));
+          if (batch.record_count != 0) {
+            NoteRegisters(batch);
+          }
+          return Status();
+        });
+    EXPECT_TRUE(status.has_value()) << status.error().message;
+    return status.has_value();
   }
   void ReadToEnd() {
     const auto status =
@@ -78,6 +63,14 @@ class Reader {
   }
 
  private:
+  void NoteRegisters(const Batch& batch) {
+    Registers registers;
+    std::copy_n(reinterpret_cast<const uint64_t*>(&batch.records[kRegistersAt]),
+                registers.size(), registers.begin());
+    pending_ = static_cast<int64_t>(traced_.registers.size());
+    traced_.registers.push_back(registers);
+    ++traced_.records;
+  }
   void Add(const StraightRun& run) {
     for (size_t at = 0; at < run.code.size();) {
       const auto rest = run.code.subspan(at);

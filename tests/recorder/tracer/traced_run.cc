@@ -99,16 +99,13 @@ class Followers {
   }
 
   void ReadBatches(ThreadSlot& slot, std::optional<Follower>& follower) {
-    const uint32_t written = slot.batches_written.load();
-    for (uint32_t read = slot.batches_read.load(); read != written; ++read) {
-      const Batch& batch = slot.batches[read % kBatches];
+    Note(SharedMemory::TakeBatches(slot, [&](const Batch& batch) {
       Follower& its = FollowerOf(slot, follower);
       ThreadPath& path = run_.threads[its.path];
       path.records += batch.record_count;
       path.handlers += batch.end == BatchEnd::kInterrupted ? 1 : 0;
-      Note(its.reader.Read(batch, Seeing(path)));
-      SharedMemory::FreeBatches(slot, read + 1);
-    }
+      return its.reader.Read(batch, Seeing(path));
+    }));
   }
 
   Follower& FollowerOf(const ThreadSlot& slot,
